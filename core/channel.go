@@ -1,0 +1,185 @@
+package core
+
+import (
+	"context"
+	"net/http"
+	"time"
+)
+
+// Channel carries messages between the gateway and one chat service.
+type Channel interface {
+	// Name is the channel's name, the Channel of its addresses.
+	Name() string
+	// Run passes every message it receives to r until ctx ends, and acknowledges
+	// it to the service only after r returned nil.
+	Run(ctx context.Context, r Receiver) error
+	// Send delivers one part. Errors say whether trying again can help:
+	// *Permanent, *RetryAfter, *Unknown (it may have arrived), *Unreachable;
+	// anything else is temporary and certainly did not arrive.
+	Send(ctx context.Context, to Address, p Part) (Receipt, error)
+}
+
+// Receiver takes inbound messages. It returns nil once they are durable; a
+// duplicate is success. An error means none of it may be acknowledged.
+type Receiver interface {
+	Receive(ctx context.Context, in ...Inbound) error
+}
+
+// Describer is an optional interface of a Channel that differs from the
+// default Capabilities.
+type Describer interface {
+	Capabilities() Capabilities
+}
+
+// Capabilities are what the core must know of a channel, as data.
+type Capabilities struct {
+	MaxText int                // longest text of one part in units of Length; 0: no limit
+	Length  func(s string) int // measures a text in the channel's unit; nil: bytes
+	Push    bool               // may be a target of proactive messages
+	// RatePerChat and RatePerAccount bound sending, in messages a second; 0: no limit.
+	RatePerChat, RatePerAccount float64
+	// Idempotent is true where Part.Key makes a repeated Send harmless.
+	Idempotent bool
+}
+
+// Typer is an optional interface of a Channel that can show that an answer is
+// being written. The indication fades by itself after TypingTTL.
+type Typer interface {
+	Typing(ctx context.Context, to Address) error
+	TypingTTL() time.Duration
+}
+
+// Streamer is an optional interface of a Channel that can show an answer while
+// it is being written. key identifies the turn: a re-run of the turn goes on in
+// the same place. What is shown is a preview, and the final message still comes
+// through Send.
+type Streamer interface {
+	// Preview shows text, all that has been written so far, in place of the
+	// preview of the same key. Errors are not worth a retry: the next call or the
+	// final message replaces it.
+	Preview(ctx context.Context, to Address, key string, text string) error
+	// PreviewEvery is the shortest time between two previews in one chat.
+	PreviewEvery() time.Duration
+}
+
+// Handler is an optional interface of a Channel that takes HTTP requests.
+// Routes are patterns of http.ServeMux, such as "POST /webhooks/telegram".
+type Handler interface {
+	Routes(r Receiver) map[string]http.Handler
+}
+
+// Checker is an optional interface of a Channel that can say for /readyz
+// whether it is up: nil, or what is wrong and what to do.
+type Checker interface {
+	Check() error
+}
+
+// Fetcher is an optional interface of a Channel whose attachments are fetched
+// by reference. Fetch writes at most max bytes to dst's path-less writer; a
+// larger file is a *Permanent error.
+type Fetcher interface {
+	Fetch(ctx context.Context, ref string, max int64) (data []byte, mime string, err error)
+}
+
+// InboundKind says what an Inbound is.
+type InboundKind string
+
+// Kinds of inbound events.
+const (
+	InMessage     InboundKind = "message"     // a new message
+	InEdit        InboundKind = "edit"        // Target has a new Text
+	InRedaction   InboundKind = "redaction"   // Target was deleted by its author
+	InReaction    InboundKind = "reaction"    // Reaction was put on (or, if empty, taken from) Target
+	InBlocked     InboundKind = "blocked"     // the person blocked us
+	InUnblocked   InboundKind = "unblocked"   // the person lifted the block
+	InStop        InboundKind = "stop"        // the person pressed the platform's stop button
+	InGroup       InboundKind = "group"       // we were added to a group
+	InUnsupported InboundKind = "unsupported" // understood as an event, of no use; kept raw
+)
+
+// Inbound is one event of a chat service, normalised.
+type Inbound struct {
+	Address Address     // who wrote, and where an answer goes
+	EventID string      // unique on (Channel, Account); a repeat is dropped
+	Kind    InboundKind // what happened
+
+	NativeID string // the service's id of the message, unique on the Address
+	Target   string // for InEdit, InRedaction, InReaction: NativeID of the message meant
+
+	Text          string // what was written; valid UTF-8, placeholders for attachments included
+	Attachments   []Attachment
+	Quote         *Quote // the message that this one replies to
+	ForwardedFrom string // not empty: somebody else's words, and whose
+	Reaction      string
+
+	Name     string // display name of the sender
+	Language string // IETF tag of the sender's client, may be empty
+	Solo     bool   // never to be joined with other messages in one turn (HTTP requests)
+
+	SentAt     time.Time // by the service's clock; zero: unknown
+	ReceivedAt time.Time // by ours
+	Raw        []byte    // the service's own payload, kept for some days
+}
+
+// Quote is what a message replies to.
+type Quote struct {
+	NativeID string `json:"native_id,omitempty"`
+	Text     string `json:"text"`
+	Mine     bool   `json:"mine,omitempty"` // the assistant wrote it
+}
+
+// Attachment is a file that came with a message or goes with one.
+type Attachment struct {
+	Kind     string        `json:"kind"` // photo, voice, audio, video, document, sticker, location, contact
+	Ref      string        `json:"ref,omitempty"`
+	Name     string        `json:"name,omitempty"`
+	MIME     string        `json:"mime,omitempty"`
+	Size     int64         `json:"size,omitempty"`
+	Duration time.Duration `json:"duration,omitempty"`
+	// Path is the file below data_dir/media once it was downloaded; Error why it could not be.
+	Path  string `json:"path,omitempty"`
+	Error string `json:"error,omitempty"`
+}
+
+// Part is one sendable piece of a message: plain text with spans over it. A
+// channel renders the spans as its own markup, and falls back to Text alone if
+// the service refuses it.
+type Part struct {
+	Text  string `json:"text"`
+	Spans []Span `json:"spans,omitempty"`
+	Quiet bool   `json:"quiet,omitempty"`    // without notification where the channel can
+	Fold  bool   `json:"fold,omitempty"`     // all after the first line is collapsed where the channel can
+	Reply string `json:"reply_to,omitempty"` // NativeID of the message answered, where a reference helps
+	// Key is the idempotency key, the same at every attempt; set by the delivery.
+	Key string `json:"-"`
+}
+
+// SpanKind is a kind of markup.
+type SpanKind string
+
+// Kinds of spans. SpanPre, SpanCode hold no other span.
+const (
+	SpanBold    SpanKind = "bold"
+	SpanItalic  SpanKind = "italic"
+	SpanStrike  SpanKind = "strike"
+	SpanCode    SpanKind = "code"
+	SpanPre     SpanKind = "pre"     // Value: language
+	SpanLink    SpanKind = "link"    // Value: URL
+	SpanQuote   SpanKind = "quote"   // block quote
+	SpanHeading SpanKind = "heading" // a whole line
+	SpanSpoiler SpanKind = "spoiler"
+)
+
+// Span marks Text[Start:End], byte offsets at rune boundaries. Spans are
+// sorted by Start, outer before inner, and nest properly.
+type Span struct {
+	Kind  SpanKind `json:"k"`
+	Start int      `json:"s"`
+	End   int      `json:"e"`
+	Value string   `json:"v,omitempty"`
+}
+
+// Receipt is a service's confirmation of a Send.
+type Receipt struct {
+	NativeID string // the service's id of what was sent
+}

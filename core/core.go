@@ -1,0 +1,92 @@
+// Package core is the vocabulary of Everthread: the types, ids, errors and
+// ports that every other package shares. It imports the standard library only.
+//
+// Three layers of knowledge are kept apart: the transcript (Message, the source
+// of truth), day segments (Segment, derived from it) and global memory. See
+// docs/architecture.md.
+package core
+
+import "time"
+
+// Ids. Every id but UserID is counted per user, so it is only meaningful
+// together with its user. Zero means none.
+type (
+	// UserID names a person.
+	UserID int64
+	// IdentityID names an address of a user.
+	IdentityID int64
+	// ThreadID names a thread.
+	ThreadID int64
+	// MessageID is a message's number, counted per user from 1 (shown as #123).
+	MessageID int64
+	// SegmentID names a day segment.
+	SegmentID int64
+	// TurnID names a turn.
+	TurnID int64
+	// DeliveryID names a delivery.
+	DeliveryID int64
+	// LoopID names an open loop.
+	LoopID int64
+	// JobID names a job. It is unique in the store, not per user.
+	JobID int64
+)
+
+// Address says where on which service somebody is reached.
+type Address struct {
+	Channel  string // telegram, whatsapp, matrix, …, web, terminal, openai, api
+	Account  string // our own account there, such as the bot's id
+	External string // the other side: chat id, room id, phone number
+}
+
+// String returns the address as channel:account:external.
+func (a Address) String() string { return a.Channel + ":" + a.Account + ":" + a.External }
+
+// Role of a user of the gateway.
+type UserRole string
+
+// The owner runs the gateway; everybody else is a member.
+const (
+	RoleOwner  UserRole = "owner"
+	RoleMember UserRole = "member"
+)
+
+// User is a person. There is exactly one continuous thread per user.
+type User struct {
+	ID        UserID
+	Name      string
+	Role      UserRole
+	Settings  Settings
+	CreatedAt time.Time
+}
+
+// Settings are what a user has chosen. Zero values mean the gateway's default.
+type Settings struct {
+	Zone      string     `json:"zone,omitempty"`      // IANA name
+	Language  string     `json:"language,omitempty"`  // BCP 47, such as en or fr
+	Home      IdentityID `json:"home,omitempty"`      // where proactive messages go first
+	Summaries string     `json:"summaries,omitempty"` // home, all or off (SPEC 7)
+	Strategy  string     `json:"strategy,omitempty"`  // continuous or truncate (SPEC 5)
+	Paused    bool       `json:"paused,omitempty"`    // messages are kept but not answered
+}
+
+// Location returns the user's time zone, or fallback if none is set or it is unknown.
+func (s Settings) Location(fallback *time.Location) *time.Location {
+	if s.Zone == "" {
+		return fallback
+	}
+	if l, err := time.LoadLocation(s.Zone); err == nil {
+		return l
+	}
+	return fallback
+}
+
+// Identity is a user's address on one channel.
+type Identity struct {
+	User     UserID
+	ID       IdentityID
+	Address  Address
+	Name     string    // display name on that channel
+	Thread   ThreadID  // the plain thread that is current here; 0: the continuous one
+	Blocked  bool      // it cannot be written to until it writes again
+	LastUsed time.Time // last inbound message
+}

@@ -1,0 +1,86 @@
+package core
+
+import (
+	"errors"
+	"fmt"
+	"time"
+)
+
+// Sentinels that callers branch on.
+var (
+	// ErrNotFound: there is no such thing, or it is another user's.
+	ErrNotFound = errors.New("not found")
+	// ErrFenced: the lease was lost; somebody else has or had the work, and
+	// nothing was written.
+	ErrFenced = errors.New("lease lost")
+	// ErrChanged: what the caller had read has changed since; read again.
+	ErrChanged = errors.New("changed since it was read")
+	// ErrExists: it is there already.
+	ErrExists = errors.New("exists already")
+	// ErrRefused: a code is wrong, used, expired or locked.
+	ErrRefused = errors.New("refused")
+	// ErrNewerSchema: the store was written by a newer release.
+	ErrNewerSchema = errors.New("the store was written by a newer version of everthread; start that version or restore a backup")
+)
+
+// Permanent is an error of Channel.Send that no retry can mend.
+type Permanent struct{ Err error }
+
+func (e *Permanent) Error() string { return e.Err.Error() }
+
+// Unwrap returns the cause.
+func (e *Permanent) Unwrap() error { return e.Err }
+
+// RetryAfter is an error of Channel.Send: the service asks to wait.
+type RetryAfter struct {
+	After   time.Duration
+	Account bool // the whole account has to wait, not only this chat
+	Err     error
+}
+
+func (e *RetryAfter) Error() string { return fmt.Sprintf("wait %s: %v", e.After, e.Err) }
+
+// Unwrap returns the cause.
+func (e *RetryAfter) Unwrap() error { return e.Err }
+
+// Unknown is an error of Channel.Send after which the part may have arrived.
+type Unknown struct{ Err error }
+
+func (e *Unknown) Error() string { return "may have arrived: " + e.Err.Error() }
+
+// Unwrap returns the cause.
+func (e *Unknown) Unwrap() error { return e.Err }
+
+// Unreachable is an error of Channel.Send: the person blocked us, left or is
+// deactivated. Deliveries to the address are parked until it writes again.
+type Unreachable struct{ Err error }
+
+func (e *Unreachable) Error() string { return e.Err.Error() }
+
+// Unwrap returns the cause.
+func (e *Unreachable) Unwrap() error { return e.Err }
+
+// ModelErrorKind says what a failed model call means for the next one.
+type ModelErrorKind string
+
+// Kinds of model errors.
+const (
+	ModelDown     ModelErrorKind = "down"     // network, 5xx, stalled, cut off: try again
+	ModelBusy     ModelErrorKind = "busy"     // 429: try again after After
+	ModelAuth     ModelErrorKind = "auth"     // 401, 403: the key is wrong
+	ModelConfig   ModelErrorKind = "config"   // 404 and the like: model name or URL is wrong
+	ModelTooLong  ModelErrorKind = "too_long" // the prompt is over the model's window
+	ModelRejected ModelErrorKind = "rejected" // 400 and refusals: this request will never work
+)
+
+// ModelError is an error of Model.Stream.
+type ModelError struct {
+	Kind  ModelErrorKind
+	After time.Duration // for ModelBusy: what the provider asks for; 0: it does not say
+	Err   error         // says what to do; holds no secret and no message text
+}
+
+func (e *ModelError) Error() string { return fmt.Sprintf("model %s: %v", e.Kind, e.Err) }
+
+// Unwrap returns the cause.
+func (e *ModelError) Unwrap() error { return e.Err }
