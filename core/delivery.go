@@ -1,0 +1,77 @@
+package core
+
+import "time"
+
+// DeliveryState is the state of a delivery or of one part.
+type DeliveryState string
+
+// States in the order of a delivery's life.
+const (
+	DeliveryPending   DeliveryState = "pending"
+	DeliverySending   DeliveryState = "sending" // a request is or was under way
+	DeliverySent      DeliveryState = "sent"    // the service confirmed it
+	DeliveryDelivered DeliveryState = "delivered"
+	DeliveryRead      DeliveryState = "read"
+	DeliveryUnknown   DeliveryState = "unknown" // it may have arrived, and cannot be settled
+	DeliveryFailed    DeliveryState = "failed"
+	DeliveryExpired   DeliveryState = "expired"
+	DeliveryParked    DeliveryState = "parked" // until the address can receive again
+)
+
+// DeliveryKind says what is delivered, and so what a repeat would mean.
+type DeliveryKind string
+
+// Kinds of deliveries.
+const (
+	DeliverReply    DeliveryKind = "reply"
+	DeliverNotice   DeliveryKind = "notice"
+	DeliverPost     DeliveryKind = "post" // a day's summary: never sent twice
+	DeliverReminder DeliveryKind = "reminder"
+)
+
+// NewDelivery is a delivery to be stored, rendered and split for its channel.
+type NewDelivery struct {
+	To       Address
+	Identity IdentityID // 0: the address of a stranger
+	Kind     DeliveryKind
+	Parts    []Part
+	Why      string    // why the planner chose this address
+	Expires  time.Time // zero: never
+}
+
+// Delivery is one assistant message on its way to one identity.
+type Delivery struct {
+	User      UserID
+	ID        DeliveryID
+	Message   MessageID // 0 for strangers
+	To        Address
+	Identity  IdentityID
+	Kind      DeliveryKind
+	State     DeliveryState
+	Why       string
+	Error     string
+	Parts     []DeliveryPart
+	Lease     Lease
+	CreatedAt time.Time
+	Expires   time.Time
+}
+
+// DeliveryPart is one part and how far it is.
+type DeliveryPart struct {
+	N        int // from 0
+	Part     Part
+	State    DeliveryState
+	NativeID string
+	Repeats  int // sends after an unknown one
+	SentAt   time.Time
+	Error    string
+}
+
+// PartResult is what became of sending a part.
+type PartResult struct {
+	State    DeliveryState // sent, pending (again at RetryAt), unknown, failed or parked
+	Receipt  Receipt
+	RetryAt  time.Time
+	Repeated bool // this attempt followed an unknown one
+	Error    string
+}

@@ -1,0 +1,65 @@
+package core
+
+import (
+	"encoding/json"
+	"time"
+)
+
+// Queues of jobs. Deliveries and fetches have a queue per channel, so that a
+// process only takes what it can send: QueueDeliver + channel.
+const (
+	QueueTurn      = "turn"
+	QueueDeliver   = "deliver:"
+	QueueFetch     = "fetch:"
+	QueueSummarize = "summarize"
+)
+
+// JobState is the state of a job. Done jobs are gone.
+type JobState string
+
+// States of jobs. Of one key at most one is ready or running: the head; the
+// others wait in the order in which they came.
+const (
+	JobWaiting JobState = "waiting"
+	JobReady   JobState = "ready" // may run at RunAt
+	JobRunning JobState = "running"
+	JobDead    JobState = "dead" // gave up; out of its key's way
+)
+
+// Job is something to be done later.
+type Job struct {
+	ID      JobID
+	User    UserID
+	Queue   string
+	Key     string // first in first out per key, one running per key
+	Ref     int64  // what it is about: turn, delivery, segment, message
+	Payload json.RawMessage
+	State   JobState
+	RunAt   time.Time
+	Lease   Lease
+	Worker  string
+	Error   string
+	// Since is when it was enqueued.
+	Since time.Time
+}
+
+// NewJob is a job to be enqueued.
+type NewJob struct {
+	User    UserID
+	Queue   string
+	Key     string
+	Ref     int64
+	Payload json.RawMessage
+	RunAt   time.Time
+	// Unique leaves the job out if one of the same key is not yet running.
+	Unique bool
+}
+
+// JobRef names a job that is due.
+type JobRef struct {
+	User  UserID
+	ID    JobID
+	Queue string
+	Key   string
+	Ref   int64
+}
