@@ -1,0 +1,321 @@
+#!/usr/bin/env bash
+# A private PostgreSQL with pgvector for the tests.
+#
+#   scripts/postgres.sh start    start it if it does not run; print its DSN
+#   scripts/postgres.sh dsn      print the DSN of the running one
+#   scripts/postgres.sh status   exit 0 if it runs
+#   scripts/postgres.sh stop     stop it; the data stay
+#   scripts/postgres.sh clean    stop it and remove its data; the build stays
+#
+# Where it comes from, the first that works: TEST_POSTGRES_DSN (used as it is,
+# never started or stopped), a Docker engine, a PostgreSQL on this machine that
+# has pgvector, Debian packages with pgvector, Debian packages with pgvector
+# compiled from the source package of Debian 13. Packages are unpacked into the
+# cache folder, nothing is installed. The server listens on 127.0.0.1 and on a
+# socket in the cache folder, asks for a password, and keeps fsync on.
+#
+# EVERTHREAD_CACHE moves the cache folder, EVERTHREAD_POSTGRES=docker|local|unpack
+# chooses the source.
+
+source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
+
+home=$cache/postgres
+container=everthread-test-postgres
+image=pgvector/pgvector:pg17
+
+# --- who runs the server -------------------------------------------------
+
+owner() {
+	if [ "$(id -u)" != 0 ]; then
+		id -un
+	elif id postgres >/dev/null 2>&1; then
+		echo postgres
+	else
+		echo nobody
+	fi
+}
+
+# as_owner runs a command as the server's user, in a folder that user can enter.
+as_owner() (
+	cd "$home"
+	if [ "$(id -u)" = 0 ]; then
+		exec runuser -u "$(owner)" -- "$@"
+	fi
+	exec "$@"
+)
+
+# --- where the server comes from -----------------------------------------
+
+docker_answers() { has docker && timeout 10 docker info >/dev/null 2>&1; }
+
+local_bin() {
+	has pg_config || return 1
+	local bin share
+	bin=$(pg_config --bindir) && share=$(pg_config --sharedir)
+	[ -f "$share/extension/vector.control" ] && [ -x "$bin/initdb" ] || return 1
+	echo "$bin"
+}
+
+# our_apt runs an apt tool on lists and archives of our own, so that neither root
+# nor a fresh `apt-get update` of the machine is needed. The machine's own sources
+# and credentials are used.
+our_apt() {
+	local cmd=$1 dir=$home/apt
+	shift
+	mkdir -p "$dir/state/lists/partial" "$dir/cache/archives/partial"
+	"$cmd" -q -o "Dir::State=$dir/state" -o "Dir::Cache=$dir/cache" \
+		-o Dir::State::status=/var/lib/dpkg/status -o APT::Sandbox::User="$(id -un)" \
+		-o Acquire::Languages=none -o Acquire::Retries=3 "$@"
+}
+
+newest() { our_apt apt-cache search --names-only "^postgresql-$1\$" | grep -oE '[0-9]+' | sort -n | tail -1; }
+
+# unpack_packages root package... downloads packages and unpacks them below root.
+unpack_packages() {
+	local into=$1 deb
+	shift
+	mkdir -p "$home/debs"
+	rm -f "$home"/debs/*.deb
+	(cd "$home/debs" && quietly our_apt apt-get download "$@")
+	for deb in "$home"/debs/*.deb; do
+		dpkg -x "$deb" "$into"
+	done
+	rm -rf "$home/debs"
+}
+
+# library_path names the folders of unpacked libraries below a root.
+library_path() { find "$1/usr/lib" -maxdepth 1 -type d -name '*-linux-*' | paste -sd: -; }
+
+# unpack_libraries adds the shared libraries that the server misses on this machine.
+unpack_libraries() {
+	local into=$1 version=$2 packages
+	LD_LIBRARY_PATH=$(library_path "$into") ldd "$into/usr/lib/postgresql/$version/bin/postgres" |
+		grep -q 'not found' || return 0
+	# libllvm serves only the JIT, which is off.
+	packages=$(our_apt apt-get -s --no-install-recommends install "postgresql-$version" |
+		awk '/^Inst (lib|tzdata)/ && !/^Inst libllvm/ {print $2}')
+	[ -z "$packages" ] || unpack_packages "$into" $packages
+}
+
+# debian_source fetches Debian 13's source of pgvector from the mirror that this
+# machine is configured with, and prints the folder it was unpacked into.
+debian_source() {
+	local uri sources=$home/apt/trixie.list dir=$home/pgvector archive
+	uri=$(our_apt apt-get indextargets --format '$(REPO_URI) $(ORIGIN) $(LABEL)' 'Created-By: Packages' |
+		awk '$2 == "Debian" && $3 == "Debian" {print $1; exit}')
+	[ -n "$uri" ] || die "no Debian mirror is configured in /etc/apt: set TEST_POSTGRES_DSN"
+	rm -rf "$dir" && mkdir -p "$dir"
+	echo "deb-src [signed-by=/usr/share/keyrings/debian-archive-keyring.gpg] $uri trixie main" >"$sources"
+	local options=(-o "Dir::Etc::sourcelist=$sources" -o Dir::Etc::sourceparts=/dev/null -o "Dir::State::lists=$home/apt/trixie")
+	mkdir -p "$home/apt/trixie/partial"
+	quietly our_apt apt-get "${options[@]}" update
+	(cd "$dir" && quietly our_apt apt-get "${options[@]}" source --download-only pgvector)
+	archive=$(ls "$dir"/pgvector_*.orig.tar.*)
+	mkdir "$dir/src"
+	tar -xf "$archive" -C "$dir/src" --strip-components=1
+	echo "$dir/src"
+}
+
+compile_pgvector() {
+	local into=$1 version=$2 src pg_config
+	pg_config=$into/usr/lib/postgresql/$version/bin/pg_config
+	src=$(debian_source)
+	log "compiling pgvector"
+	quietly make -C "$src" -j2 with_llvm=no OPTFLAGS= "PG_CONFIG=$pg_config" "CPPFLAGS=-I$into/usr/include/postgresql"
+	quietly make -C "$src" with_llvm=no "PG_CONFIG=$pg_config" install
+	rm -rf "$home/pgvector"
+}
+
+# unpack_postgres makes the folder $home/root, once. It is complete or absent.
+unpack_postgres() {
+	[ -d "$home/root" ] && return 0
+	has apt-get || die "no Docker engine, no pgvector, no apt: set TEST_POSTGRES_DSN to a PostgreSQL 15 or later with pgvector"
+	local tmp=$home/root.new version
+	log "unpacking PostgreSQL into $home"
+	rm -rf "$tmp" && mkdir -p "$tmp"
+	quietly our_apt apt-get update
+	version=$(newest '[0-9]+-pgvector' || true)
+	if [ -n "$version" ]; then
+		unpack_packages "$tmp" "postgresql-$version" "postgresql-client-$version" libpq5 "postgresql-$version-pgvector"
+		unpack_libraries "$tmp" "$version"
+	else
+		need_packages gcc:gcc make:make xz:xz-utils
+		version=$(newest 'server-dev-[0-9]+')
+		unpack_packages "$tmp" "postgresql-$version" "postgresql-client-$version" "postgresql-server-dev-$version" libpq5 libpq-dev
+		unpack_libraries "$tmp" "$version"
+		compile_pgvector "$tmp" "$version"
+	fi
+	echo "$version" >"$tmp/version"
+	rm -rf "$home/apt"
+	mv "$tmp" "$home/root"
+}
+
+# --- a server of our own --------------------------------------------------
+
+# find_server sets bin, the folder of the server's programs.
+find_server() {
+	if [ "${EVERTHREAD_POSTGRES:-}" != unpack ] && bin=$(local_bin); then
+		return 0
+	fi
+	unpack_postgres
+	bin=$home/root/usr/lib/postgresql/$(cat "$home/root/version")/bin
+	LD_LIBRARY_PATH=$(library_path "$home/root")${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}
+	export LD_LIBRARY_PATH
+}
+
+free_port() {
+	local port
+	while :; do
+		port=$((20000 + RANDOM % 12000))
+		(exec 3<>"/dev/tcp/127.0.0.1/$port") 2>/dev/null || break
+	done
+	echo "$port"
+}
+
+init_data() {
+	[ -f "$home/data/PG_VERSION" ] && return 0
+	rm -rf "$home/data" "$home/socket"
+	install -d -o "$(owner)" -m 700 "$home/data"
+	install -d -o "$(owner)" -m 700 "$home/socket"
+	[ -s "$home/password" ] || (umask 077 && od -An -N16 -tx1 /dev/urandom | tr -d ' \n' >"$home/password")
+	chown "$(owner)" "$home/password"
+	log "making a database in $home/data"
+	quietly as_owner "$bin/initdb" -D "$home/data" -U everthread -E UTF8 --locale=C.UTF-8 \
+		-A scram-sha-256 --pwfile="$home/password"
+	cat >>"$home/data/postgresql.conf" <<-CONF
+		listen_addresses = '127.0.0.1'
+		unix_socket_directories = '$home/socket'
+		max_connections = 300
+		shared_buffers = 256MB
+		fsync = on
+		synchronous_commit = on
+		jit = off
+		timezone = 'UTC'
+		log_timezone = 'UTC'
+	CONF
+}
+
+server_runs() { [ -s "$home/port" ] && [ -f "$home/data/postmaster.pid" ] && as_owner "$bin/pg_ctl" -D "$home/data" status >/dev/null 2>&1; }
+
+start_server() {
+	find_server
+	server_runs && return 0
+	init_data
+	local port try
+	for try in 1 2 3 4 5; do
+		port=$(free_port)
+		# The lock must not live on in the server: 9 is closed for it.
+		if as_owner "$bin/pg_ctl" -D "$home/data" -w -t 60 -l "$home/data/server.log" \
+			-o "-p $port" start >/dev/null 2>&1 9>&-; then
+			echo "$port" >"$home/port"
+			log "PostgreSQL listens on 127.0.0.1:$port"
+			prepare_database
+			return 0
+		fi
+	done
+	tail -5 "$home/data/server.log" >&2 || true
+	die "PostgreSQL does not start, see $home/data/server.log"
+}
+
+prepare_database() {
+	local psql=("$bin/psql" -X -q -v ON_ERROR_STOP=1)
+	PGPASSWORD=$(cat "$home/password") PGHOST=$home/socket PGPORT=$(cat "$home/port") PGUSER=everthread
+	export PGPASSWORD PGHOST PGPORT PGUSER
+	"${psql[@]}" -d postgres -Atc "select 1 from pg_database where datname = 'everthread'" | grep -q 1 ||
+		"${psql[@]}" -d postgres -c 'create database everthread'
+	"${psql[@]}" -d everthread -c "$extensions" 2>/dev/null
+}
+
+extensions='create extension if not exists vector; create extension if not exists btree_gin'
+
+print_dsn() { echo "postgres://everthread:$(cat "$home/password")@127.0.0.1:$1/everthread?sslmode=disable"; }
+
+# --- a container ----------------------------------------------------------
+
+container_port() { docker port "$container" 5432/tcp 2>/dev/null | sed -n 's/^127\.0\.0\.1://p' | head -1; }
+
+start_container() {
+	[ -n "$(container_port)" ] && return 0
+	docker rm -f "$container" >/dev/null 2>&1 || true
+	[ -s "$home/password" ] || (umask 077 && od -An -N16 -tx1 /dev/urandom | tr -d ' \n' >"$home/password")
+	POSTGRES_PASSWORD=$(cat "$home/password") quietly docker run -d --name "$container" -e POSTGRES_PASSWORD \
+		-e POSTGRES_USER=everthread -e POSTGRES_DB=everthread -p 127.0.0.1::5432 "$image" -c max_connections=300
+	local try
+	for try in $(seq 60); do
+		# Over TCP: the first start of the image serves its socket only, then restarts.
+		if docker exec "$container" psql -h 127.0.0.1 -U everthread -qc "$extensions" >/dev/null 2>&1; then
+			log "PostgreSQL runs in the container $container"
+			return 0
+		fi
+		sleep 1
+	done
+	die "the container $container does not answer, see docker logs $container"
+}
+
+# --- commands -------------------------------------------------------------
+
+uses_docker() {
+	case "${EVERTHREAD_POSTGRES:-}" in
+	docker) return 0 ;;
+	local | unpack) return 1 ;;
+	esac
+	docker_answers
+}
+
+start() {
+	if uses_docker; then
+		start_container
+		print_dsn "$(container_port)"
+	else
+		start_server
+		print_dsn "$(cat "$home/port")"
+	fi
+}
+
+# running prints the DSN of the server that runs, or fails.
+running() {
+	if uses_docker; then
+		[ -n "$(container_port)" ] && print_dsn "$(container_port)"
+		return
+	fi
+	[ -f "$home/port" ] || return 1
+	find_server
+	server_runs && print_dsn "$(cat "$home/port")"
+}
+
+stop() {
+	running >/dev/null || return 0
+	if uses_docker; then
+		quietly docker rm -f "$container"
+		return
+	fi
+	find_server
+	quietly as_owner "$bin/pg_ctl" -D "$home/data" -m fast -w stop
+	rm -f "$home/port"
+	log "PostgreSQL stopped"
+}
+
+main() {
+	if [ -n "${TEST_POSTGRES_DSN:-}" ]; then
+		case "${1:-}" in
+		start | dsn) echo "$TEST_POSTGRES_DSN" ;;
+		esac
+		return 0
+	fi
+	mkdir -p "$home"
+	exec 9>"$home/lock"
+	flock 9
+	case "${1:-}" in
+	start) start ;;
+	dsn) running || die "PostgreSQL does not run: scripts/postgres.sh start" ;;
+	status) running >/dev/null ;;
+	stop) stop ;;
+	clean) stop && rm -rf "$home/data" ;;
+	*)
+		echo "usage: scripts/postgres.sh start|dsn|status|stop|clean" >&2
+		exit 2
+		;;
+	esac
+}
+
+main "$@"
