@@ -1,0 +1,388 @@
+package core
+
+import (
+	"context"
+	"time"
+)
+
+// The ports of the store. Every method is one transaction (or one consistent
+// read), takes or carries the user, and touches that user's rows only. A
+// consumer declares the few methods that it needs; Store is their sum and what
+// the conformance suite core/store/storetest checks.
+
+// InboundStore takes what people write.
+type InboundStore interface {
+	// Identify returns who is at an address, or ErrNotFound.
+	Identify(ctx context.Context, a Address) (Identity, User, error)
+	// Append stores inbound messages of one identity in order, with their events,
+	// day segments and the turn job. Repeated events are left out. With a claim,
+	// and if the thread is idle, the turn is claimed in the same transaction.
+	Append(ctx context.Context, a Append) (Appended, error)
+	// Edit replaces the text of the message that e.Target means, keeps the earlier
+	// one as a revision and asks a running turn of it to restart. ErrNotFound if
+	// the message was never seen: the caller then appends it.
+	Edit(ctx context.Context, user UserID, identity IdentityID, e Inbound, m NewMessage, now time.Time) error
+	// Note stores events that are not conversation, with the effects, messages and
+	// deliveries that answer them. A repeated event does nothing (Noted.Duplicate).
+	Note(ctx context.Context, n Note) (Noted, error)
+	// Hold keeps an event of an address that is nobody's yet, or that means
+	// nothing: user 0. With a code or a delivery these are stored with it.
+	Hold(ctx context.Context, h Hold) (duplicate bool, err error)
+}
+
+// Append is messages of one identity to be stored. Events and Messages go together.
+type Append struct {
+	User     UserID
+	Identity IdentityID
+	Events   []Inbound
+	Messages []NewMessage
+	Now      time.Time
+	RunAt    time.Time // when the turn may start
+	Paused   bool      // no turn
+	Claim    *Claim    // nil: a worker finds the turn
+	Budget   Budget
+}
+
+// Appended is the result of an Append.
+type Appended struct {
+	Messages   []MessageID // of the new ones
+	Duplicates int
+	Turn       *Turn // claimed, or nil
+	// Unparked is true if deliveries waited for this identity to be reachable again.
+	Unparked  bool
+	Postponed *Postponed
+}
+
+// Postponed says why a turn does not start yet.
+type Postponed struct {
+	Until  time.Time
+	Budget bool // the day's tokens are used up; else the rate of turns
+	Tell   bool // nobody was told today
+}
+
+// Note is words of the gateway itself, with or without an inbound event.
+type Note struct {
+	User     UserID
+	Identity IdentityID // whose event it is; 0 without one
+	Event    *Inbound
+	Command  *NewMessage // the event as a transcript row; nil: it leaves none
+	Effects  []Effect
+	// Messages are appended to the continuous thread (or Thread, if set); the
+	// deliveries carry the last one.
+	Messages   []NewMessage
+	Thread     ThreadID
+	Segment    SegmentID
+	Deliveries []NewDelivery
+	Now        time.Time
+	// Once makes the note happen once per user and key; later ones are duplicates.
+	Once string
+}
+
+// Noted is the result of a Note.
+type Noted struct {
+	Duplicate bool
+	Messages  []MessageID
+	Released  []Inbound // held events of an approved address, to be received now
+	StopTurns []TurnID  // turns that were asked to stop or restart
+}
+
+// Hold is an event that is not a known user's.
+type Hold struct {
+	Event    Inbound
+	Keep     bool // to be received when the address is somebody's
+	Code     *Code
+	Delivery *NewDelivery
+	Now      time.Time
+}
+
+// TurnStore runs turns.
+type TurnStore interface {
+	// ClaimTurn takes a due turn job, gives its inputs their positions and
+	// returns the turn; nil if it was taken, is not due or nothing is pending.
+	ClaimTurn(ctx context.Context, ref JobRef, c Claim, b Budget) (*Turn, *Postponed, error)
+	// Flags reads what was asked of a running turn.
+	Flags(ctx context.Context, user UserID, turn TurnID) (TurnFlags, error)
+	// Window reads what a context is built from: messages from position `from`
+	// on, or, if that is 0, the newest until their tokens (tool outputs count at
+	// most 200) reach `tokens`, and at most `limit`.
+	Window(ctx context.Context, t *Turn, q WindowQuery) (Window, error)
+	// Commit writes a reply and ends the turn. With a claim, the first delivery
+	// is stored already claimed, its first part sending, and returned.
+	// ErrFenced if the lease was lost.
+	Commit(ctx context.Context, r Reply, c *Claim) (Committed, error)
+	// RetryTurn gives a failed turn back to run again at `at`.
+	RetryTurn(ctx context.Context, t *Turn, at time.Time, cause string) error
+}
+
+// WindowQuery bounds a Window.
+type WindowQuery struct {
+	// Tokens and Limit bound what is read when a new epoch begins.
+	Tokens int
+	Limit  int
+	// Stale: an epoch that was last used before it is not continued.
+	Stale time.Time
+	// Budgets is the fingerprint that an epoch must have to be continued.
+	Budgets string
+}
+
+// Committed is the result of a Commit.
+type Committed struct {
+	Messages []MessageID
+	Delivery *Delivery
+	Again    bool // messages are pending, and a job for them exists
+}
+
+// TurnReader shows turns to people.
+type TurnReader interface {
+	// Turn returns a turn and what it sent; the snapshot is nil before it replied.
+	Turn(ctx context.Context, user UserID, id TurnID) (Turn, *Snapshot, error)
+	// Turns lists the newest turns, at most limit.
+	Turns(ctx context.Context, user UserID, limit int) ([]Turn, error)
+	// Epoch returns the epoch that the turn id began.
+	Epoch(ctx context.Context, user UserID, id TurnID) (*Epoch, error)
+	// Messages returns the messages of ids that exist, by position, then time.
+	Messages(ctx context.Context, user UserID, ids []MessageID) ([]Message, error)
+	// History returns the newest messages of a thread (0: the continuous one) in
+	// the order of display, before message `before` if that is not 0.
+	History(ctx context.Context, user UserID, thread ThreadID, before MessageID, limit int) ([]Message, error)
+}
+
+// DeliveryStore brings parts to their addresses.
+type DeliveryStore interface {
+	// ClaimDelivery takes a due delivery job; its next part is stored as sending.
+	// A part that was sending already comes back as DeliveryUnknown. nil: taken.
+	ClaimDelivery(ctx context.Context, ref JobRef, c Claim) (*Delivery, error)
+	// FinishPart stores what became of part n and, if it was sent and another
+	// follows, that one as sending (more). Else the job ends or waits.
+	FinishPart(ctx context.Context, d *Delivery, n int, r PartResult, now time.Time) (more bool, err error)
+	// Deliveries lists deliveries, newest first.
+	Deliveries(ctx context.Context, q DeliveryQuery) ([]Delivery, error)
+	// Redeliver makes a failed, parked, expired or unknown delivery pending again.
+	Redeliver(ctx context.Context, user UserID, id DeliveryID, now time.Time) error
+	// SetBlocked records that an identity can or cannot be written to; parked
+	// deliveries of one that can are pending again.
+	SetBlocked(ctx context.Context, user UserID, identity IdentityID, blocked bool, now time.Time) error
+}
+
+// DeliveryQuery selects deliveries. User 0 means all users: for the owner's
+// view of failures only.
+type DeliveryQuery struct {
+	User   UserID
+	States []DeliveryState
+	Limit  int
+}
+
+// JobStore is the queue. Claims of turns and deliveries have methods of their own.
+type JobStore interface {
+	// Due returns heads that may run now (and running ones whose lease lapsed),
+	// oldest first, and when the next one will be due (zero: none is waiting).
+	Due(ctx context.Context, queues []string, now time.Time, limit int) ([]JobRef, time.Time, error)
+	// Claim takes a due job; nil if it was taken.
+	Claim(ctx context.Context, ref JobRef, c Claim) (*Job, error)
+	// Enqueue adds jobs.
+	Enqueue(ctx context.Context, jobs ...NewJob) error
+	// Extend moves the end of a lease. ErrFenced if it was lost.
+	Extend(ctx context.Context, user UserID, l Lease, until time.Time) error
+	// Finish ends a job: done if cause is empty, dead otherwise.
+	Finish(ctx context.Context, user UserID, l Lease, cause string) error
+}
+
+// JobAdmin looks after jobs.
+type JobAdmin interface {
+	// RetryJob gives a claimed job back, to run again at `at`.
+	RetryJob(ctx context.Context, user UserID, l Lease, at time.Time, cause string) error
+	// DeadJobs lists jobs that gave up, newest first.
+	DeadJobs(ctx context.Context, limit int) ([]Job, error)
+	// Revive makes a dead job ready again.
+	Revive(ctx context.Context, user UserID, id JobID, now time.Time) error
+	// QueueStats tells how many jobs each queue holds and since when the oldest waits.
+	QueueStats(ctx context.Context) ([]QueueStat, error)
+}
+
+// QueueStat is the depth of a queue.
+type QueueStat struct {
+	Queue  string
+	State  JobState
+	Depth  int
+	Oldest time.Time
+}
+
+// DayStore keeps day segments and their summaries.
+type DayStore interface {
+	// Days lists segments of the continuous thread, newest first, with labels
+	// before `before` (empty: all).
+	Days(ctx context.Context, user UserID, before string, limit int) ([]Segment, error)
+	// Day returns the segment of a label, or ErrNotFound.
+	Day(ctx context.Context, user UserID, label string) (Segment, error)
+	// Segment returns a segment by its id, or ErrNotFound.
+	Segment(ctx context.Context, user UserID, id SegmentID) (Segment, error)
+	// DayMessages returns a day's conversation in order, from message `after` on.
+	DayMessages(ctx context.Context, user UserID, id SegmentID, after MessageID, limit int) ([]Message, error)
+	// Summaries returns the versions of a day's summary, newest first.
+	Summaries(ctx context.Context, user UserID, id SegmentID, limit int) ([]Summary, error)
+}
+
+// SummaryStore writes what the nights decide.
+type SummaryStore interface {
+	// DueSegments lists open segments whose finalization is due and final ones
+	// that are stale, oldest first. Those with a summary job are left out.
+	DueSegments(ctx context.Context, now time.Time, limit int) ([]Segment, error)
+	// DuePosts lists segments whose summary is to be posted by now, newest first
+	// per user.
+	DuePosts(ctx context.Context, now time.Time, limit int) ([]Segment, error)
+	// PutSummary stores a new version and what it implies, and ends its job. A
+	// final one closes the segment if nothing arrived since q.ReadTo (ErrChanged).
+	PutSummary(ctx context.Context, p PutSummary) error
+	// FailSummary records on the segment that the job gave up, and ends it.
+	FailSummary(ctx context.Context, user UserID, id SegmentID, l Lease, cause string, now time.Time) error
+	// PutPost stores the post of a day with its deliveries, or that there is
+	// none. ErrExists if that was decided before.
+	PutPost(ctx context.Context, p PutPost) error
+}
+
+// PutSummary is a summary to be stored.
+type PutSummary struct {
+	Summary Summary   // Version is given by the store; Markdown empty: nothing to say, only finalize
+	ReadTo  MessageID // last message of the segment that was read
+	Lease   Lease
+	Entry   NewMessage // the system entry of the transcript
+	Opened  []string   // open loops that it names
+	Sources [][]MessageID
+	Final   bool
+	Post    PostState // for a final one: PostDue or PostSkipped
+	Day     string    // label of today, for the usage
+	Now     time.Time
+}
+
+// PutPost is a post to be stored.
+type PutPost struct {
+	User       UserID
+	Segment    SegmentID
+	State      PostState // PostDone or PostSkipped
+	Message    NewMessage
+	Deliveries []NewDelivery
+	Now        time.Time
+}
+
+// PeopleStore keeps users, their identities and codes.
+type PeopleStore interface {
+	User(ctx context.Context, id UserID) (User, error)
+	Users(ctx context.Context) ([]User, error)
+	// AddUser makes a user with a continuous thread. Role owner is for the first start.
+	AddUser(ctx context.Context, u User) (User, error)
+	// Identities lists a user's identities, last used first.
+	Identities(ctx context.Context, user UserID) ([]Identity, error)
+	// AddIdentity attaches an address. ErrExists if it is somebody's.
+	AddIdentity(ctx context.Context, i Identity) (Identity, error)
+}
+
+// CodeStore keeps one-time codes, hashed.
+type CodeStore interface {
+	// PutCode stores a code; of CodeOwner there is at most one, replaced.
+	PutCode(ctx context.Context, c Code) error
+	// Codes lists valid codes of a kind, oldest first.
+	Codes(ctx context.Context, kind CodeKind, now time.Time) ([]Code, error)
+	// UseCode takes a code of a kind out, once. ErrRefused if it is not valid.
+	UseCode(ctx context.Context, kind CodeKind, hash string, now time.Time) (Code, error)
+	// Approved lists held events whose address is somebody's by now.
+	Approved(ctx context.Context, limit int) ([]Inbound, error)
+}
+
+// CodeKind says what a code is for.
+type CodeKind string
+
+// Kinds of codes.
+const (
+	CodeOwner CodeKind = "owner" // makes an address the owner's
+	CodePair  CodeKind = "pair"  // a stranger's wish to be let in
+)
+
+// Code is a one-time code. Hash is hex SHA-256 of it in capitals.
+type Code struct {
+	Kind    CodeKind
+	Hash    string
+	Hint    string // shown in lists: for CodePair the code itself, as it is no secret of the stranger
+	User    UserID
+	Address Address // of a stranger
+	Name    string
+	Created time.Time
+	Expires time.Time
+}
+
+// LeaseStore gives each polled account one owner among the processes.
+type LeaseStore interface {
+	// Acquire takes or renews the lease of name until `until`. fence grows with
+	// each change of hands. held is false while somebody else has it.
+	Acquire(ctx context.Context, name, worker string, now, until time.Time) (fence int64, held bool, err error)
+	// Release gives a lease back.
+	Release(ctx context.Context, name, worker string) error
+}
+
+// RateStore keeps rate limits that all processes share.
+type RateStore interface {
+	// Take reserves the next slot of a limiter that lets one event pass each
+	// `every`, with `burst` at once, and returns how long to wait for it.
+	Take(ctx context.Context, key string, every time.Duration, burst int, now time.Time) (time.Duration, error)
+	// Push makes everybody wait on key until `until`.
+	Push(ctx context.Context, key string, until time.Time) error
+}
+
+// MediaStore records what became of attachments.
+type MediaStore interface {
+	// SetAttachment replaces attachment i of a message and ends the job.
+	SetAttachment(ctx context.Context, user UserID, m MessageID, i int, a Attachment, l Lease) error
+}
+
+// JournalStore remembers calls of outside tools (SPEC 11).
+type JournalStore interface {
+	Lookup(ctx context.Context, user UserID, turn TurnID, step, index int) (text string, ok bool, err error)
+	Record(ctx context.Context, user UserID, turn TurnID, step, index int, name, text string) error
+}
+
+// UsageStore keeps what each user's calls took.
+type UsageStore interface {
+	// Spend adds a background call's tokens to a day.
+	Spend(ctx context.Context, user UserID, day string, u Usage) error
+	// UsageOf returns the tokens used and reserved on a day.
+	UsageOf(ctx context.Context, user UserID, day string) (used, reserved int, err error)
+}
+
+// Janitor removes what is no longer needed.
+type Janitor interface {
+	// Sweep removes raw payloads received before `raw`, expired codes, expired
+	// deliveries and finished bookkeeping, and returns how many rows went.
+	Sweep(ctx context.Context, raw, now time.Time) (int, error)
+	// Ping tells whether the store answers.
+	Ping(ctx context.Context) error
+	// Close ends all work with the store.
+	Close() error
+}
+
+// Waker passes wake-ups between workers, in and between processes. A wake-up
+// may come for nothing, and may rarely be lost: whoever waits also polls.
+type Waker interface {
+	// Wakes yields the topics that changed: queue names, or "turn:<user>:<turn>"
+	// for flags. The channel is closed when ctx ends.
+	Wakes(ctx context.Context) <-chan string
+}
+
+// Store is everything a store does.
+type Store interface {
+	InboundStore
+	TurnStore
+	TurnReader
+	DeliveryStore
+	JobStore
+	JobAdmin
+	DayStore
+	SummaryStore
+	PeopleStore
+	CodeStore
+	LeaseStore
+	RateStore
+	MediaStore
+	JournalStore
+	UsageStore
+	Janitor
+	Waker
+}
