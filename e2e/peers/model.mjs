@@ -1,0 +1,65 @@
+// Starts the model emulator on a free port, with replies that are functions of
+// the request, and prints its address as one line of JSON: {"url":"http://…"}.
+// Fixtures posted to /__aimock/fixtures come before these. Ends on SIGTERM, or
+// when its standard input is closed.
+//
+//   EVERTHREAD_TEST_AIMOCK=$(scripts/peers.sh) node e2e/peers/model.mjs [--latency ms]
+//
+// The last user message, stripped, decides:
+//   anything            "echo: " and the message
+//   "say N words"       N numbered words, for streaming and long answers
+//   "call NAME {json}"  a call of the tool NAME; after its result "tool said: …"
+//   "fail STATUS"       an error with that HTTP status
+
+import { createRequire } from "node:module";
+import { realpathSync } from "node:fs";
+
+const program = process.env.EVERTHREAD_TEST_AIMOCK;
+if (!program) {
+  console.error("model.mjs: EVERTHREAD_TEST_AIMOCK is not set, see scripts/peers.sh");
+  process.exit(2);
+}
+const { LLMock } = createRequire(realpathSync(program))("@copilotkit/aimock");
+
+const text = (content) =>
+  typeof content === "string"
+    ? content
+    : (content ?? []).map((part) => part.text ?? "").join("");
+
+function lastOf(messages, role) {
+  return text(messages.findLast((m) => m.role === role)?.content).trim();
+}
+
+function reply(request) {
+  if (request.messages.at(-1)?.role === "tool") {
+    return { content: `tool said: ${lastOf(request.messages, "tool")}` };
+  }
+  const said = lastOf(request.messages, "user");
+  let found;
+  if ((found = said.match(/^say (\d+) words$/))) {
+    return { content: Array.from({ length: Number(found[1]) }, (_, i) => `word${i + 1}`).join(" ") };
+  }
+  if ((found = said.match(/^call (\w+)(?: ([^]*))?$/))) {
+    return { toolCalls: [{ name: found[1], arguments: found[2] ?? "{}" }] };
+  }
+  if ((found = said.match(/^fail (\d{3})$/))) {
+    return { error: { message: `asked to fail with ${found[1]}`, type: "server_error" }, status: Number(found[1]) };
+  }
+  return { content: `echo: ${said}` };
+}
+
+const latency = process.argv[2] === "--latency" ? Number(process.argv[3]) : 0;
+const server = new LLMock({ port: 0, host: "127.0.0.1", latency, journalMaxEntries: 0, logLevel: "warn" });
+server.on({ endpoint: "chat" }, reply);
+
+// The first fixture that matches wins and posted ones are appended: put them
+// before the reply above, which matches everything.
+const fixtures = server.getFixtures();
+fixtures.push = (...added) => fixtures.splice(Math.max(0, fixtures.length - 1), 0, ...added);
+
+console.log(JSON.stringify({ url: await server.start() }));
+
+const stop = () => server.stop().then(() => process.exit(0));
+process.on("SIGTERM", stop);
+process.on("SIGINT", stop);
+process.stdin.on("end", stop).resume();
