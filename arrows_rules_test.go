@@ -1,0 +1,95 @@
+package everthread_test
+
+import (
+	"strings"
+	"testing"
+	"testing/fstest"
+)
+
+// TestEveryBrokenRuleIsFound breaks each rule in a small tree of its own.
+func TestEveryBrokenRuleIsFound(t *testing.T) {
+	t.Parallel()
+	imports := func(target string) string { return "package x\nimport _ \"" + module + "/" + target + "\"\n" }
+	cases := []struct{ name, file, text, want string }{
+		{"core imports a third party", "core/a.go", "package core\nimport _ \"go.uber.org/zap\"\n", "standard library only"},
+		{"core imports a feature", "core/a.go", imports("core/day"), "standard library only"},
+		{"a feature imports another", "core/gateway/a.go", imports("core/people"), "features do not import"},
+		{"a model imports another", "core/llm/openai/a.go", imports("core/llm/tokens"), "features do not import"},
+		{"an engine imports the other", "core/store/sqlite/a.go", imports("core/store/postgres"), "features do not import"},
+		{"a feature imports a store", "core/recall/a.go", imports("core/store/sqlstore"), "features do not import"},
+		{"a feature imports an adapter", "core/agent/a.go", imports("adapters/web"), "no arrow leads"},
+		{"a feature imports the configuration", "core/agent/a.go", imports("configs"), "no arrow leads"},
+		{"a feature imports migrations", "core/agent/a.go", imports("migrations"), "no arrow leads"},
+		{"an adapter imports another", "adapters/web/a.go", imports("adapters/api"), "adapters do not import"},
+		{"an adapter imports a store", "adapters/web/a.go", imports("core/store/sqlite"), "only cmd knows the stores"},
+		{"the scheduler imports a store", "scheduler/a.go", imports("core/store/sqlstore"), "only cmd knows the stores"},
+		{"the scheduler imports an adapter", "scheduler/a.go", imports("adapters/web"), "no arrow leads"},
+		{"an adapter imports cmd", "adapters/web/a.go", imports("cmd/everthread"), "nothing imports cmd"},
+		{"code imports a test suite", "core/store/sqlite/a.go", imports("core/store/storetest"), "only tests import"},
+		{"a drawer for everything", "core/util/a.go", "package util\n", "no package is named"},
+		{"a room nobody planned", "server/a.go", "package server\n", "no room of the house"},
+		{"init", "core/day/a.go", "package day\nfunc init() {}\n", "func init"},
+		{"a counter", "core/day/a.go", "package day\nvar count int\n", "count can change"},
+		{"an exported table", "core/day/a.go", "package day\nvar Names = []string{\"a\"}\n", "Names can change"},
+		{"a table that is written", "core/day/a.go", "package day\nvar names = map[string]int{}\nfunc f() { names[\"a\"] = 1 }\n", "names can change"},
+		{"a table whose address is taken", "core/day/a.go", "package day\nvar limits = struct{ n int }{}\nfunc f() { g(&limits) }\n", "limits can change"},
+		{"a shared client", "adapters/web/a.go", "package web\nimport \"net/http\"\nvar client = http.DefaultClient\n", "client can change"},
+		{"a path of a machine", "scripts/a.sh", "cd /" + "work/main\n", "path of one machine"},
+		{"a path in code", "core/day/a.go", "package day\nconst dir = \"/" + "home/me/x\"\n", "path of one machine"},
+	}
+	for _, c := range cases {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			faults, err := inspect(fstest.MapFS{c.file: {Data: []byte(c.text)}})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if len(faults) != 1 || !strings.Contains(faults[0], c.want) {
+				t.Errorf("got %q, want one fault with %q", faults, c.want)
+			}
+		})
+	}
+}
+
+// TestAllowedCodeIsNotRefused keeps the rules from growing past what they mean.
+func TestAllowedCodeIsNotRefused(t *testing.T) {
+	t.Parallel()
+	imports := func(target string) string { return "package x\nimport _ \"" + module + "/" + target + "\"\n" }
+	tree := fstest.MapFS{}
+	for name, text := range map[string]string{
+		"cmd/everthread/a.go":                 imports("adapters/web"),
+		"cmd/everthread/b.go":                 imports("core/store/sqlite"),
+		"adapters/web/a.go":                   imports("core/markup"),
+		"adapters/web/b_test.go":              imports("core/store/sqlite"),
+		"scheduler/a.go":                      imports("core/day"),
+		"core/day/a.go":                       imports("core"),
+		"core/store/sqlite/a.go":              imports("core/store/sqlstore"),
+		"core/store/sqlite/b.go":              imports("migrations"),
+		"core/store/sqlite/c_test.go":         imports("core/store/storetest"),
+		"adapters/telegram/telegramtest/a.go": imports("adapters/adaptertest"),
+		"e2e/peer/go.mod":                     "module peer\n",
+		"e2e/peer/main.go":                    imports("cmd/everthread"),
+		"core/recall/a.go": `package recall
+import ("errors"; "regexp")
+type T struct{}
+var _ error = (*T)(nil)
+var errGone = errors.New("gone")
+var (
+	word  = regexp.MustCompile("a+")
+	names = map[string]int{"a": 1}
+)
+//go:embed x.txt
+var text string
+func (T) Error() string { names := map[string]int{}; names["b"] = 2; return text }
+`,
+	} {
+		tree[name] = &fstest.MapFile{Data: []byte(text)}
+	}
+	faults, err := inspect(tree)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, f := range faults {
+		t.Error(f)
+	}
+}

@@ -1,0 +1,228 @@
+// Package everthread_test holds the tests that look at the repository as a
+// whole: the arrows between packages and the rules that no compiler knows.
+package everthread_test
+
+import (
+	"fmt"
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"io/fs"
+	"os"
+	"path"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+)
+
+const module = "github.com/everthread/everthread"
+
+// TestArrows holds the repository to the arrows and rules of ARCHITECTURE "The
+// house".
+func TestArrows(t *testing.T) {
+	t.Parallel()
+	faults, err := inspect(os.DirFS("."))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, f := range faults {
+		t.Error(f)
+	}
+}
+
+// source is one Go file of the repository.
+type source struct {
+	name string // slash-separated, from the root
+	dir  string // its package's directory
+	test bool   // a _test.go file
+	set  *token.FileSet
+	file *ast.File
+}
+
+// at says where a node is, as file:line.
+func (s source) at(n ast.Node) string {
+	return fmt.Sprintf("%s:%d", s.name, s.set.Position(n.Pos()).Line)
+}
+
+// inspect returns what is wrong with the tree, one sentence each, sorted.
+func inspect(tree fs.FS) ([]string, error) {
+	files, faults, err := load(tree)
+	if err != nil {
+		return nil, err
+	}
+	packages := map[string][]source{}
+	for _, f := range files {
+		faults = append(faults, badPlace(f)...)
+		if f.test {
+			continue
+		}
+		faults = append(faults, badImports(f)...)
+		if strict(f.dir) {
+			packages[f.dir] = append(packages[f.dir], f)
+		}
+	}
+	for _, p := range packages {
+		faults = append(faults, badState(p)...)
+	}
+	slices.Sort(faults)
+	return faults, nil
+}
+
+// load parses the Go files and looks through the text of all files for paths
+// that exist on one machine only. Folders with a go.mod of their own are
+// modules of their own and left out.
+func load(tree fs.FS) (files []source, faults []string, err error) {
+	set := token.NewFileSet()
+	err = fs.WalkDir(tree, ".", func(name string, entry fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		if entry.IsDir() {
+			return enter(tree, name)
+		}
+		if !slices.Contains([]string{".go", ".sh", ".yml", ".sql"}, path.Ext(name)) {
+			return nil
+		}
+		text, err := fs.ReadFile(tree, name)
+		if err != nil {
+			return err
+		}
+		faults = append(faults, machinePaths(name, string(text))...)
+		if path.Ext(name) != ".go" {
+			return nil
+		}
+		file, err := parser.ParseFile(set, name, text, parser.ParseComments)
+		if err != nil {
+			return err
+		}
+		files = append(files, source{name, path.Dir(name), strings.HasSuffix(name, "_test.go"), set, file})
+		return nil
+	})
+	return files, faults, err
+}
+
+func enter(tree fs.FS, dir string) error {
+	if dir == "." {
+		return nil
+	}
+	base := path.Base(dir)
+	if strings.HasPrefix(base, ".") || slices.Contains([]string{"testdata", "node_modules", "bin", "data", "dist"}, base) {
+		return fs.SkipDir
+	}
+	if _, err := fs.Stat(tree, path.Join(dir, "go.mod")); err == nil {
+		return fs.SkipDir
+	}
+	return nil
+}
+
+func machinePaths(name, text string) []string {
+	pattern := regexp.MustCompile("[\\s\"'`=(:]/(?:work|root|tmp|home/\\w+|Users/\\w+)/")
+	var faults []string
+	for i, line := range strings.Split(text, "\n") {
+		if pattern.MatchString(line) {
+			faults = append(faults, fmt.Sprintf("%s:%d: names a path of one machine", name, i+1))
+		}
+	}
+	return faults
+}
+
+// badPlace refuses Go code outside the rooms of the house.
+func badPlace(f source) []string {
+	for _, part := range strings.Split(f.dir, "/") {
+		if slices.Contains([]string{"internal", "pkg", "util", "utils", "common", "models", "helpers"}, part) {
+			return []string{fmt.Sprintf("%s: no package is named %s", f.name, part)}
+		}
+	}
+	if roomOf(f.dir) == "" {
+		return []string{fmt.Sprintf("%s: this folder is no room of the house", f.name)}
+	}
+	return nil
+}
+
+// roomOf names the room that a directory belongs to: packages of one room may
+// import each other. Rooms below core/llm and core/store are one package each.
+func roomOf(dir string) string {
+	parts := strings.Split(dir, "/")
+	depth := 1
+	switch parts[0] {
+	case ".", "core", "adapters":
+		depth = 2
+	case "cmd", "scheduler", "migrations", "configs", "e2e":
+	default:
+		return ""
+	}
+	if len(parts) > 2 && (parts[1] == "llm" || parts[1] == "store") {
+		depth = 3
+	}
+	return strings.Join(parts[:min(depth, len(parts))], "/")
+}
+
+func isFeature(room string) bool { return strings.HasPrefix(room, "core/") }
+func isStore(room string) bool   { return strings.HasPrefix(room, "core/store") }
+func isAdapter(room string) bool { return strings.HasPrefix(room, "adapters/") }
+
+// isSuite is true for packages that serve tests only, such as storetest.
+func isSuite(dir string) bool { return strings.HasSuffix(dir, "test") }
+
+// strict is true where neither init nor mutable globals are allowed.
+func strict(dir string) bool {
+	return dir == "core" || strings.HasPrefix(dir, "core/") || isAdapter(dir) || strings.HasPrefix(dir, "scheduler")
+}
+
+func badImports(f source) []string {
+	var faults []string
+	for _, spec := range f.file.Imports {
+		target, err := strconv.Unquote(spec.Path.Value)
+		if err != nil {
+			continue
+		}
+		if reason := refusal(f.dir, target); reason != "" {
+			faults = append(faults, fmt.Sprintf("%s: imports %s: %s", f.at(spec), target, reason))
+		}
+	}
+	return faults
+}
+
+// refusal says why the package in dir may not import target, or nothing.
+func refusal(dir, target string) string {
+	ours, inside := strings.CutPrefix(target, module+"/")
+	if dir == "core" {
+		if inside || strings.Contains(strings.SplitN(target, "/", 2)[0], ".") {
+			return "core imports the standard library only"
+		}
+		return ""
+	}
+	if !inside {
+		return ""
+	}
+	if isSuite(ours) && !isSuite(dir) && roomOf(dir) != "e2e" {
+		return "only tests import a test suite"
+	}
+	return arrow(roomOf(dir), roomOf(ours))
+}
+
+// arrow says why the room from may not import the room to, or nothing.
+func arrow(from, to string) string {
+	switch {
+	case from == to, to == "core", from == "cmd":
+		return ""
+	case to == "cmd":
+		return "nothing imports cmd"
+	case to == "e2e":
+		return "nothing imports e2e"
+	case isStore(from) && (to == "core/store/sqlstore" || to == "migrations"):
+		return ""
+	case isFeature(from) && isFeature(to):
+		return "features do not import each other"
+	case isAdapter(from) && isAdapter(to) && !isSuite(to):
+		return "adapters do not import each other"
+	case (isAdapter(from) || from == "scheduler") && isStore(to):
+		return "only cmd knows the stores"
+	case (isAdapter(from) || from == "scheduler") && isFeature(to), isSuite(to):
+		return ""
+	default:
+		return fmt.Sprintf("no arrow leads from %s to %s", from, to)
+	}
+}
