@@ -1,0 +1,190 @@
+package markup
+
+import (
+	"html"
+	"strings"
+
+	"github.com/yuin/goldmark/ast"
+	east "github.com/yuin/goldmark/extension/ast"
+	"github.com/yuin/goldmark/util"
+
+	"github.com/everthread/everthread/core"
+)
+
+// inlines writes the inline children of parent.
+func (w *writer) inlines(parent ast.Node) {
+	for n := parent.FirstChild(); n != nil; n = n.NextSibling() {
+		w.inline(n)
+	}
+}
+
+func (w *writer) inline(n ast.Node) {
+	switch n := n.(type) {
+	case *ast.Text:
+		w.words(n)
+	case *ast.String:
+		w.text(string(n.Value))
+	case *ast.CodeSpan:
+		w.code(n)
+	case *ast.Emphasis:
+		w.emphasis(n)
+	case *east.Strikethrough:
+		w.span(core.SpanStrike, "", func() { w.inlines(n) })
+	case *ast.Link:
+		w.link(unescape(n.Destination), func() { w.inlines(n) })
+	case *ast.Image:
+		w.link(unescape(n.Destination), func() { w.inlines(n) })
+	case *ast.AutoLink:
+		w.autolink(n)
+	case *ast.RawHTML:
+		w.rawHTML(n)
+	case *east.TaskCheckBox:
+		w.text(checkbox(n.IsChecked))
+	default:
+		w.inlines(n)
+	}
+}
+
+func (w *writer) words(n *ast.Text) {
+	raw := n.Segment.Value(w.src)
+	if n.IsRaw() {
+		w.text(string(raw))
+	} else {
+		w.text(unescape(raw))
+	}
+	if n.SoftLineBreak() || n.HardLineBreak() {
+		w.line(1)
+	}
+}
+
+// code writes a code span; its line breaks are blanks.
+func (w *writer) code(n *ast.CodeSpan) {
+	var b strings.Builder
+	for c := n.FirstChild(); c != nil; c = c.NextSibling() {
+		if t, ok := c.(*ast.Text); ok {
+			b.Write(t.Segment.Value(w.src))
+		}
+	}
+	s := strings.ReplaceAll(b.String(), "\n", " ")
+	w.span(core.SpanCode, "", func() { w.text(s) })
+}
+
+// emphasis writes italic or bold text; a heading is bold already.
+func (w *writer) emphasis(n *ast.Emphasis) {
+	body := func() { w.inlines(n) }
+	switch {
+	case n.Level == 1:
+		w.span(core.SpanItalic, "", body)
+	case len(w.inside) > 0 && w.inside[0] == core.SpanHeading:
+		body()
+	default:
+		w.span(core.SpanBold, "", body)
+	}
+}
+
+// link writes a link. Without text it shows its target, and a target that is
+// of no use as a link is written out.
+func (w *writer) link(target string, body func()) {
+	before := w.out.Len()
+	if !linkable(target) {
+		body()
+		switch {
+		case target == "":
+		case w.out.Len() == before:
+			w.text(target)
+		default:
+			w.text(" (" + target + ")")
+		}
+		return
+	}
+	w.span(core.SpanLink, target, func() {
+		body()
+		if w.out.Len() == before {
+			w.text(target)
+		}
+	})
+}
+
+func (w *writer) autolink(n *ast.AutoLink) {
+	target := string(n.URL(w.src))
+	if n.AutoLinkType == ast.AutoLinkEmail && !strings.HasPrefix(strings.ToLower(target), "mailto:") {
+		target = "mailto:" + target
+	}
+	label := func() { w.text(string(n.Label(w.src))) }
+	if !linkable(target) {
+		label()
+		return
+	}
+	w.span(core.SpanLink, target, label)
+}
+
+// linkable tells whether chat clients open target.
+func linkable(target string) bool {
+	scheme, rest, ok := strings.Cut(target, ":")
+	if !ok || strings.TrimLeft(rest, "/") == "" || strings.ContainsAny(target, " \n\t\"<>") {
+		return false
+	}
+	switch strings.ToLower(scheme) {
+	case "http", "https", "mailto", "tel", "tg", "matrix", "sgnl", "geo", "ftp", "sms":
+		return true
+	}
+	return false
+}
+
+func (w *writer) rawHTML(n *ast.RawHTML) {
+	var b strings.Builder
+	for i := range n.Segments.Len() {
+		s := n.Segments.At(i)
+		b.Write(s.Value(w.src))
+	}
+	tag := b.String()
+	switch strings.ToLower(strings.ReplaceAll(tag, " ", "")) {
+	case "<br>", "<br/>":
+		w.breaks++
+	default:
+		w.text(tag)
+	}
+}
+
+func checkbox(checked bool) string {
+	if checked {
+		return "☑ "
+	}
+	return "☐ "
+}
+
+// longestEntity bounds how far the end of a character reference is looked for.
+const longestEntity = 34
+
+// unescape resolves backslash escapes and character references.
+func unescape(b []byte) string {
+	s := string(b)
+	if !strings.ContainsAny(s, `\&`) {
+		return s
+	}
+	var out strings.Builder
+	for i := 0; i < len(s); {
+		switch {
+		case s[i] == '\\' && i+1 < len(s) && util.IsPunct(s[i+1]):
+			out.WriteByte(s[i+1])
+			i += 2
+		case s[i] == '&':
+			n := entityLen(s[i:])
+			out.WriteString(strings.ReplaceAll(html.UnescapeString(s[i:i+n]), "\x00", "\uFFFD"))
+			i += n
+		default:
+			out.WriteByte(s[i])
+			i++
+		}
+	}
+	return out.String()
+}
+
+// entityLen returns the length of the character reference that s begins with,
+// or 1 for a lone ampersand.
+func entityLen(s string) int {
+	if end := strings.IndexByte(s[:min(len(s), longestEntity)], ';'); end > 1 {
+		return end + 1
+	}
+	return 1
+}

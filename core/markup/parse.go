@@ -1,0 +1,91 @@
+package markup
+
+import (
+	"strings"
+	"sync"
+
+	"github.com/yuin/goldmark"
+	"github.com/yuin/goldmark/extension"
+	"github.com/yuin/goldmark/parser"
+	"github.com/yuin/goldmark/text"
+
+	"github.com/everthread/everthread/core"
+)
+
+// maxColumns bounds the columns of a table: a row costs its header's columns,
+// so a wider one is left as text.
+const maxColumns = 64
+
+var (
+	withTables    = sync.OnceValue(func() parser.Parser { return newParser(extension.Table) })
+	withoutTables = sync.OnceValue(func() parser.Parser { return newParser() })
+)
+
+func newParser(more ...goldmark.Extender) parser.Parser {
+	all := append([]goldmark.Extender{extension.Strikethrough, extension.Linkify, extension.TaskList}, more...)
+	return goldmark.New(goldmark.WithExtensions(all...)).Parser()
+}
+
+// Parse returns the Markdown md as plain text with spans. Headings are lines of
+// their own, list items begin with "• " or their number, tables are aligned
+// text in a SpanPre, task boxes are ☐ and ☑. Line breaks stay. Raw HTML stays
+// text, but <br> is a line break. A link that no client would open (no web,
+// mail, phone or chat scheme) is written out as "text (target)". It never
+// panics, takes any bytes, and its time is linear in len(md).
+func Parse(md string) Text {
+	md = strings.ToValidUTF8(md, "\uFFFD")
+	md = strings.ReplaceAll(strings.ReplaceAll(md, "\r\n", "\n"), "\x00", "\uFFFD")
+	if len(md) <= chunkSize {
+		return parseChunk(md)
+	}
+	var out Text
+	var b strings.Builder
+	for _, c := range chunks(md) {
+		t := parseChunk(c.text)
+		if t.Text == "" {
+			continue
+		}
+		if b.Len() > 0 {
+			b.WriteString(c.join)
+		}
+		out.Spans = appendShifted(out.Spans, t.Spans, b.Len(), c.code)
+		b.WriteString(t.Text)
+	}
+	out.Text = b.String()
+	return out
+}
+
+// appendShifted appends spans moved by offset. With join, code that begins the
+// spans goes on with the code that ended before.
+func appendShifted(to, spans []core.Span, offset int, join bool) []core.Span {
+	for i, s := range spans {
+		s.Start += offset
+		s.End += offset
+		if last := len(to) - 1; i == 0 && join && last >= 0 && to[last].Kind == core.SpanPre && s.Kind == core.SpanPre {
+			to[last].End = s.End
+			continue
+		}
+		to = append(to, s)
+	}
+	return to
+}
+
+func parseChunk(md string) Text {
+	p := withTables()
+	if widestLine(md) > maxColumns {
+		p = withoutTables()
+	}
+	src := []byte(md)
+	w := &writer{src: src}
+	w.blocks(p.Parse(text.NewReader(src)))
+	return w.finish()
+}
+
+// widestLine returns the largest number of pipes in a line of md.
+func widestLine(md string) int {
+	widest := 0
+	for line := range strings.Lines(md) {
+		widest = max(widest, strings.Count(line, "|"))
+	}
+	return widest
+}

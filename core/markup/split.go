@@ -1,0 +1,210 @@
+package markup
+
+import (
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/rivo/uniseg"
+
+	"github.com/everthread/everthread/core"
+)
+
+// Split cuts t into parts of at most max units of length (nil: bytes), which
+// must be additive over concatenation. It cuts at a paragraph, else a line or
+// sentence, else a word, else between graphemes; only a grapheme longer than
+// max is cut between its runes. A span around a cut goes on in the next part,
+// so code is closed and opened again with its language. The parts together hold
+// all of the text but white space at the cuts; none is empty or only white
+// space. A max of 0 or less means no limit.
+func Split(t Text, max int, length func(string) int) []Text {
+	if length == nil {
+		length = func(s string) int { return len(s) }
+	}
+	if strings.TrimSpace(t.Text) == "" {
+		return nil
+	}
+	if max <= 0 || length(t.Text) <= max {
+		return []Text{t}
+	}
+	s := &splitter{t: t, max: max, length: length}
+	return s.parts()
+}
+
+type splitter struct {
+	t      Text
+	max    int
+	length func(string) int
+
+	broken int         // end of a grapheme longer than max that is cut
+	next   int         // first span that begins at or after the current part
+	active []core.Span // spans that began before it and may reach into it
+}
+
+func (s *splitter) parts() []Text {
+	var out []Text
+	for pos := 0; pos < len(s.t.Text); {
+		end := s.end(pos)
+		if p, ok := s.part(pos, end); ok {
+			out = append(out, p)
+		}
+		pos = end
+	}
+	return out
+}
+
+// kinds of places to cut at, best first.
+const (
+	atParagraph = iota
+	atLine
+	atSentence
+	atWord
+	places
+)
+
+// end returns where the part that begins at pos ends.
+func (s *splitter) end(pos int) int {
+	var last [places]int // the last place of each kind
+	used := 0
+	i := pos
+	for i < len(s.t.Text) {
+		n := s.unit(i)
+		size := s.length(s.t.Text[i : i+n])
+		if used+size > s.max {
+			break
+		}
+		used += size
+		i += n
+		if k := s.place(i); k < places {
+			last[k] = i
+		}
+	}
+	switch {
+	case i == len(s.t.Text):
+		return i
+	case i == pos:
+		return s.breakGrapheme(pos)
+	}
+	if k := s.place(i); k < places || isSpaceAt(s.t.Text, i) {
+		last[min(k, atWord)] = i
+	}
+	return best(last, pos, i)
+}
+
+// best chooses among the last places of each kind: the best kind that fills a
+// quarter of the part, else the farthest word, else the limit itself.
+func best(last [places]int, pos, limit int) int {
+	farthest := 0
+	for _, at := range last {
+		if at > pos+(limit-pos)/4 {
+			return at
+		}
+		farthest = max(farthest, at)
+	}
+	if farthest > pos {
+		return farthest
+	}
+	return limit
+}
+
+// unit returns the length in bytes of the grapheme at i, or of the rune there
+// if the grapheme had to be broken.
+func (s *splitter) unit(i int) int {
+	text := s.t.Text
+	if i < s.broken {
+		_, n := utf8.DecodeRuneInString(text[i:])
+		return n
+	}
+	if text[i] < utf8.RuneSelf && text[i] != '\r' && (i+1 == len(text) || text[i+1] < utf8.RuneSelf) {
+		return 1
+	}
+	cluster, _, _, _ := uniseg.FirstGraphemeClusterInString(text[i:], -1)
+	return len(cluster)
+}
+
+// breakGrapheme returns the end of as many runes of the grapheme at pos as fit,
+// at least one.
+func (s *splitter) breakGrapheme(pos int) int {
+	s.broken = max(s.broken, pos+s.unit(pos))
+	i, used := pos, 0
+	for i < s.broken {
+		_, n := utf8.DecodeRuneInString(s.t.Text[i:])
+		used += s.length(s.t.Text[i : i+n])
+		if used > s.max && i > pos {
+			break
+		}
+		i += n
+	}
+	return i
+}
+
+// place says what kind of place to cut i is, right after white space; places
+// if it is none.
+func (s *splitter) place(i int) int {
+	text := s.t.Text
+	switch {
+	case i >= 2 && text[i-1] == '\n' && text[i-2] == '\n':
+		return atParagraph
+	case text[i-1] == '\n':
+		return atLine
+	case text[i-1] != ' ' && text[i-1] != '\t':
+		if r, _ := utf8.DecodeLastRuneInString(text[:i]); strings.ContainsRune("。！？", r) {
+			return atSentence
+		}
+		return places
+	case i >= 2 && strings.IndexByte(".!?:;", text[i-2]) >= 0:
+		return atSentence
+	}
+	return atWord
+}
+
+func isSpaceAt(text string, i int) bool {
+	r, _ := utf8.DecodeRuneInString(text[i:])
+	return unicode.IsSpace(r)
+}
+
+// part returns Text[pos:end] without the white space at its borders, and false
+// if nothing is left. Blanks after a line break stay: they are an indent.
+func (s *splitter) part(pos, end int) (Text, bool) {
+	body := s.t.Text[pos:end]
+	if strings.TrimSpace(body) == "" {
+		return Text{}, false
+	}
+	start := pos + leading(body, pos == 0 || s.t.Text[pos-1] == '\n')
+	stop := pos + len(strings.TrimRightFunc(body, unicode.IsSpace))
+	return Text{Text: s.t.Text[start:stop], Spans: s.cut(start, stop)}, true
+}
+
+// leading returns how much white space to leave out at the start of a part.
+func leading(body string, lineStart bool) int {
+	spaces := len(body) - len(strings.TrimLeftFunc(body, unicode.IsSpace))
+	if i := strings.LastIndexByte(body[:spaces], '\n'); i >= 0 {
+		return i + 1
+	}
+	if lineStart {
+		return 0
+	}
+	return spaces
+}
+
+// cut returns the spans over Text[start:stop], relative to start. Parts are
+// asked for in order.
+func (s *splitter) cut(start, stop int) []core.Span {
+	for ; s.next < len(s.t.Spans) && s.t.Spans[s.next].Start < stop; s.next++ {
+		s.active = append(s.active, s.t.Spans[s.next])
+	}
+	var out []core.Span
+	rest := s.active[:0]
+	for _, sp := range s.active {
+		if a, b := max(sp.Start, start), min(sp.End, stop); a < b {
+			c := sp
+			c.Start, c.End = a-start, b-start
+			out = append(out, c)
+		}
+		if sp.End > stop {
+			rest = append(rest, sp)
+		}
+	}
+	s.active = rest
+	return out
+}
