@@ -59,7 +59,7 @@ func constantCalls() []string {
 	return []string{
 		"regexp.MustCompile", "errors.New", "fmt.Errorf", "strings.NewReplacer", "template.Must",
 		"language.MustParse", "language.Make", "language.NewMatcher", "big.NewInt", "netip.MustParsePrefix",
-		"netip.MustParseAddr", "base64.NewEncoding", "rangetable.Merge",
+		"netip.MustParseAddr", "base64.NewEncoding", "rangetable.Merge", "sync.OnceValue", "sync.OnceValues",
 	}
 }
 
@@ -139,6 +139,5 @@ func base(e ast.Expr) *ast.Ident {
 // global is true if an identifier does not belong to a function: it was found
 // in the file's own package scope, or in no scope of this file at all.
 func global(f *ast.File, id *ast.Ident) bool {
-	//nolint:staticcheck // file scopes suffice here, type checking would need every dependency
 	return id.Obj == nil || f.Scope.Lookup(id.Name) == id.Obj
 }
