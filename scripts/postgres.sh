@@ -203,7 +203,8 @@ start_server() {
 	init_data
 	local port try
 	for try in 1 2 3 4 5; do
-		port=$(free_port)
+		# The same port as last time keeps results of the tests cached.
+		port=$([ "$try" = 1 ] && cat "$home/port" 2>/dev/null || free_port)
 		# The lock must not live on in the server: 9 is closed for it.
 		if as_owner "$bin/pg_ctl" -D "$home/data" -w -t 60 -l "$home/data/server.log" \
 			-o "-p $port" start >/dev/null 2>&1 9>&-; then
@@ -291,7 +292,6 @@ stop() {
 	fi
 	find_server
 	quietly as_owner "$bin/pg_ctl" -D "$home/data" -m fast -w stop
-	rm -f "$home/port"
 	log "PostgreSQL stopped"
 }
 

@@ -1,0 +1,31 @@
+# Everthread. `make help` lists what there is.
+
+VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
+TAGS    := goolm
+LDFLAGS := -s -w -X main.version=$(VERSION)
+
+.PHONY: help run build test test-unit lint fmt bench
+
+help: ## list the targets
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+build: ## bin/everthread, one static binary
+	CGO_ENABLED=0 go build -trimpath -tags $(TAGS) -ldflags '$(LDFLAGS)' -o bin/everthread ./cmd/everthread
+
+run: build ## build and serve
+	./bin/everthread serve
+
+test: ## lint and every suite, on SQLite and PostgreSQL, with the peers
+	@scripts/test.sh
+
+test-unit: ## the suites that need no peer
+	go test -race -tags $(TAGS) ./...
+
+lint: ## golangci-lint
+	@scripts/lint.sh run
+
+fmt: ## format the Go code
+	@scripts/lint.sh fmt
+
+bench: ## benchmarks; BENCH=name, PKG=./core/day
+	@scripts/bench.sh '$(or $(BENCH),.)' '$(or $(PKG),./...)'

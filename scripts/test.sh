@@ -1,0 +1,120 @@
+#!/usr/bin/env bash
+# Everything that must hold before a change is merged, on a machine that has
+# nothing but Go and a Debian or Docker to fetch the rest: builds, lint, every
+# suite with the race detector on SQLite and PostgreSQL, the real binary against
+# its peers. With CI=true also the fuzz targets, and a skipped test is a failure.
+
+source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
+
+cd "$root_dir"
+ci=${CI:-false}
+failures=()
+work=$(mktemp -d)
+skips=$work/skipped
+touch "$skips"
+started_postgres=
+
+cleanup() {
+	[ -z "$started_postgres" ] || scripts/postgres.sh stop || true
+	rm -rf "$work"
+}
+trap cleanup EXIT
+trap 'exit 130' INT TERM
+
+# step name command... runs a step, says how long it took and goes on.
+step() {
+	local name=$1 begin=$SECONDS
+	shift
+	printf '\n== %s\n' "$name"
+	if "$@"; then
+		printf -- '-- %s: %d s\n' "$name" $((SECONDS - begin))
+	else
+		printf -- '-- %s: FAILED after %d s\n' "$name" $((SECONDS - begin))
+		failures+=("$name")
+	fi
+}
+
+# missing notes a peer that is not to be had. Its tests skip, and say so too.
+missing() {
+	log "$*"
+	echo "$*" >>"$skips"
+}
+
+start_peers() {
+	if [ -z "${TEST_POSTGRES_DSN:-}" ]; then
+		scripts/postgres.sh status || started_postgres=yes
+		if TEST_POSTGRES_DSN=$(scripts/postgres.sh start); then
+			export TEST_POSTGRES_DSN
+		else
+			unset TEST_POSTGRES_DSN
+			missing "PostgreSQL: not to be had, see above"
+		fi
+	fi
+	if EVERTHREAD_TEST_AIMOCK=$(scripts/peers.sh); then
+		export EVERTHREAD_TEST_AIMOCK
+	else
+		unset EVERTHREAD_TEST_AIMOCK
+		missing "model emulator: not to be had, see above"
+	fi
+}
+
+builds() {
+	CGO_ENABLED=0 go build ./... && CGO_ENABLED=0 go build -tags goolm ./... && CGO_ENABLED=0 go vet -tags 'goolm e2e crashpoints' ./...
+}
+
+gotest() {
+	local part=$work/part
+	: >"$part"
+	go test -json -race "$@" | awk -v skips="$part" -f scripts/testreport.awk
+	local status=("${PIPESTATUS[@]}")
+	cat "$part" >>"$skips"
+	[ "${status[0]}" = 0 ] && [ "${status[1]}" = 0 ]
+}
+
+unit() {
+	local packages
+	packages=$(go list -tags goolm ./... | grep -v '/e2e\(/\|$\)') || return 1
+	# shellcheck disable=SC2086 # one argument a package
+	gotest -tags goolm -timeout 10m $packages
+}
+
+has_e2e() { [ -n "$(git ls-files --cached --others --exclude-standard 'e2e/*_test.go')" ]; }
+
+# One process at a time: the scenarios of a package share the machine already.
+end_to_end() { gotest -tags 'goolm e2e crashpoints' -count=1 -p 1 -timeout 20m ./e2e/...; }
+
+report() {
+	local status=0
+	printf '\n== result\n'
+	if [ -s "$skips" ]; then
+		printf 'skipped:\n'
+		sort -u "$skips" | sed 's/^/  /'
+		[ "$ci" != true ] || failures+=("skipped tests, which CI=true forbids")
+	fi
+	if [ ${#failures[@]} -gt 0 ]; then
+		printf 'FAILED:\n'
+		printf '  %s\n' "${failures[@]}"
+		status=1
+	else
+		printf 'passed in %d s\n' "$SECONDS"
+	fi
+	return $status
+}
+
+has go || die "Go is missing, see go.mod for the version"
+# The race detector needs a C compiler.
+need_packages gcc:gcc git:git
+printf '#include <stdlib.h>\nint main(void) { return 0; }\n' >"$work/c.c"
+gcc "$work/c.c" -o "$work/c" 2>/dev/null || need_packages no-libc-headers:libc6-dev
+
+start_peers
+step build builds
+step lint scripts/lint.sh run
+step "unit tests" unit
+if has_e2e; then
+	step "end-to-end tests" end_to_end
+else
+	log "no end-to-end tests in this checkout"
+fi
+[ "$ci" != true ] || step fuzz scripts/fuzz.sh
+report
