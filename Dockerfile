@@ -1,0 +1,35 @@
+# syntax=docker/dockerfile:1
+
+FROM golang:1.26-bookworm AS build
+WORKDIR /src
+COPY go.mod go.sum ./
+RUN --mount=type=cache,target=/go/pkg/mod go mod download
+COPY . .
+ARG VERSION=dev
+RUN --mount=type=cache,target=/go/pkg/mod --mount=type=cache,target=/root/.cache/go-build \
+    CGO_ENABLED=0 go build -trimpath -tags goolm -ldflags "-s -w -X main.version=$VERSION" -o /out/everthread ./cmd/everthread
+# What the binary needs of a system: certificates to call out, zones to know
+# when a day ends, a user that is not root and a folder that it may write.
+RUN mkdir -p /out/root/etc/ssl/certs /out/root/usr/share /out/root/data /out/root/tmp \
+    && cp /etc/ssl/certs/ca-certificates.crt /out/root/etc/ssl/certs/ \
+    && (test -d /usr/share/zoneinfo || (apt-get update && apt-get install -y --no-install-recommends tzdata)) \
+    && cp -r /usr/share/zoneinfo /out/root/usr/share/ \
+    && echo 'everthread:x:65532:65532::/data:/sbin/nologin' > /out/root/etc/passwd \
+    && echo 'everthread:x:65532:' > /out/root/etc/group \
+    && chmod 1777 /out/root/tmp && chmod 750 /out/root/data
+
+FROM scratch
+COPY --from=build /out/root/etc /etc
+COPY --from=build /out/root/usr /usr
+COPY --from=build --chmod=1777 /out/root/tmp /tmp
+COPY --from=build --chown=65532:65532 /out/root/data /data
+COPY --from=build /out/everthread /usr/local/bin/everthread
+USER 65532:65532
+WORKDIR /data
+VOLUME /data
+EXPOSE 8080
+# A container is reached from outside of it, so it listens on all its addresses.
+ENV EVERTHREAD_DATA_DIR=/data EVERTHREAD_HTTP_LISTEN=0.0.0.0:8080
+HEALTHCHECK --interval=15s --timeout=5s --start-period=30s --retries=3 CMD ["/usr/local/bin/everthread", "doctor", "--health"]
+ENTRYPOINT ["/usr/local/bin/everthread"]
+CMD ["serve"]
