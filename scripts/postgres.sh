@@ -84,16 +84,16 @@ unpack_packages() {
 }
 
 # library_path names the folders of unpacked libraries below a root.
-library_path() { find "$1/usr/lib" -maxdepth 1 -type d -name '*-linux-*' | paste -sd: -; }
+library_path() { { find "$1/usr/lib" "$1/lib" -maxdepth 1 -type d -name '*-linux-*' 2>/dev/null || true; } | paste -sd: -; }
 
 # unpack_libraries adds the shared libraries that the server misses on this machine.
 unpack_libraries() {
 	local into=$1 version=$2 packages
 	LD_LIBRARY_PATH=$(library_path "$into") ldd "$into/usr/lib/postgresql/$version/bin/postgres" |
 		grep -q 'not found' || return 0
-	# libllvm serves only the JIT, which is off.
+	# libllvm serves only the JIT, which is off; the C library is that of the machine.
 	packages=$(our_apt apt-get -s --no-install-recommends install "postgresql-$version" |
-		awk '/^Inst (lib|tzdata)/ && !/^Inst libllvm/ {print $2}')
+		awk '/^Inst (lib|tzdata)/ && !/^Inst (libllvm|libc6|libc-|lib.*perl)/ {print $2}')
 	[ -z "$packages" ] || unpack_packages "$into" $packages
 }
 
