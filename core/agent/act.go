@@ -1,0 +1,186 @@
+package agent
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/everthread/everthread/core"
+)
+
+// done is one call that came to an end.
+type done struct {
+	Result
+	err error // ends the loop: the journal's
+}
+
+// act runs the tools that a wants, in parallel, and adds a and the results in
+// the order of the calls. If the context ends meanwhile nothing is added: a wish
+// is never kept without its results.
+func (r *run) act(ctx context.Context, a answer) error {
+	results := make([]done, len(a.calls))
+	var wg sync.WaitGroup
+	for i, call := range a.calls {
+		wg.Go(func() { results[i] = r.perform(ctx, i, call) })
+	}
+	wg.Wait()
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	for _, d := range results {
+		if d.err != nil {
+			return d.err
+		}
+	}
+	r.add(core.ModelMessage{Role: core.RoleAssistant, Content: a.text, ToolCalls: sendable(a.calls)}, "")
+	for i, d := range results {
+		r.addResult(a.calls[i], d.Result)
+	}
+	r.step++
+	return nil
+}
+
+// sendable returns the calls as they may be sent back: servers refuse names
+// that no tool can have, and some fail on arguments that are not JSON.
+func sendable(calls []core.ToolCall) []core.ToolCall {
+	out := make([]core.ToolCall, len(calls))
+	for i, call := range calls {
+		if !toolName.MatchString(call.Name) {
+			call.Name = "unknown_tool"
+		}
+		if wellFormed(call.Arguments) != nil {
+			call.Arguments = "{}"
+		}
+		out[i] = call
+	}
+	return out
+}
+
+func (r *run) addResult(call core.ToolCall, res Result) {
+	r.results = append(r.results, result{message: len(r.out.Messages), full: res.Text})
+	text := Truncate(res.Text, min(r.ResultTokens, r.ToolTokens), r.Tokenizer)
+	r.add(core.ModelMessage{Role: core.RoleTool, Content: text, ToolCallID: call.ID}, call.Name)
+	r.out.Effects = append(r.out.Effects, res.Effects...)
+}
+
+// perform runs one call; whatever goes wrong is told to the model.
+func (r *run) perform(ctx context.Context, index int, call core.ToolCall) done {
+	tool, ok := r.Tools.tool(call.Name)
+	if !ok {
+		return failed("there is no tool %q; there are: %s", head(call.Name), r.Tools.names())
+	}
+	if err := wellFormed(call.Arguments); err != nil {
+		return failed("the arguments are not a JSON object (%v); they began with: %s", err, head(call.Arguments))
+	}
+	c := r.Call
+	c.Step, c.Index, c.Now, c.Arguments = r.step, index, r.Now(), json.RawMessage(call.Arguments)
+	if x, ok := tool.(External); ok && x.External() && r.Journal != nil {
+		return r.journalled(ctx, tool, call, c)
+	}
+	res, err := r.call(ctx, tool, call.Name, c)
+	if err != nil {
+		res = r.excuse(err)
+	}
+	return done{Result: res}
+}
+
+// journalled replays the call if it was made before, else makes and records it.
+func (r *run) journalled(ctx context.Context, tool Tool, call core.ToolCall, c Call) done {
+	mark := fingerprint(call)
+	text, ok, err := r.Journal.Lookup(ctx, c.User, c.Turn, c.Step, c.Index)
+	if err != nil {
+		return done{err: fmt.Errorf("look up tool call: %w", err)}
+	}
+	if recorded, same := strings.CutPrefix(text, mark); ok && same {
+		return done{Result: Result{Text: recorded}}
+	}
+	res, err := r.call(ctx, tool, call.Name, c)
+	if err != nil && ctx.Err() != nil {
+		return done{Result: r.excuse(err)} // interrupted: a re-run calls again
+	}
+	if err != nil {
+		res = r.excuse(err)
+	}
+	res.Text = Truncate(res.Text, r.ResultTokens, r.Tokenizer)
+	// The call has taken effect, so it is recorded even if the turn was stopped.
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), recordTimeout)
+	defer cancel()
+	if err := r.Journal.Record(ctx, c.User, c.Turn, c.Step, c.Index, call.Name, mark+res.Text); err != nil {
+		return done{err: fmt.Errorf("record tool call: %w", err)}
+	}
+	return done{Result: res}
+}
+
+const recordTimeout = 5 * time.Second
+
+// fingerprint marks a journal entry with the call that it answers: a re-run in
+// which the model wants something else must not get that result.
+func fingerprint(call core.ToolCall) string {
+	sum := sha256.Sum256([]byte(call.Name + "\x00" + call.Arguments))
+	return hex.EncodeToString(sum[:8]) + "\n"
+}
+
+// call runs the tool within its time.
+func (r *run) call(ctx context.Context, tool Tool, name string, c Call) (Result, error) {
+	started := r.Now()
+	ctx, cancel := context.WithTimeout(ctx, r.ToolTimeout)
+	defer cancel()
+	res, err := guarded(ctx, tool, c)
+	if err != nil && errors.Is(ctx.Err(), context.DeadlineExceeded) {
+		err = fmt.Errorf("%w: %w", errSlow, err)
+	}
+	if r.OnTool != nil {
+		r.OnTool(name, r.Now().Sub(started), err)
+	}
+	if strings.TrimSpace(res.Text) == "" {
+		res.Text = "(no output)"
+	}
+	return res, err
+}
+
+var errSlow = errors.New("too slow")
+
+// excuse tells the model what was wrong with a tool.
+func (r *run) excuse(err error) Result {
+	if errors.Is(err, errSlow) {
+		return failed("the tool did not answer within %s", r.ToolTimeout).Result
+	}
+	return failed("%v", err).Result
+}
+
+// guarded turns a panic of the tool into an error.
+func guarded(ctx context.Context, tool Tool, c Call) (res Result, err error) {
+	defer func() {
+		if v := recover(); v != nil {
+			res, err = Result{}, &PanicError{Value: v}
+		}
+	}()
+	return tool.Call(ctx, c)
+}
+
+// PanicError is the error that OnTool gets of a tool that panicked. The model
+// is only told that the tool broke.
+type PanicError struct{ Value any }
+
+func (e *PanicError) Error() string {
+	return "the tool broke down; do not call it again in this answer"
+}
+
+func failed(format string, args ...any) done {
+	return done{Result: Result{Text: "Error: " + fmt.Sprintf(format, args...)}}
+}
+
+// head is the start of what a model wrote, for telling it what was wrong.
+func head(s string) string {
+	const longest = 80
+	if len(s) <= longest {
+		return s
+	}
+	return s[:runeStart(s, longest)] + "…"
+}

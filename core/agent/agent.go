@@ -1,0 +1,155 @@
+// Package agent is the loop of a model and its tools (SPEC 11): the model is
+// asked, the tools that it wants run in parallel, their results go back to it,
+// until it answers.
+//
+// Nothing that happens in a tool ends the loop: an unknown name, malformed
+// arguments, an error, a panic or too long a wait become results that tell the
+// model what was wrong. Only the model itself, the journal and the context do.
+package agent
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/everthread/everthread/core"
+)
+
+// ErrEmpty is returned when the model answered with nothing, twice.
+var ErrEmpty = errors.New("the model gave an empty answer twice")
+
+// Request is the work of one turn. Model, Messages, Tokenizer and Now are
+// required; numbers that are 0 have the default in brackets.
+type Request struct {
+	Model       core.Model
+	Messages    []core.ModelMessage // the prompt; not changed
+	CachePrefix int                 // as in core.ModelRequest
+	Tools       *Registry           // nil: none
+	Call        Call                // who the tools act for; Step, Index, Now and Arguments are set by Run
+	Journal     Journal             // nil: outside tools are called again in a re-run
+
+	MaxSteps        int           // calls of the model that may ask for tools (8)
+	ToolTokens      int           // bound of all results of the turn (8,000)
+	ResultTokens    int           // bound of one result (4,000)
+	ToolTimeout     time.Duration // of one call of a tool (30 s)
+	MaxOutputTokens int           // of one completion; 0: the model's own
+
+	Tokenizer core.Tokenizer
+	Now       func() time.Time
+
+	// OnText is called with all that has been written of the answer, each time
+	// there is more. What a model writes before it asks for tools counts as an
+	// answer until it does: after the tools the text begins anew.
+	OnText func(soFar string)
+	// OnTool is called after each call of a tool, by several goroutines at once.
+	OnTool func(name string, took time.Duration, err error)
+}
+
+// Outcome is what came of a turn. With an error it holds what there was until then.
+type Outcome struct {
+	// Messages are to be stored: the model's wishes and the results of its tools,
+	// each wish with all of its results in the order of the calls, and last the
+	// answer. With an error the answer is cut off, or missing if none had begun.
+	Messages   []core.NewMessage
+	Text       string // of the answer
+	Finish     core.Finish
+	Model      string // who answered
+	Steps      int    // calls of the model
+	Usage      core.Usage
+	Estimated  bool          // Usage is partly counted here, for the model did not report it
+	FirstToken time.Duration // from the start to the first text or the first wish
+	Effects    []core.Effect // of the tools, in the order of Messages
+}
+
+// Run asks the model until it answers. Errors are the model's, ErrEmpty, the
+// journal's, *core.ModelError of kind ModelRejected if the model refused, or
+// the context's; the outcome is valid even so.
+func Run(ctx context.Context, req Request) (Outcome, error) {
+	r := newRun(req)
+	for range r.MaxSteps {
+		a, err := r.ask(ctx, r.Tools.Specs())
+		if err != nil {
+			return r.finish(a), err
+		}
+		if len(a.calls) == 0 {
+			return r.finish(a), nil
+		}
+		if err := r.act(ctx, a); err != nil {
+			return r.finish(answer{text: a.text}), err
+		}
+	}
+	r.prompt = append(r.prompt, core.ModelMessage{Role: core.RoleUser, Content: noMoreTools})
+	a, err := r.ask(ctx, nil)
+	return r.finish(a), err
+}
+
+// noMoreTools asks for an answer at the step limit. It is not a system message,
+// for some servers take these only at the start.
+const noMoreTools = "[No more tools can be used for this answer. Answer now with what you have, and say what is missing.]"
+
+// run is the state of one Run. Each message appended to prompt from base on
+// stands in out.Messages, too.
+type run struct {
+	Request
+	prompt  []core.ModelMessage
+	base    int
+	results []result
+	ids     map[string]bool // of tool calls, for some servers reuse them
+	step    int             // answers with tool calls so far
+	started time.Time
+	out     Outcome
+}
+
+// result is a tool's result in the prompt, which may be shown shortened.
+type result struct {
+	message int // in out.Messages
+	full    string
+}
+
+func newRun(req Request) *run {
+	req.MaxSteps = or(req.MaxSteps, 8)
+	req.ToolTokens = or(req.ToolTokens, 8000)
+	req.ResultTokens = or(req.ResultTokens, 4000)
+	req.ToolTimeout = or(req.ToolTimeout, 30*time.Second)
+	prompt := make([]core.ModelMessage, len(req.Messages), len(req.Messages)+8)
+	copy(prompt, req.Messages)
+	ids := map[string]bool{}
+	for _, m := range prompt {
+		for _, call := range m.ToolCalls {
+			ids[call.ID] = true
+		}
+	}
+	return &run{Request: req, prompt: prompt, base: len(prompt), ids: ids, started: req.Now()}
+}
+
+func or[T int | time.Duration](value, fallback T) T {
+	if value == 0 {
+		return fallback
+	}
+	return value
+}
+
+// finish adds the answer, or what there is of it.
+func (r *run) finish(a answer) Outcome {
+	r.out.Text, r.out.Finish = a.text, a.finish
+	if a.text != "" {
+		r.out.Messages = append(r.out.Messages, core.NewMessage{
+			Role: core.RoleAssistant, Kind: core.KindChat, Text: a.text,
+			Tokens: r.Tokenizer.Count(a.text), SentAt: r.Now(),
+		})
+	}
+	return r.out
+}
+
+// add appends a message to the prompt and to what is stored.
+func (r *run) add(m core.ModelMessage, toolName string) {
+	tokens := r.Tokenizer.Count(m.Content)
+	for _, call := range m.ToolCalls {
+		tokens += r.Tokenizer.Count(call.Name) + r.Tokenizer.Count(call.Arguments)
+	}
+	r.prompt = append(r.prompt, m)
+	r.out.Messages = append(r.out.Messages, core.NewMessage{
+		Role: m.Role, Kind: core.KindChat, Text: m.Content, Tokens: tokens,
+		ToolCalls: m.ToolCalls, ToolCallID: m.ToolCallID, ToolName: toolName, SentAt: r.Now(),
+	})
+}

@@ -1,0 +1,293 @@
+package agent
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/everthread/everthread/core"
+	"github.com/everthread/everthread/core/llm/llmtest"
+)
+
+// words counts words, so that tests need no vocabulary.
+type words struct{}
+
+func (words) Count(text string) int { return len(strings.Fields(text)) }
+
+// fakeTool answers with what do returns.
+type fakeTool struct {
+	name     string
+	external bool
+	do       func(ctx context.Context, c Call) (Result, error)
+}
+
+func (f fakeTool) Spec() core.ToolSpec {
+	return core.ToolSpec{Name: f.name, Description: "a tool", Schema: json.RawMessage(`{"type":"object"}`)}
+}
+func (f fakeTool) Call(ctx context.Context, c Call) (Result, error) { return f.do(ctx, c) }
+func (f fakeTool) External() bool                                   { return f.external }
+
+func echo(name string) fakeTool {
+	return fakeTool{name: name, do: func(_ context.Context, c Call) (Result, error) {
+		return Result{Text: name + " got " + string(c.Arguments), Effects: []core.Effect{core.SetName{Name: name}}}, nil
+	}}
+}
+
+func registry(t *testing.T, tools ...Tool) *Registry {
+	t.Helper()
+	r, err := NewRegistry(tools...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
+
+func request(m core.Model, tools *Registry) Request {
+	return Request{
+		Model: m, Tools: tools, Tokenizer: words{}, Now: time.Now,
+		Messages: []core.ModelMessage{{Role: core.RoleUser, Content: "hello"}},
+		Call:     Call{User: 1, Turn: 7},
+	}
+}
+
+func wish(id, name, arguments string) core.ToolCall {
+	return core.ToolCall{ID: id, Name: name, Arguments: arguments}
+}
+
+// shown returns the roles and texts of messages, one a line.
+func shown(messages []core.NewMessage) string {
+	var b strings.Builder
+	for _, m := range messages {
+		fmt.Fprintf(&b, "%s %s%s|", m.Role, m.ToolCallID, m.Text)
+	}
+	return b.String()
+}
+
+func TestAnswerWithoutTools(t *testing.T) {
+	t.Parallel()
+	m := llmtest.Replies(llmtest.Reply{Text: " Good morning! ", Pieces: 3, Usage: &core.Usage{Prompt: 9, Completion: 2}})
+	var previews []string
+	req := request(m, nil)
+	req.OnText = func(soFar string) { previews = append(previews, soFar) }
+	out, err := Run(t.Context(), req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if out.Text != "Good morning!" || shown(out.Messages) != "assistant Good morning!|" || out.Messages[0].Tokens != 2 {
+		t.Errorf("outcome %+v", out)
+	}
+	if out.Usage != (core.Usage{Prompt: 9, Completion: 2}) || out.Estimated || out.Steps != 1 || out.Model != "scripted" {
+		t.Errorf("usage %+v of %s in %d", out.Usage, out.Model, out.Steps)
+	}
+	if len(previews) < 2 || !strings.HasPrefix(previews[1], previews[0]) || previews[len(previews)-1] != "Good morning!" {
+		t.Errorf("previews %q", previews)
+	}
+}
+
+func TestToolsRunAndResultsComeInOrder(t *testing.T) {
+	t.Parallel()
+	first := make(chan struct{})
+	slow := fakeTool{name: "slow", do: func(context.Context, Call) (Result, error) {
+		<-first // ends only because both run at once
+		return Result{Text: "slow"}, nil
+	}}
+	quick := fakeTool{name: "quick", do: func(context.Context, Call) (Result, error) {
+		close(first)
+		return Result{Text: "quick", Effects: []core.Effect{core.SetName{Name: "x"}}}, nil
+	}}
+	m := llmtest.Replies(
+		llmtest.Reply{Text: "Let me see.", ToolCalls: []core.ToolCall{wish("a", "slow", ""), wish("b", "quick", "{}")}},
+		llmtest.Say("done"))
+	out, err := Run(t.Context(), request(m, registry(t, slow, quick)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := shown(out.Messages); got != "assistant Let me see.|tool aslow|tool bquick|assistant done|" {
+		t.Errorf("messages %s", got)
+	}
+	if len(out.Effects) != 1 || out.Messages[0].ToolCalls[0].Arguments != "{}" || out.Messages[2].ToolName != "quick" {
+		t.Errorf("outcome %+v", out)
+	}
+	want := []core.ModelMessage{
+		{Role: core.RoleUser, Content: "hello"},
+		{Role: core.RoleAssistant, Content: "Let me see.", ToolCalls: []core.ToolCall{wish("a", "slow", "{}"), wish("b", "quick", "{}")}},
+		{Role: core.RoleTool, Content: "slow", ToolCallID: "a"},
+		{Role: core.RoleTool, Content: "quick", ToolCallID: "b"},
+	}
+	if diff := cmp.Diff(want, m.Requests()[1].Messages); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestWhatGoesWrongInToolsIsToldToTheModel(t *testing.T) {
+	t.Parallel()
+	broken := fakeTool{name: "broken", do: func(context.Context, Call) (Result, error) { return Result{}, errors.New("no such day") }}
+	panics := fakeTool{name: "panics", do: func(context.Context, Call) (Result, error) { panic("secret detail") }}
+	silent := fakeTool{name: "silent", do: func(context.Context, Call) (Result, error) { return Result{}, nil }}
+	cases := []struct {
+		name string
+		call core.ToolCall
+		want string
+	}{
+		{"an error in its own words", wish("1", "broken", "{}"), "Error: no such day"},
+		{"a panic without its detail", wish("1", "panics", "{}"), "Error: the tool broke down; do not call it again in this answer"},
+		{"no output", wish("1", "silent", "{}"), "(no output)"},
+		{"an unknown tool with those there are", wish("1", "no such", "{}"), `Error: there is no tool "no such"; there are: broken, panics, silent`},
+		{"arguments that are no JSON", wish("1", "silent", `{"a":`), "Error: the arguments are not a JSON object (unexpected end of JSON input); they began with: {\"a\":"},
+		{"arguments that are no object", wish("1", "silent", `null`), "Error: the arguments are not a JSON object (null is not an object); they began with: null"},
+	}
+	for _, c := range cases {
+		m := llmtest.Replies(llmtest.Call(c.call), llmtest.Say("sorry"))
+		out, err := Run(t.Context(), request(m, registry(t, broken, panics, silent)))
+		if err != nil || out.Text != "sorry" {
+			t.Fatalf("%s: %q, %v", c.name, out.Text, err)
+		}
+		if got := out.Messages[1].Text; got != c.want {
+			t.Errorf("%s: result %q, want %q", c.name, got, c.want)
+		}
+		if sent := m.Requests()[1].Messages[1].ToolCalls[0]; !toolName.MatchString(sent.Name) || wellFormed(sent.Arguments) != nil {
+			t.Errorf("%s: sent back %+v", c.name, sent)
+		}
+	}
+}
+
+func TestCallsGetIdsOfTheirOwn(t *testing.T) {
+	t.Parallel()
+	same := llmtest.Call(wish("call_0", "e", "{}"), wish("", "e", "{}"), wish("call_0", "e", "{}"))
+	m := llmtest.Replies(same, same, llmtest.Say("ok"))
+	out, err := Run(t.Context(), request(m, registry(t, echo("e"))))
+	if err != nil {
+		t.Fatal(err)
+	}
+	ids := map[string]bool{}
+	for _, m := range out.Messages {
+		if m.Role == core.RoleTool {
+			ids[m.ToolCallID] = true
+		}
+	}
+	if len(ids) != 6 || ids[""] {
+		t.Errorf("ids %v", ids)
+	}
+}
+
+func TestSlowToolIsToldToTheModel(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		hung := fakeTool{name: "hung", do: func(ctx context.Context, _ Call) (Result, error) {
+			<-ctx.Done()
+			return Result{}, ctx.Err()
+		}}
+		req := request(llmtest.Replies(llmtest.Call(wish("1", "hung", "")), llmtest.Say("too slow")), registry(t, hung))
+		start := time.Now()
+		out, err := Run(t.Context(), req)
+		if err != nil || time.Since(start) != 30*time.Second || out.Messages[1].Text != "Error: the tool did not answer within 30s" {
+			t.Errorf("after %s: %+v, %v", time.Since(start), out.Messages, err)
+		}
+	})
+}
+
+func TestStepLimitAsksForAnAnswerWithoutTools(t *testing.T) {
+	t.Parallel()
+	m := (&llmtest.Model{}).Script(func(req core.ModelRequest) llmtest.Reply {
+		if len(req.Tools) == 0 {
+			return llmtest.Say("that is all I have")
+		}
+		return llmtest.Call(wish("", "e", "{}"))
+	})
+	req := request(m, registry(t, echo("e")))
+	req.MaxSteps = 3
+	out, err := Run(t.Context(), req)
+	if err != nil || out.Text != "that is all I have" || out.Steps != 4 || len(out.Messages) != 7 {
+		t.Fatalf("%+v, %v", out, err)
+	}
+	asked := m.Requests()[3].Messages
+	if asked[len(asked)-1].Content != noMoreTools {
+		t.Errorf("asked with %+v", asked[len(asked)-1])
+	}
+}
+
+func TestEmptyAnswerIsTriedOnceMore(t *testing.T) {
+	t.Parallel()
+	out, err := Run(t.Context(), request(llmtest.Replies(llmtest.Say(" \n"), llmtest.Say("here")), nil))
+	if err != nil || out.Text != "here" || out.Steps != 2 {
+		t.Errorf("%+v, %v", out, err)
+	}
+	out, err = Run(t.Context(), request(llmtest.Replies(llmtest.Say("")), nil))
+	if !errors.Is(err, ErrEmpty) || out.Steps != 2 || len(out.Messages) != 0 {
+		t.Errorf("%+v, %v", out, err)
+	}
+}
+
+func TestEndsOfAnAnswer(t *testing.T) {
+	t.Parallel()
+	cases := []struct {
+		name  string
+		reply llmtest.Reply
+		kind  core.ModelErrorKind // empty: no error
+	}{
+		{"too long is kept", llmtest.Reply{Text: "half", Finish: core.FinishLength}, ""},
+		{"refused", llmtest.Reply{Text: "half", Finish: core.FinishRefused}, core.ModelRejected},
+		{"cut off", llmtest.Reply{Text: "half", Cut: true}, core.ModelDown},
+		{"busy", llmtest.Reply{Text: "half", Err: &core.ModelError{Kind: core.ModelBusy, Err: errors.New("wait")}}, core.ModelBusy},
+	}
+	for _, c := range cases {
+		out, err := Run(t.Context(), request(llmtest.Replies(c.reply), nil))
+		var modelErr *core.ModelError
+		if errors.As(err, &modelErr) != (c.kind != "") || modelErr != nil && modelErr.Kind != c.kind {
+			t.Errorf("%s: %v", c.name, err)
+		}
+		if out.Text != "half" || out.Finish != c.reply.Finish {
+			t.Errorf("%s: %+v", c.name, out)
+		}
+	}
+}
+
+func TestStopKeepsWhatWasWritten(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		out, err := Run(ctx, request(llmtest.Replies(llmtest.Reply{Text: "Once upon", Stall: true}), nil))
+		if !errors.Is(err, context.DeadlineExceeded) || shown(out.Messages) != "assistant Once upon|" {
+			t.Errorf("%+v, %v", out, err)
+		}
+	})
+}
+
+func TestStopInAToolKeepsNoWishWithoutItsResult(t *testing.T) {
+	t.Parallel()
+	ctx, cancel := context.WithCancel(t.Context())
+	stop := fakeTool{name: "stop", do: func(context.Context, Call) (Result, error) {
+		cancel()
+		return Result{Text: "x", Effects: []core.Effect{core.SetName{}}}, nil
+	}}
+	m := llmtest.Replies(llmtest.Reply{Text: "Wait", ToolCalls: []core.ToolCall{wish("1", "stop", "")}})
+	out, err := Run(ctx, request(m, registry(t, stop)))
+	if !errors.Is(err, context.Canceled) || shown(out.Messages) != "assistant Wait|" || len(out.Effects) != 0 {
+		t.Errorf("%+v, %v", out, err)
+	}
+	if len(out.Messages[0].ToolCalls) != 0 {
+		t.Error("the wish was kept")
+	}
+}
+
+func TestUsageIsSummedOrEstimated(t *testing.T) {
+	t.Parallel()
+	m := llmtest.Replies(
+		llmtest.Reply{ToolCalls: []core.ToolCall{wish("1", "e", "")}, Usage: &core.Usage{Prompt: 100, Cached: 40, Completion: 5}},
+		llmtest.Say("two words"))
+	out, err := Run(t.Context(), request(m, registry(t, echo("e"))))
+	if err != nil || !out.Estimated {
+		t.Fatal(out, err)
+	}
+	if out.Usage.Cached != 40 || out.Usage.Completion != 7 || out.Usage.Prompt <= 110 {
+		t.Errorf("usage %+v", out.Usage)
+	}
+}

@@ -1,0 +1,89 @@
+package agent
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"testing"
+
+	"github.com/everthread/everthread/core"
+	"github.com/everthread/everthread/core/llm/llmtest"
+)
+
+// memoryJournal keeps records in memory.
+type memoryJournal struct {
+	mu      sync.Mutex
+	entries map[string]string
+	broken  error
+}
+
+func (j *memoryJournal) Lookup(_ context.Context, u core.UserID, t core.TurnID, step, index int) (string, bool, error) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	text, ok := j.entries[fmt.Sprint(u, t, step, index)]
+	return text, ok, j.broken
+}
+
+func (j *memoryJournal) Record(ctx context.Context, u core.UserID, t core.TurnID, step, index int, _, text string) error {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	if j.entries == nil {
+		j.entries = map[string]string{}
+	}
+	j.entries[fmt.Sprint(u, t, step, index)] = text
+	return ctx.Err()
+}
+
+// counted is an outside tool that counts its calls.
+func counted(calls *int, after func()) fakeTool {
+	return fakeTool{name: "mail", external: true, do: func(_ context.Context, c Call) (Result, error) {
+		*calls++
+		after()
+		return Result{Text: fmt.Sprintf("mail %d to %s", *calls, c.Arguments)}, nil
+	}}
+}
+
+func TestOutsideToolIsReplayedInARerun(t *testing.T) {
+	t.Parallel()
+	calls, journal := 0, &memoryJournal{}
+	tools := registry(t, counted(&calls, func() {}))
+	for _, arguments := range []string{`{"to":"ann"}`, `{"to":"ann"}`, `{"to":"bob"}`} {
+		req := request(llmtest.Replies(llmtest.Call(wish("1", "mail", arguments)), llmtest.Say("sent")), tools)
+		req.Journal = journal
+		out, err := Run(t.Context(), req)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if want := fmt.Sprintf("mail %d to %s", calls, arguments); out.Messages[1].Text != want {
+			t.Errorf("result %q, want %q", out.Messages[1].Text, want)
+		}
+	}
+	if calls != 2 {
+		t.Errorf("%d calls, want one for ann and one for bob", calls)
+	}
+}
+
+func TestOutsideCallIsRecordedThoughTheTurnWasStopped(t *testing.T) {
+	t.Parallel()
+	ctx, cancel := context.WithCancel(t.Context())
+	calls, journal := 0, &memoryJournal{}
+	req := request(llmtest.Replies(llmtest.Call(wish("1", "mail", `{}`))), registry(t, counted(&calls, cancel)))
+	req.Journal = journal
+	if _, err := Run(ctx, req); !errors.Is(err, context.Canceled) {
+		t.Fatal(err)
+	}
+	if len(journal.entries) != 1 {
+		t.Error("the call was not recorded")
+	}
+}
+
+func TestBrokenJournalEndsTheRunBeforeTheCall(t *testing.T) {
+	t.Parallel()
+	calls, broken := 0, errors.New("disk full")
+	req := request(llmtest.Replies(llmtest.Call(wish("1", "mail", `{}`))), registry(t, counted(&calls, func() {})))
+	req.Journal = &memoryJournal{broken: broken}
+	if _, err := Run(t.Context(), req); !errors.Is(err, broken) || calls != 0 {
+		t.Errorf("%v after %d calls", err, calls)
+	}
+}

@@ -1,0 +1,132 @@
+package agent
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/everthread/everthread/core"
+)
+
+// Tool is something that a model may use. It is safe for concurrent use.
+type Tool interface {
+	// Spec describes the tool to the model. It is the same at every call.
+	Spec() core.ToolSpec
+	// Call runs the tool and returns soon after ctx ends. Arguments is a JSON
+	// object, but not checked against the schema. What it changes in our own
+	// store it returns as Effects. An error is told to the model in its own words.
+	Call(ctx context.Context, call Call) (Result, error)
+}
+
+// External is an optional interface of a Tool that acts outside of our own
+// store. Its calls are journalled.
+type External interface {
+	External() bool
+}
+
+// Call is one call of a tool, for the user whose turn it is.
+type Call struct {
+	User        core.UserID
+	Thread      core.ThreadID
+	Turn        core.TurnID
+	Step, Index int // of the model's calls in the turn, of the tool calls in that; both from 0
+	Now         time.Time
+	Location    *time.Location
+	Language    string
+	Arguments   json.RawMessage
+}
+
+// Result is what a tool found or did.
+type Result struct {
+	Text    string        // for the model
+	Effects []core.Effect // to be committed with the reply
+}
+
+// Journal remembers the results of outside tools, so that a re-run of a turn
+// does not call them again.
+type Journal interface {
+	// Lookup returns what was recorded for a call of a turn.
+	Lookup(ctx context.Context, user core.UserID, turn core.TurnID, step, index int) (text string, ok bool, err error)
+	// Record remembers text, in place of what was recorded before.
+	Record(ctx context.Context, user core.UserID, turn core.TurnID, step, index int, name, text string) error
+}
+
+// Registry is a set of tools, ordered by name. Nil is the empty one.
+type Registry struct {
+	tools map[string]Tool
+	specs []core.ToolSpec
+}
+
+var toolName = regexp.MustCompile(`^[a-zA-Z0-9_-]{1,64}$`)
+
+// NewRegistry returns the set of tools. Two tools of one name, a name that
+// models do not accept and a schema that is not a JSON object are errors.
+func NewRegistry(tools ...Tool) (*Registry, error) {
+	r := &Registry{tools: make(map[string]Tool, len(tools))}
+	for _, tool := range tools {
+		spec := tool.Spec()
+		if err := r.check(spec); err != nil {
+			return nil, fmt.Errorf("register tool %q: %w", spec.Name, err)
+		}
+		r.tools[spec.Name] = tool
+		r.specs = append(r.specs, spec)
+	}
+	slices.SortFunc(r.specs, func(a, b core.ToolSpec) int { return strings.Compare(a.Name, b.Name) })
+	return r, nil
+}
+
+func (r *Registry) check(spec core.ToolSpec) error {
+	if !toolName.MatchString(spec.Name) {
+		return fmt.Errorf("a name has 1 to 64 of a-z, A-Z, 0-9, _ and -")
+	}
+	if r.tools[spec.Name] != nil {
+		return core.ErrExists
+	}
+	var schema map[string]json.RawMessage
+	if err := json.Unmarshal(spec.Schema, &schema); err != nil {
+		return fmt.Errorf("schema: %w", err)
+	}
+	return nil
+}
+
+// Specs returns the descriptions, ordered by name. The caller must not change them.
+func (r *Registry) Specs() []core.ToolSpec {
+	if r == nil {
+		return nil
+	}
+	return r.specs
+}
+
+// Tokens returns about how many tokens the descriptions take in a prompt; SPEC 5
+// bounds them at 3,000.
+func (r *Registry) Tokens(t core.Tokenizer) int {
+	total := 0
+	for _, spec := range r.Specs() {
+		total += t.Count(spec.Name) + t.Count(spec.Description) + t.Count(string(spec.Schema)) + specTokens
+	}
+	return total
+}
+
+// specTokens is what the form around a description takes.
+const specTokens = 12
+
+func (r *Registry) tool(name string) (Tool, bool) {
+	if r == nil {
+		return nil, false
+	}
+	tool, ok := r.tools[name]
+	return tool, ok
+}
+
+// names lists the tools, for a model that asked for another one.
+func (r *Registry) names() string {
+	var names []string
+	for _, spec := range r.Specs() {
+		names = append(names, spec.Name)
+	}
+	return strings.Join(names, ", ")
+}

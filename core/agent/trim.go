@@ -1,0 +1,90 @@
+package agent
+
+import (
+	"fmt"
+	"unicode/utf8"
+
+	"github.com/everthread/everthread/core"
+)
+
+// Truncate returns text if it has at most maxTokens, else its head and tail
+// around [… N tokens of tool output trimmed], at most maxTokens in all. Where not
+// even the mark fits, it returns nothing.
+func Truncate(text string, maxTokens int, t core.Tokenizer) string {
+	if len(text) <= maxTokens { // a token has at least one byte
+		return text
+	}
+	total := t.Count(text)
+	if total <= maxTokens {
+		return text
+	}
+	// Twice as long as the room is at the mean length of a token, so that the loop
+	// comes down to the bound from above, in small steps.
+	room := maxTokens - t.Count(trimmed(total)) - 2
+	for keep := len(text) / total * room * 2; room > 0 && keep > 0; keep = keep * 7 / 8 {
+		keep = min(keep, len(text)-1)
+		first := text[:runeStart(text, keep*2/3)]
+		last := text[runeStart(text, len(text)-keep/3):]
+		kept := t.Count(first) + t.Count(last)
+		if kept > room {
+			continue
+		}
+		if short := first + trimmed(total-kept) + last; t.Count(short) <= maxTokens {
+			return short
+		}
+	}
+	if mark := trimmed(total); t.Count(mark) <= maxTokens {
+		return mark
+	}
+	return ""
+}
+
+func trimmed(tokens int) string {
+	return fmt.Sprintf("\n[… %d tokens of tool output trimmed]\n", tokens)
+}
+
+// runeStart returns the start of the rune that i is in.
+func runeStart(s string, i int) int {
+	if i >= len(s) {
+		return len(s)
+	}
+	for back := range utf8.UTFMax {
+		if i-back >= 0 && utf8.RuneStart(s[i-back]) {
+			return i - back
+		}
+	}
+	return i
+}
+
+// shrink shortens results, oldest first, until all of the turn's fit in
+// ToolTokens. Each keeps a little, so that the model knows what it saw.
+func (r *run) shrink() {
+	over := -r.ToolTokens
+	for _, res := range r.results {
+		over += r.out.Messages[res.message].Tokens
+	}
+	for _, res := range r.results {
+		if over <= 0 {
+			return
+		}
+		over -= r.shorten(res, over)
+	}
+}
+
+// shorten takes up to over tokens off a result and returns how many.
+func (r *run) shorten(res result, over int) int {
+	const least = 64
+	stored := &r.out.Messages[res.message]
+	keep := max(stored.Tokens-over, min(least, r.ToolTokens/len(r.results)))
+	if keep >= stored.Tokens {
+		return 0
+	}
+	before := stored.Tokens
+	stored.Text = Truncate(res.full, keep, r.Tokenizer)
+	if stored.Text == "" {
+		stored.Text = "[trimmed]"
+	}
+	stored.Tokens = r.Tokenizer.Count(stored.Text)
+	r.prompt[r.base+res.message].Content = stored.Text
+	return before - stored.Tokens
+}
