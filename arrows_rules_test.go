@@ -67,6 +67,7 @@ func TestAllowedCodeIsNotRefused(t *testing.T) {
 		"core/store/sqlite/b.go":              imports("migrations"),
 		"core/store/sqlite/c_test.go":         imports("core/store/storetest"),
 		"adapters/telegram/telegramtest/a.go": imports("adapters/adaptertest"),
+		"e2e/a.go":                            imports("adapters/telegram/telegramtest"),
 		"e2e/peer/go.mod":                     "module peer\n",
 		"e2e/peer/main.go":                    imports("cmd/everthread"),
 		"core/recall/a.go": `package recall
