@@ -62,16 +62,15 @@ type DeliveryPart struct {
 	Part     Part
 	State    DeliveryState
 	NativeID string
-	Repeats  int // sends after an unknown one
+	Repeats  int // claims that found it unknown, before this one
 	SentAt   time.Time
 	Error    string
 }
 
 // PartResult is what became of sending a part.
 type PartResult struct {
-	State    DeliveryState // sent, pending (again at RetryAt), unknown, failed or parked
-	Receipt  Receipt
-	RetryAt  time.Time
-	Repeated bool // this attempt followed an unknown one
-	Error    string
+	State   DeliveryState // sent, pending, unknown, failed or parked
+	Receipt Receipt
+	RetryAt time.Time // for pending and unknown: when to try again; zero: not at all
+	Error   string
 }

@@ -2,6 +2,7 @@ package core
 
 import (
 	"encoding/json"
+	"fmt"
 	"time"
 )
 
@@ -62,4 +63,9 @@ type JobRef struct {
 	Queue string
 	Key   string
 	Ref   int64
+}
+
+// TurnTopic is the wake-up topic for the flags of a running turn.
+func TurnTopic(user UserID, turn TurnID) string {
+	return fmt.Sprintf("flags:%d:%d", user, turn)
 }

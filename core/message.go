@@ -147,6 +147,9 @@ type Segment struct {
 	SummaryVersion int    // 0: none yet
 	SummaryError   string // not empty: the last job gave up, and why
 	Post           PostState
+	// Edits is the thread's count of edits, redactions and regenerations; only
+	// DayStore.Segment fills it in.
+	Edits int64
 }
 
 // Summary is one version of a day's summary.

@@ -84,6 +84,7 @@ type Noted struct {
 	Messages  []MessageID
 	Released  []Inbound // held events of an approved address, to be received now
 	StopTurns []TurnID  // turns that were asked to stop or restart
+	Files     []string  // attachments below data_dir/media that are to be removed
 }
 
 // Hold is an event that is not a known user's.
@@ -214,7 +215,7 @@ type DayStore interface {
 	Days(ctx context.Context, user UserID, before string, limit int) ([]Segment, error)
 	// Day returns the segment of a label, or ErrNotFound.
 	Day(ctx context.Context, user UserID, label string) (Segment, error)
-	// Segment returns a segment by its id, or ErrNotFound.
+	// Segment returns a segment by its id, with its Edits, or ErrNotFound.
 	Segment(ctx context.Context, user UserID, id SegmentID) (Segment, error)
 	// DayMessages returns a day's conversation in order, from message `after` on.
 	DayMessages(ctx context.Context, user UserID, id SegmentID, after MessageID, limit int) ([]Message, error)
@@ -244,6 +245,7 @@ type SummaryStore interface {
 type PutSummary struct {
 	Summary Summary   // Version is given by the store; Markdown empty: nothing to say, only finalize
 	ReadTo  MessageID // last message of the segment that was read
+	Edits   int64     // Segment.Edits when it was read
 	Lease   Lease
 	Entry   NewMessage // the system entry of the transcript
 	Opened  []string   // open loops that it names

@@ -1,0 +1,174 @@
+package sqlstore
+
+import (
+	"context"
+	"time"
+
+	"github.com/everthread/everthread/core"
+)
+
+// Commit writes a reply and ends its turn; see core.TurnStore.
+func (s *Store) Commit(ctx context.Context, r core.Reply, c *core.Claim) (core.Committed, error) {
+	var out core.Committed
+	err := s.update(ctx, "commit reply", r.Turn.User, func(t *tx) error {
+		out = core.Committed{}
+		if err := t.holds(r.Turn.Lease); err != nil {
+			return err
+		}
+		var err error
+		if out.Messages, err = t.say(r); err != nil {
+			return err
+		}
+		if err := t.apply(r.Effects, nil); err != nil {
+			return err
+		}
+		if out.Delivery, err = t.deliverAll(r.Deliveries, out.Messages, c, r.Now); err != nil {
+			return err
+		}
+		if err := t.closeTurn(r); err != nil {
+			return err
+		}
+		if err := t.settle(r); err != nil {
+			return err
+		}
+		out.Again, err = t.next(r)
+		return err
+	})
+	return out, err
+}
+
+// say appends the messages of a reply to the turn's thread and segment.
+func (t *tx) say(r core.Reply) ([]core.MessageID, error) {
+	var last, epoch int64
+	err := t.row(`SELECT last_position, epoch_id FROM threads WHERE user_id = $1 AND id = $2`, t.user, r.Turn.Thread).Scan(&last, &epoch)
+	if err != nil {
+		return nil, err
+	}
+	var ids []core.MessageID
+	counted := 0
+	for _, m := range r.Messages {
+		p := place{thread: r.Turn.Thread, segment: r.Turn.Segment, turn: r.Turn.ID, identity: r.Turn.Identity, channel: r.Turn.Address.Channel}
+		if m.Kind == core.KindChat {
+			last = nextPosition(last, r.Now)
+			p.position = last
+		}
+		if m.Kind == core.KindChat && m.Role == core.RoleAssistant && m.Text != "" {
+			counted++
+		}
+		id, err := t.insert(m, p)
+		if err != nil {
+			return nil, err
+		}
+		ids = append(ids, id)
+	}
+	if err := t.counted(r.Turn.Segment, counted, true); err != nil {
+		return nil, err
+	}
+	return ids, t.moveThread(r, last, epoch)
+}
+
+func (t *tx) moveThread(r core.Reply, last, epoch int64) error {
+	if r.Epoch != nil {
+		epoch = int64(r.Epoch.ID)
+		err := t.exec(`INSERT INTO epochs (user_id, id, thread_id, data) VALUES ($1, $2, $3, $4)
+			ON CONFLICT (user_id, id) DO UPDATE SET data = excluded.data`, t.user, epoch, r.Turn.Thread, text(r.Epoch))
+		if err != nil {
+			return err
+		}
+	}
+	return t.exec(`UPDATE threads SET last_position = $3, epoch_id = $4, epoch_used = $5 WHERE user_id = $1 AND id = $2`,
+		t.user, r.Turn.Thread, last, epoch, ms(r.Now))
+}
+
+func (t *tx) closeTurn(r core.Reply) error {
+	snapshot, epoch := "", core.TurnID(0)
+	if r.Snapshot != nil {
+		snapshot, epoch = text(r.Snapshot), r.Snapshot.Epoch
+	}
+	err := t.exec(`UPDATE turns SET state = $3, ended_at = $4, snapshot = $5, epoch_id = $6, error = $7 WHERE user_id = $1 AND id = $2`,
+		t.user, r.Turn.ID, string(r.State), ms(r.Now), snapshot, epoch, r.Error)
+	if err != nil || r.State != core.TurnFailed {
+		return err
+	}
+	for _, id := range r.Turn.Inputs {
+		if err := t.exec(`UPDATE messages SET position = 0, turn_id = 0 WHERE user_id = $1 AND id = $2`, t.user, id); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// settle replaces what was reserved by what was used.
+func (t *tx) settle(r core.Reply) error {
+	day, reserved := r.Day, 0
+	if r.Turn.Reserved > 0 {
+		if err := t.row(`SELECT day, reserved FROM turns WHERE user_id = $1 AND id = $2`, t.user, r.Turn.ID).Scan(&day, &reserved); err != nil {
+			return err
+		}
+	}
+	return t.spend(day, r.Usage, reserved, 1)
+}
+
+func (t *tx) spend(day string, u core.Usage, reserved, turns int) error {
+	return t.exec(`INSERT INTO usage (user_id, day, prompt, cached, completion, turns) VALUES ($1, $2, $3, $4, $5, $6)
+		ON CONFLICT (user_id, day) DO UPDATE SET prompt = usage.prompt + excluded.prompt, cached = usage.cached + excluded.cached,
+			completion = usage.completion + excluded.completion, turns = usage.turns + excluded.turns,
+			reserved = CASE WHEN usage.reserved > $7 THEN usage.reserved - $7 ELSE 0 END`,
+		t.user, day, u.Prompt, u.Cached, u.Completion, turns, reserved)
+}
+
+// next ends the turn's job, asks for a summary if one is due, and makes sure
+// that what is still pending gets a turn.
+func (t *tx) next(r core.Reply) (again bool, err error) {
+	if err := t.wantSummary(r); err != nil {
+		return false, err
+	}
+	if err := t.end(r.Turn.Lease, ""); err != nil {
+		return false, err
+	}
+	if _, busy, err := t.head(r.Turn.Lease.Key); busy || err != nil || r.State == core.TurnFailed {
+		return busy, err
+	}
+	run, err := t.pending(r.Turn.Thread)
+	if err != nil || len(run) == 0 {
+		return false, err
+	}
+	return true, t.enqueue(turnJob(r.Turn.Thread, r.Now))
+}
+
+func (t *tx) wantSummary(r core.Reply) error {
+	if r.Turn.Segment == 0 || r.SummarizeAfter == 0 && !r.Summarize {
+		return nil
+	}
+	var since int
+	var state string
+	err := t.row(`SELECT since_summary, state FROM segments WHERE user_id = $1 AND id = $2`, t.user, r.Turn.Segment).Scan(&since, &state)
+	if err != nil {
+		return err
+	}
+	if state != string(core.SegmentOpen) || since == 0 || since < r.SummarizeAfter && !r.Summarize {
+		return nil
+	}
+	return t.summarize(r.Turn.Segment, r.Now)
+}
+
+// summarize enqueues the summary of a segment, once.
+func (t *tx) summarize(id core.SegmentID, now time.Time) error {
+	return t.enqueue(core.NewJob{Queue: core.QueueSummarize, Key: segmentKey(id), Ref: int64(id), RunAt: now, Unique: true})
+}
+
+// Spend adds a background call's tokens to a day.
+func (s *Store) Spend(ctx context.Context, user core.UserID, day string, u core.Usage) error {
+	return s.update(ctx, "spend", user, func(t *tx) error { return t.spend(day, u, 0, 0) })
+}
+
+// UsageOf returns the tokens used and reserved on a day.
+func (s *Store) UsageOf(ctx context.Context, user core.UserID, day string) (used, reserved int, err error) {
+	return usageOf(s.one(ctx), user, day)
+}
+
+func usageOf(q reader, user core.UserID, day string) (used, reserved int, err error) {
+	err = q.row(`SELECT COALESCE(MAX(prompt + completion), 0), COALESCE(MAX(reserved), 0) FROM usage WHERE user_id = $1 AND day = $2`, user, day).
+		Scan(&used, &reserved)
+	return used, reserved, err
+}

@@ -1,0 +1,384 @@
+package sqlstore
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/everthread/everthread/core"
+)
+
+// deliverAll stores the deliveries of the last of ids. The first is claimed if a
+// claim is given and nothing stands before it.
+func (t *tx) deliverAll(ds []core.NewDelivery, ids []core.MessageID, c *core.Claim, now time.Time) (*core.Delivery, error) {
+	var message core.MessageID
+	if len(ids) > 0 {
+		message = ids[len(ids)-1]
+	}
+	var first *core.Delivery
+	for n, d := range ds {
+		claim := c
+		if n > 0 {
+			claim = nil
+		}
+		claimed, err := t.deliver(message, d, claim, now)
+		if err != nil {
+			return nil, err
+		}
+		if n == 0 {
+			first = claimed
+		}
+	}
+	return first, nil
+}
+
+// deliver stores one delivery with its parts and its job; parked, without a
+// job, if the identity cannot be written to. It is returned if it was claimed.
+func (t *tx) deliver(m core.MessageID, n core.NewDelivery, c *core.Claim, now time.Time) (*core.Delivery, error) {
+	d := core.Delivery{User: t.user, ID: core.DeliveryID(t.nextID()), Message: m, To: n.To, Identity: n.Identity, Kind: n.Kind,
+		State: core.DeliveryPending, Why: n.Why, CreatedAt: now, Expires: n.Expires}
+	blocked, err := t.blocked(n.Identity)
+	if err != nil {
+		return nil, err
+	}
+	if blocked {
+		d.State = core.DeliveryParked
+	}
+	claimed := false
+	if !blocked {
+		if claimed, err = t.deliveryJob(&d, c, now); err != nil {
+			return nil, err
+		}
+	}
+	for i, p := range n.Parts {
+		part := core.DeliveryPart{N: i, Part: p, State: core.DeliveryPending}
+		if claimed && i == 0 {
+			part.State, d.State = core.DeliverySending, core.DeliverySending
+		}
+		d.Parts = append(d.Parts, part)
+	}
+	if err := t.insertDelivery(d); err != nil || !claimed {
+		return nil, err
+	}
+	keyParts(&d)
+	return &d, nil
+}
+
+func (t *tx) blocked(identity core.IdentityID) (bool, error) {
+	if identity == 0 {
+		return false, nil
+	}
+	var blocked bool
+	err := t.row(`SELECT blocked FROM identities WHERE user_id = $1 AND id = $2`, t.user, identity).Scan(&blocked)
+	return blocked, found(err)
+}
+
+// deliveryJob enqueues the job of a delivery, running already if a claim is
+// given and its address is idle.
+func (t *tx) deliveryJob(d *core.Delivery, c *core.Claim, now time.Time) (claimed bool, err error) {
+	job := core.NewJob{Queue: core.QueueDeliver + d.To.Channel, Key: addressKey(d.To), Ref: int64(d.ID), RunAt: now}
+	if c == nil {
+		return false, t.enqueue(job)
+	}
+	if _, busy, err := t.head(job.Key); err != nil || busy {
+		if err == nil {
+			err = t.enqueue(job)
+		}
+		return false, err
+	}
+	d.Lease = core.Lease{Key: job.Key, Attempt: 1, Until: c.Until}
+	d.Lease.Job, err = t.insertJob(job, core.JobRunning, d.Lease, c.Worker)
+	return true, err
+}
+
+func addressKey(a core.Address) string { return "to:" + a.String() }
+
+func (t *tx) insertDelivery(d core.Delivery) error {
+	err := t.exec(`INSERT INTO deliveries (user_id, id, message_id, identity_id, channel, account, external, kind, state, why, created_at, expires_at)
+		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12)`, t.user, d.ID, d.Message, d.Identity,
+		d.To.Channel, d.To.Account, d.To.External, string(d.Kind), string(d.State), d.Why, ms(d.CreatedAt), ms(d.Expires))
+	for _, p := range d.Parts {
+		if err != nil {
+			return err
+		}
+		err = t.exec(`INSERT INTO delivery_parts (user_id, delivery_id, n, body, state) VALUES ($1, $2, $3, $4, $5)`,
+			t.user, d.ID, p.N, text(p.Part), string(p.State))
+	}
+	return err
+}
+
+// keyParts gives each part its idempotency key, the same at every attempt.
+func keyParts(d *core.Delivery) {
+	for i := range d.Parts {
+		d.Parts[i].Part.Key = fmt.Sprintf("everthread-%d-%d-%d", d.User, d.ID, d.Parts[i].N)
+	}
+}
+
+const deliveryColumns = `user_id, id, message_id, identity_id, channel, account, external, kind, state, why, error, created_at, expires_at`
+
+func scanDelivery(row scanner) (core.Delivery, error) {
+	var d core.Delivery
+	var created, expires int64
+	err := row.Scan(&d.User, &d.ID, &d.Message, &d.Identity, &d.To.Channel, &d.To.Account, &d.To.External, (*string)(&d.Kind),
+		(*string)(&d.State), &d.Why, &d.Error, &created, &expires)
+	d.CreatedAt, d.Expires = at(created), at(expires)
+	return d, found(err)
+}
+
+func deliveryByID(q reader, user core.UserID, id core.DeliveryID) (core.Delivery, error) {
+	d, err := scanDelivery(q.row(`SELECT `+deliveryColumns+` FROM deliveries WHERE user_id = $1 AND id = $2`, user, id))
+	if err != nil {
+		return d, err
+	}
+	return d, loadParts(q, &d)
+}
+
+func loadParts(q reader, d *core.Delivery) error {
+	rows, err := q.rows(`SELECT n, body, state, native_id, repeats, sent_at, error FROM delivery_parts WHERE user_id = $1 AND delivery_id = $2 ORDER BY n`, d.User, d.ID)
+	d.Parts, err = collect(rows, err, func(r scanner) (p core.DeliveryPart, err error) {
+		var body string
+		var sent int64
+		if err := r.Scan(&p.N, &body, (*string)(&p.State), &p.NativeID, &p.Repeats, &sent, &p.Error); err != nil {
+			return p, err
+		}
+		p.SentAt = at(sent)
+		return p, unjson(body, &p.Part)
+	})
+	keyParts(d)
+	return err
+}
+
+// ClaimDelivery takes a due delivery job; see core.DeliveryStore.
+func (s *Store) ClaimDelivery(ctx context.Context, ref core.JobRef, c core.Claim) (*core.Delivery, error) {
+	var out *core.Delivery
+	err := s.update(ctx, "claim delivery", ref.User, func(t *tx) error {
+		out = nil
+		l, ok, err := t.take(ref, c)
+		if err != nil || !ok {
+			return err
+		}
+		d, err := deliveryByID(t, t.user, core.DeliveryID(ref.Ref))
+		if err != nil {
+			return err
+		}
+		d.Lease = l
+		if !d.Expires.IsZero() && !c.Now.Before(d.Expires) && d.State == core.DeliveryPending {
+			return t.finishDelivery(&d, core.DeliveryExpired, "it was not delivered in time")
+		}
+		if err := t.startPart(&d); err != nil {
+			return err
+		}
+		out = &d
+		return nil
+	})
+	return out, err
+}
+
+// startPart marks the first part that is not done as sending. One that was
+// sending already, when a process died, becomes unknown in d only.
+func (t *tx) startPart(d *core.Delivery) error {
+	for i := range d.Parts {
+		p := &d.Parts[i]
+		switch p.State {
+		case core.DeliveryPending:
+			p.State = core.DeliverySending
+			return t.markPart(d, p, core.DeliverySending)
+		case core.DeliverySending:
+			p.State = core.DeliveryUnknown
+			return t.exec(`UPDATE delivery_parts SET repeats = repeats + 1 WHERE user_id = $1 AND delivery_id = $2 AND n = $3`, t.user, d.ID, p.N)
+		}
+	}
+	return t.finishDelivery(d, core.DeliverySent, "")
+}
+
+func (t *tx) markPart(d *core.Delivery, p *core.DeliveryPart, state core.DeliveryState) error {
+	err := t.exec(`UPDATE delivery_parts SET state = $4, native_id = $5, sent_at = $6, error = $7 WHERE user_id = $1 AND delivery_id = $2 AND n = $3`,
+		t.user, d.ID, p.N, string(state), p.NativeID, ms(p.SentAt), p.Error)
+	if err != nil || d.State == state {
+		return err
+	}
+	if state == core.DeliverySending || state == core.DeliveryPending {
+		d.State = state
+		return t.exec(`UPDATE deliveries SET state = $3 WHERE user_id = $1 AND id = $2`, t.user, d.ID, string(state))
+	}
+	return nil
+}
+
+// FinishPart stores what became of a part; see core.DeliveryStore.
+func (s *Store) FinishPart(ctx context.Context, d *core.Delivery, n int, r core.PartResult, now time.Time) (bool, error) {
+	var more bool
+	err := s.update(ctx, "finish part", d.User, func(t *tx) error {
+		more = false
+		if err := t.holds(d.Lease); err != nil {
+			return err
+		}
+		p := &d.Parts[n]
+		p.State, p.Error = r.State, r.Error
+		if r.State == core.DeliverySent {
+			p.NativeID, p.SentAt = r.Receipt.NativeID, now
+		}
+		if err := t.markPart(d, p, storedState(r)); err != nil {
+			return err
+		}
+		var err error
+		more, err = t.afterPart(d, n, r)
+		return err
+	})
+	return more, err
+}
+
+// storedState is how a part is kept: one that was parked is pending, and one
+// that may have arrived and is tried again counts as still being sent.
+func storedState(r core.PartResult) core.DeliveryState {
+	switch {
+	case r.State == core.DeliveryParked:
+		return core.DeliveryPending
+	case r.State == core.DeliveryUnknown && !r.RetryAt.IsZero():
+		return core.DeliverySending
+	}
+	return r.State
+}
+
+func (t *tx) afterPart(d *core.Delivery, n int, r core.PartResult) (more bool, err error) {
+	if !r.RetryAt.IsZero() {
+		return false, t.again(d.Lease, r.RetryAt, r.Error)
+	}
+	switch r.State {
+	case core.DeliverySent, core.DeliveryUnknown:
+		if err := t.refer(d.Identity, r.Receipt.NativeID, d.Message); err != nil {
+			return false, err
+		}
+		if n+1 < len(d.Parts) {
+			d.Parts[n+1].State = core.DeliverySending
+			return true, t.markPart(d, &d.Parts[n+1], core.DeliverySending)
+		}
+		return false, t.finishDelivery(d, worst(d.Parts), r.Error)
+	case core.DeliveryParked:
+		if err := t.exec(`UPDATE identities SET blocked = 1 WHERE user_id = $1 AND id = $2`, t.user, d.Identity); err != nil {
+			return false, err
+		}
+	}
+	return false, t.finishDelivery(d, r.State, r.Error)
+}
+
+// worst is unknown if a part is, else sent.
+func worst(parts []core.DeliveryPart) core.DeliveryState {
+	for _, p := range parts {
+		if p.State == core.DeliveryUnknown {
+			return core.DeliveryUnknown
+		}
+	}
+	return core.DeliverySent
+}
+
+// finishDelivery ends a delivery and its job.
+func (t *tx) finishDelivery(d *core.Delivery, state core.DeliveryState, cause string) error {
+	d.State, d.Error = state, cause
+	err := t.exec(`UPDATE deliveries SET state = $3, error = $4 WHERE user_id = $1 AND id = $2`, t.user, d.ID, string(state), cause)
+	if err != nil {
+		return err
+	}
+	return t.end(d.Lease, "")
+}
+
+// unpark makes the parked deliveries of an identity pending again.
+func (t *tx) unpark(identity core.IdentityID, now time.Time) (bool, error) {
+	rows, err := t.rows(`SELECT `+deliveryColumns+` FROM deliveries WHERE user_id = $1 AND identity_id = $2 AND state = 'parked' ORDER BY id LIMIT 100`, t.user, identity)
+	parked, err := collect(rows, err, scanDelivery)
+	for i := range parked {
+		if err != nil {
+			return false, err
+		}
+		err = t.requeue(&parked[i], now)
+	}
+	return len(parked) > 0, err
+}
+
+func (t *tx) requeue(d *core.Delivery, now time.Time) error {
+	if err := t.exec(`UPDATE deliveries SET state = 'pending', error = '' WHERE user_id = $1 AND id = $2`, t.user, d.ID); err != nil {
+		return err
+	}
+	_, err := t.deliveryJob(d, nil, now)
+	return err
+}
+
+// SetBlocked records whether an identity can be written to.
+func (s *Store) SetBlocked(ctx context.Context, user core.UserID, identity core.IdentityID, blocked bool, now time.Time) error {
+	return s.update(ctx, "set blocked", user, func(t *tx) error {
+		err := t.exec(`UPDATE identities SET blocked = $3 WHERE user_id = $1 AND id = $2`, t.user, identity, flag(blocked))
+		if err != nil || blocked {
+			return err
+		}
+		_, err = t.unpark(identity, now)
+		return err
+	})
+}
+
+// Redeliver makes a delivery in trouble pending again.
+func (s *Store) Redeliver(ctx context.Context, user core.UserID, id core.DeliveryID, now time.Time) error {
+	return s.update(ctx, "redeliver", user, func(t *tx) error {
+		n, err := t.count(`UPDATE deliveries SET state = 'pending', error = '', expires_at = 0
+			WHERE user_id = $1 AND id = $2 AND state IN ('failed', 'parked', 'expired', 'unknown')`, t.user, id)
+		if err != nil || n == 0 {
+			return found(orNotFound(err))
+		}
+		err = t.exec(`UPDATE delivery_parts SET state = 'pending' WHERE user_id = $1 AND delivery_id = $2 AND state IN ('failed', 'unknown', 'sending')`, t.user, id)
+		if err != nil {
+			return err
+		}
+		d, err := deliveryByID(t, t.user, id)
+		if err != nil {
+			return err
+		}
+		_, err = t.deliveryJob(&d, nil, now)
+		return err
+	})
+}
+
+func orNotFound(err error) error {
+	if err == nil {
+		return core.ErrNotFound
+	}
+	return err
+}
+
+// Deliveries lists deliveries, newest first.
+func (s *Store) Deliveries(ctx context.Context, q core.DeliveryQuery) ([]core.Delivery, error) {
+	var out []core.Delivery
+	err := s.view(ctx, "list deliveries", func(r querier) error {
+		query, args := deliveryQuery(q)
+		rows, err := r.rows(query, args...)
+		if out, err = collect(rows, err, scanDelivery); err != nil {
+			return err
+		}
+		for i := range out {
+			if err := loadParts(r, &out[i]); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	return out, err
+}
+
+func deliveryQuery(q core.DeliveryQuery) (string, []any) {
+	var where []string
+	args := []any{q.Limit}
+	if q.User != 0 {
+		args = append(args, q.User)
+		where = append(where, fmt.Sprintf("user_id = $%d", len(args)))
+	}
+	if len(q.States) > 0 {
+		var in []string
+		for _, s := range q.States {
+			in = append(in, "'"+strings.ReplaceAll(string(s), "'", "")+"'")
+		}
+		where = append(where, "state IN ("+strings.Join(in, ", ")+")")
+	}
+	query := `SELECT ` + deliveryColumns + ` FROM deliveries`
+	if len(where) > 0 {
+		query += " WHERE " + strings.Join(where, " AND ")
+	}
+	return query + ` ORDER BY created_at DESC, id DESC LIMIT $1`, args
+}

@@ -1,0 +1,285 @@
+package sqlstore
+
+import (
+	"context"
+	"database/sql"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/everthread/everthread/core"
+)
+
+// key is the key of a job: what it is about, in order.
+func key(kind string, ids ...int64) string {
+	var b strings.Builder
+	b.WriteString(kind)
+	for _, id := range ids {
+		fmt.Fprintf(&b, ":%d", id)
+	}
+	return b.String()
+}
+
+func threadKey(id core.ThreadID) string   { return key("thread", int64(id)) }
+func segmentKey(id core.SegmentID) string { return key("segment", int64(id)) }
+
+// head is the job of a key that is ready or running.
+type head struct {
+	id    core.JobID
+	state core.JobState
+	ref   int64
+}
+
+func (t *tx) head(k string) (head, bool, error) {
+	var h head
+	err := t.row(`SELECT id, state, ref FROM jobs WHERE user_id = $1 AND key = $2 AND state IN ('ready', 'running')`, t.user, k).
+		Scan(&h.id, (*string)(&h.state), &h.ref)
+	if errors.Is(err, sql.ErrNoRows) {
+		return h, false, nil
+	}
+	return h, err == nil, err
+}
+
+// enqueue adds a job behind those of its key.
+func (t *tx) enqueue(j core.NewJob) error {
+	if j.Unique {
+		n, err := t.count(`UPDATE jobs SET run_at = CASE WHEN run_at > $3 THEN $3 ELSE run_at END
+			WHERE user_id = $1 AND key = $2 AND state IN ('ready', 'waiting')`, t.user, j.Key, ms(j.RunAt))
+		if err != nil || n > 0 {
+			t.wake = append(t.wake, j.Queue)
+			return err
+		}
+	}
+	_, busy, err := t.head(j.Key)
+	if err != nil {
+		return err
+	}
+	state := core.JobReady
+	if busy {
+		state = core.JobWaiting
+	} else {
+		t.wake = append(t.wake, j.Queue)
+	}
+	_, err = t.insertJob(j, state, core.Lease{}, "")
+	return err
+}
+
+func (t *tx) insertJob(j core.NewJob, state core.JobState, l core.Lease, worker string) (core.JobID, error) {
+	payload := string(j.Payload)
+	if payload == "" {
+		payload = "{}"
+	}
+	var id core.JobID
+	err := t.row(`INSERT INTO jobs (user_id, queue, key, ref, payload, state, run_at, attempt, lease_until, worker, since)
+		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $7) RETURNING id`,
+		t.user, j.Queue, j.Key, j.Ref, payload, string(state), ms(j.RunAt), l.Attempt, ms(l.Until), worker).Scan(&id)
+	return id, err
+}
+
+// take claims a due head, or one whose lease lapsed. false: it is not to be had.
+func (t *tx) take(ref core.JobRef, c core.Claim) (core.Lease, bool, error) {
+	l := core.Lease{Job: ref.ID, Key: ref.Key, Until: c.Until}
+	err := t.row(`UPDATE jobs SET state = 'running', attempt = attempt + 1, lease_until = $3, worker = $4
+		WHERE user_id = $1 AND id = $2 AND (state = 'ready' AND run_at <= $5 OR state = 'running' AND lease_until <= $5)
+		RETURNING attempt`, t.user, ref.ID, ms(c.Until), c.Worker, ms(c.Now)).Scan(&l.Attempt)
+	if errors.Is(err, sql.ErrNoRows) {
+		return l, false, nil
+	}
+	return l, err == nil, err
+}
+
+// holds fails with core.ErrFenced unless the lease is still ours.
+func (t *tx) holds(l core.Lease) error {
+	var one int
+	err := t.row(`SELECT 1 FROM jobs WHERE user_id = $1 AND id = $2 AND state = 'running' AND attempt = $3`, t.user, l.Job, l.Attempt).Scan(&one)
+	if errors.Is(err, sql.ErrNoRows) {
+		return core.ErrFenced
+	}
+	return err
+}
+
+// end ends a held job, done or dead, and lets the next of its key run.
+func (t *tx) end(l core.Lease, cause string) error {
+	query, args := `DELETE FROM jobs WHERE user_id = $1 AND id = $2`, []any{t.user, l.Job}
+	if cause != "" {
+		query, args = `UPDATE jobs SET state = 'dead', error = $3 WHERE user_id = $1 AND id = $2`, append(args, cause)
+	}
+	if err := t.exec(query, args...); err != nil {
+		return err
+	}
+	return t.promote(l.Key)
+}
+
+// promote makes the first waiting job of a key its head.
+func (t *tx) promote(k string) error {
+	var queue string
+	err := t.row(`UPDATE jobs SET state = 'ready' WHERE user_id = $1 AND id =
+		(SELECT id FROM jobs WHERE user_id = $1 AND key = $2 AND state = 'waiting' ORDER BY id LIMIT 1) RETURNING queue`, t.user, k).Scan(&queue)
+	if errors.Is(err, sql.ErrNoRows) {
+		return nil
+	}
+	t.wake = append(t.wake, queue)
+	return err
+}
+
+// again gives a held job back, to run at at.
+func (t *tx) again(l core.Lease, at time.Time, cause string) error {
+	var queue string
+	err := t.row(`UPDATE jobs SET state = 'ready', run_at = $3, error = $4 WHERE user_id = $1 AND id = $2 RETURNING queue`,
+		t.user, l.Job, ms(at), cause).Scan(&queue)
+	t.wake = append(t.wake, queue)
+	return err
+}
+
+// Due returns heads that may run now; see core.JobStore.
+func (s *Store) Due(ctx context.Context, queues []string, now time.Time, limit int) ([]core.JobRef, time.Time, error) {
+	var refs []core.JobRef
+	var next int64
+	err := s.view(ctx, "due jobs", func(q querier) error {
+		for _, queue := range queues {
+			more, err := dueOf(q, queue, now, limit-len(refs))
+			if err != nil {
+				return err
+			}
+			refs = append(refs, more...)
+			soon, err := nextOf(q, queue, now)
+			if err != nil {
+				return err
+			}
+			if soon != 0 && (next == 0 || soon < next) {
+				next = soon
+			}
+		}
+		return nil
+	})
+	return refs, at(next), err
+}
+
+func dueOf(q reader, queue string, now time.Time, limit int) ([]core.JobRef, error) {
+	var refs []core.JobRef
+	for _, where := range []string{`state = 'running' AND lease_until <= $2 ORDER BY lease_until`, `state = 'ready' AND run_at <= $2 ORDER BY run_at`} {
+		rows, err := q.rows(`SELECT user_id, id, queue, key, ref FROM jobs WHERE queue = $1 AND `+where+` LIMIT $3`, queue, ms(now), max(limit-len(refs), 0))
+		more, err := collect(rows, err, func(r scanner) (ref core.JobRef, err error) {
+			return ref, r.Scan(&ref.User, &ref.ID, &ref.Queue, &ref.Key, &ref.Ref)
+		})
+		if err != nil {
+			return nil, err
+		}
+		refs = append(refs, more...)
+	}
+	return refs, nil
+}
+
+// nextOf is when the next job of a queue is due after now, or 0.
+func nextOf(q reader, queue string, now time.Time) (int64, error) {
+	var run, lapse sql.NullInt64
+	err := q.row(`SELECT (SELECT MIN(run_at) FROM jobs WHERE queue = $1 AND state = 'ready' AND run_at > $2),
+		(SELECT MIN(lease_until) FROM jobs WHERE queue = $1 AND state = 'running' AND lease_until > $2)`, queue, ms(now)).Scan(&run, &lapse)
+	if run.Valid && (!lapse.Valid || run.Int64 < lapse.Int64) {
+		return run.Int64, err
+	}
+	return lapse.Int64, err
+}
+
+// Claim takes a due job; nil if it was taken.
+func (s *Store) Claim(ctx context.Context, ref core.JobRef, c core.Claim) (*core.Job, error) {
+	var out *core.Job
+	err := s.update(ctx, "claim job", ref.User, func(t *tx) error {
+		out = nil
+		l, ok, err := t.take(ref, c)
+		if err != nil || !ok {
+			return err
+		}
+		j, err := scanJob(t.row(`SELECT `+jobColumns+` FROM jobs WHERE user_id = $1 AND id = $2`, t.user, ref.ID))
+		j.Lease = l
+		out = &j
+		return err
+	})
+	return out, err
+}
+
+const jobColumns = `id, user_id, queue, key, ref, payload, state, run_at, attempt, lease_until, worker, error, since`
+
+func scanJob(row scanner) (core.Job, error) {
+	var j core.Job
+	var payload string
+	var run, until, since int64
+	err := row.Scan(&j.ID, &j.User, &j.Queue, &j.Key, &j.Ref, &payload, (*string)(&j.State), &run, &j.Lease.Attempt, &until, &j.Worker, &j.Error, &since)
+	j.Payload = json.RawMessage(payload)
+	j.RunAt, j.Since = at(run), at(since)
+	j.Lease.Job, j.Lease.Key, j.Lease.Until = j.ID, j.Key, at(until)
+	return j, found(err)
+}
+
+// Enqueue adds jobs, each in a transaction of its user.
+func (s *Store) Enqueue(ctx context.Context, jobs ...core.NewJob) error {
+	for _, j := range jobs {
+		if err := s.update(ctx, "enqueue", j.User, func(t *tx) error { return t.enqueue(j) }); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Extend moves the end of a lease.
+func (s *Store) Extend(ctx context.Context, user core.UserID, l core.Lease, until time.Time) error {
+	return s.update(ctx, "extend lease", user, func(t *tx) error {
+		if err := t.holds(l); err != nil {
+			return err
+		}
+		return t.exec(`UPDATE jobs SET lease_until = $3 WHERE user_id = $1 AND id = $2`, t.user, l.Job, ms(until))
+	})
+}
+
+// Finish ends a job: done if cause is empty, dead otherwise.
+func (s *Store) Finish(ctx context.Context, user core.UserID, l core.Lease, cause string) error {
+	return s.update(ctx, "finish job", user, func(t *tx) error {
+		if err := t.holds(l); err != nil {
+			return err
+		}
+		return t.end(l, cause)
+	})
+}
+
+// RetryJob gives a claimed job back.
+func (s *Store) RetryJob(ctx context.Context, user core.UserID, l core.Lease, at time.Time, cause string) error {
+	return s.update(ctx, "retry job", user, func(t *tx) error {
+		if err := t.holds(l); err != nil {
+			return err
+		}
+		return t.again(l, at, cause)
+	})
+}
+
+// DeadJobs lists jobs that gave up, newest first.
+func (s *Store) DeadJobs(ctx context.Context, limit int) ([]core.Job, error) {
+	rows, err := s.one(ctx).rows(`SELECT `+jobColumns+` FROM jobs WHERE state = 'dead' ORDER BY run_at DESC LIMIT $1`, limit)
+	return collect(rows, err, scanJob)
+}
+
+// Revive makes a dead job the last of its key again.
+func (s *Store) Revive(ctx context.Context, user core.UserID, id core.JobID, now time.Time) error {
+	return s.update(ctx, "revive job", user, func(t *tx) error {
+		j, err := scanJob(t.row(`SELECT `+jobColumns+` FROM jobs WHERE user_id = $1 AND id = $2 AND state = 'dead'`, t.user, id))
+		if err != nil {
+			return err
+		}
+		if err := t.exec(`DELETE FROM jobs WHERE user_id = $1 AND id = $2`, t.user, id); err != nil {
+			return err
+		}
+		return t.enqueue(core.NewJob{User: user, Queue: j.Queue, Key: j.Key, Ref: j.Ref, Payload: j.Payload, RunAt: now})
+	})
+}
+
+// QueueStats tells how many jobs each queue holds.
+func (s *Store) QueueStats(ctx context.Context) ([]core.QueueStat, error) {
+	rows, err := s.one(ctx).rows(`SELECT queue, state, COUNT(*), MIN(since) FROM jobs GROUP BY queue, state ORDER BY queue, state`)
+	return collect(rows, err, func(r scanner) (q core.QueueStat, err error) {
+		var oldest int64
+		err = r.Scan(&q.Queue, (*string)(&q.State), &q.Depth, &oldest)
+		q.Oldest = at(oldest)
+		return q, err
+	})
+}

@@ -1,0 +1,139 @@
+package sqlstore
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"time"
+
+	"github.com/everthread/everthread/core"
+)
+
+// Acquire takes or renews a lease; see core.LeaseStore.
+func (s *Store) Acquire(ctx context.Context, name, worker string, now, until time.Time) (int64, bool, error) {
+	var fence int64
+	held := false
+	err := s.plain(ctx, "acquire lease", func(q querier) error {
+		err := q.row(`INSERT INTO leases (name, worker, fence, until) VALUES ($1, $2, 1, $3)
+			ON CONFLICT (name) DO UPDATE SET until = excluded.until, worker = excluded.worker,
+				fence = CASE WHEN leases.worker = excluded.worker THEN leases.fence ELSE leases.fence + 1 END
+			WHERE leases.worker = excluded.worker OR leases.until <= $4
+			RETURNING fence`, name, worker, ms(until), ms(now)).Scan(&fence)
+		if errors.Is(err, sql.ErrNoRows) {
+			return nil
+		}
+		held = err == nil
+		return err
+	})
+	return fence, held, err
+}
+
+// Release gives a lease back.
+func (s *Store) Release(ctx context.Context, name, worker string) error {
+	return s.plain(ctx, "release lease", func(q querier) error {
+		_, err := q.exec(`UPDATE leases SET until = 0 WHERE name = $1 AND worker = $2`, name, worker)
+		return err
+	})
+}
+
+// plain runs f in one writing transaction that concerns no user.
+func (s *Store) plain(ctx context.Context, op string, f func(q querier) error) error {
+	tx, err := s.write.BeginTx(ctx, nil)
+	if err != nil {
+		return wrap(op, err)
+	}
+	if err := f(querier{ctx, tx}); err != nil {
+		_ = tx.Rollback()
+		return wrap(op, err)
+	}
+	return wrap(op, tx.Commit())
+}
+
+// Take reserves the next slot of a limiter (a leaky bucket as one timestamp).
+func (s *Store) Take(ctx context.Context, key string, every time.Duration, burst int, now time.Time) (time.Duration, error) {
+	var slot int64
+	err := s.plain(ctx, "take rate", func(q querier) error {
+		return q.row(`INSERT INTO rates (key, at) VALUES ($1, $2)
+			ON CONFLICT (key) DO UPDATE SET at = CASE WHEN rates.at + $3 > excluded.at THEN rates.at + $3 ELSE excluded.at END
+			RETURNING at`, key, ms(now)-every.Milliseconds()*int64(burst-1), every.Milliseconds()).Scan(&slot)
+	})
+	return max(0, at(slot).Sub(now)), err
+}
+
+// Push makes everybody wait on key until until.
+func (s *Store) Push(ctx context.Context, key string, until time.Time) error {
+	return s.plain(ctx, "push rate", func(q querier) error {
+		_, err := q.exec(`INSERT INTO rates (key, at) VALUES ($1, $2)
+			ON CONFLICT (key) DO UPDATE SET at = CASE WHEN rates.at > excluded.at THEN rates.at ELSE excluded.at END`, key, ms(until))
+		return err
+	})
+}
+
+// SetAttachment replaces attachment i of a message and ends the job.
+func (s *Store) SetAttachment(ctx context.Context, user core.UserID, id core.MessageID, i int, a core.Attachment, l core.Lease) error {
+	return s.update(ctx, "set attachment", user, func(t *tx) error {
+		if err := t.holds(l); err != nil {
+			return err
+		}
+		m, err := scanMessage(t.row(`SELECT `+messageColumns+` FROM messages WHERE user_id = $1 AND id = $2`, t.user, id))
+		if err != nil {
+			return err
+		}
+		if m.Redacted || i >= len(m.Attachments) {
+			return t.end(l, "")
+		}
+		m.Attachments[i] = a
+		x := text(extra{m.ToolCalls, m.ToolCallID, m.ToolName, m.Attachments, m.Quote, m.ForwardedFrom})
+		if err := t.exec(`UPDATE messages SET extra = $3 WHERE user_id = $1 AND id = $2`, t.user, id, x); err != nil {
+			return err
+		}
+		return t.end(l, "")
+	})
+}
+
+// Lookup returns the journalled result of a call of an outside tool.
+func (s *Store) Lookup(ctx context.Context, user core.UserID, turn core.TurnID, step, index int) (string, bool, error) {
+	var body string
+	err := s.one(ctx).row(`SELECT body FROM journal WHERE user_id = $1 AND turn_id = $2 AND step = $3 AND call = $4`, user, turn, step, index).Scan(&body)
+	if errors.Is(err, sql.ErrNoRows) {
+		return "", false, nil
+	}
+	return body, err == nil, wrap("look up call", err)
+}
+
+// Record journals the result of a call of an outside tool.
+func (s *Store) Record(ctx context.Context, user core.UserID, turn core.TurnID, step, index int, name, body string) error {
+	return s.update(ctx, "record call", user, func(t *tx) error {
+		return t.exec(`INSERT INTO journal (user_id, turn_id, step, call, name, body) VALUES ($1, $2, $3, $4, $5, $6)
+			ON CONFLICT (user_id, turn_id, step, call) DO UPDATE SET name = excluded.name, body = excluded.body`, t.user, turn, step, index, name, body)
+	})
+}
+
+// Sweep removes what is no longer needed; see core.Janitor.
+func (s *Store) Sweep(ctx context.Context, raw, now time.Time) (int, error) {
+	total := int64(0)
+	err := s.plain(ctx, "sweep", func(q querier) error {
+		for _, step := range []struct {
+			query string
+			args  []any
+		}{
+			{`UPDATE events SET payload = NULL WHERE payload IS NOT NULL AND received_at < $1`, []any{ms(raw)}},
+			{`DELETE FROM codes WHERE expires_at > 0 AND expires_at <= $1`, []any{ms(now)}},
+			{`DELETE FROM rates WHERE at < $1`, []any{ms(now)}},
+			{`UPDATE deliveries SET state = 'expired', error = 'it was not delivered in time' WHERE state = 'parked' AND expires_at > 0 AND expires_at <= $1`, []any{ms(now)}},
+			{`DELETE FROM once WHERE at < $1`, []any{ms(raw)}},
+		} {
+			res, err := q.exec(step.query, step.args...)
+			if err != nil {
+				return err
+			}
+			n, err := res.RowsAffected()
+			if err != nil {
+				return err
+			}
+			total += n
+		}
+		return nil
+	})
+	return int(total), err
+}

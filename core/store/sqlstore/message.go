@@ -1,0 +1,78 @@
+package sqlstore
+
+import (
+	"encoding/json"
+	"time"
+
+	"github.com/everthread/everthread/core"
+)
+
+// extra is the part of a message that no query looks into.
+type extra struct {
+	Calls     []core.ToolCall   `json:"calls,omitempty"`
+	CallID    string            `json:"call_id,omitempty"`
+	Tool      string            `json:"tool,omitempty"`
+	Files     []core.Attachment `json:"files,omitempty"`
+	Quote     *core.Quote       `json:"quote,omitempty"`
+	Forwarded string            `json:"forwarded,omitempty"`
+}
+
+// place says where a new message belongs.
+type place struct {
+	thread   core.ThreadID
+	segment  core.SegmentID
+	turn     core.TurnID
+	identity core.IdentityID
+	channel  string
+	position int64
+	covered  bool
+}
+
+const messageColumns = `user_id, id, thread_id, segment_id, turn_id, identity_id, channel, role, kind, body, tokens, extra, position, sent_at, revision, redacted, covered`
+
+const insertMessage = `INSERT INTO messages (user_id, id, thread_id, segment_id, turn_id, identity_id, channel, role, kind, body, tokens, extra, position, shown, sent_at, platform_at, covered, solo)
+	VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18)`
+
+// insert stores a message under the user's next number.
+func (t *tx) insert(m core.NewMessage, p place) (core.MessageID, error) {
+	id := t.nextMessage()
+	shown := p.position
+	if shown == 0 {
+		shown = m.SentAt.UnixMicro()
+	}
+	x := "{}"
+	if e := (extra{m.ToolCalls, m.ToolCallID, m.ToolName, m.Attachments, m.Quote, m.ForwardedFrom}); !e.empty() {
+		x = text(e)
+	}
+	return id, t.exec(insertMessage, t.user, id, p.thread, p.segment, p.turn, p.identity, p.channel, string(m.Role), string(m.Kind),
+		m.Text, m.Tokens, x, p.position, shown, ms(m.SentAt), ms(m.PlatformAt), flag(p.covered), flag(m.Solo))
+}
+
+func (e extra) empty() bool {
+	return e.Calls == nil && e.CallID == "" && e.Tool == "" && e.Files == nil && e.Quote == nil && e.Forwarded == ""
+}
+
+func scanMessage(row scanner) (core.Message, error) {
+	var m core.Message
+	var x string
+	var sent int64
+	err := row.Scan(&m.User, &m.ID, &m.Thread, &m.Segment, &m.Turn, &m.Identity, &m.Channel, (*string)(&m.Role), (*string)(&m.Kind),
+		&m.Text, &m.Tokens, &x, &m.Position, &sent, &m.Revision, &m.Redacted, &m.Covered)
+	if err != nil {
+		return m, found(err)
+	}
+	m.SentAt = at(sent)
+	if x == "{}" {
+		return m, nil
+	}
+	var e extra
+	if err := json.Unmarshal([]byte(x), &e); err != nil {
+		return m, err
+	}
+	m.ToolCalls, m.ToolCallID, m.ToolName = e.Calls, e.CallID, e.Tool
+	m.Attachments, m.Quote, m.ForwardedFrom = e.Files, e.Quote, e.Forwarded
+	return m, nil
+}
+
+// nextPosition returns a position after last, at now if that is later.
+func nextPosition(last int64, now time.Time) int64 { return max(last+1, now.UnixMicro()) }

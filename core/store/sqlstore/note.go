@@ -1,0 +1,208 @@
+package sqlstore
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/everthread/everthread/core"
+)
+
+// Note stores words of the gateway itself; see core.InboundStore.
+func (s *Store) Note(ctx context.Context, n core.Note) (core.Noted, error) {
+	var out core.Noted
+	err := s.update(ctx, "note", n.User, func(t *tx) error {
+		out = core.Noted{}
+		fresh, err := t.fresh(n)
+		if err != nil || !fresh {
+			out.Duplicate = err == nil
+			return err
+		}
+		if err := t.apply(n.Effects, &out); err != nil {
+			return err
+		}
+		if err := t.noteMessages(n, &out); err != nil {
+			return err
+		}
+		_, err = t.deliverAll(n.Deliveries, out.Messages, nil, n.Now)
+		return err
+	})
+	return out, err
+}
+
+// fresh admits a note's event and key, and tells whether both are new.
+func (t *tx) fresh(n core.Note) (bool, error) {
+	if n.Once != "" {
+		rows, err := t.count(`INSERT INTO once (user_id, key, at) VALUES ($1, $2, $3) ON CONFLICT (user_id, key) DO NOTHING`, t.user, n.Once, ms(n.Now))
+		if err != nil || rows == 0 {
+			return false, err
+		}
+	}
+	if n.Event == nil {
+		return true, nil
+	}
+	var message core.MessageID
+	if n.Command != nil {
+		message = core.MessageID(t.lastMessage + 1)
+	}
+	return t.admit(*n.Event, message, "done", n.Now)
+}
+
+func (t *tx) noteMessages(n core.Note, out *core.Noted) error {
+	p := place{thread: n.Thread, segment: n.Segment, identity: n.Identity}
+	if n.Event != nil {
+		p.channel = n.Event.Address.Channel
+	}
+	if p.thread == 0 && (n.Command != nil || len(n.Messages) > 0) {
+		if err := t.row(`SELECT id FROM threads WHERE user_id = $1 AND mode = 'continuous'`, t.user).Scan(&p.thread); err != nil {
+			return found(err)
+		}
+	}
+	if n.Command != nil {
+		id, err := t.insert(*n.Command, p)
+		if err == nil {
+			err = t.refer(n.Identity, n.Event.NativeID, id)
+		}
+		if err != nil {
+			return err
+		}
+		if err := t.exec(`UPDATE identities SET last_used = $3 WHERE user_id = $1 AND id = $2`, t.user, n.Identity, ms(n.Now)); err != nil {
+			return err
+		}
+	}
+	for _, m := range n.Messages {
+		id, err := t.insert(m, p)
+		if err != nil {
+			return err
+		}
+		out.Messages = append(out.Messages, id)
+	}
+	return nil
+}
+
+// apply carries out effects in order. out may be nil.
+func (t *tx) apply(effects []core.Effect, out *core.Noted) error {
+	if out == nil {
+		out = &core.Noted{}
+	}
+	for _, e := range effects {
+		if err := t.applyOne(e, out); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (t *tx) applyOne(e core.Effect, out *core.Noted) error {
+	switch e := e.(type) {
+	case core.SetSettings:
+		return t.exec(`UPDATE users SET settings = $2 WHERE id = $1`, t.user, text(e.Settings))
+	case core.SetName:
+		return t.exec(`UPDATE users SET name = $2 WHERE id = $1`, t.user, e.Name)
+	case core.OpenThread:
+		return t.openThread(e)
+	case core.UseThread:
+		return t.useThread(e.Identity, e.Thread)
+	case core.StopTurn:
+		return t.askTurn(e.Thread, `stop = 1`, out)
+	case core.RetryTurn:
+		return t.retryTurn(e, out)
+	case core.Redact:
+		return t.redact(e, out)
+	case core.Summarize:
+		if err := t.exec(`UPDATE segments SET stale = 1, error = '' WHERE user_id = $1 AND id = $2`, t.user, e.Segment); err != nil {
+			return err
+		}
+		return t.summarize(e.Segment, e.At)
+	case core.CloseLoop:
+		n, err := t.count(`UPDATE loops SET state = 'closed', mentioned_at = $3 WHERE user_id = $1 AND id = $2 AND state = 'open'`, t.user, e.Loop, ms(e.At))
+		if err == nil && n == 0 {
+			return core.ErrNotFound
+		}
+		return err
+	case core.Approve:
+		return t.approve(e, out)
+	case core.Resume:
+		return t.resumePending(e.At)
+	}
+	return fmt.Errorf("effect %T is not known", e)
+}
+
+func (t *tx) openThread(e core.OpenThread) error {
+	id := core.ThreadID(t.nextID())
+	err := t.exec(`INSERT INTO threads (user_id, id, mode, title, created_at) VALUES ($1, $2, 'thread', $3, $4)`, t.user, id, e.Title, ms(e.At))
+	if err != nil {
+		return err
+	}
+	return t.useThread(e.Identity, id)
+}
+
+func (t *tx) useThread(identity core.IdentityID, thread core.ThreadID) error {
+	if thread != 0 {
+		var mode core.Mode
+		err := t.row(`SELECT mode FROM threads WHERE user_id = $1 AND id = $2`, t.user, thread).Scan((*string)(&mode))
+		if err != nil {
+			return found(err)
+		}
+		if mode == core.ModeContinuous {
+			thread = 0
+		}
+	}
+	return t.exec(`UPDATE identities SET thread_id = $3 WHERE user_id = $1 AND id = $2`, t.user, identity, thread)
+}
+
+// askTurn sets a flag of the running turn of a thread.
+func (t *tx) askTurn(thread core.ThreadID, set string, out *core.Noted) error {
+	var id core.TurnID
+	err := t.row(`UPDATE turns SET `+set+` WHERE user_id = $1 AND thread_id = $2 AND state = 'running' RETURNING id`, t.user, thread).Scan(&id)
+	if errors.Is(found(err), core.ErrNotFound) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	out.StopTurns = append(out.StopTurns, id)
+	t.wake = append(t.wake, core.TurnTopic(t.user, id))
+	return nil
+}
+
+// retryTurn restarts the running turn, makes one that waits run now, or starts
+// one for what is pending.
+func (t *tx) retryTurn(e core.RetryTurn, out *core.Noted) error {
+	n, err := t.count(`UPDATE jobs SET run_at = $3 WHERE user_id = $1 AND key = $2 AND state = 'ready'`, t.user, threadKey(e.Thread), ms(e.At))
+	if err != nil || n > 0 {
+		t.wake = append(t.wake, core.QueueTurn)
+		return err
+	}
+	if _, busy, err := t.head(threadKey(e.Thread)); err != nil || busy {
+		if err == nil {
+			err = t.askTurn(e.Thread, `restarts = restarts + 1`, out)
+		}
+		return err
+	}
+	return t.turnIfPending(e.Thread, e.At)
+}
+
+func (t *tx) turnIfPending(thread core.ThreadID, at time.Time) error {
+	run, err := t.pending(thread)
+	if err != nil || len(run) == 0 {
+		return err
+	}
+	if _, busy, err := t.head(threadKey(thread)); err != nil || busy {
+		return err
+	}
+	return t.enqueue(turnJob(thread, at))
+}
+
+func (t *tx) resumePending(at time.Time) error {
+	rows, err := t.rows(`SELECT id FROM threads WHERE user_id = $1`, t.user)
+	ids, err := collect(rows, err, func(r scanner) (id core.ThreadID, err error) { return id, r.Scan(&id) })
+	for _, id := range ids {
+		if err != nil {
+			return err
+		}
+		err = t.turnIfPending(id, at)
+	}
+	return err
+}

@@ -1,0 +1,206 @@
+package sqlstore
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/everthread/everthread/core"
+)
+
+const userColumns = `id, name, role, settings, created_at`
+
+func scanUser(row scanner) (core.User, error) {
+	var u core.User
+	var settings string
+	var created int64
+	if err := row.Scan(&u.ID, &u.Name, (*string)(&u.Role), &settings, &created); err != nil {
+		return u, found(err)
+	}
+	u.CreatedAt = at(created)
+	return u, unjson(settings, &u.Settings)
+}
+
+// unjson reads a stored JSON text.
+func unjson(s string, v any) error {
+	if err := json.Unmarshal([]byte(s), v); err != nil {
+		return fmt.Errorf("read stored %T: %w", v, err)
+	}
+	return nil
+}
+
+// prefixed puts a table's alias before each of a list of columns.
+func prefixed(alias, columns string) string {
+	return alias + "." + strings.ReplaceAll(columns, ", ", ", "+alias+".")
+}
+
+// User returns a user, or ErrNotFound.
+func (s *Store) User(ctx context.Context, id core.UserID) (core.User, error) {
+	return scanUser(s.one(ctx).row(`SELECT `+userColumns+` FROM users WHERE id = $1 AND id > 0`, id))
+}
+
+// Users lists all users.
+func (s *Store) Users(ctx context.Context) ([]core.User, error) {
+	rows, err := s.one(ctx).rows(`SELECT ` + userColumns + ` FROM users WHERE id > 0 ORDER BY id`)
+	return collect(rows, err, scanUser)
+}
+
+// AddUser makes a user with a continuous thread. A second owner is ErrExists.
+func (s *Store) AddUser(ctx context.Context, u core.User) (core.User, error) {
+	err := s.update(ctx, "add user", 0, func(t *tx) error {
+		if u.Role == core.RoleOwner {
+			var owners int
+			if err := t.row(`SELECT COUNT(*) FROM users WHERE role = 'owner'`).Scan(&owners); err != nil {
+				return err
+			}
+			if owners > 0 {
+				return core.ErrExists
+			}
+		}
+		var err error
+		u.ID, err = t.addUser(u)
+		return err
+	})
+	return u, err
+}
+
+// addUser makes a user under the lock of user 0, whose message counter counts users.
+func (t *tx) addUser(u core.User) (core.UserID, error) {
+	id := core.UserID(t.nextMessage())
+	err := t.exec(`INSERT INTO users (id, name, role, settings, last_id, created_at) VALUES ($1, $2, $3, $4, 1, $5)`,
+		id, u.Name, string(u.Role), text(u.Settings), ms(u.CreatedAt))
+	if err != nil {
+		return 0, err
+	}
+	return id, t.exec(`INSERT INTO threads (user_id, id, mode, title, created_at) VALUES ($1, 1, 'continuous', '', $2)`, id, ms(u.CreatedAt))
+}
+
+// Identities lists a user's identities, last used first.
+func (s *Store) Identities(ctx context.Context, user core.UserID) ([]core.Identity, error) {
+	rows, err := s.one(ctx).rows(`SELECT `+identityColumns+` FROM identities i WHERE user_id = $1 ORDER BY last_used DESC, id`, user)
+	return collect(rows, err, scanIdentity)
+}
+
+// AddIdentity attaches an address. ErrExists if it is somebody's.
+func (s *Store) AddIdentity(ctx context.Context, i core.Identity) (core.Identity, error) {
+	err := s.update(ctx, "add identity", i.User, func(t *tx) (err error) {
+		i.ID, err = t.addIdentity(i)
+		return err
+	})
+	return i, err
+}
+
+func (t *tx) addIdentity(i core.Identity) (core.IdentityID, error) {
+	id := core.IdentityID(t.nextID())
+	n, err := t.count(`INSERT INTO identities (user_id, id, channel, account, external, name, last_used) VALUES ($1, $2, $3, $4, $5, $6, $7)
+		ON CONFLICT (channel, account, external) DO NOTHING`,
+		t.user, id, i.Address.Channel, i.Address.Account, i.Address.External, i.Name, ms(i.LastUsed))
+	if err == nil && n == 0 {
+		return 0, core.ErrExists
+	}
+	return id, err
+}
+
+// approve attaches the address of a pairing code to a user, and hands out what
+// it wrote meanwhile.
+func (t *tx) approve(e core.Approve, out *core.Noted) error {
+	c, err := t.useCode(core.CodePair, e.CodeHash, e.At)
+	if err != nil {
+		return err
+	}
+	other := &tx{Tx: t.Tx, s: t.s, ctx: t.ctx}
+	if other.user, err = t.approved(e, c); err != nil {
+		return err
+	}
+	if other.user == t.user {
+		other = t
+	} else if err := other.lockUser(); err != nil {
+		return err
+	}
+	if _, err := other.addIdentity(core.Identity{Address: c.Address, Name: c.Name, LastUsed: e.At}); err != nil {
+		return err
+	}
+	if other != t {
+		if err := other.flush(); err != nil {
+			return err
+		}
+	}
+	rows, err := t.rows(`SELECT payload FROM events WHERE channel = $1 AND account = $2 AND external = $3 AND state = 'held' ORDER BY received_at`,
+		c.Address.Channel, c.Address.Account, c.Address.External)
+	out.Released, err = collect(rows, err, scanHeld)
+	return err
+}
+
+func (t *tx) approved(e core.Approve, c core.Code) (core.UserID, error) {
+	if e.User != 0 {
+		return e.User, nil
+	}
+	name := e.Name
+	if name == "" {
+		name = c.Name
+	}
+	counter := &tx{Tx: t.Tx, s: t.s, ctx: t.ctx}
+	if err := counter.lockUser(); err != nil {
+		return 0, err
+	}
+	id, err := counter.addUser(core.User{Name: name, Role: core.RoleMember, CreatedAt: e.At})
+	if err != nil {
+		return 0, err
+	}
+	return id, counter.flush()
+}
+
+// PutCode stores a code; of CodeOwner there is at most one.
+func (s *Store) PutCode(ctx context.Context, c core.Code) error {
+	return s.update(ctx, "put code", 0, func(t *tx) error {
+		if c.Kind == core.CodeOwner {
+			if err := t.exec(`DELETE FROM codes WHERE kind = 'owner'`); err != nil {
+				return err
+			}
+		}
+		return t.putCode(c)
+	})
+}
+
+func (t *tx) putCode(c core.Code) error {
+	return t.exec(`INSERT INTO codes (kind, hash, hint, user_id, channel, account, external, name, created_at, expires_at)
+		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)`, string(c.Kind), c.Hash, c.Hint, c.User,
+		c.Address.Channel, c.Address.Account, c.Address.External, c.Name, ms(c.Created), ms(c.Expires))
+}
+
+const codeColumns = `kind, hash, hint, user_id, channel, account, external, name, created_at, expires_at`
+
+func scanCode(row scanner) (core.Code, error) {
+	var c core.Code
+	var created, expires int64
+	err := row.Scan((*string)(&c.Kind), &c.Hash, &c.Hint, &c.User, &c.Address.Channel, &c.Address.Account, &c.Address.External, &c.Name, &created, &expires)
+	c.Created, c.Expires = at(created), at(expires)
+	return c, found(err)
+}
+
+// Codes lists valid codes of a kind, oldest first.
+func (s *Store) Codes(ctx context.Context, kind core.CodeKind, now time.Time) ([]core.Code, error) {
+	rows, err := s.one(ctx).rows(`SELECT `+codeColumns+` FROM codes WHERE kind = $1 AND (expires_at = 0 OR expires_at > $2) ORDER BY created_at`, string(kind), ms(now))
+	return collect(rows, err, scanCode)
+}
+
+// UseCode takes a code out, once.
+func (s *Store) UseCode(ctx context.Context, kind core.CodeKind, hash string, now time.Time) (core.Code, error) {
+	var c core.Code
+	err := s.update(ctx, "use code", 0, func(t *tx) (err error) {
+		c, err = t.useCode(kind, hash, now)
+		return err
+	})
+	return c, err
+}
+
+func (t *tx) useCode(kind core.CodeKind, hash string, now time.Time) (core.Code, error) {
+	c, err := scanCode(t.row(`DELETE FROM codes WHERE kind = $1 AND hash = $2 AND (expires_at = 0 OR expires_at > $3) RETURNING `+codeColumns, string(kind), hash, ms(now)))
+	if errors.Is(err, core.ErrNotFound) {
+		return c, core.ErrRefused
+	}
+	return c, err
+}

@@ -1,0 +1,166 @@
+package sqlstore
+
+import (
+	"slices"
+
+	"github.com/everthread/everthread/core"
+)
+
+// redact removes a message's text and every derived copy of it (SPEC 3.7).
+func (t *tx) redact(e core.Redact, out *core.Noted) error {
+	m, err := scanMessage(t.row(`SELECT `+messageColumns+` FROM messages WHERE user_id = $1 AND id = $2`, t.user, e.Message))
+	if err != nil {
+		return err
+	}
+	if m.Redacted {
+		return nil
+	}
+	for _, f := range m.Attachments {
+		if f.Path != "" {
+			out.Files = append(out.Files, f.Path)
+		}
+	}
+	for _, step := range []func(core.Message) error{t.blank, t.disturbed, t.redactSummaries, t.redactEpochs, t.redactLoops, t.redactDeliveries} {
+		if err := step(m); err != nil {
+			return err
+		}
+	}
+	if m.Turn != 0 {
+		return t.stopIfEmpty(m, out)
+	}
+	return nil
+}
+
+// blank empties the message itself, its revisions and its raw event.
+func (t *tx) blank(m core.Message) error {
+	for _, query := range []string{
+		`UPDATE messages SET body = '', tokens = 0, extra = '{}', redacted = 1, revision = revision + 1 WHERE user_id = $1 AND id = $2`,
+		`DELETE FROM revisions WHERE user_id = $1 AND message_id = $2`,
+		`UPDATE events SET payload = NULL WHERE user_id = $1 AND message_id = $2 AND message_id > 0`,
+	} {
+		if err := t.exec(query, t.user, m.ID); err != nil {
+			return err
+		}
+	}
+	if m.Role != core.RoleUser || m.Turn == 0 {
+		return nil
+	}
+	return t.exec(`DELETE FROM journal WHERE user_id = $1 AND turn_id = $2`, t.user, m.Turn)
+}
+
+// redactSummaries hides a day's summary at once if one of its versions rests on
+// the message, deletes those versions and asks for a new one without it.
+func (t *tx) redactSummaries(m core.Message) error {
+	if m.Segment == 0 {
+		return nil
+	}
+	rows, err := t.rows(`SELECT `+summaryColumns+` FROM summaries WHERE user_id = $1 AND segment_id = $2`, t.user, m.Segment)
+	versions, err := collect(rows, err, scanSummary)
+	if err != nil || !slices.ContainsFunc(versions, func(s core.Summary) bool { return s.Covers.Has(m.ID) }) {
+		return err
+	}
+	for _, query := range []string{
+		`DELETE FROM summaries WHERE user_id = $1 AND segment_id = $2`,
+		`UPDATE segments SET hidden = 1, stale = 1, error = '' WHERE user_id = $1 AND id = $2`,
+		`UPDATE messages SET covered = 0 WHERE user_id = $1 AND segment_id = $2 AND segment_id > 0`,
+		`UPDATE messages SET body = '', tokens = 0, redacted = 1 WHERE user_id = $1 AND segment_id = $2 AND segment_id > 0 AND kind IN ('day_summary', 'day_summary_post')`,
+		`DELETE FROM delivery_parts WHERE user_id = $1 AND state IN ('pending', 'sending') AND delivery_id IN (SELECT d.id FROM deliveries d
+			JOIN messages m ON m.user_id = d.user_id AND m.id = d.message_id
+			WHERE d.user_id = $1 AND m.segment_id = $2 AND m.segment_id > 0 AND m.kind = 'day_summary_post')`,
+	} {
+		if err := t.exec(query, t.user, m.Segment); err != nil {
+			return err
+		}
+	}
+	return t.summarize(m.Segment, m.SentAt)
+}
+
+// redactEpochs blanks every stored prompt part that shows the day's summary or a
+// loop made from the message.
+func (t *tx) redactEpochs(m core.Message) error {
+	loops, err := t.loopsOf(m.ID)
+	if err != nil {
+		return err
+	}
+	rows, err := t.rows(`SELECT id FROM epochs WHERE user_id = $1 AND thread_id = $2`, t.user, m.Thread)
+	ids, err := collect(rows, err, func(r scanner) (id core.TurnID, err error) { return id, r.Scan(&id) })
+	for _, id := range ids {
+		if err != nil {
+			return err
+		}
+		err = t.redactEpoch(id, m, loops)
+	}
+	return err
+}
+
+func (t *tx) redactEpoch(id core.TurnID, m core.Message, loops []core.LoopID) error {
+	e, err := epochByID(t, t.user, id)
+	if err != nil {
+		return err
+	}
+	changed := false
+	for i := range e.Head {
+		h := &e.Head[i]
+		rests := h.Segment != 0 && h.Segment == m.Segment ||
+			slices.ContainsFunc(h.Loops, func(l core.LoopID) bool { return slices.Contains(loops, l) })
+		if rests && h.Text != "" {
+			h.Text, h.Error, changed = "", "redacted", true
+		}
+	}
+	if !changed {
+		return nil
+	}
+	return t.exec(`UPDATE epochs SET data = $3 WHERE user_id = $1 AND id = $2`, t.user, id, text(e))
+}
+
+func (t *tx) loopsOf(m core.MessageID) ([]core.LoopID, error) {
+	rows, err := t.rows(`SELECT id, sources FROM loops WHERE user_id = $1`, t.user)
+	var out []core.LoopID
+	_, err = collect(rows, err, func(r scanner) (id core.LoopID, err error) {
+		var sources string
+		var ids []core.MessageID
+		if err := r.Scan(&id, &sources); err != nil {
+			return id, err
+		}
+		if err := unjson(sources, &ids); err != nil {
+			return id, err
+		}
+		if slices.Contains(ids, m) {
+			out = append(out, id)
+		}
+		return id, nil
+	})
+	return out, err
+}
+
+func (t *tx) redactLoops(m core.Message) error {
+	ids, err := t.loopsOf(m.ID)
+	for _, id := range ids {
+		if err != nil {
+			return err
+		}
+		err = t.exec(`DELETE FROM loops WHERE user_id = $1 AND id = $2`, t.user, id)
+	}
+	return err
+}
+
+// redactDeliveries empties the parts of the message's own deliveries; those that
+// wait are not sent any more.
+func (t *tx) redactDeliveries(m core.Message) error {
+	const ours = ` WHERE user_id = $1 AND delivery_id IN (SELECT id FROM deliveries WHERE user_id = $1 AND message_id = $2 AND message_id > 0)`
+	if err := t.exec(`DELETE FROM delivery_parts`+ours+` AND state = 'pending'`, t.user, m.ID); err != nil {
+		return err
+	}
+	return t.exec(`UPDATE delivery_parts SET body = '{"text":""}'`+ours, t.user, m.ID)
+}
+
+// stopIfEmpty stops a running turn whose every input is redacted.
+func (t *tx) stopIfEmpty(m core.Message, out *core.Noted) error {
+	var left int
+	err := t.row(`SELECT COUNT(*) FROM messages WHERE user_id = $1 AND thread_id = $2 AND turn_id = $3 AND role = 'user' AND redacted = 0 AND position > 0`,
+		t.user, m.Thread, m.Turn).Scan(&left)
+	if err != nil || left > 0 {
+		return err
+	}
+	return t.askTurn(m.Thread, `stop = CASE WHEN id = `+key("", int64(m.Turn))[1:]+` THEN 1 ELSE stop END`, out)
+}

@@ -1,0 +1,125 @@
+package sqlstore
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+
+	"github.com/everthread/everthread/core"
+)
+
+const segmentColumns = `user_id, id, thread_id, label, zone, starts_at, ends_at, finalize_at, post_at, state, first_message, last_message, messages, since_summary, stale, hidden, version, error, post`
+
+func scanSegment(row scanner) (core.Segment, error) {
+	var g core.Segment
+	var start, end, fin, post int64
+	err := row.Scan(&g.User, &g.ID, &g.Thread, &g.Day.Label, &g.Day.Zone, &start, &end, &fin, &post, (*string)(&g.State), &g.StartsAt, &g.EndsAt,
+		&g.Messages, &g.SinceSummary, &g.Stale, &g.Hidden, &g.SummaryVersion, &g.SummaryError, (*string)(&g.Post))
+	g.Day.Start, g.Day.End, g.Day.Finalize, g.Day.Post = at(start), at(end), at(fin), at(post)
+	return g, found(err)
+}
+
+// segment returns the segment of day in a thread, opened if need be, and counts
+// one user message more. A final one becomes stale. One that goes on in another
+// zone ends when that zone's day does.
+func (t *tx) segment(thread core.ThreadID, d core.Day) (core.SegmentID, error) {
+	var id core.SegmentID
+	var ends int64
+	err := t.row(`SELECT id, ends_at FROM segments WHERE user_id = $1 AND thread_id = $2 AND label = $3`, t.user, thread, d.Label).Scan(&id, &ends)
+	if errors.Is(err, sql.ErrNoRows) {
+		return t.openSegment(thread, d)
+	}
+	if err != nil {
+		return 0, err
+	}
+	if ends != ms(d.End) {
+		err = t.exec(`UPDATE segments SET ends_at = $3, finalize_at = $4, post_at = $5 WHERE user_id = $1 AND id = $2`,
+			t.user, id, ms(d.End), ms(d.Finalize), ms(d.Post))
+		if err != nil {
+			return 0, err
+		}
+	}
+	return id, t.counted(id, 1, true)
+}
+
+func (t *tx) openSegment(thread core.ThreadID, d core.Day) (core.SegmentID, error) {
+	id := core.SegmentID(t.nextID())
+	return id, t.exec(`INSERT INTO segments (user_id, id, thread_id, label, zone, starts_at, ends_at, finalize_at, post_at, state, first_message, messages, since_summary)
+		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, 'open', $10, 1, 1)`,
+		t.user, id, thread, d.Label, d.Zone, ms(d.Start), ms(d.End), ms(d.Finalize), ms(d.Post), t.lastMessage+1)
+}
+
+// counted adds n messages to a segment. late: they make a final one stale.
+func (t *tx) counted(id core.SegmentID, n int, late bool) error {
+	if id == 0 || n == 0 {
+		return nil
+	}
+	return t.exec(`UPDATE segments SET messages = messages + $3, since_summary = since_summary + $3,
+		stale = CASE WHEN state = 'final' AND $4 = 1 THEN 1 ELSE stale END,
+		error = CASE WHEN state = 'final' THEN '' ELSE error END WHERE user_id = $1 AND id = $2`, t.user, id, n, flag(late))
+}
+
+// Days lists segments, newest first.
+func (s *Store) Days(ctx context.Context, user core.UserID, before string, limit int) ([]core.Segment, error) {
+	if before == "" {
+		before = "9999-99-99"
+	}
+	rows, err := s.one(ctx).rows(`SELECT `+segmentColumns+` FROM segments WHERE user_id = $1 AND label < $2
+		AND thread_id = (SELECT id FROM threads WHERE user_id = $1 AND mode = 'continuous') ORDER BY label DESC LIMIT $3`, user, before, limit)
+	return collect(rows, err, scanSegment)
+}
+
+// Day returns the segment of a label, or ErrNotFound.
+func (s *Store) Day(ctx context.Context, user core.UserID, label string) (core.Segment, error) {
+	return scanSegment(s.one(ctx).row(`SELECT `+segmentColumns+` FROM segments WHERE user_id = $1 AND label = $2
+		AND thread_id = (SELECT id FROM threads WHERE user_id = $1 AND mode = 'continuous')`, user, label))
+}
+
+// Segment returns a segment by its id, or ErrNotFound.
+func (s *Store) Segment(ctx context.Context, user core.UserID, id core.SegmentID) (core.Segment, error) {
+	var g core.Segment
+	err := s.view(ctx, "read segment", func(q querier) (err error) {
+		if g, err = segmentByID(q, user, id); err != nil {
+			return err
+		}
+		g.Edits, err = threadEdits(q, user, g.Thread)
+		return err
+	})
+	return g, err
+}
+
+func threadEdits(q reader, user core.UserID, thread core.ThreadID) (edits int64, err error) {
+	err = q.row(`SELECT edits FROM threads WHERE user_id = $1 AND id = $2`, user, thread).Scan(&edits)
+	return edits, found(err)
+}
+
+func segmentByID(q reader, user core.UserID, id core.SegmentID) (core.Segment, error) {
+	return scanSegment(q.row(`SELECT `+segmentColumns+` FROM segments WHERE user_id = $1 AND id = $2`, user, id))
+}
+
+// DayMessages returns a day's conversation in order, from message after on.
+func (s *Store) DayMessages(ctx context.Context, user core.UserID, id core.SegmentID, after core.MessageID, limit int) ([]core.Message, error) {
+	rows, err := s.one(ctx).rows(`SELECT `+messageColumns+` FROM messages
+		WHERE user_id = $1 AND segment_id = $2 AND segment_id > 0 AND id > $3 AND kind = 'chat' ORDER BY id LIMIT $4`, user, id, after, limit)
+	return collect(rows, err, scanMessage)
+}
+
+const summaryColumns = `user_id, segment_id, version, label, body, tokens, covers, model, usage, ungrounded, final, created_at`
+
+func scanSummary(row scanner) (core.Summary, error) {
+	var s core.Summary
+	var covers, usage string
+	var created int64
+	err := row.Scan(&s.User, &s.Segment, &s.Version, &s.Label, &s.Markdown, &s.Tokens, &covers, &s.Model, &usage, &s.Ungrounded, &s.Final, &created)
+	if err != nil {
+		return s, found(err)
+	}
+	s.CreatedAt = at(created)
+	return s, errors.Join(unjson(covers, &s.Covers), unjson(usage, &s.Usage))
+}
+
+// Summaries returns the versions of a day's summary, newest first.
+func (s *Store) Summaries(ctx context.Context, user core.UserID, id core.SegmentID, limit int) ([]core.Summary, error) {
+	rows, err := s.one(ctx).rows(`SELECT `+summaryColumns+` FROM summaries WHERE user_id = $1 AND segment_id = $2 ORDER BY version DESC LIMIT $3`, user, id, limit)
+	return collect(rows, err, scanSummary)
+}

@@ -1,0 +1,270 @@
+// Package sqlstore is the SQL of the store, once for both engines, over
+// database/sql. store/sqlite and store/postgres open a database, migrate it and
+// say in a Dialect what differs.
+//
+// The rules that make it one SQL: $1 placeholders, times as UTC milliseconds,
+// positions as microseconds, JSON as text, flags as 0 and 1, ON CONFLICT, no
+// now(), no arrays. Every writing transaction takes its user's row first, so
+// that one user's rows commit in order and users never wait for each other.
+package sqlstore
+
+import (
+	"context"
+	"database/sql"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/everthread/everthread/core"
+)
+
+// Dialect is what differs between the engines.
+type Dialect struct {
+	Name string
+	// Lock is appended to a SELECT to lock its rows; empty where a writing
+	// transaction has the database to itself.
+	Lock string
+	// Notify tells other processes, in the transaction, of topics; nil: there are none.
+	Notify func(ctx context.Context, tx *sql.Tx, topics []string) error
+	// Listen yields topics of other processes until ctx ends; nil: there are none.
+	Listen func(ctx context.Context, yield func(topic string)) error
+}
+
+// Store implements core.Store.
+type Store struct {
+	write   *sql.DB
+	read    *sql.DB
+	dialect Dialect
+	bus     bus
+}
+
+var _ core.Store = (*Store)(nil)
+
+// New returns a store over a writing and a reading pool, which may be the same.
+func New(write, read *sql.DB, d Dialect) *Store {
+	return &Store{write: write, read: read, dialect: d}
+}
+
+// Ping tells whether the database answers.
+func (s *Store) Ping(ctx context.Context) error {
+	var one int
+	return s.read.QueryRowContext(ctx, `SELECT 1`).Scan(&one)
+}
+
+// Close ends all work with the database.
+func (s *Store) Close() error {
+	err := s.write.Close()
+	if s.read != s.write {
+		err = errors.Join(err, s.read.Close())
+	}
+	return err
+}
+
+// tx is one writing transaction of one user, whose row it has locked.
+type tx struct {
+	*sql.Tx
+	s                   *Store
+	ctx                 context.Context
+	user                core.UserID
+	lastMessage, lastID int64
+	settings            string
+	dirty               bool // the counters moved
+	wake                []string
+	local               []string // wakes of this process only
+}
+
+// update runs f in one transaction that holds user's row.
+func (s *Store) update(ctx context.Context, op string, user core.UserID, f func(t *tx) error) error {
+	t := &tx{s: s, ctx: ctx, user: user}
+	err := t.run(f)
+	if err != nil {
+		return fmt.Errorf("%s: %w", op, err)
+	}
+	s.bus.publish(t.wake...)
+	s.bus.publish(t.local...)
+	return nil
+}
+
+func (t *tx) run(f func(t *tx) error) (err error) {
+	t.Tx, err = t.s.write.BeginTx(t.ctx, nil)
+	if err != nil {
+		return err
+	}
+	defer func() {
+		if err != nil {
+			_ = t.Rollback()
+		}
+	}()
+	if err = t.lockUser(); err != nil {
+		return err
+	}
+	if err = f(t); err != nil {
+		return err
+	}
+	if err = t.flush(); err != nil {
+		return err
+	}
+	return t.Commit()
+}
+
+func (t *tx) lockUser() error {
+	err := t.row(`SELECT last_message, last_id, settings FROM users WHERE id = $1`+t.s.dialect.Lock, t.user).
+		Scan(&t.lastMessage, &t.lastID, &t.settings)
+	return found(err)
+}
+
+// flush writes the counters and tells other processes what to look at.
+func (t *tx) flush() error {
+	if t.dirty {
+		if err := t.exec(`UPDATE users SET last_message = $2, last_id = $3 WHERE id = $1`, t.user, t.lastMessage, t.lastID); err != nil {
+			return err
+		}
+	}
+	if len(t.wake) == 0 || t.s.dialect.Notify == nil {
+		return nil
+	}
+	return t.s.dialect.Notify(t.ctx, t.Tx, t.wake)
+}
+
+func (t *tx) nextMessage() core.MessageID {
+	t.dirty = true
+	t.lastMessage++
+	return core.MessageID(t.lastMessage)
+}
+
+func (t *tx) nextID() int64 {
+	t.dirty = true
+	t.lastID++
+	return t.lastID
+}
+
+func (t *tx) exec(query string, args ...any) error {
+	_, err := t.count(query, args...)
+	return err
+}
+
+// count runs a statement and returns how many rows it touched.
+func (t *tx) count(query string, args ...any) (int64, error) {
+	res, err := t.ExecContext(t.ctx, query, args...)
+	if err != nil {
+		return 0, err
+	}
+	return res.RowsAffected()
+}
+
+func (t *tx) row(query string, args ...any) *sql.Row {
+	return t.QueryRowContext(t.ctx, query, args...)
+}
+
+func (t *tx) rows(query string, args ...any) (*sql.Rows, error) {
+	return t.QueryContext(t.ctx, query, args...)
+}
+
+// view runs f in one consistent read.
+func (s *Store) view(ctx context.Context, op string, f func(q querier) error) error {
+	tx, err := s.read.BeginTx(ctx, &sql.TxOptions{ReadOnly: true, Isolation: sql.LevelRepeatableRead})
+	if err != nil {
+		return fmt.Errorf("%s: %w", op, err)
+	}
+	defer func() { _ = tx.Rollback() }()
+	if err := f(querier{ctx, tx}); err != nil {
+		return fmt.Errorf("%s: %w", op, err)
+	}
+	return nil
+}
+
+// querier reads within one transaction.
+type querier struct {
+	ctx context.Context
+	db  interface {
+		QueryContext(ctx context.Context, query string, args ...any) (*sql.Rows, error)
+		QueryRowContext(ctx context.Context, query string, args ...any) *sql.Row
+		ExecContext(ctx context.Context, query string, args ...any) (sql.Result, error)
+	}
+}
+
+func (q querier) exec(query string, args ...any) (sql.Result, error) {
+	return q.db.ExecContext(q.ctx, query, args...)
+}
+
+func (q querier) row(query string, args ...any) *sql.Row {
+	return q.db.QueryRowContext(q.ctx, query, args...)
+}
+
+func (q querier) rows(query string, args ...any) (*sql.Rows, error) {
+	return q.db.QueryContext(q.ctx, query, args...)
+}
+
+// reader is what scanning helpers read with: a tx or a querier.
+type reader interface {
+	row(query string, args ...any) *sql.Row
+	rows(query string, args ...any) (*sql.Rows, error)
+}
+
+// one is a querier for a single statement, which is consistent by itself.
+func (s *Store) one(ctx context.Context) querier { return querier{ctx, s.read} }
+
+// collect scans every row of a query with scan.
+func collect[T any](rows *sql.Rows, err error, scan func(scanner) (T, error)) ([]T, error) {
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	var out []T
+	for rows.Next() {
+		v, err := scan(rows)
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, v)
+	}
+	return out, rows.Err()
+}
+
+type scanner interface{ Scan(dest ...any) error }
+
+func wrap(op string, err error) error {
+	if err == nil {
+		return nil
+	}
+	return fmt.Errorf("%s: %w", op, err)
+}
+
+// found turns the driver's "no rows" into core.ErrNotFound.
+func found(err error) error {
+	if errors.Is(err, sql.ErrNoRows) {
+		return core.ErrNotFound
+	}
+	return err
+}
+
+func ms(t time.Time) int64 {
+	if t.IsZero() {
+		return 0
+	}
+	return t.UnixMilli()
+}
+
+func at(ms int64) time.Time {
+	if ms == 0 {
+		return time.Time{}
+	}
+	return time.UnixMilli(ms).UTC()
+}
+
+func flag(b bool) int64 {
+	if b {
+		return 1
+	}
+	return 0
+}
+
+// text is v as JSON. Everything stored that way can be marshalled.
+func text(v any) string {
+	b, err := json.Marshal(v)
+	if err != nil {
+		panic(fmt.Sprintf("sqlstore: %T does not marshal: %v", v, err))
+	}
+	return string(b)
+}

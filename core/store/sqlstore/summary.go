@@ -1,0 +1,196 @@
+package sqlstore
+
+import (
+	"context"
+	"strings"
+	"time"
+
+	"github.com/everthread/everthread/core"
+)
+
+// DueSegments lists segments whose finalization or rewriting is due.
+func (s *Store) DueSegments(ctx context.Context, now time.Time, limit int) ([]core.Segment, error) {
+	return s.dueSegments(ctx, "due segments", now, limit, `state = 'open' AND finalize_at <= $1`, `state = 'final' AND stale = 1 AND error = '' AND finalize_at <= $1`)
+}
+
+// DuePosts lists segments whose summary is to be posted by now.
+func (s *Store) DuePosts(ctx context.Context, now time.Time, limit int) ([]core.Segment, error) {
+	return s.dueSegments(ctx, "due posts", now, limit, `post = 'due' AND post_at <= $1`)
+}
+
+func (s *Store) dueSegments(ctx context.Context, op string, now time.Time, limit int, wheres ...string) ([]core.Segment, error) {
+	var out []core.Segment
+	err := s.view(ctx, op, func(q querier) error {
+		for _, where := range wheres {
+			order := "finalize_at"
+			if strings.Contains(where, "post_at") {
+				order = "post_at"
+			}
+			rows, err := q.rows(`SELECT `+segmentColumns+` FROM segments WHERE `+where+` AND NOT EXISTS (SELECT 1 FROM jobs
+				WHERE jobs.user_id = segments.user_id AND jobs.key = 'segment:' || segments.id AND jobs.state IN ('ready', 'running'))
+				ORDER BY `+order+` LIMIT $2`, ms(now), limit)
+			got, err := collect(rows, err, scanSegment)
+			if err != nil {
+				return err
+			}
+			out = append(out, got...)
+		}
+		return nil
+	})
+	return out, err
+}
+
+// PutSummary stores a new version of a day's summary; see core.SummaryStore.
+func (s *Store) PutSummary(ctx context.Context, p core.PutSummary) error {
+	return s.update(ctx, "put summary", p.Summary.User, func(t *tx) error {
+		if err := t.holds(p.Lease); err != nil {
+			return err
+		}
+		g, err := segmentByID(t, t.user, p.Summary.Segment)
+		if err != nil {
+			return err
+		}
+		if err := t.unchanged(g, p); err != nil {
+			return err
+		}
+		if p.Summary.Markdown != "" {
+			if err := t.newVersion(&g, p); err != nil {
+				return err
+			}
+		}
+		if err := t.closeSegment(g, p); err != nil {
+			return err
+		}
+		if err := t.openLoops(p); err != nil {
+			return err
+		}
+		if err := t.spend(p.Day, p.Summary.Usage, 0, 0); err != nil {
+			return err
+		}
+		return t.end(p.Lease, "")
+	})
+}
+
+// unchanged fails with core.ErrChanged if a final summary would leave something
+// out, or if a message that was read has been edited or redacted meanwhile.
+func (t *tx) unchanged(g core.Segment, p core.PutSummary) error {
+	var last core.MessageID
+	err := t.row(`SELECT COALESCE(MAX(id), 0) FROM messages WHERE user_id = $1 AND segment_id = $2 AND segment_id > 0 AND kind = 'chat'`, t.user, g.ID).Scan(&last)
+	if err != nil {
+		return err
+	}
+	edits, err := threadEdits(t, t.user, g.Thread)
+	if err != nil {
+		return err
+	}
+	if p.Final && last > p.ReadTo || edits != p.Edits {
+		return core.ErrChanged
+	}
+	return nil
+}
+
+func (t *tx) newVersion(g *core.Segment, p core.PutSummary) error {
+	g.SummaryVersion++
+	m := p.Summary
+	err := t.exec(`INSERT INTO summaries (user_id, segment_id, version, label, body, tokens, covers, model, usage, ungrounded, final, created_at)
+		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12)`, t.user, g.ID, g.SummaryVersion, g.Day.Label, m.Markdown, m.Tokens,
+		text(m.Covers), m.Model, text(m.Usage), flag(m.Ungrounded), flag(p.Final), ms(p.Now))
+	if err != nil {
+		return err
+	}
+	for _, r := range m.Covers.Ranges() {
+		err := t.exec(`UPDATE messages SET covered = 1 WHERE user_id = $1 AND segment_id = $2 AND segment_id > 0 AND id BETWEEN $3 AND $4 AND kind = 'chat'`,
+			t.user, g.ID, r[0], r[1])
+		if err != nil {
+			return err
+		}
+	}
+	_, err = t.insert(p.Entry, place{thread: g.Thread, segment: g.ID})
+	if err != nil || !g.Hidden && !g.Stale {
+		return err
+	}
+	return t.exec(`UPDATE threads SET edits = edits + 1 WHERE user_id = $1 AND id = $2`, t.user, g.Thread)
+}
+
+func (t *tx) closeSegment(g core.Segment, p core.PutSummary) error {
+	state, post, last := g.State, g.Post, g.EndsAt
+	if p.Final {
+		state, last = core.SegmentFinal, p.ReadTo
+		if post == core.PostNone {
+			post = p.Post
+		}
+	}
+	return t.exec(`UPDATE segments SET version = $3, state = $4, post = $5, last_message = $6, stale = 0, hidden = 0, error = '',
+		since_summary = (SELECT COUNT(*) FROM messages WHERE user_id = $1 AND segment_id = $2 AND segment_id > 0 AND id > $7 AND kind = 'chat' AND role <> 'tool')
+		WHERE user_id = $1 AND id = $2`, t.user, g.ID, g.SummaryVersion, string(state), string(post), last, p.ReadTo)
+}
+
+// openLoops opens the loops that a summary names and that are not open yet;
+// those that are have been mentioned again.
+func (t *tx) openLoops(p core.PutSummary) error {
+	if len(p.Opened) == 0 {
+		return nil
+	}
+	open, err := openLoops(t, t.user, 1000)
+	if err != nil {
+		return err
+	}
+	known := map[string]core.LoopID{}
+	for _, l := range open {
+		known[strings.ToLower(l.Text)] = l.ID
+	}
+	for n, body := range p.Opened {
+		if id := known[strings.ToLower(body)]; id != 0 {
+			err = t.exec(`UPDATE loops SET mentioned_at = $3 WHERE user_id = $1 AND id = $2`, t.user, id, ms(p.Now))
+		} else {
+			err = t.exec(`INSERT INTO loops (user_id, id, body, state, sources, opened_at, mentioned_at) VALUES ($1, $2, $3, 'open', $4, $5, $5)`,
+				t.user, t.nextID(), body, text(p.Sources[n]), ms(p.Now))
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// FailSummary records that a summary's job gave up; a day that is over is closed.
+func (s *Store) FailSummary(ctx context.Context, user core.UserID, id core.SegmentID, l core.Lease, cause string, now time.Time) error {
+	return s.update(ctx, "fail summary", user, func(t *tx) error {
+		if err := t.holds(l); err != nil {
+			return err
+		}
+		err := t.exec(`UPDATE segments SET error = $3, post = CASE WHEN finalize_at <= $4 AND post = '' THEN 'skipped' ELSE post END,
+			last_message = CASE WHEN finalize_at <= $4 THEN (SELECT COALESCE(MAX(id), 0) FROM messages WHERE user_id = $1 AND segment_id = $2 AND segment_id > 0 AND kind = 'chat') ELSE last_message END,
+			state = CASE WHEN finalize_at <= $4 THEN 'final' ELSE state END WHERE user_id = $1 AND id = $2`, t.user, id, cause, ms(now))
+		if err != nil {
+			return err
+		}
+		return t.end(l, "")
+	})
+}
+
+// PutPost stores the post of a day, or that there is none.
+func (s *Store) PutPost(ctx context.Context, p core.PutPost) error {
+	return s.update(ctx, "put post", p.User, func(t *tx) error {
+		n, err := t.count(`UPDATE segments SET post = $3 WHERE user_id = $1 AND id = $2 AND post = 'due'`, t.user, p.Segment, string(p.State))
+		if err != nil {
+			return err
+		}
+		if n == 0 {
+			return core.ErrExists
+		}
+		if p.State != core.PostDone {
+			return nil
+		}
+		g, err := segmentByID(t, t.user, p.Segment)
+		if err != nil {
+			return err
+		}
+		id, err := t.insert(p.Message, place{thread: g.Thread, segment: g.ID})
+		if err != nil {
+			return err
+		}
+		_, err = t.deliverAll(p.Deliveries, []core.MessageID{id}, nil, p.Now)
+		return err
+	})
+}

@@ -1,0 +1,252 @@
+package sqlstore
+
+import (
+	"context"
+	"database/sql"
+	"encoding/json"
+	"time"
+
+	"github.com/everthread/everthread/core"
+)
+
+// wantTurn makes sure that a turn will answer what was appended: it is claimed
+// at once if the thread is idle and a claim is given, else a job for it exists.
+func (t *tx) wantTurn(a core.Append, to route, out *core.Appended) error {
+	k := threadKey(to.thread)
+	h, busy, err := t.head(k)
+	if err != nil {
+		return err
+	}
+	if busy {
+		return t.behind(h, to.thread, a.RunAt)
+	}
+	job := turnJob(to.thread, a.RunAt)
+	if a.Claim == nil || a.RunAt.After(a.Claim.Now) {
+		t.wake = append(t.wake, core.QueueTurn)
+		_, err := t.insertJob(job, core.JobReady, core.Lease{}, "")
+		return err
+	}
+	l := core.Lease{Key: k, Attempt: 1, Until: a.Claim.Until}
+	if l.Job, err = t.insertJob(job, core.JobRunning, l, a.Claim.Worker); err != nil {
+		return err
+	}
+	out.Turn, out.Postponed, err = t.begin(to.thread, l, a.Claim.Now, a.Budget)
+	return err
+}
+
+// behind makes sure that a job follows the head of a thread: a head without a
+// turn is put off to runAt, as more was written; one with a turn gets a successor.
+func (t *tx) behind(h head, thread core.ThreadID, runAt time.Time) error {
+	if h.ref == 0 && h.state == core.JobReady {
+		t.wake = append(t.wake, core.QueueTurn)
+		return t.exec(`UPDATE jobs SET run_at = $3 WHERE user_id = $1 AND id = $2`, t.user, h.id, ms(runAt))
+	}
+	n, err := t.count(`UPDATE jobs SET run_at = $3 WHERE user_id = $1 AND key = $2 AND state = 'waiting'`, t.user, threadKey(thread), ms(runAt))
+	if err != nil || n > 0 {
+		return err
+	}
+	_, err = t.insertJob(turnJob(thread, runAt), core.JobWaiting, core.Lease{}, "")
+	return err
+}
+
+// turnJob is the job of a thread's next turn. Its Ref is the turn once it began.
+func turnJob(thread core.ThreadID, runAt time.Time) core.NewJob {
+	return core.NewJob{Queue: core.QueueTurn, Key: threadKey(thread), Payload: json.RawMessage(text(thread)), RunAt: runAt}
+}
+
+// begin starts a turn under a lease: its inputs are the longest run of pending
+// messages of one identity, and get their positions. nil: nothing is pending and
+// the job is gone, or the budget put it off.
+func (t *tx) begin(thread core.ThreadID, l core.Lease, now time.Time, b core.Budget) (*core.Turn, *core.Postponed, error) {
+	run, err := t.pending(thread)
+	if err != nil {
+		return nil, nil, err
+	}
+	if len(run) == 0 {
+		return nil, nil, t.end(l, "")
+	}
+	if p, err := t.postpone(b, now); err != nil || p != nil {
+		if err == nil {
+			err = t.again(l, p.Until, "")
+		}
+		return nil, p, err
+	}
+	turn, err := t.newTurn(thread, run, l, now, b)
+	if err != nil {
+		return nil, nil, err
+	}
+	return turn, nil, t.exec(`UPDATE jobs SET ref = $3 WHERE user_id = $1 AND id = $2`, t.user, l.Job, turn.ID)
+}
+
+type pendingMessage struct {
+	id       core.MessageID
+	identity core.IdentityID
+	segment  core.SegmentID
+	solo     bool
+}
+
+// pending returns the longest run of unanswered messages of one identity.
+func (t *tx) pending(thread core.ThreadID) ([]pendingMessage, error) {
+	rows, err := t.rows(`SELECT id, identity_id, segment_id, solo FROM messages
+		WHERE user_id = $1 AND thread_id = $2 AND kind = 'chat' AND role = 'user' AND turn_id = 0 AND redacted = 0 ORDER BY id LIMIT 200`, t.user, thread)
+	all, err := collect(rows, err, func(r scanner) (p pendingMessage, err error) {
+		return p, r.Scan(&p.id, &p.identity, &p.segment, &p.solo)
+	})
+	for n, p := range all {
+		if n > 0 && (p.identity != all[0].identity || p.solo || all[0].solo) {
+			return all[:n], err
+		}
+	}
+	return all, err
+}
+
+func (t *tx) newTurn(thread core.ThreadID, run []pendingMessage, l core.Lease, now time.Time, b core.Budget) (*core.Turn, error) {
+	turn := &core.Turn{User: t.user, ID: core.TurnID(t.nextID()), Thread: thread, Identity: run[0].identity, State: core.TurnRunning,
+		Segment: run[len(run)-1].segment, Lease: l, StartedAt: now, Reserved: b.Reserve}
+	var last int64
+	if err := t.row(`SELECT mode, last_position FROM threads WHERE user_id = $1 AND id = $2`, t.user, thread).Scan((*string)(&turn.Mode), &last); err != nil {
+		return nil, err
+	}
+	for _, m := range run {
+		last = nextPosition(last, now)
+		turn.Inputs = append(turn.Inputs, m.id)
+		if err := t.exec(`UPDATE messages SET position = $3, shown = $3, turn_id = $4 WHERE user_id = $1 AND id = $2`, t.user, m.id, last, turn.ID); err != nil {
+			return nil, err
+		}
+	}
+	if err := t.exec(`UPDATE threads SET last_position = $3 WHERE user_id = $1 AND id = $2`, t.user, thread, last); err != nil {
+		return nil, err
+	}
+	err := t.exec(`INSERT INTO turns (user_id, id, thread_id, identity_id, segment_id, state, inputs, reserved, day, started_at)
+		VALUES ($1, $2, $3, $4, $5, 'running', $6, $7, $8, $9)`,
+		t.user, turn.ID, thread, turn.Identity, turn.Segment, text(turn.Inputs), b.Reserve, b.Day, ms(now))
+	if err != nil {
+		return nil, err
+	}
+	return turn, t.addressTurn(turn)
+}
+
+func (t *tx) addressTurn(turn *core.Turn) error {
+	i, err := scanIdentity(t.row(`SELECT `+identityColumns+` FROM identities i WHERE user_id = $1 AND id = $2`, t.user, turn.Identity))
+	turn.Address = i.Address
+	return err
+}
+
+// postpone reserves a turn of the budget, or says until when there is none.
+func (t *tx) postpone(b core.Budget, now time.Time) (*core.Postponed, error) {
+	if b.TurnsPerMinute > 0 {
+		if p, err := t.tooFast(b, now); err != nil || p != nil {
+			return p, err
+		}
+	}
+	if b.TokensPerDay <= 0 {
+		return nil, nil
+	}
+	used, reserved, err := usageOf(t, t.user, b.Day)
+	if err != nil {
+		return nil, err
+	}
+	if taken := used + reserved; taken > 0 && taken+b.Reserve > b.TokensPerDay {
+		return &core.Postponed{Until: b.NextDay, Budget: true}, nil
+	}
+	return nil, t.exec(`INSERT INTO usage (user_id, day, reserved) VALUES ($1, $2, $3)
+		ON CONFLICT (user_id, day) DO UPDATE SET reserved = usage.reserved + excluded.reserved`, t.user, b.Day, b.Reserve)
+}
+
+func (t *tx) tooFast(b core.Budget, now time.Time) (*core.Postponed, error) {
+	var n int
+	var first sql.NullInt64
+	err := t.row(`SELECT COUNT(*), MIN(started_at) FROM turns WHERE user_id = $1 AND started_at > $2`, t.user, ms(now.Add(-time.Minute))).Scan(&n, &first)
+	if err != nil || n < b.TurnsPerMinute {
+		return nil, err
+	}
+	return &core.Postponed{Until: at(first.Int64).Add(time.Minute)}, nil
+}
+
+// ClaimTurn takes a due turn job; see core.TurnStore.
+func (s *Store) ClaimTurn(ctx context.Context, ref core.JobRef, c core.Claim, b core.Budget) (*core.Turn, *core.Postponed, error) {
+	var turn *core.Turn
+	var put *core.Postponed
+	err := s.update(ctx, "claim turn", ref.User, func(t *tx) error {
+		turn, put = nil, nil
+		l, ok, err := t.take(ref, c)
+		if err != nil || !ok {
+			return err
+		}
+		var current core.TurnID
+		var thread core.ThreadID
+		if err := t.row(`SELECT ref, payload FROM jobs WHERE user_id = $1 AND id = $2`, t.user, ref.ID).Scan(&current, &thread); err != nil {
+			return err
+		}
+		if current != 0 {
+			turn, err = t.resume(current, l)
+			return err
+		}
+		turn, put, err = t.begin(thread, l, c.Now, b)
+		return err
+	})
+	return turn, put, err
+}
+
+// resume goes on with a turn whose earlier attempt did not end. If all that it
+// was to answer has been redacted it ends here.
+func (t *tx) resume(id core.TurnID, l core.Lease) (*core.Turn, error) {
+	turn, _, err := turnByID(t, t.user, id)
+	if err != nil {
+		return nil, err
+	}
+	var left int
+	err = t.row(`SELECT COUNT(*) FROM messages WHERE user_id = $1 AND thread_id = $2 AND turn_id = $3 AND role = 'user' AND redacted = 0
+		AND position > 0`, t.user, turn.Thread, id).Scan(&left)
+	if err != nil {
+		return nil, err
+	}
+	if left == 0 {
+		if err := t.exec(`UPDATE turns SET state = 'stopped' WHERE user_id = $1 AND id = $2`, t.user, id); err != nil {
+			return nil, err
+		}
+		return nil, t.end(l, "")
+	}
+	turn.Lease = l
+	return &turn, t.addressTurn(&turn)
+}
+
+const turnColumns = `t.user_id, t.id, t.thread_id, h.mode, t.identity_id, t.segment_id, t.state, t.inputs, t.failures, t.error, t.reserved, t.started_at, t.snapshot`
+
+func scanTurn(row scanner) (core.Turn, string, error) {
+	var t core.Turn
+	var inputs, snapshot string
+	var started int64
+	err := row.Scan(&t.User, &t.ID, &t.Thread, (*string)(&t.Mode), &t.Identity, &t.Segment, (*string)(&t.State), &inputs, &t.Failures, &t.LastError,
+		&t.Reserved, &started, &snapshot)
+	if err != nil {
+		return t, "", found(err)
+	}
+	t.StartedAt = at(started)
+	return t, snapshot, unjson(inputs, &t.Inputs)
+}
+
+func turnByID(q reader, user core.UserID, id core.TurnID) (core.Turn, string, error) {
+	return scanTurn(q.row(`SELECT `+turnColumns+` FROM turns t JOIN threads h ON h.user_id = t.user_id AND h.id = t.thread_id
+		WHERE t.user_id = $1 AND t.id = $2`, user, id))
+}
+
+// Flags reads what was asked of a running turn.
+func (s *Store) Flags(ctx context.Context, user core.UserID, turn core.TurnID) (core.TurnFlags, error) {
+	var f core.TurnFlags
+	err := s.one(ctx).row(`SELECT stop, restarts FROM turns WHERE user_id = $1 AND id = $2`, user, turn).Scan(&f.Stop, &f.Restart)
+	return f, found(err)
+}
+
+// RetryTurn gives a failed turn back to run again.
+func (s *Store) RetryTurn(ctx context.Context, turn *core.Turn, again time.Time, cause string) error {
+	return s.update(ctx, "retry turn", turn.User, func(t *tx) error {
+		if err := t.holds(turn.Lease); err != nil {
+			return err
+		}
+		if err := t.exec(`UPDATE turns SET failures = failures + 1, error = $3 WHERE user_id = $1 AND id = $2`, t.user, turn.ID, cause); err != nil {
+			return err
+		}
+		return t.again(turn.Lease, again, cause)
+	})
+}

@@ -1,0 +1,239 @@
+package sqlstore
+
+import (
+	"context"
+	"errors"
+	"slices"
+
+	"github.com/everthread/everthread/core"
+)
+
+// page is how many messages one step of a backward read takes.
+const page = 100
+
+// Window reads what a context is built from; see core.TurnStore.
+func (s *Store) Window(ctx context.Context, turn *core.Turn, wq core.WindowQuery) (core.Window, error) {
+	var w core.Window
+	err := s.view(ctx, "read window", func(q querier) error {
+		w = core.Window{}
+		var epoch core.TurnID
+		var used int64
+		err := q.row(`SELECT edits, epoch_id, epoch_used FROM threads WHERE user_id = $1 AND id = $2`, turn.User, turn.Thread).Scan(&w.Edits, &epoch, &used)
+		if err != nil {
+			return found(err)
+		}
+		if epoch != 0 {
+			if w.Epoch, err = epochByID(q, turn.User, epoch); err != nil {
+				return err
+			}
+			w.Epoch.UsedAt = at(used)
+		}
+		if continues(w, wq) {
+			return fromEpoch(q, turn, &w)
+		}
+		return afresh(q, turn, wq, &w)
+	})
+	return w, err
+}
+
+// continues tells whether the current epoch can go on, as far as the store knows.
+func continues(w core.Window, q core.WindowQuery) bool {
+	return w.Epoch != nil && w.Epoch.Edits == w.Edits && w.Epoch.Budgets == q.Budgets && w.Epoch.UsedAt.After(q.Stale)
+}
+
+func fromEpoch(q querier, turn *core.Turn, w *core.Window) error {
+	rows, err := q.rows(`SELECT `+messageColumns+` FROM messages WHERE user_id = $1 AND thread_id = $2 AND position >= $3 AND position > 0 ORDER BY position`,
+		turn.User, turn.Thread, w.Epoch.Start)
+	if w.Messages, err = collect(rows, err, scanMessage); err != nil {
+		return err
+	}
+	return nil
+}
+
+// afresh reads the newest messages until they are enough for a new epoch, and
+// everything that stands before them.
+func afresh(q querier, turn *core.Turn, wq core.WindowQuery, w *core.Window) error {
+	if err := newest(q, turn, wq, w); err != nil {
+		return err
+	}
+	if turn.Segment == 0 {
+		return nil
+	}
+	if err := uncovered(q, turn, w); err != nil {
+		return err
+	}
+	if err := days(q, turn, w); err != nil {
+		return err
+	}
+	loops, err := openLoops(q, turn.User, 20)
+	w.Loops = loops
+	return err
+}
+
+func newest(q querier, turn *core.Turn, wq core.WindowQuery, w *core.Window) error {
+	before, tokens := int64(1)<<62, 0
+	for {
+		rows, err := q.rows(`SELECT `+messageColumns+` FROM messages WHERE user_id = $1 AND thread_id = $2 AND position < $3 AND position > 0
+			ORDER BY position DESC LIMIT $4`, turn.User, turn.Thread, before, page)
+		got, err := collect(rows, err, scanMessage)
+		if err != nil {
+			return err
+		}
+		for _, m := range got {
+			w.Messages = append(w.Messages, m)
+			before = m.Position
+			tokens += weight(m)
+			if tokens >= wq.Tokens && len(w.Messages) >= 4 || len(w.Messages) >= wq.Limit {
+				w.More = true
+				slices.Reverse(w.Messages)
+				return nil
+			}
+		}
+		if len(got) < page {
+			slices.Reverse(w.Messages)
+			return nil
+		}
+	}
+}
+
+// weight is what a message takes at least of a prompt.
+func weight(m core.Message) int {
+	if m.Role == core.RoleTool {
+		return min(m.Tokens, 200) + 4
+	}
+	return m.Tokens + 4
+}
+
+func uncovered(q querier, turn *core.Turn, w *core.Window) error {
+	if !w.More || len(w.Messages) == 0 {
+		return nil
+	}
+	return q.row(`SELECT COUNT(*) FROM messages WHERE user_id = $1 AND thread_id = $2 AND position > 0 AND covered = 0 AND segment_id > 0 AND position < $3`,
+		turn.User, turn.Thread, w.Messages[0].Position).Scan(&w.UncoveredBefore)
+}
+
+func days(q querier, turn *core.Turn, w *core.Window) (err error) {
+	if w.Today, err = segmentByID(q, turn.User, turn.Segment); err != nil {
+		return err
+	}
+	if w.TodaySummary, err = summaryOf(q, w.Today); err != nil {
+		return err
+	}
+	w.Last, err = scanSegment(q.row(`SELECT `+segmentColumns+` FROM segments WHERE user_id = $1 AND thread_id = $2 AND label < $3 ORDER BY label DESC LIMIT 1`,
+		turn.User, turn.Thread, w.Today.Day.Label))
+	if errors.Is(err, core.ErrNotFound) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	w.LastSummary, err = summaryOf(q, w.Last)
+	return err
+}
+
+// summaryOf returns the newest summary of a segment, nil if there is none to show.
+func summaryOf(q querier, g core.Segment) (*core.Summary, error) {
+	if g.SummaryVersion == 0 || g.Hidden {
+		return nil, nil
+	}
+	s, err := scanSummary(q.row(`SELECT `+summaryColumns+` FROM summaries WHERE user_id = $1 AND segment_id = $2 AND version = $3`, g.User, g.ID, g.SummaryVersion))
+	if errors.Is(err, core.ErrNotFound) {
+		return nil, nil
+	}
+	return &s, err
+}
+
+func openLoops(q reader, user core.UserID, limit int) ([]core.Loop, error) {
+	rows, err := q.rows(`SELECT user_id, id, body, state, sources, opened_at, mentioned_at FROM loops WHERE user_id = $1 AND state = 'open'
+		ORDER BY mentioned_at DESC, id DESC LIMIT $2`, user, limit)
+	return collect(rows, err, func(r scanner) (l core.Loop, err error) {
+		var sources string
+		var opened, mentioned int64
+		if err := r.Scan(&l.User, &l.ID, &l.Text, (*string)(&l.State), &sources, &opened, &mentioned); err != nil {
+			return l, err
+		}
+		l.OpenedAt, l.Mentioned = at(opened), at(mentioned)
+		return l, unjson(sources, &l.Sources)
+	})
+}
+
+func epochByID(q reader, user core.UserID, id core.TurnID) (*core.Epoch, error) {
+	var data string
+	if err := q.row(`SELECT data FROM epochs WHERE user_id = $1 AND id = $2`, user, id).Scan(&data); err != nil {
+		return nil, found(err)
+	}
+	var e core.Epoch
+	return &e, unjson(data, &e)
+}
+
+// Epoch returns the epoch that the turn id began.
+func (s *Store) Epoch(ctx context.Context, user core.UserID, id core.TurnID) (*core.Epoch, error) {
+	return epochByID(s.one(ctx), user, id)
+}
+
+// Turn returns a turn and what it sent.
+func (s *Store) Turn(ctx context.Context, user core.UserID, id core.TurnID) (core.Turn, *core.Snapshot, error) {
+	t, snapshot, err := turnByID(s.one(ctx), user, id)
+	if err != nil || snapshot == "" {
+		return t, nil, err
+	}
+	var sn core.Snapshot
+	return t, &sn, unjson(snapshot, &sn)
+}
+
+// Turns lists the newest turns.
+func (s *Store) Turns(ctx context.Context, user core.UserID, limit int) ([]core.Turn, error) {
+	rows, err := s.one(ctx).rows(`SELECT `+turnColumns+` FROM turns t JOIN threads h ON h.user_id = t.user_id AND h.id = t.thread_id
+		WHERE t.user_id = $1 ORDER BY t.started_at DESC, t.id DESC LIMIT $2`, user, limit)
+	return collect(rows, err, func(r scanner) (core.Turn, error) {
+		t, _, err := scanTurn(r)
+		return t, err
+	})
+}
+
+// Messages returns the messages of ids that exist, by position, then id.
+func (s *Store) Messages(ctx context.Context, user core.UserID, ids []core.MessageID) ([]core.Message, error) {
+	var out []core.Message
+	err := s.view(ctx, "read messages", func(q querier) error {
+		for _, r := range core.NewIDSet(ids...).Ranges() {
+			rows, err := q.rows(`SELECT `+messageColumns+` FROM messages WHERE user_id = $1 AND id BETWEEN $2 AND $3`, user, r[0], r[1])
+			got, err := collect(rows, err, scanMessage)
+			if err != nil {
+				return err
+			}
+			out = append(out, got...)
+		}
+		return nil
+	})
+	slices.SortFunc(out, func(a, b core.Message) int {
+		if a.Position != b.Position {
+			return int(max(-1, min(1, a.Position-b.Position)))
+		}
+		return int(a.ID - b.ID)
+	})
+	return out, err
+}
+
+// History returns the newest messages of a thread in the order of display.
+func (s *Store) History(ctx context.Context, user core.UserID, thread core.ThreadID, before core.MessageID, limit int) ([]core.Message, error) {
+	var out []core.Message
+	err := s.view(ctx, "read history", func(q querier) error {
+		if thread == 0 {
+			if err := q.row(`SELECT id FROM threads WHERE user_id = $1 AND mode = 'continuous'`, user).Scan(&thread); err != nil {
+				return found(err)
+			}
+		}
+		shown := int64(1) << 62
+		if before != 0 {
+			if err := q.row(`SELECT shown FROM messages WHERE user_id = $1 AND id = $2`, user, before).Scan(&shown); err != nil {
+				return found(err)
+			}
+		}
+		rows, err := q.rows(`SELECT `+messageColumns+` FROM messages WHERE user_id = $1 AND thread_id = $2
+			AND (shown < $3 OR shown = $3 AND id < $4) ORDER BY shown DESC, id DESC LIMIT $5`, user, thread, shown, before, limit)
+		out, err = collect(rows, err, scanMessage)
+		return err
+	})
+	slices.Reverse(out)
+	return out, err
+}

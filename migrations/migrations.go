@@ -1,0 +1,27 @@
+// Package migrations holds the schema of both engines as goose migrations.
+// Files are append-only: a released one never changes. A migration only adds;
+// what it makes superfluous is removed one release later, so that two versions
+// can run side by side (SPEC 18).
+package migrations
+
+import (
+	"embed"
+	"io/fs"
+)
+
+//go:embed sqlite/*.sql postgres/*.sql
+var files embed.FS
+
+// SQLite returns the migrations of the embedded store.
+func SQLite() fs.FS { return sub("sqlite") }
+
+// Postgres returns the migrations of the PostgreSQL store.
+func Postgres() fs.FS { return sub("postgres") }
+
+func sub(dir string) fs.FS {
+	f, err := fs.Sub(files, dir)
+	if err != nil {
+		panic(err) // the directory is embedded: a build without it does not exist
+	}
+	return f
+}

@@ -1,0 +1,302 @@
+-- +goose Up
+
+-- Times are UTC milliseconds, positions and shown are microseconds, JSON is
+-- text, flags are 0 or 1. Every table is led by its user, so that it can be
+-- partitioned or distributed by it. User 0 stands for strangers.
+
+CREATE TABLE users (
+	id           bigint PRIMARY KEY,
+	name         text   NOT NULL,
+	role         text   NOT NULL,
+	settings     text   NOT NULL DEFAULT '{}',
+	last_message bigint NOT NULL DEFAULT 0,
+	last_id      bigint NOT NULL DEFAULT 0,
+	created_at   bigint NOT NULL
+);
+INSERT INTO users (id, name, role, created_at) VALUES (0, 'strangers', 'none', 0);
+
+CREATE TABLE identities (
+	user_id    bigint NOT NULL,
+	id         bigint NOT NULL,
+	channel    text   NOT NULL,
+	account    text   NOT NULL,
+	external   text   NOT NULL,
+	name       text   NOT NULL,
+	thread_id  bigint NOT NULL DEFAULT 0,
+	blocked    bigint NOT NULL DEFAULT 0,
+	last_used  bigint NOT NULL,
+	PRIMARY KEY (user_id, id)
+) WITHOUT ROWID;
+CREATE UNIQUE INDEX identities_address ON identities (channel, account, external);
+
+CREATE TABLE threads (
+	user_id       bigint NOT NULL,
+	id            bigint NOT NULL,
+	mode          text   NOT NULL,
+	title         text   NOT NULL,
+	last_position bigint NOT NULL DEFAULT 0,
+	edits         bigint NOT NULL DEFAULT 0,
+	epoch_id      bigint NOT NULL DEFAULT 0,
+	epoch_used    bigint NOT NULL DEFAULT 0,
+	created_at    bigint NOT NULL,
+	PRIMARY KEY (user_id, id)
+) WITHOUT ROWID;
+CREATE UNIQUE INDEX threads_continuous ON threads (user_id) WHERE mode = 'continuous';
+
+CREATE TABLE messages (
+	user_id     bigint NOT NULL,
+	id          bigint NOT NULL,
+	thread_id   bigint NOT NULL,
+	segment_id  bigint NOT NULL,
+	turn_id     bigint NOT NULL,
+	identity_id bigint NOT NULL,
+	channel     text   NOT NULL,
+	role        text   NOT NULL,
+	kind        text   NOT NULL,
+	body        text   NOT NULL,
+	tokens      bigint NOT NULL,
+	extra       text   NOT NULL,
+	position    bigint NOT NULL,
+	shown       bigint NOT NULL,
+	sent_at     bigint NOT NULL,
+	platform_at bigint NOT NULL,
+	revision    bigint NOT NULL DEFAULT 0,
+	redacted    bigint NOT NULL DEFAULT 0,
+	covered     bigint NOT NULL DEFAULT 0,
+	solo        bigint NOT NULL DEFAULT 0,
+	PRIMARY KEY (user_id, id)
+) WITHOUT ROWID;
+CREATE UNIQUE INDEX messages_position ON messages (user_id, thread_id, position) WHERE position > 0;
+CREATE INDEX messages_uncovered ON messages (user_id, thread_id, position) WHERE position > 0 AND covered = 0 AND segment_id > 0;
+CREATE INDEX messages_pending ON messages (user_id, thread_id, id) WHERE kind = 'chat' AND role = 'user' AND turn_id = 0 AND redacted = 0;
+CREATE INDEX messages_segment ON messages (user_id, segment_id, id) WHERE segment_id > 0;
+CREATE INDEX messages_shown ON messages (user_id, thread_id, shown, id);
+
+CREATE TABLE revisions (
+	user_id     bigint NOT NULL,
+	message_id  bigint NOT NULL,
+	revision    bigint NOT NULL,
+	body        text   NOT NULL,
+	replaced_at bigint NOT NULL,
+	PRIMARY KEY (user_id, message_id, revision)
+) WITHOUT ROWID;
+
+CREATE TABLE refs (
+	user_id     bigint NOT NULL,
+	identity_id bigint NOT NULL,
+	native_id   text   NOT NULL,
+	message_id  bigint NOT NULL,
+	PRIMARY KEY (user_id, identity_id, native_id)
+) WITHOUT ROWID;
+
+CREATE TABLE events (
+	channel     text   NOT NULL,
+	account     text   NOT NULL,
+	event_id    text   NOT NULL,
+	user_id     bigint NOT NULL,
+	external    text   NOT NULL,
+	state       text   NOT NULL,
+	message_id  bigint NOT NULL,
+	received_at bigint NOT NULL,
+	payload     blob,
+	PRIMARY KEY (channel, account, event_id)
+) WITHOUT ROWID;
+CREATE INDEX events_held ON events (channel, account, external, received_at) WHERE state = 'held';
+CREATE INDEX events_raw ON events (received_at) WHERE payload IS NOT NULL;
+CREATE INDEX events_message ON events (user_id, message_id) WHERE message_id > 0;
+
+CREATE TABLE segments (
+	user_id       bigint NOT NULL,
+	id            bigint NOT NULL,
+	thread_id     bigint NOT NULL,
+	label         text   NOT NULL,
+	zone          text   NOT NULL,
+	starts_at     bigint NOT NULL,
+	ends_at       bigint NOT NULL,
+	finalize_at   bigint NOT NULL,
+	post_at       bigint NOT NULL,
+	state         text   NOT NULL,
+	first_message bigint NOT NULL,
+	last_message  bigint NOT NULL DEFAULT 0,
+	messages      bigint NOT NULL DEFAULT 0,
+	since_summary bigint NOT NULL DEFAULT 0,
+	stale         bigint NOT NULL DEFAULT 0,
+	hidden        bigint NOT NULL DEFAULT 0,
+	version       bigint NOT NULL DEFAULT 0,
+	error         text   NOT NULL DEFAULT '',
+	post          text   NOT NULL DEFAULT '',
+	PRIMARY KEY (user_id, id)
+) WITHOUT ROWID;
+CREATE UNIQUE INDEX segments_label ON segments (user_id, thread_id, label);
+CREATE INDEX segments_due ON segments (finalize_at) WHERE state = 'open';
+CREATE INDEX segments_stale ON segments (finalize_at) WHERE state = 'final' AND stale = 1 AND error = '';
+CREATE INDEX segments_post ON segments (post_at) WHERE post = 'due';
+
+CREATE TABLE summaries (
+	user_id    bigint NOT NULL,
+	segment_id bigint NOT NULL,
+	version    bigint NOT NULL,
+	label      text   NOT NULL,
+	body       text   NOT NULL,
+	tokens     bigint NOT NULL,
+	covers     text   NOT NULL,
+	model      text   NOT NULL,
+	usage      text   NOT NULL,
+	ungrounded bigint NOT NULL,
+	final      bigint NOT NULL,
+	created_at bigint NOT NULL,
+	PRIMARY KEY (user_id, segment_id, version)
+) WITHOUT ROWID;
+
+CREATE TABLE loops (
+	user_id      bigint NOT NULL,
+	id           bigint NOT NULL,
+	body         text   NOT NULL,
+	state        text   NOT NULL,
+	sources      text   NOT NULL,
+	opened_at    bigint NOT NULL,
+	mentioned_at bigint NOT NULL,
+	PRIMARY KEY (user_id, id)
+) WITHOUT ROWID;
+CREATE INDEX loops_open ON loops (user_id, mentioned_at) WHERE state = 'open';
+
+CREATE TABLE turns (
+	user_id     bigint NOT NULL,
+	id          bigint NOT NULL,
+	thread_id   bigint NOT NULL,
+	identity_id bigint NOT NULL,
+	segment_id  bigint NOT NULL,
+	state       text   NOT NULL,
+	inputs      text   NOT NULL,
+	stop        bigint NOT NULL DEFAULT 0,
+	restarts    bigint NOT NULL DEFAULT 0,
+	failures    bigint NOT NULL DEFAULT 0,
+	error       text   NOT NULL DEFAULT '',
+	reserved    bigint NOT NULL DEFAULT 0,
+	day         text   NOT NULL DEFAULT '',
+	started_at  bigint NOT NULL,
+	ended_at    bigint NOT NULL DEFAULT 0,
+	epoch_id    bigint NOT NULL DEFAULT 0,
+	snapshot    text   NOT NULL DEFAULT '',
+	PRIMARY KEY (user_id, id)
+) WITHOUT ROWID;
+CREATE INDEX turns_started ON turns (user_id, started_at);
+CREATE INDEX turns_running ON turns (user_id, thread_id) WHERE state = 'running';
+
+CREATE TABLE epochs (
+	user_id   bigint NOT NULL,
+	id        bigint NOT NULL,
+	thread_id bigint NOT NULL,
+	data      text   NOT NULL,
+	PRIMARY KEY (user_id, id)
+) WITHOUT ROWID;
+
+CREATE TABLE deliveries (
+	user_id     bigint NOT NULL,
+	id          bigint NOT NULL,
+	message_id  bigint NOT NULL,
+	identity_id bigint NOT NULL,
+	channel     text   NOT NULL,
+	account     text   NOT NULL,
+	external    text   NOT NULL,
+	kind        text   NOT NULL,
+	state       text   NOT NULL,
+	why         text   NOT NULL,
+	error       text   NOT NULL DEFAULT '',
+	created_at  bigint NOT NULL,
+	expires_at  bigint NOT NULL,
+	PRIMARY KEY (user_id, id)
+) WITHOUT ROWID;
+CREATE INDEX deliveries_message ON deliveries (user_id, message_id) WHERE message_id > 0;
+CREATE INDEX deliveries_parked ON deliveries (user_id, identity_id, id) WHERE state = 'parked';
+CREATE INDEX deliveries_trouble ON deliveries (created_at) WHERE state IN ('failed', 'unknown', 'parked', 'expired');
+CREATE INDEX deliveries_expiry ON deliveries (expires_at) WHERE expires_at > 0 AND state IN ('pending', 'parked');
+
+CREATE TABLE delivery_parts (
+	user_id     bigint NOT NULL,
+	delivery_id bigint NOT NULL,
+	n           bigint NOT NULL,
+	body        text   NOT NULL,
+	state       text   NOT NULL,
+	native_id   text   NOT NULL DEFAULT '',
+	repeats     bigint NOT NULL DEFAULT 0,
+	sent_at     bigint NOT NULL DEFAULT 0,
+	error       text   NOT NULL DEFAULT '',
+	PRIMARY KEY (user_id, delivery_id, n)
+) WITHOUT ROWID;
+
+CREATE TABLE jobs (
+	user_id     bigint NOT NULL,
+	id          integer PRIMARY KEY AUTOINCREMENT,
+	queue       text   NOT NULL,
+	key         text   NOT NULL,
+	ref         bigint NOT NULL,
+	payload     text   NOT NULL,
+	state       text   NOT NULL,
+	run_at      bigint NOT NULL,
+	attempt     bigint NOT NULL DEFAULT 0,
+	lease_until bigint NOT NULL DEFAULT 0,
+	worker      text   NOT NULL DEFAULT '',
+	error       text   NOT NULL DEFAULT '',
+	since       bigint NOT NULL
+);
+-- The guarantee that one job per key runs: one head per key.
+CREATE UNIQUE INDEX jobs_head ON jobs (user_id, key) WHERE state IN ('ready', 'running');
+CREATE INDEX jobs_waiting ON jobs (user_id, key, id) WHERE state = 'waiting';
+CREATE INDEX jobs_due ON jobs (queue, run_at) WHERE state = 'ready';
+CREATE INDEX jobs_running ON jobs (queue, lease_until) WHERE state = 'running';
+CREATE INDEX jobs_dead ON jobs (run_at) WHERE state = 'dead';
+
+CREATE TABLE usage (
+	user_id    bigint NOT NULL,
+	day        text   NOT NULL,
+	reserved   bigint NOT NULL DEFAULT 0,
+	prompt     bigint NOT NULL DEFAULT 0,
+	cached     bigint NOT NULL DEFAULT 0,
+	completion bigint NOT NULL DEFAULT 0,
+	turns      bigint NOT NULL DEFAULT 0,
+	PRIMARY KEY (user_id, day)
+) WITHOUT ROWID;
+
+CREATE TABLE once (
+	user_id bigint NOT NULL,
+	key     text   NOT NULL,
+	at      bigint NOT NULL,
+	PRIMARY KEY (user_id, key)
+) WITHOUT ROWID;
+
+CREATE TABLE codes (
+	kind       text   NOT NULL,
+	hash       text   NOT NULL,
+	hint       text   NOT NULL,
+	user_id    bigint NOT NULL,
+	channel    text   NOT NULL,
+	account    text   NOT NULL,
+	external   text   NOT NULL,
+	name       text   NOT NULL,
+	created_at bigint NOT NULL,
+	expires_at bigint NOT NULL,
+	PRIMARY KEY (kind, hash)
+) WITHOUT ROWID;
+
+CREATE TABLE leases (
+	name   text PRIMARY KEY,
+	worker text   NOT NULL,
+	fence  bigint NOT NULL,
+	until  bigint NOT NULL
+) WITHOUT ROWID;
+
+CREATE TABLE rates (
+	key text PRIMARY KEY,
+	at  bigint NOT NULL
+) WITHOUT ROWID;
+
+CREATE TABLE journal (
+	user_id bigint NOT NULL,
+	turn_id bigint NOT NULL,
+	step    bigint NOT NULL,
+	call    bigint NOT NULL,
+	name    text   NOT NULL,
+	body    text   NOT NULL,
+	PRIMARY KEY (user_id, turn_id, step, call)
+) WITHOUT ROWID;
