@@ -1,0 +1,117 @@
+// Package llm is what the clients of model servers share: an HTTP client that
+// notices a stalled server, and the one reading of what a failure means.
+package llm
+
+import (
+	"context"
+	"errors"
+	"io"
+	"net/http"
+	"time"
+)
+
+// ErrStalled is the error of a request whose server sent nothing for too long.
+var ErrStalled = errors.New("the server sent nothing for too long")
+
+// idlePerHost is how many connections to one server are kept for the next call.
+const idlePerHost = 64
+
+// NewTransport returns a transport that keeps enough connections open for many
+// conversations with one server.
+func NewTransport() *http.Transport {
+	t := &http.Transport{Proxy: http.ProxyFromEnvironment, ForceAttemptHTTP2: true}
+	t.MaxIdleConns = 4 * idlePerHost
+	t.MaxIdleConnsPerHost = idlePerHost
+	t.IdleConnTimeout = 90 * time.Second
+	t.TLSHandshakeTimeout = 10 * time.Second
+	return t
+}
+
+// NewClient returns a client that sends by base (nil: by NewTransport), ends a
+// request with ErrStalled when no byte came for stall (0: never), and follows no
+// redirect, for a redirected POST loses its body. Bodies must be closed.
+func NewClient(base *http.Client, stall time.Duration) *http.Client {
+	client := &http.Client{}
+	if base != nil {
+		*client = *base
+	}
+	if client.Transport == nil {
+		client.Transport = NewTransport()
+	}
+	client.Transport = &watched{next: client.Transport, stall: stall}
+	client.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
+	return client
+}
+
+// watched is a RoundTripper that cancels requests that stall.
+type watched struct {
+	next  http.RoundTripper
+	stall time.Duration
+}
+
+func (w *watched) RoundTrip(req *http.Request) (*http.Response, error) {
+	ctx, cancel := context.WithCancelCause(req.Context())
+	body := &watchedBody{ctx: ctx, cancel: cancel, stall: w.stall}
+	body.timer = time.AfterFunc(never(w.stall), func() { cancel(ErrStalled) })
+	resp, err := w.next.RoundTrip(req.WithContext(ctx))
+	if err != nil {
+		err = body.cause(err)
+		body.stop()
+		return nil, err
+	}
+	body.ReadCloser = resp.Body
+	resp.Body = body
+	return resp, nil
+}
+
+// watchedBody restarts the timer with each byte that comes.
+type watchedBody struct {
+	io.ReadCloser
+	ctx    context.Context // of the request that the body belongs to
+	cancel context.CancelCauseFunc
+	timer  *time.Timer
+	stall  time.Duration
+	ended  bool
+}
+
+func (b *watchedBody) Read(p []byte) (int, error) {
+	n, err := b.ReadCloser.Read(p)
+	if err != nil {
+		b.ended = true
+		return n, b.cause(err)
+	}
+	b.timer.Reset(never(b.stall))
+	return n, nil
+}
+
+// Close reads what little is left of a complete answer, for only a connection
+// that was read to the end is used again, and closes the body.
+func (b *watchedBody) Close() error {
+	const grace, most = 20 * time.Millisecond, 16 << 10
+	if !b.ended && b.ctx.Err() == nil {
+		b.timer.Reset(grace)
+		_, _ = io.CopyN(io.Discard, b.ReadCloser, most)
+	}
+	b.stop()
+	return b.ReadCloser.Close()
+}
+
+func (b *watchedBody) stop() {
+	b.timer.Stop()
+	b.cancel(nil)
+}
+
+// cause returns ErrStalled in place of an error that follows from it.
+func (b *watchedBody) cause(err error) error {
+	if err != io.EOF && errors.Is(context.Cause(b.ctx), ErrStalled) {
+		return ErrStalled
+	}
+	return err
+}
+
+func never(d time.Duration) time.Duration {
+	if d <= 0 {
+		return 1<<63 - 1
+	}
+	return d
+}

@@ -1,0 +1,82 @@
+package openai
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/everthread/everthread/core"
+)
+
+// Whatever a server sends, an answer ends with one Finish or one ModelError.
+func FuzzAnswer(f *testing.F) {
+	files, err := filepath.Glob("testdata/*.answer")
+	if err != nil {
+		f.Fatal(err)
+	}
+	for _, file := range files {
+		body, err := os.ReadFile(file)
+		if err != nil {
+			f.Fatal(err)
+		}
+		f.Add(string(body))
+	}
+	f.Fuzz(func(t *testing.T, body string) {
+		ends := 0
+		a := &assembly{ctx: t.Context(), yield: func(d core.Delta, err error) bool {
+			if ends > 0 {
+				t.Error("something came after the end")
+			}
+			var modelErr *core.ModelError
+			if err != nil && !errors.As(err, &modelErr) {
+				t.Errorf("error %v", err)
+			}
+			if err != nil || d.Finish != "" {
+				ends++
+			}
+			return true
+		}}
+		a.run(strings.NewReader(body))
+		if ends != 1 {
+			t.Errorf("%d ends", ends)
+		}
+	})
+}
+
+func FuzzFailure(f *testing.F) {
+	f.Add(`{"error":{"message":"m","code":"c"}}`)
+	f.Add(`[{"error":"x"}]`)
+	f.Add(`{"detail":[{"msg":1}]}`)
+	f.Fuzz(func(t *testing.T, body string) {
+		if text := said([]byte(body)).Error().Error(); len(text) > 600 {
+			t.Errorf("%d bytes", len(text))
+		}
+	})
+}
+
+func BenchmarkEncode25KB(b *testing.B) {
+	m := New(Options{Model: "gpt-x"}).(*model)
+	req := full()
+	for range 60 {
+		req.Messages = append(req.Messages, core.ModelMessage{Role: core.RoleUser, Content: strings.Repeat("it's 8 o'clock & raining. ", 16)})
+	}
+	b.ReportAllocs()
+	for b.Loop() {
+		var body strings.Builder
+		if err := m.encode(&body, req, 0); err != nil {
+			b.Fatal(err)
+		}
+		b.SetBytes(int64(body.Len()))
+	}
+}
+
+func BenchmarkAnswer(b *testing.B) {
+	body := strings.Repeat("data: {\"id\":\"chatcmpl-123\",\"object\":\"chat.completion.chunk\",\"created\":1,\"model\":\"gpt-x\",\"choices\":[{\"index\":0,\"delta\":{\"content\":\" word\"},\"finish_reason\":null}]}\n\n", 200) + "data: [DONE]\n\n"
+	b.ReportAllocs()
+	for b.Loop() {
+		a := &assembly{ctx: b.Context(), yield: func(core.Delta, error) bool { return true }}
+		a.run(strings.NewReader(body))
+	}
+}

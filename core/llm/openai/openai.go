@@ -1,0 +1,127 @@
+// Package openai talks to chat models behind the OpenAI API: OpenAI itself,
+// Ollama, llama.cpp, vLLM, OpenRouter and many others (SPEC 11).
+//
+// The types are go-openai's where they fit. Its client is not used: it hides
+// the headers of a refusal (Retry-After), cannot tell [DONE] from a connection
+// that broke, gives up at 300 keep-alive comments, and encodes each message twice.
+package openai
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"iter"
+	"net/http"
+	"net/url"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	"github.com/everthread/everthread/core"
+	"github.com/everthread/everthread/core/llm"
+)
+
+// DefaultBaseURL is OpenAI's own.
+const DefaultBaseURL = "https://api.openai.com/v1"
+
+// Options say which model of which server.
+type Options struct {
+	BaseURL string // up to and with /v1; empty: DefaultBaseURL
+	APIKey  string // empty: none is sent
+	Model   string
+	Timeout time.Duration // longest silence of the server; 0: no limit
+	HTTP    *http.Client  // nil: one that keeps 64 connections to the server
+}
+
+// model is a core.Model.
+type model struct {
+	endpoint string
+	invalid  error // of BaseURL
+	options  Options
+	client   *http.Client
+	own      bool         // the server is OpenAI's
+	lacks    atomic.Int32 // bits of what the server turned out not to know
+}
+
+// New returns the model. An address that cannot work is an error of its first
+// Stream, of kind ModelConfig. The temperature is left to the server.
+//
+// The bound of a completion is sent as max_completion_tokens to OpenAI, whose
+// newer models refuse max_tokens, and as max_tokens to every other server, for
+// many know nothing else. A server that refuses this or another optional
+// parameter by name is asked again without it, and not sent it any more.
+func New(o Options) core.Model {
+	base := strings.TrimSuffix(strings.TrimRight(o.BaseURL, "/"), "/chat/completions")
+	if base == "" {
+		base = DefaultBaseURL
+	}
+	m := &model{endpoint: base + "/chat/completions", options: o, client: llm.NewClient(o.HTTP, o.Timeout)}
+	address, err := url.Parse(base)
+	if err != nil || address.Host == "" || address.Scheme != "http" && address.Scheme != "https" {
+		m.invalid = errors.New("llm.base_url is not an address; it looks like http://127.0.0.1:11434/v1")
+		return m
+	}
+	host := address.Hostname()
+	m.own = host == "api.openai.com" || strings.HasSuffix(host, ".openai.azure.com")
+	return m
+}
+
+// Stream asks the model.
+func (m *model) Stream(ctx context.Context, req core.ModelRequest) iter.Seq2[core.Delta, error] {
+	return func(yield func(core.Delta, error) bool) {
+		resp, err := m.send(ctx, req)
+		if err != nil {
+			yield(core.Delta{}, err)
+			return
+		}
+		defer resp.Body.Close()
+		a := &assembly{ctx: ctx, secret: m.options.APIKey, model: m.options.Model, yield: yield}
+		a.run(resp.Body)
+	}
+}
+
+// send returns an answer with a good status. Each optional parameter is dropped
+// once at most, so the loop ends.
+func (m *model) send(ctx context.Context, req core.ModelRequest) (*http.Response, error) {
+	if m.invalid != nil {
+		return nil, &core.ModelError{Kind: core.ModelConfig, Err: m.invalid}
+	}
+	for {
+		lacks := m.lacks.Load()
+		resp, err := m.post(ctx, req, parameter(lacks))
+		if err != nil {
+			return nil, err
+		}
+		if resp.StatusCode/100 == 2 {
+			return resp, nil
+		}
+		failure := m.failure(resp)
+		unknown := refusedParameter(failure, parameter(lacks))
+		if unknown == 0 {
+			return nil, failure.Error()
+		}
+		m.lacks.Or(int32(unknown))
+	}
+}
+
+func (m *model) post(ctx context.Context, req core.ModelRequest, lacks parameter) (*http.Response, error) {
+	var body bytes.Buffer
+	if err := m.encode(&body, req, lacks); err != nil {
+		return nil, &core.ModelError{Kind: core.ModelRejected, Err: fmt.Errorf("encode request: %w", err)}
+	}
+	r, err := http.NewRequestWithContext(ctx, http.MethodPost, m.endpoint, &body)
+	if err != nil {
+		return nil, &core.ModelError{Kind: core.ModelConfig, Err: fmt.Errorf("build request: %w", err)}
+	}
+	r.Header.Set("Content-Type", "application/json")
+	r.Header.Set("Accept", "text/event-stream, application/json")
+	if m.options.APIKey != "" {
+		r.Header.Set("Authorization", "Bearer "+m.options.APIKey)
+	}
+	resp, err := m.client.Do(r)
+	if err != nil {
+		return nil, llm.Broken(ctx, err)
+	}
+	return resp, nil
+}

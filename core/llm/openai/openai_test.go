@@ -1,0 +1,302 @@
+package openai
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/everthread/everthread/core"
+)
+
+var update = flag.Bool("update", false, "rewrite golden files")
+
+const key = "sk-secret-0123456789"
+
+// full is a request with everything in it.
+func full() core.ModelRequest {
+	return core.ModelRequest{
+		User: 42, MaxTokens: 1024, CachePrefix: 2,
+		Tools: []core.ToolSpec{{Name: "time_now", Description: "The <time>.", Schema: json.RawMessage(`{"type":"object","properties":{}}`)}},
+		Messages: []core.ModelMessage{
+			{Role: core.RoleSystem, Content: "You are kind."},
+			{Role: core.RoleSystem, Content: "Yesterday: rain."},
+			{Role: core.RoleUser, Content: "what is this?", Images: []core.Image{{MIME: "image/png", Data: []byte("png")}}},
+			{Role: core.RoleAssistant, ToolCalls: []core.ToolCall{{ID: "c1", Name: "time_now", Arguments: "{}"}}},
+			{Role: core.RoleTool, Content: "08:10", ToolCallID: "c1"},
+			{Role: core.RoleUser, Content: "thanks & bye"},
+		},
+	}
+}
+
+// answer is what came of one Stream.
+type answer struct {
+	text   string
+	pieces int
+	last   core.Delta
+	err    error
+}
+
+func ask(ctx context.Context, m core.Model, req core.ModelRequest) answer {
+	var a answer
+	for d, err := range m.Stream(ctx, req) {
+		if err != nil {
+			a.err = err
+			return a
+		}
+		a.text += d.Text
+		a.pieces++
+		a.last = d
+	}
+	return a
+}
+
+// serve answers every request with handle.
+func serve(t *testing.T, handle http.HandlerFunc) *httptest.Server {
+	t.Helper()
+	server := httptest.NewServer(handle)
+	t.Cleanup(server.Close)
+	return server
+}
+
+func reply(body string) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		_, _ = io.Copy(io.Discard, r.Body)
+		fmt.Fprint(w, body)
+	}
+}
+
+func TestRequestShape(t *testing.T) {
+	t.Parallel()
+	for name, own := range map[string]bool{"openai": true, "compatible": false} {
+		m := New(Options{Model: "gpt-x", APIKey: key}).(*model)
+		m.own = own
+		var body strings.Builder
+		if err := m.encode(&body, full(), 0); err != nil {
+			t.Fatal(err)
+		}
+		var indented strings.Builder
+		encoder := json.NewEncoder(&indented)
+		encoder.SetIndent("", "  ")
+		encoder.SetEscapeHTML(false)
+		if err := encoder.Encode(json.RawMessage(body.String())); err != nil {
+			t.Fatal(err)
+		}
+		golden(t, "request-"+name+".json", indented.String())
+	}
+}
+
+func golden(t *testing.T, name, got string) {
+	t.Helper()
+	path := filepath.Join("testdata", name)
+	if *update {
+		if err := os.WriteFile(path, []byte(got), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(string(want), got); diff != "" {
+		t.Errorf("%s: %s", name, diff)
+	}
+}
+
+// Each file in testdata named *.answer is a server's answer; *.want beside it is
+// what is made of it.
+func TestAnswers(t *testing.T) {
+	t.Parallel()
+	files, err := filepath.Glob("testdata/*.answer")
+	if err != nil || len(files) == 0 {
+		t.Fatal("no files", err)
+	}
+	for _, file := range files {
+		body, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		server := serve(t, reply(string(body)))
+		a := ask(t.Context(), New(Options{BaseURL: server.URL, Model: "asked"}), full())
+		golden(t, strings.TrimSuffix(filepath.Base(file), ".answer")+".want", a.String())
+	}
+}
+
+func (a answer) String() string {
+	usage, _ := json.Marshal(a.last.Usage)
+	calls, _ := json.Marshal(a.last.ToolCalls)
+	return fmt.Sprintf("text: %s\ncalls: %s\nfinish: %s\nusage: %s\nmodel: %s\nerror: %v\n",
+		a.text, calls, a.last.Finish, usage, a.last.Model, a.err)
+}
+
+func TestKeyAndPathAreSent(t *testing.T) {
+	t.Parallel()
+	for _, suffix := range []string{"/v1", "/v1/", "/v1/chat/completions"} {
+		server := serve(t, func(w http.ResponseWriter, r *http.Request) {
+			if r.URL.Path != "/v1/chat/completions" || r.Header.Get("Authorization") != "Bearer "+key {
+				t.Errorf("%s %s", r.URL.Path, r.Header)
+			}
+			fmt.Fprint(w, "data: [DONE]\n\n")
+		})
+		if a := ask(t.Context(), New(Options{BaseURL: server.URL + suffix, APIKey: key}), full()); a.err != nil {
+			t.Error(a.err)
+		}
+	}
+}
+
+func TestRefusals(t *testing.T) {
+	t.Parallel()
+	cases := []struct {
+		name   string
+		status int
+		header string
+		body   string
+		kind   core.ModelErrorKind
+		after  time.Duration
+		words  string
+	}{
+		{"wrong key", 401, "", `{"error":{"message":"Incorrect API key provided: ` + key + `","code":"invalid_api_key"}}`, core.ModelAuth, 0, "llm.api_key"},
+		{"rate limit", 429, "7", `{"error":{"message":"slow down","type":"rate_limit"}}`, core.ModelBusy, 7 * time.Second, "slow down"},
+		{"fraction of a second", 429, "0.5", `{}`, core.ModelBusy, 500 * time.Millisecond, ""},
+		{"no money", 429, "", `{"error":{"message":"x","code":"insufficient_quota"}}`, core.ModelBusy, 0, "plan"},
+		{"model missing", 404, "", `{"error":{"message":"model 'x' not found"}}`, core.ModelConfig, 0, "llm.model"},
+		{"Ollama's form", 404, "", `{"error":"model not found"}`, core.ModelConfig, 0, "model not found"},
+		{"model missing by 400", 400, "", `{"error":{"code":"model_not_found","message":"no"}}`, core.ModelConfig, 0, "llm.model"},
+		{"moved", 302, "", ``, core.ModelConfig, 0, "llm.base_url"},
+		{"too long", 400, "", `{"error":{"code":"context_length_exceeded","message":"..."}}`, core.ModelTooLong, 0, "context.total_tokens"},
+		{"too long for llama.cpp", 400, "", `{"error":{"code":400,"message":"the request exceeds the available context size","type":"exceed_context_size_error"}}`, core.ModelTooLong, 0, ""},
+		{"bad request", 400, "", `{"error":{"message":"bad role"}}`, core.ModelRejected, 0, "bad role"},
+		{"bad request in a list", 400, "", `[{"error":{"message":"bad role"}}]`, core.ModelRejected, 0, "bad role"},
+		{"loading", 503, "3", `{"error":{"message":"Loading model"}}`, core.ModelDown, 3 * time.Second, "Loading model"},
+		{"a proxy's page", 502, "", `<html>bad gateway</html>`, core.ModelDown, 0, "HTTP 502"},
+	}
+	for _, c := range cases {
+		server := serve(t, func(w http.ResponseWriter, _ *http.Request) {
+			if c.header != "" {
+				w.Header().Set("Retry-After", c.header)
+			}
+			w.WriteHeader(c.status)
+			fmt.Fprint(w, c.body)
+		})
+		err := ask(t.Context(), New(Options{BaseURL: server.URL, APIKey: key}), full()).err
+		var got *core.ModelError
+		if !errors.As(err, &got) || got.Kind != c.kind || got.After != c.after || !strings.Contains(err.Error(), c.words) {
+			t.Errorf("%s: %v, want %s after %s with %q", c.name, err, c.kind, c.after, c.words)
+		}
+		if strings.Contains(fmt.Sprint(err), "secret") {
+			t.Errorf("%s: the key is in %v", c.name, err)
+		}
+	}
+}
+
+func TestUnknownParametersAreLeftOutFromThenOn(t *testing.T) {
+	t.Parallel()
+	requests := 0
+	server := serve(t, func(w http.ResponseWriter, r *http.Request) {
+		requests++
+		var body map[string]any
+		if err := json.NewDecoder(r.Body).Decode(&body); err != nil {
+			t.Error(err)
+		}
+		for _, name := range []string{"stream_options", "max_tokens", "user", "max_completion_tokens"} {
+			if body[name] != nil {
+				w.WriteHeader(422)
+				fmt.Fprintf(w, `{"detail":[{"type":"extra_forbidden","loc":["body",%q],"msg":"Extra inputs are not permitted"}]}`, name)
+				return
+			}
+		}
+		fmt.Fprint(w, `{"choices":[{"message":{"content":"hi"},"finish_reason":"stop"}]}`)
+	})
+	m := New(Options{BaseURL: server.URL})
+	for range 2 {
+		if a := ask(t.Context(), m, full()); a.err != nil || a.text != "hi" {
+			t.Fatal(a)
+		}
+	}
+	if requests != 6 {
+		t.Errorf("%d requests, want 5 for the first answer and 1 for the second", requests)
+	}
+}
+
+func TestStalledServer(t *testing.T) {
+	t.Parallel()
+	for _, start := range []string{"", "data: {\"choices\":[{\"delta\":{\"content\":\"Once\"}}]}\n\n"} {
+		server := serve(t, func(w http.ResponseWriter, r *http.Request) {
+			_, _ = io.Copy(io.Discard, r.Body)
+			fmt.Fprint(w, start)
+			if start != "" {
+				w.(http.Flusher).Flush()
+			}
+			<-r.Context().Done()
+		})
+		err := ask(t.Context(), New(Options{BaseURL: server.URL, Timeout: 50 * time.Millisecond}), full()).err
+		var got *core.ModelError
+		if !errors.As(err, &got) || got.Kind != core.ModelDown || !strings.Contains(err.Error(), "llm.timeout") {
+			t.Errorf("got %v", err)
+		}
+	}
+}
+
+func TestContextEndsTheStream(t *testing.T) {
+	t.Parallel()
+	server := serve(t, func(w http.ResponseWriter, r *http.Request) {
+		_, _ = io.Copy(io.Discard, r.Body)
+		fmt.Fprint(w, "data: {\"choices\":[{\"delta\":{\"content\":\"Once\"}}]}\n\n")
+		w.(http.Flusher).Flush()
+		<-r.Context().Done()
+	})
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	var got error
+	for _, err := range New(Options{BaseURL: server.URL}).Stream(ctx, full()) {
+		cancel()
+		got = err
+	}
+	if got != context.Canceled {
+		t.Errorf("got %v", got)
+	}
+}
+
+func TestNoServerAndNoAddress(t *testing.T) {
+	t.Parallel()
+	server := httptest.NewServer(nil)
+	server.Close()
+	for address, kind := range map[string]core.ModelErrorKind{
+		server.URL: core.ModelDown, "localhost:11434": core.ModelConfig, "ftp://x/v1": core.ModelConfig, "http://%zz": core.ModelConfig,
+	} {
+		err := ask(t.Context(), New(Options{BaseURL: address}), full()).err
+		var got *core.ModelError
+		if !errors.As(err, &got) || got.Kind != kind {
+			t.Errorf("%s: %v, want %s", address, err, kind)
+		}
+	}
+}
+
+func TestConnectionIsUsedAgain(t *testing.T) {
+	t.Parallel()
+	peers := map[string]bool{}
+	server := serve(t, func(w http.ResponseWriter, r *http.Request) {
+		peers[r.RemoteAddr] = true
+		reply("data: {\"choices\":[{\"delta\":{\"content\":\"a\"},\"finish_reason\":\"stop\"}]}\n\ndata: [DONE]\n\n")(w, r)
+	})
+	m := New(Options{BaseURL: server.URL})
+	for range 5 {
+		if a := ask(t.Context(), m, full()); a.err != nil {
+			t.Fatal(a.err)
+		}
+	}
+	if len(peers) != 1 {
+		t.Errorf("%d connections", len(peers))
+	}
+}
