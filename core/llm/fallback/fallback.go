@@ -1,0 +1,87 @@
+// Package fallback makes one chat model of several (llm.fallbacks, SPEC 11).
+package fallback
+
+import (
+	"context"
+	"errors"
+	"iter"
+
+	"github.com/everthread/everthread/core"
+)
+
+// model is a core.Model.
+type model struct{ models []core.Model }
+
+// New returns a model that asks primary, and each of rest in order when the one
+// before is down, busy or set up wrongly, as long as nothing of an answer came.
+// Other errors are the request's own and are returned. If all fail, the error is
+// the first that a later try can mend, else the primary's. The Model of the last
+// Delta says who answered.
+func New(primary core.Model, rest ...core.Model) core.Model {
+	if len(rest) == 0 {
+		return primary
+	}
+	return &model{models: append([]core.Model{primary}, rest...)}
+}
+
+// Stream asks the models until one answers.
+func (m *model) Stream(ctx context.Context, req core.ModelRequest) iter.Seq2[core.Delta, error] {
+	return func(yield func(core.Delta, error) bool) {
+		var failed error
+		for _, next := range m.models {
+			began, err := pass(next.Stream(ctx, req), yield)
+			if err == nil {
+				return
+			}
+			if began || !another(err) || ctx.Err() != nil {
+				yield(core.Delta{}, err)
+				return
+			}
+			failed = worth(failed, err)
+		}
+		yield(core.Delta{}, failed)
+	}
+}
+
+// pass yields what a model says. It returns whether anything was
+// yielded, and the error that ended it.
+func pass(deltas iter.Seq2[core.Delta, error], yield func(core.Delta, error) bool) (began bool, err error) {
+	for d, err := range deltas {
+		if err != nil {
+			return began, err
+		}
+		began = began || d.Text != "" || d.Finish != "" || len(d.ToolCalls) > 0
+		if !yield(d, nil) {
+			return began, nil
+		}
+	}
+	return began, nil
+}
+
+// another tells whether another model may answer where this one did not.
+func another(err error) bool {
+	switch kind(err) {
+	case core.ModelDown, core.ModelBusy, core.ModelAuth, core.ModelConfig:
+		return true
+	}
+	return false
+}
+
+// worth returns the error that is worth more to the caller: one that passes by
+// itself, else the earlier.
+func worth(before, err error) error {
+	if before == nil || !passes(before) && passes(err) {
+		return err
+	}
+	return before
+}
+
+func passes(err error) bool { return kind(err) == core.ModelDown || kind(err) == core.ModelBusy }
+
+func kind(err error) core.ModelErrorKind {
+	var modelErr *core.ModelError
+	if errors.As(err, &modelErr) {
+		return modelErr.Kind
+	}
+	return ""
+}
