@@ -1,0 +1,140 @@
+package adaptertest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/everthread/everthread/core"
+)
+
+// part returns a part whose key is its text, as deliveries have keys of their own.
+func part(text string) core.Part { return core.Part{Text: text, Key: text} }
+
+func sendsInOrder(t *testing.T, h Harness) {
+	p := run(t, h, newStore())
+	defer p.end(t)
+	var want []string
+	ids := map[string]bool{}
+	for i := range 5 {
+		text := fmt.Sprintf("part %d", i)
+		want = append(want, text)
+		r, err := p.ch.Send(t.Context(), h.To, part(text))
+		if err != nil {
+			t.Fatalf("send: %v", err)
+		}
+		if r.NativeID == "" || ids[r.NativeID] {
+			t.Errorf("native id %q is empty or not unique", r.NativeID)
+		}
+		ids[r.NativeID] = true
+	}
+	if got := h.Sent(); !slices.Equal(got, want) {
+		t.Errorf("the service has %q, want %q", got, want)
+	}
+}
+
+func classifiesErrors(t *testing.T, h Harness) {
+	p := run(t, h, newStore())
+	defer p.end(t)
+	if _, err := p.ch.Send(t.Context(), h.To, part("warm up")); err != nil {
+		t.Fatalf("send: %v", err)
+	}
+	for _, f := range []Fault{Refused, Unreachable, Wait, Lost, Broken, Away} {
+		if !h.Fail(f) {
+			continue
+		}
+		before := len(h.Sent())
+		_, err := p.ch.Send(t.Context(), h.To, part("with fault "+string(f)))
+		if got, want := class(err), classOf(f); got != want {
+			t.Errorf("%s: %s, want %s (%v)", f, got, want, err)
+		}
+		if n := len(h.Sent()); n > before && f != Lost {
+			t.Errorf("%s: the service has the message", f)
+		}
+	}
+}
+
+func classOf(f Fault) string {
+	switch f {
+	case Refused:
+		return "permanent"
+	case Unreachable:
+		return "unreachable"
+	case Wait:
+		return "retry after"
+	case Away:
+		return "temporary"
+	}
+	return "unknown"
+}
+
+func class(err error) string {
+	var (
+		permanent   *core.Permanent
+		unreachable *core.Unreachable
+		retry       *core.RetryAfter
+		unknown     *core.Unknown
+	)
+	switch {
+	case err == nil:
+		return "success"
+	case errors.As(err, &permanent):
+		return "permanent"
+	case errors.As(err, &unreachable):
+		return "unreachable"
+	case errors.As(err, &retry):
+		if retry.After <= 0 {
+			return "retry without a pause"
+		}
+		return "retry after"
+	case errors.As(err, &unknown):
+		return "unknown"
+	}
+	return "temporary"
+}
+
+func givesUpWithCaller(t *testing.T, h Harness) {
+	p := run(t, h, newStore())
+	defer p.end(t)
+	if !h.Fail(Hangs) {
+		t.Skip("this service has no such fault")
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 200*time.Millisecond)
+	defer cancel()
+	start := time.Now()
+	_, err := p.ch.Send(ctx, h.To, part("slow"))
+	if got := class(err); got != "unknown" {
+		t.Errorf("%s, want unknown (%v)", got, err)
+	}
+	if d := time.Since(start); d > 5*time.Second {
+		t.Errorf("gave up after %s", d)
+	}
+	if _, err := p.ch.Send(t.Context(), h.To, part("next")); err != nil {
+		t.Errorf("the next message: %v", err)
+	}
+}
+
+func sendsLongestText(t *testing.T, h Harness) {
+	p := run(t, h, newStore())
+	defer p.end(t)
+	d, ok := p.ch.(core.Describer)
+	if !ok || d.Capabilities().MaxText == 0 {
+		t.Skip("this channel has no limit")
+	}
+	c := d.Capabilities()
+	length := c.Length
+	if length == nil {
+		length = func(s string) int { return len(s) }
+	}
+	text := strings.Repeat("🙂", c.MaxText/length("🙂"))
+	if _, err := p.ch.Send(t.Context(), h.To, part(text)); err != nil {
+		t.Fatalf("send %d units: %v", length(text), err)
+	}
+	if got := h.Sent(); len(got) != 1 || got[0] != text {
+		t.Errorf("the service has %d messages", len(got))
+	}
+}

@@ -1,0 +1,153 @@
+package telegram
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptrace"
+	"net/url"
+	"strconv"
+	"strings"
+	"sync/atomic"
+	"time"
+)
+
+// maxAnswer bounds what is read of an answer, in bytes. A full batch of
+// updates stays far below.
+const maxAnswer = 32 << 20
+
+// api calls the Bot API with JSON bodies (CHANNELS A.2). The client of
+// go-telegram/bot is not used: it writes every request as multipart through a
+// pipe and a goroutine, which is most of the cost of a small call. Its types
+// are.
+type api struct {
+	root  string // without the token
+	token string
+	http  *http.Client
+}
+
+// apiError is the service's own refusal of a request.
+type apiError struct {
+	Method      string
+	Code        int
+	Description string
+	RetryAfter  time.Duration
+	MigrateTo   int64
+}
+
+func (e *apiError) Error() string {
+	return fmt.Sprintf("%s: %d %s", e.Method, e.Code, e.Description)
+}
+
+// netError is a request without an answer. Left tells whether it may have
+// reached the service.
+type netError struct {
+	Method string
+	Left   bool
+	Err    error
+}
+
+func (e *netError) Error() string { return e.Method + ": " + e.Err.Error() }
+
+// Unwrap returns the cause.
+func (e *netError) Unwrap() error { return e.Err }
+
+type answer struct {
+	OK          bool            `json:"ok"`
+	Result      json.RawMessage `json:"result"`
+	Code        int             `json:"error_code"`
+	Description string          `json:"description"`
+	Parameters  struct {
+		RetryAfter int   `json:"retry_after"`
+		MigrateTo  int64 `json:"migrate_to_chat_id"`
+	} `json:"parameters"`
+}
+
+// call posts params as JSON to method and decodes the result into result, if
+// that is not nil. Errors are *apiError or *netError and never hold the token.
+func (a *api) call(ctx context.Context, timeout time.Duration, method string, params, result any) error {
+	ctx, cancel := context.WithTimeout(ctx, timeout)
+	defer cancel()
+	body, err := json.Marshal(params)
+	if err != nil {
+		return &netError{Method: method, Err: err}
+	}
+	var left atomic.Bool
+	req, err := http.NewRequestWithContext(watch(ctx, &left), http.MethodPost, a.root+"/bot"+a.token+"/"+method, bytes.NewReader(body))
+	if err != nil {
+		return &netError{Method: method, Err: a.clean(err)}
+	}
+	req.Header.Set("Content-Type", "application/json")
+	resp, err := a.http.Do(req)
+	if err != nil {
+		return &netError{Method: method, Left: left.Load(), Err: a.clean(err)}
+	}
+	defer resp.Body.Close()
+	raw, err := io.ReadAll(io.LimitReader(resp.Body, maxAnswer))
+	if err != nil {
+		return &netError{Method: method, Left: true, Err: a.clean(err)}
+	}
+	return decode(method, resp, raw, result)
+}
+
+// watch notes in left whether the request may have been sent. Each attempt of
+// the transport begins anew; it makes another one only if nothing was sent.
+func watch(ctx context.Context, left *atomic.Bool) context.Context {
+	return httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{
+		GetConn: func(string) { left.Store(false) },
+		GotConn: func(httptrace.GotConnInfo) { left.Store(true) },
+		WroteRequest: func(info httptrace.WroteRequestInfo) {
+			if info.Err != nil {
+				left.Store(false)
+			}
+		},
+	})
+}
+
+func decode(method string, resp *http.Response, raw []byte, result any) error {
+	var a answer
+	if err := json.Unmarshal(raw, &a); err != nil {
+		if resp.StatusCode < 300 {
+			return &netError{Method: method, Left: true, Err: errors.New("answer is not JSON")}
+		}
+		a = answer{Code: resp.StatusCode, Description: http.StatusText(resp.StatusCode)}
+	}
+	if !a.OK {
+		return &apiError{
+			Method: method, Code: cmp.Or(a.Code, resp.StatusCode), Description: a.Description,
+			RetryAfter: retryAfter(a, resp), MigrateTo: a.Parameters.MigrateTo,
+		}
+	}
+	if result == nil {
+		return nil
+	}
+	if err := json.Unmarshal(a.Result, result); err != nil {
+		return &netError{Method: method, Left: true, Err: fmt.Errorf("decode result: %w", err)}
+	}
+	return nil
+}
+
+func retryAfter(a answer, resp *http.Response) time.Duration {
+	seconds := a.Parameters.RetryAfter
+	if seconds == 0 {
+		seconds, _ = strconv.Atoi(resp.Header.Get("Retry-After"))
+	}
+	return time.Duration(seconds) * time.Second
+}
+
+// clean takes the URL, and with it the token, out of an error of net/http.
+func (a *api) clean(err error) error {
+	var u *url.Error
+	if errors.As(err, &u) {
+		err = u.Err
+	}
+	if strings.Contains(err.Error(), a.token) {
+		return errors.New(strings.ReplaceAll(err.Error(), a.token, "***"))
+	}
+	return err
+}

@@ -1,0 +1,112 @@
+package telegram
+
+import (
+	"net/http"
+	"net/http/httptest"
+	"sync"
+	"testing"
+
+	"github.com/everthread/everthread/adapters/adaptertest"
+	"github.com/everthread/everthread/adapters/telegram/telegramtest"
+	"github.com/everthread/everthread/core"
+)
+
+const ada = 111222333
+
+func TestConformancePolling(t *testing.T) {
+	adaptertest.Test(t, func(t *testing.T) adaptertest.Harness {
+		s := telegramtest.New()
+		h := harness(s)
+		h.New = func(t *testing.T) core.Channel {
+			return open(t, Options{APIURL: s.URL()})
+		}
+		h.Close = func() { s.Close(); noErrors(t, s) }
+		return h
+	})
+}
+
+func TestConformanceWebhook(t *testing.T) {
+	adaptertest.Test(t, func(t *testing.T) adaptertest.Harness {
+		s := telegramtest.New()
+		h := harness(s)
+		var mu sync.Mutex
+		mux := http.NewServeMux()
+		ours := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			mu.Lock()
+			m := mux
+			mu.Unlock()
+			m.ServeHTTP(w, r)
+		}))
+		h.Mount = func(routes map[string]http.Handler) {
+			m := http.NewServeMux()
+			for pattern, handler := range routes {
+				m.Handle(pattern, handler)
+			}
+			mu.Lock()
+			defer mu.Unlock()
+			mux = m
+		}
+		h.New = func(t *testing.T) core.Channel {
+			return open(t, Options{APIURL: s.URL(), Mode: "webhook", WebhookSecret: "s3cret", PublicURL: ours.URL})
+		}
+		h.Close = func() { s.Close(); ours.Close(); noErrors(t, s) }
+		return h
+	})
+}
+
+func harness(s *telegramtest.Server) adaptertest.Harness {
+	return adaptertest.Harness{
+		To:             core.Address{Channel: Name, Account: "123456", External: "111222333"},
+		Say:            func(text string) { s.Say(ada, text) },
+		Again:          func() { s.Again(s.LastUpdate()) },
+		Unacknowledged: s.Pending,
+		Sent: func() []string {
+			var texts []string
+			for _, m := range s.Sent(ada) {
+				texts = append(texts, m.Text)
+			}
+			return texts
+		},
+		Fail: func(f adaptertest.Fault) bool { return fail(s, f) },
+	}
+}
+
+func fail(s *telegramtest.Server, f adaptertest.Fault) bool {
+	switch f {
+	case adaptertest.Refused:
+		s.Fail("sendMessage", 1, telegramtest.Failure{Code: 400, Description: "Bad Request: chat not found"})
+	case adaptertest.Unreachable:
+		s.Fail("sendMessage", 1, telegramtest.Failure{Code: 403})
+	case adaptertest.Wait:
+		s.Fail("sendMessage", 1, telegramtest.Failure{Code: 429, RetryAfter: 3})
+	case adaptertest.Lost:
+		s.Fail("sendMessage", 1, telegramtest.Failure{Drop: true})
+	case adaptertest.Broken:
+		s.Fail("sendMessage", 1, telegramtest.Failure{Code: 502})
+	case adaptertest.Hangs:
+		s.Fail("sendMessage", 1, telegramtest.Failure{})
+	default:
+		return false // see TestSendNotLeft
+	}
+	return true
+}
+
+// open returns a channel with opts and the test server's token.
+func open(t *testing.T, opts Options) *Channel {
+	t.Helper()
+	opts.Token = telegramtest.Token
+	c, err := New(opts)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(c.opts.HTTP.CloseIdleConnections)
+	return c
+}
+
+// noErrors checks that every request was as the Bot API describes it.
+func noErrors(t *testing.T, s *telegramtest.Server) {
+	t.Helper()
+	for _, err := range s.Errors() {
+		t.Errorf("request: %v", err)
+	}
+}

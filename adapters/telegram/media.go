@@ -1,0 +1,197 @@
+package telegram
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"strings"
+	"time"
+
+	"github.com/go-telegram/bot/models"
+
+	"github.com/everthread/everthread/core"
+)
+
+// content returns the text of m, with a placeholder for what is no text (SPEC
+// 3.9), and its files. Both are empty for service messages.
+func content(m *models.Message) (string, []core.Attachment) {
+	if m.Text != "" {
+		return m.Text, nil
+	}
+	label, a := file(m)
+	if label == "" {
+		label = object(m)
+	}
+	if label == "" {
+		return m.Caption, nil
+	}
+	if m.Caption != "" {
+		label += ": " + m.Caption
+	}
+	if a == nil {
+		return "[" + label + "]", nil
+	}
+	return "[" + label + "]", []core.Attachment{*a}
+}
+
+// file describes the file that m carries, and returns "" if there is none.
+func file(m *models.Message) (string, *core.Attachment) {
+	switch {
+	case len(m.Photo) > 0:
+		p := largest(m.Photo)
+		return "photo", &core.Attachment{Kind: "photo", Ref: p.FileID, MIME: "image/jpeg", Size: int64(p.FileSize)}
+	case m.Voice != nil:
+		v := m.Voice
+		return timed("voice", v.Duration, &core.Attachment{Kind: "voice", Ref: v.FileID, MIME: v.MimeType, Size: v.FileSize})
+	case m.Audio != nil:
+		v := m.Audio
+		name := cmp.Or(v.FileName, strings.Trim(v.Performer+" - "+v.Title, " -"))
+		return timed("audio", v.Duration, &core.Attachment{Kind: "audio", Ref: v.FileID, Name: name, MIME: v.MimeType, Size: v.FileSize})
+	case m.Animation != nil: // comes with a document of the same file
+		v := m.Animation
+		return timed("animation", v.Duration, &core.Attachment{Kind: "video", Ref: v.FileID, Name: v.FileName, MIME: v.MimeType, Size: v.FileSize})
+	case m.Video != nil:
+		v := m.Video
+		return timed("video", v.Duration, &core.Attachment{Kind: "video", Ref: v.FileID, Name: v.FileName, MIME: v.MimeType, Size: v.FileSize})
+	case m.VideoNote != nil:
+		v := m.VideoNote
+		return timed("video", v.Duration, &core.Attachment{Kind: "video", Ref: v.FileID, MIME: "video/mp4", Size: int64(v.FileSize)})
+	case m.Document != nil:
+		d := m.Document
+		return strings.TrimSpace("document " + d.FileName), &core.Attachment{Kind: "document", Ref: d.FileID, Name: d.FileName, MIME: d.MimeType, Size: d.FileSize}
+	case m.Sticker != nil:
+		s := m.Sticker
+		return strings.TrimSpace("sticker " + s.Emoji), &core.Attachment{Kind: "sticker", Ref: s.FileID, MIME: stickerType(s), Size: int64(s.FileSize)}
+	}
+	return "", nil
+}
+
+// timed adds a duration in seconds to a label and its attachment.
+func timed(kind string, seconds int, a *core.Attachment) (string, *core.Attachment) {
+	seconds = max(0, seconds)
+	a.Duration = time.Duration(seconds) * time.Second
+	return fmt.Sprintf("%s %d:%02d", kind, seconds/60, seconds%60), a
+}
+
+func largest(sizes []models.PhotoSize) models.PhotoSize {
+	best := sizes[0]
+	for _, p := range sizes[1:] {
+		if p.Width*p.Height > best.Width*best.Height {
+			best = p
+		}
+	}
+	return best
+}
+
+func stickerType(s *models.Sticker) string {
+	switch {
+	case s.IsAnimated:
+		return "application/x-tgsticker"
+	case s.IsVideo:
+		return "video/webm"
+	}
+	return "image/webp"
+}
+
+// object describes what m carries that is neither text nor a file.
+func object(m *models.Message) string {
+	switch {
+	case m.Venue != nil: // comes with a location of its own
+		v := m.Venue
+		return fmt.Sprintf("venue %s, %s, %s", v.Title, v.Address, coordinates(&v.Location))
+	case m.Location != nil:
+		return "location " + coordinates(m.Location)
+	case m.Contact != nil:
+		c := m.Contact
+		return strings.Join(strings.Fields("contact "+c.FirstName+" "+c.LastName+" "+c.PhoneNumber), " ")
+	case m.Poll != nil:
+		options := make([]string, len(m.Poll.Options))
+		for i, o := range m.Poll.Options {
+			options[i] = o.Text
+		}
+		return fmt.Sprintf("poll %s (%s)", m.Poll.Question, strings.Join(options, " / "))
+	case m.Checklist != nil:
+		tasks := make([]string, len(m.Checklist.Tasks))
+		for i, t := range m.Checklist.Tasks {
+			tasks[i] = t.Text
+		}
+		return fmt.Sprintf("checklist %s (%s)", m.Checklist.Title, strings.Join(tasks, " / "))
+	case m.Dice != nil:
+		return fmt.Sprintf("dice %s %d", m.Dice.Emoji, m.Dice.Value)
+	case m.PaidMedia != nil:
+		return "paid media"
+	case m.Story != nil:
+		return "story"
+	}
+	return ""
+}
+
+func coordinates(l *models.Location) string {
+	return fmt.Sprintf("%.5f,%.5f", l.Latitude, l.Longitude)
+}
+
+const fileTimeout = 2 * time.Minute
+
+// Fetch downloads the file with the id ref, at most max bytes (0: no limit). A
+// larger file, and one that the service no longer has, is a *core.Permanent.
+func (c *Channel) Fetch(ctx context.Context, ref string, max int64) ([]byte, string, error) {
+	var f models.File
+	err := c.api.call(ctx, callTimeout, "getFile", map[string]string{"file_id": ref}, &f)
+	var refused *apiError
+	switch {
+	case errors.As(err, &refused) && refused.Code >= 400 && refused.Code < 500 && refused.Code != http.StatusTooManyRequests:
+		return nil, "", &core.Permanent{Err: fmt.Errorf("fetch telegram file: %w", err)}
+	case err != nil:
+		return nil, "", fmt.Errorf("fetch telegram file: %w", err)
+	case max > 0 && f.FileSize > max:
+		return nil, "", tooLarge(max)
+	}
+	data, err := c.api.download(ctx, f.FilePath, max)
+	if err != nil {
+		return nil, "", err
+	}
+	return data, http.DetectContentType(data), nil
+}
+
+func tooLarge(max int64) error {
+	return &core.Permanent{Err: fmt.Errorf("the file is larger than %d bytes", max)}
+}
+
+// download gets a file by the path that getFile returned.
+func (a *api) download(ctx context.Context, path string, max int64) ([]byte, error) {
+	ctx, cancel := context.WithTimeout(ctx, fileTimeout)
+	defer cancel()
+	escaped := (&url.URL{Path: path}).EscapedPath()
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, a.root+"/file/bot"+a.token+"/"+escaped, nil)
+	if err != nil {
+		return nil, fmt.Errorf("download telegram file: %w", a.clean(err))
+	}
+	resp, err := a.http.Do(req)
+	if err != nil {
+		return nil, fmt.Errorf("download telegram file: %w", a.clean(err))
+	}
+	defer resp.Body.Close()
+	if resp.StatusCode != http.StatusOK {
+		err := fmt.Errorf("download telegram file: the service answered %d", resp.StatusCode)
+		if resp.StatusCode >= 500 || resp.StatusCode == http.StatusTooManyRequests {
+			return nil, err
+		}
+		return nil, &core.Permanent{Err: err}
+	}
+	var body io.Reader = resp.Body
+	if max > 0 {
+		body = io.LimitReader(body, max+1)
+	}
+	data, err := io.ReadAll(body)
+	if err != nil {
+		return nil, fmt.Errorf("download telegram file: %w", a.clean(err))
+	}
+	if max > 0 && int64(len(data)) > max {
+		return nil, tooLarge(max)
+	}
+	return data, nil
+}

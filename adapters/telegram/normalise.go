@@ -1,0 +1,273 @@
+package telegram
+
+import (
+	"bytes"
+	"cmp"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/go-telegram/bot/models"
+
+	"github.com/everthread/everthread/core"
+)
+
+// Normalise turns one update, as the service sent it, into an Inbound of the
+// bot account (SPEC 3.1, CHANNELS A.5). It takes any bytes: what it cannot
+// understand is core.InUnsupported. The event id of an update is the same each
+// time it is offered.
+func Normalise(account string, raw []byte, now time.Time) core.Inbound {
+	in, _ := normalise(account, raw, now)
+	return in
+}
+
+// normalise also returns the update, nil if it cannot be decoded.
+func normalise(account string, raw []byte, now time.Time) (core.Inbound, *models.Update) {
+	in := core.Inbound{
+		Address:    core.Address{Channel: Name, Account: account},
+		Kind:       core.InUnsupported,
+		ReceivedAt: now,
+		Raw:        raw,
+	}
+	raw = bytes.ToValidUTF8(raw, []byte("\uFFFD"))
+	var u models.Update
+	if err := json.Unmarshal(raw, &u); err != nil {
+		in.EventID = fallbackID(raw)
+		return in, nil
+	}
+	in.EventID = fmt.Sprintf("update:%d", u.ID)
+	if u.ID == 0 {
+		in.EventID = fallbackID(raw)
+	}
+	switch {
+	case u.Message != nil:
+		message(&in, u.Message, raw)
+	case u.EditedMessage != nil:
+		edited(&in, u.EditedMessage, raw)
+	case u.CallbackQuery != nil:
+		callback(&in, u.CallbackQuery)
+	case u.MyChatMember != nil:
+		membership(&in, u.MyChatMember)
+	case u.MessageReaction != nil:
+		reaction(&in, u.MessageReaction)
+	case u.StoppedMessageGeneration != nil:
+		stopped(&in, u.StoppedMessageGeneration, u.ID)
+	}
+	return in, &u
+}
+
+// fallbackID names an update that does not say its own id.
+func fallbackID(raw []byte) string {
+	var u struct {
+		ID int64 `json:"update_id"`
+	}
+	if json.Unmarshal(raw, &u) == nil && u.ID != 0 {
+		return fmt.Sprintf("update:%d", u.ID)
+	}
+	return "raw:" + digest(raw)
+}
+
+func digest(b []byte) string {
+	sum := sha256.Sum256(b)
+	return hex.EncodeToString(sum[:8])
+}
+
+// message fills in a new message. Only people in direct chats are heard.
+func message(in *core.Inbound, m *models.Message, raw []byte) {
+	in.EventID = fmt.Sprintf("%d:%d", m.Chat.ID, m.ID)
+	about(in, m.Chat, m.From)
+	in.NativeID = strconv.Itoa(m.ID)
+	in.SentAt = unix(m.Date)
+	if !fromPerson(m) {
+		return
+	}
+	text, attachments := content(m)
+	if m.RichMessage != nil && text == "" {
+		text = richText(raw)
+	}
+	if m.Chat.Type != models.ChatTypePrivate {
+		if name, _, _ := strings.Cut(withoutBotName(text), " "); name == "/help" {
+			in.Kind, in.Text = core.InGroup, name
+		}
+		return
+	}
+	if text == "" {
+		return
+	}
+	in.Kind = core.InMessage
+	in.Text, in.Attachments = withoutBotName(text), attachments
+	in.Quote = quote(m, in.Address.Account)
+	in.ForwardedFrom = origin(m.ForwardOrigin)
+}
+
+// edited fills in the new text of a message. The service also sends this when
+// only a reaction or a preview changed; whoever holds the earlier text sees it.
+func edited(in *core.Inbound, m *models.Message, raw []byte) {
+	message(in, m, raw)
+	in.EventID = fmt.Sprintf("%d:%d:%d:%s", m.Chat.ID, m.ID, m.EditDate, digest([]byte(in.Text)))
+	if in.Kind != core.InMessage {
+		in.Kind = core.InUnsupported
+		return
+	}
+	in.Kind = core.InEdit
+	in.Target = in.NativeID
+	if m.EditDate != 0 {
+		in.SentAt = unix(m.EditDate)
+	}
+}
+
+// fromPerson tells whether a human wrote m for us to read: no bot, nothing of a
+// business connection, nothing in the name of a channel.
+func fromPerson(m *models.Message) bool {
+	return m.From != nil && !m.From.IsBot && m.SenderBusinessBot == nil && m.BusinessConnectionID == "" &&
+		m.SenderChat == nil && m.Chat.Type != models.ChatTypeChannel
+}
+
+// about fills in who and where.
+func about(in *core.Inbound, chat models.Chat, from *models.User) {
+	in.Address.External = strconv.FormatInt(chat.ID, 10)
+	if from != nil {
+		in.Name = fullName(from)
+		in.Language = from.LanguageCode
+	}
+}
+
+func fullName(u *models.User) string {
+	name := strings.TrimSpace(u.FirstName + " " + u.LastName)
+	return cmp.Or(name, u.Username, strconv.FormatInt(u.ID, 10))
+}
+
+func unix(seconds int) time.Time { return time.Unix(int64(seconds), 0).UTC() }
+
+// withoutBotName turns "/start@BotName payload" into "/start payload".
+func withoutBotName(text string) string {
+	if !strings.HasPrefix(text, "/") {
+		return text
+	}
+	end := strings.IndexAny(text, " \n\t")
+	if end < 0 {
+		end = len(text)
+	}
+	if at := strings.IndexByte(text[:end], '@'); at > 1 {
+		return text[:at] + text[end:]
+	}
+	return text
+}
+
+// quote returns what m replies to, nil if nothing. The part that the sender
+// marked counts more than the whole.
+func quote(m *models.Message, account string) *core.Quote {
+	var q core.Quote
+	switch r := m.ReplyToMessage; {
+	case r != nil:
+		q.NativeID = strconv.Itoa(r.ID)
+		q.Text, _ = content(r)
+		q.Mine = r.From != nil && strconv.FormatInt(r.From.ID, 10) == account
+	case m.ExternalReply == nil && m.Quote == nil:
+		return nil
+	}
+	if m.Quote != nil && m.Quote.Text != "" {
+		q.Text = m.Quote.Text
+	}
+	if q.Text == "" && q.NativeID == "" {
+		return nil
+	}
+	return &q
+}
+
+// origin names whose words were forwarded, or returns "".
+func origin(o *models.MessageOrigin) string {
+	const unnamed = "unknown"
+	switch {
+	case o == nil:
+		return ""
+	case o.MessageOriginUser != nil:
+		return fullName(&o.MessageOriginUser.SenderUser)
+	case o.MessageOriginHiddenUser != nil:
+		return cmp.Or(o.MessageOriginHiddenUser.SenderUserName, unnamed)
+	case o.MessageOriginChat != nil:
+		return cmp.Or(o.MessageOriginChat.SenderChat.Title, unnamed)
+	case o.MessageOriginChannel != nil:
+		return cmp.Or(o.MessageOriginChannel.Chat.Title, unnamed)
+	}
+	return unnamed
+}
+
+// callback fills in a pressed button, whose data is a command of ours.
+func callback(in *core.Inbound, q *models.CallbackQuery) {
+	in.EventID = "callback:" + q.ID
+	chat := models.Chat{ID: q.From.ID, Type: models.ChatTypePrivate}
+	switch {
+	case q.Message.Message != nil:
+		chat = q.Message.Message.Chat
+	case q.Message.InaccessibleMessage != nil:
+		chat = q.Message.InaccessibleMessage.Chat
+	}
+	about(in, chat, &q.From)
+	if chat.Type == models.ChatTypePrivate && strings.HasPrefix(q.Data, "/") && !q.From.IsBot {
+		in.Kind = core.InMessage
+		in.Text = q.Data
+	}
+}
+
+// membership fills in a change of our own standing in a chat.
+func membership(in *core.Inbound, u *models.ChatMemberUpdated) {
+	status := u.NewChatMember.Type
+	in.EventID = fmt.Sprintf("%d:member:%d:%s", u.Chat.ID, u.Date, status)
+	about(in, u.Chat, &u.From)
+	in.SentAt = unix(u.Date)
+	switch u.Chat.Type {
+	case models.ChatTypePrivate:
+		switch status {
+		case models.ChatMemberTypeBanned:
+			in.Kind = core.InBlocked
+		case models.ChatMemberTypeMember:
+			in.Kind = core.InUnblocked
+		}
+	case models.ChatTypeGroup, models.ChatTypeSupergroup:
+		if !present(u.OldChatMember.Type) && present(status) {
+			in.Kind = core.InGroup
+		}
+	}
+}
+
+func present(status models.ChatMemberType) bool {
+	return status != models.ChatMemberTypeLeft && status != models.ChatMemberTypeBanned
+}
+
+// reaction fills in a person's reaction to a message of a direct chat.
+func reaction(in *core.Inbound, r *models.MessageReactionUpdated) {
+	emoji := ""
+	for i := len(r.NewReaction) - 1; i >= 0 && emoji == ""; i-- {
+		emoji = reactionText(r.NewReaction[i])
+	}
+	about(in, r.Chat, r.User)
+	in.SentAt = unix(r.Date)
+	in.EventID = fmt.Sprintf("%d:%d:reaction:%d:%s", r.Chat.ID, r.MessageID, r.Date, digest([]byte(emoji)))
+	if r.Chat.Type == models.ChatTypePrivate && r.User != nil && !r.User.IsBot {
+		in.Kind = core.InReaction
+		in.Target = strconv.Itoa(r.MessageID)
+		in.Reaction = emoji
+	}
+}
+
+func reactionText(r models.ReactionType) string {
+	switch {
+	case r.ReactionTypeEmoji != nil:
+		return r.ReactionTypeEmoji.Emoji
+	case r.ReactionTypeCustomEmoji != nil:
+		return "custom emoji"
+	}
+	return "⭐"
+}
+
+// stopped fills in that the person pressed the stop button of a draft.
+func stopped(in *core.Inbound, s *models.MessageGenerationStopped, update int64) {
+	in.Kind = core.InStop
+	in.EventID = fmt.Sprintf("%d:stop:%d:%d", s.Chat.ID, s.DraftID, update)
+	about(in, s.Chat, nil)
+}

@@ -1,0 +1,153 @@
+package telegram
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/go-telegram/bot"
+	"github.com/go-telegram/bot/models"
+	"go.uber.org/zap"
+
+	"github.com/everthread/everthread/core"
+)
+
+const (
+	pollSeconds = 50 // the longest that the service waits (CHANNELS A.3)
+	pollTimeout = (pollSeconds + 15) * time.Second
+
+	// idleReset is how long nothing may come before the offset is forgotten:
+	// after a week without updates the service starts anew at a random id.
+	idleReset = 24 * time.Hour
+)
+
+type pollParams struct {
+	Offset  int64    `json:"offset,omitempty"`
+	Timeout int      `json:"timeout"`
+	Allowed []string `json:"allowed_updates"`
+}
+
+// allowedUpdates are the kinds of updates that are understood.
+func allowedUpdates() []string {
+	return []string{
+		models.AllowedUpdateMessage, models.AllowedUpdateEditedMessage, models.AllowedUpdateCallbackQuery,
+		models.AllowedUpdateMyChatMember, models.AllowedUpdateMessageReaction, models.AllowedUpdateStoppedMessageGeneration,
+	}
+}
+
+// poll receives until ctx ends or the token is refused. The next poll is the
+// acknowledgement (CHANNELS A.3): it goes out only after r has stored the
+// batch. No offset is stored, since the service keeps what is unconfirmed.
+func (c *Channel) poll(ctx context.Context, r core.Receiver) error {
+	var offset int64
+	last := c.now()
+	for pause := (backoff{}); ctx.Err() == nil; {
+		params := pollParams{Offset: offset, Timeout: pollSeconds, Allowed: allowedUpdates()}
+		var batch []json.RawMessage
+		if err := c.api.call(ctx, pollTimeout, "getUpdates", params, &batch); err != nil {
+			if err := c.pollFailed(ctx, err); err != nil {
+				return err
+			}
+			pause.wait(ctx, err)
+			continue
+		}
+		pause = backoff{}
+		c.report(nil)
+		switch {
+		case len(batch) > 0:
+			last = c.now()
+			offset = c.hand(ctx, r, batch, offset)
+		case c.now().Sub(last) > idleReset:
+			offset = 0
+		}
+	}
+	return ctx.Err()
+}
+
+// pollFailed reports a failed poll and mends what it can. It returns an error
+// if polling again is of no use.
+func (c *Channel) pollFailed(ctx context.Context, err error) error {
+	if ctx.Err() != nil {
+		return ctx.Err()
+	}
+	if err := hopeless(err); err != nil {
+		return fmt.Errorf("poll telegram: %w", err)
+	}
+	what := fmt.Errorf("poll telegram: %w", err)
+	switch {
+	case has(err, "webhook is active"):
+		what = fmt.Errorf("a webhook was set for this bot from elsewhere, it is deleted now: %w", err)
+		_ = c.api.call(ctx, callTimeout, "deleteWebhook", struct{}{}, nil)
+	case has(err, "terminated by"):
+		what = fmt.Errorf("another program polls with the same token; stop it or use a token of its own: %w", err)
+	}
+	c.report(what)
+	c.log.Warn("poll failed", zap.Error(what))
+	return nil
+}
+
+// hand passes a batch to r until r has stored it, and returns the next offset.
+// If ctx ends first, the batch stays unconfirmed.
+func (c *Channel) hand(ctx context.Context, r core.Receiver, batch []json.RawMessage, offset int64) int64 {
+	in := make([]core.Inbound, len(batch))
+	var buttons []string
+	next := offset
+	for i, raw := range batch {
+		var u *models.Update
+		in[i], u = normalise(c.account, raw, c.now())
+		next = max(next, updateID(raw, u)+1)
+		buttons = appendButton(buttons, u)
+	}
+	for pause := (backoff{}); ctx.Err() == nil; {
+		err := r.Receive(ctx, in...)
+		if err == nil {
+			c.answerButtons(ctx, buttons)
+			return next
+		}
+		if ctx.Err() == nil {
+			c.report(fmt.Errorf("messages from telegram cannot be stored: %w", err))
+			c.log.Error("store updates", zap.Int("updates", len(in)), zap.Error(err))
+		}
+		pause.wait(ctx, nil)
+	}
+	return offset
+}
+
+// updateID returns the id of an update even if the rest of it is foreign.
+func updateID(raw []byte, u *models.Update) int64 {
+	if u != nil {
+		return u.ID
+	}
+	var id struct {
+		ID int64 `json:"update_id"`
+	}
+	_ = json.Unmarshal(raw, &id)
+	return id.ID
+}
+
+func appendButton(ids []string, u *models.Update) []string {
+	if u != nil && u.CallbackQuery != nil {
+		return append(ids, u.CallbackQuery.ID)
+	}
+	return ids
+}
+
+// answerButtons ends the spinners of pressed buttons. Their presses are stored
+// already, so a failure only leaves a spinner.
+func (c *Channel) answerButtons(ctx context.Context, ids []string) {
+	var wg sync.WaitGroup
+	slots := make(chan struct{}, 8)
+	for _, id := range ids {
+		slots <- struct{}{}
+		wg.Go(func() {
+			defer func() { <-slots }()
+			params := &bot.AnswerCallbackQueryParams{CallbackQueryID: id}
+			if err := c.api.call(ctx, showTimeout, "answerCallbackQuery", params, nil); err != nil {
+				c.log.Debug("answer button", zap.Error(err))
+			}
+		})
+	}
+	wg.Wait()
+}

@@ -1,0 +1,274 @@
+package telegram
+
+import (
+	"cmp"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/go-telegram/bot"
+	"github.com/go-telegram/bot/models"
+
+	"github.com/everthread/everthread/core"
+	"github.com/everthread/everthread/core/markup"
+)
+
+// maxEntities is how many entities the service keeps (CHANNELS A.6).
+const maxEntities = 100
+
+// mark is an entity whose offsets are still bytes.
+type mark struct {
+	kind       models.MessageEntityType
+	start, end int
+	value      string // URL or language
+}
+
+// Render returns p as a message to chat: text and entities, never a parse
+// mode, and no link preview. Entities that the service would refuse are left
+// out, the text never is (CHANNELS A.7).
+func Render(chat int64, p core.Part) *bot.SendMessageParams {
+	off := true
+	params := &bot.SendMessageParams{
+		ChatID:              chat,
+		Text:                p.Text,
+		Entities:            entities(p),
+		LinkPreviewOptions:  &models.LinkPreviewOptions{IsDisabled: &off},
+		DisableNotification: p.Quiet,
+	}
+	if id, err := strconv.Atoi(p.Reply); err == nil && id > 0 {
+		params.ReplyParameters = &models.ReplyParameters{MessageID: id, AllowSendingWithoutReply: true}
+	}
+	return params
+}
+
+// entities returns the entities of p in the order and nesting that the service
+// asks for, in UTF-16 units.
+func entities(p core.Part) []models.MessageEntity {
+	marks := marksOf(p.Spans)
+	if p.Fold {
+		marks = fold(marks, p.Text)
+	}
+	order(marks)
+	marks = nest(marks)
+	marks = clearCode(marks, p.Text)
+	order(marks)
+	return inUTF16(fewer(marks), p.Text)
+}
+
+func marksOf(spans []core.Span) []mark {
+	marks := make([]mark, 0, len(spans)+1)
+	for _, s := range spans {
+		if kind := entityType(s); kind != "" && s.Start < s.End {
+			marks = append(marks, mark{kind: kind, start: s.Start, end: s.End, value: s.Value})
+		}
+	}
+	return marks
+}
+
+// entityType returns "" for a span that the service does not show.
+func entityType(s core.Span) models.MessageEntityType {
+	switch s.Kind {
+	case core.SpanBold, core.SpanHeading:
+		return models.MessageEntityTypeBold
+	case core.SpanItalic:
+		return models.MessageEntityTypeItalic
+	case core.SpanStrike:
+		return models.MessageEntityTypeStrikethrough
+	case core.SpanSpoiler:
+		return models.MessageEntityTypeSpoiler
+	case core.SpanCode:
+		return models.MessageEntityTypeCode
+	case core.SpanPre:
+		return models.MessageEntityTypePre
+	case core.SpanQuote:
+		return models.MessageEntityTypeBlockquote
+	case core.SpanLink:
+		switch scheme, _, _ := strings.Cut(strings.ToLower(s.Value), ":"); scheme {
+		case "http", "https", "tg":
+			return models.MessageEntityTypeTextLink
+		}
+	}
+	return ""
+}
+
+// fold puts all after the first line into an expandable quote, in which no
+// other quote may stand. Marks across the border are cut there.
+func fold(marks []mark, text string) []mark {
+	border := strings.IndexByte(text, '\n') + 1
+	if border == 0 || strings.TrimSpace(text[border:]) == "" {
+		return marks
+	}
+	out := []mark{{kind: models.MessageEntityTypeExpandableBlockquote, start: border, end: len(text)}}
+	for _, m := range marks {
+		if m.kind == models.MessageEntityTypeBlockquote {
+			continue
+		}
+		if m.start < border && m.end > border {
+			head := m
+			head.end = border
+			out = append(out, head)
+			m.start = border
+		}
+		out = append(out, m)
+	}
+	return out
+}
+
+// order sorts outer before inner, quotes outermost.
+func order(marks []mark) {
+	slices.SortStableFunc(marks, func(a, b mark) int {
+		return cmp.Or(cmp.Compare(a.start, b.start), cmp.Compare(b.end, a.end), cmp.Compare(rank(a), rank(b)))
+	})
+}
+
+func rank(m mark) int {
+	if isQuote(m) {
+		return 0
+	}
+	return 1
+}
+
+func isQuote(m mark) bool {
+	return m.kind == models.MessageEntityTypeBlockquote || m.kind == models.MessageEntityTypeExpandableBlockquote
+}
+
+func isCode(m mark) bool {
+	return m.kind == models.MessageEntityTypeCode || m.kind == models.MessageEntityTypePre
+}
+
+// nest drops marks that may not stand inside those around them.
+func nest(marks []mark) []mark {
+	out := marks[:0]
+	var open []mark
+	for _, m := range marks {
+		for len(open) > 0 && open[len(open)-1].end <= m.start {
+			open = open[:len(open)-1]
+		}
+		if slices.ContainsFunc(open, func(o mark) bool { return forbids(o, m) }) {
+			continue
+		}
+		open = append(open, m)
+		out = append(out, m)
+	}
+	return out
+}
+
+// forbids tells whether outer may not contain inner.
+func forbids(outer, inner mark) bool {
+	switch {
+	case inner.end > outer.end, outer.kind == inner.kind, isCode(outer):
+		return true
+	case isQuote(inner):
+		return true
+	case outer.kind == models.MessageEntityTypeTextLink:
+		return isCode(inner)
+	}
+	return false
+}
+
+// clearCode cuts bold and the like around the code inside them.
+func clearCode(marks []mark, text string) []mark {
+	var code, out []mark
+	for _, m := range marks {
+		if isCode(m) {
+			code = append(code, m)
+		}
+	}
+	for _, m := range marks {
+		if isCode(m) || isQuote(m) || m.kind == models.MessageEntityTypeTextLink {
+			out = append(out, m)
+			continue
+		}
+		i, _ := slices.BinarySearchFunc(code, m.start, func(c mark, start int) int { return cmp.Compare(c.start, start) })
+		piece := m
+		for ; i < len(code) && code[i].start < m.end; i++ {
+			piece.end = code[i].start
+			out = appendVisible(out, piece, text)
+			piece.start = code[i].end
+		}
+		piece.end = m.end
+		out = appendVisible(out, piece, text)
+	}
+	return out
+}
+
+func appendVisible(marks []mark, m mark, text string) []mark {
+	if m.start < m.end && strings.TrimSpace(text[m.start:m.end]) != "" {
+		return append(marks, m)
+	}
+	return marks
+}
+
+// fewer drops the deepest marks, the last ones first, until few enough are left.
+func fewer(marks []mark) []mark {
+	surplus := len(marks) - maxEntities
+	if surplus <= 0 {
+		return marks
+	}
+	depth := depths(marks)
+	index := make([]int, len(marks))
+	for i := range index {
+		index[i] = i
+	}
+	slices.SortFunc(index, func(a, b int) int { return cmp.Or(cmp.Compare(depth[b], depth[a]), cmp.Compare(b, a)) })
+	drop := map[int]bool{}
+	for _, i := range index[:surplus] {
+		drop[i] = true
+	}
+	var out []mark
+	for i, m := range marks {
+		if !drop[i] {
+			out = append(out, m)
+		}
+	}
+	return out
+}
+
+func depths(marks []mark) []int {
+	out := make([]int, len(marks))
+	var open []mark
+	for i, m := range marks {
+		for len(open) > 0 && open[len(open)-1].end <= m.start {
+			open = open[:len(open)-1]
+		}
+		out[i] = len(open)
+		open = append(open, m)
+	}
+	return out
+}
+
+// inUTF16 turns byte offsets into UTF-16 units.
+func inUTF16(marks []mark, text string) []models.MessageEntity {
+	if len(marks) == 0 {
+		return nil
+	}
+	at := offsets(marks, text)
+	out := make([]models.MessageEntity, len(marks))
+	for i, m := range marks {
+		out[i] = models.MessageEntity{Type: m.kind, Offset: at[m.start], Length: at[m.end] - at[m.start]}
+		switch m.kind {
+		case models.MessageEntityTypeTextLink:
+			out[i].URL = m.value
+		case models.MessageEntityTypePre:
+			out[i].Language = m.value
+		}
+	}
+	return out
+}
+
+// offsets maps the byte offsets of marks to UTF-16 units in one pass of text.
+func offsets(marks []mark, text string) map[int]int {
+	var bytes []int
+	for _, m := range marks {
+		bytes = append(bytes, m.start, m.end)
+	}
+	slices.Sort(bytes)
+	at := make(map[int]int, len(bytes))
+	pos, units := 0, 0
+	for _, b := range bytes {
+		units += markup.UTF16Len(text[pos:b])
+		pos = b
+		at[b] = units
+	}
+	return at
+}

@@ -1,0 +1,80 @@
+package telegram
+
+import (
+	"bytes"
+	"encoding/json"
+	"strings"
+)
+
+// richText returns the words of the rich message in an update, a line for each
+// block, in their order (CHANNELS A.5: a message may carry blocks instead of
+// text). Block types that are not known yet are read as well: whatever stands
+// under a key named text is taken.
+func richText(update []byte) string {
+	var u struct {
+		Message *richUpdate `json:"message"`
+		Edited  *richUpdate `json:"edited_message"`
+	}
+	if json.Unmarshal(update, &u) != nil {
+		return ""
+	}
+	m := u.Message
+	if m == nil {
+		m = u.Edited
+	}
+	if m == nil {
+		return ""
+	}
+	var lines []string
+	for _, block := range m.Rich.Blocks {
+		if line := strings.TrimSpace(words(block)); line != "" {
+			lines = append(lines, line)
+		}
+	}
+	return strings.Join(lines, "\n")
+}
+
+type richUpdate struct {
+	Rich struct {
+		Blocks []json.RawMessage `json:"blocks"`
+	} `json:"rich_message"`
+}
+
+// words joins the strings of a JSON value that stand under a key "text", or in
+// a list under one, in their order.
+func words(value json.RawMessage) string {
+	var b strings.Builder
+	collect(&b, json.NewDecoder(bytes.NewReader(value)), false)
+	return b.String()
+}
+
+// collect reads one value. isText tells whether a string in it is shown.
+func collect(b *strings.Builder, d *json.Decoder, isText bool) {
+	token, err := d.Token()
+	if err != nil {
+		return
+	}
+	switch token {
+	case json.Delim('['):
+		for d.More() {
+			collect(b, d, isText)
+			if !isText && !strings.HasSuffix(b.String(), "\n") {
+				b.WriteByte('\n')
+			}
+		}
+		_, _ = d.Token()
+	case json.Delim('{'):
+		for d.More() {
+			key, err := d.Token()
+			if err != nil {
+				return
+			}
+			collect(b, d, key == "text")
+		}
+		_, _ = d.Token()
+	default:
+		if s, ok := token.(string); ok && isText {
+			b.WriteString(s)
+		}
+	}
+}

@@ -1,0 +1,132 @@
+package telegram
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/go-telegram/bot"
+
+	"github.com/everthread/everthread/core"
+)
+
+// sendTimeout bounds one request to send; past it the outcome is unknown.
+const sendTimeout = 30 * time.Second
+
+// Send delivers one part (SPEC 12). Markup that the service refuses is left
+// out, a reply to a vanished message becomes a plain one, and a group that
+// became a supergroup is followed, each once. Errors are classified as in
+// CHANNELS A.8.
+func (c *Channel) Send(ctx context.Context, to core.Address, p core.Part) (core.Receipt, error) {
+	chat, err := strconv.ParseInt(to.External, 10, 64)
+	if err != nil {
+		return core.Receipt{}, &core.Permanent{Err: errors.New("send to telegram: the address is no chat id")}
+	}
+	if strings.TrimSpace(p.Text) == "" {
+		return core.Receipt{}, &core.Permanent{Err: errors.New("send to telegram: the text is empty")}
+	}
+	params := Render(chat, p)
+	for {
+		var sent struct {
+			ID int64 `json:"message_id"`
+		}
+		err := c.api.call(ctx, sendTimeout, "sendMessage", params, &sent)
+		if err == nil {
+			return core.Receipt{NativeID: strconv.FormatInt(sent.ID, 10)}, nil
+		}
+		if has(err, "message is not modified") {
+			return core.Receipt{}, nil
+		}
+		if !amend(params, err) {
+			return core.Receipt{}, c.classify(err, chat)
+		}
+	}
+}
+
+// amend takes out of params what the service refused, and tells whether trying
+// again makes sense. It can do so once for each cause.
+func amend(params *bot.SendMessageParams, err error) bool {
+	var refused *apiError
+	if !errors.As(err, &refused) || refused.Code != http.StatusBadRequest {
+		return false
+	}
+	switch {
+	case refused.MigrateTo != 0 && params.ChatID != refused.MigrateTo:
+		params.ChatID = refused.MigrateTo
+	case params.Entities != nil && (has(err, "can't parse entities") || has(err, "ENTITIES_TOO_LONG") || has(err, "ENTITY")):
+		params.Entities = nil
+	case params.ReplyParameters != nil && (has(err, "message to be replied not found") || has(err, "REPLY_MESSAGE_ID_INVALID")):
+		params.ReplyParameters = nil
+	default:
+		return false
+	}
+	return true
+}
+
+// has tells whether the service's description contains words.
+func has(err error, words string) bool {
+	var refused *apiError
+	return errors.As(err, &refused) && strings.Contains(refused.Description, words)
+}
+
+// classify says what a failed request to send to chat means for the next one.
+func (c *Channel) classify(err error, chat int64) error {
+	var lost *netError
+	if errors.As(err, &lost) {
+		if lost.Left {
+			return &core.Unknown{Err: fmt.Errorf("send to telegram: %w", err)}
+		}
+		return fmt.Errorf("send to telegram: %w", err)
+	}
+	var refused *apiError
+	if !errors.As(err, &refused) {
+		return fmt.Errorf("send to telegram: %w", err)
+	}
+	if what := hopeless(err); what != nil {
+		c.report(what)
+		return &core.Permanent{Err: fmt.Errorf("send to telegram: %w", what)}
+	}
+	err = fmt.Errorf("send to telegram: %w", err)
+	switch code := refused.Code; {
+	case code == http.StatusTooManyRequests:
+		wait := max(refused.RetryAfter, time.Second)
+		return &core.RetryAfter{After: wait, Account: c.flood.note(chat, c.now(), wait), Err: err}
+	case code == http.StatusForbidden:
+		return &core.Unreachable{Err: err}
+	case code >= 500:
+		return &core.Unknown{Err: err}
+	}
+	return &core.Permanent{Err: err}
+}
+
+// globalFlood is how many chats have to be held back at once for it to be the
+// account's limit rather than theirs (CHANNELS A.8: a global flood shows as all
+// chats failing).
+const globalFlood = 5
+
+// flood remembers which chats the service holds back.
+type flood struct {
+	mu    sync.Mutex
+	until map[int64]time.Time
+}
+
+// note records that chat has to wait, and tells whether the whole account has.
+func (f *flood) note(chat int64, now time.Time, wait time.Duration) bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.until == nil {
+		f.until = map[int64]time.Time{}
+	}
+	for id, t := range f.until {
+		if !t.After(now) {
+			delete(f.until, id)
+		}
+	}
+	f.until[chat] = now.Add(wait)
+	return len(f.until) >= globalFlood
+}

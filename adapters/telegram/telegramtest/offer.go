@@ -1,0 +1,234 @@
+package telegramtest
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"time"
+)
+
+// Say lets the person of a direct chat write text, and returns the message id.
+// Their id is the chat's.
+func (s *Server) Say(chat int64, text string) int64 {
+	return s.Write(chat, map[string]any{"text": text})
+}
+
+// Write lets the person of a direct chat send a message with the given fields
+// beyond id, date, sender and chat, such as {"photo": …, "caption": …}.
+func (s *Server) Write(chat int64, fields map[string]any) int64 {
+	s.mu.Lock()
+	s.messages++
+	id := s.messages
+	s.mu.Unlock()
+	m := map[string]any{"message_id": id, "date": time.Now().Unix(), "from": personOf(chat), "chat": chatOf(chat)}
+	maps.Copy(m, fields)
+	s.Offer(map[string]any{"message": m})
+	return id
+}
+
+// Edit lets the person of a direct chat change the text of a message.
+func (s *Server) Edit(chat, message int64, text string) {
+	now := time.Now().Unix()
+	s.Offer(map[string]any{"edited_message": map[string]any{
+		"message_id": message, "date": now, "edit_date": now, "from": personOf(chat), "chat": chatOf(chat), "text": text,
+	}})
+}
+
+// Press lets the person of a direct chat press a button with data under a
+// message, and returns the id of the press.
+func (s *Server) Press(chat, message int64, data string) string {
+	id := fmt.Sprintf("press-%d-%d", chat, time.Now().UnixNano())
+	s.Offer(map[string]any{"callback_query": map[string]any{
+		"id": id, "from": personOf(chat), "chat_instance": "1", "data": data,
+		"message": map[string]any{"message_id": message, "chat": chatOf(chat), "date": time.Now().Unix(), "text": "x"},
+	}})
+	return id
+}
+
+// Offer offers an update without update_id, and returns the id it got.
+func (s *Server) Offer(u map[string]any) int64 {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.enqueue(func(id int64) json.RawMessage {
+		withID := maps.Clone(u)
+		withID["update_id"] = id
+		raw, err := json.Marshal(withID)
+		if err != nil {
+			raw = []byte(fmt.Sprintf(`{"update_id":%d}`, id))
+			s.errs = append(s.errs, fmt.Errorf("offer: %w", err))
+		}
+		return raw
+	})
+}
+
+// OfferRaw offers the bytes of an update as they are, and returns the id that
+// the service knows it by.
+func (s *Server) OfferRaw(raw string) int64 {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.enqueue(func(int64) json.RawMessage { return json.RawMessage(raw) })
+}
+
+// Again offers an earlier update once more, as the service does when it doubts
+// that the update arrived.
+func (s *Server) Again(id int64) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	raw := s.history[id]
+	s.enqueue(func(int64) json.RawMessage { return raw })
+}
+
+// enqueue adds an update. The lock is held.
+func (s *Server) enqueue(make func(id int64) json.RawMessage) int64 {
+	id := s.nextID
+	s.nextID++
+	raw := make(id)
+	s.history[id] = raw
+	s.queue = append(s.queue, update{id: id, raw: raw})
+	s.signal()
+	return id
+}
+
+func personOf(chat int64) map[string]any {
+	return map[string]any{"id": chat, "is_bot": false, "first_name": "User" + strconv.FormatInt(chat, 10), "language_code": "en"}
+}
+
+func chatOf(chat int64) map[string]any {
+	if chat < 0 {
+		return map[string]any{"id": chat, "type": "group", "title": "Group"}
+	}
+	return map[string]any{"id": chat, "type": "private", "first_name": "User" + strconv.FormatInt(chat, 10)}
+}
+
+// LastUpdate returns the id of the update that was offered last.
+func (s *Server) LastUpdate() int64 {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.nextID - 1
+}
+
+// Pending returns how many updates are not confirmed.
+func (s *Server) Pending() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return len(s.queue)
+}
+
+// AddFile makes data available under a file id.
+func (s *Server) AddFile(id, path string, data []byte) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.files[id] = file{path: path, data: data}
+}
+
+// Fail lets the next n calls of method fail; "file" is a download.
+func (s *Server) Fail(method string, n int, f Failure) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.failures[method] = append(s.failures[method], slices.Repeat([]Failure{f}, n)...)
+}
+
+// Sent returns what the bot sent to chat, in order.
+func (s *Server) Sent(chat int64) []Message {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.sentTo(chat)
+}
+
+func (s *Server) sentTo(chat int64) []Message {
+	var out []Message
+	for _, m := range s.sent {
+		if m.Chat == chat {
+			out = append(out, m)
+		}
+	}
+	return out
+}
+
+// WaitSent waits until the bot has sent n messages to chat, and returns all.
+func (s *Server) WaitSent(ctx context.Context, chat int64, n int) ([]Message, error) {
+	var sent []Message
+	err := s.Wait(ctx, func() bool {
+		sent = s.Sent(chat)
+		return len(sent) >= n
+	})
+	if err != nil {
+		return sent, fmt.Errorf("%d of %d messages in chat %d: %w", len(sent), n, chat, err)
+	}
+	return sent, nil
+}
+
+// Wait waits until what holds. It is asked again at each change of the server.
+func (s *Server) Wait(ctx context.Context, what func() bool) error {
+	for {
+		s.mu.Lock()
+		changed := s.changed
+		s.mu.Unlock()
+		if what() {
+			return nil
+		}
+		select {
+		case <-changed:
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+}
+
+// Drafts returns the previews shown in chat, in order.
+func (s *Server) Drafts(chat int64) []Draft {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	var out []Draft
+	for _, d := range s.drafts {
+		if d.Chat == chat {
+			out = append(out, d)
+		}
+	}
+	return out
+}
+
+// Actions returns how often a chat action was shown in chat.
+func (s *Server) Actions(chat int64) int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.actions[chat]
+}
+
+// Answered returns the presses that were answered.
+func (s *Server) Answered() []string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return slices.Clone(s.answered)
+}
+
+// Menu returns the names of the commands for a language, "" for the default.
+func (s *Server) Menu(language string) []string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.menus[language]
+}
+
+// Webhook returns the address that is set, "" if none.
+func (s *Server) Webhook() string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.webhook.url
+}
+
+// Calls returns how often method was called.
+func (s *Server) Calls(method string) int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.calls[method]
+}
+
+// Errors returns what was wrong with the requests so far.
+func (s *Server) Errors() []error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return slices.Clone(s.errs)
+}

@@ -1,0 +1,327 @@
+// Package telegramtest is a Telegram Bot API server that behaves: updates stay
+// until a greater offset confirms them, a second poller ends the first, texts
+// have a limit in UTF-16 units, entities are checked, webhooks are called until
+// they answer 200 (CHANNELS A). Every request is checked against the published
+// description of the API where that is at hand; what is wrong is in Errors.
+//
+// It serves one bot, whatever the token; its id is the number in the token. It
+// is for tests and for trying the gateway by hand, see cmd/telegramtest.
+package telegramtest
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+)
+
+// Token is a token that the server takes, as it takes any of this form.
+const Token = "123456:TEST-token_0"
+
+// Message is a message that the bot sent.
+type Message struct {
+	ID       int64    `json:"id"`
+	Chat     int64    `json:"chat"`
+	Text     string   `json:"text"`
+	Entities []Entity `json:"entities,omitempty"`
+	Quiet    bool     `json:"quiet,omitempty"`
+	ReplyTo  int64    `json:"reply_to,omitempty"`
+	Edited   bool     `json:"edited,omitempty"`
+	Reaction string   `json:"reaction,omitempty"` // of the bot
+}
+
+// Entity is a markup entity, in UTF-16 units.
+type Entity struct {
+	Type     string `json:"type"`
+	Offset   int    `json:"offset"`
+	Length   int    `json:"length"`
+	URL      string `json:"url,omitempty"`
+	Language string `json:"language,omitempty"`
+}
+
+// Draft is a preview that was shown.
+type Draft struct {
+	Chat    int64
+	ID      int64
+	Text    string
+	CanStop bool
+}
+
+// Failure is how calls of a method fail. Without any field the call hangs
+// until the client leaves.
+type Failure struct {
+	Code        int    `json:"code,omitempty"`        // HTTP status and error_code
+	Description string `json:"description,omitempty"` // empty: the usual one of the code
+	RetryAfter  int    `json:"retry_after,omitempty"` // seconds, with 429
+	MigrateTo   int64  `json:"migrate_to,omitempty"`  // with 400
+	// Drop: the call is carried out, and the connection ends without an answer.
+	Drop bool `json:"drop,omitempty"`
+	// Delay: the call is carried out this much later.
+	Delay time.Duration `json:"delay,omitempty"`
+}
+
+// Server is a Bot API server. Its methods may be called concurrently.
+type Server struct {
+	http   *httptest.Server
+	client *http.Client    // calls the webhook
+	ctx    context.Context // ends with the server
+	cancel context.CancelFunc
+	wg     sync.WaitGroup
+
+	mu       sync.Mutex
+	changed  chan struct{} // closed and replaced at each change
+	nextID   int64         // of the next update
+	queue    []update      // not confirmed
+	history  map[int64]json.RawMessage
+	poller   chan string // of the long poll that waits: says why it has to end
+	webhook  webhook
+	messages int64 // last message id
+	sent     []Message
+	drafts   []Draft
+	actions  map[int64]int
+	answered []string
+	menus    map[string][]string
+	files    map[string]file
+	failures map[string][]Failure
+	calls    map[string]int
+	errs     []error
+}
+
+type file struct {
+	path string
+	data []byte
+}
+
+// New starts a server on 127.0.0.1. Close ends it.
+func New() *Server { return start("") }
+
+// Listen is New on the address addr, for use by hand.
+func Listen(addr string) *Server { return start(addr) }
+
+func start(addr string) *Server {
+	ctx, cancel := context.WithCancel(context.Background())
+	s := &Server{
+		ctx: ctx, cancel: cancel,
+		client: &http.Client{Transport: &http.Transport{}}, changed: make(chan struct{}),
+		nextID: 700000001, history: map[int64]json.RawMessage{}, actions: map[int64]int{}, menus: map[string][]string{},
+		files: map[string]file{}, failures: map[string][]Failure{}, calls: map[string]int{},
+	}
+	s.http = httptest.NewUnstartedServer(s)
+	if addr != "" {
+		listen(s.http, addr)
+	}
+	s.http.Start()
+	s.wg.Go(s.push)
+	return s
+}
+
+// URL is the root of the API, for channels.telegram.api_url.
+func (s *Server) URL() string { return s.http.URL }
+
+// Close ends all requests and the server.
+func (s *Server) Close() {
+	s.cancel()
+	s.client.CloseIdleConnections()
+	s.http.CloseClientConnections()
+	s.http.Close()
+	s.wg.Wait()
+}
+
+// ServeHTTP serves /bot<token>/<method>, /file/bot<token>/<path> and /control/.
+func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	switch path := r.URL.Path; {
+	case strings.HasPrefix(path, "/control/"):
+		s.control(w, r)
+	case strings.HasPrefix(path, "/file/bot"):
+		s.serveFile(w, r)
+	case strings.HasPrefix(path, "/bot"):
+		s.serveMethod(w, r)
+	default:
+		http.NotFound(w, r)
+	}
+}
+
+func (s *Server) serveMethod(w http.ResponseWriter, r *http.Request) {
+	token, method, _ := strings.Cut(strings.TrimPrefix(r.URL.Path, "/bot"), "/")
+	bot, _, ok := strings.Cut(token, ":")
+	if !ok || strings.Trim(bot, "0123456789") != "" {
+		reply(w, nil, &refusal{code: 404})
+		return
+	}
+	p, err := parse(r, method)
+	if err != nil {
+		s.note(fmt.Errorf("%s: %w", method, err))
+		reply(w, nil, &refusal{code: 400, description: "Bad Request: can't parse the request"})
+		return
+	}
+	f, failing := s.begin(method)
+	if failing && !s.fail(w, r, f) {
+		return
+	}
+	result, refused := s.call(r.Context(), bot, method, p)
+	if failing && f.Drop {
+		panic(http.ErrAbortHandler)
+	}
+	reply(w, result, refused)
+}
+
+// begin counts a call and takes the failure that is due for it.
+func (s *Server) begin(method string) (Failure, bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.calls[method]++
+	s.signal()
+	due := s.failures[method]
+	if len(due) == 0 {
+		return Failure{}, false
+	}
+	s.failures[method] = due[1:]
+	return due[0], true
+}
+
+// fail does what f says, and tells whether the call is to be carried out.
+func (s *Server) fail(w http.ResponseWriter, r *http.Request, f Failure) bool {
+	switch {
+	case f.Drop:
+		return true
+	case f.Delay > 0:
+		t := time.NewTimer(f.Delay)
+		defer t.Stop()
+		select {
+		case <-t.C:
+			return true
+		case <-r.Context().Done():
+		case <-s.ctx.Done():
+		}
+		return false
+	case f.Code != 0:
+		reply(w, nil, &refusal{code: f.Code, description: f.Description, retryAfter: f.RetryAfter, migrateTo: f.MigrateTo})
+		return false
+	}
+	select {
+	case <-r.Context().Done():
+	case <-s.ctx.Done():
+	}
+	return false
+}
+
+// call carries out a method. Results are values for JSON.
+func (s *Server) call(ctx context.Context, bot, method string, p params) (any, *refusal) {
+	switch method {
+	case "getMe":
+		return map[string]any{"id": json.Number(bot), "is_bot": true, "first_name": "Test", "username": "test_bot", "can_join_groups": true}, nil
+	case "getUpdates":
+		return s.getUpdates(ctx, p)
+	case "setWebhook", "deleteWebhook":
+		return s.setWebhook(p)
+	case "getWebhookInfo":
+		return s.webhookInfo(), nil
+	case "sendMessage":
+		return s.sendMessage(p)
+	case "editMessageText":
+		return s.editMessage(p)
+	case "sendMessageDraft":
+		return s.sendDraft(p)
+	case "getFile":
+		return s.getFile(p)
+	case "sendChatAction", "setMyCommands", "answerCallbackQuery", "setMessageReaction":
+		s.keep(method, p)
+		return true, nil
+	}
+	s.note(fmt.Errorf("%s: no such method here", method))
+	return nil, &refusal{code: 404}
+}
+
+// keep notes the calls that only have to be remembered.
+func (s *Server) keep(method string, p params) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	switch method {
+	case "sendChatAction":
+		s.actions[p.int("chat_id")]++
+	case "answerCallbackQuery":
+		s.answered = append(s.answered, p.string("callback_query_id"))
+	case "setMyCommands":
+		var list []struct{ Command string }
+		p.decode("commands", &list)
+		names := []string{}
+		for _, c := range list {
+			names = append(names, c.Command)
+		}
+		s.menus[p.string("language_code")] = names
+	case "setMessageReaction":
+		var list []struct{ Emoji string }
+		p.decode("reaction", &list)
+		i := slices.IndexFunc(s.sent, func(m Message) bool { return m.ID == p.int("message_id") })
+		if i >= 0 && len(list) > 0 {
+			s.sent[i].Reaction = list[0].Emoji
+		}
+	}
+	s.signal()
+}
+
+// signal wakes whoever waits for a change. The lock is held.
+func (s *Server) signal() {
+	close(s.changed)
+	s.changed = make(chan struct{})
+}
+
+func (s *Server) note(err error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.errs = append(s.errs, err)
+}
+
+// refusal is an answer that is not ok.
+type refusal struct {
+	code        int
+	description string
+	retryAfter  int
+	migrateTo   int64
+}
+
+func usual(f *refusal) string {
+	switch f.code {
+	case 400:
+		return "Bad Request"
+	case 401:
+		return "Unauthorized"
+	case 403:
+		return "Forbidden: bot was blocked by the user"
+	case 404:
+		return "Not Found"
+	case 429:
+		return fmt.Sprintf("Too Many Requests: retry after %d", f.retryAfter)
+	}
+	return http.StatusText(f.code)
+}
+
+func reply(w http.ResponseWriter, result any, f *refusal) {
+	w.Header().Set("Content-Type", "application/json")
+	if f == nil {
+		_ = json.NewEncoder(w).Encode(map[string]any{"ok": true, "result": result})
+		return
+	}
+	if f.description == "" {
+		f.description = usual(f)
+	}
+	body := map[string]any{"ok": false, "error_code": f.code, "description": f.description}
+	extra := map[string]any{}
+	if f.retryAfter > 0 {
+		w.Header().Set("Retry-After", fmt.Sprint(f.retryAfter))
+		extra["retry_after"] = f.retryAfter
+	}
+	if f.migrateTo != 0 {
+		extra["migrate_to_chat_id"] = f.migrateTo
+	}
+	if len(extra) > 0 {
+		body["parameters"] = extra
+	}
+	w.WriteHeader(f.code)
+	_ = json.NewEncoder(w).Encode(body)
+}
