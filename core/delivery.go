@@ -71,6 +71,8 @@ type DeliveryPart struct {
 type PartResult struct {
 	State   DeliveryState // sent, pending, unknown, failed or parked
 	Receipt Receipt
-	RetryAt time.Time // for pending and unknown: when to try again; zero: not at all
+	// RetryAt is when to go on: with the same part if it is pending or unknown,
+	// with the next if it was sent. Zero: at once, or not at all.
+	RetryAt time.Time
 	Error   string
 }

@@ -3,6 +3,7 @@ package core
 import (
 	"encoding/json"
 	"fmt"
+	"strings"
 	"time"
 )
 
@@ -68,4 +69,16 @@ type JobRef struct {
 // TurnTopic is the wake-up topic for the flags of a running turn.
 func TurnTopic(user UserID, turn TurnID) string {
 	return fmt.Sprintf("flags:%d:%d", user, turn)
+}
+
+// AddressKey is the key of the jobs that deliver to an address.
+func AddressKey(a Address) string { return "to:" + a.String() }
+
+// ParseAddressKey reads an AddressKey.
+func ParseAddressKey(key string) (Address, bool) {
+	parts := strings.SplitN(key, ":", 4)
+	if len(parts) != 4 || parts[0] != "to" {
+		return Address{}, false
+	}
+	return Address{Channel: parts[1], Account: parts[2], External: parts[3]}, true
 }

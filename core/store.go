@@ -30,6 +30,12 @@ type InboundStore interface {
 	Hold(ctx context.Context, h Hold) (duplicate bool, err error)
 }
 
+// RefStore finds messages by the ids that services gave them.
+type RefStore interface {
+	// Referred returns the message that a service knows by native, or ErrNotFound.
+	Referred(ctx context.Context, user UserID, identity IdentityID, native string) (MessageID, error)
+}
+
 // Append is messages of one identity to be stored. Events and Messages go together.
 type Append struct {
 	User     UserID
@@ -371,6 +377,7 @@ type Waker interface {
 // Store is everything a store does.
 type Store interface {
 	InboundStore
+	RefStore
 	TurnStore
 	TurnReader
 	DeliveryStore

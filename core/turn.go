@@ -163,3 +163,34 @@ type Reply struct {
 	Day            string // label of today, for the usage
 	Error          string // for TurnFailed
 }
+
+// Prompt is what a turn sends to a model first.
+type Prompt struct {
+	Messages []ModelMessage
+	// Sources runs parallel to Messages: which message of the transcript each
+	// one shows, 0 for parts before the raw messages.
+	Sources     []MessageID
+	CachePrefix int
+	Snapshot    Snapshot
+	Epoch       *Epoch // a new one; nil: the current one goes on
+	// Pressure asks for a summary at once (SPEC 6).
+	Pressure bool
+}
+
+// Answer is what a model made of a prompt. It is valid, if incomplete, beside an error.
+type Answer struct {
+	// Messages are the steps in order, ending with the assistant's words (if any).
+	Messages   []NewMessage
+	Usage      Usage
+	Effects    []Effect
+	FirstToken time.Duration
+	Model      string
+	Finish     Finish
+	Steps      int
+}
+
+// Outcome is what a command answers, and what it changes.
+type Outcome struct {
+	Text    string
+	Effects []Effect
+}

@@ -77,7 +77,7 @@ func (t *tx) blocked(identity core.IdentityID) (bool, error) {
 // deliveryJob enqueues the job of a delivery, running already if a claim is
 // given and its address is idle.
 func (t *tx) deliveryJob(d *core.Delivery, c *core.Claim, now time.Time) (claimed bool, err error) {
-	job := core.NewJob{Queue: core.QueueDeliver + d.To.Channel, Key: addressKey(d.To), Ref: int64(d.ID), RunAt: now}
+	job := core.NewJob{Queue: core.QueueDeliver + d.To.Channel, Key: core.AddressKey(d.To), Ref: int64(d.ID), RunAt: now}
 	if c == nil {
 		return false, t.enqueue(job)
 	}
@@ -91,8 +91,6 @@ func (t *tx) deliveryJob(d *core.Delivery, c *core.Claim, now time.Time) (claime
 	d.Lease.Job, err = t.insertJob(job, core.JobRunning, d.Lease, c.Worker)
 	return true, err
 }
-
-func addressKey(a core.Address) string { return "to:" + a.String() }
 
 func (t *tx) insertDelivery(d core.Delivery) error {
 	err := t.exec(`INSERT INTO deliveries (user_id, id, message_id, identity_id, channel, account, external, kind, state, why, created_at, expires_at)
@@ -241,14 +239,16 @@ func storedState(r core.PartResult) core.DeliveryState {
 }
 
 func (t *tx) afterPart(d *core.Delivery, n int, r core.PartResult) (more bool, err error) {
-	if !r.RetryAt.IsZero() {
+	if r.State == core.DeliverySent {
+		if err := t.refer(d.Identity, r.Receipt.NativeID, d.Message); err != nil {
+			return false, err
+		}
+	}
+	if !r.RetryAt.IsZero() && (r.State != core.DeliverySent || n+1 < len(d.Parts)) {
 		return false, t.again(d.Lease, r.RetryAt, r.Error)
 	}
 	switch r.State {
 	case core.DeliverySent, core.DeliveryUnknown:
-		if err := t.refer(d.Identity, r.Receipt.NativeID, d.Message); err != nil {
-			return false, err
-		}
 		if n+1 < len(d.Parts) {
 			d.Parts[n+1].State = core.DeliverySending
 			return true, t.markPart(d, &d.Parts[n+1], core.DeliverySending)

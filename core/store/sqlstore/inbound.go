@@ -184,6 +184,13 @@ func (s *Store) Edit(ctx context.Context, user core.UserID, identity core.Identi
 	})
 }
 
+// Referred returns the message that a service knows by native, or ErrNotFound.
+func (s *Store) Referred(ctx context.Context, user core.UserID, identity core.IdentityID, native string) (core.MessageID, error) {
+	var id core.MessageID
+	err := s.one(ctx).row(`SELECT message_id FROM refs WHERE user_id = $1 AND identity_id = $2 AND native_id = $3`, user, identity, native).Scan(&id)
+	return id, found(err)
+}
+
 func (t *tx) referred(identity core.IdentityID, native string) (core.Message, error) {
 	return scanMessage(t.row(`SELECT `+prefixed("m", messageColumns)+` FROM refs r JOIN messages m ON m.user_id = r.user_id AND m.id = r.message_id
 		WHERE r.user_id = $1 AND r.identity_id = $2 AND r.native_id = $3`, t.user, identity, native))

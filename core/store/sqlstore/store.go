@@ -25,6 +25,8 @@ type Dialect struct {
 	// Lock is appended to a SELECT to lock its rows; empty where a writing
 	// transaction has the database to itself.
 	Lock string
+	// Read are the options of a consistent read.
+	Read sql.TxOptions
 	// Notify tells other processes, in the transaction, of topics; nil: there are none.
 	Notify func(ctx context.Context, tx *sql.Tx, topics []string) error
 	// Listen yields topics of other processes until ctx ends; nil: there are none.
@@ -163,7 +165,7 @@ func (t *tx) rows(query string, args ...any) (*sql.Rows, error) {
 
 // view runs f in one consistent read.
 func (s *Store) view(ctx context.Context, op string, f func(q querier) error) error {
-	tx, err := s.read.BeginTx(ctx, &sql.TxOptions{ReadOnly: true, Isolation: sql.LevelRepeatableRead})
+	tx, err := s.read.BeginTx(ctx, &s.dialect.Read)
 	if err != nil {
 		return fmt.Errorf("%s: %w", op, err)
 	}

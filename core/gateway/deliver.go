@@ -1,0 +1,190 @@
+package gateway
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"go.uber.org/zap"
+
+	"github.com/everthread/everthread/core"
+)
+
+// How long parts wait after errors.
+const (
+	sendTimeout  = 30 * time.Second
+	sendBackoff  = 2 * time.Second
+	unknownDelay = 3 * time.Second
+)
+
+// repeatMark ends a part that may have arrived before.
+const repeatMark = "\n\n(may be a repeat)"
+
+// takeDelivery claims a due delivery, once its address may be sent to, and sends it.
+func (g *Gateway) takeDelivery(ctx context.Context, ref core.JobRef) {
+	if to, ok := core.ParseAddressKey(ref.Key); ok {
+		g.await(ctx, g.turnToSend(ctx, to, g.Now()))
+	}
+	if ctx.Err() != nil {
+		return
+	}
+	d, err := g.Store.ClaimDelivery(ctx, ref, g.claim(g.Now()))
+	g.logUnless(ctx, err, "claim delivery", zap.Int64("user", int64(ref.User)))
+	if d == nil || err != nil {
+		return
+	}
+	g.work.Add(1)
+	defer g.work.Done()
+	g.send(g.ctx, d)
+}
+
+// send sends the parts of a claimed delivery in order, as far as it can.
+func (g *Gateway) send(ctx context.Context, d *core.Delivery) {
+	for n := range d.Parts {
+		p := &d.Parts[n]
+		if p.State != core.DeliverySending && p.State != core.DeliveryUnknown {
+			continue
+		}
+		g.Crash("sending")
+		r := g.sendPart(ctx, d, p)
+		g.Crash("sent")
+		more, err := g.finishPart(ctx, d, n, r)
+		if err != nil {
+			g.logUnless(ctx, err, "finish part", zap.Int64("user", int64(d.User)), zap.Int64("delivery", int64(d.ID)))
+			return
+		}
+		g.Crash("marked")
+		if !more {
+			return
+		}
+	}
+}
+
+// finishPart stores a part's fate. A database that is away for a while must not
+// lose it: what the service confirmed would be sent again.
+func (g *Gateway) finishPart(ctx context.Context, d *core.Delivery, n int, r core.PartResult) (more bool, err error) {
+	if r.State == core.DeliverySent && n+1 < len(d.Parts) {
+		if wait := g.rate(ctx, d.To, g.Now()); wait > 0 {
+			r.RetryAt = g.Now().Add(wait)
+			g.reserve(d.To, r.RetryAt)
+		}
+	}
+	g.Meter.Count("everthread_deliveries_total", 1, string(r.State))
+	for try := range 6 {
+		more, err = g.Store.FinishPart(context.WithoutCancel(ctx), d, n, r, g.Now())
+		if err == nil || errors.Is(err, core.ErrFenced) || ctx.Err() != nil {
+			return more, err
+		}
+		g.await(ctx, sendBackoff<<try)
+	}
+	return more, err
+}
+
+// sendPart sends one part and says what became of it.
+func (g *Gateway) sendPart(ctx context.Context, d *core.Delivery, p *core.DeliveryPart) core.PartResult {
+	ch := g.channels[d.To.Channel]
+	if ch == nil {
+		return core.PartResult{State: core.DeliveryFailed, Error: "the channel " + d.To.Channel + " is not configured here"}
+	}
+	part := p.Part
+	if p.State == core.DeliveryUnknown {
+		g.Meter.Count("everthread_delivery_unknown_total", 1)
+		if !g.capabilities(d.To.Channel).Idempotent {
+			if d.Kind == core.DeliverPost || p.Repeats > 0 {
+				return core.PartResult{State: core.DeliveryUnknown, Error: "it may or may not have arrived; it was not sent again"}
+			}
+			part.Text += repeatMark
+		}
+	}
+	ctx, cancel := context.WithTimeout(ctx, sendTimeout)
+	defer cancel()
+	start := g.Now()
+	receipt, err := ch.Send(ctx, d.To, part)
+	g.Meter.Observe("everthread_turn_seconds", g.Now().Sub(start).Seconds(), "send")
+	if err == nil {
+		g.Meter.Count("everthread_messages_total", 1, "out", d.To.Channel)
+		return core.PartResult{State: core.DeliverySent, Receipt: receipt}
+	}
+	g.Log.Warn("part not sent", zap.Int64("user", int64(d.User)), zap.Int64("delivery", int64(d.ID)), zap.String("channel", d.To.Channel), zap.Error(err))
+	return g.judge(ctx, d, err)
+}
+
+// judge says what an error of Send means for the part.
+func (g *Gateway) judge(ctx context.Context, d *core.Delivery, err error) core.PartResult {
+	now := g.Now()
+	r := core.PartResult{State: core.DeliveryPending, RetryAt: now.Add(g.jitter(sendBackoff)), Error: err.Error()}
+	var wait *core.RetryAfter
+	var permanent *core.Permanent
+	var gone *core.Unreachable
+	var unknown *core.Unknown
+	switch {
+	case errors.As(err, &wait):
+		r.RetryAt = now.Add(wait.After)
+		if wait.Account {
+			g.logUnless(ctx, g.Limiter.Push(ctx, accountRate(d.To), r.RetryAt), "push rate")
+		}
+	case errors.As(err, &permanent):
+		r.State, r.RetryAt = core.DeliveryFailed, time.Time{}
+	case errors.As(err, &gone):
+		r.State, r.RetryAt = core.DeliveryParked, time.Time{}
+	case errors.As(err, &unknown):
+		r.State, r.RetryAt = core.DeliveryUnknown, now.Add(unknownDelay)
+	}
+	return r
+}
+
+func accountRate(a core.Address) string { return "rate:" + a.Channel + ":" + a.Account }
+
+// rate reserves a slot of the chat's and the account's rate and returns how long
+// to wait for it.
+func (g *Gateway) rate(ctx context.Context, to core.Address, now time.Time) time.Duration {
+	c := g.capabilities(to.Channel)
+	wait := g.take(ctx, "rate:"+to.String(), c.RatePerChat, 3, now)
+	wait = max(wait, g.take(ctx, accountRate(to), c.RatePerAccount, int(max(1, c.RatePerAccount)), now))
+	if wait > 0 {
+		g.Meter.Observe("everthread_rate_limit_wait_seconds", wait.Seconds())
+	}
+	return wait
+}
+
+// reserve keeps a slot of an address's rate for its next delivery.
+func (g *Gateway) reserve(to core.Address, slot time.Time) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.reserved[to] = slot
+}
+
+// turnToSend is how long a delivery waits for its slot: the one that was kept
+// for it, or a new one.
+func (g *Gateway) turnToSend(ctx context.Context, to core.Address, now time.Time) time.Duration {
+	g.mu.Lock()
+	slot, ok := g.reserved[to]
+	delete(g.reserved, to)
+	g.mu.Unlock()
+	if ok {
+		return max(0, slot.Sub(now))
+	}
+	return g.rate(ctx, to, now)
+}
+
+func (g *Gateway) take(ctx context.Context, key string, perSecond float64, burst int, now time.Time) time.Duration {
+	if perSecond <= 0 {
+		return 0
+	}
+	wait, err := g.Limiter.Take(ctx, key, time.Duration(float64(time.Second)/perSecond), burst, now)
+	g.logUnless(ctx, err, "take rate")
+	return wait
+}
+
+// await waits for d or until ctx ends.
+func (g *Gateway) await(ctx context.Context, d time.Duration) {
+	if d <= 0 {
+		return
+	}
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-ctx.Done():
+	case <-t.C:
+	}
+}

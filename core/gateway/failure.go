@@ -1,0 +1,121 @@
+package gateway
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"go.uber.org/zap"
+
+	"github.com/everthread/everthread/core"
+)
+
+// Back-off of a turn whose model call failed.
+const (
+	firstBackoff = time.Second
+	lastBackoff  = time.Minute
+)
+
+// failed decides what becomes of a turn after an error: it begins again, is
+// handed back to be tried later, or given up with an honest message.
+func (g *Gateway) failed(ctx context.Context, r *running, u core.User, err error) error {
+	t := r.turn
+	switch cause := context.Cause(ctx); {
+	case errors.Is(cause, errRestart):
+		return errRestart
+	case errors.Is(cause, errFenced):
+		return err
+	case errors.Is(cause, errStopped):
+		return g.giveUp(t, u, core.TurnStopped, "")
+	case ctx.Err() != nil:
+		return g.handBack(t, g.Now(), "")
+	}
+	var m *core.ModelError
+	if errors.As(err, &m) {
+		g.Meter.Count("everthread_llm_errors_total", 1, string(m.Kind))
+	}
+	now := g.Now()
+	wait := g.backoff(t.Failures, m)
+	if hopeless(m) || now.Add(wait).Sub(t.StartedAt) > g.Settings.GiveUpAfter {
+		g.Log.Error("turn given up", zap.Int64("user", int64(t.User)), zap.Int64("turn", int64(t.ID)), zap.Error(err))
+		return g.giveUp(t, u, core.TurnFailed, err.Error())
+	}
+	if back := g.handBack(t, now.Add(wait), err.Error()); back != nil {
+		return back
+	}
+	return fmt.Errorf("tried again in %s: %w", wait.Round(time.Millisecond), err)
+}
+
+// hopeless tells whether the same request can only fail again.
+func hopeless(m *core.ModelError) bool {
+	if m == nil {
+		return false
+	}
+	switch m.Kind {
+	case core.ModelAuth, core.ModelConfig, core.ModelTooLong, core.ModelRejected:
+		return true
+	}
+	return false
+}
+
+// backoff is how long a turn waits after its n-th failure.
+func (g *Gateway) backoff(n int, m *core.ModelError) time.Duration {
+	if m != nil && m.After > 0 {
+		return m.After
+	}
+	return g.jitter(min(firstBackoff<<min(n, 10), lastBackoff))
+}
+
+// handBack gives a turn to whoever takes it next. An empty cause is no failure.
+func (g *Gateway) handBack(t *core.Turn, at time.Time, cause string) error {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(g.ctx), 5*time.Second)
+	defer cancel()
+	if err := g.Store.RetryTurn(ctx, t, at, cause); err != nil {
+		return fmt.Errorf("hand back turn: %w", err)
+	}
+	return nil
+}
+
+// giveUp ends a turn without an answer. A failed one's messages are pending
+// again, and the person is told in plain words.
+func (g *Gateway) giveUp(t *core.Turn, u core.User, state core.TurnState, cause string) error {
+	now := g.Now()
+	r := core.Reply{Turn: t, State: state, Now: now, Day: g.Calendar.Day(u.Settings, now).Label, Error: cause}
+	if state == core.TurnFailed {
+		text := say(g.language(u.Settings)).gaveUp
+		r.Messages = []core.NewMessage{{Role: core.RoleAssistant, Kind: core.KindNotice, Text: text, SentAt: now}}
+		r.Deliveries = []core.NewDelivery{{To: t.Address, Identity: t.Identity, Kind: core.DeliverNotice, Parts: g.parts(text, t.Address.Channel)}}
+	}
+	if _, err := g.Store.Commit(context.WithoutCancel(g.ctx), r, nil); err != nil {
+		return fmt.Errorf("give up turn: %w", err)
+	}
+	return nil
+}
+
+func (g *Gateway) logTurn(t *core.Turn, err error) {
+	fields := []zap.Field{zap.Int64("user", int64(t.User)), zap.Int64("thread", int64(t.Thread)), zap.Int64("turn", int64(t.ID)), zap.String("channel", t.Address.Channel)}
+	switch {
+	case err == nil:
+		g.Log.Debug("turn done", fields...)
+	case errors.Is(err, core.ErrFenced):
+		g.Log.Info("turn was taken over by another process", fields...)
+	default:
+		g.Log.Warn("turn not answered", append(fields, zap.Error(err))...)
+	}
+}
+
+func (g *Gateway) logContext(t *core.Turn, s *core.Snapshot) {
+	g.Log.Info("context built", zap.Int64("user", int64(t.User)), zap.Int64("turn", int64(t.ID)), zap.String("strategy", s.Strategy),
+		zap.Int("total", s.Total), zap.Int("cap", s.Cap), zap.Int("loaded", s.Loaded), zap.Int("included", s.Included),
+		zap.Int("truncated", s.Truncated), zap.Int("dropped_uncovered", s.Dropped), zap.Bool("today_summary", s.TodaySummary),
+		zap.Bool("last_conversation", s.LastConversation), zap.Int("open_loops", s.OpenLoops), zap.String("new_epoch", s.NewEpoch))
+}
+
+func (g *Gateway) countTokens(u core.Usage) {
+	for kind, n := range map[string]int{"prompt": u.Prompt, "cached": u.Cached, "completion": u.Completion} {
+		if n > 0 {
+			g.Meter.Count("everthread_tokens_total", float64(n), kind)
+		}
+	}
+}

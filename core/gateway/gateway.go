@@ -1,0 +1,269 @@
+// Package gateway is the main road: an adapter's message is stored, a turn
+// answers it, and the answer is delivered. What is true after each step if the
+// process dies there is a table in docs/architecture.md.
+package gateway
+
+import (
+	"context"
+	"math/rand/v2"
+	"sync"
+	"time"
+
+	"go.uber.org/zap"
+	"golang.org/x/sync/errgroup"
+
+	"github.com/everthread/everthread/core"
+)
+
+// Store is what the road needs of a store.
+type Store interface {
+	core.InboundStore
+	core.RefStore
+	core.TurnStore
+	core.DeliveryStore
+	core.JobStore
+	core.MediaStore
+}
+
+// People decides about senders that nobody knows yet.
+type People interface {
+	// Stranger handles a message of an unknown address. If the address is
+	// somebody's from now on, known is true and the message is received again.
+	Stranger(ctx context.Context, in core.Inbound) (known bool, err error)
+	// User returns a user.
+	User(ctx context.Context, id core.UserID) (core.User, error)
+	// Identities lists a user's identities, last used first.
+	Identities(ctx context.Context, user core.UserID) ([]core.Identity, error)
+}
+
+// Media is what downloads need besides.
+type Media interface {
+	Messages(ctx context.Context, user core.UserID, ids []core.MessageID) ([]core.Message, error)
+	RetryJob(ctx context.Context, user core.UserID, l core.Lease, at time.Time, cause string) error
+}
+
+// Commander answers slash commands. ok is false if the text is none.
+type Commander interface {
+	Command(ctx context.Context, u core.User, i core.Identity, in core.Inbound, now time.Time) (out core.Outcome, ok bool, err error)
+}
+
+// Prompter builds the prompt of a turn.
+type Prompter interface {
+	Prompt(ctx context.Context, t *core.Turn, u core.User, now time.Time) (core.Prompt, error)
+}
+
+// Agent runs the model and its tools. onText is called with all the text of the
+// answer so far.
+type Agent interface {
+	Answer(ctx context.Context, t *core.Turn, u core.User, p core.Prompt, onText func(string)) (core.Answer, error)
+}
+
+// Calendar tells the local day of a moment.
+type Calendar interface {
+	Day(s core.Settings, t time.Time) core.Day
+}
+
+// Limiter bounds sending. Take reserves the next slot and says how long to wait
+// for it; Push makes everybody wait.
+type Limiter interface {
+	Take(ctx context.Context, key string, every time.Duration, burst int, now time.Time) (time.Duration, error)
+	Push(ctx context.Context, key string, until time.Time) error
+}
+
+// Meter counts and measures. Names and labels are those of docs/operations.md.
+type Meter interface {
+	Count(name string, n float64, labels ...string)
+	Observe(name string, v float64, labels ...string)
+}
+
+// Settings are the numbers of the road; see SPEC 16 for their defaults.
+type Settings struct {
+	Debounce       time.Duration
+	Workers        int // turns at once
+	GiveUpAfter    time.Duration
+	Lease          time.Duration // of a turn, delivery or fetch; renewed at a third
+	Poll           time.Duration // the net under wake-ups
+	TokensPerDay   int
+	TurnsPerMinute int
+	Reserve        int // tokens reserved for a turn
+	SummarizeAfter int
+	MediaDir       string
+	MediaMax       int64
+	MediaWait      time.Duration
+	Language       string // of users who chose none
+}
+
+// Options are what a gateway is made of. All but Meter and Crash are required.
+type Options struct {
+	Store    Store
+	Wakes    core.Waker
+	Media    Media
+	People   People
+	Commands Commander
+	Prompts  Prompter
+	Agent    Agent
+	Calendar Calendar
+	Limiter  Limiter
+	Tokens   core.Tokenizer
+	Channels []core.Channel
+	Render   func(markdown string, c core.Capabilities) []core.Part
+	Settings Settings
+	Meter    Meter
+	Log      *zap.Logger
+	Now      func() time.Time
+	Rand     *rand.Rand // jitter of back-offs
+	Worker   string     // this process's name in leases
+	Crash    func(step string)
+}
+
+// Gateway runs the road. It implements core.Receiver.
+type Gateway struct {
+	Options
+	channels map[string]core.Channel
+	slots    chan struct{} // one for each turn that runs
+	work     sync.WaitGroup
+	ctx      context.Context // of running turns and deliveries; set by Run
+	halt     context.CancelFunc
+	started  chan struct{}
+
+	mu      sync.Mutex
+	running map[turnKey]*running
+	// reserved are slots of rates that were taken for the next delivery of an address.
+	reserved map[core.Address]time.Time
+	rnd      sync.Mutex
+}
+
+type turnKey struct {
+	user core.UserID
+	turn core.TurnID
+}
+
+var _ core.Receiver = (*Gateway)(nil)
+
+// New returns a gateway. It receives at once, and works from Run on.
+func New(o Options) *Gateway {
+	if o.Meter == nil {
+		o.Meter = noMeter{}
+	}
+	if o.Crash == nil {
+		o.Crash = func(string) {}
+	}
+	g := &Gateway{Options: o, channels: map[string]core.Channel{}, slots: make(chan struct{}, o.Settings.Workers),
+		started: make(chan struct{}), running: map[turnKey]*running{},
+		reserved: map[core.Address]time.Time{}}
+	for _, c := range o.Channels {
+		g.channels[c.Name()] = c
+	}
+	return g
+}
+
+// Run takes turns, deliveries and downloads until ctx ends, then lets what runs
+// finish for at most grace, and hands back the rest.
+func (g *Gateway) Run(ctx context.Context, grace time.Duration) error {
+	g.ctx, g.halt = context.WithCancel(context.WithoutCancel(ctx))
+	defer g.halt()
+	close(g.started)
+	deliver, fetch := g.queues()
+	runners := []*Runner{
+		g.runner([]string{core.QueueTurn}, g.Settings.Workers, g.takeTurn),
+		g.runner(deliver, 256, g.takeDelivery),
+		g.runner(fetch, 4, g.takeFetch),
+	}
+	group, ctx := errgroup.WithContext(ctx)
+	group.Go(func() error { g.dispatch(ctx, runners); return nil })
+	for _, r := range runners {
+		group.Go(func() error { return r.Run(ctx) })
+	}
+	err := group.Wait()
+	g.drain(grace)
+	return err
+}
+
+func (g *Gateway) queues() (deliver, fetch []string) {
+	for name, c := range g.channels {
+		deliver = append(deliver, core.QueueDeliver+name)
+		if _, ok := c.(core.Fetcher); ok {
+			fetch = append(fetch, core.QueueFetch+name)
+		}
+	}
+	return deliver, fetch
+}
+
+func (g *Gateway) runner(queues []string, workers int, take func(context.Context, core.JobRef)) *Runner {
+	return &Runner{Jobs: g.Store, Queues: queues, Workers: workers, Take: take, Poll: g.Settings.Poll, Now: g.Now, Log: g.Log}
+}
+
+// dispatch passes wake-ups to those they concern.
+func (g *Gateway) dispatch(ctx context.Context, runners []*Runner) {
+	for topic := range g.Wakes.Wakes(ctx) {
+		for _, r := range runners {
+			r.Wake(topic)
+		}
+		g.flagged(topic)
+	}
+}
+
+// drain waits for running work, and interrupts what is not done in time: an
+// interrupted turn is handed back.
+func (g *Gateway) drain(grace time.Duration) {
+	done := make(chan struct{})
+	go func() { g.work.Wait(); close(done) }()
+	t := time.NewTimer(grace)
+	defer t.Stop()
+	select {
+	case <-done:
+	case <-t.C:
+		g.halt()
+		<-done
+	}
+}
+
+// Busy tells whether turns are running here; background work then holds back.
+func (g *Gateway) Busy() bool { return len(g.slots) > 0 }
+
+// claim is this process's claim of work from now on.
+func (g *Gateway) claim(now time.Time) core.Claim {
+	return core.Claim{Worker: g.Worker, Now: now, Until: now.Add(g.Settings.Lease)}
+}
+
+// budget bounds the next turn of a user.
+func (g *Gateway) budget(s core.Settings, now time.Time) core.Budget {
+	b := core.Budget{TokensPerDay: g.Settings.TokensPerDay, TurnsPerMinute: g.Settings.TurnsPerMinute}
+	if b.TokensPerDay > 0 {
+		d := g.Calendar.Day(s, now)
+		b.Reserve, b.Day, b.NextDay = g.Settings.Reserve, d.Label, d.End
+	}
+	return b
+}
+
+func (g *Gateway) language(s core.Settings) string {
+	if s.Language != "" {
+		return s.Language
+	}
+	return g.Settings.Language
+}
+
+// capabilities of a channel; of one that this process does not have, the defaults.
+func (g *Gateway) capabilities(channel string) core.Capabilities {
+	if d, ok := g.channels[channel].(core.Describer); ok {
+		return d.Capabilities()
+	}
+	return core.Capabilities{}
+}
+
+// parts renders Markdown for a channel.
+func (g *Gateway) parts(markdown, channel string) []core.Part {
+	return g.Render(markdown, g.capabilities(channel))
+}
+
+// jitter is d, give or take a fifth.
+func (g *Gateway) jitter(d time.Duration) time.Duration {
+	g.rnd.Lock()
+	defer g.rnd.Unlock()
+	return time.Duration(float64(d) * (0.8 + 0.4*g.Rand.Float64()))
+}
+
+type noMeter struct{}
+
+func (noMeter) Count(string, float64, ...string)   {}
+func (noMeter) Observe(string, float64, ...string) {}

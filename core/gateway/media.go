@@ -1,0 +1,149 @@
+package gateway
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"go.uber.org/zap"
+
+	"github.com/everthread/everthread/core"
+)
+
+// maxFetches is how often a download is tried.
+const maxFetches = 5
+
+// takeFetch claims a due download and does it.
+func (g *Gateway) takeFetch(ctx context.Context, ref core.JobRef) {
+	j, err := g.Store.Claim(ctx, ref, g.claim(g.Now()))
+	g.logUnless(ctx, err, "claim download", zap.Int64("user", int64(ref.User)))
+	if j == nil || err != nil {
+		return
+	}
+	err = g.fetch(ctx, j)
+	g.logUnless(ctx, err, "download attachment", zap.Int64("user", int64(ref.User)), zap.Int64("message", ref.Ref))
+}
+
+// fetch downloads one attachment and records where it is, or why it is not.
+func (g *Gateway) fetch(ctx context.Context, j *core.Job) error {
+	var index int
+	if err := json.Unmarshal(j.Payload, &index); err != nil {
+		return g.Store.Finish(ctx, j.User, j.Lease, "payload: "+err.Error())
+	}
+	id := core.MessageID(j.Ref)
+	ms, err := g.Media.Messages(ctx, j.User, []core.MessageID{id})
+	if err != nil {
+		return err
+	}
+	if len(ms) == 0 || ms[0].Redacted || index >= len(ms[0].Attachments) {
+		return g.Store.Finish(ctx, j.User, j.Lease, "")
+	}
+	a := ms[0].Attachments[index]
+	f := g.channels[strings.TrimPrefix(j.Queue, core.QueueFetch)].(core.Fetcher)
+	data, mime, err := f.Fetch(ctx, a.Ref, g.Settings.MediaMax)
+	if err == nil {
+		if a.Path, err = g.keepFile(j.User, id, index, data); err != nil {
+			return err
+		}
+		a.Size = int64(len(data))
+		if a.MIME == "" {
+			a.MIME = mime
+		}
+	}
+	if err != nil {
+		var permanent *core.Permanent
+		if !errors.As(err, &permanent) && j.Lease.Attempt < maxFetches {
+			return g.Media.RetryJob(ctx, j.User, j.Lease, g.Now().Add(g.jitter(time.Second<<j.Lease.Attempt)), err.Error())
+		}
+		a.Error = err.Error()
+	}
+	return g.Store.SetAttachment(ctx, j.User, id, index, a, j.Lease)
+}
+
+// keepFile stores data durably under the user's media folder and returns its
+// path below the media folder.
+func (g *Gateway) keepFile(u core.UserID, m core.MessageID, index int, data []byte) (string, error) {
+	name := filepath.Join(fmt.Sprint(int64(u)), fmt.Sprintf("%d-%d", m, index))
+	path := filepath.Join(g.Settings.MediaDir, name)
+	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+		return "", fmt.Errorf("make the media folder: %w", err)
+	}
+	f, err := os.CreateTemp(filepath.Dir(path), ".part-*")
+	if err != nil {
+		return "", fmt.Errorf("store attachment: %w", err)
+	}
+	_, err = f.Write(data)
+	err = errors.Join(err, f.Sync(), f.Close())
+	if err == nil {
+		err = os.Rename(f.Name(), path)
+	}
+	if err != nil {
+		_ = os.Remove(f.Name())
+		return "", fmt.Errorf("store attachment: %w", err)
+	}
+	return name, nil
+}
+
+// removeFiles removes attachments that were redacted.
+func (g *Gateway) removeFiles(names []string) error {
+	for _, name := range names {
+		err := os.Remove(filepath.Join(g.Settings.MediaDir, filepath.Clean("/"+name)))
+		if err != nil && !errors.Is(err, os.ErrNotExist) {
+			return fmt.Errorf("remove attachment: %w", err)
+		}
+	}
+	return nil
+}
+
+// Images returns the pictures among the messages' attachments, after waiting for
+// downloads for at most Settings.MediaWait.
+func (g *Gateway) Images(ctx context.Context, u core.UserID, ids []core.MessageID) (map[core.MessageID][]core.Image, error) {
+	deadline := g.Now().Add(g.Settings.MediaWait)
+	for {
+		ms, err := g.Media.Messages(ctx, u, ids)
+		if err != nil {
+			return nil, err
+		}
+		if !loading(ms) || g.Now().After(deadline) {
+			return g.images(ms), nil
+		}
+		g.await(ctx, 200*time.Millisecond)
+		if ctx.Err() != nil {
+			return nil, ctx.Err()
+		}
+	}
+}
+
+func loading(ms []core.Message) bool {
+	for _, m := range ms {
+		for _, a := range m.Attachments {
+			if a.Ref != "" && a.Path == "" && a.Error == "" {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+func (g *Gateway) images(ms []core.Message) map[core.MessageID][]core.Image {
+	out := map[core.MessageID][]core.Image{}
+	for _, m := range ms {
+		for _, a := range m.Attachments {
+			if a.Path == "" || !strings.HasPrefix(a.MIME, "image/") {
+				continue
+			}
+			data, err := os.ReadFile(filepath.Join(g.Settings.MediaDir, a.Path))
+			if err != nil {
+				g.Log.Warn("read attachment", zap.Int64("message", int64(m.ID)), zap.Error(err))
+				continue
+			}
+			out[m.ID] = append(out[m.ID], core.Image{MIME: a.MIME, Data: data})
+		}
+	}
+	return out
+}

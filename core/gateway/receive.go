@@ -1,0 +1,285 @@
+package gateway
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"go.uber.org/zap"
+	"golang.org/x/sync/errgroup"
+
+	"github.com/everthread/everthread/core"
+)
+
+// How far a platform's clock is believed (SPEC 3.3).
+const (
+	maxAhead  = 5 * time.Minute
+	maxBehind = 7 * 24 * time.Hour
+)
+
+// Receive stores inbound events; see core.Receiver. Those of one address keep
+// their order, different addresses are independent.
+func (g *Gateway) Receive(ctx context.Context, in ...core.Inbound) error {
+	if len(in) == 1 {
+		return g.receiveAll(ctx, in)
+	}
+	group, ctx := errgroup.WithContext(ctx)
+	group.SetLimit(8)
+	for _, batch := range byAddress(in) {
+		group.Go(func() error { return g.receiveAll(ctx, batch) })
+	}
+	return group.Wait()
+}
+
+// byAddress groups events by address, each group in order.
+func byAddress(in []core.Inbound) [][]core.Inbound {
+	var out [][]core.Inbound
+	index := map[core.Address]int{}
+	for _, e := range in {
+		n, ok := index[e.Address]
+		if !ok {
+			n = len(out)
+			index[e.Address] = n
+			out = append(out, nil)
+		}
+		out[n] = append(out[n], e)
+	}
+	return out
+}
+
+// receiveAll stores the events of one address; runs of plain messages together.
+func (g *Gateway) receiveAll(ctx context.Context, in []core.Inbound) error {
+	g.Crash("received")
+	for len(in) > 0 {
+		n := 1
+		if plain(in[0]) {
+			for n < len(in) && plain(in[n]) {
+				n++
+			}
+		}
+		if err := g.receiveRun(ctx, in[:n]); err != nil {
+			return fmt.Errorf("receive %s: %w", in[0].EventID, err)
+		}
+		in = in[n:]
+	}
+	g.Crash("stored")
+	return nil
+}
+
+// plain tells whether an event is a message that is not a command.
+func plain(in core.Inbound) bool { return in.Kind == core.InMessage && !isCommand(in.Text) }
+
+func isCommand(text string) bool {
+	t := strings.TrimSpace(text)
+	return len(t) > 1 && (t[0] == '/' || t[0] == '!')
+}
+
+func (g *Gateway) receiveRun(ctx context.Context, in []core.Inbound) error {
+	now := g.Now()
+	g.Meter.Count("everthread_messages_total", float64(len(in)), "in", in[0].Address.Channel)
+	switch in[0].Kind {
+	case core.InUnsupported:
+		_, err := g.Store.Hold(ctx, core.Hold{Event: in[0], Now: now})
+		g.Log.Info("event kept raw", zap.String("channel", in[0].Address.Channel), zap.String("event", in[0].EventID))
+		return err
+	case core.InGroup:
+		return g.inGroup(ctx, in[0], now)
+	}
+	i, u, err := g.Store.Identify(ctx, in[0].Address)
+	if errors.Is(err, core.ErrNotFound) {
+		return g.stranger(ctx, in)
+	}
+	if err != nil {
+		return err
+	}
+	return g.fromUser(ctx, u, i, in, now)
+}
+
+// stranger has somebody decide about messages of an unknown address.
+func (g *Gateway) stranger(ctx context.Context, in []core.Inbound) error {
+	for n, e := range in {
+		known, err := g.People.Stranger(ctx, e)
+		if err != nil {
+			return err
+		}
+		if known {
+			return g.receiveAll(ctx, in[n:])
+		}
+	}
+	return nil
+}
+
+// inGroup says once why the assistant stays silent in a group.
+func (g *Gateway) inGroup(ctx context.Context, e core.Inbound, now time.Time) error {
+	words := say(g.Settings.Language).group
+	_, err := g.Store.Hold(ctx, core.Hold{Event: e, Now: now,
+		Delivery: &core.NewDelivery{To: e.Address, Kind: core.DeliverNotice, Parts: g.parts(words, e.Address.Channel)}})
+	return err
+}
+
+func (g *Gateway) fromUser(ctx context.Context, u core.User, i core.Identity, in []core.Inbound, now time.Time) error {
+	switch e := in[0]; e.Kind {
+	case core.InEdit:
+		return g.edited(ctx, u, i, e, now)
+	case core.InRedaction:
+		return g.redacted(ctx, u, i, e, now)
+	case core.InBlocked, core.InUnblocked:
+		if _, err := g.Store.Hold(ctx, core.Hold{Event: e, Now: now}); err != nil {
+			return err
+		}
+		return g.Store.SetBlocked(ctx, u.ID, i.ID, e.Kind == core.InBlocked, now)
+	case core.InReaction:
+		_, err := g.Store.Hold(ctx, core.Hold{Event: e, Now: now})
+		return err
+	case core.InStop:
+		e.Text = "/stop"
+		return g.command(ctx, u, i, e, now)
+	}
+	if isCommand(in[0].Text) {
+		return g.command(ctx, u, i, in[0], now)
+	}
+	return g.append(ctx, u, i, in, now)
+}
+
+// append stores plain messages and, if the thread is idle and nothing more is to
+// be waited for, starts their turn at once.
+func (g *Gateway) append(ctx context.Context, u core.User, i core.Identity, in []core.Inbound, now time.Time) error {
+	a := core.Append{User: u.ID, Identity: i.ID, Events: in, Now: now, RunAt: now.Add(g.Settings.Debounce), Paused: u.Settings.Paused,
+		Budget: g.budget(u.Settings, now)}
+	for _, e := range in {
+		a.Messages = append(a.Messages, g.newMessage(u, e, now))
+		if e.Solo {
+			a.RunAt = now
+		}
+	}
+	slot := g.Settings.Debounce == 0 && g.slot()
+	if slot {
+		c := g.claim(now)
+		a.Claim = &c
+	}
+	out, err := g.Store.Append(ctx, a)
+	if slot && (err != nil || out.Turn == nil) {
+		<-g.slots
+	}
+	if err != nil {
+		return err
+	}
+	if out.Duplicates > 0 {
+		g.Log.Debug("repeated events dropped", zap.Int64("user", int64(u.ID)), zap.Int("count", out.Duplicates))
+	}
+	if out.Turn != nil {
+		g.startTurn(out.Turn, u)
+	}
+	return g.tellPostponed(ctx, u, i, out.Postponed, now)
+}
+
+// slot takes a place among the running turns, if one is free and work goes on.
+func (g *Gateway) slot() bool {
+	select {
+	case <-g.started:
+	default:
+		return false
+	}
+	select {
+	case g.slots <- struct{}{}:
+		return true
+	default:
+		return false
+	}
+}
+
+// newMessage is an inbound message as the transcript keeps it.
+func (g *Gateway) newMessage(u core.User, e core.Inbound, now time.Time) core.NewMessage {
+	text := strings.ReplaceAll(strings.ToValidUTF8(e.Text, "\uFFFD"), "\x00", "")
+	m := core.NewMessage{Role: core.RoleUser, Kind: core.KindChat, Text: text, Tokens: g.Tokens.Count(text), Attachments: e.Attachments,
+		Quote: e.Quote, ForwardedFrom: e.ForwardedFrom, SentAt: e.SentAt, Solo: e.Solo}
+	if e.SentAt.After(now.Add(maxAhead)) || e.SentAt.Before(now.Add(-maxBehind)) {
+		m.SentAt, m.PlatformAt = now, e.SentAt
+	}
+	m.Day = g.Calendar.Day(u.Settings, m.SentAt)
+	return m
+}
+
+// edited updates a message. An edit of one that was never seen is a new message.
+func (g *Gateway) edited(ctx context.Context, u core.User, i core.Identity, e core.Inbound, now time.Time) error {
+	err := g.Store.Edit(ctx, u.ID, i.ID, e, g.newMessage(u, e, now), now)
+	if !errors.Is(err, core.ErrNotFound) {
+		return err
+	}
+	e.Kind = core.InMessage
+	return g.append(ctx, u, i, []core.Inbound{e}, now)
+}
+
+func (g *Gateway) redacted(ctx context.Context, u core.User, i core.Identity, e core.Inbound, now time.Time) error {
+	m, err := g.Store.Referred(ctx, u.ID, i.ID, e.Target)
+	if errors.Is(err, core.ErrNotFound) {
+		_, err := g.Store.Hold(ctx, core.Hold{Event: e, Now: now})
+		return err
+	}
+	if err != nil {
+		return err
+	}
+	e.Raw = nil
+	n, err := g.Store.Note(ctx, core.Note{User: u.ID, Identity: i.ID, Event: &e, Effects: []core.Effect{core.Redact{Message: m, At: now}}, Now: now})
+	if err != nil {
+		return err
+	}
+	return g.removeFiles(n.Files)
+}
+
+// command answers a slash command: what it changes and what it says are stored
+// together with the event.
+func (g *Gateway) command(ctx context.Context, u core.User, i core.Identity, e core.Inbound, now time.Time) error {
+	out, ok, err := g.Commands.Command(ctx, u, i, e, now)
+	if err != nil {
+		return err
+	}
+	if !ok {
+		return g.append(ctx, u, i, []core.Inbound{e}, now)
+	}
+	asked := g.newMessage(u, e, now)
+	asked.Kind = core.KindCommand
+	n := core.Note{User: u.ID, Identity: i.ID, Event: &e, Command: &asked, Effects: out.Effects, Now: now}
+	if out.Text != "" {
+		n.Messages, n.Deliveries = g.notice(out.Text, i, now)
+	}
+	noted, err := g.Store.Note(ctx, n)
+	if refused(err) {
+		n.Effects = nil
+		n.Messages, n.Deliveries = g.notice(say(g.language(u.Settings)).refused, i, now)
+		noted, err = g.Store.Note(ctx, n)
+	}
+	if err != nil {
+		return err
+	}
+	if err := g.Receive(ctx, noted.Released...); err != nil {
+		g.Log.Warn("held messages wait for the scheduler", zap.Error(err))
+	}
+	return g.removeFiles(noted.Files)
+}
+
+// tellPostponed says once a day that the budget is used up, and until when.
+func (g *Gateway) tellPostponed(ctx context.Context, u core.User, i core.Identity, p *core.Postponed, now time.Time) error {
+	if p == nil || !p.Budget {
+		return nil
+	}
+	until := p.Until.In(u.Settings.Location(time.UTC))
+	text := fmt.Sprintf(say(g.language(u.Settings)).budget, until.Format("15:04"))
+	n := core.Note{User: u.ID, Identity: i.ID, Once: "budget:" + g.Calendar.Day(u.Settings, now).Label, Now: now}
+	n.Messages, n.Deliveries = g.notice(text, i, now)
+	_, err := g.Store.Note(ctx, n)
+	return err
+}
+
+// notice is words of the gateway itself on their way to an identity.
+func (g *Gateway) notice(text string, i core.Identity, now time.Time) ([]core.NewMessage, []core.NewDelivery) {
+	return []core.NewMessage{{Role: core.RoleAssistant, Kind: core.KindNotice, Text: text, SentAt: now}},
+		[]core.NewDelivery{{To: i.Address, Identity: i.ID, Kind: core.DeliverNotice, Parts: g.parts(text, i.Address.Channel)}}
+}
+
+// refused tells whether an effect met something that is not, or no longer, there.
+func refused(err error) bool {
+	return errors.Is(err, core.ErrRefused) || errors.Is(err, core.ErrNotFound) || errors.Is(err, core.ErrExists)
+}

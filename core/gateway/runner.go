@@ -1,0 +1,128 @@
+package gateway
+
+import (
+	"context"
+	"slices"
+	"sync"
+	"time"
+
+	"go.uber.org/zap"
+
+	"github.com/everthread/everthread/core"
+)
+
+// DueJobs says which jobs may run.
+type DueJobs interface {
+	Due(ctx context.Context, queues []string, now time.Time, limit int) ([]core.JobRef, time.Time, error)
+}
+
+// Runner finds due jobs of some queues and has them taken, at most Workers at
+// once. It looks when woken, when the next job is due, and every Poll anyway.
+type Runner struct {
+	Jobs    DueJobs
+	Queues  []string
+	Workers int
+	// Take claims a job and does it; it returns when that is over.
+	Take func(ctx context.Context, ref core.JobRef)
+	Poll time.Duration
+	Now  func() time.Time
+	Log  *zap.Logger
+
+	once   sync.Once
+	wake   chan struct{}
+	mu     sync.Mutex
+	taking map[core.JobID]bool
+}
+
+func (r *Runner) init() {
+	r.once.Do(func() {
+		r.wake = make(chan struct{}, 1)
+		r.taking = map[core.JobID]bool{}
+	})
+}
+
+// Wake makes the runner look, if the topic is one of its queues.
+func (r *Runner) Wake(topic string) {
+	r.init()
+	if !slices.Contains(r.Queues, topic) {
+		return
+	}
+	select {
+	case r.wake <- struct{}{}:
+	default:
+	}
+}
+
+// Run takes jobs until ctx ends, and waits for those that it started.
+func (r *Runner) Run(ctx context.Context) error {
+	r.init()
+	if len(r.Queues) == 0 {
+		<-ctx.Done()
+		return nil
+	}
+	slots := make(chan struct{}, r.Workers)
+	var work sync.WaitGroup
+	defer work.Wait()
+	for ctx.Err() == nil {
+		wait := r.round(ctx, slots, &work)
+		t := time.NewTimer(wait)
+		select {
+		case <-ctx.Done():
+		case <-r.wake:
+		case <-t.C:
+		}
+		t.Stop()
+	}
+	return nil
+}
+
+// round starts what is due and returns how long to wait for the next look.
+func (r *Runner) round(ctx context.Context, slots chan struct{}, work *sync.WaitGroup) time.Duration {
+	now := r.Now()
+	refs, next, err := r.Jobs.Due(ctx, r.Queues, now, 2*r.Workers)
+	if err != nil {
+		if ctx.Err() == nil {
+			r.Log.Warn("looking for due jobs", zap.Strings("queues", r.Queues), zap.Error(err))
+		}
+		return r.Poll
+	}
+	for _, ref := range refs {
+		if !r.reserve(ref.ID) {
+			continue
+		}
+		select {
+		case slots <- struct{}{}:
+		case <-ctx.Done():
+			r.release(ref.ID)
+			return 0
+		}
+		work.Go(func() {
+			defer func() { <-slots; r.release(ref.ID) }()
+			r.Take(ctx, ref)
+		})
+	}
+	if len(refs) == 2*r.Workers {
+		return 0
+	}
+	if wait := next.Sub(now); !next.IsZero() && wait < r.Poll {
+		return max(wait, time.Millisecond)
+	}
+	return r.Poll
+}
+
+// reserve notes that a job is being taken here; false: it is already.
+func (r *Runner) reserve(id core.JobID) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.taking[id] {
+		return false
+	}
+	r.taking[id] = true
+	return true
+}
+
+func (r *Runner) release(id core.JobID) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	delete(r.taking, id)
+}

@@ -1,0 +1,265 @@
+package gateway
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"go.uber.org/zap"
+
+	"github.com/everthread/everthread/core"
+)
+
+// Why a running turn is interrupted.
+var (
+	errStopped = errors.New("stopped by the person")
+	errRestart = errors.New("its messages were changed")
+	errFenced  = errors.New("another process has the turn")
+)
+
+// maxRestarts is how often a turn begins again because of edits (SPEC 3.7).
+const maxRestarts = 3
+
+// running is a turn that this process works on.
+type running struct {
+	turn    *core.Turn
+	visible atomic.Bool // something of the answer was shown
+	poke    chan struct{}
+
+	mu       sync.Mutex
+	cancel   context.CancelCauseFunc // of the current attempt
+	restarts int                     // seen so far
+}
+
+// takeTurn claims a due turn and runs it.
+func (g *Gateway) takeTurn(ctx context.Context, ref core.JobRef) {
+	select {
+	case g.slots <- struct{}{}:
+	case <-ctx.Done():
+		return
+	}
+	now := g.Now()
+	u, err := g.People.User(ctx, ref.User)
+	var t *core.Turn
+	var put *core.Postponed
+	if err == nil {
+		t, put, err = g.Store.ClaimTurn(ctx, ref, g.claim(now), g.budget(u.Settings, now))
+	}
+	if err != nil || t == nil {
+		<-g.slots
+		g.logUnless(ctx, err, "claim turn", zap.Int64("user", int64(ref.User)))
+		if put != nil {
+			g.logUnless(ctx, g.postponed(ctx, u, put, now), "tell that the budget is used up", zap.Int64("user", int64(ref.User)))
+		}
+		return
+	}
+	g.startTurn(t, u)
+}
+
+// postponed tells the person where they wrote last that the day's budget is used up.
+func (g *Gateway) postponed(ctx context.Context, u core.User, p *core.Postponed, now time.Time) error {
+	ids, err := g.People.Identities(ctx, u.ID)
+	if err != nil || len(ids) == 0 {
+		return err
+	}
+	return g.tellPostponed(ctx, u, ids[0], p, now)
+}
+
+// startTurn runs a claimed turn in the slot that the caller took.
+func (g *Gateway) startTurn(t *core.Turn, u core.User) {
+	g.work.Go(func() {
+		g.Crash("claimed")
+		d := g.runTurn(t, u)
+		<-g.slots
+		if d != nil {
+			g.send(g.ctx, d)
+		}
+	})
+}
+
+// runTurn answers a turn until it is committed, handed back or lost. It returns
+// the reply's delivery if that was claimed with the commit.
+func (g *Gateway) runTurn(t *core.Turn, u core.User) *core.Delivery {
+	r := &running{turn: t, poke: make(chan struct{}, 1)}
+	k := turnKey{t.User, t.ID}
+	g.mu.Lock()
+	g.running[k] = r
+	g.mu.Unlock()
+	keep, stop := context.WithCancel(g.ctx)
+	var keeper sync.WaitGroup
+	keeper.Go(func() { g.keep(keep, r) })
+	defer func() {
+		stop()
+		keeper.Wait()
+		g.mu.Lock()
+		delete(g.running, k)
+		g.mu.Unlock()
+	}()
+	for {
+		d, err := g.attempt(r, u)
+		if !errors.Is(err, errRestart) {
+			g.logTurn(t, err)
+			return d
+		}
+	}
+}
+
+// attempt answers once. errRestart means that it is to be tried again at once.
+func (g *Gateway) attempt(r *running, u core.User) (*core.Delivery, error) {
+	ctx, cancel := context.WithCancelCause(g.ctx)
+	defer cancel(nil)
+	r.mu.Lock()
+	r.cancel = cancel
+	r.mu.Unlock()
+	start := g.Now()
+	p, err := g.Prompts.Prompt(ctx, r.turn, u, start)
+	if err != nil {
+		return nil, g.failed(ctx, r, u, fmt.Errorf("build context: %w", err))
+	}
+	g.Crash("prompt")
+	built := g.Now()
+	g.Meter.Observe("everthread_turn_seconds", built.Sub(start).Seconds(), "context")
+	g.logContext(r.turn, &p.Snapshot)
+	show := g.show(ctx, r)
+	a, err := g.Agent.Answer(ctx, r.turn, u, p, show.text)
+	show.close()
+	g.Crash("model")
+	now := g.Now()
+	g.Meter.Observe("everthread_turn_seconds", now.Sub(built).Seconds(), "model")
+	g.countTokens(a.Usage)
+	if err != nil && !errors.Is(context.Cause(ctx), errStopped) {
+		return nil, g.failed(ctx, r, u, err)
+	}
+	finish(&p.Snapshot, a, now.Sub(start))
+	reply := g.reply(r.turn, u, p, a, now)
+	if err != nil {
+		reply.State = core.TurnStopped
+	}
+	return g.commit(r.turn, reply)
+}
+
+// finish adds to a snapshot what is known after the answer.
+func finish(s *core.Snapshot, a core.Answer, total time.Duration) {
+	s.Model, s.Usage, s.Steps = a.Model, a.Usage, a.Steps
+	s.FirstTokenMS, s.TotalMS = a.FirstToken.Milliseconds(), total.Milliseconds()
+}
+
+// reply is what an answer leaves in the store.
+func (g *Gateway) reply(t *core.Turn, u core.User, p core.Prompt, a core.Answer, now time.Time) core.Reply {
+	r := core.Reply{Turn: t, State: core.TurnDone, Now: now, Messages: a.Messages, Snapshot: &p.Snapshot, Epoch: p.Epoch, Usage: a.Usage,
+		Effects: a.Effects, Summarize: p.Pressure, SummarizeAfter: g.Settings.SummarizeAfter, Day: g.Calendar.Day(u.Settings, now).Label}
+	for i := range r.Messages {
+		m := &r.Messages[i]
+		m.Kind, m.SentAt = core.KindChat, now
+		if m.Tokens == 0 {
+			m.Tokens = g.Tokens.Count(m.Text)
+		}
+	}
+	if n := len(r.Messages); n > 0 && r.Messages[n-1].Role == core.RoleAssistant && r.Messages[n-1].Text != "" {
+		r.Deliveries = []core.NewDelivery{{To: t.Address, Identity: t.Identity, Kind: core.DeliverReply, Parts: g.parts(r.Messages[n-1].Text, t.Address.Channel)}}
+	}
+	return r
+}
+
+// commit stores a reply. Its delivery is claimed with it if it can go out at once.
+func (g *Gateway) commit(t *core.Turn, r core.Reply) (*core.Delivery, error) {
+	ctx := context.WithoutCancel(g.ctx)
+	claim := g.claimReply(ctx, t, r)
+	out, err := g.Store.Commit(ctx, r, claim)
+	if err != nil {
+		return nil, err
+	}
+	g.Crash("committed")
+	g.Meter.Observe("everthread_turn_seconds", g.Now().Sub(t.StartedAt).Seconds(), "total")
+	if r.Snapshot != nil && r.Snapshot.Dropped > 0 {
+		g.Meter.Count("everthread_context_dropped_uncovered_total", float64(r.Snapshot.Dropped))
+	}
+	return out.Delivery, nil
+}
+
+// claimReply is a claim of the reply's delivery if it can be sent at once.
+func (g *Gateway) claimReply(ctx context.Context, t *core.Turn, r core.Reply) *core.Claim {
+	if len(r.Deliveries) == 0 || g.channels[t.Address.Channel] == nil {
+		return nil
+	}
+	if wait := g.turnToSend(ctx, t.Address, r.Now); wait > 0 {
+		g.reserve(t.Address, r.Now.Add(wait))
+		return nil
+	}
+	c := g.claim(r.Now)
+	return &c
+}
+
+// keep holds the lease of a turn and watches for what people ask of it.
+func (g *Gateway) keep(ctx context.Context, r *running) {
+	every := g.Settings.Lease / 3
+	t := time.NewTicker(every)
+	defer t.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-r.poke:
+		case <-t.C:
+			until := g.Now().Add(g.Settings.Lease)
+			if err := g.Store.Extend(ctx, r.turn.User, r.turn.Lease, until); errors.Is(err, core.ErrFenced) {
+				r.interrupt(errFenced)
+				return
+			}
+		}
+		f, err := g.Store.Flags(ctx, r.turn.User, r.turn.ID)
+		if err == nil {
+			r.heed(f)
+		}
+	}
+}
+
+// heed interrupts the turn if that is asked for.
+func (r *running) heed(f core.TurnFlags) {
+	if f.Stop {
+		r.interrupt(errStopped)
+		return
+	}
+	r.mu.Lock()
+	again := f.Restart > r.restarts && r.restarts < maxRestarts && !r.visible.Load()
+	r.restarts = max(f.Restart, r.restarts)
+	r.mu.Unlock()
+	if again {
+		r.interrupt(errRestart)
+	}
+}
+
+func (r *running) interrupt(cause error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.cancel != nil {
+		r.cancel(cause)
+	}
+}
+
+// flagged passes a wake-up on to the running turn that it is for.
+func (g *Gateway) flagged(topic string) {
+	var k turnKey
+	if n, _ := fmt.Sscanf(topic, "flags:%d:%d", &k.user, &k.turn); n != 2 {
+		return
+	}
+	g.mu.Lock()
+	r := g.running[k]
+	g.mu.Unlock()
+	if r == nil {
+		return
+	}
+	select {
+	case r.poke <- struct{}{}:
+	default:
+	}
+}
+
+func (g *Gateway) logUnless(ctx context.Context, err error, what string, fields ...zap.Field) {
+	if err != nil && ctx.Err() == nil {
+		g.Log.Warn(what, append(fields, zap.Error(err))...)
+	}
+}

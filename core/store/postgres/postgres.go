@@ -1,0 +1,131 @@
+// Package postgres is the store for several processes: PostgreSQL 15 or later
+// with pgvector, through pgx.
+package postgres
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/exaring/otelpgx"
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
+	"github.com/jackc/pgx/v5/stdlib"
+	"github.com/pressly/goose/v3"
+	"github.com/pressly/goose/v3/lock"
+
+	"github.com/everthread/everthread/core/store/sqlstore"
+	"github.com/everthread/everthread/migrations"
+)
+
+// channel is the one that processes tell each other of work on.
+const channel = "everthread"
+
+// Options say how to reach the database.
+type Options struct {
+	URL   string // postgres://…
+	Conns int    // most connections; 0: 16
+	Trace bool   // OpenTelemetry spans for statements
+}
+
+// Open opens the database without migrating it. It does not wait for the server.
+func Open(ctx context.Context, o Options) (*Store, error) {
+	cfg, err := pgxpool.ParseConfig(o.URL)
+	if err != nil {
+		return nil, fmt.Errorf("database_url: %w", errors.Unwrap(err))
+	}
+	cfg.MaxConns = int32(max(o.Conns, 2))
+	if o.Conns == 0 {
+		cfg.MaxConns = 16
+	}
+	cfg.MinIdleConns = 1
+	cfg.ConnConfig.ConnectTimeout = 5 * time.Second
+	if o.Trace {
+		cfg.ConnConfig.Tracer = otelpgx.NewTracer()
+	}
+	pool, err := pgxpool.NewWithConfig(ctx, cfg)
+	if err != nil {
+		return nil, fmt.Errorf("open database: %w", err)
+	}
+	db := stdlib.OpenDBFromPool(pool)
+	db.SetMaxOpenConns(int(cfg.MaxConns))
+	d := sqlstore.Dialect{
+		Name:   "postgres",
+		Lock:   " FOR UPDATE",
+		Read:   sql.TxOptions{ReadOnly: true, Isolation: sql.LevelRepeatableRead},
+		Notify: notify,
+		Listen: func(ctx context.Context, yield func(string)) error { return listen(ctx, cfg.ConnConfig, yield) },
+	}
+	return &Store{Store: sqlstore.New(db, db, d), db: db, pool: pool}, nil
+}
+
+// Store is the PostgreSQL store.
+type Store struct {
+	*sqlstore.Store
+	db   *sql.DB
+	pool *pgxpool.Pool
+}
+
+// Close ends all work with the database.
+func (s *Store) Close() error {
+	err := s.Store.Close()
+	s.pool.Close()
+	return err
+}
+
+func notify(ctx context.Context, tx *sql.Tx, topics []string) error {
+	for _, t := range topics {
+		if _, err := tx.ExecContext(ctx, `SELECT pg_notify($1, $2)`, channel, t); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// listen yields what other processes tell, on a connection of its own.
+func listen(ctx context.Context, cfg *pgx.ConnConfig, yield func(string)) error {
+	c, err := pgx.ConnectConfig(ctx, cfg.Copy())
+	if err != nil {
+		return err
+	}
+	defer c.Close(context.WithoutCancel(ctx))
+	if _, err := c.Exec(ctx, "LISTEN "+channel); err != nil {
+		return err
+	}
+	for {
+		n, err := c.WaitForNotification(ctx)
+		if err != nil {
+			return err
+		}
+		yield(n.Payload)
+	}
+}
+
+// Migrate brings the schema up to date; one process at a time does it.
+func (s *Store) Migrate(ctx context.Context) error {
+	p, err := s.provider()
+	if err != nil {
+		return err
+	}
+	return sqlstore.Migrate(ctx, p)
+}
+
+// Schema reads the schema's version.
+func (s *Store) Schema(ctx context.Context) (sqlstore.Schema, error) {
+	p, err := s.provider()
+	if err != nil {
+		return sqlstore.Schema{}, err
+	}
+	return sqlstore.SchemaOf(ctx, p)
+}
+
+func (s *Store) provider() (*goose.Provider, error) {
+	locker, err := lock.NewPostgresSessionLocker(lock.WithLockTimeout(1, 60))
+	if err != nil {
+		return nil, err
+	}
+	return goose.NewProvider(goose.DialectPostgres, s.db, migrations.Postgres(),
+		goose.WithSessionLocker(locker), goose.WithDisableGlobalRegistry(true), goose.WithLogger(goose.NopLogger()))
+}

@@ -1,0 +1,41 @@
+package sqlstore
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/pressly/goose/v3"
+
+	"github.com/everthread/everthread/core"
+)
+
+// Schema says which version of the schema a store has, and which this program wants.
+type Schema struct{ Current, Target int64 }
+
+// SchemaOf reads the schema's version.
+func SchemaOf(ctx context.Context, p *goose.Provider) (Schema, error) {
+	current, target, err := p.GetVersions(ctx)
+	if err != nil {
+		return Schema{}, fmt.Errorf("read schema version: %w", err)
+	}
+	return Schema{current, target}, nil
+}
+
+// Migrate brings the schema up to date. A newer one is core.ErrNewerSchema, and
+// nothing is touched.
+func Migrate(ctx context.Context, p *goose.Provider) error {
+	s, err := SchemaOf(ctx, p)
+	if err != nil {
+		return err
+	}
+	if s.Current > s.Target {
+		return fmt.Errorf("schema %d, this program knows %d: %w", s.Current, s.Target, core.ErrNewerSchema)
+	}
+	if s.Current == s.Target {
+		return nil
+	}
+	if _, err := p.Up(ctx); err != nil {
+		return fmt.Errorf("migrate: %w", err)
+	}
+	return nil
+}
