@@ -57,7 +57,23 @@ func normalise(account string, raw []byte, now time.Time) (core.Inbound, *models
 	case u.StoppedMessageGeneration != nil:
 		stopped(&in, u.StoppedMessageGeneration, u.ID)
 	}
+	withoutNUL(&in)
 	return in, &u
+}
+
+// withoutNUL replaces NUL, which JSON can carry and PostgreSQL cannot store.
+func withoutNUL(in *core.Inbound) {
+	fields := []*string{&in.Text, &in.Name, &in.Language, &in.ForwardedFrom, &in.Reaction, &in.EventID}
+	if in.Quote != nil {
+		fields = append(fields, &in.Quote.Text)
+	}
+	for i := range in.Attachments {
+		a := &in.Attachments[i]
+		fields = append(fields, &a.Ref, &a.Name, &a.MIME)
+	}
+	for _, f := range fields {
+		*f = strings.ReplaceAll(*f, "\x00", "\uFFFD")
+	}
 }
 
 // fallbackID names an update that does not say its own id.

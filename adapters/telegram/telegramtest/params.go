@@ -2,7 +2,9 @@ package telegramtest
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
+	"io"
 	"mime"
 	"net/http"
 	"net/url"
@@ -33,10 +35,14 @@ func parse(r *http.Request, method string) (params, error) {
 	}
 	values := url.Values{}
 	if kind == "multipart/form-data" {
-		if err := r.ParseMultipartForm(32 << 20); err != nil {
+		err := r.ParseMultipartForm(32 << 20)
+		switch {
+		case errors.Is(err, io.EOF): // no parameters
+		case err != nil:
 			return nil, err
+		default:
+			values = r.MultipartForm.Value
 		}
-		values = r.MultipartForm.Value
 	} else {
 		if err := r.ParseForm(); err != nil {
 			return nil, err

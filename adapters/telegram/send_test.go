@@ -1,0 +1,206 @@
+package telegram
+
+import (
+	"errors"
+	"net"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/everthread/everthread/adapters/telegram/telegramtest"
+	"github.com/everthread/everthread/core"
+	"github.com/everthread/everthread/core/markup"
+)
+
+var adaAddress = core.Address{Channel: Name, Account: "123456", External: "111222333"}
+
+// served returns a test service and a channel on it.
+func served(t *testing.T) (*telegramtest.Server, *Channel) {
+	t.Helper()
+	s := telegramtest.New()
+	t.Cleanup(func() {
+		s.Close()
+		noErrors(t, s)
+	})
+	return s, open(t, Options{APIURL: s.URL()})
+}
+
+func TestSendMarkupRefused(t *testing.T) {
+	t.Parallel()
+	for _, description := range []string{"Bad Request: can't parse entities: unsupported start tag", "Bad Request: ENTITIES_TOO_LONG"} {
+		s, c := served(t)
+		s.Fail("sendMessage", 1, telegramtest.Failure{Code: 400, Description: description})
+		if _, err := c.Send(t.Context(), adaAddress, markup.Parse("**bold** text").Part()); err != nil {
+			t.Fatal(err)
+		}
+		sent := s.Sent(ada)
+		if len(sent) != 1 || sent[0].Text != "bold text" || sent[0].Entities != nil {
+			t.Errorf("sent %+v", sent)
+		}
+	}
+}
+
+func TestSendMarkupRefusedTwice(t *testing.T) {
+	t.Parallel()
+	s, c := served(t)
+	s.Fail("sendMessage", 5, telegramtest.Failure{Code: 400, Description: "Bad Request: can't parse entities"})
+	_, err := c.Send(t.Context(), adaAddress, markup.Parse("**bold**").Part())
+	var permanent *core.Permanent
+	if !errors.As(err, &permanent) {
+		t.Errorf("got %v", err)
+	}
+	if n := s.Calls("sendMessage"); n != 2 {
+		t.Errorf("%d attempts, want 2", n)
+	}
+}
+
+func TestSendFollowsMigration(t *testing.T) {
+	t.Parallel()
+	s, c := served(t)
+	s.Fail("sendMessage", 1, telegramtest.Failure{Code: 400, Description: "Bad Request: group chat was upgraded to a supergroup chat", MigrateTo: -1001})
+	if _, err := c.Send(t.Context(), core.Address{External: "-5"}, core.Part{Text: "x"}); err != nil {
+		t.Fatal(err)
+	}
+	if n := len(s.Sent(-1001)); n != 1 {
+		t.Errorf("%d messages in the new chat", n)
+	}
+}
+
+func TestSendReplyGone(t *testing.T) {
+	t.Parallel()
+	s, c := served(t)
+	s.Fail("sendMessage", 1, telegramtest.Failure{Code: 400, Description: "Bad Request: message to be replied not found"})
+	if _, err := c.Send(t.Context(), adaAddress, core.Part{Text: "x", Reply: "5"}); err != nil {
+		t.Fatal(err)
+	}
+	if sent := s.Sent(ada); len(sent) != 1 || sent[0].ReplyTo != 0 {
+		t.Errorf("sent %+v", sent)
+	}
+}
+
+func TestSendNotModified(t *testing.T) {
+	t.Parallel()
+	s, c := served(t)
+	s.Fail("sendMessage", 1, telegramtest.Failure{Code: 400, Description: "Bad Request: message is not modified: specified new message content"})
+	if _, err := c.Send(t.Context(), adaAddress, core.Part{Text: "x"}); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestSendErrors(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		failure telegramtest.Failure
+		want    any
+		says    string
+	}{
+		"token revoked":  {telegramtest.Failure{Code: 401}, new(*core.Permanent), "@BotFather"},
+		"token unknown":  {telegramtest.Failure{Code: 404}, new(*core.Permanent), "channels.telegram.token"},
+		"no such chat":   {telegramtest.Failure{Code: 400, Description: "Bad Request: chat not found"}, new(*core.Permanent), "chat not found"},
+		"other refusal":  {telegramtest.Failure{Code: 400, Description: "Bad Request: something new"}, new(*core.Permanent), "something new"},
+		"blocked":        {telegramtest.Failure{Code: 403}, new(*core.Unreachable), "blocked"},
+		"deactivated":    {telegramtest.Failure{Code: 403, Description: "Forbidden: user is deactivated"}, new(*core.Unreachable), "deactivated"},
+		"flood":          {telegramtest.Failure{Code: 429, RetryAfter: 35}, new(*core.RetryAfter), "35"},
+		"server error":   {telegramtest.Failure{Code: 500}, new(*core.Unknown), "500"},
+		"answer dropped": {telegramtest.Failure{Drop: true}, new(*core.Unknown), "may have arrived"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s, ch := served(t)
+			s.Fail("sendMessage", 1, c.failure)
+			_, err := ch.Send(t.Context(), adaAddress, core.Part{Text: "secret words"})
+			if !errors.As(err, c.want) || !strings.Contains(err.Error(), c.says) {
+				t.Errorf("got %T %v", err, err)
+			}
+			if err != nil && (strings.Contains(err.Error(), "TEST-token") || strings.Contains(err.Error(), "secret words")) {
+				t.Errorf("error tells too much: %v", err)
+			}
+		})
+	}
+}
+
+func TestSendTooLong(t *testing.T) {
+	t.Parallel()
+	_, c := served(t)
+	_, err := c.Send(t.Context(), adaAddress, core.Part{Text: strings.Repeat("a", 4097)})
+	var permanent *core.Permanent
+	if !errors.As(err, &permanent) {
+		t.Errorf("got %v", err)
+	}
+}
+
+func TestSendNothing(t *testing.T) {
+	t.Parallel()
+	s, c := served(t)
+	for _, p := range []struct {
+		to   core.Address
+		part core.Part
+	}{{adaAddress, core.Part{Text: " \n"}}, {core.Address{External: "@ada"}, core.Part{Text: "x"}}} {
+		var permanent *core.Permanent
+		if _, err := c.Send(t.Context(), p.to, p.part); !errors.As(err, &permanent) {
+			t.Errorf("got %v", err)
+		}
+	}
+	if s.Calls("sendMessage") != 0 {
+		t.Error("asked the service")
+	}
+}
+
+// A request that never left is temporary, since it certainly did not arrive.
+func TestSendNotLeft(t *testing.T) {
+	t.Parallel()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	root := "http://" + l.Addr().String()
+	l.Close()
+	for _, url := range []string{root, "http://does-not-exist.invalid"} {
+		_, err = open(t, Options{APIURL: url}).Send(t.Context(), adaAddress, core.Part{Text: "x"})
+		var unknown *core.Unknown
+		var permanent *core.Permanent
+		if err == nil || errors.As(err, &unknown) || errors.As(err, &permanent) {
+			t.Errorf("got %T %v", err, err)
+		}
+		if strings.Contains(err.Error(), "TEST-token") {
+			t.Errorf("the error holds the token: %v", err)
+		}
+	}
+}
+
+func TestFloodOfAllChats(t *testing.T) {
+	t.Parallel()
+	var f flood
+	now := time.Unix(1000, 0)
+	for chat := range int64(globalFlood) {
+		if got, want := f.note(chat, now, 10*time.Second), chat == globalFlood-1; got != want {
+			t.Errorf("chat %d: account limit %v, want %v", chat, got, want)
+		}
+	}
+	if f.note(99, now.Add(time.Minute), time.Second) {
+		t.Error("waits that are over count")
+	}
+}
+
+func TestTypingAndPreview(t *testing.T) {
+	t.Parallel()
+	s, c := served(t)
+	if err := c.Typing(t.Context(), adaAddress); err != nil {
+		t.Fatal(err)
+	}
+	if s.Actions(ada) != 1 {
+		t.Error("no typing shown")
+	}
+	for _, text := range []string{"Hel", "Hello **wor", strings.Repeat("🙂", 5000)} {
+		if err := c.Preview(t.Context(), adaAddress, "turn 5", text); err != nil {
+			t.Fatal(err)
+		}
+	}
+	d := s.Drafts(ada)
+	if len(d) != 3 || d[0].ID == 0 || d[0].ID != d[1].ID || !d[0].CanStop || d[0].Text != "Hel" {
+		t.Errorf("drafts %+v", d[:min(2, len(d))])
+	}
+	if err := c.Preview(t.Context(), core.Address{External: "-5"}, "turn 5", "x"); err == nil {
+		t.Error("draft in a group")
+	}
+}
