@@ -76,3 +76,9 @@ type PartResult struct {
 	RetryAt time.Time
 	Error   string
 }
+
+// Target is where something proactive goes, and why there.
+type Target struct {
+	Identity Identity
+	Why      string
+}

@@ -3,6 +3,7 @@ package core
 import (
 	"encoding/json"
 	"fmt"
+	"net/url"
 	"strings"
 	"time"
 )
@@ -53,7 +54,7 @@ type NewJob struct {
 	Ref     int64
 	Payload json.RawMessage
 	RunAt   time.Time
-	// Unique leaves the job out if one of the same key is not yet running.
+	// Unique leaves the job out if one of the same key and Ref is not yet running.
 	Unique bool
 }
 
@@ -71,8 +72,14 @@ func TurnTopic(user UserID, turn TurnID) string {
 	return fmt.Sprintf("flags:%d:%d", user, turn)
 }
 
+// SummaryKey is the key of all of a user's summary jobs: they run one after
+// another. Their Ref is the segment.
+const SummaryKey = "summaries"
+
 // AddressKey is the key of the jobs that deliver to an address.
-func AddressKey(a Address) string { return "to:" + a.String() }
+func AddressKey(a Address) string {
+	return "to:" + a.Channel + ":" + url.QueryEscape(a.Account) + ":" + a.External
+}
 
 // ParseAddressKey reads an AddressKey.
 func ParseAddressKey(key string) (Address, bool) {
@@ -80,5 +87,6 @@ func ParseAddressKey(key string) (Address, bool) {
 	if len(parts) != 4 || parts[0] != "to" {
 		return Address{}, false
 	}
-	return Address{Channel: parts[1], Account: parts[2], External: parts[3]}, true
+	account, err := url.QueryUnescape(parts[2])
+	return Address{Channel: parts[1], Account: account, External: parts[3]}, err == nil
 }

@@ -249,17 +249,18 @@ type SummaryStore interface {
 
 // PutSummary is a summary to be stored.
 type PutSummary struct {
-	Summary Summary   // Version is given by the store; Markdown empty: nothing to say, only finalize
-	ReadTo  MessageID // last message of the segment that was read
-	Edits   int64     // Segment.Edits when it was read
-	Lease   Lease
-	Entry   NewMessage // the system entry of the transcript
-	Opened  []string   // open loops that it names
-	Sources [][]MessageID
-	Final   bool
-	Post    PostState // for a final one: PostDue or PostSkipped
-	Day     string    // label of today, for the usage
-	Now     time.Time
+	Summary  Summary   // Version is given by the store; Markdown empty: nothing to say, only finalize
+	ReadTo   MessageID // last message of the segment that was read
+	Edits    int64     // Segment.Edits when it was read
+	Lease    Lease
+	Entry    NewMessage // the system entry of the transcript
+	Opened   []string   // open loops that it names
+	Sources  [][]MessageID
+	Final    bool
+	Post     PostState // for a final one: PostDue or PostSkipped
+	Day      string    // label of today, for the usage
+	Reserved int       // tokens that were reserved of it
+	Now      time.Time
 }
 
 // PutPost is a post to be stored.
@@ -349,8 +350,10 @@ type JournalStore interface {
 
 // UsageStore keeps what each user's calls took.
 type UsageStore interface {
-	// Spend adds a background call's tokens to a day.
-	Spend(ctx context.Context, user UserID, day string, u Usage) error
+	// Reserve takes n tokens of a day's budget; false: they are not to be had.
+	Reserve(ctx context.Context, user UserID, day string, n, limit int) (bool, error)
+	// Spend adds a background call's tokens to a day and gives back what was reserved.
+	Spend(ctx context.Context, user UserID, day string, u Usage, reserved int) error
 	// UsageOf returns the tokens used and reserved on a day.
 	UsageOf(ctx context.Context, user UserID, day string) (used, reserved int, err error)
 }

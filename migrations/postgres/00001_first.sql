@@ -247,6 +247,7 @@ CREATE UNIQUE INDEX jobs_head ON jobs (user_id, key) WHERE state IN ('ready', 'r
 CREATE INDEX jobs_waiting ON jobs (user_id, key, id) WHERE state = 'waiting';
 CREATE INDEX jobs_due ON jobs (queue, run_at) WHERE state = 'ready';
 CREATE INDEX jobs_running ON jobs (queue, lease_until) WHERE state = 'running';
+CREATE INDEX jobs_summary ON jobs (user_id, ref) WHERE queue = 'summarize';
 CREATE INDEX jobs_dead ON jobs (run_at) WHERE state = 'dead';
 
 CREATE TABLE usage (

@@ -154,12 +154,23 @@ func (t *tx) wantSummary(r core.Reply) error {
 
 // summarize enqueues the summary of a segment, once.
 func (t *tx) summarize(id core.SegmentID, now time.Time) error {
-	return t.enqueue(core.NewJob{Queue: core.QueueSummarize, Key: segmentKey(id), Ref: int64(id), RunAt: now, Unique: true})
+	return t.enqueue(core.NewJob{Queue: core.QueueSummarize, Key: core.SummaryKey, Ref: int64(id), RunAt: now, Unique: true})
 }
 
-// Spend adds a background call's tokens to a day.
-func (s *Store) Spend(ctx context.Context, user core.UserID, day string, u core.Usage) error {
-	return s.update(ctx, "spend", user, func(t *tx) error { return t.spend(day, u, 0, 0) })
+// Reserve takes n tokens of a day's budget.
+func (s *Store) Reserve(ctx context.Context, user core.UserID, day string, n, limit int) (bool, error) {
+	var ok bool
+	err := s.update(ctx, "reserve", user, func(t *tx) error {
+		p, err := t.reserve(core.Budget{TokensPerDay: limit, Reserve: n, Day: day})
+		ok = p == nil
+		return err
+	})
+	return ok, err
+}
+
+// Spend adds a background call's tokens to a day and gives back what was reserved.
+func (s *Store) Spend(ctx context.Context, user core.UserID, day string, u core.Usage, reserved int) error {
+	return s.update(ctx, "spend", user, func(t *tx) error { return t.spend(day, u, reserved, 0) })
 }
 
 // UsageOf returns the tokens used and reserved on a day.

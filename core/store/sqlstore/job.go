@@ -22,8 +22,7 @@ func key(kind string, ids ...int64) string {
 	return b.String()
 }
 
-func threadKey(id core.ThreadID) string   { return key("thread", int64(id)) }
-func segmentKey(id core.SegmentID) string { return key("segment", int64(id)) }
+func threadKey(id core.ThreadID) string { return key("thread", int64(id)) }
 
 // head is the job of a key that is ready or running.
 type head struct {
@@ -46,7 +45,7 @@ func (t *tx) head(k string) (head, bool, error) {
 func (t *tx) enqueue(j core.NewJob) error {
 	if j.Unique {
 		n, err := t.count(`UPDATE jobs SET run_at = CASE WHEN run_at > $3 THEN $3 ELSE run_at END
-			WHERE user_id = $1 AND key = $2 AND state IN ('ready', 'waiting')`, t.user, j.Key, ms(j.RunAt))
+			WHERE user_id = $1 AND key = $2 AND ref = $4 AND state IN ('ready', 'waiting')`, t.user, j.Key, ms(j.RunAt), j.Ref)
 		if err != nil || n > 0 {
 			t.wake = append(t.wake, j.Queue)
 			return err

@@ -27,7 +27,7 @@ func (s *Store) dueSegments(ctx context.Context, op string, now time.Time, limit
 				order = "post_at"
 			}
 			rows, err := q.rows(`SELECT `+segmentColumns+` FROM segments WHERE `+where+` AND NOT EXISTS (SELECT 1 FROM jobs
-				WHERE jobs.user_id = segments.user_id AND jobs.key = 'segment:' || segments.id AND jobs.state IN ('ready', 'running'))
+				WHERE jobs.queue = 'summarize' AND jobs.user_id = segments.user_id AND jobs.ref = segments.id AND jobs.state <> 'dead')
 				ORDER BY `+order+` LIMIT $2`, ms(now), limit)
 			got, err := collect(rows, err, scanSegment)
 			if err != nil {
@@ -64,7 +64,7 @@ func (s *Store) PutSummary(ctx context.Context, p core.PutSummary) error {
 		if err := t.openLoops(p); err != nil {
 			return err
 		}
-		if err := t.spend(p.Day, p.Summary.Usage, 0, 0); err != nil {
+		if err := t.spend(p.Day, p.Summary.Usage, p.Reserved, 0); err != nil {
 			return err
 		}
 		return t.end(p.Lease, "")

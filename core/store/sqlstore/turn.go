@@ -139,6 +139,11 @@ func (t *tx) postpone(b core.Budget, now time.Time) (*core.Postponed, error) {
 			return p, err
 		}
 	}
+	return t.reserve(b)
+}
+
+// reserve takes a reservation of the day's budget.
+func (t *tx) reserve(b core.Budget) (*core.Postponed, error) {
 	if b.TokensPerDay <= 0 {
 		return nil, nil
 	}

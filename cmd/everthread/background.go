@@ -1,0 +1,68 @@
+package main
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/everthread/everthread/core"
+	"github.com/everthread/everthread/core/day"
+	"github.com/everthread/everthread/core/markup"
+	"github.com/everthread/everthread/core/summary"
+	"github.com/everthread/everthread/scheduler"
+)
+
+// newSummary wires the summaries: with a model of their own if one is configured.
+func (a *app) newSummary(chat core.Model) error {
+	c := a.cfg
+	m, llm := chat, c.LLM
+	if c.SummaryLLM.Provider != "" {
+		var err error
+		llm = c.SummaryLLM
+		if m, err = models(llm, a.tokens); err != nil {
+			return fmt.Errorf("summary_llm: %w", err)
+		}
+	}
+	a.summary = &summary.Summarizer{
+		Store: a.store, Jobs: a.store, Users: a.people, Planner: lazyPlanner{a}, Model: m, Tokens: a.tokens,
+		Settings: summary.Settings{Window: smallestWindow(llm), MaxOutput: llm.MaxOutputTokens, TokensPerDay: c.Limits.TokensPerDay,
+			Attempts: c.Summaries.Attempts, Lease: c.Turn.Lease, PostForward: c.Summaries.PostForward, PostMin: c.Summaries.PostMinMessages,
+			PostExpires: c.Summaries.PostExpires, Language: c.DefaultLanguage, Zone: a.calendar.zone},
+		Day: a.calendar.Day, Title: day.Name, Parts: a.render, StripRefs: markup.StripRefs, Busy: func() bool { return a.gateway.Busy() },
+		Count: a.meter.Count, Log: a.log.Named("summary"), Now: a.now, Worker: a.worker,
+	}
+	return nil
+}
+
+// lazyPlanner is the gateway's planner, which is made after the summaries.
+type lazyPlanner struct{ *app }
+
+// Plan picks where something proactive goes.
+func (l lazyPlanner) Plan(ctx context.Context, u core.User, all bool) ([]core.Target, error) {
+	return l.gateway.Plan(ctx, u, all)
+}
+
+// tasks are what the clock asks for. Each asks the store what is due.
+func (a *app) tasks() []scheduler.Task {
+	return []scheduler.Task{
+		{Name: "finalize days", Spec: "* * * * *", Run: a.summary.Finalize},
+		{Name: "post summaries", Spec: "* * * * *", Run: a.summary.Post},
+		{Name: "receive approved messages", Spec: "* * * * *", Run: a.receiveApproved},
+		{Name: "sweep", Spec: "17 * * * *", Run: a.sweep},
+	}
+}
+
+// receiveApproved receives held messages whose sender has been let in, in case
+// the process that let them in died before it did.
+func (a *app) receiveApproved(ctx context.Context) error {
+	held, err := a.store.Approved(ctx, 100)
+	if err != nil || len(held) == 0 {
+		return err
+	}
+	return a.gateway.Receive(ctx, held...)
+}
+
+func (a *app) sweep(ctx context.Context) error {
+	now := a.now()
+	_, err := a.store.Sweep(ctx, now.Add(-a.cfg.Retention.Raw), now)
+	return err
+}

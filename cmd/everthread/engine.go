@@ -1,0 +1,170 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/everthread/everthread/configs"
+	"github.com/everthread/everthread/core"
+	"github.com/everthread/everthread/core/agent"
+	"github.com/everthread/everthread/core/day"
+	"github.com/everthread/everthread/core/markup"
+	"github.com/everthread/everthread/core/prompt"
+)
+
+// parts renders Markdown as the parts that a channel can carry.
+func parts(markdown string, c core.Capabilities) []core.Part {
+	text := markup.Parse(markdown)
+	pieces := []markup.Text{text}
+	if c.MaxText > 0 {
+		pieces = markup.Split(text, c.MaxText, c.Length)
+	}
+	var out []core.Part
+	for _, p := range pieces {
+		out = append(out, core.Part{Text: p.Text, Spans: p.Spans})
+	}
+	return out
+}
+
+// render is parts for a channel by its name.
+func (a *app) render(text, channel string) []core.Part {
+	for _, ch := range a.channels {
+		if d, ok := ch.(core.Describer); ok && ch.Name() == channel {
+			return parts(text, d.Capabilities())
+		}
+	}
+	return parts(text, core.Capabilities{})
+}
+
+// calendar tells local days by the configured hours.
+type calendar struct {
+	zone                   *time.Location
+	starts, finalize, post time.Duration
+}
+
+func newCalendar(c configs.Config) (calendar, error) {
+	var cal calendar
+	var errs [4]error
+	cal.zone, errs[0] = time.LoadLocation(c.DefaultTimezone)
+	cal.starts, errs[1] = day.Clock(c.Day.StartsAt)
+	cal.finalize, errs[2] = day.Clock(c.Summaries.FinalizeAt)
+	cal.post, errs[3] = day.Clock(c.Summaries.PostAt)
+	return cal, errors.Join(errs[:]...)
+}
+
+// Day returns the local day of t for a user with these settings.
+func (c calendar) Day(s core.Settings, t time.Time) core.Day {
+	return day.At(t, s.Location(c.zone), c.starts, c.finalize, c.post)
+}
+
+// contexts builds the prompts of turns: it reads the window and hands it to core/prompt.
+type contexts struct {
+	*app
+	budgets prompt.Budgets
+	static  []prompt.Static
+}
+
+func newContexts(a *app, tools *agent.Registry) *contexts {
+	c := a.cfg
+	var names []string
+	for _, s := range tools.Specs() {
+		names = append(names, s.Name)
+	}
+	instructions := c.Agent.Instructions
+	if instructions == "" {
+		instructions = defaultInstructions
+	}
+	return &contexts{app: a,
+		budgets: prompt.Budgets{Raw: c.Context.TodayRawTokens, TodaySummary: c.Context.TodaySummaryTokens, Last: c.Context.LastConversationTokens,
+			Loops: c.Context.OpenLoopsTokens, Target: c.Context.TargetTokens, Cap: c.Context.TotalTokens,
+			MaxHistoryMessages: c.Context.MaxHistoryMessages, MaxContextTokens: c.Context.MaxContextTokens,
+			ContextWindow: smallestWindow(c.LLM), MaxOutput: c.LLM.MaxOutputTokens, ToolSchemaTokens: tools.Tokens(a.tokens),
+			MinTurns: c.Context.MinTurns, MinTokens: c.Context.MinTokens, Silence: c.Context.Silence, Pressure: c.Summaries.Pressure},
+		static: []prompt.Static{{Name: "instructions", Text: instructions}, {Name: "policy", Text: prompt.Policy(names)}},
+	}
+}
+
+const defaultInstructions = `You are a personal assistant in one conversation that never ends. The person writes to you from several messaging apps; it is always the same conversation. Answer in their language, plainly and to the point, in Markdown. What you know of earlier days stands in the summaries below. If you do not know something, say so.`
+
+// smallestWindow is the context window of whichever model may answer.
+func smallestWindow(c configs.LLM) int {
+	w := c.ContextWindow
+	if w == 0 {
+		w = configs.Default().LLM.ContextWindow
+	}
+	for _, f := range c.Fallbacks {
+		if f.ContextWindow > 0 {
+			w = min(w, f.ContextWindow)
+		}
+	}
+	return w
+}
+
+// Prompt builds the prompt of a turn.
+func (c *contexts) Prompt(ctx context.Context, t *core.Turn, u core.User, now time.Time) (core.Prompt, error) {
+	in := prompt.Input{Turn: *t, Strategy: c.strategy(t, u), Budgets: c.budgets, Static: c.static, Now: now,
+		Zone: u.Settings.Location(c.calendar.zone), DayStarts: c.calendar.starts, Language: u.Settings.Language, Tokens: c.tokens}
+	q := prompt.Query(in)
+	var err error
+	if in.Window, err = c.store.Window(ctx, t, q); err != nil {
+		return core.Prompt{}, err
+	}
+	p, err := prompt.Build(in)
+	if !errors.Is(err, prompt.ErrStale) {
+		return p, err
+	}
+	if in.Window, err = c.store.Window(ctx, t, prompt.Fresh(q)); err != nil {
+		return core.Prompt{}, err
+	}
+	return prompt.Build(in)
+}
+
+func (c *contexts) strategy(t *core.Turn, u core.User) string {
+	if t.Mode == core.ModeThread {
+		return "truncate"
+	}
+	if u.Settings.Strategy != "" {
+		return u.Settings.Strategy
+	}
+	return c.cfg.Context.Strategy
+}
+
+// agents runs the model and its tools for the gateway.
+type agents struct {
+	*app
+	model  core.Model
+	tools  *agent.Registry
+	images func(ctx context.Context, u core.UserID, ids []core.MessageID) (map[core.MessageID][]core.Image, error)
+}
+
+// Answer runs the loop of one turn.
+func (g *agents) Answer(ctx context.Context, t *core.Turn, u core.User, p core.Prompt, onText func(string)) (core.Answer, error) {
+	if g.cfg.LLM.Vision {
+		if err := g.addImages(ctx, t, &p); err != nil {
+			return core.Answer{}, fmt.Errorf("load images: %w", err)
+		}
+	}
+	c := g.cfg.Agent
+	out, err := agent.Run(ctx, agent.Request{Model: g.model, Messages: p.Messages, CachePrefix: p.CachePrefix, Tools: g.tools,
+		Call:    agent.Call{User: t.User, Thread: t.Thread, Turn: t.ID, Location: u.Settings.Location(g.calendar.zone), Language: u.Settings.Language},
+		Journal: g.store, MaxSteps: c.MaxSteps, ToolTokens: c.ToolTokens, ResultTokens: c.ResultTokens, ToolTimeout: c.ToolTimeout,
+		MaxOutputTokens: g.cfg.LLM.MaxOutputTokens, Tokenizer: g.tokens, Now: g.now, OnText: onText})
+	return core.Answer{Messages: out.Messages, Usage: out.Usage, Effects: out.Effects, FirstToken: out.FirstToken, Model: out.Model,
+		Finish: out.Finish, Steps: out.Steps}, err
+}
+
+// addImages puts the pictures of the turn's inputs into the prompt.
+func (g *agents) addImages(ctx context.Context, t *core.Turn, p *core.Prompt) error {
+	images, err := g.images(ctx, t.User, t.Inputs)
+	if err != nil || len(images) == 0 {
+		return err
+	}
+	for i, id := range p.Sources {
+		if id != 0 {
+			p.Messages[i].Images = images[id]
+		}
+	}
+	return nil
+}

@@ -1,0 +1,81 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"net/http"
+	"time"
+
+	"github.com/everthread/everthread/core"
+)
+
+// routes are everything that is served over HTTP (SPEC 15).
+func (a *app) routes() http.Handler {
+	mux := http.NewServeMux()
+	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) {
+		writeJSON(w, http.StatusOK, map[string]string{"status": "ok"})
+	})
+	mux.HandleFunc("GET /readyz", a.ready)
+	mux.Handle("GET /metrics", a.meter.handler(a.store, a.now))
+	for _, ch := range a.channels {
+		h, ok := ch.(core.Handler)
+		if !ok {
+			continue
+		}
+		for pattern, handler := range h.Routes(a.gateway) {
+			mux.Handle(pattern, handler)
+		}
+	}
+	mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
+		writeError(w, http.StatusNotFound, "not_found", "there is nothing at "+r.URL.Path)
+	})
+	return mux
+}
+
+// readiness is what /readyz answers.
+type readiness struct {
+	Ready    bool              `json:"ready"`
+	Store    string            `json:"store"`
+	Schema   string            `json:"schema"`
+	Channels map[string]string `json:"channels"`
+}
+
+// ready tells whether messages can be taken: the store answers and has this
+// program's schema. What is wrong with a channel is told, but only a store that
+// is away makes the process not ready.
+func (a *app) ready(w http.ResponseWriter, r *http.Request) {
+	ctx, cancel := context.WithTimeout(r.Context(), 3*time.Second)
+	defer cancel()
+	out := readiness{Ready: true, Store: "ok", Schema: "ok", Channels: map[string]string{}}
+	if err := a.store.Ping(ctx); err != nil {
+		out.Ready, out.Store = false, "the database does not answer"
+	}
+	if s, err := a.store.Schema(ctx); err != nil || s.Current < s.Target {
+		out.Ready, out.Schema = false, "run `everthread migrate up`"
+	}
+	for _, ch := range a.channels {
+		out.Channels[ch.Name()] = "ok"
+		if c, ok := ch.(core.Checker); ok {
+			if err := c.Check(); err != nil {
+				out.Channels[ch.Name()] = err.Error()
+			}
+		}
+	}
+	status := http.StatusOK
+	if !out.Ready {
+		status = http.StatusServiceUnavailable
+	}
+	writeJSON(w, status, out)
+}
+
+func writeJSON(w http.ResponseWriter, status int, v any) {
+	w.Header().Set("Content-Type", "application/json")
+	w.Header().Set("X-Content-Type-Options", "nosniff")
+	w.WriteHeader(status)
+	_ = json.NewEncoder(w).Encode(v) // the client is gone: there is nobody to tell
+}
+
+// writeError answers as SPEC 15 wants errors.
+func writeError(w http.ResponseWriter, status int, code, message string) {
+	writeJSON(w, status, map[string]any{"error": map[string]string{"code": code, "message": message}})
+}

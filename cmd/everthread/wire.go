@@ -1,0 +1,188 @@
+package main
+
+import (
+	"context"
+	crand "crypto/rand"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"time"
+
+	"go.uber.org/zap"
+
+	"github.com/everthread/everthread/adapters/telegram"
+	"github.com/everthread/everthread/configs"
+	"github.com/everthread/everthread/core"
+	"github.com/everthread/everthread/core/agent"
+	"github.com/everthread/everthread/core/command"
+	"github.com/everthread/everthread/core/gateway"
+	"github.com/everthread/everthread/core/llm/anthropic"
+	"github.com/everthread/everthread/core/llm/demo"
+	"github.com/everthread/everthread/core/llm/fallback"
+	"github.com/everthread/everthread/core/llm/openai"
+	"github.com/everthread/everthread/core/llm/tokens"
+	"github.com/everthread/everthread/core/people"
+	"github.com/everthread/everthread/core/store/postgres"
+	"github.com/everthread/everthread/core/store/sqlite"
+	"github.com/everthread/everthread/core/store/sqlstore"
+	"github.com/everthread/everthread/core/summary"
+)
+
+// store is a store of either engine.
+type store interface {
+	core.Store
+	Migrate(ctx context.Context) error
+	Schema(ctx context.Context) (sqlstore.Schema, error)
+	Listen(ctx context.Context) error
+}
+
+// openStore opens the configured store without migrating it.
+func openStore(ctx context.Context, c configs.Config) (store, error) {
+	if c.DatabaseURL == "" {
+		return sqlite.Open(c.DataDir)
+	}
+	return postgres.Open(ctx, postgres.Options{URL: c.DatabaseURL, Trace: tracing()})
+}
+
+// app is everything that a process of the gateway is made of.
+type app struct {
+	cfg      configs.Config
+	log      *zap.Logger
+	now      func() time.Time
+	worker   string
+	store    store
+	tokens   core.Tokenizer
+	calendar calendar
+	people   *people.People
+	commands *command.Commands
+	summary  *summary.Summarizer
+	gateway  *gateway.Gateway
+	channels []core.Channel
+	meter    *meter
+}
+
+// build wires a process over an open store. channels are those that it serves.
+func build(c configs.Config, log *zap.Logger, st store, channels []core.Channel) (*app, error) {
+	a := &app{cfg: c, log: log, now: time.Now, worker: workerName(), store: st, tokens: tokens.New(), channels: channels, meter: newMeter()}
+	var err error
+	if a.calendar, err = newCalendar(c); err != nil {
+		return nil, err
+	}
+	a.people = a.newPeople()
+	chat, err := models(c.LLM, a.tokens)
+	if err != nil {
+		return nil, fmt.Errorf("llm: %w", err)
+	}
+	tools, err := agent.NewRegistry(agent.TimeNow{})
+	if err != nil {
+		return nil, err
+	}
+	if err := a.newSummary(chat); err != nil {
+		return nil, err
+	}
+	a.commands = a.newCommands()
+	a.newGateway(chat, tools)
+	return a, nil
+}
+
+func (a *app) newPeople() *people.People {
+	return &people.People{Store: a.store, Log: a.log, Now: a.now, Rand: crand.Reader, Render: a.render,
+		Settings: people.Settings{Policy: people.Policy(a.cfg.Access.Policy), Allow: a.cfg.Access.Allow, CodeLife: a.cfg.Access.CodeLife,
+			MaxCodes: a.cfg.Access.MaxCodes, Language: a.cfg.DefaultLanguage}}
+}
+
+func (a *app) newGateway(chat core.Model, tools *agent.Registry) {
+	c := a.cfg
+	context := newContexts(a, tools)
+	agents := &agents{app: a, model: chat, tools: tools}
+	a.gateway = gateway.New(gateway.Options{
+		Store: a.store, Wakes: a.store, Media: a.store, People: a.people, Commands: a.commands, Prompts: context, Agent: agents,
+		Calendar: a.calendar, Limiter: a.limiter(), Tokens: a.tokens, Channels: a.channels, Render: parts,
+		Settings: gateway.Settings{Debounce: c.Turn.Debounce, Workers: c.Turn.Workers, GiveUpAfter: c.Turn.GiveUpAfter, Lease: c.Turn.Lease,
+			Poll: pollEvery, TokensPerDay: c.Limits.TokensPerDay, TurnsPerMinute: c.Limits.TurnsPerMinute,
+			Reserve: c.Context.TotalTokens + c.LLM.MaxOutputTokens, SummarizeAfter: c.Summaries.AfterMessages,
+			MediaDir: filepath.Join(c.DataDir, "media"), MediaMax: int64(c.Media.MaxBytes), MediaWait: c.Media.Wait, Language: c.DefaultLanguage},
+		Meter: a.meter, Log: a.log, Now: a.now, Rand: rand.New(rand.NewPCG(rand.Uint64(), rand.Uint64())), Worker: a.worker, Crash: crash,
+	})
+	agents.images = a.gateway.Images
+}
+
+// pollEvery is how often work is looked for when nothing wakes.
+const pollEvery = time.Second
+
+// limiter is the process's own with the embedded store, else shared by all.
+func (a *app) limiter() gateway.Limiter {
+	if a.cfg.DatabaseURL == "" {
+		return gateway.NewMemoryLimiter()
+	}
+	return a.store
+}
+
+// channels returns the configured channels: one line for each.
+func channels(c configs.Config, log *zap.Logger) ([]core.Channel, error) {
+	var out []core.Channel
+	if t := c.Channels.Telegram; t.Token != "" {
+		ch, err := telegram.New(telegram.Options{Token: t.Token, APIURL: t.APIURL, Mode: t.Mode, WebhookSecret: t.WebhookSecret,
+			PublicURL: c.HTTP.PublicURL, RatePerChat: t.RatePerChat, RatePerBot: t.RatePerBot, Log: log.Named("telegram"), Now: time.Now,
+			Commands: telegramMenu()})
+		if err != nil {
+			return nil, fmt.Errorf("channels.telegram: %w", err)
+		}
+		out = append(out, ch)
+	}
+	return out, nil
+}
+
+// telegramMenu is the command menu as Telegram wants it.
+func telegramMenu() []telegram.Command {
+	var out []telegram.Command
+	for _, c := range command.Menu() {
+		out = append(out, telegram.Command{Name: c.Name, Descriptions: c.Descriptions})
+	}
+	return out
+}
+
+// models returns the configured model with its fallbacks.
+func models(c configs.LLM, t core.Tokenizer) (core.Model, error) {
+	first, err := model(c, t)
+	if err != nil {
+		return nil, err
+	}
+	var rest []core.Model
+	for i, f := range c.Fallbacks {
+		m, err := model(f, t)
+		if err != nil {
+			return nil, fmt.Errorf("fallbacks[%d]: %w", i, err)
+		}
+		rest = append(rest, m)
+	}
+	if len(rest) == 0 {
+		return first, nil
+	}
+	return fallback.New(first, rest...), nil
+}
+
+func model(c configs.LLM, t core.Tokenizer) (core.Model, error) {
+	switch c.Provider {
+	case "demo":
+		return demo.New(t), nil
+	case "openai":
+		return openai.New(openai.Options{BaseURL: c.BaseURL, APIKey: c.APIKey, Model: c.Model, Timeout: c.Timeout}), nil
+	case "anthropic":
+		return anthropic.New(anthropic.Options{BaseURL: c.BaseURL, APIKey: c.APIKey, Model: c.Model, MaxTokens: c.MaxOutputTokens, Timeout: c.Timeout}), nil
+	}
+	return nil, fmt.Errorf("provider %q is not known; use openai, anthropic or demo", c.Provider)
+}
+
+// workerName tells processes apart in leases.
+func workerName() string {
+	host, err := os.Hostname()
+	if err != nil {
+		host = "host"
+	}
+	return fmt.Sprintf("%s-%d-%x", host, os.Getpid(), rand.Uint32())
+}
+
+var errNotRunning = errors.New("this needs a gateway that runs")

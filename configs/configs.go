@@ -1,0 +1,173 @@
+// Package configs is the configuration: one struct, its defaults, where it is
+// read from and what is wrong with it. The commented example beside it is the
+// documentation, and a test keeps it true.
+package configs
+
+import "time"
+
+// Config is everything that can be configured. Keys are those of SPEC 16; each
+// can also be given as EVERTHREAD_… in the environment.
+type Config struct {
+	DatabaseURL     string    `yaml:"database_url"`
+	DataDir         string    `yaml:"data_dir"`
+	SecretKey       string    `yaml:"secret_key" secret:"true"`
+	HTTP            HTTP      `yaml:"http"`
+	Log             Log       `yaml:"log"`
+	DefaultTimezone string    `yaml:"default_timezone"`
+	DefaultLanguage string    `yaml:"default_language"`
+	Access          Access    `yaml:"access"`
+	LLM             LLM       `yaml:"llm"`
+	SummaryLLM      LLM       `yaml:"summary_llm"` // Provider empty: the same as LLM
+	Context         Context   `yaml:"context"`
+	Summaries       Summaries `yaml:"summaries"`
+	Day             Day       `yaml:"day"`
+	Turn            Turn      `yaml:"turn"`
+	Agent           Agent     `yaml:"agent"`
+	Limits          Limits    `yaml:"limits"`
+	Media           Media     `yaml:"media"`
+	Retention       Retention `yaml:"retention"`
+	Channels        Channels  `yaml:"channels"`
+}
+
+// HTTP is where the gateway listens.
+type HTTP struct {
+	Listen         string   `yaml:"listen"`
+	PublicURL      string   `yaml:"public_url"`
+	TrustedProxies []string `yaml:"trusted_proxies"`
+}
+
+// Log says how the log looks. Format is console or json.
+type Log struct {
+	Level  string `yaml:"level"`
+	Format string `yaml:"format"`
+}
+
+// Access says who may talk to the assistant (SPEC 2).
+type Access struct {
+	Policy   string        `yaml:"policy"`
+	Allow    []string      `yaml:"allow"`
+	CodeLife time.Duration `yaml:"code_life"`
+	MaxCodes int           `yaml:"max_codes"`
+}
+
+// LLM is a chat model (SPEC 11). Provider is openai, anthropic or demo.
+type LLM struct {
+	Provider        string        `yaml:"provider"`
+	BaseURL         string        `yaml:"base_url"`
+	APIKey          string        `yaml:"api_key" secret:"true"`
+	Model           string        `yaml:"model"`
+	ContextWindow   int           `yaml:"context_window"`
+	Vision          bool          `yaml:"vision"`
+	MaxOutputTokens int           `yaml:"max_output_tokens"`
+	Timeout         time.Duration `yaml:"timeout"`
+	Fallbacks       []LLM         `yaml:"fallbacks"`
+}
+
+// Context bounds what the model sees, in tokens (SPEC 5).
+type Context struct {
+	Strategy               string        `yaml:"strategy"`
+	TodayRawTokens         int           `yaml:"today_raw_tokens"`
+	TodaySummaryTokens     int           `yaml:"today_summary_tokens"`
+	LastConversationTokens int           `yaml:"last_conversation_tokens"`
+	OpenLoopsTokens        int           `yaml:"open_loops_tokens"`
+	TargetTokens           int           `yaml:"target_tokens"`
+	TotalTokens            int           `yaml:"total_tokens"`
+	MaxHistoryMessages     int           `yaml:"max_history_messages"`
+	MaxContextTokens       int           `yaml:"max_context_tokens"`
+	MinTurns               int           `yaml:"min_turns"`
+	MinTokens              int           `yaml:"min_tokens"`
+	Silence                time.Duration `yaml:"silence"`
+}
+
+// Summaries says when days are summarised and posted (SPEC 6 and 7).
+type Summaries struct {
+	AfterMessages   int           `yaml:"after_messages"`
+	Pressure        float64       `yaml:"pressure"`
+	FinalizeAt      string        `yaml:"finalize_at"`
+	PostForward     string        `yaml:"post_forward"`
+	PostAt          string        `yaml:"post_at"`
+	PostMinMessages int           `yaml:"post_min_messages"`
+	PostExpires     time.Duration `yaml:"post_expires"`
+	Attempts        int           `yaml:"attempts"`
+}
+
+// Day moves the boundary between days (SPEC 4).
+type Day struct {
+	StartsAt string `yaml:"starts_at"`
+}
+
+// Turn says how turns run (SPEC 3 and 11).
+type Turn struct {
+	Debounce    time.Duration `yaml:"debounce"`
+	Workers     int           `yaml:"workers"`
+	GiveUpAfter time.Duration `yaml:"give_up_after"`
+	Lease       time.Duration `yaml:"lease"`
+}
+
+// Agent bounds the loop of model and tools (SPEC 11).
+type Agent struct {
+	MaxSteps     int           `yaml:"max_steps"`
+	ToolTokens   int           `yaml:"tool_tokens"`
+	ResultTokens int           `yaml:"result_tokens"`
+	ToolTimeout  time.Duration `yaml:"tool_timeout"`
+	Instructions string        `yaml:"instructions"`
+}
+
+// Limits bound what a user may use; 0: no limit.
+type Limits struct {
+	TokensPerDay   int `yaml:"tokens_per_day"`
+	TurnsPerMinute int `yaml:"turns_per_minute"`
+}
+
+// Media bounds attachments.
+type Media struct {
+	MaxBytes Size          `yaml:"max_bytes"`
+	Wait     time.Duration `yaml:"wait"`
+}
+
+// Retention says how long raw platform payloads are kept (SPEC 7).
+type Retention struct {
+	Raw time.Duration `yaml:"raw"`
+}
+
+// Channels are the ways in. One is on when its credentials are there.
+type Channels struct {
+	Telegram Telegram `yaml:"telegram"`
+}
+
+// Telegram is a bot of the Telegram Bot API. Mode is polling or webhook.
+type Telegram struct {
+	Token         string  `yaml:"token" secret:"true"`
+	Mode          string  `yaml:"mode"`
+	APIURL        string  `yaml:"api_url"`
+	WebhookSecret string  `yaml:"webhook_secret" secret:"true"`
+	RatePerChat   float64 `yaml:"rate_per_chat"`
+	RatePerBot    float64 `yaml:"rate_per_bot"`
+}
+
+// Size is a number of bytes, written as 20MiB or 20971520.
+type Size int64
+
+// Default returns the configuration that holds without a file.
+func Default() Config {
+	return Config{
+		DataDir:         "./data",
+		HTTP:            HTTP{Listen: "127.0.0.1:8080", PublicURL: "http://127.0.0.1:8080"},
+		Log:             Log{Level: "info", Format: "console"},
+		DefaultTimezone: "UTC",
+		DefaultLanguage: "en",
+		Access:          Access{Policy: "pairing", CodeLife: time.Hour, MaxCodes: 3},
+		LLM:             LLM{Provider: "demo", ContextWindow: 128_000, MaxOutputTokens: 1024, Timeout: 120 * time.Second},
+		Context: Context{Strategy: "continuous", TodayRawTokens: 4000, TodaySummaryTokens: 500, LastConversationTokens: 300, OpenLoopsTokens: 400,
+			TargetTokens: 4100, TotalTokens: 6150, MaxHistoryMessages: 50, MaxContextTokens: 6000, MinTurns: 30, MinTokens: 1500, Silence: 30 * time.Minute},
+		Summaries: Summaries{AfterMessages: 10, Pressure: 0.8, FinalizeAt: "03:00", PostForward: "home", PostAt: "08:00", PostMinMessages: 4,
+			PostExpires: 48 * time.Hour, Attempts: 6},
+		Day:       Day{StartsAt: "00:00"},
+		Turn:      Turn{Debounce: 700 * time.Millisecond, Workers: 256, GiveUpAfter: 10 * time.Minute, Lease: time.Minute},
+		Agent:     Agent{MaxSteps: 8, ToolTokens: 8000, ResultTokens: 4000, ToolTimeout: 30 * time.Second},
+		Limits:    Limits{TurnsPerMinute: 20},
+		Media:     Media{MaxBytes: 20 << 20, Wait: 20 * time.Second},
+		Retention: Retention{Raw: 7 * 24 * time.Hour},
+		Channels:  Channels{Telegram: Telegram{Mode: "polling", APIURL: "https://api.telegram.org", RatePerChat: 1, RatePerBot: 30}},
+	}
+}

@@ -1,0 +1,68 @@
+package gateway
+
+import (
+	"context"
+
+	"github.com/everthread/everthread/core"
+)
+
+// Plan picks where something proactive goes (SPEC 7): the home identity, else
+// the most recently used one that can receive now. With all it is every identity
+// of a push channel. If none can receive now, the best one holds it until it can;
+// without any push channel the plan is empty.
+func (g *Gateway) Plan(ctx context.Context, u core.User, all bool) ([]core.Target, error) {
+	ids, err := g.People.Identities(ctx, u.ID)
+	if err != nil {
+		return nil, err
+	}
+	var push []core.Identity
+	for _, i := range ids {
+		if !g.capabilities(i.Address.Channel).Push {
+			continue
+		}
+		if i.ID == u.Settings.Home {
+			push = append([]core.Identity{i}, push...)
+			continue
+		}
+		push = append(push, i)
+	}
+	if all {
+		return targets(push, "all identities, as chosen"), nil
+	}
+	for n, i := range push {
+		if g.receives(i) {
+			return targets(push[n:n+1], why(i, u, n)), nil
+		}
+	}
+	if len(push) > 0 {
+		return targets(push[:1], "nothing can receive now; held until it can"), nil
+	}
+	return nil, nil
+}
+
+func targets(ids []core.Identity, why string) []core.Target {
+	out := make([]core.Target, len(ids))
+	for n, i := range ids {
+		out[n] = core.Target{Identity: i, Why: why}
+	}
+	return out
+}
+
+// receives tells whether an identity can be written to now.
+func (g *Gateway) receives(i core.Identity) bool {
+	if i.Blocked {
+		return false
+	}
+	c, ok := g.channels[i.Address.Channel].(core.Checker)
+	return !ok || c.Check() == nil
+}
+
+func why(i core.Identity, u core.User, n int) string {
+	switch {
+	case i.ID == u.Settings.Home:
+		return "home"
+	case u.Settings.Home == 0 && n == 0:
+		return "used last; no home is set"
+	}
+	return "the home cannot receive now; used last of those that can"
+}

@@ -1,0 +1,243 @@
+// Package people decides who may talk to the assistant (SPEC 2): the owner's
+// first code, pairing, allow lists and open doors.
+package people
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"time"
+
+	"go.uber.org/zap"
+
+	"github.com/everthread/everthread/core"
+)
+
+// Policy says what becomes of messages of strangers.
+type Policy string
+
+// Policies.
+const (
+	Pairing   Policy = "pairing"   // they get a code that the owner may approve
+	Allowlist Policy = "allowlist" // they are ignored unless listed
+	Open      Policy = "open"      // they become users at once
+)
+
+// Store is what people are kept in.
+type Store interface {
+	core.PeopleStore
+	core.CodeStore
+	Hold(ctx context.Context, h core.Hold) (duplicate bool, err error)
+}
+
+// Settings are the numbers of access; see SPEC 2 for their defaults.
+type Settings struct {
+	Policy   Policy
+	Allow    []string      // channel:external, such as telegram:123
+	CodeLife time.Duration // of a pairing code
+	MaxCodes int           // pending pairing codes per channel
+	Language string        // of people who chose none
+}
+
+// People keeps users and their addresses. It implements gateway.People.
+type People struct {
+	Store
+	Settings Settings
+	Render   func(text, channel string) []core.Part
+	Log      *zap.Logger
+	Now      func() time.Time
+	Rand     io.Reader // of codes
+}
+
+// alphabet of codes: no letter or digit that is easily taken for another. 32
+// signs, so that a byte maps to one without bias.
+const alphabet = "23456789ABCDEFGHJKLMNPQRSTUVWXYZ"
+
+// Code returns a random code of n signs.
+func (p *People) Code(n int) (string, error) {
+	b := make([]byte, n)
+	if _, err := io.ReadFull(p.Rand, b); err != nil {
+		return "", fmt.Errorf("make a code: %w", err)
+	}
+	for i := range b {
+		b[i] = alphabet[int(b[i])%len(alphabet)]
+	}
+	return string(b), nil
+}
+
+// Hash is how a code is kept: hex SHA-256 of its signs in capitals.
+func Hash(code string) string {
+	clean := strings.ToUpper(strings.NewReplacer("-", "", " ", "").Replace(strings.TrimSpace(code)))
+	sum := sha256.Sum256([]byte(clean))
+	return hex.EncodeToString(sum[:])
+}
+
+// EnsureOwner makes the owner at the first start. As long as no address is the
+// owner's it also makes a new owner code and returns it; else "".
+func (p *People) EnsureOwner(ctx context.Context) (core.User, string, error) {
+	owner, err := p.Owner(ctx)
+	if errors.Is(err, core.ErrNotFound) {
+		owner, err = p.AddUser(ctx, core.User{Name: "Owner", Role: core.RoleOwner, CreatedAt: p.Now()})
+		if errors.Is(err, core.ErrExists) { // another process was first
+			owner, err = p.Owner(ctx)
+		}
+	}
+	if err != nil {
+		return owner, "", err
+	}
+	ids, err := p.Identities(ctx, owner.ID)
+	if err != nil || slices.ContainsFunc(ids, func(i core.Identity) bool { return i.Address.Channel != "terminal" }) {
+		return owner, "", err
+	}
+	code, err := p.Code(10)
+	if err != nil {
+		return owner, "", err
+	}
+	return owner, code, p.PutCode(ctx, core.Code{Kind: core.CodeOwner, Hash: Hash(code), User: owner.ID, Created: p.Now()})
+}
+
+// Owner returns the owner, or ErrNotFound before the first start.
+func (p *People) Owner(ctx context.Context) (core.User, error) {
+	users, err := p.Users(ctx)
+	if err != nil {
+		return core.User{}, err
+	}
+	for _, u := range users {
+		if u.Role == core.RoleOwner {
+			return u, nil
+		}
+	}
+	return core.User{}, core.ErrNotFound
+}
+
+// Stranger handles a message of an unknown address: it may bring the owner code,
+// be let in by the policy, or be held until the owner approves.
+func (p *People) Stranger(ctx context.Context, in core.Inbound) (known bool, err error) {
+	if code, ok := startCode(in.Text); ok {
+		if known, err := p.claimOwner(ctx, in, code); known || err != nil {
+			return known, err
+		}
+	}
+	if in.Kind != core.InMessage {
+		_, err := p.Hold(ctx, core.Hold{Event: in, Now: p.Now()})
+		return false, err
+	}
+	switch p.Settings.Policy {
+	case Open:
+		return p.letIn(ctx, in)
+	case Allowlist:
+		if p.allowed(in.Address) {
+			return p.letIn(ctx, in)
+		}
+		in.Text, in.Raw, in.Attachments, in.Quote = "", nil, nil, nil
+		_, err := p.Hold(ctx, core.Hold{Event: in, Now: p.Now()})
+		return false, err
+	}
+	return false, p.pair(ctx, in)
+}
+
+// startCode returns the argument of /start.
+func startCode(text string) (string, bool) {
+	f := strings.Fields(text)
+	if len(f) != 2 || f[0] != "/start" && f[0] != "!start" {
+		return "", false
+	}
+	return f[1], true
+}
+
+// claimOwner makes the address the owner's if the code is the owner code. The
+// identity is added first: a repeat after a crash finds it there.
+func (p *People) claimOwner(ctx context.Context, in core.Inbound, code string) (bool, error) {
+	codes, err := p.Codes(ctx, core.CodeOwner, p.Now())
+	if err != nil || !slices.ContainsFunc(codes, func(c core.Code) bool { return c.Hash == Hash(code) }) {
+		return false, err
+	}
+	_, err = p.AddIdentity(ctx, core.Identity{User: codes[0].User, Address: in.Address, Name: in.Name, LastUsed: p.Now()})
+	if err != nil && !errors.Is(err, core.ErrExists) {
+		return false, err
+	}
+	if _, err := p.UseCode(ctx, core.CodeOwner, Hash(code), p.Now()); err != nil && !errors.Is(err, core.ErrRefused) {
+		return false, err
+	}
+	p.Log.Info("an address is the owner's now", zap.String("channel", in.Address.Channel), zap.String("address", in.Address.External))
+	return true, nil
+}
+
+func (p *People) allowed(a core.Address) bool {
+	return slices.Contains(p.Settings.Allow, a.Channel+":"+a.External)
+}
+
+// letIn makes a stranger a user with this address.
+func (p *People) letIn(ctx context.Context, in core.Inbound) (bool, error) {
+	name := in.Name
+	if name == "" {
+		name = in.Address.Channel + " " + in.Address.External
+	}
+	u, err := p.AddUser(ctx, core.User{Name: name, Role: core.RoleMember, Settings: core.Settings{Language: in.Language}, CreatedAt: p.Now()})
+	if err != nil {
+		return false, err
+	}
+	_, err = p.AddIdentity(ctx, core.Identity{User: u.ID, Address: in.Address, Name: in.Name, LastUsed: p.Now()})
+	if errors.Is(err, core.ErrExists) {
+		err = nil
+	}
+	return err == nil, err
+}
+
+// pair holds a stranger's message and, at most once an hour and while few codes
+// are pending, answers with a code for the owner to approve.
+func (p *People) pair(ctx context.Context, in core.Inbound) error {
+	now := p.Now()
+	h := core.Hold{Event: in, Keep: true, Now: now}
+	codes, err := p.Codes(ctx, core.CodePair, now)
+	if err != nil {
+		return err
+	}
+	pending := 0
+	for _, c := range codes {
+		if c.Address == in.Address {
+			_, err := p.Hold(ctx, h)
+			return err
+		}
+		if c.Address.Channel == in.Address.Channel {
+			pending++
+		}
+	}
+	if pending < p.Settings.MaxCodes {
+		if err := p.withCode(&h, now); err != nil {
+			return err
+		}
+	}
+	_, err = p.Hold(ctx, h)
+	return err
+}
+
+// withCode adds a pairing code and the message that tells it.
+func (p *People) withCode(h *core.Hold, now time.Time) error {
+	code, err := p.Code(8)
+	if err != nil {
+		return err
+	}
+	in := h.Event
+	h.Code = &core.Code{Kind: core.CodePair, Hash: Hash(code), Hint: code, Address: in.Address, Name: in.Name, Created: now, Expires: now.Add(p.Settings.CodeLife)}
+	language := in.Language
+	if language == "" {
+		language = p.Settings.Language
+	}
+	h.Delivery = &core.NewDelivery{To: in.Address, Kind: core.DeliverNotice, Parts: p.Render(pairingText(language, code), in.Address.Channel), Expires: h.Code.Expires}
+	p.Log.Info("somebody asks to be let in; approve with `everthread pair approve CODE`",
+		zap.String("channel", in.Address.Channel), zap.String("name", in.Name), zap.String("code", code))
+	return nil
+}
+
+func pairingText(language, code string) string {
+	if strings.HasPrefix(strings.ToLower(language), "fr") {
+		return "Bonjour ! Cet assistant est privé. Votre code est **" + code + "** : transmettez-le à la personne qui le gère. Dès qu'elle l'aura approuvé, je répondrai à ce que vous avez écrit. Le code est valable une heure."
+	}
+	return "Hello! This assistant is private. Your code is **" + code + "**: give it to the person who runs it. As soon as they approve it, I will answer what you wrote. The code is valid for one hour."
+}

@@ -1,0 +1,121 @@
+package summary
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"time"
+
+	"go.uber.org/zap"
+
+	"github.com/everthread/everthread/core"
+)
+
+// batch is how many days one look takes.
+const batch = 100
+
+// Finalize asks for the summary of every day whose finalization or rewriting is
+// due, oldest first. It may run in any number of processes at any time.
+func (s *Summarizer) Finalize(ctx context.Context) error {
+	now := s.Now()
+	due, err := s.Store.DueSegments(ctx, now, batch)
+	if err != nil {
+		return err
+	}
+	for _, g := range due {
+		err := s.Jobs.Enqueue(ctx, core.NewJob{User: g.User, Queue: core.QueueSummarize, Key: core.SummaryKey, Ref: int64(g.ID), RunAt: now, Unique: true})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// postState says for a day that is being closed whether it will be posted.
+func (s *Summarizer) postState(w *work) core.PostState {
+	if s.forward(w.user) == "off" || w.segment.Messages < s.Settings.PostMin {
+		return core.PostSkipped
+	}
+	return core.PostDue
+}
+
+func (s *Summarizer) forward(u core.User) string {
+	if u.Settings.Summaries != "" {
+		return u.Settings.Summaries
+	}
+	return s.Settings.PostForward
+}
+
+// Post posts the summaries that are due: of each user only the newest day's.
+func (s *Summarizer) Post(ctx context.Context) error {
+	due, err := s.Store.DuePosts(ctx, s.Now(), batch)
+	if err != nil {
+		return err
+	}
+	newest := map[core.UserID]core.SegmentID{}
+	label := map[core.UserID]string{}
+	for _, g := range due {
+		if g.Day.Label > label[g.User] {
+			newest[g.User], label[g.User] = g.ID, g.Day.Label
+		}
+	}
+	for _, g := range due {
+		err := s.post(ctx, g, newest[g.User] == g.ID)
+		if err != nil && !errors.Is(err, core.ErrExists) {
+			s.Log.Warn("summary not posted", zap.Int64("user", int64(g.User)), zap.String("day", g.Day.Label), zap.Error(err))
+		}
+	}
+	return nil
+}
+
+// post posts one day's summary, or decides that it is not posted.
+func (s *Summarizer) post(ctx context.Context, g core.Segment, newest bool) error {
+	now := s.Now()
+	u, err := s.Users.User(ctx, g.User)
+	if err != nil {
+		return err
+	}
+	p := core.PutPost{User: g.User, Segment: g.ID, State: core.PostSkipped, Now: now}
+	expires := g.Day.Post.Add(s.Settings.PostExpires)
+	if !newest || s.forward(u) == "off" || u.Settings.Paused || !now.Before(expires) || g.SummaryVersion == 0 || g.Hidden {
+		return s.Store.PutPost(ctx, p)
+	}
+	versions, err := s.Store.Summaries(ctx, g.User, g.ID, 1)
+	if err != nil || len(versions) == 0 {
+		return errors.Join(err, s.Store.PutPost(ctx, p))
+	}
+	targets, err := s.Planner.Plan(ctx, u, s.forward(u) == "all")
+	if err != nil {
+		return err
+	}
+	text := s.text(u, g, versions[0], now)
+	p.State = core.PostDone
+	p.Message = core.NewMessage{Role: core.RoleAssistant, Kind: core.KindDayPost, Text: text, Tokens: s.Tokens.Count(text), SentAt: now}
+	for _, t := range targets {
+		p.Deliveries = append(p.Deliveries, core.NewDelivery{To: t.Identity.Address, Identity: t.Identity.ID, Kind: core.DeliverPost,
+			Parts: quiet(s.Parts(text, t.Identity.Address.Channel)), Why: t.Why, Expires: expires})
+	}
+	return s.Store.PutPost(ctx, p)
+}
+
+// quiet makes parts silent and folded where a channel can.
+func quiet(parts []core.Part) []core.Part {
+	for i := range parts {
+		parts[i].Quiet, parts[i].Fold = true, true
+	}
+	return parts
+}
+
+// text is a summary as it is posted: with a title, without references.
+func (s *Summarizer) text(u core.User, g core.Segment, v core.Summary, now time.Time) string {
+	language := u.Settings.Language
+	if language == "" {
+		language = s.Settings.Language
+	}
+	title := "Summary: "
+	if strings.HasPrefix(strings.ToLower(language), "fr") {
+		title = "Résumé : "
+	}
+	title += s.Title(g.Day.Label, s.Day(u.Settings, now).Label, language)
+	return "**" + title + "**\n\n" + s.StripRefs(v.Markdown)
+}
