@@ -291,3 +291,14 @@ func TestUsageIsSummedOrEstimated(t *testing.T) {
 		t.Errorf("usage %+v", out.Usage)
 	}
 }
+
+func TestFirstTokenIsTimedFromTheStart(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		m := llmtest.Replies(llmtest.Reply{Text: "one two three", Pieces: 3, Delay: 2 * time.Second})
+		out, err := Run(t.Context(), request(m, nil))
+		if err != nil || out.FirstToken != 2*time.Second {
+			t.Errorf("%s, %v", out.FirstToken, err)
+		}
+	})
+}

@@ -28,11 +28,14 @@ func (j *memoryJournal) Lookup(_ context.Context, u core.UserID, t core.TurnID, 
 func (j *memoryJournal) Record(ctx context.Context, u core.UserID, t core.TurnID, step, index int, _, text string) error {
 	j.mu.Lock()
 	defer j.mu.Unlock()
+	if ctx.Err() != nil {
+		return ctx.Err()
+	}
 	if j.entries == nil {
 		j.entries = map[string]string{}
 	}
 	j.entries[fmt.Sprint(u, t, step, index)] = text
-	return ctx.Err()
+	return nil
 }
 
 // counted is an outside tool that counts its calls.
