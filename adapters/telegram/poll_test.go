@@ -55,6 +55,16 @@ func (b *inbox) next(t *testing.T) core.Inbound {
 	}
 }
 
+// try waits for a call of Receive.
+func (b *inbox) try(t *testing.T) {
+	t.Helper()
+	select {
+	case <-b.tried:
+	case <-time.After(10 * time.Second):
+		t.Fatal("nothing was passed on")
+	}
+}
+
 // running runs c until the test ends.
 func running(t *testing.T, c *Channel, r core.Receiver) {
 	t.Helper()
@@ -225,8 +235,8 @@ func TestRunWaitsForService(t *testing.T) {
 	b.fail = errors.New("disk full")
 	running(t, c, b)
 	s.Say(ada, "words of a person")
-	<-b.tried
-	<-b.tried
+	b.try(t)
+	b.try(t)
 	if c.Check() == nil {
 		t.Error("Check is content while nothing can be stored")
 	}

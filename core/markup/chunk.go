@@ -54,10 +54,13 @@ func cut(opened, md string) (n int, join, reopen string) {
 		if pos > chunkSize || pos >= len(md) {
 			break
 		}
-		any, anyFence = pos, fence
+		empty := strings.TrimSpace(line) == ""
+		if fence == "" || !empty { // an empty line at the end of code would be lost
+			any, anyFence = pos, fence
+		}
 		if fence == "" && md[pos] != ' ' && md[pos] != '\t' {
 			plain = pos
-			if strings.TrimSpace(line) == "" {
+			if empty {
 				blank = pos
 			}
 		}

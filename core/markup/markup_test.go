@@ -112,6 +112,20 @@ func drawBlock(words *[]string) *rapid.Generator[string] {
 	})
 }
 
+// Code of many chunks is one span with every line as it was, whatever it looks like.
+func TestParseLongCode(t *testing.T) {
+	t.Parallel()
+	code := strings.TrimSpace(strings.Repeat("# no heading\n\n- *no* item\n    x := `y`\n~~~\n", 1000))
+	x := Parse("before\n\n```go\n" + code + "\n```\n\nafter **that**")
+	checkText(t, x)
+	if len(x.Spans) != 2 || x.Spans[0].Kind != core.SpanPre || x.Spans[0].Value != "go" || x.Spans[1].Kind != core.SpanBold {
+		t.Fatalf("spans %v", x.Spans)
+	}
+	if got := x.Text[x.Spans[0].Start:x.Spans[0].End]; got != code {
+		t.Errorf("got %d bytes of code, want %d", len(got), len(code))
+	}
+}
+
 type reporter interface{ Fatalf(string, ...any) }
 
 // checkText checks the contract of Text.

@@ -25,6 +25,9 @@ func (p params) int(name string) int64 {
 
 func (p params) decode(name string, v any) { _ = json.Unmarshal([]byte(p[name]), v) }
 
+// errCutOff: the client left before the request was whole, which is its right.
+var errCutOff = errors.New("request cut off")
+
 // parse reads the parameters from the query and a JSON, form or multipart body,
 // and checks them against the description of the API.
 func parse(r *http.Request, method string) (params, error) {
@@ -57,7 +60,11 @@ func parse(r *http.Request, method string) (params, error) {
 
 func (p params) readJSON(r *http.Request, method string) error {
 	var fields map[string]json.RawMessage
-	if err := json.NewDecoder(r.Body).Decode(&fields); err != nil {
+	body, err := io.ReadAll(r.Body)
+	if err != nil {
+		return errCutOff
+	}
+	if err := json.Unmarshal(body, &fields); err != nil {
 		return fmt.Errorf("body: %w", err)
 	}
 	for k, raw := range fields {

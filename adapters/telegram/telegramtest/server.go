@@ -11,6 +11,7 @@ package telegramtest
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net/http"
 	"net/http/httptest"
@@ -154,6 +155,9 @@ func (s *Server) serveMethod(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	p, err := parse(r, method)
+	if errors.Is(err, errCutOff) {
+		return
+	}
 	if err != nil {
 		s.note(fmt.Errorf("%s: %w", method, err))
 		reply(w, nil, &refusal{code: 400, description: "Bad Request: can't parse the request"})
