@@ -149,7 +149,7 @@ The person began with “Good morning! My dog is called Biscuit. He is two”. L
 	if got != want {
 		t.Errorf("got\n%s", got)
 	}
-	more := "Previous summary:\n" + got + "\n\n<transcript>\n[#20] user (Thu 19 Nov 21:00): We decided to take the train.\n</transcript>"
+	more := "Day: 2026-11-19\n\nThe summary so far:\n<summary>\n" + got + "\n</summary>\n\n<transcript>\n[#20] user (Thu 19 Nov 21:00): We decided to take the train.\n</transcript>"
 	got, _ = ask(t, core.ModelRequest{Messages: []core.ModelMessage{ordered, user(more)}})
 	for _, want := range []string{"- My dog is called Biscuit. [#12]\n- We decided to take the train. [#20]", "began with “Good morning!", "Later came “We decided to take the train”", "[#15]"} {
 		if !strings.Contains(got, want) {

@@ -17,7 +17,7 @@ const (
 )
 
 var (
-	references     = regexp.MustCompile(`(\s*\[#\d+(, ?#\d+)*\])+\s*$`)
+	references     = regexp.MustCompile(`(\s*\[#\d+(\s*,\s*#?\d+)*\])+\s*$`)
 	transcriptLine = regexp.MustCompile(`^(?:> ?)?\[#(\d+)\] (\w+) \([^)]*\): ?(.*)$`)
 	sentenceEnd    = regexp.MustCompile(`[.!?…]+\s+|\n+`)
 )

@@ -4,11 +4,12 @@
 // and 12 MB of resident memory (7 MB of heap, the rest pages of the binary).
 //
 // A text is counted word by word, for a token never spans the gap between two
-// words, and the counts of frequent words are remembered: that is ten times as
-// fast as asking the vocabulary for a whole message. What has no gaps is cut
-// every KiB, so that time and memory stay proportional to the text whatever it
-// holds: a hostile MiB takes about a second at worst, and no more memory than a
-// short message.
+// words, and the counts of frequent words are remembered. Against asking the
+// vocabulary for a whole text that halves the time of a new page of prose (to
+// 5.6 ms for 37 KB), and a message of 78 bytes in known words takes 0.2 in place
+// of 13 µs. What has no gaps is cut every KiB, so that time and memory stay
+// proportional to the text whatever it holds: the worst hostile MiB known takes
+// 1.5 s, and no more memory than a short message.
 package tokens
 
 import (
