@@ -25,7 +25,7 @@ func chunks(md string) []chunk {
 		n, join, fence := cut(next.text, md)
 		c := next
 		c.text += md[:n]
-		md = strings.TrimPrefix(md[n:], "\n")
+		md = md[n:]
 		next = chunk{join: join}
 		if fence != "" {
 			c.text += "\n" + marker(fence)
