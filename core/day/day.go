@@ -1,0 +1,141 @@
+// Package day is the arithmetic of local calendar days (SPEC 4). It is pure:
+// the same arguments give the same result in any process.
+//
+// A wall time on a date means the first instant at which the zone's clock shows
+// it or a later one. So one that does not exist is the end of the gap, one that
+// comes twice is its first, and a later wall time is never an earlier instant:
+// whatever a zone did to its clocks, days tile the line of time.
+package day
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/everthread/everthread/core"
+)
+
+// At returns the day that t belongs to. zone nil is UTC. startsAt (0 up to 24 h,
+// day.starts_at) moves the boundary: with 4 h, what is said at 02:00 belongs to
+// the day before. End is the first instant of the next day that exists.
+// Finalize is finalizeAt on the calendar day that follows, or End if that is
+// later; Post is postAt on that day, or Finalize if that is later. All are UTC.
+func At(t time.Time, zone *time.Location, startsAt, finalizeAt, postAt time.Duration) core.Day {
+	zone = known(zone)
+	d := of(t, zone, startsAt)
+	next := d.following(zone)
+	out := core.Day{Label: d.label(), Zone: zone.String(), Start: d.at(startsAt, zone), End: d.end(startsAt, zone)}
+	out.Finalize = later(next.at(finalizeAt, zone), out.End)
+	out.Post = later(next.at(postAt, zone), out.Finalize)
+	return out
+}
+
+// Label returns the label YYYY-MM-DD of the day that t belongs to.
+func Label(t time.Time, zone *time.Location, startsAt time.Duration) string {
+	return of(t, known(zone), startsAt).label()
+}
+
+// Next returns the first instant of the day after the one that t belongs to.
+func Next(t time.Time, zone *time.Location, startsAt time.Duration) time.Time {
+	return of(t, known(zone), startsAt).end(startsAt, known(zone))
+}
+
+// Parse returns midnight UTC of a label. Anything but YYYY-MM-DD of a date of
+// the calendar is an error that says so.
+func Parse(label string) (time.Time, error) {
+	t, err := time.Parse(time.DateOnly, label)
+	if err != nil {
+		return time.Time{}, fmt.Errorf("%q is not a date such as 2026-11-19 (YYYY-MM-DD)", label)
+	}
+	return t, nil
+}
+
+// Clock returns a time of day, written HH:MM from 00:00 to 23:59, as the time
+// since midnight.
+func Clock(s string) (time.Duration, error) {
+	t, err := time.Parse("15:04", s)
+	if err != nil || len(s) != len("15:04") {
+		return 0, fmt.Errorf("%q is not a time of day such as 08:00 (HH:MM, from 00:00 to 23:59)", s)
+	}
+	return time.Duration(t.Hour())*time.Hour + time.Duration(t.Minute())*time.Minute, nil
+}
+
+// date is a calendar date: its midnight as if the zone were UTC.
+type date struct{ midnight time.Time }
+
+// of returns the newest date whose day has begun at t. That may be the one
+// after the local date: where clocks went back over midnight, the new day had
+// begun already.
+func of(t time.Time, zone *time.Location, startsAt time.Duration) date {
+	y, m, n := t.In(zone).Date()
+	d := date{time.Date(y, m, n+1, 0, 0, 0, 0, time.UTC)}
+	for !d.exists(zone) || d.at(startsAt, zone).After(t) {
+		d = d.plus(-1)
+	}
+	return d
+}
+
+func (d date) label() string { return d.midnight.Format(time.DateOnly) }
+
+func (d date) plus(days int) date { return date{d.midnight.AddDate(0, 0, days)} }
+
+// exists tells whether the zone's clock ever showed d: some zones skipped one
+// when they moved across the date line.
+func (d date) exists(zone *time.Location) bool {
+	y, m, n := d.at(0, zone).In(zone).Date()
+	return y == d.midnight.Year() && m == d.midnight.Month() && n == d.midnight.Day()
+}
+
+// following returns the next date that exists.
+func (d date) following(zone *time.Location) date {
+	for d = d.plus(1); !d.exists(zone); {
+		d = d.plus(1)
+	}
+	return d
+}
+
+// end returns the first instant of the next day that is not empty.
+func (d date) end(startsAt time.Duration, zone *time.Location) time.Time {
+	start := d.at(startsAt, zone)
+	next := d.following(zone)
+	for !next.at(startsAt, zone).After(start) {
+		next = next.following(zone)
+	}
+	return next.at(startsAt, zone)
+}
+
+// at returns the first instant at which the zone's clock shows d at clock, or
+// later. No zone is as much as a day ahead of or behind UTC.
+//
+// ZoneBounds ends the 366th day of a leap year before it begins (Go 1.26): such
+// a bound is passed by an hour at a time.
+func (d date) at(clock time.Duration, zone *time.Location) time.Time {
+	wall := d.midnight.Add(clock)
+	t := wall.Add(-24 * time.Hour)
+	for {
+		local := t.In(zone)
+		_, offset := local.Zone()
+		_, until := local.ZoneBounds()
+		shown := later(t, wall.Add(-time.Duration(offset)*time.Second))
+		if !until.IsZero() && !until.After(t) {
+			until = t.Add(time.Hour)
+		}
+		if until.IsZero() || shown.Before(until) {
+			return shown
+		}
+		t = until.UTC()
+	}
+}
+
+func later(a, b time.Time) time.Time {
+	if a.Before(b) {
+		return b
+	}
+	return a
+}
+
+func known(zone *time.Location) *time.Location {
+	if zone == nil {
+		return time.UTC
+	}
+	return zone
+}
