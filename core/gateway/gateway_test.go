@@ -1,0 +1,232 @@
+package gateway_test
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	mrand "math/rand/v2"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+	"go.uber.org/zap"
+
+	"github.com/everthread/everthread/core"
+	"github.com/everthread/everthread/core/gateway"
+	"github.com/everthread/everthread/core/people"
+	"github.com/everthread/everthread/core/store/sqlite"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// world is a gateway over an embedded store, with a channel and a model that the
+// test plays.
+type world struct {
+	t     *testing.T
+	store *sqlite.Store
+	line  *line
+	brain *brain
+	gw    *gateway.Gateway
+	stop  func()
+	n     int
+}
+
+func newWorld(t *testing.T, change func(*gateway.Options)) *world {
+	t.Helper()
+	s, err := sqlite.Open(t.TempDir())
+	must(t, err)
+	must(t, s.Migrate(t.Context()))
+	w := &world{t: t, store: s, line: newLine(), brain: &brain{store: s.Messages}}
+	p := w.people()
+	u, err := p.AddUser(t.Context(), core.User{Name: "Ada", Role: core.RoleOwner, CreatedAt: time.Now()})
+	must(t, err)
+	_, err = p.AddIdentity(t.Context(), core.Identity{User: u.ID, Address: w.address(), LastUsed: time.Now()})
+	must(t, err)
+	w.start(change)
+	t.Cleanup(func() { w.stop(); must(t, s.Close()) })
+	return w
+}
+
+func (w *world) people() *people.People {
+	return &people.People{Store: w.store, Log: zap.NewNop(), Now: time.Now, Rand: rand.Reader,
+		Settings: people.Settings{Policy: people.Pairing, CodeLife: time.Hour, MaxCodes: 3},
+		Render:   func(text, _ string) []core.Part { return []core.Part{{Text: text}} }}
+}
+
+func (w *world) start(change func(*gateway.Options)) {
+	o := gateway.Options{Store: w.store, Wakes: w.store, Media: w.store, People: w.people(), Commands: noCommands{}, Prompts: w.brain, Agent: w.brain,
+		Calendar: utc{}, Limiter: gateway.NewMemoryLimiter(), Tokens: byLength{}, Channels: []core.Channel{w.line}, Render: halves,
+		Settings: gateway.Settings{Workers: 8, GiveUpAfter: time.Second, Lease: 2 * time.Second, Poll: 50 * time.Millisecond, Language: "en", MediaDir: w.t.TempDir()},
+		Log:      zap.NewNop(), Now: time.Now, Rand: mrand.New(mrand.NewPCG(1, 2)), Worker: "test"}
+	if change != nil {
+		change(&o)
+	}
+	w.gw = gateway.New(o)
+	ctx, cancel := context.WithCancel(context.Background())
+	done := make(chan error)
+	go func() { done <- w.gw.Run(ctx, time.Second) }()
+	w.stop = sync.OnceFunc(func() { cancel(); must(w.t, <-done) })
+}
+
+func (w *world) address() core.Address {
+	return core.Address{Channel: "line", Account: "1", External: "7"}
+}
+
+// say has Ada write a message and returns its event.
+func (w *world) say(text string) core.Inbound {
+	w.n++
+	in := core.Inbound{Address: w.address(), EventID: fmt.Sprint(w.n), NativeID: fmt.Sprint(w.n), Kind: core.InMessage, Text: text, SentAt: time.Now()}
+	w.receive(in)
+	return in
+}
+
+func (w *world) receive(in ...core.Inbound) {
+	w.t.Helper()
+	must(w.t, w.gw.Receive(w.t.Context(), in...))
+}
+
+// sent waits for the n-th part that the person got.
+func (w *world) sent(n int) string {
+	w.t.Helper()
+	return w.line.wait(w.t, n)
+}
+
+func must(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// line is a channel whose service the test plays.
+type line struct {
+	mu    sync.Mutex
+	parts []core.Part
+	fail  []error // for the next sends, in order
+	more  chan struct{}
+	seen  []string // previews
+}
+
+func newLine() *line { return &line{more: make(chan struct{}, 100)} }
+
+func (l *line) Name() string                                   { return "line" }
+func (l *line) Run(ctx context.Context, _ core.Receiver) error { <-ctx.Done(); return nil }
+func (l *line) Capabilities() core.Capabilities                { return core.Capabilities{Push: true} }
+
+func (l *line) Send(_ context.Context, _ core.Address, p core.Part) (core.Receipt, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if len(l.fail) > 0 {
+		err := l.fail[0]
+		l.fail = l.fail[1:]
+		if err != nil {
+			return core.Receipt{}, err
+		}
+	}
+	l.parts = append(l.parts, p)
+	l.more <- struct{}{}
+	return core.Receipt{NativeID: fmt.Sprintf("out%d", len(l.parts))}, nil
+}
+
+func (l *line) failNext(errs ...error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.fail = append(l.fail, errs...)
+}
+
+func (l *line) wait(t *testing.T, n int) string {
+	t.Helper()
+	deadline := time.After(10 * time.Second)
+	for {
+		l.mu.Lock()
+		if len(l.parts) >= n {
+			defer l.mu.Unlock()
+			return l.parts[n-1].Text
+		}
+		l.mu.Unlock()
+		select {
+		case <-l.more:
+		case <-deadline:
+			t.Fatalf("part %d never came", n)
+		}
+	}
+}
+
+func (l *line) count() int {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return len(l.parts)
+}
+
+// brain is prompt and model in one: it answers with what script makes of the
+// texts of the turn's inputs.
+type brain struct {
+	mu     sync.Mutex
+	store  func(context.Context, core.UserID, []core.MessageID) ([]core.Message, error)
+	script func(ctx context.Context, inputs string, onText func(string)) (string, error)
+	calls  int
+}
+
+func (b *brain) Prompt(_ context.Context, t *core.Turn, _ core.User, _ time.Time) (core.Prompt, error) {
+	return core.Prompt{Sources: t.Inputs}, nil
+}
+
+func (b *brain) Answer(ctx context.Context, t *core.Turn, _ core.User, _ core.Prompt, onText func(string)) (core.Answer, error) {
+	ms, err := b.store(ctx, t.User, t.Inputs)
+	if err != nil {
+		return core.Answer{}, err
+	}
+	var texts []string
+	for _, m := range ms {
+		texts = append(texts, m.Text)
+	}
+	b.mu.Lock()
+	b.calls++
+	script := b.script
+	b.mu.Unlock()
+	text, err := "re: "+strings.Join(texts, " + "), error(nil)
+	if script != nil {
+		text, err = script(ctx, strings.Join(texts, " + "), onText)
+	}
+	if text == "" {
+		return core.Answer{}, err
+	}
+	return core.Answer{Messages: []core.NewMessage{{Role: core.RoleAssistant, Text: text}}}, err
+}
+
+type noCommands struct{}
+
+func (noCommands) Command(_ context.Context, _ core.User, i core.Identity, in core.Inbound, _ time.Time) (core.Outcome, bool, error) {
+	switch in.Text {
+	case "/stop":
+		return core.Outcome{Text: "Stopped.", Effects: []core.Effect{core.StopTurn{Thread: 1}}}, true, nil
+	case "/retry":
+		return core.Outcome{Text: "Again.", Effects: []core.Effect{core.RetryTurn{Thread: 1, At: time.Now()}}}, true, nil
+	}
+	return core.Outcome{}, false, nil
+}
+
+type utc struct{}
+
+func (utc) Day(_ core.Settings, t time.Time) core.Day {
+	s := t.UTC().Truncate(24 * time.Hour)
+	return core.Day{Label: s.Format(time.DateOnly), Zone: "UTC", Start: s, End: s.Add(24 * time.Hour), Finalize: s.Add(27 * time.Hour), Post: s.Add(32 * time.Hour)}
+}
+
+type byLength struct{}
+
+func (byLength) Count(s string) int { return len(s) / 4 }
+
+// halves splits at a bar, so that tests can ask for several parts.
+func halves(text string, _ core.Capabilities) []core.Part {
+	var out []core.Part
+	for p := range strings.SplitSeq(text, "|") {
+		out = append(out, core.Part{Text: p})
+	}
+	return out
+}
+
+var errDown = &core.ModelError{Kind: core.ModelDown, Err: errors.New("no answer")}

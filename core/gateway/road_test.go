@@ -1,0 +1,232 @@
+package gateway_test
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/everthread/everthread/core"
+	"github.com/everthread/everthread/core/gateway"
+)
+
+func TestAMessageIsAnswered(t *testing.T) {
+	w := newWorld(t, nil)
+	w.say("hello")
+	if got := w.sent(1); got != "re: hello" {
+		t.Errorf("got %q", got)
+	}
+}
+
+func TestARepeatedUpdateIsAnsweredOnce(t *testing.T) {
+	w := newWorld(t, nil)
+	in := w.say("hello")
+	w.sent(1)
+	w.receive(in, in)
+	w.say("next")
+	if got := w.sent(2); got != "re: next" {
+		t.Errorf("got %q", got)
+	}
+}
+
+func TestABurstIsOneTurn(t *testing.T) {
+	w := newWorld(t, func(o *gateway.Options) { o.Settings.Debounce = 150 * time.Millisecond })
+	w.say("one")
+	w.say("two")
+	w.say("three")
+	if got := w.sent(1); got != "re: one + two + three" {
+		t.Errorf("got %q", got)
+	}
+}
+
+func TestWhatComesDuringATurnIsAnsweredByTheNext(t *testing.T) {
+	w := newWorld(t, nil)
+	began, goOn := make(chan struct{}, 2), make(chan struct{}, 2)
+	w.brain.script = func(_ context.Context, in string, _ func(string)) (string, error) {
+		began <- struct{}{}
+		<-goOn
+		return "re: " + in, nil
+	}
+	w.say("one")
+	<-began
+	w.say("two")
+	w.say("three")
+	goOn <- struct{}{}
+	goOn <- struct{}{}
+	if a, b := w.sent(1), w.sent(2); a != "re: one" || b != "re: two + three" {
+		t.Errorf("got %q and %q", a, b)
+	}
+}
+
+func TestStopKeepsWhatWasWritten(t *testing.T) {
+	w := newWorld(t, nil)
+	began := make(chan struct{})
+	w.brain.script = func(ctx context.Context, _ string, _ func(string)) (string, error) {
+		close(began)
+		<-ctx.Done()
+		return "half a", context.Cause(ctx)
+	}
+	w.say("long story")
+	<-began
+	w.say("/stop")
+	got := w.sent(1) + "|" + w.sent(2)
+	if !strings.Contains(got, "half a") || !strings.Contains(got, "Stopped.") {
+		t.Errorf("got %q", got)
+	}
+}
+
+func TestAnEditRestartsTheTurn(t *testing.T) {
+	w := newWorld(t, nil)
+	var calls atomic.Int32
+	began := make(chan struct{}, 3)
+	w.brain.script = func(ctx context.Context, in string, _ func(string)) (string, error) {
+		began <- struct{}{}
+		if calls.Add(1) == 1 {
+			<-ctx.Done()
+			return "", context.Cause(ctx)
+		}
+		return "re: " + in, nil
+	}
+	in := w.say("helo")
+	<-began
+	edit := in
+	edit.Kind, edit.Target, edit.EventID, edit.Text = core.InEdit, in.NativeID, in.EventID+":e1", "hello"
+	w.receive(edit)
+	if got := w.sent(1); got != "re: hello" {
+		t.Errorf("got %q", got)
+	}
+}
+
+func TestADeadModelIsOwnedUpToAndTheMessageKept(t *testing.T) {
+	w := newWorld(t, nil)
+	var dead atomic.Bool
+	dead.Store(true)
+	w.brain.script = func(_ context.Context, in string, _ func(string)) (string, error) {
+		if dead.Load() {
+			return "", errDown
+		}
+		return "re: " + in, nil
+	}
+	w.say("hello")
+	if got := w.sent(1); !strings.Contains(got, "/retry") {
+		t.Errorf("got %q", got)
+	}
+	dead.Store(false)
+	w.say("/retry")
+	if got := w.sent(2) + w.sent(3); !strings.Contains(got, "re: hello") {
+		t.Errorf("got %q", got)
+	}
+}
+
+func TestAWrongKeyIsGivenUpAtOnce(t *testing.T) {
+	w := newWorld(t, func(o *gateway.Options) { o.Settings.GiveUpAfter = time.Hour })
+	w.brain.script = func(context.Context, string, func(string)) (string, error) {
+		return "", &core.ModelError{Kind: core.ModelAuth, Err: errors.New("key refused")}
+	}
+	w.say("hello")
+	if got := w.sent(1); !strings.Contains(got, "/retry") {
+		t.Errorf("got %q", got)
+	}
+}
+
+func TestATemporaryErrorIsTriedAgain(t *testing.T) {
+	w := newWorld(t, nil)
+	w.line.failNext(&core.RetryAfter{After: 20 * time.Millisecond, Err: errors.New("slow down")})
+	w.say("hello")
+	if got := w.sent(1); got != "re: hello" {
+		t.Errorf("got %q", got)
+	}
+}
+
+func TestAnUnknownReplyIsRepeatedOnceAndMarked(t *testing.T) {
+	w := newWorld(t, nil)
+	unknown := &core.Unknown{Err: errors.New("timeout")}
+	w.line.failNext(unknown)
+	w.say("hello")
+	if got := w.sent(1); got != "re: hello\n\n(may be a repeat)" {
+		t.Errorf("got %q", got)
+	}
+	w.line.failNext(unknown, unknown)
+	w.say("again")
+	w.say("after")
+	if got := w.sent(2); got != "re: after" {
+		t.Errorf("got %q", got)
+	}
+}
+
+func TestPartsComeInOrderAndAreNotRepeated(t *testing.T) {
+	w := newWorld(t, nil)
+	w.brain.script = func(context.Context, string, func(string)) (string, error) { return "a|b|c", nil }
+	w.line.failNext(nil, &core.RetryAfter{After: time.Millisecond, Err: errors.New("wait")})
+	w.say("hello")
+	if got := w.sent(1) + w.sent(2) + w.sent(3); got != "abc" {
+		t.Errorf("got %q", got)
+	}
+}
+
+func TestABlockedPersonGetsItAllWhenTheyComeBack(t *testing.T) {
+	w := newWorld(t, nil)
+	w.line.failNext(&core.Unreachable{Err: errors.New("blocked")})
+	w.say("hello")
+	waitFor(t, func() bool {
+		ds, err := w.store.Deliveries(t.Context(), core.DeliveryQuery{States: []core.DeliveryState{core.DeliveryParked}, Limit: 5})
+		must(t, err)
+		return len(ds) == 1
+	})
+	w.say("I am back")
+	got := w.sent(1) + "," + w.sent(2)
+	if got != "re: hello,re: I am back" {
+		t.Errorf("got %q", got)
+	}
+}
+
+func TestARestartGoesOnWhereItWas(t *testing.T) {
+	w := newWorld(t, nil)
+	began := make(chan struct{}, 1)
+	w.brain.script = func(ctx context.Context, in string, _ func(string)) (string, error) {
+		began <- struct{}{}
+		<-ctx.Done()
+		return "", ctx.Err()
+	}
+	w.say("hello")
+	<-began
+	w.stop()
+	w.brain.script = nil
+	w.start(nil)
+	if got := w.sent(1); got != "re: hello" {
+		t.Errorf("got %q", got)
+	}
+	if n := w.line.count(); n != 1 {
+		t.Errorf("got %d parts, want 1", n)
+	}
+}
+
+func TestADayThatIsFarOffIsNotBelieved(t *testing.T) {
+	w := newWorld(t, nil)
+	for n, sent := range []time.Time{time.Unix(0, 0), time.Now().Add(24 * time.Hour)} {
+		in := core.Inbound{Address: w.address(), EventID: "far" + string(rune('0'+n)), Kind: core.InMessage, Text: "when?", SentAt: sent}
+		w.receive(in)
+		w.sent(n + 1)
+	}
+	days, err := w.store.Days(t.Context(), 1, "", 10)
+	must(t, err)
+	if len(days) != 1 || days[0].Day.Label != time.Now().UTC().Format(time.DateOnly) {
+		t.Errorf("got days %v", days)
+	}
+}
+
+func waitFor(t *testing.T, ok func() bool) {
+	t.Helper()
+	tick := time.NewTicker(10 * time.Millisecond)
+	defer tick.Stop()
+	deadline := time.After(10 * time.Second)
+	for !ok() {
+		select {
+		case <-tick.C:
+		case <-deadline:
+			t.Fatal("it never happened")
+		}
+	}
+}
