@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"sync"
 	"sync/atomic"
 	"testing"
 
@@ -88,6 +89,7 @@ func acknowledgesAfterStoring(t *testing.T, h Harness) {
 func offersAgainAfterCrash(t *testing.T, h Harness) {
 	s := newStore()
 	died := make(chan struct{})
+	var die sync.Once
 	var p *process
 	started := make(chan struct{})
 	s.after = func() error {
@@ -96,7 +98,7 @@ func offersAgainAfterCrash(t *testing.T, h Harness) {
 			h.Mount(map[string]http.Handler{})
 		}
 		p.cancel()
-		close(died)
+		die.Do(func() { close(died) })
 		return context.Canceled
 	}
 	h.Say("stored, not acknowledged")

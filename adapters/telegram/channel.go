@@ -181,8 +181,8 @@ func (c *Channel) report(err error) {
 }
 
 // Run announces the commands and receives until ctx ends: with polling it
-// passes updates to r, with webhooks it registers the address and Routes does
-// the rest. It returns nil when ctx ended, and an error that says what to do if
+// passes updates to r, with webhooks it registers the address, looks after it,
+// and Routes does the rest. It returns nil when ctx ended, and an error that says what to do if
 // the service refuses the token.
 func (c *Channel) Run(ctx context.Context, r core.Receiver) error {
 	defer c.opts.HTTP.CloseIdleConnections()
@@ -190,7 +190,7 @@ func (c *Channel) Run(ctx context.Context, r core.Receiver) error {
 	switch {
 	case err != nil:
 	case c.opts.Mode == "webhook":
-		<-ctx.Done()
+		c.watch(ctx, watchEvery)
 	default:
 		err = c.poll(ctx, r)
 	}

@@ -6,12 +6,16 @@ import (
 	"sync"
 	"testing"
 
+	"go.uber.org/goleak"
+
 	"github.com/everthread/everthread/adapters/adaptertest"
 	"github.com/everthread/everthread/adapters/telegram/telegramtest"
 	"github.com/everthread/everthread/core"
 )
 
 const ada = 111222333
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 func TestConformancePolling(t *testing.T) {
 	adaptertest.Test(t, func(t *testing.T) adaptertest.Harness {

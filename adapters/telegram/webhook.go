@@ -1,14 +1,18 @@
 package telegram
 
 import (
+	"context"
 	"crypto/sha256"
 	"crypto/subtle"
 	"errors"
+	"fmt"
 	"io"
 	"net/http"
 	"strings"
+	"time"
 
 	"github.com/go-telegram/bot"
+	"github.com/go-telegram/bot/models"
 	"go.uber.org/zap"
 
 	"github.com/everthread/everthread/core"
@@ -28,6 +32,46 @@ func webhookParams(o Options) *bot.SetWebhookParams {
 		SecretToken:    o.WebhookSecret,
 		AllowedUpdates: allowedUpdates(),
 	}
+}
+
+// watchEvery is the pause between two looks at how the service fares with the
+// webhook.
+const watchEvery = time.Minute
+
+// watch looks after the webhook until ctx ends: it reports what the service
+// says of its calls, and sets the address again if somebody changed it.
+func (c *Channel) watch(ctx context.Context, every time.Duration) {
+	tick := time.NewTicker(every)
+	defer tick.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+		}
+		var info models.WebhookInfo
+		err := c.api.call(ctx, callTimeout, "getWebhookInfo", struct{}{}, &info)
+		if err == nil && info.URL != webhookParams(c.opts).URL {
+			c.log.Warn("the webhook was changed from elsewhere and is set again")
+			err = c.api.call(ctx, callTimeout, "setWebhook", webhookParams(c.opts), nil)
+			info = models.WebhookInfo{}
+		}
+		if err == nil {
+			err = webhookTrouble(info, c.now(), 2*every)
+		}
+		if ctx.Err() == nil {
+			c.report(err)
+		}
+	}
+}
+
+// webhookTrouble says what to do about calls that failed lately, nil if none.
+func webhookTrouble(info models.WebhookInfo, now time.Time, lately time.Duration) error {
+	if info.LastErrorMessage == "" || now.Sub(unix(info.LastErrorDate)) > lately {
+		return nil
+	}
+	return fmt.Errorf("telegram cannot deliver to %s (%s; %d updates wait): check http.public_url and that it is reachable on port 443, 80, 88 or 8443",
+		info.URL, info.LastErrorMessage, info.PendingUpdateCount)
 }
 
 // Routes returns the webhook (CHANNELS A.4), nothing with polling. It answers

@@ -1,12 +1,16 @@
 package telegram
 
 import (
+	"context"
 	"errors"
 	"io"
 	"net/http"
 	"net/http/httptest"
 	"strings"
 	"testing"
+	"time"
+
+	"github.com/go-telegram/bot/models"
 
 	"github.com/everthread/everthread/adapters/telegram/telegramtest"
 	"github.com/everthread/everthread/core"
@@ -82,4 +86,41 @@ func TestWebhookIsRegistered(t *testing.T) {
 		t.Errorf("webhook is %q", s.Webhook())
 	}
 	noErrors(t, s)
+}
+
+func TestWebhookIsWatched(t *testing.T) {
+	t.Parallel()
+	s := telegramtest.New()
+	t.Cleanup(s.Close)
+	down := httptest.NewServer(http.NotFoundHandler())
+	t.Cleanup(down.Close)
+	c := open(t, Options{APIURL: s.URL(), Mode: "webhook", WebhookSecret: "x", PublicURL: down.URL})
+	ctx, cancel := context.WithCancel(t.Context())
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		c.watch(ctx, 10*time.Millisecond)
+	}()
+	if err := s.Wait(within(t), func() bool { return s.Webhook() == down.URL+WebhookPath }); err != nil {
+		t.Error("the address was not set again")
+	}
+	cancel()
+	<-done
+}
+
+func TestWebhookTrouble(t *testing.T) {
+	t.Parallel()
+	now := time.Unix(10000, 0)
+	for name, c := range map[string]struct {
+		info    models.WebhookInfo
+		trouble bool
+	}{
+		"fine":      {models.WebhookInfo{URL: "https://a.example"}, false},
+		"failing":   {models.WebhookInfo{LastErrorMessage: "Connection refused", LastErrorDate: 9990}, true},
+		"long over": {models.WebhookInfo{LastErrorMessage: "Connection refused", LastErrorDate: 9000}, false},
+	} {
+		if err := webhookTrouble(c.info, now, 2*time.Minute); (err != nil) != c.trouble {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
 }

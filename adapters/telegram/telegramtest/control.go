@@ -2,21 +2,10 @@ package telegramtest
 
 import (
 	"encoding/json"
-	"net"
 	"net/http"
-	"net/http/httptest"
 	"strconv"
 	"strings"
 )
-
-func listen(s *httptest.Server, addr string) {
-	l, err := net.Listen("tcp", addr)
-	if err != nil {
-		panic("telegramtest: " + err.Error())
-	}
-	s.Listener.Close()
-	s.Listener = l
-}
 
 // control serves what tests do by calling methods:
 //

@@ -13,6 +13,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"slices"
@@ -99,12 +100,26 @@ type file struct {
 }
 
 // New starts a server on 127.0.0.1. Close ends it.
-func New() *Server { return start("") }
+func New() *Server {
+	s := unstarted()
+	s.start()
+	return s
+}
 
 // Listen is New on the address addr, for use by hand.
-func Listen(addr string) *Server { return start(addr) }
+func Listen(addr string) (*Server, error) {
+	l, err := net.Listen("tcp", addr)
+	if err != nil {
+		return nil, err
+	}
+	s := unstarted()
+	_ = s.http.Listener.Close()
+	s.http.Listener = l
+	s.start()
+	return s, nil
+}
 
-func start(addr string) *Server {
+func unstarted() *Server {
 	ctx, cancel := context.WithCancel(context.Background())
 	s := &Server{
 		ctx: ctx, cancel: cancel,
@@ -113,12 +128,12 @@ func start(addr string) *Server {
 		files: map[string]file{}, failures: map[string][]Failure{}, calls: map[string]int{},
 	}
 	s.http = httptest.NewUnstartedServer(s)
-	if addr != "" {
-		listen(s.http, addr)
-	}
+	return s
+}
+
+func (s *Server) start() {
 	s.http.Start()
 	s.wg.Go(s.push)
-	return s
 }
 
 // URL is the root of the API, for channels.telegram.api_url.

@@ -23,8 +23,19 @@ func main() {
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()
-	s := telegramtest.Listen(*addr)
+	if err := serve(ctx, *addr); err != nil {
+		fmt.Fprintln(os.Stderr, "telegramtest:", err)
+		os.Exit(1)
+	}
+}
+
+func serve(ctx context.Context, addr string) error {
+	s, err := telegramtest.Listen(addr)
+	if err != nil {
+		return err
+	}
 	defer s.Close()
 	fmt.Println("serving the Bot API on", s.URL())
 	<-ctx.Done()
+	return nil
 }
