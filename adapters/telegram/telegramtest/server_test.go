@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"io"
 	"net/http"
 	"net/http/httptest"
@@ -267,7 +268,8 @@ func TestForeignClient(t *testing.T) {
 	}
 	s.Fail("sendMessage", 1, Failure{Code: 429, RetryAfter: 7})
 	_, err = b.SendMessage(t.Context(), &bot.SendMessageParams{ChatID: 7, Text: "x"})
-	if flood, ok := err.(*bot.TooManyRequestsError); !ok || flood.RetryAfter != 7 {
+	var flood *bot.TooManyRequestsError
+	if !errors.As(err, &flood) || flood.RetryAfter != 7 {
 		t.Errorf("got %v", err)
 	}
 	sent := s.Sent(7)
