@@ -73,9 +73,10 @@ func (g *grounded) line(section, line string, allowed map[core.MessageID]bool) (
 	}
 	bare, ids := strip(trimmed, allowed)
 	if section == sections[0] {
-		return bare, bare != ""
+		_, isHeading := heading(bare)
+		return bare, bare != "" && !isHeading
 	}
-	body := strings.TrimSpace(strings.TrimLeft(bare, "-*•"))
+	body := strings.TrimLeft(bare, "-*• \t")
 	if body == "" {
 		return "", false
 	}
@@ -94,16 +95,17 @@ func (g *grounded) line(section, line string, allowed map[core.MessageID]bool) (
 func strip(line string, allowed map[core.MessageID]bool) (string, []core.MessageID) {
 	var ids []core.MessageID
 	seen := map[core.MessageID]bool{}
-	for _, group := range refGroup.FindAllString(line, -1) {
-		for _, n := range refID.FindAllString(group, -1) {
+	for refGroup.MatchString(line) { // taking one out may make another
+		for _, n := range refID.FindAllString(strings.Join(refGroup.FindAllString(line, -1), " "), -1) {
 			id, err := strconv.ParseInt(n, 10, 64)
 			if m := core.MessageID(id); err == nil && allowed[m] && !seen[m] {
 				seen[m] = true
 				ids = append(ids, m)
 			}
 		}
+		line = refGroup.ReplaceAllString(line, "")
 	}
-	return strings.TrimSpace(refGroup.ReplaceAllString(line, "")), ids
+	return strings.TrimSpace(line), ids
 }
 
 func cite(ids []core.MessageID) string {
