@@ -44,9 +44,9 @@ func (l lazyPlanner) Plan(ctx context.Context, u core.User, all bool) ([]core.Ta
 // tasks are what the clock asks for. Each asks the store what is due.
 func (a *app) tasks() []scheduler.Task {
 	return []scheduler.Task{
-		{Name: "finalize days", Spec: "* * * * *", Run: a.summary.Finalize},
-		{Name: "post summaries", Spec: "* * * * *", Run: a.summary.Post},
-		{Name: "receive approved messages", Spec: "* * * * *", Run: a.receiveApproved},
+		{Name: "finalize days", Spec: tick, Run: a.summary.Finalize},
+		{Name: "post summaries", Spec: tick, Run: a.summary.Post},
+		{Name: "receive approved messages", Spec: tick, Run: a.receiveApproved},
 		{Name: "sweep", Spec: "17 * * * *", Run: a.sweep},
 	}
 }

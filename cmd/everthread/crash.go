@@ -2,5 +2,13 @@
 
 package main
 
+import "time"
+
 // crash does nothing: only builds for tests die on demand.
 func crash(string) {}
+
+// clock is the process's clock.
+func clock() func() time.Time { return time.Now }
+
+// tick is how often the scheduler asks what is due, as a cron expression.
+const tick = "* * * * *"

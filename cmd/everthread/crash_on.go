@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"strings"
 	"sync/atomic"
+	"time"
 )
 
 var crashes atomic.Int64
@@ -23,3 +24,20 @@ func crash(step string) {
 		os.Exit(137)
 	}
 }
+
+// clock is the machine's clock, moved by the milliseconds in the file that
+// EVERTHREAD_TEST_CLOCK names, which a test may change while the process runs.
+func clock() func() time.Time {
+	path := os.Getenv("EVERTHREAD_TEST_CLOCK")
+	if path == "" {
+		return time.Now
+	}
+	return func() time.Time {
+		b, _ := os.ReadFile(path)
+		offset, _ := strconv.ParseInt(strings.TrimSpace(string(b)), 10, 64)
+		return time.Now().Add(time.Duration(offset) * time.Millisecond)
+	}
+}
+
+// tick is short, so that a moved clock is noticed at once.
+const tick = "@every 1s"

@@ -65,7 +65,7 @@ type app struct {
 
 // build wires a process over an open store. channels are those that it serves.
 func build(c configs.Config, log *zap.Logger, st store, channels []core.Channel) (*app, error) {
-	a := &app{cfg: c, log: log, now: time.Now, worker: workerName(), store: st, tokens: tokens.New(), channels: channels, meter: newMeter()}
+	a := &app{cfg: c, log: log, now: clock(), worker: workerName(), store: st, tokens: tokens.New(), channels: channels, meter: newMeter()}
 	var err error
 	if a.calendar, err = newCalendar(c); err != nil {
 		return nil, err
@@ -125,7 +125,7 @@ func channels(c configs.Config, log *zap.Logger) ([]core.Channel, error) {
 	var out []core.Channel
 	if t := c.Channels.Telegram; t.Token != "" {
 		ch, err := telegram.New(telegram.Options{Token: t.Token, APIURL: t.APIURL, Mode: t.Mode, WebhookSecret: t.WebhookSecret,
-			PublicURL: c.HTTP.PublicURL, RatePerChat: t.RatePerChat, RatePerBot: t.RatePerBot, Log: log.Named("telegram"), Now: time.Now,
+			PublicURL: c.HTTP.PublicURL, RatePerChat: t.RatePerChat, RatePerBot: t.RatePerBot, Log: log.Named("telegram"), Now: clock(),
 			Commands: telegramMenu()})
 		if err != nil {
 			return nil, fmt.Errorf("channels.telegram: %w", err)
@@ -139,7 +139,7 @@ func channels(c configs.Config, log *zap.Logger) ([]core.Channel, error) {
 func telegramMenu() []telegram.Command {
 	var out []telegram.Command
 	for _, c := range command.Menu() {
-		out = append(out, telegram.Command{Name: c.Name, Descriptions: c.Descriptions})
+		out = append(out, telegram.Command{Name: c.Name, Description: c.Descriptions})
 	}
 	return out
 }
