@@ -26,10 +26,12 @@ type UseThread struct {
 	Thread   ThreadID
 }
 
-// StopTurn asks the running turn of Thread to stop.
+// StopTurn asks the running turn of Thread (0: the continuous one) to stop. One
+// that waits to be tried again ends at once.
 type StopTurn struct{ Thread ThreadID }
 
-// RetryTurn restarts the running turn of Thread, or starts one if messages wait.
+// RetryTurn restarts the running turn of Thread (0: the continuous one), or
+// starts one if messages wait.
 type RetryTurn struct {
 	Thread ThreadID
 	At     time.Time
@@ -62,6 +64,13 @@ type Approve struct {
 	At       time.Time
 }
 
+// Deny takes a pairing code back and drops what its address wrote meanwhile. It
+// fails with ErrRefused if the code is not valid.
+type Deny struct {
+	CodeHash string
+	At       time.Time
+}
+
 // Resume starts a turn for messages that came while the user had paused.
 type Resume struct{ At time.Time }
 
@@ -75,4 +84,5 @@ func (Redact) effect()      {}
 func (Summarize) effect()   {}
 func (CloseLoop) effect()   {}
 func (Approve) effect()     {}
+func (Deny) effect()        {}
 func (Resume) effect()      {}

@@ -154,6 +154,29 @@ type TurnReader interface {
 	History(ctx context.Context, user UserID, thread ThreadID, before MessageID, limit int) ([]Message, error)
 }
 
+// ThreadReader shows threads to people. Thread 0 is the continuous one.
+type ThreadReader interface {
+	// Thread returns a thread, or ErrNotFound.
+	Thread(ctx context.Context, user UserID, id ThreadID) (Thread, error)
+	// Threads lists the plain threads, newest first, at most limit.
+	Threads(ctx context.Context, user UserID, limit int) ([]Thread, error)
+	// Backlog tells what of a thread nobody has answered yet.
+	Backlog(ctx context.Context, user UserID, id ThreadID) (Backlog, error)
+}
+
+// Backlog is what of a thread waits for an answer.
+type Backlog struct {
+	Pending int  // messages that no turn reads yet
+	Turn    bool // a turn reads some: it runs, or waits to be tried again
+	Running bool // that turn runs now
+}
+
+// LoopReader shows open loops to people.
+type LoopReader interface {
+	// Loops lists open loops, newest mention first, at most limit.
+	Loops(ctx context.Context, user UserID, limit int) ([]Loop, error)
+}
+
 // DeliveryStore brings parts to their addresses.
 type DeliveryStore interface {
 	// ClaimDelivery takes a due delivery job; its next part is stored as sending.
@@ -383,6 +406,8 @@ type Store interface {
 	RefStore
 	TurnStore
 	TurnReader
+	ThreadReader
+	LoopReader
 	DeliveryStore
 	JobStore
 	JobAdmin

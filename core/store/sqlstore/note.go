@@ -14,6 +14,7 @@ func (s *Store) Note(ctx context.Context, n core.Note) (core.Noted, error) {
 	var out core.Noted
 	err := s.update(ctx, "note", n.User, func(t *tx) error {
 		out = core.Noted{}
+		n := discreet(n)
 		fresh, err := t.fresh(n)
 		if err != nil || !fresh {
 			out.Duplicate = err == nil
@@ -29,6 +30,33 @@ func (s *Store) Note(ctx context.Context, n core.Note) (core.Noted, error) {
 		return err
 	})
 	return out, err
+}
+
+// discreet returns a note that does not keep what it redacts: a reply that asks
+// for it quotes it.
+func discreet(n core.Note) core.Note {
+	if oldest(n.Effects) == 0 || n.Event == nil {
+		return n
+	}
+	e := *n.Event
+	e.Raw, e.Quote = nil, nil
+	n.Event = &e
+	if n.Command != nil {
+		c := *n.Command
+		c.Quote = nil
+		n.Command = &c
+	}
+	return n
+}
+
+// oldest is the first message that effects redact, or 0.
+func oldest(effects []core.Effect) (first core.MessageID) {
+	for _, e := range effects {
+		if r, ok := e.(core.Redact); ok && (first == 0 || r.Message < first) {
+			first = r.Message
+		}
+	}
+	return first
 }
 
 // fresh admits a note's event and key, and tells whether both are new.
@@ -54,10 +82,12 @@ func (t *tx) noteMessages(n core.Note, out *core.Noted) error {
 	if n.Event != nil {
 		p.channel = n.Event.Address.Channel
 	}
-	if p.thread == 0 && (n.Command != nil || len(n.Messages) > 0) {
-		if err := t.row(`SELECT id FROM threads WHERE user_id = $1 AND mode = 'continuous'`, t.user).Scan(&p.thread); err != nil {
-			return found(err)
+	if n.Command != nil || len(n.Messages) > 0 {
+		thread, err := threadOr(t, t.user, p.thread)
+		if err != nil {
+			return err
 		}
+		p.thread = thread
 	}
 	if n.Command != nil {
 		id, err := t.insert(*n.Command, p)
@@ -91,6 +121,26 @@ func (t *tx) apply(effects []core.Effect, out *core.Noted) error {
 			return err
 		}
 	}
+	if first := oldest(effects); first != 0 {
+		return t.redactNotices(first)
+	}
+	return nil
+}
+
+// redactNotices empties the gateway's own words since a redacted message: an
+// answer to a command may show a summary or a loop made from it.
+func (t *tx) redactNotices(since core.MessageID) error {
+	const ours = ` WHERE user_id = $1 AND delivery_id IN (SELECT d.id FROM messages m JOIN deliveries d ON d.user_id = m.user_id AND d.message_id = m.id
+		WHERE m.user_id = $1 AND m.id > $2 AND m.kind = 'notice' AND m.redacted = 0 AND d.message_id > 0)`
+	for _, query := range []string{
+		`DELETE FROM delivery_parts` + ours + ` AND state = 'pending'`,
+		`UPDATE delivery_parts SET body = '{"text":""}'` + ours,
+		`UPDATE messages SET body = '', tokens = 0, extra = '{}', redacted = 1 WHERE user_id = $1 AND id > $2 AND kind = 'notice' AND redacted = 0`,
+	} {
+		if err := t.exec(query, t.user, since); err != nil {
+			return err
+		}
+	}
 	return nil
 }
 
@@ -105,7 +155,7 @@ func (t *tx) applyOne(e core.Effect, out *core.Noted) error {
 	case core.UseThread:
 		return t.useThread(e.Identity, e.Thread)
 	case core.StopTurn:
-		return t.askTurn(e.Thread, `stop = 1`, out)
+		return t.stopTurn(e.Thread, out)
 	case core.RetryTurn:
 		return t.retryTurn(e, out)
 	case core.Redact:
@@ -123,10 +173,23 @@ func (t *tx) applyOne(e core.Effect, out *core.Noted) error {
 		return err
 	case core.Approve:
 		return t.approve(e, out)
+	case core.Deny:
+		return t.deny(e)
 	case core.Resume:
 		return t.resumePending(e.At)
 	}
 	return fmt.Errorf("effect %T is not known", e)
+}
+
+// deny takes a pairing code back. What its address wrote is dropped; the events
+// themselves stay known, so that a repeat of one is not held again.
+func (t *tx) deny(e core.Deny) error {
+	c, err := t.useCode(core.CodePair, e.CodeHash, e.At)
+	if err != nil {
+		return err
+	}
+	return t.exec(`UPDATE events SET state = 'done', payload = NULL WHERE channel = $1 AND account = $2 AND external = $3 AND state = 'held'`,
+		c.Address.Channel, c.Address.Account, c.Address.External)
 }
 
 func (t *tx) openThread(e core.OpenThread) error {
@@ -152,6 +215,34 @@ func (t *tx) useThread(identity core.IdentityID, thread core.ThreadID) error {
 	return t.exec(`UPDATE identities SET thread_id = $3 WHERE user_id = $1 AND id = $2`, t.user, identity, thread)
 }
 
+// stopTurn asks the running turn of a thread to stop. One that waits to be tried
+// again ends here, and gives back what it had reserved.
+func (t *tx) stopTurn(thread core.ThreadID, out *core.Noted) error {
+	thread, err := threadOr(t, t.user, thread)
+	if err != nil {
+		return err
+	}
+	h, busy, err := t.head(threadKey(thread))
+	if err != nil {
+		return err
+	}
+	if !busy || h.state != core.JobReady || h.ref == 0 {
+		return t.askTurn(thread, `stop = 1`, out)
+	}
+	var day string
+	var reserved int
+	err = t.row(`UPDATE turns SET state = 'stopped', stop = 1 WHERE user_id = $1 AND id = $2 RETURNING day, reserved`, t.user, h.ref).Scan(&day, &reserved)
+	if err != nil {
+		return err
+	}
+	if reserved > 0 {
+		if err := t.spend(day, core.Usage{}, reserved, 0); err != nil {
+			return err
+		}
+	}
+	return t.end(core.Lease{Job: h.id, Key: threadKey(thread)}, "")
+}
+
 // askTurn sets a flag of the running turn of a thread.
 func (t *tx) askTurn(thread core.ThreadID, set string, out *core.Noted) error {
 	var id core.TurnID
@@ -170,6 +261,11 @@ func (t *tx) askTurn(thread core.ThreadID, set string, out *core.Noted) error {
 // retryTurn restarts the running turn, makes one that waits run now, or starts
 // one for what is pending.
 func (t *tx) retryTurn(e core.RetryTurn, out *core.Noted) error {
+	thread, err := threadOr(t, t.user, e.Thread)
+	if err != nil {
+		return err
+	}
+	e.Thread = thread
 	n, err := t.count(`UPDATE jobs SET run_at = $3 WHERE user_id = $1 AND key = $2 AND state = 'ready'`, t.user, threadKey(e.Thread), ms(e.At))
 	if err != nil || n > 0 {
 		t.wake = append(t.wake, core.QueueTurn)

@@ -123,3 +123,8 @@ func (s *Store) Summaries(ctx context.Context, user core.UserID, id core.Segment
 	rows, err := s.one(ctx).rows(`SELECT `+summaryColumns+` FROM summaries WHERE user_id = $1 AND segment_id = $2 ORDER BY version DESC LIMIT $3`, user, id, limit)
 	return collect(rows, err, scanSummary)
 }
+
+// Loops lists open loops, newest mention first.
+func (s *Store) Loops(ctx context.Context, user core.UserID, limit int) ([]core.Loop, error) {
+	return openLoops(s.one(ctx), user, limit)
+}

@@ -2,6 +2,7 @@ package sqlstore
 
 import (
 	"context"
+	"database/sql"
 	"errors"
 	"slices"
 
@@ -214,14 +215,66 @@ func (s *Store) Messages(ctx context.Context, user core.UserID, ids []core.Messa
 	return out, err
 }
 
+const threadColumns = `user_id, id, mode, title, created_at`
+
+func scanThread(row scanner) (core.Thread, error) {
+	var t core.Thread
+	var created int64
+	err := row.Scan(&t.User, &t.ID, (*string)(&t.Mode), &t.Title, &created)
+	t.CreatedAt = at(created)
+	return t, found(err)
+}
+
+// Thread returns a thread (0: the continuous one), or ErrNotFound.
+func (s *Store) Thread(ctx context.Context, user core.UserID, id core.ThreadID) (core.Thread, error) {
+	if id == 0 {
+		return scanThread(s.one(ctx).row(`SELECT `+threadColumns+` FROM threads WHERE user_id = $1 AND mode = 'continuous'`, user))
+	}
+	return scanThread(s.one(ctx).row(`SELECT `+threadColumns+` FROM threads WHERE user_id = $1 AND id = $2`, user, id))
+}
+
+// Threads lists the plain threads, newest first.
+func (s *Store) Threads(ctx context.Context, user core.UserID, limit int) ([]core.Thread, error) {
+	rows, err := s.one(ctx).rows(`SELECT `+threadColumns+` FROM threads WHERE user_id = $1 AND mode = 'thread' ORDER BY id DESC LIMIT $2`, user, limit)
+	return collect(rows, err, scanThread)
+}
+
+// Backlog tells what of a thread (0: the continuous one) nobody has answered yet.
+func (s *Store) Backlog(ctx context.Context, user core.UserID, id core.ThreadID) (core.Backlog, error) {
+	var b core.Backlog
+	err := s.view(ctx, "read backlog", func(q querier) (err error) {
+		if id, err = threadOr(q, user, id); err != nil {
+			return err
+		}
+		var turns int
+		var head sql.NullString
+		err = q.row(`SELECT (SELECT COUNT(*) FROM messages
+				WHERE user_id = $1 AND thread_id = $2 AND kind = 'chat' AND role = 'user' AND turn_id = 0 AND redacted = 0),
+			(SELECT COUNT(*) FROM turns WHERE user_id = $1 AND thread_id = $2 AND state = 'running'),
+			(SELECT state FROM jobs WHERE user_id = $1 AND key = $3 AND state IN ('ready', 'running'))`,
+			user, id, threadKey(id)).Scan(&b.Pending, &turns, &head)
+		b.Turn = turns > 0
+		b.Running = b.Turn && core.JobState(head.String) == core.JobRunning
+		return err
+	})
+	return b, err
+}
+
+// threadOr returns id, or the continuous thread's if that is 0.
+func threadOr(q reader, user core.UserID, id core.ThreadID) (core.ThreadID, error) {
+	if id != 0 {
+		return id, nil
+	}
+	err := q.row(`SELECT id FROM threads WHERE user_id = $1 AND mode = 'continuous'`, user).Scan(&id)
+	return id, found(err)
+}
+
 // History returns the newest messages of a thread in the order of display.
 func (s *Store) History(ctx context.Context, user core.UserID, thread core.ThreadID, before core.MessageID, limit int) ([]core.Message, error) {
 	var out []core.Message
-	err := s.view(ctx, "read history", func(q querier) error {
-		if thread == 0 {
-			if err := q.row(`SELECT id FROM threads WHERE user_id = $1 AND mode = 'continuous'`, user).Scan(&thread); err != nil {
-				return found(err)
-			}
+	err := s.view(ctx, "read history", func(q querier) (err error) {
+		if thread, err = threadOr(q, user, thread); err != nil {
+			return err
 		}
 		shown := int64(1) << 62
 		if before != 0 {
