@@ -1,0 +1,101 @@
+//go:build e2e
+
+package e2e
+
+import (
+	"fmt"
+	"net/http"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+)
+
+const ada = int64(111222333)
+
+func TestAPersonIsAnsweredOnTelegram(t *testing.T) {
+	engines(t, func(t *testing.T, database func(*testing.T) string) {
+		w := newTown(t, database(t))
+		g := w.start()
+		w.telegram.Say(ada, "hello")
+		if got := w.sent(ada, 1)[0].Text; got != "echo: hello" {
+			t.Errorf("got %q", got)
+		}
+		w.telegram.Say(ada, "/help")
+		if got := w.sent(ada, 2)[1].Text; !strings.Contains(got, "/today") {
+			t.Errorf("got %q", got)
+		}
+		if d := g.stop(); d > 10*time.Second {
+			t.Errorf("it took %s to end", d)
+		}
+		w.start()
+		w.telegram.Say(ada, "still there?")
+		if got := w.sent(ada, 3)[2].Text; got != "echo: still there?" {
+			t.Errorf("got %q", got)
+		}
+	})
+}
+
+func TestTheOwnerPairsThenLetsAFriendIn(t *testing.T) {
+	w := newTown(t, "")
+	g := w.start("EVERTHREAD_ACCESS_POLICY=pairing")
+	code := regexp.MustCompile(`/start ([A-Z0-9]{10})`).FindStringSubmatch(g.log.String())
+	if code == nil {
+		t.Fatalf("the log shows no owner code\n%s", g.log)
+	}
+	w.telegram.Say(ada, "/start "+code[1])
+	w.sent(ada, 1)
+
+	const bob = int64(5)
+	w.telegram.Say(bob, "let me in please")
+	w.telegram.Say(bob, "hello?")
+	pair := regexp.MustCompile(`[A-Z0-9]{8}`).FindString(w.sent(bob, 1)[0].Text)
+	w.telegram.Say(ada, "/approve "+pair)
+	w.sent(ada, 2)
+	got := w.sent(bob, 2)
+	if !strings.Contains(got[1].Text, "let me in please") {
+		t.Errorf("got %q", got[1].Text)
+	}
+	if strings.Contains(fmt.Sprint(w.telegram.Sent(ada)), "let me in") {
+		t.Error("the owner was shown a stranger's words")
+	}
+}
+
+func TestAWebhookIsOnlyTakenWithItsSecret(t *testing.T) {
+	w := newTown(t, "")
+	w.env = append(w.env, "EVERTHREAD_CHANNELS_TELEGRAM_MODE=webhook", "EVERTHREAD_CHANNELS_TELEGRAM_WEBHOOK_SECRET=s3cret-s3cret-s3cret",
+		"EVERTHREAD_HTTP_PUBLIC_URL=https://everthread.example.org")
+	g := w.start()
+	post := func(secret, body string) int {
+		r, err := http.NewRequest(http.MethodPost, g.URL+"/webhooks/telegram", strings.NewReader(body))
+		must(t, err)
+		if secret != "" {
+			r.Header.Set("X-Telegram-Bot-Api-Secret-Token", secret)
+		}
+		resp, err := http.DefaultClient.Do(r)
+		must(t, err)
+		resp.Body.Close()
+		return resp.StatusCode
+	}
+	update := `{"update_id":1,"message":{"message_id":1,"date":` + fmt.Sprint(time.Now().Unix()) + `,"chat":{"id":111222333,"type":"private"},"from":{"id":111222333,"is_bot":false,"first_name":"Ada"},"text":"by webhook"}}`
+	for _, c := range []struct {
+		name, secret, body string
+		want               int
+	}{
+		{"no secret", "", update, 401}, {"wrong secret", "wrong", update, 401},
+		{"too large", "s3cret-s3cret-s3cret", strings.Repeat("x", 2<<20), 413},
+		{"malformed", "s3cret-s3cret-s3cret", `{"update_id":`, 200},
+		{"right", "s3cret-s3cret-s3cret", update, 200}, {"again", "s3cret-s3cret-s3cret", update, 200},
+	} {
+		if got := post(c.secret, c.body); got != c.want {
+			t.Errorf("%s: got %d, want %d", c.name, got, c.want)
+		}
+	}
+	if got := w.sent(ada, 1)[0].Text; got != "echo: by webhook" {
+		t.Errorf("got %q", got)
+	}
+	time.Sleep(300 * time.Millisecond) // nothing more must come, which has no event
+	if n := len(w.telegram.Sent(ada)); n != 1 {
+		t.Errorf("got %d replies, want 1", n)
+	}
+}
