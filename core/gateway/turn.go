@@ -32,6 +32,7 @@ type running struct {
 	mu       sync.Mutex
 	cancel   context.CancelCauseFunc // of the current attempt
 	restarts int                     // seen so far
+	stopped  bool                    // asked for before the attempt
 }
 
 // takeTurn claims a due turn and runs it.
@@ -98,6 +99,9 @@ func (g *Gateway) runTurn(t *core.Turn, u core.User) *core.Delivery {
 		delete(g.running, k)
 		g.mu.Unlock()
 	}()
+	if t.Lease.Attempt > 1 {
+		g.askedBefore(keep, r)
+	}
 	for {
 		d, err := g.attempt(r, u)
 		if !errors.Is(err, errRestart) {
@@ -107,12 +111,23 @@ func (g *Gateway) runTurn(t *core.Turn, u core.User) *core.Delivery {
 	}
 }
 
+// askedBefore reads what was asked of a turn before this process had it.
+func (g *Gateway) askedBefore(ctx context.Context, r *running) {
+	f, err := g.Store.Flags(ctx, r.turn.User, r.turn.ID)
+	if err == nil {
+		r.stopped, r.restarts = f.Stop, f.Restart
+	}
+}
+
 // attempt answers once. errRestart means that it is to be tried again at once.
 func (g *Gateway) attempt(r *running, u core.User) (*core.Delivery, error) {
 	ctx, cancel := context.WithCancelCause(g.ctx)
 	defer cancel(nil)
 	r.mu.Lock()
 	r.cancel = cancel
+	if r.stopped {
+		cancel(errStopped)
+	}
 	r.mu.Unlock()
 	start := g.Now()
 	p, err := g.Prompts.Prompt(ctx, r.turn, u, start)
