@@ -104,27 +104,31 @@ func smallestWindow(c configs.LLM) int {
 
 // Prompt builds the prompt of a turn.
 func (c *contexts) Prompt(ctx context.Context, t *core.Turn, u core.User, now time.Time) (core.Prompt, error) {
-	in := prompt.Input{Turn: *t, Strategy: c.strategy(t, u), Budgets: c.budgets, Static: c.static, Now: now,
-		Zone: u.Settings.Location(c.calendar.zone), DayStarts: c.calendar.starts, Language: u.Settings.Language, Tokens: c.tokens}
+	in := prompt.Input{Turn: *t, Strategy: c.strategy(u), Budgets: c.budgets, Static: c.static, Now: now,
+		Zone: u.Settings.Location(c.calendar.zone), Tokens: c.tokens}
 	q := prompt.Query(in)
+	p, err := c.build(ctx, in, q)
+	if errors.Is(err, prompt.ErrStale) {
+		p, err = c.build(ctx, in, prompt.Fresh(q))
+	}
+	switch {
+	case errors.Is(err, prompt.ErrNoInput):
+		err = fmt.Errorf("%w: %w", core.ErrNotFound, err)
+	case errors.Is(err, prompt.ErrNoRoom):
+		err = &core.ModelError{Kind: core.ModelConfig, Err: err}
+	}
+	return core.Prompt(p), err
+}
+
+func (c *contexts) build(ctx context.Context, in prompt.Input, q core.WindowQuery) (prompt.Prompt, error) {
 	var err error
-	if in.Window, err = c.store.Window(ctx, t, q); err != nil {
-		return core.Prompt{}, err
-	}
-	p, err := prompt.Build(in)
-	if !errors.Is(err, prompt.ErrStale) {
-		return p, err
-	}
-	if in.Window, err = c.store.Window(ctx, t, prompt.Fresh(q)); err != nil {
-		return core.Prompt{}, err
+	if in.Window, err = c.store.Window(ctx, &in.Turn, q); err != nil {
+		return prompt.Prompt{}, err
 	}
 	return prompt.Build(in)
 }
 
-func (c *contexts) strategy(t *core.Turn, u core.User) string {
-	if t.Mode == core.ModeThread {
-		return "truncate"
-	}
+func (c *contexts) strategy(u core.User) string {
 	if u.Settings.Strategy != "" {
 		return u.Settings.Strategy
 	}

@@ -26,7 +26,7 @@ func (g *Gateway) failed(ctx context.Context, r *running, u core.User, err error
 		return errRestart
 	case errors.Is(cause, errFenced):
 		return err
-	case errors.Is(cause, errStopped):
+	case errors.Is(cause, errStopped), errors.Is(err, core.ErrNotFound):
 		return g.giveUp(t, u, core.TurnStopped, "")
 	case ctx.Err() != nil:
 		return g.handBack(t, g.Now(), "")

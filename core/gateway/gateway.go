@@ -47,7 +47,7 @@ type Commander interface {
 	Command(ctx context.Context, u core.User, i core.Identity, in core.Inbound, now time.Time) (out core.Outcome, ok bool, err error)
 }
 
-// Prompter builds the prompt of a turn.
+// Prompter builds the prompt of a turn. ErrNotFound: nothing is left to answer.
 type Prompter interface {
 	Prompt(ctx context.Context, t *core.Turn, u core.User, now time.Time) (core.Prompt, error)
 }
