@@ -1,0 +1,96 @@
+package prompt
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"time"
+)
+
+// format is raised when the same rows give other bytes than before.
+const format = 1
+
+// Budgets are the sizes of a prompt, in tokens unless they say otherwise. Zero
+// values mean the default in brackets (SPEC 5.1, 5.2).
+type Budgets struct {
+	Raw          int // raw messages at the start of an epoch (4,000)
+	TodaySummary int // (500)
+	Last         int // last conversation (300)
+	Loops        int // open loops (400)
+	Target       int // all parts at the start of an epoch (4,100)
+	Cap          int // all parts, ever (6,150)
+
+	MaxHistoryMessages int // truncate: messages (50)
+	MaxContextTokens   int // truncate: all parts, ever (6,000)
+
+	ContextWindow    int // of the model; 0: unknown, no limit
+	MaxOutput        int // that the model may answer with
+	ToolSchemaTokens int
+
+	MinTurns  int // raw turns after which an epoch takes no more of earlier days (30)
+	MinTokens int // or raw tokens (1,500)
+	KeepLast  int // messages that always stay (4)
+
+	Silence   time.Duration // after which an epoch is over (30 min)
+	PauseMark time.Duration // after which a user message carries its time (30 min)
+	Pressure  float64       // of Cap, above which a summary is wanted (0.8)
+}
+
+func (b Budgets) orDefault() Budgets {
+	for field, value := range map[*int]int{
+		&b.Raw: 4000, &b.TodaySummary: 500, &b.Last: 300, &b.Loops: 400, &b.Target: 4100, &b.Cap: 6150,
+		&b.MaxHistoryMessages: 50, &b.MaxContextTokens: 6000, &b.MinTurns: 30, &b.MinTokens: 1500, &b.KeepLast: 4,
+	} {
+		if *field == 0 {
+			*field = value
+		}
+	}
+	if b.Silence == 0 {
+		b.Silence = 30 * time.Minute
+	}
+	if b.PauseMark == 0 {
+		b.PauseMark = 30 * time.Minute
+	}
+	if b.Pressure == 0 {
+		b.Pressure = 0.8
+	}
+	return b
+}
+
+// hardCap is what no prompt of a strategy passes.
+func (b Budgets) hardCap(strategy string) int {
+	hard := b.Cap
+	if strategy == Truncate {
+		hard = b.MaxContextTokens
+	}
+	if b.ContextWindow > 0 {
+		hard = min(hard, b.ContextWindow-b.ToolSchemaTokens-b.MaxOutput)
+	}
+	return hard
+}
+
+// target is where an epoch starts. A model's small window, and truncate, leave
+// a third of the cap to grow.
+func (b Budgets) target(strategy string) int {
+	hard := b.hardCap(strategy)
+	if strategy == Truncate || hard < b.Cap {
+		return min(b.Target, hard*2/3)
+	}
+	return min(b.Target, hard)
+}
+
+// Fingerprint identifies what an epoch depends on besides the conversation:
+// settings, limits of the model and the static texts. Memory hints are not in
+// it: an epoch keeps those that it began with.
+func (b Budgets) Fingerprint(strategy string, static []Static) string {
+	texts := make([][2]string, 0, len(static))
+	for _, s := range static {
+		if s.Name != partMemory {
+			texts = append(texts, [2]string{s.Name, s.Text})
+		}
+	}
+	// Numbers and strings always have a JSON form.
+	data, _ := json.Marshal([]any{format, strategy, b.orDefault(), texts})
+	sum := sha256.Sum256(data)
+	return hex.EncodeToString(sum[:12])
+}

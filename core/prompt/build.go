@@ -1,0 +1,150 @@
+package prompt
+
+import (
+	"errors"
+
+	"github.com/everthread/everthread/core"
+)
+
+// errFull: the epoch's prompt would pass the cap, or the count of messages.
+var errFull = errors.New("the epoch is full")
+
+// layout is all that decides the bytes of a prompt.
+type layout struct {
+	view
+	head      head
+	all       []raw
+	keep      []bool // of all; nil: every one
+	cuts      map[core.MessageID]int
+	truncated bool // the mark stands before the raw messages
+	gap       bool // the mark stands after the first message (and its results)
+}
+
+func (l *layout) kept(i int) bool { return l.keep == nil || l.keep[i] }
+
+// each calls visit with the kept messages in order, and whether they carry a
+// time mark.
+func (l *layout) each(visit func(i int, r *raw, marked bool)) {
+	var c clock
+	for i := range l.all {
+		if l.kept(i) {
+			visit(i, &l.all[i], c.marks(&l.all[i], l.pause))
+		}
+	}
+}
+
+// messagesCost is how many tokens the raw messages take.
+func (l *layout) messagesCost() int {
+	total := 0
+	l.each(func(_ int, r *raw, marked bool) {
+		total += r.cost(l.cuts[r.ID])
+		if marked {
+			total += l.time(r)
+		}
+	})
+	if l.truncated {
+		total += l.tokens.Count(truncated) + perMessage
+	}
+	return total
+}
+
+func (l *layout) cost() int { return l.head.cost() + l.messagesCost() }
+
+// render returns the prompt's messages and where they come from.
+func (l *layout) render() ([]core.ModelMessage, []core.MessageID) {
+	ms := make([]core.ModelMessage, 0, len(l.head)+len(l.all)+1)
+	from := make([]core.MessageID, 0, cap(ms))
+	add := func(m core.ModelMessage, id core.MessageID) { ms, from = append(ms, m), append(from, id) }
+	for _, p := range l.head {
+		if p.Text != "" {
+			add(core.ModelMessage{Role: core.RoleSystem, Content: p.Text}, 0)
+		}
+	}
+	at := l.markAt()
+	l.each(func(i int, r *raw, marked bool) {
+		if i == at {
+			add(core.ModelMessage{Role: core.RoleUser, Content: truncated}, 0)
+		}
+		add(l.show(r, l.cuts[r.ID], marked), r.ID)
+	})
+	return ms, from
+}
+
+// markAt returns the index of the message before which the mark stands, -1 if
+// there is none.
+func (l *layout) markAt() int {
+	first := -1
+	for i := range l.all {
+		switch {
+		case !l.truncated || !l.kept(i):
+		case !l.gap:
+			return i
+		case first < 0:
+			first = i
+		case l.all[i].group != l.all[first].group:
+			return i
+		}
+	}
+	return first
+}
+
+// goOn continues the window's epoch, or fails with errFull.
+func (b *builder) goOn() (Prompt, error) {
+	e := b.Window.Epoch
+	l := layout{view: b.view(e), cuts: e.Cuts, truncated: e.Truncated, gap: b.plan == Truncate && len(e.Skip) > 0}
+	for _, p := range e.Head {
+		l.head = append(l.head, part{HeadPart: p})
+	}
+	ms := b.Window.Messages
+	for len(ms) > 0 && ms[0].Position < e.Start {
+		ms = ms[1:]
+	}
+	l.all = l.usable(ms, b.Turn.Inputs, false)
+	l.hide(e.Skip)
+	if len(l.all) == 0 {
+		return Prompt{}, ErrNoInput
+	}
+	if l.cost() > b.cap || b.plan == Truncate && len(l.all)-len(e.Skip) > b.budgets.MaxHistoryMessages {
+		return Prompt{}, errFull
+	}
+	return b.finish(&l, e, "", 0), nil
+}
+
+// hide leaves the messages of ids out.
+func (l *layout) hide(ids []core.MessageID) {
+	if len(ids) == 0 {
+		return
+	}
+	skip := make(map[core.MessageID]bool, len(ids))
+	for _, id := range ids {
+		skip[id] = true
+	}
+	l.keep = make([]bool, len(l.all))
+	for i := range l.all {
+		l.keep[i] = !skip[l.all[i].ID]
+	}
+}
+
+// begin starts an epoch with the window's messages.
+func (b *builder) begin(reason string) (Prompt, error) {
+	e := &core.Epoch{ID: b.Turn.ID, StartedAt: b.Now, UsedAt: b.Now, Edits: b.Window.Edits, Zone: b.Zone.String(), Strategy: b.plan,
+		Budgets: b.budgets.Fingerprint(b.plan, b.Static)}
+	l := layout{view: b.view(e), cuts: map[core.MessageID]int{}}
+	l.all = l.usable(b.Window.Messages, b.Turn.Inputs, false)
+	if len(l.all) == 0 {
+		return Prompt{}, ErrNoInput
+	}
+	c := b.newChoice(&l)
+	c.choose()
+	if err := c.fit(); err != nil {
+		return Prompt{}, err
+	}
+	c.fix(e)
+	p := b.finish(&l, e, reason, c.droppedUncovered())
+	p.Epoch = e
+	return p, nil
+}
+
+func (b *builder) view(e *core.Epoch) view {
+	return view{zone: b.Zone, year: e.StartedAt.In(b.Zone).Year(), pause: b.budgets.PauseMark, tokens: b.Tokens}
+}

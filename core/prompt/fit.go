@@ -1,0 +1,136 @@
+package prompt
+
+import (
+	"sort"
+
+	"github.com/everthread/everthread/core"
+)
+
+// fit makes the choice fit in the hard cap, whatever the history. What gives way,
+// in this order: parts of the head; long messages, then whole turns, oldest
+// first; the middle of messages that must stay; last, what must stay but is not
+// the turn's newest input.
+func (c *choice) fit() error {
+	over := func() int { return c.recount() - c.builder.cap }
+	if over() <= 0 {
+		return nil
+	}
+	c.head.giveWay(over(), false)
+	c.cutLong(over)
+	for i := 0; i < len(c.all) && over() > 0; i = c.turnEnd(i) {
+		c.dropTurn(i, true)
+	}
+	if over() > 0 {
+		c.level(over)
+	}
+	if over() > 0 {
+		c.head.giveWay(over(), true)
+	}
+	for i := 0; i < len(c.all) && over() > 0; i = c.groupEnd(i) {
+		c.dropGroup(i)
+	}
+	if over() > 0 {
+		return ErrNoRoom
+	}
+	return nil
+}
+
+// cutLong cuts long uncovered messages that need not stay, oldest first: better
+// a part of one than none of it and of all before it.
+func (c *choice) cutLong(over func() int) {
+	long := max(toolFloor, (c.builder.cap-c.head.cost())/8)
+	for i := range c.all {
+		if c.keep[i] && !c.must[i] && over() > 0 {
+			c.shorten(i, over(), long)
+		}
+	}
+}
+
+// level cuts the middle out of the longest messages that stay: tool outputs
+// first, then earlier messages, then the inputs, at last to next to nothing. The
+// first steps leave room for a short answer and question, so that the next turn
+// need not cut again.
+func (c *choice) level(over func() int) {
+	slack := c.builder.cap / 12
+	tool := func(r *raw) bool { return r.Role == core.RoleTool }
+	earlier := func(r *raw) bool { return !r.input }
+	input := func(r *raw) bool { return r.input }
+	c.lower(over()+slack, 2*proseFloor, tool)
+	c.lower(over()+slack, 100, earlier)
+	c.lower(over()+slack, 100, input)
+	c.lower(over(), proseFloor, earlier)
+	c.lower(over(), proseFloor, input)
+}
+
+// lower cuts the kept messages that which selects to the highest common length,
+// but not under floor, that takes over tokens off them all.
+func (c *choice) lower(over, floor int, which func(r *raw) bool) {
+	var chosen []*raw
+	longest := floor
+	for i := range c.all {
+		if r := &c.all[i]; c.keep[i] && which(r) {
+			chosen, longest = append(chosen, r), max(longest, c.size(r))
+		}
+	}
+	level := floor + sort.Search(longest-floor, func(n int) bool {
+		saved := 0
+		for _, r := range chosen {
+			saved += max(0, c.size(r)-floor-n-1)
+		}
+		return saved < over
+	})
+	for _, r := range chosen {
+		if over > 0 && level < c.size(r) {
+			c.cuts[r.ID] = level
+		}
+	}
+}
+
+// size is how many tokens of a message's own are shown.
+func (c *choice) size(r *raw) int { return r.cost(c.cuts[r.ID]) - r.frame }
+
+// dropGroup drops a message, or a call with its results, but never the last one.
+func (c *choice) dropGroup(i int) {
+	if end := c.groupEnd(i); end < len(c.all) {
+		for ; i < end; i++ {
+			c.keep[i] = false
+		}
+	}
+}
+
+func (c *choice) groupEnd(i int) int {
+	group := c.all[i].group
+	for i < len(c.all) && c.all[i].group == group {
+		i++
+	}
+	return i
+}
+
+// finish renders a prompt and says what it holds.
+func (b *builder) finish(l *layout, e *core.Epoch, reason string, dropped int) Prompt {
+	var p Prompt
+	p.Messages, p.Sources = l.render()
+	p.CachePrefix = len(p.Messages)
+	p.Snapshot = b.snapshot(l, e)
+	p.Snapshot.NewEpoch, p.Snapshot.Dropped = reason, dropped
+	p.Pressure = b.Turn.Segment != 0 && (dropped > 0 || b.plan != Truncate && b.pressed(l, p.Snapshot.Total))
+	return p
+}
+
+// pressed tells whether the prompt is about to be full while messages are
+// uncovered that the next epoch would have to carry: any before those that stay
+// anyway, or more than there is room left for.
+func (b *builder) pressed(l *layout, total int) bool {
+	full := b.budgets.Pressure * float64(b.cap)
+	if float64(total) <= full {
+		return false
+	}
+	tokens, before := 0, false
+	l.each(func(i int, r *raw, _ bool) {
+		if !r.Covered && !r.input && r.Role != core.RoleTool {
+			tokens += r.cost(l.cuts[r.ID])
+			before = before || i < len(l.all)-b.budgets.KeepLast
+		}
+	})
+	return before || float64(tokens) > float64(b.cap)-full
+}

@@ -1,0 +1,244 @@
+package prompt
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/everthread/everthread/core"
+)
+
+// Names of the parts of a head, and of the rest.
+const (
+	partInstructions = "instructions"
+	partPolicy       = "policy"
+	partTools        = "tools"
+	partMemory       = "memory"
+	partLast         = "last"
+	partLoops        = "loops"
+	partToday        = "today"
+	partMessages     = "messages"
+)
+
+const (
+	memoryBytes = 2 << 10 // hard cap of memory guidance and themes
+	maxLoops    = 5
+	loopTokens  = 80 // of one loop's text
+	oldLoop     = 7 * 24 * time.Hour
+	// Floors: a part that gives way keeps as many tokens, as long as there is any
+	// room at all.
+	lastFloor, loopsFloor, todayFloor, staticFloor = 75, 60, 125, 32
+)
+
+// part is a part of a head that may have to give way.
+type part struct {
+	core.HeadPart
+	floor  int
+	shrink func(limit int) core.HeadPart // the part in at most limit tokens
+}
+
+// cost is how many tokens the part takes of the prompt.
+func (p *part) cost() int {
+	if p.Text == "" {
+		return 0
+	}
+	return p.Tokens + perMessage
+}
+
+type head []part
+
+func (h head) cost() int {
+	n := 0
+	for i := range h {
+		n += h[i].cost()
+	}
+	return n
+}
+
+// giveWay takes up to over tokens off the parts that depend on the conversation:
+// last conversation, then loops, then today's summary. Down to nothing if all.
+func (h head) giveWay(over int, all bool) {
+	for _, name := range []string{partLast, partLoops, partToday} {
+		for i := range h {
+			if p := &h[i]; p.Name == name && over > 0 {
+				over -= p.give(over, all)
+			}
+		}
+	}
+}
+
+func (p *part) give(over int, all bool) int {
+	before := p.cost()
+	if limit := max(p.Tokens-over, p.floor); !all && limit < p.Tokens {
+		p.HeadPart = p.shrink(limit)
+	}
+	if all && p.Text != "" {
+		p.HeadPart = core.HeadPart{Name: p.Name, Error: "no room in the prompt"}
+	}
+	return before - p.cost()
+}
+
+// newHead renders the parts of a new epoch. reserve is what the static ones have
+// to leave of the cap.
+func (b *builder) newHead(reserve int) head {
+	h := b.staticParts(b.cap - reserve)
+	if b.plan == Truncate {
+		return h
+	}
+	w := &b.Window
+	dynamic := []struct {
+		limit, floor int
+		render       func(limit int) core.HeadPart
+	}{
+		{b.budgets.Last, lastFloor, func(n int) core.HeadPart { return b.lastPart(w.Last, w.LastSummary, n) }},
+		{b.budgets.Loops, loopsFloor, func(n int) core.HeadPart { return b.loopsPart(w.Loops, n) }},
+		{b.budgets.TodaySummary, todayFloor, func(n int) core.HeadPart { return b.todayPart(w.Today, w.TodaySummary, n) }},
+	}
+	for _, d := range dynamic {
+		if p := d.render(d.limit); p.Text != "" || p.Error != "" {
+			h = append(h, part{p, d.floor, d.render})
+		}
+	}
+	return h
+}
+
+// staticParts renders the parts that the caller gave, the longest ones cut so
+// that all take at most limit tokens.
+func (b *builder) staticParts(limit int) head {
+	var h head
+	for _, s := range b.Static {
+		if s.Text == "" && s.Error == "" {
+			continue
+		}
+		p := core.HeadPart{Name: s.Name, Error: s.Error}
+		if s.Error == "" {
+			p.Text, p.Error = bounded(s)
+			p.Tokens = b.Tokens.Count(p.Text)
+		}
+		h = append(h, part{HeadPart: p})
+	}
+	for over := h.cost() - limit; over > 0; over = h.cost() - limit {
+		longest := slices.MaxFunc(h, func(x, y part) int { return cmp.Compare(x.Tokens, y.Tokens) })
+		i := slices.IndexFunc(h, func(p part) bool { return p.Tokens == longest.Tokens })
+		if longest.Tokens <= staticFloor {
+			break
+		}
+		h[i].HeadPart = b.cutStatic(longest.HeadPart, max(longest.Tokens-over, staticFloor))
+	}
+	return h
+}
+
+// bounded keeps memory guidance to its bytes.
+func bounded(s Static) (text, fault string) {
+	if s.Name != partMemory || len(s.Text) <= memoryBytes {
+		return s.Text, ""
+	}
+	text = s.Text[:runeStart(s.Text, memoryBytes)]
+	if line := strings.LastIndexByte(text, '\n'); line > 0 {
+		text = text[:line]
+	}
+	return text, fmt.Sprintf("cut from %d to %d bytes", len(s.Text), len(text))
+}
+
+func (b *builder) cutStatic(p core.HeadPart, limit int) core.HeadPart {
+	text := middle(p.Text, p.Tokens, limit, b.Tokens, func(n int) string { return fmt.Sprintf("\n[… %d tokens left out]\n", n) })
+	tokens := b.Tokens.Count(text)
+	return core.HeadPart{Name: p.Name, Text: text, Tokens: tokens,
+		Error: fmt.Sprintf("cut from %d to %d tokens: too long for the prompt", p.Tokens, tokens)}
+}
+
+// lastPart shows the newest earlier day.
+func (b *builder) lastPart(g core.Segment, s *core.Summary, limit int) core.HeadPart {
+	p := core.HeadPart{Name: partLast, Segment: g.ID}
+	switch {
+	case g.ID == 0:
+		return core.HeadPart{}
+	case s == nil:
+		p.Text = b.dayTitle(g) + "\nThere is no summary of that day yet."
+		p.Error = "there is no summary of " + g.Day.Label + " yet"
+	default:
+		p.Version = s.Version
+		p.Text = b.titled(b.dayTitle(g), s.Markdown, limit)
+	}
+	p.Tokens = b.Tokens.Count(p.Text)
+	return p
+}
+
+// todayPart shows what was summarised of the turn's own day.
+func (b *builder) todayPart(g core.Segment, s *core.Summary, limit int) core.HeadPart {
+	if s == nil {
+		return core.HeadPart{}
+	}
+	p := core.HeadPart{Name: partToday, Segment: g.ID, Version: s.Version, Text: b.titled("# Earlier today ("+longDate(g.Day.Label)+")", s.Markdown, limit)}
+	p.Tokens = b.Tokens.Count(p.Text)
+	return p
+}
+
+// titled returns a summary below its title, in at most limit tokens together.
+func (b *builder) titled(title, markdown string, limit int) string {
+	return title + "\n" + condense(markdown, limit-b.Tokens.Count(title)-2, b.Tokens)
+}
+
+const yesterday = "# Yesterday ("
+
+// dayTitle names an earlier day: Yesterday if it is the one before the turn's,
+// and always by its date.
+func (b *builder) dayTitle(g core.Segment) string {
+	today, err := time.Parse(time.DateOnly, b.Window.Today.Day.Label)
+	if err == nil && today.AddDate(0, 0, -1).Format(time.DateOnly) == g.Day.Label {
+		return yesterday + longDate(g.Day.Label) + ")"
+	}
+	return "# Last conversation (" + longDate(g.Day.Label) + ")"
+}
+
+// longDate returns a label with its weekday, such as Thu 19 Nov 2026.
+func longDate(label string) string {
+	d, err := time.Parse(time.DateOnly, label)
+	if err != nil {
+		return label
+	}
+	return d.Format("Mon 2 Jan 2006")
+}
+
+// loopsPart lists open loops, newest first and so those of more than a week ago
+// last, while there is room.
+func (b *builder) loopsPart(loops []core.Loop, limit int) core.HeadPart {
+	loops = slices.Clone(loops)
+	slices.SortStableFunc(loops, func(x, y core.Loop) int {
+		return cmp.Or(cmp.Compare(b.age(x), b.age(y)), y.OpenedAt.Compare(x.OpenedAt), cmp.Compare(y.ID, x.ID))
+	})
+	p := core.HeadPart{Name: partLoops, Text: "# Open loops"}
+	p.Tokens = b.Tokens.Count(p.Text)
+	for _, l := range loops {
+		text := clip(oneLine(l.Text), loopTokens, b.Tokens)
+		line := fmt.Sprintf("\n- %s (loop %d, since %s)", text, l.ID, l.OpenedAt.In(b.Zone).Format("Mon 2 Jan 2006"))
+		tokens := b.Tokens.Count(line) + 1
+		if len(p.Loops) == maxLoops || p.Tokens+tokens > limit {
+			break
+		}
+		if text != "" {
+			p.Text, p.Tokens, p.Loops = p.Text+line, p.Tokens+tokens, append(p.Loops, l.ID)
+		}
+	}
+	if len(p.Loops) == 0 {
+		return core.HeadPart{}
+	}
+	return p
+}
+
+// age is 1 for a loop that nobody mentioned for a week.
+func (b *builder) age(l core.Loop) int {
+	if b.Now.Sub(later(l.Mentioned, l.OpenedAt)) > oldLoop {
+		return 1
+	}
+	return 0
+}
+
+func later(x, y time.Time) time.Time {
+	if x.Before(y) {
+		return y
+	}
+	return x
+}

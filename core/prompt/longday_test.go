@@ -1,0 +1,145 @@
+package prompt_test
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/everthread/everthread/core"
+	"github.com/everthread/everthread/core/llm/tokens"
+	"github.com/everthread/everthread/core/prompt"
+)
+
+// prose returns about n tokens of words.
+func prose(r *rand.Rand, n int) string {
+	words := strings.Fields("the train leaves at nine from platform four and then we could walk along the river until the old bridge where Anna waits with bread cheese and a map of the hills")
+	var s strings.Builder
+	for range n {
+		s.WriteString(words[r.IntN(len(words))] + " ")
+	}
+	return strings.TrimSpace(s.String())
+}
+
+// tally is what a simulated day cost.
+type tally struct {
+	turns, shared, epochs, dropped, pressed, jobs int
+	tokens                                        int
+}
+
+// live runs the turns of a day, two minutes apart, with a summary after every
+// ten messages and where the prompt asks for one. It takes effect lag turns later.
+func live(w *world, r *rand.Rand, turns, size, lag int) tally {
+	var sum tally
+	type job struct {
+		at      int
+		through core.MessageID
+	}
+	var jobs []job
+	last, since := "", 0
+	for n := range turns {
+		for len(jobs) > 0 && jobs[0].at <= n {
+			w.summarize(w.segment(), jobs[0].through)
+			jobs = jobs[1:]
+		}
+		_, p := w.ask(prose(r, 1+r.IntN(size)))
+		w.answer(p, says(prose(r, 1+r.IntN(size))))
+		since += 2
+		if (since >= 10 || p.Pressure) && len(jobs) == 0 {
+			jobs, since = append(jobs, job{n + lag, core.MessageID(len(w.messages))}), 0
+			sum.jobs++
+		}
+		sum.count(p, last)
+		last = text(p.Messages)
+		w.now = w.now.Add(2 * time.Minute)
+	}
+	return sum
+}
+
+func (sum *tally) count(p prompt.Prompt, last string) {
+	sum.turns++
+	sum.tokens += p.Snapshot.Total
+	sum.dropped += p.Snapshot.Dropped
+	if p.Epoch != nil {
+		sum.epochs++
+	}
+	if p.Pressure {
+		sum.pressed++
+	}
+	if last == "" || common(last, text(p.Messages))*5 >= len(last)*4 {
+		sum.shared++
+	}
+}
+
+// TestLongDay: of 300 turns of one day, at least four in five share four fifths
+// of the prompt before as an identical prefix, and nothing uncovered is lost.
+func TestLongDay(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct{ size, lag int }{{100, 1}, {100, 2}, {100, 3}, {30, 1}, {10, 1}} {
+		t.Run(fmt.Sprintf("%d tokens a message, summaries %d turns late", c.size, c.lag), func(t *testing.T) {
+			t.Parallel()
+			w := newWorld(t, tokens.New())
+			w.static[0].Text = prose(rand.New(rand.NewPCG(3, 3)), 300)
+			w.loops = []core.Loop{{ID: 1, Text: "Book the train to Lyon", OpenedAt: w.now, Mentioned: w.now}}
+			sum := live(w, rand.New(rand.NewPCG(1, 2)), 300, c.size, c.lag)
+			t.Logf("%d turns: %d share 80 %% of the prompt before; %d epochs, %d under pressure, %d summaries; %d tokens a prompt; %d dropped uncovered",
+				sum.turns, sum.shared, sum.epochs, sum.pressed, sum.jobs, sum.tokens/sum.turns, sum.dropped)
+			if sum.shared*5 < sum.turns*4 {
+				t.Errorf("%d of %d turns share 80 %% of the prompt before", sum.shared, sum.turns)
+			}
+			if sum.dropped > 0 {
+				t.Errorf("%d messages were dropped uncovered", sum.dropped)
+			}
+		})
+	}
+}
+
+// TestThirtyDays: day 30 costs as much as day 2.
+func TestThirtyDays(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, tokens.New())
+	w.zone = location(t, "Europe/Paris")
+	start := w.now
+	var days [31]tally
+	r := rand.New(rand.NewPCG(5, 6))
+	for d := 1; d <= 30; d++ {
+		w.now = start.AddDate(0, 0, d-1)
+		days[d] = live(w, r, 40, 100, 1)
+		w.summarize(core.SegmentID(d), core.MessageID(len(w.messages)))
+		if days[d].dropped > 0 {
+			t.Errorf("day %d: %d messages were dropped uncovered", d, days[d].dropped)
+		}
+	}
+	t.Logf("tokens a prompt: day 1 %d, day 2 %d, day 30 %d", days[1].tokens/40, days[2].tokens/40, days[30].tokens/40)
+	if days[30].tokens*10 > days[2].tokens*11 {
+		t.Errorf("day 30 takes %d tokens, day 2 %d", days[30].tokens, days[2].tokens)
+	}
+}
+
+// TestOutage: without any summary the newest messages fill the room up to the
+// cap; what is forced out is counted, and a summary asked for.
+func TestOutage(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, tokens.New())
+	r := rand.New(rand.NewPCG(7, 8))
+	var sum tally
+	for range 120 {
+		_, p := w.ask(prose(r, 80))
+		w.answer(p, says(prose(r, 80)))
+		sum.count(p, "")
+		if p.Snapshot.Dropped > 0 && !p.Pressure {
+			t.Fatal("messages were dropped uncovered, and no summary is asked for")
+		}
+		if p.Snapshot.Total > p.Snapshot.Cap {
+			t.Fatalf("%d tokens", p.Snapshot.Total)
+		}
+		if p.Snapshot.Dropped > 0 && p.Snapshot.Total < p.Snapshot.Cap-400 {
+			t.Fatalf("dropped %d uncovered at %d tokens", p.Snapshot.Dropped, p.Snapshot.Total)
+		}
+		w.now = w.now.Add(time.Minute)
+	}
+	if sum.dropped == 0 {
+		t.Error("nothing was ever counted as dropped")
+	}
+}

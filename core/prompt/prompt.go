@@ -1,0 +1,169 @@
+// Package prompt makes the prompt of a turn from stored rows (SPEC 5). It is
+// pure: the same rows give the same bytes in any process.
+//
+// A prompt is a head (instructions, policy, tools, memory, last conversation,
+// open loops, today's summary) and raw messages. An epoch (core.Epoch) fixes the
+// head and where the raw messages start, so that from turn to turn the prompt
+// only grows and the caches of providers hit. What does not change an epoch
+// stays out of it until the next one begins: new summaries, loops, memory hints.
+//
+// Use: ask the store for Query, Build from what it returns; on ErrStale ask for
+// Fresh and Build again. What the epoch needs is then stored with the reply.
+package prompt
+
+import (
+	"errors"
+	"time"
+
+	"github.com/everthread/everthread/core"
+)
+
+// Strategies of context.strategy.
+const (
+	Continuous = "continuous"
+	Truncate   = "truncate" // plain threads always have this one
+)
+
+// Errors of Build.
+var (
+	// ErrStale: the epoch cannot go on with this window: read again with Fresh.
+	ErrStale = errors.New("the epoch cannot go on: read the window afresh")
+	// ErrNoInput: no message is left for the turn to answer.
+	ErrNoInput = errors.New("the turn has no message left to answer")
+	// ErrNoRoom: not even the turn's last message fits in the model's window.
+	ErrNoRoom = errors.New("the model's context window leaves no room for a prompt: raise llm.context_window or lower llm.max_output_tokens")
+)
+
+// Reasons for which an epoch begins, in core.Snapshot.NewEpoch.
+const (
+	NewFirst    = "first"    // there was none
+	NewSettings = "settings" // the fingerprint or strategy is another one
+	NewEdited   = "edited"   // something shown was edited, redacted or regenerated
+	NewSilence  = "silence"  // caches are cold
+	NewZone     = "zone"     // the user's time zone is another one
+	NewFull     = "full"     // the prompt would have passed the hard cap, or the count of messages
+)
+
+// Static is a part of the head that does not depend on the conversation. Names
+// are instructions, policy, tools and memory; they stand in the order given,
+// most to least stable. With Error set the part is left out and the snapshot
+// says why.
+type Static struct{ Name, Text, Error string }
+
+// Input is what a prompt is made from. Turn, Window, Now and Tokens are required.
+type Input struct {
+	Turn     core.Turn
+	Window   core.Window // as read with Query or Fresh
+	Strategy string      // empty: Continuous
+	Budgets  Budgets
+	Static   []Static
+	Now      time.Time
+	Zone     *time.Location // the user's; nil: UTC
+	Tokens   core.Tokenizer
+}
+
+// Prompt is the first request of a turn.
+type Prompt struct {
+	Messages []core.ModelMessage
+	// Sources are the stored messages that Messages show, in parallel; 0 for the
+	// head and for marks.
+	Sources     []core.MessageID
+	CachePrefix int // as in core.ModelRequest
+	Snapshot    core.Snapshot
+	Epoch       *core.Epoch // a new one; nil: the current one goes on
+	Pressure    bool        // a summary is wanted at once
+}
+
+// Query returns what to ask the store for. Window and Tokens of in are not used.
+// It asks for twice what fills the hard cap, so that uncovered messages are
+// found even behind as many covered ones.
+func Query(in Input) core.WindowQuery {
+	b := in.Budgets.orDefault()
+	q := core.WindowQuery{Stale: in.Now.Add(-b.Silence), Budgets: b.Fingerprint(in.strategy(), in.Static)}
+	q.Tokens = 2 * max(b.hardCap(in.strategy()), 1)
+	q.Limit = max(64, q.Tokens/4)
+	if in.strategy() == Truncate {
+		q.Limit = b.MaxHistoryMessages
+	}
+	return q
+}
+
+// Fresh returns q so that it continues no epoch.
+func Fresh(q core.WindowQuery) core.WindowQuery {
+	q.Budgets = ""
+	return q
+}
+
+// Build makes the prompt of in.Turn. Errors are ErrStale, ErrNoInput and
+// ErrNoRoom. Parts that could not be had are left out, and the snapshot says so.
+func Build(in Input) (Prompt, error) {
+	if len(in.Turn.Inputs) == 0 {
+		return Prompt{}, ErrNoInput
+	}
+	b := newBuilder(in)
+	reason := b.ended()
+	if reason == "" && !b.afresh() && b.reaches() {
+		if p, err := b.goOn(); !errors.Is(err, errFull) {
+			return p, err
+		}
+	}
+	if in.Turn.Segment != 0 && !b.afresh() {
+		return Prompt{}, ErrStale
+	}
+	if reason == "" {
+		reason = NewFull
+	}
+	return b.begin(reason)
+}
+
+// strategy is that of the thread: a plain one has no summaries to go on.
+func (in Input) strategy() string {
+	if in.Turn.Mode == core.ModeThread || in.Strategy == Truncate {
+		return Truncate
+	}
+	return Continuous
+}
+
+type builder struct {
+	Input
+	budgets Budgets
+	plan    string // strategy
+	cap     int
+}
+
+func newBuilder(in Input) *builder {
+	if in.Zone == nil {
+		in.Zone = time.UTC
+	}
+	b := &builder{Input: in, budgets: in.Budgets.orDefault(), plan: in.strategy()}
+	b.cap = b.budgets.hardCap(b.plan)
+	return b
+}
+
+// ended says why the window's epoch is over, or nothing.
+func (b *builder) ended() string {
+	e := b.Window.Epoch
+	switch {
+	case e == nil:
+		return NewFirst
+	case e.Strategy != b.plan || e.Budgets != b.budgets.Fingerprint(b.plan, b.Static):
+		return NewSettings
+	case e.Edits != b.Window.Edits:
+		return NewEdited
+	case !e.UsedAt.After(b.Now.Add(-b.budgets.Silence)):
+		return NewSilence
+	case e.Zone != b.Zone.String():
+		return NewZone
+	}
+	return ""
+}
+
+// afresh tells whether the window was read for a new epoch: only then does it
+// hold the turn's day. Windows of plain threads hold no more either way.
+func (b *builder) afresh() bool { return b.Window.Today.ID != 0 }
+
+// reaches tells whether the window goes back to where the epoch starts.
+func (b *builder) reaches() bool {
+	ms := b.Window.Messages
+	return len(ms) > 0 && ms[0].Position <= b.Window.Epoch.Start
+}

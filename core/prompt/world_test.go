@@ -1,0 +1,279 @@
+package prompt_test
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+	_ "time/tzdata"
+
+	"github.com/everthread/everthread/core"
+	"github.com/everthread/everthread/core/prompt"
+)
+
+// bytes4 is a tokenizer of four bytes a token. Like a real one it never counts
+// more for a whole than for its parts.
+type bytes4 struct{}
+
+func (bytes4) Count(s string) int { return (len(s) + 3) / 4 }
+
+// fatal is what testing.T, testing.B and rapid.T share.
+type fatal interface {
+	Helper()
+	Fatalf(format string, args ...any)
+}
+
+// world is a store of one thread that behaves as core.TurnStore says.
+type world struct {
+	t        fatal
+	tokens   core.Tokenizer
+	zone     *time.Location
+	now      time.Time
+	budgets  prompt.Budgets
+	strategy string
+	mode     core.Mode
+	static   []prompt.Static
+
+	messages  []core.Message // by position
+	segments  []core.Segment
+	summaries map[core.SegmentID]*core.Summary
+	loops     []core.Loop
+	epoch     *core.Epoch
+	edits     int64
+	turns     core.TurnID
+}
+
+func newWorld(t fatal, tokens core.Tokenizer) *world {
+	return &world{t: t, tokens: tokens, zone: time.UTC, now: time.Date(2026, 11, 19, 8, 10, 0, 0, time.UTC), mode: core.ModeContinuous,
+		summaries: map[core.SegmentID]*core.Summary{},
+		static:    []prompt.Static{{Name: "instructions", Text: "You are a friendly assistant. Answer briefly."}, {Name: "policy", Text: prompt.Policy(nil)}}}
+}
+
+// segment returns the day of the world's clock, opened if need be.
+func (w *world) segment() core.SegmentID {
+	if w.mode == core.ModeThread {
+		return 0
+	}
+	label := w.now.In(w.zone).Format(time.DateOnly)
+	if n := len(w.segments); n == 0 || w.segments[n-1].Day.Label < label {
+		w.segments = append(w.segments, core.Segment{ID: core.SegmentID(n + 1), Day: core.Day{Label: label, Zone: w.zone.String()}})
+	}
+	return w.segments[len(w.segments)-1].ID
+}
+
+// add appends a message of the newest turn.
+func (w *world) add(m core.Message) core.MessageID {
+	m.ID = core.MessageID(len(w.messages) + 1)
+	m.Turn, m.SentAt, m.Position = w.turns, w.now, w.now.UnixMicro()
+	if n := len(w.messages); n > 0 {
+		m.Position = max(m.Position, w.messages[n-1].Position+1)
+	}
+	if m.Kind == "" {
+		m.Kind = core.KindChat
+	}
+	m.Tokens = w.tokens.Count(m.Text)
+	for _, c := range m.ToolCalls {
+		m.Tokens += w.tokens.Count(c.Name) + w.tokens.Count(c.Arguments)
+	}
+	if m.Segment == 0 && w.mode != core.ModeThread {
+		m.Segment = w.segments[len(w.segments)-1].ID
+	}
+	w.messages = append(w.messages, m)
+	return m.ID
+}
+
+// ask begins a turn with user messages and returns its prompt.
+func (w *world) ask(texts ...string) (prompt.Input, prompt.Prompt) {
+	ms := make([]core.Message, 0, len(texts))
+	for _, text := range texts {
+		ms = append(ms, core.Message{Role: core.RoleUser, Text: text})
+	}
+	in := w.begin(ms...)
+	return in, w.build(&in)
+}
+
+func (w *world) begin(ms ...core.Message) prompt.Input {
+	w.turns++
+	turn := core.Turn{ID: w.turns, Mode: w.mode, Segment: w.segment()}
+	for _, m := range ms {
+		turn.Inputs = append(turn.Inputs, w.add(m))
+	}
+	return prompt.Input{Turn: turn, Strategy: w.strategy, Budgets: w.budgets, Static: w.static, Now: w.now, Zone: w.zone, Tokens: w.tokens}
+}
+
+// build does what a turn does: read, build, and read afresh if need be.
+func (w *world) build(in *prompt.Input) prompt.Prompt {
+	w.t.Helper()
+	p, err := w.try(in)
+	if err != nil {
+		w.t.Fatalf("build: %v", err)
+	}
+	return p
+}
+
+func (w *world) try(in *prompt.Input) (prompt.Prompt, error) {
+	q := prompt.Query(*in)
+	in.Window = w.window(in.Turn, q)
+	p, err := prompt.Build(*in)
+	if errors.Is(err, prompt.ErrStale) {
+		in.Window = w.window(in.Turn, prompt.Fresh(q))
+		p, err = prompt.Build(*in)
+	}
+	return p, err
+}
+
+// answer commits a reply to the prompt.
+func (w *world) answer(p prompt.Prompt, ms ...core.Message) {
+	for _, m := range ms {
+		w.add(m)
+	}
+	if p.Epoch != nil {
+		data, err := json.Marshal(p.Epoch)
+		if err != nil {
+			w.t.Fatalf("%v", err)
+		}
+		w.epoch = &core.Epoch{}
+		if err := json.Unmarshal(data, w.epoch); err != nil {
+			w.t.Fatalf("%v", err)
+		}
+	}
+	w.epoch.UsedAt = w.now
+}
+
+func says(text string) core.Message { return core.Message{Role: core.RoleAssistant, Text: text} }
+
+// exchange is a whole turn.
+func (w *world) exchange(question, reply string) prompt.Prompt {
+	_, p := w.ask(question)
+	w.answer(p, says(reply))
+	return p
+}
+
+func (w *world) window(turn core.Turn, q core.WindowQuery) core.Window {
+	out := core.Window{Edits: w.edits}
+	if w.epoch != nil {
+		e := *w.epoch
+		out.Epoch = &e
+	}
+	if e := out.Epoch; e != nil && e.Edits == w.edits && e.Budgets == q.Budgets && e.UsedAt.After(q.Stale) {
+		for _, m := range w.messages {
+			if m.Position >= e.Start && m.Kind == core.KindChat {
+				out.Messages = append(out.Messages, m)
+			}
+		}
+		return out
+	}
+	w.newest(&out, q)
+	if turn.Segment == 0 {
+		return out
+	}
+	w.days(&out, turn)
+	return out
+}
+
+func (w *world) newest(out *core.Window, q core.WindowQuery) {
+	tokens, first := 0, 0
+	for i := len(w.messages) - 1; i >= 0 && !out.More; i-- {
+		m := w.messages[i]
+		if m.Kind != core.KindChat {
+			continue
+		}
+		out.Messages, first = append(out.Messages, m), i
+		tokens += m.Tokens + 4
+		if m.Role == core.RoleTool {
+			tokens += min(m.Tokens, 200) - m.Tokens
+		}
+		out.More = tokens >= q.Tokens && len(out.Messages) >= 4 || len(out.Messages) >= q.Limit
+	}
+	slices.Reverse(out.Messages)
+	for _, m := range w.messages[:first] {
+		if m.Kind == core.KindChat && !m.Covered && m.Segment > 0 {
+			out.UncoveredBefore++
+		}
+	}
+}
+
+func (w *world) days(out *core.Window, turn core.Turn) {
+	for _, g := range w.segments {
+		switch {
+		case g.ID == turn.Segment:
+			out.Today, out.TodaySummary = g, w.summaries[g.ID]
+		case g.ID < turn.Segment:
+			out.Last, out.LastSummary = g, w.summaries[g.ID]
+		}
+	}
+	out.Loops = w.loops
+}
+
+// summarize covers all messages of a day with a summary.
+func (w *world) summarize(id core.SegmentID, through core.MessageID) {
+	s := &core.Summary{Segment: id, Version: 1, Markdown: summaryText(fmt.Sprint("day ", id, " through #", through))}
+	if old := w.summaries[id]; old != nil {
+		s.Version = old.Version + 1
+	}
+	s.Tokens = w.tokens.Count(s.Markdown)
+	w.summaries[id] = s
+	for i := range w.messages {
+		if m := &w.messages[i]; m.Segment == id && m.ID <= through {
+			m.Covered = true
+		}
+	}
+}
+
+func summaryText(topic string) string {
+	bullet := func(n int) string {
+		return fmt.Sprintf("- Point %d about %s, with the reasons that were given and what follows from them. [#%d]\n", n, topic, n)
+	}
+	var s strings.Builder
+	s.WriteString("## Summary\nThey talked about " + topic + ". " + strings.Repeat("It went back and forth for some time, and in the end it was clear. ", 4) + "\n")
+	for _, heading := range []string{"Goals", "Decisions", "Open loops", "Next steps"} {
+		s.WriteString("\n## " + heading + "\n")
+		for n := range 6 {
+			s.WriteString(bullet(n + 1))
+		}
+	}
+	return s.String()
+}
+
+// cost is what a prompt takes, counted from its bytes.
+func cost(ms []core.ModelMessage, t core.Tokenizer) int {
+	n := 0
+	for _, m := range ms {
+		n += t.Count(m.Content) + 4
+		for _, c := range m.ToolCalls {
+			n += t.Count(c.Name) + t.Count(c.Arguments)
+		}
+	}
+	return n
+}
+
+// text is the bytes of a prompt.
+func text(ms []core.ModelMessage) string {
+	var s strings.Builder
+	for _, m := range ms {
+		data, _ := json.Marshal(m)
+		s.Write(data)
+		s.WriteByte('\n')
+	}
+	return s.String()
+}
+
+func common(a, b string) int {
+	n := 0
+	for n < min(len(a), len(b)) && a[n] == b[n] {
+		n++
+	}
+	return n
+}
+
+func location(t *testing.T, name string) *time.Location {
+	t.Helper()
+	zone, err := time.LoadLocation(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return zone
+}
