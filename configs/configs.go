@@ -8,9 +8,9 @@ import "time"
 // Config is everything that can be configured. Keys are those of SPEC 16; each
 // can also be given as EVERTHREAD_… in the environment.
 type Config struct {
-	DatabaseURL     string    `yaml:"database_url"`
+	DatabaseURL     Secret    `yaml:"database_url"` // holds a password
 	DataDir         string    `yaml:"data_dir"`
-	SecretKey       string    `yaml:"secret_key" secret:"true"`
+	SecretKey       Secret    `yaml:"secret_key"`
 	HTTP            HTTP      `yaml:"http"`
 	Log             Log       `yaml:"log"`
 	DefaultTimezone string    `yaml:"default_timezone"`
@@ -54,7 +54,7 @@ type Access struct {
 type LLM struct {
 	Provider        string        `yaml:"provider"`
 	BaseURL         string        `yaml:"base_url"`
-	APIKey          string        `yaml:"api_key" secret:"true"`
+	APIKey          Secret        `yaml:"api_key"`
 	Model           string        `yaml:"model"`
 	ContextWindow   int           `yaml:"context_window"`
 	Vision          bool          `yaml:"vision"`
@@ -137,10 +137,10 @@ type Channels struct {
 
 // Telegram is a bot of the Telegram Bot API. Mode is polling or webhook.
 type Telegram struct {
-	Token         string  `yaml:"token" secret:"true"`
+	Token         Secret  `yaml:"token"`
 	Mode          string  `yaml:"mode"`
 	APIURL        string  `yaml:"api_url"`
-	WebhookSecret string  `yaml:"webhook_secret" secret:"true"`
+	WebhookSecret Secret  `yaml:"webhook_secret"`
 	RatePerChat   float64 `yaml:"rate_per_chat"`
 	RatePerBot    float64 `yaml:"rate_per_bot"`
 }

@@ -1,0 +1,205 @@
+package configs
+
+import (
+	"fmt"
+	"reflect"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// prefix of the environment's variables.
+const prefix = "EVERTHREAD_"
+
+// leaf is a key that has a value.
+type leaf struct {
+	path  string // such as channels.telegram.token
+	value reflect.Value
+}
+
+// variable is the environment's name of a key.
+func (l leaf) variable() string {
+	return prefix + strings.ToUpper(strings.ReplaceAll(l.path, ".", "_"))
+}
+
+func (l leaf) secret() bool { return l.value.Type() == reflect.TypeFor[Secret]() }
+
+// leaves lists the keys below v, which must be settable, in the order of the structs.
+func leaves(v reflect.Value, path string) []leaf {
+	if v.Kind() != reflect.Struct {
+		return []leaf{{path, v}}
+	}
+	var out []leaf
+	for i := range v.NumField() {
+		out = append(out, leaves(v.Field(i), join(path, v.Type().Field(i).Tag.Get("yaml")))...)
+	}
+	return out
+}
+
+// child is the field of a struct with this key.
+func child(v reflect.Value, key string) (reflect.Value, bool) {
+	for i := range v.NumField() {
+		if v.Type().Field(i).Tag.Get("yaml") == key {
+			return v.Field(i), true
+		}
+	}
+	return reflect.Value{}, false
+}
+
+func join(path, key string) string {
+	if path == "" {
+		return key
+	}
+	return path + "." + key
+}
+
+// Keys lists every key that has a value, such as channels.telegram.token.
+func Keys() []string {
+	var c Config
+	var out []string
+	for _, l := range leaves(reflect.ValueOf(&c).Elem(), "") {
+		out = append(out, l.path)
+	}
+	return out
+}
+
+// set writes a scalar, as a file or the environment spells it, into a value. The
+// error completes "KEY must be …" and does not repeat secrets.
+func set(v reflect.Value, text string) error {
+	switch v.Interface().(type) {
+	case time.Duration:
+		d, err := time.ParseDuration(text)
+		if err != nil {
+			return fmt.Errorf("%q is not a duration; write it like 700ms, 10m or 48h", text)
+		}
+		v.SetInt(int64(d))
+		return nil
+	case Size:
+		n, err := parseSize(text)
+		v.SetInt(int64(n))
+		return err
+	}
+	switch v.Kind() {
+	case reflect.String:
+		v.SetString(text)
+		return nil
+	case reflect.Bool:
+		return setBool(v, text)
+	case reflect.Int:
+		return setInt(v, text)
+	case reflect.Float64:
+		f, err := strconv.ParseFloat(text, 64)
+		if err != nil || f != f {
+			return fmt.Errorf("%q is not a number", text)
+		}
+		v.SetFloat(f)
+		return nil
+	}
+	return fmt.Errorf("a single value does not fit here")
+}
+
+func setBool(v reflect.Value, text string) error {
+	yes, err := strconv.ParseBool(text)
+	if err != nil {
+		return fmt.Errorf("%q is neither true nor false", text)
+	}
+	v.SetBool(yes)
+	return nil
+}
+
+func setInt(v reflect.Value, text string) error {
+	n, err := strconv.Atoi(strings.ReplaceAll(text, "_", ""))
+	if err != nil {
+		return fmt.Errorf("%q is not a whole number", text)
+	}
+	v.SetInt(int64(n))
+	return nil
+}
+
+// units of sizes, longest first.
+const units = "KiB MiB GiB KB MB GB B"
+
+func parseSize(text string) (Size, error) {
+	factor := map[string]int64{"KiB": 1 << 10, "MiB": 1 << 20, "GiB": 1 << 30, "KB": 1e3, "MB": 1e6, "GB": 1e9, "B": 1}
+	number, by := strings.TrimSpace(text), int64(1)
+	for _, unit := range strings.Fields(units) {
+		if rest, ok := strings.CutSuffix(number, unit); ok {
+			number, by = strings.TrimSpace(rest), factor[unit]
+			break
+		}
+	}
+	n, err := strconv.ParseInt(number, 10, 64)
+	if err != nil || n > 1<<50/by || n < -1<<50/by {
+		return 0, fmt.Errorf("%q is not a size; write it like 20MiB or 20971520", text)
+	}
+	return Size(n * by), nil
+}
+
+// String returns the size with the largest binary unit that divides it.
+func (s Size) String() string {
+	for _, u := range []struct {
+		name string
+		size Size
+	}{{"GiB", 1 << 30}, {"MiB", 1 << 20}, {"KiB", 1 << 10}} {
+		if s != 0 && s%u.size == 0 {
+			return strconv.FormatInt(int64(s/u.size), 10) + u.name
+		}
+	}
+	return strconv.FormatInt(int64(s), 10)
+}
+
+// nearest returns the known word that text most likely means, or "" if none is
+// near.
+func nearest(text string, known []string) string {
+	best, far := "", max(3, len(text)/3+1)
+	for _, k := range known {
+		if d := distance(text, k); d < far {
+			best, far = k, d
+		}
+	}
+	return best
+}
+
+// distance counts the insertions, removals, replacements and swaps of
+// neighbours that make a into b.
+func distance(a, b string) int {
+	before, last := []int(nil), make([]int, len(b)+1)
+	for j := range last {
+		last[j] = j
+	}
+	for i := range len(a) {
+		row := make([]int, len(b)+1)
+		row[0] = i + 1
+		for j := range len(b) {
+			cost := 1
+			if a[i] == b[j] {
+				cost = 0
+			}
+			row[j+1] = min(last[j+1]+1, row[j]+1, last[j]+cost)
+			if i > 0 && j > 0 && a[i] == b[j-1] && a[i-1] == b[j] {
+				row[j+1] = min(row[j+1], before[j-1]+1)
+			}
+		}
+		before, last = last, row
+	}
+	return last[len(b)]
+}
+
+// hint completes an error about an unknown word.
+func hint(text string, known []string) string {
+	if n := nearest(text, known); n != "" {
+		return "; did you mean " + n + "?"
+	}
+	return ""
+}
+
+// siblings lists the keys of a struct: those that could have been meant.
+func siblings(v reflect.Value) []string {
+	var out []string
+	for i := range v.NumField() {
+		out = append(out, v.Type().Field(i).Tag.Get("yaml"))
+	}
+	slices.Sort(out)
+	return out
+}

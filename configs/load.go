@@ -1,0 +1,157 @@
+package configs
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"reflect"
+	"slices"
+	"strings"
+)
+
+// File is what Load reads if no path is given and it exists.
+const File = "everthread.yaml"
+
+// Load reads the configuration: the defaults, then the file, then the
+// environment (SPEC 16). environ is like os.Environ. A path that is given must
+// exist. What the values mean is not checked; see Validate.
+func Load(path string, environ []string) (Config, error) {
+	c := Default()
+	text, name, err := read(path)
+	if err != nil {
+		return c, err
+	}
+	if err := c.parse(text); err != nil {
+		return c, fmt.Errorf("%s: %w", name, err)
+	}
+	if err := c.environment(environ); err != nil {
+		return c, err
+	}
+	c.complete()
+	return c, nil
+}
+
+func read(path string) (text []byte, name string, err error) {
+	name = path
+	if path == "" {
+		name = File
+	}
+	text, err = os.ReadFile(name)
+	switch {
+	case errors.Is(err, fs.ErrNotExist) && path == "":
+		return nil, name, nil
+	case errors.Is(err, fs.ErrNotExist):
+		return nil, name, fmt.Errorf("there is no configuration file %s", name)
+	case err != nil:
+		return nil, name, fmt.Errorf("read the configuration: %w", err)
+	}
+	return text, name, nil
+}
+
+// complete gives further models what they do not say themselves.
+func (c *Config) complete() {
+	for i := range c.LLM.Fallbacks {
+		c.LLM.Fallbacks[i].inherit(c.LLM)
+	}
+	if c.SummaryLLM.Provider != "" {
+		c.SummaryLLM.inherit(c.LLM)
+	}
+	for i := range c.SummaryLLM.Fallbacks {
+		c.SummaryLLM.Fallbacks[i].inherit(c.SummaryLLM)
+	}
+}
+
+func (l *LLM) inherit(from LLM) {
+	if l.ContextWindow == 0 {
+		l.ContextWindow = from.ContextWindow
+	}
+	if l.MaxOutputTokens == 0 {
+		l.MaxOutputTokens = from.MaxOutputTokens
+	}
+	if l.Timeout == 0 {
+		l.Timeout = from.Timeout
+	}
+}
+
+// foreign tells whether a variable with our prefix is not about a key: it
+// belongs to tests, scripts or the command line.
+func foreign(name string) bool {
+	return strings.HasPrefix(name, prefix+"TEST_") ||
+		slices.Contains([]string{"EVERTHREAD_CRASH_AT", "EVERTHREAD_CACHE", "EVERTHREAD_CONFIG", "EVERTHREAD_POSTGRES"}, name)
+}
+
+// environment reads the variables that name keys. One that is empty counts as
+// not set.
+func (c *Config) environment(environ []string) error {
+	known := map[string]leaf{}
+	for _, l := range leaves(reflect.ValueOf(c).Elem(), "") {
+		known[l.variable()] = l
+		if l.secret() {
+			known[l.variable()+"_FILE"] = l
+		}
+	}
+	given := map[string]string{}
+	var errs []error
+	for _, entry := range environ {
+		name, value, _ := strings.Cut(entry, "=")
+		if !strings.HasPrefix(name, prefix) || foreign(name) {
+			continue
+		}
+		l, ok := known[name]
+		if !ok {
+			errs = append(errs, fmt.Errorf("the environment variable %s means nothing%s", name, hint(name, sorted(known))))
+			continue
+		}
+		if value == "" {
+			continue
+		}
+		if other := given[l.path]; other != "" && other != name {
+			errs = append(errs, fmt.Errorf("both %s and %s are set; keep one", min(name, other), max(name, other)))
+			continue
+		}
+		given[l.path] = name
+		if err := l.fromEnvironment(name, value); err != nil {
+			errs = append(errs, fmt.Errorf("%s: %w", name, err))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+func sorted(m map[string]leaf) []string {
+	var out []string
+	for k := range m {
+		out = append(out, k)
+	}
+	slices.Sort(out)
+	return out
+}
+
+func (l leaf) fromEnvironment(name, value string) error {
+	switch {
+	case name != l.variable():
+		b, err := os.ReadFile(value)
+		if err != nil {
+			return fmt.Errorf("read the secret: %w", err)
+		}
+		l.value.SetString(strings.TrimSpace(string(b)))
+		return nil
+	case l.value.Type() == reflect.TypeFor[[]string]():
+		l.value.Set(reflect.ValueOf(list(value)))
+		return nil
+	case l.value.Kind() == reflect.Slice:
+		return l.fromYAML(value)
+	}
+	return set(l.value, value)
+}
+
+// list splits a,b at the commas.
+func list(value string) []string {
+	var out []string
+	for part := range strings.SplitSeq(value, ",") {
+		if part = strings.TrimSpace(part); part != "" {
+			out = append(out, part)
+		}
+	}
+	return out
+}

@@ -1,0 +1,242 @@
+package configs
+
+import (
+	"errors"
+	"fmt"
+	"net"
+	"net/netip"
+	"net/url"
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+)
+
+// Validate returns everything that is wrong with the values, each problem with
+// its key and what to do, or nil.
+func (c Config) Validate() error {
+	p := &problems{}
+	c.checkStore(p)
+	c.checkHTTP(p)
+	c.checkPlace(p)
+	c.checkAccess(p)
+	c.LLM.check(p, "llm")
+	c.checkSummaryLLM(p)
+	c.checkContext(p)
+	c.checkDays(p)
+	c.checkWork(p)
+	c.checkTelegram(p)
+	return errors.Join(p.errs...)
+}
+
+// problems collects what is wrong.
+type problems struct{ errs []error }
+
+func (p *problems) add(format string, args ...any) {
+	p.errs = append(p.errs, fmt.Errorf(format, args...))
+}
+
+// oneOf checks a word.
+func (p *problems) oneOf(key, value string, words ...string) {
+	if !slices.Contains(words, value) {
+		p.add("%s is %q; it must be one of %s", key, value, strings.Join(words, ", "))
+	}
+}
+
+// atLeast checks a number or a duration.
+func atLeast[T int | float64 | Size | time.Duration](p *problems, key string, value, low T) {
+	if value < low {
+		p.add("%s is %v; it must be at least %v", key, value, low)
+	}
+}
+
+// within checks a number or a duration against both ends.
+func within[T int | float64 | time.Duration](p *problems, key string, value, low, high T) {
+	if value < low || value > high {
+		p.add("%s is %v; it must be between %v and %v", key, value, low, high)
+	}
+}
+
+// web checks that a value is an http or https URL.
+func (p *problems) web(key, value string) {
+	u, err := url.Parse(value)
+	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
+		p.add("%s is no web address; write it like https://example.org", key)
+	}
+}
+
+// clock checks a time of day.
+func (p *problems) clock(key, value string) {
+	if !regexp.MustCompile(`^([01][0-9]|2[0-3]):[0-5][0-9]$`).MatchString(value) {
+		p.add("%s is %q; write a time of day as HH:MM, such as \"03:00\"", key, value)
+	}
+}
+
+func (c Config) checkStore(p *problems) {
+	if c.DataDir == "" {
+		p.add("data_dir is empty; name a folder for the data")
+	}
+	if c.DatabaseURL == "" {
+		return
+	}
+	u, err := url.Parse(string(c.DatabaseURL))
+	if err != nil || u.Scheme != "postgres" && u.Scheme != "postgresql" {
+		p.add("database_url must begin with postgres://; leave it empty for the embedded database")
+	}
+	if c.SecretKey == "" {
+		p.add("secret_key is required with database_url, the same for all processes; make one with `openssl rand -hex 32`")
+	}
+}
+
+func (c Config) checkHTTP(p *problems) {
+	if _, port, err := net.SplitHostPort(c.HTTP.Listen); err != nil || port == "" {
+		p.add("http.listen is %q; write it like 127.0.0.1:8080", c.HTTP.Listen)
+	}
+	p.web("http.public_url", c.HTTP.PublicURL)
+	for _, t := range c.HTTP.TrustedProxies {
+		_, errAddr := netip.ParseAddr(t)
+		_, errNet := netip.ParsePrefix(t)
+		if errAddr != nil && errNet != nil {
+			p.add("http.trusted_proxies: %q is neither an IP address nor a network such as 10.0.0.0/8", t)
+		}
+	}
+}
+
+func (c Config) checkPlace(p *problems) {
+	p.oneOf("log.level", c.Log.Level, "debug", "info", "warn", "error")
+	p.oneOf("log.format", c.Log.Format, "console", "json")
+	if _, err := time.LoadLocation(c.DefaultTimezone); err != nil || c.DefaultTimezone == "" {
+		p.add("default_timezone %q is not known; write a name like Europe/Paris or UTC", c.DefaultTimezone)
+	}
+	if !regexp.MustCompile(`^[A-Za-z]{2,3}(-[A-Za-z0-9]{2,8})*$`).MatchString(c.DefaultLanguage) {
+		p.add("default_language is %q; write a language tag such as en or fr", c.DefaultLanguage)
+	}
+}
+
+func (c Config) checkAccess(p *problems) {
+	p.oneOf("access.policy", c.Access.Policy, "pairing", "allowlist", "open")
+	for _, a := range c.Access.Allow {
+		if channel, who, ok := strings.Cut(a, ":"); !ok || channel == "" || who == "" {
+			p.add("access.allow: %q has not the form channel:id, such as telegram:123456", a)
+		}
+	}
+	atLeast(p, "access.code_life", c.Access.CodeLife, time.Minute)
+	atLeast(p, "access.max_codes", c.Access.MaxCodes, 1)
+}
+
+func (l LLM) check(p *problems, key string) {
+	p.oneOf(key+".provider", l.Provider, "openai", "anthropic", "demo")
+	switch l.Provider {
+	case "openai":
+		if l.APIKey == "" && l.BaseURL == "" {
+			p.add("%s.api_key is empty; set it, or %s.base_url for a server that wants no key", key, key)
+		}
+	case "anthropic":
+		if l.APIKey == "" {
+			p.add("%s.api_key is empty; set it", key)
+		}
+	}
+	if l.Provider != "demo" && l.Model == "" {
+		p.add("%s.model is empty; name the model to use", key)
+	}
+	if l.BaseURL != "" {
+		p.web(key+".base_url", l.BaseURL)
+	}
+	atLeast(p, key+".max_output_tokens", l.MaxOutputTokens, 16)
+	atLeast(p, key+".timeout", l.Timeout, time.Second)
+	if l.ContextWindow < l.MaxOutputTokens+1000 {
+		p.add("%s.context_window is %d; it must be at least 1000 more than %s.max_output_tokens", key, l.ContextWindow, key)
+	}
+	for i, f := range l.Fallbacks {
+		at := fmt.Sprintf("%s.fallbacks[%d]", key, i)
+		if len(f.Fallbacks) > 0 {
+			p.add("%s.fallbacks: a fallback has none of its own; list it in %s.fallbacks", at, key)
+			f.Fallbacks = nil
+		}
+		f.check(p, at)
+	}
+}
+
+func (c Config) checkSummaryLLM(p *problems) {
+	l := c.SummaryLLM
+	if l.Provider != "" {
+		l.check(p, "summary_llm")
+		return
+	}
+	if l.BaseURL != "" || l.APIKey != "" || l.Model != "" || len(l.Fallbacks) > 0 {
+		p.add("summary_llm.provider is empty, so the rest of summary_llm has no effect; set it to openai, anthropic or demo")
+	}
+}
+
+func (c Config) checkContext(p *problems) {
+	x := c.Context
+	p.oneOf("context.strategy", x.Strategy, "continuous", "truncate")
+	atLeast(p, "context.today_raw_tokens", x.TodayRawTokens, 100)
+	atLeast(p, "context.today_summary_tokens", x.TodaySummaryTokens, 0)
+	atLeast(p, "context.last_conversation_tokens", x.LastConversationTokens, 0)
+	atLeast(p, "context.open_loops_tokens", x.OpenLoopsTokens, 0)
+	atLeast(p, "context.target_tokens", x.TargetTokens, 500)
+	atLeast(p, "context.max_history_messages", x.MaxHistoryMessages, 1)
+	atLeast(p, "context.max_context_tokens", x.MaxContextTokens, 500)
+	atLeast(p, "context.min_turns", x.MinTurns, 0)
+	atLeast(p, "context.min_tokens", x.MinTokens, 0)
+	atLeast(p, "context.silence", x.Silence, 0)
+	if x.TotalTokens < x.TargetTokens {
+		p.add("context.total_tokens is %d; it must be at least context.target_tokens (%d)", x.TotalTokens, x.TargetTokens)
+	}
+	if w := c.LLM.ContextWindow; x.TotalTokens+c.LLM.MaxOutputTokens > w {
+		p.add("context.total_tokens is %d; with llm.max_output_tokens it must fit into llm.context_window (%d)", x.TotalTokens, w)
+	}
+}
+
+func (c Config) checkDays(p *problems) {
+	p.clock("day.starts_at", c.Day.StartsAt)
+	s := c.Summaries
+	p.clock("summaries.finalize_at", s.FinalizeAt)
+	p.clock("summaries.post_at", s.PostAt)
+	p.oneOf("summaries.post_forward", s.PostForward, "home", "all", "off")
+	atLeast(p, "summaries.after_messages", s.AfterMessages, 1)
+	within(p, "summaries.pressure", s.Pressure, 0.1, 1)
+	atLeast(p, "summaries.post_min_messages", s.PostMinMessages, 0)
+	atLeast(p, "summaries.post_expires", s.PostExpires, time.Minute)
+	within(p, "summaries.attempts", s.Attempts, 1, 100)
+}
+
+func (c Config) checkWork(p *problems) {
+	within(p, "turn.debounce", c.Turn.Debounce, 0, time.Minute)
+	within(p, "turn.workers", c.Turn.Workers, 1, 10_000)
+	atLeast(p, "turn.give_up_after", c.Turn.GiveUpAfter, time.Second)
+	within(p, "turn.lease", c.Turn.Lease, 3*time.Second, time.Hour)
+	within(p, "agent.max_steps", c.Agent.MaxSteps, 1, 100)
+	atLeast(p, "agent.tool_tokens", c.Agent.ToolTokens, 100)
+	atLeast(p, "agent.result_tokens", c.Agent.ResultTokens, 100)
+	atLeast(p, "agent.tool_timeout", c.Agent.ToolTimeout, time.Second)
+	atLeast(p, "limits.tokens_per_day", c.Limits.TokensPerDay, 0)
+	atLeast(p, "limits.turns_per_minute", c.Limits.TurnsPerMinute, 0)
+	atLeast(p, "media.max_bytes", c.Media.MaxBytes, 0)
+	within(p, "media.wait", c.Media.Wait, 0, 10*time.Minute)
+	atLeast(p, "retention.raw", c.Retention.Raw, time.Hour)
+}
+
+func (c Config) checkTelegram(p *problems) {
+	t := c.Channels.Telegram
+	if t.Token == "" {
+		return
+	}
+	if !regexp.MustCompile(`^[0-9]{1,20}:[A-Za-z0-9_-]{1,128}$`).MatchString(string(t.Token)) {
+		p.add("channels.telegram.token has not the form 123456:ABC; copy it from @BotFather")
+	}
+	p.oneOf("channels.telegram.mode", t.Mode, "polling", "webhook")
+	p.web("channels.telegram.api_url", t.APIURL)
+	atLeast(p, "channels.telegram.rate_per_chat", t.RatePerChat, 0)
+	atLeast(p, "channels.telegram.rate_per_bot", t.RatePerBot, 0)
+	if t.Mode != "webhook" {
+		return
+	}
+	if !strings.HasPrefix(c.HTTP.PublicURL, "https://") {
+		p.add("http.public_url must begin with https:// for channels.telegram.mode webhook; Telegram calls it")
+	}
+	if !regexp.MustCompile(`^[A-Za-z0-9_-]{1,256}$`).MatchString(string(t.WebhookSecret)) {
+		p.add("channels.telegram.webhook_secret must be 1 to 256 letters, digits, _ or - for mode webhook; make one with `openssl rand -hex 32`")
+	}
+}

@@ -1,0 +1,166 @@
+package configs
+
+import (
+	"errors"
+	"fmt"
+	"reflect"
+
+	"github.com/goccy/go-yaml"
+	"github.com/goccy/go-yaml/ast"
+	"github.com/goccy/go-yaml/parser"
+)
+
+// parse reads a file's text into c. Errors name the line and the key, and never
+// quote the file: a secret may stand there.
+func (c *Config) parse(text []byte) error {
+	root, err := parseYAML(text)
+	if err != nil || root == nil {
+		return err
+	}
+	return errors.Join(decode(reflect.ValueOf(c).Elem(), root, "")...)
+}
+
+// fromYAML reads a list of maps out of an environment variable.
+func (l leaf) fromYAML(text string) error {
+	root, err := parseYAML([]byte(text))
+	if err != nil || root == nil {
+		return err
+	}
+	return errors.Join(decode(l.value, root, l.path)...)
+}
+
+// parseYAML returns the root of the only document, nil if it is empty.
+func parseYAML(text []byte) (root ast.Node, err error) {
+	defer func() {
+		if recover() != nil { // the parser gives up that way on some malformed input
+			err = errors.New("this is not YAML")
+		}
+	}()
+	f, err := parser.ParseBytes(text, 0)
+	if err != nil {
+		return nil, plain(err)
+	}
+	for _, d := range f.Docs {
+		if d.Body == nil || d.Body.Type() == ast.NullType {
+			continue
+		}
+		if root != nil {
+			return nil, errors.New("there is more than one document; keep one")
+		}
+		root = d.Body
+	}
+	return root, nil
+}
+
+// plain is an error of the parser without the lines that it quotes.
+func plain(err error) error {
+	var e yaml.Error
+	if !errors.As(err, &e) {
+		return errors.New("this is not YAML")
+	}
+	if t := e.GetToken(); t != nil && t.Position != nil {
+		return fmt.Errorf("line %d: %s", t.Position.Line, e.GetMessage())
+	}
+	return errors.New(e.GetMessage())
+}
+
+// line prefixes an error with where it is.
+func line(n ast.Node, err error) error {
+	if t := n.GetToken(); t != nil && t.Position != nil {
+		return fmt.Errorf("line %d: %w", t.Position.Line, err)
+	}
+	return err
+}
+
+// decode writes a node into v, and says of everything in it that is wrong.
+func decode(v reflect.Value, n ast.Node, path string) []error {
+	switch n.Type() {
+	case ast.NullType:
+		return nil // as if the key were not there
+	case ast.AnchorType, ast.AliasType, ast.TagType, ast.MergeKeyType:
+		return []error{line(n, fmt.Errorf("%s: anchors, aliases and tags are not understood; write the value itself", path))}
+	}
+	switch v.Kind() {
+	case reflect.Struct:
+		return decodeMap(v, n, path)
+	case reflect.Slice:
+		return decodeList(v, n, path)
+	}
+	text, ok := scalar(n)
+	if !ok {
+		return []error{line(n, fmt.Errorf("%s wants one value, not a map or a list", path))}
+	}
+	if err := set(v, text); err != nil {
+		return []error{line(n, fmt.Errorf("%s: %w", path, err))}
+	}
+	return nil
+}
+
+func decodeMap(v reflect.Value, n ast.Node, path string) []error {
+	var entries []*ast.MappingValueNode
+	switch m := n.(type) {
+	case *ast.MappingNode:
+		entries = m.Values
+	case *ast.MappingValueNode:
+		entries = []*ast.MappingValueNode{m}
+	default:
+		return []error{line(n, fmt.Errorf("%s wants keys and values", orFile(path)))}
+	}
+	var errs []error
+	for _, e := range entries {
+		key := e.Key.GetToken().Value
+		field, ok := child(v, key)
+		if !ok {
+			errs = append(errs, line(e.Key, unknown(v, path, key)))
+			continue
+		}
+		errs = append(errs, decode(field, e.Value, join(path, key))...)
+	}
+	return errs
+}
+
+func orFile(path string) string {
+	if path == "" {
+		return "the file"
+	}
+	return path
+}
+
+// unknown says that there is no such key, and which is meant: one beside it, or
+// one elsewhere.
+func unknown(v reflect.Value, path, key string) error {
+	if n := nearest(key, siblings(v)); n != "" {
+		return fmt.Errorf("there is no key %s; did you mean %s?", join(path, key), join(path, n))
+	}
+	return fmt.Errorf("there is no key %s%s", join(path, key), hint(join(path, key), Keys()))
+}
+
+func decodeList(v reflect.Value, n ast.Node, path string) []error {
+	s, ok := n.(*ast.SequenceNode)
+	if !ok {
+		return []error{line(n, fmt.Errorf("%s wants a list, such as [a, b]", path))}
+	}
+	out := reflect.MakeSlice(v.Type(), len(s.Values), len(s.Values))
+	var errs []error
+	for i, e := range s.Values {
+		errs = append(errs, decode(out.Index(i), e, fmt.Sprintf("%s[%d]", path, i))...)
+	}
+	if len(s.Values) == 0 {
+		out = reflect.Zero(v.Type())
+	}
+	v.Set(out)
+	return errs
+}
+
+// scalar returns how a single value is written.
+func scalar(n ast.Node) (string, bool) {
+	switch s := n.(type) {
+	case *ast.StringNode:
+		return s.Value, true
+	case *ast.LiteralNode:
+		return s.Value.Value, true
+	case *ast.IntegerNode, *ast.FloatNode, *ast.BoolNode, *ast.InfinityNode, *ast.NanNode:
+		return n.GetToken().Value, true
+	}
+	return "", false
+}
