@@ -1,0 +1,29 @@
+package main
+
+import (
+	"github.com/everthread/everthread/core"
+	"github.com/everthread/everthread/core/command"
+	"github.com/everthread/everthread/core/day"
+	"github.com/everthread/everthread/core/markup"
+	"github.com/everthread/everthread/core/people"
+)
+
+// newCommands wires the slash commands.
+func (a *app) newCommands() *command.Commands {
+	c := a.cfg
+	return command.New(command.Options{
+		Store: a.store, Day: a.calendar.Day, DayName: day.Name, StripRefs: markup.StripRefs, Hash: people.Hash, Push: a.pushes,
+		Defaults: command.Defaults{Zone: c.DefaultTimezone, Language: c.DefaultLanguage, TokensPerDay: c.Limits.TokensPerDay,
+			PostForward: c.Summaries.PostForward},
+	})
+}
+
+// pushes tells whether a channel may be a target of proactive messages.
+func (a *app) pushes(channel string) bool {
+	for _, ch := range a.channels {
+		if d, ok := ch.(core.Describer); ok && ch.Name() == channel {
+			return d.Capabilities().Push
+		}
+	}
+	return false
+}

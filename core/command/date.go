@@ -1,0 +1,149 @@
+package command
+
+import (
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// yesterday is what parseDate returns for the day before today, whatever its
+// date is: a zone may have skipped one.
+const yesterday = "yesterday"
+
+const frenchMonths = "janvier fevrier mars avril mai juin juillet aout septembre octobre novembre decembre"
+
+// parseDate reads a date in English or French: 2026-11-19, 19/11, 19.11.2025,
+// 19 nov, Thursday 19 November 2026, monday, hier. Without a year it is the
+// newest one up to today; a weekday is the last one before today. The result is
+// a label, or yesterday.
+func parseDate(s, today string) (string, bool) {
+	s = strings.NewReplacer("’", "'", ",", " ").Replace(fold(shorten(s, 64)))
+	now := midnight(today)
+	switch s = strings.Join(strings.Fields(s), " "); s {
+	case "today", "aujourd'hui", "aujourdhui":
+		return today, true
+	case "yesterday", "hier":
+		return yesterday, true
+	case "avant-hier", "avant hier", "day before yesterday":
+		return now.AddDate(0, 0, -2).Format(time.DateOnly), true
+	}
+	if d, ok := weekday(s); ok {
+		back := (int(now.Weekday()) - int(d) + 6) % 7
+		return now.AddDate(0, 0, -back-1).Format(time.DateOnly), true
+	}
+	if t, err := time.Parse("2006-1-2", strings.ReplaceAll(s, "/", "-")); err == nil {
+		return t.Format(time.DateOnly), true
+	}
+	y, m, d, ok := dateWords(dateFields(s))
+	if !ok {
+		return "", false
+	}
+	return dated(y, m, d, now)
+}
+
+// weekday reads "monday", "last mon", "lundi dernier".
+func weekday(s string) (time.Weekday, bool) {
+	s = strings.TrimSuffix(strings.TrimPrefix(strings.TrimPrefix(s, "last "), "le "), " dernier")
+	for d := time.Sunday; d <= time.Saturday; d++ {
+		french := strings.Fields("dimanche lundi mardi mercredi jeudi vendredi samedi")[d]
+		if starts(strings.ToLower(d.String()), s) || starts(french, s) {
+			return d, true
+		}
+	}
+	return 0, false
+}
+
+// starts tells whether s is name or its beginning, three letters at least.
+func starts(name, s string) bool {
+	s = strings.TrimSuffix(s, ".")
+	return len(s) >= 3 && strings.HasPrefix(name, s)
+}
+
+// dateFields are the words of a date that say something: a weekday beside a
+// date and small words do not.
+func dateFields(s string) []string {
+	fields := strings.FieldsFunc(s, func(r rune) bool { return r == ' ' || r == '/' || r == '.' })
+	return slices.DeleteFunc(fields, func(f string) bool {
+		_, isDay := weekday(f)
+		_, isMonth := month(f)
+		return isDay && !isMonth || slices.Contains([]string{"the", "of", "on", "le", "du", "de"}, f)
+	})
+}
+
+// dateWords reads day and month, in either order if the month is a name, and
+// perhaps a year (0: none).
+func dateWords(f []string) (year int, m time.Month, day int, ok bool) {
+	if len(f) != 2 && len(f) != 3 {
+		return 0, 0, 0, false
+	}
+	if _, name := month(f[0]); name {
+		f[0], f[1] = f[1], f[0]
+	}
+	day, err := strconv.Atoi(ordinal(f[0]))
+	if err != nil {
+		return 0, 0, 0, false
+	}
+	if m, ok = month(f[1]); !ok {
+		n, err := strconv.Atoi(f[1])
+		if err != nil {
+			return 0, 0, 0, false
+		}
+		m = time.Month(n)
+	}
+	if len(f) == 3 {
+		if year, err = strconv.Atoi(f[2]); err != nil || len(f[2]) != 4 {
+			return 0, 0, 0, false
+		}
+	}
+	return year, m, day, true
+}
+
+// ordinal is a day's number without what makes it an ordinal: 1st, 2nd, 1er.
+func ordinal(s string) string {
+	for _, suffix := range []string{"st", "nd", "rd", "th", "er"} {
+		if number, ok := strings.CutSuffix(s, suffix); ok {
+			return number
+		}
+	}
+	return s
+}
+
+// month reads a month's name, or its beginning if only one begins so.
+func month(s string) (time.Month, bool) {
+	var found []time.Month
+	for m := time.January; m <= time.December; m++ {
+		if starts(strings.ToLower(m.String()), s) || starts(strings.Fields(frenchMonths)[m-1], s) {
+			found = append(found, m)
+		}
+	}
+	if len(found) != 1 {
+		return 0, false
+	}
+	return found[0], true
+}
+
+// dated is the label of a date that exists, without a year the newest one that
+// is not after now.
+func dated(year int, m time.Month, day int, now time.Time) (string, bool) {
+	if year != 0 {
+		t := time.Date(year, m, day, 0, 0, 0, 0, time.UTC)
+		return t.Format(time.DateOnly), t.Month() == m && t.Day() == day && year > 0
+	}
+	for y := now.Year(); y > now.Year()-9; y-- { // 29 February: eight years apart around 1900 and 2100
+		t := time.Date(y, m, day, 0, 0, 0, 0, time.UTC)
+		if t.Month() == m && t.Day() == day && !t.After(now) {
+			return t.Format(time.DateOnly), true
+		}
+	}
+	return "", false
+}
+
+// midnight is a label as a time in UTC; the zero time if it is none.
+func midnight(label string) time.Time {
+	t, err := time.Parse(time.DateOnly, label)
+	if err != nil {
+		return time.Time{}
+	}
+	return t
+}

@@ -1,0 +1,190 @@
+package command
+
+import (
+	"context"
+	"errors"
+	"sort"
+	"strings"
+	"time"
+
+	"github.com/everthread/everthread/core"
+)
+
+func (c *Commands) today(ctx context.Context, r *request) (core.Outcome, error) {
+	return c.showDay(ctx, r, r.today.Label)
+}
+
+func (c *Commands) yesterday(ctx context.Context, r *request) (core.Outcome, error) {
+	return c.showDay(ctx, r, c.dayBefore(r))
+}
+
+// dayBefore is the label of the day before today. A zone may skip a date.
+func (c *Commands) dayBefore(r *request) string {
+	return c.Day(r.user.Settings, r.today.Start.Add(-time.Nanosecond)).Label
+}
+
+func (c *Commands) day(ctx context.Context, r *request) (core.Outcome, error) {
+	if r.arg == "" {
+		return c.showDay(ctx, r, r.today.Label)
+	}
+	label, ok := c.label(r, r.arg)
+	if !ok {
+		return r.say(r.words.badDate, r.usage("day")), nil
+	}
+	return c.showDay(ctx, r, label)
+}
+
+// label reads a date as people write it.
+func (c *Commands) label(r *request, s string) (string, bool) {
+	w, ok := parseDate(s, r.today.Label)
+	if ok && w == yesterday {
+		w = c.dayBefore(r)
+	}
+	return w, ok
+}
+
+// showDay answers with a day's summary and how much was said.
+func (c *Commands) showDay(ctx context.Context, r *request, label string) (core.Outcome, error) {
+	g, err := c.Store.Day(ctx, r.user.ID, label)
+	if missing(err) {
+		return c.noDay(ctx, r, label)
+	}
+	if err != nil {
+		return core.Outcome{}, err
+	}
+	text, err := c.summaryText(ctx, r, g)
+	return core.Outcome{Text: text}, err
+}
+
+// summaryText is a day's summary with its title, or why there is none.
+func (c *Commands) summaryText(ctx context.Context, r *request, g core.Segment) (string, error) {
+	parts := []string{r.fill(r.words.dayTitle, c.name(r, g.Day.Label), r.count(g.Messages, r.words.message, r.words.messages))}
+	s, err := c.newest(ctx, g)
+	if err != nil {
+		return "", err
+	}
+	if s != nil {
+		parts = append(parts, strings.TrimSpace(c.StripRefs(s.Markdown)))
+	}
+	if note := c.summaryNote(r, g, s != nil); note != "" {
+		parts = append(parts, note)
+	}
+	return strings.Join(parts, "\n\n"), nil
+}
+
+// summaryNote says what else is to be known about a day's summary.
+func (c *Commands) summaryNote(r *request, g core.Segment, shown bool) string {
+	again := "/summary"
+	if g.Day.Label != r.today.Label {
+		again = "`/summary " + g.Day.Label + "`"
+	}
+	switch {
+	case g.SummaryError != "":
+		return r.fill(r.words.summaryFailed, again)
+	case g.Hidden:
+		return r.text(r.words.summaryHidden)
+	case !shown:
+		return r.fill(r.words.summaryNone, again)
+	case g.Stale:
+		return r.text(r.words.summaryStale)
+	case g.SinceSummary > 0:
+		return "*" + r.count(g.SinceSummary, r.words.sinceOne, r.words.sinceMany) + "*"
+	}
+	return ""
+}
+
+// newest is a day's summary, nil if there is none to show.
+func (c *Commands) newest(ctx context.Context, g core.Segment) (*core.Summary, error) {
+	if g.SummaryVersion == 0 || g.Hidden {
+		return nil, nil
+	}
+	versions, err := c.Store.Summaries(ctx, g.User, g.ID, 1)
+	if err != nil || len(versions) == 0 {
+		return nil, err
+	}
+	return &versions[0], nil
+}
+
+func (c *Commands) name(r *request, label string) string {
+	return c.DayName(label, r.today.Label, r.lang)
+}
+
+// noDay says that nothing was said on a day, and names the nearest days with
+// something.
+func (c *Commands) noDay(ctx context.Context, r *request, label string) (core.Outcome, error) {
+	before, err := c.Store.Days(ctx, r.user.ID, label, 1)
+	if err != nil {
+		return core.Outcome{}, err
+	}
+	after, err := c.dayAfter(ctx, r.user.ID, label)
+	if err != nil {
+		return core.Outcome{}, err
+	}
+	var near []string
+	for _, g := range before {
+		near = append(near, g.Day.Label)
+	}
+	if after != "" {
+		near = append(near, after)
+	}
+	text := r.fill(r.words.noMessages, c.name(r, label)) + "\n\n"
+	if len(near) == 0 {
+		return core.Outcome{Text: text + r.text(r.words.nothingYet)}, nil
+	}
+	text += r.text(r.words.nearestDays)
+	for _, l := range near {
+		text += "\n- " + c.name(r, l) + " – `/day " + l + "`"
+	}
+	return core.Outcome{Text: text}, nil
+}
+
+// dayAfter is the first day with messages after label, or "". The store lists
+// days backwards, so it is found by halving what lies between.
+func (c *Commands) dayAfter(ctx context.Context, user core.UserID, label string) (string, error) {
+	newest, err := c.Store.Days(ctx, user, "", 1)
+	if err != nil || len(newest) == 0 || newest[0].Day.Label <= label {
+		return "", err
+	}
+	from := midnight(label)
+	to := midnight(newest[0].Day.Label)
+	n := sort.Search(int((to.Unix()-from.Unix())/86400), func(n int) bool {
+		days, e := c.Store.Days(ctx, user, from.AddDate(0, 0, n+2).Format(time.DateOnly), 1)
+		err = errors.Join(err, e)
+		return len(days) > 0 && days[0].Day.Label > label
+	})
+	return from.AddDate(0, 0, n+1).Format(time.DateOnly), err
+}
+
+// summary has a day's summary written anew and shows the current one.
+func (c *Commands) summary(ctx context.Context, r *request) (core.Outcome, error) {
+	label := r.today.Label
+	if r.arg != "" {
+		var ok bool
+		if label, ok = c.label(r, r.arg); !ok {
+			return r.say(r.words.badDate, r.usage("summary")), nil
+		}
+	}
+	g, err := c.Store.Day(ctx, r.user.ID, label)
+	if missing(err) {
+		return c.noDay(ctx, r, label)
+	}
+	if err != nil {
+		return core.Outcome{}, err
+	}
+	text, err := c.renewed(ctx, r, g)
+	return core.Outcome{Text: text, Effects: []core.Effect{core.Summarize{Segment: g.ID, At: r.now}}}, err
+}
+
+// renewed says that a summary is on its way and shows the one that there is.
+func (c *Commands) renewed(ctx context.Context, r *request, g core.Segment) (string, error) {
+	see := "/today"
+	if g.Day.Label != r.today.Label {
+		see = "`/day " + g.Day.Label + "`"
+	}
+	text := r.fill(r.words.summaryComing, c.name(r, g.Day.Label), see)
+	s, err := c.newest(ctx, g)
+	if err != nil || s == nil {
+		return text, err
+	}
+	return text + "\n\n" + r.text(r.words.summaryUntil) + "\n\n" + strings.TrimSpace(c.StripRefs(s.Markdown)), nil
+}

@@ -1,0 +1,104 @@
+package command
+
+import (
+	"context"
+	"slices"
+	"strings"
+
+	"github.com/everthread/everthread/core"
+)
+
+// forget removes the message that the command replies to, or those of a day.
+func (c *Commands) forget(ctx context.Context, r *request) (core.Outcome, error) {
+	switch {
+	case r.arg != "":
+		return c.forgetDay(ctx, r)
+	case r.in.Quote != nil:
+		return c.forgetMessage(ctx, r)
+	}
+	return r.say(r.words.forgetWhat), nil
+}
+
+func (c *Commands) forgetMessage(ctx context.Context, r *request) (core.Outcome, error) {
+	if r.in.Quote.NativeID == "" {
+		return r.say(r.words.forgetUnknown), nil
+	}
+	m, err := c.Store.Referred(ctx, r.user.ID, r.at.ID, r.in.Quote.NativeID)
+	if missing(err) {
+		return r.say(r.words.forgetUnknown), nil
+	}
+	if err != nil {
+		return core.Outcome{}, err
+	}
+	out := r.say(r.words.forgotten)
+	out.Effects = []core.Effect{core.Redact{Message: m, At: r.now}}
+	return out, nil
+}
+
+// forgetDay asks first: a day goes only if the date is followed by yes.
+func (c *Commands) forgetDay(ctx context.Context, r *request) (core.Outcome, error) {
+	date, sure := confirmed(r.arg)
+	label, ok := c.label(r, date)
+	if !ok {
+		return r.say(r.words.badDate, r.usage("forget")), nil
+	}
+	g, err := c.Store.Day(ctx, r.user.ID, label)
+	if missing(err) {
+		return c.noDay(ctx, r, label)
+	}
+	if err != nil {
+		return core.Outcome{}, err
+	}
+	all, shown, err := c.left(ctx, g)
+	if err != nil {
+		return core.Outcome{}, err
+	}
+	name := c.name(r, label)
+	if len(all) == 0 {
+		return r.say(r.words.forgetNothing, name), nil
+	}
+	n := r.count(shown, r.words.message, r.words.messages)
+	if !sure {
+		return r.say(r.words.forgetAsk, name, n, label), nil
+	}
+	out := r.say(r.words.forgottenDay, name, n)
+	for _, m := range all {
+		out.Effects = append(out.Effects, core.Redact{Message: m, At: r.now})
+	}
+	return out, nil
+}
+
+// confirmed takes a yes off the end of an argument.
+func confirmed(arg string) (rest string, sure bool) {
+	f := strings.Fields(arg)
+	last := strings.ToLower(f[len(f)-1])
+	if !slices.Contains([]string{"yes", "oui"}, last) {
+		return arg, false
+	}
+	return strings.Join(f[:len(f)-1], " "), true
+}
+
+// left are the messages of a day that still say something, and how many of them
+// the person saw (calls of tools are not shown).
+func (c *Commands) left(ctx context.Context, g core.Segment) (all []core.MessageID, shown int, err error) {
+	const page = 500
+	for after := core.MessageID(0); ; {
+		got, err := c.Store.DayMessages(ctx, g.User, g.ID, after, page)
+		if err != nil {
+			return nil, 0, err
+		}
+		for _, m := range got {
+			after = m.ID
+			if m.Redacted {
+				continue
+			}
+			all = append(all, m.ID)
+			if m.Role != core.RoleTool && m.Text != "" {
+				shown++
+			}
+		}
+		if len(got) < page {
+			return all, shown, nil
+		}
+	}
+}

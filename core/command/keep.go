@@ -1,0 +1,121 @@
+package command
+
+import (
+	"context"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/everthread/everthread/core"
+)
+
+func (c *Commands) loops(ctx context.Context, r *request) (core.Outcome, error) {
+	open, err := c.Store.Loops(ctx, r.user.ID, listed)
+	if err != nil {
+		return core.Outcome{}, err
+	}
+	if len(open) == 0 {
+		return r.say(r.words.noLoops), nil
+	}
+	lines := []string{r.text(r.words.loopsTitle), ""}
+	for _, l := range open {
+		mentioned := c.name(r, c.Day(r.user.Settings, l.Mentioned).Label)
+		lines = append(lines, "- **"+strconv.FormatInt(int64(l.ID), 10)+"** "+oneLine(l.Text)+" · "+mentioned)
+	}
+	lines = append(lines, "", r.fill(r.words.loopsMore, open[0].ID))
+	return core.Outcome{Text: strings.Join(lines, "\n")}, nil
+}
+
+// oneLine is the Markdown of a loop as an item of a list.
+func oneLine(s string) string { return shorten(strings.Join(strings.Fields(s), " "), 300) }
+
+// mostLoops is how many open loops are looked through for the one that is done.
+const mostLoops = 1000
+
+// done closes loops by the numbers that /loops shows.
+func (c *Commands) done(ctx context.Context, r *request) (core.Outcome, error) {
+	ids, ok := numbers(r.arg)
+	if !ok {
+		return r.say(r.words.doneWhich), nil
+	}
+	open, err := c.Store.Loops(ctx, r.user.ID, mostLoops)
+	if err != nil {
+		return core.Outcome{}, err
+	}
+	var out core.Outcome
+	var lines []string
+	for _, id := range ids {
+		n := slices.IndexFunc(open, func(l core.Loop) bool { return l.ID == id })
+		if n < 0 {
+			lines = append(lines, r.fill(r.words.noLoop, id))
+			continue
+		}
+		lines = append(lines, r.fill(r.words.loopDone, oneLine(open[n].Text)))
+		out.Effects = append(out.Effects, core.CloseLoop{Loop: id, At: r.now})
+	}
+	out.Text = strings.Join(lines, "\n")
+	return out, nil
+}
+
+// numbers reads at least one number and at most ten, each once.
+func numbers(s string) ([]core.LoopID, bool) {
+	var out []core.LoopID
+	for _, f := range strings.FieldsFunc(s, func(r rune) bool { return r == ' ' || r == ',' || r == '\n' || r == '#' }) {
+		n, err := strconv.ParseInt(f, 10, 64)
+		if err != nil || n <= 0 {
+			return nil, false
+		}
+		if id := core.LoopID(n); !slices.Contains(out, id) {
+			out = append(out, id)
+		}
+	}
+	return out, len(out) > 0 && len(out) <= 10
+}
+
+// usage tells what was used of the day's budget.
+func (c *Commands) usage(ctx context.Context, r *request) (core.Outcome, error) {
+	used, reserved, err := c.Store.UsageOf(ctx, r.user.ID, r.today.Label)
+	if err != nil {
+		return core.Outcome{}, err
+	}
+	limit := c.Defaults.TokensPerDay
+	if limit <= 0 {
+		return r.say(r.words.usageFree, r.number(used)), nil
+	}
+	text := r.fill(r.words.usageOf, r.number(used), r.number(limit), r.percent(used*100/limit))
+	if reserved > 0 {
+		text += "\n" + r.fill(r.words.usageReserved, r.number(reserved))
+	}
+	if used >= limit {
+		text += "\n" + r.fill(r.words.usageOver, r.today.End.In(r.user.Settings.Location(c.zone)).Format("15:04"))
+	}
+	return core.Outcome{Text: text}, nil
+}
+
+// number writes a number in the language's form: 12,345 or 12 345.
+func (r *request) number(n int) string {
+	digits := strconv.Itoa(n)
+	sep := ","
+	if r.lang == "fr" {
+		sep = "\u202f"
+	}
+	for i := len(digits) - 3; i > 0; i -= 3 {
+		digits = digits[:i] + sep + digits[i:]
+	}
+	return digits
+}
+
+func (r *request) percent(n int) string {
+	if r.lang == "fr" {
+		return strconv.Itoa(n) + "\u202f%"
+	}
+	return strconv.Itoa(n) + "%"
+}
+
+// count is a number of things. In French, nothing is singular.
+func (r *request) count(n int, one, many string) string {
+	if n == 1 || n == 0 && r.lang == "fr" {
+		many = one
+	}
+	return r.fill(many, r.number(n))
+}

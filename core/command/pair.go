@@ -1,0 +1,76 @@
+package command
+
+import (
+	"cmp"
+	"context"
+	"strings"
+
+	"github.com/everthread/everthread/core"
+)
+
+// pair lists who asks to be let in.
+func (c *Commands) pair(ctx context.Context, r *request) (core.Outcome, error) {
+	codes, err := c.Store.Codes(ctx, core.CodePair, r.now)
+	if err != nil {
+		return core.Outcome{}, err
+	}
+	if len(codes) == 0 {
+		return r.say(r.words.noRequests), nil
+	}
+	lines := []string{r.text(r.words.requestsTitle), ""}
+	for _, code := range codes {
+		until := code.Expires.In(r.user.Settings.Location(c.zone)).Format("15:04")
+		lines = append(lines, "- `"+code.Hint+"` · "+who(code)+" · "+r.fill(r.words.requestUntil, code.Address.Channel, until))
+	}
+	lines = append(lines, "", r.fill(r.words.requestsMore, codes[0].Hint, codes[0].Hint))
+	return core.Outcome{Text: strings.Join(lines, "\n")}, nil
+}
+
+// who is the sender of a request by name, or by address.
+func who(c core.Code) string { return bold(cmp.Or(title(c.Name), c.Address.External)) }
+
+func (c *Commands) approve(ctx context.Context, r *request) (core.Outcome, error) {
+	code, name, err := c.requested(ctx, r)
+	if err != nil || code == nil {
+		return r.noCode("approve"), err
+	}
+	shown := *code
+	shown.Name = cmp.Or(name, code.Name)
+	out := r.say(r.words.approved, who(shown))
+	out.Effects = []core.Effect{core.Approve{CodeHash: code.Hash, Name: name, At: r.now}}
+	return out, nil
+}
+
+func (c *Commands) deny(ctx context.Context, r *request) (core.Outcome, error) {
+	code, _, err := c.requested(ctx, r)
+	if err != nil || code == nil {
+		return r.noCode("deny"), err
+	}
+	out := r.say(r.words.denied, who(*code))
+	out.Effects = []core.Effect{core.Deny{CodeHash: code.Hash, At: r.now}}
+	return out, nil
+}
+
+// requested returns the request whose code the argument begins with, and the
+// rest of it; nil if there is none.
+func (c *Commands) requested(ctx context.Context, r *request) (*core.Code, string, error) {
+	f := strings.Fields(r.arg)
+	if len(f) == 0 {
+		return nil, "", nil
+	}
+	codes, err := c.Store.Codes(ctx, core.CodePair, r.now)
+	for _, code := range codes {
+		if code.Hash == c.Hash(f[0]) {
+			return &code, title(strings.Join(f[1:], " ")), err
+		}
+	}
+	return nil, "", err
+}
+
+// noCode says what was wrong with the code of a command.
+func (r *request) noCode(name string) core.Outcome {
+	if r.arg == "" {
+		return r.say(r.words.codeWhich, r.usage(name))
+	}
+	return r.say(r.words.codeUnknown)
+}

@@ -1,0 +1,123 @@
+package command
+
+import (
+	"cmp"
+	"context"
+	"strings"
+	"time"
+
+	"github.com/everthread/everthread/core"
+)
+
+func (c *Commands) timezone(_ context.Context, r *request) (core.Outcome, error) {
+	if r.arg == "" {
+		zone := r.user.Settings.Location(c.zone)
+		return r.say(r.words.zoneIs, zone, c.clock(r, zone)), nil
+	}
+	name, zone, ok := findZone(r.arg, r.now)
+	if !ok {
+		return c.noZone(r), nil
+	}
+	s := r.user.Settings
+	s.Zone = name
+	out := r.say(r.words.zoneSet, name, c.clock(r, zone))
+	out.Effects = []core.Effect{core.SetSettings{Settings: s}}
+	return out, nil
+}
+
+// clock is the time that a zone shows, with its weekday and date.
+func (c *Commands) clock(r *request, zone *time.Location) string {
+	t := r.now.In(zone)
+	return t.Format("15:04") + ", " + c.DayName(t.Format(time.DateOnly), "", r.lang)
+}
+
+func (c *Commands) noZone(r *request) core.Outcome {
+	names := suggestZones(r.arg)
+	if len(names) == 0 {
+		return r.say(r.words.zoneUnknown)
+	}
+	text := r.text(r.words.zoneNear)
+	for _, n := range names {
+		text += "\n- `/timezone " + n + "`"
+	}
+	return core.Outcome{Text: text}
+}
+
+// language is answered in the language that was chosen.
+func (c *Commands) language(_ context.Context, r *request) (core.Outcome, error) {
+	if r.arg == "" {
+		return r.say(r.words.languageIs), nil
+	}
+	names := map[string]string{"fr": "fr", "francais": "fr", "french": "fr", "en": "en", "english": "en", "anglais": "en"}
+	tag, _, _ := strings.Cut(fold(r.arg), "-")
+	chosen := names[strings.TrimSpace(tag)]
+	if chosen == "" {
+		return r.say(r.words.languageUnknown), nil
+	}
+	s := r.user.Settings
+	s.Language = chosen
+	r.speak(chosen)
+	out := r.say(r.words.languageSet)
+	out.Effects = []core.Effect{core.SetSettings{Settings: s}}
+	return out, nil
+}
+
+// home makes the identity that the command came from the first to be written to.
+func (c *Commands) home(_ context.Context, r *request) (core.Outcome, error) {
+	if !c.Push(r.at.Address.Channel) {
+		return r.say(r.words.homeCannot), nil
+	}
+	s := r.user.Settings
+	if s.Home == r.at.ID {
+		return r.say(r.words.homeAlready), nil
+	}
+	s.Home = r.at.ID
+	out := r.say(r.words.homeSet)
+	out.Effects = []core.Effect{core.SetSettings{Settings: s}}
+	return out, nil
+}
+
+func (c *Commands) summaries(_ context.Context, r *request) (core.Outcome, error) {
+	s := r.user.Settings
+	if r.arg == "" {
+		return r.say(r.words.summariesAre, r.posts(cmp.Or(s.Summaries, c.Defaults.PostForward, "home"))), nil
+	}
+	choices := map[string]string{"on": "home", "home": "home", "oui": "home", "off": "off", "non": "off", "all": "all", "tous": "all", "tout": "all"}
+	s.Summaries = choices[fold(r.arg)]
+	if s.Summaries == "" {
+		return r.say(r.words.summariesUnknown), nil
+	}
+	out := r.say(r.words.summariesSet, r.posts(s.Summaries))
+	out.Effects = []core.Effect{core.SetSettings{Settings: s}}
+	return out, nil
+}
+
+// posts says in words where summaries are posted.
+func (r *request) posts(forward string) string {
+	switch forward {
+	case "off":
+		return r.text(r.words.postsOff)
+	case "all":
+		return r.text(r.words.postsAll)
+	}
+	return r.text(r.words.postsHome)
+}
+
+// pause keeps messages unanswered, or goes on with what was kept.
+func (c *Commands) pause(ctx context.Context, r *request) (core.Outcome, error) {
+	s := r.user.Settings
+	s.Paused = !s.Paused
+	effects := []core.Effect{core.SetSettings{Settings: s}}
+	if s.Paused {
+		return core.Outcome{Text: r.text(r.words.paused), Effects: effects}, nil
+	}
+	b, err := c.Store.Backlog(ctx, r.user.ID, r.at.Thread)
+	if err != nil {
+		return core.Outcome{}, err
+	}
+	text := r.words.resumed
+	if b.Pending > 0 {
+		text = r.words.resumedWith
+	}
+	return core.Outcome{Text: r.text(text), Effects: append(effects, core.Resume{At: r.now})}, nil
+}

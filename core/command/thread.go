@@ -1,0 +1,126 @@
+package command
+
+import (
+	"context"
+	"strconv"
+	"strings"
+
+	"github.com/everthread/everthread/core"
+)
+
+// listed is how many threads or loops are shown at most.
+const listed = 30
+
+func (c *Commands) threads(ctx context.Context, r *request) (core.Outcome, error) {
+	all, err := c.Store.Threads(ctx, r.user.ID, listed)
+	if err != nil {
+		return core.Outcome{}, err
+	}
+	if len(all) == 0 {
+		return r.say(r.words.noThreads), nil
+	}
+	lines := []string{r.text(r.words.threadsTitle), "", "- " + r.text(r.words.continuousName) + r.here(0)}
+	for _, t := range all {
+		opened := c.name(r, c.Day(r.user.Settings, t.CreatedAt).Label)
+		lines = append(lines, "- **"+strconv.FormatInt(int64(t.ID), 10)+"** "+escaper.Replace(t.Title)+" · "+opened+r.here(t.ID))
+	}
+	lines = append(lines, "", r.fill(r.words.threadsMore, all[0].ID))
+	return core.Outcome{Text: strings.Join(lines, "\n")}, nil
+}
+
+// here marks the thread that is current where the command came from.
+func (r *request) here(t core.ThreadID) string {
+	if r.at.Thread != t {
+		return ""
+	}
+	return " · " + r.text(r.words.here)
+}
+
+// thread goes to a thread by its number, or opens one with a title.
+func (c *Commands) thread(ctx context.Context, r *request) (core.Outcome, error) {
+	if r.arg == "" {
+		return c.whichThread(ctx, r)
+	}
+	if n, err := strconv.ParseInt(strings.TrimPrefix(r.arg, "#"), 10, 64); err == nil {
+		return c.useThread(ctx, r, core.ThreadID(n))
+	}
+	name := title(r.arg)
+	if rest := strings.Fields(r.arg); rest[0] == "new" || rest[0] == "NEW" {
+		name = title(strings.Join(rest[1:], " "))
+	}
+	if name == "" {
+		return r.say(r.words.threadUntitled), nil
+	}
+	out := r.say(r.words.threadOpened, bold(name))
+	out.Effects = []core.Effect{core.OpenThread{Identity: r.at.ID, Title: name, At: r.now}}
+	return out, nil
+}
+
+// whichThread says in which thread the person is.
+func (c *Commands) whichThread(ctx context.Context, r *request) (core.Outcome, error) {
+	if r.at.Thread == 0 {
+		return r.say(r.words.inContinuous), nil
+	}
+	t, err := c.Store.Thread(ctx, r.user.ID, r.at.Thread)
+	return r.say(r.words.inThread, bold(t.Title)), err
+}
+
+func (c *Commands) useThread(ctx context.Context, r *request, id core.ThreadID) (core.Outcome, error) {
+	t, err := c.Store.Thread(ctx, r.user.ID, id)
+	if missing(err) {
+		return r.say(r.words.noThread, id), nil
+	}
+	if err != nil {
+		return core.Outcome{}, err
+	}
+	if t.Mode == core.ModeContinuous {
+		return c.continuous(ctx, r)
+	}
+	out := r.say(r.words.threadUsed, bold(t.Title))
+	out.Effects = []core.Effect{core.UseThread{Identity: r.at.ID, Thread: t.ID}}
+	return out, nil
+}
+
+func (c *Commands) continuous(_ context.Context, r *request) (core.Outcome, error) {
+	if r.at.Thread == 0 {
+		return r.say(r.words.inContinuous), nil
+	}
+	out := r.say(r.words.backContinuous)
+	out.Effects = []core.Effect{core.UseThread{Identity: r.at.ID}}
+	return out, nil
+}
+
+// retry has what waits for an answer answered now.
+func (c *Commands) retry(ctx context.Context, r *request) (core.Outcome, error) {
+	if r.user.Settings.Paused {
+		return r.say(r.words.retryPaused), nil
+	}
+	b, err := c.Store.Backlog(ctx, r.user.ID, r.at.Thread)
+	if err != nil {
+		return core.Outcome{}, err
+	}
+	if !b.Turn && b.Pending == 0 {
+		return r.say(r.words.retryNothing), nil
+	}
+	out := r.say(r.words.retrying)
+	if b.Running {
+		out = r.say(r.words.retryRunning)
+	}
+	out.Effects = []core.Effect{core.RetryTurn{Thread: r.at.Thread, At: r.now}}
+	return out, nil
+}
+
+// stop stops the turn that runs here. It asks for it in any case: one may have
+// begun since the look.
+func (c *Commands) stop(ctx context.Context, r *request) (core.Outcome, error) {
+	b, err := c.Store.Backlog(ctx, r.user.ID, r.at.Thread)
+	if err != nil {
+		return core.Outcome{}, err
+	}
+	out := r.say(r.words.stopNothing)
+	if b.Turn {
+		out = r.say(r.words.stopped)
+	}
+	out.Effects = []core.Effect{core.StopTurn{Thread: r.at.Thread}}
+	return out, nil
+}

@@ -1,0 +1,88 @@
+package command
+
+import "strings"
+
+// about is what is said of a command: its arguments, one line for lists and
+// menus, and more for those who ask.
+type about struct{ args, line, more string }
+
+// words are all that commands say in one language. Verbs are filled in the
+// order in which they stand in the comments.
+type words struct {
+	about map[string]about // by the command's name
+
+	welcome, helpTitle, helpOwner, helpMore string
+	unknown                                 string // word, nearest command
+	ownerOnly                               string
+
+	dayTitle            string // name of the day, number of messages
+	message, messages   string // number
+	sinceOne, sinceMany string // number
+	summaryNone         string // command
+	summaryFailed       string // command
+	summaryHidden       string
+	summaryStale        string
+	summaryComing       string // name of the day, command
+	summaryUntil        string
+	noMessages          string // name of the day
+	nothingYet          string
+	nearestDays         string
+	badDate             string // usage
+
+	zoneIs, zoneSet                          string // zone, its clock
+	zoneNear, zoneUnknown                    string
+	languageIs, languageSet, languageUnknown string
+	homeSet, homeAlready, homeCannot         string
+	summariesAre, summariesSet               string // where
+	summariesUnknown                         string
+	postsHome, postsAll, postsOff            string
+	paused, resumed, resumedWith             string
+
+	threadsTitle, continuousName, here   string
+	threadsMore                          string // number
+	noThreads, threadUntitled            string
+	threadOpened, threadUsed, inThread   string // title
+	noThread                             string // number
+	inContinuous, backContinuous         string
+	retrying, retryRunning               string
+	retryNothing, retryPaused            string
+	stopped, stopNothing                 string
+	loopsTitle, noLoops                  string
+	loopsMore                            string // number
+	doneWhich                            string
+	noLoop                               string // number
+	loopDone                             string // text
+	usageFree                            string // used
+	usageOf                              string // used, budget, percent
+	usageReserved                        string // reserved
+	usageOver                            string // time
+	forgetWhat, forgetUnknown, forgotten string
+	forgetNothing                        string // name of the day
+	forgetAsk                            string // name of the day, number of messages, label
+	forgottenDay                         string // name of the day, number of messages
+	requestsTitle, noRequests            string
+	requestUntil                         string // channel, time
+	requestsMore                         string // code, code
+	approved, denied                     string // name
+	codeWhich                            string // usage
+	codeUnknown                          string
+}
+
+// wordsOf returns the words of a language, fr or en.
+func wordsOf(language string) words {
+	if language == "fr" {
+		return french
+	}
+	return english
+}
+
+// unbreakable puts no-break spaces where French has them.
+var unbreakable = strings.NewReplacer(" :", "\u00a0:", " ;", "\u00a0;", " !", "\u00a0!", " ?", "\u00a0?", "« ", "«\u00a0", " »", "\u00a0»")
+
+// spaced is a text of the table as its language sets it.
+func spaced(language, s string) string {
+	if language == "fr" {
+		return unbreakable.Replace(s)
+	}
+	return s
+}

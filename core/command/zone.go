@@ -1,0 +1,136 @@
+package command
+
+import (
+	"cmp"
+	_ "embed" // zones.txt
+	"slices"
+	"strings"
+	"sync"
+	"time"
+	"unicode"
+
+	"golang.org/x/text/unicode/norm"
+)
+
+// zoneNames is every zone of the IANA database, one a line.
+//
+//go:embed zones.txt
+var zoneNames string
+
+// cities are big places that no zone is named after, folded.
+var cities = map[string]string{
+	"abu dhabi": "Asia/Dubai", "ankara": "Europe/Istanbul", "antwerp": "Europe/Brussels", "atlanta": "America/New_York",
+	"austin": "America/Chicago", "bangalore": "Asia/Kolkata", "barcelona": "Europe/Madrid", "basel": "Europe/Zurich",
+	"beijing": "Asia/Shanghai", "bern": "Europe/Zurich", "bordeaux": "Europe/Paris", "boston": "America/New_York",
+	"brasilia": "America/Sao_Paulo", "calgary": "America/Edmonton", "canberra": "Australia/Sydney", "cape town": "Africa/Johannesburg",
+	"cologne": "Europe/Berlin", "dallas": "America/Chicago", "delhi": "Asia/Kolkata", "edinburgh": "Europe/London",
+	"florence": "Europe/Rome", "frankfurt": "Europe/Berlin", "geneva": "Europe/Zurich", "geneve": "Europe/Zurich",
+	"glasgow": "Europe/London", "gothenburg": "Europe/Stockholm", "hamburg": "Europe/Berlin", "hanoi": "Asia/Ho_Chi_Minh",
+	"houston": "America/Chicago", "hyderabad": "Asia/Kolkata", "islamabad": "Asia/Karachi", "krakow": "Europe/Warsaw",
+	"kyoto": "Asia/Tokyo", "las vegas": "America/Los_Angeles", "lausanne": "Europe/Zurich", "liege": "Europe/Brussels",
+	"lille": "Europe/Paris", "londres": "Europe/London", "lyon": "Europe/Paris", "manchester": "Europe/London",
+	"marseille": "Europe/Paris", "miami": "America/New_York", "milan": "Europe/Rome", "montpellier": "Europe/Paris",
+	"mumbai": "Asia/Kolkata", "munich": "Europe/Berlin", "nantes": "Europe/Paris", "naples": "Europe/Rome",
+	"new delhi": "Asia/Kolkata", "nice": "Europe/Paris", "osaka": "Asia/Tokyo", "ottawa": "America/Toronto",
+	"philadelphia": "America/New_York", "porto": "Europe/Lisbon", "portland": "America/Los_Angeles", "quebec": "America/Toronto",
+	"rabat": "Africa/Casablanca", "rennes": "Europe/Paris", "rio de janeiro": "America/Sao_Paulo", "salzburg": "Europe/Vienna",
+	"san diego": "America/Los_Angeles", "san francisco": "America/Los_Angeles", "seattle": "America/Los_Angeles", "seville": "Europe/Madrid",
+	"shenzhen": "Asia/Shanghai", "strasbourg": "Europe/Paris", "stuttgart": "Europe/Berlin", "tel aviv": "Asia/Jerusalem",
+	"the hague": "Europe/Amsterdam", "toulouse": "Europe/Paris", "turin": "Europe/Rome", "valencia": "Europe/Madrid",
+	"venice": "Europe/Rome", "washington": "America/New_York", "wellington": "Pacific/Auckland",
+}
+
+// zoneKeys is every way to write a zone, folded, with the zones that it means:
+// full names, their last parts and cities.
+var zoneKeys = sync.OnceValue(func() map[string][]string {
+	out := map[string][]string{}
+	add := func(key, zone string) {
+		if !slices.Contains(out[key], zone) {
+			out[key] = append(out[key], zone)
+		}
+	}
+	for _, zone := range strings.Fields(zoneNames) {
+		add(zoneKey(zone), zone)
+	}
+	for _, zone := range strings.Fields(zoneNames) {
+		add(zoneKey(zone[strings.LastIndexByte(zone, '/')+1:]), zone)
+	}
+	for city, zone := range cities {
+		add(city, zone)
+	}
+	return out
+})
+
+// zoneKey is a zone's name as it is compared.
+func zoneKey(s string) string {
+	return strings.Join(strings.Fields(strings.NewReplacer("_", " ", "-", " ").Replace(fold(s))), " ")
+}
+
+// findZone returns the zone that s names, by its full name or by a city. Zones
+// that share a name and their clocks in now's year are one.
+func findZone(s string, now time.Time) (string, *time.Location, bool) {
+	found := zoneKeys()[zoneKey(s)]
+	if len(found) == 0 {
+		return "", nil, false
+	}
+	first, err := time.LoadLocation(found[0])
+	if err != nil {
+		return "", nil, false
+	}
+	if strings.EqualFold(zoneKey(found[0]), zoneKey(s)) { // a full name
+		return found[0], first, true
+	}
+	for _, other := range found[1:] {
+		if l, err := time.LoadLocation(other); err != nil || !sameClock(first, l, now) {
+			return "", nil, false
+		}
+	}
+	return found[0], first, true
+}
+
+// sameClock tells whether two zones show the same time now and in half a year.
+func sameClock(a, b *time.Location, now time.Time) bool {
+	for _, t := range []time.Time{now, now.AddDate(0, 6, 0)} {
+		_, x := t.In(a).Zone()
+		_, y := t.In(b).Zone()
+		if x != y {
+			return false
+		}
+	}
+	return true
+}
+
+// suggestZones returns at most three zones whose names are near s, nearest first.
+func suggestZones(s string) []string {
+	type hit struct {
+		zone string
+		d    int
+	}
+	key := shorten(zoneKey(s), 40)
+	var hits []hit
+	for k, zones := range zoneKeys() {
+		if d := distance(key, k); d <= 1+len(key)/4 {
+			for _, z := range zones {
+				hits = append(hits, hit{z, d})
+			}
+		}
+	}
+	slices.SortFunc(hits, func(a, b hit) int { return cmp.Or(a.d-b.d, strings.Compare(a.zone, b.zone)) })
+	var out []string
+	for _, h := range hits {
+		if !slices.Contains(out, h.zone) && len(out) < 3 {
+			out = append(out, h.zone)
+		}
+	}
+	return out
+}
+
+// fold is s in lower case and without accents.
+func fold(s string) string {
+	return strings.Map(func(r rune) rune {
+		if unicode.Is(unicode.Mn, r) {
+			return -1
+		}
+		return unicode.ToLower(r)
+	}, norm.NFD.String(s))
+}
