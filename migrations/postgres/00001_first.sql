@@ -37,6 +37,7 @@ CREATE TABLE threads (
 	title         text   NOT NULL,
 	last_position bigint NOT NULL DEFAULT 0,
 	edits         bigint NOT NULL DEFAULT 0,
+	summaries     bigint NOT NULL DEFAULT 0,
 	epoch_id      bigint NOT NULL DEFAULT 0,
 	epoch_used    bigint NOT NULL DEFAULT 0,
 	created_at    bigint NOT NULL,

@@ -20,19 +20,27 @@ func scanIdentity(row scanner) (core.Identity, error) {
 
 // Identify returns who is at an address, or ErrNotFound.
 func (s *Store) Identify(ctx context.Context, a core.Address) (core.Identity, core.User, error) {
-	var i core.Identity
 	var u core.User
-	err := s.view(ctx, "identify", func(q querier) (err error) {
-		i, err = scanIdentity(q.row(`SELECT `+identityColumns+` FROM identities i WHERE channel = $1 AND account = $2 AND external = $3`,
-			a.Channel, a.Account, a.External))
-		if err != nil {
-			return err
-		}
-		u, err = scanUser(q.row(`SELECT `+userColumns+` FROM users WHERE id = $1`, i.User))
-		return err
-	})
-	return i, u, err
+	var settings string
+	var created int64
+	i, err := scanIdentity(joined{s.one(ctx).row(`SELECT `+identityColumns+`, u.name, u.role, u.settings, u.created_at
+		FROM identities i JOIN users u ON u.id = i.user_id WHERE i.channel = $1 AND i.account = $2 AND i.external = $3`,
+		a.Channel, a.Account, a.External), []any{&u.Name, (*string)(&u.Role), &settings, &created}})
+	if err != nil {
+		return i, u, wrap("identify", err)
+	}
+	u.ID, u.CreatedAt = i.User, at(created)
+	return i, u, unjson(settings, &u.Settings)
 }
+
+// joined scans a row that ends with columns of another table.
+type joined struct {
+	scanner
+	rest []any
+}
+
+// Scan scans the first columns into dest, the others into the rest.
+func (j joined) Scan(dest ...any) error { return j.scanner.Scan(append(dest, j.rest...)...) }
 
 // Append stores inbound messages of one identity; see core.InboundStore.
 func (s *Store) Append(ctx context.Context, a core.Append) (core.Appended, error) {

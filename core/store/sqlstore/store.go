@@ -25,6 +25,9 @@ type Dialect struct {
 	// Lock is appended to a SELECT to lock its rows; empty where a writing
 	// transaction has the database to itself.
 	Lock string
+	// OneWriter: there is one writing connection, so transactions that wait for it
+	// are committed together.
+	OneWriter bool
 	// Read are the options of a consistent read.
 	Read sql.TxOptions
 	// Notify tells other processes, in the transaction, of topics; nil: there are none.
@@ -39,6 +42,8 @@ type Store struct {
 	read    *sql.DB
 	dialect Dialect
 	bus     bus
+	batch   batcher
+	recent  recent
 }
 
 var _ core.Store = (*Store)(nil)
@@ -88,26 +93,32 @@ func (s *Store) update(ctx context.Context, op string, user core.UserID, f func(
 	return nil
 }
 
+// run runs f in a transaction: one of its own, or, where there is one writer,
+// shared with whoever waits too.
 func (t *tx) run(f func(t *tx) error) (err error) {
+	if t.s.dialect.OneWriter {
+		return t.s.batch.do(t.s.write, t, f)
+	}
 	t.Tx, err = t.s.write.BeginTx(t.ctx, nil)
 	if err != nil {
 		return err
 	}
-	defer func() {
-		if err != nil {
-			_ = t.Rollback()
-		}
-	}()
-	if err = t.lockUser(); err != nil {
-		return err
-	}
-	if err = f(t); err != nil {
-		return err
-	}
-	if err = t.flush(); err != nil {
+	if err = t.work(f); err != nil {
+		_ = t.Rollback()
 		return err
 	}
 	return t.Commit()
+}
+
+// work locks the user's row, runs f and writes the counters.
+func (t *tx) work(f func(t *tx) error) error {
+	if err := t.lockUser(); err != nil {
+		return err
+	}
+	if err := f(t); err != nil {
+		return err
+	}
+	return t.flush()
 }
 
 func (t *tx) lockUser() error {

@@ -105,11 +105,10 @@ func (t *tx) newVersion(g *core.Segment, p core.PutSummary) error {
 			return err
 		}
 	}
-	_, err = t.insert(p.Entry, place{thread: g.Thread, segment: g.ID})
-	if err != nil || !g.Hidden && !g.Stale {
+	if _, err = t.insert(p.Entry, place{thread: g.Thread, segment: g.ID}); err != nil {
 		return err
 	}
-	return t.exec(`UPDATE threads SET edits = edits + 1 WHERE user_id = $1 AND id = $2`, t.user, g.Thread)
+	return t.exec(`UPDATE threads SET summaries = summaries + 1, edits = edits + $3 WHERE user_id = $1 AND id = $2`, t.user, g.Thread, flag(g.Hidden || g.Stale))
 }
 
 func (t *tx) closeSegment(g core.Segment, p core.PutSummary) error {

@@ -18,8 +18,9 @@ func (s *Store) Window(ctx context.Context, turn *core.Turn, wq core.WindowQuery
 	err := s.view(ctx, "read window", func(q querier) error {
 		w = core.Window{}
 		var epoch core.TurnID
-		var used int64
-		err := q.row(`SELECT edits, epoch_id, epoch_used FROM threads WHERE user_id = $1 AND id = $2`, turn.User, turn.Thread).Scan(&w.Edits, &epoch, &used)
+		var used, summaries int64
+		err := q.row(`SELECT edits, epoch_id, epoch_used, summaries FROM threads WHERE user_id = $1 AND id = $2`, turn.User, turn.Thread).
+			Scan(&w.Edits, &epoch, &used, &summaries)
 		if err != nil {
 			return found(err)
 		}
@@ -30,7 +31,7 @@ func (s *Store) Window(ctx context.Context, turn *core.Turn, wq core.WindowQuery
 			w.Epoch.UsedAt = at(used)
 		}
 		if continues(w, wq) {
-			return fromEpoch(q, turn, &w)
+			return s.fromEpoch(q, turn, &w, summaries)
 		}
 		return afresh(q, turn, wq, &w)
 	})
@@ -42,12 +43,23 @@ func continues(w core.Window, q core.WindowQuery) bool {
 	return w.Epoch != nil && w.Epoch.Edits == w.Edits && w.Epoch.Budgets == q.Budgets && w.Epoch.UsedAt.After(q.Stale)
 }
 
-func fromEpoch(q querier, turn *core.Turn, w *core.Window) error {
+// fromEpoch reads the messages of an epoch that goes on; of those that this
+// process read before only what is new.
+func (s *Store) fromEpoch(q querier, turn *core.Turn, w *core.Window, summaries int64) error {
+	k := threadOf{turn.User, turn.Thread}
+	known := s.recent.get(k, w.Epoch.ID, w.Edits, summaries)
+	from := w.Epoch.Start
+	if n := len(known); n > 0 {
+		from = known[n-1].Position + 1
+	}
 	rows, err := q.rows(`SELECT `+messageColumns+` FROM messages WHERE user_id = $1 AND thread_id = $2 AND position >= $3 AND position > 0 ORDER BY position`,
-		turn.User, turn.Thread, w.Epoch.Start)
-	if w.Messages, err = collect(rows, err, scanMessage); err != nil {
+		turn.User, turn.Thread, from)
+	fresh, err := collect(rows, err, scanMessage)
+	if err != nil {
 		return err
 	}
+	w.Messages = append(known[:len(known):len(known)], fresh...)
+	s.recent.put(k, w.Epoch.ID, w.Edits, summaries, turn.ID, w.Messages)
 	return nil
 }
 

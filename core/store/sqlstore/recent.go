@@ -1,0 +1,63 @@
+package sqlstore
+
+import (
+	"slices"
+	"sync"
+
+	"github.com/everthread/everthread/core"
+)
+
+// recent keeps the raw messages of epochs that go on, so that a turn reads only
+// what is new. An entry holds as long as the thread's versions are what they
+// were: every edit, redaction, regeneration and summary changes one. Messages of
+// the turn that asks are never kept: if it fails they lose their positions.
+type recent struct {
+	mu      sync.Mutex
+	threads map[threadOf]*kept
+}
+
+type threadOf struct {
+	user   core.UserID
+	thread core.ThreadID
+}
+
+// kept are the messages of one epoch.
+type kept struct {
+	epoch            core.TurnID
+	edits, summaries int64
+	messages         []core.Message
+}
+
+// maxRecent bounds the threads that are kept.
+const maxRecent = 128
+
+// get returns what is kept of an epoch, or nothing.
+func (r *recent) get(k threadOf, epoch core.TurnID, edits, summaries int64) []core.Message {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	e := r.threads[k]
+	if e == nil || e.epoch != epoch || e.edits != edits || e.summaries != summaries {
+		return nil
+	}
+	return e.messages
+}
+
+// put keeps the messages of an epoch that are not of turn.
+func (r *recent) put(k threadOf, epoch core.TurnID, edits, summaries int64, turn core.TurnID, ms []core.Message) {
+	n := slices.IndexFunc(ms, func(m core.Message) bool { return m.Turn == turn })
+	if n < 0 {
+		n = len(ms)
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.threads == nil {
+		r.threads = map[threadOf]*kept{}
+	}
+	if r.threads[k] == nil && len(r.threads) >= maxRecent {
+		for other := range r.threads { // any: the order of a map is random
+			delete(r.threads, other)
+			break
+		}
+	}
+	r.threads[k] = &kept{epoch, edits, summaries, ms[:n:n]}
+}
