@@ -42,7 +42,8 @@ type Harness struct {
 	To core.Address
 	// Say lets the person write text.
 	Say func(text string)
-	// Again lets the service offer the person's last message once more.
+	// Again lets the service offer the person's last message once more; nil if it
+	// never does, and keeps nothing for the next process either.
 	Again func()
 	// Unacknowledged returns how many messages the service holds as not acknowledged.
 	Unacknowledged func() int

@@ -101,7 +101,7 @@ func givesUpWithCaller(t *testing.T, h Harness) {
 	p := run(t, h, newStore())
 	defer p.end(t)
 	if !h.Fail(Hangs) {
-		t.Skip("this service has no such fault")
+		return // there is no such fault on this service
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), 200*time.Millisecond)
 	defer cancel()
@@ -123,7 +123,7 @@ func sendsLongestText(t *testing.T, h Harness) {
 	defer p.end(t)
 	d, ok := p.ch.(core.Describer)
 	if !ok || d.Capabilities().MaxText == 0 {
-		t.Skip("this channel has no limit")
+		return // this channel has no limit
 	}
 	c := d.Capabilities()
 	length := c.Length

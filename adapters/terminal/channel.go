@@ -1,0 +1,187 @@
+// Package terminal is the channel of whoever sits at the keyboard: lines in,
+// text out, streamed (SPEC 13).
+//
+// Policy. A terminal keeps nothing: event ids are random per process, a line
+// counts as acknowledged when the next one is read, and what was printed has
+// arrived. Control characters of what others wrote never reach the screen.
+package terminal
+
+import (
+	"bufio"
+	"context"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/everthread/everthread/core"
+)
+
+// Name is the channel's name.
+const Name = "terminal"
+
+// Account is the account of all its addresses.
+const Account = "local"
+
+var (
+	_ core.Channel  = (*Channel)(nil)
+	_ core.Streamer = (*Channel)(nil)
+)
+
+// Lines is what a person types. ReadLine returns io.EOF when they leave.
+type Lines interface {
+	ReadLine() (string, error)
+}
+
+// Options configure a Channel. All but Name, Style and Answered are required.
+type Options struct {
+	Lines  Lines
+	Out    io.Writer
+	Person string    // who sits there: the External of the address
+	Name   string    // their name
+	Style  bool      // Out understands ANSI styles
+	Rand   io.Reader // of event ids
+	Now    func() time.Time
+	// Answered runs after each line was stored; the next is read when it returned.
+	Answered func(ctx context.Context) error
+}
+
+// Channel is one terminal. Its methods may be called concurrently.
+type Channel struct {
+	opts    Options
+	process string // random, begins the event ids
+	lines   int
+	screen  screen
+}
+
+// New returns the channel of a terminal.
+func New(o Options) (*Channel, error) {
+	id := make([]byte, 8)
+	if _, err := io.ReadFull(o.Rand, id); err != nil {
+		return nil, fmt.Errorf("terminal: make an id: %w", err)
+	}
+	return &Channel{opts: o, process: hex.EncodeToString(id), screen: screen{out: o.Out, style: o.Style}}, nil
+}
+
+// Name returns "terminal".
+func (c *Channel) Name() string { return Name }
+
+// Address is where the person sits.
+func (c *Channel) Address() core.Address {
+	return core.Address{Channel: Name, Account: Account, External: c.opts.Person}
+}
+
+// Run passes lines to r until the person leaves or ctx ends. A read that waits
+// when ctx ends is left to end with the process.
+func (c *Channel) Run(ctx context.Context, r core.Receiver) error {
+	for {
+		text, err := c.next(ctx)
+		if errors.Is(err, io.EOF) || ctx.Err() != nil {
+			return nil
+		}
+		if err != nil {
+			return fmt.Errorf("read the terminal: %w", err)
+		}
+		if strings.TrimSpace(text) == "" {
+			continue
+		}
+		if err := c.store(ctx, r, c.inbound(text)); err != nil {
+			return nil // ctx ended
+		}
+		if c.opts.Answered == nil {
+			continue
+		}
+		if err := c.opts.Answered(ctx); err != nil && ctx.Err() == nil {
+			return err
+		}
+	}
+}
+
+// next waits for a line.
+func (c *Channel) next(ctx context.Context) (string, error) {
+	type read struct {
+		text string
+		err  error
+	}
+	done := make(chan read, 1)
+	go func() {
+		text, err := c.opts.Lines.ReadLine()
+		done <- read{text, err}
+	}()
+	select {
+	case <-ctx.Done():
+		return "", ctx.Err()
+	case got := <-done:
+		return got.text, got.err
+	}
+}
+
+// storePause is how long a line that could not be stored waits.
+const storePause = 250 * time.Millisecond
+
+// store passes a line on until it is stored, and says so if that takes time. The
+// error is ctx's.
+func (c *Channel) store(ctx context.Context, r core.Receiver, in core.Inbound) error {
+	for try := 0; ; try++ {
+		err := r.Receive(ctx, in)
+		if err == nil || ctx.Err() != nil {
+			return ctx.Err()
+		}
+		if try == 0 {
+			c.screen.block(clean(fmt.Sprintf("(not stored yet, it is tried again: %v)", err)))
+		}
+		t := time.NewTimer(storePause)
+		select {
+		case <-ctx.Done():
+		case <-t.C:
+		}
+		t.Stop()
+	}
+}
+
+func (c *Channel) inbound(text string) core.Inbound {
+	c.lines++
+	now := c.opts.Now()
+	id := fmt.Sprintf("%s-%d", c.process, c.lines)
+	return core.Inbound{Address: c.Address(), EventID: id, Kind: core.InMessage, NativeID: id, Text: strings.ToValidUTF8(text, "\uFFFD"),
+		Name: c.opts.Name, SentAt: now, ReceivedAt: now, Raw: []byte(text)}
+}
+
+// Send prints a part, or what is missing of it if it was streamed.
+func (c *Channel) Send(_ context.Context, _ core.Address, p core.Part) (core.Receipt, error) {
+	n, err := c.screen.final(p)
+	if err != nil {
+		return core.Receipt{}, &core.Unknown{Err: err}
+	}
+	return core.Receipt{NativeID: fmt.Sprintf("%s-out-%d", c.process, n)}, nil
+}
+
+// Preview prints what is new of an answer, as far as it is sure to stay.
+func (c *Channel) Preview(_ context.Context, _ core.Address, key, text string) error {
+	return c.screen.preview(key, text)
+}
+
+// PreviewEvery is short: a terminal is fast.
+func (c *Channel) PreviewEvery() time.Duration { return 40 * time.Millisecond }
+
+// Plain returns the lines of a reader.
+func Plain(r io.Reader) Lines { return &plainLines{r: bufio.NewReader(r)} }
+
+type plainLines struct {
+	mu sync.Mutex
+	r  *bufio.Reader
+}
+
+// ReadLine returns the next line without its end. The last one needs none.
+func (p *plainLines) ReadLine() (string, error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	text, err := p.r.ReadString('\n')
+	if text != "" && errors.Is(err, io.EOF) {
+		err = nil
+	}
+	return strings.TrimRight(text, "\r\n"), err
+}

@@ -1,0 +1,157 @@
+package terminal
+
+import (
+	"io"
+	"strings"
+	"sync"
+	"unicode"
+
+	"github.com/everthread/everthread/core"
+	"github.com/everthread/everthread/core/markup"
+)
+
+// screen prints answers one below the other, at most one of them half-written.
+type screen struct {
+	out   io.Writer
+	style bool
+
+	mu      sync.Mutex
+	key     string // of the half-written answer, "" if there is none
+	printed string // of it
+	midline bool   // the cursor is not at the beginning of a line
+	sent    int
+}
+
+// preview prints what is new of the answer key.
+func (s *screen) preview(key, markdown string) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	sure := stable(s.render(markup.Parse(markdown)))
+	if key != s.key {
+		s.key, s.printed = key, ""
+	}
+	if !strings.HasPrefix(sure, s.printed) {
+		if strings.HasPrefix(s.printed, sure) {
+			return nil // nothing new is sure
+		}
+		s.printed = "" // the answer began again
+		if err := s.fresh(); err != nil {
+			return err
+		}
+	}
+	err := s.write(sure[len(s.printed):])
+	s.printed = sure
+	return err
+}
+
+// final prints a whole answer, or the rest of the half-written one, and returns
+// its number.
+func (s *screen) final(p core.Part) (int, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	text := s.render(markup.Text{Text: p.Text, Spans: p.Spans})
+	rest, ours := strings.CutPrefix(text, s.printed)
+	if s.key == "" || s.printed == "" || !ours {
+		rest = text
+		if err := s.fresh(); err != nil {
+			return 0, err
+		}
+	}
+	if ours {
+		s.key, s.printed = "", ""
+	}
+	s.sent++
+	return s.sent, s.write(rest + "\n")
+}
+
+// block prints words of our own on lines of their own.
+func (s *screen) block(text string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.fresh() == nil {
+		_ = s.write(text + "\n") // a terminal that is gone ends Run by itself
+	}
+}
+
+// fresh moves to the beginning of a line.
+func (s *screen) fresh() error {
+	if !s.midline {
+		return nil
+	}
+	return s.write("\n")
+}
+
+func (s *screen) write(text string) error {
+	if text == "" {
+		return nil
+	}
+	s.midline = !strings.HasSuffix(text, "\n")
+	_, err := io.WriteString(s.out, text)
+	return err
+}
+
+// stable is the beginning of a half-written answer that will not change when
+// more is written: it ends between words, before a table, before a sign that may
+// still become markup, and never with a line break.
+func stable(text string) string {
+	start := strings.LastIndexByte(text, '\n') + 1
+	block := strings.LastIndex(text, "\n\n") + 1
+	if i := strings.Index("\n"+text[block:], "\n|"); i >= 0 {
+		return strings.TrimRight(text[:block+i], "\n")
+	}
+	last := text[start:]
+	plain := strings.ReplaceAll(last, "\x1b[", "\x1b\x00") // a style is no markup
+	if i := strings.IndexAny(plain, "*_~`[]|<\\!#&+="); i >= 0 {
+		last = last[:i]
+	}
+	return strings.TrimRight(text[:start+strings.LastIndexByte(last, ' ')+1], "\n")
+}
+
+// render writes spans as ANSI styles, if the terminal has them, and the targets
+// of links.
+func (s *screen) render(t markup.Text) string {
+	return markup.Renderer{
+		Open: func(sp core.Span) string { return s.ansi(sp.Kind, 0) },
+		Close: func(sp core.Span) string {
+			if sp.Kind == core.SpanLink && !strings.Contains(sp.Value, t.Text[sp.Start:sp.End]) {
+				return " <" + clean(sp.Value) + ">"
+			}
+			return s.ansi(sp.Kind, 1)
+		},
+		Escape: func(text string, _ core.Span) string { return clean(text) },
+	}.Render(t)
+}
+
+// ansi is the sequence that switches a style on (0) or off (1).
+func (s *screen) ansi(k core.SpanKind, which int) string {
+	if !s.style {
+		return ""
+	}
+	switch k {
+	case core.SpanBold, core.SpanHeading:
+		return [2]string{"\x1b[1m", "\x1b[22m"}[which]
+	case core.SpanItalic:
+		return [2]string{"\x1b[3m", "\x1b[23m"}[which]
+	case core.SpanStrike:
+		return [2]string{"\x1b[9m", "\x1b[29m"}[which]
+	case core.SpanCode, core.SpanPre:
+		return [2]string{"\x1b[36m", "\x1b[39m"}[which]
+	}
+	return ""
+}
+
+// Clean takes control characters out of what others wrote: an escape sequence
+// could otherwise rewrite the screen.
+func Clean(text string) string { return clean(text) }
+
+func clean(text string) string {
+	return strings.Map(func(r rune) rune {
+		if r == '\n' || r == '\t' || !unicode.IsControl(r) && !bidirectional(r) {
+			return r
+		}
+		return -1
+	}, text)
+}
+
+// bidirectional signs can make a line read other than it is.
+func bidirectional(r rune) bool { return r >= 0x202A && r <= 0x202E || r >= 0x2066 && r <= 0x2069 }
