@@ -306,6 +306,10 @@ type PeopleStore interface {
 	Identities(ctx context.Context, user UserID) ([]Identity, error)
 	// AddIdentity attaches an address. ErrExists if it is somebody's.
 	AddIdentity(ctx context.Context, i Identity) (Identity, error)
+	// DeleteUser removes a user and everything that is theirs, and returns their
+	// attachments below data_dir/media, which are to be removed. ErrRefused for
+	// the owner.
+	DeleteUser(ctx context.Context, id UserID) (files []string, err error)
 }
 
 // CodeStore keeps one-time codes, hashed.

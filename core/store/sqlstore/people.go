@@ -104,6 +104,75 @@ func (t *tx) addIdentity(i core.Identity) (core.IdentityID, error) {
 	return id, err
 }
 
+// owned are the tables whose rows belong to a user.
+const owned = `identities threads messages revisions refs events segments summaries loops turns epochs
+	deliveries delivery_parts jobs usage once codes journal`
+
+// DeleteUser removes a user and everything that is theirs; see core.PeopleStore.
+func (s *Store) DeleteUser(ctx context.Context, id core.UserID) ([]string, error) {
+	var files []string
+	err := s.update(ctx, "delete user", id, func(t *tx) error {
+		u, err := scanUser(t.row(`SELECT `+userColumns+` FROM users WHERE id = $1 AND id > 0`, t.user))
+		if err != nil {
+			return err
+		}
+		if u.Role == core.RoleOwner {
+			return core.ErrRefused
+		}
+		if files, err = t.files(); err != nil {
+			return err
+		}
+		if err := t.deleteAsStranger(); err != nil {
+			return err
+		}
+		for _, table := range strings.Fields(owned) {
+			if err := t.exec(`DELETE FROM `+table+` WHERE user_id = $1`, t.user); err != nil {
+				return err
+			}
+		}
+		return t.exec(`DELETE FROM users WHERE id = $1`, t.user)
+	})
+	return files, err
+}
+
+// files lists the attachments of all of a user's messages.
+func (t *tx) files() ([]string, error) {
+	var out []string
+	rows, err := t.rows(`SELECT extra FROM messages WHERE user_id = $1 AND extra LIKE '%"path":%'`, t.user)
+	_, err = collect(rows, err, func(r scanner) (x extra, err error) {
+		var stored string
+		if err := r.Scan(&stored); err != nil {
+			return x, err
+		}
+		err = unjson(stored, &x)
+		for _, f := range x.Files {
+			if f.Path != "" {
+				out = append(out, f.Path)
+			}
+		}
+		return x, err
+	})
+	return out, err
+}
+
+// deleteAsStranger removes what a user's addresses left before they were somebody's.
+func (t *tx) deleteAsStranger() error {
+	const theirs = ` WHERE user_id = 0 AND EXISTS (SELECT 1 FROM identities i WHERE i.user_id = $1
+		AND i.channel = d.channel AND i.account = d.account AND i.external = d.external)`
+	for _, query := range []string{
+		`DELETE FROM delivery_parts WHERE user_id = 0 AND delivery_id IN (SELECT id FROM deliveries d` + theirs + `)`,
+		`DELETE FROM jobs WHERE user_id = 0 AND queue LIKE 'deliver:%' AND ref IN (SELECT id FROM deliveries d` + theirs + `)`,
+		`DELETE FROM deliveries AS d` + theirs,
+		`DELETE FROM events AS d` + theirs,
+		`DELETE FROM codes AS d` + theirs,
+	} {
+		if err := t.exec(query, t.user); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // approve attaches the address of a pairing code to a user, and hands out what
 // it wrote meanwhile.
 func (t *tx) approve(e core.Approve, out *core.Noted) error {
