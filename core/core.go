@@ -27,7 +27,7 @@ type (
 	DeliveryID int64
 	// LoopID names an open loop.
 	LoopID int64
-	// JobID names a job. It is unique in the store, not per user.
+	// JobID names a job.
 	JobID int64
 )
 

@@ -31,13 +31,18 @@ type Runner struct {
 	once   sync.Once
 	wake   chan struct{}
 	mu     sync.Mutex
-	taking map[core.JobID]bool
+	taking map[jobOf]bool
+}
+
+type jobOf struct {
+	user core.UserID
+	job  core.JobID
 }
 
 func (r *Runner) init() {
 	r.once.Do(func() {
 		r.wake = make(chan struct{}, 1)
-		r.taking = map[core.JobID]bool{}
+		r.taking = map[jobOf]bool{}
 	})
 }
 
@@ -87,17 +92,17 @@ func (r *Runner) round(ctx context.Context, slots chan struct{}, work *sync.Wait
 		return r.Poll
 	}
 	for _, ref := range refs {
-		if !r.reserve(ref.ID) {
+		if !r.reserve(jobOf{ref.User, ref.ID}) {
 			continue
 		}
 		select {
 		case slots <- struct{}{}:
 		case <-ctx.Done():
-			r.release(ref.ID)
+			r.release(jobOf{ref.User, ref.ID})
 			return 0
 		}
 		work.Go(func() {
-			defer func() { <-slots; r.release(ref.ID) }()
+			defer func() { <-slots; r.release(jobOf{ref.User, ref.ID}) }()
 			r.Take(ctx, ref)
 		})
 	}
@@ -111,7 +116,7 @@ func (r *Runner) round(ctx context.Context, slots chan struct{}, work *sync.Wait
 }
 
 // reserve notes that a job is being taken here; false: it is already.
-func (r *Runner) reserve(id core.JobID) bool {
+func (r *Runner) reserve(id jobOf) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.taking[id] {
@@ -121,7 +126,7 @@ func (r *Runner) reserve(id core.JobID) bool {
 	return true
 }
 
-func (r *Runner) release(id core.JobID) {
+func (r *Runner) release(id jobOf) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	delete(r.taking, id)

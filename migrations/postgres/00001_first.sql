@@ -229,7 +229,7 @@ CREATE TABLE delivery_parts (
 
 CREATE TABLE jobs (
 	user_id     bigint NOT NULL,
-	id          bigint GENERATED ALWAYS AS IDENTITY,
+	id          bigint NOT NULL,
 	queue       text   NOT NULL,
 	key         text   NOT NULL,
 	ref         bigint NOT NULL,

@@ -228,7 +228,7 @@ CREATE TABLE delivery_parts (
 
 CREATE TABLE jobs (
 	user_id     bigint NOT NULL,
-	id          integer PRIMARY KEY AUTOINCREMENT,
+	id          bigint NOT NULL,
 	queue       text   NOT NULL,
 	key         text   NOT NULL,
 	ref         bigint NOT NULL,
@@ -239,8 +239,9 @@ CREATE TABLE jobs (
 	lease_until bigint NOT NULL DEFAULT 0,
 	worker      text   NOT NULL DEFAULT '',
 	error       text   NOT NULL DEFAULT '',
-	since       bigint NOT NULL
-);
+	since       bigint NOT NULL,
+	PRIMARY KEY (user_id, id)
+) WITHOUT ROWID;
 -- The guarantee that one job per key runs: one head per key.
 CREATE UNIQUE INDEX jobs_head ON jobs (user_id, key) WHERE state IN ('ready', 'running');
 CREATE INDEX jobs_waiting ON jobs (user_id, key, id) WHERE state = 'waiting';

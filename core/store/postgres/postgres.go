@@ -55,7 +55,7 @@ func Open(ctx context.Context, o Options) (*Store, error) {
 		Name:   "postgres",
 		Lock:   " FOR UPDATE",
 		Read:   sql.TxOptions{ReadOnly: true, Isolation: sql.LevelRepeatableRead},
-		Notify: notify,
+		Notify: `SELECT pg_notify('` + channel + `', $1)`, Pipeline: pipeline,
 		Listen: func(ctx context.Context, yield func(string)) error { return listen(ctx, cfg.ConnConfig, yield) },
 	}
 	return &Store{Store: sqlstore.New(db, db, d), db: db, pool: pool}, nil
@@ -75,13 +75,15 @@ func (s *Store) Close() error {
 	return err
 }
 
-func notify(ctx context.Context, tx *sql.Tx, topics []string) error {
-	for _, t := range topics {
-		if _, err := tx.ExecContext(ctx, `SELECT pg_notify($1, $2)`, channel, t); err != nil {
-			return err
+// pipeline runs statements in one round trip on the connection of a transaction.
+func pipeline(ctx context.Context, conn *sql.Conn, statements []sqlstore.Statement) error {
+	return conn.Raw(func(driver any) error {
+		var b pgx.Batch
+		for _, s := range statements {
+			b.Queue(s.Query, s.Args...)
 		}
-	}
-	return nil
+		return driver.(*stdlib.Conn).Conn().SendBatch(ctx, &b).Close()
+	})
 }
 
 // listen yields what other processes tell, on a connection of its own.

@@ -12,17 +12,17 @@ func (s *Store) Commit(ctx context.Context, r core.Reply, c *core.Claim) (core.C
 	var out core.Committed
 	err := s.update(ctx, "commit reply", r.Turn.User, func(t *tx) error {
 		out = core.Committed{}
-		if err := t.holds(r.Turn.Lease); err != nil {
+		st, err := t.state(r)
+		if err != nil {
 			return err
 		}
-		var err error
-		if out.Messages, err = t.say(r); err != nil {
+		if out.Messages, err = t.say(r, &st); err != nil {
 			return err
 		}
 		if err := t.apply(r.Effects, nil); err != nil {
 			return err
 		}
-		if out.Delivery, err = t.deliverAll(r.Deliveries, out.Messages, c, r.Now); err != nil {
+		if out.Delivery, err = t.deliverReply(r, st, out.Messages, c); err != nil {
 			return err
 		}
 		if err := t.closeTurn(r); err != nil {
@@ -31,26 +31,52 @@ func (s *Store) Commit(ctx context.Context, r core.Reply, c *core.Claim) (core.C
 		if err := t.settle(r); err != nil {
 			return err
 		}
-		out.Again, err = t.next(r)
+		out.Again, err = t.next(r, st)
 		return err
 	})
 	return out, err
 }
 
-// say appends the messages of a reply to the turn's thread and segment.
-func (t *tx) say(r core.Reply) ([]core.MessageID, error) {
-	var last, epoch int64
-	err := t.row(`SELECT last_position, epoch_id FROM threads WHERE user_id = $1 AND id = $2`, t.user, r.Turn.Thread).Scan(&last, &epoch)
-	if err != nil {
-		return nil, err
+// state is what a commit must know, read at once.
+type state struct {
+	last, epoch int64 // of the thread
+	since       int   // messages of the segment since its summary
+	segment     core.SegmentState
+	blocked     bool // the identity cannot be written to
+	queued      bool // its address has a delivery under way
+	waiting     bool // the thread has another turn job
+	pending     bool // messages that no turn has read
+}
+
+// state reads it, and fails with core.ErrFenced unless the lease is still ours.
+func (t *tx) state(r core.Reply) (state, error) {
+	var s state
+	held := false
+	err := t.row(`SELECT h.last_position, h.epoch_id, COALESCE(g.since_summary, 0), COALESCE(g.state, ''), i.blocked,
+			EXISTS (SELECT 1 FROM jobs WHERE user_id = $1 AND id = $5 AND state = 'running' AND attempt = $6),
+			EXISTS (SELECT 1 FROM jobs WHERE user_id = $1 AND key = $7 AND state IN ('ready', 'running')),
+			EXISTS (SELECT 1 FROM jobs WHERE user_id = $1 AND key = $8 AND state = 'waiting'),
+			EXISTS (SELECT 1 FROM messages WHERE user_id = $1 AND thread_id = $2 AND kind = 'chat' AND role = 'user' AND turn_id = 0 AND redacted = 0)
+		FROM threads h JOIN identities i ON i.user_id = h.user_id AND i.id = $3
+		LEFT JOIN segments g ON g.user_id = h.user_id AND g.id = $4
+		WHERE h.user_id = $1 AND h.id = $2`, t.user, r.Turn.Thread, r.Turn.Identity, r.Turn.Segment, r.Turn.Lease.Job, r.Turn.Lease.Attempt,
+		core.AddressKey(r.Turn.Address), r.Turn.Lease.Key).
+		Scan(&s.last, &s.epoch, &s.since, (*string)(&s.segment), &s.blocked, &held, &s.queued, &s.waiting, &s.pending)
+	if err == nil && !held {
+		return s, core.ErrFenced
 	}
+	return s, found(err)
+}
+
+// say appends the messages of a reply to the turn's thread and segment.
+func (t *tx) say(r core.Reply, st *state) ([]core.MessageID, error) {
 	var ids []core.MessageID
 	counted := 0
 	for _, m := range r.Messages {
 		p := place{thread: r.Turn.Thread, segment: r.Turn.Segment, turn: r.Turn.ID, identity: r.Turn.Identity, channel: r.Turn.Address.Channel}
 		if m.Kind == core.KindChat {
-			last = nextPosition(last, r.Now)
-			p.position = last
+			st.last = nextPosition(st.last, r.Now)
+			p.position = st.last
 		}
 		if m.Kind == core.KindChat && m.Role == core.RoleAssistant && m.Text != "" {
 			counted++
@@ -61,10 +87,20 @@ func (t *tx) say(r core.Reply) ([]core.MessageID, error) {
 		}
 		ids = append(ids, id)
 	}
+	st.since += counted
 	if err := t.counted(r.Turn.Segment, counted, true); err != nil {
 		return nil, err
 	}
-	return ids, t.moveThread(r, last, epoch)
+	return ids, t.moveThread(r, st.last, st.epoch)
+}
+
+// deliverReply stores the deliveries of a reply; the first is claimed if a claim
+// is given and its address is idle.
+func (t *tx) deliverReply(r core.Reply, st state, ids []core.MessageID, c *core.Claim) (*core.Delivery, error) {
+	if len(r.Deliveries) != 1 || r.Deliveries[0].Identity != r.Turn.Identity || len(ids) == 0 {
+		return t.deliverAll(r.Deliveries, ids, c, r.Now)
+	}
+	return t.deliverTo(ids[len(ids)-1], r.Deliveries[0], recipient{st.blocked, st.queued}, c, r.Now)
 }
 
 func (t *tx) moveThread(r core.Reply, last, epoch int64) error {
@@ -119,37 +155,23 @@ func (t *tx) spend(day string, u core.Usage, reserved, turns int) error {
 
 // next ends the turn's job, asks for a summary if one is due, and makes sure
 // that what is still pending gets a turn.
-func (t *tx) next(r core.Reply) (again bool, err error) {
-	if err := t.wantSummary(r); err != nil {
+func (t *tx) next(r core.Reply, st state) (again bool, err error) {
+	due := st.since >= r.SummarizeAfter && r.SummarizeAfter > 0 || r.Summarize
+	if r.Turn.Segment != 0 && due && st.segment == core.SegmentOpen && st.since > 0 {
+		if err := t.summarize(r.Turn.Segment, r.Now); err != nil {
+			return false, err
+		}
+	}
+	if err := t.exec(`DELETE FROM jobs WHERE user_id = $1 AND id = $2`, t.user, r.Turn.Lease.Job); err != nil {
 		return false, err
 	}
-	if err := t.end(r.Turn.Lease, ""); err != nil {
-		return false, err
+	if st.waiting {
+		return true, t.promote(r.Turn.Lease.Key)
 	}
-	if _, busy, err := t.head(r.Turn.Lease.Key); busy || err != nil || r.State == core.TurnFailed {
-		return busy, err
-	}
-	run, err := t.pending(r.Turn.Thread)
-	if err != nil || len(run) == 0 {
-		return false, err
+	if !st.pending || r.State == core.TurnFailed {
+		return false, nil
 	}
 	return true, t.enqueue(turnJob(r.Turn.Thread, r.Now))
-}
-
-func (t *tx) wantSummary(r core.Reply) error {
-	if r.Turn.Segment == 0 || r.SummarizeAfter == 0 && !r.Summarize {
-		return nil
-	}
-	var since int
-	var state string
-	err := t.row(`SELECT since_summary, state FROM segments WHERE user_id = $1 AND id = $2`, t.user, r.Turn.Segment).Scan(&since, &state)
-	if err != nil {
-		return err
-	}
-	if state != string(core.SegmentOpen) || since == 0 || since < r.SummarizeAfter && !r.Summarize {
-		return nil
-	}
-	return t.summarize(r.Turn.Segment, r.Now)
 }
 
 // summarize enqueues the summary of a segment, once.

@@ -33,23 +33,34 @@ func (t *tx) deliverAll(ds []core.NewDelivery, ids []core.MessageID, c *core.Cla
 	return first, nil
 }
 
-// deliver stores one delivery with its parts and its job; parked, without a
-// job, if the identity cannot be written to. It is returned if it was claimed.
+// recipient is the state of an address.
+type recipient struct {
+	blocked bool // it cannot be written to
+	busy    bool // another delivery stands before
+}
+
+// deliver stores one delivery; see deliverTo.
 func (t *tx) deliver(m core.MessageID, n core.NewDelivery, c *core.Claim, now time.Time) (*core.Delivery, error) {
-	d := core.Delivery{User: t.user, ID: core.DeliveryID(t.nextID()), Message: m, To: n.To, Identity: n.Identity, Kind: n.Kind,
-		State: core.DeliveryPending, Why: n.Why, CreatedAt: now, Expires: n.Expires}
-	blocked, err := t.blocked(n.Identity)
+	var r recipient
+	err := t.row(`SELECT COALESCE((SELECT blocked FROM identities WHERE user_id = $1 AND id = $2), 0),
+		EXISTS (SELECT 1 FROM jobs WHERE user_id = $1 AND key = $3 AND state IN ('ready', 'running'))`, t.user, n.Identity, core.AddressKey(n.To)).
+		Scan(&r.blocked, &r.busy)
 	if err != nil {
 		return nil, err
 	}
-	if blocked {
+	return t.deliverTo(m, n, r, c, now)
+}
+
+// deliverTo stores one delivery with its parts and its job; parked, without a
+// job, if the recipient is blocked. It is returned if it was claimed.
+func (t *tx) deliverTo(m core.MessageID, n core.NewDelivery, r recipient, c *core.Claim, now time.Time) (*core.Delivery, error) {
+	d := core.Delivery{User: t.user, ID: core.DeliveryID(t.nextID()), Message: m, To: n.To, Identity: n.Identity, Kind: n.Kind,
+		State: core.DeliveryPending, Why: n.Why, CreatedAt: now, Expires: n.Expires}
+	claimed := c != nil && !r.blocked && !r.busy
+	if r.blocked {
 		d.State = core.DeliveryParked
-	}
-	claimed := false
-	if !blocked {
-		if claimed, err = t.deliveryJob(&d, c, now); err != nil {
-			return nil, err
-		}
+	} else if err := t.deliveryJob(&d, r.busy, c, now); err != nil {
+		return nil, err
 	}
 	for i, p := range n.Parts {
 		part := core.DeliveryPart{N: i, Part: p, State: core.DeliveryPending}
@@ -65,31 +76,21 @@ func (t *tx) deliver(m core.MessageID, n core.NewDelivery, c *core.Claim, now ti
 	return &d, nil
 }
 
-func (t *tx) blocked(identity core.IdentityID) (bool, error) {
-	if identity == 0 {
-		return false, nil
-	}
-	var blocked bool
-	err := t.row(`SELECT blocked FROM identities WHERE user_id = $1 AND id = $2`, t.user, identity).Scan(&blocked)
-	return blocked, found(err)
-}
-
 // deliveryJob enqueues the job of a delivery, running already if a claim is
 // given and its address is idle.
-func (t *tx) deliveryJob(d *core.Delivery, c *core.Claim, now time.Time) (claimed bool, err error) {
+func (t *tx) deliveryJob(d *core.Delivery, busy bool, c *core.Claim, now time.Time) (err error) {
 	job := core.NewJob{Queue: core.QueueDeliver + d.To.Channel, Key: core.AddressKey(d.To), Ref: int64(d.ID), RunAt: now}
-	if c == nil {
-		return false, t.enqueue(job)
+	switch {
+	case busy:
+		_, err = t.insertJob(job, core.JobWaiting, core.Lease{}, "")
+	case c == nil:
+		t.wake = append(t.wake, job.Queue)
+		_, err = t.insertJob(job, core.JobReady, core.Lease{}, "")
+	default:
+		d.Lease = core.Lease{Key: job.Key, Attempt: 1, Until: c.Until}
+		d.Lease.Job, err = t.insertJob(job, core.JobRunning, d.Lease, c.Worker)
 	}
-	if _, busy, err := t.head(job.Key); err != nil || busy {
-		if err == nil {
-			err = t.enqueue(job)
-		}
-		return false, err
-	}
-	d.Lease = core.Lease{Key: job.Key, Attempt: 1, Until: c.Until}
-	d.Lease.Job, err = t.insertJob(job, core.JobRunning, d.Lease, c.Worker)
-	return true, err
+	return err
 }
 
 func (t *tx) insertDelivery(d core.Delivery) error {
@@ -299,8 +300,16 @@ func (t *tx) requeue(d *core.Delivery, now time.Time) error {
 	if err := t.exec(`UPDATE deliveries SET state = 'pending', error = '' WHERE user_id = $1 AND id = $2`, t.user, d.ID); err != nil {
 		return err
 	}
-	_, err := t.deliveryJob(d, nil, now)
-	return err
+	return t.queueDelivery(d, now)
+}
+
+// queueDelivery enqueues the job of a stored delivery.
+func (t *tx) queueDelivery(d *core.Delivery, now time.Time) error {
+	_, busy, err := t.head(core.AddressKey(d.To))
+	if err != nil {
+		return err
+	}
+	return t.deliveryJob(d, busy, nil, now)
 }
 
 // SetBlocked records whether an identity can be written to.
@@ -331,8 +340,7 @@ func (s *Store) Redeliver(ctx context.Context, user core.UserID, id core.Deliver
 		if err != nil {
 			return err
 		}
-		_, err = t.deliveryJob(&d, nil, now)
-		return err
+		return t.queueDelivery(&d, now)
 	})
 }
 

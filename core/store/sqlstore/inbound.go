@@ -3,6 +3,7 @@ package sqlstore
 import (
 	"context"
 	"encoding/json"
+	"slices"
 	"time"
 
 	"github.com/everthread/everthread/core"
@@ -47,75 +48,104 @@ func (s *Store) Append(ctx context.Context, a core.Append) (core.Appended, error
 	var out core.Appended
 	err := s.update(ctx, "append", a.User, func(t *tx) error {
 		out = core.Appended{}
+		fresh, err := t.admitAll(a)
+		out.Duplicates = len(a.Events) - len(fresh)
+		if err != nil || len(fresh) == 0 {
+			return err
+		}
 		to, err := t.route(a.Identity)
 		if err != nil {
 			return err
 		}
-		if err := t.appendAll(a, to, &out); err != nil || len(out.Messages) == 0 {
+		if out.Turn, out.Postponed, err = t.atOnce(a, to, fresh); err != nil {
 			return err
 		}
-		if err := t.touch(to, a.Now, &out); err != nil || a.Paused {
+		for _, n := range fresh {
+			id, err := t.appendOne(a.Messages[n], a.Events[n], &to, out.Turn)
+			if err != nil {
+				return err
+			}
+			out.Messages = append(out.Messages, id)
+		}
+		if out.Unparked, err = t.touch(to, a.Now); err != nil || a.Paused {
 			return err
 		}
-		return t.wantTurn(a, to, &out)
+		return t.wantTurn(a, to, out)
 	})
 	return out, err
 }
 
-// route is where messages of an identity go.
+// admitAll stores the events and returns the indexes of the new ones.
+func (t *tx) admitAll(a core.Append) ([]int, error) {
+	var fresh []int
+	for n, e := range a.Events {
+		ok, err := t.admit(e, core.MessageID(t.lastMessage+1+int64(len(fresh))), "done", a.Now)
+		if err != nil {
+			return nil, err
+		}
+		if ok {
+			fresh = append(fresh, n)
+		}
+	}
+	return fresh, nil
+}
+
+// route is where messages of an identity go, and what goes on there.
 type route struct {
 	identity core.Identity
 	thread   core.ThreadID
 	mode     core.Mode
 	last     int64 // last position of the thread
+	head     head  // of the thread's jobs; its id is 0 if there is none
+	pending  bool  // messages wait for an answer
 }
 
 func (t *tx) route(id core.IdentityID) (route, error) {
 	var r route
-	i, err := scanIdentity(t.row(`SELECT `+identityColumns+` FROM identities i WHERE user_id = $1 AND id = $2`, t.user, id))
-	if err != nil {
-		return r, err
-	}
+	i, err := scanIdentity(joined{t.row(`SELECT `+identityColumns+`, t.id, t.mode, t.last_position,
+			COALESCE(j.id, 0), COALESCE(j.state, ''), COALESCE(j.ref, 0),
+			EXISTS (SELECT 1 FROM messages m WHERE m.user_id = i.user_id AND m.thread_id = t.id AND m.kind = 'chat' AND m.role = 'user' AND m.turn_id = 0 AND m.redacted = 0)
+		FROM identities i JOIN threads t ON t.user_id = i.user_id AND (t.id = i.thread_id OR i.thread_id = 0 AND t.mode = 'continuous')
+		LEFT JOIN jobs j ON j.user_id = i.user_id AND j.key = 'thread:' || t.id AND j.state IN ('ready', 'running')
+		WHERE i.user_id = $1 AND i.id = $2`, t.user, id),
+		[]any{&r.thread, (*string)(&r.mode), &r.last, &r.head.id, (*string)(&r.head.state), &r.head.ref, &r.pending}})
 	r.identity = i
-	query, arg := `SELECT id, mode, last_position FROM threads WHERE user_id = $1 AND id = $2`, any(i.Thread)
-	if i.Thread == 0 {
-		query, arg = `SELECT id, mode, last_position FROM threads WHERE user_id = $1 AND mode = 'continuous' AND $2 = 0`, any(0)
-	}
-	err = t.row(query, t.user, arg).Scan(&r.thread, (*string)(&r.mode), &r.last)
-	return r, found(err)
+	return r, err
 }
 
-func (t *tx) appendAll(a core.Append, to route, out *core.Appended) error {
-	for n, e := range a.Events {
-		fresh, err := t.admit(e, core.MessageID(t.lastMessage+1), "done", a.Now)
-		if err != nil {
-			return err
-		}
-		if !fresh {
-			out.Duplicates++
-			continue
-		}
-		id, err := t.appendOne(a.Messages[n], e, to)
-		if err != nil {
-			return err
-		}
-		out.Messages = append(out.Messages, id)
+// atOnce returns the turn of messages that are about to be stored, if it can be
+// claimed with them: the thread is idle, nothing else waits and there is budget.
+func (t *tx) atOnce(a core.Append, to route, fresh []int) (*core.Turn, *core.Postponed, error) {
+	solo := slices.ContainsFunc(fresh, func(n int) bool { return a.Messages[n].Solo })
+	if a.Claim == nil || a.Paused || a.RunAt.After(a.Claim.Now) || to.head.id != 0 || to.pending || solo && len(fresh) > 1 {
+		return nil, nil, nil
 	}
-	return nil
+	if p, err := t.postpone(a.Budget, a.Claim.Now); err != nil || p != nil {
+		return nil, p, err
+	}
+	return &core.Turn{User: t.user, ID: core.TurnID(t.nextID()), Thread: to.thread, Mode: to.mode, Identity: to.identity.ID, Address: to.identity.Address,
+		State: core.TurnRunning, StartedAt: a.Claim.Now, Reserved: a.Budget.Reserve}, nil, nil
 }
 
-func (t *tx) appendOne(m core.NewMessage, e core.Inbound, to route) (core.MessageID, error) {
+// appendOne stores one message; with a turn as its next input.
+func (t *tx) appendOne(m core.NewMessage, e core.Inbound, to *route, turn *core.Turn) (core.MessageID, error) {
 	p := place{thread: to.thread, identity: to.identity.ID, channel: to.identity.Address.Channel}
+	var err error
 	if to.mode == core.ModeContinuous && m.Kind == core.KindChat {
-		seg, err := t.segment(to.thread, m.Day)
-		if err != nil {
+		if p.segment, err = t.segment(to.thread, m.Day); err != nil {
 			return 0, err
 		}
-		p.segment = seg
+	}
+	if turn != nil {
+		to.last = nextPosition(to.last, turn.StartedAt)
+		p.turn, p.position, turn.Segment = turn.ID, to.last, p.segment
 	}
 	id, err := t.insert(m, p)
 	if err != nil {
 		return 0, err
+	}
+	if turn != nil {
+		turn.Inputs = append(turn.Inputs, id)
 	}
 	if err := t.refer(to.identity.ID, e.NativeID, id); err != nil {
 		return 0, err
@@ -166,15 +196,12 @@ func (t *tx) fetchJobs(id core.MessageID, e core.Inbound, m core.NewMessage) err
 }
 
 // touch records that an identity was used, and wakes what waited for it.
-func (t *tx) touch(to route, now time.Time, out *core.Appended) error {
-	err := t.exec(`UPDATE identities SET last_used = $3, blocked = 0 WHERE user_id = $1 AND id = $2`, t.user, to.identity.ID, ms(now))
-	if err != nil {
-		return err
+func (t *tx) touch(to route, now time.Time) (unparked bool, err error) {
+	err = t.exec(`UPDATE identities SET last_used = $3, blocked = 0 WHERE user_id = $1 AND id = $2`, t.user, to.identity.ID, ms(now))
+	if err != nil || !to.identity.Blocked {
+		return false, err
 	}
-	if to.identity.Blocked {
-		out.Unparked, err = t.unpark(to.identity.ID, now)
-	}
-	return err
+	return t.unpark(to.identity.ID, now)
 }
 
 // Edit replaces the text of a message; see core.InboundStore.

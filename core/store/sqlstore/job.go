@@ -70,11 +70,10 @@ func (t *tx) insertJob(j core.NewJob, state core.JobState, l core.Lease, worker 
 	if payload == "" {
 		payload = "{}"
 	}
-	var id core.JobID
-	err := t.row(`INSERT INTO jobs (user_id, queue, key, ref, payload, state, run_at, attempt, lease_until, worker, since)
-		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $7) RETURNING id`,
-		t.user, j.Queue, j.Key, j.Ref, payload, string(state), ms(j.RunAt), l.Attempt, ms(l.Until), worker).Scan(&id)
-	return id, err
+	id := core.JobID(t.nextID())
+	return id, t.exec(`INSERT INTO jobs (user_id, id, queue, key, ref, payload, state, run_at, attempt, lease_until, worker, since)
+		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $8)`,
+		t.user, id, j.Queue, j.Key, j.Ref, payload, string(state), ms(j.RunAt), l.Attempt, ms(l.Until), worker)
 }
 
 // take claims a due head, or one whose lease lapsed. false: it is not to be had.

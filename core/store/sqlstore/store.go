@@ -30,10 +30,20 @@ type Dialect struct {
 	OneWriter bool
 	// Read are the options of a consistent read.
 	Read sql.TxOptions
-	// Notify tells other processes, in the transaction, of topics; nil: there are none.
-	Notify func(ctx context.Context, tx *sql.Tx, topics []string) error
+	// Pipeline runs statements in one round trip, on the connection of the
+	// transaction; nil: a round trip costs nothing here.
+	Pipeline func(ctx context.Context, conn *sql.Conn, statements []Statement) error
+	// Notify is the statement that tells other processes of a topic ($1); empty:
+	// there are none.
+	Notify string
 	// Listen yields topics of other processes until ctx ends; nil: there are none.
 	Listen func(ctx context.Context, yield func(topic string)) error
+}
+
+// Statement is one that changes rows and returns none.
+type Statement struct {
+	Query string
+	Args  []any
 }
 
 // Store implements core.Store.
@@ -71,6 +81,8 @@ func (s *Store) Close() error {
 // tx is one writing transaction of one user, whose row it has locked.
 type tx struct {
 	*sql.Tx
+	conn                *sql.Conn // of Tx, where statements are pipelined
+	queue               []Statement
 	s                   *Store
 	ctx                 context.Context
 	user                core.UserID
@@ -78,7 +90,6 @@ type tx struct {
 	settings            string
 	dirty               bool // the counters moved
 	wake                []string
-	local               []string // wakes of this process only
 }
 
 // update runs f in one transaction that holds user's row.
@@ -89,7 +100,6 @@ func (s *Store) update(ctx context.Context, op string, user core.UserID, f func(
 		return fmt.Errorf("%s: %w", op, err)
 	}
 	s.bus.publish(t.wake...)
-	s.bus.publish(t.local...)
 	return nil
 }
 
@@ -99,8 +109,11 @@ func (t *tx) run(f func(t *tx) error) (err error) {
 	if t.s.dialect.OneWriter {
 		return t.s.batch.do(t.s.write, t, f)
 	}
-	t.Tx, err = t.s.write.BeginTx(t.ctx, nil)
-	if err != nil {
+	if t.conn, err = t.s.write.Conn(t.ctx); err != nil {
+		return err
+	}
+	defer t.conn.Close()
+	if t.Tx, err = t.conn.BeginTx(t.ctx, nil); err != nil {
 		return err
 	}
 	if err = t.work(f); err != nil {
@@ -127,17 +140,30 @@ func (t *tx) lockUser() error {
 	return found(err)
 }
 
-// flush writes the counters and tells other processes what to look at.
+// flush writes the counters, tells other processes what to look at, and sends
+// what is queued.
 func (t *tx) flush() error {
 	if t.dirty {
 		if err := t.exec(`UPDATE users SET last_message = $2, last_id = $3 WHERE id = $1`, t.user, t.lastMessage, t.lastID); err != nil {
 			return err
 		}
 	}
-	if len(t.wake) == 0 || t.s.dialect.Notify == nil {
+	if t.s.dialect.Notify != "" {
+		for _, topic := range t.wake {
+			t.queue = append(t.queue, Statement{t.s.dialect.Notify, []any{topic}})
+		}
+	}
+	return t.send()
+}
+
+// send runs the queued statements.
+func (t *tx) send() error {
+	if len(t.queue) == 0 {
 		return nil
 	}
-	return t.s.dialect.Notify(t.ctx, t.Tx, t.wake)
+	err := t.s.dialect.Pipeline(t.ctx, t.conn, t.queue)
+	t.queue = t.queue[:0]
+	return err
 }
 
 func (t *tx) nextMessage() core.MessageID {
@@ -152,13 +178,22 @@ func (t *tx) nextID() int64 {
 	return t.lastID
 }
 
+// exec runs a statement whose outcome nobody looks at; where that saves a round
+// trip it is sent with the next one.
 func (t *tx) exec(query string, args ...any) error {
+	if t.s.dialect.Pipeline != nil {
+		t.queue = append(t.queue, Statement{query, args})
+		return nil
+	}
 	_, err := t.count(query, args...)
 	return err
 }
 
 // count runs a statement and returns how many rows it touched.
 func (t *tx) count(query string, args ...any) (int64, error) {
+	if err := t.send(); err != nil {
+		return 0, err
+	}
 	res, err := t.ExecContext(t.ctx, query, args...)
 	if err != nil {
 		return 0, err
@@ -166,13 +201,25 @@ func (t *tx) count(query string, args ...any) (int64, error) {
 	return res.RowsAffected()
 }
 
-func (t *tx) row(query string, args ...any) *sql.Row {
+func (t *tx) row(query string, args ...any) scanner {
+	if err := t.send(); err != nil {
+		return broken{err}
+	}
 	return t.QueryRowContext(t.ctx, query, args...)
 }
 
 func (t *tx) rows(query string, args ...any) (*sql.Rows, error) {
+	if err := t.send(); err != nil {
+		return nil, err
+	}
 	return t.QueryContext(t.ctx, query, args...)
 }
+
+// broken is a row that could not be asked for.
+type broken struct{ err error }
+
+// Scan returns why.
+func (b broken) Scan(...any) error { return b.err }
 
 // view runs f in one consistent read.
 func (s *Store) view(ctx context.Context, op string, f func(q querier) error) error {
@@ -201,7 +248,7 @@ func (q querier) exec(query string, args ...any) (sql.Result, error) {
 	return q.db.ExecContext(q.ctx, query, args...)
 }
 
-func (q querier) row(query string, args ...any) *sql.Row {
+func (q querier) row(query string, args ...any) scanner {
 	return q.db.QueryRowContext(q.ctx, query, args...)
 }
 
@@ -211,7 +258,7 @@ func (q querier) rows(query string, args ...any) (*sql.Rows, error) {
 
 // reader is what scanning helpers read with: a tx or a querier.
 type reader interface {
-	row(query string, args ...any) *sql.Row
+	row(query string, args ...any) scanner
 	rows(query string, args ...any) (*sql.Rows, error)
 }
 

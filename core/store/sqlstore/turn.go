@@ -9,29 +9,41 @@ import (
 	"github.com/everthread/everthread/core"
 )
 
-// wantTurn makes sure that a turn will answer what was appended: it is claimed
-// at once if the thread is idle and a claim is given, else a job for it exists.
-func (t *tx) wantTurn(a core.Append, to route, out *core.Appended) error {
-	k := threadKey(to.thread)
-	h, busy, err := t.head(k)
-	if err != nil {
-		return err
-	}
-	if busy {
-		return t.behind(h, to.thread, a.RunAt)
-	}
+// wantTurn makes sure that a turn will answer what was appended: the one that
+// was claimed with it, or a job.
+func (t *tx) wantTurn(a core.Append, to route, out core.Appended) error {
 	job := turnJob(to.thread, a.RunAt)
-	if a.Claim == nil || a.RunAt.After(a.Claim.Now) {
-		t.wake = append(t.wake, core.QueueTurn)
-		_, err := t.insertJob(job, core.JobReady, core.Lease{}, "")
-		return err
+	switch {
+	case out.Turn != nil:
+		return t.startClaimed(out.Turn, job, a, to)
+	case to.head.id != 0:
+		return t.behind(to.head, to.thread, a.RunAt)
+	case out.Postponed != nil:
+		job.RunAt = out.Postponed.Until
 	}
-	l := core.Lease{Key: k, Attempt: 1, Until: a.Claim.Until}
-	if l.Job, err = t.insertJob(job, core.JobRunning, l, a.Claim.Worker); err != nil {
-		return err
-	}
-	out.Turn, out.Postponed, err = t.begin(to.thread, l, a.Claim.Now, a.Budget)
+	t.wake = append(t.wake, core.QueueTurn)
+	_, err := t.insertJob(job, core.JobReady, core.Lease{}, "")
 	return err
+}
+
+// startClaimed stores a turn that is claimed with its messages.
+func (t *tx) startClaimed(turn *core.Turn, job core.NewJob, a core.Append, to route) (err error) {
+	job.Ref = int64(turn.ID)
+	turn.Lease = core.Lease{Key: job.Key, Attempt: 1, Until: a.Claim.Until}
+	if turn.Lease.Job, err = t.insertJob(job, core.JobRunning, turn.Lease, a.Claim.Worker); err != nil {
+		return err
+	}
+	return t.insertTurn(turn, to.last, a.Budget)
+}
+
+// insertTurn stores a running turn, whose last input has the position last.
+func (t *tx) insertTurn(turn *core.Turn, last int64, b core.Budget) error {
+	if err := t.exec(`UPDATE threads SET last_position = $3 WHERE user_id = $1 AND id = $2`, t.user, turn.Thread, last); err != nil {
+		return err
+	}
+	return t.exec(`INSERT INTO turns (user_id, id, thread_id, identity_id, segment_id, state, inputs, reserved, day, started_at)
+		VALUES ($1, $2, $3, $4, $5, 'running', $6, $7, $8, $9)`,
+		t.user, turn.ID, turn.Thread, turn.Identity, turn.Segment, text(turn.Inputs), b.Reserve, b.Day, ms(turn.StartedAt))
 }
 
 // behind makes sure that a job follows the head of a thread: a head without a
@@ -114,13 +126,7 @@ func (t *tx) newTurn(thread core.ThreadID, run []pendingMessage, l core.Lease, n
 			return nil, err
 		}
 	}
-	if err := t.exec(`UPDATE threads SET last_position = $3 WHERE user_id = $1 AND id = $2`, t.user, thread, last); err != nil {
-		return nil, err
-	}
-	err := t.exec(`INSERT INTO turns (user_id, id, thread_id, identity_id, segment_id, state, inputs, reserved, day, started_at)
-		VALUES ($1, $2, $3, $4, $5, 'running', $6, $7, $8, $9)`,
-		t.user, turn.ID, thread, turn.Identity, turn.Segment, text(turn.Inputs), b.Reserve, b.Day, ms(now))
-	if err != nil {
+	if err := t.insertTurn(turn, last, b); err != nil {
 		return nil, err
 	}
 	return turn, t.addressTurn(turn)

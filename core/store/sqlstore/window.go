@@ -17,18 +17,9 @@ func (s *Store) Window(ctx context.Context, turn *core.Turn, wq core.WindowQuery
 	var w core.Window
 	err := s.view(ctx, "read window", func(q querier) error {
 		w = core.Window{}
-		var epoch core.TurnID
-		var used, summaries int64
-		err := q.row(`SELECT edits, epoch_id, epoch_used, summaries FROM threads WHERE user_id = $1 AND id = $2`, turn.User, turn.Thread).
-			Scan(&w.Edits, &epoch, &used, &summaries)
+		summaries, err := readThread(q, turn, &w)
 		if err != nil {
-			return found(err)
-		}
-		if epoch != 0 {
-			if w.Epoch, err = epochByID(q, turn.User, epoch); err != nil {
-				return err
-			}
-			w.Epoch.UsedAt = at(used)
+			return err
 		}
 		if continues(w, wq) {
 			return s.fromEpoch(q, turn, &w, summaries)
@@ -36,6 +27,22 @@ func (s *Store) Window(ctx context.Context, turn *core.Turn, wq core.WindowQuery
 		return afresh(q, turn, wq, &w)
 	})
 	return w, err
+}
+
+// readThread reads the thread's versions and its current epoch.
+func readThread(q querier, turn *core.Turn, w *core.Window) (summaries int64, err error) {
+	var data string
+	var used int64
+	err = q.row(`SELECT h.edits, h.summaries, h.epoch_used, COALESCE(e.data, '') FROM threads h
+		LEFT JOIN epochs e ON e.user_id = h.user_id AND e.id = h.epoch_id WHERE h.user_id = $1 AND h.id = $2`, turn.User, turn.Thread).
+		Scan(&w.Edits, &summaries, &used, &data)
+	if err != nil || data == "" {
+		return summaries, found(err)
+	}
+	w.Epoch = &core.Epoch{}
+	err = unjson(data, w.Epoch)
+	w.Epoch.UsedAt = at(used)
+	return summaries, err
 }
 
 // continues tells whether the current epoch can go on, as far as the store knows.
