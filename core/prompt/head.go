@@ -211,21 +211,27 @@ func (b *builder) loopsPart(loops []core.Loop, limit int) core.HeadPart {
 	})
 	p := core.HeadPart{Name: partLoops, Text: "# Open loops"}
 	p.Tokens = b.Tokens.Count(p.Text)
-	for _, l := range loops {
-		text := clip(oneLine(l.Text), loopTokens, b.Tokens)
-		line := fmt.Sprintf("\n- %s (loop %d, since %s)", text, l.ID, l.OpenedAt.In(b.Zone).Format("Mon 2 Jan 2006"))
-		tokens := b.Tokens.Count(line) + 1
-		if len(p.Loops) == maxLoops || p.Tokens+tokens > limit {
+	for _, l := range loops[:min(len(loops), maxLoops)] {
+		line, tokens := b.loopLine(l, loopTokens)
+		if p.Tokens+tokens > limit && len(p.Loops) == 0 {
+			_, frame := b.loopLine(core.Loop{ID: l.ID, OpenedAt: l.OpenedAt}, 1)
+			line, tokens = b.loopLine(l, limit-p.Tokens-frame)
+		}
+		if p.Tokens+tokens > limit {
 			break
 		}
-		if text != "" {
-			p.Text, p.Tokens, p.Loops = p.Text+line, p.Tokens+tokens, append(p.Loops, l.ID)
-		}
+		p.Text, p.Tokens, p.Loops = p.Text+line, p.Tokens+tokens, append(p.Loops, l.ID)
 	}
 	if len(p.Loops) == 0 {
-		return core.HeadPart{}
+		return core.HeadPart{Name: partLoops}
 	}
 	return p
+}
+
+// loopLine shows a loop with at most limit tokens of its text.
+func (b *builder) loopLine(l core.Loop, limit int) (line string, tokens int) {
+	line = fmt.Sprintf("\n- %s (loop %d, since %s)", clip(oneLine(l.Text), limit, b.Tokens), l.ID, l.OpenedAt.In(b.Zone).Format("Mon 2 Jan 2006"))
+	return line, b.Tokens.Count(line) + 1
 }
 
 // age is 1 for a loop that nobody mentioned for a week.

@@ -50,6 +50,9 @@ func live(w *world, r *rand.Rand, turns, size, lag int) tally {
 			jobs, since = append(jobs, job{n + lag, core.MessageID(len(w.messages))}), 0
 			sum.jobs++
 		}
+		if c := cost(p.Messages, w.tokens); c > p.Snapshot.Total || p.Snapshot.Total > p.Snapshot.Cap {
+			w.t.Fatalf("turn %d: %d tokens, %d said, cap %d", n, c, p.Snapshot.Total, p.Snapshot.Cap)
+		}
 		sum.count(p, last)
 		last = text(p.Messages)
 		w.now = w.now.Add(2 * time.Minute)

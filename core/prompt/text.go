@@ -59,6 +59,9 @@ func runeStart(s string, i int) int {
 // that has at most limit tokens with the … that says it was cut.
 func clip(text string, limit int, t core.Tokenizer) string {
 	text = strings.TrimSpace(text)
+	if limit <= 0 {
+		return ""
+	}
 	if len(text) <= limit || len(text) <= 16*limit && t.Count(text) <= limit {
 		return text
 	}

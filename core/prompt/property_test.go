@@ -1,0 +1,472 @@
+package prompt_test
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"pgregory.net/rapid"
+
+	"github.com/everthread/everthread/core"
+	"github.com/everthread/everthread/core/prompt"
+)
+
+// anyText draws texts of all sizes, mostly short.
+func anyText(t *rapid.T, name string) string {
+	n := rapid.OneOf(rapid.IntRange(0, 120), rapid.IntRange(0, 2000), rapid.Just(40000)).Draw(t, name)
+	unit := rapid.SampledFrom([]string{"word and ", "é漢字🙂 ", "x", "line\n", "</forwarded> ", "> "}).Draw(t, name+" of")
+	return strings.Repeat(unit, n/len(unit)+1)[:n/len(unit)*len(unit)]
+}
+
+func anyCalls(t *rapid.T) []core.ToolCall {
+	return rapid.SliceOfN(rapid.Custom(func(t *rapid.T) core.ToolCall {
+		return core.ToolCall{ID: rapid.SampledFrom([]string{"a", "b", "c", ""}).Draw(t, "call"), Name: "look_up",
+			Arguments: `{"q":"` + strings.Repeat("x", rapid.IntRange(0, 400).Draw(t, "arguments")) + `"}`}
+	}), 1, 3).Draw(t, "calls")
+}
+
+// anyMessage draws a message that may be anything, sensible or not.
+func anyMessage(t *rapid.T) core.Message {
+	m := core.Message{
+		Role: rapid.SampledFrom([]core.Role{core.RoleUser, core.RoleUser, core.RoleAssistant, core.RoleAssistant, core.RoleTool, core.RoleSystem}).Draw(t, "role"),
+		Kind: rapid.SampledFrom([]core.MessageKind{core.KindChat, core.KindChat, core.KindChat, core.KindChat, core.KindDaySummary, core.KindCommand}).Draw(t, "kind"),
+		Text: anyText(t, "text"), Covered: rapid.Bool().Draw(t, "covered"), Revision: rapid.IntRange(0, 1).Draw(t, "revision"),
+		Turn: core.TurnID(rapid.IntRange(0, 20).Draw(t, "turn")), Segment: core.SegmentID(rapid.IntRange(1, 3).Draw(t, "segment")),
+		SentAt: time.Unix(1795000000+rapid.Int64Range(0, 500000).Draw(t, "sent"), 0).UTC(),
+	}
+	switch m.Role {
+	case core.RoleAssistant:
+		if rapid.Bool().Draw(t, "asks tools") {
+			m.ToolCalls = anyCalls(t)
+		}
+	case core.RoleTool:
+		m.ToolCallID = rapid.SampledFrom([]string{"a", "b", "c", "d", ""}).Draw(t, "result of")
+	case core.RoleUser:
+		if rapid.IntRange(0, 5).Draw(t, "quotes") == 0 {
+			m.Quote = &core.Quote{Text: anyText(t, "quote"), Mine: rapid.Bool().Draw(t, "mine")}
+		}
+		if rapid.IntRange(0, 5).Draw(t, "forwards") == 0 {
+			m.ForwardedFrom = rapid.SampledFrom([]string{"Anna", "\"><x", strings.Repeat("n", 500)}).Draw(t, "from")
+		}
+	}
+	if rapid.IntRange(0, 9).Draw(t, "redacted") == 0 {
+		m.Redacted, m.Text = true, ""
+	}
+	return m
+}
+
+func measure(m core.Message) int {
+	n := bytes4{}.Count(m.Text)
+	for _, c := range m.ToolCalls {
+		n += bytes4{}.Count(c.Name) + bytes4{}.Count(c.Arguments)
+	}
+	return n
+}
+
+// anyWindow draws a window that was read afresh, with any history.
+func anyWindow(t *rapid.T) core.Window {
+	w := core.Window{Edits: 3, More: rapid.Bool().Draw(t, "more"), Today: core.Segment{ID: 3, Day: core.Day{Label: "2026-11-19"}}}
+	w.Messages = rapid.SliceOfN(rapid.Custom(anyMessage), 0, 60).Draw(t, "messages")
+	if rapid.Bool().Draw(t, "today is summarised") {
+		w.TodaySummary = &core.Summary{Version: 2, Markdown: summaryText(anyText(t, "today's topic"))}
+	}
+	if rapid.Bool().Draw(t, "there was a day before") {
+		w.Last = core.Segment{ID: 2, Day: core.Day{Label: rapid.SampledFrom([]string{"2026-11-18", "2026-10-01"}).Draw(t, "label")}}
+	}
+	if w.Last.ID != 0 && rapid.Bool().Draw(t, "it is summarised") {
+		w.LastSummary = &core.Summary{Version: 1, Markdown: anyText(t, "last summary")}
+	}
+	for n := range rapid.IntRange(0, 8).Draw(t, "loops") {
+		w.Loops = append(w.Loops, core.Loop{ID: core.LoopID(n + 1), Text: anyText(t, "loop"), OpenedAt: time.Unix(1794000000, 0)})
+	}
+	return w
+}
+
+func anyInput(t *rapid.T) prompt.Input {
+	in := prompt.Input{Window: anyWindow(t), Now: time.Unix(1795500000, 0).UTC(), Zone: time.UTC, Tokens: bytes4{},
+		Turn:     core.Turn{ID: 21, Mode: core.ModeContinuous, Segment: 3},
+		Strategy: rapid.SampledFrom([]string{"continuous", "truncate"}).Draw(t, "strategy"),
+		Static:   []prompt.Static{{Name: "instructions", Text: anyText(t, "instructions")}, {Name: "policy", Text: prompt.Policy(nil)}, {Name: "memory", Text: anyText(t, "memory")}}}
+	if rapid.Bool().Draw(t, "small window") {
+		in.Budgets = prompt.Budgets{ContextWindow: rapid.IntRange(3000, 9000).Draw(t, "window"), MaxOutput: 1000, ToolSchemaTokens: 800}
+	}
+	for n := range rapid.IntRange(1, 4).Draw(t, "inputs") {
+		in.Window.Messages = append(in.Window.Messages, core.Message{Role: core.RoleUser, Kind: core.KindChat, Turn: 21, Segment: 3,
+			Text: fmt.Sprint("input ", n, anyText(t, "input")), SentAt: in.Now})
+	}
+	ms := in.Window.Messages
+	for i := range ms {
+		ms[i].ID, ms[i].Position, ms[i].Tokens = core.MessageID(i+1), int64(i+1), measure(ms[i])
+		if ms[i].Turn == 21 {
+			in.Turn.Inputs = append(in.Turn.Inputs, ms[i].ID)
+		}
+	}
+	return in
+}
+
+// TestAnyHistory: whatever the history, the rules of SPEC 5 hold.
+func TestAnyHistory(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(t *rapid.T) {
+		in := anyInput(t)
+		before := text([]core.ModelMessage{{Content: fmt.Sprintf("%+v", in.Window.Messages)}})
+		p, err := prompt.Build(in)
+		if err != nil {
+			t.Fatal(err)
+		}
+		again, _ := prompt.Build(in)
+		if text(p.Messages) != text(again.Messages) {
+			t.Fatal("built twice, two prompts")
+		}
+		if before != text([]core.ModelMessage{{Content: fmt.Sprintf("%+v", in.Window.Messages)}}) {
+			t.Fatal("the window was changed")
+		}
+		checkSize(t, in, p)
+		checkShape(t, in, p)
+		checkTail(t, in, p)
+		checkNoGap(t, in, p)
+		checkRebuild(t, in, p, p.Epoch)
+	})
+}
+
+func hardCap(in prompt.Input) int {
+	hard := 6150
+	if in.Strategy == "truncate" {
+		hard = 6000
+	}
+	if b := in.Budgets; b.ContextWindow > 0 {
+		hard = min(hard, b.ContextWindow-b.ToolSchemaTokens-b.MaxOutput)
+	}
+	return hard
+}
+
+func checkSize(t *rapid.T, in prompt.Input, p prompt.Prompt) {
+	s := p.Snapshot
+	if s.Cap != hardCap(in) || s.Total > s.Cap {
+		t.Fatalf("%d tokens, the cap is %d, should be %d", s.Total, s.Cap, hardCap(in))
+	}
+	if got := cost(p.Messages, in.Tokens); got > s.Total {
+		t.Fatalf("the snapshot says %d tokens, the prompt has %d", s.Total, got)
+	}
+	sum := 0
+	for _, part := range s.Parts {
+		sum += part.Tokens
+	}
+	if sum != s.Total {
+		t.Fatalf("the parts have %d tokens, the total is %d", sum, s.Total)
+	}
+}
+
+// checkShape: who may stand where, calls have their results and results their calls.
+func checkShape(t *rapid.T, in prompt.Input, p prompt.Prompt) {
+	if len(p.Sources) != len(p.Messages) {
+		t.Fatal("sources are not parallel")
+	}
+	open := map[string]bool{}
+	var ids []core.MessageID
+	head, marks := true, 0
+	for i, m := range p.Messages {
+		head = head && m.Role == core.RoleSystem
+		if m.Role == core.RoleSystem && (!head || p.Sources[i] != 0) {
+			t.Fatal("a system message in the conversation")
+		}
+		if strings.TrimSpace(m.Content) == "" && len(m.ToolCalls) == 0 && m.Role != core.RoleTool {
+			t.Fatalf("message %d is empty", i)
+		}
+		if m.Content == "[Earlier messages truncated]" {
+			marks++
+		}
+		if m.Role == core.RoleTool {
+			if !open[m.ToolCallID] {
+				t.Fatalf("a result without its call: %q", m.ToolCallID)
+			}
+			delete(open, m.ToolCallID)
+		} else if len(open) > 0 {
+			t.Fatalf("calls without results: %v", open)
+		}
+		for _, c := range m.ToolCalls {
+			if open[c.ID] || !json.Valid([]byte(c.Arguments)) {
+				t.Fatalf("call %+v", c)
+			}
+			open[c.ID] = true
+		}
+		if id := p.Sources[i]; id != 0 {
+			ids = append(ids, id)
+			stored := in.Window.Messages[slices.IndexFunc(in.Window.Messages, func(m core.Message) bool { return m.ID == id })]
+			if stored.Kind != core.KindChat || stored.Redacted || stored.Role != m.Role {
+				t.Fatalf("%+v is shown", stored)
+			}
+		}
+	}
+	if len(open) > 0 || marks > 1 || !slices.IsSorted(ids) || !slices.Equal(ids, flat(p.Snapshot.Messages)) {
+		t.Fatalf("open %v, %d marks, sources %v, snapshot %v", open, marks, ids, p.Snapshot.Messages)
+	}
+	if (marks == 1) != (in.Window.More || missing(in, ids)) {
+		t.Fatalf("%d marks, though more %v and %d of %d shown", marks, in.Window.More, len(ids), len(in.Window.Messages))
+	}
+}
+
+func flat(s core.IDSet) []core.MessageID {
+	var ids []core.MessageID
+	for _, r := range s.Ranges() {
+		for id := r[0]; id <= r[1]; id++ {
+			ids = append(ids, id)
+		}
+	}
+	return ids
+}
+
+// plain tells whether a message may certainly stand in a prompt.
+func plain(m core.Message) bool {
+	return m.Kind == core.KindChat && !m.Redacted && (m.Role == core.RoleUser || m.Role == core.RoleAssistant && strings.TrimSpace(m.Text) != "")
+}
+
+func missing(in prompt.Input, ids []core.MessageID) bool {
+	for i, m := range in.Window.Messages {
+		if slices.Contains(ids, m.ID) {
+			continue
+		}
+		if plain(m) {
+			return true
+		}
+		// A call that has its result right behind it may stand, too.
+		if m.Kind == core.KindChat && !m.Redacted && m.Role == core.RoleAssistant && paired(in.Window.Messages[i:]) {
+			return true
+		}
+	}
+	return false
+}
+
+func paired(ms []core.Message) bool {
+	for _, m := range ms[1:] {
+		if m.Role != core.RoleTool {
+			return false
+		}
+		for _, c := range ms[0].ToolCalls {
+			if m.Kind == core.KindChat && !m.Redacted && m.ToolCallID != "" && c.ID == m.ToolCallID {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// checkTail: the inputs are there and last, and so are the four newest messages.
+func checkTail(t *rapid.T, in prompt.Input, p prompt.Prompt) {
+	if last := p.Messages[len(p.Messages)-1]; last.Role != core.RoleUser || p.Sources[len(p.Sources)-1] != in.Turn.Inputs[len(in.Turn.Inputs)-1] {
+		t.Fatalf("the prompt ends with %+v", last)
+	}
+	for _, id := range in.Turn.Inputs {
+		i := slices.IndexFunc(in.Window.Messages, func(m core.Message) bool { return m.ID == id })
+		if !plain(in.Window.Messages[i]) {
+			continue
+		}
+		if !slices.Contains(p.Sources, id) {
+			t.Fatalf("input %d is missing", id)
+		}
+	}
+	n := 0
+	for _, m := range slices.Backward(in.Window.Messages) {
+		if !plain(m) {
+			if m.Role == core.RoleAssistant && m.Kind == core.KindChat || m.Role == core.RoleTool {
+				return // what of it may stand is more than this test wants to know
+			}
+			continue
+		}
+		if n++; n > 4 {
+			return
+		}
+		if !slices.Contains(p.Sources, m.ID) {
+			t.Fatalf("message %d of %d is missing", m.ID, len(in.Window.Messages))
+		}
+	}
+}
+
+// checkNoGap: what is uncovered is missing only if its turn does not fit in.
+func checkNoGap(t *rapid.T, in prompt.Input, p prompt.Prompt) {
+	shown := p.Snapshot.Messages
+	uncovered := 0
+	for i, m := range slices.Backward(in.Window.Messages) {
+		if shown.Has(m.ID) || m.Covered || !plain(m) {
+			if m.Role == core.RoleAssistant && !m.Covered && !shown.Has(m.ID) && m.Kind == core.KindChat && !m.Redacted && paired(in.Window.Messages[i:]) {
+				uncovered++
+			}
+			continue
+		}
+		if uncovered++; uncovered > 1 || in.Strategy == "truncate" {
+			continue
+		}
+		size := 0
+		for _, other := range in.Window.Messages {
+			if other.Turn == m.Turn {
+				size += other.Tokens + 250
+			}
+		}
+		if p.Snapshot.Total+size <= p.Snapshot.Cap*11/12 {
+			t.Fatalf("uncovered message %d of %d tokens is missing at %d of %d tokens", m.ID, m.Tokens, p.Snapshot.Total, p.Snapshot.Cap)
+		}
+	}
+	if p.Snapshot.Dropped != uncovered {
+		t.Fatalf("%d dropped uncovered, the snapshot says %d", uncovered, p.Snapshot.Dropped)
+	}
+	if uncovered > 0 && !p.Pressure {
+		t.Fatal("no summary is asked for")
+	}
+}
+
+// checkRebuild: the prompt can be had again from its references.
+func checkRebuild(t fatal, in prompt.Input, p prompt.Prompt, e *core.Epoch) {
+	var stored core.Epoch
+	var snapshot core.Snapshot
+	for from, to := range map[any]any{e: &stored, &p.Snapshot: &snapshot} {
+		data, err := json.Marshal(from)
+		if err != nil {
+			t.Fatalf("%v", err)
+		}
+		if err := json.Unmarshal(data, to); err != nil {
+			t.Fatalf("%v", err)
+		}
+	}
+	var shown []core.Message
+	for _, m := range in.Window.Messages {
+		if p.Snapshot.Messages.Has(m.ID) {
+			shown = append(shown, m)
+		}
+	}
+	slices.Reverse(shown)
+	got := prompt.Rebuild(stored, snapshot, shown, in.Budgets, in.Tokens)
+	if want := text(p.Messages); text(got) != want {
+		n := common(text(got), want)
+		t.Fatalf("rebuilt otherwise from byte %d on:\n%.300s\nwant:\n%.300s", n, text(got)[n:], want[n:])
+	}
+}
+
+// TestAnyConversation lives through turns, days, silence, tools, summaries,
+// edits, outages and new settings, with what each turn stores fed back to the
+// next. Within an epoch a prompt begins with the one before it, byte for byte.
+func TestAnyConversation(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(t *rapid.T) {
+		w := newWorld(t, bytes4{})
+		w.strategy = rapid.SampledFrom([]string{"continuous", "truncate"}).Draw(t, "strategy")
+		if rapid.IntRange(0, 3).Draw(t, "plain thread") == 0 {
+			w.mode = core.ModeThread
+		}
+		last := ""
+		for range rapid.IntRange(1, 40).Draw(t, "turns") {
+			happen(t, w)
+			in, p, err := anyTurn(t, w)
+			if err != nil {
+				t.Fatal(err)
+			}
+			now := text(p.Messages)
+			switch {
+			case p.Snapshot.Total > p.Snapshot.Cap || cost(p.Messages, w.tokens) > p.Snapshot.Total:
+				t.Fatalf("%d tokens in truth, %d said, cap %d", cost(p.Messages, w.tokens), p.Snapshot.Total, p.Snapshot.Cap)
+			case p.Epoch == nil && !strings.HasPrefix(now, last):
+				t.Fatalf("within the epoch the prompt changed at byte %d:\n%s\nwas\n%s", common(now, last), now, last)
+			case (p.Epoch == nil) != (p.Snapshot.NewEpoch == ""):
+				t.Fatalf("the epoch began because of %q", p.Snapshot.NewEpoch)
+			case in.Strategy == "truncate" && p.Snapshot.Included > 50:
+				t.Fatalf("%d messages", p.Snapshot.Included)
+			}
+			last = now
+			w.answer(p, anyAnswer(t)...)
+			checkRebuild(t, in, p, w.epoch)
+		}
+	})
+}
+
+func anyTurn(t *rapid.T, w *world) (prompt.Input, prompt.Prompt, error) {
+	var ms []core.Message
+	for range rapid.IntRange(1, 3).Draw(t, "inputs") {
+		m := core.Message{Role: core.RoleUser, Text: anyText(t, "question")}
+		if rapid.IntRange(0, 9).Draw(t, "quotes") == 0 {
+			m.Quote = &core.Quote{Text: anyText(t, "quote")}
+		}
+		ms = append(ms, m)
+	}
+	in := w.begin(ms...)
+	p, err := w.try(&in)
+	return in, p, err
+}
+
+func anyAnswer(t *rapid.T) []core.Message {
+	var ms []core.Message
+	if rapid.IntRange(0, 3).Draw(t, "uses tools") == 0 {
+		ms = append(ms, core.Message{Role: core.RoleAssistant, ToolCalls: []core.ToolCall{{ID: "a", Name: "look_up", Arguments: "{}"}}},
+			core.Message{Role: core.RoleTool, ToolCallID: "a", Text: anyText(t, "result")})
+	}
+	if rapid.IntRange(0, 9).Draw(t, "was stopped") > 0 {
+		ms = append(ms, says(anyText(t, "answer")))
+	}
+	return ms
+}
+
+// happen is what comes between two turns.
+func happen(t *rapid.T, w *world) {
+	w.now = w.now.Add(time.Duration(rapid.IntRange(1, 20).Draw(t, "minutes")) * time.Minute)
+	switch rapid.SampledFrom([]string{"", "", "", "", "silence", "summary", "edit", "redaction", "memory", "settings", "loop", "zone", "notice"}).Draw(t, "event") {
+	case "silence":
+		w.now = w.now.Add(time.Duration(rapid.IntRange(1, 60).Draw(t, "hours")) * time.Hour)
+	case "summary":
+		if n := len(w.segments); n > 0 {
+			w.summarize(core.SegmentID(rapid.IntRange(1, n).Draw(t, "of")), core.MessageID(len(w.messages)))
+		}
+	case "edit":
+		w.change(t, func(m *core.Message) { m.Text, m.Revision = "edited", m.Revision+1 })
+	case "redaction":
+		w.change(t, func(m *core.Message) { m.Text, m.Revision, m.Redacted = "", m.Revision+1, true })
+	case "memory":
+		w.static = append(w.static[:2:2], prompt.Static{Name: "memory", Text: fmt.Sprint(w.turns, " themes")})
+	case "settings":
+		w.static = append([]prompt.Static{{Name: "instructions", Text: fmt.Sprint("Be kind ", w.turns)}}, w.static[1:]...)
+	case "loop":
+		w.loops = append(w.loops, core.Loop{ID: core.LoopID(len(w.loops) + 1), Text: "a loop", OpenedAt: w.now, Mentioned: w.now})
+	case "zone":
+		w.zone = map[bool]*time.Location{true: time.UTC, false: time.FixedZone("Etc/GMT-3", 3*3600)}[w.zone != time.UTC]
+	case "notice":
+		if len(w.messages) > 0 {
+			w.add(core.Message{Role: core.RoleSystem, Kind: core.KindDaySummary, Text: "a summary was stored"})
+		}
+	}
+}
+
+func (w *world) change(t *rapid.T, f func(m *core.Message)) {
+	if len(w.messages) > 0 {
+		m := &w.messages[rapid.IntRange(0, len(w.messages)-1).Draw(t, "which")]
+		f(m)
+		m.Tokens = measure(*m)
+		w.edits++
+	}
+}
+
+// TestNoRoom: a window too small for anything is an error that says what to do.
+func TestNoRoom(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, bytes4{})
+	w.budgets = prompt.Budgets{ContextWindow: 2000, MaxOutput: 1024, ToolSchemaTokens: 970}
+	in := w.begin(core.Message{Role: core.RoleUser, Text: "Hello"})
+	if _, err := w.try(&in); !errors.Is(err, prompt.ErrNoRoom) {
+		t.Errorf("got %v", err)
+	}
+}
+
+// TestNoInput: a turn whose messages were all redacted has nothing to answer.
+func TestNoInput(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, bytes4{})
+	w.exchange("Hello", "Hello to you")
+	in := w.begin(core.Message{Role: core.RoleUser, Redacted: true})
+	if _, err := w.try(&in); !errors.Is(err, prompt.ErrNoInput) {
+		t.Errorf("got %v", err)
+	}
+	in.Turn.Inputs = nil
+	if _, err := prompt.Build(in); !errors.Is(err, prompt.ErrNoInput) {
+		t.Errorf("without inputs: got %v", err)
+	}
+}
