@@ -29,7 +29,7 @@ func (c *Commands) day(ctx context.Context, r *request) (core.Outcome, error) {
 	}
 	label, ok := c.label(r, r.arg)
 	if !ok {
-		return r.say(r.words.badDate, r.usage("day")), nil
+		return r.say(r.words.badDate, "`/day DATE`"), nil
 	}
 	return c.showDay(ctx, r, label)
 }
@@ -161,7 +161,7 @@ func (c *Commands) summary(ctx context.Context, r *request) (core.Outcome, error
 	if r.arg != "" {
 		var ok bool
 		if label, ok = c.label(r, r.arg); !ok {
-			return r.say(r.words.badDate, r.usage("summary")), nil
+			return r.say(r.words.badDate, "`/summary DATE`"), nil
 		}
 	}
 	g, err := c.Store.Day(ctx, r.user.ID, label)

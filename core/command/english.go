@@ -57,8 +57,8 @@ Some things to try:
 	nearestDays:   "The nearest days with messages:",
 	badDate:       "I do not understand that date. Write %s with a date such as `2026-11-19`, `19 nov`, `monday` or `yesterday`.",
 
-	zoneIs:           "Your time zone is **%s**. It is %s there.\nChange it with `/timezone Europe/Paris`, or with a city.",
-	zoneSet:          "Your time zone is **%s** now. It is %s there. New days follow it; earlier ones stay as they were.",
+	zoneIs:           "Your time zone is **%s**. It is %s there (%s).\nChange it with `/timezone Europe/Paris`, or with a city.",
+	zoneSet:          "Your time zone is **%s** now. It is %s there (%s). New days follow it; earlier ones stay as they were.",
 	zoneNear:         "I do not know that time zone. Did you mean one of these?",
 	zoneUnknown:      "I do not know that time zone. Write it as `Europe/Paris` or `America/New_York`, or name a big city near you.",
 	languageIs:       "I speak English with you. `/language fr` changes to French.",
@@ -95,6 +95,7 @@ Some things to try:
 	retryPaused:    "You have paused me. /pause goes on and answers what waits.",
 	stopped:        "Stopped.",
 	stopNothing:    "Nothing was running.",
+	stopPending:    "Nothing is running yet. What you wrote still waits for its answer; /pause lets it wait.",
 
 	loopsTitle: "**Open loops**",
 	noLoops:    "Nothing is open.",

@@ -40,7 +40,7 @@ func (c *Commands) forgetDay(ctx context.Context, r *request) (core.Outcome, err
 	date, sure := confirmed(r.arg)
 	label, ok := c.label(r, date)
 	if !ok {
-		return r.say(r.words.badDate, r.usage("forget")), nil
+		return r.say(r.words.badDate, "`/forget DATE`"), nil
 	}
 	g, err := c.Store.Day(ctx, r.user.ID, label)
 	if missing(err) {

@@ -57,8 +57,8 @@ Quelques essais :
 	nearestDays:   "Les jours les plus proches avec des messages :",
 	badDate:       "Je ne comprends pas cette date. Écrivez %s avec une date comme `2026-11-19`, `19 nov`, `lundi` ou `hier`.",
 
-	zoneIs:           "Votre fuseau horaire est **%s**. Il y est %s.\nPour en changer : `/timezone Europe/Paris`, ou une ville.",
-	zoneSet:          "Votre fuseau horaire est maintenant **%s**. Il y est %s. Les nouveaux jours le suivent ; les précédents restent comme ils étaient.",
+	zoneIs:           "Votre fuseau horaire est **%s**. Il y est %s (%s).\nPour en changer : `/timezone Europe/Paris`, ou une ville.",
+	zoneSet:          "Votre fuseau horaire est maintenant **%s**. Il y est %s (%s). Les nouveaux jours le suivent ; les précédents restent comme ils étaient.",
 	zoneNear:         "Je ne connais pas ce fuseau horaire. Pensiez-vous à l’un de ceux-ci ?",
 	zoneUnknown:      "Je ne connais pas ce fuseau horaire. Écrivez-le comme `Europe/Paris` ou `America/New_York`, ou nommez une grande ville près de chez vous.",
 	languageIs:       "Je vous parle français. `/language en` passe à l’anglais.",
@@ -95,6 +95,7 @@ Quelques essais :
 	retryPaused:    "Vous m’avez mis en pause. /pause reprend et répond à ce qui attend.",
 	stopped:        "Arrêté.",
 	stopNothing:    "Rien n’était en cours.",
+	stopPending:    "Rien n’est encore en cours. Ce que vous avez écrit attend toujours sa réponse ; /pause le laisse attendre.",
 
 	loopsTitle: "**Sujets ouverts**",
 	noLoops:    "Rien n’est ouvert.",

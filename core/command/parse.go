@@ -56,7 +56,7 @@ func near(name string) int {
 }
 
 // shown is the word as it can be quoted in code.
-func (l line) shown() string { return shorten(strings.ReplaceAll(l.word, "`", ""), 32) }
+func (l line) shown() string { return shorten(strings.ReplaceAll(l.word, "`", "'"), 32) }
 
 // shorten cuts s after n runes.
 func shorten(s string, n int) string {

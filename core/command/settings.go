@@ -12,7 +12,8 @@ import (
 func (c *Commands) timezone(_ context.Context, r *request) (core.Outcome, error) {
 	if r.arg == "" {
 		zone := r.user.Settings.Location(c.zone)
-		return r.say(r.words.zoneIs, zone, c.clock(r, zone)), nil
+		clock, date := c.clock(r, zone)
+		return r.say(r.words.zoneIs, zone, clock, date), nil
 	}
 	name, zone, ok := findZone(r.arg, r.now)
 	if !ok {
@@ -20,15 +21,16 @@ func (c *Commands) timezone(_ context.Context, r *request) (core.Outcome, error)
 	}
 	s := r.user.Settings
 	s.Zone = name
-	out := r.say(r.words.zoneSet, name, c.clock(r, zone))
+	clock, date := c.clock(r, zone)
+	out := r.say(r.words.zoneSet, name, clock, date)
 	out.Effects = []core.Effect{core.SetSettings{Settings: s}}
 	return out, nil
 }
 
-// clock is the time that a zone shows, with its weekday and date.
-func (c *Commands) clock(r *request, zone *time.Location) string {
+// clock is the time that a zone shows, and its weekday and date.
+func (c *Commands) clock(r *request, zone *time.Location) (clock, date string) {
 	t := r.now.In(zone)
-	return t.Format("15:04") + ", " + c.DayName(t.Format(time.DateOnly), "", r.lang)
+	return t.Format("15:04"), c.DayName(t.Format(time.DateOnly), "", r.lang)
 }
 
 func (c *Commands) noZone(r *request) core.Outcome {

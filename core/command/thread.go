@@ -118,8 +118,11 @@ func (c *Commands) stop(ctx context.Context, r *request) (core.Outcome, error) {
 		return core.Outcome{}, err
 	}
 	out := r.say(r.words.stopNothing)
-	if b.Turn {
+	switch {
+	case b.Turn:
 		out = r.say(r.words.stopped)
+	case b.Pending > 0 && !r.user.Settings.Paused:
+		out = r.say(r.words.stopPending)
 	}
 	out.Effects = []core.Effect{core.StopTurn{Thread: r.at.Thread}}
 	return out, nil

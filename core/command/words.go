@@ -29,7 +29,7 @@ type words struct {
 	nearestDays         string
 	badDate             string // usage
 
-	zoneIs, zoneSet                          string // zone, its clock
+	zoneIs, zoneSet                          string // zone, its time, its date
 	zoneNear, zoneUnknown                    string
 	languageIs, languageSet, languageUnknown string
 	homeSet, homeAlready, homeCannot         string
@@ -46,7 +46,7 @@ type words struct {
 	inContinuous, backContinuous         string
 	retrying, retryRunning               string
 	retryNothing, retryPaused            string
-	stopped, stopNothing                 string
+	stopped, stopNothing, stopPending    string
 	loopsTitle, noLoops                  string
 	loopsMore                            string // number
 	doneWhich                            string

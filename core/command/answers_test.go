@@ -1,0 +1,340 @@
+package command_test
+
+import (
+	"flag"
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+	"unicode/utf8"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/everthread/everthread/core"
+	"github.com/everthread/everthread/core/command"
+	"github.com/everthread/everthread/core/people"
+)
+
+var update = flag.Bool("update", false, "write the golden files anew")
+
+const markdown = `## Summary
+We planned the **garden** and the trip to Lyon. [#1]
+
+## Decisions
+- Tomatoes go along the south wall [#1, #2]`
+
+// answers are commands in a prepared world; what is answered stands in testdata,
+// in both languages, with what each changes.
+var answers = map[string]struct {
+	prepare  func(w *world)
+	who      string // a member if "bo"
+	commands []string
+}{
+	"start":     {nil, "", []string{"/start", "/start ABCDEFGHJK"}},
+	"help":      {nil, "", []string{"/help", "/help day", "/help /Timezon", "/help flying", "/help approve"}},
+	"member":    {nil, "bo", []string{"/help", "/pair", "/approve ABCD2345", "/deny ABCD2345", "/help approve", "/pare"}},
+	"unknown":   {nil, "", []string{"/summry", "/search cats", "/web", "/to`day", "!todya"}},
+	"nothing":   {nil, "", []string{"/today", "/yesterday", "/day 2026-11-16", "/summary", "/loops", "/threads", "/forget monday", "/pair"}},
+	"days":      {week, "", []string{"/today", "/yesterday", "/day", "/day monday", "/day lundi", "/day 16 nov", "/day 2026-11-15", "/day 20 nov", "/day 1 jan 2020", "/day soon"}},
+	"summary":   {week, "", []string{"/summary", "/summary monday", "/summary sunday", "/summary soon"}},
+	"states":    {states, "", []string{"/today", "/day 17 nov", "/yesterday"}},
+	"redacted":  {hidden, "", []string{"/today", "/loops"}},
+	"loops":     {week, "", []string{"/loops", "/done", "/done seven", "/done 999", "/done #LOOP", "/done LOOP 999", "/loops"}},
+	"timezone":  {nil, "", []string{"/timezone", "/timezone New York", "/timezone europe/paris", "/timezone Lyon", "/timezone Europe/Pariss", "/timezone xxxxxxxxxxxx", "/timezone Local", "/timezone"}},
+	"language":  {nil, "", []string{"/language", "/language klingon", "/language Français", "/language", "/language en-GB"}},
+	"home":      {nil, "", []string{"/home", "/home"}},
+	"summaries": {nil, "", []string{"/summaries", "/summaries all", "/summaries", "/summaries off", "/summaries on", "/summaries sometimes"}},
+	"threads": {nil, "", []string{"/threads", "/thread", "/thread Garden *plans* [2026]", "/thread", "/threads", "/continuous", "/thread NEW  Recipes\nof old", "/thread new",
+		"/thread 999", "/thread THREAD", "/thread 1", "/continuous"}},
+	"turn-none":    {nil, "", []string{"/stop", "/retry"}},
+	"turn-pending": {func(w *world) { w.say(w.ada, "hello?", false) }, "", []string{"/stop", "/retry"}},
+	"turn-runs":    {func(w *world) { w.say(w.ada, "hello?", true) }, "", []string{"/retry", "/stop"}},
+	"turn-waits":   {failing, "", []string{"/retry", "/stop", "/stop", "/retry"}},
+	"usage":        {func(w *world) { w.talk(w.ada, "hello") }, "", []string{"/usage"}},
+	"usage-budget": {func(w *world) {
+		w.talk(w.ada, "hello")
+		w.options.Defaults.TokensPerDay = 1000000
+	}, "", []string{"/usage"}},
+	"usage-over": {func(w *world) {
+		w.talk(w.ada, "hello")
+		_, u := w.identify(w.ada)
+		_, err := w.Reserve(w.ctx, u.ID, "2026-11-19", 1500, 100000)
+		must(w.t, err)
+		w.options.Defaults.TokensPerDay = 12000
+	}, "", []string{"/usage"}},
+	"pause":  {nil, "", []string{"/pause", "/retry", "/pause"}},
+	"resume": {func(w *world) { w.send(w.ada, "/pause"); w.say(w.ada, "still there?", false) }, "", []string{"/pause"}},
+	"forget": {week, "", []string{"/forget", "reply:m1 /forget", "reply:n1 /forget", "reply:zzz /forget", "reply: /forget",
+		"/forget monday", "/forget 16 nov yes", "/forget 2026-11-16 OUI", "/forget sunday", "/forget yes", "/forget soon yes"}},
+	"pair": {func(w *world) {
+		w.stranger("Cléo *the* cat", "333", "ABCD2345")
+		w.later(time.Minute).stranger("", "444", "EFGH6789")
+	}, "", []string{"/pair", "/approve", "/approve NOPE2345", "/approve abcd-2345 Cléo", "/deny", "/deny NOPE2345", "/deny EFGH6789", "/pair"}},
+}
+
+// week is a talk on Monday with a summary, and one this morning without.
+func week(w *world) {
+	w.later(-72*time.Hour).talk(w.ada, "tomatoes along the south wall")
+	w.talk(w.ada, "and a trip to Lyon")
+	w.summarize(w.ada, "2026-11-16", markdown, "Book the train to **Lyon**", "Buy seeds")
+	w.later(72*time.Hour).talk(w.ada, "good morning")
+}
+
+// states are summaries that are late, stale and failed.
+func states(w *world) {
+	w.later(-48*time.Hour).talk(w.ada, "on Tuesday")
+	w.summarize(w.ada, "2026-11-17", markdown)
+	_, u := w.identify(w.ada)
+	g, err := w.Day(w.ctx, u.ID, "2026-11-17")
+	must(w.t, err)
+	i, _ := w.identify(w.ada)
+	must(w.t, w.Edit(w.ctx, u.ID, i.ID, core.Inbound{Address: w.ada, EventID: "e1", Kind: core.InEdit, Target: "m1"},
+		core.NewMessage{Role: core.RoleUser, Kind: core.KindChat, Text: "on Tuesday!"}, w.now))
+	w.later(24*time.Hour).talk(w.ada, "on Wednesday")
+	g, err = w.Day(w.ctx, u.ID, "2026-11-18")
+	must(w.t, err)
+	must(w.t, w.FailSummary(w.ctx, u.ID, g.ID, w.job(u.ID, int64(g.ID)), "the model is down", w.now))
+	w.later(24*time.Hour).talk(w.ada, "on Thursday")
+	w.summarize(w.ada, "2026-11-19", markdown)
+	w.talk(w.ada, "and more")
+}
+
+// hidden is a day whose summary rests on a message that was removed.
+func hidden(w *world) {
+	w.talk(w.ada, "a secret")
+	w.summarize(w.ada, "2026-11-19", markdown, "Keep the secret")
+	w.quote = &core.Quote{NativeID: "m1", Text: "a secret"}
+	w.send(w.ada, "/forget")
+}
+
+// failing is a turn that waits to be tried again.
+func failing(w *world) {
+	turn := w.say(w.ada, "hello?", true).Turn
+	must(w.t, w.RetryTurn(w.ctx, turn, w.now.Add(time.Hour), "the model is down"))
+}
+
+func TestAnswers(t *testing.T) {
+	t.Parallel()
+	for name, c := range answers {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			var b strings.Builder
+			for _, language := range []string{"en", "fr"} {
+				w := newWorld(t, language)
+				if c.prepare != nil {
+					c.prepare(w)
+				}
+				who := w.ada
+				if c.who == "bo" {
+					who = w.bo
+				}
+				for _, text := range c.commands {
+					fmt.Fprintf(&b, "==== %s: %s\n%s\n", language, text, w.record(who, text))
+				}
+			}
+			golden(t, name, b.String())
+		})
+	}
+}
+
+// record sends a command and writes down its answer and effects. reply:ID is
+// what it replies to; LOOP and THREAD stand for the newest ones.
+func (w *world) record(who core.Address, text string) string {
+	if ref, rest, ok := strings.Cut(text, " "); ok && strings.HasPrefix(ref, "reply:") {
+		w.quote = &core.Quote{NativeID: strings.TrimPrefix(ref, "reply:"), Text: "what was said"}
+		text = rest
+	}
+	_, u := w.identify(who)
+	if strings.Contains(text, "LOOP") {
+		all, err := w.Loops(w.ctx, u.ID, 1)
+		must(w.t, err)
+		text = strings.ReplaceAll(text, "LOOP", fmt.Sprint(all[0].ID))
+	}
+	if strings.Contains(text, "THREAD") {
+		all, err := w.Threads(w.ctx, u.ID, 1)
+		must(w.t, err)
+		text = strings.ReplaceAll(text, "THREAD", fmt.Sprint(all[0].ID))
+	}
+	out, _ := w.send(who, text)
+	var b strings.Builder
+	b.WriteString(out.Text + "\n")
+	for _, e := range out.Effects {
+		fmt.Fprintf(&b, "-> %T %+v\n", e, e)
+	}
+	return numbered.ReplaceAllString(b.String(), "${1}N")
+}
+
+// numbered are ids that the store gives out as it likes.
+var numbered = regexp.MustCompile("((?:Segment|Identity|Home|Loop|Thread):|/thread |/done |- \\*\\*)[1-9][0-9]*")
+
+func golden(t *testing.T, name, got string) {
+	t.Helper()
+	file := filepath.Join("testdata", "answers", name+".txt")
+	if *update {
+		must(t, os.MkdirAll(filepath.Dir(file), 0o755))
+		must(t, os.WriteFile(file, []byte(got), 0o644))
+	}
+	want, err := os.ReadFile(file)
+	must(t, err)
+	if d := cmp.Diff(string(want), got); d != "" {
+		t.Errorf("%s (-update writes it anew):\n%s", file, d)
+	}
+}
+
+// TestEveryCommandIsRecorded: the golden files show what each command says.
+func TestEveryCommandIsRecorded(t *testing.T) {
+	t.Parallel()
+	used := map[string]bool{}
+	for _, c := range answers {
+		for _, text := range c.commands {
+			_, text, _ := strings.Cut(text, "/")
+			name, _, _ := strings.Cut(text, " ")
+			used[name] = true
+		}
+	}
+	for _, e := range command.Menu() {
+		if !used[e.Name] {
+			t.Errorf("no golden file has /%s", e.Name)
+		}
+	}
+}
+
+func TestLanguageOfAnswers(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct{ settings, client, fallback, want string }{
+		{"", "", "", "Nothing was running."},
+		{"", "", "fr", "Rien n’était en cours."},
+		{"", "fr-CA", "en", "Rien n’était en cours."},
+		{"en", "fr", "fr", "Nothing was running."},
+		{"fr", "en", "en", "Rien n’était en cours."},
+		{"de", "fr", "fr", "Nothing was running."},
+		{"", "fro", "fr", "Nothing was running."},
+	} {
+		w := newWorld(t, c.settings)
+		w.options.Defaults.Language = c.fallback
+		i, u := w.identify(w.ada)
+		e := w.event(w.ada, "/stop")
+		e.Language = c.client
+		out, _, err := command.New(w.options).Command(w.ctx, u, i, e, w.now)
+		must(t, err)
+		if out.Text != c.want {
+			t.Errorf("%+v: got %q", c, out.Text)
+		}
+	}
+}
+
+func TestForwardedWordsAreNoCommand(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, "en")
+	week(w)
+	i, u := w.identify(w.ada)
+	e := w.event(w.ada, "/forget monday yes")
+	e.ForwardedFrom = "Mallory"
+	if out, ok, err := command.New(w.options).Command(w.ctx, u, i, e, w.now); ok || err != nil || out.Effects != nil {
+		t.Errorf("got %+v, %v, %v", out, ok, err)
+	}
+}
+
+func TestTerminalIsNoHome(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, "en")
+	at := w.person("Eve", core.RoleMember, "terminal", "eve")
+	if out, _ := w.ask(at, "/home"); len(out.Effects) != 0 || !strings.Contains(out.Text, "cannot") {
+		t.Errorf("got %+v", out)
+	}
+}
+
+// TestSettingsKeepTheOthers: a command that sets one thing leaves the rest.
+func TestSettingsKeepTheOthers(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, "en")
+	for _, text := range []string{"/timezone Tokyo", "/home", "/summaries all", "/language fr", "/pause"} {
+		w.send(w.ada, text)
+	}
+	i, u := w.identify(w.ada)
+	want := core.Settings{Zone: "Asia/Tokyo", Language: "fr", Home: i.ID, Summaries: "all", Paused: true}
+	if u.Settings != want {
+		t.Errorf("got %+v, want %+v", u.Settings, want)
+	}
+}
+
+// TestYesterdayIsTheDayThatWas: a zone may have skipped a date.
+func TestYesterdayIsTheDayThatWas(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, "en")
+	w.send(w.ada, "/timezone Pacific/Apia")
+	w.now = time.Date(2011, 12, 30, 8, 0, 0, 0, time.UTC) // 29 December there, the last before the date line
+	w.talk(w.ada, "before the line")
+	w.later(12 * time.Hour)
+	for _, text := range []string{"/yesterday", "/day hier"} {
+		if out, _ := w.ask(w.ada, text); !strings.Contains(out.Text, "2 messages") {
+			t.Errorf("%s: got %q", text, out.Text)
+		}
+	}
+}
+
+func TestNearestDays(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, "en")
+	now := w.now
+	for _, label := range []string{"2019-03-05", "2024-02-29", "2024-12-31", "2026-11-18"} {
+		at, err := time.Parse(time.DateOnly, label)
+		must(t, err)
+		w.now = at.Add(12 * time.Hour)
+		w.talk(w.ada, "on "+label)
+	}
+	w.now = now
+	for label, want := range map[string][]string{
+		"1990-01-01": {"2019-03-05"}, "2019-03-04": {"2019-03-05"}, "2019-03-06": {"2019-03-05", "2024-02-29"},
+		"2024-12-30": {"2024-02-29", "2024-12-31"}, "2025-01-01": {"2024-12-31", "2026-11-18"}, "2026-11-17": {"2024-12-31", "2026-11-18"},
+		"2026-11-19": {"2026-11-18"}, "9999-12-31": {"2026-11-18"}, "0001-01-01": {"2019-03-05"},
+	} {
+		out, _ := w.ask(w.ada, "/day "+label)
+		var got []string
+		for _, line := range strings.Split(out.Text, "\n") {
+			if _, after, ok := strings.Cut(line, "`/day "); ok {
+				got = append(got, strings.TrimSuffix(after, "`"))
+			}
+		}
+		if d := cmp.Diff(want, got); d != "" {
+			t.Errorf("near %s: %s", label, d)
+		}
+	}
+}
+
+func FuzzCommand(f *testing.F) {
+	for _, c := range answers {
+		for _, text := range c.commands {
+			f.Add(text, "m1", true)
+		}
+	}
+	f.Add("/thread \x00\xff`*[", "", false)
+	f.Add("/done 99999999999999999999", "n1", true)
+	w := newWorld(f, "")
+	week(w)
+	w.stranger("Cléo", "333", "ABCD2345")
+	c := command.New(w.options)
+	i, u := w.identify(w.ada)
+	f.Fuzz(func(t *testing.T, text, native string, owner bool) {
+		u := u
+		if !owner {
+			u.Role = core.RoleMember
+		}
+		in := core.Inbound{Address: w.ada, Kind: core.InMessage, Text: text, Quote: &core.Quote{NativeID: native}}
+		out, ok, err := c.Command(w.ctx, u, i, in, w.now)
+		if err != nil || ok != (out.Text != "") || !ok && out.Effects != nil {
+			t.Errorf("%q: got %+v, %v, %v", text, out, ok, err)
+		}
+		if strings.Contains(out.Text, "%!") || strings.Contains(out.Text, "\x00") || !utf8.ValidString(out.Text) {
+			t.Errorf("%q is answered with %q", text, out.Text)
+		}
+		for _, e := range out.Effects {
+			if a, is := e.(core.Approve); is && (!owner || a.CodeHash != people.Hash("ABCD2345")) {
+				t.Errorf("%q lets somebody in: %+v", text, a)
+			}
+		}
+	})
+}

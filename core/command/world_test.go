@@ -1,0 +1,246 @@
+package command_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+	_ "time/tzdata" // zones, wherever the tests run
+
+	"github.com/everthread/everthread/core"
+	"github.com/everthread/everthread/core/command"
+	"github.com/everthread/everthread/core/day"
+	"github.com/everthread/everthread/core/markup"
+	"github.com/everthread/everthread/core/people"
+	"github.com/everthread/everthread/core/store/sqlite"
+)
+
+// morning is Thursday 19 November 2026, 09:00 in Paris.
+func morning() time.Time { return time.Date(2026, 11, 19, 8, 0, 0, 0, time.UTC) }
+
+// world is an embedded store with people in it, and commands over it.
+type world struct {
+	*sqlite.Store
+	t        testing.TB
+	dir      string
+	ctx      context.Context
+	now      time.Time
+	options  command.Options
+	language string
+	ada, bo  core.Address // the owner and a member
+	n        int
+	quote    *core.Quote // what the next command replies to
+}
+
+// emptyStore is the file of a store with nothing in it, migrated once.
+var emptyStore = sync.OnceValues(func() (file []byte, err error) {
+	dir, err := os.MkdirTemp("", "everthread")
+	if err != nil {
+		return nil, err
+	}
+	defer os.RemoveAll(dir)
+	s, err := sqlite.Open(dir)
+	if err != nil {
+		return nil, err
+	}
+	if err := errors.Join(s.Migrate(context.Background()), s.Close()); err != nil {
+		return nil, err
+	}
+	return os.ReadFile(filepath.Join(dir, "everthread.db"))
+})
+
+func newWorld(t testing.TB, language string) *world {
+	dir := t.TempDir()
+	schema, err := emptyStore()
+	must(t, err)
+	must(t, os.WriteFile(filepath.Join(dir, "everthread.db"), schema, 0o600))
+	s, err := sqlite.Open(dir)
+	must(t, err)
+	t.Cleanup(func() { must(t, s.Close()) })
+	w := &world{Store: s, t: t, dir: dir, ctx: context.WithoutCancel(t.Context()), now: morning(), language: language}
+	w.options = command.Options{Store: s, Day: dayOf, DayName: day.Name, StripRefs: markup.StripRefs, Hash: people.Hash,
+		Push:     func(channel string) bool { return channel == "telegram" },
+		Defaults: command.Defaults{Zone: "Europe/Paris", Language: "en", PostForward: "home"}}
+	w.ada = w.person("Ada", core.RoleOwner, "telegram", "111")
+	w.bo = w.person("Bo", core.RoleMember, "telegram", "222")
+	return w
+}
+
+func dayOf(s core.Settings, t time.Time) core.Day {
+	paris, err := time.LoadLocation("Europe/Paris")
+	if err != nil {
+		panic(err)
+	}
+	return day.At(t, s.Location(paris), 0, 3*time.Hour, 8*time.Hour)
+}
+
+func must(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+func (w *world) person(name string, role core.UserRole, channel, external string) core.Address {
+	w.t.Helper()
+	u, err := w.AddUser(w.ctx, core.User{Name: name, Role: role, Settings: core.Settings{Language: w.language}, CreatedAt: w.now})
+	must(w.t, err)
+	a := core.Address{Channel: channel, Account: "42", External: external}
+	_, err = w.AddIdentity(w.ctx, core.Identity{User: u.ID, Name: name, Address: a, LastUsed: w.now})
+	must(w.t, err)
+	return a
+}
+
+func (w *world) identify(a core.Address) (core.Identity, core.User) {
+	w.t.Helper()
+	i, u, err := w.Identify(w.ctx, a)
+	must(w.t, err)
+	return i, u
+}
+
+func (w *world) event(a core.Address, text string) core.Inbound {
+	w.n++
+	id := fmt.Sprintf("m%d", w.n)
+	return core.Inbound{Address: a, EventID: id, NativeID: id, Kind: core.InMessage, Text: text, SentAt: w.now, ReceivedAt: w.now, Raw: []byte(text)}
+}
+
+// say appends a message; with claim its turn is claimed.
+func (w *world) say(a core.Address, text string, claim bool) core.Appended {
+	w.t.Helper()
+	i, u := w.identify(a)
+	e := w.event(a, text)
+	in := core.Append{User: u.ID, Identity: i.ID, Events: []core.Inbound{e}, Now: w.now, RunAt: w.now, Paused: u.Settings.Paused,
+		Messages: []core.NewMessage{{Role: core.RoleUser, Kind: core.KindChat, Text: text, Tokens: 5, SentAt: w.now, Day: dayOf(u.Settings, w.now)}}}
+	if claim {
+		in.Claim = &core.Claim{Worker: "w", Now: w.now, Until: w.now.Add(time.Minute)}
+	}
+	out, err := w.Append(w.ctx, in)
+	must(w.t, err)
+	return out
+}
+
+// talk is a message and its delivered answer, whose native id is returned. text
+// is said by both.
+func (w *world) talk(a core.Address, text string) string {
+	w.t.Helper()
+	turn := w.say(a, text, true).Turn
+	_, err := w.Commit(w.ctx, core.Reply{Turn: turn, State: core.TurnDone, Now: w.now, Day: "2026-11-19", Usage: core.Usage{Prompt: 12000, Completion: 345},
+		Messages:   []core.NewMessage{{Role: core.RoleAssistant, Kind: core.KindChat, Text: "You said: " + text, Tokens: 5, SentAt: w.now}},
+		Deliveries: []core.NewDelivery{{To: turn.Address, Identity: turn.Identity, Kind: core.DeliverReply, Parts: []core.Part{{Text: "You said: " + text}}}}}, nil)
+	must(w.t, err)
+	return w.deliver()
+}
+
+// deliver sends what waits, and returns the native id of the last part.
+func (w *world) deliver() (native string) {
+	w.t.Helper()
+	refs, _, err := w.Due(w.ctx, []string{core.QueueDeliver + "telegram", core.QueueDeliver + "terminal"}, w.now, 100)
+	must(w.t, err)
+	for _, ref := range refs {
+		d, err := w.ClaimDelivery(w.ctx, ref, core.Claim{Worker: "w", Now: w.now, Until: w.now.Add(time.Minute)})
+		must(w.t, err)
+		native = fmt.Sprintf("n%d", w.n)
+		_, err = w.FinishPart(w.ctx, d, 0, core.PartResult{State: core.DeliverySent, Receipt: core.Receipt{NativeID: native}}, w.now)
+		must(w.t, err)
+	}
+	return native
+}
+
+// summarize stores a summary of everything that was said on a day.
+func (w *world) summarize(a core.Address, label, markdown string, opened ...string) {
+	w.t.Helper()
+	_, u := w.identify(a)
+	g, err := w.Day(w.ctx, u.ID, label)
+	must(w.t, err)
+	g, err = w.Segment(w.ctx, u.ID, g.ID)
+	must(w.t, err)
+	read, err := w.DayMessages(w.ctx, u.ID, g.ID, 0, 1000)
+	must(w.t, err)
+	p := core.PutSummary{Edits: g.Edits, Opened: opened, Now: w.now, Day: label, ReadTo: read[len(read)-1].ID, Lease: w.job(u.ID, int64(g.ID)),
+		Entry: core.NewMessage{Role: core.RoleSystem, Kind: core.KindDaySummary, Text: markdown, SentAt: w.now}}
+	var ids []core.MessageID
+	for _, m := range read {
+		ids = append(ids, m.ID)
+	}
+	for range opened {
+		p.Sources = append(p.Sources, ids[:1])
+	}
+	p.Summary = core.Summary{User: u.ID, Segment: g.ID, Label: label, Markdown: markdown, Tokens: 10, Covers: core.NewIDSet(ids...)}
+	must(w.t, w.PutSummary(w.ctx, p))
+}
+
+// job enqueues and claims a summary job.
+func (w *world) job(u core.UserID, segment int64) core.Lease {
+	w.t.Helper()
+	must(w.t, w.Enqueue(w.ctx, core.NewJob{User: u, Queue: core.QueueSummarize, Key: core.SummaryKey, Ref: segment, RunAt: w.now, Unique: true}))
+	refs, _, err := w.Due(w.ctx, []string{core.QueueSummarize}, w.now, 10)
+	must(w.t, err)
+	for _, ref := range refs {
+		if ref.User != u {
+			continue
+		}
+		j, err := w.Claim(w.ctx, ref, core.Claim{Worker: "w", Now: w.now, Until: w.now.Add(time.Minute)})
+		must(w.t, err)
+		return j.Lease
+	}
+	w.t.Fatal("the summary job is not due")
+	return core.Lease{}
+}
+
+// stranger holds a message of somebody unknown who got a code.
+func (w *world) stranger(name, external, code string) {
+	w.t.Helper()
+	a := core.Address{Channel: "telegram", Account: "42", External: external}
+	e := w.event(a, "let me in, says "+name)
+	e.Name = name
+	_, err := w.Hold(w.ctx, core.Hold{Event: e, Keep: true, Now: w.now, Code: &core.Code{Kind: core.CodePair, Hash: people.Hash(code), Hint: code,
+		Address: a, Name: name, Created: w.now, Expires: w.now.Add(time.Hour)}})
+	must(w.t, err)
+}
+
+// ask has a command answered without storing anything.
+func (w *world) ask(a core.Address, text string) (core.Outcome, bool) {
+	w.t.Helper()
+	i, u := w.identify(a)
+	e := w.event(a, text)
+	e.Quote = w.quote
+	out, ok, err := command.New(w.options).Command(w.ctx, u, i, e, w.now)
+	if err != nil {
+		w.t.Fatalf("%s: %v", text, err)
+	}
+	return out, ok
+}
+
+// send has a command answered and stored, as the gateway does it.
+func (w *world) send(a core.Address, text string) (core.Outcome, core.Noted) {
+	w.t.Helper()
+	out, ok := w.ask(a, text)
+	if !ok || strings.TrimSpace(out.Text) == "" {
+		w.t.Fatalf("%q is no command, or has no answer: %+v", text, out)
+	}
+	i, u := w.identify(a)
+	e := w.event(a, text)
+	if e.Quote = w.quote; e.Quote != nil {
+		e.Raw = []byte(text + e.Quote.Text)
+	}
+	w.quote = nil
+	noted, err := w.Note(w.ctx, core.Note{User: u.ID, Identity: i.ID, Event: &e, Effects: out.Effects, Now: w.now,
+		Command:    &core.NewMessage{Role: core.RoleUser, Kind: core.KindCommand, Text: text, Quote: e.Quote, SentAt: w.now},
+		Messages:   []core.NewMessage{{Role: core.RoleAssistant, Kind: core.KindNotice, Text: out.Text, SentAt: w.now}},
+		Deliveries: []core.NewDelivery{{To: a, Identity: i.ID, Kind: core.DeliverNotice, Parts: []core.Part{{Text: out.Text}}}}})
+	if err != nil {
+		w.t.Fatalf("%s: note: %v", text, err)
+	}
+	w.deliver()
+	return out, noted
+}
+
+func (w *world) later(d time.Duration) *world {
+	w.now = w.now.Add(d)
+	return w
+}
