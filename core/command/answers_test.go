@@ -261,17 +261,28 @@ func TestSettingsKeepTheOthers(t *testing.T) {
 	}
 }
 
-// TestYesterdayIsTheDayThatWas: a zone may have skipped a date.
+// TestYesterdayIsTheDayThatWas: a zone may have skipped a date, and a day may
+// have had 23 hours.
 func TestYesterdayIsTheDayThatWas(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, "en")
-	w.send(w.ada, "/timezone Pacific/Apia")
-	w.now = time.Date(2011, 12, 30, 8, 0, 0, 0, time.UTC) // 29 December there, the last before the date line
-	w.talk(w.ada, "before the line")
-	w.later(12 * time.Hour)
-	for _, text := range []string{"/yesterday", "/day hier"} {
-		if out, _ := w.ask(w.ada, text); !strings.Contains(out.Text, "2 messages") {
-			t.Errorf("%s: got %q", text, out.Text)
+	for _, c := range []struct {
+		zone string
+		said time.Time
+		wait time.Duration
+	}{
+		{"Pacific/Apia", time.Date(2011, 12, 30, 8, 0, 0, 0, time.UTC), 12 * time.Hour}, // 29 December there; the 30th never was
+		{"Europe/Paris", time.Date(2026, 3, 29, 12, 0, 0, 0, time.UTC), 24 * time.Hour},
+		{"Europe/Paris", time.Date(2026, 10, 25, 12, 0, 0, 0, time.UTC), 24 * time.Hour},
+	} {
+		w := newWorld(t, "en")
+		w.send(w.ada, "/timezone "+c.zone)
+		w.now = c.said
+		w.talk(w.ada, "the day before")
+		w.later(c.wait)
+		for _, text := range []string{"/yesterday", "/day hier"} {
+			if out, _ := w.ask(w.ada, text); !strings.Contains(out.Text, "2 messages") {
+				t.Errorf("%s in %s after %v: got %q", text, c.zone, c.said, out.Text)
+			}
 		}
 	}
 }

@@ -108,8 +108,12 @@ func suggestZones(s string) []string {
 	}
 	key := shorten(zoneKey(s), 40)
 	var hits []hit
+	far := 2 + len(key)/4
 	for k, zones := range zoneKeys() {
-		if d := distance(key, k); d <= 1+len(key)/4 {
+		if len(k)-len(key) >= far || len(key)-len(k) >= far {
+			continue
+		}
+		if d := distance(key, k); d < far {
 			for _, z := range zones {
 				hits = append(hits, hit{z, d})
 			}
