@@ -15,6 +15,7 @@ import (
 	"io"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/everthread/everthread/core"
@@ -53,7 +54,7 @@ type Options struct {
 type Channel struct {
 	opts    Options
 	process string // random, begins the event ids
-	lines   int
+	lines   atomic.Int64
 	screen  screen
 }
 
@@ -143,11 +144,17 @@ func (c *Channel) store(ctx context.Context, r core.Receiver, in core.Inbound) e
 }
 
 func (c *Channel) inbound(text string) core.Inbound {
-	c.lines++
 	now := c.opts.Now()
-	id := fmt.Sprintf("%s-%d", c.process, c.lines)
+	id := fmt.Sprintf("%s-%d", c.process, c.lines.Add(1))
 	return core.Inbound{Address: c.Address(), EventID: id, Kind: core.InMessage, NativeID: id, Text: strings.ToValidUTF8(text, "\uFFFD"),
 		Name: c.opts.Name, SentAt: now, ReceivedAt: now, Raw: []byte(text)}
+}
+
+// Stop asks r to stop the answer that is being written.
+func (c *Channel) Stop(ctx context.Context, r core.Receiver) error {
+	in := c.inbound("/stop")
+	in.Kind = core.InStop
+	return r.Receive(ctx, in)
 }
 
 // Send prints a part, or what is missing of it if it was streamed.

@@ -43,7 +43,7 @@ func openStore(ctx context.Context, c configs.Config) (store, error) {
 	if c.DatabaseURL == "" {
 		return sqlite.Open(c.DataDir)
 	}
-	return postgres.Open(ctx, postgres.Options{URL: c.DatabaseURL, Trace: tracing()})
+	return postgres.Open(ctx, postgres.Options{URL: string(c.DatabaseURL), Trace: tracing()})
 }
 
 // app is everything that a process of the gateway is made of.
@@ -124,7 +124,7 @@ func (a *app) limiter() gateway.Limiter {
 func channels(c configs.Config, log *zap.Logger) ([]core.Channel, error) {
 	var out []core.Channel
 	if t := c.Channels.Telegram; t.Token != "" {
-		ch, err := telegram.New(telegram.Options{Token: t.Token, APIURL: t.APIURL, Mode: t.Mode, WebhookSecret: t.WebhookSecret,
+		ch, err := telegram.New(telegram.Options{Token: string(t.Token), APIURL: t.APIURL, Mode: t.Mode, WebhookSecret: string(t.WebhookSecret),
 			PublicURL: c.HTTP.PublicURL, RatePerChat: t.RatePerChat, RatePerBot: t.RatePerBot, Log: log.Named("telegram"), Now: clock(),
 			Commands: telegramMenu()})
 		if err != nil {
@@ -169,9 +169,9 @@ func model(c configs.LLM, t core.Tokenizer) (core.Model, error) {
 	case "demo":
 		return demo.New(t), nil
 	case "openai":
-		return openai.New(openai.Options{BaseURL: c.BaseURL, APIKey: c.APIKey, Model: c.Model, Timeout: c.Timeout}), nil
+		return openai.New(openai.Options{BaseURL: c.BaseURL, APIKey: string(c.APIKey), Model: c.Model, Timeout: c.Timeout}), nil
 	case "anthropic":
-		return anthropic.New(anthropic.Options{BaseURL: c.BaseURL, APIKey: c.APIKey, Model: c.Model, MaxTokens: c.MaxOutputTokens, Timeout: c.Timeout}), nil
+		return anthropic.New(anthropic.Options{BaseURL: c.BaseURL, APIKey: string(c.APIKey), Model: c.Model, MaxTokens: c.MaxOutputTokens, Timeout: c.Timeout}), nil
 	}
 	return nil, fmt.Errorf("provider %q is not known; use openai, anthropic or demo", c.Provider)
 }

@@ -1,0 +1,78 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"github.com/everthread/everthread/adapters/terminal"
+	"github.com/everthread/everthread/core"
+	"github.com/everthread/everthread/core/day"
+	"github.com/everthread/everthread/core/markup"
+)
+
+// shownAtStart is how many messages a chat begins with.
+const shownAtStart = 10
+
+// greet shows where the conversation stands, summaries posted since included.
+func (t *chat) greet(ctx context.Context) error {
+	i, u, err := t.store.Identify(ctx, t.channel.Address())
+	if err != nil {
+		return err
+	}
+	messages, err := t.store.History(ctx, u.ID, i.Thread, 0, 10*shownAtStart)
+	if err != nil {
+		return err
+	}
+	coming, err := t.store.Deliveries(ctx, core.DeliveryQuery{User: u.ID, States: []core.DeliveryState{core.DeliveryPending, core.DeliverySending}, Limit: 100})
+	if err != nil {
+		return err
+	}
+	messages = slices.DeleteFunc(messages, func(m core.Message) bool {
+		arrives := func(d core.Delivery) bool { return d.Message == m.ID && d.To == t.channel.Address() }
+		return !worthShowing(m) || slices.ContainsFunc(coming, arrives)
+	})
+	t.write(u, messages[max(0, len(messages)-shownAtStart):])
+	fmt.Fprintf(t.tty, "You talk as %s. /help lists the commands, Ctrl-D leaves.\n", terminal.Clean(u.Name))
+	return t.showCode(ctx)
+}
+
+func worthShowing(m core.Message) bool {
+	switch m.Kind {
+	case core.KindChat, core.KindDayPost, core.KindReminder:
+		return m.Text != "" && (m.Role == core.RoleUser || m.Role == core.RoleAssistant)
+	}
+	return false
+}
+
+func (t *chat) write(u core.User, messages []core.Message) {
+	language := u.Settings.Language
+	if language == "" {
+		language = t.cfg.DefaultLanguage
+	}
+	today, last := t.calendar.Day(u.Settings, t.now()).Label, ""
+	for _, m := range messages {
+		if label := t.calendar.Day(u.Settings, m.SentAt).Label; label != last {
+			last = label
+			fmt.Fprintf(t.tty, "— %s —\n", day.Name(label, today, language))
+		}
+		if m.Role == core.RoleUser {
+			fmt.Fprintf(t.tty, "> %s\n", terminal.Clean(m.Text))
+			continue
+		}
+		fmt.Fprintln(t.tty, terminal.Clean(markup.Plain(m.Text)))
+	}
+}
+
+// showCode shows the owner code if an address could use it. A server that runs
+// has shown its own, which stays valid.
+func (t *chat) showCode(ctx context.Context) error {
+	if len(t.channels) < 2 || t.cfg.DatabaseURL != "" || served(t.cfg) {
+		return nil
+	}
+	_, code, err := t.people.EnsureOwner(ctx)
+	if err == nil && code != "" {
+		fmt.Fprintf(t.tty, "No address is the owner's yet: once `everthread serve` runs, send /start %s to your bot.\n", code)
+	}
+	return err
+}

@@ -1,0 +1,140 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os/signal"
+	"slices"
+	"strings"
+	"syscall"
+
+	"github.com/alecthomas/kong"
+
+	"github.com/everthread/everthread/configs"
+)
+
+// cli is the command line (SPEC 16).
+type cli struct {
+	Config string `placeholder:"FILE" help:"Configuration file; everthread.yaml if it is there."`
+	JSON   bool   `name:"json" help:"Write JSON."`
+
+	Serve      serveCmd      `cmd:"" default:"1" help:"Run everything. This is what happens without a command."`
+	Chat       chatCmd       `cmd:"" help:"Talk in the terminal."`
+	Doctor     doctorCmd     `cmd:"" help:"Check everything, and say what to do."`
+	Users      usersCmd      `cmd:"" help:"The people."`
+	Pair       pairCmd       `cmd:"" help:"Strangers who ask to be let in."`
+	Days       daysCmd       `cmd:"" help:"The days of the conversation and their summaries."`
+	Turns      turnsCmd      `cmd:"" help:"What the model was shown."`
+	Deliveries deliveriesCmd `cmd:"" help:"What was to be sent."`
+	Jobs       jobsCmd       `cmd:"" help:"Work that gave up."`
+	Migrate    migrateCmd    `cmd:"" help:"The database's schema."`
+	Conf       configCmd     `cmd:"" name:"config" help:"The configuration."`
+	Version    versionCmd    `cmd:"" help:"Say which version this is."`
+}
+
+// console is what a command talks to.
+type console struct {
+	in       io.Reader
+	out, err io.Writer
+	environ  []string
+	file     string // --config
+	json     bool
+	atEnd    []func()
+}
+
+// errUsage marks errors of how a command was called: exit code 2.
+type errUsage struct{ error }
+
+// exited is how kong ends the parsing, after it printed the help.
+type exited int
+
+// run runs the command line and returns the exit code: 0, 1, or 2 for a wrong use.
+func run(args []string, stdin io.Reader, stdout, stderr io.Writer, environ []string) (code int) {
+	defer func() {
+		switch e := recover().(type) {
+		case nil:
+		case exited:
+			code = int(e)
+		default:
+			panic(e)
+		}
+	}()
+	var c cli
+	parser := kong.Must(&c, kong.Name("everthread"), kong.Writers(stdout, stderr), kong.Exit(func(n int) { panic(exited(n)) }),
+		kong.Description("One conversation with an assistant, across all your messaging apps."),
+		kong.ConfigureHelp(kong.HelpOptions{Compact: true, NoExpandSubcommands: true}))
+	parsed, err := parser.Parse(args)
+	if err != nil {
+		fmt.Fprintf(stderr, "everthread: %v (`everthread --help` lists what there is)\n", err)
+		return 2
+	}
+	con := &console{in: stdin, out: stdout, err: stderr, environ: environ, file: c.Config, json: c.JSON}
+	defer con.end()
+	err = errors.Join(parsed.BindSingletonProvider(con.signals), parsed.BindSingletonProvider(con.open))
+	if err == nil {
+		err = parsed.Run(con)
+	}
+	switch usage := (errUsage{}); {
+	case err == nil:
+		return 0
+	case errors.As(err, &usage):
+		con.complain(err)
+		return 2
+	}
+	con.complain(err)
+	return 1
+}
+
+// errSilent ends a command with exit code 1 after it said everything itself.
+var errSilent = errors.New("said already")
+
+// complain writes an error, each line for itself.
+func (c *console) complain(err error) {
+	if errors.Is(err, errSilent) {
+		return
+	}
+	for line := range strings.SplitSeq(strings.TrimSpace(err.Error()), "\n") {
+		fmt.Fprintln(c.err, "everthread: "+line)
+	}
+}
+
+// signals is the context of commands that ask for one: it ends with the first
+// signal to stop; a second one ends the process at once.
+func (c *console) signals() (context.Context, error) {
+	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)
+	context.AfterFunc(ctx, stop)
+	c.atEnd = append(c.atEnd, stop)
+	return ctx, nil
+}
+
+// end undoes what a command opened, in reverse.
+func (c *console) end() {
+	for _, f := range slices.Backward(c.atEnd) {
+		f()
+	}
+}
+
+// config loads the configuration and checks it.
+func (c *console) config() (configs.Config, error) {
+	cfg, err := configs.Load(c.configFile(), c.environ)
+	if err != nil {
+		return cfg, err
+	}
+	return cfg, cfg.Validate()
+}
+
+// configFile is the file that was named, by --config or EVERTHREAD_CONFIG.
+func (c *console) configFile() string {
+	if c.file != "" {
+		return c.file
+	}
+	file := ""
+	for _, e := range c.environ {
+		if v, ok := strings.CutPrefix(e, "EVERTHREAD_CONFIG="); ok {
+			file = v
+		}
+	}
+	return file
+}

@@ -1,0 +1,237 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"strconv"
+	"time"
+
+	"github.com/everthread/everthread/adapters/terminal"
+	"github.com/everthread/everthread/core"
+)
+
+type daysCmd struct {
+	List     daysListCmd     `cmd:"" help:"List the days, newest first."`
+	Show     daysShowCmd     `cmd:"" help:"Show a day's summary and messages."`
+	Finalize daysFinalizeCmd `cmd:"" help:"Write a day's summary now."`
+}
+
+// dayView is a day as commands show it.
+type dayView struct {
+	Day      string         `json:"day"`
+	Zone     string         `json:"zone"`
+	State    string         `json:"state"`
+	Messages int            `json:"messages"`
+	Version  int            `json:"summary_version"`
+	Hidden   bool           `json:"summary_hidden"`
+	Error    string         `json:"summary_error,omitempty"`
+	Post     string         `json:"post,omitempty"`
+	Summary  string         `json:"summary,omitempty"`
+	Lines    []dayMessage   `json:"conversation,omitempty"`
+	zone     *time.Location `json:"-"`
+}
+
+type dayMessage struct {
+	ID      core.MessageID `json:"id"`
+	Role    string         `json:"role"`
+	Channel string         `json:"channel"`
+	Text    string         `json:"text"`
+	At      time.Time      `json:"sent_at"`
+}
+
+func viewDay(g core.Segment) dayView {
+	zone, err := time.LoadLocation(g.Day.Zone)
+	if err != nil {
+		zone = time.UTC
+	}
+	return dayView{Day: g.Day.Label, Zone: g.Day.Zone, State: string(g.State), Messages: g.Messages, Version: g.SummaryVersion, Hidden: g.Hidden,
+		Error: g.SummaryError, Post: string(g.Post), zone: zone}
+}
+
+type daysListCmd struct {
+	User  string `placeholder:"U" help:"Whose (id or name); the owner's if it is not given."`
+	Limit int    `default:"30" help:"How many."`
+}
+
+// Run lists days.
+func (l daysListCmd) Run(ctx context.Context, d *desk) error {
+	u, err := d.user(ctx, l.User)
+	if err != nil {
+		return err
+	}
+	days, err := d.store.Days(ctx, u.ID, "", l.Limit)
+	if err != nil {
+		return err
+	}
+	var views []dayView
+	var rows [][]string
+	for _, g := range days {
+		v := viewDay(g)
+		views = append(views, v)
+		rows = append(rows, []string{v.Day, v.State, strconv.Itoa(v.Messages), v.summaryState(), dash(v.Post), v.Zone})
+	}
+	return d.table(list(views), "DAY\tSTATE\tMESSAGES\tSUMMARY\tPOST\tZONE", rows, "No day has a message yet.")
+}
+
+func (v dayView) summaryState() string {
+	switch {
+	case v.Error != "":
+		return "failed: " + short(v.Error, 60)
+	case v.Version == 0:
+		return "none"
+	case v.Hidden:
+		return "hidden until it is rewritten"
+	}
+	return "version " + strconv.Itoa(v.Version)
+}
+
+type daysShowCmd struct {
+	Day  string `arg:"" help:"YYYY-MM-DD, today or yesterday."`
+	User string `placeholder:"U" help:"Whose (id or name); the owner's if it is not given."`
+}
+
+// Run shows a day.
+func (s daysShowCmd) Run(ctx context.Context, d *desk) error {
+	g, err := d.day(ctx, s.User, s.Day)
+	if err != nil {
+		return err
+	}
+	v, err := d.wholeDay(ctx, g)
+	if err != nil {
+		return err
+	}
+	return d.show(v, v.write)
+}
+
+// day finds a user's day by its label.
+func (d *desk) day(ctx context.Context, who, label string) (core.Segment, error) {
+	u, err := d.user(ctx, who)
+	if err != nil {
+		return core.Segment{}, err
+	}
+	cal, err := newCalendar(d.cfg)
+	if err != nil {
+		return core.Segment{}, err
+	}
+	today := cal.Day(u.Settings, clock()())
+	switch label {
+	case "today":
+		label = today.Label
+	case "yesterday":
+		label = cal.Day(u.Settings, today.Start.Add(-time.Hour)).Label
+	}
+	if _, err := time.Parse(time.DateOnly, label); err != nil {
+		return core.Segment{}, errUsage{fmt.Errorf("%q is not a day; write it as YYYY-MM-DD, today or yesterday", label)}
+	}
+	g, err := d.store.Day(ctx, u.ID, label)
+	if errors.Is(err, core.ErrNotFound) {
+		return g, fmt.Errorf("%s has no message; `everthread days list` shows the days that have some", label)
+	}
+	return g, err
+}
+
+// maxDay bounds what is shown of a day.
+const maxDay = 10_000
+
+func (d *desk) wholeDay(ctx context.Context, g core.Segment) (dayView, error) {
+	v := viewDay(g)
+	if !g.Hidden {
+		versions, err := d.store.Summaries(ctx, g.User, g.ID, 1)
+		if err != nil {
+			return v, err
+		}
+		if len(versions) > 0 {
+			v.Summary = versions[0].Markdown
+		}
+	}
+	messages, err := d.store.DayMessages(ctx, g.User, g.ID, 0, maxDay)
+	for _, m := range messages {
+		if m.Role == core.RoleTool || m.Text == "" && !m.Redacted {
+			continue
+		}
+		text := m.Text
+		if m.Redacted {
+			text = "(removed)"
+		}
+		v.Lines = append(v.Lines, dayMessage{m.ID, string(m.Role), m.Channel, text, m.SentAt})
+	}
+	return v, err
+}
+
+func (v dayView) write(w io.Writer) {
+	fmt.Fprintf(w, "%s (%s), %s, %d messages, summary: %s\n\n", v.Day, v.Zone, v.State, v.Messages, v.summaryState())
+	if v.Summary != "" {
+		fmt.Fprintf(w, "%s\n\n", terminal.Clean(v.Summary))
+	}
+	for _, m := range v.Lines {
+		fmt.Fprintf(w, "#%d %s %s: %s\n", m.ID, m.At.In(v.zone).Format("15:04"), m.Role, terminal.Clean(m.Text))
+	}
+}
+
+type daysFinalizeCmd struct {
+	Day  string `arg:"" help:"YYYY-MM-DD, today or yesterday."`
+	User string `placeholder:"U" help:"Whose (id or name); the owner's if it is not given."`
+}
+
+// Run asks for a day's summary and waits for it. It is written here, unless a
+// server is quicker.
+func (f daysFinalizeCmd) Run(ctx context.Context, d *desk) error {
+	g, err := d.day(ctx, f.User, f.Day)
+	if err != nil {
+		return err
+	}
+	a, err := d.app()
+	if err != nil {
+		return err
+	}
+	now := a.now()
+	_, err = d.store.Note(ctx, core.Note{User: g.User, Effects: []core.Effect{core.Summarize{Segment: g.ID, At: now}}, Now: now})
+	if err != nil {
+		return err
+	}
+	fmt.Fprintf(d.err, "Writing the summary of %s …\n", g.Day.Label)
+	if g, err = a.summarized(ctx, g); err != nil {
+		return err
+	}
+	v, err := d.wholeDay(ctx, g)
+	if err != nil {
+		return err
+	}
+	v.Lines = nil
+	return d.show(v, v.write)
+}
+
+// summarized works on a user's summaries until the one of a day is written.
+func (a *app) summarized(ctx context.Context, g core.Segment) (core.Segment, error) {
+	for {
+		if err := a.summarizeDue(ctx, g.User); err != nil {
+			return g, err
+		}
+		g, err := a.store.Segment(ctx, g.User, g.ID)
+		switch {
+		case err != nil:
+			return g, err
+		case g.SummaryError != "":
+			return g, fmt.Errorf("%s; it can be asked for again", g.SummaryError)
+		case !g.Stale:
+			return g, nil
+		}
+		pause(ctx, pollEvery/5)
+		if ctx.Err() != nil {
+			return g, errors.New("stopped waiting; a server goes on with it")
+		}
+	}
+}
+
+// summarizeDue does a user's summary jobs that are due.
+func (a *app) summarizeDue(ctx context.Context, user core.UserID) error {
+	refs, _, err := a.store.Due(ctx, []string{core.QueueSummarize}, a.now(), 100)
+	for _, r := range refs {
+		if r.User == user {
+			a.summary.Take(ctx, r)
+		}
+	}
+	return err
+}

@@ -1,0 +1,178 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"time"
+
+	"github.com/everthread/everthread/configs"
+	"github.com/everthread/everthread/core"
+	"github.com/everthread/everthread/core/llm/tokens"
+)
+
+type doctorCmd struct {
+	Health bool `help:"Only ask the server that runs here whether it is alive; the exit code is the answer."`
+}
+
+// finding is the result of one check: OK, or what to do.
+type finding struct {
+	Check  string `json:"check"`
+	OK     bool   `json:"ok"`
+	Detail string `json:"detail"`
+}
+
+// checkTimeout bounds each check.
+const checkTimeout = 20 * time.Second
+
+// Run checks everything it can and fails if something is wrong.
+func (d doctorCmd) Run(ctx context.Context, c *console) error {
+	if d.Health {
+		return health(ctx, c)
+	}
+	findings := examine(ctx, c)
+	err := c.show(findings, func(w io.Writer) {
+		for _, f := range findings {
+			mark := "ok     "
+			if !f.OK {
+				mark = "PROBLEM"
+			}
+			fmt.Fprintf(w, "%s  %-14s %s\n", mark, f.Check, f.Detail)
+		}
+	})
+	for _, f := range findings {
+		if !f.OK {
+			return errSilent
+		}
+	}
+	return err
+}
+
+// health asks the server of this configuration whether it is alive.
+func health(ctx context.Context, c *console) error {
+	cfg, err := c.config()
+	if err != nil {
+		return err
+	}
+	host, port, err := net.SplitHostPort(cfg.HTTP.Listen)
+	if err != nil {
+		return err
+	}
+	if ip := net.ParseIP(host); host == "" || ip != nil && ip.IsUnspecified() {
+		host = "localhost"
+	}
+	ctx, cancel := context.WithTimeout(ctx, 3*time.Second)
+	defer cancel()
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+net.JoinHostPort(host, port)+"/healthz", nil)
+	if err != nil {
+		return err
+	}
+	resp, err := http.DefaultClient.Do(req)
+	if err != nil {
+		return fmt.Errorf("no server answers on %s: %w", cfg.HTTP.Listen, cause(err))
+	}
+	defer resp.Body.Close()
+	if resp.StatusCode != http.StatusOK {
+		return fmt.Errorf("the server on %s answers %s", cfg.HTTP.Listen, resp.Status)
+	}
+	return nil
+}
+
+// examine makes every check. Without a configuration there is nothing else to check.
+func examine(ctx context.Context, c *console) []finding {
+	cfg, err := c.config()
+	if err != nil {
+		return []finding{verdict("configuration", err, "")}
+	}
+	out := []finding{{"configuration", true, "every key is right"}, checkData(cfg), checkStore(ctx, cfg)}
+	out = append(out, checkModels(ctx, cfg)...)
+	dates := &dates{}
+	if cfg.Channels.Telegram.Token != "" {
+		out = append(out, checkTelegram(ctx, cfg, dates)...)
+	} else {
+		out = append(out, finding{"channels", true, "none is configured; `everthread chat` works, for Telegram set channels.telegram.token"})
+	}
+	return append(out, checkClock(ctx, cfg, dates))
+}
+
+// verdict is a finding from an error, or ok.
+func verdict(check string, err error, ok string) finding {
+	if err != nil {
+		return finding{check, false, err.Error()}
+	}
+	return finding{check, true, ok}
+}
+
+func checkData(c configs.Config) finding {
+	err := writable(c.DataDir)
+	if err != nil {
+		err = fmt.Errorf("%s cannot be written (%w): make it writable for this user, or set data_dir", c.DataDir, bare(err))
+	}
+	return verdict("data folder", err, c.DataDir+" can be written")
+}
+
+func checkStore(ctx context.Context, c configs.Config) finding {
+	if c.DatabaseURL == "" && !hasDatabase(c) {
+		return finding{"database", true, "none yet; the first start makes it"}
+	}
+	ctx, cancel := context.WithTimeout(ctx, checkTimeout)
+	defer cancel()
+	st, err := openStore(ctx, c)
+	if err != nil {
+		return verdict("database", explainStore(c, err), "")
+	}
+	defer st.Close()
+	if err := st.Ping(ctx); err != nil {
+		return verdict("database", explainStore(c, err), "")
+	}
+	s, err := st.Schema(ctx)
+	switch {
+	case err != nil:
+		return verdict("database", explainStore(c, err), "")
+	case s.Current > s.Target:
+		return verdict("database", core.ErrNewerSchema, "")
+	case s.Current < s.Target:
+		err = fmt.Errorf("its schema has version %d, this program wants %d: run `everthread migrate up`", s.Current, s.Target)
+	}
+	return verdict("database", err, fmt.Sprintf("%s answers, schema version %d", databaseName(c), s.Current))
+}
+
+// checkModels makes one tiny call of each model.
+func checkModels(ctx context.Context, c configs.Config) []finding {
+	out := []finding{checkModel(ctx, "llm", c.LLM)}
+	for i, f := range c.LLM.Fallbacks {
+		out = append(out, checkModel(ctx, fmt.Sprintf("llm fallback %d", i+1), f))
+	}
+	if c.SummaryLLM.Provider != "" {
+		out = append(out, checkModel(ctx, "summary_llm", c.SummaryLLM))
+	}
+	return out
+}
+
+func checkModel(ctx context.Context, name string, c configs.LLM) finding {
+	m, err := model(c, tokens.New())
+	if err != nil {
+		return verdict(name, err, "")
+	}
+	ctx, cancel := context.WithTimeout(ctx, max(checkTimeout, min(c.Timeout, time.Minute)))
+	defer cancel()
+	start := time.Now()
+	req := core.ModelRequest{Messages: []core.ModelMessage{{Role: core.RoleUser, Content: "Answer with the word ok."}}, MaxTokens: 16}
+	finished := false
+	for d, err := range m.Stream(ctx, req) {
+		if err != nil {
+			return verdict(name, err, "")
+		}
+		finished = finished || d.Finish != ""
+	}
+	if !finished {
+		err = errors.New("the answer was cut off; check base_url, and whether something between here and there buffers or ends streams")
+	}
+	if c.Provider == "demo" {
+		return verdict(name, err, "the demo model answers: it understands nothing; set llm.provider, llm.model and llm.api_key for a real one")
+	}
+	return verdict(name, err, fmt.Sprintf("%s %s answers (%d ms)", c.Provider, c.Model, time.Since(start).Milliseconds()))
+}

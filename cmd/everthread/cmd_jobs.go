@@ -1,0 +1,72 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/everthread/everthread/core"
+)
+
+type jobsCmd struct {
+	List  jobsListCmd  `cmd:"" help:"List jobs that gave up."`
+	Retry jobsRetryCmd `cmd:"" help:"Do one again."`
+}
+
+// jobView is a dead job as commands show it.
+type jobView struct {
+	ID       core.JobID  `json:"id"`
+	User     core.UserID `json:"user"`
+	Queue    string      `json:"queue"`
+	Ref      int64       `json:"ref"`
+	Attempts int         `json:"attempts"`
+	Error    string      `json:"error"`
+	Since    time.Time   `json:"since"`
+}
+
+// maxDead bounds the dead jobs that are looked at.
+const maxDead = 10_000
+
+type jobsListCmd struct {
+	Limit int `default:"50" help:"How many."`
+}
+
+// Run lists dead jobs.
+func (l jobsListCmd) Run(ctx context.Context, d *desk) error {
+	jobs, err := d.store.DeadJobs(ctx, l.Limit)
+	if err != nil {
+		return err
+	}
+	var views []jobView
+	var rows [][]string
+	for _, j := range jobs {
+		v := jobView{j.ID, j.User, j.Queue, j.Ref, j.Lease.Attempt, j.Error, j.Since}
+		views = append(views, v)
+		rows = append(rows, []string{strconv.FormatInt(int64(v.ID), 10), strconv.FormatInt(int64(v.User), 10), v.Queue, strconv.FormatInt(v.Ref, 10),
+			strconv.Itoa(v.Attempts), clockTime(v.Since, time.Local), dash(short(v.Error, 60))})
+	}
+	return d.table(list(views), "ID\tUSER\tQUEUE\tABOUT\tATTEMPTS\tSINCE\tERROR", rows, "No job gave up.")
+}
+
+type jobsRetryCmd struct {
+	ID core.JobID `arg:"" name:"id" help:"The job, as jobs list shows it."`
+}
+
+// Run makes a dead job ready again.
+func (r jobsRetryCmd) Run(ctx context.Context, d *desk) error {
+	jobs, err := d.store.DeadJobs(ctx, maxDead)
+	if err != nil {
+		return err
+	}
+	i := slices.IndexFunc(jobs, func(j core.Job) bool { return j.ID == r.ID })
+	if i < 0 {
+		return fmt.Errorf("no job %d gave up; `everthread jobs list` shows those that did", r.ID)
+	}
+	if err := d.store.Revive(ctx, jobs[i].User, r.ID, clock()()); err != nil {
+		return err
+	}
+	return d.show(map[string]any{"retried": r.ID}, func(w io.Writer) { fmt.Fprintln(w, "It is done again as soon as a server runs.") })
+}

@@ -1,0 +1,181 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"sync"
+	"time"
+
+	"go.uber.org/zap"
+
+	"github.com/everthread/everthread/configs"
+	"github.com/everthread/everthread/core"
+)
+
+type serveCmd struct{}
+
+// Run serves until a signal comes.
+func (serveCmd) Run(ctx context.Context, c *console) error {
+	cfg, err := c.config()
+	if err != nil {
+		return err
+	}
+	log := newLogger(cfg.Log, c.err)
+	defer log.Sync()
+	if err := prepare(&cfg); err != nil {
+		return err
+	}
+	if cfg.DatabaseURL == "" {
+		unlock, err := lock(cfg.DataDir)
+		if errors.Is(err, errServed) {
+			return fmt.Errorf("%w (%s); stop it first, or give this one a data_dir of its own", err, cfg.DataDir)
+		}
+		if err != nil {
+			return err
+		}
+		defer unlock()
+	}
+	return serveStore(ctx, cfg, log)
+}
+
+// serveStore listens, waits for the database and serves until ctx ends.
+func serveStore(ctx context.Context, cfg configs.Config, log *zap.Logger) error {
+	ln, err := net.Listen("tcp", cfg.HTTP.Listen)
+	if err != nil {
+		return fmt.Errorf("listen on %s: %w; set http.listen to an address that is free", cfg.HTTP.Listen, cause(err))
+	}
+	defer ln.Close()
+	stopTracing, err := startTracing(ctx)
+	if err != nil {
+		return err
+	}
+	st, err := openStore(ctx, cfg)
+	if err != nil {
+		return explainStore(cfg, err)
+	}
+	defer st.Close()
+	if err := awaitStore(ctx, cfg, st, ln, log); err != nil || ctx.Err() != nil {
+		return err
+	}
+	chs, err := channels(cfg, log)
+	if err != nil {
+		return err
+	}
+	a, err := build(cfg, log, st, chs)
+	if err != nil {
+		return err
+	}
+	if err := a.welcome(ctx, ln.Addr()); err != nil {
+		return err
+	}
+	err = a.serve(ctx, ln)
+	end, cancel := context.WithTimeout(context.WithoutCancel(ctx), graceHTTP)
+	defer cancel()
+	if err := stopTracing(end); err != nil {
+		log.Warn("the last traces were not sent", zap.Error(err))
+	}
+	log.Info("everthread has stopped")
+	return err
+}
+
+// cause is the innermost reason of a network error.
+func cause(err error) error {
+	var op *net.OpError
+	if errors.As(err, &op) && op.Err != nil {
+		return op.Err
+	}
+	return err
+}
+
+// How long a database that is away is left in peace between two tries.
+const (
+	firstTry = 500 * time.Millisecond
+	lastTry  = 15 * time.Second
+)
+
+// awaitStore migrates the store, and waits for a database server that is away.
+// Meanwhile the process says that it is alive.
+func awaitStore(ctx context.Context, cfg configs.Config, st store, ln net.Listener, log *zap.Logger) error {
+	defer alive(ln)()
+	for wait := firstTry; ; wait = min(2*wait, lastTry) {
+		err := st.Migrate(ctx)
+		if err == nil || ctx.Err() != nil {
+			return nil
+		}
+		if errors.Is(err, core.ErrNewerSchema) || cfg.DatabaseURL == "" {
+			return explainStore(cfg, err)
+		}
+		log.Warn("the database does not answer; check that it runs and that database_url is right", zap.Duration("next_try", wait), zap.Error(err))
+		pause(ctx, wait)
+	}
+}
+
+// alive answers /healthz on ln until the returned function is called, which
+// leaves ln open.
+func alive(ln net.Listener) (stop func()) {
+	mux := http.NewServeMux()
+	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) {
+		writeJSON(w, http.StatusOK, map[string]string{"status": "ok"})
+	})
+	mux.HandleFunc("/", func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Retry-After", "5")
+		writeError(w, http.StatusServiceUnavailable, "starting", "the database does not answer yet")
+	})
+	s := &http.Server{Handler: mux, ReadHeaderTimeout: 10 * time.Second, WriteTimeout: 10 * time.Second}
+	l := &lent{Listener: ln}
+	var work sync.WaitGroup
+	work.Go(func() { _ = s.Serve(l) }) // it ends with Close
+	return func() {
+		_ = s.Close()
+		work.Wait()
+		_ = l.deadline(time.Time{})
+	}
+}
+
+// lent is a listener that another server goes on with: closing it only ends the
+// waiting for connections.
+type lent struct{ net.Listener }
+
+// Close interrupts Accept.
+func (l *lent) Close() error { return l.deadline(time.Unix(1, 0)) }
+
+func (l *lent) deadline(t time.Time) error {
+	if d, ok := l.Listener.(interface{ SetDeadline(time.Time) error }); ok {
+		return d.SetDeadline(t)
+	}
+	return nil
+}
+
+// welcome makes the owner at the first start and says what to do next.
+func (a *app) welcome(ctx context.Context, addr net.Addr) error {
+	_, code, err := a.people.EnsureOwner(ctx)
+	if err != nil {
+		return fmt.Errorf("make the owner: %w", err)
+	}
+	names := make([]string, 0, len(a.channels))
+	for _, ch := range a.channels {
+		names = append(names, ch.Name())
+	}
+	a.log.Info("everthread is up", zap.String("version", version), zap.String("http", addr.String()), zap.String("model", a.cfg.LLM.Provider),
+		zap.Strings("channels", names), zap.String("database", databaseName(a.cfg)))
+	if len(a.channels) == 0 {
+		a.log.Info("no channel is configured: to talk at once run `everthread chat`; for Telegram get a token from @BotFather and set channels.telegram.token (EVERTHREAD_CHANNELS_TELEGRAM_TOKEN)")
+	}
+	if code != "" {
+		a.log.Info("no address is the owner's yet: send this message to any channel to make yours the owner's", zap.String("message", "/start "+code))
+	}
+	if a.cfg.LLM.Provider == "demo" {
+		a.log.Info("the demo model answers: it understands nothing; set llm.provider, llm.model and llm.api_key for a real one")
+	}
+	return nil
+}
+
+func databaseName(c configs.Config) string {
+	if c.DatabaseURL == "" {
+		return "sqlite in " + c.DataDir
+	}
+	return "postgres"
+}

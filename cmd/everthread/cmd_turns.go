@@ -1,0 +1,222 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"strconv"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	"github.com/everthread/everthread/adapters/terminal"
+	"github.com/everthread/everthread/core"
+	"github.com/everthread/everthread/core/agent"
+	"github.com/everthread/everthread/core/llm/tokens"
+	"github.com/everthread/everthread/core/prompt"
+)
+
+type turnsCmd struct {
+	List turnsListCmd `cmd:"" help:"List the newest turns."`
+	Show turnsShowCmd `cmd:"" help:"Show what a turn sent to the model, and why."`
+}
+
+// turnView is a turn as commands show it.
+type turnView struct {
+	ID       core.TurnID         `json:"id"`
+	Thread   core.ThreadID       `json:"thread"`
+	Mode     string              `json:"mode"`
+	State    string              `json:"state"`
+	Started  time.Time           `json:"started_at"`
+	Inputs   []core.MessageID    `json:"inputs"`
+	Failures int                 `json:"failures"`
+	Error    string              `json:"error,omitempty"`
+	Snapshot *core.Snapshot      `json:"context,omitempty"`
+	Prompt   []core.ModelMessage `json:"prompt,omitempty"`
+	zone     *time.Location
+}
+
+func viewTurn(t core.Turn, zone *time.Location) turnView {
+	return turnView{ID: t.ID, Thread: t.Thread, Mode: string(t.Mode), State: string(t.State), Started: t.StartedAt, Inputs: list(t.Inputs),
+		Failures: t.Failures, Error: t.LastError, zone: zone}
+}
+
+type turnsListCmd struct {
+	User  string `placeholder:"U" help:"Whose (id or name); the owner's if it is not given."`
+	Limit int    `default:"20" help:"How many."`
+}
+
+// Run lists turns.
+func (l turnsListCmd) Run(ctx context.Context, d *desk) error {
+	u, err := d.user(ctx, l.User)
+	if err != nil {
+		return err
+	}
+	turns, err := d.store.Turns(ctx, u.ID, l.Limit)
+	if err != nil {
+		return err
+	}
+	zone := d.zone(u)
+	var views []turnView
+	var rows [][]string
+	for _, t := range turns {
+		v := viewTurn(t, zone)
+		views = append(views, v)
+		rows = append(rows, []string{strconv.FormatInt(int64(v.ID), 10), clockTime(v.Started, zone), v.State, v.Mode, ids(v.Inputs), dash(short(v.Error, 60))})
+	}
+	return d.table(list(views), "ID\tSTARTED\tSTATE\tMODE\tANSWERS\tERROR", rows, "There is no turn yet.")
+}
+
+// zone is where a user lives.
+func (d *desk) zone(u core.User) *time.Location {
+	home, err := time.LoadLocation(d.cfg.DefaultTimezone)
+	if err != nil {
+		home = time.UTC
+	}
+	return u.Settings.Location(home)
+}
+
+// ids writes message numbers as #1 #2.
+func ids(ms []core.MessageID) string {
+	var out []string
+	for _, m := range ms {
+		out = append(out, fmt.Sprintf("#%d", m))
+	}
+	return dash(strings.Join(out, " "))
+}
+
+type turnsShowCmd struct {
+	ID     core.TurnID `arg:"" name:"id" help:"The turn, as turns list shows it."`
+	User   string      `placeholder:"U" help:"Whose (id or name); the owner's if it is not given."`
+	Prompt bool        `help:"Show the exact prompt too."`
+}
+
+// Run shows a turn.
+func (s turnsShowCmd) Run(ctx context.Context, d *desk) error {
+	u, err := d.user(ctx, s.User)
+	if err != nil {
+		return err
+	}
+	t, snapshot, err := d.store.Turn(ctx, u.ID, s.ID)
+	if errors.Is(err, core.ErrNotFound) {
+		return fmt.Errorf("%s has no turn %d; `everthread turns list` shows the newest", u.Name, s.ID)
+	}
+	if err != nil {
+		return err
+	}
+	v := viewTurn(t, d.zone(u))
+	v.Snapshot = snapshot
+	if s.Prompt {
+		if snapshot == nil {
+			return fmt.Errorf("turn %d has not answered, so there is no prompt to show", s.ID)
+		}
+		if v.Prompt, err = d.rebuild(ctx, u.ID, snapshot); err != nil {
+			return err
+		}
+	}
+	return d.show(v, v.write)
+}
+
+// rebuild returns the prompt that a snapshot describes.
+func (d *desk) rebuild(ctx context.Context, user core.UserID, s *core.Snapshot) ([]core.ModelMessage, error) {
+	e, err := d.store.Epoch(ctx, user, s.Epoch)
+	if err != nil {
+		return nil, fmt.Errorf("read the epoch of the prompt: %w", err)
+	}
+	var wanted []core.MessageID
+	for _, r := range s.Messages.Ranges() {
+		for id := r[0]; id <= r[1]; id++ {
+			wanted = append(wanted, id)
+		}
+	}
+	ms, err := d.store.Messages(ctx, user, wanted)
+	if err != nil {
+		return nil, fmt.Errorf("read the messages of the prompt: %w", err)
+	}
+	tools, err := agent.NewRegistry(agent.TimeNow{})
+	if err != nil {
+		return nil, err
+	}
+	a := &app{cfg: d.cfg, tokens: tokens.New()}
+	return prompt.Rebuild(*e, *s, ms, newContexts(a, tools).budgets, a.tokens), nil
+}
+
+func (v turnView) write(w io.Writer) {
+	fmt.Fprintf(w, "Turn %d of %s, %s, %s. It answers %s.\n", v.ID, clockTime(v.Started, v.zone), v.Mode, v.State, ids(v.Inputs))
+	if v.Error != "" {
+		fmt.Fprintf(w, "Last error (%d so far): %s\n", v.Failures, v.Error)
+	}
+	if v.Snapshot == nil {
+		fmt.Fprintln(w, "It has not answered yet, so nothing is known of its prompt.")
+		return
+	}
+	writeSnapshot(w, v.Snapshot)
+	for i, m := range v.Prompt {
+		fmt.Fprintf(w, "\n--- %d %s\n%s\n", i+1, m.Role, terminal.Clean(m.Content))
+		for _, call := range m.ToolCalls {
+			fmt.Fprintf(w, "[calls %s %s]\n", call.Name, terminal.Clean(call.Arguments))
+		}
+	}
+}
+
+func writeSnapshot(w io.Writer, s *core.Snapshot) {
+	began := fmt.Sprintf("went on from turn %d", s.Epoch)
+	if s.NewEpoch != "" {
+		began = "began here: " + whyEpoch(s.NewEpoch)
+	}
+	fmt.Fprintf(w, "\nStrategy %s. The epoch of the prompt %s.\n\n", s.Strategy, began)
+	t := tabwriter.NewWriter(w, 0, 4, 2, ' ', 0)
+	fmt.Fprintln(t, "PART\tTOKENS\t")
+	for _, p := range s.Parts {
+		fmt.Fprintf(t, "%s\t%d\t%s\n", p.Name, p.Tokens, p.Error)
+	}
+	fmt.Fprintf(t, "total\t%d\tof at most %d\n", s.Total, s.Cap)
+	_ = t.Flush() // writing to a terminal that went away
+	if s.ToolTokens > 0 {
+		fmt.Fprintf(w, "The tools' descriptions take %d tokens besides.\n", s.ToolTokens)
+	}
+	fmt.Fprintf(w, "\nMessages: %d included of %d loaded, %d shortened, %d left out before a summary covered them.\n", s.Included, s.Loaded, s.Truncated, s.Dropped)
+	fmt.Fprintf(w, "Included: %s\n", ranges(s.Messages))
+	fmt.Fprintf(w, "Summaries: today %s, last conversation %s. Open loops: %d.\n", yes(s.TodaySummary), yes(s.LastConversation), s.OpenLoops)
+	fmt.Fprintf(w, "\nModel %s: %d prompt tokens (%d from the provider's cache), %d written, in %d steps.\n", dash(s.Model), s.Usage.Prompt, s.Usage.Cached, s.Usage.Completion, s.Steps)
+	fmt.Fprintf(w, "First token after %d ms, all after %d ms.\n", s.FirstTokenMS, s.TotalMS)
+}
+
+// whyEpoch says in words why an epoch began.
+func whyEpoch(reason string) string {
+	switch reason {
+	case prompt.NewFirst:
+		return "it is the first of the thread"
+	case prompt.NewSettings:
+		return "the settings changed"
+	case prompt.NewEdited:
+		return "something that was shown was edited, removed or rewritten"
+	case prompt.NewSilence:
+		return "there was a long silence before"
+	case prompt.NewZone:
+		return "the time zone changed"
+	case prompt.NewFull:
+		return "the prompt was full"
+	}
+	return reason
+}
+
+func ranges(s core.IDSet) string {
+	var out []string
+	for _, r := range s.Ranges() {
+		if r[0] == r[1] {
+			out = append(out, fmt.Sprintf("#%d", r[0]))
+			continue
+		}
+		out = append(out, fmt.Sprintf("#%d–#%d", r[0], r[1]))
+	}
+	return dash(strings.Join(out, ", "))
+}
+
+func yes(b bool) string {
+	if b {
+		return "yes"
+	}
+	return "no"
+}

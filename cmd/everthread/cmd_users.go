@@ -1,0 +1,139 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/everthread/everthread/core"
+)
+
+type usersCmd struct {
+	List   usersListCmd   `cmd:"" help:"List the people and where they write from."`
+	Add    usersAddCmd    `cmd:"" help:"Add somebody, to attach an address to with pair approve --user."`
+	Delete usersDeleteCmd `cmd:"" help:"Delete somebody with everything that is theirs."`
+}
+
+// userView is a user as commands show them.
+type userView struct {
+	ID         core.UserID `json:"id"`
+	Name       string      `json:"name"`
+	Role       string      `json:"role"`
+	Zone       string      `json:"zone,omitempty"`
+	Language   string      `json:"language,omitempty"`
+	Paused     bool        `json:"paused"`
+	Identities []string    `json:"identities"`
+	Created    time.Time   `json:"created_at"`
+}
+
+func (d *desk) view(ctx context.Context, u core.User) (userView, error) {
+	v := userView{ID: u.ID, Name: u.Name, Role: string(u.Role), Zone: u.Settings.Zone, Language: u.Settings.Language, Paused: u.Settings.Paused,
+		Identities: []string{}, Created: u.CreatedAt}
+	ids, err := d.store.Identities(ctx, u.ID)
+	for _, i := range ids {
+		v.Identities = append(v.Identities, i.Address.Channel+":"+i.Address.External)
+	}
+	return v, err
+}
+
+type usersListCmd struct{}
+
+// Run lists all users.
+func (usersListCmd) Run(ctx context.Context, d *desk) error {
+	users, err := d.store.Users(ctx)
+	if err != nil {
+		return err
+	}
+	var views []userView
+	var rows [][]string
+	for _, u := range users {
+		v, err := d.view(ctx, u)
+		if err != nil {
+			return err
+		}
+		views = append(views, v)
+		rows = append(rows, []string{strconv.FormatInt(int64(v.ID), 10), short(v.Name, 30), v.Role, dash(v.Zone), dash(v.Language),
+			clockTime(v.Created, time.Local), dash(strings.Join(v.Identities, " "))})
+	}
+	return d.table(list(views), "ID\tNAME\tROLE\tZONE\tLANGUAGE\tSINCE\tADDRESSES", rows, "There is nobody yet.")
+}
+
+type usersAddCmd struct {
+	Name string `arg:"" help:"Their name."`
+}
+
+// Run adds a member.
+func (u usersAddCmd) Run(ctx context.Context, d *desk) error {
+	name := strings.TrimSpace(u.Name)
+	if name == "" {
+		return errUsage{errors.New("the name is empty")}
+	}
+	added, err := d.store.AddUser(ctx, core.User{Name: name, Role: core.RoleMember, CreatedAt: clock()()})
+	if err != nil {
+		return err
+	}
+	v, err := d.view(ctx, added)
+	if err != nil {
+		return err
+	}
+	return d.show(v, func(w io.Writer) {
+		fmt.Fprintf(w, "%s is user %d. Attach an address with `everthread pair approve CODE --user %d`.\n", v.Name, v.ID, v.ID)
+	})
+}
+
+type usersDeleteCmd struct {
+	User string `arg:"" help:"Id or name."`
+	Yes  bool   `help:"Do not ask."`
+}
+
+// Run deletes a user, really, after it asked.
+func (u usersDeleteCmd) Run(ctx context.Context, d *desk) error {
+	user, err := d.user(ctx, u.User)
+	if err != nil {
+		return err
+	}
+	if user.Role == core.RoleOwner {
+		return errors.New("the owner cannot be deleted")
+	}
+	if !u.Yes && !d.confirm(fmt.Sprintf("Delete %s (user %d) and everything they wrote, for good?", user.Name, user.ID)) {
+		return errors.New("nothing was deleted; answer yes, or give --yes")
+	}
+	files, err := d.store.DeleteUser(ctx, user.ID)
+	if err != nil {
+		return err
+	}
+	if err := d.removeMedia(user.ID, files); err != nil {
+		return err
+	}
+	return d.show(map[string]any{"deleted": user.ID}, func(w io.Writer) { fmt.Fprintf(w, "%s is gone.\n", user.Name) })
+}
+
+// removeMedia removes a user's attachments.
+func (d *desk) removeMedia(user core.UserID, files []string) error {
+	media := filepath.Join(d.cfg.DataDir, "media")
+	var errs []error
+	for _, f := range files {
+		if err := os.Remove(filepath.Join(media, filepath.Clean("/"+f))); err != nil && !errors.Is(err, os.ErrNotExist) {
+			errs = append(errs, err)
+		}
+	}
+	errs = append(errs, os.RemoveAll(filepath.Join(media, strconv.FormatInt(int64(user), 10))))
+	if err := errors.Join(errs...); err != nil {
+		return fmt.Errorf("the rows are gone, but not all attachments; remove them by hand: %w", err)
+	}
+	return nil
+}
+
+// confirm asks a question that yes answers.
+func (c *console) confirm(question string) bool {
+	fmt.Fprintf(c.err, "%s [yes/no] ", question)
+	line, _ := bufio.NewReader(c.in).ReadString('\n') // an end of input is a no
+	return strings.EqualFold(strings.TrimSpace(line), "yes")
+}

@@ -1,0 +1,36 @@
+package main
+
+import (
+	"io"
+	"os"
+
+	"go.uber.org/zap"
+	"go.uber.org/zap/zapcore"
+
+	"github.com/everthread/everthread/configs"
+)
+
+// newLogger returns a log to w as it is configured.
+func newLogger(c configs.Log, w io.Writer) *zap.Logger {
+	level, err := zapcore.ParseLevel(c.Level)
+	if err != nil {
+		level = zapcore.InfoLevel // Validate refuses it before
+	}
+	enc := zap.NewProductionEncoderConfig()
+	enc.EncodeTime = zapcore.ISO8601TimeEncoder
+	form := zapcore.NewJSONEncoder(enc)
+	if c.Format == "console" {
+		enc.EncodeLevel = zapcore.CapitalLevelEncoder
+		form = zapcore.NewConsoleEncoder(enc)
+	}
+	return zap.New(zapcore.NewCore(form, zapcore.Lock(zapcore.AddSync(w)), level))
+}
+
+// fileLogger logs warnings and errors to a file, which nobody may read but us.
+func fileLogger(path string) (*zap.Logger, func(), error) {
+	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_APPEND, 0o600)
+	if err != nil {
+		return nil, nil, err
+	}
+	return newLogger(configs.Log{Level: "warn", Format: "console"}, f), func() { f.Close() }, nil
+}
