@@ -10,9 +10,12 @@
 //   "say N words"       N numbered words, for streaming and long answers
 //   "call NAME {json}"  a call of the tool NAME; after its result "tool said: …"
 //   "fail STATUS"       an error with that HTTP status
+//
+// EVERTHREAD_TEST_SCRIPT names a JSON file {user message: answer} that comes
+// first. A request for the summary of a day gets an extractive one.
 
 import { createRequire } from "node:module";
-import { realpathSync } from "node:fs";
+import { readFileSync, realpathSync } from "node:fs";
 
 const program = process.env.EVERTHREAD_TEST_AIMOCK;
 if (!program) {
@@ -30,11 +33,39 @@ function lastOf(messages, role) {
   return text(messages.findLast((m) => m.role === role)?.content).trim();
 }
 
+const script = process.env.EVERTHREAD_TEST_SCRIPT ? JSON.parse(readFileSync(process.env.EVERTHREAD_TEST_SCRIPT, "utf8")) : {};
+
+// summary answers a request for the summary of a day: the lines of the
+// transcript that look like decisions or open ends, with their references, and
+// the bullets of the summary so far.
+function summary(text) {
+  const lines = [...text.matchAll(/^\[#(\d+)\] (user|assistant) \([^)]*\): (.*)$/gm)].map(([, id, role, said]) => ({ id, role, said }));
+  const before = (heading) =>
+    (text.match(new RegExp(`<summary>[^]*?## ${heading}\\n([^]*?)(?:\\n## |\\n</summary>)`))?.[1] ?? "").split("\n").filter((l) => l.startsWith("- "));
+  const pick = (role, pattern) => lines.filter((l) => l.role === role && pattern.test(l.said)).map((l) => `- ${l.said} [#${l.id}]`);
+  const section = (heading, found, most) => {
+    const bullets = [...before(heading), ...found].slice(-most);
+    return bullets.length ? `\n\n## ${heading}\n${bullets.join("\n")}` : "";
+  };
+  const first = text.match(/<summary>\n## Summary\n(.*)/)?.[1] ?? lines.find((l) => l.role === "user")?.said ?? "";
+  return `## Summary\n${first}` +
+    section("Goals", pick("user", /want|would like|envie|veux/i), 3) +
+    section("Decisions", pick("assistant", /decided|noted|booked|settled|noté|d'accord|^Agreed/i), 10) +
+    section("Open loops", pick("assistant", /still|reste|to do/i), 4) +
+    section("Next steps", pick("assistant", /first coat|then go|demande/i), 3);
+}
+
 function reply(request) {
+  if (text(request.messages[0]?.content).startsWith("You write the summary of one day")) {
+    return { content: summary(lastOf(request.messages, "user")) };
+  }
   if (request.messages.at(-1)?.role === "tool") {
     return { content: `tool said: ${lastOf(request.messages, "tool")}` };
   }
-  const said = lastOf(request.messages, "user");
+  const said = lastOf(request.messages, "user").replace(/^\[\w{3} \d+ \w{3}(?: \d{4})? \d\d:\d\d\] /, "");
+  if (script[said]) {
+    return { content: script[said] };
+  }
   let found;
   if ((found = said.match(/^say (\d+) words$/))) {
     return { content: Array.from({ length: Number(found[1]) }, (_, i) => `word${i + 1}`).join(" ") };
