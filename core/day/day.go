@@ -23,7 +23,7 @@ func At(t time.Time, zone *time.Location, startsAt, finalizeAt, postAt time.Dura
 	zone = known(zone)
 	d := of(t, zone, startsAt)
 	next := d.following(zone)
-	out := core.Day{Label: d.label(), Zone: zone.String(), Start: d.at(startsAt, zone), End: d.end(startsAt, zone)}
+	out := core.Day{Label: d.label(), Zone: zone.String(), Start: d.at(startsAt, zone), End: next.at(startsAt, zone)}
 	out.Finalize = later(next.at(finalizeAt, zone), out.End)
 	out.Post = later(next.at(postAt, zone), out.Finalize)
 	return out
@@ -36,7 +36,8 @@ func Label(t time.Time, zone *time.Location, startsAt time.Duration) string {
 
 // Next returns the first instant of the day after the one that t belongs to.
 func Next(t time.Time, zone *time.Location, startsAt time.Duration) time.Time {
-	return of(t, known(zone), startsAt).end(startsAt, known(zone))
+	zone = known(zone)
+	return of(t, zone, startsAt).following(zone).at(startsAt, zone)
 }
 
 // Parse returns midnight UTC of a label. Anything but YYYY-MM-DD of a date of
@@ -91,16 +92,6 @@ func (d date) following(zone *time.Location) date {
 		d = d.plus(1)
 	}
 	return d
-}
-
-// end returns the first instant of the next day that is not empty.
-func (d date) end(startsAt time.Duration, zone *time.Location) time.Time {
-	start := d.at(startsAt, zone)
-	next := d.following(zone)
-	for !next.at(startsAt, zone).After(start) {
-		next = next.following(zone)
-	}
-	return next.at(startsAt, zone)
 }
 
 // at returns the first instant at which the zone's clock shows d at clock, or

@@ -131,6 +131,9 @@ func TestOutage(t *testing.T) {
 		_, p := w.ask(prose(r, 80))
 		w.answer(p, says(prose(r, 80)))
 		sum.count(p, "")
+		if want := len(w.messages) - p.Snapshot.Included; p.Epoch != nil && p.Snapshot.Dropped != want-1 {
+			t.Fatalf("%d messages are missing, the snapshot says %d", want-1, p.Snapshot.Dropped)
+		}
 		if p.Snapshot.Dropped > 0 && !p.Pressure {
 			t.Fatal("messages were dropped uncovered, and no summary is asked for")
 		}

@@ -103,9 +103,8 @@ type view struct {
 // clock decides which user messages carry their time: the first one, one of
 // another date than the user message before it, and one after a pause.
 type clock struct {
-	begun bool // a user message was seen
-	day   int
-	at    time.Time
+	day int // of the last user message; no date is 0
+	at  time.Time
 }
 
 func (c *clock) marks(r *raw, pause time.Duration) bool {
@@ -114,8 +113,8 @@ func (c *clock) marks(r *raw, pause time.Duration) bool {
 	if r.Role != core.RoleUser {
 		return false
 	}
-	mark := !c.begun || r.day != c.day || gap >= pause
-	c.begun, c.day = true, r.day
+	mark := r.day != c.day || gap >= pause
+	c.day = r.day
 	return mark
 }
 

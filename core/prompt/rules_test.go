@@ -144,7 +144,7 @@ func TestToolsStayPaired(t *testing.T) {
 		return core.Message{Role: core.RoleTool, ToolCallID: id, Text: "result " + id}
 	}
 	_, p := w.ask("one")
-	w.answer(p, call("a", "b"), result("b"), result("x"), result("b"), says("half"), result("a"), call("c"), says("none"))
+	w.answer(p, call("a", "b", "b"), result("b"), result("x"), result("b"), says("half"), result("a"), call("c"), says("none"))
 	_, p = w.ask("two")
 	var got []string
 	for _, m := range p.Messages[2:] {
@@ -187,65 +187,6 @@ func TestToolOutputIsCutFirst(t *testing.T) {
 		return
 	}
 	t.Error("the output is gone")
-}
-
-// TestEpochs: what begins one, and what does not.
-func TestEpochs(t *testing.T) {
-	t.Parallel()
-	cases := []struct {
-		name, want string
-		change     func(w *world)
-	}{
-		{"nothing", "", func(*world) {}},
-		{"29 minutes", "", func(w *world) { w.now = w.now.Add(29 * time.Minute) }},
-		{"silence", prompt.NewSilence, func(w *world) { w.now = w.now.Add(30 * time.Minute) }},
-		{"an edit", prompt.NewEdited, func(w *world) { w.edits++ }},
-		{"other instructions", prompt.NewSettings, func(w *world) { w.static = []prompt.Static{{Name: "instructions", Text: "Be brief."}} }},
-		{"another strategy", prompt.NewSettings, func(w *world) { w.strategy = prompt.Truncate }},
-		{"another model", prompt.NewSettings, func(w *world) { w.budgets.ContextWindow = 32000 }},
-		{"a default written out", "", func(w *world) { w.budgets.Cap = 6150 }},
-		{"another zone", prompt.NewZone, func(w *world) { w.zone = time.FixedZone("Etc/GMT-1", 3600) }},
-		{"memory hints", "", func(w *world) { w.static = append(w.static, prompt.Static{Name: "memory", Text: "travel (2)"}) }},
-		{"a loop", "", func(w *world) { w.loops = append(w.loops, core.Loop{ID: 1, Text: "new"}) }},
-		{"a summary", "", func(w *world) { w.summarize(1, 2) }},
-	}
-	for _, c := range cases {
-		t.Run(c.name, func(t *testing.T) {
-			t.Parallel()
-			w := newWorld(t, bytes4{})
-			first := w.exchange("Hello", "Hello to you")
-			if first.Snapshot.NewEpoch != prompt.NewFirst || first.Epoch == nil || first.Snapshot.Epoch != 1 {
-				t.Fatalf("the first turn: %+v", first.Snapshot)
-			}
-			c.change(w)
-			_, p := w.ask("And now?")
-			if p.Snapshot.NewEpoch != c.want || (p.Epoch == nil) != (c.want == "") {
-				t.Errorf("new epoch: %q", p.Snapshot.NewEpoch)
-			}
-			if c.want == "" && p.Snapshot.Epoch != 1 || c.want != "" && p.Snapshot.Epoch != 2 {
-				t.Errorf("epoch %d", p.Snapshot.Epoch)
-			}
-		})
-	}
-}
-
-// TestFullEpochReadsAfresh: an epoch that would pass the cap cannot go on with
-// what was read for it.
-func TestFullEpochReadsAfresh(t *testing.T) {
-	t.Parallel()
-	w := newWorld(t, bytes4{})
-	w.exchange(strings.Repeat("long ", 2000), strings.Repeat("answer ", 1500))
-	in := w.begin(core.Message{Role: core.RoleUser, Text: strings.Repeat("more ", 1000)})
-	q := prompt.Query(in)
-	in.Window = w.window(in.Turn, q)
-	if _, err := prompt.Build(in); err != prompt.ErrStale {
-		t.Fatalf("got %v", err)
-	}
-	in.Window = w.window(in.Turn, prompt.Fresh(q))
-	p, err := prompt.Build(in)
-	if err != nil || p.Snapshot.NewEpoch != prompt.NewFull {
-		t.Fatalf("new epoch %q, %v", p.Snapshot.NewEpoch, err)
-	}
 }
 
 // TestMorning: on a new day "yes" has its referent, at most 30 turns or about
@@ -366,68 +307,6 @@ func TestStaticParts(t *testing.T) {
 	}
 }
 
-// TestTruncate: the first and the newest stay, the middle goes, and not at every turn.
-func TestTruncate(t *testing.T) {
-	t.Parallel()
-	w := newWorld(t, bytes4{})
-	w.mode, w.strategy = core.ModeThread, prompt.Continuous
-	epochs, most := 0, 0
-	for n := range 100 {
-		p := w.exchange(fmt.Sprint("question ", n), fmt.Sprint("answer ", n))
-		got := shown(p)
-		most = max(most, p.Snapshot.Included)
-		if p.Epoch != nil {
-			epochs++
-		}
-		if p.Snapshot.Strategy != prompt.Truncate || !strings.HasSuffix(got[len(got)-1], fmt.Sprint("question ", n)) {
-			t.Fatalf("turn %d: %s, %q", n, p.Snapshot.Strategy, got)
-		}
-		if n > 5 && got[len(got)-11] != fmt.Sprint("question ", n-5) && n > 50 {
-			t.Fatalf("turn %d: %q", n, got)
-		}
-		if mark := slices.Index(got, "[Earlier messages truncated]"); n > 26 && (mark != 1 || p.Pressure) {
-			t.Fatalf("turn %d: the mark stands at %d of %q", n, mark, got)
-		}
-	}
-	if most != 50 || epochs > 12 {
-		t.Errorf("%d epochs, at most %d messages", epochs, most)
-	}
-}
-
-func TestRebuildAfterChanges(t *testing.T) {
-	t.Parallel()
-	w := newWorld(t, bytes4{})
-	w.exchange("my secret", "noted")
-	in, p := w.ask("and this is wrnog")
-	w.answer(p, says("ok"))
-	ms := slices.Clone(in.Window.Messages)
-	ms[0].Text, ms[0].Redacted, ms[0].Revision = "", true, 1
-	ms[2].Text, ms[2].Revision = "and this is wrong", 1
-	got := prompt.Rebuild(*w.epoch, p.Snapshot, ms, prompt.Budgets{}, w.tokens)
-	want := slices.Clone(p.Messages)
-	want[2].Content = "[Thu 19 Nov 08:10] "
-	want[4].Content = "[edited since] and this is wrong"
-	if d := cmp.Diff(want, got); d != "" {
-		t.Error(d)
-	}
-}
-
-func TestQuery(t *testing.T) {
-	t.Parallel()
-	in := prompt.Input{Now: time.Date(2026, 11, 19, 8, 10, 0, 0, time.UTC), Turn: core.Turn{Mode: core.ModeContinuous}}
-	q := prompt.Query(in)
-	if q.Tokens != 12300 || q.Limit < 500 || !q.Stale.Equal(in.Now.Add(-30*time.Minute)) || q.Budgets != in.Budgets.Fingerprint(prompt.Continuous, nil) {
-		t.Errorf("got %+v", q)
-	}
-	if f := prompt.Fresh(q); f.Budgets == q.Budgets || f.Tokens != q.Tokens || f.Limit != q.Limit {
-		t.Errorf("fresh: %+v", f)
-	}
-	in.Turn.Mode = core.ModeThread
-	if q := prompt.Query(in); q.Limit != 50 || q.Budgets != in.Budgets.Fingerprint(prompt.Truncate, nil) {
-		t.Errorf("a plain thread: %+v", q)
-	}
-}
-
 func TestPolicyNamesToolsThatExist(t *testing.T) {
 	t.Parallel()
 	all := []string{"conversation_search", "conversation_get", "memory_search", "memory_add", "loops_close", "time_now"}
@@ -438,4 +317,46 @@ func TestPolicyNamesToolsThatExist(t *testing.T) {
 			t.Errorf("%s: with it\n%s\nwithout it\n%s", tool, whole, without)
 		}
 	}
+}
+
+// TestLongMessageIsCutBeforeOthersAreDropped: better a part of a long uncovered
+// message than nothing of it and of all that came before.
+func TestLongMessageIsCutBeforeOthersAreDropped(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, bytes4{})
+	w.exchange("one", "two")
+	w.exchange("a long one "+strings.Repeat("word ", 4200), "three")
+	for n := range 6 {
+		w.exchange(fmt.Sprint("question ", n), strings.Repeat("word ", 150))
+	}
+	_, p := w.ask("what was the first?")
+	if s := p.Snapshot; s.Dropped != 0 || s.Truncated != 1 || s.Included != 17 || s.Total > s.Cap {
+		t.Errorf("%+v", s)
+	}
+}
+
+// TestRawBudget: covered messages give way to the budget of raw ones.
+func TestRawBudget(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, bytes4{})
+	w.budgets.Raw = 1000
+	for range 60 {
+		w.exchange(strings.Repeat("ask ", 20), strings.Repeat("say ", 20))
+	}
+	w.summarize(1, core.MessageID(len(w.messages)))
+	w.now = w.now.Add(time.Hour)
+	_, p := w.ask("And now?")
+	if n := p.Snapshot.Parts[len(p.Snapshot.Parts)-1].Tokens; n > 1000 || n < 900 {
+		t.Errorf("%d raw tokens", n)
+	}
+}
+
+// TestNothingStandsBehindTheInputs: a prompt ends with what is to be answered,
+// whatever the thread holds behind it.
+func TestNothingStandsBehindTheInputs(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, bytes4{})
+	in := w.begin(core.Message{Role: core.RoleUser, Text: "Hello"})
+	w.add(says("an answer of another attempt"))
+	wantShown(t, w.build(&in), "[Thu 19 Nov 08:10] Hello")
 }

@@ -1,0 +1,200 @@
+package prompt_test
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/everthread/everthread/core"
+	"github.com/everthread/everthread/core/prompt"
+)
+
+// TestEpochs: what begins one, and what does not.
+func TestEpochs(t *testing.T) {
+	t.Parallel()
+	cases := []struct {
+		name, want string
+		change     func(w *world)
+	}{
+		{"nothing", "", func(*world) {}},
+		{"29 minutes", "", func(w *world) { w.now = w.now.Add(29 * time.Minute) }},
+		{"silence", prompt.NewSilence, func(w *world) { w.now = w.now.Add(30 * time.Minute) }},
+		{"an edit", prompt.NewEdited, func(w *world) { w.edits++ }},
+		{"other instructions", prompt.NewSettings, func(w *world) { w.static = []prompt.Static{{Name: "instructions", Text: "Be brief."}} }},
+		{"another strategy", prompt.NewSettings, func(w *world) { w.strategy = prompt.Truncate }},
+		{"another model", prompt.NewSettings, func(w *world) { w.budgets.ContextWindow = 32000 }},
+		{"a default written out", "", func(w *world) { w.budgets.Cap = 6150 }},
+		{"another zone", prompt.NewZone, func(w *world) { w.zone = time.FixedZone("Etc/GMT-1", 3600) }},
+		{"memory hints", "", func(w *world) { w.static = append(w.static, prompt.Static{Name: "memory", Text: "travel (2)"}) }},
+		{"a loop", "", func(w *world) { w.loops = append(w.loops, core.Loop{ID: 1, Text: "new"}) }},
+		{"a summary", "", func(w *world) { w.summarize(1, 2) }},
+	}
+	for _, c := range cases {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			w := newWorld(t, bytes4{})
+			first := w.exchange("Hello", "Hello to you")
+			if first.Snapshot.NewEpoch != prompt.NewFirst || first.Epoch == nil || first.Snapshot.Epoch != 1 {
+				t.Fatalf("the first turn: %+v", first.Snapshot)
+			}
+			c.change(w)
+			_, p := w.ask("And now?")
+			if p.Snapshot.NewEpoch != c.want || (p.Epoch == nil) != (c.want == "") {
+				t.Errorf("new epoch: %q", p.Snapshot.NewEpoch)
+			}
+			if c.want == "" && p.Snapshot.Epoch != 1 || c.want != "" && p.Snapshot.Epoch != 2 {
+				t.Errorf("epoch %d", p.Snapshot.Epoch)
+			}
+		})
+	}
+}
+
+// TestFullEpochReadsAfresh: an epoch that would pass the cap cannot go on with
+// what was read for it.
+func TestFullEpochReadsAfresh(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, bytes4{})
+	w.exchange(strings.Repeat("long ", 2000), strings.Repeat("answer ", 1500))
+	in := w.begin(core.Message{Role: core.RoleUser, Text: strings.Repeat("more ", 1000)})
+	q := prompt.Query(in)
+	in.Window = w.window(in.Turn, q)
+	if _, err := prompt.Build(in); err != prompt.ErrStale {
+		t.Fatalf("got %v", err)
+	}
+	in.Window = w.window(in.Turn, prompt.Fresh(q))
+	p, err := prompt.Build(in)
+	if err != nil || p.Snapshot.NewEpoch != prompt.NewFull {
+		t.Fatalf("new epoch %q, %v", p.Snapshot.NewEpoch, err)
+	}
+}
+
+// TestTruncate: the first and the newest stay, the middle goes, and not at every turn.
+func TestTruncate(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, bytes4{})
+	w.mode, w.strategy = core.ModeThread, prompt.Continuous
+	epochs, most := 0, 0
+	for n := range 100 {
+		p := w.exchange(fmt.Sprint("question ", n), fmt.Sprint("answer ", n))
+		got := shown(p)
+		most = max(most, p.Snapshot.Included)
+		if p.Epoch != nil {
+			epochs++
+		}
+		if p.Snapshot.Strategy != prompt.Truncate || !strings.HasSuffix(got[len(got)-1], fmt.Sprint("question ", n)) {
+			t.Fatalf("turn %d: %s, %q", n, p.Snapshot.Strategy, got)
+		}
+		if n > 5 && got[len(got)-11] != fmt.Sprint("question ", n-5) && n > 50 {
+			t.Fatalf("turn %d: %q", n, got)
+		}
+		if mark := slices.Index(got, "[Earlier messages truncated]"); n > 26 && (mark != 1 || p.Pressure) {
+			t.Fatalf("turn %d: the mark stands at %d of %q", n, mark, got)
+		}
+	}
+	if most != 50 || epochs > 12 {
+		t.Errorf("%d epochs, at most %d messages", epochs, most)
+	}
+}
+
+// TestWindowMayReachFurtherBack: in a plain thread an epoch goes on with any
+// window that holds its start.
+func TestWindowMayReachFurtherBack(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, bytes4{})
+	w.mode = core.ModeThread
+	for n := range 60 {
+		if n == 45 {
+			w.now = w.now.Add(time.Hour)
+		}
+		w.exchange(fmt.Sprint("question ", n), "answer")
+	}
+	in, p := w.ask("And now?")
+	if p.Epoch != nil {
+		t.Fatal("a new epoch")
+	}
+	in.Window.Messages = slices.Clone(w.messages)
+	wide, err := prompt.Build(in)
+	if err != nil || text(wide.Messages) != text(p.Messages) {
+		t.Errorf("another prompt, %v:\n%q", err, shown(wide))
+	}
+}
+
+func TestRebuildAfterChanges(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, bytes4{})
+	w.exchange("my secret", "noted")
+	in, p := w.ask("and this is wrnog")
+	w.answer(p, says("ok"))
+	ms := slices.Clone(in.Window.Messages)
+	ms[0].Text, ms[0].Redacted, ms[0].Revision = "", true, 1
+	ms[2].Text, ms[2].Revision = "and this is wrong", 1
+	got := prompt.Rebuild(*w.epoch, p.Snapshot, ms, prompt.Budgets{}, w.tokens)
+	want := slices.Clone(p.Messages)
+	want[2].Content = "[Thu 19 Nov 08:10] "
+	want[4].Content = "[edited since] and this is wrong"
+	if d := cmp.Diff(want, got); d != "" {
+		t.Error(d)
+	}
+}
+
+func TestQuery(t *testing.T) {
+	t.Parallel()
+	in := prompt.Input{Now: time.Date(2026, 11, 19, 8, 10, 0, 0, time.UTC), Turn: core.Turn{Mode: core.ModeContinuous}}
+	q := prompt.Query(in)
+	if q.Tokens != 12300 || q.Limit < 500 || !q.Stale.Equal(in.Now.Add(-30*time.Minute)) || q.Budgets != in.Budgets.Fingerprint(prompt.Continuous, nil) {
+		t.Errorf("got %+v", q)
+	}
+	if f := prompt.Fresh(q); f.Budgets == q.Budgets || f.Tokens != q.Tokens || f.Limit != q.Limit {
+		t.Errorf("fresh: %+v", f)
+	}
+	in.Turn.Mode = core.ModeThread
+	if q := prompt.Query(in); q.Limit != 50 || q.Budgets != in.Budgets.Fingerprint(prompt.Truncate, nil) {
+		t.Errorf("a plain thread: %+v", q)
+	}
+}
+
+// TestPressure: a summary is wanted above 80 % of the cap while there are
+// messages that only a summary could free, and not else.
+func TestPressure(t *testing.T) {
+	t.Parallel()
+	cases := []struct {
+		name      string
+		words     int // of each of 50 messages
+		uncovered int // the newest of them
+		want      bool
+	}{
+		{"a small prompt", 50, 50, false},
+		{"covered", 93, 0, false},
+		{"only what stays anyway", 93, 3, false},
+		{"a few before what stays anyway", 93, 8, true},
+		{"all of it", 93, 50, true},
+	}
+	for _, c := range cases {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			w := newWorld(t, bytes4{})
+			for range 25 {
+				w.exchange(strings.Repeat("ask ", c.words), strings.Repeat("say ", c.words))
+			}
+			w.summarize(1, core.MessageID(len(w.messages)-c.uncovered))
+			if _, p := w.ask("And now?"); p.Pressure != c.want || p.Epoch != nil {
+				t.Errorf("at %d of %d tokens: %v", p.Snapshot.Total, p.Snapshot.Cap, p.Pressure)
+			}
+		})
+	}
+}
+
+// TestPressureOfFewLongMessages: the newest messages stay anyway, but if they
+// are longer than the room that is left a summary will be needed soon.
+func TestPressureOfFewLongMessages(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, bytes4{})
+	w.exchange(strings.Repeat("ask ", 2000), strings.Repeat("say ", 3000))
+	if _, p := w.ask("And now?"); !p.Pressure || p.Epoch != nil {
+		t.Errorf("at %d of %d tokens: %v", p.Snapshot.Total, p.Snapshot.Cap, p.Pressure)
+	}
+}
