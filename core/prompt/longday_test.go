@@ -28,9 +28,9 @@ type tally struct {
 	tokens                                        int
 }
 
-// live runs the turns of a day, two minutes apart, with a summary after every
+// live runs the turns of a day, two minutes apart, of messages of so many tokens, with a summary after every
 // ten messages and where the prompt asks for one. It takes effect lag turns later.
-func live(w *world, r *rand.Rand, turns, size, lag int) tally {
+func live(w *world, r *rand.Rand, turns, least, most, lag int) tally {
 	var sum tally
 	type job struct {
 		at      int
@@ -43,8 +43,9 @@ func live(w *world, r *rand.Rand, turns, size, lag int) tally {
 			w.summarize(w.segment(), jobs[0].through)
 			jobs = jobs[1:]
 		}
-		_, p := w.ask(prose(r, 1+r.IntN(size)))
-		w.answer(p, says(prose(r, 1+r.IntN(size))))
+		size := func() int { return least + r.IntN(most-least+1) }
+		_, p := w.ask(prose(r, size()))
+		w.answer(p, says(prose(r, size())))
 		since += 2
 		if (since >= 10 || p.Pressure) && len(jobs) == 0 {
 			jobs, since = append(jobs, job{n + lag, core.MessageID(len(w.messages))}), 0
@@ -79,13 +80,13 @@ func (sum *tally) count(p prompt.Prompt, last string) {
 // of the prompt before as an identical prefix, and nothing uncovered is lost.
 func TestLongDay(t *testing.T) {
 	t.Parallel()
-	for _, c := range []struct{ size, lag int }{{100, 1}, {100, 2}, {100, 3}, {30, 1}, {10, 1}} {
-		t.Run(fmt.Sprintf("%d tokens a message, summaries %d turns late", c.size, c.lag), func(t *testing.T) {
+	for _, c := range []struct{ least, most, lag int }{{1, 100, 1}, {1, 100, 3}, {100, 100, 1}, {100, 100, 3}, {1, 10, 1}} {
+		t.Run(fmt.Sprintf("%d to %d tokens a message, summaries %d turns late", c.least, c.most, c.lag), func(t *testing.T) {
 			t.Parallel()
 			w := newWorld(t, tokens.New())
 			w.static[0].Text = prose(rand.New(rand.NewPCG(3, 3)), 300)
 			w.loops = []core.Loop{{ID: 1, Text: "Book the train to Lyon", OpenedAt: w.now, Mentioned: w.now}}
-			sum := live(w, rand.New(rand.NewPCG(1, 2)), 300, c.size, c.lag)
+			sum := live(w, rand.New(rand.NewPCG(1, 2)), 300, c.least, c.most, c.lag)
 			t.Logf("%d turns: %d share 80 %% of the prompt before; %d epochs, %d under pressure, %d summaries; %d tokens a prompt; %d dropped uncovered",
 				sum.turns, sum.shared, sum.epochs, sum.pressed, sum.jobs, sum.tokens/sum.turns, sum.dropped)
 			if sum.shared*5 < sum.turns*4 {
@@ -108,7 +109,7 @@ func TestThirtyDays(t *testing.T) {
 	r := rand.New(rand.NewPCG(5, 6))
 	for d := 1; d <= 30; d++ {
 		w.now = start.AddDate(0, 0, d-1)
-		days[d] = live(w, r, 40, 100, 1)
+		days[d] = live(w, r, 40, 1, 100, 1)
 		w.summarize(core.SegmentID(d), core.MessageID(len(w.messages)))
 		if days[d].dropped > 0 {
 			t.Errorf("day %d: %d messages were dropped uncovered", d, days[d].dropped)
