@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"strings"
-	"time"
 
 	"go.uber.org/zap"
 
@@ -88,7 +87,7 @@ func (s *Summarizer) post(ctx context.Context, g core.Segment, newest bool) erro
 	if err != nil {
 		return err
 	}
-	text := s.text(u, g, versions[0], now)
+	text := s.text(u, g, versions[0])
 	p.State = core.PostDone
 	p.Message = core.NewMessage{Role: core.RoleAssistant, Kind: core.KindDayPost, Text: text, Tokens: s.Tokens.Count(text), SentAt: now}
 	for _, t := range targets {
@@ -107,7 +106,7 @@ func quiet(parts []core.Part) []core.Part {
 }
 
 // text is a summary as it is posted: with a title, without references.
-func (s *Summarizer) text(u core.User, g core.Segment, v core.Summary, now time.Time) string {
+func (s *Summarizer) text(u core.User, g core.Segment, v core.Summary) string {
 	language := u.Settings.Language
 	if language == "" {
 		language = s.Settings.Language
@@ -116,6 +115,6 @@ func (s *Summarizer) text(u core.User, g core.Segment, v core.Summary, now time.
 	if strings.HasPrefix(strings.ToLower(language), "fr") {
 		title = "Résumé : "
 	}
-	title += s.Title(g.Day.Label, s.Day(u.Settings, now).Label, language)
+	title += s.Title(g.Day.Label, "", language) // with its date: the post stays in the chat
 	return "**" + title + "**\n\n" + s.StripRefs(v.Markdown)
 }
