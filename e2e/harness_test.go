@@ -6,7 +6,6 @@
 package e2e
 
 import (
-	"bufio"
 	"bytes"
 	"context"
 	"crypto/rand"
@@ -270,16 +269,6 @@ func (l *logBuffer) String() string {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.b.String()
-}
-
-// line returns the first line that holds a text.
-func (l *logBuffer) line(text string) string {
-	for s := bufio.NewScanner(strings.NewReader(l.String())); s.Scan(); {
-		if strings.Contains(s.Text(), text) {
-			return s.Text()
-		}
-	}
-	return ""
 }
 
 // sent waits until chat has got n messages.

@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	crand "crypto/rand"
-	"errors"
 	"fmt"
 	"math/rand/v2"
 	"os"
@@ -184,5 +183,3 @@ func workerName() string {
 	}
 	return fmt.Sprintf("%s-%d-%x", host, os.Getpid(), rand.Uint32())
 }
-
-var errNotRunning = errors.New("this needs a gateway that runs")

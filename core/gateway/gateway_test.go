@@ -107,7 +107,6 @@ type line struct {
 	parts []core.Part
 	fail  []error // for the next sends, in order
 	more  chan struct{}
-	seen  []string // previews
 }
 
 func newLine() *line { return &line{more: make(chan struct{}, 100)} }

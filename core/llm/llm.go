@@ -103,7 +103,7 @@ func (b *watchedBody) stop() {
 
 // cause returns ErrStalled in place of an error that follows from it.
 func (b *watchedBody) cause(err error) error {
-	if err != io.EOF && errors.Is(context.Cause(b.ctx), ErrStalled) {
+	if !errors.Is(err, io.EOF) && errors.Is(context.Cause(b.ctx), ErrStalled) {
 		return ErrStalled
 	}
 	return err

@@ -1,6 +1,7 @@
 package prompt_test
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -62,7 +63,7 @@ func TestFullEpochReadsAfresh(t *testing.T) {
 	in := w.begin(core.Message{Role: core.RoleUser, Text: strings.Repeat("more ", 1000)})
 	q := prompt.Query(in)
 	in.Window = w.window(in.Turn, q)
-	if _, err := prompt.Build(in); err != prompt.ErrStale {
+	if _, err := prompt.Build(in); !errors.Is(err, prompt.ErrStale) {
 		t.Fatalf("got %v", err)
 	}
 	in.Window = w.window(in.Turn, prompt.Fresh(q))

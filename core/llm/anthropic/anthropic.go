@@ -60,7 +60,7 @@ func New(o Options) core.Model {
 func (m *model) Stream(ctx context.Context, req core.ModelRequest) iter.Seq2[core.Delta, error] {
 	return func(yield func(core.Delta, error) bool) {
 		stream := m.client.Messages.NewStreaming(ctx, m.params(req))
-		defer stream.Close()
+		defer func() { _ = stream.Close() }() // it was read to its end, or nobody wants more
 		a := assembly{model: m.options.Model}
 		for stream.Next() {
 			if text := a.event(stream.Current()); text != "" && !yield(core.Delta{Text: text}, nil) {

@@ -201,7 +201,7 @@ func TestStalledAndStopped(t *testing.T) {
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if err := ask(ctx, m, core.ModelRequest{}).err; err != context.Canceled {
+	if err := ask(ctx, m, core.ModelRequest{}).err; !errors.Is(err, context.Canceled) {
 		t.Errorf("stopped: %v", err)
 	}
 }

@@ -263,7 +263,7 @@ func TestContextEndsTheStream(t *testing.T) {
 		cancel()
 		got = err
 	}
-	if got != context.Canceled {
+	if !errors.Is(got, context.Canceled) {
 		t.Errorf("got %v", got)
 	}
 }

@@ -115,9 +115,9 @@ func (a *assembly) run(body io.Reader) {
 	case errors.Is(err, errEnough):
 		return
 	case err != nil && !a.complete():
-		a.fail(llm.Broken(a.ctx, err))
+		_ = a.fail(llm.Broken(a.ctx, err)) // told to whoever reads
 	case !a.complete():
-		a.fail(llm.CutOff())
+		_ = a.fail(llm.CutOff())
 	case a.text(a.thought.rest()) == nil:
 		a.yield(a.last(), nil)
 	}
@@ -132,7 +132,7 @@ func (a *assembly) complete() bool { return a.done || a.finish != "" }
 func (a *assembly) read(r *bufio.Reader) error {
 	first, err := firstByte(r)
 	switch {
-	case err == io.EOF:
+	case errors.Is(err, io.EOF):
 		return a.fail(&core.ModelError{Kind: core.ModelDown, Err: errors.New("the model server sent an empty answer")})
 	case err != nil:
 		return err

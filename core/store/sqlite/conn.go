@@ -3,7 +3,6 @@ package sqlite
 import (
 	"context"
 	"database/sql/driver"
-	"io"
 )
 
 // connector opens connections that keep their statements prepared: on the road
@@ -124,13 +123,4 @@ type rows struct {
 func (r *rows) Close() error {
 	r.k.busy = false
 	return r.Rows.Close()
-}
-
-// Next reads a row.
-func (r *rows) Next(dest []driver.Value) error {
-	err := r.Rows.Next(dest)
-	if err != nil && err != io.EOF {
-		return err
-	}
-	return err
 }
