@@ -71,6 +71,7 @@ CREATE UNIQUE INDEX messages_position ON messages (user_id, thread_id, position)
 CREATE INDEX messages_uncovered ON messages (user_id, thread_id, position) WHERE position > 0 AND covered = 0 AND segment_id > 0;
 CREATE INDEX messages_pending ON messages (user_id, thread_id, id) WHERE kind = 'chat' AND role = 'user' AND turn_id = 0 AND redacted = 0;
 CREATE INDEX messages_segment ON messages (user_id, segment_id, id) WHERE segment_id > 0;
+CREATE INDEX messages_extra ON messages (user_id, id) WHERE extra <> '{}';
 CREATE INDEX messages_shown ON messages (user_id, thread_id, shown, id);
 
 CREATE TABLE revisions (

@@ -83,7 +83,7 @@ func (s *Store) SetAttachment(ctx context.Context, user core.UserID, id core.Mes
 			return t.end(l, "")
 		}
 		m.Attachments[i] = a
-		x := text(extra{m.ToolCalls, m.ToolCallID, m.ToolName, m.Attachments, m.Quote, m.ForwardedFrom})
+		x := text(extraOf(m))
 		if err := t.exec(`UPDATE messages SET extra = $3 WHERE user_id = $1 AND id = $2`, t.user, id, x); err != nil {
 			return err
 		}

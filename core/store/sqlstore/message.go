@@ -48,6 +48,11 @@ func (t *tx) insert(m core.NewMessage, p place) (core.MessageID, error) {
 		m.Text, m.Tokens, x, p.position, shown, ms(m.SentAt), ms(m.PlatformAt), flag(p.covered), flag(m.Solo))
 }
 
+// extraOf is the part of a stored message that no query looks into.
+func extraOf(m core.Message) extra {
+	return extra{m.ToolCalls, m.ToolCallID, m.ToolName, m.Attachments, m.Quote, m.ForwardedFrom}
+}
+
 func (e extra) empty() bool {
 	return e.Calls == nil && e.CallID == "" && e.Tool == "" && e.Files == nil && e.Quote == nil && e.Forwarded == ""
 }

@@ -180,7 +180,7 @@ func (t *tx) approve(e core.Approve, out *core.Noted) error {
 	if err != nil {
 		return err
 	}
-	other := &tx{Tx: t.Tx, s: t.s, ctx: t.ctx}
+	other := &tx{Tx: t.Tx, conn: t.conn, s: t.s, ctx: t.ctx}
 	if other.user, err = t.approved(e, c); err != nil {
 		return err
 	}
@@ -211,7 +211,7 @@ func (t *tx) approved(e core.Approve, c core.Code) (core.UserID, error) {
 	if name == "" {
 		name = c.Name
 	}
-	counter := &tx{Tx: t.Tx, s: t.s, ctx: t.ctx}
+	counter := &tx{Tx: t.Tx, conn: t.conn, s: t.s, ctx: t.ctx}
 	if err := counter.lockUser(); err != nil {
 		return 0, err
 	}

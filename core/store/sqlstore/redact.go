@@ -2,6 +2,7 @@ package sqlstore
 
 import (
 	"slices"
+	"strings"
 
 	"github.com/everthread/everthread/core"
 )
@@ -20,7 +21,7 @@ func (t *tx) redact(e core.Redact, out *core.Noted) error {
 			out.Files = append(out.Files, f.Path)
 		}
 	}
-	for _, step := range []func(core.Message) error{t.blank, t.disturbed, t.redactSummaries, t.redactEpochs, t.redactLoops, t.redactDeliveries} {
+	for _, step := range []func(core.Message) error{t.blank, t.disturbed, t.redactQuotes, t.redactSummaries, t.redactEpochs, t.redactLoops, t.redactDeliveries} {
 		if err := step(m); err != nil {
 			return err
 		}
@@ -46,6 +47,29 @@ func (t *tx) blank(m core.Message) error {
 		return nil
 	}
 	return t.exec(`DELETE FROM journal WHERE user_id = $1 AND turn_id = $2`, t.user, m.Turn)
+}
+
+// redactQuotes takes the message's words out of later ones that quote it.
+func (t *tx) redactQuotes(m core.Message) error {
+	if m.Text == "" {
+		return nil
+	}
+	rows, err := t.rows(`SELECT `+messageColumns+` FROM messages WHERE user_id = $1 AND id > $2 AND extra <> '{}'`, t.user, m.ID)
+	later, err := collect(rows, err, scanMessage)
+	for _, q := range later {
+		if err != nil {
+			return err
+		}
+		if q.Quote == nil || q.Quote.Text == "" || !strings.Contains(m.Text, q.Quote.Text) {
+			continue
+		}
+		q.Quote = &core.Quote{NativeID: q.Quote.NativeID, Mine: q.Quote.Mine}
+		err = t.exec(`UPDATE messages SET extra = $3, revision = revision + 1 WHERE user_id = $1 AND id = $2`, t.user, q.ID, text(extraOf(q)))
+		if err == nil {
+			err = t.exec(`UPDATE events SET payload = NULL WHERE user_id = $1 AND message_id = $2 AND message_id > 0`, t.user, q.ID)
+		}
+	}
+	return err
 }
 
 // redactSummaries hides a day's summary at once if one of its versions rests on
@@ -79,9 +103,13 @@ func (t *tx) redactSummaries(m core.Message) error {
 // loop made from the message.
 func (t *tx) redactEpochs(m core.Message) error {
 	loops, err := t.loopsOf(m.ID)
-	if err != nil {
+	if err != nil || len(loops) == 0 && t.scrubbed[m.Segment] {
 		return err
 	}
+	if t.scrubbed == nil {
+		t.scrubbed = map[core.SegmentID]bool{}
+	}
+	t.scrubbed[m.Segment] = true
 	rows, err := t.rows(`SELECT id FROM epochs WHERE user_id = $1 AND thread_id = $2`, t.user, m.Thread)
 	ids, err := collect(rows, err, func(r scanner) (id core.TurnID, err error) { return id, r.Scan(&id) })
 	for _, id := range ids {

@@ -90,6 +90,7 @@ type tx struct {
 	settings            string
 	dirty               bool // the counters moved
 	wake                []string
+	scrubbed            map[core.SegmentID]bool // days whose prompts were redacted in this transaction
 }
 
 // update runs f in one transaction that holds user's row.
@@ -116,8 +117,8 @@ func (t *tx) run(f func(t *tx) error) (err error) {
 	if t.Tx, err = t.conn.BeginTx(t.ctx, nil); err != nil {
 		return err
 	}
+	defer func() { _ = t.Rollback() }() // undoes what did not commit, a panic's too
 	if err = t.work(f); err != nil {
-		_ = t.Rollback()
 		return err
 	}
 	return t.Commit()
