@@ -26,6 +26,7 @@ var (
 // Permanent is an error of Channel.Send that no retry can mend.
 type Permanent struct{ Err error }
 
+// Error returns the message.
 func (e *Permanent) Error() string { return e.Err.Error() }
 
 // Unwrap returns the cause.
@@ -38,6 +39,7 @@ type RetryAfter struct {
 	Err     error
 }
 
+// Error returns the message.
 func (e *RetryAfter) Error() string { return fmt.Sprintf("wait %s: %v", e.After, e.Err) }
 
 // Unwrap returns the cause.
@@ -46,6 +48,7 @@ func (e *RetryAfter) Unwrap() error { return e.Err }
 // Unknown is an error of Channel.Send after which the part may have arrived.
 type Unknown struct{ Err error }
 
+// Error returns the message.
 func (e *Unknown) Error() string { return "may have arrived: " + e.Err.Error() }
 
 // Unwrap returns the cause.
@@ -55,6 +58,7 @@ func (e *Unknown) Unwrap() error { return e.Err }
 // deactivated. Deliveries to the address are parked until it writes again.
 type Unreachable struct{ Err error }
 
+// Error returns the message.
 func (e *Unreachable) Error() string { return e.Err.Error() }
 
 // Unwrap returns the cause.
@@ -80,6 +84,7 @@ type ModelError struct {
 	Err   error         // says what to do; holds no secret and no message text
 }
 
+// Error returns the message.
 func (e *ModelError) Error() string { return fmt.Sprintf("model %s: %v", e.Kind, e.Err) }
 
 // Unwrap returns the cause.

@@ -168,6 +168,7 @@ func guarded(ctx context.Context, tool Tool, c Call) (res Result, err error) {
 // is only told that the tool broke.
 type PanicError struct{ Value any }
 
+// Error returns the message.
 func (e *PanicError) Error() string {
 	return "the tool broke down; do not call it again in this answer"
 }
