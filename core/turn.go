@@ -70,7 +70,8 @@ type Window struct {
 	// Messages are the newest that have a position, oldest first, through the
 	// turn's inputs; only KindChat.
 	Messages []Message
-	// UncoveredBefore counts the uncovered conversation messages older than Messages[0].
+	// UncoveredBefore counts the uncovered conversation messages older than
+	// Messages[0], at most 1,000; tool results and redacted messages do not count.
 	UncoveredBefore int
 	More            bool    // there are messages older than Messages[0]
 	Edits           int64   // the thread's count of edits, redactions and regenerations

@@ -69,7 +69,7 @@ CREATE TABLE messages (
 	PRIMARY KEY (user_id, id)
 );
 CREATE UNIQUE INDEX messages_position ON messages (user_id, thread_id, position) WHERE position > 0;
-CREATE INDEX messages_uncovered ON messages (user_id, thread_id, position) WHERE position > 0 AND covered = 0 AND segment_id > 0;
+CREATE INDEX messages_uncovered ON messages (user_id, thread_id, position) WHERE position > 0 AND covered = 0 AND segment_id > 0 AND redacted = 0 AND role <> 'tool';
 CREATE INDEX messages_pending ON messages (user_id, thread_id, id) WHERE kind = 'chat' AND role = 'user' AND turn_id = 0 AND redacted = 0;
 CREATE INDEX messages_segment ON messages (user_id, segment_id, id) WHERE segment_id > 0;
 CREATE INDEX messages_extra ON messages (user_id, id) WHERE extra <> '{}';
@@ -106,7 +106,7 @@ CREATE TABLE events (
 );
 CREATE INDEX events_held ON events (channel, account, external, received_at) WHERE state = 'held';
 CREATE INDEX events_raw ON events (received_at) WHERE payload IS NOT NULL;
-CREATE INDEX events_message ON events (user_id, message_id) WHERE message_id > 0;
+CREATE INDEX events_message ON events (user_id, message_id);
 
 CREATE TABLE segments (
 	user_id       bigint NOT NULL,
@@ -213,6 +213,8 @@ CREATE TABLE deliveries (
 CREATE INDEX deliveries_message ON deliveries (user_id, message_id) WHERE message_id > 0;
 CREATE INDEX deliveries_parked ON deliveries (user_id, identity_id, id) WHERE state = 'parked';
 CREATE INDEX deliveries_trouble ON deliveries (created_at) WHERE state IN ('failed', 'unknown', 'parked', 'expired');
+CREATE INDEX deliveries_user_trouble ON deliveries (user_id, id) WHERE state IN ('failed', 'unknown', 'parked', 'expired');
+CREATE INDEX deliveries_under_way ON deliveries (user_id, id) WHERE state IN ('pending', 'sending');
 CREATE INDEX deliveries_expiry ON deliveries (expires_at) WHERE expires_at > 0 AND state IN ('pending', 'parked');
 
 CREATE TABLE delivery_parts (
@@ -291,6 +293,7 @@ CREATE TABLE leases (
 	until  bigint NOT NULL
 );
 
+-- at is in microseconds.
 CREATE TABLE rates (
 	key text PRIMARY KEY,
 	at  bigint NOT NULL

@@ -7,6 +7,7 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"net"
 	"time"
 
 	"github.com/exaring/otelpgx"
@@ -22,6 +23,10 @@ import (
 
 // channel is the one that processes tell each other of work on.
 const channel = "everthread"
+
+// patience bounds every transaction: a server that went away without a word is
+// an error after it.
+const patience = 10 * time.Second
 
 // Options say how to reach the database.
 type Options struct {
@@ -42,6 +47,7 @@ func Open(ctx context.Context, o Options) (*Store, error) {
 	}
 	cfg.MinIdleConns = 1
 	cfg.ConnConfig.ConnectTimeout = 5 * time.Second
+	cfg.ConnConfig.DialFunc = (&net.Dialer{KeepAliveConfig: net.KeepAliveConfig{Enable: true, Idle: 5 * time.Second, Interval: 2 * time.Second, Count: 2}}).DialContext
 	if o.Trace {
 		cfg.ConnConfig.Tracer = otelpgx.NewTracer()
 	}
@@ -52,10 +58,11 @@ func Open(ctx context.Context, o Options) (*Store, error) {
 	db := stdlib.OpenDBFromPool(pool)
 	db.SetMaxOpenConns(int(cfg.MaxConns))
 	d := sqlstore.Dialect{
-		Name:   "postgres",
-		Lock:   " FOR UPDATE",
-		Read:   sql.TxOptions{ReadOnly: true, Isolation: sql.LevelRepeatableRead},
-		Notify: `SELECT pg_notify('` + channel + `', $1)`, Pipeline: pipeline,
+		Name:    "postgres",
+		Lock:    " FOR UPDATE",
+		Timeout: patience,
+		Read:    sql.TxOptions{ReadOnly: true, Isolation: sql.LevelRepeatableRead},
+		Notify:  `SELECT pg_notify('` + channel + `', $1)`, Pipeline: pipeline,
 		Listen: func(ctx context.Context, yield func(string)) error { return listen(ctx, cfg.ConnConfig, yield) },
 	}
 	return &Store{Store: sqlstore.New(db, db, d), db: db, pool: pool}, nil

@@ -64,6 +64,15 @@ func (c *conn) statement(ctx context.Context, query string) (*kept, error) {
 	return k, nil
 }
 
+// BeginTx begins a transaction. It waits for another process's at most as long as
+// the busy timeout says, and is not interrupted: nobody would know whether it began.
+func (c *conn) BeginTx(ctx context.Context, opts driver.TxOptions) (driver.Tx, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	return c.sqliteConn.BeginTx(context.WithoutCancel(ctx), opts)
+}
+
 // ExecContext runs a statement. Statements are short, so they are not
 // interrupted half-way when ctx ends: that would cost a goroutine for each.
 func (c *conn) ExecContext(ctx context.Context, query string, args []driver.NamedValue) (driver.Result, error) {

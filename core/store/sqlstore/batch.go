@@ -4,12 +4,17 @@ import (
 	"context"
 	"database/sql"
 	"errors"
+	"fmt"
+	"slices"
 	"sync"
 )
 
 // batcher commits transactions that wait for the one writer together: who comes
 // while a commit is under way shares the next one. Each keeps its own outcome: a
 // savepoint undoes one that failed without touching the others.
+//
+// Who finds nobody leading leads until its own transaction is committed, and
+// hands over to one that waits: nobody works for others longer than that.
 type batcher struct {
 	mu      sync.Mutex
 	waiting []*entry
@@ -18,67 +23,94 @@ type batcher struct {
 
 // entry is a transaction that waits for its turn.
 type entry struct {
-	t    *tx
-	f    func(t *tx) error
-	err  error
-	done chan struct{}
+	t        *tx
+	f        func(t *tx) error
+	err      error
+	panicked any
+	done     chan struct{} // closed when it ended
+	lead     chan struct{} // gets one value when it is to lead
 }
 
 // maxBatch bounds how many transactions share a commit, and so how long one waits.
 const maxBatch = 64
 
-// do runs f in a transaction, alone or with others.
-func (b *batcher) do(db *sql.DB, t *tx, f func(t *tx) error) error {
-	e := &entry{t: t, f: f, done: make(chan struct{})}
-	b.mu.Lock()
-	b.waiting = append(b.waiting, e)
-	if b.leading {
-		b.mu.Unlock()
-		<-e.done
-		return e.err
+// do runs f in a transaction, alone or with others. If ctx of t ends before its
+// turn came, nothing was written.
+func (b *batcher) do(t *tx, f func(t *tx) error) error {
+	e := &entry{t: t, f: f, done: make(chan struct{}), lead: make(chan struct{}, 1)}
+	if b.join(e) {
+		b.run(e)
 	}
-	b.leading = true
-	b.mu.Unlock()
-	for batch := b.next(); batch != nil; batch = b.next() {
-		commitBatch(db, batch)
+	for {
 		select {
 		case <-e.done:
-			b.hand(db)
+			if e.panicked != nil {
+				panic(e.panicked)
+			}
 			return e.err
-		default:
+		case <-e.lead:
+			b.run(e)
+		case <-t.ctx.Done():
+			if b.leave(e) {
+				return t.ctx.Err()
+			}
+			b.wait(e)
 		}
 	}
-	return e.err
 }
 
-// hand lets another goroutine lead if somebody waits: nobody works for others
-// longer than one commit.
-func (b *batcher) hand(db *sql.DB) {
+// wait waits for an entry that is being worked on, or that has to lead.
+func (b *batcher) wait(e *entry) {
+	select {
+	case <-e.done:
+	case <-e.lead:
+		b.run(e)
+	}
+}
+
+// join queues an entry, and tells whether it leads.
+func (b *batcher) join(e *entry) bool {
 	b.mu.Lock()
-	if len(b.waiting) == 0 {
-		b.leading = false
-		b.mu.Unlock()
-		return
-	}
-	b.mu.Unlock()
-	go func() {
-		for batch := b.next(); batch != nil; batch = b.next() {
-			commitBatch(db, batch)
-		}
-	}()
+	defer b.mu.Unlock()
+	b.waiting = append(b.waiting, e)
+	lead := !b.leading
+	b.leading = true
+	return lead
 }
 
-// next takes a batch; nil, and nobody leads any more, if nothing waits.
+// leave takes an entry back that nobody works on and that does not lead.
+func (b *batcher) leave(e *entry) bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	n := slices.Index(b.waiting, e)
+	if n < 0 || len(e.lead) > 0 {
+		return false
+	}
+	b.waiting = slices.Delete(b.waiting, n, n+1)
+	return true
+}
+
+// run commits batches until the leader's own is among them.
+func (b *batcher) run(e *entry) {
+	for ended := false; !ended; {
+		batch := b.next()
+		commitBatch(e.t.s.write, batch)
+		ended = slices.Contains(batch, e)
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.leading = len(b.waiting) > 0; b.leading {
+		b.waiting[0].lead <- struct{}{}
+	}
+}
+
+// next takes a batch.
 func (b *batcher) next() []*entry {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	n := min(len(b.waiting), maxBatch)
-	if n == 0 {
-		b.leading = false
-		return nil
-	}
-	batch := b.waiting[:n:n]
-	b.waiting = b.waiting[n:]
+	batch := slices.Clone(b.waiting[:n])
+	b.waiting = slices.Delete(b.waiting, 0, n)
 	return batch
 }
 
@@ -86,11 +118,14 @@ func (b *batcher) next() []*entry {
 func commitBatch(db *sql.DB, batch []*entry) {
 	err := runBatch(db, batch)
 	for _, e := range batch {
-		e.err = errors.Join(e.err, err)
+		if e.err == nil {
+			e.err = err
+		}
 		close(e.done)
 	}
 }
 
+// runBatch returns the error that undid all of it.
 func runBatch(db *sql.DB, batch []*entry) error {
 	ctx := context.WithoutCancel(batch[0].t.ctx)
 	shared, err := db.BeginTx(ctx, nil)
@@ -100,39 +135,49 @@ func runBatch(db *sql.DB, batch []*entry) error {
 	good := 0
 	for _, e := range batch {
 		e.t.Tx = shared
-		if e.err = e.attempt(ctx, len(batch) > 1); e.err == nil {
+		if err := e.attempt(ctx, len(batch) > 1); err != nil {
+			_ = shared.Rollback()
+			return err
+		}
+		if e.err == nil {
 			good++
 		}
 	}
 	if good == 0 {
-		return ignoreDone(shared.Rollback())
+		return shared.Rollback()
 	}
+	batch[0].t.s.commits.Add(1)
 	return shared.Commit()
 }
 
-func ignoreDone(err error) error {
-	if errors.Is(err, sql.ErrTxDone) {
+// attempt runs one transaction of a batch; with others, under a savepoint. It
+// returns an error if the whole batch cannot go on.
+func (e *entry) attempt(ctx context.Context, shared bool) error {
+	if e.err = e.t.ctx.Err(); e.err != nil {
 		return nil
 	}
-	return err
-}
-
-// attempt runs one transaction of a batch; with others, under a savepoint.
-func (e *entry) attempt(ctx context.Context, shared bool) error {
-	if err := e.t.ctx.Err(); err != nil {
-		return err
-	}
 	if !shared {
-		return e.t.work(e.f)
+		e.work()
+		return nil
 	}
 	if _, err := e.t.ExecContext(ctx, `SAVEPOINT one`); err != nil {
 		return err
 	}
-	err := e.t.work(e.f)
-	if err != nil {
-		_, undo := e.t.ExecContext(ctx, `ROLLBACK TO one`)
-		err = errors.Join(err, undo)
+	if e.work(); e.err != nil {
+		if _, err := e.t.ExecContext(ctx, `ROLLBACK TO one`); err != nil {
+			return fmt.Errorf("undo one of several: %w", errors.Join(err, e.err))
+		}
 	}
-	_, release := e.t.ExecContext(ctx, `RELEASE one`)
-	return errors.Join(err, release)
+	_, err := e.t.ExecContext(ctx, `RELEASE one`)
+	return err
+}
+
+// work runs the transaction itself. Its panic is its owner's, not the leader's.
+func (e *entry) work() {
+	defer func() {
+		if e.panicked = recover(); e.panicked != nil {
+			e.err = fmt.Errorf("panic: %v", e.panicked)
+		}
+	}()
+	e.err = e.t.work(e.f)
 }

@@ -88,7 +88,7 @@ func (t *tx) say(r core.Reply, st *state) ([]core.MessageID, error) {
 		ids = append(ids, id)
 	}
 	st.since += counted
-	if err := t.counted(r.Turn.Segment, counted, true); err != nil {
+	if err := t.counted(r.Turn.Segment, counted); err != nil {
 		return nil, err
 	}
 	return ids, t.moveThread(r, st.last, st.epoch)
@@ -123,7 +123,10 @@ func (t *tx) closeTurn(r core.Reply) error {
 	}
 	err := t.exec(`UPDATE turns SET state = $3, ended_at = $4, snapshot = $5, epoch_id = $6, error = $7 WHERE user_id = $1 AND id = $2`,
 		t.user, r.Turn.ID, string(r.State), ms(r.Now), snapshot, epoch, r.Error)
-	if err != nil || r.State != core.TurnFailed {
+	if err != nil {
+		return err
+	}
+	if err := t.forgetCalls(r.Turn.ID); err != nil || r.State != core.TurnFailed {
 		return err
 	}
 	for _, id := range r.Turn.Inputs {

@@ -3,7 +3,6 @@ package sqlstore
 import (
 	"context"
 	"fmt"
-	"strings"
 	"time"
 
 	"github.com/everthread/everthread/core"
@@ -165,30 +164,39 @@ func (s *Store) ClaimDelivery(ctx context.Context, ref core.JobRef, c core.Claim
 		if !d.Expires.IsZero() && !c.Now.Before(d.Expires) && d.State == core.DeliveryPending {
 			return t.finishDelivery(&d, core.DeliveryExpired, "it was not delivered in time")
 		}
-		if err := t.startPart(&d); err != nil {
-			return err
+		started, err := t.startPart(&d)
+		if started {
+			out = &d
 		}
-		out = &d
-		return nil
+		return err
 	})
 	return out, err
 }
 
 // startPart marks the first part that is not done as sending. One that was
-// sending already, when a process died, becomes unknown in d only.
-func (t *tx) startPart(d *core.Delivery) error {
+// sending already, when a process died, becomes unknown in d only. If nothing is
+// left to send, because it was redacted, the delivery ends.
+func (t *tx) startPart(d *core.Delivery) (started bool, err error) {
 	for i := range d.Parts {
 		p := &d.Parts[i]
-		switch p.State {
-		case core.DeliveryPending:
+		switch {
+		case p.State == core.DeliveryPending:
 			p.State = core.DeliverySending
-			return t.markPart(d, p, core.DeliverySending)
-		case core.DeliverySending:
+			return true, t.markPart(d, p, core.DeliverySending)
+		case p.State == core.DeliverySending && p.Part.Text != "":
 			p.State = core.DeliveryUnknown
-			return t.exec(`UPDATE delivery_parts SET repeats = repeats + 1 WHERE user_id = $1 AND delivery_id = $2 AND n = $3`, t.user, d.ID, p.N)
+			return true, t.exec(`UPDATE delivery_parts SET repeats = repeats + 1 WHERE user_id = $1 AND delivery_id = $2 AND n = $3`, t.user, d.ID, p.N)
+		case p.State == core.DeliverySending:
+			p.State = core.DeliveryUnknown
+			if err := t.markPart(d, p, core.DeliveryUnknown); err != nil {
+				return false, err
+			}
 		}
 	}
-	return t.finishDelivery(d, core.DeliverySent, "")
+	if len(d.Parts) == 0 {
+		return false, t.finishDelivery(d, core.DeliveryFailed, "what it said was deleted")
+	}
+	return false, t.finishDelivery(d, worst(d.Parts), "")
 }
 
 func (t *tx) markPart(d *core.Delivery, p *core.DeliveryPart, state core.DeliveryState) error {
@@ -221,7 +229,7 @@ func (s *Store) FinishPart(ctx context.Context, d *core.Delivery, n int, r core.
 			return err
 		}
 		var err error
-		more, err = t.afterPart(d, n, r)
+		more, err = t.afterPart(d, n, r, now)
 		return err
 	})
 	return more, err
@@ -239,7 +247,7 @@ func storedState(r core.PartResult) core.DeliveryState {
 	return r.State
 }
 
-func (t *tx) afterPart(d *core.Delivery, n int, r core.PartResult) (more bool, err error) {
+func (t *tx) afterPart(d *core.Delivery, n int, r core.PartResult, now time.Time) (more bool, err error) {
 	if r.State == core.DeliverySent {
 		if err := t.refer(d.Identity, r.Receipt.NativeID, d.Message); err != nil {
 			return false, err
@@ -249,18 +257,33 @@ func (t *tx) afterPart(d *core.Delivery, n int, r core.PartResult) (more bool, e
 		return false, t.again(d.Lease, r.RetryAt, r.Error)
 	}
 	switch r.State {
+	case core.DeliveryPending:
+		return false, t.again(d.Lease, now, r.Error)
 	case core.DeliverySent, core.DeliveryUnknown:
-		if n+1 < len(d.Parts) {
-			d.Parts[n+1].State = core.DeliverySending
-			return true, t.markPart(d, &d.Parts[n+1], core.DeliverySending)
+		if more, err := t.nextPart(d, n+1); more || err != nil {
+			return more, err
 		}
-		return false, t.finishDelivery(d, worst(d.Parts), r.Error)
+		return false, t.finishDelivery(d, worst(d.Parts[:n+1]), r.Error)
 	case core.DeliveryParked:
 		if err := t.exec(`UPDATE identities SET blocked = 1 WHERE user_id = $1 AND id = $2`, t.user, d.Identity); err != nil {
 			return false, err
 		}
 	}
 	return false, t.finishDelivery(d, r.State, r.Error)
+}
+
+// nextPart stores part n as sending, if there is one and it still waits: what
+// was redacted meanwhile is not sent any more.
+func (t *tx) nextPart(d *core.Delivery, n int) (bool, error) {
+	if n >= len(d.Parts) {
+		return false, nil
+	}
+	rows, err := t.count(`UPDATE delivery_parts SET state = 'sending' WHERE user_id = $1 AND delivery_id = $2 AND n = $3 AND state = 'pending'`, t.user, d.ID, n)
+	if err != nil || rows == 0 {
+		return false, err
+	}
+	d.Parts[n].State = core.DeliverySending
+	return true, nil
 }
 
 // worst is unknown if a part is, else sent.
@@ -285,7 +308,7 @@ func (t *tx) finishDelivery(d *core.Delivery, state core.DeliveryState, cause st
 
 // unpark makes the parked deliveries of an identity pending again.
 func (t *tx) unpark(identity core.IdentityID, now time.Time) (bool, error) {
-	rows, err := t.rows(`SELECT `+deliveryColumns+` FROM deliveries WHERE user_id = $1 AND identity_id = $2 AND state = 'parked' ORDER BY id LIMIT 100`, t.user, identity)
+	rows, err := t.rows(`SELECT `+deliveryColumns+` FROM deliveries WHERE user_id = $1 AND identity_id = $2 AND state = 'parked' ORDER BY id`, t.user, identity)
 	parked, err := collect(rows, err, scanDelivery)
 	for i := range parked {
 		if err != nil {
@@ -349,44 +372,4 @@ func orNotFound(err error) error {
 		return core.ErrNotFound
 	}
 	return err
-}
-
-// Deliveries lists deliveries, newest first.
-func (s *Store) Deliveries(ctx context.Context, q core.DeliveryQuery) ([]core.Delivery, error) {
-	var out []core.Delivery
-	err := s.view(ctx, "list deliveries", func(r querier) error {
-		query, args := deliveryQuery(q)
-		rows, err := r.rows(query, args...)
-		if out, err = collect(rows, err, scanDelivery); err != nil {
-			return err
-		}
-		for i := range out {
-			if err := loadParts(r, &out[i]); err != nil {
-				return err
-			}
-		}
-		return nil
-	})
-	return out, err
-}
-
-func deliveryQuery(q core.DeliveryQuery) (string, []any) {
-	var where []string
-	args := []any{q.Limit}
-	if q.User != 0 {
-		args = append(args, q.User)
-		where = append(where, fmt.Sprintf("user_id = $%d", len(args)))
-	}
-	if len(q.States) > 0 {
-		var in []string
-		for _, s := range q.States {
-			in = append(in, "'"+strings.ReplaceAll(string(s), "'", "")+"'")
-		}
-		where = append(where, "state IN ("+strings.Join(in, ", ")+")")
-	}
-	query := `SELECT ` + deliveryColumns + ` FROM deliveries`
-	if len(where) > 0 {
-		query += " WHERE " + strings.Join(where, " AND ")
-	}
-	return query + ` ORDER BY created_at DESC, id DESC LIMIT $1`, args
 }

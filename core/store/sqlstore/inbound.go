@@ -301,7 +301,7 @@ func (s *Store) Hold(ctx context.Context, h core.Hold) (bool, error) {
 func (s *Store) Approved(ctx context.Context, limit int) ([]core.Inbound, error) {
 	rows, err := s.one(ctx).rows(`SELECT e.payload FROM events e JOIN identities i
 		ON i.channel = e.channel AND i.account = e.account AND i.external = e.external
-		WHERE e.state = 'held' ORDER BY e.received_at LIMIT $1`, limit)
+		WHERE e.state = 'held' AND e.payload IS NOT NULL ORDER BY e.received_at LIMIT $1`, limit)
 	return collect(rows, err, scanHeld)
 }
 

@@ -38,33 +38,42 @@ func (s *Store) Release(ctx context.Context, name, worker string) error {
 
 // plain runs f in one writing transaction that concerns no user.
 func (s *Store) plain(ctx context.Context, op string, f func(q querier) error) error {
+	ctx, cancel := s.bounded(ctx)
+	defer cancel()
+	return s.plainly(ctx, op, f)
+}
+
+// plainly is plain for what may take long.
+func (s *Store) plainly(ctx context.Context, op string, f func(q querier) error) error {
 	tx, err := s.write.BeginTx(ctx, nil)
 	if err != nil {
 		return wrap(op, err)
 	}
-	if err := f(querier{ctx, tx}); err != nil {
+	if err := f(querier{ctx: ctx, db: tx}); err != nil {
 		_ = tx.Rollback()
 		return wrap(op, err)
 	}
+	s.commits.Add(1)
 	return wrap(op, tx.Commit())
 }
 
-// Take reserves the next slot of a limiter (a leaky bucket as one timestamp).
+// Take reserves the next slot of a limiter: a leaky bucket, kept as the time of
+// its next free slot in microseconds.
 func (s *Store) Take(ctx context.Context, key string, every time.Duration, burst int, now time.Time) (time.Duration, error) {
 	var slot int64
 	err := s.plain(ctx, "take rate", func(q querier) error {
 		return q.row(`INSERT INTO rates (key, at) VALUES ($1, $2)
 			ON CONFLICT (key) DO UPDATE SET at = CASE WHEN rates.at + $3 > excluded.at THEN rates.at + $3 ELSE excluded.at END
-			RETURNING at`, key, ms(now)-every.Milliseconds()*int64(burst-1), every.Milliseconds()).Scan(&slot)
+			RETURNING at - $3`, key, now.Add(-every*time.Duration(burst-2)).UnixMicro(), every.Microseconds()).Scan(&slot)
 	})
-	return max(0, at(slot).Sub(now)), err
+	return max(0, time.UnixMicro(slot).Sub(now)), err
 }
 
 // Push makes everybody wait on key until until.
 func (s *Store) Push(ctx context.Context, key string, until time.Time) error {
 	return s.plain(ctx, "push rate", func(q querier) error {
 		_, err := q.exec(`INSERT INTO rates (key, at) VALUES ($1, $2)
-			ON CONFLICT (key) DO UPDATE SET at = CASE WHEN rates.at > excluded.at THEN rates.at ELSE excluded.at END`, key, ms(until))
+			ON CONFLICT (key) DO UPDATE SET at = CASE WHEN rates.at > excluded.at THEN rates.at ELSE excluded.at END`, key, until.UnixMicro())
 		return err
 	})
 }
@@ -85,6 +94,9 @@ func (s *Store) SetAttachment(ctx context.Context, user core.UserID, id core.Mes
 		m.Attachments[i] = a
 		x := text(extraOf(m))
 		if err := t.exec(`UPDATE messages SET extra = $3 WHERE user_id = $1 AND id = $2`, t.user, id, x); err != nil {
+			return err
+		}
+		if err := t.refresh(m.Thread); err != nil {
 			return err
 		}
 		return t.end(l, "")
@@ -112,14 +124,14 @@ func (s *Store) Record(ctx context.Context, user core.UserID, turn core.TurnID, 
 // Sweep removes what is no longer needed; see core.Janitor.
 func (s *Store) Sweep(ctx context.Context, raw, now time.Time) (int, error) {
 	total := int64(0)
-	err := s.plain(ctx, "sweep", func(q querier) error {
+	err := s.plainly(ctx, "sweep", func(q querier) error {
 		for _, step := range []struct {
 			query string
 			args  []any
 		}{
-			{`UPDATE events SET payload = NULL WHERE payload IS NOT NULL AND received_at < $1`, []any{ms(raw)}},
+			{`UPDATE events SET payload = NULL, state = 'done' WHERE payload IS NOT NULL AND received_at < $1`, []any{ms(raw)}},
 			{`DELETE FROM codes WHERE expires_at > 0 AND expires_at <= $1`, []any{ms(now)}},
-			{`DELETE FROM rates WHERE at < $1`, []any{ms(now)}},
+			{`DELETE FROM rates WHERE at < $1`, []any{now.UnixMicro()}},
 			{`UPDATE deliveries SET state = 'expired', error = 'it was not delivered in time' WHERE state = 'parked' AND expires_at > 0 AND expires_at <= $1`, []any{ms(now)}},
 			{`DELETE FROM once WHERE at < $1`, []any{ms(raw)}},
 		} {

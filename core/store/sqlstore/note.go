@@ -61,20 +61,32 @@ func oldest(effects []core.Effect) (first core.MessageID) {
 
 // fresh admits a note's event and key, and tells whether both are new.
 func (t *tx) fresh(n core.Note) (bool, error) {
-	if n.Once != "" {
-		rows, err := t.count(`INSERT INTO once (user_id, key, at) VALUES ($1, $2, $3) ON CONFLICT (user_id, key) DO NOTHING`, t.user, n.Once, ms(n.Now))
-		if err != nil || rows == 0 {
+	said, err := t.said(n.Once)
+	if err != nil {
+		return false, err
+	}
+	if n.Event != nil {
+		var message core.MessageID
+		if n.Command != nil && !said {
+			message = core.MessageID(t.lastMessage + 1)
+		}
+		if ok, err := t.admit(*n.Event, message, "done", n.Now); err != nil || !ok {
 			return false, err
 		}
 	}
-	if n.Event == nil {
-		return true, nil
+	if said || n.Once == "" {
+		return !said, nil
 	}
-	var message core.MessageID
-	if n.Command != nil {
-		message = core.MessageID(t.lastMessage + 1)
+	return true, t.exec(`INSERT INTO once (user_id, key, at) VALUES ($1, $2, $3)`, t.user, n.Once, ms(n.Now))
+}
+
+// said tells whether the user was told once already.
+func (t *tx) said(once string) (yes bool, err error) {
+	if once == "" {
+		return false, nil
 	}
-	return t.admit(*n.Event, message, "done", n.Now)
+	err = t.row(`SELECT EXISTS (SELECT 1 FROM once WHERE user_id = $1 AND key = $2)`, t.user, once).Scan(&yes)
+	return yes, err
 }
 
 func (t *tx) noteMessages(n core.Note, out *core.Noted) error {
@@ -227,11 +239,16 @@ func (t *tx) stopTurn(thread core.ThreadID, out *core.Noted) error {
 		return err
 	}
 	if !busy || h.state != core.JobReady || h.ref == 0 {
-		return t.askTurn(thread, `stop = 1`, out)
+		return t.askTurn(thread, stopIt, out)
 	}
+	return t.dropTurn(core.TurnID(h.ref), core.Lease{Job: h.id, Key: threadKey(thread)})
+}
+
+// dropTurn ends a turn without a reply, and gives back what it had reserved.
+func (t *tx) dropTurn(id core.TurnID, l core.Lease) error {
 	var day string
 	var reserved int
-	err = t.row(`UPDATE turns SET state = 'stopped', stop = 1 WHERE user_id = $1 AND id = $2 RETURNING day, reserved`, t.user, h.ref).Scan(&day, &reserved)
+	err := t.row(`UPDATE turns SET state = 'stopped', stop = 1 WHERE user_id = $1 AND id = $2 RETURNING day, reserved`, t.user, id).Scan(&day, &reserved)
 	if err != nil {
 		return err
 	}
@@ -240,13 +257,27 @@ func (t *tx) stopTurn(thread core.ThreadID, out *core.Noted) error {
 			return err
 		}
 	}
-	return t.end(core.Lease{Job: h.id, Key: threadKey(thread)}, "")
+	if err := t.forgetCalls(id); err != nil {
+		return err
+	}
+	return t.end(l, "")
 }
 
+// forgetCalls drops the journal of a turn that ended.
+func (t *tx) forgetCalls(id core.TurnID) error {
+	return t.exec(`DELETE FROM journal WHERE user_id = $1 AND turn_id = $2`, t.user, id)
+}
+
+// What may be asked of a running turn.
+const (
+	stopIt    = `UPDATE turns SET stop = 1 WHERE user_id = $1 AND thread_id = $2 AND state = 'running' RETURNING id`
+	restartIt = `UPDATE turns SET restarts = restarts + 1 WHERE user_id = $1 AND thread_id = $2 AND state = 'running' RETURNING id`
+)
+
 // askTurn sets a flag of the running turn of a thread.
-func (t *tx) askTurn(thread core.ThreadID, set string, out *core.Noted) error {
+func (t *tx) askTurn(thread core.ThreadID, what string, out *core.Noted) error {
 	var id core.TurnID
-	err := t.row(`UPDATE turns SET `+set+` WHERE user_id = $1 AND thread_id = $2 AND state = 'running' RETURNING id`, t.user, thread).Scan(&id)
+	err := t.row(what, t.user, thread).Scan(&id)
 	if errors.Is(found(err), core.ErrNotFound) {
 		return nil
 	}
@@ -273,7 +304,7 @@ func (t *tx) retryTurn(e core.RetryTurn, out *core.Noted) error {
 	}
 	if _, busy, err := t.head(threadKey(e.Thread)); err != nil || busy {
 		if err == nil {
-			err = t.askTurn(e.Thread, `restarts = restarts + 1`, out)
+			err = t.askTurn(e.Thread, restartIt, out)
 		}
 		return err
 	}

@@ -111,7 +111,7 @@ const owned = `identities threads messages revisions refs events segments summar
 // DeleteUser removes a user and everything that is theirs; see core.PeopleStore.
 func (s *Store) DeleteUser(ctx context.Context, id core.UserID) ([]string, error) {
 	var files []string
-	err := s.update(ctx, "delete user", id, func(t *tx) error {
+	err := s.unbounded(ctx, "delete user", id, func(t *tx) error {
 		u, err := scanUser(t.row(`SELECT `+userColumns+` FROM users WHERE id = $1 AND id > 0`, t.user))
 		if err != nil {
 			return err
@@ -180,7 +180,7 @@ func (t *tx) approve(e core.Approve, out *core.Noted) error {
 	if err != nil {
 		return err
 	}
-	other := &tx{Tx: t.Tx, conn: t.conn, s: t.s, ctx: t.ctx}
+	other := t.beside()
 	if other.user, err = t.approved(e, c); err != nil {
 		return err
 	}
@@ -197,11 +197,14 @@ func (t *tx) approve(e core.Approve, out *core.Noted) error {
 			return err
 		}
 	}
-	rows, err := t.rows(`SELECT payload FROM events WHERE channel = $1 AND account = $2 AND external = $3 AND state = 'held' ORDER BY received_at`,
+	rows, err := t.rows(`SELECT payload FROM events WHERE channel = $1 AND account = $2 AND external = $3 AND state = 'held' AND payload IS NOT NULL ORDER BY received_at`,
 		c.Address.Channel, c.Address.Account, c.Address.External)
 	out.Released, err = collect(rows, err, scanHeld)
 	return err
 }
+
+// beside is the same transaction for another user, whose row is still to be locked.
+func (t *tx) beside() *tx { return &tx{Tx: t.Tx, conn: t.conn, s: t.s, ctx: t.ctx} }
 
 func (t *tx) approved(e core.Approve, c core.Code) (core.UserID, error) {
 	if e.User != 0 {
@@ -211,7 +214,7 @@ func (t *tx) approved(e core.Approve, c core.Code) (core.UserID, error) {
 	if name == "" {
 		name = c.Name
 	}
-	counter := &tx{Tx: t.Tx, conn: t.conn, s: t.s, ctx: t.ctx}
+	counter := t.beside()
 	if err := counter.lockUser(); err != nil {
 		return 0, err
 	}

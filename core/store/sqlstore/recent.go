@@ -9,7 +9,7 @@ import (
 
 // recent keeps the raw messages of epochs that go on, so that a turn reads only
 // what is new. An entry holds as long as the thread's versions are what they
-// were: every edit, redaction, regeneration and summary changes one. Messages of
+// were: every edit, redaction, regeneration, summary and attachment changes one. Messages of
 // the turn that asks are never kept: if it fails they lose their positions.
 type recent struct {
 	mu      sync.Mutex
@@ -42,11 +42,18 @@ func (r *recent) get(k threadOf, epoch core.TurnID, edits, summaries int64) []co
 	return e.messages
 }
 
-// put keeps the messages of an epoch that are not of turn.
+// refresh makes every process read a thread's messages again: a row is not what
+// it was, though it says the same.
+func (t *tx) refresh(thread core.ThreadID) error {
+	return t.exec(`UPDATE threads SET summaries = summaries + 1 WHERE user_id = $1 AND id = $2`, t.user, thread)
+}
+
+// put keeps the messages of an epoch that stand before those of turn. Where it
+// has none, the turn is not what it was, and nothing is kept.
 func (r *recent) put(k threadOf, epoch core.TurnID, edits, summaries int64, turn core.TurnID, ms []core.Message) {
 	n := slices.IndexFunc(ms, func(m core.Message) bool { return m.Turn == turn })
 	if n < 0 {
-		n = len(ms)
+		return
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -46,7 +46,34 @@ func (t *tx) blank(m core.Message) error {
 	if m.Role != core.RoleUser || m.Turn == 0 {
 		return nil
 	}
-	return t.exec(`DELETE FROM journal WHERE user_id = $1 AND turn_id = $2`, t.user, m.Turn)
+	if err := t.forgetCalls(m.Turn); err != nil {
+		return err
+	}
+	return t.redactTools(m)
+}
+
+// deletedResult stands for a tool's result that may rest on a redacted message.
+const deletedResult = "[deleted]"
+
+// redactTools empties the calls of tools, and their results, of the turn that
+// answered the message. The rows stay, as calls and results belong together.
+func (t *tx) redactTools(m core.Message) error {
+	rows, err := t.rows(`SELECT `+messageColumns+` FROM messages WHERE user_id = $1 AND thread_id = $2 AND position > $3 AND turn_id = $4 AND extra <> '{}'`,
+		t.user, m.Thread, m.Position, m.Turn)
+	steps, err := collect(rows, err, scanMessage)
+	for _, s := range steps {
+		if err != nil {
+			return err
+		}
+		if s.Role == core.RoleTool {
+			s.Text, s.Tokens = deletedResult, 1
+		}
+		for i := range s.ToolCalls {
+			s.ToolCalls[i].Arguments = "{}"
+		}
+		err = t.exec(`UPDATE messages SET body = $3, tokens = $4, extra = $5 WHERE user_id = $1 AND id = $2`, t.user, s.ID, s.Text, s.Tokens, text(extraOf(s)))
+	}
+	return err
 }
 
 // redactQuotes takes the message's words out of later ones that quote it.
@@ -83,14 +110,15 @@ func (t *tx) redactSummaries(m core.Message) error {
 	if err != nil || !slices.ContainsFunc(versions, func(s core.Summary) bool { return s.Covers.Has(m.ID) }) {
 		return err
 	}
+	const posts = ` WHERE user_id = $1 AND delivery_id IN (SELECT d.id FROM deliveries d JOIN messages m ON m.user_id = d.user_id AND m.id = d.message_id
+		WHERE d.user_id = $1 AND m.user_id = $1 AND m.segment_id = $2 AND m.segment_id > 0 AND m.kind = 'day_summary_post')`
 	for _, query := range []string{
 		`DELETE FROM summaries WHERE user_id = $1 AND segment_id = $2`,
 		`UPDATE segments SET hidden = 1, stale = 1, error = '' WHERE user_id = $1 AND id = $2`,
 		`UPDATE messages SET covered = 0 WHERE user_id = $1 AND segment_id = $2 AND segment_id > 0`,
 		`UPDATE messages SET body = '', tokens = 0, redacted = 1 WHERE user_id = $1 AND segment_id = $2 AND segment_id > 0 AND kind IN ('day_summary', 'day_summary_post')`,
-		`DELETE FROM delivery_parts WHERE user_id = $1 AND state IN ('pending', 'sending') AND delivery_id IN (SELECT d.id FROM deliveries d
-			JOIN messages m ON m.user_id = d.user_id AND m.id = d.message_id
-			WHERE d.user_id = $1 AND m.segment_id = $2 AND m.segment_id > 0 AND m.kind = 'day_summary_post')`,
+		`DELETE FROM delivery_parts` + posts + ` AND state = 'pending'`,
+		`UPDATE delivery_parts SET body = '{"text":""}'` + posts,
 	} {
 		if err := t.exec(query, t.user, m.Segment); err != nil {
 			return err
@@ -190,5 +218,16 @@ func (t *tx) stopIfEmpty(m core.Message, out *core.Noted) error {
 	if err != nil || left > 0 {
 		return err
 	}
-	return t.askTurn(m.Thread, `stop = CASE WHEN id = `+key("", int64(m.Turn))[1:]+` THEN 1 ELSE stop END`, out)
+	return t.stopRunning(m.Turn, out)
+}
+
+// stopRunning asks a turn to stop, if it still runs.
+func (t *tx) stopRunning(id core.TurnID, out *core.Noted) error {
+	n, err := t.count(`UPDATE turns SET stop = 1 WHERE user_id = $1 AND id = $2 AND state = 'running'`, t.user, id)
+	if err != nil || n == 0 {
+		return err
+	}
+	out.StopTurns = append(out.StopTurns, id)
+	t.wake = append(t.wake, core.TurnTopic(t.user, id))
+	return nil
 }

@@ -39,7 +39,7 @@ func (t *tx) segment(thread core.ThreadID, d core.Day) (core.SegmentID, error) {
 			return 0, err
 		}
 	}
-	return id, t.counted(id, 1, true)
+	return id, t.counted(id, 1)
 }
 
 func (t *tx) openSegment(thread core.ThreadID, d core.Day) (core.SegmentID, error) {
@@ -49,14 +49,14 @@ func (t *tx) openSegment(thread core.ThreadID, d core.Day) (core.SegmentID, erro
 		t.user, id, thread, d.Label, d.Zone, ms(d.Start), ms(d.End), ms(d.Finalize), ms(d.Post), t.lastMessage+1)
 }
 
-// counted adds n messages to a segment. late: they make a final one stale.
-func (t *tx) counted(id core.SegmentID, n int, late bool) error {
+// counted adds n messages to a segment. A final one becomes stale.
+func (t *tx) counted(id core.SegmentID, n int) error {
 	if id == 0 || n == 0 {
 		return nil
 	}
 	return t.exec(`UPDATE segments SET messages = messages + $3, since_summary = since_summary + $3,
-		stale = CASE WHEN state = 'final' AND $4 = 1 THEN 1 ELSE stale END,
-		error = CASE WHEN state = 'final' THEN '' ELSE error END WHERE user_id = $1 AND id = $2`, t.user, id, n, flag(late))
+		stale = CASE WHEN state = 'final' THEN 1 ELSE stale END,
+		error = CASE WHEN state = 'final' THEN '' ELSE error END WHERE user_id = $1 AND id = $2`, t.user, id, n)
 }
 
 // Days lists segments, newest first.

@@ -14,6 +14,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"sync/atomic"
 	"time"
 
 	"github.com/everthread/everthread/core"
@@ -28,6 +29,9 @@ type Dialect struct {
 	// OneWriter: there is one writing connection, so transactions that wait for it
 	// are committed together.
 	OneWriter bool
+	// Timeout bounds every transaction and read; 0: none is needed. A database that
+	// went away without a word is an error after it.
+	Timeout time.Duration
 	// Read are the options of a consistent read.
 	Read sql.TxOptions
 	// Pipeline runs statements in one round trip, on the connection of the
@@ -54,6 +58,7 @@ type Store struct {
 	bus     bus
 	batch   batcher
 	recent  recent
+	commits atomic.Int64
 }
 
 var _ core.Store = (*Store)(nil)
@@ -63,10 +68,16 @@ func New(write, read *sql.DB, d Dialect) *Store {
 	return &Store{write: write, read: read, dialect: d}
 }
 
+// DB returns the writing pool, for tests that look at the tables.
+func (s *Store) DB() *sql.DB { return s.write }
+
+// Commits returns how many writing transactions have been committed.
+func (s *Store) Commits() int64 { return s.commits.Load() }
+
 // Ping tells whether the database answers.
 func (s *Store) Ping(ctx context.Context) error {
 	var one int
-	return s.read.QueryRowContext(ctx, `SELECT 1`).Scan(&one)
+	return s.one(ctx).row(`SELECT 1`).Scan(&one)
 }
 
 // Close ends all work with the database.
@@ -95,6 +106,21 @@ type tx struct {
 
 // update runs f in one transaction that holds user's row.
 func (s *Store) update(ctx context.Context, op string, user core.UserID, f func(t *tx) error) error {
+	ctx, cancel := s.bounded(ctx)
+	defer cancel()
+	return s.unbounded(ctx, op, user, f)
+}
+
+// bounded returns ctx with the dialect's timeout.
+func (s *Store) bounded(ctx context.Context) (context.Context, context.CancelFunc) {
+	if s.dialect.Timeout == 0 {
+		return ctx, func() {}
+	}
+	return context.WithTimeout(ctx, s.dialect.Timeout)
+}
+
+// unbounded is update for what may take long.
+func (s *Store) unbounded(ctx context.Context, op string, user core.UserID, f func(t *tx) error) error {
 	t := &tx{s: s, ctx: ctx, user: user}
 	err := t.run(f)
 	if err != nil {
@@ -108,7 +134,7 @@ func (s *Store) update(ctx context.Context, op string, user core.UserID, f func(
 // shared with whoever waits too.
 func (t *tx) run(f func(t *tx) error) (err error) {
 	if t.s.dialect.OneWriter {
-		return t.s.batch.do(t.s.write, t, f)
+		return t.s.batch.do(t, f)
 	}
 	if t.conn, err = t.s.write.Conn(t.ctx); err != nil {
 		return err
@@ -121,6 +147,7 @@ func (t *tx) run(f func(t *tx) error) (err error) {
 	if err = t.work(f); err != nil {
 		return err
 	}
+	t.s.commits.Add(1)
 	return t.Commit()
 }
 
@@ -183,7 +210,7 @@ func (t *tx) nextID() int64 {
 // trip it is sent with the next one.
 func (t *tx) exec(query string, args ...any) error {
 	if t.s.dialect.Pipeline != nil {
-		t.queue = append(t.queue, Statement{query, args})
+		t.queue = append(t.queue, Statement{query, clean(args)})
 		return nil
 	}
 	_, err := t.count(query, args...)
@@ -195,7 +222,7 @@ func (t *tx) count(query string, args ...any) (int64, error) {
 	if err := t.send(); err != nil {
 		return 0, err
 	}
-	res, err := t.ExecContext(t.ctx, query, args...)
+	res, err := t.ExecContext(t.ctx, query, clean(args)...)
 	if err != nil {
 		return 0, err
 	}
@@ -206,14 +233,14 @@ func (t *tx) row(query string, args ...any) scanner {
 	if err := t.send(); err != nil {
 		return broken{err}
 	}
-	return t.QueryRowContext(t.ctx, query, args...)
+	return t.QueryRowContext(t.ctx, query, clean(args)...)
 }
 
-func (t *tx) rows(query string, args ...any) (*sql.Rows, error) {
+func (t *tx) rows(query string, args ...any) (rows, error) {
 	if err := t.send(); err != nil {
 		return nil, err
 	}
-	return t.QueryContext(t.ctx, query, args...)
+	return t.QueryContext(t.ctx, query, clean(args)...)
 }
 
 // broken is a row that could not be asked for.
@@ -221,69 +248,6 @@ type broken struct{ err error }
 
 // Scan returns why.
 func (b broken) Scan(...any) error { return b.err }
-
-// view runs f in one consistent read.
-func (s *Store) view(ctx context.Context, op string, f func(q querier) error) error {
-	tx, err := s.read.BeginTx(ctx, &s.dialect.Read)
-	if err != nil {
-		return fmt.Errorf("%s: %w", op, err)
-	}
-	defer func() { _ = tx.Rollback() }()
-	if err := f(querier{ctx, tx}); err != nil {
-		return fmt.Errorf("%s: %w", op, err)
-	}
-	return nil
-}
-
-// querier reads within one transaction.
-type querier struct {
-	ctx context.Context
-	db  interface {
-		QueryContext(ctx context.Context, query string, args ...any) (*sql.Rows, error)
-		QueryRowContext(ctx context.Context, query string, args ...any) *sql.Row
-		ExecContext(ctx context.Context, query string, args ...any) (sql.Result, error)
-	}
-}
-
-func (q querier) exec(query string, args ...any) (sql.Result, error) {
-	return q.db.ExecContext(q.ctx, query, args...)
-}
-
-func (q querier) row(query string, args ...any) scanner {
-	return q.db.QueryRowContext(q.ctx, query, args...)
-}
-
-func (q querier) rows(query string, args ...any) (*sql.Rows, error) {
-	return q.db.QueryContext(q.ctx, query, args...)
-}
-
-// reader is what scanning helpers read with: a tx or a querier.
-type reader interface {
-	row(query string, args ...any) scanner
-	rows(query string, args ...any) (*sql.Rows, error)
-}
-
-// one is a querier for a single statement, which is consistent by itself.
-func (s *Store) one(ctx context.Context) querier { return querier{ctx, s.read} }
-
-// collect scans every row of a query with scan.
-func collect[T any](rows *sql.Rows, err error, scan func(scanner) (T, error)) ([]T, error) {
-	if err != nil {
-		return nil, err
-	}
-	defer rows.Close()
-	var out []T
-	for rows.Next() {
-		v, err := scan(rows)
-		if err != nil {
-			return nil, err
-		}
-		out = append(out, v)
-	}
-	return out, rows.Err()
-}
-
-type scanner interface{ Scan(dest ...any) error }
 
 func wrap(op string, err error) error {
 	if err == nil {

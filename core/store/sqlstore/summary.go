@@ -24,7 +24,7 @@ func (s *Store) dueSegments(ctx context.Context, op string, now time.Time, limit
 		for _, where := range wheres {
 			order := "finalize_at"
 			if strings.Contains(where, "post_at") {
-				order = "post_at"
+				order = "post_at DESC"
 			}
 			rows, err := q.rows(`SELECT `+segmentColumns+` FROM segments WHERE `+where+` AND NOT EXISTS (SELECT 1 FROM jobs
 				WHERE jobs.queue = 'summarize' AND jobs.user_id = segments.user_id AND jobs.ref = segments.id AND jobs.state <> 'dead')
@@ -120,7 +120,8 @@ func (t *tx) closeSegment(g core.Segment, p core.PutSummary) error {
 		}
 	}
 	return t.exec(`UPDATE segments SET version = $3, state = $4, post = $5, last_message = $6, stale = 0, hidden = 0, error = '',
-		since_summary = (SELECT COUNT(*) FROM messages WHERE user_id = $1 AND segment_id = $2 AND segment_id > 0 AND id > $7 AND kind = 'chat' AND role <> 'tool')
+		since_summary = (SELECT COUNT(*) FROM messages WHERE user_id = $1 AND segment_id = $2 AND segment_id > 0 AND id > $7 AND kind = 'chat'
+			AND (role = 'user' OR role = 'assistant' AND (body <> '' OR redacted = 1)))
 		WHERE user_id = $1 AND id = $2`, t.user, g.ID, g.SummaryVersion, string(state), string(post), last, p.ReadTo)
 }
 

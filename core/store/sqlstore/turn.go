@@ -213,10 +213,7 @@ func (t *tx) resume(id core.TurnID, l core.Lease) (*core.Turn, error) {
 		return nil, err
 	}
 	if left == 0 {
-		if err := t.exec(`UPDATE turns SET state = 'stopped' WHERE user_id = $1 AND id = $2`, t.user, id); err != nil {
-			return nil, err
-		}
-		return nil, t.end(l, "")
+		return nil, t.dropTurn(id, l)
 	}
 	turn.Lease = l
 	return &turn, t.addressTurn(&turn)

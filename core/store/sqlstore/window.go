@@ -94,22 +94,22 @@ func newest(q querier, turn *core.Turn, wq core.WindowQuery, w *core.Window) err
 	before, tokens := int64(1)<<62, 0
 	for {
 		rows, err := q.rows(`SELECT `+messageColumns+` FROM messages WHERE user_id = $1 AND thread_id = $2 AND position < $3 AND position > 0
-			ORDER BY position DESC LIMIT $4`, turn.User, turn.Thread, before, page)
+			ORDER BY position DESC LIMIT $4`, turn.User, turn.Thread, before, page+1)
 		got, err := collect(rows, err, scanMessage)
 		if err != nil {
 			return err
 		}
-		for _, m := range got {
+		for n, m := range got[:min(len(got), page)] {
 			w.Messages = append(w.Messages, m)
 			before = m.Position
 			tokens += weight(m)
 			if tokens >= wq.Tokens && len(w.Messages) >= 4 || len(w.Messages) >= wq.Limit {
-				w.More = true
+				w.More = n+1 < len(got)
 				slices.Reverse(w.Messages)
 				return nil
 			}
 		}
-		if len(got) < page {
+		if len(got) <= page {
 			slices.Reverse(w.Messages)
 			return nil
 		}
@@ -124,12 +124,15 @@ func weight(m core.Message) int {
 	return m.Tokens + 4
 }
 
+// maxUncovered bounds how many uncovered messages are counted.
+const maxUncovered = 1000
+
 func uncovered(q querier, turn *core.Turn, w *core.Window) error {
 	if !w.More || len(w.Messages) == 0 {
 		return nil
 	}
-	return q.row(`SELECT COUNT(*) FROM messages WHERE user_id = $1 AND thread_id = $2 AND position > 0 AND covered = 0 AND segment_id > 0 AND position < $3`,
-		turn.User, turn.Thread, w.Messages[0].Position).Scan(&w.UncoveredBefore)
+	return q.row(`SELECT COUNT(*) FROM (SELECT 1 FROM messages WHERE user_id = $1 AND thread_id = $2 AND position > 0 AND covered = 0 AND segment_id > 0
+		AND redacted = 0 AND role <> 'tool' AND position < $3 LIMIT $4) AS some`, turn.User, turn.Thread, w.Messages[0].Position, maxUncovered).Scan(&w.UncoveredBefore)
 }
 
 func days(q querier, turn *core.Turn, w *core.Window) (err error) {
@@ -302,7 +305,7 @@ func (s *Store) History(ctx context.Context, user core.UserID, thread core.Threa
 			}
 		}
 		rows, err := q.rows(`SELECT `+messageColumns+` FROM messages WHERE user_id = $1 AND thread_id = $2
-			AND (shown < $3 OR shown = $3 AND id < $4) ORDER BY shown DESC, id DESC LIMIT $5`, user, thread, shown, before, limit)
+			AND (shown, id) < ($3, $4) ORDER BY shown DESC, id DESC LIMIT $5`, user, thread, shown, before, limit)
 		out, err = collect(rows, err, scanMessage)
 		return err
 	})

@@ -1,0 +1,136 @@
+package sqlstore
+
+import (
+	"context"
+	"database/sql"
+	"fmt"
+	"strings"
+	"unicode/utf8"
+)
+
+// view runs f in one consistent read.
+func (s *Store) view(ctx context.Context, op string, f func(q querier) error) error {
+	ctx, cancel := s.bounded(ctx)
+	defer cancel()
+	tx, err := s.read.BeginTx(ctx, &s.dialect.Read)
+	if err != nil {
+		return fmt.Errorf("%s: %w", op, err)
+	}
+	defer func() { _ = tx.Rollback() }()
+	if err := f(querier{ctx: ctx, db: tx}); err != nil {
+		return fmt.Errorf("%s: %w", op, err)
+	}
+	return nil
+}
+
+// querier reads within one transaction, or one statement by itself.
+type querier struct {
+	ctx    context.Context
+	cancel context.CancelFunc // when the statement's rows are read; nil: they are bounded otherwise
+	db     interface {
+		QueryContext(ctx context.Context, query string, args ...any) (*sql.Rows, error)
+		QueryRowContext(ctx context.Context, query string, args ...any) *sql.Row
+		ExecContext(ctx context.Context, query string, args ...any) (sql.Result, error)
+	}
+}
+
+func (q querier) exec(query string, args ...any) (sql.Result, error) {
+	return q.db.ExecContext(q.ctx, query, args...)
+}
+
+func (q querier) row(query string, args ...any) scanner {
+	row := q.db.QueryRowContext(q.ctx, query, clean(args)...)
+	if q.cancel == nil {
+		return row
+	}
+	return single{row, q.cancel}
+}
+
+func (q querier) rows(query string, args ...any) (rows, error) {
+	r, err := q.db.QueryContext(q.ctx, query, clean(args)...)
+	if q.cancel == nil {
+		return r, err
+	}
+	if err != nil {
+		q.cancel()
+		return nil, err
+	}
+	return several{r, q.cancel}, nil
+}
+
+// rows is what collect reads.
+type rows interface {
+	scanner
+	Next() bool
+	Err() error
+	Close() error
+}
+
+// single is a row with a time limit of its own.
+type single struct {
+	scanner
+	cancel context.CancelFunc
+}
+
+// Scan scans the row and ends the limit.
+func (s single) Scan(dest ...any) error {
+	defer s.cancel()
+	return s.scanner.Scan(dest...)
+}
+
+// several are rows with a time limit of their own.
+type several struct {
+	*sql.Rows
+	cancel context.CancelFunc
+}
+
+// Close ends the reading and the limit.
+func (s several) Close() error {
+	defer s.cancel()
+	return s.Rows.Close()
+}
+
+// reader is what scanning helpers read with: a tx or a querier.
+type reader interface {
+	row(query string, args ...any) scanner
+	rows(query string, args ...any) (rows, error)
+}
+
+// one is a querier for a single statement, which is consistent by itself.
+func (s *Store) one(ctx context.Context) querier {
+	if s.dialect.Timeout == 0 {
+		return querier{ctx: ctx, db: s.read}
+	}
+	ctx, cancel := context.WithTimeout(ctx, s.dialect.Timeout)
+	return querier{ctx: ctx, cancel: cancel, db: s.read}
+}
+
+// collect scans every row of a query with scan.
+func collect[T any](rows rows, err error, scan func(scanner) (T, error)) ([]T, error) {
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	var out []T
+	for rows.Next() {
+		v, err := scan(rows)
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, v)
+	}
+	return out, rows.Err()
+}
+
+type scanner interface{ Scan(dest ...any) error }
+
+// clean replaces what no text column of every engine takes: NUL and bytes that
+// are not UTF-8.
+func clean(args []any) []any {
+	for i, a := range args {
+		if s, ok := a.(string); ok && (strings.IndexByte(s, 0) >= 0 || !utf8.ValidString(s)) {
+			args[i] = strings.ReplaceAll(strings.ToValidUTF8(s, "\uFFFD"), "\x00", "\uFFFD")
+		}
+	}
+	return args
+}
