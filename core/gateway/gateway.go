@@ -251,9 +251,14 @@ func (g *Gateway) capabilities(channel string) core.Capabilities {
 	return core.Capabilities{}
 }
 
-// parts renders Markdown for a channel.
+// parts renders Markdown for a channel. Where a part may have to be sent again
+// each leaves room for the mark of a repeat.
 func (g *Gateway) parts(markdown, channel string) []core.Part {
-	return g.Render(markdown, g.capabilities(channel))
+	c := g.capabilities(channel)
+	if c.MaxText > 0 && !c.Idempotent {
+		c.MaxText = max(c.MaxText-len(repeatMark), 1) // it is ASCII: no unit makes it longer
+	}
+	return g.Render(markdown, c)
 }
 
 // jitter is d, give or take a fifth.
