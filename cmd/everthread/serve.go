@@ -89,12 +89,14 @@ const summaryWorkers = 2
 type account interface{ Account() string }
 
 // runChannel runs a channel; one that has an account only while this process
-// holds its lease. What is wrong with one channel stops no other.
+// holds its lease. With the embedded store the lock of the data folder is that
+// lease, and nothing has to lapse after a crash. What is wrong with one channel
+// stops no other.
 func (a *app) runChannel(ctx context.Context, ch core.Channel) error {
 	log := a.log.With(zap.String("channel", ch.Name()))
 	for ctx.Err() == nil {
 		var err error
-		if acc, ok := ch.(account); ok {
+		if acc, ok := ch.(account); ok && a.cfg.DatabaseURL != "" {
 			err = a.leased(ctx, "channel:"+ch.Name()+":"+acc.Account(), func(ctx context.Context) error { return ch.Run(ctx, a.gateway) })
 		} else {
 			err = ch.Run(ctx, a.gateway)
