@@ -114,6 +114,7 @@ type dayJSON struct {
 // The main job, whole: three days in two languages, two midnights, the end of
 // daylight saving time and a restart, on both stores.
 func TestAConversationOfThreeDays(t *testing.T) {
+	t.Parallel()
 	engines(t, func(t *testing.T, database func(*testing.T) string) {
 		zone, err := time.LoadLocation("Europe/Paris")
 		must(t, err)
@@ -155,8 +156,8 @@ func newWeek(t *testing.T, database string, zone *time.Location, scenes []scene)
 	must(t, err)
 	path := filepath.Join(t.TempDir(), "script.json")
 	must(t, os.WriteFile(path, b, 0o600))
-	t.Setenv("EVERTHREAD_TEST_SCRIPT", path)
 	w := &week{town: newTown(t, database), zone: zone, next: 1000}
+	w.useModel(startModel(t, "EVERTHREAD_TEST_SCRIPT="+path))
 	w.clock = filepath.Join(t.TempDir(), "clock")
 	w.env = append(w.env, "EVERTHREAD_TEST_CLOCK="+w.clock)
 	w.set(scenes[0].at.Add(-time.Minute))

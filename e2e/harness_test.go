@@ -11,6 +11,7 @@ import (
 	"crypto/rand"
 	"encoding/json"
 	"errors"
+	"flag"
 	"fmt"
 	"io"
 	"net"
@@ -41,6 +42,9 @@ func TestMain(m *testing.M) {
 		}
 		defer os.RemoveAll(dir)
 		program = filepath.Join(dir, "everthread")
+		flag.Parse()
+		_ = flag.Set("test.parallel", "16") // processes mostly wait for each other
+		defer common.end()
 		build := exec.Command("go", "build", "-tags", "crashpoints", "-o", program, "../cmd/everthread")
 		build.Env = append(os.Environ(), "CGO_ENABLED=0")
 		if out, err := build.CombinedOutput(); err != nil {
@@ -54,8 +58,14 @@ func TestMain(m *testing.M) {
 // engines runs a test on both stores. database returns the configured URL of a
 // store that is new for the test.
 func engines(t *testing.T, test func(t *testing.T, database func(t *testing.T) string)) {
-	t.Run("sqlite", func(t *testing.T) { test(t, func(*testing.T) string { return "" }) })
-	t.Run("postgres", func(t *testing.T) { test(t, newSchema) })
+	t.Run("sqlite", func(t *testing.T) {
+		t.Parallel()
+		test(t, func(*testing.T) string { return "" })
+	})
+	t.Run("postgres", func(t *testing.T) {
+		t.Parallel()
+		test(t, newSchema)
+	})
 }
 
 // newSchema makes an empty schema in the test database and returns its URL.
@@ -95,14 +105,16 @@ type town struct {
 	t        *testing.T
 	telegram *telegramtest.Server
 	model    string // base URL of the emulator
+	database string // URL; empty: SQLite in dir
 	dir      string
 	env      []string
 }
 
-// newTown starts the peers. Anybody who writes is let in.
+// newTown starts the peers. Anybody who writes is let in. The model emulator is
+// shared with other tests; see useModel.
 func newTown(t *testing.T, database string) *town {
 	t.Helper()
-	w := &town{t: t, telegram: telegramtest.New(), model: startModel(t), dir: t.TempDir()}
+	w := &town{t: t, telegram: telegramtest.New(), model: common.url(t), database: database, dir: t.TempDir()}
 	t.Cleanup(func() {
 		w.telegram.Close()
 		if err := errors.Join(w.telegram.Errors()...); err != nil {
@@ -119,27 +131,73 @@ func newTown(t *testing.T, database string) *town {
 	return w
 }
 
-// startModel starts the model emulator and returns its address.
-func startModel(t *testing.T) string {
+// useModel has the gateway talk to another model than the shared one.
+func (w *town) useModel(base string) {
+	w.model = base
+	w.env = append(w.env, "EVERTHREAD_LLM_BASE_URL="+base+"/v1")
+}
+
+// emulator is a model emulator, started when it is first wanted.
+type emulator struct {
+	once    sync.Once
+	env     []string // more environment
+	cmd     *exec.Cmd
+	stdin   io.Closer
+	started struct{ URL string }
+	err     error
+}
+
+// common is the emulator that tests share: nobody changes how it answers.
+var common emulator
+
+// url returns where the emulator answers.
+func (e *emulator) url(t *testing.T) string {
 	t.Helper()
 	if os.Getenv("EVERTHREAD_TEST_AIMOCK") == "" {
 		t.Skip("EVERTHREAD_TEST_AIMOCK is not set; `make test` installs the model emulator")
 	}
-	cmd := exec.Command("node", "peers/model.mjs")
-	cmd.Stderr = os.Stderr
-	stdin, err := cmd.StdinPipe()
-	must(t, err)
-	stdout, err := cmd.StdoutPipe()
-	must(t, err)
-	must(t, cmd.Start())
-	t.Cleanup(func() {
-		_ = stdin.Close() // which ends it
-		_ = cmd.Wait()
-	})
-	var started struct{ URL string }
-	must(t, json.NewDecoder(stdout).Decode(&started))
+	e.once.Do(func() { e.err = e.start() })
+	must(t, e.err)
+	return e.started.URL
+}
+
+func (e *emulator) start() error {
+	e.cmd = exec.Command("node", "peers/model.mjs")
+	e.cmd.Env = append(os.Environ(), e.env...)
+	e.cmd.Stderr = os.Stderr
+	stdin, err := e.cmd.StdinPipe()
+	if err != nil {
+		return err
+	}
+	stdout, err := e.cmd.StdoutPipe()
+	if err != nil {
+		return err
+	}
+	e.stdin = stdin
+	if err := e.cmd.Start(); err != nil {
+		return err
+	}
+	if err := json.NewDecoder(stdout).Decode(&e.started); err != nil {
+		return err
+	}
 	go func() { _, _ = io.Copy(io.Discard, stdout) }()
-	return started.URL
+	return nil
+}
+
+// end ends the emulator, if it was started.
+func (e *emulator) end() {
+	if e.stdin != nil {
+		_ = e.stdin.Close() // which ends it
+		_ = e.cmd.Wait()
+	}
+}
+
+// startModel starts an emulator of the test's own and returns its address.
+func startModel(t *testing.T, env ...string) string {
+	t.Helper()
+	e := &emulator{env: env}
+	t.Cleanup(e.end)
+	return e.url(t)
 }
 
 // gateway is a running process.

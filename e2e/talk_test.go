@@ -14,6 +14,7 @@ import (
 const ada = int64(111222333)
 
 func TestAPersonIsAnsweredOnTelegram(t *testing.T) {
+	t.Parallel()
 	engines(t, func(t *testing.T, database func(*testing.T) string) {
 		w := newTown(t, database(t))
 		g := w.start()
@@ -37,6 +38,7 @@ func TestAPersonIsAnsweredOnTelegram(t *testing.T) {
 }
 
 func TestTheOwnerPairsThenLetsAFriendIn(t *testing.T) {
+	t.Parallel()
 	w := newTown(t, "")
 	g := w.start("EVERTHREAD_ACCESS_POLICY=pairing")
 	code := regexp.MustCompile(`/start ([A-Z0-9]{10})`).FindStringSubmatch(g.log.String())
@@ -62,6 +64,7 @@ func TestTheOwnerPairsThenLetsAFriendIn(t *testing.T) {
 }
 
 func TestAWebhookIsOnlyTakenWithItsSecret(t *testing.T) {
+	t.Parallel()
 	w := newTown(t, "")
 	w.env = append(w.env, "EVERTHREAD_CHANNELS_TELEGRAM_MODE=webhook", "EVERTHREAD_CHANNELS_TELEGRAM_WEBHOOK_SECRET=s3cret-s3cret-s3cret",
 		"EVERTHREAD_HTTP_PUBLIC_URL=https://everthread.example.org")

@@ -1,0 +1,173 @@
+//go:build e2e
+
+package e2e
+
+import (
+	"context"
+	"database/sql"
+	"encoding/json"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	_ "github.com/jackc/pgx/v5/stdlib"
+	_ "modernc.org/sqlite"
+
+	"github.com/everthread/everthread/adapters/telegram/telegramtest"
+)
+
+// repeatMark ends a part that may have arrived before.
+const repeatMark = "\n\n(may be a repeat)"
+
+// ledger reads the raw tables: what is really stored.
+type ledger struct {
+	t  *testing.T
+	db *sql.DB
+}
+
+// ledger opens the town's database.
+func (w *town) ledger() *ledger {
+	w.t.Helper()
+	driver, source := "pgx", w.database
+	if source == "" {
+		driver, source = "sqlite", "file:"+filepath.Join(w.dir, "everthread.db")+"?_pragma=busy_timeout(10000)"
+	}
+	db, err := sql.Open(driver, source)
+	must(w.t, err)
+	w.t.Cleanup(func() { must(w.t, db.Close()) })
+	return &ledger{w.t, db}
+}
+
+// lines are the first columns of a query's rows, as text.
+func (l *ledger) lines(query string, args ...any) []string {
+	l.t.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
+	defer cancel()
+	rows, err := l.db.QueryContext(ctx, query, args...)
+	must(l.t, err)
+	defer rows.Close()
+	var out []string
+	for rows.Next() {
+		var s string
+		must(l.t, rows.Scan(&s))
+		out = append(out, s)
+	}
+	must(l.t, rows.Err())
+	return out
+}
+
+// count is the number that a query returns.
+func (l *ledger) count(query string, args ...any) (n int) {
+	l.t.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
+	defer cancel()
+	must(l.t, l.db.QueryRowContext(ctx, query, args...).Scan(&n))
+	return n
+}
+
+const ofChat = ` IN (SELECT user_id FROM identities WHERE external = $1)`
+
+// transcript is what the person of a chat said, as the model saw it: in the
+// order of the positions.
+func (l *ledger) transcript(chat int64) []string {
+	return l.lines(`SELECT body FROM messages WHERE user_id`+ofChat+` AND role = 'user' AND kind = 'chat' ORDER BY
+		CASE WHEN position = 0 THEN 9000000000000000000 ELSE position END, id`, fmt.Sprint(chat))
+}
+
+// left counts what is left to do for the people: messages to answer, turns that
+// run, deliveries under way.
+func (l *ledger) left() int {
+	l.t.Helper()
+	return l.count(`SELECT (SELECT COUNT(*) FROM messages WHERE role = 'user' AND kind = 'chat' AND turn_id = 0 AND redacted = 0)
+		+ (SELECT COUNT(*) FROM turns WHERE state = 'running')
+		+ (SELECT COUNT(*) FROM deliveries WHERE state IN ('pending', 'sending'))`)
+}
+
+// quiet waits until nothing is left to do.
+func (l *ledger) quiet(within time.Duration, log fmt.Stringer) {
+	l.t.Helper()
+	left := l.left()
+	for deadline := time.Now().Add(within); left > 0 && time.Now().Before(deadline); left = l.left() {
+		time.Sleep(50 * time.Millisecond) // a process has no event to wait for
+	}
+	if left == 0 {
+		return
+	}
+	l.t.Fatalf("%d things are left to do after %s: %v %v\n%s", left, within,
+		l.lines(`SELECT 'turn ' || id || ' ' || state || ' ' || error FROM turns WHERE state = 'running'`),
+		l.lines(`SELECT 'job ' || id || ' ' || key || ' ' || state || ' ' || worker || ' ' || run_at || ' ' || lease_until FROM jobs`), log)
+}
+
+// repeats counts what arrived at a chat with a mark, and how much of that had
+// arrived before.
+type repeats struct{ marked, doubled, missing int }
+
+// check holds the store and the chat service against what the person of a chat
+// said: every message stands in the transcript once and in order, every turn has
+// one reply, and every part arrived once and in order but for marked repeats,
+// which it counts.
+func (w *town) check(l *ledger, chat int64, said []string) repeats {
+	w.t.Helper()
+	if got := l.transcript(chat); !slices.Equal(got, said) {
+		w.t.Errorf("chat %d: the transcript is\n%q\nsaid was\n%q", chat, got, said)
+	}
+	for _, bad := range l.lines(`SELECT 'turn ' || t.id || ' is ' || t.state || ' and has ' || (SELECT COUNT(*) FROM messages m
+		WHERE m.user_id = t.user_id AND m.turn_id = t.id AND m.role = 'assistant' AND m.kind = 'chat') || ' replies'
+		FROM turns t WHERE t.user_id`+ofChat+` AND t.state <> 'stopped' AND (t.state <> 'done' OR 1 <> (SELECT COUNT(*) FROM messages m
+			WHERE m.user_id = t.user_id AND m.turn_id = t.id AND m.role = 'assistant' AND m.kind = 'chat'))`, fmt.Sprint(chat)) {
+		w.t.Errorf("chat %d: %s", chat, bad)
+	}
+	for _, bad := range l.lines(`SELECT m.id || ' has ' || COUNT(d.id) FROM messages m LEFT JOIN deliveries d ON d.user_id = m.user_id AND d.message_id = m.id
+		WHERE m.user_id`+ofChat+` AND m.role = 'assistant' AND m.kind IN ('chat', 'notice') AND m.body <> '' GROUP BY m.user_id, m.id HAVING COUNT(d.id) <> 1`, fmt.Sprint(chat)) {
+		w.t.Errorf("chat %d: message %s deliveries", chat, bad)
+	}
+	return w.arrived(l, chat)
+}
+
+// arrived holds the parts in the store against what the chat service got.
+func (w *town) arrived(l *ledger, chat int64) repeats {
+	w.t.Helper()
+	var r repeats
+	got := w.telegram.Sent(chat)
+	rest := got
+	next := func(text string) bool {
+		if len(rest) > 0 && rest[0].Text == text {
+			rest = rest[1:]
+			return true
+		}
+		return false
+	}
+	for _, p := range l.lines(`SELECT p.state || ' ' || p.body FROM delivery_parts p JOIN deliveries d ON d.user_id = p.user_id AND d.id = p.delivery_id
+		WHERE d.external = $1 ORDER BY d.id, p.n`, fmt.Sprint(chat)) {
+		state, body, _ := strings.Cut(p, " ")
+		var part struct{ Text string }
+		must(w.t, json.Unmarshal([]byte(body), &part))
+		plain, marked := next(part.Text), next(part.Text+repeatMark)
+		switch {
+		case plain && marked:
+			r.marked, r.doubled = r.marked+1, r.doubled+1
+		case marked:
+			r.marked++
+		case !plain && state == "unknown":
+			r.missing++
+		case !plain:
+			w.t.Errorf("chat %d: part %.40q (%s) is not next; next is %.40q", chat, part.Text, state, texts(rest))
+			return r
+		}
+	}
+	if len(rest) > 0 {
+		w.t.Errorf("chat %d got more than was to be sent: %.60q", chat, texts(rest))
+	}
+	return r
+}
+
+func texts(ms []telegramtest.Message) []string {
+	var out []string
+	for _, m := range ms {
+		out = append(out, m.Text)
+	}
+	return out
+}
