@@ -31,8 +31,8 @@ type deliveryView struct {
 }
 
 type deliveriesListCmd struct {
-	User  string `placeholder:"U" help:"Whose (id or name); everybody's if it is not given."`
-	All   bool   `help:"Those that went well too."`
+	User  string `placeholder:"U" help:"Whose (id or name); everybody's if it is not given, with --all the owner's."`
+	All   bool   `help:"Those that went well too, of one person."`
 	Limit int    `default:"50" help:"How many."`
 }
 
@@ -42,7 +42,7 @@ func (l deliveriesListCmd) Run(ctx context.Context, d *desk) error {
 	if !l.All {
 		q.States = []core.DeliveryState{core.DeliveryFailed, core.DeliveryUnknown, core.DeliveryParked, core.DeliveryExpired}
 	}
-	if l.User != "" {
+	if l.User != "" || l.All {
 		u, err := d.user(ctx, l.User)
 		if err != nil {
 			return err

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync"
 	"time"
 
 	"github.com/everthread/everthread/configs"
@@ -62,7 +63,8 @@ func (c calendar) Day(s core.Settings, t time.Time) core.Day {
 // contexts builds the prompts of turns: it reads the window and hands it to core/prompt.
 type contexts struct {
 	*app
-	budgets prompt.Budgets
+	budgets prompt.Budgets // but ToolSchemaTokens
+	schema  func() int     // ToolSchemaTokens, counted by the first turn: the vocabulary is large
 	static  []prompt.Static
 }
 
@@ -76,11 +78,11 @@ func newContexts(a *app, tools *agent.Registry) *contexts {
 	if instructions == "" {
 		instructions = defaultInstructions
 	}
-	return &contexts{app: a,
+	return &contexts{app: a, schema: sync.OnceValue(func() int { return tools.Tokens(a.tokens) }),
 		budgets: prompt.Budgets{Raw: c.Context.TodayRawTokens, TodaySummary: c.Context.TodaySummaryTokens, Last: c.Context.LastConversationTokens,
 			Loops: c.Context.OpenLoopsTokens, Target: c.Context.TargetTokens, Cap: c.Context.TotalTokens,
 			MaxHistoryMessages: c.Context.MaxHistoryMessages, MaxContextTokens: c.Context.MaxContextTokens,
-			ContextWindow: smallestWindow(c.LLM), MaxOutput: c.LLM.MaxOutputTokens, ToolSchemaTokens: tools.Tokens(a.tokens),
+			ContextWindow: smallestWindow(c.LLM), MaxOutput: c.LLM.MaxOutputTokens,
 			MinTurns: c.Context.MinTurns, MinTokens: c.Context.MinTokens, Silence: c.Context.Silence, Pressure: c.Summaries.Pressure},
 		static: []prompt.Static{{Name: "instructions", Text: instructions}, {Name: "policy", Text: prompt.Policy(names)}},
 	}
@@ -104,7 +106,9 @@ func smallestWindow(c configs.LLM) int {
 
 // Prompt builds the prompt of a turn.
 func (c *contexts) Prompt(ctx context.Context, t *core.Turn, u core.User, now time.Time) (core.Prompt, error) {
-	in := prompt.Input{Turn: *t, Strategy: c.strategy(u), Budgets: c.budgets, Static: c.static, Now: now,
+	budgets := c.budgets
+	budgets.ToolSchemaTokens = c.schema()
+	in := prompt.Input{Turn: *t, Strategy: c.strategy(u), Budgets: budgets, Static: c.static, Now: now,
 		Zone: u.Settings.Location(c.calendar.zone), Tokens: c.tokens}
 	q := prompt.Query(in)
 	p, err := c.build(ctx, in, q)

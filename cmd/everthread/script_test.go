@@ -1,0 +1,319 @@
+package main
+
+import (
+	"context"
+	"crypto/rand"
+	"database/sql"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/rogpeppe/go-internal/testscript"
+	"go.uber.org/zap"
+	_ "modernc.org/sqlite"
+
+	"github.com/everthread/everthread/adapters/telegram/telegramtest"
+	"github.com/everthread/everthread/core"
+	"github.com/everthread/everthread/core/people"
+	"github.com/everthread/everthread/core/store/sqlite"
+)
+
+func TestMain(m *testing.M) {
+	testscript.Main(m, map[string]func(){"everthread": main})
+}
+
+// TestScripts runs the stories of testdata/script: what a person types, and what
+// they see.
+func TestScripts(t *testing.T) {
+	t.Parallel()
+	testscript.Run(t, testscript.Params{
+		Dir: "testdata/script",
+		Setup: func(e *testscript.Env) error {
+			listen, err := freeAddress()
+			e.Setenv("EVERTHREAD_HTTP_LISTEN", listen)
+			e.Setenv("LISTEN", listen)
+			e.Setenv("TZ", "UTC")
+			return err
+		},
+		Cmds: map[string]func(ts *testscript.TestScript, neg bool, args []string){
+			"exits":    exits,
+			"awaiturl": awaitURL,
+			"term":     terminate,
+			"schema":   schema,
+			"knock":    knock,
+			"trouble":  trouble,
+			"telegram": fakeTelegram,
+			"capture":  capture,
+		},
+	})
+}
+
+// freeAddress is an address that nobody listens on now.
+func freeAddress() (string, error) {
+	ln, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return "", err
+	}
+	defer ln.Close()
+	return ln.Addr().String(), nil
+}
+
+// exits CODE command args…: the command ends with that code.
+func exits(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) < 2 {
+		ts.Fatalf("usage: exits CODE command args…")
+	}
+	code := 0
+	err := ts.Exec(args[1], args[2:]...)
+	var exit *exec.ExitError
+	if errors.As(err, &exit) {
+		code = exit.ExitCode()
+	} else if err != nil {
+		ts.Fatalf("%v", err)
+	}
+	if want, err := strconv.Atoi(args[0]); err != nil || code != want {
+		ts.Fatalf("exit code %d, want %s", code, args[0])
+	}
+}
+
+// awaitURL STATUS url: waits until url answers with that status.
+func awaitURL(ts *testscript.TestScript, _ bool, args []string) {
+	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
+	defer cancel()
+	last := ""
+	for ctx.Err() == nil {
+		req, err := http.NewRequestWithContext(ctx, http.MethodGet, args[1], nil)
+		ts.Check(err)
+		resp, err := http.DefaultClient.Do(req)
+		if err == nil {
+			resp.Body.Close()
+			if last = strconv.Itoa(resp.StatusCode); last == args[0] {
+				return
+			}
+		}
+		pause(ctx, 10*time.Millisecond)
+	}
+	ts.Fatalf("%s answered %q, want %s", args[1], last, args[0])
+}
+
+// terminate: tells the commands in the background to stop.
+func terminate(ts *testscript.TestScript, _ bool, _ []string) {
+	for _, c := range ts.BackgroundCmds() {
+		ts.Check(c.Process.Signal(syscall.SIGTERM))
+	}
+}
+
+// schema VERSION: makes the database in ./data say that its schema has a version.
+func schema(ts *testscript.TestScript, _ bool, args []string) {
+	db, err := sql.Open("sqlite", filepath.Join(ts.MkAbs("data"), "everthread.db"))
+	ts.Check(err)
+	defer db.Close()
+	_, err = db.Exec(`INSERT INTO goose_db_version (version_id, is_applied) VALUES (?, 1)`, args[0])
+	ts.Check(err)
+}
+
+// knock NAME text: a stranger writes, and the environment's CODE is the code that
+// they are shown.
+func knock(ts *testscript.TestScript, _ bool, args []string) {
+	st, err := sqlite.Open(ts.MkAbs("data"))
+	ts.Check(err)
+	defer st.Close()
+	p := &people.People{Store: st, Log: zap.NewNop(), Now: time.Now, Rand: rand.Reader,
+		Settings: people.Settings{Policy: people.Pairing, CodeLife: time.Hour, MaxCodes: 3, Language: "en"},
+		Render:   func(text, _ string) []core.Part { return []core.Part{{Text: text}} }}
+	a := core.Address{Channel: "telegram", Account: "1", External: "chat-of-" + args[0]}
+	_, err = p.Stranger(context.Background(), core.Inbound{Address: a, EventID: args[0] + time.Now().String(), Kind: core.InMessage,
+		NativeID: "1", Text: args[1], Name: args[0], SentAt: time.Now(), ReceivedAt: time.Now()})
+	ts.Check(err)
+	codes, err := st.Codes(context.Background(), core.CodePair, time.Now())
+	ts.Check(err)
+	for _, c := range codes {
+		if c.Name == args[0] {
+			ts.Setenv("CODE", c.Hint)
+		}
+	}
+}
+
+// trouble: the owner gets a delivery that failed and a job that gave up.
+func trouble(ts *testscript.TestScript, _ bool, _ []string) {
+	db, err := sql.Open("sqlite", filepath.Join(ts.MkAbs("data"), "everthread.db"))
+	ts.Check(err)
+	defer db.Close()
+	for _, query := range []string{
+		`UPDATE deliveries SET state = 'failed', error = 'chat not found'`,
+		`UPDATE delivery_parts SET state = 'failed'`,
+		`INSERT INTO jobs (id, user_id, queue, key, ref, payload, state, run_at, attempt, error, since) VALUES (700, 1, 'summarize', 'summaries', 1, '{}', 'dead', 5, 6, 'the model said no', 1)`,
+	} {
+		_, err := db.Exec(query)
+		ts.Check(err)
+	}
+}
+
+// capture NAME PATTERN: the environment's NAME is what the pattern's group matches
+// in the last output.
+func capture(ts *testscript.TestScript, _ bool, args []string) {
+	m := regexp.MustCompile("(?m)" + args[1]).FindStringSubmatch(ts.ReadFile("stdout"))
+	if len(m) != 2 {
+		ts.Fatalf("no match for %s", args[1])
+	}
+	ts.Setenv(args[0], m[1])
+}
+
+// fakeTelegram [refusing]: a Bot API that the environment's variables point to.
+func fakeTelegram(ts *testscript.TestScript, _ bool, args []string) {
+	s := telegramtest.New()
+	ts.Defer(s.Close)
+	if len(args) > 0 {
+		s.Fail("getMe", 1, telegramtest.Failure{Code: http.StatusUnauthorized, Description: "Unauthorized"})
+	}
+	ts.Setenv("EVERTHREAD_CHANNELS_TELEGRAM_API_URL", s.URL())
+	ts.Setenv("EVERTHREAD_CHANNELS_TELEGRAM_TOKEN", "123456:TEST")
+}
+
+// TestDeletedUsersLeaveNothing looks at every table that has a user: whatever is
+// added to the schema later must be deleted too.
+func TestDeletedUsersLeaveNothing(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	st, err := sqlite.Open(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer st.Close()
+	if err := st.Migrate(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	db, err := sql.Open("sqlite", filepath.Join(dir, "everthread.db"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer db.Close()
+	u, err := st.AddUser(t.Context(), core.User{Name: "Bob", Role: core.RoleMember, CreatedAt: time.Now()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	tables := userTables(t, db)
+	if len(tables) < 15 {
+		t.Fatalf("only %v have a user", tables)
+	}
+	for _, table := range tables {
+		fillRow(t, db, table, u.ID)
+	}
+	if _, err := db.Exec(`UPDATE messages SET extra = '{"files":[{"kind":"photo","path":"2/a.jpg"}]}'`); err != nil {
+		t.Fatal(err)
+	}
+	files, err := st.DeleteUser(t.Context(), u.ID)
+	if err != nil || len(files) != 1 || files[0] != "2/a.jpg" {
+		t.Fatalf("got %v, %v", files, err)
+	}
+	for _, table := range tables {
+		var n int
+		if err := db.QueryRow(fmt.Sprintf(`SELECT COUNT(*) FROM %s WHERE user_id = ?`, table), u.ID).Scan(&n); err != nil || n > 0 {
+			t.Errorf("%s has %d rows of a deleted user (%v)", table, n, err)
+		}
+	}
+	if _, err := st.DeleteUser(t.Context(), u.ID); !errors.Is(err, core.ErrNotFound) {
+		t.Errorf("deleted again: %v", err)
+	}
+}
+
+func userTables(t *testing.T, db *sql.DB) []string {
+	rows, err := db.Query(`SELECT m.name FROM sqlite_master m JOIN pragma_table_info(m.name) c ON c.name = 'user_id' WHERE m.type = 'table'`)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer rows.Close()
+	var out []string
+	for rows.Next() {
+		var name string
+		if err := rows.Scan(&name); err != nil {
+			t.Fatal(err)
+		}
+		out = append(out, name)
+	}
+	return out
+}
+
+// fillRow makes sure that a table has a row of a user.
+func fillRow(t *testing.T, db *sql.DB, table string, user core.UserID) {
+	rows, err := db.Query(`SELECT name, type FROM pragma_table_info(?)`, table)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer rows.Close()
+	var names, values []string
+	for rows.Next() {
+		var name, kind string
+		if err := rows.Scan(&name, &kind); err != nil {
+			t.Fatal(err)
+		}
+		value := "'x'"
+		switch {
+		case name == "user_id":
+			value = strconv.FormatInt(int64(user), 10)
+		case kind != "text":
+			value = "77"
+		}
+		names, values = append(names, name), append(values, value)
+	}
+	query := fmt.Sprintf(`INSERT INTO %s (%s) VALUES (%s)`, table, strings.Join(names, ", "), strings.Join(values, ", "))
+	if _, err := db.Exec(query); err != nil {
+		t.Fatalf("%s: %v", query, err)
+	}
+}
+
+// TestADatabaseThatComesLater: the process says that it is alive, and then that
+// it is ready, on the same listener.
+func TestAliveLeavesTheListenerOpen(t *testing.T) {
+	t.Parallel()
+	ln, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer ln.Close()
+	status := func(path string) int {
+		resp, err := http.Get("http://" + ln.Addr().String() + path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer resp.Body.Close()
+		return resp.StatusCode
+	}
+	stop := alive(ln)
+	if a, b := status("/healthz"), status("/readyz"); a != 200 || b != 503 {
+		t.Errorf("healthz %d, readyz %d", a, b)
+	}
+	stop()
+	s := &http.Server{Handler: http.NotFoundHandler()}
+	go func() { _ = s.Serve(ln) }()
+	defer s.Close()
+	if got := status("/healthz"); got != 404 {
+		t.Errorf("the next server answers %d", got)
+	}
+}
+
+func TestSecretKeyIsMadeOnce(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "secret_key")
+	first, err := secretKey(path)
+	if err != nil || len(first) != 64 {
+		t.Fatalf("got %q, %v", first, err)
+	}
+	again, err := secretKey(path)
+	if err != nil || again != first {
+		t.Errorf("got %q, %v", again, err)
+	}
+	if info, err := os.Stat(path); err != nil || info.Mode().Perm() != 0o600 {
+		t.Errorf("mode %v, %v", info.Mode(), err)
+	}
+}
