@@ -223,6 +223,9 @@ type JobAdmin interface {
 	RetryJob(ctx context.Context, user UserID, l Lease, at time.Time, cause string) error
 	// DeadJobs lists jobs that gave up, newest first.
 	DeadJobs(ctx context.Context, limit int) ([]Job, error)
+	// Lapse ends every lease at once and returns how many there were: for a
+	// store whose only server has just started. Whoever still works is fenced.
+	Lapse(ctx context.Context) (int, error)
 	// Revive makes a dead job ready again.
 	Revive(ctx context.Context, user UserID, id JobID, now time.Time) error
 	// QueueStats tells how many jobs each queue holds and since when the oldest waits.

@@ -68,6 +68,9 @@ func serveStore(ctx context.Context, cfg configs.Config, log *zap.Logger) error 
 	if err != nil {
 		return err
 	}
+	if err := a.takeOver(ctx); err != nil {
+		return err
+	}
 	if err := a.welcome(ctx, ln.Addr()); err != nil {
 		return err
 	}
@@ -78,6 +81,19 @@ func serveStore(ctx context.Context, cfg configs.Config, log *zap.Logger) error 
 		log.Warn("the last traces were not sent", zap.Error(err))
 	}
 	log.Info("everthread has stopped")
+	return err
+}
+
+// takeOver frees what a process that died on the embedded store had claimed: it
+// was the only server, as this one is now, so nothing has to lapse first.
+func (a *app) takeOver(ctx context.Context) error {
+	if a.cfg.DatabaseURL != "" {
+		return nil
+	}
+	n, err := a.store.Lapse(ctx)
+	if n > 0 {
+		a.log.Info("going on with what was under way when the gateway ended", zap.Int("jobs", n))
+	}
 	return err
 }
 

@@ -257,6 +257,20 @@ func (s *Store) DeadJobs(ctx context.Context, limit int) ([]core.Job, error) {
 	return collect(rows, err, scanJob)
 }
 
+// Lapse ends every lease at once.
+func (s *Store) Lapse(ctx context.Context) (int, error) {
+	var n int64
+	err := s.plain(ctx, "lapse leases", func(q querier) error {
+		res, err := q.exec(`UPDATE jobs SET lease_until = 0 WHERE state = 'running'`)
+		if err != nil {
+			return err
+		}
+		n, err = res.RowsAffected()
+		return err
+	})
+	return int(n), err
+}
+
 // Revive makes a dead job the last of its key again.
 func (s *Store) Revive(ctx context.Context, user core.UserID, id core.JobID, now time.Time) error {
 	return s.update(ctx, "revive job", user, func(t *tx) error {
