@@ -157,7 +157,7 @@ func newWeek(t *testing.T, database string, zone *time.Location, scenes []scene)
 	path := filepath.Join(t.TempDir(), "script.json")
 	must(t, os.WriteFile(path, b, 0o600))
 	w := &week{town: newTown(t, database), zone: zone, next: 1000}
-	w.useModel(startModel(t, "EVERTHREAD_TEST_SCRIPT="+path))
+	w.useModel(startModel(t, 0, "EVERTHREAD_TEST_SCRIPT="+path))
 	w.clock = filepath.Join(t.TempDir(), "clock")
 	w.env = append(w.env, "EVERTHREAD_TEST_CLOCK="+w.clock)
 	w.set(scenes[0].at.Add(-time.Minute))

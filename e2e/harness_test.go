@@ -140,7 +140,8 @@ func (w *town) useModel(base string) {
 // emulator is a model emulator, started when it is first wanted.
 type emulator struct {
 	once    sync.Once
-	env     []string // more environment
+	latency time.Duration // before each chunk
+	env     []string      // more environment
 	cmd     *exec.Cmd
 	stdin   io.Closer
 	started struct{ URL string }
@@ -162,7 +163,7 @@ func (e *emulator) url(t *testing.T) string {
 }
 
 func (e *emulator) start() error {
-	e.cmd = exec.Command("node", "peers/model.mjs")
+	e.cmd = exec.Command("node", "peers/model.mjs", "--latency", fmt.Sprint(e.latency.Milliseconds()))
 	e.cmd.Env = append(os.Environ(), e.env...)
 	e.cmd.Stderr = os.Stderr
 	stdin, err := e.cmd.StdinPipe()
@@ -192,10 +193,11 @@ func (e *emulator) end() {
 	}
 }
 
-// startModel starts an emulator of the test's own and returns its address.
-func startModel(t *testing.T, env ...string) string {
+// startModel starts an emulator of the test's own, which waits for latency before
+// each chunk of an answer, and returns its address.
+func startModel(t *testing.T, latency time.Duration, env ...string) string {
 	t.Helper()
-	e := &emulator{env: env}
+	e := &emulator{latency: latency, env: env}
 	t.Cleanup(e.end)
 	return e.url(t)
 }

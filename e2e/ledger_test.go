@@ -107,17 +107,16 @@ type repeats struct{ marked, doubled, missing int }
 
 // check holds the store and the chat service against what the person of a chat
 // said: every message stands in the transcript once and in order, every turn has
-// one reply, and every part arrived once and in order but for marked repeats,
+// one reply (one that was stopped at most one), and every part arrived once and in order but for marked repeats,
 // which it counts.
 func (w *town) check(l *ledger, chat int64, said []string) repeats {
 	w.t.Helper()
 	if got := l.transcript(chat); !slices.Equal(got, said) {
 		w.t.Errorf("chat %d: the transcript is\n%q\nsaid was\n%q", chat, got, said)
 	}
-	for _, bad := range l.lines(`SELECT 'turn ' || t.id || ' is ' || t.state || ' and has ' || (SELECT COUNT(*) FROM messages m
-		WHERE m.user_id = t.user_id AND m.turn_id = t.id AND m.role = 'assistant' AND m.kind = 'chat') || ' replies'
-		FROM turns t WHERE t.user_id`+ofChat+` AND t.state <> 'stopped' AND (t.state <> 'done' OR 1 <> (SELECT COUNT(*) FROM messages m
-			WHERE m.user_id = t.user_id AND m.turn_id = t.id AND m.role = 'assistant' AND m.kind = 'chat'))`, fmt.Sprint(chat)) {
+	for _, bad := range l.lines(`SELECT 'turn ' || id || ' is ' || state || ' and has ' || replies || ' replies' FROM (
+		SELECT t.id, t.state, (SELECT COUNT(*) FROM messages m WHERE m.user_id = t.user_id AND m.turn_id = t.id AND m.role = 'assistant' AND m.kind = 'chat') AS replies
+		FROM turns t WHERE t.user_id`+ofChat+`) AS x WHERE NOT (state = 'done' AND replies = 1 OR state = 'stopped' AND replies <= 1)`, fmt.Sprint(chat)) {
 		w.t.Errorf("chat %d: %s", chat, bad)
 	}
 	for _, bad := range l.lines(`SELECT m.id || ' has ' || COUNT(d.id) FROM messages m LEFT JOIN deliveries d ON d.user_id = m.user_id AND d.message_id = m.id
@@ -130,38 +129,60 @@ func (w *town) check(l *ledger, chat int64, said []string) repeats {
 // arrived holds the parts in the store against what the chat service got.
 func (w *town) arrived(l *ledger, chat int64) repeats {
 	w.t.Helper()
-	var r repeats
-	got := w.telegram.Sent(chat)
-	rest := got
-	next := func(text string) bool {
-		if len(rest) > 0 && rest[0].Text == text {
-			rest = rest[1:]
-			return true
-		}
-		return false
-	}
+	a := alignment{got: texts(w.telegram.Sent(chat)), dead: map[[2]int]bool{}}
 	for _, p := range l.lines(`SELECT p.state || ' ' || p.body FROM delivery_parts p JOIN deliveries d ON d.user_id = p.user_id AND d.id = p.delivery_id
 		WHERE d.external = $1 ORDER BY d.id, p.n`, fmt.Sprint(chat)) {
 		state, body, _ := strings.Cut(p, " ")
 		var part struct{ Text string }
 		must(w.t, json.Unmarshal([]byte(body), &part))
-		plain, marked := next(part.Text), next(part.Text+repeatMark)
-		switch {
-		case plain && marked:
-			r.marked, r.doubled = r.marked+1, r.doubled+1
-		case marked:
-			r.marked++
-		case !plain && state == "unknown":
-			r.missing++
-		case !plain:
-			w.t.Errorf("chat %d: part %.40q (%s) is not next; next is %.40q", chat, part.Text, state, texts(rest))
-			return r
-		}
+		a.parts = append(a.parts, [2]string{state, part.Text})
 	}
-	if len(rest) > 0 {
-		w.t.Errorf("chat %d got more than was to be sent: %.60q", chat, texts(rest))
+	r, ok := a.from(0, 0)
+	if !ok {
+		w.t.Errorf("chat %d: what arrived does not fit what was to be sent, at the latest at %.40q (part %d of %d); what arrived from there: %.60q",
+			chat, append(a.parts, [2]string{"", "the end"})[a.far[0]], a.far[0], len(a.parts), a.got[a.far[1]:])
 	}
 	return r
+}
+
+// alignment matches parts (state, text) with what arrived, in order.
+type alignment struct {
+	parts [][2]string
+	got   []string
+	far   [2]int // the furthest that a match came
+	dead  map[[2]int]bool
+}
+
+// from matches parts[i:] with got[j:]. A part arrives once; where a process died
+// it arrives with a mark, too or instead; where that happened twice its state is
+// unknown and it may be missing.
+func (a *alignment) from(i, j int) (repeats, bool) {
+	if i == len(a.parts) && j == len(a.got) {
+		return repeats{}, true
+	}
+	if i > a.far[0] {
+		a.far = [2]int{i, j}
+	}
+	if i == len(a.parts) || a.dead[[2]int{i, j}] {
+		return repeats{}, false
+	}
+	text := a.parts[i][1]
+	for _, way := range []struct {
+		texts []string
+		repeats
+	}{
+		{[]string{text}, repeats{}}, {[]string{text + repeatMark}, repeats{marked: 1}},
+		{[]string{text, text + repeatMark}, repeats{marked: 1, doubled: 1}}, {nil, repeats{missing: 1}},
+	} {
+		if len(way.texts) > len(a.got)-j || !slices.Equal(a.got[j:j+len(way.texts)], way.texts) || way.missing > 0 && a.parts[i][0] != "unknown" {
+			continue
+		}
+		if r, ok := a.from(i+1, j+len(way.texts)); ok {
+			return repeats{r.marked + way.marked, r.doubled + way.doubled, r.missing + way.missing}, true
+		}
+	}
+	a.dead[[2]int{i, j}] = true
+	return repeats{}, false
 }
 
 func texts(ms []telegramtest.Message) []string {
