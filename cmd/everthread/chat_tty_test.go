@@ -44,7 +44,7 @@ func sitDown(t *testing.T, dir string, environ []string, args ...string) *keyboa
 	k := &keyboard{t: t, ptmx: ptmx, done: make(chan error, 1), changed: make(chan struct{}, 1)}
 	k.cmd = exec.Command(self, args...)
 	k.cmd.Args[0] = "everthread"
-	k.cmd.Dir, k.cmd.Env = dir, append([]string{"PATH=" + os.Getenv("PATH"), "TERM=xterm", "NO_COLOR=1"}, environ...)
+	k.cmd.Dir, k.cmd.Env = dir, append([]string{"PATH=" + os.Getenv("PATH"), "TERM=xterm", "NO_COLOR=1", "GORACE=" + noSleep}, environ...)
 	k.cmd.Stdin, k.cmd.Stdout, k.cmd.Stderr = tty, tty, tty
 	k.cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Setctty: true}
 	if err := k.cmd.Start(); err != nil {

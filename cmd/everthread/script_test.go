@@ -43,6 +43,7 @@ func TestScripts(t *testing.T) {
 			e.Setenv("EVERTHREAD_HTTP_LISTEN", listen)
 			e.Setenv("LISTEN", listen)
 			e.Setenv("TZ", "UTC")
+			e.Setenv("GORACE", noSleep)
 			return err
 		},
 		Cmds: map[string]func(ts *testscript.TestScript, neg bool, args []string){
@@ -57,6 +58,9 @@ func TestScripts(t *testing.T) {
 		},
 	})
 }
+
+// noSleep keeps the race detector from sleeping for a second at every exit.
+const noSleep = "atexit_sleep_ms=0"
 
 // freeAddress is an address that nobody listens on now.
 func freeAddress() (string, error) {
@@ -241,6 +245,9 @@ func userTables(t *testing.T, db *sql.DB) []string {
 		}
 		out = append(out, name)
 	}
+	if err := rows.Err(); err != nil {
+		t.Fatal(err)
+	}
 	return out
 }
 
@@ -266,14 +273,17 @@ func fillRow(t *testing.T, db *sql.DB, table string, user core.UserID) {
 		}
 		names, values = append(names, name), append(values, value)
 	}
+	if err := rows.Err(); err != nil {
+		t.Fatal(err)
+	}
 	query := fmt.Sprintf(`INSERT INTO %s (%s) VALUES (%s)`, table, strings.Join(names, ", "), strings.Join(values, ", "))
 	if _, err := db.Exec(query); err != nil {
 		t.Fatalf("%s: %v", query, err)
 	}
 }
 
-// TestADatabaseThatComesLater: the process says that it is alive, and then that
-// it is ready, on the same listener.
+// TestAliveLeavesTheListenerOpen: the process says that it is alive before it is
+// ready, on the listener that it serves on later.
 func TestAliveLeavesTheListenerOpen(t *testing.T) {
 	t.Parallel()
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
