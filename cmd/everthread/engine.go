@@ -106,6 +106,8 @@ func smallestWindow(c configs.LLM) int {
 
 // Prompt builds the prompt of a turn.
 func (c *contexts) Prompt(ctx context.Context, t *core.Turn, u core.User, now time.Time) (core.Prompt, error) {
+	ctx, end := span(ctx, "build context", t)
+	defer end()
 	budgets := c.budgets
 	budgets.ToolSchemaTokens = c.schema()
 	in := prompt.Input{Turn: *t, Strategy: c.strategy(u), Budgets: budgets, Static: c.static, Now: now,
@@ -149,6 +151,8 @@ type agents struct {
 
 // Answer runs the loop of one turn.
 func (g *agents) Answer(ctx context.Context, t *core.Turn, u core.User, p core.Prompt, onText func(string)) (core.Answer, error) {
+	ctx, end := span(ctx, "answer", t)
+	defer end()
 	if g.cfg.LLM.Vision {
 		if err := g.addImages(ctx, t, &p); err != nil {
 			return core.Answer{}, fmt.Errorf("load images: %w", err)
