@@ -43,6 +43,7 @@ func allowedUpdates() []string {
 func (c *Channel) poll(ctx context.Context, r core.Receiver) error {
 	var offset int64
 	last := c.now()
+	var stuck backoff // on updates that say no id, so that nothing confirms them
 	for pause := (backoff{}); ctx.Err() == nil; {
 		params := pollParams{Offset: offset, Timeout: pollSeconds, Allowed: allowedUpdates()}
 		var batch []json.RawMessage
@@ -58,7 +59,12 @@ func (c *Channel) poll(ctx context.Context, r core.Receiver) error {
 		switch {
 		case len(batch) > 0:
 			last = c.now()
-			offset = c.hand(ctx, r, batch, offset)
+			before := offset
+			if offset = c.hand(ctx, r, batch, offset); offset > before {
+				stuck = backoff{}
+				continue
+			}
+			stuck.wait(ctx, nil)
 		case c.now().Sub(last) > idleReset:
 			offset = 0
 		}
