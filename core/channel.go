@@ -105,6 +105,7 @@ type Inbound struct {
 
 	NativeID string // the service's id of the message, unique on the Address
 	Target   string // for InEdit, InRedaction, InReaction: NativeID of the message meant
+	Edited   string // for InEdit: EventID of the message as it first came; may be empty
 
 	Text          string // what was written; valid UTF-8, placeholders for attachments included
 	Attachments   []Attachment

@@ -124,6 +124,7 @@ func message(in *core.Inbound, m *models.Message, raw []byte) {
 // only a reaction or a preview changed; whoever holds the earlier text sees it.
 func edited(in *core.Inbound, m *models.Message, raw []byte) {
 	message(in, m, raw)
+	in.Edited = in.EventID
 	in.EventID = fmt.Sprintf("%d:%d:%d:%s", m.Chat.ID, m.ID, m.EditDate, digest([]byte(in.Text)))
 	if in.Kind != core.InMessage {
 		in.Kind = core.InUnsupported

@@ -1,6 +1,7 @@
 package gateway
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -202,13 +203,15 @@ func (g *Gateway) newMessage(u core.User, e core.Inbound, now time.Time) core.Ne
 	return m
 }
 
-// edited updates a message. An edit of one that was never seen is a new message.
+// edited updates a message. An edit of one that was never seen is a new message,
+// and takes the place of the first text should that still come.
 func (g *Gateway) edited(ctx context.Context, u core.User, i core.Identity, e core.Inbound, now time.Time) error {
 	err := g.Store.Edit(ctx, u.ID, i.ID, e, g.newMessage(u, e, now), now)
 	if !errors.Is(err, core.ErrNotFound) {
 		return err
 	}
 	e.Kind = core.InMessage
+	e.EventID = cmp.Or(e.Edited, e.EventID)
 	return g.append(ctx, u, i, []core.Inbound{e}, now)
 }
 
