@@ -37,11 +37,14 @@ type polled struct{ *town }
 func (p polled) say(chat int64, text string) int64     { return p.telegram.Say(chat, text) }
 func (p polled) edit(chat, message int64, text string) { p.telegram.Edit(chat, message, text) }
 
+// atomicGateway is a process that is replaced while others talk to it.
+type atomicGateway = atomic.Pointer[gateway]
+
 // pushed posts updates to whichever process takes them, each until it is taken,
 // and some once more to another.
 type pushed struct {
 	t       *testing.T
-	targets []*atomic.Pointer[gateway]
+	targets []*atomicGateway
 	last    atomic.Int64
 	client  http.Client
 }
@@ -105,20 +108,20 @@ func TestRandomKillsUnderLoadLoseAndRepeatNothing(t *testing.T) {
 	t.Run("sqlite, polling", func(t *testing.T) {
 		t.Parallel()
 		w := newTown(t, "")
-		killUnderLoad(t, w, polled{w}, []*atomic.Pointer[gateway]{{}}, seed)
+		killUnderLoad(t, w, polled{w}, []*atomicGateway{{}}, seed)
 	})
 	t.Run("two processes on postgres, webhook", func(t *testing.T) {
 		t.Parallel()
 		w := newTown(t, newSchema(t))
 		w.env = append(w.env, "EVERTHREAD_CHANNELS_TELEGRAM_MODE=webhook", "EVERTHREAD_CHANNELS_TELEGRAM_WEBHOOK_SECRET="+webhookKey,
 			"EVERTHREAD_HTTP_PUBLIC_URL=https://everthread.example.org")
-		running := []*atomic.Pointer[gateway]{{}, {}}
+		running := []*atomicGateway{{}, {}}
 		killUnderLoad(t, w, &pushed{t: t, targets: running, client: http.Client{Timeout: 10 * time.Second}}, running, seed)
 	})
 }
 
 // killUnderLoad kills the processes in turn while people write.
-func killUnderLoad(t *testing.T, w *town, s service, running []*atomic.Pointer[gateway], seed uint64) {
+func killUnderLoad(t *testing.T, w *town, s service, running []*atomicGateway, seed uint64) {
 	w.useModel(startModel(t, 3*time.Millisecond))
 	w.telegram.Fail("sendMessage", 10_000, telegramtest.Failure{Delay: 100 * time.Millisecond}) // so that kills fall into it
 	w.env = append(w.env, "EVERTHREAD_TURN_LEASE=3s")

@@ -101,6 +101,17 @@ func (l *ledger) quiet(within time.Duration, log fmt.Stringer) {
 		l.lines(`SELECT 'job ' || id || ' ' || key || ' ' || state || ' ' || worker || ' ' || run_at || ' ' || lease_until FROM jobs`), log)
 }
 
+// settle waits until everything that was said is taken and done.
+func (w *town) settle(l *ledger, g *gateway) {
+	w.t.Helper()
+	ctx, cancel := context.WithTimeout(w.t.Context(), 30*time.Second)
+	defer cancel()
+	if err := w.telegram.Wait(ctx, func() bool { return w.telegram.Pending() == 0 }); err != nil {
+		w.t.Fatalf("%d updates are not taken\n%s", w.telegram.Pending(), g.log)
+	}
+	l.quiet(30*time.Second, g.log)
+}
+
 // repeats counts what arrived at a chat with a mark, and how much of that had
 // arrived before.
 type repeats struct{ marked, doubled, missing int }
@@ -112,7 +123,7 @@ type repeats struct{ marked, doubled, missing int }
 func (w *town) check(l *ledger, chat int64, said []string) repeats {
 	w.t.Helper()
 	if got := l.transcript(chat); !slices.Equal(got, said) {
-		w.t.Errorf("chat %d: the transcript is\n%q\nsaid was\n%q", chat, got, said)
+		w.t.Errorf("chat %d: the transcript is\n%.80q\nsaid was\n%.80q", chat, got, said)
 	}
 	for _, bad := range l.lines(`SELECT 'turn ' || id || ' is ' || state || ' and has ' || replies || ' replies' FROM (
 		SELECT t.id, t.state, (SELECT COUNT(*) FROM messages m WHERE m.user_id = t.user_id AND m.turn_id = t.id AND m.role = 'assistant' AND m.kind = 'chat') AS replies
