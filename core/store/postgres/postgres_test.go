@@ -10,22 +10,32 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
-	"github.com/everthread/everthread/core"
 	"github.com/everthread/everthread/core/store/storetest"
 )
 
 func TestContract(t *testing.T) {
 	t.Parallel()
-	storetest.Test(t, open)
+	storetest.Test(t, database)
 }
 
-// open makes a schema of its own for a test, in the database of TEST_POSTGRES_DSN.
-func open(t *testing.T) core.Store {
+func TestWakeBetween(t *testing.T) {
+	t.Parallel()
+	storetest.TestWakeBetween(t, database)
+}
+
+// database makes a schema that goes with the test, in the database of TEST_POSTGRES_DSN.
+func database(t testing.TB) func() storetest.Store {
 	dsn := os.Getenv("TEST_POSTGRES_DSN")
 	if dsn == "" {
 		t.Skip("TEST_POSTGRES_DSN is not set; `make test` starts a PostgreSQL")
 	}
-	s, err := Open(t.Context(), Options{URL: schema(t, dsn), Conns: 6})
+	url := schema(t, dsn)
+	return func() storetest.Store { return opened(t, url) }
+}
+
+// opened is a migrated store that is closed with the test.
+func opened(t testing.TB, url string) *Store {
+	s, err := Open(t.Context(), Options{URL: url, Conns: 6})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -41,7 +51,7 @@ func open(t *testing.T) core.Store {
 }
 
 // schema makes an empty schema that goes with the test, and returns its URL.
-func schema(t *testing.T, dsn string) string {
+func schema(t testing.TB, dsn string) string {
 	ctx := context.Background()
 	c, err := pgx.Connect(ctx, dsn)
 	if err != nil {

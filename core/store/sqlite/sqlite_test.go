@@ -3,14 +3,19 @@ package sqlite
 import (
 	"testing"
 
-	"github.com/everthread/everthread/core"
 	"github.com/everthread/everthread/core/store/storetest"
 )
 
 func TestContract(t *testing.T) {
 	t.Parallel()
-	storetest.Test(t, func(t *testing.T) core.Store {
-		s, err := Open(t.TempDir())
+	storetest.Test(t, database)
+}
+
+// database makes a database file that goes with the test.
+func database(t testing.TB) func() storetest.Store {
+	dir := t.TempDir()
+	return func() storetest.Store {
+		s, err := Open(dir)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -23,5 +28,5 @@ func TestContract(t *testing.T) {
 			t.Fatal(err)
 		}
 		return s
-	})
+	}
 }

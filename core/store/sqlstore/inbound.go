@@ -174,7 +174,7 @@ func nullable(b []byte) any {
 
 // refer remembers the service's id of a message, for replies and edits.
 func (t *tx) refer(identity core.IdentityID, native string, m core.MessageID) error {
-	if native == "" {
+	if native == "" || m == 0 {
 		return nil
 	}
 	return t.exec(`INSERT INTO refs (user_id, identity_id, native_id, message_id) VALUES ($1, $2, $3, $4)
@@ -210,6 +210,9 @@ func (s *Store) Edit(ctx context.Context, user core.UserID, identity core.Identi
 		old, err := t.referred(identity, e.Target)
 		if err != nil {
 			return err
+		}
+		if old.Redacted {
+			e.Raw = nil
 		}
 		fresh, err := t.admit(e, old.ID, "done", now)
 		if err != nil || !fresh || old.Redacted || old.Text == m.Text {

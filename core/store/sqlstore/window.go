@@ -132,7 +132,7 @@ func uncovered(q querier, turn *core.Turn, w *core.Window) error {
 		return nil
 	}
 	return q.row(`SELECT COUNT(*) FROM (SELECT 1 FROM messages WHERE user_id = $1 AND thread_id = $2 AND position > 0 AND covered = 0 AND segment_id > 0
-		AND redacted = 0 AND role <> 'tool' AND position < $3 LIMIT $4) AS some`, turn.User, turn.Thread, w.Messages[0].Position, maxUncovered).Scan(&w.UncoveredBefore)
+		AND redacted = 0 AND role <> 'tool' AND position < $3 LIMIT $4) AS counted`, turn.User, turn.Thread, w.Messages[0].Position, maxUncovered).Scan(&w.UncoveredBefore)
 }
 
 func days(q querier, turn *core.Turn, w *core.Window) (err error) {

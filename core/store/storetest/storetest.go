@@ -1,21 +1,58 @@
 // Package storetest is the contract of core.Store as a suite that every engine
-// passes. Test runs it; each case is named as a sentence of the contract.
+// passes. Test runs it; each case is named as a sentence of the contract, and
+// after each one Check looks at the raw tables.
 package storetest
 
 import (
 	"context"
+	"database/sql"
+	"fmt"
+	"slices"
+	"strings"
 	"testing"
 	"time"
 
 	"github.com/everthread/everthread/core"
 )
 
-// Open opens an empty, migrated store for one test.
-type Open func(t *testing.T) core.Store
+// Store is what the suite tests: a store whose tables it can look at.
+type Store interface {
+	core.Store
+	// DB returns a pool that may write.
+	DB() *sql.DB
+	// Commits returns how many writing transactions have been committed.
+	Commits() int64
+	// Listen passes wake-ups of other processes on until ctx ends.
+	Listen(ctx context.Context) error
+}
+
+// Open makes an empty, migrated database that goes with the test, and returns
+// what opens stores on it. These are closed with the test.
+type Open func(t testing.TB) (store func() Store)
+
+// testCase is a sentence of the contract.
+type testCase struct {
+	name string
+	run  func(b *bench)
+}
 
 // Test runs the whole suite.
 func Test(t *testing.T, open Open) {
-	t.Run("road", func(t *testing.T) { testRoad(t, open) })
+	for _, group := range [][]testCase{
+		roadCases(), inboundCases(), editCases(), redactionCases(), turnCases(), askCases(), windowCases(), deliveryCases(), troubleCases(), jobCases(), dayCases(),
+		summaryCases(), noteCases(), peopleCases(), keepCases(), wakeCases(), isolationCases(),
+	} {
+		for _, c := range group {
+			t.Run(strings.ReplaceAll(c.name, " ", "_"), func(t *testing.T) {
+				t.Parallel()
+				b := newBench(t, open)
+				c.run(b)
+				Check(t, b.DB())
+			})
+		}
+	}
+	t.Run("random", func(t *testing.T) { t.Parallel(); testMachine(t, open) })
+	t.Run("together", func(t *testing.T) { t.Parallel(); testTogether(t, open) })
 }
 
 // start is the moment at which every test begins.
@@ -23,8 +60,9 @@ func start() time.Time { return time.Date(2026, 11, 19, 9, 0, 0, 0, time.UTC) }
 
 // bench is a store with a person in it.
 type bench struct {
-	core.Store
-	t    *testing.T
+	Store
+	open func() Store // another store on the same database
+	t    testing.TB
 	ctx  context.Context
 	user core.User
 	at   core.Identity
@@ -32,8 +70,9 @@ type bench struct {
 	n    int
 }
 
-func newBench(t *testing.T, open Open) *bench {
-	b := &bench{Store: open(t), t: t, ctx: t.Context(), now: start()}
+func newBench(t testing.TB, open Open) *bench {
+	stores := open(t)
+	b := &bench{Store: stores(), open: stores, t: t, ctx: t.Context(), now: start()}
 	b.user, b.at = b.person("Ada", core.RoleOwner, "111")
 	return b
 }
@@ -41,42 +80,71 @@ func newBench(t *testing.T, open Open) *bench {
 // person makes a user with one telegram identity.
 func (b *bench) person(name string, role core.UserRole, external string) (core.User, core.Identity) {
 	b.t.Helper()
-	u, err := b.AddUser(b.ctx, core.User{Name: name, Role: role, CreatedAt: b.now})
-	must(b.t, err)
-	i, err := b.AddIdentity(b.ctx, core.Identity{User: u.ID, Name: name, LastUsed: b.now,
-		Address: core.Address{Channel: "telegram", Account: "42", External: external}})
-	must(b.t, err)
-	return u, i
+	u := one(b, b.AddUser, core.User{Name: name, Role: role, CreatedAt: b.now})
+	return u, b.identity(u.ID, name, external)
 }
 
-func must(t *testing.T, err error) {
-	t.Helper()
+// identity gives a user another address.
+func (b *bench) identity(user core.UserID, name, external string) core.Identity {
+	b.t.Helper()
+	return one(b, b.AddIdentity, core.Identity{User: user, Name: name, LastUsed: b.now,
+		Address: core.Address{Channel: "telegram", Account: "42", External: external}})
+}
+
+// as returns the bench with another person before it.
+func (b *bench) as(u core.User, i core.Identity) *bench {
+	other := *b
+	other.user, other.at, other.n = u, i, 1000*int(i.User)+100*int(i.ID)
+	return &other
+}
+
+// one calls a method that must not fail.
+func one[A, R any](b *bench, f func(context.Context, A) (R, error), a A) R {
+	b.t.Helper()
+	r, err := f(b.ctx, a)
+	b.must(err)
+	return r
+}
+
+func (b *bench) must(err error) {
+	b.t.Helper()
 	if err != nil {
-		t.Fatal(err)
+		b.t.Fatal(err)
+	}
+}
+
+// equal compares what is got with what is wanted.
+func equal[T comparable](b *bench, what string, got, want T) {
+	b.t.Helper()
+	if got != want {
+		b.t.Errorf("%s: got %v, want %v", what, got, want)
 	}
 }
 
 // inbound is a message of the bench's person with its event.
 func (b *bench) inbound(text string) (core.Inbound, core.NewMessage) {
 	b.n++
-	id := "m" + string(rune('0'+b.n/100)) + string(rune('0'+b.n/10%10)) + string(rune('0'+b.n%10))
+	id := fmt.Sprintf("m%d-%d", b.at.User, b.n)
 	return core.Inbound{Address: b.at.Address, EventID: id, Kind: core.InMessage, NativeID: id, Text: text, SentAt: b.now, Raw: []byte(`{"t":"` + text + `"}`)},
-		core.NewMessage{Role: core.RoleUser, Kind: core.KindChat, Text: text, Tokens: len(text) / 4, SentAt: b.now, Day: dayOf(b.now)}
+		core.NewMessage{Role: core.RoleUser, Kind: core.KindChat, Text: text, Tokens: len(text)/4 + 1, SentAt: b.now, Day: dayOf(b.now)}
 }
 
-func dayOf(t time.Time) core.Day {
-	s := time.Date(t.Year(), t.Month(), t.Day(), 0, 0, 0, 0, time.UTC)
+func dayOf(t time.Time) core.Day { return dayIn(t, time.UTC) }
+
+// dayIn is the day of t in a zone.
+func dayIn(t time.Time, zone *time.Location) core.Day {
+	t = t.In(zone)
+	s := time.Date(t.Year(), t.Month(), t.Day(), 0, 0, 0, 0, zone)
 	e := s.AddDate(0, 0, 1)
-	return core.Day{Label: s.Format(time.DateOnly), Zone: "UTC", Start: s, End: e, Finalize: e.Add(3 * time.Hour), Post: e.Add(8 * time.Hour)}
+	return core.Day{Label: s.Format(time.DateOnly), Zone: zone.String(), Start: s, End: e, Finalize: e.Add(3 * time.Hour), Post: e.Add(8 * time.Hour)}
 }
 
 func (b *bench) claim() core.Claim {
 	return core.Claim{Worker: "w1", Now: b.now, Until: b.now.Add(time.Minute)}
 }
 
-// say appends messages; with claim their turn is claimed at once.
-func (b *bench) say(claim bool, texts ...string) core.Appended {
-	b.t.Helper()
+// batch is an Append of messages with these texts.
+func (b *bench) batch(claim bool, texts ...string) core.Append {
 	a := core.Append{User: b.user.ID, Identity: b.at.ID, Now: b.now, RunAt: b.now}
 	for _, text := range texts {
 		e, m := b.inbound(text)
@@ -86,50 +154,172 @@ func (b *bench) say(claim bool, texts ...string) core.Appended {
 		c := b.claim()
 		a.Claim = &c
 	}
-	out, err := b.Append(b.ctx, a)
-	must(b.t, err)
-	return out
+	return a
 }
 
-// answer commits a reply to a turn with one delivery.
-func (b *bench) answer(t *core.Turn, text string) core.Committed {
+// say appends messages; with claim their turn is claimed at once.
+func (b *bench) say(claim bool, texts ...string) core.Appended {
+	b.t.Helper()
+	return one(b, b.Append, b.batch(claim, texts...))
+}
+
+// turn appends a message and claims its turn.
+func (b *bench) turn(texts ...string) *core.Turn {
+	b.t.Helper()
+	out := b.say(true, texts...)
+	if out.Turn == nil {
+		b.t.Fatalf("got no turn for %q: %+v", texts, out)
+	}
+	return out.Turn
+}
+
+// reply is a reply with one delivery of these parts.
+func (b *bench) reply(t *core.Turn, parts ...string) core.Reply {
+	text := strings.Join(parts, " ")
+	d := core.NewDelivery{To: t.Address, Identity: t.Identity, Kind: core.DeliverReply}
+	for _, p := range parts {
+		d.Parts = append(d.Parts, core.Part{Text: p})
+	}
+	return core.Reply{Turn: t, State: core.TurnDone, Now: b.now, Day: dayOf(b.now).Label, Snapshot: &core.Snapshot{Strategy: "continuous"},
+		Messages:   []core.NewMessage{{Role: core.RoleAssistant, Kind: core.KindChat, Text: text, Tokens: 5, SentAt: b.now}},
+		Deliveries: []core.NewDelivery{d}}
+}
+
+// answer commits a reply to a turn; its delivery is claimed.
+func (b *bench) answer(t *core.Turn, parts ...string) core.Committed {
 	b.t.Helper()
 	c := b.claim()
-	out, err := b.Commit(b.ctx, core.Reply{Turn: t, State: core.TurnDone, Now: b.now, Day: dayOf(b.now).Label, Snapshot: &core.Snapshot{Strategy: "continuous"},
-		Messages:   []core.NewMessage{{Role: core.RoleAssistant, Kind: core.KindChat, Text: text, Tokens: 5, SentAt: b.now}},
-		Deliveries: []core.NewDelivery{{To: t.Address, Identity: t.Identity, Kind: core.DeliverReply, Parts: []core.Part{{Text: text}}}}}, &c)
-	must(b.t, err)
+	out, err := b.Commit(b.ctx, b.reply(t, parts...), &c)
+	b.must(err)
 	return out
 }
 
-func testRoad(t *testing.T, open Open) {
-	b := newBench(t, open)
-	out := b.say(true, "hello", "are you there?")
-	if out.Turn == nil || len(out.Turn.Inputs) != 2 {
-		t.Fatalf("got %+v, want a claimed turn with two inputs", out)
+// sent confirms all parts of a claimed delivery.
+func (b *bench) sent(d *core.Delivery) {
+	b.t.Helper()
+	for n, p := range d.Parts {
+		if p.State != core.DeliverySending && p.State != core.DeliveryUnknown {
+			continue
+		}
+		_, err := b.FinishPart(b.ctx, d, n, core.PartResult{State: core.DeliverySent, Receipt: core.Receipt{NativeID: fmt.Sprintf("n%d-%d", d.ID, n)}}, b.now)
+		b.must(err)
 	}
-	w, err := b.Window(b.ctx, out.Turn, core.WindowQuery{Tokens: 1000, Limit: 100})
-	must(t, err)
-	if len(w.Messages) != 2 || w.Today.ID == 0 {
-		t.Fatalf("got %d messages, segment %d", len(w.Messages), w.Today.ID)
+}
+
+// exchange is a whole turn.
+func (b *bench) exchange(question, answer string) (core.MessageID, core.MessageID) {
+	b.t.Helper()
+	t := b.turn(question)
+	out := b.answer(t, answer)
+	b.sent(out.Delivery)
+	b.now = b.now.Add(time.Millisecond)
+	return t.Inputs[0], out.Messages[0]
+}
+
+const (
+	turns      = core.QueueTurn
+	deliveries = core.QueueDeliver + "telegram"
+)
+
+// due lists what is due now.
+func (b *bench) due(queues ...string) []core.JobRef {
+	b.t.Helper()
+	refs, _, err := b.Due(b.ctx, queues, b.now, 100)
+	b.must(err)
+	return refs
+}
+
+// only returns the one job that is due of a queue.
+func (b *bench) only(queue string) core.JobRef {
+	b.t.Helper()
+	refs := b.due(queue)
+	if len(refs) != 1 {
+		b.t.Fatalf("got %d due jobs of %s, want 1: %v", len(refs), queue, refs)
 	}
-	done := b.answer(out.Turn, "yes")
-	if done.Delivery == nil || done.Delivery.Parts[0].State != core.DeliverySending {
-		t.Fatalf("got %+v, want a claimed delivery", done)
+	return refs[0]
+}
+
+// take claims the one turn that is due.
+func (b *bench) take() *core.Turn {
+	b.t.Helper()
+	turn, _, err := b.ClaimTurn(b.ctx, b.only(turns), b.claim(), core.Budget{})
+	b.must(err)
+	return turn
+}
+
+// takeDelivery claims the one delivery that is due.
+func (b *bench) takeDelivery() *core.Delivery {
+	b.t.Helper()
+	d, err := b.ClaimDelivery(b.ctx, b.only(deliveries), b.claim())
+	b.must(err)
+	return d
+}
+
+// effects carries out effects in a note.
+func (b *bench) effects(effects ...core.Effect) core.Noted {
+	b.t.Helper()
+	return one(b, b.Note, core.Note{User: b.user.ID, Identity: b.at.ID, Effects: effects, Now: b.now})
+}
+
+// texts lists what the transcript of a thread says, in the order of display.
+func (b *bench) texts() []string {
+	b.t.Helper()
+	h, err := b.History(b.ctx, b.user.ID, 0, 0, 1000)
+	b.must(err)
+	var out []string
+	for _, m := range h {
+		out = append(out, m.Text)
 	}
-	more, err := b.FinishPart(b.ctx, done.Delivery, 0, core.PartResult{State: core.DeliverySent, Receipt: core.Receipt{NativeID: "n1"}}, b.now)
-	must(t, err)
-	if more {
-		t.Error("got more parts, want none")
+	return out
+}
+
+func (b *bench) wantTexts(want ...string) {
+	b.t.Helper()
+	if got := b.texts(); !slices.Equal(got, want) {
+		b.t.Errorf("got transcript %q, want %q", got, want)
 	}
-	refs, _, err := b.Due(b.ctx, []string{core.QueueTurn, core.QueueDeliver + "telegram"}, b.now, 10)
-	must(t, err)
-	if len(refs) != 0 {
-		t.Errorf("got jobs %v, want none", refs)
+}
+
+// message reads one message.
+func (b *bench) message(id core.MessageID) core.Message {
+	b.t.Helper()
+	ms, err := b.Messages(b.ctx, b.user.ID, []core.MessageID{id})
+	b.must(err)
+	if len(ms) != 1 {
+		b.t.Fatalf("got %d messages #%d", len(ms), id)
 	}
-	h, err := b.History(b.ctx, b.user.ID, 0, 0, 10)
-	must(t, err)
-	if len(h) != 3 || h[2].Text != "yes" {
-		t.Errorf("got history %v", h)
-	}
+	return ms[0]
+}
+
+// query is a window query that is never short.
+func query() core.WindowQuery { return core.WindowQuery{Tokens: 100_000, Limit: 1000} }
+
+func roadCases() []testCase {
+	return []testCase{{"a message is answered in three commits", func(b *bench) {
+		before := b.Commits()
+		out := b.say(true, "hello", "are you there?")
+		if out.Turn == nil || len(out.Turn.Inputs) != 2 {
+			b.t.Fatalf("got %+v, want a claimed turn with two inputs", out)
+		}
+		w, err := b.Window(b.ctx, out.Turn, query())
+		b.must(err)
+		equal(b, "messages", len(w.Messages), 2)
+		equal(b, "segment", w.Today.ID, out.Turn.Segment)
+		done := b.answer(out.Turn, "yes")
+		if done.Delivery == nil || done.Delivery.Parts[0].State != core.DeliverySending {
+			b.t.Fatalf("got %+v, want a claimed delivery", done)
+		}
+		b.sent(done.Delivery)
+		equal(b, "commits", b.Commits()-before, 3)
+		equal(b, "due jobs", len(b.due(turns, deliveries)), 0)
+		b.wantTexts("hello", "are you there?", "yes")
+	}}, {"with a debounce a message is answered in four commits", func(b *bench) {
+		before := b.Commits()
+		a := b.batch(false, "hello")
+		a.RunAt = b.now.Add(time.Second)
+		one(b, b.Append, a)
+		b.now = b.now.Add(time.Second)
+		b.sent(b.answer(b.take(), "yes").Delivery)
+		equal(b, "commits", b.Commits()-before, 4)
+	}}}
 }

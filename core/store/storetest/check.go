@@ -1,0 +1,160 @@
+package storetest
+
+import (
+	"database/sql"
+	"fmt"
+	"strings"
+	"testing"
+)
+
+// counts is the condition of messages that a segment counts.
+const counts = `m.kind = 'chat' AND (m.role = 'user' OR m.role = 'assistant' AND (m.body <> '' OR m.redacted = 1))`
+
+// invariants are queries that find nothing in a sound database.
+func invariants() map[string]string {
+	return map[string]string{
+		"every user has one continuous thread": `SELECT id FROM users u WHERE id > 0
+			AND (SELECT COUNT(*) FROM threads h WHERE h.user_id = u.id AND h.mode = 'continuous') <> 1`,
+		"a key has at most one head":       `SELECT user_id, key FROM jobs WHERE state IN ('ready', 'running') GROUP BY user_id, key HAVING COUNT(*) > 1`,
+		"who waits has a head before it":   `SELECT user_id, id, key FROM jobs w WHERE state = 'waiting' AND NOT EXISTS (SELECT 1 FROM jobs h WHERE h.user_id = w.user_id AND h.key = w.key AND h.state IN ('ready', 'running') AND h.id < w.id)`,
+		"a thread has one turn waiting":    `SELECT user_id, key FROM jobs WHERE state = 'waiting' AND queue = 'turn' GROUP BY user_id, key HAVING COUNT(*) > 1`,
+		"positions are unique":             `SELECT user_id, thread_id, position FROM messages WHERE position > 0 GROUP BY user_id, thread_id, position HAVING COUNT(*) > 1`,
+		"replies stand after their inputs": `SELECT a.user_id, a.id FROM messages a JOIN messages u ON u.user_id = a.user_id AND u.turn_id = a.turn_id AND u.role = 'user' WHERE a.turn_id > 0 AND a.role <> 'user' AND a.position > 0 AND a.position <= u.position`,
+		"nothing stands within a turn":     `SELECT x.user_id, x.id FROM messages u JOIN messages a ON a.user_id = u.user_id AND a.turn_id = u.turn_id AND a.role <> 'user' JOIN messages x ON x.user_id = u.user_id AND x.thread_id = u.thread_id AND x.position > u.position AND x.position < a.position WHERE u.role = 'user' AND u.turn_id > 0 AND u.position > 0 AND x.turn_id <> u.turn_id`,
+		"only conversation has a position": `SELECT user_id, id FROM messages WHERE position > 0 AND kind <> 'chat'`,
+		"a thread knows its last position": `SELECT h.user_id, h.id FROM threads h JOIN messages m ON m.user_id = h.user_id AND m.thread_id = h.id WHERE m.position > h.last_position`,
+		"a user knows their last message":  `SELECT u.id FROM users u JOIN messages m ON m.user_id = u.id WHERE m.id > u.last_message`,
+		"a segment lies in a continuous thread": `SELECT g.user_id, g.id FROM segments g WHERE NOT EXISTS (SELECT 1 FROM threads h
+			WHERE h.user_id = g.user_id AND h.id = g.thread_id AND h.mode = 'continuous')`,
+		"messages lie in segments of their thread": `SELECT m.user_id, m.id FROM messages m WHERE m.segment_id > 0 AND NOT EXISTS (SELECT 1 FROM segments g
+			WHERE g.user_id = m.user_id AND g.id = m.segment_id AND g.thread_id = m.thread_id)`,
+		"segments count their messages": `SELECT g.user_id, g.id, g.messages FROM segments g WHERE g.messages <> (SELECT COUNT(*) FROM messages m
+			WHERE m.user_id = g.user_id AND m.segment_id = g.id AND ` + counts + `)`,
+		"what is unsummarized is part of a segment": `SELECT user_id, id FROM segments WHERE since_summary > messages`,
+		"parts are sent in order": `SELECT a.user_id, a.delivery_id, a.n FROM delivery_parts a JOIN delivery_parts b ON b.user_id = a.user_id AND b.delivery_id = a.delivery_id AND b.n > a.n
+			WHERE a.state IN ('pending', 'sending') AND b.state <> 'pending'`,
+		"a delivery under way has a job": `SELECT user_id, id, state FROM deliveries d WHERE state IN ('pending', 'sending')
+			AND (SELECT COUNT(*) FROM jobs j WHERE j.user_id = d.user_id AND j.ref = d.id AND j.queue = 'deliver:' || d.channel AND j.state <> 'dead') <> 1`,
+		"a delivery that ended has none": `SELECT j.user_id, j.id, j.ref FROM jobs j JOIN deliveries d ON d.user_id = j.user_id AND d.id = j.ref
+			WHERE j.queue LIKE 'deliver:%' AND d.state NOT IN ('pending', 'sending')`,
+		"a running turn has the head of its thread": `SELECT user_id, id FROM turns t WHERE state = 'running' AND NOT EXISTS (SELECT 1 FROM jobs j
+			WHERE j.user_id = t.user_id AND j.queue = 'turn' AND j.ref = t.id AND j.key = 'thread:' || t.thread_id AND j.state IN ('ready', 'running'))`,
+		"a turn that ended has no job": `SELECT j.user_id, j.id FROM jobs j WHERE j.queue = 'turn' AND j.ref > 0 AND NOT EXISTS (SELECT 1 FROM turns t
+			WHERE t.user_id = j.user_id AND t.id = j.ref AND t.state = 'running')`,
+		"messages belong to turns":         orphans("messages", "turn_id", "turns"),
+		"messages belong to threads":       orphans("messages", "thread_id", "threads"),
+		"messages belong to identities":    orphans("messages", "identity_id", "identities"),
+		"events belong to messages":        orphans("events", "message_id", "messages"),
+		"revisions belong to messages":     orphans("revisions", "message_id", "messages"),
+		"references belong to messages":    orphans("refs", "message_id", "messages"),
+		"deliveries belong to messages":    orphans("deliveries", "message_id", "messages"),
+		"parts belong to deliveries":       orphans("delivery_parts", "delivery_id", "deliveries"),
+		"summaries belong to segments":     orphans("summaries", "segment_id", "segments"),
+		"epochs belong to threads":         orphans("epochs", "thread_id", "threads"),
+		"turns belong to threads":          orphans("turns", "thread_id", "threads"),
+		"identities belong to threads":     orphans("identities", "thread_id", "threads"),
+		"a journal belongs to a live turn": `SELECT user_id, turn_id FROM journal j WHERE NOT EXISTS (SELECT 1 FROM turns t WHERE t.user_id = j.user_id AND t.id = j.turn_id AND t.state = 'running')`,
+		"rows belong to users":             everyUser(),
+		"a version has its summary":        `SELECT user_id, id FROM segments g WHERE version > 0 AND hidden = 0 AND stale = 0 AND NOT EXISTS (SELECT 1 FROM summaries s WHERE s.user_id = g.user_id AND s.segment_id = g.id AND s.version = g.version)`,
+		"no budget is kept by an idle user": `SELECT user_id, day, reserved FROM usage u WHERE reserved > 0 AND NOT EXISTS (SELECT 1 FROM turns t
+			WHERE t.user_id = u.user_id AND t.day = u.day AND t.state = 'running')`,
+	}
+}
+
+// orphans finds rows of a table that name a row of another that is not there.
+func orphans(table, column, of string) string {
+	return fmt.Sprintf(`SELECT c.user_id, c.%[2]s FROM %[1]s c WHERE c.%[2]s > 0 AND NOT EXISTS (SELECT 1 FROM %[3]s p WHERE p.user_id = c.user_id AND p.id = c.%[2]s)`,
+		table, column, of)
+}
+
+// tables are all of them.
+const tables = `users identities threads messages revisions refs events segments summaries loops turns epochs deliveries delivery_parts jobs usage once codes leases rates journal`
+
+func everyUser() string {
+	var all []string
+	for _, table := range strings.Fields(tables) {
+		if table != "users" && table != "leases" && table != "rates" {
+			all = append(all, fmt.Sprintf(`SELECT '%[1]s', user_id FROM %[1]s x WHERE NOT EXISTS (SELECT 1 FROM users u WHERE u.id = x.user_id)`, table))
+		}
+	}
+	return strings.Join(all, " UNION ALL ")
+}
+
+// Check fails the test for every invariant that the tables break.
+func Check(t testing.TB, db *sql.DB) {
+	t.Helper()
+	for name, query := range invariants() {
+		rows, err := db.Query(query)
+		if err != nil {
+			t.Errorf("%s: %v", name, err)
+			continue
+		}
+		if found := lines(t, rows); len(found) > 0 {
+			t.Errorf("broken: %s: %s", name, strings.Join(found, "; "))
+		}
+	}
+}
+
+// Dump returns every row of every table as text.
+func Dump(t testing.TB, db *sql.DB) string {
+	t.Helper()
+	var b strings.Builder
+	for _, table := range strings.Fields(tables) {
+		rows, err := db.Query(`SELECT * FROM ` + table)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, line := range lines(t, rows) {
+			b.WriteString(table + ": " + line + "\n")
+		}
+	}
+	return b.String()
+}
+
+// lines reads rows as text.
+func lines(t testing.TB, rows *sql.Rows) []string {
+	t.Helper()
+	defer rows.Close()
+	columns, err := rows.Columns()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var out []string
+	for rows.Next() {
+		values := make([]sql.RawBytes, len(columns))
+		into := make([]any, len(columns))
+		for i := range values {
+			into[i] = &values[i]
+		}
+		if err := rows.Scan(into...); err != nil {
+			t.Fatal(err)
+		}
+		var line []string
+		for i, v := range values {
+			line = append(line, columns[i]+"="+string(v))
+		}
+		out = append(out, strings.Join(line, " "))
+	}
+	if err := rows.Err(); err != nil {
+		t.Fatal(err)
+	}
+	return out
+}
+
+// unchanged fails the test for every row that is not as it was in a Dump.
+func (b *bench) unchanged(before string) {
+	b.t.Helper()
+	was := map[string]bool{}
+	for line := range strings.Lines(before) {
+		was[line] = true
+	}
+	for line := range strings.Lines(Dump(b.t, b.DB())) {
+		if !was[line] {
+			b.t.Errorf("new or changed: %s", line)
+		}
+		delete(was, line)
+	}
+	for line := range was {
+		b.t.Errorf("gone or changed: %s", line)
+	}
+}

@@ -1,0 +1,321 @@
+package storetest
+
+import (
+	"errors"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/everthread/everthread/core"
+)
+
+func inboundCases() []testCase {
+	return []testCase{
+		{"Identify finds who is at an address and nobody else", testIdentify},
+		{"a repeated event is dropped within a batch and across", testDedupe},
+		{"inputs stand directly before their reply, in order", testPositions},
+		{"messages of another identity are not joined", testRuns},
+		{"solo messages are never joined", testSolo},
+		{"a later message pushes the debounced turn", testDebounce},
+		{"one turn runs and at most one waits", testOneWaits},
+		{"paused messages wait for Resume", testPaused},
+		{"text that no engine stores is replaced", testNUL},
+		{"an unknown identity stores nothing", testUnknownIdentity},
+		{"a held event is released with its code and appended once", testHeld},
+		{"attachments get a job each and are recorded", testAttachments},
+		{"a quick thread of another user does not wait", testOtherThread},
+	}
+}
+
+func testIdentify(b *bench) {
+	i, u, err := b.Identify(b.ctx, b.at.Address)
+	b.must(err)
+	equal(b, "identity", i.ID, b.at.ID)
+	equal(b, "user", u.ID, b.user.ID)
+	equal(b, "role", u.Role, core.RoleOwner)
+	_, _, err = b.Identify(b.ctx, core.Address{Channel: "telegram", Account: "43", External: "111"})
+	equal(b, "unknown", errors.Is(err, core.ErrNotFound), true)
+}
+
+func testDedupe(b *bench) {
+	a := b.batch(false, "one", "two")
+	a.Events, a.Messages = append(a.Events, a.Events[0]), append(a.Messages, a.Messages[0])
+	out := one(b, b.Append, a)
+	equal(b, "messages", len(out.Messages), 2)
+	equal(b, "duplicates", out.Duplicates, 1)
+	out = one(b, b.Append, a)
+	equal(b, "messages again", len(out.Messages), 0)
+	equal(b, "duplicates again", out.Duplicates, 3)
+	b.wantTexts("one", "two")
+	equal(b, "turn jobs", len(b.due(turns)), 1)
+}
+
+func testPositions(b *bench) {
+	t := b.turn("a1")
+	b.say(true, "b1")
+	b.say(true, "b2")
+	b.answer(t, "a2")
+	second := b.take()
+	equal(b, "inputs", len(second.Inputs), 2)
+	b.answer(second, "b3")
+	b.wantTexts("a1", "a2", "b1", "b2", "b3")
+	w, err := b.Window(b.ctx, second, query())
+	b.must(err)
+	for n := 1; n < len(w.Messages); n++ {
+		if w.Messages[n].Position <= w.Messages[n-1].Position {
+			b.t.Errorf("position of %q is not after %q", w.Messages[n].Text, w.Messages[n-1].Text)
+		}
+	}
+}
+
+func testRuns(b *bench) {
+	other := b.as(b.user, b.identity(b.user.ID, "Ada", "112"))
+	b.say(false, "one", "two")
+	other.say(false, "three")
+	b.say(false, "four")
+	for n, want := range []int{2, 1, 1} {
+		t := b.take()
+		equal(b, "inputs", len(t.Inputs), want)
+		equal(b, "address", t.Address.External, []string{"111", "112", "111"}[n])
+		out := b.answer(t, "ok")
+		equal(b, "again", out.Again, n < 2)
+		b.sent(out.Delivery)
+	}
+}
+
+func testSolo(b *bench) {
+	a := b.batch(false, "one", "two", "three")
+	a.Messages[1].Solo = true
+	one(b, b.Append, a)
+	for range 3 {
+		t := b.take()
+		equal(b, "inputs", len(t.Inputs), 1)
+		b.sent(b.answer(t, "ok").Delivery)
+	}
+	a = b.batch(true, "four", "five")
+	a.Messages[0].Solo = true
+	equal(b, "claimed together", one(b, b.Append, a).Turn == nil, true)
+	equal(b, "inputs", len(b.take().Inputs), 1)
+}
+
+func testDebounce(b *bench) {
+	for range 3 {
+		a := b.batch(false, "hm")
+		a.RunAt = b.now.Add(time.Second)
+		one(b, b.Append, a)
+		b.now = b.now.Add(700 * time.Millisecond)
+		equal(b, "due", len(b.due(turns)), 0)
+	}
+	_, next, err := b.Due(b.ctx, []string{turns}, b.now, 10)
+	b.must(err)
+	equal(b, "next", next.Equal(b.now.Add(300*time.Millisecond)), true)
+	b.now = b.now.Add(300 * time.Millisecond)
+	equal(b, "inputs", len(b.take().Inputs), 3)
+}
+
+func testOneWaits(b *bench) {
+	t := b.turn("one")
+	for range 3 {
+		equal(b, "claimed beside", b.say(true, "more").Turn == nil, true)
+	}
+	equal(b, "due", len(b.due(turns)), 0)
+	out := b.answer(t, "ok")
+	equal(b, "again", out.Again, true)
+	equal(b, "inputs", len(b.take().Inputs), 3)
+}
+
+func testPaused(b *bench) {
+	a := b.batch(true, "psst")
+	a.Paused = true
+	equal(b, "turn", one(b, b.Append, a).Turn == nil, true)
+	equal(b, "due", len(b.due(turns)), 0)
+	log, err := b.Backlog(b.ctx, b.user.ID, 0)
+	b.must(err)
+	equal(b, "pending", log.Pending, 1)
+	b.effects(core.Resume{At: b.now})
+	b.answer(b.take(), "yes?")
+	b.effects(core.Resume{At: b.now})
+	equal(b, "due after all is answered", len(b.due(turns)), 0)
+}
+
+func testNUL(b *bench) {
+	b.say(false, "a\x00b", "bad \xff byte")
+	got := b.texts()
+	equal(b, "messages", len(got), 2)
+	equal(b, "NUL", got[0], "a\uFFFDb")
+	equal(b, "byte", got[1], "bad \uFFFD byte")
+}
+
+func testUnknownIdentity(b *bench) {
+	a := b.batch(true, "hello")
+	a.Identity = 9999
+	_, err := b.Append(b.ctx, a)
+	equal(b, "not found", errors.Is(err, core.ErrNotFound), true)
+	a.Identity = b.at.ID
+	equal(b, "afterwards", len(one(b, b.Append, a).Messages), 1)
+}
+
+// stranger is an event of an address that is nobody's.
+func (b *bench) stranger(text string) core.Inbound {
+	b.n++
+	e, _ := b.inbound(text)
+	e.Address.External = "999"
+	return e
+}
+
+func testHeld(b *bench) {
+	code := core.Code{Kind: core.CodePair, Hash: "H1", Hint: "ABCD", Address: b.stranger("").Address, Name: "Grace", Created: b.now, Expires: b.now.Add(time.Hour)}
+	first, second := b.stranger("may I?"), b.stranger("please")
+	dup := one(b, b.Hold, core.Hold{Event: first, Keep: true, Code: &code, Now: b.now,
+		Delivery: &core.NewDelivery{To: first.Address, Kind: core.DeliverNotice, Parts: []core.Part{{Text: "Your code is ABCD"}}}})
+	equal(b, "duplicate", dup, false)
+	equal(b, "repeat", one(b, b.Hold, core.Hold{Event: first, Keep: true, Now: b.now}), true)
+	b.now = b.now.Add(time.Second)
+	one(b, b.Hold, core.Hold{Event: second, Keep: true, Now: b.now})
+	b.sent(b.takeDelivery())
+	held, err := b.Approved(b.ctx, 10)
+	b.must(err)
+	equal(b, "approved yet", len(held), 0)
+
+	out := b.effects(core.Approve{CodeHash: "H1", At: b.now})
+	equal(b, "released", len(out.Released), 2)
+	equal(b, "first", out.Released[0].Text, "may I?")
+	held, err = b.Approved(b.ctx, 10)
+	b.must(err)
+	equal(b, "approved", len(held), 2)
+	i, u, err := b.Identify(b.ctx, first.Address)
+	b.must(err)
+	equal(b, "name", u.Name, "Grace")
+	grace := b.as(u, i)
+	a := grace.batch(true, "may I?", "please")
+	a.Events = out.Released
+	equal(b, "appended", len(one(b, b.Append, a).Messages), 2)
+	equal(b, "appended again", one(b, b.Append, a).Duplicates, 2)
+	held, err = b.Approved(b.ctx, 10)
+	b.must(err)
+	equal(b, "approved afterwards", len(held), 0)
+	b.wantTexts()
+}
+
+func testAttachments(b *bench) {
+	a := b.batch(true, "[photo]")
+	a.Messages[0].Attachments = []core.Attachment{{Kind: "photo", Ref: "r1"}, {Kind: "photo", Ref: "r2"}}
+	out := one(b, b.Append, a)
+	b.answer(out.Turn, "nice")
+	second := b.turn("and?")
+	epoch := &core.Epoch{ID: second.ID, Start: 1}
+	r := b.reply(second, "yes")
+	r.Epoch = epoch
+	_, err := b.Commit(b.ctx, r, nil)
+	b.must(err)
+	third := b.turn("look again")
+	read := func() core.Attachment {
+		w, err := b.Window(b.ctx, third, query())
+		b.must(err)
+		return w.Messages[0].Attachments[1]
+	}
+	equal(b, "path before", read().Path, "")
+	refs := b.due(core.QueueFetch + "telegram")
+	equal(b, "jobs", len(refs), 2)
+	for n, ref := range refs {
+		j, err := b.Claim(b.ctx, ref, b.claim())
+		b.must(err)
+		b.must(b.SetAttachment(b.ctx, b.user.ID, out.Messages[0], n, core.Attachment{Kind: "photo", Ref: "r", Path: "1/p.jpg"}, j.Lease))
+		err = b.SetAttachment(b.ctx, b.user.ID, out.Messages[0], n, core.Attachment{}, j.Lease)
+		equal(b, "fenced", errors.Is(err, core.ErrFenced), true)
+	}
+	equal(b, "path after, in the same epoch", read().Path, "1/p.jpg")
+}
+
+func testOtherThread(b *bench) {
+	u, i := b.person("Bob", core.RoleMember, "222")
+	b.turn("slow")
+	equal(b, "address", b.as(u, i).turn("quick").Address.External, "222")
+}
+
+func editCases() []testCase {
+	return []testCase{
+		{"an edit of a message never seen is ErrNotFound", func(b *bench) {
+			err := b.edit("nothing", "x", "new")
+			equal(b, "not found", errors.Is(err, core.ErrNotFound), true)
+		}},
+		{"an edit keeps the earlier text as a revision, once", testEdit},
+		{"an edit of a running turn restarts it", testEditRunning},
+		{"an edit of a covered message makes its day stale", testEditCovered},
+		{"an edit moves no other message of that id", testEditOther},
+	}
+}
+
+// edit offers an edit event.
+func (b *bench) edit(target, event, text string) error {
+	return b.Edit(b.ctx, b.user.ID, b.at.ID, core.Inbound{Address: b.at.Address, EventID: event, Kind: core.InEdit, Target: target, Text: text, Raw: []byte(text)},
+		core.NewMessage{Role: core.RoleUser, Kind: core.KindChat, Text: text, Tokens: 7}, b.now)
+}
+
+// native is what the service calls the bench's last message.
+func (b *bench) native() string {
+	e, _ := b.inbound("")
+	b.n--
+	return strings.TrimSuffix(e.NativeID, e.NativeID[strings.LastIndex(e.NativeID, "-"):]) + "-" + itoa(b.n)
+}
+
+func testEdit(b *bench) {
+	id := b.say(false, "helo").Messages[0]
+	target := b.native()
+	for range 2 {
+		b.must(b.edit(target, "e1", "hello"))
+	}
+	m := b.message(id)
+	equal(b, "text", m.Text, "hello")
+	equal(b, "revision", m.Revision, 1)
+	equal(b, "tokens", m.Tokens, 7)
+	b.must(b.edit(target, "e2", "hello"))
+	equal(b, "revision after the same text", b.message(id).Revision, 1)
+	if !strings.Contains(Dump(b.t, b.DB()), "revision=0 body=helo") {
+		b.t.Error("the earlier text is not kept")
+	}
+	found, err := b.Referred(b.ctx, b.user.ID, b.at.ID, target)
+	b.must(err)
+	equal(b, "referred", found, id)
+}
+
+func testEditRunning(b *bench) {
+	t := b.turn("helo")
+	b.must(b.edit(b.native(), "e1", "hello"))
+	f, err := b.Flags(b.ctx, b.user.ID, t.ID)
+	b.must(err)
+	equal(b, "flags", f, core.TurnFlags{Restart: 1})
+	b.answer(t, "hi")
+	b.must(b.edit(b.native(), "e2", "hello!"))
+	f, err = b.Flags(b.ctx, b.user.ID, t.ID)
+	b.must(err)
+	equal(b, "flags afterwards", f, core.TurnFlags{Restart: 1})
+}
+
+func testEditCovered(b *bench) {
+	id, _ := b.exchange("helo", "hi")
+	target := b.native()
+	b.summary(b.segment(), false, "greeted", id)
+	equal(b, "covered", b.message(id).Covered, true)
+	b.must(b.edit(target, "e1", "hello"))
+	equal(b, "stale", b.segment().Stale, true)
+}
+
+func testEditOther(b *bench) {
+	id := b.say(false, "mine").Messages[0]
+	target := b.native()
+	other := b.as(b.user, b.identity(b.user.ID, "Ada", "112"))
+	err := other.edit(target, "e1", "stolen")
+	equal(b, "not found", errors.Is(err, core.ErrNotFound), true)
+	equal(b, "text", b.message(id).Text, "mine")
+}
+
+// missing are the words that stand in no table.
+func (b *bench) missing(words ...string) {
+	b.t.Helper()
+	for line := range strings.Lines(Dump(b.t, b.DB())) {
+		if n := slices.IndexFunc(words, func(w string) bool { return strings.Contains(strings.ToLower(line), w) }); n >= 0 {
+			b.t.Errorf("%q is still there: %s", words[n], line)
+		}
+	}
+}

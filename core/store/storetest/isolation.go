@@ -1,0 +1,197 @@
+package storetest
+
+import (
+	"errors"
+	"time"
+
+	"github.com/everthread/everthread/core"
+)
+
+func isolationCases() []testCase {
+	return []testCase{
+		{"reads find nothing of another user", testForeignReads},
+		{"writes change nothing of another user", testForeignWrites},
+		{"a turn of another user cannot be answered", testForeignTurn},
+	}
+}
+
+// theirs is what another user owns.
+type theirs struct {
+	thread   core.ThreadID
+	message  core.MessageID
+	segment  core.SegmentID
+	loop     core.LoopID
+	turn     *core.Turn
+	delivery *core.Delivery
+	native   string
+	job      core.Job
+	failed   core.DeliveryID
+}
+
+// victim is a user with something of everything, whose ids nobody else has.
+func (b *bench) victim() (*bench, theirs) {
+	var x theirs
+	for range 40 { // ids are counted per user: move theirs out of ours
+		b.notice("filler", b.now.Add(time.Hour))
+	}
+	b.at = b.identity(b.user.ID, "Ada", "113")
+	x.native = "native"
+	e, m := b.inbound("secret")
+	e.NativeID = x.native
+	c := b.claim()
+	t := one(b, b.Append, core.Append{User: b.user.ID, Identity: b.at.ID, Now: b.now, RunAt: b.now, Events: []core.Inbound{e}, Messages: []core.NewMessage{m}, Claim: &c}).Turn
+	x.message = t.Inputs[0]
+	r := b.reply(t, "secret answer")
+	r.Epoch = &core.Epoch{ID: t.ID, Start: 1}
+	out, err := b.Commit(b.ctx, r, &c)
+	b.must(err)
+	b.finalSummary(b.segment(), "secret day", []string{"secret loop"}, x.message)
+	x.segment = b.segment().ID
+	loops, err := b.Loops(b.ctx, b.user.ID, 1)
+	b.must(err)
+	x.loop = loops[0].ID
+	x.delivery = out.Delivery
+	b.must(b.Enqueue(b.ctx, b.job("dies", 1)))
+	b.must(b.Finish(b.ctx, b.user.ID, b.takeJob().Lease, "dead"))
+	b.must(b.Enqueue(b.ctx, b.job("k", 1)))
+	x.job = *b.takeJob()
+	b.effects(core.OpenThread{Identity: b.at.ID, Title: "secret thread", At: b.now})
+	x.turn = b.turn("secret work")
+	x.thread = x.turn.Thread
+	b.must(b.Record(b.ctx, b.user.ID, x.turn.ID, 0, 0, "tool", "secret"))
+	return b, x
+}
+
+func testForeignReads(b *bench) {
+	_, x := b.victim()
+	u, _ := b.person("Mallory", core.RoleMember, "666")
+	me := u.ID
+	missing := func(what string, err error) {
+		b.t.Helper()
+		if !errors.Is(err, core.ErrNotFound) {
+			b.t.Errorf("%s: got %v, want ErrNotFound", what, err)
+		}
+	}
+	none := func(what string, n int, err error) {
+		b.t.Helper()
+		b.must(err)
+		equal(b, what, n, 0)
+	}
+	_, _, err := b.Turn(b.ctx, me, x.turn.ID)
+	missing("turn", err)
+	_, err = b.Epoch(b.ctx, me, x.turn.ID)
+	missing("epoch", err)
+	_, err = b.Flags(b.ctx, me, x.turn.ID)
+	missing("flags", err)
+	_, err = b.Thread(b.ctx, me, x.thread)
+	missing("thread", err)
+	_, err = b.Segment(b.ctx, me, x.segment)
+	missing("segment", err)
+	_, err = b.Day(b.ctx, me, dayOf(b.now).Label)
+	missing("day", err)
+	_, err = b.Referred(b.ctx, me, b.at.ID, x.native)
+	missing("referred", err)
+	foreign := *x.turn
+	foreign.User = me
+	_, err = b.Window(b.ctx, &foreign, query())
+	missing("window", err)
+	_, ok, err := b.Lookup(b.ctx, me, x.turn.ID, 0, 0)
+	b.must(err)
+	equal(b, "journal", ok, false)
+	ms, err := b.Messages(b.ctx, me, []core.MessageID{x.message})
+	none("messages", len(ms), err)
+	ms, err = b.History(b.ctx, me, x.thread, 0, 10)
+	none("history", len(ms), err)
+	_, err = b.History(b.ctx, me, 0, x.message, 10)
+	missing("history before", err)
+	ms, err = b.DayMessages(b.ctx, me, x.segment, 0, 10)
+	none("day's messages", len(ms), err)
+	ss, err := b.Summaries(b.ctx, me, x.segment, 10)
+	none("summaries", len(ss), err)
+	ts, err := b.Turns(b.ctx, me, 10)
+	none("turns", len(ts), err)
+	ds, err := b.Deliveries(b.ctx, core.DeliveryQuery{User: me, Limit: 10})
+	none("deliveries", len(ds), err)
+	ls, err := b.Loops(b.ctx, me, 10)
+	none("loops", len(ls), err)
+	hs, err := b.Threads(b.ctx, me, 10)
+	none("threads", len(hs), err)
+	gs, err := b.Days(b.ctx, me, "", 10)
+	none("days", len(gs), err)
+	log, err := b.Backlog(b.ctx, me, x.thread)
+	b.must(err)
+	equal(b, "backlog", log, core.Backlog{})
+	used, reserved, err := b.UsageOf(b.ctx, me, dayOf(b.now).Label)
+	none("usage", used+reserved, err)
+}
+
+func testForeignWrites(b *bench) {
+	_, x := b.victim()
+	u, i := b.person("Mallory", core.RoleMember, "666")
+	m := b.as(u, i)
+	me := u.ID
+	b.now = b.now.Add(time.Hour) // every lease lapsed
+	before := Dump(b.t, b.DB())
+	note := func(e core.Effect) error {
+		_, err := b.Note(b.ctx, core.Note{User: me, Identity: i.ID, Effects: []core.Effect{e}, Now: b.now})
+		return err
+	}
+	for what, err := range map[string]error{
+		"redact":         note(core.Redact{Message: x.message, At: b.now}),
+		"close loop":     note(core.CloseLoop{Loop: x.loop, At: b.now}),
+		"use thread":     note(core.UseThread{Identity: i.ID, Thread: x.thread}),
+		"edit":           m.edit(x.native, "e666", "mine now"),
+		"redeliver":      b.Redeliver(b.ctx, me, x.delivery.ID, b.now),
+		"revive":         b.Revive(b.ctx, me, x.job.ID, b.now),
+		"extend":         b.Extend(b.ctx, me, x.job.Lease, b.now.Add(time.Hour)),
+		"finish":         b.Finish(b.ctx, me, x.job.Lease, ""),
+		"retry job":      b.RetryJob(b.ctx, me, x.job.Lease, b.now, ""),
+		"fail summary":   b.FailSummary(b.ctx, me, x.segment, x.job.Lease, "x", b.now),
+		"post":           b.PutPost(b.ctx, core.PutPost{User: me, Segment: x.segment, State: core.PostSkipped, Now: b.now}),
+		"set attachment": b.SetAttachment(b.ctx, me, x.message, 0, core.Attachment{}, x.job.Lease),
+	} {
+		if err == nil {
+			b.t.Errorf("%s: got no error", what)
+		}
+	}
+	b.must(note(core.StopTurn{Thread: x.thread}))
+	b.must(note(core.RetryTurn{Thread: x.thread, At: b.now}))
+	b.must(b.SetBlocked(b.ctx, me, b.at.ID, true, b.now))
+	m.claimForeign(x)
+	b.unchanged(before)
+}
+
+// claimForeign tries to claim another user's jobs.
+func (b *bench) claimForeign(x theirs) {
+	b.t.Helper()
+	for _, l := range []core.Lease{x.job.Lease, x.turn.Lease, x.delivery.Lease} {
+		ref := core.JobRef{User: b.user.ID, ID: l.Job, Queue: "q", Key: l.Key, Ref: int64(x.delivery.ID)}
+		j, err := b.Claim(b.ctx, ref, b.claim())
+		b.must(err)
+		equal(b, "job", j == nil, true)
+		t, _, err := b.ClaimTurn(b.ctx, ref, b.claim(), core.Budget{})
+		b.must(err)
+		equal(b, "turn", t == nil, true)
+		d, err := b.ClaimDelivery(b.ctx, ref, b.claim())
+		b.must(err)
+		equal(b, "delivery", d == nil, true)
+	}
+}
+
+func testForeignTurn(b *bench) {
+	_, x := b.victim()
+	u, _ := b.person("Mallory", core.RoleMember, "666")
+	before := Dump(b.t, b.DB())
+	turn := *x.turn
+	turn.User = u.ID
+	d := *x.delivery
+	d.User = u.ID
+	_, err := b.Commit(b.ctx, b.reply(&turn, "mine"), nil)
+	equal(b, "commit", err != nil, true)
+	equal(b, "retry", b.RetryTurn(b.ctx, &turn, b.now, "x") != nil, true)
+	_, err = b.FinishPart(b.ctx, &d, 0, core.PartResult{State: core.DeliverySent}, b.now)
+	equal(b, "finish part", err != nil, true)
+	p := core.PutSummary{Summary: core.Summary{User: u.ID, Segment: x.segment, Markdown: "mine"}, Lease: x.job.Lease, Now: b.now}
+	equal(b, "put summary", b.PutSummary(b.ctx, p) != nil, true)
+	b.unchanged(before)
+}

@@ -1,0 +1,241 @@
+package storetest
+
+import (
+	"encoding/json"
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/everthread/everthread/core"
+)
+
+func jobCases() []testCase {
+	return []testCase{
+		{"jobs of a key run one after another", testKeys},
+		{"a unique job is not queued twice, and runs at the earlier time", testUnique},
+		{"a job that gives up is dead and out of its key's way", testDead},
+		{"a job given back runs again when it is due", testRetryJob},
+		{"due jobs come oldest first, lapsed ones before", testDueOrder},
+		{"Due tells when the next job is due", testNextDue},
+		{"queue stats count by queue and state", testStats},
+		{"of two who claim a job one gets it", testClaimOnce},
+	}
+}
+
+// job is a job of the bench's person.
+func (b *bench) job(key string, ref int64) core.NewJob {
+	return core.NewJob{User: b.user.ID, Queue: "q", Key: key, Ref: ref, Payload: json.RawMessage(`{"n":1}`), RunAt: b.now}
+}
+
+// takeJob claims the one job of queue q that is due.
+func (b *bench) takeJob() *core.Job {
+	b.t.Helper()
+	j, err := b.Claim(b.ctx, b.only("q"), b.claim())
+	b.must(err)
+	return j
+}
+
+func testKeys(b *bench) {
+	b.must(b.Enqueue(b.ctx, b.job("k", 1), b.job("k", 2), b.job("k", 3)))
+	for n := int64(1); n <= 3; n++ {
+		j := b.takeJob()
+		equal(b, "ref", j.Ref, n)
+		equal(b, "payload", string(j.Payload), `{"n":1}`)
+		equal(b, "due beside", len(b.due("q")), 0)
+		b.must(b.Finish(b.ctx, b.user.ID, j.Lease, ""))
+	}
+	equal(b, "due", len(b.due("q")), 0)
+}
+
+func testUnique(b *bench) {
+	j := b.job("k", 1)
+	j.Unique, j.RunAt = true, b.now.Add(time.Hour)
+	b.must(b.Enqueue(b.ctx, j, j))
+	equal(b, "due", len(b.due("q")), 0)
+	j.RunAt = b.now
+	b.must(b.Enqueue(b.ctx, j))
+	j.RunAt = b.now.Add(time.Hour)
+	b.must(b.Enqueue(b.ctx, j))
+	claimed := b.takeJob()
+	j.RunAt = b.now
+	b.must(b.Enqueue(b.ctx, j, j))
+	b.must(b.Finish(b.ctx, b.user.ID, claimed.Lease, ""))
+	b.must(b.Finish(b.ctx, b.user.ID, b.takeJob().Lease, ""))
+	equal(b, "due", len(b.due("q")), 0)
+	other := b.job("k", 2)
+	other.Unique = true
+	b.must(b.Enqueue(b.ctx, j, other))
+	b.must(b.Finish(b.ctx, b.user.ID, b.takeJob().Lease, ""))
+	equal(b, "another ref", b.takeJob().Ref, 2)
+}
+
+func testDead(b *bench) {
+	b.must(b.Enqueue(b.ctx, b.job("k", 1), b.job("k", 2)))
+	b.must(b.Finish(b.ctx, b.user.ID, b.takeJob().Lease, "no use"))
+	dead, err := b.DeadJobs(b.ctx, 10)
+	b.must(err)
+	equal(b, "error", dead[0].Error, "no use")
+	second := b.takeJob()
+	equal(b, "next", second.Ref, 2)
+	b.must(b.Revive(b.ctx, b.user.ID, dead[0].ID, b.now))
+	b.must(b.Finish(b.ctx, b.user.ID, second.Lease, ""))
+	equal(b, "revived", b.takeJob().Ref, 1)
+	dead, err = b.DeadJobs(b.ctx, 10)
+	b.must(err)
+	equal(b, "dead", len(dead), 0)
+	err = b.Revive(b.ctx, b.user.ID, 9999, b.now)
+	equal(b, "no such job", errors.Is(err, core.ErrNotFound), true)
+}
+
+func testRetryJob(b *bench) {
+	b.must(b.Enqueue(b.ctx, b.job("k", 1)))
+	j := b.takeJob()
+	b.must(b.RetryJob(b.ctx, b.user.ID, j.Lease, b.now.Add(time.Minute), "busy"))
+	equal(b, "due", len(b.due("q")), 0)
+	b.now = b.now.Add(time.Minute)
+	again := b.takeJob()
+	equal(b, "attempt", again.Lease.Attempt, 2)
+	equal(b, "error", again.Error, "busy")
+	err := b.Finish(b.ctx, b.user.ID, j.Lease, "")
+	equal(b, "fenced", errors.Is(err, core.ErrFenced), true)
+}
+
+func testDueOrder(b *bench) {
+	for n, key := range []string{"a", "b", "c"} {
+		j := b.job(key, int64(n+1))
+		j.RunAt = b.now.Add(-time.Duration(n) * time.Minute)
+		b.must(b.Enqueue(b.ctx, j))
+	}
+	_, err := b.Claim(b.ctx, b.due("q")[2], core.Claim{Worker: "w", Now: b.now, Until: b.now})
+	b.must(err)
+	for n, want := range []int64{1, 3, 2} {
+		equal(b, "ref", b.due("q")[n].Ref, want)
+	}
+	refs, _, err := b.Due(b.ctx, []string{"q", turns}, b.now, 2)
+	b.must(err)
+	equal(b, "limited", len(refs), 2)
+}
+
+func testNextDue(b *bench) {
+	_, next, err := b.Due(b.ctx, []string{"q"}, b.now, 10)
+	b.must(err)
+	equal(b, "none", next.IsZero(), true)
+	j := b.job("k", 1)
+	j.RunAt = b.now.Add(time.Hour)
+	b.must(b.Enqueue(b.ctx, j, b.job("l", 2)))
+	_, err = b.Claim(b.ctx, b.only("q"), core.Claim{Worker: "w", Now: b.now, Until: b.now.Add(30 * time.Minute)})
+	b.must(err)
+	_, next, err = b.Due(b.ctx, []string{"q"}, b.now, 10)
+	b.must(err)
+	equal(b, "a lease lapses first", next.Equal(b.now.Add(30*time.Minute)), true)
+	_, next, err = b.Due(b.ctx, []string{"q"}, b.now.Add(45*time.Minute), 10)
+	b.must(err)
+	equal(b, "then the other", next.Equal(b.now.Add(time.Hour)), true)
+}
+
+func testStats(b *bench) {
+	b.must(b.Enqueue(b.ctx, b.job("k", 1), b.job("k", 2), b.job("l", 3)))
+	stats, err := b.QueueStats(b.ctx)
+	b.must(err)
+	equal(b, "groups", len(stats), 2)
+	equal(b, "ready", stats[0].Depth, 2)
+	equal(b, "waiting", stats[1].State, core.JobWaiting)
+}
+
+func testClaimOnce(b *bench) {
+	other := b.open()
+	for range 20 {
+		b.must(b.Enqueue(b.ctx, b.job("k", 1)))
+		ref := b.only("q")
+		got := make(chan *core.Job, 2)
+		for _, s := range []Store{b.Store, other} {
+			go func() {
+				j, err := s.Claim(b.ctx, ref, b.claim())
+				if err != nil {
+					b.t.Error(err)
+				}
+				got <- j
+			}()
+		}
+		first, second := <-got, <-got
+		equal(b, "claimed by one", (first == nil) != (second == nil), true)
+		if first == nil {
+			first = second
+		}
+		b.must(b.Finish(b.ctx, b.user.ID, first.Lease, ""))
+	}
+}
+
+func wakeCases() []testCase {
+	return []testCase{
+		{"a wake-up reaches workers of the process", testWakes},
+		{"wake-ups end with their context", testWakesEnd},
+	}
+}
+
+func testWakes(b *bench) {
+	wakes := b.Wakes(b.ctx)
+	b.say(false, "hello")
+	b.wantWake(wakes, turns)
+	t := b.take()
+	b.effects(core.StopTurn{})
+	b.wantWake(wakes, core.TurnTopic(b.user.ID, t.ID))
+	_, err := b.Commit(b.ctx, b.reply(t, "ok"), nil)
+	b.must(err)
+	b.wantWake(wakes, deliveries)
+}
+
+// wantWake waits for a topic.
+func (b *bench) wantWake(wakes <-chan string, topic string) {
+	b.t.Helper()
+	late := time.After(5 * time.Second)
+	for {
+		select {
+		case got, ok := <-wakes:
+			if got == topic {
+				return
+			}
+			if !ok {
+				b.t.Fatalf("no wake-up of %s: closed", topic)
+			}
+		case <-late:
+			b.t.Fatalf("no wake-up of %s", topic)
+		}
+	}
+}
+
+// TestWakeBetween checks that a wake-up of one store reaches another on the
+// same database, for engines that have that.
+func TestWakeBetween(t *testing.T, open Open) {
+	b := newBench(t, open)
+	other := b.open()
+	ended := make(chan error, 1)
+	ctx, cancel := contextWithCancel(t)
+	go func() { ended <- other.Listen(ctx) }()
+	wakes := other.Wakes(ctx)
+	for heard := false; !heard; { // until the other one listens
+		b.must(b.Enqueue(b.ctx, b.job("k", 1)))
+		select {
+		case topic := <-wakes:
+			heard = topic == "q"
+		case <-time.After(50 * time.Millisecond):
+		}
+	}
+	turn := b.turn("hello")
+	b.effects(core.StopTurn{})
+	b.wantWake(wakes, core.TurnTopic(b.user.ID, turn.ID))
+	cancel()
+	if err := <-ended; err != nil {
+		t.Error(err)
+	}
+}
+
+func testWakesEnd(b *bench) {
+	ctx, cancel := contextWithCancel(b.t)
+	wakes := b.Wakes(ctx)
+	cancel()
+	for range wakes {
+		continue
+	}
+	b.say(false, "nobody listens")
+}

@@ -1,0 +1,178 @@
+package storetest
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/everthread/everthread/core"
+)
+
+func itoa(n int) string { return strconv.Itoa(n) }
+
+func redactionCases() []testCase {
+	return []testCase{
+		{"a redaction removes every derived copy of a message", testRedact},
+		{"a redaction of the only input stops its turn", testRedactRunning},
+		{"a turn goes on if some of its inputs are redacted", testRedactPartly},
+		{"a turn that waits ends when all it answers is redacted", testRedactWaiting},
+		{"what was redacted is not sent any more", testRedactSending},
+		{"a delivery without parts ends", testRedactAllParts},
+		{"a redacted pending message starts no turn", testRedactPending},
+		{"an edit does not bring a redacted message back", testEditRedacted},
+		{"a redaction of another day leaves this one's summary", testRedactOtherDay},
+	}
+}
+
+func testRedact(b *bench) {
+	const word = "xylophone"
+	t := b.turn("my secret is " + word)
+	target := b.native()
+	secret := t.Inputs[0]
+	b.must(b.Record(b.ctx, b.user.ID, t.ID, 0, 0, "search", "found "+word))
+	r := b.reply(t, "noted")
+	r.Messages = append([]core.NewMessage{
+		{Role: core.RoleAssistant, Kind: core.KindChat, SentAt: b.now, ToolCalls: []core.ToolCall{{ID: "c1", Name: "search", Arguments: `{"q":"` + word + `"}`}}},
+		{Role: core.RoleTool, Kind: core.KindChat, Text: "found " + word, ToolCallID: "c1", ToolName: "search", SentAt: b.now},
+	}, r.Messages...)
+	r.Epoch = &core.Epoch{ID: t.ID, Start: 1}
+	c := b.claim()
+	out, err := b.Commit(b.ctx, r, &c)
+	b.must(err)
+	b.sent(out.Delivery)
+	b.must(b.edit(target, "e1", "my secret is a "+word))
+	b.quoting(target, "my secret is a "+word)
+
+	g := b.segment()
+	b.finalSummary(g, "They own a "+word, []string{"tune the " + word}, secret)
+	b.postOf(b.segment(), "Yesterday: "+word)
+	loops, err := b.Loops(b.ctx, b.user.ID, 10)
+	b.must(err)
+	equal(b, "loops", len(loops), 1)
+	b.headShowing(b.segment(), loops[0], word)
+	if n := strings.Count(Dump(b.t, b.DB()), word); n < 10 {
+		b.t.Fatalf("the word stands in %d places before, the test proves little", n)
+	}
+
+	b.effects(core.Redact{Message: secret, At: b.now})
+	b.missing(word)
+	m := b.message(secret)
+	equal(b, "redacted", m.Redacted, true)
+	equal(b, "text", m.Text, "")
+	g = b.segment()
+	equal(b, "hidden", g.Hidden, true)
+	equal(b, "stale", g.Stale, true)
+	equal(b, "summary jobs", len(b.due(core.QueueSummarize)), 1)
+	b.effects(core.Redact{Message: secret, At: b.now})
+}
+
+// quoting appends and answers a message that quotes another.
+func (b *bench) quoting(target, text string) {
+	b.t.Helper()
+	a := b.batch(true, "about that")
+	a.Messages[0].Quote = &core.Quote{NativeID: target, Text: text}
+	a.Events[0].Raw = []byte(`{"quoted":"` + text + `"}`)
+	b.sent(b.answer(one(b, b.Append, a).Turn, "yes").Delivery)
+}
+
+// headShowing runs a turn whose epoch shows a day's summary and a loop.
+func (b *bench) headShowing(g core.Segment, l core.Loop, word string) {
+	b.t.Helper()
+	t := b.turn("go on")
+	r := b.reply(t, "sure")
+	r.Epoch = &core.Epoch{ID: t.ID, Start: 1, Head: []core.HeadPart{{Name: "last", Text: "They own a " + word, Segment: g.ID, Version: 1}, {Name: "loops", Text: "tune the " + word, Loops: []core.LoopID{l.ID}}}}
+	c := b.claim()
+	out, err := b.Commit(b.ctx, r, &c)
+	b.must(err)
+	if out.Delivery != nil {
+		b.sent(out.Delivery)
+	}
+}
+
+func testRedactRunning(b *bench) {
+	t := b.turn("oops")
+	out := b.effects(core.Redact{Message: t.Inputs[0], At: b.now})
+	equal(b, "asked", len(out.StopTurns) > 0, true)
+	f, err := b.Flags(b.ctx, b.user.ID, t.ID)
+	b.must(err)
+	equal(b, "stop", f.Stop, true)
+	_, err = b.Commit(b.ctx, core.Reply{Turn: t, State: core.TurnStopped, Now: b.now, Day: dayOf(b.now).Label}, nil)
+	b.must(err)
+}
+
+func testRedactPartly(b *bench) {
+	t := b.turn("one", "two")
+	b.effects(core.Redact{Message: t.Inputs[0], At: b.now})
+	f, err := b.Flags(b.ctx, b.user.ID, t.ID)
+	b.must(err)
+	equal(b, "flags", f, core.TurnFlags{Restart: 1})
+	b.must(b.RetryTurn(b.ctx, t, b.now, "down"))
+	again := b.take()
+	equal(b, "turn", again.ID, t.ID)
+	b.answer(again, "ok")
+	b.wantTexts("", "two", "ok")
+}
+
+func testRedactWaiting(b *bench) {
+	a := b.batch(true, "one")
+	a.Budget = core.Budget{TokensPerDay: 1000, Reserve: 100, Day: dayOf(b.now).Label, NextDay: dayOf(b.now).End}
+	t := one(b, b.Append, a).Turn
+	b.must(b.RetryTurn(b.ctx, t, b.now.Add(time.Minute), "down"))
+	b.effects(core.Redact{Message: t.Inputs[0], At: b.now})
+	b.now = b.now.Add(time.Hour)
+	equal(b, "turn", b.take() == nil, true)
+	equal(b, "due", len(b.due(turns)), 0)
+	_, reserved, err := b.UsageOf(b.ctx, b.user.ID, dayOf(start()).Label)
+	b.must(err)
+	equal(b, "reserved", reserved, 0)
+}
+
+func testRedactSending(b *bench) {
+	out := b.answer(b.turn("tell me"), "first", "second", "third")
+	b.effects(core.Redact{Message: out.Messages[0], At: b.now})
+	more, err := b.FinishPart(b.ctx, out.Delivery, 0, core.PartResult{State: core.DeliverySent, Receipt: core.Receipt{NativeID: "n"}}, b.now)
+	b.must(err)
+	equal(b, "more", more, false)
+	equal(b, "due", len(b.due(deliveries)), 0)
+	b.missing("second", "third")
+}
+
+func testRedactAllParts(b *bench) {
+	t := b.turn("tell me")
+	out, err := b.Commit(b.ctx, b.reply(t, "first", "second"), nil)
+	b.must(err)
+	b.effects(core.Redact{Message: out.Messages[0], At: b.now})
+	equal(b, "delivery", b.takeDelivery() == nil, true)
+	equal(b, "due", len(b.due(deliveries)), 0)
+
+	done := b.answer(b.turn("and now?"), "third")
+	b.effects(core.Redact{Message: done.Messages[0], At: b.now})
+	b.now = b.now.Add(time.Hour)
+	equal(b, "a part that was sending, found again", b.takeDelivery() == nil, true)
+}
+
+func testRedactPending(b *bench) {
+	id := b.say(false, "never mind").Messages[0]
+	b.effects(core.Redact{Message: id, At: b.now})
+	equal(b, "turn", b.take() == nil, true)
+	equal(b, "due", len(b.due(turns)), 0)
+}
+
+func testEditRedacted(b *bench) {
+	id := b.say(false, "secret").Messages[0]
+	b.effects(core.Redact{Message: id, At: b.now})
+	b.must(b.edit(b.native(), "e9", "secret again"))
+	b.missing("secret")
+}
+
+func testRedactOtherDay(b *bench) {
+	first, _ := b.exchange("one", "1")
+	b.finalSummary(b.segment(), "monday", nil, first)
+	b.now = b.now.Add(24 * time.Hour)
+	second, _ := b.exchange("two", "2")
+	b.effects(core.Redact{Message: second, At: b.now})
+	g, err := b.Day(b.ctx, b.user.ID, dayOf(start()).Label)
+	b.must(err)
+	equal(b, "hidden", fmt.Sprint(g.Hidden, g.Stale, g.SummaryVersion), "false false 1")
+}
