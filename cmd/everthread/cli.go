@@ -17,7 +17,7 @@ import (
 
 // cli is the command line (SPEC 16).
 type cli struct {
-	Config string `placeholder:"FILE" help:"Configuration file; everthread.yaml if it is there."`
+	Config string `placeholder:"FILE" help:"Configuration file (or EVERTHREAD_CONFIG); everthread.yaml if it is there."`
 	JSON   bool   `name:"json" help:"Write JSON."`
 
 	Serve      serveCmd      `cmd:"" default:"1" help:"Run everything. This is what happens without a command."`
