@@ -271,6 +271,7 @@ CREATE TABLE once (
 	at      bigint NOT NULL,
 	PRIMARY KEY (user_id, key)
 );
+CREATE INDEX once_at ON once (at);
 
 CREATE TABLE codes (
 	kind       text   NOT NULL,

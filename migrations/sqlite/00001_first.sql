@@ -270,6 +270,7 @@ CREATE TABLE once (
 	at      bigint NOT NULL,
 	PRIMARY KEY (user_id, key)
 ) WITHOUT ROWID;
+CREATE INDEX once_at ON once (at);
 
 CREATE TABLE codes (
 	kind       text   NOT NULL,

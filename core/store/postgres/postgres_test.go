@@ -1,4 +1,4 @@
-package postgres
+package postgres_test
 
 import (
 	"context"
@@ -10,11 +10,13 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
+	"github.com/everthread/everthread/core/store/postgres"
 	"github.com/everthread/everthread/core/store/storetest"
 )
 
 func TestContract(t *testing.T) {
 	t.Parallel()
+	server(t) // or skip all of it at once
 	storetest.Test(t, database)
 }
 
@@ -23,19 +25,24 @@ func TestWakeBetween(t *testing.T) {
 	storetest.TestWakeBetween(t, database)
 }
 
-// database makes a schema that goes with the test, in the database of TEST_POSTGRES_DSN.
-func database(t testing.TB) func() storetest.Store {
+// server is the URL of the PostgreSQL to test with.
+func server(t testing.TB) string {
 	dsn := os.Getenv("TEST_POSTGRES_DSN")
 	if dsn == "" {
 		t.Skip("TEST_POSTGRES_DSN is not set; `make test` starts a PostgreSQL")
 	}
-	url := schema(t, dsn)
+	return dsn
+}
+
+// database makes a schema that goes with the test, in the database of TEST_POSTGRES_DSN.
+func database(t testing.TB) func() storetest.Store {
+	url := schema(t, server(t))
 	return func() storetest.Store { return opened(t, url) }
 }
 
 // opened is a migrated store that is closed with the test.
-func opened(t testing.TB, url string) *Store {
-	s, err := Open(t.Context(), Options{URL: url, Conns: 6})
+func opened(t testing.TB, url string) *postgres.Store {
+	s, err := postgres.Open(t.Context(), postgres.Options{URL: url, Conns: 6})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -74,6 +81,9 @@ func schema(t testing.TB, dsn string) string {
 	}
 	q := u.Query()
 	q.Set("search_path", name+",public")
+	if _, ok := t.(*testing.T); ok {
+		q.Set("synchronous_commit", "off") // tests need no durability, benchmarks measure it
+	}
 	u.RawQuery = q.Encode()
 	return u.String()
 }

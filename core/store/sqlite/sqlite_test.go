@@ -1,8 +1,9 @@
-package sqlite
+package sqlite_test
 
 import (
 	"testing"
 
+	"github.com/everthread/everthread/core/store/sqlite"
 	"github.com/everthread/everthread/core/store/storetest"
 )
 
@@ -15,7 +16,7 @@ func TestContract(t *testing.T) {
 func database(t testing.TB) func() storetest.Store {
 	dir := t.TempDir()
 	return func() storetest.Store {
-		s, err := Open(dir)
+		s, err := sqlite.Open(dir)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -105,7 +105,8 @@ func (t *tx) route(id core.IdentityID) (route, error) {
 	i, err := scanIdentity(joined{t.row(`SELECT `+identityColumns+`, t.id, t.mode, t.last_position,
 			COALESCE(j.id, 0), COALESCE(j.state, ''), COALESCE(j.ref, 0),
 			EXISTS (SELECT 1 FROM messages m WHERE m.user_id = i.user_id AND m.thread_id = t.id AND m.kind = 'chat' AND m.role = 'user' AND m.turn_id = 0 AND m.redacted = 0)
-		FROM identities i JOIN threads t ON t.user_id = i.user_id AND (t.id = i.thread_id OR i.thread_id = 0 AND t.mode = 'continuous')
+		FROM identities i JOIN threads t ON t.user_id = i.user_id AND t.id = CASE WHEN i.thread_id > 0 THEN i.thread_id
+			ELSE (SELECT c.id FROM threads c WHERE c.user_id = i.user_id AND c.mode = 'continuous') END
 		LEFT JOIN jobs j ON j.user_id = i.user_id AND j.key = 'thread:' || t.id AND j.state IN ('ready', 'running')
 		WHERE i.user_id = $1 AND i.id = $2`, t.user, id),
 		[]any{&r.thread, (*string)(&r.mode), &r.last, &r.head.id, (*string)(&r.head.state), &r.head.ref, &r.pending}})

@@ -49,7 +49,7 @@ func (s *Store) plainly(ctx context.Context, op string, f func(q querier) error)
 	if err != nil {
 		return wrap(op, err)
 	}
-	if err := f(querier{ctx: ctx, db: tx}); err != nil {
+	if err := f(querier{s: s, ctx: ctx, db: tx}); err != nil {
 		_ = tx.Rollback()
 		return wrap(op, err)
 	}
@@ -132,7 +132,7 @@ func (s *Store) Sweep(ctx context.Context, raw, now time.Time) (int, error) {
 			{`UPDATE events SET payload = NULL, state = 'done' WHERE payload IS NOT NULL AND received_at < $1`, []any{ms(raw)}},
 			{`DELETE FROM codes WHERE expires_at > 0 AND expires_at <= $1`, []any{ms(now)}},
 			{`DELETE FROM rates WHERE at < $1`, []any{now.UnixMicro()}},
-			{`UPDATE deliveries SET state = 'expired', error = 'it was not delivered in time' WHERE state = 'parked' AND expires_at > 0 AND expires_at <= $1`, []any{ms(now)}},
+			{`UPDATE deliveries SET state = 'expired', error = 'it was not delivered in time' WHERE expires_at > 0 AND state IN ('pending', 'parked') AND state = 'parked' AND expires_at <= $1`, []any{ms(now)}},
 			{`DELETE FROM once WHERE at < $1`, []any{ms(raw)}},
 		} {
 			res, err := q.exec(step.query, step.args...)

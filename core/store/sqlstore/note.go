@@ -297,7 +297,7 @@ func (t *tx) retryTurn(e core.RetryTurn, out *core.Noted) error {
 		return err
 	}
 	e.Thread = thread
-	n, err := t.count(`UPDATE jobs SET run_at = $3 WHERE user_id = $1 AND key = $2 AND state = 'ready'`, t.user, threadKey(e.Thread), ms(e.At))
+	n, err := t.count(`UPDATE jobs SET run_at = $3 WHERE user_id = $1 AND key = $2 AND state IN ('ready', 'running') AND state = 'ready'`, t.user, threadKey(e.Thread), ms(e.At))
 	if err != nil || n > 0 {
 		t.wake = append(t.wake, core.QueueTurn)
 		return err

@@ -17,7 +17,7 @@ func (s *Store) view(ctx context.Context, op string, f func(q querier) error) er
 		return fmt.Errorf("%s: %w", op, err)
 	}
 	defer func() { _ = tx.Rollback() }()
-	if err := f(querier{ctx: ctx, db: tx}); err != nil {
+	if err := f(querier{s: s, ctx: ctx, db: tx}); err != nil {
 		return fmt.Errorf("%s: %w", op, err)
 	}
 	return nil
@@ -25,6 +25,7 @@ func (s *Store) view(ctx context.Context, op string, f func(q querier) error) er
 
 // querier reads within one transaction, or one statement by itself.
 type querier struct {
+	s      *Store
 	ctx    context.Context
 	cancel context.CancelFunc // when the statement's rows are read; nil: they are bounded otherwise
 	db     interface {
@@ -35,11 +36,11 @@ type querier struct {
 }
 
 func (q querier) exec(query string, args ...any) (sql.Result, error) {
-	return q.db.ExecContext(q.ctx, query, args...)
+	return q.db.ExecContext(q.ctx, query, q.s.prepared(query, args)...)
 }
 
 func (q querier) row(query string, args ...any) scanner {
-	row := q.db.QueryRowContext(q.ctx, query, clean(args)...)
+	row := q.db.QueryRowContext(q.ctx, query, q.s.prepared(query, args)...)
 	if q.cancel == nil {
 		return row
 	}
@@ -47,7 +48,7 @@ func (q querier) row(query string, args ...any) scanner {
 }
 
 func (q querier) rows(query string, args ...any) (rows, error) {
-	r, err := q.db.QueryContext(q.ctx, query, clean(args)...)
+	r, err := q.db.QueryContext(q.ctx, query, q.s.prepared(query, args)...)
 	if q.cancel == nil {
 		return r, err
 	}
@@ -99,10 +100,10 @@ type reader interface {
 // one is a querier for a single statement, which is consistent by itself.
 func (s *Store) one(ctx context.Context) querier {
 	if s.dialect.Timeout == 0 {
-		return querier{ctx: ctx, db: s.read}
+		return querier{s: s, ctx: ctx, db: s.read}
 	}
 	ctx, cancel := context.WithTimeout(ctx, s.dialect.Timeout)
-	return querier{ctx: ctx, cancel: cancel, db: s.read}
+	return querier{s: s, ctx: ctx, cancel: cancel, db: s.read}
 }
 
 // collect scans every row of a query with scan.

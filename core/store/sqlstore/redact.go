@@ -111,7 +111,7 @@ func (t *tx) redactSummaries(m core.Message) error {
 		return err
 	}
 	const posts = ` WHERE user_id = $1 AND delivery_id IN (SELECT d.id FROM deliveries d JOIN messages m ON m.user_id = d.user_id AND m.id = d.message_id
-		WHERE d.user_id = $1 AND m.user_id = $1 AND m.segment_id = $2 AND m.segment_id > 0 AND m.kind = 'day_summary_post')`
+		WHERE d.user_id = $1 AND m.user_id = $1 AND m.segment_id = $2 AND m.segment_id > 0 AND m.kind = 'day_summary_post' AND d.message_id > 0)`
 	for _, query := range []string{
 		`DELETE FROM summaries WHERE user_id = $1 AND segment_id = $2`,
 		`UPDATE segments SET hidden = 1, stale = 1, error = '' WHERE user_id = $1 AND id = $2`,
@@ -212,10 +212,11 @@ func (t *tx) redactDeliveries(m core.Message) error {
 
 // stopIfEmpty stops a running turn whose every input is redacted.
 func (t *tx) stopIfEmpty(m core.Message, out *core.Noted) error {
-	var left int
-	err := t.row(`SELECT COUNT(*) FROM messages WHERE user_id = $1 AND thread_id = $2 AND turn_id = $3 AND role = 'user' AND redacted = 0 AND position > 0`,
-		t.user, m.Thread, m.Turn).Scan(&left)
-	if err != nil || left > 0 {
+	turn, _, err := turnByID(t, t.user, m.Turn)
+	if err != nil {
+		return err
+	}
+	if left, err := t.left(turn); err != nil || left > 0 {
 		return err
 	}
 	return t.stopRunning(m.Turn, out)

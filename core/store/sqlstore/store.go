@@ -59,6 +59,7 @@ type Store struct {
 	batch   batcher
 	recent  recent
 	commits atomic.Int64
+	trace   func(query string, args []any)
 }
 
 var _ core.Store = (*Store)(nil)
@@ -73,6 +74,18 @@ func (s *Store) DB() *sql.DB { return s.write }
 
 // Commits returns how many writing transactions have been committed.
 func (s *Store) Commits() int64 { return s.commits.Load() }
+
+// Trace passes every statement to f before it is run, for tests. It is called
+// before the first use of the store.
+func (s *Store) Trace(f func(query string, args []any)) { s.trace = f }
+
+// prepared is what every statement passes on its way to the database.
+func (s *Store) prepared(query string, args []any) []any {
+	if s.trace != nil {
+		s.trace(query, args)
+	}
+	return clean(args)
+}
 
 // Ping tells whether the database answers.
 func (s *Store) Ping(ctx context.Context) error {
@@ -210,7 +223,7 @@ func (t *tx) nextID() int64 {
 // trip it is sent with the next one.
 func (t *tx) exec(query string, args ...any) error {
 	if t.s.dialect.Pipeline != nil {
-		t.queue = append(t.queue, Statement{query, clean(args)})
+		t.queue = append(t.queue, Statement{query, t.s.prepared(query, args)})
 		return nil
 	}
 	_, err := t.count(query, args...)
@@ -222,7 +235,7 @@ func (t *tx) count(query string, args ...any) (int64, error) {
 	if err := t.send(); err != nil {
 		return 0, err
 	}
-	res, err := t.ExecContext(t.ctx, query, clean(args)...)
+	res, err := t.ExecContext(t.ctx, query, t.s.prepared(query, args)...)
 	if err != nil {
 		return 0, err
 	}
@@ -233,14 +246,14 @@ func (t *tx) row(query string, args ...any) scanner {
 	if err := t.send(); err != nil {
 		return broken{err}
 	}
-	return t.QueryRowContext(t.ctx, query, clean(args)...)
+	return t.QueryRowContext(t.ctx, query, t.s.prepared(query, args)...)
 }
 
 func (t *tx) rows(query string, args ...any) (rows, error) {
 	if err := t.send(); err != nil {
 		return nil, err
 	}
-	return t.QueryContext(t.ctx, query, clean(args)...)
+	return t.QueryContext(t.ctx, query, t.s.prepared(query, args)...)
 }
 
 // broken is a row that could not be asked for.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"database/sql"
 	"encoding/json"
+	"slices"
 	"time"
 
 	"github.com/everthread/everthread/core"
@@ -206,9 +207,7 @@ func (t *tx) resume(id core.TurnID, l core.Lease) (*core.Turn, error) {
 	if err != nil {
 		return nil, err
 	}
-	var left int
-	err = t.row(`SELECT COUNT(*) FROM messages WHERE user_id = $1 AND thread_id = $2 AND turn_id = $3 AND role = 'user' AND redacted = 0
-		AND position > 0`, t.user, turn.Thread, id).Scan(&left)
+	left, err := t.left(turn)
 	if err != nil {
 		return nil, err
 	}
@@ -219,7 +218,17 @@ func (t *tx) resume(id core.TurnID, l core.Lease) (*core.Turn, error) {
 	return &turn, t.addressTurn(&turn)
 }
 
-const turnColumns = `t.user_id, t.id, t.thread_id, h.mode, t.identity_id, t.segment_id, t.state, t.inputs, t.failures, t.error, t.reserved, t.started_at, t.snapshot`
+// left counts the inputs of a turn that are not redacted.
+func (t *tx) left(turn core.Turn) (n int, err error) {
+	if len(turn.Inputs) == 0 {
+		return 0, nil
+	}
+	err = t.row(`SELECT COUNT(*) FROM messages WHERE user_id = $1 AND id BETWEEN $2 AND $3 AND turn_id = $4 AND role = 'user' AND redacted = 0 AND position > 0`,
+		t.user, slices.Min(turn.Inputs), slices.Max(turn.Inputs), turn.ID).Scan(&n)
+	return n, err
+}
+
+const turnColumns = `t.user_id, t.id, t.thread_id, (SELECT h.mode FROM threads h WHERE h.user_id = t.user_id AND h.id = t.thread_id), t.identity_id, t.segment_id, t.state, t.inputs, t.failures, t.error, t.reserved, t.started_at, t.snapshot`
 
 func scanTurn(row scanner) (core.Turn, string, error) {
 	var t core.Turn
@@ -235,8 +244,7 @@ func scanTurn(row scanner) (core.Turn, string, error) {
 }
 
 func turnByID(q reader, user core.UserID, id core.TurnID) (core.Turn, string, error) {
-	return scanTurn(q.row(`SELECT `+turnColumns+` FROM turns t JOIN threads h ON h.user_id = t.user_id AND h.id = t.thread_id
-		WHERE t.user_id = $1 AND t.id = $2`, user, id))
+	return scanTurn(q.row(`SELECT `+turnColumns+` FROM turns t WHERE t.user_id = $1 AND t.id = $2`, user, id))
 }
 
 // Flags reads what was asked of a running turn.

@@ -206,7 +206,7 @@ func (s *Store) Turn(ctx context.Context, user core.UserID, id core.TurnID) (cor
 
 // Turns lists the newest turns.
 func (s *Store) Turns(ctx context.Context, user core.UserID, limit int) ([]core.Turn, error) {
-	rows, err := s.one(ctx).rows(`SELECT `+turnColumns+` FROM turns t JOIN threads h ON h.user_id = t.user_id AND h.id = t.thread_id
+	rows, err := s.one(ctx).rows(`SELECT `+turnColumns+` FROM turns t
 		WHERE t.user_id = $1 ORDER BY t.started_at DESC, t.id DESC LIMIT $2`, user, limit)
 	return collect(rows, err, func(r scanner) (core.Turn, error) {
 		t, _, err := scanTurn(r)

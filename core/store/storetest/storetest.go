@@ -22,6 +22,8 @@ type Store interface {
 	DB() *sql.DB
 	// Commits returns how many writing transactions have been committed.
 	Commits() int64
+	// Trace passes every statement to f before it is run.
+	Trace(f func(query string, args []any))
 	// Listen passes wake-ups of other processes on until ctx ends.
 	Listen(ctx context.Context) error
 }
@@ -36,8 +38,23 @@ type testCase struct {
 	run  func(b *bench)
 }
 
-// Test runs the whole suite.
+// Test runs the whole suite, and then explains every statement that it ran.
 func Test(t *testing.T, open Open) {
+	ran := &statements{all: map[string][]any{}}
+	t.Run("contract", func(t *testing.T) {
+		testContract(t, func(t testing.TB) func() Store {
+			store := open(t)
+			return func() Store {
+				s := store()
+				s.Trace(ran.note)
+				return s
+			}
+		})
+	})
+	t.Run("plans", func(t *testing.T) { testPlans(t, open, ran) })
+}
+
+func testContract(t *testing.T, open Open) {
 	for _, group := range [][]testCase{
 		roadCases(), inboundCases(), editCases(), redactionCases(), turnCases(), askCases(), windowCases(), deliveryCases(), troubleCases(), jobCases(), dayCases(),
 		summaryCases(), noteCases(), peopleCases(), keepCases(), wakeCases(), isolationCases(),

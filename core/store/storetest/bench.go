@@ -1,0 +1,115 @@
+package storetest
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/everthread/everthread/core"
+)
+
+// BenchTurn measures the road of one message: Append with a claim, Window,
+// Commit with a claim, FinishPart. history is how many messages there are before.
+func BenchTurn(b *testing.B, open Open, history int) {
+	w := newBench(b, open)
+	w.user, w.at = w.filled(history)
+	before := w.Commits()
+	turns := 0
+	for b.Loop() {
+		w.now = w.now.Add(time.Second)
+		t := w.turn("Is this on the road?")
+		if _, err := w.Window(w.ctx, t, w.ongoing()); err != nil {
+			b.Fatal(err)
+		}
+		r := w.reply(t, "It is.")
+		if turns%75 == 0 {
+			r.Epoch = &core.Epoch{ID: t.ID, StartedAt: w.now, Start: w.message(t.Inputs[0]).Position, Budgets: "f"}
+		}
+		c := w.claim()
+		out, err := w.Commit(w.ctx, r, &c)
+		w.must(err)
+		w.sent(out.Delivery)
+		turns++
+	}
+	b.ReportMetric(float64(w.Commits()-before)/float64(turns), "commits/turn")
+}
+
+// filled makes a user with a history, and returns them with their address.
+func (b *bench) filled(history int) (core.User, core.Identity) {
+	b.t.Helper()
+	fill(b.t, b.DB(), 1_000_000, 1_000_000, history, b.now)
+	u, err := b.User(b.ctx, 1_000_000)
+	b.must(err)
+	ids, err := b.Identities(b.ctx, u.ID)
+	b.must(err)
+	return u, ids[0]
+}
+
+// Prompter is what makes prompts of windows: core/prompt.
+type Prompter struct {
+	Query func(t core.Turn, now time.Time) core.WindowQuery
+	Build func(t core.Turn, w core.Window, now time.Time) (*core.Epoch, error)
+}
+
+// BenchWindow measures reading what a prompt is built from, and building it:
+// when a new epoch begins, and in one that goes on with 150 messages, with and
+// without what the process read before.
+func BenchWindow(b *testing.B, open Open, history int, p Prompter) {
+	w := newBench(b, open)
+	w.user, w.at = w.filled(history)
+	begin := w.turn("first")
+	b.Run("fresh", func(b *testing.B) { w.benchWindow(b, w.Store, begin, p) })
+	w.firstOf(begin, p)
+	for n := range 74 {
+		w.exchange(fmt.Sprintf("question %d of the day, as long as they are", n), "an answer that says what there is to say about it, in a sentence")
+	}
+	turn := w.turn("last")
+	b.Run("ongoing", func(b *testing.B) { w.benchWindow(b, w.Store, turn, p) })
+	b.Run("ongoing-cold", func(b *testing.B) {
+		for b.Loop() {
+			b.StopTimer()
+			s := w.open()
+			w.must(s.Ping(w.ctx))
+			b.StartTimer()
+			if _, err := w.built(s, turn, p); err != nil {
+				b.Fatal(err)
+			}
+		}
+	})
+}
+
+// firstOf answers a turn that begins an epoch.
+func (b *bench) firstOf(t *core.Turn, p Prompter) {
+	b.t.Helper()
+	epoch, err := b.built(b.Store, t, p)
+	b.must(err)
+	r := b.reply(t, "1")
+	r.Epoch = epoch
+	c := b.claim()
+	out, err := b.Commit(b.ctx, r, &c)
+	b.must(err)
+	b.sent(out.Delivery)
+}
+
+// built reads a window and builds its prompt; the epoch is a new one, or nil.
+func (b *bench) built(s Store, t *core.Turn, p Prompter) (*core.Epoch, error) {
+	win, err := s.Window(b.ctx, t, p.Query(*t, b.now))
+	if err != nil {
+		return nil, err
+	}
+	return p.Build(*t, win, b.now)
+}
+
+func (b *bench) benchWindow(bb *testing.B, s Store, t *core.Turn, p Prompter) {
+	var took []time.Duration
+	for bb.Loop() {
+		begin := time.Now()
+		if _, err := b.built(s, t, p); err != nil {
+			bb.Fatal(err)
+		}
+		took = append(took, time.Since(begin))
+	}
+	slices.Sort(took)
+	bb.ReportMetric(float64(took[len(took)*95/100].Microseconds()), "p95-µs")
+}

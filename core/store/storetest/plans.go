@@ -1,0 +1,173 @@
+package storetest
+
+import (
+	"context"
+	"database/sql"
+	"fmt"
+	"regexp"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+)
+
+// statements are the distinct ones that a suite ran, with arguments of each.
+type statements struct {
+	mu  sync.Mutex
+	all map[string][]any
+}
+
+// note remembers a statement.
+func (s *statements) note(query string, args []any) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if _, ok := s.all[query]; !ok {
+		s.all[query] = append([]any{}, args...)
+	}
+}
+
+// rare are statements of whole-user work that may read all that a user has, or
+// of tables that stay small.
+func rare() []string {
+	return []string{
+		`GROUP BY queue, state`,                              // statistics over the queue, which is short
+		`d.channel AND i.account`,                            // deletes a user's traces as a stranger
+		`FROM codes WHERE `,                                  // few
+		`DELETE FROM rates`,                                  // swept
+		`FROM users WHERE id > 0`,                            // the owner's list of users
+		`FROM users WHERE role = 'owner'`,                    // the first start
+		`extra LIKE '%"path":%'`,                             // deletes a user
+		`WHERE user_id = $1 AND id > $2 AND extra <> '{}'`,   // quotes of a redacted message
+		`m.user_id = $1 AND m.id > $2 AND m.kind = 'notice'`, // notices since a redacted message
+		`user_id = $1 AND id > $2 AND kind = 'notice'`,
+		`FROM epochs WHERE user_id = $1 AND thread_id = $2`, // a redaction looks at every prompt
+		`turn_id = $4 AND extra <> '{}'`,
+		`FROM turns t
+		WHERE t.user_id = $1 ORDER BY t.started_at DESC, t.id DESC LIMIT`, // likewise
+		`FROM deliveries WHERE user_id = $2 ORDER BY id DESC LIMIT`, // as many as are wanted, in their order
+		`e.state = 'held' AND e.payload IS NOT NULL ORDER BY`,       // held events are few and swept
+	}
+}
+
+// deletion matches what deletes a user table by table.
+var deletion = regexp.MustCompile(`^DELETE FROM \w+ WHERE user_id = \$1$`)
+
+// testPlans explains every statement over a large database.
+func testPlans(t *testing.T, open Open, s *statements) {
+	db := open(t)().DB()
+	heavy := many() / 2
+	fill(t, db, 1, 1, heavy, start())
+	fill(t, db, 2, 1001, (many()-heavy)/1000, start())
+	conn, err := db.Conn(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	explain, check := `EXPLAIN QUERY PLAN `, checkSQLite
+	if _, err := conn.ExecContext(t.Context(), `SET enable_seqscan = off`); err == nil { // a scan that is left is one that no index can spare
+		explain, check = `EXPLAIN `, checkPostgres
+	}
+	for query, args := range s.all {
+		if excused(query) {
+			continue
+		}
+		plan, err := planOf(t.Context(), conn, explain+query, args)
+		if err != nil {
+			t.Errorf("%s: %v", query, err)
+		} else if wrong := check(plan); wrong != "" {
+			t.Errorf("%s\n%s\n%s", wrong, query, strings.Join(plan, "\n"))
+		}
+	}
+}
+
+func excused(query string) bool {
+	if deletion.MatchString(query) || strings.HasPrefix(query, `SELECT pg_notify`) {
+		return true
+	}
+	for _, part := range rare() {
+		if strings.Contains(query, part) {
+			return true
+		}
+	}
+	return false
+}
+
+// planOf reads a plan, one line a step; the last column says what it is.
+func planOf(ctx context.Context, db *sql.Conn, query string, args []any) ([]string, error) {
+	rows, err := db.QueryContext(ctx, query, args...)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	columns, err := rows.Columns()
+	if err != nil {
+		return nil, err
+	}
+	var plan []string
+	for rows.Next() {
+		var line string
+		into := make([]any, len(columns))
+		for i := range into {
+			into[i] = new(any)
+		}
+		into[len(into)-1] = &line
+		if err := rows.Scan(into...); err != nil {
+			return nil, err
+		}
+		plan = append(plan, line)
+	}
+	return plan, rows.Err()
+}
+
+// growing are the tables that grow with use.
+const growing = `users|identities|threads|messages|revisions|refs|events|segments|summaries|loops|turns|epochs|deliveries|delivery_parts|jobs|usage|once|journal`
+
+var (
+	sqliteScan = regexp.MustCompile(`^SCAN (\w+)`)
+	sqliteUser = regexp.MustCompile(`^SEARCH (\w+) USING .*\(user_id=\?\)$`)
+	pgSeqScan  = regexp.MustCompile(`Seq Scan on (` + growing + `)\b`)
+	pgRows     = regexp.MustCompile(`(Sort|Index Scan|Index Only Scan|Bitmap Heap Scan).* rows=(\d+)`)
+)
+
+// perUser are tables of which a user has few rows.
+const perUser = ` i identities loops threads h once jobs `
+
+// checkSQLite says what is wrong with a plan, if anything.
+func checkSQLite(plan []string) string {
+	for _, line := range plan {
+		if m := sqliteScan.FindStringSubmatch(line); m != nil && m[1] != "CONSTANT" && m[1] != "counted" && !strings.Contains(line, "_due") && !strings.Contains(line, "_dead") && !strings.Contains(line, "_post") && !strings.Contains(line, "_trouble") {
+			return "a scan: " + line
+		}
+		if strings.HasPrefix(line, "USE TEMP B-TREE") && !strings.Contains(strings.Join(plan, " "), "identities") && !strings.Contains(strings.Join(plan, " "), " i USING") {
+			return "a sort: " + line
+		}
+		if m := sqliteUser.FindStringSubmatch(line); m != nil && !strings.Contains(perUser, " "+m[1]+" ") && !strings.Contains(line, "_uncovered") && !strings.Contains(line, "_continuous") && !strings.Contains(line, "_due") && !strings.Contains(line, "_trouble") && !strings.Contains(line, "_under_way") {
+			return "all of a user's rows: " + line
+		}
+	}
+	return ""
+}
+
+// tooMany is how many rows a step may be expected to read.
+const tooMany = 3000
+
+// checkPostgres says what is wrong with a plan, if anything. A step below a
+// limit is not read to its end.
+func checkPostgres(plan []string) string {
+	limited := false
+	for _, line := range plan {
+		limited = limited || strings.Contains(line, "Limit ")
+		if pgSeqScan.MatchString(line) {
+			return "a scan: " + strings.TrimSpace(line)
+		}
+		m := pgRows.FindStringSubmatch(line)
+		if m == nil {
+			continue
+		}
+		n, err := strconv.Atoi(m[2])
+		if err == nil && n > tooMany && (!limited || m[1] == "Sort") {
+			return fmt.Sprintf("%d rows: %s", n, strings.TrimSpace(line))
+		}
+	}
+	return ""
+}
