@@ -38,6 +38,7 @@ func (a *app) serve(ctx context.Context, ln net.Listener) error {
 	inner.Go(func() error { return a.gateway.Run(workCtx, graceTurns) })
 	inner.Go(func() error { return a.background(workCtx) })
 	inner.Go(func() error { return a.store.Listen(workCtx) })
+	inner.Go(func() error { return a.trim(workCtx) })
 
 	outer, ctx := errgroup.WithContext(ctx)
 	for _, ch := range a.channels {

@@ -1,0 +1,45 @@
+package main
+
+import (
+	"os"
+	"runtime"
+	"strconv"
+	"strings"
+	"testing"
+)
+
+// resident is the memory of the process that maps files, in kB.
+func resident(t *testing.T) int {
+	b, err := os.ReadFile("/proc/self/status")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for line := range strings.SplitSeq(string(b), "\n") {
+		if f := strings.Fields(line); len(f) == 3 && f[0] == "RssFile:" {
+			n, err := strconv.Atoi(f[1])
+			if err != nil {
+				t.Fatal(err)
+			}
+			return n
+		}
+	}
+	t.Fatal("no RssFile")
+	return 0
+}
+
+func TestDroppedPagesComeBack(t *testing.T) {
+	if runtime.GOOS != "linux" {
+		return
+	}
+	before := resident(t)
+	if err := dropProgram(); err != nil {
+		t.Fatal(err)
+	}
+	after := resident(t)
+	if after >= before {
+		t.Errorf("%d kB of files before, %d after", before, after)
+	}
+	if err := dropProgram(); err != nil { // the program still runs
+		t.Fatal(err)
+	}
+}
