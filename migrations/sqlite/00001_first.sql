@@ -1,4 +1,5 @@
 -- +goose Up
+ANALYZE; -- makes the table of statistics, which is filled below
 
 -- Times are UTC milliseconds, positions and shown are microseconds, JSON is
 -- text, flags are 0 or 1. Every table is led by its user, so that it can be
@@ -308,3 +309,61 @@ CREATE TABLE journal (
 	body    text   NOT NULL,
 	PRIMARY KEY (user_id, turn_id, step, call)
 ) WITHOUT ROWID;
+
+-- The planner's statistics are fixed, as of a store with a long history: without
+-- them it reads all that a user has where a partial index holds a few rows. They
+-- are never gathered, as the samples that come with that make every statement be
+-- prepared again whenever its arguments change.
+DELETE FROM sqlite_stat1;
+INSERT INTO sqlite_stat1 (tbl, idx, stat) VALUES
+	('users', 'users', '1000 1'),
+	('identities', 'identities', '3000 3 1'),
+	('identities', 'identities_address', '3000 1500 1500 1'),
+	('threads', 'threads', '20000 20 1'),
+	('threads', 'threads_continuous', '1000 1'),
+	('messages', 'messages', '10000000 10000 1'),
+	('messages', 'messages_position', '10000000 10000 5000 1'),
+	('messages', 'messages_uncovered', '100000 100 100 1'),
+	('messages', 'messages_pending', '100 2 2 1'),
+	('messages', 'messages_segment', '10000000 10000 50 1'),
+	('messages', 'messages_extra', '1000000 1000 1'),
+	('messages', 'messages_shown', '10000000 10000 5000 2 1'),
+	('revisions', 'revisions', '10000 10 1 1'),
+	('refs', 'refs', '10000000 10000 5000 1'),
+	('events', 'events', '5000000 2500000 2500000 1'),
+	('events', 'events_held', '100 50 50 10 2'),
+	('events', 'events_raw', '100000 2'),
+	('events', 'events_message', '5000000 5000 2'),
+	('segments', 'segments', '300000 300 1'),
+	('segments', 'segments_label', '300000 300 300 1'),
+	('segments', 'segments_due', '1000 10'),
+	('segments', 'segments_stale', '10 2'),
+	('segments', 'segments_post', '100 10'),
+	('summaries', 'summaries', '1000000 1000 3 1'),
+	('loops', 'loops', '20000 20 1'),
+	('loops', 'loops_open', '5000 5 2'),
+	('turns', 'turns', '5000000 5000 1'),
+	('turns', 'turns_started', '5000000 5000 1'),
+	('turns', 'turns_running', '50 1 1'),
+	('epochs', 'epochs', '100000 100 1'),
+	('deliveries', 'deliveries', '5000000 5000 1'),
+	('deliveries', 'deliveries_message', '5000000 5000 1'),
+	('deliveries', 'deliveries_parked', '100 5 5 1'),
+	('deliveries', 'deliveries_trouble', '1000 2'),
+	('deliveries', 'deliveries_user_trouble', '1000 5 1'),
+	('deliveries', 'deliveries_under_way', '100 2 1'),
+	('deliveries', 'deliveries_expiry', '100 10'),
+	('delivery_parts', 'delivery_parts', '6000000 6000 2 1'),
+	('jobs', 'jobs', '1000 5 1'),
+	('jobs', 'jobs_head', '500 3 1'),
+	('jobs', 'jobs_waiting', '300 3 2 1'),
+	('jobs', 'jobs_due', '300 60 2'),
+	('jobs', 'jobs_running', '200 40 2'),
+	('jobs', 'jobs_summary', '50 2 1'),
+	('jobs', 'jobs_dead', '10 2'),
+	('usage', 'usage', '300000 300 1'),
+	('once', 'once', '5000 5 1'),
+	('once', 'once_at', '5000 2'),
+	('codes', 'codes', '10 5 1'),
+	('journal', 'journal', '50 2 2 2 1');
+ANALYZE sqlite_schema;
