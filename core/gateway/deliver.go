@@ -22,6 +22,10 @@ const repeatMark = "\n\n(may be a repeat)"
 
 // takeDelivery claims a due delivery, once its address may be sent to, and sends it.
 func (g *Gateway) takeDelivery(ctx context.Context, ref core.JobRef) {
+	if !g.begin(ref.User, ref.ID) {
+		return
+	}
+	defer g.end(ref.User, ref.ID)
 	if to, ok := core.ParseAddressKey(ref.Key); ok {
 		g.await(ctx, g.turnToSend(ctx, to, g.Now()))
 	}
@@ -60,8 +64,7 @@ func (g *Gateway) send(ctx context.Context, d *core.Delivery) {
 	}
 }
 
-// finishPart stores a part's fate. A database that is away for a while must not
-// lose it: what the service confirmed would be sent again.
+// finishPart stores a part's fate.
 func (g *Gateway) finishPart(ctx context.Context, d *core.Delivery, n int, r core.PartResult) (more bool, err error) {
 	if r.State == core.DeliverySent && n+1 < len(d.Parts) {
 		if wait := g.rate(ctx, d.To, g.Now()); wait > 0 {
@@ -70,13 +73,10 @@ func (g *Gateway) finishPart(ctx context.Context, d *core.Delivery, n int, r cor
 		}
 	}
 	g.Meter.Count("everthread_deliveries_total", 1, string(r.State))
-	for try := range 6 {
-		more, err = g.Store.FinishPart(context.WithoutCancel(ctx), d, n, r, g.Now())
-		if err == nil || errors.Is(err, core.ErrFenced) || ctx.Err() != nil {
-			return more, err
-		}
-		g.await(ctx, sendBackoff<<try)
-	}
+	err = g.insist(ctx, "finish part", func(ctx context.Context) (err error) {
+		more, err = g.Store.FinishPart(ctx, d, n, r, g.Now())
+		return err
+	})
 	return more, err
 }
 

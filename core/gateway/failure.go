@@ -69,9 +69,8 @@ func (g *Gateway) backoff(n int, m *core.ModelError) time.Duration {
 
 // handBack gives a turn to whoever takes it next. An empty cause is no failure.
 func (g *Gateway) handBack(t *core.Turn, at time.Time, cause string) error {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(g.ctx), 5*time.Second)
-	defer cancel()
-	if err := g.Store.RetryTurn(ctx, t, at, cause); err != nil {
+	err := g.insist(g.ctx, "hand back turn", func(ctx context.Context) error { return g.Store.RetryTurn(ctx, t, at, cause) })
+	if err != nil {
 		return fmt.Errorf("hand back turn: %w", err)
 	}
 	return nil
@@ -87,7 +86,11 @@ func (g *Gateway) giveUp(t *core.Turn, u core.User, state core.TurnState, cause 
 		r.Messages = []core.NewMessage{{Role: core.RoleAssistant, Kind: core.KindNotice, Text: text, SentAt: now}}
 		r.Deliveries = []core.NewDelivery{{To: t.Address, Identity: t.Identity, Kind: core.DeliverNotice, Parts: g.parts(text, t.Address.Channel)}}
 	}
-	if _, err := g.Store.Commit(context.WithoutCancel(g.ctx), r, nil); err != nil {
+	err := g.insist(g.ctx, "give up turn", func(ctx context.Context) error {
+		_, err := g.Store.Commit(ctx, r, nil)
+		return err
+	})
+	if err != nil {
 		return fmt.Errorf("give up turn: %w", err)
 	}
 	return nil

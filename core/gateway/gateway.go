@@ -128,6 +128,7 @@ type Gateway struct {
 
 	mu      sync.Mutex
 	running map[turnKey]*running
+	doing   map[jobOf]bool // turns and deliveries
 	// reserved are slots of rates that were taken for the next delivery of an address.
 	reserved map[core.Address]time.Time
 	rnd      sync.Mutex
@@ -149,7 +150,7 @@ func New(o Options) *Gateway {
 		o.Crash = func(string) {}
 	}
 	g := &Gateway{Options: o, channels: map[string]core.Channel{}, slots: make(chan struct{}, o.Settings.Workers),
-		started: make(chan struct{}), running: map[turnKey]*running{},
+		started: make(chan struct{}), running: map[turnKey]*running{}, doing: map[jobOf]bool{},
 		reserved: map[core.Address]time.Time{}}
 	for _, c := range o.Channels {
 		g.channels[c.Name()] = c

@@ -42,6 +42,10 @@ func (g *Gateway) takeTurn(ctx context.Context, ref core.JobRef) {
 	case <-ctx.Done():
 		return
 	}
+	if !g.begin(ref.User, ref.ID) {
+		<-g.slots
+		return
+	}
 	now := g.Now()
 	u, err := g.People.User(ctx, ref.User)
 	var t *core.Turn
@@ -51,6 +55,7 @@ func (g *Gateway) takeTurn(ctx context.Context, ref core.JobRef) {
 	}
 	if err != nil || t == nil {
 		<-g.slots
+		g.end(ref.User, ref.ID)
 		g.logUnless(ctx, err, "claim turn", zap.Int64("user", int64(ref.User)))
 		if put != nil {
 			g.logUnless(ctx, g.postponed(ctx, u, put, now), "tell that the budget is used up", zap.Int64("user", int64(ref.User)))
@@ -71,11 +76,14 @@ func (g *Gateway) postponed(ctx context.Context, u core.User, p *core.Postponed,
 
 // startTurn runs a claimed turn in the slot that the caller took.
 func (g *Gateway) startTurn(t *core.Turn, u core.User) {
+	g.begin(t.User, t.Lease.Job) // if it was claimed with its message
 	g.work.Go(func() {
 		g.Crash("claimed")
 		d := g.runTurn(t, u)
 		<-g.slots
-		if d != nil {
+		g.end(t.User, t.Lease.Job)
+		if d != nil && g.begin(d.User, d.Lease.Job) {
+			defer g.end(d.User, d.Lease.Job)
 			g.send(g.ctx, d)
 		}
 	})
@@ -183,7 +191,11 @@ func (g *Gateway) reply(t *core.Turn, u core.User, p core.Prompt, a core.Answer,
 func (g *Gateway) commit(t *core.Turn, r core.Reply) (*core.Delivery, error) {
 	ctx := context.WithoutCancel(g.ctx)
 	claim := g.claimReply(ctx, t, r)
-	out, err := g.Store.Commit(ctx, r, claim)
+	var out core.Committed
+	err := g.insist(g.ctx, "commit reply", func(ctx context.Context) (err error) {
+		out, err = g.Store.Commit(ctx, r, claim)
+		return err
+	})
 	if err != nil {
 		return nil, err
 	}

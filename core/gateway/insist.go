@@ -1,0 +1,55 @@
+package gateway
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"go.uber.org/zap"
+
+	"github.com/everthread/everthread/core"
+)
+
+const (
+	storeBackoff = time.Second
+	lastWrite    = 2 * time.Second // of a write that a stopping process still waits for
+)
+
+// insist repeats a write that records what was done, for as long as the claim of
+// that holds: a database that is away for a while must not have it done again.
+// It ends soon after ctx.
+func (g *Gateway) insist(ctx context.Context, what string, write func(ctx context.Context) error) error {
+	until := g.Now().Add(g.Settings.Lease)
+	inner, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	defer cancel()
+	defer context.AfterFunc(ctx, func() { g.await(inner, lastWrite); cancel() })()
+	for {
+		err := write(inner)
+		if err == nil || settled(err) || ctx.Err() != nil || !g.Now().Before(until) {
+			return err
+		}
+		g.Log.Warn("the store does not answer; it is tried again", zap.String("what", what), zap.Error(err))
+		g.await(ctx, storeBackoff)
+	}
+}
+
+// settled tells whether an error of the store is its answer.
+func settled(err error) bool { return refused(err) || errors.Is(err, core.ErrFenced) }
+
+// begin notes that a job is being done here; false: it is already. A claim that
+// lapsed while the database was away is still ours as long as nobody took it.
+func (g *Gateway) begin(user core.UserID, job core.JobID) bool {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.doing[jobOf{user, job}] {
+		return false
+	}
+	g.doing[jobOf{user, job}] = true
+	return true
+}
+
+func (g *Gateway) end(user core.UserID, job core.JobID) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	delete(g.doing, jobOf{user, job})
+}
