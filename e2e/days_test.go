@@ -140,7 +140,7 @@ func TestAConversationOfThreeDays(t *testing.T) {
 		w.set(time.Date(2026, 10, 27, 3, 5, 0, 0, zone))
 		third := w.until("2026-10-26", func(d dayJSON) bool { return d.State == "final" })
 		w.morning(t, 27)
-		w.check(t, first, second, third)
+		w.days(t, first, second, third)
 	})
 }
 
@@ -198,8 +198,8 @@ func (w *week) morning(t *testing.T, day int) {
 	w.keep(t, fmt.Sprintf("post-%d.txt", day), post.Text)
 }
 
-// check holds the three days against what was written.
-func (w *week) check(t *testing.T, days ...dayJSON) {
+// days holds the three days against what was written.
+func (w *week) days(t *testing.T, days ...dayJSON) {
 	t.Helper()
 	for i, d := range days {
 		label := fmt.Sprintf("2026-10-%d", 24+i)

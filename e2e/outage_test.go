@@ -35,7 +35,7 @@ func TestADatabaseThatGoesAwayForAWhileLosesAndRepeatsNothing(t *testing.T) {
 		t.Run("lease "+lease, func(t *testing.T) {
 			t.Parallel()
 			w, c := cutTown(t)
-			w.telegram.Fail("sendMessage", 10_000, telegramtest.Failure{Delay: 50 * time.Millisecond}) // so that the cut falls into it
+			w.telegram.Fail("sendMessage", 10_000, telegramtest.Failure{Delay: 300 * time.Millisecond}) // so that the cut falls into it
 			w.env = append(w.env, "EVERTHREAD_TURN_LEASE="+lease)
 			w.useModel(startModel(t, 3*time.Millisecond))
 			g := w.start()
@@ -131,6 +131,8 @@ func cuts(w http.ResponseWriter, _ *http.Request) {
 	w.(http.Flusher).Flush()
 	panic(http.ErrAbortHandler)
 }
+
+var failure500 = telegramtest.Failure{Code: 500}
 
 const refusal = `{"error":{"message":"no","type":"invalid_request_error"}}`
 
