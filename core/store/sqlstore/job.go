@@ -66,6 +66,9 @@ func (t *tx) enqueue(j core.NewJob) error {
 }
 
 func (t *tx) insertJob(j core.NewJob, state core.JobState, l core.Lease, worker string) (core.JobID, error) {
+	if state == core.JobWaiting {
+		t.alone = ""
+	}
 	payload := string(j.Payload)
 	if payload == "" {
 		payload = "{}"
@@ -88,12 +91,17 @@ func (t *tx) take(ref core.JobRef, c core.Claim) (core.Lease, bool, error) {
 	return l, err == nil, err
 }
 
-// holds fails with core.ErrFenced unless the lease is still ours.
+// holds fails with core.ErrFenced unless the lease is still ours. It also learns
+// whether a job waits behind it.
 func (t *tx) holds(l core.Lease) error {
-	var one int
-	err := t.row(`SELECT 1 FROM jobs WHERE user_id = $1 AND id = $2 AND state = 'running' AND attempt = $3`, t.user, l.Job, l.Attempt).Scan(&one)
+	waits := false
+	err := t.row(`SELECT EXISTS (SELECT 1 FROM jobs w WHERE w.user_id = $1 AND w.key = j.key AND w.state = 'waiting') FROM jobs j
+		WHERE j.user_id = $1 AND j.id = $2 AND j.state = 'running' AND j.attempt = $3`, t.user, l.Job, l.Attempt).Scan(&waits)
 	if errors.Is(err, sql.ErrNoRows) {
 		return core.ErrFenced
+	}
+	if !waits {
+		t.alone = l.Key
 	}
 	return err
 }
@@ -112,6 +120,9 @@ func (t *tx) end(l core.Lease, cause string) error {
 
 // promote makes the first waiting job of a key its head.
 func (t *tx) promote(k string) error {
+	if t.alone == k {
+		return nil
+	}
 	var queue string
 	err := t.row(`UPDATE jobs SET state = 'ready' WHERE user_id = $1 AND id =
 		(SELECT id FROM jobs WHERE user_id = $1 AND key = $2 AND state = 'waiting' ORDER BY id LIMIT 1) RETURNING queue`, t.user, k).Scan(&queue)

@@ -112,7 +112,8 @@ type tx struct {
 	user                core.UserID
 	lastMessage, lastID int64
 	settings            string
-	dirty               bool // the counters moved
+	dirty               bool   // the counters moved
+	alone               string // the key of a held job that none waits behind
 	wake                []string
 	scrubbed            map[core.SegmentID]bool // days whose prompts were redacted in this transaction
 }
