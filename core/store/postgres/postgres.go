@@ -7,6 +7,7 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"hash/crc32"
 	"net"
 	"time"
 
@@ -65,14 +66,15 @@ func Open(ctx context.Context, o Options) (*Store, error) {
 		Notify:  `SELECT pg_notify('` + channel + `', $1)`, Pipeline: pipeline,
 		Listen: func(ctx context.Context, yield func(string)) error { return listen(ctx, cfg.ConnConfig, yield) },
 	}
-	return &Store{Store: sqlstore.New(db, db, d), db: db, pool: pool}, nil
+	return &Store{Store: sqlstore.New(db, db, d), db: db, pool: pool, schema: cfg.ConnConfig.RuntimeParams["search_path"]}, nil
 }
 
 // Store is the PostgreSQL store.
 type Store struct {
 	*sqlstore.Store
-	db   *sql.DB
-	pool *pgxpool.Pool
+	db     *sql.DB
+	pool   *pgxpool.Pool
+	schema string // the search path, if one is chosen
 }
 
 // Close ends all work with the database.
@@ -131,10 +133,16 @@ func (s *Store) Schema(ctx context.Context) (sqlstore.Schema, error) {
 }
 
 func (s *Store) provider() (*goose.Provider, error) {
-	locker, err := lock.NewPostgresSessionLocker(lock.WithLockTimeout(1, 60))
+	locker, err := lock.NewPostgresSessionLocker(lock.WithLockTimeout(1, 60), lock.WithLockID(lockID(s.schema)))
 	if err != nil {
 		return nil, err
 	}
 	return goose.NewProvider(goose.DialectPostgres, s.db, migrations.Postgres(),
 		goose.WithSessionLocker(locker), goose.WithDisableGlobalRegistry(true), goose.WithLogger(goose.NopLogger()))
+}
+
+// lockID is the lock that those take who migrate a schema: they do not wait for
+// others in the same database.
+func lockID(schema string) int64 {
+	return lock.DefaultLockID ^ int64(crc32.ChecksumIEEE([]byte(schema)))
 }

@@ -48,7 +48,7 @@ func (q querier) row(query string, args ...any) scanner {
 }
 
 func (q querier) rows(query string, args ...any) (rows, error) {
-	r, err := q.db.QueryContext(q.ctx, query, q.s.prepared(query, args)...)
+	r, err := q.db.QueryContext(q.ctx, query, q.s.prepared(query, args)...) //nolint:rowserrcheck // collect looks
 	if q.cancel == nil {
 		return r, err
 	}
@@ -111,7 +111,7 @@ func collect[T any](rows rows, err error, scan func(scanner) (T, error)) ([]T, e
 	if err != nil {
 		return nil, err
 	}
-	defer rows.Close()
+	defer func() { _ = rows.Close() }()
 	var out []T
 	for rows.Next() {
 		v, err := scan(rows)

@@ -254,7 +254,7 @@ func (t *tx) rows(query string, args ...any) (rows, error) {
 	if err := t.send(); err != nil {
 		return nil, err
 	}
-	return t.QueryContext(t.ctx, query, t.s.prepared(query, args)...)
+	return t.QueryContext(t.ctx, query, t.s.prepared(query, args)...) //nolint:rowserrcheck // collect looks
 }
 
 // broken is a row that could not be asked for.

@@ -75,6 +75,9 @@ func BenchWindow(b *testing.B, open Open, history int, p Prompter) {
 			if _, err := w.built(s, turn, p); err != nil {
 				b.Fatal(err)
 			}
+			b.StopTimer()
+			w.must(s.Close())
+			b.StartTimer()
 		}
 	})
 }

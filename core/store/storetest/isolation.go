@@ -25,7 +25,6 @@ type theirs struct {
 	delivery *core.Delivery
 	native   string
 	job      core.Job
-	failed   core.DeliveryID
 }
 
 // victim is a user with something of everything, whose ids nobody else has.
