@@ -95,9 +95,12 @@ type Noted struct {
 
 // Hold is an event that is not a known user's.
 type Hold struct {
-	Event    Inbound
-	Keep     bool // to be received when the address is somebody's
+	Event Inbound
+	Keep  bool // to be received when the address is somebody's
+	// Code and Delivery are left out if the address has a code already, or
+	// MaxCodes of its channel are pending.
 	Code     *Code
+	MaxCodes int
 	Delivery *NewDelivery
 	Now      time.Time
 }
@@ -369,6 +372,7 @@ type RateStore interface {
 // MediaStore records what became of attachments.
 type MediaStore interface {
 	// SetAttachment replaces attachment i of a message and ends the job.
+	// ErrNotFound: the message was redacted or removed, and the file is to go too.
 	SetAttachment(ctx context.Context, user UserID, m MessageID, i int, a Attachment, l Lease) error
 }
 

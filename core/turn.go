@@ -30,6 +30,10 @@ type Turn struct {
 	Failures  int       // attempts that failed with an error
 	LastError string
 	Reserved  int // tokens reserved of the day's budget
+	// Used is what attempts of this claim took that ended without a reply, to be
+	// counted on Today (a day's label).
+	Used  Usage
+	Today string
 }
 
 // Lease is a claim of a job: it holds until Until, and only the holder of the

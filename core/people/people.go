@@ -224,6 +224,7 @@ func (p *People) withCode(h *core.Hold, now time.Time) error {
 		return err
 	}
 	in := h.Event
+	h.MaxCodes = p.Settings.MaxCodes
 	h.Code = &core.Code{Kind: core.CodePair, Hash: Hash(code), Hint: code, Address: in.Address, Name: in.Name, Created: now, Expires: now.Add(p.Settings.CodeLife)}
 	language := in.Language
 	if language == "" {

@@ -2,6 +2,7 @@ package sqlstore
 
 import (
 	"context"
+	"slices"
 	"time"
 
 	"github.com/everthread/everthread/core"
@@ -14,6 +15,9 @@ func (s *Store) Commit(ctx context.Context, r core.Reply, c *core.Claim) (core.C
 		out = core.Committed{}
 		st, err := t.state(r)
 		if err != nil {
+			return err
+		}
+		if r, err = t.unsaid(r, st); err != nil {
 			return err
 		}
 		if out.Messages, err = t.say(r, &st); err != nil {
@@ -40,6 +44,7 @@ func (s *Store) Commit(ctx context.Context, r core.Reply, c *core.Claim) (core.C
 // state is what a commit must know, read at once.
 type state struct {
 	last, epoch int64 // of the thread
+	edits       int64 // of the thread
 	since       int   // messages of the segment since its summary
 	segment     core.SegmentState
 	blocked     bool // the identity cannot be written to
@@ -52,7 +57,7 @@ type state struct {
 func (t *tx) state(r core.Reply) (state, error) {
 	var s state
 	held := false
-	err := t.row(`SELECT h.last_position, h.epoch_id, COALESCE(g.since_summary, 0), COALESCE(g.state, ''), i.blocked,
+	err := t.row(`SELECT h.last_position, h.epoch_id, h.edits, COALESCE(g.since_summary, 0), COALESCE(g.state, ''), i.blocked,
 			EXISTS (SELECT 1 FROM jobs WHERE user_id = $1 AND id = $5 AND state = 'running' AND attempt = $6),
 			EXISTS (SELECT 1 FROM jobs WHERE user_id = $1 AND key = $7 AND state IN ('ready', 'running')),
 			EXISTS (SELECT 1 FROM jobs WHERE user_id = $1 AND key = $8 AND state = 'waiting'),
@@ -61,11 +66,35 @@ func (t *tx) state(r core.Reply) (state, error) {
 		LEFT JOIN segments g ON g.user_id = h.user_id AND g.id = $4
 		WHERE h.user_id = $1 AND h.id = $2`, t.user, r.Turn.Thread, r.Turn.Identity, r.Turn.Segment, r.Turn.Lease.Job, r.Turn.Lease.Attempt,
 		core.AddressKey(r.Turn.Address), r.Turn.Lease.Key).
-		Scan(&s.last, &s.epoch, &s.since, (*string)(&s.segment), &s.blocked, &held, &s.queued, &s.waiting, &s.pending)
+		Scan(&s.last, &s.epoch, &s.edits, &s.since, (*string)(&s.segment), &s.blocked, &held, &s.queued, &s.waiting, &s.pending)
 	if err == nil && !held {
 		return s, core.ErrFenced
 	}
 	return s, found(err)
+}
+
+// unsaid is the reply without what rests on something that was changed or
+// redacted while it was written: a new epoch's notes lose their text, and nothing
+// is left of a reply whose every input is gone.
+func (t *tx) unsaid(r core.Reply, st state) (core.Reply, error) {
+	if r.Epoch != nil && r.Epoch.Edits != st.edits {
+		e := *r.Epoch
+		e.Head = slices.Clone(e.Head)
+		for i := range e.Head {
+			if h := &e.Head[i]; h.Segment != 0 || len(h.Loops) > 0 {
+				h.Text, h.Error = "", "changed while the turn ran"
+			}
+		}
+		r.Epoch = &e
+	}
+	if len(r.Turn.Inputs) == 0 || r.State == core.TurnFailed {
+		return r, nil
+	}
+	left, err := t.left(*r.Turn)
+	if err == nil && left == 0 {
+		r.State, r.Messages, r.Deliveries, r.Epoch, r.Effects = core.TurnStopped, nil, nil, nil, nil
+	}
+	return r, err
 }
 
 // say appends the messages of a reply to the turn's thread and segment.

@@ -221,6 +221,7 @@ func (s *Store) FinishPart(ctx context.Context, d *core.Delivery, n int, r core.
 			return err
 		}
 		p := &d.Parts[n]
+		was := p.State
 		p.State, p.Error = r.State, r.Error
 		if r.State == core.DeliverySent {
 			p.NativeID, p.SentAt = r.Receipt.NativeID, now
@@ -228,11 +229,22 @@ func (s *Store) FinishPart(ctx context.Context, d *core.Delivery, n int, r core.
 		if err := t.markPart(d, p, storedState(r)); err != nil {
 			return err
 		}
+		if was == core.DeliveryUnknown && (r.State == core.DeliveryPending || r.State == core.DeliveryParked) {
+			if err := t.stillUnknown(d, p); err != nil {
+				return err
+			}
+		}
 		var err error
 		more, err = t.afterPart(d, n, r, now)
 		return err
 	})
 	return more, err
+}
+
+// stillUnknown keeps a part, whose repeat was refused for now, one that may have
+// arrived before: its next try is marked as well.
+func (t *tx) stillUnknown(d *core.Delivery, p *core.DeliveryPart) error {
+	return t.exec(`UPDATE delivery_parts SET state = 'sending', repeats = $4 WHERE user_id = $1 AND delivery_id = $2 AND n = $3`, t.user, d.ID, p.N, p.Repeats)
 }
 
 // storedState is how a part is kept: one that was parked is pending, and one
@@ -273,12 +285,14 @@ func (t *tx) afterPart(d *core.Delivery, n int, r core.PartResult, now time.Time
 }
 
 // nextPart stores part n as sending, if there is one and it still waits: what
-// was redacted meanwhile is not sent any more.
+// was redacted meanwhile is not sent any more. One that is sending already is so
+// by an earlier try of this write, as the lease is held.
 func (t *tx) nextPart(d *core.Delivery, n int) (bool, error) {
 	if n >= len(d.Parts) {
 		return false, nil
 	}
-	rows, err := t.count(`UPDATE delivery_parts SET state = 'sending' WHERE user_id = $1 AND delivery_id = $2 AND n = $3 AND state = 'pending'`, t.user, d.ID, n)
+	rows, err := t.count(`UPDATE delivery_parts SET state = 'sending' WHERE user_id = $1 AND delivery_id = $2 AND n = $3
+		AND state IN ('pending', 'sending') AND body <> '{"text":""}'`, t.user, d.ID, n)
 	if err != nil || rows == 0 {
 		return false, err
 	}

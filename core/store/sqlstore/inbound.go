@@ -288,6 +288,10 @@ func (s *Store) Hold(ctx context.Context, h core.Hold) (bool, error) {
 			return err
 		}
 		if h.Code != nil {
+			full, err := t.fullOfCodes(h)
+			if err != nil || full {
+				return err
+			}
 			if err := t.putCode(*h.Code); err != nil {
 				return err
 			}
@@ -299,6 +303,16 @@ func (s *Store) Hold(ctx context.Context, h core.Hold) (bool, error) {
 		return err
 	})
 	return duplicate, err
+}
+
+// fullOfCodes tells whether an address, or its channel, has as many codes as may be.
+func (t *tx) fullOfCodes(h core.Hold) (bool, error) {
+	var channel, own int
+	a := h.Code.Address
+	err := t.row(`SELECT COUNT(*), COALESCE(SUM(CASE WHEN account = $3 AND external = $4 THEN 1 ELSE 0 END), 0) FROM codes
+		WHERE kind = $1 AND channel = $2 AND (expires_at = 0 OR expires_at > $5)`, string(h.Code.Kind), a.Channel, a.Account, a.External, ms(h.Now)).
+		Scan(&channel, &own)
+	return own > 0 || h.MaxCodes > 0 && channel >= h.MaxCodes, err
 }
 
 // Approved lists held events whose address is somebody's by now.

@@ -80,7 +80,8 @@ func (s *Store) Push(ctx context.Context, key string, until time.Time) error {
 
 // SetAttachment replaces attachment i of a message and ends the job.
 func (s *Store) SetAttachment(ctx context.Context, user core.UserID, id core.MessageID, i int, a core.Attachment, l core.Lease) error {
-	return s.update(ctx, "set attachment", user, func(t *tx) error {
+	gone := false
+	err := s.update(ctx, "set attachment", user, func(t *tx) error {
 		if err := t.holds(l); err != nil {
 			return err
 		}
@@ -88,7 +89,7 @@ func (s *Store) SetAttachment(ctx context.Context, user core.UserID, id core.Mes
 		if err != nil {
 			return err
 		}
-		if m.Redacted || i >= len(m.Attachments) {
+		if gone = m.Redacted || i >= len(m.Attachments); gone {
 			return t.end(l, "")
 		}
 		m.Attachments[i] = a
@@ -101,6 +102,10 @@ func (s *Store) SetAttachment(ctx context.Context, user core.UserID, id core.Mes
 		}
 		return t.end(l, "")
 	})
+	if err == nil && gone {
+		return core.ErrNotFound
+	}
+	return err
 }
 
 // Lookup returns the journalled result of a call of an outside tool.

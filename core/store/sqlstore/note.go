@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/everthread/everthread/core"
@@ -12,7 +13,11 @@ import (
 // Note stores words of the gateway itself; see core.InboundStore.
 func (s *Store) Note(ctx context.Context, n core.Note) (core.Noted, error) {
 	var out core.Noted
-	err := s.update(ctx, "note", n.User, func(t *tx) error {
+	update := s.update
+	if slices.ContainsFunc(n.Effects, func(e core.Effect) bool { _, ok := e.(core.Redact); return ok }) {
+		update = s.unbounded // a whole day may go
+	}
+	err := update(ctx, "note", n.User, func(t *tx) error {
 		out = core.Noted{}
 		n := discreet(n)
 		fresh, err := t.fresh(n)

@@ -21,7 +21,7 @@ func (t *tx) redact(e core.Redact, out *core.Noted) error {
 			out.Files = append(out.Files, f.Path)
 		}
 	}
-	for _, step := range []func(core.Message) error{t.blank, t.disturbed, t.redactQuotes, t.redactSummaries, t.redactEpochs, t.redactLoops, t.redactDeliveries} {
+	for _, step := range []func(core.Message) error{t.redactQuotes, t.blank, t.disturbed, t.redactSummaries, t.redactEpochs, t.redactLoops, t.redactDeliveries} {
 		if err := step(m); err != nil {
 			return err
 		}
@@ -76,27 +76,59 @@ func (t *tx) redactTools(m core.Message) error {
 	return err
 }
 
-// redactQuotes takes the message's words out of later ones that quote it.
+// redactQuotes takes the message's words, and those that it had before an edit,
+// out of later ones that quote it.
 func (t *tx) redactQuotes(m core.Message) error {
-	if m.Text == "" {
-		return nil
+	quoting, err := t.quotesAfter(m.ID)
+	if err != nil || len(quoting) == 0 {
+		return err
 	}
-	rows, err := t.rows(`SELECT `+messageColumns+` FROM messages WHERE user_id = $1 AND id > $2 AND extra <> '{}'`, t.user, m.ID)
-	later, err := collect(rows, err, scanMessage)
-	for _, q := range later {
+	rows, err := t.rows(`SELECT body FROM revisions WHERE user_id = $1 AND message_id = $2`, t.user, m.ID)
+	words, err := collect(rows, err, func(r scanner) (body string, err error) { return body, r.Scan(&body) })
+	words = append(words, m.Text)
+	for i := range quoting {
 		if err != nil {
 			return err
 		}
-		if q.Quote == nil || q.Quote.Text == "" || !strings.Contains(m.Text, q.Quote.Text) {
+		q := &quoting[i]
+		if q.Quote.Text == "" || !slices.ContainsFunc(words, func(w string) bool { return strings.Contains(w, q.Quote.Text) }) {
 			continue
 		}
-		q.Quote = &core.Quote{NativeID: q.Quote.NativeID, Mine: q.Quote.Mine}
-		err = t.exec(`UPDATE messages SET extra = $3, revision = revision + 1 WHERE user_id = $1 AND id = $2`, t.user, q.ID, text(extraOf(q)))
-		if err == nil {
-			err = t.exec(`UPDATE events SET payload = NULL WHERE user_id = $1 AND message_id = $2 AND message_id > 0`, t.user, q.ID)
-		}
+		q.Quote.Text = ""
+		err = t.redactQuote(*q)
 	}
 	return err
+}
+
+func (t *tx) redactQuote(q core.Message) error {
+	for _, step := range []Statement{
+		{`UPDATE messages SET extra = $3, revision = revision + 1 WHERE user_id = $1 AND id = $2`, []any{t.user, q.ID, text(extraOf(q))}},
+		{`UPDATE events SET payload = NULL WHERE user_id = $1 AND message_id = $2 AND message_id > 0`, []any{t.user, q.ID}},
+		{`UPDATE threads SET edits = edits + 1 WHERE user_id = $1 AND id = $2`, []any{t.user, q.Thread}},
+	} {
+		if err := t.exec(step.Query, step.Args...); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// quotesAfter returns the messages after one that quote another, read once in a
+// transaction that redacts many.
+func (t *tx) quotesAfter(id core.MessageID) ([]core.Message, error) {
+	if t.quotes != nil && t.quotesFrom <= id {
+		return t.quotes, nil
+	}
+	rows, err := t.rows(`SELECT `+messageColumns+` FROM messages WHERE user_id = $1 AND id > $2 AND extra <> '{}' AND extra LIKE '%"quote":%'`, t.user, id)
+	got, err := collect(rows, err, scanMessage)
+	if err != nil {
+		return nil, err
+	}
+	t.quotesFrom, t.quotes = id, slices.DeleteFunc(got, func(m core.Message) bool { return m.Quote == nil })
+	if t.quotes == nil {
+		t.quotes = []core.Message{}
+	}
+	return t.quotes, nil
 }
 
 // redactSummaries hides a day's summary at once if one of its versions rests on
@@ -169,24 +201,34 @@ func (t *tx) redactEpoch(id core.TurnID, m core.Message, loops []core.LoopID) er
 	return t.exec(`UPDATE epochs SET data = $3 WHERE user_id = $1 AND id = $2`, t.user, id, text(e))
 }
 
+// loopsOf returns the loops made from a message. They are read once in a
+// transaction.
 func (t *tx) loopsOf(m core.MessageID) ([]core.LoopID, error) {
-	rows, err := t.rows(`SELECT id, sources FROM loops WHERE user_id = $1`, t.user)
+	if t.sources == nil {
+		t.sources = map[core.LoopID][]core.MessageID{}
+		rows, err := t.rows(`SELECT id, sources FROM loops WHERE user_id = $1`, t.user)
+		_, err = collect(rows, err, func(r scanner) (id core.LoopID, err error) {
+			var sources string
+			var ids []core.MessageID
+			if err := r.Scan(&id, &sources); err != nil {
+				return id, err
+			}
+			err = unjson(sources, &ids)
+			t.sources[id] = ids
+			return id, err
+		})
+		if err != nil {
+			return nil, err
+		}
+	}
 	var out []core.LoopID
-	_, err = collect(rows, err, func(r scanner) (id core.LoopID, err error) {
-		var sources string
-		var ids []core.MessageID
-		if err := r.Scan(&id, &sources); err != nil {
-			return id, err
-		}
-		if err := unjson(sources, &ids); err != nil {
-			return id, err
-		}
+	for id, ids := range t.sources {
 		if slices.Contains(ids, m) {
 			out = append(out, id)
 		}
-		return id, nil
-	})
-	return out, err
+	}
+	slices.Sort(out)
+	return out, nil
 }
 
 func (t *tx) redactLoops(m core.Message) error {

@@ -116,6 +116,9 @@ type tx struct {
 	alone               string // the key of a held job that none waits behind
 	wake                []string
 	scrubbed            map[core.SegmentID]bool // days whose prompts were redacted in this transaction
+	quotes              []core.Message          // messages after quotesFrom that quote another
+	quotesFrom          core.MessageID
+	sources             map[core.LoopID][]core.MessageID // of all loops
 }
 
 // update runs f in one transaction that holds user's row.

@@ -13,9 +13,11 @@ func (s *Store) DueSegments(ctx context.Context, now time.Time, limit int) ([]co
 	return s.dueSegments(ctx, "due segments", now, limit, `state = 'open' AND finalize_at <= $1`, `state = 'final' AND stale = 1 AND error = '' AND finalize_at <= $1`)
 }
 
-// DuePosts lists segments whose summary is to be posted by now.
+// DuePosts lists segments whose summary is to be posted by now. A day waits as
+// long as a later one is still to be closed: only the newest is posted.
 func (s *Store) DuePosts(ctx context.Context, now time.Time, limit int) ([]core.Segment, error) {
-	return s.dueSegments(ctx, "due posts", now, limit, `post = 'due' AND post_at <= $1`)
+	return s.dueSegments(ctx, "due posts", now, limit, `post = 'due' AND post_at <= $1 AND NOT EXISTS (SELECT 1 FROM segments later
+		WHERE later.user_id = segments.user_id AND later.thread_id = segments.thread_id AND later.label > segments.label AND later.state = 'open' AND later.finalize_at <= $1)`)
 }
 
 func (s *Store) dueSegments(ctx context.Context, op string, now time.Time, limit int, wheres ...string) ([]core.Segment, error) {
@@ -172,6 +174,15 @@ func (s *Store) FailSummary(ctx context.Context, user core.UserID, id core.Segme
 // PutPost stores the post of a day, or that there is none.
 func (s *Store) PutPost(ctx context.Context, p core.PutPost) error {
 	return s.update(ctx, "put post", p.User, func(t *tx) error {
+		g, err := segmentByID(t, t.user, p.Segment)
+		if err != nil {
+			return err
+		}
+		if p.State == core.PostDone {
+			if p.State, err = t.newestPost(g); err != nil {
+				return err
+			}
+		}
 		n, err := t.count(`UPDATE segments SET post = $3 WHERE user_id = $1 AND id = $2 AND post = 'due'`, t.user, p.Segment, string(p.State))
 		if err != nil {
 			return err
@@ -182,10 +193,6 @@ func (s *Store) PutPost(ctx context.Context, p core.PutPost) error {
 		if p.State != core.PostDone {
 			return nil
 		}
-		g, err := segmentByID(t, t.user, p.Segment)
-		if err != nil {
-			return err
-		}
 		id, err := t.insert(p.Message, place{thread: g.Thread, segment: g.ID})
 		if err != nil {
 			return err
@@ -193,4 +200,15 @@ func (s *Store) PutPost(ctx context.Context, p core.PutPost) error {
 		_, err = t.deliverAll(p.Deliveries, []core.MessageID{id}, nil, p.Now)
 		return err
 	})
+}
+
+// newestPost is PostDone, or PostSkipped if a later day is posted or about to be.
+func (t *tx) newestPost(g core.Segment) (core.PostState, error) {
+	var later bool
+	err := t.row(`SELECT EXISTS (SELECT 1 FROM segments WHERE user_id = $1 AND thread_id = $2 AND label > $3 AND post IN ('due', 'done'))`,
+		t.user, g.Thread, g.Day.Label).Scan(&later)
+	if later {
+		return core.PostSkipped, err
+	}
+	return core.PostDone, err
 }

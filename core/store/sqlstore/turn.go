@@ -260,8 +260,14 @@ func (s *Store) RetryTurn(ctx context.Context, turn *core.Turn, again time.Time,
 		if err := t.holds(turn.Lease); err != nil {
 			return err
 		}
-		if err := t.exec(`UPDATE turns SET failures = failures + 1, error = $3 WHERE user_id = $1 AND id = $2`, t.user, turn.ID, cause); err != nil {
+		err := t.exec(`UPDATE turns SET failures = failures + $4, error = $3 WHERE user_id = $1 AND id = $2`, t.user, turn.ID, cause, flag(cause != ""))
+		if err != nil {
 			return err
+		}
+		if turn.Used != (core.Usage{}) {
+			if err := t.spend(turn.Today, turn.Used, 0, 0); err != nil {
+				return err
+			}
 		}
 		return t.again(turn.Lease, again, cause)
 	})
