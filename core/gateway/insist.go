@@ -12,23 +12,24 @@ import (
 
 const (
 	storeBackoff = time.Second
+	insistFor    = 5 * time.Minute
 	lastWrite    = 2 * time.Second // of a write that a stopping process still waits for
 )
 
-// insist repeats a write that records what was done, for as long as the claim of
-// that holds: a database that is away for a while must not have it done again.
-// It ends soon after ctx.
+// insist repeats a write that records what was done: a database that is away for
+// a while must not have it done again. While it is away nobody else can take what
+// this process has claimed. It ends soon after ctx.
 func (g *Gateway) insist(ctx context.Context, what string, write func(ctx context.Context) error) error {
-	until := g.Now().Add(g.Settings.Lease)
+	until := g.Now().Add(insistFor)
 	inner, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	defer cancel()
 	defer context.AfterFunc(ctx, func() { g.await(inner, lastWrite); cancel() })()
-	for {
+	for level := zap.WarnLevel; ; level = zap.DebugLevel {
 		err := write(inner)
 		if err == nil || settled(err) || ctx.Err() != nil || !g.Now().Before(until) {
 			return err
 		}
-		g.Log.Warn("the store does not answer; it is tried again", zap.String("what", what), zap.Error(err))
+		g.Log.Log(level, "the store does not answer; it is tried again", zap.String("what", what), zap.Error(err))
 		g.await(ctx, storeBackoff)
 	}
 }
