@@ -20,6 +20,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"sync"
 	"syscall"
@@ -227,6 +228,8 @@ func (w *town) start(env ...string) *gateway {
 		}
 		time.Sleep(20 * time.Millisecond) // a process has no event to wait for
 	}
+	_ = g.cmd.Process.Signal(syscall.SIGQUIT) // shows what it waits for
+	g.wait(5 * time.Second)
 	w.t.Fatalf("the gateway is not ready\n%s", g.log)
 	return nil
 }
@@ -329,6 +332,19 @@ func (l *logBuffer) String() string {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.b.String()
+}
+
+// logged waits until the log matches a pattern, and returns what did.
+func (g *gateway) logged(pattern string) []string {
+	g.t.Helper()
+	re := regexp.MustCompile(pattern)
+	for deadline := time.Now().Add(10 * time.Second); time.Now().Before(deadline); time.Sleep(10 * time.Millisecond) {
+		if found := re.FindStringSubmatch(g.log.String()); found != nil {
+			return found
+		}
+	}
+	g.t.Fatalf("the log does not show %s\n%s", pattern, g.log)
+	return nil
 }
 
 // sent waits until chat has got n messages.

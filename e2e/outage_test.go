@@ -7,6 +7,7 @@ import (
 	"io"
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -65,7 +66,7 @@ func TestADatabaseThatGoesAwayForAWhileLosesAndRepeatsNothing(t *testing.T) {
 			w.settle(l, g)
 			for n := range said {
 				if got := w.check(l, int64(1000+n), said[n]); got != (repeats{}) {
-					t.Errorf("chat %d: %+v", 1000+n, got)
+					t.Errorf("chat %d: %+v\n%s", 1000+n, got, g.log)
 				}
 			}
 			if status, body := g.get("/readyz"); status != http.StatusOK {
@@ -282,11 +283,12 @@ func TestWhoBlockedTheBotGetsEverythingWhenTheyAreBack(t *testing.T) {
 		w.telegram.Fail("sendMessage", 1, telegramtest.Failure{Code: 403})
 		g := w.start()
 		w.telegram.Say(ada, "one")
+		l := w.ledger()
+		must(t, w.telegram.Wait(t.Context(), func() bool { return w.telegram.Calls("sendMessage") > 0 }))
 		w.telegram.Say(7, "of somebody else")
 		w.sent(7, 1) // who does not wait
-		l := w.ledger()
 		w.settle(l, g)
-		if got := l.lines(`SELECT state FROM deliveries WHERE external = $1`, fmt.Sprint(ada)); strings.Join(got, " ") != "parked" && len(w.telegram.Sent(ada)) == 0 {
+		if got := l.lines(`SELECT state FROM deliveries WHERE external = $1`, fmt.Sprint(ada)); !slices.Equal(got, []string{"parked"}) {
 			t.Errorf("deliveries are %v", got)
 		}
 		w.telegram.Say(ada, "back again")
