@@ -150,6 +150,7 @@ func (a *app) renew(ctx context.Context, name string) error {
 		if ctx.Err() != nil {
 			return nil
 		}
+		asked := a.now()
 		try, cancel := context.WithTimeout(ctx, renewAccount)
 		held, err := a.acquire(try, name)
 		cancel()
@@ -157,8 +158,8 @@ func (a *app) renew(ctx context.Context, name string) error {
 		case err == nil && !held:
 			return fmt.Errorf("the lease of %s was taken by another process", name)
 		case err == nil:
-			until = a.now().Add(leaseAccount)
-		case a.now().Add(renewAccount).After(until):
+			until = asked.Add(leaseAccount)
+		case a.now().Add(2 * renewAccount).After(until):
 			return fmt.Errorf("renew the lease of %s: %w", name, err)
 		}
 	}

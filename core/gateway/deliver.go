@@ -13,7 +13,9 @@ import (
 // How long parts wait after errors.
 const (
 	sendTimeout  = 30 * time.Second
-	sendBackoff  = 2 * time.Second
+	sendBackoff  = 2 * time.Second // at first; it doubles
+	lastSend     = 5 * time.Minute
+	sendFor      = 24 * time.Hour // of temporary errors, then a delivery has failed
 	unknownDelay = 3 * time.Second
 )
 
@@ -67,7 +69,9 @@ func (g *Gateway) send(ctx context.Context, d *core.Delivery) {
 // finishPart stores a part's fate.
 func (g *Gateway) finishPart(ctx context.Context, d *core.Delivery, n int, r core.PartResult) (more bool, err error) {
 	if r.State == core.DeliverySent && n+1 < len(d.Parts) {
-		if wait := g.rate(ctx, d.To, g.Now()); wait > 0 {
+		if g.stopping.Load() {
+			r.RetryAt = g.Now() // whoever runs next goes on
+		} else if wait := g.rate(ctx, d.To, g.Now()); wait > 0 {
 			r.RetryAt = g.Now().Add(wait)
 			g.reserve(d.To, r.RetryAt)
 		}
@@ -112,7 +116,8 @@ func (g *Gateway) sendPart(ctx context.Context, d *core.Delivery, p *core.Delive
 // judge says what an error of Send means for the part.
 func (g *Gateway) judge(ctx context.Context, d *core.Delivery, err error) core.PartResult {
 	now := g.Now()
-	r := core.PartResult{State: core.DeliveryPending, RetryAt: now.Add(g.jitter(sendBackoff)), Error: err.Error()}
+	again := min(sendBackoff<<min(max(d.Lease.Attempt-1, 0), 10), lastSend)
+	r := core.PartResult{State: core.DeliveryPending, RetryAt: now.Add(g.jitter(again)), Error: err.Error()}
 	var wait *core.RetryAfter
 	var permanent *core.Permanent
 	var gone *core.Unreachable
@@ -129,6 +134,8 @@ func (g *Gateway) judge(ctx context.Context, d *core.Delivery, err error) core.P
 		r.State, r.RetryAt = core.DeliveryParked, time.Time{}
 	case errors.As(err, &unknown):
 		r.State, r.RetryAt = core.DeliveryUnknown, now.Add(unknownDelay)
+	case now.Sub(d.CreatedAt) > sendFor:
+		r.State, r.RetryAt = core.DeliveryFailed, time.Time{}
 	}
 	return r
 }

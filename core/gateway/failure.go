@@ -37,7 +37,11 @@ func (g *Gateway) failed(ctx context.Context, r *running, u core.User, err error
 	}
 	now := g.Now()
 	wait := g.backoff(t.Failures, m)
-	if hopeless(m) || now.Add(wait).Sub(t.StartedAt) > g.Settings.GiveUpAfter {
+	since := t.StartedAt
+	if t.Failures == 0 {
+		since = now // a turn that lay still while nobody ran gets its tries
+	}
+	if hopeless(m) || now.Add(wait).Sub(since) > g.Settings.GiveUpAfter {
 		g.Log.Error("turn given up", zap.Int64("user", int64(t.User)), zap.Int64("turn", int64(t.ID)), zap.Error(err))
 		return g.giveUp(t, u, core.TurnFailed, err.Error())
 	}
@@ -80,7 +84,7 @@ func (g *Gateway) handBack(t *core.Turn, at time.Time, cause string) error {
 // again, and the person is told in plain words.
 func (g *Gateway) giveUp(t *core.Turn, u core.User, state core.TurnState, cause string) error {
 	now := g.Now()
-	r := core.Reply{Turn: t, State: state, Now: now, Day: g.Calendar.Day(u.Settings, now).Label, Error: cause}
+	r := core.Reply{Turn: t, State: state, Now: now, Day: g.Calendar.Day(u.Settings, now).Label, Usage: t.Used, Error: cause}
 	if state == core.TurnFailed {
 		text := say(g.language(u.Settings)).gaveUp
 		r.Messages = []core.NewMessage{{Role: core.RoleAssistant, Kind: core.KindNotice, Text: text, SentAt: now}}

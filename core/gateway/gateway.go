@@ -7,6 +7,7 @@ import (
 	"context"
 	"math/rand/v2"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"go.uber.org/zap"
@@ -125,6 +126,7 @@ type Gateway struct {
 	ctx      context.Context // of running turns and deliveries; set by Run
 	halt     context.CancelFunc
 	started  chan struct{}
+	stopping atomic.Bool
 
 	mu      sync.Mutex
 	running map[turnKey]*running
@@ -164,6 +166,10 @@ func (g *Gateway) Run(ctx context.Context, grace time.Duration) error {
 	g.ctx, g.halt = context.WithCancel(context.WithoutCancel(ctx))
 	defer g.halt()
 	close(g.started)
+	defer context.AfterFunc(ctx, func() { // whatever waits for a service gets this long
+		g.stopping.Store(true)
+		time.AfterFunc(grace, g.halt)
+	})()
 	deliver, fetch := g.queues()
 	runners := []*Runner{
 		g.runner([]string{core.QueueTurn}, g.Settings.Workers, g.takeTurn),

@@ -47,9 +47,9 @@ func (g *Gateway) fetch(ctx context.Context, j *core.Job) error {
 	f := g.channels[strings.TrimPrefix(j.Queue, core.QueueFetch)].(core.Fetcher)
 	data, mime, err := f.Fetch(ctx, a.Ref, g.Settings.MediaMax)
 	if err == nil {
-		if a.Path, err = g.keepFile(j.User, id, index, data); err != nil {
-			return err
-		}
+		a.Path, err = g.keepFile(j.User, id, index, data)
+	}
+	if err == nil {
 		a.Size = int64(len(data))
 		if a.MIME == "" {
 			a.MIME = mime
@@ -62,7 +62,11 @@ func (g *Gateway) fetch(ctx context.Context, j *core.Job) error {
 		}
 		a.Error = err.Error()
 	}
-	return g.Store.SetAttachment(ctx, j.User, id, index, a, j.Lease)
+	err = g.Store.SetAttachment(ctx, j.User, id, index, a, j.Lease)
+	if errors.Is(err, core.ErrNotFound) { // it was redacted while it came
+		err = g.removeFiles([]string{a.Path})
+	}
+	return err
 }
 
 // keepFile stores data durably under the user's media folder and returns its
@@ -92,6 +96,9 @@ func (g *Gateway) keepFile(u core.UserID, m core.MessageID, index int, data []by
 // removeFiles removes attachments that were redacted.
 func (g *Gateway) removeFiles(names []string) error {
 	for _, name := range names {
+		if name == "" {
+			continue
+		}
 		err := os.Remove(filepath.Join(g.Settings.MediaDir, filepath.Clean("/"+name)))
 		if err != nil && !errors.Is(err, os.ErrNotExist) {
 			return fmt.Errorf("remove attachment: %w", err)

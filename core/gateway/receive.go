@@ -26,7 +26,7 @@ func (g *Gateway) Receive(ctx context.Context, in ...core.Inbound) error {
 	if len(in) == 1 {
 		return g.receiveAll(ctx, in)
 	}
-	group, ctx := errgroup.WithContext(ctx)
+	var group errgroup.Group // one that fails stops no other
 	group.SetLimit(8)
 	for _, batch := range byAddress(in) {
 		group.Go(func() error { return g.receiveAll(ctx, batch) })
@@ -268,7 +268,7 @@ func (g *Gateway) tellPostponed(ctx context.Context, u core.User, i core.Identit
 	if p == nil || !p.Budget {
 		return nil
 	}
-	until := p.Until.In(u.Settings.Location(time.UTC))
+	until := p.Until.In(core.Settings{Zone: g.Calendar.Day(u.Settings, now).Zone}.Location(time.UTC))
 	text := fmt.Sprintf(say(g.language(u.Settings)).budget, until.Format("15:04"))
 	n := core.Note{User: u.ID, Identity: i.ID, Once: "budget:" + g.Calendar.Day(u.Settings, now).Label, Now: now}
 	n.Messages, n.Deliveries = g.notice(text, i, now)

@@ -98,6 +98,9 @@ func (g *Gateway) runTurn(t *core.Turn, u core.User) *core.Delivery {
 	g.running[k] = r
 	g.mu.Unlock()
 	keep, stop := context.WithCancel(g.ctx)
+	if t.Lease.Attempt > 1 {
+		g.askedBefore(keep, r)
+	}
 	var keeper sync.WaitGroup
 	keeper.Go(func() { g.keep(keep, r) })
 	defer func() {
@@ -107,9 +110,6 @@ func (g *Gateway) runTurn(t *core.Turn, u core.User) *core.Delivery {
 		delete(g.running, k)
 		g.mu.Unlock()
 	}()
-	if t.Lease.Attempt > 1 {
-		g.askedBefore(keep, r)
-	}
 	for {
 		d, err := g.attempt(r, u)
 		if !errors.Is(err, errRestart) {
@@ -123,6 +123,8 @@ func (g *Gateway) runTurn(t *core.Turn, u core.User) *core.Delivery {
 func (g *Gateway) askedBefore(ctx context.Context, r *running) {
 	f, err := g.Store.Flags(ctx, r.turn.User, r.turn.ID)
 	if err == nil {
+		r.mu.Lock()
+		defer r.mu.Unlock()
 		r.stopped, r.restarts = f.Stop, f.Restart
 	}
 }
@@ -153,6 +155,7 @@ func (g *Gateway) attempt(r *running, u core.User) (*core.Delivery, error) {
 	now := g.Now()
 	g.Meter.Observe("everthread_turn_seconds", now.Sub(built).Seconds(), "model")
 	g.countTokens(a.Usage)
+	r.turn.Used, r.turn.Today = r.turn.Used.Add(a.Usage), g.Calendar.Day(u.Settings, now).Label
 	if err != nil && !errors.Is(context.Cause(ctx), errStopped) {
 		return nil, g.failed(ctx, r, u, err)
 	}
@@ -172,7 +175,7 @@ func finish(s *core.Snapshot, a core.Answer, total time.Duration) {
 
 // reply is what an answer leaves in the store.
 func (g *Gateway) reply(t *core.Turn, u core.User, p core.Prompt, a core.Answer, now time.Time) core.Reply {
-	r := core.Reply{Turn: t, State: core.TurnDone, Now: now, Messages: a.Messages, Snapshot: &p.Snapshot, Epoch: p.Epoch, Usage: a.Usage,
+	r := core.Reply{Turn: t, State: core.TurnDone, Now: now, Messages: a.Messages, Snapshot: &p.Snapshot, Epoch: p.Epoch, Usage: t.Used,
 		Effects: a.Effects, Summarize: p.Pressure, SummarizeAfter: g.Settings.SummarizeAfter, Day: g.Calendar.Day(u.Settings, now).Label}
 	for i := range r.Messages {
 		m := &r.Messages[i]
@@ -193,6 +196,10 @@ func (g *Gateway) commit(t *core.Turn, r core.Reply) (*core.Delivery, error) {
 	claim := g.claimReply(ctx, t, r)
 	var out core.Committed
 	err := g.insist(g.ctx, "commit reply", func(ctx context.Context) (err error) {
+		if claim != nil { // it counts from now, however long the store was away
+			c := g.claim(g.Now())
+			claim = &c
+		}
 		out, err = g.Store.Commit(ctx, r, claim)
 		return err
 	})
@@ -247,6 +254,9 @@ func (g *Gateway) keep(ctx context.Context, r *running) {
 // heed interrupts the turn if that is asked for.
 func (r *running) heed(f core.TurnFlags) {
 	if f.Stop {
+		r.mu.Lock()
+		r.stopped = true
+		r.mu.Unlock()
 		r.interrupt(errStopped)
 		return
 	}

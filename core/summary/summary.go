@@ -300,9 +300,6 @@ func (s *Summarizer) reserve(ctx context.Context, w *work) error {
 
 // failed puts a job off, or gives it up after the last attempt.
 func (s *Summarizer) failed(ctx context.Context, j *core.Job, w *work, cause error) error {
-	if errors.Is(cause, core.ErrFenced) {
-		return nil
-	}
 	now := s.Now()
 	if w != nil && (w.reserved > 0 || w.usage != (core.Usage{})) {
 		if err := s.Store.Spend(ctx, j.User, w.today, w.usage, w.reserved); err != nil {
@@ -310,6 +307,8 @@ func (s *Summarizer) failed(ctx context.Context, j *core.Job, w *work, cause err
 		}
 	}
 	switch {
+	case errors.Is(cause, core.ErrFenced):
+		return nil
 	case errors.Is(cause, core.ErrNotFound):
 		return s.Store.FailSummary(ctx, j.User, core.SegmentID(j.Ref), j.Lease, "the day is gone", now)
 	case errors.Is(cause, core.ErrChanged):
