@@ -63,9 +63,11 @@ func TestADatabaseThatGoesAwayForAWhileLosesAndRepeatsNothing(t *testing.T) {
 			c.plug()
 			people.Wait()
 			l := w.ledger()
+			l.quiet(100*time.Second, g.log) // a claim whose answer was lost has to lapse
 			w.settle(l, g)
 			for n := range said {
-				if got := w.check(l, int64(1000+n), said[n]); got != (repeats{}) {
+				got := w.check(l, int64(1000+n), said[n])
+				if got.marked > 1 || got.doubled+got.missing > 0 { // such a claim may be a mark
 					t.Errorf("chat %d: %+v\n%s", 1000+n, got, g.log)
 				}
 			}
