@@ -312,6 +312,8 @@ type PeopleStore interface {
 	Identities(ctx context.Context, user UserID) ([]Identity, error)
 	// AddIdentity attaches an address. ErrExists if it is somebody's.
 	AddIdentity(ctx context.Context, i Identity) (Identity, error)
+	// MoveIdentity gives an address to another user; what came through it stays.
+	MoveIdentity(ctx context.Context, i Identity, to UserID) error
 	// DeleteUser removes a user and everything that is theirs, and returns their
 	// attachments below data_dir/media, which are to be removed. ErrRefused for
 	// the owner.

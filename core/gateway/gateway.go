@@ -31,6 +31,9 @@ type People interface {
 	// Stranger handles a message of an unknown address. If the address is
 	// somebody's from now on, known is true and the message is received again.
 	Stranger(ctx context.Context, in core.Inbound) (known bool, err error)
+	// ClaimOwner makes the address of a known person the owner's, if the message
+	// brings the owner code; it is then received again.
+	ClaimOwner(ctx context.Context, in core.Inbound, i core.Identity) (moved bool, err error)
 	// User returns a user.
 	User(ctx context.Context, id core.UserID) (core.User, error)
 	// Identities lists a user's identities, last used first.

@@ -139,6 +139,12 @@ func (g *Gateway) fromUser(ctx context.Context, u core.User, i core.Identity, in
 		return g.command(ctx, u, i, e, now)
 	}
 	if isCommand(in[0].Text) {
+		if moved, err := g.People.ClaimOwner(ctx, in[0], i); moved || err != nil {
+			if err == nil {
+				err = g.receiveRun(ctx, in)
+			}
+			return err
+		}
 		return g.command(ctx, u, i, in[0], now)
 	}
 	return g.append(ctx, u, i, in, now)

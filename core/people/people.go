@@ -168,6 +168,28 @@ func (p *People) claimOwner(ctx context.Context, in core.Inbound, code string) (
 	return true, nil
 }
 
+// ClaimOwner makes the address of somebody who is known already the owner's, if
+// the message is /start with the owner code.
+func (p *People) ClaimOwner(ctx context.Context, in core.Inbound, i core.Identity) (bool, error) {
+	code, ok := startCode(in.Text)
+	if !ok {
+		return false, nil
+	}
+	codes, err := p.Codes(ctx, core.CodeOwner, p.Now())
+	if err != nil || len(codes) == 0 || codes[0].Hash != Hash(code) || codes[0].User == i.User {
+		return false, err
+	}
+	i.LastUsed = p.Now()
+	if err := p.MoveIdentity(ctx, i, codes[0].User); err != nil && !errors.Is(err, core.ErrNotFound) {
+		return false, err
+	}
+	if _, err := p.UseCode(ctx, core.CodeOwner, Hash(code), p.Now()); err != nil && !errors.Is(err, core.ErrRefused) {
+		return false, err
+	}
+	p.Log.Info("an address is the owner's now", zap.String("channel", in.Address.Channel), zap.String("address", in.Address.External))
+	return true, nil
+}
+
 func (p *People) allowed(a core.Address) bool {
 	return slices.Contains(p.Settings.Allow, a.Channel+":"+a.External)
 }

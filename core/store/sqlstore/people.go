@@ -173,6 +173,32 @@ func (t *tx) deleteAsStranger() error {
 	return nil
 }
 
+// MoveIdentity gives an address to another user; see core.PeopleStore. Both are
+// locked in the order of their ids.
+func (s *Store) MoveIdentity(ctx context.Context, i core.Identity, to core.UserID) error {
+	return s.update(ctx, "move identity", min(i.User, to), func(t *tx) error {
+		other := &tx{Tx: t.Tx, conn: t.conn, s: t.s, ctx: t.ctx, user: max(i.User, to)}
+		if err := other.lockUser(); err != nil {
+			return err
+		}
+		from, into := t, other
+		if i.User != t.user {
+			from, into = other, t
+		}
+		n, err := from.count(`DELETE FROM identities WHERE user_id = $1 AND id = $2`, from.user, i.ID)
+		if err != nil {
+			return err
+		}
+		if n == 0 {
+			return core.ErrNotFound
+		}
+		if _, err := into.addIdentity(i); err != nil {
+			return err
+		}
+		return other.flush()
+	})
+}
+
 // approve attaches the address of a pairing code to a user, and hands out what
 // it wrote meanwhile.
 func (t *tx) approve(e core.Approve, out *core.Noted) error {

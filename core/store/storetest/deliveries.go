@@ -12,6 +12,7 @@ func deliveryCases() []testCase {
 		{"parts go out in order", testParts},
 		{"a part found sending may have arrived", testUnknown},
 		{"a part that may have arrived does not hold up the next", testUnknownThenMore},
+		{"the end of a part that is written again loses no other", testFinishAgain},
 		{"a pending part is tried again", testPendingPart},
 		{"pacing puts the next part off", testPaced},
 		{"a failed part ends its delivery", testFailedPart},
@@ -55,6 +56,18 @@ func testParts(b *bench) {
 		b.must(err)
 		equal(b, "message", id, d.Message)
 	}
+}
+
+// testFinishAgain repeats a write whose confirmation was lost.
+func testFinishAgain(b *bench) {
+	d := b.answer(b.turn("go"), "1", "2", "3").Delivery
+	sent := core.PartResult{State: core.DeliverySent, Receipt: core.Receipt{NativeID: "n"}}
+	for range 2 {
+		equal(b, "more", b.finish(d, 0, sent), true)
+	}
+	equal(b, "more", b.finish(d, 1, sent), true)
+	equal(b, "more", b.finish(d, 2, sent), false)
+	equal(b, "delivery", b.state(d.ID), core.DeliverySent)
 }
 
 func testUnknown(b *bench) {

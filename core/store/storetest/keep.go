@@ -104,6 +104,15 @@ func peopleCases() []testCase {
 			_, err := b.AddIdentity(b.ctx, core.Identity{User: u.ID, Address: b.at.Address, LastUsed: b.now})
 			equal(b, "exists", errors.Is(err, core.ErrExists), true)
 		}},
+		{"an address moves to another user", func(b *bench) {
+			u := one(b, b.AddUser, core.User{Name: "Bob", Role: core.RoleMember, CreatedAt: b.now})
+			b.must(b.MoveIdentity(b.ctx, b.at, u.ID))
+			i, who, err := b.Identify(b.ctx, b.at.Address)
+			b.must(err)
+			equal(b, "user", who.ID, u.ID)
+			b.must(b.MoveIdentity(b.ctx, i, b.user.ID))
+			equal(b, "gone", errors.Is(b.MoveIdentity(b.ctx, i, b.user.ID), core.ErrNotFound), true)
+		}},
 		{"users and identities are listed", testPeople},
 		{"a code is used once and not after its end", testCodes},
 		{"an owner code replaces the one before", testOwnerCode},

@@ -13,6 +13,7 @@ func itoa(n int) string { return strconv.Itoa(n) }
 
 func redactionCases() []testCase {
 	return []testCase{
+		{"a redaction during a turn is not undone by its reply", testRedactDuringTurn},
 		{"a redaction removes every derived copy of a message", testRedact},
 		{"a redaction of the only input stops its turn", testRedactRunning},
 		{"a turn goes on if some of its inputs are redacted", testRedactPartly},
@@ -175,4 +176,22 @@ func testRedactOtherDay(b *bench) {
 	g, err := b.Day(b.ctx, b.user.ID, dayOf(start()).Label)
 	b.must(err)
 	equal(b, "hidden", fmt.Sprint(g.Hidden, g.Stale, g.SummaryVersion), "false false 1")
+}
+
+// testRedactDuringTurn redacts what a turn is answering, and what its prompt shows.
+func testRedactDuringTurn(b *bench) {
+	word := "xylophone"
+	t := b.turn("an old " + word)
+	old := t.Inputs[0]
+	b.answer(t, "noted")
+	b.finalSummary(b.segment(), "They own a "+word, nil, old)
+	t = b.turn("and a new " + word)
+	r := b.reply(t, "a new "+word+", then")
+	r.Epoch = &core.Epoch{ID: t.ID, Start: 1, Head: []core.HeadPart{{Name: "today", Text: word, Segment: b.segment().ID}}}
+	b.effects(core.Redact{Message: old, At: b.now})
+	b.effects(core.Redact{Message: t.Inputs[0], At: b.now})
+	out, err := b.Commit(b.ctx, r, nil)
+	b.must(err)
+	equal(b, "messages", len(out.Messages), 0)
+	b.missing(word)
 }
