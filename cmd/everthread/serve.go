@@ -84,7 +84,7 @@ func (a *app) background(ctx context.Context) error {
 }
 
 // summaryWorkers is how many summaries are written at once: they yield to replies.
-const summaryWorkers = 2
+const summaryWorkers = 16
 
 // account is what polled channels have: one process at a time may run them.
 type account interface{ Account() string }

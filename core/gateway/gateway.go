@@ -228,8 +228,9 @@ func (g *Gateway) drain(grace time.Duration) {
 	}
 }
 
-// Busy tells whether turns are running here; background work then holds back.
-func (g *Gateway) Busy() bool { return len(g.slots) > 0 }
+// Busy tells whether more than half of the turns that may run at once do;
+// background work then holds back.
+func (g *Gateway) Busy() bool { return len(g.slots) > cap(g.slots)/2 }
 
 // claim is this process's claim of work from now on.
 func (g *Gateway) claim(now time.Time) core.Claim {
