@@ -72,9 +72,12 @@ func (c *choice) choose() {
 			c.shorten(i, over(), toolFloor)
 		}
 	}
-	for i := 0; i < len(c.all); i = c.turnEnd(i) {
-		if over() <= 0 && c.rawFits() && c.count() <= count {
-			return
+	for i, kept := 0, -1; i < len(c.all); i = c.turnEnd(i) {
+		if n := c.count(); n != kept { // else it is as large as it was
+			kept = n
+			if over() <= 0 && c.rawFits() && kept <= count {
+				return
+			}
 		}
 		c.dropTurn(i, c.plan == Truncate)
 	}

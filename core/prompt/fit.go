@@ -40,8 +40,11 @@ func (c *choice) fit() error {
 func (c *choice) cutLong(over func() int) {
 	long := max(toolFloor, (c.builder.cap-c.head.cost())/8)
 	for i := range c.all {
-		if c.keep[i] && !c.must[i] && over() > 0 {
-			c.shorten(i, over(), long)
+		if !c.keep[i] || c.must[i] || c.size(&c.all[i]) <= long {
+			continue
+		}
+		if n := over(); n > 0 {
+			c.shorten(i, n, long)
 		}
 	}
 }
