@@ -62,5 +62,9 @@ if [ -d "$tgbench" ] && [ -z "${1:-}" ]; then
 else
 	log "the turn benchmark is left out: it runs without arguments, and where ../shared/bench is"
 fi
+if [ -z "${1:-}" ]; then
+	echo "== the plan of every statement, with a million messages"
+	EVERTHREAD_TEST_MILLION=1 go test -tags goolm -count=1 -run TestContract ./core/store/sqlite ./core/store/postgres
+fi
 go test -tags goolm -run '^$' -bench "${1:-.}" -benchmem "${2:-./...}"
 echo "details: $work"
