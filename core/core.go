@@ -27,6 +27,12 @@ type (
 	DeliveryID int64
 	// LoopID names an open loop.
 	LoopID int64
+	// ItemID names a memory item.
+	ItemID int64
+	// ReminderID names a reminder.
+	ReminderID int64
+	// WindowID names a window.
+	WindowID int64
 	// JobID names a job.
 	JobID int64
 )

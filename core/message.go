@@ -95,6 +95,7 @@ type NewMessage struct {
 	PlatformAt time.Time // what the platform said, if SentAt is not that
 	Day        Day       // of SentAt in the user's zone; unused unless a user's KindChat
 	Solo       bool
+	Outside    bool // the result of a tool outside of our own store: it is indexed
 }
 
 // Day is a local calendar day as a segment stores it when it opens.

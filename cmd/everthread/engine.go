@@ -160,7 +160,7 @@ func (g *agents) Answer(ctx context.Context, t *core.Turn, u core.User, p core.P
 	}
 	c := g.cfg.Agent
 	out, err := agent.Run(ctx, agent.Request{Model: g.model, Messages: p.Messages, CachePrefix: p.CachePrefix, Tools: g.tools,
-		Call:    agent.Call{User: t.User, Thread: t.Thread, Turn: t.ID, Location: u.Settings.Location(g.calendar.zone), Language: u.Settings.Language},
+		Call:    core.ToolUse{User: t.User, Thread: t.Thread, Turn: t.ID, Inputs: t.Inputs, Location: u.Settings.Location(g.calendar.zone), Language: u.Settings.Language},
 		Journal: g.store, MaxSteps: c.MaxSteps, ToolTokens: c.ToolTokens, ResultTokens: c.ResultTokens, ToolTimeout: c.ToolTimeout,
 		MaxOutputTokens: g.cfg.LLM.MaxOutputTokens, Tokenizer: g.tokens, Now: g.now, OnText: onText})
 	return core.Answer{Messages: out.Messages, Usage: out.Usage, Effects: out.Effects, FirstToken: out.FirstToken, Model: out.Model,

@@ -16,7 +16,7 @@ import (
 
 // done is one call that came to an end.
 type done struct {
-	Result
+	core.ToolResult
 	err error // ends the loop: the journal's
 }
 
@@ -40,7 +40,7 @@ func (r *run) act(ctx context.Context, a answer) error {
 	}
 	r.add(core.ModelMessage{Role: core.RoleAssistant, Content: a.text, ToolCalls: sendable(a.calls)}, "")
 	for i, d := range results {
-		r.addResult(a.calls[i], d.Result)
+		r.addResult(a.calls[i], d.ToolResult)
 	}
 	r.step++
 	return nil
@@ -62,10 +62,12 @@ func sendable(calls []core.ToolCall) []core.ToolCall {
 	return out
 }
 
-func (r *run) addResult(call core.ToolCall, res Result) {
+func (r *run) addResult(call core.ToolCall, res core.ToolResult) {
 	r.results = append(r.results, result{message: len(r.out.Messages), full: res.Text})
 	text := Truncate(res.Text, min(r.ResultTokens, r.ToolTokens), r.Tokenizer)
 	r.add(core.ModelMessage{Role: core.RoleTool, Content: text, ToolCallID: call.ID}, call.Name)
+	r.out.Messages[len(r.out.Messages)-1].Outside = r.outside(call.Name)
+	r.out.Usage = r.out.Usage.Add(res.Usage)
 	r.out.Effects = append(r.out.Effects, res.Effects...)
 }
 
@@ -80,29 +82,36 @@ func (r *run) perform(ctx context.Context, index int, call core.ToolCall) done {
 	}
 	c := r.Call
 	c.Step, c.Index, c.Now, c.Arguments = r.step, index, r.Now(), json.RawMessage(call.Arguments)
-	if x, ok := tool.(External); ok && x.External() && r.Journal != nil {
+	if r.Journal != nil && r.outside(call.Name) {
 		return r.journalled(ctx, tool, call, c)
 	}
 	res, err := r.call(ctx, tool, call.Name, c)
 	if err != nil {
 		res = r.excuse(err)
 	}
-	return done{Result: res}
+	return done{ToolResult: res}
+}
+
+// outside tells whether a tool acts outside of our own store.
+func (r *run) outside(name string) bool {
+	tool, _ := r.Tools.tool(name)
+	x, ok := tool.(core.OutsideTool)
+	return ok && x.Outside()
 }
 
 // journalled replays the call if it was made before, else makes and records it.
-func (r *run) journalled(ctx context.Context, tool Tool, call core.ToolCall, c Call) done {
+func (r *run) journalled(ctx context.Context, tool core.Tool, call core.ToolCall, c core.ToolUse) done {
 	mark := fingerprint(call)
 	text, ok, err := r.Journal.Lookup(ctx, c.User, c.Turn, c.Step, c.Index)
 	if err != nil {
 		return done{err: fmt.Errorf("look up tool call: %w", err)}
 	}
 	if recorded, same := strings.CutPrefix(text, mark); ok && same {
-		return done{Result: Result{Text: recorded}}
+		return done{ToolResult: core.ToolResult{Text: recorded}}
 	}
 	res, err := r.call(ctx, tool, call.Name, c)
 	if err != nil && ctx.Err() != nil {
-		return done{Result: r.excuse(err)} // interrupted: a re-run calls again
+		return done{ToolResult: r.excuse(err)} // interrupted: a re-run calls again
 	}
 	if err != nil {
 		res = r.excuse(err)
@@ -114,7 +123,7 @@ func (r *run) journalled(ctx context.Context, tool Tool, call core.ToolCall, c C
 	if err := r.Journal.Record(ctx, c.User, c.Turn, c.Step, c.Index, call.Name, mark+res.Text); err != nil {
 		return done{err: fmt.Errorf("record tool call: %w", err)}
 	}
-	return done{Result: res}
+	return done{ToolResult: res}
 }
 
 const recordTimeout = 5 * time.Second
@@ -127,7 +136,7 @@ func fingerprint(call core.ToolCall) string {
 }
 
 // call runs the tool within its time.
-func (r *run) call(ctx context.Context, tool Tool, name string, c Call) (Result, error) {
+func (r *run) call(ctx context.Context, tool core.Tool, name string, c core.ToolUse) (core.ToolResult, error) {
 	started := r.Now()
 	ctx, cancel := context.WithTimeout(ctx, r.ToolTimeout)
 	defer cancel()
@@ -147,21 +156,21 @@ func (r *run) call(ctx context.Context, tool Tool, name string, c Call) (Result,
 var errSlow = errors.New("too slow")
 
 // excuse tells the model what was wrong with a tool.
-func (r *run) excuse(err error) Result {
+func (r *run) excuse(err error) core.ToolResult {
 	if errors.Is(err, errSlow) {
-		return failed("the tool did not answer within %s", r.ToolTimeout).Result
+		return failed("the tool did not answer within %s", r.ToolTimeout).ToolResult
 	}
-	return failed("%v", err).Result
+	return failed("%v", err).ToolResult
 }
 
 // guarded turns a panic of the tool into an error.
-func guarded(ctx context.Context, tool Tool, c Call) (res Result, err error) {
+func guarded(ctx context.Context, tool core.Tool, c core.ToolUse) (res core.ToolResult, err error) {
 	defer func() {
 		if v := recover(); v != nil {
-			res, err = Result{}, &PanicError{Value: v}
+			res, err = core.ToolResult{}, &PanicError{Value: v}
 		}
 	}()
-	return tool.Call(ctx, c)
+	return tool.Use(ctx, c)
 }
 
 // PanicError is the error that OnTool gets of a tool that panicked. The model
@@ -174,7 +183,7 @@ func (e *PanicError) Error() string {
 }
 
 func failed(format string, args ...any) done {
-	return done{Result: Result{Text: "Error: " + fmt.Sprintf(format, args...)}}
+	return done{ToolResult: core.ToolResult{Text: "Error: " + fmt.Sprintf(format, args...)}}
 }
 
 // head is the start of what a model wrote, for telling it what was wrong.

@@ -25,7 +25,7 @@ type Request struct {
 	Messages    []core.ModelMessage // the prompt; not changed
 	CachePrefix int                 // as in core.ModelRequest
 	Tools       *Registry           // nil: none
-	Call        Call                // who the tools act for; Step, Index, Now and Arguments are set by Run
+	Call        core.ToolUse        // who the tools act for; Step, Index, Now and Arguments are set by Run
 	Journal     Journal             // nil: outside tools are called again in a re-run
 
 	MaxSteps        int           // calls of the model that may ask for tools (8)

@@ -25,22 +25,24 @@ func (words) Count(text string) int { return len(strings.Fields(text)) }
 type fakeTool struct {
 	name     string
 	external bool
-	do       func(ctx context.Context, c Call) (Result, error)
+	do       func(ctx context.Context, c core.ToolUse) (core.ToolResult, error)
 }
 
 func (f fakeTool) Spec() core.ToolSpec {
 	return core.ToolSpec{Name: f.name, Description: "a tool", Schema: json.RawMessage(`{"type":"object"}`)}
 }
-func (f fakeTool) Call(ctx context.Context, c Call) (Result, error) { return f.do(ctx, c) }
-func (f fakeTool) External() bool                                   { return f.external }
+func (f fakeTool) Use(ctx context.Context, c core.ToolUse) (core.ToolResult, error) {
+	return f.do(ctx, c)
+}
+func (f fakeTool) Outside() bool { return f.external }
 
 func echo(name string) fakeTool {
-	return fakeTool{name: name, do: func(_ context.Context, c Call) (Result, error) {
-		return Result{Text: name + " got " + string(c.Arguments), Effects: []core.Effect{core.SetName{Name: name}}}, nil
+	return fakeTool{name: name, do: func(_ context.Context, c core.ToolUse) (core.ToolResult, error) {
+		return core.ToolResult{Text: name + " got " + string(c.Arguments), Effects: []core.Effect{core.SetName{Name: name}}}, nil
 	}}
 }
 
-func registry(t *testing.T, tools ...Tool) *Registry {
+func registry(t *testing.T, tools ...core.Tool) *Registry {
 	t.Helper()
 	r, err := NewRegistry(tools...)
 	if err != nil {
@@ -53,7 +55,7 @@ func request(m core.Model, tools *Registry) Request {
 	return Request{
 		Model: m, Tools: tools, Tokenizer: words{}, Now: time.Now,
 		Messages: []core.ModelMessage{{Role: core.RoleUser, Content: "hello"}},
-		Call:     Call{User: 1, Turn: 7},
+		Call:     core.ToolUse{User: 1, Turn: 7},
 	}
 }
 
@@ -94,13 +96,13 @@ func TestAnswerWithoutTools(t *testing.T) {
 func TestToolsRunAndResultsComeInOrder(t *testing.T) {
 	t.Parallel()
 	first := make(chan struct{})
-	slow := fakeTool{name: "slow", do: func(context.Context, Call) (Result, error) {
+	slow := fakeTool{name: "slow", do: func(context.Context, core.ToolUse) (core.ToolResult, error) {
 		<-first // ends only because both run at once
-		return Result{Text: "slow"}, nil
+		return core.ToolResult{Text: "slow"}, nil
 	}}
-	quick := fakeTool{name: "quick", do: func(context.Context, Call) (Result, error) {
+	quick := fakeTool{name: "quick", do: func(context.Context, core.ToolUse) (core.ToolResult, error) {
 		close(first)
-		return Result{Text: "quick", Effects: []core.Effect{core.SetName{Name: "x"}}}, nil
+		return core.ToolResult{Text: "quick", Effects: []core.Effect{core.SetName{Name: "x"}}}, nil
 	}}
 	m := llmtest.Replies(
 		llmtest.Reply{Text: "Let me see.", ToolCalls: []core.ToolCall{wish("a", "slow", ""), wish("b", "quick", "{}")}},
@@ -128,9 +130,11 @@ func TestToolsRunAndResultsComeInOrder(t *testing.T) {
 
 func TestWhatGoesWrongInToolsIsToldToTheModel(t *testing.T) {
 	t.Parallel()
-	broken := fakeTool{name: "broken", do: func(context.Context, Call) (Result, error) { return Result{}, errors.New("no such day") }}
-	panics := fakeTool{name: "panics", do: func(context.Context, Call) (Result, error) { panic("secret detail") }}
-	silent := fakeTool{name: "silent", do: func(context.Context, Call) (Result, error) { return Result{}, nil }}
+	broken := fakeTool{name: "broken", do: func(context.Context, core.ToolUse) (core.ToolResult, error) {
+		return core.ToolResult{}, errors.New("no such day")
+	}}
+	panics := fakeTool{name: "panics", do: func(context.Context, core.ToolUse) (core.ToolResult, error) { panic("secret detail") }}
+	silent := fakeTool{name: "silent", do: func(context.Context, core.ToolUse) (core.ToolResult, error) { return core.ToolResult{}, nil }}
 	cases := []struct {
 		name string
 		call core.ToolCall
@@ -180,9 +184,9 @@ func TestCallsGetIdsOfTheirOwn(t *testing.T) {
 func TestSlowToolIsToldToTheModel(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		hung := fakeTool{name: "hung", do: func(ctx context.Context, _ Call) (Result, error) {
+		hung := fakeTool{name: "hung", do: func(ctx context.Context, _ core.ToolUse) (core.ToolResult, error) {
 			<-ctx.Done()
-			return Result{}, ctx.Err()
+			return core.ToolResult{}, ctx.Err()
 		}}
 		req := request(llmtest.Replies(llmtest.Call(wish("1", "hung", "")), llmtest.Say("too slow")), registry(t, hung))
 		start := time.Now()
@@ -264,9 +268,9 @@ func TestStopKeepsWhatWasWritten(t *testing.T) {
 func TestStopInAToolKeepsNoWishWithoutItsResult(t *testing.T) {
 	t.Parallel()
 	ctx, cancel := context.WithCancel(t.Context())
-	stop := fakeTool{name: "stop", do: func(context.Context, Call) (Result, error) {
+	stop := fakeTool{name: "stop", do: func(context.Context, core.ToolUse) (core.ToolResult, error) {
 		cancel()
-		return Result{Text: "x", Effects: []core.Effect{core.SetName{}}}, nil
+		return core.ToolResult{Text: "x", Effects: []core.Effect{core.SetName{}}}, nil
 	}}
 	m := llmtest.Replies(llmtest.Reply{Text: "Wait", ToolCalls: []core.ToolCall{wish("1", "stop", "")}})
 	out, err := Run(ctx, request(m, registry(t, stop)))

@@ -40,10 +40,10 @@ func (j *memoryJournal) Record(ctx context.Context, u core.UserID, t core.TurnID
 
 // counted is an outside tool that counts its calls.
 func counted(calls *int, after func()) fakeTool {
-	return fakeTool{name: "mail", external: true, do: func(_ context.Context, c Call) (Result, error) {
+	return fakeTool{name: "mail", external: true, do: func(_ context.Context, c core.ToolUse) (core.ToolResult, error) {
 		*calls++
 		after()
-		return Result{Text: fmt.Sprintf("mail %d to %s", *calls, c.Arguments)}, nil
+		return core.ToolResult{Text: fmt.Sprintf("mail %d to %s", *calls, c.Arguments)}, nil
 	}}
 }
 

@@ -9,7 +9,7 @@ import (
 	"github.com/everthread/everthread/core"
 )
 
-var _ Tool = TimeNow{}
+var _ core.Tool = TimeNow{}
 
 // TimeNow is the tool time_now: the date and time where the user is.
 type TimeNow struct{}
@@ -24,7 +24,7 @@ func (TimeNow) Spec() core.ToolSpec {
 }
 
 // Call returns the time of the call in the user's zone, in JSON.
-func (TimeNow) Call(_ context.Context, call Call) (Result, error) {
+func (TimeNow) Use(_ context.Context, call core.ToolUse) (core.ToolResult, error) {
 	location := call.Location
 	if location == nil {
 		location = time.UTC
@@ -38,7 +38,7 @@ func (TimeNow) Call(_ context.Context, call Call) (Result, error) {
 		UTCOffset string `json:"utc_offset"`
 	}{now.Format(time.DateOnly), now.Format("15:04"), now.Weekday().String(), location.String(), now.Format("-07:00")})
 	if err != nil {
-		return Result{}, fmt.Errorf("write time: %w", err)
+		return core.ToolResult{}, fmt.Errorf("write time: %w", err)
 	}
-	return Result{Text: string(text)}, nil
+	return core.ToolResult{Text: string(text)}, nil
 }

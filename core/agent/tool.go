@@ -7,44 +7,9 @@ import (
 	"regexp"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/everthread/everthread/core"
 )
-
-// Tool is something that a model may use. It is safe for concurrent use.
-type Tool interface {
-	// Spec describes the tool to the model. It is the same at every call.
-	Spec() core.ToolSpec
-	// Call runs the tool and returns soon after ctx ends. Arguments is a JSON
-	// object, but not checked against the schema. What it changes in our own
-	// store it returns as Effects. An error is told to the model in its own words.
-	Call(ctx context.Context, call Call) (Result, error)
-}
-
-// External is an optional interface of a Tool that acts outside of our own
-// store. Its calls are journalled.
-type External interface {
-	External() bool
-}
-
-// Call is one call of a tool, for the user whose turn it is.
-type Call struct {
-	User        core.UserID
-	Thread      core.ThreadID
-	Turn        core.TurnID
-	Step, Index int // of the model's calls in the turn, of the tool calls in that; both from 0
-	Now         time.Time
-	Location    *time.Location
-	Language    string
-	Arguments   json.RawMessage
-}
-
-// Result is what a tool found or did.
-type Result struct {
-	Text    string        // for the model
-	Effects []core.Effect // to be committed with the reply
-}
 
 // Journal remembers the results of outside tools, so that a re-run of a turn
 // does not call them again.
@@ -57,7 +22,7 @@ type Journal interface {
 
 // Registry is a set of tools, ordered by name. Nil is the empty one.
 type Registry struct {
-	tools map[string]Tool
+	tools map[string]core.Tool
 	specs []core.ToolSpec
 }
 
@@ -65,8 +30,8 @@ var toolName = regexp.MustCompile(`^[a-zA-Z0-9_-]{1,64}$`)
 
 // NewRegistry returns the set of tools. Two tools of one name, a name that
 // models do not accept and a schema that is not a JSON object are errors.
-func NewRegistry(tools ...Tool) (*Registry, error) {
-	r := &Registry{tools: make(map[string]Tool, len(tools))}
+func NewRegistry(tools ...core.Tool) (*Registry, error) {
+	r := &Registry{tools: make(map[string]core.Tool, len(tools))}
 	for _, tool := range tools {
 		spec := tool.Spec()
 		if err := r.check(spec); err != nil {
@@ -114,7 +79,7 @@ func (r *Registry) Tokens(t core.Tokenizer) int {
 // specTokens is what the form around a description takes.
 const specTokens = 12
 
-func (r *Registry) tool(name string) (Tool, bool) {
+func (r *Registry) tool(name string) (core.Tool, bool) {
 	if r == nil {
 		return nil, false
 	}

@@ -28,7 +28,7 @@ func TestRegistryOrdersByName(t *testing.T) {
 func TestRegistryRefuses(t *testing.T) {
 	t.Parallel()
 	noSchema := &specOnly{spec: core.ToolSpec{Name: "x", Schema: json.RawMessage(`[]`)}}
-	for name, tools := range map[string][]Tool{
+	for name, tools := range map[string][]core.Tool{
 		"two of one name":  {echo("a"), echo("a")},
 		"a space":          {echo("a b")},
 		"no name":          {echo("")},
@@ -44,7 +44,7 @@ func TestRegistryRefuses(t *testing.T) {
 }
 
 type specOnly struct {
-	Tool
+	core.Tool
 	spec core.ToolSpec
 }
 
@@ -65,7 +65,7 @@ func TestTimeNow(t *testing.T) {
 		{nil, `{"date":"2026-11-19","time":"23:10","weekday":"Thursday","zone":"UTC","utc_offset":"+00:00"}`},
 	}
 	for _, c := range cases {
-		got, err := TimeNow{}.Call(t.Context(), Call{Now: at, Location: c.location})
+		got, err := TimeNow{}.Use(t.Context(), core.ToolUse{Now: at, Location: c.location})
 		if err != nil || got.Text != c.want {
 			t.Errorf("got %s, %v, want %s", got.Text, err, c.want)
 		}

@@ -51,8 +51,8 @@ func TestTruncateStaysWithinItsBound(t *testing.T) {
 
 func TestOlderResultsShrinkFirst(t *testing.T) {
 	t.Parallel()
-	long := fakeTool{name: "long", do: func(_ context.Context, c Call) (Result, error) {
-		return Result{Text: strings.Repeat(fmt.Sprintf("s%d ", c.Step), 600)}, nil
+	long := fakeTool{name: "long", do: func(_ context.Context, c core.ToolUse) (core.ToolResult, error) {
+		return core.ToolResult{Text: strings.Repeat(fmt.Sprintf("s%d ", c.Step), 600)}, nil
 	}}
 	wishes := llmtest.Call(wish("", "long", ""))
 	m := llmtest.Replies(wishes, wishes, wishes, wishes, llmtest.Say("ok"))

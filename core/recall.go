@@ -1,0 +1,263 @@
+package core
+
+import (
+	"context"
+	"time"
+)
+
+// DocKind says what a document of the full-text index is.
+type DocKind string
+
+// Kinds of documents. Each has its own index.
+const (
+	DocMessage DocKind = "message" // of the continuous thread; the id is a MessageID
+	DocSummary DocKind = "summary" // the newest of a day; the id is its SegmentID
+	DocItem    DocKind = "item"    // memory; the id is an ItemID
+)
+
+// Analyzer turns text into the terms of the full-text index. It is pure and
+// safe for concurrent use.
+type Analyzer interface {
+	// Version names the analyzer and its languages. Documents that another
+	// version indexed are indexed again.
+	Version() string
+	// Index returns the distinct terms of a document and how often each occurs
+	// (1, or 2 for more often). A term is 1 to 64 bytes without white space,
+	// quotes, control characters or ^.
+	Index(text string) map[string]int
+}
+
+// MatchQuery asks for the documents that hold terms.
+type MatchQuery struct {
+	User     UserID
+	Kind     DocKind
+	Terms    []string // at most 100
+	From, To int64    // bounds of the ids, inclusive; To 0: none
+	// Limit bounds how many documents are handed out over all terms, those of the
+	// rarest terms first. A term in more of them than that comes with the newest,
+	// and with all that hold another term that is not cut.
+	Limit int
+}
+
+// Posting is where a term occurs.
+type Posting struct {
+	Term string
+	IDs  []int64 // ascending
+	// Often holds those of IDs in which it occurs more than once, ascending.
+	Often []int64
+	Cut   bool // there are more
+}
+
+// Directory is what ranking needs to know of every indexed message of a user.
+// It is shared: nobody changes it.
+type Directory struct {
+	Messages []DirectoryEntry   // by ID
+	Segments []DirectorySegment // by Label
+	Channels []string           // that DirectoryEntry.Channel counts
+	Tokens   int64              // sum of all
+}
+
+// DirectoryEntry is one message. Its size matters: there is one for every
+// message that was ever said.
+type DirectoryEntry struct {
+	ID      MessageID
+	Segment int32  // index in Directory.Segments
+	Tokens  uint16 // at most 65,535
+	Channel uint8
+	Role    uint8 // 0: user, 1: assistant, 2: tool
+	Covered bool  // a stored summary covers it
+}
+
+// DirectorySegment is one day.
+type DirectorySegment struct {
+	ID      SegmentID
+	Label   string
+	Version int // of its summary; 0: none that may be shown
+}
+
+// RecallStore searches the continuous thread.
+type RecallStore interface {
+	// Directory returns what ranking needs. What did not change since the last
+	// call is not read again.
+	Directory(ctx context.Context, user UserID) (*Directory, error)
+	// Match returns one posting for each term that occurs, in the order of q.Terms.
+	Match(ctx context.Context, q MatchQuery) ([]Posting, error)
+	// Messages returns the messages of ids that exist, by position, then time.
+	Messages(ctx context.Context, user UserID, ids []MessageID) ([]Message, error)
+	// SummariesOf returns the newest summaries of segments that have one to show.
+	SummariesOf(ctx context.Context, user UserID, ids []SegmentID) ([]Summary, error)
+	// Nearest returns the k nearest ready vectors of a kind and a configuration,
+	// nearest first. Archived items are left out unless all is true.
+	Nearest(ctx context.Context, q NearestQuery) ([]Neighbour, error)
+	// Windows returns windows by their ids.
+	Windows(ctx context.Context, user UserID, ids []WindowID) ([]TextWindow, error)
+}
+
+// VectorKind says what a vector stands for.
+type VectorKind string
+
+// Kinds of vectors.
+const (
+	VectorWindow VectorKind = "window" // the id is a WindowID
+	VectorItem   VectorKind = "item"   // the id is an ItemID
+)
+
+// VectorSize is the length of every stored vector; shorter ones are padded with
+// zeros, which changes no distance. Fixed.
+const VectorSize = 1024
+
+// NearestQuery asks for the vectors nearest to Vector, by cosine distance.
+type NearestQuery struct {
+	User   UserID
+	Kind   VectorKind
+	Config string // the embedding configuration that made the vectors
+	Vector []float32
+	K      int
+}
+
+// Neighbour is a stored vector and its cosine distance, 0 to 2.
+type Neighbour struct {
+	ID       int64
+	Distance float64
+}
+
+// TextWindow is a run of contiguous messages of one day, the unit that gets an
+// embedding (SPEC 8.1). Its text is that of its messages.
+type TextWindow struct {
+	User    UserID
+	ID      WindowID
+	Segment SegmentID
+	First   MessageID
+	Last    MessageID
+	Tokens  int
+}
+
+// EmbeddingState says how far an embedding is.
+type EmbeddingState string
+
+// States of embeddings.
+const (
+	EmbeddingPending EmbeddingState = "pending"
+	EmbeddingReady   EmbeddingState = "ready"
+	EmbeddingError   EmbeddingState = "error"
+)
+
+// Embedder turns texts into vectors, one for each, all of one length of at most
+// VectorSize. An error is a *ModelError or a context's.
+type Embedder interface {
+	Embed(ctx context.Context, texts []string) ([][]float32, error)
+}
+
+// EmbeddingStore keeps windows and vectors.
+type EmbeddingStore interface {
+	// Unwindowed returns the first day of a user whose messages are not all in
+	// windows, and those messages (with the last one of the window before them) in
+	// order; closed tells that no more are expected. ErrNotFound: there is none.
+	Unwindowed(ctx context.Context, user UserID, limit int) (segment SegmentID, messages []Message, closed bool, err error)
+	// PutWindows stores windows of a day, pending for p.Config, and that the day is
+	// in windows through p.Through. ErrChanged if a message of p.Read was edited or
+	// redacted meanwhile, or one came in before the last of them.
+	PutWindows(ctx context.Context, p PutWindows) error
+	// PendingEmbeddings returns what waits for a vector of config, oldest first.
+	// What has none yet or one of another configuration waits only if it was asked
+	// for by PutWindows, AddItem or Reembed.
+	PendingEmbeddings(ctx context.Context, user UserID, config string, limit int) ([]Embeddable, error)
+	// PutVectors stores vectors or errors; of what changed since it was read
+	// (another Revision) nothing is stored.
+	PutVectors(ctx context.Context, user UserID, config string, vectors []EmbeddingResult, now time.Time) error
+	// Reembed marks everything of a user pending for config, archived items
+	// included, and returns how much that is; dry only counts.
+	Reembed(ctx context.Context, user UserID, config string, dry bool, now time.Time) (int, error)
+	// EmbeddingCounts counts a user's embeddings by state, those of another
+	// configuration under "stale".
+	EmbeddingCounts(ctx context.Context, user UserID, config string) (map[string]int, error)
+}
+
+// PutWindows is windows to be stored.
+type PutWindows struct {
+	User    UserID
+	Segment SegmentID
+	Windows []TextWindow // ids are given by the store
+	Through MessageID
+	// Read are the messages that the windows were cut from.
+	Read   []Message
+	Config string
+	Now    time.Time
+}
+
+// Embeddable is a text that waits for its vector.
+type Embeddable struct {
+	Kind     VectorKind
+	ID       int64
+	Revision int64     // changes when the text does
+	Messages []Message // of a window
+	Text     string    // of an item
+}
+
+// EmbeddingResult is the vector of an Embeddable, or why there is none.
+type EmbeddingResult struct {
+	Kind     VectorKind
+	ID       int64
+	Revision int64
+	Vector   []float32
+	Error    string
+}
+
+// IndexStore keeps the full-text index up to date with its analyzer. Documents
+// are indexed in the transaction that stores them; this is for those that an
+// earlier version of the analyzer indexed.
+type IndexStore interface {
+	// Reindex indexes the next documents of users whose index is of another
+	// version, at most limit, and returns how many there were; 0: all is indexed.
+	Reindex(ctx context.Context, limit int) (int, error)
+}
+
+// SearchQuery is a search of the continuous thread (SPEC 8.2).
+type SearchQuery struct {
+	User     UserID
+	Query    string
+	Day      string // YYYY-MM-DD: only that day; empty: all
+	Recency  int    // only the last so many days; 0: all
+	Limit    int    // 0: the default
+	MinScore float64
+	Now      time.Time
+	Location *time.Location
+	// Names say who is meant by a name in a query: the display name of the person.
+	Names map[string]Role
+}
+
+// SearchResult is what a search found, best first.
+type SearchResult struct {
+	Hits []Hit
+	Mode string // hybrid, or fts
+	// Note says in plain words why Mode is fts, or why there is nothing.
+	Note string
+	// Below counts hits that were below MinScore.
+	Below int
+}
+
+// Hit is one thing found.
+type Hit struct {
+	Kind    DocKind
+	Segment SegmentID
+	Label   string // of the day
+	Message Message
+	Summary Summary
+	Snippet string
+	Score   float64 // 0 to 1
+	FTS     bool
+	Near    bool // by meaning
+	Explain Explanation
+}
+
+// Explanation is how a score came about.
+type Explanation struct {
+	Terms     map[string]float64 `json:"terms,omitempty"` // BM25 of each word of the query
+	Neighbour float64            `json:"neighbour,omitempty"`
+	Day       float64            `json:"day,omitempty"`
+	Named     float64            `json:"named,omitempty"` // factor for a person, role or channel
+	Date      float64            `json:"date,omitempty"`
+	Lexical   float64            `json:"lexical"`  // 0 to 1
+	Semantic  float64            `json:"semantic"` // 0 to 1
+	Covered   bool               `json:"covered,omitempty"`
+}
