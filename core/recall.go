@@ -261,3 +261,20 @@ type Explanation struct {
 	Semantic  float64            `json:"semantic"` // 0 to 1
 	Covered   bool               `json:"covered,omitempty"`
 }
+
+// ItemSignal is what a search of memory knows of one item.
+type ItemSignal struct {
+	ID       ItemID
+	FTS      bool
+	Lexical  float64 // BM25, above 0 if FTS
+	Near     bool
+	Distance float64 // cosine, 0 to 2, if Near
+}
+
+// ItemSignals is what a search of memory found, before the two signals are
+// weighed: the candidates of both, in no order.
+type ItemSignals struct {
+	Signals []ItemSignal
+	Mode    string // hybrid, or fts
+	Note    string // why Mode is fts
+}
