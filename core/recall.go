@@ -52,7 +52,7 @@ type Posting struct {
 // It is shared: nobody changes it.
 type Directory struct {
 	Messages []DirectoryEntry   // by ID
-	Segments []DirectorySegment // by Label
+	Segments []DirectorySegment // in the order in which they were opened
 	Channels []string           // that DirectoryEntry.Channel counts
 	Tokens   int64              // sum of all
 }
@@ -65,14 +65,13 @@ type DirectoryEntry struct {
 	Tokens  uint16 // at most 65,535
 	Channel uint8
 	Role    uint8 // 0: user, 1: assistant, 2: tool
-	Covered bool  // a stored summary covers it
 }
 
-// DirectorySegment is one day.
+// DirectorySegment is one day. What changes often, such as whether a summary
+// covers a message, is not here: Message.Covered and SummariesOf tell.
 type DirectorySegment struct {
-	ID      SegmentID
-	Label   string
-	Version int // of its summary; 0: none that may be shown
+	ID    SegmentID
+	Label string
 }
 
 // RecallStore searches the continuous thread.
@@ -203,13 +202,14 @@ type EmbeddingResult struct {
 	Error    string
 }
 
-// IndexStore keeps the full-text index up to date with its analyzer. Documents
-// are indexed in the transaction that stores them; this is for those that an
-// earlier version of the analyzer indexed.
+// IndexStore keeps the full-text index up to date. It runs behind what is
+// said: Match adds what is not indexed yet, so nobody notices. Edits, redactions,
+// summaries and items are indexed in the transaction that stores them.
 type IndexStore interface {
-	// Reindex indexes the next documents of users whose index is of another
-	// version, at most limit, and returns how many there were; 0: all is indexed.
-	Reindex(ctx context.Context, limit int) (int, error)
+	// Index indexes what was said since the last call, and what another version of
+	// the analyzer indexed, of at most `users` users, and tells how many documents
+	// that were; 0: all is indexed.
+	Index(ctx context.Context, users int) (int, error)
 }
 
 // SearchQuery is a search of the continuous thread (SPEC 8.2).
