@@ -8,25 +8,29 @@ import "time"
 // Config is everything that can be configured. Keys are those of SPEC 16; each
 // can also be given as EVERTHREAD_… in the environment.
 type Config struct {
-	DatabaseURL     Secret    `yaml:"database_url"` // holds a password
-	DataDir         string    `yaml:"data_dir"`
-	SecretKey       Secret    `yaml:"secret_key"`
-	HTTP            HTTP      `yaml:"http"`
-	Log             Log       `yaml:"log"`
-	DefaultTimezone string    `yaml:"default_timezone"`
-	DefaultLanguage string    `yaml:"default_language"`
-	Access          Access    `yaml:"access"`
-	LLM             LLM       `yaml:"llm"`
-	SummaryLLM      LLM       `yaml:"summary_llm"` // Provider empty: the same as LLM
-	Context         Context   `yaml:"context"`
-	Summaries       Summaries `yaml:"summaries"`
-	Day             Day       `yaml:"day"`
-	Turn            Turn      `yaml:"turn"`
-	Agent           Agent     `yaml:"agent"`
-	Limits          Limits    `yaml:"limits"`
-	Media           Media     `yaml:"media"`
-	Retention       Retention `yaml:"retention"`
-	Channels        Channels  `yaml:"channels"`
+	DatabaseURL      Secret     `yaml:"database_url"` // holds a password
+	DataDir          string     `yaml:"data_dir"`
+	SecretKey        Secret     `yaml:"secret_key"`
+	HTTP             HTTP       `yaml:"http"`
+	Log              Log        `yaml:"log"`
+	DefaultTimezone  string     `yaml:"default_timezone"`
+	DefaultLanguage  string     `yaml:"default_language"`
+	Access           Access     `yaml:"access"`
+	LLM              LLM        `yaml:"llm"`
+	SummaryLLM       LLM        `yaml:"summary_llm"` // Provider empty: the same as LLM
+	Embeddings       Embeddings `yaml:"embeddings"`
+	AllowPrivateURLs bool       `yaml:"allow_private_urls"` // addresses that people set may be of the own network
+	Context          Context    `yaml:"context"`
+	Recall           Recall     `yaml:"recall"`
+	Summaries        Summaries  `yaml:"summaries"`
+	Day              Day        `yaml:"day"`
+	Turn             Turn       `yaml:"turn"`
+	Agent            Agent      `yaml:"agent"`
+	Reminders        Reminders  `yaml:"reminders"`
+	Limits           Limits     `yaml:"limits"`
+	Media            Media      `yaml:"media"`
+	Retention        Retention  `yaml:"retention"`
+	Channels         Channels   `yaml:"channels"`
 }
 
 // HTTP is where the gateway listens.
@@ -63,6 +67,17 @@ type LLM struct {
 	Fallbacks       []LLM         `yaml:"fallbacks"`
 }
 
+// Embeddings is what turns text into vectors (SPEC 9). Provider is none,
+// llamacpp, ollama, openai or custom_http.
+type Embeddings struct {
+	Provider   string        `yaml:"provider"`
+	BaseURL    string        `yaml:"base_url"`
+	APIKey     Secret        `yaml:"api_key"`
+	Model      string        `yaml:"model"`
+	Dimensions int           `yaml:"dimensions"` // 0: the model's own
+	Timeout    time.Duration `yaml:"timeout"`
+}
+
 // Context bounds what the model sees, in tokens (SPEC 5).
 type Context struct {
 	Strategy               string        `yaml:"strategy"`
@@ -77,6 +92,15 @@ type Context struct {
 	MinTurns               int           `yaml:"min_turns"`
 	MinTokens              int           `yaml:"min_tokens"`
 	Silence                time.Duration `yaml:"silence"`
+}
+
+// Recall says how a search of the conversation weighs what it finds (SPEC 8.2).
+type Recall struct {
+	Languages      []string `yaml:"languages"` // whose words are stemmed
+	SemanticWeight float64  `yaml:"semantic_weight"`
+	LexicalWeight  float64  `yaml:"lexical_weight"`
+	CoveredPenalty float64  `yaml:"covered_penalty"`
+	Candidates     int      `yaml:"candidates"`
 }
 
 // Summaries says when days are summarised and posted (SPEC 6 and 7).
@@ -106,11 +130,32 @@ type Turn struct {
 
 // Agent bounds the loop of model and tools (SPEC 11).
 type Agent struct {
-	MaxSteps     int           `yaml:"max_steps"`
-	ToolTokens   int           `yaml:"tool_tokens"`
-	ResultTokens int           `yaml:"result_tokens"`
-	ToolTimeout  time.Duration `yaml:"tool_timeout"`
-	Instructions string        `yaml:"instructions"`
+	MaxSteps        int           `yaml:"max_steps"`
+	ToolTokens      int           `yaml:"tool_tokens"`
+	ResultTokens    int           `yaml:"result_tokens"`
+	ToolTimeout     time.Duration `yaml:"tool_timeout"`
+	DelegateTimeout time.Duration `yaml:"delegate_timeout"`
+	Instructions    string        `yaml:"instructions"`
+	MCPServers      []MCPServer   `yaml:"mcp_servers"`
+}
+
+// MCPServer is a server of tools: a program that is started (Command, Args,
+// Env), or an address (URL, Headers).
+type MCPServer struct {
+	Name    string            `yaml:"name"`
+	Command string            `yaml:"command"`
+	Args    []string          `yaml:"args"`
+	Env     map[string]Secret `yaml:"env"`
+	URL     string            `yaml:"url"`
+	Headers map[string]Secret `yaml:"headers"`
+}
+
+// Reminders bound what a person can be reminded of. DefaultHour is the time of
+// day of a reminder that has none.
+type Reminders struct {
+	DefaultHour string        `yaml:"default_hour"`
+	MinEvery    time.Duration `yaml:"min_every"`
+	MaxActive   int           `yaml:"max_active"`
 }
 
 // Limits bound what a user may use; 0: no limit.
@@ -158,13 +203,16 @@ func Default() Config {
 		DefaultLanguage: "en",
 		Access:          Access{Policy: "pairing", CodeLife: time.Hour, MaxCodes: 3},
 		LLM:             LLM{Provider: "demo", ContextWindow: 128_000, MaxOutputTokens: 1024, Timeout: 120 * time.Second},
+		Embeddings:      Embeddings{Provider: "none", Timeout: 30 * time.Second},
+		Recall:          Recall{Languages: []string{"en", "fr"}, SemanticWeight: 0.7, LexicalWeight: 0.3, CoveredPenalty: 0.85, Candidates: 50},
 		Context: Context{Strategy: "continuous", TodayRawTokens: 4000, TodaySummaryTokens: 500, LastConversationTokens: 300, OpenLoopsTokens: 400,
 			TargetTokens: 4100, TotalTokens: 6150, MaxHistoryMessages: 50, MaxContextTokens: 6000, MinTurns: 30, MinTokens: 1500, Silence: 30 * time.Minute},
 		Summaries: Summaries{AfterMessages: 10, Pressure: 0.8, FinalizeAt: "03:00", PostForward: "home", PostAt: "08:00", PostMinMessages: 4,
 			PostExpires: 48 * time.Hour, Attempts: 6},
 		Day:       Day{StartsAt: "00:00"},
 		Turn:      Turn{Debounce: 700 * time.Millisecond, Workers: 256, GiveUpAfter: 10 * time.Minute, Lease: time.Minute},
-		Agent:     Agent{MaxSteps: 8, ToolTokens: 8000, ResultTokens: 4000, ToolTimeout: 30 * time.Second},
+		Agent:     Agent{MaxSteps: 8, ToolTokens: 8000, ResultTokens: 4000, ToolTimeout: 30 * time.Second, DelegateTimeout: 120 * time.Second},
+		Reminders: Reminders{DefaultHour: "09:00", MinEvery: 15 * time.Minute, MaxActive: 100},
 		Limits:    Limits{TurnsPerMinute: 20},
 		Media:     Media{MaxBytes: 20 << 20, Wait: 20 * time.Second},
 		Retention: Retention{Raw: 7 * 24 * time.Hour},

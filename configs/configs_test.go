@@ -108,7 +108,10 @@ func TestLoadSaysWhatIsWrong(t *testing.T) {
 		{"a misspelt key", "log: {level: info}\nchannels:\n  telegram:\n    tokne: x\n", nil, "line 4: there is no key channels.telegram.tokne; did you mean channels.telegram.token?"},
 		{"a key in the wrong place", "api_url: http://x\n", nil, "line 1: there is no key api_url"},
 		{"a key at the root", "telegram: {token: x}\n", nil, "line 1: there is no key telegram"},
-		{"a key of a later release", "embeddings: {provider: none}\n", nil, "line 1: there is no key embeddings"},
+		{"a key of a later release", "transcription: {model: x}\n", nil, "line 1: there is no key transcription"},
+		{"a server's key", "agent: {mcp_servers: [{name: a, comand: b}]}\n", nil, "there is no key agent.mcp_servers[0].comand; did you mean agent.mcp_servers[0].command?"},
+		{"a list for a server's variables", "agent: {mcp_servers: [{env: [a]}]}\n", nil, "agent.mcp_servers[0].env wants keys and values"},
+		{"a map as a server's variable", "agent: {mcp_servers: [{env: {A: {B: c}}}]}\n", nil, "agent.mcp_servers[0].env.A wants one value"},
 		{"a word for a number", "turn: {workers: many}\n", nil, `line 1: turn.workers: "many" is not a whole number`},
 		{"a duration without unit", "turn: {debounce: 700}\n", nil, `"700" is not a duration; write it like 700ms, 10m or 48h`},
 		{"a size of nothing", "media: {max_bytes: big}\n", nil, `"big" is not a size; write it like 20MiB`},
@@ -192,6 +195,25 @@ func TestValidateSaysWhatToDo(t *testing.T) {
 		{"database of another kind", func(c *Config) { c.DatabaseURL, c.SecretKey = "mysql://u:hunter2@h/d", "k" }, "database_url must begin with postgres://"},
 		{"context", func(c *Config) { c.Context.TotalTokens = 100 }, "context.total_tokens is 100; it must be at least context.target_tokens"},
 		{"window", func(c *Config) { c.LLM.ContextWindow = 4000 }, "fit into llm.context_window"},
+		{"embeddings provider", func(c *Config) { c.Embeddings.Provider = "local" }, "embeddings.provider is \"local\"; it must be one of none, llamacpp,"},
+		{"embeddings without provider", func(c *Config) { c.Embeddings.Model = "m" }, "embeddings.provider is none"},
+		{"embeddings without address", func(c *Config) { c.Embeddings.Provider = "llamacpp" }, "embeddings.base_url is empty"},
+		{"embeddings without model", func(c *Config) { c.Embeddings.Provider = "ollama" }, "embeddings.model is empty"},
+		{"embeddings without key", func(c *Config) { c.Embeddings.Provider, c.Embeddings.Model = "openai", "m" }, "embeddings.api_key is empty"},
+		{"embeddings address", func(c *Config) { c.Embeddings.Provider, c.Embeddings.BaseURL = "custom_http", "host:1" }, "embeddings.base_url is no web address"},
+		{"dimensions", func(c *Config) { c.Embeddings.Dimensions = 1536 }, "embeddings.dimensions is 1536; it must be between 1 and 1024"},
+		{"search language", func(c *Config) { c.Recall.Languages = []string{"French"} }, `recall.languages: "French" is no language`},
+		{"weights", func(c *Config) { c.Recall.LexicalWeight = 0.7 }, "must make 1 together"},
+		{"hour of reminders", func(c *Config) { c.Reminders.DefaultHour = "9" }, "reminders.default_hour"},
+		{"server without name", servers(MCPServer{URL: "https://x.example"}), "agent.mcp_servers[0].name is \"\""},
+		{"servers of one name", servers(MCPServer{Name: "a", Command: "a"}, MCPServer{Name: "a", Command: "b"}), "agent.mcp_servers[1].name is \"a\", as that of another"},
+		{"server of nothing", servers(MCPServer{Name: "a"}), "agent.mcp_servers[0] has neither command nor url"},
+		{"server of both", servers(MCPServer{Name: "a", Command: "a", URL: "https://x.example"}), "has both command and url"},
+		{"server with useless headers", servers(MCPServer{Name: "a", Command: "a", Headers: map[string]Secret{"A": "hunter2"}}), "headers have no effect with command"},
+		{"server with useless arguments", servers(MCPServer{Name: "a", URL: "https://x.example", Args: []string{"x"}}), "have no effect with url"},
+		{"server's address", servers(MCPServer{Name: "a", URL: "x.example"}), "agent.mcp_servers[0].url is no web address"},
+		{"server's header", servers(MCPServer{Name: "a", URL: "https://x.example", Headers: map[string]Secret{"A": "hunter2\nB: c"}}), "cannot be sent"},
+		{"server's variable", servers(MCPServer{Name: "a", Command: "a", Env: map[string]Secret{"A B": "hunter2"}}), "no name of a variable"},
 		{"range", func(c *Config) { c.Summaries.Pressure = 2 }, "summaries.pressure is 2; it must be between 0.1 and 1"},
 		{"duration", func(c *Config) { c.Turn.Debounce = time.Hour }, "turn.debounce is 1h0m0s; it must be between 0s and 1m0s"},
 	}
@@ -205,6 +227,57 @@ func TestValidateSaysWhatToDo(t *testing.T) {
 				t.Errorf("got %v, want %q", err, c.want)
 			}
 		})
+	}
+}
+
+func servers(s ...MCPServer) func(c *Config) {
+	return func(c *Config) { c.Agent.MCPServers = s }
+}
+
+func TestServersOfToolsAreReadFromFileAndEnvironment(t *testing.T) {
+	t.Parallel()
+	want := []MCPServer{
+		{Name: "files", Command: "mcp", Args: []string{"-v", "/srv"}, Env: map[string]Secret{"KEY": "hunter2", "N": "1"}},
+		{Name: "wiki", URL: "https://wiki.example/mcp", Headers: map[string]Secret{"Authorization": "Bearer hunter2"}},
+	}
+	const list = `[{name: files, command: mcp, args: [-v, /srv], env: {KEY: hunter2, N: 1}},
+  {name: wiki, url: "https://wiki.example/mcp", headers: {Authorization: Bearer hunter2}}]`
+	file, err := Load(write(t, "agent:\n mcp_servers: "+list), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	environ, err := Load(write(t, ""), []string{"EVERTHREAD_AGENT_MCP_SERVERS=" + list, "EVERTHREAD_RECALL_LANGUAGES=de,ru"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []Config{file, environ} {
+		if d := cmp.Diff(want, c.Agent.MCPServers); d != "" {
+			t.Error(d)
+		}
+		if err := c.Validate(); err != nil {
+			t.Error(err)
+		}
+	}
+	if d := cmp.Diff([]string{"de", "ru"}, environ.Recall.Languages); d != "" {
+		t.Error(d)
+	}
+}
+
+func TestProvidersOfEmbeddingsAreValid(t *testing.T) {
+	t.Parallel()
+	for _, e := range []Embeddings{
+		{Provider: "llamacpp", BaseURL: "http://127.0.0.1:8081"},
+		{Provider: "ollama", Model: "nomic-embed-text"},
+		{Provider: "openai", Model: "text-embedding-3-small", APIKey: "k", Dimensions: 1024},
+		{Provider: "openai", Model: "m", BaseURL: "http://127.0.0.1:1/v1"},
+		{Provider: "custom_http", BaseURL: "https://x.example/embed"},
+	} {
+		c := Default()
+		c.Embeddings = e
+		c.Embeddings.Timeout = time.Minute
+		if err := c.Validate(); err != nil {
+			t.Errorf("%s: %v", e.Provider, err)
+		}
 	}
 }
 
@@ -224,6 +297,8 @@ func TestSecretsAreNeverShown(t *testing.T) {
 	c.SecretKey, c.LLM.APIKey, c.SummaryLLM.APIKey, c.DatabaseURL = secret, secret, secret, "postgres://u:hunter2@h/d"
 	c.LLM.Fallbacks = []LLM{{APIKey: secret}}
 	c.Channels.Telegram.Token, c.Channels.Telegram.WebhookSecret = secret, secret
+	c.Embeddings.APIKey = secret
+	c.Agent.MCPServers = []MCPServer{{Env: map[string]Secret{"A": secret}, Headers: map[string]Secret{"A": secret}}}
 	shown := map[string]string{}
 	for _, verb := range []string{"%v", "%+v", "%#v", "%s", "%q", "%x", "%d"} {
 		shown[verb] = fmt.Sprintf(verb, c) + fmt.Sprintf(verb, &c) + fmt.Sprintf(verb, c.LLM) + fmt.Sprintf(verb, c.SecretKey)

@@ -85,6 +85,8 @@ func decode(v reflect.Value, n ast.Node, path string) []error {
 		return decodeMap(v, n, path)
 	case reflect.Slice:
 		return decodeList(v, n, path)
+	case reflect.Map:
+		return decodeNames(v, n, path)
 	}
 	text, ok := scalar(n)
 	if !ok {
@@ -96,15 +98,21 @@ func decode(v reflect.Value, n ast.Node, path string) []error {
 	return nil
 }
 
-func decodeMap(v reflect.Value, n ast.Node, path string) []error {
-	var entries []*ast.MappingValueNode
+// entries returns the keys and values of a map.
+func entries(n ast.Node, path string) ([]*ast.MappingValueNode, error) {
 	switch m := n.(type) {
 	case *ast.MappingNode:
-		entries = m.Values
+		return m.Values, nil
 	case *ast.MappingValueNode:
-		entries = []*ast.MappingValueNode{m}
-	default:
-		return []error{line(n, fmt.Errorf("%s wants keys and values", orFile(path)))}
+		return []*ast.MappingValueNode{m}, nil
+	}
+	return nil, line(n, fmt.Errorf("%s wants keys and values", orFile(path)))
+}
+
+func decodeMap(v reflect.Value, n ast.Node, path string) []error {
+	entries, err := entries(n, path)
+	if err != nil {
+		return []error{err}
 	}
 	var errs []error
 	for _, e := range entries {
@@ -133,6 +141,23 @@ func unknown(v reflect.Value, path, key string) error {
 		return fmt.Errorf("there is no key %s; did you mean %s?", join(path, key), join(path, n))
 	}
 	return fmt.Errorf("there is no key %s%s", join(path, key), hint(join(path, key), Keys()))
+}
+
+// decodeNames reads a map whose keys are free, such as those of the environment.
+func decodeNames(v reflect.Value, n ast.Node, path string) []error {
+	entries, err := entries(n, path)
+	if err != nil {
+		return []error{err}
+	}
+	var errs []error
+	out := reflect.MakeMap(v.Type())
+	for _, e := range entries {
+		key, value := e.Key.GetToken().Value, reflect.New(v.Type().Elem()).Elem()
+		errs = append(errs, decode(value, e.Value, join(path, key))...)
+		out.SetMapIndex(reflect.ValueOf(key), value)
+	}
+	v.Set(out)
+	return errs
 }
 
 func decodeList(v reflect.Value, n ast.Node, path string) []error {
