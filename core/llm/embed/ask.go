@@ -1,0 +1,138 @@
+package embed
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+
+	"github.com/everthread/everthread/core"
+)
+
+// mostBytes bounds an answer: 64 vectors of 4,096 numbers, written generously.
+const mostBytes = 16 << 20
+
+// ask sends one request, or one for each text to an old llama.cpp.
+func (c *client) ask(ctx context.Context, texts []string) ([][]float32, error) {
+	if c.Provider != LlamaCPP {
+		return c.request(ctx, c.address(), c.body(texts), len(texts))
+	}
+	if c.old.Load() {
+		return c.oneByOne(ctx, texts)
+	}
+	vectors, err := c.request(ctx, c.address(), c.body(texts), len(texts))
+	if !missing(err) {
+		return vectors, err
+	}
+	old, errOld := c.oneByOne(ctx, texts)
+	if errOld != nil {
+		if missing(errOld) {
+			return nil, err
+		}
+		return nil, errOld
+	}
+	c.old.Store(true)
+	return old, nil
+}
+
+// missing tells whether there is nothing at the address.
+func missing(err error) bool {
+	var r *refusal
+	return errors.As(err, &r) && (r.status == http.StatusNotFound || r.status == http.StatusMethodNotAllowed)
+}
+
+// oneByOne uses /embedding of old llama.cpp servers.
+func (c *client) oneByOne(ctx context.Context, texts []string) ([][]float32, error) {
+	var out [][]float32
+	for _, text := range texts {
+		v, err := c.request(ctx, c.root+"/embedding", map[string]any{"content": text}, 1)
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, v...)
+	}
+	return out, nil
+}
+
+// address is where requests go.
+func (c *client) address() string {
+	switch c.Provider {
+	case LlamaCPP:
+		return c.root + "/v1/embeddings"
+	case Ollama:
+		return c.root + "/api/embed"
+	case OpenAI:
+		return c.root + "/embeddings"
+	}
+	return c.root
+}
+
+// body is what is asked. Ollama cuts a text that is too long itself.
+func (c *client) body(texts []string) map[string]any {
+	body := map[string]any{"input": texts, "model": c.Model}
+	if c.Model == "" {
+		delete(body, "model")
+	}
+	if c.Dimensions > 0 && (c.Provider == OpenAI || c.Provider == Ollama) {
+		body["dimensions"] = c.Dimensions
+	}
+	if c.Provider == Ollama {
+		body["truncate"] = true
+	}
+	return body
+}
+
+// request posts body and returns the n vectors of the answer, checked.
+func (c *client) request(ctx context.Context, address string, body any, n int) ([][]float32, error) {
+	timed, cancel := context.WithTimeout(ctx, c.Timeout)
+	defer cancel()
+	answer, err := c.post(timed, address, body)
+	if err != nil {
+		return nil, c.explain(ctx, timed, err)
+	}
+	vectors, err := parse(answer)
+	if f := said(answer); err != nil && f.Message != "" { // an error with a good status
+		f.Secret = c.APIKey
+		return nil, reword(f.Error())
+	}
+	if err != nil {
+		return nil, err
+	}
+	if len(vectors) != n {
+		return nil, &core.ModelError{Kind: core.ModelConfig, Err: fmt.Errorf("the embeddings server gave %d vectors for %d texts; check embeddings.base_url and embeddings.provider", len(vectors), n)}
+	}
+	return vectors, c.measure(vectors)
+}
+
+// post returns the body of a good answer.
+func (c *client) post(ctx context.Context, address string, body any) ([]byte, error) {
+	payload, err := json.Marshal(body)
+	if err != nil {
+		return nil, fmt.Errorf("encode request: %w", err)
+	}
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, address, bytes.NewReader(payload))
+	if err != nil {
+		return nil, fmt.Errorf("build request: %w", err)
+	}
+	req.Header.Set("Content-Type", "application/json")
+	req.Header.Set("Accept", "application/json")
+	if c.APIKey != "" {
+		req.Header.Set("Authorization", "Bearer "+c.APIKey)
+	}
+	resp, err := c.http.Do(req)
+	if err != nil {
+		return nil, err
+	}
+	defer resp.Body.Close()
+	if resp.StatusCode/100 != 2 {
+		return nil, c.refused(resp)
+	}
+	answer, err := io.ReadAll(io.LimitReader(resp.Body, mostBytes+1))
+	if err == nil && len(answer) > mostBytes {
+		return nil, &core.ModelError{Kind: core.ModelConfig, Err: errors.New("the embeddings server's answer has no end; check embeddings.base_url")}
+	}
+	return answer, err
+}

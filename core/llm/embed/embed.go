@@ -1,0 +1,194 @@
+// Package embed turns texts into vectors with the servers that people run or
+// rent: llama.cpp, Ollama, everything that speaks OpenAI's embeddings, and a
+// plain HTTP endpoint of one's own (SPEC 9).
+//
+// Whatever a server answers is checked before it is believed: one vector for
+// each text, all of one length that fits into the store, every number finite,
+// none of them all zero.
+package embed
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"time"
+	"unicode/utf8"
+
+	"github.com/everthread/everthread/core"
+	"github.com/everthread/everthread/core/llm"
+)
+
+// Providers.
+const (
+	LlamaCPP   = "llamacpp"    // llama-server --embeddings: /v1/embeddings, or /embedding of old ones
+	Ollama     = "ollama"      // /api/embed
+	OpenAI     = "openai"      // /v1/embeddings of OpenAI and of many others
+	CustomHTTP = "custom_http" // POST BaseURL {"model", "input": [texts]}
+)
+
+const (
+	batchTexts  = 64               // texts in one request
+	longestText = 8000             // characters of a text that are read
+	leastText   = 200              // characters below which a text is not shortened further
+	patience    = 30 * time.Second // of one request, if Options do not say
+)
+
+// Options say which model of which server.
+type Options struct {
+	Provider   string
+	BaseURL    string // empty for Ollama: the one on this machine; for OpenAI: OpenAI's own
+	APIKey     string // empty: none is sent
+	Model      string
+	Dimensions int           // that vectors must have, and that OpenAI and Ollama are asked for; 0: the model's own
+	Timeout    time.Duration // of one request; 0: 30 s
+	// AllowPrivate lets BaseURL be of this machine or its network. For addresses
+	// that people set it is off, and such an address is refused when it is
+	// dialled, whatever name it has (SPEC 17).
+	AllowPrivate bool
+}
+
+var _ core.Embedder = (*client)(nil)
+
+// client is a core.Embedder.
+type client struct {
+	Options
+	root string // BaseURL without the paths that we add
+	http *http.Client
+	old  atomic.Bool // llama.cpp: only /embedding is there
+}
+
+// New returns the embedder. Errors are about Options, in words for a person.
+// Its Embed reads the first 8,000 characters of each text, and of a text that
+// is too long for the model as much as the model takes.
+func New(o Options) (core.Embedder, error) {
+	if o.Timeout <= 0 {
+		o.Timeout = patience
+	}
+	if o.Dimensions < 0 || o.Dimensions > core.VectorSize {
+		return nil, fmt.Errorf("embeddings.dimensions is %d; it must be between 1 and %d, or 0 for the model's own", o.Dimensions, core.VectorSize)
+	}
+	root, err := rootOf(o)
+	if err != nil {
+		return nil, err
+	}
+	transport := llm.NewTransport()
+	if !o.AllowPrivate {
+		publicOnly(transport)
+	}
+	return &client{Options: o, root: root, http: llm.NewClient(&http.Client{Transport: transport}, 0)}, nil
+}
+
+// rootOf completes and checks the address.
+func rootOf(o Options) (string, error) {
+	standard, ok := map[string]string{
+		LlamaCPP: "", CustomHTTP: "", Ollama: "http://127.0.0.1:11434", OpenAI: "https://api.openai.com/v1",
+	}[o.Provider]
+	if !ok {
+		return "", fmt.Errorf("embeddings.provider is %q; it must be one of %s, %s, %s, %s", o.Provider, LlamaCPP, Ollama, OpenAI, CustomHTTP)
+	}
+	base := o.BaseURL
+	if base == "" {
+		base = standard
+	}
+	u, err := url.Parse(base)
+	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
+		return "", errors.New("embeddings.base_url is no web address; it looks like http://127.0.0.1:8081")
+	}
+	if o.Provider != CustomHTTP {
+		base = strings.TrimRight(base, "/")
+	}
+	for _, path := range ours(o.Provider) {
+		base = strings.TrimSuffix(base, path)
+	}
+	return base, nil
+}
+
+// ours are the ends of an address that people may have written and we add.
+func ours(provider string) []string {
+	return map[string][]string{
+		LlamaCPP: {"/embeddings", "/embedding", "/v1"}, Ollama: {"/embed", "/api", "/v1"}, OpenAI: {"/embeddings"},
+	}[provider]
+}
+
+// Config names what made a vector. Vectors are comparable only with those of
+// the same configuration.
+func Config(provider, model string, dimensions int) string {
+	return fmt.Sprintf("%s/%s@%d", provider, model, dimensions)
+}
+
+// Embed returns a vector for each text. Errors are *core.ModelError, or the
+// context's.
+func (c *client) Embed(ctx context.Context, texts []string) ([][]float32, error) {
+	out := make([][]float32, 0, len(texts))
+	for batch := range slices.Chunk(texts, batchTexts) {
+		short := make([]string, len(batch))
+		for i, text := range batch {
+			short[i] = head(text, longestText)
+		}
+		vectors, err := c.fit(ctx, short)
+		if err != nil {
+			return nil, plain(err)
+		}
+		out = append(out, vectors...)
+	}
+	if err := c.measure(out); err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+// fit embeds texts. If they are too long for the model they are sent apart, and
+// of a single one only the first half, and so on.
+func (c *client) fit(ctx context.Context, texts []string) ([][]float32, error) {
+	vectors, err := c.ask(ctx, texts)
+	var refusal *core.ModelError
+	if !errors.As(err, &refusal) || refusal.Kind != core.ModelTooLong {
+		return vectors, err
+	}
+	if n := len(texts); n > 1 {
+		first, err := c.fit(ctx, texts[:n/2])
+		if err != nil {
+			return nil, err
+		}
+		second, err := c.fit(ctx, texts[n/2:])
+		return append(first, second...), err
+	}
+	n := utf8.RuneCountInString(texts[0])
+	if n <= leastText {
+		return nil, err
+	}
+	return c.fit(ctx, []string{head(texts[0], n/2)})
+}
+
+// head returns the first n characters of text, as valid UTF-8.
+func head(text string, n int) string {
+	text = strings.ToValidUTF8(text, "\uFFFD")
+	if len(text) <= n {
+		return text
+	}
+	for i := range text {
+		if n == 0 {
+			return text[:i]
+		}
+		n--
+	}
+	return text
+}
+
+// Check embeds two sentences and returns how many dimensions their vectors
+// have: for people who want to know whether a configuration works.
+func Check(ctx context.Context, e core.Embedder) (dimensions int, err error) {
+	vectors, err := e.Embed(ctx, []string{"The cat sleeps on the sofa.", "Quarterly results exceeded expectations."})
+	if err != nil {
+		return 0, err
+	}
+	if slices.Equal(vectors[0], vectors[1]) {
+		return 0, &core.ModelError{Kind: core.ModelConfig, Err: errors.New("two different sentences got the same vector; embeddings.model is probably no embedding model")}
+	}
+	return len(vectors[0]), nil
+}

@@ -1,0 +1,122 @@
+package embed
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"regexp"
+	"strings"
+
+	"github.com/everthread/everthread/core"
+	"github.com/everthread/everthread/core/llm"
+)
+
+// refusal is a *core.ModelError with the status that it came from.
+type refusal struct {
+	*core.ModelError
+	status int
+}
+
+// As makes a refusal count as its *core.ModelError.
+func (r *refusal) As(target any) bool {
+	e, ok := target.(**core.ModelError)
+	if ok {
+		*e = r.ModelError
+	}
+	return ok
+}
+
+// plain returns the *core.ModelError of a refusal, and other errors as they are.
+func plain(err error) error {
+	var r *refusal
+	if errors.As(err, &r) {
+		return r.ModelError
+	}
+	return err
+}
+
+var (
+	tooLarge    = regexp.MustCompile(`(?i)too large to process|too long|(exceeds?|larger than) .{0,40}(length|context|tokens|batch)|token limit`)
+	aboutSize   = regexp.MustCompile(`(?i)dimension|matryoshka`)
+	noEmbedding = regexp.MustCompile(`(?i)pooling|does not support embeddings|not an? embedding`)
+)
+
+// refused reads what the server says is wrong.
+func (c *client) refused(resp *http.Response) error {
+	const most = 64 << 10
+	body, _ := io.ReadAll(io.LimitReader(resp.Body, most)) // what came is enough
+	f := said(body)
+	f.Status, f.Header, f.Secret = resp.StatusCode, resp.Header, c.APIKey
+	e := f.Error()
+	switch {
+	case noEmbedding.MatchString(f.Message):
+		e = advise(core.ModelConfig, "the server makes no embeddings with this model; start llama-server with --embeddings --pooling mean, or use an embedding model", f.Status)
+	case e.Kind == core.ModelTooLong, (f.Status == 400 || f.Status == 422 || f.Status == 500) && tooLarge.MatchString(f.Message):
+		e = advise(core.ModelTooLong, "a text is longer than the embedding model can read", f.Status)
+	case e.Kind == core.ModelRejected && aboutSize.MatchString(f.Message):
+		e = advise(core.ModelConfig, "the model cannot make vectors of that length; set embeddings.dimensions to 0, or use another model", f.Status)
+	case f.Status == http.StatusNotImplemented:
+		e.Kind = core.ModelConfig
+	}
+	return &refusal{ModelError: reword(e), status: f.Status}
+}
+
+func advise(kind core.ModelErrorKind, text string, status int) *core.ModelError {
+	return &core.ModelError{Kind: kind, Err: fmt.Errorf("%s (HTTP %d)", text, status)}
+}
+
+// said reads an error in any of the forms in use. What is not JSON says nothing.
+func said(body []byte) llm.Failure {
+	var outer struct {
+		Error   json.RawMessage `json:"error"`
+		Message string          `json:"message"`
+		Detail  any             `json:"detail"`
+	}
+	if json.Unmarshal(body, &outer) != nil {
+		return llm.Failure{}
+	}
+	var inner struct {
+		Message string `json:"message"`
+		Type    string `json:"type"`
+	}
+	var text string
+	switch {
+	case json.Unmarshal(outer.Error, &text) == nil:
+		return llm.Failure{Message: text}
+	case json.Unmarshal(outer.Error, &inner) == nil:
+		return llm.Failure{Message: inner.Message, Code: inner.Type}
+	case outer.Detail != nil:
+		return llm.Failure{Message: strings.TrimSpace(outer.Message + " " + fmt.Sprint(outer.Detail))}
+	}
+	return llm.Failure{Message: outer.Message}
+}
+
+// reword names our keys where core/llm names those of chat models.
+func reword(e *core.ModelError) *core.ModelError {
+	words := strings.NewReplacer("llm.api_key", "embeddings.api_key", "llm.base_url", "embeddings.base_url",
+		"llm.model", "embeddings.model", "llm.timeout", "embeddings.timeout", "the model server", "the embeddings server")
+	return &core.ModelError{Kind: e.Kind, After: e.After, Err: errors.New(words.Replace(e.Err.Error()))}
+}
+
+// explain returns the error of a request that got no whole answer.
+func (c *client) explain(ctx, timed context.Context, err error) error {
+	var known *core.ModelError
+	switch {
+	case ctx.Err() != nil:
+		return ctx.Err()
+	case errors.As(err, &known):
+		return err
+	case errors.Is(err, errPrivate):
+		return config(errPrivate)
+	case timed.Err() != nil:
+		return &core.ModelError{Kind: core.ModelDown, Err: fmt.Errorf("the embeddings server did not answer within %s (embeddings.timeout)", c.Timeout)}
+	}
+	broken := llm.Broken(ctx, err)
+	if errors.As(broken, &known) {
+		return reword(known)
+	}
+	return broken
+}
