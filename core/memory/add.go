@@ -1,0 +1,143 @@
+package memory
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"time"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/everthread/everthread/core"
+)
+
+// Added is what came of a wish to keep a statement.
+type Added struct {
+	Effect *core.AddItem // nil: Item says it already, and nothing is to be changed
+	Item   core.Item     // the new one with its id, or the one that exists
+	Near   []core.Item   // active ones of the theme that say nearly the same
+}
+
+// Add prepares a new item: User, Content and perhaps Theme, Type, Tags and the
+// source are given; blank ones get the default theme and core.ItemFact. What
+// cannot be kept is a plain error (core.ErrRefused).
+func (m *Memory) Add(ctx context.Context, i core.Item, now time.Time) (Added, error) {
+	name := strings.Join(strings.Fields(clean(i.Theme)), " ")
+	i, err := complete(i, now)
+	if err != nil {
+		return Added{}, err
+	}
+	digest := Digest(i.Content)
+	same, err := m.Store.SameItem(ctx, i.User, digest)
+	if err == nil {
+		return Added{Item: same}, nil
+	}
+	if !errors.Is(err, core.ErrNotFound) {
+		return Added{}, err
+	}
+	near, err := m.near(ctx, i)
+	if err != nil {
+		return Added{}, err
+	}
+	config, err := m.embed(ctx, i.User)
+	if err != nil {
+		return Added{}, err
+	}
+	id, err := m.Store.NewID(ctx, i.User)
+	if err != nil {
+		return Added{}, err
+	}
+	i.ID = core.ItemID(id)
+	if config != "" {
+		i.Embedding = core.EmbeddingPending
+	}
+	if name == "" {
+		name = i.Theme
+	}
+	theme := core.Theme{User: i.User, Slug: i.Theme, Name: shorten(name, maxSlug), CreatedAt: now, UpdatedAt: now}
+	return Added{Effect: &core.AddItem{Item: i, Digest: digest, Theme: theme, Embed: config, At: now}, Item: i, Near: near}, nil
+}
+
+// Keep prepares what a person wants to keep; see Add. same is the item that
+// says it already, and add is then nil.
+func (m *Memory) Keep(ctx context.Context, i core.Item, now time.Time) (add *core.AddItem, same core.Item, err error) {
+	a, err := m.Add(ctx, i, now)
+	if err != nil || a.Effect != nil {
+		return a.Effect, core.Item{}, err
+	}
+	return nil, a.Item, nil
+}
+
+func (m *Memory) embed(ctx context.Context, user core.UserID) (string, error) {
+	if m.Embed == nil {
+		return "", nil
+	}
+	return m.Embed(ctx, user)
+}
+
+// complete is a new item as it is stored.
+func complete(i core.Item, now time.Time) (core.Item, error) {
+	var err error
+	if i.Theme, err = Slug(i.Theme); err != nil {
+		return i, err
+	}
+	if i.Type == "" {
+		i.Type = core.ItemFact
+	}
+	if i.Type, err = itemType(string(i.Type)); err != nil {
+		return i, err
+	}
+	i.Content = clean(i.Content)
+	if err := checkContent(i.Content); err != nil {
+		return i, err
+	}
+	if i.Tags, err = checkTags(i.Tags); err != nil {
+		return i, err
+	}
+	i.ID, i.Status, i.CreatedAt, i.UpdatedAt = 0, core.ItemActive, now, now
+	return i, nil
+}
+
+func checkContent(s string) error {
+	if n := utf8.RuneCountInString(s); n > maxContent {
+		return faultf("content has %d characters; at most %d fit: keep the essence", n, maxContent)
+	}
+	if !strings.ContainsFunc(s, func(r rune) bool { return unicode.IsLetter(r) || unicode.IsDigit(r) }) {
+		return faultf("content has no words; write one statement")
+	}
+	return nil
+}
+
+func checkTags(tags []string) ([]string, error) {
+	var out []string
+	seen := map[string]bool{}
+	for _, t := range tags {
+		t = strings.Join(strings.Fields(clean(t)), " ")
+		if t == "" || seen[t] {
+			continue
+		}
+		if utf8.RuneCountInString(t) > maxTag {
+			return nil, faultf("a tag has at most %d characters", maxTag)
+		}
+		seen[t] = true
+		out = append(out, t)
+	}
+	if len(out) > maxTags {
+		return nil, faultf("there are %d tags; at most %d fit", len(out), maxTags)
+	}
+	return out, nil
+}
+
+// near are the newest active items of the same theme that say nearly the same.
+func (m *Memory) near(ctx context.Context, i core.Item) ([]core.Item, error) {
+	const looked, told = 200, 3
+	words := contentWords(i.Content)
+	items, err := m.Store.Items(ctx, core.ItemQuery{User: i.User, Theme: i.Theme, Status: core.ItemActive, Limit: looked})
+	var out []core.Item
+	for _, other := range items {
+		if len(out) < told && alike(words, contentWords(other.Content)) {
+			out = append(out, other)
+		}
+	}
+	return out, err
+}

@@ -1,0 +1,81 @@
+// Package memory is what is durably known about a user: statements in themes,
+// global and apart from the conversation (SPEC 9). The model and people add,
+// find and archive them; nothing is ever changed or deleted here. A correction
+// is a new item and the old one archived.
+//
+// What is to be changed is returned as an effect and committed with the reply
+// or the answer that speaks of it.
+package memory
+
+import (
+	"context"
+	"time"
+
+	"github.com/everthread/everthread/core"
+)
+
+// Signals finds the candidates of a search by words and by meaning. A signal
+// that cannot be had is left out, and ItemSignals says why.
+type Signals interface {
+	Items(ctx context.Context, user core.UserID, query string) (core.ItemSignals, error)
+}
+
+// Settings are the weights of SPEC 9. Zero values are its defaults.
+type Settings struct {
+	SemanticWeight float64 // 0.7
+	LexicalWeight  float64 // 0.3
+	Candidates     int     // 50, of each signal
+}
+
+func (s Settings) orDefault() Settings {
+	if s.SemanticWeight == 0 && s.LexicalWeight == 0 {
+		s.SemanticWeight, s.LexicalWeight = 0.7, 0.3
+	}
+	if s.Candidates <= 0 {
+		s.Candidates = 50
+	}
+	return s
+}
+
+// Memory reads and prepares changes of users' memory. It is safe for concurrent
+// use.
+type Memory struct {
+	Store   core.MemoryStore
+	Signals Signals
+	// Embed returns the embedding configuration that a user's new items want a
+	// vector of, or nothing; nil: none do.
+	Embed    func(ctx context.Context, user core.UserID) (string, error)
+	Settings Settings
+}
+
+// Tools returns memory_search, memory_add, memory_get, memory_archive and
+// memory_list_themes.
+func (m *Memory) Tools() []core.Tool {
+	return []core.Tool{searchTool{m}, addTool{m}, getTool{m}, archiveTool{m}, themesTool{m}}
+}
+
+// Themes lists themes, those with most active items first.
+func (m *Memory) Themes(ctx context.Context, user core.UserID, limit int) ([]core.Theme, error) {
+	return m.Store.Themes(ctx, user, limit)
+}
+
+// Items lists items, newest first.
+func (m *Memory) Items(ctx context.Context, q core.ItemQuery) ([]core.Item, error) {
+	return m.Store.Items(ctx, q)
+}
+
+// Item returns an item, or core.ErrNotFound.
+func (m *Memory) Item(ctx context.Context, user core.UserID, id core.ItemID) (core.Item, error) {
+	return m.Store.Item(ctx, user, id)
+}
+
+// Find returns the active items that match words, best first, and the mode of
+// the search: hybrid, fts, or recent for no words.
+func (m *Memory) Find(ctx context.Context, user core.UserID, words string, limit int, now time.Time) ([]core.Item, string, error) {
+	f, err := m.Search(ctx, Query{User: user, Words: words, Status: string(core.ItemActive), Limit: limit, Now: now})
+	var out []core.Item
+	for _, h := range f.Hits {
+		out = append(out, h.Item)
+	}
+	return out, f.Mode, err
+}

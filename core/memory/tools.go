@@ -1,0 +1,325 @@
+package memory
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/everthread/everthread/core"
+)
+
+var (
+	_ core.Tool = searchTool{}
+	_ core.Tool = addTool{}
+	_ core.Tool = getTool{}
+	_ core.Tool = archiveTool{}
+	_ core.Tool = themesTool{}
+)
+
+// number is a whole number, which some models write as a string.
+type number int64
+
+// UnmarshalJSON reads 7, "7" or null.
+func (n *number) UnmarshalJSON(b []byte) error {
+	var v int64
+	if err := json.Unmarshal([]byte(strings.Trim(string(b), `"`)), &v); err != nil {
+		return fmt.Errorf("%s is not a whole number", shorten(string(b), 40))
+	}
+	*n = number(v)
+	return nil
+}
+
+// list is texts, of which some models write a single one without brackets.
+type list []string
+
+// UnmarshalJSON reads ["a", "b"], "a" or null.
+func (l *list) UnmarshalJSON(b []byte) error {
+	var one string
+	if json.Unmarshal(b, &one) == nil {
+		*l = nil
+		if one != "" {
+			*l = list{one}
+		}
+		return nil
+	}
+	return json.Unmarshal(b, (*[]string)(l))
+}
+
+func read(use core.ToolUse, into any) error {
+	if len(use.Arguments) == 0 {
+		return nil
+	}
+	err := json.Unmarshal(use.Arguments, into)
+	var odd *json.UnmarshalTypeError
+	switch {
+	case errors.As(err, &odd):
+		return fmt.Errorf("the arguments are not as described: %q cannot be of type %s", odd.Field, odd.Value)
+	case err != nil:
+		return fmt.Errorf("the arguments are not as described: %w", err)
+	}
+	return nil
+}
+
+func answer(v any, effects ...core.Effect) (core.ToolResult, error) {
+	var text strings.Builder
+	e := json.NewEncoder(&text)
+	e.SetEscapeHTML(false)
+	if err := e.Encode(v); err != nil {
+		return core.ToolResult{}, fmt.Errorf("write answer: %w", err)
+	}
+	return core.ToolResult{Text: strings.TrimSpace(text.String()), Effects: effects}, nil
+}
+
+// stamp is a time as tools show it.
+func stamp(t time.Time, use core.ToolUse) string {
+	zone := use.Location
+	if zone == nil {
+		zone = time.UTC
+	}
+	return t.In(zone).Format(time.RFC3339)
+}
+
+type searchTool struct{ *Memory }
+
+// Spec describes memory_search.
+func (searchTool) Spec() core.ToolSpec {
+	return core.ToolSpec{Name: "memory_search", Description: "Search durable memory about the user. * returns the newest.",
+		Schema: json.RawMessage(`{"type":"object","properties":{"query":{"type":"string"},"limit":{"type":"integer","description":"default 10, max 50"},"theme":{"type":"string"},"types":{"type":"array","items":{"enum":["preference","fact","instruction","summary","other"]}},"recency_days":{"type":"integer"},"status":{"enum":["active","archived","any"]}},"required":["query"]}`)}
+}
+
+type searchAnswer struct {
+	Results []resultJSON `json:"results"`
+	Mode    string       `json:"mode"`
+	Note    string       `json:"note,omitempty"`
+}
+
+type resultJSON struct {
+	ID      core.ItemID   `json:"id"`
+	Theme   string        `json:"theme"`
+	Type    core.ItemType `json:"type"`
+	Snippet string        `json:"content_snippet"`
+	Status  string        `json:"status,omitempty"` // if it is not active
+	Created string        `json:"created_at"`
+	Score   float64       `json:"score"`
+	Signals signalsJSON   `json:"signals"`
+}
+
+type signalsJSON struct {
+	FTS      bool `json:"fts"`
+	Semantic bool `json:"semantic"`
+}
+
+// Use searches.
+func (t searchTool) Use(ctx context.Context, use core.ToolUse) (core.ToolResult, error) {
+	var in struct {
+		Query   string `json:"query"`
+		Limit   number `json:"limit"`
+		Theme   string `json:"theme"`
+		Types   list   `json:"types"`
+		Recency number `json:"recency_days"`
+		Status  string `json:"status"`
+	}
+	if err := read(use, &in); err != nil {
+		return core.ToolResult{}, err
+	}
+	f, err := t.Search(ctx, Query{User: use.User, Words: in.Query, Theme: in.Theme, Types: in.Types, Status: in.Status,
+		Recency: int(in.Recency), Limit: int(in.Limit), Now: use.Now})
+	if err != nil {
+		return core.ToolResult{}, plain("search memory", err)
+	}
+	out := searchAnswer{Results: []resultJSON{}, Mode: f.Mode, Note: f.Note}
+	for _, h := range f.Hits {
+		out.Results = append(out.Results, result(h, snippetLength(len(f.Hits)), use))
+	}
+	if len(f.Hits) == 0 {
+		out.Note = strings.TrimSpace("nothing in memory matches; " + f.Note)
+		out.Note = strings.TrimSuffix(out.Note, ";")
+	}
+	return answer(out)
+}
+
+func result(h Hit, length int, use core.ToolUse) resultJSON {
+	r := resultJSON{ID: h.ID, Theme: h.Theme, Type: h.Type, Snippet: shorten(h.Content, length), Created: stamp(h.CreatedAt, use),
+		Score: float64(int(h.Score*1000+0.5)) / 1000, Signals: signalsJSON{h.FTS, h.Semantic}}
+	if h.Status != core.ItemActive {
+		r.Status = string(h.Status)
+	}
+	return r
+}
+
+// snippetLength keeps the answer of many items within what a tool may say.
+func snippetLength(items int) int {
+	switch {
+	case items <= 10:
+		return 240
+	case items <= 25:
+		return 120
+	}
+	return 80
+}
+
+// plain keeps what is said in plain words as it is and names the operation of
+// everything else.
+func plain(op string, err error) error {
+	if errors.Is(err, core.ErrRefused) {
+		return err
+	}
+	return fmt.Errorf("%s: %w", op, err)
+}
+
+type addTool struct{ *Memory }
+
+// Spec describes memory_add.
+func (addTool) Spec() core.ToolSpec {
+	return core.ToolSpec{Name: "memory_add", Description: "Keep one durable statement about the user.",
+		Schema: json.RawMessage(`{"type":"object","properties":{"type":{"enum":["preference","fact","instruction","summary","other"]},"content":{"type":"string"},"theme":{"type":"string","description":"default general"},"tags":{"type":"array","items":{"type":"string"}}},"required":["type","content"]}`)}
+}
+
+type addAnswer struct {
+	ID        core.ItemID         `json:"id"`
+	Status    string              `json:"status"` // added or exists
+	Theme     string              `json:"theme"`
+	Embedding core.EmbeddingState `json:"embedding,omitempty"`
+	Hint      string              `json:"hint,omitempty"`
+	Similar   []similarJSON       `json:"similar,omitempty"`
+}
+
+type similarJSON struct {
+	ID      core.ItemID `json:"id"`
+	Snippet string      `json:"content_snippet"`
+}
+
+// Use adds an item, unless an active one says the same.
+func (t addTool) Use(ctx context.Context, use core.ToolUse) (core.ToolResult, error) {
+	var in struct {
+		Type    string `json:"type"`
+		Content string `json:"content"`
+		Theme   string `json:"theme"`
+		Tags    list   `json:"tags"`
+	}
+	if err := read(use, &in); err != nil {
+		return core.ToolResult{}, err
+	}
+	i := core.Item{User: use.User, Theme: in.Theme, Type: core.ItemType(in.Type), Content: in.Content, Tags: in.Tags, SourceThread: use.Thread}
+	if n := len(use.Inputs); n > 0 {
+		i.SourceMessage = use.Inputs[n-1]
+	}
+	a, err := t.Add(ctx, i, use.Now)
+	if err != nil {
+		return core.ToolResult{}, plain("add to memory", err)
+	}
+	if a.Effect == nil {
+		return answer(addAnswer{ID: a.Item.ID, Status: "exists", Theme: a.Item.Theme, Hint: "an active item says this already; nothing was changed"})
+	}
+	out := addAnswer{ID: a.Item.ID, Status: "added", Theme: a.Item.Theme, Embedding: a.Item.Embedding}
+	for _, s := range a.Near {
+		out.Hint = "these say nearly the same: archive those that no longer hold"
+		out.Similar = append(out.Similar, similarJSON{s.ID, shorten(s.Content, 120)})
+	}
+	return answer(out, *a.Effect)
+}
+
+type getTool struct{ *Memory }
+
+// Spec describes memory_get.
+func (getTool) Spec() core.ToolSpec {
+	return core.ToolSpec{Name: "memory_get", Description: "One memory item in full.",
+		Schema: json.RawMessage(`{"type":"object","properties":{"item_id":{"type":"integer"}},"required":["item_id"]}`)}
+}
+
+type itemJSON struct {
+	ID        core.ItemID         `json:"id"`
+	Theme     string              `json:"theme"`
+	Type      core.ItemType       `json:"type"`
+	Content   string              `json:"content"`
+	Tags      []string            `json:"tags"`
+	Status    core.ItemStatus     `json:"status"`
+	Embedding core.EmbeddingState `json:"embedding,omitempty"`
+	Thread    core.ThreadID       `json:"source_thread_id,omitempty"`
+	Message   core.MessageID      `json:"source_message_id,omitempty"`
+	Created   string              `json:"created_at"`
+	Updated   string              `json:"updated_at"`
+}
+
+// Use returns an item.
+func (t getTool) Use(ctx context.Context, use core.ToolUse) (core.ToolResult, error) {
+	i, err := t.named(ctx, use)
+	if err != nil {
+		return core.ToolResult{}, err
+	}
+	return answer(itemJSON{i.ID, i.Theme, i.Type, i.Content, append([]string{}, i.Tags...), i.Status, i.Embedding, i.SourceThread, i.SourceMessage,
+		stamp(i.CreatedAt, use), stamp(i.UpdatedAt, use)})
+}
+
+// named returns the item that a call names. One that never was and another
+// user's are told alike.
+func (m *Memory) named(ctx context.Context, use core.ToolUse) (core.Item, error) {
+	var in struct {
+		ID number `json:"item_id"`
+	}
+	if err := read(use, &in); err != nil {
+		return core.Item{}, err
+	}
+	i, err := m.Store.Item(ctx, use.User, core.ItemID(in.ID))
+	switch {
+	case errors.Is(err, core.ErrNotFound):
+		return i, fmt.Errorf("there is no item %d; memory_search finds items and their ids", in.ID)
+	case err != nil:
+		return i, fmt.Errorf("get item: %w", err)
+	}
+	return i, nil
+}
+
+type archiveTool struct{ *Memory }
+
+// Spec describes memory_archive.
+func (archiveTool) Spec() core.ToolSpec {
+	return core.ToolSpec{Name: "memory_archive", Description: "Archive an item that no longer holds.",
+		Schema: json.RawMessage(`{"type":"object","properties":{"item_id":{"type":"integer"}},"required":["item_id"]}`)}
+}
+
+// Use archives an item; one that is archived stays so.
+func (t archiveTool) Use(ctx context.Context, use core.ToolUse) (core.ToolResult, error) {
+	i, err := t.named(ctx, use)
+	if err != nil {
+		return core.ToolResult{}, err
+	}
+	var effects []core.Effect
+	if i.Status == core.ItemActive {
+		effects = []core.Effect{core.ArchiveItem{Item: i.ID, At: use.Now}}
+	}
+	return answer(map[string]any{"id": i.ID, "status": core.ItemArchived}, effects...)
+}
+
+type themesTool struct{ *Memory }
+
+// Spec describes memory_list_themes.
+func (themesTool) Spec() core.ToolSpec {
+	return core.ToolSpec{Name: "memory_list_themes", Description: "The themes of memory and how many active items each has.",
+		Schema: json.RawMessage(`{"type":"object","properties":{}}`)}
+}
+
+type themeJSON struct {
+	Slug   string `json:"slug"`
+	Name   string `json:"display_name"`
+	Active int    `json:"active_items"`
+}
+
+// listedThemes is how many themes are listed at most.
+const listedThemes = 100
+
+// Use lists themes, those with most active items first.
+func (t themesTool) Use(ctx context.Context, use core.ToolUse) (core.ToolResult, error) {
+	themes, err := t.Store.Themes(ctx, use.User, listedThemes)
+	if err != nil {
+		return core.ToolResult{}, fmt.Errorf("list themes: %w", err)
+	}
+	out := []themeJSON{}
+	for _, x := range themes {
+		out = append(out, themeJSON{x.Slug, x.Name, x.Active})
+	}
+	return answer(map[string]any{"themes": out})
+}
