@@ -15,6 +15,7 @@ const (
 	QueueDeliver   = "deliver:"
 	QueueFetch     = "fetch:"
 	QueueSummarize = "summarize"
+	QueueEmbed     = "embed"
 )
 
 // JobState is the state of a job. Done jobs are gone.
@@ -75,6 +76,10 @@ func TurnTopic(user UserID, turn TurnID) string {
 // SummaryKey is the key of all of a user's summary jobs: they run one after
 // another. Their Ref is the segment.
 const SummaryKey = "summaries"
+
+// EmbedKey is the key of a user's embedding jobs, whose Ref is 0: one is enough
+// for all that waits.
+const EmbedKey = "embed"
 
 // AddressKey is the key of the jobs that deliver to an address.
 func AddressKey(a Address) string {
