@@ -62,6 +62,7 @@ type Message struct {
 	ToolCalls  []ToolCall // of an assistant
 	ToolCallID string     // of a tool's result
 	ToolName   string     // of a tool's result
+	Outside    bool       // the result is of a tool outside of our own store
 
 	Attachments   []Attachment
 	Quote         *Quote
@@ -187,4 +188,17 @@ type Loop struct {
 	Sources   []MessageID
 	OpenedAt  time.Time
 	Mentioned time.Time
+}
+
+// staleLoop is how long an open loop is shown without being mentioned (SPEC 10).
+const staleLoop = 30 * 24 * time.Hour
+
+// Stale tells whether a loop was not mentioned for 30 days. It stays open, but
+// prompts leave it out and people see it apart.
+func (l Loop) Stale(now time.Time) bool {
+	last := l.OpenedAt
+	if l.Mentioned.After(last) {
+		last = l.Mentioned
+	}
+	return now.Sub(last) > staleLoop
 }

@@ -1,0 +1,188 @@
+// Package loops keeps the open loops of a conversation (SPEC 10): the model's
+// tools that open and close them, and the rule by which a loop that is named
+// again is recognised. The prompt shows them (SPEC 5.1), so there is no tool to
+// list them.
+package loops
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/everthread/everthread/core"
+)
+
+// Store is what the tools read.
+type Store interface {
+	// Loops lists open loops, newest mention first.
+	Loops(ctx context.Context, user core.UserID, limit int) ([]core.Loop, error)
+	// NewID reserves an id for something that an effect will make.
+	NewID(ctx context.Context, user core.UserID) (int64, error)
+}
+
+const (
+	maxText = 300  // characters of a loop
+	looked  = 1000 // how many open loops are looked through
+)
+
+// Loops makes the tools of open loops. It is safe for concurrent use.
+type Loops struct{ Store Store }
+
+// Tools returns loops_open and loops_close.
+func (l *Loops) Tools() []core.Tool { return []core.Tool{openTool{l}, closeTool{l}} }
+
+var (
+	_ core.Tool = openTool{}
+	_ core.Tool = closeTool{}
+)
+
+type openTool struct{ *Loops }
+
+// Spec describes loops_open.
+func (openTool) Spec() core.ToolSpec {
+	return core.ToolSpec{Name: "loops_open", Description: "Note an unresolved topic to come back to.",
+		Schema: json.RawMessage(`{"type":"object","properties":{"text":{"type":"string","description":"one short line"}},"required":["text"]}`)}
+}
+
+type loopJSON struct {
+	ID     core.LoopID `json:"id"`
+	Status string      `json:"status"` // opened, exists or closed
+	Text   string      `json:"text,omitempty"`
+}
+
+// Use opens a loop. One that is open already is mentioned instead.
+func (t openTool) Use(ctx context.Context, use core.ToolUse) (core.ToolResult, error) {
+	var in struct {
+		Text string `json:"text"`
+	}
+	if err := read(use, &in); err != nil {
+		return core.ToolResult{}, err
+	}
+	text, err := loopText(in.Text)
+	if err != nil {
+		return core.ToolResult{}, err
+	}
+	open, err := t.Store.Loops(ctx, use.User, looked)
+	if err != nil {
+		return core.ToolResult{}, fmt.Errorf("list loops: %w", err)
+	}
+	if id, ok := Match(text, open); ok {
+		return answer(loopJSON{id, "exists", named(open, id).Text}, core.MentionLoop{Loop: id, At: use.Now})
+	}
+	id, err := t.Store.NewID(ctx, use.User)
+	if err != nil {
+		return core.ToolResult{}, fmt.Errorf("open loop: %w", err)
+	}
+	l := core.Loop{User: use.User, ID: core.LoopID(id), Text: text, State: core.LoopOpen, Sources: use.Inputs, OpenedAt: use.Now, Mentioned: use.Now}
+	return answer(loopJSON{ID: l.ID, Status: "opened"}, core.OpenLoop{Loop: l, At: use.Now})
+}
+
+// loopText is a loop as one line that every store takes.
+func loopText(s string) (string, error) {
+	s = strings.Map(func(r rune) rune {
+		if unicode.IsControl(r) {
+			return ' '
+		}
+		return r
+	}, strings.ToValidUTF8(s, "\uFFFD"))
+	s = strings.Join(strings.Fields(s), " ")
+	if n := utf8.RuneCountInString(s); n > maxText {
+		return "", fmt.Errorf("text has %d characters; at most %d fit: one short line", n, maxText)
+	}
+	if !strings.ContainsFunc(s, func(r rune) bool { return unicode.IsLetter(r) || unicode.IsDigit(r) }) {
+		return "", errors.New("text has no words; say in one short line what is open")
+	}
+	return s, nil
+}
+
+type closeTool struct{ *Loops }
+
+// Spec describes loops_close.
+func (closeTool) Spec() core.ToolSpec {
+	return core.ToolSpec{Name: "loops_close", Description: "Close an open loop that is settled.",
+		Schema: json.RawMessage(`{"type":"object","properties":{"loop":{"type":"string","description":"its number, or words of it"}},"required":["loop"]}`)}
+}
+
+// Use closes the loop that is named by its number or by words of it.
+func (t closeTool) Use(ctx context.Context, use core.ToolUse) (core.ToolResult, error) {
+	var in struct {
+		Loop json.RawMessage `json:"loop"`
+	}
+	if err := read(use, &in); err != nil {
+		return core.ToolResult{}, err
+	}
+	open, err := t.Store.Loops(ctx, use.User, looked)
+	if err != nil {
+		return core.ToolResult{}, fmt.Errorf("list loops: %w", err)
+	}
+	l, err := choose(unquoted(in.Loop), open)
+	if err != nil {
+		return core.ToolResult{}, err
+	}
+	return answer(loopJSON{l.ID, "closed", l.Text}, core.CloseLoop{Loop: l.ID, At: use.Now})
+}
+
+// unquoted is a number or a text of JSON as it is read by people.
+func unquoted(raw json.RawMessage) string {
+	var s string
+	if json.Unmarshal(raw, &s) != nil {
+		s = string(raw)
+	}
+	return strings.TrimSpace(s)
+}
+
+// choose returns the one open loop that a number or words mean. A number that
+// was never given and another user's are told alike.
+func choose(which string, open []core.Loop) (core.Loop, error) {
+	number := strings.TrimLeft(strings.TrimPrefix(strings.ToLower(which), "loop"), " #")
+	if id, err := strconv.ParseInt(number, 10, 64); err == nil {
+		if l := named(open, core.LoopID(id)); l.ID != 0 {
+			return l, nil
+		}
+		return core.Loop{}, fmt.Errorf("there is no open loop %d", id)
+	}
+	found := meant(which, open)
+	switch len(found) {
+	case 1:
+		return found[0], nil
+	case 0:
+		return core.Loop{}, errors.New("no open loop has these words; name one by its number")
+	}
+	var lines []string
+	for _, l := range found[:min(len(found), 5)] {
+		lines = append(lines, fmt.Sprintf("%d (%s)", l.ID, l.Text))
+	}
+	return core.Loop{}, fmt.Errorf("%d open loops have these words: %s; name one by its number", len(found), strings.Join(lines, ", "))
+}
+
+// named returns the loop of an id, or a zero one.
+func named(open []core.Loop, id core.LoopID) core.Loop {
+	for _, l := range open {
+		if l.ID == id && id != 0 {
+			return l
+		}
+	}
+	return core.Loop{}
+}
+
+func read(use core.ToolUse, into any) error {
+	if err := json.Unmarshal(use.Arguments, into); err != nil && len(use.Arguments) > 0 {
+		return errors.New("the arguments are not as described")
+	}
+	return nil
+}
+
+func answer(v any, effects ...core.Effect) (core.ToolResult, error) {
+	var text strings.Builder
+	e := json.NewEncoder(&text)
+	e.SetEscapeHTML(false)
+	if err := e.Encode(v); err != nil {
+		return core.ToolResult{}, fmt.Errorf("write answer: %w", err)
+	}
+	return core.ToolResult{Text: strings.TrimSpace(text.String()), Effects: effects}, nil
+}

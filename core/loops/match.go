@@ -1,0 +1,179 @@
+package loops
+
+import (
+	"slices"
+	"strings"
+	"unicode"
+
+	"github.com/blevesearch/snowballstem"
+	snowballenglish "github.com/blevesearch/snowballstem/english"
+	snowballfrench "github.com/blevesearch/snowballstem/french"
+	"golang.org/x/text/unicode/norm"
+
+	"github.com/everthread/everthread/core"
+)
+
+// Match returns the open loop that text names again, if there is one. It is
+// pure. Two texts name the same loop if they have the same content words: those
+// that are left in English or French without small words and endings; or if one
+// says all that the other says, at least three words, and little more. A word
+// that each has and the other lacks tells them apart. Of several loops the one
+// that shares most is returned, of equals the one mentioned last.
+//
+// It would rather open a loop twice than lose one in another.
+func Match(text string, open []core.Loop) (core.LoopID, bool) {
+	wanted := topicOf(text)
+	var best core.Loop
+	most := 0.0
+	for _, l := range open {
+		share := wanted.share(topicOf(l.Text))
+		if share > most || share == most && share > 0 && l.Mentioned.After(best.Mentioned) {
+			best, most = l, share
+		}
+	}
+	return best.ID, most > 0
+}
+
+// meant returns the open loops that hold all content words of text.
+func meant(text string, open []core.Loop) []core.Loop {
+	wanted := topicOf(text)
+	var exact, out []core.Loop
+	for _, l := range open {
+		t := topicOf(l.Text)
+		if len(wanted.words) > 0 && wanted.common(t) == len(wanted.words) && wanted.marks.within(t.marks) {
+			out = append(out, l)
+		}
+		if wanted.plain == t.plain && wanted.plain != "" {
+			exact = append(exact, l)
+		}
+	}
+	if len(exact) == 1 {
+		return exact
+	}
+	return out
+}
+
+// topic is what a loop is about.
+type topic struct {
+	plain string // the text, folded
+	words []word
+	marks marks
+}
+
+// word is a content word by its stems: one that both languages have has two.
+type word struct{ english, french string }
+
+// marks are the numbers and names of days in a text, which tell apart what is
+// otherwise alike.
+type marks []string
+
+func (m marks) within(other marks) bool {
+	return !slices.ContainsFunc(m, func(s string) bool { return !slices.Contains(other, s) })
+}
+
+// clash tells whether each of two texts has a mark that the other lacks.
+func (m marks) clash(other marks) bool { return !m.within(other) && !other.within(m) }
+
+// One text that says all that another says, and more, names the same loop from
+// these on.
+const (
+	withinWords = 3    // content words of the shorter one
+	withinShare = 0.60 // of the words of both that they share
+)
+
+// share is how much two topics share, 0 to 1; 0 if they are not the same.
+func (t topic) share(other topic) float64 {
+	if t.plain == other.plain && t.plain != "" {
+		return 1
+	}
+	less, more := min(len(t.words), len(other.words)), max(len(t.words), len(other.words))
+	common := t.common(other)
+	if common == 0 || common < less || t.marks.clash(other.marks) || t.negated() != other.negated() {
+		return 0
+	}
+	share := float64(2*common) / float64(less+more)
+	if less < more && (less < withinWords || share < withinShare) {
+		return 0
+	}
+	return min(share, 0.99)
+}
+
+// common counts the words of t that other has too.
+func (t topic) common(other topic) int {
+	left := slices.Clone(other.words)
+	n := 0
+	for _, w := range t.words {
+		i := slices.IndexFunc(left, func(x word) bool { return x.english == w.english || x.french == w.french })
+		if i >= 0 {
+			left = slices.Delete(left, i, i+1)
+			n++
+		}
+	}
+	return n
+}
+
+// negated tells whether a text says that something is not to be done. What is
+// only not done yet is as open as what is to be done.
+func (t topic) negated() bool {
+	return slices.ContainsFunc(strings.Fields(t.plain), func(w string) bool {
+		return slices.Contains([]string{"never", "without", "stop", "jamais", "sans", "arreter"}, w)
+	})
+}
+
+func topicOf(text string) topic {
+	fields := strings.FieldsFunc(fold(text), func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsDigit(r) && r != '\'' })
+	t := topic{plain: strings.Join(fields, " ")}
+	if t.plain == "" {
+		t.plain = strings.TrimSpace(text)
+	}
+	for _, f := range fields {
+		f = elided(f)
+		switch {
+		case f == "" || small(f):
+		case marking(f):
+			t.marks = append(t.marks, f)
+			t.words = append(t.words, word{f, f})
+		default:
+			w := word{stem(f, snowballenglish.Stem), stem(f, snowballfrench.Stem)}
+			if !slices.Contains(t.words, w) {
+				t.words = append(t.words, w)
+			}
+		}
+	}
+	return t
+}
+
+// elided is a word without what French puts before it: l'avion is avion. What
+// follows stays: Ana's is not Ana.
+func elided(f string) string {
+	f = strings.Trim(f, "'")
+	before, after, ok := strings.Cut(f, "'")
+	if ok && slices.Contains([]string{"l", "d", "j", "m", "t", "s", "c", "n", "qu", "jusqu", "lorsqu"}, before) {
+		return after
+	}
+	return f
+}
+
+// marking tells whether a word tells apart what is otherwise alike.
+func marking(f string) bool {
+	return strings.ContainsFunc(f, unicode.IsDigit) || slices.Contains(dates, f)
+}
+
+func stem(f string, by func(*snowballstem.Env) bool) string {
+	e := snowballstem.NewEnv(f)
+	by(e)
+	return e.Current()
+}
+
+// fold is s in lower case and without accents, with one kind of apostrophe.
+func fold(s string) string {
+	return strings.Map(func(r rune) rune {
+		switch {
+		case unicode.Is(unicode.Mn, r):
+			return -1
+		case r == '’':
+			return '\''
+		}
+		return unicode.ToLower(r)
+	}, norm.NFKD.String(s))
+}
