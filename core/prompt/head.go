@@ -202,10 +202,10 @@ func longDate(label string) string {
 	return d.Format("Mon 2 Jan 2006")
 }
 
-// loopsPart lists open loops, newest first and so those of more than a week ago
-// last, while there is room.
+// loopsPart lists open loops that are not stale, newest first and so those of
+// more than a week ago last, while there is room.
 func (b *builder) loopsPart(loops []core.Loop, limit int) core.HeadPart {
-	loops = slices.Clone(loops)
+	loops = slices.DeleteFunc(slices.Clone(loops), func(l core.Loop) bool { return l.Stale(b.Now) })
 	slices.SortStableFunc(loops, func(x, y core.Loop) int {
 		return cmp.Or(cmp.Compare(b.age(x), b.age(y)), y.OpenedAt.Compare(x.OpenedAt), cmp.Compare(y.ID, x.ID))
 	})

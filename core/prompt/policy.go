@@ -26,10 +26,16 @@ func Policy(tools []string) string {
 		lines = append(lines, detail+"conversation_get.")
 	}
 	if has("memory_search") {
-		lines = append(lines, "- For a durable fact, a preference or a long-term instruction, use memory_search.")
+		lines = append(lines, "- For a durable fact, a preference or a long-term instruction, use memory_search, not a search of the conversation.")
 	}
 	if has("memory_add") {
 		lines = append(lines, "- Use memory_add when you are asked to remember, or for what is clearly durable and not sensitive. Never copy the raw conversation to memory unless asked.")
+	}
+	if has("reminder_set") {
+		lines = append(lines, "- Never promise to remind, to follow up or to come back later without setting it with reminder_set; then say the exact time that it answers.")
+	}
+	if has("loops_open") {
+		lines = append(lines, "- Note with loops_open what stays unresolved and is worth coming back to.")
 	}
 	if has("loops_close") {
 		lines = append(lines, "- Close an open loop with loops_close once it is settled.")

@@ -282,6 +282,20 @@ func TestPartsGiveWay(t *testing.T) {
 	}
 }
 
+// TestStaleLoops: what nobody mentioned for 30 days is not shown.
+func TestStaleLoops(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, bytes4{})
+	for n, quiet := range []time.Duration{30 * 24 * time.Hour, 30*24*time.Hour + time.Second, 0} {
+		at := w.now.AddDate(0, 0, -60)
+		w.loops = append(w.loops, core.Loop{ID: core.LoopID(n + 1), Text: "a loop", OpenedAt: at, Mentioned: w.now.Add(-quiet)})
+	}
+	_, p := w.ask("Hello")
+	if got := headOf(p); p.Snapshot.OpenLoops != 2 || strings.Contains(got, "(loop 2,") || !strings.Contains(got, "(loop 1,") {
+		t.Errorf("%d loops: %s", p.Snapshot.OpenLoops, got)
+	}
+}
+
 func TestStaticParts(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, bytes4{})
@@ -309,13 +323,25 @@ func TestStaticParts(t *testing.T) {
 
 func TestPolicyNamesToolsThatExist(t *testing.T) {
 	t.Parallel()
-	all := []string{"conversation_search", "conversation_get", "memory_search", "memory_add", "loops_close", "time_now"}
+	all := []string{"conversation_search", "conversation_get", "memory_search", "memory_add", "reminder_set", "loops_open", "loops_close", "time_now"}
 	whole := prompt.Policy(all)
 	for i, tool := range all {
 		without := prompt.Policy(slices.Delete(slices.Clone(all), i, i+1))
 		if !strings.Contains(whole, tool) || strings.Contains(without, tool) {
 			t.Errorf("%s: with it\n%s\nwithout it\n%s", tool, whole, without)
 		}
+	}
+}
+
+// TestPolicyIsStable: the order in which tools are named and tools that it says
+// nothing about change nothing, so that the beginning of every prompt stays.
+func TestPolicyIsStable(t *testing.T) {
+	t.Parallel()
+	tools := []string{"memory_add", "conversation_get", "reminder_set", "conversation_search"}
+	want := prompt.Policy(tools)
+	slices.Reverse(tools)
+	if got := prompt.Policy(append(tools, "reminder_list", "weather_today")); got != want {
+		t.Error(cmp.Diff(want, got))
 	}
 }
 
