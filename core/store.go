@@ -285,6 +285,9 @@ type PutSummary struct {
 	Entry    NewMessage // the system entry of the transcript
 	Opened   []string   // open loops that it names
 	Sources  [][]MessageID
+	// SameLoop recognises one of Opened among the loops that are open: it was
+	// mentioned again. nil: none is.
+	SameLoop func(text string, open []Loop) (LoopID, bool)
 	Final    bool
 	Post     PostState // for a final one: PostDue or PostSkipped
 	Day      string    // label of today, for the usage
@@ -433,6 +436,11 @@ type Store interface {
 	MediaStore
 	JournalStore
 	UsageStore
+	RecallStore
+	EmbeddingStore
+	IndexStore
+	MemoryStore
+	ReminderStore
 	Janitor
 	Waker
 }

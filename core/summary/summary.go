@@ -79,6 +79,8 @@ type Summarizer struct {
 	// Parts renders Markdown for a channel; StripRefs takes references out.
 	Parts     func(markdown, channel string) []core.Part
 	StripRefs func(markdown string) string
+	// SameLoop recognises a loop that is open already; nil: none is.
+	SameLoop func(text string, open []core.Loop) (core.LoopID, bool)
 	Busy      func() bool // replies are being written
 	Count     func(name string, n float64, labels ...string)
 	Log       *zap.Logger
@@ -223,7 +225,7 @@ func (s *Summarizer) transcript(ctx context.Context, g core.Segment, after core.
 
 // write makes the summary and stores it.
 func (s *Summarizer) write(ctx context.Context, w *work) error {
-	p := core.PutSummary{Lease: w.job.Lease, Final: w.final, Edits: w.segment.Edits, Day: w.today, Now: s.Now(), Post: s.postState(w)}
+	p := core.PutSummary{SameLoop: s.SameLoop, Lease: w.job.Lease, Final: w.final, Edits: w.segment.Edits, Day: w.today, Now: s.Now(), Post: s.postState(w)}
 	p.Summary = core.Summary{User: w.user.ID, Segment: w.segment.ID, Label: w.segment.Day.Label, Final: w.final}
 	p.ReadTo = readTo(w)
 	if slices.ContainsFunc(w.messages, spoken) {

@@ -1,5 +1,6 @@
 -- +goose Up
 CREATE EXTENSION IF NOT EXISTS vector;
+CREATE EXTENSION IF NOT EXISTS btree_gin;
 
 -- Times are UTC milliseconds, positions and shown are microseconds, JSON is
 -- text, flags are 0 or 1. Every table is led by its user, so that it can be
@@ -12,8 +13,15 @@ CREATE TABLE users (
 	settings     text   NOT NULL DEFAULT '{}',
 	last_message bigint NOT NULL DEFAULT 0,
 	last_id      bigint NOT NULL DEFAULT 0,
+	-- indexed: messages up to it are in the full-text index. index_version: of the
+	-- analyzer that indexed them; while another one does it anew, reindexed says how far.
+	indexed       bigint NOT NULL DEFAULT 0,
+	reindexed     bigint NOT NULL DEFAULT 0,
+	index_version text   NOT NULL DEFAULT '',
 	created_at   bigint NOT NULL
 );
+CREATE INDEX users_unindexed ON users (id) WHERE indexed < last_message AND id > 0;
+CREATE INDEX users_version ON users (index_version);
 INSERT INTO users (id, name, role, created_at) VALUES (0, 'strangers', 'none', 0);
 
 CREATE TABLE identities (
@@ -128,12 +136,16 @@ CREATE TABLE segments (
 	version       bigint NOT NULL DEFAULT 0,
 	error         text   NOT NULL DEFAULT '',
 	post          text   NOT NULL DEFAULT '',
+	-- windowed: messages up to it are in windows; unwindowed: there may be others.
+	windowed      bigint NOT NULL DEFAULT 0,
+	unwindowed    bigint NOT NULL DEFAULT 1,
 	PRIMARY KEY (user_id, id)
 );
 CREATE UNIQUE INDEX segments_label ON segments (user_id, thread_id, label);
 CREATE INDEX segments_due ON segments (finalize_at) WHERE state = 'open';
 CREATE INDEX segments_stale ON segments (finalize_at) WHERE state = 'final' AND stale = 1 AND error = '';
 CREATE INDEX segments_post ON segments (post_at) WHERE post = 'due';
+CREATE INDEX segments_unwindowed ON segments (user_id, id) WHERE unwindowed = 1;
 
 CREATE TABLE summaries (
 	user_id    bigint NOT NULL,
@@ -309,3 +321,104 @@ CREATE TABLE journal (
 	body    text   NOT NULL,
 	PRIMARY KEY (user_id, turn_id, step, call)
 );
+
+CREATE TABLE windows (
+	user_id       bigint NOT NULL,
+	id            bigint NOT NULL,
+	segment_id    bigint NOT NULL,
+	first_message bigint NOT NULL,
+	last_message  bigint NOT NULL,
+	tokens        bigint NOT NULL,
+	PRIMARY KEY (user_id, id)
+);
+CREATE INDEX windows_messages ON windows (user_id, segment_id, first_message);
+
+-- What has a vector, or waits for one: windows and memory items.
+CREATE TABLE embeddings (
+	user_id    bigint NOT NULL,
+	kind       text   NOT NULL,
+	id         bigint NOT NULL,
+	config     text   NOT NULL,
+	state      text   NOT NULL,
+	error      text   NOT NULL DEFAULT '',
+	revision   bigint NOT NULL DEFAULT 0,
+	updated_at bigint NOT NULL,
+	vector     halfvec(1024),
+	PRIMARY KEY (user_id, kind, id)
+);
+ALTER TABLE embeddings ALTER COLUMN vector SET STORAGE PLAIN;
+CREATE INDEX embeddings_pending ON embeddings (user_id, kind, id) WHERE state = 'pending';
+
+CREATE TABLE themes (
+	user_id     bigint NOT NULL,
+	slug        text   NOT NULL,
+	name        text   NOT NULL,
+	description text   NOT NULL DEFAULT '',
+	active      bigint NOT NULL DEFAULT 0,
+	created_at  bigint NOT NULL,
+	updated_at  bigint NOT NULL,
+	PRIMARY KEY (user_id, slug)
+);
+
+CREATE TABLE items (
+	user_id        bigint NOT NULL,
+	id             bigint NOT NULL,
+	theme          text   NOT NULL,
+	type           text   NOT NULL,
+	content        text   NOT NULL,
+	tags           text   NOT NULL,
+	digest         text   NOT NULL,
+	source_thread  bigint NOT NULL,
+	source_message bigint NOT NULL,
+	status         text   NOT NULL,
+	created_at     bigint NOT NULL,
+	updated_at     bigint NOT NULL,
+	PRIMARY KEY (user_id, id)
+);
+CREATE UNIQUE INDEX items_digest ON items (user_id, digest) WHERE status = 'active';
+CREATE INDEX items_created ON items (user_id, created_at, id);
+CREATE INDEX items_theme ON items (user_id, theme, created_at, id);
+CREATE INDEX items_source ON items (user_id, source_message) WHERE source_message > 0;
+
+CREATE TABLE reminders (
+	user_id        bigint NOT NULL,
+	id             bigint NOT NULL,
+	body           text   NOT NULL,
+	due_at         bigint NOT NULL,
+	cron           text   NOT NULL,
+	zone           text   NOT NULL,
+	state          text   NOT NULL,
+	source_message bigint NOT NULL,
+	created_at     bigint NOT NULL,
+	fired_at       bigint NOT NULL DEFAULT 0,
+	message_id     bigint NOT NULL DEFAULT 0,
+	PRIMARY KEY (user_id, id)
+);
+CREATE INDEX reminders_due ON reminders (due_at) WHERE state = 'active';
+CREATE INDEX reminders_active ON reminders (user_id, due_at) WHERE state = 'active';
+CREATE INDEX reminders_source ON reminders (user_id, source_message) WHERE source_message > 0;
+
+-- The full-text indexes hold terms only, as the analyzer made them.
+CREATE TABLE message_terms (
+	user_id bigint   NOT NULL,
+	id      bigint   NOT NULL,
+	terms   tsvector NOT NULL,
+	PRIMARY KEY (user_id, id)
+);
+CREATE INDEX message_terms_gin ON message_terms USING gin (user_id, terms);
+CREATE TABLE summary_terms (
+	user_id bigint   NOT NULL,
+	id      bigint   NOT NULL,
+	terms   tsvector NOT NULL,
+	PRIMARY KEY (user_id, id)
+);
+CREATE INDEX summary_terms_gin ON summary_terms USING gin (user_id, terms);
+CREATE TABLE item_terms (
+	user_id bigint   NOT NULL,
+	id      bigint   NOT NULL,
+	terms   tsvector NOT NULL,
+	PRIMARY KEY (user_id, id)
+);
+CREATE INDEX item_terms_gin ON item_terms USING gin (user_id, terms);
+
+CREATE INDEX embeddings_hnsw ON embeddings USING hnsw (vector halfvec_cosine_ops) WHERE state = 'ready';

@@ -12,8 +12,15 @@ CREATE TABLE users (
 	settings     text   NOT NULL DEFAULT '{}',
 	last_message bigint NOT NULL DEFAULT 0,
 	last_id      bigint NOT NULL DEFAULT 0,
+	-- indexed: messages up to it are in the full-text index. index_version: of the
+	-- analyzer that indexed them; while another one does it anew, reindexed says how far.
+	indexed       bigint NOT NULL DEFAULT 0,
+	reindexed     bigint NOT NULL DEFAULT 0,
+	index_version text   NOT NULL DEFAULT '',
 	created_at   bigint NOT NULL
 );
+CREATE INDEX users_unindexed ON users (id) WHERE indexed < last_message AND id > 0;
+CREATE INDEX users_version ON users (index_version);
 INSERT INTO users (id, name, role, created_at) VALUES (0, 'strangers', 'none', 0);
 
 CREATE TABLE identities (
@@ -128,12 +135,16 @@ CREATE TABLE segments (
 	version       bigint NOT NULL DEFAULT 0,
 	error         text   NOT NULL DEFAULT '',
 	post          text   NOT NULL DEFAULT '',
+	-- windowed: messages up to it are in windows; unwindowed: there may be others.
+	windowed      bigint NOT NULL DEFAULT 0,
+	unwindowed    bigint NOT NULL DEFAULT 1,
 	PRIMARY KEY (user_id, id)
 ) WITHOUT ROWID;
 CREATE UNIQUE INDEX segments_label ON segments (user_id, thread_id, label);
 CREATE INDEX segments_due ON segments (finalize_at) WHERE state = 'open';
 CREATE INDEX segments_stale ON segments (finalize_at) WHERE state = 'final' AND stale = 1 AND error = '';
 CREATE INDEX segments_post ON segments (post_at) WHERE post = 'due';
+CREATE INDEX segments_unwindowed ON segments (user_id, id) WHERE unwindowed = 1;
 
 CREATE TABLE summaries (
 	user_id    bigint NOT NULL,
@@ -310,6 +321,90 @@ CREATE TABLE journal (
 	PRIMARY KEY (user_id, turn_id, step, call)
 ) WITHOUT ROWID;
 
+CREATE TABLE windows (
+	user_id       bigint NOT NULL,
+	id            bigint NOT NULL,
+	segment_id    bigint NOT NULL,
+	first_message bigint NOT NULL,
+	last_message  bigint NOT NULL,
+	tokens        bigint NOT NULL,
+	PRIMARY KEY (user_id, id)
+) WITHOUT ROWID;
+CREATE INDEX windows_messages ON windows (user_id, segment_id, first_message);
+
+-- What has a vector, or waits for one: windows and memory items.
+CREATE TABLE embeddings (
+	user_id    bigint NOT NULL,
+	kind       text   NOT NULL,
+	id         bigint NOT NULL,
+	config     text   NOT NULL,
+	state      text   NOT NULL,
+	error      text   NOT NULL DEFAULT '',
+	revision   bigint NOT NULL DEFAULT 0,
+	updated_at bigint NOT NULL,
+	PRIMARY KEY (user_id, kind, id)
+) WITHOUT ROWID;
+CREATE INDEX embeddings_pending ON embeddings (user_id, kind, id) WHERE state = 'pending';
+
+CREATE TABLE themes (
+	user_id     bigint NOT NULL,
+	slug        text   NOT NULL,
+	name        text   NOT NULL,
+	description text   NOT NULL DEFAULT '',
+	active      bigint NOT NULL DEFAULT 0,
+	created_at  bigint NOT NULL,
+	updated_at  bigint NOT NULL,
+	PRIMARY KEY (user_id, slug)
+) WITHOUT ROWID;
+
+CREATE TABLE items (
+	user_id        bigint NOT NULL,
+	id             bigint NOT NULL,
+	theme          text   NOT NULL,
+	type           text   NOT NULL,
+	content        text   NOT NULL,
+	tags           text   NOT NULL,
+	digest         text   NOT NULL,
+	source_thread  bigint NOT NULL,
+	source_message bigint NOT NULL,
+	status         text   NOT NULL,
+	created_at     bigint NOT NULL,
+	updated_at     bigint NOT NULL,
+	PRIMARY KEY (user_id, id)
+) WITHOUT ROWID;
+CREATE UNIQUE INDEX items_digest ON items (user_id, digest) WHERE status = 'active';
+CREATE INDEX items_created ON items (user_id, created_at, id);
+CREATE INDEX items_theme ON items (user_id, theme, created_at, id);
+CREATE INDEX items_source ON items (user_id, source_message) WHERE source_message > 0;
+
+CREATE TABLE reminders (
+	user_id        bigint NOT NULL,
+	id             bigint NOT NULL,
+	body           text   NOT NULL,
+	due_at         bigint NOT NULL,
+	cron           text   NOT NULL,
+	zone           text   NOT NULL,
+	state          text   NOT NULL,
+	source_message bigint NOT NULL,
+	created_at     bigint NOT NULL,
+	fired_at       bigint NOT NULL DEFAULT 0,
+	message_id     bigint NOT NULL DEFAULT 0,
+	PRIMARY KEY (user_id, id)
+) WITHOUT ROWID;
+CREATE INDEX reminders_due ON reminders (due_at) WHERE state = 'active';
+CREATE INDEX reminders_active ON reminders (user_id, due_at) WHERE state = 'active';
+CREATE INDEX reminders_source ON reminders (user_id, source_message) WHERE source_message > 0;
+
+-- The full-text indexes hold terms only, as the analyzer made them. A rowid is
+-- the user's id << 28 | the document's, so a user's documents are one range.
+CREATE VIRTUAL TABLE message_terms USING fts5(terms, content='', contentless_delete=1, detail=none, tokenize="ascii tokenchars '!#$%&()*+,-./:;<=>?@[\]^_`{|}~'");
+CREATE VIRTUAL TABLE summary_terms USING fts5(terms, content='', contentless_delete=1, detail=none, tokenize="ascii tokenchars '!#$%&()*+,-./:;<=>?@[\]^_`{|}~'");
+CREATE VIRTUAL TABLE item_terms USING fts5(terms, content='', contentless_delete=1, detail=none, tokenize="ascii tokenchars '!#$%&()*+,-./:;<=>?@[\]^_`{|}~'");
+
+-- Vectors, by the same rowids.
+CREATE VIRTUAL TABLE window_vectors USING vec0(id integer PRIMARY KEY, user_id integer partition key, embedding float[1024] distance_metric=cosine);
+CREATE VIRTUAL TABLE item_vectors USING vec0(id integer PRIMARY KEY, user_id integer partition key, embedding float[1024] distance_metric=cosine);
+
 -- The planner's statistics are fixed, as of a store with a long history: without
 -- them it reads all that a user has where a partial index holds a few rows. They
 -- are never gathered, as the samples that come with that make every statement be
@@ -317,6 +412,8 @@ CREATE TABLE journal (
 DELETE FROM sqlite_stat1;
 INSERT INTO sqlite_stat1 (tbl, idx, stat) VALUES
 	('users', 'users', '1000 1'),
+	('users', 'users_unindexed', '50 1'),
+	('users', 'users_version', '1000 500'),
 	('identities', 'identities', '3000 3 1'),
 	('identities', 'identities_address', '3000 1500 1500 1'),
 	('threads', 'threads', '20000 20 1'),
@@ -339,7 +436,22 @@ INSERT INTO sqlite_stat1 (tbl, idx, stat) VALUES
 	('segments', 'segments_due', '1000 10'),
 	('segments', 'segments_stale', '10 2'),
 	('segments', 'segments_post', '100 10'),
+	('segments', 'segments_unwindowed', '1000 1 1'),
 	('summaries', 'summaries', '1000000 1000 3 1'),
+	('windows', 'windows', '500000 500 1'),
+	('windows', 'windows_messages', '500000 500 5 1'),
+	('embeddings', 'embeddings', '500000 500 250 1'),
+	('embeddings', 'embeddings_pending', '1000 10 5 1'),
+	('themes', 'themes', '10000 10 1'),
+	('items', 'items', '100000 100 1'),
+	('items', 'items_digest', '100000 100 1'),
+	('items', 'items_created', '100000 100 1 1'),
+	('items', 'items_theme', '100000 100 10 1 1'),
+	('items', 'items_source', '100000 100 1'),
+	('reminders', 'reminders', '10000 10 1'),
+	('reminders', 'reminders_due', '1000 1'),
+	('reminders', 'reminders_active', '1000 3 1'),
+	('reminders', 'reminders_source', '10000 10 1'),
 	('loops', 'loops', '20000 20 1'),
 	('loops', 'loops_open', '5000 5 2'),
 	('turns', 'turns', '5000000 5000 1'),

@@ -65,6 +65,7 @@ func Open(ctx context.Context, o Options) (*Store, error) {
 		Read:    sql.TxOptions{ReadOnly: true, Isolation: sql.LevelRepeatableRead},
 		Notify:  `SELECT pg_notify('` + channel + `', $1)`, Pipeline: pipeline,
 		Listen: func(ctx context.Context, yield func(string)) error { return listen(ctx, cfg.ConnConfig, yield) },
+		Terms:  terms{}, Vector: vectors{},
 	}
 	return &Store{Store: sqlstore.New(db, db, d), db: db, pool: pool, schema: cfg.ConnConfig.RuntimeParams["search_path"]}, nil
 }

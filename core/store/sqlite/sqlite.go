@@ -37,7 +37,7 @@ func Open(dir string) (*Store, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Store{Store: sqlstore.New(write, read, sqlstore.Dialect{Name: "sqlite", OneWriter: true}), db: write}, nil
+	return &Store{Store: sqlstore.New(write, read, sqlstore.Dialect{Name: "sqlite", OneWriter: true, Terms: terms{}, Vector: vectors{}}), db: write}, nil
 }
 
 // Store is the embedded store.

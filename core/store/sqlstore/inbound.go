@@ -245,6 +245,12 @@ func (t *tx) rewrite(old core.Message, m core.NewMessage, now time.Time) error {
 	if err != nil {
 		return err
 	}
+	if err := t.reindex(old, m.Text); err != nil {
+		return err
+	}
+	if err := t.reembedMessage(old); err != nil {
+		return err
+	}
 	return t.disturbed(old)
 }
 

@@ -15,6 +15,7 @@ type extra struct {
 	Files     []core.Attachment `json:"files,omitempty"`
 	Quote     *core.Quote       `json:"quote,omitempty"`
 	Forwarded string            `json:"forwarded,omitempty"`
+	Outside   bool              `json:"outside,omitempty"`
 }
 
 // place says where a new message belongs.
@@ -41,7 +42,7 @@ func (t *tx) insert(m core.NewMessage, p place) (core.MessageID, error) {
 		shown = m.SentAt.UnixMicro()
 	}
 	x := "{}"
-	if e := (extra{m.ToolCalls, m.ToolCallID, m.ToolName, m.Attachments, m.Quote, m.ForwardedFrom}); !e.empty() {
+	if e := (extra{m.ToolCalls, m.ToolCallID, m.ToolName, m.Attachments, m.Quote, m.ForwardedFrom, m.Outside}); !e.empty() {
 		x = text(e)
 	}
 	return id, t.exec(insertMessage, t.user, id, p.thread, p.segment, p.turn, p.identity, p.channel, string(m.Role), string(m.Kind),
@@ -50,7 +51,7 @@ func (t *tx) insert(m core.NewMessage, p place) (core.MessageID, error) {
 
 // extraOf is the part of a stored message that no query looks into.
 func extraOf(m core.Message) extra {
-	return extra{m.ToolCalls, m.ToolCallID, m.ToolName, m.Attachments, m.Quote, m.ForwardedFrom}
+	return extra{m.ToolCalls, m.ToolCallID, m.ToolName, m.Attachments, m.Quote, m.ForwardedFrom, m.Outside}
 }
 
 func (e extra) empty() bool {
@@ -75,7 +76,7 @@ func scanMessage(row scanner) (core.Message, error) {
 		return m, err
 	}
 	m.ToolCalls, m.ToolCallID, m.ToolName = e.Calls, e.CallID, e.Tool
-	m.Attachments, m.Quote, m.ForwardedFrom = e.Files, e.Quote, e.Forwarded
+	m.Attachments, m.Quote, m.ForwardedFrom, m.Outside = e.Files, e.Quote, e.Forwarded, e.Outside
 	return m, nil
 }
 

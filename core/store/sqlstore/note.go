@@ -188,6 +188,18 @@ func (t *tx) applyOne(e core.Effect, out *core.Noted) error {
 			return core.ErrNotFound
 		}
 		return err
+	case core.AddItem:
+		return t.addItem(e)
+	case core.ArchiveItem:
+		return t.archiveItem(e)
+	case core.OpenLoop:
+		return t.openLoop(e)
+	case core.MentionLoop:
+		return t.mentionLoop(e.Loop, e.At)
+	case core.SetReminder:
+		return t.setReminder(e)
+	case core.CancelReminder:
+		return t.cancelReminder(e)
 	case core.Approve:
 		return t.approve(e, out)
 	case core.Deny:

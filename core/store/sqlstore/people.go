@@ -106,7 +106,7 @@ func (t *tx) addIdentity(i core.Identity) (core.IdentityID, error) {
 
 // owned are the tables whose rows belong to a user.
 const owned = `identities threads messages revisions refs events segments summaries loops turns epochs
-	deliveries delivery_parts jobs usage once codes journal`
+	deliveries delivery_parts jobs usage once codes journal windows embeddings themes items reminders`
 
 // DeleteUser removes a user and everything that is theirs; see core.PeopleStore.
 func (s *Store) DeleteUser(ctx context.Context, id core.UserID) ([]string, error) {
@@ -125,6 +125,9 @@ func (s *Store) DeleteUser(ctx context.Context, id core.UserID) ([]string, error
 		if err := t.deleteAsStranger(); err != nil {
 			return err
 		}
+		if err := t.deleteIndex(); err != nil {
+			return err
+		}
 		for _, table := range strings.Fields(owned) {
 			if err := t.exec(`DELETE FROM `+table+` WHERE user_id = $1`, t.user); err != nil {
 				return err
@@ -133,6 +136,25 @@ func (s *Store) DeleteUser(ctx context.Context, id core.UserID) ([]string, error
 		return t.exec(`DELETE FROM users WHERE id = $1`, t.user)
 	})
 	return files, err
+}
+
+// deleteIndex removes what is found of a user by words and by meaning.
+func (t *tx) deleteIndex() error {
+	rows, err := t.rows(`SELECT kind, id FROM embeddings WHERE user_id = $1`, t.user)
+	made, err := collect(rows, err, func(r scanner) (e core.Embeddable, err error) { return e, r.Scan((*string)(&e.Kind), &e.ID) })
+	for _, e := range made {
+		if err != nil {
+			return err
+		}
+		err = t.all(t.s.dialect.Vector.Drop(e.Kind, t.user, e.ID))
+	}
+	for _, kind := range []core.DocKind{core.DocMessage, core.DocSummary, core.DocItem} {
+		if err != nil {
+			return err
+		}
+		err = t.all([]Statement{t.s.dialect.Terms.DropUser(kind, t.user)})
+	}
+	return err
 }
 
 // files lists the attachments of all of a user's messages.

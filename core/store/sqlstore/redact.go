@@ -1,7 +1,9 @@
 package sqlstore
 
 import (
+	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/everthread/everthread/core"
@@ -21,7 +23,8 @@ func (t *tx) redact(e core.Redact, out *core.Noted) error {
 			out.Files = append(out.Files, f.Path)
 		}
 	}
-	for _, step := range []func(core.Message) error{t.redactQuotes, t.blank, t.disturbed, t.redactSummaries, t.redactEpochs, t.redactLoops, t.redactDeliveries} {
+	for _, step := range []func(core.Message) error{t.redactQuotes, t.blank, t.disturbed, t.redactSummaries, t.redactEpochs, t.redactLoops,
+		t.redactItems, t.redactFound, t.redactDeliveries} {
 		if err := step(m); err != nil {
 			return err
 		}
@@ -42,6 +45,12 @@ func (t *tx) blank(m core.Message) error {
 		if err := t.exec(query, t.user, m.ID); err != nil {
 			return err
 		}
+	}
+	if err := t.unindex(core.DocMessage, int64(m.ID)); err != nil {
+		return err
+	}
+	if err := t.reembedMessage(m); err != nil {
+		return err
 	}
 	if m.Role != core.RoleUser || m.Turn == 0 {
 		return nil
@@ -156,7 +165,58 @@ func (t *tx) redactSummaries(m core.Message) error {
 			return err
 		}
 	}
+	if err := t.unindex(core.DocSummary, int64(m.Segment)); err != nil {
+		return err
+	}
+	err = t.redactShown(func(body string) bool {
+		return mentions(body, "day_segment_id", int64(m.Segment)) && strings.Contains(body, `"summary`)
+	}, "conversation_")
+	if err != nil {
+		return err
+	}
 	return t.summarize(m.Segment, m.SentAt)
+}
+
+// redactFound empties what searches showed of a message.
+func (t *tx) redactFound(m core.Message) error {
+	return t.redactShown(func(body string) bool { return mentions(body, "message_id", int64(m.ID)) }, "conversation_")
+}
+
+// redactShown empties the results of our own tools, of those whose names begin
+// with prefix, that show something. They are read once in a transaction.
+func (t *tx) redactShown(shows func(body string) bool, prefix string) error {
+	if t.shown == nil {
+		rows, err := t.rows(`SELECT `+messageColumns+` FROM messages WHERE user_id = $1 AND extra <> '{}' AND role = 'tool' AND body <> $2
+			AND (extra LIKE '%"tool":"conversation_%' OR extra LIKE '%"tool":"memory_%')`, t.user, deletedResult)
+		if t.shown, err = collect(rows, err, scanMessage); err != nil {
+			return err
+		}
+		if t.shown == nil {
+			t.shown = []core.Message{}
+		}
+	}
+	for i := range t.shown {
+		m := &t.shown[i]
+		if m.Text == deletedResult || !strings.HasPrefix(m.ToolName, prefix) || !shows(m.Text) {
+			continue
+		}
+		m.Text = deletedResult
+		for _, query := range []string{
+			`UPDATE messages SET body = $3, tokens = 1, revision = revision + 1 WHERE user_id = $1 AND id = $2`,
+			`UPDATE threads SET edits = edits + 1 WHERE user_id = $1 AND mode = 'continuous'`,
+		} {
+			args := []any{t.user, m.ID, m.Text}
+			if err := t.exec(query, args[:strings.Count(query, "$")]...); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// mentions tells whether JSON names a number under a key.
+func mentions(body, key string, id int64) bool {
+	return regexp.MustCompile(`"` + key + `": ?` + strconv.FormatInt(id, 10) + `\b`).MatchString(body)
 }
 
 // redactEpochs blanks every stored prompt part that shows the day's summary or a

@@ -54,7 +54,7 @@ func (t *tx) counted(id core.SegmentID, n int) error {
 	if id == 0 || n == 0 {
 		return nil
 	}
-	return t.exec(`UPDATE segments SET messages = messages + $3, since_summary = since_summary + $3,
+	return t.exec(`UPDATE segments SET messages = messages + $3, since_summary = since_summary + $3, unwindowed = 1,
 		stale = CASE WHEN state = 'final' THEN 1 ELSE stale END,
 		error = CASE WHEN state = 'final' THEN '' ELSE error END WHERE user_id = $1 AND id = $2`, t.user, id, n)
 }
@@ -122,6 +122,24 @@ func scanSummary(row scanner) (core.Summary, error) {
 func (s *Store) Summaries(ctx context.Context, user core.UserID, id core.SegmentID, limit int) ([]core.Summary, error) {
 	rows, err := s.one(ctx).rows(`SELECT `+summaryColumns+` FROM summaries WHERE user_id = $1 AND segment_id = $2 ORDER BY version DESC LIMIT $3`, user, id, limit)
 	return collect(rows, err, scanSummary)
+}
+
+// SummariesOf returns the newest summaries of days that have one to show.
+func (s *Store) SummariesOf(ctx context.Context, user core.UserID, ids []core.SegmentID) ([]core.Summary, error) {
+	var out []core.Summary
+	err := s.view(ctx, "read summaries", func(q querier) error {
+		for _, id := range ids {
+			rows, err := q.rows(`SELECT `+prefixed("s", summaryColumns)+` FROM segments g JOIN summaries s ON s.user_id = g.user_id AND s.segment_id = g.id AND s.version = g.version
+				WHERE g.user_id = $1 AND g.id = $2 AND g.hidden = 0`, user, id)
+			got, err := collect(rows, err, scanSummary)
+			if err != nil {
+				return err
+			}
+			out = append(out, got...)
+		}
+		return nil
+	})
+	return out, err
 }
 
 // Loops lists open loops, newest mention first.

@@ -42,9 +42,43 @@ type Dialect struct {
 	Notify string
 	// Listen yields topics of other processes until ctx ends; nil: there are none.
 	Listen func(ctx context.Context, yield func(topic string)) error
+	Terms  Terms
+	Vector Vectors
 }
 
-// Statement is one that changes rows and returns none.
+// Terms is how an engine keeps the full-text index.
+type Terms interface {
+	// Put indexes a document, in place of what was indexed of it.
+	Put(kind core.DocKind, user core.UserID, id int64, terms []string) Statement
+	// Drop takes a document out.
+	Drop(kind core.DocKind, user core.UserID, id int64) Statement
+	// DropUser takes all documents of a user out.
+	DropUser(kind core.DocKind, user core.UserID) Statement
+	// Match finds documents. Its statements return, in the order of q.Exprs, one
+	// row for each: the ids, newest first, as text with commas between; or NULL.
+	Match(q TermQuery) []Statement
+}
+
+// TermQuery asks for documents. Each expression is an AND of ORs of terms.
+type TermQuery struct {
+	User     core.UserID
+	Kind     core.DocKind
+	Exprs    [][][]string
+	From, To int64 // inclusive
+	Limit    int   // of each expression: the newest
+}
+
+// Vectors is how an engine keeps vectors. A row of embeddings exists for each.
+type Vectors interface {
+	// Put stores a vector in place of another.
+	Put(kind core.VectorKind, user core.UserID, id int64, v []float32) []Statement
+	Drop(kind core.VectorKind, user core.UserID, id int64) []Statement
+	// Nearest returns id and cosine distance of vectors that are ready, nearest
+	// first; all is how many the user has. settings hold for the transaction.
+	Nearest(q core.NearestQuery, all int) (settings []string, query Statement)
+}
+
+// Statement is a statement with its arguments.
 type Statement struct {
 	Query string
 	Args  []any
@@ -58,6 +92,8 @@ type Store struct {
 	bus     bus
 	batch   batcher
 	recent  recent
+	known   directories
+	analyze core.Analyzer
 	commits atomic.Int64
 	trace   func(query string, args []any)
 }
@@ -68,6 +104,10 @@ var _ core.Store = (*Store)(nil)
 func New(write, read *sql.DB, d Dialect) *Store {
 	return &Store{write: write, read: read, dialect: d}
 }
+
+// Analyze makes the store keep a full-text index with a. Without one nothing is
+// found. It is called before the first use of the store.
+func (s *Store) Analyze(a core.Analyzer) { s.analyze = a }
 
 // DB returns the writing pool, for tests that look at the tables.
 func (s *Store) DB() *sql.DB { return s.write }
@@ -119,6 +159,7 @@ type tx struct {
 	quotes              []core.Message          // messages after quotesFrom that quote another
 	quotesFrom          core.MessageID
 	sources             map[core.LoopID][]core.MessageID // of all loops
+	shown               []core.Message                   // results of our own tools
 }
 
 // update runs f in one transaction that holds user's row.

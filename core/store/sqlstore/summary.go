@@ -107,6 +107,9 @@ func (t *tx) newVersion(g *core.Segment, p core.PutSummary) error {
 			return err
 		}
 	}
+	if err := t.index(core.DocSummary, int64(g.ID), m.Markdown); err != nil {
+		return err
+	}
 	if _, err = t.insert(p.Entry, place{thread: g.Thread, segment: g.ID}); err != nil {
 		return err
 	}
@@ -121,7 +124,7 @@ func (t *tx) closeSegment(g core.Segment, p core.PutSummary) error {
 			post = p.Post
 		}
 	}
-	return t.exec(`UPDATE segments SET version = $3, state = $4, post = $5, last_message = $6, stale = 0, hidden = 0, error = '',
+	return t.exec(`UPDATE segments SET version = $3, state = $4, post = $5, last_message = $6, stale = 0, hidden = 0, error = '', unwindowed = 1,
 		since_summary = (SELECT COUNT(*) FROM messages WHERE user_id = $1 AND segment_id = $2 AND segment_id > 0 AND id > $7 AND kind = 'chat'
 			AND (role = 'user' OR role = 'assistant' AND (body <> '' OR redacted = 1)))
 		WHERE user_id = $1 AND id = $2`, t.user, g.ID, g.SummaryVersion, string(state), string(post), last, p.ReadTo)
@@ -137,22 +140,26 @@ func (t *tx) openLoops(p core.PutSummary) error {
 	if err != nil {
 		return err
 	}
-	known := map[string]core.LoopID{}
-	for _, l := range open {
-		known[strings.ToLower(l.Text)] = l.ID
-	}
 	for n, body := range p.Opened {
-		if id := known[strings.ToLower(body)]; id != 0 {
-			err = t.exec(`UPDATE loops SET mentioned_at = $3 WHERE user_id = $1 AND id = $2`, t.user, id, ms(p.Now))
+		if id, ok := sameLoop(p, body, open); ok {
+			err = t.mentionLoop(id, p.Now)
 		} else {
-			err = t.exec(`INSERT INTO loops (user_id, id, body, state, sources, opened_at, mentioned_at) VALUES ($1, $2, $3, 'open', $4, $5, $5)`,
-				t.user, t.nextID(), body, text(p.Sources[n]), ms(p.Now))
+			l := core.Loop{ID: core.LoopID(t.nextID()), Text: body, Sources: p.Sources[n]}
+			open = append(open, l)
+			err = t.openLoop(core.OpenLoop{Loop: l, At: p.Now})
 		}
 		if err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+func sameLoop(p core.PutSummary, body string, open []core.Loop) (core.LoopID, bool) {
+	if p.SameLoop == nil {
+		return 0, false
+	}
+	return p.SameLoop(body, open)
 }
 
 // FailSummary records that a summary's job gave up; a day that is over is closed.

@@ -68,7 +68,7 @@ func orphans(table, column, of string) string {
 }
 
 // tables are all of them.
-const tables = `users identities threads messages revisions refs events segments summaries loops turns epochs deliveries delivery_parts jobs usage once codes leases rates journal`
+const tables = `users identities threads messages revisions refs events segments summaries loops turns epochs deliveries delivery_parts jobs usage once codes leases rates journal windows embeddings themes items reminders`
 
 func everyUser() string {
 	var all []string

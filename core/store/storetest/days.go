@@ -2,6 +2,7 @@ package storetest
 
 import (
 	"errors"
+	"strings"
 	"time"
 
 	"github.com/everthread/everthread/core"
@@ -204,10 +205,21 @@ func (b *bench) summary(g core.Segment, final bool, text string, covers ...core.
 func (b *bench) finalSummary(g core.Segment, text string, loops []string, covers ...core.MessageID) {
 	b.t.Helper()
 	p := b.put(g, true, text, covers...)
+	p.SameLoop = sameLoop
 	for _, l := range loops {
 		p.Opened, p.Sources = append(p.Opened, l), append(p.Sources, covers[:1])
 	}
 	b.must(b.PutSummary(b.ctx, p))
+}
+
+// sameLoop recognises a loop by its text.
+func sameLoop(text string, open []core.Loop) (core.LoopID, bool) {
+	for _, l := range open {
+		if strings.EqualFold(l.Text, text) {
+			return l.ID, true
+		}
+	}
+	return 0, false
 }
 
 // postOf posts a segment's summary to the bench's person and confirms it.
@@ -302,6 +314,7 @@ func testLoops(b *bench) {
 	q, _ := b.exchange("one", "1")
 	open := func(texts ...string) {
 		p := b.put(b.segment(), false, "s", q)
+		p.SameLoop = sameLoop
 		for _, text := range texts {
 			p.Opened, p.Sources = append(p.Opened, text), append(p.Sources, []core.MessageID{q})
 		}

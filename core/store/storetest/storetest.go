@@ -24,6 +24,8 @@ type Store interface {
 	Commits() int64
 	// Trace passes every statement to f before it is run.
 	Trace(f func(query string, args []any))
+	// Analyze makes the store keep a full-text index.
+	Analyze(a core.Analyzer)
 	// Listen passes wake-ups of other processes on until ctx ends.
 	Listen(ctx context.Context) error
 }
@@ -47,6 +49,7 @@ func Test(t *testing.T, open Open) {
 			return func() Store {
 				s := store()
 				s.Trace(ran.note)
+				s.Analyze(words{"1"})
 				return s
 			}
 		})
@@ -58,6 +61,7 @@ func testContract(t *testing.T, open Open) {
 	for _, group := range [][]testCase{
 		roadCases(), inboundCases(), editCases(), redactionCases(), turnCases(), askCases(), windowCases(), deliveryCases(), troubleCases(), jobCases(), dayCases(),
 		summaryCases(), noteCases(), peopleCases(), keepCases(), wakeCases(), isolationCases(),
+		recallCases(), embeddingCases(), memoryCases(), reminderCases(),
 	} {
 		for _, c := range group {
 			t.Run(strings.ReplaceAll(c.name, " ", "_"), func(t *testing.T) {

@@ -1,0 +1,90 @@
+package sqlite
+
+import (
+	"encoding/binary"
+	"math"
+	"strings"
+
+	"github.com/everthread/everthread/core"
+	"github.com/everthread/everthread/core/store/sqlstore"
+
+	_ "modernc.org/sqlite/vec" // vec0, the tables of vectors
+)
+
+// seqBits is how many bits of a rowid a document's own number takes; those above
+// are its user's id.
+const seqBits = 28
+
+func rowid(user core.UserID, id int64) int64 { return int64(user)<<seqBits | id }
+
+// terms keeps the full-text index in FTS5.
+type terms struct{}
+
+// Put indexes a document.
+func (terms) Put(kind core.DocKind, user core.UserID, id int64, list []string) sqlstore.Statement {
+	return sqlstore.Statement{Query: `INSERT OR REPLACE INTO ` + string(kind) + `_terms (rowid, terms) VALUES ($1, $2)`,
+		Args: []any{rowid(user, id), strings.Join(list, " ")}}
+}
+
+// Drop takes a document out.
+func (terms) Drop(kind core.DocKind, user core.UserID, id int64) sqlstore.Statement {
+	return sqlstore.Statement{Query: `DELETE FROM ` + string(kind) + `_terms WHERE rowid = $1`, Args: []any{rowid(user, id)}}
+}
+
+// DropUser takes all documents of a user out.
+func (terms) DropUser(kind core.DocKind, user core.UserID) sqlstore.Statement {
+	return sqlstore.Statement{Query: `DELETE FROM ` + string(kind) + `_terms WHERE rowid BETWEEN $1 AND $2`, Args: []any{rowid(user, 0), rowid(user+1, 0) - 1}}
+}
+
+// Match asks for the documents of each expression.
+func (terms) Match(q sqlstore.TermQuery) []sqlstore.Statement {
+	table := string(q.Kind) + "_terms"
+	query := `SELECT group_concat(id) FROM (SELECT rowid & 268435455 AS id FROM ` + table + ` WHERE ` + table + ` MATCH $1
+		AND rowid BETWEEN $2 AND $3 ORDER BY rowid DESC LIMIT $4)`
+	var out []sqlstore.Statement
+	for _, e := range q.Exprs {
+		out = append(out, sqlstore.Statement{Query: query, Args: []any{expression(e), rowid(q.User, q.From), rowid(q.User, q.To), q.Limit}})
+	}
+	return out
+}
+
+// expression writes an AND of ORs for FTS5.
+func expression(all [][]string) string {
+	var parts []string
+	for _, anyOf := range all {
+		parts = append(parts, `("`+strings.Join(anyOf, `" OR "`)+`")`)
+	}
+	return strings.Join(parts, " AND ")
+}
+
+// vectors keeps vectors in vec0 tables.
+type vectors struct{}
+
+// Put stores a vector.
+func (v vectors) Put(kind core.VectorKind, user core.UserID, id int64, values []float32) []sqlstore.Statement {
+	return append(v.Drop(kind, user, id), sqlstore.Statement{Query: `INSERT INTO ` + string(kind) + `_vectors (id, user_id, embedding) VALUES ($1, $2, $3)`,
+		Args: []any{rowid(user, id), int64(user), blob(values)}})
+}
+
+// Drop removes a vector.
+func (vectors) Drop(kind core.VectorKind, user core.UserID, id int64) []sqlstore.Statement {
+	return []sqlstore.Statement{{Query: `DELETE FROM ` + string(kind) + `_vectors WHERE id = $1`, Args: []any{rowid(user, id)}}}
+}
+
+// Nearest asks for the nearest vectors that are ready and of one configuration.
+// The few of another one that stand among them are made up for.
+func (vectors) Nearest(q core.NearestQuery, _ int) ([]string, sqlstore.Statement) {
+	return nil, sqlstore.Statement{Query: `SELECT e.id, v.distance FROM (SELECT id & 268435455 AS ref, distance FROM ` + string(q.Kind) + `_vectors
+		WHERE embedding MATCH $1 AND k = $2 AND user_id = $3) v JOIN embeddings e ON e.user_id = $3 AND e.kind = $4 AND e.id = v.ref
+		WHERE e.state = 'ready' AND e.config = $5 ORDER BY v.distance LIMIT $6`,
+		Args: []any{blob(q.Vector), min(2*q.K+20, 4096), int64(q.User), string(q.Kind), q.Config, q.K}}
+}
+
+// blob is a vector as vec0 takes it.
+func blob(v []float32) []byte {
+	out := make([]byte, 0, 4*len(v))
+	for _, x := range v {
+		out = binary.LittleEndian.AppendUint32(out, math.Float32bits(x))
+	}
+	return out
+}

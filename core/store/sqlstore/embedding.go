@@ -1,0 +1,260 @@
+package sqlstore
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/everthread/everthread/core"
+)
+
+// windowed is the condition of messages that windows are made of.
+const windowed = `kind = 'chat' AND redacted = 0 AND body <> '' AND role <> 'tool'`
+
+// Unwindowed returns a day whose messages are not all in windows; see
+// core.EmbeddingStore. A day that turns out to have nothing new is no longer one.
+func (s *Store) Unwindowed(ctx context.Context, user core.UserID, limit int) (segment core.SegmentID, messages []core.Message, closed bool, err error) {
+	err = s.view(ctx, "read unwindowed", func(q querier) error {
+		var through int64
+		var state core.SegmentState
+		err := q.row(`SELECT id, windowed, state FROM segments WHERE user_id = $1 AND unwindowed = 1 ORDER BY id LIMIT 1`, user).
+			Scan(&segment, &through, (*string)(&state))
+		if err != nil {
+			return found(err)
+		}
+		closed = state == core.SegmentFinal
+		rows, err := q.rows(`SELECT `+messageColumns+` FROM messages WHERE user_id = $1 AND segment_id = $2 AND segment_id > 0 AND id >= $3 AND `+windowed+`
+			ORDER BY id LIMIT $4`, user, segment, through, limit)
+		messages, err = collect(rows, err, scanMessage)
+		return err
+	})
+	return segment, messages, closed && len(messages) < limit, err
+}
+
+// PutWindows stores windows of a day; see core.EmbeddingStore.
+func (s *Store) PutWindows(ctx context.Context, p core.PutWindows) error {
+	return s.update(ctx, "put windows", p.User, func(t *tx) error {
+		left, err := t.unread(p)
+		if err != nil {
+			return err
+		}
+		for _, w := range p.Windows {
+			id := t.nextID()
+			err := t.exec(`INSERT INTO windows (user_id, id, segment_id, first_message, last_message, tokens) VALUES ($1, $2, $3, $4, $5, $6)`,
+				t.user, id, p.Segment, w.First, w.Last, w.Tokens)
+			if err == nil {
+				err = t.embed(core.VectorWindow, id, p.Config, p.Now)
+			}
+			if err != nil {
+				return err
+			}
+		}
+		return t.exec(`UPDATE segments SET windowed = CASE WHEN $3 > windowed THEN $3 ELSE windowed END, unwindowed = $4 WHERE user_id = $1 AND id = $2`,
+			t.user, p.Segment, p.Through, flag(left))
+	})
+}
+
+// unread tells whether a day has messages after those that were read. It fails
+// with core.ErrChanged if these are not what they were.
+func (t *tx) unread(p core.PutWindows) (left bool, err error) {
+	if len(p.Read) == 0 {
+		return false, nil
+	}
+	first, last := p.Read[0].ID, p.Read[len(p.Read)-1].ID
+	rows, err := t.rows(`SELECT id, revision FROM messages WHERE user_id = $1 AND segment_id = $2 AND segment_id > 0 AND id >= $3 AND `+windowed+`
+		ORDER BY id LIMIT $4`, t.user, p.Segment, first, len(p.Read)+1)
+	now, err := collect(rows, err, func(r scanner) (m core.Message, err error) { return m, r.Scan(&m.ID, &m.Revision) })
+	if err != nil {
+		return false, err
+	}
+	for i, m := range p.Read {
+		if i >= len(now) || now[i].ID != m.ID || now[i].Revision != m.Revision {
+			return false, core.ErrChanged
+		}
+	}
+	// More came in meanwhile, or what was read has to be looked at again.
+	return len(now) > len(p.Read) || p.Through > 0 && p.Through < last && len(p.Windows) > 0, nil
+}
+
+// embed asks for the vector of something.
+func (t *tx) embed(kind core.VectorKind, id int64, config string, now time.Time) error {
+	return t.exec(`INSERT INTO embeddings (user_id, kind, id, config, state, updated_at) VALUES ($1, $2, $3, $4, 'pending', $5)
+		ON CONFLICT (user_id, kind, id) DO UPDATE SET config = excluded.config, state = 'pending', error = '', revision = embeddings.revision + 1, updated_at = excluded.updated_at`,
+		t.user, string(kind), id, config, ms(now))
+}
+
+// PendingEmbeddings returns what waits for a vector; see core.EmbeddingStore.
+func (s *Store) PendingEmbeddings(ctx context.Context, user core.UserID, config string, limit int) ([]core.Embeddable, error) {
+	var out []core.Embeddable
+	err := s.view(ctx, "pending embeddings", func(q querier) error {
+		rows, err := q.rows(`SELECT kind, id, revision FROM embeddings WHERE user_id = $1 AND state = 'pending' ORDER BY kind, id LIMIT $2`, user, limit)
+		out, err = collect(rows, err, func(r scanner) (e core.Embeddable, err error) {
+			return e, r.Scan((*string)(&e.Kind), &e.ID, &e.Revision)
+		})
+		for i := range out {
+			if err != nil {
+				return err
+			}
+			err = readText(q, user, &out[i])
+		}
+		return err
+	})
+	return out, err
+}
+
+// readText reads the text that a vector is wanted of.
+func readText(q querier, user core.UserID, e *core.Embeddable) error {
+	if e.Kind == core.VectorItem {
+		return found(q.row(`SELECT content FROM items WHERE user_id = $1 AND id = $2`, user, e.ID).Scan(&e.Text))
+	}
+	rows, err := q.rows(`SELECT `+prefixed("m", messageColumns)+` FROM windows w JOIN messages m ON m.user_id = w.user_id AND m.segment_id = w.segment_id
+		AND m.id BETWEEN w.first_message AND w.last_message WHERE w.user_id = $1 AND w.id = $2 AND m.segment_id > 0 AND m.kind = 'chat'
+		AND m.redacted = 0 AND m.body <> '' AND m.role <> 'tool' ORDER BY m.id`, user, e.ID)
+	e.Messages, err = collect(rows, err, scanMessage)
+	return err
+}
+
+// PutVectors stores vectors; see core.EmbeddingStore.
+func (s *Store) PutVectors(ctx context.Context, user core.UserID, config string, vectors []core.EmbeddingResult, now time.Time) error {
+	return s.update(ctx, "put vectors", user, func(t *tx) error {
+		for _, v := range vectors {
+			if err := t.putVector(v, config, now); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+func (t *tx) putVector(v core.EmbeddingResult, config string, now time.Time) error {
+	state := core.EmbeddingReady
+	if v.Error != "" {
+		state = core.EmbeddingError
+	} else if len(v.Vector) != core.VectorSize {
+		return fmt.Errorf("a vector has %d values, not %d", len(v.Vector), core.VectorSize)
+	}
+	n, err := t.count(`UPDATE embeddings SET state = $5, error = $6, config = $7, updated_at = $8 WHERE user_id = $1 AND kind = $2 AND id = $3 AND revision = $4 AND state = 'pending'`,
+		t.user, string(v.Kind), v.ID, v.Revision, string(state), v.Error, config, ms(now))
+	if err != nil || n == 0 {
+		return err
+	}
+	if v.Error != "" {
+		return t.all(t.s.dialect.Vector.Drop(v.Kind, t.user, v.ID))
+	}
+	return t.all(t.s.dialect.Vector.Put(v.Kind, t.user, v.ID, v.Vector))
+}
+
+// all runs statements.
+func (t *tx) all(statements []Statement) error {
+	for _, s := range statements {
+		if err := t.exec(s.Query, s.Args...); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Reembed marks everything of a user pending; see core.EmbeddingStore.
+func (s *Store) Reembed(ctx context.Context, user core.UserID, config string, dry bool, now time.Time) (int, error) {
+	total := 0
+	err := s.unbounded(ctx, "reembed", user, func(t *tx) error {
+		err := t.row(`SELECT (SELECT COUNT(*) FROM windows WHERE user_id = $1) + (SELECT COUNT(*) FROM items WHERE user_id = $1)`, user).Scan(&total)
+		if err != nil || dry {
+			return err
+		}
+		for kind, table := range map[core.VectorKind]string{core.VectorWindow: "windows", core.VectorItem: "items"} {
+			err := t.exec(`INSERT INTO embeddings (user_id, kind, id, config, state, updated_at) SELECT user_id, $2, id, $3, 'pending', $4 FROM `+table+` WHERE user_id = $1
+				ON CONFLICT (user_id, kind, id) DO UPDATE SET config = excluded.config, state = 'pending', error = '', revision = embeddings.revision + 1, updated_at = excluded.updated_at`,
+				user, string(kind), config, ms(now))
+			if err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	return total, err
+}
+
+// EmbeddingCounts counts a user's embeddings; see core.EmbeddingStore.
+func (s *Store) EmbeddingCounts(ctx context.Context, user core.UserID, config string) (map[string]int, error) {
+	out := map[string]int{}
+	rows, err := s.one(ctx).rows(`SELECT CASE WHEN state = 'ready' AND config <> $2 THEN 'stale' ELSE state END AS what, COUNT(*) FROM embeddings WHERE user_id = $1 GROUP BY what`, user, config)
+	_, err = collect(rows, err, func(r scanner) (n int, err error) {
+		var what string
+		err = r.Scan(&what, &n)
+		out[what] = n
+		return n, err
+	})
+	return out, wrap("count embeddings", err)
+}
+
+// EmbeddingDue lists users who have messages outside of windows or something
+// that waits for a vector.
+func (s *Store) EmbeddingDue(ctx context.Context, after core.UserID, limit int) ([]core.UserID, error) {
+	rows, err := s.one(ctx).rows(`SELECT u.id FROM users u WHERE u.id > $1 AND u.id > 0 AND (EXISTS (SELECT 1 FROM segments g WHERE g.user_id = u.id AND g.unwindowed = 1)
+		OR EXISTS (SELECT 1 FROM embeddings e WHERE e.user_id = u.id AND e.state = 'pending')) ORDER BY u.id LIMIT $2`, after, limit)
+	return collect(rows, err, func(r scanner) (id core.UserID, err error) { return id, r.Scan(&id) })
+}
+
+// many vectors are more than any engine compares one by one.
+const many = 20_000
+
+// Nearest returns the nearest vectors; see core.RecallStore.
+func (s *Store) Nearest(ctx context.Context, n core.NearestQuery) ([]core.Neighbour, error) {
+	var out []core.Neighbour
+	err := s.view(ctx, "nearest vectors", func(q querier) error {
+		var all int
+		err := q.row(`SELECT COUNT(*) FROM (SELECT id FROM embeddings WHERE user_id = $1 AND kind = $2 LIMIT $3) counted`, n.User, string(n.Kind), many).Scan(&all)
+		if err != nil || all == 0 {
+			return err
+		}
+		settings, st := s.dialect.Vector.Nearest(n, all)
+		for _, set := range settings {
+			if _, err := q.exec(set); err != nil {
+				return err
+			}
+		}
+		rows, err := q.rows(st.Query, st.Args...)
+		out, err = collect(rows, err, func(r scanner) (x core.Neighbour, err error) { return x, r.Scan(&x.ID, &x.Distance) })
+		return err
+	})
+	return out, err
+}
+
+// Windows returns windows by their ids.
+func (s *Store) Windows(ctx context.Context, user core.UserID, ids []core.WindowID) ([]core.TextWindow, error) {
+	var out []core.TextWindow
+	err := s.view(ctx, "read windows", func(q querier) error {
+		for _, id := range ids {
+			rows, err := q.rows(`SELECT user_id, id, segment_id, first_message, last_message, tokens FROM windows WHERE user_id = $1 AND id = $2`, user, id)
+			got, err := collect(rows, err, func(r scanner) (w core.TextWindow, err error) {
+				return w, r.Scan(&w.User, &w.ID, &w.Segment, &w.First, &w.Last, &w.Tokens)
+			})
+			if err != nil {
+				return err
+			}
+			out = append(out, got...)
+		}
+		return nil
+	})
+	return out, err
+}
+
+// reembedMessage makes the windows of a message wait for new vectors.
+func (t *tx) reembedMessage(m core.Message) error {
+	if m.Segment == 0 {
+		return nil
+	}
+	rows, err := t.rows(`SELECT id FROM windows WHERE user_id = $1 AND segment_id = $2 AND first_message <= $3 AND last_message >= $3`, t.user, m.Segment, m.ID)
+	ids, err := collect(rows, err, func(r scanner) (id int64, err error) { return id, r.Scan(&id) })
+	for _, id := range ids {
+		if err != nil {
+			return err
+		}
+		if err = t.exec(`UPDATE embeddings SET state = 'pending', error = '', revision = revision + 1 WHERE user_id = $1 AND kind = 'window' AND id = $2`, t.user, id); err != nil {
+			return err
+		}
+		err = t.all(t.s.dialect.Vector.Drop(core.VectorWindow, t.user, id))
+	}
+	return err
+}

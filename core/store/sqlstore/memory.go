@@ -1,0 +1,221 @@
+package sqlstore
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/everthread/everthread/core"
+)
+
+// addItem adds a memory item, unless an active one states the same.
+func (t *tx) addItem(e core.AddItem) error {
+	i := e.Item
+	if i.ID == 0 {
+		i.ID = core.ItemID(t.nextID())
+	}
+	if i.Theme == "" {
+		i.Theme = core.DefaultTheme
+	}
+	if i.CreatedAt.IsZero() {
+		i.CreatedAt = e.At
+	}
+	n, err := t.count(`INSERT INTO items (user_id, id, theme, type, content, tags, digest, source_thread, source_message, status, created_at, updated_at)
+		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, 'active', $10, $11) ON CONFLICT DO NOTHING`, t.user, i.ID, i.Theme, string(i.Type), i.Content,
+		text(i.Tags), e.Digest, i.SourceThread, i.SourceMessage, ms(i.CreatedAt), ms(e.At))
+	if err != nil || n == 0 {
+		return err
+	}
+	if err := t.countTheme(i.Theme, e.Theme, 1, e.At); err != nil {
+		return err
+	}
+	if err := t.index(core.DocItem, int64(i.ID), i.Content); err != nil || e.Embed == "" {
+		return err
+	}
+	return t.embed(core.VectorItem, int64(i.ID), e.Embed, e.At)
+}
+
+// countTheme adds n to a theme's active items; the theme is made if need be.
+func (t *tx) countTheme(slug string, made core.Theme, n int, at time.Time) error {
+	name := made.Name
+	if name == "" {
+		name = slug
+	}
+	return t.exec(`INSERT INTO themes (user_id, slug, name, description, active, created_at, updated_at) VALUES ($1, $2, $3, $4, $5, $6, $6)
+		ON CONFLICT (user_id, slug) DO UPDATE SET active = themes.active + excluded.active, updated_at = excluded.updated_at`,
+		t.user, slug, name, made.Description, n, ms(at))
+}
+
+func (t *tx) archiveItem(e core.ArchiveItem) error {
+	i, err := scanItem(t.row(selectItems+` WHERE i.user_id = $1 AND i.id = $2`, t.user, e.Item))
+	if err != nil || i.Status == core.ItemArchived {
+		return err
+	}
+	if err := t.exec(`UPDATE items SET status = 'archived', updated_at = $3 WHERE user_id = $1 AND id = $2`, t.user, e.Item, ms(e.At)); err != nil {
+		return err
+	}
+	return t.countTheme(i.Theme, core.Theme{}, -1, e.At)
+}
+
+// redactItems deletes the items and reminders made from a message.
+func (t *tx) redactItems(m core.Message) error {
+	rows, err := t.rows(selectItems+` WHERE i.user_id = $1 AND i.source_message = $2 AND i.source_message > 0`, t.user, m.ID)
+	items, err := collect(rows, err, scanItem)
+	for _, i := range items {
+		if err != nil {
+			return err
+		}
+		err = t.deleteItem(i, m.SentAt)
+	}
+	if err != nil {
+		return err
+	}
+	return t.redactReminders(m)
+}
+
+func (t *tx) deleteItem(i core.Item, at time.Time) error {
+	if i.Status == core.ItemActive {
+		if err := t.countTheme(i.Theme, core.Theme{}, -1, at); err != nil {
+			return err
+		}
+	}
+	if err := t.unindex(core.DocItem, int64(i.ID)); err != nil {
+		return err
+	}
+	if err := t.all(t.s.dialect.Vector.Drop(core.VectorItem, t.user, int64(i.ID))); err != nil {
+		return err
+	}
+	for _, query := range []string{`DELETE FROM embeddings WHERE user_id = $1 AND kind = 'item' AND id = $2`, `DELETE FROM items WHERE user_id = $1 AND id = $2`} {
+		if err := t.exec(query, t.user, i.ID); err != nil {
+			return err
+		}
+	}
+	return t.redactShown(func(body string) bool { return mentions(body, "id", int64(i.ID)) }, "memory_")
+}
+
+// selectItems reads items with the state of their vectors.
+const selectItems = `SELECT i.user_id, i.id, i.theme, i.type, i.content, i.tags, i.source_thread, i.source_message, i.status, i.created_at, i.updated_at,
+	COALESCE((SELECT e.state FROM embeddings e WHERE e.user_id = i.user_id AND e.kind = 'item' AND e.id = i.id), '') FROM items i`
+
+func scanItem(r scanner) (core.Item, error) {
+	var i core.Item
+	var tags string
+	var created, updated int64
+	err := r.Scan(&i.User, &i.ID, &i.Theme, (*string)(&i.Type), &i.Content, &tags, &i.SourceThread, &i.SourceMessage, (*string)(&i.Status),
+		&created, &updated, (*string)(&i.Embedding))
+	if err != nil {
+		return i, found(err)
+	}
+	i.CreatedAt, i.UpdatedAt = at(created), at(updated)
+	return i, unjson(tags, &i.Tags)
+}
+
+// Themes lists themes, those with most active items first.
+func (s *Store) Themes(ctx context.Context, user core.UserID, limit int) ([]core.Theme, error) {
+	return themes(s.one(ctx), user, limit)
+}
+
+func themes(q reader, user core.UserID, limit int) ([]core.Theme, error) {
+	rows, err := q.rows(`SELECT user_id, slug, name, description, active, created_at, updated_at FROM themes WHERE user_id = $1 ORDER BY active DESC, slug LIMIT $2`, user, limit)
+	return collect(rows, err, func(r scanner) (h core.Theme, err error) {
+		var created, updated int64
+		err = r.Scan(&h.User, &h.Slug, &h.Name, &h.Description, &h.Active, &created, &updated)
+		h.CreatedAt, h.UpdatedAt = at(created), at(updated)
+		return h, err
+	})
+}
+
+// Item returns an item, or ErrNotFound.
+func (s *Store) Item(ctx context.Context, user core.UserID, id core.ItemID) (core.Item, error) {
+	return scanItem(s.one(ctx).row(selectItems+` WHERE i.user_id = $1 AND i.id = $2`, user, id))
+}
+
+// SameItem returns the active item of a digest, or ErrNotFound.
+func (s *Store) SameItem(ctx context.Context, user core.UserID, digest string) (core.Item, error) {
+	return scanItem(s.one(ctx).row(selectItems+` WHERE i.user_id = $1 AND i.digest = $2 AND i.status = 'active'`, user, digest))
+}
+
+// Items lists items, newest first; see core.MemoryStore.
+func (s *Store) Items(ctx context.Context, q core.ItemQuery) ([]core.Item, error) {
+	where, args := itemFilter(q)
+	if len(q.IDs) == 0 {
+		rows, err := s.one(ctx).rows(selectItems+where+fmt.Sprintf(` ORDER BY i.created_at DESC, i.id DESC LIMIT $%d`, len(args)+1), append(args, q.Limit)...)
+		return collect(rows, err, scanItem)
+	}
+	var out []core.Item
+	err := s.view(ctx, "read items", func(r querier) error {
+		for _, id := range q.IDs {
+			rows, err := r.rows(selectItems+where+fmt.Sprintf(` AND i.id = $%d`, len(args)+1), append(slices.Clone(args), id)...)
+			got, err := collect(rows, err, scanItem)
+			if err != nil {
+				return err
+			}
+			out = append(out, got...)
+		}
+		return nil
+	})
+	slices.SortFunc(out, func(a, b core.Item) int {
+		if c := b.CreatedAt.Compare(a.CreatedAt); c != 0 {
+			return c
+		}
+		return int(b.ID - a.ID)
+	})
+	return out[:min(len(out), q.Limit)], err
+}
+
+// itemFilter writes the conditions of a query.
+func itemFilter(q core.ItemQuery) (where string, args []any) {
+	args = []any{q.User}
+	where = ` WHERE i.user_id = $1`
+	add := func(condition string, values ...any) {
+		for _, v := range values {
+			args = append(args, v)
+			condition = strings.Replace(condition, "?", fmt.Sprintf("$%d", len(args)), 1)
+		}
+		where += " AND " + condition
+	}
+	if q.Theme != "" {
+		add(`i.theme = ?`, q.Theme)
+	}
+	if q.Status != "" {
+		add(`i.status = ?`, string(q.Status))
+	}
+	if !q.Since.IsZero() {
+		add(`i.created_at >= ?`, ms(q.Since))
+	}
+	if len(q.Types) > 0 {
+		marks := strings.TrimSuffix(strings.Repeat("?, ", len(q.Types)), ", ")
+		var types []any
+		for _, x := range q.Types {
+			types = append(types, string(x))
+		}
+		add(`i.type IN (`+marks+`)`, types...)
+	}
+	return where, args
+}
+
+// NewID reserves an id for something that an effect will make.
+func (s *Store) NewID(ctx context.Context, user core.UserID) (int64, error) {
+	var id int64
+	err := s.update(ctx, "reserve an id", user, func(t *tx) error {
+		id = t.nextID()
+		return nil
+	})
+	return id, err
+}
+
+// openLoop opens a loop.
+func (t *tx) openLoop(e core.OpenLoop) error {
+	id := e.Loop.ID
+	if id == 0 {
+		id = core.LoopID(t.nextID())
+	}
+	return t.exec(`INSERT INTO loops (user_id, id, body, state, sources, opened_at, mentioned_at) VALUES ($1, $2, $3, 'open', $4, $5, $5) ON CONFLICT (user_id, id) DO NOTHING`,
+		t.user, id, e.Loop.Text, text(e.Loop.Sources), ms(e.At))
+}
+
+func (t *tx) mentionLoop(id core.LoopID, at time.Time) error {
+	return t.exec(`UPDATE loops SET mentioned_at = $3 WHERE user_id = $1 AND id = $2 AND state = 'open'`, t.user, id, ms(at))
+}

@@ -1,0 +1,350 @@
+package storetest
+
+import (
+	"errors"
+	"slices"
+	"time"
+
+	"github.com/everthread/everthread/core"
+)
+
+func embeddingCases() []testCase {
+	return []testCase{
+		{"windows get vectors and are found by them", testVectors},
+		{"an edit makes a window wait for a new vector", testVectorEdited},
+		{"windows are not stored of messages that changed meanwhile", testWindowsChanged},
+		{"vectors of another configuration are not found", testVectorConfig},
+		{"an embedding that failed is not found", testVectorError},
+		{"a day that goes on is looked at again", testWindowsGoOn},
+	}
+}
+
+func memoryCases() []testCase {
+	return []testCase{
+		{"an item is kept, found, archived and counted", testItem},
+		{"the same statement is kept once", testSameItem},
+		{"an item goes with the message that it was made from", testItemRedacted},
+		{"a memory item of another user is not found", testForeignItem},
+		{"loops are opened, mentioned and closed", testLoopEffects},
+	}
+}
+
+func reminderCases() []testCase {
+	return []testCase{
+		{"a reminder fires once", testFire},
+		{"a recurring reminder goes on", testRecurring},
+		{"a reminder goes with the message that asked for it", testReminderRedacted},
+	}
+}
+
+const config = "demo:1024"
+
+// vector points mostly along one axis.
+func vector(axis int) []float32 {
+	v := make([]float32, core.VectorSize)
+	v[axis], v[(axis+1)%core.VectorSize] = 1, 0.1
+	return v
+}
+
+// intoWindow puts all messages of the first unwindowed day in one window.
+func (b *bench) intoWindow() []core.Message {
+	b.t.Helper()
+	segment, messages, _, err := b.Unwindowed(b.ctx, b.user.ID, 100)
+	b.must(err)
+	first, last := messages[0].ID, messages[len(messages)-1].ID
+	b.must(b.PutWindows(b.ctx, core.PutWindows{User: b.user.ID, Segment: segment, Windows: []core.TextWindow{{First: first, Last: last, Tokens: 9}},
+		Through: last, Read: messages, Config: config, Now: b.now}))
+	return messages
+}
+
+// pending reads what waits for a vector.
+func (b *bench) pending() []core.Embeddable {
+	b.t.Helper()
+	got, err := b.PendingEmbeddings(b.ctx, b.user.ID, config, 10)
+	b.must(err)
+	return got
+}
+
+func (b *bench) put1(e core.Embeddable, v []float32) {
+	b.t.Helper()
+	b.must(b.PutVectors(b.ctx, b.user.ID, config, []core.EmbeddingResult{{Kind: e.Kind, ID: e.ID, Revision: e.Revision, Vector: v}}, b.now))
+}
+
+func (b *bench) nearest(kind core.VectorKind, v []float32) []core.Neighbour {
+	b.t.Helper()
+	return one(b, b.Nearest, core.NearestQuery{User: b.user.ID, Kind: kind, Config: config, Vector: v, K: 5})
+}
+
+func testVectors(b *bench) {
+	q, a := b.exchange("the heron", "nice")
+	due := second2(b.EmbeddingDue(b.ctx, 0, 10))
+	if !slices.Contains(due, b.user.ID) {
+		b.t.Errorf("due: got %v", due)
+	}
+	b.intoWindow()
+	p := b.pending()
+	if len(p) != 1 || len(p[0].Messages) != 2 || p[0].Messages[0].ID != q || p[0].Messages[1].ID != a {
+		b.t.Fatalf("got %+v", p)
+	}
+	b.put1(p[0], vector(3))
+	equal(b, "pending", len(b.pending()), 0)
+	got := b.nearest(core.VectorWindow, vector(3))
+	if len(got) != 1 || got[0].ID != p[0].ID || got[0].Distance > 0.01 {
+		b.t.Fatalf("got %+v", got)
+	}
+	ws, err := b.Windows(b.ctx, b.user.ID, []core.WindowID{core.WindowID(got[0].ID), 99999})
+	b.must(err)
+	if len(ws) != 1 || ws[0].First != q || ws[0].Last != a {
+		b.t.Errorf("got %+v", ws)
+	}
+	u, i := b.person("Bob", core.RoleMember, "222")
+	equal(b, "of another user", len(b.as(u, i).nearest(core.VectorWindow, vector(3))), 0)
+}
+
+func testVectorEdited(b *bench) {
+	q, _ := b.exchange("the heron", "nice")
+	target := b.native()
+	b.intoWindow()
+	old := b.pending()[0]
+	b.put1(old, vector(1))
+	b.must(b.edit(target, "e1", "the stork"))
+	equal(b, "found after the edit", len(b.nearest(core.VectorWindow, vector(1))), 0)
+	fresh := b.pending()
+	if len(fresh) != 1 || fresh[0].Messages[0].Text != "the stork" {
+		b.t.Fatalf("got %+v", fresh)
+	}
+	b.put1(old, vector(1))
+	equal(b, "an old text's vector is stored", len(b.nearest(core.VectorWindow, vector(1))), 0)
+	b.put1(fresh[0], vector(2))
+	equal(b, "found", len(b.nearest(core.VectorWindow, vector(2))), 1)
+	b.effects(core.Redact{Message: q, At: b.now})
+	equal(b, "found after the redaction", len(b.nearest(core.VectorWindow, vector(2))), 0)
+}
+
+func testWindowsChanged(b *bench) {
+	b.exchange("the heron", "nice")
+	target := b.native()
+	segment, messages, _, err := b.Unwindowed(b.ctx, b.user.ID, 100)
+	b.must(err)
+	b.must(b.edit(target, "e1", "the stork"))
+	err = b.PutWindows(b.ctx, core.PutWindows{User: b.user.ID, Segment: segment, Read: messages, Through: messages[1].ID, Config: config, Now: b.now,
+		Windows: []core.TextWindow{{First: messages[0].ID, Last: messages[1].ID}}})
+	if !errors.Is(err, core.ErrChanged) {
+		b.t.Errorf("got %v, want ErrChanged", err)
+	}
+}
+
+func testVectorConfig(b *bench) {
+	b.exchange("the heron", "nice")
+	b.intoWindow()
+	b.put1(b.pending()[0], vector(1))
+	equal(b, "of another configuration", len(one(b, b.Nearest, core.NearestQuery{User: b.user.ID, Kind: core.VectorWindow, Config: "other", Vector: vector(1), K: 5})), 0)
+	counts := second2(b.EmbeddingCounts(b.ctx, b.user.ID, "other"))
+	equal(b, "stale", counts["stale"], 1)
+	n, err := b.Reembed(b.ctx, b.user.ID, "other", true, b.now)
+	b.must(err)
+	equal(b, "to rebuild", n, 1)
+	equal(b, "pending after a count", len(b.pending()), 0)
+	b.effects(core.AddItem{Item: core.Item{Type: core.ItemFact, Content: "x"}, Digest: "x", At: b.now})
+	n, err = b.Reembed(b.ctx, b.user.ID, "other", false, b.now)
+	b.must(err)
+	equal(b, "rebuilt", n, 2)
+	equal(b, "pending", len(b.pending()), 2)
+	equal(b, "found meanwhile", len(b.nearest(core.VectorWindow, vector(1))), 0)
+}
+
+func testVectorError(b *bench) {
+	b.exchange("the heron", "nice")
+	b.intoWindow()
+	e := b.pending()[0]
+	b.must(b.PutVectors(b.ctx, b.user.ID, config, []core.EmbeddingResult{{Kind: e.Kind, ID: e.ID, Revision: e.Revision, Error: "too long"}}, b.now))
+	equal(b, "pending", len(b.pending()), 0)
+	equal(b, "errors", second2(b.EmbeddingCounts(b.ctx, b.user.ID, config))[string(core.EmbeddingError)], 1)
+	equal(b, "found", len(b.nearest(core.VectorWindow, vector(1))), 0)
+}
+
+func testWindowsGoOn(b *bench) {
+	b.exchange("one", "two")
+	segment, messages, closed, err := b.Unwindowed(b.ctx, b.user.ID, 100)
+	b.must(err)
+	equal(b, "closed", closed, false)
+	b.must(b.PutWindows(b.ctx, core.PutWindows{User: b.user.ID, Segment: segment, Read: messages, Config: config, Now: b.now}))
+	if _, _, _, err := b.Unwindowed(b.ctx, b.user.ID, 100); !errors.Is(err, core.ErrNotFound) {
+		b.t.Errorf("got %v, want ErrNotFound: nothing is new", err)
+	}
+	q, a := b.exchange("three", "four")
+	got := b.intoWindow()
+	equal(b, "messages", len(got), 4)
+	b.summary(b.segment(), true, "all", got[0].ID, got[1].ID, q, a)
+	_, messages, closed, err = b.Unwindowed(b.ctx, b.user.ID, 100)
+	b.must(err)
+	equal(b, "closed in the end", closed, true)
+	equal(b, "only the last one", len(messages), 1)
+}
+
+// item adds an item of a source.
+func (b *bench) item(content string, source core.MessageID) core.ItemID {
+	b.t.Helper()
+	id := core.ItemID(one(b, b.NewID, b.user.ID))
+	b.effects(core.AddItem{Item: core.Item{ID: id, Theme: "birds", Type: core.ItemFact, Content: content, Tags: []string{"x"}, SourceMessage: source},
+		Digest: content, Theme: core.Theme{Name: "Birds"}, Embed: config, At: b.now})
+	return id
+}
+
+func testItem(b *bench) {
+	id := b.item("likes herons", 0)
+	b.now = b.now.Add(time.Second)
+	b.item("fears geese", 0)
+	got, err := b.Item(b.ctx, b.user.ID, id)
+	b.must(err)
+	if got.Theme != "birds" || got.Status != core.ItemActive || got.Embedding != core.EmbeddingPending || !slices.Equal(got.Tags, []string{"x"}) {
+		b.t.Errorf("got %+v", got)
+	}
+	b.wantFound("item", core.DocItem, "herons", int64(id))
+	themes := second2(b.Themes(b.ctx, b.user.ID, 10))
+	if len(themes) != 1 || themes[0].Active != 2 || themes[0].Name != "Birds" {
+		b.t.Errorf("got %+v", themes)
+	}
+	b.effects(core.ArchiveItem{Item: id, At: b.now})
+	b.effects(core.ArchiveItem{Item: id, At: b.now})
+	equal(b, "active", second2(b.Themes(b.ctx, b.user.ID, 10))[0].Active, 1)
+	active := one(b, b.Items, core.ItemQuery{User: b.user.ID, Theme: "birds", Types: []core.ItemType{core.ItemFact, core.ItemOther}, Since: start(), Status: core.ItemActive, Limit: 10})
+	equal(b, "active items", len(active), 1)
+	all := one(b, b.Items, core.ItemQuery{User: b.user.ID, Limit: 10})
+	if len(all) != 2 || all[0].Content != "fears geese" {
+		b.t.Errorf("got %+v, want the newest first", all)
+	}
+	named := one(b, b.Items, core.ItemQuery{User: b.user.ID, IDs: []core.ItemID{id, 4711}, Limit: 10})
+	equal(b, "by id", len(named), 1)
+	b.put1(b.pending()[0], vector(1))
+	equal(b, "near", len(b.nearest(core.VectorItem, vector(1))), 1)
+}
+
+func testSameItem(b *bench) {
+	id := b.item("likes herons", 0)
+	b.item("likes herons", 0)
+	equal(b, "items", len(one(b, b.Items, core.ItemQuery{User: b.user.ID, Limit: 10})), 1)
+	equal(b, "active", second2(b.Themes(b.ctx, b.user.ID, 10))[0].Active, 1)
+	same, err := b.SameItem(b.ctx, b.user.ID, "likes herons")
+	b.must(err)
+	equal(b, "the same", same.ID, id)
+	b.effects(core.ArchiveItem{Item: id, At: b.now})
+	if _, err := b.SameItem(b.ctx, b.user.ID, "likes herons"); !errors.Is(err, core.ErrNotFound) {
+		b.t.Errorf("got %v, want ErrNotFound of an archived one", err)
+	}
+	b.item("likes herons", 0)
+	equal(b, "items", len(one(b, b.Items, core.ItemQuery{User: b.user.ID, Limit: 10})), 2)
+}
+
+func testItemRedacted(b *bench) {
+	q, _ := b.exchange("I like xylophones", "noted")
+	id := b.item("likes xylophones", q)
+	b.put1(b.pending()[0], vector(1))
+	b.effects(core.Redact{Message: q, At: b.now})
+	b.missing("xylophone")
+	b.wantFound("item", core.DocItem, "xylophones")
+	equal(b, "near", len(b.nearest(core.VectorItem, vector(1))), 0)
+	if _, err := b.Item(b.ctx, b.user.ID, id); !errors.Is(err, core.ErrNotFound) {
+		b.t.Errorf("got %v, want ErrNotFound", err)
+	}
+	equal(b, "active", second2(b.Themes(b.ctx, b.user.ID, 10))[0].Active, 0)
+}
+
+func testForeignItem(b *bench) {
+	id := b.item("likes herons", 0)
+	u, i := b.person("Bob", core.RoleMember, "222")
+	other := b.as(u, i)
+	if _, err := b.Item(b.ctx, u.ID, id); !errors.Is(err, core.ErrNotFound) {
+		b.t.Errorf("got %v, want ErrNotFound", err)
+	}
+	err := second(b.Note(b.ctx, core.Note{User: u.ID, Identity: i.ID, Effects: []core.Effect{core.ArchiveItem{Item: id, At: b.now}}, Now: b.now}))
+	if !errors.Is(err, core.ErrNotFound) {
+		b.t.Errorf("archive: got %v, want ErrNotFound", err)
+	}
+	equal(b, "items of the other", len(one(other, b.Items, core.ItemQuery{User: u.ID, Limit: 10})), 0)
+	equal(b, "by id", len(one(other, b.Items, core.ItemQuery{User: u.ID, IDs: []core.ItemID{id}, Limit: 10})), 0)
+}
+
+func testLoopEffects(b *bench) {
+	q, _ := b.exchange("call Léa", "ok")
+	id := core.LoopID(one(b, b.NewID, b.user.ID))
+	b.effects(core.OpenLoop{Loop: core.Loop{ID: id, Text: "call Léa", Sources: []core.MessageID{q}}, At: b.now})
+	b.effects(core.OpenLoop{Loop: core.Loop{ID: id, Text: "call Léa"}, At: b.now})
+	b.now = b.now.Add(time.Hour)
+	b.effects(core.MentionLoop{Loop: id, At: b.now})
+	loops := second2(b.Loops(b.ctx, b.user.ID, 10))
+	if len(loops) != 1 || !loops[0].Mentioned.Equal(b.now) || !loops[0].OpenedAt.Equal(start().Add(time.Millisecond)) {
+		b.t.Errorf("got %+v", loops)
+	}
+	b.effects(core.CloseLoop{Loop: id, At: b.now})
+	equal(b, "open", len(second2(b.Loops(b.ctx, b.user.ID, 10))), 0)
+}
+
+// remind sets a reminder for an hour from now.
+func (b *bench) remind(text, cron string, source core.MessageID) core.Reminder {
+	b.t.Helper()
+	id := core.ReminderID(one(b, b.NewID, b.user.ID))
+	b.effects(core.SetReminder{Reminder: core.Reminder{ID: id, Text: text, DueAt: b.now.Add(time.Hour), Cron: cron, Zone: "UTC", Source: source}, At: b.now})
+	r, err := b.Reminder(b.ctx, b.user.ID, id)
+	b.must(err)
+	return r
+}
+
+// fire fires a reminder.
+func (b *bench) fire(r core.Reminder, next time.Time) (core.MessageID, error) {
+	return b.Fire(b.ctx, core.Fire{User: r.User, Reminder: r.ID, Due: r.DueAt, Next: next, Now: b.now,
+		Message:    core.NewMessage{Role: core.RoleAssistant, Kind: core.KindReminder, Text: "⏰ " + r.Text, SentAt: b.now},
+		Deliveries: []core.NewDelivery{{To: b.at.Address, Identity: b.at.ID, Kind: core.DeliverReminder, Parts: []core.Part{{Text: r.Text}}}}})
+}
+
+func testFire(b *bench) {
+	r := b.remind("water the plants", "", 0)
+	equal(b, "due too early", len(second2(b.DueReminders(b.ctx, b.now, 10))), 0)
+	equal(b, "listed", len(second2(b.Reminders(b.ctx, b.user.ID, 10))), 1)
+	b.now = b.now.Add(2 * time.Hour)
+	equal(b, "due", len(second2(b.DueReminders(b.ctx, b.now, 10))), 1)
+	id, err := b.fire(r, time.Time{})
+	b.must(err)
+	if _, err := b.fire(r, time.Time{}); !errors.Is(err, core.ErrChanged) {
+		b.t.Errorf("fired twice: got %v, want ErrChanged", err)
+	}
+	equal(b, "due", len(second2(b.DueReminders(b.ctx, b.now, 10))), 0)
+	done := second2(b.Reminder(b.ctx, b.user.ID, r.ID))
+	equal(b, "state", done.State, core.ReminderDone)
+	equal(b, "message", done.Message, id)
+	b.sent(b.takeDelivery())
+	ds := second2(b.DeliveriesOf(b.ctx, b.user.ID, id))
+	if len(ds) != 1 || ds[0].State != core.DeliverySent {
+		b.t.Errorf("got %+v, want one that was sent", ds)
+	}
+	err = second(b.Note(b.ctx, core.Note{User: b.user.ID, Identity: b.at.ID, Effects: []core.Effect{core.CancelReminder{Reminder: r.ID, At: b.now}}, Now: b.now}))
+	if !errors.Is(err, core.ErrNotFound) {
+		b.t.Errorf("cancel: got %v, want ErrNotFound", err)
+	}
+}
+
+func testRecurring(b *bench) {
+	r := b.remind("stand up", "0 * * * *", 0)
+	b.now = b.now.Add(90 * time.Minute)
+	next := start().Add(2 * time.Hour)
+	b.must(second(b.fire(r, next)))
+	again := second2(b.Reminder(b.ctx, b.user.ID, r.ID))
+	if again.State != core.ReminderActive || !again.DueAt.Equal(next) || !again.FiredAt.Equal(b.now) {
+		b.t.Errorf("got %+v", again)
+	}
+	b.sent(b.takeDelivery())
+	b.effects(core.CancelReminder{Reminder: r.ID, At: b.now})
+	if _, err := b.fire(again, next.Add(time.Hour)); !errors.Is(err, core.ErrChanged) {
+		b.t.Errorf("fired after it was cancelled: got %v", err)
+	}
+}
+
+func testReminderRedacted(b *bench) {
+	q, _ := b.exchange("remind me of the xylophone", "I will")
+	r := b.remind("play the xylophone", "", q)
+	b.now = b.now.Add(2 * time.Hour)
+	b.must(second(b.fire(r, time.Time{})))
+	b.sent(b.takeDelivery())
+	b.effects(core.Redact{Message: q, At: b.now})
+	b.missing("xylophone")
+}
