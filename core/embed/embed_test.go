@@ -1,0 +1,414 @@
+package embed
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/everthread/everthread/core"
+)
+
+func model(kind core.ModelErrorKind, after time.Duration) error {
+	return &core.ModelError{Kind: kind, After: after, Err: errors.New("the provider says " + string(kind))}
+}
+
+func numbered(n int) []string {
+	var out []string
+	for i := range n {
+		out = append(out, fmt.Sprintf("text %d", i))
+	}
+	return out
+}
+
+func TestEverythingThatWaitsIsEmbedded(t *testing.T) {
+	t.Parallel()
+	w, p := newWorld(), &provider{}
+	w.say(1, "a", "bb", "ccc", "dddd", "eeeee", "f")
+	w.closed[1] = true
+	w.say(2, "x", "y", "z", "last")
+	w.remember("tea, not coffee")
+	wk, logs := worker(w, p)
+	w.run(t, wk)
+	var got []string
+	for _, win := range w.windows {
+		got = append(got, fmt.Sprintf("%d: %d-%d", win.Segment, win.First, win.Last))
+	}
+	if d := cmp.Diff([]string{"1: 1-3", "1: 3-5", "1: 5-6", "2: 7-9"}, got); d != "" {
+		t.Error(d)
+	}
+	if d := cmp.Diff(map[core.EmbeddingState]int{core.EmbeddingReady: 5}, w.states()); d != "" {
+		t.Error(d)
+	}
+	for _, it := range w.items {
+		text := it.Text + joined(it.Messages)
+		if len(it.vector) != core.VectorSize || it.vector[0] != float32(len(text)) || it.vector[1] != 1 || it.vector[2] != 0 || it.config != "c" {
+			t.Errorf("%q: %d values, %v", text, len(it.vector), it.vector[:3])
+		}
+	}
+	if d := cmp.Diff([]string{""}, w.ended); d != "" || logs.Len() > 0 {
+		t.Error(d, logs.All())
+	}
+}
+
+func TestTextsGoInBatchesOf32(t *testing.T) {
+	t.Parallel()
+	w, p := newWorld(), &provider{}
+	w.remember(numbered(70)...)
+	wk, _ := worker(w, p)
+	w.run(t, wk)
+	var sizes []int
+	for _, call := range p.calls {
+		sizes = append(sizes, len(call))
+	}
+	if d := cmp.Diff([]int{32, 32, 6}, sizes); d != "" || w.states()[core.EmbeddingReady] != 70 {
+		t.Error(d, w.states())
+	}
+}
+
+func TestADayOfManyShortMessagesIsReadFurther(t *testing.T) {
+	t.Parallel()
+	w, p := newWorld(), &provider{}
+	w.say(1, numbered(1200)...)
+	wk, _ := worker(w, p)
+	wk.Cut = func(messages []core.Message, _ bool) ([]core.TextWindow, core.MessageID) {
+		if len(messages) < 1000 {
+			return nil, 0
+		}
+		return []core.TextWindow{{First: messages[0].ID, Last: messages[999].ID}}, messages[999].ID
+	}
+	w.run(t, wk)
+	if len(w.windows) != 1 || w.windows[0].Last != 1000 || len(w.queue) != 0 {
+		t.Errorf("windows %+v", w.windows)
+	}
+}
+
+func TestADayThatChangesIsCutAgain(t *testing.T) {
+	t.Parallel()
+	w, p := newWorld(), &provider{}
+	w.say(1, "a", "b", "c")
+	changes := 0
+	w.onPut = func(core.PutWindows) error {
+		if changes++; changes == 1 {
+			w.say(1, "d", "e")
+			return core.ErrChanged
+		}
+		return nil
+	}
+	wk, logs := worker(w, p)
+	w.run(t, wk)
+	if len(w.windows) != 2 || w.states()[core.EmbeddingReady] != 2 || logs.Len() != 0 {
+		t.Errorf("%d windows, %v, log %v", len(w.windows), w.states(), logs.All())
+	}
+	w.say(1, "f", "g")
+	w.onPut = func(core.PutWindows) error { changes++; return core.ErrChanged }
+	changes = 0
+	w.run(t, wk)
+	if changes != mostChanges+1 || len(w.queue) != 1 || w.queue[0].Error != "" || !w.queue[0].RunAt.After(time.Now()) {
+		t.Errorf("%d tries, then %+v", changes, w.queue)
+	}
+}
+
+func TestWorkThatDoesNotGetAheadGoesBack(t *testing.T) {
+	t.Parallel()
+	for name, stuck := range map[string]func(w *world, wk *Worker){
+		"windows": func(w *world, wk *Worker) {
+			w.say(1, "a", "b", "c")
+			wk.Store = forgetful{w}
+		},
+		"vectors": func(w *world, wk *Worker) {
+			w.remember("a")
+			wk.Store = forgetful{w}
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := newWorld()
+			wk, _ := worker(w, &provider{})
+			stuck(w, wk)
+			w.run(t, wk)
+			if len(w.queue) != 1 || w.queue[0].Error != errStuck.Error() {
+				t.Errorf("queue %+v", w.queue)
+			}
+		})
+	}
+}
+
+// forgetful keeps nothing that it is given.
+type forgetful struct{ *world }
+
+func (forgetful) PutWindows(context.Context, core.PutWindows) error { return nil }
+func (forgetful) PutVectors(context.Context, core.UserID, string, []core.EmbeddingResult, time.Time) error {
+	return nil
+}
+
+func TestWhenTheProviderIsDownTheJobGoesBack(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		w, p := newWorld(), &provider{}
+		w.remember("a", "b")
+		p.do = func(context.Context, []string) ([][]float32, error) { return nil, model(core.ModelDown, 0) }
+		wk, logs := worker(w, p)
+		start := time.Now()
+		var waits []time.Duration
+		for range 12 {
+			w.run(t, wk)
+			waits = append(waits, w.queue[0].RunAt.Sub(time.Now()))
+			time.Sleep(waits[len(waits)-1]) // fake time: synctest
+		}
+		// 5 s doubled up to 15 minutes, less a tenth here.
+		if waits[0] != 4500*time.Millisecond || waits[1] != 9*time.Second || waits[11] != 810*time.Second {
+			t.Errorf("waits %v", waits)
+		}
+		if len(p.calls) != 12 || w.states()[core.EmbeddingPending] != 2 || logs.Len() != 12 || !strings.Contains(w.queue[0].Error, "the provider says down") {
+			t.Errorf("%d calls, %v, %+v", len(p.calls), w.states(), w.queue[0])
+		}
+		p.do = nil
+		w.run(t, wk)
+		if w.states()[core.EmbeddingReady] != 2 || len(w.queue) != 0 {
+			t.Errorf("after %s: %v", time.Since(start), w.states())
+		}
+	})
+}
+
+func TestWaitsFollowTheProvidersWords(t *testing.T) {
+	t.Parallel()
+	wk, _ := worker(newWorld(), &provider{})
+	for name, c := range map[string]struct {
+		cause error
+		rand  float64
+		want  time.Duration
+	}{
+		"busy with a time":       {model(core.ModelBusy, time.Hour), 0.999999, time.Hour},
+		"busy without one":       {model(core.ModelBusy, 0), 0, 5 * time.Second},
+		"a wrong key":            {model(core.ModelAuth, 0), 0, 15 * time.Minute},
+		"a wrong address":        {model(core.ModelConfig, 0), 0, 15 * time.Minute},
+		"the store":              {errors.New("disk full"), 0, 5 * time.Second},
+		"the jitter is a fifth":  {errors.New("disk full"), 0.999999, 4 * time.Second},
+		"a wrapped provider's":   {fmt.Errorf("probe: %w", model(core.ModelAuth, 0)), 0, 15 * time.Minute},
+		"a short time when busy": {model(core.ModelBusy, time.Second), 0, 5 * time.Second},
+	} {
+		wk.Rand = func() float64 { return c.rand }
+		if got := wk.backoff(1, c.cause); got < c.want || got > c.want*5/4+time.Second {
+			t.Errorf("%s: %s, want %s", name, got, c.want)
+		}
+	}
+}
+
+func TestATextThatIsRefusedDoesNotHoldUpOthers(t *testing.T) {
+	t.Parallel()
+	for _, kind := range []core.ModelErrorKind{core.ModelRejected, core.ModelTooLong} {
+		w, p := newWorld(), &provider{}
+		w.remember(numbered(40)...)
+		w.items[5].Text, w.items[20].Text = "poison", "more poison"
+		p.do = func(_ context.Context, texts []string) ([][]float32, error) {
+			if strings.Contains(strings.Join(texts, " "), "poison") {
+				return nil, model(kind, 0)
+			}
+			return lengths(texts), nil
+		}
+		wk, logs := worker(w, p)
+		w.run(t, wk)
+		if w.states()[core.EmbeddingReady] != 38 || w.items[5].cause != "the provider says "+string(kind) || w.items[20].state != core.EmbeddingError {
+			t.Errorf("%s: %v, %q", kind, w.states(), w.items[5].cause)
+		}
+		if len(w.queue) != 0 || logs.Len() != 2 {
+			t.Errorf("%s: queue %v, log %v", kind, w.queue, logs.All())
+		}
+		for _, entry := range logs.All() {
+			if strings.Contains(fmt.Sprint(entry.ContextMap()), "poison") {
+				t.Errorf("the log repeats a text: %v", entry)
+			}
+		}
+	}
+}
+
+func TestAProviderThatRefusesEverythingCondemnsNothing(t *testing.T) {
+	t.Parallel()
+	w, p := newWorld(), &provider{}
+	w.remember("a", "b")
+	p.do = func(context.Context, []string) ([][]float32, error) { return nil, model(core.ModelRejected, 0) }
+	wk, _ := worker(w, p)
+	w.run(t, wk)
+	if w.states()[core.EmbeddingPending] != 2 || len(w.queue) != 1 || !strings.Contains(w.queue[0].Error, "plain sentence") {
+		t.Errorf("%v, queue %+v", w.states(), w.queue)
+	}
+}
+
+func TestWhatHasNoTextIsNotSent(t *testing.T) {
+	t.Parallel()
+	w, p := newWorld(), &provider{}
+	w.remember("", "b", "")
+	wk, _ := worker(w, p)
+	w.run(t, wk)
+	if d := cmp.Diff([][]string{{"b"}}, p.calls); d != "" || w.states()[core.EmbeddingError] != 2 || w.states()[core.EmbeddingReady] != 1 {
+		t.Error(d, w.states())
+	}
+}
+
+func TestVectorsThatCannotBeStoredAreNot(t *testing.T) {
+	t.Parallel()
+	for name, vectors := range map[string][][]float32{
+		"too long": {make([]float32, core.VectorSize+1), {1}}, "empty": {{}, {1}}, "too few": {{1}}, "none": nil,
+	} {
+		w, p := newWorld(), &provider{}
+		w.remember("a", "b")
+		p.do = func(context.Context, []string) ([][]float32, error) { return vectors, nil }
+		wk, _ := worker(w, p)
+		w.run(t, wk)
+		if w.states()[core.EmbeddingPending] != 2 || len(w.queue) != 1 || w.queue[0].Error == "" {
+			t.Errorf("%s: %v, queue %v", name, w.states(), w.queue)
+		}
+	}
+}
+
+func TestWhatChangesMeanwhileIsEmbeddedAgain(t *testing.T) {
+	t.Parallel()
+	w, p := newWorld(), &provider{}
+	w.remember("a", "old")
+	p.do = func(_ context.Context, texts []string) ([][]float32, error) {
+		w.mu.Lock()
+		if it := w.items[1]; it.Revision == 0 {
+			it.Revision, it.Text = 1, "newer"
+		}
+		w.mu.Unlock()
+		return lengths(texts), nil
+	}
+	wk, _ := worker(w, p)
+	w.run(t, wk)
+	if it := w.items[1]; it.state != core.EmbeddingReady || it.vector[0] != 5 || len(p.calls) != 2 {
+		t.Errorf("%+v after %v", it.Embeddable, p.calls)
+	}
+}
+
+func TestRepliesGoFirst(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		w, p := newWorld(), &provider{}
+		w.remember("a")
+		wk, _ := worker(w, p)
+		start := time.Now()
+		wk.Busy = func() bool { return time.Since(start) < 3*time.Second }
+		w.run(t, wk)
+		if took := time.Since(start); took < 3*time.Second || took > 4*time.Second {
+			t.Errorf("took %s, want 3 s", took)
+		}
+		w.remember("b")
+		start = time.Now()
+		wk.Busy = func() bool { return true }
+		w.run(t, wk)
+		if w.states()[core.EmbeddingReady] != 2 || time.Since(start) > 5*longestYield {
+			t.Errorf("held back for %s: %v", time.Since(start), w.states())
+		}
+	})
+}
+
+func TestALongJobKeepsItsLease(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		w, p := newWorld(), &provider{}
+		w.remember("a")
+		p.do = func(_ context.Context, texts []string) ([][]float32, error) {
+			time.Sleep(65 * time.Second) // fake time: synctest
+			return lengths(texts), nil
+		}
+		wk, logs := worker(w, p)
+		w.onExtend = func() error {
+			if w.extends == 2 {
+				return errors.New("the store is away")
+			}
+			return nil
+		}
+		w.run(t, wk)
+		if w.extends != 6 || len(w.queue) != 0 || logs.Len() != 1 {
+			t.Errorf("%d extensions, log %v", w.extends, logs.All())
+		}
+	})
+}
+
+func TestALostLeaseEndsTheWork(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		w, p := newWorld(), &provider{}
+		w.remember("a")
+		p.do = func(ctx context.Context, _ []string) ([][]float32, error) {
+			<-ctx.Done()
+			return nil, ctx.Err()
+		}
+		w.onExtend = func() error { return fmt.Errorf("extend: %w", core.ErrFenced) }
+		wk, logs := worker(w, p)
+		start := time.Now()
+		w.once(t, wk)
+		if time.Since(start) != 10*time.Second || len(w.ended) != 0 || w.queue[0].State != core.JobRunning || logs.Len() != 0 {
+			t.Errorf("after %s: %+v, log %v", time.Since(start), w.queue[0], logs.All())
+		}
+	})
+}
+
+func TestAStopGivesTheJobBackAtOnce(t *testing.T) {
+	t.Parallel()
+	w, p := newWorld(), &provider{}
+	w.remember("a")
+	ctx, cancel := context.WithCancel(t.Context())
+	p.do = func(ctx context.Context, _ []string) ([][]float32, error) { cancel(); return nil, ctx.Err() }
+	wk, logs := worker(w, p)
+	if err := w.Enqueue(ctx, core.NewJob{User: ada, Queue: core.QueueEmbed, Key: core.EmbedKey}); err != nil {
+		t.Fatal(err)
+	}
+	wk.Take(ctx, core.JobRef{User: ada, ID: 1})
+	if j := w.queue[0]; j.State != core.JobReady || j.Error != "" || j.RunAt.After(time.Now()) || logs.Len() != 0 {
+		t.Errorf("job %+v, log %v", j, logs.All())
+	}
+}
+
+func TestAJobThatSomebodyElseHasIsLeftAlone(t *testing.T) {
+	t.Parallel()
+	w, p := newWorld(), &provider{}
+	w.remember("a")
+	wk, logs := worker(w, p)
+	wk.Take(t.Context(), core.JobRef{User: ada, ID: 99})
+	if len(p.calls) != 0 || logs.Len() != 0 {
+		t.Errorf("calls %v, log %v", p.calls, logs.All())
+	}
+}
+
+func TestABrokenStoreIsTriedAgain(t *testing.T) {
+	t.Parallel()
+	w, p := newWorld(), &provider{}
+	w.broken = errors.New("disk full")
+	wk, logs := worker(w, p)
+	w.run(t, wk)
+	if len(w.queue) != 1 || !strings.Contains(w.queue[0].Error, "read messages: disk full") || logs.Len() != 1 {
+		t.Errorf("queue %+v", w.queue)
+	}
+}
+
+func TestRebuildAsksFirst(t *testing.T) {
+	t.Parallel()
+	w, p := newWorld(), &provider{}
+	w.remember("a", "b", "c")
+	wk, _ := worker(w, p)
+	w.run(t, wk)
+	wk.Config = "another"
+	if n, err := wk.Rebuild(t.Context(), ada, false); n != 3 || err != nil || w.states()[core.EmbeddingReady] != 3 || len(w.queue) != 0 {
+		t.Fatalf("counted %d, %v, %v", n, err, w.states())
+	}
+	for range 2 { // a second click changes nothing
+		if n, err := wk.Rebuild(t.Context(), ada, true); n != 3 || err != nil || len(w.queue) != 1 {
+			t.Fatalf("marked %d, %v, %v", n, err, w.queue)
+		}
+	}
+	w.run(t, wk)
+	if w.states()[core.EmbeddingReady] != 3 || w.items[0].config != "another" {
+		t.Errorf("%v of %s", w.states(), w.items[0].config)
+	}
+	w.broken = errors.New("disk full")
+	if _, err := wk.Rebuild(t.Context(), ada, true); !errors.Is(err, w.broken) {
+		t.Errorf("got %v", err)
+	}
+}
