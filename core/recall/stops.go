@@ -1,0 +1,29 @@
+package recall
+
+import (
+	_ "embed"
+	"slices"
+	"strings"
+)
+
+// stopText holds the words that say nothing of what a query is about, a line
+// for each language, folded as the analyzer does.
+//
+//go:embed stops.txt
+var stopText string
+
+// stopWords returns the stop words of English, French, Russian, Chinese and
+// languages.
+func stopWords(languages []string) map[string]bool {
+	stops := map[string]bool{}
+	for line := range strings.Lines(stopText) {
+		language, words, ok := strings.Cut(line, ": ")
+		if !ok || !slices.Contains([]string{"en", "fr", "ru", "zh"}, language) && !slices.Contains(languages, language) {
+			continue
+		}
+		for _, w := range strings.Fields(words) {
+			stops[fold(w)] = true
+		}
+	}
+	return stops
+}

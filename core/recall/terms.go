@@ -1,0 +1,191 @@
+package recall
+
+import (
+	"regexp"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+)
+
+// part is a word of a piece of text and its terms, any of which stands for it.
+type part struct {
+	text   string // folded
+	terms  []string
+	weight float64 // in a query; 0 if it only repeats another part
+}
+
+// Weights of parts in a query, beside 1 for a word.
+const (
+	wholeOfWords = 0.5 // well-known, beside well and known
+	pieceOfWhole = 0.4 // foo, beside foo_bar
+	digitOfWhole = 0.1 // 2, beside v1.2.3
+)
+
+// maxInner is the longest piece that is taken apart at changes of case and
+// between letters and digits: a hash is no name.
+const maxInner = 48
+
+// parts takes a trimmed run of word runes apart.
+func (a *Analyzer) parts(run string) []part {
+	if plain(run) {
+		return a.wordParts(run, 1)
+	}
+	run = strings.Map(apostrophe, run)
+	if strings.Contains(run, "'") && !strings.ContainsFunc(run, func(r rune) bool { return r != '\'' && r != '-' && !isWordRune(r) && !invisible(r) }) {
+		return a.contracted(run)
+	}
+	return a.compound(strings.ReplaceAll(run, "'", ""))
+}
+
+// plain tells whether a run is letters and digits of ASCII.
+func plain(run string) bool {
+	for i := range len(run) {
+		if !isWordRune(rune(run[i])) || run[i] >= utf8.RuneSelf {
+			return false
+		}
+	}
+	return true
+}
+
+func apostrophe(r rune) rune {
+	switch r {
+	case '‘', '’', 'ʼ', '′':
+		return '\''
+	case '\\':
+		return '/'
+	}
+	return r
+}
+
+// single returns the terms of one word: folded, and its stems.
+func (a *Analyzer) single(word string) part {
+	word = cutTo(word, 4*maxTerm)
+	lowered, folded := lower(word), cut(fold(word))
+	p := part{text: folded, weight: 1}
+	p.terms = appendNew(p.terms, folded)
+	if len(lowered) > maxTerm || folded == "" {
+		return p
+	}
+	p.terms = appendNew(p.terms, umlauts(lowered))
+	if isDigits(folded) {
+		return p
+	}
+	p.terms = a.stems.add(p.terms, lowered, folded)
+	return p
+}
+
+func isDigits(s string) bool {
+	return s != "" && strings.Trim(s, "0123456789") == ""
+}
+
+// wordParts returns the part of a word without joiners, and those of the words
+// and numbers in it (camelCase, v2).
+func (a *Analyzer) wordParts(word string, weight float64) []part {
+	p := a.single(word)
+	if p.weight = weight; p.text == "" {
+		return nil
+	}
+	out := []part{p}
+	if len(word) > maxInner {
+		return out
+	}
+	inner := humps(word)
+	for _, s := range inner {
+		p := a.single(s)
+		p.weight = pieceWeight(p.text) * weight
+		out = append(out, p)
+	}
+	return out
+}
+
+func pieceWeight(text string) float64 {
+	if len(text) < 2 || isDigits(text) {
+		return digitOfWhole
+	}
+	return pieceOfWhole
+}
+
+// humps takes camelCase, HTTPServer and v2 apart; nothing if there is one part.
+func humps(word string) []string {
+	if strings.ToLower(word) == word && !strings.ContainsAny(word, "0123456789") {
+		return nil
+	}
+	var out []string
+	runes := []rune(word)
+	start := 0
+	for i := 1; i < len(runes); i++ {
+		if hump(runes, i) {
+			out = append(out, string(runes[start:i]))
+			start = i
+		}
+	}
+	if out == nil {
+		return nil
+	}
+	return append(out, string(runes[start:]))
+}
+
+// hump tells whether a part begins at i: between small and capital, letter and
+// digit, and before the last capital of several.
+func hump(r []rune, i int) bool {
+	before, here := r[i-1], r[i]
+	switch {
+	case unicode.IsDigit(before) != unicode.IsDigit(here):
+		return true
+	case unicode.IsUpper(here):
+		return unicode.IsLower(before) || unicode.IsUpper(before) && i+1 < len(r) && unicode.IsLower(r[i+1])
+	}
+	return false
+}
+
+var (
+	elision     = regexp.MustCompile(`^(?i:l|d|j|m|t|s|n|c|qu|jusqu|lorsqu|puisqu|quoiqu|quelqu|presqu)'`)
+	contraction = regexp.MustCompile(`^(?i:s|re|ve|ll|d|m|)$`)
+)
+
+// contracted reads words with apostrophes: l'heure is heure, Ana's is Ana, don't
+// is dont, I'll is I, O'Brien is obrien and Brien.
+func (a *Analyzer) contracted(run string) []part {
+	var out []part
+	for _, s := range strings.Split(run, "-") {
+		s = strings.Trim(s, "'")
+		out = append(out, a.possessed(unelided(s))...)
+	}
+	return out
+}
+
+// unelided returns s without what French shortens before a vowel: qu'est is est,
+// but I'd and can't stay.
+func unelided(s string) string {
+	for elision.MatchString(s) {
+		_, rest, _ := strings.Cut(s, "'")
+		if contraction.MatchString(rest) || strings.EqualFold(rest, "t") {
+			return s
+		}
+		s = rest
+	}
+	return s
+}
+
+func (a *Analyzer) possessed(s string) []part {
+	words := strings.Split(s, "'")
+	if len(words) == 1 {
+		return a.wordParts(s, 1)
+	}
+	last := words[len(words)-1]
+	if len(words) == 2 && contraction.MatchString(last) {
+		return a.wordParts(words[0], 1)
+	}
+	out := []part{a.single(strings.Join(words, ""))}
+	if len(words) == 2 && strings.EqualFold(last, "t") {
+		return out
+	}
+	for _, w := range words {
+		if utf8.RuneCountInString(w) > 1 {
+			p := a.single(w)
+			p.weight = pieceOfWhole
+			out = append(out, p)
+		}
+	}
+	return out
+}
