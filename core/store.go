@@ -278,13 +278,13 @@ type SummaryStore interface {
 
 // PutSummary is a summary to be stored.
 type PutSummary struct {
-	Summary  Summary   // Version is given by the store; Markdown empty: nothing to say, only finalize
-	ReadTo   MessageID // last message of the segment that was read
-	Edits    int64     // Segment.Edits when it was read
-	Lease    Lease
-	Entry    NewMessage // the system entry of the transcript
-	Opened   []string   // open loops that it names
-	Sources  [][]MessageID
+	Summary Summary   // Version is given by the store; Markdown empty: nothing to say, only finalize
+	ReadTo  MessageID // last message of the segment that was read
+	Edits   int64     // Segment.Edits when it was read
+	Lease   Lease
+	Entry   NewMessage // the system entry of the transcript
+	Opened  []string   // open loops that it names
+	Sources [][]MessageID
 	// SameLoop recognises one of Opened among the loops that are open: it was
 	// mentioned again. nil: none is.
 	SameLoop func(text string, open []Loop) (LoopID, bool)

@@ -81,11 +81,11 @@ type Summarizer struct {
 	StripRefs func(markdown string) string
 	// SameLoop recognises a loop that is open already; nil: none is.
 	SameLoop func(text string, open []core.Loop) (core.LoopID, bool)
-	Busy      func() bool // replies are being written
-	Count     func(name string, n float64, labels ...string)
-	Log       *zap.Logger
-	Now       func() time.Time
-	Worker    string
+	Busy     func() bool // replies are being written
+	Count    func(name string, n float64, labels ...string)
+	Log      *zap.Logger
+	Now      func() time.Time
+	Worker   string
 }
 
 // Take claims a due summary job and does it.

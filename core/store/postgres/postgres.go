@@ -63,7 +63,7 @@ func Open(ctx context.Context, o Options) (*Store, error) {
 		Lock:    " FOR UPDATE",
 		Timeout: patience,
 		Read:    sql.TxOptions{ReadOnly: true, Isolation: sql.LevelRepeatableRead},
-		Notify:  `SELECT pg_notify('` + channel + `', $1)`, Pipeline: pipeline,
+		Notify:  `SELECT pg_notify('` + channel + `', $1)`, Pipeline: pipeline, Snapshot: `BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY`,
 		Listen: func(ctx context.Context, yield func(string)) error { return listen(ctx, cfg.ConnConfig, yield) },
 		Terms:  terms{}, Vector: vectors{},
 	}
@@ -83,17 +83,6 @@ func (s *Store) Close() error {
 	err := s.Store.Close()
 	s.pool.Close()
 	return err
-}
-
-// pipeline runs statements in one round trip on the connection of a transaction.
-func pipeline(ctx context.Context, conn *sql.Conn, statements []sqlstore.Statement) error {
-	return conn.Raw(func(driver any) error {
-		var b pgx.Batch
-		for _, s := range statements {
-			b.Queue(s.Query, s.Args...)
-		}
-		return driver.(*stdlib.Conn).Conn().SendBatch(ctx, &b).Close()
-	})
 }
 
 // listen yields what other processes tell, on a connection of its own.

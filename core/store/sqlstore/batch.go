@@ -134,7 +134,7 @@ func runBatch(db *sql.DB, batch []*entry) error {
 	}
 	good := 0
 	for _, e := range batch {
-		e.t.Tx = shared
+		e.t.db = shared
 		if err := e.attempt(ctx, len(batch) > 1); err != nil {
 			_ = shared.Rollback()
 			return err
@@ -160,15 +160,15 @@ func (e *entry) attempt(ctx context.Context, shared bool) error {
 		e.work()
 		return nil
 	}
-	if _, err := e.t.ExecContext(ctx, `SAVEPOINT one`); err != nil {
+	if _, err := e.t.db.ExecContext(ctx, `SAVEPOINT one`); err != nil {
 		return err
 	}
 	if e.work(); e.err != nil {
-		if _, err := e.t.ExecContext(ctx, `ROLLBACK TO one`); err != nil {
+		if _, err := e.t.db.ExecContext(ctx, `ROLLBACK TO one`); err != nil {
 			return fmt.Errorf("undo one of several: %w", errors.Join(err, e.err))
 		}
 	}
-	_, err := e.t.ExecContext(ctx, `RELEASE one`)
+	_, err := e.t.db.ExecContext(ctx, `RELEASE one`)
 	return err
 }
 

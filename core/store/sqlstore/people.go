@@ -199,8 +199,8 @@ func (t *tx) deleteAsStranger() error {
 // locked in the order of their ids.
 func (s *Store) MoveIdentity(ctx context.Context, i core.Identity, to core.UserID) error {
 	return s.update(ctx, "move identity", min(i.User, to), func(t *tx) error {
-		other := &tx{Tx: t.Tx, conn: t.conn, s: t.s, ctx: t.ctx, user: max(i.User, to)}
-		if err := other.lockUser(); err != nil {
+		other := &tx{db: t.db, conn: t.conn, s: t.s, ctx: t.ctx, user: max(i.User, to)}
+		if err := other.ask(other.lock()); err != nil {
 			return err
 		}
 		from, into := t, other
@@ -217,7 +217,7 @@ func (s *Store) MoveIdentity(ctx context.Context, i core.Identity, to core.UserI
 		if _, err := into.addIdentity(i); err != nil {
 			return err
 		}
-		return other.flush()
+		return other.flushAll()
 	})
 }
 
@@ -234,14 +234,14 @@ func (t *tx) approve(e core.Approve, out *core.Noted) error {
 	}
 	if other.user == t.user {
 		other = t
-	} else if err := other.lockUser(); err != nil {
+	} else if err := other.ask(other.lock()); err != nil {
 		return err
 	}
 	if _, err := other.addIdentity(core.Identity{Address: c.Address, Name: c.Name, LastUsed: e.At}); err != nil {
 		return err
 	}
 	if other != t {
-		if err := other.flush(); err != nil {
+		if err := other.flushAll(); err != nil {
 			return err
 		}
 	}
@@ -252,7 +252,7 @@ func (t *tx) approve(e core.Approve, out *core.Noted) error {
 }
 
 // beside is the same transaction for another user, whose row is still to be locked.
-func (t *tx) beside() *tx { return &tx{Tx: t.Tx, conn: t.conn, s: t.s, ctx: t.ctx} }
+func (t *tx) beside() *tx { return &tx{db: t.db, conn: t.conn, s: t.s, ctx: t.ctx} }
 
 func (t *tx) approved(e core.Approve, c core.Code) (core.UserID, error) {
 	if e.User != 0 {
@@ -263,14 +263,14 @@ func (t *tx) approved(e core.Approve, c core.Code) (core.UserID, error) {
 		name = c.Name
 	}
 	counter := t.beside()
-	if err := counter.lockUser(); err != nil {
+	if err := counter.ask(counter.lock()); err != nil {
 		return 0, err
 	}
 	id, err := counter.addUser(core.User{Name: name, Role: core.RoleMember, CreatedAt: e.At})
 	if err != nil {
 		return 0, err
 	}
-	return id, counter.flush()
+	return id, counter.flushAll()
 }
 
 // PutCode stores a code; of CodeOwner there is at most one.

@@ -111,9 +111,9 @@ func (t *tx) redactQuotes(m core.Message) error {
 
 func (t *tx) redactQuote(q core.Message) error {
 	for _, step := range []Statement{
-		{`UPDATE messages SET extra = $3, revision = revision + 1 WHERE user_id = $1 AND id = $2`, []any{t.user, q.ID, text(extraOf(q))}},
-		{`UPDATE events SET payload = NULL WHERE user_id = $1 AND message_id = $2 AND message_id > 0`, []any{t.user, q.ID}},
-		{`UPDATE threads SET edits = edits + 1 WHERE user_id = $1 AND id = $2`, []any{t.user, q.Thread}},
+		{Query: `UPDATE messages SET extra = $3, revision = revision + 1 WHERE user_id = $1 AND id = $2`, Args: []any{t.user, q.ID, text(extraOf(q))}},
+		{Query: `UPDATE events SET payload = NULL WHERE user_id = $1 AND message_id = $2 AND message_id > 0`, Args: []any{t.user, q.ID}},
+		{Query: `UPDATE threads SET edits = edits + 1 WHERE user_id = $1 AND id = $2`, Args: []any{t.user, q.Thread}},
 	} {
 		if err := t.exec(step.Query, step.Args...); err != nil {
 			return err

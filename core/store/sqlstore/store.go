@@ -11,6 +11,7 @@ package sqlstore
 import (
 	"context"
 	"database/sql"
+	"database/sql/driver"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -34,9 +35,11 @@ type Dialect struct {
 	Timeout time.Duration
 	// Read are the options of a consistent read.
 	Read sql.TxOptions
-	// Pipeline runs statements in one round trip, on the connection of the
-	// transaction; nil: a round trip costs nothing here.
+	// Pipeline runs statements in one round trip on a connection; nil: a round
+	// trip costs nothing here.
 	Pipeline func(ctx context.Context, conn *sql.Conn, statements []Statement) error
+	// Snapshot begins a consistent read, where statements are pipelined.
+	Snapshot string
 	// Notify is the statement that tells other processes of a topic ($1); empty:
 	// there are none.
 	Notify string
@@ -82,7 +85,14 @@ type Vectors interface {
 type Statement struct {
 	Query string
 	Args  []any
+	// Scan reads the first row, or is told that there is none (sql.ErrNoRows); nil:
+	// nobody looks at what it returns. All reads every row instead.
+	Scan func(row Row) error
+	All  func(row Row) error
 }
+
+// Row is a row of a result.
+type Row interface{ Scan(dest ...any) error }
 
 // Store implements core.Store.
 type Store struct {
@@ -144,12 +154,13 @@ func (s *Store) Close() error {
 
 // tx is one writing transaction of one user, whose row it has locked.
 type tx struct {
-	*sql.Tx
-	conn                *sql.Conn // of Tx, where statements are pipelined
+	db                  database
+	conn                *sql.Conn // that holds the transaction, where statements are pipelined
 	queue               []Statement
 	s                   *Store
 	ctx                 context.Context
 	user                core.UserID
+	first               []Statement // read with the lock
 	lastMessage, lastID int64
 	settings            string
 	dirty               bool   // the counters moved
@@ -162,11 +173,20 @@ type tx struct {
 	shown               []core.Message                   // results of our own tools
 }
 
-// update runs f in one transaction that holds user's row.
-func (s *Store) update(ctx context.Context, op string, user core.UserID, f func(t *tx) error) error {
+// database is what statements are run on: a transaction, or the connection that
+// holds one.
+type database interface {
+	ExecContext(ctx context.Context, query string, args ...any) (sql.Result, error)
+	QueryContext(ctx context.Context, query string, args ...any) (*sql.Rows, error)
+	QueryRowContext(ctx context.Context, query string, args ...any) *sql.Row
+}
+
+// update runs f in one transaction that holds user's row. What is read first is
+// read right after the lock, where that saves round trips with it.
+func (s *Store) update(ctx context.Context, op string, user core.UserID, f func(t *tx) error, first ...Statement) error {
 	ctx, cancel := s.bounded(ctx)
 	defer cancel()
-	return s.unbounded(ctx, op, user, f)
+	return s.unbounded(ctx, op, user, f, first...)
 }
 
 // bounded returns ctx with the dialect's timeout.
@@ -178,8 +198,8 @@ func (s *Store) bounded(ctx context.Context) (context.Context, context.CancelFun
 }
 
 // unbounded is update for what may take long.
-func (s *Store) unbounded(ctx context.Context, op string, user core.UserID, f func(t *tx) error) error {
-	t := &tx{s: s, ctx: ctx, user: user}
+func (s *Store) unbounded(ctx context.Context, op string, user core.UserID, f func(t *tx) error, first ...Statement) error {
+	t := &tx{s: s, ctx: ctx, user: user, first: first}
 	err := t.run(f)
 	if err != nil {
 		return fmt.Errorf("%s: %w", op, err)
@@ -197,21 +217,40 @@ func (t *tx) run(f func(t *tx) error) (err error) {
 	if t.conn, err = t.s.write.Conn(t.ctx); err != nil {
 		return err
 	}
-	defer t.conn.Close()
-	if t.Tx, err = t.conn.BeginTx(t.ctx, nil); err != nil {
-		return err
-	}
-	defer func() { _ = t.Rollback() }() // undoes what did not commit, a panic's too
+	t.db = t.conn
+	t.queue = append(t.queue, Statement{Query: `BEGIN`})
+	open := true
+	defer func() {
+		if open {
+			rollback(t.ctx, t.conn) // what did not commit, a panic's too
+		}
+		_ = t.conn.Close()
+	}()
 	if err = t.work(f); err != nil {
 		return err
 	}
 	t.s.commits.Add(1)
-	return t.Commit()
+	t.queue = append(t.queue, Statement{Query: `COMMIT`})
+	if err = t.send(); err == nil {
+		open = false
+	}
+	return err
 }
 
-// work locks the user's row, runs f and writes the counters.
+// rollback ends the transaction of a connection, or the connection.
+func rollback(ctx context.Context, conn *sql.Conn) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), rollbackTimeout)
+	defer cancel()
+	if _, err := conn.ExecContext(ctx, `ROLLBACK`); err != nil {
+		_ = conn.Raw(func(any) error { return driver.ErrBadConn })
+	}
+}
+
+const rollbackTimeout = 2 * time.Second
+
+// work locks the user's row, reads what is read first, runs f and writes the counters.
 func (t *tx) work(f func(t *tx) error) error {
-	if err := t.lockUser(); err != nil {
+	if err := t.ask(append([]Statement{t.lock()}, t.first...)...); err != nil {
 		return err
 	}
 	if err := f(t); err != nil {
@@ -220,14 +259,38 @@ func (t *tx) work(f func(t *tx) error) error {
 	return t.flush()
 }
 
-func (t *tx) lockUser() error {
-	err := t.row(`SELECT last_message, last_id, settings FROM users WHERE id = $1`+t.s.dialect.Lock, t.user).
-		Scan(&t.lastMessage, &t.lastID, &t.settings)
-	return found(err)
+// lock locks the user's row and reads its counters.
+func (t *tx) lock() Statement {
+	return Statement{Query: `SELECT last_message, last_id, settings FROM users WHERE id = $1` + t.s.dialect.Lock, Args: []any{t.user},
+		Scan: func(r Row) error { return found(r.Scan(&t.lastMessage, &t.lastID, &t.settings)) }}
 }
 
-// flush writes the counters, tells other processes what to look at, and sends
-// what is queued.
+// ask runs statements whose rows are looked at, in one round trip if need be.
+func (t *tx) ask(statements ...Statement) error {
+	if t.s.dialect.Pipeline != nil {
+		for _, s := range statements {
+			s.Args = t.s.prepared(s.Query, s.Args)
+			t.queue = append(t.queue, s)
+		}
+		return t.send()
+	}
+	for _, s := range statements {
+		if err := s.Scan(t.row(s.Query, s.Args...)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// flushAll is flush for a transaction beside another one.
+func (t *tx) flushAll() error {
+	if err := t.flush(); err != nil {
+		return err
+	}
+	return t.send()
+}
+
+// flush writes the counters and tells other processes what to look at.
 func (t *tx) flush() error {
 	if t.dirty {
 		if err := t.exec(`UPDATE users SET last_message = $2, last_id = $3 WHERE id = $1`, t.user, t.lastMessage, t.lastID); err != nil {
@@ -236,10 +299,10 @@ func (t *tx) flush() error {
 	}
 	if t.s.dialect.Notify != "" {
 		for _, topic := range t.wake {
-			t.queue = append(t.queue, Statement{t.s.dialect.Notify, []any{topic}})
+			t.queue = append(t.queue, Statement{Query: t.s.dialect.Notify, Args: []any{topic}})
 		}
 	}
-	return t.send()
+	return nil
 }
 
 // send runs the queued statements.
@@ -268,7 +331,7 @@ func (t *tx) nextID() int64 {
 // trip it is sent with the next one.
 func (t *tx) exec(query string, args ...any) error {
 	if t.s.dialect.Pipeline != nil {
-		t.queue = append(t.queue, Statement{query, t.s.prepared(query, args)})
+		t.queue = append(t.queue, Statement{Query: query, Args: t.s.prepared(query, args)})
 		return nil
 	}
 	_, err := t.count(query, args...)
@@ -280,7 +343,7 @@ func (t *tx) count(query string, args ...any) (int64, error) {
 	if err := t.send(); err != nil {
 		return 0, err
 	}
-	res, err := t.ExecContext(t.ctx, query, t.s.prepared(query, args)...)
+	res, err := t.db.ExecContext(t.ctx, query, t.s.prepared(query, args)...)
 	if err != nil {
 		return 0, err
 	}
@@ -291,14 +354,14 @@ func (t *tx) row(query string, args ...any) scanner {
 	if err := t.send(); err != nil {
 		return broken{err}
 	}
-	return t.QueryRowContext(t.ctx, query, t.s.prepared(query, args)...)
+	return t.db.QueryRowContext(t.ctx, query, t.s.prepared(query, args)...)
 }
 
 func (t *tx) rows(query string, args ...any) (rows, error) {
 	if err := t.send(); err != nil {
 		return nil, err
 	}
-	return t.QueryContext(t.ctx, query, t.s.prepared(query, args)...) //nolint:rowserrcheck // collect looks
+	return t.db.QueryContext(t.ctx, query, t.s.prepared(query, args)...) //nolint:rowserrcheck // collect looks
 }
 
 // broken is a row that could not be asked for.
