@@ -17,7 +17,8 @@ import (
 // done is one call that came to an end.
 type done struct {
 	core.ToolResult
-	err error // ends the loop: the journal's
+	failed bool
+	err    error // ends the loop: the journal's
 }
 
 // act runs the tools that a wants, in parallel, and adds a and the results in
@@ -41,6 +42,9 @@ func (r *run) act(ctx context.Context, a answer) error {
 	r.add(core.ModelMessage{Role: core.RoleAssistant, Content: a.text, ToolCalls: sendable(a.calls)}, "")
 	for i, d := range results {
 		r.addResult(a.calls[i], d.ToolResult)
+		if !d.failed {
+			r.used = append(r.used, a.calls[i].Name)
+		}
 	}
 	r.step++
 	return nil
@@ -63,7 +67,7 @@ func sendable(calls []core.ToolCall) []core.ToolCall {
 }
 
 func (r *run) addResult(call core.ToolCall, res core.ToolResult) {
-	r.results = append(r.results, result{message: len(r.out.Messages), full: res.Text})
+	r.results = append(r.results, result{message: len(r.out.Messages), shown: len(r.prompt), full: res.Text})
 	text := Truncate(res.Text, min(r.ResultTokens, r.ToolTokens), r.Tokenizer)
 	r.add(core.ModelMessage{Role: core.RoleTool, Content: text, ToolCallID: call.ID}, call.Name)
 	r.out.Messages[len(r.out.Messages)-1].Outside = r.outside(call.Name)
@@ -87,7 +91,7 @@ func (r *run) perform(ctx context.Context, index int, call core.ToolCall) done {
 	}
 	res, err := r.call(ctx, tool, call.Name, c)
 	if err != nil {
-		res = r.excuse(err)
+		return r.excuse(tool, res, err)
 	}
 	return done{ToolResult: res}
 }
@@ -110,20 +114,21 @@ func (r *run) journalled(ctx context.Context, tool core.Tool, call core.ToolCall
 		return done{ToolResult: core.ToolResult{Text: recorded}}
 	}
 	res, err := r.call(ctx, tool, call.Name, c)
-	if err != nil && ctx.Err() != nil {
-		return done{ToolResult: r.excuse(err)} // interrupted: a re-run calls again
-	}
+	d := done{ToolResult: res}
 	if err != nil {
-		res = r.excuse(err)
+		d = r.excuse(tool, res, err)
 	}
-	res.Text = Truncate(res.Text, r.ResultTokens, r.Tokenizer)
+	if err != nil && ctx.Err() != nil {
+		return d // interrupted: a re-run calls again
+	}
+	d.Text = Truncate(d.Text, r.ResultTokens, r.Tokenizer)
 	// The call has taken effect, so it is recorded even if the turn was stopped.
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), recordTimeout)
 	defer cancel()
-	if err := r.Journal.Record(ctx, c.User, c.Turn, c.Step, c.Index, call.Name, mark+res.Text); err != nil {
+	if err := r.Journal.Record(ctx, c.User, c.Turn, c.Step, c.Index, call.Name, mark+d.Text); err != nil {
 		return done{err: fmt.Errorf("record tool call: %w", err)}
 	}
-	return done{ToolResult: res}
+	return d
 }
 
 const recordTimeout = 5 * time.Second
@@ -138,7 +143,7 @@ func fingerprint(call core.ToolCall) string {
 // call runs the tool within its time.
 func (r *run) call(ctx context.Context, tool core.Tool, name string, c core.ToolUse) (core.ToolResult, error) {
 	started := r.Now()
-	ctx, cancel := context.WithTimeout(ctx, r.ToolTimeout)
+	ctx, cancel := context.WithTimeout(ctx, r.timeout(tool))
 	defer cancel()
 	res, err := guarded(ctx, tool, c)
 	if err != nil && errors.Is(ctx.Err(), context.DeadlineExceeded) {
@@ -153,14 +158,30 @@ func (r *run) call(ctx context.Context, tool core.Tool, name string, c core.Tool
 	return res, err
 }
 
+// PatientTool is an optional interface of a core.Tool that has a time of its own.
+type PatientTool interface {
+	// Timeout is how long one call may take.
+	Timeout() time.Duration
+}
+
+func (r *run) timeout(tool core.Tool) time.Duration {
+	if p, ok := tool.(PatientTool); ok {
+		return p.Timeout()
+	}
+	return r.ToolTimeout
+}
+
 var errSlow = errors.New("too slow")
 
-// excuse tells the model what was wrong with a tool.
-func (r *run) excuse(err error) core.ToolResult {
+// excuse tells the model what was wrong with a tool. What the call took counts
+// all the same.
+func (r *run) excuse(tool core.Tool, res core.ToolResult, err error) done {
+	d := failed("%v", err)
 	if errors.Is(err, errSlow) {
-		return failed("the tool did not answer within %s", r.ToolTimeout).ToolResult
+		d = failed("the tool did not answer within %s", r.timeout(tool))
 	}
-	return failed("%v", err).ToolResult
+	d.Usage = res.Usage
+	return d
 }
 
 // guarded turns a panic of the tool into an error.
@@ -183,7 +204,7 @@ func (e *PanicError) Error() string {
 }
 
 func failed(format string, args ...any) done {
-	return done{ToolResult: core.ToolResult{Text: "Error: " + fmt.Sprintf(format, args...)}}
+	return done{failed: true, ToolResult: core.ToolResult{Text: "Error: " + fmt.Sprintf(format, args...)}}
 }
 
 // head is the start of what a model wrote, for telling it what was wrong.

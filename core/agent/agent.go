@@ -28,6 +28,9 @@ type Request struct {
 	Call        core.ToolUse        // who the tools act for; Step, Index, Now and Arguments are set by Run
 	Journal     Journal             // nil: outside tools are called again in a re-run
 
+	// firstStep is the number of the first step, for the journal of a delegate.
+	firstStep int
+
 	MaxSteps        int           // calls of the model that may ask for tools (8)
 	ToolTokens      int           // bound of all results of the turn (8,000)
 	ResultTokens    int           // bound of one result (4,000)
@@ -36,6 +39,12 @@ type Request struct {
 
 	Tokenizer core.Tokenizer
 	Now       func() time.Time
+
+	// Guard looks at an answer and at the tools that worked in the turn. If it
+	// returns a nudge, the model gets it, unseen by the person, with one more
+	// chance to use tools; what it then says replaces the answer, unless it fails
+	// or says nothing. nil: none.
+	Guard func(answer string, used []string) (nudge string)
 
 	// OnText is called with all that has been written of the answer, each time
 	// there is more. What a model writes before it asks for tools counts as an
@@ -66,21 +75,26 @@ type Outcome struct {
 // the context's; the outcome is valid even so.
 func Run(ctx context.Context, req Request) (Outcome, error) {
 	r := newRun(req)
-	for range r.MaxSteps {
+	a, err := r.converse(ctx, r.MaxSteps)
+	if err == nil {
+		a, err = r.reconsider(ctx, a)
+	}
+	return r.finish(a), err
+}
+
+// converse asks the model until it answers, with tools at most steps times.
+func (r *run) converse(ctx context.Context, steps int) (answer, error) {
+	for range steps {
 		a, err := r.ask(ctx, r.Tools.Specs())
-		if err != nil {
-			return r.finish(a), err
-		}
-		if len(a.calls) == 0 {
-			return r.finish(a), nil
+		if err != nil || len(a.calls) == 0 {
+			return a, err
 		}
 		if err := r.act(ctx, a); err != nil {
-			return r.finish(answer{text: a.text}), err
+			return answer{text: a.text}, err
 		}
 	}
-	r.prompt = append(r.prompt, core.ModelMessage{Role: core.RoleUser, Content: noMoreTools})
-	a, err := r.ask(ctx, nil)
-	return r.finish(a), err
+	r.note(core.RoleUser, noMoreTools)
+	return r.ask(ctx, nil)
 }
 
 // noMoreTools asks for an answer at the step limit. It is not a system message,
@@ -88,14 +102,15 @@ func Run(ctx context.Context, req Request) (Outcome, error) {
 const noMoreTools = "[No more tools can be used for this answer. Answer now with what you have, and say what is missing.]"
 
 // run is the state of one Run. Each message appended to prompt from base on
-// stands in out.Messages, too.
+// stands in out.Messages, too, but for notes.
 type run struct {
 	Request
 	prompt  []core.ModelMessage
 	base    int
 	results []result
+	used    []string        // tools that worked
 	ids     map[string]bool // of tool calls, for some servers reuse them
-	step    int             // answers with tool calls so far
+	step    int             // answers with tool calls so far, from firstStep on
 	started time.Time
 	out     Outcome
 }
@@ -103,6 +118,7 @@ type run struct {
 // result is a tool's result in the prompt, which may be shown shortened.
 type result struct {
 	message int // in out.Messages
+	shown   int // in prompt
 	full    string
 }
 
@@ -119,7 +135,7 @@ func newRun(req Request) *run {
 			ids[call.ID] = true
 		}
 	}
-	return &run{Request: req, prompt: prompt, base: len(prompt), ids: ids, started: req.Now()}
+	return &run{Request: req, prompt: prompt, base: len(prompt), ids: ids, step: req.firstStep, started: req.Now()}
 }
 
 func or[T int | time.Duration](value, fallback T) T {
@@ -139,6 +155,11 @@ func (r *run) finish(a answer) Outcome {
 		})
 	}
 	return r.out
+}
+
+// note appends a message to the prompt that is not stored.
+func (r *run) note(role core.Role, text string) {
+	r.prompt = append(r.prompt, core.ModelMessage{Role: role, Content: text})
 }
 
 // add appends a message to the prompt and to what is stored.

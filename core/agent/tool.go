@@ -37,11 +37,49 @@ func NewRegistry(tools ...core.Tool) (*Registry, error) {
 		if err := r.check(spec); err != nil {
 			return nil, fmt.Errorf("register tool %q: %w", spec.Name, err)
 		}
-		r.tools[spec.Name] = tool
-		r.specs = append(r.specs, spec)
+		r.add(tool, spec)
 	}
-	slices.SortFunc(r.specs, func(a, b core.ToolSpec) int { return strings.Compare(a.Name, b.Name) })
+	r.sort()
 	return r, nil
+}
+
+// With returns the set with more tools. Those with a name that is taken or not
+// accepted, or without a proper schema, are left out.
+func (r *Registry) With(more ...core.Tool) *Registry {
+	if len(more) == 0 {
+		return r
+	}
+	out := &Registry{tools: map[string]core.Tool{}}
+	for _, spec := range r.Specs() {
+		out.add(r.tools[spec.Name], spec)
+	}
+	for _, tool := range more {
+		if spec := tool.Spec(); out.check(spec) == nil {
+			out.add(tool, spec)
+		}
+	}
+	out.sort()
+	return out
+}
+
+// Only returns the set of the tools whose name keep accepts.
+func (r *Registry) Only(keep func(name string) bool) *Registry {
+	out := &Registry{tools: map[string]core.Tool{}}
+	for _, spec := range r.Specs() {
+		if keep(spec.Name) {
+			out.add(r.tools[spec.Name], spec)
+		}
+	}
+	return out
+}
+
+func (r *Registry) add(tool core.Tool, spec core.ToolSpec) {
+	r.tools[spec.Name] = tool
+	r.specs = append(r.specs, spec)
+}
+
+func (r *Registry) sort() {
+	slices.SortFunc(r.specs, func(a, b core.ToolSpec) int { return strings.Compare(a.Name, b.Name) })
 }
 
 func (r *Registry) check(spec core.ToolSpec) error {

@@ -85,6 +85,6 @@ func (r *run) shorten(res result, over int) int {
 		stored.Text = "[trimmed]"
 	}
 	stored.Tokens = r.Tokenizer.Count(stored.Text)
-	r.prompt[r.base+res.message].Content = stored.Text
+	r.prompt[res.shown].Content = stored.Text
 	return before - stored.Tokens
 }

@@ -1,0 +1,171 @@
+package agent
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/everthread/everthread/core"
+	"github.com/everthread/everthread/core/llm/llmtest"
+)
+
+func delegate(m core.Model, tools *Registry) *Delegate {
+	return &Delegate{Model: m, Tools: func() *Registry { return tools }, Tokenizer: words{}, Now: time.Now}
+}
+
+func use(arguments string) core.ToolUse {
+	return core.ToolUse{User: 1, Turn: 7, Step: 2, Index: 3, Arguments: json.RawMessage(arguments)}
+}
+
+func TestAHelperSeesItsTaskAndNothingOfThePerson(t *testing.T) {
+	t.Parallel()
+	m := llmtest.Replies(llmtest.Call(wish("1", "wiki_search", `{"q":"x"}`)), llmtest.Reply{Text: "42", Usage: &core.Usage{Prompt: 50, Completion: 1}})
+	d := delegate(m, registry(t, TimeNow{}, echo("wiki_search"), echo("conversation_search"), echo("memory_add"), echo("loops_open"), echo("reminder_set")))
+	d.Tools = func() *Registry {
+		return registry(t, echo("wiki_search"), echo("memory_add"), echo("conversation_get"), TimeNow{}, d)
+	}
+	res, err := d.Use(t.Context(), use(`{"task":"find x","context":"x is a number"}`))
+	if err != nil || res.Text != "42" || res.Usage.Completion < 1 || res.Usage.Prompt < 50 {
+		t.Fatalf("%+v, %v", res, err)
+	}
+	first := m.Requests()[0]
+	want := []core.ModelMessage{{Role: core.RoleSystem, Content: helperPrompt}, {Role: core.RoleUser, Content: "find x\n\nContext:\nx is a number"}}
+	if diff := cmp.Diff(want, first.Messages); diff != "" {
+		t.Error(diff)
+	}
+	var names []string
+	for _, spec := range first.Tools {
+		names = append(names, spec.Name)
+	}
+	if got := strings.Join(names, " "); got != "time_now wiki_search" {
+		t.Errorf("tools %s", got)
+	}
+}
+
+func TestAHelperIsAToolOfTheTurn(t *testing.T) {
+	t.Parallel()
+	helper := llmtest.Replies(llmtest.Reply{Text: strings.Repeat("fact ", 900), Usage: &core.Usage{Prompt: 30, Completion: 900}})
+	d := delegate(helper, nil)
+	d.Tools = nil
+	m := llmtest.Replies(
+		llmtest.Reply{ToolCalls: []core.ToolCall{wish("1", "delegate", `{"task":"find facts"}`)}, Usage: &core.Usage{Prompt: 5, Completion: 5}},
+		llmtest.Reply{Text: "thanks", Usage: &core.Usage{Prompt: 5, Completion: 5}})
+	req := request(m, registry(t, d))
+	req.ResultTokens = 100
+	out, err := Run(t.Context(), req)
+	if err != nil || out.Text != "thanks" || out.Usage != (core.Usage{Prompt: 40, Completion: 910}) {
+		t.Errorf("%+v, %v", out, err)
+	}
+	if n := out.Messages[1].Tokens; n > 100 || n < 60 || out.Messages[1].Outside {
+		t.Errorf("result of %d tokens, outside %v", n, out.Messages[1].Outside)
+	}
+}
+
+func TestADelegateSaysWhatIsWrong(t *testing.T) {
+	t.Parallel()
+	down := llmtest.Fail(&core.ModelError{Kind: core.ModelDown, Err: errors.New("no connection")})
+	cases := []struct{ name, arguments, want string }{
+		{"no task", `{}`, "the task is empty"},
+		{"a blank task", `{"task":" \n"}`, "the task is empty"},
+		{"a task of another kind", `{"task":["a"]}`, "task and context are strings"},
+		{"the model is down", `{"task":"x"}`, "the helper did not finish: model down: no connection"},
+	}
+	for _, c := range cases {
+		_, err := delegate(llmtest.Replies(down), nil).Use(t.Context(), use(c.arguments))
+		if err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%s: got %v", c.name, err)
+		}
+	}
+}
+
+func TestAHelperHasATimeOfItsOwnAndCountsWhatItTook(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		slow := fakeTool{name: "slow", do: func(ctx context.Context, _ core.ToolUse) (core.ToolResult, error) {
+			<-ctx.Done()
+			return core.ToolResult{}, ctx.Err()
+		}}
+		step := llmtest.Reply{ToolCalls: []core.ToolCall{wish("", "slow", "{}")}, Usage: &core.Usage{Prompt: 10, Completion: 1}}
+		d := delegate(llmtest.Replies(step), registry(t, slow))
+		req := request(llmtest.Replies(llmtest.Call(wish("1", "delegate", `{"task":"x"}`)), llmtest.Reply{Text: "sorry", Usage: &core.Usage{}}), registry(t, d))
+		start := time.Now()
+		out, err := Run(t.Context(), req)
+		if err != nil || time.Since(start) != 120*time.Second || out.Messages[1].Text != "Error: the tool did not answer within 2m0s" {
+			t.Errorf("after %s: %+v, %v", time.Since(start), out.Messages, err)
+		}
+		if out.Usage.Prompt < 40 { // four steps of 30 s
+			t.Errorf("usage %+v", out.Usage)
+		}
+	})
+}
+
+func TestOutsideCallsOfHelpersAndOfTheTurnAreKeptApart(t *testing.T) {
+	t.Parallel()
+	journal, calls := &memoryJournal{}, 0
+	run := func() Outcome {
+		tools := registry(t, counted(&calls, func() {}))
+		d := delegate((&llmtest.Model{}).Script(func(req core.ModelRequest) llmtest.Reply {
+			if len(req.Messages) == 2 {
+				return llmtest.Call(wish("1", "mail", `{"to":"ann"}`))
+			}
+			return llmtest.Say(req.Messages[3].Content)
+		}), tools)
+		d.Journal = journal
+		task := func(id string) core.ToolCall { return wish(id, "delegate", `{"task":"`+id+`"}`) }
+		both := llmtest.Call(wish("m", "mail", `{"to":"ann"}`), task("a"))
+		req := request(llmtest.Replies(both, llmtest.Call(task("b")), llmtest.Say("done")), tools.With(d))
+		req.Journal = journal
+		out, err := Run(t.Context(), req)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return out
+	}
+	first := run()
+	if calls != 3 || len(journal.entries) != 3 {
+		t.Fatalf("%d calls, entries %v", calls, journal.entries)
+	}
+	second := run()
+	if calls != 3 || shown(first.Messages) != shown(second.Messages) {
+		t.Errorf("a re-run called again: %d calls\n%s\n%s", calls, shown(first.Messages), shown(second.Messages))
+	}
+}
+
+func TestStepsOfHelpersNeverMeet(t *testing.T) {
+	t.Parallel()
+	seen := map[int]string{}
+	for step := range 102 {
+		for index := range maxCalls {
+			first := firstStepOf(core.ToolUse{Step: step, Index: index})
+			for _, s := range []int{first, first + 101} {
+				if other := seen[s]; other != "" || s <= 102 {
+					t.Fatalf("step %d of %d/%d is that of %s", s, step, index, other)
+				}
+				seen[s] = fmt.Sprint(step, index)
+			}
+		}
+	}
+}
+
+func TestRegistryWithMoreTools(t *testing.T) {
+	t.Parallel()
+	base := registry(t, echo("b"), TimeNow{})
+	got := base.With(echo("a"), fakeTool{name: "b"}, echo("not a name"))
+	if got.names() != "a, b, time_now" || base.names() != "b, time_now" {
+		t.Errorf("got %s of %s", got.names(), base.names())
+	}
+	if tool, _ := got.tool("b"); tool.(fakeTool).do == nil {
+		t.Error("a tool was replaced")
+	}
+	var none *Registry
+	if none.With(echo("a")).names() != "a" || none.With() != nil || none.Only(func(string) bool { return true }).names() != "" {
+		t.Error("the empty set")
+	}
+}

@@ -1,0 +1,145 @@
+package agent
+
+import (
+	"regexp"
+	"slices"
+	"strings"
+)
+
+// promiseNudge is what a model is told that promised without a tool.
+const promiseNudge = "[You told the person that you will come back to this later, but nothing will make you: between messages you do nothing, " +
+	"and no reminder was set and no loop opened for it. The person has not seen your answer yet. If reminder_set fits, call it now, " +
+	"or loops_open if no time is known; then write your whole answer again. If no tool fits, write your whole answer again without the promise " +
+	"and say what the person can do instead. Do not mention this note.]"
+
+// Promise looks for a promise in an answer, in English or French: to remind,
+// to follow up, to get back to the person, to check later; or the claim that a
+// reminder was set. If there is one and no tool of used keeps it (reminder_set,
+// loops_open), it returns the nudge for Request.Guard, else nothing. Offers,
+// conditions, questions, quotations and what was done before are no promises.
+func Promise(answer string, used []string) string {
+	if slices.Contains(used, "reminder_set") || slices.Contains(used, "loops_open") {
+		return ""
+	}
+	listed := slices.ContainsFunc(used, func(name string) bool { return strings.HasPrefix(name, "reminder_") })
+	for _, s := range sentences(answer) {
+		if promises(s) || !listed && claims(s) {
+			return promiseNudge
+		}
+	}
+	return ""
+}
+
+// sentence is one sentence, in lower case and without accents.
+type sentence struct {
+	text     string
+	question bool
+}
+
+var (
+	quoted = regexp.MustCompile("(?s)```.*?(```|$)|`[^`\n]*`" + `|"[^"\n]*"|“[^”\n]*”|«[^»\n]*»|„[^“”\n]*[“”]|(?m:^\s*>.*$)`)
+	ends   = regexp.MustCompile(`[.!?…]+[)*_]*(?:\s+|$)|[\n;]+|\s+[?!]\s*`)
+	plainF = strings.NewReplacer("’", "'", "ʼ", "'", "‘", "'", "*", "", "_", "", "\u00a0", " ", "\u202f", " ", "é", "e", "è", "e", "ê", "e", "ë", "e",
+		"à", "a", "â", "a", "ç", "c", "î", "i", "ï", "i", "ô", "o", "û", "u", "ù", "u", "œ", "oe")
+)
+
+// sentences splits an answer, without what it quotes.
+func sentences(answer string) []sentence {
+	text := plainF.Replace(strings.ToLower(quoted.ReplaceAllString(answer, " ")))
+	var out []sentence
+	for len(text) > 0 {
+		end := ends.FindStringIndex(text)
+		if end == nil {
+			end = []int{len(text), len(text)}
+		}
+		if s := strings.TrimSpace(text[:end[0]]); s != "" {
+			out = append(out, sentence{text: s, question: strings.Contains(text[end[0]:end[1]], "?")})
+		}
+		text = text[end[1]:]
+	}
+	return out
+}
+
+// The parts of English and French that promises are made of.
+const (
+	when = `(?:later|tomorrow|tonight|soon|this (?:afternoon|evening|week|weekend|month)|next (?:week|month|year|time|morning|\w+day)|` +
+		`(?:on |by |every )?(?:mon|tues|wednes|thurs|fri|satur|sun)days?|in (?:an?|\d+|two|three|five|ten|a few|a couple of|some) (?:\w+ )?(?:minutes?|hours?|days?|weeks?|months?|bit|while)|` +
+		`in the (?:morning|afternoon|evening)|at (?:\d|noon|midnight)|every (?:day|morning|evening|week|hour)|as soon as)`
+	quand = `(?:demain|ce soir|cet apres-midi|ce week-end|cette semaine|(?:lun|mar|mercre|jeu|vendre|same)di|dimanche|plus tard|tout a l'heure|bientot|` +
+		`prochaine?s?|dans (?:une?|\d+|deux|trois|cinq|dix|quelques|la) ?|des que|lorsque|quand |une fois |apres |avant |a \d|a midi|chaque |tous les |toutes les |matin|le \d|d'ici )`
+
+	will = `\b(?:(?:i|we)(?:'ll| will| shall|'m going to| am going to|'re going to| are going to|'m gonna)|(?:i|we) promise (?:to|i'll|i will|we'll)|` +
+		`(?:you can )?count on me to|(?:i|we) (?:won't|will not) forget to|^(?:(?:ok|okay|sure|yes|great|noted|done|absolutely|perfect|got it|of course|no problem)[,:—–-]* ?)*(?:will|gonna))` +
+		`(?: (?:also|then|definitely|certainly|gladly|happily|of course|personally|just|simply|always|surely|be sure to|make sure to|be happy to|try to|remember to|come back and|be there to|be the one to|not forget to|never forget to))*(?: [\w' ]{1,40} and)?`
+	futureJe = `\b(?:je|on|nous) (?:(?:te|vous|t'|vous l'|te l'|le|la|les|l'|lui|leur|en|y) ?)*`
+	vais     = `\b(?:(?:je|j'|on|nous) ?(?:vais|vas|va|allons|m'engage a|promets de|tacherai de|veillerai a|penserai a|essaierai de|n'oublierai pas de|ne manquerai pas de)|compte[rz]? sur moi pour|(?:je|nous) (?:te|vous) promets?(?:ons)? de)(?: (?:aussi|donc|bien sur|certainement|egalement|bien))* (?:(?:te|vous|t'|le|la|les|l'|lui|leur|en|y|de|d'|pas|ne) ?)*`
+	rappel   = `(?:un|une|le|ton|votre|ce) (?:petit |petite )?(?:rappel|alarme|alerte|notification)`
+)
+
+var (
+	englishPromise = regexp.MustCompile(will + ` (?:remind (?:you|us)|be reminding you|(?:set|schedule|create|add|put|make|place)(?: up)?(?: you)?(?: (?:a|the|your|an|that|this))? ?(?:\w+ )?(?:reminder|alarm)|` +
+		`(?:ping|nudge|alert|notify|warn|text|message|wake|update) you|follow(?:-| )up|be following up|circle back|(?:get|come|be|report) back (?:to|with) you|get in touch|reach out|touch base|` +
+		`check (?:back|in)\b|keep you (?:posted|updated|informed|in the loop)|let you know|give you (?:a (?:heads-up|nudge|shout|ping|reminder)|an update)|` +
+		`send you (?:a|an|another|the|your|one) ?(?:\w+ )?(?:reminder|nudge|ping|notification|heads-up|alert|update)|keep an eye (?:on|out)|keep (?:track|tabs|watch)|stay on top|make sure (?:that )?you (?:don't|do not|won't) (?:forget|miss)|see to it that you)`)
+	englishLater = regexp.MustCompile(will + ` (?:look|check|ask|try|verify|confirm|review|revisit|return|send|call|test|monitor|watch|search|email|do|handle|finish|bring|come back|get back|raise|report|tell|write|prepare|pick)\b.*\b` + when)
+	englishGet   = regexp.MustCompile(`\b(?:you'll|you will|you're going to|expect to) (?:get|receive|hear|be (?:notified|reminded|alerted))(?: (?:a|an|the|my|your))? ?(?:\w+ )?(?:reminders?|notifications?|ping|nudge|alert|from me|back from me|by me|message from me)|\bexpect (?:a|my) (?:\w+ )?(?:reminder|nudge|ping|message)`)
+
+	frenchPromise = regexp.MustCompile(futureJe + `(?:rappel(?:l)?(?:erai|erons|era)|recontacter(?:ai|ons)|relancer(?:ai|ons)|previendr(?:ai|ons)|avertir(?:ai|ons)|notifier(?:ai|ons)|alerter(?:ai|ons)|informer(?:ai|ons)|` +
+		`tiens (?:au courant|informe)|tiendr(?:ai|ons) (?:au courant|informe|au jus)|fer(?:ai|ons|a) (?:signe|un (?:suivi|point|rappel)|un petit (?:point|rappel|signe))|reviens vers (?:toi|vous)|reviendr(?:ai|ons) vers (?:toi|vous)|` +
+		`enverr(?:ai|ons) ` + rappel + `|(?:mets|note|programme|planifie|cree|regle|place|ajoute|mettrai|noterai|programmerai|planifierai|creerai) ` + rappel + `)`)
+	frenchSoon  = regexp.MustCompile(vais + `(?:rappeler|relancer|recontacter|prevenir|avertir|notifier|alerter|tenir (?:au courant|informe)|faire (?:signe|un (?:suivi|point|rappel))|revenir vers (?:toi|vous)|(?:mettre|programmer|planifier|creer|envoyer|noter|regler|ajouter) ` + rappel + `)`)
+	frenchLater = regexp.MustCompile(futureJe + `(?:rappelle|previens|relance|recontacte|redis|dis|fais signe|reecris|ecris|reverifie|verifie|regarde|(?:re)?verifierai|(?:re)?garderai|regarderai|dirai|redirai|ecrirai|reecrirai|enverrai|renverrai|demanderai|poserai|confirmerai|suivrai|surveillerai|m'en occuperai|reparlerai)\b.*\b` + quand +
+		`|` + vais + `(?:verifier|regarder|demander|dire|redire|ecrire|envoyer|confirmer|suivre|surveiller|m'en occuper|reparler)\b.*\b` + quand)
+	frenchGet = regexp.MustCompile(`\b(?:tu recevras|vous recevrez|tu auras|vous aurez|tu vas recevoir|vous allez recevoir) (?:bien )?(?:` + rappel + `|mon rappel|un message de ma part|de mes nouvelles)`)
+
+	// claimed are the words of a reminder that is said to be there.
+	claimed = regexp.MustCompile(`\b(?:i've|i have|i|we've) (?:just |now )?(?:set|scheduled|created|added|put)(?: up)?(?: you)?(?: (?:a|the|your|an|that))? (?:\w+ )?(?:reminder|alarm)\b|` +
+		`\b(?:your |the |a )?reminder(?: is| has been|'s)?(?: now)? (?:set|scheduled|created|added) (?:for|to)\b|^(?:\w+,? )?(?:your |the )?reminder(?: is| has been|'s)?(?: now)? (?:set|scheduled|created|added)\b|` +
+		`\bj'ai (?:bien )?(?:mis|programme|cree|note|regle|planifie|ajoute|place) (?:en place )?` + rappel + `|(?:^|[,:] |\bton |\bvotre |\ble |\bun )rappel (?:est |a ete )?(?:bien )?(?:programme|cree|enregistre|note|planifie|mis en place|active)\b`)
+	notNew = regexp.MustCompile(`\b(?:already|deja|earlier|yesterday|hier|previously|last (?:week|time|month)|the other day|no|not|any|if|when|once|have one|si|aucun|pas|there(?:'s| is)|il y a)\b`)
+)
+
+// Conditions: what the person has to do first, or may wish.
+var (
+	before = regexp.MustCompile(`\b(?:(?:if|when|once|whenever|as soon as|in case) (?:you|it|that|this)|should you|(?:tell|give|send|ask|ping|message|text|remind) me|let me know|just say|say (?:the word|yes|so)|(?:if|when) (?:needed|necessary)|you (?:can|could) (?:write|say|answer)|would you like|do you want|want me|` +
+		`si (?:tu|vous|besoin|ca|cela|c'est|necessaire)|s'il|dis-moi|dites-moi|donne-moi|donnez-moi|envoie-moi|envoyez-moi|quand (?:tu|vous)|des que (?:tu|vous)|une fois que (?:tu|vous)|il suffit|(?:voulez|veux|souhaites|souhaitez|preferes|preferez|aimerais|aimeriez)-(?:tu|vous)|(?:tu|vous) (?:veux|voulez|souhaites|souhaitez) que)\b`)
+	after = regexp.MustCompile(`\b(?:(?:if|when|once|whenever|as soon as) (?:you(?:'d)?(?: would)?(?: \w+)? (?:want|like|wish|prefer|tell|ask|need|say|give|let|send|share|provide|confirm)|needed|necessary)|on request|` +
+		`(?:si|quand|des que|une fois que) (?:tu|vous)(?: (?:me|m'|le|la|l'))* ?(?:veux|voulez|souhaites?|souhaitez|preferes?|preferez|demandes?|demandez|dis|dites|donnes?|donnez|envoies?|envoyez|as donne|avez donne)|si besoin|si necessaire|sur demande|a la demande)\b`)
+	// tag is the question behind a promise: "I'll remind you, ok?"
+	tag = regexp.MustCompile(`, ?(?:ok(?:ay)?|alright|all right|deal|good|right|sounds good|d'accord|ca (?:te|vous) va|ca marche|entendu) ?$`)
+	// thatIsNow is where the reminding is the sentence itself.
+	thatIsNow = regexp.MustCompile(`^.*?(?:remind you|rappell?e(?:rai|rons|r)?) (?:that|que|qu') ?(\w*)`)
+	dayWords  = regexp.MustCompile(`^(?:day|evening|morning|night|afternoon|week|time)$`)
+)
+
+// promises tells whether a sentence promises something for later.
+func promises(s sentence) bool {
+	if s.question && !tag.MatchString(s.text) {
+		return false
+	}
+	for _, p := range []*regexp.Regexp{englishPromise, englishLater, englishGet, frenchPromise, frenchSoon, frenchLater, frenchGet} {
+		for _, at := range p.FindAllStringIndex(s.text, -1) {
+			if !conditional(s.text, at) && !reminding(s.text, at) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// conditional tells whether what stands at a place waits for the person first.
+func conditional(text string, at []int) bool {
+	return before.MatchString(text[:at[0]]) || after.MatchString(text[at[0]:])
+}
+
+// reminding tells whether the sentence reminds of something itself: "I will
+// remind you that the office is closed".
+func reminding(text string, at []int) bool {
+	m := thatIsNow.FindStringSubmatch(text[at[0]:])
+	return m != nil && !dayWords.MatchString(m[1])
+}
+
+// claims tells whether a sentence says that a reminder was set just now.
+func claims(s sentence) bool {
+	return !s.question && claimed.MatchString(s.text) && !notNew.MatchString(s.text)
+}
