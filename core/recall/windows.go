@@ -1,0 +1,75 @@
+package recall
+
+import (
+	"strings"
+
+	"github.com/everthread/everthread/core"
+)
+
+// Sizes of windows, in tokens.
+const (
+	windowMin = 400
+	windowMax = 800
+)
+
+// Cut cuts messages of one day, in order, into windows (SPEC 8.1). A window is
+// full with 400 tokens and has at most 800, unless one message is longer: that is
+// a window of its own. Each begins with the last message of the one before,
+// unless that does not fit beside the next message. What is not full yet becomes
+// a window only if closed. Through is the last message that is in a window, 0:
+// none. To go on, pass the messages from that one on.
+func Cut(messages []core.Message, closed bool) (windows []core.TextWindow, through core.MessageID) {
+	for start := 0; start < len(messages); {
+		n, tokens, full := fill(messages[start:])
+		if !full && !closed {
+			break
+		}
+		end := start + n
+		windows = append(windows, window(messages[start:end], tokens))
+		through = messages[end-1].ID
+		if start = end; end < len(messages) && beside(messages[end-1], messages[end]) {
+			start--
+		}
+	}
+	return windows, through
+}
+
+// fill returns how many messages the first window takes and their tokens. Full
+// is false if more could join it. The first message may be one that a window
+// holds already, so a second one that fits is always taken.
+func fill(messages []core.Message) (n, tokens int, full bool) {
+	for i, m := range messages {
+		if i > 0 && tokens+m.Tokens > windowMax {
+			return i, tokens, true
+		}
+		tokens += m.Tokens
+		if i > 0 && tokens >= windowMin || tokens > windowMax {
+			return i + 1, tokens, true
+		}
+	}
+	return len(messages), tokens, false
+}
+
+// beside tells whether two messages fit into one window.
+func beside(a, b core.Message) bool { return a.Tokens+b.Tokens <= windowMax }
+
+func window(messages []core.Message, tokens int) core.TextWindow {
+	first, last := messages[0], messages[len(messages)-1]
+	return core.TextWindow{User: first.User, Segment: first.Segment, First: first.ID, Last: last.ID, Tokens: tokens}
+}
+
+// WindowText returns the text of a window as it is embedded: a line of role and
+// text for what the person and the assistant said. Redacted messages are left out.
+func WindowText(messages []core.Message) string {
+	var b strings.Builder
+	for _, m := range messages {
+		if m.Redacted || m.Text == "" || m.Role != core.RoleUser && m.Role != core.RoleAssistant {
+			continue
+		}
+		if b.Len() > 0 {
+			b.WriteByte('\n')
+		}
+		b.WriteString(string(m.Role) + ": " + m.Text)
+	}
+	return b.String()
+}
