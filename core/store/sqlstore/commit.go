@@ -11,15 +11,13 @@ import (
 // Commit writes a reply and ends its turn; see core.TurnStore.
 func (s *Store) Commit(ctx context.Context, r core.Reply, c *core.Claim) (core.Committed, error) {
 	var out core.Committed
+	var st state
 	err := s.update(ctx, "commit reply", r.Turn.User, func(t *tx) error {
-		out = core.Committed{}
-		st, err := t.state(r)
-		if err != nil {
-			return err
+		if !st.held {
+			return core.ErrFenced
 		}
-		if r, err = t.unsaid(r, st); err != nil {
-			return err
-		}
+		r := unsaid(r, st)
+		var err error
 		if out.Messages, err = t.say(r, &st); err != nil {
 			return err
 		}
@@ -37,12 +35,13 @@ func (s *Store) Commit(ctx context.Context, r core.Reply, c *core.Claim) (core.C
 		}
 		out.Again, err = t.next(r, st)
 		return err
-	})
+	}, toState(r, &st))
 	return out, err
 }
 
 // state is what a commit must know, read at once.
 type state struct {
+	held        bool  // the lease is still ours
 	last, epoch int64 // of the thread
 	edits       int64 // of the thread
 	since       int   // messages of the segment since its summary
@@ -51,32 +50,33 @@ type state struct {
 	queued      bool // its address has a delivery under way
 	waiting     bool // the thread has another turn job
 	pending     bool // messages that no turn has read
+	left        int  // inputs that are not redacted
 }
 
-// state reads it, and fails with core.ErrFenced unless the lease is still ours.
-func (t *tx) state(r core.Reply) (state, error) {
-	var s state
-	held := false
-	err := t.row(`SELECT h.last_position, h.epoch_id, h.edits, COALESCE(g.since_summary, 0), COALESCE(g.state, ''), i.blocked,
+// toState returns what reads it.
+func toState(r core.Reply, s *state) Statement {
+	lowest, highest := core.MessageID(0), core.MessageID(0)
+	if n := len(r.Turn.Inputs); n > 0 {
+		lowest, highest = slices.Min(r.Turn.Inputs), slices.Max(r.Turn.Inputs)
+	}
+	return Statement{Query: `SELECT h.last_position, h.epoch_id, h.edits, COALESCE(g.since_summary, 0), COALESCE(g.state, ''), i.blocked,
 			EXISTS (SELECT 1 FROM jobs WHERE user_id = $1 AND id = $5 AND state = 'running' AND attempt = $6),
 			EXISTS (SELECT 1 FROM jobs WHERE user_id = $1 AND key = $7 AND state IN ('ready', 'running')),
 			EXISTS (SELECT 1 FROM jobs WHERE user_id = $1 AND key = $8 AND state = 'waiting'),
-			EXISTS (SELECT 1 FROM messages WHERE user_id = $1 AND thread_id = $2 AND kind = 'chat' AND role = 'user' AND turn_id = 0 AND redacted = 0)
+			EXISTS (SELECT 1 FROM messages WHERE user_id = $1 AND thread_id = $2 AND kind = 'chat' AND role = 'user' AND turn_id = 0 AND redacted = 0),
+			(` + countLeft("$1", "$9", "$10", "$11") + `)
 		FROM threads h JOIN identities i ON i.user_id = h.user_id AND i.id = $3
 		LEFT JOIN segments g ON g.user_id = h.user_id AND g.id = $4
-		WHERE h.user_id = $1 AND h.id = $2`, t.user, r.Turn.Thread, r.Turn.Identity, r.Turn.Segment, r.Turn.Lease.Job, r.Turn.Lease.Attempt,
-		core.AddressKey(r.Turn.Address), r.Turn.Lease.Key).
-		Scan(&s.last, &s.epoch, &s.edits, &s.since, (*string)(&s.segment), &s.blocked, &held, &s.queued, &s.waiting, &s.pending)
-	if err == nil && !held {
-		return s, core.ErrFenced
-	}
-	return s, found(err)
+		WHERE h.user_id = $1 AND h.id = $2`, Args: []any{r.Turn.User, r.Turn.Thread, r.Turn.Identity, r.Turn.Segment, r.Turn.Lease.Job, r.Turn.Lease.Attempt,
+		core.AddressKey(r.Turn.Address), r.Turn.Lease.Key, lowest, highest, r.Turn.ID}, Scan: func(row Row) error {
+		return found(row.Scan(&s.last, &s.epoch, &s.edits, &s.since, (*string)(&s.segment), &s.blocked, &s.held, &s.queued, &s.waiting, &s.pending, &s.left))
+	}}
 }
 
 // unsaid is the reply without what rests on something that was changed or
 // redacted while it was written: a new epoch's notes lose their text, and nothing
 // is left of a reply whose every input is gone.
-func (t *tx) unsaid(r core.Reply, st state) (core.Reply, error) {
+func unsaid(r core.Reply, st state) core.Reply {
 	if r.Epoch != nil && r.Epoch.Edits != st.edits {
 		e := *r.Epoch
 		e.Head = slices.Clone(e.Head)
@@ -87,14 +87,10 @@ func (t *tx) unsaid(r core.Reply, st state) (core.Reply, error) {
 		}
 		r.Epoch = &e
 	}
-	if len(r.Turn.Inputs) == 0 || r.State == core.TurnFailed {
-		return r, nil
-	}
-	left, err := t.left(*r.Turn)
-	if err == nil && left == 0 {
+	if len(r.Turn.Inputs) > 0 && r.State != core.TurnFailed && st.left == 0 {
 		r.State, r.Messages, r.Deliveries, r.Epoch, r.Effects = core.TurnStopped, nil, nil, nil, nil
 	}
-	return r, err
+	return r
 }
 
 // say appends the messages of a reply to the turn's thread and segment.

@@ -215,9 +215,9 @@ func (t *tx) markPart(d *core.Delivery, p *core.DeliveryPart, state core.Deliver
 // FinishPart stores what became of a part; see core.DeliveryStore.
 func (s *Store) FinishPart(ctx context.Context, d *core.Delivery, n int, r core.PartResult, now time.Time) (bool, error) {
 	var more bool
+	var h holding
 	err := s.update(ctx, "finish part", d.User, func(t *tx) error {
-		more = false
-		if err := t.holds(d.Lease); err != nil {
+		if err := t.holdsAs(d.Lease, h); err != nil {
 			return err
 		}
 		p := &d.Parts[n]
@@ -237,7 +237,7 @@ func (s *Store) FinishPart(ctx context.Context, d *core.Delivery, n int, r core.
 		var err error
 		more, err = t.afterPart(d, n, r, now)
 		return err
-	})
+	}, toHolding(d.User, d.Lease, &h))
 	return more, err
 }
 

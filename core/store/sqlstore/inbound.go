@@ -2,7 +2,9 @@ package sqlstore
 
 import (
 	"context"
+	"database/sql"
 	"encoding/json"
+	"errors"
 	"slices"
 	"time"
 
@@ -46,17 +48,21 @@ func (j joined) Scan(dest ...any) error { return j.scanner.Scan(append(dest, j.r
 // Append stores inbound messages of one identity; see core.InboundStore.
 func (s *Store) Append(ctx context.Context, a core.Append) (core.Appended, error) {
 	var out core.Appended
+	var fresh []int
+	var to route
+	first := append(admitAll(a, &fresh), toRoute(a, &to))
 	err := s.update(ctx, "append", a.User, func(t *tx) error {
-		out = core.Appended{}
-		fresh, err := t.admitAll(a)
-		out.Duplicates = len(a.Events) - len(fresh)
-		if err != nil || len(fresh) == 0 {
+		out = core.Appended{Duplicates: len(a.Events) - len(fresh)}
+		if len(fresh) == 0 {
+			return nil
+		}
+		if to.identity.ID == 0 {
+			return core.ErrNotFound
+		}
+		if err := t.renumber(a, fresh); err != nil {
 			return err
 		}
-		to, err := t.route(a.Identity)
-		if err != nil {
-			return err
-		}
+		var err error
 		if out.Turn, out.Postponed, err = t.atOnce(a, to, fresh); err != nil {
 			return err
 		}
@@ -71,23 +77,42 @@ func (s *Store) Append(ctx context.Context, a core.Append) (core.Appended, error
 			return err
 		}
 		return t.wantTurn(a, to, out)
-	})
+	}, first...)
 	return out, err
 }
 
-// admitAll stores the events and returns the indexes of the new ones.
-func (t *tx) admitAll(a core.Append) ([]int, error) {
-	var fresh []int
+// admitAll returns what stores the events, each as if all of them were new, and
+// lists the indexes of those that are.
+func admitAll(a core.Append, fresh *[]int) []Statement {
+	var out []Statement
 	for n, e := range a.Events {
-		ok, err := t.admit(e, core.MessageID(t.lastMessage+1+int64(len(fresh))), "done", a.Now)
-		if err != nil {
-			return nil, err
+		out = append(out, Statement{Query: admitNext + ` RETURNING 1`, Args: admission(a.User, e, core.MessageID(n+1), "done", a.Now), Scan: func(r Row) error {
+			var one int
+			err := r.Scan(&one)
+			if errors.Is(err, sql.ErrNoRows) {
+				return nil
+			}
+			*fresh = append(*fresh, n)
+			return err
+		}})
+	}
+	return out
+}
+
+// renumber corrects which messages the events after a repeated one have.
+func (t *tx) renumber(a core.Append, fresh []int) error {
+	for i, n := range fresh {
+		if i == n {
+			continue
 		}
-		if ok {
-			fresh = append(fresh, n)
+		e := a.Events[n]
+		err := t.exec(`UPDATE events SET message_id = $4 WHERE channel = $1 AND account = $2 AND event_id = $3`,
+			e.Address.Channel, e.Address.Account, e.EventID, t.lastMessage+1+int64(i))
+		if err != nil {
+			return err
 		}
 	}
-	return fresh, nil
+	return nil
 }
 
 // route is where messages of an identity go, and what goes on there.
@@ -98,20 +123,32 @@ type route struct {
 	last     int64 // last position of the thread
 	head     head  // of the thread's jobs; its id is 0 if there is none
 	pending  bool  // messages wait for an answer
+	label    string
+	segment  core.SegmentID // of the day label; 0: it is not open yet
+	ends     int64          // when that ends
 }
 
-func (t *tx) route(id core.IdentityID) (route, error) {
-	var r route
-	i, err := scanIdentity(joined{t.row(`SELECT `+identityColumns+`, t.id, t.mode, t.last_position,
+// toRoute returns what reads a route, with the day of the first message.
+func toRoute(a core.Append, r *route) Statement {
+	if len(a.Messages) > 0 {
+		r.label = a.Messages[0].Day.Label
+	}
+	return Statement{Query: `SELECT ` + identityColumns + `, t.id, t.mode, t.last_position,
 			COALESCE(j.id, 0), COALESCE(j.state, ''), COALESCE(j.ref, 0),
-			EXISTS (SELECT 1 FROM messages m WHERE m.user_id = i.user_id AND m.thread_id = t.id AND m.kind = 'chat' AND m.role = 'user' AND m.turn_id = 0 AND m.redacted = 0)
+			EXISTS (SELECT 1 FROM messages m WHERE m.user_id = i.user_id AND m.thread_id = t.id AND m.kind = 'chat' AND m.role = 'user' AND m.turn_id = 0 AND m.redacted = 0),
+			COALESCE(g.id, 0), COALESCE(g.ends_at, 0)
 		FROM identities i JOIN threads t ON t.user_id = i.user_id AND t.id = CASE WHEN i.thread_id > 0 THEN i.thread_id
 			ELSE (SELECT c.id FROM threads c WHERE c.user_id = i.user_id AND c.mode = 'continuous') END
 		LEFT JOIN jobs j ON j.user_id = i.user_id AND j.key = 'thread:' || t.id AND j.state IN ('ready', 'running')
-		WHERE i.user_id = $1 AND i.id = $2`, t.user, id),
-		[]any{&r.thread, (*string)(&r.mode), &r.last, &r.head.id, (*string)(&r.head.state), &r.head.ref, &r.pending}})
-	r.identity = i
-	return r, err
+		LEFT JOIN segments g ON g.user_id = t.user_id AND g.thread_id = t.id AND g.label = $3
+		WHERE i.user_id = $1 AND i.id = $2`, Args: []any{a.User, a.Identity, r.label}, Scan: func(row Row) error {
+		i, err := scanIdentity(joined{row, []any{&r.thread, (*string)(&r.mode), &r.last, &r.head.id, (*string)(&r.head.state), &r.head.ref, &r.pending, &r.segment, &r.ends}})
+		r.identity = i
+		if errors.Is(err, core.ErrNotFound) {
+			return nil
+		}
+		return err
+	}}
 }
 
 // atOnce returns the turn of messages that are about to be stored, if it can be
@@ -133,7 +170,7 @@ func (t *tx) appendOne(m core.NewMessage, e core.Inbound, to *route, turn *core.
 	p := place{thread: to.thread, identity: to.identity.ID, channel: to.identity.Address.Channel}
 	var err error
 	if to.mode == core.ModeContinuous && m.Kind == core.KindChat {
-		if p.segment, err = t.segment(to.thread, m.Day); err != nil {
+		if p.segment, err = t.segment(to, m.Day); err != nil {
 			return 0, err
 		}
 	}
@@ -154,15 +191,24 @@ func (t *tx) appendOne(m core.NewMessage, e core.Inbound, to *route, turn *core.
 	return id, t.fetchJobs(id, e, m)
 }
 
-// admit stores an event, and tells whether it is new. One that was held until
-// its address became somebody's is admitted once more.
-func (t *tx) admit(e core.Inbound, m core.MessageID, state string, now time.Time) (bool, error) {
-	n, err := t.count(`INSERT INTO events (channel, account, event_id, user_id, external, state, message_id, received_at, payload)
-		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)
-		ON CONFLICT (channel, account, event_id) DO UPDATE SET user_id = excluded.user_id, state = excluded.state,
+// What stores an event. One that was held until its address became somebody's is
+// admitted once more. admitNext names a message by how many come before it.
+const (
+	admitValues = `INSERT INTO events (channel, account, event_id, user_id, external, state, message_id, received_at, payload) VALUES ($1, $2, $3, $4, $5, $6, `
+	admitOnce   = `, $8, $9) ON CONFLICT (channel, account, event_id) DO UPDATE SET user_id = excluded.user_id, state = excluded.state,
 			message_id = excluded.message_id, payload = excluded.payload
-		WHERE events.state = 'held' AND excluded.state <> 'held'`,
-		e.Address.Channel, e.Address.Account, e.EventID, t.user, e.Address.External, state, m, ms(now), nullable(e.Raw))
+		WHERE events.state = 'held' AND excluded.state <> 'held'`
+	admitThis = admitValues + `$7` + admitOnce
+	admitNext = admitValues + `(SELECT last_message FROM users WHERE id = $4) + $7` + admitOnce
+)
+
+func admission(user core.UserID, e core.Inbound, m core.MessageID, state string, now time.Time) []any {
+	return []any{e.Address.Channel, e.Address.Account, e.EventID, user, e.Address.External, state, m, ms(now), nullable(e.Raw)}
+}
+
+// admit stores an event, and tells whether it is new.
+func (t *tx) admit(e core.Inbound, m core.MessageID, state string, now time.Time) (bool, error) {
+	n, err := t.count(admitThis, admission(t.user, e, m, state, now)...)
 	return n > 0, err
 }
 

@@ -91,19 +91,41 @@ func (t *tx) take(ref core.JobRef, c core.Claim) (core.Lease, bool, error) {
 	return l, err == nil, err
 }
 
+// holding is whether a lease is still ours, and whether a job waits behind it.
+type holding struct{ held, waits bool }
+
+// toHolding returns what reads it.
+func toHolding(user core.UserID, l core.Lease, h *holding) Statement {
+	return Statement{Query: `SELECT EXISTS (SELECT 1 FROM jobs w WHERE w.user_id = $1 AND w.key = j.key AND w.state = 'waiting') FROM jobs j
+		WHERE j.user_id = $1 AND j.id = $2 AND j.state = 'running' AND j.attempt = $3`, Args: []any{user, l.Job, l.Attempt}, Scan: func(r Row) error {
+		err := r.Scan(&h.waits)
+		if errors.Is(err, sql.ErrNoRows) {
+			return nil
+		}
+		h.held = err == nil
+		return err
+	}}
+}
+
 // holds fails with core.ErrFenced unless the lease is still ours. It also learns
 // whether a job waits behind it.
 func (t *tx) holds(l core.Lease) error {
-	waits := false
-	err := t.row(`SELECT EXISTS (SELECT 1 FROM jobs w WHERE w.user_id = $1 AND w.key = j.key AND w.state = 'waiting') FROM jobs j
-		WHERE j.user_id = $1 AND j.id = $2 AND j.state = 'running' AND j.attempt = $3`, t.user, l.Job, l.Attempt).Scan(&waits)
-	if errors.Is(err, sql.ErrNoRows) {
+	var h holding
+	if err := t.ask(toHolding(t.user, l, &h)); err != nil {
+		return err
+	}
+	return t.holdsAs(l, h)
+}
+
+// holdsAs is holds for what was read with the lock.
+func (t *tx) holdsAs(l core.Lease, h holding) error {
+	if !h.held {
 		return core.ErrFenced
 	}
-	if !waits {
+	if !h.waits {
 		t.alone = l.Key
 	}
-	return err
+	return nil
 }
 
 // end ends a held job, done or dead, and lets the next of its key run.

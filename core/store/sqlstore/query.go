@@ -23,6 +23,26 @@ func (s *Store) view(ctx context.Context, op string, f func(q querier) error) er
 	return nil
 }
 
+// snapshot runs reads in one consistent read and one round trip.
+func (s *Store) snapshot(ctx context.Context, reads ...Statement) error {
+	ctx, cancel := s.bounded(ctx)
+	defer cancel()
+	conn, err := s.read.Conn(ctx)
+	if err != nil {
+		return err
+	}
+	defer conn.Close()
+	all := []Statement{{Query: s.dialect.Snapshot}}
+	for _, r := range reads {
+		r.Args = s.prepared(r.Query, r.Args)
+		all = append(all, r)
+	}
+	if err = s.dialect.Pipeline(ctx, conn, append(all, Statement{Query: `COMMIT`})); err != nil {
+		rollback(ctx, conn)
+	}
+	return err
+}
+
 // querier reads within one transaction, or one statement by itself.
 type querier struct {
 	s      *Store

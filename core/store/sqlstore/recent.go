@@ -33,13 +33,22 @@ const maxRecent = 128
 
 // get returns what is kept of an epoch, or nothing.
 func (r *recent) get(k threadOf, epoch core.TurnID, edits, summaries int64) []core.Message {
+	if e := r.last(k); e != nil && e.holds(epoch, edits, summaries) {
+		return e.messages
+	}
+	return nil
+}
+
+// last returns what is kept of a thread, which may hold no longer, or nil.
+func (r *recent) last(k threadOf) *kept {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	e := r.threads[k]
-	if e == nil || e.epoch != epoch || e.edits != edits || e.summaries != summaries {
-		return nil
-	}
-	return e.messages
+	return r.threads[k]
+}
+
+// holds tells whether it is of that epoch and those versions.
+func (e *kept) holds(epoch core.TurnID, edits, summaries int64) bool {
+	return e.epoch == epoch && e.edits == edits && e.summaries == summaries
 }
 
 // refresh makes every process read a thread's messages again: a row is not what

@@ -19,21 +19,22 @@ func scanSegment(row scanner) (core.Segment, error) {
 	return g, found(err)
 }
 
-// segment returns the segment of day in a thread, opened if need be, and counts
-// one user message more. A final one becomes stale. One that goes on in another
-// zone ends when that zone's day does.
-func (t *tx) segment(thread core.ThreadID, d core.Day) (core.SegmentID, error) {
-	var id core.SegmentID
-	var ends int64
-	err := t.row(`SELECT id, ends_at FROM segments WHERE user_id = $1 AND thread_id = $2 AND label = $3`, t.user, thread, d.Label).Scan(&id, &ends)
-	if errors.Is(err, sql.ErrNoRows) {
-		return t.openSegment(thread, d)
-	}
-	if err != nil {
-		return 0, err
+// segment returns the segment of a day in the route's thread, opened if need be,
+// and counts one user message more. A final one becomes stale. One that goes on
+// in another zone ends when that zone's day does.
+func (t *tx) segment(to *route, d core.Day) (core.SegmentID, error) {
+	id, ends := to.segment, to.ends
+	if d.Label != to.label || id == 0 {
+		err := t.row(`SELECT id, ends_at FROM segments WHERE user_id = $1 AND thread_id = $2 AND label = $3`, t.user, to.thread, d.Label).Scan(&id, &ends)
+		if errors.Is(err, sql.ErrNoRows) {
+			return t.openSegment(to.thread, d)
+		}
+		if err != nil {
+			return 0, err
+		}
 	}
 	if ends != ms(d.End) {
-		err = t.exec(`UPDATE segments SET ends_at = $3, finalize_at = $4, post_at = $5 WHERE user_id = $1 AND id = $2`,
+		err := t.exec(`UPDATE segments SET ends_at = $3, finalize_at = $4, post_at = $5 WHERE user_id = $1 AND id = $2`,
 			t.user, id, ms(d.End), ms(d.Finalize), ms(d.Post))
 		if err != nil {
 			return 0, err

@@ -223,9 +223,14 @@ func (t *tx) left(turn core.Turn) (n int, err error) {
 	if len(turn.Inputs) == 0 {
 		return 0, nil
 	}
-	err = t.row(`SELECT COUNT(*) FROM messages WHERE user_id = $1 AND id BETWEEN $2 AND $3 AND turn_id = $4 AND role = 'user' AND redacted = 0 AND position > 0`,
-		t.user, slices.Min(turn.Inputs), slices.Max(turn.Inputs), turn.ID).Scan(&n)
+	err = t.row(countLeft("$1", "$2", "$3", "$4"), t.user, slices.Min(turn.Inputs), slices.Max(turn.Inputs), turn.ID).Scan(&n)
 	return n, err
+}
+
+// countLeft counts them among the messages from lowest to highest.
+func countLeft(user, lowest, highest, turn string) string {
+	return `SELECT COUNT(*) FROM messages WHERE user_id = ` + user + ` AND id BETWEEN ` + lowest + ` AND ` + highest +
+		` AND turn_id = ` + turn + ` AND role = 'user' AND redacted = 0 AND position > 0`
 }
 
 const turnColumns = `t.user_id, t.id, t.thread_id, (SELECT h.mode FROM threads h WHERE h.user_id = t.user_id AND h.id = t.thread_id), t.identity_id, t.segment_id, t.state, t.inputs, t.failures, t.error, t.reserved, t.started_at, t.snapshot`

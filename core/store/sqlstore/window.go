@@ -14,6 +14,9 @@ const page = 100
 
 // Window reads what a context is built from; see core.TurnStore.
 func (s *Store) Window(ctx context.Context, turn *core.Turn, wq core.WindowQuery) (core.Window, error) {
+	if w, ok, err := s.guess(ctx, turn, wq); ok || err != nil {
+		return w, wrap("read window", err)
+	}
 	var w core.Window
 	err := s.view(ctx, "read window", func(q querier) error {
 		w = core.Window{}
@@ -29,20 +32,51 @@ func (s *Store) Window(ctx context.Context, turn *core.Turn, wq core.WindowQuery
 	return w, err
 }
 
+// guess reads a window in one round trip, if what this process knows of the
+// thread still holds. Where round trips cost nothing it is not tried.
+func (s *Store) guess(ctx context.Context, turn *core.Turn, wq core.WindowQuery) (w core.Window, ok bool, err error) {
+	k := threadOf{turn.User, turn.Thread}
+	known := s.recent.last(k)
+	if s.dialect.Pipeline == nil || known == nil || len(known.messages) == 0 {
+		return w, false, nil
+	}
+	var summaries int64
+	var fresh []core.Message
+	from := known.messages[len(known.messages)-1].Position + 1
+	err = s.snapshot(ctx, toThread(turn, &w, &summaries), Statement{Query: selectFrom, Args: []any{turn.User, turn.Thread, from}, All: func(r Row) error {
+		m, err := scanMessage(r)
+		fresh = append(fresh, m)
+		return err
+	}})
+	if err != nil || !continues(w, wq) || !known.holds(w.Epoch.ID, w.Edits, summaries) {
+		return core.Window{}, false, err
+	}
+	s.remember(k, turn, &w, summaries, known.messages, fresh)
+	return w, true, nil
+}
+
 // readThread reads the thread's versions and its current epoch.
 func readThread(q querier, turn *core.Turn, w *core.Window) (summaries int64, err error) {
-	var data string
-	var used int64
-	err = q.row(`SELECT h.edits, h.summaries, h.epoch_used, COALESCE(e.data, '') FROM threads h
-		LEFT JOIN epochs e ON e.user_id = h.user_id AND e.id = h.epoch_id WHERE h.user_id = $1 AND h.id = $2`, turn.User, turn.Thread).
-		Scan(&w.Edits, &summaries, &used, &data)
-	if err != nil || data == "" {
-		return summaries, found(err)
-	}
-	w.Epoch = &core.Epoch{}
-	err = unjson(data, w.Epoch)
-	w.Epoch.UsedAt = at(used)
-	return summaries, err
+	st := toThread(turn, w, &summaries)
+	return summaries, st.Scan(q.row(st.Query, st.Args...))
+}
+
+// toThread returns what reads it.
+func toThread(turn *core.Turn, w *core.Window, summaries *int64) Statement {
+	return Statement{Query: `SELECT h.edits, h.summaries, h.epoch_used, COALESCE(e.data, '') FROM threads h
+		LEFT JOIN epochs e ON e.user_id = h.user_id AND e.id = h.epoch_id WHERE h.user_id = $1 AND h.id = $2`, Args: []any{turn.User, turn.Thread},
+		Scan: func(r Row) error {
+			var data string
+			var used int64
+			err := r.Scan(&w.Edits, summaries, &used, &data)
+			if err != nil || data == "" {
+				return found(err)
+			}
+			w.Epoch = &core.Epoch{}
+			err = unjson(data, w.Epoch)
+			w.Epoch.UsedAt = at(used)
+			return err
+		}}
 }
 
 // continues tells whether the current epoch can go on, as far as the store knows.
@@ -59,15 +93,22 @@ func (s *Store) fromEpoch(q querier, turn *core.Turn, w *core.Window, summaries 
 	if n := len(known); n > 0 {
 		from = known[n-1].Position + 1
 	}
-	rows, err := q.rows(`SELECT `+messageColumns+` FROM messages WHERE user_id = $1 AND thread_id = $2 AND position >= $3 AND position > 0 ORDER BY position`,
-		turn.User, turn.Thread, from)
+	rows, err := q.rows(selectFrom, turn.User, turn.Thread, from)
 	fresh, err := collect(rows, err, scanMessage)
 	if err != nil {
 		return err
 	}
+	s.remember(k, turn, w, summaries, known, fresh)
+	return nil
+}
+
+// selectFrom reads the messages of a thread from a position on.
+const selectFrom = `SELECT ` + messageColumns + ` FROM messages WHERE user_id = $1 AND thread_id = $2 AND position >= $3 AND position > 0 ORDER BY position`
+
+// remember puts a window's messages together and keeps them for the next turn.
+func (s *Store) remember(k threadOf, turn *core.Turn, w *core.Window, summaries int64, known, fresh []core.Message) {
 	w.Messages = append(known[:len(known):len(known)], fresh...)
 	s.recent.put(k, w.Epoch.ID, w.Edits, summaries, turn.ID, w.Messages)
-	return nil
 }
 
 // afresh reads the newest messages until they are enough for a new epoch, and
