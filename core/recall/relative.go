@@ -1,0 +1,154 @@
+package recall
+
+import (
+	"slices"
+	"time"
+)
+
+// back is the span from `from` days before today to `to` days before.
+func (r *dateReader) back(from, to int) Span {
+	return spanOf(r.today.AddDate(0, 0, -from), r.today.AddDate(0, 0, -to))
+}
+
+// relative reads words that mean a day by themselves: today, hier, last night.
+func (r *dateReader) relative(i int) (reading, bool) {
+	for _, c := range []struct {
+		words    []string
+		from, to int
+	}{
+		{[]string{"the", "day", "before", "yesterday"}, 2, 2},
+		{[]string{"day", "before", "yesterday"}, 2, 2},
+		{[]string{"avant", "hier"}, 2, 2}, {[]string{"avant-hier"}, 2, 2}, {[]string{"vorgestern"}, 2, 2}, {[]string{"anteayer"}, 2, 2},
+		{[]string{"last", "night"}, 1, 0}, {[]string{"hier", "soir"}, 1, 0}, {[]string{"anoche"}, 1, 0}, {[]string{"gestern", "abend"}, 1, 0},
+		{[]string{"yesterday"}, 1, 1}, {[]string{"hier"}, 1, 1}, {[]string{"gestern"}, 1, 1}, {[]string{"ayer"}, 1, 1},
+		{[]string{"this", "morning"}, 0, 0}, {[]string{"this", "afternoon"}, 0, 0}, {[]string{"this", "evening"}, 0, 0},
+		{[]string{"ce", "matin"}, 0, 0}, {[]string{"cet", "apres-midi"}, 0, 0}, {[]string{"cet", "apres", "midi"}, 0, 0}, {[]string{"ce", "soir"}, 0, 0},
+		{[]string{"esta", "manana"}, 0, 0}, {[]string{"esta", "tarde"}, 0, 0}, {[]string{"heute", "morgen"}, 0, 0},
+		{[]string{"today"}, 0, 0}, {[]string{"tonight"}, 0, 0}, {[]string{"aujourdhui"}, 0, 0}, {[]string{"heute"}, 0, 0}, {[]string{"hoy"}, 0, 0},
+		{[]string{"recently"}, 14, 0}, {[]string{"recemment"}, 14, 0}, {[]string{"lately"}, 14, 0}, {[]string{"neulich"}, 14, 0}, {[]string{"recientemente"}, 14, 0},
+	} {
+		if i+len(c.words) <= len(r.words) && slices.Equal(r.words[i:i+len(c.words)], c.words) {
+			return one(len(c.words), r.back(c.from, c.to), true)
+		}
+	}
+	return reading{}, false
+}
+
+// ago reads three days ago, il y a 3 jours, vor zwei Wochen, hace un mes.
+func (r *dateReader) ago(i int) (reading, bool) {
+	k := i
+	before := true
+	switch {
+	case r.is(i, "il") && r.is(i+1, "y") && r.is(i+2, "a"):
+		k += 3
+	case r.is(i, "y") && r.is(i+1, "a"):
+		k += 2
+	case r.is(i, "vor", "hace"):
+		k++
+	default:
+		before = false
+	}
+	if r.is(k, "a", "an", "the") && r.is(k+1, "few", "couple") {
+		k++
+	}
+	n := count(r.word(k))
+	k++
+	if r.is(k, "of", "de") {
+		k++
+	}
+	unit := unitOf(r.word(k))
+	k++
+	if n == 0 || unit == noUnit || unit > years || !before && !r.is(k, "ago", "earlier", "back") {
+		return reading{}, false
+	}
+	if !before {
+		k++
+	}
+	return one(k-i, r.around(n, unit), true)
+}
+
+// around is n units ago, give or take what people mean by that.
+func (r *dateReader) around(n int, unit spanUnit) Span {
+	switch unit {
+	case days:
+		if n > 9 {
+			return r.back(n+2, n-2)
+		}
+		return r.back(n, n)
+	case weeks:
+		return r.back(7*n+3, 7*n-3)
+	case months:
+		t := r.today.AddDate(0, -n, 0)
+		return spanOf(t.AddDate(0, 0, -15), t.AddDate(0, 0, 15))
+	}
+	t := r.today.AddDate(-n, 0, 0)
+	return spanOf(t.AddDate(0, -4, 0), t.AddDate(0, 4, 0))
+}
+
+// period reads last week, this month, la semaine dernière, letztes Jahr.
+func (r *dateReader) period(i int) (reading, bool) {
+	k := i
+	this := r.is(i, "this", "cette", "ce", "cet", "diese", "diesen", "dieses", "esta", "este")
+	last := r.is(i, "last", "past", "previous", "letzte", "letzten", "letztes", "letzter", "vergangene", "vergangenen", "ultima", "ultimo")
+	if this || last {
+		k++
+	}
+	unit := unitOf(r.word(k))
+	k++
+	if r.is(k, "dernier", "derniere", "passe", "passee", "pasado", "pasada", "precedente", "precedent") {
+		last, this = true, false
+		k++
+	}
+	if unit == noUnit || unit == days || unit == nights || !this && !last {
+		return reading{}, false
+	}
+	return one(k-i, r.unit(unit, last), true)
+}
+
+// unit is the current unit of time, or the one before. Weeks begin on Monday.
+func (r *dateReader) unit(unit spanUnit, last bool) Span {
+	monday := (int(r.today.Weekday()) + 6) % 7
+	y, m := r.today.Year(), r.today.Month()
+	switch {
+	case unit == weeks && last:
+		return r.back(monday+7, monday+1)
+	case unit == weeks:
+		return r.back(monday, 0)
+	case unit == weekends && (last || monday < 5):
+		return r.back(monday+2, monday+1)
+	case unit == weekends:
+		return r.back(monday-5, 0)
+	case unit == months && last:
+		return wholeMonth(r.today.AddDate(0, 0, -r.today.Day()).Year(), r.today.AddDate(0, 0, -r.today.Day()).Month())
+	case unit == months:
+		return wholeMonth(y, m)
+	case last:
+		y--
+	}
+	return spanOf(time.Date(y, 1, 1, 0, 0, 0, 0, time.UTC), time.Date(y, 12, 31, 0, 0, 0, 0, time.UTC))
+}
+
+// weekday reads last Tuesday, on Monday, mardi dernier: the newest before today;
+// and today, if it is one and "last" is not said.
+func (r *dateReader) weekday(i int) (reading, bool) {
+	k := i
+	last := r.is(k, "last", "letzten", "letzter", "past")
+	if last {
+		k++
+	}
+	day, ok := weekdayOf(r.word(k))
+	if !ok {
+		return reading{}, false
+	}
+	keep := k
+	if k++; r.is(k, "dernier", "pasado", "passe") {
+		last = true
+		k++
+	}
+	n := (int(r.today.Weekday())-int(day)+6)%7 + 1
+	found := reading{k - i, []Span{r.back(n, n)}, []int{keep}}
+	if n == 7 && !last {
+		found.spans = append(found.spans, r.back(0, 0))
+	}
+	return found, true
+}
