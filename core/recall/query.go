@@ -32,7 +32,7 @@ type Query struct {
 
 // token is one run of a query, for the readers of dates and names.
 type token struct {
-	text    string // folded, without elision
+	text    string // folded, without elision and possessive
 	capital bool
 }
 
@@ -70,8 +70,8 @@ func (q *Query) add(a *Analyzer, run string, c class) {
 		return
 	}
 	first, _ := utf8.DecodeRuneInString(run)
-	bare := unelided(strings.Map(apostrophe, run))
-	q.tokens = append(q.tokens, token{text: cut(fold(cutTo(bare, 4*maxTerm))), capital: unicode.IsUpper(first)})
+	bare := strings.TrimSuffix(strings.TrimSuffix(unelided(strings.Map(apostrophe, cutTo(run, 4*maxTerm))), "'s"), "'S")
+	q.tokens = append(q.tokens, token{text: cut(fold(bare)), capital: unicode.IsUpper(first)})
 	content := false
 	for _, p := range a.parts(run) {
 		w := Word{Text: p.text, Terms: p.terms, Weight: p.weight, token: len(q.tokens) - 1}
