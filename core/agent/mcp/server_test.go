@@ -1,0 +1,167 @@
+package mcp
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
+	"go.uber.org/goleak"
+)
+
+// mode is the variable that makes the test binary a server, and of which kind.
+const mode = "MCP_TEST_SERVER"
+
+func TestMain(m *testing.M) {
+	if kind := os.Getenv(mode); kind != "" {
+		os.Exit(serve(kind))
+	}
+	goleak.VerifyTestMain(m)
+}
+
+// serve is a program that speaks MCP, or fails to, on its standard input and output.
+func serve(kind string) int {
+	switch kind {
+	case "dead":
+		fmt.Fprintln(os.Stderr, "no licence")
+		return 3
+	case "mute":
+		_, _ = bufio.NewReader(os.Stdin).ReadString(0)
+		return 0
+	case "stubborn": // ends neither with its input nor when asked
+		_ = newServer(kind).Run(context.Background(), &sdk.StdioTransport{})
+		time.Sleep(time.Minute)
+		return 0
+	case "garbage":
+		fmt.Println("Welcome to the server!")
+		_, _ = bufio.NewReader(os.Stdin).ReadString(0)
+		return 0
+	case "once": // the second start has another list
+		if path := os.Getenv("MCP_TEST_FILE"); path != "" {
+			if _, err := os.Stat(path); err == nil {
+				kind = "changed"
+			} else if err := os.WriteFile(path, nil, 0o600); err != nil {
+				return 4
+			}
+		}
+	}
+	if err := newServer(kind).Run(context.Background(), &sdk.StdioTransport{}); err != nil {
+		return 1
+	}
+	return 0
+}
+
+// object is a schema with one text.
+func object(name string) map[string]any {
+	return map[string]any{"$schema": "https://json-schema.org/draft/2020-12/schema", "type": "object",
+		"properties": map[string]any{name: map[string]any{"type": "string"}}}
+}
+
+// handler answers a call with its arguments.
+type handler func(ctx context.Context, arguments map[string]any) (*sdk.CallToolResult, error)
+
+func text(s string) *sdk.CallToolResult {
+	return &sdk.CallToolResult{Content: []sdk.Content{&sdk.TextContent{Text: s}}}
+}
+
+// newServer returns a server with the tools of a kind.
+func newServer(kind string) *sdk.Server {
+	s := sdk.NewServer(&sdk.Implementation{Name: "test", Version: "1"}, nil)
+	add := func(name string, schema any, do handler) {
+		s.AddTool(&sdk.Tool{Name: name, Description: "does " + name, InputSchema: schema}, func(ctx context.Context, req *sdk.CallToolRequest) (*sdk.CallToolResult, error) {
+			var arguments map[string]any
+			if err := json.Unmarshal(req.Params.Arguments, &arguments); err != nil {
+				return nil, err
+			}
+			return do(ctx, arguments)
+		})
+	}
+	if kind == "changed" {
+		add("another", object("x"), func(context.Context, map[string]any) (*sdk.CallToolResult, error) { return text("new"), nil })
+		return s
+	}
+	if kind == "odd" {
+		addOdd(add)
+		return s
+	}
+	add("echo", object("text"), func(_ context.Context, a map[string]any) (*sdk.CallToolResult, error) {
+		return text(fmt.Sprint("you said ", a["text"])), nil
+	})
+	add("fail", object("x"), func(context.Context, map[string]any) (*sdk.CallToolResult, error) {
+		res := text("there is no such file")
+		res.IsError = true
+		return res, nil
+	})
+	add("refuse", object("x"), func(context.Context, map[string]any) (*sdk.CallToolResult, error) {
+		return nil, fmt.Errorf("not today")
+	})
+	add("crash", object("x"), func(context.Context, map[string]any) (*sdk.CallToolResult, error) {
+		os.Exit(7)
+		return nil, nil
+	})
+	add("slow", object("x"), func(ctx context.Context, _ map[string]any) (*sdk.CallToolResult, error) {
+		<-ctx.Done()
+		return text("late"), nil
+	})
+	add("flood", object("bytes"), func(_ context.Context, a map[string]any) (*sdk.CallToolResult, error) {
+		var n int
+		if _, err := fmt.Sscan(fmt.Sprint(a["bytes"]), &n); err != nil {
+			return nil, err
+		}
+		return text("first" + strings.Repeat("x", n) + "last"), nil
+	})
+	add("mixed", object("x"), func(context.Context, map[string]any) (*sdk.CallToolResult, error) {
+		return &sdk.CallToolResult{Content: []sdk.Content{
+			&sdk.TextContent{Text: "a\x00b\x1b[31m\n"}, &sdk.ImageContent{MIMEType: "image/png", Data: make([]byte, 300)},
+			&sdk.AudioContent{MIMEType: "audio/ogg", Data: make([]byte, 20)}, &sdk.ResourceLink{Name: "notes", URI: "file:///notes.txt"},
+			&sdk.EmbeddedResource{Resource: &sdk.ResourceContents{URI: "file:///a", Text: "inside"}},
+			&sdk.EmbeddedResource{Resource: &sdk.ResourceContents{URI: "file:///b", MIMEType: "application/zip", Blob: make([]byte, 9)}},
+		}}, nil
+	})
+	add("structured", object("x"), func(context.Context, map[string]any) (*sdk.CallToolResult, error) {
+		return &sdk.CallToolResult{StructuredContent: map[string]any{"n": 1}}, nil
+	})
+	add("environment", object("x"), func(context.Context, map[string]any) (*sdk.CallToolResult, error) {
+		return text(strings.Join(os.Environ(), "\n")), nil
+	})
+	return s
+}
+
+// addOdd adds tools whose names and schemas are unusual.
+func addOdd(add func(string, any, handler)) {
+	ok := func(context.Context, map[string]any) (*sdk.CallToolResult, error) { return text("ok"), nil }
+	add("with.dots", object("x"), ok)
+	add("with-dots", object("x"), ok)
+	add("with_dots", object("x"), ok)
+	add(strings.Repeat("long", 30), object("x"), ok)
+	add(strings.Repeat("long", 31), object("x"), ok)
+	add("bare", map[string]any{"type": "object"}, ok)
+	add("phplist", map[string]any{"type": "object", "properties": []any{}}, ok)
+	add("badproperty", map[string]any{"type": "object", "properties": map[string]any{"x": "string"}}, ok)
+	add("badproperties", map[string]any{"type": "object", "properties": []any{"x"}}, ok)
+	add("badrequired", map[string]any{"type": "object", "properties": map[string]any{}, "required": "x"}, ok)
+	add("badrequireds", map[string]any{"type": "object", "properties": map[string]any{}, "required": []any{1}}, ok)
+}
+
+// streamable serves s over HTTP; good tells which requests may pass.
+func streamable(t *testing.T, s *sdk.Server, good func(r *http.Request) bool) http.Handler {
+	t.Cleanup(func() {
+		for session := range s.Sessions() {
+			_ = session.Close()
+		}
+	})
+	h := sdk.NewStreamableHTTPHandler(func(*http.Request) *sdk.Server { return s }, &sdk.StreamableHTTPOptions{})
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if !good(r) {
+			http.Error(w, "no entry", http.StatusUnauthorized)
+			return
+		}
+		h.ServeHTTP(w, r)
+	})
+}

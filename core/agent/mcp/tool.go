@@ -1,0 +1,232 @@
+package mcp
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/everthread/everthread/core"
+)
+
+const (
+	longestDescription = 1000     // bytes
+	longestText        = 64 << 10 // bytes of a result; the agent cuts it to tokens
+	longestComplaint   = 1000     // bytes of an error
+)
+
+var (
+	_ core.Tool        = (*tool)(nil)
+	_ core.OutsideTool = (*tool)(nil)
+)
+
+// tool is a tool of a server.
+type tool struct {
+	link *link
+	name string // as the server knows it
+	spec core.ToolSpec
+}
+
+// newTool reads what a server says of a tool. spec.Name is given by adopt.
+func newTool(l *link, t *sdk.Tool) (*tool, error) {
+	if t.Name == "" {
+		return nil, errors.New("it has no name")
+	}
+	schema, err := schemaOf(t.InputSchema)
+	if err != nil {
+		return nil, err
+	}
+	description := strings.TrimSpace(t.Description)
+	if description == "" {
+		description = strings.TrimSpace(t.Title)
+	}
+	if description == "" {
+		description = t.Name
+	}
+	return &tool{link: l, name: t.Name, spec: core.ToolSpec{Description: cut(clean(description), longestDescription), Schema: schema}}, nil
+}
+
+// schemaOf returns a schema in the form that model providers take: an object
+// with properties.
+func schemaOf(given any) (json.RawMessage, error) {
+	if given == nil {
+		given = map[string]any{}
+	}
+	schema, ok := given.(map[string]any)
+	if !ok {
+		return nil, errors.New("its schema is no JSON object")
+	}
+	if kind, given := schema["type"]; given && kind != "object" {
+		return nil, fmt.Errorf("its input is not an object but %.40v", kind)
+	}
+	out := map[string]any{"type": "object"}
+	for key, value := range schema {
+		if key != "$schema" && value != nil {
+			out[key] = value
+		}
+	}
+	if list, ok := out["properties"].([]any); out["properties"] == nil || ok && len(list) == 0 {
+		out["properties"] = map[string]any{}
+	}
+	if err := checkProperties(out); err != nil {
+		return nil, err
+	}
+	text, err := json.Marshal(out)
+	if err != nil {
+		return nil, fmt.Errorf("write schema: %w", err)
+	}
+	return text, nil
+}
+
+// checkProperties refuses what would make a provider refuse the whole prompt.
+func checkProperties(schema map[string]any) error {
+	properties, ok := schema["properties"].(map[string]any)
+	if !ok {
+		return errors.New("the properties of its schema are no object")
+	}
+	for name, p := range properties {
+		_, isSchema := p.(map[string]any)
+		if _, isBool := p.(bool); !isSchema && !isBool {
+			return fmt.Errorf("its schema says nothing sensible about %.40q", name)
+		}
+	}
+	required, _ := schema["required"].([]any)
+	for _, name := range required {
+		if _, ok := name.(string); !ok {
+			return errors.New("what its schema requires are no names")
+		}
+	}
+	if schema["required"] != nil && required == nil {
+		return errors.New("what its schema requires is no list")
+	}
+	return nil
+}
+
+// Spec describes the tool.
+func (t *tool) Spec() core.ToolSpec { return t.spec }
+
+// Outside is true: servers are not our own store.
+func (t *tool) Outside() bool { return true }
+
+// Use calls the tool.
+func (t *tool) Use(ctx context.Context, use core.ToolUse) (core.ToolResult, error) {
+	session, down := t.link.state()
+	if session == nil {
+		select {
+		case t.link.wanted <- struct{}{}:
+		default:
+		}
+		if down == nil {
+			down = errNotYet
+		}
+		return core.ToolResult{}, fmt.Errorf("the MCP server %s cannot be reached now: %w", t.link.server.Name, down)
+	}
+	res, err := session.CallTool(ctx, &sdk.CallToolParams{Name: t.name, Arguments: use.Arguments})
+	if err != nil {
+		return core.ToolResult{}, t.explain(ctx, err)
+	}
+	text := textOf(res)
+	if res.IsError {
+		if text == "" {
+			text = "the tool failed and does not say why"
+		}
+		return core.ToolResult{}, errors.New(cut(text, longestComplaint))
+	}
+	return core.ToolResult{Text: text}, nil
+}
+
+// explain says what became of a call.
+func (t *tool) explain(ctx context.Context, err error) error {
+	var refused *jsonrpc.Error
+	switch {
+	case ctx.Err() != nil:
+		return ctx.Err()
+	case errors.As(err, &refused):
+		return errors.New(cut("the MCP server "+t.link.server.Name+" refused the call: "+clean(refused.Message), longestComplaint))
+	}
+	return fmt.Errorf("the connection to the MCP server %s broke in the call, which may have taken effect or not: %w",
+		t.link.server.Name, t.link.broke(ctx, err))
+}
+
+// textOf is what of a result is for the model: its text, and the names of what
+// else there is.
+func textOf(res *sdk.CallToolResult) string {
+	var parts []string
+	for _, c := range res.Content {
+		parts = append(parts, partOf(c))
+	}
+	if len(parts) == 0 && res.StructuredContent != nil {
+		if text, err := json.Marshal(res.StructuredContent); err == nil {
+			parts = append(parts, string(text))
+		}
+	}
+	return clean(middle(strings.Join(parts, "\n"), longestText))
+}
+
+func partOf(c sdk.Content) string {
+	switch c := c.(type) {
+	case *sdk.TextContent:
+		return c.Text
+	case *sdk.ImageContent:
+		return unseen("image", c.MIMEType, len(c.Data))
+	case *sdk.AudioContent:
+		return unseen("audio", c.MIMEType, len(c.Data))
+	case *sdk.ResourceLink:
+		return fmt.Sprintf("[link to %s: %s]", c.Name, c.URI)
+	case *sdk.EmbeddedResource:
+		if c.Resource == nil {
+			return "[empty resource]"
+		}
+		if c.Resource.Blob != nil {
+			return unseen("file "+c.Resource.URI, c.Resource.MIMEType, len(c.Resource.Blob))
+		}
+		return c.Resource.Text
+	}
+	return "[content of another kind, not shown]"
+}
+
+func unseen(what, mime string, size int) string {
+	return strings.Join(strings.Fields(fmt.Sprintf("[%s %s of %d bytes, not shown]", what, mime, size)), " ")
+}
+
+// clean takes out what is no text: broken UTF-8 and control characters.
+func clean(text string) string {
+	return strings.Map(func(r rune) rune {
+		if r < ' ' && r != '\n' && r != '\t' || r == 0x7f {
+			return -1
+		}
+		return r
+	}, strings.ToValidUTF8(text, "\uFFFD"))
+}
+
+// cut returns at most most bytes of text, and … if it is longer.
+func cut(text string, most int) string {
+	if len(text) <= most {
+		return text
+	}
+	return text[:boundary(text, most)] + "…"
+}
+
+// middle takes out the middle of a text that is longer than most bytes.
+func middle(text string, most int) string {
+	if len(text) <= most {
+		return text
+	}
+	first, last := boundary(text, most*3/4), boundary(text, len(text)-most/4)
+	return fmt.Sprintf("%s\n[… %d bytes of tool output left out]\n%s", text[:first], last-first, text[last:])
+}
+
+// boundary returns the start of the rune that i is in.
+func boundary(text string, i int) int {
+	for back := range utf8.UTFMax {
+		if i-back >= 0 && i < len(text) && utf8.RuneStart(text[i-back]) {
+			return i - back
+		}
+	}
+	return i
+}

@@ -1,0 +1,185 @@
+package mcp
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"os/exec"
+	"strings"
+	"sync"
+	"syscall"
+	"time"
+
+	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
+)
+
+// mostBytes bounds one message of a server. A longer one ends the connection.
+const mostBytes = 4 << 20
+
+var errFlood = errors.New("the server said more than 4 MiB at once; ask it for less")
+
+// transport returns the way to the server, and what tells why something broke.
+func (l *link) transport() (t sdk.Transport, why func() error) {
+	if l.server.Command != "" {
+		p := &program{server: l.server}
+		return p, p.take
+	}
+	limited := &limits{next: l.http, headers: l.server.Headers}
+	client := &http.Client{Transport: limited, CheckRedirect: func(*http.Request, []*http.Request) error {
+		return http.ErrUseLastResponse // headers are for this server only
+	}}
+	return &sdk.StreamableClientTransport{Endpoint: l.server.URL, HTTPClient: client, MaxRetries: -1, DisableStandaloneSSE: true, MaxEventSize: mostBytes}, limited.take
+}
+
+// fault remembers why something broke, until it is asked.
+type fault struct {
+	mu  sync.Mutex
+	err error
+}
+
+func (f *fault) set(err error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.err == nil {
+		f.err = err
+	}
+}
+
+func (f *fault) take() error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	err := f.err
+	f.err = nil
+	return err
+}
+
+// limits is a RoundTripper that adds headers and bounds answers.
+type limits struct {
+	fault
+	next    http.RoundTripper
+	headers map[string]string
+}
+
+// RoundTrip sends a request.
+func (l *limits) RoundTrip(req *http.Request) (*http.Response, error) {
+	req = req.Clone(req.Context())
+	for name, value := range l.headers {
+		req.Header.Set(name, value)
+	}
+	resp, err := l.next.RoundTrip(req)
+	if err == nil {
+		resp.Body = &bounded{ReadCloser: resp.Body, left: mostBytes, fault: &l.fault}
+	}
+	return resp, err
+}
+
+// bounded is a reader that fails after so many bytes of one message. Messages
+// of a program are lines, so there the count begins anew after each; an answer
+// over HTTP is one message.
+type bounded struct {
+	io.ReadCloser
+	left  int
+	lines bool
+	fault *fault
+}
+
+// Read reads.
+func (b *bounded) Read(p []byte) (int, error) {
+	n, err := b.ReadCloser.Read(p)
+	b.left -= n
+	if b.lines {
+		if at := strings.LastIndexByte(string(p[:n]), '\n'); at >= 0 {
+			b.left = mostBytes - (n - at - 1)
+		}
+	}
+	if b.left < 0 {
+		b.fault.set(errFlood)
+		return 0, errFlood
+	}
+	return n, err
+}
+
+// program is a server that we start.
+type program struct {
+	fault
+	server Server
+}
+
+// Connect starts the program. It ends when the connection is closed.
+func (p *program) Connect(ctx context.Context) (sdk.Connection, error) {
+	cmd := exec.Command(p.server.Command, p.server.Args...) //nolint:gosec // the owner configured it
+	cmd.Env = environ(p.server.Env)
+	cmd.WaitDelay = time.Second
+	stdout, err := cmd.StdoutPipe()
+	if err != nil {
+		return nil, fmt.Errorf("open its output: %w", err)
+	}
+	stdin, err := cmd.StdinPipe()
+	if err != nil {
+		return nil, fmt.Errorf("open its input: %w", err)
+	}
+	if err := cmd.Start(); err != nil {
+		return nil, fmt.Errorf("start it: %w", err)
+	}
+	in := &input{WriteCloser: stdin, cmd: cmd, fault: &p.fault}
+	out := &bounded{ReadCloser: stdout, left: mostBytes, lines: true, fault: &p.fault}
+	return (&sdk.IOTransport{Reader: out, Writer: in, MaxLineLength: -1}).Connect(ctx)
+}
+
+// input is a program's standard input; closing it ends the program.
+type input struct {
+	io.WriteCloser
+	cmd   *exec.Cmd
+	fault *fault
+	once  sync.Once
+}
+
+// Close closes the input and waits for the program to end; one that does not is
+// asked to, then killed.
+func (i *input) Close() error {
+	i.once.Do(func() {
+		_ = i.WriteCloser.Close() // the program may be gone
+		ended := make(chan error, 1)
+		go func() { ended <- i.cmd.Wait() }()
+		for _, urge := range []func() error{
+			func() error { return i.cmd.Process.Signal(syscall.SIGTERM) },
+			i.cmd.Process.Kill,
+		} {
+			select {
+			case err := <-ended:
+				i.note(err)
+				return
+			case <-time.After(time.Second):
+				_ = urge() // if it fails the next one is tried
+			}
+		}
+		i.note(<-ended)
+	})
+	return nil
+}
+
+// note keeps how the program ended, if that was not our doing.
+func (i *input) note(err error) {
+	var exit *exec.ExitError
+	if errors.As(err, &exit) && exit.ExitCode() >= 0 {
+		i.fault.set(fmt.Errorf("the program ended with status %d", exit.ExitCode()))
+	}
+}
+
+// environ is what a program sees: what most need to run at all, and env.
+func environ(env map[string]string) []string {
+	var out []string
+	for _, name := range []string{"PATH", "HOME", "USER", "LOGNAME", "SHELL", "TERM", "LANG", "LC_ALL", "LC_CTYPE", "TZ", "TMPDIR",
+		"SSL_CERT_FILE", "SSL_CERT_DIR", "SYSTEMROOT", "PATHEXT", "APPDATA", "LOCALAPPDATA", "USERPROFILE", "TEMP"} {
+		if value, ok := os.LookupEnv(name); ok {
+			out = append(out, name+"="+value)
+		}
+	}
+	for name, value := range env {
+		out = append(out, name+"="+value)
+	}
+	return out
+}
