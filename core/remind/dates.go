@@ -1,0 +1,242 @@
+package remind
+
+import (
+	"regexp"
+	"strings"
+	"time"
+)
+
+// day reads a day: tomorrow evening, next Tuesday, 3 June, le 1er, 23/11.
+func (r *reader) day(i int, f *found, going bool) int {
+	if f.date.kind != noDate || f.whole() {
+		return 0
+	}
+	var g found
+	n := r.near(i, &g)
+	for _, read := range []func(int, *found) int{r.dated, r.weekday, r.nextSpan, r.numeric} {
+		if n == 0 {
+			n = read(i, &g)
+		}
+	}
+	if n == 0 {
+		n = r.dayOfMonth(i, &g, going)
+	}
+	if n == 0 {
+		return 0
+	}
+	f.date = g.date
+	if f.period == anyTime {
+		f.period = g.period
+	}
+	return n
+}
+
+// near reads a day that is named from today, with a part of it.
+func (r *reader) near(i int, f *found) int {
+	for words, days := range map[string]int{"today": 0, "aujourd'hui": 0, "aujourdhui": 0, "tomorrow": 1, "tmrw": 1, "demain": 1, "the day after tomorrow": 2,
+		"day after tomorrow": 2, "apres-demain": 2, "apres demain": 2, "yesterday": -1, "hier": -1, "avant-hier": -2} {
+		if n := r.is(i, words); n > 0 {
+			f.date = date{kind: relative, days: days}
+			return n + r.partOf(i+n, f)
+		}
+	}
+	if n := r.any(i, "tonight"); n > 0 {
+		f.date, f.period = date{kind: relative}, night
+		return n
+	}
+	if lead := r.any(i, "this", "ce", "cet", "cette"); lead > 0 {
+		if n := r.partOf(i+lead, f); n > 0 {
+			f.date = date{kind: relative}
+			return lead + n
+		}
+	}
+	return 0
+}
+
+// partOf reads the part of a day that stands beside it: tomorrow morning.
+func (r *reader) partOf(i int, f *found) int {
+	n := 1
+	w := r.word(i)
+	if w == "apres" && r.word(i+1) == "midi" {
+		w, n = "apres-midi", 2
+	}
+	p := periods[w]
+	if p == anyTime {
+		return 0
+	}
+	f.period = p
+	return n
+}
+
+// weekday reads a weekday: on Monday, next Tuesday, lundi prochain, Friday next
+// week, mardi en huit.
+func (r *reader) weekday(i int, f *found) int {
+	lead := r.any(i, "on next", "on the next", "this coming", "on this", "on", "this", "next", "coming", "le", "ce", "for", "pour", "by", "last")
+	before := r.word(i + lead - 1)
+	if lead == 0 {
+		before = ""
+	}
+	d, ok := r.weekdayName(i+lead, i == 0 || lead > 0)
+	if !ok {
+		return 0
+	}
+	n := lead + 1
+	f.date = date{kind: weekdayly, weekday: d}
+	if before == "next" {
+		f.date.which = nextWeek
+	}
+	n += r.whichOne(i+n, f)
+	if before == "last" {
+		f.date = date{kind: relative, days: -1}
+	}
+	return n + r.partOf(i+n, f)
+}
+
+// whichOne reads what follows a weekday and says which one it is.
+func (r *reader) whichOne(i int, f *found) int {
+	for w, phrases := range map[which][]string{
+		nextOne:   {"prochain", "qui vient"},
+		nextWeek:  {"next week", "of next week", "de la semaine prochaine", "la semaine prochaine"},
+		weekAfter: {"en huit", "week"},
+	} {
+		if n := r.any(i, phrases...); n > 0 {
+			f.date.which = w
+			return n
+		}
+	}
+	if n := r.any(i, "dernier"); n > 0 {
+		f.date = date{kind: relative, days: -1}
+		return n
+	}
+	return 0
+}
+
+// weekdayName reads the name of a weekday; its short form in the language of the
+// person only, and where short is.
+func (r *reader) weekdayName(i int, short bool) (time.Weekday, bool) {
+	w := r.word(i)
+	if d, ok := weekdays[w]; ok {
+		return d, true
+	}
+	names := englishShort
+	if r.french {
+		names = frenchShort
+	}
+	d, ok := names[strings.TrimSuffix(w, ".")]
+	return d, ok && short
+}
+
+// nextSpan reads next week, la semaine prochaine, this weekend, next month.
+func (r *reader) nextSpan(i int, f *found) int {
+	lead := r.any(i, "on the", "on", "at the", "le", "la", "l'", "the", "ce", "this", "at")
+	if n := r.any(i+lead, "next week", "semaine prochaine"); n > 0 {
+		f.date = date{kind: weekdayly, weekday: time.Monday, which: nextWeek}
+		return lead + n
+	}
+	if n := r.any(i+lead, "next weekend", "next week-end", "week-end prochain", "weekend prochain"); n > 0 {
+		f.date = date{kind: weekdayly, weekday: time.Saturday, which: nextWeek}
+		return lead + n
+	}
+	if n := r.any(i+lead, "weekend", "week-end"); n > 0 && lead > 0 {
+		f.date = date{kind: weekdayly, weekday: time.Saturday}
+		return lead + n
+	}
+	if n := r.any(i+lead, "next month", "mois prochain"); n > 0 {
+		f.date = date{kind: calendarly, day: 1}
+		return lead + n
+	}
+	if n := r.any(i+lead, "next year", "annee prochaine", "l'annee prochaine", "an prochain", "l'an prochain"); n > 0 {
+		f.date = date{kind: calendarly, month: time.January, day: 1}
+		return lead + n
+	}
+	return 0
+}
+
+var (
+	dayNumber = regexp.MustCompile(`^(\d{1,2})(st|nd|rd|th|er|e|eme)?$`)
+	yearWord  = regexp.MustCompile(`^(\d{4})$`)
+	slashed   = regexp.MustCompile(`^(\d{1,2})/(\d{1,2})(?:/(\d{4}|\d{2}))?$`)
+	pointed   = regexp.MustCompile(`^(\d{1,2})\.(\d{1,2})\.(\d{4}|\d{2})?$`)
+)
+
+// dayNumberOf reads 3, 3rd, 1er, first.
+func dayNumberOf(w string) (n int, ordinal, ok bool) {
+	if m := dayNumber.FindStringSubmatch(w); m != nil {
+		return atoi(m[1]), m[2] != "", true
+	}
+	n, ok = ordinals[w]
+	return n, true, ok
+}
+
+func monthOf(w string) time.Month { return months[strings.TrimSuffix(w, ".")] }
+
+// dated reads a day with the name of its month: 3 June, June 3rd 2027, le 1er
+// juin, the 3rd of June.
+func (r *reader) dated(i int, f *found) int {
+	lead := r.any(i, "on the", "on", "le", "the", "for", "pour", "du", "by")
+	if _, ok := r.weekdayName(i+lead, true); ok { // Thursday 3 June
+		if n := r.monthDay(i+lead+1, f); n > 0 {
+			return lead + 1 + n
+		}
+	}
+	if n := r.monthDay(i+lead, f); n > 0 {
+		return lead + n
+	}
+	return 0
+}
+
+func (r *reader) monthDay(i int, f *found) int {
+	d, _, ok := dayNumberOf(r.word(i))
+	of := r.any(i+1, "of", "de", "du")
+	m, n := monthOf(r.word(i+1+of)), 2+of
+	if !ok || m == 0 {
+		m = monthOf(r.word(i))
+		the := r.is(i+1, "the")
+		if d, _, ok = dayNumberOf(r.word(i + 1 + the)); !ok || m == 0 {
+			return 0
+		}
+		n = 2 + the
+	}
+	f.date = date{kind: calendarly, month: m, day: d}
+	if y := yearWord.FindStringSubmatch(r.word(i + n)); y != nil && atoi(y[1]) >= 1900 {
+		f.date.year = atoi(y[1])
+		n++
+	}
+	return n
+}
+
+// numeric reads 23/11, 23/11/2026, 23.11. and 23.11.2026; one without a year only
+// at the start of a text or after on or le, as 1/2 means other things.
+func (r *reader) numeric(i int, f *found) int {
+	lead := r.any(i, "on the", "on", "le", "du")
+	m := slashed.FindStringSubmatch(r.word(i + lead))
+	if m == nil {
+		m = pointed.FindStringSubmatch(r.word(i + lead))
+	}
+	if m == nil || m[3] == "" && lead == 0 && i > 0 {
+		return 0
+	}
+	f.date = date{kind: calendarly, year: atoi(m[3]), month: time.Month(atoi(m[2])), day: atoi(m[1])}
+	if len(m[3]) == 2 {
+		f.date.year += 2000
+	}
+	return lead + 1
+}
+
+// dayOfMonth reads the 3rd, le 1er; le 3 only at an end of the text or before a
+// time of day.
+func (r *reader) dayOfMonth(i int, f *found, going bool) int {
+	lead := r.any(i, "on the", "the", "on", "le")
+	d, ordinal, ok := dayNumberOf(r.word(i + lead))
+	if lead == 0 || !ok || d < 1 || d > 31 {
+		return 0
+	}
+	named := ordinals[r.word(i+lead)] > 0
+	_, _, timed := r.timeOfDay(i + lead + 1 + r.any(i+lead+1, "at", "a"))
+	edge := i == 0 || going || i+lead+1 == len(r.tokens) || timed
+	if named && !edge || !ordinal && (!edge || r.word(i+lead-1) != "le") || r.word(i) == "the" && named {
+		return 0
+	}
+	f.date = date{kind: calendarly, day: d}
+	return lead + 1
+}

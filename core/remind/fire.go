@@ -1,0 +1,152 @@
+package remind
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"go.uber.org/zap"
+
+	"github.com/everthread/everthread/core"
+)
+
+// DueStore is what firing needs of a store.
+type DueStore interface {
+	// DueReminders lists active ones of all users that are due, oldest first.
+	DueReminders(ctx context.Context, now time.Time, limit int) ([]core.Reminder, error)
+	// Fire stores one time of a reminder; core.ErrChanged: it is no longer due.
+	Fire(ctx context.Context, f core.Fire) (core.MessageID, error)
+}
+
+// Users tells who a user is.
+type Users interface {
+	User(ctx context.Context, id core.UserID) (core.User, error)
+}
+
+// Planner picks where something proactive goes (SPEC 7).
+type Planner interface {
+	Plan(ctx context.Context, u core.User, all bool) ([]core.Target, error)
+}
+
+// Firer tells people what they wanted to be reminded of. All fields but Count
+// are required.
+type Firer struct {
+	Store    DueStore
+	Users    Users
+	Planner  Planner
+	Tokens   core.Tokenizer
+	Settings Settings
+	// DayName is how a day (a label) is called on another one.
+	DayName func(label, today, language string) string
+	// Parts renders Markdown for a channel.
+	Parts func(markdown, channel string) []core.Part
+	Count func(name string, n float64, labels ...string)
+	Log   *zap.Logger
+}
+
+// batch is how many reminders one look takes.
+const batch = 100
+
+// late is how long after its time a reminder says when it was due.
+const late = 5 * time.Minute
+
+// Run fires every reminder that is due. It may run in any number of processes
+// at any time. One that cannot be fired is logged, stays due and holds up no
+// other.
+func (f *Firer) Run(ctx context.Context, now time.Time) error {
+	tried, failed := map[key]bool{}, 0
+	for {
+		due, err := f.Store.DueReminders(ctx, now, batch+failed)
+		if err != nil {
+			return fmt.Errorf("due reminders: %w", err)
+		}
+		before := len(tried)
+		for _, r := range due {
+			k := key{r.User, r.ID}
+			if tried[k] {
+				continue
+			}
+			tried[k] = true
+			err := f.fire(ctx, r, now)
+			if ctx.Err() != nil {
+				return ctx.Err()
+			}
+			if err != nil {
+				failed++
+				f.Log.Warn("reminder not fired", zap.Int64("user", int64(r.User)), zap.Int64("reminder", int64(r.ID)), zap.Error(err))
+			}
+		}
+		if len(tried) == before || len(due) < batch {
+			return nil
+		}
+	}
+}
+
+// key names a reminder of any user.
+type key struct {
+	user core.UserID
+	id   core.ReminderID
+}
+
+// fire stores the message of one reminder with its deliveries. Where no channel
+// can be written to unasked it stands in the transcript alone.
+func (f *Firer) fire(ctx context.Context, r core.Reminder, now time.Time) error {
+	u, err := f.Users.User(ctx, r.User)
+	if err != nil {
+		return fmt.Errorf("user: %w", err)
+	}
+	targets, err := f.Planner.Plan(ctx, u, false)
+	if err != nil {
+		return fmt.Errorf("plan: %w", err)
+	}
+	text := f.text(u, r, now)
+	out := core.Fire{User: r.User, Reminder: r.ID, Due: r.DueAt, Next: Next(r, now), Now: now,
+		Message: core.NewMessage{Role: core.RoleAssistant, Kind: core.KindReminder, Text: text, Tokens: f.Tokens.Count(text), SentAt: now}}
+	for _, t := range targets {
+		out.Deliveries = append(out.Deliveries, core.NewDelivery{To: t.Identity.Address, Identity: t.Identity.ID, Kind: core.DeliverReminder,
+			Parts: f.Parts(text, t.Identity.Address.Channel), Why: t.Why})
+	}
+	_, err = f.Store.Fire(ctx, out)
+	if errors.Is(err, core.ErrChanged) {
+		return nil // another process was first, or it was cancelled
+	}
+	if err == nil && f.Count != nil {
+		f.Count("everthread_reminders_total", 1)
+	}
+	return err
+}
+
+// text is what a reminder says, late ones with the time that they were due at.
+func (f *Firer) text(u core.User, r core.Reminder, now time.Time) string {
+	text := "⏰ " + r.Text
+	due := lastDue(r, now)
+	if now.Sub(due) <= late {
+		return text
+	}
+	language := u.Settings.Language
+	if language == "" {
+		language = f.Settings.Language
+	}
+	note := "This was due on %s."
+	if french(language) {
+		note = "C’était pour %s."
+	}
+	return text + "\n\n" + fmt.Sprintf(note, moment(due, zoneOf(r), language, f.DayName))
+}
+
+// lastDue is the newest time of a reminder up to now: of those that were missed
+// only that one is told.
+func lastDue(r core.Reminder, now time.Time) time.Time {
+	const month = 32 * 24 * time.Hour
+	due := r.DueAt
+	if now.Sub(due) > month {
+		if t := Next(r, now.Add(-month)); !t.IsZero() && !t.After(now) {
+			due = t
+		}
+	}
+	for t := Next(r, due); !t.IsZero() && !t.After(now); t = Next(r, t) {
+		due = t
+	}
+	return due
+}

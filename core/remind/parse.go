@@ -1,0 +1,255 @@
+// Package remind keeps reminders (SPEC 7): it reads when they are wanted, sets,
+// lists and cancels them for the model and for people, and fires those that are
+// due.
+//
+// Policy. A reminder that was missed while nothing ran is told once, late, with
+// the time that it was due at; a recurring one goes on from then. A reminder
+// that cannot reach anybody now is held until it can, as posts are. None is
+// fired twice: the store moves the reminder on in the transaction that stores
+// its message.
+package remind
+
+import (
+	"cmp"
+	"regexp"
+	"strings"
+	"time"
+	"unicode"
+
+	"golang.org/x/text/unicode/norm"
+)
+
+// Settings are the numbers of reminders. Zero values are the defaults.
+type Settings struct {
+	DefaultHour time.Duration // since midnight, if only a day is said: 9 h
+	MinEvery    time.Duration // between two times of a recurring reminder: 15 min
+	MaxActive   int           // of a user: 100
+	Language    string        // of users who chose none
+}
+
+func (s Settings) orDefault() Settings {
+	s.DefaultHour = cmp.Or(s.DefaultHour, 9*time.Hour)
+	s.MinEvery = cmp.Or(s.MinEvery, 15*time.Minute)
+	s.MaxActive = cmp.Or(s.MaxActive, 100)
+	return s
+}
+
+// Parse reads when something is wanted out of a text in English or French: "in
+// 20 minutes", "demain à 9 h call Ana", "every weekday at 7:30", "le 1er de
+// chaque mois", a date and time of ISO 8601 or a cron expression of five fields.
+// at is the first time after now, cron the expression of a recurring one (by
+// the wall clock of loc), rest the text without the words of the time. It is
+// pure.
+//
+// A day without a time is at DefaultHour; mornings are too, afternoons at 15:00,
+// evenings and nights at 20:00. A weekday is the next one, today only with a
+// time to come; "next Friday" is the one of next week, "vendredi prochain" the
+// next one that is not today. 3/6 is 3 June. Midnight ends the day that it is
+// said of. A wall time that the zone skips is moved to the first instant that
+// exists; of one that comes twice it is the first.
+//
+// Errors are plain sentences in lang (fr…, else English) and core.ErrRefused:
+// nothing is understood, the time is past, or it recurs more often than MinEvery.
+func (s Settings) Parse(text string, now time.Time, loc *time.Location, lang string) (at time.Time, cron, rest string, err error) {
+	s = s.orDefault()
+	r := &reader{tokens: tokenize(text), french: french(lang), faults: faultsOf(lang)}
+	f, used := r.read()
+	if len(used) == 0 {
+		return at, "", text, fault(r.faults.nothing)
+	}
+	c := calendar{Settings: s, faults: r.faults, now: now, zone: loc}
+	at, cron, err = c.resolve(f)
+	return at, cron, without(text, r.tokens, used), err
+}
+
+// token is a word of a text, folded, and the bytes where it stands, with a comma
+// that follows it.
+type token struct {
+	word       string
+	start, end int
+}
+
+var dotted = regexp.MustCompile(`^\d{1,2}\.\d{1,2}\.$|^[ap]\.m\.$`)
+
+func tokenize(text string) []token {
+	var out []token
+	for start := 0; start < len(text); {
+		n := strings.IndexFunc(text[start:], func(r rune) bool { return !unicode.IsSpace(r) })
+		if n < 0 {
+			break
+		}
+		start += n
+		end := len(text)
+		if n := strings.IndexFunc(text[start:], unicode.IsSpace); n >= 0 {
+			end = start + n
+		}
+		w := fold(text[start:end])
+		if !dotted.MatchString(w) {
+			w = strings.TrimRight(w, ".:!?")
+		}
+		bare := strings.Trim(w, ",;()\"«»“”")
+		stop := start + len(strings.TrimRight(text[start:end], ".!?"))
+		if dotted.MatchString(bare) || bare == "" || strings.TrimSpace(text[end:]) == "" {
+			stop = end
+		}
+		out = append(out, token{bare, start, stop})
+		start = end
+	}
+	return out
+}
+
+// fold is s in lower case and without accents, with one kind of apostrophe and
+// of hyphen.
+func fold(s string) string {
+	return strings.Map(func(r rune) rune {
+		switch {
+		case unicode.Is(unicode.Mn, r):
+			return -1
+		case r == '’':
+			return '\''
+		case r == '‐' || r == '‑':
+			return '-'
+		}
+		return unicode.ToLower(r)
+	}, norm.NFKD.String(s))
+}
+
+// reader reads the words of a text.
+type reader struct {
+	tokens []token
+	french bool
+	faults faults
+}
+
+// word is the i-th word, or nothing.
+func (r *reader) word(i int) string {
+	if i < 0 || i >= len(r.tokens) {
+		return ""
+	}
+	return r.tokens[i].word
+}
+
+// is tells whether the words from i on are these, separated by blanks.
+func (r *reader) is(i int, words string) int {
+	n := 0
+	for w := range strings.FieldsSeq(words) {
+		if r.word(i+n) != w {
+			return 0
+		}
+		n++
+	}
+	return n
+}
+
+// any returns how many words from i on are the first of these phrases that they are.
+func (r *reader) any(i int, phrases ...string) int {
+	for _, p := range phrases {
+		if n := r.is(i, p); n > 0 {
+			return n
+		}
+	}
+	return 0
+}
+
+// stretch is a run of words that say when.
+type stretch struct {
+	found
+	from, to int
+}
+
+// read returns what the text says of when, and the stretches that say it: the
+// one that says most, and one that adds a day or a time to it.
+func (r *reader) read() (found, []stretch) {
+	var all []stretch
+	for i := 0; i < len(r.tokens); {
+		s := stretch{from: i, to: i}
+		for n := r.element(s.to, &s.found, s.to > i); n > 0; n = r.element(s.to, &s.found, true) {
+			s.to += n
+		}
+		if s.to > i {
+			all = append(all, s)
+			i = s.to
+			continue
+		}
+		i++
+	}
+	if len(all) == 0 {
+		return found{}, nil
+	}
+	best := 0
+	for n, s := range all {
+		if s.weight() > all[best].weight() {
+			best = n
+		}
+	}
+	f, used := all[best].found, all[best:best+1:best+1]
+	for n, s := range all {
+		if n != best && f.add(s.found) {
+			used = append(used, s)
+		}
+	}
+	return f, used
+}
+
+// element reads one piece of a time at i into f, and returns how many words it
+// is. going tells that a stretch goes on.
+func (r *reader) element(i int, f *found, going bool) int {
+	for _, read := range []func(int, *found, bool) int{r.expression, r.stamp, r.repeated, r.span, r.day, r.clock, r.part} {
+		if n := read(i, f, going); n > 0 {
+			return n
+		}
+	}
+	return 0
+}
+
+func (s stretch) weight() int {
+	w := 0
+	switch {
+	case s.cron != "" || s.repeat.is() || !s.exact.IsZero():
+		w = 6
+	case s.delta != 0:
+		w = 5
+	case s.date.kind != noDate:
+		w = 2
+	}
+	if s.times != nil || s.period != anyTime {
+		w += 3
+	}
+	if s.from == 0 {
+		w++
+	}
+	return w
+}
+
+var (
+	stranded = regexp.MustCompile(`\s+\.(\s|$)`)
+	asked    = regexp.MustCompile(`(?i)[,\s]+(?:please|svp|stp|s['’]il (?:te|vous) pla[iî]t)$`)
+	doubled  = regexp.MustCompile(`\s{2,}`)
+	opening  = regexp.MustCompile(`(?i)^(?:(?:please |can you )?(?:remind )?me(?: |$)|(?:s'il te pla[iî]t )?rappelle[sz]?[- ]?moi(?: |$)|moi(?: |$))?(?:(?:to|that|about|de|que)(?: |$)|[dq]u?['’])?`)
+)
+
+// without is the text without stretches, and without what led over to them.
+func without(text string, tokens []token, used []stretch) string {
+	gone := make([]bool, len(text))
+	for _, s := range used {
+		for i := tokens[s.from].start; i < tokens[s.to-1].end; i++ {
+			gone[i] = true
+		}
+	}
+	var b strings.Builder
+	for i := range len(text) {
+		if !gone[i] {
+			b.WriteByte(text[i])
+		}
+	}
+	rest := doubled.ReplaceAllStringFunc(b.String(), func(blank string) string {
+		if strings.Contains(blank, "\n") {
+			return "\n"
+		}
+		return " "
+	})
+	rest = stranded.ReplaceAllString(rest, ".$1")
+	edge := func(r rune) bool { return unicode.IsSpace(r) || strings.ContainsRune(",;:.-–—", r) }
+	rest = strings.TrimRightFunc(strings.TrimLeftFunc(rest, edge), func(r rune) bool { return unicode.IsSpace(r) || strings.ContainsRune(",;:-–—", r) })
+	return strings.TrimSpace(asked.ReplaceAllString(opening.ReplaceAllString(rest, ""), ""))
+}

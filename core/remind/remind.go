@@ -1,0 +1,125 @@
+package remind
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"time"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/everthread/everthread/core"
+)
+
+// Store is what setting and showing reminders needs.
+type Store interface {
+	// Reminders lists active ones, soonest first.
+	Reminders(ctx context.Context, user core.UserID, limit int) ([]core.Reminder, error)
+	// DeliveriesOf lists the deliveries of a message.
+	DeliveriesOf(ctx context.Context, user core.UserID, m core.MessageID) ([]core.Delivery, error)
+	// NewID reserves an id for something that an effect will make.
+	NewID(ctx context.Context, user core.UserID) (int64, error)
+}
+
+// maxText is how many characters a reminder has at most.
+const maxText = 1000
+
+// Reminders sets, lists and cancels reminders. It is safe for concurrent use.
+// All fields but Settings are required.
+type Reminders struct {
+	Store    Store
+	Settings Settings
+	// DayName is how a day (a label) is called on another one; "": with its year.
+	DayName func(label, today, language string) string
+}
+
+// Reminders lists a user's active reminders, soonest first.
+func (m *Reminders) Reminders(ctx context.Context, user core.UserID, limit int) ([]core.Reminder, error) {
+	return m.Store.Reminders(ctx, user, limit)
+}
+
+// DeliveriesOf lists the deliveries of a message: the receipts of a reminder.
+func (m *Reminders) DeliveriesOf(ctx context.Context, user core.UserID, message core.MessageID) ([]core.Delivery, error) {
+	return m.Store.DeliveriesOf(ctx, user, message)
+}
+
+// Describe says a cron expression in words; see Describe.
+func (m *Reminders) Describe(expression, language string) string {
+	return Describe(expression, language)
+}
+
+// New prepares a reminder from words that say when and of what, such as
+// "tomorrow 9 call Ana". User, Now, Location, Language and perhaps Inputs of use
+// count. What is wrong is a plain sentence in the language, core.ErrRefused. The
+// reminder is made by core.SetReminder.
+func (m *Reminders) New(ctx context.Context, use core.ToolUse, words string) (core.Reminder, error) {
+	at, cron, rest, err := m.Settings.Parse(clean(words), use.Now, use.Location, m.language(use))
+	if err != nil {
+		return core.Reminder{}, err
+	}
+	return m.prepare(ctx, use, core.Reminder{Text: rest, DueAt: at, Cron: cron})
+}
+
+// prepare completes a reminder whose Text, DueAt and Cron are known.
+func (m *Reminders) prepare(ctx context.Context, use core.ToolUse, r core.Reminder) (core.Reminder, error) {
+	words := faultsOf(m.language(use))
+	r.Text = strings.TrimSpace(r.Text)
+	if n := utf8.RuneCountInString(r.Text); n > maxText {
+		return r, faultf(words.longText, n, maxText)
+	}
+	if r.Text == "" {
+		return r, fault(words.noText)
+	}
+	most := m.Settings.orDefault().MaxActive
+	active, err := m.Store.Reminders(ctx, use.User, most)
+	if err != nil {
+		return r, fmt.Errorf("list reminders: %w", err)
+	}
+	if len(active) >= most {
+		return r, faultf(words.full, len(active))
+	}
+	id, err := m.Store.NewID(ctx, use.User)
+	if err != nil {
+		return r, fmt.Errorf("set reminder: %w", err)
+	}
+	r.User, r.ID, r.State, r.CreatedAt, r.Zone = use.User, core.ReminderID(id), core.ReminderActive, use.Now, zoneName(use.Location)
+	if n := len(use.Inputs); n > 0 {
+		r.Source = use.Inputs[n-1]
+	}
+	return r, nil
+}
+
+// zoneName is a zone as a reminder keeps it.
+func zoneName(l *time.Location) string {
+	if l == nil || l.String() == "Local" {
+		return "UTC"
+	}
+	return l.String()
+}
+
+func (m *Reminders) language(use core.ToolUse) string {
+	if use.Language != "" {
+		return use.Language
+	}
+	return m.Settings.Language
+}
+
+// clean is text that every store takes.
+func clean(s string) string {
+	return strings.Map(func(r rune) rune {
+		if unicode.IsControl(r) && r != '\n' && r != '\t' {
+			return -1
+		}
+		return r
+	}, strings.ToValidUTF8(s, "\uFFFD"))
+}
+
+// moment says a time with its date in words of a language.
+func moment(t time.Time, zone *time.Location, language string, dayName func(label, today, language string) string) string {
+	t = t.In(zone)
+	at := " at "
+	if french(language) {
+		at = " à "
+	}
+	return dayName(t.Format(time.DateOnly), "", language) + at + t.Format("15:04")
+}

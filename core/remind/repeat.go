@@ -1,0 +1,215 @@
+package remind
+
+import (
+	"strconv"
+	"time"
+)
+
+// repeated reads how often something recurs: every Monday and Thursday, tous les
+// jours, every 30 minutes, le 1er de chaque mois, weekly.
+func (r *reader) repeated(i int, f *found, _ bool) int {
+	if f.whole() || f.repeat.is() {
+		return 0
+	}
+	for _, read := range []func(int, *found) int{r.monthly, r.weekRange, r.adverb, r.alternate, r.plural, r.each} {
+		if n := read(i, f); n > 0 {
+			return n
+		}
+	}
+	return 0
+}
+
+func (r *reader) each(i int, f *found) int {
+	lead := r.any(i, "every", "each", "chaque", "tous les", "toutes les", "on every", "chacun des")
+	if lead == 0 {
+		return 0
+	}
+	i += lead
+	for _, read := range []func(int, *found) int{r.irregular, r.eachPart, r.eachWeekday, r.eachDate, r.eachUnit} {
+		if n := read(i, f); n > 0 {
+			return lead + n
+		}
+	}
+	return 0
+}
+
+// irregular reads what cron cannot say: every other Monday.
+func (r *reader) irregular(i int, f *found) int {
+	lead := r.any(i, "other", "second", "2nd", "third", "3rd", "deux", "2", "trois", "3", "two", "three")
+	if lead == 0 {
+		return 0
+	}
+	w := r.word(i + lead)
+	_, one := weekdays[w]
+	_, many := weekdayPlurals[w]
+	u := units[w]
+	spelled := r.any(i, "other", "second", "2nd", "third", "3rd") > 0
+	if !one && !many && !(spelled && u != 0) {
+		return 0
+	}
+	f.fault, f.repeat.every = fault(r.faults.odd), day
+	return lead + 1
+}
+
+// eachPart reads every morning, tous les soirs, every weekday, chaque week-end.
+func (r *reader) eachPart(i int, f *found) int {
+	w := r.word(i)
+	if p := max(periods[w], periodPlurals[w]); p != anyTime {
+		f.repeat, f.period = repeat{every: day, n: 1}, p
+		return 1
+	}
+	if n := r.any(i, "weekday", "weekdays", "week day", "working day", "workday", "business day", "jour ouvrable", "jours ouvrables", "jour ouvre", "jours ouvres",
+		"jour de semaine", "jours de semaine", "jours de la semaine", "jour de la semaine", "jours en semaine"); n > 0 {
+		f.repeat = repeat{every: week, n: 1, weekdays: weekdaysFrom(time.Monday, time.Friday)}
+		return n
+	}
+	if n := r.any(i, "weekend", "weekends", "week-end", "week-ends"); n > 0 {
+		f.repeat = repeat{every: week, n: 1, weekdays: []time.Weekday{time.Saturday, time.Sunday}}
+		return n
+	}
+	return 0
+}
+
+func weekdaysFrom(first, last time.Weekday) []time.Weekday {
+	var out []time.Weekday
+	for d := first; ; d = (d + 1) % 7 {
+		out = append(out, d)
+		if d == last {
+			return out
+		}
+	}
+}
+
+// eachWeekday reads a list of weekdays, with a part of the day.
+func (r *reader) eachWeekday(i int, f *found) int {
+	n := 0
+	for {
+		lead := 0
+		if n > 0 {
+			lead = r.any(i+n, "and on", "and", "et les", "et le", "et", "or")
+		}
+		d, ok := r.weekdayName(i+n+lead, true)
+		if p, many := weekdayPlurals[r.word(i+n+lead)]; many {
+			d, ok = p, true
+		}
+		if !ok {
+			break
+		}
+		f.repeat.weekdays = append(f.repeat.weekdays, d)
+		n += lead + 1
+	}
+	if n == 0 {
+		return 0
+	}
+	f.repeat.every, f.repeat.n = week, 1
+	return n + r.partOf(i+n, f)
+}
+
+// eachDate reads every 3 June, chaque 1er janvier; every 1st.
+func (r *reader) eachDate(i int, f *found) int {
+	var g found
+	if n := r.monthDay(i, &g); n > 0 {
+		f.date, f.repeat.yearly = g.date, true
+		return n
+	}
+	d, ordinal, ok := dayNumberOf(r.word(i))
+	if !ok || !ordinal || units[r.word(i)] != 0 || units[r.word(i+1)] != 0 {
+		return 0
+	}
+	f.date, f.repeat = date{kind: calendarly, day: d}, repeat{every: month, n: 1}
+	return 1 + r.any(i+1, "of the month", "du mois")
+}
+
+// eachUnit reads every day, every 30 minutes, toutes les deux heures.
+func (r *reader) eachUnit(i int, f *found) int {
+	n, lead := 1, 0
+	if v, ok := numbers[r.word(i)]; ok {
+		n, lead = v, 1
+	} else if v, err := strconv.Atoi(r.word(i)); err == nil && v > 0 && v < 100_000 {
+		n, lead = v, 1
+	}
+	w := r.word(i + lead)
+	u := units[w]
+	if m := compact.FindStringSubmatch(r.word(i)); m != nil && units[m[2]] != 0 {
+		n, u, lead, w = atoi(m[1]), units[m[2]], 0, m[2]
+	}
+	if u == 0 || lead == 0 && len(w) == 1 && n == 1 {
+		return 0
+	}
+	f.repeat = repeat{every: u, n: n}
+	return lead + 1
+}
+
+// monthly reads the 1st of every month, le 15 de chaque mois, on the 3rd of the month.
+func (r *reader) monthly(i int, f *found) int {
+	lead := r.any(i, "on the", "on", "the", "le")
+	d, _, ok := dayNumberOf(r.word(i + lead))
+	if ok {
+		if _, weekday := weekdays[r.word(i+lead+1)]; weekday && r.any(i+lead+2, "of", "du", "de") > 0 {
+			f.fault, f.repeat.every = fault(r.faults.odd), month // the first Monday of the month
+			return len(r.tokens) - i
+		}
+	}
+	if n := r.any(i+lead, "last day of", "dernier jour"); n > 0 {
+		f.fault, f.repeat.every = fault(r.faults.odd), month
+		return lead + n
+	}
+	n := lead + 1 + r.any(i+lead+1, "day", "jour")
+	tail := r.any(i+n, "of every month", "of each month", "every month", "each month", "de chaque mois", "chaque mois", "de tous les mois", "tous les mois")
+	if !ok || tail == 0 {
+		return 0
+	}
+	f.date, f.repeat = date{kind: calendarly, day: d}, repeat{every: month, n: 1}
+	return n + tail
+}
+
+// weekRange reads from Monday to Friday, du lundi au vendredi.
+func (r *reader) weekRange(i int, f *found) int {
+	lead := r.any(i, "from", "du", "every", "each")
+	first, ok := r.weekdayName(i+lead, lead > 0)
+	to := r.any(i+lead+1, "to", "au", "through", "till", "until")
+	last, known := r.weekdayName(i+lead+1+to, true)
+	if !ok || !known || to == 0 {
+		return 0
+	}
+	f.repeat = repeat{every: week, n: 1, weekdays: weekdaysFrom(first, last)}
+	return lead + to + 2
+}
+
+// adverb reads daily, weekly, quotidiennement.
+func (r *reader) adverb(i int, f *found) int {
+	for words, u := range map[string]unit{"daily": day, "weekly": week, "monthly": month, "yearly": year, "annually": year, "hourly": hour,
+		"quotidiennement": day, "mensuellement": month, "once a day": day, "once a week": week, "once a month": month, "une fois par jour": day,
+		"une fois par semaine": week, "une fois par mois": month} {
+		if n := r.is(i, words); n > 0 {
+			f.repeat = repeat{every: u, n: 1}
+			return n
+		}
+	}
+	if n := r.any(i, "on weekdays", "weekdays", "en semaine"); n > 0 {
+		f.repeat = repeat{every: week, n: 1, weekdays: weekdaysFrom(time.Monday, time.Friday)}
+		return n
+	}
+	return 0
+}
+
+// alternate reads un lundi sur deux, which cron cannot say.
+func (r *reader) alternate(i int, f *found) int {
+	lead := r.any(i, "un", "une")
+	_, weekday := weekdays[r.word(i+lead)]
+	n := r.any(i+lead+1, "sur deux", "sur 2", "sur trois", "sur 3")
+	if n == 0 || !weekday && units[r.word(i+lead)] == 0 {
+		return 0
+	}
+	f.fault, f.repeat.every = fault(r.faults.odd), day
+	return lead + 1 + n
+}
+
+// plural reads on Mondays and Thursdays, les lundis.
+func (r *reader) plural(i int, f *found) int {
+	lead := r.any(i, "on", "les")
+	if _, ok := weekdayPlurals[r.word(i+lead)]; !ok {
+		return 0
+	}
+	return lead + r.eachWeekday(i+lead, f)
+}

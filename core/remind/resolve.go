@@ -1,0 +1,322 @@
+package remind
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// calendar turns what was said into instants.
+type calendar struct {
+	Settings
+	faults faults
+	now    time.Time
+	zone   *time.Location
+}
+
+// furthest is how far ahead a reminder may be.
+const furthest = 10 * 366 * 24 * time.Hour
+
+// resolve returns the first time, and the expression of a recurring one.
+func (c calendar) resolve(f found) (time.Time, string, error) {
+	if c.zone == nil {
+		c.zone = time.UTC
+	}
+	switch {
+	case f.fault != nil:
+		return time.Time{}, "", f.fault
+	case f.cron != "":
+		return c.recurring(f.cron)
+	case f.repeat.is():
+		expression, err := c.expression(f)
+		if err != nil {
+			return time.Time{}, "", err
+		}
+		return c.recurring(expression)
+	}
+	at, err := c.once(f)
+	switch {
+	case err != nil:
+		return time.Time{}, "", err
+	case !at.After(c.now):
+		return time.Time{}, "", c.tooLate(f)
+	case at.Sub(c.now) > furthest:
+		return time.Time{}, "", fault(c.faults.far)
+	}
+	return at, "", nil
+}
+
+// recurring returns the first time of an expression.
+func (c calendar) recurring(expression string) (time.Time, string, error) {
+	s, err := schedule(expression)
+	if err != nil {
+		return time.Time{}, "", faultf(c.faults.cron, expression)
+	}
+	if often(s, c.MinEvery, wallOf(c.now, c.zone)) {
+		return time.Time{}, "", faultf(c.faults.often, int(c.MinEvery.Minutes()))
+	}
+	at := next(s, c.zone, c.now)
+	if at.IsZero() {
+		return at, "", fault(c.faults.never)
+	}
+	return at, expression, nil
+}
+
+// tooLate says that a time is past: of today's, tomorrow's may be meant.
+func (c calendar) tooLate(f found) error {
+	if f.date == (date{kind: relative}) || f.date.kind == noDate && f.exact.IsZero() {
+		return fault(c.faults.past)
+	}
+	return fault(c.faults.pastDay)
+}
+
+// once returns the instant of what does not recur.
+func (c calendar) once(f found) (time.Time, error) {
+	if !f.exact.IsZero() {
+		return f.exact.UTC(), nil
+	}
+	if f.delta > furthest || f.delta < 0 || f.date.years > 10 || f.date.months > 120 || f.date.days > 3660 {
+		return time.Time{}, fault(c.faults.far)
+	}
+	if f.delta > 0 {
+		from := c.now
+		if f.date.kind == relative {
+			from = first(wallOf(c.now, c.zone).AddDate(f.date.years, f.date.months, f.date.days), c.zone)
+		}
+		return from.Add(f.delta).UTC().Truncate(time.Millisecond), nil
+	}
+	midnight, err := c.midnight(f)
+	if err != nil {
+		return time.Time{}, err
+	}
+	return first(midnight.Add(time.Duration(c.minutes(f))*time.Minute), c.zone).UTC(), nil
+}
+
+// minutes is the time of day that was said or is meant, since midnight.
+func (c calendar) minutes(f found) int {
+	if f.times == nil {
+		return map[period]int{anyTime: int(c.DefaultHour.Minutes()), morning: int(c.DefaultHour.Minutes()), afternoon: 15 * 60, evening: 20 * 60, night: 20 * 60}[f.period]
+	}
+	return inPeriod(f.times[0], f.period)
+}
+
+// inPeriod is a time of day in a part of it: 9 in the evening is 21:00, and 1 at
+// night the next day.
+func inPeriod(minutes int, p period) int {
+	h := minutes / 60
+	switch {
+	case (p == afternoon || p == evening) && h >= 1 && h < 12, p == night && h >= 5 && h < 12:
+		return minutes + 12*60
+	case p == night && h < 5:
+		return minutes + 24*60
+	}
+	return minutes
+}
+
+// midnight is the day that was said, as midnight in UTC.
+func (c calendar) midnight(f found) (time.Time, error) {
+	y, m, d := c.now.In(c.zone).Date()
+	today := time.Date(y, m, d, 0, 0, 0, 0, time.UTC)
+	switch f.date.kind {
+	case relative:
+		return added(today, f.date), nil
+	case weekdayly:
+		return c.weekday(f, today), nil
+	case calendarly:
+		return c.dated(f, today)
+	}
+	return today, nil
+}
+
+// added moves a day; a month that lacks it ends with its last day.
+func added(today time.Time, d date) time.Time {
+	y, m, n := today.Date()
+	start := time.Date(y+d.years, m+time.Month(d.months), 1, 0, 0, 0, 0, time.UTC)
+	last := start.AddDate(0, 1, -1).Day()
+	return start.AddDate(0, 0, min(n, last)-1+d.days)
+}
+
+func (c calendar) weekday(f found, today time.Time) time.Time {
+	ahead := (int(f.date.weekday) - int(today.Weekday()) + 7) % 7
+	switch f.date.which {
+	case nextWeek:
+		monday := (8 - int(today.Weekday())) % 7
+		if monday == 0 {
+			monday = 7
+		}
+		return today.AddDate(0, 0, monday+(int(f.date.weekday)+6)%7)
+	case nextOne, weekAfter:
+		if ahead == 0 {
+			ahead = 7
+		}
+		if f.date.which == weekAfter {
+			ahead += 7
+		}
+	case coming:
+		passed := f.times == nil && f.period == anyTime || !first(today.Add(time.Duration(c.minutes(f))*time.Minute), c.zone).After(c.now)
+		if ahead == 0 && passed {
+			ahead = 7
+		}
+	}
+	return today.AddDate(0, 0, ahead)
+}
+
+// dated is a date of the calendar. What of it was not said is the next that comes.
+func (c calendar) dated(f found, today time.Time) (time.Time, error) {
+	said := f.date
+	y, m := today.Year(), today.Month()
+	if said.month < 0 || said.month > 12 || said.day < 1 || said.day > 31 {
+		return time.Time{}, faultf(c.faults.noDate, numericDate(said))
+	}
+	for range 12 * 9 { // 29 February: up to eight years
+		t := time.Date(y, m, said.day, 0, 0, 0, 0, time.UTC)
+		fits := (said.year == 0 || said.year == y) && (said.month == 0 || said.month == m) && t.Day() == said.day
+		if fits && (said.year != 0 || first(t.Add(time.Duration(c.minutes(f))*time.Minute), c.zone).After(c.now)) {
+			return t, nil
+		}
+		if said.year != 0 && (y != said.year || m != said.month) {
+			y, m = said.year, said.month
+			continue
+		}
+		if said.year != 0 {
+			break
+		}
+		if m++; m > 12 {
+			y, m = y+1, 1
+		}
+	}
+	return time.Time{}, faultf(c.faults.noDate, numericDate(said))
+}
+
+func numericDate(d date) string {
+	switch {
+	case d.year != 0:
+		return fmt.Sprintf("%04d-%02d-%02d", d.year, d.month, d.day)
+	case d.month != 0:
+		return fmt.Sprintf("%d/%d", d.day, d.month)
+	}
+	return strconv.Itoa(d.day)
+}
+
+// expression is the cron expression of what recurs.
+func (c calendar) expression(f found) (string, error) {
+	r := f.repeat
+	if r.every == second || r.every == minute && time.Duration(r.n)*time.Minute < c.MinEvery {
+		return "", faultf(c.faults.often, int(c.MinEvery.Minutes()))
+	}
+	if r.every == minute || r.every == hour {
+		return c.withinDays(f)
+	}
+	clock, err := c.clocks(f)
+	if err != nil {
+		return "", err
+	}
+	today := c.now.In(c.zone)
+	dom, of := strconv.Itoa(today.Day()), int(today.Month())
+	if f.date.kind == calendarly {
+		if _, err := c.dated(found{date: date{month: f.date.month, day: f.date.day}, times: f.times}, today); err != nil {
+			return "", err
+		}
+		dom = strconv.Itoa(f.date.day)
+		if f.date.month != 0 {
+			of = int(f.date.month)
+		}
+	}
+	switch {
+	case r.yearly || r.every == year && r.n == 1:
+		return clock + " " + dom + " " + strconv.Itoa(of) + " *", nil
+	case r.every == week && r.n == 1:
+		return clock + " * * " + c.daysOfWeek(f, today.Weekday()), nil
+	case r.every == day && r.n == 1:
+		return clock + " * * *", nil
+	case r.every == month && 12%r.n == 0:
+		return clock + " " + dom + " " + everyMonths(int(today.Month()), r.n) + " *", nil
+	}
+	return "", fault(c.faults.odd)
+}
+
+// withinDays is the expression of what recurs several times a day.
+func (c calendar) withinDays(f found) (string, error) {
+	n := f.repeat.n
+	if f.repeat.every == minute {
+		if n%60 != 0 {
+			if n > 60 || 60%n != 0 {
+				return "", fault(c.faults.odd)
+			}
+			return "*/" + strconv.Itoa(n) + " * * * *", nil
+		}
+		n /= 60
+	}
+	switch {
+	case n == 1:
+		return "0 * * * *", nil
+	case n > 24 || 24%n != 0:
+		return "", fault(c.faults.odd)
+	case n == 24:
+		return "0 0 * * *", nil
+	}
+	return "0 */" + strconv.Itoa(n) + " * * *", nil
+}
+
+// clocks are the minute and hour fields of the times that were said.
+func (c calendar) clocks(f found) (string, error) {
+	if len(f.times) == 0 {
+		f.times = []int{c.minutes(f)}
+		f.period = anyTime
+	}
+	var hours []int
+	for _, t := range f.times {
+		t = inPeriod(t, f.period)
+		if t%60 != inPeriod(f.times[0], f.period)%60 {
+			return "", fault(c.faults.odd)
+		}
+		hours = append(hours, t/60%24)
+	}
+	slices.Sort(hours)
+	return strconv.Itoa(f.times[0]%60) + " " + joined(slices.Compact(hours)), nil
+}
+
+func joined(ns []int) string {
+	var out []string
+	for _, n := range ns {
+		out = append(out, strconv.Itoa(n))
+	}
+	return strings.Join(out, ",")
+}
+
+// daysOfWeek is the last field: the weekdays that were said, else that of a date
+// or of today.
+func (c calendar) daysOfWeek(f found, today time.Weekday) string {
+	days := f.repeat.weekdays
+	if len(days) == 0 && f.date.kind == weekdayly {
+		days = []time.Weekday{f.date.weekday}
+	}
+	if len(days) == 0 {
+		days = []time.Weekday{today}
+	}
+	var ns []int
+	for _, d := range days {
+		ns = append(ns, int(d))
+	}
+	slices.Sort(ns)
+	ns = slices.Compact(ns)
+	if n := len(ns); n > 2 && ns[n-1]-ns[0] == n-1 {
+		return strconv.Itoa(ns[0]) + "-" + strconv.Itoa(ns[n-1])
+	}
+	return joined(ns)
+}
+
+// everyMonths is the field of every n-th month from this one on.
+func everyMonths(this, n int) string {
+	if n == 1 {
+		return "*"
+	}
+	var out []int
+	for m := range 12 / n {
+		out = append(out, (this-1+m*n)%12+1)
+	}
+	slices.Sort(out)
+	return joined(out)
+}

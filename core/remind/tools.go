@@ -1,0 +1,190 @@
+package remind
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/everthread/everthread/core"
+)
+
+var (
+	_ core.Tool = setTool{}
+	_ core.Tool = listTool{}
+	_ core.Tool = cancelTool{}
+)
+
+// Tools returns reminder_set, reminder_list and reminder_cancel.
+func (m *Reminders) Tools() []core.Tool { return []core.Tool{setTool{m}, listTool{m}, cancelTool{m}} }
+
+type setTool struct{ *Reminders }
+
+// Spec describes reminder_set.
+func (setTool) Spec() core.ToolSpec {
+	return core.ToolSpec{Name: "reminder_set", Description: "Remind the user later, once or recurring. Give when or cron.",
+		Schema: json.RawMessage(`{"type":"object","properties":{"text":{"type":"string","description":"what to say then"},"when":{"type":"string","description":"user's local time: tomorrow at 9, 2026-11-23 08:00, every Monday at 8"},"cron":{"type":"string","description":"five fields"}},"required":["text"]}`)}
+}
+
+type reminderJSON struct {
+	ID      core.ReminderID `json:"id"`
+	Status  string          `json:"status,omitempty"` // set, exists or cancelled
+	Text    string          `json:"text"`
+	At      string          `json:"at"`    // of the next time, RFC 3339
+	Local   string          `json:"local"` // the same in words
+	Zone    string          `json:"zone"`
+	Repeats string          `json:"repeats,omitempty"`
+}
+
+func (m *Reminders) show(r core.Reminder, status, language string) reminderJSON {
+	zone := zoneOf(r)
+	out := reminderJSON{ID: r.ID, Status: status, Text: r.Text, At: r.DueAt.In(zone).Format(time.RFC3339), Zone: r.Zone,
+		Local: moment(r.DueAt, zone, language, m.DayName)}
+	if r.Cron != "" {
+		out.Repeats = Describe(r.Cron, language)
+	}
+	return out
+}
+
+// Use sets a reminder, unless one of the same text and times is active.
+func (t setTool) Use(ctx context.Context, use core.ToolUse) (core.ToolResult, error) {
+	var in struct {
+		Text string `json:"text"`
+		When string `json:"when"`
+		Cron string `json:"cron"`
+	}
+	if err := read(use, &in); err != nil {
+		return core.ToolResult{}, err
+	}
+	at, cron, err := t.when(use, in.When, in.Cron)
+	if err != nil {
+		return core.ToolResult{}, err
+	}
+	r := core.Reminder{Text: clean(in.Text), DueAt: at, Cron: cron}
+	same, err := t.same(ctx, use.User, r)
+	if err != nil {
+		return core.ToolResult{}, err
+	}
+	if same.ID != 0 {
+		return answer(t.show(same, "exists", t.language(use)))
+	}
+	if r, err = t.prepare(ctx, use, r); err != nil {
+		return core.ToolResult{}, err
+	}
+	return answer(t.show(r, "set", t.language(use)), core.SetReminder{Reminder: r, At: use.Now})
+}
+
+// when reads either of the two ways to say it. Every word of it must be
+// understood: what is left over may have changed the meaning.
+func (m *Reminders) when(use core.ToolUse, when, cron string) (time.Time, string, error) {
+	words := faultsOf(m.language(use))
+	when, cron = strings.TrimSpace(clean(when)), strings.Join(strings.Fields(clean(cron)), " ")
+	switch {
+	case when == "" && cron == "":
+		return time.Time{}, "", fault(words.neither)
+	case when != "" && cron != "":
+		return time.Time{}, "", fault(words.both)
+	case cron != "":
+		c := calendar{Settings: m.Settings.orDefault(), faults: words, now: use.Now, zone: use.Location}
+		return c.resolve(found{cron: cron})
+	}
+	at, cron, rest, err := m.Settings.Parse(when, use.Now, use.Location, m.language(use))
+	if err == nil && rest != "" {
+		err = faultf(words.left, rest)
+	}
+	return at, cron, err
+}
+
+// same returns the active reminder that says the same at the same times.
+func (m *Reminders) same(ctx context.Context, user core.UserID, r core.Reminder) (core.Reminder, error) {
+	active, err := m.Store.Reminders(ctx, user, m.Settings.orDefault().MaxActive)
+	if err != nil {
+		return core.Reminder{}, fmt.Errorf("list reminders: %w", err)
+	}
+	plain := func(s string) string { return strings.Join(strings.Fields(fold(s)), " ") }
+	for _, a := range active {
+		if a.Cron == r.Cron && a.DueAt.Equal(r.DueAt) && plain(a.Text) == plain(r.Text) {
+			return a, nil
+		}
+	}
+	return core.Reminder{}, nil
+}
+
+type listTool struct{ *Reminders }
+
+// Spec describes reminder_list.
+func (listTool) Spec() core.ToolSpec {
+	return core.ToolSpec{Name: "reminder_list", Description: "The active reminders, soonest first.", Schema: json.RawMessage(`{"type":"object","properties":{}}`)}
+}
+
+// listed is how many reminders the model is shown at most.
+const listed = 50
+
+// Use lists active reminders.
+func (t listTool) Use(ctx context.Context, use core.ToolUse) (core.ToolResult, error) {
+	active, err := t.Store.Reminders(ctx, use.User, listed)
+	if err != nil {
+		return core.ToolResult{}, fmt.Errorf("list reminders: %w", err)
+	}
+	out := []reminderJSON{}
+	for _, r := range active {
+		out = append(out, t.show(r, "", t.language(use)))
+	}
+	return answer(map[string]any{"reminders": out})
+}
+
+type cancelTool struct{ *Reminders }
+
+// Spec describes reminder_cancel.
+func (cancelTool) Spec() core.ToolSpec {
+	return core.ToolSpec{Name: "reminder_cancel", Description: "Cancel a reminder.",
+		Schema: json.RawMessage(`{"type":"object","properties":{"id":{"type":"integer"}},"required":["id"]}`)}
+}
+
+// Use cancels an active reminder. One that never was, is over or is another
+// user's are told alike.
+func (t cancelTool) Use(ctx context.Context, use core.ToolUse) (core.ToolResult, error) {
+	var in struct {
+		ID number `json:"id"`
+	}
+	if err := read(use, &in); err != nil {
+		return core.ToolResult{}, err
+	}
+	active, err := t.Store.Reminders(ctx, use.User, t.Settings.orDefault().MaxActive+listed)
+	if err != nil {
+		return core.ToolResult{}, fmt.Errorf("list reminders: %w", err)
+	}
+	n := slices.IndexFunc(active, func(r core.Reminder) bool { return r.ID == core.ReminderID(in.ID) })
+	if n < 0 {
+		return core.ToolResult{}, faultf(faultsOf(t.language(use)).none, in.ID)
+	}
+	return answer(t.show(active[n], "cancelled", t.language(use)), core.CancelReminder{Reminder: active[n].ID, At: use.Now})
+}
+
+// number is a whole number, which some models write as a string.
+type number int64
+
+// UnmarshalJSON reads 7, "7" or null.
+func (n *number) UnmarshalJSON(b []byte) error {
+	return json.Unmarshal([]byte(strings.Trim(string(b), `"# `)), (*int64)(n))
+}
+
+func read(use core.ToolUse, into any) error {
+	if err := json.Unmarshal(use.Arguments, into); err != nil && len(use.Arguments) > 0 {
+		return errors.New("the arguments are not as described")
+	}
+	return nil
+}
+
+func answer(v any, effects ...core.Effect) (core.ToolResult, error) {
+	var text strings.Builder
+	e := json.NewEncoder(&text)
+	e.SetEscapeHTML(false)
+	if err := e.Encode(v); err != nil {
+		return core.ToolResult{}, fmt.Errorf("write answer: %w", err)
+	}
+	return core.ToolResult{Text: strings.TrimSpace(text.String()), Effects: effects}, nil
+}
