@@ -206,6 +206,7 @@ func TestValidateSaysWhatToDo(t *testing.T) {
 		{"weights", func(c *Config) { c.Recall.LexicalWeight = 0.7 }, "must make 1 together"},
 		{"hour of reminders", func(c *Config) { c.Reminders.DefaultHour = "9" }, "reminders.default_hour"},
 		{"server without name", servers(MCPServer{URL: "https://x.example"}), "agent.mcp_servers[0].name is \"\""},
+		{"server named like our tools", servers(MCPServer{Name: "memory", Command: "a"}), "agent.mcp_servers[0].name is \"memory\", which begins the names of built-in tools"},
 		{"servers of one name", servers(MCPServer{Name: "a", Command: "a"}, MCPServer{Name: "a", Command: "b"}), "agent.mcp_servers[1].name is \"a\", as that of another"},
 		{"server of nothing", servers(MCPServer{Name: "a"}), "agent.mcp_servers[0] has neither command nor url"},
 		{"server of both", servers(MCPServer{Name: "a", Command: "a", URL: "https://x.example"}), "has both command and url"},

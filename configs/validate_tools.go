@@ -67,6 +67,9 @@ func (c Config) checkServers(p *problems) {
 		if !regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9_-]{0,31}$`).MatchString(s.Name) {
 			p.add("%s.name is %q; its tools are called by it: write 1 to 32 letters, digits, _ or -", at, s.Name)
 		}
+		if builtIn := regexp.MustCompile(`^(conversation|memory|loops|reminder)(_|$)`); builtIn.MatchString(s.Name) {
+			p.add("%s.name is %q, which begins the names of built-in tools; choose another, such as my-%s", at, s.Name, s.Name)
+		}
 		if seen[s.Name] {
 			p.add("%s.name is %q, as that of another server; give each its own", at, s.Name)
 		}

@@ -158,7 +158,7 @@ func TestWhenTheProviderIsDownTheJobGoesBack(t *testing.T) {
 		var waits []time.Duration
 		for range 12 {
 			w.run(t, wk)
-			waits = append(waits, w.queue[0].RunAt.Sub(time.Now()))
+			waits = append(waits, time.Until(w.queue[0].RunAt))
 			time.Sleep(waits[len(waits)-1]) // fake time: synctest
 		}
 		// 5 s doubled up to 15 minutes, less a tenth here.

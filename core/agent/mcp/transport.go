@@ -1,6 +1,7 @@
 package mcp
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -8,7 +9,6 @@ import (
 	"net/http"
 	"os"
 	"os/exec"
-	"strings"
 	"sync"
 	"syscall"
 	"time"
@@ -91,7 +91,7 @@ func (b *bounded) Read(p []byte) (int, error) {
 	n, err := b.ReadCloser.Read(p)
 	b.left -= n
 	if b.lines {
-		if at := strings.LastIndexByte(string(p[:n]), '\n'); at >= 0 {
+		if at := bytes.LastIndexByte(p[:n], '\n'); at >= 0 {
 			b.left = mostBytes - (n - at - 1)
 		}
 	}
@@ -110,7 +110,7 @@ type program struct {
 
 // Connect starts the program. It ends when the connection is closed.
 func (p *program) Connect(ctx context.Context) (sdk.Connection, error) {
-	cmd := exec.Command(p.server.Command, p.server.Args...) //nolint:gosec // the owner configured it
+	cmd := exec.Command(p.server.Command, p.server.Args...) // that the owner configured
 	cmd.Env = environ(p.server.Env)
 	cmd.WaitDelay = time.Second
 	stdout, err := cmd.StdoutPipe()
