@@ -94,13 +94,15 @@ func TestAHelperHasATimeOfItsOwnAndCountsWhatItTook(t *testing.T) {
 		}}
 		step := llmtest.Reply{ToolCalls: []core.ToolCall{wish("", "slow", "{}")}, Usage: &core.Usage{Prompt: 10, Completion: 1}}
 		d := delegate(llmtest.Replies(step), registry(t, slow))
-		req := request(llmtest.Replies(llmtest.Call(wish("1", "delegate", `{"task":"x"}`)), llmtest.Reply{Text: "sorry", Usage: &core.Usage{}}), registry(t, d))
+		d.ToolTimeout = 50 * time.Second
+		call := llmtest.Reply{ToolCalls: []core.ToolCall{wish("1", "delegate", `{"task":"x"}`)}, Usage: &core.Usage{}}
+		req := request(llmtest.Replies(call, llmtest.Reply{Text: "sorry", Usage: &core.Usage{}}), registry(t, d))
 		start := time.Now()
 		out, err := Run(t.Context(), req)
 		if err != nil || time.Since(start) != 120*time.Second || out.Messages[1].Text != "Error: the tool did not answer within 2m0s" {
 			t.Errorf("after %s: %+v, %v", time.Since(start), out.Messages, err)
 		}
-		if out.Usage.Prompt < 40 { // four steps of 30 s
+		if out.Usage != (core.Usage{Prompt: 30, Completion: 3}) { // steps at 0, 50 and 100 s
 			t.Errorf("usage %+v", out.Usage)
 		}
 	})

@@ -195,17 +195,23 @@ func (w *world) Extend(context.Context, core.UserID, core.Lease, time.Time) erro
 }
 
 func (w *world) Finish(ctx context.Context, _ core.UserID, l core.Lease, cause string) error {
+	if ctx.Err() != nil {
+		return ctx.Err()
+	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.queue, w.ended = w.queue[1:], append(w.ended, cause)
-	return ctx.Err()
+	return nil
 }
 
 func (w *world) RetryJob(ctx context.Context, _ core.UserID, l core.Lease, at time.Time, cause string) error {
+	if ctx.Err() != nil {
+		return ctx.Err()
+	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.queue[0].State, w.queue[0].RunAt, w.queue[0].Error = core.JobReady, at, cause
-	return ctx.Err()
+	return nil
 }
 
 func first(errs ...error) error {
