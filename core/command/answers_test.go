@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -33,20 +34,55 @@ var answers = map[string]struct {
 	who      string // a member if "bo"
 	commands []string
 }{
-	"start":     {nil, "", []string{"/start", "/start ABCDEFGHJK"}},
-	"help":      {nil, "", []string{"/help", "/help day", "/help /Timezon", "/help flying", "/help approve"}},
-	"member":    {nil, "bo", []string{"/help", "/pair", "/approve ABCD2345", "/deny ABCD2345", "/help approve", "/pare"}},
-	"unknown":   {nil, "", []string{"/summry", "/search cats", "/web", "/to`day", "!todya"}},
-	"nothing":   {nil, "", []string{"/today", "/yesterday", "/day 2026-11-16", "/summary", "/loops", "/threads", "/forget monday", "/pair"}},
-	"days":      {week, "", []string{"/today", "/yesterday", "/day", "/day monday", "/day lundi", "/day 16 nov", "/day 2026-11-15", "/day 20 nov", "/day 1 jan 2020", "/day soon"}},
-	"summary":   {week, "", []string{"/summary", "/summary monday", "/summary sunday", "/summary soon"}},
-	"states":    {states, "", []string{"/today", "/day 17 nov", "/yesterday"}},
-	"redacted":  {hidden, "", []string{"/today", "/loops"}},
-	"loops":     {week, "", []string{"/loops", "/done", "/done seven", "/done 999", "/done #LOOP", "/done LOOP 999", "/loops"}},
-	"timezone":  {nil, "", []string{"/timezone", "/timezone New York", "/timezone europe/paris", "/timezone Lyon", "/timezone Europe/Pariss", "/timezone xxxxxxxxxxxx", "/timezone Local", "/timezone"}},
-	"language":  {nil, "", []string{"/language", "/language klingon", "/language Français", "/language", "/language en-GB"}},
-	"home":      {nil, "", []string{"/home", "/home"}},
-	"summaries": {nil, "", []string{"/summaries", "/summaries all", "/summaries", "/summaries off", "/summaries on", "/summaries sometimes"}},
+	"start":    {nil, "", []string{"/start", "/start ABCDEFGHJK"}},
+	"help":     {nil, "", []string{"/help", "/help day", "/help /Timezon", "/help flying", "/help approve"}},
+	"member":   {nil, "bo", []string{"/help", "/pair", "/approve ABCD2345", "/deny ABCD2345", "/help approve", "/pare"}},
+	"unknown":  {nil, "", []string{"/summry", "/serch cats", "/web", "/to`day", "!todya"}},
+	"nothing":  {nil, "", []string{"/today", "/yesterday", "/day 2026-11-16", "/summary", "/loops", "/threads", "/forget monday", "/pair"}},
+	"days":     {week, "", []string{"/today", "/yesterday", "/day", "/day monday", "/day lundi", "/day 16 nov", "/day 2026-11-15", "/day 20 nov", "/day 1 jan 2020", "/day soon"}},
+	"summary":  {week, "", []string{"/summary", "/summary monday", "/summary sunday", "/summary soon"}},
+	"states":   {states, "", []string{"/today", "/day 17 nov", "/yesterday"}},
+	"redacted": {hidden, "", []string{"/today", "/loops"}},
+	"loops":    {week, "", []string{"/loops", "/done", "/done seven", "/done 999", "/done #LOOP", "/done LOOP 999", "/loops"}},
+	"loops-stale": {func(w *world) {
+		w.later(-40*24*time.Hour).talk(w.ada, "long ago")
+		w.summarize(w.ada, "2026-10-10", markdown, "Sell the old *bike*")
+		w.later(35*24*time.Hour).talk(w.ada, "last week")
+		w.summarize(w.ada, "2026-11-14", markdown, "Buy seeds")
+		w.later(5 * 24 * time.Hour)
+	}, "", []string{"/loops", "/done LOOP", "/loops", "/done LOOP"}},
+	"search": {func(w *world) {
+		week(w)
+		w.talk(w.ada, "foo_bar *and* [more]")
+		for n := range 9 {
+			w.talk(w.ada, fmt.Sprint("cats, ", n))
+		}
+	}, "", []string{"/search", "/search tomatoes", "/search foo_bar", "/search cats", "/search dogs", "/search `\"*[%s"}},
+	"search-meaning": {func(w *world) { week(w); w.options.Search = &finder{w, "hybrid"} }, "", []string{"/search lyon", "/search dogs"}},
+	"memory": {func(w *world) {
+		for n, text := range []string{"Prefers *tea* to coffee", "Ana's birthday is on 3 June", "Works on foo_bar at Acme"} {
+			w.later(time.Duration(n)*time.Minute).keep(w.ada, text, []string{"", "Family & Friends", "work"}[n])
+		}
+		w.keep(w.bo, "Bo's secret", "")
+	}, "", []string{"/memory", "/memory tea", "/memory TEA", "/memory secret", "/memory archive", "/memory archive ITEM", "/memory archive ITEM 1", "/memory archive BOS", "/memory archive of photos",
+		"/memory foo_bar", "/memory"}},
+	"memory-many": {func(w *world) {
+		for n := range 33 {
+			w.keep(w.ada, fmt.Sprint("statement no. ", n), fmt.Sprint("theme ", n%3))
+		}
+	}, "", []string{"/memory"}},
+	"memory-empty": {nil, "", []string{"/memory", "/memory tea", "/memory archive 7"}},
+	"remember": {week, "", []string{"/remember", "/remember Prefers *tea*  to coffee", "/remember prefers tea to coffee!", "reply:m1 /remember", "reply:n1 /remember", "reply:m1 /remember",
+		"reply:m1 /remember tomatoes need sun", "reply:zzz /remember", "reply: /remember", "/remember 🎂", "/memory"}},
+	"remind": {nil, "", []string{"/remind", "/remind tomorrow 9 call Ana", "/remind every Monday at 8 water the *plants*", "/remind in 20 minutes tea", "/remind dans 2 heures le thé", "/remind",
+		"/remind cancel", "/remind cancel REMINDER", "/remind annuler REMINDER 999", "/remind cancel the subscription tomorrow at 18:00", "/remind", "/remind today at 8 call Ana", "/remind every second jump",
+		"/remind call Ana", "/remind 🎂", "/remind tomorrow 9", "/remind cancel BOS"}},
+	"receipts":    {receipts, "", []string{"/remind"}},
+	"unavailable": {func(w *world) { w.options.Search, w.options.Memory, w.options.Reminders = nil, nil, nil }, "", []string{"/search tea", "/search", "/memory", "/memory archive 7", "/remember tea", "/remind", "/remind tomorrow tea", "/remind cancel 7"}},
+	"timezone":    {nil, "", []string{"/timezone", "/timezone New York", "/timezone europe/paris", "/timezone Lyon", "/timezone Europe/Pariss", "/timezone xxxxxxxxxxxx", "/timezone Local", "/timezone"}},
+	"language":    {nil, "", []string{"/language", "/language klingon", "/language Français", "/language", "/language en-GB"}},
+	"home":        {nil, "", []string{"/home", "/home"}},
+	"summaries":   {nil, "", []string{"/summaries", "/summaries all", "/summaries", "/summaries off", "/summaries on", "/summaries sometimes"}},
 	"threads": {nil, "", []string{"/threads", "/thread", "/thread Garden *plans* [2026]", "/thread", "/threads", "/continuous", "/thread NEW  Recipes\nof old", "/thread new",
 		"/thread 999", "/thread THREAD", "/thread 1", "/continuous"}},
 	"turn-none":    {nil, "", []string{"/stop", "/retry"}},
@@ -108,6 +144,52 @@ func hidden(w *world) {
 	w.send(w.ada, "/forget")
 }
 
+// keep has memory keep a statement.
+func (w *world) keep(who core.Address, text, theme string) {
+	w.t.Helper()
+	i, u := w.identify(who)
+	add, _, err := w.options.Memory.Keep(w.ctx, core.Item{User: u.ID, Content: text, Theme: theme}, w.now)
+	must(w.t, err)
+	e := w.event(who, text)
+	_, err = w.Note(w.ctx, core.Note{User: u.ID, Identity: i.ID, Event: &e, Effects: []core.Effect{*add}, Now: w.now})
+	must(w.t, err)
+}
+
+// receipts are reminders that recur, the last times of which came to all ends.
+func receipts(w *world) {
+	i, u := w.identify(w.ada)
+	for n, state := range []core.DeliveryState{core.DeliverySent, core.DeliveryFailed, "none", "", core.DeliveryPending} {
+		w.send(w.ada, fmt.Sprintf("/remind every day at 9:%02d reminder %d", 10+n, n))
+		due, err := w.Reminders(w.ctx, u.ID, 100)
+		must(w.t, err)
+		if state == "" {
+			continue // never told
+		}
+		x := due[slices.IndexFunc(due, func(x core.Reminder) bool { return x.Text == fmt.Sprint("reminder ", n) })]
+		f := core.Fire{User: u.ID, Reminder: x.ID, Due: x.DueAt, Next: x.DueAt.AddDate(0, 0, 1), Now: w.now,
+			Message: core.NewMessage{Role: core.RoleAssistant, Kind: core.KindReminder, Text: "⏰ " + x.Text, SentAt: w.now}}
+		if state != "none" {
+			f.Deliveries = []core.NewDelivery{{To: w.ada, Identity: i.ID, Kind: core.DeliverReminder, Parts: []core.Part{{Text: "⏰ " + x.Text}}}}
+		}
+		_, err = w.Fire(w.ctx, f)
+		must(w.t, err)
+		w.finish(state)
+	}
+}
+
+// finish brings the delivery that waits to a state.
+func (w *world) finish(state core.DeliveryState) {
+	w.t.Helper()
+	if state == core.DeliverySent || state == core.DeliveryFailed {
+		refs, _, err := w.Due(w.ctx, []string{core.QueueDeliver + "telegram"}, w.now, 100)
+		must(w.t, err)
+		d, err := w.ClaimDelivery(w.ctx, refs[0], core.Claim{Worker: "w", Now: w.now, Until: w.now.Add(time.Minute)})
+		must(w.t, err)
+		_, err = w.FinishPart(w.ctx, d, 0, core.PartResult{State: state, Error: "no"}, w.now)
+		must(w.t, err)
+	}
+}
+
 // failing is a turn that waits to be tried again.
 func failing(w *world) {
 	turn := w.say(w.ada, "hello?", true).Turn
@@ -156,6 +238,7 @@ func (w *world) record(who core.Address, text string) string {
 		must(w.t, err)
 		text = strings.ReplaceAll(text, "THREAD", fmt.Sprint(all[0].ID))
 	}
+	text = w.named(u.ID, text)
 	out, _ := w.send(who, text)
 	var b strings.Builder
 	b.WriteString(out.Text + "\n")
@@ -165,8 +248,24 @@ func (w *world) record(who core.Address, text string) string {
 	return numbered.ReplaceAllString(b.String(), "${1}N")
 }
 
+// named fills in the numbers of an item, a reminder, and of what is another's.
+func (w *world) named(user core.UserID, text string) string {
+	w.t.Helper()
+	items, err := w.Store.Items(w.ctx, core.ItemQuery{User: user, Status: core.ItemActive, Limit: 1})
+	must(w.t, err)
+	if len(items) > 0 {
+		text = strings.ReplaceAll(text, "ITEM", fmt.Sprint(items[0].ID))
+	}
+	soon, err := w.Reminders(w.ctx, user, 1)
+	must(w.t, err)
+	if len(soon) > 0 {
+		text = strings.ReplaceAll(text, "REMINDER", fmt.Sprint(soon[0].ID))
+	}
+	return strings.ReplaceAll(text, "BOS", "123456")
+}
+
 // numbered are ids that the store gives out as it likes.
-var numbered = regexp.MustCompile(`((?:Segment|Identity|Home|Loop|Thread):|/thread |/done |- \*\*)[1-9][0-9]*`)
+var numbered = regexp.MustCompile(`((?:Segment|Identity|Home|Loop|Thread|ID|Item|Reminder):|/thread |/done |/memory archive |/remind cancel |/remind annuler |number |numéro |- \*\*)[1-9][0-9]*`)
 
 func golden(t *testing.T, name, got string) {
 	t.Helper()
@@ -220,6 +319,55 @@ func TestLanguageOfAnswers(t *testing.T) {
 		must(t, err)
 		if out.Text != c.want {
 			t.Errorf("%+v: got %q", c, out.Text)
+		}
+	}
+}
+
+// TestRememberTooMuch: a text, and a message, of more than an item holds.
+func TestRememberTooMuch(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, "en")
+	long := strings.Repeat("é", 2001)
+	w.talk(w.ada, long)
+	for _, quote := range []*core.Quote{nil, {NativeID: "m1", Text: long}} {
+		text := "/remember"
+		if w.quote = quote; quote == nil {
+			text += " " + long
+		}
+		if out, _ := w.ask(w.ada, text); len(out.Effects) != 0 || !strings.Contains(out.Text, "at most 2,000 characters") {
+			t.Errorf("got %+v", out)
+		}
+	}
+}
+
+// TestOthersNumbers: items and reminders of another person are not found, in the
+// same words as those that never were.
+func TestOthersNumbers(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, "en")
+	w.keep(w.ada, "Ada's item", "")
+	w.send(w.ada, "/remind tomorrow 9 call Ana")
+	_, u := w.identify(w.ada)
+	for text, name := range map[string]string{"/memory archive %s": "ITEM", "/remind cancel %s": "REMINDER"} {
+		theirs := w.named(u.ID, name)
+		out, _ := w.ask(w.bo, fmt.Sprintf(text, theirs))
+		none, _ := w.ask(w.bo, fmt.Sprintf(text, "777"))
+		if len(out.Effects) != 0 || theirs == name || strings.ReplaceAll(out.Text, theirs, "777") != none.Text {
+			t.Errorf("%s: %+v, %+v", name, out, none)
+		}
+	}
+}
+
+// TestAnswersFail: what the store or recall cannot do is no answer.
+func TestAnswersFail(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, "en")
+	i, u := w.identify(w.ada)
+	must(t, w.Close())
+	for _, text := range []string{"/search tea", "/memory", "/memory tea", "/memory archive 7", "/remember tea", "/remind", "/remind tomorrow tea", "/remind cancel 7", "/loops"} {
+		out, ok, err := command.New(w.options).Command(w.ctx, u, i, w.event(w.ada, text), w.now)
+		if err == nil || !ok || out.Text != "" {
+			t.Errorf("%s: %+v, %v, %v", text, out, ok, err)
 		}
 	}
 }

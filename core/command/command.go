@@ -19,6 +19,7 @@ type Store interface {
 	core.ThreadReader
 	core.LoopReader
 	core.RefStore
+	Messages(ctx context.Context, user core.UserID, ids []core.MessageID) ([]core.Message, error)
 	Codes(ctx context.Context, kind core.CodeKind, now time.Time) ([]core.Code, error)
 	UsageOf(ctx context.Context, user core.UserID, day string) (used, reserved int, err error)
 }
@@ -31,7 +32,8 @@ type Days interface {
 	Summaries(ctx context.Context, user core.UserID, id core.SegmentID, limit int) ([]core.Summary, error)
 }
 
-// Options are what commands are made of. All but Push are required.
+// Options are what commands are made of. All but Push, Search, Memory and
+// Reminders are required.
 type Options struct {
 	Store Store
 	// Day tells the local day of a moment, DayName what a day is called today.
@@ -42,8 +44,12 @@ type Options struct {
 	// Hash is how a code is kept.
 	Hash func(code string) string
 	// Push tells whether a channel may be written to unasked; nil: all may.
-	Push     func(channel string) bool
-	Defaults Defaults
+	Push func(channel string) bool
+	// Without one of these its commands say that they are not available.
+	Search    Searcher
+	Memory    Memory
+	Reminders Reminders
+	Defaults  Defaults
 }
 
 // Defaults hold for people who chose nothing.
@@ -87,8 +93,12 @@ func (c *Commands) commands() []command {
 		{name: "yesterday", run: c.yesterday},
 		{name: "day", run: c.day},
 		{name: "summary", run: c.summary},
+		{name: "search", run: c.search},
+		{name: "memory", run: c.memory},
+		{name: "remember", run: c.remember},
 		{name: "loops", run: c.loops},
 		{name: "done", run: c.done},
+		{name: "remind", run: c.remind},
 		{name: "timezone", run: c.timezone},
 		{name: "language", run: c.language},
 		{name: "home", run: c.home},
@@ -271,5 +281,8 @@ func (r *request) usage(name string) string {
 	}
 	return "/" + name
 }
+
+// location is the time zone of the person.
+func (c *Commands) location(r *request) *time.Location { return r.user.Settings.Location(c.zone) }
 
 func missing(err error) bool { return errors.Is(err, core.ErrNotFound) }

@@ -1,5 +1,7 @@
 package command
 
+import "github.com/everthread/everthread/core"
+
 var english = words{
 	about: map[string]about{
 		"start":      {"", "Say hello", "Shows what to try first."},
@@ -8,8 +10,12 @@ var english = words{
 		"yesterday":  {"", "Yesterday's summary", "Shows the summary of yesterday and how much was said."},
 		"day":        {"DATE", "The summary of a day", "The date may be `2026-11-19`, `19 nov`, `monday` or `yesterday`."},
 		"summary":    {"", "Write today's summary anew", "Reads the whole day again. `/summary DATE` does it for another day."},
+		"search":     {"WORDS", "Find what was said", "Looks through everything that we said, on all days. `/day 2026-11-19` then shows the day of a find."},
+		"memory":     {"WORDS", "What I keep in mind about you", "Lists what I keep in mind, by theme; with words it searches. `/memory archive 7` puts number 7 away."},
+		"remember":   {"TEXT", "Keep something in mind", "Keeps the text; as a reply it keeps that message. I can use it in every conversation from then on."},
 		"loops":      {"", "What is still open", "Lists what was left open in our conversation, with a number for `/done`."},
 		"done":       {"NUMBER", "Close something that was open", "The number is the one that /loops shows; several may follow one another."},
+		"remind":     {"WHEN WHAT", "Remind you of something", "`/remind tomorrow 9 call Ana`, `/remind every Monday at 8 water the plants`, `/remind in 20 minutes tea`. Without words it lists your reminders, `/remind cancel 7` cancels number 7."},
 		"timezone":   {"ZONE", "Set your time zone", "A zone such as `Europe/Paris`, or a city. It decides when your days begin and end. Without a zone it shows yours."},
 		"language":   {"fr|en", "Choose your language", "The language of my commands, menus and summaries' titles. I answer you in the language that you write in."},
 		"home":       {"", "Make this chat your home", "Your home is where I write first when I have something to say unasked, such as the summary of a day."},
@@ -33,13 +39,15 @@ Some things to try:
 - Just write what is on your mind.
 - Come back tomorrow and ask what we said today.
 - /today shows what we said today, /loops what is still open.
+- ` + "`/search tomatoes`" + ` finds what we said, ` + "`/remind tomorrow 9 call Ana`" + ` reminds you.
 - ` + "`/timezone Paris`" + ` makes your days begin and end where you live.
 - /help shows all commands.`,
-	helpTitle: "**Just write to me. These commands help:**",
-	helpOwner: "**For you as the owner:**",
-	helpMore:  "`/help day` tells more about one. `!` works like `/`.",
-	unknown:   "I do not know `/%s`. The nearest command is /%s; /help shows all of them.",
-	ownerOnly: "Only the owner can do that.",
+	helpTitle:   "**Just write to me. These commands help:**",
+	helpOwner:   "**For you as the owner:**",
+	helpMore:    "`/help day` tells more about one. `!` works like `/`.",
+	unknown:     "I do not know `/%s`. The nearest command is /%s; /help shows all of them.",
+	ownerOnly:   "Only the owner can do that.",
+	unavailable: "That is not available here.",
 
 	dayTitle:      "**Day summary (%s)** · %s",
 	message:       "%s message",
@@ -98,11 +106,52 @@ Some things to try:
 	stopPending:    "Nothing is running yet. What you wrote still waits for its answer; /pause lets it wait.",
 
 	loopsTitle: "**Open loops**",
+	staleTitle: "**Open, but not mentioned for more than a month**",
 	noLoops:    "Nothing is open.",
 	loopsMore:  "`/done %d` closes one.",
 	doneWhich:  "Which one? Write its number from /loops, such as `/done 7`.",
 	noLoop:     "There is no open loop %d. /loops lists them.",
 	loopDone:   "Done: %s",
+
+	searchWhat:    "What shall I look for? Write `/search WORDS`.",
+	searchTitle:   "**Found for %s**",
+	searchNothing: "I found nothing for %s. Try other words, or fewer.",
+	searchWords:   "Searched by words only: search by meaning is not available.",
+	fromYou:       "you",
+	fromMe:        "me",
+	fromTool:      "result of a tool",
+	fromSummary:   "summary",
+
+	memoryTitle:     "**What I keep in mind**",
+	memoryEmpty:     "I keep nothing in mind yet. `/remember TEXT` keeps something.",
+	memoryFound:     "**In mind for %s**",
+	memoryNothing:   "I keep nothing in mind for %s. /memory lists all.",
+	memoryHiddenOne: "%s more is not shown.",
+	memoryHidden:    "%s more are not shown.",
+	memoryMore:      "`/memory WORDS` searches, `/memory archive %d` puts one away.",
+	archiveWhich:    "Which one? Write its number from /memory, such as `/memory archive 7`.",
+	archived:        "Put away: %s",
+	noItem:          "I keep nothing with the number %d. /memory lists all.",
+	rememberWhat:    "Reply to a message with /remember to keep it in mind, or write `/remember TEXT`.",
+	rememberUnknown: "I cannot find that message, or there is nothing in it to keep. Reply to a message of yours or mine in this chat, or write `/remember TEXT`.",
+	rememberRefused: "I cannot keep that: it must have words, and at most 2,000 characters. Write the essence with `/remember TEXT`.",
+	remembered:      "I keep in mind: %s\n`/memory archive %d` puts it away.",
+	rememberKnown:   "I keep that in mind already: %s (number %d)",
+
+	reminderSet:        "I will remind you: %s\n%s\n`/remind cancel %d` cancels it.",
+	remindersTitle:     "**Your reminders**",
+	noReminders:        "No reminder is set. `/remind tomorrow 9 call Ana` sets one.",
+	remindersHiddenOne: "%s more is not shown.",
+	remindersHidden:    "%s more are not shown.",
+	remindersMore:      "`/remind cancel %d` cancels one.",
+	receiptLast:        "last: %s, %s, %s",
+	receiptHere:        "in the conversation only",
+	receipts: map[core.DeliveryState]string{core.DeliveryPending: "waiting", core.DeliverySending: "waiting", core.DeliveryParked: "waiting until the app can receive",
+		core.DeliveryUnknown: "sent, perhaps", core.DeliverySent: "sent", core.DeliveryDelivered: "delivered", core.DeliveryRead: "read",
+		core.DeliveryFailed: "failed", core.DeliveryExpired: "failed"},
+	cancelWhich: "Which one? Write its number from /remind, such as `/remind cancel 7`.",
+	noReminder:  "There is no reminder %d. /remind lists them.",
+	cancelled:   "Cancelled: %s",
 
 	usageFree:     "Used today: %s tokens. There is no limit.",
 	usageOf:       "Used today: %s of %s tokens (%s).",
@@ -111,10 +160,10 @@ Some things to try:
 
 	forgetWhat:    "Reply to a message with /forget to remove it, or write `/forget DATE` to remove a whole day.",
 	forgetUnknown: "I cannot find that message. Reply to a message of yours or mine in this chat; an answer to a command needs no removal.",
-	forgotten:     "Removed for good: the message with its earlier versions and attachments, and what was made from it. A summary that rested on it is written again without it. The copy in this app is yours to delete.",
+	forgotten:     "Removed for good: the message with its earlier versions and attachments, and what was made from it: open loops, memory and reminders too. A summary that rested on it is written again without it. The copy in this app is yours to delete.",
 	forgetNothing: "**%s**: nothing is left to remove.",
-	forgetAsk:     "This removes all of **%s** for good: %s, attachments, and the summary and open loops made from them. It cannot be undone.\nTo do it, write `/forget %s yes`.",
-	forgottenDay:  "**%s** is removed for good: %s, attachments, and the summary and open loops made from them. The copies in this app are yours to delete.",
+	forgetAsk:     "This removes all of **%s** for good: %s, attachments, and the summary, open loops, memory and reminders made from them. It cannot be undone.\nTo do it, write `/forget %s yes`.",
+	forgottenDay:  "**%s** is removed for good: %s, attachments, and the summary, open loops, memory and reminders made from them. The copies in this app are yours to delete.",
 
 	requestsTitle: "**Waiting to be let in**",
 	noRequests:    "Nobody is waiting to be let in.",

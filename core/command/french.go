@@ -1,5 +1,7 @@
 package command
 
+import "github.com/everthread/everthread/core"
+
 var french = words{
 	about: map[string]about{
 		"start":      {"", "Dire bonjour", "Montre par où commencer."},
@@ -8,8 +10,12 @@ var french = words{
 		"yesterday":  {"", "Le résumé d’hier", "Montre le résumé d’hier et le nombre de messages."},
 		"day":        {"DATE", "Le résumé d’un jour", "La date peut être `2026-11-19`, `19 nov`, `lundi` ou `hier`."},
 		"summary":    {"", "Réécrire le résumé d’aujourd’hui", "Relit toute la journée. `/summary DATE` le fait pour un autre jour."},
+		"search":     {"MOTS", "Retrouver ce qui a été dit", "Cherche dans tout ce que nous avons dit, tous les jours. `/day 2026-11-19` montre ensuite le jour trouvé."},
+		"memory":     {"MOTS", "Ce que je retiens de vous", "Liste ce que je retiens, par thème ; avec des mots, cherche. `/memory archive 7` range le numéro 7."},
+		"remember":   {"TEXTE", "Retenir quelque chose", "Retient le texte ; en réponse à un message, retient ce message. Je peux m’en servir ensuite dans toute conversation."},
 		"loops":      {"", "Ce qui reste ouvert", "Liste ce qui est resté ouvert dans notre conversation, avec un numéro pour `/done`."},
 		"done":       {"NUMÉRO", "Clore un sujet ouvert", "Le numéro est celui que montre /loops ; il peut y en avoir plusieurs."},
+		"remind":     {"QUAND QUOI", "Vous rappeler quelque chose", "`/remind demain 9h appeler Ana`, `/remind tous les lundis à 8h arroser les plantes`, `/remind dans 20 minutes le thé`. Sans mots, liste vos rappels ; `/remind annuler 7` annule le numéro 7."},
 		"timezone":   {"FUSEAU", "Choisir votre fuseau horaire", "Un fuseau comme `Europe/Paris`, ou une ville. Il décide quand vos jours commencent et finissent. Sans fuseau, montre le vôtre."},
 		"language":   {"fr|en", "Choisir votre langue", "La langue de mes commandes, menus et titres de résumés. Je vous réponds dans la langue où vous écrivez."},
 		"home":       {"", "Faire de ce chat votre accueil", "Votre accueil est l’endroit où j’écris d’abord quand j’ai quelque chose à dire de moi-même, comme le résumé d’un jour."},
@@ -33,13 +39,15 @@ Quelques essais :
 - Écrivez simplement ce que vous avez en tête.
 - Revenez demain et demandez ce que nous avons dit aujourd’hui.
 - /today montre ce que nous avons dit aujourd’hui, /loops ce qui reste ouvert.
+- ` + "`/search tomates`" + ` retrouve ce que nous avons dit, ` + "`/remind demain 9h appeler Ana`" + ` vous le rappelle.
 - ` + "`/timezone Paris`" + ` fait commencer et finir vos jours là où vous vivez.
 - /help montre toutes les commandes.`,
-	helpTitle: "**Écrivez-moi, tout simplement. Ces commandes aident :**",
-	helpOwner: "**Pour vous qui gérez l’assistant :**",
-	helpMore:  "`/help day` en dit plus sur une commande. `!` vaut `/`.",
-	unknown:   "Je ne connais pas `/%s`. La commande la plus proche est /%s ; /help les montre toutes.",
-	ownerOnly: "Seule la personne qui gère l’assistant peut faire cela.",
+	helpTitle:   "**Écrivez-moi, tout simplement. Ces commandes aident :**",
+	helpOwner:   "**Pour vous qui gérez l’assistant :**",
+	helpMore:    "`/help day` en dit plus sur une commande. `!` vaut `/`.",
+	unknown:     "Je ne connais pas `/%s`. La commande la plus proche est /%s ; /help les montre toutes.",
+	ownerOnly:   "Seule la personne qui gère l’assistant peut faire cela.",
+	unavailable: "Cela n’est pas disponible ici.",
 
 	dayTitle:      "**Résumé du jour (%s)** · %s",
 	message:       "%s message",
@@ -98,11 +106,52 @@ Quelques essais :
 	stopPending:    "Rien n’est encore en cours. Ce que vous avez écrit attend toujours sa réponse ; /pause le laisse attendre.",
 
 	loopsTitle: "**Sujets ouverts**",
+	staleTitle: "**Ouverts, mais sans mention depuis plus d’un mois**",
 	noLoops:    "Rien n’est ouvert.",
 	loopsMore:  "`/done %d` en clôt un.",
 	doneWhich:  "Lequel ? Écrivez son numéro d’après /loops, comme `/done 7`.",
 	noLoop:     "Il n’y a pas de sujet ouvert %d. /loops les liste.",
 	loopDone:   "Fait : %s",
+
+	searchWhat:    "Que faut-il chercher ? Écrivez `/search MOTS`.",
+	searchTitle:   "**Trouvé pour %s**",
+	searchNothing: "Je n’ai rien trouvé pour %s. Essayez d’autres mots, ou moins de mots.",
+	searchWords:   "Recherche par mots seulement : la recherche par le sens n’est pas disponible.",
+	fromYou:       "vous",
+	fromMe:        "moi",
+	fromTool:      "résultat d’un outil",
+	fromSummary:   "résumé",
+
+	memoryTitle:     "**Ce que je retiens**",
+	memoryEmpty:     "Je ne retiens encore rien. `/remember TEXTE` retient quelque chose.",
+	memoryFound:     "**Retenu pour %s**",
+	memoryNothing:   "Je ne retiens rien pour %s. /memory liste tout.",
+	memoryHiddenOne: "%s autre n’est pas montré.",
+	memoryHidden:    "%s autres ne sont pas montrés.",
+	memoryMore:      "`/memory MOTS` cherche, `/memory archive %d` en range un.",
+	archiveWhich:    "Lequel ? Écrivez son numéro d’après /memory, comme `/memory archive 7`.",
+	archived:        "Rangé : %s",
+	noItem:          "Je ne retiens rien sous le numéro %d. /memory liste tout.",
+	rememberWhat:    "Répondez à un message par /remember pour que je le retienne, ou écrivez `/remember TEXTE`.",
+	rememberUnknown: "Je ne trouve pas ce message, ou il n’y a rien à en retenir. Répondez à un message de vous ou de moi dans ce chat, ou écrivez `/remember TEXTE`.",
+	rememberRefused: "Je ne peux pas retenir cela : il faut des mots, et au plus 2 000 caractères. Écrivez l’essentiel avec `/remember TEXTE`.",
+	remembered:      "Je retiens : %s\n`/memory archive %d` le range.",
+	rememberKnown:   "Je le retiens déjà : %s (numéro %d)",
+
+	reminderSet:        "Je vous le rappellerai : %s\n%s\n`/remind annuler %d` l’annule.",
+	remindersTitle:     "**Vos rappels**",
+	noReminders:        "Il n’y a pas de rappel. `/remind demain 9h appeler Ana` en crée un.",
+	remindersHiddenOne: "%s autre n’est pas montré.",
+	remindersHidden:    "%s autres ne sont pas montrés.",
+	remindersMore:      "`/remind annuler %d` en annule un.",
+	receiptLast:        "dernier : %s, %s, %s",
+	receiptHere:        "dans la conversation seulement",
+	receipts: map[core.DeliveryState]string{core.DeliveryPending: "en attente", core.DeliverySending: "en attente", core.DeliveryParked: "en attente que l’application puisse recevoir",
+		core.DeliveryUnknown: "envoyé, peut-être", core.DeliverySent: "envoyé", core.DeliveryDelivered: "remis", core.DeliveryRead: "lu",
+		core.DeliveryFailed: "échoué", core.DeliveryExpired: "échoué"},
+	cancelWhich: "Lequel ? Écrivez son numéro d’après /remind, comme `/remind annuler 7`.",
+	noReminder:  "Il n’y a pas de rappel %d. /remind les liste.",
+	cancelled:   "Annulé : %s",
 
 	usageFree:     "Utilisés aujourd’hui : %s jetons. Il n’y a pas de limite.",
 	usageOf:       "Utilisés aujourd’hui : %s jetons sur %s (%s).",
@@ -111,10 +160,10 @@ Quelques essais :
 
 	forgetWhat:    "Répondez à un message par /forget pour le supprimer, ou écrivez `/forget DATE` pour supprimer tout un jour.",
 	forgetUnknown: "Je ne trouve pas ce message. Répondez à un message de vous ou de moi dans ce chat ; la réponse à une commande n’a pas à être supprimée.",
-	forgotten:     "Supprimé pour de bon : le message avec ses versions antérieures et ses pièces jointes, et ce qui en a été tiré. Un résumé qui s’appuyait dessus est réécrit sans lui. La copie dans cette application est à effacer par vous.",
+	forgotten:     "Supprimé pour de bon : le message avec ses versions antérieures et ses pièces jointes, et ce qui en a été tiré, sujets ouverts, mémoire et rappels compris. Un résumé qui s’appuyait dessus est réécrit sans lui. La copie dans cette application est à effacer par vous.",
 	forgetNothing: "**%s** : il ne reste rien à supprimer.",
-	forgetAsk:     "Cela supprime pour de bon tout ce jour : **%s**, %s, les pièces jointes, le résumé et les sujets ouverts qui en ont été tirés. C’est définitif.\nPour le faire, écrivez `/forget %s oui`.",
-	forgottenDay:  "**%s** : supprimé pour de bon avec %s, les pièces jointes, le résumé et les sujets ouverts qui en ont été tirés. Les copies dans cette application sont à effacer par vous.",
+	forgetAsk:     "Cela supprime pour de bon tout ce jour : **%s**, %s, les pièces jointes, le résumé, les sujets ouverts, la mémoire et les rappels qui en ont été tirés. C’est définitif.\nPour le faire, écrivez `/forget %s oui`.",
+	forgottenDay:  "**%s** : supprimé pour de bon avec %s, les pièces jointes, le résumé, les sujets ouverts, la mémoire et les rappels qui en ont été tirés. Les copies dans cette application sont à effacer par vous.",
 
 	requestsTitle: "**Demandes d’entrée**",
 	noRequests:    "Personne ne demande à entrer.",

@@ -9,6 +9,7 @@ import (
 	"github.com/everthread/everthread/core"
 )
 
+// loops lists open loops, those apart that nobody mentioned for long.
 func (c *Commands) loops(ctx context.Context, r *request) (core.Outcome, error) {
 	open, err := c.Store.Loops(ctx, r.user.ID, listed)
 	if err != nil {
@@ -17,12 +18,24 @@ func (c *Commands) loops(ctx context.Context, r *request) (core.Outcome, error) 
 	if len(open) == 0 {
 		return r.say(r.words.noLoops), nil
 	}
-	lines := []string{r.text(r.words.loopsTitle), ""}
+	var fresh, stale []string
 	for _, l := range open {
 		mentioned := c.name(r, c.Day(r.user.Settings, l.Mentioned).Label)
-		lines = append(lines, "- **"+strconv.FormatInt(int64(l.ID), 10)+"** "+oneLine(l.Text)+" · "+mentioned)
+		line := "- **" + strconv.FormatInt(int64(l.ID), 10) + "** " + oneLine(l.Text) + " · " + mentioned
+		if l.Stale(r.now) {
+			stale = append(stale, line)
+			continue
+		}
+		fresh = append(fresh, line)
 	}
-	lines = append(lines, "", r.fill(r.words.loopsMore, open[0].ID))
+	var lines []string
+	if len(fresh) > 0 {
+		lines = append(append(lines, r.text(r.words.loopsTitle), ""), append(fresh, "")...)
+	}
+	if len(stale) > 0 {
+		lines = append(append(lines, r.text(r.words.staleTitle), ""), append(stale, "")...)
+	}
+	lines = append(lines, r.fill(r.words.loopsMore, open[0].ID))
 	return core.Outcome{Text: strings.Join(lines, "\n")}, nil
 }
 
@@ -45,28 +58,28 @@ func (c *Commands) done(ctx context.Context, r *request) (core.Outcome, error) {
 	var out core.Outcome
 	var lines []string
 	for _, id := range ids {
-		n := slices.IndexFunc(open, func(l core.Loop) bool { return l.ID == id })
+		n := slices.IndexFunc(open, func(l core.Loop) bool { return l.ID == core.LoopID(id) })
 		if n < 0 {
 			lines = append(lines, r.fill(r.words.noLoop, id))
 			continue
 		}
 		lines = append(lines, r.fill(r.words.loopDone, oneLine(open[n].Text)))
-		out.Effects = append(out.Effects, core.CloseLoop{Loop: id, At: r.now})
+		out.Effects = append(out.Effects, core.CloseLoop{Loop: core.LoopID(id), At: r.now})
 	}
 	out.Text = strings.Join(lines, "\n")
 	return out, nil
 }
 
 // numbers reads at least one number and at most ten, each once.
-func numbers(s string) ([]core.LoopID, bool) {
-	var out []core.LoopID
+func numbers(s string) ([]int64, bool) {
+	var out []int64
 	for _, f := range strings.FieldsFunc(s, func(r rune) bool { return r == ' ' || r == ',' || r == '\n' || r == '#' }) {
 		n, err := strconv.ParseInt(f, 10, 64)
 		if err != nil || n <= 0 {
 			return nil, false
 		}
-		if id := core.LoopID(n); !slices.Contains(out, id) {
-			out = append(out, id)
+		if !slices.Contains(out, n) {
+			out = append(out, n)
 		}
 	}
 	return out, len(out) > 0 && len(out) <= 10
@@ -87,7 +100,7 @@ func (c *Commands) usage(ctx context.Context, r *request) (core.Outcome, error) 
 		text += "\n" + r.fill(r.words.usageReserved, r.number(reserved))
 	}
 	if used >= limit {
-		text += "\n" + r.fill(r.words.usageOver, r.today.End.In(r.user.Settings.Location(c.zone)).Format("15:04"))
+		text += "\n" + r.fill(r.words.usageOver, r.today.End.In(c.location(r)).Format("15:04"))
 	}
 	return core.Outcome{Text: text}, nil
 }

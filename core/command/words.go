@@ -1,6 +1,10 @@
 package command
 
-import "strings"
+import (
+	"strings"
+
+	"github.com/everthread/everthread/core"
+)
 
 // about is what is said of a command: its arguments, one line for lists and
 // menus, and more for those who ask.
@@ -14,6 +18,7 @@ type words struct {
 	welcome, helpTitle, helpOwner, helpMore string
 	unknown                                 string // word, nearest command
 	ownerOnly                               string
+	unavailable                             string
 
 	dayTitle            string // name of the day, number of messages
 	message, messages   string // number
@@ -47,11 +52,35 @@ type words struct {
 	retrying, retryRunning               string
 	retryNothing, retryPaused            string
 	stopped, stopNothing, stopPending    string
-	loopsTitle, noLoops                  string
+	loopsTitle, staleTitle, noLoops      string
 	loopsMore                            string // number
 	doneWhich                            string
 	noLoop                               string // number
 	loopDone                             string // text
+	searchWhat, searchWords              string
+	searchTitle, searchNothing           string // words
+	fromYou, fromMe, fromTool            string
+	fromSummary                          string
+	memoryTitle, memoryEmpty             string
+	memoryFound, memoryNothing           string // words
+	memoryHiddenOne, memoryHidden        string // number
+	memoryMore                           string // number
+	archiveWhich                         string
+	archived                             string // content
+	noItem                               string // number
+	rememberWhat, rememberUnknown        string
+	rememberRefused                      string
+	remembered, rememberKnown            string // content, number
+	reminderSet                          string // when, text, number
+	remindersTitle, noReminders          string
+	remindersHiddenOne, remindersHidden  string // number
+	remindersMore                        string // number
+	receiptLast                          string // day, time, receipt
+	receiptHere                          string
+	receipts                             map[core.DeliveryState]string
+	cancelWhich                          string
+	noReminder                           string // number
+	cancelled                            string // text
 	usageFree                            string // used
 	usageOf                              string // used, budget, percent
 	usageReserved                        string // reserved

@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/everthread/everthread/core"
 )
 
 var verb = regexp.MustCompile(`%[a-z]`)
@@ -22,6 +24,10 @@ func entries(t *testing.T, w words) map[string]string {
 		if v.Field(i).Kind() == reflect.String {
 			out[v.Type().Field(i).Name] = v.Field(i).String()
 		}
+	}
+	for _, state := range []core.DeliveryState{core.DeliveryPending, core.DeliverySending, core.DeliverySent, core.DeliveryDelivered, core.DeliveryRead, core.DeliveryUnknown,
+		core.DeliveryFailed, core.DeliveryExpired, core.DeliveryParked} {
+		out["receipts."+string(state)] = w.receipts[state]
 	}
 	return out
 }
@@ -88,7 +94,7 @@ func TestMenu(t *testing.T) {
 	t.Parallel()
 	form := regexp.MustCompile(`^[a-z0-9_]{1,32}$`)
 	menu := Menu()
-	if len(menu) != 20 || menu[0].Name != "start" {
+	if len(menu) != 24 || menu[0].Name != "start" {
 		t.Errorf("got %d entries, %+v first", len(menu), menu[0])
 	}
 	for _, e := range menu {

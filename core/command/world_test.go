@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -16,7 +17,9 @@ import (
 	"github.com/everthread/everthread/core/command"
 	"github.com/everthread/everthread/core/day"
 	"github.com/everthread/everthread/core/markup"
+	"github.com/everthread/everthread/core/memory"
 	"github.com/everthread/everthread/core/people"
+	"github.com/everthread/everthread/core/remind"
 	"github.com/everthread/everthread/core/store/sqlite"
 )
 
@@ -64,7 +67,8 @@ func newWorld(t testing.TB, language string) *world {
 	t.Cleanup(func() { must(t, s.Close()) })
 	w := &world{Store: s, t: t, dir: dir, ctx: context.WithoutCancel(t.Context()), now: morning(), language: language}
 	w.options = command.Options{Store: s, Day: dayOf, DayName: day.Name, StripRefs: markup.StripRefs, Hash: people.Hash,
-		Push:     func(channel string) bool { return channel == "telegram" },
+		Push:   func(channel string) bool { return channel == "telegram" },
+		Search: &finder{w, "fts"}, Memory: &memory.Memory{Store: s, Signals: &finder{w, "fts"}}, Reminders: &remind.Reminders{Store: s, DayName: day.Name},
 		Defaults: command.Defaults{Zone: "Europe/Paris", Language: "en", PostForward: "home"}}
 	w.ada = w.person("Ada", core.RoleOwner, "telegram", "111")
 	w.bo = w.person("Bo", core.RoleMember, "telegram", "222")
@@ -238,6 +242,42 @@ func (w *world) send(a core.Address, text string) (core.Outcome, core.Noted) {
 	}
 	w.deliver()
 	return out, noted
+}
+
+// finder finds what holds all of a query, newest first.
+type finder struct {
+	*world
+	mode string
+}
+
+func (f *finder) Search(ctx context.Context, q core.SearchQuery) (core.SearchResult, error) {
+	all, err := f.History(ctx, q.User, 0, 0, 1000)
+	out := core.SearchResult{Mode: f.mode}
+	for _, m := range slices.Backward(all) {
+		if m.Kind == core.KindChat && strings.Contains(strings.ToLower(m.Text), strings.ToLower(q.Query)) {
+			out.Hits = append(out.Hits, core.Hit{Kind: core.DocMessage, Label: dayOf(core.Settings{}, m.SentAt).Label, Message: m, Snippet: m.Text, FTS: true})
+		}
+	}
+	days, more := f.Days(ctx, q.User, "", 100)
+	for _, g := range days {
+		versions, e := f.Summaries(ctx, q.User, g.ID, 1)
+		more = errors.Join(more, e)
+		if len(versions) > 0 && strings.Contains(versions[0].Markdown, q.Query) {
+			out.Hits = append([]core.Hit{{Kind: core.DocSummary, Label: g.Day.Label, Summary: versions[0], Snippet: versions[0].Markdown}}, out.Hits...)
+		}
+	}
+	return out, errors.Join(err, more)
+}
+
+func (f *finder) Items(ctx context.Context, user core.UserID, query string) (core.ItemSignals, error) {
+	all, err := f.Store.Items(ctx, core.ItemQuery{User: user, Limit: 1000})
+	out := core.ItemSignals{Mode: f.mode}
+	for _, i := range all {
+		if strings.Contains(strings.ToLower(i.Content), strings.ToLower(query)) {
+			out.Signals = append(out.Signals, core.ItemSignal{ID: i.ID, FTS: true, Lexical: 1})
+		}
+	}
+	return out, err
 }
 
 func (w *world) later(d time.Duration) *world {

@@ -1,0 +1,165 @@
+package command
+
+import (
+	"context"
+	"errors"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/everthread/everthread/core"
+)
+
+// Memory is what commands read and keep of memory.
+type Memory interface {
+	// Themes lists themes, those with most active items first.
+	Themes(ctx context.Context, user core.UserID, limit int) ([]core.Theme, error)
+	// Items lists items, newest first.
+	Items(ctx context.Context, q core.ItemQuery) ([]core.Item, error)
+	// Item returns an item, or core.ErrNotFound.
+	Item(ctx context.Context, user core.UserID, id core.ItemID) (core.Item, error)
+	// Find returns the active items that match words, best first.
+	Find(ctx context.Context, user core.UserID, words string, limit int, now time.Time) (items []core.Item, mode string, err error)
+	// Keep prepares an item; if one says the same, that one is returned and
+	// nothing is to be added. core.ErrRefused: it has no words or too many.
+	Keep(ctx context.Context, i core.Item, now time.Time) (add *core.AddItem, same core.Item, err error)
+}
+
+// memory lists, searches and archives what is kept.
+func (c *Commands) memory(ctx context.Context, r *request) (core.Outcome, error) {
+	if c.Memory == nil {
+		return r.say(r.words.unavailable), nil
+	}
+	verb, rest, _ := strings.Cut(r.arg, " ")
+	ids, numbered := numbers(rest)
+	switch is := fold(verb) == "archive" || fold(verb) == "archiver"; {
+	case r.arg == "":
+		return c.allItems(ctx, r)
+	case is && numbered:
+		return c.archive(ctx, r, ids)
+	case is && strings.TrimSpace(rest) == "":
+		return r.say(r.words.archiveWhich), nil
+	}
+	items, _, err := c.Memory.Find(ctx, r.user.ID, r.arg, listed, r.now)
+	if err != nil {
+		return core.Outcome{}, err
+	}
+	if len(items) == 0 {
+		return r.say(r.words.memoryNothing, bold(r.arg)), nil
+	}
+	lines := []string{r.fill(r.words.memoryFound, escaper.Replace(title(r.arg))), ""}
+	for _, i := range items {
+		lines = append(lines, c.item(r, i))
+	}
+	lines = append(lines, "", r.fill(r.words.memoryMore, items[0].ID))
+	return core.Outcome{Text: strings.Join(lines, "\n")}, nil
+}
+
+// allItems lists the newest items by theme.
+func (c *Commands) allItems(ctx context.Context, r *request) (core.Outcome, error) {
+	items, err := c.Memory.Items(ctx, core.ItemQuery{User: r.user.ID, Status: core.ItemActive, Limit: listed})
+	if err != nil {
+		return core.Outcome{}, err
+	}
+	themes, err := c.Memory.Themes(ctx, r.user.ID, mostThemes)
+	if err != nil {
+		return core.Outcome{}, err
+	}
+	if len(items) == 0 {
+		return r.say(r.words.memoryEmpty), nil
+	}
+	lines := []string{r.text(r.words.memoryTitle)}
+	more := -len(items)
+	for _, t := range themes {
+		more += t.Active
+		head := "\n" + bold(t.Name) + " (" + r.number(t.Active) + ")\n"
+		for _, i := range items {
+			if i.Theme == t.Slug {
+				lines = append(lines, head+c.item(r, i))
+				head = ""
+			}
+		}
+	}
+	lines = append(lines, "")
+	if more > 0 {
+		lines = append(lines, r.count(more, r.words.memoryHiddenOne, r.words.memoryHidden))
+	}
+	lines = append(lines, r.fill(r.words.memoryMore, items[0].ID))
+	return core.Outcome{Text: strings.Join(lines, "\n")}, nil
+}
+
+// mostThemes is how many themes are looked through.
+const mostThemes = 1000
+
+// item shows an item with its number and day.
+func (c *Commands) item(r *request, i core.Item) string {
+	return "- **" + strconv.FormatInt(int64(i.ID), 10) + "** " + plainLine(i.Content) + " · " + c.name(r, c.Day(r.user.Settings, i.CreatedAt).Label)
+}
+
+func (c *Commands) archive(ctx context.Context, r *request, ids []int64) (core.Outcome, error) {
+	var out core.Outcome
+	var lines []string
+	for _, id := range ids {
+		i, err := c.Memory.Item(ctx, r.user.ID, core.ItemID(id))
+		switch {
+		case missing(err) || err == nil && i.Status != core.ItemActive:
+			lines = append(lines, r.fill(r.words.noItem, id))
+			continue
+		case err != nil:
+			return core.Outcome{}, err
+		}
+		lines = append(lines, r.fill(r.words.archived, plainLine(i.Content)))
+		out.Effects = append(out.Effects, core.ArchiveItem{Item: i.ID, At: r.now})
+	}
+	out.Text = strings.Join(lines, "\n")
+	return out, nil
+}
+
+// remember keeps a text, or the message that the command replies to.
+func (c *Commands) remember(ctx context.Context, r *request) (core.Outcome, error) {
+	i := core.Item{User: r.user.ID, Type: core.ItemFact, Theme: core.DefaultTheme, Content: r.arg}
+	switch {
+	case c.Memory == nil:
+		return r.say(r.words.unavailable), nil
+	case r.arg == "" && r.in.Quote == nil:
+		return r.say(r.words.rememberWhat), nil
+	case r.arg == "":
+		m, err := c.quoted(ctx, r)
+		if err != nil || m.ID == 0 {
+			return r.say(r.words.rememberUnknown), err
+		}
+		i.Content, i.SourceMessage, i.SourceThread = m.Text, m.ID, m.Thread
+	}
+	add, same, err := c.Memory.Keep(ctx, i, r.now)
+	switch {
+	case errors.Is(err, core.ErrRefused):
+		return r.say(r.words.rememberRefused), nil
+	case err != nil:
+		return core.Outcome{}, err
+	case add == nil:
+		return r.say(r.words.rememberKnown, plainLine(same.Content), same.ID), nil
+	}
+	out := r.say(r.words.remembered, plainLine(add.Item.Content), add.Item.ID)
+	out.Effects = []core.Effect{*add}
+	return out, nil
+}
+
+// quoted is the message that the command replies to; a zero one if it is not
+// known, or no more than an answer to a command.
+func (c *Commands) quoted(ctx context.Context, r *request) (core.Message, error) {
+	if r.in.Quote.NativeID == "" {
+		return core.Message{}, nil
+	}
+	id, err := c.Store.Referred(ctx, r.user.ID, r.at.ID, r.in.Quote.NativeID)
+	if missing(err) {
+		return core.Message{}, nil
+	}
+	if err != nil {
+		return core.Message{}, err
+	}
+	ms, err := c.Store.Messages(ctx, r.user.ID, []core.MessageID{id})
+	if err != nil || len(ms) == 0 || ms[0].Redacted || ms[0].Kind == core.KindNotice || ms[0].Kind == core.KindCommand {
+		return core.Message{}, err
+	}
+	return ms[0], nil
+}

@@ -1,0 +1,61 @@
+package command
+
+import (
+	"context"
+	"strings"
+
+	"github.com/everthread/everthread/core"
+)
+
+// Searcher searches the continuous thread.
+type Searcher interface {
+	Search(ctx context.Context, q core.SearchQuery) (core.SearchResult, error)
+}
+
+// found is how many hits of a search are shown at most.
+const found = 6
+
+// search finds what was said.
+func (c *Commands) search(ctx context.Context, r *request) (core.Outcome, error) {
+	switch {
+	case c.Search == nil:
+		return r.say(r.words.unavailable), nil
+	case r.arg == "":
+		return r.say(r.words.searchWhat), nil
+	}
+	q := core.SearchQuery{User: r.user.ID, Query: r.arg, Limit: found, Now: r.now, Location: c.location(r)}
+	if r.user.Name != "" {
+		q.Names = map[string]core.Role{r.user.Name: core.RoleUser}
+	}
+	res, err := c.Search.Search(ctx, q)
+	if err != nil {
+		return core.Outcome{}, err
+	}
+	lines := []string{r.fill(r.words.searchTitle, escaper.Replace(title(r.arg))), ""}
+	for _, h := range res.Hits[:min(len(res.Hits), found)] {
+		lines = append(lines, "- "+c.hit(r, h))
+	}
+	if len(res.Hits) == 0 {
+		lines = []string{r.fill(r.words.searchNothing, bold(r.arg))}
+	}
+	if res.Mode != "hybrid" {
+		lines = append(lines, "", "*"+r.text(r.words.searchWords)+"*")
+	}
+	return core.Outcome{Text: strings.Join(lines, "\n")}, nil
+}
+
+// hit shows when something was said, by whom, and what.
+func (c *Commands) hit(r *request, h core.Hit) string {
+	when := c.name(r, h.Label)
+	if h.Kind == core.DocSummary {
+		return "**" + when + "** · " + r.text(r.words.fromSummary) + r.text(": ") + plainLine(c.StripRefs(h.Snippet))
+	}
+	who := map[core.Role]string{core.RoleUser: r.words.fromYou, core.RoleAssistant: r.words.fromMe}[h.Message.Role]
+	if who == "" {
+		who = r.words.fromTool
+	}
+	return "**" + when + ", " + h.Message.SentAt.In(c.location(r)).Format("15:04") + "** · " + r.text(who) + r.text(": ") + plainLine(h.Snippet)
+}
+
+// plainLine is free text as one line of Markdown that shows it as it is.
+func plainLine(s string) string { return escaper.Replace(oneLine(s)) }
