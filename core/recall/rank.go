@@ -96,7 +96,7 @@ func (r *ranking) add(w Word, postings map[string]core.Posting) {
 		if r.raw[p] == 0 {
 			r.found = append(r.found, p)
 		}
-		r.raw[p] += float32(word.idf * r.frequency(float64(r.often[p]), float64(r.dir.Messages[p].Tokens), r.average))
+		r.raw[p] += float32(word.idf * r.set.frequency(float64(r.often[p]), float64(r.dir.Messages[p].Tokens), r.average))
 	}
 	r.addDays(w, places)
 	for _, p := range places {
@@ -156,8 +156,8 @@ func idf(n, df int) float64 {
 }
 
 // frequency is what BM25 makes of tf occurrences in a document of a length.
-func (r *ranking) frequency(tf, length, average float64) float64 {
-	k1, b := r.set.K1, r.set.B
+func (s *Settings) frequency(tf, length, average float64) float64 {
+	k1, b := s.K1, s.B
 	return tf * (k1 + 1) / (tf + k1*(1-b+b*length/average))
 }
 
@@ -177,7 +177,7 @@ func (r *ranking) addDays(w Word, places []int32) {
 	average := max(1, float64(r.dir.Tokens)/float64(max(1, len(r.dir.Segments))))
 	weight := w.Weight * idf(len(r.dir.Segments), len(segments))
 	for _, segment := range segments {
-		r.day[segment] += weight * r.frequency(float64(r.inDay[segment]), float64(r.length[segment]), average)
+		r.day[segment] += weight * r.set.frequency(float64(r.inDay[segment]), float64(r.length[segment]), average)
 		r.inDay[segment] = 0
 	}
 }
@@ -309,7 +309,7 @@ func (r *ranking) terms(p int32) map[string]float64 {
 			}
 		}
 		if tf > 0 {
-			out[w.Text] += w.idf * r.frequency(float64(tf), float64(e.Tokens), r.average)
+			out[w.Text] += w.idf * r.set.frequency(float64(tf), float64(e.Tokens), r.average)
 		}
 	}
 	return out

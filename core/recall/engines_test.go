@@ -1,0 +1,130 @@
+package recall
+
+import (
+	"context"
+	"crypto/rand"
+	"fmt"
+	"net/url"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/jackc/pgx/v5"
+
+	"github.com/everthread/everthread/core"
+	"github.com/everthread/everthread/core/store/postgres"
+	"github.com/everthread/everthread/core/store/sqlite"
+)
+
+func onSQLite(t testing.TB) sqlStore {
+	s, err := sqlite.Open(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := s.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	if err := s.Migrate(context.Background()); err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+// onPostgres opens a schema of its own in the database of TEST_POSTGRES_DSN.
+func onPostgres(t testing.TB) sqlStore {
+	dsn := postgresDSN()
+	if dsn == "" {
+		t.Skip("TEST_POSTGRES_DSN is not set; `make test` starts a PostgreSQL")
+	}
+	ctx := context.Background()
+	c, err := pgx.Connect(ctx, dsn)
+	if err != nil {
+		t.Fatal(err)
+	}
+	name := "r_" + strings.ToLower(rand.Text())
+	if _, err := c.Exec(ctx, `CREATE SCHEMA "`+name+`"`); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if _, err := c.Exec(ctx, `DROP SCHEMA "`+name+`" CASCADE`); err != nil {
+			t.Error(err)
+		}
+		c.Close(ctx)
+	})
+	u, err := url.Parse(dsn)
+	if err != nil {
+		t.Fatal(err)
+	}
+	q := u.Query()
+	q.Set("search_path", name+",public")
+	u.RawQuery = q.Encode()
+	s, err := postgres.Open(ctx, postgres.Options{URL: u.String(), Conns: 6})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := s.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	if err := s.Migrate(ctx); err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+// TestEnginesFindTheSame: what is found, and its order and scores, does not
+// depend on the store.
+func TestEnginesFindTheSame(t *testing.T) {
+	t.Parallel()
+	for name, open := range map[string]func(testing.TB) sqlStore{"sqlite": onSQLite, "postgres": onPostgres} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := household(t)
+			w.summarize("2026-05-08", "## Summary\nThe boiler showed ERR-42 and was topped up.")
+			w.message(4).Covered = true
+			redacted := w.say("2026-06-03", core.RoleUser, "")
+			w.message(redacted).Redacted = true
+			w.embed()
+			s := w.into(open(t))
+			for _, embed := range []core.Embedder{nil, embedder{}} {
+				sameEverywhere(t, w, s, embed)
+			}
+		})
+	}
+}
+
+func sameEverywhere(t *testing.T, w *world, s *Searcher, embed core.Embedder) {
+	for _, query := range []string{
+		"cats", "err-42 boiler", "reservation hotel lyon", "寿司", "東", "🚗 car", "what did I say about the boiler", "on 8 May", "yesterday", "the", "xylophone",
+		`"a" AND (boiler* NEAR`, "'; DROP TABLE messages; -- cat", strings.Repeat("the boiler topped ", 500), "automobile", "don't % _ ' \\ \" ^2", "low^2",
+	} {
+		for _, day := range []string{"", "2026-05-08"} {
+			q := core.SearchQuery{User: me, Query: query, Day: day, Now: saturday, Limit: 20}
+			fake := w.searcher()
+			fake.Embedder, s.Embedder = embed, embed
+			want, err := fake.Search(context.Background(), q)
+			if err != nil {
+				t.Fatal(err)
+			}
+			got, err := s.Search(context.Background(), q)
+			if err != nil {
+				t.Fatalf("%q: %v", query, err)
+			}
+			if diff := cmp.Diff(told(want), told(got)); diff != "" {
+				t.Errorf("%.40q on %q: %s", query, day, diff)
+			}
+		}
+	}
+}
+
+// told is a result as it reads, scores to three digits.
+func told(r core.SearchResult) string {
+	out := r.Mode + " " + r.Note
+	for _, h := range r.Hits {
+		out += fmt.Sprintf("\n%s %s #%d %.3f %v %v %s", h.Kind, h.Label, h.Message.ID, h.Score, h.FTS, h.Near, h.Snippet)
+	}
+	return out
+}

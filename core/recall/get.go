@@ -1,0 +1,136 @@
+package recall
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/everthread/everthread/core"
+)
+
+// Days reads days of the continuous thread, as core.DayStore does.
+type Days interface {
+	Segment(ctx context.Context, user core.UserID, id core.SegmentID) (core.Segment, error)
+	DayMessages(ctx context.Context, user core.UserID, id core.SegmentID, after core.MessageID, limit int) ([]core.Message, error)
+	Summaries(ctx context.Context, user core.UserID, id core.SegmentID, limit int) ([]core.Summary, error)
+}
+
+// Page is messages of a day in order. Next is the first that did not fit; 0: all did.
+type Page struct {
+	Messages []core.Message
+	Next     core.MessageID
+}
+
+// DaySummary is the newest summary of a day.
+type DaySummary struct {
+	core.Summary
+	State core.SegmentState
+}
+
+// Message returns a message of the continuous thread. What is another user's, in a
+// plain thread or redacted is core.ErrNotFound, as if it never was.
+func (s *Searcher) Message(ctx context.Context, user core.UserID, id core.MessageID) (core.Message, error) {
+	found, err := s.Store.Messages(ctx, user, []core.MessageID{id})
+	if err != nil {
+		return core.Message{}, fmt.Errorf("read message: %w", err)
+	}
+	if len(found) != 1 || !shown(found[0]) {
+		return core.Message{}, core.ErrNotFound
+	}
+	m := found[0]
+	m.Text = s.shorten(m.Text, s.Settings.PageTokens)
+	return m, nil
+}
+
+// shown tells whether a message may be shown: it is in a day, said by somebody or
+// by a tool, and not redacted.
+func shown(m core.Message) bool {
+	return m.Segment > 0 && !m.Redacted && m.Role != core.RoleSystem && m.Text != ""
+}
+
+// Summary returns the newest summary of a day. core.ErrNotFound: there is no such
+// day. A day whose summary is not written, or rests on redacted words, has an
+// empty one.
+func (s *Searcher) Summary(ctx context.Context, user core.UserID, id core.SegmentID) (DaySummary, error) {
+	segment, err := s.segment(ctx, user, id)
+	if err != nil {
+		return DaySummary{}, err
+	}
+	out := DaySummary{Summary: core.Summary{User: user, Segment: id, Label: segment.Day.Label}, State: segment.State}
+	if segment.Hidden {
+		return out, nil
+	}
+	found, err := s.Days.Summaries(ctx, user, id, 1)
+	if err != nil {
+		return out, fmt.Errorf("read summary: %w", err)
+	}
+	if len(found) > 0 {
+		out.Summary = found[0]
+	}
+	return out, nil
+}
+
+func (s *Searcher) segment(ctx context.Context, user core.UserID, id core.SegmentID) (core.Segment, error) {
+	segment, err := s.Days.Segment(ctx, user, id)
+	if err != nil && !errors.Is(err, core.ErrNotFound) {
+		return segment, fmt.Errorf("read day: %w", err)
+	}
+	return segment, err
+}
+
+// Range returns the messages of a day from one id to another, both inclusive, at
+// most Settings.Page of them and Settings.PageTokens tokens; one that is longer
+// stands alone and is shortened. core.ErrNotFound: there is no such day.
+func (s *Searcher) Range(ctx context.Context, user core.UserID, id core.SegmentID, from, to core.MessageID) (Page, error) {
+	if _, err := s.segment(ctx, user, id); err != nil {
+		return Page{}, err
+	}
+	var page Page
+	tokens := 0
+	for after := max(from-1, 0); ; {
+		found, err := s.Days.DayMessages(ctx, user, id, after, s.Settings.Page+1)
+		if err != nil {
+			return Page{}, fmt.Errorf("read messages: %w", err)
+		}
+		for _, m := range found {
+			if m.ID > to {
+				return page, nil
+			}
+			if !shown(m) {
+				continue
+			}
+			m.Text = s.shorten(m.Text, s.Settings.PageTokens)
+			n := s.Tokens.Count(m.Text) + messageTokens
+			if len(page.Messages) == s.Settings.Page || len(page.Messages) > 0 && tokens+n > s.Settings.PageTokens {
+				page.Next = m.ID
+				return page, nil
+			}
+			page.Messages = append(page.Messages, m)
+			tokens += n
+		}
+		if len(found) <= s.Settings.Page {
+			return page, nil
+		}
+		after = found[len(found)-1].ID
+	}
+}
+
+// messageTokens is what the form around a message takes.
+const messageTokens = 40
+
+// shorten cuts a text that takes more than limit tokens, on a boundary between
+// characters, and says so.
+func (s *Searcher) shorten(text string, limit int) string {
+	limit -= messageTokens
+	if len(text) <= limit || s.Tokens.Count(text) <= limit {
+		return text
+	}
+	size := len(text)
+	for {
+		size = min(size-1, size*limit/max(1, s.Tokens.Count(text[:boundary(text, size)])))
+		cut := text[:boundary(text, size)]
+		if s.Tokens.Count(cut) <= limit {
+			return cut + " … (the rest is too long)"
+		}
+	}
+}

@@ -1,0 +1,76 @@
+package recall
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/everthread/everthread/core"
+)
+
+const (
+	itemCandidates = 1_000
+	// leastItems is the size that memory is taken to have at least: the store does
+	// not say how many items there are, and the rarest words decide either way.
+	leastItems = 1_000
+)
+
+// Items returns what both signals know of the items of memory, at most 1,000
+// candidates each, in no order. Lexical is BM25 of items as documents of one length.
+func (s *Searcher) Items(ctx context.Context, user core.UserID, query string) (core.ItemSignals, error) {
+	q := s.Analyzer.Query(query)
+	postings, err := s.match(ctx, core.MatchQuery{User: user, Kind: core.DocItem, Limit: itemCandidates}, q.asked())
+	if err != nil {
+		return core.ItemSignals{}, err
+	}
+	signals := map[core.ItemID]*core.ItemSignal{}
+	signal := func(id int64) *core.ItemSignal {
+		if signals[core.ItemID(id)] == nil {
+			signals[core.ItemID(id)] = &core.ItemSignal{ID: core.ItemID(id)}
+		}
+		return signals[core.ItemID(id)]
+	}
+	for _, w := range q.asked() {
+		often := documents(w, postings)
+		weight := w.Weight * idf(max(leastItems, len(often)), len(often))
+		for id, tf := range often {
+			item := signal(id)
+			item.FTS = true
+			item.Lexical += weight * s.Settings.frequency(float64(tf), 1, 1)
+		}
+	}
+	out := core.ItemSignals{Mode: modeHybrid}
+	near, note := s.neighbours(ctx, user, query, core.VectorItem, itemCandidates)
+	if note != "" {
+		out.Mode, out.Note = modeFTS, note
+	}
+	for _, n := range near {
+		item := signal(n.ID)
+		item.Near, item.Distance = true, n.Distance
+	}
+	for _, item := range signals {
+		out.Signals = append(out.Signals, *item)
+	}
+	return out, ctxErr(ctx)
+}
+
+// ctxErr is the error of a context that ended.
+func ctxErr(ctx context.Context) error {
+	if err := ctx.Err(); err != nil {
+		return fmt.Errorf("search items: %w", err)
+	}
+	return nil
+}
+
+// documents returns the ids of documents that hold a word, and how often.
+func documents(w Word, postings map[string]core.Posting) map[int64]int {
+	often := map[int64]int{}
+	for _, t := range w.Terms {
+		for _, id := range postings[t].IDs {
+			often[id] = max(often[id], 1)
+		}
+		for _, id := range postings[t].Often {
+			often[id] = 2
+		}
+	}
+	return often
+}

@@ -1,0 +1,196 @@
+package recall
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+
+	"github.com/everthread/everthread/core"
+)
+
+// compareHits orders hits: best first, then newest day, then summaries, then
+// newest message.
+func compareHits(a, b core.Hit) int {
+	return cmp.Or(cmp.Compare(b.Score, a.Score), cmp.Compare(b.Label, a.Label), cmp.Compare(b.Kind, a.Kind), cmp.Compare(b.Message.ID, a.Message.ID))
+}
+
+// summaries returns the hits among summaries of days.
+func (s *search) summaries(ctx context.Context) ([]core.Hit, error) {
+	postings, err := s.match(ctx, core.MatchQuery{User: s.q.User, Kind: core.DocSummary, Limit: s.Settings.Matches}, s.in.words)
+	if err != nil {
+		return nil, err
+	}
+	scores, terms := s.scoreDays(postings)
+	var ids []core.SegmentID
+	for i, x := range scores {
+		if x > 0 {
+			ids = append(ids, s.dir.Segments[i].ID)
+		}
+	}
+	if ids = s.bestDays(ids, scores); len(ids) == 0 {
+		return nil, nil
+	}
+	found, err := s.Store.SummariesOf(ctx, s.q.User, ids)
+	if err != nil {
+		return nil, fmt.Errorf("read summaries: %w", err)
+	}
+	var hits []core.Hit
+	for _, summary := range found {
+		if i, ok := s.place(summary.Segment); ok && summary.Markdown != "" {
+			hits = append(hits, s.summary(summary, scores[i], terms[int32(i)]))
+		}
+	}
+	return hits, nil
+}
+
+// scoreDays returns what each segment's summary scores: BM25 of summaries as
+// documents of one length, as a multiple of what one scores that holds every word
+// once; half of the best more for a date that the query names.
+func (s *search) scoreDays(postings map[string]core.Posting) ([]float64, map[int32]map[string]float64) {
+	scores, terms := make([]float64, len(s.dir.Segments)), map[int32]map[string]float64{}
+	most, best := 0.0, 0.0
+	for _, w := range s.in.words {
+		often := s.summariesWith(w, postings)
+		weight := w.Weight * idf(len(s.dir.Segments), len(often))
+		most += weight
+		for i, tf := range often {
+			part := weight * s.Settings.frequency(float64(tf), 1, 1)
+			scores[i] += part
+			best = max(best, scores[i])
+			if terms[i] == nil {
+				terms[i] = map[string]float64{}
+			}
+			terms[i][w.Text] += part
+		}
+	}
+	if most == 0 || best == 0 {
+		most, best = 1, 1
+	}
+	for i := range scores {
+		if s.rank.named != nil && s.rank.named[i] {
+			scores[i] += s.Settings.Date * best
+		}
+		if scores[i] /= most; s.rank.allowed != nil && !s.rank.allowed[i] {
+			scores[i] = 0
+		}
+	}
+	return scores, terms
+}
+
+// summariesWith returns the places of segments whose summary holds a word, and
+// how often.
+func (s *search) summariesWith(w Word, postings map[string]core.Posting) map[int32]int {
+	often := map[int32]int{}
+	for id, tf := range documents(w, postings) {
+		if i, ok := s.place(core.SegmentID(id)); ok {
+			often[int32(i)] = tf
+		}
+	}
+	return often
+}
+
+// place finds a day; days are in the order of their ids.
+func (s *search) place(id core.SegmentID) (int, bool) {
+	return slices.BinarySearchFunc(s.dir.Segments, id, func(g core.DirectorySegment, id core.SegmentID) int { return cmp.Compare(g.ID, id) })
+}
+
+// bestDays keeps the days with the best scores.
+func (s *search) bestDays(ids []core.SegmentID, scores []float64) []core.SegmentID {
+	score := func(id core.SegmentID) float64 {
+		i, _ := s.place(id)
+		return scores[i]
+	}
+	slices.SortStableFunc(ids, func(a, b core.SegmentID) int { return cmp.Or(cmp.Compare(score(b), score(a)), cmp.Compare(b, a)) })
+	return ids[:min(len(ids), s.Settings.Candidates)]
+}
+
+// summary scores the summary of a day.
+func (s *search) summary(m core.Summary, x float64, terms map[string]float64) core.Hit {
+	i, _ := s.place(m.Segment)
+	h := core.Hit{Kind: core.DocSummary, Segment: m.Segment, Label: s.dir.Segments[i].Label, Summary: m, FTS: len(terms) > 0}
+	h.Explain = core.Explanation{Terms: terms, Lexical: x / (x + 1), Named: 1}
+	if s.rank.named != nil && s.rank.named[i] {
+		h.Explain.Date = s.Settings.Date
+	}
+	if s.near.ok {
+		h.Explain.Semantic, h.Near = s.near.day(m.Segment)
+	}
+	h.Score = s.score(h.Explain.Lexical, h.Explain.Semantic)
+	return h
+}
+
+// result cuts hits to what was asked for, puts them in the order in which they
+// are shown and says what there is to say.
+func (s *search) result(hits []core.Hit) core.SearchResult {
+	out := core.SearchResult{Mode: modeFTS, Note: s.near.note}
+	if s.near.ok {
+		out.Mode = modeHybrid
+	}
+	best := 0.0
+	if len(hits) > 0 {
+		best = hits[0].Score
+	}
+	all := len(hits)
+	hits = slices.DeleteFunc(hits, func(h core.Hit) bool { return h.Score < s.q.MinScore })
+	out.Below = all - len(hits)
+	switch {
+	case all == 0:
+		out.Note = sentences("Nothing matched.", out.Note)
+	case len(hits) == 0:
+		out.Note = sentences(fmt.Sprintf("Everything was below min_score %g; the best had %.2f.", s.q.MinScore, best), out.Note)
+	case s.in.common:
+		out.Note = sentences("The query has only very common words.", out.Note)
+	}
+	out.Hits = summariesFirst(hits[:min(len(hits), s.q.Limit)])
+	for i := range out.Hits {
+		out.Hits[i].Snippet = s.snippet(&out.Hits[i])
+	}
+	return out
+}
+
+func sentences(first, second string) string {
+	if second == "" {
+		return first
+	}
+	return first + " " + second
+}
+
+// summariesFirst moves each summary before the messages of its own day.
+func summariesFirst(hits []core.Hit) []core.Hit {
+	for i, h := range hits {
+		if h.Kind != core.DocSummary {
+			continue
+		}
+		first := slices.IndexFunc(hits[:i], func(m core.Hit) bool { return m.Kind == core.DocMessage && m.Segment == h.Segment })
+		if first >= 0 {
+			copy(hits[first+1:i+1], hits[first:i])
+			hits[first] = h
+		}
+	}
+	return hits
+}
+
+func (s *search) snippet(h *core.Hit) string {
+	text := h.Message.Text
+	if h.Kind == core.DocSummary {
+		text = h.Summary.Markdown
+	}
+	return s.Analyzer.snippet(text, s.rank.words, s.Settings.Snippet)
+}
+
+// quotes tells whether a text holds a quoted phrase of the query.
+func (s *search) quotes(text string) bool {
+	if len(s.in.phrases) == 0 {
+		return false
+	}
+	words := foldedWords(text, maxTerms)
+	return slices.ContainsFunc(s.in.phrases, func(phrase []string) bool {
+		for i := 0; i+len(phrase) <= len(words); i++ {
+			if slices.Equal(words[i:i+len(phrase)], phrase) {
+				return true
+			}
+		}
+		return false
+	})
+}

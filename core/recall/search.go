@@ -1,0 +1,259 @@
+package recall
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"slices"
+	"time"
+
+	"go.uber.org/zap"
+
+	"github.com/everthread/everthread/core"
+)
+
+// Searcher searches what was said (SPEC 8.2). It is safe for concurrent use.
+type Searcher struct {
+	Store    core.RecallStore
+	Days     Days
+	Embedder core.Embedder // nil: full text alone
+	Config   string        // names the embedding configuration whose vectors count
+	Analyzer *Analyzer     // the one that the store indexes with
+	Tokens   core.Tokenizer
+	Settings Settings
+	Log      *zap.Logger
+}
+
+// Modes of a search.
+const (
+	modeHybrid = "hybrid"
+	modeFTS    = "fts"
+)
+
+// search is one search under way.
+type search struct {
+	*Searcher
+	q    core.SearchQuery
+	in   intent
+	dir  *core.Directory
+	rank *ranking
+	near nearness
+	from core.MessageID // bounds of what is searched; to 0: none
+	to   core.MessageID
+}
+
+// Search returns the best hits of a query, nothing of another user's ever. A
+// limit of 0 is the default, one above the maximum is the maximum; what else
+// makes no sense is an error in words for whoever asked. That nothing was found
+// is no error: Note says so. If the embedder fails, takes longer than
+// Settings.EmbedTimeout or nothing is ready, full text alone answers.
+func (s *Searcher) Search(ctx context.Context, q core.SearchQuery) (core.SearchResult, error) {
+	if err := s.check(&q); err != nil {
+		return core.SearchResult{}, err
+	}
+	dir, err := s.Store.Directory(ctx, q.User)
+	if err != nil {
+		return core.SearchResult{}, fmt.Errorf("read directory: %w", err)
+	}
+	run := &search{Searcher: s, q: q, dir: dir}
+	run.in = s.Analyzer.understand(q.Query, q.Names, dir.Channels, q.Now, q.Location, &s.Settings)
+	if note := run.begin(); note != "" {
+		return core.SearchResult{Mode: modeFTS, Note: note}, nil
+	}
+	hits, err := run.hits(ctx)
+	if err != nil {
+		return core.SearchResult{}, err
+	}
+	return run.result(hits), nil
+}
+
+// check refuses what makes no sense and fills in what was left out.
+func (s *Searcher) check(q *core.SearchQuery) error {
+	switch {
+	case q.Limit < 0:
+		return fmt.Errorf("limit must be from 1 to %d", s.Settings.MaxLimit)
+	case q.Recency < 0:
+		return fmt.Errorf("recency_days must be 1 or more")
+	case math.IsNaN(q.MinScore) || q.MinScore < 0 || q.MinScore > 1:
+		return fmt.Errorf("min_score must be from 0 to 1")
+	}
+	if q.Day != "" {
+		if _, err := time.Parse(time.DateOnly, q.Day); err != nil {
+			return fmt.Errorf("day must be a date such as 2026-11-19 (YYYY-MM-DD)")
+		}
+	}
+	if q.Limit == 0 {
+		q.Limit = s.Settings.Limit
+	}
+	q.Limit = min(q.Limit, s.Settings.MaxLimit)
+	if q.Location == nil {
+		q.Location = time.UTC
+	}
+	return nil
+}
+
+// begin prepares the ranking, or says why there is nothing to search.
+func (s *search) begin() string {
+	if len(s.in.words) == 0 && len(s.in.spans) == 0 {
+		return "The query has no words to search for."
+	}
+	if len(s.dir.Messages) == 0 {
+		return "Nothing was said yet."
+	}
+	s.rank = newRanking(&s.Settings, s.dir, &s.in)
+	return s.filter()
+}
+
+// filter keeps to the days that are asked for, or says that there are none.
+func (s *search) filter() string {
+	if s.q.Day == "" && s.q.Recency == 0 {
+		return ""
+	}
+	since := s.q.Now.In(s.q.Location).AddDate(0, 0, -min(s.q.Recency, 100_000)).Format(time.DateOnly)
+	s.rank.allowed = make([]bool, len(s.dir.Segments))
+	for i, segment := range s.dir.Segments {
+		s.rank.allowed[i] = (s.q.Day == "" || segment.Label == s.q.Day) && (s.q.Recency == 0 || segment.Label >= since)
+	}
+	s.rank.count = 0
+	for _, e := range s.dir.Messages {
+		if !s.rank.allowed[e.Segment] {
+			continue
+		}
+		if s.rank.count == 0 {
+			s.from = e.ID
+		}
+		s.rank.count++
+		s.to = e.ID
+	}
+	switch {
+	case s.rank.count > 0:
+		return ""
+	case s.q.Day != "":
+		return "Nothing was said on " + s.q.Day + "."
+	}
+	return fmt.Sprintf("Nothing was said in the last %d days.", s.q.Recency)
+}
+
+// hits returns all hits of both signals, best first. The vector of the query is
+// made while the words are looked up.
+func (s *search) hits(ctx context.Context) ([]core.Hit, error) {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	answer := make(chan nearness, 1)
+	go func() { answer <- s.nearest(ctx) }()
+	found, err := s.fullText(ctx)
+	if err != nil {
+		cancel()
+	}
+	s.near = <-answer
+	if err != nil {
+		return nil, err
+	}
+	hits, err := s.messages(ctx, found)
+	if err != nil {
+		return nil, err
+	}
+	summaries, err := s.summaries(ctx)
+	if err != nil {
+		return nil, err
+	}
+	hits = append(hits, summaries...)
+	slices.SortStableFunc(hits, compareHits)
+	return hits, nil
+}
+
+// fullText returns the best messages by their words.
+func (s *search) fullText(ctx context.Context) ([]candidate, error) {
+	postings, err := s.match(ctx, core.MatchQuery{User: s.q.User, Kind: core.DocMessage, From: int64(s.from), To: int64(s.to), Limit: s.Settings.Matches}, s.in.words)
+	if err != nil {
+		return nil, err
+	}
+	return s.rank.rank(postings, s.Settings.Candidates), nil
+}
+
+// maxMatch is how many terms one MatchQuery has.
+const maxMatch = 100
+
+// match looks the terms of words up.
+func (s *Searcher) match(ctx context.Context, q core.MatchQuery, words []Word) (map[string]core.Posting, error) {
+	terms := termsOfWords(words)
+	out := make(map[string]core.Posting, len(terms))
+	q.Limit /= max(1, (len(terms)+maxMatch-1)/maxMatch)
+	for batch := range slices.Chunk(terms, maxMatch) {
+		q.Terms = batch
+		postings, err := s.Store.Match(ctx, q)
+		if err != nil {
+			return nil, fmt.Errorf("match %s: %w", q.Kind, err)
+		}
+		for _, p := range postings {
+			out[p.Term] = p
+		}
+	}
+	return out, nil
+}
+
+// termsOfWords returns the distinct terms of words.
+func termsOfWords(words []Word) []string {
+	var terms []string
+	for _, w := range words {
+		terms = append(terms, w.Terms...)
+	}
+	slices.Sort(terms)
+	return slices.Compact(terms)
+}
+
+// messages loads the candidates of both signals and scores them.
+func (s *search) messages(ctx context.Context, found []candidate) ([]core.Hit, error) {
+	all := s.near.add(s.rank, found)
+	if len(all) == 0 {
+		return nil, nil
+	}
+	ids := make([]core.MessageID, len(all))
+	for i, c := range all {
+		ids[i] = s.dir.Messages[c.pos].ID
+	}
+	loaded, err := s.Store.Messages(ctx, s.q.User, ids)
+	if err != nil {
+		return nil, fmt.Errorf("read messages: %w", err)
+	}
+	byID := make(map[core.MessageID]core.Message, len(loaded))
+	for _, m := range loaded {
+		byID[m.ID] = m
+	}
+	var hits []core.Hit
+	for i, c := range all {
+		if m, ok := byID[ids[i]]; ok && !m.Redacted && m.Text != "" {
+			hits = append(hits, s.hit(c, m))
+		}
+	}
+	return hits, nil
+}
+
+// hit scores a message.
+func (s *search) hit(c candidate, m core.Message) core.Hit {
+	e := s.dir.Messages[c.pos]
+	segment := s.dir.Segments[e.Segment]
+	parts := s.rank.parts(c.pos)
+	if s.quotes(m.Text) {
+		c.lexical = s.rank.scale(c.score * s.Settings.Phrase)
+	}
+	h := core.Hit{Kind: core.DocMessage, Segment: segment.ID, Label: segment.Label, Message: m, FTS: parts.raw+parts.neighbour > 0}
+	h.Explain = core.Explanation{
+		Terms: s.rank.terms(c.pos), Neighbour: parts.neighbour, Day: parts.day, Date: parts.date,
+		Named: parts.factor, Lexical: c.lexical, Covered: m.Covered,
+	}
+	h.Explain.Semantic, h.Near = s.near.of(e.ID, segment.ID)
+	h.Score = s.score(c.lexical, h.Explain.Semantic)
+	if m.Covered {
+		h.Score *= s.Settings.Covered
+	}
+	return h
+}
+
+// score weighs both signals; without vectors the words alone count.
+func (s *search) score(lexical, semantic float64) float64 {
+	if !s.near.ok {
+		return lexical
+	}
+	return s.Settings.Semantic*semantic + s.Settings.Lexical*lexical
+}

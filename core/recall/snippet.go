@@ -1,0 +1,158 @@
+package recall
+
+import (
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/rivo/uniseg"
+)
+
+// mark is a place of a text that holds a word of the query.
+type mark struct {
+	start, end int // bytes
+	word       int
+}
+
+// snippet returns the passage of about n characters that holds the most of the
+// words, cut between words or at least between characters as people see them.
+// What is left out at an end is "…". A short text stays whole.
+func (a *Analyzer) snippet(text string, words []ranked, n int) string {
+	if len(text) <= n || utf8.RuneCountInString(text) <= n {
+		return text
+	}
+	size := n * len(text) / utf8.RuneCountInString(text)
+	start, end := passage(a.marks(text, words), words, size)
+	start = max(0, start-(size-(end-start))/2)
+	end = min(len(text), start+size)
+	start = max(0, min(start, end-size))
+	start, end = cutBefore(text, start), cutAfter(text, end)
+	out := strings.TrimSpace(text[start:end])
+	if start > 0 {
+		out = "…" + out
+	}
+	if end < len(text) {
+		out += "…"
+	}
+	return out
+}
+
+// maxMarks bounds the work for one snippet.
+const maxMarks = 1000
+
+// marks finds the words of the query in a text.
+func (a *Analyzer) marks(text string, words []ranked) []mark {
+	of := map[string]int{}
+	for i, w := range words {
+		for _, t := range w.Terms {
+			of[t] = i
+		}
+	}
+	var out []mark
+	pieces(text, func(run string, c class, at int) bool {
+		if c == dense || c == thai {
+			out = append(out, denseMarks(run, c, at, of)...)
+			return len(out) < maxMarks
+		}
+		for _, t := range a.termsOf(run, c) {
+			if i, ok := of[t]; ok {
+				out = append(out, mark{at, at + len(run), i})
+			}
+		}
+		return len(out) < maxMarks
+	})
+	return out
+}
+
+// denseMarks finds pairs of characters.
+func denseMarks(run string, c class, at int, of map[string]int) []mark {
+	var out []mark
+	var starts []int
+	for i, r := range run {
+		if c != thai || !unicode.IsMark(r) || len(starts) == 0 {
+			starts = append(starts, i)
+		}
+	}
+	starts = append(starts, len(run))
+	for i := 0; i+1 < len(starts); i++ {
+		for _, k := range []int{i + 1, i + 2} {
+			if k >= len(starts) {
+				continue
+			}
+			if w, ok := of[fold(run[starts[i]:starts[k]])]; ok {
+				out = append(out, mark{at + starts[i], at + starts[k], w})
+			}
+		}
+	}
+	return out
+}
+
+// passage returns where the marks of at most size bytes stand that weigh the
+// most, each word once; the beginning if there are none.
+func passage(marks []mark, words []ranked, size int) (start, end int) {
+	best := 0.0
+	for i, first := range marks {
+		seen := map[int]bool{}
+		weight := 0.0
+		for _, m := range marks[i:] {
+			if m.end-first.start > size {
+				break
+			}
+			if !seen[m.word] {
+				seen[m.word] = true
+				weight += words[m.word].idf
+			}
+			if weight > best {
+				best, start, end = weight, first.start, m.end
+			}
+		}
+	}
+	return start, end
+}
+
+// slack is how far an end moves to stand between words, in bytes.
+const slack = 24
+
+// cutBefore moves the beginning of a passage forward to a gap, or back to a
+// boundary between characters.
+func cutBefore(text string, at int) int {
+	if at == 0 {
+		return 0
+	}
+	if i := strings.IndexAny(text[at:min(len(text), at+slack)], " \n\t"); i >= 0 {
+		return at + i + 1
+	}
+	return boundary(text, at)
+}
+
+// cutAfter moves the end of a passage back to a gap, or to a boundary between
+// characters.
+func cutAfter(text string, at int) int {
+	if at == len(text) {
+		return at
+	}
+	if i := strings.LastIndexAny(text[max(0, at-slack):at], " \n\t"); i >= 0 {
+		return max(0, at-slack) + i
+	}
+	return boundary(text, at)
+}
+
+// boundary returns the last place up to at that is between two characters.
+func boundary(text string, at int) int {
+	from := max(0, strings.LastIndexAny(text[:at], " \n\t"))
+	if from < at-4*slack { // no gap near: begin where a rune does
+		for from = at - 4*slack; !utf8.RuneStart(text[from]); {
+			from--
+		}
+	}
+	state := -1
+	for from < at {
+		_, rest, _, next := uniseg.FirstGraphemeClusterInString(text[from:], state)
+		state = next
+		if end := len(text) - len(rest); end > at {
+			return from
+		}
+		from = len(text) - len(rest)
+	}
+	return from
+}

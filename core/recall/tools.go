@@ -1,0 +1,181 @@
+package recall
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/everthread/everthread/core"
+)
+
+var (
+	_ core.Tool = searchTool{}
+	_ core.Tool = getTool{}
+)
+
+// Names tells who is meant by a name in a query of a user; nil: nobody.
+type Names func(ctx context.Context, user core.UserID) map[string]core.Role
+
+// Tools returns conversation_search and conversation_get (SPEC 8.2 and 8.3).
+// Their errors are sentences for the model.
+func Tools(s *Searcher, names Names) []core.Tool {
+	return []core.Tool{searchTool{s, names}, getTool{s}}
+}
+
+type searchTool struct {
+	searcher *Searcher
+	names    Names
+}
+
+// Spec describes conversation_search.
+func (searchTool) Spec() core.ToolSpec {
+	return core.ToolSpec{
+		Name:        "conversation_search",
+		Description: "Search everything said with the user on earlier days, by words and meaning. Name days and who spoke in the query.",
+		Schema: json.RawMessage(`{"type":"object","properties":{"query":{"type":"string"},"day":{"type":"string","description":"YYYY-MM-DD"},` +
+			`"recency_days":{"type":"integer"},"limit":{"type":"integer","description":"6, at most 20"},"min_score":{"type":"number","description":"0 to 1"}},"required":["query"]}`),
+	}
+}
+
+// searchInput is what conversation_search takes.
+type searchInput struct {
+	Query    string   `json:"query"`
+	Day      string   `json:"day"`
+	Recency  wholeNum `json:"recency_days"`
+	Limit    wholeNum `json:"limit"`
+	MinScore float64  `json:"min_score"`
+}
+
+// searchOutput is what conversation_search answers.
+type searchOutput struct {
+	Results []searchHit `json:"results"`
+	Mode    string      `json:"mode"`
+	Note    string      `json:"note,omitempty"`
+}
+
+type searchHit struct {
+	Kind    core.DocKind   `json:"kind"`
+	Label   string         `json:"day_label"`
+	Segment core.SegmentID `json:"day_segment_id"`
+	Score   float64        `json:"score"`
+	Message core.MessageID `json:"message_id,omitempty"`
+	Role    core.Role      `json:"role,omitempty"`
+	SentAt  string         `json:"sent_at,omitempty"`
+	Snippet string         `json:"snippet,omitempty"`
+	Covered *bool          `json:"covered_by_summary,omitempty"`
+	Summary string         `json:"summary_snippet,omitempty"`
+	Signals signals        `json:"signals"`
+}
+
+type signals struct {
+	FTS      bool `json:"fts"`
+	Semantic bool `json:"semantic"`
+}
+
+// Use searches.
+func (t searchTool) Use(ctx context.Context, use core.ToolUse) (core.ToolResult, error) {
+	var in searchInput
+	if err := arguments(use.Arguments, &in); err != nil {
+		return core.ToolResult{}, err
+	}
+	q := core.SearchQuery{
+		User: use.User, Query: in.Query, Day: strings.TrimSpace(in.Day), Recency: in.Recency.int(), Limit: in.Limit.int(),
+		MinScore: in.MinScore, Now: use.Now, Location: use.Location,
+	}
+	if t.names != nil {
+		q.Names = t.names(ctx, use.User)
+	}
+	found, err := t.searcher.Search(ctx, q)
+	if err != nil {
+		return core.ToolResult{}, err
+	}
+	out := searchOutput{Results: make([]searchHit, 0, len(found.Hits)), Mode: found.Mode, Note: found.Note}
+	for _, h := range found.Hits {
+		out.Results = append(out.Results, shownHit(h, use.Location))
+	}
+	return answer(out)
+}
+
+func shownHit(h core.Hit, location *time.Location) searchHit {
+	out := searchHit{
+		Kind: h.Kind, Label: h.Label, Segment: h.Segment, Score: math.Round(h.Score*1000) / 1000,
+		Signals: signals{h.FTS, h.Near},
+	}
+	if h.Kind == core.DocSummary {
+		out.Summary = h.Snippet
+		return out
+	}
+	covered := h.Message.Covered
+	out.Message, out.Role, out.SentAt, out.Snippet, out.Covered = h.Message.ID, h.Message.Role, stamp(h.Message.SentAt, location), h.Snippet, &covered
+	return out
+}
+
+// stamp is a time as the tools show it, in the zone of the user.
+func stamp(t time.Time, location *time.Location) string {
+	if location == nil {
+		location = time.UTC
+	}
+	return t.In(location).Format(time.RFC3339)
+}
+
+// answer is the result of a tool, as JSON.
+func answer(v any) (core.ToolResult, error) {
+	var b strings.Builder
+	e := json.NewEncoder(&b)
+	e.SetEscapeHTML(false)
+	if err := e.Encode(v); err != nil {
+		return core.ToolResult{}, fmt.Errorf("write result: %w", err)
+	}
+	return core.ToolResult{Text: strings.TrimSpace(b.String())}, nil
+}
+
+// arguments reads what a model wrote, and says plainly what is wrong with it.
+func arguments(raw json.RawMessage, into any) error {
+	if len(raw) == 0 {
+		raw = json.RawMessage("{}")
+	}
+	err := json.Unmarshal(raw, into)
+	var kind *json.UnmarshalTypeError
+	switch {
+	case errors.As(err, &kind) && kind.Field != "":
+		return fmt.Errorf("%s must be a %s, not a %s", kind.Field, plainType(kind.Type.String()), kind.Value)
+	case errors.Is(err, errWhole):
+		return errWhole
+	case err != nil:
+		return errors.New("the arguments are no JSON object of the expected form")
+	}
+	return nil
+}
+
+func plainType(s string) string {
+	if s == "float64" {
+		return "number"
+	}
+	return s
+}
+
+// wholeNum is a whole number that models also write as 6.0 or "6".
+type wholeNum int64
+
+var errWhole = errors.New("limit, recency_days and ids must be whole numbers")
+
+// UnmarshalJSON reads the number.
+func (w *wholeNum) UnmarshalJSON(b []byte) error {
+	s := strings.TrimPrefix(strings.Trim(string(b), `"`), "#")
+	if s == "null" || s == "" {
+		return nil
+	}
+	f, err := strconv.ParseFloat(s, 64)
+	if err != nil || f != math.Trunc(f) || math.Abs(f) > 1<<53 {
+		return errWhole
+	}
+	*w = wholeNum(f)
+	return nil
+}
+
+func (w wholeNum) int() int { return int(w) }

@@ -1,0 +1,444 @@
+package recall
+
+import (
+	"cmp"
+	"context"
+	"database/sql"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"hash/fnv"
+	"math"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"go.uber.org/zap"
+
+	"github.com/everthread/everthread/core"
+	"github.com/everthread/everthread/core/llm/tokens"
+)
+
+const me core.UserID = 7
+
+// world is what was said, in memory. It is a store of its own, and can be put
+// into one on SQL.
+type world struct {
+	t         testing.TB
+	a         *Analyzer
+	messages  []core.Message
+	segments  []core.Segment
+	summaries []core.Summary
+	items     []core.Item
+	windows   []core.TextWindow
+	vectors   map[core.WindowID][]float32
+	failing   error // of every read
+	asked     []core.MatchQuery
+	names     map[string]core.Role
+}
+
+func newWorld(t testing.TB, languages ...string) *world {
+	return &world{t: t, a: newAnalyzer(t, languages...), vectors: map[core.WindowID][]float32{}}
+}
+
+// say adds a message of me on a day, at noon and some seconds.
+func (w *world) say(label string, role core.Role, text string) core.MessageID {
+	return w.sayAs(me, label, role, text)
+}
+
+func (w *world) sayAs(user core.UserID, label string, role core.Role, text string) core.MessageID {
+	segment := w.day(user, label)
+	day, err := time.Parse(time.DateOnly, label)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	id := core.MessageID(1)
+	for _, m := range w.messages {
+		if m.User == user {
+			id = m.ID + 1
+		}
+	}
+	at := day.Add(12*time.Hour + time.Duration(id)*time.Second)
+	w.messages = append(w.messages, core.Message{User: user, ID: id, Thread: 1, Segment: segment, Channel: "telegram", Role: role, Kind: core.KindChat,
+		Text: text, Tokens: len(text)/4 + 1, SentAt: at, Position: at.UnixMicro()})
+	return id
+}
+
+func (w *world) day(user core.UserID, label string) core.SegmentID {
+	for _, s := range w.segments {
+		if s.User == user && s.Day.Label == label {
+			return s.ID
+		}
+	}
+	id := core.SegmentID(100 + len(w.segments))
+	w.segments = append(w.segments, core.Segment{User: user, ID: id, Day: core.Day{Label: label, Zone: "UTC"}, State: core.SegmentFinal})
+	return id
+}
+
+// message returns what is stored of an id of mine, to be changed.
+func (w *world) message(id core.MessageID) *core.Message {
+	for i := range w.messages {
+		if w.messages[i].User == me && w.messages[i].ID == id {
+			return &w.messages[i]
+		}
+	}
+	w.t.Fatalf("no message #%d", id)
+	return nil
+}
+
+// summarize gives a day of mine a summary.
+func (w *world) summarize(label, markdown string) core.SegmentID {
+	id := w.day(me, label)
+	w.summaries = append(w.summaries, core.Summary{User: me, Segment: id, Label: label, Version: 1, Markdown: markdown, CreatedAt: saturday})
+	return id
+}
+
+// embed cuts windows of every day and gives them vectors.
+func (w *world) embed() {
+	for _, s := range w.segments {
+		var day []core.Message
+		for _, m := range w.messages {
+			if m.User == s.User && m.Segment == s.ID && !m.Redacted && m.Role != core.RoleTool {
+				day = append(day, m)
+			}
+		}
+		windows, _ := Cut(day, true)
+		for _, window := range windows {
+			window.ID = core.WindowID(len(w.windows) + 1)
+			w.windows = append(w.windows, window)
+			var text []core.Message
+			for _, m := range day {
+				if window.First <= m.ID && m.ID <= window.Last {
+					text = append(text, m)
+				}
+			}
+			w.vectors[window.ID] = meaning(WindowText(text))
+		}
+	}
+}
+
+// found tells whether a message is in the full-text index.
+func found(m core.Message, user core.UserID) bool {
+	return m.User == user && m.Kind == core.KindChat && m.Segment > 0 && !m.Redacted && m.Text != "" && m.Role != core.RoleTool
+}
+
+func (w *world) Directory(_ context.Context, user core.UserID) (*core.Directory, error) {
+	d := &core.Directory{Channels: []string{"telegram", "signal"}}
+	places := map[core.SegmentID]int32{}
+	for _, s := range w.segments {
+		if s.User == user {
+			places[s.ID] = int32(len(d.Segments))
+			d.Segments = append(d.Segments, core.DirectorySegment{ID: s.ID, Label: s.Day.Label})
+		}
+	}
+	for _, m := range w.messages {
+		if !found(m, user) {
+			continue
+		}
+		e := core.DirectoryEntry{ID: m.ID, Segment: places[m.Segment], Tokens: uint16(m.Tokens)}
+		e.Channel = uint8(slices.Index(d.Channels, m.Channel))
+		if m.Role == core.RoleAssistant {
+			e.Role = 1
+		}
+		d.Tokens += int64(m.Tokens)
+		d.Messages = append(d.Messages, e)
+	}
+	return d, w.failing
+}
+
+func (w *world) Match(_ context.Context, q core.MatchQuery) ([]core.Posting, error) {
+	w.asked = append(w.asked, q)
+	docs := map[int64]string{}
+	for _, m := range w.messages {
+		if q.Kind == core.DocMessage && found(m, q.User) {
+			docs[int64(m.ID)] = m.Text
+		}
+	}
+	for _, s := range w.summaries {
+		if q.Kind == core.DocSummary && s.User == q.User {
+			docs[int64(s.Segment)] = s.Markdown
+		}
+	}
+	for _, i := range w.items {
+		if q.Kind == core.DocItem && i.User == q.User {
+			docs[int64(i.ID)] = i.Content
+		}
+	}
+	postings := map[string]*core.Posting{}
+	for id, text := range docs {
+		if id < q.From || q.To > 0 && id > q.To {
+			continue
+		}
+		for term, n := range w.a.Index(text) {
+			if postings[term] == nil {
+				postings[term] = &core.Posting{Term: term}
+			}
+			if postings[term].IDs = append(postings[term].IDs, id); n > 1 {
+				postings[term].Often = append(postings[term].Often, id)
+			}
+		}
+	}
+	var out []core.Posting
+	for _, term := range q.Terms {
+		if p := postings[term]; p != nil {
+			slices.Sort(p.IDs)
+			slices.Sort(p.Often)
+			out = append(out, *p)
+		}
+	}
+	return out, w.failing
+}
+
+func (w *world) Messages(_ context.Context, user core.UserID, ids []core.MessageID) ([]core.Message, error) {
+	var out []core.Message
+	for _, m := range w.messages {
+		if m.User == user && slices.Contains(ids, m.ID) {
+			out = append(out, m)
+		}
+	}
+	return out, w.failing
+}
+
+func (w *world) SummariesOf(_ context.Context, user core.UserID, ids []core.SegmentID) ([]core.Summary, error) {
+	var out []core.Summary
+	for _, s := range w.summaries {
+		if s.User == user && slices.Contains(ids, s.Segment) {
+			out = append(out, s)
+		}
+	}
+	return out, w.failing
+}
+
+func (w *world) Nearest(_ context.Context, q core.NearestQuery) ([]core.Neighbour, error) {
+	var out []core.Neighbour
+	for _, window := range w.windows {
+		if v := w.vectors[window.ID]; window.User == q.User && q.Kind == core.VectorWindow && q.Config == "test" && v != nil {
+			out = append(out, core.Neighbour{ID: int64(window.ID), Distance: 1 - dot(v, q.Vector)})
+		}
+	}
+	for _, i := range w.items {
+		if i.User == q.User && q.Kind == core.VectorItem {
+			out = append(out, core.Neighbour{ID: int64(i.ID), Distance: 1 - dot(meaning(i.Content), q.Vector)})
+		}
+	}
+	slices.SortFunc(out, func(a, b core.Neighbour) int { return cmp.Compare(a.Distance, b.Distance) })
+	return out[:min(len(out), q.K)], w.failing
+}
+
+func (w *world) Windows(_ context.Context, user core.UserID, ids []core.WindowID) ([]core.TextWindow, error) {
+	var out []core.TextWindow
+	for _, window := range w.windows {
+		if window.User == user && slices.Contains(ids, window.ID) {
+			out = append(out, window)
+		}
+	}
+	return out, w.failing
+}
+
+func (w *world) Segment(_ context.Context, user core.UserID, id core.SegmentID) (core.Segment, error) {
+	for _, s := range w.segments {
+		if s.User == user && s.ID == id {
+			return s, w.failing
+		}
+	}
+	return core.Segment{}, cmp.Or(w.failing, core.ErrNotFound)
+}
+
+func (w *world) DayMessages(_ context.Context, user core.UserID, id core.SegmentID, after core.MessageID, limit int) ([]core.Message, error) {
+	var out []core.Message
+	for _, m := range w.messages {
+		if m.User == user && m.Segment == id && m.ID > after && m.Kind == core.KindChat && len(out) < limit {
+			out = append(out, m)
+		}
+	}
+	return out, w.failing
+}
+
+func (w *world) Summaries(_ context.Context, user core.UserID, id core.SegmentID, _ int) ([]core.Summary, error) {
+	out, err := w.SummariesOf(context.Background(), user, []core.SegmentID{id})
+	return out, err
+}
+
+// searcher searches the world itself.
+func (w *world) searcher() *Searcher {
+	return &Searcher{Store: w, Days: w, Analyzer: w.a, Tokens: tokens.New(), Settings: Default(), Log: zap.NewNop(), Config: "test"}
+}
+
+// search finds things said by me, as of saturday.
+func (w *world) search(query string) core.SearchResult {
+	w.t.Helper()
+	return w.searchWith(core.SearchQuery{Query: query})
+}
+
+func (w *world) searchWith(q core.SearchQuery) core.SearchResult {
+	w.t.Helper()
+	q.User, q.Now, q.Location, q.Names = me, saturday, time.UTC, w.names
+	got, err := w.searcher().Search(context.Background(), q)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	return got
+}
+
+// sameMeaning are words that the test's embedder takes for the same.
+var sameMeaning = strings.NewReplacer("automobile", "car", "vehicle", "car", "physician", "doctor", "feline", "cat")
+
+// meaning is a vector of a text: its words, and words that mean the same.
+func meaning(text string) []float32 {
+	v := make([]float32, core.VectorSize)
+	for _, w := range strings.FieldsFunc(sameMeaning.Replace(strings.ToLower(text)), func(r rune) bool { return !isWordRune(r) }) {
+		h := fnv.New32a()
+		h.Write([]byte(w))
+		v[h.Sum32()%core.VectorSize]++
+	}
+	norm := math.Sqrt(dot(v, v))
+	for i := range v {
+		v[i] /= float32(max(norm, 1e-9))
+	}
+	return v
+}
+
+func dot(a, b []float32) float64 {
+	sum := 0.0
+	for i := range a {
+		sum += float64(a[i]) * float64(b[i])
+	}
+	return sum
+}
+
+// embedder gives texts their meaning, or fails, or takes as long as ctx lets it.
+type embedder struct {
+	err  error
+	slow bool
+}
+
+func (e embedder) Embed(ctx context.Context, texts []string) ([][]float32, error) {
+	if e.slow {
+		<-ctx.Done()
+		return nil, ctx.Err()
+	}
+	var out [][]float32
+	for _, t := range texts {
+		out = append(out, meaning(t))
+	}
+	return out, e.err
+}
+
+// sqlStore is what the world is put into.
+type sqlStore interface {
+	core.RecallStore
+	core.EmbeddingStore
+	core.IndexStore
+	Days
+	DB() *sql.DB
+	Analyze(core.Analyzer)
+}
+
+// into puts the world into a store on SQL, and returns what searches it.
+func (w *world) into(s sqlStore) *Searcher {
+	ctx := context.Background()
+	s.Analyze(w.a)
+	exec := func(query string, args ...any) {
+		if _, err := s.DB().Exec(query, args...); err != nil {
+			w.t.Fatalf("%s: %v", query, err)
+		}
+	}
+	last := map[core.UserID]core.MessageID{me: 0}
+	for _, m := range w.messages {
+		last[m.User] = m.ID
+	}
+	for user, id := range last {
+		exec(`INSERT INTO users (id, name, role, last_message, last_id, indexed, index_version, created_at) VALUES ($1, 'u', 'member', $2, 100000, $2, 'older', 0)`, int64(user), int64(id))
+		exec(`INSERT INTO threads (user_id, id, mode, title, created_at) VALUES ($1, 1, 'continuous', '', 0)`, int64(user))
+	}
+	for _, g := range w.segments {
+		exec(`INSERT INTO segments (user_id, id, thread_id, label, zone, starts_at, ends_at, finalize_at, post_at, state, first_message, hidden, version)
+			VALUES ($1, $2, 1, $3, 'UTC', 0, 0, 0, 0, 'final', 1, $4, 1)`, int64(g.User), int64(g.ID), g.Day.Label, number0(g.Hidden))
+	}
+	w.rows(exec)
+	for n := 1; n > 0; {
+		var err error
+		if n, err = s.Index(ctx, 100); err != nil {
+			w.t.Fatal(err)
+		}
+	}
+	if len(w.windows) > 0 {
+		w.embedInto(ctx, s)
+	}
+	return &Searcher{Store: s, Days: s, Analyzer: w.a, Tokens: tokens.New(), Settings: Default(), Log: zap.NewNop(), Config: "test"}
+}
+
+// rows puts messages and summaries into tables.
+func (w *world) rows(exec func(string, ...any)) {
+	for _, m := range w.messages {
+		exec(`INSERT INTO messages (user_id, id, thread_id, segment_id, turn_id, identity_id, channel, role, kind, body, tokens, extra, position, shown, sent_at, platform_at, redacted, covered)
+			VALUES ($1, $2, $3, $4, 0, 0, $5, $6, $7, $8, $9, '{}', $10, $10, $11, 0, $12, $13)`, int64(m.User), int64(m.ID), int64(m.Thread), int64(m.Segment), m.Channel,
+			string(m.Role), string(m.Kind), m.Text, m.Tokens, m.Position, m.SentAt.UnixMilli(), number0(m.Redacted), number0(m.Covered))
+	}
+	for _, s := range w.summaries {
+		covers, err := json.Marshal(s.Covers)
+		if err != nil {
+			w.t.Fatal(err)
+		}
+		exec(`INSERT INTO summaries (user_id, segment_id, version, label, body, tokens, covers, model, usage, ungrounded, final, created_at)
+			VALUES ($1, $2, 1, $3, $4, 9, $5, 'm', '{}', 0, 1, $6)`, int64(s.User), int64(s.Segment), s.Label, s.Markdown, string(covers), s.CreatedAt.UnixMilli())
+	}
+}
+
+func number0(b bool) int {
+	if b {
+		return 1
+	}
+	return 0
+}
+
+// embedInto cuts and embeds everything of mine as the worker does.
+func (w *world) embedInto(ctx context.Context, s sqlStore) {
+	for {
+		segment, messages, closed, err := s.Unwindowed(ctx, me, 1000)
+		if errors.Is(err, core.ErrNotFound) {
+			break
+		}
+		if err == nil {
+			windows, through := Cut(messages, closed)
+			err = s.PutWindows(ctx, core.PutWindows{User: me, Segment: segment, Windows: windows, Through: through, Read: messages, Config: "test", Now: saturday})
+		}
+		if err != nil {
+			w.t.Fatal(err)
+		}
+	}
+	for {
+		waiting, err := s.PendingEmbeddings(ctx, me, "test", 100)
+		if err != nil {
+			w.t.Fatal(err)
+		}
+		if len(waiting) == 0 {
+			return
+		}
+		var results []core.EmbeddingResult
+		for _, e := range waiting {
+			results = append(results, core.EmbeddingResult{Kind: e.Kind, ID: e.ID, Revision: e.Revision, Vector: meaning(WindowText(e.Messages))})
+		}
+		if err := s.PutVectors(ctx, me, "test", results, saturday); err != nil {
+			w.t.Fatal(err)
+		}
+	}
+}
+
+// ids lists what was found: #12 for a message, and the label for a summary.
+func ids(hits []core.Hit) string {
+	var out []string
+	for _, h := range hits {
+		if h.Kind == core.DocSummary {
+			out = append(out, h.Label)
+			continue
+		}
+		out = append(out, fmt.Sprintf("#%d", h.Message.ID))
+	}
+	return strings.Join(out, " ")
+}
+
+// postgresDSN is where to test with PostgreSQL; empty: nowhere.
+func postgresDSN() string { return os.Getenv("TEST_POSTGRES_DSN") }
