@@ -156,7 +156,7 @@ func elided(f string) string {
 
 // marking tells whether a word tells apart what is otherwise alike.
 func marking(f string) bool {
-	return strings.ContainsFunc(f, unicode.IsDigit) || slices.Contains(dates, f)
+	return strings.ContainsFunc(f, unicode.IsDigit) || dating(f)
 }
 
 func stem(f string, by func(*snowballstem.Env) bool) string {
