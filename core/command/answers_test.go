@@ -6,7 +6,6 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
-	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -96,9 +95,8 @@ var answers = map[string]struct {
 	}, "", []string{"/usage"}},
 	"usage-over": {func(w *world) {
 		w.talk(w.ada, "hello")
-		_, u := w.identify(w.ada)
-		_, err := w.Reserve(w.ctx, u.ID, "2026-11-19", 1500, 100000)
-		must(w.t, err)
+		w.budget = core.Budget{TokensPerDay: 100000, Reserve: 1500, Day: "2026-11-19", NextDay: w.now.Add(15 * time.Hour)}
+		w.say(w.ada, "and more", true) // its turn has reserved some
 		w.options.Defaults.TokensPerDay = 12000
 	}, "", []string{"/usage"}},
 	"pause":  {nil, "", []string{"/pause", "/retry", "/pause"}},
@@ -109,91 +107,6 @@ var answers = map[string]struct {
 		w.stranger("Cléo *the* cat", "333", "ABCD2345")
 		w.later(time.Minute).stranger("", "444", "EFGH6789")
 	}, "", []string{"/pair", "/approve", "/approve NOPE2345", "/approve abcd-2345 Cléo", "/deny", "/deny NOPE2345", "/deny EFGH6789", "/pair"}},
-}
-
-// week is a talk on Monday with a summary, and one this morning without.
-func week(w *world) {
-	w.later(-72*time.Hour).talk(w.ada, "tomatoes along the south wall")
-	w.talk(w.ada, "and a trip to Lyon")
-	w.summarize(w.ada, "2026-11-16", markdown, "Book the train to **Lyon**", "Buy seeds")
-	w.later(72*time.Hour).talk(w.ada, "good morning")
-}
-
-// states are summaries that are late, stale and failed.
-func states(w *world) {
-	w.later(-48*time.Hour).talk(w.ada, "on Tuesday")
-	w.summarize(w.ada, "2026-11-17", markdown)
-	_, u := w.identify(w.ada)
-	i, _ := w.identify(w.ada)
-	must(w.t, w.Edit(w.ctx, u.ID, i.ID, core.Inbound{Address: w.ada, EventID: "e1", Kind: core.InEdit, Target: "m1"},
-		core.NewMessage{Role: core.RoleUser, Kind: core.KindChat, Text: "on Tuesday!"}, w.now))
-	w.later(24*time.Hour).talk(w.ada, "on Wednesday")
-	g, err := w.Day(w.ctx, u.ID, "2026-11-18")
-	must(w.t, err)
-	must(w.t, w.FailSummary(w.ctx, u.ID, g.ID, w.job(u.ID, int64(g.ID)), "the model is down", w.now))
-	w.later(24*time.Hour).talk(w.ada, "on Thursday")
-	w.summarize(w.ada, "2026-11-19", markdown)
-	w.talk(w.ada, "and more")
-}
-
-// hidden is a day whose summary rests on a message that was removed.
-func hidden(w *world) {
-	w.talk(w.ada, "a secret")
-	w.summarize(w.ada, "2026-11-19", markdown, "Keep the secret")
-	w.quote = &core.Quote{NativeID: "m1", Text: "a secret"}
-	w.send(w.ada, "/forget")
-}
-
-// keep has memory keep a statement.
-func (w *world) keep(who core.Address, text, theme string) {
-	w.t.Helper()
-	i, u := w.identify(who)
-	add, _, err := w.options.Memory.Keep(w.ctx, core.Item{User: u.ID, Content: text, Theme: theme}, w.now)
-	must(w.t, err)
-	e := w.event(who, text)
-	_, err = w.Note(w.ctx, core.Note{User: u.ID, Identity: i.ID, Event: &e, Effects: []core.Effect{*add}, Now: w.now})
-	must(w.t, err)
-}
-
-// receipts are reminders that recur, the last times of which came to all ends.
-func receipts(w *world) {
-	i, u := w.identify(w.ada)
-	for n, state := range []core.DeliveryState{core.DeliverySent, core.DeliveryFailed, "none", "", core.DeliveryPending} {
-		w.send(w.ada, fmt.Sprintf("/remind every day at 9:%02d reminder %d", 10+n, n))
-		due, err := w.Reminders(w.ctx, u.ID, 100)
-		must(w.t, err)
-		if state == "" {
-			continue // never told
-		}
-		x := due[slices.IndexFunc(due, func(x core.Reminder) bool { return x.Text == fmt.Sprint("reminder ", n) })]
-		f := core.Fire{User: u.ID, Reminder: x.ID, Due: x.DueAt, Next: x.DueAt.AddDate(0, 0, 1), Now: w.now,
-			Message: core.NewMessage{Role: core.RoleAssistant, Kind: core.KindReminder, Text: "⏰ " + x.Text, SentAt: w.now}}
-		if state != "none" {
-			f.Deliveries = []core.NewDelivery{{To: w.ada, Identity: i.ID, Kind: core.DeliverReminder, Parts: []core.Part{{Text: "⏰ " + x.Text}}}}
-		}
-		_, err = w.Fire(w.ctx, f)
-		must(w.t, err)
-		w.finish(state)
-	}
-}
-
-// finish brings the delivery that waits to a state.
-func (w *world) finish(state core.DeliveryState) {
-	w.t.Helper()
-	if state == core.DeliverySent || state == core.DeliveryFailed {
-		refs, _, err := w.Due(w.ctx, []string{core.QueueDeliver + "telegram"}, w.now, 100)
-		must(w.t, err)
-		d, err := w.ClaimDelivery(w.ctx, refs[0], core.Claim{Worker: "w", Now: w.now, Until: w.now.Add(time.Minute)})
-		must(w.t, err)
-		_, err = w.FinishPart(w.ctx, d, 0, core.PartResult{State: state, Error: "no"}, w.now)
-		must(w.t, err)
-	}
-}
-
-// failing is a turn that waits to be tried again.
-func failing(w *world) {
-	turn := w.say(w.ada, "hello?", true).Turn
-	must(w.t, w.RetryTurn(w.ctx, turn, w.now.Add(time.Hour), "the model is down"))
 }
 
 func TestAnswers(t *testing.T) {
@@ -319,55 +232,6 @@ func TestLanguageOfAnswers(t *testing.T) {
 		must(t, err)
 		if out.Text != c.want {
 			t.Errorf("%+v: got %q", c, out.Text)
-		}
-	}
-}
-
-// TestRememberTooMuch: a text, and a message, of more than an item holds.
-func TestRememberTooMuch(t *testing.T) {
-	t.Parallel()
-	w := newWorld(t, "en")
-	long := strings.Repeat("é", 2001)
-	w.talk(w.ada, long)
-	for _, quote := range []*core.Quote{nil, {NativeID: "m1", Text: long}} {
-		text := "/remember"
-		if w.quote = quote; quote == nil {
-			text += " " + long
-		}
-		if out, _ := w.ask(w.ada, text); len(out.Effects) != 0 || !strings.Contains(out.Text, "at most 2,000 characters") {
-			t.Errorf("got %+v", out)
-		}
-	}
-}
-
-// TestOthersNumbers: items and reminders of another person are not found, in the
-// same words as those that never were.
-func TestOthersNumbers(t *testing.T) {
-	t.Parallel()
-	w := newWorld(t, "en")
-	w.keep(w.ada, "Ada's item", "")
-	w.send(w.ada, "/remind tomorrow 9 call Ana")
-	_, u := w.identify(w.ada)
-	for text, name := range map[string]string{"/memory archive %s": "ITEM", "/remind cancel %s": "REMINDER"} {
-		theirs := w.named(u.ID, name)
-		out, _ := w.ask(w.bo, fmt.Sprintf(text, theirs))
-		none, _ := w.ask(w.bo, fmt.Sprintf(text, "777"))
-		if len(out.Effects) != 0 || theirs == name || strings.ReplaceAll(out.Text, theirs, "777") != none.Text {
-			t.Errorf("%s: %+v, %+v", name, out, none)
-		}
-	}
-}
-
-// TestAnswersFail: what the store or recall cannot do is no answer.
-func TestAnswersFail(t *testing.T) {
-	t.Parallel()
-	w := newWorld(t, "en")
-	i, u := w.identify(w.ada)
-	must(t, w.Close())
-	for _, text := range []string{"/search tea", "/memory", "/memory tea", "/memory archive 7", "/remember tea", "/remind", "/remind tomorrow tea", "/remind cancel 7", "/loops"} {
-		out, ok, err := command.New(w.options).Command(w.ctx, u, i, w.event(w.ada, text), w.now)
-		if err == nil || !ok || out.Text != "" {
-			t.Errorf("%s: %+v, %v, %v", text, out, ok, err)
 		}
 	}
 }

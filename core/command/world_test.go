@@ -38,6 +38,7 @@ type world struct {
 	ada, bo  core.Address // the owner and a member
 	n        int
 	quote    *core.Quote // what the next command replies to
+	budget   core.Budget // of turns that are claimed
 }
 
 // emptyStore is the file of a store with nothing in it, migrated once.
@@ -118,7 +119,7 @@ func (w *world) say(a core.Address, text string, claim bool) core.Appended {
 	w.t.Helper()
 	i, u := w.identify(a)
 	e := w.event(a, text)
-	in := core.Append{User: u.ID, Identity: i.ID, Events: []core.Inbound{e}, Now: w.now, RunAt: w.now, Paused: u.Settings.Paused,
+	in := core.Append{User: u.ID, Identity: i.ID, Events: []core.Inbound{e}, Now: w.now, RunAt: w.now, Paused: u.Settings.Paused, Budget: w.budget,
 		Messages: []core.NewMessage{{Role: core.RoleUser, Kind: core.KindChat, Text: text, Tokens: 5, SentAt: w.now, Day: dayOf(u.Settings, w.now)}}}
 	if claim {
 		in.Claim = &core.Claim{Worker: "w", Now: w.now, Until: w.now.Add(time.Minute)}

@@ -1,0 +1,94 @@
+package command_test
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/everthread/everthread/core"
+)
+
+// week is a talk on Monday with a summary, and one this morning without.
+func week(w *world) {
+	w.later(-72*time.Hour).talk(w.ada, "tomatoes along the south wall")
+	w.talk(w.ada, "and a trip to Lyon")
+	w.summarize(w.ada, "2026-11-16", markdown, "Book the train to **Lyon**", "Buy seeds")
+	w.later(72*time.Hour).talk(w.ada, "good morning")
+}
+
+// states are summaries that are late, stale and failed.
+func states(w *world) {
+	w.later(-48*time.Hour).talk(w.ada, "on Tuesday")
+	w.summarize(w.ada, "2026-11-17", markdown)
+	_, u := w.identify(w.ada)
+	i, _ := w.identify(w.ada)
+	must(w.t, w.Edit(w.ctx, u.ID, i.ID, core.Inbound{Address: w.ada, EventID: "e1", Kind: core.InEdit, Target: "m1"},
+		core.NewMessage{Role: core.RoleUser, Kind: core.KindChat, Text: "on Tuesday!"}, w.now))
+	w.later(24*time.Hour).talk(w.ada, "on Wednesday")
+	g, err := w.Day(w.ctx, u.ID, "2026-11-18")
+	must(w.t, err)
+	must(w.t, w.FailSummary(w.ctx, u.ID, g.ID, w.job(u.ID, int64(g.ID)), "the model is down", w.now))
+	w.later(24*time.Hour).talk(w.ada, "on Thursday")
+	w.summarize(w.ada, "2026-11-19", markdown)
+	w.talk(w.ada, "and more")
+}
+
+// hidden is a day whose summary rests on a message that was removed.
+func hidden(w *world) {
+	w.talk(w.ada, "a secret")
+	w.summarize(w.ada, "2026-11-19", markdown, "Keep the secret")
+	w.quote = &core.Quote{NativeID: "m1", Text: "a secret"}
+	w.send(w.ada, "/forget")
+}
+
+// keep has memory keep a statement.
+func (w *world) keep(who core.Address, text, theme string) {
+	w.t.Helper()
+	i, u := w.identify(who)
+	add, _, err := w.options.Memory.Keep(w.ctx, core.Item{User: u.ID, Content: text, Theme: theme}, w.now)
+	must(w.t, err)
+	e := w.event(who, text)
+	_, err = w.Note(w.ctx, core.Note{User: u.ID, Identity: i.ID, Event: &e, Effects: []core.Effect{*add}, Now: w.now})
+	must(w.t, err)
+}
+
+// receipts are reminders that recur, the last times of which came to all ends.
+func receipts(w *world) {
+	i, u := w.identify(w.ada)
+	for n, state := range []core.DeliveryState{core.DeliverySent, core.DeliveryFailed, "none", "", core.DeliveryPending} {
+		w.send(w.ada, fmt.Sprintf("/remind every day at 9:%02d reminder %d", 10+n, n))
+		due, err := w.Reminders(w.ctx, u.ID, 100)
+		must(w.t, err)
+		if state == "" {
+			continue // never told
+		}
+		x := due[slices.IndexFunc(due, func(x core.Reminder) bool { return x.Text == fmt.Sprint("reminder ", n) })]
+		f := core.Fire{User: u.ID, Reminder: x.ID, Due: x.DueAt, Next: x.DueAt.AddDate(0, 0, 1), Now: w.now,
+			Message: core.NewMessage{Role: core.RoleAssistant, Kind: core.KindReminder, Text: "⏰ " + x.Text, SentAt: w.now}}
+		if state != "none" {
+			f.Deliveries = []core.NewDelivery{{To: w.ada, Identity: i.ID, Kind: core.DeliverReminder, Parts: []core.Part{{Text: "⏰ " + x.Text}}}}
+		}
+		_, err = w.Fire(w.ctx, f)
+		must(w.t, err)
+		w.finish(state)
+	}
+}
+
+// finish brings the delivery that waits to a state.
+func (w *world) finish(state core.DeliveryState) {
+	w.t.Helper()
+	if state == core.DeliverySent || state == core.DeliveryFailed {
+		refs, _, err := w.Due(w.ctx, []string{core.QueueDeliver + "telegram"}, w.now, 100)
+		must(w.t, err)
+		d, err := w.ClaimDelivery(w.ctx, refs[0], core.Claim{Worker: "w", Now: w.now, Until: w.now.Add(time.Minute)})
+		must(w.t, err)
+		_, err = w.FinishPart(w.ctx, d, 0, core.PartResult{State: state, Error: "no"}, w.now)
+		must(w.t, err)
+	}
+}
+
+// failing is a turn that waits to be tried again.
+func failing(w *world) {
+	turn := w.say(w.ada, "hello?", true).Turn
+	must(w.t, w.RetryTurn(w.ctx, turn, w.now.Add(time.Hour), "the model is down"))
+}
