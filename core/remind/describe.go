@@ -1,6 +1,7 @@
 package remind
 
 import (
+	"fmt"
 	"slices"
 	"strconv"
 	"strings"
@@ -47,7 +48,7 @@ func Describe(expression, language string) string {
 	p := phrasesOf(language)
 	f := strings.Fields(expression)
 	if len(f) != 5 {
-		return fill(p.expression, expression)
+		return fmt.Sprintf(p.expression, expression)
 	}
 	if s := p.often(f); s != "" {
 		return s
@@ -55,12 +56,10 @@ func Describe(expression, language string) string {
 	clock, ok := p.clock(f[0], f[1])
 	days, known := p.days(f[2], f[3], f[4])
 	if !ok || !known {
-		return fill(p.expression, expression)
+		return fmt.Sprintf(p.expression, expression)
 	}
 	return days + p.at + clock
 }
-
-func fill(format string, args ...any) string { return string(faultf(format, args...).(fault)) }
 
 // often says what comes several times each day at regular times.
 func (p phrases) often(f []string) string {
@@ -68,13 +67,13 @@ func (p phrases) often(f []string) string {
 		return ""
 	}
 	if n := step(f[0]); n > 0 && f[1] == "*" {
-		return fill(p.minutes, n)
+		return fmt.Sprintf(p.minutes, n)
 	}
 	switch n := step(f[1]); {
 	case f[0] == "0" && f[1] == "*":
 		return p.hour
 	case f[0] == "0" && n > 0:
-		return fill(p.hours, n)
+		return fmt.Sprintf(p.hours, n)
 	}
 	return ""
 }
@@ -115,13 +114,13 @@ func (p phrases) days(dom, month, dow string) (string, bool) {
 		return "", false
 	}
 	if month == "*" {
-		return fill(p.month, ordinal(p, d[0])), true
+		return fmt.Sprintf(p.month, ordinal(p, d[0])), true
 	}
 	m, ok := list(month, 12)
 	if !ok || len(m) != 1 || m[0] < 1 {
 		return "", false
 	}
-	return fill(p.year, p.first(d[0]), p.months[m[0]-1]), true
+	return fmt.Sprintf(p.year, p.first(d[0]), p.months[m[0]-1]), true
 }
 
 // ordinal is a day of the month: 1st, 22nd; 1er in French.
@@ -161,7 +160,7 @@ func (p phrases) weekly(dow string) (string, bool) {
 	case slices.Equal(days, []int{0, 6}) || slices.Equal(days, []int{6, 7}):
 		return p.weekend, true
 	}
-	return fill(p.on, p.enumerate(names)), true
+	return fmt.Sprintf(p.on, p.enumerate(names)), true
 }
 
 func (p phrases) enumerate(words []string) string {

@@ -44,7 +44,7 @@ func (r *reader) irregular(i int, f *found) int {
 	_, many := weekdayPlurals[w]
 	u := units[w]
 	spelled := r.any(i, "other", "second", "2nd", "third", "3rd") > 0
-	if !one && !many && !(spelled && u != 0) {
+	if !one && !many && (!spelled || u == 0) {
 		return 0
 	}
 	f.fault, f.repeat.every = fault(r.faults.odd), day

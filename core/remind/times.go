@@ -126,14 +126,24 @@ func (r *reader) clock(i int, f *found, going bool) int {
 	if n == 0 {
 		return 0
 	}
-	beside := f.date.kind != noDate || f.repeat.is()
-	at := r.any(i, "at", "@") > 0 || r.french && r.is(i, "a") > 0
-	edge := i == 0 && !going || i+lead+n == len(r.tokens)
-	if !sure && !(beside && (lead == 0 || r.is(i, "a") > 0 || at) || at && edge || f.times != nil) {
+	if !sure && !r.bareHour(i, lead+n, lead, f, going) {
 		return 0
 	}
 	f.times = append(f.times, minutes)
 	return lead + n
+}
+
+// bareHour tells whether a number of n words at i is an hour, though nothing but
+// what leads to it says so.
+func (r *reader) bareHour(i, n, lead int, f *found, going bool) bool {
+	at := r.any(i, "at", "@") > 0 || r.french && r.is(i, "a") > 0
+	switch {
+	case f.times != nil:
+		return true
+	case f.date.kind != noDate || f.repeat.is():
+		return lead == 0 || at || r.is(i, "a") > 0
+	}
+	return at && (i == 0 && !going || i+n == len(r.tokens))
 }
 
 // timeOfDay reads a time of day without what leads to it.

@@ -1,0 +1,88 @@
+package remind_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"testing"
+	"time"
+
+	"go.uber.org/zap"
+
+	"github.com/everthread/everthread/core"
+	"github.com/everthread/everthread/core/day"
+	"github.com/everthread/everthread/core/llm/tokens"
+	"github.com/everthread/everthread/core/remind"
+	"github.com/everthread/everthread/core/store/sqlite"
+)
+
+// homes plans for the first identity of each person.
+type homes struct{ *sqlite.Store }
+
+func (h homes) Plan(ctx context.Context, u core.User, _ bool) ([]core.Target, error) {
+	ids, err := h.Identities(ctx, u.ID)
+	if err != nil || len(ids) == 0 {
+		return nil, err
+	}
+	return []core.Target{{Identity: ids[0], Why: "home"}}, nil
+}
+
+// TestOnceOnTheStore: however many processes look at once, each reminder is
+// stored and delivered exactly once, and what recurs goes on.
+func TestOnceOnTheStore(t *testing.T) {
+	t.Parallel()
+	ctx := context.WithoutCancel(t.Context())
+	s, err := sqlite.Open(t.TempDir())
+	check(t, err)
+	t.Cleanup(func() { check(t, s.Close()) })
+	check(t, s.Migrate(ctx))
+	u, err := s.AddUser(ctx, core.User{Name: "Ada", Role: core.RoleOwner, CreatedAt: morning()})
+	check(t, err)
+	_, err = s.AddIdentity(ctx, core.Identity{User: u.ID, Address: core.Address{Channel: "telegram", Account: "42", External: "1"}, LastUsed: morning()})
+	check(t, err)
+	m := &remind.Reminders{Store: s, DayName: day.Name}
+	for n := range 12 {
+		words := fmt.Sprintf("in 1 hour no. %d", n)
+		if n == 11 {
+			words = "every day at 10:30 no. 11"
+		}
+		r, err := m.New(ctx, core.ToolUse{User: u.ID, Now: morning(), Location: zone(t, "Europe/Paris"), Language: "en"}, words)
+		check(t, err)
+		_, err = s.Note(ctx, core.Note{User: u.ID, Effects: []core.Effect{core.SetReminder{Reminder: r, At: morning()}}, Now: morning()})
+		check(t, err)
+	}
+	later := morning().Add(time.Hour)
+	var work sync.WaitGroup
+	var failed [4]error
+	for n := range failed {
+		f := &remind.Firer{Store: s, Users: s, Planner: homes{s}, Tokens: tokens.New(), DayName: day.Name, Log: zap.NewNop(),
+			Parts: func(markdown, _ string) []core.Part { return []core.Part{{Text: markdown}} }}
+		work.Go(func() { failed[n] = f.Run(ctx, later) })
+	}
+	work.Wait()
+	check(t, errors.Join(failed[:]...))
+	sent, err := s.Deliveries(ctx, core.DeliveryQuery{User: u.ID, Limit: 100})
+	check(t, err)
+	texts := map[string]int{}
+	for _, d := range sent {
+		texts[d.Parts[0].Part.Text]++
+	}
+	for n := range 12 {
+		if text := fmt.Sprintf("⏰ no. %d", n); texts[text] != 1 {
+			t.Errorf("%s: %d times", text, texts[text])
+		}
+	}
+	active, err := m.Reminders(ctx, u.ID, 100)
+	check(t, err)
+	if len(active) != 1 || !active[0].DueAt.Equal(later.AddDate(0, 0, 1)) || active[0].Message == 0 {
+		t.Errorf("left: %+v", active)
+	}
+}
+
+func check(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
