@@ -43,6 +43,8 @@ type Job struct {
 	Lease   Lease
 	Worker  string
 	Error   string
+	// Failures counts the attempts that failed; being put off is none.
+	Failures int
 	// Since is when it was enqueued.
 	Since time.Time
 }

@@ -54,9 +54,7 @@ type Appended struct {
 	Messages   []MessageID // of the new ones
 	Duplicates int
 	Turn       *Turn // claimed, or nil
-	// Unparked is true if deliveries waited for this identity to be reachable again.
-	Unparked  bool
-	Postponed *Postponed
+	Postponed  *Postponed
 }
 
 // Postponed says why a turn does not start yet.
@@ -116,7 +114,11 @@ type TurnStore interface {
 	// on, or, if that is 0, the newest until their tokens (tool outputs count at
 	// most 200) reach `tokens`, and at most `limit`.
 	Window(ctx context.Context, t *Turn, q WindowQuery) (Window, error)
-	// Commit writes a reply and ends the turn. With a claim, the first delivery
+	// ReserveMore reserves b.Reserve more tokens for a running turn; false: they
+	// are not to be had. ErrFenced if the lease was lost.
+	ReserveMore(ctx context.Context, t *Turn, b Budget) (bool, error)
+	// Commit writes a reply and ends the turn. Deliveries that were parked for its
+	// identity follow it. With a claim, the first delivery
 	// is stored already claimed, its first part sending, and returned.
 	// ErrFenced if the lease was lost.
 	Commit(ctx context.Context, r Reply, c *Claim) (Committed, error)
@@ -192,8 +194,8 @@ type DeliveryStore interface {
 	Deliveries(ctx context.Context, q DeliveryQuery) ([]Delivery, error)
 	// Redeliver makes a failed, parked, expired or unknown delivery pending again.
 	Redeliver(ctx context.Context, user UserID, id DeliveryID, now time.Time) error
-	// SetBlocked records that an identity can or cannot be written to; parked
-	// deliveries of one that can are pending again.
+	// SetBlocked records that an identity can or cannot be written to. What is
+	// parked goes out after the reply to what it writes next.
 	SetBlocked(ctx context.Context, user UserID, identity IdentityID, blocked bool, now time.Time) error
 }
 
@@ -222,7 +224,8 @@ type JobStore interface {
 
 // JobAdmin looks after jobs.
 type JobAdmin interface {
-	// RetryJob gives a claimed job back, to run again at `at`.
+	// RetryJob gives a claimed job back, to run again at `at`, with what it had
+	// reserved. Without a cause it was put off, which is no failure of its.
 	RetryJob(ctx context.Context, user UserID, l Lease, at time.Time, cause string) error
 	// DeadJobs lists jobs that gave up, newest first.
 	DeadJobs(ctx context.Context, limit int) ([]Job, error)
@@ -291,7 +294,6 @@ type PutSummary struct {
 	Final    bool
 	Post     PostState // for a final one: PostDue or PostSkipped
 	Day      string    // label of today, for the usage
-	Reserved int       // tokens that were reserved of it
 	Now      time.Time
 }
 
@@ -311,6 +313,8 @@ type PeopleStore interface {
 	Users(ctx context.Context) ([]User, error)
 	// AddUser makes a user with a continuous thread. Role owner is for the first start.
 	AddUser(ctx context.Context, u User) (User, error)
+	// AddUserAt makes a user with an address at once. ErrExists if it is somebody's.
+	AddUserAt(ctx context.Context, u User, i Identity) (User, error)
 	// Identities lists a user's identities, last used first.
 	Identities(ctx context.Context, user UserID) ([]Identity, error)
 	// AddIdentity attaches an address. ErrExists if it is somebody's.
@@ -389,10 +393,11 @@ type JournalStore interface {
 
 // UsageStore keeps what each user's calls took.
 type UsageStore interface {
-	// Reserve takes n tokens of a day's budget; false: they are not to be had.
-	Reserve(ctx context.Context, user UserID, day string, n, limit int) (bool, error)
-	// Spend adds a background call's tokens to a day and gives back what was reserved.
-	Spend(ctx context.Context, user UserID, day string, u Usage, reserved int) error
+	// Reserve takes n tokens of a day's budget for a job, in place of what it had
+	// reserved; false: they are not to be had. They are given back when it ends.
+	Reserve(ctx context.Context, user UserID, l Lease, day string, n, limit int) (bool, error)
+	// Spend adds a background call's tokens to a day.
+	Spend(ctx context.Context, user UserID, day string, u Usage) error
 	// UsageOf returns the tokens used and reserved on a day.
 	UsageOf(ctx context.Context, user UserID, day string) (used, reserved int, err error)
 }

@@ -45,6 +45,10 @@ type Request struct {
 	// chance to use tools; what it then says replaces the answer, unless it fails
 	// or says nothing. nil: none.
 	Guard func(answer string, used []string) (nudge string)
+	// More is asked before each call of the model with tools but the first: if the
+	// budget does not allow one more, the model answers with what it has. nil: there
+	// is no budget.
+	More func(ctx context.Context) (bool, error)
 
 	// OnText is called with all that has been written of the answer, each time
 	// there is more. What a model writes before it asks for tools counts as an
@@ -85,6 +89,11 @@ func Run(ctx context.Context, req Request) (Outcome, error) {
 // converse asks the model until it answers, with tools at most steps times.
 func (r *run) converse(ctx context.Context, steps int) (answer, error) {
 	for range steps {
+		if ok, err := r.affordable(ctx); err != nil {
+			return answer{}, err
+		} else if !ok {
+			break
+		}
 		a, err := r.ask(ctx, r.Tools.Specs())
 		if err != nil || len(a.calls) == 0 {
 			return a, err
@@ -97,7 +106,16 @@ func (r *run) converse(ctx context.Context, steps int) (answer, error) {
 	return r.ask(ctx, nil)
 }
 
-// noMoreTools asks for an answer at the step limit. It is not a system message,
+// affordable tells whether the model may be asked with tools once more.
+func (r *run) affordable(ctx context.Context) (bool, error) {
+	if r.More == nil || r.out.Steps == 0 || r.paid {
+		r.paid = false
+		return true, nil
+	}
+	return r.More(ctx)
+}
+
+// noMoreTools asks for an answer at the step limit, or when the budget is used up. It is not a system message,
 // for some servers take these only at the start.
 const noMoreTools = "[No more tools can be used for this answer. Answer now with what you have, and say what is missing.]"
 
@@ -112,6 +130,7 @@ type run struct {
 	ids     map[string]bool // of tool calls, for some servers reuse them
 	step    int             // answers with tool calls so far, from firstStep on
 	started time.Time
+	paid    bool // More was asked for the next call already
 	out     Outcome
 }
 

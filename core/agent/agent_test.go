@@ -306,3 +306,18 @@ func TestFirstTokenIsTimedFromTheStart(t *testing.T) {
 		}
 	})
 }
+
+func TestNoMoreToolsWhenTheBudgetIsUsedUp(t *testing.T) {
+	t.Parallel()
+	asked := 0
+	m := llmtest.Replies(llmtest.Call(wish("1", "e", "")), llmtest.Call(wish("2", "e", "")), llmtest.Say("what I have"))
+	req := request(m, registry(t, echo("e")))
+	req.More = func(context.Context) (bool, error) { asked++; return asked < 2, nil }
+	out, err := Run(t.Context(), req)
+	if err != nil || out.Text != "what I have" || out.Steps != 3 || asked != 2 {
+		t.Fatalf("got %q after %d steps, asked %d times, %v", out.Text, out.Steps, asked, err)
+	}
+	if last := m.Requests()[2]; len(last.Tools) != 0 {
+		t.Errorf("the last call had %d tools", len(last.Tools))
+	}
+}

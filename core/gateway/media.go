@@ -57,8 +57,8 @@ func (g *Gateway) fetch(ctx context.Context, j *core.Job) error {
 	}
 	if err != nil {
 		var permanent *core.Permanent
-		if !errors.As(err, &permanent) && j.Lease.Attempt < maxFetches {
-			return g.Media.RetryJob(ctx, j.User, j.Lease, g.Now().Add(g.jitter(time.Second<<j.Lease.Attempt)), err.Error())
+		if !errors.As(err, &permanent) && j.Failures+1 < maxFetches {
+			return g.Media.RetryJob(ctx, j.User, j.Lease, g.Now().Add(g.jitter(time.Second<<(j.Failures+1))), err.Error())
 		}
 		a.Error = err.Error()
 	}

@@ -177,7 +177,7 @@ func TestABlockedPersonGetsItAllWhenTheyComeBack(t *testing.T) {
 	})
 	w.say("I am back")
 	got := w.sent(1) + "," + w.sent(2)
-	if got != "re: hello,re: I am back" {
+	if got != "re: I am back,re: hello" {
 		t.Errorf("got %q", got)
 	}
 }

@@ -200,11 +200,8 @@ func (p *People) letIn(ctx context.Context, in core.Inbound) (bool, error) {
 	if name == "" {
 		name = in.Address.Channel + " " + in.Address.External
 	}
-	u, err := p.AddUser(ctx, core.User{Name: name, Role: core.RoleMember, Settings: core.Settings{Language: in.Language}, CreatedAt: p.Now()})
-	if err != nil {
-		return false, err
-	}
-	_, err = p.AddIdentity(ctx, core.Identity{User: u.ID, Address: in.Address, Name: in.Name, LastUsed: p.Now()})
+	_, err := p.AddUserAt(ctx, core.User{Name: name, Role: core.RoleMember, Settings: core.Settings{Language: in.Language}, CreatedAt: p.Now()},
+		core.Identity{Address: in.Address, Name: in.Name, LastUsed: p.Now()})
 	if errors.Is(err, core.ErrExists) {
 		err = nil
 	}

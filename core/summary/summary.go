@@ -128,7 +128,6 @@ type work struct {
 	messages []core.Message
 	final    bool
 	today    string
-	reserved int
 	usage    core.Usage
 	model    string
 }
@@ -242,7 +241,7 @@ func (s *Summarizer) write(ctx context.Context, w *work) error {
 		p.Opened, p.Sources = g.loops, g.sources
 		p.Entry = core.NewMessage{Role: core.RoleSystem, Kind: core.KindDaySummary, Text: g.markdown, Tokens: p.Summary.Tokens, SentAt: p.Now}
 	}
-	p.Summary.Usage, p.Summary.Model, p.Reserved = w.usage, w.model, w.reserved
+	p.Summary.Usage, p.Summary.Model = w.usage, w.model
 	return s.Store.PutSummary(ctx, p)
 }
 
@@ -289,22 +288,21 @@ func (s *Summarizer) reserve(ctx context.Context, w *work) error {
 	for _, m := range w.messages {
 		n += m.Tokens + 12
 	}
-	ok, err := s.Store.Reserve(ctx, w.user.ID, w.today, n, s.Settings.TokensPerDay)
+	ok, err := s.Store.Reserve(ctx, w.user.ID, w.job.Lease, w.today, n, s.Settings.TokensPerDay)
 	if err != nil {
 		return err
 	}
 	if !ok {
 		return errBudget
 	}
-	w.reserved = n
 	return nil
 }
 
 // failed puts a job off, or gives it up after the last attempt.
 func (s *Summarizer) failed(ctx context.Context, j *core.Job, w *work, cause error) error {
 	now := s.Now()
-	if w != nil && (w.reserved > 0 || w.usage != (core.Usage{})) {
-		if err := s.Store.Spend(ctx, j.User, w.today, w.usage, w.reserved); err != nil {
+	if w != nil && w.usage != (core.Usage{}) {
+		if err := s.Store.Spend(ctx, j.User, w.today, w.usage); err != nil {
 			return err
 		}
 	}
@@ -316,17 +314,17 @@ func (s *Summarizer) failed(ctx context.Context, j *core.Job, w *work, cause err
 	case errors.Is(cause, core.ErrChanged):
 		return s.Jobs.RetryJob(ctx, j.User, j.Lease, now, "")
 	case errors.Is(cause, errBudget):
-		return s.Jobs.RetryJob(ctx, j.User, j.Lease, s.Day(w.user.Settings, now).End, cause.Error())
+		return s.Jobs.RetryJob(ctx, j.User, j.Lease, s.Day(w.user.Settings, now).End, "")
 	case errors.Is(cause, context.Canceled):
 		return s.Jobs.RetryJob(ctx, j.User, j.Lease, now, "")
 	}
 	var m *core.ModelError
 	errors.As(cause, &m)
-	if j.Lease.Attempt >= s.Settings.Attempts || m != nil && (m.Kind == core.ModelAuth || m.Kind == core.ModelConfig) {
+	if j.Failures+1 >= s.Settings.Attempts || m != nil && (m.Kind == core.ModelAuth || m.Kind == core.ModelConfig) {
 		s.Count("everthread_summaries_total", 1, "failed")
 		return s.Store.FailSummary(ctx, j.User, core.SegmentID(j.Ref), j.Lease, plain(m, cause), now)
 	}
-	return s.Jobs.RetryJob(ctx, j.User, j.Lease, now.Add(backoff(j.Lease.Attempt, m)), cause.Error())
+	return s.Jobs.RetryJob(ctx, j.User, j.Lease, now.Add(backoff(j.Failures+1, m)), cause.Error())
 }
 
 // plain is what a person is told about why there is no summary.

@@ -254,6 +254,9 @@ CREATE TABLE jobs (
 	lease_until bigint NOT NULL DEFAULT 0,
 	worker      text   NOT NULL DEFAULT '',
 	error       text   NOT NULL DEFAULT '',
+	failures    bigint NOT NULL DEFAULT 0,
+	reserved    bigint NOT NULL DEFAULT 0, -- tokens, of the budget of day
+	day         text   NOT NULL DEFAULT '',
 	since       bigint NOT NULL,
 	PRIMARY KEY (user_id, id)
 ) WITHOUT ROWID;

@@ -27,6 +27,11 @@ func (s *Store) Commit(ctx context.Context, r core.Reply, c *core.Claim) (core.C
 		if out.Delivery, err = t.deliverReply(r, st, out.Messages, c); err != nil {
 			return err
 		}
+		if st.parked && !st.blocked {
+			if err := t.unpark(r.Turn.Identity, r.Now); err != nil {
+				return err
+			}
+		}
 		if err := t.closeTurn(r); err != nil {
 			return err
 		}
@@ -51,6 +56,7 @@ type state struct {
 	waiting     bool // the thread has another turn job
 	pending     bool // messages that no turn has read
 	left        int  // inputs that are not redacted
+	parked      bool // deliveries wait for the identity to write
 }
 
 // toState returns what reads it.
@@ -64,12 +70,13 @@ func toState(r core.Reply, s *state) Statement {
 			EXISTS (SELECT 1 FROM jobs WHERE user_id = $1 AND key = $7 AND state IN ('ready', 'running')),
 			EXISTS (SELECT 1 FROM jobs WHERE user_id = $1 AND key = $8 AND state = 'waiting'),
 			EXISTS (SELECT 1 FROM messages WHERE user_id = $1 AND thread_id = $2 AND kind = 'chat' AND role = 'user' AND turn_id = 0 AND redacted = 0),
-			(` + countLeft("$1", "$9", "$10", "$11") + `)
+			(` + countLeft("$1", "$9", "$10", "$11") + `),
+			EXISTS (SELECT 1 FROM deliveries WHERE user_id = $1 AND identity_id = $3 AND state = 'parked')
 		FROM threads h JOIN identities i ON i.user_id = h.user_id AND i.id = $3
 		LEFT JOIN segments g ON g.user_id = h.user_id AND g.id = $4
 		WHERE h.user_id = $1 AND h.id = $2`, Args: []any{r.Turn.User, r.Turn.Thread, r.Turn.Identity, r.Turn.Segment, r.Turn.Lease.Job, r.Turn.Lease.Attempt,
 		core.AddressKey(r.Turn.Address), r.Turn.Lease.Key, lowest, highest, r.Turn.ID}, Scan: func(row Row) error {
-		return found(row.Scan(&s.last, &s.epoch, &s.edits, &s.since, (*string)(&s.segment), &s.blocked, &s.held, &s.queued, &s.waiting, &s.pending, &s.left))
+		return found(row.Scan(&s.last, &s.epoch, &s.edits, &s.since, (*string)(&s.segment), &s.blocked, &s.held, &s.queued, &s.waiting, &s.pending, &s.left, &s.parked))
 	}}
 }
 
@@ -207,20 +214,63 @@ func (t *tx) summarize(id core.SegmentID, now time.Time) error {
 	return t.enqueue(core.NewJob{Queue: core.QueueSummarize, Key: core.SummaryKey, Ref: int64(id), RunAt: now, Unique: true})
 }
 
-// Reserve takes n tokens of a day's budget.
-func (s *Store) Reserve(ctx context.Context, user core.UserID, day string, n, limit int) (bool, error) {
+// Reserve takes n tokens of a day's budget for a job; see core.UsageStore.
+func (s *Store) Reserve(ctx context.Context, user core.UserID, l core.Lease, day string, n, limit int) (bool, error) {
 	var ok bool
 	err := s.update(ctx, "reserve", user, func(t *tx) error {
+		if err := t.holds(l); err != nil {
+			return err
+		}
+		if err := t.release(l); err != nil {
+			return err
+		}
 		p, err := t.reserve(core.Budget{TokensPerDay: limit, Reserve: n, Day: day})
-		ok = p == nil
-		return err
+		if ok = p == nil; err != nil || !ok || limit <= 0 {
+			return err
+		}
+		return t.exec(`UPDATE jobs SET reserved = $3, day = $4 WHERE user_id = $1 AND id = $2`, t.user, l.Job, n, day)
 	})
 	return ok, err
 }
 
-// Spend adds a background call's tokens to a day and gives back what was reserved.
-func (s *Store) Spend(ctx context.Context, user core.UserID, day string, u core.Usage, reserved int) error {
-	return s.update(ctx, "spend", user, func(t *tx) error { return t.spend(day, u, reserved, 0) })
+// release gives back what a job had reserved.
+func (t *tx) release(l core.Lease) error {
+	var day string
+	var reserved int
+	err := t.row(`SELECT day, reserved FROM jobs WHERE user_id = $1 AND id = $2`, t.user, l.Job).Scan(&day, &reserved)
+	if err != nil || reserved == 0 {
+		return found(err)
+	}
+	if err := t.spend(day, core.Usage{}, reserved, 0); err != nil {
+		return err
+	}
+	return t.exec(`UPDATE jobs SET reserved = 0 WHERE user_id = $1 AND id = $2`, t.user, l.Job)
+}
+
+// ReserveMore reserves more for a running turn; see core.TurnStore.
+func (s *Store) ReserveMore(ctx context.Context, turn *core.Turn, b core.Budget) (bool, error) {
+	ok := false
+	err := s.update(ctx, "reserve more", turn.User, func(t *tx) error {
+		if err := t.holds(turn.Lease); err != nil {
+			return err
+		}
+		var day string
+		if err := t.row(`SELECT day FROM turns WHERE user_id = $1 AND id = $2`, t.user, turn.ID).Scan(&day); err != nil {
+			return found(err)
+		}
+		b.Day = day
+		p, err := t.reserve(b)
+		if ok = p == nil; err != nil || !ok {
+			return err
+		}
+		return t.exec(`UPDATE turns SET reserved = reserved + $3 WHERE user_id = $1 AND id = $2`, t.user, turn.ID, b.Reserve)
+	})
+	return ok, err
+}
+
+// Spend adds a background call's tokens to a day.
+func (s *Store) Spend(ctx context.Context, user core.UserID, day string, u core.Usage) error {
+	return s.update(ctx, "spend", user, func(t *tx) error { return t.spend(day, u, 0, 0) })
 }
 
 // UsageOf returns the tokens used and reserved on a day.

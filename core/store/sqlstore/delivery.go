@@ -321,16 +321,16 @@ func (t *tx) finishDelivery(d *core.Delivery, state core.DeliveryState, cause st
 }
 
 // unpark makes the parked deliveries of an identity pending again.
-func (t *tx) unpark(identity core.IdentityID, now time.Time) (bool, error) {
+func (t *tx) unpark(identity core.IdentityID, now time.Time) error {
 	rows, err := t.rows(`SELECT `+deliveryColumns+` FROM deliveries WHERE user_id = $1 AND identity_id = $2 AND state = 'parked' ORDER BY id`, t.user, identity)
 	parked, err := collect(rows, err, scanDelivery)
 	for i := range parked {
 		if err != nil {
-			return false, err
+			return err
 		}
 		err = t.requeue(&parked[i], now)
 	}
-	return len(parked) > 0, err
+	return err
 }
 
 func (t *tx) requeue(d *core.Delivery, now time.Time) error {
@@ -352,12 +352,7 @@ func (t *tx) queueDelivery(d *core.Delivery, now time.Time) error {
 // SetBlocked records whether an identity can be written to.
 func (s *Store) SetBlocked(ctx context.Context, user core.UserID, identity core.IdentityID, blocked bool, now time.Time) error {
 	return s.update(ctx, "set blocked", user, func(t *tx) error {
-		err := t.exec(`UPDATE identities SET blocked = $3 WHERE user_id = $1 AND id = $2`, t.user, identity, flag(blocked))
-		if err != nil || blocked {
-			return err
-		}
-		_, err = t.unpark(identity, now)
-		return err
+		return t.exec(`UPDATE identities SET blocked = $3 WHERE user_id = $1 AND id = $2`, t.user, identity, flag(blocked))
 	})
 }
 

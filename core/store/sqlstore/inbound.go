@@ -73,7 +73,7 @@ func (s *Store) Append(ctx context.Context, a core.Append) (core.Appended, error
 			}
 			out.Messages = append(out.Messages, id)
 		}
-		if out.Unparked, err = t.touch(to, a.Now); err != nil || a.Paused {
+		if err := t.touch(to, a); err != nil || a.Paused {
 			return err
 		}
 		return t.wantTurn(a, to, out)
@@ -242,13 +242,14 @@ func (t *tx) fetchJobs(id core.MessageID, e core.Inbound, m core.NewMessage) err
 	return nil
 }
 
-// touch records that an identity was used, and wakes what waited for it.
-func (t *tx) touch(to route, now time.Time) (unparked bool, err error) {
-	err = t.exec(`UPDATE identities SET last_used = $3, blocked = 0 WHERE user_id = $1 AND id = $2`, t.user, to.identity.ID, ms(now))
-	if err != nil || !to.identity.Blocked {
-		return false, err
+// touch records that an identity was used and can be written to. What was parked
+// goes out after the reply, or at once if there will be none.
+func (t *tx) touch(to route, a core.Append) error {
+	err := t.exec(`UPDATE identities SET last_used = $3, blocked = 0 WHERE user_id = $1 AND id = $2`, t.user, to.identity.ID, ms(a.Now))
+	if err != nil || !a.Paused {
+		return err
 	}
-	return t.unpark(to.identity.ID, now)
+	return t.unpark(to.identity.ID, a.Now)
 }
 
 // Edit replaces the text of a message; see core.InboundStore.
@@ -339,6 +340,9 @@ func (s *Store) Hold(ctx context.Context, h core.Hold) (bool, error) {
 			duplicate = err == nil
 			return err
 		}
+		if err := t.changeHeld(h); err != nil {
+			return err
+		}
 		if h.Code != nil {
 			full, err := t.fullOfCodes(h)
 			if err != nil || full {
@@ -355,6 +359,33 @@ func (s *Store) Hold(ctx context.Context, h core.Hold) (bool, error) {
 		return err
 	})
 	return duplicate, err
+}
+
+// changeHeld carries out an edit or a deletion by somebody whose messages are held.
+func (t *tx) changeHeld(h core.Hold) error {
+	e := h.Event
+	if e.Kind != core.InEdit && e.Kind != core.InRedaction {
+		return nil
+	}
+	rows, err := t.rows(`SELECT payload FROM events WHERE channel = $1 AND account = $2 AND external = $3 AND state = 'held' AND payload IS NOT NULL`,
+		e.Address.Channel, e.Address.Account, e.Address.External)
+	held, err := collect(rows, err, scanHeld)
+	for _, old := range held {
+		if err != nil {
+			return err
+		}
+		if old.NativeID != e.Target {
+			continue
+		}
+		state, payload := "done", any(nil)
+		if e.Kind == core.InEdit {
+			old.Text, old.Raw = e.Text, nil
+			state, payload = "held", []byte(text(old))
+		}
+		err = t.exec(`UPDATE events SET state = $4, payload = $5 WHERE channel = $1 AND account = $2 AND event_id = $3`,
+			e.Address.Channel, e.Address.Account, old.EventID, state, payload)
+	}
+	return err
 }
 
 // fullOfCodes tells whether an address, or its channel, has as many codes as may be.

@@ -231,13 +231,13 @@ func (s *Store) Claim(ctx context.Context, ref core.JobRef, c core.Claim) (*core
 	return out, err
 }
 
-const jobColumns = `id, user_id, queue, key, ref, payload, state, run_at, attempt, lease_until, worker, error, since`
+const jobColumns = `id, user_id, queue, key, ref, payload, state, run_at, attempt, lease_until, worker, error, failures, since`
 
 func scanJob(row scanner) (core.Job, error) {
 	var j core.Job
 	var payload string
 	var run, until, since int64
-	err := row.Scan(&j.ID, &j.User, &j.Queue, &j.Key, &j.Ref, &payload, (*string)(&j.State), &run, &j.Lease.Attempt, &until, &j.Worker, &j.Error, &since)
+	err := row.Scan(&j.ID, &j.User, &j.Queue, &j.Key, &j.Ref, &payload, (*string)(&j.State), &run, &j.Lease.Attempt, &until, &j.Worker, &j.Error, &j.Failures, &since)
 	j.Payload = json.RawMessage(payload)
 	j.RunAt, j.Since = at(run), at(since)
 	j.Lease.Job, j.Lease.Key, j.Lease.Until = j.ID, j.Key, at(until)
@@ -278,6 +278,12 @@ func (s *Store) Finish(ctx context.Context, user core.UserID, l core.Lease, caus
 func (s *Store) RetryJob(ctx context.Context, user core.UserID, l core.Lease, at time.Time, cause string) error {
 	return s.update(ctx, "retry job", user, func(t *tx) error {
 		if err := t.holds(l); err != nil {
+			return err
+		}
+		if err := t.release(l); err != nil {
+			return err
+		}
+		if err := t.exec(`UPDATE jobs SET failures = failures + $3 WHERE user_id = $1 AND id = $2`, t.user, l.Job, flag(cause != "")); err != nil {
 			return err
 		}
 		return t.again(l, at, cause)

@@ -31,8 +31,10 @@ func (s *Store) Note(ctx context.Context, n core.Note) (core.Noted, error) {
 		if err := t.noteMessages(n, &out); err != nil {
 			return err
 		}
-		_, err = t.deliverAll(n.Deliveries, out.Messages, nil, n.Now)
-		return err
+		if _, err = t.deliverAll(n.Deliveries, out.Messages, nil, n.Now); err != nil || n.Command == nil {
+			return err
+		}
+		return t.unpark(n.Identity, n.Now)
 	})
 	return out, err
 }
@@ -114,7 +116,7 @@ func (t *tx) noteMessages(n core.Note, out *core.Noted) error {
 		if err != nil {
 			return err
 		}
-		if err := t.exec(`UPDATE identities SET last_used = $3 WHERE user_id = $1 AND id = $2`, t.user, n.Identity, ms(n.Now)); err != nil {
+		if err := t.exec(`UPDATE identities SET last_used = $3, blocked = 0 WHERE user_id = $1 AND id = $2`, t.user, n.Identity, ms(n.Now)); err != nil {
 			return err
 		}
 	}

@@ -67,6 +67,28 @@ func (s *Store) AddUser(ctx context.Context, u core.User) (core.User, error) {
 	return u, err
 }
 
+// AddUserAt makes a user with an address; see core.PeopleStore.
+func (s *Store) AddUserAt(ctx context.Context, u core.User, i core.Identity) (core.User, error) {
+	err := s.update(ctx, "add user", 0, func(t *tx) (err error) {
+		if u.ID, err = t.addUser(u); err != nil {
+			return err
+		}
+		other := t.beside()
+		other.user = u.ID
+		if err := t.send(); err != nil {
+			return err
+		}
+		if err := other.ask(other.lock()); err != nil {
+			return err
+		}
+		if _, err := other.addIdentity(i); err != nil {
+			return err
+		}
+		return other.flushAll()
+	})
+	return u, err
+}
+
 // addUser makes a user under the lock of user 0, whose message counter counts users.
 func (t *tx) addUser(u core.User) (core.UserID, error) {
 	id := core.UserID(t.nextMessage())

@@ -66,7 +66,10 @@ func (s *Store) PutSummary(ctx context.Context, p core.PutSummary) error {
 		if err := t.openLoops(p); err != nil {
 			return err
 		}
-		if err := t.spend(p.Day, p.Summary.Usage, p.Reserved, 0); err != nil {
+		if err := t.spend(p.Day, p.Summary.Usage, 0, 0); err != nil {
+			return err
+		}
+		if err := t.release(p.Lease); err != nil {
 			return err
 		}
 		return t.end(p.Lease, "")
@@ -166,6 +169,9 @@ func sameLoop(p core.PutSummary, body string, open []core.Loop) (core.LoopID, bo
 func (s *Store) FailSummary(ctx context.Context, user core.UserID, id core.SegmentID, l core.Lease, cause string, now time.Time) error {
 	return s.update(ctx, "fail summary", user, func(t *tx) error {
 		if err := t.holds(l); err != nil {
+			return err
+		}
+		if err := t.release(l); err != nil {
 			return err
 		}
 		err := t.exec(`UPDATE segments SET error = $3, post = CASE WHEN finalize_at <= $4 AND post = '' THEN 'skipped' ELSE post END,

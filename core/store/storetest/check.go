@@ -57,7 +57,8 @@ func invariants() map[string]string {
 		"rows belong to users":             everyUser(),
 		"a version has its summary":        `SELECT user_id, id FROM segments g WHERE version > 0 AND hidden = 0 AND stale = 0 AND NOT EXISTS (SELECT 1 FROM summaries s WHERE s.user_id = g.user_id AND s.segment_id = g.id AND s.version = g.version)`,
 		"no budget is kept by an idle user": `SELECT user_id, day, reserved FROM usage u WHERE reserved > 0 AND NOT EXISTS (SELECT 1 FROM turns t
-			WHERE t.user_id = u.user_id AND t.day = u.day AND t.state = 'running')`,
+			WHERE t.user_id = u.user_id AND t.day = u.day AND t.state = 'running') AND NOT EXISTS (SELECT 1 FROM jobs j
+			WHERE j.user_id = u.user_id AND j.day = u.day AND j.reserved > 0)`,
 	}
 }
 

@@ -200,15 +200,20 @@ func testParked(b *bench) {
 	equal(b, "second", b.state(second), core.DeliveryParked)
 	equal(b, "due", len(b.due(deliveries)), 0)
 	out := b.say(true, "I am back")
-	equal(b, "unparked", out.Unparked, true)
-	b.answer(out.Turn, "4")
-	for _, want := range []string{"2", "3", "4"} {
+	equal(b, "due before the reply", len(b.due(deliveries)), 0)
+	reply := b.answer(out.Turn, "4").Delivery
+	if reply == nil {
+		b.t.Fatal("the reply was not claimed: something stands before it")
+	}
+	b.sent(reply)
+	for _, want := range []string{"2", "3"} {
 		d := b.takeDelivery()
 		n := len(d.Parts) - 1
 		equal(b, "text", d.Parts[n].Part.Text, want)
 		b.finish(d, n, core.PartResult{State: core.DeliverySent})
 	}
-	equal(b, "unparked again", b.say(true, "hm").Unparked, false)
+	b.sent(b.answer(b.turn("hm"), "5").Delivery)
+	equal(b, "due again", len(b.due(deliveries)), 0)
 }
 
 func testSetBlocked(b *bench) {
@@ -219,7 +224,11 @@ func testSetBlocked(b *bench) {
 	id := b.notice("hello", time.Time{})
 	equal(b, "state", b.state(id), core.DeliveryParked)
 	b.must(b.SetBlocked(b.ctx, b.user.ID, b.at.ID, false, b.now))
-	equal(b, "state", b.state(id), core.DeliveryPending)
+	equal(b, "state until they write", b.state(id), core.DeliveryParked)
+	a := b.batch(false, "hm")
+	a.Paused = true
+	one(b, b.Append, a)
+	equal(b, "state after they wrote while paused", b.state(id), core.DeliveryPending)
 	b.sent(b.takeDelivery())
 }
 
@@ -228,21 +237,19 @@ func testManyParked(b *bench) {
 	for range 120 {
 		b.notice("hello", time.Time{})
 	}
-	b.must(b.SetBlocked(b.ctx, b.user.ID, b.at.ID, false, b.now))
+	b.sent(b.answer(b.turn("hm"), "yes").Delivery)
 	list, err := b.Deliveries(b.ctx, core.DeliveryQuery{User: b.user.ID, States: []core.DeliveryState{core.DeliveryParked}, Limit: 500})
 	b.must(err)
 	equal(b, "parked", len(list), 0)
 }
 
 func testExpired(b *bench) {
-	b.must(b.SetBlocked(b.ctx, b.user.ID, b.at.ID, true, b.now))
-	parked := b.notice("parked", b.now.Add(time.Minute))
-	b.must(b.SetBlocked(b.ctx, b.user.ID, b.at.ID, false, b.now.Add(-time.Hour)))
+	late := b.notice("late", b.now.Add(time.Minute))
 	b.must(b.SetBlocked(b.ctx, b.user.ID, b.at.ID, true, b.now))
 	kept := b.notice("kept", b.now.Add(time.Hour))
 	b.now = b.now.Add(2 * time.Minute)
 	equal(b, "delivery", b.takeDelivery() == nil, true)
-	equal(b, "state", b.state(parked), core.DeliveryExpired)
+	equal(b, "state", b.state(late), core.DeliveryExpired)
 	b.sweep()
 	equal(b, "kept", b.state(kept), core.DeliveryParked)
 	b.now = b.now.Add(2 * time.Hour)

@@ -1,6 +1,7 @@
 package storetest
 
 import (
+	"context"
 	"errors"
 	"slices"
 	"strings"
@@ -22,6 +23,8 @@ func inboundCases() []testCase {
 		{"text that no engine stores is replaced", testNUL},
 		{"an unknown identity stores nothing", testUnknownIdentity},
 		{"a held event is released with its code and appended once", testHeld},
+		{"a held message is edited and deleted by its author", testHeldChanged},
+		{"a user is made together with an address", testUserAt},
 		{"attachments get a job each and are recorded", testAttachments},
 		{"a quick thread of another user does not wait", testOtherThread},
 	}
@@ -195,6 +198,48 @@ func testHeld(b *bench) {
 	b.must(err)
 	equal(b, "approved afterwards", len(held), 0)
 	b.wantTexts()
+}
+
+func testHeldChanged(b *bench) {
+	first, second := b.stranger("my xylophone"), b.stranger("my zither")
+	for _, e := range []core.Inbound{first, second} {
+		b.now = b.now.Add(time.Second)
+		one(b, b.Hold, core.Hold{Event: e, Keep: true, Now: b.now})
+	}
+	edit, gone := b.stranger("my flute"), b.stranger("")
+	edit.Kind, edit.Target = core.InEdit, first.NativeID
+	gone.Kind, gone.Target = core.InRedaction, second.NativeID
+	one(b, b.Hold, core.Hold{Event: edit, Now: b.now})
+	one(b, b.Hold, core.Hold{Event: gone, Now: b.now})
+	b.missing("xylophone")
+	b.missing("zither")
+	one(b, b.member, core.Identity{Name: "Grace", Address: first.Address, LastUsed: b.now})
+	held, err := b.Approved(b.ctx, 10)
+	b.must(err)
+	if len(held) != 1 || held[0].Text != "my flute" {
+		b.t.Errorf("got %+v, want the edited one", held)
+	}
+}
+
+// member makes a user named as their address.
+func (b *bench) member(ctx context.Context, i core.Identity) (core.User, error) {
+	return b.AddUserAt(ctx, core.User{Name: i.Name, Role: core.RoleMember, CreatedAt: b.now}, i)
+}
+
+func testUserAt(b *bench) {
+	a := b.at.Address
+	a.External = "777"
+	u := one(b, b.member, core.Identity{Name: "Grace", Address: a, LastUsed: b.now})
+	i, got, err := b.Identify(b.ctx, a)
+	b.must(err)
+	equal(b, "user", got.ID, u.ID)
+	b.as(u, i).exchange("hello", "hi")
+	before := one(b, func(ctx context.Context, _ int) ([]core.User, error) { return b.Users(ctx) }, 0)
+	if _, err := b.member(b.ctx, core.Identity{Name: "Eve", Address: a, LastUsed: b.now}); !errors.Is(err, core.ErrExists) {
+		b.t.Errorf("got %v, want ErrExists", err)
+	}
+	after := one(b, func(ctx context.Context, _ int) ([]core.User, error) { return b.Users(ctx) }, 0)
+	equal(b, "users", len(after), len(before))
 }
 
 func testAttachments(b *bench) {

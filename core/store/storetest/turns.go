@@ -17,6 +17,7 @@ func turnCases() []testCase {
 		{"Commit behind another delivery waits for it", testCommitBehind},
 		{"a reply asks for a summary when enough was said", testSummarizeAfter},
 		{"tokens are reserved before the call and settled after it", testBudget},
+		{"a job reserves tokens and gives them back", testJobBudget},
 		{"turns over the rate are postponed", testRate},
 		{"effects of a reply are committed with it", testCommitEffects},
 		{"a turn shows its snapshot and epoch", testTurnReader},
@@ -134,9 +135,13 @@ func testBudget(b *bench) {
 	b.must(err)
 	equal(b, "used", used, 0)
 	equal(b, "reserved", reserved, 600)
-	ok, err := b.Reserve(b.ctx, b.user.ID, day.Label, 600, 1000)
+	equal(b, "more than there is", b.reserve(600, 1000), false)
+	ok, err := b.ReserveMore(b.ctx, t, core.Budget{TokensPerDay: 1000, Reserve: 600})
 	b.must(err)
-	equal(b, "more than there is", ok, false)
+	equal(b, "more of the turn than there is", ok, false)
+	ok, err = b.ReserveMore(b.ctx, t, core.Budget{TokensPerDay: 1000, Reserve: 300})
+	b.must(err)
+	equal(b, "more of the turn", ok, true)
 	r := b.reply(t, "ok")
 	r.Usage = core.Usage{Prompt: 450, Completion: 100}
 	_, err = b.Commit(b.ctx, r, nil)
@@ -159,10 +164,44 @@ func testBudget(b *bench) {
 	b.must(err)
 	equal(b, "postponed", p == nil, true)
 	b.answer(claimed, "late")
-	ok, err = b.Reserve(b.ctx, b.user.ID, "2027-01-01", 5000, 1000)
+	b.must(b.Spend(b.ctx, b.user.ID, "2027-01-01", core.Usage{Prompt: 10}))
+}
+
+// reserve reserves tokens of today for a job.
+func (b *bench) reserve(n, limit int) bool {
+	b.t.Helper()
+	ok, err := b.Reserve(b.ctx, b.user.ID, b.summaryJob(b.segment()), dayOf(b.now).Label, n, limit)
 	b.must(err)
-	equal(b, "the first call of a day", ok, true)
-	b.must(b.Spend(b.ctx, b.user.ID, "2027-01-01", core.Usage{Prompt: 10}, 5000))
+	return ok
+}
+
+func testJobBudget(b *bench) {
+	b.exchange("one", "1")
+	l := b.summaryJob(b.segment())
+	day := dayOf(b.now).Label
+	for _, n := range []int{5000, 300, 400} { // the first call of a day may be over
+		ok, err := b.Reserve(b.ctx, b.user.ID, l, day, n, 1000)
+		b.must(err)
+		equal(b, "reserved", ok, true)
+		_, reserved, err := b.UsageOf(b.ctx, b.user.ID, day)
+		b.must(err)
+		equal(b, "in place of what it had", reserved, n)
+	}
+	b.must(b.RetryJob(b.ctx, b.user.ID, l, b.now, ""))
+	_, reserved, err := b.UsageOf(b.ctx, b.user.ID, day)
+	b.must(err)
+	equal(b, "given back", reserved, 0)
+	j, err := b.Claim(b.ctx, b.only(core.QueueSummarize), b.claim())
+	b.must(err)
+	equal(b, "failures after it was put off", j.Failures, 0)
+	b.must(b.RetryJob(b.ctx, b.user.ID, j.Lease, b.now, "broken"))
+	j, err = b.Claim(b.ctx, b.only(core.QueueSummarize), b.claim())
+	b.must(err)
+	equal(b, "failures", j.Failures, 1)
+	equal(b, "attempts", j.Lease.Attempt, 3)
+	if _, err := b.Reserve(b.ctx, b.user.ID, l, day, 1, 1000); !errors.Is(err, core.ErrFenced) {
+		b.t.Errorf("an old lease reserves: got %v, want ErrFenced", err)
+	}
 }
 
 func testRate(b *bench) {
