@@ -26,7 +26,9 @@ func (a *Analyzer) snippet(text string, words []ranked, n int) string {
 	start = max(0, start-(size-(end-start))/2)
 	end = min(len(text), start+size)
 	start = max(0, min(start, end-size))
-	start, end = cutBefore(text, start), cutAfter(text, end)
+	slack := min(mostSlack, size/4)
+	start, end = cutBefore(text, start, slack), cutAfter(text, end, slack)
+	end = max(start, end)
 	out := strings.TrimSpace(text[start:end])
 	if start > 0 {
 		out = "…" + out
@@ -110,12 +112,12 @@ func passage(marks []mark, words []ranked, size int) (start, end int) {
 	return start, end
 }
 
-// slack is how far an end moves to stand between words, in bytes.
-const slack = 24
+// mostSlack is how far an end moves to stand between words, in bytes.
+const mostSlack = 24
 
 // cutBefore moves the beginning of a passage forward to a gap, or back to a
 // boundary between characters.
-func cutBefore(text string, at int) int {
+func cutBefore(text string, at, slack int) int {
 	if at == 0 {
 		return 0
 	}
@@ -127,7 +129,7 @@ func cutBefore(text string, at int) int {
 
 // cutAfter moves the end of a passage back to a gap, or to a boundary between
 // characters.
-func cutAfter(text string, at int) int {
+func cutAfter(text string, at, slack int) int {
 	if at == len(text) {
 		return at
 	}
@@ -137,11 +139,15 @@ func cutAfter(text string, at int) int {
 	return boundary(text, at)
 }
 
+// maxCharacter is the longest character that is kept whole, in bytes, where there
+// are no gaps.
+const maxCharacter = 100
+
 // boundary returns the last place up to at that is between two characters.
 func boundary(text string, at int) int {
 	from := max(0, strings.LastIndexAny(text[:at], " \n\t"))
-	if from < at-4*slack { // no gap near: begin where a rune does
-		for from = at - 4*slack; !utf8.RuneStart(text[from]); {
+	if from < at-maxCharacter { // no gap near: begin where a rune does
+		for from = at - maxCharacter; from > 0 && !utf8.RuneStart(text[from]); {
 			from--
 		}
 	}

@@ -442,3 +442,12 @@ func ids(hits []core.Hit) string {
 
 // postgresDSN is where to test with PostgreSQL; empty: nowhere.
 func postgresDSN() string { return os.Getenv("TEST_POSTGRES_DSN") }
+
+func read(t testing.TB, file string) string {
+	t.Helper()
+	text, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(text)
+}
