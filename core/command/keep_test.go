@@ -26,6 +26,19 @@ func TestRememberTooMuch(t *testing.T) {
 	}
 }
 
+// TestRememberAnAnswer: what a command answered is no message to keep.
+func TestRememberAnAnswer(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, "en")
+	w.send(w.ada, "/usage")
+	for _, native := range []string{fmt.Sprint("m", w.n), fmt.Sprint("n", w.n), fmt.Sprint("m", w.n-1), fmt.Sprint("n", w.n-1)} {
+		w.quote = &core.Quote{NativeID: native, Text: "Used today"}
+		if out, _ := w.ask(w.ada, "/remember"); len(out.Effects) != 0 || !strings.Contains(out.Text, "cannot find that message") {
+			t.Errorf("%s: %+v", native, out)
+		}
+	}
+}
+
 // TestOthersNumbers: items and reminders of another person are not found, in the
 // same words as those that never were.
 func TestOthersNumbers(t *testing.T) {

@@ -40,7 +40,7 @@ func meant(text string, open []core.Loop) []core.Loop {
 	var exact, out []core.Loop
 	for _, l := range open {
 		t := topicOf(l.Text)
-		if len(wanted.words) > 0 && wanted.common(t) == len(wanted.words) && wanted.marks.within(t.marks) {
+		if len(wanted.words) > 0 && wanted.common(t) == len(wanted.words) {
 			out = append(out, l)
 		}
 		if wanted.plain == t.plain && wanted.plain != "" {
@@ -57,22 +57,10 @@ func meant(text string, open []core.Loop) []core.Loop {
 type topic struct {
 	plain string // the text, folded
 	words []word
-	marks marks
 }
 
 // word is a content word by its stems: one that both languages have has two.
 type word struct{ english, french string }
-
-// marks are the numbers and names of days in a text, which tell apart what is
-// otherwise alike.
-type marks []string
-
-func (m marks) within(other marks) bool {
-	return !slices.ContainsFunc(m, func(s string) bool { return !slices.Contains(other, s) })
-}
-
-// clash tells whether each of two texts has a mark that the other lacks.
-func (m marks) clash(other marks) bool { return !m.within(other) && !other.within(m) }
 
 // One text that says all that another says, and more, names the same loop from
 // these on.
@@ -88,7 +76,7 @@ func (t topic) share(other topic) float64 {
 	}
 	less, more := min(len(t.words), len(other.words)), max(len(t.words), len(other.words))
 	common := t.common(other)
-	if common == 0 || common < less || t.marks.clash(other.marks) || t.negated() != other.negated() {
+	if common == 0 || common < less || t.negated() != other.negated() {
 		return 0
 	}
 	share := float64(2*common) / float64(less+more)
@@ -130,8 +118,7 @@ func topicOf(text string) topic {
 		f = elided(f)
 		switch {
 		case f == "" || small(f):
-		case marking(f):
-			t.marks = append(t.marks, f)
+		case strings.ContainsFunc(f, unicode.IsDigit):
 			t.words = append(t.words, word{f, f})
 		default:
 			w := word{stem(f, snowballenglish.Stem), stem(f, snowballfrench.Stem)}
@@ -152,11 +139,6 @@ func elided(f string) string {
 		return after
 	}
 	return f
-}
-
-// marking tells whether a word tells apart what is otherwise alike.
-func marking(f string) bool {
-	return strings.ContainsFunc(f, unicode.IsDigit) || dating(f)
 }
 
 func stem(f string, by func(*snowballstem.Env) bool) string {

@@ -14,12 +14,3 @@ const smallWords = " " +
 	"le la les l un une des du de d au aux et ou a en dans sur par pour avec chez vers est sont etait etre ce cet cette ces ca cela mon ma mes ton ta tes son sa ses " +
 	"notre nos votre vos leur leurs je j tu il elle on nous vous ils elles me te se lui y ne pas plus si quand quoi que qu qui quel quelle quels quelles comment pourquoi " +
 	"faut faudra doit dois devoir reste encore toujours faire fait decider savoir trouver voir question sujet ouvert ouverte il'y "
-
-// dating tells whether a word tells apart two loops that are otherwise alike: the
-// name of a day, a month or a part of a day.
-func dating(w string) bool { return strings.Contains(dateWords, " "+w+" ") }
-
-const dateWords = " " +
-	"monday tuesday wednesday thursday friday saturday sunday january february march april june july august september october november december " +
-	"lundi mardi mercredi jeudi vendredi samedi dimanche janvier fevrier mars avril mai juin juillet aout septembre octobre novembre decembre " +
-	"morning afternoon evening matin soir first second third premier deuxieme troisieme "

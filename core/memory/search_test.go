@@ -96,6 +96,24 @@ func TestFiltersComeFirst(t *testing.T) {
 	}
 }
 
+// TestCandidates: of each signal only the best are weighed.
+func TestCandidates(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.memory.Settings = memory.Settings{Candidates: 2}
+	w.signals.Mode = "hybrid"
+	for n := range 6 {
+		id := core.ItemID(n + 1)
+		w.items = append(w.items, core.Item{User: 1, ID: id, Status: core.ItemActive, CreatedAt: noon()})
+		w.signals.Signals = append(w.signals.Signals, core.ItemSignal{ID: id, FTS: true, Lexical: float64(n), Near: n < 4, Distance: float64(n) / 2})
+	}
+	f, err := w.memory.Search(t.Context(), memory.Query{User: 1, Words: "x", Now: w.now})
+	want := []string{"1 0.700", "6 0.300", "5 0.240", "2 0.060"} // 3 and 4 are among the best two of neither
+	if d := cmp.Diff(want, scored(f.Hits)); d != "" || err != nil {
+		t.Error(err, d)
+	}
+}
+
 // TestRankProperties: scores are 0 to 1 and fall; of each signal at most 50 are
 // taken; the order in which signals come does not matter.
 func TestRankProperties(t *testing.T) {

@@ -2,6 +2,7 @@ package memory_test
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"flag"
 	"fmt"
@@ -127,6 +128,25 @@ func TestSource(t *testing.T) {
 	w.keep("Ana is a nurse", "people")
 	if i := w.items[0]; i.SourceMessage != 42 || i.SourceThread != 3 || i.Theme != "people" || i.Embedding != "" {
 		t.Errorf("got %+v", i)
+	}
+}
+
+// TestArchiveTwice: what is archived is not touched again.
+func TestArchiveTwice(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	id := w.keep("Ana is a nurse", "")
+	for n := range 2 {
+		for _, tool := range w.memory.Tools() {
+			if tool.Spec().Name != "memory_archive" {
+				continue
+			}
+			r, err := tool.Use(t.Context(), core.ToolUse{User: 1, Now: w.now, Arguments: json.RawMessage(fmt.Sprintf(`{"item_id":%d}`, id))})
+			if err != nil || len(r.Effects) != 1-n {
+				t.Errorf("%d: %+v, %v", n, r, err)
+			}
+			w.apply(1, r.Effects...)
+		}
 	}
 }
 
