@@ -1,9 +1,11 @@
 package command_test
 
 import (
+	"context"
 	"fmt"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/everthread/everthread/core"
 	"github.com/everthread/everthread/core/command"
@@ -67,6 +69,75 @@ func TestAnswersFail(t *testing.T) {
 		out, ok, err := command.New(w.options).Command(w.ctx, u, i, w.event(w.ada, text), w.now)
 		if err == nil || !ok || out.Text != "" {
 			t.Errorf("%s: %+v, %v, %v", text, out, ok, err)
+		}
+	}
+}
+
+func TestArchivedItemIsGone(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, "en")
+	w.keep(w.ada, "Ada's item", "")
+	_, u := w.identify(w.ada)
+	text := w.named(u.ID, "/memory archive ITEM")
+	w.send(w.ada, text)
+	if out, _ := w.send(w.ada, text); len(out.Effects) != 0 || !strings.Contains(out.Text, "I keep nothing with the number") {
+		t.Errorf("got %+v", out)
+	}
+}
+
+// told is one reminder that was told, with the deliveries that a test gives it.
+type told struct {
+	reminders
+	deliveries []core.Delivery
+}
+
+func (r told) DeliveriesOf(context.Context, core.UserID, core.MessageID) ([]core.Delivery, error) {
+	return r.deliveries, nil
+}
+
+func (told) Reminders(context.Context, core.UserID, int) ([]core.Reminder, error) {
+	return []core.Reminder{{ID: 7, Text: "plants", DueAt: morning().Add(time.Hour), Cron: "0 10 * * *", Zone: "Europe/Paris", FiredAt: morning(), Message: 3}}, nil
+}
+
+type reminders = command.Reminders
+
+// TestReceiptSaysMost: of several deliveries the one that got furthest counts.
+func TestReceiptSaysMost(t *testing.T) {
+	t.Parallel()
+	for want, states := range map[string][]core.DeliveryState{
+		"read":                              {core.DeliveryFailed, core.DeliveryRead, core.DeliverySent},
+		"delivered":                         {core.DeliveryDelivered, core.DeliveryPending},
+		"sent":                              {core.DeliverySent, core.DeliveryFailed},
+		"sent, perhaps":                     {core.DeliveryUnknown, core.DeliveryExpired},
+		"waiting":                           {core.DeliveryFailed, core.DeliverySending},
+		"waiting until the app can receive": {core.DeliveryParked},
+		"failed":                            {core.DeliveryExpired, core.DeliveryFailed},
+		"in the conversation only":          nil,
+	} {
+		w := newWorld(t, "en")
+		r := told{reminders: w.options.Reminders}
+		for _, s := range states {
+			r.deliveries = append(r.deliveries, core.Delivery{State: s})
+		}
+		w.options.Reminders = r
+		if out, _ := w.ask(w.ada, "/remind"); !strings.Contains(out.Text, "last: Today, 09:00, "+want+"\n") {
+			t.Errorf("%v: %s", states, out.Text)
+		}
+	}
+}
+
+// TestRecurringInItsZone: what recurs keeps the clock of the zone it was set in,
+// what does not is shown by the clock of the person.
+func TestRecurringInItsZone(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, "en")
+	w.send(w.ada, "/remind every Monday at 8 plants")
+	w.send(w.ada, "/remind tomorrow at 9 call Ana")
+	w.send(w.ada, "/timezone Tokyo")
+	out, _ := w.ask(w.ada, "/remind")
+	for _, want := range []string{"plants · **Monday 23 November, 08:00** (Europe/Paris) · every Monday at 08:00", "call Ana · **Friday 20 November, 17:00**\n"} {
+		if !strings.Contains(out.Text, want) {
+			t.Errorf("%q is not in %s", want, out.Text)
 		}
 	}
 }

@@ -129,6 +129,21 @@ func TestNextOfManyKinds(t *testing.T) {
 	})
 }
 
+// TestNextInTheRepeatedHour: what the first of two equal hours had does not come
+// again in the second.
+func TestNextInTheRepeatedHour(t *testing.T) {
+	t.Parallel()
+	second := time.Date(2026, 10, 25, 1, 10, 0, 0, time.UTC) // 2:10 for the second time
+	for cron, want := range map[string]time.Time{
+		"30 2 * * *":   time.Date(2026, 10, 26, 1, 30, 0, 0, time.UTC),
+		"*/30 * * * *": time.Date(2026, 10, 25, 2, 0, 0, 0, time.UTC),
+	} {
+		if at := remind.Next(core.Reminder{Cron: cron, Zone: "Europe/Paris"}, second); !at.Equal(want) {
+			t.Errorf("%s: got %v", cron, at)
+		}
+	}
+}
+
 func TestNextOfNothing(t *testing.T) {
 	t.Parallel()
 	for _, cron := range []string{"", "soon", "* * * *", "TZ=UTC 0 8 * *", "@every 1s", "0 8 30 2 *", "99 * * * *", "CRON_TZ= * * * *"} {

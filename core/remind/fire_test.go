@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"go.uber.org/zap"
+	"go.uber.org/zap/zaptest/observer"
 
 	"github.com/everthread/everthread/core"
 )
@@ -116,8 +118,10 @@ func TestAnotherWasFirst(t *testing.T) {
 		w.add(core.ReminderID(n+1), "a", w.now, "")
 		w.stuck[core.ReminderID(n+1)] = core.ErrChanged
 	}
-	if got := w.run(); got != "" {
-		t.Error(got)
+	logged, logs := observer.New(zap.WarnLevel)
+	w.firer.Log = zap.New(logged)
+	if got := w.run(); got != "" || logs.Len() != 0 {
+		t.Error(got, logs.All())
 	}
 }
 
