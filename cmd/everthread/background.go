@@ -6,6 +6,7 @@ import (
 
 	"github.com/everthread/everthread/core"
 	"github.com/everthread/everthread/core/day"
+	"github.com/everthread/everthread/core/loops"
 	"github.com/everthread/everthread/core/markup"
 	"github.com/everthread/everthread/core/summary"
 	"github.com/everthread/everthread/scheduler"
@@ -27,7 +28,7 @@ func (a *app) newSummary(chat core.Model) error {
 		Settings: summary.Settings{Window: smallestWindow(llm), MaxOutput: llm.MaxOutputTokens, TokensPerDay: c.Limits.TokensPerDay,
 			Attempts: c.Summaries.Attempts, Lease: c.Turn.Lease, PostForward: c.Summaries.PostForward, PostMin: c.Summaries.PostMinMessages,
 			PostExpires: c.Summaries.PostExpires, Language: c.DefaultLanguage, Zone: a.calendar.zone},
-		Day: a.calendar.Day, Title: day.Name, Parts: a.render, StripRefs: markup.StripRefs, Busy: func() bool { return a.gateway.Busy() },
+		Day: a.calendar.Day, Title: day.Name, Parts: a.render, StripRefs: markup.StripRefs, SameLoop: loops.Match, Busy: func() bool { return a.gateway.Busy() },
 		Count: a.meter.Count, Log: a.log.Named("summary"), Now: a.now, Worker: a.worker,
 	}
 	return nil
@@ -47,6 +48,8 @@ func (a *app) tasks() []scheduler.Task {
 		{Name: "finalize days", Spec: tick, Run: a.summary.Finalize},
 		{Name: "post summaries", Spec: tick, Run: a.summary.Post},
 		{Name: "receive approved messages", Spec: tick, Run: a.receiveApproved},
+		{Name: "remind", Spec: "@every 5s", Run: a.remind},
+		{Name: "embed", Spec: "@every 30s", Run: a.wantEmbeddings},
 		{Name: "sweep", Spec: "17 * * * *", Run: a.sweep},
 	}
 }

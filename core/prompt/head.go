@@ -109,15 +109,9 @@ func (b *builder) newHead(reserve int) head {
 func (b *builder) staticParts(limit int) head {
 	var h head
 	for _, s := range b.Static {
-		if s.Text == "" && s.Error == "" {
-			continue
+		if p := b.staticPart(s); p.Text != "" || p.Error != "" {
+			h = append(h, part{HeadPart: p})
 		}
-		p := core.HeadPart{Name: s.Name, Error: s.Error}
-		if s.Error == "" {
-			p.Text, p.Error = bounded(s)
-			p.Tokens = b.Tokens.Count(p.Text)
-		}
-		h = append(h, part{HeadPart: p})
 	}
 	for over := h.cost() - limit; over > 0; over = h.cost() - limit {
 		longest := slices.MaxFunc(h, func(x, y part) int { return cmp.Compare(x.Tokens, y.Tokens) })
@@ -128,6 +122,23 @@ func (b *builder) staticParts(limit int) head {
 		h[i].HeadPart = b.cutStatic(longest.HeadPart, max(longest.Tokens-over, staticFloor))
 	}
 	return h
+}
+
+// staticPart renders one of them.
+func (b *builder) staticPart(s Static) core.HeadPart {
+	p := core.HeadPart{Name: s.Name, Error: s.Error}
+	if s.Load != nil {
+		var err error
+		if s.Text, err = s.Load(); err != nil {
+			p.Error = err.Error()
+		}
+	} else if s.Error != "" {
+		return p
+	}
+	text, cut := bounded(s)
+	p.Text, p.Error = text, cmp.Or(p.Error, cut)
+	p.Tokens = b.Tokens.Count(text)
+	return p
 }
 
 // bounded keeps memory guidance to its bytes.

@@ -48,7 +48,12 @@ const (
 // are instructions, policy, tools and memory; they stand in the order given,
 // most to least stable. With Error set the part is left out and the snapshot
 // says why.
-type Static struct{ Name, Text, Error string }
+type Static struct {
+	Name, Text, Error string
+	// Load is asked for the text when an epoch begins; with an error its text is
+	// shown, too, and the snapshot says so. nil: Text is.
+	Load func() (string, error)
+}
 
 // Input is what a prompt is made from. Turn, Window, Now and Tokens are required.
 type Input struct {

@@ -99,6 +99,14 @@ func testVectors(b *bench) {
 	}
 	u, i := b.person("Bob", core.RoleMember, "222")
 	equal(b, "of another user", len(b.as(u, i).nearest(core.VectorWindow, vector(3))), 0)
+	other := b.as(u, i)
+	other.exchange("the stork", "nice")
+	other.intoWindow()
+	other.put1(other.pending()[0], vector(3))
+	equal(b, "of the other", len(other.nearest(core.VectorWindow, vector(3))), 1)
+	b.must(second(b.DeleteUser(b.ctx, u.ID)))
+	equal(b, "of one who was deleted", len(other.nearest(core.VectorWindow, vector(3))), 0)
+	equal(b, "mine", len(b.nearest(core.VectorWindow, vector(3))), 1)
 }
 
 func testVectorEdited(b *bench) {

@@ -1,0 +1,271 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"strings"
+	"sync"
+	"time"
+
+	"go.uber.org/zap"
+
+	"github.com/everthread/everthread/configs"
+	"github.com/everthread/everthread/core"
+	"github.com/everthread/everthread/core/agent"
+	"github.com/everthread/everthread/core/agent/mcp"
+	"github.com/everthread/everthread/core/day"
+	"github.com/everthread/everthread/core/embed"
+	"github.com/everthread/everthread/core/gateway"
+	llmembed "github.com/everthread/everthread/core/llm/embed"
+	"github.com/everthread/everthread/core/loops"
+	"github.com/everthread/everthread/core/memory"
+	"github.com/everthread/everthread/core/recall"
+	"github.com/everthread/everthread/core/remind"
+)
+
+// features are what the model and the person find and keep things with.
+type features struct {
+	search    *recall.Searcher
+	memory    *memory.Memory
+	reminders *remind.Reminders
+	firer     *remind.Firer
+	embedding *embed.Worker // nil: no embeddings are configured
+	config    string        // of the embeddings; empty: none
+	mcp       *mcp.Client
+	tools     *toolbox
+}
+
+// newAnalyzer is the analyzer of the full-text index.
+func newAnalyzer(c configs.Config) (*recall.Analyzer, error) {
+	a, err := recall.NewAnalyzer(c.Recall.Languages)
+	if err != nil {
+		return nil, fmt.Errorf("recall.languages: %w", err)
+	}
+	return a, nil
+}
+
+// newFeatures wires recall, memory, loops and reminders.
+func (a *app) newFeatures(chat core.Model) error {
+	c := a.cfg
+	analyzer, err := newAnalyzer(c)
+	if err != nil {
+		return err
+	}
+	embedder, config, err := newEmbedder(c)
+	if err != nil {
+		return err
+	}
+	a.config = config
+	a.search = newSearcher(c, a.store, analyzer, embedder, config, a.tokens, a.log.Named("recall"))
+	a.newEmbedding(embedder)
+	a.memory = &memory.Memory{Store: a.store, Signals: a.search, Embed: func(context.Context, core.UserID) (string, error) { return a.config, nil },
+		Settings: memory.Settings{SemanticWeight: c.Recall.SemanticWeight, LexicalWeight: c.Recall.LexicalWeight, Candidates: c.Recall.Candidates}}
+	if err := a.newReminders(); err != nil {
+		return err
+	}
+	return a.newTools(chat)
+}
+
+// newEmbedder returns the configured embedder, or nil.
+func newEmbedder(c configs.Config) (core.Embedder, string, error) {
+	e := c.Embeddings
+	if e.Provider == "none" || e.Provider == "" {
+		return nil, "", nil
+	}
+	out, err := llmembed.New(llmembed.Options{Provider: e.Provider, BaseURL: e.BaseURL, APIKey: string(e.APIKey), Model: e.Model,
+		Dimensions: e.Dimensions, Timeout: e.Timeout, AllowPrivate: true})
+	if err != nil {
+		return nil, "", fmt.Errorf("embeddings: %w", err)
+	}
+	return out, llmembed.Config(e.Provider, e.Model, e.Dimensions), nil
+}
+
+func newSearcher(c configs.Config, st store, analyzer *recall.Analyzer, e core.Embedder, config string, t core.Tokenizer, log *zap.Logger) *recall.Searcher {
+	s := recall.Default()
+	s.Semantic, s.Lexical, s.Covered, s.Candidates = c.Recall.SemanticWeight, c.Recall.LexicalWeight, c.Recall.CoveredPenalty, c.Recall.Candidates
+	return &recall.Searcher{Store: st, Days: st, Embedder: e, Config: config, Analyzer: analyzer, Tokens: t, Settings: s, Log: log}
+}
+
+func (a *app) newEmbedding(e core.Embedder) {
+	if e == nil {
+		return
+	}
+	a.embedding = &embed.Worker{Store: a.store, Jobs: a.store, Embedder: e, Config: a.config, Cut: recall.Cut, Text: recall.WindowText,
+		Busy: func() bool { return a.gateway.Busy() }, Count: a.meter.Count, Log: a.log.Named("embeddings"), Now: a.now, Rand: rand.Float64,
+		Lease: a.cfg.Turn.Lease, Name: a.worker}
+}
+
+func (a *app) newReminders() error {
+	c := a.cfg
+	hour, err := day.Clock(c.Reminders.DefaultHour)
+	if err != nil {
+		return fmt.Errorf("reminders.default_hour: %w", err)
+	}
+	s := remind.Settings{DefaultHour: hour, MinEvery: c.Reminders.MinEvery, MaxActive: c.Reminders.MaxActive, Language: c.DefaultLanguage}
+	a.reminders = &remind.Reminders{Store: a.store, Settings: s, DayName: day.Name}
+	a.firer = &remind.Firer{Store: a.store, Users: a.people, Planner: lazyPlanner{a}, Tokens: a.tokens, Settings: s, DayName: day.Name,
+		Parts: a.render, Count: a.meter.Count, Log: a.log.Named("reminders")}
+	return nil
+}
+
+// newTools puts the tools together: our own at once, those of MCP servers when
+// these have been reached.
+func (a *app) newTools(chat core.Model) error {
+	c := a.cfg.Agent
+	a.mcp = mcp.New(mcp.Options{Servers: servers(c.MCPServers), Version: version, Tokenizer: a.tokens, Log: a.log.Named("mcp"), Now: a.now, Rand: rand.Float64})
+	box := &toolbox{outside: a.mcp.Tools, tokenizer: a.tokens}
+	delegate := &agent.Delegate{Model: chat, Tools: box.now, Journal: a.store, MaxSteps: c.MaxSteps, ToolTokens: c.ToolTokens,
+		ResultTokens: c.ResultTokens, ToolTimeout: c.ToolTimeout, MaxOutputTokens: a.cfg.LLM.MaxOutputTokens, Patience: c.DelegateTimeout,
+		Tokenizer: a.tokens, Now: a.now}
+	tools := []core.Tool{agent.TimeNow{}, delegate}
+	tools = append(tools, recall.Tools(a.search, a.names)...)
+	tools = append(tools, a.memory.Tools()...)
+	tools = append(tools, (&loops.Loops{Store: a.store}).Tools()...)
+	tools = append(tools, a.reminders.Tools()...)
+	base, err := agent.NewRegistry(tools...)
+	box.base = base
+	a.tools = box
+	return err
+}
+
+// names says who is meant by a name in a query.
+func (a *app) names(ctx context.Context, user core.UserID) map[string]core.Role {
+	u, err := a.people.User(ctx, user)
+	if err != nil {
+		return nil
+	}
+	return namesOf(u)
+}
+
+func namesOf(u core.User) map[string]core.Role {
+	out := map[string]core.Role{}
+	if u.Name != "" {
+		out[u.Name] = core.RoleUser
+		out[strings.Fields(u.Name)[0]] = core.RoleUser
+	}
+	return out
+}
+
+func servers(list []configs.MCPServer) []mcp.Server {
+	plain := func(m map[string]configs.Secret) map[string]string {
+		out := map[string]string{}
+		for k, v := range m {
+			out[k] = string(v)
+		}
+		return out
+	}
+	var out []mcp.Server
+	for _, s := range list {
+		out = append(out, mcp.Server{Name: s.Name, Command: s.Command, Args: s.Args, Env: plain(s.Env), URL: s.URL, Headers: plain(s.Headers)})
+	}
+	return out
+}
+
+// toolbox is the set of tools of the moment. It is counted again when it grows:
+// the vocabulary is large.
+type toolbox struct {
+	base      *agent.Registry
+	outside   func() []core.Tool
+	tokenizer core.Tokenizer
+
+	mu     sync.Mutex
+	all    *agent.Registry
+	more   int
+	tokens int
+}
+
+// now returns the tools of the moment.
+func (b *toolbox) now() *agent.Registry {
+	tools, _ := b.counted(false)
+	return tools
+}
+
+// schema returns how many tokens the descriptions take.
+func (b *toolbox) schema() int {
+	_, n := b.counted(true)
+	return n
+}
+
+func (b *toolbox) counted(count bool) (*agent.Registry, int) {
+	outside := b.outside()
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.all == nil || len(outside) != b.more {
+		b.all, b.more, b.tokens = b.base.With(outside...), len(outside), 0
+	}
+	if count && b.tokens == 0 {
+		b.tokens = b.all.Tokens(b.tokenizer)
+	}
+	return b.all, b.tokens
+}
+
+// hints is the part of a prompt that tells how to use memory, and what it is about.
+func (a *app) hints(ctx context.Context, user core.UserID) func() (string, error) {
+	return func() (string, error) {
+		themes, err := a.memory.Themes(ctx, user, hintedThemes)
+		return memory.Hints(themes, err), err
+	}
+}
+
+// hintedThemes is one more theme than hints show, so that they can say that
+// there are more.
+const hintedThemes = 11
+
+// remind tells people what they wanted to be reminded of.
+func (a *app) remind(ctx context.Context) error { return a.firer.Run(ctx, a.now()) }
+
+// indexUsers is how many users' new messages are indexed in one round.
+const (
+	indexUsers = 256
+	indexEvery = 2 * time.Second
+)
+
+// index keeps the full-text index up to date until ctx ends.
+func (a *app) index(ctx context.Context) error {
+	for ctx.Err() == nil {
+		n, err := a.store.Index(ctx, indexUsers)
+		if err != nil && ctx.Err() == nil {
+			a.log.Warn("index", zap.Error(err))
+		}
+		if n == 0 || err != nil || !a.gateway.Busy() {
+			pause(ctx, indexEvery)
+		}
+	}
+	return nil
+}
+
+// embedders returns what runs the jobs of the embedding queue, or nil.
+func (a *app) embedders() *gateway.Runner {
+	if a.embedding == nil {
+		return nil
+	}
+	return &gateway.Runner{Jobs: a.store, Queues: []string{core.QueueEmbed}, Workers: embedWorkers, Take: a.embedding.Take, Poll: pollEvery, Now: a.now, Log: a.log}
+}
+
+// embedWorkers is how many users' texts are embedded at once.
+const embedWorkers = 2
+
+// wantEmbeddings enqueues the work of users who have something to be embedded.
+func (a *app) wantEmbeddings(ctx context.Context) error {
+	if a.embedding == nil {
+		return nil
+	}
+	const page = 500
+	for after := core.UserID(0); ; {
+		users, err := a.store.EmbeddingDue(ctx, after, page)
+		if err != nil {
+			return err
+		}
+		for _, u := range users {
+			after = u
+			err := a.store.Enqueue(ctx, core.NewJob{User: u, Queue: core.QueueEmbed, Key: core.EmbedKey, RunAt: a.now(), Unique: true})
+			if err != nil {
+				return err
+			}
+		}
+		if len(users) < page {
+			return nil
+		}
+	}
+}
