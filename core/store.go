@@ -407,10 +407,23 @@ type Janitor interface {
 	// Sweep removes raw payloads received before `raw`, expired codes, expired
 	// deliveries and finished bookkeeping, and returns how many rows went.
 	Sweep(ctx context.Context, raw, now time.Time) (int, error)
+	// Scrub removes what deleted and redacted rows left behind in indexes and files.
+	// It may take long.
+	Scrub(ctx context.Context) error
+	// Traces lists where a text still stands among what is a user's, compared
+	// without case, and which documents the full-text index still holds with all of
+	// its words. It reads everything.
+	Traces(ctx context.Context, user UserID, text string) ([]Trace, error)
 	// Ping tells whether the store answers.
 	Ping(ctx context.Context) error
 	// Close ends all work with the store.
 	Close() error
+}
+
+// Trace is a place where a text was found.
+type Trace struct {
+	Where string // a table and column, the index of a kind of documents, or a file
+	ID    int64  // of the row; 0: it has none
 }
 
 // Waker passes wake-ups between workers, in and between processes. A wake-up

@@ -26,6 +26,9 @@ type cli struct {
 	Users      usersCmd      `cmd:"" help:"The people."`
 	Pair       pairCmd       `cmd:"" help:"Strangers who ask to be let in."`
 	Days       daysCmd       `cmd:"" help:"The days of the conversation and their summaries."`
+	Search     searchCmd     `cmd:"" help:"Search everything that was ever said."`
+	Forget     forgetCmd     `cmd:"" help:"Remove messages for good, and prove it."`
+	Embeddings embeddingsCmd `cmd:"" help:"Vectors, for search by meaning."`
 	Turns      turnsCmd      `cmd:"" help:"What the model was shown."`
 	Deliveries deliveriesCmd `cmd:"" help:"What was to be sent."`
 	Jobs       jobsCmd       `cmd:"" help:"Work that gave up."`

@@ -238,6 +238,20 @@ func (g *Gateway) redacted(ctx context.Context, u core.User, i core.Identity, e 
 	return g.removeFiles(n.Files)
 }
 
+// Forget removes messages and everything made from them (SPEC 3.7), with their
+// files.
+func (g *Gateway) Forget(ctx context.Context, u core.UserID, ids []core.MessageID) error {
+	n := core.Note{User: u, Now: g.Now()}
+	for _, id := range ids {
+		n.Effects = append(n.Effects, core.Redact{Message: id, At: n.Now})
+	}
+	out, err := g.Store.Note(ctx, n)
+	if err != nil {
+		return err
+	}
+	return g.removeFiles(out.Files)
+}
+
 // command answers a slash command: what it changes and what it says are stored
 // together with the event.
 func (g *Gateway) command(ctx context.Context, u core.User, i core.Identity, e core.Inbound, now time.Time) error {

@@ -66,6 +66,7 @@ func Open(ctx context.Context, o Options) (*Store, error) {
 		Notify:  `SELECT pg_notify('` + channel + `', $1)`, Pipeline: pipeline, Snapshot: `BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY`,
 		Listen: func(ctx context.Context, yield func(string)) error { return listen(ctx, cfg.ConnConfig, yield) },
 		Terms:  terms{}, Vector: vectors{},
+		Scrub: []string{`VACUUM`},
 	}
 	return &Store{Store: sqlstore.New(db, db, d), db: db, pool: pool, schema: cfg.ConnConfig.RuntimeParams["search_path"]}, nil
 }

@@ -37,19 +37,20 @@ func Open(dir string) (*Store, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Store{Store: sqlstore.New(write, read, sqlstore.Dialect{Name: "sqlite", OneWriter: true, Terms: terms{}, Vector: vectors{}}), db: write}, nil
+	return &Store{Store: sqlstore.New(write, read, sqlstore.Dialect{Name: "sqlite", OneWriter: true, Terms: terms{}, Vector: vectors{}, Scrub: scrub()}), db: write, path: path}, nil
 }
 
 // Store is the embedded store.
 type Store struct {
 	*sqlstore.Store
-	db *sql.DB
+	db   *sql.DB
+	path string
 }
 
 func open(path, lock string, conns int) (*sql.DB, error) {
 	q := url.Values{
 		"_txlock": {lock},
-		"_pragma": {"busy_timeout(10000)", "journal_mode(WAL)", "synchronous(FULL)", "cache_size(-4000)", "temp_store(MEMORY)"},
+		"_pragma": {"busy_timeout(10000)", "journal_mode(WAL)", "synchronous(FULL)", "cache_size(-4000)", "secure_delete(ON)", "temp_store(MEMORY)"},
 	}
 	c, err := sqlite.NewConnector("file:" + (&url.URL{Path: path}).EscapedPath() + "?" + q.Encode())
 	if err != nil {

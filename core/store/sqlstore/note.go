@@ -25,7 +25,7 @@ func (s *Store) Note(ctx context.Context, n core.Note) (core.Noted, error) {
 			out.Duplicate = err == nil
 			return err
 		}
-		if err := t.apply(n.Effects, &out); err != nil {
+		if err := t.apply(t.sourced(n), &out); err != nil {
 			return err
 		}
 		if err := t.noteMessages(n, &out); err != nil {
@@ -37,6 +37,31 @@ func (s *Store) Note(ctx context.Context, n core.Note) (core.Noted, error) {
 		return t.unpark(n.Identity, n.Now)
 	})
 	return out, err
+}
+
+// sourced returns the effects of a note; what a command makes was made from the
+// command, unless it names another message.
+func (t *tx) sourced(n core.Note) []core.Effect {
+	if n.Command == nil {
+		return n.Effects
+	}
+	command := core.MessageID(t.lastMessage + 1)
+	out := slices.Clone(n.Effects)
+	for i, e := range out {
+		switch e := e.(type) {
+		case core.AddItem:
+			if e.Item.SourceMessage == 0 {
+				e.Item.SourceMessage = command
+			}
+			out[i] = e
+		case core.SetReminder:
+			if e.Reminder.Source == 0 {
+				e.Reminder.Source = command
+			}
+			out[i] = e
+		}
+	}
+	return out
 }
 
 // discreet returns a note that does not keep what it redacts: a reply that asks

@@ -162,21 +162,24 @@ func (s *Store) DeleteUser(ctx context.Context, id core.UserID) ([]string, error
 
 // deleteIndex removes what is found of a user by words and by meaning.
 func (t *tx) deleteIndex() error {
-	rows, err := t.rows(`SELECT kind, id FROM embeddings WHERE user_id = $1`, t.user)
-	made, err := collect(rows, err, func(r scanner) (e core.Embeddable, err error) { return e, r.Scan((*string)(&e.Kind), &e.ID) })
-	for _, e := range made {
+	for _, kind := range []core.VectorKind{core.VectorWindow, core.VectorItem} {
+		rows, err := t.rows(`SELECT id FROM embeddings WHERE user_id = $1 AND kind = $2`, t.user, string(kind))
+		ids, err := collect(rows, err, func(r scanner) (id int64, err error) { return id, r.Scan(&id) })
+		for _, id := range ids {
+			if err == nil {
+				err = t.all(t.s.dialect.Vector.Drop(kind, t.user, id))
+			}
+		}
 		if err != nil {
 			return err
 		}
-		err = t.all(t.s.dialect.Vector.Drop(e.Kind, t.user, e.ID))
 	}
 	for _, kind := range []core.DocKind{core.DocMessage, core.DocSummary, core.DocItem} {
-		if err != nil {
+		if err := t.all([]Statement{t.s.dialect.Terms.DropUser(kind, t.user)}); err != nil {
 			return err
 		}
-		err = t.all([]Statement{t.s.dialect.Terms.DropUser(kind, t.user)})
 	}
-	return err
+	return nil
 }
 
 // files lists the attachments of all of a user's messages.

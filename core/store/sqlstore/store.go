@@ -47,6 +47,8 @@ type Dialect struct {
 	Listen func(ctx context.Context, yield func(topic string)) error
 	Terms  Terms
 	Vector Vectors
+	// Scrub are the statements that remove what deleted rows left behind.
+	Scrub []string
 }
 
 // Terms is how an engine keeps the full-text index.

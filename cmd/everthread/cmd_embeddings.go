@@ -1,0 +1,92 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"strconv"
+
+	"github.com/everthread/everthread/core"
+)
+
+type embeddingsCmd struct {
+	Status  embeddingsStatusCmd  `cmd:"" help:"How many texts have vectors."`
+	Rebuild embeddingsRebuildCmd `cmd:"" help:"Make all vectors anew, after the provider or the model changed."`
+}
+
+type embeddingsStatusCmd struct{}
+
+// embeddingsView counts a user's embeddings.
+type embeddingsView struct {
+	User    core.UserID `json:"user"`
+	Pending int         `json:"pending"`
+	Ready   int         `json:"ready"`
+	Error   int         `json:"error"`
+	Stale   int         `json:"stale"`
+}
+
+// Run counts embeddings by user.
+func (embeddingsStatusCmd) Run(ctx context.Context, d *desk) error {
+	_, config, err := newEmbedder(d.cfg)
+	if err != nil {
+		return err
+	}
+	users, err := d.store.Users(ctx)
+	if err != nil {
+		return err
+	}
+	var views []embeddingsView
+	var rows [][]string
+	for _, u := range users {
+		n, err := d.store.EmbeddingCounts(ctx, u.ID, config)
+		if err != nil {
+			return err
+		}
+		v := embeddingsView{u.ID, n[string(core.EmbeddingPending)], n[string(core.EmbeddingReady)], n[string(core.EmbeddingError)], n["stale"]}
+		views = append(views, v)
+		rows = append(rows, []string{strconv.FormatInt(int64(u.ID), 10), strconv.Itoa(v.Ready), strconv.Itoa(v.Pending), strconv.Itoa(v.Error), strconv.Itoa(v.Stale)})
+	}
+	return d.table(list(views), "USER\tREADY\tPENDING\tERROR\tOF ANOTHER MODEL", rows, "There are no users yet.")
+}
+
+type embeddingsRebuildCmd struct {
+	User string `placeholder:"U" help:"Whose (id or name); everybody's if it is not given."`
+	Yes  bool   `help:"Do it."`
+}
+
+// Run marks everything to be embedded anew. A running server does it.
+func (r embeddingsRebuildCmd) Run(ctx context.Context, d *desk) error {
+	_, config, err := newEmbedder(d.cfg)
+	if err != nil {
+		return err
+	}
+	if config == "" {
+		return errors.New("no embeddings are configured; set embeddings.provider and embeddings.model first")
+	}
+	users, err := d.store.Users(ctx)
+	if err != nil {
+		return err
+	}
+	if r.User != "" {
+		u, err := d.user(ctx, r.User)
+		if err != nil {
+			return err
+		}
+		users = []core.User{u}
+	}
+	total := 0
+	for _, u := range users {
+		n, err := d.store.Reembed(ctx, u.ID, config, !r.Yes, clock()())
+		if err != nil {
+			return err
+		}
+		total += n
+	}
+	if !r.Yes {
+		return errUsage{fmt.Errorf("this makes %d vectors anew with %s; say --yes to do it", total, config)}
+	}
+	return d.show(map[string]any{"pending": total, "config": config}, func(w io.Writer) {
+		fmt.Fprintf(w, "%d texts wait for new vectors; a running server makes them. Until then they are found by their words.\n", total)
+	})
+}

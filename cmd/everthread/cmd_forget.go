@@ -1,0 +1,115 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/everthread/everthread/core"
+)
+
+type forgetCmd struct {
+	User    string         `placeholder:"U" help:"Whose (id or name); the owner's if it is not given."`
+	Message core.MessageID `placeholder:"N" help:"Remove this message, and everything made from it."`
+	Day     string         `placeholder:"YYYY-MM-DD" help:"Remove all messages of a day. Asks for --yes."`
+	Yes     bool           `help:"Do it."`
+	Verify  string         `placeholder:"TEXT" help:"Look for a text everywhere: nothing of what was removed may be left."`
+}
+
+// Run removes messages for good, or proves that nothing is left of a text.
+func (f forgetCmd) Run(ctx context.Context, d *desk) error {
+	u, err := d.user(ctx, f.User)
+	if err != nil {
+		return err
+	}
+	switch {
+	case f.Message > 0 && f.Day == "" && f.Verify == "":
+		return f.remove(ctx, d, u, []core.MessageID{f.Message})
+	case f.Day != "" && f.Message == 0 && f.Verify == "":
+		return f.removeDay(ctx, d, u)
+	case strings.TrimSpace(f.Verify) != "" && f.Message == 0 && f.Day == "":
+		return f.verify(ctx, d, u)
+	}
+	return errUsage{errors.New("say one of --message N, --day YYYY-MM-DD and --verify TEXT")}
+}
+
+func (f forgetCmd) removeDay(ctx context.Context, d *desk, u core.User) error {
+	g, err := d.store.Day(ctx, u.ID, f.Day)
+	if errors.Is(err, core.ErrNotFound) {
+		return fmt.Errorf("there is no day %s; `everthread days list` shows them", f.Day)
+	}
+	if err != nil {
+		return err
+	}
+	var ids []core.MessageID
+	const page = 500
+	for after := core.MessageID(0); ; {
+		ms, err := d.store.DayMessages(ctx, u.ID, g.ID, after, page)
+		if err != nil {
+			return err
+		}
+		for _, m := range ms {
+			after = m.ID
+			if !m.Redacted {
+				ids = append(ids, m.ID)
+			}
+		}
+		if len(ms) < page {
+			break
+		}
+	}
+	if !f.Yes && len(ids) > 0 {
+		return errUsage{fmt.Errorf("this removes %d messages of %s for good, with everything made from them; say --yes to do it", len(ids), f.Day)}
+	}
+	return f.remove(ctx, d, u, ids)
+}
+
+func (f forgetCmd) remove(ctx context.Context, d *desk, u core.User, ids []core.MessageID) error {
+	a, err := d.app()
+	if err != nil {
+		return err
+	}
+	if err := a.gateway.Forget(ctx, u.ID, ids); err != nil {
+		if errors.Is(err, core.ErrNotFound) {
+			return fmt.Errorf("there is no message %d", f.Message)
+		}
+		return err
+	}
+	if err := d.store.Scrub(ctx); err != nil {
+		return err
+	}
+	return d.show(map[string]any{"removed": len(ids)}, func(w io.Writer) {
+		fmt.Fprintf(w, "Removed for good: %d of the messages, and everything made from them.\n", len(ids))
+	})
+}
+
+// verify exits with 1 if anything of the text is left.
+func (f forgetCmd) verify(ctx context.Context, d *desk, u core.User) error {
+	if err := d.store.Scrub(ctx); err != nil {
+		return err
+	}
+	found, err := d.store.Traces(ctx, u.ID, strings.TrimSpace(f.Verify))
+	if err != nil {
+		return err
+	}
+	lines := []string{}
+	for _, t := range found {
+		if t.ID != 0 {
+			t.Where += fmt.Sprintf(" %d", t.ID)
+		}
+		lines = append(lines, t.Where)
+	}
+	err = d.show(map[string]any{"found": lines}, func(w io.Writer) {
+		if len(found) == 0 {
+			fmt.Fprintln(w, "Nothing of it is left: not in the transcript, its revisions, raw events, summaries, loops, memory, reminders, queued messages or indexes.")
+			return
+		}
+		fmt.Fprintf(w, "It still stands in %d places:\n  %s\n", len(lines), strings.Join(lines, "\n  "))
+	})
+	if err == nil && len(found) > 0 {
+		return errSilent
+	}
+	return err
+}

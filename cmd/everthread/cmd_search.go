@@ -1,0 +1,135 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"time"
+
+	"go.uber.org/zap"
+
+	"github.com/everthread/everthread/adapters/terminal"
+	"github.com/everthread/everthread/core"
+	"github.com/everthread/everthread/core/llm/tokens"
+)
+
+type searchCmd struct {
+	Words    []string `arg:"" name:"words" help:"What to look for."`
+	User     string   `placeholder:"U" help:"Whose (id or name); the owner's if it is not given."`
+	Day      string   `placeholder:"YYYY-MM-DD" help:"Only this day."`
+	Recency  int      `name:"recency-days" placeholder:"N" help:"Only the last N days."`
+	Limit    int      `default:"6" help:"How many, at most 20."`
+	MinScore float64  `help:"Leave out what scores less (0 to 1)."`
+	Explain  bool     `help:"Say how each score came about."`
+}
+
+// hitView is something found, as commands show it.
+type hitView struct {
+	Kind    string           `json:"kind"`
+	Day     string           `json:"day_label"`
+	Message core.MessageID   `json:"message_id,omitempty"`
+	Role    string           `json:"role,omitempty"`
+	Channel string           `json:"channel,omitempty"`
+	At      *time.Time       `json:"sent_at,omitempty"`
+	Score   float64          `json:"score"`
+	Snippet string           `json:"snippet"`
+	Explain core.Explanation `json:"explanation"`
+}
+
+type searchView struct {
+	Mode string    `json:"mode"`
+	Note string    `json:"note,omitempty"`
+	Hits []hitView `json:"results"`
+	zone *time.Location
+	full bool
+}
+
+// Run searches the conversation.
+func (s searchCmd) Run(ctx context.Context, d *desk) error {
+	u, err := d.user(ctx, s.User)
+	if err != nil {
+		return err
+	}
+	zone, err := time.LoadLocation(d.cfg.DefaultTimezone)
+	if err != nil {
+		return fmt.Errorf("default_timezone: %w", err)
+	}
+	analyzer, err := newAnalyzer(d.cfg)
+	if err != nil {
+		return err
+	}
+	embedder, config, err := newEmbedder(d.cfg)
+	if err != nil {
+		return err
+	}
+	searcher := newSearcher(d.cfg, d.store, analyzer, embedder, config, tokens.New(), zap.NewNop())
+	v := searchView{zone: u.Settings.Location(zone), full: s.Explain, Hits: []hitView{}}
+	r, err := searcher.Search(ctx, core.SearchQuery{User: u.ID, Query: strings.Join(s.Words, " "), Day: s.Day, Recency: s.Recency, Limit: s.Limit,
+		MinScore: s.MinScore, Now: clock()(), Location: v.zone, Names: namesOf(u)})
+	if errors.Is(err, core.ErrRefused) {
+		return errUsage{err}
+	}
+	if err != nil {
+		return err
+	}
+	v.Mode, v.Note = r.Mode, r.Note
+	for _, h := range r.Hits {
+		v.Hits = append(v.Hits, viewHit(h))
+	}
+	return d.show(v, v.write)
+}
+
+func viewHit(h core.Hit) hitView {
+	v := hitView{Kind: string(h.Kind), Day: h.Label, Score: h.Score, Snippet: h.Snippet, Explain: h.Explain}
+	if h.Kind == core.DocMessage {
+		v.Message, v.Role, v.Channel, v.At = h.Message.ID, string(h.Message.Role), h.Message.Channel, &h.Message.SentAt
+	}
+	return v
+}
+
+func (v searchView) write(w io.Writer) {
+	for i, h := range v.Hits {
+		where := h.Day + " summary"
+		if h.At != nil {
+			where = fmt.Sprintf("%s #%d %s", clockTime(*h.At, v.zone), h.Message, h.Role)
+		}
+		fmt.Fprintf(w, "%d. %s  %.3f\n   %s\n", i+1, where, h.Score, strings.ReplaceAll(terminal.Clean(h.Snippet), "\n", " "))
+		if v.full {
+			fmt.Fprintf(w, "   %s\n", explained(h.Explain))
+		}
+	}
+	if len(v.Hits) == 0 {
+		fmt.Fprintln(w, "Nothing found.")
+	}
+	if v.Note != "" {
+		fmt.Fprintln(w, v.Note)
+	}
+}
+
+// explained says in one line how a score came about.
+func explained(e core.Explanation) string {
+	parts := []string{fmt.Sprintf("lexical %.3f", e.Lexical), fmt.Sprintf("semantic %.3f", e.Semantic)}
+	var words []string
+	for word := range e.Terms {
+		words = append(words, word)
+	}
+	slices.Sort(words)
+	for _, word := range words {
+		parts = append(parts, fmt.Sprintf("%s %.2f", word, e.Terms[word]))
+	}
+	for _, x := range []struct {
+		name  string
+		value float64
+	}{{"neighbours", e.Neighbour}, {"day", e.Day}, {"named ×", e.Named}, {"date", e.Date}} {
+		if x.value != 0 {
+			parts = append(parts, fmt.Sprintf("%s %.2f", x.name, x.value))
+		}
+	}
+	if e.Covered {
+		parts = append(parts, "covered by a summary")
+	}
+	return strings.Join(parts, ", ")
+}

@@ -1,0 +1,87 @@
+package sqlstore
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"github.com/everthread/everthread/core"
+)
+
+// texts are the columns that hold words of people, and what identifies a row.
+func texts() [][3]string {
+	return [][3]string{
+		{"messages", "id", "body"}, {"messages", "id", "extra"}, {"revisions", "message_id", "body"}, {"events", "message_id", "payload"},
+		{"summaries", "segment_id", "body"}, {"loops", "id", "body"}, {"turns", "id", "snapshot"}, {"turns", "id", "error"},
+		{"epochs", "id", "data"}, {"deliveries", "id", "error"}, {"delivery_parts", "delivery_id", "body"}, {"jobs", "id", "payload"},
+		{"journal", "turn_id", "body"}, {"items", "id", "content"}, {"items", "id", "tags"}, {"themes", "0", "name"},
+		{"reminders", "id", "body"}, {"threads", "id", "title"}, {"segments", "id", "error"}, {"embeddings", "id", "error"},
+	}
+}
+
+// Scrub removes what deleted rows left behind in indexes and files.
+func (s *Store) Scrub(ctx context.Context) error {
+	for _, query := range s.dialect.Scrub {
+		if _, err := s.write.ExecContext(ctx, query); err != nil {
+			return wrap("scrub", err)
+		}
+	}
+	return nil
+}
+
+// Traces lists where a text still stands; see core.Janitor.
+func (s *Store) Traces(ctx context.Context, user core.UserID, text string) ([]core.Trace, error) {
+	var out []core.Trace
+	for _, c := range texts() {
+		found, err := s.tracesIn(ctx, user, c, strings.ToLower(text))
+		if err != nil {
+			return nil, wrap("look for traces", err)
+		}
+		out = append(out, found...)
+	}
+	indexed, err := s.tracesIndexed(ctx, user, text)
+	return append(out, indexed...), wrap("look for traces", err)
+}
+
+func (s *Store) tracesIn(ctx context.Context, user core.UserID, column [3]string, text string) (out []core.Trace, err error) {
+	q := querier{s: s, ctx: ctx, db: s.read} // it reads everything, so no time bounds it
+	rows, err := q.rows(fmt.Sprintf(`SELECT %s, %s FROM %s WHERE user_id = $1`, column[1], column[2], column[0]), user)
+	_, err = collect(rows, err, func(r scanner) (none struct{}, err error) {
+		var id int64
+		var body []byte
+		if err := r.Scan(&id, &body); err != nil {
+			return none, err
+		}
+		if strings.Contains(strings.ToLower(string(body)), text) {
+			out = append(out, core.Trace{Where: column[0] + "." + column[2], ID: id})
+		}
+		return none, nil
+	})
+	return out, err
+}
+
+// tracesIndexed lists the documents that the index holds with all words of a text.
+func (s *Store) tracesIndexed(ctx context.Context, user core.UserID, text string) ([]core.Trace, error) {
+	if s.analyze == nil {
+		return nil, nil
+	}
+	var all [][]string
+	for term := range s.analyze.Index(text) {
+		all = append(all, []string{term})
+	}
+	if len(all) == 0 {
+		return nil, nil
+	}
+	var out []core.Trace
+	for _, kind := range []core.DocKind{core.DocMessage, core.DocSummary, core.DocItem} {
+		q := TermQuery{User: user, Kind: kind, Exprs: [][][]string{all}, To: 1<<seqBits - 1, Limit: tailMost}
+		lists, err := s.idLists(s.one(ctx), q)
+		if err != nil {
+			return nil, err
+		}
+		for _, id := range lists[0] {
+			out = append(out, core.Trace{Where: "index of " + string(kind), ID: id})
+		}
+	}
+	return out, nil
+}
