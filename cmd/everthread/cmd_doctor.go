@@ -92,6 +92,8 @@ func examine(ctx context.Context, c *console) []finding {
 	}
 	out := []finding{{"configuration", true, "every key is right"}, checkData(cfg), checkStore(ctx, cfg)}
 	out = append(out, checkModels(ctx, cfg)...)
+	out = append(out, checkEmbeddings(ctx, cfg))
+	out = append(out, checkServers(ctx, cfg)...)
 	dates := &dates{}
 	if cfg.Channels.Telegram.Token != "" {
 		out = append(out, checkTelegram(ctx, cfg, dates)...)

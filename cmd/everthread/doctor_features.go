@@ -1,0 +1,55 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"time"
+
+	"go.uber.org/zap"
+
+	"github.com/everthread/everthread/configs"
+	"github.com/everthread/everthread/core/agent/mcp"
+	llmembed "github.com/everthread/everthread/core/llm/embed"
+	"github.com/everthread/everthread/core/llm/tokens"
+)
+
+// checkEmbeddings embeds two sentences.
+func checkEmbeddings(ctx context.Context, c configs.Config) finding {
+	e, config, err := newEmbedder(c)
+	if err != nil || e == nil {
+		return verdict("embeddings", err, "none are configured: search goes by words; set embeddings.provider for search by meaning")
+	}
+	ctx, cancel := context.WithTimeout(ctx, checkTimeout)
+	defer cancel()
+	dimensions, err := llmembed.Check(ctx, e)
+	return verdict("embeddings", err, fmt.Sprintf("%s answers with %d dimensions", config, dimensions))
+}
+
+// checkServers connects to the MCP servers.
+func checkServers(ctx context.Context, c configs.Config) []finding {
+	if len(c.Agent.MCPServers) == 0 {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, checkTimeout)
+	defer cancel()
+	client := mcp.New(mcp.Options{Servers: servers(c.Agent.MCPServers), Version: version, Tokenizer: tokens.New(), Log: zap.NewNop(), Now: time.Now, Rand: rand.Float64})
+	done := make(chan error, 1)
+	go func() { done <- client.Run(ctx) }()
+	for ctx.Err() == nil && slices.ContainsFunc(client.Status(), func(s mcp.Status) bool { return !s.Up && s.Error == "" }) {
+		pause(ctx, 50*time.Millisecond)
+	}
+	status := client.Status()
+	cancel()
+	<-done
+	var out []finding
+	for _, s := range status {
+		var err error
+		if !s.Up {
+			err = fmt.Errorf("%s; check agent.mcp_servers", s.Error)
+		}
+		out = append(out, verdict("mcp "+s.Name, err, fmt.Sprintf("answers, %d tools", s.Tools)))
+	}
+	return out
+}
