@@ -15,10 +15,9 @@ import (
 
 // inMemory is a Target over worlds of their own.
 type inMemory struct {
-	t        testing.TB
-	set      Settings
-	w        *world
-	embedder core.Embedder
+	t   testing.TB
+	set Settings
+	w   *world
 }
 
 func (m *inMemory) Begin(_ context.Context, s Sample) (core.UserID, core.Tool, error) {
