@@ -28,6 +28,7 @@ type cli struct {
 	Days       daysCmd       `cmd:"" help:"The days of the conversation and their summaries."`
 	Search     searchCmd     `cmd:"" help:"Search everything that was ever said."`
 	Forget     forgetCmd     `cmd:"" help:"Remove messages for good, and prove it."`
+	Eval       evalCmd       `cmd:"" help:"Measure recall and continuity."`
 	Embeddings embeddingsCmd `cmd:"" help:"Vectors, for search by meaning."`
 	Turns      turnsCmd      `cmd:"" help:"What the model was shown."`
 	Deliveries deliveriesCmd `cmd:"" help:"What was to be sent."`

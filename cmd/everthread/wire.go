@@ -78,7 +78,12 @@ type app struct {
 
 // build wires a process over an open store. channels are those that it serves.
 func build(c configs.Config, log *zap.Logger, st store, channels []core.Channel) (*app, error) {
-	a := &app{cfg: c, log: log, now: clock(), worker: workerName(), store: st, tokens: tokens.New(), channels: channels, meter: newMeter()}
+	return buildAt(c, log, st, channels, clock())
+}
+
+// buildAt is build with a clock.
+func buildAt(c configs.Config, log *zap.Logger, st store, channels []core.Channel, now func() time.Time) (*app, error) {
+	a := &app{cfg: c, log: log, now: now, worker: workerName(), store: st, tokens: tokens.New(), channels: channels, meter: newMeter()}
 	var err error
 	if a.calendar, err = newCalendar(c); err != nil {
 		return nil, err

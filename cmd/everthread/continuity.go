@@ -1,0 +1,350 @@
+package main
+
+import (
+	"context"
+	_ "embed"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+	"sync"
+	"time"
+	"unicode"
+
+	"go.uber.org/zap"
+	"golang.org/x/sync/errgroup"
+	"golang.org/x/text/unicode/norm"
+
+	"github.com/everthread/everthread/configs"
+	"github.com/everthread/everthread/core"
+)
+
+//go:embed scenes.json
+var builtinScenes []byte
+
+// scene is somebody who talks, goes away, comes back and asks.
+type scene struct {
+	Name     string   `json:"name"`
+	Language string   `json:"language"`
+	Talk     []string `json:"talk"`   // on the first day
+	Filler   int      `json:"filler"` // messages about other things, before they go away
+	Away     string   `json:"away"`   // such as 168h
+	Days     int      `json:"days"`   // days of small talk meanwhile
+	Channel  string   `json:"channel,omitempty"`
+	Ask      string   `json:"ask"`
+	// Expect are groups of words of which the answer holds one each, compared
+	// without case and accents.
+	Expect [][]string `json:"expect"`
+}
+
+// scenes is the file of scenes: Fillers are by language.
+type scenes struct {
+	Fillers map[string][]string `json:"fillers"`
+	Scenes  []scene             `json:"scenes"`
+}
+
+// loadScenes reads a file of scenes, or the built-in ones.
+func loadScenes(path, only string) (scenes, error) {
+	var out scenes
+	data := builtinScenes
+	if path != "" {
+		var err error
+		if data, err = os.ReadFile(path); err != nil {
+			return out, err
+		}
+	}
+	if err := json.Unmarshal(data, &out); err != nil {
+		return out, fmt.Errorf("read scenes: %w", err)
+	}
+	var kept []scene
+	for _, s := range out.Scenes {
+		if strings.Contains(s.Name, only) {
+			kept = append(kept, s)
+		}
+	}
+	out.Scenes = kept
+	if len(kept) == 0 {
+		return out, errUsage{errors.New("no scene has such a name")}
+	}
+	return out, nil
+}
+
+// continuityReport is what came of the scenes.
+type continuityReport struct {
+	Model  string        `json:"model"`
+	Score  float64       `json:"score"`
+	Scenes []sceneResult `json:"scenes"`
+}
+
+type sceneResult struct {
+	Name   string `json:"name"`
+	Right  bool   `json:"right"`
+	Ask    string `json:"ask"`
+	Answer string `json:"answer"`
+}
+
+func (r continuityReport) write(w io.Writer) {
+	right := 0
+	for _, s := range r.Scenes {
+		mark := "ok   "
+		if s.Right {
+			right++
+		} else {
+			mark = "WRONG"
+		}
+		fmt.Fprintf(w, "%s  %s\n", mark, s.Name)
+		if !s.Right {
+			fmt.Fprintf(w, "       asked: %s\n       got: %s\n", s.Ask, short(strings.ReplaceAll(s.Answer, "\n", " "), 300))
+		}
+	}
+	fmt.Fprintf(w, "%d of %d callbacks right (%.0f %%) with %s.\n", right, len(r.Scenes), 100*r.Score, r.Model)
+}
+
+// stage is a whole gateway with channels that are played by the scenes, and a
+// clock that they move.
+type stage struct {
+	*app
+	channels map[string]*prop
+	mu       sync.Mutex
+	offset   time.Duration
+	start    time.Time
+	events   int
+}
+
+// prop is a channel that keeps what is sent.
+type prop struct {
+	name string
+	sent chan string
+}
+
+// Name is the channel's name.
+func (p *prop) Name() string { return p.name }
+
+// Run receives nothing: the stage hands messages in.
+func (p *prop) Run(ctx context.Context, _ core.Receiver) error { <-ctx.Done(); return nil }
+
+// Send keeps a part.
+func (p *prop) Send(ctx context.Context, _ core.Address, part core.Part) (core.Receipt, error) {
+	select {
+	case p.sent <- part.Text:
+		return core.Receipt{}, nil
+	case <-ctx.Done():
+		return core.Receipt{}, ctx.Err()
+	}
+}
+
+// clock is the stage's time.
+func (s *stage) clock() time.Time {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.start.Add(time.Since(s.start) + s.offset)
+}
+
+func (s *stage) wait(d time.Duration) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.offset += d
+}
+
+// playScenes plays all scenes one after another.
+func playScenes(ctx context.Context, c configs.Config, list scenes, progress io.Writer) (continuityReport, error) {
+	report := continuityReport{Model: c.LLM.Provider + " " + c.LLM.Model}
+	s, err := setStage(ctx, c)
+	if err != nil {
+		return report, err
+	}
+	defer s.store.Close()
+	ctx, stop := context.WithCancel(ctx)
+	group, ctx := errgroup.WithContext(ctx)
+	group.Go(func() error { return s.gateway.Run(ctx, time.Second) })
+	group.Go(func() error { return s.background(ctx) })
+	right := 0
+	for _, sc := range list.Scenes {
+		fmt.Fprintln(progress, sc.Name)
+		answer, err := s.play(ctx, sc, list.Fillers[sc.Language])
+		if err != nil {
+			stop()
+			return report, errors.Join(fmt.Errorf("scene %s: %w", sc.Name, err), ignoreCancel(group.Wait()))
+		}
+		r := sceneResult{Name: sc.Name, Ask: sc.Ask, Answer: answer, Right: holds(answer, sc.Expect)}
+		if r.Right {
+			right++
+		}
+		report.Scenes = append(report.Scenes, r)
+	}
+	report.Score = float64(right) / float64(len(list.Scenes))
+	stop()
+	return report, ignoreCancel(group.Wait())
+}
+
+func setStage(ctx context.Context, c configs.Config) (*stage, error) {
+	c.Turn.Debounce, c.Limits.TurnsPerMinute, c.Limits.TokensPerDay, c.Summaries.PostForward = 0, 0, 0, "off"
+	st, err := openStore(ctx, c)
+	if err != nil {
+		return nil, err
+	}
+	if err := st.Migrate(ctx); err != nil {
+		return nil, err
+	}
+	s := &stage{channels: map[string]*prop{}, start: time.Now()}
+	var props []core.Channel
+	for _, name := range []string{"telegram", "whatsapp"} {
+		s.channels[name] = &prop{name, make(chan string, 64)}
+		props = append(props, s.channels[name])
+	}
+	s.app, err = buildAt(c, zap.NewNop(), st, props, s.clock)
+	return s, err
+}
+
+// play plays one scene and returns the answer to its question.
+func (s *stage) play(ctx context.Context, sc scene, fillers []string) (string, error) {
+	u, err := s.store.AddUser(ctx, core.User{Name: sc.Name, Role: core.RoleMember, Settings: core.Settings{Language: sc.Language}, CreatedAt: s.clock()})
+	if err != nil {
+		return "", err
+	}
+	at := map[string]core.Address{}
+	for name := range s.channels {
+		at[name] = core.Address{Channel: name, Account: "eval", External: fmt.Sprint(u.ID)}
+		if _, err := s.store.AddIdentity(ctx, core.Identity{User: u.ID, Address: at[name], Name: sc.Name, LastUsed: s.clock()}); err != nil {
+			return "", err
+		}
+	}
+	away, err := time.ParseDuration(sc.Away)
+	if err != nil {
+		return "", fmt.Errorf("away: %w", err)
+	}
+	said := append([]string{}, sc.Talk...)
+	for i := range sc.Filler {
+		said = append(said, fillers[i%len(fillers)])
+	}
+	for _, text := range said {
+		if _, err := s.say(ctx, at["telegram"], text); err != nil {
+			return "", err
+		}
+	}
+	for i := range sc.Days {
+		if err := s.goOn(ctx, u.ID, away/time.Duration(sc.Days+1)); err != nil {
+			return "", err
+		}
+		if _, err := s.say(ctx, at["telegram"], fillers[(sc.Filler+i)%len(fillers)]); err != nil {
+			return "", err
+		}
+	}
+	if err := s.goOn(ctx, u.ID, away/time.Duration(sc.Days+1)); err != nil {
+		return "", err
+	}
+	channel := "telegram"
+	if sc.Channel != "" {
+		channel = sc.Channel
+	}
+	return s.say(ctx, at[channel], sc.Ask)
+}
+
+// sayFor bounds the wait for an answer.
+const sayFor = 3 * time.Minute
+
+// say writes a message and returns the answer.
+func (s *stage) say(ctx context.Context, to core.Address, text string) (string, error) {
+	ctx, cancel := context.WithTimeout(ctx, sayFor)
+	defer cancel()
+	s.events++
+	now := s.clock()
+	in := core.Inbound{Address: to, EventID: fmt.Sprint(s.events), NativeID: fmt.Sprint(s.events), Kind: core.InMessage, Text: text, SentAt: now}
+	if err := s.gateway.Receive(ctx, in); err != nil {
+		return "", err
+	}
+	var out []string
+	for {
+		select {
+		case part := <-s.channels[to.Channel].sent:
+			out = append(out, part)
+		case <-ctx.Done():
+			return "", fmt.Errorf("no answer within %s", sayFor)
+		}
+		if idle, err := s.quiet(ctx, to); err != nil || idle {
+			return strings.Join(out, "\n"), err
+		}
+	}
+}
+
+// quiet tells whether everything of an answer has been sent.
+func (s *stage) quiet(ctx context.Context, to core.Address) (bool, error) {
+	i, _, err := s.store.Identify(ctx, to)
+	if err != nil {
+		return false, err
+	}
+	for ctx.Err() == nil {
+		left, err := s.store.Deliveries(ctx, core.DeliveryQuery{User: i.User, States: []core.DeliveryState{core.DeliveryPending, core.DeliverySending}, Limit: 1})
+		if err != nil {
+			return false, err
+		}
+		if len(left) == 0 {
+			return true, nil
+		}
+		if len(s.channels[to.Channel].sent) > 0 {
+			return false, nil
+		}
+		pause(ctx, 5*time.Millisecond)
+	}
+	return false, ctx.Err()
+}
+
+// goOn lets time pass, and the days that ended be summarised.
+func (s *stage) goOn(ctx context.Context, user core.UserID, d time.Duration) error {
+	s.wait(d)
+	if err := s.summary.Finalize(ctx); err != nil {
+		return err
+	}
+	for until := time.Now().Add(sayFor); time.Now().Before(until); pause(ctx, 10*time.Millisecond) {
+		due, err := s.store.DueSegments(ctx, s.clock(), 1)
+		if err != nil {
+			return err
+		}
+		busy, err := s.summarizing(ctx)
+		if err != nil {
+			return err
+		}
+		if len(due) == 0 && !busy {
+			return nil
+		}
+	}
+	return fmt.Errorf("the days of user %d were not summarised within %s", user, sayFor)
+}
+
+// summarizing tells whether summaries are being written.
+func (s *stage) summarizing(ctx context.Context) (bool, error) {
+	stats, err := s.store.QueueStats(ctx)
+	for _, q := range stats {
+		if q.Queue == core.QueueSummarize && q.State != core.JobDead {
+			return true, err
+		}
+	}
+	return false, err
+}
+
+// holds tells whether an answer has a word of each group.
+func holds(answer string, groups [][]string) bool {
+	answer = plainText(answer)
+	for _, group := range groups {
+		found := false
+		for _, word := range group {
+			found = found || strings.Contains(answer, plainText(word))
+		}
+		if !found {
+			return false
+		}
+	}
+	return true
+}
+
+// plainText is a text without case and accents.
+func plainText(s string) string {
+	return strings.Map(func(r rune) rune {
+		if unicode.Is(unicode.Mn, r) {
+			return -1
+		}
+		return unicode.ToLower(r)
+	}, norm.NFD.String(s))
+}
