@@ -217,11 +217,14 @@ type IndexStore interface {
 
 // SearchQuery is a search of the continuous thread (SPEC 8.2).
 type SearchQuery struct {
-	User     UserID
-	Query    string
-	Day      string // YYYY-MM-DD: only that day; empty: all
-	Recency  int    // only the last so many days; 0: all
-	Limit    int    // 0: the default
+	User    UserID
+	Query   string
+	Day     string // YYYY-MM-DD: only that day; empty: all
+	Recency int    // only the last so many days; 0: all
+	// Before leaves out this message and later ones: a question does not find
+	// itself. 0: none.
+	Before   MessageID
+	Limit    int // 0: the default
 	MinScore float64
 	Now      time.Time
 	Location *time.Location

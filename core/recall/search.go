@@ -1,6 +1,7 @@
 package recall
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"math"
@@ -55,6 +56,7 @@ func (s *Searcher) Search(ctx context.Context, q core.SearchQuery) (core.SearchR
 	if err != nil {
 		return core.SearchResult{}, fmt.Errorf("read directory: %w", err)
 	}
+	dir = until(dir, q.Before)
 	run := &search{Searcher: s, q: q, dir: dir}
 	run.in = s.Analyzer.understand(q.Query, q.Names, dir.Channels, q.Now, q.Location, &s.Settings)
 	if note := run.begin(); note != "" {
@@ -100,8 +102,22 @@ func (s *search) begin() string {
 	if len(s.dir.Messages) == 0 {
 		return "Nothing was said yet."
 	}
+	if s.q.Before > 0 {
+		s.to = s.dir.Messages[len(s.dir.Messages)-1].ID
+	}
 	s.rank = newRanking(&s.Settings, s.dir, &s.in)
 	return s.filter()
+}
+
+// until is a directory without the messages from before on.
+func until(d *core.Directory, before core.MessageID) *core.Directory {
+	if before == 0 {
+		return d
+	}
+	n, _ := slices.BinarySearchFunc(d.Messages, before, func(e core.DirectoryEntry, id core.MessageID) int { return cmp.Compare(e.ID, id) })
+	earlier := *d
+	earlier.Messages = d.Messages[:n:n]
+	return &earlier
 }
 
 // filter keeps to the days that are asked for, or says that there are none.

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -89,6 +90,9 @@ func (t searchTool) Use(ctx context.Context, use core.ToolUse) (core.ToolResult,
 	}
 	if t.names != nil {
 		q.Names = t.names(ctx, use.User)
+	}
+	if len(use.Inputs) > 0 {
+		q.Before = slices.Min(use.Inputs)
 	}
 	found, err := t.searcher.Search(ctx, q)
 	if err != nil {

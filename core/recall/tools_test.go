@@ -171,3 +171,28 @@ func FuzzArguments(f *testing.F) {
 		}
 	})
 }
+
+// TestAQuestionDoesNotFindItself: what the turn answers, and what came after it,
+// is no memory.
+func TestAQuestionDoesNotFindItself(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	first := w.say("2026-05-08", core.RoleUser, "The spare key lies under the blue flowerpot.")
+	asked := w.say("2026-05-09", core.RoleUser, "Where does the spare key lie?")
+	w.say("2026-05-09", core.RoleUser, "The spare key, I mean.")
+	tool := Tools(w.searcher(), nil)[0]
+	for inputs, want := range map[core.MessageID]core.MessageID{asked: first, first: 0} {
+		got, err := tool.Use(t.Context(), core.ToolUse{User: me, Now: saturday, Location: time.UTC, Inputs: []core.MessageID{inputs},
+			Arguments: json.RawMessage(`{"query":"where does the spare key lie?"}`)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		var out searchOutput
+		if err := json.Unmarshal([]byte(got.Text), &out); err != nil {
+			t.Fatal(err)
+		}
+		if want == 0 && len(out.Results) != 0 || want != 0 && (len(out.Results) != 1 || out.Results[0].Message != want) {
+			t.Errorf("asked by #%d: got %s", inputs, got.Text)
+		}
+	}
+}
