@@ -123,6 +123,10 @@ func TestScores(t *testing.T) {
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)
 	}
+	edges := scored(results, []said{{results[5].Message, day}})
+	if edges.Recall5 != 0 || edges.Recall10 != 1 || scored(results, []said{{results[10].Message, day}}).Recall10 != 0 {
+		t.Errorf("the sixth of the results: got %+v", edges)
+	}
 	if got := scored(nil, []said{{1, day}}); got != (Score{Questions: 1}) {
 		t.Errorf("nothing found: got %+v", got)
 	}

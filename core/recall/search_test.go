@@ -145,6 +145,11 @@ func TestFilters(t *testing.T) {
 			t.Errorf("%+v: got %s, want %s", c.q, ids(got.Hits), c.want)
 		}
 	}
+	w.asked = nil
+	w.searchWith(core.SearchQuery{Query: "zebra", Day: "2026-11-01"})
+	if q := w.asked[0]; q.From != 2 || q.To != 4 {
+		t.Errorf("asked the store for #%d to #%d", q.From, q.To)
+	}
 }
 
 // TestOldIsFoundAsWellAsNew: the score does not depend on age.
@@ -202,6 +207,50 @@ func TestRedactedMessagesNeverShow(t *testing.T) {
 		if h.Message.ID == 1 {
 			t.Errorf("got %+v", h)
 		}
+	}
+}
+
+// redacting is a world in which a message is redacted while it is searched.
+type redacting struct{ *world }
+
+func (r redacting) Messages(ctx context.Context, user core.UserID, ids []core.MessageID) ([]core.Message, error) {
+	got, err := r.world.Messages(ctx, user, ids)
+	for i := range got {
+		got[i].Redacted = got[i].ID == 1
+	}
+	return got, err
+}
+
+func TestRedactedMeanwhile(t *testing.T) {
+	t.Parallel()
+	w := household(t)
+	s := w.searcher()
+	s.Store = redacting{w}
+	got, err := s.Search(context.Background(), core.SearchQuery{User: me, Query: "cat", Now: saturday})
+	if err != nil || strings.Contains(ids(got.Hits)+" ", "#1 ") || len(got.Hits) == 0 {
+		t.Errorf("got %s, %v", ids(got.Hits), err)
+	}
+}
+
+// TestWindowsStandForTheirBestMessage: without a word of the query it is the
+// longest of the person's.
+func TestWindowsStandForTheirBestMessage(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.say("2026-01-01", core.RoleUser, "my car")
+	w.say("2026-01-01", core.RoleUser, "my car is parked in front of the house")
+	w.say("2026-01-01", core.RoleAssistant, "I see, so it is parked there, which is very good news for everybody who is around")
+	w.say("2026-01-02", core.RoleUser, "nothing about that, but the violin")
+	w.say("2026-01-02", core.RoleUser, "nothing at all, although it is a rather long message")
+	w.embed()
+	s := w.searcher()
+	s.Embedder = embedder{}
+	got, err := s.Search(context.Background(), core.SearchQuery{User: me, Query: "vehicle violin", Now: saturday})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if all := ids(got.Hits) + " "; !strings.Contains(all, "#2 ") || strings.Contains(all, "#1 ") || strings.Contains(all, "#3 ") || !strings.Contains(all, "#4 ") {
+		t.Errorf("got %s", all)
 	}
 }
 

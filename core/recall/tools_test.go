@@ -146,6 +146,19 @@ func TestRangeKeepsToItsTokens(t *testing.T) {
 	}
 }
 
+func TestHiddenSummariesAreNotShown(t *testing.T) {
+	t.Parallel()
+	w := household(t)
+	id := w.summarize("2026-05-08", "rests on what is redacted")
+	for i := range w.segments {
+		w.segments[i].Hidden = w.segments[i].ID == id
+	}
+	got, err := w.use("conversation_get", fmt.Sprintf(`{"day_segment_id":%d}`, id))
+	if err != nil || strings.Contains(got, "rests on") || !strings.Contains(got, `"summary_markdown":""`) {
+		t.Errorf("got %s, %v", got, err)
+	}
+}
+
 func TestGetPassesFailuresOn(t *testing.T) {
 	t.Parallel()
 	w := household(t)
