@@ -1,7 +1,5 @@
 package demo
 
-import "regexp"
-
 // phrases are all the words of the model's own, in one language.
 type phrases struct {
 	hello, heard, youSaid, noted, unknown, onlyToday string
@@ -10,8 +8,6 @@ type phrases struct {
 	hitYours, hitMine, hitSummary     string
 
 	nothingSaid, began, ended string
-
-	personal *regexp.Regexp // in questions about the person
 }
 
 var english = phrases{
@@ -32,8 +28,6 @@ var english = phrases{
 	nothingSaid: "Nothing was said.",
 	began:       "The person began with “%s”.",
 	ended:       "Later came “%s”.",
-
-	personal: regexp.MustCompile(`(?i)\b(i|i'm|me|my|mine|we|us|our|you)\b`),
 }
 
 var french = phrases{
@@ -54,8 +48,6 @@ var french = phrases{
 	nothingSaid: "Rien n'a été dit.",
 	began:       "La personne a commencé par « %s ».",
 	ended:       "Plus tard est venu « %s ».",
-
-	personal: regexp.MustCompile(`(?i)(^|[^\pL])(j['’]|m['’]|(je|me|moi|mon|ma|mes|nous|notre|nos|tu|vous|on)([^\pL]|$))`),
 }
 
 var questionWords = []string{

@@ -116,13 +116,13 @@ func (v *view) recall() said {
 	return said{text: text}
 }
 
-// answer quotes what the person said, else searches if the question is about
-// them, else admits that it does not know.
+// answer quotes what the person said, else searches, else admits that it does not
+// know.
 func (v *view) answer() said {
 	if found := v.find(); found != "" {
 		return said{text: found}
 	}
-	if v.search && v.phrases.personal.MatchString(v.question) && len(contentWords(v.question)) > 0 {
+	if v.search && len(contentWords(v.question)) > 0 {
 		return said{call: v.searchCall()}
 	}
 	return said{text: v.phrases.unknown}
