@@ -228,7 +228,7 @@ func (a *app) index(ctx context.Context) error {
 		if err != nil && ctx.Err() == nil {
 			a.log.Warn("index", zap.Error(err))
 		}
-		if n == 0 || err != nil || !a.gateway.Busy() {
+		if n == 0 || err != nil || a.gateway.Busy() {
 			pause(ctx, indexEvery)
 		}
 	}
