@@ -9,10 +9,16 @@
 //   anything            "echo: " and the message
 //   "say N words"       N numbered words, for streaming and long answers
 //   "call NAME {json}"  a call of the tool NAME; after its result "tool said: …"
+//   "keep calling NAME {json}"  a call of the tool after every result, until no
+//                       more tools are offered; it reports what it really took
+//   "promise TEXT"      a promise to come back to TEXT, which is kept with
+//                       reminder_set once the model is told that nothing will
 //   "fail STATUS"       an error with that HTTP status
 //
 // EVERTHREAD_TEST_SCRIPT names a JSON file {user message: answer} that comes
-// first. A request for the summary of a day gets an extractive one.
+// first. With EVERTHREAD_TEST_RECALL a question is looked up in the conversation,
+// and answered with the first message found that is neither a question nor such
+// an answer. A request for the summary of a day gets an extractive one.
 
 import { createRequire } from "node:module";
 import { readFileSync, realpathSync } from "node:fs";
@@ -55,14 +61,59 @@ function summary(text) {
     section("Next steps", pick("assistant", /first coat|then go|demande/i), 3);
 }
 
+const call = (name, args) => ({ toolCalls: [{ name, arguments: typeof args === "string" ? args : JSON.stringify(args) }] });
+
+// unstamped is a user message without the local time before it.
+const unstamped = (said) => said.replace(/^\[\w{3} \d+ \w{3}(?: \d{4})? \d\d:\d\d\] /, "");
+
+// lookedUp goes on after a search of the conversation: it reads the first
+// message that serves, then answers with it.
+function lookedUp(tool, result) {
+  if (result.startsWith("Error:")) {
+    return { content: `I could not look it up. ${result}` };
+  }
+  const found = JSON.parse(result);
+  if (tool === "conversation_get") {
+    return { content: `On ${found.sent_at.slice(0, 10)} (#${found.message_id}): ${found.content}` };
+  }
+  const hit = found.results.find((r) => r.kind === "message" && r.role !== "tool" && !/\?$|^On \d{4}-/.test(r.snippet));
+  return hit ? call("conversation_get", { message_id: hit.message_id }) : { content: `I found nothing (${found.mode}).` };
+}
+
+// afterTool answers a request that ends with the result of a tool.
+function afterTool(request, said) {
+  const result = lastOf(request.messages, "tool");
+  const tool = request.messages.findLast((m) => m.tool_calls)?.tool_calls.at(-1).function.name;
+  const again = said.match(/^keep calling (\w+)(?: ([^]*))?$/);
+  if (again) {
+    return { ...call(again[1], again[2] ?? "{}"), usage: usage(request) };
+  }
+  if (process.env.EVERTHREAD_TEST_RECALL && /^conversation_/.test(tool)) {
+    return lookedUp(tool, result);
+  }
+  return { content: `tool said: ${result}` };
+}
+
+// usage is what a request takes, with a short answer.
+function usage(request) {
+  const prompt = Math.ceil(JSON.stringify([request.messages, request.tools ?? []]).length / 4);
+  return { prompt_tokens: prompt, completion_tokens: 30 };
+}
+
 function reply(request) {
   if (text(request.messages[0]?.content).startsWith("You write the summary of one day")) {
     return { content: summary(lastOf(request.messages, "user")) };
   }
-  if (request.messages.at(-1)?.role === "tool") {
-    return { content: `tool said: ${lastOf(request.messages, "tool")}` };
+  const said = unstamped(lastOf(request.messages, "user"));
+  if (said.startsWith("[No more tools can be used")) {
+    return { content: "That is all I could find out.", usage: usage(request) };
   }
-  const said = lastOf(request.messages, "user").replace(/^\[\w{3} \d+ \w{3}(?: \d{4})? \d\d:\d\d\] /, "");
+  if (request.messages.at(-1)?.role === "tool") {
+    return afterTool(request, said);
+  }
+  if (said.startsWith("[You told the person that you will come back")) {
+    return call("reminder_set", { text: lastOf(request.messages, "assistant").match(/remind you of (.*) tomorrow/)?.[1], when: "tomorrow at 9" });
+  }
   if (script[said]) {
     return { content: script[said] };
   }
@@ -70,8 +121,14 @@ function reply(request) {
   if ((found = said.match(/^say (\d+) words$/))) {
     return { content: Array.from({ length: Number(found[1]) }, (_, i) => `word${i + 1}`).join(" ") };
   }
-  if ((found = said.match(/^call (\w+)(?: ([^]*))?$/))) {
-    return { toolCalls: [{ name: found[1], arguments: found[2] ?? "{}" }] };
+  if ((found = said.match(/^(keep )?call(?:ing)? (\w+)(?: ([^]*))?$/))) {
+    return { ...call(found[2], found[3] ?? "{}"), ...(found[1] && { usage: usage(request) }) };
+  }
+  if ((found = said.match(/^promise (.*)$/))) {
+    return { content: `I will remind you of ${found[1]} tomorrow.` };
+  }
+  if (process.env.EVERTHREAD_TEST_RECALL && said.endsWith("?")) {
+    return call("conversation_search", { query: said });
   }
   if ((found = said.match(/^fail (\d{3})$/))) {
     return { error: { message: `asked to fail with ${found[1]}`, type: "server_error" }, status: Number(found[1]) };
