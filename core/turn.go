@@ -29,7 +29,7 @@ type Turn struct {
 	StartedAt time.Time // first claim; giving up counts from here
 	Failures  int       // attempts that failed with an error
 	LastError string
-	Reserved  int // tokens reserved of the day's budget
+	Reserved  int // tokens reserved of the day's budget: Budget.Reserve or Budget.Least
 	// Used is what attempts of this claim took that ended without a reply, to be
 	// counted on Today (a day's label).
 	Used  Usage
@@ -56,6 +56,7 @@ type Claim struct {
 type Budget struct {
 	TokensPerDay   int
 	Reserve        int       // tokens to reserve for this turn
+	Least          int       // with which it goes on if Reserve is not to be had; 0: with no less
 	Day            string    // label of today
 	NextDay        time.Time // when tomorrow begins
 	TurnsPerMinute int

@@ -161,10 +161,14 @@ func (g *agents) Answer(ctx context.Context, t *core.Turn, u core.User, p core.P
 		}
 	}
 	c := g.cfg.Agent
-	out, err := agent.Run(ctx, agent.Request{Model: g.model, Messages: p.Messages, CachePrefix: p.CachePrefix, Tools: g.tools.now(),
+	tools, guard := g.tools.now(), agent.Promise
+	if t.Reserved > 0 && t.Reserved < g.reserve() { // the day's budget has one call left
+		tools, guard = nil, nil
+	}
+	out, err := agent.Run(ctx, agent.Request{Model: g.model, Messages: p.Messages, CachePrefix: p.CachePrefix, Tools: tools,
 		Call:    core.ToolUse{User: t.User, Thread: t.Thread, Turn: t.ID, Inputs: t.Inputs, Location: u.Settings.Location(g.calendar.zone), Language: u.Settings.Language},
 		Journal: g.store, MaxSteps: c.MaxSteps, ToolTokens: c.ToolTokens, ResultTokens: c.ResultTokens, ToolTimeout: c.ToolTimeout,
-		MaxOutputTokens: g.cfg.LLM.MaxOutputTokens, Tokenizer: g.tokens, Now: g.now, OnText: onText, Guard: agent.Promise, More: g.more(t)})
+		MaxOutputTokens: g.cfg.LLM.MaxOutputTokens, Tokenizer: g.tokens, Now: g.now, OnText: onText, Guard: guard, More: g.more(t)})
 	return core.Answer{Messages: out.Messages, Usage: out.Usage, Effects: out.Effects, FirstToken: out.FirstToken, Model: out.Model,
 		Finish: out.Finish, Steps: out.Steps}, err
 }

@@ -90,6 +90,7 @@ type Settings struct {
 	TokensPerDay   int
 	TurnsPerMinute int
 	Reserve        int // tokens reserved for a turn
+	ReserveLeast   int // for one that must do without tools, where there are no more
 	SummarizeAfter int
 	MediaDir       string
 	MediaMax       int64
@@ -242,7 +243,7 @@ func (g *Gateway) budget(s core.Settings, now time.Time) core.Budget {
 	b := core.Budget{TokensPerDay: g.Settings.TokensPerDay, TurnsPerMinute: g.Settings.TurnsPerMinute}
 	if b.TokensPerDay > 0 {
 		d := g.Calendar.Day(s, now)
-		b.Reserve, b.Day, b.NextDay = g.Settings.Reserve, d.Label, d.End
+		b.Reserve, b.Least, b.Day, b.NextDay = g.Settings.Reserve, g.Settings.ReserveLeast, d.Label, d.End
 	}
 	return b
 }

@@ -224,7 +224,7 @@ func (s *Store) Reserve(ctx context.Context, user core.UserID, l core.Lease, day
 		if err := t.release(l); err != nil {
 			return err
 		}
-		p, err := t.reserve(core.Budget{TokensPerDay: limit, Reserve: n, Day: day})
+		p, err := t.reserve(&core.Budget{TokensPerDay: limit, Reserve: n, Day: day})
 		if ok = p == nil; err != nil || !ok || limit <= 0 {
 			return err
 		}
@@ -259,7 +259,7 @@ func (s *Store) ReserveMore(ctx context.Context, turn *core.Turn, b core.Budget)
 			return found(err)
 		}
 		b.Day = day
-		p, err := t.reserve(b)
+		p, err := t.reserve(&b)
 		if ok = p == nil; err != nil || !ok {
 			return err
 		}

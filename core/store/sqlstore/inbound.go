@@ -158,11 +158,12 @@ func (t *tx) atOnce(a core.Append, to route, fresh []int) (*core.Turn, *core.Pos
 	if a.Claim == nil || a.Paused || a.RunAt.After(a.Claim.Now) || to.head.id != 0 || to.pending || solo && len(fresh) > 1 {
 		return nil, nil, nil
 	}
-	if p, err := t.postpone(a.Budget, a.Claim.Now); err != nil || p != nil {
+	b := a.Budget
+	if p, err := t.postpone(&b, a.Claim.Now); err != nil || p != nil {
 		return nil, p, err
 	}
 	return &core.Turn{User: t.user, ID: core.TurnID(t.nextID()), Thread: to.thread, Mode: to.mode, Identity: to.identity.ID, Address: to.identity.Address,
-		State: core.TurnRunning, StartedAt: a.Claim.Now, Reserved: a.Budget.Reserve}, nil, nil
+		State: core.TurnRunning, StartedAt: a.Claim.Now, Reserved: b.Reserve}, nil, nil
 }
 
 // appendOne stores one message; with a turn as its next input.

@@ -44,7 +44,7 @@ func (t *tx) insertTurn(turn *core.Turn, last int64, b core.Budget) error {
 	}
 	return t.exec(`INSERT INTO turns (user_id, id, thread_id, identity_id, segment_id, state, inputs, reserved, day, started_at)
 		VALUES ($1, $2, $3, $4, $5, 'running', $6, $7, $8, $9)`,
-		t.user, turn.ID, turn.Thread, turn.Identity, turn.Segment, text(turn.Inputs), b.Reserve, b.Day, ms(turn.StartedAt))
+		t.user, turn.ID, turn.Thread, turn.Identity, turn.Segment, text(turn.Inputs), turn.Reserved, b.Day, ms(turn.StartedAt))
 }
 
 // behind makes sure that a job follows the head of a thread: a head without a
@@ -78,7 +78,7 @@ func (t *tx) begin(thread core.ThreadID, l core.Lease, now time.Time, b core.Bud
 	if len(run) == 0 {
 		return nil, nil, t.end(l, "")
 	}
-	if p, err := t.postpone(b, now); err != nil || p != nil {
+	if p, err := t.postpone(&b, now); err != nil || p != nil {
 		if err == nil {
 			err = t.again(l, p.Until, "")
 		}
@@ -140,17 +140,18 @@ func (t *tx) addressTurn(turn *core.Turn) error {
 }
 
 // postpone reserves a turn of the budget, or says until when there is none.
-func (t *tx) postpone(b core.Budget, now time.Time) (*core.Postponed, error) {
+func (t *tx) postpone(b *core.Budget, now time.Time) (*core.Postponed, error) {
 	if b.TurnsPerMinute > 0 {
-		if p, err := t.tooFast(b, now); err != nil || p != nil {
+		if p, err := t.tooFast(*b, now); err != nil || p != nil {
 			return p, err
 		}
 	}
 	return t.reserve(b)
 }
 
-// reserve takes a reservation of the day's budget.
-func (t *tx) reserve(b core.Budget) (*core.Postponed, error) {
+// reserve takes a reservation of the day's budget: b.Reserve, or else b.Least,
+// which is then what b.Reserve says.
+func (t *tx) reserve(b *core.Budget) (*core.Postponed, error) {
 	if b.TokensPerDay <= 0 {
 		return nil, nil
 	}
@@ -158,7 +159,11 @@ func (t *tx) reserve(b core.Budget) (*core.Postponed, error) {
 	if err != nil {
 		return nil, err
 	}
-	if taken := used + reserved; taken > 0 && taken+b.Reserve > b.TokensPerDay {
+	taken := used + reserved
+	if taken+b.Reserve > b.TokensPerDay && b.Least > 0 {
+		b.Reserve = b.Least
+	}
+	if taken > 0 && taken+b.Reserve > b.TokensPerDay {
 		return &core.Postponed{Until: b.NextDay, Budget: true}, nil
 	}
 	return nil, t.exec(`INSERT INTO usage (user_id, day, reserved) VALUES ($1, $2, $3)

@@ -151,6 +151,16 @@ func testBudget(b *bench) {
 	equal(b, "used", used, 550)
 	equal(b, "reserved", reserved, 0)
 
+	a = b.batch(true, "little")
+	a.Budget = limit
+	a.Budget.Least = 200
+	little := one(b, b.Append, a).Turn
+	if little == nil || little.Reserved != 200 {
+		b.t.Fatalf("got %+v, want a turn with the least", little)
+	}
+	_, err = b.Commit(b.ctx, b.reply(little, "ok"), nil)
+	b.must(err)
+
 	a = b.batch(true, "two")
 	a.Budget = limit
 	out := one(b, b.Append, a)
