@@ -26,6 +26,9 @@ func (s *Store) Unwindowed(ctx context.Context, user core.UserID, limit int) (se
 		rows, err := q.rows(`SELECT `+messageColumns+` FROM messages WHERE user_id = $1 AND segment_id = $2 AND segment_id > 0 AND id >= $3 AND `+windowed+`
 			ORDER BY id LIMIT $4`, user, segment, through, limit)
 		messages, err = collect(rows, err, scanMessage)
+		if len(messages) == 1 && int64(messages[0].ID) == through {
+			messages = nil // it is in a window already
+		}
 		return err
 	})
 	return segment, messages, closed && len(messages) < limit, err

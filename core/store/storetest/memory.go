@@ -187,7 +187,11 @@ func testWindowsGoOn(b *bench) {
 	_, messages, closed, err = b.Unwindowed(b.ctx, b.user.ID, 100)
 	b.must(err)
 	equal(b, "closed in the end", closed, true)
-	equal(b, "only the last one", len(messages), 1)
+	equal(b, "messages that are in no window", len(messages), 0)
+	b.must(b.PutWindows(b.ctx, core.PutWindows{User: b.user.ID, Segment: segment, Config: config, Now: b.now}))
+	if _, _, _, err := b.Unwindowed(b.ctx, b.user.ID, 100); !errors.Is(err, core.ErrNotFound) {
+		b.t.Errorf("got %v, want ErrNotFound: the day is done", err)
+	}
 }
 
 // item adds an item of a source.
