@@ -29,6 +29,10 @@ var counters = []struct{ name, help, labels string }{
 	{"everthread_deliveries_total", "Attempts to send a part, by what became of it.", "state"},
 	{"everthread_delivery_unknown_total", "Parts that may or may not have arrived.", ""},
 	{"everthread_summaries_total", "Day summaries by result (stored, failed).", "result"},
+	{"everthread_reminders_total", "Reminders that were told.", ""},
+	{"everthread_windows_total", "Runs of messages that were cut for embedding.", ""},
+	{"everthread_embeddings_total", "Texts that were embedded, by what became of it (ready, error).", "state"},
+	{"everthread_embedding_failures_total", "Attempts to embed that failed as a whole.", ""},
 	{"everthread_llm_errors_total", "Failed model calls by kind.", "kind"},
 	{"everthread_context_dropped_uncovered_total", "Messages that a prompt had to leave out before a summary covered them.", ""},
 }
