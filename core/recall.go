@@ -46,6 +46,9 @@ type Posting struct {
 	// Often holds those of IDs in which it occurs more than once, ascending.
 	Often []int64
 	Cut   bool // there are more
+	// Docs is how many documents hold the term; if Cut, an estimate by how dense the
+	// newest are.
+	Docs int
 }
 
 // Directory is what ranking needs to know of every indexed message of a user.
@@ -86,7 +89,7 @@ type RecallStore interface {
 	// SummariesOf returns the newest summaries of segments that have one to show.
 	SummariesOf(ctx context.Context, user UserID, ids []SegmentID) ([]Summary, error)
 	// Nearest returns the k nearest ready vectors of a kind and a configuration,
-	// nearest first. Archived items are left out unless all is true.
+	// nearest first.
 	Nearest(ctx context.Context, q NearestQuery) ([]Neighbour, error)
 	// Windows returns windows by their ids.
 	Windows(ctx context.Context, user UserID, ids []WindowID) ([]TextWindow, error)

@@ -401,27 +401,28 @@ CREATE INDEX reminders_due ON reminders (due_at) WHERE state = 'active';
 CREATE INDEX reminders_active ON reminders (user_id, due_at) WHERE state = 'active';
 CREATE INDEX reminders_source ON reminders (user_id, source_message) WHERE source_message > 0;
 
--- The full-text indexes hold terms only, as the analyzer made them.
+-- The full-text indexes hold terms only, as the analyzer made them, each led by
+-- its user's id.
 CREATE TABLE message_terms (
 	user_id bigint   NOT NULL,
 	id      bigint   NOT NULL,
 	terms   tsvector NOT NULL,
 	PRIMARY KEY (user_id, id)
 );
-CREATE INDEX message_terms_gin ON message_terms USING gin (user_id, terms);
+CREATE INDEX message_terms_gin ON message_terms USING gin (terms);
 CREATE TABLE summary_terms (
 	user_id bigint   NOT NULL,
 	id      bigint   NOT NULL,
 	terms   tsvector NOT NULL,
 	PRIMARY KEY (user_id, id)
 );
-CREATE INDEX summary_terms_gin ON summary_terms USING gin (user_id, terms);
+CREATE INDEX summary_terms_gin ON summary_terms USING gin (terms);
 CREATE TABLE item_terms (
 	user_id bigint   NOT NULL,
 	id      bigint   NOT NULL,
 	terms   tsvector NOT NULL,
 	PRIMARY KEY (user_id, id)
 );
-CREATE INDEX item_terms_gin ON item_terms USING gin (user_id, terms);
+CREATE INDEX item_terms_gin ON item_terms USING gin (terms);
 
 CREATE INDEX embeddings_hnsw ON embeddings USING hnsw (vector halfvec_cosine_ops) WHERE state = 'ready';

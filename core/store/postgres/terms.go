@@ -3,6 +3,7 @@ package postgres
 import (
 	"encoding/json"
 	"fmt"
+	"strconv"
 	"strings"
 
 	"github.com/pgvector/pgvector-go"
@@ -17,7 +18,7 @@ type terms struct{}
 // Put indexes a document.
 func (terms) Put(kind core.DocKind, user core.UserID, id int64, list []string) sqlstore.Statement {
 	return sqlstore.Statement{Query: `INSERT INTO ` + string(kind) + `_terms (user_id, id, terms) VALUES ($1, $2, ($3::text)::tsvector)
-		ON CONFLICT (user_id, id) DO UPDATE SET terms = excluded.terms`, Args: []any{user, id, quoted(list, " ")}}
+		ON CONFLICT (user_id, id) DO UPDATE SET terms = excluded.terms`, Args: []any{user, id, lexemes(user, list, " ")}}
 }
 
 // Drop takes a document out.
@@ -30,39 +31,42 @@ func (terms) DropUser(kind core.DocKind, user core.UserID) sqlstore.Statement {
 	return sqlstore.Statement{Query: `DELETE FROM ` + string(kind) + `_terms WHERE user_id = $1`, Args: []any{user}}
 }
 
-// Match asks for the documents of each expression, all in one statement.
-func (terms) Match(q sqlstore.TermQuery) []sqlstore.Statement {
+// Match asks for the documents of each expression, all in one statement. Its
+// conditions leave no index but that of the terms.
+func (terms) Match(q sqlstore.TermQuery) sqlstore.Statement {
 	exprs := make([]string, len(q.Exprs))
 	for i, e := range q.Exprs {
-		exprs[i] = expression(e)
+		exprs[i] = expression(q.User, e)
 	}
 	list, err := json.Marshal(exprs)
 	if err != nil {
 		panic(fmt.Sprintf("postgres: terms do not marshal: %v", err))
 	}
-	return []sqlstore.Statement{{Query: `SELECT (SELECT string_agg(found.id::text, ',' ORDER BY found.id DESC) FROM
-			(SELECT id FROM ` + string(q.Kind) + `_terms t WHERE t.user_id = $1 AND t.terms @@ (e.q)::tsquery AND t.id BETWEEN $3 AND $4 ORDER BY id DESC LIMIT $5) found)
-		FROM jsonb_array_elements_text(($2::text)::jsonb) WITH ORDINALITY e(q, n) ORDER BY n`, Args: []any{q.User, string(list), q.From, q.To, q.Limit}}}
+	return sqlstore.Statement{Query: `SELECT e.n - 1, coalesce((SELECT string_agg(found.id::text, ',' ORDER BY found.id DESC) FROM
+			(SELECT id FROM ` + string(q.Kind) + `_terms t WHERE t.terms @@ (e.q)::tsquery AND t.user_id + 0 = $1 AND t.id + 0 BETWEEN $3 AND $4 ORDER BY id + 0 DESC LIMIT $5) found), '')
+		FROM jsonb_array_elements_text(($2::text)::jsonb) WITH ORDINALITY e(q, n)`, Args: []any{q.User, string(list), q.From, q.To, q.Limit}}
 }
 
 // expression writes an AND of ORs as a tsquery.
-func expression(all [][]string) string {
+func expression(user core.UserID, all [][]string) string {
 	var parts []string
 	for _, anyOf := range all {
-		parts = append(parts, "("+quoted(anyOf, " | ")+")")
+		parts = append(parts, "("+lexemes(user, anyOf, " | ")+")")
 	}
 	return strings.Join(parts, " & ")
 }
 
-// quoted writes terms as lexemes.
-func quoted(list []string, between string) string {
+// lexemes writes terms, each led by its user's id: so that a user's postings of a
+// term stand by themselves in the index, whatever others say.
+func lexemes(user core.UserID, list []string, between string) string {
 	escape := strings.NewReplacer(`'`, `''`, `\`, `\\`)
+	lead := "'" + strconv.FormatInt(int64(user), 36) + ":"
 	var b strings.Builder
 	for i, term := range list {
 		if i > 0 {
 			b.WriteString(between)
 		}
-		b.WriteString("'" + escape.Replace(term) + "'")
+		b.WriteString(lead + escape.Replace(term) + "'")
 	}
 	return b.String()
 }

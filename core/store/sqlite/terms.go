@@ -2,6 +2,8 @@ package sqlite
 
 import (
 	"encoding/binary"
+	"encoding/json"
+	"fmt"
 	"math"
 	"strings"
 
@@ -36,16 +38,19 @@ func (terms) DropUser(kind core.DocKind, user core.UserID) sqlstore.Statement {
 	return sqlstore.Statement{Query: `DELETE FROM ` + string(kind) + `_terms WHERE rowid BETWEEN $1 AND $2`, Args: []any{rowid(user, 0), rowid(user+1, 0) - 1}}
 }
 
-// Match asks for the documents of each expression.
-func (terms) Match(q sqlstore.TermQuery) []sqlstore.Statement {
+// Match asks for the documents of each expression, all in one statement.
+func (terms) Match(q sqlstore.TermQuery) sqlstore.Statement {
 	table := string(q.Kind) + "_terms"
-	query := `SELECT group_concat(id) FROM (SELECT rowid & 268435455 AS id FROM ` + table + ` WHERE ` + table + ` MATCH $1
-		AND rowid BETWEEN $2 AND $3 ORDER BY rowid DESC LIMIT $4)`
-	var out []sqlstore.Statement
-	for _, e := range q.Exprs {
-		out = append(out, sqlstore.Statement{Query: query, Args: []any{expression(e), rowid(q.User, q.From), rowid(q.User, q.To), q.Limit}})
+	exprs := make([]string, len(q.Exprs))
+	for i, e := range q.Exprs {
+		exprs[i] = expression(e)
 	}
-	return out
+	list, err := json.Marshal(exprs)
+	if err != nil {
+		panic(fmt.Sprintf("sqlite: terms do not marshal: %v", err))
+	}
+	return sqlstore.Statement{Query: `SELECT e.key, coalesce((SELECT group_concat(id) FROM (SELECT rowid & 268435455 AS id FROM ` + table + ` WHERE ` + table + ` MATCH e.value
+		AND rowid BETWEEN $2 AND $3 ORDER BY rowid DESC LIMIT $4)), '') FROM json_each($1) e`, Args: []any{string(list), rowid(q.User, q.From), rowid(q.User, q.To), q.Limit}}
 }
 
 // expression writes an AND of ORs for FTS5.

@@ -59,9 +59,9 @@ type Terms interface {
 	Drop(kind core.DocKind, user core.UserID, id int64) Statement
 	// DropUser takes all documents of a user out.
 	DropUser(kind core.DocKind, user core.UserID) Statement
-	// Match finds documents. Its statements return, in the order of q.Exprs, one
-	// row for each: the ids, newest first, as text with commas between; or NULL.
-	Match(q TermQuery) []Statement
+	// Match finds documents. Its statement returns for every expression its number
+	// in q.Exprs and the ids, newest first, as text with commas between.
+	Match(q TermQuery) Statement
 }
 
 // TermQuery asks for documents. Each expression is an AND of ORs of terms.

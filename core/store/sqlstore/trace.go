@@ -75,8 +75,8 @@ func (s *Store) tracesIndexed(ctx context.Context, user core.UserID, text string
 	var out []core.Trace
 	for _, kind := range []core.DocKind{core.DocMessage, core.DocSummary, core.DocItem} {
 		q := TermQuery{User: user, Kind: kind, Exprs: [][][]string{all}, To: 1<<seqBits - 1, Limit: tailMost}
-		lists, err := s.idLists(s.one(ctx), q)
-		if err != nil {
+		lists := make([][]int64, 1)
+		if err := s.reads(ctx, "trace", s.idLists(q, lists)); err != nil {
 			return nil, err
 		}
 		for _, id := range lists[0] {
