@@ -25,6 +25,9 @@ type theirs struct {
 	delivery *core.Delivery
 	native   string
 	job      core.Job
+	item     core.ItemID
+	reminder core.Reminder
+	window   core.Embeddable
 }
 
 // victim is a user with something of everything, whose ids nobody else has.
@@ -50,6 +53,11 @@ func (b *bench) victim() (*bench, theirs) {
 	b.must(err)
 	x.loop = loops[0].ID
 	x.delivery = out.Delivery
+	b.intoWindow()
+	x.window = b.pending()[0]
+	b.put1(x.window, vector(7))
+	x.item = b.item("secret item", x.message)
+	x.reminder = b.remind("secret reminder", "", x.message)
 	b.must(b.Enqueue(b.ctx, b.job("dies", 1)))
 	b.must(b.Finish(b.ctx, b.user.ID, b.takeJob().Lease, "dead"))
 	b.must(b.Enqueue(b.ctx, b.job("k", 1)))
@@ -122,6 +130,57 @@ func testForeignReads(b *bench) {
 	equal(b, "backlog", log, core.Backlog{})
 	used, reserved, err := b.UsageOf(b.ctx, me, dayOf(b.now).Label)
 	none("usage", used+reserved, err)
+	b.foreignRecall(me, x)
+}
+
+// foreignRecall reads what another user could find.
+func (b *bench) foreignRecall(me core.UserID, x theirs) {
+	b.t.Helper()
+	counted := func(what string, n int, err error) {
+		b.t.Helper()
+		b.must(err)
+		equal(b, what, n, 0)
+	}
+	b.indexAll()
+	for _, kind := range []core.DocKind{core.DocMessage, core.DocSummary, core.DocItem} {
+		ps, err := b.Match(b.ctx, core.MatchQuery{User: me, Kind: kind, Terms: []string{"secret"}, Limit: 100})
+		counted("postings of "+string(kind), len(ps), err)
+	}
+	d, err := b.Directory(b.ctx, me)
+	counted("directory", len(d.Messages), err)
+	sums, err := b.SummariesOf(b.ctx, me, []core.SegmentID{x.segment})
+	counted("summaries to show", len(sums), err)
+	for _, kind := range []core.VectorKind{core.VectorWindow, core.VectorItem} {
+		near, err := b.Nearest(b.ctx, core.NearestQuery{User: me, Kind: kind, Config: config, Vector: vector(7), K: 10})
+		counted("nearest "+string(kind), len(near), err)
+	}
+	ws, err := b.Windows(b.ctx, me, []core.WindowID{core.WindowID(x.window.ID)})
+	counted("windows", len(ws), err)
+	pending, err := b.PendingEmbeddings(b.ctx, me, config, 10)
+	counted("pending embeddings", len(pending), err)
+	counts, err := b.EmbeddingCounts(b.ctx, me, config)
+	counted("embeddings", len(counts), err)
+	items, err := b.Items(b.ctx, core.ItemQuery{User: me, IDs: []core.ItemID{x.item}, Limit: 10})
+	counted("items", len(items), err)
+	themes, err := b.Themes(b.ctx, me, 10)
+	counted("themes", len(themes), err)
+	rs, err := b.Reminders(b.ctx, me, 10)
+	counted("reminders", len(rs), err)
+	ds, err := b.DeliveriesOf(b.ctx, me, x.delivery.Message)
+	counted("deliveries of a message", len(ds), err)
+	traces, err := b.Traces(b.ctx, me, "secret")
+	if b.must(err); len(traces) > 0 && traces[0].ID != 0 {
+		b.t.Errorf("traces: got %+v", traces)
+	}
+	_, err = b.Item(b.ctx, me, x.item)
+	_, err2 := b.SameItem(b.ctx, me, "secret item")
+	_, err3 := b.Reminder(b.ctx, me, x.reminder.ID)
+	_, _, _, err4 := b.Unwindowed(b.ctx, me, 10)
+	for _, err := range []error{err, err2, err3, err4} {
+		if !errors.Is(err, core.ErrNotFound) {
+			b.t.Errorf("got %v, want ErrNotFound", err)
+		}
+	}
 }
 
 func testForeignWrites(b *bench) {
@@ -136,9 +195,15 @@ func testForeignWrites(b *bench) {
 		return err
 	}
 	for what, err := range map[string]error{
-		"redact":         note(core.Redact{Message: x.message, At: b.now}),
-		"close loop":     note(core.CloseLoop{Loop: x.loop, At: b.now}),
-		"use thread":     note(core.UseThread{Identity: i.ID, Thread: x.thread}),
+		"redact":       note(core.Redact{Message: x.message, At: b.now}),
+		"close loop":   note(core.CloseLoop{Loop: x.loop, At: b.now}),
+		"use thread":   note(core.UseThread{Identity: i.ID, Thread: x.thread}),
+		"archive item": note(core.ArchiveItem{Item: x.item, At: b.now}),
+		"cancel":       note(core.CancelReminder{Reminder: x.reminder.ID, At: b.now}),
+		"fire":         second(b.Fire(b.ctx, core.Fire{User: me, Reminder: x.reminder.ID, Due: x.reminder.DueAt, Now: b.now})),
+		"reserve":      second(b.Reserve(b.ctx, me, x.job.Lease, dayOf(b.now).Label, 1, 10)),
+		"put windows": b.PutWindows(b.ctx, core.PutWindows{User: me, Segment: x.segment, Read: x.window.Messages, Config: config, Now: b.now,
+			Windows: []core.TextWindow{{First: x.message, Last: x.message}}}),
 		"edit":           m.edit(x.native, "e666", "mine now"),
 		"redeliver":      b.Redeliver(b.ctx, me, x.delivery.ID, b.now),
 		"revive":         b.Revive(b.ctx, me, x.job.ID, b.now),
@@ -154,6 +219,8 @@ func testForeignWrites(b *bench) {
 		}
 	}
 	b.must(note(core.StopTurn{Thread: x.thread}))
+	b.must(note(core.MentionLoop{Loop: x.loop, At: b.now}))
+	b.must(b.PutVectors(b.ctx, me, config, []core.EmbeddingResult{{Kind: core.VectorWindow, ID: x.window.ID, Vector: vector(1)}}, b.now))
 	b.must(note(core.RetryTurn{Thread: x.thread, At: b.now}))
 	b.must(b.SetBlocked(b.ctx, me, b.at.ID, true, b.now))
 	m.claimForeign(x)
@@ -188,6 +255,7 @@ func testForeignTurn(b *bench) {
 	_, err := b.Commit(b.ctx, b.reply(&turn, "mine"), nil)
 	equal(b, "commit", err != nil, true)
 	equal(b, "retry", b.RetryTurn(b.ctx, &turn, b.now, "x") != nil, true)
+	equal(b, "reserve more", second(b.ReserveMore(b.ctx, &turn, core.Budget{TokensPerDay: 10, Reserve: 1})) != nil, true)
 	_, err = b.FinishPart(b.ctx, &d, 0, core.PartResult{State: core.DeliverySent}, b.now)
 	equal(b, "finish part", err != nil, true)
 	p := core.PutSummary{Summary: core.Summary{User: u.ID, Segment: x.segment, Markdown: "mine"}, Lease: x.job.Lease, Now: b.now}
