@@ -48,7 +48,7 @@ func (a *app) tasks() []scheduler.Task {
 		{Name: "finalize days", Spec: tick, Run: a.summary.Finalize},
 		{Name: "post summaries", Spec: tick, Run: a.summary.Post},
 		{Name: "receive approved messages", Spec: tick, Run: a.receiveApproved},
-		{Name: "remind", Spec: "@every 5s", Run: a.remind},
+		{Name: "remind", Spec: remindTick, Run: a.remind},
 		{Name: "embed", Spec: "@every 30s", Run: a.wantEmbeddings},
 		{Name: "sweep", Spec: "17 * * * *", Run: a.sweep},
 	}

@@ -41,3 +41,5 @@ func clock() func() time.Time {
 
 // tick is short, so that a moved clock is noticed at once.
 const tick = "@every 1s"
+
+const remindTick = tick
