@@ -3,6 +3,9 @@ package core
 import (
 	"context"
 	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
 	"time"
 )
 
@@ -40,4 +43,42 @@ type ToolResult struct {
 	Text    string   // for the model
 	Effects []Effect // to be committed with the reply
 	Usage   Usage    // of models that the tool called itself
+}
+
+// Read reads the arguments; none are as good as an empty object. What is wrong
+// with them is told in plain words.
+func (u ToolUse) Read(into any) error {
+	if len(u.Arguments) == 0 {
+		return nil
+	}
+	err := json.Unmarshal(u.Arguments, into)
+	var odd *json.UnmarshalTypeError
+	switch {
+	case errors.As(err, &odd) && odd.Field == "":
+		return fmt.Errorf("the arguments are not as described: they cannot be of type %s", odd.Value)
+	case errors.As(err, &odd):
+		return fmt.Errorf("the arguments are not as described: %q cannot be of type %s", odd.Field, odd.Value)
+	case err != nil:
+		return fmt.Errorf("the arguments are not as described: %w", err)
+	}
+	return nil
+}
+
+// Stamp is a time as tools show it, in the zone of the user (nil: UTC).
+func Stamp(t time.Time, zone *time.Location) string {
+	if zone == nil {
+		zone = time.UTC
+	}
+	return t.In(zone).Format(time.RFC3339)
+}
+
+// ResultOf is v, as JSON, with the effects of a tool.
+func ResultOf(v any, effects ...Effect) (ToolResult, error) {
+	var text strings.Builder
+	e := json.NewEncoder(&text)
+	e.SetEscapeHTML(false)
+	if err := e.Encode(v); err != nil {
+		return ToolResult{}, fmt.Errorf("write answer: %w", err)
+	}
+	return ToolResult{Text: strings.TrimSpace(text.String()), Effects: effects}, nil
 }

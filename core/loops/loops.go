@@ -60,7 +60,7 @@ func (t openTool) Use(ctx context.Context, use core.ToolUse) (core.ToolResult, e
 	var in struct {
 		Text string `json:"text"`
 	}
-	if err := read(use, &in); err != nil {
+	if err := use.Read(&in); err != nil {
 		return core.ToolResult{}, err
 	}
 	text, err := loopText(in.Text)
@@ -72,14 +72,14 @@ func (t openTool) Use(ctx context.Context, use core.ToolUse) (core.ToolResult, e
 		return core.ToolResult{}, fmt.Errorf("list loops: %w", err)
 	}
 	if id, ok := Match(text, open); ok {
-		return answer(loopJSON{id, "exists", named(open, id).Text}, core.MentionLoop{Loop: id, At: use.Now})
+		return core.ResultOf(loopJSON{id, "exists", named(open, id).Text}, core.MentionLoop{Loop: id, At: use.Now})
 	}
 	id, err := t.Store.NewID(ctx, use.User)
 	if err != nil {
 		return core.ToolResult{}, fmt.Errorf("open loop: %w", err)
 	}
 	l := core.Loop{User: use.User, ID: core.LoopID(id), Text: text, State: core.LoopOpen, Sources: use.Inputs, OpenedAt: use.Now, Mentioned: use.Now}
-	return answer(loopJSON{ID: l.ID, Status: "opened"}, core.OpenLoop{Loop: l, At: use.Now})
+	return core.ResultOf(loopJSON{ID: l.ID, Status: "opened"}, core.OpenLoop{Loop: l, At: use.Now})
 }
 
 // loopText is a loop as one line that every store takes.
@@ -113,7 +113,7 @@ func (t closeTool) Use(ctx context.Context, use core.ToolUse) (core.ToolResult, 
 	var in struct {
 		Loop json.RawMessage `json:"loop"`
 	}
-	if err := read(use, &in); err != nil {
+	if err := use.Read(&in); err != nil {
 		return core.ToolResult{}, err
 	}
 	open, err := t.Store.Loops(ctx, use.User, looked)
@@ -124,7 +124,7 @@ func (t closeTool) Use(ctx context.Context, use core.ToolUse) (core.ToolResult, 
 	if err != nil {
 		return core.ToolResult{}, err
 	}
-	return answer(loopJSON{l.ID, "closed", l.Text}, core.CloseLoop{Loop: l.ID, At: use.Now})
+	return core.ResultOf(loopJSON{l.ID, "closed", l.Text}, core.CloseLoop{Loop: l.ID, At: use.Now})
 }
 
 // unquoted is a number or a text of JSON as it is read by people.
@@ -168,21 +168,4 @@ func named(open []core.Loop, id core.LoopID) core.Loop {
 		}
 	}
 	return core.Loop{}
-}
-
-func read(use core.ToolUse, into any) error {
-	if err := json.Unmarshal(use.Arguments, into); err != nil && len(use.Arguments) > 0 {
-		return errors.New("the arguments are not as described")
-	}
-	return nil
-}
-
-func answer(v any, effects ...core.Effect) (core.ToolResult, error) {
-	var text strings.Builder
-	e := json.NewEncoder(&text)
-	e.SetEscapeHTML(false)
-	if err := e.Encode(v); err != nil {
-		return core.ToolResult{}, fmt.Errorf("write answer: %w", err)
-	}
-	return core.ToolResult{Text: strings.TrimSpace(text.String()), Effects: effects}, nil
 }

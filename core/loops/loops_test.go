@@ -147,7 +147,7 @@ func TestTools(t *testing.T) {
 		{"loops_open", `{"text":""}`, "Error: text has no words; say in one short line what is open"},
 		{"loops_open", `{"text":"🎂"}`, "Error: text has no words; say in one short line what is open"},
 		{"loops_open", `{"text":"` + strings.Repeat("é", 301) + `"}`, "Error: text has 301 characters; at most 300 fit: one short line"},
-		{"loops_open", `{"text":7}`, "Error: the arguments are not as described"},
+		{"loops_open", `{"text":7}`, `Error: the arguments are not as described: "text" cannot be of type number`},
 		{"loops_close", `{"loop":"11"}`, `{"id":11,"status":"closed","text":"Book the train to Lyon"}
 -> core.CloseLoop {Loop:11 At:2026-11-19 12:00:00 +0000 UTC}`},
 		{"loops_close", `{"loop":12}`, `{"id":12,"status":"closed","text":"Book a hotel in Lyon"}

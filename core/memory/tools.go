@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"strings"
-	"time"
 
 	"github.com/everthread/everthread/core"
 )
@@ -46,40 +45,6 @@ func (l *list) UnmarshalJSON(b []byte) error {
 		return nil
 	}
 	return json.Unmarshal(b, (*[]string)(l))
-}
-
-func read(use core.ToolUse, into any) error {
-	if len(use.Arguments) == 0 {
-		return nil
-	}
-	err := json.Unmarshal(use.Arguments, into)
-	var odd *json.UnmarshalTypeError
-	switch {
-	case errors.As(err, &odd):
-		return fmt.Errorf("the arguments are not as described: %q cannot be of type %s", odd.Field, odd.Value)
-	case err != nil:
-		return fmt.Errorf("the arguments are not as described: %w", err)
-	}
-	return nil
-}
-
-func answer(v any, effects ...core.Effect) (core.ToolResult, error) {
-	var text strings.Builder
-	e := json.NewEncoder(&text)
-	e.SetEscapeHTML(false)
-	if err := e.Encode(v); err != nil {
-		return core.ToolResult{}, fmt.Errorf("write answer: %w", err)
-	}
-	return core.ToolResult{Text: strings.TrimSpace(text.String()), Effects: effects}, nil
-}
-
-// stamp is a time as tools show it.
-func stamp(t time.Time, use core.ToolUse) string {
-	zone := use.Location
-	if zone == nil {
-		zone = time.UTC
-	}
-	return t.In(zone).Format(time.RFC3339)
 }
 
 type searchTool struct{ *Memory }
@@ -122,7 +87,7 @@ func (t searchTool) Use(ctx context.Context, use core.ToolUse) (core.ToolResult,
 		Recency number `json:"recency_days"`
 		Status  string `json:"status"`
 	}
-	if err := read(use, &in); err != nil {
+	if err := use.Read(&in); err != nil {
 		return core.ToolResult{}, err
 	}
 	f, err := t.Search(ctx, Query{User: use.User, Words: in.Query, Theme: in.Theme, Types: in.Types, Status: in.Status,
@@ -138,11 +103,11 @@ func (t searchTool) Use(ctx context.Context, use core.ToolUse) (core.ToolResult,
 		out.Note = strings.TrimSpace("nothing in memory matches; " + f.Note)
 		out.Note = strings.TrimSuffix(out.Note, ";")
 	}
-	return answer(out)
+	return core.ResultOf(out)
 }
 
 func result(h Hit, length int, use core.ToolUse) resultJSON {
-	r := resultJSON{ID: h.ID, Theme: h.Theme, Type: h.Type, Snippet: shorten(h.Content, length), Created: stamp(h.CreatedAt, use),
+	r := resultJSON{ID: h.ID, Theme: h.Theme, Type: h.Type, Snippet: shorten(h.Content, length), Created: core.Stamp(h.CreatedAt, use.Location),
 		Score: float64(int(h.Score*1000+0.5)) / 1000, Signals: signalsJSON{h.FTS, h.Semantic}}
 	if h.Status != core.ItemActive {
 		r.Status = string(h.Status)
@@ -200,7 +165,7 @@ func (t addTool) Use(ctx context.Context, use core.ToolUse) (core.ToolResult, er
 		Theme   string `json:"theme"`
 		Tags    list   `json:"tags"`
 	}
-	if err := read(use, &in); err != nil {
+	if err := use.Read(&in); err != nil {
 		return core.ToolResult{}, err
 	}
 	i := core.Item{User: use.User, Theme: in.Theme, Type: core.ItemType(in.Type), Content: in.Content, Tags: in.Tags, SourceThread: use.Thread}
@@ -212,14 +177,14 @@ func (t addTool) Use(ctx context.Context, use core.ToolUse) (core.ToolResult, er
 		return core.ToolResult{}, plain("add to memory", err)
 	}
 	if a.Effect == nil {
-		return answer(addAnswer{ID: a.Item.ID, Status: "exists", Theme: a.Item.Theme, Hint: "an active item says this already; nothing was changed"})
+		return core.ResultOf(addAnswer{ID: a.Item.ID, Status: "exists", Theme: a.Item.Theme, Hint: "an active item says this already; nothing was changed"})
 	}
 	out := addAnswer{ID: a.Item.ID, Status: "added", Theme: a.Item.Theme, Embedding: a.Item.Embedding}
 	for _, s := range a.Near {
 		out.Hint = "these say nearly the same: archive those that no longer hold"
 		out.Similar = append(out.Similar, similarJSON{s.ID, shorten(s.Content, 120)})
 	}
-	return answer(out, *a.Effect)
+	return core.ResultOf(out, *a.Effect)
 }
 
 type getTool struct{ *Memory }
@@ -250,8 +215,8 @@ func (t getTool) Use(ctx context.Context, use core.ToolUse) (core.ToolResult, er
 	if err != nil {
 		return core.ToolResult{}, err
 	}
-	return answer(itemJSON{i.ID, i.Theme, i.Type, i.Content, append([]string{}, i.Tags...), i.Status, i.Embedding, i.SourceThread, i.SourceMessage,
-		stamp(i.CreatedAt, use), stamp(i.UpdatedAt, use)})
+	return core.ResultOf(itemJSON{i.ID, i.Theme, i.Type, i.Content, append([]string{}, i.Tags...), i.Status, i.Embedding, i.SourceThread, i.SourceMessage,
+		core.Stamp(i.CreatedAt, use.Location), core.Stamp(i.UpdatedAt, use.Location)})
 }
 
 // named returns the item that a call names. One that never was and another
@@ -260,7 +225,7 @@ func (m *Memory) named(ctx context.Context, use core.ToolUse) (core.Item, error)
 	var in struct {
 		ID number `json:"item_id"`
 	}
-	if err := read(use, &in); err != nil {
+	if err := use.Read(&in); err != nil {
 		return core.Item{}, err
 	}
 	i, err := m.Store.Item(ctx, use.User, core.ItemID(in.ID))
@@ -291,7 +256,7 @@ func (t archiveTool) Use(ctx context.Context, use core.ToolUse) (core.ToolResult
 	if i.Status == core.ItemActive {
 		effects = []core.Effect{core.ArchiveItem{Item: i.ID, At: use.Now}}
 	}
-	return answer(map[string]any{"id": i.ID, "status": core.ItemArchived}, effects...)
+	return core.ResultOf(map[string]any{"id": i.ID, "status": core.ItemArchived}, effects...)
 }
 
 type themesTool struct{ *Memory }
@@ -321,5 +286,5 @@ func (t themesTool) Use(ctx context.Context, use core.ToolUse) (core.ToolResult,
 	for _, x := range themes {
 		out = append(out, themeJSON{x.Slug, x.Name, x.Active})
 	}
-	return answer(map[string]any{"themes": out})
+	return core.ResultOf(map[string]any{"themes": out})
 }

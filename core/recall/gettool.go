@@ -79,11 +79,11 @@ func (t getTool) message(ctx context.Context, use core.ToolUse, id core.MessageI
 	if err != nil {
 		return core.ToolResult{}, err
 	}
-	return answer(got(m, use.Location))
+	return core.ResultOf(got(m, use.Location))
 }
 
 func got(m core.Message, location *time.Location) gotMessage {
-	return gotMessage{m.ID, m.Role, m.Text, stamp(m.SentAt, location), m.Channel}
+	return gotMessage{m.ID, m.Role, m.Text, core.Stamp(m.SentAt, location), m.Channel}
 }
 
 func (t getTool) summary(ctx context.Context, use core.ToolUse, id core.SegmentID) (core.ToolResult, error) {
@@ -96,9 +96,9 @@ func (t getTool) summary(ctx context.Context, use core.ToolUse, id core.SegmentI
 	}
 	out := gotSummary{Segment: id, Label: s.Label, Summary: s.Markdown, State: s.State}
 	if s.Markdown != "" {
-		out.Updated = stamp(s.CreatedAt, use.Location)
+		out.Updated = core.Stamp(s.CreatedAt, use.Location)
 	}
-	return answer(out)
+	return core.ResultOf(out)
 }
 
 func noDay(id core.SegmentID) error { return fmt.Errorf("there is no day_segment_id %d", id) }
@@ -115,5 +115,5 @@ func (t getTool) messages(ctx context.Context, use core.ToolUse, id core.Segment
 	for _, m := range page.Messages {
 		out.Messages = append(out.Messages, got(m, use.Location))
 	}
-	return answer(out)
+	return core.ResultOf(out)
 }

@@ -102,7 +102,7 @@ func (t searchTool) Use(ctx context.Context, use core.ToolUse) (core.ToolResult,
 	for _, h := range found.Hits {
 		out.Results = append(out.Results, shownHit(h, use.Location))
 	}
-	return answer(out)
+	return core.ResultOf(out)
 }
 
 func shownHit(h core.Hit, location *time.Location) searchHit {
@@ -115,27 +115,8 @@ func shownHit(h core.Hit, location *time.Location) searchHit {
 		return out
 	}
 	covered := h.Message.Covered
-	out.Message, out.Role, out.SentAt, out.Snippet, out.Covered = h.Message.ID, h.Message.Role, stamp(h.Message.SentAt, location), h.Snippet, &covered
+	out.Message, out.Role, out.SentAt, out.Snippet, out.Covered = h.Message.ID, h.Message.Role, core.Stamp(h.Message.SentAt, location), h.Snippet, &covered
 	return out
-}
-
-// stamp is a time as the tools show it, in the zone of the user.
-func stamp(t time.Time, location *time.Location) string {
-	if location == nil {
-		location = time.UTC
-	}
-	return t.In(location).Format(time.RFC3339)
-}
-
-// answer is the result of a tool, as JSON.
-func answer(v any) (core.ToolResult, error) {
-	var b strings.Builder
-	e := json.NewEncoder(&b)
-	e.SetEscapeHTML(false)
-	if err := e.Encode(v); err != nil {
-		return core.ToolResult{}, fmt.Errorf("write result: %w", err)
-	}
-	return core.ToolResult{Text: strings.TrimSpace(b.String())}, nil
 }
 
 // arguments reads what a model wrote, and says plainly what is wrong with it.

@@ -3,7 +3,6 @@ package remind
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -56,7 +55,7 @@ func (t setTool) Use(ctx context.Context, use core.ToolUse) (core.ToolResult, er
 		When string `json:"when"`
 		Cron string `json:"cron"`
 	}
-	if err := read(use, &in); err != nil {
+	if err := use.Read(&in); err != nil {
 		return core.ToolResult{}, err
 	}
 	at, cron, err := t.when(use, in.When, in.Cron)
@@ -69,12 +68,12 @@ func (t setTool) Use(ctx context.Context, use core.ToolUse) (core.ToolResult, er
 		return core.ToolResult{}, err
 	}
 	if same.ID != 0 {
-		return answer(t.show(same, "exists", t.language(use)))
+		return core.ResultOf(t.show(same, "exists", t.language(use)))
 	}
 	if r, err = t.prepare(ctx, use, r); err != nil {
 		return core.ToolResult{}, err
 	}
-	return answer(t.show(r, "set", t.language(use)), core.SetReminder{Reminder: r, At: use.Now})
+	return core.ResultOf(t.show(r, "set", t.language(use)), core.SetReminder{Reminder: r, At: use.Now})
 }
 
 // when reads either of the two ways to say it. Every word of it must be
@@ -133,7 +132,7 @@ func (t listTool) Use(ctx context.Context, use core.ToolUse) (core.ToolResult, e
 	for _, r := range active {
 		out = append(out, t.show(r, "", t.language(use)))
 	}
-	return answer(map[string]any{"reminders": out})
+	return core.ResultOf(map[string]any{"reminders": out})
 }
 
 type cancelTool struct{ *Reminders }
@@ -150,7 +149,7 @@ func (t cancelTool) Use(ctx context.Context, use core.ToolUse) (core.ToolResult,
 	var in struct {
 		ID number `json:"id"`
 	}
-	if err := read(use, &in); err != nil {
+	if err := use.Read(&in); err != nil {
 		return core.ToolResult{}, err
 	}
 	active, err := t.Store.Reminders(ctx, use.User, t.Settings.orDefault().MaxActive+listed)
@@ -161,7 +160,7 @@ func (t cancelTool) Use(ctx context.Context, use core.ToolUse) (core.ToolResult,
 	if n < 0 {
 		return core.ToolResult{}, faultf(faultsOf(t.language(use)).none, in.ID)
 	}
-	return answer(t.show(active[n], "cancelled", t.language(use)), core.CancelReminder{Reminder: active[n].ID, At: use.Now})
+	return core.ResultOf(t.show(active[n], "cancelled", t.language(use)), core.CancelReminder{Reminder: active[n].ID, At: use.Now})
 }
 
 // number is a whole number, which some models write as a string.
@@ -170,21 +169,4 @@ type number int64
 // UnmarshalJSON reads 7, "7" or null.
 func (n *number) UnmarshalJSON(b []byte) error {
 	return json.Unmarshal([]byte(strings.Trim(string(b), `"# `)), (*int64)(n))
-}
-
-func read(use core.ToolUse, into any) error {
-	if err := json.Unmarshal(use.Arguments, into); err != nil && len(use.Arguments) > 0 {
-		return errors.New("the arguments are not as described")
-	}
-	return nil
-}
-
-func answer(v any, effects ...core.Effect) (core.ToolResult, error) {
-	var text strings.Builder
-	e := json.NewEncoder(&text)
-	e.SetEscapeHTML(false)
-	if err := e.Encode(v); err != nil {
-		return core.ToolResult{}, fmt.Errorf("write answer: %w", err)
-	}
-	return core.ToolResult{Text: strings.TrimSpace(text.String()), Effects: effects}, nil
 }
