@@ -42,8 +42,8 @@ func (terms) Match(q sqlstore.TermQuery) sqlstore.Statement {
 	if err != nil {
 		panic(fmt.Sprintf("postgres: terms do not marshal: %v", err))
 	}
-	return sqlstore.Statement{Query: `SELECT e.n - 1, coalesce((SELECT string_agg(found.id::text, ',' ORDER BY found.id DESC) FROM
-			(SELECT id FROM ` + string(q.Kind) + `_terms t WHERE t.terms @@ (e.q)::tsquery AND t.user_id + 0 = $1 AND t.id + 0 BETWEEN $3 AND $4 ORDER BY id + 0 DESC LIMIT $5) found), '')
+	return sqlstore.Statement{Query: `SELECT e.n - 1, array_to_string(ARRAY(SELECT t.id FROM ` + string(q.Kind) + `_terms t
+			WHERE t.terms @@ (e.q)::tsquery AND t.user_id + 0 = $1 AND t.id + 0 BETWEEN $3 AND $4 ORDER BY t.id + 0 DESC LIMIT $5), ',')
 		FROM jsonb_array_elements_text(($2::text)::jsonb) WITH ORDINALITY e(q, n)`, Args: []any{q.User, string(list), q.From, q.To, q.Limit}}
 }
 

@@ -1,6 +1,7 @@
 package sqlstore
 
 import (
+	"cmp"
 	"context"
 	"slices"
 	"sync"
@@ -18,10 +19,8 @@ type directories struct {
 
 type directory struct {
 	core.Directory
-	edits    int64
-	through  core.MessageID // read up to it
-	segments map[core.SegmentID]int32
-	channels map[string]uint8
+	edits   int64
+	through core.MessageID // read up to it
 }
 
 // maxDirectories bounds the messages that are kept, at 16 bytes each.
@@ -29,35 +28,34 @@ const maxDirectories = 4_000_000
 
 // Directory returns what ranking needs; see core.RecallStore.
 func (s *Store) Directory(ctx context.Context, user core.UserID) (*core.Directory, error) {
-	var d *directory
-	err := s.view(ctx, "read directory", func(q querier) error {
-		var edits int64
-		var last core.MessageID
-		err := q.row(`SELECT h.edits, u.last_message FROM users u JOIN threads h ON h.user_id = u.id AND h.mode = 'continuous' WHERE u.id = $1`, user).Scan(&edits, &last)
-		if err != nil {
-			return found(err)
+	d := s.known.get(user)
+	for {
+		more := added{edits: -1}
+		if err := s.reads(ctx, "read directory", more.since(user, d)...); err != nil {
+			return nil, err
 		}
-		if d = s.known.get(user, edits); d.through == last {
-			return nil
+		switch {
+		case more.edits < 0:
+			return nil, wrap("read directory", core.ErrNotFound)
+		case d.through > 0 && d.edits != more.edits:
+			d = &directory{} // something that was said is no longer what it was
+			continue
+		case d.through == 0 || d.through != more.last:
+			d = d.with(&more)
+			s.known.put(user, d)
 		}
-		return d.read(q, user, last)
-	})
-	if err != nil {
-		return nil, err
+		return &d.Directory, nil
 	}
-	s.known.put(user, d)
-	return &d.Directory, nil
 }
 
-// get returns a copy of what is kept, to be added to, or an empty directory.
-func (k *directories) get(user core.UserID, edits int64) *directory {
+// get returns what is kept, or an empty directory. Nobody changes it.
+func (k *directories) get(user core.UserID) *directory {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	if e := k.users[user]; e != nil && e.edits == edits {
-		c := *e
-		return &c
+	if e := k.users[user]; e != nil {
+		return e
 	}
-	return &directory{edits: edits, segments: map[core.SegmentID]int32{}, channels: map[string]uint8{}}
+	return &directory{}
 }
 
 func (k *directories) put(user core.UserID, d *directory) {
@@ -82,23 +80,12 @@ func (k *directories) put(user core.UserID, d *directory) {
 	}
 }
 
-// read adds the messages after what was read. Slices are only ever appended to,
-// so a directory that somebody still uses stays as it is.
-func (d *directory) read(q querier, user core.UserID, last core.MessageID) error {
-	rows, err := q.rows(`SELECT id, segment_id, tokens, channel, role FROM messages WHERE user_id = $1 AND id > $2 AND id <= $3 AND `+indexed+` ORDER BY id`, user, d.through, last)
-	fresh, err := collect(rows, err, scanEntry)
-	if err != nil {
-		return err
-	}
-	if err := d.readSegments(q, user, fresh); err != nil {
-		return err
-	}
-	d.Messages = slices.Grow(d.Messages[:len(d.Messages):len(d.Messages)], len(fresh))
-	for _, e := range fresh {
-		d.add(e)
-	}
-	d.through = last
-	return nil
+// added is what a directory misses.
+type added struct {
+	edits    int64
+	last     core.MessageID
+	messages []listed
+	segments []core.DirectorySegment
 }
 
 // listed is a message as it is read.
@@ -110,55 +97,69 @@ type listed struct {
 	role    core.Role
 }
 
-func scanEntry(r scanner) (e listed, err error) {
-	return e, r.Scan(&e.id, &e.segment, &e.tokens, &e.channel, (*string)(&e.role))
-}
-
-func (d *directory) add(e listed) {
-	m := core.DirectoryEntry{ID: e.id, Segment: d.segments[e.segment], Tokens: uint16(min(e.tokens, 1<<16-1)), Channel: d.channels[e.channel]}
-	switch e.role {
-	case core.RoleAssistant:
-		m.Role = 1
-	case core.RoleTool:
-		m.Role = 2
-	}
-	d.Messages = append(d.Messages, m)
-	d.Tokens += int64(e.tokens)
-}
-
-// readSegments reads the days of messages that are not known yet, and numbers
-// their channels.
-func (d *directory) readSegments(q querier, user core.UserID, fresh []listed) error {
-	segments, channels := d.segments, d.channels
-	d.segments, d.channels = map[core.SegmentID]int32{}, map[string]uint8{}
-	for id, n := range segments {
-		d.segments[id] = n
-	}
-	for name, n := range channels {
-		d.channels[name] = n
-	}
-	missing := false
-	for _, e := range fresh {
-		if _, ok := d.channels[e.channel]; !ok && len(d.channels) < 255 {
-			d.channels[e.channel] = uint8(len(d.channels))
-			d.Channels = append(d.Channels[:len(d.Channels):len(d.Channels)], e.channel)
-		}
-		_, ok := d.segments[e.segment]
-		missing = missing || !ok
-	}
-	if !missing {
-		return nil
-	}
-	after := core.SegmentID(0)
+// since reads what came after d, and whether d still holds.
+func (a *added) since(user core.UserID, d *directory) []Statement {
+	var opened core.SegmentID
 	if n := len(d.Segments); n > 0 {
-		after = d.Segments[n-1].ID
+		opened = d.Segments[n-1].ID
 	}
-	rows, err := q.rows(`SELECT id, label FROM segments WHERE user_id = $1 AND id > $2 ORDER BY id`, user, after)
-	opened, err := collect(rows, err, func(r scanner) (g core.DirectorySegment, err error) { return g, r.Scan(&g.ID, &g.Label) })
-	d.Segments = d.Segments[:len(d.Segments):len(d.Segments)]
-	for _, g := range opened {
-		d.segments[g.ID] = int32(len(d.Segments))
-		d.Segments = append(d.Segments, g)
+	return []Statement{{
+		Query: `SELECT h.edits, u.last_message FROM users u JOIN threads h ON h.user_id = u.id AND h.mode = 'continuous' WHERE u.id = $1`, Args: []any{user},
+		All: func(r Row) error { return r.Scan(&a.edits, &a.last) },
+	}, {
+		Query: `SELECT id, segment_id, tokens, channel, role FROM messages WHERE user_id = $1 AND id > $2 AND ` + indexed + ` ORDER BY id`, Args: []any{user, d.through},
+		All: func(r Row) error {
+			var m listed
+			err := r.Scan(&m.id, &m.segment, &m.tokens, &m.channel, (*string)(&m.role))
+			a.messages = append(a.messages, m)
+			return err
+		},
+	}, {
+		Query: `SELECT id, label FROM segments WHERE user_id = $1 AND id > $2 ORDER BY id`, Args: []any{user, opened},
+		All: func(r Row) error {
+			var g core.DirectorySegment
+			err := r.Scan(&g.ID, &g.Label)
+			a.segments = append(a.segments, g)
+			return err
+		},
+	}}
+}
+
+// with returns the directory with more. Slices are only ever appended to, so one
+// that somebody still uses stays as it is.
+func (d *directory) with(more *added) *directory {
+	n := *d
+	n.edits, n.through = more.edits, more.last
+	n.Segments = append(d.Segments[:len(d.Segments):len(d.Segments)], more.segments...)
+	n.Messages = slices.Grow(d.Messages[:len(d.Messages):len(d.Messages)], len(more.messages))
+	for _, m := range more.messages {
+		n.add(m)
 	}
-	return err
+	return &n
+}
+
+func (d *directory) add(m listed) {
+	segment, _ := slices.BinarySearchFunc(d.Segments, m.segment, func(g core.DirectorySegment, id core.SegmentID) int { return cmp.Compare(g.ID, id) })
+	e := core.DirectoryEntry{ID: m.id, Segment: int32(segment), Tokens: uint16(min(m.tokens, 1<<16-1)), Channel: d.channel(m.channel)}
+	switch m.role {
+	case core.RoleAssistant:
+		e.Role = 1
+	case core.RoleTool:
+		e.Role = 2
+	}
+	d.Messages = append(d.Messages, e)
+	d.Tokens += int64(m.tokens)
+}
+
+// channel numbers a channel. Of more than there are numbers for, the rest are
+// taken for the first.
+func (d *directory) channel(name string) uint8 {
+	if n := slices.Index(d.Channels, name); n >= 0 {
+		return uint8(n)
+	}
+	if len(d.Channels) == 255 {
+		return 0
+	}
+	d.Channels = append(d.Channels[:len(d.Channels):len(d.Channels)], name)
+	return uint8(len(d.Channels) - 1)
 }

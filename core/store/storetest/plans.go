@@ -49,13 +49,14 @@ func rare() []string {
 		`INSERT INTO embeddings (user_id, kind, id, config, state, updated_at) SELECT`, // all vectors are made anew
 		`AND s.version = g.version WHERE g.user_id = $1 AND g.hidden = 0`,              // so is the index
 		`SELECT id, content FROM items WHERE user_id = $1`,
-		`FROM windows WHERE user_id = $1) + (SELECT COUNT(*)`,   // how many that is
-		`WHERE embedding MATCH $1 AND k = $2`,                   // k vectors are sorted
-		`FROM themes WHERE user_id = $1 ORDER BY`,               // few
-		`COUNT(*) FROM embeddings WHERE user_id = $1 GROUP BY`,  // the settings page
-		`SELECT id FROM embeddings WHERE user_id = $1 AND kind`, // deletes a user
-		`extra <> '{}' AND role = 'tool'`,                       // tools' results of a redacted message
-		`user_id = $1 AND id > $2 AND kind = 'reminder'`,        // reminders since a redacted message
+		`SELECT id, segment_id, tokens, channel, role FROM messages`, // the directory, what is new of it
+		`FROM windows WHERE user_id = $1) + (SELECT COUNT(*)`,        // how many that is
+		`WHERE embedding MATCH $1 AND k = $2`,                        // k vectors are sorted
+		`FROM themes WHERE user_id = $1 ORDER BY`,                    // few
+		`COUNT(*) FROM embeddings WHERE user_id = $1 GROUP BY`,       // the settings page
+		`SELECT id FROM embeddings WHERE user_id = $1 AND kind`,      // deletes a user
+		`extra <> '{}' AND role = 'tool'`,                            // tools' results of a redacted message
+		`user_id = $1 AND id > $2 AND kind = 'reminder'`,             // reminders since a redacted message
 	}
 }
 
