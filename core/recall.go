@@ -184,8 +184,10 @@ type PutWindows struct {
 	Segment SegmentID
 	Windows []TextWindow // ids are given by the store
 	Through MessageID
-	// Read are the messages that the windows were cut from.
+	// Read are the messages that the windows were cut from; Closed: they are the
+	// rest of a day that is over, as Unwindowed told.
 	Read   []Message
+	Closed bool
 	Config string
 	Now    time.Time
 }

@@ -25,6 +25,7 @@ type place struct {
 	segment core.SegmentID
 	first   core.MessageID
 	read    int
+	closed  bool
 }
 
 // windows cuts what is in no window yet, day by day.
@@ -45,7 +46,7 @@ func (w *Worker) windows(ctx context.Context, user core.UserID) error {
 			limit *= 4 // many short messages: one window takes more than a page
 			continue
 		}
-		at := place{segment: segment, read: len(messages)}
+		at := place{segment: segment, read: len(messages), closed: closed}
 		if len(messages) > 0 {
 			at.first = messages[0].ID
 		}
@@ -53,7 +54,7 @@ func (w *Worker) windows(ctx context.Context, user core.UserID) error {
 			return errStuck
 		}
 		err = w.Store.PutWindows(ctx, core.PutWindows{User: user, Segment: segment, Windows: windows, Through: through,
-			Read: messages, Config: w.Config, Now: w.Now()})
+			Read: messages, Closed: closed, Config: w.Config, Now: w.Now()})
 		switch {
 		case errors.Is(err, core.ErrChanged) && changes < mostChanges:
 			changes++

@@ -89,7 +89,7 @@ func (w *world) embedInto(ctx context.Context, s sqlStore) {
 		}
 		if err == nil {
 			windows, through := Cut(messages, closed)
-			err = s.PutWindows(ctx, core.PutWindows{User: me, Segment: segment, Windows: windows, Through: through, Read: messages, Config: "test", Now: saturday})
+			err = s.PutWindows(ctx, core.PutWindows{User: me, Segment: segment, Windows: windows, Through: through, Read: messages, Closed: closed, Config: "test", Now: saturday})
 		}
 		if err != nil {
 			w.t.Fatal(err)

@@ -52,8 +52,10 @@ func (s *Store) PutWindows(ctx context.Context, p core.PutWindows) error {
 				return err
 			}
 		}
-		return t.exec(`UPDATE segments SET windowed = CASE WHEN $3 > windowed THEN $3 ELSE windowed END, unwindowed = $4 WHERE user_id = $1 AND id = $2`,
-			t.user, p.Segment, p.Through, flag(left))
+		// A day that ended since it was read has to be cut to its end.
+		return t.exec(`UPDATE segments SET windowed = CASE WHEN $3 > windowed THEN $3 ELSE windowed END,
+			unwindowed = CASE WHEN state = 'final' AND $5 = 0 THEN 1 ELSE $4 END WHERE user_id = $1 AND id = $2`,
+			t.user, p.Segment, p.Through, flag(left), flag(p.Closed))
 	})
 }
 
@@ -192,10 +194,12 @@ func (s *Store) EmbeddingCounts(ctx context.Context, user core.UserID, config st
 }
 
 // EmbeddingDue lists users who have messages outside of windows or something
-// that waits for a vector.
+// that waits for a vector, and no job for it: one that waits after a failure
+// keeps its time.
 func (s *Store) EmbeddingDue(ctx context.Context, after core.UserID, limit int) ([]core.UserID, error) {
 	rows, err := s.one(ctx).rows(`SELECT u.id FROM users u WHERE u.id > $1 AND u.id > 0 AND (EXISTS (SELECT 1 FROM segments g WHERE g.user_id = u.id AND g.unwindowed = 1)
-		OR EXISTS (SELECT 1 FROM embeddings e WHERE e.user_id = u.id AND e.state = 'pending')) ORDER BY u.id LIMIT $2`, after, limit)
+		OR EXISTS (SELECT 1 FROM embeddings e WHERE e.user_id = u.id AND e.state = 'pending'))
+		AND NOT EXISTS (SELECT 1 FROM jobs j WHERE j.user_id = u.id AND j.key = $3 AND j.state IN ('ready', 'running')) ORDER BY u.id LIMIT $2`, after, limit, core.EmbedKey)
 	return collect(rows, err, func(r scanner) (id core.UserID, err error) { return id, r.Scan(&id) })
 }
 

@@ -49,11 +49,11 @@ func vector(axis int) []float32 {
 // intoWindow puts all messages of the first unwindowed day in one window.
 func (b *bench) intoWindow() []core.Message {
 	b.t.Helper()
-	segment, messages, _, err := b.Unwindowed(b.ctx, b.user.ID, 100)
+	segment, messages, closed, err := b.Unwindowed(b.ctx, b.user.ID, 100)
 	b.must(err)
 	first, last := messages[0].ID, messages[len(messages)-1].ID
 	b.must(b.PutWindows(b.ctx, core.PutWindows{User: b.user.ID, Segment: segment, Windows: []core.TextWindow{{First: first, Last: last, Tokens: 9}},
-		Through: last, Read: messages, Config: config, Now: b.now}))
+		Through: last, Read: messages, Closed: closed, Config: config, Now: b.now}))
 	return messages
 }
 
@@ -188,7 +188,11 @@ func testWindowsGoOn(b *bench) {
 	b.must(err)
 	equal(b, "closed in the end", closed, true)
 	equal(b, "messages that are in no window", len(messages), 0)
-	b.must(b.PutWindows(b.ctx, core.PutWindows{User: b.user.ID, Segment: segment, Config: config, Now: b.now}))
+	b.must(b.PutWindows(b.ctx, core.PutWindows{User: b.user.ID, Segment: segment, Config: config, Now: b.now})) // read before the day ended
+	if _, _, closed, err = b.Unwindowed(b.ctx, b.user.ID, 100); err != nil || !closed {
+		b.t.Errorf("got %v, %v; a day that ended meanwhile is not cut to its end", closed, err)
+	}
+	b.must(b.PutWindows(b.ctx, core.PutWindows{User: b.user.ID, Segment: segment, Closed: true, Config: config, Now: b.now}))
 	if _, _, _, err := b.Unwindowed(b.ctx, b.user.ID, 100); !errors.Is(err, core.ErrNotFound) {
 		b.t.Errorf("got %v, want ErrNotFound: the day is done", err)
 	}
