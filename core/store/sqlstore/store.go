@@ -105,6 +105,7 @@ type Store struct {
 	batch   batcher
 	recent  recent
 	known   directories
+	rota    rota
 	analyze core.Analyzer
 	commits atomic.Int64
 	trace   func(query string, args []any)

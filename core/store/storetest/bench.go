@@ -1,8 +1,10 @@
 package storetest
 
 import (
+	"context"
 	"fmt"
 	"slices"
+	"sync"
 	"testing"
 	"time"
 
@@ -33,6 +35,58 @@ func BenchTurn(b *testing.B, open Open, history int) {
 		turns++
 	}
 	b.ReportMetric(float64(w.Commits()-before)/float64(turns), "commits/turn")
+}
+
+// BenchTogether measures the turns of many users at once, of 10 messages of talk
+// each in turn, while the index is brought up to date every so often; 0: never.
+func BenchTogether(b *testing.B, open Open, a core.Analyzer, users int, every time.Duration) {
+	w := newBench(b, open)
+	w.Analyze(a)
+	people := make([]*bench, users)
+	for n := range people {
+		u, i := w.person("Bob", core.RoleMember, fmt.Sprint(1000+n))
+		people[n] = w.as(u, i)
+	}
+	ctx, cancel := context.WithCancel(w.ctx)
+	var indexer, turns sync.WaitGroup
+	if every > 0 {
+		indexer.Go(func() { w.indexEvery(ctx, every) })
+	}
+	b.ResetTimer()
+	for n, p := range people {
+		turns.Go(func() {
+			say := newTalk(uint64(n))
+			for range b.N {
+				p.now = p.now.Add(time.Second)
+				t := p.turn(say.message())
+				p.sent(p.answer(t, say.message()).Delivery)
+			}
+		})
+	}
+	turns.Wait()
+	b.StopTimer()
+	cancel()
+	indexer.Wait()
+	var behind int
+	w.must(w.DB().QueryRow(`SELECT SUM(last_message - indexed) FROM users`).Scan(&behind))
+	b.ReportMetric(float64(users*b.N)/b.Elapsed().Seconds(), "turns/s")
+	b.ReportMetric(float64(behind)/float64(users), "behind/user")
+}
+
+// indexEvery brings the index up to date as the gateway does while it is busy.
+func (b *bench) indexEvery(ctx context.Context, every time.Duration) {
+	ticks := time.NewTicker(every)
+	defer ticks.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-ticks.C:
+			if _, err := b.Index(ctx, 100); err != nil && ctx.Err() == nil {
+				b.t.Error(err)
+			}
+		}
+	}
 }
 
 // filled makes a user with a history, and returns them with their address.

@@ -91,8 +91,11 @@ func testPlans(t *testing.T, open Open, s *statements) {
 	}
 }
 
+// proof matches what looks whether a text is left anywhere of what a user has.
+var proof = regexp.MustCompile(`^SELECT \w+, \w+ FROM \w+ WHERE user_id = \$1$`)
+
 func excused(query string) bool {
-	if deletion.MatchString(query) || strings.HasPrefix(query, `SELECT pg_notify`) {
+	if deletion.MatchString(query) || proof.MatchString(query) || strings.HasPrefix(query, `SELECT pg_notify`) {
 		return true
 	}
 	for _, part := range rare() {

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/everthread/everthread/core"
@@ -34,6 +35,9 @@ func recallCases() []testCase {
 		{"a term that is everywhere does not crowd out a rare one", testFindRare},
 		{"an edit and a redaction change what is found", testFindChanged},
 		{"another version of the analyzer indexes everything again", testReindex},
+		{"an edit while a message is indexed is not lost", testEditedMeanwhile},
+		{"nobody waits to be indexed behind those who talk all the time", testIndexInTurn},
+		{"a term that is cut tells how often it is about", testCutDocs},
 		{"only conversation of the continuous thread is found", testFindOnly},
 		{"nothing of another user is found", testFindForeign},
 		{"summaries are found until they are hidden", testFindSummaries},
@@ -149,6 +153,61 @@ func testReindex(b *bench) {
 	other.wantFound("first version's terms", core.DocMessage, "watching")
 	if got := other.find(core.DocSummary, "watch"); len(got) != 1 {
 		b.t.Errorf("summaries: got %v, want one", got)
+	}
+}
+
+// meanwhile is an analyzer that does something when it first meets a text.
+type meanwhile struct {
+	words
+	text string
+	once *sync.Once
+	do   func()
+}
+
+// Index counts words.
+func (m meanwhile) Index(text string) map[string]int {
+	if text == m.text {
+		m.once.Do(m.do)
+	}
+	return m.words.Index(text)
+}
+
+func testEditedMeanwhile(b *bench) {
+	q, _ := b.exchange("the blue heron", "nice")
+	target := b.native()
+	other := b.as(b.user, b.at)
+	other.Store = b.open()
+	other.Analyze(meanwhile{words{"1"}, "the blue heron", new(sync.Once), func() { b.must(b.edit(target, "e1", "the grey heron")) }})
+	other.indexAll()
+	b.wantFound("edited meanwhile", core.DocMessage, "grey", int64(q))
+	b.wantFound("before the edit", core.DocMessage, "blue")
+}
+
+func testIndexInTurn(b *bench) {
+	u, i := b.person("Bob", core.RoleMember, "222")
+	other := b.as(u, i)
+	other.exchange("hello", "hi")
+	b.indexAll()
+	other.exchange("their heron", "theirs")
+	for range 3 {
+		b.exchange("my heron", "mine")
+		_, err := b.Index(b.ctx, 1)
+		b.must(err)
+	}
+	var behind int64
+	b.must(b.DB().QueryRow(`SELECT last_message - indexed FROM users WHERE id = $1`, int64(u.ID)).Scan(&behind))
+	equal(b, "messages of the other that are not indexed", behind, 0)
+}
+
+func testCutDocs(b *bench) {
+	for range 20 {
+		b.exchange("common", "common")
+	}
+	b.indexAll()
+	b.exchange("common rare", "common")
+	got := one(b, b.Match, core.MatchQuery{User: b.user.ID, Kind: core.DocMessage, Terms: []string{"common", "rare"}, Limit: 10})
+	if len(got) != 2 || got[0].Docs != 42 || got[1].Docs != 1 {
+		b.t.Errorf("got %+v, want common in about 42 documents, rare in one", got)
 	}
 }
 

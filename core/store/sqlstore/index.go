@@ -1,0 +1,233 @@
+package sqlstore
+
+import (
+	"context"
+	"errors"
+	"sync"
+
+	"github.com/everthread/everthread/core"
+)
+
+// indexPage is how many messages of a user are indexed in one transaction, and
+// about how many of several: who writes meanwhile waits for them.
+const indexPage = 200
+
+// rota remembers whose turn it is to be indexed, so that nobody waits forever
+// behind those who talk all the time.
+type rota struct {
+	mu    sync.Mutex
+	after core.UserID
+}
+
+// Index brings the index up to date; see core.IndexStore.
+func (s *Store) Index(ctx context.Context, users int) (int, error) {
+	if s.analyze == nil {
+		return 0, nil
+	}
+	ids, err := s.unindexed(ctx, users)
+	if err != nil {
+		return 0, wrap("list what is not indexed", err)
+	}
+	total, err := s.indexAll(ctx, ids)
+	for _, query := range []string{
+		`SELECT id FROM users WHERE index_version < $2 AND id > 0 LIMIT $1`,
+		`SELECT id FROM users WHERE index_version > $2 AND id > 0 LIMIT $1`,
+	} {
+		if err != nil {
+			return total, err
+		}
+		if ids, err = s.userIDs(ctx, query, users, s.analyze.Version()); err != nil {
+			return total, wrap("list what is not indexed", err)
+		}
+		var n int
+		n, err = s.indexAll(ctx, ids)
+		total += n
+	}
+	return total, err
+}
+
+// unindexed lists users with new messages, in turn.
+func (s *Store) unindexed(ctx context.Context, users int) ([]core.UserID, error) {
+	s.rota.mu.Lock()
+	defer s.rota.mu.Unlock()
+	const query = `SELECT id FROM users WHERE indexed < last_message AND id > 0 AND id > $2 ORDER BY id LIMIT $1`
+	ids, err := s.userIDs(ctx, query, users, s.rota.after)
+	if err == nil && len(ids) == 0 && s.rota.after > 0 {
+		ids, err = s.userIDs(ctx, query, users, 0)
+	}
+	if s.rota.after = 0; len(ids) == users {
+		s.rota.after = ids[len(ids)-1]
+	}
+	return ids, err
+}
+
+func (s *Store) userIDs(ctx context.Context, query string, args ...any) ([]core.UserID, error) {
+	rows, err := s.one(ctx).rows(query, args...)
+	return collect(rows, err, func(r scanner) (id core.UserID, err error) { return id, r.Scan(&id) })
+}
+
+// indexAll indexes a page of each user. Where there is one writer, those of
+// several users share a transaction.
+func (s *Store) indexAll(ctx context.Context, users []core.UserID) (total int, err error) {
+	var pages []indexing
+	size := 0
+	for i, user := range users {
+		p, err := s.readIndexing(ctx, user)
+		if err != nil {
+			return total, err
+		}
+		pages = append(pages, p)
+		if size += len(p.docs); size < indexPage && i < len(users)-1 && s.dialect.OneWriter {
+			continue
+		}
+		n, err := s.index(ctx, pages)
+		if total += n; err != nil {
+			return total, err
+		}
+		pages, size = nil, 0
+	}
+	return total, nil
+}
+
+// indexing is what there is to index of a user next: new messages first, then
+// what another version of the analyzer indexed, and in the end summaries and
+// items, of which there are few.
+type indexing struct {
+	user core.UserID
+	now  progress
+	next progress // when docs are indexed
+	docs []doc
+}
+
+// progress says how far a user's index is, and of how many edits the texts are.
+type progress struct {
+	indexed, reindexed int64
+	version            string
+	last, edits        int64
+}
+
+// doc is a text and its terms.
+type doc struct {
+	kind  core.DocKind
+	id    int64
+	body  string
+	terms []string
+}
+
+func scanDoc(r Row) (d doc, err error) { return d, r.Scan(&d.id, &d.body) }
+
+func (p *progress) read(user core.UserID) Statement {
+	return Statement{
+		Query: `SELECT u.indexed, u.reindexed, u.index_version, u.last_message, coalesce(h.edits, 0) FROM users u LEFT JOIN threads h ON h.user_id = u.id AND h.mode = 'continuous' WHERE u.id = $1`,
+		Args:  []any{user},
+		All:   func(r Row) error { return r.Scan(&p.indexed, &p.reindexed, &p.version, &p.last, &p.edits) },
+	}
+}
+
+// readIndexing reads and analyzes what is next of a user.
+func (s *Store) readIndexing(ctx context.Context, user core.UserID) (indexing, error) {
+	p := indexing{user: user}
+	if err := s.reads(ctx, "index", p.now.read(user)); err != nil {
+		return p, err
+	}
+	if p.next = p.now; p.now.indexed == 0 {
+		p.next.version = s.analyze.Version()
+	}
+	var err error
+	switch {
+	case p.now.indexed < p.now.last:
+		p.next.indexed, err = s.readDocs(ctx, &p, p.now.indexed, p.now.last)
+	case p.next.version == s.analyze.Version():
+	case p.now.reindexed < p.now.indexed:
+		p.next.reindexed, err = s.readDocs(ctx, &p, p.now.reindexed, p.now.indexed)
+	default:
+		p.next.reindexed, p.next.version = 0, s.analyze.Version()
+	}
+	return p, err
+}
+
+// readDocs reads a page of messages after one and returns the last id that it covers.
+func (s *Store) readDocs(ctx context.Context, p *indexing, after, last int64) (through int64, err error) {
+	through = min(after+indexPage, last)
+	rows, err := s.one(ctx).rows(`SELECT id, body FROM messages WHERE user_id = $1 AND id > $2 AND id <= $3 AND `+indexed+` ORDER BY id`, p.user, after, through)
+	p.docs, err = collect(rows, err, func(r scanner) (doc, error) { return scanDoc(r) })
+	for i := range p.docs {
+		p.docs[i].kind, p.docs[i].terms = core.DocMessage, s.analyzed(p.docs[i].body)
+	}
+	return through, wrap("read what is not indexed", err)
+}
+
+// index stores pages, and returns how many documents that are; one more for
+// each page that moved a user on.
+func (s *Store) index(ctx context.Context, pages []indexing) (total int, err error) {
+	owner := pages[0].user
+	if len(pages) > 1 {
+		owner = 0 // there is one writer: no row needs to be locked
+	}
+	err = s.update(ctx, "index", owner, func(t *tx) error {
+		total = 0
+		for _, p := range pages {
+			own := *t
+			own.user = p.user
+			n, err := own.putIndexing(p)
+			if err != nil {
+				return err
+			}
+			t.queue = own.queue
+			total += n
+		}
+		return nil
+	})
+	if errors.Is(err, core.ErrNotFound) {
+		return total, nil // the user was deleted meanwhile
+	}
+	return total, err
+}
+
+// putIndexing stores a page, unless something was edited or somebody else
+// indexed since it was read: it is read again later then.
+func (t *tx) putIndexing(p indexing) (n int, err error) {
+	var now progress
+	err = t.row(p.now.read(t.user).Query, t.user).Scan(&now.indexed, &now.reindexed, &now.version, &now.last, &now.edits)
+	if errors.Is(found(err), core.ErrNotFound) {
+		return 0, nil
+	}
+	if now.last = p.now.last; err != nil || now != p.now {
+		return 1, err
+	}
+	if p.next == p.now {
+		return 0, nil
+	}
+	if p.next.version != p.now.version && p.now.indexed > 0 {
+		if n, err = t.indexRest(); err != nil {
+			return n, err
+		}
+	}
+	for _, d := range p.docs {
+		st := t.s.dialect.Terms.Put(d.kind, t.user, d.id, d.terms)
+		if err := t.exec(st.Query, st.Args...); err != nil {
+			return n, err
+		}
+	}
+	return n + len(p.docs) + 1, t.exec(`UPDATE users SET indexed = $2, reindexed = $3, index_version = $4 WHERE id = $1`, t.user, p.next.indexed, p.next.reindexed, p.next.version)
+}
+
+// indexRest indexes all summaries and items of a user.
+func (t *tx) indexRest() (n int, err error) {
+	for kind, query := range map[core.DocKind]string{
+		core.DocSummary: `SELECT g.id, s.body FROM segments g JOIN summaries s ON s.user_id = g.user_id AND s.segment_id = g.id AND s.version = g.version WHERE g.user_id = $1 AND g.hidden = 0`,
+		core.DocItem:    `SELECT id, content FROM items WHERE user_id = $1`,
+	} {
+		rows, err := t.rows(query, t.user)
+		docs, err := collect(rows, err, func(r scanner) (doc, error) { return scanDoc(r) })
+		for _, d := range docs {
+			if err == nil {
+				err = t.index(kind, d.id, d.body)
+			}
+		}
+		if n += len(docs); err != nil {
+			return n, err
+		}
+	}
+	return n, nil
+}
