@@ -49,7 +49,7 @@ func (a *app) tasks() []scheduler.Task {
 		{Name: "post summaries", Spec: tick, Run: a.summary.Post},
 		{Name: "receive approved messages", Spec: tick, Run: a.receiveApproved},
 		{Name: "remind", Spec: remindTick, Run: a.remind},
-		{Name: "embed", Spec: "@every 30s", Run: a.wantEmbeddings},
+		{Name: "embed", Spec: embedTick, Run: a.wantEmbeddings},
 		{Name: "sweep", Spec: "17 * * * *", Run: a.sweep},
 	}
 }

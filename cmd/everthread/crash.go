@@ -13,5 +13,8 @@ func clock() func() time.Time { return time.Now }
 // tick is how often the scheduler asks what is due, as a cron expression.
 const tick = "* * * * *"
 
-// remindTick is how often it asks which reminders are due: these have a minute.
-const remindTick = "@every 5s"
+// The same for reminders, which have a minute, and for what is to be embedded.
+const (
+	remindTick = "@every 5s"
+	embedTick  = "@every 30s"
+)

@@ -42,4 +42,7 @@ func clock() func() time.Time {
 // tick is short, so that a moved clock is noticed at once.
 const tick = "@every 1s"
 
-const remindTick = tick
+const (
+	remindTick = tick
+	embedTick  = tick
+)
