@@ -36,6 +36,9 @@ import (
 var program string
 
 func TestMain(m *testing.M) {
+	if path := os.Getenv(mcpLedger); path != "" {
+		os.Exit(serveMCP(path))
+	}
 	os.Exit(func() int {
 		dir, err := os.MkdirTemp("", "everthread-e2e")
 		if err != nil {

@@ -1,0 +1,62 @@
+//go:build e2e
+
+package e2e
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"strings"
+
+	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
+)
+
+// mcpLedger is the variable that makes the test binary an MCP server on its
+// standard input and output; its value is the file in which calls are noted.
+const mcpLedger = "EVERTHREAD_TEST_MCP"
+
+// serveMCP serves until the input ends.
+func serveMCP(path string) int {
+	if err := newMCP(path).Run(context.Background(), &sdk.StdioTransport{}); err != nil {
+		return 1
+	}
+	return 0
+}
+
+type lookup struct {
+	Item string `json:"item"`
+}
+
+// newMCP is a shop that knows what is on its shelves; it also dies, hangs and
+// floods on demand.
+func newMCP(path string) *sdk.Server {
+	s := sdk.NewServer(&sdk.Implementation{Name: "shop", Version: "1"}, nil)
+	add := func(name string, do func(ctx context.Context, in lookup) string) {
+		sdk.AddTool(s, &sdk.Tool{Name: name, Description: "The shop: " + name}, func(ctx context.Context, _ *sdk.CallToolRequest, in lookup) (*sdk.CallToolResult, any, error) {
+			return &sdk.CallToolResult{Content: []sdk.Content{&sdk.TextContent{Text: do(ctx, in)}}}, nil, nil
+		})
+	}
+	add("stock", func(_ context.Context, in lookup) string {
+		if err := note(path, in.Item); err != nil {
+			return err.Error()
+		}
+		return "42 boxes of " + in.Item
+	})
+	add("die", func(context.Context, lookup) string { os.Exit(7); return "" })
+	add("hang", func(ctx context.Context, _ lookup) string { <-ctx.Done(); return "late" })
+	add("flood", func(context.Context, lookup) string { return "start" + strings.Repeat("flood ", 8<<20) + "end" })
+	return s
+}
+
+// note adds a line to a file.
+func note(path, line string) error {
+	f, err := os.OpenFile(path, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600)
+	if err != nil {
+		return err
+	}
+	_, err = fmt.Fprintln(f, line)
+	if closed := f.Close(); err == nil {
+		err = closed
+	}
+	return err
+}
