@@ -22,7 +22,7 @@ type searchCmd struct {
 	Day      string   `placeholder:"YYYY-MM-DD" help:"Only this day."`
 	Recency  int      `name:"recency-days" placeholder:"N" help:"Only the last N days."`
 	Limit    int      `default:"6" help:"How many, at most 20."`
-	MinScore float64  `help:"Leave out what scores less (0 to 1)."`
+	MinScore float64  `placeholder:"X" help:"Leave out what scores less (0 to 1)."`
 	Explain  bool     `help:"Say how each score came about."`
 }
 
