@@ -1,6 +1,5 @@
 -- +goose Up
 CREATE EXTENSION IF NOT EXISTS vector;
-CREATE EXTENSION IF NOT EXISTS btree_gin;
 
 -- Times are UTC milliseconds, positions and shown are microseconds, JSON is
 -- text, flags are 0 or 1. Every table is led by its user, so that it can be
@@ -347,9 +346,11 @@ CREATE TABLE embeddings (
 	revision   bigint NOT NULL DEFAULT 0,
 	updated_at bigint NOT NULL,
 	vector     halfvec(1024),
+	-- bits are the signs of vector: what is near by them is compared in full.
+	bits       bit(1024) GENERATED ALWAYS AS (binary_quantize(vector)::bit(1024)) STORED,
 	PRIMARY KEY (user_id, kind, id)
-);
-ALTER TABLE embeddings ALTER COLUMN vector SET STORAGE PLAIN;
+) WITH (autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_insert_scale_factor = 0.02);
+ALTER TABLE embeddings ALTER COLUMN vector SET STORAGE PLAIN, ALTER COLUMN bits SET STORAGE PLAIN;
 CREATE INDEX embeddings_pending ON embeddings (user_id, kind, id) WHERE state = 'pending';
 
 CREATE TABLE themes (
@@ -425,4 +426,5 @@ CREATE TABLE item_terms (
 );
 CREATE INDEX item_terms_gin ON item_terms USING gin (terms);
 
-CREATE INDEX embeddings_hnsw ON embeddings USING hnsw (vector halfvec_cosine_ops) WHERE state = 'ready';
+-- All of a user's vectors stand together in it, so that a search reads nothing else.
+CREATE INDEX embeddings_bits ON embeddings (user_id, kind, config) INCLUDE (id, bits) WHERE state = 'ready';

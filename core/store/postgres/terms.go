@@ -71,10 +71,6 @@ func lexemes(user core.UserID, list []string, between string) string {
 	return b.String()
 }
 
-// exactBelow is up to how many vectors of a user all of them are compared: above
-// it the graph is faster. See docs/benchmarks.md.
-const exactBelow = 5000
-
 // vectors keeps vectors in the rows of embeddings.
 type vectors struct{}
 
@@ -90,16 +86,17 @@ func (vectors) Drop(kind core.VectorKind, user core.UserID, id int64) []sqlstore
 		Args: []any{user, string(kind), id}}}
 }
 
-// Nearest compares all vectors of a user who has few; for others it walks the
-// graph of all users' until enough of theirs are found.
-func (vectors) Nearest(q core.NearestQuery, all int) ([]string, sqlstore.Statement) {
-	args := []any{pgvector.NewVector(q.Vector).String(), q.User, string(q.Kind), q.Config, q.K}
-	const ours = ` FROM embeddings WHERE user_id = $2 AND kind = $3 AND state = 'ready' AND config = $4`
-	if all <= exactBelow {
-		return nil, sqlstore.Statement{Args: args, Query: `SELECT id, distance FROM (SELECT id, (vector <=> ($1::text)::halfvec) + 0 AS distance` + ours + `) v
-			ORDER BY distance LIMIT $5`}
-	}
-	settings := []string{`SET LOCAL hnsw.iterative_scan = relaxed_order`, `SET LOCAL hnsw.ef_search = 200`, `SET LOCAL hnsw.max_scan_tuples = 200000`}
-	return settings, sqlstore.Statement{Args: args, Query: `SELECT id, vector <=> ($1::text)::halfvec AS distance` + ours + `
-		ORDER BY vector <=> ($1::text)::halfvec LIMIT $5`}
+// rerank is how many vectors that are near by their signs are compared in full,
+// at least; see docs/benchmarks.md.
+const rerank = 500
+
+// Nearest compares the signs of all of a user's vectors, and those that are
+// nearest by them in full. The graph that pgvector offers is one for all users:
+// it finds less, and takes the longer the more others have.
+func (vectors) Nearest(q core.NearestQuery) sqlstore.Statement {
+	return sqlstore.Statement{Query: `SELECT near.id, (SELECT e.vector <=> q.v FROM embeddings e WHERE e.user_id = $2 AND e.kind = $3 AND e.id = near.id) AS distance
+		FROM (SELECT v, binary_quantize(v)::bit(1024) AS bits FROM (SELECT ($1::text)::halfvec(1024) AS v OFFSET 0) given OFFSET 0) q CROSS JOIN LATERAL
+			(SELECT b.id FROM embeddings b WHERE b.user_id = $2 AND b.kind = $3 AND b.config = $4 AND b.state = 'ready' ORDER BY b.bits <~> q.bits LIMIT $6) near
+		ORDER BY distance LIMIT $5`,
+		Args: []any{pgvector.NewVector(q.Vector).String(), q.User, string(q.Kind), q.Config, q.K, max(rerank, 4*q.K)}}
 }

@@ -78,8 +78,8 @@ func (vectors) Drop(kind core.VectorKind, user core.UserID, id int64) []sqlstore
 
 // Nearest asks for the nearest vectors that are ready and of one configuration.
 // The few of another one that stand among them are made up for.
-func (vectors) Nearest(q core.NearestQuery, _ int) ([]string, sqlstore.Statement) {
-	return nil, sqlstore.Statement{Query: `SELECT e.id, v.distance FROM (SELECT id & 268435455 AS ref, distance FROM ` + string(q.Kind) + `_vectors
+func (vectors) Nearest(q core.NearestQuery) sqlstore.Statement {
+	return sqlstore.Statement{Query: `SELECT e.id, v.distance FROM (SELECT id & 268435455 AS ref, distance FROM ` + string(q.Kind) + `_vectors
 		WHERE embedding MATCH $1 AND k = $2 AND user_id = $3) v JOIN embeddings e ON e.user_id = $3 AND e.kind = $4 AND e.id = v.ref
 		WHERE e.state = 'ready' AND e.config = $5 ORDER BY v.distance LIMIT $6`,
 		Args: []any{blob(q.Vector), min(2*q.K+20, 4096), int64(q.User), string(q.Kind), q.Config, q.K}}

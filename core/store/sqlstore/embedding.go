@@ -203,29 +203,12 @@ func (s *Store) EmbeddingDue(ctx context.Context, after core.UserID, limit int) 
 	return collect(rows, err, func(r scanner) (id core.UserID, err error) { return id, r.Scan(&id) })
 }
 
-// many vectors are more than any engine compares one by one.
-const many = 20_000
-
 // Nearest returns the nearest vectors; see core.RecallStore.
 func (s *Store) Nearest(ctx context.Context, n core.NearestQuery) ([]core.Neighbour, error) {
-	var out []core.Neighbour
-	err := s.view(ctx, "nearest vectors", func(q querier) error {
-		var all int
-		err := q.row(`SELECT COUNT(*) FROM (SELECT id FROM embeddings WHERE user_id = $1 AND kind = $2 LIMIT $3) counted`, n.User, string(n.Kind), many).Scan(&all)
-		if err != nil || all == 0 {
-			return err
-		}
-		settings, st := s.dialect.Vector.Nearest(n, all)
-		for _, set := range settings {
-			if _, err := q.exec(set); err != nil {
-				return err
-			}
-		}
-		rows, err := q.rows(st.Query, st.Args...)
-		out, err = collect(rows, err, func(r scanner) (x core.Neighbour, err error) { return x, r.Scan(&x.ID, &x.Distance) })
-		return err
-	})
-	return out, err
+	st := s.dialect.Vector.Nearest(n)
+	rows, err := s.one(ctx).rows(st.Query, st.Args...)
+	out, err := collect(rows, err, func(r scanner) (x core.Neighbour, err error) { return x, r.Scan(&x.ID, &x.Distance) })
+	return out, wrap("nearest vectors", err)
 }
 
 // Windows returns windows by their ids.

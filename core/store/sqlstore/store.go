@@ -78,9 +78,8 @@ type Vectors interface {
 	// Put stores a vector in place of another.
 	Put(kind core.VectorKind, user core.UserID, id int64, v []float32) []Statement
 	Drop(kind core.VectorKind, user core.UserID, id int64) []Statement
-	// Nearest returns id and cosine distance of vectors that are ready, nearest
-	// first; all is how many the user has. settings hold for the transaction.
-	Nearest(q core.NearestQuery, all int) (settings []string, query Statement)
+	// Nearest returns id and cosine distance of vectors that are ready, nearest first.
+	Nearest(q core.NearestQuery) Statement
 }
 
 // Statement is a statement with its arguments.
