@@ -126,7 +126,11 @@ func (c *console) config() (configs.Config, error) {
 	if err != nil {
 		return cfg, err
 	}
-	return cfg, cfg.Validate()
+	if err := cfg.Validate(); err != nil {
+		return cfg, err
+	}
+	_, err = newAnalyzer(cfg)
+	return cfg, err
 }
 
 // configFile is the file that was named, by --config or EVERTHREAD_CONFIG.

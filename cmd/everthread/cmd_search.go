@@ -49,6 +49,9 @@ type searchView struct {
 
 // Run searches the conversation.
 func (s searchCmd) Run(ctx context.Context, d *desk) error {
+	if s.Limit < 1 || s.Recency < 0 || !(s.MinScore >= 0 && s.MinScore <= 1) {
+		return errUsage{errors.New("--limit and --recency-days are 1 or more, --min-score is from 0 to 1")}
+	}
 	u, err := d.user(ctx, s.User)
 	if err != nil {
 		return err
@@ -69,9 +72,6 @@ func (s searchCmd) Run(ctx context.Context, d *desk) error {
 	v := searchView{zone: u.Settings.Location(zone), full: s.Explain, Hits: []hitView{}}
 	r, err := searcher.Search(ctx, core.SearchQuery{User: u.ID, Query: strings.Join(s.Words, " "), Day: s.Day, Recency: s.Recency, Limit: s.Limit,
 		MinScore: s.MinScore, Now: clock()(), Location: v.zone, Names: namesOf(u)})
-	if errors.Is(err, core.ErrRefused) {
-		return errUsage{err}
-	}
 	if err != nil {
 		return err
 	}
@@ -109,6 +109,14 @@ func (v searchView) write(w io.Writer) {
 	}
 }
 
+// named is the factor for somebody named in the query; 0: nobody is.
+func named(e core.Explanation) float64 {
+	if e.Named == 1 {
+		return 0
+	}
+	return e.Named
+}
+
 // explained says in one line how a score came about.
 func explained(e core.Explanation) string {
 	parts := []string{fmt.Sprintf("lexical %.3f", e.Lexical), fmt.Sprintf("semantic %.3f", e.Semantic)}
@@ -123,7 +131,7 @@ func explained(e core.Explanation) string {
 	for _, x := range []struct {
 		name  string
 		value float64
-	}{{"neighbours", e.Neighbour}, {"day", e.Day}, {"named ×", e.Named}, {"date", e.Date}} {
+	}{{"neighbours", e.Neighbour}, {"day", e.Day}, {"named ×", named(e)}, {"date", e.Date}} {
 		if x.value != 0 {
 			parts = append(parts, fmt.Sprintf("%s %.2f", x.name, x.value))
 		}

@@ -154,6 +154,14 @@ func (v turnView) write(w io.Writer) {
 	}
 }
 
+// times says how often something was done.
+func times(n int) string {
+	if n == 1 {
+		return "once"
+	}
+	return fmt.Sprintf("%d times", n)
+}
+
 func writeSnapshot(w io.Writer, s *core.Snapshot) {
 	began := fmt.Sprintf("went on from turn %d", s.Epoch)
 	if s.NewEpoch != "" {
@@ -173,7 +181,7 @@ func writeSnapshot(w io.Writer, s *core.Snapshot) {
 	fmt.Fprintf(w, "\nMessages: %d included of %d loaded, %d shortened, %d left out before a summary covered them.\n", s.Included, s.Loaded, s.Truncated, s.Dropped)
 	fmt.Fprintf(w, "Included: %s\n", ranges(s.Messages))
 	fmt.Fprintf(w, "Summaries: today %s, last conversation %s. Open loops: %d.\n", yes(s.TodaySummary), yes(s.LastConversation), s.OpenLoops)
-	fmt.Fprintf(w, "\nModel %s: %d prompt tokens (%d from the provider's cache), %d written, in %d steps.\n", dash(s.Model), s.Usage.Prompt, s.Usage.Cached, s.Usage.Completion, s.Steps)
+	fmt.Fprintf(w, "\nModel %s: %d prompt tokens (%d from the provider's cache), %d written; the model was asked %s.\n", dash(s.Model), s.Usage.Prompt, s.Usage.Cached, s.Usage.Completion, times(s.Steps))
 	fmt.Fprintf(w, "First token after %d ms, all after %d ms.\n", s.FirstTokenMS, s.TotalMS)
 }
 

@@ -150,7 +150,7 @@ func (s *stage) wait(d time.Duration) {
 
 // playScenes plays all scenes one after another.
 func playScenes(ctx context.Context, c configs.Config, list scenes, progress io.Writer) (continuityReport, error) {
-	report := continuityReport{Model: c.LLM.Provider + " " + c.LLM.Model}
+	report := continuityReport{Model: strings.TrimSpace(c.LLM.Provider + " " + c.LLM.Model)}
 	s, err := setStage(ctx, c)
 	if err != nil {
 		return report, err
