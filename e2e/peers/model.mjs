@@ -121,6 +121,9 @@ function reply(request) {
   if ((found = said.match(/^say (\d+) words$/))) {
     return { content: Array.from({ length: Number(found[1]) }, (_, i) => `word${i + 1}`).join(" ") };
   }
+  if (/^keep calling /.test(said) && !request.tools?.length) {
+    return { content: "I can use no tools now.", usage: usage(request) };
+  }
   if ((found = said.match(/^(keep )?call(?:ing)? (\w+)(?: ([^]*))?$/))) {
     return { ...call(found[2], found[3] ?? "{}"), ...(found[1] && { usage: usage(request) }) };
   }

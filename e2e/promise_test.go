@@ -1,0 +1,36 @@
+//go:build e2e
+
+package e2e
+
+import (
+	"strings"
+	"testing"
+	"time"
+)
+
+// A model that promises to come back, and does nothing for it, is made to: the
+// person sees the second answer only, and is reminded.
+func TestAPromiseIsKept(t *testing.T) {
+	t.Parallel()
+	engines(t, func(t *testing.T, database func(*testing.T) string) {
+		w := newClock(t, database(t))
+		g := w.start()
+		if got := w.ask("promise the dentist").Text; !strings.HasPrefix(got, "tool said: ") || !strings.Contains(got, `"status":"set"`) {
+			t.Errorf("got %q", got)
+		}
+		l := w.ledger()
+		w.settle(l, g)
+		if got := l.lines(`SELECT body FROM reminders WHERE state = 'active'`); len(got) != 1 || got[0] != "the dentist" {
+			t.Fatalf("the reminders are %q", got)
+		}
+		for _, m := range l.lines(`SELECT body FROM messages WHERE kind = 'chat'`) {
+			if strings.Contains(m, "[You told the person") || strings.Contains(m, "I will remind you") {
+				t.Errorf("the transcript holds %q", m)
+			}
+		}
+		w.set(time.Date(2026, 10, 25, 9, 0, 1, 0, time.UTC))
+		if got := w.receive().Text; got != "⏰ the dentist" {
+			t.Errorf("got %q", got)
+		}
+	})
+}
