@@ -403,28 +403,29 @@ CREATE INDEX reminders_active ON reminders (user_id, due_at) WHERE state = 'acti
 CREATE INDEX reminders_source ON reminders (user_id, source_message) WHERE source_message > 0;
 
 -- The full-text indexes hold terms only, as the analyzer made them, each led by
--- its user's id.
+-- its user's id. They have no list of what is yet to be sorted in: every search
+-- would read it, and every so often somebody would wait for its sorting.
 CREATE TABLE message_terms (
 	user_id bigint   NOT NULL,
 	id      bigint   NOT NULL,
 	terms   tsvector NOT NULL,
 	PRIMARY KEY (user_id, id)
 );
-CREATE INDEX message_terms_gin ON message_terms USING gin (terms);
+CREATE INDEX message_terms_gin ON message_terms USING gin (terms) WITH (fastupdate = off);
 CREATE TABLE summary_terms (
 	user_id bigint   NOT NULL,
 	id      bigint   NOT NULL,
 	terms   tsvector NOT NULL,
 	PRIMARY KEY (user_id, id)
 );
-CREATE INDEX summary_terms_gin ON summary_terms USING gin (terms);
+CREATE INDEX summary_terms_gin ON summary_terms USING gin (terms) WITH (fastupdate = off);
 CREATE TABLE item_terms (
 	user_id bigint   NOT NULL,
 	id      bigint   NOT NULL,
 	terms   tsvector NOT NULL,
 	PRIMARY KEY (user_id, id)
 );
-CREATE INDEX item_terms_gin ON item_terms USING gin (terms);
+CREATE INDEX item_terms_gin ON item_terms USING gin (terms) WITH (fastupdate = off);
 
 -- All of a user's vectors stand together in it, so that a search reads nothing else.
 CREATE INDEX embeddings_bits ON embeddings (user_id, kind, config) INCLUDE (id, bits) WHERE state = 'ready';
