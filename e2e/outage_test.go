@@ -294,9 +294,14 @@ func TestWhoBlockedTheBotGetsEverythingWhenTheyAreBack(t *testing.T) {
 			t.Errorf("deliveries are %v", got)
 		}
 		w.telegram.Say(ada, "back again")
-		w.answered(t, g, "echo: back again")
 		w.settle(l, g)
-		w.check(l, ada, []string{"one", "back again"})
+		w.sent(ada, 2) // the answer to what they wrote goes first
+		if got := texts(w.telegram.Sent(ada)); !slices.Equal(got, []string{"echo: back again", "echo: one"}) {
+			t.Errorf("got %q", got)
+		}
+		if got := l.transcript(ada); !slices.Equal(got, []string{"one", "back again"}) {
+			t.Errorf("the transcript is %q", got)
+		}
 		w.check(l, 7, []string{"of somebody else"})
 	})
 }
