@@ -30,7 +30,8 @@ const maxDirectories = 4_000_000
 func (s *Store) Directory(ctx context.Context, user core.UserID) (*core.Directory, error) {
 	d := s.known.get(user)
 	for {
-		more := added{edits: -1}
+		more := added{edits: -1, Directory: d.Directory}
+		more.Segments = slices.Clip(more.Segments)
 		if err := s.reads(ctx, "read directory", more.since(user, d)...); err != nil {
 			return nil, err
 		}
@@ -41,8 +42,7 @@ func (s *Store) Directory(ctx context.Context, user core.UserID) (*core.Director
 			d = &directory{} // something that was said is no longer what it was
 			continue
 		case d.through == 0 || d.through != more.last:
-			d = d.with(&more)
-			s.known.put(user, d)
+			d = s.known.extend(user, d, &more)
 		}
 		return &d.Directory, nil
 	}
@@ -58,9 +58,24 @@ func (k *directories) get(user core.UserID) *directory {
 	return &directory{}
 }
 
-func (k *directories) put(user core.UserID, d *directory) {
+// extend returns d with more, and keeps it. Slices are only ever appended to, and
+// those of what is kept only once, so a directory that somebody still uses stays
+// as it is, and what was said does not copy all that was said before.
+func (k *directories) extend(user core.UserID, d *directory, more *added) *directory {
 	k.mu.Lock()
 	defer k.mu.Unlock()
+	before := d.Messages
+	if k.users[user] != d {
+		before = slices.Clip(before)
+	}
+	next := &directory{Directory: more.Directory, edits: more.edits, through: more.last}
+	next.Messages = append(before, more.fresh...)
+	k.put(user, next)
+	return next
+}
+
+// put keeps a directory, and forgets others if there is no room.
+func (k *directories) put(user core.UserID, d *directory) {
 	if k.users == nil {
 		k.users = map[core.UserID]*directory{}
 	}
@@ -80,24 +95,16 @@ func (k *directories) put(user core.UserID, d *directory) {
 	}
 }
 
-// added is what a directory misses.
+// added is what a directory misses: the directory as it will be, but for its
+// messages, of which it has the fresh ones.
 type added struct {
-	edits    int64
-	last     core.MessageID
-	messages []listed
-	segments []core.DirectorySegment
+	core.Directory
+	edits int64
+	last  core.MessageID
+	fresh []core.DirectoryEntry
 }
 
-// listed is a message as it is read.
-type listed struct {
-	id      core.MessageID
-	segment core.SegmentID
-	tokens  int
-	channel string
-	role    core.Role
-}
-
-// since reads what came after d, and whether d still holds.
+// since reads whether d still holds, and what came after it.
 func (a *added) since(user core.UserID, d *directory) []Statement {
 	var opened core.SegmentID
 	if n := len(d.Segments); n > 0 {
@@ -107,59 +114,51 @@ func (a *added) since(user core.UserID, d *directory) []Statement {
 		Query: `SELECT h.edits, u.last_message FROM users u JOIN threads h ON h.user_id = u.id AND h.mode = 'continuous' WHERE u.id = $1`, Args: []any{user},
 		All: func(r Row) error { return r.Scan(&a.edits, &a.last) },
 	}, {
-		Query: `SELECT id, segment_id, tokens, channel, role FROM messages WHERE user_id = $1 AND id > $2 AND ` + indexed + ` ORDER BY id`, Args: []any{user, d.through},
-		All: func(r Row) error {
-			var m listed
-			err := r.Scan(&m.id, &m.segment, &m.tokens, &m.channel, (*string)(&m.role))
-			a.messages = append(a.messages, m)
-			return err
-		},
-	}, {
 		Query: `SELECT id, label FROM segments WHERE user_id = $1 AND id > $2 ORDER BY id`, Args: []any{user, opened},
 		All: func(r Row) error {
 			var g core.DirectorySegment
 			err := r.Scan(&g.ID, &g.Label)
-			a.segments = append(a.segments, g)
+			a.Segments = append(a.Segments, g)
 			return err
 		},
+	}, {
+		Query: `SELECT id, segment_id, tokens, channel, role FROM messages WHERE user_id = $1 AND id > $2 AND ` + indexed + ` ORDER BY id`, Args: []any{user, d.through},
+		All: a.read,
 	}}
 }
 
-// with returns the directory with more. Slices are only ever appended to, so one
-// that somebody still uses stays as it is.
-func (d *directory) with(more *added) *directory {
-	n := *d
-	n.edits, n.through = more.edits, more.last
-	n.Segments = append(d.Segments[:len(d.Segments):len(d.Segments)], more.segments...)
-	n.Messages = slices.Grow(d.Messages[:len(d.Messages):len(d.Messages)], len(more.messages))
-	for _, m := range more.messages {
-		n.add(m)
+// read reads one message.
+func (a *added) read(r Row) error {
+	var e core.DirectoryEntry
+	var segment core.SegmentID
+	var tokens int
+	var channel string
+	var role core.Role
+	if err := r.Scan(&e.ID, &segment, &tokens, &channel, (*string)(&role)); err != nil {
+		return err
 	}
-	return &n
-}
-
-func (d *directory) add(m listed) {
-	segment, _ := slices.BinarySearchFunc(d.Segments, m.segment, func(g core.DirectorySegment, id core.SegmentID) int { return cmp.Compare(g.ID, id) })
-	e := core.DirectoryEntry{ID: m.id, Segment: int32(segment), Tokens: uint16(min(m.tokens, 1<<16-1)), Channel: d.channel(m.channel)}
-	switch m.role {
+	n, _ := slices.BinarySearchFunc(a.Segments, segment, func(g core.DirectorySegment, id core.SegmentID) int { return cmp.Compare(g.ID, id) })
+	e.Segment, e.Tokens, e.Channel = int32(n), uint16(min(tokens, 1<<16-1)), a.channel(channel)
+	switch role {
 	case core.RoleAssistant:
 		e.Role = 1
 	case core.RoleTool:
 		e.Role = 2
 	}
-	d.Messages = append(d.Messages, e)
-	d.Tokens += int64(m.tokens)
+	a.fresh = append(a.fresh, e)
+	a.Tokens += int64(tokens)
+	return nil
 }
 
 // channel numbers a channel. Of more than there are numbers for, the rest are
 // taken for the first.
-func (d *directory) channel(name string) uint8 {
-	if n := slices.Index(d.Channels, name); n >= 0 {
+func (a *added) channel(name string) uint8 {
+	if n := slices.Index(a.Channels, name); n >= 0 {
 		return uint8(n)
 	}
-	if len(d.Channels) == 255 {
+	if len(a.Channels) == 255 {
 		return 0
 	}
-	d.Channels = append(d.Channels[:len(d.Channels):len(d.Channels)], name)
-	return uint8(len(d.Channels) - 1)
+	a.Channels = append(slices.Clip(a.Channels), name)
+	return uint8(len(a.Channels) - 1)
 }

@@ -1,6 +1,7 @@
 package storetest
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -42,6 +43,7 @@ func recallCases() []testCase {
 		{"nothing of another user is found", testFindForeign},
 		{"summaries are found until they are hidden", testFindSummaries},
 		{"the directory lists what is found", testDirectory},
+		{"a directory stays as it is while others are made of it", testDirectories},
 		{"odd terms are found and harm nothing", testOddTerms},
 	}
 }
@@ -283,6 +285,34 @@ func testDirectory(b *bench) {
 	}
 	b.effects(core.Redact{Message: q2, At: b.now})
 	equal(b, "after a redaction", len(one(b, b.Directory, b.user.ID).Messages), 3)
+}
+
+func testDirectories(b *bench) {
+	kept := map[*core.Directory]int{}
+	var mu sync.Mutex
+	var all sync.WaitGroup
+	for n := range 10 {
+		b.exchange("one", "two")
+		for range 4 {
+			all.Go(func() {
+				d, err := b.Directory(b.ctx, b.user.ID)
+				if err != nil || len(d.Messages) < 2*n+2 {
+					b.t.Errorf("got %v messages, %v, want %d", d, err, 2*n+2)
+					return
+				}
+				mu.Lock()
+				defer mu.Unlock()
+				kept[d] = len(d.Messages)
+			})
+		}
+	}
+	all.Wait()
+	for d, n := range kept {
+		ascending := slices.IsSortedFunc(d.Messages, func(a, b core.DirectoryEntry) int { return cmp.Compare(a.ID, b.ID) })
+		if len(d.Messages) != n || !ascending || d.Tokens != one(b, b.Directory, b.user.ID).Tokens*int64(n)/20 {
+			b.t.Errorf("got %+v, of %d messages once", d, n)
+		}
+	}
 }
 
 func testOddTerms(b *bench) {
