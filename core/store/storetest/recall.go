@@ -296,8 +296,8 @@ func testDirectories(b *bench) {
 		for range 4 {
 			all.Go(func() {
 				d, err := b.Directory(b.ctx, b.user.ID)
-				if err != nil || len(d.Messages) < 2*n+2 {
-					b.t.Errorf("got %v messages, %v, want %d", d, err, 2*n+2)
+				if err != nil || len(d.Messages) < 2*n+2 || !complete(d) {
+					b.t.Errorf("got %v, %v, want at least %d messages", d, err, 2*n+2)
 					return
 				}
 				mu.Lock()
@@ -308,15 +308,19 @@ func testDirectories(b *bench) {
 	}
 	all.Wait()
 	for d, n := range kept {
-		ascending := slices.IsSortedFunc(d.Messages, func(a, b core.DirectoryEntry) int { return cmp.Compare(a.ID, b.ID) })
-		left := d.Tokens
-		for _, m := range d.Messages {
-			left -= int64(m.Tokens)
-		}
-		if len(d.Messages) != n || !ascending || left != 0 {
+		if len(d.Messages) != n || !complete(d) {
 			b.t.Errorf("got %+v, of %d messages once", d, n)
 		}
 	}
+}
+
+// complete tells whether messages are in order, and add up to the tokens of all.
+func complete(d *core.Directory) bool {
+	left := d.Tokens
+	for _, m := range d.Messages {
+		left -= int64(m.Tokens)
+	}
+	return left == 0 && slices.IsSortedFunc(d.Messages, func(a, b core.DirectoryEntry) int { return cmp.Compare(a.ID, b.ID) })
 }
 
 func testOddTerms(b *bench) {
