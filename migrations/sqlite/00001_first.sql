@@ -398,8 +398,9 @@ CREATE INDEX reminders_due ON reminders (due_at) WHERE state = 'active';
 CREATE INDEX reminders_active ON reminders (user_id, due_at) WHERE state = 'active';
 CREATE INDEX reminders_source ON reminders (user_id, source_message) WHERE source_message > 0;
 
--- The full-text indexes hold terms only, as the analyzer made them. A rowid is
--- the user's id << 28 | the document's, so a user's documents are one range.
+-- The full-text indexes hold terms only, as the analyzer made them, each led by
+-- its user's id. A rowid is the user's id << 28 | the document's, so a user's
+-- documents are one range.
 CREATE VIRTUAL TABLE message_terms USING fts5(terms, content='', contentless_delete=1, detail=none, tokenize="ascii tokenchars '!#$%&()*+,-./:;<=>?@[\]^_`{|}~'");
 CREATE VIRTUAL TABLE summary_terms USING fts5(terms, content='', contentless_delete=1, detail=none, tokenize="ascii tokenchars '!#$%&()*+,-./:;<=>?@[\]^_`{|}~'");
 CREATE VIRTUAL TABLE item_terms USING fts5(terms, content='', contentless_delete=1, detail=none, tokenize="ascii tokenchars '!#$%&()*+,-./:;<=>?@[\]^_`{|}~'");

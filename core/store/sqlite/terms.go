@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"math"
+	"strconv"
 	"strings"
 
 	"github.com/everthread/everthread/core"
@@ -25,7 +26,17 @@ type terms struct{}
 // Put indexes a document.
 func (terms) Put(kind core.DocKind, user core.UserID, id int64, list []string) sqlstore.Statement {
 	return sqlstore.Statement{Query: `INSERT OR REPLACE INTO ` + string(kind) + `_terms (rowid, terms) VALUES ($1, $2)`,
-		Args: []any{rowid(user, id), strings.Join(list, " ")}}
+		Args: []any{rowid(user, id), strings.Join(led(user, list), " ")}}
+}
+
+// led leads each term by its user's id: so that a user's postings of a term stand
+// by themselves in the index, whatever others say.
+func led(user core.UserID, list []string) []string {
+	out := make([]string, len(list))
+	for i, term := range list {
+		out[i] = strconv.FormatInt(int64(user), 36) + ":" + term
+	}
+	return out
 }
 
 // Drop takes a document out.
@@ -43,7 +54,7 @@ func (terms) Match(q sqlstore.TermQuery) sqlstore.Statement {
 	table := string(q.Kind) + "_terms"
 	exprs := make([]string, len(q.Exprs))
 	for i, e := range q.Exprs {
-		exprs[i] = expression(e)
+		exprs[i] = expression(q.User, e)
 	}
 	list, err := json.Marshal(exprs)
 	if err != nil {
@@ -54,10 +65,10 @@ func (terms) Match(q sqlstore.TermQuery) sqlstore.Statement {
 }
 
 // expression writes an AND of ORs for FTS5.
-func expression(all [][]string) string {
+func expression(user core.UserID, all [][]string) string {
 	var parts []string
 	for _, anyOf := range all {
-		parts = append(parts, `("`+strings.Join(anyOf, `" OR "`)+`")`)
+		parts = append(parts, `("`+strings.Join(led(user, anyOf), `" OR "`)+`")`)
 	}
 	return strings.Join(parts, " AND ")
 }
