@@ -126,7 +126,7 @@ func TestBadVectorsCostNoAnswer(t *testing.T) {
 		g := w.start()
 		l := w.ledger()
 		w.threeDays(l, g, towed, "That cursed printer is broken for the third time in one week", tax)
-		l.until(`SELECT COUNT(*) FROM windows`, 3, g)
+		l.until(`SELECT CASE WHEN COUNT(*) > 0 THEN 1 ELSE 0 END FROM windows`, 1, g)
 		if got := w.search("towed"); got.Mode != "fts" || got.first() != towed {
 			t.Errorf("vectors of a wrong length: got %+v", got)
 		}
@@ -136,6 +136,7 @@ func TestBadVectorsCostNoAnswer(t *testing.T) {
 		}
 		vectors.is("cursed")
 		w.set(w.now().Add(20 * time.Minute)) // it is tried again after a while
+		l.until(`SELECT COUNT(*) FROM windows`, 3, g)
 		l.until(ready, 2, g)
 		l.until(`SELECT COUNT(*) FROM embeddings WHERE state = 'error'`, 1, g)
 		if got := w.search("breakdown of the automobile"); got.Mode != "hybrid" || got.first() != towed {
