@@ -42,7 +42,11 @@ func database(t testing.TB) func() storetest.Store {
 
 // opened is a migrated store that is closed with the test.
 func opened(t testing.TB, url string) *postgres.Store {
-	s, err := postgres.Open(t.Context(), postgres.Options{URL: url, Conns: 6})
+	conns := 6
+	if _, ok := t.(*testing.B); ok {
+		conns = 0 // as many as in use
+	}
+	s, err := postgres.Open(t.Context(), postgres.Options{URL: url, Conns: conns})
 	if err != nil {
 		t.Fatal(err)
 	}
