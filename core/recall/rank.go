@@ -89,7 +89,7 @@ func (r *ranking) add(w Word, postings map[string]core.Posting) {
 		}
 	}
 	places := r.places(word.postings)
-	word.idf = w.Weight * idf(r.count, len(places))
+	word.idf = w.Weight * idf(r.count, r.documents(places, word.postings))
 	r.most += word.idf
 	r.words = append(r.words, word)
 	for _, p := range places {
@@ -102,6 +102,18 @@ func (r *ranking) add(w Word, postings map[string]core.Posting) {
 	for _, p := range places {
 		r.often[p] = 0
 	}
+}
+
+// documents is how many messages hold a word: those places, or more if the store
+// handed out only some of a common one.
+func (r *ranking) documents(places []int32, postings []core.Posting) int {
+	n := len(places)
+	for _, p := range postings {
+		if p.Cut {
+			n = max(n, p.Docs)
+		}
+	}
+	return min(n, max(r.count, len(places)))
 }
 
 // places returns where any of postings is, in no order, and notes in r.often how

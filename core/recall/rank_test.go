@@ -267,3 +267,20 @@ func BenchmarkRank(b *testing.B) {
 		})
 	}
 }
+
+// TestACutWordIsAsCommonAsItIs: a word of which the store handed out only some
+// messages weighs as little as it does with all of them.
+func TestACutWordIsAsCommonAsItIs(t *testing.T) {
+	t.Parallel()
+	r := &ranking{count: 1000}
+	places := []int32{1, 2, 3}
+	if got := r.documents(places, []core.Posting{{Cut: true, Docs: 700}, {Docs: 900}}); got != 700 {
+		t.Errorf("got %d, want 700", got)
+	}
+	if got := r.documents(places, []core.Posting{{Cut: true, Docs: 5000}}); got != 1000 {
+		t.Errorf("got %d, want all 1,000", got)
+	}
+	if got := r.documents(places, []core.Posting{{Docs: 3}}); got != 3 {
+		t.Errorf("got %d, want 3", got)
+	}
+}
