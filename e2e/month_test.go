@@ -202,6 +202,9 @@ func (w month) searches(l *ledger, all []fact) []string {
 		must(w.t, json.Unmarshal([]byte(w.mustRun("search", "--user", "Ada", "--limit", "10", "--json", f.question)), &found))
 		line := f.question
 		for _, r := range found.Results {
+			if r.Day == "2026-11-02" { // the questions' own, which a summary may cover by now or not
+				continue
+			}
 			line += fmt.Sprintf(" %s/%d", r.Day, slices.Index(said, fmt.Sprint(r.Message)))
 		}
 		if len(found.Results) < 2 {

@@ -161,6 +161,7 @@ func (g *agents) Answer(ctx context.Context, t *core.Turn, u core.User, p core.P
 		}
 	}
 	c := g.cfg.Agent
+	g.reachServers(ctx)
 	tools, guard := g.tools.now(), agent.Promise
 	if t.Reserved > 0 && t.Reserved < g.reserve() { // the day's budget has one call left
 		tools, guard = nil, nil

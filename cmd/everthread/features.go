@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -199,6 +200,19 @@ func (b *toolbox) counted(count bool) (*agent.Registry, int) {
 	}
 	return b.all, b.tokens
 }
+
+// reachServers waits, for a while after the start, until every MCP server has been
+// tried: a turn that goes on after a crash wants the tools that it had.
+func (a *app) reachServers(ctx context.Context) {
+	untried := func(s mcp.Status) bool { return !s.Up && s.Error == "" }
+	ctx, cancel := context.WithTimeout(ctx, reachFor)
+	defer cancel()
+	for ctx.Err() == nil && slices.ContainsFunc(a.mcp.Status(), untried) {
+		pause(ctx, 20*time.Millisecond)
+	}
+}
+
+const reachFor = 5 * time.Second
 
 // hints is the part of a prompt that tells how to use memory, and what it is about.
 func (a *app) hints(ctx context.Context, user core.UserID) func() (string, error) {
