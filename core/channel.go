@@ -38,14 +38,40 @@ type Capabilities struct {
 	Push    bool               // may be a target of proactive messages
 	// RatePerChat and RatePerAccount bound sending, in messages a second; 0: no limit.
 	RatePerChat, RatePerAccount float64
+	BurstPerChat                int // messages at once before RatePerChat holds; 0: 3
 	// Idempotent is true where Part.Key makes a repeated Send harmless.
 	Idempotent bool
+	// Settles is true where an InReceipt with the Part.Key tells of a part that may
+	// have arrived: it is waited for before the part is sent again.
+	Settles bool
+	// Window is how long after a person's message they may be written to; 0: always.
+	Window time.Duration
+	// Files is true where Part.Attachment can be sent; else its name is told.
+	Files bool
+	// NoRepeat is true where a part that may have arrived is never sent again.
+	NoRepeat bool
+	// OneProcess is true where only the process that runs the channel may Send.
+	OneProcess bool
+}
+
+// Teaser is an optional interface of a Channel with a Window: Tease asks a
+// person whose window is closed whether they want what waits for them. What
+// they answer comes as InAsked.
+type Teaser interface {
+	Tease(ctx context.Context, to Address, key string) (Receipt, error)
+}
+
+// Carrier is an optional interface of a Channel that also runs others: their
+// Run does nothing, and what they receive comes through the carrier's.
+type Carrier interface {
+	Carries() []Channel
 }
 
 // Typer is an optional interface of a Channel that can show that an answer is
-// being written. The indication fades by itself after TypingTTL.
+// being written. The indication fades by itself after TypingTTL. event is the
+// EventID of the message that is being answered; it may be empty.
 type Typer interface {
-	Typing(ctx context.Context, to Address) error
+	Typing(ctx context.Context, to Address, event string) error
 	TypingTTL() time.Duration
 }
 
@@ -75,8 +101,7 @@ type Checker interface {
 }
 
 // Fetcher is an optional interface of a Channel whose attachments are fetched
-// by reference. Fetch writes at most max bytes to dst's path-less writer; a
-// larger file is a *Permanent error.
+// by reference. A file of more than max bytes is a *Permanent error.
 type Fetcher interface {
 	Fetch(ctx context.Context, ref string, max int64) (data []byte, mime string, err error)
 }
@@ -94,6 +119,10 @@ const (
 	InUnblocked   InboundKind = "unblocked"   // the person lifted the block
 	InStop        InboundKind = "stop"        // the person pressed the platform's stop button
 	InGroup       InboundKind = "group"       // we were added to a group
+	InReceipt     InboundKind = "receipt"     // Status tells what became of Target, a message of ours
+	InAsked       InboundKind = "asked"       // the person asked for what waits for them (Teaser)
+	InMoved       InboundKind = "moved"       // the person at Address is from now on at External Target
+	InByHand      InboundKind = "by_hand"     // somebody wrote to the person as us, from another client of our account
 	InUnsupported InboundKind = "unsupported" // understood as an event, of no use; kept raw
 )
 
@@ -112,8 +141,15 @@ type Inbound struct {
 	Quote         *Quote // the message that this one replies to
 	ForwardedFrom string // not empty: somebody else's words, and whose
 	Reaction      string
+	Status        *Status
 
-	Name     string // display name of the sender
+	Name string // display name of the sender
+	// Aliases are other Externals of the sender, such as a phone number: an identity
+	// that is known by one of them is theirs, and is known by Address from now on.
+	Aliases []string
+	// For is whose account it is, where an account serves one user only: the
+	// address is theirs.
+	For      UserID
 	Language string // IETF tag of the sender's client, may be empty
 	Solo     bool   // never to be joined with other messages in one turn (HTTP requests)
 
@@ -129,6 +165,18 @@ type Quote struct {
 	Mine     bool   `json:"mine,omitempty"` // the assistant wrote it
 }
 
+// Status is what a service says later of a message of ours.
+type Status struct {
+	// State is DeliverySent, DeliveryDelivered or DeliveryRead; DeliveryFailed: it
+	// will not arrive; DeliveryParked: it did not, and can not before the person
+	// writes; DeliveryPending: it did not, and may be sent again.
+	State DeliveryState `json:"state"`
+	Key   string        `json:"key,omitempty"` // Part.Key, where the service gives it back
+	// Through is true where earlier messages are meant as well, as with read marks.
+	Through bool   `json:"through,omitempty"`
+	Error   string `json:"error,omitempty"`
+}
+
 // Attachment is a file that came with a message or goes with one.
 type Attachment struct {
 	Kind     string        `json:"kind"` // photo, voice, audio, video, document, sticker, location, contact
@@ -140,6 +188,8 @@ type Attachment struct {
 	// Path is the file below data_dir/media once it was downloaded; Error why it could not be.
 	Path  string `json:"path,omitempty"`
 	Error string `json:"error,omitempty"`
+	// Transcript is what was said in a voice note or recording.
+	Transcript string `json:"transcript,omitempty"`
 }
 
 // Part is one sendable piece of a message: plain text with spans over it. A
@@ -151,7 +201,12 @@ type Part struct {
 	Quiet bool   `json:"quiet,omitempty"`    // without notification where the channel can
 	Fold  bool   `json:"fold,omitempty"`     // all after the first line is collapsed where the channel can
 	Reply string `json:"reply_to,omitempty"` // NativeID of the message answered, where a reference helps
+	// Attachment is a file below data_dir/media that the part is, with Text as its
+	// caption, and Data its content, set by the delivery.
+	Attachment *Attachment `json:"file,omitempty"`
+	Data       []byte      `json:"-"`
 	// Key is the idempotency key, the same at every attempt; set by the delivery.
+	// A part that the service said may be sent again has another one then.
 	Key string `json:"-"`
 }
 

@@ -95,4 +95,10 @@ type Identity struct {
 	Thread   ThreadID  // the plain thread that is current here; 0: the continuous one
 	Blocked  bool      // it cannot be written to until it writes again
 	LastUsed time.Time // last inbound message
+	// Window is until when it may be written to, where the channel has a window;
+	// Teased: it was asked since whether it wants what waits.
+	Window time.Time
+	Teased bool
+	// Aliases are its other Externals, such as a phone number.
+	Aliases []string
 }

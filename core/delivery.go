@@ -54,6 +54,9 @@ type Delivery struct {
 	Lease     Lease
 	CreatedAt time.Time
 	Expires   time.Time
+	// Window and Teased are those of the identity, of a claimed delivery.
+	Window time.Time
+	Teased bool
 }
 
 // DeliveryPart is one part and how far it is.
@@ -63,6 +66,7 @@ type DeliveryPart struct {
 	State    DeliveryState
 	NativeID string
 	Repeats  int // claims that found it unknown, before this one
+	Resent   int // how often the service said that it may be sent again
 	SentAt   time.Time
 	Error    string
 }
@@ -75,6 +79,7 @@ type PartResult struct {
 	// with the next if it was sent. Zero: at once, or not at all.
 	RetryAt time.Time
 	Error   string
+	Teased  bool // for DeliveryParked: the person was asked whether they want it
 }
 
 // Target is where something proactive goes, and why there.

@@ -74,6 +74,13 @@ type Deny struct {
 // Resume starts a turn for messages that came while the user had paused.
 type Resume struct{ At time.Time }
 
+// Release sends what is parked for an identity, which can be written to again.
+type Release struct {
+	Identity IdentityID
+	At       time.Time
+}
+
+func (Release) effect()     {}
 func (SetSettings) effect() {}
 func (SetName) effect()     {}
 func (OpenThread) effect()  {}

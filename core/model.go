@@ -91,3 +91,10 @@ func (u Usage) Add(v Usage) Usage {
 type Tokenizer interface {
 	Count(text string) int
 }
+
+// Recording is a voice note or another recording of speech.
+type Recording struct {
+	Name string // of the file, with its ending; may be empty
+	MIME string
+	Data []byte
+}

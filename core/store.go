@@ -28,6 +28,13 @@ type InboundStore interface {
 	// Hold keeps an event of an address that is nobody's yet, or that means
 	// nothing: user 0. With a code or a delivery these are stored with it.
 	Hold(ctx context.Context, h Hold) (duplicate bool, err error)
+	// Settle stores what e.Status says of a part of ours. A state never falls
+	// behind one that it had, but for one that is to be sent again; what means no
+	// part of ours is kept as an event only.
+	Settle(ctx context.Context, user UserID, identity IdentityID, e Inbound, now time.Time) error
+	// Readdress gives an identity another External and other aliases; what is on
+	// its way to it goes there. ErrExists if that address is somebody's.
+	Readdress(ctx context.Context, i Identity, external string, aliases []string) error
 }
 
 // RefStore finds messages by the ids that services gave them.
@@ -47,6 +54,7 @@ type Append struct {
 	Paused   bool      // no turn
 	Claim    *Claim    // nil: a worker finds the turn
 	Budget   Budget
+	Window   time.Time // of Identity from now on; zero: as it was
 }
 
 // Appended is the result of an Append.
@@ -78,6 +86,7 @@ type Note struct {
 	Segment    SegmentID
 	Deliveries []NewDelivery
 	Now        time.Time
+	Window     time.Time // of Identity from now on; zero: as it was
 	// Once makes the note happen once per user and key; later ones are duplicates.
 	Once string
 }
@@ -369,6 +378,23 @@ type LeaseStore interface {
 	Release(ctx context.Context, name, worker string) error
 }
 
+// Fence is a process's hold of a lease. The zero value is none.
+type Fence struct {
+	Lease  string
+	Worker string
+	N      int64
+}
+
+// StateStore keeps what channels must know after a restart, by the channel's
+// account and a key of its own.
+type StateStore interface {
+	// State returns a value, "" if there is none.
+	State(ctx context.Context, account, key string) (string, error)
+	// SetState stores values, "" removes one; all of them or, if the lease of f was
+	// lost (ErrFenced), none.
+	SetState(ctx context.Context, account string, values map[string]string, f Fence) error
+}
+
 // RateStore keeps rate limits that all processes share.
 type RateStore interface {
 	// Take reserves the next slot of a limiter that lets one event pass each
@@ -380,9 +406,23 @@ type RateStore interface {
 
 // MediaStore records what became of attachments.
 type MediaStore interface {
-	// SetAttachment replaces attachment i of a message and ends the job.
+	// SetAttachment stores what became of an attachment and ends the job.
 	// ErrNotFound: the message was redacted or removed, and the file is to go too.
-	SetAttachment(ctx context.Context, user UserID, m MessageID, i int, a Attachment, l Lease) error
+	SetAttachment(ctx context.Context, f Fetched) error
+}
+
+// Fetched is what became of attachment Index of a message.
+type Fetched struct {
+	User       UserID
+	Message    MessageID
+	Index      int
+	Attachment Attachment
+	// Text replaces the message's, if it is not empty and the message still is of
+	// Revision; it is no revision of its own. Tokens are its tokens.
+	Text     string
+	Tokens   int
+	Revision int
+	Lease    Lease
 }
 
 // JournalStore remembers calls of outside tools (SPEC 11).
@@ -450,6 +490,7 @@ type Store interface {
 	PeopleStore
 	CodeStore
 	LeaseStore
+	StateStore
 	RateStore
 	MediaStore
 	JournalStore

@@ -23,6 +23,7 @@ type Turn struct {
 	Identity  IdentityID
 	Address   Address     // of Identity
 	Inputs    []MessageID // in order of their positions
+	Event     string      // EventID of the last input; "" if it is not known
 	Segment   SegmentID   // of the last input
 	State     TurnState
 	Lease     Lease

@@ -19,7 +19,7 @@ import (
 const showTimeout = 5 * time.Second
 
 // Typing shows for TypingTTL that an answer is being written.
-func (c *Channel) Typing(ctx context.Context, to core.Address) error {
+func (c *Channel) Typing(ctx context.Context, to core.Address, _ string) error {
 	params := &bot.SendChatActionParams{ChatID: to.External, Action: models.ChatActionTyping}
 	if err := c.api.call(ctx, showTimeout, "sendChatAction", params, nil); err != nil {
 		return fmt.Errorf("show typing: %w", err)

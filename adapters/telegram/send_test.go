@@ -185,7 +185,7 @@ func TestFloodOfAllChats(t *testing.T) {
 func TestTypingAndPreview(t *testing.T) {
 	t.Parallel()
 	s, c := served(t)
-	if err := c.Typing(t.Context(), adaAddress); err != nil {
+	if err := c.Typing(t.Context(), adaAddress, ""); err != nil {
 		t.Fatal(err)
 	}
 	if s.Actions(ada) != 1 {

@@ -1,8 +1,11 @@
 package gateway
 
 import (
+	"cmp"
 	"context"
 	"errors"
+	"os"
+	"path/filepath"
 	"time"
 
 	"go.uber.org/zap"
@@ -17,6 +20,7 @@ const (
 	lastSend     = 5 * time.Minute
 	sendFor      = 24 * time.Hour // of temporary errors, then a delivery has failed
 	unknownDelay = 3 * time.Second
+	settleDelay  = time.Minute // for a service to tell what became of a part
 )
 
 // repeatMark ends a part that may have arrived before.
@@ -93,16 +97,26 @@ func (g *Gateway) sendPart(ctx context.Context, d *core.Delivery, p *core.Delive
 	part := p.Part
 	if p.State == core.DeliveryUnknown {
 		g.Meter.Count("everthread_delivery_unknown_total", 1)
+		if r := g.unsettled(d, p); r != nil {
+			return *r
+		}
 		if !g.capabilities(d.To.Channel).Idempotent {
-			if d.Kind == core.DeliverPost || p.Repeats > 0 {
-				return core.PartResult{State: core.DeliveryUnknown, Error: "it may or may not have arrived; it was not sent again"}
-			}
 			part.Text += repeatMark
 		}
 	}
 	ctx, cancel := context.WithTimeout(ctx, sendTimeout)
 	defer cancel()
 	start := g.Now()
+	if !d.Window.IsZero() && !start.Before(d.Window) {
+		return g.tease(ctx, ch, d, part.Key)
+	}
+	if part.Attachment != nil {
+		data, err := os.ReadFile(filepath.Join(g.Settings.MediaDir, part.Attachment.Path))
+		if err != nil {
+			return core.PartResult{State: core.DeliveryFailed, Error: "the file " + part.Attachment.Name + " is not there any more"}
+		}
+		part.Data = data
+	}
 	receipt, err := ch.Send(ctx, d.To, part)
 	g.Meter.Observe("everthread_turn_seconds", g.Now().Sub(start).Seconds(), "send")
 	if err == nil {
@@ -111,6 +125,44 @@ func (g *Gateway) sendPart(ctx context.Context, d *core.Delivery, p *core.Delive
 	}
 	g.Log.Warn("part not sent", zap.Int64("user", int64(d.User)), zap.Int64("delivery", int64(d.ID)), zap.String("channel", d.To.Channel), zap.Error(err))
 	return g.judge(ctx, d, err)
+}
+
+// unsettled says what becomes of a part that may have arrived and is not to be
+// sent again now; nil: it is.
+func (g *Gateway) unsettled(d *core.Delivery, p *core.DeliveryPart) *core.PartResult {
+	c := g.capabilities(d.To.Channel)
+	if c.Idempotent {
+		return nil
+	}
+	tries := 0
+	if c.Settles {
+		tries = 1
+		if p.Repeats == 0 {
+			return &core.PartResult{State: core.DeliveryUnknown, RetryAt: g.Now().Add(settleDelay)}
+		}
+	}
+	if d.Kind == core.DeliverPost || c.NoRepeat || p.Repeats > tries {
+		return &core.PartResult{State: core.DeliveryUnknown, Error: "it may or may not have arrived; it was not sent again"}
+	}
+	return nil
+}
+
+// tease parks a delivery to somebody who may not be written to until they write,
+// after asking them once, where the channel can, whether they want it.
+func (g *Gateway) tease(ctx context.Context, ch core.Channel, d *core.Delivery, key string) core.PartResult {
+	parked := core.PartResult{State: core.DeliveryParked, Error: "it is held until the person writes: " + d.To.Channel + " lets nobody be written to later than that after their last message"}
+	teaser, ok := ch.(core.Teaser)
+	if !ok || d.Teased || d.Kind == core.DeliverReply {
+		return parked
+	}
+	_, err := teaser.Tease(ctx, d.To, key)
+	var unknown *core.Unknown
+	if err != nil && !errors.As(err, &unknown) {
+		g.Log.Warn("teaser not sent", zap.Int64("user", int64(d.User)), zap.String("channel", d.To.Channel), zap.Error(err))
+		return parked
+	}
+	parked.Teased = true
+	return parked
 }
 
 // judge says what an error of Send means for the part.
@@ -146,7 +198,7 @@ func accountRate(a core.Address) string { return "rate:" + a.Channel + ":" + a.A
 // to wait for it.
 func (g *Gateway) rate(ctx context.Context, to core.Address, now time.Time) time.Duration {
 	c := g.capabilities(to.Channel)
-	wait := g.take(ctx, "rate:"+to.String(), c.RatePerChat, 3, now)
+	wait := g.take(ctx, "rate:"+to.String(), c.RatePerChat, cmp.Or(c.BurstPerChat, 3), now)
 	wait = max(wait, g.take(ctx, accountRate(to), c.RatePerAccount, int(max(1, c.RatePerAccount)), now))
 	if wait > 0 {
 		g.Meter.Observe("everthread_rate_limit_wait_seconds", wait.Seconds())

@@ -74,6 +74,11 @@ type Limiter interface {
 	Push(ctx context.Context, key string, until time.Time) error
 }
 
+// Transcriber writes down what is said in a recording.
+type Transcriber interface {
+	Transcribe(ctx context.Context, r core.Recording) (string, error)
+}
+
 // Meter counts and measures. Names and labels are those of docs/operations.md.
 type Meter interface {
 	Count(name string, n float64, labels ...string)
@@ -110,6 +115,9 @@ type Options struct {
 	Calendar Calendar
 	Limiter  Limiter
 	Tokens   core.Tokenizer
+	// Transcriber writes down voice notes; nil: nobody does.
+	Transcriber Transcriber
+	// Channels are those that this process serves; what they carry besides comes with them.
 	Channels []core.Channel
 	Render   func(markdown string, c core.Capabilities) []core.Part
 	Settings Settings
@@ -134,7 +142,8 @@ type Gateway struct {
 
 	mu      sync.Mutex
 	running map[turnKey]*running
-	doing   map[jobOf]bool // turns and deliveries
+	doing   map[jobOf]bool  // turns and deliveries
+	held    map[string]bool // channels of one process that this one runs
 	// reserved are slots of rates that were taken for the next delivery of an address.
 	reserved map[core.Address]time.Time
 	rnd      sync.Mutex
@@ -157,9 +166,14 @@ func New(o Options) *Gateway {
 	}
 	g := &Gateway{Options: o, channels: map[string]core.Channel{}, slots: make(chan struct{}, o.Settings.Workers),
 		started: make(chan struct{}), running: map[turnKey]*running{}, doing: map[jobOf]bool{},
-		reserved: map[core.Address]time.Time{}}
+		reserved: map[core.Address]time.Time{}, held: map[string]bool{}}
 	for _, c := range o.Channels {
 		g.channels[c.Name()] = c
+		if carrier, ok := c.(core.Carrier); ok {
+			for _, other := range carrier.Carries() {
+				g.channels[other.Name()] = other
+			}
+		}
 	}
 	return g
 }
@@ -192,12 +206,48 @@ func (g *Gateway) Run(ctx context.Context, grace time.Duration) error {
 
 func (g *Gateway) queues() (deliver, fetch []string) {
 	for name, c := range g.channels {
-		deliver = append(deliver, core.QueueDeliver+name)
+		if !g.capabilities(name).OneProcess {
+			deliver = append(deliver, core.QueueDeliver+name)
+		}
 		if _, ok := c.(core.Fetcher); ok {
 			fetch = append(fetch, core.QueueFetch+name)
 		}
 	}
 	return deliver, fetch
+}
+
+// Deliver takes the deliveries of channels that only one process may send on,
+// until ctx ends: it is for the process that runs them.
+func (g *Gateway) Deliver(ctx context.Context, channels ...string) error {
+	var queues []string
+	for _, name := range channels {
+		queues = append(queues, core.QueueDeliver+name)
+	}
+	g.hold(channels, true)
+	defer g.hold(channels, false)
+	r := g.runner(queues, 64, g.takeDelivery)
+	group, ctx := errgroup.WithContext(ctx)
+	group.Go(func() error { g.dispatch(ctx, []*Runner{r}); return nil })
+	group.Go(func() error { return r.Run(ctx) })
+	return group.Wait()
+}
+
+func (g *Gateway) hold(channels []string, held bool) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	for _, name := range channels {
+		g.held[name] = held
+	}
+}
+
+// sends tells whether this process may send on a channel now.
+func (g *Gateway) sends(channel string) bool {
+	if g.channels[channel] == nil {
+		return false
+	}
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return !g.capabilities(channel).OneProcess || g.held[channel]
 }
 
 func (g *Gateway) runner(queues []string, workers int, take func(context.Context, core.JobRef)) *Runner {

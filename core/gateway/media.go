@@ -1,6 +1,7 @@
 package gateway
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -49,11 +50,11 @@ func (g *Gateway) fetch(ctx context.Context, j *core.Job) error {
 	if err == nil {
 		a.Path, err = g.keepFile(j.User, id, index, data)
 	}
+	text := ""
 	if err == nil {
 		a.Size = int64(len(data))
-		if a.MIME == "" {
-			a.MIME = mime
-		}
+		a.MIME = sniffed(a.MIME, mime)
+		text, err = g.transcribe(ctx, j, ms[0].Text, &a, data)
 	}
 	if err != nil {
 		var permanent *core.Permanent
@@ -62,11 +63,61 @@ func (g *Gateway) fetch(ctx context.Context, j *core.Job) error {
 		}
 		a.Error = err.Error()
 	}
-	err = g.Store.SetAttachment(ctx, j.User, id, index, a, j.Lease)
+	done := core.Fetched{User: j.User, Message: id, Index: index, Attachment: a, Revision: ms[0].Revision, Lease: j.Lease}
+	if text != "" {
+		done.Text, done.Tokens = text, g.Tokens.Count(text)
+	}
+	err = g.Store.SetAttachment(ctx, done)
 	if errors.Is(err, core.ErrNotFound) { // it was redacted while it came
 		err = g.removeFiles([]string{a.Path})
 	}
 	return err
+}
+
+// sniffed is the type of a file: what its content shows, unless that says less
+// than what the service says.
+func sniffed(said, seen string) string {
+	if said != "" && (strings.HasPrefix(seen, "application/octet-stream") || strings.HasPrefix(seen, "text/plain") || strings.HasPrefix(seen, "application/zip")) {
+		return said
+	}
+	if major(said) == major(seen) || seen == "application/ogg" || said == "audio/mp4" || said == "audio/aac" {
+		return cmp.Or(said, seen)
+	}
+	return cmp.Or(seen, said)
+}
+
+func major(mime string) string { return strings.SplitN(mime, "/", 2)[0] }
+
+// transcribe adds to the text of a message what its voice note says. A service
+// that does not answer is tried again with the download; one that refuses the
+// recording leaves the placeholder as it is.
+func (g *Gateway) transcribe(ctx context.Context, j *core.Job, text string, a *core.Attachment, data []byte) (string, error) {
+	if g.Transcriber == nil || a.Kind != "voice" && a.Kind != "audio" || a.Transcript != "" {
+		return "", nil
+	}
+	said, err := g.Transcriber.Transcribe(ctx, core.Recording{Name: a.Name, MIME: a.MIME, Data: data})
+	var permanent *core.Permanent
+	if err != nil && !errors.As(err, &permanent) && j.Failures+1 < maxFetches {
+		return "", err
+	}
+	g.logUnless(ctx, err, "transcribe", zap.Int64("user", int64(j.User)), zap.Int64("message", j.Ref))
+	if err != nil || said == "" {
+		return "", nil
+	}
+	a.Transcript = said
+	return heard(text, a.Kind, said), nil
+}
+
+// heard puts a transcript into the first placeholder of its kind that has none:
+// [voice 0:12] becomes [voice 0:12: what was said].
+func heard(text, kind, said string) string {
+	start := strings.Index(text, "["+kind)
+	if start >= 0 {
+		if end := strings.IndexByte(text[start:], ']'); end >= 0 {
+			return text[:start+end] + ": " + said + text[start+end:]
+		}
+	}
+	return strings.TrimSpace(text + "\n[" + kind + ": " + said + "]")
 }
 
 // keepFile stores data durably under the user's media folder and returns its
@@ -107,17 +158,28 @@ func (g *Gateway) removeFiles(names []string) error {
 	return nil
 }
 
+// Loaded waits for the attachments of messages, for at most Settings.MediaWait.
+func (g *Gateway) Loaded(ctx context.Context, u core.UserID, ids []core.MessageID) error {
+	_, err := g.loaded(ctx, u, ids)
+	return err
+}
+
 // Images returns the pictures among the messages' attachments, after waiting for
 // downloads for at most Settings.MediaWait.
 func (g *Gateway) Images(ctx context.Context, u core.UserID, ids []core.MessageID) (map[core.MessageID][]core.Image, error) {
+	ms, err := g.loaded(ctx, u, ids)
+	if err != nil {
+		return nil, err
+	}
+	return g.images(ms), nil
+}
+
+func (g *Gateway) loaded(ctx context.Context, u core.UserID, ids []core.MessageID) ([]core.Message, error) {
 	deadline := g.Now().Add(g.Settings.MediaWait)
 	for {
 		ms, err := g.Media.Messages(ctx, u, ids)
-		if err != nil {
-			return nil, err
-		}
-		if !loading(ms) || g.Now().After(deadline) {
-			return g.images(ms), nil
+		if err != nil || !loading(ms) || g.Now().After(deadline) {
+			return ms, err
 		}
 		g.await(ctx, 200*time.Millisecond)
 		if ctx.Err() != nil {

@@ -2,6 +2,7 @@ package gateway
 
 import (
 	"context"
+	"time"
 
 	"github.com/everthread/everthread/core"
 )
@@ -30,7 +31,7 @@ func (g *Gateway) Plan(ctx context.Context, u core.User, all bool) ([]core.Targe
 		return targets(push, "all identities, as chosen"), nil
 	}
 	for n, i := range push {
-		if g.receives(i) {
+		if g.receives(i, g.Now()) {
 			return targets(push[n:n+1], why(i, u, n)), nil
 		}
 	}
@@ -49,8 +50,8 @@ func targets(ids []core.Identity, why string) []core.Target {
 }
 
 // receives tells whether an identity can be written to now.
-func (g *Gateway) receives(i core.Identity) bool {
-	if i.Blocked {
+func (g *Gateway) receives(i core.Identity, now time.Time) bool {
+	if i.Blocked || !i.Window.IsZero() && !now.Before(i.Window) {
 		return false
 	}
 	c, ok := g.channels[i.Address.Channel].(core.Checker)

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -88,7 +89,7 @@ func (g *Gateway) receiveRun(ctx context.Context, in []core.Inbound) error {
 	case core.InGroup:
 		return g.inGroup(ctx, in[0], now)
 	}
-	i, u, err := g.Store.Identify(ctx, in[0].Address)
+	i, u, err := g.identify(ctx, in[0])
 	if errors.Is(err, core.ErrNotFound) {
 		return g.stranger(ctx, in)
 	}
@@ -96,6 +97,48 @@ func (g *Gateway) receiveRun(ctx context.Context, in []core.Inbound) error {
 		return err
 	}
 	return g.fromUser(ctx, u, i, in, now)
+}
+
+// identify returns who an event is of. Somebody who is known by another of their
+// addresses is known by this one from now on.
+func (g *Gateway) identify(ctx context.Context, e core.Inbound) (core.Identity, core.User, error) {
+	i, u, err := g.Store.Identify(ctx, e.Address)
+	for _, alias := range e.Aliases {
+		if !errors.Is(err, core.ErrNotFound) {
+			break
+		}
+		a := e.Address
+		a.External = alias
+		i, u, err = g.Store.Identify(ctx, a)
+	}
+	if err != nil || i.Address == e.Address && (len(e.Aliases) == 0 || slices.Equal(i.Aliases, e.Aliases)) {
+		return i, u, err
+	}
+	err = g.Store.Readdress(ctx, i, e.Address.External, e.Aliases)
+	i.Address, i.Aliases = e.Address, e.Aliases
+	return i, u, err
+}
+
+// moved follows a person to another address of the same channel.
+func (g *Gateway) moved(ctx context.Context, i core.Identity, e core.Inbound, now time.Time) error {
+	err := g.Store.Readdress(ctx, i, e.Target, e.Aliases)
+	if errors.Is(err, core.ErrExists) {
+		g.Log.Warn("a person moved to an address that is somebody's already", zap.Int64("user", int64(i.User)), zap.String("channel", i.Address.Channel))
+		err = nil
+	}
+	if err != nil {
+		return err
+	}
+	_, err = g.Store.Hold(ctx, core.Hold{Event: e, Now: now})
+	return err
+}
+
+// byHand stores what somebody wrote to a person as us: it is said, not answered.
+func (g *Gateway) byHand(ctx context.Context, u core.User, i core.Identity, e core.Inbound, now time.Time) error {
+	m := g.newMessage(u, e, now)
+	m.Role = core.RoleAssistant
+	_, err := g.Store.Note(ctx, core.Note{User: u.ID, Identity: i.ID, Event: &e, Messages: []core.NewMessage{m}, Now: now})
+	return err
 }
 
 // stranger has somebody decide about messages of an unknown address.
@@ -134,6 +177,16 @@ func (g *Gateway) fromUser(ctx context.Context, u core.User, i core.Identity, in
 	case core.InReaction:
 		_, err := g.Store.Hold(ctx, core.Hold{Event: e, Now: now})
 		return err
+	case core.InReceipt:
+		return g.Store.Settle(ctx, u.ID, i.ID, e, now)
+	case core.InMoved:
+		return g.moved(ctx, i, e, now)
+	case core.InByHand:
+		return g.byHand(ctx, u, i, e, now)
+	case core.InAsked:
+		_, err := g.Store.Note(ctx, core.Note{User: u.ID, Identity: i.ID, Event: &e, Now: now, Window: g.window(e, now),
+			Effects: []core.Effect{core.Release{Identity: i.ID, At: now}}})
+		return err
 	case core.InStop:
 		e.Text = "/stop"
 		return g.command(ctx, u, i, e, now)
@@ -154,7 +207,7 @@ func (g *Gateway) fromUser(ctx context.Context, u core.User, i core.Identity, in
 // be waited for, starts their turn at once.
 func (g *Gateway) append(ctx context.Context, u core.User, i core.Identity, in []core.Inbound, now time.Time) error {
 	a := core.Append{User: u.ID, Identity: i.ID, Events: in, Now: now, RunAt: now.Add(g.Settings.Debounce), Paused: u.Settings.Paused,
-		Budget: g.budget(u.Settings, now)}
+		Budget: g.budget(u.Settings, now), Window: g.window(in[len(in)-1], now)}
 	for _, e := range in {
 		a.Messages = append(a.Messages, g.newMessage(u, e, now))
 		if e.Solo {
@@ -180,6 +233,18 @@ func (g *Gateway) append(ctx context.Context, u core.User, i core.Identity, in [
 		g.startTurn(out.Turn, u)
 	}
 	return g.tellPostponed(ctx, u, i, out.Postponed, now)
+}
+
+// window is until when a person may be written to who wrote e; zero: always.
+func (g *Gateway) window(e core.Inbound, now time.Time) time.Time {
+	w := g.capabilities(e.Address.Channel).Window
+	if w == 0 {
+		return time.Time{}
+	}
+	if e.SentAt.IsZero() || e.SentAt.After(now) {
+		return now.Add(w)
+	}
+	return e.SentAt.Add(w)
 }
 
 // slot takes a place among the running turns, if one is free and work goes on.
@@ -264,7 +329,7 @@ func (g *Gateway) command(ctx context.Context, u core.User, i core.Identity, e c
 	}
 	asked := g.newMessage(u, e, now)
 	asked.Kind = core.KindCommand
-	n := core.Note{User: u.ID, Identity: i.ID, Event: &e, Command: &asked, Effects: out.Effects, Now: now}
+	n := core.Note{User: u.ID, Identity: i.ID, Event: &e, Command: &asked, Effects: out.Effects, Now: now, Window: g.window(e, now)}
 	if out.Text != "" {
 		n.Messages, n.Deliveries = g.notice(out.Text, i, now)
 	}

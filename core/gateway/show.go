@@ -71,7 +71,7 @@ func (s *shower) run() {
 		now := s.g.Now()
 		if s.typer != nil && now.Sub(typed) >= s.typer.TypingTTL()*4/5 && !s.r.visible.Load() {
 			typed = now
-			s.try("typing", s.typer.Typing(s.ctx, s.r.turn.Address))
+			s.try("typing", s.typer.Typing(s.ctx, s.r.turn.Address, s.r.turn.Event))
 		}
 		wait = s.preview()
 	}

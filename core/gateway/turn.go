@@ -216,7 +216,7 @@ func (g *Gateway) commit(t *core.Turn, r core.Reply) (*core.Delivery, error) {
 
 // claimReply is a claim of the reply's delivery if it can be sent at once.
 func (g *Gateway) claimReply(ctx context.Context, t *core.Turn, r core.Reply) *core.Claim {
-	if len(r.Deliveries) == 0 || g.channels[t.Address.Channel] == nil {
+	if len(r.Deliveries) == 0 || !g.sends(t.Address.Channel) {
 		return nil
 	}
 	if wait := g.turnToSend(ctx, t.Address, r.Now); wait > 0 {

@@ -118,6 +118,13 @@ func (p *People) Owner(ctx context.Context) (core.User, error) {
 // Stranger handles a message of an unknown address: it may bring the owner code,
 // be let in by the policy, or be held until the owner approves.
 func (p *People) Stranger(ctx context.Context, in core.Inbound) (known bool, err error) {
+	if in.For != 0 {
+		_, err := p.AddIdentity(ctx, core.Identity{User: in.For, Address: in.Address, Name: in.Name, LastUsed: p.Now()})
+		if errors.Is(err, core.ErrExists) {
+			err = nil
+		}
+		return err == nil, err
+	}
 	if code, ok := startCode(in.Text); ok {
 		if known, err := p.claimOwner(ctx, in, code); known || err != nil {
 			return known, err
@@ -131,7 +138,7 @@ func (p *People) Stranger(ctx context.Context, in core.Inbound) (known bool, err
 	case Open:
 		return p.letIn(ctx, in)
 	case Allowlist:
-		if p.allowed(in.Address) {
+		if p.allowed(in) {
 			return p.letIn(ctx, in)
 		}
 		in.Text, in.Raw, in.Attachments, in.Quote = "", nil, nil, nil
@@ -190,8 +197,11 @@ func (p *People) ClaimOwner(ctx context.Context, in core.Inbound, i core.Identit
 	return true, nil
 }
 
-func (p *People) allowed(a core.Address) bool {
-	return slices.Contains(p.Settings.Allow, a.Channel+":"+a.External)
+// allowed tells whether the list holds the sender by any of their addresses.
+func (p *People) allowed(in core.Inbound) bool {
+	return slices.ContainsFunc(append([]string{in.Address.External}, in.Aliases...), func(external string) bool {
+		return slices.Contains(p.Settings.Allow, in.Address.Channel+":"+external)
+	})
 }
 
 // letIn makes a stranger a user with this address.

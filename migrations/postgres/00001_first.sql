@@ -33,6 +33,10 @@ CREATE TABLE identities (
 	thread_id  bigint NOT NULL DEFAULT 0,
 	blocked    bigint NOT NULL DEFAULT 0,
 	last_used  bigint NOT NULL,
+	-- until when it may be written to (0: always), and whether it was asked since.
+	window_until bigint NOT NULL DEFAULT 0,
+	teased       bigint NOT NULL DEFAULT 0,
+	aliases      text   NOT NULL DEFAULT '[]',
 	PRIMARY KEY (user_id, id)
 );
 CREATE UNIQUE INDEX identities_address ON identities (channel, account, external);
@@ -236,6 +240,7 @@ CREATE TABLE delivery_parts (
 	state       text   NOT NULL,
 	native_id   text   NOT NULL DEFAULT '',
 	repeats     bigint NOT NULL DEFAULT 0,
+	resent      bigint NOT NULL DEFAULT 0, -- how often the service said that it may be sent again
 	sent_at     bigint NOT NULL DEFAULT 0,
 	error       text   NOT NULL DEFAULT '',
 	PRIMARY KEY (user_id, delivery_id, n)
@@ -306,6 +311,14 @@ CREATE TABLE leases (
 	worker text   NOT NULL,
 	fence  bigint NOT NULL,
 	until  bigint NOT NULL
+);
+
+-- What channels must know after a restart.
+CREATE TABLE states (
+	account text NOT NULL,
+	key     text NOT NULL,
+	value   text NOT NULL,
+	PRIMARY KEY (account, key)
 );
 
 -- at is in microseconds.

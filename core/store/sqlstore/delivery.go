@@ -2,6 +2,7 @@ package sqlstore
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -109,7 +110,11 @@ func (t *tx) insertDelivery(d core.Delivery) error {
 // keyParts gives each part its idempotency key, the same at every attempt.
 func keyParts(d *core.Delivery) {
 	for i := range d.Parts {
-		d.Parts[i].Part.Key = fmt.Sprintf("everthread-%d-%d-%d", d.User, d.ID, d.Parts[i].N)
+		p := &d.Parts[i]
+		p.Part.Key = fmt.Sprintf("everthread-%d-%d-%d", d.User, d.ID, p.N)
+		if p.Resent > 0 {
+			p.Part.Key += fmt.Sprintf("-%d", p.Resent)
+		}
 	}
 }
 
@@ -133,11 +138,11 @@ func deliveryByID(q reader, user core.UserID, id core.DeliveryID) (core.Delivery
 }
 
 func loadParts(q reader, d *core.Delivery) error {
-	rows, err := q.rows(`SELECT n, body, state, native_id, repeats, sent_at, error FROM delivery_parts WHERE user_id = $1 AND delivery_id = $2 ORDER BY n`, d.User, d.ID)
+	rows, err := q.rows(`SELECT n, body, state, native_id, repeats, resent, sent_at, error FROM delivery_parts WHERE user_id = $1 AND delivery_id = $2 ORDER BY n`, d.User, d.ID)
 	d.Parts, err = collect(rows, err, func(r scanner) (p core.DeliveryPart, err error) {
 		var body string
 		var sent int64
-		if err := r.Scan(&p.N, &body, (*string)(&p.State), &p.NativeID, &p.Repeats, &sent, &p.Error); err != nil {
+		if err := r.Scan(&p.N, &body, (*string)(&p.State), &p.NativeID, &p.Repeats, &p.Resent, &sent, &p.Error); err != nil {
 			return p, err
 		}
 		p.SentAt = at(sent)
@@ -165,12 +170,26 @@ func (s *Store) ClaimDelivery(ctx context.Context, ref core.JobRef, c core.Claim
 			return t.finishDelivery(&d, core.DeliveryExpired, "it was not delivered in time")
 		}
 		started, err := t.startPart(&d)
-		if started {
-			out = &d
+		if !started || err != nil {
+			return err
 		}
-		return err
+		out = &d
+		return t.reachable(&d)
 	})
 	return out, err
+}
+
+// reachable reads until when the identity of a delivery may be written to.
+func (t *tx) reachable(d *core.Delivery) error {
+	if d.Identity == 0 {
+		return nil
+	}
+	i, err := scanIdentity(t.row(`SELECT `+identityColumns+` FROM identities i WHERE user_id = $1 AND id = $2`, t.user, d.Identity))
+	if errors.Is(err, core.ErrNotFound) {
+		return nil
+	}
+	d.Window, d.Teased = i.Window, i.Teased
+	return err
 }
 
 // startPart marks the first part that is not done as sending. One that was
@@ -200,7 +219,10 @@ func (t *tx) startPart(d *core.Delivery) (started bool, err error) {
 }
 
 func (t *tx) markPart(d *core.Delivery, p *core.DeliveryPart, state core.DeliveryState) error {
-	err := t.exec(`UPDATE delivery_parts SET state = $4, native_id = $5, sent_at = $6, error = $7 WHERE user_id = $1 AND delivery_id = $2 AND n = $3`,
+	// What a service said already of a part is not taken back when its answer to
+	// the request comes in.
+	err := t.exec(`UPDATE delivery_parts SET state = CASE WHEN $4 = 'sent' AND state IN ('delivered', 'read', 'failed') THEN state ELSE $4 END,
+		native_id = $5, sent_at = $6, error = $7 WHERE user_id = $1 AND delivery_id = $2 AND n = $3`,
 		t.user, d.ID, p.N, string(state), p.NativeID, ms(p.SentAt), p.Error)
 	if err != nil || d.State == state {
 		return err
@@ -277,7 +299,9 @@ func (t *tx) afterPart(d *core.Delivery, n int, r core.PartResult, now time.Time
 		}
 		return false, t.finishDelivery(d, worst(d.Parts[:n+1]), r.Error)
 	case core.DeliveryParked:
-		if err := t.exec(`UPDATE identities SET blocked = 1 WHERE user_id = $1 AND id = $2`, t.user, d.Identity); err != nil {
+		err := t.exec(`UPDATE identities SET blocked = 1, teased = CASE WHEN $3 = 1 THEN 1 ELSE teased END WHERE user_id = $1 AND id = $2`,
+			t.user, d.Identity, flag(r.Teased))
+		if err != nil {
 			return false, err
 		}
 	}
@@ -313,8 +337,7 @@ func worst(parts []core.DeliveryPart) core.DeliveryState {
 // finishDelivery ends a delivery and its job.
 func (t *tx) finishDelivery(d *core.Delivery, state core.DeliveryState, cause string) error {
 	d.State, d.Error = state, cause
-	err := t.exec(`UPDATE deliveries SET state = $3, error = $4 WHERE user_id = $1 AND id = $2`, t.user, d.ID, string(state), cause)
-	if err != nil {
+	if err := t.exec(setDelivered, t.user, d.ID, string(state), cause); err != nil {
 		return err
 	}
 	return t.end(d.Lease, "")

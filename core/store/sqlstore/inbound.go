@@ -11,14 +11,19 @@ import (
 	"github.com/everthread/everthread/core"
 )
 
-const identityColumns = `i.user_id, i.id, i.channel, i.account, i.external, i.name, i.thread_id, i.blocked, i.last_used`
+const identityColumns = `i.user_id, i.id, i.channel, i.account, i.external, i.name, i.thread_id, i.blocked, i.last_used, i.window_until, i.teased, i.aliases`
 
 func scanIdentity(row scanner) (core.Identity, error) {
 	var i core.Identity
-	var used int64
-	err := row.Scan(&i.User, &i.ID, &i.Address.Channel, &i.Address.Account, &i.Address.External, &i.Name, &i.Thread, &i.Blocked, &used)
-	i.LastUsed = at(used)
-	return i, found(err)
+	var used, window int64
+	var aliases string
+	err := row.Scan(&i.User, &i.ID, &i.Address.Channel, &i.Address.Account, &i.Address.External, &i.Name, &i.Thread, &i.Blocked, &used,
+		&window, &i.Teased, &aliases)
+	if err != nil {
+		return i, found(err)
+	}
+	i.LastUsed, i.Window = at(used), at(window)
+	return i, unjson(aliases, &i.Aliases)
 }
 
 // Identify returns who is at an address, or ErrNotFound.
@@ -184,7 +189,7 @@ func (t *tx) appendOne(m core.NewMessage, e core.Inbound, to *route, turn *core.
 		return 0, err
 	}
 	if turn != nil {
-		turn.Inputs = append(turn.Inputs, id)
+		turn.Inputs, turn.Event = append(turn.Inputs, id), e.EventID
 	}
 	if err := t.refer(to.identity.ID, e.NativeID, id); err != nil {
 		return 0, err
@@ -246,11 +251,17 @@ func (t *tx) fetchJobs(id core.MessageID, e core.Inbound, m core.NewMessage) err
 // touch records that an identity was used and can be written to. What was parked
 // goes out after the reply, or at once if there will be none.
 func (t *tx) touch(to route, a core.Append) error {
-	err := t.exec(`UPDATE identities SET last_used = $3, blocked = 0 WHERE user_id = $1 AND id = $2`, t.user, to.identity.ID, ms(a.Now))
+	err := t.used(to.identity.ID, a.Now, a.Window)
 	if err != nil || !a.Paused {
 		return err
 	}
 	return t.unpark(to.identity.ID, a.Now)
+}
+
+// used records that an identity was used, and until when it can be written to.
+func (t *tx) used(identity core.IdentityID, now, window time.Time) error {
+	return t.exec(`UPDATE identities SET last_used = $3, blocked = 0, teased = 0,
+		window_until = CASE WHEN window_until > $4 THEN window_until ELSE $4 END WHERE user_id = $1 AND id = $2`, t.user, identity, ms(now), ms(window))
 }
 
 // Edit replaces the text of a message; see core.InboundStore.

@@ -78,34 +78,51 @@ func (s *Store) Push(ctx context.Context, key string, until time.Time) error {
 	})
 }
 
-// SetAttachment replaces attachment i of a message and ends the job.
-func (s *Store) SetAttachment(ctx context.Context, user core.UserID, id core.MessageID, i int, a core.Attachment, l core.Lease) error {
+// SetAttachment stores what became of an attachment; see core.MediaStore.
+func (s *Store) SetAttachment(ctx context.Context, f core.Fetched) error {
 	gone := false
-	err := s.update(ctx, "set attachment", user, func(t *tx) error {
-		if err := t.holds(l); err != nil {
+	err := s.update(ctx, "set attachment", f.User, func(t *tx) error {
+		if err := t.holds(f.Lease); err != nil {
 			return err
 		}
-		m, err := scanMessage(t.row(`SELECT `+messageColumns+` FROM messages WHERE user_id = $1 AND id = $2`, t.user, id))
+		m, err := scanMessage(t.row(`SELECT `+messageColumns+` FROM messages WHERE user_id = $1 AND id = $2`, t.user, f.Message))
 		if err != nil {
 			return err
 		}
-		if gone = m.Redacted || i >= len(m.Attachments); gone {
-			return t.end(l, "")
+		if gone = m.Redacted || f.Index >= len(m.Attachments); gone {
+			return t.end(f.Lease, "")
 		}
-		m.Attachments[i] = a
+		m.Attachments[f.Index] = f.Attachment
 		x := text(extraOf(m))
-		if err := t.exec(`UPDATE messages SET extra = $3 WHERE user_id = $1 AND id = $2`, t.user, id, x); err != nil {
+		if err := t.exec(`UPDATE messages SET extra = $3 WHERE user_id = $1 AND id = $2`, t.user, f.Message, x); err != nil {
 			return err
+		}
+		if f.Text != "" && f.Revision == m.Revision {
+			if err := t.transcribed(m, f); err != nil {
+				return err
+			}
 		}
 		if err := t.refresh(m.Thread); err != nil {
 			return err
 		}
-		return t.end(l, "")
+		return t.end(f.Lease, "")
 	})
 	if err == nil && gone {
 		return core.ErrNotFound
 	}
 	return err
+}
+
+// transcribed replaces a message's text by one that says what was heard.
+func (t *tx) transcribed(m core.Message, f core.Fetched) error {
+	err := t.exec(`UPDATE messages SET body = $3, tokens = $4 WHERE user_id = $1 AND id = $2`, t.user, m.ID, f.Text, f.Tokens)
+	if err != nil {
+		return err
+	}
+	if err := t.reindex(m, f.Text); err != nil {
+		return err
+	}
+	return t.reembedMessage(m)
 }
 
 // Lookup returns the journalled result of a call of an outside tool.

@@ -141,18 +141,46 @@ func (t *tx) noteMessages(n core.Note, out *core.Noted) error {
 		if err != nil {
 			return err
 		}
-		if err := t.exec(`UPDATE identities SET last_used = $3, blocked = 0 WHERE user_id = $1 AND id = $2`, t.user, n.Identity, ms(n.Now)); err != nil {
+		if err := t.used(n.Identity, n.Now, n.Window); err != nil {
 			return err
 		}
 	}
 	for _, m := range n.Messages {
-		id, err := t.insert(m, p)
+		at := p
+		if m.Kind == core.KindChat {
+			var err error
+			if at, err = t.spoken(p, n.Now); err != nil {
+				return err
+			}
+		}
+		id, err := t.insert(m, at)
 		if err != nil {
 			return err
 		}
 		out.Messages = append(out.Messages, id)
+		if n.Event != nil && m.Kind == core.KindChat {
+			if err := t.refer(n.Identity, n.Event.NativeID, id); err != nil {
+				return err
+			}
+		}
 	}
 	return nil
+}
+
+// spoken is the place of words that were said as the assistant without a turn:
+// they come last, in the day that goes on.
+func (t *tx) spoken(p place, now time.Time) (place, error) {
+	var last int64
+	err := t.row(`SELECT last_position, COALESCE((SELECT g.id FROM segments g WHERE g.user_id = h.user_id AND g.thread_id = h.id ORDER BY g.label DESC LIMIT 1), 0)
+		FROM threads h WHERE h.user_id = $1 AND h.id = $2`, t.user, p.thread).Scan(&last, &p.segment)
+	if err != nil {
+		return p, err
+	}
+	p.position = nextPosition(last, now)
+	if err := t.exec(`UPDATE threads SET last_position = $3 WHERE user_id = $1 AND id = $2`, t.user, p.thread, p.position); err != nil {
+		return p, err
+	}
+	return p, t.counted(p.segment, 1)
 }
 
 // apply carries out effects in order. out may be nil.
@@ -231,10 +259,20 @@ func (t *tx) applyOne(e core.Effect, out *core.Noted) error {
 		return t.approve(e, out)
 	case core.Deny:
 		return t.deny(e)
+	case core.Release:
+		return t.releaseParked(e)
 	case core.Resume:
 		return t.resumePending(e.At)
 	}
 	return fmt.Errorf("effect %T is not known", e)
+}
+
+// releaseParked sends what is parked for an identity.
+func (t *tx) releaseParked(e core.Release) error {
+	if err := t.exec(`UPDATE identities SET blocked = 0, teased = 0 WHERE user_id = $1 AND id = $2`, t.user, e.Identity); err != nil {
+		return err
+	}
+	return t.unpark(e.Identity, e.At)
 }
 
 // deny takes a pairing code back. What its address wrote is dropped; the events

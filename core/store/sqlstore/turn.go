@@ -4,6 +4,7 @@ import (
 	"context"
 	"database/sql"
 	"encoding/json"
+	"errors"
 	"slices"
 	"time"
 
@@ -136,6 +137,13 @@ func (t *tx) newTurn(thread core.ThreadID, run []pendingMessage, l core.Lease, n
 func (t *tx) addressTurn(turn *core.Turn) error {
 	i, err := scanIdentity(t.row(`SELECT `+identityColumns+` FROM identities i WHERE user_id = $1 AND id = $2`, t.user, turn.Identity))
 	turn.Address = i.Address
+	if err != nil || len(turn.Inputs) == 0 {
+		return err
+	}
+	err = t.row(`SELECT event_id FROM events WHERE user_id = $1 AND message_id = $2 LIMIT 1`, t.user, slices.Max(turn.Inputs)).Scan(&turn.Event)
+	if errors.Is(err, sql.ErrNoRows) {
+		return nil
+	}
 	return err
 }
 

@@ -265,8 +265,9 @@ func testAttachments(b *bench) {
 	for n, ref := range refs {
 		j, err := b.Claim(b.ctx, ref, b.claim())
 		b.must(err)
-		b.must(b.SetAttachment(b.ctx, b.user.ID, out.Messages[0], n, core.Attachment{Kind: "photo", Ref: "r", Path: "1/p.jpg"}, j.Lease))
-		err = b.SetAttachment(b.ctx, b.user.ID, out.Messages[0], n, core.Attachment{}, j.Lease)
+		f := core.Fetched{User: b.user.ID, Message: out.Messages[0], Index: n, Attachment: core.Attachment{Kind: "photo", Ref: "r", Path: "1/p.jpg"}, Lease: j.Lease}
+		b.must(b.SetAttachment(b.ctx, f))
+		err = b.SetAttachment(b.ctx, f)
 		equal(b, "fenced", errors.Is(err, core.ErrFenced), true)
 	}
 	equal(b, "path after, in the same epoch", read().Path, "1/p.jpg")

@@ -212,7 +212,7 @@ func testForeignWrites(b *bench) {
 		"retry job":      b.RetryJob(b.ctx, me, x.job.Lease, b.now, ""),
 		"fail summary":   b.FailSummary(b.ctx, me, x.segment, x.job.Lease, "x", b.now),
 		"post":           b.PutPost(b.ctx, core.PutPost{User: me, Segment: x.segment, State: core.PostSkipped, Now: b.now}),
-		"set attachment": b.SetAttachment(b.ctx, me, x.message, 0, core.Attachment{}, x.job.Lease),
+		"set attachment": b.SetAttachment(b.ctx, core.Fetched{User: me, Message: x.message, Lease: x.job.Lease}),
 	} {
 		if err == nil {
 			b.t.Errorf("%s: got no error", what)

@@ -1,0 +1,251 @@
+package sqlstore
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/everthread/everthread/core"
+)
+
+// How often a part is sent again because the service said so, and how long it
+// waits for the next time.
+const (
+	maxResent   = 5
+	resentAfter = 2 * time.Second // it doubles
+)
+
+// readThrough is how far back, in ids, a read mark reaches.
+const readThrough = 200
+
+// Settle stores what a service says of a part of ours; see core.InboundStore.
+func (s *Store) Settle(ctx context.Context, user core.UserID, identity core.IdentityID, e core.Inbound, now time.Time) error {
+	return s.update(ctx, "settle", user, func(t *tx) error {
+		d, p, err := t.meant(identity, e)
+		if err != nil && !errors.Is(err, core.ErrNotFound) {
+			return err
+		}
+		var message core.MessageID
+		if d != nil {
+			message = d.Message
+		}
+		if fresh, err := t.admit(e, message, "done", now); err != nil || !fresh || d == nil {
+			return err
+		}
+		return t.settlePart(d, p, e, now)
+	})
+}
+
+// meant returns the part that a status means, or nil.
+func (t *tx) meant(identity core.IdentityID, e core.Inbound) (*core.Delivery, *core.DeliveryPart, error) {
+	if user, id, n, ok := partOf(e.Status.Key); ok && user == t.user {
+		d, err := deliveryByID(t, t.user, id)
+		if err != nil || d.Identity != identity || n >= len(d.Parts) {
+			return nil, nil, err
+		}
+		return &d, &d.Parts[n], nil
+	}
+	rows, err := t.rows(`SELECT d.id FROM refs r JOIN deliveries d ON d.user_id = r.user_id AND d.message_id = r.message_id AND d.message_id > 0
+		WHERE r.user_id = $1 AND r.identity_id = $2 AND r.native_id = $3 AND d.identity_id = $2`, t.user, identity, e.Target)
+	ids, err := collect(rows, err, func(r scanner) (id core.DeliveryID, err error) { return id, r.Scan(&id) })
+	for _, id := range ids {
+		d, err := deliveryByID(t, t.user, id)
+		if err != nil {
+			return nil, nil, err
+		}
+		if n := slices.IndexFunc(d.Parts, func(p core.DeliveryPart) bool { return p.NativeID == e.Target }); n >= 0 {
+			return &d, &d.Parts[n], nil
+		}
+	}
+	return nil, nil, err
+}
+
+// partOf reads the key of a part, as keyParts writes it.
+func partOf(key string) (user core.UserID, id core.DeliveryID, n int, ok bool) {
+	read, _ := fmt.Sscanf(key, "everthread-%d-%d-%d", &user, &id, &n)
+	return user, id, n, read == 3 && n >= 0
+}
+
+// settlePart moves a part on to what its status says.
+func (t *tx) settlePart(d *core.Delivery, p *core.DeliveryPart, e core.Inbound, now time.Time) error {
+	if rank(e.Status.State) <= rank(p.State) || p.State == core.DeliveryFailed {
+		return nil
+	}
+	if p.NativeID == "" && e.Target != "" {
+		p.NativeID, p.SentAt = e.Target, now
+		if err := t.refer(d.Identity, p.NativeID, d.Message); err != nil {
+			return err
+		}
+	}
+	switch e.Status.State {
+	case core.DeliveryPending:
+		return t.resend(d, p, e.Status.Error, now)
+	case core.DeliveryParked:
+		return t.parkAgain(d, p, e.Status.Error)
+	}
+	p.State, p.Error = e.Status.State, e.Status.Error
+	if err := t.markPart(d, p, p.State); err != nil {
+		return err
+	}
+	if e.Status.Through && p.State == core.DeliveryRead {
+		if err := t.readBefore(d); err != nil {
+			return err
+		}
+	}
+	if d.State == core.DeliveryPending || d.State == core.DeliverySending {
+		return nil // whoever sends the rest says how it ended
+	}
+	return t.exec(setDelivered, t.user, d.ID, string(core.DeliverySent), e.Status.Error)
+}
+
+// rank orders the states of a part that statuses bring.
+func rank(s core.DeliveryState) int {
+	switch s {
+	case core.DeliverySent, core.DeliveryPending, core.DeliveryParked:
+		return 1
+	case core.DeliveryFailed:
+		return 2
+	case core.DeliveryDelivered:
+		return 3
+	case core.DeliveryRead:
+		return 4
+	}
+	return 0
+}
+
+// resend has a part sent again that the service did not deliver, under another key.
+func (t *tx) resend(d *core.Delivery, p *core.DeliveryPart, cause string, now time.Time) error {
+	var n int
+	err := t.row(`UPDATE delivery_parts SET state = 'pending', native_id = '', resent = resent + 1, error = $4
+		WHERE user_id = $1 AND delivery_id = $2 AND n = $3 RETURNING resent`, t.user, d.ID, p.N, cause).Scan(&n)
+	if err != nil {
+		return err
+	}
+	if n > maxResent {
+		p.State, p.Error = core.DeliveryFailed, cause
+		if err := t.markPart(d, p, p.State); err != nil {
+			return err
+		}
+		return t.exec(setDelivered, t.user, d.ID, string(core.DeliveryFailed), cause)
+	}
+	return t.requeue(d, now.Add(resentAfter<<min(n-1, 10)))
+}
+
+// parkAgain parks a delivery that the service took and then did not deliver.
+func (t *tx) parkAgain(d *core.Delivery, p *core.DeliveryPart, cause string) error {
+	err := t.exec(`UPDATE delivery_parts SET state = 'pending', native_id = '', resent = resent + 1, error = $4
+		WHERE user_id = $1 AND delivery_id = $2 AND n = $3`, t.user, d.ID, p.N, cause)
+	if err != nil {
+		return err
+	}
+	if err := t.exec(`UPDATE identities SET blocked = 1, window_until = 0 WHERE user_id = $1 AND id = $2`, t.user, d.Identity); err != nil {
+		return err
+	}
+	return t.exec(`UPDATE deliveries SET state = 'parked', error = $3 WHERE user_id = $1 AND id = $2`, t.user, d.ID, cause)
+}
+
+// readBefore marks what was delivered to an identity before d as read.
+func (t *tx) readBefore(d *core.Delivery) error {
+	const earlier = ` AND id > $3 AND id < $4 AND identity_id = $2 AND state IN ('sent', 'delivered')`
+	err := t.exec(`UPDATE delivery_parts SET state = 'read' WHERE user_id = $1 AND state IN ('sent', 'delivered')
+		AND delivery_id IN (SELECT id FROM deliveries WHERE user_id = $1`+earlier+`)`, t.user, d.Identity, d.ID-readThrough, d.ID)
+	if err != nil {
+		return err
+	}
+	return t.exec(`UPDATE deliveries SET state = 'read' WHERE user_id = $1`+earlier, t.user, d.Identity, d.ID-readThrough, d.ID)
+}
+
+// setDelivered ends a delivery that was sent ($3), as far as its parts came.
+const setDelivered = `UPDATE deliveries SET error = $4, state = CASE
+	WHEN $3 <> 'sent' THEN $3
+	WHEN EXISTS (SELECT 1 FROM delivery_parts p WHERE p.user_id = $1 AND p.delivery_id = $2 AND p.state = 'failed') THEN 'failed'
+	WHEN EXISTS (SELECT 1 FROM delivery_parts p WHERE p.user_id = $1 AND p.delivery_id = $2 AND p.state = 'unknown') THEN 'unknown'
+	WHEN EXISTS (SELECT 1 FROM delivery_parts p WHERE p.user_id = $1 AND p.delivery_id = $2 AND p.state NOT IN ('delivered', 'read')) THEN 'sent'
+	WHEN EXISTS (SELECT 1 FROM delivery_parts p WHERE p.user_id = $1 AND p.delivery_id = $2 AND p.state = 'delivered') THEN 'delivered'
+	ELSE 'read' END WHERE user_id = $1 AND id = $2`
+
+// Readdress gives an identity another External; see core.InboundStore.
+func (s *Store) Readdress(ctx context.Context, i core.Identity, external string, aliases []string) error {
+	return s.update(ctx, "readdress", i.User, func(t *tx) error {
+		n, err := t.count(`UPDATE identities SET external = $3, aliases = $4 WHERE user_id = $1 AND id = $2 AND NOT EXISTS
+			(SELECT 1 FROM identities o WHERE o.channel = $5 AND o.account = $6 AND o.external = $3 AND NOT (o.user_id = $1 AND o.id = $2))`,
+			t.user, i.ID, external, text(aliases), i.Address.Channel, i.Address.Account)
+		if err != nil || n == 0 {
+			return orExists(err)
+		}
+		to := i.Address
+		to.External = external
+		err = t.exec(`UPDATE deliveries SET external = $3 WHERE user_id = $1 AND identity_id = $2 AND `+underWay, t.user, i.ID, external)
+		if err == nil {
+			err = t.exec(`UPDATE deliveries SET external = $3 WHERE user_id = $1 AND identity_id = $2 AND state = 'parked'`, t.user, i.ID, external)
+		}
+		if err != nil || to == i.Address {
+			return err
+		}
+		return t.rekey(core.AddressKey(i.Address), core.AddressKey(to))
+	})
+}
+
+// rekey gives jobs that wait or are ready another key. The one that runs ends
+// under the old one.
+func (t *tx) rekey(from, to string) error {
+	for _, state := range []string{"ready", "waiting"} {
+		err := t.exec(`UPDATE jobs SET key = $3, state = 'waiting' WHERE user_id = $1 AND key = $2 AND state = '`+state+`'`, t.user, from, to)
+		if err != nil {
+			return err
+		}
+	}
+	if _, busy, err := t.head(to); err != nil || busy {
+		return err
+	}
+	return t.promote(to)
+}
+
+func orExists(err error) error {
+	if err == nil {
+		return core.ErrExists
+	}
+	return err
+}
+
+// State returns what a channel keeps, "" if nothing; see core.StateStore.
+func (s *Store) State(ctx context.Context, account, key string) (string, error) {
+	var value string
+	err := found(s.one(ctx).row(`SELECT value FROM states WHERE account = $1 AND key = $2`, account, key).Scan(&value))
+	if errors.Is(err, core.ErrNotFound) {
+		return "", nil
+	}
+	return value, wrap("read state", err)
+}
+
+// SetState stores what a channel keeps; see core.StateStore.
+func (s *Store) SetState(ctx context.Context, account string, values map[string]string, f core.Fence) error {
+	return s.plainly(ctx, "set state", func(q querier) error {
+		if f != (core.Fence{}) {
+			var held bool
+			err := q.row(`SELECT EXISTS (SELECT 1 FROM leases WHERE name = $1 AND worker = $2 AND fence = $3)`, f.Lease, f.Worker, f.N).Scan(&held)
+			if err != nil || !held {
+				return orFenced(err)
+			}
+		}
+		for key, value := range values {
+			query, args := `INSERT INTO states (account, key, value) VALUES ($1, $2, $3) ON CONFLICT (account, key) DO UPDATE SET value = excluded.value`, []any{account, key, value}
+			if value == "" {
+				query, args = `DELETE FROM states WHERE account = $1 AND key = $2`, args[:2]
+			}
+			if _, err := q.exec(query, args...); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+func orFenced(err error) error {
+	if err == nil {
+		return core.ErrFenced
+	}
+	return err
+}
