@@ -94,6 +94,16 @@ type Handler interface {
 	Routes(r Receiver) map[string]http.Handler
 }
 
+// Keeper keeps what one account of a channel must know after a restart, whichever
+// process runs it then.
+type Keeper interface {
+	// State returns a value, "" if there is none.
+	State(ctx context.Context, key string) (string, error)
+	// SetState stores values, "" removes one; all or none. ErrFenced: another
+	// process runs the account by now, and this one is to stop.
+	SetState(ctx context.Context, values map[string]string) error
+}
+
 // Checker is an optional interface of a Channel that can say for /readyz
 // whether it is up: nil, or what is wrong and what to do.
 type Checker interface {
