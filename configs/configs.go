@@ -8,29 +8,30 @@ import "time"
 // Config is everything that can be configured. Keys are those of SPEC 16; each
 // can also be given as EVERTHREAD_… in the environment.
 type Config struct {
-	DatabaseURL      Secret     `yaml:"database_url"` // holds a password
-	DataDir          string     `yaml:"data_dir"`
-	SecretKey        Secret     `yaml:"secret_key"`
-	HTTP             HTTP       `yaml:"http"`
-	Log              Log        `yaml:"log"`
-	DefaultTimezone  string     `yaml:"default_timezone"`
-	DefaultLanguage  string     `yaml:"default_language"`
-	Access           Access     `yaml:"access"`
-	LLM              LLM        `yaml:"llm"`
-	SummaryLLM       LLM        `yaml:"summary_llm"` // Provider empty: the same as LLM
-	Embeddings       Embeddings `yaml:"embeddings"`
-	AllowPrivateURLs bool       `yaml:"allow_private_urls"` // addresses that people set may be of the own network
-	Context          Context    `yaml:"context"`
-	Recall           Recall     `yaml:"recall"`
-	Summaries        Summaries  `yaml:"summaries"`
-	Day              Day        `yaml:"day"`
-	Turn             Turn       `yaml:"turn"`
-	Agent            Agent      `yaml:"agent"`
-	Reminders        Reminders  `yaml:"reminders"`
-	Limits           Limits     `yaml:"limits"`
-	Media            Media      `yaml:"media"`
-	Retention        Retention  `yaml:"retention"`
-	Channels         Channels   `yaml:"channels"`
+	DatabaseURL      Secret        `yaml:"database_url"` // holds a password
+	DataDir          string        `yaml:"data_dir"`
+	SecretKey        Secret        `yaml:"secret_key"`
+	HTTP             HTTP          `yaml:"http"`
+	Log              Log           `yaml:"log"`
+	DefaultTimezone  string        `yaml:"default_timezone"`
+	DefaultLanguage  string        `yaml:"default_language"`
+	Access           Access        `yaml:"access"`
+	LLM              LLM           `yaml:"llm"`
+	SummaryLLM       LLM           `yaml:"summary_llm"` // Provider empty: the same as LLM
+	Embeddings       Embeddings    `yaml:"embeddings"`
+	Transcription    Transcription `yaml:"transcription"`
+	AllowPrivateURLs bool          `yaml:"allow_private_urls"` // addresses that people set may be of the own network
+	Context          Context       `yaml:"context"`
+	Recall           Recall        `yaml:"recall"`
+	Summaries        Summaries     `yaml:"summaries"`
+	Day              Day           `yaml:"day"`
+	Turn             Turn          `yaml:"turn"`
+	Agent            Agent         `yaml:"agent"`
+	Reminders        Reminders     `yaml:"reminders"`
+	Limits           Limits        `yaml:"limits"`
+	Media            Media         `yaml:"media"`
+	Retention        Retention     `yaml:"retention"`
+	Channels         Channels      `yaml:"channels"`
 }
 
 // HTTP is where the gateway listens.
@@ -177,7 +178,10 @@ type Retention struct {
 
 // Channels are the ways in. One is on when its credentials are there.
 type Channels struct {
-	Telegram Telegram `yaml:"telegram"`
+	Telegram      Telegram      `yaml:"telegram"`
+	WhatsApp      WhatsApp      `yaml:"whatsapp"`
+	WhatsAppAgent WhatsAppAgent `yaml:"whatsapp_agent"`
+	Matrix        Matrix        `yaml:"matrix"`
 }
 
 // Telegram is a bot of the Telegram Bot API. Mode is polling or webhook.
@@ -188,6 +192,48 @@ type Telegram struct {
 	WebhookSecret Secret  `yaml:"webhook_secret"`
 	RatePerChat   float64 `yaml:"rate_per_chat"`
 	RatePerBot    float64 `yaml:"rate_per_bot"`
+}
+
+// WhatsApp is a business number of the Cloud API. Without a SummaryTemplate what
+// comes after the 24 hours of its window is held until the person writes.
+type WhatsApp struct {
+	PhoneNumberID    string  `yaml:"phone_number_id"`
+	AccessToken      Secret  `yaml:"access_token"`
+	AppSecret        Secret  `yaml:"app_secret"`
+	PreviousSecret   Secret  `yaml:"previous_app_secret"`
+	VerifyToken      Secret  `yaml:"verify_token"`
+	APIURL           string  `yaml:"api_url"`
+	APIVersion       string  `yaml:"api_version"`
+	SummaryTemplate  string  `yaml:"summary_template"`
+	TemplateLanguage string  `yaml:"template_language"`
+	RatePerChat      float64 `yaml:"rate_per_chat"`
+	RatePerBot       float64 `yaml:"rate_per_bot"`
+}
+
+// WhatsAppAgent is where personal agents are reached; their keys are added with
+// `everthread users agent add`.
+type WhatsAppAgent struct {
+	APIURL string `yaml:"api_url"`
+}
+
+// Matrix is an account on a homeserver. Each of Bridges is NETWORK=@BOT:SERVER.
+type Matrix struct {
+	Homeserver  string   `yaml:"homeserver"`
+	UserID      string   `yaml:"user_id"`
+	AccessToken Secret   `yaml:"access_token"`
+	Password    Secret   `yaml:"password"`
+	RecoveryKey Secret   `yaml:"recovery_key"`
+	Autojoin    []string `yaml:"autojoin"`
+	Bridges     []string `yaml:"bridges"`
+	RatePerChat float64  `yaml:"rate_per_chat"`
+}
+
+// Transcription is the service that writes down voice notes; off without a model.
+type Transcription struct {
+	BaseURL string        `yaml:"base_url"`
+	APIKey  Secret        `yaml:"api_key"`
+	Model   string        `yaml:"model"`
+	Timeout time.Duration `yaml:"timeout"`
 }
 
 // Size is a number of bytes, written as 20MiB or 20971520.
@@ -204,6 +250,7 @@ func Default() Config {
 		Access:          Access{Policy: "pairing", CodeLife: time.Hour, MaxCodes: 3},
 		LLM:             LLM{Provider: "demo", ContextWindow: 128_000, MaxOutputTokens: 1024, Timeout: 120 * time.Second},
 		Embeddings:      Embeddings{Provider: "none", Timeout: 30 * time.Second},
+		Transcription:   Transcription{Timeout: time.Minute},
 		Recall:          Recall{Languages: []string{"en", "fr"}, SemanticWeight: 0.7, LexicalWeight: 0.3, CoveredPenalty: 0.85, Candidates: 50},
 		Context: Context{Strategy: "continuous", TodayRawTokens: 4000, TodaySummaryTokens: 500, LastConversationTokens: 300, OpenLoopsTokens: 400,
 			TargetTokens: 4100, TotalTokens: 6150, MaxHistoryMessages: 50, MaxContextTokens: 6000, MinTurns: 30, MinTokens: 1500, Silence: 30 * time.Minute},
@@ -216,6 +263,10 @@ func Default() Config {
 		Limits:    Limits{TurnsPerMinute: 20},
 		Media:     Media{MaxBytes: 20 << 20, Wait: 20 * time.Second},
 		Retention: Retention{Raw: 7 * 24 * time.Hour},
-		Channels:  Channels{Telegram: Telegram{Mode: "polling", APIURL: "https://api.telegram.org", RatePerChat: 1, RatePerBot: 30}},
+		Channels: Channels{
+			Telegram:      Telegram{Mode: "polling", APIURL: "https://api.telegram.org", RatePerChat: 1, RatePerBot: 30},
+			WhatsApp:      WhatsApp{APIURL: "https://graph.facebook.com", APIVersion: "v23.0", TemplateLanguage: "en", RatePerChat: 0.16, RatePerBot: 80},
+			WhatsAppAgent: WhatsAppAgent{APIURL: "https://api.whatsapp.com/agent/v1"},
+		},
 	}
 }

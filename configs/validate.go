@@ -29,6 +29,9 @@ func (c Config) Validate() error {
 	c.checkWork(p)
 	c.checkServers(p)
 	c.checkTelegram(p)
+	c.checkWhatsApp(p)
+	c.checkMatrix(p)
+	c.checkTranscription(p)
 	return errors.Join(p.errs...)
 }
 
