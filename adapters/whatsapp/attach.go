@@ -1,0 +1,170 @@
+package whatsapp
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"mime"
+	"mime/multipart"
+	"net/http"
+	"net/textproto"
+	"strings"
+
+	"github.com/everthread/everthread/core"
+	"github.com/everthread/everthread/core/markup"
+)
+
+const maxCaption = 1024 // UTF-16 units
+
+// Limits of files by the type of message, in bytes (CHANNELS B.7).
+const (
+	maxImage    = 5e6
+	maxAudio    = 16e6
+	maxVideo    = 16e6
+	maxDocument = 100e6
+)
+
+// attach uploads the file of p and makes m the message that carries it.
+func (c *Channel) attach(ctx context.Context, m *outgoing, to core.Address, p core.Part) error {
+	kind, mediaType := form(p.Attachment, len(p.Data), p.Text != "")
+	if len(p.Data) == 0 || len(p.Data) > maxDocument {
+		return &core.Permanent{Err: fmt.Errorf("send to whatsapp: the file %s has %d bytes; between 1 and %d can be sent", p.Attachment.Name, len(p.Data), int(maxDocument))}
+	}
+	b := &mediaBody{}
+	if strings.TrimSpace(p.Text) != "" {
+		caption, err := Render(core.Part{Text: p.Text, Spans: p.Spans}, maxCaption)
+		if err != nil {
+			return err
+		}
+		b.Caption = caption
+	}
+	id, err := c.upload(ctx, p.Attachment.Name, mediaType, p.Data)
+	if err != nil {
+		return c.notUploaded(err, to)
+	}
+	b.ID, m.Type = id, kind
+	switch kind {
+	case "image":
+		m.Image = b
+	case "video":
+		m.Video = b
+	case "audio":
+		b.Voice = p.Attachment.Kind == "voice" && mediaType == "audio/ogg"
+		m.Audio = b
+	default:
+		b.Filename = p.Attachment.Name
+		m.Document = b
+	}
+	return nil
+}
+
+// form says as what kind of message a file goes, and under which media type:
+// what is too large or of a type that WhatsApp does not show goes as a document,
+// and so does a recording with a caption, since it can have none.
+func form(a *core.Attachment, size int, captioned bool) (kind, mediaType string) {
+	base, _, err := mime.ParseMediaType(a.MIME)
+	if err != nil {
+		base = "application/octet-stream"
+	}
+	switch base {
+	case "image/jpeg", "image/png":
+		if size <= maxImage {
+			return "image", base
+		}
+	case "video/mp4", "video/3gpp":
+		if size <= maxVideo {
+			return "video", base
+		}
+	case "audio/aac", "audio/amr", "audio/mpeg", "audio/mp4", "audio/ogg":
+		if size <= maxAudio && !captioned {
+			return "audio", base
+		}
+	}
+	return "document", documentType(base)
+}
+
+// documentType is the media type of a document that is taken: text of any kind
+// is plain text, and what is not known is bytes.
+func documentType(base string) string {
+	switch {
+	case strings.HasPrefix(base, "text/"), base == "application/json", base == "application/xml", base == "application/yaml":
+		return "text/plain"
+	case strings.HasPrefix(base, "application/vnd.openxmlformats-officedocument."):
+		return base
+	}
+	switch base {
+	case "application/pdf", "application/msword", "application/vnd.ms-excel", "application/vnd.ms-powerpoint",
+		"image/jpeg", "image/png", "video/mp4", "video/3gpp", "audio/aac", "audio/amr", "audio/mpeg", "audio/mp4", "audio/ogg":
+		return base
+	}
+	return "application/octet-stream"
+}
+
+// upload stores a file with the service and returns its id, which is good for
+// 30 days.
+func (c *Channel) upload(ctx context.Context, name, mediaType string, data []byte) (string, error) {
+	body, kind, err := multipartFile(name, mediaType, data)
+	if err != nil {
+		return "", &netError{Op: "upload", Err: err}
+	}
+	var stored struct {
+		ID string `json:"id"`
+	}
+	err = c.api.do(ctx, call{
+		op: "upload", method: http.MethodPost, path: c.opts.PhoneNumberID + "/media",
+		kind: kind, body: body, timeout: fileTimeout,
+	}, &stored)
+	if err == nil && stored.ID == "" {
+		err = &netError{Op: "upload", Err: errors.New("the answer has no id")}
+	}
+	return stored.ID, err
+}
+
+// multipartFile returns the body of an upload and its content type.
+func multipartFile(name, mediaType string, data []byte) ([]byte, string, error) {
+	var b bytes.Buffer
+	w := multipart.NewWriter(&b)
+	header := textproto.MIMEHeader{}
+	header.Set("Content-Disposition", mime.FormatMediaType("form-data", map[string]string{"name": "file", "filename": fileName(name)}))
+	header.Set("Content-Type", mediaType)
+	err := errors.Join(w.WriteField("messaging_product", "whatsapp"), w.WriteField("type", mediaType))
+	if err != nil {
+		return nil, "", fmt.Errorf("write form: %w", err)
+	}
+	part, err := w.CreatePart(header)
+	if err != nil {
+		return nil, "", fmt.Errorf("write form: %w", err)
+	}
+	_, err = part.Write(data)
+	if err = errors.Join(err, w.Close()); err != nil {
+		return nil, "", fmt.Errorf("write form: %w", err)
+	}
+	return b.Bytes(), w.FormDataContentType(), nil
+}
+
+// fileName returns a name that a form can carry: ASCII without quotes. The name
+// that is shown goes with the message.
+func fileName(name string) string {
+	name = strings.Map(func(r rune) rune {
+		if r < ' ' || r > '~' || strings.ContainsRune(`"\/`, r) {
+			return '_'
+		}
+		return r
+	}, name)
+	if name == "" || markup.UTF16Len(name) > 200 {
+		return "file"
+	}
+	return name
+}
+
+// notUploaded classifies an error of an upload. It may be repeated harmlessly,
+// so nothing about it is ever unknown.
+func (c *Channel) notUploaded(err error, to core.Address) error {
+	err = c.classify(err, to)
+	var unknown *core.Unknown
+	if errors.As(err, &unknown) {
+		return unknown.Err
+	}
+	return err
+}

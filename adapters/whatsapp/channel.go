@@ -1,0 +1,212 @@
+// Package whatsapp is the WhatsApp channel over Meta's Cloud API: a signed
+// webhook in, Graph API requests out (CHANNELS B).
+//
+// Policy. A webhook is answered 200 only after Receiver.Receive took all that
+// it holds; what cannot be understood is passed on as core.InUnsupported, so
+// that it is kept and never offered for days. There is no idempotency key: a
+// request that may have been carried out is *core.Unknown, and the statuses,
+// which give Part.Key back, settle it. A person is known by the id that Meta
+// gave them for this business (BSUID), else by their phone number with "+"; the
+// other one is an alias. A refusal that concerns the whole account loses
+// nothing: Check says what the owner must do, and Send asks to wait.
+package whatsapp
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/url"
+	"regexp"
+	"strings"
+	"time"
+
+	"go.uber.org/zap"
+
+	"github.com/everthread/everthread/core"
+	"github.com/everthread/everthread/core/markup"
+)
+
+// Name is the channel's name.
+const Name = "whatsapp"
+
+const (
+	// maxBody is the longest text of one message, in UTF-16 units (CHANNELS B.6).
+	maxBody = 4096
+	// maxText leaves room for the markup, which stands in the text itself. What
+	// needs more of it is sent with less markup.
+	maxText = 3800
+
+	// burst is how many messages may go to one person at once (CHANNELS B.10).
+	burst = 45
+	// window is how long a person may be written to, with a margin (CHANNELS B.8).
+	window = 24*time.Hour - 5*time.Minute
+)
+
+var (
+	_ core.Channel   = (*Channel)(nil)
+	_ core.Describer = (*Channel)(nil)
+	_ core.Typer     = (*Channel)(nil)
+	_ core.Handler   = (*Channel)(nil)
+	_ core.Checker   = (*Channel)(nil)
+	_ core.Fetcher   = (*Channel)(nil)
+	_ core.Teaser    = (*teasing)(nil)
+	_ Diagnoser      = (*Channel)(nil)
+)
+
+// Options configure a Channel. PhoneNumberID, AccessToken, AppSecret and
+// VerifyToken are required.
+type Options struct {
+	PhoneNumberID     string // Meta's id of the business number, digits
+	AccessToken       string // of a system user
+	AppSecret         string // signs what Meta posts
+	PreviousAppSecret string // accepted as well while the secret is being changed
+	VerifyToken       string // chosen by us, asked for when the webhook is set up
+
+	APIURL     string // root of the Graph API; empty: https://graph.facebook.com
+	APIVersion string // empty: v23.0
+
+	// SummaryTemplate is an approved template with the date as its only body
+	// parameter and one quick-reply button; empty: no teasers.
+	SummaryTemplate  string
+	TemplateLanguage string // empty: en
+
+	RatePerChat   float64 // messages a second to one person; 0: no limit; Meta allows 1/6
+	RatePerNumber float64 // messages a second over all; 0: no limit; Meta allows 80
+
+	HTTP *http.Client     // nil: one with connections kept alive
+	Log  *zap.Logger      // nil: none
+	Now  func() time.Time // nil: time.Now
+}
+
+// Channel is one business number. Its methods may be called concurrently, by
+// any number of processes.
+type Channel struct {
+	opts  Options
+	api   *api
+	log   *zap.Logger
+	now   func() time.Time
+	state state
+	pairs pairs
+	line  line
+}
+
+// teasing is a Channel with a template for teasers.
+type teasing struct{ *Channel }
+
+var (
+	digits      = regexp.MustCompile(`^[0-9]{1,32}$`)
+	versionForm = regexp.MustCompile(`^v[0-9]{1,3}\.[0-9]{1,3}$`)
+)
+
+// New checks opts and returns the channel. It does not use the network. The
+// result is a *Channel, or one that is a core.Teaser as well if there is a
+// template; both are core.Describer, Typer, Handler, Checker, Fetcher and
+// Diagnoser. The account of its addresses is the id of the number.
+func New(opts Options) (core.Channel, error) {
+	defaults(&opts)
+	if err := checkOptions(opts); err != nil {
+		return nil, fmt.Errorf("whatsapp: %w", err)
+	}
+	c := &Channel{
+		opts: opts, now: opts.Now,
+		log: opts.Log.With(zap.String("channel", Name), zap.String("account", opts.PhoneNumberID)),
+		api: newAPI(opts),
+	}
+	if opts.SummaryTemplate != "" {
+		return &teasing{c}, nil
+	}
+	return c, nil
+}
+
+func defaults(o *Options) {
+	if o.APIURL == "" {
+		o.APIURL = "https://graph.facebook.com"
+	}
+	if o.APIVersion == "" {
+		o.APIVersion = "v23.0"
+	}
+	if o.TemplateLanguage == "" {
+		o.TemplateLanguage = "en"
+	}
+	if o.HTTP == nil {
+		o.HTTP = newClient()
+	}
+	if o.Log == nil {
+		o.Log = zap.NewNop()
+	}
+	if o.Now == nil {
+		o.Now = time.Now
+	}
+}
+
+func checkOptions(o Options) error {
+	if !digits.MatchString(o.PhoneNumberID) {
+		return errors.New("phone_number_id must be digits; it is Meta's id of the number, not the number itself")
+	}
+	for _, s := range []struct{ name, value string }{
+		{"access_token", o.AccessToken}, {"app_secret", o.AppSecret}, {"verify_token", o.VerifyToken},
+	} {
+		if strings.TrimSpace(s.value) == "" {
+			return fmt.Errorf("%s is missing", s.name)
+		}
+	}
+	if u, err := url.Parse(o.APIURL); err != nil || u.Host == "" {
+		return errors.New("api_url is no URL")
+	}
+	if !versionForm.MatchString(o.APIVersion) {
+		return fmt.Errorf("api_version is %q; it must look like v23.0", o.APIVersion)
+	}
+	return nil
+}
+
+// newClient returns a client that keeps enough connections alive for many
+// chats at once. It has no timeout of its own: each call has.
+func newClient() *http.Client {
+	t := http.DefaultTransport.(*http.Transport).Clone()
+	t.MaxIdleConns = 256
+	t.MaxIdleConnsPerHost = 128
+	return &http.Client{Transport: t}
+}
+
+// Name returns "whatsapp".
+func (c *Channel) Name() string { return Name }
+
+// Account returns the id of the number.
+func (c *Channel) Account() string { return c.opts.PhoneNumberID }
+
+// Capabilities returns the limits of CHANNELS B.6, B.8 and B.10 and the
+// configured rates.
+func (c *Channel) Capabilities() core.Capabilities {
+	return core.Capabilities{
+		MaxText: maxText, Length: markup.UTF16Len, Push: true,
+		RatePerChat: c.opts.RatePerChat, RatePerAccount: c.opts.RatePerNumber, BurstPerChat: burst,
+		Settles: true, Window: window, Files: true,
+	}
+}
+
+// Check returns what keeps the channel from working and what the owner must do
+// about it, or nil.
+func (c *Channel) Check() error { return c.state.err() }
+
+// Run looks after the number until ctx ends, at once and then every ten
+// minutes: whether the token works, the number is there and its account's
+// webhooks come our way. Messages come through Routes. It returns nil.
+func (c *Channel) Run(ctx context.Context, _ core.Receiver) error {
+	defer c.opts.HTTP.CloseIdleConnections()
+	c.watch(ctx)
+	return nil
+}
+
+// Finding is one thing that Diagnose looked at. Text is a plain sentence; if it
+// is not OK, it says what to do.
+type Finding struct {
+	OK   bool
+	Text string
+}
+
+// Diagnoser is what the channel offers to `everthread doctor`. publicURL is
+// where Meta reaches this server; empty: unknown.
+type Diagnoser interface {
+	Diagnose(ctx context.Context, publicURL string) []Finding
+}

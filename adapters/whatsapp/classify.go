@@ -1,0 +1,169 @@
+package whatsapp
+
+import (
+	"errors"
+	"fmt"
+	"net/http"
+	"time"
+
+	"github.com/everthread/everthread/core"
+)
+
+// class is what an error means for the next attempt.
+type class int
+
+const (
+	permanent class = iota // this message never goes through
+	away                   // not before the person writes again
+	unsure                 // it may have been carried out
+	busy                   // the account is over a limit
+	pair                   // this person got too many messages
+	later                  // the account is being looked after by Meta
+	held                   // not for a day
+	trouble                // the owner must do something about the account
+)
+
+// How long to wait where the service does not say.
+const (
+	busyWait    = 10 * time.Second
+	laterWait   = 5 * time.Minute
+	troubleWait = 5 * time.Minute
+	spamWait    = 15 * time.Minute
+	heldWait    = 24 * time.Hour
+	maxPair     = 6 // the longest wait is 4^6 s, a bit over an hour
+)
+
+// classOf classifies an error by its code (CHANNELS B.10), and by the status of
+// the answer if there is none.
+func classOf(e *apiError) class {
+	switch code := e.Code; {
+	case code == 100 && e.Subcode == 33, code >= 200 && code <= 299:
+		return trouble
+	case code != 0:
+		return classOfCode(code)
+	case e.HTTP == http.StatusTooManyRequests:
+		return busy
+	case e.HTTP == http.StatusUnauthorized, e.HTTP == http.StatusForbidden, e.HTTP == http.StatusNotFound:
+		return trouble
+	case e.HTTP >= 500:
+		return unsure
+	case e.HTTP == 0, e.HTTP == http.StatusOK:
+		return unsure
+	}
+	return permanent
+}
+
+func classOfCode(code int) class {
+	switch code {
+	case 3, 10, 33, 190, 368, 131031, 131042, 131045, 131048, 133010, 133016:
+		return trouble
+	case 1, 2, 131000, 131016, 133004:
+		return unsure
+	case 4, 80007, 130429:
+		return busy
+	case 131056:
+		return pair
+	case 131057:
+		return later
+	case 131026, 131047:
+		return away
+	case 131049:
+		return held
+	}
+	return permanent
+}
+
+// advice says what the owner must do about an error of class trouble.
+func advice(e *apiError) string {
+	switch e.Code {
+	case 3, 10:
+		return "the token may not send: give the system user whatsapp_business_messaging and whatsapp_business_management"
+	case 33, 100:
+		return "the number is not there: check channels.whatsapp.phone_number_id and that the token's system user may use it"
+	case 368, 131031:
+		return "Meta locked the account for a breach of its rules: see the account quality page of the Business Manager"
+	case 131042:
+		return "Meta cannot charge the account: check the payment method in the Business Manager"
+	case 131045, 133010, 133016:
+		return "the number is not registered with the Cloud API: register it in the WhatsApp Manager"
+	case 131048:
+		return "too many people blocked or reported the number: see its quality in the WhatsApp Manager, and write to people less"
+	}
+	if e.Code >= 200 && e.Code <= 299 {
+		return "the token lacks a permission: give the system user whatsapp_business_messaging and whatsapp_business_management"
+	}
+	return "the token is refused: make a new one for the system user and set channels.whatsapp.access_token"
+}
+
+// plain says in words why a message cannot go through, where the service's own
+// description does not.
+func plain(code int) string {
+	switch code {
+	case 131047:
+		return "more than 24 hours passed since the person last wrote"
+	case 131026:
+		return "the person cannot receive it: they are not on WhatsApp, have an old version or have not accepted its terms"
+	case 131030:
+		return "the number is a test number, and the person is not on its list of recipients"
+	case 131021:
+		return "the recipient is the number itself"
+	case 130497:
+		return "the business may not write to people in that country"
+	case 131049, 130472, 131050:
+		return "WhatsApp does not deliver this kind of message to the person now"
+	case 131051, 131052, 131053:
+		return "WhatsApp does not take this file"
+	}
+	return ""
+}
+
+// explain returns e with what it means in plain words before it.
+func explain(e *apiError) error {
+	if words := plain(e.Code); words != "" {
+		return fmt.Errorf("send to whatsapp: %s: %w", words, e)
+	}
+	return fmt.Errorf("send to whatsapp: %w", e)
+}
+
+// classify says what a failed request to send to somebody means for the next
+// one, and keeps what the owner must know for Check.
+func (c *Channel) classify(err error, to core.Address) error {
+	var refused *apiError
+	if !errors.As(err, &refused) {
+		var lost *netError
+		err = fmt.Errorf("send to whatsapp: %w", err)
+		if errors.As(err, &lost) && lost.Left {
+			return &core.Unknown{Err: err}
+		}
+		return err
+	}
+	err = explain(refused)
+	switch classOf(refused) {
+	case away:
+		return &core.Unreachable{Err: err}
+	case unsure:
+		return &core.Unknown{Err: err}
+	case busy:
+		return &core.RetryAfter{After: max(refused.Wait, busyWait), Account: true, Err: err}
+	case later:
+		return &core.RetryAfter{After: max(refused.Wait, laterWait), Account: true, Err: err}
+	case pair:
+		return &core.RetryAfter{After: max(refused.Wait, c.pairs.note(to.External, c.now())), Err: err}
+	case held:
+		return &core.RetryAfter{After: heldWait, Err: err}
+	case trouble:
+		return c.inTrouble(refused)
+	}
+	return &core.Permanent{Err: err}
+}
+
+// inTrouble keeps what the owner must do, and asks all messages to wait.
+func (c *Channel) inTrouble(e *apiError) error {
+	err := fmt.Errorf("whatsapp: %s: %w", advice(e), e)
+	c.state.refused(err)
+	wait := troubleWait
+	if e.Code == 131048 {
+		wait = spamWait
+	}
+	return &core.RetryAfter{After: wait, Account: true, Err: err}
+}

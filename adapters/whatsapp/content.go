@@ -1,0 +1,119 @@
+package whatsapp
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/everthread/everthread/core"
+)
+
+// content returns the text of m, with a placeholder for what is no text (SPEC
+// 3.9), and its files. The text is empty if there is nothing to answer.
+func content(m *message) (string, []core.Attachment) {
+	text, files := body(m)
+	if text != "" && m.Referral != nil {
+		text += "\n[referral: " + strings.Join(strings.Fields(m.Referral.Headline+" "+m.Referral.SourceURL), " ") + "]"
+	}
+	return clean(text), files
+}
+
+func body(m *message) (string, []core.Attachment) {
+	switch {
+	case m.Text != nil:
+		return m.Text.Body, nil
+	case m.Button != nil:
+		return cmp.Or(m.Button.Text, m.Button.Payload), nil
+	case m.Interactive != nil && m.Interactive.ButtonReply != nil:
+		return m.Interactive.ButtonReply.Title, nil
+	case m.Interactive != nil && m.Interactive.ListReply != nil:
+		return m.Interactive.ListReply.Title, nil
+	case m.Location != nil:
+		return place(m.Location), nil
+	case len(m.Contacts) > 0:
+		return cards(m.Contacts), nil
+	}
+	if label, a := file(m); a != nil {
+		return label, []core.Attachment{*a}
+	}
+	return "[unsupported: " + unsupported(m) + "]", nil
+}
+
+// file describes the file that m carries, and returns nil if there is none.
+func file(m *message) (string, *core.Attachment) {
+	kind, f := "", (*media)(nil)
+	switch {
+	case m.Image != nil:
+		kind, f = "photo", m.Image
+	case m.Video != nil:
+		kind, f = "video", m.Video
+	case m.Audio != nil && (m.Audio.Voice):
+		kind, f = "voice", m.Audio
+	case m.Audio != nil:
+		kind, f = "audio", m.Audio
+	case m.Document != nil:
+		kind, f = "document", m.Document
+	case m.Sticker != nil:
+		kind, f = "sticker", m.Sticker
+	default:
+		return "", nil
+	}
+	label := strings.TrimSpace(kind + " " + f.Filename)
+	if f.Caption != "" {
+		label += ": " + f.Caption
+	}
+	a := &core.Attachment{Kind: kind, Ref: reference(f), Name: clean(f.Filename), MIME: clean(f.MIME)}
+	return "[" + label + "]", a
+}
+
+func place(l *location) string {
+	at := fmt.Sprintf("%.5f,%.5f", l.Latitude, l.Longitude)
+	words := slices.DeleteFunc([]string{l.Name, l.Address, at}, func(s string) bool { return s == "" })
+	kind := "location"
+	if l.Name != "" {
+		kind = "venue"
+	}
+	return "[" + kind + " " + strings.Join(words, ", ") + "]"
+}
+
+func cards(cs []card) string {
+	lines := make([]string, len(cs))
+	for i, c := range cs {
+		words := []string{"contact", cmp.Or(c.Name.Formatted, c.Name.First, c.Org.Company)}
+		for _, p := range c.Phones {
+			words = append(words, cmp.Or(p.Phone, number(p.WaID)))
+		}
+		lines[i] = "[" + strings.Join(strings.Fields(strings.Join(words, " ")), " ") + "]"
+	}
+	return strings.Join(lines, "\n")
+}
+
+// unsupported names what m is.
+func unsupported(m *message) string {
+	switch {
+	case m.Unsupported != nil && m.Unsupported.Type != "":
+		return m.Unsupported.Type
+	case m.Interactive != nil && m.Interactive.Type != "":
+		return m.Interactive.Type
+	case m.Type == "unsupported":
+		return "message"
+	}
+	return cmp.Or(m.Type, "message")
+}
+
+// unavailable tells whether the service could not show m for now.
+func unavailable(m *message) bool {
+	return m.Type == "unsupported" && slices.ContainsFunc(m.Errors, func(e graphError) bool { return e.Code == 131060 })
+}
+
+// payload returns what we gave the button that was pressed, "" if none was.
+func payload(m *message) string {
+	switch {
+	case m.Button != nil:
+		return m.Button.Payload
+	case m.Interactive != nil && m.Interactive.ButtonReply != nil:
+		return m.Interactive.ButtonReply.ID
+	}
+	return ""
+}

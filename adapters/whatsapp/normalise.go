@@ -1,0 +1,335 @@
+package whatsapp
+
+import (
+	"cmp"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"strings"
+	"time"
+
+	"github.com/everthread/everthread/core"
+)
+
+// Normalise turns the body of a webhook into what it tells of the number
+// account, in order (SPEC 3.1, CHANNELS B.4). It takes any bytes: what it cannot
+// understand is core.InUnsupported. Other numbers of the same app, and what the
+// owner wrote from another client (Coexistence), are left out. Event ids are the
+// same each time something is offered: the wamid, for statuses with the status.
+func Normalise(account string, body []byte, now time.Time) []core.Inbound {
+	return read(account, body, now).in
+}
+
+// reading is what a body tells.
+type reading struct {
+	in      []core.Inbound
+	settled []string    // wamids of ours that arrived or never will
+	errs    []*apiError // that concern sending or the account
+	fields  []string    // of changes that are not messages
+}
+
+// reader reads the body of one webhook.
+type reader struct {
+	account string
+	now     time.Time
+	reading
+}
+
+func read(account string, body []byte, now time.Time) reading {
+	r := reader{account: account, now: now}
+	var e envelope
+	if err := json.Unmarshal(body, &e); err != nil || len(e.Entry) == 0 {
+		r.keep(body)
+		return r.reading
+	}
+	for _, entry := range e.Entry {
+		for _, change := range entry.Changes {
+			r.change(change.Field, change.Value)
+		}
+	}
+	return r.reading
+}
+
+// change reads one change.
+func (r *reader) change(field string, raw json.RawMessage) {
+	switch field {
+	case "messages":
+		r.value(raw)
+	case "smb_message_echoes", "history", "smb_app_state_sync":
+		// The owner's own chats from before and beside us are not ours to read.
+	default:
+		r.fields = append(r.fields, clean(field))
+		r.keep(raw)
+	}
+}
+
+func (r *reader) value(raw json.RawMessage) {
+	var v value
+	if err := json.Unmarshal(raw, &v); err != nil {
+		r.keep(raw)
+		return
+	}
+	if v.Metadata.PhoneNumberID != r.account {
+		return
+	}
+	for _, m := range v.Messages {
+		r.message(&v, m)
+	}
+	for _, s := range v.Statuses {
+		r.status(s)
+	}
+	if len(v.Errors) > 0 {
+		r.keep(raw)
+		r.note(v.Errors)
+	}
+}
+
+// note keeps errors for the state of the account.
+func (r *reader) note(errs []graphError) {
+	for _, e := range errs {
+		r.errs = append(r.errs, &apiError{Code: e.Code, Subcode: e.Subcode, Text: clean(e.text())})
+	}
+}
+
+// inbound returns an event of which nothing is known but its bytes.
+func (r *reader) inbound(raw []byte) core.Inbound {
+	sum := sha256.Sum256(raw)
+	return core.Inbound{
+		Address: core.Address{Channel: Name, Account: r.account}, EventID: "raw:" + hex.EncodeToString(sum[:]),
+		Kind: core.InUnsupported, ReceivedAt: r.now, Raw: raw,
+	}
+}
+
+// keep passes raw on as something that is not understood.
+func (r *reader) keep(raw []byte) { r.in = append(r.in, r.inbound(raw)) }
+
+// message reads one message of a person.
+func (r *reader) message(v *value, raw json.RawMessage) {
+	in := r.inbound(raw)
+	var m message
+	if err := json.Unmarshal(raw, &m); err != nil {
+		m = message{}
+		_ = json.Unmarshal(raw, &m.origin)
+	}
+	if m.ID == "" {
+		r.in = append(r.in, in)
+		return
+	}
+	in.EventID, in.NativeID = clean(m.ID), clean(m.ID)
+	in.SentAt = m.Timestamp.Time
+	r.sender(&in, v, &m)
+	switch {
+	case in.Address.External == "":
+	case m.GroupID != "":
+		group(&in, &m)
+	case m.System != nil:
+		moved(&in, &m)
+	default:
+		said(&in, v, &m)
+	}
+	r.in = append(r.in, in)
+}
+
+// sender fills in who wrote: known by the id that Meta gave, else by the number.
+func (r *reader) sender(in *core.Inbound, v *value, m *message) {
+	user, phone := m.FromUserID, m.From
+	for _, c := range v.Contacts {
+		switch {
+		case user != "" && c.UserID == user, phone != "" && c.WaID == phone, user == "" && phone == "" && len(v.Contacts) == 1:
+			user, phone = cmp.Or(user, c.UserID), cmp.Or(phone, c.WaID)
+			in.Name = clean(cmp.Or(c.Profile.Name, c.Profile.Username))
+		}
+	}
+	identify(in, user, phone)
+}
+
+// identify fills in the address and its aliases.
+func identify(in *core.Inbound, user, phone string) {
+	user, phone = clean(user), number(phone)
+	if strings.HasPrefix(user, "+") || strings.HasPrefix(user, groupPrefix) {
+		user = "" // no id of Meta's; it must not be taken for something else
+	}
+	in.Address.External = cmp.Or(user, phone)
+	in.Aliases = nil
+	if user != "" && phone != "" {
+		in.Aliases = []string{phone}
+	}
+}
+
+// number returns a phone number as "+" and digits, "" if it is none.
+func number(phone string) string {
+	phone = strings.TrimPrefix(phone, "+")
+	if !digits.MatchString(phone) {
+		return ""
+	}
+	return "+" + phone
+}
+
+// group turns a message of a group into one event for the whole group, so that
+// the group is told once that only direct chats are answered; /help asks again.
+func group(in *core.Inbound, m *message) {
+	in.Kind = core.InGroup
+	in.Address.External, in.Aliases = groupPrefix+clean(m.GroupID), nil
+	if m.Text != nil {
+		if word, _, _ := strings.Cut(m.Text.Body, " "); word == "/help" {
+			in.Text = word
+			return
+		}
+	}
+	in.EventID = in.Address.External
+}
+
+// moved reads that a person has a new number or id (CHANNELS B.5).
+func moved(in *core.Inbound, m *message) {
+	phone, user := number(m.System.WaID), clean(m.System.UserID)
+	switch m.System.Type {
+	case "user_changed_number":
+		byID := in.Address.External[0] != '+'
+		if phone == "" || byID && user == "" {
+			user = cmp.Or(user, in.Address.External)
+		}
+	case "user_changed_user_id":
+		phone = cmp.Or(phone, number(m.From))
+		if in.Address.External == user {
+			in.Address.External = number(m.From)
+		}
+	default:
+		return
+	}
+	in.Target, in.Aliases = cmp.Or(user, phone), nil
+	if user != "" && phone != "" {
+		in.Aliases = []string{phone}
+	}
+	if in.Target != "" && in.Address.External != "" && (in.Target != in.Address.External || len(in.Aliases) > 0) {
+		in.Kind = core.InMoved
+	}
+}
+
+// said reads what a person wrote, pressed or sent in a direct chat.
+func said(in *core.Inbound, v *value, m *message) {
+	switch {
+	case m.Reaction != nil:
+		in.Kind, in.Target, in.Reaction = core.InReaction, clean(m.Reaction.MessageID), clean(m.Reaction.Emoji)
+		return
+	case m.Revoke != nil:
+		in.Kind, in.Target = core.InRedaction, clean(m.Revoke.OriginalMessageID)
+		return
+	case m.Edit != nil:
+		edited(in, m)
+		return
+	case m.Type == "request_welcome": // the chat was opened, nothing was said
+		return
+	case unavailable(m):
+		in.EventID += ":unavailable" // it is often delivered later, under the same id
+		return
+	}
+	in.Text, in.Attachments = content(m)
+	if in.Text == "" {
+		return
+	}
+	in.Kind = core.InMessage
+	if payload(m) == teaserPayload {
+		in.Kind = core.InAsked
+	}
+	if c := m.Context; c != nil {
+		quote(in, v, m)
+		if c.Forwarded || c.FrequentlyForwarded {
+			in.ForwardedFrom = "unknown"
+		}
+	}
+}
+
+// quote fills in what m replies to. Its text is not given; the store has it.
+func quote(in *core.Inbound, v *value, m *message) {
+	if m.Context.ID == "" {
+		return
+	}
+	in.Quote = &core.Quote{NativeID: clean(m.Context.ID)}
+	ours := onlyDigits(v.Metadata.DisplayPhoneNumber)
+	in.Quote.Mine = ours != "" && onlyDigits(m.Context.From) == ours
+}
+
+func onlyDigits(s string) string {
+	return strings.Map(func(r rune) rune {
+		if r < '0' || r > '9' {
+			return -1
+		}
+		return r
+	}, s)
+}
+
+// edited reads the new text of an earlier message.
+func edited(in *core.Inbound, m *message) {
+	var text message
+	if json.Unmarshal(m.Edit.Message, &text) != nil {
+		return
+	}
+	in.Text, _ = content(&text)
+	if in.Text == "" || m.Edit.OriginalMessageID == "" {
+		return
+	}
+	in.Kind, in.Target = core.InEdit, clean(m.Edit.OriginalMessageID)
+	in.Edited = in.Target
+}
+
+// status reads what became of a message of ours.
+func (r *reader) status(raw json.RawMessage) {
+	in := r.inbound(raw)
+	var s status
+	if err := json.Unmarshal(raw, &s); err != nil || s.ID == "" {
+		r.in = append(r.in, in)
+		return
+	}
+	identify(&in, s.RecipientUserID, s.RecipientID)
+	if s.RecipientType == "group" {
+		in.Address.External, in.Aliases = groupPrefix+clean(s.RecipientID), nil
+	}
+	in.EventID = clean(s.ID + ":" + s.Status)
+	in.SentAt = s.Timestamp.Time
+	if what := outcome(s); what != nil {
+		in.Kind, in.Target, in.Status = core.InReceipt, clean(s.ID), what
+		if what.State != core.DeliverySent {
+			r.settled = append(r.settled, in.Target)
+		}
+	}
+	r.note(s.Errors)
+	r.in = append(r.in, in)
+}
+
+// outcome returns what s means for the delivery, nil if nothing.
+func outcome(s status) *core.Status {
+	out := &core.Status{Key: clean(s.Callback)}
+	switch s.Status {
+	case "sent":
+		out.State = core.DeliverySent
+	case "delivered":
+		out.State = core.DeliveryDelivered
+	case "read", "played":
+		out.State = core.DeliveryRead
+	case "failed":
+		out.State, out.Error = fate(s.Errors)
+	default:
+		return nil
+	}
+	return out
+}
+
+// fate says what a failed message means. What only the owner can mend is held,
+// so that nothing is lost.
+func fate(errs []graphError) (core.DeliveryState, string) {
+	if len(errs) == 0 {
+		return core.DeliveryFailed, "whatsapp did not deliver it and does not say why"
+	}
+	e := &apiError{Code: errs[0].Code, Subcode: errs[0].Subcode, Text: clean(errs[0].text())}
+	words := strings.TrimPrefix(explain(e).Error(), "send to ")
+	switch classOf(e) {
+	case away, trouble:
+		return core.DeliveryParked, words
+	case unsure, busy, pair, later:
+		return core.DeliveryPending, words
+	}
+	return core.DeliveryFailed, words
+}
+
+// clean replaces NUL, which JSON can carry and PostgreSQL cannot store.
+func clean(s string) string { return strings.ReplaceAll(s, "\x00", "\uFFFD") }

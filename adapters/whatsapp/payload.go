@@ -1,0 +1,175 @@
+package whatsapp
+
+import (
+	"encoding/json"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// envelope is the body of a webhook (CHANNELS B.4).
+type envelope struct {
+	Object string `json:"object"`
+	Entry  []struct {
+		ID      string `json:"id"`
+		Changes []struct {
+			Field string          `json:"field"`
+			Value json.RawMessage `json:"value"`
+		} `json:"changes"`
+	} `json:"entry"`
+}
+
+// value is what a change of the field messages holds. Messages and statuses are
+// decoded one by one, so that a strange one does not hide the others.
+type value struct {
+	Metadata struct {
+		DisplayPhoneNumber string `json:"display_phone_number"`
+		PhoneNumberID      string `json:"phone_number_id"`
+	} `json:"metadata"`
+	Contacts []contact         `json:"contacts"`
+	Messages []json.RawMessage `json:"messages"`
+	Statuses []json.RawMessage `json:"statuses"`
+	Errors   []graphError      `json:"errors"`
+}
+
+type contact struct {
+	Profile struct {
+		Name     string `json:"name"`
+		Username string `json:"username"`
+	} `json:"profile"`
+	WaID   string `json:"wa_id"`
+	UserID string `json:"user_id"`
+}
+
+// origin is what every message says of itself.
+type origin struct {
+	From       string  `json:"from"`
+	FromUserID string  `json:"from_user_id"`
+	ID         string  `json:"id"`
+	Timestamp  seconds `json:"timestamp"`
+	Type       string  `json:"type"`
+	GroupID    string  `json:"group_id"`
+}
+
+// message is a message of a person, with the objects of the types that are
+// understood.
+type message struct {
+	origin
+	Context *struct {
+		From                string `json:"from"`
+		ID                  string `json:"id"`
+		Forwarded           bool   `json:"forwarded"`
+		FrequentlyForwarded bool   `json:"frequently_forwarded"`
+	} `json:"context"`
+	Referral *struct {
+		SourceURL string `json:"source_url"`
+		Headline  string `json:"headline"`
+	} `json:"referral"`
+	Errors []graphError `json:"errors"`
+
+	Text        *struct{ Body string } `json:"text"`
+	Image       *media                 `json:"image"`
+	Video       *media                 `json:"video"`
+	Audio       *media                 `json:"audio"`
+	Document    *media                 `json:"document"`
+	Sticker     *media                 `json:"sticker"`
+	Location    *location              `json:"location"`
+	Contacts    []card                 `json:"contacts"`
+	Interactive *interactive           `json:"interactive"`
+	Button      *button                `json:"button"`
+	Reaction    *reaction              `json:"reaction"`
+	System      *system                `json:"system"`
+	Unsupported *struct {
+		Type string `json:"type"`
+	} `json:"unsupported"`
+	Edit *struct {
+		OriginalMessageID string          `json:"original_message_id"`
+		Message           json.RawMessage `json:"message"`
+	} `json:"edit"`
+	Revoke *struct {
+		OriginalMessageID string `json:"original_message_id"`
+	} `json:"revoke"`
+}
+
+type media struct {
+	ID       string `json:"id"`
+	MIME     string `json:"mime_type"`
+	SHA256   string `json:"sha256"` // Base64
+	Caption  string `json:"caption"`
+	Filename string `json:"filename"`
+	Voice    bool   `json:"voice"`
+}
+
+type location struct {
+	Latitude  float64 `json:"latitude"`
+	Longitude float64 `json:"longitude"`
+	Name      string  `json:"name"`
+	Address   string  `json:"address"`
+}
+
+type card struct {
+	Name struct {
+		Formatted string `json:"formatted_name"`
+		First     string `json:"first_name"`
+	} `json:"name"`
+	Org struct {
+		Company string `json:"company"`
+	} `json:"org"`
+	Phones []struct {
+		Phone string `json:"phone"`
+		WaID  string `json:"wa_id"`
+	} `json:"phones"`
+}
+
+type choice struct {
+	ID          string `json:"id"`
+	Title       string `json:"title"`
+	Description string `json:"description"`
+}
+
+type interactive struct {
+	Type        string  `json:"type"`
+	ButtonReply *choice `json:"button_reply"`
+	ListReply   *choice `json:"list_reply"`
+}
+
+type button struct {
+	Payload string `json:"payload"`
+	Text    string `json:"text"`
+}
+
+type reaction struct {
+	MessageID string `json:"message_id"`
+	Emoji     string `json:"emoji"` // absent: taken away
+}
+
+type system struct {
+	Type   string `json:"type"`
+	WaID   string `json:"wa_id"`
+	UserID string `json:"user_id"`
+}
+
+// status is what became of a message of ours.
+type status struct {
+	ID              string       `json:"id"`
+	Status          string       `json:"status"`
+	Timestamp       seconds      `json:"timestamp"`
+	RecipientID     string       `json:"recipient_id"`
+	RecipientUserID string       `json:"recipient_user_id"`
+	RecipientType   string       `json:"recipient_type"`
+	Callback        string       `json:"biz_opaque_callback_data"`
+	Errors          []graphError `json:"errors"`
+}
+
+// seconds is a Unix time that comes as a string; a number is taken too, and
+// anything else is the zero time.
+type seconds struct{ time.Time }
+
+// UnmarshalJSON never fails.
+func (s *seconds) UnmarshalJSON(raw []byte) error {
+	n, err := strconv.ParseInt(strings.Trim(string(raw), `"`), 10, 64)
+	if err == nil && n > 0 && n < 1<<36 {
+		s.Time = time.Unix(n, 0).UTC()
+	}
+	return nil
+}

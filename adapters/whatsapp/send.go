@@ -1,0 +1,171 @@
+package whatsapp
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/everthread/everthread/core"
+)
+
+const (
+	// sendTimeout bounds one request to send; past it the outcome is unknown.
+	sendTimeout = 30 * time.Second
+	typingTTL   = 25 * time.Second
+	maxCallback = 512 // bytes of biz_opaque_callback_data
+)
+
+// outgoing is the body of POST /{phone_number_id}/messages (CHANNELS B.6).
+type outgoing struct {
+	Product       string       `json:"messaging_product"`
+	RecipientType string       `json:"recipient_type"`
+	To            string       `json:"to,omitempty"`
+	Recipient     string       `json:"recipient,omitempty"`
+	Context       *quoted      `json:"context,omitempty"`
+	Callback      string       `json:"biz_opaque_callback_data,omitempty"`
+	Type          string       `json:"type"`
+	Text          *textBody    `json:"text,omitempty"`
+	Image         *mediaBody   `json:"image,omitempty"`
+	Audio         *mediaBody   `json:"audio,omitempty"`
+	Video         *mediaBody   `json:"video,omitempty"`
+	Document      *mediaBody   `json:"document,omitempty"`
+	Template      *templateRef `json:"template,omitempty"`
+}
+
+type quoted struct {
+	MessageID string `json:"message_id"`
+}
+
+type textBody struct {
+	Body       string `json:"body"`
+	PreviewURL bool   `json:"preview_url"`
+}
+
+type mediaBody struct {
+	ID       string `json:"id"`
+	Caption  string `json:"caption,omitempty"`
+	Filename string `json:"filename,omitempty"`
+	Voice    bool   `json:"voice,omitempty"`
+}
+
+// groupPrefix marks the External of a group.
+const groupPrefix = "group:"
+
+// addressed returns a message to somebody, without content. Phone numbers begin
+// with "+"; all else is an id that Meta gave.
+func addressed(to core.Address, p core.Part) (*outgoing, error) {
+	m := &outgoing{Product: "whatsapp", RecipientType: "individual"}
+	switch group, isGroup := strings.CutPrefix(to.External, groupPrefix); {
+	case isGroup && group != "":
+		m.RecipientType, m.To = "group", group
+	case strings.HasPrefix(to.External, "+") && digits.MatchString(to.External[1:]):
+		m.To = to.External
+	case to.External != "" && to.External[0] != '+' && !isGroup:
+		m.Recipient = to.External
+	default:
+		return nil, &core.Permanent{Err: errors.New("send to whatsapp: the address is neither a phone number with + nor an id")}
+	}
+	if len(p.Key) <= maxCallback {
+		m.Callback = p.Key
+	}
+	if strings.HasPrefix(p.Reply, "wamid.") {
+		m.Context = &quoted{MessageID: p.Reply}
+	}
+	return m, nil
+}
+
+// Send delivers one part (SPEC 12). It waits a moment for the part before it to
+// be delivered. A file is uploaded first, which may be repeated harmlessly. A
+// reply to a message that the service no longer knows becomes a plain one.
+// Errors are classified as in CHANNELS B.10.
+func (c *Channel) Send(ctx context.Context, to core.Address, p core.Part) (core.Receipt, error) {
+	m, err := addressed(to, p)
+	if err != nil {
+		return core.Receipt{}, err
+	}
+	if err := c.fill(ctx, m, to, p); err != nil {
+		return core.Receipt{}, err
+	}
+	return c.deliver(ctx, to, m)
+}
+
+// fill puts the content of p into m.
+func (c *Channel) fill(ctx context.Context, m *outgoing, to core.Address, p core.Part) error {
+	if p.Attachment != nil {
+		return c.attach(ctx, m, to, p)
+	}
+	body, err := Render(p, maxBody)
+	if err != nil {
+		return err
+	}
+	m.Type, m.Text = "text", &textBody{Body: body}
+	return nil
+}
+
+// deliver sends m after what was sent before.
+func (c *Channel) deliver(ctx context.Context, to core.Address, m *outgoing) (core.Receipt, error) {
+	if err := c.line.wait(ctx, to.External, c.now()); err != nil {
+		return core.Receipt{}, fmt.Errorf("send to whatsapp: %w", err)
+	}
+	id, err := c.send(ctx, m)
+	if err != nil && m.Context != nil && refusesParameter(err) {
+		m.Context = nil
+		id, err = c.send(ctx, m)
+	}
+	if err != nil {
+		return core.Receipt{}, c.classify(err, to)
+	}
+	c.line.sent(to.External, id, c.now())
+	c.pairs.reset(to.External)
+	c.state.worked()
+	return core.Receipt{NativeID: id}, nil
+}
+
+// send makes the request and returns the wamid.
+func (c *Channel) send(ctx context.Context, m *outgoing) (string, error) {
+	req, err := post("send", c.opts.PhoneNumberID+"/messages", sendTimeout, m)
+	if err != nil {
+		return "", err
+	}
+	var sent struct {
+		Messages []struct {
+			ID string `json:"id"`
+		} `json:"messages"`
+	}
+	if err := c.api.do(ctx, req, &sent); err != nil {
+		return "", err
+	}
+	if len(sent.Messages) == 0 || sent.Messages[0].ID == "" {
+		return "", &netError{Op: "send", Left: true, Err: errors.New("the answer has no message id")}
+	}
+	return sent.Messages[0].ID, nil
+}
+
+// refusesParameter tells whether the service found a field wrong, in which case
+// it did nothing.
+func refusesParameter(err error) bool {
+	var refused *apiError
+	return errors.As(err, &refused) && refused.Subcode != 33 && (refused.Code == 100 || refused.Code == 131009)
+}
+
+// TypingTTL is how long an indication lasts (CHANNELS B.6).
+func (c *Channel) TypingTTL() time.Duration { return typingTTL }
+
+// Typing marks the message event as read and shows that an answer is being
+// written. Without a message of the person there is no such indication, and
+// nothing happens.
+func (c *Channel) Typing(ctx context.Context, _ core.Address, event string) error {
+	if !strings.HasPrefix(event, "wamid.") {
+		return nil
+	}
+	req, err := post("show typing", c.opts.PhoneNumberID+"/messages", callTimeout, map[string]any{
+		"messaging_product": "whatsapp", "status": "read", "message_id": event,
+		"typing_indicator": map[string]string{"type": "text"},
+	})
+	if err != nil {
+		return err
+	}
+	return c.api.do(ctx, req, nil)
+}

@@ -1,0 +1,166 @@
+package whatsapp
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/url"
+	"time"
+
+	"go.uber.org/zap"
+)
+
+const (
+	watchEvery = 10 * time.Minute
+	firstRetry = time.Second
+	lastRetry  = time.Minute
+)
+
+// watch looks after the account until ctx ends, sooner again if the service
+// does not answer.
+func (c *Channel) watch(ctx context.Context) {
+	retry := firstRetry
+	for ctx.Err() == nil {
+		err := c.look(ctx)
+		if ctx.Err() != nil {
+			return
+		}
+		c.noteLook(err)
+		pause := watchEvery
+		var lost *netError
+		if errors.As(err, &lost) {
+			pause, retry = retry, min(2*retry, lastRetry)
+		} else {
+			retry = firstRetry
+		}
+		t := time.NewTimer(pause)
+		select {
+		case <-ctx.Done():
+		case <-t.C:
+		}
+		t.Stop()
+	}
+}
+
+// noteLook keeps what was seen, and tells of a change.
+func (c *Channel) noteLook(err error) {
+	before := c.state.err()
+	c.state.looked(err)
+	switch {
+	case err != nil && (before == nil || before.Error() != err.Error()):
+		c.log.Warn("whatsapp does not work", zap.Error(err))
+	case err == nil && before == nil:
+		c.log.Debug("whatsapp works")
+	}
+}
+
+// look checks the token, the number and the subscription of its account.
+func (c *Channel) look(ctx context.Context) error {
+	if _, _, err := c.number(ctx); err != nil {
+		return err
+	}
+	return c.subscribed(ctx)
+}
+
+// numberInfo is what the service says of the number.
+type numberInfo struct {
+	Number  string `json:"display_phone_number"`
+	Name    string `json:"verified_name"`
+	Quality string `json:"quality_rating"`
+}
+
+// number asks for the number, and so whether the token works. It returns the
+// service's clock as well, zero if it is not known. Errors say what to do.
+func (c *Channel) number(ctx context.Context) (numberInfo, time.Time, error) {
+	var n numberInfo
+	fields := url.Values{"fields": {"display_phone_number,verified_name,quality_rating"}}
+	header, err := c.api.answer(ctx, call{
+		op: "look up the number", method: http.MethodGet, path: c.opts.PhoneNumberID + "?" + fields.Encode(), timeout: callTimeout,
+	}, &n)
+	clock, _ := http.ParseTime(header.Get("Date"))
+	var refused *apiError
+	if errors.As(err, &refused) && classOf(refused) == trouble {
+		return n, clock, fmt.Errorf("whatsapp: %s: %w", advice(refused), err)
+	}
+	if err != nil {
+		return n, clock, fmt.Errorf("whatsapp: the service does not answer as it should: %w", err)
+	}
+	return n, clock, nil
+}
+
+// tokenInfo is what the service says of the token.
+type tokenInfo struct {
+	Data struct {
+		Valid   bool     `json:"is_valid"`
+		Scopes  []string `json:"scopes"`
+		Expires int64    `json:"expires_at"` // Unix seconds; 0: never
+		Granted []struct {
+			Scope   string   `json:"scope"`
+			Targets []string `json:"target_ids"`
+		} `json:"granular_scopes"`
+	} `json:"data"`
+}
+
+// token asks about our own token.
+func (c *Channel) token(ctx context.Context) (tokenInfo, error) {
+	var t tokenInfo
+	q := url.Values{"input_token": {c.opts.AccessToken}}
+	err := c.api.do(ctx, call{op: "look up the token", method: http.MethodGet, path: "debug_token?" + q.Encode(), timeout: callTimeout}, &t)
+	return t, err
+}
+
+// accounts are the business accounts that the token names.
+func (t tokenInfo) accounts() []string {
+	for _, g := range t.Data.Granted {
+		if g.Scope == "whatsapp_business_management" {
+			return g.Targets
+		}
+	}
+	return nil
+}
+
+// subscribed checks that the webhooks of the number's business account come to
+// an app. It is nil where the service does not tell.
+func (c *Channel) subscribed(ctx context.Context) error {
+	t, err := c.token(ctx)
+	if err != nil {
+		return nil
+	}
+	for _, id := range t.accounts() {
+		ours, err := c.owns(ctx, id)
+		if err != nil || !ours {
+			continue
+		}
+		return c.subscribedTo(ctx, id)
+	}
+	return nil
+}
+
+// list is an answer of several things, of which only the ids count.
+type list struct {
+	Data []struct {
+		ID string `json:"id"`
+	} `json:"data"`
+}
+
+// owns tells whether the business account has our number.
+func (c *Channel) owns(ctx context.Context, account string) (bool, error) {
+	var numbers list
+	err := c.api.do(ctx, call{op: "list numbers", method: http.MethodGet, path: url.PathEscape(account) + "/phone_numbers?fields=id&limit=100", timeout: callTimeout}, &numbers)
+	for _, n := range numbers.Data {
+		if n.ID == c.opts.PhoneNumberID {
+			return true, nil
+		}
+	}
+	return false, err
+}
+
+func (c *Channel) subscribedTo(ctx context.Context, account string) error {
+	var apps list
+	err := c.api.do(ctx, call{op: "list subscribed apps", method: http.MethodGet, path: url.PathEscape(account) + "/subscribed_apps", timeout: callTimeout}, &apps)
+	if err == nil && len(apps.Data) == 0 {
+		return fmt.Errorf("whatsapp: no app gets the webhooks of the business account %s, so no message arrives: subscribe the app in the WhatsApp Manager, or POST /%s/subscribed_apps", account, account)
+	}
+	return nil
+}

@@ -1,0 +1,120 @@
+package whatsapp
+
+import (
+	"crypto/hmac"
+	"crypto/sha256"
+	"crypto/subtle"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+
+	"go.uber.org/zap"
+
+	"github.com/everthread/everthread/core"
+)
+
+const (
+	// WebhookPath is where the service posts events and asks for the verify token.
+	WebhookPath = "/webhooks/whatsapp"
+
+	signatureHeader = "X-Hub-Signature-256"
+	signaturePrefix = "sha256="
+	maxPayload      = 4 << 20 // bytes; the service sends at most 3 MB (CHANNELS B.2)
+)
+
+// Routes returns the webhook (CHANNELS B.2). GET answers the challenge to
+// whoever knows the verify token, 403 else. POST answers 200 only after r
+// stored all that the body holds; 401 to a wrong signature, before anything is
+// parsed; 413 to more than four mebibytes; 503 if r failed, so that the service
+// offers it again. A signed body that is not understood is stored as well,
+// since the service would offer it for days.
+func (c *Channel) Routes(r core.Receiver) map[string]http.Handler {
+	return map[string]http.Handler{
+		"GET " + WebhookPath: http.HandlerFunc(c.verify),
+		"POST " + WebhookPath: http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
+			c.webhook(w, req, r)
+		}),
+	}
+}
+
+// verify answers the challenge that Meta sends when the webhook is set up.
+func (c *Channel) verify(w http.ResponseWriter, req *http.Request) {
+	q := req.URL.Query()
+	got, want := sha256.Sum256([]byte(q.Get("hub.verify_token"))), sha256.Sum256([]byte(c.opts.VerifyToken))
+	if q.Get("hub.mode") != "subscribe" || subtle.ConstantTimeCompare(got[:], want[:]) != 1 {
+		http.Error(w, "wrong verify token", http.StatusForbidden)
+		return
+	}
+	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
+	w.Header().Set("X-Content-Type-Options", "nosniff")
+	_, _ = io.WriteString(w, q.Get("hub.challenge"))
+}
+
+func (c *Channel) webhook(w http.ResponseWriter, req *http.Request, r core.Receiver) {
+	signature := req.Header.Get(signatureHeader)
+	if len(signature) != len(signaturePrefix)+hex.EncodedLen(sha256.Size) {
+		http.Error(w, "wrong signature", http.StatusUnauthorized)
+		return
+	}
+	body, err := io.ReadAll(http.MaxBytesReader(w, req.Body, maxPayload))
+	var tooLong *http.MaxBytesError
+	switch {
+	case errors.As(err, &tooLong):
+		http.Error(w, "body too large", http.StatusRequestEntityTooLarge)
+		return
+	case err != nil:
+		http.Error(w, "body cut off", http.StatusBadRequest)
+		return
+	case !c.signed(signature, body):
+		http.Error(w, "wrong signature", http.StatusUnauthorized)
+		return
+	}
+	got := read(c.opts.PhoneNumberID, body, c.now())
+	if len(got.in) > 0 {
+		if err := r.Receive(req.Context(), got.in...); err != nil {
+			c.log.Error("store events", zap.Error(err))
+			http.Error(w, "not stored, try again", http.StatusServiceUnavailable)
+			return
+		}
+	}
+	c.heed(got)
+	w.WriteHeader(http.StatusOK)
+}
+
+// signed tells whether one of the secrets made the signature of body.
+func (c *Channel) signed(signature string, body []byte) bool {
+	known := false
+	for _, secret := range []string{c.opts.AppSecret, c.opts.PreviousAppSecret} {
+		if secret == "" {
+			continue
+		}
+		if hmac.Equal([]byte(signature), []byte(sign(secret, body))) {
+			known = true
+		}
+	}
+	return known
+}
+
+// sign returns the signature header of body.
+func sign(secret string, body []byte) string {
+	mac := hmac.New(sha256.New, []byte(secret))
+	mac.Write(body)
+	return signaturePrefix + hex.EncodeToString(mac.Sum(nil))
+}
+
+// heed acts on what concerns sending: messages that arrived, and errors.
+func (c *Channel) heed(got reading) {
+	for _, wamid := range got.settled {
+		c.line.arrived(wamid, c.now())
+	}
+	for _, e := range got.errs {
+		if classOf(e) == trouble {
+			c.state.refused(fmt.Errorf("whatsapp: %s: %w", advice(e), e))
+		}
+	}
+	for _, field := range got.fields {
+		c.log.Warn("whatsapp tells of a change of the account", zap.String("field", field))
+	}
+}

@@ -1,0 +1,182 @@
+package markup
+
+import (
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/everthread/everthread/core"
+)
+
+// lookAlike returns a character that looks like a delimiter of WhatsApp and is
+// none. It takes as many bytes as it needs; span offsets are moved with it.
+func lookAlike(r rune) rune {
+	switch r {
+	case '*':
+		return '∗'
+	case '_':
+		return 'ˍ'
+	case '~':
+		return '∼'
+	case '`':
+		return 'ˋ'
+	}
+	return r
+}
+
+// withoutAccidents returns the text of t with look-alikes for what WhatsApp
+// would take for markup. It moves t.Spans accordingly, in a copy.
+func withoutAccidents(t Text) Text {
+	hits := accidents(t)
+	if len(hits) == 0 {
+		return t
+	}
+	var b strings.Builder
+	moved := make([]int, 0, len(hits)) // how far what follows each hit moves
+	pos, shift := 0, 0
+	for _, at := range hits {
+		alike := lookAlike(rune(t.Text[at]))
+		b.WriteString(t.Text[pos:at])
+		b.WriteRune(alike)
+		pos = at + 1
+		shift += utf8.RuneLen(alike) - 1
+		moved = append(moved, shift)
+	}
+	b.WriteString(t.Text[pos:])
+	spans := make([]core.Span, len(t.Spans))
+	for i, s := range t.Spans {
+		s.Start, s.End = move(s.Start, hits, moved), move(s.End, hits, moved)
+		spans[i] = s
+	}
+	return Text{Text: b.String(), Spans: spans}
+}
+
+// move returns where a byte offset is after the hits before it grew.
+func move(at int, hits, moved []int) int {
+	n := 0
+	for n < len(hits) && hits[n] < at {
+		n++
+	}
+	if n == 0 {
+		return at
+	}
+	return at + moved[n-1]
+}
+
+// accidents returns the offsets of the characters of t that would pair up as
+// markup, in order: those outside code and URLs, on a line with a second one or
+// with a span of the same delimiter; and fences within code.
+func accidents(t Text) []int {
+	var out []int
+	for start := 0; start < len(t.Text); {
+		end := len(t.Text)
+		if n := strings.IndexByte(t.Text[start:], '\n'); n >= 0 {
+			end = start + n
+		}
+		if strings.ContainsAny(t.Text[start:end], "*_~`") {
+			out = append(out, accidentsOnLine(t, start, end)...)
+		}
+		start = end + 1
+	}
+	return out
+}
+
+func accidentsOnLine(t Text, start, end int) []int {
+	protected := protectedAt(t, start, end)
+	pairs := map[byte]bool{}
+	opened := map[byte]int{}
+	var candidates []int
+	for i := start; i < end; i++ {
+		d := t.Text[i]
+		if !strings.ContainsRune("*_~`", rune(d)) || protected(i) {
+			continue
+		}
+		opens, closes := role(t.Text[start:end], i-start)
+		if !opens && !closes {
+			continue
+		}
+		candidates = append(candidates, i)
+		if at, ok := opened[d]; closes && ok && i > at+1 {
+			pairs[d] = true
+		}
+		if _, ok := opened[d]; opens && !ok {
+			opened[d] = i
+		}
+	}
+	for _, s := range t.Spans {
+		if s.Start < end && s.End > start {
+			notePairs(pairs, s)
+		}
+	}
+	var out []int
+	for _, i := range candidates {
+		if pairs[t.Text[i]] {
+			out = append(out, i)
+		}
+	}
+	return out
+}
+
+// notePairs notes which delimiters the markup of s brings to a line.
+func notePairs(pairs map[byte]bool, s core.Span) {
+	switch d := delimiter(s.Kind); {
+	case d != "":
+		pairs[d[0]] = true
+	case s.Kind == core.SpanCode, s.Kind == core.SpanPre:
+		pairs['`'] = true
+	}
+}
+
+// role tells whether the delimiter line[i] can open and close. An asterisk is
+// taken to do so within a word as well.
+func role(line string, i int) (opens, closes bool) {
+	before, _ := utf8.DecodeLastRuneInString(line[:i])
+	after, _ := utf8.DecodeRuneInString(line[i+1:])
+	space := func(r rune, border bool) bool { return border || unicode.IsSpace(r) }
+	inWord := line[i] == '*' || line[i] == '`'
+	opens = !space(after, i+1 == len(line)) && (inWord || i == 0 || !isWord(before))
+	closes = !space(before, i == 0) && (inWord || i+1 == len(line) || !isWord(after))
+	return opens, closes
+}
+
+// protectedAt returns a function that tells whether an offset of a line is in
+// code or in a URL, where nothing is replaced but a back-tick in a block.
+func protectedAt(t Text, start, end int) func(int) bool {
+	var ranges [][2]int
+	for _, s := range t.Spans {
+		if (s.Kind == core.SpanCode || s.Kind == core.SpanPre) && s.Start < end && s.End > start {
+			ranges = append(ranges, [2]int{s.Start, s.End})
+		}
+	}
+	for at := start; at < end; {
+		n := strings.IndexFunc(t.Text[at:end], unicode.IsSpace)
+		if n < 0 {
+			n = end - at
+		}
+		if strings.Contains(t.Text[at:at+n], "://") {
+			ranges = append(ranges, [2]int{at, at + n})
+		}
+		at += n + 1
+	}
+	return func(i int) bool {
+		for _, r := range ranges {
+			if r[0] <= i && i < r[1] {
+				return !(t.Text[i] == '`' && inFence(t, i))
+			}
+		}
+		return false
+	}
+}
+
+// inFence tells whether the back-tick at i is one of three or more in a row,
+// which would end a block of code.
+func inFence(t Text, i int) bool {
+	from, to := i, i+1
+	for from > 0 && t.Text[from-1] == '`' {
+		from--
+	}
+	for to < len(t.Text) && t.Text[to] == '`' {
+		to++
+	}
+	return to-from >= 3
+}
