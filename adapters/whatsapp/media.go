@@ -6,6 +6,7 @@ import (
 	"crypto/subtle"
 	"encoding/base64"
 	"encoding/hex"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -36,10 +37,10 @@ func reference(f *media) string {
 
 // fileInfo is what the service knows of a file.
 type fileInfo struct {
-	URL    string `json:"url"`
-	MIME   string `json:"mime_type"`
-	SHA256 string `json:"sha256"`
-	Size   int64  `json:"file_size"`
+	URL    string      `json:"url"`
+	MIME   string      `json:"mime_type"`
+	SHA256 string      `json:"sha256"`
+	Size   json.Number `json:"file_size"` // a string in Meta's description
 }
 
 // Fetch downloads the file of an attachment's Ref, at most max bytes (0: what
@@ -76,7 +77,7 @@ func (c *Channel) fetch(ctx context.Context, id string, max int64) ([]byte, file
 	if err != nil {
 		return nil, info, gone(err)
 	}
-	if info.Size > max {
+	if size, _ := info.Size.Int64(); size > max {
 		return nil, info, tooLarge(max)
 	}
 	if err := c.api.trusts(info.URL); err != nil {

@@ -1,0 +1,145 @@
+package whatsapptest
+
+import (
+	"encoding/json"
+	"net/http"
+	"slices"
+	"strings"
+)
+
+// Fail lets the next n calls of what fail: messages, media, lookup, file,
+// number, token, phone_numbers or subscribed_apps.
+func (s *Server) Fail(what string, n int, f Failure) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for range n {
+		s.failures[what] = append(s.failures[what], f)
+	}
+}
+
+// CloseWindow ends the 24 hours of a person, until they write.
+func (s *Server) CloseWindow(p Person) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.closed[address(p)] = true
+}
+
+// address is what messages to p are sent to.
+func address(p Person) string {
+	if p.UserID != "" {
+		return p.UserID
+	}
+	return "+" + p.Phone
+}
+
+// Silence keeps statuses back.
+func (s *Server) Silence() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.silent = true
+}
+
+// Configure sets what is said of the account: whether webhooks are subscribed,
+// the token's permissions and the number's quality.
+func (s *Server) Configure(subscribed bool, scopes []string, quality string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.subscribed, s.scopes, s.quality = subscribed, scopes, quality
+}
+
+// Sent returns what was sent, in order.
+func (s *Server) Sent() []Message {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return slices.Clone(s.sent)
+}
+
+// Typed returns the wamids under which an answer was shown as being written.
+func (s *Server) Typed() []string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return slices.Clone(s.typed)
+}
+
+// Pending returns how many webhooks were not answered 200.
+func (s *Server) Pending() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return len(s.queue)
+}
+
+// Errors returns what was wrong with requests.
+func (s *Server) Errors() []error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return slices.Clone(s.errs)
+}
+
+// control serves what tests do by calling methods:
+//
+//	POST /control/webhook      {"url": "http://127.0.0.1:8080/webhooks/whatsapp"}
+//	POST /control/say          {"phone": "16505551234", "user_id": "US.1", "name": "Ada", "text": "hello"} → {"id": "wamid.…"}
+//	POST /control/press        {"phone": "16505551234", "message": "wamid.…", "text": "Read"}
+//	POST /control/offer        a body, posted as it is
+//	POST /control/fail         {"what": "messages", "n": 1, "http": 429, "code": 130429}
+//	POST /control/closewindow  {"phone": "16505551234"}
+//	GET  /control/sent         → the messages of the business
+//	GET  /control/errors       → what was wrong with requests
+func (s *Server) control(w http.ResponseWriter, r *http.Request) {
+	var in struct {
+		URL, Phone, Name, Text, What, Message string
+		UserID                                string `json:"user_id"`
+		N                                     int
+		Failure
+	}
+	raw := json.RawMessage{}
+	if r.Method == http.MethodPost {
+		if err := json.NewDecoder(r.Body).Decode(&raw); err != nil {
+			http.Error(w, err.Error(), http.StatusBadRequest)
+			return
+		}
+		_ = json.Unmarshal(raw, &in)
+	}
+	person := Person{Phone: in.Phone, UserID: in.UserID, Name: in.Name}
+	switch r.Method + " " + strings.TrimPrefix(r.URL.Path, "/control/") {
+	case "POST webhook":
+		s.Webhook(in.URL)
+		answer(w, true)
+	case "POST say":
+		answer(w, map[string]string{"id": s.Say(person, in.Text)})
+	case "POST press":
+		answer(w, map[string]string{"id": s.Press(person, s.message(in.Message), in.Text)})
+	case "POST offer":
+		s.Offer(raw)
+		answer(w, true)
+	case "POST fail":
+		s.Fail(in.What, max(1, in.N), in.Failure)
+		answer(w, true)
+	case "POST closewindow":
+		s.CloseWindow(person)
+		answer(w, true)
+	case "GET sent":
+		answer(w, append([]Message{}, s.Sent()...))
+	case "GET errors":
+		answer(w, s.problems())
+	default:
+		http.NotFound(w, r)
+	}
+}
+
+// message returns what was sent under an id.
+func (s *Server) message(id string) Message {
+	sent := s.Sent()
+	if i := slices.IndexFunc(sent, func(m Message) bool { return m.ID == id }); i >= 0 {
+		return sent[i]
+	}
+	return Message{ID: id}
+}
+
+func (s *Server) problems() []string {
+	list := []string{}
+	for _, e := range s.Errors() {
+		list = append(list, e.Error())
+	}
+	return list
+}

@@ -1,0 +1,291 @@
+// Package whatsapptest is a WhatsApp Cloud API server that behaves (CHANNELS B):
+// webhooks are signed and repeated until they answer 200, statuses follow what
+// is sent, the addresses of files expire, and errors come in the answer or
+// later. Every message is checked against Meta's description of the API where
+// that is at hand; what is wrong is in Errors.
+//
+// It serves one number. It is for tests and for trying the gateway by hand, see
+// cmd/whatsapptest.
+package whatsapptest
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync"
+	"time"
+)
+
+// What the server knows its number, app and business account by.
+const (
+	PhoneNumberID = "106540352242922"
+	DisplayNumber = "15550783881"
+	Account       = "102290129340398"
+	Token         = "EAATESTtoken"
+	AppSecret     = "test-app-secret"
+	VerifyToken   = "test-verify-token"
+)
+
+// Person is somebody with WhatsApp. UserID or Phone may be empty.
+type Person struct {
+	Phone  string // digits
+	UserID string // BSUID
+	Name   string
+}
+
+// Message is a message that the business sent.
+type Message struct {
+	ID        string `json:"id"`
+	To        string `json:"to,omitempty"`
+	Recipient string `json:"recipient,omitempty"`
+	Type      string `json:"type"`
+	Text      string `json:"text,omitempty"` // or caption
+	Media     string `json:"media,omitempty"`
+	Filename  string `json:"filename,omitempty"`
+	Voice     bool   `json:"voice,omitempty"`
+	ReplyTo   string `json:"reply_to,omitempty"`
+	Callback  string `json:"callback,omitempty"`
+	Template  string `json:"template,omitempty"`
+	Parameter string `json:"parameter,omitempty"` // of the template's body
+	Payload   string `json:"payload,omitempty"`   // of the template's button
+}
+
+// Failure is how calls fail. Without any field the call hangs until the client
+// leaves.
+type Failure struct {
+	HTTP    int    `json:"http,omitempty"`
+	Code    int    `json:"code,omitempty"`
+	Subcode int    `json:"subcode,omitempty"`
+	Details string `json:"details,omitempty"`
+	// Drop: the call is carried out, and the connection ends without an answer.
+	Drop bool `json:"drop,omitempty"`
+	// Later: a message is taken, and fails with Code by a status.
+	Later bool `json:"later,omitempty"`
+}
+
+// Server is a Cloud API server. Its methods may be called concurrently.
+type Server struct {
+	http   *httptest.Server
+	client *http.Client // calls the webhook
+	ctx    context.Context
+	cancel context.CancelFunc
+	wg     sync.WaitGroup
+
+	mu         sync.Mutex
+	changed    chan struct{} // closed and replaced at each change
+	hook       string
+	queue      [][]byte // bodies that were not answered 200
+	last       []byte   // the body with the last message of a person
+	ids        int
+	received   map[string]Person // wamids of people's messages
+	sent       []Message
+	typed      []string // wamids that were marked as read with an indication
+	files      map[string]*file
+	addresses  map[string]string // of files: path → id
+	failures   map[string][]Failure
+	closed     map[string]bool // people whose window is closed
+	silent     bool            // no statuses
+	subscribed bool
+	scopes     []string
+	quality    string
+	errs       []error
+}
+
+type file struct {
+	data []byte
+	mime string
+	name string
+}
+
+// New starts a server on 127.0.0.1. Close ends it.
+func New() *Server {
+	s := unstarted()
+	s.start()
+	return s
+}
+
+// Listen is New on the address addr, for use by hand.
+func Listen(addr string) (*Server, error) {
+	l, err := net.Listen("tcp", addr)
+	if err != nil {
+		return nil, err
+	}
+	s := unstarted()
+	_ = s.http.Listener.Close()
+	s.http.Listener = l
+	s.start()
+	return s, nil
+}
+
+func unstarted() *Server {
+	ctx, cancel := context.WithCancel(context.Background())
+	s := &Server{
+		ctx: ctx, cancel: cancel, client: &http.Client{Transport: &http.Transport{}, Timeout: 20 * time.Second},
+		changed: make(chan struct{}), received: map[string]Person{}, files: map[string]*file{}, addresses: map[string]string{},
+		failures: map[string][]Failure{}, closed: map[string]bool{}, subscribed: true, quality: "GREEN",
+		scopes: []string{"whatsapp_business_messaging", "whatsapp_business_management"},
+	}
+	s.http = httptest.NewUnstartedServer(s)
+	return s
+}
+
+func (s *Server) start() {
+	s.http.Start()
+	s.wg.Go(s.push)
+}
+
+// URL is the root of the API, for channels.whatsapp.api_url.
+func (s *Server) URL() string { return s.http.URL }
+
+// Close ends the server and what it does.
+func (s *Server) Close() {
+	s.cancel()
+	s.http.CloseClientConnections()
+	s.http.Close()
+	s.wg.Wait()
+	s.client.CloseIdleConnections()
+}
+
+// ServeHTTP serves the Graph API, the files and the control paths.
+func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	if strings.HasPrefix(r.URL.Path, "/control/") {
+		s.control(w, r)
+		return
+	}
+	if r.Header.Get("Authorization") != "Bearer "+Token {
+		refuse(w, Failure{HTTP: 401, Code: 190, Details: "Invalid OAuth access token - Cannot parse access token"})
+		return
+	}
+	if r.UserAgent() == "" || strings.HasPrefix(r.UserAgent(), "Go-http-client") {
+		s.note(fmt.Errorf("%s: no User-Agent", r.URL.Path))
+	}
+	what, rest := route(r)
+	if f, failing := s.failure(what); failing && !f.Later {
+		s.fail(w, r, f, what, rest)
+		return
+	}
+	s.serve(w, r, what, rest)
+}
+
+// route names what a request is for, and the id in its path.
+func route(r *http.Request) (what, id string) {
+	_, path, _ := strings.Cut(strings.TrimPrefix(r.URL.Path, "/"), "/") // without the version
+	first, second, _ := strings.Cut(path, "/")
+	switch {
+	case strings.HasPrefix(r.URL.Path, "/file/"):
+		return "file", r.URL.Path
+	case second == "messages" && r.Method == http.MethodPost:
+		return "messages", first
+	case second == "media" && r.Method == http.MethodPost:
+		return "media", first
+	case second != "":
+		return second, first
+	case first == "debug_token":
+		return "token", ""
+	case first == PhoneNumberID:
+		return "number", first
+	}
+	return "lookup", first
+}
+
+func (s *Server) serve(w http.ResponseWriter, r *http.Request, what, id string) {
+	switch what {
+	case "messages":
+		s.messages(w, r, id)
+	case "media":
+		s.upload(w, r)
+	case "lookup":
+		s.lookup(w, id)
+	case "file":
+		s.serveFile(w, r)
+	default:
+		s.manage(w, what, id)
+	}
+}
+
+// failure takes the next failure of what.
+func (s *Server) failure(what string) (Failure, bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	fs := s.failures[what]
+	if len(fs) == 0 {
+		return Failure{}, false
+	}
+	if !fs[0].Later {
+		s.failures[what] = fs[1:]
+	}
+	return fs[0], true
+}
+
+// fail lets a call fail as f says.
+func (s *Server) fail(w http.ResponseWriter, r *http.Request, f Failure, what, id string) {
+	switch {
+	case f.Drop:
+		s.serve(httptest.NewRecorder(), r, what, id)
+		panic(http.ErrAbortHandler)
+	case f.HTTP == 0:
+		select {
+		case <-r.Context().Done():
+		case <-s.ctx.Done():
+		}
+		panic(http.ErrAbortHandler)
+	}
+	refuse(w, f)
+}
+
+// refuse answers with an error as the Graph API does.
+func refuse(w http.ResponseWriter, f Failure) {
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(f.HTTP)
+	if f.Code == 0 {
+		return
+	}
+	_ = json.NewEncoder(w).Encode(map[string]any{"error": map[string]any{
+		"message": fmt.Sprintf("(#%d) refused", f.Code), "type": "OAuthException", "code": f.Code, "error_subcode": f.Subcode,
+		"error_data": map[string]any{"messaging_product": "whatsapp", "details": f.Details}, "fbtrace_id": "Atest",
+	}})
+}
+
+func answer(w http.ResponseWriter, v any) {
+	w.Header().Set("Content-Type", "application/json")
+	_ = json.NewEncoder(w).Encode(v)
+}
+
+// manage answers what is asked of the number, the token and the account.
+func (s *Server) manage(w http.ResponseWriter, what, id string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	apps := []any{}
+	if s.subscribed {
+		apps = append(apps, map[string]any{"whatsapp_business_api_data": map[string]any{"id": "67084", "name": "Test"}})
+	}
+	switch {
+	case what == "number":
+		answer(w, map[string]any{"id": id, "display_phone_number": "+1 555-078-3881", "verified_name": "Test", "quality_rating": s.quality})
+	case what == "token":
+		granted := []any{map[string]any{"scope": "whatsapp_business_management", "target_ids": []string{Account}}}
+		answer(w, map[string]any{"data": map[string]any{"is_valid": true, "scopes": s.scopes, "expires_at": 0, "granular_scopes": granted}})
+	case what == "phone_numbers" && id == Account:
+		answer(w, map[string]any{"data": []any{map[string]any{"id": PhoneNumberID}}})
+	case what == "subscribed_apps" && id == Account:
+		answer(w, map[string]any{"data": apps})
+	default:
+		refuse(w, Failure{HTTP: 400, Code: 100, Subcode: 33, Details: "Unsupported request"})
+	}
+}
+
+// signal wakes whoever waits for a change. The lock is held.
+func (s *Server) signal() {
+	close(s.changed)
+	s.changed = make(chan struct{})
+}
+
+func (s *Server) note(err error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.errs = append(s.errs, err)
+}
