@@ -43,6 +43,14 @@ type ToolResult struct {
 	Text    string   // for the model
 	Effects []Effect // to be committed with the reply
 	Usage   Usage    // of models that the tool called itself
+	Files   []File   // for the person: they come with the answer
+}
+
+// File is a file that a tool made.
+type File struct {
+	Name string // may be empty
+	MIME string // may be empty
+	Data []byte
 }
 
 // Read reads the arguments; none are as good as an empty object. What is wrong

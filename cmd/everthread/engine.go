@@ -148,6 +148,8 @@ func (c *contexts) strategy(u core.User) string {
 type agents struct {
 	*app
 	model  core.Model
+	keep   func(ctx context.Context, use core.ToolUse, n int, f core.File) (core.Attachment, error)
+	loaded func(ctx context.Context, u core.UserID, ids []core.MessageID) error
 	images func(ctx context.Context, u core.UserID, ids []core.MessageID) (map[core.MessageID][]core.Image, error)
 }
 
@@ -169,7 +171,7 @@ func (g *agents) Answer(ctx context.Context, t *core.Turn, u core.User, p core.P
 	out, err := agent.Run(ctx, agent.Request{Model: g.model, Messages: p.Messages, CachePrefix: p.CachePrefix, Tools: tools,
 		Call:    core.ToolUse{User: t.User, Thread: t.Thread, Turn: t.ID, Inputs: t.Inputs, Location: u.Settings.Location(g.calendar.zone), Language: u.Settings.Language},
 		Journal: g.store, MaxSteps: c.MaxSteps, ToolTokens: c.ToolTokens, ResultTokens: c.ResultTokens, ToolTimeout: c.ToolTimeout,
-		MaxOutputTokens: g.cfg.LLM.MaxOutputTokens, Tokenizer: g.tokens, Now: g.now, OnText: onText, Guard: guard, More: g.more(t)})
+		MaxOutputTokens: g.cfg.LLM.MaxOutputTokens, Tokenizer: g.tokens, Now: g.now, Keep: g.keep, OnText: onText, Guard: guard, More: g.more(t)})
 	return core.Answer{Messages: out.Messages, Usage: out.Usage, Effects: out.Effects, FirstToken: out.FirstToken, Model: out.Model,
 		Finish: out.Finish, Steps: out.Steps}, err
 }

@@ -123,7 +123,7 @@ func (a *app) newGateway(chat core.Model) {
 			MediaDir: filepath.Join(c.DataDir, "media"), MediaMax: int64(c.Media.MaxBytes), MediaWait: c.Media.Wait, Language: c.DefaultLanguage},
 		Meter: a.meter, Log: a.log, Now: a.now, Rand: rand.New(rand.NewPCG(rand.Uint64(), rand.Uint64())), Worker: a.worker, Crash: crash,
 	})
-	agents.images = a.gateway.Images
+	agents.images, agents.keep = a.gateway.Images, a.gateway.KeepFile
 }
 
 // pollEvery is how often work is looked for when nothing wakes.

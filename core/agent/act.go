@@ -1,6 +1,7 @@
 package agent
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -17,6 +18,7 @@ import (
 // done is one call that came to an end.
 type done struct {
 	core.ToolResult
+	kept   []core.Attachment // of Files
 	failed bool
 	err    error // ends the loop: the journal's
 }
@@ -42,6 +44,7 @@ func (r *run) act(ctx context.Context, a answer) error {
 	r.add(core.ModelMessage{Role: core.RoleAssistant, Content: a.text, ToolCalls: sendable(a.calls)}, "")
 	for i, d := range results {
 		r.addResult(a.calls[i], d.ToolResult)
+		r.files = append(r.files, d.kept...)
 		if !d.failed {
 			r.used = append(r.used, a.calls[i].Name)
 		}
@@ -111,7 +114,7 @@ func (r *run) journalled(ctx context.Context, tool core.Tool, call core.ToolCall
 		return done{err: fmt.Errorf("look up tool call: %w", err)}
 	}
 	if recorded, same := strings.CutPrefix(text, mark); ok && same {
-		return done{ToolResult: core.ToolResult{Text: recorded}}
+		return replayed(recorded)
 	}
 	res, err := r.call(ctx, tool, call.Name, c)
 	d := done{ToolResult: res}
@@ -122,16 +125,63 @@ func (r *run) journalled(ctx context.Context, tool core.Tool, call core.ToolCall
 		return d // interrupted: a re-run calls again
 	}
 	d.Text = Truncate(d.Text, r.ResultTokens, r.Tokenizer)
+	r.keep(ctx, c, &d)
 	// The call has taken effect, so it is recorded even if the turn was stopped.
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), recordTimeout)
 	defer cancel()
-	if err := r.Journal.Record(ctx, c.User, c.Turn, c.Step, c.Index, call.Name, mark+d.Text); err != nil {
+	if err := r.Journal.Record(ctx, c.User, c.Turn, c.Step, c.Index, call.Name, mark+d.recorded()); err != nil {
 		return done{err: fmt.Errorf("record tool call: %w", err)}
 	}
 	return d
 }
 
 const recordTimeout = 5 * time.Second
+
+// maxFiles is how many files of one call come with an answer.
+const maxFiles = 4
+
+// keep stores the files of a call, and tells the model that they come along.
+func (r *run) keep(ctx context.Context, c core.ToolUse, d *done) {
+	if r.Keep == nil {
+		return
+	}
+	for n, f := range d.Files[:min(len(d.Files), maxFiles)] {
+		a, err := r.Keep(ctx, c, n, f)
+		if err != nil {
+			d.Text += fmt.Sprintf("\n[%s could not be kept: %v]", cmp.Or(f.Name, "the file"), err)
+			continue
+		}
+		d.kept = append(d.kept, a)
+		d.Text += fmt.Sprintf("\n[%s is sent to the person with your answer]", cmp.Or(a.Name, "the "+a.Kind))
+	}
+}
+
+// recorded is a call as the journal keeps it: a line for its files, if it has
+// any, and its text.
+func (d done) recorded() string {
+	if len(d.kept) == 0 {
+		return d.Text
+	}
+	files, err := json.Marshal(d.kept)
+	if err != nil {
+		return d.Text
+	}
+	return filesLine + string(files) + "\n" + d.Text
+}
+
+const filesLine = "\x01files "
+
+// replayed reads what recorded returned.
+func replayed(entry string) done {
+	line, text, ok := strings.Cut(entry, "\n")
+	files, marked := strings.CutPrefix(line, filesLine)
+	var d done
+	if !ok || !marked || json.Unmarshal([]byte(files), &d.kept) != nil {
+		return done{ToolResult: core.ToolResult{Text: entry}}
+	}
+	d.Text = text
+	return d
+}
 
 // fingerprint marks a journal entry with the call that it answers: a re-run in
 // which the model wants something else must not get that result.

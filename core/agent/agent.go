@@ -50,6 +50,10 @@ type Request struct {
 	// is no budget.
 	More func(ctx context.Context) (bool, error)
 
+	// Keep stores a file that a tool made, the n-th of a call, so that it can come
+	// with the answer. nil: files are left out.
+	Keep func(ctx context.Context, use core.ToolUse, n int, f core.File) (core.Attachment, error)
+
 	// OnText is called with all that has been written of the answer, each time
 	// there is more. What a model writes before it asks for tools counts as an
 	// answer until it does: after the tools the text begins anew.
@@ -126,7 +130,8 @@ type run struct {
 	prompt  []core.ModelMessage
 	base    int
 	results []result
-	used    []string        // tools that worked
+	used    []string // tools that worked
+	files   []core.Attachment
 	ids     map[string]bool // of tool calls, for some servers reuse them
 	step    int             // answers with tool calls so far, from firstStep on
 	started time.Time
@@ -170,7 +175,7 @@ func (r *run) finish(a answer) Outcome {
 	if a.text != "" {
 		r.out.Messages = append(r.out.Messages, core.NewMessage{
 			Role: core.RoleAssistant, Kind: core.KindChat, Text: a.text,
-			Tokens: r.Tokenizer.Count(a.text), SentAt: r.Now(),
+			Tokens: r.Tokenizer.Count(a.text), SentAt: r.Now(), Attachments: r.files,
 		})
 	}
 	return r.out

@@ -6,6 +6,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"mime"
+	"net/http"
 	"os"
 	"path/filepath"
 	"strings"
@@ -46,14 +48,14 @@ func (g *Gateway) fetch(ctx context.Context, j *core.Job) error {
 	}
 	a := ms[0].Attachments[index]
 	f := g.channels[strings.TrimPrefix(j.Queue, core.QueueFetch)].(core.Fetcher)
-	data, mime, err := f.Fetch(ctx, a.Ref, g.Settings.MediaMax)
+	data, seen, err := f.Fetch(ctx, a.Ref, g.Settings.MediaMax)
 	if err == nil {
 		a.Path, err = g.keepFile(j.User, id, index, data)
 	}
 	text := ""
 	if err == nil {
 		a.Size = int64(len(data))
-		a.MIME = sniffed(a.MIME, mime)
+		a.MIME = sniffed(a.MIME, seen)
 		text, err = g.transcribe(ctx, j, ms[0].Text, &a, data)
 	}
 	if err != nil {
@@ -123,7 +125,10 @@ func heard(text, kind, said string) string {
 // keepFile stores data durably under the user's media folder and returns its
 // path below the media folder.
 func (g *Gateway) keepFile(u core.UserID, m core.MessageID, index int, data []byte) (string, error) {
-	name := filepath.Join(fmt.Sprint(int64(u)), fmt.Sprintf("%d-%d", m, index))
+	return g.storeFile(filepath.Join(fmt.Sprint(int64(u)), fmt.Sprintf("%d-%d", m, index)), data)
+}
+
+func (g *Gateway) storeFile(name string, data []byte) (string, error) {
 	path := filepath.Join(g.Settings.MediaDir, name)
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 		return "", fmt.Errorf("make the media folder: %w", err)
@@ -142,6 +147,56 @@ func (g *Gateway) keepFile(u core.UserID, m core.MessageID, index int, data []by
 		return "", fmt.Errorf("store attachment: %w", err)
 	}
 	return name, nil
+}
+
+// KeepFile stores the n-th file that a call of a tool made, for the reply.
+func (g *Gateway) KeepFile(_ context.Context, use core.ToolUse, n int, f core.File) (core.Attachment, error) {
+	if int64(len(f.Data)) > g.Settings.MediaMax {
+		return core.Attachment{}, fmt.Errorf("it is larger than %d bytes", g.Settings.MediaMax)
+	}
+	a := core.Attachment{Name: f.Name, MIME: sniffed(f.MIME, http.DetectContentType(f.Data)), Size: int64(len(f.Data))}
+	a.Kind = map[string]string{"image": "photo", "audio": "audio", "video": "video"}[major(a.MIME)]
+	if a.Kind == "" {
+		a.Kind = "document"
+	}
+	if a.Name == "" {
+		a.Name = a.Kind + ending(a.MIME)
+	}
+	var err error
+	a.Path, err = g.storeFile(filepath.Join(fmt.Sprint(int64(use.User)), fmt.Sprintf("turn-%d-%d-%d-%d", use.Turn, use.Step, use.Index, n)), f.Data)
+	return a, err
+}
+
+// ending is the ending of a file's name by its type.
+func ending(media string) string {
+	base, _, _ := mime.ParseMediaType(media)
+	switch base {
+	case "image/jpeg":
+		return ".jpg"
+	case "audio/mpeg":
+		return ".mp3"
+	case "text/plain":
+		return ".txt"
+	}
+	all, err := mime.ExtensionsByType(base)
+	if err != nil || len(all) == 0 {
+		return ""
+	}
+	return all[0]
+}
+
+// files are attachments as parts of a reply; where a channel takes no files
+// their names are told.
+func (g *Gateway) files(as []core.Attachment, channel string) []core.Part {
+	var out []core.Part
+	for _, a := range as {
+		if g.capabilities(channel).Files {
+			out = append(out, core.Part{Attachment: &a})
+			continue
+		}
+		out = append(out, core.Part{Text: "[" + a.Kind + ": " + a.Name + "]"})
+	}
+	return out
 }
 
 // removeFiles removes attachments that were redacted.

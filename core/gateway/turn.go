@@ -185,7 +185,8 @@ func (g *Gateway) reply(t *core.Turn, u core.User, p core.Prompt, a core.Answer,
 		}
 	}
 	if n := len(r.Messages); n > 0 && r.Messages[n-1].Role == core.RoleAssistant && r.Messages[n-1].Text != "" {
-		r.Deliveries = []core.NewDelivery{{To: t.Address, Identity: t.Identity, Kind: core.DeliverReply, Parts: g.parts(r.Messages[n-1].Text, t.Address.Channel)}}
+		parts := append(g.parts(r.Messages[n-1].Text, t.Address.Channel), g.files(r.Messages[n-1].Attachments, t.Address.Channel)...)
+		r.Deliveries = []core.NewDelivery{{To: t.Address, Identity: t.Identity, Kind: core.DeliverReply, Parts: parts}}
 	}
 	return r
 }

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"path"
 	"strings"
 	"unicode/utf8"
 
@@ -137,7 +138,29 @@ func (t *tool) Use(ctx context.Context, use core.ToolUse) (core.ToolResult, erro
 		}
 		return core.ToolResult{}, errors.New(cut(text, longestComplaint))
 	}
-	return core.ToolResult{Text: text}, nil
+	return core.ToolResult{Text: text, Files: filesOf(res)}, nil
+}
+
+// filesOf are the pictures, recordings and files of a result.
+func filesOf(res *sdk.CallToolResult) []core.File {
+	var out []core.File
+	for _, c := range res.Content {
+		f := core.File{}
+		switch c := c.(type) {
+		case *sdk.ImageContent:
+			f = core.File{MIME: c.MIMEType, Data: c.Data}
+		case *sdk.AudioContent:
+			f = core.File{MIME: c.MIMEType, Data: c.Data}
+		case *sdk.EmbeddedResource:
+			if c.Resource != nil {
+				f = core.File{Name: path.Base(c.Resource.URI), MIME: c.Resource.MIMEType, Data: c.Resource.Blob}
+			}
+		}
+		if len(f.Data) > 0 {
+			out = append(out, f)
+		}
+	}
+	return out
 }
 
 // explain says what became of a call.

@@ -1,6 +1,7 @@
 package sqlstore
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -111,20 +112,20 @@ func (t *tx) insertDelivery(d core.Delivery) error {
 func keyParts(d *core.Delivery) {
 	for i := range d.Parts {
 		p := &d.Parts[i]
-		p.Part.Key = fmt.Sprintf("everthread-%d-%d-%d", d.User, d.ID, p.N)
+		p.Part.Key = fmt.Sprintf("everthread-%s-%d", cmp.Or(d.Born, fmt.Sprintf("%d-%d", d.User, d.ID)), p.N)
 		if p.Resent > 0 {
 			p.Part.Key += fmt.Sprintf("-%d", p.Resent)
 		}
 	}
 }
 
-const deliveryColumns = `user_id, id, message_id, identity_id, channel, account, external, kind, state, why, error, created_at, expires_at`
+const deliveryColumns = `user_id, id, message_id, identity_id, channel, account, external, kind, state, why, error, created_at, expires_at, born`
 
 func scanDelivery(row scanner) (core.Delivery, error) {
 	var d core.Delivery
 	var created, expires int64
 	err := row.Scan(&d.User, &d.ID, &d.Message, &d.Identity, &d.To.Channel, &d.To.Account, &d.To.External, (*string)(&d.Kind),
-		(*string)(&d.State), &d.Why, &d.Error, &created, &expires)
+		(*string)(&d.State), &d.Why, &d.Error, &created, &expires, &d.Born)
 	d.CreatedAt, d.Expires = at(created), at(expires)
 	return d, found(err)
 }
@@ -155,7 +156,7 @@ func loadParts(q reader, d *core.Delivery) error {
 // ClaimDelivery takes a due delivery job; see core.DeliveryStore.
 func (s *Store) ClaimDelivery(ctx context.Context, ref core.JobRef, c core.Claim) (*core.Delivery, error) {
 	var out *core.Delivery
-	err := s.update(ctx, "claim delivery", ref.User, func(t *tx) error {
+	err := s.even(ctx, "claim delivery", ref.User, func(t *tx) error {
 		out = nil
 		l, ok, err := t.take(ref, c)
 		if err != nil || !ok {
@@ -202,7 +203,7 @@ func (t *tx) startPart(d *core.Delivery) (started bool, err error) {
 		case p.State == core.DeliveryPending:
 			p.State = core.DeliverySending
 			return true, t.markPart(d, p, core.DeliverySending)
-		case p.State == core.DeliverySending && p.Part.Text != "":
+		case p.State == core.DeliverySending && (p.Part.Text != "" || p.Part.Attachment != nil):
 			p.State = core.DeliveryUnknown
 			return true, t.exec(`UPDATE delivery_parts SET repeats = repeats + 1 WHERE user_id = $1 AND delivery_id = $2 AND n = $3`, t.user, d.ID, p.N)
 		case p.State == core.DeliverySending:
@@ -238,7 +239,7 @@ func (t *tx) markPart(d *core.Delivery, p *core.DeliveryPart, state core.Deliver
 func (s *Store) FinishPart(ctx context.Context, d *core.Delivery, n int, r core.PartResult, now time.Time) (bool, error) {
 	var more bool
 	var h holding
-	err := s.update(ctx, "finish part", d.User, func(t *tx) error {
+	err := s.even(ctx, "finish part", d.User, func(t *tx) error {
 		if err := t.holdsAs(d.Lease, h); err != nil {
 			return err
 		}

@@ -1,0 +1,105 @@
+// Package transcribe writes down voice notes with a server that speaks OpenAI's
+// audio transcriptions (SPEC 3.9).
+package transcribe
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"mime"
+	"net/http"
+	"strings"
+	"time"
+
+	"github.com/sashabaranov/go-openai"
+
+	"github.com/everthread/everthread/core"
+)
+
+// Options configure a Transcriber. Model is required.
+type Options struct {
+	BaseURL string // root of the API, with /v1; empty: OpenAI's
+	APIKey  string
+	Model   string
+	Timeout time.Duration // of one call; 0: a minute
+	HTTP    *http.Client  // nil: http.DefaultClient's transport
+}
+
+// Transcriber is a transcription service. It is safe for concurrent use.
+type Transcriber struct {
+	client  *openai.Client
+	model   string
+	timeout time.Duration
+}
+
+// New returns a transcriber. It does not use the network.
+func New(o Options) *Transcriber {
+	c := openai.DefaultConfig(o.APIKey)
+	if o.BaseURL != "" {
+		c.BaseURL = strings.TrimRight(o.BaseURL, "/")
+	}
+	if o.HTTP != nil {
+		c.HTTPClient = o.HTTP
+	}
+	return &Transcriber{client: openai.NewClientWithConfig(c), model: o.Model, timeout: cmp.Or(o.Timeout, time.Minute)}
+}
+
+// Transcribe returns what is said in a recording, "" if nothing is. A
+// *core.Permanent error means that the service will never take this recording.
+func (t *Transcriber) Transcribe(ctx context.Context, r core.Recording) (string, error) {
+	ctx, cancel := context.WithTimeout(ctx, t.timeout)
+	defer cancel()
+	out, err := t.client.CreateTranscription(ctx, openai.AudioRequest{Model: t.model, FilePath: fileName(r), Reader: bytes.NewReader(r.Data)})
+	if err != nil {
+		return "", explain(err)
+	}
+	return strings.Join(strings.Fields(out.Text), " "), nil
+}
+
+// fileName is a name whose ending says what the recording is: services go by it.
+func fileName(r core.Recording) string {
+	if strings.Contains(r.Name, ".") {
+		return r.Name
+	}
+	base, _, _ := mime.ParseMediaType(r.MIME)
+	endings := map[string]string{"audio/ogg": ".ogg", "application/ogg": ".ogg", "audio/opus": ".ogg", "audio/mpeg": ".mp3", "audio/mp4": ".m4a",
+		"audio/aac": ".m4a", "audio/wav": ".wav", "audio/x-wav": ".wav", "audio/wave": ".wav", "audio/webm": ".webm", "audio/amr": ".amr", "video/mp4": ".mp4"}
+	return "recording" + cmp.Or(endings[base], ".ogg")
+}
+
+// explain says what to do about an error.
+func explain(err error) error {
+	status, said := 0, err.Error()
+	var api *openai.APIError
+	var request *openai.RequestError
+	switch {
+	case errors.As(err, &api):
+		status, said = api.HTTPStatusCode, api.Message
+	case errors.As(err, &request):
+		status, said = request.HTTPStatusCode, fmt.Sprintf("the server answered %d", request.HTTPStatusCode)
+	}
+	switch status {
+	case http.StatusUnauthorized, http.StatusForbidden:
+		return fmt.Errorf("transcribe: the key was refused, check transcription.api_key: %s", said)
+	case http.StatusNotFound:
+		return fmt.Errorf("transcribe: the server does not know the model or the address, check transcription.model and transcription.base_url: %s", said)
+	case http.StatusBadRequest, http.StatusRequestEntityTooLarge, http.StatusUnsupportedMediaType, http.StatusUnprocessableEntity:
+		return &core.Permanent{Err: fmt.Errorf("transcribe: the server refused the recording: %s", said)}
+	}
+	return fmt.Errorf("transcribe: %w", err)
+}
+
+// Check sends a second of silence, for `everthread doctor`.
+func (t *Transcriber) Check(ctx context.Context) error {
+	_, err := t.Transcribe(ctx, core.Recording{Name: "silence.wav", MIME: "audio/wav", Data: silence()})
+	return err
+}
+
+// silence is a second of nothing as a WAV file: 8,000 samples of 8 bits.
+func silence() []byte {
+	const rate = 8000
+	b := []byte("RIFF\x64\x1f\x00\x00WAVEfmt \x10\x00\x00\x00\x01\x00\x01\x00\x40\x1f\x00\x00\x40\x1f\x00\x00\x01\x00\x08\x00data\x40\x1f\x00\x00")
+	return append(b, bytes.Repeat([]byte{0x80}, rate)...)
+}
