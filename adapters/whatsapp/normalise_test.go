@@ -1,0 +1,175 @@
+package whatsapp
+
+import (
+	"encoding/json"
+	"flag"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+	"unicode/utf8"
+
+	"github.com/everthread/everthread/adapters/whatsapp/whatsapptest"
+	"github.com/everthread/everthread/core"
+)
+
+var update = flag.Bool("update", false, "write the wanted output of golden files")
+
+const wantMark = "-- inbound --\n"
+
+// Each file holds the body of a webhook, and after wantMark what becomes of it.
+func TestNormaliseGolden(t *testing.T) {
+	t.Parallel()
+	files, err := filepath.Glob("testdata/normalise/*.txt")
+	if err != nil || len(files) == 0 {
+		t.Fatalf("no golden files: %v", err)
+	}
+	for _, file := range files {
+		t.Run(strings.TrimSuffix(filepath.Base(file), ".txt"), func(t *testing.T) {
+			t.Parallel()
+			content, err := os.ReadFile(file)
+			if err != nil {
+				t.Fatal(err)
+			}
+			raw, want, _ := strings.Cut(string(content), wantMark)
+			var got strings.Builder
+			for _, in := range Normalise(whatsapptest.PhoneNumberID, []byte(strings.TrimSuffix(raw, "\n")), time.Unix(1790000999, 0)) {
+				got.WriteString(dump(in) + "\n")
+			}
+			if *update {
+				if err := os.WriteFile(file, []byte(raw+wantMark+got.String()), 0o644); err != nil {
+					t.Fatal(err)
+				}
+				return
+			}
+			if got.String() != want {
+				t.Errorf("got:\n%s\nwant:\n%s", got.String(), want)
+			}
+		})
+	}
+}
+
+// dump lists the fields of an Inbound that are set.
+func dump(in core.Inbound) string {
+	var b strings.Builder
+	line := func(name, value string) {
+		if value != "" {
+			fmt.Fprintf(&b, "%s: %s\n", name, value)
+		}
+	}
+	line("kind", string(in.Kind))
+	line("event", in.EventID)
+	line("address", in.Address.String())
+	line("aliases", strings.Join(in.Aliases, " "))
+	line("native", in.NativeID)
+	line("target", in.Target)
+	line("edited", in.Edited)
+	line("name", in.Name)
+	line("text", in.Text)
+	for _, a := range in.Attachments {
+		line("attachment", fmt.Sprintf("%+v", a))
+	}
+	if in.Quote != nil {
+		line("quote", fmt.Sprintf("%+v", *in.Quote))
+	}
+	line("forwarded from", in.ForwardedFrom)
+	line("reaction", in.Reaction)
+	if in.Status != nil {
+		line("status", fmt.Sprintf("%+v", *in.Status))
+	}
+	if !in.SentAt.IsZero() {
+		line("sent", in.SentAt.Format(time.RFC3339))
+	}
+	return b.String()
+}
+
+// A full body is read in one pass, each event once.
+func TestNormaliseThousand(t *testing.T) {
+	t.Parallel()
+	in := Normalise(whatsapptest.PhoneNumberID, thousand(t), time.Unix(1790000999, 0))
+	seen := map[string]bool{}
+	for i, m := range in {
+		if want := fmt.Sprintf("message %d", i); m.Text != want || seen[m.EventID] || m.Name != "Ada" {
+			t.Fatalf("message %d is %+v", i, m)
+		}
+		seen[m.EventID] = true
+	}
+	if len(in) != 1000 {
+		t.Errorf("%d messages", len(in))
+	}
+}
+
+// thousand returns a body with a thousand messages.
+func thousand(tb testing.TB) []byte {
+	var e map[string]any
+	if err := json.Unmarshal(whatsapptest.Body(ada, "wamid.0", time.Unix(1, 0), nil), &e); err != nil {
+		tb.Fatal(err)
+	}
+	value := e["entry"].([]any)[0].(map[string]any)["changes"].([]any)[0].(map[string]any)["value"].(map[string]any)
+	var all []any
+	for i := range 1000 {
+		all = append(all, map[string]any{
+			"from": ada.Phone, "from_user_id": ada.UserID, "id": fmt.Sprint("wamid.", i), "timestamp": "1790000000",
+			"type": "text", "text": map[string]any{"body": fmt.Sprint("message ", i)},
+		})
+	}
+	value["messages"] = all
+	raw, err := json.Marshal(e)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	return raw
+}
+
+func BenchmarkNormaliseThousand(b *testing.B) {
+	raw := thousand(b)
+	b.SetBytes(int64(len(raw)))
+	for b.Loop() {
+		Normalise(whatsapptest.PhoneNumberID, raw, time.Time{})
+	}
+}
+
+func FuzzNormalise(f *testing.F) {
+	files, _ := filepath.Glob("testdata/normalise/*.txt")
+	for _, file := range files {
+		content, err := os.ReadFile(file)
+		if err != nil {
+			f.Fatal(err)
+		}
+		raw, _, _ := strings.Cut(string(content), wantMark)
+		f.Add([]byte(raw))
+	}
+	f.Fuzz(func(t *testing.T, raw []byte) {
+		for _, in := range Normalise(whatsapptest.PhoneNumberID, raw, time.Time{}) {
+			check(t, in)
+		}
+	})
+}
+
+func check(t *testing.T, in core.Inbound) {
+	t.Helper()
+	if in.EventID == "" || in.Kind == "" || in.Address.Channel != Name || in.Address.Account != whatsapptest.PhoneNumberID {
+		t.Errorf("incomplete: %+v", in)
+	}
+	for _, s := range []string{in.Text, in.Name, in.EventID, in.Address.External, in.Target, in.Reaction, in.ForwardedFrom} {
+		if !utf8.ValidString(s) || strings.Contains(s, "\x00") {
+			t.Errorf("cannot be stored: %q", s)
+		}
+	}
+	switch in.Kind {
+	case core.InMessage, core.InAsked:
+		if in.Text == "" || in.Address.External == "" || in.NativeID == "" {
+			t.Errorf("message without text, sender or id: %+v", in)
+		}
+	case core.InMoved:
+		if in.Target == "" || in.Address.External == "" {
+			t.Errorf("moved from or to nowhere: %+v", in)
+		}
+	case core.InReceipt:
+		if in.Status == nil || in.Target == "" {
+			t.Errorf("receipt of nothing: %+v", in)
+		}
+	}
+}
