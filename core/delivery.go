@@ -57,6 +57,9 @@ type Delivery struct {
 	// Window and Teased are those of the identity, of a claimed delivery.
 	Window time.Time
 	Teased bool
+	// Born is the user and id, with - between, under which it was made, if these were
+	// others: the keys of its parts are still made of them.
+	Born string
 }
 
 // DeliveryPart is one part and how far it is.

@@ -19,6 +19,9 @@ var (
 	ErrExists = errors.New("exists already")
 	// ErrRefused: a code is wrong, used, expired or locked.
 	ErrRefused = errors.New("refused")
+	// ErrMoving: the user is being moved; what was to be stored is to be held and
+	// offered again when that is done.
+	ErrMoving = errors.New("is being moved")
 	// ErrNewerSchema: the store was written by a newer release.
 	ErrNewerSchema = errors.New("the store was written by a newer version of everthread; start that version or restore a backup")
 )

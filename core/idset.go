@@ -1,6 +1,7 @@
 package core
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"slices"
@@ -38,6 +39,32 @@ func (s IDSet) Has(id MessageID) bool {
 		return 0
 	})
 	return found && i >= 0
+}
+
+// Shift returns the set with every id moved by n.
+func (s IDSet) Shift(n MessageID) IDSet {
+	out := IDSet{ranges: s.Ranges()}
+	for i := range out.ranges {
+		out.ranges[i][0] += n
+		out.ranges[i][1] += n
+	}
+	return out
+}
+
+// Union returns the ids of both sets.
+func (s IDSet) Union(o IDSet) IDSet {
+	all := append(s.Ranges(), o.ranges...)
+	slices.SortFunc(all, func(a, b [2]MessageID) int { return cmp.Compare(a[0], b[0]) })
+	var out IDSet
+	for _, r := range all {
+		n := len(out.ranges)
+		if n > 0 && r[0] <= out.ranges[n-1][1]+1 {
+			out.ranges[n-1][1] = max(out.ranges[n-1][1], r[1])
+			continue
+		}
+		out.ranges = append(out.ranges, r)
+	}
+	return out
 }
 
 // Len returns how many ids are in the set.

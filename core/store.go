@@ -353,8 +353,10 @@ type CodeKind string
 
 // Kinds of codes.
 const (
-	CodeOwner CodeKind = "owner" // makes an address the owner's
-	CodePair  CodeKind = "pair"  // a stranger's wish to be let in
+	CodeOwner  CodeKind = "owner"  // makes an address the owner's
+	CodePair   CodeKind = "pair"   // a stranger's wish to be let in
+	CodeLink   CodeKind = "link"   // joins an address to its user; Address is where it was asked for
+	CodeLinked CodeKind = "linked" // a used CodeLink, until it expires; Address is who used it
 )
 
 // Code is a one-time code. Hash is hex SHA-256 of it in capitals.
@@ -489,8 +491,11 @@ type Store interface {
 	SummaryStore
 	PeopleStore
 	CodeStore
+	LinkStore
+	MoveStore
 	LeaseStore
 	StateStore
+	AgentKeyStore
 	RateStore
 	MediaStore
 	JournalStore

@@ -17,6 +17,9 @@ CREATE TABLE users (
 	indexed       bigint NOT NULL DEFAULT 0,
 	reindexed     bigint NOT NULL DEFAULT 0,
 	index_version text   NOT NULL DEFAULT '',
+	-- moving: 1 while somebody's rows come in or go out: nothing is answered; 2 while
+	-- its own rows are copied: nothing is written.
+	moving        bigint NOT NULL DEFAULT 0,
 	created_at   bigint NOT NULL
 );
 CREATE INDEX users_unindexed ON users (id) WHERE indexed < last_message AND id > 0;
@@ -37,9 +40,20 @@ CREATE TABLE identities (
 	window_until bigint NOT NULL DEFAULT 0,
 	teased       bigint NOT NULL DEFAULT 0,
 	aliases      text   NOT NULL DEFAULT '[]',
+	-- a detached one is kept for what came through it; nobody is found by it.
+	detached     bigint NOT NULL DEFAULT 0,
 	PRIMARY KEY (user_id, id)
 ) WITHOUT ROWID;
-CREATE UNIQUE INDEX identities_address ON identities (channel, account, external);
+CREATE UNIQUE INDEX identities_address ON identities (channel, account, external) WHERE detached = 0;
+
+CREATE TABLE agent_keys (
+	user_id    bigint NOT NULL,
+	id         bigint NOT NULL,
+	name       text   NOT NULL,
+	sealed     text   NOT NULL,
+	created_at bigint NOT NULL,
+	PRIMARY KEY (user_id, id)
+) WITHOUT ROWID;
 
 CREATE TABLE threads (
 	user_id       bigint NOT NULL,
@@ -223,8 +237,11 @@ CREATE TABLE deliveries (
 	error       text   NOT NULL DEFAULT '',
 	created_at  bigint NOT NULL,
 	expires_at  bigint NOT NULL,
+	-- user-id under which it was made, if another: the keys of its parts stay the same.
+	born        text   NOT NULL DEFAULT '',
 	PRIMARY KEY (user_id, id)
 ) WITHOUT ROWID;
+CREATE INDEX deliveries_born ON deliveries (user_id, born) WHERE born <> '';
 CREATE INDEX deliveries_message ON deliveries (user_id, message_id) WHERE message_id > 0;
 CREATE INDEX deliveries_parked ON deliveries (user_id, identity_id, id) WHERE state = 'parked';
 CREATE INDEX deliveries_trouble ON deliveries (created_at) WHERE state IN ('failed', 'unknown', 'parked', 'expired');
@@ -304,6 +321,49 @@ CREATE TABLE codes (
 	created_at bigint NOT NULL,
 	expires_at bigint NOT NULL,
 	PRIMARY KEY (kind, hash)
+) WITHOUT ROWID;
+
+-- Wrong codes of an address.
+CREATE TABLE tries (
+	address text PRIMARY KEY,
+	count   bigint NOT NULL,
+	until   bigint NOT NULL
+) WITHOUT ROWID;
+
+-- Users that are merged or split: how far that is, and what it needs to know.
+CREATE TABLE moves (
+	id          bigint PRIMARY KEY,
+	kind        text   NOT NULL,
+	from_user   bigint NOT NULL,
+	into_user   bigint NOT NULL,
+	identity_id bigint NOT NULL,
+	phase       text   NOT NULL,
+	cursor      text   NOT NULL DEFAULT '',
+	plan        text   NOT NULL DEFAULT '{}',
+	copied      bigint NOT NULL DEFAULT 0,
+	total       bigint NOT NULL DEFAULT 0,
+	asked_at    bigint NOT NULL
+);
+CREATE INDEX moves_open ON moves (id) WHERE phase <> 'done';
+
+-- Messages whose position changes in a move, as two threads become one.
+CREATE TABLE move_positions (
+	user_id    bigint NOT NULL,
+	message_id bigint NOT NULL,
+	was        bigint NOT NULL,
+	position   bigint NOT NULL,
+	PRIMARY KEY (user_id, message_id)
+) WITHOUT ROWID;
+CREATE INDEX move_positions_was ON move_positions (user_id, was);
+
+-- What becomes of day segments in a merge.
+CREATE TABLE move_segments (
+	user_id    bigint NOT NULL,
+	segment_id bigint NOT NULL,
+	into_id    bigint NOT NULL,
+	versions   bigint NOT NULL, -- summaries that the day had already
+	windows    bigint NOT NULL, -- 1: its windows are kept
+	PRIMARY KEY (user_id, segment_id)
 ) WITHOUT ROWID;
 
 CREATE TABLE leases (
@@ -494,5 +554,10 @@ INSERT INTO sqlite_stat1 (tbl, idx, stat) VALUES
 	('once', 'once', '5000 5 1'),
 	('once', 'once_at', '5000 2'),
 	('codes', 'codes', '10 5 1'),
+	('deliveries', 'deliveries_born', '100000 100 1'),
+	('moves', 'moves_open', '2 1'),
+	('move_positions', 'move_positions', '1000 500 1'),
+	('move_positions', 'move_positions_was', '1000 500 1'),
+	('move_segments', 'move_segments', '1000 500 1'),
 	('journal', 'journal', '50 2 2 2 1');
 ANALYZE sqlite_schema;

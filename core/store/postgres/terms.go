@@ -26,6 +26,11 @@ func (terms) Drop(kind core.DocKind, user core.UserID, id int64) sqlstore.Statem
 	return sqlstore.Statement{Query: `DELETE FROM ` + string(kind) + `_terms WHERE user_id = $1 AND id = $2`, Args: []any{user, id}}
 }
 
+// DropRange takes documents of a user out.
+func (terms) DropRange(kind core.DocKind, user core.UserID, from, through int64) sqlstore.Statement {
+	return sqlstore.Statement{Query: `DELETE FROM ` + string(kind) + `_terms WHERE user_id = $1 AND id BETWEEN $2 AND $3`, Args: []any{user, from, through}}
+}
+
 // DropUser takes all documents of a user out.
 func (terms) DropUser(kind core.DocKind, user core.UserID) sqlstore.Statement {
 	return sqlstore.Statement{Query: `DELETE FROM ` + string(kind) + `_terms WHERE user_id = $1`, Args: []any{user}}
@@ -84,6 +89,13 @@ func (vectors) Put(kind core.VectorKind, user core.UserID, id int64, values []fl
 func (vectors) Drop(kind core.VectorKind, user core.UserID, id int64) []sqlstore.Statement {
 	return []sqlstore.Statement{{Query: `UPDATE embeddings SET vector = NULL WHERE user_id = $1 AND kind = $2 AND id = $3 AND vector IS NOT NULL`,
 		Args: []any{user, string(kind), id}}}
+}
+
+// Copy gives vectors to another user.
+func (vectors) Copy(kind core.VectorKind, from, into core.UserID, after, through, shift int64) []sqlstore.Statement {
+	return []sqlstore.Statement{{Query: `UPDATE embeddings n SET vector = e.vector FROM embeddings e
+		WHERE e.user_id = $1 AND e.kind = $3 AND e.id > $4 AND e.id <= $5 AND n.user_id = $2 AND n.kind = $3 AND n.id = e.id + $6 AND e.vector IS NOT NULL`,
+		Args: []any{from, into, string(kind), after, through, shift}}}
 }
 
 // rerank is how many vectors that are near by their signs are compared in full,

@@ -32,7 +32,7 @@ func (s *Store) Identify(ctx context.Context, a core.Address) (core.Identity, co
 	var settings string
 	var created int64
 	i, err := scanIdentity(joined{s.one(ctx).row(`SELECT `+identityColumns+`, u.name, u.role, u.settings, u.created_at
-		FROM identities i JOIN users u ON u.id = i.user_id WHERE i.channel = $1 AND i.account = $2 AND i.external = $3`,
+		FROM identities i JOIN users u ON u.id = i.user_id WHERE i.channel = $1 AND i.account = $2 AND i.external = $3 AND i.detached = 0`,
 		a.Channel, a.Account, a.External), []any{&u.Name, (*string)(&u.Role), &settings, &created}})
 	if err != nil {
 		return i, u, wrap("identify", err)
@@ -146,7 +146,7 @@ func toRoute(a core.Append, r *route) Statement {
 			ELSE (SELECT c.id FROM threads c WHERE c.user_id = i.user_id AND c.mode = 'continuous') END
 		LEFT JOIN jobs j ON j.user_id = i.user_id AND j.key = 'thread:' || t.id AND j.state IN ('ready', 'running')
 		LEFT JOIN segments g ON g.user_id = t.user_id AND g.thread_id = t.id AND g.label = $3
-		WHERE i.user_id = $1 AND i.id = $2`, Args: []any{a.User, a.Identity, r.label}, Scan: func(row Row) error {
+		WHERE i.user_id = $1 AND i.id = $2 AND i.detached = 0`, Args: []any{a.User, a.Identity, r.label}, Scan: func(row Row) error {
 		i, err := scanIdentity(joined{row, []any{&r.thread, (*string)(&r.mode), &r.last, &r.head.id, (*string)(&r.head.state), &r.head.ref, &r.pending, &r.segment, &r.ends}})
 		r.identity = i
 		if errors.Is(err, core.ErrNotFound) {
@@ -160,7 +160,7 @@ func toRoute(a core.Append, r *route) Statement {
 // claimed with them: the thread is idle, nothing else waits and there is budget.
 func (t *tx) atOnce(a core.Append, to route, fresh []int) (*core.Turn, *core.Postponed, error) {
 	solo := slices.ContainsFunc(fresh, func(n int) bool { return a.Messages[n].Solo })
-	if a.Claim == nil || a.Paused || a.RunAt.After(a.Claim.Now) || to.head.id != 0 || to.pending || solo && len(fresh) > 1 {
+	if a.Claim == nil || a.Paused || t.moving != 0 || a.RunAt.After(a.Claim.Now) || to.head.id != 0 || to.pending || solo && len(fresh) > 1 {
 		return nil, nil, nil
 	}
 	b := a.Budget
@@ -413,8 +413,8 @@ func (t *tx) fullOfCodes(h core.Hold) (bool, error) {
 // Approved lists held events whose address is somebody's by now.
 func (s *Store) Approved(ctx context.Context, limit int) ([]core.Inbound, error) {
 	rows, err := s.one(ctx).rows(`SELECT e.payload FROM events e JOIN identities i
-		ON i.channel = e.channel AND i.account = e.account AND i.external = e.external
-		WHERE e.state = 'held' AND e.payload IS NOT NULL ORDER BY e.received_at LIMIT $1`, limit)
+		ON i.channel = e.channel AND i.account = e.account AND i.external = e.external AND i.detached = 0
+		WHERE e.state = 'held' AND e.payload IS NOT NULL AND NOT EXISTS (SELECT 1 FROM users u WHERE u.id = i.user_id AND u.moving = 2) ORDER BY e.received_at LIMIT $1`, limit)
 	return collect(rows, err, scanHeld)
 }
 

@@ -82,6 +82,9 @@ func (t *tx) insertJob(j core.NewJob, state core.JobState, l core.Lease, worker 
 // take claims a due head, or one whose lease lapsed. false: it is not to be had.
 func (t *tx) take(ref core.JobRef, c core.Claim) (core.Lease, bool, error) {
 	l := core.Lease{Job: ref.ID, Key: ref.Key, Until: c.Until}
+	if t.waits(ref.Queue) {
+		return l, false, t.putOff(ref.ID, c.Now)
+	}
 	err := t.row(`UPDATE jobs SET state = 'running', attempt = attempt + 1, lease_until = $3, worker = $4
 		WHERE user_id = $1 AND id = $2 AND (state = 'ready' AND run_at <= $5 OR state = 'running' AND lease_until <= $5)
 		RETURNING attempt`, t.user, ref.ID, ms(c.Until), c.Worker, ms(c.Now)).Scan(&l.Attempt)
@@ -256,7 +259,7 @@ func (s *Store) Enqueue(ctx context.Context, jobs ...core.NewJob) error {
 
 // Extend moves the end of a lease.
 func (s *Store) Extend(ctx context.Context, user core.UserID, l core.Lease, until time.Time) error {
-	return s.update(ctx, "extend lease", user, func(t *tx) error {
+	return s.even(ctx, "extend lease", user, func(t *tx) error {
 		if err := t.holds(l); err != nil {
 			return err
 		}
@@ -266,7 +269,7 @@ func (s *Store) Extend(ctx context.Context, user core.UserID, l core.Lease, unti
 
 // Finish ends a job: done if cause is empty, dead otherwise.
 func (s *Store) Finish(ctx context.Context, user core.UserID, l core.Lease, cause string) error {
-	return s.update(ctx, "finish job", user, func(t *tx) error {
+	return s.even(ctx, "finish job", user, func(t *tx) error {
 		if err := t.holds(l); err != nil {
 			return err
 		}
@@ -276,7 +279,7 @@ func (s *Store) Finish(ctx context.Context, user core.UserID, l core.Lease, caus
 
 // RetryJob gives a claimed job back.
 func (s *Store) RetryJob(ctx context.Context, user core.UserID, l core.Lease, at time.Time, cause string) error {
-	return s.update(ctx, "retry job", user, func(t *tx) error {
+	return s.even(ctx, "retry job", user, func(t *tx) error {
 		if err := t.holds(l); err != nil {
 			return err
 		}

@@ -137,7 +137,7 @@ func (s *Store) Lookup(ctx context.Context, user core.UserID, turn core.TurnID, 
 
 // Record journals the result of a call of an outside tool.
 func (s *Store) Record(ctx context.Context, user core.UserID, turn core.TurnID, step, index int, name, body string) error {
-	return s.update(ctx, "record call", user, func(t *tx) error {
+	return s.even(ctx, "record call", user, func(t *tx) error {
 		return t.exec(`INSERT INTO journal (user_id, turn_id, step, call, name, body) VALUES ($1, $2, $3, $4, $5, $6)
 			ON CONFLICT (user_id, turn_id, step, call) DO UPDATE SET name = excluded.name, body = excluded.body`, t.user, turn, step, index, name, body)
 	})
@@ -153,6 +153,7 @@ func (s *Store) Sweep(ctx context.Context, raw, now time.Time) (int, error) {
 		}{
 			{`UPDATE events SET payload = NULL, state = 'done' WHERE payload IS NOT NULL AND received_at < $1`, []any{ms(raw)}},
 			{`DELETE FROM codes WHERE expires_at > 0 AND expires_at <= $1`, []any{ms(now)}},
+			{`DELETE FROM tries WHERE until <= $1`, []any{ms(now)}},
 			{`DELETE FROM rates WHERE at < $1`, []any{now.UnixMicro()}},
 			{`UPDATE deliveries SET state = 'expired', error = 'it was not delivered in time' WHERE expires_at > 0 AND state IN ('pending', 'parked') AND state = 'parked' AND expires_at <= $1`, []any{ms(now)}},
 			{`DELETE FROM once WHERE at < $1`, []any{ms(raw)}},

@@ -263,6 +263,16 @@ func (t *tx) applyOne(e core.Effect, out *core.Noted) error {
 		return t.releaseParked(e)
 	case core.Resume:
 		return t.resumePending(e.At)
+	case core.NewLink:
+		return t.newLink(e.Code)
+	case core.WrongLink:
+		return t.wrongLink(e.Address, e.At)
+	case core.UseLink:
+		return t.useLink(e)
+	case core.Unlink:
+		return t.unlink(e.Identity)
+	case core.Split:
+		return t.split(e)
 	}
 	return fmt.Errorf("effect %T is not known", e)
 }

@@ -39,12 +39,12 @@ func prefixed(alias, columns string) string {
 
 // User returns a user, or ErrNotFound.
 func (s *Store) User(ctx context.Context, id core.UserID) (core.User, error) {
-	return scanUser(s.one(ctx).row(`SELECT `+userColumns+` FROM users WHERE id = $1 AND id > 0`, id))
+	return scanUser(s.one(ctx).row(`SELECT `+userColumns+` FROM users WHERE id = $1 AND role <> 'none'`, id))
 }
 
 // Users lists all users.
 func (s *Store) Users(ctx context.Context) ([]core.User, error) {
-	rows, err := s.one(ctx).rows(`SELECT ` + userColumns + ` FROM users WHERE id > 0 ORDER BY id`)
+	rows, err := s.one(ctx).rows(`SELECT ` + userColumns + ` FROM users WHERE id > 0 AND role <> 'none' ORDER BY id`)
 	return collect(rows, err, scanUser)
 }
 
@@ -102,7 +102,7 @@ func (t *tx) addUser(u core.User) (core.UserID, error) {
 
 // Identities lists a user's identities, last used first.
 func (s *Store) Identities(ctx context.Context, user core.UserID) ([]core.Identity, error) {
-	rows, err := s.one(ctx).rows(`SELECT `+identityColumns+` FROM identities i WHERE user_id = $1 ORDER BY last_used DESC, id`, user)
+	rows, err := s.one(ctx).rows(`SELECT `+identityColumns+` FROM identities i WHERE user_id = $1 AND detached = 0 ORDER BY last_used DESC, id`, user)
 	return collect(rows, err, scanIdentity)
 }
 
@@ -118,7 +118,7 @@ func (s *Store) AddIdentity(ctx context.Context, i core.Identity) (core.Identity
 func (t *tx) addIdentity(i core.Identity) (core.IdentityID, error) {
 	id := core.IdentityID(t.nextID())
 	n, err := t.count(`INSERT INTO identities (user_id, id, channel, account, external, name, last_used) VALUES ($1, $2, $3, $4, $5, $6, $7)
-		ON CONFLICT (channel, account, external) DO NOTHING`,
+		ON CONFLICT (channel, account, external) WHERE detached = 0 DO NOTHING`,
 		t.user, id, i.Address.Channel, i.Address.Account, i.Address.External, i.Name, ms(i.LastUsed))
 	if err == nil && n == 0 {
 		return 0, core.ErrExists
@@ -127,7 +127,7 @@ func (t *tx) addIdentity(i core.Identity) (core.IdentityID, error) {
 }
 
 // owned are the tables whose rows belong to a user.
-const owned = `identities threads messages revisions refs events segments summaries loops turns epochs
+const owned = `identities agent_keys threads messages revisions refs events segments summaries loops turns epochs
 	deliveries delivery_parts jobs usage once codes journal windows embeddings themes items reminders`
 
 // DeleteUser removes a user and everything that is theirs; see core.PeopleStore.
@@ -205,7 +205,7 @@ func (t *tx) files() ([]string, error) {
 // deleteAsStranger removes what a user's addresses left before they were somebody's.
 func (t *tx) deleteAsStranger() error {
 	const theirs = ` WHERE user_id = 0 AND EXISTS (SELECT 1 FROM identities i WHERE i.user_id = $1
-		AND i.channel = d.channel AND i.account = d.account AND i.external = d.external)`
+		AND i.channel = d.channel AND i.account = d.account AND i.external = d.external AND i.detached = 0)`
 	for _, query := range []string{
 		`DELETE FROM delivery_parts WHERE user_id = 0 AND delivery_id IN (SELECT id FROM deliveries d` + theirs + `)`,
 		`DELETE FROM jobs WHERE user_id = 0 AND queue LIKE 'deliver:%' AND ref IN (SELECT id FROM deliveries d` + theirs + `)`,
@@ -232,12 +232,8 @@ func (s *Store) MoveIdentity(ctx context.Context, i core.Identity, to core.UserI
 		if i.User != t.user {
 			from, into = other, t
 		}
-		n, err := from.count(`DELETE FROM identities WHERE user_id = $1 AND id = $2`, from.user, i.ID)
-		if err != nil {
+		if err := from.unlink(i.ID); err != nil {
 			return err
-		}
-		if n == 0 {
-			return core.ErrNotFound
 		}
 		if _, err := into.addIdentity(i); err != nil {
 			return err

@@ -40,7 +40,11 @@ func (s *Store) Settle(ctx context.Context, user core.UserID, identity core.Iden
 
 // meant returns the part that a status means, or nil.
 func (t *tx) meant(identity core.IdentityID, e core.Inbound) (*core.Delivery, *core.DeliveryPart, error) {
-	if user, id, n, ok := partOf(e.Status.Key); ok && user == t.user {
+	if user, id, n, ok := partOf(e.Status.Key); ok {
+		id, err := t.bornAs(user, id)
+		if err != nil {
+			return nil, nil, err
+		}
 		d, err := deliveryByID(t, t.user, id)
 		if err != nil || d.Identity != identity || n >= len(d.Parts) {
 			return nil, nil, err
@@ -66,6 +70,16 @@ func (t *tx) meant(identity core.IdentityID, e core.Inbound) (*core.Delivery, *c
 func partOf(key string) (user core.UserID, id core.DeliveryID, n int, ok bool) {
 	read, _ := fmt.Sscanf(key, "everthread-%d-%d-%d", &user, &id, &n)
 	return user, id, n, read == 3 && n >= 0
+}
+
+// bornAs returns the id of a delivery that was made for a user who is t's now.
+func (t *tx) bornAs(user core.UserID, id core.DeliveryID) (core.DeliveryID, error) {
+	var now core.DeliveryID
+	err := found(t.row(`SELECT id FROM deliveries WHERE user_id = $1 AND born = $2 AND born <> ''`, t.user, fmt.Sprintf("%d-%d", user, id)).Scan(&now))
+	if errors.Is(err, core.ErrNotFound) && user == t.user {
+		return id, nil
+	}
+	return now, err
 }
 
 // settlePart moves a part on to what its status says.
@@ -170,7 +184,7 @@ const setDelivered = `UPDATE deliveries SET error = $4, state = CASE
 func (s *Store) Readdress(ctx context.Context, i core.Identity, external string, aliases []string) error {
 	return s.update(ctx, "readdress", i.User, func(t *tx) error {
 		n, err := t.count(`UPDATE identities SET external = $3, aliases = $4 WHERE user_id = $1 AND id = $2 AND NOT EXISTS
-			(SELECT 1 FROM identities o WHERE o.channel = $5 AND o.account = $6 AND o.external = $3 AND NOT (o.user_id = $1 AND o.id = $2))`,
+			(SELECT 1 FROM identities o WHERE o.channel = $5 AND o.account = $6 AND o.external = $3 AND o.detached = 0 AND NOT (o.user_id = $1 AND o.id = $2))`,
 			t.user, i.ID, external, text(aliases), i.Address.Channel, i.Address.Account)
 		if err != nil || n == 0 {
 			return orExists(err)

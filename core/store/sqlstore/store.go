@@ -57,6 +57,8 @@ type Terms interface {
 	Put(kind core.DocKind, user core.UserID, id int64, terms []string) Statement
 	// Drop takes a document out.
 	Drop(kind core.DocKind, user core.UserID, id int64) Statement
+	// DropRange takes the documents of a user from one id through another out.
+	DropRange(kind core.DocKind, user core.UserID, from, through int64) Statement
 	// DropUser takes all documents of a user out.
 	DropUser(kind core.DocKind, user core.UserID) Statement
 	// Match finds documents. Its statement returns for every expression its number
@@ -78,6 +80,9 @@ type Vectors interface {
 	// Put stores a vector in place of another.
 	Put(kind core.VectorKind, user core.UserID, id int64, v []float32) []Statement
 	Drop(kind core.VectorKind, user core.UserID, id int64) []Statement
+	// Copy gives the vectors of a user, of ids after one through another, to another
+	// user under ids that are greater by shift, as far as rows of embeddings are there.
+	Copy(kind core.VectorKind, from, into core.UserID, after, through, shift int64) []Statement
 	// Nearest returns id and cosine distance of vectors that are ready, nearest first.
 	Nearest(q core.NearestQuery) Statement
 }
@@ -165,6 +170,8 @@ type tx struct {
 	first               []Statement // read with the lock
 	lastMessage, lastID int64
 	settings            string
+	moving              int    // of the user: not at all, paused or frozen
+	even                bool   // it may write to a frozen user
 	dirty               bool   // the counters moved
 	alone               string // the key of a held job that none waits behind
 	wake                []string
@@ -191,6 +198,13 @@ func (s *Store) update(ctx context.Context, op string, user core.UserID, f func(
 	return s.unbounded(ctx, op, user, f, first...)
 }
 
+// even is update for what is finished even while the user is being moved.
+func (s *Store) even(ctx context.Context, op string, user core.UserID, f func(t *tx) error, first ...Statement) error {
+	ctx, cancel := s.bounded(ctx)
+	defer cancel()
+	return s.written(op, &tx{s: s, ctx: ctx, user: user, first: first, even: true}, f)
+}
+
 // bounded returns ctx with the dialect's timeout.
 func (s *Store) bounded(ctx context.Context) (context.Context, context.CancelFunc) {
 	if s.dialect.Timeout == 0 {
@@ -201,7 +215,10 @@ func (s *Store) bounded(ctx context.Context) (context.Context, context.CancelFun
 
 // unbounded is update for what may take long.
 func (s *Store) unbounded(ctx context.Context, op string, user core.UserID, f func(t *tx) error, first ...Statement) error {
-	t := &tx{s: s, ctx: ctx, user: user, first: first}
+	return s.written(op, &tx{s: s, ctx: ctx, user: user, first: first}, f)
+}
+
+func (s *Store) written(op string, t *tx, f func(t *tx) error) error {
 	err := t.run(f)
 	if err != nil {
 		return fmt.Errorf("%s: %w", op, err)
@@ -255,6 +272,9 @@ func (t *tx) work(f func(t *tx) error) error {
 	if err := t.ask(append([]Statement{t.lock()}, t.first...)...); err != nil {
 		return err
 	}
+	if t.moving == frozen && !t.even {
+		return core.ErrMoving
+	}
 	if err := f(t); err != nil {
 		return err
 	}
@@ -263,8 +283,8 @@ func (t *tx) work(f func(t *tx) error) error {
 
 // lock locks the user's row and reads its counters.
 func (t *tx) lock() Statement {
-	return Statement{Query: `SELECT last_message, last_id, settings FROM users WHERE id = $1` + t.s.dialect.Lock, Args: []any{t.user},
-		Scan: func(r Row) error { return found(r.Scan(&t.lastMessage, &t.lastID, &t.settings)) }}
+	return Statement{Query: `SELECT last_message, last_id, settings, moving FROM users WHERE id = $1` + t.s.dialect.Lock, Args: []any{t.user},
+		Scan: func(r Row) error { return found(r.Scan(&t.lastMessage, &t.lastID, &t.settings, &t.moving)) }}
 }
 
 // ask runs statements whose rows are looked at, in one round trip if need be.

@@ -69,12 +69,12 @@ func orphans(table, column, of string) string {
 }
 
 // tables are all of them.
-const tables = `users identities threads messages revisions refs events segments summaries loops turns epochs deliveries delivery_parts jobs usage once codes leases rates journal windows embeddings themes items reminders`
+const tables = `users identities threads messages revisions refs events segments summaries loops turns epochs deliveries delivery_parts jobs usage once codes leases rates journal windows embeddings themes items reminders tries moves move_positions move_segments`
 
 func everyUser() string {
 	var all []string
 	for _, table := range strings.Fields(tables) {
-		if table != "users" && table != "leases" && table != "rates" {
+		if !strings.Contains(" users leases rates tries moves ", " "+table+" ") {
 			all = append(all, fmt.Sprintf(`SELECT '%[1]s', user_id FROM %[1]s x WHERE NOT EXISTS (SELECT 1 FROM users u WHERE u.id = x.user_id)`, table))
 		}
 	}

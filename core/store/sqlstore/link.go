@@ -1,0 +1,203 @@
+package sqlstore
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/everthread/everthread/core"
+)
+
+// LinkCode tells what a code would do for an address; see core.LinkStore.
+func (s *Store) LinkCode(ctx context.Context, hash string, a core.Address, now time.Time) (core.Link, error) {
+	var l core.Link
+	err := s.view(ctx, "read link code", func(q querier) (err error) {
+		l, err = linkOf(q, hash, a, now)
+		return err
+	})
+	return l, err
+}
+
+func linkOf(q reader, hash string, a core.Address, now time.Time) (core.Link, error) {
+	l := core.Link{State: core.LinkWrong}
+	var err error
+	if l.Tries, l.Until, err = triesOf(q, a, now); err != nil {
+		return l, err
+	}
+	if taken, user, err := takenBy(q, hash, a, now); err != nil || taken {
+		l.State, l.User = core.LinkTaken, user
+		return l, err
+	}
+	if !l.Until.IsZero() {
+		l.State = core.LinkLocked
+		return l, nil
+	}
+	c, err := validCode(q, core.CodeLink, hash, now)
+	if errors.Is(err, core.ErrNotFound) {
+		return l, nil
+	}
+	if err != nil {
+		return l, err
+	}
+	var owner core.UserID
+	err = found(q.row(`SELECT user_id FROM identities WHERE channel = $1 AND account = $2 AND external = $3 AND detached = 0`, a.Channel, a.Account, a.External).Scan(&owner))
+	switch {
+	case err != nil && !errors.Is(err, core.ErrNotFound):
+		return l, err
+	case c.Address == a:
+		l.State = core.LinkOwn
+	case owner == c.User:
+		l.State = core.LinkSame
+	default:
+		l.State, l.User, l.Merge = core.LinkValid, c.User, owner != 0
+	}
+	return l, nil
+}
+
+// triesOf counts the wrong tries of an address; until is not zero while it is locked.
+func triesOf(q reader, a core.Address, now time.Time) (n int, until time.Time, err error) {
+	var end int64
+	err = found(q.row(`SELECT count, until FROM tries WHERE address = $1 AND until > $2`, core.AddressKey(a), ms(now)).Scan(&n, &end))
+	if errors.Is(err, core.ErrNotFound) {
+		return 0, until, nil
+	}
+	if n >= core.LinkTries {
+		until = at(end)
+	}
+	return n, until, err
+}
+
+// takenBy tells whether an address has used a code.
+func takenBy(q reader, hash string, a core.Address, now time.Time) (bool, core.UserID, error) {
+	c, err := validCode(q, core.CodeLinked, hash, now)
+	if errors.Is(err, core.ErrNotFound) {
+		return false, 0, nil
+	}
+	return err == nil && c.Address == a, c.User, err
+}
+
+func validCode(q reader, kind core.CodeKind, hash string, now time.Time) (core.Code, error) {
+	return scanCode(q.row(`SELECT `+codeColumns+` FROM codes WHERE kind = $1 AND hash = $2 AND expires_at > $3`, string(kind), hash, ms(now)))
+}
+
+// TakeLink gives a stranger's address to the user of a code; see core.LinkStore.
+func (s *Store) TakeLink(ctx context.Context, hash string, i core.Identity, now time.Time) error {
+	c, err := validCode(s.one(ctx), core.CodeLink, hash, now)
+	if errors.Is(err, core.ErrNotFound) {
+		return core.ErrRefused
+	}
+	if err != nil {
+		return wrap("take link", err)
+	}
+	return s.update(ctx, "take link", c.User, func(t *tx) error {
+		if err := t.useLinkCode(hash, i.Address, now); err != nil {
+			return err
+		}
+		if _, err := t.addIdentity(i); errors.Is(err, core.ErrExists) {
+			return core.ErrRefused
+		} else if err != nil {
+			return err
+		}
+		return t.exec(`DELETE FROM codes WHERE kind = 'pair' AND channel = $1 AND account = $2 AND external = $3`,
+			i.Address.Channel, i.Address.Account, i.Address.External)
+	})
+}
+
+// useLinkCode uses a code at an address, unless that is locked. It is kept as
+// used for as long as it would have been valid, so that a repeat finds it.
+func (t *tx) useLinkCode(hash string, a core.Address, now time.Time) error {
+	if _, until, err := triesOf(t, a, now); err != nil || !until.IsZero() {
+		return orRefused(err)
+	}
+	c, err := t.useCode(core.CodeLink, hash, now)
+	if err != nil {
+		return err
+	}
+	if c.Address == a {
+		return core.ErrRefused // the transaction is undone, and the code with it
+	}
+	c.Kind, c.Address = core.CodeLinked, a
+	if err := t.putCode(c); err != nil {
+		return err
+	}
+	return t.exec(`DELETE FROM tries WHERE address = $1`, core.AddressKey(a))
+}
+
+func orRefused(err error) error {
+	if err == nil {
+		return core.ErrRefused
+	}
+	return err
+}
+
+// TryLink counts a wrong try of a stranger; see core.LinkStore.
+func (s *Store) TryLink(ctx context.Context, h core.Hold) error {
+	return s.update(ctx, "try link", 0, func(t *tx) error {
+		fresh, err := t.admit(h.Event, 0, "done", h.Now)
+		if err != nil || !fresh {
+			return err
+		}
+		if err := t.wrongLink(h.Event.Address, h.Now); err != nil || h.Delivery == nil {
+			return err
+		}
+		_, err = t.deliver(0, *h.Delivery, nil, h.Now)
+		return err
+	})
+}
+
+// wrongLink counts a wrong try. What is locked stays so no longer for it.
+func (t *tx) wrongLink(a core.Address, now time.Time) error {
+	return t.exec(`INSERT INTO tries (address, count, until) VALUES ($1, 1, $2)
+		ON CONFLICT (address) DO UPDATE SET count = CASE WHEN tries.until <= $3 THEN 1 ELSE tries.count + 1 END,
+			until = CASE WHEN tries.until > $3 AND tries.count >= $4 THEN tries.until ELSE excluded.until END`,
+		core.AddressKey(a), ms(now.Add(core.LinkLock)), ms(now), core.LinkTries)
+}
+
+// newLink stores a user's code in place of their last one.
+func (t *tx) newLink(c core.Code) error {
+	if err := t.exec(`DELETE FROM codes WHERE kind = 'link' AND user_id = $1`, t.user); err != nil {
+		return err
+	}
+	c.Kind, c.User = core.CodeLink, t.user
+	return t.putCode(c)
+}
+
+// useLink uses a code at an address of the user, and asks for the merge.
+func (t *tx) useLink(e core.UseLink) error {
+	i, err := scanIdentity(t.row(`SELECT `+identityColumns+` FROM identities i WHERE user_id = $1 AND id = $2 AND detached = 0`, t.user, e.Identity))
+	if err != nil {
+		return err
+	}
+	c, err := validCode(t, core.CodeLink, e.Hash, e.At)
+	if errors.Is(err, core.ErrNotFound) || err == nil && c.User == t.user {
+		return core.ErrRefused
+	}
+	if err != nil {
+		return err
+	}
+	if err := t.useLinkCode(e.Hash, i.Address, e.At); err != nil {
+		return err
+	}
+	_, err = t.askMove(core.Move{Kind: core.MoveMerge, From: t.user, Into: c.User, Identity: i.ID, AskedAt: e.At})
+	return err
+}
+
+// unlink detaches an identity. What came through it keeps it.
+func (t *tx) unlink(id core.IdentityID) error {
+	n, err := t.count(`UPDATE identities SET detached = 1, thread_id = 0 WHERE user_id = $1 AND id = $2 AND detached = 0`, t.user, id)
+	if err == nil && n == 0 {
+		return core.ErrNotFound
+	}
+	return err
+}
+
+// split asks for the move of what came through an identity.
+func (t *tx) split(e core.Split) error {
+	var n int
+	err := t.row(`SELECT COUNT(*) FROM identities WHERE user_id = $1 AND id = $2 AND detached = 0`, t.user, e.Identity).Scan(&n)
+	if err != nil || n == 0 {
+		return orNotFound(err)
+	}
+	_, err = t.askMove(core.Move{Kind: core.MoveSplit, From: t.user, Identity: e.Identity, AskedAt: e.At})
+	return err
+}

@@ -1,0 +1,326 @@
+package sqlstore
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"time"
+
+	"github.com/everthread/everthread/core"
+)
+
+// beginMerge begins a merge: from now on who comes is frozen, and who stays is
+// not answered. The owner always stays.
+func (s *Store) beginMerge(ctx context.Context, m move, now time.Time) (time.Duration, error) {
+	roles, err := s.rolesOf(ctx, m)
+	if err != nil {
+		return 0, err
+	}
+	if len(roles) < 2 {
+		return 0, s.dropMove(ctx, m) // one of them is gone
+	}
+	if busy, err := s.toldFirst(ctx, m, now); err != nil || busy {
+		return moveWaits, err
+	}
+	asked := m.From
+	swapped := m
+	if roles[m.From] == core.RoleOwner {
+		swapped.From, swapped.Into = m.Into, m.From
+	}
+	waits := false
+	err = s.step(ctx, swapped, func(p pair, m *move) error {
+		if waits = p.from.moving != 0 || p.into.moving != 0; waits {
+			return nil
+		}
+		m.From, m.Into = swapped.From, swapped.Into
+		if err := p.planMerge(m, asked); err != nil {
+			return err
+		}
+		if err := p.halt(m, now); err != nil {
+			return err
+		}
+		m.next(phaseOrder)
+		return nil
+	})
+	if waits {
+		return moveWaits, err
+	}
+	return 0, err
+}
+
+// rolesOf reads the roles of those of a move who are there.
+func (s *Store) rolesOf(ctx context.Context, m move) (map[core.UserID]core.UserRole, error) {
+	out := map[core.UserID]core.UserRole{}
+	for _, id := range []core.UserID{m.From, m.Into} {
+		u, err := s.User(ctx, id)
+		if errors.Is(err, core.ErrNotFound) {
+			continue
+		}
+		if err != nil {
+			return nil, err
+		}
+		out[id] = u.Role
+	}
+	return out, nil
+}
+
+// dropMove ends a move that has become pointless.
+func (s *Store) dropMove(ctx context.Context, m move) error {
+	return s.plain(ctx, "drop a move", func(q querier) error {
+		_, err := q.exec(`UPDATE moves SET phase = 'done' WHERE id = $1 AND phase = 'asked'`, m.ID)
+		return err
+	})
+}
+
+// toldFirst tells whether what was to be said to who comes is still on its way:
+// for a while the move waits for it.
+func (s *Store) toldFirst(ctx context.Context, m move, now time.Time) (busy bool, err error) {
+	if !now.Before(m.AskedAt.Add(moveTellFor)) {
+		return false, nil
+	}
+	err = s.one(ctx).row(`SELECT EXISTS (SELECT 1 FROM deliveries d JOIN jobs j ON j.user_id = d.user_id AND j.ref = d.id AND j.queue = 'deliver:' || d.channel
+		WHERE d.user_id = $1 AND d.state IN ('pending', 'sending') AND j.user_id = $1 AND j.state IN ('ready', 'running') AND j.run_at <= $2)`, m.From, ms(now)).Scan(&busy)
+	return busy, err
+}
+
+// planMerge reserves the numbers of what comes, after those of who stays.
+func (p pair) planMerge(m *move, asked core.UserID) error {
+	m.plan = movePlan{Message: p.into.lastMessage, ID: p.into.lastID, Through: p.into.lastMessage, Tell: m.Identity}
+	if asked == m.From {
+		m.plan.Tell += core.IdentityID(m.plan.ID)
+	}
+	for _, x := range []struct {
+		user core.UserID
+		into *core.ThreadID
+	}{{m.From, &m.plan.Was}, {m.Into, &m.plan.Thread}} {
+		id, err := threadOr(p, x.user, 0)
+		if err != nil {
+			return err
+		}
+		*x.into = id
+	}
+	rows, err := p.rows(`SELECT id FROM deliveries WHERE user_id = $1 AND state IN ('pending', 'sending') ORDER BY id`, m.From)
+	m.plan.Live, err = collect(rows, err, func(r scanner) (id core.DeliveryID, err error) { return id, r.Scan(&id) })
+	m.Total = int(p.from.lastMessage + p.from.lastID)
+	p.into.lastMessage += p.from.lastMessage
+	p.into.lastID += p.from.lastID
+	p.into.dirty = true
+	return err
+}
+
+// halt stops what runs of who comes and what answers of who stays, and leaves
+// room for all that comes before what is answered next.
+func (p pair) halt(m *move, now time.Time) error {
+	last, err := p.lastPosition(m)
+	if err != nil {
+		return err
+	}
+	answers, err := p.runningTurns(m.Into, m.plan.Thread)
+	if err != nil {
+		return err
+	}
+	for _, t := range answers {
+		m.plan.Answers = t.ID
+		if last, err = p.restand(m.Into, t, last); err != nil {
+			return err
+		}
+	}
+	err = p.exec(`UPDATE threads SET last_position = $3, edits = edits + 1 WHERE user_id = $1 AND id = $2`, m.Into, m.plan.Thread, last)
+	if err != nil {
+		return err
+	}
+	if err := p.haltTurns(m, now); err != nil {
+		return err
+	}
+	if err := p.haltJobs(m.From, now); err != nil {
+		return err
+	}
+	if err := p.into.setMoving(paused); err != nil {
+		return err
+	}
+	return p.from.setMoving(frozen)
+}
+
+// lastPosition is one after which nothing of both threads will stand.
+func (p pair) lastPosition(m *move) (last int64, err error) {
+	err = p.row(`SELECT MAX(last_position) FROM threads WHERE user_id = $1 AND id = $2 OR user_id = $3 AND id = $4`,
+		m.From, m.plan.Was, m.Into, m.plan.Thread).Scan(&last)
+	return last + p.into.lastMessage, err
+}
+
+// runningTurns lists the running turns of a user, in one thread if it is not 0.
+func (p pair) runningTurns(user core.UserID, thread core.ThreadID) ([]core.Turn, error) {
+	rows, err := p.rows(`SELECT `+turnColumns+` FROM turns t WHERE t.user_id = $1 AND t.state = 'running' ORDER BY t.id`, user)
+	all, err := collect(rows, err, func(r scanner) (core.Turn, error) {
+		t, _, err := scanTurn(r)
+		return t, err
+	})
+	if thread != 0 {
+		all = slices.DeleteFunc(all, func(t core.Turn) bool { return t.Thread != thread })
+	}
+	return all, err
+}
+
+// restand gives the inputs of a turn positions after last, and returns the last one.
+func (p pair) restand(user core.UserID, t core.Turn, last int64) (int64, error) {
+	for _, id := range t.Inputs {
+		last++
+		err := p.exec(`UPDATE messages SET position = $3, shown = $3 WHERE user_id = $1 AND id = $2 AND turn_id = $4`, user, id, last, t.ID)
+		if err != nil {
+			return 0, err
+		}
+	}
+	return last, nil
+}
+
+// haltTurns stops the running turns of who comes. They run again when the move
+// is done, with what they have called so far. Only where both continuous threads
+// have one, the messages of the one that comes wait for their turn again.
+func (p pair) haltTurns(m *move, now time.Time) error {
+	turns, err := p.runningTurns(m.From, 0)
+	for _, t := range turns {
+		if err != nil {
+			return err
+		}
+		p.wake = append(p.wake, core.TurnTopic(m.From, t.ID))
+		if t.Thread != m.plan.Was || m.plan.Answers == 0 {
+			m.plan.Turns = append(m.plan.Turns, t.ID)
+			continue
+		}
+		err = p.giveBack(t, now)
+	}
+	return err
+}
+
+// giveBack makes the inputs of a turn of who comes wait again.
+func (p pair) giveBack(t core.Turn, now time.Time) error {
+	h, busy, err := p.from.head(threadKey(t.Thread))
+	if err != nil {
+		return err
+	}
+	for _, id := range t.Inputs {
+		if err := p.from.exec(`UPDATE messages SET position = 0, turn_id = 0 WHERE user_id = $1 AND id = $2 AND turn_id = $3`, t.User, id, t.ID); err != nil {
+			return err
+		}
+	}
+	if !busy {
+		return nil
+	}
+	return p.from.dropTurn(t.ID, core.Lease{Job: h.id, Key: threadKey(t.Thread)})
+}
+
+// haltJobs fences what works for who comes, except for what is being sent.
+func (p pair) haltJobs(user core.UserID, now time.Time) error {
+	if err := p.from.send(); err != nil {
+		return err
+	}
+	rows, err := p.rows(`SELECT `+jobColumns+` FROM jobs WHERE user_id = $1 AND state = 'running' AND queue NOT LIKE 'deliver:%'`, user)
+	running, err := collect(rows, err, scanJob)
+	for _, j := range running {
+		if err != nil {
+			return err
+		}
+		if j.Queue != core.QueueTurn {
+			err = p.from.release(j.Lease)
+		}
+		if err == nil {
+			err = p.from.exec(`UPDATE jobs SET state = 'ready' WHERE user_id = $1 AND id = $2`, user, j.ID)
+		}
+	}
+	if err != nil {
+		return err
+	}
+	return p.from.exec(`UPDATE jobs SET run_at = $2 WHERE user_id = $1 AND state IN ('ready', 'waiting')`, user, ms(now.Add(moveOffUntil)))
+}
+
+// orderPage is how many positions one step stores or changes.
+const orderPage = 500
+
+// orderMerge plans the positions of the thread that both become: those that are
+// not what they were are stored.
+func (s *Store) orderMerge(ctx context.Context, m move) error {
+	moved, err := s.movedPositions(ctx, m)
+	if err != nil {
+		return err
+	}
+	done := cursorNumber(m.cursor)
+	for {
+		page := moved[min(done, len(moved)):]
+		page = page[:min(orderPage, len(page))]
+		err := s.step(ctx, m, func(p pair, m *move) error {
+			for _, x := range page {
+				user := m.From
+				if x.into {
+					user = m.Into
+				}
+				err := p.exec(`INSERT INTO move_positions (user_id, message_id, was, position) VALUES ($1, $2, $3, $4)
+					ON CONFLICT (user_id, message_id) DO NOTHING`, user, x.id, x.position, x.next)
+				if err != nil {
+					return err
+				}
+			}
+			if m.cursor = numberCursor(done + len(page)); len(page) == 0 {
+				m.next(phaseRoom)
+			}
+			return nil
+		})
+		if err != nil || len(page) == 0 {
+			return err
+		}
+		done += len(page)
+		m.cursor = numberCursor(done)
+	}
+}
+
+// movedPositions are the messages of both whose position changes.
+func (s *Store) movedPositions(ctx context.Context, m move) ([]placed, error) {
+	var lists [2][]placed
+	err := s.view(ctx, "read positions", func(q querier) error {
+		for n, x := range []struct {
+			user    core.UserID
+			thread  core.ThreadID
+			through int64
+		}{{m.Into, m.plan.Thread, m.plan.Through}, {m.From, m.plan.Was, 1 << 62}} {
+			rows, err := q.rows(`SELECT id, turn_id, position FROM messages WHERE user_id = $1 AND thread_id = $2 AND position > 0 ORDER BY position`, x.user, x.thread)
+			lists[n], err = collect(rows, err, func(r scanner) (p placed, err error) { return p, r.Scan(&p.id, &p.turn, &p.position) })
+			if err != nil {
+				return err
+			}
+			lists[n] = slices.DeleteFunc(lists[n], func(p placed) bool {
+				turn := core.TurnID(p.turn)
+				return p.id > x.through || n == 0 && turn != 0 && turn == m.plan.Answers || n == 1 && slices.Contains(m.plan.Turns, turn)
+			})
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	return slices.DeleteFunc(interleave(lists[0], lists[1]), func(p placed) bool { return p.next == p.position }), nil
+}
+
+// makeRoom gives messages of who stays their new positions, the last first.
+func (s *Store) makeRoom(ctx context.Context, m move) error {
+	before := int64(1) << 62
+	if m.cursor != "" {
+		before = int64(cursorNumber(m.cursor))
+	}
+	rows, err := s.one(ctx).rows(`SELECT message_id, was, position FROM move_positions WHERE user_id = $1 AND was < $2 ORDER BY was DESC LIMIT $3`, m.Into, before, orderPage)
+	page, err := collect(rows, err, func(r scanner) (p placed, err error) { return p, r.Scan(&p.id, &p.position, &p.next) })
+	if err != nil {
+		return err
+	}
+	return s.step(ctx, m, func(p pair, m *move) error {
+		for _, x := range page {
+			if err := p.exec(`UPDATE messages SET position = $3, shown = $3 WHERE user_id = $1 AND id = $2 AND position > 0`, m.Into, x.id, x.next); err != nil {
+				return err
+			}
+		}
+		if len(page) < orderPage {
+			m.next(phaseDays)
+			return nil
+		}
+		m.cursor = numberCursor(int(page[len(page)-1].position))
+		return nil
+	})
+}

@@ -1,0 +1,106 @@
+package sqlstore
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"github.com/everthread/everthread/core"
+)
+
+// cleaning is how the rows of one table go: who names another before who is named.
+type cleaning struct{ table, key string }
+
+func cleanings() []cleaning {
+	return []cleaning{
+		{"revisions", "message_id"}, {"refs", "identity_id, native_id"}, {"delivery_parts", "delivery_id"}, {"deliveries", "id"}, {"messages", "id"},
+		{"epochs", "id"}, {"turns", "id"}, {"summaries", "segment_id"}, {"windows", "id"}, {"items", "id"}, {"loops", "id"}, {"reminders", "id"},
+		{"usage", "day"}, {"once", "key"}, {"themes", "slug"}, {"move_positions", "message_id"}, {"move_segments", "segment_id"},
+		{"identities", "id"}, {"segments", "id"}, {"threads", "id"},
+	}
+}
+
+// cleanPage is how many rows of a table go in one step.
+const cleanPage = 500
+
+// cleanRows removes the next page of what was copied.
+func (s *Store) cleanRows(ctx context.Context, m move) error {
+	if m.Kind == core.MoveSplit {
+		return s.cleanSplit(ctx, m)
+	}
+	list := cleanings()
+	n := 0
+	for i, c := range list {
+		if c.table == m.cursor {
+			n = i
+		}
+	}
+	c := list[n]
+	g, _, err := s.pageOf(ctx, m, copying{table: c.table, key: c.key, page: cleanPage}, "")
+	if err != nil {
+		return err
+	}
+	return s.step(ctx, m, func(p pair, m *move) error {
+		if len(g.through) > 0 {
+			if err := p.cleanPage(m, c, g); err != nil {
+				return fmt.Errorf("%s: %w", c.table, err)
+			}
+		}
+		switch {
+		case !g.last:
+			m.cursor = c.table
+		case n+1 < len(list):
+			m.cursor = list[n+1].table
+		default:
+			m.next(core.MoveDone)
+			return p.forgetUser(m)
+		}
+		return nil
+	})
+}
+
+// cleanPage removes a page of rows with what is found of them.
+func (p pair) cleanPage(m *move, c cleaning, g slab) error {
+	for kind, table := range map[core.DocKind]string{core.DocMessage: "messages", core.DocSummary: "summaries", core.DocItem: "items"} {
+		if table != c.table {
+			continue
+		}
+		st := p.s.dialect.Terms.DropRange(kind, m.From, 0, int64Of(g.through[0]))
+		if err := p.exec(st.Query, st.Args...); err != nil {
+			return err
+		}
+	}
+	for kind, table := range map[core.VectorKind]string{core.VectorWindow: "windows", core.VectorItem: "items"} {
+		if table != c.table {
+			continue
+		}
+		if err := p.cleanVectors(m.From, kind, g); err != nil {
+			return err
+		}
+	}
+	columns := strings.Count(c.key, ",") + 1
+	return p.exec(`DELETE FROM `+c.table+` WHERE user_id = $1 AND (`+c.key+`) <= (`+placeholders(2, columns)+`)`, append([]any{m.From}, g.through...)...)
+}
+
+// cleanVectors removes the vectors of a page.
+func (p pair) cleanVectors(user core.UserID, kind core.VectorKind, g slab) error {
+	rows, err := p.rows(`SELECT id FROM embeddings WHERE user_id = $1 AND kind = $2 AND id <= $3`, user, string(kind), g.through[0])
+	ids, err := collect(rows, err, func(r scanner) (id int64, err error) { return id, r.Scan(&id) })
+	for _, id := range ids {
+		if err == nil {
+			err = p.all(p.s.dialect.Vector.Drop(kind, user, id))
+		}
+	}
+	if err != nil {
+		return err
+	}
+	return p.exec(`DELETE FROM embeddings WHERE user_id = $1 AND kind = $2 AND id <= $3`, user, string(kind), g.through[0])
+}
+
+// forgetUser removes who came, of whom nothing is left.
+func (p pair) forgetUser(m *move) error {
+	if err := p.exec(`DELETE FROM move_positions WHERE user_id = $1`, m.Into); err != nil {
+		return err
+	}
+	return p.exec(`DELETE FROM users WHERE id = $1`, m.From)
+}

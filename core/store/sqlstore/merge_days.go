@@ -1,0 +1,261 @@
+package sqlstore
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strconv"
+
+	"github.com/everthread/everthread/core"
+)
+
+func cursorNumber(s string) int {
+	n, err := strconv.Atoi(s)
+	if err != nil {
+		return 0
+	}
+	return n
+}
+
+func numberCursor(n int) string { return strconv.Itoa(n) }
+
+// dayPage is how many days one step joins.
+const dayPage = 20
+
+// joinDays brings the days of who comes, and their summaries. A day that who
+// stays has too is joined: it shows both summaries until it is rewritten.
+func (s *Store) joinDays(ctx context.Context, m move) error {
+	page, err := s.daysAfter(ctx, m.From, m.cursor)
+	if err != nil {
+		return err
+	}
+	return s.step(ctx, m, func(p pair, m *move) error {
+		r := m.numbers()
+		if m.cursor == "" {
+			if err := p.bringThreads(m); err != nil {
+				return err
+			}
+		}
+		for _, g := range page {
+			if err := p.bringDay(m, r, g); err != nil {
+				return err
+			}
+		}
+		if len(page) < dayPage {
+			m.next(phaseCopy)
+			return nil
+		}
+		m.cursor = numberCursor(int(page[len(page)-1].ID))
+		return nil
+	})
+}
+
+// daysAfter reads a page of a user's segments.
+func (s *Store) daysAfter(ctx context.Context, user core.UserID, cursor string) ([]core.Segment, error) {
+	rows, err := s.one(ctx).rows(`SELECT `+segmentColumns+` FROM segments WHERE user_id = $1 AND id > $2 ORDER BY id LIMIT $3`, user, cursorNumber(cursor), dayPage)
+	return collect(rows, err, scanSegment)
+}
+
+// numbers are those of a merge, as far as days do not matter.
+func (m move) numbers() renumbering {
+	return renumbering{message: m.plan.Message, id: m.plan.ID, segments: map[core.SegmentID]day{}, threads: map[core.ThreadID]core.ThreadID{m.plan.Was: m.plan.Thread}}
+}
+
+// bringThreads brings the plain threads of who comes, and identities that are
+// nobody's address until the switch.
+func (p pair) bringThreads(m *move) error {
+	err := p.exec(`INSERT INTO threads (user_id, id, mode, title, last_position, edits, summaries, created_at)
+		SELECT CAST($2 AS bigint), id + $3, mode, title, last_position, edits, summaries, created_at FROM threads WHERE user_id = $1 AND id <> $4`,
+		m.From, m.Into, m.plan.ID, m.plan.Was)
+	if err != nil {
+		return err
+	}
+	return p.exec(`INSERT INTO identities (user_id, id, channel, account, external, name, thread_id, blocked, last_used, window_until, teased, aliases, detached)
+		SELECT CAST($2 AS bigint), id + $3, channel, account, external, name, CASE WHEN thread_id > 0 THEN thread_id + $3 ELSE 0 END, blocked, last_used, window_until, teased, aliases, 1
+		FROM identities WHERE user_id = $1`, m.From, m.Into, m.plan.ID)
+}
+
+// bringDay brings one day.
+func (p pair) bringDay(m *move, r renumbering, g core.Segment) error {
+	rows, err := p.rows(`SELECT `+summaryColumns+` FROM summaries WHERE user_id = $1 AND segment_id = $2 ORDER BY version`, m.From, g.ID)
+	versions, err := collect(rows, err, scanSummary)
+	if err != nil {
+		return err
+	}
+	there, err := scanSegment(p.row(`SELECT `+segmentColumns+` FROM segments WHERE user_id = $1 AND thread_id = $2 AND label = $3`, m.Into, m.plan.Thread, g.Day.Label))
+	if errors.Is(err, core.ErrNotFound) {
+		return p.addDay(m, r, g, versions)
+	}
+	if err != nil {
+		return err
+	}
+	return p.joinDay(m, r, g, there, versions)
+}
+
+// addDay brings a day that who stays does not have. Its messages are counted as
+// they come.
+func (p pair) addDay(m *move, r renumbering, g core.Segment, versions []core.Summary) error {
+	id := r.segment(g.ID)
+	err := p.exec(`INSERT INTO segments (user_id, id, thread_id, label, zone, starts_at, ends_at, finalize_at, post_at, state, first_message, last_message,
+			messages, since_summary, stale, hidden, version, error, post, windowed, unwindowed)
+		SELECT CAST($2 AS bigint), CAST($3 AS bigint), CAST($4 AS bigint), label, zone, starts_at, ends_at, finalize_at, post_at, state, first_message + $5,
+			CASE WHEN last_message > 0 THEN last_message + $5 ELSE 0 END, 0, 0, stale, hidden, version, error, post,
+			CASE WHEN windowed > 0 THEN windowed + $5 ELSE 0 END, unwindowed
+		FROM segments WHERE user_id = $1 AND id = $6`, m.From, m.Into, id, m.plan.Thread, m.plan.Message, g.ID)
+	if err != nil {
+		return err
+	}
+	for _, v := range versions {
+		if err := p.putVersion(m, r, v, id, v.Version); err != nil {
+			return err
+		}
+		if v.Version == g.SummaryVersion && !g.Hidden {
+			if err := p.into.index(core.DocSummary, int64(id), r.text(v.Markdown)); err != nil {
+				return err
+			}
+		}
+	}
+	return p.remember(m, g.ID, day{into: id, windows: true})
+}
+
+func (p pair) putVersion(m *move, r renumbering, v core.Summary, id core.SegmentID, version int) error {
+	return p.exec(`INSERT INTO summaries (user_id, segment_id, version, label, body, tokens, covers, model, usage, ungrounded, final, created_at)
+		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12)`, m.Into, id, version, v.Label, r.text(v.Markdown), v.Tokens,
+		text(v.Covers.Shift(core.MessageID(r.message))), v.Model, text(v.Usage), flag(v.Ungrounded), flag(v.Final), ms(v.CreatedAt))
+}
+
+// remember keeps what became of a day.
+func (p pair) remember(m *move, id core.SegmentID, d day) error {
+	return p.exec(`INSERT INTO move_segments (user_id, segment_id, into_id, versions, windows) VALUES ($1, $2, $3, $4, $5)`,
+		m.From, id, d.into, d.versions, flag(d.windows))
+}
+
+// joinDay joins a day with one of who stays. Its versions come after those that
+// are there; the newest says what both last said.
+func (p pair) joinDay(m *move, r renumbering, g, there core.Segment, versions []core.Summary) error {
+	newest, err := p.newestVersion(m.Into, there.ID)
+	if err != nil {
+		return err
+	}
+	d := day{into: there.ID, versions: newest}
+	for _, v := range versions {
+		if err := p.putVersion(m, r, v, there.ID, d.versions+v.Version); err != nil {
+			return err
+		}
+		newest = max(newest, d.versions+v.Version)
+	}
+	shown, err := p.joinSummaries(m, r, g, there, versions, newest)
+	if err != nil {
+		return err
+	}
+	if d.windows, err = p.joinWindows(m, g, there); err != nil {
+		return err
+	}
+	first, err := p.earlier(m, there.StartsAt, g.StartsAt)
+	if err != nil {
+		return err
+	}
+	state, post := joinStates(there, g)
+	err = p.exec(`UPDATE segments SET starts_at = CASE WHEN starts_at > $3 THEN $3 ELSE starts_at END, first_message = $4, last_message = CASE WHEN $5 = 'final' THEN CAST($6 AS bigint) ELSE 0 END,
+			state = $5, post = $7, version = $8, hidden = $9, stale = 1, error = '' WHERE user_id = $1 AND id = $2`,
+		m.Into, there.ID, ms(g.Day.Start), first, string(state), r.messageID(max(g.EndsAt, g.StartsAt)), string(post), max(shown, there.SummaryVersion), flag(shown == 0 && (there.Hidden || g.Hidden)))
+	if err != nil {
+		return err
+	}
+	return p.remember(m, g.ID, d)
+}
+
+func (p pair) newestVersion(user core.UserID, id core.SegmentID) (n int, err error) {
+	err = p.row(`SELECT COALESCE(MAX(version), 0) FROM (SELECT version FROM summaries WHERE user_id = $1 AND segment_id = $2
+		UNION ALL SELECT version FROM segments WHERE user_id = $1 AND id = $2) AS v`, user, id).Scan(&n)
+	return n, err
+}
+
+// joinStates is what a joined day is: over if both are; posted if one was.
+func joinStates(a, b core.Segment) (core.SegmentState, core.PostState) {
+	state := core.SegmentOpen
+	if a.State == core.SegmentFinal && b.State == core.SegmentFinal {
+		state = core.SegmentFinal
+	}
+	for _, post := range []core.PostState{core.PostDone, core.PostDue, core.PostSkipped} {
+		if a.Post == post || b.Post == post {
+			return state, post
+		}
+	}
+	return state, core.PostNone
+}
+
+// joinSummaries stores a version that says what both days' shown ones say, and
+// returns its number; 0: neither shows one.
+func (p pair) joinSummaries(m *move, r renumbering, g, there core.Segment, versions []core.Summary, newest int) (int, error) {
+	var both []core.Summary
+	if there.SummaryVersion > 0 && !there.Hidden {
+		s, err := scanSummary(p.row(`SELECT `+summaryColumns+` FROM summaries WHERE user_id = $1 AND segment_id = $2 AND version = $3`, m.Into, there.ID, there.SummaryVersion))
+		if err != nil && !errors.Is(err, core.ErrNotFound) {
+			return 0, err
+		}
+		if err == nil {
+			both = append(both, s)
+		}
+	}
+	if n := slices.IndexFunc(versions, func(v core.Summary) bool { return v.Version == g.SummaryVersion }); n >= 0 && !g.Hidden {
+		v := versions[n]
+		v.Markdown, v.Covers = r.text(v.Markdown), v.Covers.Shift(core.MessageID(r.message))
+		both = append(both, v)
+	}
+	if len(both) == 0 {
+		return 0, nil
+	}
+	out := both[0]
+	if len(both) == 2 {
+		b := both[1]
+		out.Markdown, out.Tokens, out.Covers = out.Markdown+"\n\n"+b.Markdown, out.Tokens+b.Tokens, out.Covers.Union(b.Covers)
+		out.Ungrounded, out.Final, out.Usage = out.Ungrounded || b.Ungrounded, out.Final && b.Final, core.Usage{}
+		if b.CreatedAt.After(out.CreatedAt) {
+			out.CreatedAt = b.CreatedAt
+		}
+	}
+	plain := renumbering{}
+	if err := p.putVersion(m, plain, out, there.ID, newest+1); err != nil {
+		return 0, err
+	}
+	return newest + 1, p.into.index(core.DocSummary, int64(there.ID), out.Markdown)
+}
+
+// joinWindows tells whether the windows of a day are kept: where all of the day
+// that is there is in windows already. Else they are cut anew.
+func (p pair) joinWindows(m *move, g, there core.Segment) (bool, error) {
+	var all bool
+	err := p.row(`SELECT unwindowed = 0 FROM segments WHERE user_id = $1 AND id = $2`, m.Into, there.ID).Scan(&all)
+	if err != nil || !all {
+		return false, err
+	}
+	return true, p.exec(`UPDATE segments SET unwindowed = (SELECT b.unwindowed FROM segments b WHERE b.user_id = $3 AND b.id = $4),
+		windowed = (SELECT CASE WHEN b.windowed > 0 THEN b.windowed + $5 ELSE segments.windowed END FROM segments b WHERE b.user_id = $3 AND b.id = $4)
+		WHERE user_id = $1 AND id = $2`, m.Into, there.ID, m.From, g.ID, m.plan.Message)
+}
+
+// earlier is whichever message of the two users was said first, by its number
+// after the move.
+func (p pair) earlier(m *move, there, came core.MessageID) (core.MessageID, error) {
+	var first bool
+	err := p.row(`SELECT COALESCE((SELECT shown FROM messages WHERE user_id = $1 AND id = $2), 0) <= COALESCE((SELECT shown FROM messages WHERE user_id = $3 AND id = $4), 0)`,
+		m.Into, there, m.From, came).Scan(&first)
+	if first || err != nil {
+		return there, err
+	}
+	return came + core.MessageID(m.plan.Message), nil
+}
+
+// segmentsOf reads what became of the days of a move.
+func (s *Store) segmentsOf(ctx context.Context, m move) (map[core.SegmentID]day, error) {
+	out := map[core.SegmentID]day{}
+	rows, err := s.one(ctx).rows(`SELECT segment_id, into_id, versions, windows FROM move_segments WHERE user_id = $1`, m.From)
+	_, err = collect(rows, err, func(r scanner) (d day, err error) {
+		var id core.SegmentID
+		err = r.Scan(&id, &d.into, &d.versions, &d.windows)
+		out[id] = d
+		return d, err
+	})
+	return out, err
+}

@@ -1,0 +1,194 @@
+package sqlstore
+
+import (
+	"encoding/json"
+	"regexp"
+	"strconv"
+	"strings"
+
+	"github.com/everthread/everthread/core"
+)
+
+// renumbering is how the numbers of a user's rows become those of another's.
+type renumbering struct {
+	message  int64                           // added to numbers of messages
+	id       int64                           // added to all other ids
+	segments map[core.SegmentID]day          // what becomes of days; others get id added
+	threads  map[core.ThreadID]core.ThreadID // likewise of threads
+}
+
+// day is what becomes of a day segment.
+type day struct {
+	into     core.SegmentID
+	versions int  // summaries that it had already
+	windows  bool // its windows are kept
+}
+
+func (r renumbering) messageID(id core.MessageID) core.MessageID {
+	if id == 0 {
+		return 0
+	}
+	return id + core.MessageID(r.message)
+}
+
+// other is an id of neither a message, nor a day or a thread.
+func (r renumbering) other(id int64) int64 {
+	if id == 0 {
+		return 0
+	}
+	return id + r.id
+}
+
+func (r renumbering) segment(id core.SegmentID) core.SegmentID {
+	if d, ok := r.segments[id]; ok {
+		return d.into
+	}
+	return core.SegmentID(r.other(int64(id)))
+}
+
+func (r renumbering) thread(id core.ThreadID) core.ThreadID {
+	if into, ok := r.threads[id]; ok {
+		return into
+	}
+	return core.ThreadID(r.other(int64(id)))
+}
+
+func (r renumbering) messages(ids []core.MessageID) []core.MessageID {
+	out := make([]core.MessageID, len(ids))
+	for i, id := range ids {
+		out[i] = r.messageID(id)
+	}
+	return out
+}
+
+// References in text: [#12], [#12, #15], [#12–15].
+var (
+	bracket = regexp.MustCompile(`\[#\d[^\[\]]{0,200}\]`)
+	number  = regexp.MustCompile(`\d+`)
+)
+
+// text renumbers the references of a text.
+func (r renumbering) text(s string) string {
+	if r.message == 0 || !strings.Contains(s, "[#") {
+		return s
+	}
+	return bracket.ReplaceAllStringFunc(s, func(b string) string {
+		return number.ReplaceAllStringFunc(b, func(n string) string { return plus(n, r.message) })
+	})
+}
+
+func plus(n string, by int64) string {
+	v, err := strconv.ParseInt(n, 10, 64)
+	if err != nil || v == 0 {
+		return n
+	}
+	return strconv.FormatInt(v+by, 10)
+}
+
+// named matches a number under a key of JSON that says what it is.
+var named = regexp.MustCompile(`"((?:[a-z]+_)*(?:message_id|day_segment_id|thread_id|item_id)|id)": ?(\d+)`)
+
+// ours tells whether a tool is one whose numbers are known.
+func ours(tool string) bool {
+	for _, prefix := range []string{"conversation_", "memory_", "loops_", "reminder_"} {
+		if strings.HasPrefix(tool, prefix) {
+			return true
+		}
+	}
+	return false
+}
+
+// json renumbers what the arguments or the result of one of our own tools name.
+func (r renumbering) json(s string) string {
+	return r.text(named.ReplaceAllStringFunc(s, func(m string) string {
+		at := strings.LastIndexAny(m, ": ") + 1
+		head, n := m[:at], m[at:]
+		switch {
+		case strings.Contains(head, "message_id"):
+			return head + plus(n, r.message)
+		case strings.Contains(head, "day_segment_id"):
+			v, _ := strconv.ParseInt(n, 10, 64)
+			return head + strconv.FormatInt(int64(r.segment(core.SegmentID(v))), 10)
+		case strings.Contains(head, "thread_id"):
+			v, _ := strconv.ParseInt(n, 10, 64)
+			return head + strconv.FormatInt(int64(r.thread(core.ThreadID(v))), 10)
+		}
+		return head + plus(n, r.id)
+	}))
+}
+
+// row renumbers what a stored message of anybody but the person names.
+func (r renumbering) row(m *core.Message) (changed bool) {
+	before := m.Text
+	if m.Role == core.RoleTool && ours(m.ToolName) {
+		m.Text = r.json(m.Text)
+	} else {
+		m.Text = r.text(m.Text)
+	}
+	changed = m.Text != before
+	for i := range m.ToolCalls {
+		c := &m.ToolCalls[i]
+		if !ours(c.Name) {
+			continue
+		}
+		was := c.Arguments
+		c.Arguments = r.json(c.Arguments)
+		changed = changed || c.Arguments != was
+	}
+	return changed
+}
+
+// snapshot renumbers what a turn sent.
+func (r renumbering) snapshot(stored string) string {
+	var s core.Snapshot
+	if stored == "" || json.Unmarshal([]byte(stored), &s) != nil {
+		return stored
+	}
+	s.Messages = s.Messages.Shift(core.MessageID(r.message))
+	s.Epoch = core.TurnID(r.other(int64(s.Epoch)))
+	s.Revisions = shiftKeys(s.Revisions, r.message)
+	return text(s)
+}
+
+// epoch renumbers an epoch.
+func (r renumbering) epoch(stored string) string {
+	var e core.Epoch
+	if json.Unmarshal([]byte(stored), &e) != nil {
+		return stored
+	}
+	e.ID = core.TurnID(r.other(int64(e.ID)))
+	e.Cuts = shiftKeys(e.Cuts, r.message)
+	e.Skip = r.messages(e.Skip)
+	for i := range e.Head {
+		h := &e.Head[i]
+		h.Text = r.text(h.Text)
+		if h.Version > 0 {
+			h.Version += r.segments[h.Segment].versions
+		}
+		h.Segment = r.segment(h.Segment)
+		for n := range h.Loops {
+			h.Loops[n] = core.LoopID(r.other(int64(h.Loops[n])))
+		}
+	}
+	return text(e)
+}
+
+func shiftKeys(m map[core.MessageID]int, by int64) map[core.MessageID]int {
+	if m == nil {
+		return nil
+	}
+	out := make(map[core.MessageID]int, len(m))
+	for id, v := range m {
+		out[id+core.MessageID(by)] = v
+	}
+	return out
+}
+
+// ids renumbers a stored list of messages.
+func (r renumbering) ids(stored string) string {
+	var ids []core.MessageID
+	if json.Unmarshal([]byte(stored), &ids) != nil {
+		return stored
+	}
+	return text(r.messages(ids))
+}

@@ -1,0 +1,283 @@
+package sqlstore
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/everthread/everthread/core"
+)
+
+// switchMerge makes who comes a part of who stays, in one short transaction,
+// when nothing is being sent any more for who comes.
+func (s *Store) switchMerge(ctx context.Context, m move, now time.Time) (time.Duration, error) {
+	r, err := s.numbersOf(ctx, m)
+	if err != nil {
+		return 0, err
+	}
+	waits := false
+	err = s.step(ctx, m, func(p pair, m *move) error {
+		if waits, err = p.sending(m.From, now); err != nil || waits {
+			return err
+		}
+		for _, step := range []func(*move, renumbering, time.Time) error{p.switchIdentities, p.switchDeliveries, p.switchTurns, p.switchJobs, p.switchRest, p.switchUsers} {
+			if err := step(m, r, now); err != nil {
+				return err
+			}
+		}
+		m.next(core.MoveTold)
+		return nil
+	})
+	if waits {
+		return moveWaits, err
+	}
+	return 0, err
+}
+
+// sending tells whether a part of a user's is being sent.
+func (p pair) sending(user core.UserID, now time.Time) (yes bool, err error) {
+	err = p.row(`SELECT EXISTS (SELECT 1 FROM jobs WHERE user_id = $1 AND state = 'running' AND lease_until > $2 AND queue LIKE 'deliver:%')`, user, ms(now)).Scan(&yes)
+	return yes, err
+}
+
+// switchIdentities gives the addresses to who stays.
+func (p pair) switchIdentities(m *move, _ renumbering, _ time.Time) error {
+	rows, err := p.rows(`SELECT `+identityColumns+` FROM identities i WHERE user_id = $1 AND detached = 0 ORDER BY id`, m.From)
+	list, err := collect(rows, err, scanIdentity)
+	if err == nil {
+		err = p.exec(`UPDATE identities SET detached = 1 WHERE user_id = $1`, m.From)
+	}
+	for _, i := range list {
+		if err != nil {
+			return err
+		}
+		err = p.exec(`UPDATE identities SET detached = 0, external = $3, blocked = $4, last_used = $5, window_until = $6, teased = $7, aliases = $8 WHERE user_id = $1 AND id = $2`,
+			m.Into, int64(i.ID)+m.plan.ID, i.Address.External, flag(i.Blocked), ms(i.LastUsed), ms(i.Window), flag(i.Teased), text(i.Aliases))
+	}
+	return err
+}
+
+// switchDeliveries brings what was under way as it is now.
+func (p pair) switchDeliveries(m *move, _ renumbering, _ time.Time) error {
+	for _, id := range m.plan.Live {
+		there := int64(id) + m.plan.ID
+		for _, st := range []Statement{
+			{Query: `DELETE FROM delivery_parts WHERE user_id = $1 AND delivery_id = $2`, Args: []any{m.Into, there}},
+			{Query: `DELETE FROM deliveries WHERE user_id = $1 AND id = $2`, Args: []any{m.Into, there}},
+			{Query: deliveryCopy + ` AND id = $5`, Args: []any{m.From, m.Into, m.plan.ID, m.plan.Message, id}},
+			{Query: partCopy + ` AND p.delivery_id = $4`, Args: []any{m.From, m.Into, m.plan.ID, id}},
+			{Query: `INSERT INTO refs (user_id, identity_id, native_id, message_id) SELECT d.user_id, d.identity_id, p.native_id, d.message_id FROM deliveries d
+				JOIN delivery_parts p ON p.user_id = d.user_id AND p.delivery_id = d.id WHERE d.user_id = $1 AND d.id = $2 AND p.native_id <> '' AND d.message_id > 0
+				ON CONFLICT (user_id, identity_id, native_id) DO NOTHING`, Args: []any{m.Into, there}},
+			{Query: `DELETE FROM delivery_parts WHERE user_id = $1 AND delivery_id = $2`, Args: []any{m.From, id}},
+			{Query: `DELETE FROM deliveries WHERE user_id = $1 AND id = $2`, Args: []any{m.From, id}},
+		} {
+			if err := p.exec(st.Query, st.Args...); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// switchTurns lets the turns that come along run again; their inputs stand last.
+func (p pair) switchTurns(m *move, r renumbering, _ time.Time) error {
+	for _, id := range m.plan.Turns {
+		there := core.TurnID(r.other(int64(id)))
+		if err := p.exec(`UPDATE turns SET state = 'running' WHERE user_id = $1 AND id = $2`, m.Into, there); err != nil {
+			return err
+		}
+		t, _, err := turnByID(p, m.Into, there)
+		if err != nil {
+			return err
+		}
+		var last int64
+		if err := p.row(`SELECT last_position FROM threads WHERE user_id = $1 AND id = $2`, m.Into, t.Thread).Scan(&last); err != nil {
+			return err
+		}
+		if last, err = p.restand(m.Into, t, last); err != nil {
+			return err
+		}
+		for _, st := range []Statement{
+			{Query: `UPDATE threads SET last_position = $3 WHERE user_id = $1 AND id = $2`, Args: []any{m.Into, t.Thread, last}},
+			{Query: `INSERT INTO journal (user_id, turn_id, step, call, name, body) SELECT CAST($2 AS bigint), turn_id + $3, step, call, name, body FROM journal WHERE user_id = $1 AND turn_id = $4`,
+				Args: []any{m.From, m.Into, m.plan.ID, id}},
+			{Query: `INSERT INTO usage (user_id, day, reserved) SELECT user_id, day, reserved FROM turns WHERE user_id = $1 AND id = $2 AND reserved > 0
+				ON CONFLICT (user_id, day) DO UPDATE SET reserved = usage.reserved + excluded.reserved`, Args: []any{m.Into, there}},
+		} {
+			if err := p.exec(st.Query, st.Args...); err != nil {
+				return err
+			}
+		}
+	}
+	for _, query := range []string{`DELETE FROM journal WHERE user_id = $1`, `UPDATE turns SET state = 'stopped' WHERE user_id = $1 AND state = 'running'`,
+		`UPDATE usage SET reserved = 0 WHERE user_id = $1 AND reserved > 0`} {
+		if err := p.exec(query, m.From); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// switchJobs brings jobs under their new numbers. Those of summaries and
+// embeddings are asked for anew.
+func (p pair) switchJobs(m *move, r renumbering, now time.Time) error {
+	rows, err := p.rows(`SELECT `+jobColumns+` FROM jobs WHERE user_id = $1 ORDER BY id`, m.From)
+	list, err := collect(rows, err, scanJob)
+	if err == nil {
+		err = p.exec(`DELETE FROM jobs WHERE user_id = $1`, m.From)
+	}
+	if err == nil {
+		err = p.send()
+	}
+	for _, j := range list {
+		if err != nil {
+			return err
+		}
+		n := core.NewJob{User: m.Into, Queue: j.Queue, Key: j.Key, Ref: j.Ref, Payload: j.Payload, RunAt: now}
+		switch {
+		case j.State == core.JobDead:
+			err = p.switchDead(m, r, j)
+			continue
+		case j.Queue == core.QueueSummarize:
+			n.Ref, n.Unique = int64(r.segment(core.SegmentID(j.Ref))), true
+		case j.Queue == core.QueueTurn:
+			if n, err = switchTurnJob(r, j, n); err != nil || j.Ref == 0 {
+				continue // what waits for a turn gets one below, behind this
+			}
+			err = p.into.exec(`DELETE FROM jobs WHERE user_id = $1 AND key = $2 AND ref = 0 AND state IN ('ready', 'waiting')`, m.Into, n.Key)
+		case j.Queue == core.QueueEmbed:
+			continue
+		case strings.HasPrefix(j.Queue, core.QueueFetch):
+			n.Ref = int64(r.messageID(core.MessageID(j.Ref)))
+			n.Key = "fetch:" + numberCursor(int(n.Ref)) + j.Key[strings.LastIndexByte(j.Key, ':'):]
+		case strings.HasPrefix(j.Queue, core.QueueDeliver):
+			n.Ref = r.other(j.Ref)
+		}
+		if err == nil {
+			err = p.into.enqueue(n)
+		}
+	}
+	return err
+}
+
+// switchTurnJob is the job of a turn that comes along.
+func switchTurnJob(r renumbering, j core.Job, n core.NewJob) (core.NewJob, error) {
+	var thread core.ThreadID
+	if err := json.Unmarshal(j.Payload, &thread); err != nil {
+		return n, fmt.Errorf("read the thread of a job: %w", err)
+	}
+	n.Key, n.Ref, n.Payload = threadKey(r.thread(thread)), r.other(j.Ref), json.RawMessage(text(r.thread(thread)))
+	return n, nil
+}
+
+// switchDead keeps a job that gave up, for the owner to see.
+func (p pair) switchDead(m *move, r renumbering, j core.Job) error {
+	return p.exec(`INSERT INTO jobs (user_id, id, queue, key, ref, payload, state, run_at, attempt, error, failures, since) VALUES ($1, $2, $3, $4, $5, $6, 'dead', $7, $8, $9, $10, $11)`,
+		m.Into, r.other(int64(j.ID)), j.Queue, j.Key, r.other(j.Ref), string(j.Payload), ms(j.RunAt), j.Lease.Attempt, j.Error, j.Failures, ms(j.Since))
+}
+
+// switchRest brings what hangs on no number, and begins prompts anew.
+func (p pair) switchRest(m *move, _ renumbering, _ time.Time) error {
+	for _, st := range []Statement{
+		{Query: `UPDATE codes SET user_id = $2 WHERE user_id = $1`, Args: []any{m.From, m.Into}},
+		{Query: `UPDATE events SET user_id = $2 WHERE user_id = $1 AND message_id = 0`, Args: []any{m.From, m.Into}},
+		{Query: `UPDATE threads SET edits = edits + 1, summaries = summaries + 1, epoch_id = 0 WHERE user_id = $1 AND id = $2`, Args: []any{m.Into, m.plan.Thread}},
+		{Query: `UPDATE moves SET from_user = $2 WHERE from_user = $1 AND phase = 'asked'`, Args: []any{m.From, m.Into}},
+		{Query: `UPDATE moves SET into_user = $2 WHERE into_user = $1 AND phase = 'asked'`, Args: []any{m.From, m.Into}},
+		{Query: `UPDATE moves SET phase = 'done' WHERE from_user = into_user AND phase = 'asked'`},
+	} {
+		if err := p.exec(st.Query, st.Args...); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// switchUsers lets who stays be answered again, and who came be nobody.
+func (p pair) switchUsers(m *move, r renumbering, now time.Time) error {
+	if err := p.mergeSettings(r); err != nil {
+		return err
+	}
+	for _, st := range []Statement{
+		{Query: `UPDATE users SET role = 'none', moving = 2, indexed = last_message WHERE id = $1`, Args: []any{m.From}},
+		{Query: `UPDATE users SET moving = 0 WHERE id = $1`, Args: []any{m.Into}},
+	} {
+		if err := p.exec(st.Query, st.Args...); err != nil {
+			return err
+		}
+	}
+	return p.resumeAll(p.into, now)
+}
+
+// mergeSettings takes what who stays has not chosen from who comes.
+func (p pair) mergeSettings(r renumbering) error {
+	var mine, theirs core.Settings
+	if err := unjson(p.into.settings, &mine); err != nil {
+		return err
+	}
+	if err := unjson(p.from.settings, &theirs); err != nil {
+		return err
+	}
+	for _, x := range []struct{ mine, theirs *string }{{&mine.Zone, &theirs.Zone}, {&mine.Language, &theirs.Language}, {&mine.Summaries, &theirs.Summaries}, {&mine.Strategy, &theirs.Strategy}} {
+		if *x.mine == "" {
+			*x.mine = *x.theirs
+		}
+	}
+	if mine.Home == 0 {
+		mine.Home = core.IdentityID(r.other(int64(theirs.Home)))
+	}
+	return p.exec(`UPDATE users SET settings = $2 WHERE id = $1`, p.into.user, text(mine))
+}
+
+// resumeAll lets everything of a user run again, and what waits get its turn.
+func (p pair) resumeAll(t *tx, now time.Time) error {
+	if err := p.send(); err != nil {
+		return err
+	}
+	if err := t.wakeJobs(now); err != nil {
+		return err
+	}
+	var settings core.Settings
+	if err := unjson(t.settings, &settings); err != nil {
+		return err
+	}
+	rows, err := t.rows(`SELECT DISTINCT thread_id FROM messages WHERE user_id = $1 AND kind = 'chat' AND role = 'user' AND turn_id = 0 AND redacted = 0`, t.user)
+	threads, err := collect(rows, err, func(r scanner) (id core.ThreadID, err error) { return id, r.Scan(&id) })
+	for _, id := range threads {
+		if err != nil || settings.Paused {
+			return err
+		}
+		var h head
+		var busy bool
+		if h, busy, err = t.head(threadKey(id)); err != nil {
+			continue
+		}
+		if busy {
+			err = t.behind(h, id, now)
+		} else {
+			err = t.enqueue(turnJob(id, now))
+		}
+	}
+	if err != nil {
+		return err
+	}
+	return t.rewriteOpen(now)
+}
+
+// rewriteOpen asks for new summaries of days that are not over; those that are
+// over are found by the nightly task.
+func (t *tx) rewriteOpen(now time.Time) error {
+	rows, err := t.rows(`SELECT id FROM segments WHERE user_id = $1 AND state = 'open' AND stale = 1 AND version > 0
+		AND thread_id = (SELECT id FROM threads WHERE user_id = $1 AND mode = 'continuous') ORDER BY label DESC LIMIT 5`, t.user)
+	ids, err := collect(rows, err, func(r scanner) (id core.SegmentID, err error) { return id, r.Scan(&id) })
+	for _, id := range ids {
+		if err != nil {
+			return err
+		}
+		err = t.summarize(id, now)
+	}
+	return err
+}

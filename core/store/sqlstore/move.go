@@ -1,0 +1,270 @@
+package sqlstore
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/everthread/everthread/core"
+)
+
+// A user who is moved. Both kinds of waiting end with the move.
+const (
+	paused = 1 // nothing is answered, summarised or embedded
+	frozen = 2 // nothing is written; what comes in is held by who brings it
+)
+
+// Phases of a move between core.MoveAsked and core.MoveTold, and after it.
+const (
+	phaseOrder  = "order"  // positions are planned
+	phaseRoom   = "room"   // who stays makes room for who comes
+	phaseDays   = "days"   // segments and summaries
+	phaseCopy   = "copy"   // all other rows
+	phaseSwitch = "switch" // identities and what is under way
+	phaseClean  = "clean"  // what was copied goes
+)
+
+// How long a step waits for what others do.
+const (
+	moveWaits    = 100 * time.Millisecond
+	moveTellFor  = 5 * time.Second // the answer to who asked goes out first
+	moveOffUntil = time.Hour       // jobs of users who are moved; the end of the move wakes them
+)
+
+// move is a core.Move with what its steps must know.
+type move struct {
+	core.Move
+	cursor string
+	plan   movePlan
+}
+
+// movePlan is fixed when a move begins.
+type movePlan struct {
+	Message int64             `json:"message,omitempty"` // added to message numbers
+	ID      int64             `json:"id,omitempty"`      // added to other ids
+	Thread  core.ThreadID     `json:"thread,omitempty"`  // the continuous one of who stays
+	Was     core.ThreadID     `json:"was,omitempty"`     // of who comes
+	Through int64             `json:"through,omitempty"` // last message of who stays
+	Tell    core.IdentityID   `json:"tell,omitempty"`    // of who stays, where the end is told
+	Answers core.TurnID       `json:"answers,omitempty"` // running turn of the thread that stays
+	Turns   []core.TurnID     `json:"turns,omitempty"`   // running ones that come along
+	Live    []core.DeliveryID `json:"live,omitempty"`    // under way when it began
+}
+
+const moveColumns = `id, kind, from_user, into_user, identity_id, phase, cursor, plan, copied, total, asked_at`
+
+func scanMove(row scanner) (move, error) {
+	var m move
+	var plan string
+	var asked int64
+	err := row.Scan(&m.ID, (*string)(&m.Kind), &m.From, &m.Into, &m.Identity, (*string)(&m.Phase), &m.cursor, &plan, &m.Rows, &m.Total, &asked)
+	if err != nil {
+		return m, found(err)
+	}
+	m.AskedAt = at(asked)
+	if err := unjson(plan, &m.plan); err != nil {
+		return m, err
+	}
+	if m.Phase == core.MoveTold || m.Phase == phaseClean || m.Phase == core.MoveDone {
+		m.Identity = m.plan.Tell
+	}
+	return m, nil
+}
+
+// Ask makes a move; see core.MoveStore.
+func (s *Store) Ask(ctx context.Context, m core.Move) (core.MoveID, error) {
+	var id core.MoveID
+	err := s.update(ctx, "ask for a move", m.From, func(t *tx) (err error) {
+		id, err = t.askMove(m)
+		return err
+	})
+	return id, err
+}
+
+// askMove stores a move of the user. Which of two users stays is decided when it
+// begins, as both are locked then.
+func (t *tx) askMove(m core.Move) (core.MoveID, error) {
+	if m.From == m.Into || m.From == 0 || m.Kind == core.MoveMerge && m.Into == 0 {
+		return 0, core.ErrRefused
+	}
+	if err := t.send(); err != nil {
+		return 0, err
+	}
+	counter := t.beside()
+	if err := counter.ask(counter.lock()); err != nil {
+		return 0, err
+	}
+	id := core.MoveID(counter.nextID())
+	err := counter.exec(`INSERT INTO moves (id, kind, from_user, into_user, identity_id, phase, asked_at) VALUES ($1, $2, $3, $4, $5, 'asked', $6)`,
+		id, string(m.Kind), m.From, m.Into, m.Identity, ms(m.AskedAt))
+	if err != nil {
+		return 0, err
+	}
+	t.wake = append(t.wake, core.TopicMoves)
+	return id, counter.flushAll()
+}
+
+// Moves lists moves that are not done.
+func (s *Store) Moves(ctx context.Context, limit int) ([]core.Move, error) {
+	rows, err := s.one(ctx).rows(`SELECT `+moveColumns+` FROM moves WHERE phase <> 'done' ORDER BY id LIMIT $1`, limit)
+	return collect(rows, err, func(r scanner) (core.Move, error) {
+		m, err := scanMove(r)
+		return m.Move, err
+	})
+}
+
+// Move returns a move, or ErrNotFound.
+func (s *Store) Move(ctx context.Context, id core.MoveID) (core.Move, error) {
+	m, err := s.moveByID(ctx, id)
+	return m.Move, err
+}
+
+func (s *Store) moveByID(ctx context.Context, id core.MoveID) (move, error) {
+	m, err := scanMove(s.one(ctx).row(`SELECT `+moveColumns+` FROM moves WHERE id = $1`, id))
+	return m, wrap("read move", err)
+}
+
+// Told ends MoveTold; see core.MoveStore.
+func (s *Store) Told(ctx context.Context, id core.MoveID) error {
+	return s.plain(ctx, "told of a move", func(q querier) error {
+		_, err := q.exec(`UPDATE moves SET phase = 'clean', cursor = '' WHERE id = $1 AND phase = 'told'`, id)
+		return err
+	})
+}
+
+// Carry does the next step of a move; see core.MoveStore.
+func (s *Store) Carry(ctx context.Context, id core.MoveID, now time.Time) (core.Move, time.Duration, error) {
+	m, err := s.moveByID(ctx, id)
+	if err != nil || m.Phase == core.MoveTold || m.Phase == core.MoveDone {
+		return m.Move, 0, err
+	}
+	wait, err := s.carry(ctx, m, now)
+	if errors.Is(err, core.ErrChanged) { // another process was faster
+		err = nil
+	}
+	if err != nil {
+		return m.Move, 0, fmt.Errorf("%s of %d into %d: %s: %w", m.Kind, m.From, m.Into, m.Phase, err)
+	}
+	m, err = s.moveByID(ctx, id)
+	return m.Move, wait, err
+}
+
+func (s *Store) carry(ctx context.Context, m move, now time.Time) (time.Duration, error) {
+	switch {
+	case m.Phase == core.MoveAsked && m.Kind == core.MoveSplit:
+		return s.beginSplit(ctx, m, now)
+	case m.Phase == core.MoveAsked:
+		return s.beginMerge(ctx, m, now)
+	case m.Phase == phaseOrder:
+		return 0, s.orderMerge(ctx, m)
+	case m.Phase == phaseRoom:
+		return 0, s.makeRoom(ctx, m)
+	case m.Phase == phaseDays && m.Kind == core.MoveSplit:
+		return 0, s.splitDays(ctx, m)
+	case m.Phase == phaseDays:
+		return 0, s.joinDays(ctx, m)
+	case m.Phase == phaseCopy:
+		return 0, s.copyRows(ctx, m)
+	case m.Phase == phaseSwitch && m.Kind == core.MoveSplit:
+		return s.switchSplit(ctx, m, now)
+	case m.Phase == phaseSwitch:
+		return s.switchMerge(ctx, m, now)
+	case m.Phase == phaseClean:
+		return 0, s.cleanRows(ctx, m)
+	}
+	return 0, fmt.Errorf("phase %q is not known", m.Phase)
+}
+
+// pair is one transaction of both users of a move, who are locked in the order
+// of their ids.
+type pair struct {
+	*tx
+	from, into *tx
+}
+
+// step runs f in one transaction of both users and moves the move on to what f
+// makes of it. core.ErrChanged if somebody else did that since it was read.
+func (s *Store) step(ctx context.Context, m move, f func(p pair, m *move) error) error {
+	return s.even(ctx, "step", min(m.From, max(m.Into, 1)), func(t *tx) error {
+		p := pair{tx: t, from: t, into: t}
+		if m.From != t.user {
+			p.from = t.beside()
+			p.from.user = m.From
+		}
+		if m.Into != t.user {
+			p.into = t.beside()
+			p.into.user = m.Into
+		}
+		if err := p.hold(m); err != nil {
+			return err
+		}
+		next := m
+		if err := f(p, &next); err != nil {
+			return err
+		}
+		return p.end(next)
+	})
+}
+
+// hold locks whoever is not locked yet, and sees that the move is what it was.
+func (p pair) hold(m move) error {
+	for _, t := range []*tx{p.from, p.into} {
+		if t == p.tx {
+			continue
+		}
+		if err := t.ask(t.lock()); err != nil {
+			return err
+		}
+	}
+	now, err := scanMove(p.row(`SELECT `+moveColumns+` FROM moves WHERE id = $1`, m.ID))
+	if err != nil {
+		return err
+	}
+	if now.Phase != m.Phase || now.cursor != m.cursor {
+		return core.ErrChanged
+	}
+	return nil
+}
+
+// end stores how far the move is.
+func (p pair) end(m move) error {
+	err := p.exec(`UPDATE moves SET from_user = $2, into_user = $3, phase = $4, cursor = $5, plan = $6, copied = $7, total = $8 WHERE id = $1`,
+		m.ID, m.From, m.Into, string(m.Phase), m.cursor, text(m.plan), m.Rows, m.Total)
+	for _, t := range []*tx{p.from, p.into} {
+		if err != nil || t == p.tx {
+			continue
+		}
+		err = t.flushAll()
+		p.wake = append(p.wake, t.wake...)
+	}
+	return err
+}
+
+// next moves to a phase.
+func (m *move) next(phase core.MovePhase) { m.Phase, m.cursor = phase, "" }
+
+// waits tells whether jobs of a queue wait until the user is no longer moved.
+// What is to be delivered goes on, except for who is frozen.
+func (t *tx) waits(queue string) bool {
+	return t.moving == frozen || t.moving == paused && (queue == core.QueueTurn || queue == core.QueueSummarize || queue == core.QueueEmbed)
+}
+
+// putOff makes a job wait until the move ends.
+func (t *tx) putOff(id core.JobID, now time.Time) error {
+	return t.exec(`UPDATE jobs SET state = 'ready', run_at = $3 WHERE user_id = $1 AND id = $2 AND (state = 'ready' OR state = 'running' AND lease_until <= $4)`,
+		t.user, id, ms(now.Add(moveOffUntil)), ms(now))
+}
+
+// setMoving says whether a user is moved.
+func (t *tx) setMoving(n int) error {
+	return t.exec(`UPDATE users SET moving = $2 WHERE id = $1`, t.user, n)
+}
+
+// wakeJobs lets the jobs that waited run.
+func (t *tx) wakeJobs(now time.Time) error {
+	for _, queue := range []string{core.QueueTurn, core.QueueSummarize, core.QueueEmbed} {
+		t.wake = append(t.wake, queue)
+	}
+	return t.exec(`UPDATE jobs SET run_at = $2 WHERE user_id = $1 AND state IN ('ready', 'waiting') AND run_at > $2 AND queue IN ('turn', 'summarize', 'embed')`, t.user, ms(now))
+}

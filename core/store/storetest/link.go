@@ -1,0 +1,152 @@
+package storetest
+
+import (
+	"errors"
+	"strings"
+	"time"
+
+	"github.com/everthread/everthread/core"
+)
+
+func linkCases() []testCase {
+	return []testCase{
+		{"a stranger's address is linked by a code, once", testLinkStranger},
+		{"a code is refused to its own address and to those of its user", testLinkOwn},
+		{"a code that somebody known uses asks for a merge", testLinkUsed},
+		{"a code is over when it is used, replaced or expired", testLinkOver},
+		{"five wrong codes lock an address for an hour", testLinkLocked},
+		{"a stranger's wrong code is counted once per event", testTryLink},
+		{"an unlinked address is nobody's, and its history stays", testUnlink},
+	}
+}
+
+// linkCode stores a code of the bench's person.
+func (b *bench) linkCode(hash string) {
+	b.t.Helper()
+	b.effects(core.NewLink{Code: core.Code{Hash: hash, Address: b.at.Address, Created: b.now, Expires: b.now.Add(10 * time.Minute)}})
+}
+
+func (b *bench) linkState(hash string, a core.Address, want core.LinkState) core.Link {
+	b.t.Helper()
+	l, err := b.LinkCode(b.ctx, hash, a, b.now)
+	b.must(err)
+	equal(b, "state of "+hash, l.State, want)
+	return l
+}
+
+func address(external string) core.Address {
+	return core.Address{Channel: "telegram", Account: "42", External: external}
+}
+
+func testLinkStranger(b *bench) {
+	b.linkCode("A")
+	e := b.stranger("before")
+	e.Address = address("900")
+	c := b.code("P")
+	c.Address = e.Address
+	one(b, b.Hold, core.Hold{Event: e, Keep: true, Code: &c, Now: b.now})
+	l := b.linkState("A", e.Address, core.LinkValid)
+	equal(b, "merge", l.Merge, false)
+	b.must(b.TakeLink(b.ctx, "A", core.Identity{Address: e.Address, Name: "Ada", LastUsed: b.now}, b.now))
+	i, u, err := b.Identify(b.ctx, e.Address)
+	b.must(err)
+	equal(b, "user", u.ID, b.user.ID)
+	b.linkState("A", e.Address, core.LinkTaken)
+	b.linkState("A", address("901"), core.LinkWrong)
+	err = b.TakeLink(b.ctx, "A", core.Identity{Address: address("901"), LastUsed: b.now}, b.now)
+	equal(b, "refused", errors.Is(err, core.ErrRefused), true)
+	pending, err := b.Codes(b.ctx, core.CodePair, b.now)
+	b.must(err)
+	equal(b, "requests to be let in", len(pending), 0)
+	held, err := b.Approved(b.ctx, 10)
+	b.must(err)
+	equal(b, "held before", len(held), 1)
+	equal(b, "thread", b.as(u, i).turn("hello").User, b.user.ID)
+}
+
+func testLinkOwn(b *bench) {
+	b.linkCode("A")
+	b.linkState("A", b.at.Address, core.LinkOwn)
+	second := b.identity(b.user.ID, "Ada", "112")
+	b.linkState("A", second.Address, core.LinkSame)
+	for _, id := range []core.IdentityID{b.at.ID, second.ID} {
+		_, err := b.Note(b.ctx, core.Note{User: b.user.ID, Now: b.now, Effects: []core.Effect{core.UseLink{Hash: "A", Identity: id, At: b.now}}})
+		equal(b, "refused", errors.Is(err, core.ErrRefused), true)
+	}
+	b.linkState("A", address("900"), core.LinkValid)
+}
+
+func testLinkUsed(b *bench) {
+	u, i := b.person("Bob", core.RoleMember, "222")
+	b.linkCode("A")
+	equal(b, "merge", b.linkState("A", i.Address, core.LinkValid).Merge, true)
+	b.as(u, i).effects(core.UseLink{Hash: "A", Identity: i.ID, At: b.now})
+	equal(b, "whose", b.linkState("A", i.Address, core.LinkTaken).User, b.user.ID)
+	b.linkState("A", address("900"), core.LinkWrong)
+	list, err := b.Moves(b.ctx, 10)
+	b.must(err)
+	equal(b, "moves", len(list), 1)
+	equal(b, "from", list[0].From, u.ID)
+}
+
+func testLinkOver(b *bench) {
+	b.linkCode("A")
+	b.linkCode("B")
+	b.linkState("A", address("900"), core.LinkWrong)
+	b.linkState("B", address("900"), core.LinkValid)
+	b.now = b.now.Add(10 * time.Minute)
+	b.linkState("B", address("900"), core.LinkWrong)
+	err := b.TakeLink(b.ctx, "B", core.Identity{Address: address("900"), LastUsed: b.now}, b.now)
+	equal(b, "refused", errors.Is(err, core.ErrRefused), true)
+}
+
+func testLinkLocked(b *bench) {
+	u, i := b.person("Bob", core.RoleMember, "222")
+	bob := b.as(u, i)
+	b.linkCode("A")
+	for n := range core.LinkTries {
+		equal(b, "tries", b.linkState("X", i.Address, core.LinkWrong).Tries, n)
+		bob.effects(core.WrongLink{Address: i.Address, At: b.now})
+	}
+	locked := b.now.Add(time.Hour)
+	equal(b, "until", b.linkState("A", i.Address, core.LinkLocked).Until, locked)
+	_, err := b.Note(b.ctx, core.Note{User: u.ID, Now: b.now, Effects: []core.Effect{core.UseLink{Hash: "A", Identity: i.ID, At: b.now}}})
+	equal(b, "a right code", errors.Is(err, core.ErrRefused), true)
+	b.now = b.now.Add(30 * time.Minute)
+	bob.now = b.now
+	bob.effects(core.WrongLink{Address: i.Address, At: b.now})
+	equal(b, "no longer than an hour", b.linkState("A", i.Address, core.LinkLocked).Until, locked)
+	b.linkState("X", b.at.Address, core.LinkWrong)
+	b.now = locked
+	b.linkCode("B")
+	equal(b, "tries after", b.linkState("B", i.Address, core.LinkValid).Tries, 0)
+	b.sweep()
+	equal(b, "swept", strings.Contains(Dump(b.t, b.DB()), "tries:"), false)
+}
+
+func testTryLink(b *bench) {
+	e := b.stranger("/link WRONG")
+	h := core.Hold{Event: e, Now: b.now, Delivery: &core.NewDelivery{To: e.Address, Kind: core.DeliverNotice, Parts: []core.Part{{Text: "wrong"}}}}
+	b.must(b.TryLink(b.ctx, h))
+	b.must(b.TryLink(b.ctx, h))
+	equal(b, "tries", b.linkState("A", e.Address, core.LinkWrong).Tries, 1)
+	equal(b, "answers", len(b.due(deliveries)), 1)
+}
+
+func testUnlink(b *bench) {
+	q, a := b.exchange("one", "1")
+	b.effects(core.Unlink{Identity: b.at.ID, At: b.now})
+	_, _, err := b.Identify(b.ctx, b.at.Address)
+	equal(b, "nobody", errors.Is(err, core.ErrNotFound), true)
+	list, err := b.Identities(b.ctx, b.user.ID)
+	b.must(err)
+	equal(b, "identities", len(list), 0)
+	_, err = b.Append(b.ctx, b.batch(true, "lost?"))
+	equal(b, "append", errors.Is(err, core.ErrNotFound), true)
+	equal(b, "history", len(b.texts()), 2)
+	equal(b, "identity", b.message(q).Identity, b.message(a).Identity)
+	_, err = b.Note(b.ctx, core.Note{User: b.user.ID, Now: b.now, Effects: []core.Effect{core.Unlink{Identity: b.at.ID, At: b.now}}})
+	equal(b, "again", errors.Is(err, core.ErrNotFound), true)
+	u := one(b, b.AddUser, core.User{Name: "Bob", Role: core.RoleMember, CreatedAt: b.now})
+	b.identity(u.ID, "Bob", b.at.Address.External)
+}

@@ -1,0 +1,397 @@
+package storetest
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/everthread/everthread/core"
+)
+
+func mergeCases() []testCase {
+	return []testCase{
+		{"a merge brings everything under new numbers", testMerge},
+		{"a merge leaves others as they are", testMergeOthers},
+		{"messages of a merge stand in their order of time", testMergeOrder},
+		{"days of a merge are joined and both summaries are found", testMergeDays},
+		{"the owner stays, whoever asked", testMergeOwner},
+		{"what runs is answered once, after the merge", testMergeRunning},
+		{"both may be running when a merge begins", testMergeBothRunning},
+		{"what is being sent ends under its key before the switch", testMergeSending},
+		{"nothing is written for who comes, and who stays goes on", testMergeMeanwhile},
+		{"two who link each other are merged once", testMergeMutual},
+		{"memory that both have is not doubled", testMergeMemory},
+	}
+}
+
+// ask asks for a merge of the bench's person into another.
+func (b *bench) merge(into core.UserID) core.MoveID {
+	b.t.Helper()
+	return one(b, b.Ask, core.Move{Kind: core.MoveMerge, From: b.user.ID, Into: into, Identity: b.at.ID, AskedAt: b.now})
+}
+
+// carry does steps of a move until its phase is one of those; none: to its end.
+// After each step the tables are looked at.
+func (b *bench) carryMove(id core.MoveID, until ...core.MovePhase) core.Move {
+	b.t.Helper()
+	seen := core.MovePhase("")
+	for range 5000 {
+		m, wait, err := b.Store.Carry(b.ctx, id, b.now)
+		b.must(err)
+		if m.Phase != seen {
+			Check(b.t, b.DB())
+			seen = m.Phase
+		}
+		if b.t.Failed() {
+			b.t.Fatalf("in phase %s", m.Phase)
+		}
+		if slices.Contains(until, m.Phase) || m.Phase == core.MoveDone {
+			return m
+		}
+		if m.Phase == core.MoveTold {
+			b.must(b.Told(b.ctx, id))
+		}
+		if wait > 0 {
+			b.now = b.now.Add(wait)
+		}
+	}
+	b.t.Fatal("the move does not end")
+	return core.Move{}
+}
+
+// owner is the bench of who stays: with one exchange and a day.
+func (b *bench) second(name, external string) *bench {
+	u, i := b.person(name, core.RoleMember, external)
+	return b.as(u, i)
+}
+
+func testMerge(b *bench) {
+	ada := b
+	v, x := b.second("Vera", "222").victim()
+	v.effects(core.SetSettings{Settings: core.Settings{Zone: "Europe/Paris", Home: v.at.ID}})
+	ada.now = v.now
+	ada.exchange("mine", "yours")
+	before, err := v.History(v.ctx, v.user.ID, 0, 0, 1000)
+	b.must(err)
+	shift, ids := core.MessageID(2), b.lastID(ada.user.ID)
+	ada.carryMove(v.merge(ada.user.ID))
+	ada.gone(v.user.ID)
+	after, err := ada.History(b.ctx, ada.user.ID, 0, 0, 1000)
+	b.must(err)
+	equal(b, "messages", len(after), len(before)+2)
+	equal(b, "message", ada.message(x.message+shift).Text, "secret")
+	at, u, err := b.Identify(b.ctx, v.at.Address)
+	b.must(err)
+	equal(b, "user", u.ID, ada.user.ID)
+	equal(b, "identity", int64(at.ID), int64(v.at.ID)+ids)
+	equal(b, "zone", u.Settings.Zone, "Europe/Paris")
+	equal(b, "home", u.Settings.Home, at.ID)
+	got, err := b.Referred(b.ctx, ada.user.ID, at.ID, x.native)
+	b.must(err)
+	equal(b, "referred", got, x.message+shift)
+	ada.mergedRest(x, shift, ids, at)
+}
+
+// mergedRest looks for all else that a victim had.
+func (b *bench) mergedRest(x theirs, shift core.MessageID, ids int64, at core.Identity) {
+	b.t.Helper()
+	loops, err := b.Loops(b.ctx, b.user.ID, 10)
+	b.must(err)
+	equal(b, "loops", len(loops), 1)
+	equal(b, "source", loops[0].Sources[0], x.message+shift)
+	item, err := b.Item(b.ctx, b.user.ID, x.item+core.ItemID(ids))
+	b.must(err)
+	equal(b, "item's source", item.SourceMessage, x.message+shift)
+	r, err := b.Reminder(b.ctx, b.user.ID, x.reminder.ID+core.ReminderID(ids))
+	b.must(err)
+	equal(b, "reminder's source", r.Source, x.message+shift)
+	n := b.nearest(core.VectorWindow, vector(7))
+	equal(b, "vectors", len(n), 0) // the day was joined with one that is not in windows yet
+	d, err := b.Deliveries(b.ctx, core.DeliveryQuery{User: b.user.ID, Limit: 100})
+	b.must(err)
+	equal(b, "deliveries", len(d), 42)
+	turn, _, err := b.Turn(b.ctx, b.user.ID, x.turn.ID+core.TurnID(ids))
+	b.must(err)
+	equal(b, "turn", turn.State, core.TurnRunning)
+	text, ok, err := b.Lookup(b.ctx, b.user.ID, turn.ID, 0, 0)
+	b.must(err)
+	equal(b, "journal", ok && text == "secret", true)
+	b.now = b.now.Add(2 * time.Second)
+	claimed, _, err := b.ClaimTurn(b.ctx, b.only(turns), b.claim(), core.Budget{})
+	b.must(err)
+	equal(b, "claimed again", claimed.ID, turn.ID)
+	equal(b, "thread", claimed.Thread, x.thread+core.ThreadID(ids))
+	equal(b, "address", claimed.Address, at.Address)
+	b.answer(claimed, "done")
+	b.indexAll()
+	equal(b, "found", len(b.find(core.DocMessage, "secret")) > 0, true)
+	equal(b, "summary found", len(b.find(core.DocSummary, "secret")), 1)
+	equal(b, "item found", len(b.find(core.DocItem, "secret")), 1)
+	dead, err := b.DeadJobs(b.ctx, 10)
+	b.must(err)
+	equal(b, "dead jobs", len(dead), 1)
+}
+
+// lastID is the user's last id.
+func (b *bench) lastID(user core.UserID) (n int64) {
+	b.t.Helper()
+	b.must(b.DB().QueryRow(`SELECT last_id FROM users WHERE id = $1`, user).Scan(&n))
+	return n
+}
+
+// gone fails for every row that still names a user.
+func (b *bench) gone(user core.UserID) {
+	b.t.Helper()
+	for line := range strings.Lines(Dump(b.t, b.DB())) {
+		if strings.Contains(line, fmt.Sprintf(" user_id=%d ", user)) && !strings.HasPrefix(line, "moves:") || strings.HasPrefix(line, fmt.Sprintf("users: id=%d ", user)) {
+			b.t.Errorf("is left: %s", line)
+		}
+	}
+}
+
+func testMergeOthers(b *bench) {
+	other := b.second("Oscar", "333")
+	other.exchange("not yours", "no")
+	before := b.rowsOf(other.user.ID)
+	v, _ := b.second("Vera", "222").victim()
+	b.carryMove(v.merge(b.user.ID))
+	if after := b.rowsOf(other.user.ID); after != before {
+		b.t.Errorf("got\n%s\nwant\n%s", after, before)
+	}
+}
+
+// rowsOf are all rows that name a user.
+func (b *bench) rowsOf(user core.UserID) string {
+	var out strings.Builder
+	for line := range strings.Lines(Dump(b.t, b.DB())) {
+		if strings.Contains(line, fmt.Sprintf("user_id=%d ", user)) || strings.HasPrefix(line, fmt.Sprintf("users: id=%d ", user)) {
+			out.WriteString(line)
+		}
+	}
+	return out.String()
+}
+
+func testMergeOrder(b *bench) {
+	v := b.second("Vera", "222")
+	var want []string
+	for n := range 30 {
+		who, name := b, "a"
+		if n%3 == 1 {
+			who, name = v, "v"
+		}
+		who.now = start().Add(time.Duration(n) * time.Minute)
+		if n%7 == 0 {
+			who.now = start().Add(time.Duration(n-n%2) * time.Minute)
+		}
+		q, a := fmt.Sprintf("%s asks %d", name, n), fmt.Sprintf("%s hears %d", name, n)
+		who.exchange(q, a)
+		want = append(want, q, a)
+	}
+	// They talk at once: turns overlap, and their messages do not mix.
+	b.now = start().Add(time.Hour)
+	v.now = b.now
+	t1, t2 := b.turn("at once a"), v.turn("at once v")
+	b.now, v.now = b.now.Add(2*time.Second), b.now.Add(time.Second)
+	v.sent(v.answer(t2, "reply v").Delivery)
+	b.sent(b.answer(t1, "reply a").Delivery)
+	want = append(want, "at once a", "reply a", "at once v", "reply v")
+	b.carryMove(v.merge(b.user.ID))
+	b.wantTexts(want...)
+}
+
+func testMergeDays(b *bench) {
+	v := b.second("Vera", "222")
+	q, _ := b.exchange("about herons", "nice")
+	vq, va := v.exchange("about geese", "oh")
+	b.summary(b.segment(), false, "## Summary\n\n- herons [#1]", q)
+	v.finalSummary(v.segment(), "## Summary\n\n- geese [#1, #2]", []string{"feed geese"}, vq, va)
+	v.now = v.now.Add(24 * time.Hour)
+	v.exchange("the day after", "yes")
+	b.now = v.now
+	shift := b.lastMessage()
+	b.carryMove(v.merge(b.user.ID))
+	day, err := b.Day(b.ctx, b.user.ID, dayOf(start()).Label)
+	b.must(err)
+	equal(b, "messages", day.Messages, 4)
+	equal(b, "state", day.State, core.SegmentOpen)
+	equal(b, "stale", day.Stale, true)
+	versions, err := b.Summaries(b.ctx, b.user.ID, day.ID, 10)
+	b.must(err)
+	equal(b, "versions", len(versions), 3)
+	equal(b, "shown", versions[0].Version, day.SummaryVersion)
+	equal(b, "both", versions[0].Markdown, fmt.Sprintf("## Summary\n\n- herons [#1]\n\n## Summary\n\n- geese [#%d, #%d]", shift+1, shift+2))
+	equal(b, "covers", versions[0].Covers.Has(shift+vq) && versions[0].Covers.Has(q), true)
+	for _, term := range []string{"herons", "geese"} {
+		equal(b, "found "+term, len(b.find(core.DocSummary, term)), 1)
+	}
+	next, err := b.Day(b.ctx, b.user.ID, dayOf(v.now).Label)
+	b.must(err)
+	equal(b, "the day after", next.Messages, 2)
+	equal(b, "asked to be rewritten", len(b.due(core.QueueSummarize)), 1)
+	b.now = b.now.Add(48 * time.Hour)
+}
+
+// lastMessage is the user's last number.
+func (b *bench) lastMessage() (n core.MessageID) {
+	b.t.Helper()
+	b.must(b.DB().QueryRow(`SELECT last_message FROM users WHERE id = $1`, b.user.ID).Scan(&n))
+	return n
+}
+
+func testMergeOwner(b *bench) {
+	v := b.second("Vera", "222")
+	v.exchange("hers", "ok")
+	b.exchange("the owner's", "ok")
+	m := b.carryMove(b.merge(v.user.ID), core.MoveTold)
+	equal(b, "into", m.Into, b.user.ID)
+	equal(b, "told where it was asked", m.Identity, b.at.ID)
+	b.carryMove(m.ID)
+	u, err := b.User(b.ctx, b.user.ID)
+	b.must(err)
+	equal(b, "role", u.Role, core.RoleOwner)
+	b.gone(v.user.ID)
+	equal(b, "messages", len(b.texts()), 4)
+}
+
+func testMergeRunning(b *bench) {
+	v := b.second("Vera", "222")
+	b.exchange("before", "ok")
+	v.exchange("before, too", "ok")
+	t := v.turn("what now?")
+	b.must(v.Record(b.ctx, v.user.ID, t.ID, 0, 0, "tool", "called"))
+	v.say(false, "hello?")
+	b.carryMove(v.merge(b.user.ID))
+	_, err := b.Commit(b.ctx, v.reply(t, "too late"), nil)
+	equal(b, "the old attempt is fenced", err != nil, true)
+	got := b.take()
+	equal(b, "inputs", len(got.Inputs), 1)
+	text, ok, err := b.Lookup(b.ctx, b.user.ID, got.ID, 0, 0)
+	b.must(err)
+	equal(b, "what it called", ok && text == "called", true)
+	b.sent(b.answer(got, "once").Delivery)
+	b.sent(b.answer(b.take(), "twice").Delivery)
+	equal(b, "due", len(b.due(turns)), 0)
+	b.wantTexts("before", "ok", "before, too", "ok", "what now?", "once", "hello?", "twice")
+}
+
+func testMergeBothRunning(b *bench) {
+	v := b.second("Vera", "222")
+	v.now = b.now.Add(time.Second)
+	mine, hers := b.turn("mine?"), v.turn("hers?")
+	b.now = v.now.Add(time.Second)
+	id := v.merge(b.user.ID)
+	b.carryMove(id, "copy")
+	b.sent(b.answer(mine, "yours").Delivery)
+	b.carryMove(id)
+	_, err := b.Commit(b.ctx, v.reply(hers, "too late"), nil)
+	equal(b, "fenced", err != nil, true)
+	b.sent(b.answer(b.take(), "hers").Delivery)
+	b.wantTexts("mine?", "yours", "hers?", "hers")
+}
+
+func testMergeSending(b *bench) {
+	v := b.second("Vera", "222")
+	out := v.answer(v.turn("go"), "1", "2")
+	key := out.Delivery.Parts[0].Part.Key
+	waiting := v.notice("3", time.Time{})
+	v.now = v.now.Add(10 * time.Second)
+	b.now = v.now
+	id := v.merge(b.user.ID)
+	b.now = b.now.Add(10 * time.Second) // it waits no longer to be told
+	for range 100 {
+		m, _, err := b.Store.Carry(b.ctx, id, b.now)
+		b.must(err)
+		equal(b, "no switch while it is sent", m.Phase == core.MoveTold, false)
+	}
+	equal(b, "claimed meanwhile", len(b.due(deliveries)), 0)
+	v.now = b.now
+	v.sent(out.Delivery)
+	b.carryMove(id)
+	d := b.takeDelivery()
+	equal(b, "what waited", d.Born, fmt.Sprintf("%d-%d", v.user.ID, waiting))
+	b.sent(d)
+	list, err := b.Deliveries(b.ctx, core.DeliveryQuery{User: b.user.ID, Limit: 10})
+	b.must(err)
+	equal(b, "state", list[1].State, core.DeliverySent)
+	_, err = b.Referred(b.ctx, b.user.ID, d.Identity, fmt.Sprintf("n%d-1", out.Delivery.ID))
+	b.must(err)
+	e := core.Inbound{Address: v.at.Address, EventID: "receipt", Kind: core.InReceipt, Status: &core.Status{State: core.DeliveryRead, Key: key}}
+	b.must(b.Settle(b.ctx, b.user.ID, d.Identity, e, b.now))
+	parts, err := b.Deliveries(b.ctx, core.DeliveryQuery{User: b.user.ID, Limit: 10})
+	b.must(err)
+	equal(b, "receipt by the old key", parts[1].Parts[0].State, core.DeliveryRead)
+}
+
+func testMergeMeanwhile(b *bench) {
+	v := b.second("Vera", "222")
+	b.exchange("before", "ok")
+	v.exchange("before, too", "ok")
+	id := v.merge(b.user.ID)
+	b.carryMove(id, "days")
+	v.now = b.now
+	a := v.batch(true, "held")
+	_, err := v.Append(b.ctx, a)
+	equal(b, "moving", isMoving(err), true)
+	one(b, b.Hold, core.Hold{Event: a.Events[0], Keep: true, Now: b.now})
+	held, err := b.Approved(b.ctx, 10)
+	b.must(err)
+	equal(b, "not yet", len(held), 0)
+	out := b.say(true, "kept")
+	equal(b, "turn", out.Turn == nil, true)
+	turn, _, err := b.ClaimTurn(b.ctx, b.only(turns), b.claim(), core.Budget{})
+	b.must(err)
+	equal(b, "answered meanwhile", turn == nil, true)
+	b.carryMove(id)
+	held, err = b.Approved(b.ctx, 10)
+	b.must(err)
+	equal(b, "released", len(held), 1)
+	b.sent(b.answer(b.take(), "yes").Delivery)
+	b.wantTexts("before", "ok", "before, too", "ok", "kept", "yes")
+	equal(b, "numbers", out.Messages[0] > 4, true)
+}
+
+func testMergeMutual(b *bench) {
+	ada, v := b.second("Ada", "221"), b.second("Vera", "222")
+	ada.exchange("a", "1")
+	v.exchange("v", "2")
+	ada.linkCode("A")
+	v.linkCode("V")
+	v.effects(core.UseLink{Hash: "A", Identity: v.at.ID, At: b.now})
+	ada.effects(core.UseLink{Hash: "V", Identity: ada.at.ID, At: b.now})
+	for {
+		list, err := b.Moves(b.ctx, 10)
+		b.must(err)
+		if len(list) == 0 {
+			break
+		}
+		b.carryMove(list[0].ID)
+	}
+	equal(b, "users", len(must2(b.Users(b.ctx))), 2)
+	_, u, err := b.Identify(b.ctx, v.at.Address)
+	b.must(err)
+	merged := ada.as(u, ada.at)
+	equal(b, "messages", len(merged.texts()), 4)
+}
+
+func must2[T any](v T, err error) T {
+	if err != nil {
+		panic(err)
+	}
+	return v
+}
+
+func testMergeMemory(b *bench) {
+	v := b.second("Vera", "222")
+	b.item("likes herons", 0)
+	v.item("likes herons", 0)
+	v.item("fears geese", 0)
+	b.carryMove(v.merge(b.user.ID))
+	items, err := b.Items(b.ctx, core.ItemQuery{User: b.user.ID, Limit: 10})
+	b.must(err)
+	equal(b, "items", len(items), 2)
+	themes, err := b.Themes(b.ctx, b.user.ID, 10)
+	b.must(err)
+	equal(b, "themes", len(themes), 1)
+	equal(b, "active", themes[0].Active, 2)
+}
