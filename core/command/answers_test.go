@@ -103,10 +103,36 @@ var answers = map[string]struct {
 	"resume": {func(w *world) { w.send(w.ada, "/pause"); w.say(w.ada, "still there?", false) }, "", []string{"/pause"}},
 	"forget": {week, "", []string{"/forget", "reply:m1 /forget", "reply:n1 /forget", "reply:zzz /forget", "reply: /forget",
 		"/forget monday", "/forget 16 nov yes", "/forget 2026-11-16 OUI", "/forget sunday", "/forget yes", "/forget soon yes"}},
+	"link":         {func(w *world) { linking(w); w.talk(w.bo, "hello"); w.code(w.bo, "KITE2345") }, "", []string{"/link", "/link C0DE2222", "/link CODE2222", "/link WRONG222", "/link kite2345", "/link KITE-2345"}},
+	"link-locked":  {func(w *world) { linking(w); w.code(w.bo, "KITE2345") }, "", []string{"/link A", "/link B", "/link C", "/link D", "/link E", "/link KITE2345"}},
+	"unlink":       {func(w *world) { linking(w); w.also(w.ada, "terminal", "home") }, "", []string{"/unlink list", "/unlink liste", "/unlink 7", "/unlink garden", "/unlink 2", "/unlink", "/unlink --split", "/unlink oui"}},
+	"unlink-split": {func(w *world) { w.also(w.ada, "terminal", "home") }, "", []string{"/unlink terminal --split", "/unlink"}},
+	"link-none":    {nil, "", []string{"/link", "/unlink --split"}},
 	"pair": {func(w *world) {
 		w.stranger("Cléo *the* cat", "333", "ABCD2345")
 		w.later(time.Minute).stranger("", "444", "EFGH6789")
 	}, "", []string{"/pair", "/approve", "/approve NOPE2345", "/approve abcd-2345 Cléo", "/deny", "/deny NOPE2345", "/deny EFGH6789", "/pair"}},
+}
+
+// linking lets codes be made: always the same.
+func linking(w *world) {
+	w.options.NewCode = func() (string, error) { return "CODE2222", nil }
+}
+
+// code is a valid code of somebody else's.
+func (w *world) code(a core.Address, code string) {
+	w.t.Helper()
+	_, u := w.identify(a)
+	_, err := w.Note(w.ctx, core.Note{User: u.ID, Now: w.now, Effects: []core.Effect{core.NewLink{Code: core.Code{Hash: people.Hash(code), Address: a, Created: w.now, Expires: w.now.Add(10 * time.Minute)}}}})
+	must(w.t, err)
+}
+
+// also gives somebody another address.
+func (w *world) also(a core.Address, channel, external string) {
+	w.t.Helper()
+	_, u := w.identify(a)
+	_, err := w.AddIdentity(w.ctx, core.Identity{User: u.ID, Address: core.Address{Channel: channel, External: external}, LastUsed: w.now})
+	must(w.t, err)
 }
 
 func TestAnswers(t *testing.T) {

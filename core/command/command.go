@@ -16,6 +16,7 @@ import (
 // Store is what commands read.
 type Store interface {
 	Days
+	Links
 	core.ThreadReader
 	core.LoopReader
 	core.RefStore
@@ -32,8 +33,8 @@ type Days interface {
 	Summaries(ctx context.Context, user core.UserID, id core.SegmentID, limit int) ([]core.Summary, error)
 }
 
-// Options are what commands are made of. All but Push, Search, Memory and
-// Reminders are required.
+// Options are what commands are made of. All but NewCode, Push, Search,
+// Memory and Reminders are required.
 type Options struct {
 	Store Store
 	// Day tells the local day of a moment, DayName what a day is called today.
@@ -43,6 +44,8 @@ type Options struct {
 	StripRefs func(markdown string) string
 	// Hash is how a code is kept.
 	Hash func(code string) string
+	// NewCode makes a code for /link; nil: there are none.
+	NewCode func() (string, error)
 	// Push tells whether a channel may be written to unasked; nil: all may.
 	Push func(channel string) bool
 	// Without one of these its commands say that they are not available.
@@ -103,6 +106,8 @@ func (c *Commands) commands() []command {
 		{name: "language", run: c.language},
 		{name: "home", run: c.home},
 		{name: "summaries", run: c.summaries},
+		{name: "link", run: c.link},
+		{name: "unlink", run: c.unlink},
 		{name: "threads", run: c.threads},
 		{name: "thread", run: c.thread},
 		{name: "continuous", run: c.continuous},

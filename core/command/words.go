@@ -43,6 +43,13 @@ type words struct {
 	postsHome, postsAll, postsOff            string
 	paused, resumed, resumedWith             string
 
+	linkCode                             string // code, code
+	linked, linkMerging                  string
+	linkOwn, linkSame, linkWrong         string
+	linkLocked                           string // minutes
+	linkedTitle, linkedMore              string
+	unlinkWhich, unlinkLast, splitLast   string
+	unlinked, splitting                  string // address
 	threadsTitle, continuousName, here   string
 	threadsMore                          string // number
 	noThreads, threadUntitled            string

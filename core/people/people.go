@@ -32,6 +32,7 @@ const (
 type Store interface {
 	core.PeopleStore
 	core.CodeStore
+	core.LinkStore
 	Hold(ctx context.Context, h core.Hold) (duplicate bool, err error)
 }
 
@@ -129,6 +130,9 @@ func (p *People) Stranger(ctx context.Context, in core.Inbound) (known bool, err
 		if known, err := p.claimOwner(ctx, in, code); known || err != nil {
 			return known, err
 		}
+	}
+	if code, ok := linkCode(in.Text); ok && in.Kind == core.InMessage {
+		return p.link(ctx, in, code)
 	}
 	if in.Kind != core.InMessage {
 		_, err := p.Hold(ctx, core.Hold{Event: in, Now: p.Now()})

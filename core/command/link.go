@@ -1,0 +1,171 @@
+package command
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/everthread/everthread/core"
+)
+
+// linkLife is how long a code of /link is valid (SPEC 2).
+const linkLife = 10 * time.Minute
+
+// Links is what /link and /unlink read.
+type Links interface {
+	LinkCode(ctx context.Context, hash string, a core.Address, now time.Time) (core.Link, error)
+	Identities(ctx context.Context, user core.UserID) ([]core.Identity, error)
+}
+
+// link gives a code, or uses one.
+func (c *Commands) link(ctx context.Context, r *request) (core.Outcome, error) {
+	if r.arg == "" {
+		return c.newLink(r)
+	}
+	hash := c.Hash(r.arg)
+	l, err := c.Store.LinkCode(ctx, hash, r.at.Address, r.now)
+	if err != nil {
+		return core.Outcome{}, err
+	}
+	switch l.State {
+	case core.LinkOwn:
+		return r.say(r.words.linkOwn), nil
+	case core.LinkSame:
+		return r.say(r.words.linkSame), nil
+	case core.LinkTaken:
+		if l.User == r.user.ID {
+			return r.say(r.words.linked), nil
+		}
+		return r.say(r.words.linkMerging), nil
+	case core.LinkLocked:
+		return r.say(r.words.linkLocked, minutes(l.Until.Sub(r.now))), nil
+	case core.LinkValid:
+		out := r.say(r.words.linkMerging)
+		out.Effects = []core.Effect{core.UseLink{Hash: hash, Identity: r.at.ID, At: r.now}}
+		return out, nil
+	}
+	out := r.say(r.words.linkWrong)
+	if l.Tries+1 >= core.LinkTries {
+		out = r.say(r.words.linkLocked, minutes(core.LinkLock))
+	}
+	out.Effects = []core.Effect{core.WrongLink{Address: r.at.Address, At: r.now}}
+	return out, nil
+}
+
+// minutes is a wait in whole minutes, at least one.
+func minutes(d time.Duration) int { return max(1, int(d.Round(time.Minute).Minutes())) }
+
+func (c *Commands) newLink(r *request) (core.Outcome, error) {
+	if c.NewCode == nil {
+		return r.say(r.words.unavailable), nil
+	}
+	code, err := c.NewCode()
+	if err != nil {
+		return core.Outcome{}, err
+	}
+	out := r.say(r.words.linkCode, code, code)
+	out.Effects = []core.Effect{core.NewLink{Code: core.Code{Kind: core.CodeLink, Hash: c.Hash(code), Address: r.at.Address, Name: r.at.Name,
+		Created: r.now, Expires: r.now.Add(linkLife)}}}
+	return out, nil
+}
+
+// unlink detaches an address: this one, or one of the list that it shows. The
+// last one goes only if that was said twice, and with --split its history goes.
+func (c *Commands) unlink(ctx context.Context, r *request) (core.Outcome, error) {
+	all, err := c.Store.Identities(ctx, r.user.ID)
+	if err != nil {
+		return core.Outcome{}, err
+	}
+	slices.SortFunc(all, func(a, b core.Identity) int { return int(a.ID - b.ID) })
+	a := readUnlink(r.arg)
+	if a.list {
+		return c.linkedList(r, all), nil
+	}
+	i, ok := a.pick(all, r.at)
+	switch {
+	case !ok:
+		return r.say(r.words.unlinkWhich), nil
+	case a.split && len(all) == 1:
+		return r.say(r.words.splitLast), nil
+	case a.split:
+		out := r.say(r.words.splitting, placeName(i))
+		out.Effects = []core.Effect{core.Split{Identity: i.ID, At: r.now}}
+		return out, nil
+	case len(all) == 1 && !a.sure:
+		return r.say(r.words.unlinkLast), nil
+	}
+	out := r.say(r.words.unlinked, placeName(i))
+	out.Effects = []core.Effect{core.Unlink{Identity: i.ID, At: r.now}}
+	return out, nil
+}
+
+// unlinking is what follows /unlink.
+type unlinking struct {
+	list, split, sure bool
+	which             string // a number or name; empty: this one
+}
+
+func readUnlink(arg string) unlinking {
+	var a unlinking
+	var rest []string
+	for _, w := range strings.Fields(strings.ToLower(arg)) {
+		switch strings.Trim(w, "-—") {
+		case "split", "séparer", "separer":
+			a.split = true
+		case "yes", "oui":
+			a.sure = true
+		case "list", "liste":
+			a.list = true
+		default:
+			rest = append(rest, w)
+		}
+	}
+	a.which = strings.Join(rest, " ")
+	return a
+}
+
+// pick returns the address that is meant.
+func (a unlinking) pick(all []core.Identity, here core.Identity) (core.Identity, bool) {
+	if a.which == "" {
+		return here, true
+	}
+	if n, err := strconv.Atoi(a.which); err == nil && n > 0 && n <= len(all) {
+		return all[n-1], true
+	}
+	var found []core.Identity
+	for _, i := range all {
+		if slices.Contains([]string{strings.ToLower(i.Address.Channel), strings.ToLower(i.Name), strings.ToLower(i.Address.External),
+			strings.ToLower(i.Address.Channel + ":" + i.Address.External)}, a.which) {
+			found = append(found, i)
+		}
+	}
+	if len(found) != 1 {
+		return core.Identity{}, false
+	}
+	return found[0], true
+}
+
+// linkedList lists the addresses of a person with the numbers that /unlink takes.
+func (c *Commands) linkedList(r *request, all []core.Identity) core.Outcome {
+	lines := []string{r.text(r.words.linkedTitle), ""}
+	for n, i := range all {
+		line := fmt.Sprintf("%d. %s", n+1, placeName(i))
+		if i.ID == r.at.ID {
+			line += " · " + r.text(r.words.here)
+		}
+		lines = append(lines, line)
+	}
+	return core.Outcome{Text: strings.Join(append(lines, "", r.text(r.words.linkedMore)), "\n")}
+}
+
+// placeName is an address as it is shown: the channel, and whose it is there.
+func placeName(i core.Identity) string {
+	who := title(i.Name)
+	if who == "" {
+		who = i.Address.External
+	}
+	return bold(i.Address.Channel) + " (" + strings.ReplaceAll(who, "`", "'") + ")"
+}

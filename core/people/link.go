@@ -1,0 +1,77 @@
+package people
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"go.uber.org/zap"
+
+	"github.com/everthread/everthread/core"
+)
+
+// LinkCodeSigns is how long a code of /link is.
+const LinkCodeSigns = 8
+
+// NewLinkCode returns a new code for /link.
+func (p *People) NewLinkCode() (string, error) { return p.Code(LinkCodeSigns) }
+
+// linkCode returns the argument of /link, and whether the text is that command.
+func linkCode(text string) (string, bool) {
+	f := strings.Fields(text)
+	if len(f) < 2 {
+		return "", false
+	}
+	word, _, _ := strings.Cut(strings.ToLower(f[0]), "@")
+	return strings.Join(f[1:], ""), word == "/link" || word == "!link"
+}
+
+// link handles the /link CODE of a stranger: under every policy the address
+// becomes the code's user's, and the message is received as theirs. A wrong code
+// is counted, and answered in plain words.
+func (p *People) link(ctx context.Context, in core.Inbound, code string) (known bool, err error) {
+	now := p.Now()
+	l, err := p.LinkCode(ctx, Hash(code), in.Address, now)
+	if err != nil {
+		return false, err
+	}
+	if l.State == core.LinkValid {
+		i := core.Identity{Address: in.Address, Name: in.Name, LastUsed: now}
+		err := p.TakeLink(ctx, Hash(code), i, now)
+		if err == nil {
+			p.Log.Info("an address was linked", zap.Int64("user", int64(l.User)), zap.String("channel", in.Address.Channel))
+		}
+		if !errors.Is(err, core.ErrRefused) {
+			return err == nil, err
+		}
+	}
+	language := in.Language
+	if language == "" {
+		language = p.Settings.Language
+	}
+	in.Text, in.Raw, in.Attachments, in.Quote = "", nil, nil, nil
+	return false, p.TryLink(ctx, core.Hold{Event: in, Now: now,
+		Delivery: &core.NewDelivery{To: in.Address, Kind: core.DeliverNotice, Parts: p.Render(linkRefusal(language, l, now), in.Address.Channel), Expires: now.Add(time.Hour)}})
+}
+
+// linkRefusal says that a code is wrong, or until when no code is taken. It tells
+// nothing of why.
+func linkRefusal(language string, l core.Link, now time.Time) string {
+	french := strings.HasPrefix(strings.ToLower(language), "fr")
+	locked := l.State == core.LinkLocked || l.Tries+1 >= core.LinkTries
+	wait := int(core.LinkLock.Minutes())
+	if l.State == core.LinkLocked {
+		wait = max(1, int(l.Until.Sub(now).Round(time.Minute).Minutes()))
+	}
+	switch {
+	case locked && french:
+		return fmt.Sprintf("Trop de codes erronés. Réessayez dans %d min, avec un nouveau code.", wait)
+	case locked:
+		return fmt.Sprintf("Too many wrong codes. Try again in %d min, with a new code.", wait)
+	case french:
+		return "Ce code n'est pas valable : il est faux, expiré ou déjà utilisé. Envoyez `/link` là où je vous connais pour en recevoir un nouveau."
+	}
+	return "That code is not valid: it is wrong, expired or used. Send `/link` where I know you to get a new one."
+}

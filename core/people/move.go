@@ -1,0 +1,194 @@
+package people
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"go.uber.org/zap"
+
+	"github.com/everthread/everthread/core"
+)
+
+// MoveStore is what moves are carried with.
+type MoveStore interface {
+	core.MoveStore
+	core.LeaseStore
+	Wakes(ctx context.Context) <-chan string
+	Note(ctx context.Context, n core.Note) (core.Noted, error)
+	User(ctx context.Context, id core.UserID) (core.User, error)
+	Identities(ctx context.Context, user core.UserID) ([]core.Identity, error)
+}
+
+// Mover carries merges and splits to their end (SPEC 2). One process does so at a
+// time; should two, a step that one has done is not done again.
+type Mover struct {
+	Store    MoveStore
+	Render   func(text, channel string) []core.Part
+	Language string // of people who chose none
+	// Released receives what was held while people were moved.
+	Released func(ctx context.Context) error
+	Poll     time.Duration // how often moves are looked for when nothing wakes
+	Worker   string        // this process, in the lease: one carries at a time
+	Log      *zap.Logger
+	Now      func() time.Time
+}
+
+// Run carries moves until ctx ends.
+func (v *Mover) Run(ctx context.Context) error {
+	wakes := v.Store.Wakes(ctx)
+	tick := time.NewTicker(v.Poll)
+	defer tick.Stop()
+	for {
+		wait, err := v.All(ctx)
+		if err != nil && ctx.Err() == nil {
+			v.Log.Warn("a merge or split does not go on; it is tried again", zap.Error(err))
+		}
+		if wait == 0 || err != nil {
+			wait = v.Poll
+		}
+		if !sleep(ctx, wakes, tick.C, wait) {
+			return nil
+		}
+	}
+}
+
+// sleep waits for a wake-up of moves, at most as long as wait or the next tick;
+// false: ctx ended.
+func sleep(ctx context.Context, wakes <-chan string, tick <-chan time.Time, wait time.Duration) bool {
+	timer := time.NewTimer(wait)
+	defer timer.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return false
+		case topic, ok := <-wakes:
+			if !ok {
+				return false
+			}
+			if topic == core.TopicMoves {
+				return true
+			}
+		case <-timer.C:
+			return true
+		case <-tick:
+			return true
+		}
+	}
+}
+
+// openMoves bounds how many moves are looked at in one round.
+const openMoves = 50
+
+// All carries every move as far as it goes now, and tells how soon one of them
+// is to be looked at again (0: none is left).
+func (v *Mover) All(ctx context.Context) (time.Duration, error) {
+	list, err := v.Store.Moves(ctx, openMoves)
+	if err != nil || len(list) == 0 {
+		return 0, err
+	}
+	if held, err := v.hold(ctx); err != nil || !held {
+		return v.Poll, err
+	}
+	var next time.Duration
+	var errs []error
+	for _, m := range list {
+		wait, err := v.one(ctx, m)
+		errs = append(errs, err)
+		if wait > 0 && (next == 0 || wait < next) {
+			next = wait
+		}
+	}
+	return next, errors.Join(append(errs, v.Store.Release(context.WithoutCancel(ctx), moveLease, v.Worker))...)
+}
+
+// The lease of who carries moves, and how long it holds after each step.
+const (
+	moveLease    = "moves"
+	moveLeaseFor = 10 * time.Second
+)
+
+func (v *Mover) hold(ctx context.Context) (bool, error) {
+	now := v.Now()
+	_, held, err := v.Store.Acquire(ctx, moveLease, v.Worker, now, now.Add(moveLeaseFor))
+	return held, err
+}
+
+// one carries a move until it is done or has to wait.
+func (v *Mover) one(ctx context.Context, m core.Move) (time.Duration, error) {
+	began, renewed := v.Now(), v.Now()
+	for m.Phase != core.MoveDone && ctx.Err() == nil {
+		if m.Phase == core.MoveTold {
+			if err := v.tell(ctx, m); err != nil {
+				return 0, err
+			}
+			v.Log.Info("people were moved", zap.String("kind", string(m.Kind)), zap.Int64("from", int64(m.From)), zap.Int64("into", int64(m.Into)),
+				zap.Duration("took", v.Now().Sub(began)))
+		}
+		if now := v.Now(); now.Sub(renewed) > moveLeaseFor/4 {
+			if held, err := v.hold(ctx); err != nil || !held {
+				return v.Poll, err
+			}
+			renewed = now
+		}
+		var wait time.Duration
+		var err error
+		if m, wait, err = v.Store.Carry(ctx, m.ID, v.Now()); err != nil || wait > 0 {
+			return wait, err
+		}
+	}
+	return 0, nil
+}
+
+// tell tells the person that it is done, once, and lets in what was held.
+func (v *Mover) tell(ctx context.Context, m core.Move) error {
+	if err := v.notice(ctx, m); err != nil {
+		return fmt.Errorf("tell that a %s is done: %w", m.Kind, err)
+	}
+	if err := v.Store.Told(ctx, m.ID); err != nil {
+		return err
+	}
+	if err := v.Released(ctx); err != nil {
+		v.Log.Warn("held messages wait for the scheduler", zap.Error(err))
+	}
+	return nil
+}
+
+// notice is the message that says so, where it was asked for.
+func (v *Mover) notice(ctx context.Context, m core.Move) error {
+	user := m.Into
+	u, err := v.Store.User(ctx, user)
+	if err != nil {
+		return err
+	}
+	list, err := v.Store.Identities(ctx, user)
+	for _, i := range list {
+		if i.ID != m.Identity {
+			continue
+		}
+		now := v.Now()
+		text := doneText(u.Settings.Language, v.Language, m.Kind)
+		_, err = v.Store.Note(ctx, core.Note{User: user, Identity: i.ID, Once: fmt.Sprintf("move:%d", m.ID), Now: now,
+			Messages:   []core.NewMessage{{Role: core.RoleAssistant, Kind: core.KindNotice, Text: text, SentAt: now}},
+			Deliveries: []core.NewDelivery{{To: i.Address, Identity: i.ID, Kind: core.DeliverNotice, Parts: v.Render(text, i.Address.Channel)}}})
+	}
+	return err
+}
+
+func doneText(language, fallback string, kind core.MoveKind) string {
+	if language == "" {
+		language = fallback
+	}
+	french := strings.HasPrefix(strings.ToLower(language), "fr")
+	switch {
+	case kind == core.MoveSplit && french:
+		return "C'est fait : ce qui est venu par cette application est de nouveau une conversation à part."
+	case kind == core.MoveSplit:
+		return "Done: what came through this app is a conversation of its own again."
+	case french:
+		return "C'est fait : vos deux conversations n'en font plus qu'une. Tout ce que vous avez dit est là, d'où que vous écriviez."
+	}
+	return "Done: your two conversations are one now. All that you said is there, wherever you write from."
+}
