@@ -3,11 +3,13 @@ package main
 import (
 	"context"
 	"fmt"
+	"time"
 
 	"github.com/everthread/everthread/core"
 	"github.com/everthread/everthread/core/day"
 	"github.com/everthread/everthread/core/loops"
 	"github.com/everthread/everthread/core/markup"
+	"github.com/everthread/everthread/core/people"
 	"github.com/everthread/everthread/core/summary"
 	"github.com/everthread/everthread/scheduler"
 )
@@ -53,6 +55,14 @@ func (a *app) tasks() []scheduler.Task {
 		{Name: "sweep", Spec: "17 * * * *", Run: a.sweep},
 	}
 }
+
+// newMover wires what merges and splits people.
+func (a *app) newMover() *people.Mover {
+	return &people.Mover{Store: a.store, Render: a.render, Language: a.cfg.DefaultLanguage, Released: a.receiveApproved, Poll: movePoll, Worker: a.worker, Log: a.log.Named("people"), Now: a.now}
+}
+
+// movePoll is how often merges and splits are looked for when nothing wakes.
+const movePoll = 2 * time.Second
 
 // receiveApproved receives held messages whose sender has been let in, in case
 // the process that let them in died before it did.

@@ -12,7 +12,7 @@ import (
 func (a *app) newCommands() *command.Commands {
 	c := a.cfg
 	return command.New(command.Options{
-		Store: a.store, Day: a.calendar.Day, DayName: day.Name, StripRefs: markup.StripRefs, Hash: people.Hash, Push: a.pushes,
+		Store: a.store, Day: a.calendar.Day, DayName: day.Name, StripRefs: markup.StripRefs, Hash: people.Hash, NewCode: a.people.NewLinkCode, Push: a.pushes,
 		Search: a.search, Memory: a.memory, Reminders: a.reminders,
 		Defaults: command.Defaults{Zone: c.DefaultTimezone, Language: c.DefaultLanguage, TokensPerDay: c.Limits.TokensPerDay,
 			PostForward: c.Summaries.PostForward},

@@ -96,7 +96,7 @@ func (g *Gateway) receiveRun(ctx context.Context, in []core.Inbound) error {
 	if err != nil {
 		return err
 	}
-	return g.fromUser(ctx, u, i, in, now)
+	return g.waiting(ctx, g.fromUser(ctx, u, i, in, now), in, now)
 }
 
 // identify returns who an event is of. Somebody who is known by another of their

@@ -1,0 +1,23 @@
+package gateway
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/everthread/everthread/core"
+)
+
+// waiting keeps events of somebody who is being moved: they are received when
+// that is done. Other errors are returned.
+func (g *Gateway) waiting(ctx context.Context, err error, in []core.Inbound, now time.Time) error {
+	if !errors.Is(err, core.ErrMoving) {
+		return err
+	}
+	for _, e := range in {
+		if _, err := g.Store.Hold(ctx, core.Hold{Event: e, Keep: true, Now: now}); err != nil {
+			return err
+		}
+	}
+	return nil
+}
