@@ -186,12 +186,13 @@ type Channels struct {
 
 // Telegram is a bot of the Telegram Bot API. Mode is polling or webhook.
 type Telegram struct {
-	Token         Secret  `yaml:"token"`
-	Mode          string  `yaml:"mode"`
-	APIURL        string  `yaml:"api_url"`
-	WebhookSecret Secret  `yaml:"webhook_secret"`
-	RatePerChat   float64 `yaml:"rate_per_chat"`
-	RatePerBot    float64 `yaml:"rate_per_bot"`
+	Token          Secret  `yaml:"token"`
+	Mode           string  `yaml:"mode"`
+	APIURL         string  `yaml:"api_url"`
+	WebhookSecret  Secret  `yaml:"webhook_secret"`
+	PreviousSecret Secret  `yaml:"previous_webhook_secret"`
+	RatePerChat    float64 `yaml:"rate_per_chat"`
+	RatePerBot     float64 `yaml:"rate_per_bot"`
 }
 
 // WhatsApp is a business number of the Cloud API. Without a SummaryTemplate what

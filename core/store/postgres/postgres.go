@@ -71,6 +71,12 @@ func Open(ctx context.Context, o Options) (*Store, error) {
 	return &Store{Store: sqlstore.New(db, db, d), db: db, pool: pool, schema: cfg.ConnConfig.RuntimeParams["search_path"]}, nil
 }
 
+// Beside opens the database once more, for a library that keeps tables of its own
+// in it, and names the dialect. The caller closes it.
+func (s *Store) Beside() (*sql.DB, string, error) {
+	return stdlib.OpenDBFromPool(s.pool), "postgres", nil
+}
+
 // Store is the PostgreSQL store.
 type Store struct {
 	*sqlstore.Store

@@ -62,6 +62,13 @@ func open(path, lock string, conns int) (*sql.DB, error) {
 	return db, nil
 }
 
+// Beside opens the database once more, for a library that keeps tables of its own
+// in it, and names the dialect. The caller closes it.
+func (s *Store) Beside() (*sql.DB, string, error) {
+	db, err := open(s.path, "immediate", readers)
+	return db, "sqlite3", err
+}
+
 // Migrate brings the schema up to date.
 func (s *Store) Migrate(ctx context.Context) error {
 	p, err := s.provider()

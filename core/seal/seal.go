@@ -1,0 +1,93 @@
+// Package seal encrypts what is stored but must not be read by whoever gets
+// hold of the database: keys of services, and tokens (SPEC 17, 18).
+package seal
+
+import (
+	"crypto/aes"
+	"crypto/cipher"
+	"crypto/hkdf"
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+)
+
+// ErrKey means that no key at hand opens a text.
+var ErrKey = errors.New("it was encrypted with another secret_key; set the one that was used, or enter the value again")
+
+// Sealer encrypts with AES-256-GCM. A sealed text names its key, so that the
+// secret can be changed. It is safe for concurrent use if its source of random
+// bytes is.
+type Sealer struct {
+	keys []key
+	rand io.Reader
+}
+
+type key struct {
+	id   string
+	aead cipher.AEAD
+}
+
+// New returns a sealer that seals with the first of secrets and opens with all.
+func New(rand io.Reader, secrets ...string) (*Sealer, error) {
+	s := &Sealer{rand: rand}
+	for _, secret := range secrets {
+		if secret == "" {
+			return nil, errors.New("secret_key is empty")
+		}
+		raw, err := hkdf.Key(sha256.New, []byte(secret), nil, "everthread: stored secrets", 32)
+		if err != nil {
+			return nil, fmt.Errorf("derive key: %w", err)
+		}
+		block, err := aes.NewCipher(raw)
+		if err != nil {
+			return nil, fmt.Errorf("derive key: %w", err)
+		}
+		aead, err := cipher.NewGCM(block)
+		if err != nil {
+			return nil, fmt.Errorf("derive key: %w", err)
+		}
+		sum := sha256.Sum256(raw)
+		s.keys = append(s.keys, key{hex.EncodeToString(sum[:4]), aead})
+	}
+	if len(s.keys) == 0 {
+		return nil, errors.New("secret_key is empty")
+	}
+	return s, nil
+}
+
+// Seal encrypts plain. what names what it is, such as "agent 12": the text opens
+// as nothing else.
+func (s *Sealer) Seal(what, plain string) (string, error) {
+	k := s.keys[0]
+	nonce := make([]byte, k.aead.NonceSize())
+	if _, err := io.ReadFull(s.rand, nonce); err != nil {
+		return "", fmt.Errorf("seal: %w", err)
+	}
+	sealed := k.aead.Seal(nonce, nonce, []byte(plain), []byte(what))
+	return "sealed:" + k.id + ":" + base64.RawStdEncoding.EncodeToString(sealed), nil
+}
+
+// Open decrypts what Seal returned for the same what. ErrKey: the secret is another.
+func (s *Sealer) Open(what, sealed string) (string, error) {
+	rest, ok := strings.CutPrefix(sealed, "sealed:")
+	id, body, both := strings.Cut(rest, ":")
+	raw, err := base64.RawStdEncoding.DecodeString(body)
+	if !ok || !both || err != nil {
+		return "", errors.New("open: this is not a sealed text")
+	}
+	for _, k := range s.keys {
+		if k.id != id || len(raw) < k.aead.NonceSize() {
+			continue
+		}
+		plain, err := k.aead.Open(nil, raw[:k.aead.NonceSize()], raw[k.aead.NonceSize():], []byte(what))
+		if err != nil {
+			return "", errors.New("open: the sealed text was changed")
+		}
+		return string(plain), nil
+	}
+	return "", ErrKey
+}
