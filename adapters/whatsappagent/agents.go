@@ -1,0 +1,242 @@
+package whatsappagent
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"sync"
+	"time"
+
+	"go.uber.org/zap"
+
+	"github.com/everthread/everthread/core"
+)
+
+// agent is one key in use.
+type agent struct {
+	c       *Channel
+	key     Key
+	account string
+	api     *api
+	limits  limits
+	sending chan struct{} // held by whoever sends: one at a time (CHANNELS B2.4)
+	log     *zap.Logger
+
+	mu  sync.Mutex
+	err error // what keeps it from working; nil: nothing known
+}
+
+func (c *Channel) newAgent(k Key) *agent {
+	account := strconv.FormatInt(k.ID, 10)
+	return &agent{
+		c: c, key: k, account: account, api: newAPI(c.opts, k.Secret), limits: newLimits(), sending: make(chan struct{}, 1),
+		log: c.log.With(zap.String("account", account), zap.Int64("user", int64(k.User))),
+	}
+}
+
+// report keeps what is wrong with the agent, nil if nothing is.
+func (a *agent) report(err error) {
+	a.mu.Lock()
+	before := a.err
+	a.err = err
+	a.mu.Unlock()
+	if err != nil && (before == nil || before.Error() != err.Error()) {
+		a.log.Warn("personal agent does not work", zap.Error(err))
+	}
+}
+
+func (a *agent) problem() error {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.err
+}
+
+// Agent is the state of one personal agent, as far as this process knows it.
+type Agent struct {
+	Account string
+	User    core.UserID
+	Err     error // what is wrong and what to do; nil: nothing known
+}
+
+// Agents returns the state of every agent, in the order of their ids.
+func (c *Channel) Agents() []Agent {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	var out []Agent
+	for _, a := range c.agents {
+		out = append(out, Agent{Account: a.account, User: a.key.User, Err: a.problem()})
+	}
+	slices.SortFunc(out, func(a, b Agent) int {
+		return cmp.Or(cmp.Compare(len(a.Account), len(b.Account)), cmp.Compare(a.Account, b.Account))
+	})
+	return out
+}
+
+// Check returns why no agent works: the keys cannot be read, or each has a
+// problem of its own. One agent's problem is not the channel's; see Agents.
+func (c *Channel) Check() error {
+	c.mu.Lock()
+	err := c.err
+	c.mu.Unlock()
+	if err != nil {
+		return err
+	}
+	var problems []error
+	agents := c.Agents()
+	for _, a := range agents {
+		if a.Err != nil {
+			problems = append(problems, a.Err)
+		}
+	}
+	if len(problems) == 0 || len(problems) < len(agents) {
+		return nil
+	}
+	return errors.Join(problems...)
+}
+
+// Refresh lets Run read the keys at once, after one was added or removed.
+func (c *Channel) Refresh() {
+	select {
+	case c.refresh <- struct{}{}:
+	default:
+	}
+}
+
+// reload reads the keys and returns the agents that are in use. A key that
+// changed makes a new agent.
+func (c *Channel) reload(ctx context.Context) (map[int64]*agent, error) {
+	keys, err := c.opts.Keys.Keys(ctx)
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if err != nil {
+		err = fmt.Errorf("read the keys of personal agents: %w", err)
+		if ctx.Err() == nil {
+			c.err = err
+		}
+		return nil, err
+	}
+	c.err = nil
+	next := make(map[int64]*agent, len(keys))
+	for _, k := range keys {
+		next[k.ID] = c.agents[k.ID]
+		if a := next[k.ID]; a == nil || a.key.Secret != k.Secret || a.key.User != k.User || !a.key.CreatedAt.Equal(k.CreatedAt) {
+			next[k.ID] = c.newAgent(k)
+		}
+	}
+	c.agents = next
+	return next, nil
+}
+
+// agent returns the agent of an account. It is *core.Permanent if there is none
+// any more.
+func (c *Channel) agent(ctx context.Context, account string) (*agent, error) {
+	id, err := strconv.ParseInt(account, 10, 64)
+	if err != nil {
+		return nil, &core.Permanent{Err: errors.New("the account is no id of a personal agent")}
+	}
+	c.mu.Lock()
+	a := c.agents[id]
+	c.mu.Unlock()
+	if a != nil {
+		return a, nil
+	}
+	agents, err := c.reload(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if a = agents[id]; a == nil {
+		return nil, &core.Permanent{Err: errors.New("the key of this personal agent was removed")}
+	}
+	return a, nil
+}
+
+// Run receives with every key until ctx ends, and follows the list of keys. Each
+// key is polled by the process that has its lease. It returns nil.
+func (c *Channel) Run(ctx context.Context, r core.Receiver) error {
+	defer c.opts.HTTP.CloseIdleConnections()
+	running := map[int64]*poller{}
+	defer func() {
+		for _, p := range running {
+			p.end()
+		}
+	}()
+	for ctx.Err() == nil {
+		if agents, err := c.reload(ctx); err == nil {
+			c.follow(ctx, r, running, agents)
+		} else if ctx.Err() == nil {
+			c.log.Error("read the keys of personal agents", zap.Error(err))
+		}
+		t := time.NewTimer(c.pace.keys)
+		select {
+		case <-ctx.Done():
+		case <-c.refresh:
+		case <-t.C:
+		}
+		t.Stop()
+	}
+	return nil
+}
+
+// follow ends the pollers of keys that are gone or changed, and starts those of
+// new ones.
+func (c *Channel) follow(ctx context.Context, r core.Receiver, running map[int64]*poller, agents map[int64]*agent) {
+	for id, p := range running {
+		if agents[id] != p.a {
+			p.end()
+			delete(running, id)
+		}
+	}
+	for id, a := range agents {
+		if running[id] == nil {
+			running[id] = start(ctx, a, r)
+		}
+	}
+}
+
+// poller is the goroutine that polls with one key.
+type poller struct {
+	a      *agent
+	cancel context.CancelFunc
+	done   chan struct{}
+}
+
+func start(ctx context.Context, a *agent, r core.Receiver) *poller {
+	ctx, cancel := context.WithCancel(ctx)
+	p := &poller{a: a, cancel: cancel, done: make(chan struct{})}
+	go func() {
+		defer close(p.done)
+		a.keepPolling(ctx, r)
+	}()
+	return p
+}
+
+// end ends the poller and waits for it.
+func (p *poller) end() {
+	p.cancel()
+	<-p.done
+}
+
+// errStopped: the key is of no use until somebody changes it.
+var errStopped = errors.New("the agent is stopped")
+
+// keepPolling polls whenever this process has the lease, until ctx ends or the
+// key is of no more use.
+func (a *agent) keepPolling(ctx context.Context, r core.Receiver) {
+	stopped := false
+	for ctx.Err() == nil && !stopped {
+		err := a.c.opts.Lease(ctx, a.account, func(ctx context.Context) error {
+			err := a.poll(ctx, r)
+			stopped = errors.Is(err, errStopped)
+			return err
+		})
+		if err != nil && ctx.Err() == nil && !stopped {
+			a.log.Debug("lease of personal agent", zap.Error(err))
+		}
+		if !stopped && pause(ctx, a.c.pace.lease) != nil {
+			return
+		}
+	}
+}

@@ -1,0 +1,156 @@
+// Package whatsappagent is the channel of WhatsApp's personal agents: an agent
+// that a person makes in their own app, and whose key talks to nobody else
+// (CHANNELS B2). One Channel serves all keys.
+//
+// Policy. Each key has one poller, a stored cursor, its own rate limits and one
+// sender at a time. The cursor is stored after Receiver.Receive took the
+// messages, and only then are they marked as read, since reading may remove
+// them from the service. A message that may have arrived is never sent again,
+// since nothing tells what became of it.
+package whatsappagent
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"net/url"
+	"strings"
+	"sync"
+	"time"
+
+	"go.uber.org/zap"
+
+	"github.com/everthread/everthread/core"
+	"github.com/everthread/everthread/core/markup"
+)
+
+// Name is the channel's name.
+const Name = "whatsapp_agent"
+
+// maxText is the longest text of one message in UTF-16 units, with room for
+// markup (CHANNELS B2.4).
+const maxText = 3800
+
+var (
+	_ core.Channel   = (*Channel)(nil)
+	_ core.Describer = (*Channel)(nil)
+	_ core.Typer     = (*Channel)(nil)
+	_ core.Checker   = (*Channel)(nil)
+	_ core.Fetcher   = (*Channel)(nil)
+	_ Diagnoser      = (*Channel)(nil)
+)
+
+// Key is the key of one personal agent. The account of its addresses is ID in
+// decimal.
+type Key struct {
+	ID        int64
+	User      core.UserID // whose agent it is
+	Secret    string
+	CreatedAt time.Time // messages from before are not acted on
+}
+
+// Keys knows the keys that are in use.
+type Keys interface {
+	Keys(ctx context.Context) ([]Key, error)
+}
+
+// Options configure a Channel. Keys, Keeper and Lease are required.
+type Options struct {
+	APIURL string // empty: https://api.whatsapp.com/agent/v1
+	Keys   Keys
+	// Keeper keeps the cursor of an account.
+	Keeper func(account string) core.Keeper
+	// Lease runs run while this process holds the account, and ends its context
+	// when it no longer does. It waits for run. It returns when ctx ends, when run
+	// returned, or at once if another process holds the account.
+	Lease func(ctx context.Context, account string, run func(ctx context.Context) error) error
+
+	HTTP *http.Client     // nil: one with connections kept alive
+	Log  *zap.Logger      // nil: none
+	Now  func() time.Time // nil: time.Now
+}
+
+// Channel is all personal agents. Its methods may be called concurrently, by
+// any number of processes; an agent's messages are taken by the one that has its
+// lease.
+type Channel struct {
+	opts    Options
+	log     *zap.Logger
+	now     func() time.Time
+	pace    pace
+	refresh chan struct{}
+
+	mu     sync.Mutex
+	agents map[int64]*agent
+	err    error // of reading the keys
+}
+
+// pace is how long things wait.
+type pace struct {
+	keys, lease, standDown  time.Duration
+	firstPause, lastPause   time.Duration
+	busyPause, longPoll     time.Duration
+	conflicts               int           // how many are reported
+	conflictsIn, deadSender time.Duration // within this time; how long messages of a dead key wait
+}
+
+// usual is the pace of CHANNELS B2.
+func usual() pace {
+	return pace{
+		keys: 15 * time.Second, lease: 5 * time.Second, standDown: time.Minute,
+		firstPause: 100 * time.Millisecond, lastPause: 30 * time.Second, busyPause: 5 * time.Second, longPoll: 25 * time.Second,
+		conflicts: 3, conflictsIn: 10 * time.Minute, deadSender: 5 * time.Minute,
+	}
+}
+
+// New checks opts and returns the channel. It does not use the network.
+func New(opts Options) (*Channel, error) {
+	if opts.APIURL == "" {
+		opts.APIURL = "https://api.whatsapp.com/agent/v1"
+	}
+	if u, err := url.Parse(opts.APIURL); err != nil || u.Host == "" {
+		return nil, errors.New("whatsapp_agent: api_url is no URL")
+	}
+	if opts.Keys == nil || opts.Keeper == nil || opts.Lease == nil {
+		return nil, errors.New("whatsapp_agent: keys, keeper and lease are required")
+	}
+	if opts.HTTP == nil {
+		opts.HTTP = &http.Client{Transport: http.DefaultTransport.(*http.Transport).Clone()}
+	}
+	if opts.Log == nil {
+		opts.Log = zap.NewNop()
+	}
+	if opts.Now == nil {
+		opts.Now = time.Now
+	}
+	opts.APIURL = strings.TrimRight(opts.APIURL, "/")
+	return &Channel{
+		opts: opts, log: opts.Log.With(zap.String("channel", Name)), now: opts.Now, pace: usual(),
+		refresh: make(chan struct{}, 1), agents: map[int64]*agent{},
+	}, nil
+}
+
+// Name returns "whatsapp_agent".
+func (c *Channel) Name() string { return Name }
+
+// Capabilities returns the limits of CHANNELS B2.4 and B2.8. An agent has one
+// chat only; of its 12 messages a minute two are kept spare: four at once and one
+// every ten seconds are never more than ten in any minute.
+func (c *Channel) Capabilities() core.Capabilities {
+	return core.Capabilities{
+		MaxText: maxText, Length: markup.UTF16Len, Push: true,
+		RatePerChat: 0.1, BurstPerChat: 4, Files: true, NoRepeat: true,
+	}
+}
+
+// Finding is one thing that Diagnose looked at. Text is a plain sentence; if it
+// is not OK, it says what to do.
+type Finding struct {
+	OK   bool
+	Text string
+}
+
+// Diagnoser is what the channel offers to `everthread doctor`.
+type Diagnoser interface {
+	Diagnose(ctx context.Context) []Finding
+}

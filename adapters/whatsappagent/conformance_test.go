@@ -1,0 +1,182 @@
+package whatsappagent
+
+import (
+	"context"
+	"errors"
+	"net"
+	"net/http"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+
+	"github.com/everthread/everthread/adapters/adaptertest"
+	"github.com/everthread/everthread/adapters/whatsappagent/whatsappagenttest"
+	"github.com/everthread/everthread/core"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+const alex = "user:5"
+
+func TestConformance(t *testing.T) {
+	adaptertest.Test(t, func(t *testing.T) adaptertest.Harness {
+		s := whatsappagenttest.New()
+		s.Add("secret-7", alex)
+		keepers := newKeepers()
+		wire := &wire{Transport: &http.Transport{}}
+		return adaptertest.Harness{
+			New: func(t *testing.T) core.Channel {
+				return open(t, s, keepers, &list{keys: []Key{{ID: 7, User: 3, Secret: "secret-7"}}}, wire)
+			},
+			To:             core.Address{Channel: Name, Account: "7", External: alex},
+			Say:            func(text string) { s.Say("secret-7", text) },
+			Again:          func() { s.Again("secret-7") },
+			Unacknowledged: func() int { return s.Behind("secret-7", keepers.cursor("7")) },
+			Sent:           func() []string { return texts(s, "secret-7") },
+			Fail: func(f adaptertest.Fault) bool {
+				if f == adaptertest.Away {
+					wire.cut.Store(true)
+					return true
+				}
+				if f == adaptertest.Unreachable {
+					return false // there is no such thing here
+				}
+				s.Fail("messages", 1, failure(f))
+				return true
+			},
+			Close: func() { s.Close(); wire.CloseIdleConnections(); noErrors(t, s) },
+		}
+	})
+}
+
+// wire is a network that can be cut for the next message.
+type wire struct {
+	*http.Transport
+	cut atomic.Bool
+}
+
+func (w *wire) RoundTrip(r *http.Request) (*http.Response, error) {
+	if strings.HasSuffix(r.URL.Path, "/messages") && w.cut.CompareAndSwap(true, false) {
+		return nil, &net.OpError{Op: "dial", Err: errors.New("no route to host")}
+	}
+	return w.Transport.RoundTrip(r)
+}
+
+func failure(f adaptertest.Fault) whatsappagenttest.Failure {
+	switch f {
+	case adaptertest.Refused:
+		return whatsappagenttest.Failure{HTTP: 403, Code: 131005}
+	case adaptertest.Wait:
+		return whatsappagenttest.Failure{HTTP: 429, Code: 130429}
+	case adaptertest.Lost:
+		return whatsappagenttest.Failure{Drop: true}
+	case adaptertest.Broken:
+		return whatsappagenttest.Failure{HTTP: 500, Code: 2}
+	}
+	return whatsappagenttest.Failure{} // hangs
+}
+
+// list is a list of keys that can change and fail.
+type list struct {
+	mu   sync.Mutex
+	keys []Key
+	err  error
+}
+
+func (l *list) Keys(context.Context) ([]Key, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return append([]Key(nil), l.keys...), l.err
+}
+
+func (l *list) set(err error, keys ...Key) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.keys, l.err = keys, err
+}
+
+// keepers keep the state of accounts, as a store does.
+type keepers struct {
+	mu     sync.Mutex
+	values map[string]map[string]string
+	err    error
+}
+
+func newKeepers() *keepers {
+	return &keepers{values: map[string]map[string]string{}}
+}
+
+func (k *keepers) cursor(account string) int64 {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	n, _ := strconv.ParseInt(k.values[account][cursorKey], 10, 64)
+	return n
+}
+
+type keeper struct {
+	k       *keepers
+	account string
+}
+
+func (k keeper) State(_ context.Context, key string) (string, error) {
+	k.k.mu.Lock()
+	defer k.k.mu.Unlock()
+	return k.k.values[k.account][key], nil
+}
+
+func (k keeper) SetState(_ context.Context, values map[string]string) error {
+	k.k.mu.Lock()
+	defer k.k.mu.Unlock()
+	if k.k.err != nil {
+		return k.k.err
+	}
+	if k.k.values[k.account] == nil {
+		k.k.values[k.account] = map[string]string{}
+	}
+	for name, v := range values {
+		k.k.values[k.account][name] = v
+	}
+	return nil
+}
+
+// open returns a channel on s that has every lease, and hurries.
+func open(t *testing.T, s *whatsappagenttest.Server, k *keepers, keys Keys, via http.RoundTripper) *Channel {
+	t.Helper()
+	if via == nil {
+		tr := &http.Transport{}
+		t.Cleanup(tr.CloseIdleConnections)
+		via = tr
+	}
+	c, err := New(Options{
+		APIURL: s.URL(), Keys: keys, HTTP: &http.Client{Transport: via},
+		Keeper: func(account string) core.Keeper { return keeper{k, account} },
+		Lease:  func(ctx context.Context, _ string, run func(context.Context) error) error { return run(ctx) },
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	c.pace.lease, c.pace.standDown = 10*time.Millisecond, 20*time.Millisecond
+	c.pace.firstPause, c.pace.busyPause = 10*time.Millisecond, 10*time.Millisecond
+	return c
+}
+
+func texts(s *whatsappagenttest.Server, key string) []string {
+	var out []string
+	for _, m := range s.Sent(key) {
+		out = append(out, m.Text)
+	}
+	return out
+}
+
+// noErrors checks that every request was as the platform wants it.
+func noErrors(t *testing.T, s *whatsappagenttest.Server) {
+	t.Helper()
+	for _, err := range s.Errors() {
+		t.Errorf("request: %v", err)
+	}
+}

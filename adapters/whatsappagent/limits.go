@@ -1,0 +1,70 @@
+package whatsappagent
+
+import (
+	"context"
+	"sync"
+	"time"
+)
+
+// limits are the rolling limits of one key, one for each kind of call (CHANNELS
+// B2.8). Some calls are kept spare, since the service may count differently.
+type limits struct {
+	messages, statuses, updates, uploads, lookups, deletes *limit
+}
+
+func newLimits() limits {
+	return limits{
+		messages: &limit{most: 10}, statuses: &limit{most: 11}, updates: &limit{most: 14},
+		uploads: &limit{most: 11}, lookups: &limit{most: 11}, deletes: &limit{most: 11},
+	}
+}
+
+// rolling is the time in which calls are counted.
+const rolling = time.Minute
+
+// limit lets at most `most` calls through in any rolling minute.
+type limit struct {
+	most  int
+	mu    sync.Mutex
+	calls []time.Time // of the last minute, in order
+}
+
+// take counts a call at now and returns 0, or how long it has to wait.
+func (l *limit) take(now time.Time) time.Duration {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for len(l.calls) > 0 && !l.calls[0].Add(rolling).After(now) {
+		l.calls = l.calls[1:]
+	}
+	if len(l.calls) < l.most {
+		l.calls = append(l.calls, now)
+		return 0
+	}
+	return l.calls[0].Add(rolling).Sub(now)
+}
+
+// wait takes a call as soon as there is one. It returns an error only if ctx
+// ends.
+func (l *limit) wait(ctx context.Context, now func() time.Time) error {
+	for {
+		d := l.take(now())
+		if d <= 0 {
+			return ctx.Err()
+		}
+		if err := pause(ctx, d); err != nil {
+			return err
+		}
+	}
+}
+
+// pause waits for d, or until ctx ends, with its error.
+func pause(ctx context.Context, d time.Duration) error {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-t.C:
+		return nil
+	}
+}

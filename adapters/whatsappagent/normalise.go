@@ -1,0 +1,238 @@
+package whatsappagent
+
+import (
+	"cmp"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/everthread/everthread/core"
+)
+
+// rawUpdates is the body of an answer to a poll.
+type rawUpdates = json.RawMessage
+
+// Updates is what a poll brought.
+type Updates struct {
+	In   []core.Inbound
+	Next *int64 // the cursor of the next poll; nil: the service does not say
+	Last string // wamid of the last message, "" if there was none
+}
+
+// envelope is the body (CHANNELS B2.2). Messages are decoded one by one, so that
+// a strange one does not hide the others.
+type envelope struct {
+	Next  *int64 `json:"next_offset"`
+	Entry []struct {
+		Changes []struct {
+			Value struct {
+				Contacts []struct {
+					WaID    string `json:"wa_id"`
+					Profile struct {
+						Name string `json:"name"`
+					} `json:"profile"`
+				} `json:"contacts"`
+				Messages []json.RawMessage `json:"messages"`
+				Statuses []json.RawMessage `json:"statuses"`
+			} `json:"value"`
+		} `json:"changes"`
+	} `json:"entry"`
+}
+
+type message struct {
+	From      string  `json:"from"`
+	ID        string  `json:"id"`
+	Timestamp seconds `json:"timestamp"`
+	Type      string  `json:"type"`
+	Context   *struct {
+		ID   string `json:"id"`
+		From string `json:"from"`
+	} `json:"context"`
+	Text     *struct{ Body string } `json:"text"`
+	Image    *media                 `json:"image"`
+	Video    *media                 `json:"video"`
+	Audio    *media                 `json:"audio"`
+	Document *media                 `json:"document"`
+	Sticker  *media                 `json:"sticker"`
+	Reaction *struct {
+		MessageID string `json:"message_id"`
+		Emoji     string `json:"emoji"`
+	} `json:"reaction"`
+}
+
+type media struct {
+	ID       string `json:"id"`
+	MIME     string `json:"mime_type"`
+	SHA256   string `json:"sha256"` // Base64
+	Caption  string `json:"caption"`
+	Filename string `json:"filename"`
+	Voice    bool   `json:"voice"`
+}
+
+type status struct {
+	ID        string  `json:"id"`
+	Status    string  `json:"status"`
+	Recipient string  `json:"recipient_id"`
+	Timestamp seconds `json:"timestamp"`
+}
+
+// seconds is a Unix time that comes as a string; a number is taken too, and
+// anything else is the zero time.
+type seconds struct{ time.Time }
+
+// UnmarshalJSON never fails.
+func (s *seconds) UnmarshalJSON(raw []byte) error {
+	n, err := strconv.ParseInt(strings.Trim(string(raw), `"`), 10, 64)
+	if err == nil && n > 0 && n < 1<<36 {
+		s.Time = time.Unix(n, 0).UTC()
+	}
+	return nil
+}
+
+// reader reads the answer to one poll.
+type reader struct {
+	key   Key
+	now   time.Time
+	names map[string]string
+	out   Updates
+}
+
+// Normalise turns the answer to a poll with key into what it tells, in order
+// (SPEC 3.1, CHANNELS B2.3). It takes any bytes: what it cannot understand is
+// core.InUnsupported. Messages from before the key was added are left out, since
+// nobody waits for an answer to them. Event ids are the same each time something
+// is offered: the wamid, for receipts with the status.
+func Normalise(key Key, body []byte, now time.Time) Updates {
+	r := reader{key: key, now: now, names: map[string]string{}}
+	var e envelope
+	if err := json.Unmarshal(body, &e); err != nil {
+		return r.out
+	}
+	r.out.Next = e.Next
+	for _, entry := range e.Entry {
+		for _, change := range entry.Changes {
+			for _, c := range change.Value.Contacts {
+				r.names[c.WaID] = clean(c.Profile.Name)
+			}
+			for _, m := range change.Value.Messages {
+				r.message(m)
+			}
+			for _, s := range change.Value.Statuses {
+				r.status(s)
+			}
+		}
+	}
+	return r.out
+}
+
+// inbound returns an event of which nothing is known but its bytes.
+func (r *reader) inbound(raw []byte) core.Inbound {
+	sum := sha256.Sum256(raw)
+	return core.Inbound{
+		Address: core.Address{Channel: Name, Account: strconv.FormatInt(r.key.ID, 10)}, For: r.key.User,
+		EventID: "raw:" + hex.EncodeToString(sum[:]), Kind: core.InUnsupported, ReceivedAt: r.now, Raw: raw,
+	}
+}
+
+// message reads one message of the person.
+func (r *reader) message(raw json.RawMessage) {
+	in := r.inbound(raw)
+	var m message
+	if err := json.Unmarshal(raw, &m); err != nil {
+		m = essential(raw)
+	}
+	if m.ID == "" || !strings.HasPrefix(m.From, "user:") {
+		r.out.In = append(r.out.In, in)
+		return
+	}
+	r.out.Last = clean(m.ID)
+	if !m.Timestamp.IsZero() && m.Timestamp.Before(r.key.CreatedAt.Truncate(time.Second)) {
+		return
+	}
+	in.Address.External, in.Name = clean(m.From), r.names[m.From]
+	in.EventID, in.NativeID, in.SentAt = clean(m.ID), clean(m.ID), m.Timestamp.Time
+	if m.Reaction != nil {
+		in.Kind, in.Target, in.Reaction = core.InReaction, clean(m.Reaction.MessageID), clean(m.Reaction.Emoji)
+		r.out.In = append(r.out.In, in)
+		return
+	}
+	if in.Text, in.Attachments = content(in.Address.Account, &m); in.Text != "" {
+		in.Kind = core.InMessage
+	}
+	if c := m.Context; c != nil && c.ID != "" {
+		in.Quote = &core.Quote{NativeID: clean(c.ID), Mine: strings.HasPrefix(c.From, "agent:")}
+	}
+	r.out.In = append(r.out.In, in)
+}
+
+// essential reads of a strange message who sent it and what it is.
+func essential(raw []byte) message {
+	var m struct {
+		From      string  `json:"from"`
+		ID        string  `json:"id"`
+		Timestamp seconds `json:"timestamp"`
+		Type      string  `json:"type"`
+	}
+	_ = json.Unmarshal(raw, &m)
+	return message{From: m.From, ID: m.ID, Timestamp: m.Timestamp, Type: m.Type}
+}
+
+// content returns the text of m, with a placeholder for what is no text (SPEC
+// 3.9), and its file. The text is empty if there is nothing to answer.
+func content(account string, m *message) (string, []core.Attachment) {
+	if m.Text != nil {
+		return clean(m.Text.Body), nil
+	}
+	kind, f := file(m)
+	if f == nil {
+		return "[unsupported: " + clean(cmp.Or(m.Type, "message")) + "]", nil
+	}
+	label := strings.TrimSpace(kind + " " + f.Filename)
+	if f.Caption != "" {
+		label += ": " + f.Caption
+	}
+	return clean("[" + label + "]"), []core.Attachment{{
+		Kind: kind, Ref: clean(account + "/" + f.ID + "#" + f.SHA256), Name: clean(f.Filename), MIME: clean(f.MIME),
+	}}
+}
+
+func file(m *message) (string, *media) {
+	switch {
+	case m.Image != nil:
+		return "photo", m.Image
+	case m.Video != nil:
+		return "video", m.Video
+	case m.Audio != nil && m.Audio.Voice:
+		return "voice", m.Audio
+	case m.Audio != nil:
+		return "audio", m.Audio
+	case m.Document != nil:
+		return "document", m.Document
+	case m.Sticker != nil:
+		return "sticker", m.Sticker
+	}
+	return "", nil
+}
+
+// status reads that a message of ours was delivered or read.
+func (r *reader) status(raw json.RawMessage) {
+	in := r.inbound(raw)
+	var s status
+	if err := json.Unmarshal(raw, &s); err == nil && s.ID != "" && strings.HasPrefix(s.Recipient, "user:") {
+		in.Address.External, in.SentAt = clean(s.Recipient), s.Timestamp.Time
+		in.EventID = clean(s.ID + ":" + s.Status)
+		switch s.Status {
+		case "delivered":
+			in.Kind, in.Target, in.Status = core.InReceipt, clean(s.ID), &core.Status{State: core.DeliveryDelivered}
+		case "read":
+			in.Kind, in.Target, in.Status = core.InReceipt, clean(s.ID), &core.Status{State: core.DeliveryRead}
+		}
+	}
+	r.out.In = append(r.out.In, in)
+}
+
+// clean replaces NUL, which JSON can carry and PostgreSQL cannot store.
+func clean(s string) string { return strings.ReplaceAll(s, "\x00", "\uFFFD") }

@@ -1,0 +1,206 @@
+package whatsappagent
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"strconv"
+	"time"
+
+	"go.uber.org/zap"
+
+	"github.com/everthread/everthread/core"
+)
+
+// What the Keeper of an account holds.
+const (
+	cursorKey  = "cursor"  // where the next poll begins, decimal
+	creatorKey = "creator" // the address of the person who made the agent
+)
+
+const (
+	pollLimit   = 100
+	codeReplace = 1752041 // a newer poll took over
+	codeGone    = 100     // with 400: the key is not known
+)
+
+// place is how far a key has been read.
+type place struct {
+	cursor  int64
+	creator string // "" until the person first writes
+}
+
+// poll receives until ctx ends. It returns errStopped if the key is of no use
+// any more, and core.ErrFenced if another process has the account.
+func (a *agent) poll(ctx context.Context, r core.Receiver) error {
+	keeper := a.c.opts.Keeper(a.account)
+	at, err := a.place(ctx, keeper)
+	if err != nil {
+		a.report(err)
+		return err
+	}
+	for wait := (waits{pace: a.c.pace}); ctx.Err() == nil; {
+		if err := a.limits.updates.wait(ctx, a.c.now); err != nil {
+			return err
+		}
+		err := a.step(ctx, r, keeper, &at)
+		switch {
+		case err == nil:
+			wait.next = 0
+			a.report(nil)
+			continue
+		case ctx.Err() != nil, errors.Is(err, core.ErrFenced):
+			return err
+		case errors.Is(err, errStopped):
+			a.report(err)
+			return err
+		}
+		if err := a.rest(ctx, &wait, err); err != nil {
+			return err
+		}
+	}
+	return ctx.Err()
+}
+
+// place reads where the last process stopped.
+func (a *agent) place(ctx context.Context, k core.Keeper) (place, error) {
+	cursor, err := k.State(ctx, cursorKey)
+	if err != nil {
+		return place{}, fmt.Errorf("read cursor: %w", err)
+	}
+	creator, err := k.State(ctx, creatorKey)
+	if err != nil {
+		return place{}, fmt.Errorf("read creator: %w", err)
+	}
+	at := place{creator: creator}
+	if cursor != "" {
+		if at.cursor, err = strconv.ParseInt(cursor, 10, 64); err != nil {
+			return place{}, fmt.Errorf("read cursor: %w", err)
+		}
+	}
+	return at, nil
+}
+
+// step polls once, stores what came, and then moves on.
+func (a *agent) step(ctx context.Context, r core.Receiver, k core.Keeper, at *place) error {
+	var raw rawUpdates
+	c := call{
+		op: "poll", method: http.MethodGet, timeout: a.c.pace.longPoll + 15*time.Second,
+		path: fmt.Sprintf("updates?offset=%d&limit=%d&timeout=%d", at.cursor, pollLimit, int(a.c.pace.longPoll.Seconds())),
+	}
+	status, err := a.api.do(ctx, c, &raw)
+	switch {
+	case err != nil:
+		return useless(err)
+	case status == http.StatusNoContent:
+		return nil
+	}
+	got := Normalise(a.key, raw, a.c.now())
+	next := *at
+	held := next.admit(&got)
+	if len(got.In) > 0 {
+		if err := r.Receive(ctx, got.In...); err != nil {
+			return fmt.Errorf("store messages: %w", err)
+		}
+	}
+	if held != nil {
+		return held
+	}
+	if got.Next == nil {
+		return errors.New("the service does not say where to go on")
+	}
+	next.cursor = *got.Next
+	if err := k.SetState(ctx, next.values()); err != nil {
+		return fmt.Errorf("store cursor: %w", err)
+	}
+	*at = next
+	a.markRead(ctx, got.Last)
+	return nil
+}
+
+func (p place) values() map[string]string {
+	return map[string]string{cursorKey: strconv.FormatInt(p.cursor, 10), creatorKey: p.creator}
+}
+
+// admit learns who made the agent from the first message, and cuts off what
+// somebody else sent: their account is not the one that the key was bound to, so
+// nothing of it is delivered until a person has looked (CHANNELS B2.1).
+func (p *place) admit(got *Updates) error {
+	for i, in := range got.In {
+		if in.Kind == core.InReceipt || in.Address.External == "" {
+			continue
+		}
+		if p.creator == "" {
+			p.creator = in.Address.External
+		}
+		if in.Address.External != p.creator {
+			got.In = got.In[:i]
+			return fmt.Errorf("the WhatsApp account behind this agent changed, so its messages are held: if it is still the same person, remove the key and add it again: %w", errStopped)
+		}
+	}
+	return nil
+}
+
+// useless adds errStopped and what to do to an error that no waiting mends.
+func useless(err error) error {
+	var refused *apiError
+	if !errors.As(err, &refused) {
+		return err
+	}
+	if refused.HTTP == http.StatusUnauthorized || refused.HTTP == http.StatusBadRequest && refused.Code == codeGone {
+		return fmt.Errorf("%w: %w", deadKey(err), errStopped)
+	}
+	return err
+}
+
+func deadKey(err error) error {
+	return fmt.Errorf("the key of this personal agent is not valid any more; make a new one in WhatsApp (chat info of the agent, API key) and add it with everthread users agent add: %w", err)
+}
+
+// markRead tells the service that a message was read. That may remove it there,
+// so it is done last, and it does not matter if it fails.
+func (a *agent) markRead(ctx context.Context, wamid string) {
+	if wamid == "" || a.limits.statuses.take(a.c.now()) > 0 {
+		return
+	}
+	if err := a.setStatus(ctx, wamid, false); err != nil && ctx.Err() == nil {
+		a.log.Debug("mark as read", zap.Error(err))
+	}
+}
+
+// waits is the growing pause between attempts, and what it depends on.
+type waits struct {
+	pace      pace
+	next      time.Duration
+	conflicts []time.Time
+}
+
+// rest waits as long as err asks for, and reports what lasts.
+func (a *agent) rest(ctx context.Context, w *waits, err error) error {
+	w.next = min(max(2*w.next, w.pace.firstPause), w.pace.lastPause)
+	d := w.next
+	var refused *apiError
+	isRefusal := errors.As(err, &refused)
+	switch {
+	case isRefusal && (refused.HTTP == http.StatusConflict || refused.Code == codeReplace):
+		d = w.pace.standDown
+		w.conflict(a.c.now())
+		if len(w.conflicts) < w.pace.conflicts {
+			return pause(ctx, d)
+		}
+		err = fmt.Errorf("another program receives with the key of this personal agent: end it, or make a new key: %w", err)
+	case isRefusal && refused.HTTP == http.StatusTooManyRequests:
+		d = max(d, refused.Wait, w.pace.busyPause)
+	}
+	a.report(err)
+	return pause(ctx, d)
+}
+
+// conflict counts that another poller took over.
+func (w *waits) conflict(now time.Time) {
+	for len(w.conflicts) > 0 && now.Sub(w.conflicts[0]) > w.pace.conflictsIn {
+		w.conflicts = w.conflicts[1:]
+	}
+	w.conflicts = append(w.conflicts, now)
+}

@@ -1,0 +1,215 @@
+package whatsappagent
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"strings"
+	"time"
+
+	"github.com/everthread/everthread/core"
+	"github.com/everthread/everthread/core/markup"
+)
+
+const (
+	// sendTimeout bounds one request to send; past it the outcome is unknown.
+	sendTimeout = 30 * time.Second
+	callTimeout = 30 * time.Second
+	typingTTL   = 25 * time.Second
+
+	maxBody    = 4096 // UTF-16 units
+	maxCaption = 1024
+
+	codeParameter = 131009
+	codeUnsent    = 131016 // with 503: it was not taken
+)
+
+// outgoing is the body of POST /messages (CHANNELS B2.4).
+type outgoing struct {
+	Product  string     `json:"messaging_product"`
+	To       string     `json:"to"`
+	Type     string     `json:"type"`
+	Context  *quoted    `json:"context,omitempty"`
+	Text     *textBody  `json:"text,omitempty"`
+	Image    *mediaBody `json:"image,omitempty"`
+	Audio    *mediaBody `json:"audio,omitempty"`
+	Video    *mediaBody `json:"video,omitempty"`
+	Document *mediaBody `json:"document,omitempty"`
+}
+
+type quoted struct {
+	MessageID string `json:"message_id"`
+}
+
+type textBody struct {
+	Body       string `json:"body"`
+	PreviewURL bool   `json:"preview_url"`
+}
+
+type mediaBody struct {
+	ID       string `json:"id"`
+	Caption  string `json:"caption,omitempty"`
+	Filename string `json:"filename,omitempty"`
+}
+
+// Send delivers one part (SPEC 12), one at a time for each agent. A file is
+// uploaded first, which may be repeated harmlessly. A reply to a message that
+// the service does not know becomes a plain one. Errors are classified as in
+// CHANNELS B2.7.
+func (c *Channel) Send(ctx context.Context, to core.Address, p core.Part) (core.Receipt, error) {
+	if !strings.HasPrefix(to.External, "user:") {
+		return core.Receipt{}, &core.Permanent{Err: errors.New("send to personal agent: the address is no person on WhatsApp")}
+	}
+	a, err := c.agent(ctx, to.Account)
+	if err != nil {
+		return core.Receipt{}, fmt.Errorf("send to personal agent: %w", err)
+	}
+	select {
+	case a.sending <- struct{}{}:
+	case <-ctx.Done():
+		return core.Receipt{}, fmt.Errorf("send to personal agent: %w", ctx.Err())
+	}
+	defer func() { <-a.sending }()
+	return a.send(ctx, to, p)
+}
+
+func (a *agent) send(ctx context.Context, to core.Address, p core.Part) (core.Receipt, error) {
+	m := &outgoing{Product: "whatsapp", To: to.External}
+	if strings.HasPrefix(p.Reply, "wamid.") {
+		m.Context = &quoted{MessageID: p.Reply}
+	}
+	if err := a.fill(ctx, m, p); err != nil {
+		return core.Receipt{}, err
+	}
+	id, err := a.post(ctx, m)
+	var refused *apiError
+	if m.Context != nil && errors.As(err, &refused) && refused.Code == codeParameter {
+		m.Context = nil
+		id, err = a.post(ctx, m)
+	}
+	if err != nil {
+		return core.Receipt{}, a.classify(ctx, err)
+	}
+	return core.Receipt{NativeID: id}, nil
+}
+
+// fill puts the content of p into m.
+func (a *agent) fill(ctx context.Context, m *outgoing, p core.Part) error {
+	if p.Attachment != nil {
+		return a.attach(ctx, m, p)
+	}
+	body, err := Render(p, maxBody)
+	if err != nil {
+		return err
+	}
+	m.Type, m.Text = "text", &textBody{Body: body}
+	return nil
+}
+
+// Render returns p as the text of a message of at most max UTF-16 units, in
+// WhatsApp's markup (markup.WhatsApp). It is *core.Permanent if the text is
+// empty or does not fit even without markup.
+func Render(p core.Part, max int) (string, error) {
+	if strings.TrimSpace(p.Text) == "" {
+		return "", &core.Permanent{Err: errors.New("send to personal agent: the text is empty")}
+	}
+	text := markup.WhatsApp(markup.Text{Text: p.Text, Spans: p.Spans}, max)
+	if n := markup.UTF16Len(text); n > max {
+		return "", &core.Permanent{Err: fmt.Errorf("send to personal agent: the text has %d characters, and at most %d are taken", n, max)}
+	}
+	return text, nil
+}
+
+// post makes the request, if the key may make one now, and returns the wamid.
+func (a *agent) post(ctx context.Context, m *outgoing) (string, error) {
+	if wait := a.limits.messages.take(a.c.now()); wait > 0 {
+		return "", &core.RetryAfter{After: wait, Account: true, Err: errors.New("a personal agent may send twelve messages a minute")}
+	}
+	req, err := jsonCall("send", "messages", sendTimeout, m)
+	if err != nil {
+		return "", err
+	}
+	var sent struct {
+		Messages []struct {
+			ID string `json:"id"`
+		} `json:"messages"`
+	}
+	if _, err := a.api.do(ctx, req, &sent); err != nil {
+		return "", err
+	}
+	if len(sent.Messages) == 0 || sent.Messages[0].ID == "" {
+		return "", &netError{Op: "send", Left: true, Err: errors.New("the answer has no message id")}
+	}
+	return sent.Messages[0].ID, nil
+}
+
+// classify says what a failed request to send means for the next one.
+func (a *agent) classify(ctx context.Context, err error) error {
+	err = fmt.Errorf("send to personal agent: %w", err)
+	var refused *apiError
+	var lost *netError
+	switch {
+	case errors.As(err, &lost) && lost.Left:
+		return &core.Unknown{Err: err}
+	case !errors.As(err, &refused):
+		return err
+	case refused.HTTP == http.StatusTooManyRequests:
+		return &core.RetryAfter{After: max(refused.Wait, a.c.pace.busyPause), Account: true, Err: err}
+	case refused.HTTP == http.StatusServiceUnavailable && refused.Code == codeUnsent:
+		return err
+	case refused.HTTP >= 500:
+		return &core.Unknown{Err: err}
+	case refused.HTTP == http.StatusUnauthorized, refused.Code == codeGone && a.probe(ctx) != nil:
+		err = deadKey(err)
+		a.report(err)
+		return &core.RetryAfter{After: a.c.pace.deadSender, Account: true, Err: err}
+	}
+	return &core.Permanent{Err: err}
+}
+
+// probe tells whether the service knows the key: it refuses a read mark of no
+// message for the message then, and else for the key. A poll would take over
+// from the one that receives.
+func (a *agent) probe(ctx context.Context) error {
+	err := a.setStatus(ctx, "wamid.none", false)
+	var refused *apiError
+	if errors.As(err, &refused) && (refused.HTTP == http.StatusUnauthorized || refused.HTTP == http.StatusBadRequest && refused.Code == codeGone) {
+		return err
+	}
+	return nil
+}
+
+// setStatus marks a message as read, and shows that an answer is being written.
+func (a *agent) setStatus(ctx context.Context, wamid string, typing bool) error {
+	body := map[string]any{"messaging_product": "whatsapp", "status": "read", "message_id": wamid}
+	if typing {
+		body["typing_indicator"] = map[string]string{"type": "text"}
+	}
+	req, err := jsonCall("mark as read", "statuses", callTimeout, body)
+	if err != nil {
+		return err
+	}
+	_, err = a.api.do(ctx, req, nil)
+	return err
+}
+
+// TypingTTL is how long an indication lasts (CHANNELS B2.5).
+func (c *Channel) TypingTTL() time.Duration { return typingTTL }
+
+// Typing marks the message event as read and shows that an answer is being
+// written. Nothing happens without a message of the person, or if the key may
+// make no such call now.
+func (c *Channel) Typing(ctx context.Context, to core.Address, event string) error {
+	if !strings.HasPrefix(event, "wamid.") {
+		return nil
+	}
+	a, err := c.agent(ctx, to.Account)
+	if err != nil {
+		return fmt.Errorf("show typing: %w", err)
+	}
+	if a.limits.statuses.take(c.now()) > 0 {
+		return nil
+	}
+	return a.setStatus(ctx, event, true)
+}

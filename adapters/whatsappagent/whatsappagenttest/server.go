@@ -1,0 +1,247 @@
+// Package whatsappagenttest is a server of WhatsApp's Agent Platform that
+// behaves (CHANNELS B2): nothing is consumed by polling, reading a message
+// removes it, a newer poll ends the older one, calls are counted in a rolling
+// minute, cursors are beyond 2^53, and a bad key looks like a bad request. What
+// is wrong with requests is in Errors.
+package whatsappagenttest
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+)
+
+// FirstOffset is the place of the first event of every agent, beyond what a
+// float can hold.
+const FirstOffset = int64(1)<<53 + 1
+
+// Root is the path of the API below the server's URL.
+const Root = "/agent/v1"
+
+// Message is a message that an agent sent.
+type Message struct {
+	ID, To, Type, Text, Media, Filename, ReplyTo string
+}
+
+// Failure is how calls fail. Without any field the call hangs until the client
+// leaves.
+type Failure struct {
+	HTTP, Code int
+	Details    string
+	// Drop: the call is carried out, and the connection ends without an answer.
+	Drop bool
+}
+
+// Server is a server for any number of agents. Its methods may be called
+// concurrently.
+type Server struct {
+	http   *httptest.Server
+	ctx    context.Context
+	cancel context.CancelFunc
+
+	mu       sync.Mutex
+	changed  chan struct{} // closed and replaced at each change
+	agents   map[string]*agent
+	ids      int
+	files    map[string]file
+	failures map[string][]Failure
+	errs     []error
+}
+
+// agent is what one key talks to.
+type agent struct {
+	id      string
+	creator string
+	next    int64
+	events  []event
+	poller  chan struct{} // closed when a newer poll comes
+	calls   map[string][]time.Time
+	sent    []Message
+	typed   []string
+	offsets []int64 // that polls asked for
+	last    event   // the last message of the person
+	sending bool
+}
+
+type event struct {
+	offset int64
+	wamid  string // of a message, "" for receipts
+	item   json.RawMessage
+}
+
+type file struct {
+	data []byte
+	mime string
+}
+
+// limits are calls a minute (CHANNELS B2.8).
+var limits = map[string]int{"messages": 12, "statuses": 12, "updates": 15, "upload": 12, "lookup": 12, "delete": 12}
+
+// New starts a server on 127.0.0.1. Close ends it.
+func New() *Server {
+	ctx, cancel := context.WithCancel(context.Background())
+	s := &Server{
+		ctx: ctx, cancel: cancel, changed: make(chan struct{}), agents: map[string]*agent{},
+		files: map[string]file{}, failures: map[string][]Failure{},
+	}
+	s.http = httptest.NewServer(s)
+	return s
+}
+
+// URL is the root of the API, for channels.whatsapp_agent.api_url.
+func (s *Server) URL() string { return s.http.URL + Root }
+
+// Close ends the server.
+func (s *Server) Close() {
+	s.cancel()
+	s.http.CloseClientConnections()
+	s.http.Close()
+}
+
+// Add adds an agent with a key, made by creator, such as user:5.
+func (s *Server) Add(key, creator string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.ids++
+	s.agents[key] = &agent{id: fmt.Sprint(123456000 + s.ids), creator: creator, next: FirstOffset, calls: map[string][]time.Time{}}
+}
+
+// Revoke makes a key invalid.
+func (s *Server) Revoke(key string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	delete(s.agents, key)
+	s.signal()
+}
+
+// Become changes the address of the person who made an agent.
+func (s *Server) Become(key, creator string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.agents[key].creator = creator
+}
+
+// ServeHTTP serves the API and the files.
+func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	secret, bearer := strings.CutPrefix(r.Header.Get("Authorization"), "Bearer ")
+	if !bearer || secret == "" {
+		refuse(w, Failure{HTTP: 401, Code: 190})
+		return
+	}
+	s.mu.Lock()
+	a := s.agents[secret]
+	s.mu.Unlock()
+	if a == nil {
+		refuse(w, Failure{HTTP: 400, Code: 100})
+		return
+	}
+	what, id := route(r)
+	if f := s.obstacle(a, what); f != nil {
+		s.fail(w, r, a, *f, what, id)
+		return
+	}
+	s.serve(w, r, a, what, id)
+}
+
+func route(r *http.Request) (what, id string) {
+	if path, ok := strings.CutPrefix(r.URL.Path, "/file/"); ok {
+		return "file", path
+	}
+	path := strings.TrimPrefix(r.URL.Path, Root+"/")
+	id, isMedia := strings.CutPrefix(path, "media/")
+	switch {
+	case path == "media" && r.Method == http.MethodPost:
+		return "upload", ""
+	case isMedia && r.Method == http.MethodDelete:
+		return "delete", id
+	case isMedia:
+		return "lookup", id
+	}
+	return path, ""
+}
+
+// obstacle counts a call and returns why it fails, nil if it does not.
+func (s *Server) obstacle(a *agent, what string) *Failure {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	now := time.Now()
+	a.calls[what] = slices.DeleteFunc(a.calls[what], func(t time.Time) bool { return now.Sub(t) >= time.Minute })
+	a.calls[what] = append(a.calls[what], now)
+	if most, ok := limits[what]; ok && len(a.calls[what]) > most {
+		s.errs = append(s.errs, fmt.Errorf("%s: more than %d calls a minute", what, most))
+		return &Failure{HTTP: 429, Code: 130429}
+	}
+	if fs := s.failures[what]; len(fs) > 0 {
+		s.failures[what] = fs[1:]
+		return &fs[0]
+	}
+	return nil
+}
+
+func (s *Server) fail(w http.ResponseWriter, r *http.Request, a *agent, f Failure, what, id string) {
+	switch {
+	case f.Drop:
+		s.serve(httptest.NewRecorder(), r, a, what, id)
+		panic(http.ErrAbortHandler)
+	case f.HTTP == 0:
+		select {
+		case <-r.Context().Done():
+		case <-s.ctx.Done():
+		}
+		panic(http.ErrAbortHandler)
+	}
+	refuse(w, f)
+}
+
+func (s *Server) serve(w http.ResponseWriter, r *http.Request, a *agent, what, id string) {
+	switch what {
+	case "updates":
+		s.updates(w, r, a)
+	case "messages":
+		s.messages(w, r, a)
+	case "statuses":
+		s.statuses(w, r, a)
+	case "upload":
+		s.upload(w, r)
+	case "lookup":
+		s.lookup(w, id)
+	case "file":
+		s.serveFile(w, id)
+	default:
+		s.note(fmt.Errorf("%s: no such call", what))
+		refuse(w, Failure{HTTP: 404, Code: 100})
+	}
+}
+
+// refuse answers with an error as the platform does.
+func refuse(w http.ResponseWriter, f Failure) {
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(f.HTTP)
+	_ = json.NewEncoder(w).Encode(map[string]any{"error": map[string]any{
+		"message": "refused", "type": "OAuthException", "code": f.Code, "fbtrace_id": "Atest",
+		"error_data": map[string]any{"messaging_product": "whatsapp", "details": f.Details},
+	}})
+}
+
+func answer(w http.ResponseWriter, v any) {
+	w.Header().Set("Content-Type", "application/json")
+	_ = json.NewEncoder(w).Encode(v)
+}
+
+// signal wakes whoever waits for a change. The lock is held.
+func (s *Server) signal() {
+	close(s.changed)
+	s.changed = make(chan struct{})
+}
+
+func (s *Server) note(err error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.errs = append(s.errs, err)
+}

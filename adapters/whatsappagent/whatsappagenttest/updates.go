@@ -1,0 +1,238 @@
+package whatsappagenttest
+
+import (
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"net/http"
+	"slices"
+	"strconv"
+	"time"
+)
+
+const codeReplaced = 1752041
+
+// updates answers a poll: at once if there is something at or after the offset,
+// else when there is or the time is over. A newer poll ends an older one.
+func (s *Server) updates(w http.ResponseWriter, r *http.Request, a *agent) {
+	offset, limit, wait, err := parameters(r, a)
+	if err != nil {
+		refuse(w, Failure{HTTP: 400, Code: 131009, Details: err.Error()})
+		return
+	}
+	s.mu.Lock()
+	if a.poller != nil {
+		close(a.poller)
+	}
+	replaced := make(chan struct{})
+	a.poller = replaced
+	a.offsets = append(a.offsets, offset)
+	s.mu.Unlock()
+	over := time.NewTimer(wait)
+	defer over.Stop()
+	for {
+		s.mu.Lock()
+		body, changed := a.after(offset, limit), s.changed
+		s.mu.Unlock()
+		if body != nil {
+			s.end(a, replaced)
+			answer(w, body)
+			return
+		}
+		select {
+		case <-changed:
+		case <-replaced:
+			refuse(w, Failure{HTTP: 409, Code: codeReplaced})
+			return
+		case <-over.C:
+			s.end(a, replaced)
+			w.WriteHeader(http.StatusNoContent)
+			return
+		case <-r.Context().Done():
+			s.end(a, replaced)
+			return
+		case <-s.ctx.Done():
+			return
+		}
+	}
+}
+
+// end ends a poll that was not replaced.
+func (s *Server) end(a *agent, poller chan struct{}) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if a.poller == poller {
+		a.poller = nil
+	}
+}
+
+// parameters reads the query, clamped as the platform does.
+func parameters(r *http.Request, a *agent) (offset int64, limit int, wait time.Duration, err error) {
+	q := r.URL.Query()
+	number := func(name string, def int64) int64 {
+		if !q.Has(name) {
+			return def
+		}
+		n, bad := strconv.ParseInt(q.Get(name), 10, 64)
+		if bad != nil {
+			err = fmt.Errorf("%s is no integer", name)
+		}
+		return n
+	}
+	offset = max(0, number("offset", a.next))
+	limit = int(min(number("limit", 50), 100))
+	if limit <= 0 {
+		limit = 50
+	}
+	wait = time.Duration(min(max(0, number("timeout", 15)), 25)) * time.Second
+	return offset, limit, wait, err
+}
+
+// after returns the body with what is at or after offset, nil if there is
+// nothing. The lock is held.
+func (a *agent) after(offset int64, limit int) any {
+	messages, statuses := []json.RawMessage{}, []json.RawMessage{}
+	next := int64(0)
+	for _, e := range a.events {
+		if e.offset < offset || len(messages)+len(statuses) == limit {
+			continue
+		}
+		next = e.offset + 1
+		if e.wamid != "" {
+			messages = append(messages, e.item)
+		} else {
+			statuses = append(statuses, e.item)
+		}
+	}
+	if next == 0 {
+		return nil
+	}
+	value := map[string]any{
+		"messaging_product": "whatsapp", "messages": messages, "statuses": statuses,
+		"contacts": []any{map[string]any{"wa_id": a.creator, "profile": map[string]any{"name": "Alex"}}},
+	}
+	return map[string]any{
+		"object": "whatsapp_agent_platform", "next_offset": next,
+		"entry": []any{map[string]any{"id": a.id, "changes": []any{map[string]any{"field": "messages", "value": value}}}},
+	}
+}
+
+// Say lets the person write text, and returns the wamid.
+func (s *Server) Say(key, text string) string {
+	return s.Write(key, time.Now(), map[string]any{"type": "text", "text": map[string]any{"body": text}})
+}
+
+// Write lets the person send a message at a time, with the given fields beyond
+// sender, id and time, and returns the wamid.
+func (s *Server) Write(key string, at time.Time, fields map[string]any) string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.ids++
+	a := s.agents[key]
+	id := fmt.Sprintf("wamid.IN%04d", s.ids)
+	m := map[string]any{"from": a.creator, "id": id, "timestamp": strconv.FormatInt(at.Unix(), 10)}
+	maps.Copy(m, fields)
+	s.add(a, id, m)
+	return id
+}
+
+// Read lets the person read a message.
+func (s *Server) Read(key string, m Message) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.receipt(s.agents[key], m, "read")
+}
+
+// receipt adds a receipt. The lock is held.
+func (s *Server) receipt(a *agent, m Message, state string) {
+	s.add(a, "", map[string]any{"id": m.ID, "status": state, "recipient_id": m.To, "timestamp": strconv.FormatInt(time.Now().Unix(), 10)})
+}
+
+// Again offers the last message once more, at a new place.
+func (s *Server) Again(key string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	a := s.agents[key]
+	e := a.last
+	e.offset = a.next
+	a.next++
+	a.events = append(a.events, e)
+	s.signal()
+}
+
+// add adds an event. The lock is held.
+func (s *Server) add(a *agent, wamid string, item map[string]any) {
+	raw, err := json.Marshal(item)
+	if err != nil {
+		raw = []byte("{}")
+	}
+	e := event{offset: a.next, wamid: wamid, item: raw}
+	if wamid != "" {
+		a.last = e
+	}
+	a.events = append(a.events, e)
+	a.next++
+	s.signal()
+}
+
+// Behind returns how many messages are at or after a cursor.
+func (s *Server) Behind(key string, cursor int64) int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	n := 0
+	for _, e := range s.agents[key].events {
+		if e.wamid != "" && e.offset >= cursor {
+			n++
+		}
+	}
+	return n
+}
+
+// Offsets returns the offsets that polls asked for.
+func (s *Server) Offsets(key string) []int64 {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return slices.Clone(s.agents[key].offsets)
+}
+
+// AddFile keeps a file that people can send, and returns the object of a message
+// for it, without caption and the like.
+func (s *Server) AddFile(data []byte, mime string) map[string]any {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	sum := sha256.Sum256(data)
+	return map[string]any{"id": s.keepFile(file{data: data, mime: mime}), "mime_type": mime, "sha256": base64.StdEncoding.EncodeToString(sum[:])}
+}
+
+// Sent returns what an agent sent, in order.
+func (s *Server) Sent(key string) []Message {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return slices.Clone(s.agents[key].sent)
+}
+
+// Typed returns the wamids under which an answer was shown as being written.
+func (s *Server) Typed(key string) []string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return slices.Clone(s.agents[key].typed)
+}
+
+// Fail lets the next n calls of what fail: updates, messages, statuses, upload,
+// lookup or file.
+func (s *Server) Fail(what string, n int, f Failure) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for range n {
+		s.failures[what] = append(s.failures[what], f)
+	}
+}
+
+// Errors returns what was wrong with requests.
+func (s *Server) Errors() []error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return slices.Clone(s.errs)
+}
