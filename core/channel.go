@@ -211,6 +211,8 @@ type Part struct {
 	Quiet bool   `json:"quiet,omitempty"`    // without notification where the channel can
 	Fold  bool   `json:"fold,omitempty"`     // all after the first line is collapsed where the channel can
 	Reply string `json:"reply_to,omitempty"` // NativeID of the message answered, where a reference helps
+	// Preview is the key of the Streamer preview that the part takes the place of.
+	Preview string `json:"preview,omitempty"`
 	// Attachment is a file below data_dir/media that the part is, with Text as its
 	// caption, and Data its content, set by the delivery.
 	Attachment *Attachment `json:"file,omitempty"`

@@ -1,0 +1,151 @@
+package matrix
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"net/url"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/rs/zerolog"
+	"maunium.net/go/mautrix"
+	"maunium.net/go/mautrix/id"
+)
+
+const (
+	callTimeout = 30 * time.Second
+	showTimeout = 5 * time.Second // of what is only shown in passing
+)
+
+// session is a login: the client that carries its token, and what reads and
+// writes encrypted rooms.
+type session struct {
+	cli    *mautrix.Client
+	crypto cryptor // nil: encrypted rooms cannot be read
+}
+
+func (c *Channel) newSession(token, device string) (*session, error) {
+	cli, err := mautrix.NewClient(c.opts.Homeserver, id.UserID(c.opts.UserID), token)
+	if err != nil {
+		return nil, fmt.Errorf("homeserver: %w", err)
+	}
+	cli.DeviceID = id.DeviceID(device)
+	cli.Client, cli.ExternalClient = c.opts.HTTP, c.opts.HTTP
+	cli.Log = zerolog.Nop()
+	cli.IgnoreRateLimit = true // the delivery waits, not a request
+	return &session{cli: cli}, nil
+}
+
+// request is one call of the client-server API.
+type request struct {
+	method string
+	path   []any // below /_matrix/client, each part escaped
+	query  url.Values
+	body   any
+	result any
+}
+
+// call sends r and gives up after timeout. Its errors are *apiError or *netError.
+func (s *session) call(ctx context.Context, timeout time.Duration, r request) error {
+	ctx, cancel := context.WithTimeout(ctx, timeout)
+	defer cancel()
+	address := s.cli.BuildURL(mautrix.ClientURLPath(r.path))
+	if len(r.query) > 0 {
+		address += "?" + r.query.Encode()
+	}
+	_, err := s.cli.MakeFullRequest(ctx, mautrix.FullRequest{
+		Method: r.method, URL: address, RequestJSON: r.body, ResponseJSON: r.result, SensitiveContent: true,
+	})
+	return clean(err)
+}
+
+// apiError is a refusal by the homeserver.
+type apiError struct {
+	Status     int
+	Code       string // such as M_FORBIDDEN
+	Text       string
+	RetryAfter time.Duration
+	SoftLogout bool
+}
+
+func (e *apiError) Error() string {
+	return strings.TrimSpace(fmt.Sprintf("the homeserver answered %d %s %s", e.Status, e.Code, e.Text))
+}
+
+// netError is a request without an answer. Left tells whether it may have
+// reached the homeserver.
+type netError struct {
+	Left bool
+	err  error
+}
+
+func (e *netError) Error() string { return "the homeserver cannot be reached: " + e.err.Error() }
+func (e *netError) Unwrap() error { return e.err }
+
+// clean turns an error of the client into one of ours, without URLs.
+func clean(err error) error {
+	if err == nil {
+		return nil
+	}
+	var e mautrix.HTTPError
+	if !errors.As(err, &e) {
+		return &netError{Left: true, err: err}
+	}
+	if e.Response != nil && (e.Response.StatusCode < 200 || e.Response.StatusCode >= 300) {
+		return refusal(e)
+	}
+	cause := err
+	if e.WrappedError != nil {
+		cause = e.WrappedError
+	}
+	var u *url.Error
+	if errors.As(cause, &u) {
+		cause = u.Err
+	}
+	return &netError{Left: !notLeft(cause), err: cause}
+}
+
+// notLeft tells whether a request failed before anything of it was sent.
+func notLeft(err error) bool {
+	var op *net.OpError
+	return errors.As(err, &op) && op.Op == "dial"
+}
+
+func refusal(e mautrix.HTTPError) *apiError {
+	out := &apiError{Status: e.Response.StatusCode}
+	if e.RespError != nil {
+		out.Code, out.Text = e.RespError.ErrCode, e.RespError.Err
+		out.SoftLogout, _ = e.RespError.ExtraData["soft_logout"].(bool)
+		if ms, ok := e.RespError.ExtraData["retry_after_ms"].(float64); ok && ms > 0 {
+			out.RetryAfter = time.Duration(min(ms, 1e9)) * time.Millisecond
+		}
+	}
+	if s, err := strconv.Atoi(e.Response.Header.Get("Retry-After")); err == nil && s > 0 {
+		out.RetryAfter = time.Duration(min(s, 1e6)) * time.Second
+	}
+	return out
+}
+
+// refused returns the refusal that err is, nil if it is none.
+func refused(err error) *apiError {
+	var e *apiError
+	if errors.As(err, &e) {
+		return e
+	}
+	return nil
+}
+
+// forGood tells whether err is a refusal that repeating does not mend.
+func forGood(err error) bool {
+	e := refused(err)
+	return e != nil && e.Status >= 400 && e.Status < 500 && e.Status != http.StatusTooManyRequests && !e.loggedOut()
+}
+
+// loggedOut tells whether the access token is not good any more.
+func (e *apiError) loggedOut() bool {
+	return e.Code == "M_UNKNOWN_TOKEN" || e.Code == "M_MISSING_TOKEN" || e.Status == http.StatusUnauthorized
+}

@@ -1,0 +1,343 @@
+package matrix
+
+import (
+	"context"
+	"encoding/json"
+	"maps"
+	"slices"
+	"strconv"
+	"time"
+
+	"go.uber.org/zap"
+
+	"github.com/everthread/everthread/core"
+)
+
+// slack is how much older than the invitation a message may be that came with
+// it: bridged messages carry the time of their network (CHANNELS C.1).
+const slack = 5 * time.Minute
+
+// batch is what one sync response comes to.
+type batch struct {
+	c     *Channel
+	s     *session
+	first bool // there was no token: what the rooms hold is history
+
+	in      []core.Inbound
+	state   map[string]string // to keep with the token
+	read    map[string]string // room → event to mark as read
+	puzzled []string          // rooms with events that could not be decrypted
+	finds   int
+}
+
+// fill turns a response into events. An error means that it has to be taken again.
+func (b *batch) fill(ctx context.Context, resp *syncResponse) error {
+	if err := b.invitations(ctx, resp.Rooms.Invite); err != nil {
+		return err
+	}
+	loaded, err := b.prepare(ctx, resp.Rooms.Join)
+	if err != nil {
+		return err
+	}
+	for _, id := range slices.Sorted(maps.Keys(resp.Rooms.Join)) {
+		if err := b.joined(ctx, id, resp.Rooms.Join[id], loaded[id]); err != nil {
+			return err
+		}
+	}
+	for _, id := range slices.Sorted(maps.Keys(resp.Rooms.Leave)) {
+		if err := b.left(ctx, id, resp.Rooms.Leave[id]); err != nil {
+			return err
+		}
+	}
+	return b.again(ctx, resp)
+}
+
+// prepare reads the state of rooms in which something happened and that this
+// process does not know yet. It returns those.
+func (b *batch) prepare(ctx context.Context, join map[string]joinedRoom) (map[string]bool, error) {
+	loaded := map[string]bool{}
+	for id, j := range join {
+		_, known := b.c.rooms.get(id)
+		if known && arrives(b.c.rooms.home, j) && !b.first {
+			b.c.rooms.drop(id) // joined anew: what was known is old
+			known = false
+		}
+		busy := len(j.Timeline.Events) > 0 || len(j.Ephemeral.Events) > 0
+		if !known && busy && !(b.first && !b.recent(j)) {
+			loaded[id] = true
+		}
+	}
+	if err := b.c.rooms.loadAll(ctx, b.s, slices.Collect(maps.Keys(loaded))); err != nil {
+		return nil, err
+	}
+	return loaded, nil
+}
+
+// recent tells whether a room has events that the first sync may have to pass on.
+func (b *batch) recent(j joinedRoom) bool {
+	for _, raw := range j.Timeline.Events {
+		if e, _ := readEvent(raw); e.time().After(b.c.now().Add(-24 * time.Hour)) {
+			return true
+		}
+	}
+	return false
+}
+
+// arrives tells whether our own joining is among the events of a room.
+func arrives(h household, j joinedRoom) bool {
+	for _, raw := range slices.Concat(j.State.Events, j.Timeline.Events) {
+		e, _ := readEvent(raw)
+		if e.is(typeMember) && *e.StateKey == h.self && text(e.fields()["membership"]) == "join" && text(object(e.Prev)["membership"]) != "join" {
+			return true
+		}
+	}
+	return false
+}
+
+// joined takes what happened in a room that we are in. loaded tells that its
+// state was read just now, and so is newer than the events.
+func (b *batch) joined(ctx context.Context, id string, j joinedRoom, loaded bool) error {
+	b.c.rooms.touch(id)
+	r, known := b.c.rooms.get(id)
+	if !known {
+		return nil
+	}
+	if !loaded {
+		for _, e := range readEvents(j.State.Events) {
+			r = r.apply(b.c.rooms.home, e)
+		}
+	}
+	events, err := b.gather(ctx, r, j, loaded)
+	if err != nil {
+		return err
+	}
+	for _, e := range events {
+		if e.StateKey != nil {
+			b.departure(ctx, r, e)
+			if err := b.follow(ctx, r, e); err != nil {
+				return err
+			}
+			if !loaded {
+				r = r.apply(b.c.rooms.home, e)
+			}
+		}
+		if r, err = b.reconsider(ctx, r, e); err != nil {
+			return err
+		}
+		if err := b.event(ctx, r, e); err != nil {
+			return err
+		}
+	}
+	b.c.rooms.put(r)
+	b.settle(ctx, r, events)
+	b.receipts(r, j.Ephemeral.Events)
+	return nil
+}
+
+func readEvents(raw []json.RawMessage) []event {
+	out := make([]event, 0, len(raw))
+	for _, r := range raw {
+		if e, ok := readEvent(r); ok {
+			out = append(out, e)
+		}
+	}
+	return out
+}
+
+// reconsider reads the state of a room again in which a ghost writes though no
+// bridge state is there: it may have come late (CHANNELS C.5).
+func (b *batch) reconsider(ctx context.Context, r room, e event) (room, error) {
+	h := b.c.rooms.home
+	speaks := e.Type == typeMessage || e.Type == typeEncrypted
+	if ghost, _ := h.ghost(e.Sender); ghost == nil || !speaks || r.kind(h) != kindWaiting {
+		return r, nil
+	}
+	again, err := b.c.rooms.read(ctx, b.s, r.id)
+	if err != nil {
+		return r, err
+	}
+	if again.kind(h) == kindWaiting {
+		was, err := b.c.kept(ctx, keyLate+r.id)
+		if err != nil {
+			return r, err
+		}
+		if was == "" && b.state[keyLate+r.id] == "" {
+			b.state[keyLate+r.id] = strconv.FormatInt(e.TS, 10)
+		}
+	}
+	return again, nil
+}
+
+// event takes one event of a room.
+func (b *batch) event(ctx context.Context, r room, e event) error {
+	h := b.c.rooms.home
+	if e.Type == typeEncrypted && e.StateKey == nil {
+		var err error
+		if e, err = b.decrypt(ctx, r, e); err != nil {
+			return err
+		}
+	}
+	b.remember(r, e)
+	b.health(r, e)
+	s := scene{home: h, room: r, now: b.c.now(), known: func(id string) (seen, bool) { return b.find(ctx, r, id) }}
+	in, ok := normalise(s, e)
+	if !ok {
+		return nil
+	}
+	if e.Type == typeStatus && b.state[keyStatus+in.Address.Channel] == "" {
+		b.c.memory.setStatus(in.Address.Channel)
+		b.state[keyStatus+in.Address.Channel] = "1"
+	}
+	if e.Type == typeMessage && in.Kind == core.InReceipt && b.c.memory.sendsStatus(in.Address.Channel) {
+		return nil // the bridge says it by a status event, too
+	}
+	b.pass(r, e, in)
+	return nil
+}
+
+// pass adds an event to those for the receiver.
+func (b *batch) pass(r room, e event, in core.Inbound) {
+	b.in = append(b.in, in)
+	switch in.Kind {
+	case core.InMessage:
+		b.settleIn(in.Address, r.id)
+		b.read[r.id] = e.ID
+	case core.InUnblocked:
+		b.settleIn(in.Address, r.id)
+	case core.InMoved:
+		now := in.Address
+		now.External = in.Target
+		b.settleIn(now, r.id)
+	}
+}
+
+// settleIn remembers that a person is reached in a room.
+func (b *batch) settleIn(a core.Address, id string) {
+	b.state[keyWho+id] = a.Channel + ":" + a.External
+	if b.c.memory.room(a) == id {
+		delete(b.state, keyWho+id)
+		return
+	}
+	b.c.memory.setRoom(a, id)
+	b.state[keyOf(keyRoom, a)] = id
+}
+
+// settle keeps how far the room was taken, and that its person is reached in it
+// if nowhere else.
+func (b *batch) settle(ctx context.Context, r room, events []event) {
+	if len(events) > 0 {
+		b.state[keyLast+r.id] = events[len(events)-1].ID
+	}
+	a, ok := r.person(b.c.rooms.home)
+	if !ok {
+		return
+	}
+	if was, err := b.c.roomOf(ctx, a); err == nil && was == "" {
+		b.settleIn(a, r.id)
+	}
+}
+
+// departure passes on that the person of a room left it, unless they are reached
+// in another.
+func (b *batch) departure(ctx context.Context, r room, e event) {
+	s := scene{home: b.c.rooms.home, room: r, now: b.c.now()}
+	in, ok := gone(s, e)
+	if !ok {
+		return
+	}
+	was, err := b.c.roomOf(ctx, in.Address)
+	if err != nil || was != r.id {
+		return
+	}
+	if other, ok := b.c.rooms.with(in.Address, r.id); ok {
+		b.settleIn(in.Address, other.id)
+		return
+	}
+	b.in = append(b.in, in)
+}
+
+// left takes that we are in a room no longer.
+func (b *batch) left(ctx context.Context, id string, j joinedRoom) error {
+	r, known := b.c.rooms.get(id)
+	if !known {
+		who, err := b.c.kept(ctx, keyWho+id)
+		if err != nil {
+			return err
+		}
+		r = remembered(b.c.rooms.home, id, who)
+	}
+	for _, e := range readEvents(slices.Concat(j.State.Events, j.Timeline.Events)) {
+		if e.is(typeMember) && *e.StateKey == b.c.rooms.home.self {
+			b.departure(ctx, r, e)
+		}
+	}
+	b.c.rooms.drop(id)
+	b.state[keyJoined+id], b.state[keyLast+id] = "", ""
+	return nil
+}
+
+// remembered returns a room of which only the person is known.
+func remembered(h household, id, who string) room {
+	channel, external, _ := cutAddress(who)
+	r := room{id: id, members: map[string]member{h.self: {membership: "join"}}}
+	if channel == Name {
+		r.members[external] = member{membership: "join"}
+	}
+	return r
+}
+
+// remember adds an event to what this process knows of the room.
+func (b *batch) remember(r room, e event) {
+	h := b.c.rooms.home
+	if e.ID == "" {
+		return
+	}
+	if s, ok := seenOf(h, e); ok {
+		b.c.memory.add(r.id, e.ID, s)
+	}
+}
+
+// seenOf returns what is worth remembering of an event.
+func seenOf(h household, e event) (seen, bool) {
+	f, rel := e.fields(), e.relation()
+	s := seen{Sender: e.Sender, Mine: e.Sender == h.self && (e.Txn != "" || text(f[sentMark]) != "")}
+	switch {
+	case e.Type == typeMessage && rel.kind == "m.replace":
+		s.Target = rel.target
+	case e.Type == typeMessage:
+		s.Text, _ = content(f, rel.reply != "", "")
+	case e.Type == typeReaction:
+		s.Target, s.Reaction = rel.target, true
+	default:
+		return s, false
+	}
+	return s, true
+}
+
+// health takes what a bridge's bot says of its login.
+func (b *batch) health(r room, e event) {
+	bridge := b.c.rooms.home.bot(e.Sender)
+	if bridge == nil || e.Type != typeMessage {
+		return
+	}
+	st, ok := readState(e)
+	if !ok || st.At.Before(b.c.memory.login(bridge.Network).At) {
+		return
+	}
+	b.c.memory.setLogin(bridge.Network, st)
+	if raw, err := json.Marshal(st); err == nil {
+		b.state[keyLogin+bridge.Network] = string(raw)
+	}
+	b.c.log.Info("bridge says", zap.String("network", bridge.Network), zap.String("state", st.State))
+}
+
+// receipts takes the read marks of a room.
+func (b *batch) receipts(r room, raw []json.RawMessage) {
+	s := scene{home: b.c.rooms.home, room: r, now: b.c.now()}
+	for _, one := range raw {
+		if f := object(one); text(f["type"]) == typeReceipt {
+			latest := func(id string) string { return b.c.memory.latest(r.id, id) }
+			b.in = append(b.in, receipts(s, f["content"], latest)...)
+		}
+	}
+}

@@ -1,0 +1,130 @@
+package matrix
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+	"time"
+
+	"github.com/everthread/everthread/core"
+)
+
+// bridged is one bridged network: a channel whose rooms are the account's. What
+// it receives comes through Channel.Run.
+type bridged struct {
+	account *Channel
+	bridge  Bridge
+}
+
+var (
+	_ core.Channel   = (*bridged)(nil)
+	_ core.Describer = (*bridged)(nil)
+	_ core.Typer     = (*bridged)(nil)
+	_ core.Checker   = (*bridged)(nil)
+	_ core.Fetcher   = (*bridged)(nil)
+)
+
+// Name is the name of the network.
+func (b *bridged) Name() string { return b.bridge.Network }
+
+// Account is the MXID of the account that carries the network.
+func (b *bridged) Account() string { return b.account.Account() }
+
+// Run waits until ctx ends.
+func (b *bridged) Run(ctx context.Context, _ core.Receiver) error {
+	<-ctx.Done()
+	return nil
+}
+
+// Capabilities returns the limits of a bridge (CHANNELS C.5). Whether the network
+// counts bytes or UTF-16 units is not told, so it is bytes, of which there are
+// never fewer.
+func (b *bridged) Capabilities() core.Capabilities {
+	c := b.account.Capabilities()
+	c.MaxText = bridgedText
+	return c
+}
+
+// Send delivers one part to the portal room of a person.
+func (b *bridged) Send(ctx context.Context, to core.Address, p core.Part) (core.Receipt, error) {
+	return b.account.send(ctx, to, p, &b.bridge)
+}
+
+// Typing shows for TypingTTL that an answer is being written.
+func (b *bridged) Typing(ctx context.Context, to core.Address, event string) error {
+	return b.account.Typing(ctx, to, event)
+}
+
+// TypingTTL is how long one call of Typing is seen.
+func (b *bridged) TypingTTL() time.Duration { return typingTTL }
+
+// Fetch downloads a file; see Channel.Fetch.
+func (b *bridged) Fetch(ctx context.Context, ref string, max int64) ([]byte, string, error) {
+	return b.account.Fetch(ctx, ref, max)
+}
+
+// Check returns what keeps the network from working, as far as the bridge told,
+// or nil.
+func (b *bridged) Check() error {
+	if err := b.account.Check(); err != nil {
+		return err
+	}
+	return b.bridge.problem(b.account.memory.login(b.bridge.Network))
+}
+
+// problem says what a login state means and what to do about it; nil: nothing.
+func (b Bridge) problem(s loginState) error {
+	what := ""
+	switch s.State {
+	case "BAD_CREDENTIALS", "LOGGED_OUT", "UNCONFIGURED":
+		what = "the bridge is not logged in any more; open the chat with " + b.Bot + " and send: login"
+	case "UNKNOWN_ERROR":
+		what = "the bridge has a problem; look at its log"
+	case "BRIDGE_UNREACHABLE", "TRANSIENT_DISCONNECT":
+		what = "the bridge has lost its connection to the network; it tries again by itself"
+	default:
+		return nil
+	}
+	return errors.New(b.Network + ": " + strings.TrimSuffix(what+" ("+s.State+" "+s.Message, " ") + ")")
+}
+
+// ask asks the bridge's own API for the state of our logins, if it is configured.
+func (b Bridge) ask(ctx context.Context, client *http.Client, user string) ([]loginState, error) {
+	ctx, cancel := context.WithTimeout(ctx, showTimeout)
+	defer cancel()
+	address := strings.TrimRight(b.ProvisioningURL, "/") + "/_matrix/provision/v3/whoami?user_id=" + user
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, address, nil)
+	if err != nil {
+		return nil, fmt.Errorf("ask the bridge: %w", err)
+	}
+	req.Header.Set("Authorization", "Bearer "+b.ProvisioningSecret)
+	resp, err := client.Do(req)
+	if err != nil {
+		return nil, fmt.Errorf("ask the bridge: %w", err)
+	}
+	defer resp.Body.Close()
+	if resp.StatusCode != http.StatusOK {
+		return nil, fmt.Errorf("ask the bridge: it answered %d", resp.StatusCode)
+	}
+	var got struct {
+		Logins []struct {
+			State struct {
+				Event   string `json:"state_event"`
+				Message string `json:"message"`
+				Error   string `json:"error"`
+			} `json:"state"`
+		} `json:"logins"`
+	}
+	if err := json.NewDecoder(io.LimitReader(resp.Body, 1<<20)).Decode(&got); err != nil {
+		return nil, fmt.Errorf("ask the bridge: %w", err)
+	}
+	out := []loginState{}
+	for _, l := range got.Logins {
+		out = append(out, loginState{State: l.State.Event, Message: strings.TrimSpace(l.State.Error + " " + l.State.Message)})
+	}
+	return out, nil
+}

@@ -1,0 +1,232 @@
+// Package matrix is the Matrix channel, and through bridges the channel of
+// every network that mautrix bridges, such as Signal (CHANNELS C). One account
+// syncs; its rooms are direct chats of Matrix people, portal rooms in which the
+// ghost of a Signal contact writes, or nothing that is ours to answer.
+//
+// Policy. The sync token is kept only after Receiver.Receive returned nil for
+// everything of the response; a repeat carries the same event ids. What a room
+// is, is decided by its state as the homeserver has it now, and bridge state
+// counts only if the configured bot of that network sent it. Part.Key is the
+// transaction id, so that sending again is harmless.
+package matrix
+
+import (
+	"cmp"
+	"context"
+	"crypto/rand"
+	"database/sql"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"regexp"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"go.uber.org/zap"
+
+	"github.com/everthread/everthread/core"
+)
+
+// Name is the channel's name. Bridged networks have names of their own.
+const Name = "matrix"
+
+// maxText is the longest text of one message in bytes. An event holds 65,536:
+// the text, its HTML, and a third more for encryption (CHANNELS C.2).
+const maxText = 16_000
+
+var (
+	_ core.Channel   = (*Channel)(nil)
+	_ core.Carrier   = (*Channel)(nil)
+	_ core.Describer = (*Channel)(nil)
+	_ core.Typer     = (*Channel)(nil)
+	_ core.Streamer  = (*Channel)(nil)
+	_ core.Checker   = (*Channel)(nil)
+	_ core.Fetcher   = (*Channel)(nil)
+)
+
+// Options configure a Channel. Homeserver, UserID, Keeper, and AccessToken or
+// Password are required.
+type Options struct {
+	Homeserver  string // base URL, such as https://matrix.example.org
+	UserID      string // our own, such as @assistant:example.org
+	AccessToken string
+	Password    string // logs in, and again when the server ended the session
+	DeviceID    string // of a login with Password; empty: the one kept, else the server's choice
+	RecoveryKey string // of cross-signing and the key backup
+
+	// Autojoin are those whose invitations are accepted: MXIDs, or *:server. The
+	// bots of Bridges always are.
+	Autojoin []string
+	Bridges  []Bridge
+
+	Keeper core.Keeper
+
+	CryptoDB  *sql.DB // holds the keys of encrypted rooms; nil: they cannot be read
+	Dialect   string  // of CryptoDB: sqlite3 or postgres
+	PickleKey []byte  // encrypts the keys in CryptoDB
+
+	RatePerRoom float64 // messages a second to one room; 0: no limit
+
+	HTTP *http.Client     // nil: one with connections kept alive
+	Log  *zap.Logger      // nil: none
+	Now  func() time.Time // nil: time.Now
+	Rand io.Reader        // nil: crypto/rand
+}
+
+// Bridge is one bridged network.
+type Bridge struct {
+	Network string // the channel's name and the bridge's protocol id, such as signal
+	Bot     string // MXID of the bridge's bot
+	Prefix  string // of commands in portal rooms; empty: "!" and Network
+	Ghosts  string // how the localparts of ghosts begin; empty: Network and "_"
+
+	// ProvisioningURL and ProvisioningSecret are the bridge's own HTTP API, asked
+	// for the state of its logins; empty: only what Matrix shows is known.
+	ProvisioningURL    string
+	ProvisioningSecret string
+}
+
+// Channel is one Matrix account. Its methods may be called concurrently; Run only
+// by the process that holds the account's lease.
+type Channel struct {
+	opts    Options
+	log     *zap.Logger
+	now     func() time.Time
+	bridges []*bridged
+
+	session atomic.Pointer[session] // nil: not logged in
+	entry   chan struct{}           // one login at a time
+	rooms   *rooms
+	memory  *memory
+	locks   locks
+	preview previews
+	typing  typing
+
+	mu    sync.Mutex
+	state error // what is wrong; nil: nothing known
+}
+
+var (
+	mxid        = regexp.MustCompile(`^@[^:\s]+:[^\s]+$`)
+	networkForm = regexp.MustCompile(`^[a-z0-9_]+$`)
+)
+
+// New checks opts and returns the channel. It does not use the network.
+func New(opts Options) (*Channel, error) {
+	if err := checkOptions(&opts); err != nil {
+		return nil, fmt.Errorf("matrix: %w", err)
+	}
+	if opts.HTTP == nil {
+		opts.HTTP = newClient()
+	}
+	if opts.Log == nil {
+		opts.Log = zap.NewNop()
+	}
+	if opts.Now == nil {
+		opts.Now = time.Now
+	}
+	if opts.Rand == nil {
+		opts.Rand = rand.Reader
+	}
+	c := &Channel{
+		opts: opts, now: opts.Now, memory: newMemory(), entry: make(chan struct{}, 1),
+		log: opts.Log.With(zap.String("channel", Name), zap.String("account", opts.UserID)),
+	}
+	for _, b := range opts.Bridges {
+		c.bridges = append(c.bridges, &bridged{account: c, bridge: b})
+	}
+	c.rooms = newRooms(household{self: opts.UserID, bridges: opts.Bridges})
+	return c, nil
+}
+
+func checkOptions(o *Options) error {
+	if u, err := url.Parse(o.Homeserver); err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
+		return errors.New("homeserver is no URL; write it like https://matrix.example.org")
+	}
+	if !mxid.MatchString(o.UserID) {
+		return fmt.Errorf("user_id is %q; write it like @assistant:example.org", o.UserID)
+	}
+	if o.AccessToken == "" && o.Password == "" {
+		return errors.New("access_token is empty; set it, or password")
+	}
+	if o.Keeper == nil {
+		return errors.New("there is nothing to keep the sync token in")
+	}
+	names, bots := map[string]bool{Name: true}, map[string]bool{o.UserID: true}
+	for i := range o.Bridges {
+		b := &o.Bridges[i]
+		if !networkForm.MatchString(b.Network) || !mxid.MatchString(b.Bot) {
+			return fmt.Errorf("bridge %s=%s: write it like signal=@signalbot:example.org", b.Network, b.Bot)
+		}
+		if names[b.Network] || bots[b.Bot] {
+			return fmt.Errorf("bridge %s=%s: the network or the bot is there twice", b.Network, b.Bot)
+		}
+		names[b.Network], bots[b.Bot] = true, true
+		b.Prefix = cmp.Or(b.Prefix, "!"+b.Network)
+		b.Ghosts = cmp.Or(b.Ghosts, b.Network+"_")
+	}
+	return nil
+}
+
+// newClient returns a client that keeps enough connections alive for many rooms
+// at once. It has no timeout of its own: each call has.
+func newClient() *http.Client {
+	t := http.DefaultTransport.(*http.Transport).Clone()
+	t.MaxIdleConns = 256
+	t.MaxIdleConnsPerHost = 128
+	return &http.Client{Transport: t}
+}
+
+// Name returns "matrix".
+func (c *Channel) Name() string { return Name }
+
+// Account returns the MXID, as it was configured. Run makes sure that it is the
+// token's.
+func (c *Channel) Account() string { return c.opts.UserID }
+
+// Carries returns a channel for each bridged network.
+func (c *Channel) Carries() []core.Channel {
+	out := make([]core.Channel, len(c.bridges))
+	for i, b := range c.bridges {
+		out[i] = b
+	}
+	return out
+}
+
+// Capabilities returns the limits of CHANNELS C.2 and the configured rate.
+func (c *Channel) Capabilities() core.Capabilities {
+	return core.Capabilities{
+		MaxText: maxText, Push: true, Idempotent: true, OneProcess: true, Files: true,
+		RatePerChat: c.opts.RatePerRoom,
+	}
+}
+
+// Check returns what keeps the channel from receiving, or nil.
+func (c *Channel) Check() error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.state
+}
+
+// report keeps err as the channel's state; nil: all is well.
+func (c *Channel) report(err error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.state = err
+}
+
+// Run logs in and passes what the account's rooms bring to r until ctx ends. It
+// returns nil when ctx ended, core.ErrFenced when another process runs the
+// account, and an error that says what to do if the server refuses the login.
+func (c *Channel) Run(ctx context.Context, r core.Receiver) error {
+	defer c.opts.HTTP.CloseIdleConnections()
+	err := c.receive(ctx, r)
+	if ctx.Err() != nil {
+		return nil
+	}
+	c.report(err)
+	return err
+}

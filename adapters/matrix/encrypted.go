@@ -1,0 +1,172 @@
+package matrix
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+
+	"go.uber.org/zap"
+)
+
+// cryptor reads and writes encrypted rooms for one device.
+type cryptor interface {
+	// sync takes what a sync response says of keys and devices.
+	sync(ctx context.Context, r *syncResponse, since string) error
+	// decrypt returns the type and content of an encrypted event.
+	decrypt(ctx context.Context, room string, e event) (kind string, content json.RawMessage, err error)
+	// encrypt returns the content of the m.room.encrypted event to send to r.
+	encrypt(ctx context.Context, r room, kind string, content any) (any, error)
+	// status says how the device stands; false: something has to be done.
+	status(ctx context.Context) (string, bool)
+	// close ends what runs for it.
+	close()
+}
+
+// unread are the events of a room that could not be decrypted yet.
+type unread struct {
+	Events []json.RawMessage `json:"events"`
+	Told   bool              `json:"told"` // the person was asked to send them again
+}
+
+// maxUnread bounds the events that are kept of one room until their keys come.
+const maxUnread = 100
+
+// open decrypts an event. One that cannot be read is returned as it is.
+func (b *batch) open(ctx context.Context, r room, e event) (event, error) {
+	kind, content, err := b.s.crypto.decrypt(ctx, r.id, e)
+	if err != nil {
+		return e, err
+	}
+	e.Type, e.Content, e.decrypted = kind, content, true
+	e.raw, err = json.Marshal(map[string]any{
+		"type": kind, "event_id": e.ID, "sender": e.Sender, "origin_server_ts": e.TS, "content": content,
+	})
+	return e, err
+}
+
+// decrypt opens an encrypted event, and keeps it for later if its key is not
+// there.
+func (b *batch) decrypt(ctx context.Context, r room, e event) (event, error) {
+	if b.s.crypto == nil {
+		return e, nil
+	}
+	plain, err := b.open(ctx, r, e)
+	if err == nil {
+		return plain, nil
+	}
+	if ctx.Err() != nil {
+		return e, ctx.Err()
+	}
+	if b.c.rooms.home.self == e.Sender || r.role(b.c.rooms.home, e.Sender) != rolePerson {
+		return e, nil
+	}
+	b.c.log.Warn("event cannot be decrypted", zap.String("room", r.id), zap.String("event", e.ID), zap.Error(err))
+	all, err := b.c.unread(ctx)
+	if err != nil {
+		return e, err
+	}
+	u := all[r.id]
+	same := func(raw json.RawMessage) bool { known, _ := readEvent(raw); return known.ID == e.ID }
+	if len(u.Events) < maxUnread && !slices.ContainsFunc(u.Events, same) {
+		u.Events = append(u.Events, e.raw)
+	}
+	all[r.id] = u
+	if !u.Told {
+		b.puzzled = append(b.puzzled, r.id)
+	}
+	return e, b.c.keepUnread(ctx, all)
+}
+
+func (c *Channel) unread(ctx context.Context) (map[string]unread, error) {
+	kept, err := c.kept(ctx, keyUnread)
+	all := map[string]unread{}
+	_ = json.Unmarshal([]byte(kept), &all)
+	return all, err
+}
+
+func (c *Channel) keepUnread(ctx context.Context, all map[string]unread) error {
+	value := ""
+	if len(all) > 0 {
+		raw, err := json.Marshal(all)
+		if err != nil {
+			return fmt.Errorf("keep unread events: %w", err)
+		}
+		value = string(raw)
+	}
+	return c.keep(ctx, map[string]string{keyUnread: value})
+}
+
+// again passes on the events whose keys have come since.
+func (b *batch) again(ctx context.Context, resp *syncResponse) error {
+	var keys eventList
+	_ = json.Unmarshal(resp.ToDevice, &keys)
+	if b.s.crypto == nil || len(keys.Events) == 0 {
+		return nil
+	}
+	all, err := b.c.unread(ctx)
+	if err != nil || len(all) == 0 {
+		return err
+	}
+	changed := false
+	for id, u := range all {
+		r, err := b.c.rooms.load(ctx, b.s, id)
+		if err != nil {
+			return err
+		}
+		var still []json.RawMessage
+		for _, e := range readEvents(u.Events) {
+			plain, err := b.open(ctx, r, e)
+			if err != nil {
+				still = append(still, e.raw)
+				continue
+			}
+			if err := b.event(ctx, r, plain); err != nil {
+				return err
+			}
+		}
+		changed = changed || len(still) < len(u.Events)
+		if u.Events = still; len(still) == 0 {
+			delete(all, id)
+			continue
+		}
+		all[id] = u
+	}
+	if !changed {
+		return nil
+	}
+	raw, err := json.Marshal(all)
+	if err != nil {
+		return fmt.Errorf("keep unread events: %w", err)
+	}
+	b.state[keyUnread] = string(raw)
+	return nil
+}
+
+// sayUnreadable asks the person of a room, once, to send again what could not be
+// read, if we have written to them before.
+func (c *Channel) sayUnreadable(ctx context.Context, s *session, id string) {
+	r, _ := c.rooms.get(id)
+	who, ok := r.person(c.rooms.home)
+	if !ok || !c.hasSpokenTo(ctx, who) {
+		return
+	}
+	all, err := c.unread(ctx)
+	u := all[id]
+	if err != nil || u.Told || len(u.Events) == 0 {
+		return
+	}
+	content := map[string]any{
+		"msgtype": "m.text", "body": "I could not read your last message. Please send it again.", "m.mentions": struct{}{}, sentMark: "unreadable",
+	}
+	e, _ := readEvent(u.Events[0])
+	if _, err := c.put(ctx, s, r, typeMessage, "unreadable-"+digest(id, e.ID), content); err != nil {
+		c.log.Warn("ask to send again", zap.Error(err))
+		return
+	}
+	u.Told = true
+	all[id] = u
+	if err := c.keepUnread(ctx, all); err != nil && ctx.Err() == nil {
+		c.log.Warn("keep that it was asked", zap.Error(err))
+	}
+}

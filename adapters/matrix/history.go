@@ -1,0 +1,166 @@
+package matrix
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"net/url"
+	"slices"
+	"strconv"
+	"time"
+
+	"go.uber.org/zap"
+)
+
+const (
+	pageSize = 500
+	maxPages = 1000 // of one gap
+	maxFinds = 100  // of events that are referred to, in one batch
+	overlap  = 10 * time.Minute
+)
+
+// gather returns the events of a room that are to be taken, oldest first: those
+// of the timeline, those of the gap before it, and what ghosts said before the
+// room's bridge state came.
+func (b *batch) gather(ctx context.Context, r room, j joinedRoom, loaded bool) ([]event, error) {
+	events := readEvents(j.Timeline.Events)
+	begin, fresh, err := b.begin(ctx, r, j)
+	if err != nil {
+		return nil, err
+	}
+	last, err := b.c.kept(ctx, keyLast+r.id)
+	if err != nil {
+		return nil, err
+	}
+	if late, err := b.lateSince(ctx, r, j); err != nil {
+		return nil, err
+	} else if late > 0 {
+		begin, last, j.Timeline.Limited = late, "", true
+	}
+	if j.Timeline.Limited && j.Timeline.PrevBatch != "" && !(fresh && begin == never) {
+		past := func(e event) bool {
+			if last != "" && !fresh {
+				return e.ID == last
+			}
+			return e.TS < begin
+		}
+		older, err := b.c.history(ctx, b.s, r.id, j.Timeline.PrevBatch, past)
+		if err != nil {
+			return nil, err
+		}
+		events = append(older, events...)
+	}
+	if !fresh {
+		return events, nil
+	}
+	return slices.DeleteFunc(events, func(e event) bool { return e.StateKey == nil && e.TS < begin }), nil
+}
+
+// never is a beginning after everything.
+const never = int64(1) << 60
+
+// begin returns from when on events are to be taken, in milliseconds. fresh tells
+// that we joined the room just now, or sync for the first time: then what is
+// older is history.
+func (b *batch) begin(ctx context.Context, r room, j joinedRoom) (ms int64, fresh bool, err error) {
+	h := b.c.rooms.home
+	if !b.first && !arrives(h, j) {
+		synced, err := b.c.kept(ctx, keySynced)
+		n, _ := strconv.ParseInt(synced, 10, 64)
+		return n - overlap.Milliseconds(), false, err
+	}
+	kept, err := b.c.kept(ctx, keyJoined+r.id)
+	if err != nil {
+		return 0, true, err
+	}
+	at, _ := strconv.ParseInt(kept, 10, 64)
+	if at == 0 {
+		at = r.members[h.self].at
+		if b.first && b.c.now().Sub(time.UnixMilli(at)) > slack {
+			at = never
+		}
+	}
+	if k := r.kind(h); k == kindPortal || k == kindWaiting {
+		if at == never {
+			at = b.c.now().UnixMilli()
+		}
+		at -= slack.Milliseconds()
+	}
+	return at, true, nil
+}
+
+// lateSince returns from when on ghosts spoke in a room that had no bridge state
+// until now; 0: they did not.
+func (b *batch) lateSince(ctx context.Context, r room, j joinedRoom) (int64, error) {
+	has := func(raw json.RawMessage) bool {
+		e, _ := readEvent(raw)
+		return e.is(typeBridge) || e.is(typeHalfShot)
+	}
+	if !slices.ContainsFunc(j.State.Events, has) && !slices.ContainsFunc(j.Timeline.Events, has) {
+		return 0, nil
+	}
+	kept, err := b.c.kept(ctx, keyLate+r.id)
+	if err != nil || kept == "" {
+		return 0, err
+	}
+	b.state[keyLate+r.id] = ""
+	at, _ := strconv.ParseInt(kept, 10, 64)
+	return max(1, at-slack.Milliseconds()), nil
+}
+
+// history pages back from a token until past holds, or the room begins. It
+// returns the events after that, oldest first.
+func (c *Channel) history(ctx context.Context, s *session, room, from string, past func(event) bool) ([]event, error) {
+	types, _ := json.Marshal(map[string]any{"types": timelineTypes(), "lazy_load_members": true})
+	var out []event
+	for range maxPages {
+		q := url.Values{"dir": {"b"}, "from": {from}, "limit": {strconv.Itoa(pageSize)}, "filter": {string(types)}}
+		var page struct {
+			End   string            `json:"end"`
+			Chunk []json.RawMessage `json:"chunk"`
+		}
+		err := s.call(ctx, syncTimeout, request{method: http.MethodGet, path: []any{"v3", "rooms", room, "messages"}, query: q, result: &page})
+		if err != nil && !forGood(err) {
+			return nil, fmt.Errorf("read what came before: %w", err)
+		}
+		if err != nil {
+			c.log.Warn("a gap in a room cannot be read", zap.String("room", room), zap.Error(err))
+		}
+		for _, e := range readEvents(page.Chunk) {
+			if past(e) {
+				slices.Reverse(out)
+				return out, nil
+			}
+			out = append(out, e)
+		}
+		if err != nil || page.End == "" || page.End == from {
+			break
+		}
+		from = page.End
+	}
+	slices.Reverse(out)
+	return out, nil
+}
+
+// find returns what is known of an event, and asks the homeserver for it if it
+// has to.
+func (b *batch) find(ctx context.Context, r room, id string) (seen, bool) {
+	if s, ok := b.c.memory.look(id); ok {
+		return s, true
+	}
+	if b.finds++; b.finds > maxFinds {
+		return seen{}, false
+	}
+	var raw json.RawMessage
+	err := b.s.call(ctx, showTimeout, request{method: http.MethodGet, path: []any{"v3", "rooms", r.id, "event", id}, result: &raw})
+	e, ok := readEvent(raw)
+	if err != nil || !ok {
+		return seen{}, false
+	}
+	if e.Type == typeEncrypted && b.s.crypto != nil {
+		e, _ = b.open(ctx, r, e)
+	}
+	s, ok := seenOf(b.c.rooms.home, e)
+	return s, ok
+}

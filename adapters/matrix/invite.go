@@ -1,0 +1,155 @@
+package matrix
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+
+	"go.uber.org/zap"
+
+	"github.com/everthread/everthread/core"
+)
+
+// invitation is one that is to be accepted.
+type invitation struct {
+	Room string `json:"room"`
+	At   int64  `json:"at"` // when we were invited, in milliseconds
+	Via  string `json:"via,omitempty"`
+}
+
+// invitations accepts those that may be, and those that could not be before.
+func (b *batch) invitations(ctx context.Context, new map[string]invitedRoom) error {
+	kept, err := b.c.kept(ctx, keyInvites)
+	if err != nil {
+		return err
+	}
+	var open []invitation
+	_ = json.Unmarshal([]byte(kept), &open)
+	for id, in := range new {
+		i, ok := b.c.acceptable(id, in)
+		if ok && !slices.ContainsFunc(open, func(o invitation) bool { return o.Room == id }) {
+			open = append(open, i)
+		}
+	}
+	var left []invitation
+	for _, i := range open {
+		if again, err := b.join(ctx, i); err != nil {
+			return err
+		} else if again {
+			left = append(left, i)
+		}
+	}
+	return b.c.keepInvites(ctx, kept, left)
+}
+
+func (c *Channel) keepInvites(ctx context.Context, was string, open []invitation) error {
+	value := ""
+	if len(open) > 0 {
+		raw, err := json.Marshal(open)
+		if err != nil {
+			return fmt.Errorf("keep invitations: %w", err)
+		}
+		value = string(raw)
+	}
+	if value == was {
+		return nil
+	}
+	return c.keep(ctx, map[string]string{keyInvites: value})
+}
+
+// acceptable tells whether an invitation is to be accepted: it comes from a
+// bridge, or from somebody of the allow list. Folders of rooms are of no use.
+func (c *Channel) acceptable(id string, in invitedRoom) (invitation, bool) {
+	h := c.rooms.home
+	i := invitation{Room: id, At: c.now().UnixMilli()}
+	ok := false
+	for _, e := range readEvents(in.State.Events) {
+		switch {
+		case e.is(typeCreate) && text(e.fields()["type"]) == "m.space":
+			return i, false
+		case e.is(typeMember) && *e.StateKey == h.self && text(e.fields()["membership"]) == "invite":
+			ghost, _ := h.ghost(e.Sender)
+			ok = h.bot(e.Sender) != nil || ghost != nil || allowed(c.opts.Autojoin, e.Sender)
+			if e.TS > 0 {
+				i.At = min(i.At, e.TS)
+			}
+			_, i.Via, _ = strings.Cut(e.Sender, ":")
+		}
+	}
+	if !ok {
+		c.log.Info("invitation left open: its sender is not in autojoin", zap.String("room", id))
+	}
+	return i, ok
+}
+
+func allowed(list []string, user string) bool {
+	_, server, _ := strings.Cut(user, ":")
+	return slices.Contains(list, user) || slices.Contains(list, "*:"+server)
+}
+
+// join accepts an invitation; again tells that it is to be tried once more. The
+// time of the invitation is kept first, so that a message that came with it is
+// told from history even after a crash.
+func (b *batch) join(ctx context.Context, i invitation) (again bool, err error) {
+	err = b.c.keep(ctx, map[string]string{keyJoined + i.Room: strconv.FormatInt(i.At, 10), keyLast + i.Room: ""})
+	if err != nil {
+		return true, err
+	}
+	b.c.rooms.drop(i.Room)
+	q := url.Values{}
+	if i.Via != "" {
+		q.Set("server_name", i.Via)
+		q.Set("via", i.Via)
+	}
+	err = b.s.call(ctx, syncTimeout, request{method: http.MethodPost, path: []any{"v3", "join", i.Room}, query: q, body: struct{}{}})
+	if e := refused(err); e != nil && e.loggedOut() {
+		return true, err
+	}
+	if err != nil {
+		b.c.log.Warn("room not joined", zap.String("room", i.Room), zap.Error(err))
+	}
+	return err != nil && !forGood(err), nil
+}
+
+// follow joins the room that another was replaced by, where its people go.
+func (b *batch) follow(ctx context.Context, r room, e event) error {
+	if !e.is(typeTombstone) {
+		return nil
+	}
+	next := text(e.fields()["replacement_room"])
+	k := r.kind(b.c.rooms.home)
+	if !strings.HasPrefix(next, "!") || k != kindNative && k != kindPortal {
+		return nil
+	}
+	_, via, _ := strings.Cut(e.Sender, ":")
+	again, err := b.join(ctx, invitation{Room: next, At: e.TS, Via: via})
+	if err != nil || !again {
+		return err
+	}
+	kept, err := b.c.kept(ctx, keyInvites)
+	if err != nil {
+		return err
+	}
+	var open []invitation
+	_ = json.Unmarshal([]byte(kept), &open)
+	return b.c.keepInvites(ctx, kept, append(open, invitation{Room: next, At: e.TS, Via: via}))
+}
+
+func cutAddress(s string) (channel, external string, ok bool) { return strings.Cut(s, ":") }
+
+// roomOf returns the room in which a person was last heard, "" if none is known.
+func (c *Channel) roomOf(ctx context.Context, a core.Address) (string, error) {
+	if id := c.memory.room(a); id != "" {
+		return id, nil
+	}
+	id, err := c.kept(ctx, keyOf(keyRoom, a))
+	if err == nil && id != "" {
+		c.memory.setRoom(a, id)
+	}
+	return id, err
+}

@@ -1,0 +1,176 @@
+package matrix
+
+import (
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/everthread/everthread/core"
+)
+
+const (
+	memorySize = 8192 // events remembered of all rooms
+	traceSize  = 256  // of one room, for read marks
+)
+
+// memory is what this process remembers of events, so that quotes have words,
+// edits are checked and read marks find our messages.
+type memory struct {
+	mu     sync.Mutex
+	events map[string]seen
+	order  []string
+	next   int
+	traces map[string][]trace
+	where  map[core.Address]string // rooms of people, as far as known
+	known  map[core.Address]bool   // people whom we have sent something to
+	status map[string]bool         // networks whose bridge sends message status events
+	logins map[string]loginState   // by network
+}
+
+// trace is one event of a room in order; mine is the message of ours that it is
+// or changes.
+type trace struct{ id, mine string }
+
+func newMemory() *memory {
+	return &memory{
+		events: map[string]seen{}, traces: map[string][]trace{}, where: map[core.Address]string{},
+		known: map[core.Address]bool{}, status: map[string]bool{}, logins: map[string]loginState{},
+	}
+}
+
+func (m *memory) look(id string) (seen, bool) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	s, ok := m.events[id]
+	return s, ok
+}
+
+// add remembers an event of a room; what is known already stays.
+func (m *memory) add(room, id string, s seen) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	was, known := m.events[id]
+	if known {
+		s.Mine = s.Mine || was.Mine
+		if s.Text == "" {
+			s.Text = was.Text
+		}
+	} else {
+		m.push(id)
+	}
+	m.events[id] = s
+	if slices.ContainsFunc(m.traces[room], func(t trace) bool { return t.id == id }) {
+		return
+	}
+	t := trace{id: id}
+	switch {
+	case s.Mine && s.Target != "":
+		t.mine = s.Target
+	case s.Mine:
+		t.mine = id
+	}
+	list := append(m.traces[room], t)
+	m.traces[room] = list[max(0, len(list)-traceSize):]
+}
+
+func (m *memory) push(id string) {
+	if len(m.order) < memorySize {
+		m.order = append(m.order, id)
+		return
+	}
+	delete(m.events, m.order[m.next])
+	m.order[m.next] = id
+	m.next = (m.next + 1) % memorySize
+}
+
+// latest returns our last message in room that is not after an event. Of an
+// event that is not remembered, it is taken to be the message itself.
+func (m *memory) latest(room, id string) string {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	list := m.traces[room]
+	i := slices.IndexFunc(list, func(t trace) bool { return t.id == id })
+	if i < 0 {
+		return id
+	}
+	for ; i >= 0; i-- {
+		if list[i].mine != "" {
+			return list[i].mine
+		}
+	}
+	return ""
+}
+
+func (m *memory) room(a core.Address) string {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.where[a]
+}
+
+func (m *memory) setRoom(a core.Address, id string) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.where[a] = id
+}
+
+func (m *memory) spokenTo(a core.Address) bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.known[a]
+}
+
+func (m *memory) setSpokenTo(a core.Address) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.known[a] = true
+}
+
+// sendsStatus tells whether the bridge of a network tells of messages by status
+// events, so that its words of them are not needed.
+func (m *memory) sendsStatus(network string) bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.status[network]
+}
+
+func (m *memory) setStatus(network string) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.status[network] = true
+}
+
+func (m *memory) login(network string) loginState {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.logins[network]
+}
+
+func (m *memory) setLogin(network string, s loginState) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.logins[network] = s
+}
+
+// typing is when which room was last shown that an answer is being written.
+type typing struct {
+	mu   sync.Mutex
+	last map[string]time.Time
+}
+
+func (t *typing) set(room string, now time.Time) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.last == nil {
+		t.last = map[string]time.Time{}
+	}
+	t.last[room] = now
+}
+
+// take tells whether the room still shows it, and forgets it.
+func (t *typing) take(room string, now time.Time) bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	at, ok := t.last[room]
+	delete(t.last, room)
+	return ok && now.Sub(at) < typingTTL
+}

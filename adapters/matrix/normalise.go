@@ -1,0 +1,276 @@
+package matrix
+
+import (
+	"bytes"
+	"strings"
+	"time"
+
+	"github.com/everthread/everthread/core"
+)
+
+// scene is what an event is seen against: the room as it was then, and what is
+// known of other events. Its functions may be nil.
+type scene struct {
+	home household
+	room room
+	// known returns what is known of an earlier event of the room.
+	known func(id string) (seen, bool)
+	now   time.Time
+}
+
+// seen is what is remembered of an event.
+type seen struct {
+	Sender string
+	Mine   bool   // we sent it
+	Text   string // "" if unknown
+	// Target is the event that an edit or a reaction is about, Reaction tells them apart.
+	Target   string
+	Reaction bool
+	// Person tells that they wrote it whom the room is with.
+	Person bool
+}
+
+func (s scene) look(id string) (seen, bool) {
+	if s.known == nil || id == "" {
+		return seen{}, false
+	}
+	return s.known(id)
+}
+
+// normalise turns an event of a room into an Inbound (SPEC 3.1, CHANNELS C.2,
+// C.5). ok is false for what is nobody's message to us: our own, a bridge bot's,
+// state, and what is said in rooms that are no direct chat.
+func normalise(s scene, e event) (in core.Inbound, ok bool) {
+	in, ok = judge(s, e)
+	if ok {
+		in.Text = valid(in.Text)
+		in.Name = valid(in.Name)
+	}
+	return in, ok
+}
+
+func judge(s scene, e event) (core.Inbound, bool) {
+	in := core.Inbound{Kind: core.InUnsupported, EventID: e.ID, NativeID: e.ID, SentAt: e.time(), ReceivedAt: s.now, Raw: e.raw}
+	if e.ID == "" {
+		return in, false
+	}
+	who := s.room.role(s.home, e.Sender)
+	if s.room.kind(s.home) == kindGroup {
+		return group(s, in, e, who)
+	}
+	address, direct := s.room.person(s.home)
+	if !direct {
+		return in, false
+	}
+	in.Address = address
+	switch {
+	case e.is(typeMember):
+		return membership(s, in, e)
+	case e.is(typeBridge):
+		return moved(s, in, e)
+	case e.Type == typeStatus && who == roleBot:
+		return status(in, e)
+	case e.Type == typeMessage && who == roleBot:
+		return notice(in, e)
+	case e.Type == typeRedaction:
+		return redaction(s, in, e, who)
+	case e.Type == typeMessage && (who == roleSelf || who == roleOwn):
+		return byHand(s, in, e, who)
+	case who != rolePerson:
+		return in, false
+	case e.Type == typeMessage:
+		return message(s, in, e), true
+	case e.Type == typeReaction:
+		return reaction(s, in, e)
+	case e.Type == typeEncrypted:
+		in.EventID = "encrypted:" + e.ID // its own is for when it can be read
+		in.Name = s.room.members[e.Sender].name
+		return in, true
+	}
+	return in, false
+}
+
+// message fills in what the person wrote.
+func message(s scene, in core.Inbound, e event) core.Inbound {
+	in.Name = s.room.members[e.Sender].name
+	f := e.fields()
+	rel := e.relation()
+	if rel.kind == "m.replace" {
+		return edit(s, in, e, rel)
+	}
+	body, files := content(f, rel.reply != "", in.Name)
+	if body == "" || text(f["msgtype"]) == "m.notice" {
+		return in
+	}
+	in.Kind, in.Text, in.Attachments = core.InMessage, body, files
+	in.EventID = messageID(in.Address, e, in.Text, files)
+	in.Quote = quote(s, rel.reply, text(f["body"]))
+	return in
+}
+
+// messageID is the event's own id, and for bridged messages what does not change
+// when the bridge makes the room anew (SPEC 3.1).
+func messageID(to core.Address, e event, body string, files []core.Attachment) string {
+	if to.Channel == Name {
+		return e.ID
+	}
+	parts := []string{body}
+	for _, a := range files {
+		parts = append(parts, a.Kind, a.Name, a.MIME, decimal(a.Size), a.Duration.String())
+	}
+	return strings.Join([]string{to.Channel, e.Sender, decimal(e.TS), digest(parts...)}, ":")
+}
+
+// edit fills in the new text of a message of the sender's own.
+func edit(s scene, in core.Inbound, e event, rel relation) core.Inbound {
+	target := rel.target
+	was, known := s.look(target)
+	if known && was.Target != "" && !was.Reaction { // an edit of an edit
+		target = was.Target
+		was, known = s.look(target)
+	}
+	f := object(e.fields()["m.new_content"])
+	body, files := content(f, false, in.Name)
+	if target == "" || body == "" || known && was.Sender != e.Sender || text(f["msgtype"]) == "m.notice" {
+		return in
+	}
+	in.Kind, in.Target, in.NativeID = core.InEdit, target, target
+	in.Text, in.Attachments = body, files
+	if in.Address.Channel == Name {
+		in.Edited = target
+	} else {
+		in.EventID = messageID(in.Address, e, in.Text, files) + ":edit"
+	}
+	return in
+}
+
+// byHand fills in what we wrote from another client of the account, or with the
+// phone of the bridged account.
+func byHand(s scene, in core.Inbound, e event, who role) (core.Inbound, bool) {
+	f := e.fields()
+	was, known := s.look(e.ID)
+	if who == roleSelf && (e.Txn != "" || text(f[sentMark]) != "" || known && was.Mine) {
+		return in, false
+	}
+	rel := e.relation()
+	body, files := content(f, rel.reply != "", "")
+	if body == "" || rel.kind == "m.replace" {
+		return in, false
+	}
+	in.Kind, in.Text, in.Attachments = core.InByHand, body, files
+	in.EventID = messageID(in.Address, e, in.Text, files)
+	return in, true
+}
+
+func reaction(s scene, in core.Inbound, e event) (core.Inbound, bool) {
+	rel := e.relation()
+	if rel.target == "" || rel.key == "" {
+		return in, false
+	}
+	in.Kind, in.Target, in.Reaction = core.InReaction, rel.target, valid(rel.key)
+	in.Name = s.room.members[e.Sender].name
+	return in, true
+}
+
+// redaction fills in that a message or reaction was taken back by who wrote it.
+// In a portal the bridge's bot does it for them, as when messages disappear.
+func redaction(s scene, in core.Inbound, e event, who role) (core.Inbound, bool) {
+	bridged := in.Address.Channel != Name && who == roleBot
+	if e.Redacts == "" || who != rolePerson && !bridged {
+		return in, false
+	}
+	was, known := s.look(e.Redacts)
+	if known && was.Sender != e.Sender && !bridged {
+		return in, false
+	}
+	in.Kind, in.Target = core.InRedaction, e.Redacts
+	switch {
+	case known && was.Reaction:
+		in.Kind, in.Target = core.InReaction, was.Target
+	case known && was.Mine: // ours, taken back with the phone
+		return in, false
+	}
+	return in, true
+}
+
+// quote returns what a message replies to; its words are those of the fallback
+// that old clients send, if the event is not known.
+func quote(s scene, id, body string) *core.Quote {
+	if id == "" {
+		return nil
+	}
+	q := &core.Quote{NativeID: id, Text: valid(fallback(body))}
+	if was, ok := s.look(id); ok {
+		q.Mine = was.Mine
+		if was.Target != "" && !was.Reaction {
+			q.NativeID = was.Target
+		}
+		if was.Text != "" {
+			q.Text = was.Text
+		}
+	}
+	return q
+}
+
+// group fills in that we came into a room of several people, and their call for
+// help. Nothing else that is said there is heard (SPEC 3.10).
+func group(s scene, in core.Inbound, e event, who role) (core.Inbound, bool) {
+	in.Address = core.Address{Channel: Name, Account: s.home.self, External: s.room.id}
+	in.Kind = core.InGroup
+	if e.Type == typeMessage && who == roleOther {
+		words := strings.Fields(text(e.fields()["body"]))
+		if len(words) != 1 || words[0] != "/help" && words[0] != "!help" {
+			return in, false
+		}
+		in.Text = "/help"
+		return in, true
+	}
+	if e.is(typeMember) && text(e.fields()["membership"]) == "join" && text(object(e.Prev)["membership"]) != "join" {
+		in.EventID = "group:" + s.room.id
+		return in, true
+	}
+	return in, false
+}
+
+// membership fills in that the person left or came back.
+func membership(s scene, in core.Inbound, e event) (core.Inbound, bool) {
+	now, before := text(e.fields()["membership"]), text(object(e.Prev)["membership"])
+	if in.Address.Channel != Name || *e.StateKey != in.Address.External && *e.StateKey != s.home.self {
+		return in, false
+	}
+	in.Name = s.room.members[in.Address.External].name
+	if now == "join" && before != "join" {
+		in.Kind = core.InUnblocked
+		return in, true
+	}
+	return in, false
+}
+
+// gone returns that the person of room, as it was before, left it or put us out.
+func gone(s scene, e event) (core.Inbound, bool) {
+	in := core.Inbound{Kind: core.InBlocked, EventID: e.ID, NativeID: e.ID, SentAt: e.time(), ReceivedAt: s.now, Raw: e.raw}
+	now := text(e.fields()["membership"])
+	address, direct := s.room.person(s.home)
+	if e.ID == "" || !e.is(typeMember) || now != "leave" && now != "ban" || !direct || address.Channel != Name {
+		return in, false
+	}
+	in.Address, in.Name = address, s.room.members[address.External].name
+	who := *e.StateKey
+	return in, who == address.External || who == s.home.self && e.Sender != s.home.self
+}
+
+// moved fills in that the chat of a portal goes on under another id.
+func moved(s scene, in core.Inbound, e event) (core.Inbound, bool) {
+	was, ok := readPortal(s.home, e.Sender, e.Prev)
+	is, still := readPortal(s.home, e.Sender, e.Content)
+	if !ok || !still || was.remote == is.remote || was.kind() != kindPortal || is.kind() != kindPortal {
+		return in, false
+	}
+	in.Kind, in.Target = core.InMoved, is.remote
+	in.Address.Channel, in.Address.External = is.bridge.Network, was.remote
+	return in, true
+}
+
+func valid(s string) string {
+	return string(bytes.ToValidUTF8([]byte(strings.ReplaceAll(s, "\x00", "\uFFFD")), []byte("\uFFFD")))
+}

@@ -1,0 +1,188 @@
+package matrix
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/everthread/everthread/core"
+	"github.com/everthread/everthread/core/markup"
+)
+
+// shown is the answer that a room is being shown: one for each room. It is kept,
+// so that another process goes on in the same message.
+type shown struct {
+	Key   string `json:"key"`             // of the turn
+	Event string `json:"event,omitempty"` // the message; empty: it may not be there yet
+	Part  string `json:"part,omitempty"`  // key of the part that took its place
+	text  string // what it shows; empty after a restart
+}
+
+type previews struct {
+	mu    sync.Mutex
+	rooms map[string]shown
+}
+
+func (p *previews) get(room string) (shown, bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	s, ok := p.rooms[room]
+	return s, ok
+}
+
+func (p *previews) set(room string, s shown) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.rooms == nil {
+		p.rooms = map[string]shown{}
+	}
+	p.rooms[room] = s
+}
+
+// Preview shows text, which is Markdown so far, as a message that later calls
+// edit. The part whose Preview is the same key becomes its last edit. A room of a
+// bridged network has none.
+func (c *Channel) Preview(ctx context.Context, to core.Address, key string, text string) error {
+	text = head(markup.Plain(text), maxText)
+	if to.Channel != Name || strings.TrimSpace(text) == "" {
+		return nil
+	}
+	s, r, err := c.reach(ctx, to)
+	if err != nil {
+		return fmt.Errorf("show preview: %w", err)
+	}
+	unlock, err := c.locks.lock(ctx, r.id)
+	if err != nil {
+		return fmt.Errorf("show preview: %w", err)
+	}
+	defer unlock()
+	ctx, cancel := context.WithTimeout(ctx, showTimeout)
+	defer cancel()
+	if err := c.show(ctx, s, r, key, text); err != nil {
+		return fmt.Errorf("show preview: %w", err)
+	}
+	return nil
+}
+
+// PreviewEvery is the pause that keeps clear of the server's limits.
+func (c *Channel) PreviewEvery() time.Duration { return 1500 * time.Millisecond }
+
+func (c *Channel) show(ctx context.Context, s *session, r room, key, text string) error {
+	p, err := c.showing(ctx, r.id)
+	if err != nil {
+		return err
+	}
+	if p.Key == key && p.Part != "" {
+		return nil // the answer itself is there
+	}
+	if p.Key != key {
+		p = shown{Key: key}
+		if err := c.keepShown(ctx, r.id, p); err != nil { // before it can be there
+			return err
+		}
+	}
+	content := Render(core.Part{Text: text}, nil)
+	content[sentMark] = key
+	if p.Event == "" {
+		if p, err = c.begin(ctx, s, r, p, content); err != nil {
+			return err
+		}
+		p.text = text
+		c.preview.set(r.id, p)
+		return nil
+	}
+	id, err := c.put(ctx, s, r, typeMessage, previewTxn(key)+"-"+digest(text), replace(content, p.Event))
+	if err != nil {
+		return err
+	}
+	c.memory.add(r.id, id, seen{Sender: c.opts.UserID, Mine: true, Target: p.Event})
+	p.text = text
+	c.preview.set(r.id, p)
+	return nil
+}
+
+func previewTxn(key string) string { return "preview-" + key }
+
+// begin makes sure that the message of a preview is there. The server returns the
+// one that was there before, if a process died before it knew its id.
+func (c *Channel) begin(ctx context.Context, s *session, r room, p shown, content map[string]any) (shown, error) {
+	id, err := c.put(ctx, s, r, typeMessage, previewTxn(p.Key), content)
+	if err != nil {
+		return p, err
+	}
+	c.memory.add(r.id, id, seen{Sender: c.opts.UserID, Mine: true})
+	p.Event = id
+	return p, c.keepShown(ctx, r.id, p)
+}
+
+// place returns the message that a part takes the place of, "" if it is to be one
+// of its own. That it does is kept before it is sent, so that a repeat does it too.
+func (c *Channel) place(ctx context.Context, s *session, r room, p core.Part, key string, bridge *Bridge) (string, error) {
+	if bridge != nil || p.Attachment != nil || p.Quiet {
+		return "", nil
+	}
+	was, err := c.showing(ctx, r.id)
+	if err != nil || was.Key == "" {
+		return "", err
+	}
+	if was.Part != key {
+		if was.Part != "" || !answers(p, was) {
+			return "", nil
+		}
+		if was.Event == "" {
+			content := Render(p, nil)
+			content[sentMark] = key
+			if was, err = c.begin(ctx, s, r, was, content); err != nil {
+				return "", err
+			}
+		}
+		was.Part = key
+		if err := c.keepShown(ctx, r.id, was); err != nil {
+			return "", err
+		}
+	}
+	return was.Event, nil
+}
+
+// answers tells whether a part is what was being shown. A part that does not say
+// so is if it begins with the same words; after a restart nobody knows those.
+func answers(p core.Part, was shown) bool {
+	if p.Preview != "" {
+		return p.Preview == was.Key
+	}
+	const enough = 12
+	a, b := strings.TrimSpace(p.Text), strings.TrimSpace(was.text)
+	n := min(len(a), len(b), enough)
+	return a[:n] == b[:n]
+}
+
+// showing returns what a room is being shown.
+func (c *Channel) showing(ctx context.Context, room string) (shown, error) {
+	if p, ok := c.preview.get(room); ok {
+		return p, nil
+	}
+	kept, err := c.kept(ctx, keyPreview+room)
+	if err != nil {
+		return shown{}, err
+	}
+	var p shown
+	_ = json.Unmarshal([]byte(kept), &p)
+	c.preview.set(room, p)
+	return p, nil
+}
+
+func (c *Channel) keepShown(ctx context.Context, room string, p shown) error {
+	raw, err := json.Marshal(p)
+	if err != nil {
+		return fmt.Errorf("keep preview: %w", err)
+	}
+	if err := c.opts.Keeper.SetState(ctx, map[string]string{keyPreview + room: string(raw)}); err != nil {
+		return errors.Join(errors.New("keep preview"), err)
+	}
+	c.preview.set(room, p)
+	return nil
+}

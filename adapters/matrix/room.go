@@ -1,0 +1,271 @@
+package matrix
+
+import (
+	"encoding/json"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/everthread/everthread/core"
+)
+
+// household is whom a room's members are compared with.
+type household struct {
+	self    string
+	bridges []Bridge
+}
+
+// bot returns the bridge whose bot user is, nil if it is none's.
+func (h household) bot(user string) *Bridge {
+	for i := range h.bridges {
+		if h.bridges[i].Bot == user {
+			return &h.bridges[i]
+		}
+	}
+	return nil
+}
+
+// ghost returns the remote id in the MXID of a bridge's ghost. Only the bridge's
+// own server can have one: names on other servers prove nothing.
+func (h household) ghost(user string) (*Bridge, string) {
+	local, server, _ := strings.Cut(strings.TrimPrefix(user, "@"), ":")
+	for i := range h.bridges {
+		b := &h.bridges[i]
+		_, home, _ := strings.Cut(b.Bot, ":")
+		if remote, ok := strings.CutPrefix(local, b.Ghosts); ok && server == home && user != b.Bot {
+			return b, remote
+		}
+	}
+	return nil, ""
+}
+
+// kind says what a room is to us.
+type kind int
+
+const (
+	kindGone       kind = iota // we are not in it
+	kindEmpty                  // nobody else is
+	kindSpace                  // a folder of rooms
+	kindManagement             // we and a bridge's bot
+	kindWaiting                // has ghosts, but no bridge state that is to be trusted
+	kindGroup                  // several people
+	kindBridged                // a bridged room that is no direct chat
+	kindNative                 // one person of Matrix
+	kindPortal                 // one person of a bridged network
+)
+
+// portal is what trusted bridge state says.
+type portal struct {
+	bridge   Bridge
+	remote   string // id of the chat: of the person in a direct one
+	receiver string // our own id there
+	roomType string
+}
+
+type member struct {
+	membership, name string
+	at               int64 // when, in milliseconds
+}
+
+// room is a room's state as far as it decides what the room is. It is a value:
+// apply returns a new one.
+type room struct {
+	id        string
+	members   map[string]member
+	service   []string
+	serviceBy string            // who named them
+	portals   map[string]portal // by type and state key
+	space     bool
+	encrypted bool
+	successor string
+}
+
+// apply returns the room after a state event.
+func (r room) apply(h household, e event) room {
+	f := e.fields()
+	switch {
+	case e.is(typeMember):
+		r.members = maps.Clone(r.members)
+		if r.members == nil {
+			r.members = map[string]member{}
+		}
+		r.members[*e.StateKey] = member{membership: text(f["membership"]), name: text(f["displayname"]), at: e.TS}
+	case e.is(typeCreate):
+		r.space = text(f["type"]) == "m.space"
+	case e.is(typeEncryption):
+		r.encrypted = r.encrypted || text(f["algorithm"]) != ""
+	case e.is(typeTombstone):
+		r.successor = text(f["replacement_room"])
+	case e.is(typeService):
+		r.service, r.serviceBy = nil, e.Sender
+		_ = json.Unmarshal(f["service_members"], &r.service)
+	case e.is(typeBridge), e.is(typeHalfShot):
+		r.portals = maps.Clone(r.portals)
+		if r.portals == nil {
+			r.portals = map[string]portal{}
+		}
+		key := e.Type + " " + *e.StateKey
+		delete(r.portals, key)
+		if p, ok := readPortal(h, e.Sender, e.Content); ok {
+			r.portals[key] = p
+		}
+	}
+	return r
+}
+
+// readPortal reads bridge state that sender set. Only the bot that is configured
+// for the network is believed: anybody with power in a room can set such state.
+func readPortal(h household, sender string, content json.RawMessage) (portal, bool) {
+	f := object(content)
+	b := h.bot(sender)
+	channel := object(f["channel"])
+	id := text(channel["id"])
+	if b == nil || id == "" || text(object(f["protocol"])["id"]) != b.Network {
+		return portal{}, false
+	}
+	if bot := text(f["bridgebot"]); bot != "" && bot != sender {
+		return portal{}, false
+	}
+	kind := text(f["com.beeper.room_type.v2"])
+	if kind == "" {
+		kind = text(f["com.beeper.room_type"])
+	}
+	return portal{bridge: *b, remote: id, receiver: text(channel["fi.mau.receiver"]), roomType: kind}, true
+}
+
+// portal returns the trusted bridge state, the newer type first.
+func (r room) portal() (portal, bool) {
+	keys := slices.Sorted(maps.Keys(r.portals)) // m.bridge before uk.half-shot.bridge
+	if len(keys) == 0 {
+		return portal{}, false
+	}
+	return r.portals[keys[0]], true
+}
+
+func (r room) in(user string) bool {
+	m := r.members[user].membership
+	return m == "join" || m == "invite"
+}
+
+// people returns who else is in the room or invited, without bridges' bots,
+// ghosts and service members, in order; ghosts tells whether there are any.
+func (r room) people(h household) (people []string, ghosts, bots bool) {
+	for user := range r.members {
+		b, _ := h.ghost(user)
+		switch {
+		case user == h.self || !r.in(user):
+		case h.bot(user) != nil:
+			bots = true
+		case b != nil:
+			ghosts = true
+		case !slices.Contains(r.service, user):
+			people = append(people, user)
+		}
+	}
+	slices.Sort(people)
+	return people, ghosts, bots
+}
+
+// kind classifies the room in the order of CHANNELS C.5.
+func (r room) kind(h household) kind {
+	if r.members[h.self].membership != "join" {
+		return kindGone
+	}
+	if r.space {
+		return kindSpace
+	}
+	if p, ok := r.portal(); ok {
+		return p.kind()
+	}
+	people, ghosts, bots := r.people(h)
+	switch {
+	case ghosts:
+		return kindWaiting
+	case len(people) == 0 && bots:
+		return kindManagement
+	case len(people) == 0:
+		return kindEmpty
+	case len(people) > 1:
+		return kindGroup
+	}
+	return kindNative
+}
+
+func (p portal) kind() kind {
+	switch {
+	case strings.Contains(p.roomType, "space"):
+		return kindSpace
+	case p.roomType == "dm" && p.remote != p.receiver: // else a note to self
+		return kindPortal
+	}
+	return kindBridged
+}
+
+// person returns the address of the one whom a direct chat is with.
+func (r room) person(h household) (core.Address, bool) {
+	switch r.kind(h) {
+	case kindNative:
+		people, _, _ := r.people(h)
+		return core.Address{Channel: Name, Account: h.self, External: people[0]}, true
+	case kindPortal:
+		p, _ := r.portal()
+		return core.Address{Channel: p.bridge.Network, Account: h.self, External: p.remote}, true
+	}
+	return core.Address{}, false
+}
+
+// role is what a sender is in a room.
+type role int
+
+const (
+	roleOther  role = iota // nobody whom we talk with
+	roleSelf               // our account
+	roleOwn                // the ghost of our own account on the bridged network
+	roleBot                // a bridge's bot
+	rolePerson             // the one whom the room is with
+)
+
+// role says who a sender is. In portals only the network's ghosts count; which
+// ghost does not matter in a direct chat, since the chat's id names the person.
+func (r room) role(h household, sender string) role {
+	switch {
+	case sender == h.self:
+		return roleSelf
+	case h.bot(sender) != nil:
+		return roleBot
+	}
+	switch r.kind(h) {
+	case kindNative:
+		if people, _, _ := r.people(h); people[0] == sender {
+			return rolePerson
+		}
+	case kindPortal:
+		p, _ := r.portal()
+		b, remote := h.ghost(sender)
+		switch {
+		case b == nil || b.Network != p.bridge.Network:
+			return roleOther
+		case r.serviceBy == p.bridge.Bot && slices.Contains(r.service, sender), sameID(remote, p.receiver) && !sameID(remote, p.remote):
+			return roleOwn
+		}
+		return rolePerson
+	}
+	return roleOther
+}
+
+// sameID compares the remote id in a ghost's MXID, where capitals are lowered
+// and odd characters escaped, with the id itself.
+func sameID(inMXID, id string) bool {
+	return id != "" && strings.EqualFold(plainID(inMXID), plainID(id))
+}
+
+func plainID(s string) string {
+	s, _, _ = strings.Cut(s, "@") // 4912345@s.whatsapp.net
+	return strings.Map(func(r rune) rune {
+		switch {
+		case r >= '0' && r <= '9', r >= 'a' && r <= 'z', r >= 'A' && r <= 'Z':
+			return r
+		}
+		return -1
+	}, s)
+}

@@ -1,0 +1,287 @@
+package matrix
+
+import (
+	"context"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"go.uber.org/zap"
+
+	"github.com/everthread/everthread/core"
+)
+
+// sendTimeout bounds one request to send; past it the outcome is unknown, and
+// sending again with the same key is harmless.
+const sendTimeout = 30 * time.Second
+
+// Send delivers one part to the room in which the person was last heard (SPEC
+// 12). The transaction id is p.Key. Errors are classified as in CHANNELS C.3.
+func (c *Channel) Send(ctx context.Context, to core.Address, p core.Part) (core.Receipt, error) {
+	return c.send(ctx, to, p, nil)
+}
+
+// send delivers a part; bridge is nil for people of Matrix.
+func (c *Channel) send(ctx context.Context, to core.Address, p core.Part, bridge *Bridge) (core.Receipt, error) {
+	if strings.TrimSpace(p.Text) == "" && p.Attachment == nil {
+		return core.Receipt{}, &core.Permanent{Err: errors.New("send to matrix: the text is empty")}
+	}
+	s, r, err := c.reach(ctx, to)
+	if err != nil {
+		return core.Receipt{}, err
+	}
+	unlock, err := c.locks.lock(ctx, r.id)
+	if err != nil {
+		return core.Receipt{}, fmt.Errorf("send to matrix: %w", err)
+	}
+	defer unlock()
+	id, err := c.deliver(ctx, s, r, p, bridge)
+	if err != nil {
+		return core.Receipt{}, c.classify(s, r, err)
+	}
+	c.sent(ctx, s, r, to)
+	return core.Receipt{NativeID: id}, nil
+}
+
+// deliver sends a part to a room, in place of its preview if it has one.
+func (c *Channel) deliver(ctx context.Context, s *session, r room, p core.Part, bridge *Bridge) (string, error) {
+	key := p.Key
+	if key == "" {
+		var err error
+		if key, err = c.randomKey(); err != nil {
+			return "", err
+		}
+	}
+	content := Render(p, bridge)
+	content[sentMark] = key
+	if p.Attachment != nil {
+		if err := c.attach(ctx, s, r, p, content); err != nil {
+			return "", err
+		}
+	}
+	shown, err := c.place(ctx, s, r, p, key, bridge)
+	if err != nil {
+		return "", err
+	}
+	if shown != "" {
+		content = replace(content, shown)
+	}
+	id, err := c.put(ctx, s, r, typeMessage, key, content)
+	if err != nil {
+		return "", err
+	}
+	c.memory.add(r.id, id, seen{Sender: c.opts.UserID, Mine: true, Text: p.Text, Target: shown})
+	if shown != "" {
+		id = shown
+	}
+	return id, nil
+}
+
+func (c *Channel) randomKey() (string, error) {
+	b := make([]byte, 16)
+	if _, err := io.ReadFull(c.opts.Rand, b); err != nil {
+		return "", fmt.Errorf("make a transaction id: %w", err)
+	}
+	return hex.EncodeToString(b), nil
+}
+
+// errEncrypted is that a room is encrypted and this build or configuration
+// cannot write to it.
+var errEncrypted = errors.New("the room is encrypted, and this program was built or configured without encryption")
+
+// put sends an event, encrypted where the room is. The same txn returns the same
+// event however often it is sent.
+func (c *Channel) put(ctx context.Context, s *session, r room, kind, txn string, content map[string]any) (string, error) {
+	var body any = content
+	if r.encrypted {
+		if s.crypto == nil {
+			return "", errEncrypted
+		}
+		cipher, err := s.crypto.encrypt(ctx, r, kind, content)
+		if err != nil {
+			return "", fmt.Errorf("encrypt: %w", err)
+		}
+		body, kind = cipher, typeEncrypted
+	}
+	var got struct {
+		ID string `json:"event_id"`
+	}
+	path := []any{"v3", "rooms", r.id, "send", kind, txn}
+	err := s.call(ctx, sendTimeout, request{method: http.MethodPut, path: path, body: body, result: &got})
+	if err == nil && got.ID == "" {
+		err = &netError{Left: true, err: errors.New("the answer holds no event id")}
+	}
+	return got.ID, err
+}
+
+// sent notes that a person was written to.
+func (c *Channel) sent(ctx context.Context, s *session, r room, to core.Address) {
+	if !c.memory.spokenTo(to) && !strings.HasPrefix(to.External, "!") {
+		if err := c.opts.Keeper.SetState(ctx, map[string]string{keyOf(keySent, to): "1"}); err == nil {
+			c.memory.setSpokenTo(to)
+		} else {
+			c.log.Warn("keep that a person was written to", zap.Error(err))
+		}
+	}
+	if c.typing.take(r.id, c.now()) {
+		_ = c.setTyping(ctx, s, r.id, false)
+	}
+}
+
+// classify says what a failed request to send to a room means for the next one.
+func (c *Channel) classify(s *session, r room, err error) error {
+	wrapped := fmt.Errorf("send to matrix: %w", err)
+	var lost *netError
+	if errors.As(err, &lost) {
+		if lost.Left {
+			return &core.Unknown{Err: wrapped}
+		}
+		return wrapped
+	}
+	var permanent *core.Permanent
+	e := refused(err)
+	switch {
+	case errors.Is(err, errEncrypted), errors.As(err, &permanent):
+		return &core.Permanent{Err: wrapped}
+	case e == nil:
+		return wrapped
+	case e.loggedOut():
+		c.logout(s)
+		return wrapped
+	case e.Status == http.StatusTooManyRequests:
+		return &core.RetryAfter{After: max(e.RetryAfter, time.Second), Err: wrapped}
+	case e.Code == "M_FORBIDDEN", e.Code == "M_NOT_FOUND", e.Status == http.StatusForbidden:
+		c.rooms.drop(r.id)
+		return &core.Unreachable{Err: wrapped}
+	case e.Status >= 500:
+		return &core.Unknown{Err: wrapped}
+	}
+	return &core.Permanent{Err: wrapped}
+}
+
+// reach returns the session and the room in which a person is alone with us.
+func (c *Channel) reach(ctx context.Context, to core.Address) (*session, room, error) {
+	s, err := c.login(ctx)
+	if err != nil {
+		return nil, room{}, fmt.Errorf("send to matrix: %w", err)
+	}
+	r, err := c.target(ctx, s, to)
+	if e := refused(err); e != nil && e.loggedOut() {
+		c.logout(s)
+	}
+	return s, r, err
+}
+
+func (c *Channel) target(ctx context.Context, s *session, to core.Address) (room, error) {
+	if to.Channel == Name && strings.HasPrefix(to.External, "!") {
+		return c.rooms.load(ctx, s, to.External)
+	}
+	id, err := c.roomOf(ctx, to)
+	if err != nil {
+		return room{}, err
+	}
+	for range 5 { // rooms may have been replaced several times
+		if id == "" {
+			break
+		}
+		r, err := c.rooms.load(ctx, s, id)
+		if err != nil {
+			return r, err
+		}
+		if who, ok := r.person(c.rooms.home); ok && who == to && r.successor == "" {
+			return r, nil
+		}
+		id = r.successor
+	}
+	return c.search(ctx, s, to)
+}
+
+// search looks for the person in every room that we are in, where the one that is
+// remembered is no direct chat with them any more.
+func (c *Channel) search(ctx context.Context, s *session, to core.Address) (room, error) {
+	if r, ok := c.rooms.with(to, ""); ok {
+		return r, c.found(ctx, to, r)
+	}
+	var got struct {
+		Rooms []string `json:"joined_rooms"`
+	}
+	if err := s.call(ctx, callTimeout, request{method: http.MethodGet, path: []any{"v3", "joined_rooms"}, result: &got}); err != nil {
+		return room{}, fmt.Errorf("look for a room: %w", err)
+	}
+	unread := slices.DeleteFunc(got.Rooms, func(id string) bool { _, ok := c.rooms.get(id); return ok })
+	if err := c.rooms.loadAll(ctx, s, unread); err != nil {
+		return room{}, err
+	}
+	if r, ok := c.rooms.with(to, ""); ok {
+		return r, c.found(ctx, to, r)
+	}
+	return room{}, &core.Unreachable{Err: errors.New("send to matrix: there is no direct chat with them; they have to write or invite first")}
+}
+
+func (c *Channel) found(ctx context.Context, to core.Address, r room) error {
+	c.memory.setRoom(to, r.id)
+	err := c.opts.Keeper.SetState(ctx, map[string]string{keyOf(keyRoom, to): r.id, keyWho + r.id: to.Channel + ":" + to.External})
+	if err != nil {
+		return fmt.Errorf("keep the room: %w", err)
+	}
+	return nil
+}
+
+// locks let one request at a time write to a room, so that what is sent keeps
+// its order.
+type locks struct {
+	mu   sync.Mutex
+	held map[string]chan struct{}
+}
+
+func (l *locks) lock(ctx context.Context, room string) (unlock func(), err error) {
+	l.mu.Lock()
+	if l.held == nil {
+		l.held = map[string]chan struct{}{}
+	}
+	gate, ok := l.held[room]
+	if !ok {
+		gate = make(chan struct{}, 1)
+		l.held[room] = gate
+	}
+	l.mu.Unlock()
+	select {
+	case gate <- struct{}{}:
+		return func() { <-gate }, nil
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+}
+
+// typingTTL is how long the server shows it.
+const typingTTL = 30 * time.Second
+
+// Typing shows for TypingTTL that an answer is being written.
+func (c *Channel) Typing(ctx context.Context, to core.Address, _ string) error {
+	s, r, err := c.reach(ctx, to)
+	if err != nil {
+		return fmt.Errorf("show typing: %w", err)
+	}
+	if err := c.setTyping(ctx, s, r.id, true); err != nil {
+		return fmt.Errorf("show typing: %w", err)
+	}
+	c.typing.set(r.id, c.now())
+	return nil
+}
+
+// TypingTTL is how long one call of Typing is seen.
+func (c *Channel) TypingTTL() time.Duration { return typingTTL }
+
+func (c *Channel) setTyping(ctx context.Context, s *session, room string, on bool) error {
+	body := map[string]any{"typing": on}
+	if on {
+		body["timeout"] = typingTTL.Milliseconds()
+	}
+	return s.call(ctx, showTimeout, request{method: http.MethodPut, path: []any{"v3", "rooms", room, "typing", c.opts.UserID}, body: body})
+}

@@ -1,0 +1,264 @@
+package matrix
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"net/http"
+	"net/url"
+	"slices"
+	"strconv"
+	"sync"
+	"time"
+
+	"go.uber.org/zap"
+
+	"github.com/everthread/everthread/core"
+)
+
+const (
+	syncWait    = 30 * time.Second // how long the server holds a sync open
+	syncTimeout = 2 * time.Minute  // the first one, and one after a long pause, take long
+	syncLimit   = 100              // events of one room in a response; the rest is paged
+)
+
+// syncResponse is what /sync returns, as far as it is used.
+type syncResponse struct {
+	NextBatch string `json:"next_batch"`
+	Rooms     struct {
+		Join   map[string]joinedRoom  `json:"join"`
+		Invite map[string]invitedRoom `json:"invite"`
+		Leave  map[string]joinedRoom  `json:"leave"`
+	} `json:"rooms"`
+
+	ToDevice    json.RawMessage `json:"to_device,omitempty"`
+	DeviceLists json.RawMessage `json:"device_lists,omitempty"`
+	KeyCounts   json.RawMessage `json:"device_one_time_keys_count,omitempty"`
+	Fallback    json.RawMessage `json:"device_unused_fallback_key_types,omitempty"`
+}
+
+type eventList struct {
+	Events []json.RawMessage `json:"events"`
+}
+
+type joinedRoom struct {
+	State     eventList `json:"state"`
+	Ephemeral eventList `json:"ephemeral"`
+	Timeline  struct {
+		eventList
+		Limited   bool   `json:"limited"`
+		PrevBatch string `json:"prev_batch"`
+	} `json:"timeline"`
+}
+
+type invitedRoom struct {
+	State eventList `json:"invite_state"`
+}
+
+// stateTypes are the types of state that decide what a room is.
+func stateTypes() []string {
+	return []string{typeMember, typeCreate, typeEncryption, typeTombstone, typeBridge, typeHalfShot, typeService}
+}
+
+func timelineTypes() []string {
+	return append(stateTypes(), typeMessage, typeEncrypted, typeReaction, typeRedaction, typeStatus, "m.sticker")
+}
+
+// filter returns the sync filter of CHANNELS C.1.
+func filter() string {
+	none := map[string]any{"types": []string{}}
+	f := map[string]any{
+		"presence": none, "account_data": none,
+		"room": map[string]any{
+			"account_data": none,
+			"ephemeral":    map[string]any{"types": []string{typeReceipt}},
+			"state":        map[string]any{"types": stateTypes(), "lazy_load_members": true},
+			"timeline":     map[string]any{"types": timelineTypes(), "limit": syncLimit, "lazy_load_members": true},
+		},
+	}
+	b, _ := json.Marshal(f)
+	return string(b)
+}
+
+// receive logs in and syncs until ctx ends or the server refuses the session for
+// good.
+func (c *Channel) receive(ctx context.Context, r core.Receiver) error {
+	var background sync.WaitGroup
+	defer background.Wait()
+	defer c.closeSession()
+	since, err := c.resume(ctx)
+	if err != nil {
+		return err
+	}
+	for pause := (backoff{}); ctx.Err() == nil; {
+		s, err := c.login(ctx)
+		if err != nil {
+			return err
+		}
+		next, err := c.step(ctx, s, r, since, &background)
+		switch e := refused(err); {
+		case err == nil:
+			pause = backoff{}
+			since = next
+			c.report(nil)
+		case errors.Is(err, core.ErrFenced):
+			return err
+		case e != nil && e.loggedOut():
+			c.log.Warn("the session was ended", zap.Bool("soft", e.SoftLogout))
+			s.close()
+			c.logout(s)
+			pause.wait(ctx, nil)
+		case ctx.Err() == nil:
+			c.report(fmt.Errorf("sync matrix: %w", err))
+			c.log.Warn("sync failed", zap.Error(err))
+			pause.wait(ctx, err)
+		}
+	}
+	return ctx.Err()
+}
+
+// closeSession ends what the session keeps running.
+func (c *Channel) closeSession() {
+	if s := c.session.Load(); s != nil {
+		s.close()
+		c.logout(s)
+	}
+}
+
+func (s *session) close() {
+	if s.crypto != nil {
+		s.crypto.close()
+	}
+}
+
+// resume returns the token to go on from.
+func (c *Channel) resume(ctx context.Context) (string, error) {
+	for pause := (backoff{}); ; {
+		since, err := c.kept(ctx, keySync)
+		if err == nil {
+			err = c.recall(ctx)
+		}
+		if err == nil || ctx.Err() != nil {
+			return since, err
+		}
+		c.report(err)
+		pause.wait(ctx, nil)
+	}
+}
+
+// recall reads what is kept of bridges.
+func (c *Channel) recall(ctx context.Context) error {
+	for _, b := range c.opts.Bridges {
+		status, err := c.kept(ctx, keyStatus+b.Network)
+		if err != nil {
+			return err
+		}
+		if status != "" {
+			c.memory.setStatus(b.Network)
+		}
+		login, err := c.kept(ctx, keyLogin+b.Network)
+		if err != nil {
+			return err
+		}
+		var st loginState
+		if json.Unmarshal([]byte(login), &st) == nil {
+			c.memory.setLogin(b.Network, st)
+		}
+	}
+	return nil
+}
+
+// step syncs once: what came is stored by r, then the token is kept. It returns
+// the token to go on from.
+func (c *Channel) step(ctx context.Context, s *session, r core.Receiver, since string, background *sync.WaitGroup) (string, error) {
+	resp, err := c.poll(ctx, s, since)
+	if err != nil {
+		return "", err
+	}
+	if s.crypto != nil {
+		if err := s.crypto.sync(ctx, resp, since); err != nil {
+			return "", fmt.Errorf("take keys: %w", err)
+		}
+	}
+	b := &batch{c: c, s: s, first: since == "", state: map[string]string{}, read: map[string]string{}}
+	if err := b.fill(ctx, resp); err != nil {
+		return "", err
+	}
+	if err := c.hand(ctx, r, b.in); err != nil {
+		return "", err
+	}
+	b.state[keySync] = resp.NextBatch
+	b.state[keySynced] = strconv.FormatInt(c.now().UnixMilli(), 10)
+	if err := c.keep(ctx, b.state); err != nil {
+		return "", err
+	}
+	for _, id := range b.puzzled {
+		c.sayUnreadable(ctx, s, id)
+	}
+	background.Go(func() { c.after(ctx, s, b) })
+	return resp.NextBatch, nil
+}
+
+func (c *Channel) poll(ctx context.Context, s *session, since string) (*syncResponse, error) {
+	q := url.Values{"filter": {filter()}, "timeout": {"0"}}
+	if since != "" {
+		q.Set("since", since)
+		q.Set("timeout", strconv.FormatInt(syncWait.Milliseconds(), 10))
+	}
+	var resp syncResponse
+	err := s.call(ctx, syncTimeout+syncWait, request{method: http.MethodGet, path: []any{"v3", "sync"}, query: q, result: &resp})
+	if err == nil && resp.NextBatch == "" {
+		err = errors.New("the homeserver's sync has no token to go on from")
+	}
+	return &resp, err
+}
+
+// hand passes events to r until r has stored them, or ctx ends.
+func (c *Channel) hand(ctx context.Context, r core.Receiver, in []core.Inbound) error {
+	if len(in) == 0 {
+		return nil
+	}
+	for pause := (backoff{}); ; {
+		err := r.Receive(ctx, in...)
+		if err == nil {
+			return nil
+		}
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+		c.report(fmt.Errorf("messages from matrix cannot be stored: %w", err))
+		c.log.Error("store events", zap.Int("events", len(in)), zap.Error(err))
+		pause.wait(ctx, nil)
+	}
+}
+
+// after does what may be seen, once everything is stored: it marks as read what
+// came from people whom we have written to before, so that nothing tells a
+// stranger that they were read (CHANNELS E.3, 9).
+func (c *Channel) after(ctx context.Context, s *session, b *batch) {
+	for _, id := range slices.Sorted(maps.Keys(b.read)) {
+		r, _ := c.rooms.get(id)
+		who, ok := r.person(c.rooms.home)
+		if !ok || !c.hasSpokenTo(ctx, who) {
+			continue
+		}
+		path := []any{"v3", "rooms", id, "receipt", "m.read", b.read[id]}
+		if err := s.call(ctx, showTimeout, request{method: http.MethodPost, path: path, body: struct{}{}}); err != nil && ctx.Err() == nil {
+			c.log.Debug("mark read", zap.Error(err))
+		}
+	}
+}
+
+// hasSpokenTo tells whether something was ever sent to a person.
+func (c *Channel) hasSpokenTo(ctx context.Context, a core.Address) bool {
+	if c.memory.spokenTo(a) {
+		return true
+	}
+	v, err := c.kept(ctx, keyOf(keySent, a))
+	if err == nil && v != "" {
+		c.memory.setSpokenTo(a)
+	}
+	return err == nil && v != ""
+}
