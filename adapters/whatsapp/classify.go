@@ -160,7 +160,7 @@ func (c *Channel) classify(err error, to core.Address) error {
 // inTrouble keeps what the owner must do, and asks all messages to wait.
 func (c *Channel) inTrouble(e *apiError) error {
 	err := fmt.Errorf("whatsapp: %s: %w", advice(e), e)
-	c.state.refused(err)
+	c.state.refused(err, false)
 	wait := troubleWait
 	if e.Code == 131048 {
 		wait = spamWait

@@ -22,10 +22,11 @@ func Normalise(account string, body []byte, now time.Time) []core.Inbound {
 
 // reading is what a body tells.
 type reading struct {
-	in      []core.Inbound
-	settled []string    // wamids of ours that arrived or never will
-	errs    []*apiError // that concern sending or the account
-	fields  []string    // of changes that are not messages
+	in        []core.Inbound
+	settled   []string    // wamids of ours that arrived or never will
+	delivered bool        // one of them arrived
+	errs      []*apiError // that concern sending or the account
+	fields    []string    // of changes that are not messages
 }
 
 // reader reads the body of one webhook.
@@ -290,6 +291,7 @@ func (r *reader) status(raw json.RawMessage) {
 		in.Kind, in.Target, in.Status = core.InReceipt, clean(s.ID), what
 		if what.State != core.DeliverySent {
 			r.settled = append(r.settled, in.Target)
+			r.delivered = r.delivered || s.Status != "failed"
 		}
 	}
 	r.note(s.Errors)

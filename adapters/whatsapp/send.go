@@ -119,7 +119,7 @@ func (c *Channel) deliver(ctx context.Context, to core.Address, m *outgoing) (co
 	}
 	c.line.sent(to.External, id, c.now())
 	c.pairs.reset(to.External)
-	c.state.worked()
+	c.state.worked(false)
 	return core.Receipt{NativeID: id}, nil
 }
 

@@ -10,7 +10,8 @@ import (
 type state struct {
 	mu      sync.Mutex
 	seen    error // by looking after it
-	refusal error // by sending, or told by a webhook
+	refusal error // of messages
+	later   bool  // the refusal came after a message had been taken
 }
 
 func (s *state) err() error {
@@ -29,18 +30,21 @@ func (s *state) looked(err error) {
 	s.seen = err
 }
 
-// refused keeps why messages are refused.
-func (s *state) refused(err error) {
+// refused keeps why messages are refused; later: after they were taken.
+func (s *state) refused(err error, later bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.refusal = err
+	s.refusal, s.later = err, later
 }
 
-// worked notes that a message was taken.
-func (s *state) worked() {
+// worked notes that a message was taken, or even delivered.
+func (s *state) worked(delivered bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.seen, s.refusal = nil, nil
+	s.seen = nil
+	if delivered || !s.later {
+		s.refusal = nil
+	}
 }
 
 // pairs counts how often the service said that somebody got too many messages.

@@ -109,9 +109,12 @@ func (c *Channel) heed(got reading) {
 	for _, wamid := range got.settled {
 		c.line.arrived(wamid, c.now())
 	}
+	if got.delivered {
+		c.state.worked(true)
+	}
 	for _, e := range got.errs {
 		if classOf(e) == trouble {
-			c.state.refused(fmt.Errorf("whatsapp: %s: %w", advice(e), e))
+			c.state.refused(fmt.Errorf("whatsapp: %s: %w", advice(e), e), true)
 		}
 	}
 	for _, field := range got.fields {
