@@ -97,11 +97,13 @@ func (t *chat) sit(ctx context.Context, who string, cfg configs.Config, log *zap
 	if err := t.openChannel(); err != nil {
 		return err
 	}
-	others, err := channels(cfg, log)
+	h := newHolder(cfg, log, st, clock())
+	others, shut, err := h.channels(ctx)
 	if err != nil {
 		return err
 	}
-	if t.app, err = build(cfg, log, st, append(others, t.channel)); err != nil {
+	t.con.atEnd = append(t.con.atEnd, shut)
+	if t.app, err = build(h, append(others, t.channel)); err != nil {
 		return err
 	}
 	_, _, err = st.Identify(ctx, t.channel.Address())

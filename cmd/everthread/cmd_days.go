@@ -182,7 +182,7 @@ func (f daysFinalizeCmd) Run(ctx context.Context, d *desk) error {
 	if err != nil {
 		return err
 	}
-	a, err := d.app()
+	a, err := d.app(ctx)
 	if err != nil {
 		return err
 	}

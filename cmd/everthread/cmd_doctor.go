@@ -92,14 +92,10 @@ func examine(ctx context.Context, c *console) []finding {
 	}
 	out := []finding{{"configuration", true, "every key is right"}, checkData(cfg), checkStore(ctx, cfg)}
 	out = append(out, checkModels(ctx, cfg)...)
-	out = append(out, checkEmbeddings(ctx, cfg))
+	out = append(out, checkEmbeddings(ctx, cfg), checkTranscription(ctx, cfg))
 	out = append(out, checkServers(ctx, cfg)...)
 	dates := &dates{}
-	if cfg.Channels.Telegram.Token != "" {
-		out = append(out, checkTelegram(ctx, cfg, dates)...)
-	} else {
-		out = append(out, finding{"channels", true, "none is configured; `everthread chat` works, for Telegram set channels.telegram.token"})
-	}
+	out = append(out, checkChannels(ctx, cfg, dates)...)
 	return append(out, checkClock(ctx, cfg, dates))
 }
 

@@ -67,7 +67,7 @@ func (f forgetCmd) removeDay(ctx context.Context, d *desk, u core.User) error {
 }
 
 func (f forgetCmd) remove(ctx context.Context, d *desk, u core.User, ids []core.MessageID) error {
-	a, err := d.app()
+	a, err := d.app(ctx)
 	if err != nil {
 		return err
 	}

@@ -69,7 +69,7 @@ func (p pairApproveCmd) Run(ctx context.Context, d *desk) error {
 	if err != nil {
 		return explainCode(err)
 	}
-	a, err := d.app()
+	a, err := d.app(ctx)
 	if err != nil {
 		return err
 	}

@@ -60,11 +60,13 @@ func serveStore(ctx context.Context, cfg configs.Config, log *zap.Logger) error 
 	if err := awaitStore(ctx, cfg, st, ln, log); err != nil || ctx.Err() != nil {
 		return err
 	}
-	chs, err := channels(cfg, log)
+	h := newHolder(cfg, log, st, clock())
+	chs, shut, err := h.channels(ctx)
 	if err != nil {
 		return err
 	}
-	a, err := build(cfg, log, st, chs)
+	defer shut()
+	a, err := build(h, chs)
 	if err != nil {
 		return err
 	}

@@ -19,6 +19,7 @@ type usersCmd struct {
 	List   usersListCmd   `cmd:"" help:"List the people and where they write from."`
 	Add    usersAddCmd    `cmd:"" help:"Add somebody, to attach an address to with pair approve --user."`
 	Delete usersDeleteCmd `cmd:"" help:"Delete somebody with everything that is theirs."`
+	Agent  usersAgentCmd  `cmd:"" help:"WhatsApp personal agents: a key each, bound to one person."`
 }
 
 // userView is a user as commands show them.

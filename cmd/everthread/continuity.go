@@ -194,7 +194,7 @@ func setStage(ctx context.Context, c configs.Config) (*stage, error) {
 		s.channels[name] = &prop{name, make(chan string, 64)}
 		props = append(props, s.channels[name])
 	}
-	s.app, err = buildAt(c, zap.NewNop(), st, props, s.clock)
+	s.app, err = build(newHolder(c, zap.NewNop(), st, s.clock), props)
 	return s, err
 }
 

@@ -157,12 +157,14 @@ func explainStore(c configs.Config, err error) error {
 
 // app wires a process over the desk's store that receives and works but runs no
 // channel. It logs nothing but errors.
-func (d *desk) app() (*app, error) {
-	chs, err := channels(d.cfg, zap.NewNop())
+func (d *desk) app(ctx context.Context) (*app, error) {
+	h := newHolder(d.cfg, zap.NewNop(), d.store, clock())
+	chs, shut, err := h.channels(ctx)
 	if err != nil {
 		return nil, err
 	}
-	return build(d.cfg, zap.NewNop(), d.store, chs)
+	d.atEnd = append(d.atEnd, shut)
+	return build(h, chs)
 }
 
 // user finds the user that --user names, by id or name; the owner if it is empty.

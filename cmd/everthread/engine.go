@@ -64,6 +64,8 @@ type contexts struct {
 	*app
 	budgets prompt.Budgets // but ToolSchemaTokens
 	static  []prompt.Static
+	// loaded waits for attachments: what is heard in them stands in the prompt.
+	loaded func(ctx context.Context, u core.UserID, ids []core.MessageID) error
 }
 
 func newContexts(a *app) *contexts {
@@ -110,6 +112,11 @@ func smallestWindow(c configs.LLM) int {
 func (c *contexts) Prompt(ctx context.Context, t *core.Turn, u core.User, now time.Time) (core.Prompt, error) {
 	ctx, end := span(ctx, "build context", t)
 	defer end()
+	if c.cfg.Transcription.Model != "" {
+		if err := c.loaded(ctx, t.User, t.Inputs); err != nil {
+			return core.Prompt{}, fmt.Errorf("wait for attachments: %w", err)
+		}
+	}
 	budgets := c.budgets
 	budgets.ToolSchemaTokens = c.tools.schema()
 	static := append(c.static[:len(c.static):len(c.static)], prompt.Static{Name: "memory", Load: c.hints(ctx, t.User)})
@@ -149,7 +156,6 @@ type agents struct {
 	*app
 	model  core.Model
 	keep   func(ctx context.Context, use core.ToolUse, n int, f core.File) (core.Attachment, error)
-	loaded func(ctx context.Context, u core.UserID, ids []core.MessageID) error
 	images func(ctx context.Context, u core.UserID, ids []core.MessageID) (map[core.MessageID][]core.Image, error)
 }
 

@@ -8,7 +8,6 @@ import (
 	"net/http"
 	"time"
 
-	"go.uber.org/zap"
 	"golang.org/x/sync/errgroup"
 
 	"github.com/everthread/everthread/core"

@@ -3,15 +3,13 @@ package main
 import (
 	"context"
 	crand "crypto/rand"
+	"database/sql"
 	"fmt"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"time"
 
-	"go.uber.org/zap"
-
-	"github.com/everthread/everthread/adapters/telegram"
 	"github.com/everthread/everthread/configs"
 	"github.com/everthread/everthread/core"
 	"github.com/everthread/everthread/core/command"
@@ -21,6 +19,7 @@ import (
 	"github.com/everthread/everthread/core/llm/fallback"
 	"github.com/everthread/everthread/core/llm/openai"
 	"github.com/everthread/everthread/core/llm/tokens"
+	"github.com/everthread/everthread/core/llm/transcribe"
 	"github.com/everthread/everthread/core/people"
 	"github.com/everthread/everthread/core/store/postgres"
 	"github.com/everthread/everthread/core/store/sqlite"
@@ -35,6 +34,7 @@ type store interface {
 	Schema(ctx context.Context) (sqlstore.Schema, error)
 	Listen(ctx context.Context) error
 	Analyze(a core.Analyzer)
+	Beside() (db *sql.DB, dialect string, err error)
 }
 
 // openStore opens the configured store without migrating it.
@@ -60,11 +60,7 @@ func openEngine(ctx context.Context, c configs.Config) (store, error) {
 
 // app is everything that a process of the gateway is made of.
 type app struct {
-	cfg      configs.Config
-	log      *zap.Logger
-	now      func() time.Time
-	worker   string
-	store    store
+	*holder
 	tokens   core.Tokenizer
 	calendar calendar
 	people   *people.People
@@ -76,14 +72,10 @@ type app struct {
 	features
 }
 
-// build wires a process over an open store. channels are those that it serves.
-func build(c configs.Config, log *zap.Logger, st store, channels []core.Channel) (*app, error) {
-	return buildAt(c, log, st, channels, clock())
-}
-
-// buildAt is build with a clock.
-func buildAt(c configs.Config, log *zap.Logger, st store, channels []core.Channel, now func() time.Time) (*app, error) {
-	a := &app{cfg: c, log: log, now: now, worker: workerName(), store: st, tokens: tokens.New(), channels: channels, meter: newMeter()}
+// build wires a process that serves channels.
+func build(h *holder, channels []core.Channel) (*app, error) {
+	a := &app{holder: h, tokens: tokens.New(), channels: channels, meter: newMeter()}
+	c := h.cfg
 	var err error
 	if a.calendar, err = newCalendar(c); err != nil {
 		return nil, err
@@ -116,13 +108,14 @@ func (a *app) newGateway(chat core.Model) {
 	agents := &agents{app: a, model: chat}
 	a.gateway = gateway.New(gateway.Options{
 		Store: a.store, Wakes: a.store, Media: a.store, People: a.people, Commands: a.commands, Prompts: context, Agent: agents,
-		Calendar: a.calendar, Limiter: a.limiter(), Tokens: a.tokens, Channels: a.channels, Render: parts,
+		Calendar: a.calendar, Limiter: a.limiter(), Tokens: a.tokens, Transcriber: transcriber(c.Transcription), Channels: a.channels, Render: parts,
 		Settings: gateway.Settings{Debounce: c.Turn.Debounce, Workers: c.Turn.Workers, GiveUpAfter: c.Turn.GiveUpAfter, Lease: c.Turn.Lease,
 			Poll: pollEvery, TokensPerDay: c.Limits.TokensPerDay, TurnsPerMinute: c.Limits.TurnsPerMinute,
 			Reserve: a.reserve(), ReserveLeast: a.step(), SummarizeAfter: c.Summaries.AfterMessages,
 			MediaDir: filepath.Join(c.DataDir, "media"), MediaMax: int64(c.Media.MaxBytes), MediaWait: c.Media.Wait, Language: c.DefaultLanguage},
 		Meter: a.meter, Log: a.log, Now: a.now, Rand: rand.New(rand.NewPCG(rand.Uint64(), rand.Uint64())), Worker: a.worker, Crash: crash,
 	})
+	context.loaded = a.gateway.Loaded
 	agents.images, agents.keep = a.gateway.Images, a.gateway.KeepFile
 }
 
@@ -135,30 +128,6 @@ func (a *app) limiter() gateway.Limiter {
 		return gateway.NewMemoryLimiter()
 	}
 	return a.store
-}
-
-// channels returns the configured channels: one line for each.
-func channels(c configs.Config, log *zap.Logger) ([]core.Channel, error) {
-	var out []core.Channel
-	if t := c.Channels.Telegram; t.Token != "" {
-		ch, err := telegram.New(telegram.Options{Token: string(t.Token), APIURL: t.APIURL, Mode: t.Mode, WebhookSecret: string(t.WebhookSecret),
-			PublicURL: c.HTTP.PublicURL, RatePerChat: t.RatePerChat, RatePerBot: t.RatePerBot, Log: log.Named("telegram"), Now: clock(),
-			Commands: telegramMenu()})
-		if err != nil {
-			return nil, fmt.Errorf("channels.telegram: %w", err)
-		}
-		out = append(out, ch)
-	}
-	return out, nil
-}
-
-// telegramMenu is the command menu as Telegram wants it.
-func telegramMenu() []telegram.Command {
-	var out []telegram.Command
-	for _, c := range command.Menu() {
-		out = append(out, telegram.Command{Name: c.Name, Description: c.Descriptions})
-	}
-	return out
 }
 
 // models returns the configured model with its fallbacks.
@@ -191,6 +160,14 @@ func model(c configs.LLM, t core.Tokenizer) (core.Model, error) {
 		return anthropic.New(anthropic.Options{BaseURL: c.BaseURL, APIKey: string(c.APIKey), Model: c.Model, MaxTokens: c.MaxOutputTokens, Timeout: c.Timeout}), nil
 	}
 	return nil, fmt.Errorf("provider %q is not known; use openai, anthropic or demo", c.Provider)
+}
+
+// transcriber is the configured service that writes down voice notes, or nil.
+func transcriber(t configs.Transcription) gateway.Transcriber {
+	if t.Model == "" {
+		return nil
+	}
+	return transcribe.New(transcribe.Options{BaseURL: t.BaseURL, APIKey: string(t.APIKey), Model: t.Model, Timeout: t.Timeout})
 }
 
 // workerName tells processes apart in leases.

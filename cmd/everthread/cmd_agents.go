@@ -1,0 +1,130 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	crand "crypto/rand"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strconv"
+	"strings"
+	"time"
+
+	"golang.org/x/term"
+
+	"github.com/everthread/everthread/core"
+	"github.com/everthread/everthread/core/seal"
+)
+
+type usersAgentCmd struct {
+	Add    agentAddCmd    `cmd:"" help:"Add the key of somebody's WhatsApp personal agent, which they find in the agent's chat info."`
+	List   agentListCmd   `cmd:"" help:"List personal agents."`
+	Remove agentRemoveCmd `cmd:"" help:"Remove a personal agent; the conversation stays."`
+}
+
+// agentName is what the key of an agent is sealed as.
+func agentName(id int64) string { return "agent key " + strconv.FormatInt(id, 10) }
+
+type agentAddCmd struct {
+	User core.UserID `arg:"" help:"The user whose agent it is; see users list."`
+	Name string      `help:"What to call it in lists." default:"WhatsApp agent"`
+	Key  string      `name:"key-file" help:"A file that holds the key; without it the key is asked for, or read from standard input." type:"existingfile"`
+}
+
+// Run stores a key, encrypted.
+func (a agentAddCmd) Run(ctx context.Context, d *desk) error {
+	s, err := seal.New(crand.Reader, string(d.cfg.SecretKey))
+	if err != nil {
+		return err
+	}
+	key, err := a.read(d)
+	if err != nil {
+		return err
+	}
+	k, err := d.store.AddAgentKey(ctx, core.AgentKey{User: a.User, Name: a.Name, CreatedAt: clock()()},
+		func(id int64) (string, error) { return s.Seal(agentName(id), key) })
+	if errors.Is(err, core.ErrNotFound) {
+		return fmt.Errorf("there is no user %d; see `everthread users list`", a.User)
+	}
+	if err != nil {
+		return err
+	}
+	return d.show(viewAgent(k), func(w io.Writer) {
+		fmt.Fprintf(w, "Agent %d serves user %d. A running server takes it up within half a minute; then they write to the agent once.\n", k.ID, k.User)
+	})
+}
+
+// read returns the key, from a file, the terminal or standard input.
+func (a agentAddCmd) read(d *desk) (string, error) {
+	var text []byte
+	var err error
+	switch fd := int(os.Stdin.Fd()); {
+	case a.Key != "":
+		text, err = os.ReadFile(a.Key)
+	case term.IsTerminal(fd):
+		fmt.Fprint(os.Stderr, "The agent's API key (it is not shown): ")
+		text, err = term.ReadPassword(fd)
+		fmt.Fprintln(os.Stderr)
+	default:
+		var line string
+		line, err = bufio.NewReader(d.in).ReadString('\n')
+		if errors.Is(err, io.EOF) {
+			err = nil
+		}
+		text = []byte(line)
+	}
+	if err != nil {
+		return "", fmt.Errorf("read the key: %w", err)
+	}
+	key := strings.TrimSpace(string(text))
+	if key == "" || strings.ContainsAny(key, " \n\t") {
+		return "", errUsage{errors.New("this is no key: it is one word, shown in the agent's chat info under API key")}
+	}
+	return key, nil
+}
+
+// agentView is a personal agent as commands show it: never with its key.
+type agentView struct {
+	ID      int64       `json:"id"`
+	User    core.UserID `json:"user"`
+	Name    string      `json:"name"`
+	Created time.Time   `json:"created_at"`
+}
+
+func viewAgent(k core.AgentKey) agentView { return agentView{k.ID, k.User, k.Name, k.CreatedAt} }
+
+type agentListCmd struct{}
+
+// Run lists the agents of all users.
+func (agentListCmd) Run(ctx context.Context, d *desk) error {
+	keys, err := d.store.AgentKeys(ctx)
+	if err != nil {
+		return err
+	}
+	var views []agentView
+	var rows [][]string
+	for _, k := range keys {
+		views = append(views, viewAgent(k))
+		rows = append(rows, []string{strconv.FormatInt(k.ID, 10), strconv.FormatInt(int64(k.User), 10), short(k.Name, 30), clockTime(k.CreatedAt, time.Local)})
+	}
+	return d.table(list(views), "ID\tUSER\tNAME\tSINCE", rows, "There is none yet; add one with `everthread users agent add USER`.")
+}
+
+type agentRemoveCmd struct {
+	User core.UserID `arg:"" help:"The user whose agent it is."`
+	ID   int64       `arg:"" help:"Its number in users agent list."`
+}
+
+// Run removes a key.
+func (a agentRemoveCmd) Run(ctx context.Context, d *desk) error {
+	err := d.store.RemoveAgentKey(ctx, a.User, a.ID)
+	if errors.Is(err, core.ErrNotFound) {
+		return fmt.Errorf("user %d has no agent %d; see `everthread users agent list`", a.User, a.ID)
+	}
+	if err != nil {
+		return err
+	}
+	return d.show(map[string]any{"removed": a.ID}, func(w io.Writer) { fmt.Fprintf(w, "Agent %d is gone.\n", a.ID) })
+}
