@@ -139,7 +139,15 @@ func (v *Mover) one(ctx context.Context, m core.Move) (time.Duration, error) {
 			return wait, err
 		}
 	}
-	return 0, nil
+	return 0, v.release(ctx)
+}
+
+// release lets in what was held.
+func (v *Mover) release(ctx context.Context) error {
+	if err := v.Released(ctx); err != nil && ctx.Err() == nil {
+		v.Log.Warn("held messages wait for the scheduler", zap.Error(err))
+	}
+	return nil
 }
 
 // tell tells the person that it is done, once, and lets in what was held.
@@ -150,10 +158,7 @@ func (v *Mover) tell(ctx context.Context, m core.Move) error {
 	if err := v.Store.Told(ctx, m.ID); err != nil {
 		return err
 	}
-	if err := v.Released(ctx); err != nil {
-		v.Log.Warn("held messages wait for the scheduler", zap.Error(err))
-	}
-	return nil
+	return v.release(ctx)
 }
 
 // notice is the message that says so, where it was asked for.

@@ -76,6 +76,14 @@ func (t *tx) redactItems(m core.Message) error {
 }
 
 func (t *tx) deleteItem(i core.Item, at time.Time) error {
+	if err := t.dropItem(i, at); err != nil {
+		return err
+	}
+	return t.redactShown(func(body string) bool { return mentions(body, "id", int64(i.ID)) }, "memory_")
+}
+
+// dropItem removes an item and what is found of it.
+func (t *tx) dropItem(i core.Item, at time.Time) error {
 	if i.Status == core.ItemActive {
 		if err := t.countTheme(i.Theme, core.Theme{}, -1, at); err != nil {
 			return err
@@ -92,7 +100,7 @@ func (t *tx) deleteItem(i core.Item, at time.Time) error {
 			return err
 		}
 	}
-	return t.redactShown(func(body string) bool { return mentions(body, "id", int64(i.ID)) }, "memory_")
+	return nil
 }
 
 // selectItems reads items with the state of their vectors.

@@ -3,6 +3,7 @@ package sqlstore
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/everthread/everthread/core"
@@ -14,6 +15,7 @@ type copying struct {
 	table string
 	key   string // columns after user_id that pages are cut by
 	where string // which rows; empty: all
+	split string // which of them a split takes: @ stands for the table, %d for the identity; empty: none
 	page  int
 	// rows copies those of a page.
 	rows func(p pair, m *move, g slab) error
@@ -24,22 +26,40 @@ type slab struct {
 	after, through []any
 	numbers        renumbering
 	last           bool
+	split          string // of the copying, for a split
 }
+
+// Which rows came through an identity.
+const (
+	came       = `@.identity_id = %d`
+	cameWith   = `EXISTS (SELECT 1 FROM messages c WHERE c.user_id = @.user_id AND c.id = @.message_id AND c.identity_id = %d)`
+	cameFrom   = `EXISTS (SELECT 1 FROM messages c WHERE c.user_id = @.user_id AND c.id = @.source_message AND c.identity_id = %d)`
+	cameToSend = `@.identity_id = %[1]d AND (@.message_id = 0 OR EXISTS (SELECT 1 FROM messages c WHERE c.user_id = @.user_id AND c.id = @.message_id AND c.identity_id = %[1]d))`
+	all        = `@.user_id > 0 AND %d > 0`
+)
 
 // copies are the tables in the order in which they are copied: who is named comes
 // before who names it.
-func copies() []copying {
+func copies(kind core.MoveKind) []copying {
+	list := copyings()
+	if kind == core.MoveSplit {
+		list = slices.DeleteFunc(list, func(c copying) bool { return c.split == "" })
+	}
+	return list
+}
+
+func copyings() []copying {
 	return []copying{
-		{table: "turns", key: "id", page: 250, rows: pair.copyTurns},
-		{table: "messages", key: "id", page: 300, rows: pair.copyMessages},
-		{table: "revisions", key: "message_id", page: 500, rows: pair.copyRevisions},
-		{table: "refs", key: "identity_id, native_id", page: 1500, rows: pair.copyRefs},
-		{table: "events", key: "message_id", where: "message_id > 0", page: 500, rows: pair.moveEvents},
+		{table: "turns", key: "id", split: came, page: 250, rows: pair.copyTurns},
+		{table: "messages", key: "id", split: came, page: 300, rows: pair.copyMessages},
+		{table: "revisions", key: "message_id", split: cameWith, page: 500, rows: pair.copyRevisions},
+		{table: "refs", key: "identity_id, native_id", split: came, page: 1500, rows: pair.copyRefs},
+		{table: "events", key: "message_id", split: cameWith, where: "message_id > 0", page: 500, rows: pair.moveEvents},
 		{table: "epochs", key: "id", page: 50, rows: pair.copyEpochs},
-		{table: "deliveries", key: "id", page: 500, rows: pair.copyDeliveries},
-		{table: "loops", key: "id", page: 250, rows: pair.copyLoops},
-		{table: "items", key: "id", page: 100, rows: pair.copyItems},
-		{table: "reminders", key: "id", page: 500, rows: pair.copyReminders},
+		{table: "deliveries", key: "id", split: cameToSend, page: 500, rows: pair.copyDeliveries},
+		{table: "loops", key: "id", split: all, page: 250, rows: pair.copyLoops},
+		{table: "items", key: "id", split: cameFrom, page: 100, rows: pair.copyItems},
+		{table: "reminders", key: "id", split: cameFrom, page: 500, rows: pair.copyReminders},
 		{table: "windows", key: "id", page: 250, rows: pair.copyWindows},
 		{table: "usage", key: "day", page: 500, rows: pair.copyUsage},
 		{table: "once", key: "key", page: 500, rows: pair.copyOnce},
@@ -49,7 +69,7 @@ func copies() []copying {
 // copyRows copies the next page of a merge. The cursor names the table and the
 // last key.
 func (s *Store) copyRows(ctx context.Context, m move) error {
-	list := copies()
+	list := copies(m.Kind)
 	n := 0
 	table, rest, _ := strings.Cut(m.cursor, "\n")
 	for i, c := range list {
@@ -105,6 +125,10 @@ func (s *Store) pageOf(ctx context.Context, m move, c copying, cursor string) (s
 	if c.where != "" {
 		where += ` AND ` + c.where
 	}
+	if m.Kind == core.MoveSplit && c.split != "" {
+		g.split = fmt.Sprintf(c.split, m.plan.Goes)
+	}
+	where += g.of(c.table)
 	read := func(order string, offset int) ([]any, error) {
 		into := make([]any, len(columns))
 		rows, err := s.one(ctx).rows(`SELECT `+c.key+` FROM `+c.table+` WHERE `+where+` ORDER BY `+order+fmt.Sprintf(` LIMIT 1 OFFSET $%d`, len(columns)+2),
@@ -131,6 +155,14 @@ func (s *Store) pageOf(ctx context.Context, m move, c copying, cursor string) (s
 	}
 	g.through, err = read(strings.ReplaceAll(c.key, ",", " DESC,")+" DESC", 0)
 	return g, keyCursor(g.through), err
+}
+
+// of is the condition of the rows of a page beside its keys.
+func (g slab) of(alias string) string {
+	if g.split == "" {
+		return ""
+	}
+	return ` AND ` + strings.ReplaceAll(g.split, "@", alias)
 }
 
 // startOf is before every value of a key column.
@@ -177,11 +209,11 @@ func (p pair) copyMessages(m *move, g slab) error {
 	err := p.exec(`INSERT INTO messages (user_id, id, thread_id, segment_id, turn_id, identity_id, channel, role, kind, body, tokens, extra, position, shown, sent_at, platform_at, revision, redacted, covered, solo)
 		SELECT CAST($2 AS bigint), m.id + $3, CASE WHEN m.thread_id = $7 THEN $8 ELSE m.thread_id + $4 END, COALESCE(s.into_id, 0),
 			CASE WHEN m.turn_id > 0 THEN m.turn_id + $4 ELSE 0 END, CASE WHEN m.identity_id > 0 THEN m.identity_id + $4 ELSE 0 END, m.channel, m.role, m.kind, m.body, m.tokens, m.extra,
-			CASE WHEN t.state = 'running' THEN 0 ELSE COALESCE(o.position, m.position) END, COALESCE(o.position, m.shown), m.sent_at, m.platform_at, m.revision, m.redacted, m.covered, m.solo
+			CASE WHEN t.state = 'running' THEN 0 ELSE COALESCE(o.position, m.position) END, COALESCE(o.position, m.shown), m.sent_at, m.platform_at, m.revision, m.redacted, `+covered(m)+`, m.solo
 		FROM messages m LEFT JOIN move_segments s ON s.user_id = m.user_id AND s.segment_id = m.segment_id
 			LEFT JOIN move_positions o ON o.user_id = m.user_id AND o.message_id = m.id
 			LEFT JOIN turns t ON t.user_id = m.user_id AND t.id = m.turn_id
-		WHERE m.user_id = $1 AND m.id > $5 AND m.id <= $6`,
+		WHERE m.user_id = $1 AND m.id > $5 AND m.id <= $6`+g.of("m"),
 		m.From, m.Into, m.plan.Message, m.plan.ID, g.after[0], g.through[0], m.plan.Was, m.plan.Thread)
 	if err != nil {
 		return err
@@ -192,10 +224,18 @@ func (p pair) copyMessages(m *move, g slab) error {
 	return p.renumberMessages(m, g)
 }
 
+// covered is whether a copied message is covered: a split brings no summaries.
+func covered(m *move) string {
+	if m.Kind == core.MoveSplit {
+		return "0"
+	}
+	return "m.covered"
+}
+
 // countDays counts the messages of a page in their days.
 func (p pair) countDays(m *move, g slab) error {
-	rows, err := p.rows(`SELECT segment_id, COUNT(*), COALESCE(SUM(CASE WHEN covered = 0 THEN 1 ELSE 0 END), 0) FROM messages
-		WHERE user_id = $1 AND id > $2 AND id <= $3 AND segment_id > 0 AND kind = 'chat' AND (role = 'user' OR role = 'assistant' AND (body <> '' OR redacted = 1)) GROUP BY segment_id`,
+	rows, err := p.rows(`SELECT segment_id, COUNT(*), COALESCE(SUM(CASE WHEN `+covered(m)+` = 0 THEN 1 ELSE 0 END), 0) FROM messages m
+		WHERE user_id = $1 AND id > $2 AND id <= $3 AND segment_id > 0 AND kind = 'chat' AND (role = 'user' OR role = 'assistant' AND (body <> '' OR redacted = 1))`+g.of("m")+` GROUP BY segment_id`,
 		m.From, g.after[0], g.through[0])
 	type count struct {
 		id         core.SegmentID
@@ -216,6 +256,9 @@ func (p pair) countDays(m *move, g slab) error {
 // renumberMessages rewrites what messages of a page name, unless they are a
 // person's own words.
 func (p pair) renumberMessages(m *move, g slab) error {
+	if m.Kind == core.MoveSplit {
+		return nil // its numbers stay
+	}
 	rows, err := p.rows(`SELECT `+messageColumns+` FROM messages WHERE user_id = $1 AND id > $2 AND id <= $3 AND role <> 'user' AND (extra <> '{}' OR body LIKE '%[#%')`,
 		m.From, g.after[0], g.through[0])
 	named, err := collect(rows, err, scanMessage)
@@ -232,25 +275,25 @@ func (p pair) renumberMessages(m *move, g slab) error {
 
 func (p pair) copyRevisions(m *move, g slab) error {
 	return p.exec(`INSERT INTO revisions (user_id, message_id, revision, body, replaced_at) SELECT CAST($2 AS bigint), message_id + $3, revision, body, replaced_at
-		FROM revisions WHERE user_id = $1 AND message_id > $4 AND message_id <= $5`, m.From, m.Into, m.plan.Message, g.after[0], g.through[0])
+		FROM revisions WHERE user_id = $1 AND message_id > $4 AND message_id <= $5`+g.of("revisions"), m.From, m.Into, m.plan.Message, g.after[0], g.through[0])
 }
 
 func (p pair) copyRefs(m *move, g slab) error {
 	return p.exec(`INSERT INTO refs (user_id, identity_id, native_id, message_id) SELECT CAST($2 AS bigint), identity_id + $3, native_id, message_id + $4
-		FROM refs WHERE user_id = $1 AND (identity_id, native_id) > ($5, $6) AND (identity_id, native_id) <= ($7, $8)`,
+		FROM refs WHERE user_id = $1 AND (identity_id, native_id) > ($5, $6) AND (identity_id, native_id) <= ($7, $8)`+g.of("refs"),
 		m.From, m.Into, m.plan.ID, m.plan.Message, g.after[0], g.after[1], g.through[0], g.through[1])
 }
 
 // moveEvents gives events to who stays: their keys are those of the services.
 func (p pair) moveEvents(m *move, g slab) error {
-	return p.exec(`UPDATE events SET user_id = $2, message_id = message_id + $3 WHERE user_id = $1 AND message_id > $4 AND message_id <= $5`,
+	return p.exec(`UPDATE events SET user_id = $2, message_id = message_id + $3 WHERE user_id = $1 AND message_id > $4 AND message_id <= $5`+g.of("events"),
 		m.From, m.Into, m.plan.Message, g.after[0], g.through[0])
 }
 
 // copyTurns copies turns; those that come along running are not so before the switch.
 func (p pair) copyTurns(m *move, g slab) error {
 	rows, err := p.rows(`SELECT id, thread_id, identity_id, segment_id, state, inputs, stop, restarts, failures, error, reserved, day, started_at, ended_at, epoch_id, snapshot
-		FROM turns WHERE user_id = $1 AND id > $2 AND id <= $3`, m.From, g.after[0], g.through[0])
+		FROM turns WHERE user_id = $1 AND id > $2 AND id <= $3`+g.of("turns"), m.From, g.after[0], g.through[0])
 	type turn struct {
 		id, identity, epoch, stop, restarts, failures, reserved, started, ended int64
 		thread                                                                  core.ThreadID
@@ -304,7 +347,7 @@ const (
 )
 
 func (p pair) copyDeliveries(m *move, g slab) error {
-	err := p.exec(deliveryCopy+` AND id > $5 AND id <= $6 AND state NOT IN ('pending', 'sending')`, m.From, m.Into, m.plan.ID, m.plan.Message, g.after[0], g.through[0])
+	err := p.exec(deliveryCopy+` AND id > $5 AND id <= $6 AND state NOT IN ('pending', 'sending')`+g.of("deliveries"), m.From, m.Into, m.plan.ID, m.plan.Message, g.after[0], g.through[0])
 	if err != nil {
 		return err
 	}
@@ -325,6 +368,13 @@ func (p pair) copyLoops(m *move, g slab) error {
 		if err != nil {
 			return err
 		}
+		if m.Kind == core.MoveSplit {
+			if goes, err := p.loopGoes(m, l.sources); err != nil {
+				return err
+			} else if !goes {
+				continue
+			}
+		}
 		err = p.exec(`INSERT INTO loops (user_id, id, body, state, sources, opened_at, mentioned_at) VALUES ($1, $2, $3, $4, $5, $6, $7)`,
 			m.Into, g.numbers.other(l.id), g.numbers.text(l.body), l.state, g.numbers.ids(l.sources), l.opened, l.mentioned)
 	}
@@ -334,7 +384,7 @@ func (p pair) copyLoops(m *move, g slab) error {
 // copyItems copies memory. What who stays has in mind already is not doubled.
 func (p pair) copyItems(m *move, g slab) error {
 	rows, err := p.rows(`SELECT i.id, i.digest, i.content, i.theme, i.status, h.name, h.description, i.updated_at FROM items i JOIN themes h ON h.user_id = i.user_id AND h.slug = i.theme
-		WHERE i.user_id = $1 AND i.id > $2 AND i.id <= $3`, m.From, g.after[0], g.through[0])
+		WHERE i.user_id = $1 AND i.id > $2 AND i.id <= $3`+g.of("i"), m.From, g.after[0], g.through[0])
 	type item struct {
 		id, updated                                        int64
 		digest, content, theme, status, named, description string
@@ -398,8 +448,17 @@ func int64Of(v any) int64 {
 func (p pair) copyReminders(m *move, g slab) error {
 	return p.exec(`INSERT INTO reminders (user_id, id, body, due_at, cron, zone, state, source_message, created_at, fired_at, message_id)
 		SELECT CAST($2 AS bigint), id + $3, body, due_at, cron, zone, state, CASE WHEN source_message > 0 THEN source_message + $4 ELSE 0 END, created_at, fired_at,
-			CASE WHEN message_id > 0 THEN message_id + $4 ELSE 0 END FROM reminders WHERE user_id = $1 AND id > $5 AND id <= $6`,
+			CASE WHEN message_id > 0 AND `+reminded(m)+` THEN message_id + $4 ELSE 0 END FROM reminders WHERE user_id = $1 AND id > $5 AND id <= $6`+g.of("reminders"),
 		m.From, m.Into, m.plan.ID, m.plan.Message, g.after[0], g.through[0])
+}
+
+// reminded tells whether the messages of reminders come along: they come through
+// no identity.
+func reminded(m *move) string {
+	if m.Kind == core.MoveSplit {
+		return "1 = 0"
+	}
+	return "1 = 1"
 }
 
 // copyWindows copies the windows of days that keep them.

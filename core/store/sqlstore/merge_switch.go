@@ -112,6 +112,9 @@ func (p pair) switchTurns(m *move, r renumbering, _ time.Time) error {
 			}
 		}
 	}
+	if m.Kind == core.MoveSplit {
+		return p.stopHere(m)
+	}
 	for _, query := range []string{`DELETE FROM journal WHERE user_id = $1`, `UPDATE turns SET state = 'stopped' WHERE user_id = $1 AND state = 'running'`,
 		`UPDATE usage SET reserved = 0 WHERE user_id = $1 AND reserved > 0`} {
 		if err := p.exec(query, m.From); err != nil {
@@ -124,14 +127,7 @@ func (p pair) switchTurns(m *move, r renumbering, _ time.Time) error {
 // switchJobs brings jobs under their new numbers. Those of summaries and
 // embeddings are asked for anew.
 func (p pair) switchJobs(m *move, r renumbering, now time.Time) error {
-	rows, err := p.rows(`SELECT `+jobColumns+` FROM jobs WHERE user_id = $1 ORDER BY id`, m.From)
-	list, err := collect(rows, err, scanJob)
-	if err == nil {
-		err = p.exec(`DELETE FROM jobs WHERE user_id = $1`, m.From)
-	}
-	if err == nil {
-		err = p.send()
-	}
+	list, err := p.takeJobs(m)
 	for _, j := range list {
 		if err != nil {
 			return err
@@ -163,6 +159,22 @@ func (p pair) switchJobs(m *move, r renumbering, now time.Time) error {
 	return err
 }
 
+// takeJobs takes the jobs that come along away from who they come from.
+func (p pair) takeJobs(m *move) ([]core.Job, error) {
+	rows, err := p.rows(`SELECT `+jobColumns+` FROM jobs WHERE user_id = $1 ORDER BY id`, m.From)
+	list, err := collect(rows, err, scanJob)
+	if err == nil && m.Kind == core.MoveSplit {
+		return p.splitJobs(m, list)
+	}
+	if err == nil {
+		err = p.exec(`DELETE FROM jobs WHERE user_id = $1`, m.From)
+	}
+	if err == nil {
+		err = p.send()
+	}
+	return list, err
+}
+
 // switchTurnJob is the job of a turn that comes along.
 func switchTurnJob(r renumbering, j core.Job, n core.NewJob) (core.NewJob, error) {
 	var thread core.ThreadID
@@ -183,6 +195,7 @@ func (p pair) switchDead(m *move, r renumbering, j core.Job) error {
 func (p pair) switchRest(m *move, _ renumbering, _ time.Time) error {
 	for _, st := range []Statement{
 		{Query: `UPDATE codes SET user_id = $2 WHERE user_id = $1`, Args: []any{m.From, m.Into}},
+		{Query: `UPDATE agent_keys SET user_id = $2 WHERE user_id = $1`, Args: []any{m.From, m.Into}},
 		{Query: `UPDATE events SET user_id = $2 WHERE user_id = $1 AND message_id = 0`, Args: []any{m.From, m.Into}},
 		{Query: `UPDATE threads SET edits = edits + 1, summaries = summaries + 1, epoch_id = 0 WHERE user_id = $1 AND id = $2`, Args: []any{m.Into, m.plan.Thread}},
 		{Query: `UPDATE moves SET from_user = $2 WHERE from_user = $1 AND phase = 'asked'`, Args: []any{m.From, m.Into}},

@@ -49,6 +49,7 @@ type movePlan struct {
 	Tell    core.IdentityID   `json:"tell,omitempty"`    // of who stays, where the end is told
 	Answers core.TurnID       `json:"answers,omitempty"` // running turn of the thread that stays
 	Turns   []core.TurnID     `json:"turns,omitempty"`   // running ones that come along
+	Goes    core.IdentityID   `json:"goes,omitempty"`    // of a split
 	Live    []core.DeliveryID `json:"live,omitempty"`    // under way when it began
 }
 
@@ -186,7 +187,11 @@ type pair struct {
 // step runs f in one transaction of both users and moves the move on to what f
 // makes of it. core.ErrChanged if somebody else did that since it was read.
 func (s *Store) step(ctx context.Context, m move, f func(p pair, m *move) error) error {
-	return s.even(ctx, "step", min(m.From, max(m.Into, 1)), func(t *tx) error {
+	first := m.From
+	if m.Into > 0 { // 0 counts users, and is locked after any of them
+		first = min(m.From, m.Into)
+	}
+	return s.even(ctx, "step", first, func(t *tx) error {
 		p := pair{tx: t, from: t, into: t}
 		if m.From != t.user {
 			p.from = t.beside()
@@ -261,10 +266,17 @@ func (t *tx) setMoving(n int) error {
 	return t.exec(`UPDATE users SET moving = $2 WHERE id = $1`, t.user, n)
 }
 
-// wakeJobs lets the jobs that waited run.
+// wakeJobs lets the jobs that waited run. Of who was frozen that is all of them.
 func (t *tx) wakeJobs(now time.Time) error {
-	for _, queue := range []string{core.QueueTurn, core.QueueSummarize, core.QueueEmbed} {
-		t.wake = append(t.wake, queue)
+	where := ` AND state IN ('ready', 'waiting') AND run_at > $2`
+	if t.moving != frozen {
+		where += ` AND queue IN ('turn', 'summarize', 'embed')`
 	}
-	return t.exec(`UPDATE jobs SET run_at = $2 WHERE user_id = $1 AND state IN ('ready', 'waiting') AND run_at > $2 AND queue IN ('turn', 'summarize', 'embed')`, t.user, ms(now))
+	rows, err := t.rows(`SELECT DISTINCT queue FROM jobs WHERE user_id = $1`+where, t.user, ms(now))
+	queues, err := collect(rows, err, func(r scanner) (q string, err error) { return q, r.Scan(&q) })
+	if err != nil {
+		return err
+	}
+	t.wake = append(append(t.wake, queues...), core.QueueTurn)
+	return t.exec(`UPDATE jobs SET run_at = $2 WHERE user_id = $1`+where, t.user, ms(now))
 }

@@ -10,6 +10,9 @@ import (
 // counts is the condition of messages that a segment counts.
 const counts = `m.kind = 'chat' AND (m.role = 'user' OR m.role = 'assistant' AND (m.body <> '' OR m.redacted = 1))`
 
+// merged leaves out who is somebody else by now, and whose rows go one by one.
+const merged = ` AND NOT EXISTS (SELECT 1 FROM users u WHERE u.id = g.user_id AND u.role = 'none')`
+
 // invariants are queries that find nothing in a sound database.
 func invariants() map[string]string {
 	return map[string]string{
@@ -29,7 +32,7 @@ func invariants() map[string]string {
 		"messages lie in segments of their thread": `SELECT m.user_id, m.id FROM messages m WHERE m.segment_id > 0 AND NOT EXISTS (SELECT 1 FROM segments g
 			WHERE g.user_id = m.user_id AND g.id = m.segment_id AND g.thread_id = m.thread_id)`,
 		"segments count their messages": `SELECT g.user_id, g.id, g.messages FROM segments g WHERE g.messages <> (SELECT COUNT(*) FROM messages m
-			WHERE m.user_id = g.user_id AND m.segment_id = g.id AND ` + counts + `)`,
+			WHERE m.user_id = g.user_id AND m.segment_id = g.id AND ` + counts + `)` + merged,
 		"what is unsummarized is part of a segment": `SELECT user_id, id FROM segments WHERE since_summary > messages`,
 		"parts are sent in order": `SELECT a.user_id, a.delivery_id, a.n FROM delivery_parts a JOIN delivery_parts b ON b.user_id = a.user_id AND b.delivery_id = a.delivery_id AND b.n > a.n
 			WHERE a.state IN ('pending', 'sending') AND b.state <> 'pending'`,
@@ -55,7 +58,7 @@ func invariants() map[string]string {
 		"identities belong to threads":     orphans("identities", "thread_id", "threads"),
 		"a journal belongs to a live turn": `SELECT user_id, turn_id FROM journal j WHERE NOT EXISTS (SELECT 1 FROM turns t WHERE t.user_id = j.user_id AND t.id = j.turn_id AND t.state = 'running')`,
 		"rows belong to users":             everyUser(),
-		"a version has its summary":        `SELECT user_id, id FROM segments g WHERE version > 0 AND hidden = 0 AND stale = 0 AND NOT EXISTS (SELECT 1 FROM summaries s WHERE s.user_id = g.user_id AND s.segment_id = g.id AND s.version = g.version)`,
+		"a version has its summary":        `SELECT user_id, id FROM segments g WHERE version > 0 AND hidden = 0 AND stale = 0 AND NOT EXISTS (SELECT 1 FROM summaries s WHERE s.user_id = g.user_id AND s.segment_id = g.id AND s.version = g.version)` + merged,
 		"no budget is kept by an idle user": `SELECT user_id, day, reserved FROM usage u WHERE reserved > 0 AND NOT EXISTS (SELECT 1 FROM turns t
 			WHERE t.user_id = u.user_id AND t.day = u.day AND t.state = 'running') AND NOT EXISTS (SELECT 1 FROM jobs j
 			WHERE j.user_id = u.user_id AND j.day = u.day AND j.reserved > 0)`,

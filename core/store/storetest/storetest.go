@@ -61,7 +61,7 @@ func testContract(t *testing.T, open Open) {
 	for _, group := range [][]testCase{
 		roadCases(), inboundCases(), editCases(), redactionCases(), turnCases(), askCases(), windowCases(), deliveryCases(), troubleCases(), jobCases(), dayCases(),
 		summaryCases(), noteCases(), peopleCases(), keepCases(), wakeCases(), isolationCases(),
-		recallCases(), embeddingCases(), memoryCases(), reminderCases(), linkCases(), mergeCases(),
+		recallCases(), embeddingCases(), memoryCases(), reminderCases(), linkCases(), mergeCases(), splitCases(),
 	} {
 		for _, c := range group {
 			t.Run(strings.ReplaceAll(c.name, " ", "_"), func(t *testing.T) {

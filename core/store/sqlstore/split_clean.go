@@ -1,0 +1,233 @@
+package sqlstore
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"strings"
+
+	"github.com/everthread/everthread/core"
+)
+
+func sprint(format string, i core.IdentityID) string { return fmt.Sprintf(format, i) }
+
+// parting is how what went with a split goes from one table: what was made of
+// messages before the messages.
+type parting struct {
+	copying
+	drop func(p pair, m *move, g slab) error
+}
+
+func partings() []parting {
+	return []parting{
+		{copying{table: "segments", key: "id", page: 20, split: `EXISTS (SELECT 1 FROM move_segments x WHERE x.user_id = @.user_id AND x.segment_id = @.id AND %d > 0)`}, pair.partDays},
+		{copying{table: "items", key: "id", page: 50, split: cameFrom}, pair.partItems},
+		{copying{table: "reminders", key: "id", page: 200, split: cameFrom}, deleteOf("reminders", "id")},
+		{copying{table: "loops", key: "id", page: 100, split: all}, pair.partLoops},
+		{copying{table: "revisions", key: "message_id", page: 300, split: cameWith}, deleteOf("revisions", "message_id")},
+		{copying{table: "refs", key: "identity_id, native_id", page: 500, split: came}, pair.partRefs},
+		{copying{table: "deliveries", key: "id", page: 200, split: cameToSend}, pair.partDeliveries},
+		{copying{table: "messages", key: "id", page: 200, split: came}, pair.partMessages},
+		{copying{table: "turns", key: "id", page: 300, split: came}, deleteOf("turns", "id")},
+	}
+}
+
+// cleanSplit removes the next page of what went, and in the end lets the user be
+// answered again.
+func (s *Store) cleanSplit(ctx context.Context, m move) error {
+	list := partings()
+	n := 0
+	table, rest, _ := strings.Cut(m.cursor, "\n")
+	for i, c := range list {
+		if c.table == table {
+			n = i
+		}
+	}
+	c := list[n]
+	g, cursor, err := s.pageOf(ctx, m, c.copying, rest)
+	if err != nil {
+		return err
+	}
+	return s.step(ctx, m, func(p pair, m *move) error {
+		if len(g.through) > 0 {
+			if err := c.drop(p, m, g); err != nil {
+				return fmt.Errorf("%s: %w", c.table, err)
+			}
+		}
+		switch {
+		case !g.last:
+			m.cursor = c.table + "\n" + cursor
+		case n+1 < len(list):
+			m.cursor = list[n+1].table + "\n"
+		default:
+			m.next(core.MoveDone)
+			return p.endSplit(m)
+		}
+		return nil
+	})
+}
+
+// deleteOf deletes the rows of a page.
+func deleteOf(table, key string) func(p pair, m *move, g slab) error {
+	return func(p pair, m *move, g slab) error {
+		return p.exec(`DELETE FROM `+table+` WHERE user_id = $1 AND `+key+` > $2 AND `+key+` <= $3`+g.of(table), m.From, g.after[0], g.through[0])
+	}
+}
+
+func (p pair) partRefs(m *move, g slab) error {
+	return p.exec(`DELETE FROM refs WHERE user_id = $1 AND (identity_id, native_id) > ($2, $3) AND (identity_id, native_id) <= ($4, $5)`+g.of("refs"),
+		m.From, g.after[0], g.after[1], g.through[0], g.through[1])
+}
+
+func (p pair) partDeliveries(m *move, g slab) error {
+	err := p.exec(`DELETE FROM delivery_parts WHERE user_id = $1 AND delivery_id > $2 AND delivery_id <= $3
+		AND EXISTS (SELECT 1 FROM deliveries d WHERE d.user_id = $1 AND d.id = delivery_parts.delivery_id`+g.of("d")+`)`, m.From, g.after[0], g.through[0])
+	if err != nil {
+		return err
+	}
+	return deleteOf("deliveries", "id")(p, m, g)
+}
+
+// partDays takes back what was made of days of which something went: summaries
+// that rested on it, as after a redaction, and windows.
+func (p pair) partDays(m *move, g slab) error {
+	rows, err := p.rows(`SELECT x.segment_id FROM move_segments x WHERE x.user_id = $1 AND x.segment_id > $2 AND x.segment_id <= $3`, m.From, g.after[0], g.through[0])
+	ids, err := collect(rows, err, func(r scanner) (id core.SegmentID, err error) { return id, r.Scan(&id) })
+	for _, id := range ids {
+		if err != nil {
+			return err
+		}
+		if err = p.partWindows(m, id); err != nil {
+			continue
+		}
+		for _, query := range []string{
+			`DELETE FROM summaries WHERE user_id = $1 AND segment_id = $2`,
+			`UPDATE messages SET covered = 0 WHERE user_id = $1 AND segment_id = $2 AND segment_id > 0 AND covered = 1`,
+			`UPDATE messages SET body = '', tokens = 0, redacted = 1 WHERE user_id = $1 AND segment_id = $2 AND segment_id > 0 AND kind IN ('day_summary', 'day_summary_post')`,
+			`UPDATE segments SET hidden = CASE WHEN version > 0 THEN 1 ELSE hidden END, stale = 1, error = '', since_summary = messages, windowed = 0, unwindowed = 1
+				WHERE user_id = $1 AND id = $2`,
+		} {
+			if err = p.exec(query, m.From, id); err != nil {
+				return err
+			}
+		}
+		err = p.from.unindex(core.DocSummary, int64(id))
+	}
+	return err
+}
+
+func (p pair) partWindows(m *move, id core.SegmentID) error {
+	rows, err := p.rows(`SELECT id FROM windows WHERE user_id = $1 AND segment_id = $2`, m.From, id)
+	windows, err := collect(rows, err, func(r scanner) (id int64, err error) { return id, r.Scan(&id) })
+	for _, w := range windows {
+		if err != nil {
+			return err
+		}
+		if err = p.all(p.s.dialect.Vector.Drop(core.VectorWindow, m.From, w)); err != nil {
+			continue
+		}
+		if err = p.exec(`DELETE FROM embeddings WHERE user_id = $1 AND kind = 'window' AND id = $2`, m.From, w); err == nil {
+			err = p.exec(`DELETE FROM windows WHERE user_id = $1 AND id = $2`, m.From, w)
+		}
+	}
+	return err
+}
+
+func (p pair) partItems(m *move, g slab) error {
+	rows, err := p.rows(selectItems+` WHERE i.user_id = $1 AND i.id > $2 AND i.id <= $3`+g.of("i"), m.From, g.after[0], g.through[0])
+	items, err := collect(rows, err, scanItem)
+	for _, i := range items {
+		if err == nil {
+			err = p.from.dropItem(i, i.UpdatedAt)
+		}
+	}
+	return err
+}
+
+// partLoops removes loops that went, and what went from the sources of others.
+func (p pair) partLoops(m *move, g slab) error {
+	rows, err := p.rows(`SELECT id, sources FROM loops WHERE user_id = $1 AND id > $2 AND id <= $3`, m.From, g.after[0], g.through[0])
+	type loop struct {
+		id      core.LoopID
+		sources string
+	}
+	list, err := collect(rows, err, func(r scanner) (l loop, err error) { return l, r.Scan(&l.id, &l.sources) })
+	for _, l := range list {
+		if err != nil {
+			return err
+		}
+		var sources, left []core.MessageID
+		if json.Unmarshal([]byte(l.sources), &sources) != nil || len(sources) == 0 {
+			continue
+		}
+		if left, err = p.notGoing(m, sources); err != nil || len(left) == len(sources) {
+			continue
+		}
+		if len(left) == 0 {
+			err = p.exec(`DELETE FROM loops WHERE user_id = $1 AND id = $2`, m.From, l.id)
+			continue
+		}
+		err = p.exec(`UPDATE loops SET sources = $3 WHERE user_id = $1 AND id = $2`, m.From, l.id, text(left))
+	}
+	return err
+}
+
+// partMessages removes messages, and counts them out of their days.
+func (p pair) partMessages(m *move, g slab) error {
+	rows, err := p.rows(`SELECT id FROM messages WHERE user_id = $1 AND id > $2 AND id <= $3 AND segment_id > 0`+g.of("messages"), m.From, g.after[0], g.through[0])
+	ids, err := collect(rows, err, func(r scanner) (id int64, err error) { return id, r.Scan(&id) })
+	for _, id := range ids {
+		if err == nil {
+			err = p.from.unindex(core.DocMessage, id)
+		}
+	}
+	if err != nil {
+		return err
+	}
+	rows, err = p.rows(`SELECT segment_id, COUNT(*) FROM messages m WHERE user_id = $1 AND id > $2 AND id <= $3 AND segment_id > 0 AND kind = 'chat'
+		AND (role = 'user' OR role = 'assistant' AND (body <> '' OR redacted = 1))`+g.of("m")+` GROUP BY segment_id`, m.From, g.after[0], g.through[0])
+	type count struct {
+		id core.SegmentID
+		n  int
+	}
+	counts, err := collect(rows, err, func(r scanner) (c count, err error) { return c, r.Scan(&c.id, &c.n) })
+	for _, c := range counts {
+		if err == nil {
+			err = p.exec(`UPDATE segments SET messages = messages - $3, since_summary = CASE WHEN since_summary > $3 THEN since_summary - $3 ELSE 0 END WHERE user_id = $1 AND id = $2`, m.From, c.id, c.n)
+		}
+	}
+	if err != nil {
+		return err
+	}
+	return deleteOf("messages", "id")(p, m, g)
+}
+
+// endSplit lets the user be answered again without what went. Days and threads of
+// which nothing is left go, too.
+func (p pair) endSplit(m *move) error {
+	var settings core.Settings
+	if err := unjson(p.from.settings, &settings); err != nil {
+		return err
+	}
+	if settings.Home == m.plan.Goes {
+		settings.Home = 0
+	}
+	for _, st := range []Statement{
+		{Query: `DELETE FROM segments WHERE user_id = $1 AND messages = 0 AND id IN (SELECT x.segment_id FROM move_segments x WHERE x.user_id = $1)
+			AND NOT EXISTS (SELECT 1 FROM messages m WHERE m.user_id = $1 AND m.segment_id = segments.id AND m.segment_id > 0)`, Args: []any{m.From}},
+		{Query: `DELETE FROM move_segments WHERE user_id = $1`, Args: []any{m.From}},
+		{Query: `DELETE FROM epochs WHERE user_id = $1 AND thread_id IN (SELECT n.id FROM threads n WHERE n.user_id = $2 AND n.mode = 'thread')
+			AND NOT EXISTS (SELECT 1 FROM messages m WHERE m.user_id = $1 AND m.thread_id = epochs.thread_id)`, Args: []any{m.From, m.Into}},
+		{Query: `DELETE FROM threads WHERE user_id = $1 AND mode = 'thread' AND id IN (SELECT n.id FROM threads n WHERE n.user_id = $2)
+			AND NOT EXISTS (SELECT 1 FROM messages m WHERE m.user_id = $1 AND m.thread_id = threads.id)
+			AND NOT EXISTS (SELECT 1 FROM identities i WHERE i.user_id = $1 AND i.thread_id = threads.id)
+			AND NOT EXISTS (SELECT 1 FROM turns t WHERE t.user_id = $1 AND t.thread_id = threads.id)`, Args: []any{m.From, m.Into}},
+		{Query: `UPDATE threads SET edits = edits + 1, summaries = summaries + 1, epoch_id = 0 WHERE user_id = $1`, Args: []any{m.From}},
+		{Query: `UPDATE users SET moving = 0, settings = $2 WHERE id = $1`, Args: []any{m.From, text(settings)}},
+	} {
+		if err := p.exec(st.Query, st.Args...); err != nil {
+			return err
+		}
+	}
+	return p.resumeAll(p.from, m.AskedAt)
+}
