@@ -1,0 +1,25 @@
+package core
+
+import (
+	"context"
+	"time"
+)
+
+// AgentKey is the key of a WhatsApp personal agent, which serves one user (SPEC 13).
+type AgentKey struct {
+	ID        int64 // unique among all users
+	User      UserID
+	Name      string
+	Sealed    string // the key itself, encrypted; see core/seal
+	CreatedAt time.Time
+}
+
+// AgentKeyStore keeps keys of personal agents.
+type AgentKeyStore interface {
+	// AddAgentKey stores a key. seal is given the new id and returns Sealed.
+	AddAgentKey(ctx context.Context, k AgentKey, seal func(id int64) (string, error)) (AgentKey, error)
+	// AgentKeys lists the keys of all users.
+	AgentKeys(ctx context.Context) ([]AgentKey, error)
+	// RemoveAgentKey removes a user's key, or is ErrNotFound.
+	RemoveAgentKey(ctx context.Context, user UserID, id int64) error
+}
