@@ -141,8 +141,12 @@ func codeMark(text string, s core.Span, index int) []chatMark {
 }
 
 // styleMarks puts delimiters around each line of a span. A style that begins or
-// ends within a word is not shown by WhatsApp and left out.
+// ends within a word is not shown by WhatsApp and left out; between digits it was
+// arithmetic (2*3*4), and its asterisks are put back as look-alikes.
 func styleMarks(text string, s core.Span, d string, index int) []chatMark {
+	if sign := arithmetic(text, s); sign != "" {
+		return []chatMark{around(linkRank, s.Start, s.End, sign, sign, index)}
+	}
 	var out []chatMark
 	for at := s.Start; at < s.End; {
 		stop := s.End
@@ -156,6 +160,23 @@ func styleMarks(text string, s core.Span, d string, index int) []chatMark {
 		at = stop + 1
 	}
 	return out
+}
+
+// arithmetic returns the operator that a span between digits was made from, ""
+// if it is none.
+func arithmetic(text string, s core.Span) string {
+	before, _ := utf8.DecodeLastRuneInString(text[:s.Start])
+	after, _ := utf8.DecodeRuneInString(text[s.End:])
+	if !unicode.IsDigit(before) || !unicode.IsDigit(after) {
+		return ""
+	}
+	switch s.Kind {
+	case core.SpanItalic:
+		return string(lookAlike('*'))
+	case core.SpanBold:
+		return strings.Repeat(string(lookAlike('*')), 2)
+	}
+	return ""
 }
 
 // wordAt tells whether a word goes on from left to right.
