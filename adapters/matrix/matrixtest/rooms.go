@@ -1,0 +1,62 @@
+package matrixtest
+
+import "fmt"
+
+// Bot and Ghost are the users of the bridge that portals are made with.
+const (
+	Bot      = "@signalbot:hs.test"
+	Receiver = "00000000-aaaa-4000-8000-000000000001"
+)
+
+// Ghost returns the MXID of a ghost.
+func Ghost(remote string) string { return "@signal_" + remote + ":hs.test" }
+
+// Direct makes a room of a person in which the account is already.
+func (s *Server) Direct(person string) string {
+	id := s.newRoom(person)
+	s.Member(id, person, "join")
+	s.Member(id, s.User, "invite", person)
+	s.Member(id, s.User, "join")
+	return id
+}
+
+// Invite makes a room of a person to which the account is invited.
+func (s *Server) Invite(person string) string {
+	id := s.newRoom(person)
+	s.Member(id, person, "join")
+	s.Member(id, s.User, "invite", person)
+	return id
+}
+
+// Portal makes a portal room of a direct chat with somebody of the bridged
+// network, in which the account is already.
+func (s *Server) Portal(remote string) string {
+	id := s.newRoom(Bot)
+	s.Member(id, Bot, "join")
+	s.State(id, Bot, "m.bridge", "hs.test/signal", BridgeState(remote, "dm"))
+	s.State(id, Bot, "uk.half-shot.bridge", "hs.test/signal", BridgeState(remote, "dm"))
+	s.State(id, Bot, "io.element.functional_members", "", map[string]any{"service_members": []string{Ghost(Receiver), Bot}})
+	s.Member(id, s.User, "invite", Bot)
+	s.Member(id, s.User, "join")
+	s.Member(id, Ghost(remote), "join")
+	return id
+}
+
+// BridgeState is the content of m.bridge.
+func BridgeState(remote, kind string) map[string]any {
+	return map[string]any{
+		"bridgebot": Bot, "creator": Bot,
+		"channel":              map[string]any{"id": remote, "fi.mau.receiver": Receiver},
+		"protocol":             map[string]any{"id": "signal", "displayname": "Signal"},
+		"com.beeper.room_type": kind, "com.beeper.room_type.v2": kind,
+	}
+}
+
+func (s *Server) newRoom(creator string) string {
+	s.mu.Lock()
+	id := fmt.Sprintf("!room%d:hs.test", len(s.rooms)+1)
+	s.room(id)
+	s.mu.Unlock()
+	s.State(id, creator, "m.room.create", "", map[string]any{"room_version": "10"})
+	return id
+}

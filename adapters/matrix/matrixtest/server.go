@@ -1,0 +1,399 @@
+// Package matrixtest is a Matrix homeserver for tests, seen by one account: sync
+// with tokens, limited timelines and long polling, paging back, state, sending
+// with transaction ids, invitations, receipts, media, and faults.
+package matrixtest
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+)
+
+// Token is the access token that the server takes from the start.
+const Token = "syt_token"
+
+// Password logs in.
+const Password = "correct horse"
+
+// Event is what the server holds of one event.
+type Event struct {
+	ID       string          `json:"event_id"`
+	Type     string          `json:"type"`
+	Sender   string          `json:"sender"`
+	TS       int64           `json:"origin_server_ts"`
+	StateKey *string         `json:"state_key,omitempty"`
+	Redacts  string          `json:"redacts,omitempty"`
+	Content  json.RawMessage `json:"content"`
+	Unsigned map[string]any  `json:"unsigned,omitempty"`
+
+	pos int
+}
+
+// Text returns the body that a client shows: of an edit, the new one.
+func (e Event) Text() string {
+	var c struct {
+		Body string `json:"body"`
+		New  struct {
+			Body string `json:"body"`
+		} `json:"m.new_content"`
+	}
+	_ = json.Unmarshal(e.Content, &c)
+	if c.New.Body != "" {
+		return c.New.Body
+	}
+	return c.Body
+}
+
+type room struct {
+	id       string
+	timeline []Event
+	receipts []receipt
+}
+
+type receipt struct {
+	pos               int
+	event, user, kind string
+}
+
+// Failure is what happens to the next requests of a kind.
+type Failure struct {
+	Code       int    // HTTP status; 0: no answer until the caller gives up
+	Err        string // Matrix error code
+	RetryAfter int    // milliseconds
+	Soft       bool   // of a logout
+	Drop       bool   // carried out, but the connection is closed instead of an answer
+	times      int
+}
+
+// Server is the homeserver.
+type Server struct {
+	User string
+	http *httptest.Server
+	done chan struct{}
+
+	mu       sync.Mutex
+	now      time.Time
+	pos      int
+	rooms    map[string]*room
+	order    []string
+	tokens   map[string]string // access token → device
+	txns     map[string]string // device, path → event id
+	sent     []sentEvent
+	acked    int
+	changed  chan struct{}
+	failures map[string]*Failure
+	calls    map[string]int
+	media    map[string][]byte
+	marks    []string // read marks and typing, as "read room event"
+	refused  map[string]bool
+	logins   int
+}
+
+type sentEvent struct {
+	room string
+	Event
+}
+
+// New starts a homeserver for the account user, such as @assistant:hs.test.
+func New(user string) *Server {
+	s := &Server{
+		User: user, done: make(chan struct{}), now: time.Now(), rooms: map[string]*room{},
+		tokens: map[string]string{Token: "DEVICE"}, txns: map[string]string{}, changed: make(chan struct{}),
+		failures: map[string]*Failure{}, calls: map[string]int{}, media: map[string][]byte{}, refused: map[string]bool{},
+	}
+	s.http = httptest.NewServer(s.routes())
+	return s
+}
+
+// URL is the homeserver's base URL.
+func (s *Server) URL() string { return s.http.URL }
+
+// Close ends the server.
+func (s *Server) Close() {
+	close(s.done)
+	s.http.CloseClientConnections()
+	s.http.Close()
+}
+
+// SetNow sets the server's clock.
+func (s *Server) SetNow(now time.Time) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.now = now
+}
+
+func (s *Server) tick() {
+	close(s.changed)
+	s.changed = make(chan struct{})
+}
+
+func (s *Server) room(id string) *room {
+	r := s.rooms[id]
+	if r == nil {
+		r = &room{id: id}
+		s.rooms[id] = r
+		s.order = append(s.order, id)
+	}
+	return r
+}
+
+// Post adds an event as sender and returns its id.
+func (s *Server) Post(room, sender, kind string, content any) string {
+	return s.PostAt(room, sender, kind, content, time.Time{})
+}
+
+// PostAt adds an event with a time of its own, as bridges do.
+func (s *Server) PostAt(room, sender, kind string, content any, at time.Time) string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.add(room, Event{Type: kind, Sender: sender, Content: raw(content), TS: s.millis(at)})
+}
+
+// State sets state as sender and returns the event's id.
+func (s *Server) State(room, sender, kind, key string, content any) string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.add(room, Event{Type: kind, Sender: sender, StateKey: &key, Content: raw(content), TS: s.millis(time.Time{})})
+}
+
+// Redact takes an event back as sender.
+func (s *Server) Redact(room, sender, event string) string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.add(room, Event{Type: "m.room.redaction", Sender: sender, Redacts: event, Content: raw(map[string]string{"redacts": event}), TS: s.millis(time.Time{})})
+}
+
+// Say posts a text message.
+func (s *Server) Say(room, sender, text string) string {
+	return s.Post(room, sender, "m.room.message", map[string]any{"msgtype": "m.text", "body": text})
+}
+
+// Member sets a member's state, by themself unless by is given.
+func (s *Server) Member(room, user, membership string, by ...string) string {
+	sender := user
+	if len(by) > 0 {
+		sender = by[0]
+	}
+	name, _, _ := strings.Cut(strings.TrimPrefix(user, "@"), ":")
+	return s.State(room, sender, "m.room.member", user, map[string]any{"membership": membership, "displayname": name})
+}
+
+func (s *Server) millis(at time.Time) int64 {
+	if at.IsZero() {
+		at = s.now
+	}
+	return at.UnixMilli()
+}
+
+func raw(v any) json.RawMessage {
+	b, err := json.Marshal(v)
+	if err != nil {
+		panic(err)
+	}
+	return b
+}
+
+// add appends an event; the caller holds the lock.
+func (s *Server) add(id string, e Event) string {
+	s.pos++
+	e.pos = s.pos
+	if e.ID == "" {
+		e.ID = fmt.Sprintf("$event%d", s.pos)
+	}
+	r := s.room(id)
+	if e.StateKey != nil {
+		if was, ok := r.state(len(r.timeline))[e.Type+" "+*e.StateKey]; ok {
+			e.Unsigned = map[string]any{"prev_content": was.Content}
+		}
+	}
+	r.timeline = append(r.timeline, e)
+	s.tick()
+	return e.ID
+}
+
+// Again offers an event once more.
+func (s *Server) Again(id string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, r := range s.rooms {
+		if i := slices.IndexFunc(r.timeline, func(e Event) bool { return e.ID == id }); i >= 0 {
+			s.add(r.id, r.timeline[i])
+			return
+		}
+	}
+}
+
+// Receipt sets a read mark.
+func (s *Server) Receipt(room, event, user string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.pos++
+	r := s.room(room)
+	r.receipts = append(r.receipts, receipt{pos: s.pos, event: event, user: user, kind: "m.read"})
+	s.tick()
+}
+
+// Sent returns what the account sent to a room, in order.
+func (s *Server) Sent(room string) []Event {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	var out []Event
+	for _, e := range s.sent {
+		if e.room == room {
+			out = append(out, e.Event)
+		}
+	}
+	return out
+}
+
+// Marks returns the read marks and typing that the account set, such as
+// "read !room $event" and "typing !room true".
+func (s *Server) Marks() []string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return slices.Clone(s.marks)
+}
+
+// Position returns the token of now.
+func (s *Server) Position() string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return "s" + strconv.Itoa(s.pos)
+}
+
+// Unacknowledged returns how many messages of others came after the last token
+// that was used.
+func (s *Server) Unacknowledged() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	n := 0
+	for _, r := range s.rooms {
+		for _, e := range r.timeline {
+			if e.pos > s.acked && e.Type == "m.room.message" && e.Sender != s.User {
+				n++
+			}
+		}
+	}
+	return n
+}
+
+// Calls returns how often a kind of request was made: sync, send, join, state,
+// messages, event, login, whoami, receipt, typing, upload, download.
+func (s *Server) Calls(kind string) int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.calls[kind]
+}
+
+// Fail lets the next times requests of a kind fail.
+func (s *Server) Fail(kind string, times int, f Failure) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	f.times = times
+	s.failures[kind] = &f
+}
+
+// Refuse makes a room unknown to the account's requests.
+func (s *Server) Refuse(room string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.refused[room] = true
+}
+
+// Revoke ends every session.
+func (s *Server) Revoke() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	clear(s.tokens)
+}
+
+// Devices returns the devices that are logged in.
+func (s *Server) Devices() []string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	var out []string
+	for _, d := range s.tokens {
+		out = append(out, d)
+	}
+	slices.Sort(out)
+	return out
+}
+
+// state returns the state before the event with an index.
+func (r *room) state(before int) map[string]Event {
+	out := map[string]Event{}
+	for _, e := range r.timeline[:before] {
+		if e.StateKey != nil {
+			out[e.Type+" "+*e.StateKey] = e
+		}
+	}
+	return out
+}
+
+// Membership returns what a user is in a room.
+func (s *Server) Membership(room, user string) string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	m, _ := s.room(room).membership(user)
+	return m
+}
+
+func (r *room) membership(user string) (string, int) {
+	e, ok := r.state(len(r.timeline))["m.room.member "+user]
+	if !ok {
+		return "", 0
+	}
+	var c struct {
+		Membership string `json:"membership"`
+	}
+	_ = json.Unmarshal(e.Content, &c)
+	return c.Membership, r.since(user, c.Membership)
+}
+
+// since returns the position since when a user has a membership.
+func (r *room) since(user, membership string) int {
+	pos := 0
+	last := ""
+	for _, e := range r.timeline {
+		if e.Type != "m.room.member" || e.StateKey == nil || *e.StateKey != user {
+			continue
+		}
+		var c struct {
+			Membership string `json:"membership"`
+		}
+		_ = json.Unmarshal(e.Content, &c)
+		if c.Membership != last && c.Membership == membership {
+			pos = e.pos
+		}
+		last = c.Membership
+	}
+	return pos
+}
+
+func (s *Server) routes() http.Handler {
+	m := http.NewServeMux()
+	const base = "/_matrix/client/"
+	m.HandleFunc("GET "+base+"versions", func(w http.ResponseWriter, _ *http.Request) { answer(w, map[string]any{"versions": []string{"v1.11"}}) })
+	m.HandleFunc("POST "+base+"v3/login", s.kind("login", s.login))
+	m.HandleFunc("GET "+base+"v3/account/whoami", s.authed("whoami", s.whoami))
+	m.HandleFunc("GET "+base+"v3/sync", s.authed("sync", s.sync))
+	m.HandleFunc("GET "+base+"v3/joined_rooms", s.authed("joined_rooms", s.joinedRooms))
+	m.HandleFunc("POST "+base+"v3/join/{room}", s.authed("join", s.join))
+	m.HandleFunc("GET "+base+"v3/rooms/{room}/state", s.authed("state", s.roomState))
+	m.HandleFunc("GET "+base+"v3/rooms/{room}/messages", s.authed("messages", s.messages))
+	m.HandleFunc("GET "+base+"v3/rooms/{room}/event/{event}", s.authed("event", s.event))
+	m.HandleFunc("PUT "+base+"v3/rooms/{room}/send/{type}/{txn}", s.authed("send", s.send))
+	m.HandleFunc("PUT "+base+"v3/rooms/{room}/typing/{user}", s.authed("typing", s.typing))
+	m.HandleFunc("POST "+base+"v3/rooms/{room}/receipt/m.read/{event}", s.authed("receipt", s.read))
+	m.HandleFunc("GET "+base+"v3/profile/{user}", s.authed("profile", s.profile))
+	m.HandleFunc("POST /_matrix/media/v3/upload", s.authed("upload", s.upload))
+	m.HandleFunc("GET "+base+"v1/media/download/{server}/{id}", s.authed("download", s.download))
+	m.HandleFunc("/", func(w http.ResponseWriter, _ *http.Request) { refuse(w, 404, "M_UNRECOGNIZED", nil) })
+	return m
+}
