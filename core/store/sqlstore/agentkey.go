@@ -1,0 +1,45 @@
+package sqlstore
+
+import (
+	"context"
+
+	"github.com/everthread/everthread/core"
+)
+
+// AddAgentKey stores the key of a personal agent; see core.AgentKeyStore.
+func (s *Store) AddAgentKey(ctx context.Context, k core.AgentKey, seal func(id int64) (string, error)) (core.AgentKey, error) {
+	err := s.update(ctx, "add agent key", 0, func(t *tx) (err error) {
+		if _, err := scanUser(t.row(`SELECT `+userColumns+` FROM users WHERE id = $1 AND id > 0`, k.User)); err != nil {
+			return err
+		}
+		k.ID = t.nextID()
+		if k.Sealed, err = seal(k.ID); err != nil {
+			return err
+		}
+		return t.exec(`INSERT INTO agent_keys (user_id, id, name, sealed, created_at) VALUES ($1, $2, $3, $4, $5)`,
+			k.User, k.ID, k.Name, k.Sealed, ms(k.CreatedAt))
+	})
+	return k, err
+}
+
+// AgentKeys lists the keys of all users; see core.AgentKeyStore.
+func (s *Store) AgentKeys(ctx context.Context) ([]core.AgentKey, error) {
+	rows, err := s.one(ctx).rows(`SELECT user_id, id, name, sealed, created_at FROM agent_keys ORDER BY user_id, id`)
+	return collect(rows, err, func(r scanner) (k core.AgentKey, err error) {
+		var created int64
+		err = r.Scan(&k.User, &k.ID, &k.Name, &k.Sealed, &created)
+		k.CreatedAt = at(created)
+		return k, err
+	})
+}
+
+// RemoveAgentKey removes a user's key; see core.AgentKeyStore.
+func (s *Store) RemoveAgentKey(ctx context.Context, user core.UserID, id int64) error {
+	return s.update(ctx, "remove agent key", user, func(t *tx) error {
+		n, err := t.count(`DELETE FROM agent_keys WHERE user_id = $1 AND id = $2`, t.user, id)
+		if err == nil && n == 0 {
+			return core.ErrNotFound
+		}
+		return err
+	})
+}
