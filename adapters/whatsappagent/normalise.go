@@ -132,7 +132,7 @@ func Normalise(key Key, body []byte, now time.Time) Updates {
 func (r *reader) inbound(raw []byte) core.Inbound {
 	sum := sha256.Sum256(raw)
 	return core.Inbound{
-		Address: core.Address{Channel: Name, Account: strconv.FormatInt(r.key.ID, 10)}, For: r.key.User,
+		Address: core.Address{Channel: Name, Account: strconv.FormatInt(r.key.ID, 10)},
 		EventID: "raw:" + hex.EncodeToString(sum[:]), Kind: core.InUnsupported, ReceivedAt: r.now, Raw: raw,
 	}
 }
@@ -152,7 +152,7 @@ func (r *reader) message(raw json.RawMessage) {
 	if !m.Timestamp.IsZero() && m.Timestamp.Before(r.key.CreatedAt.Truncate(time.Second)) {
 		return
 	}
-	in.Address.External, in.Name = clean(m.From), r.names[m.From]
+	in.Address.External, in.For, in.Name = clean(m.From), r.key.User, r.names[m.From]
 	in.EventID, in.NativeID, in.SentAt = clean(m.ID), clean(m.ID), m.Timestamp.Time
 	if m.Reaction != nil {
 		in.Kind, in.Target, in.Reaction = core.InReaction, clean(m.Reaction.MessageID), clean(m.Reaction.Emoji)
@@ -222,7 +222,7 @@ func (r *reader) status(raw json.RawMessage) {
 	in := r.inbound(raw)
 	var s status
 	if err := json.Unmarshal(raw, &s); err == nil && s.ID != "" && strings.HasPrefix(s.Recipient, "user:") {
-		in.Address.External, in.SentAt = clean(s.Recipient), s.Timestamp.Time
+		in.Address.External, in.For, in.SentAt = clean(s.Recipient), r.key.User, s.Timestamp.Time
 		in.EventID = clean(s.ID + ":" + s.Status)
 		switch s.Status {
 		case "delivered":
