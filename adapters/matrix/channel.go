@@ -105,6 +105,8 @@ type Channel struct {
 	preview previews
 	typing  typing
 
+	failedJoins int // in a row; Run's alone
+
 	mu    sync.Mutex
 	state error // what is wrong; nil: nothing known
 }

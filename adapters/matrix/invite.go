@@ -44,6 +44,9 @@ func (b *batch) invitations(ctx context.Context, new map[string]invitedRoom) err
 			left = append(left, i)
 		}
 	}
+	if b.c.failedJoins++; len(left) == 0 {
+		b.c.failedJoins = 0
+	}
 	return b.c.keepInvites(ctx, kept, left)
 }
 

@@ -205,7 +205,7 @@ func (c *Channel) poll(ctx context.Context, s *session, since string) (*syncResp
 	q := url.Values{"filter": {filter()}, "timeout": {"0"}}
 	if since != "" {
 		q.Set("since", since)
-		q.Set("timeout", strconv.FormatInt(syncWait.Milliseconds(), 10))
+		q.Set("timeout", strconv.FormatInt(c.patience().Milliseconds(), 10))
 	}
 	var resp syncResponse
 	err := s.call(ctx, syncTimeout+syncWait, request{method: http.MethodGet, path: []any{"v3", "sync"}, query: q, result: &resp})
@@ -213,6 +213,15 @@ func (c *Channel) poll(ctx context.Context, s *session, since string) (*syncResp
 		err = errors.New("the homeserver's sync has no token to go on from")
 	}
 	return &resp, err
+}
+
+// patience is how long a sync may be held open: shorter while there are
+// invitations that could not be accepted yet.
+func (c *Channel) patience() time.Duration {
+	if c.failedJoins == 0 {
+		return syncWait
+	}
+	return min(syncWait, 100*time.Millisecond<<min(c.failedJoins, 10))
 }
 
 // hand passes events to r until r has stored them, or ctx ends.

@@ -1,0 +1,378 @@
+package matrix
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/everthread/everthread/adapters/matrix/matrixtest"
+	"github.com/everthread/everthread/core"
+)
+
+// inbox is a core.Receiver that keeps what it gets, once.
+type inbox struct {
+	mu      sync.Mutex
+	all     []core.Inbound
+	ids     map[string]bool
+	batches int
+	before  func() error
+}
+
+func (b *inbox) Receive(_ context.Context, in ...core.Inbound) error {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.before != nil {
+		if err := b.before(); err != nil {
+			return err
+		}
+	}
+	b.batches++
+	if b.ids == nil {
+		b.ids = map[string]bool{}
+	}
+	for _, e := range in {
+		if !b.ids[e.EventID] {
+			b.ids[e.EventID] = true
+			b.all = append(b.all, e)
+		}
+	}
+	return nil
+}
+
+func (b *inbox) of(kinds ...core.InboundKind) []core.Inbound {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	var out []core.Inbound
+	for _, e := range b.all {
+		if slices.Contains(kinds, e.Kind) {
+			out = append(out, e)
+		}
+	}
+	return out
+}
+
+func texts(in []core.Inbound) []string {
+	out := []string{}
+	for _, e := range in {
+		out = append(out, e.Text)
+	}
+	return out
+}
+
+func eventually(t *testing.T, what string, holds func() bool) {
+	t.Helper()
+	require.Eventually(t, holds, 15*time.Second, 5*time.Millisecond, what)
+}
+
+// world is a running channel on a homeserver.
+type world struct {
+	*matrixtest.Server
+	c    *Channel
+	k    *keeper
+	in   *inbox
+	stop func()
+}
+
+// start runs a channel on s with what k keeps; stop ends it.
+func start(t *testing.T, s *matrixtest.Server, k *keeper, change func(*Options)) *world {
+	t.Helper()
+	w := &world{Server: s, k: k, in: &inbox{}, c: open(t, s, k, change)}
+	ctx, cancel := context.WithCancel(context.Background())
+	done := make(chan error, 1)
+	go func() { done <- w.c.Run(ctx, w.in) }()
+	var once sync.Once
+	w.stop = func() {
+		once.Do(func() {
+			cancel()
+			require.NoError(t, <-done)
+		})
+	}
+	t.Cleanup(w.stop)
+	return w
+}
+
+// begin starts a homeserver, and a channel that has synced before.
+func begin(t *testing.T) *world {
+	t.Helper()
+	s := matrixtest.New(us)
+	t.Cleanup(s.Close)
+	return start(t, s, newKeeper(map[string]string{keySync: s.Position()}), nil)
+}
+
+// barrier waits until everything that was posted is acknowledged.
+func (w *world) barrier(t *testing.T) {
+	t.Helper()
+	room := w.Direct("@barrier:hs.test")
+	id := w.Say(room, "@barrier:hs.test", "barrier")
+	eventually(t, "the barrier", func() bool {
+		return slices.ContainsFunc(w.in.of(core.InMessage), func(e core.Inbound) bool { return e.NativeID == id })
+	})
+}
+
+func (w *world) messages() []string {
+	var out []core.Inbound
+	for _, e := range w.in.of(core.InMessage) {
+		if e.Address.External != "@barrier:hs.test" {
+			out = append(out, e)
+		}
+	}
+	return texts(out)
+}
+
+var (
+	toAda   = core.Address{Channel: Name, Account: us, External: ada}
+	toAlice = core.Address{Channel: "signal", Account: us, External: alice}
+)
+
+func TestMessageWithInvitationIsNotLost(t *testing.T) {
+	t.Parallel()
+	w := begin(t)
+	room := w.Invite(ada)
+	w.Say(room, ada, "first words")
+	eventually(t, "the message", func() bool { return slices.Equal(w.messages(), []string{"first words"}) })
+	_, err := w.c.Send(t.Context(), toAda, core.Part{Text: "welcome", Key: "k1"})
+	require.NoError(t, err)
+	require.Equal(t, "join", w.Membership(room, us))
+}
+
+func TestInvitationOfStrangersIsLeftOpen(t *testing.T) {
+	t.Parallel()
+	w := begin(t)
+	evil := w.Invite("@eve:evil.test")
+	w.barrier(t)
+	require.Equal(t, "invite", w.Membership(evil, us))
+	require.Empty(t, w.messages())
+}
+
+func TestInvitationIsTriedAgain(t *testing.T) {
+	t.Parallel()
+	s := matrixtest.New(us)
+	t.Cleanup(s.Close)
+	k := newKeeper(map[string]string{keySync: s.Position()})
+	s.Fail("join", 2, matrixtest.Failure{Code: 502, Err: "M_UNKNOWN"})
+	room := s.Invite(ada)
+	s.Say(room, ada, "hello?")
+	w := start(t, s, k, nil)
+	w.barrier(t)
+	w.barrier(t)
+	eventually(t, "the message", func() bool { return slices.Equal(w.messages(), []string{"hello?"}) })
+}
+
+func TestFirstSyncSkipsHistory(t *testing.T) {
+	t.Parallel()
+	s := matrixtest.New(us)
+	t.Cleanup(s.Close)
+	s.SetNow(time.Now().Add(-48 * time.Hour))
+	old := s.Direct(ada)
+	s.Say(old, ada, "long ago")
+	portal := s.Portal(alice)
+	s.PostAt(portal, matrixtest.Ghost(alice), "m.room.message", message0("ages ago"), time.Now().Add(-time.Hour))
+	s.PostAt(portal, matrixtest.Ghost(alice), "m.room.message", message0("just now"), time.Now().Add(-time.Minute))
+	s.SetNow(time.Now())
+	invited := s.Invite("@bob:hs.test")
+	s.Say(invited, "@bob:hs.test", "with the invitation")
+	w := start(t, s, newKeeper(nil), nil)
+	eventually(t, "both", func() bool { return len(w.messages()) >= 2 })
+	w.barrier(t)
+	require.ElementsMatch(t, []string{"just now", "with the invitation"}, w.messages())
+}
+
+func message0(text string) map[string]any { return map[string]any{"msgtype": "m.text", "body": text} }
+
+func TestGapOfTenThousandEvents(t *testing.T) {
+	t.Parallel()
+	s := matrixtest.New(us)
+	t.Cleanup(s.Close)
+	room := s.Direct(ada)
+	k := newKeeper(map[string]string{keySync: s.Position()})
+	before := start(t, s, k, nil)
+	s.Say(room, ada, "before")
+	eventually(t, "the first message", func() bool { return len(before.messages()) == 1 })
+	before.stop()
+	want := []string{}
+	for i := range 10_000 {
+		want = append(want, fmt.Sprintf("message %d", i))
+		s.Say(room, ada, want[i])
+	}
+	w := start(t, s, k, nil)
+	eventually(t, "all of them", func() bool { return len(w.messages()) == len(want) })
+	require.Equal(t, want, w.messages())
+	require.Equal(t, 1, w.in.batches, "in one batch")
+	require.Less(t, s.Calls("messages"), 40)
+}
+
+func TestGapAcrossFailuresLosesNothing(t *testing.T) {
+	t.Parallel()
+	s := matrixtest.New(us)
+	t.Cleanup(s.Close)
+	room := s.Direct(ada)
+	k := newKeeper(map[string]string{keySync: s.Position()})
+	for i := range 700 {
+		s.Say(room, ada, fmt.Sprint(i))
+	}
+	s.Fail("messages", 1, matrixtest.Failure{Code: 502, Err: "M_UNKNOWN"})
+	s.Fail("state", 1, matrixtest.Failure{Code: 500, Err: "M_UNKNOWN"})
+	w := start(t, s, k, nil)
+	eventually(t, "all of them", func() bool { return len(w.messages()) == 700 })
+	require.Equal(t, "0", w.messages()[0])
+}
+
+func TestRestartInTheMiddleOffersAgain(t *testing.T) {
+	t.Parallel()
+	s := matrixtest.New(us)
+	t.Cleanup(s.Close)
+	room := s.Direct(ada)
+	k := newKeeper(map[string]string{keySync: s.Position()})
+	k.before = func(v map[string]string) error {
+		if v[keySync] != "" {
+			return errors.New("disk full")
+		}
+		return nil
+	}
+	s.Say(room, ada, "stored, not acknowledged")
+	first := start(t, s, k, nil)
+	eventually(t, "it", func() bool { return len(first.messages()) == 1 })
+	first.stop()
+	k.mu.Lock()
+	k.before = nil
+	k.mu.Unlock()
+	next := start(t, s, k, nil)
+	eventually(t, "it again", func() bool { return len(next.messages()) == 1 })
+	require.Equal(t, first.in.all[0].EventID, next.in.all[0].EventID)
+}
+
+func TestFencedProcessStops(t *testing.T) {
+	t.Parallel()
+	s := matrixtest.New(us)
+	t.Cleanup(s.Close)
+	k := newKeeper(map[string]string{keySync: s.Position()})
+	k.before = func(map[string]string) error { return core.ErrFenced }
+	s.Say(s.Direct(ada), ada, "hi")
+	c := open(t, s, k, nil)
+	require.ErrorIs(t, c.Run(t.Context(), &inbox{}), core.ErrFenced)
+}
+
+func TestWrongAccountSaysSo(t *testing.T) {
+	t.Parallel()
+	s := matrixtest.New("@other:hs.test")
+	t.Cleanup(s.Close)
+	err := open(t, s, newKeeper(nil), nil).Run(t.Context(), &inbox{})
+	require.ErrorContains(t, err, "the access token is of @other:hs.test")
+}
+
+func TestEndedSessionSaysWhatToDo(t *testing.T) {
+	t.Parallel()
+	s := matrixtest.New(us)
+	t.Cleanup(s.Close)
+	c := open(t, s, newKeeper(map[string]string{keySync: s.Position()}), nil)
+	done := make(chan error, 1)
+	go func() { done <- c.Run(t.Context(), &inbox{}) }()
+	eventually(t, "a sync", func() bool { return s.Calls("sync") > 0 })
+	s.Revoke()
+	s.Direct(ada) // ends the long poll
+	err := <-done
+	require.ErrorContains(t, err, "log in again")
+	require.Equal(t, err, c.Check())
+}
+
+func TestSoftLogoutLogsInOnTheSameDevice(t *testing.T) {
+	t.Parallel()
+	s := matrixtest.New(us)
+	t.Cleanup(s.Close)
+	k := newKeeper(map[string]string{keySync: s.Position()})
+	w := start(t, s, k, func(o *Options) { o.AccessToken, o.Password = "", matrixtest.Password })
+	room := s.Direct(ada)
+	s.Say(room, ada, "one")
+	eventually(t, "one", func() bool { return len(w.messages()) == 1 })
+	before := s.Devices()
+	s.Revoke()
+	s.Say(room, ada, "two")
+	eventually(t, "two", func() bool { return len(w.messages()) == 2 })
+	eventually(t, "the login", func() bool { return len(s.Devices()) == 1 })
+	require.Subset(t, before, s.Devices())
+	require.Equal(t, 2, s.Calls("login"))
+	w.stop()
+	again := start(t, s, k, func(o *Options) { o.AccessToken, o.Password = "", matrixtest.Password })
+	s.Say(room, ada, "three")
+	eventually(t, "three", func() bool { return len(again.messages()) == 1 })
+	require.Equal(t, 2, s.Calls("login"), "the token was kept")
+}
+
+func TestPersonIsFoundAfterRestartUpgradeAndReturn(t *testing.T) {
+	t.Parallel()
+	w := begin(t)
+	old := w.Direct(ada)
+	w.Say(old, ada, "hi")
+	eventually(t, "hi", func() bool { return len(w.messages()) == 1 })
+	w.stop()
+	w = start(t, w.Server, w.k, nil)
+	_, err := w.c.Send(t.Context(), toAda, core.Part{Text: "found", Key: "a"})
+	require.NoError(t, err)
+	require.Len(t, w.Sent(old), 1)
+
+	next := w.Invite(ada)
+	w.State(old, ada, "m.room.tombstone", "", map[string]string{"body": "moved", "replacement_room": next})
+	eventually(t, "joined", func() bool { return w.Membership(next, us) == "join" })
+	w.barrier(t)
+	_, err = w.c.Send(t.Context(), toAda, core.Part{Text: "moved too", Key: "b"})
+	require.NoError(t, err)
+	require.Len(t, w.Sent(next), 1)
+
+	w.Member(next, ada, "leave")
+	eventually(t, "blocked", func() bool { return len(w.in.of(core.InBlocked)) == 1 })
+	require.Equal(t, toAda, w.in.of(core.InBlocked)[0].Address)
+	var gone *core.Unreachable
+	_, err = w.c.Send(t.Context(), toAda, core.Part{Text: "anybody?", Key: "c"})
+	require.ErrorAs(t, err, &gone)
+	w.Member(next, ada, "join")
+	eventually(t, "unblocked", func() bool {
+		return slices.ContainsFunc(w.in.of(core.InUnblocked), func(e core.Inbound) bool { return e.Address == toAda })
+	})
+	_, err = w.c.Send(t.Context(), toAda, core.Part{Text: "welcome back", Key: "d"})
+	require.NoError(t, err)
+}
+
+func TestGroupIsToldOnceAndNotHeard(t *testing.T) {
+	t.Parallel()
+	w := begin(t)
+	room := w.Direct(ada)
+	w.Say(room, ada, "alone")
+	eventually(t, "alone", func() bool { return len(w.messages()) == 1 })
+	w.Member(room, "@bob:hs.test", "join")
+	w.Say(room, ada, "not for you")
+	w.Member(room, "@carol:hs.test", "join")
+	w.Say(room, "@bob:hs.test", "/help")
+	w.barrier(t)
+	require.Equal(t, []string{"alone"}, w.messages())
+	groups := w.in.of(core.InGroup)
+	require.Equal(t, []string{"", "/help"}, texts(groups))
+	require.Equal(t, room, groups[0].Address.External)
+	_, err := w.c.Send(t.Context(), groups[0].Address, core.Part{Text: "I only talk in direct chats.", Key: "g"})
+	require.NoError(t, err)
+	var gone *core.Unreachable
+	_, err = w.c.Send(t.Context(), toAda, core.Part{Text: "private", Key: "p"})
+	require.ErrorAs(t, err, &gone, "what is for one person is not said in a group")
+}
+
+func TestReadMarksOnlyForThoseWeWroteTo(t *testing.T) {
+	t.Parallel()
+	w := begin(t)
+	room := w.Direct(ada)
+	w.Say(room, ada, "stranger")
+	w.barrier(t)
+	reads := func() int {
+		return len(slices.DeleteFunc(w.Marks(), func(m string) bool { return !strings.HasPrefix(m, "read "+room) }))
+	}
+	require.Zero(t, reads())
+	_, err := w.c.Send(t.Context(), toAda, core.Part{Text: "hello", Key: "k"})
+	require.NoError(t, err)
+	id := w.Say(room, ada, "again")
+	eventually(t, "a read mark", func() bool { return slices.Contains(w.Marks(), "read "+room+" "+id) })
+}
