@@ -74,6 +74,7 @@ func Test(t *testing.T, open func(t *testing.T) Harness) {
 		{"an error to send says whether trying again can help", classifiesErrors},
 		{"a slow service is given up when the caller does", givesUpWithCaller},
 		{"a text at the limit is one message", sendsLongestText},
+		{"a channel that settles tells what became of a part whose answer was lost", settlesLostParts},
 		{"Run ends within a second", endsPromptly},
 		{"Run ends within a second while nothing can be stored", endsWhileStoring},
 	} {

@@ -138,3 +138,22 @@ func sendsLongestText(t *testing.T, h Harness) {
 		t.Errorf("the service has %d messages", len(got))
 	}
 }
+
+func settlesLostParts(t *testing.T, h Harness) {
+	s := newStore()
+	p := run(t, h, s)
+	defer p.end(t)
+	d, ok := p.ch.(core.Describer)
+	if !ok || !d.Capabilities().Settles || !h.Fail(Lost) {
+		return // nothing is promised
+	}
+	lost := part("lost")
+	if _, err := p.ch.Send(t.Context(), h.To, lost); class(err) != "unknown" {
+		t.Fatalf("%s, want unknown (%v)", class(err), err)
+	}
+	s.wait(t, "a receipt with the key of the part", func() bool {
+		return slices.ContainsFunc(s.offers(), func(in core.Inbound) bool {
+			return in.Kind == core.InReceipt && in.Status != nil && in.Status.Key == lost.Key && in.Target != "" && in.Address == h.To
+		})
+	})
+}

@@ -50,8 +50,8 @@ func (c *Channel) noteLook(err error) {
 	switch {
 	case err != nil && (before == nil || before.Error() != err.Error()):
 		c.log.Warn("whatsapp does not work", zap.Error(err))
-	case err == nil && before == nil:
-		c.log.Debug("whatsapp works")
+	case err == nil && before != nil && c.state.err() == nil:
+		c.log.Info("whatsapp works again")
 	}
 }
 
