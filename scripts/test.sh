@@ -56,6 +56,12 @@ start_peers() {
 		unset EVERTHREAD_TEST_AIMOCK
 		missing "model emulator: not to be had, see above"
 	fi
+	if EVERTHREAD_TEST_MATRIX=$(scripts/matrix.sh); then
+		export EVERTHREAD_TEST_MATRIX
+	else
+		unset EVERTHREAD_TEST_MATRIX
+		missing "Matrix homeserver and bridge: not to be built, see above"
+	fi
 }
 
 builds() {

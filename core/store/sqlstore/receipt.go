@@ -49,7 +49,10 @@ func (t *tx) meant(identity core.IdentityID, e core.Inbound) (*core.Delivery, *c
 		if err != nil || d.Identity != identity || n >= len(d.Parts) {
 			return nil, nil, err
 		}
-		return &d, &d.Parts[n], nil
+		if p := &d.Parts[n]; p.Part.Key == e.Status.Key || rank(e.Status.State) >= rank(core.DeliveryDelivered) {
+			return &d, p, nil
+		}
+		return nil, nil, nil // of an earlier try
 	}
 	rows, err := t.rows(`SELECT d.id FROM refs r JOIN deliveries d ON d.user_id = r.user_id AND d.message_id = r.message_id AND d.message_id > 0
 		WHERE r.user_id = $1 AND r.identity_id = $2 AND r.native_id = $3 AND d.identity_id = $2`, t.user, identity, e.Target)
@@ -84,7 +87,7 @@ func (t *tx) bornAs(user core.UserID, id core.DeliveryID) (core.DeliveryID, erro
 
 // settlePart moves a part on to what its status says.
 func (t *tx) settlePart(d *core.Delivery, p *core.DeliveryPart, e core.Inbound, now time.Time) error {
-	if rank(e.Status.State) <= rank(p.State) || p.State == core.DeliveryFailed {
+	if p.State != core.DeliveryPending && rank(e.Status.State) <= rank(p.State) || p.State == core.DeliveryFailed {
 		return nil
 	}
 	if p.NativeID == "" && e.Target != "" {
@@ -117,9 +120,9 @@ func (t *tx) settlePart(d *core.Delivery, p *core.DeliveryPart, e core.Inbound, 
 // rank orders the states of a part that statuses bring.
 func rank(s core.DeliveryState) int {
 	switch s {
-	case core.DeliverySent, core.DeliveryPending, core.DeliveryParked:
+	case core.DeliverySent:
 		return 1
-	case core.DeliveryFailed:
+	case core.DeliveryFailed, core.DeliveryPending, core.DeliveryParked:
 		return 2
 	case core.DeliveryDelivered:
 		return 3

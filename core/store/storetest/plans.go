@@ -36,6 +36,7 @@ func rare() []string {
 		`DELETE FROM rates`,                                  // swept
 		`FROM users WHERE id > 0`,                            // the owner's list of users
 		`FROM users WHERE role = 'owner'`,                    // the first start
+		`FROM agent_keys ORDER BY`,                            // one or two of a few users
 		`extra LIKE '%"path":%'`,                             // deletes a user
 		`WHERE user_id = $1 AND id > $2 AND extra <> '{}'`,   // quotes of a redacted message
 		`m.user_id = $1 AND m.id > $2 AND m.kind = 'notice'`, // notices since a redacted message
@@ -45,7 +46,7 @@ func rare() []string {
 		`FROM turns t
 		WHERE t.user_id = $1 ORDER BY t.started_at DESC, t.id DESC LIMIT`, // likewise
 		`FROM deliveries WHERE user_id = $2 ORDER BY id DESC LIMIT`,                    // as many as are wanted, in their order
-		`e.state = 'held' AND e.payload IS NOT NULL ORDER BY`,                          // held events are few and swept
+		`e.state = 'held' AND e.payload IS NOT NULL AND`,                               // held events are few and swept
 		`INSERT INTO embeddings (user_id, kind, id, config, state, updated_at) SELECT`, // all vectors are made anew
 		`AND s.version = g.version WHERE g.user_id = $1 AND g.hidden = 0`,              // so is the index
 		`SELECT id, content FROM items WHERE user_id = $1`,
@@ -57,6 +58,16 @@ func rare() []string {
 		`SELECT id FROM embeddings WHERE user_id = $1 AND kind`,      // deletes a user
 		`extra <> '{}' AND role = 'tool'`,                            // tools' results of a redacted message
 		`user_id = $1 AND id > $2 AND kind = 'reminder'`,             // reminders since a redacted message
+		`AND position > 0 ORDER BY position`,                         // the order of a thread that is merged
+		`id <= $3 AND kind = 'chat' AND segment_id > 0`,              // a page of ids
+		` moves SET `, `FROM moves WHERE `, `UPDATE codes SET `, `DELETE FROM tries`, // few
+		`GROUP BY segment_id`,                         // a page of messages that are moved
+		`DISTINCT queue FROM jobs`, `agent_keys SET `, // few of a user
+		`FROM move_segments`, `DISTINCT thread_id FROM messages`, // days of a user who is moved; what waits for an answer
+		`UPDATE usage SET reserved = 0`,                                                                       // days of a user who is moved
+		`t.state = 'running' ORDER BY t.id`, `SET state = 'stopped' WHERE user_id = $1 AND state = 'running'`, // few run
+		`j.run_at <= $2)`,                // deliveries under way
+		`_vectors v ON v.id = ($1 << 28`, // each by its rowid, which SQLite calls a scan
 	}
 }
 

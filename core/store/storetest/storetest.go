@@ -59,7 +59,7 @@ func Test(t *testing.T, open Open) {
 
 func testContract(t *testing.T, open Open) {
 	for _, group := range [][]testCase{
-		roadCases(), inboundCases(), editCases(), redactionCases(), turnCases(), askCases(), windowCases(), deliveryCases(), troubleCases(), jobCases(), dayCases(),
+		roadCases(), inboundCases(), editCases(), redactionCases(), turnCases(), askCases(), windowCases(), deliveryCases(), receiptCases(), troubleCases(), jobCases(), dayCases(),
 		summaryCases(), noteCases(), peopleCases(), keepCases(), wakeCases(), isolationCases(),
 		recallCases(), embeddingCases(), memoryCases(), reminderCases(), linkCases(), mergeCases(), splitCases(),
 	} {
