@@ -111,13 +111,16 @@ func (b *batch) joined(ctx context.Context, id string, j joinedRoom, loaded bool
 	if err != nil {
 		return err
 	}
+	if loaded {
+		r = r.rewind(b.c.rooms.home, events)
+	}
 	for _, e := range events {
 		if e.StateKey != nil {
 			b.departure(ctx, r, e)
 			if err := b.follow(ctx, r, e); err != nil {
 				return err
 			}
-			if !loaded {
+			if !loaded || e.ofOthers(b.c.rooms.home) {
 				r = r.apply(b.c.rooms.home, e)
 			}
 		}

@@ -113,6 +113,22 @@ func (r room) apply(h household, e event) room {
 	return r
 }
 
+// ofOthers tells whether e is a membership other than our own.
+func (e event) ofOthers(h household) bool { return e.is(typeMember) && *e.StateKey != h.self }
+
+// rewind returns the room as it was before events, as far as the membership of
+// others goes: who was there decides whom a message was for.
+func (r room) rewind(h household, events []event) room {
+	for _, e := range slices.Backward(events) {
+		if e.ofOthers(h) {
+			before := e
+			before.Content = e.Prev
+			r = r.apply(h, before)
+		}
+	}
+	return r
+}
+
 // readPortal reads bridge state that sender set. Only the bot that is configured
 // for the network is believed: anybody with power in a room can set such state.
 func readPortal(h household, sender string, content json.RawMessage) (portal, bool) {

@@ -121,6 +121,12 @@ func (s *Server) Close() {
 	s.http.Close()
 }
 
+// Stop takes the server off the network; Close is still to be called.
+func (s *Server) Stop() {
+	s.http.CloseClientConnections()
+	_ = s.http.Listener.Close()
+}
+
 // SetNow sets the server's clock.
 func (s *Server) SetNow(now time.Time) {
 	s.mu.Lock()

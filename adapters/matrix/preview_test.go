@@ -1,0 +1,114 @@
+package matrix
+
+import (
+	"encoding/json"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/everthread/everthread/adapters/matrix/matrixtest"
+	"github.com/everthread/everthread/core"
+)
+
+// screen returns what a client shows of what we sent to a room: the messages
+// with their last edits.
+func screen(w *world, room string) []string {
+	var order []string
+	texts := map[string]string{}
+	for _, e := range w.Sent(room) {
+		var c struct {
+			Relates struct {
+				Type  string `json:"rel_type"`
+				Event string `json:"event_id"`
+			} `json:"m.relates_to"`
+		}
+		_ = json.Unmarshal(e.Content, &c)
+		id := e.ID
+		if c.Relates.Type == "m.replace" {
+			id = c.Relates.Event
+		} else {
+			order = append(order, id)
+		}
+		texts[id] = e.Text()
+	}
+	out := []string{}
+	for _, id := range order {
+		out = append(out, texts[id])
+	}
+	return out
+}
+
+// talking is a room in which Ada has said something.
+func talking(t *testing.T) (*world, string) {
+	t.Helper()
+	w := begin(t)
+	room := w.Direct(ada)
+	w.Say(room, ada, "tell me")
+	w.barrier(t)
+	return w, room
+}
+
+func TestAnswerTakesThePlaceOfItsPreview(t *testing.T) {
+	t.Parallel()
+	w, room := talking(t)
+	require.NoError(t, w.c.Preview(t.Context(), toAda, "turn-1-1", "Once upon"))
+	require.NoError(t, w.c.Preview(t.Context(), toAda, "turn-1-1", "Once **upon** a time"))
+	require.Equal(t, []string{"Once upon a time"}, screen(w, room))
+	first, err := w.c.Send(t.Context(), toAda, core.Part{Text: "Once upon a time.", Key: "p-0", Preview: "turn-1-1"})
+	require.NoError(t, err)
+	_, err = w.c.Send(t.Context(), toAda, core.Part{Text: "The end.", Key: "p-1"})
+	require.NoError(t, err)
+	require.NoError(t, w.c.Preview(t.Context(), toAda, "turn-1-1", "Once upon a late frame"))
+	again, err := w.c.Send(t.Context(), toAda, core.Part{Text: "Once upon a time.", Key: "p-0", Preview: "turn-1-1"})
+	require.NoError(t, err)
+	require.Equal(t, first, again)
+	require.Equal(t, []string{"Once upon a time.", "The end."}, screen(w, room))
+	w.barrier(t)
+	require.Empty(t, w.in.of(core.InByHand, core.InEdit), "our own edits are ours")
+}
+
+func TestAnswerWithoutAPreviewKeyIsKnownByItsWords(t *testing.T) {
+	t.Parallel()
+	w, room := talking(t)
+	require.NoError(t, w.c.Preview(t.Context(), toAda, "turn-1-1", "The capital of Fr"))
+	_, err := w.c.Send(t.Context(), toAda, core.Part{Text: "Reminder: tea", Key: "r-0"})
+	require.NoError(t, err)
+	_, err = w.c.Send(t.Context(), toAda, core.Part{Text: "Your day", Key: "d-0", Quiet: true})
+	require.NoError(t, err)
+	_, err = w.c.Send(t.Context(), toAda, core.Part{Text: "The capital of France is Paris.", Key: "p-0"})
+	require.NoError(t, err)
+	require.Equal(t, []string{"The capital of France is Paris.", "Reminder: tea", "Your day"}, screen(w, room))
+}
+
+func TestPreviewGoesOnAfterACrash(t *testing.T) {
+	t.Parallel()
+	w, room := talking(t)
+	require.NoError(t, w.c.Preview(t.Context(), toAda, "turn-1-2", "Half an ans"))
+	w.stop()
+	w = start(t, w.Server, w.k, nil)
+	require.NoError(t, w.c.Preview(t.Context(), toAda, "turn-1-2", "Half an answer, and"))
+	w.stop()
+	w = start(t, w.Server, w.k, nil)
+	_, err := w.c.Send(t.Context(), toAda, core.Part{Text: "A whole answer.", Key: "q-0", Preview: "turn-1-2"})
+	require.NoError(t, err)
+	require.Equal(t, []string{"A whole answer."}, screen(w, room))
+}
+
+func TestPreviewWhoseIdWasLostIsFoundAgain(t *testing.T) {
+	t.Parallel()
+	w, room := talking(t)
+	w.Fail("send", 1, matrixtest.Failure{Drop: true})
+	require.Error(t, w.c.Preview(t.Context(), toAda, "turn-1-3", "It was there"))
+	w.stop()
+	w = start(t, w.Server, w.k, nil)
+	_, err := w.c.Send(t.Context(), toAda, core.Part{Text: "All of it was there.", Key: "s-0", Preview: "turn-1-3"})
+	require.NoError(t, err)
+	require.Equal(t, []string{"All of it was there."}, screen(w, room))
+}
+
+func TestBridgesAreNotStreamedTo(t *testing.T) {
+	t.Parallel()
+	w := begin(t)
+	_, streams := w.c.Carries()[0].(core.Streamer)
+	require.False(t, streams)
+}
