@@ -15,7 +15,7 @@ type copying struct {
 	table string
 	key   string // columns after user_id that pages are cut by
 	where string // which rows; empty: all
-	split string // which of them a split takes: @ stands for the table, %d for the identity; empty: none
+	split string // which of them a split takes: @ stands for the table, ? for the identity; empty: none
 	page  int
 	// rows copies those of a page.
 	rows func(p pair, m *move, g slab) error
@@ -27,15 +27,16 @@ type slab struct {
 	numbers        renumbering
 	last           bool
 	split          string // of the copying, for a split
+	goes           core.IdentityID
 }
 
 // Which rows came through an identity.
 const (
-	came       = `@.identity_id = %d`
-	cameWith   = `EXISTS (SELECT 1 FROM messages c WHERE c.user_id = @.user_id AND c.id = @.message_id AND c.identity_id = %d)`
-	cameFrom   = `EXISTS (SELECT 1 FROM messages c WHERE c.user_id = @.user_id AND c.id = @.source_message AND c.identity_id = %d)`
-	cameToSend = `@.identity_id = %[1]d AND (@.message_id = 0 OR EXISTS (SELECT 1 FROM messages c WHERE c.user_id = @.user_id AND c.id = @.message_id AND c.identity_id = %[1]d))`
-	all        = `@.user_id > 0 AND %d > 0`
+	came       = `@.identity_id = ?`
+	cameWith   = `(SELECT c.identity_id FROM messages c WHERE c.user_id = @.user_id AND c.id = @.message_id) = ?`
+	cameFrom   = `(SELECT c.identity_id FROM messages c WHERE c.user_id = @.user_id AND c.id = @.source_message) = ?`
+	cameToSend = `@.identity_id = ? AND COALESCE((SELECT c.identity_id FROM messages c WHERE c.user_id = @.user_id AND c.id = @.message_id), ?) = ?`
+	all        = `CAST(? AS bigint) > 0`
 )
 
 // copies are the tables in the order in which they are copied: who is named comes
@@ -126,13 +127,13 @@ func (s *Store) pageOf(ctx context.Context, m move, c copying, cursor string) (s
 		where += ` AND ` + c.where
 	}
 	if m.Kind == core.MoveSplit && c.split != "" {
-		g.split = fmt.Sprintf(c.split, m.plan.Goes)
+		g.split, g.goes = c.split, m.plan.Goes
 	}
-	where += g.of(c.table)
+	where += g.of(c.table, len(columns)+2)
+	args := g.args(append([]any{m.From}, g.after...)...)
 	read := func(order string, offset int) ([]any, error) {
 		into := make([]any, len(columns))
-		rows, err := s.one(ctx).rows(`SELECT `+c.key+` FROM `+c.table+` WHERE `+where+` ORDER BY `+order+fmt.Sprintf(` LIMIT 1 OFFSET $%d`, len(columns)+2),
-			append(append([]any{m.From}, g.after...), offset)...)
+		rows, err := s.one(ctx).rows(`SELECT `+c.key+` FROM `+c.table+` WHERE `+where+` ORDER BY `+order+fmt.Sprintf(` LIMIT 1 OFFSET $%d`, len(args)+1), append(slices.Clone(args), offset)...)
 		got, err := collect(rows, err, func(r scanner) ([]any, error) {
 			dest := make([]any, len(columns))
 			for i := range into {
@@ -145,7 +146,11 @@ func (s *Store) pageOf(ctx context.Context, m move, c copying, cursor string) (s
 		}
 		return got[0], nil
 	}
-	through, err := read(c.key, c.page-1)
+	size := c.page
+	if !s.dialect.OneWriter {
+		size *= 5 // nobody else waits for it
+	}
+	through, err := read(c.key, size-1)
 	if err != nil {
 		return g, "", err
 	}
@@ -157,12 +162,20 @@ func (s *Store) pageOf(ctx context.Context, m move, c copying, cursor string) (s
 	return g, keyCursor(g.through), err
 }
 
-// of is the condition of the rows of a page beside its keys.
-func (g slab) of(alias string) string {
+// of is the condition of the rows of a page beside its keys; n is the number of
+// its argument, which args adds.
+func (g slab) of(alias string, n int) string {
 	if g.split == "" {
 		return ""
 	}
-	return ` AND ` + strings.ReplaceAll(g.split, "@", alias)
+	return ` AND ` + strings.NewReplacer("@", alias, "?", fmt.Sprintf("$%d", n)).Replace(g.split)
+}
+
+func (g slab) args(list ...any) []any {
+	if g.split == "" {
+		return list
+	}
+	return append(list, g.goes)
 }
 
 // startOf is before every value of a key column.
@@ -170,7 +183,7 @@ func startOf(column string) any {
 	if textKey(column) {
 		return ""
 	}
-	return int64(-1 << 62)
+	return int64(-1)
 }
 
 func textKey(column string) bool {
@@ -213,8 +226,8 @@ func (p pair) copyMessages(m *move, g slab) error {
 		FROM messages m LEFT JOIN move_segments s ON s.user_id = m.user_id AND s.segment_id = m.segment_id
 			LEFT JOIN move_positions o ON o.user_id = m.user_id AND o.message_id = m.id
 			LEFT JOIN turns t ON t.user_id = m.user_id AND t.id = m.turn_id
-		WHERE m.user_id = $1 AND m.id > $5 AND m.id <= $6`+g.of("m"),
-		m.From, m.Into, m.plan.Message, m.plan.ID, g.after[0], g.through[0], m.plan.Was, m.plan.Thread)
+		WHERE m.user_id = $1 AND m.id > $5 AND m.id <= $6`+g.of("m", 9),
+		g.args(m.From, m.Into, m.plan.Message, m.plan.ID, g.after[0], g.through[0], m.plan.Was, m.plan.Thread)...)
 	if err != nil {
 		return err
 	}
@@ -235,8 +248,8 @@ func covered(m *move) string {
 // countDays counts the messages of a page in their days.
 func (p pair) countDays(m *move, g slab) error {
 	rows, err := p.rows(`SELECT segment_id, COUNT(*), COALESCE(SUM(CASE WHEN `+covered(m)+` = 0 THEN 1 ELSE 0 END), 0) FROM messages m
-		WHERE user_id = $1 AND id > $2 AND id <= $3 AND segment_id > 0 AND kind = 'chat' AND (role = 'user' OR role = 'assistant' AND (body <> '' OR redacted = 1))`+g.of("m")+` GROUP BY segment_id`,
-		m.From, g.after[0], g.through[0])
+		WHERE user_id = $1 AND id > $2 AND id <= $3 AND segment_id > 0 AND kind = 'chat' AND (role = 'user' OR role = 'assistant' AND (body <> '' OR redacted = 1))`+g.of("m", 4)+` GROUP BY segment_id`,
+		g.args(m.From, g.after[0], g.through[0])...)
 	type count struct {
 		id         core.SegmentID
 		all, since int
@@ -275,25 +288,25 @@ func (p pair) renumberMessages(m *move, g slab) error {
 
 func (p pair) copyRevisions(m *move, g slab) error {
 	return p.exec(`INSERT INTO revisions (user_id, message_id, revision, body, replaced_at) SELECT CAST($2 AS bigint), message_id + $3, revision, body, replaced_at
-		FROM revisions WHERE user_id = $1 AND message_id > $4 AND message_id <= $5`+g.of("revisions"), m.From, m.Into, m.plan.Message, g.after[0], g.through[0])
+		FROM revisions WHERE user_id = $1 AND message_id > $4 AND message_id <= $5`+g.of("revisions", 6), g.args(m.From, m.Into, m.plan.Message, g.after[0], g.through[0])...)
 }
 
 func (p pair) copyRefs(m *move, g slab) error {
 	return p.exec(`INSERT INTO refs (user_id, identity_id, native_id, message_id) SELECT CAST($2 AS bigint), identity_id + $3, native_id, message_id + $4
-		FROM refs WHERE user_id = $1 AND (identity_id, native_id) > ($5, $6) AND (identity_id, native_id) <= ($7, $8)`+g.of("refs"),
-		m.From, m.Into, m.plan.ID, m.plan.Message, g.after[0], g.after[1], g.through[0], g.through[1])
+		FROM refs WHERE user_id = $1 AND (identity_id, native_id) > ($5, $6) AND (identity_id, native_id) <= ($7, $8)`+g.of("refs", 9),
+		g.args(m.From, m.Into, m.plan.ID, m.plan.Message, g.after[0], g.after[1], g.through[0], g.through[1])...)
 }
 
 // moveEvents gives events to who stays: their keys are those of the services.
 func (p pair) moveEvents(m *move, g slab) error {
-	return p.exec(`UPDATE events SET user_id = $2, message_id = message_id + $3 WHERE user_id = $1 AND message_id > $4 AND message_id <= $5`+g.of("events"),
-		m.From, m.Into, m.plan.Message, g.after[0], g.through[0])
+	return p.exec(`UPDATE events SET user_id = $2, message_id = message_id + $3 WHERE user_id = $1 AND message_id > $4 AND message_id <= $5`+g.of("events", 6),
+		g.args(m.From, m.Into, m.plan.Message, g.after[0], g.through[0])...)
 }
 
 // copyTurns copies turns; those that come along running are not so before the switch.
 func (p pair) copyTurns(m *move, g slab) error {
 	rows, err := p.rows(`SELECT id, thread_id, identity_id, segment_id, state, inputs, stop, restarts, failures, error, reserved, day, started_at, ended_at, epoch_id, snapshot
-		FROM turns WHERE user_id = $1 AND id > $2 AND id <= $3`+g.of("turns"), m.From, g.after[0], g.through[0])
+		FROM turns WHERE user_id = $1 AND id > $2 AND id <= $3`+g.of("turns", 4), g.args(m.From, g.after[0], g.through[0])...)
 	type turn struct {
 		id, identity, epoch, stop, restarts, failures, reserved, started, ended int64
 		thread                                                                  core.ThreadID
@@ -347,7 +360,7 @@ const (
 )
 
 func (p pair) copyDeliveries(m *move, g slab) error {
-	err := p.exec(deliveryCopy+` AND id > $5 AND id <= $6 AND state NOT IN ('pending', 'sending')`+g.of("deliveries"), m.From, m.Into, m.plan.ID, m.plan.Message, g.after[0], g.through[0])
+	err := p.exec(deliveryCopy+` AND id > $5 AND id <= $6 AND state NOT IN ('pending', 'sending')`+g.of("deliveries", 7), g.args(m.From, m.Into, m.plan.ID, m.plan.Message, g.after[0], g.through[0])...)
 	if err != nil {
 		return err
 	}
@@ -384,7 +397,7 @@ func (p pair) copyLoops(m *move, g slab) error {
 // copyItems copies memory. What who stays has in mind already is not doubled.
 func (p pair) copyItems(m *move, g slab) error {
 	rows, err := p.rows(`SELECT i.id, i.digest, i.content, i.theme, i.status, h.name, h.description, i.updated_at FROM items i JOIN themes h ON h.user_id = i.user_id AND h.slug = i.theme
-		WHERE i.user_id = $1 AND i.id > $2 AND i.id <= $3`+g.of("i"), m.From, g.after[0], g.through[0])
+		WHERE i.user_id = $1 AND i.id > $2 AND i.id <= $3`+g.of("i", 4), g.args(m.From, g.after[0], g.through[0])...)
 	type item struct {
 		id, updated                                        int64
 		digest, content, theme, status, named, description string
@@ -448,8 +461,8 @@ func int64Of(v any) int64 {
 func (p pair) copyReminders(m *move, g slab) error {
 	return p.exec(`INSERT INTO reminders (user_id, id, body, due_at, cron, zone, state, source_message, created_at, fired_at, message_id)
 		SELECT CAST($2 AS bigint), id + $3, body, due_at, cron, zone, state, CASE WHEN source_message > 0 THEN source_message + $4 ELSE 0 END, created_at, fired_at,
-			CASE WHEN message_id > 0 AND `+reminded(m)+` THEN message_id + $4 ELSE 0 END FROM reminders WHERE user_id = $1 AND id > $5 AND id <= $6`+g.of("reminders"),
-		m.From, m.Into, m.plan.ID, m.plan.Message, g.after[0], g.through[0])
+			CASE WHEN message_id > 0 AND `+reminded(m)+` THEN message_id + $4 ELSE 0 END FROM reminders WHERE user_id = $1 AND id > $5 AND id <= $6`+g.of("reminders", 7),
+		g.args(m.From, m.Into, m.plan.ID, m.plan.Message, g.after[0], g.through[0])...)
 }
 
 // reminded tells whether the messages of reminders come along: they come through

@@ -69,7 +69,7 @@ func (p pair) planSplit(m *move, i core.Identity, now time.Time) error {
 
 // haltSplit freezes the user, and notes what of the identity is under way.
 func (p pair) haltSplit(m *move, now time.Time) error {
-	rows, err := p.rows(`SELECT id FROM deliveries WHERE user_id = $1 AND state IN ('pending', 'sending')`+slab{split: sprint(cameToSend, m.plan.Goes)}.of("deliveries")+` ORDER BY id`, m.From)
+	rows, err := p.rows(`SELECT id FROM deliveries WHERE user_id = $1 AND state IN ('pending', 'sending')`+slab{split: cameToSend}.of("deliveries", 2)+` ORDER BY id`, m.From, m.plan.Goes)
 	m.plan.Live, err = collect(rows, err, func(r scanner) (id core.DeliveryID, err error) { return id, r.Scan(&id) })
 	if err != nil {
 		return err
@@ -120,10 +120,16 @@ func (s *Store) splitDays(ctx context.Context, m move) error {
 // splitThreads brings the identity, nobody's address until the switch, and the
 // plain threads that it was used in.
 func (p pair) splitThreads(m *move) error {
-	err := p.exec(`INSERT INTO threads (user_id, id, mode, title, last_position, edits, summaries, created_at)
-		SELECT CAST($2 AS bigint), id, mode, title, last_position, edits, summaries, created_at FROM threads
-		WHERE user_id = $1 AND mode = 'thread' AND (EXISTS (SELECT 1 FROM messages m WHERE m.user_id = $1 AND m.thread_id = threads.id AND m.identity_id = $3)
-			OR EXISTS (SELECT 1 FROM identities i WHERE i.user_id = $1 AND i.id = $3 AND i.thread_id = threads.id))`, m.From, m.Into, m.plan.Goes)
+	ids, err := p.plainThreads(m.From)
+	for _, id := range ids {
+		if err != nil {
+			return err
+		}
+		err = p.exec(`INSERT INTO threads (user_id, id, mode, title, last_position, edits, summaries, created_at)
+			SELECT CAST($2 AS bigint), id, mode, title, last_position, edits, summaries, created_at FROM threads
+			WHERE user_id = $1 AND id = $4 AND (EXISTS (SELECT 1 FROM messages m WHERE m.user_id = $1 AND m.thread_id = $4 AND m.identity_id = $3)
+				OR EXISTS (SELECT 1 FROM identities i WHERE i.user_id = $1 AND i.id = $3 AND i.thread_id = $4))`, m.From, m.Into, m.plan.Goes, id)
+	}
 	if err != nil {
 		return err
 	}
@@ -135,6 +141,11 @@ func (p pair) splitThreads(m *move) error {
 	return p.exec(`INSERT INTO identities (user_id, id, channel, account, external, name, thread_id, blocked, last_used, window_until, teased, aliases, detached)
 		SELECT CAST($2 AS bigint), id, channel, account, external, name, thread_id, blocked, last_used, window_until, teased, aliases, 1
 		FROM identities WHERE user_id = $1 AND id = $3`, m.From, m.Into, m.plan.Goes)
+}
+
+func (p pair) plainThreads(user core.UserID) ([]core.ThreadID, error) {
+	rows, err := p.rows(`SELECT id FROM threads WHERE user_id = $1 AND mode = 'thread' ORDER BY id`, user)
+	return collect(rows, err, func(r scanner) (id core.ThreadID, err error) { return id, r.Scan(&id) })
 }
 
 func (p pair) splitDay(m *move, g core.Segment) error {

@@ -9,8 +9,6 @@ import (
 	"github.com/everthread/everthread/core"
 )
 
-func sprint(format string, i core.IdentityID) string { return fmt.Sprintf(format, i) }
-
 // parting is how what went with a split goes from one table: what was made of
 // messages before the messages.
 type parting struct {
@@ -18,9 +16,12 @@ type parting struct {
 	drop func(p pair, m *move, g slab) error
 }
 
+// movedDay is a day of which something went.
+const movedDay = `EXISTS (SELECT 1 FROM move_segments x WHERE x.user_id = @.user_id AND x.segment_id = @.id) AND CAST(? AS bigint) > 0`
+
 func partings() []parting {
 	return []parting{
-		{copying{table: "segments", key: "id", page: 20, split: `EXISTS (SELECT 1 FROM move_segments x WHERE x.user_id = @.user_id AND x.segment_id = @.id AND %d > 0)`}, pair.partDays},
+		{copying{table: "segments", key: "id", page: 20, split: movedDay}, pair.partDays},
 		{copying{table: "items", key: "id", page: 50, split: cameFrom}, pair.partItems},
 		{copying{table: "reminders", key: "id", page: 200, split: cameFrom}, deleteOf("reminders", "id")},
 		{copying{table: "loops", key: "id", page: 100, split: all}, pair.partLoops},
@@ -70,18 +71,18 @@ func (s *Store) cleanSplit(ctx context.Context, m move) error {
 // deleteOf deletes the rows of a page.
 func deleteOf(table, key string) func(p pair, m *move, g slab) error {
 	return func(p pair, m *move, g slab) error {
-		return p.exec(`DELETE FROM `+table+` WHERE user_id = $1 AND `+key+` > $2 AND `+key+` <= $3`+g.of(table), m.From, g.after[0], g.through[0])
+		return p.exec(`DELETE FROM `+table+` WHERE user_id = $1 AND `+key+` > $2 AND `+key+` <= $3`+g.of(table, 4), g.args(m.From, g.after[0], g.through[0])...)
 	}
 }
 
 func (p pair) partRefs(m *move, g slab) error {
-	return p.exec(`DELETE FROM refs WHERE user_id = $1 AND (identity_id, native_id) > ($2, $3) AND (identity_id, native_id) <= ($4, $5)`+g.of("refs"),
-		m.From, g.after[0], g.after[1], g.through[0], g.through[1])
+	return p.exec(`DELETE FROM refs WHERE user_id = $1 AND (identity_id, native_id) > ($2, $3) AND (identity_id, native_id) <= ($4, $5)`+g.of("refs", 6),
+		g.args(m.From, g.after[0], g.after[1], g.through[0], g.through[1])...)
 }
 
 func (p pair) partDeliveries(m *move, g slab) error {
 	err := p.exec(`DELETE FROM delivery_parts WHERE user_id = $1 AND delivery_id > $2 AND delivery_id <= $3
-		AND EXISTS (SELECT 1 FROM deliveries d WHERE d.user_id = $1 AND d.id = delivery_parts.delivery_id`+g.of("d")+`)`, m.From, g.after[0], g.through[0])
+		AND EXISTS (SELECT 1 FROM deliveries d WHERE d.user_id = $1 AND d.id = delivery_parts.delivery_id`+g.of("d", 4)+`)`, g.args(m.From, g.after[0], g.through[0])...)
 	if err != nil {
 		return err
 	}
@@ -134,7 +135,7 @@ func (p pair) partWindows(m *move, id core.SegmentID) error {
 }
 
 func (p pair) partItems(m *move, g slab) error {
-	rows, err := p.rows(selectItems+` WHERE i.user_id = $1 AND i.id > $2 AND i.id <= $3`+g.of("i"), m.From, g.after[0], g.through[0])
+	rows, err := p.rows(selectItems+` WHERE i.user_id = $1 AND i.id > $2 AND i.id <= $3`+g.of("i", 4), g.args(m.From, g.after[0], g.through[0])...)
 	items, err := collect(rows, err, scanItem)
 	for _, i := range items {
 		if err == nil {
@@ -172,9 +173,10 @@ func (p pair) partLoops(m *move, g slab) error {
 	return err
 }
 
-// partMessages removes messages, and counts them out of their days.
+// partMessages removes messages, and counts them out of their days. A day of
+// which nothing is left goes, too.
 func (p pair) partMessages(m *move, g slab) error {
-	rows, err := p.rows(`SELECT id FROM messages WHERE user_id = $1 AND id > $2 AND id <= $3 AND segment_id > 0`+g.of("messages"), m.From, g.after[0], g.through[0])
+	rows, err := p.rows(`SELECT id FROM messages WHERE user_id = $1 AND id > $2 AND id <= $3 AND segment_id > 0`+g.of("messages", 4), g.args(m.From, g.after[0], g.through[0])...)
 	ids, err := collect(rows, err, func(r scanner) (id int64, err error) { return id, r.Scan(&id) })
 	for _, id := range ids {
 		if err == nil {
@@ -185,7 +187,7 @@ func (p pair) partMessages(m *move, g slab) error {
 		return err
 	}
 	rows, err = p.rows(`SELECT segment_id, COUNT(*) FROM messages m WHERE user_id = $1 AND id > $2 AND id <= $3 AND segment_id > 0 AND kind = 'chat'
-		AND (role = 'user' OR role = 'assistant' AND (body <> '' OR redacted = 1))`+g.of("m")+` GROUP BY segment_id`, m.From, g.after[0], g.through[0])
+		AND (role = 'user' OR role = 'assistant' AND (body <> '' OR redacted = 1))`+g.of("m", 4)+` GROUP BY segment_id`, g.args(m.From, g.after[0], g.through[0])...)
 	type count struct {
 		id core.SegmentID
 		n  int
@@ -199,11 +201,20 @@ func (p pair) partMessages(m *move, g slab) error {
 	if err != nil {
 		return err
 	}
-	return deleteOf("messages", "id")(p, m, g)
+	if err := deleteOf("messages", "id")(p, m, g); err != nil {
+		return err
+	}
+	for _, c := range counts {
+		err := p.exec(`DELETE FROM segments WHERE user_id = $1 AND id = $2 AND messages = 0
+			AND NOT EXISTS (SELECT 1 FROM messages m WHERE m.user_id = $1 AND m.segment_id = $2 AND m.segment_id > 0)`, m.From, c.id)
+		if err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
-// endSplit lets the user be answered again without what went. Days and threads of
-// which nothing is left go, too.
+// endSplit lets the user be answered again without what went.
 func (p pair) endSplit(m *move) error {
 	var settings core.Settings
 	if err := unjson(p.from.settings, &settings); err != nil {
@@ -212,16 +223,11 @@ func (p pair) endSplit(m *move) error {
 	if settings.Home == m.plan.Goes {
 		settings.Home = 0
 	}
+	if err := p.endThreads(m); err != nil {
+		return err
+	}
 	for _, st := range []Statement{
-		{Query: `DELETE FROM segments WHERE user_id = $1 AND messages = 0 AND id IN (SELECT x.segment_id FROM move_segments x WHERE x.user_id = $1)
-			AND NOT EXISTS (SELECT 1 FROM messages m WHERE m.user_id = $1 AND m.segment_id = segments.id AND m.segment_id > 0)`, Args: []any{m.From}},
 		{Query: `DELETE FROM move_segments WHERE user_id = $1`, Args: []any{m.From}},
-		{Query: `DELETE FROM epochs WHERE user_id = $1 AND thread_id IN (SELECT n.id FROM threads n WHERE n.user_id = $2 AND n.mode = 'thread')
-			AND NOT EXISTS (SELECT 1 FROM messages m WHERE m.user_id = $1 AND m.thread_id = epochs.thread_id)`, Args: []any{m.From, m.Into}},
-		{Query: `DELETE FROM threads WHERE user_id = $1 AND mode = 'thread' AND id IN (SELECT n.id FROM threads n WHERE n.user_id = $2)
-			AND NOT EXISTS (SELECT 1 FROM messages m WHERE m.user_id = $1 AND m.thread_id = threads.id)
-			AND NOT EXISTS (SELECT 1 FROM identities i WHERE i.user_id = $1 AND i.thread_id = threads.id)
-			AND NOT EXISTS (SELECT 1 FROM turns t WHERE t.user_id = $1 AND t.thread_id = threads.id)`, Args: []any{m.From, m.Into}},
 		{Query: `UPDATE threads SET edits = edits + 1, summaries = summaries + 1, epoch_id = 0 WHERE user_id = $1`, Args: []any{m.From}},
 		{Query: `UPDATE users SET moving = 0, settings = $2 WHERE id = $1`, Args: []any{m.From, text(settings)}},
 	} {
@@ -230,4 +236,20 @@ func (p pair) endSplit(m *move) error {
 		}
 	}
 	return p.resumeAll(p.from, m.AskedAt)
+}
+
+// endThreads removes plain threads that nobody is in any more.
+func (p pair) endThreads(m *move) error {
+	ids, err := p.plainThreads(m.Into)
+	for _, id := range ids {
+		if err != nil {
+			return err
+		}
+		const left = ` AND NOT EXISTS (SELECT 1 FROM messages m WHERE m.user_id = $1 AND m.thread_id = $2)
+			AND NOT EXISTS (SELECT 1 FROM identities i WHERE i.user_id = $1 AND i.thread_id = $2)`
+		if err = p.exec(`DELETE FROM epochs WHERE user_id = $1 AND thread_id = $2`+left, m.From, id); err == nil {
+			err = p.exec(`DELETE FROM threads WHERE user_id = $1 AND id = $2 AND mode = 'thread'`+left, m.From, id)
+		}
+	}
+	return err
 }

@@ -150,12 +150,13 @@ func testSplitGone(b *bench) {
 	equal(b, "users", len(must2(b.Users(b.ctx))), 1)
 }
 
-// testMoveCrash carries a merge and a split with a process that dies before every
-// other step: what it had read is of no use to the next.
+// testMoveCrash carries a merge and a split by two processes in turn, each of which
+// dies after its step.
 func testMoveCrash(b *bench) {
 	v, _ := b.second("Vera", "222").victim()
 	b.exchange("mine", "yours")
 	b.now = v.now
+	second := b.open()
 	for _, id := range []core.MoveID{v.merge(b.user.ID), 0} {
 		if id == 0 {
 			id = b.split(v.whose().at)
@@ -163,7 +164,7 @@ func testMoveCrash(b *bench) {
 		for n := 0; ; n++ {
 			s := b.Store
 			if n%2 == 1 {
-				s = b.open()
+				s = second
 			}
 			m, wait, err := s.Carry(b.ctx, id, b.now)
 			b.must(err)
