@@ -18,6 +18,7 @@ import (
 type usersCmd struct {
 	List   usersListCmd   `cmd:"" help:"List the people and where they write from."`
 	Add    usersAddCmd    `cmd:"" help:"Add somebody, to attach an address to with pair approve --user."`
+	Link   usersLinkCmd   `cmd:"" help:"Make two people one, with all that both said."`
 	Delete usersDeleteCmd `cmd:"" help:"Delete somebody with everything that is theirs."`
 	Agent  usersAgentCmd  `cmd:"" help:"WhatsApp personal agents: a key each, bound to one person."`
 }
