@@ -203,6 +203,9 @@ type DeliveryStore interface {
 	Deliveries(ctx context.Context, q DeliveryQuery) ([]Delivery, error)
 	// Redeliver makes a failed, parked, expired or unknown delivery pending again.
 	Redeliver(ctx context.Context, user UserID, id DeliveryID, now time.Time) error
+	// Redirect sends the message of a parked delivery, of which no part was sent, to
+	// another address; the parked one ends. ErrChanged if it is not so any more.
+	Redirect(ctx context.Context, d Delivery, to NewDelivery, now time.Time) error
 	// SetBlocked records that an identity can or cannot be written to. What is
 	// parked goes out after the reply to what it writes next.
 	SetBlocked(ctx context.Context, user UserID, identity IdentityID, blocked bool, now time.Time) error

@@ -51,6 +51,7 @@ func (a *app) tasks() []scheduler.Task {
 		{Name: "post summaries", Spec: tick, Run: a.summary.Post},
 		{Name: "receive approved messages", Spec: tick, Run: a.receiveApproved},
 		{Name: "remind", Spec: remindTick, Run: a.remind},
+		{Name: "redirect what is parked", Spec: remindTick, Run: a.gateway.Redirect},
 		{Name: "embed", Spec: embedTick, Run: a.wantEmbeddings},
 		{Name: "sweep", Spec: "17 * * * *", Run: a.sweep},
 	}

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"github.com/everthread/everthread/core"
 	"github.com/everthread/everthread/core/command"
 	"github.com/everthread/everthread/core/day"
 	"github.com/everthread/everthread/core/markup"
@@ -20,11 +19,4 @@ func (a *app) newCommands() *command.Commands {
 }
 
 // pushes tells whether a channel may be a target of proactive messages.
-func (a *app) pushes(channel string) bool {
-	for _, ch := range a.channels {
-		if d, ok := ch.(core.Describer); ok && ch.Name() == channel {
-			return d.Capabilities().Push
-		}
-	}
-	return false
-}
+func (a *app) pushes(channel string) bool { return a.capabilities(channel).Push }

@@ -16,7 +16,10 @@ import (
 
 // parts renders Markdown as the parts that a channel can carry.
 func parts(markdown string, c core.Capabilities) []core.Part {
-	text := markup.Parse(markdown)
+	return split(markup.Parse(markdown), c)
+}
+
+func split(text markup.Text, c core.Capabilities) []core.Part {
 	pieces := []markup.Text{text}
 	if c.MaxText > 0 {
 		pieces = markup.Split(text, c.MaxText, c.Length)
@@ -28,14 +31,45 @@ func parts(markdown string, c core.Capabilities) []core.Part {
 	return out
 }
 
+// refit makes the parts of a message parts for another channel.
+func refit(old []core.Part, c core.Capabilities) []core.Part {
+	var whole markup.Text
+	for n, p := range old {
+		if n > 0 {
+			whole.Text += "\n\n"
+		}
+		for _, s := range p.Spans {
+			s.Start, s.End = s.Start+len(whole.Text), s.End+len(whole.Text)
+			whole.Spans = append(whole.Spans, s)
+		}
+		whole.Text += p.Text
+	}
+	out := split(whole, c)
+	for i := range out {
+		out[i].Quiet, out[i].Fold = old[0].Quiet, old[0].Fold
+	}
+	return out
+}
+
 // render is parts for a channel by its name.
 func (a *app) render(text, channel string) []core.Part {
+	return parts(text, a.capabilities(channel))
+}
+
+// capabilities are those of a channel by its name; of one that is not there, none.
+func (a *app) capabilities(channel string) core.Capabilities {
 	for _, ch := range a.channels {
-		if d, ok := ch.(core.Describer); ok && ch.Name() == channel {
-			return parts(text, d.Capabilities())
+		all := []core.Channel{ch}
+		if c, ok := ch.(core.Carrier); ok {
+			all = append(all, c.Carries()...)
+		}
+		for _, one := range all {
+			if d, ok := one.(core.Describer); ok && one.Name() == channel {
+				return d.Capabilities()
+			}
 		}
 	}
-	return parts(text, core.Capabilities{})
+	return core.Capabilities{}
 }
 
 // calendar tells local days by the configured hours.

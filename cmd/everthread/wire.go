@@ -108,7 +108,7 @@ func (a *app) newGateway(chat core.Model) {
 	agents := &agents{app: a, model: chat}
 	a.gateway = gateway.New(gateway.Options{
 		Store: a.store, Wakes: a.store, Media: a.store, People: a.people, Commands: a.commands, Prompts: context, Agent: agents,
-		Calendar: a.calendar, Limiter: a.limiter(), Tokens: a.tokens, Transcriber: transcriber(c.Transcription), Channels: a.channels, Render: parts,
+		Calendar: a.calendar, Limiter: a.limiter(), Tokens: a.tokens, Transcriber: transcriber(c.Transcription), Channels: a.channels, Render: parts, Refit: refit,
 		Settings: gateway.Settings{Debounce: c.Turn.Debounce, Workers: c.Turn.Workers, GiveUpAfter: c.Turn.GiveUpAfter, Lease: c.Turn.Lease,
 			Poll: pollEvery, TokensPerDay: c.Limits.TokensPerDay, TurnsPerMinute: c.Limits.TurnsPerMinute,
 			Reserve: a.reserve(), ReserveLeast: a.step(), SummarizeAfter: c.Summaries.AfterMessages,

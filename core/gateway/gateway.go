@@ -120,6 +120,8 @@ type Options struct {
 	// Channels are those that this process serves; what they carry besides comes with them.
 	Channels []core.Channel
 	Render   func(markdown string, c core.Capabilities) []core.Part
+	// Refit makes the parts of a message parts for another channel.
+	Refit    func(parts []core.Part, c core.Capabilities) []core.Part
 	Settings Settings
 	Meter    Meter
 	Log      *zap.Logger
@@ -316,11 +318,16 @@ func (g *Gateway) capabilities(channel string) core.Capabilities {
 // parts renders Markdown for a channel. Where a part may have to be sent again
 // each leaves room for the mark of a repeat.
 func (g *Gateway) parts(markdown, channel string) []core.Part {
+	return g.Render(markdown, g.room(channel))
+}
+
+// room is what fits into a part of a channel.
+func (g *Gateway) room(channel string) core.Capabilities {
 	c := g.capabilities(channel)
 	if c.MaxText > 0 && !c.Idempotent {
 		c.MaxText = max(c.MaxText-len(repeatMark), 1) // it is ASCII: no unit makes it longer
 	}
-	return g.Render(markdown, c)
+	return c
 }
 
 // jitter is d, give or take a fifth.

@@ -2,6 +2,7 @@ package gateway
 
 import (
 	"context"
+	"errors"
 	"time"
 
 	"github.com/everthread/everthread/core"
@@ -66,4 +67,44 @@ func why(i core.Identity, u core.User, n int) string {
 		return "used last; no home is set"
 	}
 	return "the home cannot receive now; used last of those that can"
+}
+
+// redirects is how many parked deliveries are looked at in one go.
+const redirects = 200
+
+// Redirect sends summaries and reminders that are parked, because the person
+// could not be written to where they were planned, to where they can be by now.
+func (g *Gateway) Redirect(ctx context.Context) error {
+	parked, err := g.Store.Deliveries(ctx, core.DeliveryQuery{States: []core.DeliveryState{core.DeliveryParked}, Limit: redirects})
+	for _, d := range parked {
+		if err != nil {
+			return err
+		}
+		if d.Kind == core.DeliverPost || d.Kind == core.DeliverReminder {
+			err = g.redirect(ctx, d)
+		}
+	}
+	return err
+}
+
+func (g *Gateway) redirect(ctx context.Context, d core.Delivery) error {
+	u, err := g.People.User(ctx, d.User)
+	if err != nil {
+		return err
+	}
+	targets, err := g.Plan(ctx, u, false)
+	if err != nil || len(targets) == 0 || targets[0].Identity.ID == d.Identity || targets[0].Identity.Blocked || len(d.Parts) == 0 {
+		return err
+	}
+	to := targets[0].Identity
+	var parts []core.Part
+	for _, p := range d.Parts {
+		parts = append(parts, p.Part)
+	}
+	err = g.Store.Redirect(ctx, d, core.NewDelivery{To: to.Address, Identity: to.ID, Kind: d.Kind, Why: targets[0].Why, Expires: d.Expires,
+		Parts: g.Refit(parts, g.room(to.Address.Channel))}, g.Now())
+	if errors.Is(err, core.ErrChanged) {
+		return nil
+	}
+	return err
 }

@@ -400,6 +400,23 @@ func (s *Store) Redeliver(ctx context.Context, user core.UserID, id core.Deliver
 	})
 }
 
+// Redirect sends a parked delivery elsewhere; see core.DeliveryStore.
+func (s *Store) Redirect(ctx context.Context, d core.Delivery, to core.NewDelivery, now time.Time) error {
+	return s.update(ctx, "redirect", d.User, func(t *tx) error {
+		n, err := t.count(`UPDATE deliveries SET state = 'failed', error = $3 WHERE user_id = $1 AND id = $2 AND state = 'parked'
+			AND NOT EXISTS (SELECT 1 FROM delivery_parts p WHERE p.user_id = $1 AND p.delivery_id = $2 AND p.state <> 'pending')`,
+			t.user, d.ID, "it went to "+to.To.Channel+" instead: "+d.Error)
+		if err != nil {
+			return err
+		}
+		if n == 0 {
+			return core.ErrChanged
+		}
+		_, err = t.deliver(d.Message, to, nil, now)
+		return err
+	})
+}
+
 func orNotFound(err error) error {
 	if err == nil {
 		return core.ErrNotFound

@@ -18,6 +18,7 @@ func receiptCases() []testCase {
 		{"receipts of what is not ours change nothing", testForeignReceipts},
 		{"a window moves on with each message", testWindowOfIdentity},
 		{"a released identity gets what was parked", testRelease},
+		{"what is parked can go elsewhere, if nothing of it was sent", testRedirect},
 		{"a person keeps everything at another address", testReaddress},
 		{"words said by hand stand last and open nothing", testByHand},
 		{"what a channel keeps is fenced", testStates},
@@ -301,4 +302,25 @@ func testTranscript(b *bench) {
 	equal(b, "tokens", got.Tokens, 9)
 	equal(b, "revision", got.Revision, 0)
 	equal(b, "transcript", got.Attachments[0].Transcript, "buy milk")
+}
+
+func testRedirect(b *bench) {
+	d := b.answer(b.turn("go"), "1", "2").Delivery
+	b.finish(d, 0, core.PartResult{State: core.DeliveryParked, Error: "blocked"})
+	other := b.identity(b.user.ID, "Ada", "999")
+	to := core.NewDelivery{To: other.Address, Identity: other.ID, Kind: core.DeliverPost, Parts: []core.Part{{Text: "1 2"}}}
+	b.must(b.Redirect(b.ctx, *d, to, b.now))
+	equal(b, "old", b.state(d.ID), core.DeliveryFailed)
+	next := b.takeDelivery()
+	equal(b, "goes to", next.To, other.Address)
+	equal(b, "same message", next.Message, d.Message)
+	err := b.Redirect(b.ctx, *d, to, b.now)
+	equal(b, "once", errors.Is(err, core.ErrChanged), true)
+	b.sent(next)
+
+	d = b.answer(b.turn("more"), "1", "2").Delivery
+	b.finish(d, 0, sentAs("w1"))
+	b.finish(d, 1, core.PartResult{State: core.DeliveryParked, Error: "blocked"})
+	err = b.Redirect(b.ctx, *d, to, b.now)
+	equal(b, "begun", errors.Is(err, core.ErrChanged), true)
 }
