@@ -23,11 +23,10 @@ type batch struct {
 	s     *session
 	first bool // there was no token: what the rooms hold is history
 
-	in      []core.Inbound
-	state   map[string]string // to keep with the token
-	read    map[string]string // room → event to mark as read
-	puzzled []string          // rooms with events that could not be decrypted
-	finds   int
+	in    []core.Inbound
+	state map[string]string // to keep with the token
+	read  map[string]string // room → event to mark as read
+	finds int               // events that were asked for
 }
 
 // fill turns a response into events. An error means that it has to be taken again.

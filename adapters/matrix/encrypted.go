@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
+	"time"
 
 	"go.uber.org/zap"
 )
@@ -15,6 +16,8 @@ type cryptor interface {
 	sync(ctx context.Context, r *syncResponse, since string) error
 	// decrypt returns the type and content of an encrypted event.
 	decrypt(ctx context.Context, room string, e event) (kind string, content json.RawMessage, err error)
+	// ask asks other devices for the key of an event.
+	ask(ctx context.Context, room string, e event)
 	// encrypt returns the content of the m.room.encrypted event to send to r.
 	encrypt(ctx context.Context, r room, kind string, content any) (any, error)
 	// status says how the device stands; false: something has to be done.
@@ -26,11 +29,14 @@ type cryptor interface {
 // unread are the events of a room that could not be decrypted yet.
 type unread struct {
 	Events []json.RawMessage `json:"events"`
-	Told   bool              `json:"told"` // the person was asked to send them again
+	Since  int64             `json:"since"` // when the first came, in milliseconds
+	Told   bool              `json:"told"`  // the person was asked to send them again
 }
 
-// maxUnread bounds the events that are kept of one room until their keys come.
-const maxUnread = 100
+const (
+	maxUnread = 100              // events of one room that are kept until their keys come
+	keyWait   = 25 * time.Second // that a key may take before the person is asked
+)
 
 // open decrypts an event. One that cannot be read is returned as it is.
 func (b *batch) open(ctx context.Context, r room, e event) (event, error) {
@@ -66,15 +72,16 @@ func (b *batch) decrypt(ctx context.Context, r room, e event) (event, error) {
 	if err != nil {
 		return e, err
 	}
-	u := all[r.id]
+	u, pending := all[r.id]
+	if !pending {
+		u.Since = b.c.now().UnixMilli()
+	}
 	same := func(raw json.RawMessage) bool { known, _ := readEvent(raw); return known.ID == e.ID }
 	if len(u.Events) < maxUnread && !slices.ContainsFunc(u.Events, same) {
 		u.Events = append(u.Events, e.raw)
+		b.s.crypto.ask(ctx, r.id, e)
 	}
 	all[r.id] = u
-	if !u.Told {
-		b.puzzled = append(b.puzzled, r.id)
-	}
 	return e, b.c.keepUnread(ctx, all)
 }
 
@@ -143,30 +150,42 @@ func (b *batch) again(ctx context.Context, resp *syncResponse) error {
 	return nil
 }
 
-// sayUnreadable asks the person of a room, once, to send again what could not be
-// read, if we have written to them before.
-func (c *Channel) sayUnreadable(ctx context.Context, s *session, id string) {
-	r, _ := c.rooms.get(id)
-	who, ok := r.person(c.rooms.home)
-	if !ok || !c.hasSpokenTo(ctx, who) {
-		return
+// sayUnreadable asks the people whose messages could not be read for a while, and
+// whom we have written to before, to send them again: once for each room.
+func (c *Channel) sayUnreadable(ctx context.Context, s *session) error {
+	if s.crypto == nil {
+		return nil
 	}
 	all, err := c.unread(ctx)
-	u := all[id]
-	if err != nil || u.Told || len(u.Events) == 0 {
-		return
+	if err != nil {
+		return err
+	}
+	asked := false
+	for id, u := range all {
+		if !u.Told && c.now().Sub(time.UnixMilli(u.Since)) >= keyWait && c.askAgain(ctx, s, id, u) {
+			u.Told, asked = true, true
+			all[id] = u
+		}
+	}
+	if !asked {
+		return nil
+	}
+	return c.keepUnread(ctx, all)
+}
+
+func (c *Channel) askAgain(ctx context.Context, s *session, id string, u unread) bool {
+	r, err := c.rooms.load(ctx, s, id)
+	who, ok := r.person(c.rooms.home)
+	if err != nil || !ok || !c.hasSpokenTo(ctx, who) || len(u.Events) == 0 {
+		return false
 	}
 	content := map[string]any{
 		"msgtype": "m.text", "body": "I could not read your last message. Please send it again.", "m.mentions": struct{}{}, sentMark: "unreadable",
 	}
-	e, _ := readEvent(u.Events[0])
-	if _, err := c.put(ctx, s, r, typeMessage, "unreadable-"+digest(id, e.ID), content); err != nil {
+	first, _ := readEvent(u.Events[0])
+	if _, err := c.put(ctx, s, r, typeMessage, "unreadable-"+digest(id, first.ID), content); err != nil {
 		c.log.Warn("ask to send again", zap.Error(err))
-		return
+		return false
 	}
-	u.Told = true
-	all[id] = u
-	if err := c.keepUnread(ctx, all); err != nil && ctx.Err() == nil {
-		c.log.Warn("keep that it was asked", zap.Error(err))
-	}
+	return true
 }

@@ -50,7 +50,7 @@ func normalise(s scene, e event) (in core.Inbound, ok bool) {
 }
 
 func judge(s scene, e event) (core.Inbound, bool) {
-	in := core.Inbound{Kind: core.InUnsupported, EventID: e.ID, NativeID: e.ID, SentAt: e.time(), ReceivedAt: s.now, Raw: e.raw}
+	in := core.Inbound{Kind: core.InUnsupported, EventID: e.ID, SentAt: e.time(), ReceivedAt: s.now, Raw: e.raw}
 	if e.ID == "" {
 		return in, false
 	}
@@ -102,7 +102,7 @@ func message(s scene, in core.Inbound, e event) core.Inbound {
 	if body == "" || text(f["msgtype"]) == "m.notice" {
 		return in
 	}
-	in.Kind, in.Text, in.Attachments = core.InMessage, body, files
+	in.Kind, in.NativeID, in.Text, in.Attachments = core.InMessage, e.ID, body, files
 	in.EventID = messageID(in.Address, e, in.Text, files)
 	in.Quote = quote(s, rel.reply, text(f["body"]))
 	return in
@@ -157,7 +157,7 @@ func byHand(s scene, in core.Inbound, e event, who role) (core.Inbound, bool) {
 	if body == "" || rel.kind == "m.replace" {
 		return in, false
 	}
-	in.Kind, in.Text, in.Attachments = core.InByHand, body, files
+	in.Kind, in.NativeID, in.Text, in.Attachments = core.InByHand, e.ID, body, files
 	in.EventID = messageID(in.Address, e, in.Text, files)
 	return in, true
 }
@@ -248,7 +248,7 @@ func membership(s scene, in core.Inbound, e event) (core.Inbound, bool) {
 
 // gone returns that the person of room, as it was before, left it or put us out.
 func gone(s scene, e event) (core.Inbound, bool) {
-	in := core.Inbound{Kind: core.InBlocked, EventID: e.ID, NativeID: e.ID, SentAt: e.time(), ReceivedAt: s.now, Raw: e.raw}
+	in := core.Inbound{Kind: core.InBlocked, EventID: e.ID, SentAt: e.time(), ReceivedAt: s.now, Raw: e.raw}
 	now := text(e.fields()["membership"])
 	address, direct := s.room.person(s.home)
 	if e.ID == "" || !e.is(typeMember) || now != "leave" && now != "ban" || !direct || address.Channel != Name {

@@ -194,8 +194,8 @@ func (c *Channel) step(ctx context.Context, s *session, r core.Receiver, since s
 	if err := c.keep(ctx, b.state); err != nil {
 		return "", err
 	}
-	for _, id := range b.puzzled {
-		c.sayUnreadable(ctx, s, id)
+	if err := c.sayUnreadable(ctx, s); err != nil {
+		return "", err
 	}
 	background.Go(func() { c.after(ctx, s, b) })
 	return resp.NextBatch, nil

@@ -1,0 +1,298 @@
+//go:build goolm
+
+package matrix
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"sync"
+
+	"github.com/rs/zerolog"
+	"go.mau.fi/util/dbutil"
+	"go.uber.org/zap"
+	"maunium.net/go/mautrix"
+	"maunium.net/go/mautrix/crypto"
+	"maunium.net/go/mautrix/crypto/backup"
+	mevent "maunium.net/go/mautrix/event"
+	"maunium.net/go/mautrix/id"
+	"maunium.net/go/mautrix/sqlstatestore"
+)
+
+// cryptoBuilt tells whether this build can read encrypted rooms.
+const cryptoBuilt = true
+
+// olm is the device's keys and sessions, kept in Options.CryptoDB. Each device has
+// a store of its own there, so that a new login never meets the keys of another.
+// The machine is used without mautrix' cryptohelper, which brings a SQLite driver
+// that needs cgo.
+type olm struct {
+	mach  *crypto.OlmMachine
+	cli   *mautrix.Client
+	state *sqlstatestore.SQLStateStore
+	log   *zap.Logger
+	key   string // the recovery key
+
+	mu    sync.Mutex
+	rooms map[string]string // what was last told of an encrypted room's members
+}
+
+// openCrypto loads the device's keys, or makes and uploads them, and verifies the
+// device with the recovery key.
+func (c *Channel) openCrypto(ctx context.Context, s *session) (cryptor, error) {
+	if c.opts.CryptoDB == nil {
+		c.log.Warn("encrypted rooms cannot be read: there is no database for their keys")
+		return nil, nil
+	}
+	o, err := c.newOlm(ctx, s)
+	if err != nil {
+		return nil, err
+	}
+	if err := o.load(ctx); err != nil {
+		return nil, err
+	}
+	if err := o.verify(ctx); err != nil {
+		c.log.Warn("this device is not verified", zap.Error(err))
+	}
+	return o, nil
+}
+
+func (c *Channel) newOlm(ctx context.Context, s *session) (*olm, error) {
+	dialect := c.opts.Dialect
+	if dialect == "" {
+		dialect = "sqlite3"
+	}
+	db, err := dbutil.NewWithDB(c.opts.CryptoDB, dialect)
+	if err != nil {
+		return nil, stopError{fmt.Errorf("start matrix: %w", err)}
+	}
+	state := sqlstatestore.NewSQLStateStore(db, dbutil.NoopLogger, false)
+	keys := crypto.NewSQLCryptoStore(db, dbutil.NoopLogger, c.opts.UserID+"/"+s.cli.DeviceID.String(), s.cli.DeviceID, c.opts.PickleKey)
+	if err := errors.Join(state.Upgrade(ctx), keys.DB.Upgrade(ctx)); err != nil {
+		return nil, fmt.Errorf("open the store of keys: %w", err)
+	}
+	s.cli.StateStore = state
+	quiet := zerolog.Nop()
+	return &olm{
+		mach: crypto.NewOlmMachine(s.cli, &quiet, keys, state), cli: s.cli, state: state,
+		log: c.log, key: c.opts.RecoveryKey, rooms: map[string]string{},
+	}, nil
+}
+
+// errKeysLost is that the server has other keys for this device than we have.
+var errKeysLost = errors.New("start matrix: the keys of this device do not fit the server's, so its store was lost or is another's; log the device out, log in anew and set the new access token (with a password, a restart does it)")
+
+// load loads the device's keys and makes sure that the server has the same. A new
+// device uploads them.
+func (o *olm) load(ctx context.Context) error {
+	if err := o.mach.Load(ctx); err != nil {
+		return stopError{fmt.Errorf("start matrix: load the keys of this device: %w", err)}
+	}
+	resp, err := o.cli.QueryKeys(ctx, &mautrix.ReqQueryKeys{DeviceKeys: map[id.UserID]mautrix.DeviceIDList{o.cli.UserID: {o.cli.DeviceID}}})
+	if err != nil {
+		return fmt.Errorf("look for our keys: %w", clean(err))
+	}
+	device, known := resp.DeviceKeys[o.cli.UserID][o.cli.DeviceID]
+	known = known && len(device.Keys) > 0
+	shared := o.mach.GetAccount().Shared
+	switch {
+	case !known && !shared:
+		if err := o.mach.ShareKeys(ctx, -1); err != nil {
+			return fmt.Errorf("upload our keys: %w", clean(err))
+		}
+		return nil
+	case known != shared, device.Keys.GetEd25519(o.cli.DeviceID) != o.mach.OwnIdentity().SigningKey:
+		return stopError{errKeysLost}
+	}
+	return nil
+}
+
+// verify signs the device with the account's cross-signing keys, so that clients
+// go on encrypting for it, and reads the key backup.
+func (o *olm) verify(ctx context.Context) error {
+	has, verified, err := o.mach.GetOwnVerificationStatus(ctx)
+	if err != nil || verified {
+		return clean(err)
+	}
+	switch {
+	case !has && o.key == "":
+		return errors.New("the account has no cross-signing keys; make them with a client (such as Element: Settings, Encryption) and set channels.matrix.recovery_key")
+	case o.key == "":
+		return errors.New("set channels.matrix.recovery_key to the account's recovery key")
+	}
+	if err := o.mach.VerifyWithRecoveryKey(ctx, o.key); err != nil {
+		return fmt.Errorf("verify with the recovery key: %w", err)
+	}
+	if err := o.restore(ctx); err != nil {
+		o.log.Info("the key backup was not read", zap.Error(err))
+	}
+	return nil
+}
+
+// restore reads the keys of earlier messages from the server's backup.
+func (o *olm) restore(ctx context.Context) error {
+	name, data, err := o.mach.SSSS.GetDefaultKeyData(ctx)
+	if err != nil {
+		return fmt.Errorf("find the secret storage: %w", clean(err))
+	}
+	key, err := data.VerifyRecoveryKey(name, o.key)
+	if err != nil {
+		return fmt.Errorf("open the secret storage: %w", err)
+	}
+	secret, err := o.mach.SSSS.GetDecryptedAccountData(ctx, mevent.AccountDataMegolmBackupKey, key)
+	if err != nil {
+		return fmt.Errorf("find the backup's key: %w", err)
+	}
+	unlock, err := backup.MegolmBackupKeyFromBytes(secret)
+	if err != nil {
+		return fmt.Errorf("read the backup's key: %w", err)
+	}
+	if _, err := o.mach.DownloadAndStoreLatestKeyBackup(ctx, unlock); err != nil {
+		return fmt.Errorf("read the backup: %w", err)
+	}
+	return nil
+}
+
+func (o *olm) sync(ctx context.Context, r *syncResponse, since string) error {
+	raw, err := json.Marshal(map[string]json.RawMessage{
+		"to_device": orEmpty(r.ToDevice), "device_lists": orEmpty(r.DeviceLists),
+		"device_one_time_keys_count": orEmpty(r.KeyCounts),
+	})
+	if err != nil {
+		return fmt.Errorf("read keys: %w", err)
+	}
+	var resp mautrix.RespSync
+	if err := json.Unmarshal(raw, &resp); err != nil {
+		o.log.Warn("keys in a sync cannot be read", zap.Error(err))
+		return nil
+	}
+	o.mach.ProcessSyncResponse(ctx, &resp, since)
+	return nil
+}
+
+func orEmpty(raw json.RawMessage) json.RawMessage {
+	if len(raw) == 0 {
+		return json.RawMessage("{}")
+	}
+	return raw
+}
+
+func (o *olm) decrypt(ctx context.Context, room string, e event) (string, json.RawMessage, error) {
+	var evt mevent.Event
+	if err := json.Unmarshal(e.raw, &evt); err != nil {
+		return "", nil, fmt.Errorf("read event: %w", err)
+	}
+	evt.RoomID = id.RoomID(room)
+	evt.Type = mevent.EventEncrypted
+	if err := evt.Content.ParseRaw(evt.Type); err != nil {
+		return "", nil, fmt.Errorf("read event: %w", err)
+	}
+	plain, err := o.mach.DecryptMegolmEvent(ctx, &evt)
+	if err != nil {
+		return "", nil, fmt.Errorf("decrypt: %w", err)
+	}
+	return plain.Type.Type, plain.Content.VeryRaw, nil
+}
+
+// ask asks the sender's devices and our others for the key of an event.
+func (o *olm) ask(ctx context.Context, room string, e event) {
+	var evt mevent.Event
+	if json.Unmarshal(e.raw, &evt) != nil || evt.Content.ParseRaw(mevent.EventEncrypted) != nil {
+		return
+	}
+	c := evt.Content.AsEncrypted()
+	device := c.DeviceID
+	if device == "" {
+		device = "*"
+	}
+	to := map[id.UserID][]id.DeviceID{evt.Sender: {device}, o.cli.UserID: {"*"}}
+	if err := o.mach.SendRoomKeyRequest(ctx, id.RoomID(room), c.SenderKey, c.SessionID, "", to); err != nil {
+		o.log.Debug("ask for a key", zap.Error(clean(err)))
+	}
+}
+
+func (o *olm) encrypt(ctx context.Context, r room, kind string, content any) (any, error) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if err := o.introduce(ctx, r); err != nil {
+		return nil, err
+	}
+	in, as := id.RoomID(r.id), mevent.Type{Type: kind, Class: mevent.MessageEventType}
+	cipher, err := o.mach.EncryptMegolmEvent(ctx, in, as, content)
+	if !errors.Is(err, crypto.ErrSessionExpired) && !errors.Is(err, crypto.ErrNoGroupSession) && !errors.Is(err, crypto.ErrSessionNotShared) {
+		return cipher, err
+	}
+	users, err := o.state.GetRoomJoinedOrInvitedMembers(ctx, in)
+	if err != nil {
+		return nil, fmt.Errorf("read members: %w", err)
+	}
+	if err := o.mach.ShareGroupSession(ctx, in, users); err != nil {
+		return nil, fmt.Errorf("share the key: %w", clean(err))
+	}
+	return o.mach.EncryptMegolmEvent(ctx, in, as, content)
+}
+
+// introduce tells the machine who is in a room. When that has changed, the next
+// message has a key that those who left do not have.
+func (o *olm) introduce(ctx context.Context, r room) error {
+	var now []id.UserID
+	for _, user := range slices.Sorted(maps.Keys(r.members)) {
+		if r.in(user) {
+			now = append(now, id.UserID(user))
+		}
+	}
+	list := fmt.Sprint(now)
+	if o.rooms[r.id] == list {
+		return nil
+	}
+	room := id.RoomID(r.id)
+	before, err := o.state.GetRoomJoinedOrInvitedMembers(ctx, room)
+	if err != nil {
+		return fmt.Errorf("read members: %w", err)
+	}
+	slices.Sort(before)
+	for _, user := range before {
+		if !slices.Contains(now, user) {
+			if err := o.state.SetMembership(ctx, room, user, mevent.MembershipLeave); err != nil {
+				return fmt.Errorf("keep members: %w", err)
+			}
+		}
+	}
+	for _, user := range now {
+		if err := o.state.SetMembership(ctx, room, user, mevent.MembershipJoin); err != nil {
+			return fmt.Errorf("keep members: %w", err)
+		}
+	}
+	algorithm := &mevent.EncryptionEventContent{Algorithm: id.AlgorithmMegolmV1}
+	if err := o.state.SetEncryptionEvent(ctx, room, algorithm); err != nil {
+		return fmt.Errorf("keep encryption: %w", err)
+	}
+	if !slices.Equal(before, now) {
+		if err := o.mach.CryptoStore.RemoveOutboundGroupSession(ctx, room); err != nil {
+			return fmt.Errorf("change the key: %w", err)
+		}
+	}
+	o.rooms[r.id] = list
+	return nil
+}
+
+func (o *olm) status(ctx context.Context) (string, bool) {
+	has, verified, err := o.mach.GetOwnVerificationStatus(ctx)
+	switch {
+	case err != nil:
+		return "cross-signing cannot be looked at: " + clean(err).Error(), false
+	case verified:
+		return "encryption is on, and the device is verified", true
+	case !has:
+		return "encryption is on, but the account has no cross-signing keys, so clients will stop encrypting for it; make them with a client and set channels.matrix.recovery_key", false
+	case o.key != "":
+		return "encryption is on, but channels.matrix.recovery_key does not verify the device; is it the account's present recovery key?", false
+	}
+	return "encryption is on, but the device is not verified; set channels.matrix.recovery_key", false
+}
+
+// close leaves the database open: it is the caller's.
+func (o *olm) close() {}
