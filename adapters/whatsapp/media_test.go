@@ -136,6 +136,23 @@ func TestTokenGoesToTrustedHostsOnly(t *testing.T) {
 	}
 }
 
+// A trusted host that points elsewhere does not get the token there.
+func TestTokenFollowsNoRedirect(t *testing.T) {
+	t.Parallel()
+	elsewhere := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		t.Errorf("asked elsewhere, with %q", r.Header.Get("Authorization"))
+	}))
+	defer elsewhere.Close()
+	trusted := httptest.NewServer(http.RedirectHandler(elsewhere.URL, http.StatusFound))
+	defer trusted.Close()
+	tr := &http.Transport{}
+	defer tr.CloseIdleConnections()
+	a := newAPI(Options{APIURL: trusted.URL, APIVersion: "v23.0", AccessToken: "t", HTTP: &http.Client{Transport: tr}})
+	if _, err := a.download(t.Context(), trusted.URL+"/file", 10); classOfError(err, nil) != "permanent" {
+		t.Errorf("%v", err)
+	}
+}
+
 func TestRunReportsTrouble(t *testing.T) {
 	t.Parallel()
 	p := play(t, Options{})

@@ -146,6 +146,15 @@ func postWebhook(t *testing.T, r core.Receiver, signature string, body io.Reader
 	return rec
 }
 
+// A secret that is not configured signs nothing.
+func TestNoPreviousSecret(t *testing.T) {
+	t.Parallel()
+	ch := open(t, nil, Options{}).(*Channel)
+	if ch.signed(sign("", []byte("x")), []byte("x")) || !ch.signed(whatsapptest.Sign([]byte("x")), []byte("x")) {
+		t.Error("the empty secret signs")
+	}
+}
+
 // All that a body holds is one call.
 func TestWebhookStoresAtOnce(t *testing.T) {
 	t.Parallel()

@@ -4,9 +4,12 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"net/http"
+	"net/http/httptest"
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 
 	"github.com/everthread/everthread/adapters/whatsappagent/whatsappagenttest"
@@ -101,6 +104,9 @@ func TestSendRepliesAndRefusesStrangers(t *testing.T) {
 func TestSendsOneByOneWithinLimit(t *testing.T) {
 	t.Parallel()
 	p := play(t)
+	alone := &aloneOnly{Transport: &http.Transport{}}
+	t.Cleanup(alone.CloseIdleConnections)
+	p.ch = open(t, p.s, p.kept, p.keys, alone)
 	var wg sync.WaitGroup
 	var mu sync.Mutex
 	classes := map[string]int{}
@@ -115,6 +121,41 @@ func TestSendsOneByOneWithinLimit(t *testing.T) {
 	wg.Wait()
 	if classes["success"] != 10 || classes["wait"] != 4 {
 		t.Errorf("%v", classes)
+	}
+	if alone.together.Load() {
+		t.Error("two messages at once")
+	}
+}
+
+// aloneOnly notes whether there are two requests at once.
+type aloneOnly struct {
+	*http.Transport
+	now      atomic.Int32
+	together atomic.Bool
+}
+
+func (a *aloneOnly) RoundTrip(r *http.Request) (*http.Response, error) {
+	if a.now.Add(1) > 1 {
+		a.together.Store(true)
+	}
+	defer a.now.Add(-1)
+	return a.Transport.RoundTrip(r)
+}
+
+// The key follows no redirect.
+func TestKeyFollowsNoRedirect(t *testing.T) {
+	t.Parallel()
+	elsewhere := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		t.Errorf("asked elsewhere, with %q", r.Header.Get("Authorization"))
+	}))
+	defer elsewhere.Close()
+	trusted := httptest.NewServer(http.RedirectHandler(elsewhere.URL, http.StatusFound))
+	defer trusted.Close()
+	tr := &http.Transport{}
+	defer tr.CloseIdleConnections()
+	a := newAPI(Options{APIURL: trusted.URL, HTTP: &http.Client{Transport: tr}}, "k")
+	if _, err := a.download(t.Context(), trusted.URL+"/file", 10); classOf(err) != "permanent" {
+		t.Errorf("%v", err)
 	}
 }
 

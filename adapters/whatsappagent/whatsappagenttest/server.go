@@ -17,9 +17,9 @@ import (
 	"time"
 )
 
-// FirstOffset is the place of the first event of every agent, beyond what a
-// float can hold.
-const FirstOffset = int64(1)<<53 + 1
+// FirstOffset is the place of the first event of every agent, after which come
+// numbers that a float cannot hold.
+const FirstOffset = int64(1) << 53
 
 // Root is the path of the API below the server's URL.
 const Root = "/agent/v1"
