@@ -93,7 +93,10 @@ func clean(err error) error {
 	}
 	var e mautrix.HTTPError
 	if !errors.As(err, &e) {
-		return &netError{Left: true, err: err}
+		if errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
+			return &netError{Left: true, err: err}
+		}
+		return err
 	}
 	if e.Response != nil && (e.Response.StatusCode < 200 || e.Response.StatusCode >= 300) {
 		return refusal(e)

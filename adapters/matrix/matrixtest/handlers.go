@@ -114,7 +114,7 @@ func (s *Server) login(w http.ResponseWriter, r *http.Request) {
 func (s *Server) whoami(w http.ResponseWriter, r *http.Request) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	answer(w, map[string]string{"user_id": s.User, "device_id": s.tokens[token(r)]})
+	answer(w, map[string]string{"user_id": s.user(r), "device_id": s.tokens[token(r)]})
 }
 
 func (s *Server) joinedRooms(w http.ResponseWriter, _ *http.Request) {

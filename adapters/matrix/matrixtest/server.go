@@ -83,6 +83,7 @@ type Server struct {
 	rooms    map[string]*room
 	order    []string
 	tokens   map[string]string // access token → device
+	others   map[string]string // access token → user, if not User
 	txns     map[string]string // device, path → event id
 	sent     []sentEvent
 	acked    int
@@ -92,6 +93,7 @@ type Server struct {
 	media    map[string][]byte
 	marks    []string // read marks and typing, as "read room event"
 	refused  map[string]bool
+	keys     keys
 	logins   int
 }
 
@@ -104,7 +106,7 @@ type sentEvent struct {
 func New(user string) *Server {
 	s := &Server{
 		User: user, done: make(chan struct{}), now: time.Now(), rooms: map[string]*room{},
-		tokens: map[string]string{Token: "DEVICE"}, txns: map[string]string{}, changed: make(chan struct{}),
+		tokens: map[string]string{Token: "DEVICE"}, others: map[string]string{}, txns: map[string]string{}, changed: make(chan struct{}),
 		failures: map[string]*Failure{}, calls: map[string]int{}, media: map[string][]byte{}, refused: map[string]bool{},
 	}
 	s.http = httptest.NewServer(s.routes())
@@ -400,6 +402,7 @@ func (s *Server) routes() http.Handler {
 	m.HandleFunc("GET "+base+"v3/profile/{user}", s.authed("profile", s.profile))
 	m.HandleFunc("POST /_matrix/media/v3/upload", s.authed("upload", s.upload))
 	m.HandleFunc("GET "+base+"v1/media/download/{server}/{id}", s.authed("download", s.download))
+	s.keyRoutes(m)
 	m.HandleFunc("/", func(w http.ResponseWriter, _ *http.Request) { refuse(w, 404, "M_UNRECOGNIZED", nil) })
 	return m
 }

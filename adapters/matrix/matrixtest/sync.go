@@ -40,11 +40,17 @@ func (s *Server) sync(w http.ResponseWriter, r *http.Request) {
 	defer end.Stop()
 	for over := timeout == 0; ; {
 		s.mu.Lock()
-		s.acked = max(s.acked, since)
+		if s.user(r) == s.User {
+			s.acked = max(s.acked, since)
+		}
 		changed := s.changed
-		out, any := s.response(since, q.Get("since") == "", f)
+		out, news := s.response(since, q.Get("since") == "", f)
+		if s.user(r) != s.User {
+			out, news = map[string]any{"next_batch": "s" + strconv.Itoa(s.pos)}, false
+		}
+		news = s.addKeys(out, s.user(r), s.tokens[token(r)], since) || news
 		s.mu.Unlock()
-		if any || over {
+		if news || over {
 			answer(w, out)
 			return
 		}

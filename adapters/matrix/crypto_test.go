@@ -1,0 +1,174 @@
+//go:build goolm
+
+package matrix
+
+import (
+	"context"
+	"database/sql"
+	"encoding/json"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	_ "modernc.org/sqlite"
+
+	"github.com/everthread/everthread/adapters/matrix/matrixtest"
+	"github.com/everthread/everthread/core"
+)
+
+func keyStore(t *testing.T, name string) *sql.DB {
+	t.Helper()
+	db, err := sql.Open("sqlite", "file:"+filepath.Join(t.TempDir(), name)+"?_pragma=foreign_keys(1)&_pragma=busy_timeout(5000)&_pragma=journal_mode(wal)")
+	require.NoError(t, err)
+	db.SetMaxOpenConns(1)
+	t.Cleanup(func() { require.NoError(t, db.Close()) })
+	return db
+}
+
+// device is another user's client, with the same crypto as ours.
+type device struct {
+	t     *testing.T
+	s     *session
+	since string
+	room  room
+}
+
+func newDevice(t *testing.T, hs *matrixtest.Server, user string) *device {
+	t.Helper()
+	hs.AddUser(user, "token-"+user, "PHONE")
+	c, err := New(Options{
+		Homeserver: hs.URL(), UserID: user, AccessToken: "token-" + user, Keeper: newKeeper(nil),
+		CryptoDB: keyStore(t, "phone.db"), PickleKey: []byte("phone"),
+	})
+	require.NoError(t, err)
+	t.Cleanup(c.opts.HTTP.CloseIdleConnections)
+	s, err := c.open(t.Context())
+	require.NoError(t, err)
+	return &device{t: t, s: s}
+}
+
+func (d *device) sync(ctx context.Context) {
+	var resp syncResponse
+	c := request{method: "GET", path: []any{"v3", "sync"}, query: map[string][]string{"since": {d.since}, "filter": {"{}"}, "timeout": {"0"}}, result: &resp}
+	require.NoError(d.t, d.s.call(ctx, callTimeout, c))
+	require.NoError(d.t, d.s.crypto.sync(ctx, &resp, d.since))
+	d.since = resp.NextBatch
+}
+
+// say posts an encrypted message.
+func (d *device) say(hs *matrixtest.Server, user, text string) string {
+	cipher, err := d.s.crypto.encrypt(d.t.Context(), d.room, typeMessage, map[string]any{"msgtype": "m.text", "body": text})
+	require.NoError(d.t, err)
+	return hs.Post(d.room.id, user, typeEncrypted, cipher)
+}
+
+// read returns the text of an encrypted event of ours.
+func (d *device) read(e matrixtest.Event) string {
+	d.sync(d.t.Context())
+	raw, err := json.Marshal(e)
+	require.NoError(d.t, err)
+	in, _ := readEvent(raw)
+	_, content, err := d.s.crypto.decrypt(d.t.Context(), d.room.id, in)
+	require.NoError(d.t, err)
+	return matrixtest.Event{Content: content}.Text()
+}
+
+func encryptedWorld(t *testing.T) (*world, *device, func(*Options)) {
+	t.Helper()
+	hs := matrixtest.New(us)
+	t.Cleanup(hs.Close)
+	db := keyStore(t, "ours.db")
+	crypt := func(o *Options) { o.CryptoDB, o.PickleKey = db, []byte("pickle") }
+	w := start(t, hs, newKeeper(map[string]string{keySync: hs.Position()}), crypt)
+	d := newDevice(t, hs, ada)
+	eventually(t, "our keys", func() bool { return hs.Calls("sync") > 0 })
+	id := hs.Direct(ada)
+	hs.State(id, ada, typeEncryption, "", map[string]string{"algorithm": "m.megolm.v1.aes-sha2"})
+	d.room = room{id: id, encrypted: true, members: map[string]member{ada: {membership: "join"}, us: {membership: "join"}}}
+	return w, d, crypt
+}
+
+func TestEncryptedRoomIsReadAndAnswered(t *testing.T) {
+	t.Parallel()
+	w, d, crypt := encryptedWorld(t)
+	sent := d.say(w.Server, ada, "a secret")
+	eventually(t, "the secret", func() bool { return slices.Equal(w.messages(), []string{"a secret"}) })
+	require.Equal(t, sent, w.in.of(core.InMessage)[0].EventID)
+	require.NoError(t, w.c.Preview(t.Context(), toAda, "turn-1-1", "I will"))
+	_, err := w.c.Send(t.Context(), toAda, core.Part{Text: "I will keep it.", Key: "k", Preview: "turn-1-1"})
+	require.NoError(t, err)
+	for _, e := range w.Sent(d.room.id) {
+		require.Equal(t, typeEncrypted, e.Type)
+		require.NotContains(t, string(e.Content), "keep")
+	}
+	out := w.Sent(d.room.id)
+	require.Equal(t, "I will keep it.", d.read(out[len(out)-1]))
+
+	w.stop()
+	w = start(t, w.Server, w.k, crypt)
+	d.say(w.Server, ada, "after a restart")
+	eventually(t, "more", func() bool { return slices.Contains(w.messages(), "after a restart") })
+	require.Empty(t, w.in.of(core.InByHand), "our own words are ours after a restart")
+}
+
+func TestUnreadableMessageIsAskedForOnceAndReadLater(t *testing.T) {
+	t.Parallel()
+	w, d, crypt := encryptedWorld(t)
+	d.say(w.Server, ada, "first")
+	eventually(t, "first", func() bool { return len(w.messages()) == 1 })
+	_, err := w.c.Send(t.Context(), toAda, core.Part{Text: "hello", Key: "k"})
+	require.NoError(t, err)
+	w.stop()
+
+	now := time.Now()
+	later := func(o *Options) { crypt(o); o.Now = func() time.Time { return now } }
+	w.HoldKeys()
+	d.room.members["@gone:hs.test"] = member{membership: "invite"} // a new key for the next message
+	d.say(w.Server, ada, "the key of this is late")
+	w = start(t, w.Server, w.k, later)
+	w.barrier(t)
+	require.Len(t, w.Sent(d.room.id), 1, "not asked at once")
+	w.stop()
+	now = now.Add(time.Minute)
+	w = start(t, w.Server, w.k, later)
+	w.barrier(t)
+	w.barrier(t)
+	eventually(t, "the question", func() bool { return len(w.Sent(d.room.id)) == 2 })
+	w.ReleaseKeys()
+	eventually(t, "the message", func() bool { return slices.Contains(w.messages(), "the key of this is late") })
+	w.barrier(t)
+	require.Len(t, w.Sent(d.room.id), 2, "asked once")
+}
+
+func TestLostKeysSayWhatToDo(t *testing.T) {
+	t.Parallel()
+	w, _, _ := encryptedWorld(t)
+	w.stop()
+	c := open(t, w.Server, w.k, func(o *Options) { o.CryptoDB, o.PickleKey = keyStore(t, "new.db"), []byte("pickle") })
+	err := c.Run(t.Context(), &inbox{})
+	require.ErrorContains(t, err, "log the device out")
+}
+
+func TestFilesOfEncryptedRooms(t *testing.T) {
+	t.Parallel()
+	w, d, _ := encryptedWorld(t)
+	d.say(w.Server, ada, "send it")
+	eventually(t, "send it", func() bool { return len(w.messages()) == 1 })
+	a := &core.Attachment{Kind: "document", Name: "a.txt", MIME: "text/plain"}
+	_, err := w.c.Send(t.Context(), toAda, core.Part{Text: "here", Attachment: a, Data: []byte("content"), Key: "f"})
+	require.NoError(t, err)
+	d.sync(t.Context())
+	raw, _ := json.Marshal(w.Sent(d.room.id)[0])
+	e, _ := readEvent(raw)
+	_, content, err := d.s.crypto.decrypt(t.Context(), d.room.id, e)
+	require.NoError(t, err)
+	ref := reference(object(content))
+	require.True(t, strings.HasPrefix(ref, "{"))
+	data, mime, err := w.c.Fetch(t.Context(), ref, 100)
+	require.NoError(t, err)
+	require.Equal(t, "content", string(data))
+	require.Contains(t, mime, "text/plain")
+}
