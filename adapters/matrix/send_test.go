@@ -1,0 +1,198 @@
+package matrix
+
+import (
+	"encoding/json"
+	"net/http"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"pgregory.net/rapid"
+
+	"github.com/everthread/everthread/adapters/matrix/matrixtest"
+	"github.com/everthread/everthread/core"
+	"github.com/everthread/everthread/core/markup"
+)
+
+func TestRender(t *testing.T) {
+	t.Parallel()
+	span := func(k core.SpanKind, start, end int, value string) core.Span {
+		return core.Span{Kind: k, Start: start, End: end, Value: value}
+	}
+	for _, c := range []struct {
+		name, text, html string
+		spans            []core.Span
+		fold             bool
+	}{
+		{"plain", "a < b", "", nil, false},
+		{"nested", "bold both", "<strong>bold <em>both</em></strong>", []core.Span{span(core.SpanBold, 0, 9, ""), span(core.SpanItalic, 5, 9, "")}, false},
+		{"escaped", "<b> & co", "<strong>&lt;b&gt;</strong> &amp; co", []core.Span{span(core.SpanBold, 0, 3, "")}, false},
+		{"block", "see:\nx < y\nend", `see:<pre><code class="language-go">x &lt; y</code></pre>end`, []core.Span{span(core.SpanPre, 5, 10, "go")}, false},
+		{"quote", "a\nb\nc", "a<blockquote>b</blockquote>c", []core.Span{span(core.SpanQuote, 2, 3, "")}, false},
+		{"heading", "T\ntext", "<h4>T</h4>text", []core.Span{span(core.SpanHeading, 0, 1, "")}, false},
+		{"link", "go", `<a href="https://e.org/?a=1&amp;b=2">go</a>`, []core.Span{span(core.SpanLink, 0, 2, "https://e.org/?a=1&b=2")}, false},
+		{"no script", "go", "go", []core.Span{span(core.SpanLink, 0, 2, "javascript:alert(1)")}, false},
+		{"fold", "Day\none\ntwo", "<details><summary><strong>Day</strong></summary>one<br/>two</details>", []core.Span{span(core.SpanBold, 0, 3, "")}, true},
+		{"spoiler", "x", "<span data-mx-spoiler>x</span>", []core.Span{span(core.SpanSpoiler, 0, 1, "")}, false},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			got := Render(core.Part{Text: c.text, Spans: c.spans, Fold: c.fold}, nil)
+			require.Equal(t, c.text, got["body"])
+			html, _ := got["formatted_body"].(string)
+			require.Equal(t, c.html, html)
+		})
+	}
+}
+
+// TestRenderedMarkdown is that whatever a model writes becomes HTML whose words
+// are the text's, in an event that a server takes.
+func TestRenderedMarkdown(t *testing.T) {
+	t.Parallel()
+	pieces := []string{"# head\n", "**bold** ", "_it_ ", "`code` ", "```go\nx<y\n```\n", "> quote\n", "- item\n", "[l](https://e.org) ", "a & b\n\n", "||s|| ", "🙂 ", "!signal x\n"}
+	rapid.Check(t, func(t *rapid.T) {
+		doc := markup.Parse(strings.Join(rapid.SliceOf(rapid.SampledFrom(pieces)).Draw(t, "md"), ""))
+		for _, part := range markup.Split(doc, maxText, nil) {
+			got := toHTML(part.Text, part.Spans, rapid.Bool().Draw(t, "fold"), false)
+			if strings.Count(got, "<details>") != strings.Count(got, "</details>") || strings.Count(got, "<strong>") != strings.Count(got, "</strong>") {
+				t.Fatalf("unbalanced: %s", got)
+			}
+			if bare(stripTags(got)) != bare(part.Text) {
+				t.Fatalf("words differ: %q in %q", part.Text, got)
+			}
+		}
+	})
+}
+
+func stripTags(s string) string {
+	var b strings.Builder
+	in := false
+	for _, r := range s {
+		switch {
+		case r == '<':
+			in = true
+		case r == '>':
+			in = false
+		case !in:
+			b.WriteRune(r)
+		}
+	}
+	return strings.NewReplacer("&lt;", "<", "&gt;", ">", "&#34;", `"`, "&#39;", "'", "&amp;", "&").Replace(b.String())
+}
+
+func bare(s string) string { return strings.Join(strings.Fields(s), "") }
+
+func TestSameKeyIsTheSameMessage(t *testing.T) {
+	t.Parallel()
+	w, room := talking(t)
+	w.Fail("send", 1, matrixtest.Failure{Drop: true})
+	p := core.Part{Text: "once", Key: "everthread-1-7-0", Reply: "$event1"}
+	var unknown *core.Unknown
+	_, err := w.c.Send(t.Context(), toAda, p)
+	require.ErrorAs(t, err, &unknown)
+	got, err := w.c.Send(t.Context(), toAda, p)
+	require.NoError(t, err)
+	sent := w.Sent(room)
+	require.Len(t, sent, 1)
+	require.Equal(t, sent[0].ID, got.NativeID)
+	var c map[string]any
+	require.NoError(t, json.Unmarshal(sent[0].Content, &c))
+	require.Equal(t, map[string]any{}, c["m.mentions"])
+	require.Equal(t, "$event1", c["m.relates_to"].(map[string]any)["m.in_reply_to"].(map[string]any)["event_id"])
+}
+
+func TestQuietIsANoticeInNativeRooms(t *testing.T) {
+	t.Parallel()
+	require.Equal(t, "m.notice", Render(core.Part{Text: "x", Quiet: true}, nil)["msgtype"])
+}
+
+func TestRetryAfterOfHeaderAndBody(t *testing.T) {
+	t.Parallel()
+	w, _ := talking(t)
+	var wait *core.RetryAfter
+	w.Fail("send", 1, matrixtest.Failure{Code: http.StatusTooManyRequests, Err: "M_LIMIT_EXCEEDED", RetryAfter: 4000})
+	_, err := w.c.Send(t.Context(), toAda, core.Part{Text: "x", Key: "1"})
+	require.ErrorAs(t, err, &wait)
+	require.Equal(t, 4*time.Second, wait.After)
+	w.Fail("send", 1, matrixtest.Failure{Code: http.StatusTooManyRequests, Err: "M_LIMIT_EXCEEDED"})
+	_, err = w.c.Send(t.Context(), toAda, core.Part{Text: "x", Key: "1"})
+	require.ErrorAs(t, err, &wait)
+	require.Equal(t, time.Second, wait.After)
+}
+
+func TestTypingEndsWithTheAnswer(t *testing.T) {
+	t.Parallel()
+	w, room := talking(t)
+	require.NoError(t, w.c.Typing(t.Context(), toAda, ""))
+	_, err := w.c.Send(t.Context(), toAda, core.Part{Text: "x", Key: "1"})
+	require.NoError(t, err)
+	typed := slices.DeleteFunc(w.Marks(), func(m string) bool { return !strings.HasPrefix(m, "typing") })
+	require.Equal(t, []string{"typing " + room + " true", "typing " + room + " false"}, typed)
+}
+
+func TestFilesGoBothWays(t *testing.T) {
+	t.Parallel()
+	w, room := talking(t)
+	for _, a := range []core.Attachment{{Kind: "photo", Name: "a.png", MIME: "image/png"}, {Kind: "voice", Name: "v.ogg", MIME: "audio/ogg", Duration: 3 * time.Second}, {Kind: "document", Name: "a.pdf", MIME: "application/pdf"}} {
+		_, err := w.c.Send(t.Context(), toAda, core.Part{Text: "caption", Attachment: &a, Data: []byte("data of " + a.Name), Key: a.Name})
+		require.NoError(t, err)
+		sent := w.Sent(room)
+		last := sent[len(sent)-1]
+		f := object(last.Content)
+		body, files := content(f, false, "")
+		require.Contains(t, body, "caption")
+		require.Equal(t, a.Kind, files[0].Kind)
+		require.Equal(t, a.Name, files[0].Name)
+		data, _, err := w.c.Fetch(t.Context(), files[0].Ref, 0)
+		require.NoError(t, err)
+		require.Equal(t, "data of "+a.Name, string(data))
+	}
+	var permanent *core.Permanent
+	_, _, err := w.c.Fetch(t.Context(), w.AddMedia([]byte("too long")), 3)
+	require.ErrorAs(t, err, &permanent)
+	for _, ref := range []string{"mxc://hs.test/none", "mxc://", "https://example.org/x", "{}", "{", "mxc://a/b/c"} {
+		_, _, err := w.c.Fetch(t.Context(), ref, 0)
+		require.ErrorAs(t, err, &permanent, ref)
+	}
+}
+
+func TestDiagnose(t *testing.T) {
+	t.Parallel()
+	s := matrixtest.New(us)
+	t.Cleanup(s.Close)
+	s.Direct(ada)
+	s.Portal(alice)
+	c := open(t, s, newKeeper(nil), nil)
+	var all []string
+	for _, f := range c.Diagnose(t.Context()) {
+		all = append(all, f.Text)
+		require.True(t, f.OK || strings.Contains(f.Text, "encrypted rooms"), f.Text)
+	}
+	require.Contains(t, strings.Join(all, "\n"), "2 rooms, 1 direct chats, 1 of bridges")
+	s.Revoke()
+	found := c.Diagnose(t.Context())
+	require.False(t, found[len(found)-1].OK)
+	require.Contains(t, found[len(found)-1].Text, "log in again")
+}
+
+func TestOptionsAreChecked(t *testing.T) {
+	t.Parallel()
+	good := Options{Homeserver: "https://hs.test", UserID: us, AccessToken: "x", Keeper: newKeeper(nil)}
+	_, err := New(good)
+	require.NoError(t, err)
+	for want, change := range map[string]func(*Options){
+		"homeserver":    func(o *Options) { o.Homeserver = "hs.test" },
+		"user_id":       func(o *Options) { o.UserID = "assistant" },
+		"access_token":  func(o *Options) { o.AccessToken = "" },
+		"keep":          func(o *Options) { o.Keeper = nil },
+		"bridge signal": func(o *Options) { o.Bridges = []Bridge{{Network: "signal", Bot: "signalbot"}} },
+		"twice":         func(o *Options) { o.Bridges = []Bridge{{Network: "a", Bot: "@b:hs"}, {Network: "c", Bot: "@b:hs"}} },
+	} {
+		o := good
+		change(&o)
+		_, err := New(o)
+		require.ErrorContains(t, err, want)
+	}
+}
