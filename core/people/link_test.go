@@ -1,0 +1,174 @@
+package people_test
+
+import (
+	"context"
+	"crypto/rand"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"go.uber.org/zap"
+
+	"github.com/everthread/everthread/core"
+	"github.com/everthread/everthread/core/people"
+	"github.com/everthread/everthread/core/store/sqlite"
+)
+
+// house is an embedded store with the owner in it.
+type house struct {
+	*sqlite.Store
+	*people.People
+	t     *testing.T
+	now   time.Time
+	owner core.User
+	home  core.Address
+	n     int
+}
+
+func newHouse(t *testing.T, policy people.Policy) *house {
+	t.Helper()
+	st, err := sqlite.Open(t.TempDir())
+	must(t, err)
+	t.Cleanup(func() { must(t, st.Close()) })
+	must(t, st.Migrate(t.Context()))
+	h := &house{Store: st, t: t, now: time.Date(2026, 11, 19, 9, 0, 0, 0, time.UTC), home: core.Address{Channel: "telegram", Account: "42", External: "111"}}
+	h.People = &people.People{Store: st, Rand: rand.Reader, Log: zap.NewNop(), Now: func() time.Time { return h.now },
+		Render:   func(text, _ string) []core.Part { return []core.Part{{Text: text}} },
+		Settings: people.Settings{Policy: policy, CodeLife: time.Hour, MaxCodes: 3, Language: "en"}}
+	h.owner, err = st.AddUserAt(t.Context(), core.User{Name: "Ada", Role: core.RoleOwner, CreatedAt: h.now}, core.Identity{Address: h.home, LastUsed: h.now})
+	must(t, err)
+	return h
+}
+
+func must(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// code is a new code of the owner's.
+func (h *house) code() string {
+	h.t.Helper()
+	code, err := h.NewLinkCode()
+	must(h.t, err)
+	if len(code) != people.LinkCodeSigns {
+		h.t.Fatalf("got code %q", code)
+	}
+	_, err = h.Note(h.t.Context(), core.Note{User: h.owner.ID, Now: h.now, Effects: []core.Effect{core.NewLink{Code: core.Code{Hash: people.Hash(code), Address: h.home,
+		Created: h.now, Expires: h.now.Add(10 * time.Minute)}}}})
+	must(h.t, err)
+	return code
+}
+
+// stranger sends a message from an unknown address, and tells whether it is known now.
+func (h *house) stranger(external, text, language string) bool {
+	h.t.Helper()
+	h.n++
+	known, err := h.Stranger(h.t.Context(), core.Inbound{Address: core.Address{Channel: "telegram", Account: "42", External: external}, Kind: core.InMessage,
+		EventID: fmt.Sprint("e", h.n), NativeID: fmt.Sprint("n", h.n), Text: text, Language: language, SentAt: h.now})
+	must(h.t, err)
+	return known
+}
+
+// said are the texts that wait to be delivered, and are then delivered.
+func (h *house) said() string {
+	h.t.Helper()
+	refs, _, err := h.Due(h.t.Context(), []string{core.QueueDeliver + "telegram"}, h.now, 100)
+	must(h.t, err)
+	var all []string
+	for _, ref := range refs {
+		d, err := h.ClaimDelivery(h.t.Context(), ref, core.Claim{Worker: "w", Now: h.now, Until: h.now.Add(time.Minute)})
+		must(h.t, err)
+		all = append(all, d.Parts[0].Part.Text)
+		_, err = h.FinishPart(h.t.Context(), d, 0, core.PartResult{State: core.DeliverySent, Receipt: core.Receipt{NativeID: fmt.Sprint("s", d.ID)}}, h.now)
+		must(h.t, err)
+	}
+	return strings.Join(all, "\n")
+}
+
+func TestStrangerLinks(t *testing.T) {
+	t.Parallel()
+	for _, policy := range []people.Policy{people.Pairing, people.Allowlist, people.Open} {
+		for _, form := range []string{"/link %s", "!link %s", "/link@some_bot  %s", "/LINK %s"} {
+			h := newHouse(t, policy)
+			code := h.code()
+			text := fmt.Sprintf(form, strings.ToLower(code[:4])+"-"+code[4:])
+			if !h.stranger("900", text, "en") {
+				t.Fatalf("%s: %q was not heard", policy, form)
+			}
+			_, u, err := h.Identify(t.Context(), core.Address{Channel: "telegram", Account: "42", External: "900"})
+			must(t, err)
+			if u.ID != h.owner.ID || h.said() != "" {
+				t.Errorf("%s: the address is user %d's", policy, u.ID)
+			}
+			if h.stranger("901", text, "en") {
+				t.Errorf("%s: the code was used twice", policy)
+			}
+		}
+	}
+}
+
+func TestStrangerGuesses(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t, people.Allowlist)
+	for n := range core.LinkTries {
+		if h.stranger("900", "/link WRONG222", "fr") {
+			t.Fatal("a wrong code was taken")
+		}
+		want := "pas valable"
+		if n == core.LinkTries-1 {
+			want = "dans 60 min"
+		}
+		if got := h.said(); !strings.Contains(got, want) {
+			t.Errorf("try %d: got %q, want %q", n, got, want)
+		}
+	}
+	h.now = h.now.Add(59 * time.Minute)
+	code := h.code()
+	if h.stranger("900", "/link "+code, "en") || !strings.Contains(h.said(), "in 1 min") {
+		t.Error("a locked address is not locked")
+	}
+	if !h.stranger("901", "/link "+code, "en") {
+		t.Error("another address is locked, too")
+	}
+	if h.stranger("902", "hello", "en") || h.stranger("902", "/link", "en") || h.said() != "" {
+		t.Error("others are not ignored silently")
+	}
+}
+
+func TestMover(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t, people.Open)
+	if !h.stranger("900", "hello", "fr") {
+		t.Fatal("the door is not open")
+	}
+	bo, u, err := h.Identify(t.Context(), core.Address{Channel: "telegram", Account: "42", External: "900"})
+	must(t, err)
+	_, err = h.Note(t.Context(), core.Note{User: u.ID, Now: h.now, Effects: []core.Effect{core.UseLink{Hash: people.Hash(h.code()), Identity: bo.ID, At: h.now}}})
+	must(t, err)
+	released := 0
+	v := &people.Mover{Store: h.Store, Render: h.Render, Language: "en", Worker: "w", Poll: time.Millisecond, Log: zap.NewNop(), Now: func() time.Time { return h.now },
+		Released: func(context.Context) error { released++; return nil }}
+	ctx, stop := context.WithCancel(t.Context())
+	defer stop()
+	done := make(chan error)
+	go func() { done <- v.Run(ctx) }()
+	for ctx.Err() == nil {
+		list, err := h.Moves(ctx, 1)
+		must(t, err)
+		if len(list) == 0 {
+			stop()
+		}
+	}
+	must(t, <-done)
+	_, who, err := h.Identify(t.Context(), bo.Address)
+	must(t, err)
+	if who.ID != h.owner.ID || released == 0 {
+		t.Errorf("got user %d, %d releases", who.ID, released)
+	}
+	if got := h.said(); !strings.Contains(got, "n'en font plus qu'une") {
+		t.Errorf("got %q", got)
+	}
+}
