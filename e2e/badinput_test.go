@@ -129,7 +129,7 @@ func TestOddTextsAreStoredAsTheyAreAndAnswered(t *testing.T) {
 		for n, c := range texts {
 			w.message(int64(n+1), map[string]any{"text": json.RawMessage(c.raw)})
 			w.sent(ada, n+1)
-			if got := l.transcript(ada); len(got) != n+1 || got[n] != c.want {
+			if got := l.transcript(fmt.Sprint(ada)); len(got) != n+1 || got[n] != c.want {
 				t.Fatalf("%s: got %q, want %q", c.name, got, c.want)
 			}
 		}

@@ -56,7 +56,7 @@ func (w *town) talkThrough(t *testing.T, l *ledger, g *gateway) ([]string, *gate
 	crashed := false
 	for n, text := range said {
 		w.telegram.Say(ada, text)
-		for deadline := time.Now().Add(40 * time.Second); len(l.transcript(ada)) <= n || l.left() > 0; {
+		for deadline := time.Now().Add(40 * time.Second); len(l.transcript(fmt.Sprint(ada))) <= n || l.left() > 0; {
 			switch gone := g.wait(10 * time.Millisecond); {
 			case time.Now().After(deadline):
 				l.quiet(0, g.log)

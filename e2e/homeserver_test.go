@@ -15,6 +15,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -250,16 +251,24 @@ func (e timelineEvent) body() string { s, _ := e.Content["body"].(string); retur
 // timeline is what stands in a room, oldest first.
 func (a *account) timeline(room string) []timelineEvent {
 	a.h.t.Helper()
-	var out struct{ Chunk []timelineEvent }
-	status, answer := a.h.ask(http.MethodGet, "/_matrix/client/v3/rooms/"+url.PathEscape(room)+"/messages?dir=b&limit=500", a.token, nil)
-	if status != http.StatusOK {
-		return nil
+	var out []timelineEvent
+	for from := ""; ; {
+		var page struct {
+			Chunk []timelineEvent
+			End   string
+		}
+		status, answer := a.h.ask(http.MethodGet, "/_matrix/client/v3/rooms/"+url.PathEscape(room)+"/messages?dir=b&limit=100"+from, a.token, nil)
+		if status != http.StatusOK {
+			return nil
+		}
+		must(a.h.t, json.Unmarshal(answer, &page))
+		out = append(out, page.Chunk...)
+		if len(page.Chunk) == 0 || page.End == "" {
+			slices.Reverse(out)
+			return out
+		}
+		from = "&from=" + url.QueryEscape(page.End)
 	}
-	must(a.h.t, json.Unmarshal(answer, &out))
-	for i, j := 0, len(out.Chunk)-1; i < j; i, j = i+1, j-1 {
-		out.Chunk[i], out.Chunk[j] = out.Chunk[j], out.Chunk[i]
-	}
-	return out.Chunk
 }
 
 // heard waits until somebody has n messages of sender in a room, and returns them.

@@ -72,9 +72,9 @@ const ofChat = ` IN (SELECT user_id FROM identities WHERE external = $1)`
 
 // transcript is what the person of a chat said, as the model saw it: in the
 // order of the positions.
-func (l *ledger) transcript(chat int64) []string {
+func (l *ledger) transcript(external string) []string {
 	return l.lines(`SELECT body FROM messages WHERE user_id`+ofChat+` AND role = 'user' AND kind = 'chat' ORDER BY
-		CASE WHEN position = 0 THEN 9000000000000000000 ELSE position END, id`, fmt.Sprint(chat))
+		CASE WHEN position = 0 THEN 9000000000000000000 ELSE position END, id`, external)
 }
 
 // left counts what is left to do for the people: messages to answer, turns that
@@ -122,27 +122,33 @@ type repeats struct{ marked, doubled, missing int }
 // which it counts.
 func (w *town) check(l *ledger, chat int64, said []string) repeats {
 	w.t.Helper()
-	if got := l.transcript(chat); !slices.Equal(got, said) {
-		w.t.Errorf("chat %d: the transcript is\n%.80q\nsaid was\n%.80q", chat, got, said)
+	return w.checkAt(l, fmt.Sprint(chat), said, texts(w.telegram.Sent(chat)))
+}
+
+// checkAt is check for an address of any channel, and what arrived there.
+func (w *town) checkAt(l *ledger, external string, said, arrived []string) repeats {
+	w.t.Helper()
+	if got := l.transcript(external); !slices.Equal(got, said) {
+		w.t.Errorf("chat %s: the transcript is\n%.80q\nsaid was\n%.80q", external, got, said)
 	}
 	for _, bad := range l.lines(`SELECT 'turn ' || id || ' is ' || state || ' and has ' || replies || ' replies' FROM (
 		SELECT t.id, t.state, (SELECT COUNT(*) FROM messages m WHERE m.user_id = t.user_id AND m.turn_id = t.id AND m.role = 'assistant' AND m.kind = 'chat') AS replies
-		FROM turns t WHERE t.user_id`+ofChat+`) AS x WHERE NOT (state = 'done' AND replies = 1 OR state = 'stopped' AND replies <= 1)`, fmt.Sprint(chat)) {
-		w.t.Errorf("chat %d: %s", chat, bad)
+		FROM turns t WHERE t.user_id`+ofChat+`) AS x WHERE NOT (state = 'done' AND replies = 1 OR state = 'stopped' AND replies <= 1)`, external) {
+		w.t.Errorf("chat %s: %s", external, bad)
 	}
 	for _, bad := range l.lines(`SELECT m.id || ' has ' || COUNT(d.id) FROM messages m LEFT JOIN deliveries d ON d.user_id = m.user_id AND d.message_id = m.id
-		WHERE m.user_id`+ofChat+` AND m.role = 'assistant' AND m.kind IN ('chat', 'notice') AND m.body <> '' GROUP BY m.user_id, m.id HAVING COUNT(d.id) <> 1`, fmt.Sprint(chat)) {
-		w.t.Errorf("chat %d: message %s deliveries", chat, bad)
+		WHERE m.user_id`+ofChat+` AND m.role = 'assistant' AND m.kind IN ('chat', 'notice') AND m.body <> '' GROUP BY m.user_id, m.id HAVING COUNT(d.id) <> 1`, external) {
+		w.t.Errorf("chat %s: message %s deliveries", external, bad)
 	}
-	return w.arrived(l, chat)
+	return w.arrived(l, external, arrived)
 }
 
 // arrived holds the parts in the store against what the chat service got.
-func (w *town) arrived(l *ledger, chat int64) repeats {
+func (w *town) arrived(l *ledger, external string, got []string) repeats {
 	w.t.Helper()
-	a := alignment{got: texts(w.telegram.Sent(chat)), dead: map[[2]int]bool{}}
+	a := alignment{got: got, dead: map[[2]int]bool{}}
 	for _, p := range l.lines(`SELECT p.state || ' ' || p.body FROM delivery_parts p JOIN deliveries d ON d.user_id = p.user_id AND d.id = p.delivery_id
-		WHERE d.external = $1 ORDER BY d.id, p.n`, fmt.Sprint(chat)) {
+		WHERE d.external = $1 ORDER BY d.id, p.n`, external) {
 		state, body, _ := strings.Cut(p, " ")
 		var part struct{ Text string }
 		must(w.t, json.Unmarshal([]byte(body), &part))
@@ -150,8 +156,8 @@ func (w *town) arrived(l *ledger, chat int64) repeats {
 	}
 	r, ok := a.from(0, 0)
 	if !ok {
-		w.t.Errorf("chat %d: what arrived does not fit what was to be sent, at the latest at %.40q (part %d of %d); what arrived from there: %.60q",
-			chat, append(a.parts, [2]string{"", "the end"})[a.far[0]], a.far[0], len(a.parts), a.got[a.far[1]:])
+		w.t.Errorf("chat %s: what arrived does not fit what was to be sent, at the latest at %.40q (part %d of %d); what arrived from there: %.60q",
+			external, append(a.parts, [2]string{"", "the end"})[a.far[0]], a.far[0], len(a.parts), a.got[a.far[1]:])
 	}
 	return r
 }

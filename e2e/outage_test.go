@@ -209,10 +209,10 @@ func TestAModelThatStaysAwayIsGivenUpWithAnHonestMessage(t *testing.T) {
 			w.telegram.Say(ada, "third")
 			w.answered(t, g, "echo: third")
 			l := w.ledger()
-			if got := l.transcript(ada); strings.Join(got, "|") != "first|second|third" {
+			if got := l.transcript(fmt.Sprint(ada)); strings.Join(got, "|") != "first|second|third" {
 				t.Errorf("the transcript is %q", got)
 			}
-			w.arrived(l, ada)
+			w.arrived(l, fmt.Sprint(ada), texts(w.telegram.Sent(ada)))
 		})
 	}
 }
@@ -299,7 +299,7 @@ func TestWhoBlockedTheBotGetsEverythingWhenTheyAreBack(t *testing.T) {
 		if got := texts(w.telegram.Sent(ada)); !slices.Equal(got, []string{"echo: back again", "echo: one"}) {
 			t.Errorf("got %q", got)
 		}
-		if got := l.transcript(ada); !slices.Equal(got, []string{"one", "back again"}) {
+		if got := l.transcript(fmt.Sprint(ada)); !slices.Equal(got, []string{"one", "back again"}) {
 			t.Errorf("the transcript is %q", got)
 		}
 		w.check(l, 7, []string{"of somebody else"})

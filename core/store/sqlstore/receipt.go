@@ -112,9 +112,19 @@ func (t *tx) settlePart(d *core.Delivery, p *core.DeliveryPart, e core.Inbound, 
 		}
 	}
 	if d.State == core.DeliveryPending || d.State == core.DeliverySending {
-		return nil // whoever sends the rest says how it ended
+		return t.goOn(d, now) // whoever sends the rest says how it ended
 	}
 	return t.exec(setDelivered, t.user, d.ID, string(core.DeliverySent), e.Status.Error)
+}
+
+// goOn lets the job of a delivery run that waited for what became of a part.
+func (t *tx) goOn(d *core.Delivery, now time.Time) error {
+	n, err := t.count(`UPDATE jobs SET run_at = $4 WHERE user_id = $1 AND key = $2 AND state IN ('ready', 'running') AND state = 'ready' AND ref = $3 AND run_at > $4`,
+		t.user, core.AddressKey(d.To), d.ID, ms(now))
+	if n > 0 {
+		t.wake = append(t.wake, core.QueueDeliver+d.To.Channel)
+	}
+	return err
 }
 
 // rank orders the states of a part that statuses bring.

@@ -1,0 +1,132 @@
+//go:build e2e
+
+package e2e
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"strconv"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/everthread/everthread/adapters/telegram/telegramtest"
+	"github.com/everthread/everthread/adapters/whatsapp/whatsapptest"
+)
+
+// everywhere is somebody on each channel, and what each of them got.
+type everywhere struct {
+	*town
+	wa   *whatsapptest.Server
+	home *homeserver
+	bot  *account
+	ada  *account
+	room string
+	bob  whatsapptest.Person
+}
+
+// mouth is a way to write, and what came back by it.
+type mouth struct {
+	external string
+	say      func(n int, text string)
+	got      func() []string
+}
+
+func newEverywhere(t *testing.T, database string) *everywhere {
+	h := newHomeserver(t, true)
+	e := &everywhere{town: newTown(t, database), home: h, bob: whatsapptest.Person{Phone: "16505551234", UserID: "US.13491208655302741918", Name: "Bob"}}
+	e.wa = e.onWhatsApp()
+	e.bot = e.onMatrix(h, "signal="+bridgeBot)
+	e.bot.link()
+	e.ada = h.register("ada")
+	e.useModel(startModel(t, 3*time.Millisecond))
+	e.telegram.Fail("sendMessage", 10_000, telegramtest.Failure{Delay: 50 * time.Millisecond}) // so that kills fall into it
+	e.env = append(e.env, "EVERTHREAD_TURN_LEASE=3s")
+	return e
+}
+
+// launchAll starts a process that WhatsApp's webhooks go to from now on.
+func (e *everywhere) launchAll() *gateway {
+	g := e.start()
+	e.wa.Webhook(g.URL + "/webhooks/whatsapp")
+	return g
+}
+
+// mouths are the people: two on Telegram, one on every other channel.
+func (e *everywhere) mouths() []mouth {
+	out := []mouth{
+		{e.bob.UserID, func(_ int, text string) { e.wa.Say(e.bob, text) }, func() (got []string) {
+			for _, m := range e.wa.Sent() {
+				got = append(got, m.Text)
+			}
+			return got
+		}},
+		{e.ada.id, func(_ int, text string) { e.ada.say(e.room, text) }, func() []string { return e.ada.heard(e.room, e.bot.id, 0) }},
+		{alice, func(n int, text string) {
+			e.home.act("say", map[string]any{"chat": alice, "name": "Alice", "id": fmt.Sprint("in-", n), "text": text})
+		}, func() (got []string) {
+			for _, s := range e.home.signals(alice, "text", 0) {
+				got = append(got, s.Text)
+			}
+			return got
+		}},
+	}
+	for _, chat := range []int64{1001, 1002} {
+		out = append(out, mouth{fmt.Sprint(chat), func(_ int, text string) { e.telegram.Say(chat, text) },
+			func() []string { return texts(e.telegram.Sent(chat)) }})
+	}
+	return out
+}
+
+func TestRandomKillsWithEveryChannelLoseAndRepeatNothing(t *testing.T) {
+	t.Parallel()
+	seed := uint64(time.Now().UnixNano())
+	if s, err := strconv.ParseUint(os.Getenv("EVERTHREAD_TEST_SEED"), 10, 64); err == nil {
+		seed = s
+	}
+	t.Logf("EVERTHREAD_TEST_SEED=%d", seed)
+	engines(t, func(t *testing.T, database func(*testing.T) string) {
+		e := newEverywhere(t, database(t))
+		g := e.launchAll()
+		e.room = e.ada.chat(e.bot.id)
+		end := time.Now().Add(killFor)
+		mouths := e.mouths()
+		said := make([][]string, len(mouths))
+		var people sync.WaitGroup
+		for i, m := range mouths {
+			rnd := rand.New(rand.NewPCG(seed, uint64(i)))
+			people.Go(func() {
+				for n := 0; n < killTexts && time.Now().Before(end); n++ {
+					text := fmt.Sprintf("message %d of %d", n, i)
+					said[i] = append(said[i], text)
+					m.say(n, text)
+					time.Sleep(time.Duration(rnd.IntN(900)) * time.Millisecond)
+				}
+			})
+		}
+		rnd := rand.New(rand.NewPCG(seed, 99))
+		kills := 0
+		for ; time.Now().Before(end); kills++ {
+			time.Sleep(time.Duration(700+rnd.IntN(2500)) * time.Millisecond)
+			g.kill()
+			g = e.launchAll()
+		}
+		people.Wait()
+		l := e.ledger()
+		all := 0
+		for i := range mouths {
+			all += len(said[i])
+		}
+		l.until(`SELECT COUNT(*) FROM messages WHERE role = 'user' AND kind = 'chat'`, all, g)
+		l.quiet(100*time.Second, g.log) // what WhatsApp says nothing of is sent again after a minute
+		for i, m := range mouths {
+			r := e.checkAt(l, m.external, said[i], m.got())
+			t.Logf("%s: %d messages: %+v", m.external, len(said[i]), r)
+			if idempotent := m.external == e.ada.id || m.external == alice; idempotent && r != (repeats{}) || r.marked > kills {
+				t.Errorf("%s: %d kills do not explain %+v", m.external, kills, r)
+			}
+		}
+		t.Logf("%d kills", kills)
+	})
+}
