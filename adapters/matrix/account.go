@@ -14,12 +14,12 @@ import (
 // Keys of what is kept for an account. Those that end in a colon are followed by
 // a room or an address.
 const (
-	keySync    = "sync"    // the token of the last sync
-	keySynced  = "synced"  // when that was, in milliseconds
-	keyDevice  = "device"  // of our login
-	keyToken   = "token"   // of a login with the password
-	keyInvites = "invites" // that are to be accepted still
-	keyUnread  = "unread"  // events that could not be decrypted
+	keySync    = "sync"         // the token of the last sync
+	keySynced  = "synced"       // when that was, in milliseconds
+	keyDevice  = "device"       // of our login
+	keyToken   = "secret.token" // of a login with the password; the keeper encrypts it
+	keyInvites = "invites"      // that are to be accepted still
+	keyUnread  = "unread"       // events that could not be decrypted
 
 	keyRoom    = "room:"    // address → its room
 	keyWho     = "who:"     // room → the address it was last the room of
@@ -99,6 +99,18 @@ func (c *Channel) login(ctx context.Context) (*session, error) {
 func (c *Channel) logout(s *session) { c.session.CompareAndSwap(s, nil) }
 
 func (c *Channel) open(ctx context.Context) (*session, error) {
+	s, err := c.enter(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if s.crypto, err = c.openCrypto(ctx, s); err != nil {
+		return nil, err
+	}
+	return s, nil
+}
+
+// enter opens a session without its keys.
+func (c *Channel) enter(ctx context.Context) (*session, error) {
 	device, err := c.device(ctx)
 	if err != nil {
 		return nil, err
@@ -125,9 +137,6 @@ func (c *Channel) open(ctx context.Context) (*session, error) {
 	}
 	if err != nil {
 		return nil, explain(err)
-	}
-	if s.crypto, err = c.openCrypto(ctx, s); err != nil {
-		return nil, err
 	}
 	return s, nil
 }

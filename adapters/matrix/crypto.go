@@ -279,6 +279,23 @@ func (o *olm) introduce(ctx context.Context, r room) error {
 	return nil
 }
 
+// cryptoStatus says how the device stands; false: something has to be done. It
+// reads the device's keys and leaves them as they are, since the process that
+// runs the account may be at work with them.
+func (c *Channel) cryptoStatus(ctx context.Context, s *session) (string, bool) {
+	o, err := c.newOlm(ctx, s)
+	if err == nil {
+		err = o.mach.Load(ctx)
+	}
+	if err != nil {
+		return "the keys of this device cannot be read: " + err.Error(), false
+	}
+	if !o.mach.GetAccount().Shared {
+		return "encryption is on; the device gets its keys at the first start", true
+	}
+	return o.status(ctx)
+}
+
 func (o *olm) status(ctx context.Context) (string, bool) {
 	has, verified, err := o.mach.GetOwnVerificationStatus(ctx)
 	switch {

@@ -31,11 +31,10 @@ func (c *Channel) Diagnose(ctx context.Context) []Finding {
 		return []Finding{{Text: "matrix: " + err.Error() + "; check channels.matrix.homeserver"}}
 	}
 	out := []Finding{{OK: true, Text: fmt.Sprintf("matrix: %s answers, newest version %s", c.opts.Homeserver, last(versions.Versions))}, c.clock(ctx)}
-	s, err := c.open(ctx)
+	s, err := c.enter(ctx)
 	if err != nil {
 		return append(out, Finding{Text: "matrix: " + err.Error()})
 	}
-	defer s.close()
 	out = append(out, Finding{OK: true, Text: fmt.Sprintf("matrix: logged in as %s, device %s", c.opts.UserID, s.cli.DeviceID)}, c.encryption(ctx, s))
 	if len(c.opts.Autojoin) == 0 && len(c.opts.Bridges) == 0 {
 		out = append(out, Finding{Text: "matrix: no invitation is accepted; set channels.matrix.autojoin, or channels.matrix.bridges"})
@@ -76,10 +75,10 @@ func (c *Channel) encryption(ctx context.Context, s *session) Finding {
 	switch {
 	case !cryptoBuilt:
 		return Finding{Text: "matrix: encrypted rooms cannot be read; use a build with -tags goolm (releases and make have it)"}
-	case s.crypto == nil:
+	case c.opts.CryptoDB == nil:
 		return Finding{Text: "matrix: encrypted rooms cannot be read; no database was given for their keys"}
 	}
-	text, ok := s.crypto.status(ctx)
+	text, ok := c.cryptoStatus(ctx, s)
 	return Finding{OK: ok, Text: "matrix: " + text}
 }
 

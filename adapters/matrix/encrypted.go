@@ -20,8 +20,6 @@ type cryptor interface {
 	ask(ctx context.Context, room string, e event)
 	// encrypt returns the content of the m.room.encrypted event to send to r.
 	encrypt(ctx context.Context, r room, kind string, content any) (any, error)
-	// status says how the device stands; false: something has to be done.
-	status(ctx context.Context) (string, bool)
 	// close ends what runs for it.
 	close()
 }

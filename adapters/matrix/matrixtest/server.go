@@ -333,57 +333,6 @@ func (s *Server) Devices() []string {
 	return out
 }
 
-// state returns the state before the event with an index.
-func (r *room) state(before int) map[string]Event {
-	out := map[string]Event{}
-	for _, e := range r.timeline[:before] {
-		if e.StateKey != nil {
-			out[e.Type+" "+*e.StateKey] = e
-		}
-	}
-	return out
-}
-
-// Membership returns what a user is in a room.
-func (s *Server) Membership(room, user string) string {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	m, _ := s.room(room).membership(user)
-	return m
-}
-
-func (r *room) membership(user string) (string, int) {
-	e, ok := r.state(len(r.timeline))["m.room.member "+user]
-	if !ok {
-		return "", 0
-	}
-	var c struct {
-		Membership string `json:"membership"`
-	}
-	_ = json.Unmarshal(e.Content, &c)
-	return c.Membership, r.since(user, c.Membership)
-}
-
-// since returns the position since when a user has a membership.
-func (r *room) since(user, membership string) int {
-	pos := 0
-	last := ""
-	for _, e := range r.timeline {
-		if e.Type != "m.room.member" || e.StateKey == nil || *e.StateKey != user {
-			continue
-		}
-		var c struct {
-			Membership string `json:"membership"`
-		}
-		_ = json.Unmarshal(e.Content, &c)
-		if c.Membership != last && c.Membership == membership {
-			pos = e.pos
-		}
-		last = c.Membership
-	}
-	return pos
-}
-
 func (s *Server) routes() http.Handler {
 	m := http.NewServeMux()
 	const base = "/_matrix/client/"
