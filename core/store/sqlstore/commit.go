@@ -12,7 +12,7 @@ import (
 func (s *Store) Commit(ctx context.Context, r core.Reply, c *core.Claim) (core.Committed, error) {
 	var out core.Committed
 	var st state
-	err := s.update(ctx, "commit reply", r.Turn.User, func(t *tx) error {
+	err := s.even(ctx, "commit reply", r.Turn.User, func(t *tx) error {
 		if !st.held {
 			return core.ErrFenced
 		}
@@ -250,7 +250,7 @@ func (t *tx) release(l core.Lease) error {
 // ReserveMore reserves more for a running turn; see core.TurnStore.
 func (s *Store) ReserveMore(ctx context.Context, turn *core.Turn, b core.Budget) (bool, error) {
 	ok := false
-	err := s.update(ctx, "reserve more", turn.User, func(t *tx) error {
+	err := s.even(ctx, "reserve more", turn.User, func(t *tx) error {
 		if err := t.holds(turn.Lease); err != nil {
 			return err
 		}

@@ -141,6 +141,9 @@ func (s *Store) DeleteUser(ctx context.Context, id core.UserID) ([]string, error
 		if u.Role == core.RoleOwner {
 			return core.ErrRefused
 		}
+		if t.moving != 0 {
+			return core.ErrMoving
+		}
 		if files, err = t.files(); err != nil {
 			return err
 		}

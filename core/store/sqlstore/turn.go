@@ -274,7 +274,7 @@ func (s *Store) Flags(ctx context.Context, user core.UserID, turn core.TurnID) (
 
 // RetryTurn gives a failed turn back to run again.
 func (s *Store) RetryTurn(ctx context.Context, turn *core.Turn, again time.Time, cause string) error {
-	return s.update(ctx, "retry turn", turn.User, func(t *tx) error {
+	return s.even(ctx, "retry turn", turn.User, func(t *tx) error {
 		if err := t.holds(turn.Lease); err != nil {
 			return err
 		}
