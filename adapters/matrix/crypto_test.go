@@ -39,8 +39,14 @@ type device struct {
 func newDevice(t *testing.T, hs *matrixtest.Server, user string) *device {
 	t.Helper()
 	hs.AddUser(user, "token-"+user, "PHONE")
+	return deviceOn(t, hs.URL(), user, "token-"+user)
+}
+
+// deviceOn is the device of a token on any homeserver.
+func deviceOn(t *testing.T, address, user, token string) *device {
+	t.Helper()
 	c, err := New(Options{
-		Homeserver: hs.URL(), UserID: user, AccessToken: "token-" + user, Keeper: newKeeper(nil),
+		Homeserver: address, UserID: user, AccessToken: token, Keeper: newKeeper(nil),
 		CryptoDB: keyStore(t, "phone.db"), PickleKey: []byte("phone"),
 	})
 	require.NoError(t, err)
