@@ -115,7 +115,9 @@ func (b *batch) joined(ctx context.Context, id string, j joinedRoom, loaded bool
 	}
 	for _, e := range events {
 		if e.StateKey != nil {
-			b.departure(ctx, r, e)
+			if !e.old {
+				b.departure(ctx, r, e)
+			}
 			if err := b.follow(ctx, r, e); err != nil {
 				return err
 			}
@@ -151,7 +153,7 @@ func readEvents(raw []json.RawMessage) []event {
 func (b *batch) reconsider(ctx context.Context, r room, e event) (room, error) {
 	h := b.c.rooms.home
 	speaks := e.Type == typeMessage || e.Type == typeEncrypted
-	if ghost, _ := h.ghost(e.Sender); ghost == nil || !speaks || r.kind(h) != kindWaiting {
+	if ghost, _ := h.ghost(e.Sender); ghost == nil || !speaks || e.old || r.kind(h) != kindWaiting {
 		return r, nil
 	}
 	again, err := b.c.rooms.read(ctx, b.s, r.id)
@@ -172,6 +174,9 @@ func (b *batch) reconsider(ctx context.Context, r room, e event) (room, error) {
 
 // event takes one event of a room.
 func (b *batch) event(ctx context.Context, r room, e event) error {
+	if e.old {
+		return nil
+	}
 	h := b.c.rooms.home
 	if e.Type == typeEncrypted && e.StateKey == nil {
 		var err error

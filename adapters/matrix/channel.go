@@ -21,6 +21,7 @@ import (
 	"net/http"
 	"net/url"
 	"regexp"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -133,6 +134,7 @@ func New(opts Options) (*Channel, error) {
 	if opts.Rand == nil {
 		opts.Rand = rand.Reader
 	}
+	opts.Homeserver = strings.TrimRight(opts.Homeserver, "/")
 	c := &Channel{
 		opts: opts, now: opts.Now, memory: newMemory(), entry: make(chan struct{}, 1),
 		log: opts.Log.With(zap.String("channel", Name), zap.String("account", opts.UserID)),

@@ -42,10 +42,13 @@ func (b *batch) open(ctx context.Context, r room, e event) (event, error) {
 	if err != nil {
 		return e, err
 	}
-	e.Type, e.Content, e.decrypted = kind, content, true
+	e.Type, e.Content = kind, content
 	e.raw, err = json.Marshal(map[string]any{
 		"type": kind, "event_id": e.ID, "sender": e.Sender, "origin_server_ts": e.TS, "content": content,
 	})
+	if e.Type == typeSticker {
+		e = e.asMessage()
+	}
 	return e, err
 }
 

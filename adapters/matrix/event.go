@@ -12,6 +12,7 @@ import (
 // Types of events that are understood.
 const (
 	typeMessage    = "m.room.message"
+	typeSticker    = "m.sticker"
 	typeEncrypted  = "m.room.encrypted"
 	typeReaction   = "m.reaction"
 	typeRedaction  = "m.room.redaction"
@@ -40,8 +41,8 @@ type event struct {
 	Txn              string          // our own transaction id, in what this device sent
 	Prev             json.RawMessage // the content that this state replaced
 
-	raw       json.RawMessage
-	decrypted bool
+	raw json.RawMessage
+	old bool // from before we were in the room: not passed on
 }
 
 // readEvent reads an event. ok is false if it is none.
@@ -68,7 +69,23 @@ func readEvent(raw []byte) (e event, ok bool) {
 	if e.Type == typeRedaction && e.Redacts == "" {
 		e.Redacts = text(e.fields()["redacts"])
 	}
+	if e.Type == typeSticker && e.StateKey == nil {
+		e = e.asMessage()
+	}
 	return e, e.Type != ""
+}
+
+// asMessage returns a sticker as the message that newer servers have for it.
+func (e event) asMessage() event {
+	f := e.fields()
+	if f == nil {
+		return e
+	}
+	f["msgtype"] = json.RawMessage(`"m.sticker"`)
+	if raw, err := json.Marshal(f); err == nil {
+		e.Type, e.Content = typeMessage, raw
+	}
+	return e
 }
 
 // fields returns the members of the content.

@@ -20,9 +20,9 @@ const (
 	overlap  = 10 * time.Minute
 )
 
-// gather returns the events of a room that are to be taken, oldest first: those
-// of the timeline, those of the gap before it, and what ghosts said before the
-// room's bridge state came.
+// gather returns the events of a room, oldest first: those of the timeline, those
+// of the gap before it, and what ghosts said before the room's bridge state came.
+// What is history is marked old.
 func (b *batch) gather(ctx context.Context, r room, j joinedRoom, loaded bool) ([]event, error) {
 	events := readEvents(j.Timeline.Events)
 	begin, fresh, err := b.begin(ctx, r, j)
@@ -54,7 +54,10 @@ func (b *batch) gather(ctx context.Context, r room, j joinedRoom, loaded bool) (
 	if !fresh {
 		return events, nil
 	}
-	return slices.DeleteFunc(events, func(e event) bool { return e.StateKey == nil && e.TS < begin }), nil
+	for i := range events {
+		events[i].old = events[i].TS < begin
+	}
+	return events, nil
 }
 
 // never is a beginning after everything.
@@ -154,6 +157,9 @@ func (b *batch) find(ctx context.Context, r room, id string) (seen, bool) {
 	}
 	var raw json.RawMessage
 	err := b.s.call(ctx, showTimeout, request{method: http.MethodGet, path: []any{"v3", "rooms", r.id, "event", id}, result: &raw})
+	if err != nil && !forGood(err) {
+		b.finds = maxFinds // the server is slow or away: the rest goes without
+	}
 	e, ok := readEvent(raw)
 	if err != nil || !ok {
 		return seen{}, false

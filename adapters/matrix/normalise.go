@@ -187,6 +187,7 @@ func redaction(s scene, in core.Inbound, e event, who role) (core.Inbound, bool)
 	switch {
 	case known && was.Reaction:
 		in.Kind, in.Target = core.InReaction, was.Target
+		return in, was.Target != "" // the server forgets what a reaction was to
 	case known && was.Mine: // ours, taken back with the phone
 		return in, false
 	}

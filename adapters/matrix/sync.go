@@ -63,7 +63,7 @@ func stateTypes() []string {
 }
 
 func timelineTypes() []string {
-	return append(stateTypes(), typeMessage, typeEncrypted, typeReaction, typeRedaction, typeStatus, "m.sticker")
+	return append(stateTypes(), typeMessage, typeEncrypted, typeReaction, typeRedaction, typeStatus, typeSticker)
 }
 
 // filter returns the sync filter of CHANNELS C.1.

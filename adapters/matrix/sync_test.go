@@ -175,13 +175,18 @@ func TestFirstSyncSkipsHistory(t *testing.T) {
 	portal := s.Portal(alice)
 	s.PostAt(portal, matrixtest.Ghost(alice), "m.room.message", message0("ages ago"), time.Now().Add(-time.Hour))
 	s.PostAt(portal, matrixtest.Ghost(alice), "m.room.message", message0("just now"), time.Now().Add(-time.Minute))
+	for _, who := range []string{"@x:hs.test", "@y:hs.test"} {
+		s.Member(old, who, "join")
+	}
 	s.SetNow(time.Now())
+	s.Say(old, "@x:hs.test", "/help us")
 	invited := s.Invite("@bob:hs.test")
 	s.Say(invited, "@bob:hs.test", "with the invitation")
 	w := start(t, s, newKeeper(nil), nil)
 	eventually(t, "both", func() bool { return len(w.messages()) >= 2 })
 	w.barrier(t)
 	require.ElementsMatch(t, []string{"just now", "with the invitation"}, w.messages())
+	require.Empty(t, w.in.of(core.InGroup), "that we are in a group is no news")
 }
 
 func message0(text string) map[string]any { return map[string]any{"msgtype": "m.text", "body": text} }
