@@ -8,6 +8,7 @@ import (
 	"crypto/sha1"
 	"encoding/hex"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -121,7 +122,7 @@ logging: {min_level: debug, writers: [{type: stdout, format: json}]}
 	})
 }
 
-// run starts a peer that ends with the test. What it printed is shown if the test
+// run starts a peer that ends with the test. What it printed is kept if the test
 // failed.
 func run(t *testing.T, name string, c *exec.Cmd, dir string) {
 	t.Helper()
@@ -132,7 +133,9 @@ func run(t *testing.T, name string, c *exec.Cmd, dir string) {
 		_ = c.Process.Kill()
 		_ = c.Wait()
 		if t.Failed() {
-			t.Logf("%s:\n%s", name, out.tail())
+			path := filepath.Join("artefacts", strings.ReplaceAll(t.Name(), "/", "-")+"-"+name+".log")
+			must(t, errors.Join(os.MkdirAll("artefacts", 0o755), os.WriteFile(path, []byte(out.String()), 0o644)))
+			t.Logf("what the %s said is in %s", name, path)
 		}
 	})
 }

@@ -11,6 +11,7 @@ import (
 
 	"go.uber.org/zap"
 
+	"github.com/everthread/everthread/adapters/whatsappagent"
 	"github.com/everthread/everthread/configs"
 	"github.com/everthread/everthread/core"
 )
@@ -173,13 +174,24 @@ func (a *app) welcome(ctx context.Context, addr net.Addr) error {
 	if err != nil {
 		return fmt.Errorf("make the owner: %w", err)
 	}
+	keys, err := a.store.AgentKeys(ctx)
+	if err != nil {
+		return fmt.Errorf("list personal agents: %w", err)
+	}
 	names := make([]string, 0, len(a.channels))
 	for _, ch := range a.channels {
-		names = append(names, ch.Name())
+		if ch.Name() != whatsappagent.Name || len(keys) > 0 { // it waits for the first key
+			names = append(names, ch.Name())
+		}
+		if c, ok := ch.(core.Carrier); ok {
+			for _, other := range c.Carries() {
+				names = append(names, other.Name())
+			}
+		}
 	}
 	a.log.Info("everthread is up", zap.String("version", version), zap.String("http", addr.String()), zap.String("model", a.cfg.LLM.Provider),
 		zap.Strings("channels", names), zap.String("database", databaseName(a.cfg)))
-	if len(a.channels) == 0 {
+	if len(names) == 0 {
 		a.log.Info("no channel is configured: to talk at once run `everthread chat`; for Telegram get a token from @BotFather and set channels.telegram.token (EVERTHREAD_CHANNELS_TELEGRAM_TOKEN)")
 	}
 	if code != "" {

@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"time"
 
+	"github.com/everthread/everthread/adapters/whatsappagent"
 	"github.com/everthread/everthread/core"
 )
 
@@ -53,12 +54,10 @@ func (a *app) ready(w http.ResponseWriter, r *http.Request) {
 	if s, err := a.store.Schema(ctx); err != nil || s.Current < s.Target {
 		out.Ready, out.Schema = false, "run `everthread migrate up`"
 	}
-	for _, ch := range a.channels {
-		out.Channels[ch.Name()] = "ok"
-		if c, ok := ch.(core.Checker); ok {
-			if err := c.Check(); err != nil {
-				out.Channels[ch.Name()] = err.Error()
-			}
+	for name, err := range a.health() {
+		out.Channels[name] = "ok"
+		if err != nil {
+			out.Channels[name] = err.Error()
 		}
 	}
 	status := http.StatusOK
@@ -66,6 +65,31 @@ func (a *app) ready(w http.ResponseWriter, r *http.Request) {
 		status = http.StatusServiceUnavailable
 	}
 	writeJSON(w, status, out)
+}
+
+// health says of every channel what is wrong with it, or nil; of personal agents
+// one by one.
+func (a *app) health() map[string]error {
+	out := map[string]error{}
+	for _, ch := range a.channels {
+		all := []core.Channel{ch}
+		if agents, ok := ch.(*whatsappagent.Channel); ok {
+			all = nil
+			for _, agent := range agents.Agents() {
+				out[ch.Name()+":"+agent.Account] = agent.Err
+			}
+		}
+		if c, ok := ch.(core.Carrier); ok {
+			all = append(all, c.Carries()...)
+		}
+		for _, one := range all {
+			out[one.Name()] = nil
+			if c, ok := one.(core.Checker); ok {
+				out[one.Name()] = c.Check()
+			}
+		}
+	}
+	return out
 }
 
 func writeJSON(w http.ResponseWriter, status int, v any) {
