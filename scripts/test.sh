@@ -65,7 +65,7 @@ start_peers() {
 }
 
 builds() {
-	CGO_ENABLED=0 go build ./... && CGO_ENABLED=0 go build -tags goolm ./... && CGO_ENABLED=0 go vet -tags 'goolm e2e crashpoints' ./...
+	CGO_ENABLED=0 go build ./... && CGO_ENABLED=0 go build -tags goolm ./... && CGO_ENABLED=0 go vet -tags 'goolm e2e crashpoints bench' ./...
 }
 
 gotest() {
