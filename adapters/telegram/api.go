@@ -21,7 +21,7 @@ import (
 // updates stays far below.
 const maxAnswer = 32 << 20
 
-// api calls the Bot API with JSON bodies (CHANNELS A.2). The client of
+// api calls the Bot API with JSON bodies, and forms for files (CHANNELS A.2). The client of
 // go-telegram/bot is not used: it writes every request as multipart through a
 // pipe and a goroutine, which is most of the cost of a small call. Its types
 // are.
@@ -71,18 +71,23 @@ type answer struct {
 // call posts params as JSON to method and decodes the result into result, if
 // that is not nil. Errors are *apiError or *netError and never hold the token.
 func (a *api) call(ctx context.Context, timeout time.Duration, method string, params, result any) error {
-	ctx, cancel := context.WithTimeout(ctx, timeout)
-	defer cancel()
 	body, err := json.Marshal(params)
 	if err != nil {
 		return &netError{Method: method, Err: err}
 	}
+	return a.post(ctx, timeout, method, "application/json", body, result)
+}
+
+// post is call with a body of any content type that the service takes.
+func (a *api) post(ctx context.Context, timeout time.Duration, method, kind string, body []byte, result any) error {
+	ctx, cancel := context.WithTimeout(ctx, timeout)
+	defer cancel()
 	var left atomic.Bool
 	req, err := http.NewRequestWithContext(watch(ctx, &left), http.MethodPost, a.root+"/bot"+a.token+"/"+method, bytes.NewReader(body))
 	if err != nil {
 		return &netError{Method: method, Err: a.clean(err)}
 	}
-	req.Header.Set("Content-Type", "application/json")
+	req.Header.Set("Content-Type", kind)
 	resp, err := a.http.Do(req)
 	if err != nil {
 		return &netError{Method: method, Left: left.Load(), Err: a.clean(err)}

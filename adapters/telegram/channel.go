@@ -1,5 +1,5 @@
 // Package telegram is the Telegram channel: long polling or webhook in,
-// sendMessage with entities out (CHANNELS A). It takes types from
+// messages with entities and files out (CHANNELS A). It takes types from
 // go-telegram/bot, but not its poller and webhook handler, which acknowledge
 // updates before they are stored.
 //
@@ -161,7 +161,7 @@ func (c *Channel) Account() string { return c.account }
 // Capabilities returns the limits of CHANNELS A.6 and the configured rates.
 func (c *Channel) Capabilities() core.Capabilities {
 	return core.Capabilities{
-		MaxText: maxText, Length: markup.UTF16Len, Push: true,
+		MaxText: maxText, Length: markup.UTF16Len, Push: true, Files: true,
 		RatePerChat: c.opts.RatePerChat, RatePerAccount: c.opts.RatePerBot,
 	}
 }

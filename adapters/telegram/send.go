@@ -18,39 +18,44 @@ import (
 // sendTimeout bounds one request to send; past it the outcome is unknown.
 const sendTimeout = 30 * time.Second
 
-// Send delivers one part (SPEC 12). Markup that the service refuses is left
-// out, a reply to a vanished message becomes a plain one, and a group that
-// became a supergroup is followed, each once. Errors are classified as in
+// Send delivers one part (SPEC 12), a text or a file. Markup that the service
+// refuses is left out, a reply to a vanished message becomes a plain one, a
+// picture that it cannot show goes as a document, and a group that became a
+// supergroup is followed, each once. Errors are classified as in
 // CHANNELS A.8.
 func (c *Channel) Send(ctx context.Context, to core.Address, p core.Part) (core.Receipt, error) {
 	chat, err := strconv.ParseInt(to.External, 10, 64)
 	if err != nil {
 		return core.Receipt{}, &core.Permanent{Err: errors.New("send to telegram: the address is no chat id")}
 	}
-	if strings.TrimSpace(p.Text) == "" {
+	if p.Attachment == nil && strings.TrimSpace(p.Text) == "" {
 		return core.Receipt{}, &core.Permanent{Err: errors.New("send to telegram: the text is empty")}
+	}
+	file, err := uploadOf(p)
+	if err != nil {
+		return core.Receipt{}, err
 	}
 	params := Render(chat, p)
 	for {
 		var sent struct {
 			ID int64 `json:"message_id"`
 		}
-		err := c.api.call(ctx, sendTimeout, "sendMessage", params, &sent)
+		err := c.post(ctx, params, file, &sent)
 		if err == nil {
 			return core.Receipt{NativeID: strconv.FormatInt(sent.ID, 10)}, nil
 		}
 		if has(err, "message is not modified") {
 			return core.Receipt{}, nil
 		}
-		if !amend(params, err) {
+		if !amend(params, file, err) {
 			return core.Receipt{}, c.classify(err, chat)
 		}
 	}
 }
 
-// amend takes out of params what the service refused, and tells whether trying
-// again makes sense. It can do so once for each cause.
-func amend(params *bot.SendMessageParams, err error) bool {
+// amend takes out of a request what the service refused, and tells whether
+// trying again makes sense. It can do so once for each cause.
+func amend(params *bot.SendMessageParams, file *upload, err error) bool {
 	var refused *apiError
 	if !errors.As(err, &refused) || refused.Code != http.StatusBadRequest {
 		return false
@@ -63,7 +68,7 @@ func amend(params *bot.SendMessageParams, err error) bool {
 	case params.ReplyParameters != nil && (has(err, "message to be replied not found") || has(err, "REPLY_MESSAGE_ID_INVALID")):
 		params.ReplyParameters = nil
 	default:
-		return false
+		return file.plain(err)
 	}
 	return true
 }

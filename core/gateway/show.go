@@ -32,9 +32,12 @@ type shower struct {
 	seen  string
 }
 
+// previewKey names the preview of a turn, the same in every attempt.
+func previewKey(t *core.Turn) string { return fmt.Sprintf("turn-%d-%d", t.User, t.ID) }
+
 // show starts showing. close ends it.
 func (g *Gateway) show(ctx context.Context, r *running) *shower {
-	s := &shower{g: g, r: r, key: fmt.Sprintf("turn-%d-%d", r.turn.User, r.turn.ID)}
+	s := &shower{g: g, r: r, key: previewKey(r.turn)}
 	ch := g.channels[r.turn.Address.Channel]
 	s.stream, _ = ch.(core.Streamer)
 	s.typer, _ = ch.(core.Typer)

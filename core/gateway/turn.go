@@ -164,6 +164,9 @@ func (g *Gateway) attempt(r *running, u core.User) (*core.Delivery, error) {
 	if err != nil {
 		reply.State = core.TurnStopped
 	}
+	if len(reply.Deliveries) > 0 && (r.visible.Load() || r.turn.Lease.Attempt > 1) { // what was shown becomes the answer
+		reply.Deliveries[0].Parts[0].Preview = previewKey(r.turn)
+	}
 	return g.commit(r.turn, reply)
 }
 
