@@ -137,7 +137,7 @@ func (c *Channel) inspectBridge(ctx context.Context, s *session, b Bridge, porta
 		}
 	}
 	if portals == 0 {
-		out = append(out, Finding{Text: fmt.Sprintf("%s: there is no chat yet; if the account is linked, write to its number", b.Network)})
+		out = append(out, Finding{OK: true, Text: fmt.Sprintf("%s: there is no chat yet; if the account is linked, write to its number", b.Network)})
 	}
 	return out
 }
