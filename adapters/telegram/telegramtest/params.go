@@ -11,19 +11,21 @@ import (
 	"strconv"
 )
 
-// params are the parameters of a call. Whatever the encoding, the value of a
-// parameter is a string as it is, or JSON.
-type params map[string]string
+// params are the parameters of a call.
+type params struct {
+	values map[string]string // whatever the encoding, a string as it is, or JSON
+	files  map[string]File   // of a multipart body
+}
 
-func (p params) string(name string) string { return p[name] }
+func (p params) string(name string) string { return p.values[name] }
 
 // int returns 0 for what is no integer, such as @username.
 func (p params) int(name string) int64 {
-	n, _ := strconv.ParseInt(p[name], 10, 64)
+	n, _ := strconv.ParseInt(p.values[name], 10, 64)
 	return n
 }
 
-func (p params) decode(name string, v any) { _ = json.Unmarshal([]byte(p[name]), v) }
+func (p params) decode(name string, v any) { _ = json.Unmarshal([]byte(p.values[name]), v) }
 
 // errCutOff: the client left before the request was whole, which is its right.
 var errCutOff = errors.New("request cut off")
@@ -31,31 +33,54 @@ var errCutOff = errors.New("request cut off")
 // parse reads the parameters from the query and a JSON, form or multipart body,
 // and checks them against the description of the API.
 func parse(r *http.Request, method string) (params, error) {
-	p := params{}
+	p := params{values: map[string]string{}, files: map[string]File{}}
 	kind, _, _ := mime.ParseMediaType(r.Header.Get("Content-Type"))
-	if kind == "application/json" {
+	switch kind {
+	case "application/json":
 		return p, p.readJSON(r, method)
-	}
-	values := url.Values{}
-	if kind == "multipart/form-data" {
-		err := r.ParseMultipartForm(32 << 20)
-		switch {
-		case errors.Is(err, io.EOF): // no parameters
-		case err != nil:
-			return nil, err
-		default:
-			values = r.MultipartForm.Value
+	case "multipart/form-data":
+		if err := p.readMultipart(r); err != nil {
+			return p, err
 		}
-	} else {
+	default:
 		if err := r.ParseForm(); err != nil {
-			return nil, err
+			return p, err
 		}
-		values = r.Form
-	}
-	for k, v := range values {
-		p[k] = v[0]
+		p.take(r.Form)
 	}
 	return p, checkForm(method, p)
+}
+
+func (p params) take(form url.Values) {
+	for k, v := range form {
+		p.values[k] = v[0]
+	}
+}
+
+// readMultipart keeps the files of a form, each under the name of its field.
+func (p params) readMultipart(r *http.Request) error {
+	err := r.ParseMultipartForm(64 << 20)
+	switch {
+	case errors.Is(err, io.EOF): // no parameters
+		return nil
+	case errors.Is(err, io.ErrUnexpectedEOF):
+		return errCutOff
+	case err != nil:
+		return err
+	}
+	p.take(r.MultipartForm.Value)
+	for field, headers := range r.MultipartForm.File {
+		f, err := headers[0].Open()
+		if err != nil {
+			return err
+		}
+		data, err := io.ReadAll(f)
+		if err = errors.Join(err, f.Close()); err != nil {
+			return err
+		}
+		p.files[field] = File{Kind: field, Name: headers[0].Filename, MIME: headers[0].Header.Get("Content-Type"), Data: data}
+	}
+	return nil
 }
 
 func (p params) readJSON(r *http.Request, method string) error {
@@ -70,19 +95,10 @@ func (p params) readJSON(r *http.Request, method string) error {
 	for k, raw := range fields {
 		var s string
 		if json.Unmarshal(raw, &s) == nil {
-			p[k] = s
+			p.values[k] = s
 			continue
 		}
-		p[k] = string(raw)
+		p.values[k] = string(raw)
 	}
 	return checkFields(method, fields)
-}
-
-// checkForm checks a form, whose values have no types.
-func checkForm(method string, p params) error {
-	fields := map[string]json.RawMessage{}
-	for k := range p {
-		fields[k] = nil
-	}
-	return checkNames(method, fields)
 }

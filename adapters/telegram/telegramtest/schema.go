@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 )
@@ -83,22 +84,43 @@ func checkFields(method string, fields map[string]json.RawMessage) error {
 	return d.checkObject(m, fields)
 }
 
-// checkNames checks which parameters there are, not their values.
-func checkNames(method string, fields map[string]json.RawMessage) error {
+// checkForm checks the parameters of a form: what the description has as text
+// is taken as it stands, all else has to be JSON. Files fit where one may be.
+func checkForm(method string, p params) error {
+	fields := map[string]json.RawMessage{}
+	for name, value := range p.values {
+		fields[name] = json.RawMessage(value)
+		if !json.Valid(fields[name]) || textField(method, name) {
+			fields[name], _ = json.Marshal(value)
+		}
+	}
+	for name := range p.files {
+		if !takesFile(method, name) {
+			return fmt.Errorf("%s: no such file", name)
+		}
+		fields[name] = json.RawMessage(`""`)
+	}
+	return checkFields(method, fields)
+}
+
+func textField(method, name string) bool { return typed(method, name, "String") }
+
+func takesFile(method, name string) bool {
+	return published() == nil || typed(method, name, "InputFile")
+}
+
+// typed tells whether a parameter may have a type.
+func typed(method, name, kind string) bool {
 	d := published()
 	if d == nil {
-		return nil
+		return false
 	}
-	m, ok := d.Methods[method]
-	if !ok {
-		return errors.New("no such method in the Bot API")
+	for _, f := range d.Methods[method].Fields {
+		if f.Name == name {
+			return slices.Contains(f.Types, kind)
+		}
 	}
-	loose := object{}
-	for _, f := range m.Fields {
-		f.Types = []string{"Any"}
-		loose.Fields = append(loose.Fields, f)
-	}
-	return d.checkObject(loose, fields)
+	return false
 }
 
 func (d *description) checkObject(o object, fields map[string]json.RawMessage) error {

@@ -8,17 +8,47 @@ import (
 	"unicode/utf16"
 )
 
-const maxText = 4096 // UTF-16 units
+const (
+	maxText    = 4096 // UTF-16 units
+	maxCaption = 1024
+)
 
 func (s *Server) sendMessage(p params) (any, *refusal) {
-	chat := p.int("chat_id")
-	m := Message{Chat: chat, Text: p.string("text"), Quiet: p.string("disable_notification") == "true"}
-	if chat == 0 {
-		return nil, &refusal{code: 400, description: "Bad Request: chat not found"}
-	}
+	m := Message{Text: p.string("text")}
 	p.decode("entities", &m.Entities)
 	if f := checkText(m.Text, m.Entities); f != nil {
 		return nil, f
+	}
+	return s.send(m, p)
+}
+
+// sendFile takes a file that came with the request, under the field that its
+// kind names.
+func (s *Server) sendFile(kind string, p params) (any, *refusal) {
+	file, ok := p.files[kind]
+	m := Message{Text: p.string("caption"), File: &file}
+	p.decode("caption_entities", &m.Entities)
+	switch {
+	case !ok || len(file.Data) == 0:
+		return nil, &refusal{code: 400, description: "Bad Request: file must be non-empty"}
+	case len(file.Data) > 50<<20, kind == "photo" && len(file.Data) > 10<<20:
+		return nil, &refusal{code: 413, description: "Request Entity Too Large"}
+	case units(m.Text) > maxCaption:
+		return nil, &refusal{code: 400, description: "Bad Request: message caption is too long"}
+	case kind == "photo" && !strings.HasPrefix(http.DetectContentType(file.Data), "image/"):
+		return nil, &refusal{code: 400, description: "Bad Request: IMAGE_PROCESS_FAILED"}
+	}
+	if f := checkEntities(m.Text, m.Entities); f != nil {
+		return nil, f
+	}
+	return s.send(m, p)
+}
+
+// send delivers m, whose text was checked.
+func (s *Server) send(m Message, p params) (any, *refusal) {
+	m.Chat, m.Quiet = p.int("chat_id"), p.string("disable_notification") == "true"
+	if m.Chat == 0 {
+		return nil, &refusal{code: 400, description: "Bad Request: chat not found"}
 	}
 	var reply struct {
 		ID    int64 `json:"message_id"`
@@ -39,10 +69,21 @@ func (s *Server) sendMessage(p params) (any, *refusal) {
 }
 
 func rendered(m Message) any {
-	return map[string]any{
-		"message_id": m.ID, "date": time.Now().Unix(), "text": m.Text,
+	out := map[string]any{
+		"message_id": m.ID, "date": time.Now().Unix(),
 		"chat": chatOf(m.Chat), "from": map[string]any{"id": 123456, "is_bot": true, "first_name": "Test"},
 	}
+	if m.File == nil {
+		out["text"] = m.Text
+		return out
+	}
+	out["caption"] = m.Text
+	var file any = map[string]any{"file_id": m.File.Name, "file_unique_id": m.File.Name, "duration": 0}
+	if m.File.Kind == "photo" {
+		file = []any{file}
+	}
+	out[m.File.Kind] = file
+	return out
 }
 
 func (s *Server) editMessage(p params) (any, *refusal) {
@@ -125,7 +166,12 @@ func checkText(text string, entities []Entity) *refusal {
 		return &refusal{code: 400, description: "Bad Request: message text is empty"}
 	case size > maxText:
 		return &refusal{code: 400, description: "Bad Request: message is too long"}
-	case len(entities) > 100:
+	}
+	return checkEntities(text, entities)
+}
+
+func checkEntities(text string, entities []Entity) *refusal {
+	if len(entities) > 100 {
 		return &refusal{code: 400, description: "Bad Request: ENTITIES_TOO_LONG"}
 	}
 	wide := utf16.Encode([]rune(text))

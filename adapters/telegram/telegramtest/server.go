@@ -35,6 +35,15 @@ type Message struct {
 	ReplyTo  int64    `json:"reply_to,omitempty"`
 	Edited   bool     `json:"edited,omitempty"`
 	Reaction string   `json:"reaction,omitempty"` // of the bot
+	File     *File    `json:"file,omitempty"`     // whose caption Text is
+}
+
+// File is a file that the bot sent.
+type File struct {
+	Kind string `json:"kind"` // photo, document, audio, video, voice
+	Name string `json:"name"`
+	MIME string `json:"mime"`
+	Data []byte `json:"data"`
 }
 
 // Entity is a markup entity, in UTF-16 units.
@@ -242,6 +251,8 @@ func (s *Server) call(ctx context.Context, bot, method string, p params) (any, *
 		return s.webhookInfo(), nil
 	case "sendMessage":
 		return s.sendMessage(p)
+	case "sendPhoto", "sendDocument", "sendAudio", "sendVideo", "sendVoice":
+		return s.sendFile(strings.ToLower(strings.TrimPrefix(method, "send")), p)
 	case "editMessageText":
 		return s.editMessage(p)
 	case "sendMessageDraft":
