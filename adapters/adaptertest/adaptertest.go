@@ -75,6 +75,8 @@ func Test(t *testing.T, open func(t *testing.T) Harness) {
 		{"a slow service is given up when the caller does", givesUpWithCaller},
 		{"a text at the limit is one message", sendsLongestText},
 		{"a channel that settles tells what became of a part whose answer was lost", settlesLostParts},
+		{"a long answer arrives whole, in parts", splitsLongAnswers},
+		{"markup loses no word and no order", keepsWordsInMarkup},
 		{"Run ends within a second", endsPromptly},
 		{"Run ends within a second while nothing can be stored", endsWhileStoring},
 	} {

@@ -8,8 +8,10 @@ import (
 	"strings"
 	"testing"
 	"time"
+	"unicode"
 
 	"github.com/everthread/everthread/core"
+	"github.com/everthread/everthread/core/markup"
 )
 
 // part returns a part whose key is its text, as deliveries have keys of their own.
@@ -136,6 +138,68 @@ func sendsLongestText(t *testing.T, h Harness) {
 	}
 	if got := h.Sent(); len(got) != 1 || got[0] != text {
 		t.Errorf("the service has %d messages", len(got))
+	}
+}
+
+// splitsLongAnswers sends an answer of three parts' length, with a code block that
+// has to be closed and opened again.
+func splitsLongAnswers(t *testing.T, h Harness) {
+	p := run(t, h, newStore())
+	defer p.end(t)
+	limit, length := 4000, markup.UTF16Len
+	if d, ok := p.ch.(core.Describer); ok {
+		if c := d.Capabilities(); c.MaxText > 0 {
+			limit = c.MaxText
+			if c.Length != nil {
+				length = c.Length
+			}
+		}
+	}
+	var answer strings.Builder
+	for n := 0; length(answer.String()) < 5*limit/2; n++ {
+		fmt.Fprintf(&answer, "Paragraph w%dw with **bold words** and _others_, as people write them.\n\n", n)
+		if n == 3 {
+			fmt.Fprintf(&answer, "```go\n%s```\n\n", strings.Repeat("line of code // with words\n", limit/40))
+		}
+	}
+	whole := markup.Parse(answer.String())
+	for n, piece := range markup.Split(whole, limit, length) {
+		one := core.Part{Text: piece.Text, Spans: piece.Spans, Key: fmt.Sprint("piece ", n)}
+		if _, err := p.ch.Send(t.Context(), h.To, one); err != nil {
+			t.Fatalf("send piece %d of %d units: %v", n, length(piece.Text), err)
+		}
+	}
+	if got := h.Sent(); len(got) < 3 {
+		t.Errorf("%d parts", len(got))
+	}
+	wantWords(t, whole.Text, strings.Join(h.Sent(), "\n"))
+}
+
+// keepsWordsInMarkup sends every kind of markup.
+func keepsWordsInMarkup(t *testing.T, h Harness) {
+	p := run(t, h, newStore())
+	defer p.end(t)
+	text := markup.Parse("# Heading one\n\nPlain **bold _both_** ~~gone~~ `code2` [link](https://example.org/a_b) 2\\*3\\*4 snake_case_word <tag> & more\n\n" +
+		"> quoted words\n\n- first\n- second\n\n1. one\n2. two\n\n```go\nfunc main() {}\n```\n\nend")
+	if _, err := p.ch.Send(t.Context(), h.To, core.Part{Text: text.Text, Spans: text.Spans, Key: "markup"}); err != nil {
+		t.Fatalf("send: %v", err)
+	}
+	wantWords(t, text.Text, strings.Join(h.Sent(), "\n"))
+}
+
+// wantWords wants the words of a text in another, in their order, whatever stands
+// between them.
+func wantWords(t *testing.T, want, got string) {
+	t.Helper()
+	letters := func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsDigit(r) }
+	rest := strings.FieldsFunc(got, letters)
+	for _, word := range strings.FieldsFunc(want, letters) {
+		i := slices.Index(rest, word)
+		if i < 0 {
+			t.Errorf("the word %q is missing, or not in its place", word)
+			return
+		}
+		rest = rest[i+1:]
 	}
 }
 
