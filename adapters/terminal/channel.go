@@ -13,6 +13,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"path/filepath"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -28,8 +29,9 @@ const Name = "terminal"
 const Account = "local"
 
 var (
-	_ core.Channel  = (*Channel)(nil)
-	_ core.Streamer = (*Channel)(nil)
+	_ core.Channel   = (*Channel)(nil)
+	_ core.Describer = (*Channel)(nil)
+	_ core.Streamer  = (*Channel)(nil)
 )
 
 // Lines is what a person types. ReadLine returns io.EOF when they leave.
@@ -37,13 +39,14 @@ type Lines interface {
 	ReadLine() (string, error)
 }
 
-// Options configure a Channel. All but Name, Style and Answered are required.
+// Options configure a Channel. All but Name, Style, Files and Answered are required.
 type Options struct {
 	Lines  Lines
 	Out    io.Writer
 	Person string    // who sits there: the External of the address
 	Name   string    // their name
 	Style  bool      // Out understands ANSI styles
+	Files  string    // folder in which the files of answers lie; empty: it is not told
 	Rand   io.Reader // of event ids
 	Now    func() time.Time
 	// Answered runs after each line was stored; the next is read when it returned.
@@ -157,13 +160,28 @@ func (c *Channel) Stop(ctx context.Context, r core.Receiver) error {
 	return r.Receive(ctx, in)
 }
 
+// Capabilities says that files are shown: by their name and where they lie.
+func (c *Channel) Capabilities() core.Capabilities { return core.Capabilities{Files: true} }
+
 // Send prints a part, or what is missing of it if it was streamed.
 func (c *Channel) Send(_ context.Context, _ core.Address, p core.Part) (core.Receipt, error) {
+	if p.Attachment != nil {
+		p.Text, p.Spans = strings.TrimSpace(c.shown(p.Attachment)+"\n"+p.Text), nil
+	}
 	n, err := c.screen.final(p)
 	if err != nil {
 		return core.Receipt{}, &core.Unknown{Err: err}
 	}
 	return core.Receipt{NativeID: fmt.Sprintf("%s-out-%d", c.process, n)}, nil
+}
+
+// shown is how a file stands on the screen.
+func (c *Channel) shown(a *core.Attachment) string {
+	name := strings.Join(strings.Fields(a.Kind+" "+a.Name), " ")
+	if c.opts.Files == "" || a.Path == "" {
+		return "[" + name + "]"
+	}
+	return "[" + name + ": " + filepath.Join(c.opts.Files, a.Path) + "]"
 }
 
 // Preview prints what is new of an answer, as far as it is sure to stay.

@@ -134,6 +134,30 @@ func TestStreamingLosesNothing(t *testing.T) {
 	})
 }
 
+func TestAFileShowsItsNameAndWhereItLies(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct{ folder, path, caption, want string }{
+		"in a folder":     {"/data/media", "7/turn-1-0-0-0", "", "[photo a b.png: /data/media/7/turn-1-0-0-0]\n"},
+		"with a caption":  {"/data/media", "7/x", "our **boat**", "[photo a b.png: /data/media/7/x]\nour boat\n"},
+		"folder untold":   {"", "7/x", "", "[photo a b.png]\n"},
+		"not on the disk": {"/data/media", "", "", "[photo a b.png]\n"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			var out paper
+			ch := open(t, Options{Out: &out, Files: c.folder})
+			p := part(c.caption)
+			p.Attachment, p.Data = &core.Attachment{Kind: "photo", Name: "a b\x1b.png", Path: c.path}, []byte("picture")
+			if _, err := ch.Send(t.Context(), ch.Address(), p); err != nil {
+				t.Fatal(err)
+			}
+			if got := out.String(); got != c.want {
+				t.Errorf("got %q, want %q", got, c.want)
+			}
+		})
+	}
+}
+
 func TestABrokenScreenIsNotSilent(t *testing.T) {
 	t.Parallel()
 	ch := open(t, Options{Out: failing{}})

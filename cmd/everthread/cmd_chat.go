@@ -94,7 +94,7 @@ func (t *chat) sit(ctx context.Context, who string, cfg configs.Config, log *zap
 	if t.user, err = d.user(ctx, who); err != nil {
 		return err
 	}
-	if err := t.openChannel(); err != nil {
+	if err := t.openChannel(filepath.Join(cfg.DataDir, "media")); err != nil {
 		return err
 	}
 	h := newHolder(cfg, log, st, clock())
@@ -126,8 +126,9 @@ func ensureOwner(ctx context.Context, st store) error {
 	return err
 }
 
-// openChannel opens the terminal: with a line editor if there is a person.
-func (t *chat) openChannel() (err error) {
+// openChannel opens the terminal: with a line editor if there is a person. files
+// is the folder in which the files of answers lie.
+func (t *chat) openChannel(files string) (err error) {
 	lines := terminal.Plain(t.con.in)
 	out := t.con.out
 	screen := isTerminal(out)
@@ -136,7 +137,7 @@ func (t *chat) openChannel() (err error) {
 		lines, out = t.tty, t.tty
 	}
 	t.channel, err = terminal.New(terminal.Options{Lines: lines, Out: out, Person: t.person(), Name: t.user.Name, Rand: rand.Reader,
-		Style: screen && !slices.ContainsFunc(t.con.environ, plainScreen), Now: clock(), Answered: t.answered})
+		Style: screen && !slices.ContainsFunc(t.con.environ, plainScreen), Now: clock(), Answered: t.answered, Files: files})
 	return err
 }
 
