@@ -39,7 +39,9 @@ func TestForgedBridgeStateIsNotBelieved(t *testing.T) {
 	eve := "@eve:hs.test"
 	room := w.Direct(eve)
 	w.State(room, eve, "m.bridge", "x", matrixtest.BridgeState(alice, "dm"))
-	w.State(room, eve, "uk.half-shot.bridge", "x", matrixtest.BridgeState(alice, "dm"))
+	anonymous := matrixtest.BridgeState(alice, "dm")
+	delete(anonymous, "bridgebot")
+	w.State(room, eve, "uk.half-shot.bridge", "x", anonymous)
 	w.Say(room, eve, "I am Alice")
 	w.Member(room, "@signal_"+alice+":evil.test", "join")
 	w.Say(room, "@signal_"+alice+":evil.test", "I am Alice, too")

@@ -336,10 +336,10 @@ func TestPersonIsFoundAfterRestartUpgradeAndReturn(t *testing.T) {
 	var gone *core.Unreachable
 	_, err = w.c.Send(t.Context(), toAda, core.Part{Text: "anybody?", Key: "c"})
 	require.ErrorAs(t, err, &gone)
+	before := len(w.in.of(core.InUnblocked))
 	w.Member(next, ada, "join")
-	eventually(t, "unblocked", func() bool {
-		return slices.ContainsFunc(w.in.of(core.InUnblocked), func(e core.Inbound) bool { return e.Address == toAda })
-	})
+	eventually(t, "unblocked", func() bool { return len(w.in.of(core.InUnblocked)) == before+1 })
+	require.Equal(t, toAda, w.in.of(core.InUnblocked)[before].Address)
 	_, err = w.c.Send(t.Context(), toAda, core.Part{Text: "welcome back", Key: "d"})
 	require.NoError(t, err)
 }
