@@ -62,7 +62,7 @@ func (b *batch) prepare(ctx context.Context, join map[string]joinedRoom) (map[st
 			known = false
 		}
 		busy := len(j.Timeline.Events) > 0 || len(j.Ephemeral.Events) > 0
-		if !known && busy && !(b.first && !b.recent(j)) {
+		if !known && busy && (!b.first || b.recent(j)) {
 			loaded[id] = true
 		}
 	}

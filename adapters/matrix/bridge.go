@@ -78,7 +78,7 @@ func (b *bridged) Check() error {
 
 // problem says what a login state means and what to do about it; nil: nothing.
 func (b Bridge) problem(s loginState) error {
-	what := ""
+	var what string
 	switch s.State {
 	case "BAD_CREDENTIALS", "LOGGED_OUT", "UNCONFIGURED":
 		what = "the bridge is not logged in any more; open the chat with " + b.Bot + " and send: login"

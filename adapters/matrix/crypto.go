@@ -204,11 +204,7 @@ func (o *olm) ask(ctx context.Context, room string, e event) {
 		return
 	}
 	c := evt.Content.AsEncrypted()
-	device := c.DeviceID
-	if device == "" {
-		device = "*"
-	}
-	to := map[id.UserID][]id.DeviceID{evt.Sender: {device}, o.cli.UserID: {"*"}}
+	to := map[id.UserID][]id.DeviceID{evt.Sender: {"*"}, o.cli.UserID: {"*"}}
 	if err := o.mach.SendRoomKeyRequest(ctx, id.RoomID(room), c.SenderKey, c.SessionID, "", to); err != nil {
 		o.log.Debug("ask for a key", zap.Error(clean(err)))
 	}

@@ -139,7 +139,7 @@ func (e event) relation() relation {
 	r := relation{kind: text(f["rel_type"]), target: text(f["event_id"]), key: text(f["key"])}
 	reply := text(object(f["m.in_reply_to"])["event_id"])
 	fallback := bytes.Equal(bytes.TrimSpace(f["is_falling_back"]), []byte("true"))
-	if !(r.kind == "m.thread" && fallback) {
+	if r.kind != "m.thread" || !fallback {
 		r.reply = reply
 	}
 	return r

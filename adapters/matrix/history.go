@@ -38,7 +38,7 @@ func (b *batch) gather(ctx context.Context, r room, j joinedRoom, loaded bool) (
 	} else if late > 0 {
 		begin, last, j.Timeline.Limited = late, "", true
 	}
-	if j.Timeline.Limited && j.Timeline.PrevBatch != "" && !(fresh && begin == never) {
+	if j.Timeline.Limited && j.Timeline.PrevBatch != "" && (!fresh || begin != never) {
 		past := func(e event) bool {
 			if last != "" && !fresh {
 				return e.ID == last

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"slices"
 	"strings"
 	"time"
 
@@ -35,7 +36,8 @@ func (c *Channel) attach(ctx context.Context, s *session, r room, p core.Part, c
 	sent, name, kind := data, a.Name, mime
 	if r.encrypted {
 		keys = attachment.NewEncryptedFile()
-		sent, name, kind = keys.Encrypt(data), "", "application/octet-stream"
+		sent, name, kind = slices.Clone(data), "", "application/octet-stream"
+		keys.EncryptInPlace(sent)
 	}
 	up, err := s.cli.UploadMedia(ctx, mautrix.ReqUploadMedia{ContentBytes: sent, ContentType: kind, FileName: name})
 	if err != nil {
@@ -116,11 +118,10 @@ func decryptFile(keys *attachment.EncryptedFile, data []byte) ([]byte, error) {
 	if err := keys.PrepareForDecryption(); err != nil {
 		return nil, &core.Permanent{Err: fmt.Errorf("decrypt matrix file: %w", err)}
 	}
-	plain, err := keys.Decrypt(data)
-	if err != nil {
+	if err := keys.DecryptInPlace(data); err != nil {
 		return nil, &core.Permanent{Err: fmt.Errorf("decrypt matrix file: %w", err)}
 	}
-	return plain, nil
+	return data, nil
 }
 
 // download gets a file where servers of today have it, else where those of
