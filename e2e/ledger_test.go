@@ -158,6 +158,10 @@ func (w *town) arrived(l *ledger, external string, got []string) repeats {
 	if !ok {
 		w.t.Errorf("chat %s: what arrived does not fit what was to be sent, at the latest at %.40q (part %d of %d); what arrived from there: %.60q",
 			external, append(a.parts, [2]string{"", "the end"})[a.far[0]], a.far[0], len(a.parts), a.got[a.far[1]:])
+		w.t.Logf("what arrived: %.60q", got)
+		w.t.Logf("what was sent:\n%s", strings.Join(l.lines(`SELECT 'delivery ' || d.id || ' of message ' || d.message_id || ' part ' || p.n || ' ' || p.state || ' ' || p.native_id
+			|| ', repeats ' || p.repeats || ', resent ' || p.resent || ' ' || p.body FROM delivery_parts p JOIN deliveries d ON d.user_id = p.user_id AND d.id = p.delivery_id
+			WHERE d.external = $1 ORDER BY d.id, p.n`, external), "\n"))
 	}
 	return r
 }
