@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -44,18 +45,19 @@ func (g *Gateway) fetch(ctx context.Context, j *core.Job) error {
 		return err
 	}
 	if len(ms) == 0 || ms[0].Redacted || index >= len(ms[0].Attachments) {
-		return g.Store.Finish(ctx, j.User, j.Lease, "")
+		// An attempt before may have got as far as the file.
+		return errors.Join(g.removeFiles([]string{fetchedName(j.User, id, index)}), g.Store.Finish(ctx, j.User, j.Lease, ""))
 	}
 	a := ms[0].Attachments[index]
 	f := g.channels[strings.TrimPrefix(j.Queue, core.QueueFetch)].(core.Fetcher)
-	data, seen, err := f.Fetch(ctx, a.Ref, g.Settings.MediaMax)
+	data, said, err := f.Fetch(ctx, a.Ref, g.Settings.MediaMax)
 	if err == nil {
 		a.Path, err = g.keepFile(j.User, id, index, data)
 	}
 	text := ""
 	if err == nil {
 		a.Size = int64(len(data))
-		a.MIME = sniffed(a.MIME, seen)
+		a.MIME = sniffed(cmp.Or(a.MIME, said), http.DetectContentType(data))
 		text, err = g.transcribe(ctx, j, ms[0].Text, &a, data)
 	}
 	if err != nil {
@@ -79,6 +81,9 @@ func (g *Gateway) fetch(ctx context.Context, j *core.Job) error {
 // sniffed is the type of a file: what its content shows, unless that says less
 // than what the service says.
 func sniffed(said, seen string) string {
+	if strings.HasPrefix(seen, "image/") {
+		return seen
+	}
 	if said != "" && (strings.HasPrefix(seen, "application/octet-stream") || strings.HasPrefix(seen, "text/plain") || strings.HasPrefix(seen, "application/zip")) {
 		return said
 	}
@@ -125,7 +130,12 @@ func heard(text, kind, said string) string {
 // keepFile stores data durably under the user's media folder and returns its
 // path below the media folder.
 func (g *Gateway) keepFile(u core.UserID, m core.MessageID, index int, data []byte) (string, error) {
-	return g.storeFile(filepath.Join(fmt.Sprint(int64(u)), fmt.Sprintf("%d-%d", m, index)), data)
+	return g.storeFile(fetchedName(u, m, index), data)
+}
+
+// fetchedName is where an attachment of a message lies, below the media folder.
+func fetchedName(u core.UserID, m core.MessageID, index int) string {
+	return filepath.Join(fmt.Sprint(int64(u)), fmt.Sprintf("%d-%d", m, index))
 }
 
 func (g *Gateway) storeFile(name string, data []byte) (string, error) {
@@ -254,6 +264,11 @@ func loading(ms []core.Message) bool {
 	return false
 }
 
+// seenByModels are the pictures that every provider takes. One that it does not
+// take would cost the answer.
+var seenByModels = []string{"image/jpeg", "image/png", "image/gif", "image/webp"}
+
+// images are the pictures among the attachments of messages that a model can see.
 func (g *Gateway) images(ms []core.Message) map[core.MessageID][]core.Image {
 	out := map[core.MessageID][]core.Image{}
 	for _, m := range ms {
@@ -266,7 +281,9 @@ func (g *Gateway) images(ms []core.Message) map[core.MessageID][]core.Image {
 				g.Log.Warn("read attachment", zap.Int64("message", int64(m.ID)), zap.Error(err))
 				continue
 			}
-			out[m.ID] = append(out[m.ID], core.Image{MIME: a.MIME, Data: data})
+			if media := http.DetectContentType(data); slices.Contains(seenByModels, media) {
+				out[m.ID] = append(out[m.ID], core.Image{MIME: media, Data: data})
+			}
 		}
 	}
 	return out
