@@ -316,9 +316,11 @@ func (a *account) link() {
 // signal is what the bridge sent to a person.
 type signal struct {
 	ID, To, Kind, Text, Target string
+	Name, MIME                 string // of a file
+	Data                       []byte
 }
 
-// signals waits until the bridge has sent n things of a kind to a person.
+// signals waits until the bridge has sent n things of a kind ("": of any) to a person.
 func (h *homeserver) signals(to, kind string, n int) []signal {
 	h.t.Helper()
 	var out []signal
@@ -330,7 +332,7 @@ func (h *homeserver) signals(to, kind string, n int) []signal {
 		must(h.t, json.NewDecoder(resp.Body).Decode(&all))
 		out = nil
 		for _, s := range all {
-			if s.To == to && s.Kind == kind {
+			if s.To == to && (s.Kind == kind || kind == "") {
 				out = append(out, s)
 			}
 		}

@@ -27,8 +27,8 @@ type lookup struct {
 	Item string `json:"item"`
 }
 
-// newMCP is a shop that knows what is on its shelves; it also dies, hangs and
-// floods on demand.
+// newMCP is a shop that knows what is on its shelves and draws it; it also dies,
+// hangs and floods on demand.
 func newMCP(path string) *sdk.Server {
 	s := sdk.NewServer(&sdk.Implementation{Name: "shop", Version: "1"}, nil)
 	add := func(name string, do func(ctx context.Context, in lookup) string) {
@@ -42,10 +42,22 @@ func newMCP(path string) *sdk.Server {
 		}
 		return "42 boxes of " + in.Item
 	})
+	sdk.AddTool(s, &sdk.Tool{Name: "draw", Description: "The shop: draw"}, func(_ context.Context, _ *sdk.CallToolRequest, in lookup) (*sdk.CallToolResult, any, error) {
+		return draw(in.Item), nil, note(path, in.Item)
+	})
 	add("die", func(context.Context, lookup) string { os.Exit(7); return "" })
 	add("hang", func(ctx context.Context, _ lookup) string { <-ctx.Done(); return "late" })
 	add("flood", func(context.Context, lookup) string { return "start" + strings.Repeat("flood ", 8<<20) + "end" })
 	return s
+}
+
+// draw is a picture of a thing, and its plan as a file.
+func draw(item string) *sdk.CallToolResult {
+	return &sdk.CallToolResult{Content: []sdk.Content{
+		&sdk.TextContent{Text: "a drawing of " + item},
+		&sdk.ImageContent{MIMEType: "image/png", Data: picture},
+		&sdk.EmbeddedResource{Resource: &sdk.ResourceContents{URI: "file:///plans/" + drawn, MIMEType: "text/plain", Blob: []byte("plan of " + item)}},
+	}}
 }
 
 // note adds a line to a file.

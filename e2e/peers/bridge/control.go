@@ -27,6 +27,12 @@ type act struct {
 	Text   string `json:"text"`
 	Kind   string `json:"kind"`
 	At     int64  `json:"at"` // milliseconds; 0: now
+
+	// File makes a message a file, with Text as its caption: a voice note if it
+	// has a length.
+	File    []byte `json:"file"`
+	MIME    string `json:"mime"`
+	Seconds int    `json:"seconds"`
 }
 
 // control serves the tests.
@@ -95,9 +101,31 @@ func (n *network) meta(a act, kind bridgev2.RemoteEventType) simplevent.EventMet
 }
 
 func (n *network) say(a act, l *bridgev2.UserLogin) error {
+	if len(a.File) > 0 {
+		return done(l.QueueRemoteEvent(&simplevent.Message[act]{EventMeta: n.meta(a, bridgev2.RemoteEventMessage), ID: networkid.MessageID(a.ID), Data: a,
+			ConvertMessageFunc: convertFile}))
+	}
 	return done(l.QueueRemoteEvent(&simplevent.PreConvertedMessage{EventMeta: n.meta(a, bridgev2.RemoteEventMessage), ID: networkid.MessageID(a.ID),
 		Data: &bridgev2.ConvertedMessage{Parts: []*bridgev2.ConvertedMessagePart{{Type: event.EventMessage,
 			Content: &event.MessageEventContent{MsgType: event.MsgText, Body: a.Text, Mentions: &event.Mentions{}}}}}}))
+}
+
+// convertFile uploads a file to the homeserver, as bridges do.
+func convertFile(ctx context.Context, portal *bridgev2.Portal, intent bridgev2.MatrixAPI, a act) (*bridgev2.ConvertedMessage, error) {
+	c := &event.MessageEventContent{MsgType: event.MsgImage, Body: "image", Info: &event.FileInfo{MimeType: a.MIME, Size: len(a.File)}, Mentions: &event.Mentions{}}
+	if a.Seconds > 0 {
+		c.MsgType, c.Body = event.MsgAudio, "Voice message.ogg"
+		c.Info.Duration, c.MSC3245Voice = a.Seconds*1000, &event.MSC3245Voice{}
+	}
+	if a.Text != "" {
+		c.FileName, c.Body = c.Body, a.Text
+	}
+	var err error
+	c.URL, c.File, err = intent.UploadMedia(ctx, portal.MXID, a.File, c.GetFileName(), a.MIME)
+	if err != nil {
+		return nil, err
+	}
+	return &bridgev2.ConvertedMessage{Parts: []*bridgev2.ConvertedMessagePart{{Type: event.EventMessage, Content: c}}}, nil
 }
 
 func (n *network) edit(a act, l *bridgev2.UserLogin) error {

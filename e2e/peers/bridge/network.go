@@ -26,6 +26,9 @@ type sent struct {
 	Kind   string `json:"kind"` // text, edit, delete, read, typing, file
 	Text   string `json:"text,omitempty"`
 	Target string `json:"target,omitempty"`
+	Name   string `json:"name,omitempty"` // of a file
+	MIME   string `json:"mime,omitempty"`
+	Data   []byte `json:"data,omitempty"`
 }
 
 // network is the network and its connector.
@@ -158,7 +161,7 @@ func (c *client) GetCapabilities(context.Context, *bridgev2.Portal) *event.RoomF
 }
 
 // HandleMatrixMessage takes what the gateway wrote.
-func (c *client) HandleMatrixMessage(_ context.Context, m *bridgev2.MatrixMessage) (*bridgev2.MatrixMessageResponse, error) {
+func (c *client) HandleMatrixMessage(ctx context.Context, m *bridgev2.MatrixMessage) (*bridgev2.MatrixMessageResponse, error) {
 	if err := c.network.failing(); err != nil {
 		return nil, err
 	}
@@ -167,7 +170,14 @@ func (c *client) HandleMatrixMessage(_ context.Context, m *bridgev2.MatrixMessag
 	}
 	s := sent{To: string(m.Portal.ID), Kind: "text", Text: m.Content.Body}
 	if m.Content.URL != "" || m.Content.File != nil {
-		s.Kind = "file"
+		data, err := c.network.bridge.Bot.DownloadMedia(ctx, m.Content.URL, m.Content.File)
+		if err != nil {
+			return nil, fmt.Errorf("download: %w", err)
+		}
+		s.Kind, s.Name, s.Data, s.Text = "file", m.Content.GetFileName(), data, m.Content.GetCaption()
+		if m.Content.Info != nil {
+			s.MIME = m.Content.Info.MimeType
+		}
 	}
 	if m.ReplyTo != nil {
 		s.Target = string(m.ReplyTo.ID)
