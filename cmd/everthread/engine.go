@@ -98,7 +98,8 @@ type contexts struct {
 	*app
 	budgets prompt.Budgets // but ToolSchemaTokens
 	static  []prompt.Static
-	// loaded waits for attachments: what is heard in them stands in the prompt.
+	// loaded waits for attachments: what is heard in them stands in the prompt, and
+	// what is seen goes with it.
 	loaded func(ctx context.Context, u core.UserID, ids []core.MessageID) error
 }
 
@@ -146,7 +147,7 @@ func smallestWindow(c configs.LLM) int {
 func (c *contexts) Prompt(ctx context.Context, t *core.Turn, u core.User, now time.Time) (core.Prompt, error) {
 	ctx, end := span(ctx, "build context", t)
 	defer end()
-	if c.cfg.Transcription.Model != "" {
+	if c.cfg.Transcription.Model != "" || c.cfg.LLM.Vision {
 		if err := c.loaded(ctx, t.User, t.Inputs); err != nil {
 			return core.Prompt{}, fmt.Errorf("wait for attachments: %w", err)
 		}

@@ -225,32 +225,27 @@ func (g *Gateway) removeFiles(names []string) error {
 
 // Loaded waits for the attachments of messages, for at most Settings.MediaWait.
 func (g *Gateway) Loaded(ctx context.Context, u core.UserID, ids []core.MessageID) error {
-	_, err := g.loaded(ctx, u, ids)
-	return err
-}
-
-// Images returns the pictures among the messages' attachments, after waiting for
-// downloads for at most Settings.MediaWait.
-func (g *Gateway) Images(ctx context.Context, u core.UserID, ids []core.MessageID) (map[core.MessageID][]core.Image, error) {
-	ms, err := g.loaded(ctx, u, ids)
-	if err != nil {
-		return nil, err
-	}
-	return g.images(ms), nil
-}
-
-func (g *Gateway) loaded(ctx context.Context, u core.UserID, ids []core.MessageID) ([]core.Message, error) {
 	deadline := g.Now().Add(g.Settings.MediaWait)
 	for {
 		ms, err := g.Media.Messages(ctx, u, ids)
 		if err != nil || !loading(ms) || g.Now().After(deadline) {
-			return ms, err
+			return err
 		}
 		g.await(ctx, 200*time.Millisecond)
 		if ctx.Err() != nil {
-			return nil, ctx.Err()
+			return ctx.Err()
 		}
 	}
+}
+
+// Images returns the pictures among the messages' attachments, as far as they
+// are there; see Loaded.
+func (g *Gateway) Images(ctx context.Context, u core.UserID, ids []core.MessageID) (map[core.MessageID][]core.Image, error) {
+	ms, err := g.Media.Messages(ctx, u, ids)
+	if err != nil {
+		return nil, err
+	}
+	return g.images(ms), nil
 }
 
 func loading(ms []core.Message) bool {
