@@ -1,6 +1,10 @@
 package core
 
-import "time"
+import (
+	"cmp"
+	"slices"
+	"time"
+)
 
 // Role of a message.
 type Role string
@@ -76,6 +80,17 @@ type Message struct {
 	Revision int       // 0 at first, one more with each edit or redaction
 	Redacted bool      // Text is empty for good
 	Covered  bool      // a stored summary covers it
+}
+
+// InTime sorts messages of a thread by their positions. Those that were not read
+// yet stand last, by their numbers.
+func InTime(ms []Message) {
+	slices.SortStableFunc(ms, func(a, b Message) int {
+		if a.Position == 0 || b.Position == 0 {
+			return cmp.Or(cmp.Compare(min(b.Position, 1), min(a.Position, 1)), cmp.Compare(a.ID, b.ID))
+		}
+		return cmp.Compare(a.Position, b.Position)
+	})
 }
 
 // NewMessage is a message to be stored.

@@ -147,6 +147,7 @@ func (d *desk) wholeDay(ctx context.Context, g core.Segment) (dayView, error) {
 		}
 	}
 	messages, err := d.store.DayMessages(ctx, g.User, g.ID, 0, maxDay)
+	core.InTime(messages)
 	for _, m := range messages {
 		if m.Role == core.RoleTool || m.Text == "" && !m.Redacted {
 			continue

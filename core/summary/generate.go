@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"strings"
 
 	"github.com/everthread/everthread/core"
@@ -173,11 +172,9 @@ func (s *Summarizer) room() int {
 // chunks cuts a transcript, in the order in which it was said, to what fits in
 // one request.
 func (s *Summarizer) chunks(ms []core.Message) [][]core.Message {
-	sorted := slices.Clone(ms)
-	slices.SortStableFunc(sorted, func(a, b core.Message) int { return a.SentAt.Compare(b.SentAt) })
 	var out [][]core.Message
 	room, used := s.room(), 0
-	for _, m := range sorted {
+	for _, m := range ms {
 		n := min(m.Tokens, room/2) + 20
 		if len(out) == 0 || used+n > room {
 			out, used = append(out, nil), 0

@@ -124,8 +124,9 @@ type work struct {
 	job      *core.Job
 	user     core.User
 	segment  core.Segment
-	previous *core.Summary // nil: from the transcript
-	messages []core.Message
+	previous *core.Summary  // nil: from the transcript
+	messages []core.Message // in the order of their positions
+	readTo   core.MessageID // the greatest number of what was read
 	final    bool
 	today    string
 	usage    core.Usage
@@ -193,6 +194,11 @@ func (s *Summarizer) read(ctx context.Context, j *core.Job) (*work, error) {
 		}
 	}
 	w.messages, err = s.transcript(ctx, g, after)
+	w.readTo = after
+	if n := len(w.messages); n > 0 {
+		w.readTo = w.messages[n-1].ID
+	}
+	core.InTime(w.messages)
 	return w, err
 }
 
@@ -205,7 +211,7 @@ func last(s core.IDSet) core.MessageID {
 	return r[len(r)-1][1]
 }
 
-// transcript reads a segment's messages after one, all of them.
+// transcript reads a segment's messages after one, all of them, by their numbers.
 func (s *Summarizer) transcript(ctx context.Context, g core.Segment, after core.MessageID) ([]core.Message, error) {
 	const page = 500
 	var out []core.Message
@@ -226,7 +232,7 @@ func (s *Summarizer) transcript(ctx context.Context, g core.Segment, after core.
 func (s *Summarizer) write(ctx context.Context, w *work) error {
 	p := core.PutSummary{SameLoop: s.SameLoop, Lease: w.job.Lease, Final: w.final, Edits: w.segment.Edits, Day: w.today, Now: s.Now(), Post: s.postState(w)}
 	p.Summary = core.Summary{User: w.user.ID, Segment: w.segment.ID, Label: w.segment.Day.Label, Final: w.final}
-	p.ReadTo = readTo(w)
+	p.ReadTo = w.readTo
 	if slices.ContainsFunc(w.messages, spoken) {
 		if err := s.reserve(ctx, w); err != nil {
 			return err
@@ -248,16 +254,6 @@ func (s *Summarizer) write(ctx context.Context, w *work) error {
 // spoken tells whether a message is somebody's words.
 func spoken(m core.Message) bool {
 	return !m.Redacted && m.Text != "" && (m.Role == core.RoleUser || m.Role == core.RoleAssistant)
-}
-
-func readTo(w *work) core.MessageID {
-	if n := len(w.messages); n > 0 {
-		return w.messages[n-1].ID
-	}
-	if w.previous != nil {
-		return last(w.previous.Covers)
-	}
-	return 0
 }
 
 // covers is the set of messages that a summary rests on.
