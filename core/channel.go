@@ -220,6 +220,8 @@ type Part struct {
 	// Key is the idempotency key, the same at every attempt; set by the delivery.
 	// A part that the service said may be sent again has another one then.
 	Key string `json:"-"`
+	// Again: it may have been sent before, with the same Key.
+	Again bool `json:"-"`
 }
 
 // SpanKind is a kind of markup.

@@ -19,7 +19,6 @@ type shown struct {
 	Key   string `json:"key"`             // of the turn
 	Event string `json:"event,omitempty"` // the message; empty: it may not be there yet
 	Part  string `json:"part,omitempty"`  // key of the part that took its place
-	text  string // what it shows; empty after a restart
 }
 
 type previews struct {
@@ -79,7 +78,8 @@ func (c *Channel) show(ctx context.Context, s *session, r room, key, text string
 	if p.Key == key && p.Part != "" {
 		return nil // the answer itself is there
 	}
-	if p.Key != key {
+	again := p.Key == key
+	if !again {
 		p = shown{Key: key}
 		if err := c.keepShown(ctx, r.id, p); err != nil { // before it can be there
 			return err
@@ -88,10 +88,9 @@ func (c *Channel) show(ctx context.Context, s *session, r room, key, text string
 	content := Render(core.Part{Text: text}, nil)
 	content[sentMark] = key
 	if p.Event == "" {
-		if p, err = c.begin(ctx, s, r, p, content); err != nil {
+		if p, err = c.begin(ctx, s, r, p, content, again); err != nil {
 			return err
 		}
-		p.text = text
 		c.preview.set(r.id, p)
 		return nil
 	}
@@ -100,19 +99,26 @@ func (c *Channel) show(ctx context.Context, s *session, r room, key, text string
 		return err
 	}
 	c.memory.add(r.id, id, seen{Sender: c.opts.UserID, Mine: true, Target: p.Event})
-	p.text = text
 	c.preview.set(r.id, p)
 	return nil
 }
 
 func previewTxn(key string) string { return "preview-" + key }
 
-// begin makes sure that the message of a preview is there. The server returns the
-// one that was there before, if a process died before it knew its id.
-func (c *Channel) begin(ctx context.Context, s *session, r room, p shown, content map[string]any) (shown, error) {
-	id, err := c.put(ctx, s, r, typeMessage, previewTxn(p.Key), content)
-	if err != nil {
-		return p, err
+// begin makes sure that the message of a preview is there. again: a process that
+// died before it knew its id may have sent it.
+func (c *Channel) begin(ctx context.Context, s *session, r room, p shown, content map[string]any, again bool) (shown, error) {
+	id := ""
+	var err error
+	if again {
+		if id, err = c.already(ctx, s, r, previewTxn(p.Key), p.Key, true); err != nil {
+			return p, err
+		}
+	}
+	if id == "" {
+		if id, err = c.put(ctx, s, r, typeMessage, previewTxn(p.Key), content); err != nil {
+			return p, err
+		}
 	}
 	c.memory.add(r.id, id, seen{Sender: c.opts.UserID, Mine: true})
 	p.Event = id
@@ -130,13 +136,13 @@ func (c *Channel) place(ctx context.Context, s *session, r room, p core.Part, ke
 		return "", err
 	}
 	if was.Part != key {
-		if was.Part != "" || !answers(p, was) {
+		if was.Part != "" || p.Preview != was.Key {
 			return "", nil
 		}
 		if was.Event == "" {
 			content := Render(p, nil)
 			content[sentMark] = key
-			if was, err = c.begin(ctx, s, r, was, content); err != nil {
+			if was, err = c.begin(ctx, s, r, was, content, true); err != nil {
 				return "", err
 			}
 		}
@@ -146,18 +152,6 @@ func (c *Channel) place(ctx context.Context, s *session, r room, p core.Part, ke
 		}
 	}
 	return was.Event, nil
-}
-
-// answers tells whether a part is what was being shown. A part that does not say
-// so is if it begins with the same words; after a restart nobody knows those.
-func answers(p core.Part, was shown) bool {
-	if p.Preview != "" {
-		return p.Preview == was.Key
-	}
-	const enough = 12
-	a, b := strings.TrimSpace(p.Text), strings.TrimSpace(was.text)
-	n := min(len(a), len(b), enough)
-	return a[:n] == b[:n]
 }
 
 // showing returns what a room is being shown.

@@ -67,19 +67,6 @@ func TestAnswerTakesThePlaceOfItsPreview(t *testing.T) {
 	require.Empty(t, w.in.of(core.InByHand, core.InEdit), "our own edits are ours")
 }
 
-func TestAnswerWithoutAPreviewKeyIsKnownByItsWords(t *testing.T) {
-	t.Parallel()
-	w, room := talking(t)
-	require.NoError(t, w.c.Preview(t.Context(), toAda, "turn-1-1", "The capital of Fr"))
-	_, err := w.c.Send(t.Context(), toAda, core.Part{Text: "Reminder: tea", Key: "r-0"})
-	require.NoError(t, err)
-	_, err = w.c.Send(t.Context(), toAda, core.Part{Text: "Your day", Key: "d-0", Quiet: true})
-	require.NoError(t, err)
-	_, err = w.c.Send(t.Context(), toAda, core.Part{Text: "The capital of France is Paris.", Key: "p-0"})
-	require.NoError(t, err)
-	require.Equal(t, []string{"The capital of France is Paris.", "Reminder: tea", "Your day"}, screen(w, room))
-}
-
 func TestPreviewGoesOnAfterACrash(t *testing.T) {
 	t.Parallel()
 	w, room := talking(t)
@@ -104,6 +91,33 @@ func TestPreviewWhoseIdWasLostIsFoundAgain(t *testing.T) {
 	_, err := w.c.Send(t.Context(), toAda, core.Part{Text: "All of it was there.", Key: "s-0", Preview: "turn-1-3"})
 	require.NoError(t, err)
 	require.Equal(t, []string{"All of it was there."}, screen(w, room))
+}
+
+// A homeserver may forget a transaction whose request was cut off, and carry it
+// out all the same.
+func TestWhatIsThereAlreadyIsNotSentAgain(t *testing.T) {
+	t.Parallel()
+	w, room := talking(t)
+	part := core.Part{Text: "Only once.", Key: "o-0"}
+	w.Fail("send", 1, matrixtest.Failure{Drop: true})
+	_, err := w.c.Send(t.Context(), toAda, part)
+	var unknown *core.Unknown
+	require.ErrorAs(t, err, &unknown)
+	w.Fail("send", 1, matrixtest.Failure{Drop: true})
+	require.Error(t, w.c.Preview(t.Context(), toAda, "turn-1-4", "Shown"))
+	w.stop()
+	w.ForgetTransactions()
+	w = start(t, w.Server, w.k, nil)
+	part.Again = true
+	first, err := w.c.Send(t.Context(), toAda, part)
+	require.NoError(t, err)
+	require.Equal(t, w.Sent(room)[len(w.Sent(room))-2].ID, first.NativeID)
+	_, err = w.c.Send(t.Context(), toAda, core.Part{Text: "Shown and done.", Key: "o-1", Preview: "turn-1-4"})
+	require.NoError(t, err)
+	require.Equal(t, []string{"Only once.", "Shown and done."}, screen(w, room))
+	_, err = w.c.Send(t.Context(), toAda, core.Part{Text: "Never arrived.", Key: "o-2", Again: true})
+	require.NoError(t, err)
+	require.Equal(t, []string{"Only once.", "Shown and done.", "Never arrived."}, screen(w, room))
 }
 
 func TestBridgesAreNotStreamedTo(t *testing.T) {

@@ -72,9 +72,16 @@ func (c *Channel) deliver(ctx context.Context, s *session, r room, p core.Part, 
 	if shown != "" {
 		content = replace(content, shown)
 	}
-	id, err := c.put(ctx, s, r, typeMessage, key, content)
-	if err != nil {
-		return "", err
+	id := ""
+	if p.Again {
+		if id, err = c.already(ctx, s, r, key, key, false); err != nil {
+			return "", err
+		}
+	}
+	if id == "" {
+		if id, err = c.put(ctx, s, r, typeMessage, key, content); err != nil {
+			return "", err
+		}
 	}
 	c.memory.add(r.id, id, seen{Sender: c.opts.UserID, Mine: true, Text: p.Text, Target: shown})
 	if shown != "" {

@@ -100,6 +100,7 @@ func (g *Gateway) sendPart(ctx context.Context, d *core.Delivery, p *core.Delive
 		if r := g.unsettled(d, p); r != nil {
 			return *r
 		}
+		part.Again = true
 		if !g.capabilities(d.To.Channel).Idempotent {
 			part.Text += repeatMark
 		}

@@ -178,6 +178,9 @@ func (s *Server) messages(w http.ResponseWriter, r *http.Request) {
 	_ = json.Unmarshal([]byte(q.Get("filter")), &f)
 	limit, _ := strconv.Atoi(q.Get("limit"))
 	i, err := strconv.Atoi(strings.TrimPrefix(q.Get("from"), "p"))
+	if q.Get("from") == "" {
+		i, err = len(room.timeline), nil
+	}
 	if err != nil || q.Get("dir") != "b" {
 		refuse(w, 400, "M_INVALID_PARAM", nil)
 		return
@@ -237,6 +240,14 @@ func (s *Server) send(w http.ResponseWriter, r *http.Request) {
 	s.txns[key] = e.ID
 	s.sent = append(s.sent, sentEvent{room: id, Event: e})
 	answer(w, map[string]string{"event_id": e.ID})
+}
+
+// ForgetTransactions lets the server forget which transactions it carried out, as
+// some do when the request was cut off.
+func (s *Server) ForgetTransactions() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	clear(s.txns)
 }
 
 func (s *Server) typing(w http.ResponseWriter, r *http.Request) {
