@@ -48,6 +48,7 @@ func newHomeserver(t *testing.T, bridge bool) *homeserver {
 	if bin == "" {
 		t.Skip("EVERTHREAD_TEST_MATRIX is not set; `make test` builds a homeserver, scripts/matrix.sh prints the folder")
 	}
+	begin := time.Now()
 	dir := t.TempDir()
 	listen, appservice := freeAddress(t), freeAddress(t)
 	h := &homeserver{t: t, url: "http://" + listen}
@@ -71,8 +72,10 @@ func newHomeserver(t *testing.T, bridge bool) *homeserver {
 		resp.Body.Close()
 		return resp.StatusCode == http.StatusOK
 	})
+	t.Logf("the homeserver was up after %s", time.Since(begin).Round(time.Millisecond))
 	if bridge {
 		h.startBridge(bin, dir, appservice)
+		t.Logf("the bridge was up after %s", time.Since(begin).Round(time.Millisecond))
 	}
 	return h
 }
