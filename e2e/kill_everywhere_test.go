@@ -79,6 +79,15 @@ func (e *everywhere) mouths() []mouth {
 	return out
 }
 
+// arrive waits a little for what was sent: services show it later than they say so.
+func (e *everywhere) arrive(l *ledger, m mouth) {
+	n := l.count(`SELECT COUNT(*) FROM delivery_parts p JOIN deliveries d ON d.user_id = p.user_id AND d.id = p.delivery_id
+		WHERE d.external = $1 AND p.state IN ('sent', 'delivered', 'read')`, m.external)
+	for deadline := time.Now().Add(10 * time.Second); len(m.got()) < n && time.Now().Before(deadline); {
+		time.Sleep(100 * time.Millisecond)
+	}
+}
+
 func TestRandomKillsWithEveryChannelLoseAndRepeatNothing(t *testing.T) {
 	t.Parallel()
 	seed := uint64(time.Now().UnixNano())
@@ -121,6 +130,7 @@ func TestRandomKillsWithEveryChannelLoseAndRepeatNothing(t *testing.T) {
 		l.until(`SELECT COUNT(*) FROM messages WHERE role = 'user' AND kind = 'chat'`, all, g)
 		l.quiet(100*time.Second, g.log) // what WhatsApp says nothing of is sent again after a minute
 		for i, m := range mouths {
+			e.arrive(l, m)
 			r := e.checkAt(l, m.external, said[i], m.got())
 			t.Logf("%s: %d messages: %+v", m.external, len(said[i]), r)
 			if idempotent := m.external == e.ada.id || m.external == alice; idempotent && r != (repeats{}) || r.marked > kills {
