@@ -166,6 +166,8 @@ type Inbound struct {
 	SentAt     time.Time // by the service's clock; zero: unknown
 	ReceivedAt time.Time // by ours
 	Raw        []byte    // the service's own payload, kept for some days
+
+	Held bool `json:"-"` // the store kept it until it could be received
 }
 
 // Quote is what a message replies to.

@@ -82,6 +82,8 @@ type LinkStore interface {
 	// TryLink counts a wrong try of a stranger, with the event that holds it and
 	// the delivery that says so. A repeated event counts nothing.
 	TryLink(ctx context.Context, h Hold) error
+	// Became returns whom a user who is gone was merged into, or ErrNotFound.
+	Became(ctx context.Context, user UserID) (UserID, error)
 }
 
 // MoveStore moves rows between users.

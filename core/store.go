@@ -334,8 +334,9 @@ type PeopleStore interface {
 	// MoveIdentity gives an address to another user; what came through it stays.
 	MoveIdentity(ctx context.Context, i Identity, to UserID) error
 	// DeleteUser removes a user and everything that is theirs, and returns their
-	// attachments below data_dir/media, which are to be removed. ErrRefused for
-	// the owner.
+	// attachments below data_dir/media, which are to be removed, and then folders
+	// with nobody else's files, which go with all that is in them. ErrRefused
+	// for the owner, ErrMoving while they are moved.
 	DeleteUser(ctx context.Context, id UserID) (files []string, err error)
 }
 

@@ -111,22 +111,19 @@ func (u usersDeleteCmd) Run(ctx context.Context, d *desk) error {
 	if err != nil {
 		return err
 	}
-	if err := d.removeMedia(user.ID, files); err != nil {
+	if err := d.removeMedia(files); err != nil {
 		return err
 	}
 	return d.show(map[string]any{"deleted": user.ID}, func(w io.Writer) { fmt.Fprintf(w, "%s is gone.\n", user.Name) })
 }
 
-// removeMedia removes a user's attachments.
-func (d *desk) removeMedia(user core.UserID, files []string) error {
+// removeMedia removes attachments, and folders of them.
+func (d *desk) removeMedia(files []string) error {
 	media := filepath.Join(d.cfg.DataDir, "media")
 	var errs []error
 	for _, f := range files {
-		if err := os.Remove(filepath.Join(media, filepath.Clean("/"+f))); err != nil && !errors.Is(err, os.ErrNotExist) {
-			errs = append(errs, err)
-		}
+		errs = append(errs, os.RemoveAll(filepath.Join(media, filepath.Clean("/"+f))))
 	}
-	errs = append(errs, os.RemoveAll(filepath.Join(media, strconv.FormatInt(int64(user), 10))))
 	if err := errors.Join(errs...); err != nil {
 		return fmt.Errorf("the rows are gone, but not all attachments; remove them by hand: %w", err)
 	}

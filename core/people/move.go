@@ -116,9 +116,12 @@ func (v *Mover) hold(ctx context.Context) (bool, error) {
 	return held, err
 }
 
+// releaseEvery is how often what was held is let in while rows go on being moved.
+const releaseEvery = 50 * time.Millisecond
+
 // one carries a move until it is done or has to wait.
 func (v *Mover) one(ctx context.Context, m core.Move) (time.Duration, error) {
-	began, renewed := v.Now(), v.Now()
+	began, renewed, released := v.Now(), v.Now(), time.Time{}
 	for m.Phase != core.MoveDone && ctx.Err() == nil {
 		if m.Phase == core.MoveTold {
 			if err := v.tell(ctx, m); err != nil {
@@ -126,6 +129,10 @@ func (v *Mover) one(ctx context.Context, m core.Move) (time.Duration, error) {
 			}
 			v.Log.Info("people were moved", zap.String("kind", string(m.Kind)), zap.Int64("from", int64(m.From)), zap.Int64("into", int64(m.Into)),
 				zap.Duration("took", v.Now().Sub(began)))
+		}
+		if now := v.Now(); now.Sub(released) > releaseEvery {
+			v.release(ctx)
+			released = now
 		}
 		if now := v.Now(); now.Sub(renewed) > moveLeaseFor/4 {
 			if held, err := v.hold(ctx); err != nil || !held {
@@ -139,15 +146,15 @@ func (v *Mover) one(ctx context.Context, m core.Move) (time.Duration, error) {
 			return wait, err
 		}
 	}
-	return 0, v.release(ctx)
+	v.release(ctx)
+	return 0, nil
 }
 
 // release lets in what was held.
-func (v *Mover) release(ctx context.Context) error {
+func (v *Mover) release(ctx context.Context) {
 	if err := v.Released(ctx); err != nil && ctx.Err() == nil {
 		v.Log.Warn("held messages wait for the scheduler", zap.Error(err))
 	}
-	return nil
 }
 
 // tell tells the person that it is done, once, and lets in what was held.
@@ -158,7 +165,8 @@ func (v *Mover) tell(ctx context.Context, m core.Move) error {
 	if err := v.Store.Told(ctx, m.ID); err != nil {
 		return err
 	}
-	return v.release(ctx)
+	v.release(ctx)
+	return nil
 }
 
 // notice is the message that says so, where it was asked for.

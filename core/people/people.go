@@ -120,11 +120,7 @@ func (p *People) Owner(ctx context.Context) (core.User, error) {
 // be let in by the policy, or be held until the owner approves.
 func (p *People) Stranger(ctx context.Context, in core.Inbound) (known bool, err error) {
 	if in.For != 0 {
-		_, err := p.AddIdentity(ctx, core.Identity{User: in.For, Address: in.Address, Name: in.Name, LastUsed: p.Now()})
-		if errors.Is(err, core.ErrExists) {
-			err = nil
-		}
-		return err == nil, err
+		return p.theirs(ctx, in)
 	}
 	if code, ok := startCode(in.Text); ok {
 		if known, err := p.claimOwner(ctx, in, code); known || err != nil {
@@ -150,6 +146,23 @@ func (p *People) Stranger(ctx context.Context, in core.Inbound) (known bool, err
 		return false, err
 	}
 	return false, p.pair(ctx, in)
+}
+
+// theirs gives an address to whose account it is on: where they were merged since
+// the account was last looked up, to whom they became.
+func (p *People) theirs(ctx context.Context, in core.Inbound) (bool, error) {
+	user := in.For
+	switch now, err := p.Became(ctx, user); {
+	case err == nil:
+		user = now
+	case !errors.Is(err, core.ErrNotFound):
+		return false, err
+	}
+	_, err := p.AddIdentity(ctx, core.Identity{User: user, Address: in.Address, Name: in.Name, LastUsed: p.Now()})
+	if errors.Is(err, core.ErrExists) {
+		err = nil
+	}
+	return err == nil, err
 }
 
 // startCode returns the argument of /start.

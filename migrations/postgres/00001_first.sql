@@ -18,7 +18,7 @@ CREATE TABLE users (
 	reindexed     bigint NOT NULL DEFAULT 0,
 	index_version text   NOT NULL DEFAULT '',
 	-- moving: 1 while somebody's rows come in or go out: nothing is answered; 2 while
-	-- its own rows are copied: nothing is written.
+	-- its own rows are copied: nothing is written; 3 after that, while what was held comes in.
 	moving        bigint NOT NULL DEFAULT 0,
 	created_at   bigint NOT NULL
 );

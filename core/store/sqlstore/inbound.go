@@ -64,6 +64,9 @@ func (s *Store) Append(ctx context.Context, a core.Append) (core.Appended, error
 		if to.identity.ID == 0 {
 			return core.ErrNotFound
 		}
+		if err := t.inTurn(a.Events[fresh[0]]); err != nil {
+			return err
+		}
 		if err := t.renumber(a, fresh); err != nil {
 			return err
 		}
@@ -160,7 +163,7 @@ func toRoute(a core.Append, r *route) Statement {
 // claimed with them: the thread is idle, nothing else waits and there is budget.
 func (t *tx) atOnce(a core.Append, to route, fresh []int) (*core.Turn, *core.Postponed, error) {
 	solo := slices.ContainsFunc(fresh, func(n int) bool { return a.Messages[n].Solo })
-	if a.Claim == nil || a.Paused || t.moving != 0 || a.RunAt.After(a.Claim.Now) || to.head.id != 0 || to.pending || solo && len(fresh) > 1 {
+	if a.Claim == nil || a.Paused || t.halted() || a.RunAt.After(a.Claim.Now) || to.head.id != 0 || to.pending || solo && len(fresh) > 1 {
 		return nil, nil, nil
 	}
 	b := a.Budget
@@ -275,6 +278,9 @@ func (s *Store) Edit(ctx context.Context, user core.UserID, identity core.Identi
 			e.Raw = nil
 		}
 		fresh, err := t.admit(e, old.ID, "done", now)
+		if err == nil && fresh {
+			err = t.inTurn(e)
+		}
 		if err != nil || !fresh || old.Redacted || old.Text == m.Text {
 			return err
 		}
@@ -336,93 +342,4 @@ func (t *tx) restart(turn core.TurnID) error {
 		t.wake = append(t.wake, core.TurnTopic(t.user, turn))
 	}
 	return err
-}
-
-// Hold keeps an event of nobody's; see core.InboundStore.
-func (s *Store) Hold(ctx context.Context, h core.Hold) (bool, error) {
-	var duplicate bool
-	err := s.update(ctx, "hold", 0, func(t *tx) error {
-		state := "done"
-		if h.Keep {
-			state = "held"
-			h.Event.Raw = []byte(text(h.Event))
-		}
-		fresh, err := t.admit(h.Event, 0, state, h.Now)
-		if err != nil || !fresh {
-			duplicate = err == nil
-			return err
-		}
-		if err := t.changeHeld(h); err != nil {
-			return err
-		}
-		if h.Code != nil {
-			full, err := t.fullOfCodes(h)
-			if err != nil || full {
-				return err
-			}
-			if err := t.putCode(*h.Code); err != nil {
-				return err
-			}
-		}
-		if h.Delivery == nil {
-			return nil
-		}
-		_, err = t.deliver(0, *h.Delivery, nil, h.Now)
-		return err
-	})
-	return duplicate, err
-}
-
-// changeHeld carries out an edit or a deletion by somebody whose messages are held.
-func (t *tx) changeHeld(h core.Hold) error {
-	e := h.Event
-	if e.Kind != core.InEdit && e.Kind != core.InRedaction {
-		return nil
-	}
-	rows, err := t.rows(`SELECT payload FROM events WHERE channel = $1 AND account = $2 AND external = $3 AND state = 'held' AND payload IS NOT NULL`,
-		e.Address.Channel, e.Address.Account, e.Address.External)
-	held, err := collect(rows, err, scanHeld)
-	for _, old := range held {
-		if err != nil {
-			return err
-		}
-		if old.NativeID != e.Target {
-			continue
-		}
-		state, payload := "done", any(nil)
-		if e.Kind == core.InEdit {
-			old.Text, old.Raw = e.Text, nil
-			state, payload = "held", []byte(text(old))
-		}
-		err = t.exec(`UPDATE events SET state = $4, payload = $5 WHERE channel = $1 AND account = $2 AND event_id = $3`,
-			e.Address.Channel, e.Address.Account, old.EventID, state, payload)
-	}
-	return err
-}
-
-// fullOfCodes tells whether an address, or its channel, has as many codes as may be.
-func (t *tx) fullOfCodes(h core.Hold) (bool, error) {
-	var channel, own int
-	a := h.Code.Address
-	err := t.row(`SELECT COUNT(*), COALESCE(SUM(CASE WHEN account = $3 AND external = $4 THEN 1 ELSE 0 END), 0) FROM codes
-		WHERE kind = $1 AND channel = $2 AND (expires_at = 0 OR expires_at > $5)`, string(h.Code.Kind), a.Channel, a.Account, a.External, ms(h.Now)).
-		Scan(&channel, &own)
-	return own > 0 || h.MaxCodes > 0 && channel >= h.MaxCodes, err
-}
-
-// Approved lists held events whose address is somebody's by now.
-func (s *Store) Approved(ctx context.Context, limit int) ([]core.Inbound, error) {
-	rows, err := s.one(ctx).rows(`SELECT e.payload FROM events e JOIN identities i
-		ON i.channel = e.channel AND i.account = e.account AND i.external = e.external AND i.detached = 0
-		WHERE e.state = 'held' AND e.payload IS NOT NULL AND NOT EXISTS (SELECT 1 FROM users u WHERE u.id = i.user_id AND u.moving = 2) ORDER BY e.received_at LIMIT $1`, limit)
-	return collect(rows, err, scanHeld)
-}
-
-func scanHeld(row scanner) (core.Inbound, error) {
-	var in core.Inbound
-	var raw []byte
-	if err := row.Scan(&raw); err != nil {
-		return in, err
-	}
-	return in, json.Unmarshal(raw, &in)
 }

@@ -30,8 +30,8 @@ func (s *Store) Index(ctx context.Context, users int) (int, error) {
 	}
 	total, err := s.indexAll(ctx, ids)
 	for _, query := range []string{
-		`SELECT id FROM users WHERE index_version < $2 AND id > 0 AND moving = 0 LIMIT $1`,
-		`SELECT id FROM users WHERE index_version > $2 AND id > 0 AND moving = 0 LIMIT $1`,
+		`SELECT id FROM users WHERE index_version < $2 AND id > 0 AND moving IN (0, 3) LIMIT $1`,
+		`SELECT id FROM users WHERE index_version > $2 AND id > 0 AND moving IN (0, 3) LIMIT $1`,
 	} {
 		if err != nil {
 			return total, err
@@ -50,7 +50,7 @@ func (s *Store) Index(ctx context.Context, users int) (int, error) {
 func (s *Store) unindexed(ctx context.Context, users int) ([]core.UserID, error) {
 	s.rota.mu.Lock()
 	defer s.rota.mu.Unlock()
-	const query = `SELECT id FROM users WHERE indexed < last_message AND id > 0 AND id > $2 AND moving = 0 ORDER BY id LIMIT $1`
+	const query = `SELECT id FROM users WHERE indexed < last_message AND id > 0 AND id > $2 AND moving IN (0, 3) ORDER BY id LIMIT $1`
 	ids, err := s.userIDs(ctx, query, users, s.rota.after)
 	if err == nil && len(ids) == 0 && s.rota.after > 0 {
 		ids, err = s.userIDs(ctx, query, users, 0)

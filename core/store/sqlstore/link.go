@@ -201,3 +201,20 @@ func (t *tx) split(e core.Split) error {
 	_, err = t.askMove(core.Move{Kind: core.MoveSplit, From: t.user, Identity: e.Identity, AskedAt: e.At})
 	return err
 }
+
+// Became follows a user who is gone through merges; see core.LinkStore.
+func (s *Store) Became(ctx context.Context, user core.UserID) (core.UserID, error) {
+	into := user
+	for seen := map[core.UserID]bool{}; !seen[into]; {
+		seen[into] = true
+		err := found(s.one(ctx).row(`SELECT into_user FROM moves WHERE from_user = $1 AND kind = 'merge' AND phase IN ('told', 'clean', 'let', 'done')
+			AND NOT EXISTS (SELECT 1 FROM users WHERE id = $1 AND role <> 'none') ORDER BY id DESC LIMIT 1`, into).Scan(&into))
+		if errors.Is(err, core.ErrNotFound) && into != user {
+			return into, nil
+		}
+		if err != nil {
+			return 0, wrap("follow merges", err)
+		}
+	}
+	return 0, core.ErrNotFound
+}

@@ -52,7 +52,7 @@ func (s *Store) cleanRows(ctx context.Context, m move) error {
 		case n+1 < len(list):
 			m.cursor = list[n+1].table
 		default:
-			m.next(core.MoveDone)
+			m.next(phaseLet)
 			return p.forgetUser(m)
 		}
 		return nil

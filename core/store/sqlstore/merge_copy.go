@@ -150,6 +150,7 @@ func (s *Store) pageOf(ctx context.Context, m move, c copying, cursor string) (s
 	if !s.dialect.OneWriter {
 		size *= 5 // nobody else waits for it
 	}
+	size = max(1, size>>s.shrunk.Load())
 	through, err := read(c.key, size-1)
 	if err != nil {
 		return g, "", err

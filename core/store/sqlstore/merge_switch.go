@@ -124,39 +124,49 @@ func (p pair) switchTurns(m *move, r renumbering, _ time.Time) error {
 	return nil
 }
 
-// switchJobs brings jobs under their new numbers. Those of summaries and
-// embeddings are asked for anew.
+// switchJobs brings jobs under their new numbers. Those of embeddings are asked
+// for anew, and what only waits for a turn gets one.
 func (p pair) switchJobs(m *move, r renumbering, now time.Time) error {
 	list, err := p.takeJobs(m)
 	for _, j := range list {
 		if err != nil {
 			return err
 		}
-		n := core.NewJob{User: m.Into, Queue: j.Queue, Key: j.Key, Ref: j.Ref, Payload: j.Payload, RunAt: now}
-		switch {
-		case j.State == core.JobDead:
-			err = p.switchDead(m, r, j)
+		dead := j.State == core.JobDead
+		if j.Queue == core.QueueEmbed || j.Queue == core.QueueTurn && j.Ref == 0 && !dead {
 			continue
-		case j.Queue == core.QueueSummarize:
-			n.Ref, n.Unique = int64(r.segment(core.SegmentID(j.Ref))), true
-		case j.Queue == core.QueueTurn:
-			if n, err = switchTurnJob(r, j, n); err != nil || j.Ref == 0 {
-				continue // what waits for a turn gets one below, behind this
-			}
-			err = p.into.exec(`DELETE FROM jobs WHERE user_id = $1 AND key = $2 AND ref = 0 AND state IN ('ready', 'waiting')`, m.Into, n.Key)
-		case j.Queue == core.QueueEmbed:
-			continue
-		case strings.HasPrefix(j.Queue, core.QueueFetch):
-			n.Ref = int64(r.messageID(core.MessageID(j.Ref)))
-			n.Key = "fetch:" + numberCursor(int(n.Ref)) + j.Key[strings.LastIndexByte(j.Key, ':'):]
-		case strings.HasPrefix(j.Queue, core.QueueDeliver):
-			n.Ref = r.other(j.Ref)
 		}
-		if err == nil {
+		n, e := r.job(j, core.NewJob{User: m.Into, Queue: j.Queue, Key: j.Key, Ref: j.Ref, Payload: j.Payload, RunAt: now})
+		switch {
+		case e != nil:
+			err = e
+		case dead:
+			err = p.switchDead(m, r, j, n)
+		case j.Queue == core.QueueTurn: // what waits there gets its turn behind this
+			if err = p.into.exec(`DELETE FROM jobs WHERE user_id = $1 AND key = $2 AND ref = 0 AND state IN ('ready', 'waiting')`, m.Into, n.Key); err == nil {
+				err = p.into.enqueue(n)
+			}
+		default:
 			err = p.into.enqueue(n)
 		}
 	}
 	return err
+}
+
+// job gives n, which is j for who stays, the numbers there.
+func (r renumbering) job(j core.Job, n core.NewJob) (core.NewJob, error) {
+	switch {
+	case j.Queue == core.QueueSummarize:
+		n.Ref, n.Unique = int64(r.segment(core.SegmentID(j.Ref))), true
+	case j.Queue == core.QueueTurn:
+		return switchTurnJob(r, j, n)
+	case strings.HasPrefix(j.Queue, core.QueueFetch):
+		n.Ref = int64(r.messageID(core.MessageID(j.Ref)))
+		n.Key = "fetch:" + numberCursor(int(n.Ref)) + j.Key[strings.LastIndexByte(j.Key, ':'):]
+	default:
+		n.Ref = r.other(j.Ref)
+	}
+	return n, nil
 }
 
 // takeJobs takes the jobs that come along away from who they come from.
@@ -186,9 +196,9 @@ func switchTurnJob(r renumbering, j core.Job, n core.NewJob) (core.NewJob, error
 }
 
 // switchDead keeps a job that gave up, for the owner to see.
-func (p pair) switchDead(m *move, r renumbering, j core.Job) error {
+func (p pair) switchDead(m *move, r renumbering, j core.Job, n core.NewJob) error {
 	return p.exec(`INSERT INTO jobs (user_id, id, queue, key, ref, payload, state, run_at, attempt, error, failures, since) VALUES ($1, $2, $3, $4, $5, $6, 'dead', $7, $8, $9, $10, $11)`,
-		m.Into, r.other(int64(j.ID)), j.Queue, j.Key, r.other(j.Ref), string(j.Payload), ms(j.RunAt), j.Lease.Attempt, j.Error, j.Failures, ms(j.Since))
+		m.Into, r.other(int64(j.ID)), n.Queue, n.Key, n.Ref, string(n.Payload), ms(j.RunAt), j.Lease.Attempt, j.Error, j.Failures, ms(j.Since))
 }
 
 // switchRest brings what hangs on no number, and begins prompts anew.
@@ -216,7 +226,7 @@ func (p pair) switchUsers(m *move, r renumbering, now time.Time) error {
 	}
 	for _, st := range []Statement{
 		{Query: `UPDATE users SET role = 'none', moving = 2, indexed = last_message WHERE id = $1`, Args: []any{m.From}},
-		{Query: `UPDATE users SET moving = 0 WHERE id = $1`, Args: []any{m.Into}},
+		{Query: `UPDATE users SET moving = $2 WHERE id = $1`, Args: []any{m.Into, letting}},
 	} {
 		if err := p.exec(st.Query, st.Args...); err != nil {
 			return err

@@ -9,10 +9,11 @@ import (
 	"github.com/everthread/everthread/core"
 )
 
-// A user who is moved. Both kinds of waiting end with the move.
+// A user who is moved. All kinds of waiting end with the move.
 const (
-	paused = 1 // nothing is answered, summarised or embedded
-	frozen = 2 // nothing is written; what comes in is held by who brings it
+	paused  = 1 // nothing is answered, summarised or embedded
+	frozen  = 2 // nothing is written; what comes in is held by who brings it
+	letting = 3 // what was held comes in before what is new
 )
 
 // Phases of a move between core.MoveAsked and core.MoveTold, and after it.
@@ -23,13 +24,15 @@ const (
 	phaseCopy   = "copy"   // all other rows
 	phaseSwitch = "switch" // identities and what is under way
 	phaseClean  = "clean"  // what was copied goes
+	phaseLet    = "let"    // what was held is let in
 )
 
 // How long a step waits for what others do.
 const (
 	moveWaits    = 100 * time.Millisecond
-	moveTellFor  = 5 * time.Second // the answer to who asked goes out first
-	moveOffUntil = time.Hour       // jobs of users who are moved; the end of the move wakes them
+	moveTellFor  = 5 * time.Second  // the answer to who asked goes out first
+	moveLetFor   = 10 * time.Second // for what was held; the rest comes later
+	moveOffUntil = time.Hour        // jobs of users who are moved; the end of the move wakes them
 )
 
 // move is a core.Move with what its steps must know.
@@ -51,6 +54,7 @@ type movePlan struct {
 	Turns   []core.TurnID     `json:"turns,omitempty"`   // running ones that come along
 	Goes    core.IdentityID   `json:"goes,omitempty"`    // of a split
 	Live    []core.DeliveryID `json:"live,omitempty"`    // under way when it began
+	Let     int64             `json:"let,omitempty"`     // since when what was held is waited for
 }
 
 const moveColumns = `id, kind, from_user, into_user, identity_id, phase, cursor, plan, copied, total, asked_at`
@@ -67,7 +71,7 @@ func scanMove(row scanner) (move, error) {
 	if err := unjson(plan, &m.plan); err != nil {
 		return m, err
 	}
-	if m.Phase == core.MoveTold || m.Phase == phaseClean || m.Phase == core.MoveDone {
+	if m.Phase == core.MoveTold || m.Phase == phaseClean || m.Phase == phaseLet || m.Phase == core.MoveDone {
 		m.Identity = m.plan.Tell
 	}
 	return m, nil
@@ -141,14 +145,29 @@ func (s *Store) Carry(ctx context.Context, id core.MoveID, now time.Time) (core.
 		return m.Move, 0, err
 	}
 	wait, err := s.carry(ctx, m, now)
-	if errors.Is(err, core.ErrChanged) { // another process was faster
+	switch {
+	case errors.Is(err, core.ErrChanged): // another process was faster
 		err = nil
+	case errors.Is(err, core.ErrNotFound) && m.Phase == core.MoveAsked:
+		err = s.dropMove(ctx, m) // who was to be moved is gone
 	}
+	s.shrink(err != nil)
 	if err != nil {
 		return m.Move, 0, fmt.Errorf("%s of %d into %d: %s: %w", m.Kind, m.From, m.Into, m.Phase, err)
 	}
 	m, err = s.moveByID(ctx, id)
 	return m.Move, wait, err
+}
+
+// shrink makes pages smaller after a step that failed, as one may be too much for
+// the time that it has, and larger again after one that did not.
+func (s *Store) shrink(failed bool) {
+	const most = 10
+	if n := s.shrunk.Load(); failed && n < most {
+		s.shrunk.Add(1)
+	} else if !failed && n > 0 {
+		s.shrunk.Add(-1)
+	}
 }
 
 func (s *Store) carry(ctx context.Context, m move, now time.Time) (time.Duration, error) {
@@ -173,6 +192,8 @@ func (s *Store) carry(ctx context.Context, m move, now time.Time) (time.Duration
 		return s.switchMerge(ctx, m, now)
 	case m.Phase == phaseClean:
 		return 0, s.cleanRows(ctx, m)
+	case m.Phase == phaseLet:
+		return s.letIn(ctx, m, now)
 	}
 	return 0, fmt.Errorf("phase %q is not known", m.Phase)
 }
@@ -187,13 +208,16 @@ type pair struct {
 // step runs f in one transaction of both users and moves the move on to what f
 // makes of it. core.ErrChanged if somebody else did that since it was read.
 func (s *Store) step(ctx context.Context, m move, f func(p pair, m *move) error) error {
+	left := m.Kind == core.MoveMerge && m.Phase == phaseLet // only who stays is
 	first := m.From
-	if m.Into > 0 { // 0 counts users, and is locked after any of them
+	if left {
+		first = m.Into
+	} else if m.Into > 0 { // 0 counts users, and is locked after any of them
 		first = min(m.From, m.Into)
 	}
 	return s.even(ctx, "step", first, func(t *tx) error {
 		p := pair{tx: t, from: t, into: t}
-		if m.From != t.user {
+		if m.From != t.user && !left {
 			p.from = t.beside()
 			p.from.user = m.From
 		}
@@ -254,6 +278,9 @@ func (m *move) next(phase core.MovePhase) { m.Phase, m.cursor = phase, "" }
 func (t *tx) waits(queue string) bool {
 	return t.moving == frozen || t.moving == paused && (queue == core.QueueTurn || queue == core.QueueSummarize || queue == core.QueueEmbed)
 }
+
+// halted tells whether nothing of a user's is answered or made.
+func (t *tx) halted() bool { return t.moving == paused || t.moving == frozen }
 
 // putOff makes a job wait until the move ends.
 func (t *tx) putOff(id core.JobID, now time.Time) error {

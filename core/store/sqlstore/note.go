@@ -105,6 +105,9 @@ func (t *tx) fresh(n core.Note) (bool, error) {
 		if ok, err := t.admit(*n.Event, message, "done", n.Now); err != nil || !ok {
 			return false, err
 		}
+		if err := t.inTurn(*n.Event); err != nil {
+			return false, err
+		}
 	}
 	if said || n.Once == "" {
 		return !said, nil

@@ -5,6 +5,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -158,7 +160,12 @@ func (s *Store) DeleteUser(ctx context.Context, id core.UserID) ([]string, error
 				return err
 			}
 		}
-		return t.exec(`DELETE FROM users WHERE id = $1`, t.user)
+		if err := t.exec(`DELETE FROM users WHERE id = $1`, t.user); err != nil {
+			return err
+		}
+		free, err := t.folders(files)
+		files = append(files, free...)
+		return err
 	})
 	return files, err
 }
@@ -205,6 +212,34 @@ func (t *tx) files() ([]string, error) {
 	return out, err
 }
 
+// folders lists the folders of a deleted user and of their files in which nobody
+// else has any: after a merge or split they may have some there.
+func (t *tx) folders(files []string) ([]string, error) {
+	names := []string{strconv.FormatInt(int64(t.user), 10)}
+	for _, f := range files {
+		if name, _, ok := strings.Cut(f, "/"); ok && !slices.Contains(names, name) {
+			names = append(names, name)
+		}
+	}
+	var moved bool
+	err := t.row(`SELECT EXISTS (SELECT 1 FROM moves WHERE from_user = $1 OR into_user = $1)`, t.user).Scan(&moved)
+	if err != nil || !moved {
+		return names, err
+	}
+	var free []string
+	for _, name := range names {
+		var taken bool
+		err := t.row(`SELECT EXISTS (SELECT 1 FROM messages WHERE user_id <> $1 AND extra <> '{}' AND extra LIKE $2)`, t.user, `%"path":"`+name+`/%`).Scan(&taken)
+		if err != nil {
+			return nil, err
+		}
+		if !taken {
+			free = append(free, name)
+		}
+	}
+	return free, nil
+}
+
 // deleteAsStranger removes what a user's addresses left before they were somebody's.
 func (t *tx) deleteAsStranger() error {
 	const theirs = ` WHERE user_id = 0 AND EXISTS (SELECT 1 FROM identities i WHERE i.user_id = $1
@@ -228,7 +263,7 @@ func (t *tx) deleteAsStranger() error {
 func (s *Store) MoveIdentity(ctx context.Context, i core.Identity, to core.UserID) error {
 	return s.update(ctx, "move identity", min(i.User, to), func(t *tx) error {
 		other := &tx{db: t.db, conn: t.conn, s: t.s, ctx: t.ctx, user: max(i.User, to)}
-		if err := other.ask(other.lock()); err != nil {
+		if err := other.unfrozen(); err != nil {
 			return err
 		}
 		from, into := t, other
@@ -258,7 +293,7 @@ func (t *tx) approve(e core.Approve, out *core.Noted) error {
 	}
 	if other.user == t.user {
 		other = t
-	} else if err := other.ask(other.lock()); err != nil {
+	} else if err := other.unfrozen(); err != nil {
 		return err
 	}
 	if _, err := other.addIdentity(core.Identity{Address: c.Address, Name: c.Name, LastUsed: e.At}); err != nil {
@@ -272,6 +307,15 @@ func (t *tx) approve(e core.Approve, out *core.Noted) error {
 	rows, err := t.rows(`SELECT payload FROM events WHERE channel = $1 AND account = $2 AND external = $3 AND state = 'held' AND payload IS NOT NULL ORDER BY received_at`,
 		c.Address.Channel, c.Address.Account, c.Address.External)
 	out.Released, err = collect(rows, err, scanHeld)
+	return err
+}
+
+// unfrozen locks the user of a transaction beside another one, for writing.
+func (t *tx) unfrozen() error {
+	err := t.ask(t.lock())
+	if err == nil && t.moving == frozen {
+		return core.ErrMoving
+	}
 	return err
 }
 

@@ -32,7 +32,7 @@ func (s *Store) Reminder(ctx context.Context, user core.UserID, id core.Reminder
 // DueReminders lists active reminders that are due, oldest first.
 func (s *Store) DueReminders(ctx context.Context, now time.Time, limit int) ([]core.Reminder, error) {
 	rows, err := s.one(ctx).rows(`SELECT `+reminderColumns+` FROM reminders WHERE state = 'active' AND due_at <= $1
-		AND NOT EXISTS (SELECT 1 FROM users WHERE users.id = reminders.user_id AND users.moving = 2) ORDER BY due_at LIMIT $2`, ms(now), limit)
+		AND NOT EXISTS (SELECT 1 FROM users WHERE users.id = reminders.user_id AND users.moving IN (1, 2)) ORDER BY due_at LIMIT $2`, ms(now), limit)
 	return collect(rows, err, scanReminder)
 }
 

@@ -287,7 +287,7 @@ func (p pair) splitJobs(m *move, list []core.Job) ([]core.Job, error) {
 
 // splitUser lets the new user be answered.
 func (p pair) splitUser(m *move, _ renumbering, now time.Time) error {
-	if err := p.into.setMoving(0); err != nil {
+	if err := p.into.setMoving(letting); err != nil {
 		return err
 	}
 	return p.resumeAll(p.into, now)

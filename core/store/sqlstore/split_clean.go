@@ -61,7 +61,7 @@ func (s *Store) cleanSplit(ctx context.Context, m move) error {
 		case n+1 < len(list):
 			m.cursor = list[n+1].table + "\n"
 		default:
-			m.next(core.MoveDone)
+			m.next(phaseLet)
 			return p.endSplit(m)
 		}
 		return nil
@@ -229,7 +229,7 @@ func (p pair) endSplit(m *move) error {
 	for _, st := range []Statement{
 		{Query: `DELETE FROM move_segments WHERE user_id = $1`, Args: []any{m.From}},
 		{Query: `UPDATE threads SET edits = edits + 1, summaries = summaries + 1, epoch_id = 0 WHERE user_id = $1`, Args: []any{m.From}},
-		{Query: `UPDATE users SET moving = 0, settings = $2 WHERE id = $1`, Args: []any{m.From, text(settings)}},
+		{Query: `UPDATE users SET moving = $3, settings = $2 WHERE id = $1`, Args: []any{m.From, text(settings), letting}},
 	} {
 		if err := p.exec(st.Query, st.Args...); err != nil {
 			return err

@@ -110,6 +110,7 @@ type Store struct {
 	recent  recent
 	known   directories
 	rota    rota
+	shrunk  atomic.Int64 // how often pages of moves are halved: after each step that fails
 	analyze core.Analyzer
 	commits atomic.Int64
 	trace   func(query string, args []any)

@@ -30,7 +30,7 @@ func (s *Store) dueSegments(ctx context.Context, op string, now time.Time, limit
 			}
 			rows, err := q.rows(`SELECT `+segmentColumns+` FROM segments WHERE `+where+` AND NOT EXISTS (SELECT 1 FROM jobs
 				WHERE jobs.queue = 'summarize' AND jobs.user_id = segments.user_id AND jobs.ref = segments.id AND jobs.state <> 'dead')
-				AND NOT EXISTS (SELECT 1 FROM users WHERE users.id = segments.user_id AND users.moving > 0) ORDER BY `+order+` LIMIT $2`, ms(now), limit)
+				AND NOT EXISTS (SELECT 1 FROM users WHERE users.id = segments.user_id AND users.moving IN (1, 2)) ORDER BY `+order+` LIMIT $2`, ms(now), limit)
 			got, err := collect(rows, err, scanSegment)
 			if err != nil {
 				return err
@@ -88,7 +88,7 @@ func (t *tx) unchanged(g core.Segment, p core.PutSummary) error {
 	if err != nil {
 		return err
 	}
-	if p.Final && last > p.ReadTo || edits != p.Edits || t.moving != 0 {
+	if p.Final && last > p.ReadTo || edits != p.Edits || t.halted() {
 		return core.ErrChanged
 	}
 	return nil

@@ -59,6 +59,7 @@ func rare() []string {
 		`extra <> '{}' AND role = 'tool'`,                                            // tools' results of a redacted message
 		`user_id = $1 AND id > $2 AND kind = 'reminder'`,                             // reminders since a redacted message
 		`AND position > 0 ORDER BY position`,                                         // the order of a thread that is merged
+		`user_id <> $1 AND extra <> '{}'`,                                            // who was moved is deleted
 		` moves SET `, `FROM moves WHERE `, `UPDATE codes SET `, `DELETE FROM tries`, // few
 		`GROUP BY segment_id`,                         // a page of messages that are moved
 		`DISTINCT queue FROM jobs`, `agent_keys SET `, // few of a user

@@ -1,0 +1,115 @@
+package sqlstore
+
+import (
+	"context"
+	"encoding/json"
+	"time"
+
+	"github.com/everthread/everthread/core"
+)
+
+// Hold keeps an event of nobody's; see core.InboundStore.
+func (s *Store) Hold(ctx context.Context, h core.Hold) (bool, error) {
+	var duplicate bool
+	err := s.update(ctx, "hold", 0, func(t *tx) error {
+		state := "done"
+		if h.Keep {
+			state = "held"
+			h.Event.Raw = []byte(text(h.Event))
+		}
+		received, err := t.heldAfter(h)
+		if err != nil {
+			return err
+		}
+		fresh, err := t.admit(h.Event, 0, state, received)
+		if err != nil || !fresh {
+			duplicate = err == nil
+			return err
+		}
+		if err := t.changeHeld(h); err != nil {
+			return err
+		}
+		if h.Code != nil {
+			full, err := t.fullOfCodes(h)
+			if err != nil || full {
+				return err
+			}
+			if err := t.putCode(*h.Code); err != nil {
+				return err
+			}
+		}
+		if h.Delivery == nil {
+			return nil
+		}
+		_, err = t.deliver(0, *h.Delivery, nil, h.Now)
+		return err
+	})
+	return duplicate, err
+}
+
+// heldAfter is when an event is received: one that is kept after those of its
+// address that are kept already, so that they are let in in their order.
+func (t *tx) heldAfter(h core.Hold) (time.Time, error) {
+	if !h.Keep {
+		return h.Now, nil
+	}
+	var last int64
+	err := t.row(`SELECT COALESCE(MAX(received_at), 0) FROM events WHERE channel = $1 AND account = $2 AND external = $3 AND state = 'held'`,
+		h.Event.Address.Channel, h.Event.Address.Account, h.Event.Address.External).Scan(&last)
+	return at(max(ms(h.Now), last+1)), err
+}
+
+// changeHeld carries out an edit or a deletion by somebody whose messages are held.
+func (t *tx) changeHeld(h core.Hold) error {
+	e := h.Event
+	if e.Kind != core.InEdit && e.Kind != core.InRedaction {
+		return nil
+	}
+	rows, err := t.rows(`SELECT payload FROM events WHERE channel = $1 AND account = $2 AND external = $3 AND state = 'held' AND payload IS NOT NULL`,
+		e.Address.Channel, e.Address.Account, e.Address.External)
+	held, err := collect(rows, err, scanHeld)
+	for _, old := range held {
+		if err != nil {
+			return err
+		}
+		if old.NativeID != e.Target {
+			continue
+		}
+		state, payload := "done", any(nil)
+		if e.Kind == core.InEdit {
+			old.Text, old.Raw = e.Text, nil
+			state, payload = "held", []byte(text(old))
+		}
+		err = t.exec(`UPDATE events SET state = $4, payload = $5 WHERE channel = $1 AND account = $2 AND event_id = $3`,
+			e.Address.Channel, e.Address.Account, old.EventID, state, payload)
+	}
+	return err
+}
+
+// fullOfCodes tells whether an address, or its channel, has as many codes as may be.
+func (t *tx) fullOfCodes(h core.Hold) (bool, error) {
+	var channel, own int
+	a := h.Code.Address
+	err := t.row(`SELECT COUNT(*), COALESCE(SUM(CASE WHEN account = $3 AND external = $4 THEN 1 ELSE 0 END), 0) FROM codes
+		WHERE kind = $1 AND channel = $2 AND (expires_at = 0 OR expires_at > $5)`, string(h.Code.Kind), a.Channel, a.Account, a.External, ms(h.Now)).
+		Scan(&channel, &own)
+	return own > 0 || h.MaxCodes > 0 && channel >= h.MaxCodes, err
+}
+
+// Approved lists held events whose address is somebody's by now.
+func (s *Store) Approved(ctx context.Context, limit int) ([]core.Inbound, error) {
+	rows, err := s.one(ctx).rows(`SELECT e.payload FROM events e JOIN identities i
+		ON i.channel = e.channel AND i.account = e.account AND i.external = e.external AND i.detached = 0
+		WHERE e.state = 'held' AND e.payload IS NOT NULL AND NOT EXISTS (SELECT 1 FROM users u WHERE u.id = i.user_id AND u.moving = 2) ORDER BY e.received_at LIMIT $1`, limit)
+	return collect(rows, err, scanHeld)
+}
+
+func scanHeld(row scanner) (core.Inbound, error) {
+	var in core.Inbound
+	var raw []byte
+	if err := row.Scan(&raw); err != nil {
+		return in, err
+	}
+	in.Held = true
+	return in, json.Unmarshal(raw, &in)
+}

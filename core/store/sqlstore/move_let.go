@@ -1,0 +1,58 @@
+package sqlstore
+
+import (
+	"context"
+	"time"
+
+	"github.com/everthread/everthread/core"
+)
+
+// inTurn fails with core.ErrMoving if something of the same address is held and
+// was received before the event.
+func (t *tx) inTurn(e core.Inbound) error {
+	if t.moving != letting {
+		return nil
+	}
+	var waits bool
+	err := t.row(`SELECT EXISTS (SELECT 1 FROM events h WHERE h.channel = $1 AND h.account = $2 AND h.external = $3 AND h.state = 'held' AND h.event_id <> $4
+		AND ($5 = 0 OR h.received_at < (SELECT o.received_at FROM events o WHERE o.channel = $1 AND o.account = $2 AND o.event_id = $4)))`,
+		e.Address.Channel, e.Address.Account, e.Address.External, e.EventID, flag(e.Held)).Scan(&waits)
+	if err == nil && waits {
+		return core.ErrMoving
+	}
+	return err
+}
+
+// letIn ends a move when nothing is held any more for who is left, or after a
+// while: from then on what is new waits for nothing.
+func (s *Store) letIn(ctx context.Context, m move, now time.Time) (time.Duration, error) {
+	if m.plan.Let == 0 {
+		m.plan.Let = ms(now)
+	}
+	waits := false
+	err := s.step(ctx, m, func(p pair, next *move) error {
+		for _, t := range []*tx{p.from, p.into} {
+			held, err := t.holdsBack()
+			if err != nil {
+				return err
+			}
+			waits = waits || held && now.Before(at(m.plan.Let).Add(moveLetFor))
+		}
+		if waits {
+			return nil
+		}
+		next.next(core.MoveDone)
+		return p.exec(`UPDATE users SET moving = 0 WHERE id IN ($1, $2) AND moving = $3`, m.From, m.Into, letting)
+	})
+	if waits {
+		return moveWaits, err
+	}
+	return 0, err
+}
+
+// holdsBack tells whether something is held for a user.
+func (t *tx) holdsBack() (yes bool, err error) {
+	err = t.row(`SELECT EXISTS (SELECT 1 FROM identities i JOIN events e ON e.channel = i.channel AND e.account = i.account AND e.external = i.external
+		WHERE i.user_id = $1 AND i.detached = 0 AND e.state = 'held' AND e.payload IS NOT NULL)`, t.user).Scan(&yes)
+	return yes, err
+}
