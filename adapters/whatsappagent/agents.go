@@ -32,7 +32,7 @@ type agent struct {
 func (c *Channel) newAgent(k Key) *agent {
 	account := strconv.FormatInt(k.ID, 10)
 	return &agent{
-		c: c, key: k, account: account, api: newAPI(c.opts, k.Secret), limits: newLimits(), sending: make(chan struct{}, 1),
+		c: c, key: k, account: account, api: newAPI(c.opts, k.Secret), limits: newLimits(c.pace), sending: make(chan struct{}, 1),
 		log: c.log.With(zap.String("account", account), zap.Int64("user", int64(k.User))),
 	}
 }

@@ -20,7 +20,7 @@ const (
 	// maxAnswer bounds what is read of an answer, in bytes; a hundred messages of
 	// 4096 characters stay below.
 	maxAnswer = 8 << 20
-	userAgent = "everthread (+https://github.com/everthread/everthread)"
+	userAgent = "everthread/1.0.0" // name/number, as the API description wants it
 )
 
 // api calls the Agent Platform with one key (CHANNELS B2.1). Its errors are

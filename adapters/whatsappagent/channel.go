@@ -88,6 +88,7 @@ type Channel struct {
 // pace is how long things wait.
 type pace struct {
 	keys, lease, standDown  time.Duration
+	polls                   time.Duration // from one to the next: used up in a burst, they would be missed for most of a minute
 	firstPause, lastPause   time.Duration
 	busyPause, longPoll     time.Duration
 	conflicts               int           // how many are reported
@@ -97,7 +98,7 @@ type pace struct {
 // usual is the pace of CHANNELS B2.
 func usual() pace {
 	return pace{
-		keys: 15 * time.Second, lease: 5 * time.Second, standDown: time.Minute,
+		keys: 15 * time.Second, lease: 3 * time.Second, standDown: time.Minute, polls: 4300 * time.Millisecond,
 		firstPause: 100 * time.Millisecond, lastPause: 30 * time.Second, busyPause: 5 * time.Second, longPoll: 25 * time.Second,
 		conflicts: 3, conflictsIn: 10 * time.Minute, deadSender: 5 * time.Minute,
 	}

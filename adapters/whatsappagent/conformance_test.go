@@ -160,7 +160,7 @@ func open(t *testing.T, s *whatsappagenttest.Server, k *keepers, keys Keys, via 
 	if err != nil {
 		t.Fatal(err)
 	}
-	c.pace.lease, c.pace.standDown = 10*time.Millisecond, 20*time.Millisecond
+	c.pace.lease, c.pace.standDown, c.pace.polls = 10*time.Millisecond, 20*time.Millisecond, 0
 	c.pace.firstPause, c.pace.busyPause = 10*time.Millisecond, 10*time.Millisecond
 	return c
 }

@@ -12,9 +12,9 @@ type limits struct {
 	messages, statuses, updates, uploads, lookups, deletes *limit
 }
 
-func newLimits() limits {
+func newLimits(p pace) limits {
 	return limits{
-		messages: &limit{most: 10}, statuses: &limit{most: 11}, updates: &limit{most: 14},
+		messages: &limit{most: 10}, statuses: &limit{most: 11}, updates: &limit{most: 14, apart: p.polls},
 		uploads: &limit{most: 11}, lookups: &limit{most: 11}, deletes: &limit{most: 11},
 	}
 }
@@ -22,9 +22,11 @@ func newLimits() limits {
 // rolling is the time in which calls are counted.
 const rolling = time.Minute
 
-// limit lets at most `most` calls through in any rolling minute.
+// limit lets at most `most` calls through in any rolling minute, one every
+// `apart`.
 type limit struct {
 	most  int
+	apart time.Duration
 	mu    sync.Mutex
 	calls []time.Time // of the last minute, in order
 }
@@ -35,6 +37,9 @@ func (l *limit) take(now time.Time) time.Duration {
 	defer l.mu.Unlock()
 	for len(l.calls) > 0 && !l.calls[0].Add(rolling).After(now) {
 		l.calls = l.calls[1:]
+	}
+	if n := len(l.calls); n > 0 && l.calls[n-1].Add(l.apart).After(now) {
+		return l.calls[n-1].Add(l.apart).Sub(now)
 	}
 	if len(l.calls) < l.most {
 		l.calls = append(l.calls, now)

@@ -315,3 +315,21 @@ func TestLimit(t *testing.T) {
 		t.Errorf("the next waits %s", d)
 	}
 }
+
+// However fast messages and receipts come, the next poll is never far.
+func TestPollsAreSpreadOverTheMinute(t *testing.T) {
+	t.Parallel()
+	l := newLimits(usual()).updates
+	now, longest := time.Unix(1000, 0), time.Duration(0)
+	calls := 0
+	for end := now.Add(5 * time.Minute); now.Before(end); calls++ {
+		for wait := l.take(now); wait > 0; wait = l.take(now) {
+			longest = max(longest, wait)
+			now = now.Add(wait)
+		}
+		now = now.Add(10 * time.Millisecond) // each brings something
+	}
+	if calls > 5*14+1 || longest > 5*time.Second {
+		t.Errorf("%d polls in five minutes, and up to %s without one", calls, longest)
+	}
+}

@@ -65,6 +65,7 @@ type agent struct {
 	sent    []Message
 	typed   []string
 	offsets []int64 // that polls asked for
+	ended   int     // polls that a newer one ended
 	last    event   // the last message of the person
 	sending bool
 }

@@ -25,6 +25,7 @@ func (s *Server) updates(w http.ResponseWriter, r *http.Request, a *agent) {
 	s.mu.Lock()
 	if a.poller != nil {
 		close(a.poller)
+		a.ended++
 	}
 	replaced := make(chan struct{})
 	a.poller = replaced
@@ -195,6 +196,13 @@ func (s *Server) Offsets(key string) []int64 {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return slices.Clone(s.agents[key].offsets)
+}
+
+// Replaced returns how many polls a newer one ended.
+func (s *Server) Replaced(key string) int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.agents[key].ended
 }
 
 // AddFile keeps a file that people can send, and returns the object of a message
