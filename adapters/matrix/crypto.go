@@ -17,6 +17,7 @@ import (
 	"maunium.net/go/mautrix"
 	"maunium.net/go/mautrix/crypto"
 	"maunium.net/go/mautrix/crypto/backup"
+	"maunium.net/go/mautrix/crypto/sql_store_upgrade"
 	mevent "maunium.net/go/mautrix/event"
 	"maunium.net/go/mautrix/id"
 	"maunium.net/go/mautrix/sqlstatestore"
@@ -71,7 +72,7 @@ func (c *Channel) newOlm(ctx context.Context, s *session) (*olm, error) {
 	}
 	state := sqlstatestore.NewSQLStateStore(db, dbutil.NoopLogger, false)
 	keys := crypto.NewSQLCryptoStore(db, dbutil.NoopLogger, c.opts.UserID+"/"+s.cli.DeviceID.String(), s.cli.DeviceID, c.opts.PickleKey)
-	if err := errors.Join(state.Upgrade(ctx), keys.DB.Upgrade(ctx)); err != nil {
+	if err := errors.Join(versions(ctx, db), state.Upgrade(ctx), keys.DB.Upgrade(ctx)); err != nil {
 		return nil, fmt.Errorf("open the store of keys: %w", err)
 	}
 	s.cli.StateStore = state
@@ -80,6 +81,18 @@ func (c *Channel) newOlm(ctx context.Context, s *session) (*olm, error) {
 		mach: crypto.NewOlmMachine(s.cli, &quiet, keys, state), cli: s.cli, state: state,
 		log: c.log, key: c.opts.RecoveryKey, rooms: map[string]string{},
 	}, nil
+}
+
+// versions makes the tables that say how far the stores of mautrix were upgraded:
+// it looks for them in every schema of the database, finds those of others, and
+// then misses its own.
+func versions(ctx context.Context, db *dbutil.Database) error {
+	for _, table := range []string{sqlstatestore.VersionTableName, sql_store_upgrade.VersionTableName} {
+		if _, err := db.Exec(ctx, "CREATE TABLE IF NOT EXISTS "+table+" (version INTEGER, compat INTEGER)"); err != nil {
+			return fmt.Errorf("make %s: %w", table, err)
+		}
+	}
+	return nil
 }
 
 // errKeysLost is that the server has other keys for this device than we have.
