@@ -5,13 +5,17 @@ package e2e
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
 	"net/http"
 	"net/url"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/everthread/everthread/adapters/whatsapp/whatsapptest"
+	"github.com/everthread/everthread/adapters/whatsappagent/whatsappagenttest"
 )
 
 // street is a town with a person at the door of each channel: strangers to each
@@ -24,6 +28,7 @@ type street struct {
 	bob   whatsapptest.Person
 	carol *account
 	room  string
+	agent *whatsappagenttest.Server
 	doors []door
 }
 
@@ -53,7 +58,10 @@ func newStreet(t *testing.T, database string) *street {
 	s.bot = s.onMatrix(h, "signal="+bridgeBot)
 	s.bot.link()
 	s.carol = h.register("carol")
-	s.doors = []door{s.telegramDoor(), s.whatsappDoor(), s.matrixDoor(), s.signalDoor()}
+	s.agent = s.onAgents()
+	s.agent.Add(daveKey, dave)
+	s.addKey(s.addUser("Dave"), daveKey)
+	s.doors = []door{s.telegramDoor(), s.whatsappDoor(), s.matrixDoor(), s.signalDoor(), agentDoor(s.agent, daveKey, dave)}
 	return s
 }
 
@@ -214,4 +222,72 @@ func (s *street) signalDoor() door {
 			}
 			return out
 		}}
+}
+
+// Dave has a personal agent.
+const (
+	daveKey = "key-of-daves-agent-0123456789abcdef"
+	dave    = "user:4444"
+)
+
+// agentDoor is the chat of a person with their personal agent.
+func agentDoor(s *whatsappagenttest.Server, key, person string) door {
+	write := func(kind, mime string, data []byte, more map[string]any) {
+		f := s.AddFile(data, mime)
+		maps.Copy(f, more)
+		s.Write(key, time.Now(), map[string]any{"type": kind, kind: f})
+	}
+	return door{channel: "whatsapp_agent", external: person,
+		say: func(text string) { s.Say(key, text) },
+		photo: func(data []byte, mime, caption string) {
+			write("image", mime, data, map[string]any{"caption": caption})
+		},
+		voice: func(data []byte) { write("audio", "audio/ogg; codecs=opus", data, map[string]any{"voice": true}) },
+		got: func() (out []item) {
+			for _, m := range s.Sent(key) {
+				i := item{Text: m.Text, Name: m.Filename}
+				if m.Media != "" {
+					i.Data, i.MIME = s.Uploaded(m.Media)
+				}
+				out = append(out, i)
+			}
+			return out
+		}}
+}
+
+// onAgents has a town's gateway serve personal agents.
+func (w *town) onAgents() *whatsappagenttest.Server {
+	w.t.Helper()
+	s := whatsappagenttest.New()
+	w.t.Cleanup(func() {
+		s.Close()
+		for _, err := range s.Errors() {
+			w.t.Errorf("a request that the Agent Platform does not take: %v", err)
+		}
+	})
+	w.env = append(w.env, "EVERTHREAD_CHANNELS_WHATSAPP_AGENT_API_URL="+s.URL())
+	return s
+}
+
+// addUser adds somebody and returns their id, even before the first start.
+func (w *town) addUser(name string) string {
+	w.t.Helper()
+	w.mustRun("migrate", "up")
+	var u struct{ ID int64 }
+	must(w.t, json.Unmarshal([]byte(w.mustRun("users", "add", name, "--json")), &u))
+	return fmt.Sprint(u.ID)
+}
+
+// addKey gives a user a personal agent, whose id it returns.
+func (w *town) addKey(user, key string) string {
+	w.t.Helper()
+	path := filepath.Join(w.t.TempDir(), "key")
+	must(w.t, os.WriteFile(path, []byte(key+"\n"), 0o600))
+	var a struct{ ID int64 }
+	out := w.mustRun("users", "agent", "add", user, "--key-file", path, "--json")
+	must(w.t, json.Unmarshal([]byte(out), &a))
+	if strings.Contains(out, key) {
+		w.t.Errorf("it shows the key: %s", out)
+	}
+	return fmt.Sprint(a.ID)
 }

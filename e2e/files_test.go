@@ -286,8 +286,10 @@ func TestADeletedUserLeavesNoFile(t *testing.T) {
 			if files := s.kept(); len(files) != 3*(len(s.doors)-n-1) {
 				t.Errorf("%s: files are %v", d.channel, names(files))
 			}
-			if left := l.count(`SELECT COUNT(*) FROM jobs WHERE user_id = $1`, user); left > 0 {
-				t.Errorf("%s: %d jobs are left", d.channel, left)
+			for _, table := range []string{"jobs", "agent_keys", "messages"} {
+				if left := l.count(`SELECT COUNT(*) FROM `+table+` WHERE user_id = $1`, user); left > 0 {
+					t.Errorf("%s: %d %s are left", d.channel, left, table)
+				}
 			}
 		}
 	})

@@ -85,7 +85,7 @@ func (w *town) hearsWith(s *scribe) {
 // label is what stands for a voice note of the door: WhatsApp does not say how
 // long it is.
 func (d door) label() string {
-	if d.channel == "whatsapp" {
+	if strings.HasPrefix(d.channel, "whatsapp") {
 		return "voice"
 	}
 	return "voice 0:07"
