@@ -266,7 +266,7 @@ func Default() Config {
 		Retention: Retention{Raw: 7 * 24 * time.Hour},
 		Channels: Channels{
 			Telegram:      Telegram{Mode: "polling", APIURL: "https://api.telegram.org", RatePerChat: 1, RatePerBot: 30},
-			WhatsApp:      WhatsApp{APIURL: "https://graph.facebook.com", APIVersion: "v23.0", TemplateLanguage: "en", RatePerChat: 0.16, RatePerBot: 80},
+			WhatsApp:      WhatsApp{APIURL: "https://graph.facebook.com", APIVersion: "v25.0", TemplateLanguage: "en", RatePerChat: 0.16, RatePerBot: 80},
 			WhatsAppAgent: WhatsAppAgent{APIURL: "https://api.whatsapp.com/agent/v1"},
 		},
 	}

@@ -26,7 +26,7 @@ func (c Config) checkWhatsApp(p *problems) {
 		}
 	}
 	if !regexp.MustCompile(`^v[0-9]+\.[0-9]+$`).MatchString(w.APIVersion) {
-		p.add("channels.whatsapp.api_version is %q; write it like v23.0", w.APIVersion)
+		p.add("channels.whatsapp.api_version is %q; write it like v25.0", w.APIVersion)
 	}
 	if w.SummaryTemplate != "" && w.TemplateLanguage == "" {
 		p.add("channels.whatsapp.template_language is empty; name the language of the template, such as en")

@@ -25,7 +25,7 @@ func (w *town) onWhatsApp() *whatsapptest.Server {
 			w.t.Errorf("a request that the Cloud API does not know: %v", err)
 		}
 	})
-	w.env = append(w.env, "EVERTHREAD_CHANNELS_WHATSAPP_API_URL="+s.URL(), "EVERTHREAD_CHANNELS_WHATSAPP_PHONE_NUMBER_ID="+whatsapptest.PhoneNumberID,
+	w.env = append(w.env, "EVERTHREAD_CHANNELS_WHATSAPP_API_URL="+throughPrism(w.t, s.URL()), "EVERTHREAD_CHANNELS_WHATSAPP_PHONE_NUMBER_ID="+whatsapptest.PhoneNumberID,
 		"EVERTHREAD_CHANNELS_WHATSAPP_ACCESS_TOKEN="+whatsapptest.Token, "EVERTHREAD_CHANNELS_WHATSAPP_APP_SECRET="+whatsapptest.AppSecret,
 		"EVERTHREAD_CHANNELS_WHATSAPP_VERIFY_TOKEN="+whatsapptest.VerifyToken, "EVERTHREAD_CHANNELS_WHATSAPP_RATE_PER_CHAT=0")
 	return s

@@ -20,7 +20,7 @@ const (
 	// maxAnswer bounds what is read of an answer, in bytes.
 	maxAnswer = 1 << 20
 	// userAgent is set since requests without one were refused (CHANNELS B.7).
-	userAgent = "everthread (+https://github.com/everthread/everthread)"
+	userAgent = "everthread/1.0.0" // name/number, as the API description wants it
 )
 
 // api calls the Graph API (CHANNELS B, B.6). Its errors are *apiError or

@@ -64,7 +64,7 @@ type Options struct {
 	VerifyToken       string // chosen by us, asked for when the webhook is set up
 
 	APIURL     string // root of the Graph API; empty: https://graph.facebook.com
-	APIVersion string // empty: v23.0
+	APIVersion string // empty: v25.0
 
 	// SummaryTemplate is an approved template with the date as its only body
 	// parameter and one quick-reply button; empty: no teasers.
@@ -124,7 +124,7 @@ func defaults(o *Options) {
 		o.APIURL = "https://graph.facebook.com"
 	}
 	if o.APIVersion == "" {
-		o.APIVersion = "v23.0"
+		o.APIVersion = "v25.0"
 	}
 	if o.TemplateLanguage == "" {
 		o.TemplateLanguage = "en"
@@ -155,7 +155,7 @@ func checkOptions(o Options) error {
 		return errors.New("api_url is no URL")
 	}
 	if !versionForm.MatchString(o.APIVersion) {
-		return fmt.Errorf("api_version is %q; it must look like v23.0", o.APIVersion)
+		return fmt.Errorf("api_version is %q; it must look like v25.0", o.APIVersion)
 	}
 	return nil
 }
