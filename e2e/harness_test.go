@@ -23,6 +23,7 @@ import (
 	"regexp"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
@@ -274,12 +275,23 @@ func (w *town) mustRun(args ...string) string {
 	return out
 }
 
+// ports are handed out once, from below those that the system gives to whoever
+// asks for any: one of these could be somebody else's before it is used.
+var ports atomic.Uint32
+
 func freeAddress(t *testing.T) string {
 	t.Helper()
-	ln, err := net.Listen("tcp", "127.0.0.1:0")
-	must(t, err)
-	defer ln.Close()
-	return ln.Addr().String()
+	const first, count = 12_000, 18_000
+	ports.CompareAndSwap(0, uint32(os.Getpid())*100)
+	for range count {
+		addr := fmt.Sprintf("127.0.0.1:%d", first+ports.Add(1)%count)
+		if ln, err := net.Listen("tcp", addr); err == nil {
+			must(t, ln.Close())
+			return addr
+		}
+	}
+	t.Fatal("there is no free port")
+	return ""
 }
 
 func (g *gateway) get(path string) (int, string) {

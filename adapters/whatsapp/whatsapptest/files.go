@@ -41,8 +41,9 @@ func (s *Server) keepFile(f file) string {
 	return id
 }
 
-// lookup answers with the address of a file, a new one each time.
-func (s *Server) lookup(w http.ResponseWriter, id string) {
+// lookup answers with the address of a file, a new one each time, on the host that
+// was asked.
+func (s *Server) lookup(w http.ResponseWriter, r *http.Request, id string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	f, ok := s.files[id]
@@ -55,7 +56,7 @@ func (s *Server) lookup(w http.ResponseWriter, id string) {
 	s.addresses[path] = id
 	sum := sha256.Sum256(f.data)
 	answer(w, map[string]any{
-		"messaging_product": "whatsapp", "url": s.http.URL + path, "mime_type": f.mime,
+		"messaging_product": "whatsapp", "url": "http://" + r.Host + path, "mime_type": f.mime,
 		"sha256": hex.EncodeToString(sum[:]), "file_size": len(f.data), "id": id,
 	})
 }

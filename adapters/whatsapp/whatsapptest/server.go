@@ -199,7 +199,7 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request, what, id string) 
 	case "media":
 		s.upload(w, r)
 	case "lookup":
-		s.lookup(w, id)
+		s.lookup(w, r, id)
 	case "file":
 		s.serveFile(w, r)
 	default:
