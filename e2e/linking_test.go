@@ -186,7 +186,9 @@ func (p *person) isOne(l *ledger, g *gateway, said []string, deliveries int) {
 		p.t.Errorf("said was\n%q\nthe transcript is\n%q", said, got)
 	}
 	l.oneReplyEach()
-	day := p.until("2026-10-24", func(d dayJSON) bool { return d.State == "final" && strings.Contains(d.Summary, "Groix") && strings.Contains(d.Summary, "dinghy") })
+	day := p.until("2026-10-24", func(d dayJSON) bool {
+		return d.State == "final" && strings.Contains(d.Summary, "Groix") && strings.Contains(d.Summary, "dinghy")
+	})
 	l.until(`SELECT COUNT(*) FROM segments WHERE label = '2026-10-24' AND stale = 0 AND hidden = 0`, 1, g)
 	day = p.until("2026-10-24", func(d dayJSON) bool { return d.State == "final" })
 	p.points(l, day.Summary, "I want to sail to Groix on Friday", "I want a new rope for the dinghy")
@@ -361,9 +363,10 @@ func (p *person) arrivedOnce(l *ledger, kills int) {
 	}
 }
 
+// onPhone is what arrived on WhatsApp, without the signs of what is bold there.
 func (p *person) onPhone() (got []string) {
 	for _, m := range p.wa.Sent() {
-		got = append(got, m.Text)
+		got = append(got, strings.ReplaceAll(m.Text, "*", ""))
 	}
 	return got
 }

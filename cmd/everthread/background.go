@@ -59,7 +59,7 @@ func (a *app) tasks() []scheduler.Task {
 
 // newMover wires what merges and splits people.
 func (a *app) newMover() *people.Mover {
-	return &people.Mover{Store: a.store, Render: a.render, Language: a.cfg.DefaultLanguage, Released: a.receiveApproved, Poll: movePoll, Worker: a.worker, Log: a.log.Named("people"), Now: a.now}
+	return &people.Mover{Store: a.store, Render: a.render, Language: a.cfg.DefaultLanguage, Released: a.receiveApproved, Poll: movePoll, Worker: a.worker, Log: a.log.Named("people"), Now: a.now, Crash: crash}
 }
 
 // movePoll is how often merges and splits are looked for when nothing wakes.

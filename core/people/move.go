@@ -34,6 +34,7 @@ type Mover struct {
 	Worker   string        // this process, in the lease: one carries at a time
 	Log      *zap.Logger
 	Now      func() time.Time
+	Crash    func(step string) // dies on demand after a step, in tests; may be nil
 }
 
 // Run carries moves until ctx ends.
@@ -107,7 +108,7 @@ func (v *Mover) All(ctx context.Context) (time.Duration, error) {
 // The lease of who carries moves, and how long it holds after each step.
 const (
 	moveLease    = "moves"
-	moveLeaseFor = 10 * time.Second
+	moveLeaseFor = 3 * time.Second
 )
 
 func (v *Mover) hold(ctx context.Context) (bool, error) {
@@ -144,6 +145,9 @@ func (v *Mover) one(ctx context.Context, m core.Move) (time.Duration, error) {
 		var err error
 		if m, wait, err = v.Store.Carry(ctx, m.ID, v.Now()); err != nil || wait > 0 {
 			return wait, err
+		}
+		if v.Crash != nil {
+			v.Crash("moved")
 		}
 	}
 	v.release(ctx)
