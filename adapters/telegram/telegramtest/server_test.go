@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"io"
+	"mime/multipart"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -311,5 +312,75 @@ func TestControl(t *testing.T) {
 	}
 	if got := do("GET", "/control/errors", ""); got != "[]" {
 		t.Errorf("errors: %s", got)
+	}
+}
+
+// form posts a form with one file and returns the answer.
+func form(t *testing.T, s *Server, method, field string, values map[string]string, data []byte) result {
+	t.Helper()
+	var b bytes.Buffer
+	w := multipart.NewWriter(&b)
+	for k, v := range values {
+		if err := w.WriteField(k, v); err != nil {
+			t.Fatal(err)
+		}
+	}
+	f, err := w.CreateFormFile(field, "a.bin")
+	if err == nil {
+		_, err = f.Write(data)
+	}
+	if err = errors.Join(err, w.Close()); err != nil {
+		t.Fatal(err)
+	}
+	resp, err := http.Post(s.URL()+"/bot"+Token+"/"+method, w.FormDataContentType(), &b)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	var r result
+	if err := json.NewDecoder(resp.Body).Decode(&r); err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
+
+func TestFilesAreKeptAndChecked(t *testing.T) {
+	t.Parallel()
+	s := New()
+	defer s.Close()
+	if r := form(t, s, "sendDocument", "document", map[string]string{"chat_id": "7", "caption": "12", "caption_entities": `[{"type":"bold","offset":0,"length":2}]`}, []byte("data")); !r.OK {
+		t.Errorf("got %+v", r)
+	}
+	sent := s.Sent(7)
+	if len(sent) != 1 || sent[0].Text != "12" || len(sent[0].Entities) != 1 || sent[0].File == nil || string(sent[0].File.Data) != "data" || sent[0].File.Name != "a.bin" {
+		t.Errorf("kept %+v", sent)
+	}
+	for name, c := range map[string]struct {
+		method, field string
+		values        map[string]string
+		data          string
+		code          int
+		known         bool // by the description
+	}{
+		"empty":              {"sendDocument", "document", map[string]string{"chat_id": "7"}, "", 400, true},
+		"no picture":         {"sendPhoto", "photo", map[string]string{"chat_id": "7"}, "data", 400, true},
+		"a long caption":     {"sendDocument", "document", map[string]string{"chat_id": "7", "caption": strings.Repeat("x", 1025)}, "data", 400, true},
+		"entities elsewhere": {"sendDocument", "document", map[string]string{"chat_id": "7", "caption": "x", "caption_entities": `[{"type":"bold","offset":0,"length":9}]`}, "data", 400, true},
+		"a wrong field":      {"sendDocument", "photo", map[string]string{"chat_id": "7"}, "data", 400, false},
+		"a wrong type":       {"sendDocument", "document", map[string]string{"chat_id": "7", "disable_notification": "perhaps"}, "data", 400, false},
+	} {
+		if !c.known && !HasDescription() {
+			continue
+		}
+		before := len(s.Errors())
+		if r := form(t, s, c.method, c.field, c.values, []byte(c.data)); r.OK || r.Code != c.code {
+			t.Errorf("%s: got %+v", name, r)
+		}
+		if noted := len(s.Errors()) > before; noted == c.known {
+			t.Errorf("%s: noted is %v", name, noted)
+		}
+	}
+	if len(s.Sent(7)) != 1 {
+		t.Errorf("sent %+v", s.Sent(7))
 	}
 }
