@@ -393,3 +393,92 @@ func TestTwoWhoLinkEachOtherAtOnceBecomeOne(t *testing.T) {
 		l.oneReplyEach()
 	})
 }
+
+// strangers are addresses on Telegram that nobody knows.
+const strangers = int64(900_000)
+
+// at writes from another address on Telegram, and returns what came back since, if
+// anything is to come.
+func (p *person) at(chat int64, text string, answered bool) string {
+	p.t.Helper()
+	n := len(p.telegram.Sent(chat))
+	p.telegram.Say(chat, text)
+	if !answered {
+		return ""
+	}
+	return p.town.sent(chat, n+1)[n].Text
+}
+
+// A stranger may link under every policy, and guess five times an hour.
+func TestCodesForLinkingAreGuessedFiveTimesAndUsedOnce(t *testing.T) {
+	t.Parallel()
+	for _, policy := range []string{"pairing", "allowlist"} {
+		t.Run(policy, func(t *testing.T) {
+			t.Parallel()
+			engines(t, func(t *testing.T, database func(*testing.T) string) {
+				p := newLinked(t, database(t))
+				p.env = append(p.env, "EVERTHREAD_ACCESS_POLICY="+policy, fmt.Sprintf("EVERTHREAD_ACCESS_ALLOW=telegram:%d", ada))
+				g := p.open()
+				l := p.ledger()
+				if policy == "pairing" {
+					p.say("telegram", "/start "+g.logged(`/start ([A-Z0-9]{10})`)[1])
+				}
+				p.say("telegram", "one")
+				p.guess()
+				p.useOnce(l, g)
+				if n := l.count(`SELECT COUNT(DISTINCT user_id) FROM messages WHERE role = 'user'`); n != 1 {
+					t.Errorf("messages are %d users'", n)
+				}
+			})
+		})
+	}
+}
+
+// shown asks for a code on Telegram.
+func (p *person) shown() string {
+	p.t.Helper()
+	return shownCode.FindString(p.say("telegram", "/link"))
+}
+
+// guess has a stranger guess until they are locked, and wait.
+func (p *person) guess() {
+	p.t.Helper()
+	guesser := strangers + 1
+	for n := range 5 {
+		want := "not valid"
+		if n == 4 {
+			want = "in 60 min"
+		}
+		p.contains(p.at(guesser, fmt.Sprint("/link WRNG222", n+2), true), want)
+	}
+	code := p.shown()
+	p.contains(p.at(guesser, "/link "+code, true), "Too many wrong codes")
+	p.set(p.now().Add(59 * time.Minute))
+	code = p.shown()
+	p.contains(p.at(guesser, "/link "+code, true), "Too many wrong codes")
+	p.set(p.now().Add(2 * time.Minute))
+	code = p.shown()
+	p.contains(p.at(guesser, "/link "+strings.ToLower(code[:2]+"-"+code[2:5]+"-"+code[5:]), true), "connected now")
+	p.contains(p.at(guesser, "two", true), "echo: two")
+}
+
+// useOnce tries codes that are nobody's any more, or one's own.
+func (p *person) useOnce(l *ledger, g *gateway) {
+	p.t.Helper()
+	code := p.shown()
+	p.contains(p.say("telegram", "/link "+code), "for another app")
+	p.contains(p.at(strangers+1, "/link "+code, true), "connected already")
+	p.set(p.now().Add(11 * time.Minute))
+	p.contains(p.at(strangers+2, "/link "+code, true), "not valid")
+	first, second := p.shown(), p.shown()
+	p.contains(p.at(strangers+2, "/link "+first, true), "not valid") // there is a newer one
+	p.contains(p.at(strangers+2, "/link "+second, true), "connected now")
+	p.contains(p.at(strangers+3, "/link "+second, true), "not valid")
+	p.at(strangers+4, "hello", false)
+	p.at(strangers+4, "/help", false)
+	p.at(strangers+4, "/link", false)
+	p.settle(l, g)
+	if got := texts(p.telegram.Sent(strangers + 4)); len(got) > 1 || len(got) == 1 && !strings.Contains(got[0], "This assistant is private") {
+		p.t.Errorf("a stranger is told %q", got)
+	}
+}
