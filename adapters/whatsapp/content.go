@@ -42,7 +42,8 @@ func body(m *message) (string, []core.Attachment) {
 
 // file describes the file that m carries, and returns nil if there is none.
 func file(m *message) (string, *core.Attachment) {
-	kind, f := "", (*media)(nil)
+	var kind string
+	var f *media
 	switch {
 	case m.Image != nil:
 		kind, f = "photo", m.Image

@@ -87,7 +87,7 @@ func checkMatrix(ctx context.Context, h *holder) []finding {
 	}
 	ch, db, err := h.matrix(ctx)
 	if db != nil {
-		defer db.Close()
+		defer func() { _ = db.Close() }() // it was only read
 	}
 	if err != nil {
 		return []finding{verdict(matrix.Name, err, "")}

@@ -161,7 +161,7 @@ func protectedAt(t Text, start, end int) func(int) bool {
 	return func(i int) bool {
 		for _, r := range ranges {
 			if r[0] <= i && i < r[1] {
-				return !(t.Text[i] == '`' && inFence(t, i))
+				return t.Text[i] != '`' || !inFence(t, i)
 			}
 		}
 		return false
