@@ -41,7 +41,13 @@ func (c *Channel) already(ctx context.Context, s *session, r room, txn, mark str
 			return "", fmt.Errorf("look for what was sent: %w", err)
 		}
 		for _, e := range readEvents(page.Chunk) {
-			if e.Sender == c.opts.UserID && (e.Txn == txn || marked(e, mark, fresh)) {
+			if e.Sender != c.opts.UserID {
+				continue
+			}
+			if e.Type == typeEncrypted && s.crypto != nil {
+				e, _ = s.open(ctx, r.id, e)
+			}
+			if e.Txn == txn || marked(e, mark, fresh) {
 				return e.ID, nil
 			}
 		}

@@ -184,6 +184,11 @@ func (b *batch) event(ctx context.Context, r room, e event) error {
 			return err
 		}
 	}
+	if e.Type == typeRedaction && b.s.crypto != nil {
+		if err := b.retract(ctx, r, e.Redacts); err != nil {
+			return err
+		}
+	}
 	b.remember(r, e)
 	b.health(r, e)
 	s := scene{home: h, room: r, now: b.c.now(), known: func(id string) (seen, bool) { return b.find(ctx, r, id) }}

@@ -106,7 +106,8 @@ type Channel struct {
 	preview previews
 	typing  typing
 
-	failedJoins int // in a row; Run's alone
+	failedJoins int       // in a row; Run's alone
+	retried     time.Time // when unread events were last tried; Run's alone
 
 	mu    sync.Mutex
 	state error // what is wrong; nil: nothing known

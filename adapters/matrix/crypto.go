@@ -10,13 +10,14 @@ import (
 	"maps"
 	"slices"
 	"sync"
+	"time"
 
 	"github.com/rs/zerolog"
 	"go.mau.fi/util/dbutil"
 	"go.uber.org/zap"
 	"maunium.net/go/mautrix"
 	"maunium.net/go/mautrix/crypto"
-	"maunium.net/go/mautrix/crypto/backup"
+	olmlib "maunium.net/go/mautrix/crypto/olm"
 	"maunium.net/go/mautrix/crypto/sql_store_upgrade"
 	mevent "maunium.net/go/mautrix/event"
 	"maunium.net/go/mautrix/id"
@@ -39,10 +40,15 @@ type olm struct {
 
 	mu    sync.Mutex
 	rooms map[string]string // what was last told of an encrypted room's members
+
+	now    func() time.Time
+	look   sync.Mutex                 // of what follows
+	backup *keyBackup                 // nil: not opened
+	tried  map[id.SessionID]time.Time // when keys were last looked for in it
 }
 
 // openCrypto loads the device's keys, or makes and uploads them, and verifies the
-// device with the recovery key.
+// device with the recovery key. The key backup is read when a key is missing.
 func (c *Channel) openCrypto(ctx context.Context, s *session) (cryptor, error) {
 	if c.opts.CryptoDB == nil {
 		c.log.Warn("encrypted rooms cannot be read: there is no database for their keys")
@@ -79,7 +85,7 @@ func (c *Channel) newOlm(ctx context.Context, s *session) (*olm, error) {
 	quiet := zerolog.Nop()
 	return &olm{
 		mach: crypto.NewOlmMachine(s.cli, &quiet, keys, state), cli: s.cli, state: state,
-		log: c.log, key: c.opts.RecoveryKey, rooms: map[string]string{},
+		log: c.log, key: c.opts.RecoveryKey, rooms: map[string]string{}, now: c.now, tried: map[id.SessionID]time.Time{},
 	}, nil
 }
 
@@ -104,12 +110,11 @@ func (o *olm) load(ctx context.Context) error {
 	if err := o.mach.Load(ctx); err != nil {
 		return stopError{fmt.Errorf("start matrix: load the keys of this device: %w", err)}
 	}
-	resp, err := o.cli.QueryKeys(ctx, &mautrix.ReqQueryKeys{DeviceKeys: map[id.UserID]mautrix.DeviceIDList{o.cli.UserID: {o.cli.DeviceID}}})
+	device, _, err := o.published(ctx)
 	if err != nil {
-		return fmt.Errorf("look for our keys: %w", clean(err))
+		return fmt.Errorf("look for our keys: %w", err)
 	}
-	device, known := resp.DeviceKeys[o.cli.UserID][o.cli.DeviceID]
-	known = known && len(device.Keys) > 0
+	known := len(device.Keys) > 0
 	shared := o.mach.GetAccount().Shared
 	switch {
 	case !known && !shared:
@@ -119,52 +124,6 @@ func (o *olm) load(ctx context.Context) error {
 		return nil
 	case known != shared, device.Keys.GetEd25519(o.cli.DeviceID) != o.mach.OwnIdentity().SigningKey:
 		return stopError{errKeysLost}
-	}
-	return nil
-}
-
-// verify signs the device with the account's cross-signing keys, so that clients
-// go on encrypting for it, and reads the key backup.
-func (o *olm) verify(ctx context.Context) error {
-	has, verified, err := o.mach.GetOwnVerificationStatus(ctx)
-	if err != nil || verified {
-		return clean(err)
-	}
-	switch {
-	case !has && o.key == "":
-		return errors.New("the account has no cross-signing keys; make them with a client (such as Element: Settings, Encryption) and set channels.matrix.recovery_key")
-	case o.key == "":
-		return errors.New("set channels.matrix.recovery_key to the account's recovery key")
-	}
-	if err := o.mach.VerifyWithRecoveryKey(ctx, o.key); err != nil {
-		return fmt.Errorf("verify with the recovery key: %w", err)
-	}
-	if err := o.restore(ctx); err != nil {
-		o.log.Info("the key backup was not read", zap.Error(err))
-	}
-	return nil
-}
-
-// restore reads the keys of earlier messages from the server's backup.
-func (o *olm) restore(ctx context.Context) error {
-	name, data, err := o.mach.SSSS.GetDefaultKeyData(ctx)
-	if err != nil {
-		return fmt.Errorf("find the secret storage: %w", clean(err))
-	}
-	key, err := data.VerifyRecoveryKey(name, o.key)
-	if err != nil {
-		return fmt.Errorf("open the secret storage: %w", err)
-	}
-	secret, err := o.mach.SSSS.GetDecryptedAccountData(ctx, mevent.AccountDataMegolmBackupKey, key)
-	if err != nil {
-		return fmt.Errorf("find the backup's key: %w", err)
-	}
-	unlock, err := backup.MegolmBackupKeyFromBytes(secret)
-	if err != nil {
-		return fmt.Errorf("read the backup's key: %w", err)
-	}
-	if _, err := o.mach.DownloadAndStoreLatestKeyBackup(ctx, unlock); err != nil {
-		return fmt.Errorf("read the backup: %w", err)
 	}
 	return nil
 }
@@ -204,10 +163,19 @@ func (o *olm) decrypt(ctx context.Context, room string, e event) (string, json.R
 		return "", nil, fmt.Errorf("read event: %w", err)
 	}
 	plain, err := o.mach.DecryptMegolmEvent(ctx, &evt)
+	if lacksKey(err) && o.recover(ctx, evt.RoomID, evt.Content.AsEncrypted().SessionID) {
+		plain, err = o.mach.DecryptMegolmEvent(ctx, &evt)
+	}
 	if err != nil {
 		return "", nil, fmt.Errorf("decrypt: %w", err)
 	}
 	return plain.Type.Type, plain.Content.VeryRaw, nil
+}
+
+// lacksKey tells whether err is that there is no key of an event: none at all,
+// one of later events only, or a refusal by who was asked.
+func lacksKey(err error) bool {
+	return errors.Is(err, crypto.ErrNoSessionFound) || errors.Is(err, olmlib.ErrUnknownMessageIndex) || errors.Is(err, crypto.ErrGroupSessionWithheld)
 }
 
 // ask asks the sender's devices and our others for the key of an event.
@@ -286,38 +254,6 @@ func (o *olm) introduce(ctx context.Context, r room) error {
 	}
 	o.rooms[r.id] = list
 	return nil
-}
-
-// cryptoStatus says how the device stands; false: something has to be done. It
-// reads the device's keys and leaves them as they are, since the process that
-// runs the account may be at work with them.
-func (c *Channel) cryptoStatus(ctx context.Context, s *session) (string, bool) {
-	o, err := c.newOlm(ctx, s)
-	if err == nil {
-		err = o.mach.Load(ctx)
-	}
-	if err != nil {
-		return "the keys of this device cannot be read: " + err.Error(), false
-	}
-	if !o.mach.GetAccount().Shared {
-		return "encryption is on; the device gets its keys at the first start", true
-	}
-	return o.status(ctx)
-}
-
-func (o *olm) status(ctx context.Context) (string, bool) {
-	has, verified, err := o.mach.GetOwnVerificationStatus(ctx)
-	switch {
-	case err != nil:
-		return "cross-signing cannot be looked at: " + clean(err).Error(), false
-	case verified:
-		return "encryption is on, and the device is verified", true
-	case !has:
-		return "encryption is on, but the account has no cross-signing keys, so clients will stop encrypting for it; make them with a client and set channels.matrix.recovery_key", false
-	case o.key != "":
-		return "encryption is on, but channels.matrix.recovery_key does not verify the device; is it the account's present recovery key?", false
-	}
-	return "encryption is on, but the device is not verified; set channels.matrix.recovery_key", false
 }
 
 // close leaves the database open: it is the caller's.

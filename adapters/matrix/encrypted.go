@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"slices"
 	"time"
 
@@ -27,18 +28,22 @@ type cryptor interface {
 // unread are the events of a room that could not be decrypted yet.
 type unread struct {
 	Events []json.RawMessage `json:"events"`
-	Since  int64             `json:"since"` // when the first came, in milliseconds
+	Since  int64             `json:"since"` // when the first came that was not told, in milliseconds
+	First  string            `json:"first"` // its id
 	Told   bool              `json:"told"`  // the person was asked to send them again
 }
 
 const (
-	maxUnread = 100              // events of one room that are kept until their keys come
-	keyWait   = 25 * time.Second // that a key may take before the person is asked
+	maxUnread   = 100                // events of one room that are kept until their keys come
+	keepUnread  = 7 * 24 * time.Hour // that they are kept
+	keyWait     = 25 * time.Second   // that a key may take before the person is asked
+	unreadEvery = time.Minute        // after which keys are looked for that came by another way
+	askEvery    = time.Hour          // before a person is asked about more
 )
 
 // open decrypts an event. One that cannot be read is returned as it is.
-func (b *batch) open(ctx context.Context, r room, e event) (event, error) {
-	kind, content, err := b.s.crypto.decrypt(ctx, r.id, e)
+func (s *session) open(ctx context.Context, room string, e event) (event, error) {
+	kind, content, err := s.crypto.decrypt(ctx, room, e)
 	if err != nil {
 		return e, err
 	}
@@ -55,10 +60,10 @@ func (b *batch) open(ctx context.Context, r room, e event) (event, error) {
 // decrypt opens an encrypted event, and keeps it for later if its key is not
 // there.
 func (b *batch) decrypt(ctx context.Context, r room, e event) (event, error) {
-	if b.s.crypto == nil {
+	if b.s.crypto == nil || len(e.fields()["ciphertext"]) == 0 { // taken back
 		return e, nil
 	}
-	plain, err := b.open(ctx, r, e)
+	plain, err := b.s.open(ctx, r.id, e)
 	if err == nil {
 		return plain, nil
 	}
@@ -69,21 +74,44 @@ func (b *batch) decrypt(ctx context.Context, r room, e event) (event, error) {
 		return e, nil
 	}
 	b.c.log.Warn("event cannot be decrypted", zap.String("room", r.id), zap.String("event", e.ID), zap.Error(err))
+	return e, b.postpone(ctx, r, e)
+}
+
+// postpone keeps an event until its key comes, and asks for the key.
+func (b *batch) postpone(ctx context.Context, r room, e event) error {
 	all, err := b.c.unread(ctx)
 	if err != nil {
-		return e, err
+		return err
 	}
-	u, pending := all[r.id]
-	if !pending {
-		u.Since = b.c.now().UnixMilli()
+	u := all[r.id]
+	if slices.ContainsFunc(u.Events, isEvent(e.ID)) {
+		return nil
 	}
-	same := func(raw json.RawMessage) bool { known, _ := readEvent(raw); return known.ID == e.ID }
-	if len(u.Events) < maxUnread && !slices.ContainsFunc(u.Events, same) {
-		u.Events = append(u.Events, e.raw)
-		b.s.crypto.ask(ctx, r.id, e)
+	now := b.c.now()
+	if len(u.Events) == 0 || u.Told && now.Sub(time.UnixMilli(u.Since)) > askEvery {
+		u.Since, u.First, u.Told = now.UnixMilli(), e.ID, false
 	}
+	u.Events = append(u.Events, e.raw)
+	u.Events = u.Events[max(0, len(u.Events)-maxUnread):]
 	all[r.id] = u
-	return e, b.c.keepUnread(ctx, all)
+	b.s.crypto.ask(ctx, r.id, e)
+	return b.c.keepUnread(ctx, all)
+}
+
+func isEvent(id string) func(json.RawMessage) bool {
+	return func(raw json.RawMessage) bool { e, _ := readEvent(raw); return e.ID == id }
+}
+
+// retract forgets an event that was taken back before it could be read.
+func (b *batch) retract(ctx context.Context, r room, id string) error {
+	all, err := b.c.unread(ctx)
+	u := all[r.id]
+	if err != nil || !slices.ContainsFunc(u.Events, isEvent(id)) {
+		return err
+	}
+	u.Events = slices.DeleteFunc(u.Events, isEvent(id))
+	all[r.id] = u
+	return b.c.keepUnread(ctx, all)
 }
 
 func (c *Channel) unread(ctx context.Context) (map[string]unread, error) {
@@ -94,22 +122,36 @@ func (c *Channel) unread(ctx context.Context) (map[string]unread, error) {
 }
 
 func (c *Channel) keepUnread(ctx context.Context, all map[string]unread) error {
-	value := ""
-	if len(all) > 0 {
-		raw, err := json.Marshal(all)
-		if err != nil {
-			return fmt.Errorf("keep unread events: %w", err)
-		}
-		value = string(raw)
+	value, err := unreadValue(all)
+	if err != nil {
+		return err
 	}
 	return c.keep(ctx, map[string]string{keyUnread: value})
 }
 
-// again passes on the events whose keys have come since.
+// unreadValue is all as it is kept, without rooms of which nothing is left.
+func unreadValue(all map[string]unread) (string, error) {
+	maps.DeleteFunc(all, func(_ string, u unread) bool { return len(u.Events) == 0 })
+	if len(all) == 0 {
+		return "", nil
+	}
+	raw, err := json.Marshal(all)
+	if err != nil {
+		return "", fmt.Errorf("keep unread events: %w", err)
+	}
+	return string(raw), nil
+}
+
+// again passes on the events whose keys have come since: with this response, or
+// from elsewhere, for which it looks now and then.
 func (b *batch) again(ctx context.Context, resp *syncResponse) error {
 	var keys eventList
 	_ = json.Unmarshal(resp.ToDevice, &keys)
-	if b.s.crypto == nil || len(keys.Events) == 0 {
+	if len(keys.Events) == 0 && b.c.now().Sub(b.c.retried) < unreadEvery {
+		return nil
+	}
+	b.c.retried = b.c.now()
+	if b.s.crypto == nil {
 		return nil
 	}
 	all, err := b.c.unread(ctx)
@@ -117,42 +159,49 @@ func (b *batch) again(ctx context.Context, resp *syncResponse) error {
 		return err
 	}
 	changed := false
-	for id, u := range all {
-		r, err := b.c.rooms.load(ctx, b.s, id)
+	for _, id := range slices.Sorted(maps.Keys(all)) {
+		u := all[id]
+		still, err := b.reread(ctx, id, u.Events)
 		if err != nil {
 			return err
 		}
-		var still []json.RawMessage
-		for _, e := range readEvents(u.Events) {
-			plain, err := b.open(ctx, r, e)
-			if err != nil {
-				still = append(still, e.raw)
-				continue
-			}
-			if err := b.event(ctx, r, plain); err != nil {
-				return err
-			}
-		}
 		changed = changed || len(still) < len(u.Events)
-		if u.Events = still; len(still) == 0 {
-			delete(all, id)
-			continue
-		}
+		u.Events = still
 		all[id] = u
 	}
 	if !changed {
 		return nil
 	}
-	raw, err := json.Marshal(all)
+	b.state[keyUnread], err = unreadValue(all)
+	return err
+}
+
+// reread takes those events of a room that can be decrypted by now, and returns
+// the others but for those that are too old.
+func (b *batch) reread(ctx context.Context, id string, events []json.RawMessage) (still []json.RawMessage, err error) {
+	r, err := b.c.rooms.load(ctx, b.s, id)
 	if err != nil {
-		return fmt.Errorf("keep unread events: %w", err)
+		return nil, err
 	}
-	b.state[keyUnread] = string(raw)
-	return nil
+	for _, e := range readEvents(events) {
+		plain, err := b.s.open(ctx, id, e)
+		switch {
+		case ctx.Err() != nil:
+			return nil, ctx.Err()
+		case err != nil && b.c.now().Sub(e.time()) < keepUnread:
+			still = append(still, e.raw)
+		case err == nil:
+			if err := b.event(ctx, r, plain); err != nil {
+				return nil, err
+			}
+		}
+	}
+	return still, nil
 }
 
 // sayUnreadable asks the people whose messages could not be read for a while, and
-// whom we have written to before, to send them again: once for each room.
+// whom we have written to before, to send them again: once for each room, until
+// more comes much later.
 func (c *Channel) sayUnreadable(ctx context.Context, s *session) error {
 	if s.crypto == nil {
 		return nil
@@ -183,8 +232,7 @@ func (c *Channel) askAgain(ctx context.Context, s *session, id string, u unread)
 	content := map[string]any{
 		"msgtype": "m.text", "body": "I could not read your last message. Please send it again.", "m.mentions": struct{}{}, sentMark: "unreadable",
 	}
-	first, _ := readEvent(u.Events[0])
-	if _, err := c.put(ctx, s, r, typeMessage, "unreadable-"+digest(id, first.ID), content); err != nil {
+	if _, err := c.put(ctx, s, r, typeMessage, "unreadable-"+digest(id, u.First), content); err != nil {
 		c.log.Warn("ask to send again", zap.Error(err))
 		return false
 	}

@@ -165,7 +165,7 @@ func (b *batch) find(ctx context.Context, r room, id string) (seen, bool) {
 		return seen{}, false
 	}
 	if e.Type == typeEncrypted && b.s.crypto != nil {
-		e, _ = b.open(ctx, r, e)
+		e, _ = b.s.open(ctx, r.id, e)
 	}
 	s, ok := seenOf(b.c.rooms.home, e)
 	return s, ok

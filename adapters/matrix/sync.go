@@ -216,9 +216,13 @@ func (c *Channel) poll(ctx context.Context, s *session, since string) (*syncResp
 }
 
 // patience is how long a sync may be held open: shorter while there are
-// invitations that could not be accepted yet.
+// invitations that could not be accepted yet, and not at all after a start, when
+// keys of unread events may be there.
 func (c *Channel) patience() time.Duration {
-	if c.failedJoins == 0 {
+	switch {
+	case c.retried.IsZero():
+		return 0
+	case c.failedJoins == 0:
 		return syncWait
 	}
 	return min(syncWait, 100*time.Millisecond<<min(c.failedJoins, 10))

@@ -1,0 +1,236 @@
+//go:build goolm
+
+package matrix
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"time"
+
+	"go.uber.org/zap"
+	"maunium.net/go/mautrix"
+	"maunium.net/go/mautrix/crypto/backup"
+	"maunium.net/go/mautrix/crypto/signatures"
+	"maunium.net/go/mautrix/crypto/ssss"
+	mevent "maunium.net/go/mautrix/event"
+	"maunium.net/go/mautrix/id"
+)
+
+// published returns the keys of this device as the server tells them to others,
+// and the account's cross-signing keys.
+func (o *olm) published(ctx context.Context) (mautrix.DeviceKeys, *mautrix.RespQueryKeys, error) {
+	resp, err := o.cli.QueryKeys(ctx, &mautrix.ReqQueryKeys{DeviceKeys: map[id.UserID]mautrix.DeviceIDList{o.cli.UserID: {o.cli.DeviceID}}})
+	if err != nil {
+		return mautrix.DeviceKeys{}, nil, clean(err)
+	}
+	return resp.DeviceKeys[o.cli.UserID][o.cli.DeviceID], resp, nil
+}
+
+// standing tells whether the account has cross-signing keys, and whether they
+// have signed this device: as others see it.
+func (o *olm) standing(ctx context.Context) (has, verified bool, err error) {
+	device, resp, err := o.published(ctx)
+	if err != nil {
+		return false, false, err
+	}
+	us := o.cli.UserID
+	main, signer := resp.MasterKeys[us], resp.SelfSigningKeys[us]
+	mainKey, signerKey := main.FirstKey(), signer.FirstKey()
+	if mainKey == "" || signerKey == "" {
+		return false, false, nil
+	}
+	return true, signed(signer, us, mainKey) && signed(device, us, signerKey), nil
+}
+
+// signed tells whether key has signed an object of ours.
+func signed(object any, us id.UserID, key id.Ed25519) bool {
+	ok, err := signatures.VerifySignatureJSON(object, us, key.String(), key)
+	return ok && err == nil
+}
+
+// verify signs the device with the account's cross-signing keys, so that clients
+// go on encrypting for it.
+func (o *olm) verify(ctx context.Context) error {
+	has, verified, err := o.standing(ctx)
+	if err != nil || verified {
+		return err
+	}
+	switch {
+	case !has && o.key == "":
+		return errors.New("the account has no cross-signing keys; make them with a client (such as Element: Settings, Encryption) and set channels.matrix.recovery_key")
+	case !has:
+		return errors.New("the account has no cross-signing keys; make them with a client (such as Element: Settings, Encryption)")
+	case o.key == "":
+		return errors.New("set channels.matrix.recovery_key to the account's recovery key")
+	}
+	if err := o.mach.VerifyWithRecoveryKey(ctx, o.key); err != nil {
+		return fmt.Errorf("verify with the recovery key: %w", clean(err))
+	}
+	if _, verified, err = o.standing(ctx); err == nil && !verified {
+		err = errors.New("the recovery key opens old cross-signing keys; set channels.matrix.recovery_key to the present one")
+	}
+	if err != nil {
+		return err
+	}
+	o.log.Info("this device is verified")
+	return nil
+}
+
+// keyBackup is the server's store of the keys of rooms, and the key to it.
+type keyBackup struct {
+	version id.KeyBackupVersion
+	key     *backup.MegolmBackupKey
+	opened  time.Time
+}
+
+// errNoBackup is that there is no key backup that could be read.
+var errNoBackup = errors.New("the account has no key backup")
+
+// storage opens the account's secret storage with the recovery key.
+func (o *olm) storage(ctx context.Context) (*ssss.Key, error) {
+	name, data, err := o.mach.SSSS.GetDefaultKeyData(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("find the secret storage: %w", clean(err))
+	}
+	key, err := data.VerifyRecoveryKey(name, o.key)
+	if err != nil && !errors.Is(err, ssss.ErrUnverifiableKey) {
+		return nil, fmt.Errorf("open the secret storage: %w", err)
+	}
+	return key, nil
+}
+
+// openBackup opens the present key backup; errNoBackup: there is none.
+func (o *olm) openBackup(ctx context.Context) (*keyBackup, error) {
+	key, err := o.storage(ctx)
+	if err != nil {
+		return nil, err
+	}
+	secret, err := o.mach.SSSS.GetDecryptedAccountData(ctx, mevent.AccountDataMegolmBackupKey, key)
+	if missing(clean(err)) {
+		return nil, errNoBackup
+	}
+	if err != nil {
+		return nil, fmt.Errorf("find the backup's key: %w", clean(err))
+	}
+	unlock, err := backup.MegolmBackupKeyFromBytes(secret)
+	if err != nil {
+		return nil, fmt.Errorf("read the backup's key: %w", err)
+	}
+	version, err := o.mach.GetAndVerifyLatestKeyBackupVersion(ctx, unlock)
+	if missing(clean(err)) {
+		return nil, errNoBackup
+	}
+	if err != nil {
+		return nil, fmt.Errorf("read the backup: %w", clean(err))
+	}
+	return &keyBackup{version: version.Version, key: unlock, opened: o.now()}, nil
+}
+
+func missing(err error) bool {
+	e := refused(err)
+	return e != nil && e.Status == http.StatusNotFound
+}
+
+// How often the backup is asked for the same keys, and opened anew, since another
+// may have taken its place.
+const (
+	recoverEvery = time.Minute
+	reopenEvery  = 10 * time.Minute
+)
+
+// recover looks in the key backup for keys that did not come, and tells whether
+// they were there.
+func (o *olm) recover(ctx context.Context, room id.RoomID, session id.SessionID) bool {
+	o.look.Lock()
+	defer o.look.Unlock()
+	if o.key == "" || o.now().Sub(o.tried[session]) < recoverEvery {
+		return false
+	}
+	if len(o.tried) > 10*maxUnread {
+		clear(o.tried)
+	}
+	o.tried[session] = o.now()
+	ctx, cancel := context.WithTimeout(ctx, callTimeout)
+	defer cancel()
+	err := o.fetch(ctx, room, session)
+	if err != nil {
+		o.log.Debug("look into the key backup", zap.Error(err))
+	}
+	return err == nil
+}
+
+func (o *olm) fetch(ctx context.Context, room id.RoomID, session id.SessionID) error {
+	if o.backup == nil || o.now().Sub(o.backup.opened) > reopenEvery {
+		const itself = "" // stands for the backup among what was tried
+		if o.now().Sub(o.tried[itself]) < recoverEvery {
+			return errNoBackup
+		}
+		o.tried[itself] = o.now()
+		var err error
+		if o.backup, err = o.openBackup(ctx); err != nil {
+			return err
+		}
+	}
+	found, err := o.cli.GetKeyBackupForRoomAndSession(ctx, o.backup.version, room, session)
+	if err != nil {
+		return clean(err)
+	}
+	data, err := found.SessionData.Decrypt(o.backup.key)
+	if err != nil {
+		return fmt.Errorf("read a key of the backup: %w", err)
+	}
+	_, err = o.mach.ImportRoomKeyFromBackup(ctx, o.backup.version, room, session, data)
+	return err
+}
+
+// cryptoStatus says how the device stands; false: something has to be done. It
+// reads the device's keys and leaves them as they are, since the process that
+// runs the account may be at work with them.
+func (c *Channel) cryptoStatus(ctx context.Context, s *session) (string, bool) {
+	o, err := c.newOlm(ctx, s)
+	if err == nil {
+		err = o.mach.Load(ctx)
+	}
+	if err != nil {
+		return "the keys of this device cannot be read: " + err.Error(), false
+	}
+	if !o.mach.GetAccount().Shared {
+		return "encryption is on; the device gets its keys at the first start", true
+	}
+	return o.status(ctx)
+}
+
+func (o *olm) status(ctx context.Context) (string, bool) {
+	has, verified, err := o.standing(ctx)
+	switch {
+	case err != nil:
+		return "cross-signing cannot be looked at: " + err.Error(), false
+	case verified:
+		return o.backupStatus(ctx)
+	case !has:
+		return "encryption is on, but the account has no cross-signing keys, so clients will stop encrypting for it; make them with a client and set channels.matrix.recovery_key", false
+	case o.key == "":
+		return "encryption is on, but the device is not verified; set channels.matrix.recovery_key", false
+	}
+	if _, err := o.storage(ctx); err != nil {
+		return "encryption is on, but channels.matrix.recovery_key is not the account's present recovery key, so the device is not verified (" + err.Error() + ")", false
+	}
+	return "encryption is on, but the device is not verified yet; restart, which verifies it with channels.matrix.recovery_key", false
+}
+
+// backupStatus says what more there is to say of a device that is verified.
+func (o *olm) backupStatus(ctx context.Context) (string, bool) {
+	const well = "encryption is on, and the device is verified"
+	if o.key == "" {
+		return well, true
+	}
+	switch _, err := o.openBackup(ctx); {
+	case errors.Is(err, errNoBackup):
+		return well + "; " + err.Error(), true
+	case err != nil:
+		return well + ", but channels.matrix.recovery_key does not open the key backup: " + err.Error(), false
+	}
+	return well + "; the key backup can be read", true
+}
