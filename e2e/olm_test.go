@@ -1,0 +1,397 @@
+//go:build e2e && goolm
+
+package e2e
+
+import (
+	"bytes"
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/rs/zerolog"
+	"maunium.net/go/mautrix"
+	"maunium.net/go/mautrix/crypto"
+	enclosure "maunium.net/go/mautrix/crypto/attachment"
+	"maunium.net/go/mautrix/crypto/backup"
+	"maunium.net/go/mautrix/event"
+	"maunium.net/go/mautrix/id"
+)
+
+// olmDevice is a client of an account that reads and writes encrypted rooms.
+type olmDevice struct {
+	*account
+	cli   *mautrix.Client
+	mach  *crypto.OlmMachine
+	state mautrix.StateStore
+	gate  *gate
+	since string
+	read  map[string]timelineEvent // what could be decrypted, by event
+}
+
+// gate lets keys through to other devices, or keeps them back. Keys are not kept
+// back from the device's own account.
+type gate struct {
+	mu   sync.Mutex
+	shut bool
+	held []*http.Request
+}
+
+func (g *gate) RoundTrip(r *http.Request) (*http.Response, error) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if !g.shut || !strings.Contains(r.URL.Path, "/sendToDevice/m.room.encrypted/") {
+		return http.DefaultTransport.RoundTrip(r)
+	}
+	body, err := io.ReadAll(r.Body)
+	if err != nil {
+		return nil, err
+	}
+	later := r.Clone(r.Context())
+	later.Body = io.NopCloser(bytes.NewReader(body))
+	g.held = append(g.held, later)
+	return &http.Response{StatusCode: http.StatusOK, Header: http.Header{"Content-Type": {"application/json"}},
+		Body: io.NopCloser(strings.NewReader("{}")), Request: r}, nil
+}
+
+// hold keeps back the keys from now on.
+func (g *gate) hold() {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.shut = true
+}
+
+// open lets go what was kept back.
+func (g *gate) open(t *testing.T) {
+	t.Helper()
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.shut = false
+	for _, r := range g.held {
+		resp, err := http.DefaultTransport.RoundTrip(r)
+		must(t, err)
+		resp.Body.Close()
+		if resp.StatusCode != http.StatusOK {
+			t.Fatalf("a key cannot be sent: %s", resp.Status)
+		}
+	}
+	g.held = nil
+}
+
+// login opens another session of the account, on a device of its own.
+func (a *account) login() *account {
+	a.h.t.Helper()
+	var out struct {
+		Token string `json:"access_token"`
+	}
+	name, _, _ := strings.Cut(strings.TrimPrefix(a.id, "@"), ":")
+	a.h.call(http.MethodPost, "/_matrix/client/v3/login", "", map[string]any{"type": "m.login.password",
+		"identifier": map[string]string{"type": "m.id.user", "user": a.id}, "password": passwordOf(name)}, &out)
+	return &account{h: a.h, id: a.id, token: out.Token}
+}
+
+// olm makes keys for the device that the account is logged in on.
+func (a *account) olm() *olmDevice {
+	a.h.t.Helper()
+	t := a.h.t
+	var me struct {
+		Device id.DeviceID `json:"device_id"`
+	}
+	a.h.call(http.MethodGet, "/_matrix/client/v3/account/whoami", a.token, nil, &me)
+	cli, err := mautrix.NewClient(a.h.url, id.UserID(a.id), a.token)
+	must(t, err)
+	d := &olmDevice{account: a, cli: cli, state: mautrix.NewMemoryStateStore(), gate: &gate{}, read: map[string]timelineEvent{}}
+	cli.DeviceID, cli.Log, cli.StateStore = me.Device, zerolog.Nop(), d.state
+	cli.Client = &http.Client{Transport: d.gate}
+	quiet := zerolog.Nop()
+	d.mach = crypto.NewOlmMachine(cli, &quiet, crypto.NewMemoryStore(nil), d.state.(crypto.StateStore))
+	must(t, d.mach.Load(t.Context()))
+	must(t, d.mach.ShareKeys(t.Context(), -1))
+	d.sync()
+	return d
+}
+
+// sync takes the keys that came.
+func (d *olmDevice) sync() {
+	d.h.t.Helper()
+	resp, err := d.cli.FullSyncRequest(d.h.t.Context(), mautrix.ReqSync{Since: d.since})
+	must(d.h.t, err)
+	d.mach.ProcessSyncResponse(d.h.t.Context(), resp, d.since)
+	d.since = resp.NextBatch
+}
+
+// secret opens an encrypted direct chat with somebody, who is invited, and waits
+// until they came.
+func (d *olmDevice) secret(with string) string {
+	d.h.t.Helper()
+	var out struct {
+		RoomID string `json:"room_id"`
+	}
+	d.h.call(http.MethodPost, "/_matrix/client/v3/createRoom", d.token, map[string]any{"is_direct": true, "invite": []string{with},
+		"preset": "trusted_private_chat", "initial_state": []any{map[string]any{"type": "m.room.encryption", "state_key": "",
+			"content": map[string]string{"algorithm": "m.megolm.v1.aes-sha2"}}}}, &out)
+	d.enter(out.RoomID, d.id, with)
+	return out.RoomID
+}
+
+// enter tells the device of an encrypted room and who is in it.
+func (d *olmDevice) enter(room string, users ...string) {
+	d.h.t.Helper()
+	ctx, in := d.h.t.Context(), id.RoomID(room)
+	must(d.h.t, d.state.SetEncryptionEvent(ctx, in, &event.EncryptionEventContent{Algorithm: id.AlgorithmMegolmV1}))
+	for _, user := range users {
+		must(d.h.t, d.state.SetMembership(ctx, in, id.UserID(user), event.MembershipJoin))
+	}
+}
+
+// joined waits until somebody is in a room.
+func (a *account) joined(g *gateway, room, who string) {
+	a.h.t.Helper()
+	path := "/_matrix/client/v3/rooms/" + url.PathEscape(room) + "/state/m.room.member/" + url.PathEscape(who)
+	var member struct{ Membership string }
+	for deadline := time.Now().Add(60 * time.Second); member.Membership != "join"; time.Sleep(50 * time.Millisecond) {
+		if _, answer := a.h.ask(http.MethodGet, path, a.token, nil); json.Unmarshal(answer, &member) != nil || time.Now().After(deadline) {
+			a.h.t.Fatalf("%s did not come: %s\n%s", who, answer, g.log)
+		}
+	}
+}
+
+// write sends a message so that only the devices of the room can read it.
+func (d *olmDevice) write(room string, content map[string]any) string {
+	d.h.t.Helper()
+	d.sync()
+	ctx, in := d.h.t.Context(), id.RoomID(room)
+	cipher, err := d.mach.EncryptMegolmEvent(ctx, in, event.EventMessage, content)
+	if errors.Is(err, crypto.ErrNoGroupSession) || errors.Is(err, crypto.ErrSessionExpired) || errors.Is(err, crypto.ErrSessionNotShared) {
+		users, e := d.state.GetRoomJoinedOrInvitedMembers(ctx, in)
+		must(d.h.t, errors.Join(e, d.mach.ShareGroupSession(ctx, in, users)))
+		cipher, err = d.mach.EncryptMegolmEvent(ctx, in, event.EventMessage, content)
+	}
+	must(d.h.t, err)
+	var raw map[string]any
+	b, err := json.Marshal(cipher)
+	must(d.h.t, errors.Join(err, json.Unmarshal(b, &raw)))
+	return d.send(room, "m.room.encrypted", raw)
+}
+
+// tell writes a text.
+func (d *olmDevice) tell(room, text string) string {
+	d.h.t.Helper()
+	return d.write(room, map[string]any{"msgtype": "m.text", "body": text})
+}
+
+// forget has the next message of a room use keys that nobody has yet.
+func (d *olmDevice) forget(room string) {
+	d.h.t.Helper()
+	must(d.h.t, d.mach.CryptoStore.RemoveOutboundGroupSession(d.h.t.Context(), id.RoomID(room)))
+}
+
+// plain is what stands in a room, decrypted as far as the device can.
+func (d *olmDevice) plain(room string) []timelineEvent {
+	d.h.t.Helper()
+	d.sync()
+	events := d.timeline(room)
+	for i, e := range events {
+		if e.Type != "m.room.encrypted" {
+			continue
+		}
+		if _, ok := d.read[e.ID]; !ok {
+			if opened, err := d.decrypt(room, e); err == nil {
+				d.read[e.ID] = opened
+			}
+		}
+		if opened, ok := d.read[e.ID]; ok {
+			events[i] = opened
+		}
+	}
+	return events
+}
+
+func (d *olmDevice) decrypt(room string, e timelineEvent) (timelineEvent, error) {
+	raw, err := json.Marshal(e.Content)
+	must(d.h.t, err)
+	in := event.Event{ID: id.EventID(e.ID), RoomID: id.RoomID(room), Sender: id.UserID(e.Sender), Type: event.EventEncrypted, Content: event.Content{VeryRaw: raw}}
+	if err := in.Content.ParseRaw(in.Type); err != nil {
+		return e, err
+	}
+	out, err := d.mach.DecryptMegolmEvent(d.h.t.Context(), &in)
+	if err != nil {
+		return e, err
+	}
+	opened := timelineEvent{ID: e.ID, Type: out.Type.Type, Sender: e.Sender}
+	return opened, json.Unmarshal(out.Content.VeryRaw, &opened.Content)
+}
+
+// answers waits until the device shows n messages of somebody, and returns each
+// as it was last edited.
+func (d *olmDevice) answers(g *gateway, room, sender string, n int) []timelineEvent {
+	d.h.t.Helper()
+	var out []timelineEvent
+	for deadline := time.Now().Add(60 * time.Second); ; time.Sleep(100 * time.Millisecond) {
+		if out = latest(d.plain(room), sender); len(out) >= n {
+			return out
+		}
+		if time.Now().After(deadline) {
+			d.h.t.Fatalf("%s can read %d messages, want %d: %.80q\n%s", d.id, len(out), n, bodies(out), g.log)
+		}
+	}
+}
+
+// latest is what somebody's messages say after their edits.
+func latest(events []timelineEvent, sender string) []timelineEvent {
+	var out []timelineEvent
+	index := map[string]int{}
+	for _, e := range events {
+		if e.Sender != sender || e.Type != "m.room.message" {
+			continue
+		}
+		relation, _ := e.Content["m.relates_to"].(map[string]any)
+		fresh, _ := e.Content["m.new_content"].(map[string]any)
+		target, _ := relation["event_id"].(string)
+		if i, ok := index[target]; ok && fresh != nil {
+			out[i].Content = fresh
+			continue
+		}
+		index[e.ID] = len(out)
+		out = append(out, e)
+	}
+	return out
+}
+
+func bodies(events []timelineEvent) (out []string) {
+	for _, e := range events {
+		out = append(out, e.body())
+	}
+	return out
+}
+
+// file returns the content of an encrypted file that a message carries.
+func (d *olmDevice) file(e timelineEvent) []byte {
+	d.h.t.Helper()
+	raw, err := json.Marshal(e.Content["file"])
+	must(d.h.t, err)
+	var f struct {
+		enclosure.EncryptedFile
+		URL string `json:"url"`
+	}
+	must(d.h.t, json.Unmarshal(raw, &f))
+	status, data := d.h.ask(http.MethodGet, "/_matrix/client/v1/media/download/"+strings.TrimPrefix(f.URL, "mxc://"), d.token, nil)
+	if status != http.StatusOK {
+		d.h.t.Fatalf("file %s: %d %s", raw, status, data)
+	}
+	must(d.h.t, f.PrepareForDecryption())
+	must(d.h.t, f.DecryptInPlace(data))
+	return data
+}
+
+// enclose uploads data encrypted and returns what a message says of it.
+func (d *olmDevice) enclose(data []byte) map[string]any {
+	d.h.t.Helper()
+	keys, sealed := enclosure.NewEncryptedFile(), bytes.Clone(data)
+	keys.EncryptInPlace(sealed)
+	var out map[string]any
+	raw, err := json.Marshal(keys)
+	must(d.h.t, errors.Join(err, json.Unmarshal(raw, &out)))
+	out["url"] = d.upload(sealed, "application/octet-stream")
+	return out
+}
+
+// devices are the devices of somebody and their keys, as the homeserver tells them.
+func (d *olmDevice) devices(of string) string {
+	d.h.t.Helper()
+	var out struct {
+		Keys map[string]map[string]struct {
+			Keys map[string]string `json:"keys"`
+		} `json:"device_keys"`
+	}
+	d.h.call(http.MethodPost, "/_matrix/client/v3/keys/query", d.token, map[string]any{"device_keys": map[string][]string{of: {}}}, &out)
+	return fmt.Sprint(out.Keys[of])
+}
+
+// session is the id of the keys with which somebody wrote last in a room.
+func (d *olmDevice) session(room, sender string) (last string) {
+	d.h.t.Helper()
+	for _, e := range d.timeline(room) {
+		if e.Type == "m.room.encrypted" && e.Sender == sender {
+			last, _ = e.Content["session_id"].(string)
+		}
+	}
+	return last
+}
+
+// crossSign makes the account's cross-signing keys, has them sign the device, and
+// returns the recovery key.
+func (d *olmDevice) crossSign() string {
+	d.h.t.Helper()
+	ctx := d.h.t.Context()
+	name, _, _ := strings.Cut(strings.TrimPrefix(d.id, "@"), ":")
+	recovery, _, err := d.mach.GenerateAndUploadCrossSigningKeysWithPassword(ctx, passwordOf(name), "")
+	must(d.h.t, err)
+	must(d.h.t, d.mach.SignOwnDevice(ctx, d.mach.OwnIdentity()))
+	must(d.h.t, d.mach.SignOwnMasterKey(ctx))
+	return recovery
+}
+
+// vault is the key backup of an account.
+type vault struct {
+	d       *olmDevice
+	key     *backup.MegolmBackupKey
+	version id.KeyBackupVersion
+}
+
+// vault makes a key backup, and puts its key where the recovery key opens it.
+func (d *olmDevice) vault(recovery string) *vault {
+	d.h.t.Helper()
+	t, ctx := d.h.t, d.h.t.Context()
+	key, err := backup.NewMegolmBackupKey()
+	must(t, err)
+	name, data, err := d.mach.SSSS.GetDefaultKeyData(ctx)
+	must(t, err)
+	storage, err := data.VerifyRecoveryKey(name, recovery)
+	must(t, err)
+	must(t, d.mach.SSSS.SetEncryptedAccountData(ctx, event.AccountDataMegolmBackupKey, key.Bytes(), storage))
+	auth := backup.MegolmAuthData{PublicKey: id.Ed25519(base64.RawStdEncoding.EncodeToString(key.PublicKey().Bytes()))}
+	made, err := d.cli.CreateKeyBackupVersion(ctx, &mautrix.ReqRoomKeysVersionCreate[backup.MegolmAuthData]{Algorithm: id.KeyBackupAlgorithmMegolmBackupV1, AuthData: auth})
+	must(t, err)
+	return &vault{d: d, key: key, version: made.Version}
+}
+
+// put backs up the keys with which messages of a room were written.
+func (v *vault) put(room, session string) {
+	v.d.h.t.Helper()
+	t, ctx := v.d.h.t, v.d.h.t.Context()
+	keys, err := v.d.mach.CryptoStore.GetGroupSession(ctx, id.RoomID(room), id.SessionID(session))
+	must(t, err)
+	exported, err := keys.Internal.Export(0)
+	must(t, err)
+	sealed, err := backup.EncryptSessionData(v.key, backup.MegolmSessionData{Algorithm: id.AlgorithmMegolmV1, ForwardingKeyChain: []string{},
+		SenderClaimedKeys: backup.SenderClaimedKeys{Ed25519: keys.SigningKey}, SenderKey: keys.SenderKey, SessionKey: string(exported)})
+	must(t, err)
+	raw, err := json.Marshal(sealed)
+	must(t, err)
+	_, err = v.d.cli.PutKeysInBackupForRoomAndSession(ctx, v.version, id.RoomID(room), id.SessionID(session), &mautrix.ReqKeyBackupData{SessionData: raw, IsVerified: true})
+	must(t, err)
+}
+
+// trust is what the device thinks of the one that another session of its account
+// is on.
+func (d *olmDevice) trust(other *account) id.TrustState {
+	d.h.t.Helper()
+	ctx, us := d.h.t.Context(), id.UserID(other.id)
+	var me struct {
+		Device id.DeviceID `json:"device_id"`
+	}
+	d.h.call(http.MethodGet, "/_matrix/client/v3/account/whoami", other.token, nil, &me)
+	devices, err := d.mach.FetchKeys(ctx, []id.UserID{us}, true)
+	must(d.h.t, err)
+	trust, err := d.mach.ResolveTrustContext(ctx, devices[us][me.Device])
+	must(d.h.t, err)
+	return trust
+}
