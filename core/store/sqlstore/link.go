@@ -207,7 +207,7 @@ func (s *Store) Became(ctx context.Context, user core.UserID) (core.UserID, erro
 	into := user
 	for seen := map[core.UserID]bool{}; !seen[into]; {
 		seen[into] = true
-		err := found(s.one(ctx).row(`SELECT into_user FROM moves WHERE from_user = $1 AND kind = 'merge' AND phase IN ('told', 'clean', 'let', 'done')
+		err := found(s.one(ctx).row(`SELECT into_user FROM moves WHERE from_user = $1 AND into_user <> from_user AND kind = 'merge' AND phase IN ('told', 'clean', 'let', 'done')
 			AND NOT EXISTS (SELECT 1 FROM users WHERE id = $1 AND role <> 'none') ORDER BY id DESC LIMIT 1`, into).Scan(&into))
 		if errors.Is(err, core.ErrNotFound) && into != user {
 			return into, nil

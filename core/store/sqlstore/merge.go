@@ -64,10 +64,10 @@ func (s *Store) rolesOf(ctx context.Context, m move) (map[core.UserID]core.UserR
 	return out, nil
 }
 
-// dropMove ends a move that has become pointless.
+// dropMove ends a move that has become pointless: nobody became anybody.
 func (s *Store) dropMove(ctx context.Context, m move) error {
 	return s.plain(ctx, "drop a move", func(q querier) error {
-		_, err := q.exec(`UPDATE moves SET phase = 'done' WHERE id = $1 AND phase = 'asked'`, m.ID)
+		_, err := q.exec(`UPDATE moves SET phase = 'done', into_user = from_user WHERE id = $1 AND phase = 'asked'`, m.ID)
 		return err
 	})
 }

@@ -208,7 +208,8 @@ func (p pair) switchRest(m *move, _ renumbering, _ time.Time) error {
 		{Query: `UPDATE agent_keys SET user_id = $2 WHERE user_id = $1`, Args: []any{m.From, m.Into}},
 		{Query: `UPDATE events SET user_id = $2 WHERE user_id = $1 AND message_id = 0`, Args: []any{m.From, m.Into}},
 		{Query: `UPDATE threads SET edits = edits + 1, summaries = summaries + 1, epoch_id = 0 WHERE user_id = $1 AND id = $2`, Args: []any{m.Into, m.plan.Thread}},
-		{Query: `UPDATE moves SET from_user = $2 WHERE from_user = $1 AND phase = 'asked'`, Args: []any{m.From, m.Into}},
+		{Query: `UPDATE moves SET from_user = $2, identity_id = CASE WHEN identity_id > 0 THEN identity_id + $3 ELSE 0 END WHERE from_user = $1 AND phase = 'asked'`,
+			Args: []any{m.From, m.Into, m.plan.ID}},
 		{Query: `UPDATE moves SET into_user = $2 WHERE into_user = $1 AND phase = 'asked'`, Args: []any{m.From, m.Into}},
 		{Query: `UPDATE moves SET phase = 'done' WHERE from_user = into_user AND phase = 'asked'`},
 	} {

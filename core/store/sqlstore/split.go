@@ -226,6 +226,7 @@ func (p pair) splitIdentity(m *move, _ renumbering, _ time.Time) error {
 			Args: []any{m.Into, i.ID, i.Address.External, flag(i.Blocked), ms(i.LastUsed), ms(i.Window), flag(i.Teased), text(i.Aliases)}},
 		{Query: `UPDATE codes SET user_id = $2 WHERE user_id = $1 AND channel = $3 AND account = $4 AND external = $5`,
 			Args: []any{m.From, m.Into, i.Address.Channel, i.Address.Account, i.Address.External}},
+		{Query: `UPDATE moves SET from_user = $2 WHERE from_user = $1 AND identity_id = $3 AND phase = 'asked'`, Args: []any{m.From, m.Into, i.ID}},
 	} {
 		if err := p.exec(st.Query, st.Args...); err != nil {
 			return err

@@ -16,6 +16,12 @@ func splitCases() []testCase {
 		{"what runs goes on after a split", testSplitRunning},
 		{"a split of an address that is nobody's does nothing", testSplitGone},
 		{"a move goes on after a crash in any step", testMoveCrash},
+		{"what was held is let in before what is new", testMoveHeld},
+		{"who is to be moved may be gone", testMoveGone},
+		{"what was asked for meanwhile is of who is left", testMoveAsked},
+		{"nobody's reminders do not fire", testMoveReminders},
+		{"a folder stays for who else has files in it", testMoveFolders},
+		{"an edit and a redaction come after the move", testMoveEdits},
 	}
 }
 
