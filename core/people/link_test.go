@@ -172,3 +172,33 @@ func TestMover(t *testing.T) {
 		t.Errorf("got %q", got)
 	}
 }
+
+func TestAnAccountOfWhoWasMergedIsTheirHeirs(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t, people.Open)
+	if !h.stranger("900", "hello", "en") {
+		t.Fatal("the door is not open")
+	}
+	at := core.Address{Channel: "telegram", Account: "42", External: "900"}
+	bo, gone, err := h.Identify(t.Context(), at)
+	must(t, err)
+	id, err := h.Ask(t.Context(), core.Move{Kind: core.MoveMerge, From: gone.ID, Into: h.owner.ID, Identity: bo.ID, AskedAt: h.now})
+	must(t, err)
+	for m := (core.Move{}); m.Phase != core.MoveDone; {
+		if m, _, err = h.Carry(t.Context(), id, h.now); err != nil {
+			t.Fatal(err)
+		}
+		must(t, h.Told(t.Context(), id))
+	}
+	in := core.Inbound{Address: core.Address{Channel: "whatsapp_agent", Account: "1", External: "user:1"}, Kind: core.InMessage, EventID: "1", For: gone.ID, Text: "hi"}
+	if known, err := h.Stranger(t.Context(), in); err != nil || !known {
+		t.Fatalf("known %v, %v", known, err)
+	}
+	_, u, err := h.Identify(t.Context(), in.Address)
+	must(t, err)
+	all, err := h.Store.Users(t.Context())
+	must(t, err)
+	if u.ID != h.owner.ID || len(all) != 1 {
+		t.Errorf("the address is user %d's, of %d", u.ID, len(all))
+	}
+}

@@ -42,10 +42,12 @@ func (v *Mover) Run(ctx context.Context) error {
 	wakes := v.Store.Wakes(ctx)
 	tick := time.NewTicker(v.Poll)
 	defer tick.Stop()
+	var warned time.Time
 	for {
 		wait, err := v.All(ctx)
-		if err != nil && ctx.Err() == nil {
+		if err != nil && ctx.Err() == nil && v.Now().Sub(warned) >= warnEvery {
 			v.Log.Warn("a merge or split does not go on; it is tried again", zap.Error(err))
+			warned = v.Now()
 		}
 		if wait == 0 || err != nil {
 			wait = v.Poll
@@ -55,6 +57,9 @@ func (v *Mover) Run(ctx context.Context) error {
 		}
 	}
 }
+
+// warnEvery is how often it is said that something does not go on.
+const warnEvery = time.Minute
 
 // sleep waits for a wake-up of moves, at most as long as wait or the next tick;
 // false: ctx ended.
