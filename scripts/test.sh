@@ -81,7 +81,7 @@ unit() {
 	local packages
 	packages=$(go list -tags goolm ./... | grep -v '/e2e\(/\|$\)') || return 1
 	# shellcheck disable=SC2086 # one argument a package
-	gotest -tags goolm -timeout 10m $packages
+	gotest -tags goolm -timeout 20m $packages
 }
 
 has_e2e() { [ -n "$(git ls-files --cached --others --exclude-standard 'e2e/*_test.go')" ]; }
