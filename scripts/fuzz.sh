@@ -26,6 +26,11 @@ failed=0
 while read -r package name; do
 	log "$package $name"
 	out=$(go test -tags goolm -run '^$' -fuzz "^$name\$" -fuzztime "${each}s" "$package" 2>&1) || {
+		# The coordinator of Go 1.26 may report the end of its own time as a
+		# failure (golang/go#75804); what a target fails on is written down.
+		if grep -q '^    context deadline exceeded$' <<<"$out" && ! grep -q 'Failing input written' <<<"$out"; then
+			continue
+		fi
 		printf '%s\n' "$out"
 		failed=1
 		continue

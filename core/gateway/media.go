@@ -72,7 +72,7 @@ func (g *Gateway) fetch(ctx context.Context, j *core.Job) error {
 		done.Text, done.Tokens = text, g.Tokens.Count(text)
 	}
 	err = g.Store.SetAttachment(ctx, done)
-	if errors.Is(err, core.ErrNotFound) { // it was redacted while it came
+	if errors.Is(err, core.ErrNotFound) || errors.Is(err, core.ErrMoving) { // it was redacted while it came, or comes again as another's
 		err = g.removeFiles([]string{a.Path})
 	}
 	return err

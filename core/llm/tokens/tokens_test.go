@@ -111,6 +111,7 @@ func FuzzCount(f *testing.F) {
 	counter := New()
 	f.Add("hello world")
 	f.Add("\xff\x00 \n")
+	f.Add("\x7f\x7f")
 	f.Add(strings.Repeat("x", pieceBytes+1))
 	f.Fuzz(func(t *testing.T, text string) {
 		if got := counter.Count(text); got < 0 || got > len(text) || got == 0 && text != "" {

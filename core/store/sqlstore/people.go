@@ -221,10 +221,14 @@ func (t *tx) folders(files []string) ([]string, error) {
 			names = append(names, name)
 		}
 	}
-	var moved bool
-	err := t.row(`SELECT EXISTS (SELECT 1 FROM moves WHERE from_user = $1 OR into_user = $1)`, t.user).Scan(&moved)
+	merged, moved, err := t.mergedInto()
 	if err != nil || !moved {
 		return names, err
+	}
+	for _, id := range merged {
+		if name := strconv.FormatInt(int64(id), 10); !slices.Contains(names, name) {
+			names = append(names, name)
+		}
 	}
 	var free []string
 	for _, name := range names {
@@ -238,6 +242,23 @@ func (t *tx) folders(files []string) ([]string, error) {
 		}
 	}
 	return free, nil
+}
+
+// mergedInto lists who became a part of a user, and tells whether anything of
+// theirs was ever moved.
+func (t *tx) mergedInto() (all []core.UserID, moved bool, err error) {
+	rows, err := t.rows(`SELECT from_user, into_user, kind FROM moves WHERE phase = 'done' AND from_user <> into_user ORDER BY id`)
+	became := map[core.UserID][]core.UserID{}
+	_, err = collect(rows, err, func(r scanner) (kind core.MoveKind, err error) {
+		var from, into core.UserID
+		err = r.Scan(&from, &into, &kind)
+		moved = moved || from == t.user || into == t.user
+		if kind == core.MoveMerge {
+			became[into] = append(append(became[into], became[from]...), from)
+		}
+		return kind, err
+	})
+	return became[t.user], moved, err
 }
 
 // deleteAsStranger removes what a user's addresses left before they were somebody's.

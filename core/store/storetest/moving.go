@@ -135,6 +135,11 @@ func (b *bench) sendFile(path string) {
 }
 
 func testMoveFolders(b *bench) {
+	y, z := b.second("Yves", "444"), b.second("Zoe", "555")
+	b.carryMove(y.merge(z.user.ID))
+	gone, err := b.DeleteUser(b.ctx, z.user.ID)
+	b.must(err)
+	equal(b, "folders of all that they were", fmt.Sprint(gone), fmt.Sprintf("[%d %d]", z.user.ID, y.user.ID))
 	v, x := b.second("Vera", "222"), b.second("Xavier", "333")
 	folder := func(u *bench) string { return fmt.Sprint(int64(u.user.ID)) }
 	x.sendFile(folder(x) + "/1.jpg")
