@@ -244,6 +244,12 @@ func (d *olmDevice) answers(g *gateway, room, sender string, n int) []timelineEv
 	}
 }
 
+// settled is answers after all that was to be sent was.
+func (d *olmDevice) settled(l *ledger, g *gateway, room, sender string) []timelineEvent {
+	d.h.t.Helper()
+	return d.answers(g, room, sender, l.count(`SELECT COUNT(*) FROM deliveries WHERE state IN ('sent', 'delivered', 'read')`))
+}
+
 // latest is what somebody's messages say after their edits.
 func latest(events []timelineEvent, sender string) []timelineEvent {
 	var out []timelineEvent
