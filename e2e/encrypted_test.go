@@ -157,7 +157,7 @@ func TestTheDeviceGoesOnAfterAPowerCut(t *testing.T) {
 			l.until(`SELECT COUNT(*) FROM messages WHERE role = 'user'`, len(said), g)
 			w.settle(l, g)
 		}
-		w.checkAt(l, ada.id, said, bodies(ada.settled(l, g, room, bot.id)))
+		w.checkAt(l, ada.id, said, ada.settled(l, g, room, bot.id))
 		if now := ada.devices(bot.id); now != devices {
 			t.Errorf("the devices were %s and are %s", devices, now)
 		}
@@ -196,7 +196,7 @@ func TestAnotherProcessTakesOverTheKeys(t *testing.T) {
 	ada.tell(room, "four")
 	ada.answers(second, room, bot.id, 4)
 	w.settle(l, second)
-	got := bodies(ada.settled(l, second, room, bot.id))
+	got := ada.settled(l, second, room, bot.id)
 	w.checkAt(l, ada.id, []string{"one", "two", "three", "four"}, got)
 	if now := ada.devices(bot.id) + ada.session(room, bot.id); now != devices+before {
 		t.Errorf("device and keys were %s, and are %s", devices+before, now)
@@ -250,7 +250,7 @@ func TestTheRecoveryKeyVerifiesTheDeviceAndOpensTheBackup(t *testing.T) {
 		ada.answers(g, room, bot.id, 2) // the gateway asks for it, or has found it
 		l.until(`SELECT COUNT(*) FROM messages WHERE role = 'user' AND body = 'backed up late'`, 1, g)
 		w.settle(l, g)
-		w.checkAt(l, ada.id, []string{"backed up", "backed up late"}, asked(bodies(ada.settled(l, g, room, bot.id)), 1))
+		w.checkAt(l, ada.id, []string{"backed up", "backed up late"}, asked(ada.settled(l, g, room, bot.id), 1))
 	})
 }
 
@@ -320,6 +320,6 @@ func TestAMessageWithoutItsKeyIsAskedForOnceAndAnsweredLate(t *testing.T) {
 		said = append(said, "its key comes while the gateway is away")
 		l.until(`SELECT COUNT(*) FROM messages WHERE role = 'user'`, len(said), g)
 		w.settle(l, g)
-		w.checkAt(l, ada.id, said, asked(bodies(ada.settled(l, g, room, bot.id)), 1))
+		w.checkAt(l, ada.id, said, asked(ada.settled(l, g, room, bot.id), 1))
 	})
 }
