@@ -186,11 +186,11 @@ func (p *person) isOne(l *ledger, g *gateway, said []string, deliveries int) {
 		p.t.Errorf("said was\n%q\nthe transcript is\n%q", said, got)
 	}
 	l.oneReplyEach()
-	day := p.until("2026-10-24", func(d dayJSON) bool {
+	p.until("2026-10-24", func(d dayJSON) bool {
 		return d.State == "final" && strings.Contains(d.Summary, "Groix") && strings.Contains(d.Summary, "dinghy")
 	})
 	l.until(`SELECT COUNT(*) FROM segments WHERE label = '2026-10-24' AND stale = 0 AND hidden = 0`, 1, g)
-	day = p.until("2026-10-24", func(d dayJSON) bool { return d.State == "final" })
+	day := p.until("2026-10-24", func(d dayJSON) bool { return d.State == "final" })
 	p.points(l, day.Summary, "I want to sail to Groix on Friday", "I want a new rope for the dinghy")
 	if day.Messages != 8 {
 		p.t.Errorf("the joined day: %+v", day)
