@@ -162,6 +162,12 @@ type Inbound struct {
 	For      UserID
 	Language string // IETF tag of the sender's client, may be empty
 	Solo     bool   // never to be joined with other messages in one turn (HTTP requests)
+	// Thread is where the message goes; 0: where its identity is.
+	Thread ThreadID
+	// ToolCallID makes the message the result of a tool of Request.Tools that the
+	// model called.
+	ToolCallID string
+	Request    *Request
 
 	SentAt     time.Time // by the service's clock; zero: unknown
 	ReceivedAt time.Time // by ours

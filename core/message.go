@@ -71,6 +71,7 @@ type Message struct {
 	Attachments   []Attachment
 	Quote         *Quote
 	ForwardedFrom string
+	Request       *Request // of a user's, or of a client's tool
 
 	// Position is the place in what the model sees: microseconds since 1970,
 	// strictly increasing in a thread, given when a turn reads the message. 0:
@@ -106,6 +107,7 @@ type NewMessage struct {
 	Attachments   []Attachment
 	Quote         *Quote
 	ForwardedFrom string
+	Request       *Request
 
 	SentAt     time.Time
 	PlatformAt time.Time // what the platform said, if SentAt is not that

@@ -55,6 +55,9 @@ type Append struct {
 	Claim    *Claim    // nil: a worker finds the turn
 	Budget   Budget
 	Window   time.Time // of Identity from now on; zero: as it was
+	// Thread is where the messages go; 0: where the identity is. ErrNotFound if it is
+	// not there.
+	Thread ThreadID
 }
 
 // Appended is the result of an Append.
@@ -174,6 +177,9 @@ type ThreadReader interface {
 	Thread(ctx context.Context, user UserID, id ThreadID) (Thread, error)
 	// Threads lists the plain threads, newest first, at most limit.
 	Threads(ctx context.Context, user UserID, limit int) ([]Thread, error)
+	// ThreadNamed returns the plain thread that a client calls name, made if there is
+	// none; name is at most 200 bytes, and its first title.
+	ThreadNamed(ctx context.Context, user UserID, name string, now time.Time) (Thread, error)
 	// Backlog tells what of a thread nobody has answered yet.
 	Backlog(ctx context.Context, user UserID, id ThreadID) (Backlog, error)
 }
@@ -361,6 +367,7 @@ const (
 	CodePair   CodeKind = "pair"   // a stranger's wish to be let in
 	CodeLink   CodeKind = "link"   // joins an address to its user; Address is where it was asked for
 	CodeLinked CodeKind = "linked" // a used CodeLink, until it expires; Address is who used it
+	CodeWeb    CodeKind = "web"    // signs its user in to the web page
 )
 
 // Code is a one-time code. Hash is hex SHA-256 of it in capitals.
@@ -504,6 +511,10 @@ type Store interface {
 	MediaStore
 	JournalStore
 	UsageStore
+	UsageReader
+	SessionStore
+	APIKeyStore
+	TimelineStore
 	RecallStore
 	EmbeddingStore
 	IndexStore
@@ -511,4 +522,5 @@ type Store interface {
 	ReminderStore
 	Janitor
 	Waker
+	Changes
 }

@@ -1,0 +1,195 @@
+package live
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/everthread/everthread/core"
+)
+
+// AskStore is what Asker reads.
+type AskStore interface {
+	core.RefStore
+	Identify(ctx context.Context, a core.Address) (core.Identity, core.User, error)
+	Messages(ctx context.Context, user core.UserID, ids []core.MessageID) ([]core.Message, error)
+	Turn(ctx context.Context, user core.UserID, id core.TurnID) (core.Turn, *core.Snapshot, error)
+	Timeline(ctx context.Context, q core.TimelineQuery) ([]core.Message, bool, error)
+}
+
+// Asker puts messages on the road and waits for their answer, for clients that
+// expect one in the same breath.
+type Asker struct {
+	Hub      *Hub
+	Receiver core.Receiver
+	Store    AskStore
+	// Over tells until when a user's budget of the day is used up; zero: it is not.
+	Over func(ctx context.Context, user core.UserID) (until time.Time, err error)
+}
+
+// Answer is what came of a question.
+type Answer struct {
+	User    core.UserID
+	Thread  core.ThreadID
+	Asked   core.MessageID // the last message of the question
+	Turn    core.Turn      // zero if a command was answered
+	Message core.Message   // the assistant's last words; its ID is 0 if there are none
+	// Calls are the calls of the client's own tools that wait for their results.
+	Calls    []core.ToolCall
+	Snapshot *core.Snapshot // nil for a command
+}
+
+// Failed is the error of a turn that gave up, or was stopped before there was
+// anything to say.
+type Failed struct {
+	Stopped bool
+	Reason  string // of the model's last error; may be empty
+}
+
+// Error returns the message.
+func (e *Failed) Error() string {
+	if e.Stopped {
+		return "the answer was stopped"
+	}
+	return "the model did not answer: " + e.Reason
+}
+
+// OverBudget is the error of a question that waits until the next day.
+type OverBudget struct{ Until time.Time }
+
+// Error returns the message.
+func (e *OverBudget) Error() string {
+	return "the day's budget of tokens is used up until " + e.Until.UTC().Format(time.RFC3339)
+}
+
+// Ask stores messages of one address, each with a NativeID, and waits until the last one is
+// answered. The same messages asked again are answered with what was answered
+// then. onText, if it is not nil, gets all that is written of the answer so far.
+// When ctx ends the answer is still written, and stored. Errors are those of the
+// receiver, *Failed, *OverBudget and the context's.
+func (a *Asker) Ask(ctx context.Context, in []core.Inbound, onText func(soFar string)) (Answer, error) {
+	last := in[len(in)-1]
+	i, _, err := a.Store.Identify(ctx, last.Address)
+	if err != nil {
+		return Answer{}, fmt.Errorf("ask: %w", err)
+	}
+	feed := a.Hub.Follow(i.User)
+	defer feed.Close()
+	if err := a.Receiver.Receive(ctx, in...); err != nil {
+		return Answer{}, err
+	}
+	id, err := a.Store.Referred(ctx, i.User, i.ID, last.NativeID)
+	if err != nil {
+		return Answer{}, fmt.Errorf("find the question: %w", err)
+	}
+	return a.wait(ctx, feed, Answer{User: i.User, Asked: id}, onText)
+}
+
+// lookAgain is how often the store is read while nothing is heard.
+const lookAgain = time.Second
+
+func (a *Asker) wait(ctx context.Context, feed *Feed, out Answer, onText func(string)) (Answer, error) {
+	for look := true; ; {
+		if look {
+			done, err := a.look(ctx, &out)
+			if done || err != nil {
+				return out, err
+			}
+		}
+		news, err := feed.Next(ctx, lookAgain)
+		if err != nil {
+			return out, err
+		}
+		look = news.Changed || len(news.Previews) == 0
+		for _, p := range news.Previews {
+			if onText != nil && p.Turn == out.Turn.ID && p.Missing == 0 {
+				onText(p.Text)
+			} else if out.Turn.ID == 0 {
+				look = true
+			}
+		}
+	}
+}
+
+// look tells whether the question is answered.
+func (a *Asker) look(ctx context.Context, out *Answer) (bool, error) {
+	ms, err := a.Store.Messages(ctx, out.User, []core.MessageID{out.Asked})
+	if err != nil {
+		return false, err
+	}
+	if len(ms) == 0 || ms[0].Redacted {
+		return true, &Failed{Stopped: true}
+	}
+	out.Thread = ms[0].Thread
+	if ms[0].Kind == core.KindCommand {
+		return true, a.notice(ctx, out)
+	}
+	if ms[0].Turn == 0 {
+		return false, a.over(ctx, out.User)
+	}
+	out.Turn, out.Snapshot, err = a.Store.Turn(ctx, out.User, ms[0].Turn)
+	if err != nil || out.Turn.State == core.TurnRunning {
+		return false, err
+	}
+	return true, a.answer(ctx, out)
+}
+
+func (a *Asker) over(ctx context.Context, user core.UserID) error {
+	if a.Over == nil {
+		return nil
+	}
+	until, err := a.Over(ctx, user)
+	if err == nil && !until.IsZero() {
+		err = &OverBudget{Until: until}
+	}
+	return err
+}
+
+// answered is how many messages of a turn are read at most: the answer is the last.
+const answered = 400
+
+// answer reads what a turn that is over said.
+func (a *Asker) answer(ctx context.Context, out *Answer) error {
+	after := out.Turn.Inputs[len(out.Turn.Inputs)-1]
+	ms, _, err := a.Store.Timeline(ctx, core.TimelineQuery{User: out.User, Thread: out.Thread, After: after, Limit: answered})
+	if err != nil {
+		return err
+	}
+	results := map[string]bool{}
+	var calls []core.ToolCall
+	for _, m := range ms {
+		if m.Turn != out.Turn.ID {
+			continue
+		}
+		results[m.ToolCallID] = true
+		if m.Role == core.RoleAssistant {
+			out.Message, calls = m, m.ToolCalls
+		}
+	}
+	for _, c := range calls {
+		if !results[c.ID] {
+			out.Calls = append(out.Calls, c)
+		}
+	}
+	if out.Message.ID == 0 {
+		return &Failed{Stopped: out.Turn.State == core.TurnStopped, Reason: out.Turn.LastError}
+	}
+	return nil
+}
+
+// notice reads what a command was answered: the message after it.
+func (a *Asker) notice(ctx context.Context, out *Answer) error {
+	ms, err := a.Store.Messages(ctx, out.User, []core.MessageID{out.Asked + 1})
+	if err == nil && len(ms) == 1 && ms[0].Kind == core.KindNotice {
+		out.Message = ms[0]
+	}
+	return err
+}
+
+// IsFailed tells whether err is a *Failed, and gives it.
+func IsFailed(err error) (*Failed, bool) {
+	var f *Failed
+	ok := errors.As(err, &f)
+	return f, ok
+}

@@ -1,0 +1,159 @@
+package core
+
+import (
+	"context"
+	"time"
+)
+
+// Session is one signed-in browser.
+type Session struct {
+	User      UserID
+	ID        int64  // unique among all users
+	Hash      string // hex SHA-256 of the cookie's token
+	Browser   string // what the browser calls itself, at most 200 bytes
+	CreatedAt time.Time
+	UsedAt    time.Time
+	Expires   time.Time
+}
+
+// SessionStore keeps who is signed in to the web page.
+type SessionStore interface {
+	// SignIn takes a code of CodeWeb out, once, and starts a session of its user:
+	// s.User and s.ID are given by the store. ErrRefused if the code is not valid.
+	SignIn(ctx context.Context, codeHash string, s Session, now time.Time) (Session, error)
+	// Session returns the session of a token's hash and whose it is, or ErrNotFound
+	// if there is none, or it has expired.
+	Session(ctx context.Context, hash string, now time.Time) (Session, User, error)
+	// UseSession records when a session was used last, and moves its end.
+	UseSession(ctx context.Context, user UserID, id int64, used, expires time.Time) error
+	// Sessions lists a user's sessions that have not expired, last used first.
+	Sessions(ctx context.Context, user UserID, now time.Time) ([]Session, error)
+	// EndSession ends a user's session, or all of them if id is 0.
+	EndSession(ctx context.Context, user UserID, id int64) error
+}
+
+// Scope is something that an API key may do.
+type Scope string
+
+// Scopes of API keys. ScopeAdmin is for the owner's keys.
+const (
+	ScopeChat   Scope = "chat"   // write messages, and read their answers
+	ScopeRead   Scope = "read"   // read and search the conversation
+	ScopeMemory Scope = "memory" // read and change memory
+	ScopeAdmin  Scope = "admin"  // what only the owner may
+)
+
+// APIKey lets a program act for a user.
+type APIKey struct {
+	User      UserID
+	ID        int64 // unique among all users
+	Name      string
+	Hash      string // hex SHA-256 of the key
+	Hint      string // how the key begins, shown in lists
+	Scopes    []Scope
+	CreatedAt time.Time
+	UsedAt    time.Time // zero: never
+}
+
+// Allows tells whether the key has a scope.
+func (k APIKey) Allows(s Scope) bool {
+	for _, have := range k.Scopes {
+		if have == s {
+			return true
+		}
+	}
+	return false
+}
+
+// APIKeyStore keeps API keys.
+type APIKeyStore interface {
+	// AddAPIKey stores a key; the store gives its ID.
+	AddAPIKey(ctx context.Context, k APIKey) (APIKey, error)
+	// APIKey returns the key of a hash and whose it is, or ErrNotFound.
+	APIKey(ctx context.Context, hash string) (APIKey, User, error)
+	// APIKeys lists a user's keys, newest first.
+	APIKeys(ctx context.Context, user UserID) ([]APIKey, error)
+	// UseAPIKey records when a key was used last.
+	UseAPIKey(ctx context.Context, user UserID, id int64, at time.Time) error
+	// RevokeAPIKey removes a user's key, or is ErrNotFound.
+	RevokeAPIKey(ctx context.Context, user UserID, id int64) error
+}
+
+// TimelineQuery asks for a page of a thread, in the order of display.
+type TimelineQuery struct {
+	User   UserID
+	Thread ThreadID // 0: the continuous one
+	// From and To bound the time of display, To exclusive; zero: no bound.
+	From, To time.Time
+	// Before asks for the newest before a message, After for the oldest after one;
+	// neither: the newest. Of both only one may be set.
+	Before, After MessageID
+	Limit         int
+}
+
+// Revision is an earlier text of a message.
+type Revision struct {
+	Revision   int
+	Text       string
+	ReplacedAt time.Time
+}
+
+// TimelineStore shows the transcript to people.
+type TimelineStore interface {
+	// Timeline returns messages of every kind, oldest first, and tells whether there
+	// are more in the direction of the query. ErrNotFound: the thread, or the message
+	// of Before or After, is not there.
+	Timeline(ctx context.Context, q TimelineQuery) (ms []Message, more bool, err error)
+	// Sent lists the deliveries of messages, without their parts, oldest first.
+	Sent(ctx context.Context, user UserID, ids []MessageID) ([]Delivery, error)
+	// Revisions returns the earlier texts of a message, oldest first.
+	Revisions(ctx context.Context, user UserID, id MessageID) ([]Revision, error)
+	// Running lists the turns of a thread (0: the continuous one) that run or wait to
+	// be tried again.
+	Running(ctx context.Context, user UserID, thread ThreadID) ([]Turn, error)
+}
+
+// UsageDay is what a user's calls took on a day.
+type UsageDay struct {
+	User  UserID
+	Day   string // YYYY-MM-DD
+	Usage Usage
+	Turns int
+}
+
+// UsageReader shows what was used.
+type UsageReader interface {
+	// UsageDays lists what was used from one day through another, by day, then user.
+	// User 0 means all users: for the owner only.
+	UsageDays(ctx context.Context, user UserID, from, through string) ([]UsageDay, error)
+}
+
+// Changes tells what happens to users, so that open pages follow.
+type Changes interface {
+	// Changed yields users whose rows were written by this process, each at least
+	// once after the transaction. The channel is closed when ctx ends. A reader that
+	// is behind misses some.
+	Changed(ctx context.Context) <-chan UserID
+	// Publish passes a topic of at most 7,000 bytes to the Wakes of every process,
+	// this one included. Nothing is stored; it may be lost.
+	Publish(ctx context.Context, topic string) error
+}
+
+// Request is what a client of the HTTP interfaces wants besides of the answer to
+// its message. It is stored with the message, so that a re-run of the turn knows it.
+type Request struct {
+	// Instructions stand after those of the configuration, for this turn only.
+	Instructions string `json:"instructions,omitempty"`
+	// Tools are the client's own: a call of one ends the turn, and their results come
+	// as messages of RoleTool.
+	Tools []ToolSpec `json:"tools,omitempty"`
+	// Choice is which tools the model may use: "" or auto, none, required, or the
+	// name of one of Tools.
+	Choice    string `json:"choice,omitempty"`
+	MaxTokens int    `json:"max_tokens,omitempty"` // of the answer; 0: as configured
+}
+
+// NewWebLink stores a code of CodeWeb.
+type NewWebLink struct{ Code Code }
+
+func (NewWebLink) effect() {}
