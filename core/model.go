@@ -22,6 +22,9 @@ type ModelRequest struct {
 	// CachePrefix is how many of Messages, from the first, stay the same in the
 	// next request of the epoch; for providers that want cache marks.
 	CachePrefix int
+	// Choice is which of Tools may be used: "" or auto, none, required (at least one
+	// of them), or the name of the one that must be.
+	Choice string
 }
 
 // ModelMessage is one message of a prompt, in the form that chat models share.

@@ -135,6 +135,7 @@ type Snapshot struct {
 	OpenLoops        int               `json:"open_loops_count"`
 	LastConversation bool              `json:"last_conversation_present"`
 	ToolTokens       int               `json:"tool_schema_tokens"`
+	ClientTokens     int               `json:"client_tokens,omitempty"` // instructions of the client that asked, not in Total
 	Total            int               `json:"total_tokens"`
 	Cap              int               `json:"cap_tokens"`
 	Model            string            `json:"model"`
@@ -142,6 +143,7 @@ type Snapshot struct {
 	FirstTokenMS     int64             `json:"first_token_ms"`
 	TotalMS          int64             `json:"total_ms"`
 	Steps            int               `json:"steps"`
+	Finish           Finish            `json:"finish,omitempty"`
 }
 
 // PartTokens is a part of a prompt and what it took.
@@ -182,6 +184,8 @@ type Prompt struct {
 	Epoch       *Epoch // a new one; nil: the current one goes on
 	// Pressure asks for a summary at once (SPEC 6).
 	Pressure bool
+	// Request is what the client that asked wants besides; nil: nothing.
+	Request *Request
 }
 
 // Answer is what a model made of a prompt. It is valid, if incomplete, beside an error.

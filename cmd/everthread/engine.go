@@ -206,15 +206,29 @@ func (g *agents) Answer(ctx context.Context, t *core.Turn, u core.User, p core.P
 	c := g.cfg.Agent
 	g.reachServers(ctx)
 	tools, guard := g.tools.now(), agent.Promise
+	client := core.Request{}
+	if p.Request != nil {
+		client = *p.Request
+	}
 	if t.Reserved > 0 && t.Reserved < g.reserve() { // the day's budget has one call left
-		tools, guard = nil, nil
+		tools, guard, client.Tools = nil, nil, nil
 	}
 	out, err := agent.Run(ctx, agent.Request{Model: g.model, Messages: p.Messages, CachePrefix: p.CachePrefix, Tools: tools,
 		Call:    core.ToolUse{User: t.User, Thread: t.Thread, Turn: t.ID, Inputs: t.Inputs, Location: u.Settings.Location(g.calendar.zone), Language: u.Settings.Language},
 		Journal: g.store, MaxSteps: c.MaxSteps, ToolTokens: c.ToolTokens, ResultTokens: c.ResultTokens, ToolTimeout: c.ToolTimeout,
-		MaxOutputTokens: g.cfg.LLM.MaxOutputTokens, Tokenizer: g.tokens, Now: g.now, Keep: g.keep, OnText: onText, Guard: guard, More: g.more(t)})
+		Client: client.Tools, Choice: client.Choice,
+		MaxOutputTokens: g.maxOutput(client), Tokenizer: g.tokens, Now: g.now, Keep: g.keep, OnText: onText, Guard: guard, More: g.more(t)})
 	return core.Answer{Messages: out.Messages, Usage: out.Usage, Effects: out.Effects, FirstToken: out.FirstToken, Model: out.Model,
 		Finish: out.Finish, Steps: out.Steps}, err
+}
+
+// maxOutput bounds an answer: a client may ask for less than is configured.
+func (g *agents) maxOutput(r core.Request) int {
+	c := g.cfg.LLM.MaxOutputTokens
+	if r.MaxTokens > 0 && (c == 0 || r.MaxTokens < c) {
+		return r.MaxTokens
+	}
+	return c
 }
 
 // more reserves the tokens of one more step of a turn; nil: there is no budget.

@@ -30,6 +30,9 @@ func (r *run) act(ctx context.Context, a answer) error {
 	results := make([]done, len(a.calls))
 	var wg sync.WaitGroup
 	for i, call := range a.calls {
+		if r.clients(call) {
+			continue
+		}
 		wg.Go(func() { results[i] = r.perform(ctx, i, call) })
 	}
 	wg.Wait()
@@ -43,6 +46,9 @@ func (r *run) act(ctx context.Context, a answer) error {
 	}
 	r.add(core.ModelMessage{Role: core.RoleAssistant, Content: a.text, ToolCalls: sendable(a.calls)}, "")
 	for i, d := range results {
+		if r.clients(a.calls[i]) {
+			continue
+		}
 		r.addResult(a.calls[i], d.ToolResult)
 		r.files = append(r.files, d.kept...)
 		if !d.failed {

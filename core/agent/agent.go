@@ -10,6 +10,7 @@ package agent
 import (
 	"context"
 	"errors"
+	"slices"
 	"time"
 
 	"github.com/everthread/everthread/core"
@@ -27,6 +28,13 @@ type Request struct {
 	Tools       *Registry           // nil: none
 	Call        core.ToolUse        // who the tools act for; Step, Index, Now and Arguments are set by Run
 	Journal     Journal             // nil: outside tools are called again in a re-run
+
+	// Client are tools of the client that asked: a call of one ends the turn, without
+	// its result. Of a tool of our own with the same name the model knows nothing.
+	Client []core.ToolSpec
+	// Choice bounds which tools the first call of the model may use, as
+	// core.ModelRequest says.
+	Choice string
 
 	// firstStep is the number of the first step, for the journal of a delegate.
 	firstStep int
@@ -93,17 +101,23 @@ func Run(ctx context.Context, req Request) (Outcome, error) {
 // converse asks the model until it answers, with tools at most steps times.
 func (r *run) converse(ctx context.Context, steps int) (answer, error) {
 	for range steps {
+		if r.Choice == "none" {
+			return r.ask(ctx, nil)
+		}
 		if ok, err := r.affordable(ctx); err != nil {
 			return answer{}, err
 		} else if !ok {
 			break
 		}
-		a, err := r.ask(ctx, r.Tools.Specs())
+		a, err := r.ask(ctx, r.specs)
 		if err != nil || len(a.calls) == 0 {
 			return a, err
 		}
 		if err := r.act(ctx, a); err != nil {
 			return answer{text: a.text}, err
+		}
+		if slices.ContainsFunc(a.calls, r.clients) {
+			return answer{finish: core.FinishTools}, nil
 		}
 	}
 	r.note(core.RoleUser, noMoreTools)
@@ -132,6 +146,7 @@ type run struct {
 	results []result
 	used    []string // tools that worked
 	files   []core.Attachment
+	specs   []core.ToolSpec
 	ids     map[string]bool // of tool calls, for some servers reuse them
 	step    int             // answers with tool calls so far, from firstStep on
 	started time.Time
@@ -159,7 +174,22 @@ func newRun(req Request) *run {
 			ids[call.ID] = true
 		}
 	}
-	return &run{Request: req, prompt: prompt, base: len(prompt), ids: ids, step: req.firstStep, started: req.Now()}
+	return &run{Request: req, prompt: prompt, base: len(prompt), specs: req.offered(), ids: ids, step: req.firstStep, started: req.Now()}
+}
+
+// offered are the tools that the model is told of, the client's last.
+func (r *Request) offered() []core.ToolSpec {
+	own := r.Tools.Specs()
+	if len(r.Client) == 0 {
+		return own
+	}
+	out := slices.DeleteFunc(slices.Clone(own), func(s core.ToolSpec) bool { return r.clients(core.ToolCall{Name: s.Name}) })
+	return append(out, r.Client...)
+}
+
+// clients tells whether a call is of a tool of the client.
+func (r *Request) clients(call core.ToolCall) bool {
+	return slices.ContainsFunc(r.Client, func(s core.ToolSpec) bool { return s.Name == call.Name })
 }
 
 func or[T int | time.Duration](value, fallback T) T {

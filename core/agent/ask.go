@@ -64,7 +64,16 @@ func (r *run) request(tools []core.ToolSpec) core.ModelRequest {
 		MaxTokens:   r.MaxOutputTokens,
 		User:        r.Call.User,
 		CachePrefix: r.CachePrefix,
+		Choice:      r.choice(tools),
 	}
+}
+
+// choice is what the model may choose: only what comes first is the client's wish.
+func (r *run) choice(tools []core.ToolSpec) string {
+	if len(tools) == 0 || r.step > r.firstStep {
+		return ""
+	}
+	return r.Choice
 }
 
 // first notes when the model began to answer.

@@ -123,12 +123,14 @@ type Options struct {
 	// Refit makes the parts of a message parts for another channel.
 	Refit    func(parts []core.Part, c core.Capabilities) []core.Part
 	Settings Settings
-	Meter    Meter
-	Log      *zap.Logger
-	Now      func() time.Time
-	Rand     *rand.Rand // jitter of back-offs
-	Worker   string     // this process's name in leases
-	Crash    func(step string)
+	// Preview is told all that is written of an answer so far; nil: nobody is.
+	Preview func(t *core.Turn, soFar string)
+	Meter   Meter
+	Log     *zap.Logger
+	Now     func() time.Time
+	Rand    *rand.Rand // jitter of back-offs
+	Worker  string     // this process's name in leases
+	Crash   func(step string)
 }
 
 // Gateway runs the road. It implements core.Receiver.

@@ -3,6 +3,7 @@ package gateway
 import (
 	"cmp"
 	"context"
+	"crypto/rand"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -161,6 +162,16 @@ func (g *Gateway) storeFile(name string, data []byte) (string, error) {
 
 // KeepFile stores the n-th file that a call of a tool made, for the reply.
 func (g *Gateway) KeepFile(_ context.Context, use core.ToolUse, n int, f core.File) (core.Attachment, error) {
+	return g.keepAs(use.User, fmt.Sprintf("turn-%d-%d-%d-%d", use.Turn, use.Step, use.Index, n), f)
+}
+
+// Keep stores a file that a person sent to a page of ours, for their message.
+func (g *Gateway) Keep(_ context.Context, u core.UserID, f core.File) (core.Attachment, error) {
+	return g.keepAs(u, "upload-"+strings.ToLower(rand.Text()), f)
+}
+
+// keepAs stores a file below a user's media folder.
+func (g *Gateway) keepAs(u core.UserID, name string, f core.File) (core.Attachment, error) {
 	if int64(len(f.Data)) > g.Settings.MediaMax {
 		return core.Attachment{}, fmt.Errorf("it is larger than %d bytes", g.Settings.MediaMax)
 	}
@@ -173,7 +184,7 @@ func (g *Gateway) KeepFile(_ context.Context, use core.ToolUse, n int, f core.Fi
 		a.Name = a.Kind + ending(a.MIME)
 	}
 	var err error
-	a.Path, err = g.storeFile(filepath.Join(fmt.Sprint(int64(use.User)), fmt.Sprintf("turn-%d-%d-%d-%d", use.Turn, use.Step, use.Index, n)), f.Data)
+	a.Path, err = g.storeFile(filepath.Join(fmt.Sprint(int64(u)), name), f.Data)
 	return a, err
 }
 

@@ -57,7 +57,7 @@ func (g *Gateway) receiveAll(ctx context.Context, in []core.Inbound) error {
 	for len(in) > 0 {
 		n := 1
 		if plain(in[0]) {
-			for n < len(in) && plain(in[n]) {
+			for n < len(in) && plain(in[n]) && in[n].Thread == in[0].Thread {
 				n++
 			}
 		}
@@ -71,7 +71,10 @@ func (g *Gateway) receiveAll(ctx context.Context, in []core.Inbound) error {
 }
 
 // plain tells whether an event is a message that is not a command.
-func plain(in core.Inbound) bool { return in.Kind == core.InMessage && !isCommand(in.Text) }
+func plain(in core.Inbound) bool { return in.Kind == core.InMessage && !commands(in) }
+
+// commands tells whether an event is a command. The result of a tool never is.
+func commands(in core.Inbound) bool { return in.ToolCallID == "" && isCommand(in.Text) }
 
 func isCommand(text string) bool {
 	t := strings.TrimSpace(text)
@@ -191,7 +194,7 @@ func (g *Gateway) fromUser(ctx context.Context, u core.User, i core.Identity, in
 		e.Text = "/stop"
 		return g.command(ctx, u, i, e, now)
 	}
-	if isCommand(in[0].Text) {
+	if commands(in[0]) {
 		if moved, err := g.People.ClaimOwner(ctx, in[0], i); moved || err != nil {
 			if err == nil {
 				err = g.receiveRun(ctx, in)
@@ -207,7 +210,7 @@ func (g *Gateway) fromUser(ctx context.Context, u core.User, i core.Identity, in
 // be waited for, starts their turn at once.
 func (g *Gateway) append(ctx context.Context, u core.User, i core.Identity, in []core.Inbound, now time.Time) error {
 	a := core.Append{User: u.ID, Identity: i.ID, Events: in, Now: now, RunAt: now.Add(g.Settings.Debounce), Paused: u.Settings.Paused,
-		Budget: g.budget(u.Settings, now), Window: g.window(in[len(in)-1], now)}
+		Budget: g.budget(u.Settings, now), Window: g.window(in[len(in)-1], now), Thread: in[0].Thread}
 	for _, e := range in {
 		a.Messages = append(a.Messages, g.newMessage(u, e, now))
 		if e.Solo {
@@ -266,7 +269,10 @@ func (g *Gateway) slot() bool {
 func (g *Gateway) newMessage(u core.User, e core.Inbound, now time.Time) core.NewMessage {
 	text := strings.ReplaceAll(strings.ToValidUTF8(e.Text, "\uFFFD"), "\x00", "")
 	m := core.NewMessage{Role: core.RoleUser, Kind: core.KindChat, Text: text, Tokens: g.Tokens.Count(text), Attachments: e.Attachments,
-		Quote: e.Quote, ForwardedFrom: e.ForwardedFrom, SentAt: e.SentAt, Solo: e.Solo}
+		Quote: e.Quote, ForwardedFrom: e.ForwardedFrom, SentAt: e.SentAt, Solo: e.Solo, Request: e.Request}
+	if e.ToolCallID != "" {
+		m.Role, m.ToolCallID = core.RoleTool, e.ToolCallID
+	}
 	if e.SentAt.After(now.Add(maxAhead)) || e.SentAt.Before(now.Add(-maxBehind)) {
 		m.SentAt, m.PlatformAt = now, e.SentAt
 	}
@@ -303,23 +309,36 @@ func (g *Gateway) redacted(ctx context.Context, u core.User, i core.Identity, e 
 	return g.removeFiles(n.Files)
 }
 
+// Act makes changes that a person asked for on a page of ours, all or none.
+func (g *Gateway) Act(ctx context.Context, u core.UserID, effects ...core.Effect) (core.Noted, error) {
+	out, err := g.Store.Note(ctx, core.Note{User: u, Effects: effects, Now: g.Now()})
+	if err != nil {
+		return out, err
+	}
+	if err := g.Receive(ctx, out.Released...); err != nil {
+		g.Log.Warn("held messages wait for the scheduler", zap.Error(err))
+	}
+	return out, g.removeFiles(out.Files)
+}
+
 // Forget removes messages and everything made from them (SPEC 3.7), with their
 // files.
 func (g *Gateway) Forget(ctx context.Context, u core.UserID, ids []core.MessageID) error {
-	n := core.Note{User: u, Now: g.Now()}
+	now := g.Now()
+	var effects []core.Effect
 	for _, id := range ids {
-		n.Effects = append(n.Effects, core.Redact{Message: id, At: n.Now})
+		effects = append(effects, core.Redact{Message: id, At: now})
 	}
-	out, err := g.Store.Note(ctx, n)
-	if err != nil {
-		return err
-	}
-	return g.removeFiles(out.Files)
+	_, err := g.Act(ctx, u, effects...)
+	return err
 }
 
 // command answers a slash command: what it changes and what it says are stored
 // together with the event.
 func (g *Gateway) command(ctx context.Context, u core.User, i core.Identity, e core.Inbound, now time.Time) error {
+	if e.Thread != 0 {
+		i.Thread = e.Thread
+	}
 	out, ok, err := g.Commands.Command(ctx, u, i, e, now)
 	if err != nil {
 		return err

@@ -149,7 +149,12 @@ func (g *Gateway) attempt(r *running, u core.User) (*core.Delivery, error) {
 	g.Meter.Observe("everthread_turn_seconds", built.Sub(start).Seconds(), "context")
 	g.logContext(r.turn, &p.Snapshot)
 	show := g.show(ctx, r)
-	a, err := g.Agent.Answer(ctx, r.turn, u, p, show.text)
+	a, err := g.Agent.Answer(ctx, r.turn, u, p, func(soFar string) {
+		if g.Preview != nil {
+			g.Preview(r.turn, soFar)
+		}
+		show.text(soFar)
+	})
 	show.close()
 	g.Crash("model")
 	now := g.Now()
@@ -172,7 +177,7 @@ func (g *Gateway) attempt(r *running, u core.User) (*core.Delivery, error) {
 
 // finish adds to a snapshot what is known after the answer.
 func finish(s *core.Snapshot, a core.Answer, total time.Duration) {
-	s.Model, s.Usage, s.Steps = a.Model, a.Usage, a.Steps
+	s.Model, s.Usage, s.Steps, s.Finish = a.Model, a.Usage, a.Steps, a.Finish
 	s.FirstTokenMS, s.TotalMS = a.FirstToken.Milliseconds(), total.Milliseconds()
 }
 

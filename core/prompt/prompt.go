@@ -77,6 +77,7 @@ type Prompt struct {
 	Snapshot    core.Snapshot
 	Epoch       *core.Epoch // a new one; nil: the current one goes on
 	Pressure    bool        // a summary is wanted at once
+	Request     *core.Request
 }
 
 // Query returns what to ask the store for. Window and Tokens of in are not used.
@@ -106,13 +107,18 @@ func Build(in Input) (Prompt, error) {
 		return Prompt{}, ErrNoInput
 	}
 	b := newBuilder(in)
+	p, err := b.build()
+	return b.forClient(p), err
+}
+
+func (b *builder) build() (Prompt, error) {
 	reason := b.ended()
 	if reason == "" && !b.afresh() && b.reaches() {
 		if p, err := b.goOn(); !errors.Is(err, errFull) {
 			return p, err
 		}
 	}
-	if in.Turn.Segment != 0 && !b.afresh() {
+	if b.Turn.Segment != 0 && !b.afresh() {
 		return Prompt{}, ErrStale
 	}
 	if reason == "" {
@@ -134,14 +140,18 @@ type builder struct {
 	budgets Budgets
 	plan    string // strategy
 	cap     int
+	request *core.Request
 }
 
 func newBuilder(in Input) *builder {
 	if in.Zone == nil {
 		in.Zone = time.UTC
 	}
-	b := &builder{Input: in, budgets: in.Budgets.orDefault(), plan: in.strategy()}
-	b.cap = b.budgets.hardCap(b.plan)
+	b := &builder{Input: in, budgets: in.Budgets.orDefault(), plan: in.strategy(), request: request(in.Window.Messages, in.Turn.Inputs)}
+	room := b.budgets
+	instructions, tools := clientTokens(b.request, in.Tokens)
+	room.ToolSchemaTokens += instructions + tools
+	b.cap = room.hardCap(b.plan)
 	return b
 }
 

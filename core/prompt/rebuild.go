@@ -28,7 +28,15 @@ func Rebuild(e core.Epoch, s core.Snapshot, ms []core.Message, b Budgets, t core
 		l.all[i].since(s.Revisions)
 	}
 	out, _ := l.render()
-	return out
+	return instruct(out, asked(l.all))
+}
+
+// asked is what the client wanted that asked last.
+func asked(rs []raw) *core.Request {
+	if len(rs) == 0 {
+		return nil
+	}
+	return rs[len(rs)-1].Request
 }
 
 // then returns the messages of a snapshot in the order of the prompt.

@@ -35,7 +35,24 @@ func (m *model) params(req core.ModelRequest) sdk.MessageNewParams {
 			InputSchema: param.Override[sdk.ToolInputSchemaParam](spec.Schema),
 		}})
 	}
+	if len(req.Tools) > 0 {
+		p.ToolChoice = choice(req.Choice)
+	}
 	return p
+}
+
+// choice is which tools may be used, in Anthropic's words.
+func choice(name string) (c sdk.ToolChoiceUnionParam) {
+	switch name {
+	case "", "auto":
+	case "none":
+		c.OfNone = &sdk.ToolChoiceNoneParam{}
+	case "required":
+		c.OfAny = &sdk.ToolChoiceAnyParam{}
+	default:
+		c.OfTool = &sdk.ToolChoiceToolParam{Name: name}
+	}
+	return c
 }
 
 // conversion is a prompt on its way to Anthropic's form: system messages apart,

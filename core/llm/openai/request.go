@@ -32,6 +32,7 @@ type chatRequest struct {
 	SafetyIdentifier    string             `json:"safety_identifier,omitempty"`
 	PromptCacheKey      string             `json:"prompt_cache_key,omitempty"`
 	Tools               []tool             `json:"tools,omitempty"`
+	ToolChoice          any                `json:"tool_choice,omitempty"`
 	Messages            []message          `json:"messages"`
 }
 
@@ -63,10 +64,11 @@ type toolWish struct {
 // encode writes the body of a request, without the parameters that the server lacks.
 func (m *model) encode(w io.Writer, req core.ModelRequest, lacks parameter) error {
 	body := chatRequest{
-		Model:    m.options.Model,
-		Stream:   true,
-		Tools:    tools(req.Tools),
-		Messages: messages(req.Messages),
+		Model:      m.options.Model,
+		Stream:     true,
+		Tools:      tools(req.Tools),
+		ToolChoice: choice(req),
+		Messages:   messages(req.Messages),
 	}
 	if lacks&parameterUsage == 0 {
 		body.StreamOptions = &api.StreamOptions{IncludeUsage: true}
@@ -104,6 +106,17 @@ func tools(specs []core.ToolSpec) []tool {
 		out = append(out, tool{"function", function{s.Name, s.Description, s.Schema}})
 	}
 	return out
+}
+
+// choice is the tool_choice of a request; nil: the server's default.
+func choice(req core.ModelRequest) any {
+	switch {
+	case req.Choice == "" || len(req.Tools) == 0:
+		return nil
+	case req.Choice == "auto" || req.Choice == "none" || req.Choice == "required":
+		return req.Choice
+	}
+	return map[string]any{"type": "function", "function": map[string]string{"name": req.Choice}}
 }
 
 // messages joins the leading system messages to one: the templates of many
