@@ -182,6 +182,14 @@ type Channels struct {
 	WhatsApp      WhatsApp      `yaml:"whatsapp"`
 	WhatsAppAgent WhatsAppAgent `yaml:"whatsapp_agent"`
 	Matrix        Matrix        `yaml:"matrix"`
+	Web           Switch        `yaml:"web"`
+	OpenAI        Switch        `yaml:"openai"`
+	MCP           Switch        `yaml:"mcp"`
+}
+
+// Switch turns a door of the gateway itself on or off.
+type Switch struct {
+	Enabled bool `yaml:"enabled"`
 }
 
 // Telegram is a bot of the Telegram Bot API. Mode is polling or webhook.
@@ -268,6 +276,9 @@ func Default() Config {
 			Telegram:      Telegram{Mode: "polling", APIURL: "https://api.telegram.org", RatePerChat: 1, RatePerBot: 30},
 			WhatsApp:      WhatsApp{APIURL: "https://graph.facebook.com", APIVersion: "v25.0", TemplateLanguage: "en", RatePerChat: 0.16, RatePerBot: 80},
 			WhatsAppAgent: WhatsAppAgent{APIURL: "https://api.whatsapp.com/agent/v1"},
+			Web:           Switch{Enabled: true},
+			OpenAI:        Switch{Enabled: true},
+			MCP:           Switch{Enabled: true},
 		},
 	}
 }

@@ -170,7 +170,7 @@ func (l *lent) deadline(t time.Time) error {
 
 // welcome makes the owner at the first start and says what to do next.
 func (a *app) welcome(ctx context.Context, addr net.Addr) error {
-	_, code, err := a.people.EnsureOwner(ctx)
+	owner, code, err := a.people.EnsureOwner(ctx)
 	if err != nil {
 		return fmt.Errorf("make the owner: %w", err)
 	}
@@ -197,10 +197,35 @@ func (a *app) welcome(ctx context.Context, addr net.Addr) error {
 	if code != "" {
 		a.log.Info("no address is the owner's yet: send this message to any channel to make yours the owner's", zap.String("message", "/start "+code))
 	}
+	if err := a.firstLink(ctx, owner); err != nil {
+		return fmt.Errorf("make a link to the web page: %w", err)
+	}
 	if a.cfg.LLM.Provider == "demo" {
 		a.log.Info("the demo model answers: it understands nothing; set llm.provider, llm.model and llm.api_key for a real one")
 	}
 	return nil
+}
+
+// firstLife is how long the link in the log is valid.
+const firstLife = time.Hour
+
+// firstLink logs a link to the web page as long as the owner has not been there.
+func (a *app) firstLink(ctx context.Context, owner core.User) error {
+	if !a.cfg.Channels.Web.Enabled {
+		return nil
+	}
+	ids, err := a.people.Identities(ctx, owner.ID)
+	if err != nil || slices.ContainsFunc(ids, func(i core.Identity) bool { return i.Address.Channel == web.Name }) {
+		return err
+	}
+	code, stored, err := a.people.NewWebCode(owner.ID, firstLife)
+	if err == nil {
+		err = a.store.PutCode(ctx, stored)
+	}
+	if err == nil {
+		a.log.Info("open the web page with this link; it works once, for an hour", zap.String("url", signIn(a.cfg, code)))
+	}
+	return err
 }
 
 func databaseName(c configs.Config) string {

@@ -2,25 +2,33 @@ package main
 
 import (
 	"context"
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"io"
+	"strings"
 	"time"
 
+	"github.com/everthread/everthread/configs"
 	"github.com/everthread/everthread/core"
+	"github.com/everthread/everthread/core/people"
 )
 
 type usersLinkCmd struct {
-	From string `arg:"" help:"Who becomes a part of the other: id or name."`
-	Into string `arg:"" help:"Who stays: id or name. The owner always does."`
+	User string `arg:"" help:"Who gets a link that signs them in to the web page, or becomes a part of the other: id or name."`
+	Into string `arg:"" optional:"" help:"Of two that are to be one, who stays: id or name. The owner always does."`
 	Yes  bool   `help:"Do not ask."`
 }
 
-// Run makes two users one, after it asked. A server that runs does its part.
+// Run makes two users one, after it asked; a server that runs does its part. Of
+// one user it shows a link to the web page.
 func (u usersLinkCmd) Run(ctx context.Context, d *desk) error {
-	from, err := d.user(ctx, u.From)
+	from, err := d.user(ctx, u.User)
 	if err != nil {
 		return err
+	}
+	if u.Into == "" {
+		return d.webLink(ctx, from)
 	}
 	into, err := d.user(ctx, u.Into)
 	if err != nil {
@@ -51,6 +59,27 @@ func (u usersLinkCmd) Run(ctx context.Context, d *desk) error {
 	return d.show(map[string]any{"user": into.ID, "was": from.ID, "messages": counts[0] + counts[1]}, func(w io.Writer) {
 		fmt.Fprintf(w, "%s is user %d now, with all that was said. `/unlink --split` from an app takes it apart again.\n", from.Name, into.ID)
 	})
+}
+
+// webLink shows a link that signs a user in.
+func (d *desk) webLink(ctx context.Context, u core.User) error {
+	p := &people.People{Store: d.store, Now: clock(), Rand: rand.Reader}
+	code, stored, err := p.NewWebCode(u.ID, people.WebLife)
+	if err != nil {
+		return err
+	}
+	if err := d.store.PutCode(ctx, stored); err != nil {
+		return err
+	}
+	url := signIn(d.cfg, code)
+	return d.show(map[string]any{"user": u.ID, "url": url, "expires": stored.Expires}, func(w io.Writer) {
+		fmt.Fprintf(w, "%s\nThe link signs %s in. It works once, within %d minutes.\n", url, u.Name, int(people.WebLife.Minutes()))
+	})
+}
+
+// signIn is the address at which a code signs somebody in to the web page.
+func signIn(c configs.Config, code string) string {
+	return strings.TrimRight(c.HTTP.PublicURL, "/") + "/signin?code=" + code
 }
 
 // counts are how many messages are found of users.

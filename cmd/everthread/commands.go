@@ -12,10 +12,21 @@ func (a *app) newCommands() *command.Commands {
 	c := a.cfg
 	return command.New(command.Options{
 		Store: a.store, Day: a.calendar.Day, DayName: day.Name, StripRefs: markup.StripRefs, Hash: people.Hash, NewCode: a.people.NewLinkCode, Push: a.pushes,
-		Search: a.search, Memory: a.memory, Reminders: a.reminders,
+		NewWebLink: a.newWebLink(), Search: a.search, Memory: a.memory, Reminders: a.reminders,
 		Defaults: command.Defaults{Zone: c.DefaultTimezone, Language: c.DefaultLanguage, TokensPerDay: c.Limits.TokensPerDay,
 			PostForward: c.Summaries.PostForward},
 	})
+}
+
+// newWebLink makes links to the web page; nil: there is none.
+func (a *app) newWebLink() func(core.UserID) (string, core.Code, error) {
+	if !a.cfg.Channels.Web.Enabled {
+		return nil
+	}
+	return func(user core.UserID) (string, core.Code, error) {
+		code, stored, err := a.people.NewWebCode(user, people.WebLife)
+		return signIn(a.cfg, code), stored, err
+	}
 }
 
 // pushes tells whether a channel may be a target of proactive messages.

@@ -31,6 +31,7 @@ func (a *app) serve(ctx context.Context, ln net.Listener) error {
 	inner.Go(func() error { return a.background(workCtx) })
 	inner.Go(func() error { return a.store.Listen(workCtx) })
 	inner.Go(func() error { return a.trim(workCtx) })
+	inner.Go(func() error { return a.hub.Run(workCtx) })
 
 	outer, ctx := errgroup.WithContext(ctx)
 	for _, ch := range a.channels {

@@ -14,6 +14,7 @@ import (
 	"github.com/everthread/everthread/core"
 	"github.com/everthread/everthread/core/command"
 	"github.com/everthread/everthread/core/gateway"
+	"github.com/everthread/everthread/core/live"
 	"github.com/everthread/everthread/core/llm/anthropic"
 	"github.com/everthread/everthread/core/llm/demo"
 	"github.com/everthread/everthread/core/llm/fallback"
@@ -69,12 +70,14 @@ type app struct {
 	gateway  *gateway.Gateway
 	channels []core.Channel
 	meter    *meter
+	hub      *live.Hub
 	features
 }
 
 // build wires a process that serves channels.
 func build(h *holder, channels []core.Channel) (*app, error) {
-	a := &app{holder: h, tokens: tokens.New(), channels: channels, meter: newMeter()}
+	a := &app{holder: h, tokens: tokens.New(), channels: channels, meter: newMeter(),
+		hub: live.New(h.store, h.worker, h.now, h.log.Named("live"))}
 	c := h.cfg
 	var err error
 	if a.calendar, err = newCalendar(c); err != nil {
@@ -113,7 +116,7 @@ func (a *app) newGateway(chat core.Model) {
 			Poll: pollEvery, TokensPerDay: c.Limits.TokensPerDay, TurnsPerMinute: c.Limits.TurnsPerMinute,
 			Reserve: a.reserve(), ReserveLeast: a.step(), SummarizeAfter: c.Summaries.AfterMessages,
 			MediaDir: filepath.Join(c.DataDir, "media"), MediaMax: int64(c.Media.MaxBytes), MediaWait: c.Media.Wait, Language: c.DefaultLanguage},
-		Meter: a.meter, Log: a.log, Now: a.now, Rand: rand.New(rand.NewPCG(rand.Uint64(), rand.Uint64())), Worker: a.worker, Crash: crash,
+		Preview: a.hub.Preview, Meter: a.meter, Log: a.log, Now: a.now, Rand: rand.New(rand.NewPCG(rand.Uint64(), rand.Uint64())), Worker: a.worker, Crash: crash,
 	})
 	context.loaded = a.gateway.Loaded
 	agents.images, agents.keep = a.gateway.Images, a.gateway.KeepFile

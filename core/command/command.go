@@ -46,6 +46,9 @@ type Options struct {
 	Hash func(code string) string
 	// NewCode makes a code for /link; nil: there are none.
 	NewCode func() (string, error)
+	// NewWebLink makes a link that signs a user in to the web page, and what is to be
+	// stored of it; nil: there is no web page.
+	NewWebLink func(user core.UserID) (url string, code core.Code, err error)
 	// Push tells whether a channel may be written to unasked; nil: all may.
 	Push func(channel string) bool
 	// Without one of these its commands say that they are not available.
@@ -108,6 +111,7 @@ func (c *Commands) commands() []command {
 		{name: "summaries", run: c.summaries},
 		{name: "link", run: c.link},
 		{name: "unlink", run: c.unlink},
+		{name: "web", run: c.web},
 		{name: "threads", run: c.threads},
 		{name: "thread", run: c.thread},
 		{name: "continuous", run: c.continuous},

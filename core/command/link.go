@@ -58,6 +58,20 @@ func (c *Commands) link(ctx context.Context, r *request) (core.Outcome, error) {
 // minutes is a wait in whole minutes, at least one.
 func minutes(d time.Duration) int { return max(1, int(d.Round(time.Minute).Minutes())) }
 
+// web gives a link to the web page.
+func (c *Commands) web(_ context.Context, r *request) (core.Outcome, error) {
+	if c.NewWebLink == nil {
+		return r.say(r.words.unavailable), nil
+	}
+	url, code, err := c.NewWebLink(r.user.ID)
+	if err != nil {
+		return core.Outcome{}, err
+	}
+	out := r.say(r.words.webLink, url)
+	out.Effects = []core.Effect{core.NewWebLink{Code: code}}
+	return out, nil
+}
+
 func (c *Commands) newLink(r *request) (core.Outcome, error) {
 	if c.NewCode == nil {
 		return r.say(r.words.unavailable), nil

@@ -44,6 +44,7 @@ type words struct {
 	paused, resumed, resumedWith             string
 
 	linkCode                             string // code, code
+	webLink                              string // URL
 	linked, linkMerging                  string
 	linkOwn, linkSame, linkWrong         string
 	linkLocked                           string // minutes

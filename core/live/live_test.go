@@ -1,0 +1,186 @@
+package live_test
+
+import (
+	"context"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"go.uber.org/zap"
+
+	"github.com/everthread/everthread/core"
+	"github.com/everthread/everthread/core/live"
+)
+
+// wire is a bus that several processes share.
+type wire struct {
+	mu     sync.Mutex
+	wakes  []chan string
+	topics []string
+}
+
+// port is a process's end of the wire.
+type port struct {
+	*wire
+	changes chan core.UserID
+}
+
+func (w *wire) port() *port { return &port{w, make(chan core.UserID, 100)} }
+
+func (p *port) Changed(ctx context.Context) <-chan core.UserID {
+	context.AfterFunc(ctx, func() { close(p.changes) })
+	return p.changes
+}
+
+func (p *port) Wakes(ctx context.Context) <-chan string {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	ch := make(chan string, 100)
+	p.wakes = append(p.wakes, ch)
+	context.AfterFunc(ctx, func() {
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		close(ch)
+		p.wakes = nil
+	})
+	return ch
+}
+
+func (p *port) Publish(_ context.Context, topic string) error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.topics = append(p.topics, topic)
+	for _, ch := range p.wakes {
+		ch <- topic
+	}
+	return nil
+}
+
+func (w *wire) passed() int {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return len(w.topics)
+}
+
+// processes runs two hubs on one wire.
+func processes(t *testing.T) (w *wire, ports [2]*port, hubs [2]*live.Hub) {
+	w = &wire{}
+	ctx, cancel := context.WithCancel(context.Background())
+	var work sync.WaitGroup
+	for n, name := range []string{"a", "b"} {
+		ports[n] = w.port()
+		hubs[n] = live.New(ports[n], name, time.Now, zap.NewNop())
+		work.Go(func() { _ = hubs[n].Run(ctx) })
+	}
+	t.Cleanup(func() { cancel(); work.Wait() })
+	synctest.Wait()
+	return w, ports, hubs
+}
+
+func next(t *testing.T, f *live.Feed) live.News {
+	t.Helper()
+	n, err := f.Next(t.Context(), time.Hour)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return n
+}
+
+func TestNewsReachFollowersOfTheUserOnly(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		_, ports, hubs := processes(t)
+		mine, others := hubs[0].Follow(1), hubs[0].Follow(2)
+		defer mine.Close()
+		defer others.Close()
+		ports[0].changes <- 1
+		if n := next(t, mine); !n.Changed || len(n.Previews) > 0 {
+			t.Errorf("got %+v", n)
+		}
+		synctest.Wait()
+		before := time.Now()
+		if n := next(t, others); n.Changed || time.Since(before) < time.Hour {
+			t.Errorf("another user heard %+v", n)
+		}
+	})
+}
+
+func TestAFollowerThatIsBehindGetsTheNewestText(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		_, _, hubs := processes(t)
+		f := hubs[0].Follow(1)
+		defer f.Close()
+		turn := &core.Turn{User: 1, ID: 7, Thread: 1}
+		for _, text := range []string{"a", "a b", "a b c"} {
+			hubs[0].Preview(turn, text)
+		}
+		hubs[0].Preview(&core.Turn{User: 1, ID: 8, Thread: 2}, "x")
+		n := next(t, f)
+		if len(n.Previews) != 2 || n.Previews[0].Text != "a b c" || n.Previews[1].Text != "x" {
+			t.Errorf("got %+v", n)
+		}
+	})
+}
+
+func TestProcessesTellEachOtherOnlyOfWhoIsFollowed(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		w, ports, hubs := processes(t)
+		ports[0].changes <- 1
+		hubs[0].Preview(&core.Turn{User: 1, ID: 7}, "nobody looks")
+		synctest.Wait()
+		if n := w.passed(); n != 0 {
+			t.Fatalf("%d topics about a user whom nobody follows", n)
+		}
+		f := hubs[1].Follow(1)
+		synctest.Wait()
+		ports[0].changes <- 1
+		if n := next(t, f); !n.Changed {
+			t.Errorf("got %+v", n)
+		}
+		hubs[0].Preview(&core.Turn{User: 1, ID: 7, Thread: 3}, "so far")
+		hubs[0].Preview(&core.Turn{User: 1, ID: 7, Thread: 3}, "so far so good") // too soon
+		n := next(t, f)
+		if len(n.Previews) != 1 || n.Previews[0] != (live.Preview{Turn: 7, Thread: 3, Text: "so far"}) {
+			t.Errorf("got %+v", n)
+		}
+		time.Sleep(time.Minute) // it is renewed
+		synctest.Wait()
+		ports[0].changes <- 1
+		if n := next(t, f); !n.Changed {
+			t.Errorf("after a minute: %+v", n)
+		}
+		f.Close()
+		time.Sleep(2 * time.Minute)
+		passed := w.passed()
+		ports[0].changes <- 1
+		synctest.Wait()
+		if w.passed() != passed {
+			t.Error("it is told of a user whom nobody follows any more")
+		}
+	})
+}
+
+func TestTheEndOfALongTextIsPassedOn(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		w, _, hubs := processes(t)
+		f := hubs[1].Follow(1)
+		defer f.Close()
+		synctest.Wait()
+		text := strings.Repeat("é", 10_000) + "fin"
+		hubs[0].Preview(&core.Turn{User: 1, ID: 7}, text)
+		n := next(t, f)
+		if len(n.Previews) != 1 || n.Previews[0].Missing == 0 || !strings.HasSuffix(n.Previews[0].Text, "éfin") {
+			t.Errorf("got %.60v", n)
+		}
+		for _, topic := range w.topics {
+			if len(topic) > 7000 {
+				t.Errorf("a topic of %d bytes", len(topic))
+			}
+		}
+	})
+}

@@ -1,0 +1,61 @@
+package people
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/everthread/everthread/core"
+)
+
+// ownChannels are doors of the gateway itself: nobody can be written to there who
+// does not look, and nobody proves to be the owner there.
+var ownChannels = []string{"terminal", "web", "openai", "api"}
+
+// signs of the random parts of addresses and links.
+const (
+	doorSigns = 16
+	linkSigns = 24
+)
+
+// Door returns a user's identity on a channel of the gateway itself, made if there
+// is none.
+func (p *People) Door(ctx context.Context, user core.UserID, channel string) (core.Identity, error) {
+	if i, err := p.door(ctx, user, channel); !errors.Is(err, core.ErrNotFound) {
+		return i, err
+	}
+	external, err := p.Code(doorSigns)
+	if err != nil {
+		return core.Identity{}, err
+	}
+	_, err = p.AddIdentity(ctx, core.Identity{User: user, Address: core.Address{Channel: channel, External: external}, LastUsed: p.Now()})
+	if err != nil {
+		return core.Identity{}, fmt.Errorf("make a door on %s: %w", channel, err)
+	}
+	return p.door(ctx, user, channel) // of two that were made at once both take the same
+}
+
+func (p *People) door(ctx context.Context, user core.UserID, channel string) (core.Identity, error) {
+	ids, err := p.Identities(ctx, user)
+	if err != nil {
+		return core.Identity{}, err
+	}
+	ids = slices.DeleteFunc(ids, func(i core.Identity) bool { return i.Address.Channel != channel })
+	if len(ids) == 0 {
+		return core.Identity{}, core.ErrNotFound
+	}
+	return slices.MinFunc(ids, func(a, b core.Identity) int { return int(a.ID - b.ID) }), nil
+}
+
+// WebLife is how long a link that signs somebody in is valid (SPEC 2).
+const WebLife = 10 * time.Minute
+
+// NewWebCode returns a code that signs a user in to the web page once, and what is
+// to be stored of it.
+func (p *People) NewWebCode(user core.UserID, life time.Duration) (string, core.Code, error) {
+	code, err := p.Code(linkSigns)
+	now := p.Now()
+	return code, core.Code{Kind: core.CodeWeb, Hash: Hash(code), User: user, Created: now, Expires: now.Add(life)}, err
+}
