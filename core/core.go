@@ -73,6 +73,18 @@ type Settings struct {
 	Summaries string     `json:"summaries,omitempty"` // home, all or off (SPEC 7)
 	Strategy  string     `json:"strategy,omitempty"`  // continuous or truncate (SPEC 5)
 	Paused    bool       `json:"paused,omitempty"`    // messages are kept but not answered
+	// Embeddings are the user's own, where the gateway has none for all.
+	Embeddings OwnEmbeddings `json:"embeddings,omitzero"`
+}
+
+// OwnEmbeddings is what a user set to have their texts embedded (SPEC 9). The zero
+// value is none.
+type OwnEmbeddings struct {
+	Provider   string `json:"provider"`
+	BaseURL    string `json:"base_url,omitempty"`
+	Model      string `json:"model,omitempty"`
+	Dimensions int    `json:"dimensions,omitempty"` // 0: the model's own
+	Sealed     string `json:"sealed,omitempty"`     // the key, encrypted; see core/seal
 }
 
 // Location returns the user's time zone, or fallback if none is set or it is unknown.

@@ -150,6 +150,10 @@ type Embedder interface {
 	Embed(ctx context.Context, texts []string) ([][]float32, error)
 }
 
+// EmbedderOf returns the embedder whose vectors count for a user, and the name of
+// its configuration, under which they are stored. nil: there is none.
+type EmbedderOf func(ctx context.Context, user UserID) (e Embedder, config string, err error)
+
 // EmbeddingStore keeps windows and vectors.
 type EmbeddingStore interface {
 	// Unwindowed returns the first day of a user whose messages are not all in

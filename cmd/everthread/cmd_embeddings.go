@@ -7,6 +7,8 @@ import (
 	"io"
 	"strconv"
 
+	"go.uber.org/zap"
+
 	"github.com/everthread/everthread/core"
 )
 
@@ -28,7 +30,7 @@ type embeddingsView struct {
 
 // Run counts embeddings by user.
 func (embeddingsStatusCmd) Run(ctx context.Context, d *desk) error {
-	_, config, err := newEmbedder(d.cfg)
+	embedders, err := newHolder(d.cfg, zap.NewNop(), d.store, clock()).newEmbedders()
 	if err != nil {
 		return err
 	}
@@ -39,6 +41,10 @@ func (embeddingsStatusCmd) Run(ctx context.Context, d *desk) error {
 	var views []embeddingsView
 	var rows [][]string
 	for _, u := range users {
+		config, err := embedders.name(ctx, u.ID)
+		if err != nil {
+			return err
+		}
 		n, err := d.store.EmbeddingCounts(ctx, u.ID, config)
 		if err != nil {
 			return err
@@ -57,12 +63,9 @@ type embeddingsRebuildCmd struct {
 
 // Run marks everything to be embedded anew. A running server does it.
 func (r embeddingsRebuildCmd) Run(ctx context.Context, d *desk) error {
-	_, config, err := newEmbedder(d.cfg)
+	embedders, err := newHolder(d.cfg, zap.NewNop(), d.store, clock()).newEmbedders()
 	if err != nil {
 		return err
-	}
-	if config == "" {
-		return errors.New("no embeddings are configured; set embeddings.provider and embeddings.model first")
 	}
 	users, err := d.store.Users(ctx)
 	if err != nil {
@@ -75,18 +78,29 @@ func (r embeddingsRebuildCmd) Run(ctx context.Context, d *desk) error {
 		}
 		users = []core.User{u}
 	}
-	total := 0
+	total, with := 0, ""
 	for _, u := range users {
+		config, err := embedders.name(ctx, u.ID)
+		if err != nil {
+			return err
+		}
+		if config == "" {
+			continue
+		}
+		with = config
 		n, err := d.store.Reembed(ctx, u.ID, config, !r.Yes, clock()())
 		if err != nil {
 			return err
 		}
 		total += n
 	}
-	if !r.Yes {
-		return errUsage{fmt.Errorf("this makes %d vectors anew with %s; say --yes to do it", total, config)}
+	if with == "" {
+		return errors.New("no embeddings are configured; set embeddings.provider and embeddings.model first")
 	}
-	return d.show(map[string]any{"pending": total, "config": config}, func(w io.Writer) {
+	if !r.Yes {
+		return errUsage{fmt.Errorf("this makes %d vectors anew with %s; say --yes to do it", total, with)}
+	}
+	return d.show(map[string]any{"pending": total, "config": with}, func(w io.Writer) {
 		fmt.Fprintf(w, "%d texts wait for new vectors; a running server makes them. Until then they are found by their words.\n", total)
 	})
 }

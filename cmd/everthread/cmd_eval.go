@@ -99,7 +99,7 @@ func newEvalTarget(ctx context.Context, c configs.Config) (*evalTarget, error) {
 	if err != nil {
 		return nil, err
 	}
-	search := newSearcher(c, st, analyzer, nil, "", tokens.New(), zap.NewNop())
+	search := newSearcher(c, st, analyzer, nil, tokens.New(), zap.NewNop())
 	return &evalTarget{cfg: c, store: st, search: search, users: map[core.UserID]core.Identity{}, began: time.Now()}, nil
 }
 

@@ -64,11 +64,11 @@ func (s searchCmd) Run(ctx context.Context, d *desk) error {
 	if err != nil {
 		return err
 	}
-	embedder, config, err := newEmbedder(d.cfg)
+	embedders, err := newHolder(d.cfg, zap.NewNop(), d.store, clock()).newEmbedders()
 	if err != nil {
 		return err
 	}
-	searcher := newSearcher(d.cfg, d.store, analyzer, embedder, config, tokens.New(), zap.NewNop())
+	searcher := newSearcher(d.cfg, d.store, analyzer, embedders.of, tokens.New(), zap.NewNop())
 	v := searchView{zone: u.Settings.Location(zone), full: s.Explain, Hits: []hitView{}}
 	r, err := searcher.Search(ctx, core.SearchQuery{User: u.ID, Query: strings.Join(s.Words, " "), Day: s.Day, Recency: s.Recency, Limit: s.Limit,
 		MinScore: s.MinScore, Now: clock()(), Location: v.zone, Names: namesOf(u)})

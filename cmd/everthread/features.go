@@ -31,8 +31,8 @@ type features struct {
 	memory    *memory.Memory
 	reminders *remind.Reminders
 	firer     *remind.Firer
-	embedding *embed.Worker // nil: no embeddings are configured
-	config    string        // of the embeddings; empty: none
+	embedders *embedders
+	embedding *embed.Worker
 	mcp       *mcp.Client
 	tools     *toolbox
 }
@@ -53,14 +53,12 @@ func (a *app) newFeatures(chat core.Model) error {
 	if err != nil {
 		return err
 	}
-	embedder, config, err := newEmbedder(c)
-	if err != nil {
+	if a.embedders, err = a.newEmbedders(); err != nil {
 		return err
 	}
-	a.config = config
-	a.search = newSearcher(c, a.store, analyzer, embedder, config, a.tokens, a.log.Named("recall"))
-	a.newEmbedding(embedder)
-	a.memory = &memory.Memory{Store: a.store, Signals: a.search, Embed: func(context.Context, core.UserID) (string, error) { return a.config, nil },
+	a.search = newSearcher(c, a.store, analyzer, a.embedders.of, a.tokens, a.log.Named("recall"))
+	a.newEmbedding()
+	a.memory = &memory.Memory{Store: a.store, Signals: a.search, Embed: a.embedders.name,
 		Settings: memory.Settings{SemanticWeight: c.Recall.SemanticWeight, LexicalWeight: c.Recall.LexicalWeight, Candidates: c.Recall.Candidates}}
 	if err := a.newReminders(); err != nil {
 		return err
@@ -82,17 +80,14 @@ func newEmbedder(c configs.Config) (core.Embedder, string, error) {
 	return out, llmembed.Config(e.Provider, e.Model, e.Dimensions), nil
 }
 
-func newSearcher(c configs.Config, st store, analyzer *recall.Analyzer, e core.Embedder, config string, t core.Tokenizer, log *zap.Logger) *recall.Searcher {
+func newSearcher(c configs.Config, st store, analyzer *recall.Analyzer, e core.EmbedderOf, t core.Tokenizer, log *zap.Logger) *recall.Searcher {
 	s := recall.Default()
 	s.Semantic, s.Lexical, s.Covered, s.Candidates = c.Recall.SemanticWeight, c.Recall.LexicalWeight, c.Recall.CoveredPenalty, c.Recall.Candidates
-	return &recall.Searcher{Store: st, Days: st, Embedder: e, Config: config, Analyzer: analyzer, Tokens: t, Settings: s, Log: log}
+	return &recall.Searcher{Store: st, Days: st, Embedders: e, Analyzer: analyzer, Tokens: t, Settings: s, Log: log}
 }
 
-func (a *app) newEmbedding(e core.Embedder) {
-	if e == nil {
-		return
-	}
-	a.embedding = &embed.Worker{Store: a.store, Jobs: a.store, Embedder: e, Config: a.config, Cut: recall.Cut, Text: recall.WindowText,
+func (a *app) newEmbedding() {
+	a.embedding = &embed.Worker{Store: a.store, Jobs: a.store, Embedders: a.embedders.of, Cut: recall.Cut, Text: recall.WindowText,
 		Busy: func() bool { return a.gateway.Busy() }, Count: a.meter.Count, Log: a.log.Named("embeddings"), Now: a.now, Rand: rand.Float64,
 		Lease: a.cfg.Turn.Lease, Name: a.worker}
 }
@@ -249,11 +244,8 @@ func (a *app) index(ctx context.Context) error {
 	return nil
 }
 
-// embedders returns what runs the jobs of the embedding queue, or nil.
-func (a *app) embedders() *gateway.Runner {
-	if a.embedding == nil {
-		return nil
-	}
+// embeds returns what runs the jobs of the embedding queue.
+func (a *app) embeds() *gateway.Runner {
 	return &gateway.Runner{Jobs: a.store, Queues: []string{core.QueueEmbed}, Workers: embedWorkers, Take: a.embedding.Take, Poll: pollEvery, Now: a.now, Log: a.log}
 }
 
@@ -262,9 +254,6 @@ const embedWorkers = 2
 
 // wantEmbeddings enqueues the work of users who have something to be embedded.
 func (a *app) wantEmbeddings(ctx context.Context) error {
-	if a.embedding == nil {
-		return nil
-	}
 	const page = 500
 	for after := core.UserID(0); ; {
 		users, err := a.store.EmbeddingDue(ctx, after, page)
@@ -273,6 +262,9 @@ func (a *app) wantEmbeddings(ctx context.Context) error {
 		}
 		for _, u := range users {
 			after = u
+			if config, err := a.embedders.name(ctx, u); err != nil || config == "" {
+				continue // the job would only say why, again and again
+			}
 			err := a.store.Enqueue(ctx, core.NewJob{User: u, Queue: core.QueueEmbed, Key: core.EmbedKey, RunAt: a.now(), Unique: true})
 			if err != nil {
 				return err

@@ -42,10 +42,9 @@ type Jobs interface {
 // Worker does the jobs of core.QueueEmbed. All fields but Busy are required. It
 // is safe for concurrent use.
 type Worker struct {
-	Store    Store
-	Jobs     Jobs
-	Embedder core.Embedder
-	Config   string // names Embedder and its settings; vectors are stored under it
+	Store     Store
+	Jobs      Jobs
+	Embedders core.EmbedderOf
 	// Cut makes windows of a day's messages, and tells through which message they
 	// are in windows; 0: through none of them.
 	Cut func(messages []core.Message, closed bool) ([]core.TextWindow, core.MessageID)
@@ -95,10 +94,7 @@ func wait(ctx context.Context, d time.Duration) {
 // do does a claimed job and ends it, or gives it back.
 func (w *Worker) do(ctx context.Context, j *core.Job) error {
 	held, release := w.hold(ctx, j)
-	err := w.windows(held, j.User)
-	if err == nil {
-		err = w.vectors(held, j.User)
-	}
+	err := w.work(held, j.User)
 	if errors.Is(context.Cause(held), core.ErrFenced) {
 		err = core.ErrFenced
 	}
@@ -116,6 +112,19 @@ func (w *Worker) do(ctx context.Context, j *core.Job) error {
 	}
 	w.Count("everthread_embedding_failures_total", 1)
 	return errors.Join(err, w.Jobs.RetryJob(ended, j.User, j.Lease, w.Now().Add(w.backoff(j.Lease.Attempt, err)), err.Error()))
+}
+
+// work embeds what waits of a user. Without an embedder nothing does.
+func (w *Worker) work(ctx context.Context, user core.UserID) error {
+	e, config, err := w.Embedders(ctx, user)
+	if err != nil || e == nil {
+		return wrap("find the embedder", err)
+	}
+	r := &round{Worker: w, user: user, embedder: e, config: config}
+	if err := r.windows(ctx); err != nil {
+		return err
+	}
+	return r.vectors(ctx)
 }
 
 // hold renews the lease of a job until release is called. If the lease is lost
@@ -156,7 +165,11 @@ func (w *Worker) backoff(n int, cause error) time.Duration {
 // anew and returns how much that is; unless it is confirmed it only counts.
 func (w *Worker) Rebuild(ctx context.Context, user core.UserID, confirm bool) (int, error) {
 	now := w.Now()
-	n, err := w.Store.Reembed(ctx, user, w.Config, !confirm, now)
+	e, config, err := w.Embedders(ctx, user)
+	if err != nil || e == nil {
+		return 0, wrap("find the embedder", err)
+	}
+	n, err := w.Store.Reembed(ctx, user, config, !confirm, now)
 	if err != nil || !confirm {
 		return n, wrap("rebuild embeddings", err)
 	}

@@ -120,7 +120,7 @@ func TestRebuildAsksFirst(t *testing.T) {
 	w.remember("a", "b", "c")
 	wk, _ := worker(w, p)
 	w.run(t, wk)
-	wk.Config = "another"
+	wk.Embedders = fixed(p, "another")
 	if n, err := wk.Rebuild(t.Context(), ada, false); n != 3 || err != nil || w.states()[core.EmbeddingReady] != 3 || len(w.queue) != 0 {
 		t.Fatalf("counted %d, %v, %v", n, err, w.states())
 	}

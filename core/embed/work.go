@@ -29,19 +29,19 @@ type place struct {
 }
 
 // windows cuts what is in no window yet, day by day.
-func (w *Worker) windows(ctx context.Context, user core.UserID) error {
+func (r *round) windows(ctx context.Context) error {
 	limit, changes := pageOfMessages, 0
 	var before place
 	for {
-		w.yield(ctx)
-		segment, messages, closed, err := w.Store.Unwindowed(ctx, user, limit)
+		r.yield(ctx)
+		segment, messages, closed, err := r.Store.Unwindowed(ctx, r.user, limit)
 		if errors.Is(err, core.ErrNotFound) {
 			return nil
 		}
 		if err != nil {
 			return fmt.Errorf("read messages: %w", err)
 		}
-		windows, through := w.Cut(messages, closed)
+		windows, through := r.Cut(messages, closed)
 		if len(windows) == 0 && len(messages) >= limit && limit < mostMessages {
 			limit *= 4 // many short messages: one window takes more than a page
 			continue
@@ -53,8 +53,8 @@ func (w *Worker) windows(ctx context.Context, user core.UserID) error {
 		if at == before && changes == 0 {
 			return errStuck
 		}
-		err = w.Store.PutWindows(ctx, core.PutWindows{User: user, Segment: segment, Windows: windows, Through: through,
-			Read: messages, Closed: closed, Config: w.Config, Now: w.Now()})
+		err = r.Store.PutWindows(ctx, core.PutWindows{User: r.user, Segment: segment, Windows: windows, Through: through,
+			Read: messages, Closed: closed, Config: r.config, Now: r.Now()})
 		switch {
 		case errors.Is(err, core.ErrChanged) && changes < mostChanges:
 			changes++
@@ -62,25 +62,26 @@ func (w *Worker) windows(ctx context.Context, user core.UserID) error {
 		case err != nil:
 			return fmt.Errorf("store windows: %w", err)
 		}
-		w.Count("everthread_windows_total", float64(len(windows)))
+		r.Count("everthread_windows_total", float64(len(windows)))
 		before, limit, changes = at, pageOfMessages, 0
 	}
 }
 
-// round is the work on vectors of one job.
+// round is the work of one job.
 type round struct {
 	*Worker
-	user  core.UserID
-	sound bool // the provider embedded something in this job
+	user     core.UserID
+	embedder core.Embedder
+	config   string
+	sound    bool // the provider embedded something in this job
 }
 
 // vectors embeds what waits, batch by batch.
-func (w *Worker) vectors(ctx context.Context, user core.UserID) error {
-	r := &round{Worker: w, user: user}
+func (r *round) vectors(ctx context.Context) error {
 	var before core.Embeddable
 	for {
-		w.yield(ctx)
-		waiting, err := w.Store.PendingEmbeddings(ctx, user, w.Config, batchTexts)
+		r.yield(ctx)
+		waiting, err := r.Store.PendingEmbeddings(ctx, r.user, r.config, batchTexts)
 		if err != nil {
 			return fmt.Errorf("read what waits: %w", err)
 		}
@@ -127,7 +128,7 @@ func (r *round) embed(ctx context.Context, wanted []core.EmbeddingResult, texts 
 	if len(texts) == 0 {
 		return nil
 	}
-	vectors, err := r.Embedder.Embed(ctx, texts)
+	vectors, err := r.embedder.Embed(ctx, texts)
 	switch {
 	case refused(err) && len(texts) > 1:
 		half := len(texts) / 2
@@ -161,7 +162,7 @@ func refused(err error) bool {
 // sentence as well: then that is the error, and the text goes on waiting.
 func (r *round) condemn(ctx context.Context, e core.EmbeddingResult, cause error) error {
 	if !r.sound {
-		if _, err := r.Embedder.Embed(ctx, []string{"The cat sleeps on the sofa."}); err != nil {
+		if _, err := r.embedder.Embed(ctx, []string{"The cat sleeps on the sofa."}); err != nil {
 			return fmt.Errorf("embed a plain sentence: %w", err)
 		}
 		r.sound = true
@@ -177,7 +178,7 @@ func (r *round) put(ctx context.Context, results []core.EmbeddingResult) error {
 	if len(results) == 0 {
 		return nil
 	}
-	if err := r.Store.PutVectors(ctx, r.user, r.Config, results, r.Now()); err != nil {
+	if err := r.Store.PutVectors(ctx, r.user, r.config, results, r.Now()); err != nil {
 		return fmt.Errorf("store vectors: %w", err)
 	}
 	for _, e := range results {

@@ -288,7 +288,7 @@ func joined(messages []core.Message) string {
 func worker(w *world, p *provider) (*Worker, *observer.ObservedLogs) {
 	logs, seen := observer.New(zap.DebugLevel)
 	return &Worker{
-		Store: w, Jobs: w, Embedder: p, Config: "c", Cut: byThrees, Text: joined, Count: func(string, float64, ...string) {},
+		Store: w, Jobs: w, Embedders: fixed(p, "c"), Cut: byThrees, Text: joined, Count: func(string, float64, ...string) {},
 		Log: zap.New(logs), Now: time.Now, Rand: func() float64 { return 0.5 }, Lease: 30 * time.Second, Name: "w",
 	}, seen
 }
@@ -315,4 +315,9 @@ func (w *world) once(t *testing.T, wk *Worker) {
 		t.Fatal(err)
 	}
 	wk.Take(t.Context(), core.JobRef{User: ada, ID: w.queue[0].ID})
+}
+
+// fixed is everybody's embedder.
+func fixed(e core.Embedder, config string) core.EmbedderOf {
+	return func(context.Context, core.UserID) (core.Embedder, string, error) { return e, config, nil }
 }

@@ -104,7 +104,7 @@ func sameEverywhere(t *testing.T, w *world, s *Searcher, embed core.Embedder) {
 		for _, day := range []string{"", "2026-05-08"} {
 			q := core.SearchQuery{User: me, Query: query, Day: day, Now: saturday, Limit: 20}
 			fake := w.searcher()
-			fake.Embedder, s.Embedder = embed, embed
+			fake.Embedders, s.Embedders = only(embed), only(embed)
 			want, err := fake.Search(context.Background(), q)
 			if err != nil {
 				t.Fatal(err)

@@ -67,12 +67,17 @@ const wordsOnly = "Searched by words only: "
 
 // neighbours returns the k nearest vectors of a kind, or why there are none.
 func (s *Searcher) neighbours(ctx context.Context, user core.UserID, text string, kind core.VectorKind, k int) ([]core.Neighbour, string) {
-	if s.Embedder == nil {
+	embedder, config, err := s.embedder(ctx, user)
+	if err != nil {
+		s.Log.Warn("the embedder was not found", zap.Int64("user", int64(user)), zap.Error(err))
+		return nil, wordsOnly + "the embedding settings could not be read."
+	}
+	if embedder == nil {
 		return nil, wordsOnly + "no embeddings are configured."
 	}
 	ctx, cancel := context.WithTimeout(ctx, s.Settings.EmbedTimeout)
 	defer cancel()
-	vectors, err := s.Embedder.Embed(ctx, []string{cutTo(text, maxEmbed)})
+	vectors, err := embedder.Embed(ctx, []string{cutTo(text, maxEmbed)})
 	if err == nil && (len(vectors) != 1 || len(vectors[0]) == 0 || len(vectors[0]) > core.VectorSize) {
 		err = errors.New("no vector of a length that is stored")
 	}
@@ -84,7 +89,7 @@ func (s *Searcher) neighbours(ctx context.Context, user core.UserID, text string
 		s.Log.Warn("query was not embedded", zap.Int64("user", int64(user)), zap.Error(err))
 		return nil, wordsOnly + "the embedding service failed."
 	}
-	found, err := s.Store.Nearest(ctx, core.NearestQuery{User: user, Kind: kind, Config: s.Config, Vector: padded(vectors[0]), K: k})
+	found, err := s.Store.Nearest(ctx, core.NearestQuery{User: user, Kind: kind, Config: config, Vector: padded(vectors[0]), K: k})
 	if err != nil {
 		s.Log.Warn("nearest vectors were not read", zap.Int64("user", int64(user)), zap.Error(err))
 		return nil, wordsOnly + "the vectors could not be read."
@@ -93,6 +98,13 @@ func (s *Searcher) neighbours(ctx context.Context, user core.UserID, text string
 		return nil, wordsOnly + "no embeddings are ready yet."
 	}
 	return found, ""
+}
+
+func (s *Searcher) embedder(ctx context.Context, user core.UserID) (core.Embedder, string, error) {
+	if s.Embedders == nil {
+		return nil, "", nil
+	}
+	return s.Embedders(ctx, user)
 }
 
 // maxEmbed is how much of a query is embedded, in bytes.

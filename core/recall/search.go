@@ -15,14 +15,14 @@ import (
 
 // Searcher searches what was said (SPEC 8.2). It is safe for concurrent use.
 type Searcher struct {
-	Store    core.RecallStore
-	Days     Days
-	Embedder core.Embedder // nil: full text alone
-	Config   string        // names the embedding configuration whose vectors count
-	Analyzer *Analyzer     // the one that the store indexes with
-	Tokens   core.Tokenizer
-	Settings Settings
-	Log      *zap.Logger
+	Store core.RecallStore
+	Days  Days
+	// Embedders: of a user without one full text alone is searched. nil: nobody has one.
+	Embedders core.EmbedderOf
+	Analyzer  *Analyzer // the one that the store indexes with
+	Tokens    core.Tokenizer
+	Settings  Settings
+	Log       *zap.Logger
 }
 
 // Modes of a search.

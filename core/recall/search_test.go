@@ -198,7 +198,7 @@ func TestRedactedMessagesNeverShow(t *testing.T) {
 	w.embed()
 	w.message(1).Redacted = true
 	s := w.searcher()
-	s.Embedder = embedder{}
+	s.Embedders = only(embedder{})
 	got, err := s.Search(context.Background(), core.SearchQuery{User: me, Query: "cat shelter Miso", Now: saturday})
 	if err != nil {
 		t.Fatal(err)
@@ -244,7 +244,7 @@ func TestWindowsStandForTheirBestMessage(t *testing.T) {
 	w.say("2026-01-02", core.RoleUser, "nothing at all, although it is a rather long message")
 	w.embed()
 	s := w.searcher()
-	s.Embedder = embedder{}
+	s.Embedders = only(embedder{})
 	got, err := s.Search(context.Background(), core.SearchQuery{User: me, Query: "vehicle violin", Now: saturday})
 	if err != nil {
 		t.Fatal(err)
@@ -270,7 +270,7 @@ func TestMeaning(t *testing.T) {
 	w := household(t)
 	w.embed()
 	s := w.searcher()
-	s.Embedder = embedder{}
+	s.Embedders = only(embedder{})
 	got, err := s.Search(context.Background(), core.SearchQuery{User: me, Query: "automobile", Now: saturday})
 	if err != nil {
 		t.Fatal(err)
@@ -313,7 +313,7 @@ func TestWithoutVectors(t *testing.T) {
 					w.embed()
 				}
 				s := w.searcher()
-				s.Embedder = c.embedder
+				s.Embedders = only(c.embedder)
 				begin := time.Now()
 				got, err := s.Search(t.Context(), core.SearchQuery{User: me, Query: "boiler", Now: saturday})
 				if err != nil {
@@ -381,7 +381,7 @@ func TestItems(t *testing.T) {
 	if i := got.Signals[0]; i.ID != 2 || !i.FTS || i.Near || i.Lexical <= 0 {
 		t.Errorf("got %+v", i)
 	}
-	s.Embedder = embedder{}
+	s.Embedders = only(embedder{})
 	got, err = s.Items(context.Background(), me, "automobile")
 	if err != nil || len(got.Signals) != 3 || got.Mode != modeHybrid || got.Note != "" {
 		t.Fatalf("got %+v, %v", got, err)

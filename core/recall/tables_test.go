@@ -53,7 +53,7 @@ func (w *world) into(s sqlStore) *Searcher {
 	if len(w.windows) > 0 {
 		w.embedInto(ctx, s)
 	}
-	return &Searcher{Store: s, Days: s, Analyzer: w.a, Tokens: tokens.New(), Settings: Default(), Log: zap.NewNop(), Config: "test"}
+	return &Searcher{Store: s, Days: s, Analyzer: w.a, Tokens: tokens.New(), Settings: Default(), Log: zap.NewNop()}
 }
 
 // rows puts messages and summaries into tables.

@@ -260,7 +260,7 @@ func (w *world) Summaries(_ context.Context, user core.UserID, id core.SegmentID
 
 // searcher searches the world itself.
 func (w *world) searcher() *Searcher {
-	return &Searcher{Store: w, Days: w, Analyzer: w.a, Tokens: tokens.New(), Settings: Default(), Log: zap.NewNop(), Config: "test"}
+	return &Searcher{Store: w, Days: w, Analyzer: w.a, Tokens: tokens.New(), Settings: Default(), Log: zap.NewNop()}
 }
 
 // search finds things said by me, as of saturday.
@@ -346,4 +346,9 @@ func read(t testing.TB, file string) string {
 		t.Fatal(err)
 	}
 	return string(text)
+}
+
+// only is everybody's embedder.
+func only(e core.Embedder) core.EmbedderOf {
+	return func(context.Context, core.UserID) (core.Embedder, string, error) { return e, "test", nil }
 }

@@ -1,0 +1,99 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"sync"
+
+	"github.com/everthread/everthread/configs"
+	"github.com/everthread/everthread/core"
+	llmembed "github.com/everthread/everthread/core/llm/embed"
+	"github.com/everthread/everthread/core/seal"
+)
+
+// ownKey is what the key of a user's own embeddings is sealed as.
+const ownKey = "embeddings of a user"
+
+// embedders finds whose vectors count for a user: those of the configuration,
+// else of their own settings (SPEC 9).
+type embedders struct {
+	cfg   configs.Config
+	users interface {
+		User(ctx context.Context, id core.UserID) (core.User, error)
+	}
+	sealer func() (*seal.Sealer, error)
+	system core.Embedder // nil: everybody may have their own
+	config string
+
+	mu  sync.Mutex
+	own map[core.UserID]ownEmbedder
+}
+
+type ownEmbedder struct {
+	choice core.OwnEmbeddings
+	core.Embedder
+	config string
+}
+
+func (h *holder) newEmbedders() (*embedders, error) {
+	e, config, err := newEmbedder(h.cfg)
+	return &embedders{cfg: h.cfg, users: h.store, sealer: h.sealer, system: e, config: config, own: map[core.UserID]ownEmbedder{}}, err
+}
+
+// of is a core.EmbedderOf.
+func (e *embedders) of(ctx context.Context, user core.UserID) (core.Embedder, string, error) {
+	if e.system != nil {
+		return e.system, e.config, nil
+	}
+	u, err := e.users.User(ctx, user)
+	if err != nil || u.Settings.Embeddings.Provider == "" {
+		return nil, "", err
+	}
+	choice := u.Settings.Embeddings
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if known, ok := e.own[user]; ok && known.choice == choice {
+		return known.Embedder, known.config, nil
+	}
+	made, err := e.open(choice)
+	if err != nil {
+		return nil, "", fmt.Errorf("the user's own embeddings: %w", err)
+	}
+	config := llmembed.Config(choice.Provider, choice.Model, choice.Dimensions)
+	e.own[user] = ownEmbedder{choice, made, config}
+	return made, config, nil
+}
+
+// open makes the embedder of a choice.
+func (e *embedders) open(c core.OwnEmbeddings) (core.Embedder, error) {
+	var key string
+	if c.Sealed != "" {
+		s, err := e.sealer()
+		if err != nil {
+			return nil, err
+		}
+		if key, err = s.Open(ownKey, c.Sealed); err != nil {
+			return nil, fmt.Errorf("its key cannot be read; set it again: %w", err)
+		}
+	}
+	return llmembed.New(llmembed.Options{Provider: c.Provider, BaseURL: c.BaseURL, APIKey: key, Model: c.Model, Dimensions: c.Dimensions,
+		Timeout: e.cfg.Embeddings.Timeout, AllowPrivate: e.cfg.AllowPrivateURLs})
+}
+
+// seal is a key as it is stored in a choice; empty for none.
+func (e *embedders) seal(key string) (string, error) {
+	if key == "" {
+		return "", nil
+	}
+	s, err := e.sealer()
+	if err != nil {
+		return "", err
+	}
+	return s.Seal(ownKey, key)
+}
+
+// name is the name of the configuration for a user, empty if there is none.
+func (e *embedders) name(ctx context.Context, user core.UserID) (string, error) {
+	_, config, err := e.of(ctx, user)
+	return config, err
+}
