@@ -55,11 +55,42 @@ CREATE TABLE agent_keys (
 	PRIMARY KEY (user_id, id)
 );
 
+-- Browsers that are signed in to the web page. Ids are unique among all users.
+CREATE TABLE sessions (
+	user_id    bigint NOT NULL,
+	id         bigint NOT NULL,
+	hash       text   NOT NULL,
+	browser    text   NOT NULL,
+	created_at bigint NOT NULL,
+	used_at    bigint NOT NULL,
+	expires_at bigint NOT NULL,
+	PRIMARY KEY (user_id, id)
+);
+CREATE UNIQUE INDEX sessions_hash ON sessions (hash);
+CREATE INDEX sessions_used ON sessions (user_id, used_at, id);
+CREATE INDEX sessions_expiry ON sessions (expires_at);
+
+-- Keys of programs that act for a user. Ids are unique among all users.
+CREATE TABLE api_keys (
+	user_id    bigint NOT NULL,
+	id         bigint NOT NULL,
+	name       text   NOT NULL,
+	hash       text   NOT NULL,
+	hint       text   NOT NULL,
+	scopes     text   NOT NULL,
+	created_at bigint NOT NULL,
+	used_at    bigint NOT NULL DEFAULT 0,
+	PRIMARY KEY (user_id, id)
+);
+CREATE UNIQUE INDEX api_keys_hash ON api_keys (hash);
+
 CREATE TABLE threads (
 	user_id       bigint NOT NULL,
 	id            bigint NOT NULL,
 	mode          text   NOT NULL,
 	title         text   NOT NULL,
+	-- what a client of the HTTP interfaces calls it; empty: none does.
+	name          text   NOT NULL DEFAULT '',
 	last_position bigint NOT NULL DEFAULT 0,
 	edits         bigint NOT NULL DEFAULT 0,
 	summaries     bigint NOT NULL DEFAULT 0,
@@ -69,6 +100,7 @@ CREATE TABLE threads (
 	PRIMARY KEY (user_id, id)
 );
 CREATE UNIQUE INDEX threads_continuous ON threads (user_id) WHERE mode = 'continuous';
+CREATE UNIQUE INDEX threads_name ON threads (user_id, name) WHERE name <> '';
 
 CREATE TABLE messages (
 	user_id     bigint NOT NULL,
@@ -95,7 +127,7 @@ CREATE TABLE messages (
 );
 CREATE UNIQUE INDEX messages_position ON messages (user_id, thread_id, position) WHERE position > 0;
 CREATE INDEX messages_uncovered ON messages (user_id, thread_id, position) WHERE position > 0 AND covered = 0 AND segment_id > 0 AND redacted = 0 AND role <> 'tool';
-CREATE INDEX messages_pending ON messages (user_id, thread_id, id) WHERE kind = 'chat' AND role = 'user' AND turn_id = 0 AND redacted = 0;
+CREATE INDEX messages_pending ON messages (user_id, thread_id, id) WHERE kind = 'chat' AND role <> 'assistant' AND turn_id = 0 AND redacted = 0;
 CREATE INDEX messages_segment ON messages (user_id, segment_id, id) WHERE segment_id > 0;
 CREATE INDEX messages_extra ON messages (user_id, id) WHERE extra <> '{}';
 CREATE INDEX messages_shown ON messages (user_id, thread_id, shown, id);
@@ -300,6 +332,7 @@ CREATE TABLE usage (
 	turns      bigint NOT NULL DEFAULT 0,
 	PRIMARY KEY (user_id, day)
 );
+CREATE INDEX usage_day ON usage (day, user_id);
 
 CREATE TABLE once (
 	user_id bigint NOT NULL,

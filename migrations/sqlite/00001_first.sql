@@ -55,11 +55,42 @@ CREATE TABLE agent_keys (
 	PRIMARY KEY (user_id, id)
 ) WITHOUT ROWID;
 
+-- Browsers that are signed in to the web page. Ids are unique among all users.
+CREATE TABLE sessions (
+	user_id    bigint NOT NULL,
+	id         bigint NOT NULL,
+	hash       text   NOT NULL,
+	browser    text   NOT NULL,
+	created_at bigint NOT NULL,
+	used_at    bigint NOT NULL,
+	expires_at bigint NOT NULL,
+	PRIMARY KEY (user_id, id)
+) WITHOUT ROWID;
+CREATE UNIQUE INDEX sessions_hash ON sessions (hash);
+CREATE INDEX sessions_used ON sessions (user_id, used_at, id);
+CREATE INDEX sessions_expiry ON sessions (expires_at);
+
+-- Keys of programs that act for a user. Ids are unique among all users.
+CREATE TABLE api_keys (
+	user_id    bigint NOT NULL,
+	id         bigint NOT NULL,
+	name       text   NOT NULL,
+	hash       text   NOT NULL,
+	hint       text   NOT NULL,
+	scopes     text   NOT NULL,
+	created_at bigint NOT NULL,
+	used_at    bigint NOT NULL DEFAULT 0,
+	PRIMARY KEY (user_id, id)
+) WITHOUT ROWID;
+CREATE UNIQUE INDEX api_keys_hash ON api_keys (hash);
+
 CREATE TABLE threads (
 	user_id       bigint NOT NULL,
 	id            bigint NOT NULL,
 	mode          text   NOT NULL,
 	title         text   NOT NULL,
+	-- what a client of the HTTP interfaces calls it; empty: none does.
+	name          text   NOT NULL DEFAULT '',
 	last_position bigint NOT NULL DEFAULT 0,
 	edits         bigint NOT NULL DEFAULT 0,
 	summaries     bigint NOT NULL DEFAULT 0,
@@ -69,6 +100,7 @@ CREATE TABLE threads (
 	PRIMARY KEY (user_id, id)
 ) WITHOUT ROWID;
 CREATE UNIQUE INDEX threads_continuous ON threads (user_id) WHERE mode = 'continuous';
+CREATE UNIQUE INDEX threads_name ON threads (user_id, name) WHERE name <> '';
 
 CREATE TABLE messages (
 	user_id     bigint NOT NULL,
@@ -95,7 +127,7 @@ CREATE TABLE messages (
 ) WITHOUT ROWID;
 CREATE UNIQUE INDEX messages_position ON messages (user_id, thread_id, position) WHERE position > 0;
 CREATE INDEX messages_uncovered ON messages (user_id, thread_id, position) WHERE position > 0 AND covered = 0 AND segment_id > 0 AND redacted = 0 AND role <> 'tool';
-CREATE INDEX messages_pending ON messages (user_id, thread_id, id) WHERE kind = 'chat' AND role = 'user' AND turn_id = 0 AND redacted = 0;
+CREATE INDEX messages_pending ON messages (user_id, thread_id, id) WHERE kind = 'chat' AND role <> 'assistant' AND turn_id = 0 AND redacted = 0;
 CREATE INDEX messages_segment ON messages (user_id, segment_id, id) WHERE segment_id > 0;
 CREATE INDEX messages_extra ON messages (user_id, id) WHERE extra <> '{}';
 CREATE INDEX messages_shown ON messages (user_id, thread_id, shown, id);
@@ -300,6 +332,7 @@ CREATE TABLE usage (
 	turns      bigint NOT NULL DEFAULT 0,
 	PRIMARY KEY (user_id, day)
 ) WITHOUT ROWID;
+CREATE INDEX usage_day ON usage (day, user_id);
 
 CREATE TABLE once (
 	user_id bigint NOT NULL,
@@ -495,6 +528,13 @@ INSERT INTO sqlite_stat1 (tbl, idx, stat) VALUES
 	('identities', 'identities_address', '3000 1500 1500 1'),
 	('threads', 'threads', '20000 20 1'),
 	('threads', 'threads_continuous', '1000 1'),
+	('threads', 'threads_name', '10000 10 1'),
+	('sessions', 'sessions', '3000 3 1'),
+	('sessions', 'sessions_hash', '3000 1'),
+	('sessions', 'sessions_used', '3000 3 1 1'),
+	('sessions', 'sessions_expiry', '3000 1'),
+	('api_keys', 'api_keys', '1000 2 1'),
+	('api_keys', 'api_keys_hash', '1000 1'),
 	('messages', 'messages', '10000000 10000 1'),
 	('messages', 'messages_position', '10000000 10000 5000 1'),
 	('messages', 'messages_uncovered', '100000 100 100 1'),
@@ -551,6 +591,7 @@ INSERT INTO sqlite_stat1 (tbl, idx, stat) VALUES
 	('jobs', 'jobs_summary', '50 2 1'),
 	('jobs', 'jobs_dead', '10 2'),
 	('usage', 'usage', '300000 300 1'),
+	('usage', 'usage_day', '300000 800 1'),
 	('once', 'once', '5000 5 1'),
 	('once', 'once_at', '5000 2'),
 	('codes', 'codes', '10 5 1'),

@@ -2,54 +2,85 @@ package sqlstore
 
 import (
 	"context"
+	"errors"
 	"sync"
+	"sync/atomic"
 	"time"
+
+	"github.com/everthread/everthread/core"
 )
 
-// bus passes wake-ups within the process.
-type bus struct {
-	mu   sync.Mutex
-	subs map[chan string]struct{}
+// bus passes values within the process: wake-ups, and users whose rows changed.
+// Who is behind misses some, and holds nobody up.
+type bus[T any] struct {
+	mu    sync.Mutex
+	subs  map[chan T]struct{}
+	heard atomic.Int64 // by how many, so that it costs nothing while nobody listens
 }
 
-func (b *bus) publish(topics ...string) {
-	if len(topics) == 0 {
+func (b *bus[T]) publish(values ...T) {
+	if len(values) == 0 || b.heard.Load() == 0 {
 		return
 	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	for ch := range b.subs {
-		for _, topic := range topics {
+		for _, v := range values {
 			select {
-			case ch <- topic:
+			case ch <- v:
 			default: // the reader is behind, and will look at everything anyway
 			}
 		}
 	}
 }
 
-func (b *bus) subscribe(ch chan string) {
+// subscribe returns what is published from now on until ctx ends.
+func (b *bus[T]) subscribe(ctx context.Context, size int) <-chan T {
+	ch := make(chan T, size)
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if b.subs == nil {
-		b.subs = map[chan string]struct{}{}
+		b.subs = map[chan T]struct{}{}
 	}
 	b.subs[ch] = struct{}{}
+	b.heard.Add(1)
+	context.AfterFunc(ctx, func() { b.unsubscribe(ch) })
+	return ch
 }
 
-func (b *bus) unsubscribe(ch chan string) {
+func (b *bus[T]) unsubscribe(ch chan T) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	delete(b.subs, ch)
+	b.heard.Add(-1)
 	close(ch)
 }
 
 // Wakes yields the topics that changed, here and in other processes.
-func (s *Store) Wakes(ctx context.Context) <-chan string {
-	ch := make(chan string, 256)
-	s.bus.subscribe(ch)
-	context.AfterFunc(ctx, func() { s.bus.unsubscribe(ch) })
-	return ch
+func (s *Store) Wakes(ctx context.Context) <-chan string { return s.bus.subscribe(ctx, 256) }
+
+// Changed yields users whose rows were written here; see core.Changes.
+func (s *Store) Changed(ctx context.Context) <-chan core.UserID {
+	return s.changes.subscribe(ctx, 1024)
+}
+
+// maxTopic bounds a topic, in bytes; PostgreSQL passes on less than 8,000.
+const maxTopic = 7000
+
+// Publish passes a topic to the Wakes of every process; see core.Changes. Here it
+// comes twice where other processes are listened to.
+func (s *Store) Publish(ctx context.Context, topic string) error {
+	if len(topic) > maxTopic {
+		return errors.New("publish: the topic is too long")
+	}
+	s.bus.publish(topic)
+	if s.dialect.Notify == "" {
+		return nil
+	}
+	ctx, cancel := s.bounded(ctx)
+	defer cancel()
+	_, err := s.write.ExecContext(ctx, s.dialect.Notify, s.prepared(s.dialect.Notify, []any{topic})...)
+	return wrap("publish", err)
 }
 
 // Listen passes the wake-ups of other processes on until ctx ends. Without other

@@ -69,7 +69,7 @@ func toState(r core.Reply, s *state) Statement {
 			EXISTS (SELECT 1 FROM jobs WHERE user_id = $1 AND id = $5 AND state = 'running' AND attempt = $6),
 			EXISTS (SELECT 1 FROM jobs WHERE user_id = $1 AND key = $7 AND state IN ('ready', 'running')),
 			EXISTS (SELECT 1 FROM jobs WHERE user_id = $1 AND key = $8 AND state = 'waiting'),
-			EXISTS (SELECT 1 FROM messages WHERE user_id = $1 AND thread_id = $2 AND kind = 'chat' AND role = 'user' AND turn_id = 0 AND redacted = 0),
+			EXISTS (SELECT 1 FROM messages WHERE user_id = $1 AND thread_id = $2 AND ` + unread + `),
 			(` + countLeft("$1", "$9", "$10", "$11") + `),
 			EXISTS (SELECT 1 FROM deliveries WHERE user_id = $1 AND identity_id = $3 AND state = 'parked')
 		FROM threads h JOIN identities i ON i.user_id = h.user_id AND i.id = $3
@@ -282,4 +282,19 @@ func usageOf(q reader, user core.UserID, day string) (used, reserved int, err er
 	err = q.row(`SELECT COALESCE(MAX(prompt + completion), 0), COALESCE(MAX(reserved), 0) FROM usage WHERE user_id = $1 AND day = $2`, user, day).
 		Scan(&used, &reserved)
 	return used, reserved, err
+}
+
+// UsageDays lists what was used; see core.UsageReader. Who became a part of
+// somebody else used it as they did.
+func (s *Store) UsageDays(ctx context.Context, user core.UserID, from, through string) ([]core.UsageDay, error) {
+	const columns = `SELECT g.user_id, g.day, g.prompt, g.cached, g.completion, g.turns FROM usage g JOIN users u ON u.id = g.user_id AND u.role <> 'none' WHERE `
+	const used = ` AND (g.turns > 0 OR g.prompt > 0 OR g.completion > 0) ORDER BY g.day, g.user_id`
+	query, args := columns+`g.day >= $1 AND g.day <= $2`+used, []any{from, through}
+	if user != 0 {
+		query, args = columns+`g.user_id = $3 AND g.day >= $1 AND g.day <= $2`+used, append(args, user)
+	}
+	rows, err := s.one(ctx).rows(query, args...)
+	return collect(rows, err, func(r scanner) (d core.UsageDay, err error) {
+		return d, r.Scan(&d.User, &d.Day, &d.Usage.Prompt, &d.Usage.Cached, &d.Usage.Completion, &d.Turns)
+	})
 }

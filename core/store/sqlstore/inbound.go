@@ -136,20 +136,21 @@ type route struct {
 	ends     int64          // when that ends
 }
 
-// toRoute returns what reads a route, with the day of the first message.
+// toRoute returns what reads a route, with the day of the first message: to the
+// thread of the Append, or where the identity is.
 func toRoute(a core.Append, r *route) Statement {
 	if len(a.Messages) > 0 {
 		r.label = a.Messages[0].Day.Label
 	}
 	return Statement{Query: `SELECT ` + identityColumns + `, t.id, t.mode, t.last_position,
 			COALESCE(j.id, 0), COALESCE(j.state, ''), COALESCE(j.ref, 0),
-			EXISTS (SELECT 1 FROM messages m WHERE m.user_id = i.user_id AND m.thread_id = t.id AND m.kind = 'chat' AND m.role = 'user' AND m.turn_id = 0 AND m.redacted = 0),
+			EXISTS (SELECT 1 FROM messages m WHERE m.user_id = i.user_id AND m.thread_id = t.id AND ` + unread + `),
 			COALESCE(g.id, 0), COALESCE(g.ends_at, 0)
-		FROM identities i JOIN threads t ON t.user_id = i.user_id AND t.id = CASE WHEN i.thread_id > 0 THEN i.thread_id
+		FROM identities i JOIN threads t ON t.user_id = i.user_id AND t.id = CASE WHEN CAST($4 AS bigint) > 0 THEN CAST($4 AS bigint) WHEN i.thread_id > 0 THEN i.thread_id
 			ELSE (SELECT c.id FROM threads c WHERE c.user_id = i.user_id AND c.mode = 'continuous') END
 		LEFT JOIN jobs j ON j.user_id = i.user_id AND j.key = 'thread:' || t.id AND j.state IN ('ready', 'running')
 		LEFT JOIN segments g ON g.user_id = t.user_id AND g.thread_id = t.id AND g.label = $3
-		WHERE i.user_id = $1 AND i.id = $2 AND i.detached = 0`, Args: []any{a.User, a.Identity, r.label}, Scan: func(row Row) error {
+		WHERE i.user_id = $1 AND i.id = $2 AND i.detached = 0`, Args: []any{a.User, a.Identity, r.label, a.Thread}, Scan: func(row Row) error {
 		i, err := scanIdentity(joined{row, []any{&r.thread, (*string)(&r.mode), &r.last, &r.head.id, (*string)(&r.head.state), &r.head.ref, &r.pending, &r.segment, &r.ends}})
 		r.identity = i
 		if errors.Is(err, core.ErrNotFound) {
@@ -179,7 +180,7 @@ func (t *tx) appendOne(m core.NewMessage, e core.Inbound, to *route, turn *core.
 	p := place{thread: to.thread, identity: to.identity.ID, channel: to.identity.Address.Channel}
 	var err error
 	if to.mode == core.ModeContinuous && m.Kind == core.KindChat {
-		if p.segment, err = t.segment(to, m.Day); err != nil {
+		if p.segment, err = t.segment(to, m); err != nil {
 			return 0, err
 		}
 	}

@@ -153,6 +153,7 @@ func (s *Store) Sweep(ctx context.Context, raw, now time.Time) (int, error) {
 		}{
 			{`UPDATE events SET payload = NULL, state = 'done' WHERE payload IS NOT NULL AND received_at < $1`, []any{ms(raw)}},
 			{`DELETE FROM codes WHERE expires_at > 0 AND expires_at <= $1`, []any{ms(now)}},
+			{`DELETE FROM sessions WHERE expires_at <= $1`, []any{ms(now)}},
 			{`DELETE FROM tries WHERE until <= $1`, []any{ms(now)}},
 			{`DELETE FROM rates WHERE at < $1`, []any{now.UnixMicro()}},
 			{`UPDATE deliveries SET state = 'expired', error = 'it was not delivered in time' WHERE expires_at > 0 AND state IN ('pending', 'parked') AND state = 'parked' AND expires_at <= $1`, []any{ms(now)}},

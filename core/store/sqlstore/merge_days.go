@@ -61,11 +61,12 @@ func (m move) numbers() renumbering {
 	return renumbering{message: m.plan.Message, id: m.plan.ID, segments: map[core.SegmentID]day{}, threads: map[core.ThreadID]core.ThreadID{m.plan.Was: m.plan.Thread}}
 }
 
-// bringThreads brings the plain threads of who comes, and identities that are
+// bringThreads brings the plain threads of who comes, without a name that who
+// stays has given to one already, and identities that are
 // nobody's address until the switch.
 func (p pair) bringThreads(m *move) error {
-	err := p.exec(`INSERT INTO threads (user_id, id, mode, title, last_position, edits, summaries, created_at)
-		SELECT CAST($2 AS bigint), id + $3, mode, title, last_position, edits, summaries, created_at FROM threads WHERE user_id = $1 AND id <> $4`,
+	err := p.exec(`INSERT INTO threads (user_id, id, mode, title, name, last_position, edits, summaries, created_at)
+		SELECT CAST($2 AS bigint), id + $3, mode, title, CASE WHEN EXISTS (SELECT 1 FROM threads o WHERE o.user_id = $2 AND o.name = h.name AND o.name <> '') THEN '' ELSE name END, last_position, edits, summaries, created_at FROM threads h WHERE user_id = $1 AND id <> $4`,
 		m.From, m.Into, m.plan.ID, m.plan.Was)
 	if err != nil {
 		return err

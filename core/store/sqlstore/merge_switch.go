@@ -206,6 +206,8 @@ func (p pair) switchRest(m *move, _ renumbering, _ time.Time) error {
 	for _, st := range []Statement{
 		{Query: `UPDATE codes SET user_id = $2 WHERE user_id = $1`, Args: []any{m.From, m.Into}},
 		{Query: `UPDATE agent_keys SET user_id = $2 WHERE user_id = $1`, Args: []any{m.From, m.Into}},
+		{Query: `UPDATE sessions SET user_id = $2 WHERE user_id = $1`, Args: []any{m.From, m.Into}},
+		{Query: `UPDATE api_keys SET user_id = $2 WHERE user_id = $1`, Args: []any{m.From, m.Into}},
 		{Query: `UPDATE events SET user_id = $2 WHERE user_id = $1 AND message_id = 0`, Args: []any{m.From, m.Into}},
 		{Query: `UPDATE threads SET edits = edits + 1, summaries = summaries + 1, epoch_id = 0 WHERE user_id = $1 AND id = $2`, Args: []any{m.Into, m.plan.Thread}},
 		{Query: `UPDATE moves SET from_user = $2, identity_id = CASE WHEN identity_id > 0 THEN identity_id + $3 ELSE 0 END WHERE from_user = $1 AND phase = 'asked'`,
@@ -268,7 +270,7 @@ func (p pair) resumeAll(t *tx, now time.Time) error {
 	if err := unjson(t.settings, &settings); err != nil {
 		return err
 	}
-	rows, err := t.rows(`SELECT DISTINCT thread_id FROM messages WHERE user_id = $1 AND kind = 'chat' AND role = 'user' AND turn_id = 0 AND redacted = 0`, t.user)
+	rows, err := t.rows(`SELECT DISTINCT thread_id FROM messages WHERE user_id = $1 AND `+unread, t.user)
 	threads, err := collect(rows, err, func(r scanner) (id core.ThreadID, err error) { return id, r.Scan(&id) })
 	for _, id := range threads {
 		if err != nil || settings.Paused {

@@ -16,6 +16,7 @@ type extra struct {
 	Quote     *core.Quote       `json:"quote,omitempty"`
 	Forwarded string            `json:"forwarded,omitempty"`
 	Outside   bool              `json:"outside,omitempty"`
+	Request   *core.Request     `json:"request,omitempty"`
 }
 
 // place says where a new message belongs.
@@ -42,7 +43,7 @@ func (t *tx) insert(m core.NewMessage, p place) (core.MessageID, error) {
 		shown = m.SentAt.UnixMicro()
 	}
 	x := "{}"
-	if e := (extra{m.ToolCalls, m.ToolCallID, m.ToolName, m.Attachments, m.Quote, m.ForwardedFrom, m.Outside}); !e.empty() {
+	if e := (extra{m.ToolCalls, m.ToolCallID, m.ToolName, m.Attachments, m.Quote, m.ForwardedFrom, m.Outside, m.Request}); !e.empty() {
 		x = text(e)
 	}
 	return id, t.exec(insertMessage, t.user, id, p.thread, p.segment, p.turn, p.identity, p.channel, string(m.Role), string(m.Kind),
@@ -51,11 +52,11 @@ func (t *tx) insert(m core.NewMessage, p place) (core.MessageID, error) {
 
 // extraOf is the part of a stored message that no query looks into.
 func extraOf(m core.Message) extra {
-	return extra{m.ToolCalls, m.ToolCallID, m.ToolName, m.Attachments, m.Quote, m.ForwardedFrom, m.Outside}
+	return extra{m.ToolCalls, m.ToolCallID, m.ToolName, m.Attachments, m.Quote, m.ForwardedFrom, m.Outside, m.Request}
 }
 
 func (e extra) empty() bool {
-	return e.Calls == nil && e.CallID == "" && e.Tool == "" && e.Files == nil && e.Quote == nil && e.Forwarded == ""
+	return e.Calls == nil && e.CallID == "" && e.Tool == "" && e.Files == nil && e.Quote == nil && e.Forwarded == "" && e.Request == nil
 }
 
 func scanMessage(row scanner) (core.Message, error) {
@@ -76,7 +77,7 @@ func scanMessage(row scanner) (core.Message, error) {
 		return m, err
 	}
 	m.ToolCalls, m.ToolCallID, m.ToolName = e.Calls, e.CallID, e.Tool
-	m.Attachments, m.Quote, m.ForwardedFrom, m.Outside = e.Files, e.Quote, e.Forwarded, e.Outside
+	m.Attachments, m.Quote, m.ForwardedFrom, m.Outside, m.Request = e.Files, e.Quote, e.Forwarded, e.Outside, e.Request
 	return m, nil
 }
 

@@ -268,6 +268,8 @@ func (t *tx) applyOne(e core.Effect, out *core.Noted) error {
 		return t.resumePending(e.At)
 	case core.NewLink:
 		return t.newLink(e.Code)
+	case core.NewWebLink:
+		return t.newWebLink(e.Code)
 	case core.WrongLink:
 		return t.wrongLink(e.Address, e.At)
 	case core.UseLink:

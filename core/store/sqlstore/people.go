@@ -129,7 +129,7 @@ func (t *tx) addIdentity(i core.Identity) (core.IdentityID, error) {
 }
 
 // owned are the tables whose rows belong to a user.
-const owned = `identities agent_keys threads messages revisions refs events segments summaries loops turns epochs
+const owned = `identities agent_keys sessions api_keys threads messages revisions refs events segments summaries loops turns epochs
 	deliveries delivery_parts jobs usage once codes journal windows embeddings themes items reminders
 	move_positions move_segments`
 
@@ -284,7 +284,8 @@ func (t *tx) deleteAsStranger() error {
 // locked in the order of their ids.
 func (s *Store) MoveIdentity(ctx context.Context, i core.Identity, to core.UserID) error {
 	return s.update(ctx, "move identity", min(i.User, to), func(t *tx) error {
-		other := &tx{db: t.db, conn: t.conn, s: t.s, ctx: t.ctx, user: max(i.User, to)}
+		other := t.beside()
+		other.user = max(i.User, to)
 		if err := other.unfrozen(); err != nil {
 			return err
 		}
@@ -342,7 +343,7 @@ func (t *tx) unfrozen() error {
 }
 
 // beside is the same transaction for another user, whose row is still to be locked.
-func (t *tx) beside() *tx { return &tx{db: t.db, conn: t.conn, s: t.s, ctx: t.ctx} }
+func (t *tx) beside() *tx { return &tx{db: t.db, conn: t.conn, s: t.s, ctx: t.ctx, touched: t.touched} }
 
 func (t *tx) approved(e core.Approve, c core.Code) (core.UserID, error) {
 	if e.User != 0 {
@@ -365,6 +366,9 @@ func (t *tx) approved(e core.Approve, c core.Code) (core.UserID, error) {
 
 // PutCode stores a code; of CodeOwner there is at most one.
 func (s *Store) PutCode(ctx context.Context, c core.Code) error {
+	if c.Kind == core.CodeWeb {
+		return s.even(ctx, "put code", c.User, func(t *tx) error { return t.newWebLink(c) })
+	}
 	return s.update(ctx, "put code", 0, func(t *tx) error {
 		if c.Kind == core.CodeOwner {
 			if err := t.exec(`DELETE FROM codes WHERE kind = 'owner'`); err != nil {

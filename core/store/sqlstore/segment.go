@@ -20,14 +20,14 @@ func scanSegment(row scanner) (core.Segment, error) {
 }
 
 // segment returns the segment of a day in the route's thread, opened if need be,
-// and counts one user message more. A final one becomes stale. One that goes on
+// and counts one message of a person more. A final one becomes stale. One that goes on
 // in another zone ends when that zone's day does.
-func (t *tx) segment(to *route, d core.Day) (core.SegmentID, error) {
-	id, ends := to.segment, to.ends
+func (t *tx) segment(to *route, m core.NewMessage) (core.SegmentID, error) {
+	id, ends, d := to.segment, to.ends, m.Day
 	if d.Label != to.label || id == 0 {
 		err := t.row(`SELECT id, ends_at FROM segments WHERE user_id = $1 AND thread_id = $2 AND label = $3`, t.user, to.thread, d.Label).Scan(&id, &ends)
 		if errors.Is(err, sql.ErrNoRows) {
-			return t.openSegment(to.thread, d)
+			return t.openSegment(to.thread, d, counts(m))
 		}
 		if err != nil {
 			return 0, err
@@ -40,14 +40,22 @@ func (t *tx) segment(to *route, d core.Day) (core.SegmentID, error) {
 			return 0, err
 		}
 	}
-	return id, t.counted(id, 1)
+	return id, t.counted(id, counts(m))
 }
 
-func (t *tx) openSegment(thread core.ThreadID, d core.Day) (core.SegmentID, error) {
+// counts is 1 for a message of a person; a result of a tool is no conversation.
+func counts(m core.NewMessage) int {
+	if m.Role == core.RoleTool {
+		return 0
+	}
+	return 1
+}
+
+func (t *tx) openSegment(thread core.ThreadID, d core.Day, messages int) (core.SegmentID, error) {
 	id := core.SegmentID(t.nextID())
 	return id, t.exec(`INSERT INTO segments (user_id, id, thread_id, label, zone, starts_at, ends_at, finalize_at, post_at, state, first_message, messages, since_summary)
-		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, 'open', $10, 1, 1)`,
-		t.user, id, thread, d.Label, d.Zone, ms(d.Start), ms(d.End), ms(d.Finalize), ms(d.Post), t.lastMessage+1)
+		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, 'open', $10, $11, $11)`,
+		t.user, id, thread, d.Label, d.Zone, ms(d.Start), ms(d.End), ms(d.Finalize), ms(d.Post), t.lastMessage+1, messages)
 }
 
 // counted adds n messages to a segment. A final one becomes stale.

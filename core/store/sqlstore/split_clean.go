@@ -238,7 +238,8 @@ func (p pair) endSplit(m *move) error {
 	return p.resumeAll(p.from, m.AskedAt)
 }
 
-// endThreads removes plain threads that nobody is in any more.
+// endThreads removes plain threads that nobody is in any more, unless a client
+// knows them by a name.
 func (p pair) endThreads(m *move) error {
 	ids, err := p.plainThreads(m.Into)
 	for _, id := range ids {
@@ -248,7 +249,7 @@ func (p pair) endThreads(m *move) error {
 		const left = ` AND NOT EXISTS (SELECT 1 FROM messages m WHERE m.user_id = $1 AND m.thread_id = $2)
 			AND NOT EXISTS (SELECT 1 FROM identities i WHERE i.user_id = $1 AND i.thread_id = $2)`
 		if err = p.exec(`DELETE FROM epochs WHERE user_id = $1 AND thread_id = $2`+left, m.From, id); err == nil {
-			err = p.exec(`DELETE FROM threads WHERE user_id = $1 AND id = $2 AND mode = 'thread'`+left, m.From, id)
+			err = p.exec(`DELETE FROM threads WHERE user_id = $1 AND id = $2 AND mode = 'thread' AND name = ''`+left, m.From, id)
 		}
 	}
 	return err

@@ -105,7 +105,8 @@ type Store struct {
 	write   *sql.DB
 	read    *sql.DB
 	dialect Dialect
-	bus     bus
+	bus     bus[string]
+	changes bus[core.UserID]
 	batch   batcher
 	recent  recent
 	known   directories
@@ -176,6 +177,7 @@ type tx struct {
 	dirty               bool   // the counters moved
 	alone               string // the key of a held job that none waits behind
 	wake                []string
+	touched             *[]core.UserID          // whose rows this transaction writes, with those beside it
 	scrubbed            map[core.SegmentID]bool // days whose prompts were redacted in this transaction
 	quotes              []core.Message          // messages after quotesFrom that quote another
 	quotesFrom          core.MessageID
@@ -220,11 +222,13 @@ func (s *Store) unbounded(ctx context.Context, op string, user core.UserID, f fu
 }
 
 func (s *Store) written(op string, t *tx, f func(t *tx) error) error {
+	t.touched = new([]core.UserID)
 	err := t.run(f)
 	if err != nil {
 		return fmt.Errorf("%s: %w", op, err)
 	}
 	s.bus.publish(t.wake...)
+	s.changes.publish(*t.touched...)
 	return nil
 }
 
@@ -285,7 +289,12 @@ func (t *tx) work(f func(t *tx) error) error {
 // lock locks the user's row and reads its counters.
 func (t *tx) lock() Statement {
 	return Statement{Query: `SELECT last_message, last_id, settings, moving FROM users WHERE id = $1` + t.s.dialect.Lock, Args: []any{t.user},
-		Scan: func(r Row) error { return found(r.Scan(&t.lastMessage, &t.lastID, &t.settings, &t.moving)) }}
+		Scan: func(r Row) error {
+			if t.user != 0 {
+				*t.touched = append(*t.touched, t.user)
+			}
+			return found(r.Scan(&t.lastMessage, &t.lastID, &t.settings, &t.moving))
+		}}
 }
 
 // ask runs statements whose rows are looked at, in one round trip if need be.

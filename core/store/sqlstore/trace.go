@@ -15,7 +15,7 @@ func texts() [][3]string {
 		{"summaries", "segment_id", "body"}, {"loops", "id", "body"}, {"turns", "id", "snapshot"}, {"turns", "id", "error"},
 		{"epochs", "id", "data"}, {"deliveries", "id", "error"}, {"delivery_parts", "delivery_id", "body"}, {"jobs", "id", "payload"},
 		{"journal", "turn_id", "body"}, {"items", "id", "content"}, {"items", "id", "tags"}, {"themes", "0", "name"},
-		{"reminders", "id", "body"}, {"threads", "id", "title"}, {"segments", "id", "error"}, {"embeddings", "id", "error"},
+		{"reminders", "id", "body"}, {"threads", "id", "title"}, {"threads", "id", "name"}, {"sessions", "id", "browser"}, {"api_keys", "id", "name"}, {"segments", "id", "error"}, {"embeddings", "id", "error"},
 	}
 }
 

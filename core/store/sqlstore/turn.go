@@ -99,10 +99,14 @@ type pendingMessage struct {
 	solo     bool
 }
 
+// unread is the condition of messages that wait for a turn: a person's, and
+// results of a client's tools. Those of our own tools come with their turn.
+const unread = `kind = 'chat' AND role <> 'assistant' AND turn_id = 0 AND redacted = 0`
+
 // pending returns the longest run of unanswered messages of one identity.
 func (t *tx) pending(thread core.ThreadID) ([]pendingMessage, error) {
 	rows, err := t.rows(`SELECT id, identity_id, segment_id, solo FROM messages
-		WHERE user_id = $1 AND thread_id = $2 AND kind = 'chat' AND role = 'user' AND turn_id = 0 AND redacted = 0 ORDER BY id LIMIT 200`, t.user, thread)
+		WHERE user_id = $1 AND thread_id = $2 AND `+unread+` ORDER BY id LIMIT 200`, t.user, thread)
 	all, err := collect(rows, err, func(r scanner) (p pendingMessage, err error) {
 		return p, r.Scan(&p.id, &p.identity, &p.segment, &p.solo)
 	})
@@ -243,7 +247,7 @@ func (t *tx) left(turn core.Turn) (n int, err error) {
 // countLeft counts them among the messages from lowest to highest.
 func countLeft(user, lowest, highest, turn string) string {
 	return `SELECT COUNT(*) FROM messages WHERE user_id = ` + user + ` AND id BETWEEN ` + lowest + ` AND ` + highest +
-		` AND turn_id = ` + turn + ` AND role = 'user' AND redacted = 0 AND position > 0`
+		` AND turn_id = ` + turn + ` AND role <> 'assistant' AND redacted = 0 AND position > 0`
 }
 
 const turnColumns = `t.user_id, t.id, t.thread_id, (SELECT h.mode FROM threads h WHERE h.user_id = t.user_id AND h.id = t.thread_id), t.identity_id, t.segment_id, t.state, t.inputs, t.failures, t.error, t.reserved, t.started_at, t.snapshot`

@@ -312,7 +312,7 @@ func (s *Store) Backlog(ctx context.Context, user core.UserID, id core.ThreadID)
 		var turns int
 		var head sql.NullString
 		err = q.row(`SELECT (SELECT COUNT(*) FROM messages
-				WHERE user_id = $1 AND thread_id = $2 AND kind = 'chat' AND role = 'user' AND turn_id = 0 AND redacted = 0),
+				WHERE user_id = $1 AND thread_id = $2 AND `+unread+`),
 			(SELECT COUNT(*) FROM turns WHERE user_id = $1 AND thread_id = $2 AND state = 'running'),
 			(SELECT state FROM jobs WHERE user_id = $1 AND key = $3 AND state IN ('ready', 'running'))`,
 			user, id, threadKey(id)).Scan(&b.Pending, &turns, &head)

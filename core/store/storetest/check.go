@@ -72,7 +72,7 @@ func orphans(table, column, of string) string {
 }
 
 // tables are all of them.
-const tables = `users identities threads messages revisions refs events segments summaries loops turns epochs deliveries delivery_parts jobs usage once codes leases rates journal windows embeddings themes items reminders tries moves move_positions move_segments`
+const tables = `users identities agent_keys sessions api_keys threads messages revisions refs events segments summaries loops turns epochs deliveries delivery_parts jobs usage once codes leases rates journal windows embeddings themes items reminders tries moves move_positions move_segments`
 
 func everyUser() string {
 	var all []string

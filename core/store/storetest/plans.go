@@ -149,7 +149,7 @@ func planOf(ctx context.Context, db *sql.Conn, query string, args []any) ([]stri
 }
 
 // growing are the tables that grow with use.
-const growing = `users|identities|threads|messages|revisions|refs|events|segments|summaries|loops|turns|epochs|deliveries|delivery_parts|jobs|usage|once|journal|windows|embeddings|items|reminders|message_terms|summary_terms|item_terms`
+const growing = `users|identities|threads|messages|revisions|refs|events|segments|summaries|loops|turns|epochs|deliveries|delivery_parts|jobs|usage|once|sessions|api_keys|journal|windows|embeddings|items|reminders|message_terms|summary_terms|item_terms`
 
 var (
 	sqliteScan = regexp.MustCompile(`^SCAN (\w+)`)
@@ -165,7 +165,7 @@ var virtual = regexp.MustCompile(`^SCAN (\w+_terms|\w+_vectors) VIRTUAL TABLE IN
 var few = regexp.MustCompile(`_uncovered|_continuous|_due|_trouble|_under_way|_unwindowed|_pending|reminders_active|embeddings USING PRIMARY KEY \(user_id=\? AND kind`)
 
 // perUser are tables of which a user has few rows.
-const perUser = ` i identities loops threads h once jobs themes `
+const perUser = ` i identities loops threads h once jobs themes sessions api_keys `
 
 // checkSQLite says what is wrong with a plan, if anything.
 func checkSQLite(plan []string) string {

@@ -1,0 +1,71 @@
+package sqlstore
+
+import (
+	"context"
+	"time"
+
+	"github.com/everthread/everthread/core"
+)
+
+// AddAPIKey stores a key; see core.APIKeyStore.
+func (s *Store) AddAPIKey(ctx context.Context, k core.APIKey) (core.APIKey, error) {
+	err := s.even(ctx, "add API key", k.User, func(t *tx) (err error) {
+		if err := t.somebody(); err != nil {
+			return err
+		}
+		if k.ID, err = t.sharedID(); err != nil {
+			return err
+		}
+		return t.exec(`INSERT INTO api_keys (user_id, id, name, hash, hint, scopes, created_at) VALUES ($1, $2, $3, $4, $5, $6, $7)`,
+			t.user, k.ID, k.Name, k.Hash, k.Hint, text(k.Scopes), ms(k.CreatedAt))
+	})
+	return k, err
+}
+
+const apiKeyColumns = `k.user_id, k.id, k.name, k.hash, k.hint, k.scopes, k.created_at, k.used_at`
+
+func scanAPIKey(row scanner) (k core.APIKey, err error) {
+	var scopes string
+	var created, used int64
+	if err := row.Scan(&k.User, &k.ID, &k.Name, &k.Hash, &k.Hint, &scopes, &created, &used); err != nil {
+		return k, found(err)
+	}
+	k.CreatedAt, k.UsedAt = at(created), at(used)
+	return k, unjson(scopes, &k.Scopes)
+}
+
+// APIKey returns the key of a hash and whose it is, or core.ErrNotFound.
+func (s *Store) APIKey(ctx context.Context, hash string) (core.APIKey, core.User, error) {
+	var u owner
+	k, err := scanAPIKey(joined{s.one(ctx).row(`SELECT `+apiKeyColumns+`, `+ownerColumns+` FROM api_keys k JOIN users u ON u.id = k.user_id AND u.role <> 'none'
+		WHERE k.hash = $1`, hash), u.dest()})
+	if err != nil {
+		return k, core.User{}, wrap("read API key", err)
+	}
+	user, err := u.user()
+	return k, user, err
+}
+
+// APIKeys lists a user's keys, newest first.
+func (s *Store) APIKeys(ctx context.Context, user core.UserID) ([]core.APIKey, error) {
+	rows, err := s.one(ctx).rows(`SELECT `+apiKeyColumns+` FROM api_keys k WHERE k.user_id = $1 ORDER BY k.id DESC`, user)
+	return collect(rows, err, scanAPIKey)
+}
+
+// UseAPIKey records when a key was used last.
+func (s *Store) UseAPIKey(ctx context.Context, user core.UserID, id int64, at time.Time) error {
+	return s.even(ctx, "use API key", user, func(t *tx) error {
+		return t.exec(`UPDATE api_keys SET used_at = CASE WHEN used_at > $3 THEN used_at ELSE $3 END WHERE user_id = $1 AND id = $2`, t.user, id, ms(at))
+	})
+}
+
+// RevokeAPIKey removes a user's key, or is core.ErrNotFound.
+func (s *Store) RevokeAPIKey(ctx context.Context, user core.UserID, id int64) error {
+	return s.even(ctx, "revoke API key", user, func(t *tx) error {
+		n, err := t.count(`DELETE FROM api_keys WHERE user_id = $1 AND id = $2`, t.user, id)
+		if err == nil && n == 0 {
+			return core.ErrNotFound
+		}
+		return err
+	})
+}

@@ -1,0 +1,146 @@
+package sqlstore
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/everthread/everthread/core"
+)
+
+// newWebLink stores a code that signs the user in to the web page.
+func (t *tx) newWebLink(c core.Code) error {
+	if err := t.somebody(); err != nil {
+		return err
+	}
+	c.Kind, c.User = core.CodeWeb, t.user
+	return t.putCode(c)
+}
+
+// somebody fails with core.ErrNotFound for strangers and for who became a part
+// of somebody else.
+func (t *tx) somebody() error {
+	_, err := scanUser(t.row(`SELECT `+userColumns+` FROM users WHERE id = $1 AND id > 0 AND role <> 'none'`, t.user))
+	return err
+}
+
+// sharedID is an id that is unique among all users. It locks user 0, after whom
+// nobody else is locked.
+func (t *tx) sharedID() (int64, error) {
+	if err := t.send(); err != nil {
+		return 0, err
+	}
+	counter := t.beside()
+	if err := counter.ask(counter.lock()); err != nil {
+		return 0, err
+	}
+	id := counter.nextID()
+	return id, counter.flushAll()
+}
+
+// SignIn starts a session by a code; see core.SessionStore. If a merge gives the
+// code to somebody else meanwhile, they sign in.
+func (s *Store) SignIn(ctx context.Context, codeHash string, n core.Session, now time.Time) (core.Session, error) {
+	for {
+		c, err := validCode(s.one(ctx), core.CodeWeb, codeHash, now)
+		if err == nil {
+			n.User = c.User
+			n.ID, err = s.signIn(ctx, codeHash, n, now)
+		}
+		switch {
+		case errors.Is(err, core.ErrChanged):
+			continue
+		case errors.Is(err, core.ErrNotFound):
+			return core.Session{}, core.ErrRefused
+		case err != nil:
+			return core.Session{}, wrap("sign in", err)
+		}
+		return n, nil
+	}
+}
+
+// signIn stores a session of who a code was for when it was read; core.ErrChanged
+// if it is for somebody else by now.
+func (s *Store) signIn(ctx context.Context, codeHash string, n core.Session, now time.Time) (id int64, err error) {
+	err = s.even(ctx, "use code", n.User, func(t *tx) error {
+		c, err := t.useCode(core.CodeWeb, codeHash, now)
+		if err != nil {
+			return err
+		}
+		if c.User != t.user {
+			return core.ErrChanged
+		}
+		if err := t.somebody(); err != nil {
+			return err
+		}
+		if id, err = t.sharedID(); err != nil {
+			return err
+		}
+		return t.exec(`INSERT INTO sessions (user_id, id, hash, browser, created_at, used_at, expires_at) VALUES ($1, $2, $3, $4, $5, $6, $7)`,
+			t.user, id, n.Hash, n.Browser, ms(n.CreatedAt), ms(n.UsedAt), ms(n.Expires))
+	})
+	return id, err
+}
+
+const sessionColumns = `s.user_id, s.id, s.hash, s.browser, s.created_at, s.used_at, s.expires_at`
+
+func scanSession(row scanner) (n core.Session, err error) {
+	var created, used, expires int64
+	err = row.Scan(&n.User, &n.ID, &n.Hash, &n.Browser, &created, &used, &expires)
+	n.CreatedAt, n.UsedAt, n.Expires = at(created), at(used), at(expires)
+	return n, found(err)
+}
+
+// Session returns the session of a token's hash; see core.SessionStore.
+func (s *Store) Session(ctx context.Context, hash string, now time.Time) (core.Session, core.User, error) {
+	var u owner
+	n, err := scanSession(joined{s.one(ctx).row(`SELECT `+sessionColumns+`, `+ownerColumns+` FROM sessions s JOIN users u ON u.id = s.user_id AND u.role <> 'none'
+		WHERE s.hash = $1 AND s.expires_at > $2`, hash, ms(now)), u.dest()})
+	if err != nil {
+		return n, core.User{}, wrap("read session", err)
+	}
+	user, err := u.user()
+	return n, user, err
+}
+
+// owner is whose a row is, joined with it.
+type owner struct {
+	core.User
+	settings string
+	created  int64
+}
+
+const ownerColumns = `u.id, u.name, u.role, u.settings, u.created_at`
+
+func (o *owner) dest() []any {
+	return []any{&o.ID, &o.Name, (*string)(&o.Role), &o.settings, &o.created}
+}
+
+func (o *owner) user() (core.User, error) {
+	o.CreatedAt = at(o.created)
+	return o.User, unjson(o.settings, &o.User.Settings)
+}
+
+// UseSession records when a session was used last, and moves its end.
+func (s *Store) UseSession(ctx context.Context, user core.UserID, id int64, used, expires time.Time) error {
+	return s.even(ctx, "use session", user, func(t *tx) error {
+		return t.exec(`UPDATE sessions SET used_at = CASE WHEN used_at > $3 THEN used_at ELSE $3 END, expires_at = $4 WHERE user_id = $1 AND id = $2`,
+			t.user, id, ms(used), ms(expires))
+	})
+}
+
+// Sessions lists a user's sessions that have not expired, last used first.
+func (s *Store) Sessions(ctx context.Context, user core.UserID, now time.Time) ([]core.Session, error) {
+	rows, err := s.one(ctx).rows(`SELECT `+sessionColumns+` FROM sessions s WHERE s.user_id = $1 AND s.expires_at > $2 ORDER BY s.used_at DESC, s.id DESC`, user, ms(now))
+	return collect(rows, err, scanSession)
+}
+
+// EndSession ends a user's session, or all of them if id is 0.
+func (s *Store) EndSession(ctx context.Context, user core.UserID, id int64) error {
+	return s.even(ctx, "end session", user, func(t *tx) error {
+		if id == 0 {
+			return t.exec(`DELETE FROM sessions WHERE user_id = $1`, t.user)
+		}
+		return t.exec(`DELETE FROM sessions WHERE user_id = $1 AND id = $2`, t.user, id)
+	})
+}

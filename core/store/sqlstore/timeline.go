@@ -1,0 +1,176 @@
+package sqlstore
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"slices"
+	"time"
+
+	"github.com/everthread/everthread/core"
+)
+
+// maxName bounds the name of a thread, in bytes.
+const maxName = 200
+
+// ThreadNamed returns the plain thread of a name; see core.ThreadReader.
+func (s *Store) ThreadNamed(ctx context.Context, user core.UserID, name string, now time.Time) (core.Thread, error) {
+	if name == "" || len(name) > maxName {
+		return core.Thread{}, errors.New("open thread: a name has 1 to 200 bytes")
+	}
+	h, err := threadNamed(s.one(ctx), user, name)
+	if !errors.Is(err, core.ErrNotFound) {
+		return h, wrap("read thread", err)
+	}
+	err = s.update(ctx, "open thread", user, func(t *tx) error {
+		if h, err = threadNamed(t, t.user, name); !errors.Is(err, core.ErrNotFound) {
+			return err
+		}
+		err := t.exec(`INSERT INTO threads (user_id, id, mode, title, name, created_at) VALUES ($1, $2, 'thread', $3, $3, $4)`, t.user, t.nextID(), name, ms(now))
+		if err != nil {
+			return err
+		}
+		h, err = threadNamed(t, t.user, name)
+		return err
+	})
+	return h, err
+}
+
+func threadNamed(q reader, user core.UserID, name string) (core.Thread, error) {
+	return scanThread(q.row(`SELECT `+threadColumns+` FROM threads WHERE user_id = $1 AND name = $2 AND name <> ''`, user, name))
+}
+
+// shownAt is a place in the order of display.
+type shownAt struct {
+	shown int64 // microseconds
+	id    core.MessageID
+}
+
+// before tells whether a place stands before another.
+func (p shownAt) before(o shownAt) bool {
+	return cmp.Or(cmp.Compare(p.shown, o.shown), cmp.Compare(p.id, o.id)) < 0
+}
+
+// Timeline returns a page of a thread; see core.TimelineStore.
+func (s *Store) Timeline(ctx context.Context, tq core.TimelineQuery) ([]core.Message, bool, error) {
+	var out []core.Message
+	limit := max(tq.Limit, 0)
+	err := s.view(ctx, "read timeline", func(q querier) (err error) {
+		if tq.Thread, err = threadThere(q, tq.User, tq.Thread); err != nil {
+			return err
+		}
+		above, below, err := bounds(q, tq)
+		if err != nil {
+			return err
+		}
+		order := `DESC`
+		if tq.After != 0 {
+			order = `ASC`
+		}
+		rows, err := q.rows(`SELECT `+messageColumns+` FROM messages WHERE user_id = $1 AND thread_id = $2 AND (shown, id) > ($3, $4) AND (shown, id) < ($5, $6)
+			ORDER BY shown `+order+`, id `+order+` LIMIT $7`, tq.User, tq.Thread, above.shown, above.id, below.shown, below.id, limit+1)
+		out, err = collect(rows, err, scanMessage)
+		return err
+	})
+	if err != nil {
+		return nil, false, err
+	}
+	more := len(out) > limit
+	out = out[:min(len(out), limit)]
+	if tq.After == 0 {
+		slices.Reverse(out)
+	}
+	return out, more, nil
+}
+
+// bounds are the places between which a page lies.
+func bounds(q querier, tq core.TimelineQuery) (above, below shownAt, err error) {
+	below.shown = 1 << 62
+	if !tq.From.IsZero() {
+		above.shown = tq.From.UnixMicro()
+	}
+	if !tq.To.IsZero() {
+		below.shown = tq.To.UnixMicro()
+	}
+	if tq.Before != 0 {
+		p, err := placeOf(q, tq, tq.Before)
+		if err != nil {
+			return above, below, err
+		}
+		if p.before(below) {
+			below = p
+		}
+	}
+	if tq.After != 0 {
+		p, err := placeOf(q, tq, tq.After)
+		if err != nil {
+			return above, below, err
+		}
+		if above.before(p) {
+			above = p
+		}
+	}
+	return above, below, nil
+}
+
+// placeOf is where a message of the thread is shown, or core.ErrNotFound.
+func placeOf(q querier, tq core.TimelineQuery, id core.MessageID) (shownAt, error) {
+	p := shownAt{id: id}
+	err := q.row(`SELECT shown FROM messages WHERE user_id = $1 AND id = $2 AND thread_id = $3`, tq.User, id, tq.Thread).Scan(&p.shown)
+	return p, found(err)
+}
+
+// threadThere returns a thread's id (0: the continuous one), or core.ErrNotFound.
+func threadThere(q reader, user core.UserID, id core.ThreadID) (core.ThreadID, error) {
+	if id == 0 {
+		return threadOr(q, user, 0)
+	}
+	err := q.row(`SELECT id FROM threads WHERE user_id = $1 AND id = $2`, user, id).Scan(&id)
+	return id, found(err)
+}
+
+// Sent lists the deliveries of messages, oldest first; see core.TimelineStore.
+func (s *Store) Sent(ctx context.Context, user core.UserID, ids []core.MessageID) ([]core.Delivery, error) {
+	var out []core.Delivery
+	var reads []Statement
+	for _, r := range core.NewIDSet(ids...).Ranges() {
+		reads = append(reads, Statement{Query: `SELECT ` + deliveryColumns + ` FROM deliveries WHERE user_id = $1 AND message_id BETWEEN $2 AND $3 AND message_id > 0`,
+			Args: []any{user, r[0], r[1]}, All: func(row Row) error {
+				d, err := scanDelivery(row)
+				out = append(out, d)
+				return err
+			}})
+	}
+	err := s.reads(ctx, "list deliveries", reads...)
+	slices.SortFunc(out, func(a, b core.Delivery) int { return cmp.Or(a.CreatedAt.Compare(b.CreatedAt), cmp.Compare(a.ID, b.ID)) })
+	return out, err
+}
+
+// Revisions returns the earlier texts of a message, oldest first.
+func (s *Store) Revisions(ctx context.Context, user core.UserID, id core.MessageID) ([]core.Revision, error) {
+	rows, err := s.one(ctx).rows(`SELECT revision, body, replaced_at FROM revisions WHERE user_id = $1 AND message_id = $2 ORDER BY revision`, user, id)
+	return collect(rows, err, func(r scanner) (v core.Revision, err error) {
+		var replaced int64
+		err = r.Scan(&v.Revision, &v.Text, &replaced)
+		v.ReplacedAt = at(replaced)
+		return v, err
+	})
+}
+
+// Running lists the running turns of a thread; see core.TimelineStore.
+func (s *Store) Running(ctx context.Context, user core.UserID, thread core.ThreadID) ([]core.Turn, error) {
+	var out []core.Turn
+	err := s.view(ctx, "list running turns", func(q querier) (err error) {
+		if thread, err = threadOr(q, user, thread); err != nil {
+			return err
+		}
+		rows, err := q.rows(`SELECT `+turnColumns+` FROM turns t WHERE t.user_id = $1 AND t.thread_id = $2 AND t.state = 'running'`, user, thread)
+		out, err = collect(rows, err, func(r scanner) (core.Turn, error) {
+			t, _, err := scanTurn(r)
+			return t, err
+		})
+		return err
+	})
+	slices.SortFunc(out, func(a, b core.Turn) int { return cmp.Compare(a.ID, b.ID) })
+	return out, err
+}
