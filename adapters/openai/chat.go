@@ -1,0 +1,286 @@
+package openai
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+	"time"
+
+	"github.com/everthread/everthread/core"
+	"github.com/everthread/everthread/core/client"
+	"github.com/everthread/everthread/core/live"
+)
+
+// complete answers POST /v1/chat/completions.
+func (c *Channel) complete(w http.ResponseWriter, r *http.Request, who client.Caller) error {
+	event, err := c.event(r, who)
+	if err != nil {
+		return err
+	}
+	data, err := client.ReadJSON(w, r, c.MaxBody)
+	if err != nil {
+		return err
+	}
+	q, err := read(data)
+	if err != nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(r.Context(), c.Patience)
+	defer cancel()
+	// However long the answer takes, ctx bounds it. Without deadlines there is
+	// nothing to lift.
+	_ = http.NewResponseController(w).SetWriteDeadline(time.Time{})
+	ask, err := c.asking(ctx, q, who, event)
+	if err != nil {
+		return err
+	}
+	if q.stream {
+		return c.stream(ctx, w, q, event, ask)
+	}
+	out, err := ask(nil)
+	if err != nil {
+		return err
+	}
+	writeJSON(w, http.StatusOK, out.completion(q, event, c.Now()))
+	return nil
+}
+
+// asking gets an answer, and tells what there is of it meanwhile.
+type asking func(onText func(soFar string)) (outcome, error)
+
+// asking returns how a request is answered: on its thread, or by the model alone.
+func (c *Channel) asking(ctx context.Context, q question, who client.Caller, event string) (asking, error) {
+	if q.direct {
+		req, err := q.forModel(who.User.ID)
+		return func(func(string)) (outcome, error) {
+			d, err := c.Director.Direct(ctx, who.User.ID, req)
+			return directly(d), err
+		}, err
+	}
+	in, err := c.inbound(ctx, q, who, event)
+	return func(onText func(string)) (outcome, error) {
+		a, err := c.Asker.Ask(ctx, in, onText)
+		return answered(a), err
+	}, err
+}
+
+const maxIdempotencyKey = 255
+
+// event is the id of a request. With an Idempotency-Key it is always the same.
+func (c *Channel) event(r *http.Request, who client.Caller) (string, error) {
+	key := r.Header.Get("Idempotency-Key")
+	if len(key) > maxIdempotencyKey {
+		return "", invalid("Idempotency-Key", "string_above_max_length", "Idempotency-Key has more than %d bytes.", maxIdempotencyKey)
+	}
+	id := make([]byte, 16)
+	if key != "" {
+		sum := sha256.Sum256([]byte(key))
+		return fmt.Sprintf("%d:again:%s", who.Key.ID, hex.EncodeToString(sum[:16])), nil
+	}
+	if _, err := io.ReadFull(c.Rand, id); err != nil {
+		return "", fmt.Errorf("make an id: %w", err)
+	}
+	return fmt.Sprintf("%d:once:%s", who.Key.ID, hex.EncodeToString(id)), nil
+}
+
+// inbound are the new messages of a request. Of one that was received before they
+// are only named: its first form counts.
+func (c *Channel) inbound(ctx context.Context, q question, who client.Caller, event string) ([]core.Inbound, error) {
+	i, err := client.Join(ctx, c.Store, who, Name, c.Now())
+	if err != nil {
+		return nil, err
+	}
+	_, err = c.Store.Referred(ctx, who.User.ID, i.ID, event)
+	switch {
+	case err == nil:
+		return []core.Inbound{c.base(i, event)}, nil
+	case !errors.Is(err, core.ErrNotFound):
+		return nil, fmt.Errorf("look for a repeat: %w", err)
+	}
+	in, err := c.fresh(ctx, q, who, i, event)
+	if err != nil {
+		return nil, err
+	}
+	if who.User.Settings.Paused && !strings.HasPrefix(strings.TrimSpace(in[0].Text), "/") {
+		return nil, &failure{status: http.StatusConflict, kind: invalidRequest, code: "paused",
+			message: "The conversation is paused, so nothing would be answered; nothing was stored. Send /pause to go on."}
+	}
+	return in, c.place(ctx, q, who, i, in)
+}
+
+// base is an inbound message without content.
+func (c *Channel) base(i core.Identity, event string) core.Inbound {
+	now := c.Now()
+	return core.Inbound{Address: i.Address, EventID: event, NativeID: event, Kind: core.InMessage, Name: i.Name, Solo: true, SentAt: now, ReceivedAt: now}
+}
+
+// fresh turns new messages into inbound ones: runs of the user's into one, results
+// of tools each for itself. The last one has the request, and its event.
+func (c *Channel) fresh(ctx context.Context, q question, who client.Caller, i core.Identity, event string) ([]core.Inbound, error) {
+	var in []core.Inbound
+	for _, m := range q.fresh {
+		text, images, err := m.read()
+		if err != nil {
+			return nil, err
+		}
+		if m.role == core.RoleTool && len(images) > 0 {
+			return nil, invalid(m.path+".content", "invalid_value", "%s is a tool's result, which has text only.", m.path)
+		}
+		if m.role == core.RoleUser && strings.TrimSpace(text) == "" && len(images) == 0 {
+			return nil, invalid(m.path+".content", "invalid_value", "%s says nothing.", m.path)
+		}
+		e := c.base(i, fmt.Sprintf("%s:%d", event, len(in)))
+		if e.Text, e.Attachments, err = c.keep(ctx, who, m.path, text, images); err != nil {
+			return nil, err
+		}
+		e.ToolCallID = m.call
+		if n := len(in) - 1; n >= 0 && m.role == core.RoleUser && in[n].ToolCallID == "" {
+			in[n].Text += "\n\n" + e.Text
+			in[n].Attachments = append(in[n].Attachments, e.Attachments...)
+			continue
+		}
+		in = append(in, e)
+	}
+	last := &in[len(in)-1]
+	last.EventID, last.NativeID, last.Request = event, event, &q.request
+	for n := range in {
+		in[n].Solo = len(in) == 1 // those of one request are answered together
+	}
+	return in, nil
+}
+
+// keep stores pictures, and puts a placeholder for each into the text (SPEC 3.9).
+func (c *Channel) keep(ctx context.Context, who client.Caller, path, text string, images []core.File) (string, []core.Attachment, error) {
+	var out []core.Attachment
+	said := make([]string, 0, len(images)+1)
+	for _, f := range images {
+		a, err := c.Keeper.Keep(ctx, who.User.ID, f)
+		if err != nil {
+			return "", nil, invalid(path+".content", "invalid_image", "A picture of %s cannot be kept: %v.", path, err)
+		}
+		out = append(out, a)
+		said = append(said, "[photo]")
+	}
+	if text != "" {
+		said = append(said, text)
+	}
+	return strings.Join(said, "\n"), out, nil
+}
+
+// place finds the thread of new messages, and checks that results of tools are
+// waited for there.
+func (c *Channel) place(ctx context.Context, q question, who client.Caller, i core.Identity, in []core.Inbound) error {
+	thread := i.Thread
+	if q.thread != "" {
+		t, err := c.Store.ThreadNamed(ctx, who.User.ID, q.thread, c.Now())
+		if err != nil {
+			return fmt.Errorf("find the thread: %w", err)
+		}
+		thread = t.ID
+		for n := range in {
+			in[n].Thread = t.ID
+		}
+	}
+	return c.waiting(ctx, who.User.ID, thread, q.fresh)
+}
+
+// looked is how many messages back a call of a tool may be.
+const looked = 100
+
+// waiting refuses results of tools that nothing waits for, and results that leave
+// out another call of the same message: no model could go on from there.
+func (c *Channel) waiting(ctx context.Context, user core.UserID, thread core.ThreadID, fresh []message) error {
+	given := map[string]bool{}
+	for _, m := range fresh {
+		if m.role == core.RoleTool {
+			if given[m.call] {
+				return invalid(m.path+".tool_call_id", "invalid_value", "The tool call %s has two results.", m.call)
+			}
+			given[m.call] = true
+		}
+	}
+	if len(given) == 0 {
+		return nil
+	}
+	ms, _, err := c.Store.Timeline(ctx, core.TimelineQuery{User: user, Thread: thread, Limit: looked})
+	if err != nil {
+		return fmt.Errorf("look for the calls of tools: %w", err)
+	}
+	open := openCalls(ms)
+	for _, m := range fresh {
+		if m.role == core.RoleTool && !open[m.call] {
+			return invalid(m.path+".tool_call_id", "invalid_value", "No tool call %s waits for a result.", m.call)
+		}
+	}
+	for id := range open {
+		if !given[id] {
+			return invalid("messages", "invalid_value", "The tool call %s waits for its result, too: send the results of all calls of one message together.", id)
+		}
+	}
+	return nil
+}
+
+// openCalls are the calls of tools in the last message of the assistant's that
+// nobody has answered.
+func openCalls(ms []core.Message) map[string]bool {
+	open := map[string]bool{}
+	for _, m := range ms {
+		switch {
+		case m.Role == core.RoleAssistant && m.Kind == core.KindChat:
+			clear(open)
+			for _, call := range m.ToolCalls {
+				open[call.ID] = true
+			}
+		case m.Role == core.RoleTool:
+			delete(open, m.ToolCallID)
+		}
+	}
+	return open
+}
+
+// outcome is an answer, of a thread or of the model alone.
+type outcome struct {
+	text   string
+	calls  []core.ToolCall
+	finish string
+	usage  core.Usage
+	at     time.Time
+}
+
+func answered(a live.Answer) outcome {
+	out := outcome{text: a.Message.Text, calls: a.Calls, finish: "stop", at: a.Message.SentAt}
+	for _, f := range a.Message.Attachments {
+		out.text = strings.TrimSpace(out.text + "\n\n[" + f.Kind + ": " + f.Name + "]")
+	}
+	if a.Snapshot != nil {
+		out.usage, out.finish = a.Snapshot.Usage, reasonOf(a.Snapshot.Finish)
+	}
+	if len(a.Calls) > 0 {
+		out.finish = "tool_calls"
+	}
+	return out
+}
+
+func directly(d core.Delta) outcome {
+	out := outcome{text: d.Text, finish: reasonOf(d.Finish)}
+	if d.Usage != nil {
+		out.usage = *d.Usage
+	}
+	return out
+}
+
+// reasonOf is why a completion ended, as OpenAI names it.
+func reasonOf(f core.Finish) string {
+	switch f {
+	case core.FinishLength:
+		return "length"
+	case core.FinishRefused:
+		return "content_filter"
+	}
+	return "stop"
+}

@@ -1,0 +1,124 @@
+package openai
+
+import (
+	"encoding/base64"
+	"encoding/binary"
+	"encoding/json"
+	"math"
+	"net/http"
+
+	"github.com/everthread/everthread/core/client"
+)
+
+// Bounds of a request for vectors.
+const (
+	maxInputs = 2048
+	maxInput  = 64 << 10 // bytes of one text
+)
+
+type embeddingBody struct {
+	Model      string          `json:"model"`
+	Input      json.RawMessage `json:"input"`
+	Format     string          `json:"encoding_format"`
+	Dimensions *int            `json:"dimensions"`
+	User       *string         `json:"user"`
+}
+
+type embedding struct {
+	Object string `json:"object"`
+	Index  int    `json:"index"`
+	Vector any    `json:"embedding"`
+}
+
+type embeddingUsage struct {
+	Prompt int `json:"prompt_tokens"`
+	Total  int `json:"total_tokens"`
+}
+
+// embed answers POST /v1/embeddings.
+func (c *Channel) embed(w http.ResponseWriter, r *http.Request, _ client.Caller) error {
+	data, err := client.ReadJSON(w, r, c.MaxBody)
+	if err != nil {
+		return err
+	}
+	var b embeddingBody
+	if err := client.Decode(data, &b, "", false); err != nil {
+		return err
+	}
+	texts, err := c.readTexts(b)
+	if err != nil {
+		return err
+	}
+	vectors, err := c.Embedder.Embed(r.Context(), texts)
+	if err != nil {
+		return err
+	}
+	if d := b.Dimensions; d != nil && len(vectors) > 0 && *d != len(vectors[0]) {
+		return invalid("dimensions", "invalid_value", "The vectors of %s have %d dimensions.", b.Model, len(vectors[0]))
+	}
+	out := make([]embedding, len(vectors))
+	for n, v := range vectors {
+		out[n] = embedding{Object: "embedding", Index: n, Vector: encode(v, b.Format)}
+	}
+	n := 0
+	for _, t := range texts {
+		if c.Tokens != nil {
+			n += c.Tokens.Count(t)
+		}
+	}
+	writeJSON(w, http.StatusOK, map[string]any{"object": "list", "data": out, "model": b.Model, "usage": embeddingUsage{n, n}})
+	return nil
+}
+
+// readTexts returns what is to be embedded.
+func (c *Channel) readTexts(b embeddingBody) ([]string, error) {
+	switch {
+	case c.Embedder == nil:
+		return nil, &failure{status: http.StatusNotFound, kind: invalidRequest, code: "model_not_found", param: "model",
+			message: "This server makes no embeddings: set embeddings.provider in its configuration."}
+	case b.Model == "":
+		return nil, invalid("model", "missing_required_parameter", "model is missing; send \"model\": %q.", c.EmbeddingModel)
+	case b.Model != c.EmbeddingModel:
+		return nil, &failure{status: http.StatusNotFound, kind: invalidRequest, code: "model_not_found", param: "model",
+			message: "There is no such model for embeddings. There is " + c.EmbeddingModel + "."}
+	case b.Format != "" && b.Format != "float" && b.Format != "base64":
+		return nil, invalid("encoding_format", "invalid_value", "encoding_format must be float or base64.")
+	case absent(b.Input):
+		return nil, invalid("input", "missing_required_parameter", "input is missing.")
+	}
+	texts, err := inputs(b.Input)
+	if err == nil && (len(texts) == 0 || len(texts) > maxInputs) {
+		err = invalid("input", "invalid_value", "input has %d texts; it must have 1 to %d.", len(texts), maxInputs)
+	}
+	for _, t := range texts {
+		if err == nil && (t == "" || len(t) > maxInput) {
+			err = invalid("input", "invalid_value", "A text of input has %d bytes; it must have 1 to %d.", len(t), maxInput)
+		}
+	}
+	return texts, err
+}
+
+func inputs(raw json.RawMessage) ([]string, error) {
+	var one string
+	if json.Unmarshal(raw, &one) == nil {
+		return []string{one}, nil
+	}
+	var many []string
+	if json.Unmarshal(raw, &many) == nil {
+		return many, nil
+	}
+	return nil, invalid("input", "invalid_type", "input must be a string or an array of strings; tokens are not taken, as they are another model's.")
+}
+
+// encode is a vector as numbers, or as base64 of its 32-bit numbers, little end
+// first.
+func encode(v []float32, format string) any {
+	if format != "base64" {
+		return v
+	}
+	out := make([]byte, 0, 4*len(v))
+	for _, x := range v {
+		out = binary.LittleEndian.AppendUint32(out, math.Float32bits(x))
+	}
+	return base64.StdEncoding.EncodeToString(out)
+}

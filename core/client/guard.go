@@ -1,0 +1,215 @@
+package client
+
+import (
+	"cmp"
+	"context"
+	"crypto/subtle"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"go.uber.org/zap"
+
+	"github.com/everthread/everthread/core"
+)
+
+// KeyStore is what a Guard needs of a store.
+type KeyStore interface {
+	// APIKey returns the key of a hash and whose it is, or core.ErrNotFound.
+	APIKey(ctx context.Context, hash string) (core.APIKey, core.User, error)
+	// UseAPIKey records when a key was used last.
+	UseAPIKey(ctx context.Context, user core.UserID, id int64, at time.Time) error
+}
+
+// GuardOptions configure a Guard. Store is required.
+type GuardOptions struct {
+	Store     KeyStore
+	PerMinute int // wrong keys of one address before it has to wait; 0: 10
+	// Address is where a request comes from; nil: its connection.
+	Address func(r *http.Request) string
+	Log     *zap.Logger      // nil: none
+	Now     func() time.Time // nil: time.Now
+}
+
+// Guard tells whose API key a request brings. It is safe for concurrent use.
+//
+// An address that brought too many wrong keys within a minute is refused without
+// a look at the store, but for keys that were good here before: programs behind
+// one proxy do not lock each other out.
+type Guard struct {
+	GuardOptions
+	mu    sync.Mutex
+	wrong map[string][]time.Time // by address, within the last minute
+	used  map[string]time.Time   // by hash of a good key: when its use was recorded
+}
+
+// NewGuard returns a guard.
+func NewGuard(o GuardOptions) *Guard {
+	o.PerMinute = cmp.Or(o.PerMinute, 10)
+	if o.Address == nil {
+		o.Address = peer
+	}
+	if o.Log == nil {
+		o.Log = zap.NewNop()
+	}
+	if o.Now == nil {
+		o.Now = time.Now
+	}
+	return &Guard{GuardOptions: o, wrong: map[string][]time.Time{}, used: map[string]time.Time{}}
+}
+
+// peer is the address of the other side of a request's connection.
+func peer(r *http.Request) string {
+	host, _, err := net.SplitHostPort(r.RemoteAddr)
+	if err != nil {
+		return r.RemoteAddr
+	}
+	return host
+}
+
+// Caller is a program and the user for whom it acts.
+type Caller struct {
+	Key  core.APIKey
+	User core.User
+}
+
+// Refusal is the error of a request that is not let in. Message is a plain
+// sentence for whoever wrote the program.
+type Refusal struct {
+	Status  int // 401, 403 or 429
+	Code    string
+	Message string
+	After   time.Duration // for 429: how long to wait
+}
+
+// Error returns the message.
+func (e *Refusal) Error() string { return e.Message }
+
+// usedEvery is how often the use of a key is recorded.
+const usedEvery = time.Minute
+
+// Admit returns who sent a request that needs a scope. Errors are *Refusal, and
+// the store's.
+func (g *Guard) Admit(r *http.Request, scope core.Scope) (Caller, error) {
+	c, err := g.Identify(r)
+	if err == nil && !c.Allows(scope) {
+		err = &Refusal{Status: http.StatusForbidden, Code: "missing_scope",
+			Message: fmt.Sprintf("This API key may not do that: it lacks the scope %s. Make a key that has it with `everthread apikey create --scope %s`.", scope, scope)}
+	}
+	return c, err
+}
+
+// Allows tells whether a program may do what needs a scope. Only the owner's
+// keys are worth something with core.ScopeAdmin.
+func (c Caller) Allows(s core.Scope) bool {
+	return c.Key.Allows(s) && (s != core.ScopeAdmin || c.User.Role == core.RoleOwner)
+}
+
+// Identify returns who sent a request, whatever they may do.
+func (g *Guard) Identify(r *http.Request) (Caller, error) {
+	secret, ok := bearer(r)
+	if !ok {
+		return Caller{}, &Refusal{Status: http.StatusUnauthorized, Code: "missing_api_key",
+			Message: "There is no API key. Send one in the header Authorization: Bearer et_…; `everthread apikey create` makes one."}
+	}
+	hash, now, from := Hash(secret), g.Now(), g.Address(r)
+	if wait := g.locked(from, hash, now); wait > 0 {
+		return Caller{}, &Refusal{Status: http.StatusTooManyRequests, Code: "too_many_wrong_keys", After: wait,
+			Message: "Too many wrong API keys came from this address. Wait a minute, and check the key."}
+	}
+	k, u, err := g.find(r.Context(), secret, hash)
+	if errors.Is(err, core.ErrNotFound) {
+		g.miss(from, hash, now)
+		g.Log.Info("wrong API key", zap.String("address", from))
+		return Caller{}, &Refusal{Status: http.StatusUnauthorized, Code: "invalid_api_key",
+			Message: "This API key is not valid: it is wrong, or it was revoked. `everthread apikey list` shows the keys that there are."}
+	}
+	if err != nil {
+		return Caller{}, fmt.Errorf("find the API key: %w", err)
+	}
+	g.record(r.Context(), k, now)
+	return Caller{Key: k, User: u}, nil
+}
+
+func (g *Guard) find(ctx context.Context, secret, hash string) (core.APIKey, core.User, error) {
+	if !isKey(secret) {
+		return core.APIKey{}, core.User{}, core.ErrNotFound
+	}
+	k, u, err := g.Store.APIKey(ctx, hash)
+	if err == nil && subtle.ConstantTimeCompare([]byte(k.Hash), []byte(hash)) != 1 {
+		err = core.ErrNotFound
+	}
+	return k, u, err
+}
+
+// bearer returns the key that a request brings.
+func bearer(r *http.Request) (string, bool) {
+	kind, key, ok := strings.Cut(strings.TrimSpace(r.Header.Get("Authorization")), " ")
+	key = strings.TrimSpace(key)
+	return key, ok && strings.EqualFold(kind, "Bearer") && key != ""
+}
+
+// locked is how long an address has to wait; 0: not at all.
+func (g *Guard) locked(from, hash string, now time.Time) time.Duration {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if _, good := g.used[hash]; good {
+		return 0
+	}
+	recent := g.recent(from, now)
+	if len(recent) < g.PerMinute {
+		return 0
+	}
+	return recent[len(recent)-g.PerMinute].Add(time.Minute).Sub(now)
+}
+
+// recent are the wrong keys of an address within the last minute.
+func (g *Guard) recent(from string, now time.Time) []time.Time {
+	return slices.DeleteFunc(g.wrong[from], func(at time.Time) bool { return now.Sub(at) >= time.Minute })
+}
+
+// maxKnown bounds what is remembered of addresses and of keys.
+const maxKnown = 10_000
+
+// miss notes a wrong key, and forgets what is a minute old.
+func (g *Guard) miss(from, hash string, now time.Time) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	delete(g.used, hash)
+	if len(g.wrong) >= maxKnown {
+		for other := range g.wrong {
+			if g.wrong[other] = g.recent(other, now); len(g.wrong[other]) == 0 {
+				delete(g.wrong, other)
+			}
+		}
+	}
+	if len(g.wrong) >= maxKnown {
+		clear(g.wrong) // so many at once are no guesses of one address
+	}
+	g.wrong[from] = append(g.recent(from, now), now)
+}
+
+// record notes the use of a key, in the store at most once a minute.
+func (g *Guard) record(ctx context.Context, k core.APIKey, now time.Time) {
+	g.mu.Lock()
+	last, known := g.used[k.Hash]
+	due := !known || now.Sub(last) >= usedEvery
+	if due {
+		if len(g.used) >= maxKnown {
+			clear(g.used)
+		}
+		g.used[k.Hash] = now
+	}
+	g.mu.Unlock()
+	if !due || now.Sub(k.UsedAt) < usedEvery {
+		return
+	}
+	if err := g.Store.UseAPIKey(ctx, k.User, k.ID, now); err != nil && ctx.Err() == nil {
+		g.Log.Warn("record the use of an API key", zap.Int64("user", int64(k.User)), zap.Error(err))
+	}
+}

@@ -1,0 +1,100 @@
+// Package client is what the interfaces for programs share: which user a
+// program acts for (API keys), as which address it speaks, and how its JSON is
+// read (SPEC 15, 17).
+package client
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/everthread/everthread/core"
+)
+
+// Form of an API key. Fixed.
+const (
+	prefix  = "et_"
+	signs   = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789"
+	length  = 40 // random signs
+	hint    = 7  // signs that are shown in lists
+	maxName = 100
+)
+
+// NewKey makes an API key of a user from random bytes. secret is the key itself,
+// which is told once and stored nowhere. scopes are names; core.ErrRefused: one is
+// not known, or not for this user, or the name is no name.
+func NewKey(random io.Reader, u core.User, name string, scopes []string, now time.Time) (k core.APIKey, secret string, err error) {
+	name = strings.Join(strings.Fields(name), " ")
+	if name == "" || len(name) > maxName {
+		return k, "", fault(fmt.Sprintf("a key has a name of 1 to %d bytes, such as the program that it is for", maxName))
+	}
+	granted, err := readScopes(u, scopes)
+	if err != nil {
+		return k, "", err
+	}
+	secret, err = newSecret(random)
+	if err != nil {
+		return k, "", err
+	}
+	return core.APIKey{User: u.ID, Name: name, Hash: Hash(secret), Hint: secret[:hint], Scopes: granted, CreatedAt: now}, secret, nil
+}
+
+// Hash is how an API key is stored: hex SHA-256.
+func Hash(secret string) string {
+	sum := sha256.Sum256([]byte(secret))
+	return hex.EncodeToString(sum[:])
+}
+
+// Scopes are all scopes, in the order in which they are shown.
+func Scopes() []core.Scope {
+	return []core.Scope{core.ScopeChat, core.ScopeRead, core.ScopeMemory, core.ScopeAdmin}
+}
+
+// readScopes returns scopes in their order, each once.
+func readScopes(u core.User, names []string) ([]core.Scope, error) {
+	for _, n := range names {
+		if !slices.Contains(Scopes(), core.Scope(n)) {
+			return nil, fault(fmt.Sprintf("%q is no scope; there are chat, read, memory and admin", n))
+		}
+	}
+	if len(names) == 0 {
+		return nil, fault("a key wants at least one scope: chat, read, memory or admin")
+	}
+	if slices.Contains(names, string(core.ScopeAdmin)) && u.Role != core.RoleOwner {
+		return nil, fault("only the owner's keys may have the scope admin")
+	}
+	return slices.DeleteFunc(Scopes(), func(s core.Scope) bool { return !slices.Contains(names, string(s)) }), nil
+}
+
+// newSecret returns a key. Bytes that would make some signs likelier are left out.
+func newSecret(random io.Reader) (string, error) {
+	const fair = 256 - 256%len(signs)
+	out := []byte(prefix)
+	for b := make([]byte, 1); len(out) < len(prefix)+length; {
+		if _, err := io.ReadFull(random, b); err != nil {
+			return "", fmt.Errorf("make a key: %w", err)
+		}
+		if int(b[0]) < fair {
+			out = append(out, signs[int(b[0])%len(signs)])
+		}
+	}
+	return string(out), nil
+}
+
+// isKey tells whether a text has the form of a key.
+func isKey(s string) bool {
+	rest, ok := strings.CutPrefix(s, prefix)
+	return ok && len(rest) == length && !strings.ContainsFunc(rest, func(r rune) bool { return !strings.ContainsRune(signs, r) })
+}
+
+// fault is what is wrong with a wish, in plain words. It is core.ErrRefused.
+type fault string
+
+func (f fault) Error() string { return string(f) }
+
+// Is makes every fault a core.ErrRefused.
+func (f fault) Is(target error) bool { return target == core.ErrRefused }
