@@ -86,8 +86,9 @@ type TimelineQuery struct {
 	// From and To bound the time of display, To exclusive; zero: no bound.
 	From, To time.Time
 	// Before asks for the newest before a message, After for the oldest after one;
-	// neither: the newest. Of both only one may be set.
+	// neither: the newest, or with Oldest the oldest. Of the three only one may be set.
 	Before, After MessageID
+	Oldest        bool
 	Limit         int
 }
 

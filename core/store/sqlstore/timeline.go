@@ -64,7 +64,7 @@ func (s *Store) Timeline(ctx context.Context, tq core.TimelineQuery) ([]core.Mes
 			return err
 		}
 		order := `DESC`
-		if tq.After != 0 {
+		if tq.After != 0 || tq.Oldest {
 			order = `ASC`
 		}
 		rows, err := q.rows(`SELECT `+messageColumns+` FROM messages WHERE user_id = $1 AND thread_id = $2 AND (shown, id) > ($3, $4) AND (shown, id) < ($5, $6)
@@ -77,7 +77,7 @@ func (s *Store) Timeline(ctx context.Context, tq core.TimelineQuery) ([]core.Mes
 	}
 	more := len(out) > limit
 	out = out[:min(len(out), limit)]
-	if tq.After == 0 {
+	if tq.After == 0 && !tq.Oldest {
 		slices.Reverse(out)
 	}
 	return out, more, nil

@@ -1,0 +1,217 @@
+// Package export writes everything of a user into one ZIP file (SPEC 2): a
+// Markdown file for each day, to be read, JSON Lines of everything, to be
+// processed, and the attachments.
+package export
+
+import (
+	"archive/zip"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"time"
+
+	"github.com/everthread/everthread/core"
+)
+
+// Store is what is exported.
+type Store interface {
+	core.ThreadReader
+	core.TimelineStore
+	core.DayStore
+	core.MemoryStore
+	core.LoopReader
+	User(ctx context.Context, id core.UserID) (core.User, error)
+	Identities(ctx context.Context, user core.UserID) ([]core.Identity, error)
+	Reminders(ctx context.Context, user core.UserID, limit int) ([]core.Reminder, error)
+}
+
+// Exporter writes exports. All fields are required.
+type Exporter struct {
+	Store Store
+	Media fs.FS          // of data_dir/media
+	Zone  *time.Location // of people who chose none
+	Now   func() time.Time
+}
+
+// pages are how much is read at once, and how much of what is never long.
+const (
+	page = 500
+	all  = 1_000_000
+)
+
+// Write writes the export of a user. progress, if it is not nil, is told how many
+// messages are written. A file that is not there any more is left out and named
+// in missing.txt.
+func (e *Exporter) Write(ctx context.Context, w io.Writer, user core.UserID, progress func(messages int)) error {
+	u, err := e.Store.User(ctx, user)
+	if err != nil {
+		return fmt.Errorf("export: %w", err)
+	}
+	x := &export{Exporter: e, ctx: ctx, zip: zip.NewWriter(w), user: u, zone: u.Settings.Location(e.Zone), progress: progress, labels: map[core.SegmentID]string{}}
+	for _, part := range []func() error{x.readme, x.profile, x.days, x.threads, x.memory, x.plans, x.files} {
+		if err := part(); err != nil {
+			return fmt.Errorf("export: %w", err)
+		}
+	}
+	return x.zip.Close()
+}
+
+// export is one export under way.
+type export struct {
+	*Exporter
+	ctx      context.Context
+	zip      *zip.Writer
+	user     core.User
+	zone     *time.Location
+	progress func(int)
+	messages int
+	labels   map[core.SegmentID]string // of days
+	paths    []string                  // of attachments
+}
+
+// file begins a file of the export.
+func (x *export) file(name string) (io.Writer, error) {
+	return x.zip.CreateHeader(&zip.FileHeader{Name: name, Method: zip.Deflate, Modified: x.Now()})
+}
+
+func (x *export) text(name, text string) error {
+	f, err := x.file(name)
+	if err != nil {
+		return err
+	}
+	_, err = io.WriteString(f, text)
+	return err
+}
+
+// lines writes values as JSON Lines.
+func lines[T any](x *export, name string, values []T) error {
+	f, err := x.file(name)
+	if err != nil {
+		return err
+	}
+	out := json.NewEncoder(f)
+	out.SetEscapeHTML(false)
+	for _, v := range values {
+		if err := out.Encode(v); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (x *export) readme() error {
+	return x.text("README.md", fmt.Sprintf(`# Everthread: everything of %s
+
+Written on %s.
+
+- days/ has a Markdown file for each day, with its summary and what was said.
+- threads/ has one for each thread of its own.
+- messages.jsonl has every message, one JSON object a line, in the order of display of its thread.
+- summaries.jsonl, memory.jsonl, themes.jsonl, loops.jsonl and reminders.jsonl have the rest.
+- media/ has the attachments that messages name in "path".
+
+Times are UTC unless a file says otherwise.
+`, x.user.Name, x.Now().In(x.zone).Format("2 January 2006 15:04 MST")))
+}
+
+// address is an identity as it is exported.
+type address struct {
+	ID       core.IdentityID `json:"id"`
+	Channel  string          `json:"channel"`
+	External string          `json:"external"`
+	Name     string          `json:"name,omitempty"`
+	LastUsed time.Time       `json:"last_used"`
+}
+
+func (x *export) profile() error {
+	ids, err := x.Store.Identities(x.ctx, x.user.ID)
+	if err != nil {
+		return err
+	}
+	var addresses []address
+	for _, i := range ids {
+		addresses = append(addresses, address{i.ID, i.Address.Channel, i.Address.External, i.Name, i.LastUsed})
+	}
+	settings := x.user.Settings
+	settings.Embeddings.Sealed = ""
+	b, err := json.MarshalIndent(map[string]any{"name": x.user.Name, "settings": settings, "addresses": addresses, "since": x.user.CreatedAt}, "", "  ")
+	if err != nil {
+		return err
+	}
+	return x.text("profile.json", string(b)+"\n")
+}
+
+func (x *export) memory() error {
+	items, err := x.Store.Items(x.ctx, core.ItemQuery{User: x.user.ID, Limit: all})
+	if err != nil {
+		return err
+	}
+	themes, err := x.Store.Themes(x.ctx, x.user.ID, all)
+	if err != nil {
+		return err
+	}
+	out := make([]itemLine, len(items))
+	for n, i := range items {
+		out[n] = itemLine{i.ID, i.Theme, i.Type, i.Content, i.Tags, i.SourceMessage, i.Status, i.CreatedAt, i.UpdatedAt}
+	}
+	names := make([]themeLine, len(themes))
+	for n, t := range themes {
+		names[n] = themeLine{t.Slug, t.Name, t.Description, t.CreatedAt}
+	}
+	return errors.Join(lines(x, "memory.jsonl", out), lines(x, "themes.jsonl", names))
+}
+
+func (x *export) plans() error {
+	loops, err := x.Store.Loops(x.ctx, x.user.ID, all)
+	if err != nil {
+		return err
+	}
+	reminders, err := x.Store.Reminders(x.ctx, x.user.ID, all)
+	if err != nil {
+		return err
+	}
+	open := make([]loopLine, len(loops))
+	for n, l := range loops {
+		open[n] = loopLine{l.ID, l.Text, l.State, l.Sources, l.OpenedAt, l.Mentioned}
+	}
+	wanted := make([]reminderLine, len(reminders))
+	for n, r := range reminders {
+		wanted[n] = reminderLine{r.ID, r.Text, r.DueAt, r.Cron, r.Zone, r.State, r.CreatedAt}
+	}
+	return errors.Join(lines(x, "loops.jsonl", open), lines(x, "reminders.jsonl", wanted))
+}
+
+// files copies the attachments.
+func (x *export) files() error {
+	var missing string
+	for _, path := range x.paths {
+		err := x.copy(path)
+		if errors.Is(err, fs.ErrNotExist) {
+			missing += path + "\n"
+			continue
+		}
+		if err != nil {
+			return err
+		}
+	}
+	if missing == "" {
+		return nil
+	}
+	return x.text("missing.txt", missing)
+}
+
+func (x *export) copy(path string) error {
+	in, err := x.Media.Open(path)
+	if err != nil {
+		return err
+	}
+	defer in.Close()
+	out, err := x.file("media/" + path)
+	if err == nil {
+		_, err = io.Copy(out, in)
+	}
+	return err
+}
