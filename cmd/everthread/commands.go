@@ -1,6 +1,7 @@
 package main
 
 import (
+	"github.com/everthread/everthread/core"
 	"github.com/everthread/everthread/core/command"
 	"github.com/everthread/everthread/core/day"
 	"github.com/everthread/everthread/core/markup"

@@ -34,9 +34,10 @@ var answers = map[string]struct {
 	commands []string
 }{
 	"start":    {nil, "", []string{"/start", "/start ABCDEFGHJK"}},
+	"web":      {webPage, "", []string{"/web"}},
 	"help":     {nil, "", []string{"/help", "/help day", "/help /Timezon", "/help flying", "/help approve"}},
 	"member":   {nil, "bo", []string{"/help", "/pair", "/approve ABCD2345", "/deny ABCD2345", "/help approve", "/pare"}},
-	"unknown":  {nil, "", []string{"/summry", "/serch cats", "/web", "/to`day", "!todya"}},
+	"unknown":  {nil, "", []string{"/summry", "/serch cats", "/wep", "/to`day", "!todya"}},
 	"nothing":  {nil, "", []string{"/today", "/yesterday", "/day 2026-11-16", "/summary", "/loops", "/threads", "/forget monday", "/pair"}},
 	"days":     {week, "", []string{"/today", "/yesterday", "/day", "/day monday", "/day lundi", "/day 16 nov", "/day 2026-11-15", "/day 20 nov", "/day 1 jan 2020", "/day soon"}},
 	"summary":  {week, "", []string{"/summary", "/summary monday", "/summary sunday", "/summary soon"}},
@@ -77,7 +78,7 @@ var answers = map[string]struct {
 		"/remind cancel", "/remind cancel REMINDER", "/remind annuler REMINDER 999", "/remind cancel the subscription tomorrow at 18:00", "/remind", "/remind today at 8 call Ana", "/remind every second jump",
 		"/remind call Ana", "/remind 🎂", "/remind tomorrow 9", "/remind cancel BOS"}},
 	"receipts":    {receipts, "", []string{"/remind"}},
-	"unavailable": {func(w *world) { w.options.Search, w.options.Memory, w.options.Reminders = nil, nil, nil }, "", []string{"/search tea", "/search", "/memory", "/memory archive 7", "/remember tea", "/remind", "/remind tomorrow tea", "/remind cancel 7"}},
+	"unavailable": {func(w *world) { w.options.Search, w.options.Memory, w.options.Reminders = nil, nil, nil }, "", []string{"/search tea", "/search", "/memory", "/memory archive 7", "/remember tea", "/remind", "/remind tomorrow tea", "/remind cancel 7", "/web"}},
 	"timezone":    {nil, "", []string{"/timezone", "/timezone New York", "/timezone europe/paris", "/timezone Lyon", "/timezone Europe/Pariss", "/timezone xxxxxxxxxxxx", "/timezone Local", "/timezone"}},
 	"language":    {nil, "", []string{"/language", "/language klingon", "/language Français", "/language", "/language en-GB"}},
 	"home":        {nil, "", []string{"/home", "/home"}},
@@ -384,4 +385,11 @@ func FuzzCommand(f *testing.F) {
 			}
 		}
 	})
+}
+
+// webPage is a world with a web page.
+func webPage(w *world) {
+	w.options.NewWebLink = func(user core.UserID) (string, core.Code, error) {
+		return "https://chat.example/signin?code=ABCD", core.Code{Kind: core.CodeWeb, Hash: people.Hash("ABCD"), User: user}, nil
+	}
 }

@@ -50,7 +50,7 @@ func TestWhatIsACommand(t *testing.T) {
 		{"/xylophone", "?loops", ""},
 		{"/search cats", "search", "cats"},
 		{"/remember this", "remember", "this"},
-		{"/web", "?help", ""},
+		{"/web", "web", ""},
 		{"/export", "?start", ""},
 		{"/aide", "?done", ""},
 		{"/sum", "?summary", ""},
