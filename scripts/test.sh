@@ -62,6 +62,12 @@ start_peers() {
 		unset EVERTHREAD_TEST_MATRIX
 		missing "Matrix homeserver and bridge: not to be built, see above"
 	fi
+	if EVERTHREAD_TEST_CHROMIUM=$(scripts/browser.sh); then
+		export EVERTHREAD_TEST_CHROMIUM
+	else
+		unset EVERTHREAD_TEST_CHROMIUM
+		missing "Chromium and wapiti: not to be had, see above"
+	fi
 }
 
 builds() {
