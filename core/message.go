@@ -111,7 +111,7 @@ type NewMessage struct {
 
 	SentAt     time.Time
 	PlatformAt time.Time // what the platform said, if SentAt is not that
-	Day        Day       // of SentAt in the user's zone; unused unless a user's KindChat
+	Day        Day       // of SentAt in the user's zone; for what an Append stores as KindChat
 	Solo       bool
 	Outside    bool // the result of a tool outside of our own store: it is indexed
 }

@@ -457,8 +457,8 @@ type UsageStore interface {
 
 // Janitor removes what is no longer needed.
 type Janitor interface {
-	// Sweep removes raw payloads received before `raw`, expired codes, expired
-	// deliveries and finished bookkeeping, and returns how many rows went.
+	// Sweep removes raw payloads received before `raw`, expired codes and
+	// sessions, expired deliveries and finished bookkeeping, and returns how many rows went.
 	Sweep(ctx context.Context, raw, now time.Time) (int, error)
 	// Scrub removes what deleted and redacted rows left behind in indexes and files.
 	// It may take long.

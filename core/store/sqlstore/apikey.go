@@ -22,7 +22,7 @@ func (s *Store) AddAPIKey(ctx context.Context, k core.APIKey) (core.APIKey, erro
 	return k, err
 }
 
-const apiKeyColumns = `k.user_id, k.id, k.name, k.hash, k.hint, k.scopes, k.created_at, k.used_at`
+const apiKeyColumns = `api_keys.user_id, api_keys.id, api_keys.name, hash, hint, scopes, api_keys.created_at, used_at`
 
 func scanAPIKey(row scanner) (k core.APIKey, err error) {
 	var scopes string
@@ -37,8 +37,8 @@ func scanAPIKey(row scanner) (k core.APIKey, err error) {
 // APIKey returns the key of a hash and whose it is, or core.ErrNotFound.
 func (s *Store) APIKey(ctx context.Context, hash string) (core.APIKey, core.User, error) {
 	var u owner
-	k, err := scanAPIKey(joined{s.one(ctx).row(`SELECT `+apiKeyColumns+`, `+ownerColumns+` FROM api_keys k JOIN users u ON u.id = k.user_id AND u.role <> 'none'
-		WHERE k.hash = $1`, hash), u.dest()})
+	k, err := scanAPIKey(joined{s.one(ctx).row(`SELECT `+apiKeyColumns+`, `+ownerColumns+` FROM api_keys JOIN users u ON u.id = api_keys.user_id AND u.role <> 'none'
+		WHERE hash = $1`, hash), u.dest()})
 	if err != nil {
 		return k, core.User{}, wrap("read API key", err)
 	}
@@ -48,7 +48,7 @@ func (s *Store) APIKey(ctx context.Context, hash string) (core.APIKey, core.User
 
 // APIKeys lists a user's keys, newest first.
 func (s *Store) APIKeys(ctx context.Context, user core.UserID) ([]core.APIKey, error) {
-	rows, err := s.one(ctx).rows(`SELECT `+apiKeyColumns+` FROM api_keys k WHERE k.user_id = $1 ORDER BY k.id DESC`, user)
+	rows, err := s.one(ctx).rows(`SELECT `+apiKeyColumns+` FROM api_keys WHERE user_id = $1 ORDER BY id DESC`, user)
 	return collect(rows, err, scanAPIKey)
 }
 

@@ -37,10 +37,9 @@ const underWay = `state IN ('pending', 'sending')`
 // deliveryQuery says what to read. All users' are only read where an index
 // holds few: those in trouble.
 func deliveryQuery(q core.DeliveryQuery) (string, []any) {
-	where, args := []string{"user_id = $2"}, []any{q.Limit, q.User}
-	order := "id"
+	where, args, order := []string{"user_id = $2"}, []any{q.Limit, q.User}, "id"
 	if q.User == 0 {
-		where, order = []string{"user_id >= $2", inTrouble}, "created_at"
+		where, args, order = []string{inTrouble}, []any{q.Limit}, "created_at"
 	}
 	if len(q.States) > 0 {
 		var in []string

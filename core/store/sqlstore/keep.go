@@ -4,6 +4,7 @@ import (
 	"context"
 	"database/sql"
 	"errors"
+	"slices"
 	"time"
 
 	"github.com/everthread/everthread/core"
@@ -146,7 +147,12 @@ func (s *Store) Record(ctx context.Context, user core.UserID, turn core.TurnID, 
 // Sweep removes what is no longer needed; see core.Janitor.
 func (s *Store) Sweep(ctx context.Context, raw, now time.Time) (int, error) {
 	total := int64(0)
-	err := s.plainly(ctx, "sweep", func(q querier) error {
+	var late []core.UserID
+	err := s.plainly(ctx, "sweep", func(q querier) (err error) {
+		if late, err = expire(q, now); err != nil {
+			return err
+		}
+		total = int64(len(late))
 		for _, step := range []struct {
 			query string
 			args  []any
@@ -156,7 +162,6 @@ func (s *Store) Sweep(ctx context.Context, raw, now time.Time) (int, error) {
 			{`DELETE FROM sessions WHERE expires_at <= $1`, []any{ms(now)}},
 			{`DELETE FROM tries WHERE until <= $1`, []any{ms(now)}},
 			{`DELETE FROM rates WHERE at < $1`, []any{now.UnixMicro()}},
-			{`UPDATE deliveries SET state = 'expired', error = 'it was not delivered in time' WHERE expires_at > 0 AND state IN ('pending', 'parked') AND state = 'parked' AND expires_at <= $1`, []any{ms(now)}},
 			{`DELETE FROM once WHERE at < $1`, []any{ms(raw)}},
 		} {
 			res, err := q.exec(step.query, step.args...)
@@ -171,5 +176,15 @@ func (s *Store) Sweep(ctx context.Context, raw, now time.Time) (int, error) {
 		}
 		return nil
 	})
+	if err == nil {
+		s.changes.publish(slices.DeleteFunc(late, func(u core.UserID) bool { return u == 0 })...)
+	}
 	return int(total), err
+}
+
+// expire ends parked deliveries whose time is over, and returns whose they are.
+func expire(q querier, now time.Time) ([]core.UserID, error) {
+	rows, err := q.rows(`UPDATE deliveries SET state = 'expired', error = 'it was not delivered in time'
+		WHERE expires_at > 0 AND state IN ('pending', 'parked') AND state = 'parked' AND expires_at <= $1 RETURNING user_id`, ms(now))
+	return collect(rows, err, func(r scanner) (id core.UserID, err error) { return id, r.Scan(&id) })
 }

@@ -22,7 +22,7 @@ func (s *Store) switchMerge(ctx context.Context, m move, now time.Time) (time.Du
 		if waits, err = p.sending(m.From, now); err != nil || waits {
 			return err
 		}
-		for _, step := range []func(*move, renumbering, time.Time) error{p.switchIdentities, p.switchDeliveries, p.switchTurns, p.switchJobs, p.switchRest, p.switchUsers} {
+		for _, step := range []func(*move, renumbering, time.Time) error{p.switchIdentities, p.switchDeliveries, p.switchTurns, p.switchJobs, p.switchHeld, p.switchRest, p.switchUsers} {
 			if err := step(m, r, now); err != nil {
 				return err
 			}
@@ -199,6 +199,25 @@ func switchTurnJob(r renumbering, j core.Job, n core.NewJob) (core.NewJob, error
 func (p pair) switchDead(m *move, r renumbering, j core.Job, n core.NewJob) error {
 	return p.exec(`INSERT INTO jobs (user_id, id, queue, key, ref, payload, state, run_at, attempt, error, failures, since) VALUES ($1, $2, $3, $4, $5, $6, 'dead', $7, $8, $9, $10, $11)`,
 		m.Into, r.other(int64(j.ID)), n.Queue, n.Key, n.Ref, string(n.Payload), ms(j.RunAt), j.Lease.Attempt, j.Error, j.Failures, ms(j.Since))
+}
+
+// switchHeld gives what is held for who comes the new numbers of its threads.
+func (p pair) switchHeld(m *move, r renumbering, _ time.Time) error {
+	rows, err := p.rows(`SELECT e.payload FROM identities i JOIN events e ON e.channel = i.channel AND e.account = i.account AND e.external = i.external
+		WHERE i.user_id = $1 AND e.state = 'held' AND e.payload IS NOT NULL`, m.From)
+	held, err := collect(rows, err, scanHeld)
+	for _, e := range held {
+		if err != nil {
+			return err
+		}
+		if e.Thread == 0 {
+			continue
+		}
+		e.Thread = r.thread(e.Thread)
+		err = p.exec(`UPDATE events SET payload = $4 WHERE channel = $1 AND account = $2 AND event_id = $3 AND state = 'held'`,
+			e.Address.Channel, e.Address.Account, e.EventID, []byte(text(e)))
+	}
+	return err
 }
 
 // switchRest brings what hangs on no number, and begins prompts anew.

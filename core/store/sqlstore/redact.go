@@ -52,13 +52,17 @@ func (t *tx) blank(m core.Message) error {
 	if err := t.reembedMessage(m); err != nil {
 		return err
 	}
-	if m.Role != core.RoleUser || m.Turn == 0 {
+	if m.Role == core.RoleAssistant || m.Turn == 0 {
 		return nil
+	}
+	turn, _, err := turnByID(t, t.user, m.Turn)
+	if err != nil || !slices.Contains(turn.Inputs, m.ID) {
+		return err
 	}
 	if err := t.forgetCalls(m.Turn); err != nil {
 		return err
 	}
-	return t.redactTools(m)
+	return t.redactTools(m, turn)
 }
 
 // deletedResult stands for a tool's result that may rest on a redacted message.
@@ -66,23 +70,75 @@ const deletedResult = "[deleted]"
 
 // redactTools empties the calls of tools, and their results, of the turn that
 // answered the message. The rows stay, as calls and results belong together.
-func (t *tx) redactTools(m core.Message) error {
+func (t *tx) redactTools(m core.Message, turn core.Turn) error {
 	rows, err := t.rows(`SELECT `+messageColumns+` FROM messages WHERE user_id = $1 AND thread_id = $2 AND position > $3 AND turn_id = $4 AND extra <> '{}'`,
 		t.user, m.Thread, m.Position, m.Turn)
 	steps, err := collect(rows, err, scanMessage)
+	open := map[string]bool{} // calls of a client's tools, whose results come later
 	for _, s := range steps {
 		if err != nil {
 			return err
 		}
-		if s.Role == core.RoleTool {
-			s.Text, s.Tokens = deletedResult, 1
+		if slices.Contains(turn.Inputs, s.ID) {
+			continue
 		}
-		for i := range s.ToolCalls {
-			s.ToolCalls[i].Arguments = "{}"
+		delete(open, s.ToolCallID)
+		for _, c := range s.ToolCalls {
+			open[c.ID] = true
 		}
-		err = t.exec(`UPDATE messages SET body = $3, tokens = $4, extra = $5 WHERE user_id = $1 AND id = $2`, t.user, s.ID, s.Text, s.Tokens, text(extraOf(s)))
+		err = t.redactStep(s)
+	}
+	if err != nil || len(open) == 0 {
+		return err
+	}
+	return t.redactResults(m, open)
+}
+
+// redactStep empties calls or the result of a call.
+func (t *tx) redactStep(s core.Message) error {
+	if s.Role == core.RoleTool {
+		s.Text, s.Tokens = deletedResult, 1
+	}
+	for i := range s.ToolCalls {
+		s.ToolCalls[i].Arguments = "{}"
+	}
+	err := t.exec(`UPDATE messages SET body = $3, tokens = $4, extra = $5 WHERE user_id = $1 AND id = $2`, t.user, s.ID, s.Text, s.Tokens, text(extraOf(s)))
+	if err != nil || !s.Outside {
+		return err
+	}
+	return t.unindex(core.DocMessage, int64(s.ID))
+}
+
+// redactResults empties the results of calls that a client brought.
+func (t *tx) redactResults(m core.Message, calls map[string]bool) error {
+	rows, err := t.rows(`SELECT `+messageColumns+` FROM messages WHERE user_id = $1 AND id > $2 AND extra <> '{}' AND role = 'tool' AND thread_id = $3`, t.user, m.ID, m.Thread)
+	results, err := collect(rows, err, scanMessage)
+	for _, s := range results {
+		if err != nil {
+			return err
+		}
+		if calls[s.ToolCallID] {
+			err = t.redactResult(s)
+		}
 	}
 	return err
+}
+
+// redactResult empties a result that a client brought, with what it was before
+// and as it came.
+func (t *tx) redactResult(s core.Message) error {
+	for _, query := range []string{
+		`DELETE FROM revisions WHERE user_id = $1 AND message_id = $2`,
+		`UPDATE events SET payload = NULL WHERE user_id = $1 AND message_id = $2 AND message_id > 0`,
+	} {
+		if err := t.exec(query, t.user, s.ID); err != nil {
+			return err
+		}
+	}
+	if err := t.redactStep(s); err != nil {
+		return err
+	}
+	return t.restart(s.Turn)
 }
 
 // redactQuotes takes the message's words, and those that it had before an edit,

@@ -82,7 +82,7 @@ func (s *Store) signIn(ctx context.Context, codeHash string, n core.Session, now
 	return id, err
 }
 
-const sessionColumns = `s.user_id, s.id, s.hash, s.browser, s.created_at, s.used_at, s.expires_at`
+const sessionColumns = `sessions.user_id, sessions.id, hash, browser, sessions.created_at, used_at, expires_at`
 
 func scanSession(row scanner) (n core.Session, err error) {
 	var created, used, expires int64
@@ -94,8 +94,8 @@ func scanSession(row scanner) (n core.Session, err error) {
 // Session returns the session of a token's hash; see core.SessionStore.
 func (s *Store) Session(ctx context.Context, hash string, now time.Time) (core.Session, core.User, error) {
 	var u owner
-	n, err := scanSession(joined{s.one(ctx).row(`SELECT `+sessionColumns+`, `+ownerColumns+` FROM sessions s JOIN users u ON u.id = s.user_id AND u.role <> 'none'
-		WHERE s.hash = $1 AND s.expires_at > $2`, hash, ms(now)), u.dest()})
+	n, err := scanSession(joined{s.one(ctx).row(`SELECT `+sessionColumns+`, `+ownerColumns+` FROM sessions JOIN users u ON u.id = sessions.user_id AND u.role <> 'none'
+		WHERE hash = $1 AND expires_at > $2`, hash, ms(now)), u.dest()})
 	if err != nil {
 		return n, core.User{}, wrap("read session", err)
 	}
@@ -131,7 +131,7 @@ func (s *Store) UseSession(ctx context.Context, user core.UserID, id int64, used
 
 // Sessions lists a user's sessions that have not expired, last used first.
 func (s *Store) Sessions(ctx context.Context, user core.UserID, now time.Time) ([]core.Session, error) {
-	rows, err := s.one(ctx).rows(`SELECT `+sessionColumns+` FROM sessions s WHERE s.user_id = $1 AND s.expires_at > $2 ORDER BY s.used_at DESC, s.id DESC`, user, ms(now))
+	rows, err := s.one(ctx).rows(`SELECT `+sessionColumns+` FROM sessions WHERE user_id = $1 AND expires_at > $2 ORDER BY used_at DESC, id DESC`, user, ms(now))
 	return collect(rows, err, scanSession)
 }
 

@@ -141,6 +141,9 @@ func (s *Store) Sent(ctx context.Context, user core.UserID, ids []core.MessageID
 				return err
 			}})
 	}
+	if len(reads) == 0 {
+		return nil, nil
+	}
 	err := s.reads(ctx, "list deliveries", reads...)
 	slices.SortFunc(out, func(a, b core.Delivery) int { return cmp.Or(a.CreatedAt.Compare(b.CreatedAt), cmp.Compare(a.ID, b.ID)) })
 	return out, err

@@ -13,6 +13,12 @@ const counts = `m.kind = 'chat' AND (m.role = 'user' OR m.role = 'assistant' AND
 // merged leaves out who is somebody else by now, and whose rows go one by one.
 const merged = ` AND NOT EXISTS (SELECT 1 FROM users u WHERE u.id = g.user_id AND u.role = 'none')`
 
+// input tells whether a message is one that its turn answers.
+func input(m string) string {
+	return strings.ReplaceAll(`EXISTS (SELECT 1 FROM turns ti WHERE ti.user_id = @.user_id AND ti.id = @.turn_id
+		AND ',' || SUBSTR(ti.inputs, 2, LENGTH(ti.inputs) - 2) || ',' LIKE '%,' || @.id || ',%')`, "@", m)
+}
+
 // invariants are queries that find nothing in a sound database.
 func invariants() map[string]string {
 	return map[string]string{
@@ -22,8 +28,8 @@ func invariants() map[string]string {
 		"who waits has a head before it":   `SELECT user_id, id, key FROM jobs w WHERE state = 'waiting' AND NOT EXISTS (SELECT 1 FROM jobs h WHERE h.user_id = w.user_id AND h.key = w.key AND h.state IN ('ready', 'running') AND h.id < w.id)`,
 		"a thread has one turn waiting":    `SELECT user_id, key FROM jobs WHERE state = 'waiting' AND queue = 'turn' GROUP BY user_id, key HAVING COUNT(*) > 1`,
 		"positions are unique":             `SELECT user_id, thread_id, position FROM messages WHERE position > 0 GROUP BY user_id, thread_id, position HAVING COUNT(*) > 1`,
-		"replies stand after their inputs": `SELECT a.user_id, a.id FROM messages a JOIN messages u ON u.user_id = a.user_id AND u.turn_id = a.turn_id AND u.role = 'user' WHERE a.turn_id > 0 AND a.role <> 'user' AND a.position > 0 AND a.position <= u.position`,
-		"nothing stands within a turn":     `SELECT x.user_id, x.id FROM messages u JOIN messages a ON a.user_id = u.user_id AND a.turn_id = u.turn_id AND a.role <> 'user' JOIN messages x ON x.user_id = u.user_id AND x.thread_id = u.thread_id AND x.position > u.position AND x.position < a.position WHERE u.role = 'user' AND u.turn_id > 0 AND u.position > 0 AND x.turn_id <> u.turn_id`,
+		"replies stand after their inputs": `SELECT a.user_id, a.id FROM messages a JOIN messages u ON u.user_id = a.user_id AND u.turn_id = a.turn_id AND u.turn_id > 0 WHERE a.position > 0 AND a.position <= u.position AND ` + input("u") + ` AND NOT ` + input("a"),
+		"nothing stands within a turn":     `SELECT x.user_id, x.id FROM messages u JOIN messages a ON a.user_id = u.user_id AND a.turn_id = u.turn_id JOIN messages x ON x.user_id = u.user_id AND x.thread_id = u.thread_id AND x.position > u.position AND x.position < a.position WHERE u.turn_id > 0 AND u.position > 0 AND x.turn_id <> u.turn_id AND ` + input("u") + ` AND NOT ` + input("a"),
 		"only conversation has a position": `SELECT user_id, id FROM messages WHERE position > 0 AND kind <> 'chat'`,
 		"a thread knows its last position": `SELECT h.user_id, h.id FROM threads h JOIN messages m ON m.user_id = h.user_id AND m.thread_id = h.id WHERE m.position > h.last_position`,
 		"a user knows their last message":  `SELECT u.id FROM users u JOIN messages m ON m.user_id = u.id WHERE m.id > u.last_message`,
@@ -44,21 +50,27 @@ func invariants() map[string]string {
 			WHERE j.user_id = t.user_id AND j.queue = 'turn' AND j.ref = t.id AND j.key = 'thread:' || t.thread_id AND j.state IN ('ready', 'running'))`,
 		"a turn that ended has no job": `SELECT j.user_id, j.id FROM jobs j WHERE j.queue = 'turn' AND j.ref > 0 AND NOT EXISTS (SELECT 1 FROM turns t
 			WHERE t.user_id = j.user_id AND t.id = j.ref AND t.state = 'running')`,
-		"messages belong to turns":         orphans("messages", "turn_id", "turns"),
-		"messages belong to threads":       orphans("messages", "thread_id", "threads"),
-		"messages belong to identities":    orphans("messages", "identity_id", "identities"),
-		"events belong to messages":        orphans("events", "message_id", "messages"),
-		"revisions belong to messages":     orphans("revisions", "message_id", "messages"),
-		"references belong to messages":    orphans("refs", "message_id", "messages"),
-		"deliveries belong to messages":    orphans("deliveries", "message_id", "messages"),
-		"parts belong to deliveries":       orphans("delivery_parts", "delivery_id", "deliveries"),
-		"summaries belong to segments":     orphans("summaries", "segment_id", "segments"),
-		"epochs belong to threads":         orphans("epochs", "thread_id", "threads"),
-		"turns belong to threads":          orphans("turns", "thread_id", "threads"),
-		"identities belong to threads":     orphans("identities", "thread_id", "threads"),
-		"a journal belongs to a live turn": `SELECT user_id, turn_id FROM journal j WHERE NOT EXISTS (SELECT 1 FROM turns t WHERE t.user_id = j.user_id AND t.id = j.turn_id AND t.state = 'running')`,
-		"rows belong to users":             everyUser(),
-		"a version has its summary":        `SELECT user_id, id FROM segments g WHERE version > 0 AND hidden = 0 AND stale = 0 AND NOT EXISTS (SELECT 1 FROM summaries s WHERE s.user_id = g.user_id AND s.segment_id = g.id AND s.version = g.version)` + merged,
+		"messages belong to turns":           orphans("messages", "turn_id", "turns"),
+		"messages belong to threads":         orphans("messages", "thread_id", "threads"),
+		"messages belong to identities":      orphans("messages", "identity_id", "identities"),
+		"events belong to messages":          orphans("events", "message_id", "messages"),
+		"revisions belong to messages":       orphans("revisions", "message_id", "messages"),
+		"references belong to messages":      orphans("refs", "message_id", "messages"),
+		"deliveries belong to messages":      orphans("deliveries", "message_id", "messages"),
+		"parts belong to deliveries":         orphans("delivery_parts", "delivery_id", "deliveries"),
+		"summaries belong to segments":       orphans("summaries", "segment_id", "segments"),
+		"epochs belong to threads":           orphans("epochs", "thread_id", "threads"),
+		"turns belong to threads":            orphans("turns", "thread_id", "threads"),
+		"identities belong to threads":       orphans("identities", "thread_id", "threads"),
+		"a journal belongs to a live turn":   `SELECT user_id, turn_id FROM journal j WHERE NOT EXISTS (SELECT 1 FROM turns t WHERE t.user_id = j.user_id AND t.id = j.turn_id AND t.state = 'running')`,
+		"rows belong to users":               everyUser(),
+		"what turns answer is not their own": `SELECT user_id, id FROM messages m WHERE role = 'assistant' AND turn_id > 0 AND ` + input("m"),
+		"what is said is answered in a turn": `SELECT user_id, id FROM messages m WHERE role = 'user' AND kind = 'chat' AND turn_id > 0 AND NOT ` + input("m"),
+		"only people sign in": `SELECT x.user_id FROM (SELECT user_id FROM sessions UNION ALL SELECT user_id FROM api_keys UNION ALL SELECT user_id FROM codes WHERE kind = 'web') x
+			WHERE NOT EXISTS (SELECT 1 FROM users u WHERE u.id = x.user_id AND u.id > 0 AND u.role <> 'none')`,
+		"sessions are known by their ids": `SELECT id FROM sessions GROUP BY id HAVING COUNT(*) > 1`,
+		"API keys are known by their ids": `SELECT id FROM api_keys GROUP BY id HAVING COUNT(*) > 1`,
+		"a version has its summary":       `SELECT user_id, id FROM segments g WHERE version > 0 AND hidden = 0 AND stale = 0 AND NOT EXISTS (SELECT 1 FROM summaries s WHERE s.user_id = g.user_id AND s.segment_id = g.id AND s.version = g.version)` + merged,
 		"no budget is kept by an idle user": `SELECT user_id, day, reserved FROM usage u WHERE reserved > 0 AND NOT EXISTS (SELECT 1 FROM turns t
 			WHERE t.user_id = u.user_id AND t.day = u.day AND t.state = 'running') AND NOT EXISTS (SELECT 1 FROM jobs j
 			WHERE j.user_id = u.user_id AND j.day = u.day AND j.reserved > 0)`,

@@ -28,6 +28,9 @@ type theirs struct {
 	item     core.ItemID
 	reminder core.Reminder
 	window   core.Embeddable
+	session  core.Session
+	key      core.APIKey
+	named    core.Thread
 }
 
 // victim is a user with something of everything, whose ids nobody else has.
@@ -62,6 +65,10 @@ func (b *bench) victim() (*bench, theirs) {
 	b.must(b.Finish(b.ctx, b.user.ID, b.takeJob().Lease, "dead"))
 	b.must(b.Enqueue(b.ctx, b.job("k", 1)))
 	x.job = *b.takeJob()
+	x.session = b.signIn("secret token")
+	b.link("secret link")
+	x.key = one(b, b.AddAPIKey, core.APIKey{User: b.user.ID, Name: "secret key", Hash: "secret hash", CreatedAt: b.now})
+	x.named = b.named("secret name")
 	b.effects(core.OpenThread{Identity: b.at.ID, Title: "secret thread", At: b.now})
 	x.turn = b.turn("secret work")
 	x.thread = x.turn.Thread
@@ -128,9 +135,33 @@ func testForeignReads(b *bench) {
 	log, err := b.Backlog(b.ctx, me, x.thread)
 	b.must(err)
 	equal(b, "backlog", log, core.Backlog{})
+	b.foreignWeb(me, x)
 	used, reserved, err := b.UsageOf(b.ctx, me, dayOf(b.now).Label)
 	none("usage", used+reserved, err)
 	b.foreignRecall(me, x)
+}
+
+// foreignWeb reads what the web page would show of another user.
+func (b *bench) foreignWeb(me core.UserID, x theirs) {
+	b.t.Helper()
+	for _, q := range []core.TimelineQuery{{Thread: x.thread}, {Before: x.message}, {After: x.message}} {
+		q.User, q.Limit = me, 10
+		_, _, err := b.Timeline(b.ctx, q)
+		b.notFound("timeline", err)
+	}
+	ss, err := b.Sessions(b.ctx, me, b.now)
+	b.must(err)
+	ks, err := b.APIKeys(b.ctx, me)
+	b.must(err)
+	sent, err := b.Sent(b.ctx, me, []core.MessageID{x.delivery.Message})
+	b.must(err)
+	rs, err := b.Revisions(b.ctx, me, x.message)
+	b.must(err)
+	running, err := b.Running(b.ctx, me, x.thread)
+	b.must(err)
+	us, err := b.UsageDays(b.ctx, me, "2000-01-01", "2100-01-01")
+	b.must(err)
+	equal(b, "found", len(ss)+len(ks)+len(sent)+len(rs)+len(running)+len(us), 0)
 }
 
 // foreignRecall reads what another user could find.
@@ -218,6 +249,14 @@ func testForeignWrites(b *bench) {
 			b.t.Errorf("%s: got no error", what)
 		}
 	}
+	b.notFound("revoke", b.RevokeAPIKey(b.ctx, me, x.key.ID))
+	lost := m.batch(true, "into theirs")
+	lost.Thread = x.named.ID
+	b.notFound("append", second(b.Append(b.ctx, lost)))
+	b.must(b.UseAPIKey(b.ctx, me, x.key.ID, b.now))
+	b.must(b.UseSession(b.ctx, me, x.session.ID, b.now, b.now))
+	b.must(b.EndSession(b.ctx, me, x.session.ID))
+	b.must(b.EndSession(b.ctx, me, 0))
 	b.must(note(core.StopTurn{Thread: x.thread}))
 	b.must(note(core.MentionLoop{Loop: x.loop, At: b.now}))
 	b.must(b.PutVectors(b.ctx, me, config, []core.EmbeddingResult{{Kind: core.VectorWindow, ID: x.window.ID, Vector: vector(1)}}, b.now))

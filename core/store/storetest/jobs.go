@@ -224,6 +224,8 @@ func TestWakeBetween(t *testing.T, open Open) {
 	turn := b.turn("hello")
 	b.effects(core.StopTurn{})
 	b.wantWake(wakes, core.TurnTopic(b.user.ID, turn.ID))
+	b.must(b.Publish(b.ctx, "live:it's said"))
+	b.wantWake(wakes, "live:it's said")
 	cancel()
 	if err := <-ended; err != nil {
 		t.Error(err)

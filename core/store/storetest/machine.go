@@ -105,6 +105,10 @@ func (m *machine) write(p *bench, w *worker) {
 	if m.r.IntN(4) == 0 {
 		a.RunAt = p.now.Add(700 * time.Millisecond)
 	}
+	if m.r.IntN(6) == 0 { // a client's tool was called, and this is its result
+		last := &a.Messages[len(a.Messages)-1]
+		last.Role, last.ToolCallID, last.ToolName = core.RoleTool, "c", "theirs"
+	}
 	for _, e := range a.Events {
 		m.natives[p.user.ID] = append(m.natives[p.user.ID], e.NativeID)
 	}
@@ -283,7 +287,7 @@ func (m *machine) verifyTranscript(p *bench) {
 	p.must(err)
 	var got []string
 	for _, msg := range all {
-		if msg.Role == core.RoleUser && !msg.Redacted {
+		if msg.Role != core.RoleAssistant && !msg.Redacted {
 			got = append(got, msg.Text)
 		}
 	}
