@@ -48,8 +48,8 @@ type Director interface {
 // Store is what the channel reads besides, and how a program gets its identity.
 type Store interface {
 	client.People
+	client.Threads
 	core.RefStore
-	ThreadNamed(ctx context.Context, user core.UserID, name string, now time.Time) (core.Thread, error)
 	Timeline(ctx context.Context, q core.TimelineQuery) (ms []core.Message, more bool, err error)
 }
 

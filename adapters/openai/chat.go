@@ -175,16 +175,9 @@ func (c *Channel) keep(ctx context.Context, who client.Caller, path, text string
 // place finds the thread of new messages, and checks that results of tools are
 // waited for there.
 func (c *Channel) place(ctx context.Context, q question, who client.Caller, i core.Identity, in []core.Inbound) error {
-	thread := i.Thread
-	if q.thread != "" {
-		t, err := c.Store.ThreadNamed(ctx, who.User.ID, q.thread, c.Now())
-		if err != nil {
-			return fmt.Errorf("find the thread: %w", err)
-		}
-		thread = t.ID
-		for n := range in {
-			in[n].Thread = t.ID
-		}
+	thread, err := client.Place(ctx, c.Store, i, q.thread, in, c.Now())
+	if err != nil {
+		return err
 	}
 	return c.waiting(ctx, who.User.ID, thread, q.fresh)
 }

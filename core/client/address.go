@@ -51,3 +51,32 @@ func Join(ctx context.Context, p People, c Caller, channel string, now time.Time
 	}
 	return i, nil
 }
+
+// Threads is what Place needs of a store.
+type Threads interface {
+	// Thread returns a thread, 0: the continuous one.
+	Thread(ctx context.Context, user core.UserID, id core.ThreadID) (core.Thread, error)
+	// ThreadNamed returns the plain thread that a client calls name, made if there is none.
+	ThreadNamed(ctx context.Context, user core.UserID, name string, now time.Time) (core.Thread, error)
+}
+
+// Place puts messages into the plain thread of a name, or, without one, into the
+// continuous thread, and returns where that is (0: the continuous one). A program
+// says with each message where it goes; /thread moves nothing for it.
+func Place(ctx context.Context, s Threads, i core.Identity, name string, in []core.Inbound, now time.Time) (core.ThreadID, error) {
+	if name == "" && i.Thread == 0 {
+		return 0, nil
+	}
+	find := func() (core.Thread, error) { return s.Thread(ctx, i.User, 0) }
+	if name != "" {
+		find = func() (core.Thread, error) { return s.ThreadNamed(ctx, i.User, name, now) }
+	}
+	t, err := find()
+	if err != nil {
+		return 0, fmt.Errorf("find the thread: %w", err)
+	}
+	for n := range in {
+		in[n].Thread = t.ID
+	}
+	return t.ID, nil
+}

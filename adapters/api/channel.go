@@ -1,0 +1,211 @@
+// Package api serves /api/v1, the interface for programs that are written for
+// Everthread: the conversation, its days, search, memory and what a turn sent to
+// the model, as JSON (SPEC 15). openapi.yaml beside it describes it, and is served.
+//
+// Policy. Each request acts for the user of its API key and sees nothing of
+// anybody else's: what is another's is not found. What is not understood, a field
+// or a parameter, is an error that names it.
+package api
+
+import (
+	"cmp"
+	"context"
+	"crypto/rand"
+	_ "embed"
+	"io"
+	"net/http"
+	"time"
+
+	"go.uber.org/zap"
+
+	"github.com/everthread/everthread/core"
+	"github.com/everthread/everthread/core/client"
+	"github.com/everthread/everthread/core/live"
+	"github.com/everthread/everthread/core/memory"
+	"github.com/everthread/everthread/core/recall"
+)
+
+// Name is the channel's name.
+const Name = "api"
+
+var (
+	_ core.Channel = (*Channel)(nil)
+	_ core.Handler = (*Channel)(nil)
+)
+
+// Asker puts messages on the road and waits for their answer, as live.Asker does.
+type Asker interface {
+	Ask(ctx context.Context, in []core.Inbound, onText func(soFar string)) (live.Answer, error)
+}
+
+// Actor makes changes that somebody asked for, all or none.
+type Actor interface {
+	Act(ctx context.Context, user core.UserID, effects ...core.Effect) (core.Noted, error)
+}
+
+// Store is what the channel reads, and how a program gets its identity.
+type Store interface {
+	client.People
+	client.Threads
+	Days(ctx context.Context, user core.UserID, before string, limit int) ([]core.Segment, error)
+	Day(ctx context.Context, user core.UserID, label string) (core.Segment, error)
+	DayMessages(ctx context.Context, user core.UserID, id core.SegmentID, after core.MessageID, limit int) ([]core.Message, error)
+	Summaries(ctx context.Context, user core.UserID, id core.SegmentID, limit int) ([]core.Summary, error)
+	Turn(ctx context.Context, user core.UserID, id core.TurnID) (core.Turn, *core.Snapshot, error)
+}
+
+// Searcher finds and reads what was said, as recall.Searcher does.
+type Searcher interface {
+	Search(ctx context.Context, q core.SearchQuery) (core.SearchResult, error)
+	Message(ctx context.Context, user core.UserID, id core.MessageID) (core.Message, error)
+	Summary(ctx context.Context, user core.UserID, id core.SegmentID) (recall.DaySummary, error)
+	Range(ctx context.Context, user core.UserID, id core.SegmentID, from, to core.MessageID) (recall.Page, error)
+}
+
+// Memory reads and prepares changes of memory, as memory.Memory does.
+type Memory interface {
+	Search(ctx context.Context, q memory.Query) (memory.Found, error)
+	Add(ctx context.Context, i core.Item, now time.Time) (memory.Added, error)
+	Item(ctx context.Context, user core.UserID, id core.ItemID) (core.Item, error)
+	Themes(ctx context.Context, user core.UserID, limit int) ([]core.Theme, error)
+}
+
+// Options configure a Channel. Guard, Asker, Actor, Store, Searcher and Memory
+// are required.
+type Options struct {
+	Guard    *client.Guard
+	Asker    Asker
+	Actor    Actor
+	Store    Store
+	Searcher Searcher
+	Memory   Memory
+	Names    recall.Names                     // who is meant by a name in a search; nil: nobody
+	Zone     func(u core.User) *time.Location // where a user lives; nil: UTC unless they say
+	Patience time.Duration                    // how long a request waits for its answer; 0: 11 minutes
+	Log      *zap.Logger                      // nil: none
+	Now      func() time.Time                 // nil: time.Now
+	Rand     io.Reader                        // of ids; nil: crypto/rand
+}
+
+// Channel is the interface. Its methods may be called concurrently.
+type Channel struct {
+	Options
+	mux *http.ServeMux
+}
+
+// New returns the channel.
+func New(o Options) *Channel {
+	o.Patience = cmp.Or(o.Patience, 11*time.Minute)
+	if o.Zone == nil {
+		o.Zone = func(u core.User) *time.Location { return u.Settings.Location(time.UTC) }
+	}
+	if o.Log == nil {
+		o.Log = zap.NewNop()
+	}
+	if o.Now == nil {
+		o.Now = time.Now
+	}
+	if o.Rand == nil {
+		o.Rand = rand.Reader
+	}
+	c := &Channel{Options: o, mux: http.NewServeMux()}
+	c.mux.HandleFunc("GET /api/openapi.yaml", describe)
+	for _, r := range c.routes() {
+		c.mux.Handle(r.method+" "+r.path, c.admitted(r.scope, r.handle))
+	}
+	return c
+}
+
+// Name returns "api".
+func (c *Channel) Name() string { return Name }
+
+// Run waits: messages come through Routes.
+func (c *Channel) Run(ctx context.Context, _ core.Receiver) error {
+	<-ctx.Done()
+	return nil
+}
+
+// Send succeeds at once: an answer is in the transcript, and in the response to
+// whoever asked.
+func (c *Channel) Send(_ context.Context, _ core.Address, p core.Part) (core.Receipt, error) {
+	return core.Receipt{NativeID: p.Key}, nil
+}
+
+// Routes returns the interface (SPEC 15). What it receives goes through Asker.
+func (c *Channel) Routes(core.Receiver) map[string]http.Handler {
+	return map[string]http.Handler{"/api/": http.HandlerFunc(c.serve)}
+}
+
+// handler answers a request of a known program: with a status and what is to be
+// written as JSON, or why not.
+type handler func(w http.ResponseWriter, r *http.Request, who client.Caller) (status int, answer any, err error)
+
+type route struct {
+	method, path string
+	scope        core.Scope
+	handle       handler
+}
+
+func (c *Channel) routes() []route {
+	return []route{
+		{"POST", "/api/v1/chat", core.ScopeChat, c.chat},
+		{"GET", "/api/v1/days", core.ScopeRead, c.days},
+		{"GET", "/api/v1/days/{label}", core.ScopeRead, c.day},
+		{"POST", "/api/v1/days/{label}/summary", core.ScopeRead, c.summarize},
+		{"GET", "/api/v1/conversation/search", core.ScopeRead, c.search},
+		{"GET", "/api/v1/conversation/messages", core.ScopeRead, c.messages},
+		{"GET", "/api/v1/memory", core.ScopeMemory, c.memory},
+		{"POST", "/api/v1/memory", core.ScopeMemory, c.remember},
+		{"GET", "/api/v1/memory/themes", core.ScopeMemory, c.themes},
+		{"GET", "/api/v1/memory/{id}", core.ScopeMemory, c.item},
+		{"POST", "/api/v1/memory/{id}/archive", core.ScopeMemory, c.archive},
+		{"GET", "/api/v1/turns/{id}/context", core.ScopeRead, c.turn},
+	}
+}
+
+// admitted lets programs in that have a scope.
+func (c *Channel) admitted(scope core.Scope, h handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		who, err := c.Guard.Admit(r, scope)
+		status, answer := 0, any(nil)
+		if err == nil {
+			status, answer, err = h(w, r, who)
+		}
+		switch {
+		case err == nil:
+			writeJSON(w, status, answer)
+		case r.Context().Err() == nil:
+			c.refuse(w, err)
+		}
+	})
+}
+
+// serve answers everything below /api/.
+func (c *Channel) serve(w http.ResponseWriter, r *http.Request) {
+	if _, pattern := c.mux.Handler(r); pattern != "" {
+		c.mux.ServeHTTP(w, r)
+		return
+	}
+	for _, method := range []string{http.MethodGet, http.MethodPost} {
+		other := r.Clone(r.Context())
+		other.Method = method
+		if _, pattern := c.mux.Handler(other); pattern != "" {
+			w.Header().Add("Allow", method)
+		}
+	}
+	if allow := w.Header().Values("Allow"); len(allow) > 0 {
+		c.refuse(w, &failure{http.StatusMethodNotAllowed, "method_not_allowed", r.URL.Path + " does not take " + r.Method + ", but " + list(allow) + ".", 0})
+		return
+	}
+	c.refuse(w, &failure{http.StatusNotFound, "not_found", "There is nothing at " + r.URL.Path + "; GET /api/openapi.yaml describes what there is.", 0})
+}
+
+//go:embed openapi.yaml
+var description []byte
+
+// describe answers GET /api/openapi.yaml, which needs no key.
+func describe(w http.ResponseWriter, _ *http.Request) {
+	w.Header().Set("Content-Type", "application/yaml")
+	w.Header().Set("X-Content-Type-Options", "nosniff")
+	_, _ = w.Write(description)
+}

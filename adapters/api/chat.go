@@ -1,0 +1,137 @@
+package api
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+	"time"
+	"unicode"
+
+	"github.com/everthread/everthread/core"
+	"github.com/everthread/everthread/core/client"
+	"github.com/everthread/everthread/core/live"
+)
+
+// Bounds of a request.
+const (
+	maxBody           = 1 << 20
+	maxMessage        = 256 << 10 // bytes
+	maxSession        = 200       // bytes
+	maxIdempotencyKey = 255       // bytes
+)
+
+type chatBody struct {
+	Message *string `json:"message"`
+	Session *string `json:"session_id"`
+}
+
+type chatAnswer struct {
+	Reply   string         `json:"reply"`
+	Session *string        `json:"session_id"`
+	Turn    *core.TurnID   `json:"turn_id"` // null: a command was answered
+	Message core.MessageID `json:"message_id"`
+}
+
+// chat answers POST /api/v1/chat.
+func (c *Channel) chat(w http.ResponseWriter, r *http.Request, who client.Caller) (int, any, error) {
+	b, err := readChat(w, r)
+	if err != nil {
+		return 0, nil, err
+	}
+	event, err := c.event(r, who)
+	if err != nil {
+		return 0, nil, err
+	}
+	if who.User.Settings.Paused && !strings.HasPrefix(strings.TrimSpace(*b.Message), "/") {
+		return 0, nil, &failure{http.StatusConflict, "paused", "The conversation is paused, so nothing would be answered; nothing was stored. Send /pause to go on.", 0}
+	}
+	ctx, cancel := context.WithTimeout(r.Context(), c.Patience)
+	defer cancel()
+	// However long the answer takes, ctx bounds it. Without deadlines there is
+	// nothing to lift.
+	_ = http.NewResponseController(w).SetWriteDeadline(time.Time{})
+	a, err := c.ask(ctx, b, who, event)
+	if err != nil {
+		return 0, nil, err
+	}
+	out := chatAnswer{Reply: reply(a.Message), Session: b.Session, Message: a.Message.ID}
+	if a.Turn.ID != 0 {
+		out.Turn = &a.Turn.ID
+	}
+	return http.StatusOK, out, nil
+}
+
+func readChat(w http.ResponseWriter, r *http.Request) (chatBody, error) {
+	var b chatBody
+	data, err := client.ReadJSON(w, r, maxBody)
+	if err == nil {
+		err = client.Decode(data, &b, "", true)
+	}
+	if err != nil {
+		return b, err
+	}
+	if b.Session != nil && *b.Session == "" {
+		b.Session = nil
+	}
+	switch {
+	case b.Message == nil:
+		return b, invalid("message is missing.")
+	case strings.TrimSpace(*b.Message) == "":
+		return b, invalid("message says nothing.")
+	case len(*b.Message) > maxMessage:
+		return b, invalid("message has %d bytes; at most %d fit.", len(*b.Message), maxMessage)
+	case b.Session != nil && (len(*b.Session) > maxSession || strings.TrimSpace(*b.Session) == "" || strings.ContainsFunc(*b.Session, unicode.IsControl)):
+		return b, invalid("session_id must have 1 to %d bytes, and no control characters.", maxSession)
+	}
+	return b, paramsOf(r).err
+}
+
+// event is the id of a request. With an Idempotency-Key it is always the same.
+func (c *Channel) event(r *http.Request, who client.Caller) (string, error) {
+	key := r.Header.Get("Idempotency-Key")
+	if len(key) > maxIdempotencyKey {
+		return "", invalid("Idempotency-Key has more than %d bytes.", maxIdempotencyKey)
+	}
+	if key != "" {
+		sum := sha256.Sum256([]byte(key))
+		return fmt.Sprintf("%d:again:%s", who.Key.ID, hex.EncodeToString(sum[:16])), nil
+	}
+	id := make([]byte, 16)
+	if _, err := io.ReadFull(c.Rand, id); err != nil {
+		return "", fmt.Errorf("make an id: %w", err)
+	}
+	return fmt.Sprintf("%d:once:%s", who.Key.ID, hex.EncodeToString(id)), nil
+}
+
+// ask puts a message on the road. One that was received before is not stored
+// again, and answered as it was then.
+func (c *Channel) ask(ctx context.Context, b chatBody, who client.Caller, event string) (live.Answer, error) {
+	now := c.Now()
+	i, err := client.Join(ctx, c.Store, who, Name, now)
+	if err != nil {
+		return live.Answer{}, err
+	}
+	in := []core.Inbound{{Address: i.Address, EventID: event, NativeID: event, Kind: core.InMessage, Name: i.Name, Solo: true,
+		Text: *b.Message, SentAt: now, ReceivedAt: now}}
+	name := ""
+	if b.Session != nil {
+		name = *b.Session
+	}
+	if _, err := client.Place(ctx, c.Store, i, name, in, now); err != nil {
+		return live.Answer{}, err
+	}
+	return c.Asker.Ask(ctx, in, nil)
+}
+
+// reply is what an answer says; files that come with it are named.
+func reply(m core.Message) string {
+	text := m.Text
+	for _, f := range m.Attachments {
+		text = strings.TrimSpace(text + "\n\n[" + f.Kind + ": " + f.Name + "]")
+	}
+	return text
+}

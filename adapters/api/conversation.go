@@ -1,0 +1,149 @@
+package api
+
+import (
+	"errors"
+	"math"
+	"net/http"
+	"time"
+
+	"github.com/everthread/everthread/core"
+	"github.com/everthread/everthread/core/client"
+)
+
+// maxQuery bounds the words of a search, in bytes.
+const maxQuery = 2000
+
+// searchAnswer is what conversation_search answers (SPEC 8.2).
+type searchAnswer struct {
+	Results []hitView `json:"results"`
+	Mode    string    `json:"mode"`
+	Note    string    `json:"note,omitempty"`
+}
+
+type hitView struct {
+	Kind    core.DocKind   `json:"kind"`
+	Label   string         `json:"day_label"`
+	Segment core.SegmentID `json:"day_segment_id"`
+	Score   float64        `json:"score"`
+	Message core.MessageID `json:"message_id,omitempty"`
+	Role    core.Role      `json:"role,omitempty"`
+	SentAt  string         `json:"sent_at,omitempty"`
+	Snippet string         `json:"snippet,omitempty"`
+	Covered *bool          `json:"covered_by_summary,omitempty"`
+	Summary string         `json:"summary_snippet,omitempty"`
+	Signals signals        `json:"signals"`
+}
+
+type signals struct {
+	FTS      bool `json:"fts"`
+	Semantic bool `json:"semantic"`
+}
+
+// thousandths rounds a score.
+func thousandths(f float64) float64 { return math.Round(f*1000) / 1000 }
+
+func viewHit(h core.Hit, zone *time.Location) hitView {
+	v := hitView{Kind: h.Kind, Label: h.Label, Segment: h.Segment, Score: thousandths(h.Score), Signals: signals{h.FTS, h.Near}}
+	if h.Kind == core.DocSummary {
+		v.Summary = h.Snippet
+		return v
+	}
+	covered := h.Message.Covered
+	v.Message, v.Role, v.SentAt, v.Snippet, v.Covered = h.Message.ID, h.Message.Role, core.Stamp(h.Message.SentAt, zone), h.Snippet, &covered
+	return v
+}
+
+// search answers GET /api/v1/conversation/search.
+func (c *Channel) search(_ http.ResponseWriter, r *http.Request, who client.Caller) (int, any, error) {
+	p := paramsOf(r, "query", "day", "recency_days", "limit", "min_score")
+	q := core.SearchQuery{User: who.User.ID, Query: p.text("query"), Day: p.day("day"), Recency: int(p.number("recency_days", 1, maxDays)),
+		Limit: p.limit(6, 20), MinScore: p.share("min_score"), Now: c.Now(), Location: c.Zone(who.User)}
+	if q.Query == "" || len(q.Query) > maxQuery {
+		p.fail("query must have 1 to %d bytes.", maxQuery)
+	}
+	if p.err != nil {
+		return 0, nil, p.err
+	}
+	if c.Names != nil {
+		q.Names = c.Names(r.Context(), who.User.ID)
+	}
+	found, err := c.Searcher.Search(r.Context(), q)
+	if err != nil {
+		return 0, nil, err
+	}
+	out := searchAnswer{Results: []hitView{}, Mode: found.Mode, Note: found.Note}
+	for _, h := range found.Hits {
+		out.Results = append(out.Results, viewHit(h, q.Location))
+	}
+	return http.StatusOK, out, nil
+}
+
+// maxDays bounds a number of days.
+const maxDays = 100_000
+
+type rangeAnswer struct {
+	Messages []messageView  `json:"messages"`
+	Next     core.MessageID `json:"next_from_message_id,omitempty"`
+}
+
+type daySummary struct {
+	Segment core.SegmentID    `json:"day_segment_id"`
+	Label   string            `json:"day_label"`
+	Summary string            `json:"summary_markdown"`
+	Updated string            `json:"updated_at,omitempty"`
+	State   core.SegmentState `json:"state"`
+}
+
+// messages answers GET /api/v1/conversation/messages: a message, a day's summary,
+// or messages of a day, as conversation_get does (SPEC 8.3).
+func (c *Channel) messages(_ http.ResponseWriter, r *http.Request, who client.Caller) (int, any, error) {
+	p := paramsOf(r, "message_id", "day_segment_id", "from_message_id", "to_message_id")
+	message, segment := core.MessageID(p.id("message_id")), core.SegmentID(p.id("day_segment_id"))
+	from, to := core.MessageID(p.id("from_message_id")), core.MessageID(p.id("to_message_id"))
+	switch {
+	case p.err != nil:
+		return 0, nil, p.err
+	case message != 0 && segment == 0 && from == 0 && to == 0:
+		return c.message(r, who, message)
+	case message != 0 || segment == 0:
+		return 0, nil, invalid("Give either message_id, or day_segment_id, or day_segment_id with from_message_id and to_message_id.")
+	case from == 0 && to == 0:
+		return c.summary(r, who, segment)
+	case from == 0 || to < from:
+		return 0, nil, invalid("from_message_id and to_message_id must both be given, the smaller one first.")
+	}
+	return c.stretch(r, who, segment, from, to)
+}
+
+func (c *Channel) message(r *http.Request, who client.Caller, id core.MessageID) (int, any, error) {
+	m, err := c.Searcher.Message(r.Context(), who.User.ID, id)
+	if errors.Is(err, core.ErrNotFound) {
+		err = missing("There is no message %d.", id)
+	}
+	return http.StatusOK, viewMessage(m, c.Zone(who.User)), err
+}
+
+func noSegment(err error, id core.SegmentID) error {
+	if errors.Is(err, core.ErrNotFound) {
+		return missing("There is no day_segment_id %d.", id)
+	}
+	return err
+}
+
+func (c *Channel) summary(r *http.Request, who client.Caller, id core.SegmentID) (int, any, error) {
+	s, err := c.Searcher.Summary(r.Context(), who.User.ID, id)
+	out := daySummary{Segment: id, Label: s.Label, Summary: s.Markdown, State: s.State}
+	if s.Markdown != "" {
+		out.Updated = core.Stamp(s.CreatedAt, c.Zone(who.User))
+	}
+	return http.StatusOK, out, noSegment(err, id)
+}
+
+func (c *Channel) stretch(r *http.Request, who client.Caller, id core.SegmentID, from, to core.MessageID) (int, any, error) {
+	page, err := c.Searcher.Range(r.Context(), who.User.ID, id, from, to)
+	out := rangeAnswer{Messages: []messageView{}, Next: page.Next}
+	for _, m := range page.Messages {
+		out.Messages = append(out.Messages, viewMessage(m, c.Zone(who.User)))
+	}
+	return http.StatusOK, out, noSegment(err, id)
+}

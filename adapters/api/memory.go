@@ -1,0 +1,204 @@
+package api
+
+import (
+	"errors"
+	"net/http"
+	"strings"
+	"time"
+
+	"github.com/everthread/everthread/core"
+	"github.com/everthread/everthread/core/client"
+	"github.com/everthread/everthread/core/memory"
+)
+
+// foundItems is what memory_search answers, with items in full (SPEC 9).
+type foundItems struct {
+	Results []foundItem `json:"results"`
+	Mode    string      `json:"mode"`
+	Note    string      `json:"note,omitempty"`
+}
+
+type foundItem struct {
+	ID      core.ItemID     `json:"id"`
+	Theme   string          `json:"theme"`
+	Type    core.ItemType   `json:"type"`
+	Snippet string          `json:"content_snippet"`
+	Status  core.ItemStatus `json:"status"`
+	Created string          `json:"created_at"`
+	Score   float64         `json:"score"`
+	Signals signals         `json:"signals"`
+}
+
+// snippetLength is how many characters of an item a search shows.
+const snippetLength = 240
+
+// memory answers GET /api/v1/memory.
+func (c *Channel) memory(_ http.ResponseWriter, r *http.Request, who client.Caller) (int, any, error) {
+	p := paramsOf(r, "query", "limit", "theme", "types", "recency_days", "status")
+	q := memory.Query{User: who.User.ID, Words: p.text("query"), Theme: p.text("theme"), Status: p.text("status"),
+		Recency: int(p.number("recency_days", 1, maxDays)), Limit: p.limit(10, 50), Now: c.Now()}
+	if types := p.text("types"); types != "" {
+		q.Types = strings.Split(types, ",")
+	}
+	if len(q.Words) > maxQuery {
+		p.fail("query must have at most %d bytes.", maxQuery)
+	}
+	if p.err != nil {
+		return 0, nil, p.err
+	}
+	found, err := c.Memory.Search(r.Context(), q)
+	if err != nil {
+		return 0, nil, err
+	}
+	out := foundItems{Results: []foundItem{}, Mode: found.Mode, Note: found.Note}
+	for _, h := range found.Hits {
+		out.Results = append(out.Results, foundItem{h.ID, h.Theme, h.Type, cut(h.Content), h.Status, core.Stamp(h.CreatedAt, c.Zone(who.User)),
+			thousandths(h.Score), signals{h.FTS, h.Semantic}})
+	}
+	return http.StatusOK, out, nil
+}
+
+func cut(s string) string {
+	if r := []rune(s); len(r) > snippetLength {
+		return strings.TrimSpace(string(r[:snippetLength])) + "…"
+	}
+	return s
+}
+
+type newItem struct {
+	Type    string   `json:"type"`
+	Content *string  `json:"content"`
+	Theme   string   `json:"theme"`
+	Tags    []string `json:"tags"`
+}
+
+// keptItem is what memory_add answers.
+type keptItem struct {
+	ID        core.ItemID         `json:"id"`
+	Status    string              `json:"status"` // added or exists
+	Theme     string              `json:"theme"`
+	Embedding core.EmbeddingState `json:"embedding,omitempty"`
+	Similar   []similarItem       `json:"similar"`
+}
+
+type similarItem struct {
+	ID      core.ItemID `json:"id"`
+	Snippet string      `json:"content_snippet"`
+}
+
+// remember answers POST /api/v1/memory.
+func (c *Channel) remember(w http.ResponseWriter, r *http.Request, who client.Caller) (int, any, error) {
+	data, err := client.ReadJSON(w, r, maxBody)
+	var b newItem
+	if err == nil {
+		err = client.Decode(data, &b, "", true)
+	}
+	if err == nil {
+		err = paramsOf(r).err
+	}
+	if err == nil && b.Content == nil {
+		err = invalid("content is missing.")
+	}
+	if err != nil {
+		return 0, nil, err
+	}
+	a, err := c.Memory.Add(r.Context(), core.Item{User: who.User.ID, Theme: b.Theme, Type: core.ItemType(b.Type), Content: *b.Content, Tags: b.Tags}, c.Now())
+	if err != nil {
+		return 0, nil, err
+	}
+	out := keptItem{ID: a.Item.ID, Status: "exists", Theme: a.Item.Theme, Embedding: a.Item.Embedding, Similar: []similarItem{}}
+	for _, s := range a.Near {
+		out.Similar = append(out.Similar, similarItem{s.ID, cut(s.Content)})
+	}
+	if a.Effect == nil {
+		return http.StatusOK, out, nil
+	}
+	out.Status = "added"
+	_, err = c.Actor.Act(r.Context(), who.User.ID, *a.Effect)
+	return http.StatusCreated, out, err
+}
+
+// itemView is an item in full.
+type itemView struct {
+	ID        core.ItemID         `json:"id"`
+	Theme     string              `json:"theme"`
+	Type      core.ItemType       `json:"type"`
+	Content   string              `json:"content"`
+	Tags      []string            `json:"tags"`
+	Status    core.ItemStatus     `json:"status"`
+	Embedding core.EmbeddingState `json:"embedding,omitempty"`
+	Thread    core.ThreadID       `json:"source_thread_id,omitempty"`
+	Message   core.MessageID      `json:"source_message_id,omitempty"`
+	Created   string              `json:"created_at"`
+	Updated   string              `json:"updated_at"`
+}
+
+func viewItem(i core.Item, zone *time.Location) itemView {
+	return itemView{i.ID, i.Theme, i.Type, i.Content, append([]string{}, i.Tags...), i.Status, i.Embedding, i.SourceThread, i.SourceMessage,
+		core.Stamp(i.CreatedAt, zone), core.Stamp(i.UpdatedAt, zone)}
+}
+
+// item answers GET /api/v1/memory/{id}.
+func (c *Channel) item(_ http.ResponseWriter, r *http.Request, who client.Caller) (int, any, error) {
+	i, err := c.named(r, who)
+	return http.StatusOK, viewItem(i, c.Zone(who.User)), err
+}
+
+// named is the item that a URL names.
+func (c *Channel) named(r *http.Request, who client.Caller) (core.Item, error) {
+	id, err := pathID(r)
+	if err == nil {
+		err = paramsOf(r).err
+	}
+	if err != nil {
+		return core.Item{}, err
+	}
+	i, err := c.Memory.Item(r.Context(), who.User.ID, core.ItemID(id))
+	if errors.Is(err, core.ErrNotFound) {
+		err = missing("There is no item %d.", id)
+	}
+	return i, err
+}
+
+type archivedItem struct {
+	ID     core.ItemID     `json:"id"`
+	Status core.ItemStatus `json:"status"`
+}
+
+// archive answers POST /api/v1/memory/{id}/archive. An item that is archived
+// stays so.
+func (c *Channel) archive(w http.ResponseWriter, r *http.Request, who client.Caller) (int, any, error) {
+	if err := noBody(w, r); err != nil {
+		return 0, nil, err
+	}
+	i, err := c.named(r, who)
+	if err == nil && i.Status == core.ItemActive {
+		_, err = c.Actor.Act(r.Context(), who.User.ID, core.ArchiveItem{Item: i.ID, At: c.Now()})
+	}
+	return http.StatusOK, archivedItem{i.ID, core.ItemArchived}, err
+}
+
+type themesAnswer struct {
+	Themes []themeView `json:"themes"`
+}
+
+type themeView struct {
+	Slug   string `json:"slug"`
+	Name   string `json:"display_name"`
+	Active int    `json:"active_items"`
+}
+
+// themes answers GET /api/v1/memory/themes.
+func (c *Channel) themes(_ http.ResponseWriter, r *http.Request, who client.Caller) (int, any, error) {
+	p := paramsOf(r, "limit")
+	limit := p.limit(100, 500)
+	if p.err != nil {
+		return 0, nil, p.err
+	}
+	found, err := c.Memory.Themes(r.Context(), who.User.ID, limit)
+	out := themesAnswer{Themes: []themeView{}}
+	for _, t := range found {
+		out.Themes = append(out.Themes, themeView{t.Slug, t.Name, t.Active})
+	}
+	return http.StatusOK, out, err
+}

@@ -1,0 +1,125 @@
+package api
+
+import (
+	"cmp"
+	"math"
+	"net/http"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// params are the parameters of a request. The first thing that is wrong with
+// them is err.
+type params struct {
+	values url.Values
+	err    error
+}
+
+// paramsOf returns the parameters of a request, which may have those of names,
+// each once.
+func paramsOf(r *http.Request, names ...string) *params {
+	values, err := url.ParseQuery(r.URL.RawQuery)
+	p := &params{values: values}
+	if err != nil {
+		p.fail("The parameters of the URL cannot be read.")
+	}
+	for name, all := range values {
+		switch {
+		case !slices.Contains(names, name) && len(names) == 0:
+			p.fail("There is no parameter %s.", short(name))
+		case !slices.Contains(names, name):
+			p.fail("There is no parameter %s; there are %s.", short(name), strings.Join(names, ", "))
+		case len(all) > 1:
+			p.fail("%s stands more than once.", name)
+		}
+	}
+	return p
+}
+
+func (p *params) fail(format string, args ...any) {
+	if p.err == nil {
+		p.err = invalid(format, args...)
+	}
+}
+
+func (p *params) text(name string) string { return strings.TrimSpace(p.values.Get(name)) }
+
+// number is a whole number from least to most; 0 if it is not given.
+func (p *params) number(name string, least, most int64) int64 {
+	s := p.text(name)
+	if s == "" {
+		return 0
+	}
+	n, err := strconv.ParseInt(s, 10, 64)
+	if err != nil || n < least || n > most {
+		if most == math.MaxInt64 {
+			p.fail("%s must be a whole number, %d or more.", name, least)
+		}
+		p.fail("%s must be a whole number from %d to %d.", name, least, most)
+	}
+	return n
+}
+
+// id is the number of something; 0 if it is not given.
+func (p *params) id(name string) int64 { return p.number(name, 1, math.MaxInt64) }
+
+// limit is how many things are wanted.
+func (p *params) limit(otherwise, most int) int {
+	return int(cmp.Or(p.number("limit", 1, int64(most)), int64(otherwise)))
+}
+
+// share is a number from 0 to 1.
+func (p *params) share(name string) float64 {
+	s := p.text(name)
+	if s == "" {
+		return 0
+	}
+	f, err := strconv.ParseFloat(s, 64)
+	if err != nil || !(f >= 0 && f <= 1) {
+		p.fail("%s must be a number from 0 to 1.", name)
+	}
+	return f
+}
+
+// day is the label of a day; empty if it is not given.
+func (p *params) day(name string) string {
+	s := p.text(name)
+	if s != "" && !isDay(s) {
+		p.fail("%s must be a day such as 2026-11-19.", name)
+	}
+	return s
+}
+
+func isDay(label string) bool {
+	_, err := time.Parse(time.DateOnly, label)
+	return err == nil
+}
+
+// pathDay is the day in a URL.
+func pathDay(r *http.Request) (string, error) {
+	label := r.PathValue("label")
+	if !isDay(label) {
+		return "", invalid("%s is not a day; write it as 2026-11-19.", short(label))
+	}
+	return label, nil
+}
+
+// pathID is the number in a URL.
+func pathID(r *http.Request) (int64, error) {
+	n, err := strconv.ParseInt(r.PathValue("id"), 10, 64)
+	if err != nil || n < 1 {
+		return 0, invalid("%s is not a number, 1 or more.", short(r.PathValue("id")))
+	}
+	return n, nil
+}
+
+// short bounds what is repeated of a request in an error.
+func short(s string) string {
+	if r := []rune(s); len(r) > 60 {
+		return string(r[:59]) + "…"
+	}
+	return s
+}

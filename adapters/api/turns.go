@@ -1,0 +1,39 @@
+package api
+
+import (
+	"errors"
+	"net/http"
+
+	"github.com/everthread/everthread/core"
+	"github.com/everthread/everthread/core/client"
+)
+
+// turnView is a turn and what it sent to the model, by reference (SPEC 5).
+type turnView struct {
+	ID       core.TurnID      `json:"turn_id"`
+	Thread   core.ThreadID    `json:"thread_id"`
+	Mode     core.Mode        `json:"mode"`
+	State    core.TurnState   `json:"state"`
+	Started  string           `json:"started_at"`
+	Inputs   []core.MessageID `json:"inputs"`
+	Failures int              `json:"failures"`
+	Error    string           `json:"last_error"`
+	Context  *core.Snapshot   `json:"context"` // null: the turn has not answered
+}
+
+// turn answers GET /api/v1/turns/{id}/context.
+func (c *Channel) turn(_ http.ResponseWriter, r *http.Request, who client.Caller) (int, any, error) {
+	id, err := pathID(r)
+	if err == nil {
+		err = paramsOf(r).err
+	}
+	if err != nil {
+		return 0, nil, err
+	}
+	t, s, err := c.Store.Turn(r.Context(), who.User.ID, core.TurnID(id))
+	if errors.Is(err, core.ErrNotFound) {
+		err = missing("There is no turn %d.", id)
+	}
+	return http.StatusOK, turnView{t.ID, t.Thread, t.Mode, t.State, core.Stamp(t.StartedAt, c.Zone(who.User)), append([]core.MessageID{}, t.Inputs...),
+		t.Failures, t.LastError, s}, err
+}

@@ -1,0 +1,68 @@
+package mcp
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"strings"
+
+	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
+	"go.uber.org/zap"
+
+	"github.com/everthread/everthread/core"
+	"github.com/everthread/everthread/core/client"
+)
+
+// scopeOf is what a tool needs by its name; of one that is not known, nobody has it.
+func scopeOf(tool string) core.Scope {
+	switch {
+	case strings.HasPrefix(tool, "conversation_"):
+		return core.ScopeRead
+	case strings.HasPrefix(tool, "memory_"):
+		return core.ScopeMemory
+	}
+	return ""
+}
+
+// describe is a tool as the protocol has it.
+func describe(spec core.ToolSpec) *sdk.Tool {
+	closed, destroys := false, spec.Name == "memory_archive"
+	reads := spec.Name != "memory_add" && spec.Name != "memory_archive"
+	return &sdk.Tool{Name: spec.Name, Title: title(spec.Name), Description: spec.Description, InputSchema: spec.Schema,
+		Annotations: &sdk.ToolAnnotations{ReadOnlyHint: reads, DestructiveHint: &destroys, IdempotentHint: true, OpenWorldHint: &closed}}
+}
+
+// title is the name of a tool for people.
+func title(name string) string {
+	words := strings.ReplaceAll(name, "_", " ")
+	return strings.ToUpper(words[:1]) + words[1:]
+}
+
+// handler runs a tool for a program. What is wrong with a call is told as its
+// result, so that the model at the other end can mend it.
+func (s *Server) handler(t core.Tool, who client.Caller) sdk.ToolHandler {
+	return func(ctx context.Context, req *sdk.CallToolRequest) (*sdk.CallToolResult, error) {
+		out, err := s.use(ctx, t, who, req.Params.Arguments)
+		if err != nil {
+			s.Log.Debug("a tool failed", zap.String("tool", t.Spec().Name), zap.Int64("user", int64(who.User.ID)), zap.Error(err))
+			return &sdk.CallToolResult{IsError: true, Content: []sdk.Content{&sdk.TextContent{Text: err.Error()}}}, nil
+		}
+		res := &sdk.CallToolResult{Content: []sdk.Content{&sdk.TextContent{Text: out.Text}}}
+		if strings.HasPrefix(out.Text, "{") && json.Valid([]byte(out.Text)) {
+			res.StructuredContent = json.RawMessage(out.Text)
+		}
+		return res, nil
+	}
+}
+
+// use runs a tool, and makes the changes that it wants.
+func (s *Server) use(ctx context.Context, t core.Tool, who client.Caller, arguments json.RawMessage) (core.ToolResult, error) {
+	out, err := t.Use(ctx, core.ToolUse{User: who.User.ID, Now: s.Now(), Location: s.Zone(who.User), Language: who.User.Settings.Language, Arguments: arguments})
+	if err != nil || len(out.Effects) == 0 {
+		return out, err
+	}
+	if _, err := s.Actor.Act(ctx, who.User.ID, out.Effects...); err != nil {
+		return out, fmt.Errorf("it could not be stored: %w", err)
+	}
+	return out, nil
+}
