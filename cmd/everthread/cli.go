@@ -25,6 +25,8 @@ type cli struct {
 	Doctor     doctorCmd     `cmd:"" help:"Check everything, and say what to do."`
 	Users      usersCmd      `cmd:"" help:"The people."`
 	Pair       pairCmd       `cmd:"" help:"Strangers who ask to be let in."`
+	Apikey     apikeyCmd     `cmd:"" name:"apikey" help:"Keys for programs."`
+	MCP        mcpCmd        `cmd:"" name:"mcp" help:"Serve the Model Context Protocol on standard input and output."`
 	Days       daysCmd       `cmd:"" help:"The days of the conversation and their summaries."`
 	Search     searchCmd     `cmd:"" help:"Search everything that was ever said."`
 	Forget     forgetCmd     `cmd:"" help:"Remove messages for good, and prove it."`
