@@ -14,6 +14,9 @@ import (
 // does not look, and nobody proves to be the owner there.
 var ownChannels = []string{"terminal", "web", "openai", "api"}
 
+// Own tells whether a channel is a door of the gateway itself.
+func Own(channel string) bool { return slices.Contains(ownChannels, channel) }
+
 // signs of the random parts of addresses and links.
 const (
 	doorSigns = 16

@@ -92,7 +92,7 @@ func (p *People) EnsureOwner(ctx context.Context) (core.User, string, error) {
 		return owner, "", err
 	}
 	ids, err := p.Identities(ctx, owner.ID)
-	if err != nil || slices.ContainsFunc(ids, func(i core.Identity) bool { return !slices.Contains(ownChannels, i.Address.Channel) }) {
+	if err != nil || slices.ContainsFunc(ids, func(i core.Identity) bool { return !Own(i.Address.Channel) }) {
 		return owner, "", err
 	}
 	code, err := p.Code(10)

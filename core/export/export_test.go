@@ -1,0 +1,168 @@
+package export_test
+
+import (
+	"archive/zip"
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/everthread/everthread/core"
+	"github.com/everthread/everthread/core/export"
+	"github.com/everthread/everthread/core/store/sqlite"
+)
+
+var noon = time.Date(2026, 11, 18, 12, 0, 0, 0, time.UTC)
+
+type world struct {
+	t  *testing.T
+	st *sqlite.Store
+	n  int
+}
+
+func newWorld(t *testing.T) *world {
+	t.Helper()
+	st, err := sqlite.Open(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { st.Close() })
+	if err := st.Migrate(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	return &world{t: t, st: st}
+}
+
+func (w *world) person(name string) (core.User, core.Identity) {
+	w.t.Helper()
+	a := core.Address{Channel: "telegram", Account: "1", External: name}
+	u, err := w.st.AddUserAt(w.t.Context(), core.User{Name: name, Role: core.RoleMember, CreatedAt: noon, Settings: core.Settings{Zone: "Europe/Paris",
+		Embeddings: core.OwnEmbeddings{Provider: "openai", Sealed: "a secret"}}}, core.Identity{Address: a, LastUsed: noon})
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	ids, err := w.st.Identities(w.t.Context(), u.ID)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	return u, ids[0]
+}
+
+func (w *world) say(i core.Identity, at time.Time, m core.NewMessage) {
+	w.t.Helper()
+	w.n++
+	m.Role, m.Kind, m.SentAt = core.RoleUser, core.KindChat, at
+	day := at.Truncate(24 * time.Hour)
+	m.Day = core.Day{Label: at.Format(time.DateOnly), Zone: "Europe/Paris", Start: day, End: day.Add(24 * time.Hour), Finalize: day.Add(27 * time.Hour), Post: day.Add(30 * time.Hour)}
+	e := core.Inbound{Address: i.Address, EventID: fmt.Sprint(w.n), NativeID: fmt.Sprint(w.n), Kind: core.InMessage}
+	if _, err := w.st.Append(w.t.Context(), core.Append{User: i.User, Identity: i.ID, Events: []core.Inbound{e}, Messages: []core.NewMessage{m}, Now: at, RunAt: at}); err != nil {
+		w.t.Fatal(err)
+	}
+}
+
+// files of an export.
+func (w *world) export(user core.UserID, media string) map[string]string {
+	w.t.Helper()
+	var out bytes.Buffer
+	x := &export.Exporter{Store: w.st, Media: os.DirFS(media), Zone: time.UTC, Now: func() time.Time { return noon }}
+	if err := x.Write(w.t.Context(), &out, user, nil); err != nil {
+		w.t.Fatal(err)
+	}
+	z, err := zip.NewReader(bytes.NewReader(out.Bytes()), int64(out.Len()))
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	files := map[string]string{}
+	for _, f := range z.File {
+		r, err := f.Open()
+		if err != nil {
+			w.t.Fatal(err)
+		}
+		b, err := io.ReadAll(r)
+		if err != nil {
+			w.t.Fatal(err)
+		}
+		files[f.Name] = string(b)
+	}
+	return files
+}
+
+func TestEverythingOfAUserAndNothingOfAnother(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	media := t.TempDir()
+	ada, at := w.person("Ada")
+	_, bob := w.person("Bob")
+	path := fmt.Sprintf("%d/1-0", ada.ID)
+	if err := os.MkdirAll(filepath.Dir(filepath.Join(media, path)), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(media, path), []byte("picture"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	w.say(at, noon, core.NewMessage{Text: "first <day>", Attachments: []core.Attachment{
+		{Kind: "photo", Name: "a [b].jpg", Path: path}, {Kind: "photo", Name: "gone.jpg", Path: fmt.Sprintf("%d/9-9", ada.ID)}}})
+	w.say(bob, noon, core.NewMessage{Text: "bob's words"})
+	for n := range 1100 { // more than two pages
+		w.say(at, noon.Add(24*time.Hour+time.Duration(n)*time.Second), core.NewMessage{Text: fmt.Sprint("second day ", n), Quote: &core.Quote{Text: "first\nday"}})
+	}
+	if _, err := w.st.Note(t.Context(), core.Note{User: ada.ID, Now: noon, Effects: []core.Effect{
+		core.AddItem{Item: core.Item{Theme: "garden", Type: core.ItemFact, Content: "likes roses"}, Digest: "d", Theme: core.Theme{Slug: "garden", Name: "Garden"}, At: noon},
+		core.OpenLoop{Loop: core.Loop{Text: "buy seeds"}, At: noon},
+		core.SetReminder{Reminder: core.Reminder{Text: "tea", DueAt: noon.Add(time.Hour), State: core.ReminderActive}, At: noon},
+		core.OpenThread{Identity: at.ID, Title: "../../etc/pass*wd", At: noon}}}); err != nil {
+		t.Fatal(err)
+	}
+	w.say(at, noon.Add(time.Hour), core.NewMessage{Text: "in the thread"})
+
+	files := w.export(ada.ID, media)
+	for name, want := range map[string][]string{
+		"README.md":          {"everything of Ada", "18 November 2026 13:00 CET"},
+		"days/2026-11-18.md": {"# Wednesday 18 November 2026", "**13:00, Ada** (#1)", "first <day>", "[a (b).jpg](<../media/" + path + ">)"},
+		"days/2026-11-19.md": {"second day 0\n", "second day 1099", "> first\n> day"},
+		"messages.jsonl":     {`"text":"first <day>"`, `"day":"2026-11-18"`, `"text":"second day 1099"`, "in the thread"},
+		"memory.jsonl":       {"likes roses", `"theme":"garden"`},
+		"themes.jsonl":       {"Garden"},
+		"loops.jsonl":        {"buy seeds"},
+		"reminders.jsonl":    {`"text":"tea"`},
+		"profile.json":       {`"zone": "Europe/Paris"`, `"provider": "openai"`, `"channel": "telegram"`},
+		"media/" + path:      {"picture"},
+		"missing.txt":        {fmt.Sprintf("%d/9-9\n", ada.ID)},
+	} {
+		for _, text := range want {
+			if !strings.Contains(files[name], text) {
+				t.Errorf("%s lacks %q: %.300s", name, text, files[name])
+			}
+		}
+	}
+	if n := strings.Count(files["messages.jsonl"], "\n"); n != 1102 {
+		t.Errorf("%d messages", n)
+	}
+	for line := range strings.Lines(files["messages.jsonl"]) {
+		if !json.Valid([]byte(line)) {
+			t.Fatalf("not JSON: %q", line)
+		}
+	}
+	for name, text := range files {
+		if strings.Contains(text, "bob's words") || strings.Contains(text, "a secret") || strings.Contains(name, "..") {
+			t.Errorf("%s holds what it must not", name)
+		}
+	}
+	if got := files["threads/"+threadOf(files)+".md"]; !strings.Contains(got, "in the thread") || !strings.Contains(got, "# ../../etc/pass*wd") {
+		t.Errorf("the thread is %q of %v", got, threadOf(files))
+	}
+}
+
+func threadOf(files map[string]string) string {
+	for name := range files {
+		if rest, ok := strings.CutPrefix(name, "threads/"); ok {
+			return strings.TrimSuffix(rest, ".md")
+		}
+	}
+	return ""
+}
