@@ -361,11 +361,17 @@ func (t *tx) redactLoops(m core.Message) error {
 // redactDeliveries empties the parts of the message's own deliveries; those that
 // wait are not sent any more.
 func (t *tx) redactDeliveries(m core.Message) error {
-	const ours = ` WHERE user_id = $1 AND delivery_id IN (SELECT id FROM deliveries WHERE user_id = $1 AND message_id = $2 AND message_id > 0)`
-	if err := t.exec(`DELETE FROM delivery_parts`+ours+` AND state = 'pending'`, t.user, m.ID); err != nil {
-		return err
+	rows, err := t.rows(`SELECT id FROM deliveries WHERE user_id = $1 AND message_id = $2 AND message_id > 0`, t.user, m.ID)
+	ids, err := collect(rows, err, func(r scanner) (id core.DeliveryID, err error) { return id, r.Scan(&id) })
+	for _, id := range ids {
+		if err != nil {
+			return err
+		}
+		if err = t.exec(`DELETE FROM delivery_parts WHERE user_id = $1 AND delivery_id = $2 AND state = 'pending'`, t.user, id); err == nil {
+			err = t.exec(`UPDATE delivery_parts SET body = '{"text":""}' WHERE user_id = $1 AND delivery_id = $2`, t.user, id)
+		}
 	}
-	return t.exec(`UPDATE delivery_parts SET body = '{"text":""}'`+ours, t.user, m.ID)
+	return err
 }
 
 // stopIfEmpty stops a running turn whose every input is redacted.
