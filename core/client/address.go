@@ -4,7 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/http"
+	"net/netip"
+	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/everthread/everthread/core"
@@ -79,4 +83,36 @@ func Place(ctx context.Context, s Threads, i core.Identity, name string, in []co
 		in[n].Thread = t.ID
 	}
 	return t.ID, nil
+}
+
+// AddressBehind returns where a request comes from, for a Guard: the connection,
+// or, if that is one of these proxies (addresses, or networks such as 10.0.0.0/8),
+// the last address of X-Forwarded-For that is none of them.
+func AddressBehind(proxies []string) (func(r *http.Request) string, error) {
+	var trusted []netip.Prefix
+	for _, p := range proxies {
+		network, err := netip.ParsePrefix(p)
+		if a, bad := netip.ParseAddr(p); err != nil && bad == nil {
+			network, err = a.Prefix(a.BitLen())
+		}
+		if err != nil {
+			return nil, fmt.Errorf("%q is neither an address nor a network", p)
+		}
+		trusted = append(trusted, network)
+	}
+	known := func(s string) bool {
+		a, err := netip.ParseAddr(s)
+		return err == nil && slices.ContainsFunc(trusted, func(n netip.Prefix) bool { return n.Contains(a.Unmap()) })
+	}
+	return func(r *http.Request) string {
+		from := peer(r)
+		chain := strings.Split(strings.Join(r.Header.Values("X-Forwarded-For"), ","), ",")
+		for _, hop := range slices.Backward(chain) {
+			if hop = strings.TrimSpace(hop); !known(from) || hop == "" {
+				break
+			}
+			from = hop
+		}
+		return from
+	}, nil
 }
