@@ -43,12 +43,12 @@ func (d *desk) tools() ([]core.Tool, error) {
 	if err != nil {
 		return nil, err
 	}
-	embedder, config, err := newEmbedder(d.cfg)
+	embedders, err := newHolder(d.cfg, zap.NewNop(), d.store, clock()).newEmbedders()
 	if err != nil {
 		return nil, err
 	}
-	searcher := newSearcher(d.cfg, d.store, analyzer, embedder, config, tokens.New(), zap.NewNop())
-	kept := &memory.Memory{Store: d.store, Signals: searcher, Embed: func(context.Context, core.UserID) (string, error) { return config, nil },
+	searcher := newSearcher(d.cfg, d.store, analyzer, embedders.of, tokens.New(), zap.NewNop())
+	kept := &memory.Memory{Store: d.store, Signals: searcher, Embed: embedders.name,
 		Settings: memory.Settings{SemanticWeight: d.cfg.Recall.SemanticWeight, LexicalWeight: d.cfg.Recall.LexicalWeight, Candidates: d.cfg.Recall.Candidates}}
 	names := func(ctx context.Context, user core.UserID) map[string]core.Role {
 		u, err := d.store.User(ctx, user)

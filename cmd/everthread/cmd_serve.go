@@ -6,14 +6,17 @@ import (
 	"fmt"
 	"net"
 	"net/http"
+	"slices"
 	"sync"
 	"time"
 
 	"go.uber.org/zap"
 
+	"github.com/everthread/everthread/adapters/web"
 	"github.com/everthread/everthread/adapters/whatsappagent"
 	"github.com/everthread/everthread/configs"
 	"github.com/everthread/everthread/core"
+	"github.com/everthread/everthread/core/people"
 )
 
 type serveCmd struct{}
@@ -178,10 +181,13 @@ func (a *app) welcome(ctx context.Context, addr net.Addr) error {
 	if err != nil {
 		return fmt.Errorf("list personal agents: %w", err)
 	}
-	names := make([]string, 0, len(a.channels))
+	names, apps := make([]string, 0, len(a.channels)), 0
 	for _, ch := range a.channels {
 		if ch.Name() != whatsappagent.Name || len(keys) > 0 { // it waits for the first key
 			names = append(names, ch.Name())
+			if !people.Own(ch.Name()) {
+				apps++
+			}
 		}
 		if c, ok := ch.(core.Carrier); ok {
 			for _, other := range c.Carries() {
@@ -191,8 +197,8 @@ func (a *app) welcome(ctx context.Context, addr net.Addr) error {
 	}
 	a.log.Info("everthread is up", zap.String("version", version), zap.String("http", addr.String()), zap.String("model", a.cfg.LLM.Provider),
 		zap.Strings("channels", names), zap.String("database", databaseName(a.cfg)))
-	if len(names) == 0 {
-		a.log.Info("no channel is configured: to talk at once run `everthread chat`; for Telegram get a token from @BotFather and set channels.telegram.token (EVERTHREAD_CHANNELS_TELEGRAM_TOKEN)")
+	if apps == 0 {
+		a.log.Info("no messaging app is configured: to talk at once open the web page or run `everthread chat`; for Telegram get a token from @BotFather and set channels.telegram.token (EVERTHREAD_CHANNELS_TELEGRAM_TOKEN)")
 	}
 	if code != "" {
 		a.log.Info("no address is the owner's yet: send this message to any channel to make yours the owner's", zap.String("message", "/start "+code))

@@ -110,30 +110,11 @@ func (s turnsShowCmd) Run(ctx context.Context, d *desk) error {
 		if snapshot == nil {
 			return fmt.Errorf("turn %d has not answered, so there is no prompt to show", s.ID)
 		}
-		if v.Prompt, err = d.rebuild(ctx, u.ID, snapshot); err != nil {
+		if v.Prompt, err = rebuild(ctx, d.store, d.cfg, tokens.New(), u.ID, snapshot); err != nil {
 			return err
 		}
 	}
 	return d.show(v, v.write)
-}
-
-// rebuild returns the prompt that a snapshot describes.
-func (d *desk) rebuild(ctx context.Context, user core.UserID, s *core.Snapshot) ([]core.ModelMessage, error) {
-	e, err := d.store.Epoch(ctx, user, s.Epoch)
-	if err != nil {
-		return nil, fmt.Errorf("read the epoch of the prompt: %w", err)
-	}
-	var wanted []core.MessageID
-	for _, r := range s.Messages.Ranges() {
-		for id := r[0]; id <= r[1]; id++ {
-			wanted = append(wanted, id)
-		}
-	}
-	ms, err := d.store.Messages(ctx, user, wanted)
-	if err != nil {
-		return nil, fmt.Errorf("read the messages of the prompt: %w", err)
-	}
-	return prompt.Rebuild(*e, *s, ms, budgets(d.cfg), tokens.New()), nil
 }
 
 func (v turnView) write(w io.Writer) {

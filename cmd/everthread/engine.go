@@ -265,3 +265,26 @@ func (g *agents) addImages(ctx context.Context, t *core.Turn, p *core.Prompt) er
 	}
 	return nil
 }
+
+// rebuild returns the prompt that a snapshot describes.
+func (a *app) rebuild(ctx context.Context, user core.UserID, s *core.Snapshot) ([]core.ModelMessage, error) {
+	return rebuild(ctx, a.store, a.cfg, a.tokens, user, s)
+}
+
+func rebuild(ctx context.Context, st store, c configs.Config, t core.Tokenizer, user core.UserID, s *core.Snapshot) ([]core.ModelMessage, error) {
+	e, err := st.Epoch(ctx, user, s.Epoch)
+	if err != nil {
+		return nil, fmt.Errorf("read the epoch of the prompt: %w", err)
+	}
+	var wanted []core.MessageID
+	for _, r := range s.Messages.Ranges() {
+		for id := r[0]; id <= r[1]; id++ {
+			wanted = append(wanted, id)
+		}
+	}
+	ms, err := st.Messages(ctx, user, wanted)
+	if err != nil {
+		return nil, fmt.Errorf("read the messages of the prompt: %w", err)
+	}
+	return prompt.Rebuild(*e, *s, ms, budgets(c), t), nil
+}

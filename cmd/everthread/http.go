@@ -18,16 +18,28 @@ func (a *app) routes() http.Handler {
 	})
 	mux.HandleFunc("GET /readyz", a.ready)
 	mux.Handle("GET /metrics", a.meter.handler(a.store, a.now))
+	var nowhere http.Handler
 	for _, ch := range a.channels {
 		h, ok := ch.(core.Handler)
 		if !ok {
 			continue
 		}
 		for pattern, handler := range h.Routes(a.gateway) {
+			if pattern == "GET /" { // a page for what is nowhere, which would stand in the way of others
+				nowhere = handler
+				continue
+			}
 			mux.Handle(pattern, handler)
 		}
 	}
+	if a.mcpServer != nil {
+		mux.Handle("/mcp", a.mcpServer.Handler())
+	}
 	mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
+		if nowhere != nil && (r.Method == http.MethodGet || r.Method == http.MethodHead) {
+			nowhere.ServeHTTP(w, r)
+			return
+		}
 		writeError(w, http.StatusNotFound, "not_found", "there is nothing at "+r.URL.Path)
 	})
 	return mux

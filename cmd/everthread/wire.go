@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"time"
 
+	"github.com/everthread/everthread/adapters/mcp"
 	"github.com/everthread/everthread/configs"
 	"github.com/everthread/everthread/core"
 	"github.com/everthread/everthread/core/command"
@@ -71,6 +72,8 @@ type app struct {
 	channels []core.Channel
 	meter    *meter
 	hub      *live.Hub
+	// mcpServer serves MCP clients over HTTP; nil: it is turned off.
+	mcpServer *mcp.Server
 	features
 }
 
@@ -95,6 +98,11 @@ func build(h *holder, channels []core.Channel) (*app, error) {
 		return nil, err
 	}
 	a.commands = a.newCommands()
+	doors, err := a.doors(chat)
+	if err != nil {
+		return nil, err
+	}
+	a.channels = append(a.channels[:len(a.channels):len(a.channels)], doors...)
 	a.newGateway(chat)
 	return a, nil
 }
