@@ -1,0 +1,94 @@
+package web
+
+import (
+	"bytes"
+	"compress/gzip"
+	"crypto/sha256"
+	"embed"
+	"encoding/hex"
+	"fmt"
+	"net/http"
+	"path"
+	"strings"
+)
+
+//go:embed static/*
+var static embed.FS
+
+// assets serves the files of static under names that change with their content.
+type assets struct {
+	names map[string]string // as templates name them → as they are served
+	files map[string]asset  // by the latter
+}
+
+type asset struct {
+	kind  string // Content-Type
+	plain []byte
+	gzip  []byte
+}
+
+func newAssets() (*assets, error) {
+	a := &assets{names: map[string]string{}, files: map[string]asset{}}
+	all, err := static.ReadDir("static")
+	if err != nil {
+		return nil, fmt.Errorf("web: %w", err)
+	}
+	for _, entry := range all {
+		if err := a.add(entry.Name()); err != nil {
+			return nil, fmt.Errorf("web: %w", err)
+		}
+	}
+	return a, nil
+}
+
+func (a *assets) add(name string) error {
+	data, err := static.ReadFile("static/" + name)
+	if err != nil {
+		return err
+	}
+	sum := sha256.Sum256(data)
+	ext := path.Ext(name)
+	served := strings.TrimSuffix(name, ext) + "." + hex.EncodeToString(sum[:6]) + ext
+	var packed bytes.Buffer
+	z, err := gzip.NewWriterLevel(&packed, gzip.BestCompression)
+	if err != nil {
+		return err
+	}
+	if _, err := z.Write(data); err != nil {
+		return err
+	}
+	if err := z.Close(); err != nil {
+		return err
+	}
+	kinds := map[string]string{".css": "text/css; charset=utf-8", ".js": "text/javascript; charset=utf-8", ".svg": "image/svg+xml"}
+	a.names[name] = "/static/" + served
+	a.files[served] = asset{kinds[ext], data, packed.Bytes()}
+	return nil
+}
+
+// path is where a file of static is served.
+func (a *assets) path(name string) (string, error) {
+	if p, ok := a.names[name]; ok {
+		return p, nil
+	}
+	return "", fmt.Errorf("there is no file %s", name)
+}
+
+// ServeHTTP serves a file, for good.
+func (a *assets) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	f, ok := a.files[r.PathValue("file")]
+	if !ok {
+		http.Error(w, "not found", http.StatusNotFound)
+		return
+	}
+	h := w.Header()
+	h.Set("Content-Type", f.kind)
+	h.Set("Cache-Control", "public, max-age=31536000, immutable")
+	h.Set("Vary", "Accept-Encoding")
+	data := f.plain
+	if strings.Contains(r.Header.Get("Accept-Encoding"), "gzip") {
+		h.Set("Content-Encoding", "gzip")
+		data = f.gzip
+	}
+	_, _ = w.Write(data) // the client is gone: there is nobody to tell
+}

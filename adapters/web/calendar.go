@@ -1,0 +1,118 @@
+package web
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/everthread/everthread/core"
+)
+
+// calendar is a month of days.
+type calendar struct {
+	Month, Title         string
+	Previous, Next       string // months; Next is empty for what is to come
+	Years                []int
+	Year                 int
+	Weeks                [][7]cell
+	Messages             int
+	PreviousName, NextIs string
+}
+
+// cell is a day of a calendar.
+type cell struct {
+	Label    string // empty: it is of another month
+	Day      int
+	Name     string
+	Messages int
+	Count    string
+	Here     bool
+	Today    bool
+	Level    int // 1 to 3: few messages to many
+}
+
+// monthDays are the days of a month with messages, newest first.
+func (v *visit) monthDays(month string) ([]core.Segment, error) {
+	const longest = 31
+	all, err := v.Store.Days(v.ctx(), v.user.ID, shiftMonth(month, 1)+"-01", longest)
+	if err != nil {
+		return nil, fmt.Errorf("read days: %w", err)
+	}
+	for i, g := range all {
+		if g.Day.Label < month {
+			return all[:i], nil
+		}
+	}
+	return all, nil
+}
+
+// shiftMonth is a month so many months later.
+func shiftMonth(month string, by int) string {
+	t, err := time.Parse("2006-01", month)
+	if err != nil {
+		return month
+	}
+	return t.AddDate(0, by, 0).Format("2006-01")
+}
+
+// calendar is a month, with here marked.
+func (v *visit) calendar(month, here string) (calendar, error) {
+	first, err := time.Parse("2006-01", month)
+	if err != nil || first.Year() < 1970 || first.Year() > 9000 {
+		return calendar{}, core.ErrNotFound
+	}
+	c := calendar{Month: month, Title: fmt.Sprintf("%s %d", v.words.Months[first.Month()-1], first.Year()), Previous: shiftMonth(month, -1), Year: first.Year()}
+	if month < v.today.Label[:7] {
+		c.Next = shiftMonth(month, 1)
+	}
+	days, err := v.monthDays(month)
+	if err != nil {
+		return c, err
+	}
+	counts := map[string]int{}
+	for _, g := range days {
+		counts[g.Day.Label] = g.Messages
+		c.Messages += g.Messages
+	}
+	at := (int(first.Weekday()) + 6) % 7
+	var week [7]cell
+	for d := first; d.Month() == first.Month(); d = d.AddDate(0, 0, 1) {
+		week[at] = v.cell(d, counts[d.Format(time.DateOnly)], here)
+		if at++; at == 7 {
+			c.Weeks, week, at = append(c.Weeks, week), [7]cell{}, 0
+		}
+	}
+	if at > 0 {
+		c.Weeks = append(c.Weeks, week)
+	}
+	return c, nil
+}
+
+func (v *visit) cell(d time.Time, messages int, here string) cell {
+	label := d.Format(time.DateOnly)
+	c := cell{Label: label, Day: d.Day(), Name: v.dayName(label), Messages: messages, Here: label == here, Today: label == v.today.Label}
+	if messages > 0 {
+		c.Count = v.words.count(messages, v.words.MessagesOne, v.words.Messages)
+		c.Level = min(1+messages/20, 3)
+	}
+	return c
+}
+
+// calendarPage is a month to pick a date from; with date it leads to that day.
+func (v *visit) calendarPage() error {
+	q := v.r.URL.Query()
+	if date := q.Get("date"); date != "" {
+		if _, err := time.Parse(time.DateOnly, date); err != nil {
+			return core.ErrNotFound
+		}
+		return v.back("/day/"+date, "")
+	}
+	month := q.Get("month")
+	if month == "" {
+		month = v.today.Label[:7]
+	}
+	c, err := v.calendar(month, q.Get("here"))
+	if err != nil {
+		return err
+	}
+	return v.page("days", v.words.Calendar, c)
+}

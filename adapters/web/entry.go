@@ -1,0 +1,281 @@
+package web
+
+import (
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"hash/fnv"
+	"html/template"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/everthread/everthread/core"
+)
+
+// entry is one row of a timeline.
+type entry struct {
+	ID      string // of the element: m123 a message, v2 a version of the summary
+	Version string // changes when anything of it does
+	Kind    string // said, tools, entry, command, notice, post, reminder
+	Who     string // user, agent, system
+	Name    string // of who
+	At      time.Time
+	Clock   string
+	Moment  string
+	Follows bool // who also said what stands before, shortly before
+	Day     string
+
+	Number    core.MessageID
+	Turn      core.TurnID
+	HTML      template.HTML
+	Deleted   bool
+	Edited    bool
+	Covered   bool
+	Answer    bool // of the model
+	Forwarded string
+	Quote     *quoted
+	Files     []shownFile
+	Calls     []shownCall
+	Channel   string
+	States    []shownState
+}
+
+type quoted struct{ Title, Text string }
+
+type shownState struct {
+	Word, Class string
+	Channel     string // where that is not the message's
+	Why         string
+}
+
+type shownFile struct {
+	Name, Path, Show string // Show: image, audio, video, or empty for a link
+	Size             int64
+	Error            string
+	Said             string
+}
+
+type shownCall struct{ Title, Asked, Found string }
+
+// together is within what time messages of one speaker stand under one name.
+const together = 5 * time.Minute
+
+// entries are a part of a place as it is shown.
+func (v *visit) entries(s stretch) ([]*entry, error) {
+	sent, err := v.sent(s.messages)
+	if err != nil {
+		return nil, err
+	}
+	results := map[string]core.Message{}
+	for _, m := range s.messages {
+		if m.Role == core.RoleTool {
+			results[m.ToolCallID] = m
+		}
+	}
+	calls := map[string]bool{}
+	var out []*entry
+	for _, m := range s.messages {
+		for _, c := range m.ToolCalls {
+			calls[c.ID] = true
+		}
+		if m.Role == core.RoleTool && calls[m.ToolCallID] {
+			continue // stands with its call
+		}
+		out = append(out, v.entry(m, sent[m.ID], results))
+	}
+	for _, one := range s.versions {
+		out = append(out, v.versionEntry(one))
+	}
+	slices.SortStableFunc(out, func(a, b *entry) int { return a.At.Compare(b.At) })
+	v.join(out)
+	return out, nil
+}
+
+// sent are the deliveries of messages, by message.
+func (v *visit) sent(ms []core.Message) (map[core.MessageID][]core.Delivery, error) {
+	var ids []core.MessageID
+	for _, m := range ms {
+		if m.Role == core.RoleAssistant {
+			ids = append(ids, m.ID)
+		}
+	}
+	if len(ids) == 0 {
+		return nil, nil
+	}
+	all, err := v.Store.Sent(v.ctx(), v.user.ID, ids)
+	if err != nil {
+		return nil, fmt.Errorf("read deliveries: %w", err)
+	}
+	out := map[core.MessageID][]core.Delivery{}
+	for _, d := range all {
+		out[d.Message] = append(out[d.Message], d)
+	}
+	return out, nil
+}
+
+// entry is a message as it is shown.
+func (v *visit) entry(m core.Message, sent []core.Delivery, results map[string]core.Message) *entry {
+	e := &entry{ID: "m" + strconv.FormatInt(int64(m.ID), 10), Number: m.ID, Turn: m.Turn, At: shownAt(m), Deleted: m.Redacted,
+		Edited: m.Revision > 0 && !m.Redacted, Covered: m.Covered, Forwarded: m.ForwardedFrom}
+	v.stamp(e, m.SentAt)
+	v.speaker(e, m)
+	e.HTML = v.markdown.message(captions(m.Text, m.Attachments))
+	if q := m.Quote; q != nil && q.Text != "" {
+		e.Quote = &quoted{v.words.InReply, short(q.Text, 300)}
+		if q.Mine {
+			e.Quote.Title = v.words.InReplyMine
+		}
+	}
+	for i, a := range m.Attachments {
+		e.Files = append(e.Files, v.file(m, i, a))
+	}
+	for _, c := range m.ToolCalls {
+		e.Calls = append(e.Calls, v.call(c.Name, c.Arguments, results[c.ID].Text))
+	}
+	if m.Role == core.RoleTool && !m.Redacted {
+		e.Calls, e.HTML = []shownCall{v.call(m.ToolName, "", m.Text)}, ""
+	}
+	e.Answer = m.Role == core.RoleAssistant && m.Kind == core.KindChat && m.Turn > 0
+	e.Channel = v.channelName(m.Channel)
+	for _, d := range sent {
+		e.States = append(e.States, v.state(d, m.Channel))
+	}
+	e.Version = fingerprint(m, e.States, e.Calls)
+	return e
+}
+
+// speaker says who a message is by, and what it is.
+func (v *visit) speaker(e *entry, m core.Message) {
+	e.Kind, e.Who, e.Name = "said", "agent", v.words.Agent
+	if m.Role == core.RoleUser {
+		e.Who, e.Name = "user", v.words.You
+	}
+	if m.Role == core.RoleTool || m.Role == core.RoleAssistant && m.Text == "" && len(m.ToolCalls) > 0 {
+		e.Kind = "tools"
+	}
+	switch m.Kind {
+	case core.KindCommand:
+		e.Kind = "command"
+	case core.KindNotice:
+		e.Kind, e.Who, e.Name = "notice", "system", v.words.SystemName
+	case core.KindDayPost:
+		e.Kind, e.Who, e.Name = "post", "system", v.words.Post
+	case core.KindReminder:
+		e.Kind, e.Who, e.Name = "reminder", "system", v.words.Reminder
+	case core.KindDaySummary:
+		e.Kind, e.Who, e.Name = "entry", "system", v.words.SummaryUpdated
+	}
+}
+
+// stamp says when something was, by the clock of the person.
+func (v *visit) stamp(e *entry, t time.Time) {
+	local := t.In(v.zone)
+	e.Clock, e.Moment = local.Format(v.words.Clock), v.words.moment(local)
+}
+
+// versionEntry is the system entry that a summary was written.
+func (v *visit) versionEntry(s core.Summary) *entry {
+	e := &entry{ID: "v" + strconv.Itoa(s.Version), Kind: "entry", Who: "system", Name: v.words.SummaryUpdated, At: s.CreatedAt, HTML: v.markdown.summary(s.Markdown)}
+	if s.Final {
+		e.Name = v.words.SummaryFinalized
+	}
+	v.stamp(e, s.CreatedAt)
+	e.Version = hashed(s.Version, s.Final, s.Markdown)
+	return e
+}
+
+// join marks what follows what the same speaker said shortly before, and where
+// another date begins.
+func (v *visit) join(all []*entry) {
+	for i, e := range all {
+		date := v.Day(v.user.Settings, e.At).Label
+		if i == 0 {
+			continue
+		}
+		before := all[i-1]
+		if date != v.Day(v.user.Settings, before.At).Label {
+			e.Day = v.dayName(date)
+		}
+		e.Follows = e.Day == "" && e.Kind == "said" && (before.Kind == "said" || before.Kind == "tools") && before.Who == e.Who && e.At.Sub(before.At) < together
+	}
+}
+
+func (v *visit) channelName(name string) string {
+	return cmp.Or(v.words.Channels[name], name)
+}
+
+func (v *visit) state(d core.Delivery, channel string) shownState {
+	s := shownState{Word: cmp.Or(v.words.States[string(d.State)], string(d.State)), Class: string(d.State), Why: d.Error}
+	if d.To.Channel != channel {
+		s.Channel = v.channelName(d.To.Channel)
+	}
+	return s
+}
+
+// file is an attachment as it is shown.
+func (v *visit) file(m core.Message, n int, a core.Attachment) shownFile {
+	f := shownFile{Name: cmp.Or(a.Name, a.Kind), Size: a.Size, Error: a.Error, Said: a.Transcript}
+	if a.Path != "" {
+		f.Path = fmt.Sprintf("/media/%d/%d", m.ID, n)
+	}
+	if kind := shownAs(a.MIME); kind != "" && f.Path != "" {
+		f.Show = strings.SplitN(kind, "/", 2)[0]
+	}
+	return f
+}
+
+// mostShown is how much of a tool's words is shown.
+const mostShown = 4000
+
+// call is a call of a tool in words.
+func (v *visit) call(name, arguments, found string) shownCall {
+	title, known := v.words.Tools[name]
+	if !known {
+		title = v.words.fill(v.words.ToolUsed, short(name, 80))
+	}
+	if strings.Contains(title, "%s") {
+		var asked struct {
+			Query string `json:"query"`
+		}
+		_ = json.Unmarshal([]byte(arguments), &asked) // as the model wrote it: perhaps nothing can be read
+		title = v.words.fill(title, cmp.Or(short(asked.Query, 80), "…"))
+	}
+	if known && name != "" && (arguments == "{}" || arguments == "") {
+		arguments = ""
+	}
+	return shownCall{title, short(arguments, mostShown), short(found, mostShown)}
+}
+
+// captions takes the placeholders of attachments out of a text: the files
+// themselves are shown. What stands in them, a caption or what was said, stays.
+func captions(text string, as []core.Attachment) string {
+	for _, a := range as {
+		start := strings.Index(text, "["+a.Kind)
+		if a.Kind == "" || start < 0 {
+			continue
+		}
+		end := strings.IndexByte(text[start:], ']') + start
+		if len(as) == 1 && start == 0 && strings.HasSuffix(text, "]") {
+			end = len(text) - 1
+		}
+		if end < start {
+			continue
+		}
+		_, rest, _ := strings.Cut(text[start+1:end], ": ")
+		text = strings.TrimSpace(text[:start] + rest + text[end+1:])
+	}
+	return text
+}
+
+// fingerprint changes when anything of a message does that is shown.
+func fingerprint(m core.Message, states []shownState, calls []shownCall) string {
+	return hashed(m.ID, m.Revision, m.Redacted, m.Text, m.Attachments, states, calls)
+}
+
+func hashed(all ...any) string {
+	h := fnv.New64a()
+	fmt.Fprintf(h, "%+v", all)
+	return strconv.FormatUint(h.Sum64(), 36)
+}

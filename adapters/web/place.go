@@ -1,0 +1,292 @@
+package web
+
+import (
+	"cmp"
+	"fmt"
+	"math"
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/everthread/everthread/core"
+)
+
+// How much of a conversation a page shows.
+const (
+	pageSize  = 100  // messages
+	liveSize  = 50   // newest ones that open pages keep up to date
+	readSize  = 1000 // messages of a day that are read at once
+	besides   = 300  // commands and notices of a page
+	versions  = 50   // of a summary
+	farFuture = math.MaxInt64
+)
+
+// place is a conversation as a page shows it: a day of the continuous thread, or a
+// plain thread.
+type place struct {
+	thread  core.Thread
+	day     core.Day     // of the continuous thread
+	segment core.Segment // of the day; zero: nobody wrote on it yet
+}
+
+func (p place) plain() bool { return p.thread.Mode == core.ModeThread }
+
+// path is where the place is.
+func (p place) path() string {
+	if p.plain() {
+		return "/threads/" + strconv.FormatInt(int64(p.thread.ID), 10)
+	}
+	return "/day/" + p.day.Label
+}
+
+// query names the place to the live updates and the composer.
+func (p place) query() string {
+	if p.plain() {
+		return "thread=" + strconv.FormatInt(int64(p.thread.ID), 10)
+	}
+	return "day=" + p.day.Label
+}
+
+// dayPlace is a day of the continuous thread, by its label.
+func (v *visit) dayPlace(label string) (place, error) {
+	var p place
+	var err error
+	if p.thread, err = v.Store.Thread(v.ctx(), v.user.ID, 0); err != nil {
+		return p, fmt.Errorf("read the thread: %w", err)
+	}
+	p.segment, err = v.Store.Day(v.ctx(), v.user.ID, label)
+	switch {
+	case missing(err):
+		p.day, err = v.dayOf(label)
+	case err == nil:
+		p.day = p.segment.Day
+	}
+	return p, err
+}
+
+// dayOf is a day that nothing was said on. core.ErrNotFound: there is none such.
+func (v *visit) dayOf(label string) (core.Day, error) {
+	date, err := time.Parse(time.DateOnly, label)
+	if err != nil || date.Year() < 1970 || date.Year() > 9000 {
+		return core.Day{}, core.ErrNotFound
+	}
+	if label == v.today.Label {
+		return v.today, nil
+	}
+	d := v.Day(v.user.Settings, time.Date(date.Year(), date.Month(), date.Day(), 12, 0, 0, 0, v.zone))
+	if d.Label != label {
+		return d, core.ErrNotFound
+	}
+	return d, nil
+}
+
+// threadPlace is a plain thread.
+func (v *visit) threadPlace(id core.ThreadID) (place, error) {
+	t, err := v.Store.Thread(v.ctx(), v.user.ID, id)
+	if err == nil && t.Mode != core.ModeThread {
+		err = core.ErrNotFound
+	}
+	return place{thread: t}, err
+}
+
+// want says which part of a place is wanted; at most one is set, none: the newest.
+type want struct{ before, after, around core.MessageID }
+
+// stretch is a part of a place in the order of display.
+type stretch struct {
+	messages []core.Message
+	versions []core.Summary // of the day's summary, that were written meanwhile
+	earlier  core.MessageID // there are messages before it; 0: there are none
+	later    core.MessageID // there are messages after it; 0: there are none
+}
+
+// stretch reads a part of a place, at most limit messages of the conversation.
+func (v *visit) stretch(p place, w want, limit int) (stretch, error) {
+	if p.plain() {
+		return v.threadStretch(p, w, limit)
+	}
+	s, err := v.dayStretch(p, w, limit)
+	if err != nil {
+		return s, err
+	}
+	from, to := p.day.Start, p.day.End
+	if s.earlier > 0 {
+		from = shownAt(s.messages[0])
+	}
+	if s.later > 0 {
+		to = shownAt(s.messages[len(s.messages)-1])
+	}
+	if err := v.addBesides(p, &s, from, to); err != nil {
+		return s, err
+	}
+	return s, v.addVersions(p, &s, from, to)
+}
+
+// dayStretch reads the conversation of a day: which messages are of it the store
+// decided when they came, whatever the clock showed (SPEC 4).
+func (v *visit) dayStretch(p place, w want, limit int) (stretch, error) {
+	var s stretch
+	if p.segment.ID == 0 {
+		return s, nil
+	}
+	var err error
+	var more bool
+	switch {
+	case w.after > 0:
+		s.messages, more, err = v.firstAfter(p, w.after, limit)
+		if len(s.messages) > 0 {
+			s.earlier = s.messages[0].ID
+		}
+	case w.around > 0:
+		var next []core.Message
+		var fewer bool
+		s.messages, fewer, err = v.lastBefore(p, w.around, limit/2)
+		if err == nil {
+			next, more, err = v.firstAfter(p, w.around-1, limit-limit/2)
+		}
+		if fewer {
+			s.earlier = s.messages[0].ID
+		}
+		s.messages = append(s.messages, next...)
+	default:
+		before := cmp.Or(w.before, farFuture)
+		var fewer bool
+		s.messages, fewer, err = v.lastBefore(p, before, limit)
+		if fewer {
+			s.earlier = s.messages[0].ID
+		}
+		more = w.before > 0
+	}
+	if more && len(s.messages) > 0 {
+		s.later = s.messages[len(s.messages)-1].ID
+	}
+	sortShown(s.messages)
+	return s, err
+}
+
+// lastBefore reads the last messages of a day before one, and tells whether there are
+// more before them.
+func (v *visit) lastBefore(p place, before core.MessageID, limit int) (last []core.Message, more bool, err error) {
+	for after := core.MessageID(0); ; {
+		ms, err := v.Store.DayMessages(v.ctx(), v.user.ID, p.segment.ID, after, readSize)
+		if err != nil {
+			return nil, false, fmt.Errorf("read the day: %w", err)
+		}
+		full := len(ms) == readSize
+		if full {
+			after = ms[len(ms)-1].ID
+		}
+		if n := slices.IndexFunc(ms, func(m core.Message) bool { return m.ID >= before }); n >= 0 {
+			ms, full = ms[:n], false
+		}
+		last = append(last, ms...)
+		if len(last) > limit {
+			last, more = slices.Clone(last[len(last)-limit:]), true
+		}
+		if !full {
+			return last, more, nil
+		}
+	}
+}
+
+// firstAfter reads the first messages of a day after one, and tells whether there are
+// more after them.
+func (v *visit) firstAfter(p place, after core.MessageID, limit int) ([]core.Message, bool, error) {
+	ms, err := v.Store.DayMessages(v.ctx(), v.user.ID, p.segment.ID, after, limit+1)
+	if err != nil {
+		return nil, false, fmt.Errorf("read the day: %w", err)
+	}
+	return ms[:min(limit, len(ms))], len(ms) > limit, nil
+}
+
+// addBesides adds what was said beside the conversation: commands, notices,
+// reminders and posts, on the day when they were.
+func (v *visit) addBesides(p place, s *stretch, from, to time.Time) error {
+	ms, _, err := v.Store.Timeline(v.ctx(), core.TimelineQuery{User: v.user.ID, From: from, To: to, Limit: besides})
+	if err != nil {
+		return fmt.Errorf("read the timeline: %w", err)
+	}
+	for _, m := range ms {
+		if m.Kind != core.KindChat && m.Kind != core.KindDaySummary {
+			s.messages = append(s.messages, m)
+		}
+	}
+	sortShown(s.messages)
+	return nil
+}
+
+// addVersions adds the versions of the day's summary that were written meanwhile.
+// An entry stands in the day that it describes: after its last message, if it was
+// written later.
+func (v *visit) addVersions(p place, s *stretch, from, to time.Time) error {
+	if p.segment.SummaryVersion == 0 || p.segment.Hidden {
+		return nil
+	}
+	all, err := v.Store.Summaries(v.ctx(), v.user.ID, p.segment.ID, versions)
+	if err != nil {
+		return fmt.Errorf("read the summaries: %w", err)
+	}
+	slices.Reverse(all)
+	for _, one := range all {
+		if (s.earlier == 0 || !one.CreatedAt.Before(from)) && (s.later == 0 || one.CreatedAt.Before(to)) {
+			s.versions = append(s.versions, one)
+		}
+	}
+	return nil
+}
+
+func (v *visit) threadStretch(p place, w want, limit int) (stretch, error) {
+	q := core.TimelineQuery{User: v.user.ID, Thread: p.thread.ID, Before: w.before, After: w.after, Limit: limit}
+	if w.around > 0 {
+		q.Before, q.Limit = w.around, limit/2
+	}
+	var s stretch
+	ms, more, err := v.Store.Timeline(v.ctx(), q)
+	if err != nil || len(ms) == 0 && w.around == 0 {
+		return s, err
+	}
+	later := w.after > 0 && more || w.before > 0
+	if w.around > 0 {
+		one, err := v.Store.Messages(v.ctx(), v.user.ID, []core.MessageID{w.around})
+		if err != nil {
+			return s, err
+		}
+		q.Before, q.After = 0, w.around
+		next, rest, err := v.Store.Timeline(v.ctx(), q)
+		if err != nil {
+			return s, err
+		}
+		ms, later = slices.Concat(ms, one, next), rest
+	}
+	s.messages = ms
+	if w.after > 0 || more {
+		s.earlier = ms[0].ID
+	}
+	if later {
+		s.later = ms[len(ms)-1].ID
+	}
+	return s, nil
+}
+
+// shownAt is when a message is shown: when it was read, or else sent.
+func shownAt(m core.Message) time.Time {
+	if m.Position > 0 {
+		return time.UnixMicro(m.Position)
+	}
+	return m.SentAt
+}
+
+func sortShown(ms []core.Message) {
+	slices.SortStableFunc(ms, func(a, b core.Message) int {
+		return cmp.Or(shownAt(a).Compare(shownAt(b)), cmp.Compare(a.ID, b.ID))
+	})
+}
+
+// messageNumber reads the number of a message.
+func messageNumber(s string) core.MessageID {
+	n, err := strconv.ParseInt(s, 10, 64)
+	if err != nil || n < 0 {
+		return 0
+	}
+	return core.MessageID(n)
+}

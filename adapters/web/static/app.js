@@ -1,0 +1,388 @@
+// The script of the page. Everything works without it; with it the page follows
+// what happens, answers appear as they are written, and panels open in place.
+"use strict";
+(() => {
+  const $ = (id) => document.getElementById(id);
+  const root = document.documentElement;
+  root.classList.add("script");
+
+  // ---- Saying something: a toast that goes away. ----
+  const toast = $("toast");
+  let toastTimer;
+  function say(text, stays) {
+    if (!toast) return;
+    toast.textContent = text || "";
+    clearTimeout(toastTimer);
+    if (text && !stays) toastTimer = setTimeout(() => { toast.textContent = ""; }, 6000);
+  }
+  if (toast && toast.textContent) say(toast.textContent);
+
+  // ---- Markup that the server rendered, as elements. ----
+  function elements(html) {
+    const t = document.createElement("template");
+    t.innerHTML = html;
+    return t.content;
+  }
+
+  // ---- Signing in: the zone of this browser. ----
+  const signin = $("signin");
+  if (signin) signin.elements.zone.value = Intl.DateTimeFormat().resolvedOptions().timeZone || "";
+
+  // ---- Scrolling: kept, unless the reader is at the end. ----
+  const entries = $("entries");
+  const live = entries && entries.dataset.live;
+  const atEnd = () => root.scrollHeight - window.innerHeight - window.scrollY < 120;
+  const toEnd = () => window.scrollTo(0, root.scrollHeight);
+  function keepPlace(change) {
+    const end = atEnd();
+    change();
+    if (end && live) toEnd();
+  }
+
+  // ---- Jumping to a message, also into what is folded. ----
+  function reveal(hash) {
+    const id = decodeURIComponent(hash.slice(1));
+    const el = /^[mv]\d+$/.test(id) && $(id);
+    if (!el) return false;
+    const fold = el.closest("details.older");
+    if (fold) fold.open = true;
+    document.querySelectorAll(".found").forEach((x) => x.classList.remove("found"));
+    el.classList.add("found");
+    el.scrollIntoView({ block: "center" });
+    return true;
+  }
+  window.addEventListener("hashchange", () => reveal(location.hash));
+  if (!(location.hash && reveal(location.hash)) && live && !location.search && entries.children.length > 6) toEnd();
+
+  // ---- Panels in place: the inside of a page below the entry that asked. ----
+  async function part(url) {
+    const r = await fetch(url, { headers: { "X-Part": "1" } });
+    if (r.status === 401) { say((await r.json()).error, true); return null; }
+    return elements(await r.text());
+  }
+  function placeFor(link) {
+    const entry = link.closest(".entry");
+    return { host: entry || link.closest(".summary") || link.parentElement };
+  }
+  async function openPanel(link) {
+    const { host } = placeFor(link);
+    const old = host.querySelector(":scope > .panel-here");
+    if (old) {
+      old.remove();
+      if (old.dataset.from === link.getAttribute("href")) return;
+    }
+    const inside = await part(link.href);
+    if (!inside) return;
+    const panel = document.createElement("div");
+    panel.className = "panel-here";
+    panel.tabIndex = -1;
+    panel.dataset.from = link.getAttribute("href");
+    panel.append(inside);
+    panel.querySelectorAll(".crumb a").forEach((a) => { a.dataset.close = ""; a.setAttribute("role", "button"); });
+    panel.opener = link;
+    host.append(panel);
+    panel.focus({ preventScroll: true });
+    const box = panel.getBoundingClientRect();
+    const foot = $("composer") ? $("composer").offsetHeight : 0;
+    if (box.bottom > window.innerHeight - foot) panel.scrollIntoView({ block: box.height > window.innerHeight - foot - 80 ? "start" : "center" });
+  }
+  function closePanel(panel) {
+    panel.remove();
+    if (panel.opener && panel.opener.isConnected) (panel.opener.closest("details.menu")?.querySelector("summary") || panel.opener).focus();
+  }
+  async function submitPanel(form) {
+    const panel = form.closest(".panel-here");
+    const r = await send(form.action, new URLSearchParams(new FormData(form)));
+    if (!r.ok) { warn(form, r.error); return; }
+    say(r.toast);
+    if (panel) closePanel(panel);
+  }
+  function warn(form, text) {
+    let p = form.querySelector(".note.bad");
+    if (!p) {
+      p = document.createElement("p");
+      p.className = "note bad";
+      p.setAttribute("role", "alert");
+      form.append(p);
+    }
+    p.textContent = text;
+  }
+
+  // ---- Posting: what the server answers, or that it cannot be reached. ----
+  async function send(url, body) {
+    try {
+      const r = await fetch(url, { method: "POST", body, headers: { Accept: "application/json" } });
+      const data = await r.json().catch(() => ({}));
+      return { ok: r.ok, error: data.error || String(r.status), ...data };
+    } catch {
+      return { ok: false, error: write ? write.dataset.offline : "" };
+    }
+  }
+
+  document.addEventListener("click", (e) => {
+    const link = e.target.closest("a");
+    if (!e.target.closest("details.menu")) closeMenus();
+    if (!link || e.defaultPrevented || e.button || e.metaKey || e.ctrlKey || e.shiftKey || e.altKey) {
+      if (e.target.closest("[data-keys]")) { closeMenus(); $("keys").showModal(); }
+      return;
+    }
+    const panel = link.closest(".panel-here");
+    if ("close" in link.dataset && panel) { e.preventDefault(); closePanel(panel); return; }
+    if (link.classList.contains("inline")) { e.preventDefault(); closeMenus(); openPanel(link); return; }
+    if (link.classList.contains("ref")) {
+      const hash = "#m" + link.pathname.split("/").pop();
+      if (reveal(hash)) { e.preventDefault(); history.pushState(null, "", hash); }
+      return;
+    }
+    if (link.id === "earlier") { e.preventDefault(); earlier(link); return; }
+    if (link.classList.contains("calendar-nav")) { e.preventDefault(); month(link); }
+  });
+  function closeMenus() { document.querySelectorAll("details.menu[open]").forEach((d) => { d.open = false; }); }
+
+  document.addEventListener("submit", (e) => {
+    const form = e.target;
+    if ("inline" in form.dataset) { e.preventDefault(); submitPanel(form); return; }
+    if (form.closest("#status") || form.closest(".summary-foot")) {
+      e.preventDefault();
+      const button = form.querySelector("button");
+      button.disabled = true;
+      send(form.action, new URLSearchParams(new FormData(form))).then((r) => {
+        button.disabled = false;
+        say(r.ok ? r.toast : r.error);
+      });
+    }
+  });
+
+  // ---- Earlier messages: above, without a jump. ----
+  async function earlier(link) {
+    link.setAttribute("aria-busy", "true");
+    const inside = await part(link.href);
+    if (!inside) return;
+    const here = link.closest("p");
+    const list = here.parentElement.classList.contains("older") ? here.nextElementSibling : entries;
+    const older = inside.querySelector("#entries");
+    const next = inside.querySelector("#earlier");
+    const first = list.firstElementChild;
+    const top = first ? first.getBoundingClientRect().top : 0;
+    list.prepend(...older.children);
+    if (next) link.replaceWith(next); else here.remove();
+    if (first) window.scrollBy(0, first.getBoundingClientRect().top - top);
+  }
+
+  async function month(link) {
+    const inside = await part(link.href);
+    const box = link.closest("[data-calendar]");
+    const fresh = inside && inside.querySelector("[data-calendar]");
+    if (!fresh) return;
+    const rel = link.rel;
+    box.replaceWith(fresh);
+    fresh.querySelector(`a[rel=${rel}]`)?.focus();
+  }
+
+  // ---- Live: entries, previews of answers, the summary. ----
+  if (live) {
+    let last = entries.dataset.last;
+    let stream, away;
+    const order = (id) => id && $(id);
+
+    const on = {
+      entry(d) {
+        const fresh = elements(d.html);
+        const article = fresh.querySelector(".entry");
+        const old = $(d.id);
+        if (old) {
+          if (old.dataset.v !== article.dataset.v) {
+            const panel = old.querySelector(":scope > .panel-here");
+            if (panel) article.append(panel);
+            old.replaceWith(article);
+          }
+          return;
+        }
+        document.querySelector(".timeline > .empty")?.remove();
+        const draft = article.dataset.turn && $(article.dataset.turn);
+        const before = order(d.after);
+        if (draft) draft.replaceWith(...fresh.childNodes);
+        else if (before && before.parentElement === entries) before.after(...fresh.childNodes);
+        else if (entries.querySelector(".writing")) entries.querySelector(".writing").before(...fresh.childNodes);
+        else entries.append(...fresh.childNodes);
+      },
+      turns(list) {
+        const ids = list.map((x) => x.id);
+        entries.querySelectorAll(".writing").forEach((x) => { if (!ids.includes(x.id)) x.remove(); });
+        for (const x of list) {
+          const old = $(x.id);
+          if (!old) entries.append(...elements(x.html).childNodes);
+          else old.querySelector(".typing").textContent = elements(x.html).querySelector(".typing").textContent;
+        }
+      },
+      preview(d) {
+        const el = $(d.id);
+        if (el) morph(el.querySelector(".prose"), elements(d.html));
+      },
+      gone(d) { $(d.id)?.remove(); },
+      state(d) {
+        const status = $("status");
+        if (!status) return;
+        status.replaceChildren(...elements(d.html).childNodes);
+        const form = $("write");
+        status.querySelectorAll("input[type=hidden]").forEach((i) => { i.value = form.elements[i.name].value; });
+      },
+      summary(d) {
+        const box = $("summary");
+        const open = box && box.querySelector(".panel-here");
+        if (box && !open) box.replaceChildren(...elements(d.html).childNodes);
+      },
+      end(d) { stream.close(); stream = null; say(d.text, true); },
+    };
+
+    // morph makes a's children those of b, and leaves alike ones alone: what a
+    // reader has marked stays marked, and a screen reader hears only what is new.
+    function morph(a, b) {
+      const to = [...b.childNodes];
+      to.forEach((node, i) => {
+        const old = a.childNodes[i];
+        if (!old) a.append(node);
+        else if (!old.isEqualNode(node)) old.replaceWith(node);
+      });
+      while (a.childNodes.length > to.length) a.lastChild.remove();
+    }
+
+    function open() {
+      if (stream) return;
+      stream = new EventSource(live + "&last=" + encodeURIComponent(last));
+      for (const name of Object.keys(on)) {
+        stream.addEventListener(name, (e) => {
+          if (e.lastEventId) last = e.lastEventId;
+          keepPlace(() => on[name](JSON.parse(e.data)));
+        });
+      }
+      stream.addEventListener("open", () => { if (toast.dataset.offline) { delete toast.dataset.offline; say(""); } });
+      stream.addEventListener("error", () => {
+        if (!stream) return;
+        toast.dataset.offline = "1";
+        setTimeout(() => { if (toast.dataset.offline && !document.hidden) say(write.dataset.offline, true); }, 4000);
+        if (stream.readyState === EventSource.CLOSED) { stream = null; setTimeout(open, 5000); }
+      });
+    }
+    // A hidden page lets go after a while; what it missed comes when it is seen again.
+    document.addEventListener("visibilitychange", () => {
+      clearTimeout(away);
+      if (!document.hidden) { open(); return; }
+      away = setTimeout(() => { if (stream) { stream.close(); stream = null; } }, 30000);
+    });
+    open();
+  }
+
+  // ---- The composer. ----
+  const write = $("write");
+  if (write) {
+    const text = $("text"), picker = write.elements.file, button = $("send"), list = $("picked"), unsent = $("unsent");
+    const key = "draft:" + write.dataset.draft;
+    const files = [];
+    let busy = false;
+
+    const grow = () => {
+      if (CSS.supports("field-sizing", "content")) return;
+      text.style.height = "auto";
+      text.style.height = text.scrollHeight + "px";
+    };
+    const store = (f) => { try { return f(); } catch { return null; } };
+    text.value = store(() => sessionStorage.getItem(key)) || text.value;
+    grow();
+    text.addEventListener("input", () => {
+      grow();
+      store(() => (text.value ? sessionStorage.setItem(key, text.value) : sessionStorage.removeItem(key)));
+    });
+    text.addEventListener("keydown", (e) => {
+      if (e.key === "Enter" && !e.shiftKey && !e.isComposing && e.keyCode !== 229) { e.preventDefault(); write.requestSubmit(); }
+    });
+
+    function add(more) {
+      for (const f of more) files.push(f);
+      unsent.hidden = true;
+      if (files.length > Number(write.dataset.files)) { files.length = Number(write.dataset.files); fail(write.dataset.tooMany); }
+      if (files.reduce((n, f) => n + f.size, 0) > Number(write.dataset.size)) fail(write.dataset.tooLarge);
+      show();
+    }
+    function show() {
+      list.hidden = files.length === 0;
+      write.classList.toggle("has-files", files.length > 0);
+      list.replaceChildren(...files.map((f, i) => {
+        const li = document.createElement("li"), name = document.createElement("span"), no = document.createElement("button");
+        name.textContent = f.name;
+        no.type = "button";
+        no.textContent = "×";
+        no.setAttribute("aria-label", write.dataset.remove + ": " + f.name);
+        no.addEventListener("click", () => { files.splice(i, 1); unsent.hidden = true; show(); text.focus(); });
+        li.append(name, no);
+        return li;
+      }));
+    }
+    function fail(why) { unsent.textContent = why; unsent.hidden = !why; }
+
+    picker.addEventListener("change", () => { add(picker.files); picker.value = ""; });
+    text.addEventListener("paste", (e) => { if (e.clipboardData.files.length) { e.preventDefault(); add(e.clipboardData.files); } });
+    const carries = (e) => e.dataTransfer && [...e.dataTransfer.types].includes("Files");
+    document.addEventListener("dragover", (e) => { if (carries(e)) { e.preventDefault(); write.classList.add("over"); } });
+    document.addEventListener("dragleave", (e) => { if (!e.relatedTarget) write.classList.remove("over"); });
+    document.addEventListener("drop", (e) => { if (carries(e)) { e.preventDefault(); write.classList.remove("over"); add(e.dataTransfer.files); } });
+
+    // A message keeps its nonce until it was taken, so that it is never there twice.
+    const nonce = () => Array.from(crypto.getRandomValues(new Uint8Array(16)), (b) => b.toString(16).padStart(2, "0")).join("");
+    write.addEventListener("submit", async (e) => {
+      e.preventDefault();
+      if (busy || (!text.value.trim() && !files.length)) return;
+      busy = true;
+      const label = button.textContent, sent = text.value;
+      button.disabled = true;
+      button.textContent = write.dataset.sending;
+      fail("");
+      const body = new FormData();
+      for (const name of ["nonce", "thread", "day"]) body.append(name, write.elements[name].value);
+      body.append("text", sent);
+      for (const f of files) body.append("file", f, f.name);
+      const r = await send(write.action, body);
+      busy = false;
+      button.disabled = false;
+      button.textContent = label;
+      if (!r.ok) { fail(write.dataset.notSent + " " + r.error); return; }
+      write.elements.nonce.value = nonce();
+      if (text.value === sent) text.value = "";
+      files.length = 0;
+      store(() => sessionStorage.removeItem(key));
+      show();
+      grow();
+      toEnd();
+      if (r.url !== "/" && r.url !== write.dataset.draft) location.assign(r.url);
+    });
+  }
+
+  // ---- Keys. ----
+  let g = 0;
+  document.addEventListener("keydown", (e) => {
+    if (e.key === "Escape") {
+      const panel = document.activeElement.closest?.(".panel-here");
+      const menu = document.activeElement.closest?.("details.menu[open]");
+      if (panel) closePanel(panel);
+      else if (menu) { menu.open = false; menu.querySelector("summary").focus(); }
+      else if (document.activeElement === $("text")) $("text").blur();
+      return;
+    }
+    if (e.metaKey || e.ctrlKey || e.altKey || /^(INPUT|TEXTAREA|SELECT)$/.test(e.target.tagName) || e.target.isContentEditable || document.querySelector("dialog[open]")) return;
+    const go = (el) => { if (el) { e.preventDefault(); el.click(); } };
+    if (g && Date.now() - g < 1200) {
+      g = 0;
+      const tab = { c: "/", t: "/threads", m: "/memory", s: "/settings", a: "/admin" }[e.key];
+      go(tab && document.querySelector(`.tabs a[href="${tab}"]`));
+      return;
+    }
+    switch (e.key) {
+      case "/": if ($("q")) { e.preventDefault(); $("q").focus(); $("q").select(); } else { e.preventDefault(); location.assign("/search"); } break;
+      case "n": go($("next-day")); break;
+      case "p": go($("previous-day")); break;
+      case "i": if ($("text")) { e.preventDefault(); $("text").focus(); } break;
+      case "g": g = Date.now(); break;
+      case "?": if ($("keys")) { e.preventDefault(); $("keys").showModal(); } break;
+    }
+  });
+})();

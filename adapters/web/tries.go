@@ -1,0 +1,83 @@
+package web
+
+import (
+	"net"
+	"net/netip"
+	"strings"
+	"sync"
+	"time"
+)
+
+// tries bounds how often somebody may try to sign in.
+type tries struct {
+	limits Limits
+	now    func() time.Time
+
+	mu    sync.Mutex
+	since time.Time // begin of the minute that is counted
+	all   int
+	by    map[netip.Addr]int
+}
+
+func newTries(l Limits, now func() time.Time) *tries {
+	return &tries{limits: l, now: now, by: map[netip.Addr]int{}}
+}
+
+// take counts a try, and returns how long to wait instead if there were too many.
+func (t *tries) take(from netip.Addr) time.Duration {
+	now := t.now()
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if now.Sub(t.since) >= time.Minute || now.Before(t.since) {
+		t.since, t.all = now, 0
+		clear(t.by)
+	}
+	if t.all >= t.limits.SignIns || t.by[from] >= t.limits.SignInsPerAddress {
+		return t.since.Add(time.Minute).Sub(now)
+	}
+	t.all++
+	t.by[from]++
+	return 0
+}
+
+// remote is the address that a request's connection comes from.
+func (v *visit) remote() netip.Addr {
+	host, _, err := net.SplitHostPort(v.r.RemoteAddr)
+	if err != nil {
+		host = v.r.RemoteAddr
+	}
+	a, _ := netip.ParseAddr(host)
+	return a.Unmap().WithZone("")
+}
+
+// proxied tells whether a request comes from a proxy that is believed.
+func (v *visit) proxied() bool { return v.trusts(v.remote()) }
+
+func (c *Channel) trusts(a netip.Addr) bool {
+	for _, p := range c.proxies {
+		if p.Contains(a) {
+			return true
+		}
+	}
+	return false
+}
+
+// client is the address of whoever visits: the last one in X-Forwarded-For that is
+// no proxy of ours, if a proxy of ours says so. An IPv6 client is its /64.
+func (v *visit) client() netip.Addr {
+	at := v.remote()
+	chain := strings.Split(strings.Join(v.r.Header.Values("X-Forwarded-For"), ","), ",")
+	for i := len(chain) - 1; i >= 0 && v.trusts(at); i-- {
+		a, err := netip.ParseAddr(strings.TrimSpace(chain[i]))
+		if err != nil {
+			break
+		}
+		at = a.Unmap().WithZone("")
+	}
+	if at.Is6() {
+		if p, err := at.Prefix(64); err == nil {
+			return p.Addr()
+		}
+	}
+	return at
+}

@@ -1,0 +1,58 @@
+package web
+
+import (
+	"context"
+	"sync"
+
+	"github.com/everthread/everthread/core"
+)
+
+// watchers are the open pages that are kept up to date.
+type watchers struct {
+	most int // of one user
+
+	mu     sync.Mutex
+	ended  bool
+	cancel map[core.UserID]map[*context.CancelFunc]struct{}
+}
+
+// enter counts a page in, unless the user has too many. The context ends with the
+// request and when the process stops; leave is to be called.
+func (w *watchers) enter(ctx context.Context, user core.UserID) (_ context.Context, leave func(), ok bool) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.ended || len(w.cancel[user]) >= w.most {
+		return ctx, nil, false
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	if w.cancel == nil {
+		w.cancel = map[core.UserID]map[*context.CancelFunc]struct{}{}
+	}
+	if w.cancel[user] == nil {
+		w.cancel[user] = map[*context.CancelFunc]struct{}{}
+	}
+	w.cancel[user][&cancel] = struct{}{}
+	return ctx, func() { w.leave(user, &cancel) }, true
+}
+
+func (w *watchers) leave(user core.UserID, cancel *context.CancelFunc) {
+	(*cancel)()
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	delete(w.cancel[user], cancel)
+	if len(w.cancel[user]) == 0 {
+		delete(w.cancel, user)
+	}
+}
+
+// end ends all pages, for good.
+func (w *watchers) end() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.ended = true
+	for _, all := range w.cancel {
+		for cancel := range all {
+			(*cancel)()
+		}
+	}
+}

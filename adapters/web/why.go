@@ -1,0 +1,225 @@
+package web
+
+import (
+	"cmp"
+	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/everthread/everthread/core"
+)
+
+// why is what a turn sent to the model, in words and numbers.
+type why struct {
+	Back      string
+	Known     bool
+	Facts     []fact
+	Parts     []shownPart
+	Total     int
+	Cap       int
+	Share     int // of Cap, in percent
+	Tools     string
+	Days      []whyDay
+	Summaries []string
+	LeftOut   string
+	Prompt    []prompted
+	NoPrompt  string
+}
+
+type fact struct{ Name, Value string }
+
+type shownPart struct {
+	Name   string
+	Tokens int
+	Share  int // of the whole, in percent
+	Error  string
+}
+
+type whyDay struct{ Name, Path, Messages string }
+
+type prompted struct{ Who, Text string }
+
+// whyPage shows why an answer is as it is.
+func (v *visit) whyPage() error {
+	m, path, err := v.asked()
+	if err != nil {
+		return err
+	}
+	out := why{Back: path}
+	if m.Turn != 0 && m.Role == core.RoleAssistant {
+		t, s, err := v.Store.Turn(v.ctx(), v.user.ID, m.Turn)
+		if err != nil && !missing(err) {
+			return fmt.Errorf("read the turn: %w", err)
+		}
+		if err == nil && s != nil {
+			out.Known = true
+			if err := v.explain(&out, t, s); err != nil {
+				return err
+			}
+		}
+	}
+	return v.page("why", v.words.WhyTitle, out)
+}
+
+func (v *visit) explain(out *why, t core.Turn, s *core.Snapshot) error {
+	w := v.words
+	out.Total, out.Cap = s.Total, s.Cap
+	out.Share = percent(s.Total, s.Cap)
+	for _, p := range s.Parts {
+		out.Parts = append(out.Parts, shownPart{cmp.Or(w.Parts[p.Name], p.Name), p.Tokens, percent(p.Tokens, s.Total), p.Error})
+	}
+	if s.ToolTokens > 0 {
+		out.Tools = w.fill(w.WhyTools, number(v.lang, s.ToolTokens))
+	}
+	out.LeftOut = w.WhyNothingLeft
+	if s.Dropped > 0 {
+		out.LeftOut = number(v.lang, s.Dropped) + " " + w.WhyLeftOut
+	}
+	out.Facts = v.facts(s)
+	if err := v.whyDays(out, t, s); err != nil {
+		return err
+	}
+	if err := v.whySummaries(out, s); err != nil {
+		return err
+	}
+	v.prompted(out, s)
+	return nil
+}
+
+// facts are the numbers of a snapshot, in words.
+func (v *visit) facts(s *core.Snapshot) []fact {
+	w := v.words
+	n := func(x int) string { return number(v.lang, x) }
+	began := w.WhyEpochOn
+	if s.NewEpoch != "" {
+		began = w.fill(w.WhyEpochNew, cmp.Or(w.Epochs[s.NewEpoch], s.NewEpoch))
+	}
+	messages := fmt.Sprintf("%s %s · %s %s · %s %s", n(s.Included), w.WhyIncluded, n(s.Truncated), w.WhyShortened, n(s.Loaded), w.WhyLoaded)
+	usage := w.fill(w.WhyUsage, n(s.Usage.Prompt), n(s.Usage.Completion))
+	if s.Usage.Cached > 0 {
+		usage += ", " + w.fill(w.WhyCached, n(s.Usage.Cached))
+	}
+	steps := w.WhyStepsOne
+	if s.Steps != 1 {
+		steps = w.fill(w.WhySteps, n(s.Steps))
+	}
+	return []fact{
+		{w.WhyStrategy, cmp.Or(w.Strategies[s.Strategy], s.Strategy) + ". " + began},
+		{w.WhyMessages, messages},
+		{w.WhyLoops, n(s.OpenLoops)},
+		{w.WhyModel, cmp.Or(s.Model, w.WhyUnknown) + " · " + steps},
+		{w.WhyTokens, usage},
+		{w.WhyTimeName, w.fill(w.WhyTime, v.lasted(s.FirstTokenMS), v.lasted(s.TotalMS))},
+	}
+}
+
+// lasted writes milliseconds.
+func (v *visit) lasted(ms int64) string {
+	if ms < 1000 {
+		return strconv.FormatInt(ms, 10) + "\u00a0ms"
+	}
+	s := strconv.FormatFloat(float64(ms)/1000, 'f', 1, 64)
+	if v.lang == "fr" {
+		s = strings.Replace(s, ".", ",", 1)
+	}
+	return s + "\u00a0s"
+}
+
+// mostIncluded bounds the messages of a prompt that are looked up.
+const mostIncluded = 2000
+
+// whyDays says of which days the messages of a prompt are.
+func (v *visit) whyDays(out *why, t core.Turn, s *core.Snapshot) error {
+	ids := idsOf(s.Messages, mostIncluded)
+	if len(ids) == 0 || t.Mode == core.ModeThread {
+		return nil
+	}
+	ms, err := v.Store.Messages(v.ctx(), v.user.ID, ids)
+	if err != nil {
+		return fmt.Errorf("read the messages of the prompt: %w", err)
+	}
+	var order []core.SegmentID
+	by := map[core.SegmentID][]core.MessageID{}
+	for _, m := range ms {
+		if by[m.Segment] == nil {
+			order = append(order, m.Segment)
+		}
+		by[m.Segment] = append(by[m.Segment], m.ID)
+	}
+	for _, id := range order {
+		g, err := v.Store.Segment(v.ctx(), v.user.ID, id)
+		if missing(err) {
+			continue
+		}
+		if err != nil {
+			return fmt.Errorf("read a day of the prompt: %w", err)
+		}
+		all := by[id]
+		span := fmt.Sprintf("%s (#%d–#%d)", v.words.count(len(all), v.words.MessagesOne, v.words.Messages), all[0], all[len(all)-1])
+		out.Days = append(out.Days, whyDay{v.dayName(g.Day.Label), fmt.Sprintf("/day/%s?at=%d#m%d", g.Day.Label, all[0], all[0]), span})
+	}
+	return nil
+}
+
+// whySummaries says which summaries stood in a prompt.
+func (v *visit) whySummaries(out *why, s *core.Snapshot) error {
+	e, err := v.Store.Epoch(v.ctx(), v.user.ID, s.Epoch)
+	if missing(err) {
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("read the epoch: %w", err)
+	}
+	for _, h := range e.Head {
+		if h.Segment == 0 || h.Version == 0 {
+			continue
+		}
+		g, err := v.Store.Segment(v.ctx(), v.user.ID, h.Segment)
+		if missing(err) {
+			continue
+		}
+		if err != nil {
+			return fmt.Errorf("read a day of the prompt: %w", err)
+		}
+		out.Summaries = append(out.Summaries, v.words.fill(v.words.WhySummaryOf, v.dayName(g.Day.Label), number(v.lang, h.Version)))
+	}
+	return nil
+}
+
+// prompted adds the exact prompt, where it can be had.
+func (v *visit) prompted(out *why, s *core.Snapshot) {
+	if v.Prompt == nil {
+		out.NoPrompt = v.words.WhyMissing
+		return
+	}
+	all, err := v.Prompt(v.ctx(), v.user.ID, s)
+	if err != nil {
+		out.NoPrompt = v.words.WhyMissing
+		return
+	}
+	for _, m := range all {
+		text := m.Content
+		for _, c := range m.ToolCalls {
+			text = strings.TrimSpace(text + "\n[" + c.Name + " " + c.Arguments + "]")
+		}
+		out.Prompt = append(out.Prompt, prompted{cmp.Or(v.words.Roles[string(m.Role)], string(m.Role)), text})
+	}
+}
+
+func percent(part, whole int) int {
+	if whole <= 0 {
+		return 0
+	}
+	return min(100, (part*100+whole/2)/whole)
+}
+
+// idsOf are the first ids of a set.
+func idsOf(s core.IDSet, most int) []core.MessageID {
+	var out []core.MessageID
+	for _, r := range s.Ranges() {
+		for id := r[0]; id <= r[1] && len(out) < most; id++ {
+			out = append(out, id)
+		}
+	}
+	return out
+}
