@@ -99,6 +99,9 @@ func (m message) text() (string, error) {
 // read returns the text of a message and its pictures.
 func (m message) read() (text string, images []core.File, err error) {
 	parts, err := m.parts()
+	if err != nil {
+		return "", nil, err
+	}
 	var said []string
 	for n, p := range parts {
 		path := fmt.Sprintf("%s.content[%d]", m.path, n)
@@ -116,7 +119,7 @@ func (m message) read() (text string, images []core.File, err error) {
 		}
 	}
 	text = strings.Join(said, "\n")
-	if err == nil && len(text) > maxText {
+	if len(text) > maxText {
 		err = invalid(m.path+".content", "string_above_max_length", "%s.content has %d bytes; at most %d fit.", m.path, len(text), maxText)
 	}
 	if len(images) > maxImages {
