@@ -64,7 +64,7 @@ type Options struct {
 	MediaMax       int64    // bytes of all files of one message; 0: 20 MiB
 	PublicURL      string   // of the page, as people reach it
 	TrustedProxies []string // addresses or networks whose X-Forwarded headers are believed
-	Language       string   // of people who chose none; empty: their browser's
+	Language       string   // of people who chose none and whose browser says nothing
 	Zone           string   // of people who chose none
 	Limits         Limits
 

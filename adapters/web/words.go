@@ -101,20 +101,20 @@ func wordsOf(lang string) *words {
 	return &w
 }
 
-// languageOf is the language of a page: what the person chose, what the owner did,
-// or what the browser asks for.
+// languageOf is the language of a page: what the person chose, what their browser
+// asks for, or else what the owner chose.
 func languageOf(chosen, house, accepted string) string {
-	for _, tag := range []string{chosen, house} {
-		if tag != "" {
-			return spoken(tag)
-		}
+	if chosen != "" {
+		return spoken(chosen)
 	}
 	tags, _, err := language.ParseAcceptLanguage(short(accepted, 200))
-	if err != nil || len(tags) == 0 {
-		return "en"
+	if err == nil && len(tags) > 0 {
+		_, i, sure := language.NewMatcher([]language.Tag{language.English, language.French}).Match(tags...)
+		if sure > language.No {
+			return []string{"en", "fr"}[i]
+		}
 	}
-	_, i, _ := language.NewMatcher([]language.Tag{language.English, language.French}).Match(tags...)
-	return []string{"en", "fr"}[i]
+	return spoken(house)
 }
 
 func spoken(tag string) string {
