@@ -1,0 +1,426 @@
+package mcp_test
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
+	"go.uber.org/goleak"
+	"go.uber.org/zap"
+
+	"github.com/everthread/everthread/adapters/mcp"
+	"github.com/everthread/everthread/core"
+	"github.com/everthread/everthread/core/client"
+	"github.com/everthread/everthread/core/llm/tokens"
+	"github.com/everthread/everthread/core/memory"
+	"github.com/everthread/everthread/core/recall"
+	"github.com/everthread/everthread/core/store/sqlite"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// world is a server with real recall and memory over a real store.
+type world struct {
+	*sqlite.Store
+	t      *testing.T
+	server *mcp.Server
+	http   *httptest.Server
+	now    time.Time
+	ada    core.User
+	eve    core.User
+}
+
+func newWorld(t *testing.T) *world {
+	t.Helper()
+	s, err := sqlite.Open(t.TempDir())
+	check(t, err)
+	t.Cleanup(func() { check(t, s.Close()) })
+	check(t, s.Migrate(context.Background()))
+	analyzer, err := recall.NewAnalyzer([]string{"en"})
+	check(t, err)
+	s.Analyze(analyzer)
+	w := &world{Store: s, t: t, now: time.Date(2026, 1, 31, 12, 0, 0, 0, time.UTC)}
+	search := &recall.Searcher{Store: s, Days: s, Analyzer: analyzer, Tokens: tokens.New(), Settings: recall.Default(), Log: zap.NewNop()}
+	tools := append(recall.Tools(search, nil), (&memory.Memory{Store: s, Signals: search}).Tools()...)
+	tools = append(tools, other{})
+	clock := func() time.Time { return w.now }
+	w.server, err = mcp.New(mcp.Options{Tools: tools, Actor: w, Days: s, Guard: client.NewGuard(client.GuardOptions{Store: s, Now: clock}),
+		PublicURL: "https://chat.example.org", Version: "1.2.3", Now: clock})
+	check(t, err)
+	mux := http.NewServeMux()
+	mux.Handle(mcp.Path, w.server.Handler())
+	w.http = httptest.NewServer(mux)
+	t.Cleanup(w.http.Close)
+	w.ada = w.person("Ada", core.RoleOwner, "The dinghy is called Kestrel.")
+	w.eve = w.person("Eve", core.RoleMember, "The parrot is called Captain.")
+	return w
+}
+
+// other is a tool that is not for programs.
+type other struct{}
+
+func (other) Spec() core.ToolSpec {
+	return core.ToolSpec{Name: "reminder_set", Schema: json.RawMessage(`{"type":"object"}`)}
+}
+
+func (other) Use(context.Context, core.ToolUse) (core.ToolResult, error) {
+	return core.ToolResult{Text: "no"}, nil
+}
+
+func check(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// Act makes changes.
+func (w *world) Act(ctx context.Context, user core.UserID, effects ...core.Effect) (core.Noted, error) {
+	return w.Note(ctx, core.Note{User: user, Effects: effects, Now: w.now})
+}
+
+// person is somebody who said something.
+func (w *world) person(name string, role core.UserRole, said string) core.User {
+	w.t.Helper()
+	u, err := w.AddUser(context.Background(), core.User{Name: name, Role: role, CreatedAt: w.now, Settings: core.Settings{Zone: "Europe/Paris"}})
+	check(w.t, err)
+	i, err := w.AddIdentity(context.Background(), core.Identity{User: u.ID, Address: core.Address{Channel: "telegram", Account: "1", External: name}})
+	check(w.t, err)
+	w.say(i, w.now, said)
+	return u
+}
+
+func (w *world) say(i core.Identity, at time.Time, said string) {
+	w.t.Helper()
+	start := at.Truncate(24 * time.Hour)
+	day := core.Day{Label: at.Format(time.DateOnly), Zone: "Europe/Paris", Start: start, End: start.Add(24 * time.Hour), Finalize: start.Add(27 * time.Hour), Post: start.Add(32 * time.Hour)}
+	id := fmt.Sprint(at.UnixNano())
+	_, err := w.Append(context.Background(), core.Append{User: i.User, Identity: i.ID, Now: at, Events: []core.Inbound{{Address: i.Address, EventID: i.Address.External + id, NativeID: id, Kind: core.InMessage, Text: said, SentAt: at}},
+		Messages: []core.NewMessage{{Role: core.RoleUser, Kind: core.KindChat, Text: said, Tokens: 7, SentAt: at, Day: day}}})
+	check(w.t, err)
+}
+
+func (w *world) key(u core.User, scopes ...string) string {
+	w.t.Helper()
+	k, secret, err := client.NewKey(rand.Reader, u, "test", scopes, w.now)
+	check(w.t, err)
+	_, err = w.AddAPIKey(context.Background(), k)
+	check(w.t, err)
+	return secret
+}
+
+// bearer adds a key to requests.
+type bearer struct {
+	key  string
+	base *http.Transport
+}
+
+func (b bearer) RoundTrip(r *http.Request) (*http.Response, error) {
+	r = r.Clone(r.Context())
+	r.Header.Set("Authorization", "Bearer "+b.key)
+	return b.base.RoundTrip(r)
+}
+
+// connect is a client of the official library, over HTTP.
+func (w *world) connect(key string) *sdk.ClientSession {
+	w.t.Helper()
+	base := &http.Transport{}
+	c := sdk.NewClient(&sdk.Implementation{Name: "test", Version: "1"}, nil)
+	s, err := c.Connect(context.Background(), &sdk.StreamableClientTransport{Endpoint: w.http.URL + mcp.Path, HTTPClient: &http.Client{Transport: bearer{key, base}}, DisableStandaloneSSE: true}, nil)
+	check(w.t, err)
+	w.t.Cleanup(func() { _ = s.Close(); base.CloseIdleConnections() })
+	return s
+}
+
+// stdio is a client of the official library, over pipes.
+func (w *world) stdio(u core.User) *sdk.ClientSession {
+	w.t.Helper()
+	toServer, fromClient := io.Pipe()
+	toClient, fromServer := io.Pipe()
+	done := make(chan error, 1)
+	go func() { done <- w.server.Stdio(context.Background(), u, toServer, fromServer) }()
+	c := sdk.NewClient(&sdk.Implementation{Name: "test", Version: "1"}, nil)
+	s, err := c.Connect(context.Background(), &sdk.IOTransport{Reader: toClient, Writer: fromClient}, nil)
+	check(w.t, err)
+	w.t.Cleanup(func() {
+		_ = s.Close()
+		_ = fromClient.Close()
+		if err := <-done; err != nil {
+			w.t.Error(err)
+		}
+	})
+	return s
+}
+
+func names(t *testing.T, s *sdk.ClientSession) []string {
+	t.Helper()
+	out, err := s.ListTools(context.Background(), nil)
+	check(t, err)
+	var all []string
+	for _, tool := range out.Tools {
+		all = append(all, tool.Name)
+	}
+	slices.Sort(all)
+	return all
+}
+
+// call runs a tool, and returns what it said and whether that is an error.
+func call(t *testing.T, s *sdk.ClientSession, name string, arguments any) (string, bool) {
+	t.Helper()
+	out, err := s.CallTool(context.Background(), &sdk.CallToolParams{Name: name, Arguments: arguments})
+	if err != nil {
+		return err.Error(), true
+	}
+	return out.Content[0].(*sdk.TextContent).Text, out.IsError
+}
+
+var (
+	ofConversation = []string{"conversation_get", "conversation_search"}
+	ofMemory       = []string{"memory_add", "memory_archive", "memory_get", "memory_list_themes", "memory_search"}
+)
+
+// TestTools: over both transports the tools are there, and do what the model's do.
+func TestTools(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	for name, s := range map[string]*sdk.ClientSession{"http": w.connect(w.key(w.ada, "read", "memory")), "stdio": w.stdio(w.ada)} {
+		if got := names(t, s); !slices.Equal(got, append(slices.Clone(ofConversation), ofMemory...)) {
+			t.Errorf("%s: %v", name, got)
+		}
+		if text, bad := call(t, s, "conversation_search", map[string]any{"query": "kestrel"}); bad || !strings.Contains(text, `"day_label":"2026-01-31"`) {
+			t.Errorf("%s: %s", name, text)
+		}
+		if text, bad := call(t, s, "conversation_search", map[string]any{"query": "captain"}); bad || !strings.Contains(text, `"results":[]`) {
+			t.Errorf("%s: another user's words: %s", name, text)
+		}
+		text, bad := call(t, s, "memory_add", map[string]any{"type": "fact", "content": "The dinghy came by " + name})
+		if bad || !strings.Contains(text, `"status":"added"`) {
+			t.Errorf("%s: %s", name, text)
+		}
+		if text, bad = call(t, s, "memory_search", map[string]any{"query": "came by " + name}); bad || !strings.Contains(text, "The dinghy came by "+name) {
+			t.Errorf("%s: %s", name, text)
+		}
+		if text, bad = call(t, s, "memory_get", map[string]any{"item_id": 999999}); !bad || !strings.Contains(text, "there is no item 999999") {
+			t.Errorf("%s: %s", name, text)
+		}
+		if text, bad = call(t, s, "conversation_get", map[string]any{"message_id": "x"}); !bad {
+			t.Errorf("%s: %s", name, text)
+		}
+		if text, bad = call(t, s, "reminder_set", nil); !bad {
+			t.Errorf("%s: a tool that is not offered: %s", name, text)
+		}
+	}
+	items, err := w.Items(context.Background(), core.ItemQuery{User: w.ada.ID, Limit: 10})
+	if err != nil || len(items) != 2 {
+		t.Fatal(items, err)
+	}
+	s := w.connect(w.key(w.ada, "memory"))
+	if text, bad := call(t, s, "memory_archive", map[string]any{"item_id": items[0].ID}); bad {
+		t.Error(text)
+	}
+	if i, err := w.Item(context.Background(), w.ada.ID, items[0].ID); err != nil || i.Status != core.ItemArchived {
+		t.Error(i, err)
+	}
+	eve := w.connect(w.key(w.eve, "memory"))
+	if text, bad := call(t, eve, "memory_archive", map[string]any{"item_id": items[1].ID}); !bad {
+		t.Errorf("another's item: %s", text)
+	}
+}
+
+func TestStructured(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	s := w.connect(w.key(w.ada, "memory"))
+	out, err := s.CallTool(context.Background(), &sdk.CallToolParams{Name: "memory_list_themes"})
+	check(t, err)
+	if got, _ := json.Marshal(out.StructuredContent); string(got) != `{"themes":[]}` {
+		t.Errorf("%s", got)
+	}
+	tools, err := s.ListTools(context.Background(), nil)
+	check(t, err)
+	for _, tool := range tools.Tools {
+		changes := tool.Name == "memory_add" || tool.Name == "memory_archive"
+		if tool.Annotations.ReadOnlyHint == changes || *tool.Annotations.DestructiveHint != (tool.Name == "memory_archive") || tool.Title == "" {
+			t.Errorf("%s: %+v", tool.Name, tool.Annotations)
+		}
+	}
+	if i := s.InitializeResult(); i.ServerInfo.Name != "everthread" || i.ServerInfo.Version != "1.2.3" || i.Capabilities.Resources != nil || i.Instructions == "" {
+		t.Errorf("%+v", i)
+	}
+}
+
+// TestScopes: a key sees what its scopes allow, and one without is let in nowhere.
+func TestScopes(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	reader, keeper := w.connect(w.key(w.ada, "read")), w.connect(w.key(w.ada, "memory"))
+	if got := names(t, reader); !slices.Equal(got, ofConversation) {
+		t.Errorf("read: %v", got)
+	}
+	if got := names(t, keeper); !slices.Equal(got, ofMemory) {
+		t.Errorf("memory: %v", got)
+	}
+	if text, bad := call(t, reader, "memory_search", map[string]any{"query": "*"}); !bad {
+		t.Errorf("memory with read: %s", text)
+	}
+	if out, err := keeper.ReadResource(context.Background(), &sdk.ReadResourceParams{URI: "everthread://days/2026-01-31"}); err == nil {
+		t.Errorf("a day with memory: %+v", out)
+	}
+	if got := w.post(w.key(w.ada, "chat")); got.StatusCode != 403 {
+		t.Errorf("chat: %d", got.StatusCode)
+	}
+	for range 10 {
+		if got := w.post("et_wrong"); got.StatusCode != 401 || got.Header.Get("WWW-Authenticate") != "Bearer" {
+			t.Errorf("a wrong key: %d", got.StatusCode)
+		}
+	}
+	if got := w.post("et_wrong"); got.StatusCode != 429 || got.Header.Get("Retry-After") == "" {
+		t.Errorf("the eleventh: %d", got.StatusCode)
+	}
+}
+
+// TestRevoked: a key that is revoked ends what a client has open.
+func TestRevoked(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	s := w.connect(w.key(w.ada, "read"))
+	names(t, s)
+	keys, err := w.APIKeys(context.Background(), w.ada.ID)
+	check(t, err)
+	check(t, w.RevokeAPIKey(context.Background(), w.ada.ID, keys[0].ID))
+	if _, err := s.ListTools(context.Background(), nil); err == nil {
+		t.Error("a revoked key lists tools")
+	}
+}
+
+func TestDays(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	i, _, err := w.Identify(context.Background(), core.Address{Channel: "telegram", Account: "1", External: "Ada"})
+	check(t, err)
+	for n := range 55 {
+		w.say(i, w.now.AddDate(0, 0, n+1), fmt.Sprint("day ", n))
+	}
+	s := w.connect(w.key(w.ada, "read"))
+	list, err := s.ListResources(context.Background(), nil)
+	check(t, err)
+	if len(list.Resources) != 50 || list.Resources[0].URI != "everthread://days/2026-03-27" || list.Resources[0].MIMEType != "text/markdown" {
+		t.Errorf("%d resources, the first is %+v", len(list.Resources), list.Resources[0])
+	}
+	templates, err := s.ListResourceTemplates(context.Background(), nil)
+	if err != nil || len(templates.ResourceTemplates) != 1 || templates.ResourceTemplates[0].URITemplate != "everthread://days/{label}" {
+		t.Errorf("%+v, %v", templates, err)
+	}
+	day, err := s.ReadResource(context.Background(), &sdk.ReadResourceParams{URI: "everthread://days/2026-01-31"})
+	check(t, err)
+	if want := "# 2026-01-31\n\n## Conversation\n\n**user** 13:00 [#1]\n\nThe dinghy is called Kestrel.\n"; strings.ReplaceAll(day.Contents[0].Text, "#2]", "#1]") != want {
+		t.Errorf("%q", day.Contents[0].Text)
+	}
+	for _, uri := range []string{"everthread://days/2026-02-30", "everthread://days/2025-01-01", "everthread://days/", "everthread://days/2026-01-31/x", "everthread://other/2026-01-31", "file:///etc/passwd"} {
+		if out, err := s.ReadResource(context.Background(), &sdk.ReadResourceParams{URI: uri}); err == nil {
+			t.Errorf("%s: %+v", uri, out.Contents[0])
+		}
+	}
+	eve := w.connect(w.key(w.eve, "read"))
+	if out, err := eve.ReadResource(context.Background(), &sdk.ReadResourceParams{URI: "everthread://days/2026-03-27"}); err == nil {
+		t.Errorf("another's day: %+v", out.Contents[0])
+	}
+}
+
+const ping = `{"jsonrpc":"2.0","id":1,"method":"tools/list"}`
+
+// post sends a request as it is.
+func (w *world) post(key string, header ...string) *http.Response {
+	w.t.Helper()
+	return w.send("POST", ping, key, header...)
+}
+
+func (w *world) send(method, body, key string, header ...string) *http.Response {
+	w.t.Helper()
+	r, err := http.NewRequest(method, w.http.URL+mcp.Path, strings.NewReader(body))
+	check(w.t, err)
+	r.Header.Set("Content-Type", "application/json")
+	r.Header.Set("Accept", "application/json, text/event-stream")
+	r.Header.Set("Authorization", "Bearer "+key)
+	for n := 0; n < len(header); n += 2 {
+		if header[n] == "Host" {
+			r.Host = header[n+1]
+		}
+		r.Header.Set(header[n], header[n+1])
+	}
+	transport := &http.Transport{DisableKeepAlives: true}
+	res, err := transport.RoundTrip(r)
+	check(w.t, err)
+	_, err = io.Copy(io.Discard, res.Body)
+	check(w.t, err)
+	check(w.t, res.Body.Close())
+	return res
+}
+
+// TestOtherPages: what a web page makes a browser send is refused, under another
+// name of this machine and from another origin.
+func TestOtherPages(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	key := w.key(w.ada, "read")
+	for _, c := range []struct {
+		header []string
+		want   int
+	}{
+		{nil, 200},
+		{[]string{"Host", "localhost:8080"}, 200},
+		{[]string{"Host", "[::1]:8080"}, 200},
+		{[]string{"Host", "chat.example.org"}, 200}, // through a proxy
+		{[]string{"Host", "evil.example"}, 403},
+		{[]string{"Host", "127.0.0.1.evil.example"}, 403},
+		{[]string{"Origin", "https://chat.example.org"}, 200},
+		{[]string{"Origin", "http://localhost:6274"}, 200}, // the inspector
+		{[]string{"Origin", "https://evil.example"}, 403},
+		{[]string{"Origin", "null"}, 403},
+		{[]string{"Mcp-Session-Id", "somebody-elses"}, 200}, // there are no sessions, so it means nothing
+	} {
+		if got := w.post(key, c.header...); got.StatusCode != c.want {
+			t.Errorf("%v: %d, want %d", c.header, got.StatusCode, c.want)
+		}
+	}
+	if got := w.post(key); got.Header.Get("Mcp-Session-Id") != "" {
+		t.Error("a session began")
+	}
+}
+
+// TestBadInput: what is no request is refused, and the server stays up.
+func TestBadInput(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	key := w.key(w.ada, "read")
+	for name, c := range map[string]struct {
+		method, body string
+		want         int
+	}{
+		"no JSON":            {"POST", `{"jsonrpc"`, 400},
+		"nothing":            {"POST", ``, 400},
+		"deep nesting":       {"POST", strings.Repeat("[", 100_000), 400},
+		"too much":           {"POST", `{"jsonrpc":"2.0","id":1,"method":"` + strings.Repeat("x", 2<<20) + `"}`, 413},
+		"a stream of nobody": {"GET", ``, 405},
+		"an end of nothing":  {"DELETE", ``, 405},
+	} {
+		if got := w.send(c.method, c.body, key); got.StatusCode != c.want {
+			t.Errorf("%s: %d, want %d", name, got.StatusCode, c.want)
+		}
+	}
+	if got := w.post(key, "Content-Type", "text/plain"); got.StatusCode != 415 {
+		t.Errorf("text: %d", got.StatusCode)
+	}
+	if got := w.post(key); got.StatusCode != 200 {
+		t.Errorf("afterwards: %d", got.StatusCode)
+	}
+}
