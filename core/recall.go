@@ -175,8 +175,9 @@ type EmbeddingStore interface {
 	// included, and returns how much that is; dry only counts.
 	Reembed(ctx context.Context, user UserID, config string, dry bool, now time.Time) (int, error)
 	// EmbeddingDue lists users after `after` who have messages outside of windows
-	// or something that waits for a vector, by id.
-	EmbeddingDue(ctx context.Context, after UserID, limit int) ([]UserID, error)
+	// or something that waits for a vector, by id; with own, only of those who set
+	// embeddings of their own.
+	EmbeddingDue(ctx context.Context, after UserID, own bool, limit int) ([]UserID, error)
 	// EmbeddingCounts counts a user's embeddings by state, those of another
 	// configuration under "stale".
 	EmbeddingCounts(ctx context.Context, user UserID, config string) (map[string]int, error)

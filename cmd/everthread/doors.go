@@ -30,7 +30,11 @@ func (a *app) doors(chat core.Model) ([]core.Channel, error) {
 		}
 		out = append(out, page)
 	}
-	guard := client.NewGuard(client.GuardOptions{Store: a.store, Log: a.log.Named("keys"), Now: a.now})
+	address, err := client.AddressBehind(a.cfg.HTTP.TrustedProxies)
+	if err != nil {
+		return nil, fmt.Errorf("http.trusted_proxies: %w", err)
+	}
+	guard := client.NewGuard(client.GuardOptions{Store: a.store, Address: address, Log: a.log.Named("keys"), Now: a.now})
 	asker := &live.Asker{Hub: a.hub, Receiver: lazyGateway{a}, Store: a.store, Over: a.over}
 	if c.OpenAI.Enabled {
 		out = append(out, openai.New(openai.Options{Guard: guard, Asker: asker, Director: &director{a, chat}, Keeper: lazyGateway{a}, Store: a.store,
@@ -39,7 +43,6 @@ func (a *app) doors(chat core.Model) ([]core.Channel, error) {
 			Names: a.names, Zone: a.zoneOf, Log: a.log.Named("api"), Now: a.now}))
 	}
 	if c.MCP.Enabled {
-		var err error
 		a.mcpServer, err = mcp.New(mcp.Options{Tools: append(recall.Tools(a.search, a.names), a.memory.Tools()...), Actor: lazyGateway{a}, Days: a.store,
 			Guard: guard, PublicURL: a.cfg.HTTP.PublicURL, Zone: a.zoneOf, Version: version, Log: a.log.Named("mcp_server"), Now: a.now})
 		if err != nil {

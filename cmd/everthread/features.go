@@ -256,7 +256,7 @@ const embedWorkers = 2
 func (a *app) wantEmbeddings(ctx context.Context) error {
 	const page = 500
 	for after := core.UserID(0); ; {
-		users, err := a.store.EmbeddingDue(ctx, after, page)
+		users, err := a.store.EmbeddingDue(ctx, after, a.embedders.system == nil, page)
 		if err != nil {
 			return err
 		}

@@ -24,6 +24,7 @@ CREATE TABLE users (
 );
 CREATE INDEX users_unindexed ON users (id) WHERE indexed < last_message AND id > 0;
 CREATE INDEX users_version ON users (index_version);
+CREATE INDEX users_own ON users (id) WHERE settings LIKE '%"embeddings":{%';
 INSERT INTO users (id, name, role, created_at) VALUES (0, 'strangers', 'none', 0);
 
 CREATE TABLE identities (

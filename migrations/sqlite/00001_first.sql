@@ -24,6 +24,7 @@ CREATE TABLE users (
 );
 CREATE INDEX users_unindexed ON users (id) WHERE indexed < last_message AND id > 0;
 CREATE INDEX users_version ON users (index_version);
+CREATE INDEX users_own ON users (id) WHERE settings LIKE '%"embeddings":{%';
 INSERT INTO users (id, name, role, created_at) VALUES (0, 'strangers', 'none', 0);
 
 CREATE TABLE identities (
@@ -524,6 +525,7 @@ INSERT INTO sqlite_stat1 (tbl, idx, stat) VALUES
 	('users', 'users', '1000 1'),
 	('users', 'users_unindexed', '50 1'),
 	('users', 'users_version', '1000 500'),
+	('users', 'users_own', '10 1'),
 	('identities', 'identities', '3000 3 1'),
 	('identities', 'identities_address', '3000 1500 1500 1'),
 	('threads', 'threads', '20000 20 1'),

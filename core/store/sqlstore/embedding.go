@@ -196,11 +196,18 @@ func (s *Store) EmbeddingCounts(ctx context.Context, user core.UserID, config st
 	return out, wrap("count embeddings", err)
 }
 
+// ownEmbeddings is the condition of the index users_own.
+const ownEmbeddings = `u.settings LIKE '%"embeddings":{%'`
+
 // EmbeddingDue lists users who have messages outside of windows or something
 // that waits for a vector, and no job for it: one that waits after a failure
 // keeps its time.
-func (s *Store) EmbeddingDue(ctx context.Context, after core.UserID, limit int) ([]core.UserID, error) {
-	rows, err := s.one(ctx).rows(`SELECT u.id FROM users u WHERE u.id > $1 AND u.id > 0 AND u.moving IN (0, 3) AND (EXISTS (SELECT 1 FROM segments g WHERE g.user_id = u.id AND g.unwindowed = 1)
+func (s *Store) EmbeddingDue(ctx context.Context, after core.UserID, own bool, limit int) ([]core.UserID, error) {
+	whose := ``
+	if own {
+		whose = ` AND ` + ownEmbeddings
+	}
+	rows, err := s.one(ctx).rows(`SELECT u.id FROM users u WHERE u.id > $1 AND u.id > 0`+whose+` AND u.moving IN (0, 3) AND (EXISTS (SELECT 1 FROM segments g WHERE g.user_id = u.id AND g.unwindowed = 1)
 		OR EXISTS (SELECT 1 FROM embeddings e WHERE e.user_id = u.id AND e.state = 'pending'))
 		AND NOT EXISTS (SELECT 1 FROM jobs j WHERE j.user_id = u.id AND j.key = $3 AND j.state IN ('ready', 'running')) ORDER BY u.id LIMIT $2`, after, limit, core.EmbedKey)
 	return collect(rows, err, func(r scanner) (id core.UserID, err error) { return id, r.Scan(&id) })

@@ -2,6 +2,7 @@ package storetest
 
 import (
 	"errors"
+	"fmt"
 	"slices"
 	"time"
 
@@ -77,10 +78,14 @@ func (b *bench) nearest(kind core.VectorKind, v []float32) []core.Neighbour {
 
 func testVectors(b *bench) {
 	q, a := b.exchange("the heron", "nice")
-	due := second2(b.EmbeddingDue(b.ctx, 0, 10))
+	due := second2(b.EmbeddingDue(b.ctx, 0, false, 10))
 	if !slices.Contains(due, b.user.ID) {
 		b.t.Errorf("due: got %v", due)
 	}
+	equal(b, "due with embeddings of their own", fmt.Sprint(second2(b.EmbeddingDue(b.ctx, 0, true, 10))), "[]")
+	_, err := b.Note(b.ctx, core.Note{User: b.user.ID, Now: b.now, Effects: []core.Effect{core.SetSettings{Settings: core.Settings{Embeddings: core.OwnEmbeddings{Provider: "ollama"}}}}})
+	b.must(err)
+	equal(b, "due with embeddings of their own", fmt.Sprint(second2(b.EmbeddingDue(b.ctx, 0, true, 10))), fmt.Sprint([]core.UserID{b.user.ID}))
 	b.intoWindow()
 	p := b.pending()
 	if len(p) != 1 || len(p[0].Messages) != 2 || p[0].Messages[0].ID != q || p[0].Messages[1].ID != a {
