@@ -208,10 +208,9 @@ func (x *export) copy(path string) error {
 	if err != nil {
 		return err
 	}
-	defer in.Close()
 	out, err := x.file("media/" + path)
 	if err == nil {
 		_, err = io.Copy(out, in)
 	}
-	return err
+	return errors.Join(err, in.Close())
 }

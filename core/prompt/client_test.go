@@ -26,15 +26,11 @@ func TestInstructionsOfAClientStandBehindTheHeadForOneTurn(t *testing.T) {
 	if p.Snapshot.ClientTokens != 6 || p.Snapshot.ToolTokens <= plain.Snapshot.ToolTokens {
 		t.Errorf("counted %d and %d tokens", p.Snapshot.ClientTokens, p.Snapshot.ToolTokens)
 	}
-	var all []core.Message
-	for _, m := range w.messages {
-		all = append(all, m)
-	}
 	epoch := w.epoch
 	if p.Epoch != nil {
 		epoch = p.Epoch
 	}
-	if d := cmp.Diff(p.Messages, prompt.Rebuild(*epoch, p.Snapshot, all, w.budgets, w.tokens)); d != "" {
+	if d := cmp.Diff(p.Messages, prompt.Rebuild(*epoch, p.Snapshot, w.messages, w.budgets, w.tokens)); d != "" {
 		t.Errorf("rebuilt: %s", d)
 	}
 	w.answer(p, says("arr"))
