@@ -59,6 +59,23 @@ func (t *tx) archiveItem(e core.ArchiveItem) error {
 	return t.countTheme(i.Theme, core.Theme{}, -1, e.At)
 }
 
+// restoreItem makes an archived item active again, unless another states the same.
+func (t *tx) restoreItem(e core.RestoreItem) error {
+	i, err := scanItem(t.row(selectItems+` WHERE i.user_id = $1 AND i.id = $2`, t.user, e.Item))
+	if err != nil || i.Status == core.ItemActive {
+		return err
+	}
+	n, err := t.count(`UPDATE items SET status = 'active', updated_at = $3 WHERE user_id = $1 AND id = $2 AND NOT EXISTS
+		(SELECT 1 FROM items o WHERE o.user_id = items.user_id AND o.digest = items.digest AND o.status = 'active')`, t.user, e.Item, ms(e.At))
+	if err != nil {
+		return err
+	}
+	if n == 0 {
+		return core.ErrExists
+	}
+	return t.countTheme(i.Theme, core.Theme{}, 1, e.At)
+}
+
 // redactItems deletes the items and reminders made from a message.
 func (t *tx) redactItems(m core.Message) error {
 	rows, err := t.rows(selectItems+` WHERE i.user_id = $1 AND i.source_message = $2 AND i.source_message > 0`, t.user, m.ID)
@@ -149,7 +166,7 @@ func (s *Store) SameItem(ctx context.Context, user core.UserID, digest string) (
 func (s *Store) Items(ctx context.Context, q core.ItemQuery) ([]core.Item, error) {
 	where, args := itemFilter(q)
 	if len(q.IDs) == 0 {
-		rows, err := s.one(ctx).rows(selectItems+where+fmt.Sprintf(` ORDER BY i.created_at DESC, i.id DESC LIMIT $%d`, len(args)+1), append(args, q.Limit)...)
+		rows, err := s.one(ctx).rows(selectItems+where+fmt.Sprintf(` ORDER BY i.created_at DESC, i.id DESC LIMIT $%d OFFSET $%d`, len(args)+1, len(args)+2), append(args, q.Limit, q.Skip)...)
 		return collect(rows, err, scanItem)
 	}
 	var out []core.Item

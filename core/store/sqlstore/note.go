@@ -250,6 +250,8 @@ func (t *tx) applyOne(e core.Effect, out *core.Noted) error {
 		return t.addItem(e)
 	case core.ArchiveItem:
 		return t.archiveItem(e)
+	case core.RestoreItem:
+		return t.restoreItem(e)
 	case core.OpenLoop:
 		return t.openLoop(e)
 	case core.MentionLoop:

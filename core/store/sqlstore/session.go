@@ -70,9 +70,6 @@ func (s *Store) signIn(ctx context.Context, codeHash string, n core.Session, now
 		if c.User != t.user {
 			return core.ErrChanged
 		}
-		if err := t.somebody(); err != nil {
-			return err
-		}
 		if id, err = t.sharedID(); err != nil {
 			return err
 		}
