@@ -64,6 +64,7 @@ type ItemQuery struct {
 	Types  []ItemType
 	Since  time.Time
 	Status ItemStatus // empty: any
+	Skip   int        // without IDs: leaves out so many of the newest
 	Limit  int
 }
 
@@ -98,6 +99,13 @@ type ArchiveItem struct {
 	At   time.Time
 }
 
+// RestoreItem makes an archived item active again. It fails with ErrNotFound if
+// there is none, and with ErrExists if an active one states the same.
+type RestoreItem struct {
+	Item ItemID
+	At   time.Time
+}
+
 // OpenLoop opens a loop; Loop.ID 0: the store gives one.
 type OpenLoop struct {
 	Loop Loop
@@ -112,5 +120,6 @@ type MentionLoop struct {
 
 func (AddItem) effect()     {}
 func (ArchiveItem) effect() {}
+func (RestoreItem) effect() {}
 func (OpenLoop) effect()    {}
 func (MentionLoop) effect() {}

@@ -109,8 +109,8 @@ func (c *client) explain(ctx, timed context.Context, err error) error {
 		return ctx.Err()
 	case errors.As(err, &known):
 		return err
-	case errors.Is(err, errPrivate):
-		return config(errPrivate)
+	case errors.Is(err, ErrPrivate):
+		return config(ErrPrivate)
 	case timed.Err() != nil:
 		return &core.ModelError{Kind: core.ModelDown, Err: fmt.Errorf("the embeddings server did not answer within %s (embeddings.timeout)", c.Timeout)}
 	}

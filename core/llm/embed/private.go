@@ -10,7 +10,8 @@ import (
 	"time"
 )
 
-var errPrivate = errors.New("embeddings.base_url leads into a private network, which is not allowed here; use a public address, or set allow_private_urls")
+// ErrPrivate is why an address is refused that leads to this machine or its network.
+var ErrPrivate = errors.New("embeddings.base_url leads into a private network, which is not allowed here; use a public address, or set allow_private_urls")
 
 // publicOnly makes a transport refuse addresses of this machine and of private
 // networks. It looks at what a name resolved to, at the moment of dialling, so
@@ -23,7 +24,7 @@ func publicOnly(t *http.Transport) {
 			return fmt.Errorf("read address: %w", err)
 		}
 		if !public(at.Addr()) {
-			return errPrivate
+			return ErrPrivate
 		}
 		return nil
 	}}

@@ -24,6 +24,7 @@ func memoryCases() []testCase {
 	return []testCase{
 		{"an item is kept, found, archived and counted", testItem},
 		{"the same statement is kept once", testSameItem},
+		{"an archived item is restored, unless another states the same", testItemRestored},
 		{"an item goes with the message that it was made from", testItemRedacted},
 		{"a memory item of another user is not found", testForeignItem},
 		{"loops are opened, mentioned and closed", testLoopEffects},
@@ -271,6 +272,35 @@ func testItemRedacted(b *bench) {
 	equal(b, "active", second2(b.Themes(b.ctx, b.user.ID, 10))[0].Active, 0)
 }
 
+func testItemRestored(b *bench) {
+	id := b.item("likes herons", 0)
+	b.now = b.now.Add(time.Second)
+	b.item("fears geese", 0)
+	rest := one(b, b.Items, core.ItemQuery{User: b.user.ID, Skip: 1, Limit: 10})
+	if len(rest) != 1 || rest[0].ID != id {
+		b.t.Errorf("got %+v, want all but the newest", rest)
+	}
+	b.effects(core.ArchiveItem{Item: id, At: b.now})
+	b.effects(core.RestoreItem{Item: id, At: b.now})
+	b.effects(core.RestoreItem{Item: id, At: b.now})
+	equal(b, "status", restored(b, id).Status, core.ItemActive)
+	equal(b, "active", second2(b.Themes(b.ctx, b.user.ID, 10))[0].Active, 2)
+	b.effects(core.ArchiveItem{Item: id, At: b.now})
+	b.item("likes herons", 0)
+	err := second(b.Note(b.ctx, core.Note{User: b.user.ID, Identity: b.at.ID, Effects: []core.Effect{core.RestoreItem{Item: id, At: b.now}}, Now: b.now}))
+	if !errors.Is(err, core.ErrExists) {
+		b.t.Errorf("got %v, want ErrExists", err)
+	}
+	equal(b, "active still", second2(b.Themes(b.ctx, b.user.ID, 10))[0].Active, 2)
+}
+
+func restored(b *bench, id core.ItemID) core.Item {
+	b.t.Helper()
+	i, err := b.Item(b.ctx, b.user.ID, id)
+	b.must(err)
+	return i
+}
+
 func testForeignItem(b *bench) {
 	id := b.item("likes herons", 0)
 	u, i := b.person("Bob", core.RoleMember, "222")
@@ -281,6 +311,10 @@ func testForeignItem(b *bench) {
 	err := second(b.Note(b.ctx, core.Note{User: u.ID, Identity: i.ID, Effects: []core.Effect{core.ArchiveItem{Item: id, At: b.now}}, Now: b.now}))
 	if !errors.Is(err, core.ErrNotFound) {
 		b.t.Errorf("archive: got %v, want ErrNotFound", err)
+	}
+	err = second(b.Note(b.ctx, core.Note{User: u.ID, Identity: i.ID, Effects: []core.Effect{core.RestoreItem{Item: id, At: b.now}}, Now: b.now}))
+	if !errors.Is(err, core.ErrNotFound) {
+		b.t.Errorf("restore: got %v, want ErrNotFound", err)
 	}
 	equal(b, "items of the other", len(one(other, b.Items, core.ItemQuery{User: u.ID, Limit: 10})), 0)
 	equal(b, "by id", len(one(other, b.Items, core.ItemQuery{User: u.ID, IDs: []core.ItemID{id}, Limit: 10})), 0)
