@@ -168,7 +168,8 @@ func loopback(host string) bool {
 // Stdio serves one user, with every scope but admin, until in ends or ctx does.
 func (s *Server) Stdio(ctx context.Context, u core.User, in io.ReadCloser, out io.WriteCloser) error {
 	who := client.Caller{User: u, Key: core.APIKey{User: u.ID, Scopes: []core.Scope{core.ScopeRead, core.ScopeMemory}}}
-	err := s.serverFor(who).Run(ctx, &sdk.IOTransport{Reader: in, Writer: out})
+	p := newPipes(ctx, in, out)
+	err := s.serverFor(who).Run(ctx, &sdk.IOTransport{Reader: reader{p}, Writer: writer{p}})
 	if err != nil && ctx.Err() == nil && !errors.Is(err, io.EOF) {
 		return fmt.Errorf("serve the client: %w", err)
 	}
@@ -187,7 +188,7 @@ func (s *Server) serverFor(who client.Caller) *sdk.Server {
 		can.Resources = &sdk.ResourceCapabilities{}
 	}
 	server := sdk.NewServer(&sdk.Implementation{Name: "everthread", Title: "Everthread", Version: s.Version},
-		&sdk.ServerOptions{Instructions: instructions, Capabilities: can})
+		&sdk.ServerOptions{Instructions: instructions, Capabilities: can, SetCacheable: private})
 	for _, t := range s.Tools {
 		if spec := t.Spec(); who.Allows(scopeOf(spec.Name)) {
 			server.AddTool(describe(spec), s.handler(t, who))
@@ -198,3 +199,6 @@ func (s *Server) serverFor(who client.Caller) *sdk.Server {
 	}
 	return server
 }
+
+// private keeps what is one person's out of caches that several share.
+func private(_ context.Context, _ sdk.Request, c *sdk.Cacheable) { c.CacheScope = "private" }

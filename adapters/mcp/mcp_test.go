@@ -1,6 +1,7 @@
 package mcp_test
 
 import (
+	"bytes"
 	"context"
 	"crypto/rand"
 	"encoding/json"
@@ -422,5 +423,37 @@ func TestBadInput(t *testing.T) {
 	}
 	if got := w.post(key); got.StatusCode != 200 {
 		t.Errorf("afterwards: %d", got.StatusCode)
+	}
+}
+
+// TestPiped: a client that ends its requests still gets every answer.
+func TestPiped(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	var out bytes.Buffer
+	in := `{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-06-18","capabilities":{},"clientInfo":{"name":"t","version":"1"}}}` + "\n" +
+		`{"jsonrpc":"2.0","method":"notifications/initialized"}` + "\n"
+	for n := range 20 {
+		in += fmt.Sprintf(`{"jsonrpc":"2.0","id":%d,"method":"tools/call","params":{"name":"conversation_search","arguments":{"query":"kestrel"}}}`+"\n", n+2)
+	}
+	check(t, w.server.Stdio(context.Background(), w.ada, io.NopCloser(strings.NewReader(in)), closed{&out}))
+	if n := strings.Count(out.String(), "\n"); n != 21 {
+		t.Errorf("%d answers to 21 requests", n)
+	}
+}
+
+// closed is a buffer with an end.
+type closed struct{ io.Writer }
+
+func (closed) Close() error { return nil }
+
+// TestPrivate: nothing may be kept where others see it.
+func TestPrivate(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	s := w.connect(w.key(w.ada, "read"))
+	out, err := s.ReadResource(context.Background(), &sdk.ReadResourceParams{URI: "everthread://days/2026-01-31"})
+	if err != nil || out.CacheScope != "private" {
+		t.Errorf("%q, %v", out.CacheScope, err)
 	}
 }
