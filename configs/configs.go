@@ -66,6 +66,15 @@ type LLM struct {
 	MaxOutputTokens int           `yaml:"max_output_tokens"`
 	Timeout         time.Duration `yaml:"timeout"`
 	Fallbacks       []LLM         `yaml:"fallbacks"`
+	Prices          Prices        `yaml:"prices"`
+	Currency        string        `yaml:"currency"` // of Prices
+}
+
+// Prices are what a million tokens cost; 0: nothing, or nobody knows.
+type Prices struct {
+	Prompt     float64 `yaml:"prompt"`
+	Cached     float64 `yaml:"cached"` // of the prompt, those from the provider's cache
+	Completion float64 `yaml:"completion"`
 }
 
 // Embeddings is what turns text into vectors (SPEC 9). Provider is none,
@@ -257,7 +266,7 @@ func Default() Config {
 		DefaultTimezone: "UTC",
 		DefaultLanguage: "en",
 		Access:          Access{Policy: "pairing", CodeLife: time.Hour, MaxCodes: 3},
-		LLM:             LLM{Provider: "demo", ContextWindow: 128_000, MaxOutputTokens: 1024, Timeout: 120 * time.Second},
+		LLM:             LLM{Provider: "demo", ContextWindow: 128_000, MaxOutputTokens: 1024, Timeout: 120 * time.Second, Currency: "USD"},
 		Embeddings:      Embeddings{Provider: "none", Timeout: 30 * time.Second},
 		Transcription:   Transcription{Timeout: time.Minute},
 		Recall:          Recall{Languages: []string{"en", "fr"}, SemanticWeight: 0.7, LexicalWeight: 0.3, CoveredPenalty: 0.85, Candidates: 50},

@@ -181,6 +181,8 @@ func TestValidateSaysWhatToDo(t *testing.T) {
 		{"anthropic without key", func(c *Config) { c.LLM.Provider, c.LLM.Model = "anthropic", "m" }, "llm.api_key is empty"},
 		{"provider", func(c *Config) { c.LLM.Provider = "gpt" }, "llm.provider is \"gpt\""},
 		{"fallback", func(c *Config) { c.LLM.Fallbacks = []LLM{{Provider: "x"}} }, "llm.fallbacks[0].provider"},
+		{"price", func(c *Config) { c.LLM.Prices.Cached = -1 }, "llm.prices.cached is -1; it must be between 0 and"},
+		{"prices without currency", func(c *Config) { c.LLM.Prices.Prompt, c.LLM.Currency = 2.5, "" }, "llm.currency is \"\"; name it"},
 		{"summary model without provider", func(c *Config) { c.SummaryLLM.Model = "m" }, "summary_llm.provider is empty"},
 		{"listen", func(c *Config) { c.HTTP.Listen = "8080" }, "http.listen is \"8080\"; write it like 127.0.0.1:8080"},
 		{"proxies", func(c *Config) { c.HTTP.TrustedProxies = []string{"proxy"} }, "http.trusted_proxies"},

@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 	"time"
+	"unicode/utf8"
 )
 
 // Validate returns everything that is wrong with the values, each problem with
@@ -153,6 +154,7 @@ func (l LLM) check(p *problems, key string) {
 	if l.ContextWindow < l.MaxOutputTokens+1000 {
 		p.add("%s.context_window is %d; it must be at least 1000 more than %s.max_output_tokens", key, l.ContextWindow, key)
 	}
+	l.checkPrices(p, key)
 	for i, f := range l.Fallbacks {
 		at := fmt.Sprintf("%s.fallbacks[%d]", key, i)
 		if len(f.Fallbacks) > 0 {
@@ -160,6 +162,15 @@ func (l LLM) check(p *problems, key string) {
 			f.Fallbacks = nil
 		}
 		f.check(p, at)
+	}
+}
+
+func (l LLM) checkPrices(p *problems, key string) {
+	within(p, key+".prices.prompt", l.Prices.Prompt, 0, 1e6)
+	within(p, key+".prices.cached", l.Prices.Cached, 0, 1e6)
+	within(p, key+".prices.completion", l.Prices.Completion, 0, 1e6)
+	if n := utf8.RuneCountInString(l.Currency); n > 8 || l.Prices != (Prices{}) && n == 0 {
+		p.add("%s.currency is %q; name it in at most 8 letters, such as USD or €", key, l.Currency)
 	}
 }
 
