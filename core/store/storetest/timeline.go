@@ -108,6 +108,8 @@ func testTimelineTimes(b *bench) {
 		{core.TimelineQuery{From: at(3), To: at(5), After: all[0].ID, Limit: 1}, "[3] true"},
 		{core.TimelineQuery{From: at(4), To: at(4), Limit: 10}, "[] false"},
 		{core.TimelineQuery{From: at(9), Limit: 10}, "[] false"},
+		{core.TimelineQuery{Oldest: true, Limit: 2}, "[0 1] true"},
+		{core.TimelineQuery{Oldest: true, From: at(2), To: at(4), Limit: 10}, "[2 3] false"},
 	} {
 		got, more, _ := b.timeline(c.q)
 		equal(b, fmt.Sprintf("%+v", c.q), fmt.Sprint(got, more), c.want)
