@@ -62,6 +62,8 @@ func (v *visit) compose(p place) (compose, error) {
 		c.Note, c.Class = v.words.Paused, "quiet"
 	case b.Pending > 0 && !b.Turn && v.failed(p):
 		c.Note, c.Class, c.Retry = v.words.Failed, "bad", true
+	case !p.plain() && p.day.Label != v.today.Label:
+		c.Note, c.Class = v.words.GoesToday, "quiet"
 	}
 	return c, nil
 }

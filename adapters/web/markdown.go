@@ -191,7 +191,7 @@ func (safely) anchor(w util.BufWriter, dest string, entering bool) (ast.WalkStat
 }
 
 func (safely) heading(w util.BufWriter, _ []byte, n ast.Node, entering bool) (ast.WalkStatus, error) {
-	tag := "h" + strconv.Itoa(min(n.(*ast.Heading).Level+2, 6)) + ">"
+	tag := "h" + strconv.Itoa(min(max(n.(*ast.Heading).Level+1, 3), 6)) + ">"
 	if entering {
 		_, err := w.WriteString("<" + tag)
 		return ast.WalkContinue, err
@@ -202,8 +202,11 @@ func (safely) heading(w util.BufWriter, _ []byte, n ast.Node, entering bool) (as
 
 func (safely) ref(w util.BufWriter, _ []byte, n ast.Node, entering bool) (ast.WalkStatus, error) {
 	if entering {
-		for _, id := range n.(*ref).ids {
-			_, _ = w.WriteString(`<a class="ref" href="/m/` + id + `">#` + id + `</a> `)
+		for i, id := range n.(*ref).ids {
+			if i > 0 {
+				_, _ = w.WriteString(" ")
+			}
+			_, _ = w.WriteString(`<a class="ref" href="/m/` + id + `">#` + id + `</a>`)
 		}
 	}
 	return ast.WalkContinue, nil

@@ -95,10 +95,11 @@ func (v *visit) facts(s *core.Snapshot) []fact {
 		began = w.fill(w.WhyEpochNew, cmp.Or(w.Epochs[s.NewEpoch], s.NewEpoch))
 	}
 	messages := fmt.Sprintf("%s %s · %s %s · %s %s", n(s.Included), w.WhyIncluded, n(s.Truncated), w.WhyShortened, n(s.Loaded), w.WhyLoaded)
-	usage := w.fill(w.WhyUsage, n(s.Usage.Prompt), n(s.Usage.Completion))
+	cached := ""
 	if s.Usage.Cached > 0 {
-		usage += ", " + w.fill(w.WhyCached, n(s.Usage.Cached))
+		cached = " (" + w.fill(w.WhyCached, n(s.Usage.Cached)) + ")"
 	}
+	usage := w.fill(w.WhyUsage, n(s.Usage.Prompt), cached, n(s.Usage.Completion))
 	steps := w.WhyStepsOne
 	if s.Steps != 1 {
 		steps = w.fill(w.WhySteps, n(s.Steps))
@@ -156,6 +157,9 @@ func (v *visit) whyDays(out *why, t core.Turn, s *core.Snapshot) error {
 		}
 		all := by[id]
 		span := fmt.Sprintf("%s (#%d–#%d)", v.words.count(len(all), v.words.MessagesOne, v.words.Messages), all[0], all[len(all)-1])
+		if len(all) == 1 {
+			span = fmt.Sprintf("#%d", all[0])
+		}
 		out.Days = append(out.Days, whyDay{v.dayName(g.Day.Label), fmt.Sprintf("/day/%s?at=%d#m%d", g.Day.Label, all[0], all[0]), span})
 	}
 	return nil

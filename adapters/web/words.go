@@ -57,7 +57,7 @@ type words struct {
 	// The composer.
 	TypeMessage, Send, Sending, Stop, AddFiles, Remove, FilesHint string // FilesHint: size, number
 	Failed, Paused, Waiting, TooManyFiles, TooLarge, NotSent      string
-	DropHere, NewDay, NothingToSend, Uploading, Heard             string
+	DropHere, NewDay, NothingToSend, Uploading, GoesToday         string
 
 	// What is asked of a message.
 	WhyTitle, WhyLead, WhyNone, WhyStrategy, WhyParts, WhyPart, WhyTokens, WhyTotal  string

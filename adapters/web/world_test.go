@@ -24,6 +24,7 @@ import (
 	"github.com/everthread/everthread/core"
 	"github.com/everthread/everthread/core/day"
 	"github.com/everthread/everthread/core/live"
+	"github.com/everthread/everthread/core/memory"
 	"github.com/everthread/everthread/core/people"
 	"github.com/everthread/everthread/core/store/sqlite"
 )
@@ -138,6 +139,32 @@ func (g *gate) Keep(_ context.Context, user core.UserID, f core.File) (core.Atta
 	return a, os.WriteFile(path, f.Data, 0o600)
 }
 
+// finder finds the messages and summaries that hold the query.
+type finder struct{ w *world }
+
+func (f finder) Search(ctx context.Context, q core.SearchQuery) (core.SearchResult, error) {
+	r := core.SearchResult{Mode: "fts"}
+	days, err := f.w.store.Days(ctx, q.User, "", 50)
+	for _, g := range days {
+		if q.Day != "" && g.Day.Label != q.Day {
+			continue
+		}
+		all, _ := f.w.store.Summaries(ctx, q.User, g.ID, 1)
+		for _, s := range all {
+			if strings.Contains(s.Markdown, q.Query) {
+				r.Hits = append(r.Hits, core.Hit{Kind: core.DocSummary, Segment: g.ID, Label: g.Day.Label, Summary: s, Snippet: s.Markdown, Score: 0.78})
+			}
+		}
+		ms, _ := f.w.store.DayMessages(ctx, q.User, g.ID, 0, 1000)
+		for _, m := range ms {
+			if strings.Contains(m.Text, q.Query) {
+				r.Hits = append(r.Hits, core.Hit{Kind: core.DocMessage, Segment: g.ID, Label: g.Day.Label, Message: m, Snippet: m.Text, Score: 0.62})
+			}
+		}
+	}
+	return r, err
+}
+
 // newWorld has two people, Ana and Bob, on a Saturday afternoon in Paris. Options
 // may be changed before the page is made.
 func newWorld(t *testing.T, change ...func(o *Options)) *world {
@@ -153,7 +180,7 @@ func newWorld(t *testing.T, change ...func(o *Options)) *world {
 	w.gate = &gate{w: w}
 	o := Options{Store: w.store, Hub: w.hub, Gateway: w.gate, Day: dayOf, MediaDir: w.media, MediaMax: 1 << 20, PublicURL: "http://127.0.0.1:8080",
 		People: &people.People{Store: w.store, Now: w.clock.now, Rand: rand.Reader, Log: log},
-		Zone:   "Europe/Paris", Language: "en", Log: log, Now: w.clock.now, Rand: rand.Reader}
+		Memory: &memory.Memory{Store: w.store}, Search: finder{w}, Zone: "Europe/Paris", Language: "en", Log: log, Now: w.clock.now, Rand: rand.Reader}
 	for _, f := range change {
 		f(&o)
 	}
@@ -399,7 +426,8 @@ func (a answer) wants(t *testing.T, status int, texts ...string) {
 	}
 	for _, text := range texts {
 		if !strings.Contains(a.body, text) {
-			t.Errorf("%q is not in the page:\n%s", text, a.body)
+			_, main, _ := strings.Cut(a.body, "<main")
+			t.Errorf("%q is not in the page:\n%s", text, short(main, 6000))
 		}
 	}
 }

@@ -33,6 +33,9 @@
   const live = entries && entries.dataset.live;
   const atEnd = () => root.scrollHeight - window.innerHeight - window.scrollY < 120;
   const toEnd = () => window.scrollTo(0, root.scrollHeight);
+  let pinned = false; // the reader is at the end: pictures that come later move nothing away
+  window.addEventListener("scroll", () => { pinned = atEnd(); }, { passive: true });
+  document.addEventListener("load", (e) => { if (pinned && live && e.target.tagName === "IMG") toEnd(); }, true);
   function keepPlace(change) {
     const end = atEnd();
     change();
@@ -52,7 +55,7 @@
     return true;
   }
   window.addEventListener("hashchange", () => reveal(location.hash));
-  if (!(location.hash && reveal(location.hash)) && live && !location.search && entries.children.length > 6) toEnd();
+  if (!(location.hash && reveal(location.hash)) && live && !location.search && entries.children.length > 6) { toEnd(); pinned = true; }
 
   // ---- Panels in place: the inside of a page below the entry that asked. ----
   async function part(url) {
@@ -79,6 +82,7 @@
     panel.dataset.from = link.getAttribute("href");
     panel.append(inside);
     panel.querySelectorAll(".crumb a").forEach((a) => { a.dataset.close = ""; a.setAttribute("role", "button"); });
+    panel.querySelectorAll("h1, h2").forEach((h) => { h.setAttribute("role", "heading"); h.setAttribute("aria-level", h.tagName === "H1" ? "3" : "4"); });
     panel.opener = link;
     host.append(panel);
     panel.focus({ preventScroll: true });
