@@ -16,7 +16,8 @@ const (
 	maxText         = 256 << 10 // bytes of what a message says
 	maxInstructions = 64 << 10  // bytes of all system messages
 	maxTools        = 128
-	maxThreadName   = 200 // bytes
+	maxSchemas      = 128 << 10 // bytes of all tools
+	maxThreadName   = 200       // bytes
 )
 
 // Models of this server. A plain thread is modelThread, a slash and its name.
@@ -212,6 +213,7 @@ var toolName = regexp.MustCompile(`^[a-zA-Z0-9_-]{1,64}$`)
 // tools are the client's own.
 func (b *body) tools() ([]core.ToolSpec, error) {
 	var out []core.ToolSpec
+	size := 0
 	for _, t := range b.Tools {
 		name := t.Function.Name
 		known := slices.ContainsFunc(out, func(s core.ToolSpec) bool { return s.Name == name })
@@ -228,6 +230,9 @@ func (b *body) tools() ([]core.ToolSpec, error) {
 			return nil, invalid("tools", "invalid_value", "Two tools are named %s.", name)
 		case !strings.HasPrefix(strings.TrimSpace(string(schema)), "{"):
 			return nil, invalid("tools", "invalid_type", "The parameters of tool %s must be a JSON schema: an object.", name)
+		}
+		if size += len(name) + len(t.Function.Description) + len(schema); size > maxSchemas {
+			return nil, invalid("tools", "string_above_max_length", "The tools take more than %d bytes together.", maxSchemas)
 		}
 		out = append(out, core.ToolSpec{Name: name, Description: t.Function.Description, Schema: schema})
 	}

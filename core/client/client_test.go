@@ -347,13 +347,12 @@ func TestDecode(t *testing.T) {
 		`{"e": 1}`:                    "There is no field e.",
 	} {
 		var f form
-		err := client.Decode([]byte(body), &f, "", true)
-		if got := ""; err != nil {
-			if got = err.Error(); got != want {
-				t.Errorf("%s: %s", body, got)
-			}
-		} else if want != "" {
-			t.Errorf("%s: is taken", body)
+		got := ""
+		if err := client.Decode([]byte(body), &f, "", true); err != nil {
+			got = err.Error()
+		}
+		if got != want {
+			t.Errorf("%s: %q, want %q", body, got, want)
 		}
 	}
 	err := client.Decode([]byte(`{"a": 1}`), &form{}, "messages[3]", false)
