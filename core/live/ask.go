@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/everthread/everthread/core"
@@ -15,6 +16,7 @@ type AskStore interface {
 	Identify(ctx context.Context, a core.Address) (core.Identity, core.User, error)
 	Messages(ctx context.Context, user core.UserID, ids []core.MessageID) ([]core.Message, error)
 	Turn(ctx context.Context, user core.UserID, id core.TurnID) (core.Turn, *core.Snapshot, error)
+	Turns(ctx context.Context, user core.UserID, limit int) ([]core.Turn, error)
 	Timeline(ctx context.Context, q core.TimelineQuery) ([]core.Message, bool, error)
 }
 
@@ -126,13 +128,33 @@ func (a *Asker) look(ctx context.Context, out *Answer) (bool, error) {
 		return true, a.notice(ctx, out)
 	}
 	if ms[0].Turn == 0 {
-		return false, a.over(ctx, out.User)
+		return a.unread(ctx, out, ms[0])
 	}
 	out.Turn, out.Snapshot, err = a.Store.Turn(ctx, out.User, ms[0].Turn)
 	if err != nil || out.Turn.State == core.TurnRunning {
 		return false, err
 	}
 	return true, a.answer(ctx, out)
+}
+
+// recent is how many turns back the last one of a thread is looked for.
+const recent = 20
+
+// unread tells what becomes of a question that no turn reads: it waits for one,
+// or the last one of its thread gave up after it was asked, and nobody goes on.
+func (a *Asker) unread(ctx context.Context, out *Answer, asked core.Message) (bool, error) {
+	turns, err := a.Store.Turns(ctx, out.User, recent)
+	if err != nil {
+		return false, err
+	}
+	i := slices.IndexFunc(turns, func(t core.Turn) bool { return t.Thread == asked.Thread })
+	if i < 0 || turns[i].State != core.TurnFailed {
+		return false, a.over(ctx, out.User)
+	}
+	if t := turns[i]; slices.Contains(t.Inputs, asked.ID) || t.StartedAt.After(asked.SentAt) {
+		return true, &Failed{Reason: t.LastError}
+	}
+	return false, a.over(ctx, out.User)
 }
 
 func (a *Asker) over(ctx context.Context, user core.UserID) error {
