@@ -191,6 +191,7 @@ func TestStopAndRetry(t *testing.T) {
 	w.must(commitFailed(p, turn))
 	p.get("/").wants(t, 200, "No answer came to your last message.", "Retry")
 	p.post("/retry", url.Values{"day": {"2026-01-31"}}).wants(t, http.StatusSeeOther)
+	p.turn()
 	p.get("/").lacks(t, "No answer came")
 }
 

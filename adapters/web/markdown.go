@@ -65,6 +65,7 @@ func schemes() []string { return []string{"http", "https", "mailto", "tel"} }
 const (
 	maxMarkdown = 200_000
 	maxMarks    = 400 // signs that nest, in one line
+	maxLists    = 40  // lists and quotes that begin in one line
 )
 
 // message is the HTML of a message.
@@ -93,8 +94,12 @@ func verbatim(md string) template.HTML {
 // take long.
 func nests(md string) bool {
 	for line := range strings.Lines(md) {
-		if len(line) > maxMarks && strings.Count(line, "[")+strings.Count(line, "*")+strings.Count(line, "_")+strings.Count(line, ">")+
-			strings.Count(line, "|")+strings.Count(line, "`")+strings.Count(line, "<")+strings.Count(line, "~")+strings.Count(line, "(") > maxMarks {
+		marks := 0
+		for _, sign := range "[*_>|`<~(" {
+			marks += strings.Count(line, string(sign))
+		}
+		lists := line[:len(line)-len(strings.TrimLeft(line, "0123456789.)-+*> \t"))]
+		if marks > maxMarks || len(strings.Fields(lists)) > maxLists {
 			return true
 		}
 	}

@@ -276,10 +276,19 @@ func shownAt(m core.Message) time.Time {
 	return m.SentAt
 }
 
+// sortShown sorts messages as they are shown. What nobody has read yet stands after
+// what was said before it came, whatever the sender's clock showed.
 func sortShown(ms []core.Message) {
-	slices.SortStableFunc(ms, func(a, b core.Message) int {
-		return cmp.Or(shownAt(a).Compare(shownAt(b)), cmp.Compare(a.ID, b.ID))
-	})
+	slices.SortFunc(ms, func(a, b core.Message) int { return cmp.Compare(a.ID, b.ID) })
+	last := int64(0)
+	for i := range ms {
+		m := &ms[i]
+		if m.Kind == core.KindChat && m.Position == 0 && m.SentAt.UnixMicro() <= last {
+			m.Position = last + 1
+		}
+		last = max(last, m.Position)
+	}
+	slices.SortStableFunc(ms, func(a, b core.Message) int { return shownAt(a).Compare(shownAt(b)) })
 }
 
 // messageNumber reads the number of a message.
