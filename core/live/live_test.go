@@ -177,6 +177,8 @@ func TestTheEndOfALongTextIsPassedOn(t *testing.T) {
 		if len(n.Previews) != 1 || n.Previews[0].Missing == 0 || !strings.HasSuffix(n.Previews[0].Text, "éfin") {
 			t.Errorf("got %.60v", n)
 		}
+		w.mu.Lock()
+		defer w.mu.Unlock()
 		for _, topic := range w.topics {
 			if len(topic) > 7000 {
 				t.Errorf("a topic of %d bytes", len(topic))
