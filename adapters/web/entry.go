@@ -22,6 +22,7 @@ type entry struct {
 	Who     string // user, agent, system
 	Name    string // of who
 	At      time.Time
+	Stamp   string // for machines
 	Clock   string
 	Moment  string
 	Follows bool // who also said what stands before, shortly before
@@ -172,6 +173,7 @@ func (v *visit) speaker(e *entry, m core.Message) {
 // stamp says when something was, by the clock of the person.
 func (v *visit) stamp(e *entry, t time.Time) {
 	local := t.In(v.zone)
+	e.Stamp = local.Format(time.RFC3339)
 	e.Clock, e.Moment = local.Format(v.words.Clock), v.words.moment(local)
 }
 
@@ -198,7 +200,7 @@ func (v *visit) join(all []*entry) {
 		if date != v.Day(v.user.Settings, before.At).Label {
 			e.Day = v.dayName(date)
 		}
-		e.Follows = e.Day == "" && e.Kind == "said" && (before.Kind == "said" || before.Kind == "tools") && before.Who == e.Who && e.At.Sub(before.At) < together
+		e.Follows = e.Day == "" && e.Kind == "said" && before.Kind == "said" && before.Who == e.Who && e.At.Sub(before.At) < together
 	}
 }
 
