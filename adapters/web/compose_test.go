@@ -1,6 +1,7 @@
 package web
 
 import (
+	"errors"
 	"net/http"
 	"net/url"
 	"os"
@@ -256,4 +257,22 @@ func TestMediaIsOnesOwnAndHarmless(t *testing.T) {
 	p.do(r).wants(t, http.StatusPartialContent, "pic")
 	p.post("/m/1/forget", nil)
 	p.get("/media/1/0").wants(t, http.StatusNotFound)
+}
+
+// TestAMessageIsTakenOnceItIsStored: what could not be stored is said to be so, and
+// sent again it is one message.
+func TestAMessageIsTakenOnceItIsStored(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	p := w.ana.signedIn()
+	form := map[string]string{"text": "hold on to this", "nonce": nonce}
+	w.gate.fail(errors.New("no disk"))
+	p.upload("/messages", form, nil).wants(t, http.StatusInternalServerError, "Nothing of yours is lost")
+	w.gate.fail(core.ErrMoving)
+	p.upload("/messages", form, nil).wants(t, http.StatusServiceUnavailable, "being joined")
+	w.gate.fail(nil)
+	p.upload("/messages", form, nil).wants(t, http.StatusSeeOther)
+	if n := len(p.get("/").shown()); n != 1 {
+		t.Errorf("%d messages", n)
+	}
 }

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 
 	"github.com/microcosm-cc/bluemonday"
 	"github.com/yuin/goldmark"
@@ -119,7 +120,7 @@ func (s safely) RegisterFuncs(r renderer.NodeRendererFuncRegisterer) {
 	r.Register(ast.KindLink, s.link)
 	r.Register(ast.KindAutoLink, s.autoLink)
 	r.Register(ast.KindHeading, s.heading)
-	r.Register(kindRef, s.ref)
+	r.Register(kindRef(), s.ref)
 }
 
 func (safely) rawHTML(w util.BufWriter, source []byte, n ast.Node, entering bool) (ast.WalkStatus, error) {
@@ -217,7 +218,7 @@ func (safely) ref(w util.BufWriter, _ []byte, n ast.Node, entering bool) (ast.Wa
 	return ast.WalkContinue, nil
 }
 
-var kindRef = ast.NewNodeKind("Ref")
+var kindRef = sync.OnceValue(func() ast.NodeKind { return ast.NewNodeKind("Ref") })
 
 // ref is a reference to messages, [#12, #13].
 type ref struct {
@@ -225,8 +226,8 @@ type ref struct {
 	ids []string
 }
 
-// Kind returns kindRef.
-func (*ref) Kind() ast.NodeKind { return kindRef }
+// Kind returns kindRef().
+func (*ref) Kind() ast.NodeKind { return kindRef() }
 
 // Dump writes the node for debugging.
 func (r *ref) Dump(source []byte, level int) { ast.DumpHelper(r, source, level, nil, nil) }
