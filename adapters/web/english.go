@@ -101,6 +101,7 @@ var english = words{
 	ErrRefused: "This is no longer possible: it changed meanwhile. Open the page anew.", ErrFile: "A file could not be kept: %s. Send it again, or without it.",
 	ErrTitleLong: "This title is too long. Use at most 200 characters.", ErrNoTitle: "Give the thread a title first.",
 
+	Memory: memoryEnglish, Settings: settingsEnglish, Admin: adminEnglish,
 	Weekdays: [7]string{"Mo", "Tu", "We", "Th", "Fr", "Sa", "Su"},
 	Months:   [12]string{"January", "February", "March", "April", "May", "June", "July", "August", "September", "October", "November", "December"},
 	Clock:    "15:04",

@@ -101,6 +101,7 @@ var french = words{
 	ErrRefused: "Ce n’est plus possible : cela a changé entre-temps. Rouvrez la page.", ErrFile: "Un fichier n’a pas pu être gardé : %s. Renvoyez-le, ou envoyez sans lui.",
 	ErrTitleLong: "Ce titre est trop long. Au plus 200 caractères.", ErrNoTitle: "Donnez d’abord un titre au fil.",
 
+	Memory: memoryFrench, Settings: settingsFrench, Admin: adminFrench,
 	Weekdays: [7]string{"lu", "ma", "me", "je", "ve", "sa", "di"},
 	Months:   [12]string{"janvier", "février", "mars", "avril", "mai", "juin", "juillet", "août", "septembre", "octobre", "novembre", "décembre"},
 	Clock:    "15:04",

@@ -38,6 +38,9 @@ func (c *Channel) routes() []route {
 		c.threadRoutes(),
 		c.messageRoutes(),
 		c.signInRoutes(),
+		c.memoryRoutes(),
+		c.settingsRoutes(),
+		c.adminRoutes(),
 	)
 }
 

@@ -23,7 +23,7 @@ type views struct {
 func newViews(c *Channel) (*views, error) {
 	v := &views{pages: map[string]map[string]*template.Template{}, parts: map[string]*template.Template{}}
 	for _, lang := range []string{"en", "fr"} {
-		base, err := template.New("base").Funcs(c.funcs(lang)).ParseFS(sources, "templates/layout.html", "templates/parts.html", "templates/entry.html")
+		base, err := template.New("base").Funcs(c.funcs(lang)).ParseFS(sources, "templates/layout.html", "templates/parts.html", "templates/entry.html", "templates/office.html")
 		if err != nil {
 			return nil, fmt.Errorf("web: read templates: %w", err)
 		}
@@ -46,7 +46,7 @@ func pagesOf(base *template.Template) (map[string]*template.Template, error) {
 	out := map[string]*template.Template{}
 	for _, f := range all {
 		name := strings.TrimSuffix(f.Name(), path.Ext(f.Name()))
-		if name == "layout" || name == "parts" || name == "entry" {
+		if name == "layout" || name == "parts" || name == "entry" || name == "office" {
 			continue
 		}
 		t, err := base.Clone()

@@ -55,6 +55,11 @@ type Options struct {
 	Gateway Gateway
 	Search  Searcher // nil: there is no search
 	Memory  Memory   // nil: nothing can be remembered
+	Items   Items    // nil: there is no page of memory
+	// Settings and Admin are what these pages need; nil: there is none.
+	Settings *Settings
+	Admin    *Admin
+	Prices   Prices // of the model's tokens
 	// Prompt returns what a turn sent to the model, by its snapshot; nil: it is not shown.
 	Prompt func(ctx context.Context, user core.UserID, s *core.Snapshot) ([]core.ModelMessage, error)
 	// Day tells the local day of a moment.
@@ -110,6 +115,8 @@ type Channel struct {
 	tries     *tries
 	watchers  watchers
 	linkedTab []tab
+	exports   chan struct{} // full: as many as there may be at once
+	checks    chan struct{} // likewise
 }
 
 // New returns the page. Errors are settings that make no sense.
@@ -120,6 +127,7 @@ func New(o Options) (*Channel, error) {
 	}
 	c := &Channel{Options: o, markdown: newMarkdown(), tries: newTries(o.Limits, o.Now)}
 	c.watchers.most = o.Limits.LivePages
+	c.exports, c.checks = make(chan struct{}, exportsAtOnce), make(chan struct{}, 1)
 	c.zone = core.Settings{Zone: o.Zone}.Location(time.UTC)
 	var err error
 	if c.public, err = url.Parse(o.PublicURL); err != nil || c.public.Host == "" {

@@ -86,6 +86,10 @@ type words struct {
 	ErrTitle, ErrHome, ErrNotFound, ErrBroken, ErrTooLarge, ErrForm, ErrForeign, ErrTries string
 	ErrCode, ErrMoving, ErrMany, ErrRefused, ErrFile, ErrTitleLong, ErrNoTitle            string
 
+	Memory   memoryWords
+	Settings settingsWords
+	Admin    adminWords
+
 	Weekdays [7]string // from Monday, two letters each
 	Months   [12]string
 	Clock    string // layout of a time of day

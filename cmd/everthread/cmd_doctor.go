@@ -90,6 +90,11 @@ func examine(ctx context.Context, c *console) []finding {
 	if err != nil {
 		return []finding{verdict("configuration", err, "")}
 	}
+	return examineConfig(ctx, cfg)
+}
+
+// examineConfig makes every check of a configuration whose keys are right.
+func examineConfig(ctx context.Context, cfg configs.Config) []finding {
 	out := []finding{{"configuration", true, "every key is right"}, checkData(cfg), checkStore(ctx, cfg)}
 	out = append(out, checkModels(ctx, cfg)...)
 	out = append(out, checkEmbeddings(ctx, cfg), checkTranscription(ctx, cfg))

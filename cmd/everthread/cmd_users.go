@@ -12,6 +12,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/everthread/everthread/configs"
 	"github.com/everthread/everthread/core"
 )
 
@@ -111,15 +112,15 @@ func (u usersDeleteCmd) Run(ctx context.Context, d *desk) error {
 	if err != nil {
 		return err
 	}
-	if err := d.removeMedia(files); err != nil {
+	if err := removeMedia(d.cfg, files); err != nil {
 		return err
 	}
 	return d.show(map[string]any{"deleted": user.ID}, func(w io.Writer) { fmt.Fprintf(w, "%s is gone.\n", user.Name) })
 }
 
 // removeMedia removes attachments, and folders of them.
-func (d *desk) removeMedia(files []string) error {
-	media := filepath.Join(d.cfg.DataDir, "media")
+func removeMedia(c configs.Config, files []string) error {
+	media := filepath.Join(c.DataDir, "media")
 	var errs []error
 	for _, f := range files {
 		errs = append(errs, os.RemoveAll(filepath.Join(media, filepath.Clean("/"+f))))

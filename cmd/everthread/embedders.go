@@ -92,6 +92,20 @@ func (e *embedders) seal(key string) (string, error) {
 	return s.Seal(ownKey, key)
 }
 
+// System names the configuration that holds for everybody, empty if there is none.
+func (e *embedders) System() string { return e.config }
+
+// Name names the configuration for a user; see name.
+func (e *embedders) Name(ctx context.Context, user core.UserID) (string, error) {
+	return e.name(ctx, user)
+}
+
+// Open makes the embedder of a choice.
+func (e *embedders) Open(c core.OwnEmbeddings) (core.Embedder, error) { return e.open(c) }
+
+// Seal encrypts a key as it is stored in a choice; empty for none.
+func (e *embedders) Seal(key string) (string, error) { return e.seal(key) }
+
 // name is the name of the configuration for a user, empty if there is none.
 func (e *embedders) name(ctx context.Context, user core.UserID) (string, error) {
 	_, config, err := e.of(ctx, user)

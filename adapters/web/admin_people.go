@@ -1,0 +1,142 @@
+package web
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"net/http"
+	"strconv"
+	"strings"
+	"time"
+
+	"go.uber.org/zap"
+
+	"github.com/everthread/everthread/core"
+)
+
+// shownRequest is somebody who asks to be let in.
+type shownRequest struct {
+	Code, Hash, Channel, Who, Asked, Until string
+	Users                                  []choice
+}
+
+func (v *visit) requests(users []core.User) ([]shownRequest, error) {
+	codes, err := v.Admin.Store.Codes(v.ctx(), core.CodePair, v.now)
+	if err != nil {
+		return nil, fmt.Errorf("read pairing requests: %w", err)
+	}
+	known := []choice{{Value: "", Name: v.words.Admin.NewUser, Here: true}}
+	for _, u := range users {
+		known = append(known, choice{Value: strconv.FormatInt(int64(u.ID), 10), Name: called(users, u.ID)})
+	}
+	var out []shownRequest
+	for _, c := range codes {
+		out = append(out, shownRequest{Code: c.Hint, Hash: c.Hash, Channel: v.channelName(c.Address.Channel), Who: cmp.Or(c.Name, c.Address.External),
+			Asked: v.ago(c.Created), Until: c.Expires.In(v.zone).Format(v.words.Clock), Users: known})
+	}
+	return out, nil
+}
+
+// decide lets somebody in, or turns them down.
+func (v *visit) decide() error {
+	if err := v.r.ParseForm(); err != nil {
+		return badForm(err)
+	}
+	f, w := v.r.PostForm, v.words.Admin
+	var effect core.Effect = core.Deny{CodeHash: f.Get("code"), At: v.now}
+	toast := w.Denied
+	if f.Get("do") == "approve" {
+		e := core.Approve{CodeHash: f.Get("code"), Name: short(oneLine(f.Get("name")), maxName), At: v.now}
+		if f.Get("user") != "" {
+			n, err := v.knownUser(f.Get("user"))
+			if err != nil {
+				return err
+			}
+			e.User = n.ID
+		}
+		effect, toast = e, w.Approved
+	}
+	_, err := v.Gateway.Act(v.ctx(), v.user.ID, effect)
+	if errors.Is(err, core.ErrExists) {
+		return because(http.StatusConflict, func(w *words) string { return w.Admin.Taken })
+	}
+	if isRefused(err) {
+		return because(http.StatusConflict, func(w *words) string { return w.Admin.CodeGone })
+	}
+	if err != nil {
+		return fmt.Errorf("decide on a request: %w", err)
+	}
+	return v.back("/admin#requests", toast)
+}
+
+// knownUser is the user of an id, or core.ErrNotFound.
+func (v *visit) knownUser(id string) (core.User, error) {
+	n, err := strconv.ParseInt(id, 10, 64)
+	if err != nil || n <= 0 {
+		return core.User{}, core.ErrNotFound
+	}
+	users, err := v.Admin.Store.Users(v.ctx())
+	if err != nil {
+		return core.User{}, fmt.Errorf("read users: %w", err)
+	}
+	for _, u := range users {
+		if u.ID == core.UserID(n) {
+			return u, nil
+		}
+	}
+	return core.User{}, core.ErrNotFound
+}
+
+// shownUser is a user as the owner sees them.
+type shownUser struct {
+	ID                            core.UserID
+	Name, Addresses, Used, Tokens string
+	Cost                          string
+	Owner, Paused                 bool
+}
+
+func (v *visit) shownUsers(users []core.User, used []core.UsageDay) ([]shownUser, error) {
+	sums := map[core.UserID]core.UsageDay{}
+	for _, d := range used {
+		sums[d.User] = plus(sums[d.User], d)
+	}
+	var out []shownUser
+	for _, u := range users {
+		ids, err := v.Admin.Store.Identities(v.ctx(), u.ID)
+		if err != nil {
+			return nil, fmt.Errorf("read identities: %w", err)
+		}
+		var at []string
+		var last time.Time
+		for _, i := range ids {
+			at = append(at, v.channelName(i.Address.Channel))
+			if i.LastUsed.After(last) {
+				last = i.LastUsed
+			}
+		}
+		s := sums[u.ID].Usage
+		out = append(out, shownUser{ID: u.ID, Name: called(users, u.ID), Addresses: cmp.Or(strings.Join(at, ", "), v.words.Admin.NoAddress), Used: v.ago(last),
+			Tokens: number(v.lang, s.Prompt+s.Completion), Cost: v.words.money(v.Prices, s), Owner: u.Role == core.RoleOwner, Paused: u.Settings.Paused})
+	}
+	return out, nil
+}
+
+// signInLink makes a link that signs somebody in, and shows it, once.
+func (v *visit) signInLink() error {
+	u, err := v.knownUser(v.r.PathValue("id"))
+	if err != nil {
+		return err
+	}
+	url, code, err := v.Admin.NewWebLink(u.ID)
+	if err == nil {
+		err = v.Admin.Store.PutCode(v.ctx(), code)
+	}
+	if err != nil {
+		return fmt.Errorf("make a sign-in link: %w", err)
+	}
+	v.Log.Info("the owner made a sign-in link", zap.Int64("for", int64(u.ID)))
+	w := v.words.Admin
+	minutes := number(v.lang, int(code.Expires.Sub(v.now).Minutes()))
+	return v.page("secret", w.LinkTitle, secretView{Title: w.LinkTitle, Lead: v.words.fill(w.LinkLead, called([]core.User{u}, u.ID), minutes), Secret: url, More: w.LinkMore,
+		Back: "/admin#users", BackName: w.Title})
+}

@@ -1,0 +1,225 @@
+package web
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"net/http"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/everthread/everthread/core"
+)
+
+// How much is listed.
+const (
+	deliveriesShown = 50
+	jobsShown       = 50
+	chartUsers      = 5 // with a colour of their own
+)
+
+// shownDelivery is a delivery that did not arrive, without what it says.
+type shownDelivery struct {
+	User                                         core.UserID
+	ID                                           core.DeliveryID
+	Who, Channel, Kind, State, Class, Error, Age string
+}
+
+func (v *visit) undelivered(users []core.User) ([]shownDelivery, error) {
+	all, err := v.Admin.Store.Deliveries(v.ctx(), core.DeliveryQuery{Limit: deliveriesShown,
+		States: []core.DeliveryState{core.DeliveryFailed, core.DeliveryUnknown, core.DeliveryParked, core.DeliveryExpired}})
+	if err != nil {
+		return nil, fmt.Errorf("read deliveries: %w", err)
+	}
+	var out []shownDelivery
+	for _, d := range all {
+		out = append(out, shownDelivery{d.User, d.ID, called(users, d.User), v.channelName(d.To.Channel), v.words.Admin.Kinds[string(d.Kind)],
+			v.words.States[string(d.State)], string(d.State), d.Error, v.ago(d.CreatedAt)})
+	}
+	return out, nil
+}
+
+// retryDelivery sends something again.
+func (v *visit) retryDelivery() error {
+	user, id, err := v.ofUser()
+	if err != nil {
+		return err
+	}
+	if err := v.Admin.Store.Redeliver(v.ctx(), user, core.DeliveryID(id), v.now); err != nil {
+		return retried(err)
+	}
+	return v.back("/admin#deliveries", v.words.Admin.Resent)
+}
+
+// ofUser reads a user and the number of something of theirs.
+func (v *visit) ofUser() (core.UserID, int64, error) {
+	user, errUser := strconv.ParseInt(v.r.PathValue("user"), 10, 64)
+	id, errID := strconv.ParseInt(v.r.PathValue("id"), 10, 64)
+	if errUser != nil || errID != nil {
+		return 0, 0, core.ErrNotFound
+	}
+	return core.UserID(user), id, nil
+}
+
+// retried is what is said of something that cannot be tried again.
+func retried(err error) error {
+	if isRefused(err) && !errors.Is(err, core.ErrNotFound) {
+		return because(http.StatusConflict, func(w *words) string { return w.ErrRefused })
+	}
+	return fmt.Errorf("try again: %w", err)
+}
+
+// shownQueue is how many jobs a queue holds.
+type shownQueue struct {
+	Name                                 string
+	Ready, Running, Waiting, Dead, Since string
+}
+
+// shownJob is a job that gave up.
+type shownJob struct {
+	User                               core.UserID
+	ID                                 core.JobID
+	Who, Queue, Attempts, Error, Since string
+}
+
+func (v *visit) queues(users []core.User) ([]shownQueue, []shownJob, error) {
+	stats, err := v.Admin.Store.QueueStats(v.ctx())
+	if err != nil {
+		return nil, nil, fmt.Errorf("read queues: %w", err)
+	}
+	jobs, err := v.Admin.Store.DeadJobs(v.ctx(), jobsShown)
+	if err != nil {
+		return nil, nil, fmt.Errorf("read jobs: %w", err)
+	}
+	var dead []shownJob
+	for _, j := range jobs {
+		dead = append(dead, shownJob{j.User, j.ID, called(users, j.User), v.queueName(j.Queue), number(v.lang, max(j.Failures, j.Lease.Attempt)), j.Error, v.ago(j.Since)})
+	}
+	return v.byQueue(stats), dead, nil
+}
+
+// byQueue makes a row of the states of each queue.
+func (v *visit) byQueue(stats []core.QueueStat) []shownQueue {
+	rows := map[string]*shownQueue{}
+	var names []string
+	oldest := map[string]core.QueueStat{}
+	for _, s := range stats {
+		if rows[s.Queue] == nil {
+			rows[s.Queue] = &shownQueue{Name: v.queueName(s.Queue), Ready: "0", Running: "0", Waiting: "0", Dead: "0"}
+			names = append(names, s.Queue)
+		}
+		n := number(v.lang, s.Depth)
+		switch s.State {
+		case core.JobReady:
+			rows[s.Queue].Ready = n
+		case core.JobRunning:
+			rows[s.Queue].Running = n
+		case core.JobWaiting:
+			rows[s.Queue].Waiting = n
+		case core.JobDead:
+			rows[s.Queue].Dead = n
+			continue
+		}
+		if o, ok := oldest[s.Queue]; s.Depth > 0 && (!ok || s.Oldest.Before(o.Oldest)) {
+			oldest[s.Queue] = s
+		}
+	}
+	slices.Sort(names)
+	var out []shownQueue
+	for _, name := range names {
+		row := *rows[name]
+		row.Since = "–"
+		if o, ok := oldest[name]; ok && !o.Oldest.IsZero() {
+			row.Since = v.ago(o.Oldest)
+		}
+		out = append(out, row)
+	}
+	return out
+}
+
+// queueName is what a queue is called.
+func (v *visit) queueName(queue string) string {
+	base, channel, ok := strings.Cut(queue, ":")
+	name := cmp.Or(v.words.Admin.Queues[base], base)
+	if ok {
+		name += " · " + v.channelName(channel)
+	}
+	return name
+}
+
+// retryJob has a job done again.
+func (v *visit) retryJob() error {
+	user, id, err := v.ofUser()
+	if err != nil {
+		return err
+	}
+	if err := v.Admin.Store.Revive(v.ctx(), user, core.JobID(id), v.now); err != nil {
+		return retried(err)
+	}
+	return v.back("/admin#jobs", v.words.Admin.Revived)
+}
+
+// adminUsage is what everybody used.
+type adminUsage struct {
+	Chart  chart
+	People []adminUsed
+	Sum    usageDay
+	Cost   bool
+	None   bool
+}
+
+// adminUsed is a row of the table by day and user.
+type adminUsed struct {
+	Day, Who, Tokens, Turns, Cost string
+}
+
+func (v *visit) adminUsage(used []core.UsageDay, users []core.User) adminUsage {
+	page := adminUsage{Cost: v.Prices.known(), None: len(used) == 0}
+	order := heaviest(used)
+	class := map[core.UserID]int{}
+	for i, u := range order {
+		class[u] = min(i, chartUsers)
+		if i < chartUsers {
+			page.Chart.Legend = append(page.Chart.Legend, legend{i, called(users, u)})
+		}
+	}
+	if len(order) > chartUsers {
+		page.Chart.Legend = append(page.Chart.Legend, legend{chartUsers, v.words.Admin.Others})
+	}
+	values := map[string][]int{}
+	var sum core.UsageDay
+	for _, d := range used {
+		if values[d.Day] == nil {
+			values[d.Day] = make([]int, chartUsers+1)
+		}
+		tokens := d.Usage.Prompt + d.Usage.Completion
+		values[d.Day][class[d.User]] += tokens
+		sum = plus(sum, d)
+		page.People = append(page.People, adminUsed{v.dayName(d.Day), called(users, d.User), number(v.lang, tokens), number(v.lang, d.Turns), v.words.money(v.Prices, d.Usage)})
+	}
+	page.Sum = v.usageRow(sum, v.words.WhyTotal)
+	names := page.Chart.Legend
+	page.Chart = v.chart(v.usageFrom(), values, 0, v.words.Admin.Usage)
+	page.Chart.Legend = names
+	return page
+}
+
+// heaviest lists users, those first who used most.
+func heaviest(used []core.UsageDay) []core.UserID {
+	sums := map[core.UserID]int{}
+	for _, d := range used {
+		sums[d.User] += d.Usage.Prompt + d.Usage.Completion
+	}
+	var out []core.UserID
+	for u := range sums {
+		out = append(out, u)
+	}
+	slices.SortFunc(out, func(a, b core.UserID) int {
+		if sums[a] != sums[b] {
+			return sums[b] - sums[a]
+		}
+		return int(a - b)
+	})
+	return out
+}

@@ -1,0 +1,176 @@
+package web
+
+import (
+	"errors"
+	"fmt"
+	"mime"
+	"net/http"
+	"strings"
+	"time"
+
+	"go.uber.org/zap"
+
+	"github.com/everthread/everthread/core"
+)
+
+// usageDays is how many days of usage are shown.
+const usageDays = 30
+
+// exportTime bounds how long an export may take to be read.
+const exportTime = time.Hour
+
+// exportsAtOnce bounds the exports that are written at once.
+const exportsAtOnce = 2
+
+func (c *Channel) dataRoutes() []route {
+	var all []route
+	if c.Settings.Export != nil {
+		all = append(all, route{Pattern: "GET /settings/export", Serve: (*visit).export})
+	}
+	if c.Settings.Delete != nil {
+		all = append(all, route{Pattern: "POST /settings/delete", Serve: (*visit).deleteMe})
+	}
+	return all
+}
+
+// usageView is what a person used.
+type usageView struct {
+	Chart        chart
+	Days         []usageDay
+	Sum          usageDay
+	Cost         bool
+	Today, Limit string
+	Used, Budget int // of today; Budget 0: there is none
+	None         bool
+}
+
+// usageDay is a row of the table.
+type usageDay struct{ Day, Read, Cached, Written, Turns, Cost string }
+
+func (v *visit) fillUsage(page *settingsView) error {
+	from := v.usageFrom()
+	all, err := v.Settings.Store.UsageDays(v.ctx(), v.user.ID, from, v.today.Label)
+	if err != nil {
+		return fmt.Errorf("read usage: %w", err)
+	}
+	p := &page.Usage
+	p.Cost, p.None, p.Budget = v.Prices.known(), len(all) == 0, v.Settings.TokensPerDay
+	var sum core.UsageDay
+	values := map[string][]int{}
+	for _, d := range all {
+		p.Days = append(p.Days, v.usageRow(d, v.dayName(d.Day)))
+		sum = plus(sum, d)
+		values[d.Day] = []int{d.Usage.Prompt + d.Usage.Completion}
+		if d.Day == v.today.Label {
+			p.Used = d.Usage.Prompt + d.Usage.Completion
+		}
+	}
+	p.Sum = v.usageRow(sum, v.words.WhyTotal)
+	p.Today = v.words.fill(v.words.Settings.UsageToday, number(v.lang, p.Used))
+	if p.Budget > 0 {
+		p.Today = v.words.fill(v.words.Settings.UsageBudget, number(v.lang, p.Used), number(v.lang, p.Budget))
+	}
+	p.Chart = v.chart(from, values, p.Budget, v.words.Settings.Usage)
+	return nil
+}
+
+// usageFrom is the first day of those that are shown.
+func (v *visit) usageFrom() string {
+	return v.today.Start.AddDate(0, 0, 1-usageDays).Format(time.DateOnly)
+}
+
+func plus(a, b core.UsageDay) core.UsageDay {
+	a.Usage.Prompt += b.Usage.Prompt
+	a.Usage.Cached += b.Usage.Cached
+	a.Usage.Completion += b.Usage.Completion
+	a.Turns += b.Turns
+	return a
+}
+
+func (v *visit) usageRow(d core.UsageDay, name string) usageDay {
+	n := func(x int) string { return number(v.lang, x) }
+	return usageDay{name, n(d.Usage.Prompt), n(d.Usage.Cached), n(d.Usage.Completion), n(d.Turns), v.words.money(v.Prices, d.Usage)}
+}
+
+// known tells whether there are any prices.
+func (p Prices) known() bool { return p.Prompt > 0 || p.Cached > 0 || p.Completion > 0 }
+
+// of is what usage cost.
+func (p Prices) of(u core.Usage) float64 {
+	return (float64(max(0, u.Prompt-u.Cached))*p.Prompt + float64(u.Cached)*p.Cached + float64(u.Completion)*p.Completion) / 1e6
+}
+
+// money writes what usage cost; empty: nobody knows.
+func (w *words) money(p Prices, u core.Usage) string {
+	if !p.known() {
+		return ""
+	}
+	cost := p.of(u)
+	s := fmt.Sprintf("%.2f", cost)
+	if cost > 0 && cost < 0.01 {
+		s = "< 0.01"
+	}
+	if w.code == "fr" {
+		s = strings.Replace(s, ".", ",", 1)
+	}
+	return s + "\u00a0" + p.Currency
+}
+
+// deleteView is how a person deletes everything.
+type deleteView struct{ Can, Owner bool }
+
+func (v *visit) fillData(page *settingsView) error {
+	page.Export = v.Settings.Export != nil
+	page.Delete = deleteView{Can: v.Settings.Delete != nil, Owner: v.user.Role == core.RoleOwner}
+	return nil
+}
+
+// export streams everything of the visitor as a ZIP file. A few at a time: each
+// reads a whole conversation.
+func (v *visit) export() error {
+	select {
+	case v.exports <- struct{}{}:
+		defer func() { <-v.exports }()
+	default:
+		return &fault{status: http.StatusTooManyRequests, text: func(w *words) string { return w.Settings.ExportBusy }, after: time.Minute}
+	}
+	if err := http.NewResponseController(v.w).SetWriteDeadline(time.Now().Add(exportTime)); err != nil && !errors.Is(err, http.ErrNotSupported) {
+		return fmt.Errorf("export: %w", err)
+	}
+	name := "everthread-" + fileName(strings.ReplaceAll(strings.ToLower(v.user.Name), " ", "-")) + "-" + v.today.Label + ".zip"
+	v.w.Header().Set("Content-Type", "application/zip")
+	v.w.Header().Set("Content-Disposition", mime.FormatMediaType("attachment", map[string]string{"filename": name}))
+	if err := v.Settings.Export(v.ctx(), v.w, v.user.ID); err != nil {
+		if v.ctx().Err() == nil {
+			v.Log.Error("export", zap.Int64("user", int64(v.user.ID)), zap.Error(err))
+		}
+		panic(http.ErrAbortHandler) // a part of a file must not look like the whole
+	}
+	return nil
+}
+
+// deleteMe removes the visitor with everything that is theirs.
+func (v *visit) deleteMe() error {
+	if err := v.r.ParseForm(); err != nil {
+		return badForm(err)
+	}
+	if v.user.Role == core.RoleOwner {
+		return because(http.StatusConflict, func(w *words) string { return w.Settings.DeleteOwner })
+	}
+	w := v.words.Settings
+	if !strings.EqualFold(strings.TrimSpace(v.r.PostForm.Get("word")), w.DeleteWord) {
+		return v.wrong(problem{"data", "word", v.words.fill(w.DeleteWrong, w.DeleteWord)}, settingsView{})
+	}
+	if err := v.Settings.Delete(v.ctx(), v.user.ID); err != nil {
+		return fmt.Errorf("delete a user: %w", err)
+	}
+	v.Log.Info("a user deleted everything", zap.Int64("user", int64(v.user.ID)))
+	v.user = core.User{}
+	v.dropCookie()
+	return v.page("gone", w.Gone, nil)
+}
+
+// dropCookie has the browser forget its session.
+func (v *visit) dropCookie() {
+	http.SetCookie(v.w, &http.Cookie{Name: v.cookieName(), Path: "/", MaxAge: -1, HttpOnly: true, SameSite: http.SameSiteLaxMode, Secure: v.secure()})
+}

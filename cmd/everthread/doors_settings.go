@@ -1,0 +1,214 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/url"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/everthread/everthread/adapters/web"
+	"github.com/everthread/everthread/adapters/whatsappagent"
+	"github.com/everthread/everthread/core"
+	"github.com/everthread/everthread/core/export"
+)
+
+// settingsPage is what the page of settings needs.
+func (a *app) settingsPage() *web.Settings {
+	c := a.cfg
+	apps := &linkApps{app: a}
+	exporter := &export.Exporter{Store: a.store, Media: os.DirFS(filepath.Join(c.DataDir, "media")), Zone: a.calendar.zone, Now: a.now}
+	return &web.Settings{Store: a.store, Capabilities: a.capabilities, NewCode: a.people.NewLinkCode, Apps: apps.list,
+		Embeddings: a.embedders, Agents: agentsPage{a}, Delete: a.deleteUser,
+		Export: func(ctx context.Context, w io.Writer, user core.UserID) error {
+			return exporter.Write(ctx, w, user, nil)
+		},
+		TokensPerDay: c.Limits.TokensPerDay, Summaries: c.Summaries.PostForward, Strategy: c.Context.Strategy}
+}
+
+// prices are what tokens cost.
+func (a *app) prices() web.Prices {
+	p := a.cfg.LLM.Prices
+	return web.Prices{Prompt: p.Prompt, Cached: p.Cached, Completion: p.Completion, Currency: a.cfg.LLM.Currency}
+}
+
+// deleteUser removes a user with their files.
+func (a *app) deleteUser(ctx context.Context, user core.UserID) error {
+	files, err := a.store.DeleteUser(ctx, user)
+	if err != nil {
+		return err
+	}
+	return removeMedia(a.cfg, files)
+}
+
+// linkApps are the apps in which the assistant can be written to, by what their
+// services say of it. What was learned is kept.
+type linkApps struct {
+	*app
+	mu    sync.Mutex
+	known map[string]web.App
+}
+
+// askApps bounds how long services are asked: without an answer there is no link.
+const askApps = 3 * time.Second
+
+func (l *linkApps) list(ctx context.Context) []web.App {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.known == nil {
+		l.known = map[string]web.App{}
+	}
+	ctx, cancel := context.WithTimeout(ctx, askApps)
+	defer cancel()
+	var out []web.App
+	for _, one := range []struct {
+		channel string
+		on      bool
+		ask     func(context.Context) (web.App, error)
+	}{{"telegram", l.cfg.Channels.Telegram.Token != "", l.telegramApp}, {"whatsapp", l.cfg.Channels.WhatsApp.PhoneNumberID != "", l.whatsappApp}} {
+		if !one.on {
+			continue
+		}
+		if _, ok := l.known[one.channel]; !ok {
+			app, err := one.ask(ctx)
+			if err != nil {
+				continue // the code can be sent by hand
+			}
+			l.known[one.channel] = app
+		}
+		out = append(out, l.known[one.channel])
+	}
+	return out
+}
+
+func (l *linkApps) telegramApp(ctx context.Context) (web.App, error) {
+	var me struct {
+		Username string `json:"username"`
+	}
+	if err := askTelegram(ctx, l.cfg, "getMe", &dates{}, &me); err != nil {
+		return web.App{}, err
+	}
+	if me.Username == "" {
+		return web.App{}, errors.New("the bot has no name")
+	}
+	return web.App{Channel: "telegram", Name: "@" + me.Username, Link: func(text string) string {
+		return "https://t.me/" + url.PathEscape(me.Username) + "?text=" + url.PathEscape(text)
+	}}, nil
+}
+
+// whatsappApp asks for the number that people write to.
+func (l *linkApps) whatsappApp(ctx context.Context) (web.App, error) {
+	number, err := l.whatsappNumber(ctx)
+	if err != nil {
+		return web.App{}, err
+	}
+	digits := strings.Map(func(r rune) rune {
+		if r < '0' || r > '9' {
+			return -1
+		}
+		return r
+	}, number)
+	if digits == "" {
+		return web.App{}, errors.New("the number is not known")
+	}
+	return web.App{Channel: "whatsapp", Name: "+" + digits, Link: func(text string) string {
+		return "https://wa.me/" + digits + "?text=" + url.PathEscape(text)
+	}}, nil
+}
+
+// agentsPage keeps the keys of people's own WhatsApp agents.
+type agentsPage struct{ *app }
+
+// List lists a user's agents with what is known to be wrong with them.
+func (a agentsPage) List(ctx context.Context, user core.UserID) ([]web.Agent, error) {
+	keys, err := a.store.AgentKeys(ctx)
+	if err != nil {
+		return nil, err
+	}
+	health := map[string]error{}
+	for _, ch := range a.channels {
+		if agents, ok := ch.(*whatsappagent.Channel); ok {
+			for _, one := range agents.Agents() {
+				health[one.Account] = one.Err
+			}
+		}
+	}
+	var out []web.Agent
+	for _, k := range keys {
+		if k.User == user {
+			out = append(out, web.Agent{ID: k.ID, Name: k.Name, Since: k.CreatedAt, Err: health[strconv.FormatInt(k.ID, 10)]})
+		}
+	}
+	return out, nil
+}
+
+// Check tries a key with the service.
+func (a agentsPage) Check(ctx context.Context, key string) error {
+	ch, err := whatsappagent.New(whatsappagent.Options{APIURL: a.cfg.Channels.WhatsAppAgent.APIURL, Keys: oneKey(key),
+		Keeper: func(string) core.Keeper { return nothingKept{} },
+		Lease:  func(ctx context.Context, _ string, run func(context.Context) error) error { return run(ctx) }, Now: a.now})
+	if err != nil {
+		return err
+	}
+	for _, f := range ch.Diagnose(ctx) {
+		if !f.OK {
+			_, why, _ := strings.Cut(f.Text, ": ") // whose agent it is
+			return errors.New(why)
+		}
+	}
+	return nil
+}
+
+// oneKey is the key of an agent that is not stored.
+type oneKey string
+
+// Keys returns it.
+func (k oneKey) Keys(context.Context) ([]whatsappagent.Key, error) {
+	return []whatsappagent.Key{{ID: 1, User: 1, Secret: string(k)}}, nil
+}
+
+// nothingKept is the state of an agent that is not stored.
+type nothingKept struct{}
+
+// State returns nothing.
+func (nothingKept) State(context.Context, string) (string, error) { return "", nil }
+
+// SetState forgets it.
+func (nothingKept) SetState(context.Context, map[string]string) error { return nil }
+
+// Add stores a key, encrypted, and has it taken up.
+func (a agentsPage) Add(ctx context.Context, user core.UserID, name, key string, now time.Time) error {
+	s, err := a.sealer()
+	if err != nil {
+		return err
+	}
+	_, err = a.store.AddAgentKey(ctx, core.AgentKey{User: user, Name: name, CreatedAt: now}, func(id int64) (string, error) { return s.Seal(agentName(id), key) })
+	if err != nil {
+		return fmt.Errorf("store the key: %w", err)
+	}
+	a.refreshAgents()
+	return nil
+}
+
+// Remove removes a user's agent.
+func (a agentsPage) Remove(ctx context.Context, user core.UserID, id int64) error {
+	if err := a.store.RemoveAgentKey(ctx, user, id); err != nil {
+		return err
+	}
+	a.refreshAgents()
+	return nil
+}
+
+func (a agentsPage) refreshAgents() {
+	for _, ch := range a.channels {
+		if agents, ok := ch.(*whatsappagent.Channel); ok {
+			agents.Refresh()
+		}
+	}
+}
