@@ -26,7 +26,7 @@ func TestWhyDidItSayThat(t *testing.T) {
 	p := w.ana.signedIn()
 	q, a := p.talks("hello", "hello")
 	got := p.get("/m/" + strings.TrimPrefix(name(a), "m") + "/why")
-	got.wants(t, 200, "Why did it say that?", "continuous: today", "it is the first of the conversation", "9 included", "1 shortened", "Instructions", "310",
+	got.wants(t, 200, "Why did it say that?", "continuous: today", "it is the first of the conversation", "included 9", "shortened 1", "Instructions", "310",
 		"1,186", "of at most 6,150", "2,431 tokens read (1,800 of them", "64 written", "410\u00a0ms", "1.9\u00a0s", "1,240 tokens besides", "Today", "#1", "Be &lt;kind&gt;.", "time_now")
 	p.get("/m/"+strings.TrimPrefix(name(q), "m")+"/why").wants(t, 200, "it is no answer of the model")
 	broken = true

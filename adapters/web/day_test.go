@@ -91,7 +91,7 @@ func TestTheZoneDecidesTheClock(t *testing.T) {
 	p.talks("hello", "hello")
 	_, err := w.gate.Act(w.ctx, p.user.ID, core.SetSettings{Settings: core.Settings{Zone: "Asia/Tokyo", Language: "fr"}})
 	w.must(err)
-	p.get("/day/2026-01-31").wants(t, 200, `lang="fr"`, "22:40", "Résumé du jour", "Aujourd’hui", "Écrivez un message…", "Pourquoi a-t-il dit cela ?")
+	p.get("/day/2026-01-31").wants(t, 200, `lang="fr"`, "22:40", "Résumé du jour", "Aujourd’hui", "Écrivez un message…", "Pourquoi a-t-il dit cela\u00a0?")
 }
 
 func TestWhatASummaryCoversIsFolded(t *testing.T) {

@@ -94,7 +94,7 @@ func (v *visit) facts(s *core.Snapshot) []fact {
 	if s.NewEpoch != "" {
 		began = w.fill(w.WhyEpochNew, cmp.Or(w.Epochs[s.NewEpoch], s.NewEpoch))
 	}
-	messages := fmt.Sprintf("%s %s · %s %s · %s %s", n(s.Included), w.WhyIncluded, n(s.Truncated), w.WhyShortened, n(s.Loaded), w.WhyLoaded)
+	messages := fmt.Sprintf("%s %s · %s %s · %s %s", w.WhyIncluded, n(s.Included), w.WhyShortened, n(s.Truncated), w.WhyLoaded, n(s.Loaded))
 	cached := ""
 	if s.Usage.Cached > 0 {
 		cached = " (" + w.fill(w.WhyCached, n(s.Usage.Cached)) + ")"
