@@ -10,15 +10,16 @@
 // gateway it names in Options.
 //
 // Adding a page. Write a function that returns its routes (see conversationRoutes)
-// and add it to the list in routes; a route with a Tab stands in the navigation. A
-// handler gets a *visit, reads, and ends with v.page("name", title, data): the
-// template templates/name.html defines "main", and finds the words of the visitor's
-// language as (t), links that open in place as class="inline", and the parts of
-// templates/parts.html: "confirm", "empty", "badge", "nonce". Styles for tables
-// (class="table"), cards, forms (class="form", "field"), tabs, badges, notes and
-// toasts are in static/app.css. Forms post to a route of their own and end with
-// v.back(path, toast). Errors are returned: core.ErrNotFound becomes a page that says
-// so, a *fault one of its own.
+// and add it to the list in routes; a route with a Tab stands in the navigation,
+// one with Owner is found by the owner only. A handler gets a *visit, reads, and
+// ends with v.page("name", title, data): templates/name.html defines "main", has
+// data as .Page, the words of the visitor's language as (t), and the parts of
+// templates/parts.html, such as "empty" and "badge". A link of class "inline" opens
+// a page in place, a form with data-inline is sent from there. Styles for tables,
+// cards, forms, tabs, badges, notes and toasts are listed at the head of
+// static/app.css. Forms post to a route of their own, which ends with v.back(path,
+// toast). Errors are returned: core.ErrNotFound becomes a page that says so, a
+// *fault one in its own words.
 package web
 
 import (
