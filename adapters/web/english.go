@@ -70,7 +70,7 @@ var english = words{
 	Epochs: map[string]string{"first": "it is the first of the conversation", "settings": "settings changed", "edited": "something shown was edited, deleted or rewritten",
 		"silence": "there was a pause before", "zone": "the time zone changed", "full": "it was full"},
 	Parts: map[string]string{"instructions": "Instructions", "policy": "Policy", "tools": "How to use the tools", "memory": "Hints to memory", "last": "Last conversation",
-		"loops": "Open loops", "today": "Today's summary", "raw": "Messages"},
+		"loops": "Open loops", "today": "Today's summary", "messages": "Messages"},
 	Strategies: map[string]string{"continuous": "continuous: today, the last conversation's summary, and what is looked up", "truncate": "the newest messages that fit",
 		"long": "everything, older parts compressed"},
 	Roles:         map[string]string{"system": "System", "user": "You", "assistant": "Agent", "tool": "Tool"},

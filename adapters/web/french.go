@@ -70,7 +70,7 @@ var french = words{
 	Epochs: map[string]string{"first": "c’est la première de la conversation", "settings": "des réglages ont changé", "edited": "quelque chose de montré a été modifié, supprimé ou réécrit",
 		"silence": "il y a eu une pause avant", "zone": "le fuseau horaire a changé", "full": "elle était pleine"},
 	Parts: map[string]string{"instructions": "Instructions", "policy": "Règles", "tools": "Mode d’emploi des outils", "memory": "Indices de mémoire", "last": "Dernière conversation",
-		"loops": "Sujets ouverts", "today": "Résumé d’aujourd’hui", "raw": "Messages"},
+		"loops": "Sujets ouverts", "today": "Résumé d’aujourd’hui", "messages": "Messages"},
 	Strategies: map[string]string{"continuous": "continue : aujourd’hui, le résumé de la dernière conversation, et ce qui est recherché", "truncate": "les derniers messages qui tiennent",
 		"long": "tout, l’ancien étant comprimé"},
 	Roles:         map[string]string{"system": "Système", "user": "Vous", "assistant": "Agent", "tool": "Outil"},
