@@ -115,10 +115,18 @@ func (v *visit) shownUsers(users []core.User, used []core.UsageDay) ([]shownUser
 			}
 		}
 		s := sums[u.ID].Usage
-		out = append(out, shownUser{ID: u.ID, Name: called(users, u.ID), Addresses: cmp.Or(strings.Join(at, ", "), v.words.Admin.NoAddress), Used: v.ago(last),
+		out = append(out, shownUser{ID: u.ID, Name: called(users, u.ID), Addresses: cmp.Or(strings.Join(at, ", "), v.words.Admin.NoAddress), Used: v.lastUsed(last),
 			Tokens: number(v.lang, s.Prompt+s.Completion), Cost: v.words.money(v.Prices, s), Owner: u.Role == core.RoleOwner, Paused: u.Settings.Paused})
 	}
 	return out, nil
+}
+
+// lastUsed says when somebody wrote last; empty: never.
+func (v *visit) lastUsed(t time.Time) string {
+	if t.IsZero() {
+		return ""
+	}
+	return v.words.Settings.LastUsed + " " + v.ago(t)
 }
 
 // signInLink makes a link that signs somebody in, and shows it, once.

@@ -87,10 +87,10 @@ func (v *visit) shortDay(t time.Time) string {
 
 func decimal(x float64) string { return strconv.FormatFloat(x, 'f', 2, 64) }
 
-// roundUp is the next number of 1, 2 or 5 and zeros.
+// roundUp is the next number that is easy to read.
 func roundUp(n int) int {
 	for step := 1; ; step *= 10 {
-		for _, k := range []int{1, 2, 5} {
+		for _, k := range []int{10, 12, 15, 20, 25, 30, 40, 50, 60, 80} {
 			if n <= k*step {
 				return k * step
 			}

@@ -15,8 +15,9 @@ import (
 // Settings are what the page of settings needs besides the rest. Those without a
 // remark are required.
 type Settings struct {
-	Store        Accounts
-	Capabilities func(channel string) core.Capabilities
+	Store Accounts
+	// Capabilities are those of a channel; false: it is not running here.
+	Capabilities func(channel string) (core.Capabilities, bool)
 	NewCode      func() (string, error) // of /link
 	// Apps are where a code of /link can be sent with a link.
 	Apps       func(ctx context.Context) []App

@@ -76,7 +76,11 @@ func (v *visit) fillUsage(page *settingsView) error {
 
 // usageFrom is the first day of those that are shown.
 func (v *visit) usageFrom() string {
-	return v.today.Start.AddDate(0, 0, 1-usageDays).Format(time.DateOnly)
+	today, err := time.Parse(time.DateOnly, v.today.Label)
+	if err != nil {
+		return v.today.Label
+	}
+	return today.AddDate(0, 0, 1-usageDays).Format(time.DateOnly)
 }
 
 func plus(a, b core.UsageDay) core.UsageDay {

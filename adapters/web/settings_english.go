@@ -15,7 +15,7 @@ var settingsEnglish = settingsWords{
 	Never: "never", JustNow: "just now", MinutesAgo: "%s minutes ago", HourAgo: "%s hour ago", HoursAgo: "%s hours ago", DayAgo: "%s day ago", DaysAgo: "%s days ago",
 	Channels: "Channels", ChannelsLead: "Where you write from. It is one conversation on all of them.", LinksNone: "No messaging app is linked",
 	LinksNoneHint: "Make a code below and send it from the app: what you said there comes along.", Own: "You also use: %s.", LastUsed: "last used",
-	LinkOpen: "can be written to", LinkBlocked: "cannot be written to until you write again", LinkNoPush: "is answered, never written to unasked",
+	LinkOpen: "can be written to", LinkBlocked: "cannot be written to until you write again", LinkOff: "this channel is turned off on the gateway", LinkNoPush: "is answered, never written to unasked",
 	LinkClosed: "has to hear from you first", LinkUntil: "can be written to until %s",
 	Home: "Home", HomeMake: "Make home", HomeSet: "%s is your home now.", HomeAuto: "None is your home, so what the assistant says unasked goes to where you wrote last.",
 	HomeCannot: "The assistant cannot write there unasked, so it cannot be your home.",

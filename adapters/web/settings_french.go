@@ -15,7 +15,7 @@ var settingsFrench = settingsWords{
 	Never: "jamais", JustNow: "à l’instant", MinutesAgo: "il y a %s minutes", HourAgo: "il y a %s heure", HoursAgo: "il y a %s heures", DayAgo: "il y a %s jour", DaysAgo: "il y a %s jours",
 	Channels: "Applications", ChannelsLead: "D’où vous écrivez. C’est partout la même conversation.", LinksNone: "Aucune messagerie n’est reliée",
 	LinksNoneHint: "Créez un code ci-dessous et envoyez-le depuis l’application : ce que vous y avez dit suivra.", Own: "Vous utilisez aussi : %s.", LastUsed: "dernier usage :",
-	LinkOpen: "on peut vous y écrire", LinkBlocked: "on ne peut pas vous y écrire avant que vous n’écriviez", LinkNoPush: "on vous y répond, sans jamais écrire le premier",
+	LinkOpen: "on peut vous y écrire", LinkBlocked: "on ne peut pas vous y écrire avant que vous n’écriviez", LinkOff: "cette application est désactivée sur la passerelle", LinkNoPush: "on vous y répond, sans jamais écrire le premier",
 	LinkClosed: "doit d’abord recevoir un mot de vous", LinkUntil: "on peut vous y écrire jusqu’au %s",
 	Home: "Accueil", HomeMake: "En faire l’accueil", HomeSet: "%s est désormais votre accueil.", HomeAuto: "Vous n’avez pas d’accueil : ce que l’assistant dit de lui-même va là où vous avez écrit en dernier.",
 	HomeCannot: "L’assistant ne peut pas y écrire de lui-même : ce ne peut être votre accueil.",

@@ -75,10 +75,13 @@ func (v *visit) fillLinks(page *settingsView) error {
 
 // link is an identity as it is shown, with whether it can be written to.
 func (v *visit) link(i core.Identity) shownLink {
-	w, can := v.words.Settings, v.Settings.Capabilities(i.Address.Channel)
+	w := v.words.Settings
+	can, on := v.Settings.Capabilities(i.Address.Channel)
 	s := shownLink{ID: i.ID, Channel: v.channelName(i.Address.Channel), Name: cmp.Or(i.Name, i.Address.External), IsHome: i.ID == v.user.Settings.Home, CanHome: can.Push,
 		Used: v.ago(i.LastUsed), State: w.LinkOpen}
 	switch {
+	case !on:
+		s.State, s.Class = w.LinkOff, "warn"
 	case i.Blocked:
 		s.State, s.Class = w.LinkBlocked, "bad"
 	case !can.Push:
@@ -135,7 +138,7 @@ func (v *visit) setHome() error {
 	if err != nil {
 		return err
 	}
-	if !v.Settings.Capabilities(i.Address.Channel).Push {
+	if can, _ := v.Settings.Capabilities(i.Address.Channel); !can.Push {
 		return because(http.StatusConflict, func(w *words) string { return w.Settings.HomeCannot })
 	}
 	s := v.user.Settings

@@ -13,7 +13,7 @@ type settingsWords struct {
 	TruncateHint                                                              string
 	Never, JustNow, MinutesAgo, HourAgo, HoursAgo, DayAgo, DaysAgo            string // numbers
 	Channels, ChannelsLead, LinksNone, LinksNoneHint, Own, LastUsed           string // Own: names
-	LinkOpen, LinkBlocked, LinkNoPush, LinkClosed, LinkUntil                  string // LinkUntil: time
+	LinkOpen, LinkBlocked, LinkNoPush, LinkClosed, LinkUntil, LinkOff         string // LinkUntil: time
 	Home, HomeMake, HomeSet, HomeAuto, HomeCannot                             string // HomeSet: channel
 	Unlink, UnlinkTitle, UnlinkHint, UnlinkLast, UnlinkDo, Split, SplitHint   string
 	SplitLast, SplitDo, Unlinked, Splitting                                   string // Unlinked, Splitting: name

@@ -100,6 +100,7 @@ type shell struct {
 type shownTab struct {
 	Path, Name string
 	Here       bool
+	Office     bool // where there is little room it stands in the menu
 }
 
 // execute writes a page, or its inside if that is asked for.
@@ -135,7 +136,7 @@ func (v *visit) tabs() []shownTab {
 		if t.Path == "/" {
 			here = here || strings.HasPrefix(v.r.URL.Path, "/day") || v.r.URL.Path == "/search"
 		}
-		out = append(out, shownTab{t.Path, t.Name(v.words), here})
+		out = append(out, shownTab{t.Path, t.Name(v.words), here, t.Path == "/settings" || t.Path == "/admin"})
 	}
 	return out
 }

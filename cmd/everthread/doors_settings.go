@@ -24,12 +24,29 @@ func (a *app) settingsPage() *web.Settings {
 	c := a.cfg
 	apps := &linkApps{app: a}
 	exporter := &export.Exporter{Store: a.store, Media: os.DirFS(filepath.Join(c.DataDir, "media")), Zone: a.calendar.zone, Now: a.now}
-	return &web.Settings{Store: a.store, Capabilities: a.capabilities, NewCode: a.people.NewLinkCode, Apps: apps.list,
+	return &web.Settings{Store: a.store, Capabilities: a.capable, NewCode: a.people.NewLinkCode, Apps: apps.list,
 		Embeddings: a.embedders, Agents: agentsPage{a}, Delete: a.deleteUser,
 		Export: func(ctx context.Context, w io.Writer, user core.UserID) error {
 			return exporter.Write(ctx, w, user, nil)
 		},
 		TokensPerDay: c.Limits.TokensPerDay, Summaries: c.Summaries.PostForward, Strategy: c.Context.Strategy}
+}
+
+// capable are the capabilities of a channel, and whether it is there.
+func (a *app) capable(channel string) (core.Capabilities, bool) {
+	for _, ch := range a.channels {
+		if ch.Name() == channel {
+			return a.capabilities(channel), true
+		}
+		if c, ok := ch.(core.Carrier); ok {
+			for _, other := range c.Carries() {
+				if other.Name() == channel {
+					return a.capabilities(channel), true
+				}
+			}
+		}
+	}
+	return core.Capabilities{}, false
 }
 
 // prices are what tokens cost.
