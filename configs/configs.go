@@ -191,9 +191,18 @@ type Channels struct {
 	WhatsApp      WhatsApp      `yaml:"whatsapp"`
 	WhatsAppAgent WhatsAppAgent `yaml:"whatsapp_agent"`
 	Matrix        Matrix        `yaml:"matrix"`
-	Web           Switch        `yaml:"web"`
+	Web           Web           `yaml:"web"`
 	OpenAI        Switch        `yaml:"openai"`
 	MCP           Switch        `yaml:"mcp"`
+}
+
+// Web is the web page. A session ends SessionLife after it was used last.
+type Web struct {
+	Enabled          bool          `yaml:"enabled"`
+	LinkLife         time.Duration `yaml:"link_life"` // of a link that signs somebody in
+	SessionLife      time.Duration `yaml:"session_life"`
+	SignInsPerMinute int           `yaml:"sign_ins_per_minute"` // tries from one address
+	LivePages        int           `yaml:"live_pages"`          // open at once, of one user
 }
 
 // Switch turns a door of the gateway itself on or off.
@@ -285,7 +294,7 @@ func Default() Config {
 			Telegram:      Telegram{Mode: "polling", APIURL: "https://api.telegram.org", RatePerChat: 1, RatePerBot: 30},
 			WhatsApp:      WhatsApp{APIURL: "https://graph.facebook.com", APIVersion: "v25.0", TemplateLanguage: "en", RatePerChat: 0.16, RatePerBot: 80},
 			WhatsAppAgent: WhatsAppAgent{APIURL: "https://api.whatsapp.com/agent/v1"},
-			Web:           Switch{Enabled: true},
+			Web:           Web{Enabled: true, LinkLife: 10 * time.Minute, SessionLife: 30 * 24 * time.Hour, SignInsPerMinute: 10, LivePages: 30},
 			OpenAI:        Switch{Enabled: true},
 			MCP:           Switch{Enabled: true},
 		},

@@ -4,6 +4,8 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"net"
+	"net/netip"
 	"os"
 	"reflect"
 	"slices"
@@ -49,8 +51,12 @@ func read(path string) (text []byte, name string, err error) {
 	return text, name, nil
 }
 
-// complete gives further models what they do not say themselves.
+// complete gives further models what they do not say themselves, and the page the
+// address that is listened on.
 func (c *Config) complete() {
+	if d := Default().HTTP; c.HTTP.PublicURL == d.PublicURL && c.HTTP.Listen != d.Listen {
+		c.HTTP.PublicURL = c.HTTP.At(c.HTTP.Listen)
+	}
 	for i := range c.LLM.Fallbacks {
 		c.LLM.Fallbacks[i].inherit(c.LLM)
 	}
@@ -154,4 +160,16 @@ func list(value string) []string {
 		}
 	}
 	return out
+}
+
+// At is the web address of this machine at which a listener on listen is reached.
+func (h HTTP) At(listen string) string {
+	host, port, err := net.SplitHostPort(listen)
+	if err != nil {
+		return h.PublicURL // Validate says what is wrong
+	}
+	if ip, err := netip.ParseAddr(host); host == "" || err == nil && ip.IsUnspecified() {
+		host = "127.0.0.1"
+	}
+	return "http://" + net.JoinHostPort(host, port)
 }

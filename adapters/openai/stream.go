@@ -15,7 +15,7 @@ import (
 func (c *Channel) stream(ctx context.Context, w http.ResponseWriter, q question, event string, ask asking) error {
 	s := &streamer{w: w, control: http.NewResponseController(w), now: c.Now,
 		head: chunk{ID: answerID(event), Object: "chat.completion.chunk", Created: c.Now().Unix(), Model: q.model}}
-	defer s.control.SetWriteDeadline(time.Time{}) // the connection may serve others after this
+	defer func() { _ = s.control.SetWriteDeadline(time.Time{}) }() // the connection may serve others after this
 	out, err := c.follow(ctx, s, ask)
 	switch {
 	case err != nil && !s.begun:

@@ -50,7 +50,7 @@ func (v *visit) media() error {
 	if err != nil {
 		return fmt.Errorf("open the media folder: %w", err)
 	}
-	defer root.Close()
+	defer func() { _ = root.Close() }()
 	f, err := root.Open(filepath.FromSlash(a.Path))
 	if errors.Is(err, os.ErrNotExist) {
 		return core.ErrNotFound

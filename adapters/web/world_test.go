@@ -47,11 +47,10 @@ type world struct {
 // person is somebody with a browser.
 type person struct {
 	*world
-	user    core.User
-	door    core.Identity
-	chat    core.Identity // on Telegram
-	client  *http.Client
-	session string
+	user   core.User
+	door   core.Identity
+	chat   core.Identity // on Telegram
+	client *http.Client
 }
 
 // clock stands still until it is moved.

@@ -52,6 +52,9 @@ func serveStore(ctx context.Context, cfg configs.Config, log *zap.Logger) error 
 		return fmt.Errorf("listen on %s: %w; set http.listen to an address that is free", cfg.HTTP.Listen, cause(err))
 	}
 	defer ln.Close()
+	if cfg.HTTP.PublicURL == cfg.HTTP.At(cfg.HTTP.Listen) { // the port may be any that was free
+		cfg.HTTP.PublicURL = cfg.HTTP.At(ln.Addr().String())
+	}
 	stopTracing, err := startTracing(ctx)
 	if err != nil {
 		return err

@@ -64,7 +64,7 @@ func (u usersLinkCmd) Run(ctx context.Context, d *desk) error {
 // webLink shows a link that signs a user in.
 func (d *desk) webLink(ctx context.Context, u core.User) error {
 	p := &people.People{Store: d.store, Now: clock(), Rand: rand.Reader}
-	code, stored, err := p.NewWebCode(u.ID, people.WebLife)
+	code, stored, err := p.NewWebCode(u.ID, d.cfg.Channels.Web.LinkLife)
 	if err != nil {
 		return err
 	}
@@ -73,7 +73,7 @@ func (d *desk) webLink(ctx context.Context, u core.User) error {
 	}
 	url := signIn(d.cfg, code)
 	return d.show(map[string]any{"user": u.ID, "url": url, "expires": stored.Expires}, func(w io.Writer) {
-		fmt.Fprintf(w, "%s\nThe link signs %s in. It works once, within %d minutes.\n", url, u.Name, int(people.WebLife.Minutes()))
+		fmt.Fprintf(w, "%s\nThe link signs %s in. It works once, within %d minutes.\n", url, u.Name, int(d.cfg.Channels.Web.LinkLife.Minutes()))
 	})
 }
 

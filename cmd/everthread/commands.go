@@ -25,7 +25,7 @@ func (a *app) newWebLink() func(core.UserID) (string, core.Code, error) {
 		return nil
 	}
 	return func(user core.UserID) (string, core.Code, error) {
-		code, stored, err := a.people.NewWebCode(user, people.WebLife)
+		code, stored, err := a.people.NewWebCode(user, a.cfg.Channels.Web.LinkLife)
 		return signIn(a.cfg, code), stored, err
 	}
 }

@@ -57,10 +57,11 @@ func (a *app) zoneOf(u core.User) *time.Location { return u.Settings.Location(a.
 
 // page is the web page.
 func (a *app) page() (*web.Channel, error) {
-	h := a.cfg.HTTP
+	h, w := a.cfg.HTTP, a.cfg.Channels.Web
 	return web.New(web.Options{Store: a.store, People: a.people, Hub: a.hub, Gateway: lazyGateway{a}, Search: a.search, Memory: a.memory, Items: a.memory,
 		Settings: a.settingsPage(), Admin: a.adminPage(), Prices: a.prices(),
 		Prompt: a.rebuild, Day: a.calendar.Day, MediaDir: filepath.Join(a.cfg.DataDir, "media"), MediaMax: int64(a.cfg.Media.MaxBytes),
+		Limits:    web.Limits{SignInsPerAddress: w.SignInsPerMinute, SessionLife: w.SessionLife, LivePages: w.LivePages},
 		PublicURL: h.PublicURL, TrustedProxies: h.TrustedProxies, Language: a.cfg.DefaultLanguage, Zone: a.cfg.DefaultTimezone,
 		Log: a.log.Named("web"), Now: a.now, Rand: rand.Reader})
 }

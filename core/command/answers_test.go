@@ -390,6 +390,6 @@ func FuzzCommand(f *testing.F) {
 // webPage is a world with a web page.
 func webPage(w *world) {
 	w.options.NewWebLink = func(user core.UserID) (string, core.Code, error) {
-		return "https://chat.example/signin?code=ABCD", core.Code{Kind: core.CodeWeb, Hash: people.Hash("ABCD"), User: user}, nil
+		return "https://chat.example/signin?code=ABCD", core.Code{Kind: core.CodeWeb, Hash: people.Hash("ABCD"), User: user, Expires: w.now.Add(10 * time.Minute)}, nil
 	}
 }

@@ -22,7 +22,7 @@ var english = words{
 		"summaries":  {"on|off|all", "Choose where summaries are posted", "`on` posts the summary of a finished day to your home, `all` to every chat, `off` nowhere. Without a word it shows your choice."},
 		"link":       {"CODE", "Connect another app", "Without a code it gives one; send `/link CODE` from the other app within 10 minutes, and both are one conversation. What you said there comes along."},
 		"unlink":     {"NUMBER --split", "Disconnect an app", "Disconnects this app, or another by its number in `/unlink list`. What you said stays; `/unlink --split` gives what came through it a conversation of its own again."},
-		"web":        {"", "Open the web page", "Gives a link that signs you in to the page with your days, your memory and your settings. It works once, for 10 minutes."},
+		"web":        {"", "Open the web page", "Gives a link that signs you in to the page with your days, your memory and your settings. It works once, for some minutes."},
 		"threads":    {"", "List your threads", "Threads are conversations apart from the continuous one."},
 		"thread":     {"TITLE|NUMBER", "Open a thread or go to one", "`/thread Recipes` opens one and goes there, `/thread 7` goes to an existing one. /continuous comes back. A thread has no daily summaries."},
 		"continuous": {"", "Back to the continuous conversation", "Leaves the thread that this chat is in. The thread stays as it is."},
@@ -88,7 +88,7 @@ Some things to try:
 	resumed:          "Here I am again. Just write to me.",
 	resumedWith:      "Here I am again. I answer now what you wrote meanwhile.",
 
-	webLink:     "Your page: %s\n\nThe link signs you in. It works once, within 10 minutes; give it to nobody else.",
+	webLink:     "Your page: %s\n\nThe link signs you in. It works once, within %d minutes; give it to nobody else.",
 	linkCode:    "Your code is **%s**. Within 10 minutes, send `/link %s` to me from the other app: then both are one conversation, and what you said there comes along. Give the code to nobody else.",
 	linked:      "This app is connected now: here we go on where we stopped.",
 	linkMerging: "The code is right. I am bringing your two conversations together and answer again as soon as that is done; what you write meanwhile is kept.",

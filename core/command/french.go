@@ -22,7 +22,7 @@ var french = words{
 		"summaries":  {"on|off|all", "Choisir où vont les résumés", "`on` envoie le résumé d’un jour fini à votre accueil, `all` à tous vos chats, `off` nulle part. Sans mot, montre votre choix."},
 		"link":       {"CODE", "Relier une autre application", "Sans code, j’en donne un ; envoyez `/link CODE` depuis l’autre application dans les 10 minutes, et les deux ne font plus qu’une conversation. Ce que vous y avez dit suit."},
 		"unlink":     {"NUMÉRO --split", "Délier une application", "Délie cette application, ou une autre par son numéro dans `/unlink liste`. Ce que vous avez dit reste ; `/unlink --split` rend à ce qui en est venu sa propre conversation."},
-		"web":        {"", "Ouvrir la page web", "Donne un lien qui vous connecte à la page avec vos jours, votre mémoire et vos réglages. Il fonctionne une seule fois, pendant 10 minutes."},
+		"web":        {"", "Ouvrir la page web", "Donne un lien qui vous connecte à la page avec vos jours, votre mémoire et vos réglages. Il fonctionne une seule fois, pendant quelques minutes."},
 		"threads":    {"", "Lister vos fils", "Les fils sont des conversations à côté de la conversation continue."},
 		"thread":     {"TITRE|NUMÉRO", "Ouvrir un fil ou y aller", "`/thread Recettes` en ouvre un et y va, `/thread 7` va à un fil existant. /continuous en revient. Un fil n’a pas de résumé du jour."},
 		"continuous": {"", "Revenir à la conversation continue", "Quitte le fil de ce chat. Le fil reste comme il est."},
@@ -88,7 +88,7 @@ Quelques essais :
 	resumed:          "Me revoilà. Écrivez-moi, tout simplement.",
 	resumedWith:      "Me revoilà. Je réponds maintenant à ce que vous avez écrit entre-temps.",
 
-	webLink:     "Votre page : %s\n\nCe lien vous connecte. Il fonctionne une seule fois, dans les 10 minutes ; ne le donnez à personne d’autre.",
+	webLink:     "Votre page : %s\n\nCe lien vous connecte. Il fonctionne une seule fois, dans les %d minutes ; ne le donnez à personne d’autre.",
 	linkCode:    "Votre code est **%s**. Dans les 10 minutes, envoyez-moi `/link %s` depuis l’autre application : les deux ne feront plus qu’une conversation, et ce que vous y avez dit suivra. Ne donnez ce code à personne d’autre.",
 	linked:      "Cette application est reliée : nous reprenons ici là où nous en étions.",
 	linkMerging: "Le code est bon. Je réunis vos deux conversations et je réponds dès que c’est fait ; ce que vous écrivez entre-temps est gardé.",

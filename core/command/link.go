@@ -67,7 +67,7 @@ func (c *Commands) web(_ context.Context, r *request) (core.Outcome, error) {
 	if err != nil {
 		return core.Outcome{}, err
 	}
-	out := r.say(r.words.webLink, url)
+	out := r.say(r.words.webLink, url, minutes(code.Expires.Sub(r.now)))
 	out.Effects = []core.Effect{core.NewWebLink{Code: code}}
 	return out, nil
 }

@@ -44,7 +44,7 @@ type words struct {
 	paused, resumed, resumedWith             string
 
 	linkCode                             string // code, code
-	webLink                              string // URL
+	webLink                              string // URL, minutes
 	linked, linkMerging                  string
 	linkOwn, linkSame, linkWrong         string
 	linkLocked                           string // minutes

@@ -52,9 +52,6 @@ func (p *People) door(ctx context.Context, user core.UserID, channel string) (co
 	return slices.MinFunc(ids, func(a, b core.Identity) int { return int(a.ID - b.ID) }), nil
 }
 
-// WebLife is how long a link that signs somebody in is valid (SPEC 2).
-const WebLife = 10 * time.Minute
-
 // NewWebCode returns a code that signs a user in to the web page once, and what is
 // to be stored of it.
 func (p *People) NewWebCode(user core.UserID, life time.Duration) (string, core.Code, error) {

@@ -37,7 +37,7 @@ func TestADoorIsMadeOnceAndIsNoProofOfTheOwner(t *testing.T) {
 func TestALinkToThePageWorksOnce(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t, people.Pairing)
-	code, stored, err := h.NewWebCode(h.owner.ID, people.WebLife)
+	code, stored, err := h.NewWebCode(h.owner.ID, 10*time.Minute)
 	must(t, err)
 	must(t, h.Store.PutCode(t.Context(), stored))
 	s := core.Session{Hash: "token", CreatedAt: h.now, UsedAt: h.now, Expires: h.now.Add(time.Hour)}

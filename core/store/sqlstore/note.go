@@ -268,6 +268,13 @@ func (t *tx) applyOne(e core.Effect, out *core.Noted) error {
 		return t.releaseParked(e)
 	case core.Resume:
 		return t.resumePending(e.At)
+	}
+	return t.applyLink(e)
+}
+
+// applyLink makes the changes that join and part people and their browsers.
+func (t *tx) applyLink(e core.Effect) error {
+	switch e := e.(type) {
 	case core.NewLink:
 		return t.newLink(e.Code)
 	case core.NewWebLink:
