@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"html/template"
 	"net/http"
+	"slices"
 	"strings"
 	"time"
 
@@ -31,6 +32,7 @@ type follower struct {
 
 	last    string              // what it knows, as one sign
 	known   map[string]string   // versions of entries, by id
+	order   []string            // ids of entries, as they stand
 	turns   map[core.TurnID]int // that are shown in this place, and how much of them
 	state   string
 	summary string
@@ -193,7 +195,27 @@ func (f *follower) entries(v *visit, all []*entry, same bool) error {
 		}
 	}
 	f.known = known
-	return nil
+	return f.arrange(all, same)
+}
+
+// arrange sends the order of entries, if one that the page knows has moved: a
+// message gets its place when it is read.
+func (f *follower) arrange(all []*entry, same bool) error {
+	order := make([]string, 0, len(all))
+	for _, e := range all {
+		order = append(order, e.ID)
+	}
+	before := f.order
+	f.order = order
+	if same || before != nil && slices.Equal(common(before, order), common(order, before)) {
+		return nil
+	}
+	return f.send("order", order, false)
+}
+
+// common are the strings of a that are in b, too.
+func common(a, b []string) []string {
+	return slices.DeleteFunc(slices.Clone(a), func(s string) bool { return !slices.Contains(b, s) })
 }
 
 // writing tells which answers are being written.

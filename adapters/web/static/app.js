@@ -205,10 +205,17 @@
         document.querySelector(".timeline > .empty")?.remove();
         const draft = article.dataset.turn && $(article.dataset.turn);
         const before = order(d.after);
-        if (draft) draft.replaceWith(...fresh.childNodes);
-        else if (before && before.parentElement === entries) before.after(...fresh.childNodes);
+        if (before && before.parentElement === entries) { draft?.remove(); before.after(...fresh.childNodes); }
+        else if (draft) draft.replaceWith(...fresh.childNodes);
         else if (entries.querySelector(".writing")) entries.querySelector(".writing").before(...fresh.childNodes);
         else entries.append(...fresh.childNodes);
+      },
+      order(ids) {
+        let before;
+        for (const el of ids.map($).filter((x) => x && x.parentElement === entries)) {
+          if (before && before.compareDocumentPosition(el) & Node.DOCUMENT_POSITION_PRECEDING) before.after(el);
+          before = el;
+        }
       },
       turns(list) {
         const ids = list.map((x) => x.id);
