@@ -50,6 +50,7 @@ func TestMain(m *testing.M) {
 		flag.Parse()
 		_ = flag.Set("test.parallel", "16") // processes mostly wait for each other
 		defer common.end()
+		defer endChromium()
 		defer peers.end()
 		build := exec.Command("go", "build", "-tags", "goolm crashpoints", "-o", program, "../cmd/everthread")
 		build.Env = append(os.Environ(), "CGO_ENABLED=0")
