@@ -5,7 +5,7 @@ var english = words{
 
 	Skip: "Skip to the conversation", Continuous: "Continuous", Threads: "Threads", Search: "Search", SignOut: "Sign out",
 	Theme: "Appearance", Light: "Light", Dark: "Dark", System: "As the system",
-	Keys: "Keys", KeysTitle: "Keyboard shortcuts", KeySearch: "Search", KeyDays: "Previous and next day", KeyGo: "Go to Continuous, Threads",
+	Keys: "Keys", KeysTitle: "Keyboard shortcuts", KeySearch: "Search", KeyDays: "Previous and next day", KeyGo: "Go to Continuous, Threads, Memory, Settings",
 	KeyWrite: "Write a message", KeyHelp: "Show this", Close: "Close",
 	Cancel: "Cancel", More: "More about this message", Offline: "The connection is lost. It is tried again…",
 

@@ -5,7 +5,7 @@ var french = words{
 
 	Skip: "Aller à la conversation", Continuous: "Continu", Threads: "Fils", Search: "Recherche", SignOut: "Se déconnecter",
 	Theme: "Apparence", Light: "Clair", Dark: "Sombre", System: "Comme le système",
-	Keys: "Touches", KeysTitle: "Raccourcis clavier", KeySearch: "Rechercher", KeyDays: "Jour précédent et suivant", KeyGo: "Aller à Continu, Fils",
+	Keys: "Touches", KeysTitle: "Raccourcis clavier", KeySearch: "Rechercher", KeyDays: "Jour précédent et suivant", KeyGo: "Aller à Continu, Fils, Mémoire, Réglages",
 	KeyWrite: "Écrire un message", KeyHelp: "Afficher ceci", Close: "Fermer",
 	Cancel: "Annuler", More: "Plus sur ce message", Offline: "La connexion est perdue. Nouvel essai en cours…",
 

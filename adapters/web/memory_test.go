@@ -62,7 +62,7 @@ func TestMemoryHasPages(t *testing.T) {
 	last.wants(t, 200, "Fact number 1.")
 	last.lacks(t, `rel="next"`)
 	p.get("/memory?page=-4").wants(t, 200, "Fact number 101.")
-	p.get("/memory?page=9999").wants(t, 200, "Nothing here", `rel="prev"`)
+	p.get("/memory?page=9999").wants(t, 200, "Nothing here", "Show everything")
 }
 
 func TestItemsAreAddedArchivedAndRestored(t *testing.T) {

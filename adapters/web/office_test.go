@@ -8,6 +8,7 @@ import (
 	"io"
 	"net/http"
 	"os"
+	"regexp"
 	"slices"
 	"strings"
 	"sync"
@@ -285,5 +286,29 @@ func (a answer) elsewhere(t *testing.T, path string) {
 	t.Helper()
 	if a.status != http.StatusSeeOther || a.header.Get("Location") != path {
 		t.Errorf("got %d to %q, want %q: %s", a.status, a.header.Get("Location"), path, short(a.body, 300))
+	}
+}
+
+// TestTheOfficeIsAsItWas compares the pages with those in testdata.
+func TestTheOfficeIsAsItWas(t *testing.T) {
+	t.Parallel()
+	f := newOffice(t)
+	p := f.ana.signedIn()
+	p.says("I sit on the aisle.")
+	p.keeps("Travel", core.ItemPreference, "Prefers aisle seats", func(i *core.Item) { i.SourceMessage = 1 })
+	f.clock.pass(time.Minute)
+	p.keeps("", core.ItemFact, "Lives in Lyon")
+	p.on("whatsapp", "+33 6 12")
+	p.spends("2026-01-31", core.Usage{Prompt: 3000, Cached: 1000, Completion: 500})
+	f.bob.spends("2026-01-30", core.Usage{Prompt: 900, Completion: 100})
+	p.apiKey("Open WebUI")
+	f.bob.dies("the model answered 400")
+	f.clock.pass(time.Hour)
+	for name, path := range map[string]string{"memory": "/memory", "settings": "/settings", "admin": "/admin"} {
+		a := p.get(path)
+		for pattern, with := range map[string]string{`<option value="[A-Z][A-Za-z_]+/[^"]*">`: "", `<option value="(UTC|GMT|Etc/[^"]*|[A-Z][A-Za-z0-9-]+)">`: "", `et_[A-Za-z0-9]{4}`: "et_HINT"} {
+			a.body = regexp.MustCompile(pattern).ReplaceAllString(a.body, with)
+		}
+		golden(t, name, a.body)
 	}
 }
