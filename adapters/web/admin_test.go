@@ -235,7 +235,7 @@ func TestNamesOfThingsRunNowhere(t *testing.T) {
 			f.must(err)
 		}
 		p.on("telegram", x)
-		p.apiKey(name)
+		p.apiKey("k " + name)
 		f.must(f.agents.Add(f.ctx, p.user.ID, x, "good", f.clock.now()))
 		f.agents.all[len(f.agents.all)-1].Err = errors.New(x)
 		f.asks(name)

@@ -2,12 +2,12 @@ package web
 
 // adminWords are the words of the owner's page.
 type adminWords struct {
-	Title, Lead, Requests, RequestsNone, RequestsHint, Code, Asked, Until        string // Asked: how long ago; Until: time
+	Title, Lead, Requests, RequestsNone, RequestsHint, Asked, Until              string // Asked: how long ago; Until: time
 	NewUser, As, CallThem, Approve, Approved, Deny, DenyHint, Denied, CodeGone   string
 	Taken, Users, UsersHint, Owner, Paused, NoAddress, Tokens, LinkMake          string
 	LinkTitle, LinkLead, LinkMore                                                string // LinkLead: name, minutes
 	Channels, Fine, Deliveries, DeliveriesNone, DeliveriesHint, Retry, Resent    string
-	Who, Channel, What, State, Error, Age                                        string
+	Who                                                                          string
 	Jobs, JobsHint, Queue, Ready, Running, Waiting, Dead, Oldest, JobsNone       string
 	DeadTitle, DeadNone, Attempts, Revived                                       string
 	Usage, UsageHint, UsageNone, UsageTable, Others, Prices                      string
@@ -19,12 +19,12 @@ type adminWords struct {
 var adminEnglish = adminWords{
 	Title: "Admin", Lead: "For you who run this gateway. What other people say, their summaries and their memory are shown nowhere here.",
 	Requests: "Requests", RequestsNone: "Nobody asks to be let in.", RequestsHint: "They wrote to the assistant and were shown this code. What they wrote meanwhile is answered once they are let in.",
-	Code: "Code", Asked: "asked %s", Until: "valid until %s", NewUser: "somebody new", As: "Who it is", CallThem: "Call them", Approve: "Let in", Approved: "They are let in. What they wrote is answered now.",
+	Asked: "asked %s", Until: "valid until %s", NewUser: "somebody new", As: "Who it is", CallThem: "Call them", Approve: "Let in", Approved: "They are let in. What they wrote is answered now.",
 	Deny: "Turn down", DenyHint: "What they wrote is dropped. They may ask again.", Denied: "The request is gone.", CodeGone: "Nobody waits with this code any more: it has expired, or was decided elsewhere.",
 	Taken: "This address is somebody's already.", Users: "People", UsersHint: "Tokens are those of the last thirty days.", Owner: "owner", Paused: "paused", NoAddress: "no address yet", Tokens: "tokens",
 	LinkMake: "Sign-in link", LinkTitle: "A sign-in link", LinkLead: "It signs %s in to this page, once, within %s minutes. It is shown only now.", LinkMore: "Send it to them alone: whoever opens it reads their conversation.",
 	Channels: "Channels", Fine: "fine", Deliveries: "Not delivered", DeliveriesNone: "Everything was delivered.", DeliveriesHint: "What did not reach people, newest first. What it says is not shown.",
-	Retry: "Send again", Resent: "It is sent again.", Who: "For", Channel: "Channel", What: "What", State: "State", Error: "Why", Age: "When",
+	Retry: "Send again", Resent: "It is sent again.", Who: "For",
 	Jobs: "Work", JobsHint: "What waits to be done, by queue.", Queue: "Queue", Ready: "ready", Running: "running", Waiting: "waiting", Dead: "gave up", Oldest: "oldest", JobsNone: "Nothing waits.",
 	DeadTitle: "Gave up", DeadNone: "Nothing gave up.", Attempts: "tries", Revived: "It is tried again.",
 	Usage: "Usage", UsageHint: "Tokens of the last thirty days, by person.", UsageNone: "Nothing was used in the last thirty days.", UsageTable: "By day and person", Others: "others",
@@ -39,12 +39,12 @@ var adminEnglish = adminWords{
 var adminFrench = adminWords{
 	Title: "Gestion", Lead: "Pour vous qui gérez cette passerelle. Ce que disent les autres, leurs résumés et leur mémoire ne s’affichent nulle part ici.",
 	Requests: "Demandes", RequestsNone: "Personne ne demande à entrer.", RequestsHint: "Ces personnes ont écrit à l’assistant et ont reçu ce code. Ce qu’elles ont écrit entre-temps reçoit une réponse dès qu’elles entrent.",
-	Code: "Code", Asked: "demandé %s", Until: "valable jusqu’à %s", NewUser: "quelqu’un de nouveau", As: "Qui est-ce", CallThem: "L’appeler", Approve: "Laisser entrer", Approved: "C’est fait. Ce qui avait été écrit reçoit sa réponse.",
+	Asked: "demandé %s", Until: "valable jusqu’à %s", NewUser: "quelqu’un de nouveau", As: "Qui est-ce", CallThem: "L’appeler", Approve: "Laisser entrer", Approved: "C’est fait. Ce qui avait été écrit reçoit sa réponse.",
 	Deny: "Refuser", DenyHint: "Ce qui avait été écrit est abandonné. Une nouvelle demande reste possible.", Denied: "La demande est écartée.", CodeGone: "Plus personne n’attend avec ce code : il a expiré, ou la décision a été prise ailleurs.",
 	Taken: "Cette adresse est déjà à quelqu’un.", Users: "Personnes", UsersHint: "Les jetons sont ceux des trente derniers jours.", Owner: "propriétaire", Paused: "en pause", NoAddress: "pas encore d’adresse", Tokens: "jetons",
 	LinkMake: "Lien de connexion", LinkTitle: "Un lien de connexion", LinkLead: "Il connecte %s à cette page, une fois, dans les %s minutes. Il ne s’affiche que maintenant.", LinkMore: "Envoyez-le à cette seule personne : qui l’ouvre lit sa conversation.",
 	Channels: "Applications", Fine: "en ordre", Deliveries: "Non remis", DeliveriesNone: "Tout a été remis.", DeliveriesHint: "Ce qui n’est pas arrivé, du plus récent au plus ancien. Le contenu n’est pas montré.",
-	Retry: "Renvoyer", Resent: "C’est renvoyé.", Who: "Pour", Channel: "Application", What: "Quoi", State: "État", Error: "Pourquoi", Age: "Quand",
+	Retry: "Renvoyer", Resent: "C’est renvoyé.", Who: "Pour",
 	Jobs: "Travaux", JobsHint: "Ce qui attend d’être fait, par file.", Queue: "File", Ready: "prêts", Running: "en cours", Waiting: "en attente", Dead: "abandonnés", Oldest: "le plus ancien", JobsNone: "Rien n’attend.",
 	DeadTitle: "Abandonnés", DeadNone: "Rien n’a été abandonné.", Attempts: "essais", Revived: "Nouvel essai en cours.",
 	Usage: "Consommation", UsageHint: "Les jetons des trente derniers jours, par personne.", UsageNone: "Rien n’a été consommé ces trente derniers jours.", UsageTable: "Par jour et par personne", Others: "autres",

@@ -2,19 +2,19 @@ package web
 
 // memoryWords are the words of the page of memory.
 type memoryWords struct {
-	Title, Lead, Themes, AllThemes, Filter, Words, Type, AnyType string
-	Archives, Show, Results, Newest, Add, Archive, Restore       string
-	Archived, Restored, Same, IsArchived, From, Tags             string
-	None, NoneHint, NoneFound, NoneFoundHint, ShowAll            string
-	Waiting, Ready, Failed                                       string
-	Vectors, NoVectors                                           string
-	VectorsReady, VectorsWaiting, VectorsFailed                  string // number
-	Newer, Older                                                 string
+	Title, Lead, Themes, AllThemes, Words, Type, AnyType   string
+	Archives, Show, Results, Newest, Add, Archive, Restore string
+	Archived, Restored, Same, IsArchived, From, Tags       string
+	None, NoneHint, NoneFound, NoneFoundHint, ShowAll      string
+	Waiting, Ready, Failed                                 string
+	Vectors, NoVectors                                     string
+	VectorsReady, VectorsWaiting, VectorsFailed            string // number
+	Newer, Older                                           string
 }
 
 var memoryEnglish = memoryWords{
 	Title: "Memory", Lead: "What the assistant knows about you for good, on every day and in every channel. It reads it when it is needed; nothing of it stands in a prompt unasked.",
-	Themes: "Themes", AllThemes: "All themes", Filter: "Search memory", Words: "Search memory", Type: "Type", AnyType: "All types", Archives: "Include archived", Show: "Go",
+	Themes: "Themes", AllThemes: "All themes", Words: "Search memory", Type: "Type", AnyType: "All types", Archives: "Include archived", Show: "Go",
 	Results: "Found", Newest: "Newest first", Add: "Remember something", Archive: "Archive", Restore: "Restore",
 	Archived: "Archived. The assistant no longer finds it.", Restored: "Restored.", Same: "Memory says the same already, so this stays in the archive.",
 	IsArchived: "archived", From: "from this message", Tags: "tags",
@@ -28,7 +28,7 @@ var memoryEnglish = memoryWords{
 
 var memoryFrench = memoryWords{
 	Title: "Mémoire", Lead: "Ce que l’assistant sait de vous durablement, chaque jour et dans chaque application. Il le lit quand il le faut ; rien n’en figure dans une requête sans raison.",
-	Themes: "Thèmes", AllThemes: "Tous les thèmes", Filter: "Chercher dans la mémoire", Words: "Chercher dans la mémoire", Type: "Type", AnyType: "Tous les types", Archives: "Avec les archives", Show: "OK",
+	Themes: "Thèmes", AllThemes: "Tous les thèmes", Words: "Chercher dans la mémoire", Type: "Type", AnyType: "Tous les types", Archives: "Avec les archives", Show: "OK",
 	Results: "Trouvé", Newest: "Du plus récent au plus ancien", Add: "Retenir quelque chose", Archive: "Archiver", Restore: "Rétablir",
 	Archived: "Archivé. L’assistant ne le trouve plus.", Restored: "Rétabli.", Same: "La mémoire dit déjà la même chose : ceci reste dans les archives.",
 	IsArchived: "archivé", From: "de ce message", Tags: "étiquettes",

@@ -101,9 +101,11 @@ type settingsView struct {
 	Meaning   meaningView
 	Keys      keysView
 	Sessions  []shownSession
-	Usage     usageView
-	Export    bool
-	Delete    deleteView
+	// SessionDays is how long a session lasts after its last use.
+	SessionDays int
+	Usage       usageView
+	Export      bool
+	Delete      deleteView
 }
 
 func (v *visit) settingsPage() error { return v.showSettings(http.StatusOK, settingsView{}) }

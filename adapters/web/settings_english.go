@@ -1,8 +1,8 @@
 package web
 
 var settingsEnglish = settingsWords{
-	Title: "Settings", Lead: "What you set here holds in every channel.", Sections: "Sections", Saved: "Saved.", Save: "Save", Remove: "Remove", Set: "Set",
-	Detail: "It said: %s", Once: "It is shown only now.", Copy: "Copy", Copied: "Copied.",
+	Title: "Settings", Lead: "What you set here holds in every channel.", Sections: "Sections", Saved: "Saved.", Save: "Save", Remove: "Remove",
+	Detail: "It said: %s", Copy: "Copy", Copied: "Copied.",
 
 	Profile: "Profile", Name: "Name", NameHint: "What the assistant calls you.", NameEmpty: "Write a name.", NameLong: "A name has at most %s characters.", NameSet: "You are called %s now.",
 	Zone: "Time zone", ZoneHint: "A city, or a name such as Europe/Paris. Days begin and end by this clock.", ZoneNow: "It is %s on %s in %s.", ZoneHouse: "You chose none, so the gateway's own holds: %s.",
@@ -19,13 +19,13 @@ var settingsEnglish = settingsWords{
 	LinkClosed: "has to hear from you first", LinkUntil: "can be written to until %s",
 	Home: "Home", HomeMake: "Make home", HomeSet: "%s is your home now.", HomeAuto: "None is your home, so what the assistant says unasked goes to where you wrote last.",
 	HomeCannot: "The assistant cannot write there unasked, so it cannot be your home.",
-	Unlink:     "Disconnect", UnlinkTitle: "Disconnect it?", UnlinkHint: "What you said there stays in this conversation. To connect it again, make a new code.",
+	Unlink:     "Disconnect", UnlinkHint: "What you said there stays in this conversation. To connect it again, make a new code.",
 	UnlinkLast: "This is the only app that the assistant knows you by: without it only this page is left, until you sign out.", UnlinkDo: "Disconnect",
 	Split: "Or take its history out", SplitHint: "Everything that came through it gets a conversation of its own again. That takes a moment; what you write meanwhile is kept.",
 	SplitLast: "This is the only address that you are known by, so there is nothing to split.", SplitDo: "Disconnect and take its history out",
 	Unlinked: "Disconnected: %s. What you said stays in this conversation.", Splitting: "Everything that came through %s gets a conversation of its own.",
 	LinkNew: "Connect another app", LinkTitle: "Connect another app", LinkLead: "Send this message to the assistant from the other app. Then both are one conversation, and what you said there comes along.",
-	LinkCode: "Code", LinkUntilThen: "Valid for %s minutes, until %s, and for one use.", LinkAny: "Any app", LinkOpens: "Open %s", LinkScan: "Or scan with the phone that has the app.",
+	LinkUntilThen: "Valid for %s minutes, until %s, and for one use.", LinkAny: "Any app", LinkOpens: "Open %s", LinkScan: "Or scan with the phone that has the app.",
 	LinkSecret: "Give the code to nobody else: whoever sends it joins your conversation.", LinkAgain: "Make another code", Back: "Back to the settings",
 	Agents: "WhatsApp personal agents", AgentsLead: "An agent of your own in WhatsApp, added by the API key in its chat info. These chats pass through Meta and are not end-to-end encrypted.",
 	AgentName: "Name", AgentKey: "API key", AgentKeyHint: "It is tried first, stored encrypted, and never shown again.", AgentAdd: "Add agent", AgentDefault: "WhatsApp agent",
@@ -34,8 +34,8 @@ var settingsEnglish = settingsWords{
 	AgentSince: "since %s", AgentRemoveHint: "It no longer answers there. The conversation stays.",
 
 	Meaning: "Search by meaning", MeaningLead: "An embedding model turns texts into vectors, so that they are found when other words are used. Without one they are found by their words.",
-	MeaningSystem: "The gateway's own model is used for everybody: %s. There is nothing to set.", MeaningNone: "None is set: search goes by words.",
-	Provider: "Provider", ProviderOpenAI: "OpenAI, or a server that speaks like it", ProviderCustom: "Another HTTP endpoint", ProviderMissing: "Choose a provider.",
+	MeaningSystem: "The gateway's own model is used for everybody: %s. There is nothing to set.",
+	Provider:      "Provider", ProviderOpenAI: "OpenAI, or a server that speaks like it", ProviderCustom: "Another HTTP endpoint", ProviderMissing: "Choose a provider.",
 	Address: "Address", AddressHint: "Empty for OpenAI itself. Addresses of the gateway's own network are not allowed.", AddressMissing: "Write the address, such as https://example.org/v1.",
 	Model: "Model", ModelMissing: "Name the model.", Dimensions: "Dimensions", DimensionsHint: "Empty: the model's own.", DimensionsWrong: "A whole number of at most %s, or nothing.",
 	Key: "API key", KeyHint: "Stored encrypted, never shown.", KeyKept: "A key is stored. Leave this empty to keep it; with another address it has to be typed again.", KeyTyped: "The key that you typed is kept. Type another to replace it.",
@@ -54,7 +54,7 @@ var settingsEnglish = settingsWords{
 	KeyUse: "For OpenAI clients the address is %[1]s/v1 and the model everthread; for MCP clients it is %[1]s/mcp.", KeyNameWrong: "Give the key a name of at most 100 letters.", KeyNoScope: "Choose at least one thing that it may do.",
 	KeyScopes: "It may", KeySince: "made %s", KeyUsed: "last used", KeyRevoke: "Revoke", KeyRevokeHint: "Programs that use it are refused at once.", KeyRevoked: "The key is worthless now.",
 	Scopes:   map[string]string{"chat": "write messages", "read": "read and search the conversation", "memory": "read and change memory", "admin": "do what only the owner may"},
-	Sessions: "Signed-in browsers", SessionsLead: "A session ends thirty days after it was last used.", SessionThis: "this one", SessionEnd: "Sign out", SessionEnded: "That browser is signed out.",
+	Sessions: "Signed-in browsers", SessionsLead: "A session ends %s days after it was last used.", SessionThis: "this one", SessionEnd: "Sign out", SessionEnded: "That browser is signed out.",
 	SessionsEnd: "Sign out everywhere", SessionsEndHint: "This browser too. Send /web to the assistant for a new link.", BrowserOn: "%s on %s", BrowserUnknown: "A browser that does not say what it is",
 
 	Usage: "Usage", UsageLead: "Tokens of the last thirty days: what the model read and wrote for you.", UsageToday: "Today: %s tokens.", UsageBudget: "Today: %s of %s tokens.",

@@ -1,8 +1,8 @@
 package web
 
 var settingsFrench = settingsWords{
-	Title: "Réglages", Lead: "Ce que vous réglez ici vaut dans toutes les applications.", Sections: "Rubriques", Saved: "Enregistré.", Save: "Enregistrer", Remove: "Retirer", Set: "Définir",
-	Detail: "Réponse : %s", Once: "Ceci ne s’affiche que maintenant.", Copy: "Copier", Copied: "Copié.",
+	Title: "Réglages", Lead: "Ce que vous réglez ici vaut dans toutes les applications.", Sections: "Rubriques", Saved: "Enregistré.", Save: "Enregistrer", Remove: "Retirer",
+	Detail: "Réponse : %s", Copy: "Copier", Copied: "Copié.",
 
 	Profile: "Profil", Name: "Nom", NameHint: "Comment l’assistant vous appelle.", NameEmpty: "Écrivez un nom.", NameLong: "Un nom a au plus %s caractères.", NameSet: "Vous vous appelez %s désormais.",
 	Zone: "Fuseau horaire", ZoneHint: "Une ville, ou un nom comme Europe/Paris. Les jours commencent et finissent à cette heure-là.", ZoneNow: "Il est %s, %s, à %s.", ZoneHouse: "Vous n’en avez choisi aucun : celui de la passerelle vaut, %s.",
@@ -19,13 +19,13 @@ var settingsFrench = settingsWords{
 	LinkClosed: "doit d’abord recevoir un mot de vous", LinkUntil: "on peut vous y écrire jusqu’au %s",
 	Home: "Accueil", HomeMake: "En faire l’accueil", HomeSet: "%s est désormais votre accueil.", HomeAuto: "Vous n’avez pas d’accueil : ce que l’assistant dit de lui-même va là où vous avez écrit en dernier.",
 	HomeCannot: "L’assistant ne peut pas y écrire de lui-même : ce ne peut être votre accueil.",
-	Unlink:     "Délier", UnlinkTitle: "La délier ?", UnlinkHint: "Ce que vous y avez dit reste dans cette conversation. Pour la relier de nouveau, créez un code.",
+	Unlink:     "Délier", UnlinkHint: "Ce que vous y avez dit reste dans cette conversation. Pour la relier de nouveau, créez un code.",
 	UnlinkLast: "C’est la seule application par laquelle l’assistant vous connaît : sans elle, il ne reste que cette page, jusqu’à ce que vous vous déconnectiez.", UnlinkDo: "Délier",
 	Split: "Ou en sortir l’historique", SplitHint: "Tout ce qui en est venu retrouve sa propre conversation. Cela prend un moment ; ce que vous écrivez entre-temps est gardé.",
 	SplitLast: "C’est la seule adresse par laquelle on vous connaît : il n’y a rien à séparer.", SplitDo: "Délier et en sortir l’historique",
 	Unlinked: "Délié : %s. Ce que vous avez dit reste dans cette conversation.", Splitting: "Tout ce qui est venu par %s retrouve sa propre conversation.",
 	LinkNew: "Relier une autre application", LinkTitle: "Relier une autre application", LinkLead: "Envoyez ce message à l’assistant depuis l’autre application. Les deux ne feront plus qu’une conversation, et ce que vous y avez dit suivra.",
-	LinkCode: "Code", LinkUntilThen: "Valable %s minutes, jusqu’à %s, et une seule fois.", LinkAny: "Toute application", LinkOpens: "Ouvrir %s", LinkScan: "Ou scannez avec le téléphone qui a l’application.",
+	LinkUntilThen: "Valable %s minutes, jusqu’à %s, et une seule fois.", LinkAny: "Toute application", LinkOpens: "Ouvrir %s", LinkScan: "Ou scannez avec le téléphone qui a l’application.",
 	LinkSecret: "Ne donnez ce code à personne d’autre : qui l’envoie rejoint votre conversation.", LinkAgain: "Créer un autre code", Back: "Retour aux réglages",
 	Agents: "Agents personnels WhatsApp", AgentsLead: "Un agent à vous dans WhatsApp, ajouté par la clé d’API de ses infos de discussion. Ces discussions passent par Meta et ne sont pas chiffrées de bout en bout.",
 	AgentName: "Nom", AgentKey: "Clé d’API", AgentKeyHint: "Elle est d’abord essayée, gardée chiffrée, et jamais remontrée.", AgentAdd: "Ajouter l’agent", AgentDefault: "Agent WhatsApp",
@@ -34,8 +34,8 @@ var settingsFrench = settingsWords{
 	AgentSince: "depuis le %s", AgentRemoveHint: "Il n’y répond plus. La conversation reste.",
 
 	Meaning: "Recherche par le sens", MeaningLead: "Un modèle d’embeddings fait des textes des vecteurs, pour les trouver quand les mots diffèrent. Sans lui, on les trouve par leurs mots.",
-	MeaningSystem: "Le modèle de la passerelle sert à tous : %s. Il n’y a rien à régler.", MeaningNone: "Aucun n’est réglé : la recherche va par les mots.",
-	Provider: "Fournisseur", ProviderOpenAI: "OpenAI, ou un serveur qui parle comme lui", ProviderCustom: "Une autre adresse HTTP", ProviderMissing: "Choisissez un fournisseur.",
+	MeaningSystem: "Le modèle de la passerelle sert à tous : %s. Il n’y a rien à régler.",
+	Provider:      "Fournisseur", ProviderOpenAI: "OpenAI, ou un serveur qui parle comme lui", ProviderCustom: "Une autre adresse HTTP", ProviderMissing: "Choisissez un fournisseur.",
 	Address: "Adresse", AddressHint: "Vide pour OpenAI même. Les adresses du réseau de la passerelle ne sont pas permises.", AddressMissing: "Écrivez l’adresse, comme https://example.org/v1.",
 	Model: "Modèle", ModelMissing: "Nommez le modèle.", Dimensions: "Dimensions", DimensionsHint: "Vide : celles du modèle.", DimensionsWrong: "Un nombre entier d’au plus %s, ou rien.",
 	Key: "Clé d’API", KeyHint: "Gardée chiffrée, jamais montrée.", KeyKept: "Une clé est gardée. Laissez vide pour la garder ; avec une autre adresse, il faut la retaper.", KeyTyped: "La clé que vous avez tapée est gardée. Tapez-en une autre pour la remplacer.",
@@ -54,7 +54,7 @@ var settingsFrench = settingsWords{
 	KeyUse: "Pour les clients OpenAI l’adresse est %[1]s/v1 et le modèle everthread ; pour les clients MCP c’est %[1]s/mcp.", KeyNameWrong: "Donnez à la clé un nom d’au plus 100 lettres.", KeyNoScope: "Choisissez au moins une chose qu’elle peut faire.",
 	KeyScopes: "Elle peut", KeySince: "créée le %s", KeyUsed: "dernier usage :", KeyRevoke: "Révoquer", KeyRevokeHint: "Les programmes qui l’utilisent sont refusés aussitôt.", KeyRevoked: "La clé ne vaut plus rien.",
 	Scopes:   map[string]string{"chat": "écrire des messages", "read": "lire et chercher la conversation", "memory": "lire et changer la mémoire", "admin": "faire ce que seul le propriétaire peut"},
-	Sessions: "Navigateurs connectés", SessionsLead: "Une session finit trente jours après son dernier usage.", SessionThis: "celui-ci", SessionEnd: "Déconnecter", SessionEnded: "Ce navigateur est déconnecté.",
+	Sessions: "Navigateurs connectés", SessionsLead: "Une session finit %s jours après son dernier usage.", SessionThis: "celui-ci", SessionEnd: "Déconnecter", SessionEnded: "Ce navigateur est déconnecté.",
 	SessionsEnd: "Déconnecter partout", SessionsEndHint: "Ce navigateur aussi. Envoyez /web à l’assistant pour un nouveau lien.", BrowserOn: "%s sur %s", BrowserUnknown: "Un navigateur qui ne se nomme pas",
 
 	Usage: "Consommation", UsageLead: "Les jetons des trente derniers jours : ce que le modèle a lu et écrit pour vous.", UsageToday: "Aujourd’hui : %s jetons.", UsageBudget: "Aujourd’hui : %s jetons sur %s.",

@@ -119,6 +119,7 @@ func (v *visit) fillSessions(page *settingsView) error {
 	if err != nil {
 		return fmt.Errorf("read sessions: %w", err)
 	}
+	page.SessionDays = int(v.Limits.SessionLife.Hours() / 24)
 	for _, s := range all {
 		one := shownSession{ID: s.ID, Browser: v.browser(s.Browser), Used: v.ago(s.UsedAt), This: s.ID == v.session.ID}
 		if one.This {
