@@ -10,7 +10,7 @@ type adminWords struct {
 	Who                                                                          string
 	Jobs, JobsHint, Queue, Ready, Running, Waiting, Dead, Oldest, JobsNone       string
 	DeadTitle, DeadNone, Attempts, Revived                                       string
-	Usage, UsageHint, UsageNone, UsageTable, Others, Prices                      string
+	Usage, UsageHint, UsageNone, UsageTable, UsageSum, Others, Prices, Parked    string // UsageSum: number, number
 	Check, CheckHint, CheckDo, CheckAgain, CheckRuns, CheckFine, CheckLate, Okay string
 	CheckWrong, CheckWrongOne, Problem                                           string // CheckWrong: number
 	Kinds, Queues                                                                map[string]string
@@ -28,6 +28,7 @@ var adminEnglish = adminWords{
 	Jobs: "Work", JobsHint: "What waits to be done, by queue.", Queue: "Queue", Ready: "ready", Running: "running", Waiting: "waiting", Dead: "gave up", Oldest: "oldest", JobsNone: "Nothing waits.",
 	DeadTitle: "Gave up", DeadNone: "Nothing gave up.", Attempts: "tries", Revived: "It is tried again.",
 	Usage: "Usage", UsageHint: "Tokens of the last thirty days, by person.", UsageNone: "Nothing was used in the last thirty days.", UsageTable: "By day and person", Others: "others",
+	UsageSum: "In all %s read and %s written", Parked: "waiting until they can be reached",
 	Prices: "To see what this costs, set llm.prices.",
 	Check:  "Configuration", CheckHint: "Tries every service that is configured, as everthread doctor does. That takes up to a minute, and calls the models once.", CheckDo: "Check everything", CheckAgain: "Check again",
 	CheckRuns: "A check is under way already. Try again in a moment.", CheckFine: "Everything is in order.", CheckWrong: "%s things want your attention.", CheckWrongOne: "%s thing wants your attention.",
@@ -48,6 +49,7 @@ var adminFrench = adminWords{
 	Jobs: "Travaux", JobsHint: "Ce qui attend d’être fait, par file.", Queue: "File", Ready: "prêts", Running: "en cours", Waiting: "en attente", Dead: "abandonnés", Oldest: "le plus ancien", JobsNone: "Rien n’attend.",
 	DeadTitle: "Abandonnés", DeadNone: "Rien n’a été abandonné.", Attempts: "essais", Revived: "Nouvel essai en cours.",
 	Usage: "Consommation", UsageHint: "Les jetons des trente derniers jours, par personne.", UsageNone: "Rien n’a été consommé ces trente derniers jours.", UsageTable: "Par jour et par personne", Others: "autres",
+	UsageSum: "En tout %s lus et %s écrits", Parked: "attend que la personne soit joignable",
 	Prices: "Pour voir ce que cela coûte, réglez llm.prices.",
 	Check:  "Configuration", CheckHint: "Essaie chaque service réglé, comme everthread doctor. Cela prend jusqu’à une minute, et appelle une fois les modèles.", CheckDo: "Tout vérifier", CheckAgain: "Vérifier encore",
 	CheckRuns: "Une vérification est déjà en cours. Réessayez dans un instant.", CheckFine: "Tout est en ordre.", CheckWrong: "%s choses demandent votre attention.", CheckWrongOne: "%s chose demande votre attention.",

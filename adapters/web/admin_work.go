@@ -34,8 +34,12 @@ func (v *visit) undelivered(users []core.User) ([]shownDelivery, error) {
 	}
 	var out []shownDelivery
 	for _, d := range all {
+		state := v.words.States[string(d.State)]
+		if d.State == core.DeliveryParked {
+			state = v.words.Admin.Parked
+		}
 		out = append(out, shownDelivery{d.User, d.ID, called(users, d.User), v.channelName(d.To.Channel), v.words.Admin.Kinds[string(d.Kind)],
-			v.words.States[string(d.State)], string(d.State), d.Error, v.ago(d.CreatedAt)})
+			state, string(d.State), d.Error, v.ago(d.CreatedAt)})
 	}
 	return out, nil
 }

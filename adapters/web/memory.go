@@ -251,12 +251,12 @@ func (v *visit) item(i core.Item, themes map[string]string) shownItem {
 	if i.SourceMessage != 0 {
 		s.Source = fmt.Sprintf("/m/%d", i.SourceMessage)
 	}
-	switch i.Embedding {
-	case core.EmbeddingPending:
+	switch {
+	case i.Embedding == core.EmbeddingPending:
 		s.State, s.Class = v.words.Memory.Waiting, "quiet"
-	case core.EmbeddingReady:
+	case i.Embedding == core.EmbeddingReady && !s.Archived:
 		s.State, s.Class = v.words.Memory.Ready, "quiet"
-	case core.EmbeddingError:
+	case i.Embedding == core.EmbeddingError:
 		s.State, s.Class = v.words.Memory.Failed, "bad"
 	}
 	return s
