@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"maps"
 	"net/http"
 	"slices"
 	"strconv"
@@ -180,30 +181,37 @@ type adminUsed struct {
 
 func (v *visit) adminUsage(used []core.UsageDay, users []core.User) adminUsage {
 	page := adminUsage{Cost: v.Prices.known(), None: len(used) == 0}
-	order := heaviest(used)
 	class := map[core.UserID]int{}
-	for i, u := range order {
+	var names []legend
+	for i, u := range heaviest(used) {
 		class[u] = min(i, chartUsers)
-		if i < chartUsers {
-			page.Chart.Legend = append(page.Chart.Legend, legend{i, called(users, u)})
+		switch {
+		case i < chartUsers:
+			names = append(names, legend{i, called(users, u)})
+		case i == chartUsers:
+			names = append(names, legend{i, v.words.Admin.Others})
 		}
 	}
-	if len(order) > chartUsers {
-		page.Chart.Legend = append(page.Chart.Legend, legend{chartUsers, v.words.Admin.Others})
+	var sum core.UsageDay
+	days := map[string][]core.UsageDay{}
+	for _, d := range used {
+		if days[d.Day] == nil {
+			days[d.Day] = make([]core.UsageDay, chartUsers+1)
+		}
+		days[d.Day][class[d.User]] = plus(days[d.Day][class[d.User]], d)
+		sum = plus(sum, d)
 	}
 	values := map[string][]int{}
-	var sum core.UsageDay
-	for _, d := range used {
-		if values[d.Day] == nil {
-			values[d.Day] = make([]int, chartUsers+1)
+	for _, day := range slices.Sorted(maps.Keys(days)) {
+		for i, d := range days[day] {
+			tokens := d.Usage.Prompt + d.Usage.Completion
+			values[day] = append(values[day], tokens)
+			if tokens > 0 {
+				page.People = append(page.People, adminUsed{v.dayName(day), names[i].Name, number(v.lang, tokens), number(v.lang, d.Turns), v.words.money(v.Prices, d.Usage)})
+			}
 		}
-		tokens := d.Usage.Prompt + d.Usage.Completion
-		values[d.Day][class[d.User]] += tokens
-		sum = plus(sum, d)
-		page.People = append(page.People, adminUsed{v.dayName(d.Day), called(users, d.User), number(v.lang, tokens), number(v.lang, d.Turns), v.words.money(v.Prices, d.Usage)})
 	}
 	page.Sum = v.usageRow(sum, v.words.WhyTotal)
-	names := page.Chart.Legend
 	page.Chart = v.chart(v.usageFrom(), values, 0, v.words.Admin.Usage)
 	page.Chart.Legend = names
 	return page

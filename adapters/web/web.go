@@ -17,7 +17,10 @@
 // templates/parts.html, such as "empty" and "badge". A link of class "inline" opens
 // a page in place, a form with data-inline is sent from there. Styles for tables,
 // cards, forms, tabs, badges, notes and toasts are listed at the head of
-// static/app.css. Forms post to a route of their own, which ends with v.back(path,
+// static/app.css; those of a long page of sections, such as the settings, with its
+// questions in place (class="sure") and charts, are in templates/office.html and
+// static/office.css, and come with {{define "head"}}{{template "office"}}{{end}}.
+// Forms post to a route of their own, which ends with v.back(path,
 // toast). Errors are returned: core.ErrNotFound becomes a page that says so, a
 // *fault one in its own words.
 package web

@@ -1,0 +1,157 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"time"
+
+	"go.uber.org/zap"
+
+	"github.com/everthread/everthread/adapters/web"
+	"github.com/everthread/everthread/adapters/whatsappagent/whatsappagenttest"
+	"github.com/everthread/everthread/configs"
+	"github.com/everthread/everthread/core"
+)
+
+// newPage is an app over an embedded store, with its owner.
+func newPage(t *testing.T, change func(*configs.Config)) (*app, core.User) {
+	t.Helper()
+	c := configs.Default()
+	c.DataDir, c.SecretKey = t.TempDir(), "secret"
+	change(&c)
+	st, err := openStore(t.Context(), c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { st.Close() })
+	if err := st.Migrate(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	h := newHolder(c, zap.NewNop(), st, time.Now)
+	chs, shut, err := h.channels(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(shut)
+	a, err := build(h, chs)
+	if err != nil {
+		t.Fatal(err)
+	}
+	owner, _, err := a.people.EnsureOwner(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return a, owner
+}
+
+func TestAppsHaveLinks(t *testing.T) {
+	t.Parallel()
+	asked := 0
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		asked++
+		switch {
+		case strings.HasSuffix(r.URL.Path, "/getMe"):
+			_, _ = w.Write([]byte(`{"ok": true, "result": {"username": "thread_bot"}}`))
+		case r.Header.Get("Authorization") == "Bearer token":
+			_, _ = w.Write([]byte(`{"display_phone_number": "+1 555-000-1234"}`))
+		}
+	}))
+	t.Cleanup(s.Close)
+	a, _ := newPage(t, func(c *configs.Config) {
+		c.Channels.Telegram.Token, c.Channels.Telegram.APIURL = "1:a", s.URL
+		w := &c.Channels.WhatsApp
+		w.PhoneNumberID, w.AccessToken, w.AppSecret, w.VerifyToken, w.APIURL = "77", "token", "s", "v", s.URL
+	})
+	links := func() []string {
+		var out []string
+		for _, app := range a.settingsPage().Apps(t.Context()) {
+			out = append(out, app.Name+" "+app.Link("/link AB CD"))
+		}
+		return out
+	}
+	got := strings.Join(links(), "\n")
+	if got != "@thread_bot https://t.me/thread_bot?text=%2Flink%20AB%20CD\n+15550001234 https://wa.me/15550001234?text=%2Flink%20AB%20CD" {
+		t.Errorf("got %s", got)
+	}
+	page := a.settingsPage()
+	before := asked
+	page.Apps(t.Context())
+	page.Apps(t.Context())
+	if asked != before+2 {
+		t.Errorf("what is known is asked again: %d", asked-before)
+	}
+	s.Close()
+	if apps := a.settingsPage().Apps(t.Context()); len(apps) > 0 {
+		t.Errorf("got %+v of services that do not answer", apps)
+	}
+}
+
+func TestKeysOfAgentsAreTried(t *testing.T) {
+	t.Parallel()
+	s := whatsappagenttest.New()
+	t.Cleanup(s.Close)
+	s.Add("good", "15550001")
+	a, owner := newPage(t, func(c *configs.Config) { c.Channels.WhatsAppAgent.APIURL = s.URL() })
+	p := agentsPage{a}
+	if err := p.Check(t.Context(), "good"); err != nil {
+		t.Error(err)
+	}
+	err := p.Check(t.Context(), "bad")
+	if err == nil || strings.Contains(err.Error(), "user 1") || strings.Contains(err.Error(), "bad") {
+		t.Errorf("got %v", err)
+	}
+	if err := p.Add(t.Context(), owner.ID, "Mine", "good", time.Now()); err != nil {
+		t.Fatal(err)
+	}
+	keys, err := a.store.AgentKeys(t.Context())
+	if err != nil || len(keys) != 1 || strings.Contains(keys[0].Sealed, "good") {
+		t.Fatalf("got %+v, %v", keys, err)
+	}
+	if opened, err := (agentKeys{a.holder}).Keys(t.Context()); err != nil || len(opened) != 1 || opened[0].Secret != "good" {
+		t.Errorf("got %+v, %v", opened, err)
+	}
+	if all, err := p.List(t.Context(), owner.ID+1); err != nil || len(all) > 0 {
+		t.Errorf("another sees %+v, %v", all, err)
+	}
+	if err := p.Remove(t.Context(), owner.ID, keys[0].ID); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestThePagesGetWhatTheyNeed(t *testing.T) {
+	t.Parallel()
+	a, owner := newPage(t, func(c *configs.Config) { c.LLM.Prices.Prompt = 2.5 })
+	if got := a.prices(); got != (web.Prices{Prompt: 2.5, Currency: "USD"}) {
+		t.Errorf("got %+v", got)
+	}
+	var b bytes.Buffer
+	if err := a.settingsPage().Export(t.Context(), &b, owner.ID); err != nil || !bytes.HasPrefix(b.Bytes(), []byte("PK")) {
+		t.Errorf("the export is %q, %v", b.Bytes()[:min(b.Len(), 9)], err)
+	}
+	u, err := a.store.AddUser(t.Context(), core.User{Name: "Bob", Role: core.RoleMember, CreatedAt: time.Now()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := a.deleteUser(t.Context(), u.ID); err != nil {
+		t.Error(err)
+	}
+	if _, err := a.store.User(t.Context(), u.ID); err == nil {
+		t.Error("a deleted user is there")
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	defer cancel()
+	found := a.findings(ctx)
+	if len(found) < 5 || !found[0].OK {
+		t.Errorf("got %+v", found)
+	}
+	if _, on := a.capable("web"); !on {
+		t.Error("the page is not there")
+	}
+	if _, on := a.capable("signal"); on {
+		t.Error("signal is there")
+	}
+}
