@@ -16,6 +16,7 @@ import (
 
 // How processes tell each other.
 const (
+	askEvery    = 500 * time.Millisecond // who is followed, until it is heard that it was asked
 	renewEvery  = 20 * time.Second       // that users are followed here
 	followedFor = 50 * time.Second       // after it was said last
 	tellEvery   = 100 * time.Millisecond // of one answer that is being written
@@ -25,6 +26,7 @@ const (
 
 // Topics between processes, each followed by what it is about.
 const (
+	topicAsked    = "live-asked:"    // WORKER:0, who is followed
 	topicFollowed = "live-followed:" // WORKER:USER
 	topicChanged  = "live-changed:"  // WORKER:USER
 	topicPreview  = "live-preview:"  // WORKER:USER:JSON
@@ -51,6 +53,7 @@ func (h *Hub) Run(ctx context.Context) error {
 		return nil
 	})
 	group.Go(func() error { h.renew(ctx); return nil })
+	group.Go(func() error { h.ask(ctx); return nil })
 	return group.Wait()
 }
 
@@ -103,6 +106,23 @@ func (h *Hub) isAfar(user core.UserID) bool {
 	return h.afar[user].After(h.now())
 }
 
+// ask asks other processes who is followed there, until it is heard here, too: by
+// then their answers are.
+func (h *Hub) ask(ctx context.Context) {
+	t := time.NewTicker(askEvery)
+	defer t.Stop()
+	for {
+		h.publish(ctx, topicAsked, 0, "")
+		select {
+		case <-ctx.Done():
+			return
+		case <-h.listens:
+			return
+		case <-t.C:
+		}
+	}
+}
+
 // renew says again which users are followed here, and forgets what is old.
 func (h *Hub) renew(ctx context.Context) {
 	t := time.NewTicker(renewEvery)
@@ -111,6 +131,7 @@ func (h *Hub) renew(ctx context.Context) {
 		select {
 		case <-ctx.Done():
 			return
+		case <-h.asked:
 		case <-t.C:
 		}
 		for _, user := range h.followed() {
@@ -154,7 +175,7 @@ func (h *Hub) publish(ctx context.Context, topic string, user core.UserID, rest 
 
 // heard takes news of other processes.
 func (h *Hub) heard(topic string) {
-	for _, kind := range []string{topicFollowed, topicChanged, topicPreview} {
+	for _, kind := range []string{topicAsked, topicFollowed, topicChanged, topicPreview} {
 		rest, ok := strings.CutPrefix(topic, kind)
 		if !ok {
 			continue
@@ -162,6 +183,9 @@ func (h *Hub) heard(topic string) {
 		worker, rest, _ := strings.Cut(rest, ":")
 		number, rest, _ := strings.Cut(rest, ":")
 		id, err := strconv.ParseInt(number, 10, 64)
+		if worker == h.worker && kind == topicAsked {
+			poke(h.listens)
+		}
 		if err != nil || worker == h.worker {
 			return
 		}
@@ -171,6 +195,8 @@ func (h *Hub) heard(topic string) {
 
 func (h *Hub) take(kind string, user core.UserID, rest string) {
 	switch kind {
+	case topicAsked:
+		poke(h.asked)
 	case topicFollowed:
 		h.mu.Lock()
 		h.afar[user] = h.now().Add(followedFor)

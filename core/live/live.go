@@ -30,6 +30,9 @@ type Hub struct {
 	now    func() time.Time
 	log    *zap.Logger
 
+	listens chan struct{} // this process hears what is published
+	asked   chan struct{} // another process wants to know who is followed here
+
 	mu    sync.Mutex
 	feeds map[core.UserID]map[*Feed]struct{}
 	// afar are users who are followed in other processes, and until when at least.
@@ -40,7 +43,7 @@ type Hub struct {
 
 // New returns a hub. worker is this process's name, different from all others'.
 func New(bus Bus, worker string, now func() time.Time, log *zap.Logger) *Hub {
-	return &Hub{bus: bus, worker: worker, now: now, log: log, feeds: map[core.UserID]map[*Feed]struct{}{},
+	return &Hub{bus: bus, worker: worker, now: now, log: log, listens: make(chan struct{}, 1), asked: make(chan struct{}, 1), feeds: map[core.UserID]map[*Feed]struct{}{},
 		afar: map[core.UserID]time.Time{}, told: map[previewID]time.Time{}}
 }
 
@@ -118,9 +121,10 @@ func (f *Feed) Next(ctx context.Context, wait time.Duration) (News, error) {
 	return n, nil
 }
 
-func (f *Feed) poke() {
+// poke leaves a sign, if there is none yet.
+func poke(sign chan struct{}) {
 	select {
-	case f.wake <- struct{}{}:
+	case sign <- struct{}{}:
 	default:
 	}
 }
@@ -129,7 +133,7 @@ func (f *Feed) change() {
 	f.mu.Lock()
 	f.changed = true
 	f.mu.Unlock()
-	f.poke()
+	poke(f.wake)
 }
 
 func (f *Feed) preview(p Preview) {
@@ -142,7 +146,7 @@ func (f *Feed) preview(p Preview) {
 	}
 	f.previews = append(f.previews, p)
 	f.mu.Unlock()
-	f.poke()
+	poke(f.wake)
 }
 
 // followers of a user in this process.

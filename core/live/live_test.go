@@ -129,10 +129,11 @@ func TestProcessesTellEachOtherOnlyOfWhoIsFollowed(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		w, ports, hubs := processes(t)
+		begun := w.passed()
 		ports[0].changes <- 1
 		hubs[0].Preview(&core.Turn{User: 1, ID: 7}, "nobody looks")
 		synctest.Wait()
-		if n := w.passed(); n != 0 {
+		if n := w.passed() - begun; n != 0 {
 			t.Fatalf("%d topics about a user whom nobody follows", n)
 		}
 		f := hubs[1].Follow(1)
@@ -160,6 +161,29 @@ func TestProcessesTellEachOtherOnlyOfWhoIsFollowed(t *testing.T) {
 		synctest.Wait()
 		if w.passed() != passed {
 			t.Error("it is told of a user whom nobody follows any more")
+		}
+	})
+}
+
+func TestAProcessThatStartsLaterLearnsWhoIsFollowed(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		w, _, hubs := processes(t)
+		f := hubs[0].Follow(1)
+		defer f.Close()
+		synctest.Wait()
+		ctx, cancel := context.WithCancel(t.Context())
+		var work sync.WaitGroup
+		late := w.port()
+		hub := live.New(late, "late", time.Now, zap.NewNop())
+		work.Go(func() { _ = hub.Run(ctx) })
+		defer work.Wait()
+		defer cancel()
+		synctest.Wait()
+		before := time.Now()
+		late.changes <- 1
+		if n := next(t, f); !n.Changed || time.Since(before) > 0 {
+			t.Errorf("after %s got %+v", time.Since(before), n)
 		}
 	})
 }
