@@ -163,11 +163,11 @@ type Inbound struct {
 	Language string // IETF tag of the sender's client, may be empty
 	Solo     bool   // never to be joined with other messages in one turn (HTTP requests)
 	// Thread is where the message goes; 0: where its identity is.
-	Thread ThreadID
+	Thread ThreadID `json:",omitempty"`
 	// ToolCallID makes the message the result of a tool of Request.Tools that the
 	// model called.
-	ToolCallID string
-	Request    *Request
+	ToolCallID string   `json:",omitempty"`
+	Request    *Request `json:",omitempty"`
 
 	SentAt     time.Time // by the service's clock; zero: unknown
 	ReceivedAt time.Time // by ours
