@@ -3,6 +3,7 @@ package web
 import (
 	"errors"
 	"fmt"
+	"io"
 	"mime"
 	"net/http"
 	"strings"
@@ -142,15 +143,33 @@ func (v *visit) export() error {
 		return fmt.Errorf("export: %w", err)
 	}
 	name := "everthread-" + fileName(strings.ReplaceAll(strings.ToLower(v.user.Name), " ", "-")) + "-" + v.today.Label + ".zip"
-	v.w.Header().Set("Content-Type", "application/zip")
-	v.w.Header().Set("Content-Disposition", mime.FormatMediaType("attachment", map[string]string{"filename": name}))
-	if err := v.Settings.Export(v.ctx(), v.w, v.user.ID); err != nil {
-		if v.ctx().Err() == nil {
-			v.Log.Error("export", zap.Int64("user", int64(v.user.ID)), zap.Error(err))
-		}
-		panic(http.ErrAbortHandler) // a part of a file must not look like the whole
+	file := &download{to: v.w, begin: func() {
+		v.w.Header().Set("Content-Type", "application/zip")
+		v.w.Header().Set("Content-Disposition", mime.FormatMediaType("attachment", map[string]string{"filename": name}))
+	}}
+	err := v.Settings.Export(v.ctx(), file, v.user.ID)
+	if err == nil || file.begin != nil {
+		return err
 	}
-	return nil
+	if v.ctx().Err() == nil {
+		v.Log.Error("export", zap.Int64("user", int64(v.user.ID)), zap.Error(err))
+	}
+	panic(http.ErrAbortHandler) // a part of a file must not look like the whole
+}
+
+// download is a file that is sent. begin is called before its first byte, and nil then.
+type download struct {
+	to    io.Writer
+	begin func()
+}
+
+// Write sends a part.
+func (d *download) Write(b []byte) (int, error) {
+	if d.begin != nil {
+		d.begin()
+		d.begin = nil
+	}
+	return d.to.Write(b)
 }
 
 // deleteMe removes the visitor with everything that is theirs.

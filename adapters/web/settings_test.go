@@ -3,6 +3,9 @@ package web
 import (
 	"archive/zip"
 	"bytes"
+	"context"
+	"errors"
+	"io"
 	"net/http"
 	"net/url"
 	"slices"
@@ -218,6 +221,23 @@ func TestEverythingCanBeTakenAway(t *testing.T) {
 	}
 	if !strings.Contains(all.String(), "my own words") || strings.Contains(all.String(), "secret") {
 		t.Error("the export holds too little, or too much")
+	}
+	f.page.Settings.Export = func(_ context.Context, w io.Writer, _ core.UserID) error { return errors.New("the store is away") }
+	broken := p.get("/settings/export")
+	broken.wants(t, http.StatusInternalServerError, "Something broke")
+	if broken.header.Get("Content-Disposition") != "" {
+		t.Error("an error is sent as a file")
+	}
+	f.page.Settings.Export = func(_ context.Context, w io.Writer, _ core.UserID) error {
+		_, err := w.Write([]byte("PK"))
+		return errors.Join(err, errors.New("the store is away"))
+	}
+	if res, err := p.client.Do(p.request(http.MethodGet, "/settings/export", nil)); err == nil {
+		_, err = io.ReadAll(res.Body)
+		res.Body.Close()
+		if err == nil {
+			t.Error("a part of a file looks like the whole")
+		}
 	}
 	for range exportsAtOnce {
 		f.page.exports <- struct{}{}
