@@ -181,12 +181,12 @@ func TestATranscriptionThatFailsCostsNoAnswer(t *testing.T) {
 func TestAVoiceNoteThatNobodyWritesDownKeepsItsPlaceholder(t *testing.T) {
 	t.Parallel()
 	s := newStreet(t, "")
+	s.env = append(s.env, "EVERTHREAD_MEDIA_WAIT=1h") // whoever waited would wait for good
 	g := s.open()
 	for _, d := range s.doors {
-		begin := time.Now()
 		d.voice(recording("nobody listens"))
-		if got := s.hears(d, 1, g)[0].Text; got != "echo: ["+d.label()+"]" || time.Since(begin) > 10*time.Second {
-			t.Errorf("%s: answered %q after %s", d.channel, got, time.Since(begin))
+		if got := s.hears(d, 1, g)[0].Text; got != "echo: ["+d.label()+"]" {
+			t.Errorf("%s: answered %q", d.channel, got)
 		}
 	}
 }
