@@ -181,7 +181,7 @@ func TestATranscriptionThatFailsCostsNoAnswer(t *testing.T) {
 func TestAVoiceNoteThatNobodyWritesDownKeepsItsPlaceholder(t *testing.T) {
 	t.Parallel()
 	s := newStreet(t, "")
-	s.env = append(s.env, "EVERTHREAD_MEDIA_WAIT=1h") // whoever waited would wait for good
+	s.env = append(s.env, "EVERTHREAD_MEDIA_WAIT=10m") // whoever waited would wait too long
 	g := s.open()
 	for _, d := range s.doors {
 		d.voice(recording("nobody listens"))
