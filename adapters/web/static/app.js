@@ -272,7 +272,10 @@
         if (!stream) return;
         toast.dataset.offline = "1";
         setTimeout(() => { if (toast.dataset.offline && !document.hidden) say(write.dataset.offline, true); }, 4000);
-        if (stream.readyState === EventSource.CLOSED) { stream = null; setTimeout(open, 5000); }
+        if (stream.readyState !== EventSource.CLOSED) return;
+        stream = null; // it was refused: perhaps nobody is signed in any more, which is said then
+        const again = () => setTimeout(open, 5000);
+        part(location.pathname).then((inside) => { if (inside) again(); else delete toast.dataset.offline; }, again);
       });
     }
     // A hidden page lets go after a while; what it missed comes when it is seen again.
