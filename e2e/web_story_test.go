@@ -32,7 +32,7 @@ func newVisitor(t *testing.T, database string, env ...string) *visitor {
 	t.Helper()
 	w := newClock(t, database)
 	w.useModel(startModel(t, 20*time.Millisecond))
-	w.env = append(w.env, append([]string{"EVERTHREAD_ACCESS_POLICY=pairing", "EVERTHREAD_TURN_GIVE_UP_AFTER=1s", "EVERTHREAD_SUMMARIES_POST_FORWARD=off"}, env...)...)
+	w.env = append(w.env, append([]string{"EVERTHREAD_ACCESS_POLICY=pairing", "EVERTHREAD_TURN_GIVE_UP_AFTER=1s", "EVERTHREAD_SUMMARIES_POST_FORWARD=off", "EVERTHREAD_ALLOW_PRIVATE_URLS=true"}, env...)...)
 	v := &visitor{week: w, g: w.start(), l: w.ledger()}
 	v.tab = v.g.newTab(t)
 	v.signIn(v.g.webCode())
@@ -54,6 +54,9 @@ func TestAPersonSeesAndSteersTheConversationOnThePage(t *testing.T) {
 		v.twoTabs()
 		v.nextDay()
 		v.searches()
+		v.embeds()
+		v.letsIn()
+		v.signsOut()
 	})
 }
 
@@ -210,13 +213,11 @@ func (v *visitor) twoTabs() {
 	const both = "['from the first tab', 'from the second tab'].every((s) => [...document.querySelectorAll('.entry.user')].filter((x) => x.innerText.includes(s)).length === 1) && [...document.querySelectorAll('.entry.agent:not(.writing)')].at(-1).innerText.includes('from the')"
 	v.comes(both)
 	p.comes(both)
-	v.comes("!document.querySelector('.writing')")
-	followed := js[string](p, order)
-	p.open("/")
-	if fresh := js[string](p, order); fresh != followed {
-		v.t.Errorf("an open page shows\n%s, a new one\n%s", followed, fresh)
-	}
-	v.comes("(" + order + ").endsWith(" + quote(followed) + ")")
+	third := v.another()
+	third.open("/")
+	fresh := js[string](third, order)
+	p.comes(order + " === " + quote(fresh))
+	v.comes("(" + order + ").endsWith(" + quote(fresh) + ")")
 }
 
 // nextDay: the next morning there is yesterday, with its summary.
@@ -246,6 +247,70 @@ func (v *visitor) searches() {
 	v.click("[data-hit]")
 	v.sees(".entry.found", "hello from my phone")
 	v.comes("(b => b.top >= 0 && b.bottom <= innerHeight)(document.querySelector('.entry.found').getBoundingClientRect())")
+}
+
+// embeds: an embedding endpoint is tried, and taken once the person knows how much
+// it will embed.
+func (v *visitor) embeds() {
+	v.t.Helper()
+	v.allow("422").open("/settings")
+	v.fill("#model", "emulated-embeddings")
+	v.fill("#base_url", "http://127.0.0.1:1/v1")
+	v.fill("#dimensions", "256")
+	v.press("#embeddings", "Test endpoint")
+	v.sees("#embeddings .note.bad", "It could not be reached")
+	v.fill("#base_url", v.model+"/v1")
+	v.press("#embeddings", "Test endpoint")
+	v.sees("#embeddings .note.good", "It works: vectors of 256 dimensions")
+	v.press("#embeddings", "Save")
+	v.sees("#embeddings .ask", "embedded anew with this model")
+	if n := v.l.count(`SELECT COUNT(*) FROM users WHERE settings LIKE '%emulated-embeddings%'`); n != 0 {
+		v.t.Error("it was saved before it was confirmed")
+	}
+	v.press("#embeddings .ask", "Save and embed anew")
+	v.sees("#toast", "embedded anew")
+	v.l.until(`SELECT CASE WHEN COUNT(*) > 1 AND SUM(CASE WHEN state = 'ready' THEN 0 ELSE 1 END) = 0 THEN 1 ELSE 0 END FROM embeddings`, 1, v.g)
+	v.open("/search?q=lovely+Groix&scope=all")
+	v.sees("main", "by words and by meaning")
+}
+
+// letsIn: somebody who wrote on Telegram is let in on the page, and answered.
+func (v *visitor) letsIn() {
+	v.t.Helper()
+	m := written(bob, 9001, "May I come in?")
+	m["date"], m["from"] = v.now().Unix(), map[string]any{"id": bob, "is_bot": false, "first_name": "Bob", "language_code": "en"}
+	v.telegram.Offer(map[string]any{"message": m})
+	asked := v.town.sent(bob, 1)[0].Text
+	v.open("/admin")
+	v.sees(".request", "Bob")
+	if code := v.text(".request .big-code"); !strings.Contains(asked, code) {
+		v.t.Errorf("Bob was shown %q, the page shows %s", asked, code)
+	}
+	v.press(".request", "Let in")
+	v.sees("#requests", "Nobody asks to be let in.")
+	all := v.town.sent(bob, 2)
+	if last := all[len(all)-1].Text; !strings.Contains(last, "echo: May I come in?") {
+		v.t.Errorf("Bob got %q", last)
+	}
+	v.sees("#users", "Bob")
+}
+
+// signsOut: everywhere, and other browsers notice at once.
+func (v *visitor) signsOut() {
+	v.t.Helper()
+	phone := v.g.newTab(v.t).allow("401")
+	phone.signIn(v.webLink())
+	v.allow("401").open("/settings")
+	v.sees("#sessions", "this one")
+	v.press("#sessions", "Sign out everywhere…")
+	v.press("#sessions .sure-form", "Sign out everywhere")
+	v.sees("main", "You are signed out")
+	phone.sees("#toast", "You are signed out")
+	phone.open("/")
+	phone.sees("main", "There is no password")
+	if n := v.l.count(`SELECT COUNT(*) FROM sessions`); n != 0 {
+		v.t.Errorf("%d sessions are left", n)
+	}
 }
 
 // aPicture is a PNG of a few pixels.
