@@ -3,6 +3,7 @@ package web
 import (
 	"fmt"
 	"net/http"
+	"regexp"
 	"strings"
 	"unicode/utf8"
 
@@ -74,6 +75,9 @@ func (v *visit) search(box searchBox, data map[string]any) error {
 
 func (v *visit) hit(n int, h core.Hit, query string) hit {
 	out := hit{N: n, Kind: v.words.Kinds[string(h.Kind)], Day: v.dayName(h.Label), Label: h.Label, Score: score(v.lang, h.Score), Path: "/day/" + h.Label + "#summary"}
+	if h.Kind == core.DocSummary {
+		h.Snippet = plainly(h.Snippet)
+	}
 	if h.Kind == core.DocMessage {
 		out.Message, out.Covered = true, v.words.No
 		if h.Message.Covered {
@@ -92,6 +96,22 @@ func score(lang string, x float64) string {
 		s = strings.Replace(s, ".", ",", 1)
 	}
 	return s
+}
+
+// signs are those of headings, lists and references in the one line of a snippet.
+var signs = regexp.MustCompile(`(^|\s)(?:#{1,6}|[-*]) |\s*\[#[0-9][0-9, #]*\]`)
+
+// plainly is the snippet of a summary as it is read.
+func plainly(snippet string) string {
+	return strings.TrimSpace(signs.ReplaceAllStringFunc(snippet, func(s string) string {
+		switch {
+		case strings.Contains(s, "["):
+			return ""
+		case strings.Contains(s, "#"):
+			return " "
+		}
+		return " · "
+	}))
 }
 
 // marked cuts a snippet where words of the query begin and end.
