@@ -17,6 +17,12 @@ import (
 	"github.com/chromedp/chromedp"
 )
 
+// onThePage is what is said there, and answered.
+var onThePage = [][2]string{
+	{"This is where it will stand. Is that a **good place**?\n[photo]", "Yes: it is open to the south, so there is light from morning to evening.\n\n| side | metres | what stands there |\n|---|---|---|\n| south | 2.4 | the bench |\n| west | 1.8 | the door |\n\nMind the wind: **screw the frame to the shed**."},
+	{"Which train is the fastest?", "The one at 07:58 from Gare de Lyon: two hours to Part-Dieu."},
+}
+
 // gallery is a page with days behind it: everything that is shown has something
 // to show.
 type gallery struct {
@@ -31,17 +37,19 @@ func newGallery(t *testing.T) *gallery {
 	zone, err := time.LoadLocation("Europe/Paris")
 	must(t, err)
 	scenes := readScenes(t, zone)
-	w := newWeek(t, "", zone, scenes)
+	w := newWeek(t, "", zone, append(slices.Clone(scenes), scene{pairs: onThePage}))
 	w.env = append(w.env, "EVERTHREAD_ACCESS_POLICY=pairing", "EVERTHREAD_SUMMARIES_POST_FORWARD=off", "EVERTHREAD_DEFAULT_TIMEZONE=Europe/Paris", "EVERTHREAD_TURN_GIVE_UP_AFTER=1s")
 	g := w.start()
 	w.ask("/start " + g.logged(`/start ([A-Z0-9]{10})`)[1])
 	w.talk(scenes, "2026-10-24")
-	w.telegram.Say(bob, "hello, may I come in?")
-	w.town.sent(bob, 1)
 	w.set(time.Date(2026, 10, 25, 3, 5, 0, 0, zone))
 	l := w.ledger()
 	l.until(`SELECT COUNT(*) FROM segments WHERE label = '2026-10-24' AND state = 'final'`, 1, g)
 	w.talk(scenes[:8], "2026-10-25")
+	m := written(bob, 9001, "May I come in?")
+	m["date"], m["from"] = w.now().Unix(), map[string]any{"id": bob, "is_bot": false, "first_name": "Bob", "language_code": "en"}
+	w.telegram.Offer(map[string]any{"message": m})
+	w.town.sent(bob, 1)
 	v := &gallery{week: w, g: g, start: w.webLink()}
 	l.until(`SELECT COUNT(*) FROM jobs WHERE queue = 'summarize' AND state IN ('ready', 'running')`, 0, g)
 	id := l.lines(`SELECT MAX(id) FROM messages WHERE role = 'assistant' AND kind = 'chat'`)[0]
@@ -67,16 +75,27 @@ func (v *gallery) stay(p *tab) {
 	path := filepath.Join(v.t.TempDir(), "greenhouse.png")
 	must(v.t, os.WriteFile(path, aPicture(v.t), 0o600))
 	p.do(chromedp.SetUploadFiles(chromedp.CSS("#write input[type=file]"), []string{path}))
-	p.send("This is where it will stand. Isn't **that** a good place?\n\n| side | metres |\n|---|---|\n| south | 2.4 |\n| west | 1.8 |")
-	p.sees(".entry.agent", "2.4")
+	p.send(onThePage[0][0][:strings.Index(onThePage[0][0], "\n")])
+	p.sees(".entry.agent", "bench")
 	p.open(v.pages[10])
 	p.press("main", "Remember")
 	p.sees("#toast", "Remembered.")
+	for _, item := range []string{"Léa is allergic to walnuts.", "The greenhouse stands behind the shed, 2.4 by 1.8 metres.", "Answers in the language of the question."} {
+		p.open("/memory")
+		p.press("details.add", "Remember something")
+		p.fill("#add-text", item)
+		p.press("details.add form", "Remember")
+		p.sees(".statement", item)
+	}
+	p.open("/settings")
+	p.fill("#profile input[name=name]", "Ada")
+	p.press("#profile", "Save")
+	p.sees(".account", "Ada")
 	p.open("/threads")
 	p.fill("#title", "A trip to Lyon")
 	p.press("main", "Open thread")
 	p.send("Which train is the fastest?")
-	p.sees(".entry.agent", "fastest")
+	p.sees(".entry.agent", "07:58")
 	v.pages = append(v.pages, js[string](p, "location.pathname"))
 	v.pages = append(v.pages, v.found(p)...)
 }
@@ -144,6 +163,14 @@ func TestEveryPageCanBeUsedByEverybody(t *testing.T) {
 	p := v.g.newTab(t).allow("404")
 	p.look(1280, "light", "en")
 	v.stay(p)
+	for name, width := range map[string]int64{"page.png": 1280, "phone.png": 390} { // as docs/images shows them
+		p.look(width, map[int64]string{1280: "light", 390: "dark"}[width], "en")
+		p.open("/day/2026-10-24")
+		js[chromedp.Void](p, "document.querySelector('#older').open = true; innerWidth > 600 && scrollTo(0, document.querySelector('.entry.said').getBoundingClientRect().top + scrollY - 80)")
+		b, err := chromedp.Run(p.ctx, chromedp.CaptureScreenshot())
+		must(t, err)
+		v.artefact(name, b)
+	}
 	stranger := v.g.newTab(t).allow("401")
 	all := map[string][]string{} // what is wrong, and where
 	for i, look := range []struct {
