@@ -490,6 +490,7 @@ type Waker interface {
 // Store is everything a store does.
 type Store interface {
 	InboundStore
+	ImportStore
 	RefStore
 	TurnStore
 	TurnReader

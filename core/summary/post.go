@@ -14,11 +14,14 @@ import (
 const batch = 100
 
 // Finalize asks for the summary of every day whose finalization or rewriting is
-// due, oldest first. It may run in any number of processes at any time.
+// due, oldest first, and of imported days for one of each user, the newest. It may run in any number of processes at any time.
 func (s *Summarizer) Finalize(ctx context.Context) error {
 	now := s.Now()
 	due, err := s.Store.DueSegments(ctx, now, batch)
 	if err != nil {
+		return err
+	}
+	if _, err := s.Store.SummarizeImported(ctx, now, batch); err != nil {
 		return err
 	}
 	for _, g := range due {

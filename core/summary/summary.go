@@ -23,6 +23,7 @@ import (
 // Store is what summaries are made from and kept in.
 type Store interface {
 	core.SummaryStore
+	SummarizeImported(ctx context.Context, now time.Time, limit int) (int, error)
 	core.UsageStore
 	Segment(ctx context.Context, user core.UserID, id core.SegmentID) (core.Segment, error)
 	DayMessages(ctx context.Context, user core.UserID, id core.SegmentID, after core.MessageID, limit int) ([]core.Message, error)
@@ -275,16 +276,25 @@ func covers(w *work) core.IDSet {
 // errBudget means that the day's tokens are used up.
 var errBudget = errors.New("the day's budget is used up")
 
+// errTooLarge means that no day's tokens are enough for an imported day.
+var errTooLarge = errors.New("the day is larger than limits.tokens_per_day")
+
 // reserve takes what the calls may cost out of the day's budget.
 func (s *Summarizer) reserve(ctx context.Context, w *work) error {
 	if s.Settings.TokensPerDay <= 0 {
 		return nil
 	}
-	n := s.Settings.MaxOutput + 500
+	n, limit := s.Settings.MaxOutput+500, s.Settings.TokensPerDay
 	for _, m := range w.messages {
 		n += m.Tokens + 12
 	}
-	ok, err := s.Store.Reserve(ctx, w.user.ID, w.job.Lease, w.today, n, s.Settings.TokensPerDay)
+	if w.job.Key == core.ImportKey {
+		if n > limit {
+			return errTooLarge
+		}
+		limit = max(limit/2, n) // what is said today has the other half
+	}
+	ok, err := s.Store.Reserve(ctx, w.user.ID, w.job.Lease, w.today, n, limit)
 	if err != nil {
 		return err
 	}
@@ -305,6 +315,9 @@ func (s *Summarizer) failed(ctx context.Context, j *core.Job, w *work, cause err
 	switch {
 	case errors.Is(cause, core.ErrFenced):
 		return nil
+	case errors.Is(cause, errTooLarge):
+		s.Count("everthread_summaries_total", 1, "failed")
+		return s.Store.FailSummary(ctx, j.User, core.SegmentID(j.Ref), j.Lease, plain(nil, cause), now)
 	case errors.Is(cause, core.ErrNotFound):
 		return s.Store.FailSummary(ctx, j.User, core.SegmentID(j.Ref), j.Lease, "the day is gone", now)
 	case errors.Is(cause, core.ErrChanged):

@@ -128,7 +128,7 @@ CREATE TABLE messages (
 ) WITHOUT ROWID;
 CREATE UNIQUE INDEX messages_position ON messages (user_id, thread_id, position) WHERE position > 0;
 CREATE INDEX messages_uncovered ON messages (user_id, thread_id, position) WHERE position > 0 AND covered = 0 AND segment_id > 0 AND redacted = 0 AND role <> 'tool';
-CREATE INDEX messages_pending ON messages (user_id, thread_id, id) WHERE kind = 'chat' AND role <> 'assistant' AND turn_id = 0 AND redacted = 0;
+CREATE INDEX messages_pending ON messages (user_id, thread_id, id) WHERE kind = 'chat' AND role <> 'assistant' AND turn_id = 0 AND position = 0 AND redacted = 0;
 CREATE INDEX messages_segment ON messages (user_id, segment_id, id) WHERE segment_id > 0;
 CREATE INDEX messages_extra ON messages (user_id, id) WHERE extra <> '{}';
 CREATE INDEX messages_shown ON messages (user_id, thread_id, shown, id);
@@ -189,13 +189,16 @@ CREATE TABLE segments (
 	-- windowed: messages up to it are in windows; unwindowed: there may be others.
 	windowed      bigint NOT NULL DEFAULT 0,
 	unwindowed    bigint NOT NULL DEFAULT 1,
+	-- backlog: it came with an import, and its summary waits behind all others.
+	backlog       bigint NOT NULL DEFAULT 0,
 	PRIMARY KEY (user_id, id)
 ) WITHOUT ROWID;
 CREATE UNIQUE INDEX segments_label ON segments (user_id, thread_id, label);
 CREATE INDEX segments_due ON segments (finalize_at) WHERE state = 'open';
-CREATE INDEX segments_stale ON segments (finalize_at) WHERE state = 'final' AND stale = 1 AND error = '';
+CREATE INDEX segments_stale ON segments (finalize_at) WHERE state = 'final' AND stale = 1 AND error = '' AND backlog = 0;
 CREATE INDEX segments_post ON segments (post_at) WHERE post = 'due';
 CREATE INDEX segments_unwindowed ON segments (user_id, id) WHERE unwindowed = 1;
+CREATE INDEX segments_import_due ON segments (user_id, label) WHERE backlog = 1;
 
 CREATE TABLE summaries (
 	user_id    bigint NOT NULL,
@@ -342,6 +345,15 @@ CREATE TABLE once (
 	PRIMARY KEY (user_id, key)
 ) WITHOUT ROWID;
 CREATE INDEX once_at ON once (at);
+
+-- What was imported, by a digest of where it stood: it comes in once, and stays
+-- out when it was redacted since.
+CREATE TABLE imported (
+	user_id    bigint NOT NULL,
+	key        text   NOT NULL,
+	message_id bigint NOT NULL,
+	PRIMARY KEY (user_id, key)
+) WITHOUT ROWID;
 
 CREATE TABLE codes (
 	kind       text   NOT NULL,
@@ -556,6 +568,7 @@ INSERT INTO sqlite_stat1 (tbl, idx, stat) VALUES
 	('segments', 'segments_stale', '10 2'),
 	('segments', 'segments_post', '100 10'),
 	('segments', 'segments_unwindowed', '1000 1 1'),
+	('segments', 'segments_import_due', '1000 100 1'),
 	('summaries', 'summaries', '1000000 1000 3 1'),
 	('windows', 'windows', '500000 500 1'),
 	('windows', 'windows_messages', '500000 500 5 1'),
@@ -594,6 +607,7 @@ INSERT INTO sqlite_stat1 (tbl, idx, stat) VALUES
 	('jobs', 'jobs_dead', '10 2'),
 	('usage', 'usage', '300000 300 1'),
 	('usage', 'usage_day', '300000 800 1'),
+	('imported', 'imported', '1000000 1000 1'),
 	('once', 'once', '5000 5 1'),
 	('once', 'once_at', '5000 2'),
 	('codes', 'codes', '10 5 1'),

@@ -64,6 +64,7 @@ func copyings() []copying {
 		{table: "windows", key: "id", page: 250, rows: pair.copyWindows},
 		{table: "usage", key: "day", page: 500, rows: pair.copyUsage},
 		{table: "once", key: "key", page: 500, rows: pair.copyOnce},
+		{table: "imported", key: "key", page: 500, rows: pair.copyImported},
 	}
 }
 

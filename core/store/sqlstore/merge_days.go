@@ -98,10 +98,10 @@ func (p pair) bringDay(m *move, r renumbering, g core.Segment) error {
 func (p pair) addDay(m *move, r renumbering, g core.Segment, versions []core.Summary) error {
 	id := r.segment(g.ID)
 	err := p.exec(`INSERT INTO segments (user_id, id, thread_id, label, zone, starts_at, ends_at, finalize_at, post_at, state, first_message, last_message,
-			messages, since_summary, stale, hidden, version, error, post, windowed, unwindowed)
+			messages, since_summary, stale, hidden, version, error, post, windowed, unwindowed, backlog)
 		SELECT CAST($2 AS bigint), CAST($3 AS bigint), CAST($4 AS bigint), label, zone, starts_at, ends_at, finalize_at, post_at, state, first_message + $5,
 			CASE WHEN last_message > 0 THEN last_message + $5 ELSE 0 END, 0, 0, stale, hidden, version, error, post,
-			CASE WHEN windowed > 0 THEN windowed + $5 ELSE 0 END, unwindowed
+			CASE WHEN windowed > 0 THEN windowed + $5 ELSE 0 END, unwindowed, backlog
 		FROM segments WHERE user_id = $1 AND id = $6`, m.From, m.Into, id, m.plan.Thread, m.plan.Message, g.ID)
 	if err != nil {
 		return err

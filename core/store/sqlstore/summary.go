@@ -10,7 +10,7 @@ import (
 
 // DueSegments lists segments whose finalization or rewriting is due.
 func (s *Store) DueSegments(ctx context.Context, now time.Time, limit int) ([]core.Segment, error) {
-	return s.dueSegments(ctx, "due segments", now, limit, `state = 'open' AND finalize_at <= $1`, `state = 'final' AND stale = 1 AND error = '' AND finalize_at <= $1`)
+	return s.dueSegments(ctx, "due segments", now, limit, `state = 'open' AND finalize_at <= $1`, `state = 'final' AND stale = 1 AND error = '' AND backlog = 0 AND finalize_at <= $1`)
 }
 
 // DuePosts lists segments whose summary is to be posted by now. A day waits as
@@ -72,7 +72,7 @@ func (s *Store) PutSummary(ctx context.Context, p core.PutSummary) error {
 		if err := t.release(p.Lease); err != nil {
 			return err
 		}
-		return t.end(p.Lease, "")
+		return t.endSummary(p.Lease, p.Now)
 	})
 }
 
@@ -127,7 +127,7 @@ func (t *tx) closeSegment(g core.Segment, p core.PutSummary) error {
 			post = p.Post
 		}
 	}
-	return t.exec(`UPDATE segments SET version = $3, state = $4, post = $5, last_message = $6, stale = 0, hidden = 0, error = '', unwindowed = 1,
+	return t.exec(`UPDATE segments SET version = $3, state = $4, post = $5, last_message = $6, stale = 0, hidden = 0, backlog = 0, error = '', unwindowed = 1,
 		since_summary = (SELECT COUNT(*) FROM messages WHERE user_id = $1 AND segment_id = $2 AND segment_id > 0 AND id > $7 AND kind = 'chat'
 			AND (role = 'user' OR role = 'assistant' AND (body <> '' OR redacted = 1)))
 		WHERE user_id = $1 AND id = $2`, t.user, g.ID, g.SummaryVersion, string(state), string(post), last, p.ReadTo)
@@ -174,13 +174,13 @@ func (s *Store) FailSummary(ctx context.Context, user core.UserID, id core.Segme
 		if err := t.release(l); err != nil {
 			return err
 		}
-		err := t.exec(`UPDATE segments SET error = $3, post = CASE WHEN finalize_at <= $4 AND post = '' THEN 'skipped' ELSE post END,
+		err := t.exec(`UPDATE segments SET error = $3, backlog = 0, post = CASE WHEN finalize_at <= $4 AND post = '' THEN 'skipped' ELSE post END,
 			last_message = CASE WHEN finalize_at <= $4 THEN (SELECT COALESCE(MAX(id), 0) FROM messages WHERE user_id = $1 AND segment_id = $2 AND segment_id > 0 AND kind = 'chat') ELSE last_message END,
 			state = CASE WHEN finalize_at <= $4 THEN 'final' ELSE state END WHERE user_id = $1 AND id = $2`, t.user, id, cause, ms(now))
 		if err != nil {
 			return err
 		}
-		return t.end(l, "")
+		return t.endSummary(l, now)
 	})
 }
 

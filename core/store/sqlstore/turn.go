@@ -100,8 +100,9 @@ type pendingMessage struct {
 }
 
 // unread is the condition of messages that wait for a turn: a person's, and
-// results of a client's tools. Those of our own tools come with their turn.
-const unread = `kind = 'chat' AND role <> 'assistant' AND turn_id = 0 AND redacted = 0`
+// results of a client's tools. Those of our own tools come with their turn, and
+// what was imported has its position already.
+const unread = `kind = 'chat' AND role <> 'assistant' AND turn_id = 0 AND position = 0 AND redacted = 0`
 
 // pending returns the longest run of unanswered messages of one identity.
 func (t *tx) pending(thread core.ThreadID) ([]pendingMessage, error) {

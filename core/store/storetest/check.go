@@ -55,6 +55,7 @@ func invariants() map[string]string {
 		"messages belong to identities":      orphans("messages", "identity_id", "identities"),
 		"events belong to messages":          orphans("events", "message_id", "messages"),
 		"revisions belong to messages":       orphans("revisions", "message_id", "messages"),
+		"imported keys belong to messages":   orphans("imported", "message_id", "messages"),
 		"references belong to messages":      orphans("refs", "message_id", "messages"),
 		"deliveries belong to messages":      orphans("deliveries", "message_id", "messages"),
 		"parts belong to deliveries":         orphans("delivery_parts", "delivery_id", "deliveries"),
@@ -84,7 +85,7 @@ func orphans(table, column, of string) string {
 }
 
 // tables are all of them.
-const tables = `users identities agent_keys sessions api_keys threads messages revisions refs events segments summaries loops turns epochs deliveries delivery_parts jobs usage once codes leases rates journal windows embeddings themes items reminders tries moves move_positions move_segments`
+const tables = `users identities agent_keys sessions api_keys threads messages revisions refs events segments summaries loops turns epochs deliveries delivery_parts jobs usage once imported codes leases rates journal windows embeddings themes items reminders tries moves move_positions move_segments`
 
 func everyUser() string {
 	var all []string

@@ -1,0 +1,58 @@
+package core
+
+import (
+	"context"
+	"time"
+)
+
+// ImportKey is the key of the jobs that summarize a user's imported days, one
+// after another, newest first: they delay none of SummaryKey. Their Ref is the segment.
+const ImportKey = "imported days"
+
+// ImportStore brings in what was said elsewhere, before.
+type ImportStore interface {
+	// Import stores messages of an archive in one transaction, each at the place of
+	// its time. What came in before (its Key) is left out. Nothing of it is answered
+	// or posted. ErrChanged: a turn runs that some of it would have to stand in;
+	// ErrMoving: the user is being moved. Nothing was stored then, and it can be
+	// offered again later.
+	Import(ctx context.Context, b ImportBatch) (Imported, error)
+	// ImportSummary stores the versions of a day's summary, oldest first, if the day
+	// is there, was imported and has none; else it does nothing (false).
+	ImportSummary(ctx context.Context, user UserID, label string, versions []Summary) (bool, error)
+	// SummarizeImported enqueues, of at most limit users with imported days that wait
+	// for a summary, the newest of these if none is under way, and tells how many.
+	SummarizeImported(ctx context.Context, now time.Time, limit int) (int, error)
+}
+
+// ImportBatch is messages to be imported; about a thousand are a good size.
+type ImportBatch struct {
+	User     UserID
+	Thread   *ImportThread // nil: the continuous one
+	Messages []ImportMessage
+	// Summaries are wanted of the days that get messages.
+	Summaries bool
+	Now       time.Time
+}
+
+// ImportThread is a plain thread, made when its first message comes. Name is
+// unique of the user, at most 200 bytes, and shown nowhere.
+type ImportThread struct{ Name, Title string }
+
+// ImportMessage is one message of an archive. In the continuous thread Day is
+// where it belongs.
+type ImportMessage struct {
+	NewMessage
+	Key       string // of its source; the same key comes in once per user
+	Channel   string
+	Was       MessageID // its number, if it was exported from here
+	Revisions []Revision
+	Redacted  bool
+}
+
+// Imported is what became of an ImportBatch.
+type Imported struct {
+	Messages []MessageID // of all of the batch, those that came in before too
+	Fresh    int         // that were stored now
+	Days     int         // that were opened
+}

@@ -1,0 +1,292 @@
+package sqlstore
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/everthread/everthread/core"
+)
+
+// importing is an import of a batch under way.
+type importing struct {
+	*tx
+	b      core.ImportBatch
+	thread core.ThreadID
+	mode   core.Mode
+	last   int64 // last position of the thread
+	epoch  int64 // where the current epoch starts; 0: there is none
+	fresh  []incoming
+	days   map[string]*importedDay
+	opened int
+}
+
+// incoming is a message that is new.
+type incoming struct {
+	core.ImportMessage
+	index    int // in the batch
+	id       core.MessageID
+	position int64
+	segment  core.SegmentID
+	terms    []string
+}
+
+// Import stores messages of an archive; see core.ImportStore. They are analyzed
+// before the user's row is locked, so that nobody waits for that.
+func (s *Store) Import(ctx context.Context, b core.ImportBatch) (core.Imported, error) {
+	terms := s.analyzedAll(b)
+	var out core.Imported
+	err := s.update(ctx, "import", b.User, func(t *tx) error {
+		if t.halted() {
+			return core.ErrMoving
+		}
+		in := &importing{tx: t, b: b, days: map[string]*importedDay{}}
+		out = core.Imported{Messages: make([]core.MessageID, len(b.Messages))}
+		if err := in.admit(&out, terms); err != nil || len(in.fresh) == 0 {
+			return err
+		}
+		for _, step := range []func() error{in.findThread, in.place, in.findDays, in.number, in.store, in.closeDays, in.tellThread, in.indexAll} {
+			if err := step(); err != nil {
+				return err
+			}
+		}
+		for _, m := range in.fresh {
+			out.Messages[m.index] = m.id
+		}
+		out.Fresh, out.Days = len(in.fresh), in.opened
+		return nil
+	})
+	return out, err
+}
+
+// analyzedAll are the terms of what will be found of a batch.
+func (s *Store) analyzedAll(b core.ImportBatch) [][]string {
+	out := make([][]string, len(b.Messages))
+	if s.analyze == nil || b.Thread != nil {
+		return out
+	}
+	for i, m := range b.Messages {
+		if m.Kind == core.KindChat && m.Text != "" && !m.Redacted && (m.Role != core.RoleTool || m.Outside) {
+			out[i] = s.analyzed(m.Text)
+		}
+	}
+	return out
+}
+
+// admit finds out what is new, in the order of time, and tells the numbers of the rest.
+func (in *importing) admit(out *core.Imported, terms [][]string) error {
+	known, err := in.known()
+	if err != nil {
+		return err
+	}
+	own, err := in.own()
+	if err != nil {
+		return err
+	}
+	for i, m := range in.b.Messages {
+		if id, ok := known[m.Key]; ok {
+			out.Messages[i] = id
+			continue
+		}
+		if own[m.Was] == sameness(m.SentAt.UnixMilli(), m.Role, m.Kind) {
+			out.Messages[i] = m.Was
+			continue
+		}
+		known[m.Key] = 0
+		in.fresh = append(in.fresh, incoming{ImportMessage: m, index: i, terms: terms[i]})
+	}
+	slices.SortStableFunc(in.fresh, func(a, b incoming) int { return a.SentAt.Compare(b.SentAt) })
+	return nil
+}
+
+// known reads which keys came in before.
+func (in *importing) known() (map[string]core.MessageID, error) {
+	out := make(map[string]core.MessageID, len(in.b.Messages))
+	for page := range slices.Chunk(in.b.Messages, 200) {
+		args := []any{in.user}
+		for _, m := range page {
+			args = append(args, m.Key)
+		}
+		for len(args) < 201 { // one statement, prepared once
+			args = append(args, page[0].Key)
+		}
+		rows, err := in.rows(`SELECT key, message_id FROM imported WHERE user_id = $1 AND key IN (`+placeholders(2, 200)+`)`, args...)
+		if _, err := collect(rows, err, func(r scanner) (id core.MessageID, err error) {
+			var key string
+			err = r.Scan(&key, &id)
+			out[key] = id
+			return id, err
+		}); err != nil {
+			return nil, err
+		}
+	}
+	return out, nil
+}
+
+// own reads what is here of messages that were exported, by their numbers, as far
+// as it takes to recognise them.
+func (in *importing) own() (map[core.MessageID]string, error) {
+	out := map[core.MessageID]string{}
+	var ids []core.MessageID
+	for _, m := range in.b.Messages {
+		if m.Was > 0 {
+			ids = append(ids, m.Was)
+		}
+	}
+	for _, r := range core.NewIDSet(ids...).Ranges() {
+		rows, err := in.rows(`SELECT id, sent_at, role, kind FROM messages WHERE user_id = $1 AND id BETWEEN $2 AND $3`, in.user, r[0], r[1])
+		if _, err := collect(rows, err, func(r scanner) (id core.MessageID, err error) {
+			var sent int64
+			var role core.Role
+			var kind core.MessageKind
+			err = r.Scan(&id, &sent, (*string)(&role), (*string)(&kind))
+			out[id] = sameness(sent, role, kind)
+			return id, err
+		}); err != nil {
+			return nil, err
+		}
+	}
+	return out, nil
+}
+
+func sameness(sent int64, role core.Role, kind core.MessageKind) string {
+	return strconv.FormatInt(sent, 10) + " " + string(role) + " " + string(kind)
+}
+
+// findThread finds the thread, made if need be, and what goes on in it. It fails
+// with core.ErrChanged if a turn runs that something would stand in.
+func (in *importing) findThread() error {
+	if in.b.Thread != nil {
+		return in.plainThread()
+	}
+	var data string
+	err := in.row(`SELECT h.id, h.mode, h.last_position, COALESCE(e.data, '') FROM threads h LEFT JOIN epochs e ON e.user_id = h.user_id AND e.id = h.epoch_id
+		WHERE h.user_id = $1 AND h.mode = 'continuous'`, in.user).Scan(&in.thread, (*string)(&in.mode), &in.last, &data)
+	if err != nil {
+		return found(err)
+	}
+	if data != "" {
+		var e core.Epoch
+		if err := unjson(data, &e); err != nil {
+			return err
+		}
+		in.epoch = e.Start
+	}
+	var started int64
+	err = in.row(`SELECT COALESCE(MIN(started_at), 0) FROM turns WHERE user_id = $1 AND thread_id = $2 AND state = 'running'`, in.user, in.thread).Scan(&started)
+	if started > 0 && in.fresh[len(in.fresh)-1].SentAt.UnixMilli() >= started {
+		return core.ErrChanged
+	}
+	return err
+}
+
+func (in *importing) plainThread() error {
+	h := in.b.Thread
+	in.mode = core.ModeThread
+	err := in.row(`SELECT id, last_position FROM threads WHERE user_id = $1 AND name = $2 AND name <> ''`, in.user, h.Name).Scan(&in.thread, &in.last)
+	if !errors.Is(err, sql.ErrNoRows) {
+		return err
+	}
+	in.thread = core.ThreadID(in.nextID())
+	return in.exec(`INSERT INTO threads (user_id, id, mode, title, name, created_at) VALUES ($1, $2, 'thread', $3, $4, $5)`,
+		in.user, in.thread, h.Title, h.Name, ms(in.fresh[0].SentAt))
+}
+
+// number gives the messages their numbers, in the order of time.
+func (in *importing) number() error {
+	for i := range in.fresh {
+		m := &in.fresh[i]
+		m.id = in.nextMessage()
+		if d := in.days[m.Day.Label]; d != nil {
+			m.segment = d.id
+			d.last = m.id
+		}
+	}
+	return nil
+}
+
+// columns of rows that are stored many at once.
+const (
+	importMessages = `INSERT INTO messages (user_id, id, thread_id, segment_id, turn_id, identity_id, channel, role, kind, body, tokens, extra, position, shown, sent_at, platform_at, revision, redacted, covered) VALUES `
+	importKeys     = `INSERT INTO imported (user_id, key, message_id) VALUES `
+)
+
+// store stores the messages, their keys and their earlier texts.
+func (in *importing) store() error {
+	var messages, keys [][]any
+	for _, m := range in.fresh {
+		x := "{}"
+		if e := (extra{m.ToolCalls, m.ToolCallID, m.ToolName, m.Attachments, m.Quote, m.ForwardedFrom, m.Outside, nil}); !e.empty() {
+			x = text(e)
+		}
+		shown := m.position
+		if shown == 0 {
+			shown = m.SentAt.UnixMicro()
+		}
+		d := in.days[m.Day.Label]
+		messages = append(messages, []any{in.user, m.id, in.thread, m.segment, 0, 0, m.Channel, string(m.Role), string(m.Kind), m.Text, m.Tokens, x,
+			m.position, shown, ms(m.SentAt), 0, len(m.Revisions), flag(m.Redacted), flag(d != nil && d.over && m.Kind == core.KindChat)})
+		keys = append(keys, []any{in.user, m.Key, m.id})
+		for n, r := range m.Revisions {
+			err := in.exec(`INSERT INTO revisions (user_id, message_id, revision, body, replaced_at) VALUES ($1, $2, $3, $4, $5)`, in.user, m.id, n, r.Text, ms(r.ReplacedAt))
+			if err != nil {
+				return err
+			}
+		}
+	}
+	return errors.Join(in.insertAll(importMessages, messages), in.insertAll(importKeys, keys))
+}
+
+// atOnce is how many rows one statement stores.
+const atOnce = 50
+
+// insertAll stores rows, many with each statement.
+func (in *importing) insertAll(into string, all [][]any) error {
+	for page := range slices.Chunk(all, atOnce) {
+		if len(page) < atOnce {
+			for _, r := range page {
+				if err := in.exec(into+`(`+placeholders(1, len(r))+`)`, r...); err != nil {
+					return err
+				}
+			}
+			return nil
+		}
+		rows := make([]string, len(page))
+		for i, r := range page {
+			rows[i] = `(` + placeholders(1+i*len(r), len(r)) + `)`
+		}
+		if err := in.exec(into+strings.Join(rows, ", "), slices.Concat(page...)...); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// indexAll puts what came into the full-text index, if that is up to date; else
+// whoever brings it up to date does.
+func (in *importing) indexAll() error {
+	if in.s.analyze == nil {
+		return nil
+	}
+	var through int64
+	var version string
+	if err := in.row(`SELECT indexed, index_version FROM users WHERE id = $1`, in.user).Scan(&through, &version); err != nil {
+		return err
+	}
+	if before := int64(in.fresh[0].id) - 1; through != before || before > 0 && version != in.s.analyze.Version() {
+		return nil
+	}
+	for _, m := range in.fresh {
+		if m.terms == nil {
+			continue
+		}
+		st := in.s.dialect.Terms.Put(core.DocMessage, in.user, int64(m.id), m.terms)
+		if err := in.exec(st.Query, st.Args...); err != nil {
+			return err
+		}
+	}
+	return in.exec(`UPDATE users SET indexed = $2, index_version = $3 WHERE id = $1`, in.user, in.lastMessage, in.s.analyze.Version())
+}

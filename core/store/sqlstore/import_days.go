@@ -1,0 +1,188 @@
+package sqlstore
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"slices"
+	"time"
+
+	"github.com/everthread/everthread/core"
+)
+
+// importedDay is a day that gets messages.
+type importedDay struct {
+	core.Day
+	id    core.SegmentID
+	fresh bool // it is opened
+	over  bool
+	// summary: it has one, which is to be rewritten.
+	summary bool
+	// first and last are the numbers of what it gets, said how many of it people wrote.
+	first, last core.MessageID
+	said        int
+}
+
+// findDays finds the days of the messages. Only conversation opens one: what
+// belongs to no day that is there stands in none.
+func (in *importing) findDays() error {
+	if in.mode != core.ModeContinuous {
+		return nil
+	}
+	for i, m := range in.fresh {
+		d := in.days[m.Day.Label]
+		if d == nil {
+			var err error
+			if d, err = in.findDay(m.Day); err != nil {
+				return err
+			}
+			if d.fresh && m.Kind != core.KindChat {
+				continue
+			}
+			if d.fresh {
+				d.id = core.SegmentID(in.nextID())
+				in.opened++
+			}
+			d.first = core.MessageID(in.lastMessage + int64(i) + 1)
+			in.days[m.Day.Label] = d
+		}
+		if m.Kind == core.KindChat && (m.Role == core.RoleUser || m.Role == core.RoleAssistant && (m.Text != "" || m.Redacted)) {
+			d.said++
+		}
+	}
+	return nil
+}
+
+func (in *importing) findDay(day core.Day) (*importedDay, error) {
+	d := &importedDay{Day: day}
+	g, err := scanSegment(in.row(`SELECT `+segmentColumns+` FROM segments WHERE user_id = $1 AND thread_id = $2 AND label = $3`, in.user, in.thread, day.Label))
+	if errors.Is(err, core.ErrNotFound) {
+		d.fresh, d.over = true, !day.Finalize.After(in.b.Now)
+		return d, nil
+	}
+	d.id, d.over, d.summary = g.ID, g.State == core.SegmentFinal, g.SummaryVersion > 0
+	return d, err
+}
+
+// closeDays stores the days. One that is over waits for its summary behind all
+// that is said now, and is never posted.
+func (in *importing) closeDays() error {
+	labels := make([]string, 0, len(in.days))
+	for label := range in.days {
+		labels = append(labels, label)
+	}
+	slices.Sort(labels)
+	for _, label := range labels {
+		d := in.days[label]
+		store := in.addTo
+		if d.fresh {
+			store = in.open
+		}
+		if err := store(d); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (in *importing) open(d *importedDay) error {
+	state, post, last := core.SegmentOpen, core.PostNone, core.MessageID(0)
+	if d.over {
+		state, post, last = core.SegmentFinal, core.PostSkipped, d.last
+	}
+	return in.exec(`INSERT INTO segments (user_id, id, thread_id, label, zone, starts_at, ends_at, finalize_at, post_at, state, first_message, last_message, messages, since_summary, post, backlog)
+		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $13, $14, $15)`, in.user, d.id, in.thread, d.Label, d.Zone, ms(d.Start), ms(d.End), ms(d.Finalize), ms(d.Post),
+		string(state), d.first, last, d.said, string(post), flag(d.over && in.b.Summaries && d.said > 0))
+}
+
+func (in *importing) addTo(d *importedDay) error {
+	if d.said == 0 {
+		return nil
+	}
+	return in.exec(`UPDATE segments SET messages = messages + $3, since_summary = since_summary + $3, unwindowed = 1,
+		last_message = CASE WHEN state = 'final' AND last_message < $4 THEN $4 ELSE last_message END,
+		stale = CASE WHEN $5 = 1 AND version > 0 THEN 1 ELSE stale END, backlog = CASE WHEN $5 = 1 THEN 1 ELSE backlog END, error = CASE WHEN $5 = 1 THEN '' ELSE error END
+		WHERE user_id = $1 AND id = $2`, in.user, d.id, d.said, d.last, flag(d.over && in.b.Summaries))
+}
+
+// tellThread moves the end of the thread, and begins the prompt anew if
+// something came to stand within it.
+func (in *importing) tellThread() error {
+	last := int64(0)
+	for _, m := range in.fresh {
+		last = max(last, m.position)
+	}
+	begins := in.epoch > 0 && last >= in.epoch
+	return in.exec(`UPDATE threads SET last_position = CASE WHEN last_position < $3 THEN $3 ELSE last_position END, edits = edits + $4 WHERE user_id = $1 AND id = $2`,
+		in.user, in.thread, last, flag(begins))
+}
+
+// ImportSummary stores the versions of a day's summary; see core.ImportStore.
+func (s *Store) ImportSummary(ctx context.Context, user core.UserID, label string, versions []core.Summary) (bool, error) {
+	stored := false
+	err := s.update(ctx, "import summary", user, func(t *tx) error {
+		g, err := scanSegment(t.row(`SELECT `+segmentColumns+` FROM segments WHERE user_id = $1 AND label = $2
+			AND thread_id = (SELECT id FROM threads WHERE user_id = $1 AND mode = 'continuous')`, t.user, label))
+		if errors.Is(err, core.ErrNotFound) {
+			return nil
+		}
+		if err != nil || g.SummaryVersion > 0 || g.State != core.SegmentFinal || g.Post != core.PostSkipped || len(versions) == 0 {
+			return err
+		}
+		stored = true
+		for n, v := range versions {
+			err := t.exec(`INSERT INTO summaries (user_id, segment_id, version, label, body, tokens, covers, model, usage, ungrounded, final, created_at)
+				VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12)`, t.user, g.ID, n+1, label, v.Markdown, v.Tokens, text(v.Covers), v.Model, text(v.Usage),
+				flag(v.Ungrounded), flag(v.Final), ms(v.CreatedAt))
+			if err != nil {
+				return err
+			}
+		}
+		if err := t.index(core.DocSummary, int64(g.ID), versions[len(versions)-1].Markdown); err != nil {
+			return err
+		}
+		return t.exec(`UPDATE segments SET version = $3, since_summary = 0, backlog = 0, stale = 0, error = '' WHERE user_id = $1 AND id = $2`, t.user, g.ID, len(versions))
+	})
+	return stored, err
+}
+
+// SummarizeImported asks for summaries of imported days; see core.ImportStore.
+func (s *Store) SummarizeImported(ctx context.Context, now time.Time, limit int) (int, error) {
+	users, err := s.userIDs(ctx, `SELECT g.user_id FROM segments g WHERE g.backlog = 1 AND NOT EXISTS (SELECT 1 FROM jobs j WHERE j.user_id = g.user_id
+		AND j.key = $2 AND j.state IN ('ready', 'running')) AND NOT EXISTS (SELECT 1 FROM users u WHERE u.id = g.user_id AND u.moving IN (1, 2))
+		GROUP BY g.user_id LIMIT $1`, limit, core.ImportKey)
+	if err != nil {
+		return 0, wrap("list imported days", err)
+	}
+	for n, user := range users {
+		if err := s.update(ctx, "summarize imported", user, func(t *tx) error { return t.nextImported(now) }); err != nil {
+			return n, err
+		}
+	}
+	return len(users), nil
+}
+
+// nextImported asks for the summary of the newest imported day that waits for one.
+func (t *tx) nextImported(now time.Time) error {
+	var id int64
+	err := t.row(`SELECT id FROM segments WHERE user_id = $1 AND backlog = 1 ORDER BY label DESC LIMIT 1`, t.user).Scan(&id)
+	if errors.Is(err, sql.ErrNoRows) || t.halted() {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	_, busy, err := t.head(core.ImportKey)
+	if err != nil || busy {
+		return err
+	}
+	return t.enqueue(core.NewJob{Queue: core.QueueSummarize, Key: core.ImportKey, Ref: id, RunAt: now, Unique: true})
+}
+
+// endSummary ends the job of a summary. After one of an imported day comes the next.
+func (t *tx) endSummary(l core.Lease, now time.Time) error {
+	if err := t.end(l, ""); err != nil || l.Key != core.ImportKey {
+		return err
+	}
+	return t.nextImported(now)
+}

@@ -1,0 +1,96 @@
+package sqlstore
+
+import "github.com/everthread/everthread/core"
+
+// place gives every message of the conversation its position: the time of its
+// sending, or the next free place after it. Nothing comes to stand within a turn.
+func (in *importing) place() error {
+	s := standing{importing: in}
+	last := int64(0)
+	for i := range in.fresh {
+		m := &in.fresh[i]
+		if m.Kind != core.KindChat {
+			continue
+		}
+		var err error
+		if last, err = s.free(max(last+1, m.SentAt.UnixMicro())); err != nil {
+			return err
+		}
+		m.position, s.before = last, stood{position: last}
+	}
+	return nil
+}
+
+// stood is where a message stands, and of which turn it is.
+type stood struct {
+	position int64
+	turn     core.TurnID
+}
+
+// standing walks over the messages of a thread, in their order.
+type standing struct {
+	*importing
+	begun, ended bool
+	before       stood // the last one before what was asked for
+	page         []stood
+}
+
+// standingPage is how many messages are read at once.
+const standingPage = 500
+
+// free returns the first free position from p on. It is asked for ever later ones.
+func (s *standing) free(p int64) (int64, error) {
+	if err := s.begin(p); err != nil {
+		return 0, err
+	}
+	for {
+		if err := s.seek(p); err != nil {
+			return 0, err
+		}
+		if len(s.page) == 0 {
+			return p, nil
+		}
+		next := s.page[0]
+		if next.position != p && (next.turn == 0 || next.turn != s.before.turn) {
+			return p, nil
+		}
+		p = next.position + 1
+	}
+}
+
+// begin reads what stands before the first position.
+func (s *standing) begin(p int64) error {
+	if s.begun {
+		return nil
+	}
+	s.begun = true
+	list, err := s.read(`SELECT position, turn_id FROM messages WHERE user_id = $1 AND thread_id = $2 AND position < $3 AND position > 0 ORDER BY position DESC LIMIT $4`, p, 1)
+	if len(list) > 0 {
+		s.before = list[0]
+	}
+	s.page = nil
+	return err
+}
+
+// seek goes on to the first message at p or later.
+func (s *standing) seek(p int64) error {
+	for {
+		for len(s.page) > 0 && s.page[0].position < p {
+			s.before, s.page = s.page[0], s.page[1:]
+		}
+		if len(s.page) > 0 || s.ended {
+			return nil
+		}
+		list, err := s.read(`SELECT position, turn_id FROM messages WHERE user_id = $1 AND thread_id = $2 AND position > $3 AND position > 0 ORDER BY position LIMIT $4`,
+			max(s.before.position, 0), standingPage)
+		if err != nil {
+			return err
+		}
+		s.page, s.ended = list, len(list) < standingPage
+	}
+}
+
+func (s *standing) read(query string, from int64, limit int) ([]stood, error) {
+	rows, err := s.rows(query, s.user, s.thread, from, limit)
+	return collect(rows, err, func(r scanner) (x stood, err error) { return x, r.Scan(&x.position, &x.turn) })
+}

@@ -1,0 +1,268 @@
+package storetest
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/everthread/everthread/core"
+)
+
+func importCases() []testCase {
+	return []testCase{
+		{"what is imported stands at its time and is not answered", testImport},
+		{"an import comes in once, in whatever pieces", testImportTwice},
+		{"nothing comes to stand within a turn", testImportWithin},
+		{"an import waits for a turn that it would stand in", testImportWaits},
+		{"what comes into the prompt begins it anew", testImportEpoch},
+		{"imported days are summarized newest first, one at a time, behind no other", testImportSummaries},
+		{"imported days that are not wanted summarized stay so", testImportWithout},
+		{"an export finds its own messages", testImportOwn},
+		{"an imported thread is made once", testImportThread},
+		{"the summaries of an export come back", testImportOldSummary},
+		{"what is imported is found", testImportFound},
+		{"what was redacted does not come back", testImportRedacted},
+		{"an import comes along in a merge", testImportMerge},
+	}
+}
+
+// line is a message of an archive, at a time before now.
+func (b *bench) line(before time.Duration, role core.Role, text string) core.ImportMessage {
+	at := b.now.Add(-before)
+	return core.ImportMessage{Key: text, Channel: "archive", NewMessage: core.NewMessage{Role: role, Kind: core.KindChat, Text: text, Tokens: 3, SentAt: at, Day: dayOf(at)}}
+}
+
+func (b *bench) bring(ms ...core.ImportMessage) core.Imported {
+	b.t.Helper()
+	return one(b, b.Import, core.ImportBatch{User: b.user.ID, Messages: ms, Summaries: true, Now: b.now})
+}
+
+// thread is what the model would see, as texts.
+func (b *bench) ordered() string {
+	b.t.Helper()
+	rows, err := b.DB().Query(`SELECT body FROM messages WHERE user_id = $1 AND position > 0 ORDER BY position`, b.user.ID)
+	b.must(err)
+	var out []string
+	for _, l := range lines(b.t, rows) {
+		out = append(out, strings.TrimPrefix(l, "body="))
+	}
+	return strings.Join(out, " ")
+}
+
+func testImport(b *bench) {
+	b.exchange("hello", "hi")
+	out := b.bring(b.line(49*time.Hour, core.RoleUser, "old"), b.line(48*time.Hour, core.RoleAssistant, "older reply"), b.line(2*time.Hour, core.RoleUser, "this morning"))
+	equal(b, "fresh", out.Fresh, 3)
+	equal(b, "days", out.Days, 1)
+	equal(b, "order", b.ordered(), "old older reply this morning hello hi")
+	equal(b, "turns", len(b.due(core.QueueTurn)), 0)
+	backlog, err := b.Backlog(b.ctx, b.user.ID, 0)
+	b.must(err)
+	equal(b, "pending", backlog.Pending, 0)
+	day, err := b.Day(b.ctx, b.user.ID, "2026-11-17")
+	b.must(err)
+	equal(b, "state", day.State, core.SegmentFinal)
+	equal(b, "post", day.Post, core.PostSkipped)
+	equal(b, "messages", day.Messages, 2)
+	equal(b, "messages of today", b.segment().Messages, 3)
+	b.exchange("go on", "yes")
+	equal(b, "order", b.ordered(), "old older reply this morning hello hi go on yes")
+}
+
+func testImportTwice(b *bench) {
+	all := []core.ImportMessage{}
+	for n := range 120 {
+		all = append(all, b.line(time.Duration(300-n)*time.Hour, core.RoleUser, fmt.Sprint("m", n)))
+	}
+	first := b.bring(all[:70]...)
+	again := b.bring(all...)
+	equal(b, "fresh", again.Fresh, 50)
+	equal(b, "the same", again.Messages[3], first.Messages[3])
+	before := Dump(b.t, b.DB())
+	equal(b, "third", b.bring(all...).Fresh, 0)
+	b.unchanged(before)
+	twice := b.line(time.Hour, core.RoleUser, "twice")
+	equal(b, "within a batch", b.bring(twice, twice).Fresh, 1)
+}
+
+func testImportWithin(b *bench) {
+	t := b.turn("question")
+	b.now = b.now.Add(20 * time.Second)
+	b.sent(b.answer(t, "answer").Delivery)
+	b.now = b.now.Add(time.Hour)
+	at := time.Hour + 10*time.Second
+	b.bring(b.line(at, core.RoleUser, "between"), b.line(at, core.RoleUser, "too"), b.line(at+time.Hour, core.RoleUser, "before"))
+	equal(b, "order", b.ordered(), "before question answer between too")
+}
+
+func testImportWaits(b *bench) {
+	t := b.turn("question")
+	b.now = b.now.Add(20 * time.Second)
+	late := core.ImportBatch{User: b.user.ID, Messages: []core.ImportMessage{b.line(10*time.Second, core.RoleUser, "late")}, Now: b.now}
+	_, err := b.Import(b.ctx, late)
+	equal(b, "waits", errors.Is(err, core.ErrChanged), true)
+	b.bring(b.line(time.Hour, core.RoleUser, "early"))
+	b.sent(b.answer(t, "answer").Delivery)
+	_, err = b.Import(b.ctx, late)
+	b.must(err)
+	equal(b, "order", b.ordered(), "early question answer late")
+}
+
+func testImportEpoch(b *bench) {
+	t := b.turn("question")
+	r := b.reply(t, "answer")
+	r.Epoch = &core.Epoch{ID: t.ID, StartedAt: b.now, Start: b.now.UnixMicro()}
+	out, err := b.Commit(b.ctx, r, nil)
+	b.must(err)
+	equal(b, "stored", len(out.Messages), 1)
+	b.now = b.now.Add(time.Hour)
+	edits := b.segment().Edits
+	b.bring(b.line(5*time.Hour, core.RoleUser, "before it"))
+	equal(b, "before the prompt", b.segment().Edits, edits)
+	b.bring(b.line(time.Minute, core.RoleUser, "within it"))
+	equal(b, "within the prompt", b.segment().Edits, edits+1)
+	for _, ref := range b.due(core.QueueDeliver + "telegram") {
+		d, err := b.ClaimDelivery(b.ctx, ref, b.claim())
+		b.must(err)
+		b.sent(d)
+	}
+}
+
+func testImportSummaries(b *bench) {
+	b.bring(b.line(100*time.Hour, core.RoleUser, "a"), b.line(75*time.Hour, core.RoleUser, "b"), b.line(50*time.Hour, core.RoleUser, "c"))
+	due, err := b.DueSegments(b.ctx, b.now, 10)
+	b.must(err)
+	equal(b, "due in the night", len(due), 0)
+	for range 2 {
+		_, err := b.SummarizeImported(b.ctx, b.now, 10)
+		b.must(err)
+	}
+	for _, label := range []string{"2026-11-17", "2026-11-16", "2026-11-15"} {
+		g, err := b.Day(b.ctx, b.user.ID, label)
+		b.must(err)
+		equal(b, "jobs", len(b.due(core.QueueSummarize)), 1)
+		ref := b.only(core.QueueSummarize)
+		equal(b, "key", ref.Key, core.ImportKey)
+		equal(b, "day "+label, ref.Ref, int64(g.ID))
+		j, err := b.Claim(b.ctx, ref, b.claim())
+		b.must(err)
+		if label == "2026-11-16" {
+			b.must(b.FailSummary(b.ctx, b.user.ID, g.ID, j.Lease, "no model", b.now))
+			continue
+		}
+		b.must(b.PutSummary(b.ctx, core.PutSummary{Summary: core.Summary{User: b.user.ID, Segment: g.ID, Label: label, Markdown: "## Summary\n" + label, Covers: core.NewIDSet(g.StartsAt)},
+			ReadTo: g.EndsAt, Edits: b.edits(g.ID), Lease: j.Lease, Final: true, Post: core.PostDue, Day: label, Now: b.now,
+			Entry: core.NewMessage{Role: core.RoleSystem, Kind: core.KindDaySummary, SentAt: b.now}}))
+	}
+	equal(b, "left", len(b.due(core.QueueSummarize)), 0)
+	posts, err := b.DuePosts(b.ctx, b.now.Add(1000*time.Hour), 10)
+	b.must(err)
+	equal(b, "posts", len(posts), 0)
+	b.bring(b.line(49*time.Hour, core.RoleUser, "late"))
+	g, err := b.Day(b.ctx, b.user.ID, "2026-11-17")
+	b.must(err)
+	equal(b, "stale", g.Stale, true)
+	n, err := b.SummarizeImported(b.ctx, b.now, 10)
+	b.must(err)
+	equal(b, "users", n, 1)
+	equal(b, "again", b.only(core.QueueSummarize).Ref, int64(g.ID))
+}
+
+func (b *bench) edits(id core.SegmentID) int64 {
+	b.t.Helper()
+	g, err := b.Segment(b.ctx, b.user.ID, id)
+	b.must(err)
+	return g.Edits
+}
+
+func testImportWithout(b *bench) {
+	_, err := b.Import(b.ctx, core.ImportBatch{User: b.user.ID, Messages: []core.ImportMessage{b.line(50*time.Hour, core.RoleUser, "a")}, Now: b.now})
+	b.must(err)
+	n, err := b.SummarizeImported(b.ctx, b.now, 10)
+	b.must(err)
+	equal(b, "users", n, 0)
+}
+
+func testImportOwn(b *bench) {
+	q, a := b.exchange("question", "answer")
+	ms, err := b.Messages(b.ctx, b.user.ID, []core.MessageID{q, a})
+	b.must(err)
+	var batch []core.ImportMessage
+	for _, m := range ms {
+		batch = append(batch, core.ImportMessage{Key: fmt.Sprint("x", m.ID), Was: m.ID, NewMessage: core.NewMessage{Role: m.Role, Kind: m.Kind, Text: m.Text, SentAt: m.SentAt, Day: dayOf(m.SentAt)}})
+	}
+	equal(b, "here already", b.bring(batch...).Fresh, 0)
+	batch[0].SentAt = batch[0].SentAt.Add(-time.Hour)
+	equal(b, "another's", b.bring(batch...).Fresh, 1)
+}
+
+func testImportThread(b *bench) {
+	m := b.line(time.Hour, core.RoleUser, "plain")
+	for range 2 {
+		_, err := b.Import(b.ctx, core.ImportBatch{User: b.user.ID, Thread: &core.ImportThread{Name: "import:1", Title: "A trip"}, Messages: []core.ImportMessage{m}, Now: b.now})
+		b.must(err)
+		m = b.line(time.Minute, core.RoleAssistant, "more")
+	}
+	threads, err := b.Threads(b.ctx, b.user.ID, 10)
+	b.must(err)
+	equal(b, "threads", len(threads), 1)
+	equal(b, "title", threads[0].Title, "A trip")
+	equal(b, "order", b.ordered(), "plain more")
+}
+
+func testImportOldSummary(b *bench) {
+	out := b.bring(b.line(50*time.Hour, core.RoleUser, "a"))
+	versions := []core.Summary{{Markdown: "first", CreatedAt: b.now}, {Markdown: "second", Covers: core.NewIDSet(out.Messages...), CreatedAt: b.now}}
+	for n := range 2 {
+		stored, err := b.ImportSummary(b.ctx, b.user.ID, "2026-11-17", versions)
+		b.must(err)
+		equal(b, "stored", stored, n == 0)
+	}
+	n, err := b.SummarizeImported(b.ctx, b.now, 10)
+	b.must(err)
+	equal(b, "waits for a summary", n, 0)
+	g, err := b.Day(b.ctx, b.user.ID, "2026-11-17")
+	b.must(err)
+	equal(b, "version", g.SummaryVersion, 2)
+}
+
+func testImportFound(b *bench) {
+	b.bring(b.line(50*time.Hour, core.RoleUser, "the umbrella is red"))
+	postings, err := b.Match(b.ctx, core.MatchQuery{User: b.user.ID, Kind: core.DocMessage, Terms: []string{"umbrella"}, Limit: 10})
+	b.must(err)
+	equal(b, "found", len(postings), 1)
+	b.exchange("is it green", "no")
+	b.bring(b.line(49*time.Hour, core.RoleUser, "an umbrella is lost"))
+	for n := 1; n > 0; {
+		n, err = b.Index(b.ctx, 10)
+		b.must(err)
+	}
+	postings, err = b.Match(b.ctx, core.MatchQuery{User: b.user.ID, Kind: core.DocMessage, Terms: []string{"umbrella"}, Limit: 10})
+	b.must(err)
+	equal(b, "both", len(postings[0].IDs), 2)
+	dir, err := b.Directory(b.ctx, b.user.ID)
+	b.must(err)
+	equal(b, "directory", len(dir.Messages), 4)
+}
+
+func testImportRedacted(b *bench) {
+	m := b.line(50*time.Hour, core.RoleUser, "secret")
+	out := b.bring(m)
+	b.effects(core.Redact{Message: out.Messages[0], At: b.now})
+	equal(b, "fresh", b.bring(m).Fresh, 0)
+}
+
+func testImportMerge(b *bench) {
+	b.exchange("hello", "hi")
+	u, i := b.person("Bob", core.RoleMember, "222")
+	other := b.as(u, i)
+	m := b.line(50*time.Hour, core.RoleUser, "Bob's")
+	other.bring(m)
+	b.carryMove(other.merge(b.user.ID))
+	equal(b, "order", b.ordered(), "Bob's hello hi")
+	equal(b, "again", b.bring(m).Fresh, 0)
+	n, err := b.SummarizeImported(b.ctx, b.now, 10)
+	b.must(err)
+	equal(b, "days wait on", n, 1)
+}
