@@ -31,6 +31,7 @@ type cli struct {
 	Search     searchCmd     `cmd:"" help:"Search everything that was ever said."`
 	Forget     forgetCmd     `cmd:"" help:"Remove messages for good, and prove it."`
 	Eval       evalCmd       `cmd:"" help:"Measure recall and continuity."`
+	Import     importCmd     `cmd:"" help:"Bring in what was said elsewhere: an export of another service, or of Everthread."`
 	Embeddings embeddingsCmd `cmd:"" help:"Vectors, for search by meaning."`
 	Turns      turnsCmd      `cmd:"" help:"What the model was shown."`
 	Deliveries deliveriesCmd `cmd:"" help:"What was to be sent."`

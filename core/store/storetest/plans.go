@@ -173,7 +173,7 @@ func checkSQLite(plan []string) string {
 		if virtual.MatchString(line) {
 			continue
 		}
-		if m := sqliteScan.FindStringSubmatch(line); m != nil && m[1] != "CONSTANT" && m[1] != "counted" && !strings.HasPrefix(line, "SCAN e VIRTUAL TABLE") && !strings.Contains(line, "_due") && !strings.Contains(line, "_dead") && !strings.Contains(line, "_post") && !strings.Contains(line, "_trouble") {
+		if m := sqliteScan.FindStringSubmatch(line); m != nil && m[1] != "CONSTANT" && m[1] != "counted" && !strings.HasSuffix(line, "VALUES CLAUSE") && !strings.HasPrefix(line, "SCAN e VIRTUAL TABLE") && !strings.Contains(line, "_due") && !strings.Contains(line, "_dead") && !strings.Contains(line, "_post") && !strings.Contains(line, "_trouble") {
 			return "a scan: " + line
 		}
 		if strings.HasPrefix(line, "USE TEMP B-TREE") && !strings.Contains(strings.Join(plan, " "), "identities") && !strings.Contains(strings.Join(plan, " "), " i USING") {

@@ -1,0 +1,148 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/everthread/everthread/core"
+	"github.com/everthread/everthread/core/history"
+	"github.com/everthread/everthread/core/memory"
+)
+
+type importCmd struct {
+	Format      string `arg:"" placeholder:"FORMAT" help:"What wrote it: telegram, whatsapp, chatgpt, claude, openclaw, picoclaw, or jsonl for an export of Everthread."`
+	File        string `arg:"" type:"path" help:"The archive: a file, a folder or a ZIP file."`
+	User        string `placeholder:"U" help:"Whose it becomes (id or name); the owner's if it is not given."`
+	Me          string `placeholder:"NAME" help:"Who of the people in it that is, as the archive calls them."`
+	Zone        string `placeholder:"ZONE" help:"Time zone of times that come without one; the user's if it is not given."`
+	NoSummaries bool   `help:"Write no summaries of the days."`
+	DryRun      bool   `help:"Say what it would do."`
+}
+
+// Run brings an archive in.
+func (c importCmd) Run(ctx context.Context, d *desk) error {
+	if !slices.Contains(history.Formats(), c.Format) {
+		return errUsage{fmt.Errorf("%s is no kind of archive; say one of %s", c.Format, strings.Join(history.Formats(), ", "))}
+	}
+	u, err := d.user(ctx, c.User)
+	if err != nil {
+		return err
+	}
+	a, err := d.app(ctx)
+	if err != nil {
+		return err
+	}
+	o := history.Options{Zone: u.Settings.Location(a.calendar.zone), Now: clock()()}
+	if c.Zone != "" {
+		if o.Zone, err = time.LoadLocation(c.Zone); err != nil {
+			return errUsage{fmt.Errorf("%s is no time zone such as Europe/Paris", c.Zone)}
+		}
+	}
+	file, err := history.Open(c.File)
+	if err != nil {
+		return err
+	}
+	defer file.Close()
+	d.tell("Reading " + filepath.Base(c.File) + " …")
+	survey, err := history.NewSurvey(file, c.Format, o, c.Me, u.Name, func(t time.Time) string { return a.calendar.Day(u.Settings, t).Label })
+	if err != nil {
+		return c.explain(err)
+	}
+	if c.DryRun {
+		return d.show(map[string]any{"user": u.ID, "found": survey}, func(w io.Writer) {
+			survey.Describe(w, o.Zone)
+			fmt.Fprintf(w, "Nothing was changed. Without --dry-run it becomes %s's.\n", u.Name)
+		})
+	}
+	return c.bring(ctx, d, a, u, file, o, survey)
+}
+
+// explain says what to do about an archive that is not brought in.
+func (c importCmd) explain(err error) error {
+	if errors.Is(err, history.ErrMe) {
+		return errUsage{err}
+	}
+	return fmt.Errorf("%s cannot be read as %s: %w", filepath.Base(c.File), c.Format, err)
+}
+
+func (c importCmd) bring(ctx context.Context, d *desk, a *app, u core.User, file *history.Archive, o history.Options, s *history.Survey) error {
+	embedding, err := a.embedders.name(ctx, u.ID)
+	if err != nil {
+		return err
+	}
+	began := time.Now()
+	i := &history.Importer{Store: d.store, Tokens: a.tokens, User: u, Digest: memory.Digest, Embedding: embedding, Summaries: !c.NoSummaries, Now: clock(), Wait: pause,
+		Day:      func(t time.Time) core.Day { return a.calendar.Day(u.Settings, t) },
+		Media:    &history.Media{Dir: filepath.Join(d.cfg.DataDir, "media"), Max: int64(d.cfg.Media.MaxBytes)},
+		Progress: d.importing(s.Messages, began)}
+	out, err := i.Run(ctx, file, c.Format, o, s)
+	if err != nil {
+		return fmt.Errorf("%w; %d messages are in, and the same command goes on from there", err, out.Fresh)
+	}
+	return d.show(map[string]any{"user": u.ID, "found": s, "result": out, "seconds": time.Since(began).Seconds()}, func(w io.Writer) {
+		s.Describe(w, o.Zone)
+		c.done(w, u, out)
+	})
+}
+
+// done says what was brought in, and what to do next.
+func (c importCmd) done(w io.Writer, u core.User, r history.Result) {
+	fmt.Fprintf(w, "\n%d messages became %s's, on %d new days; %d were here already.\n", r.Fresh, u.Name, r.Days, r.Known)
+	if r.Files > 0 {
+		fmt.Fprintf(w, "%d files came along.\n", r.Files)
+	}
+	if r.Summaries+r.Items+r.Loops > 0 {
+		fmt.Fprintf(w, "Summaries of %d days, %d memory items and %d open loops came back.\n", r.Summaries, r.Items, r.Loops)
+	}
+	for _, m := range r.Missing {
+		fmt.Fprintf(w, "  not there: %s\n", m)
+	}
+	switch {
+	case r.Fresh == 0:
+	case c.NoSummaries:
+		fmt.Fprintln(w, "The days have no summaries; `everthread days show DATE --help` says how to write one.")
+	default:
+		fmt.Fprintln(w, "While `everthread serve` runs, it writes the summaries of these days, newest first, behind all other work; `everthread days list` shows how far it is.")
+	}
+	fmt.Fprintln(w, "`everthread search WORDS` finds what was said.")
+}
+
+// tell says what goes on, to a person.
+func (c *console) tell(text string) {
+	if !c.json {
+		fmt.Fprintln(c.err, text)
+	}
+}
+
+// importing shows how far an import is: on a terminal in one line, else now and then.
+func (c *console) importing(total int, began time.Time) func(done, fresh int) {
+	screen := isTerminal(c.err)
+	every, shown := 10*time.Second, began
+	if screen {
+		every = 200 * time.Millisecond
+	}
+	return func(done, fresh int) {
+		now := time.Now()
+		if c.json || now.Sub(shown) < every && (!screen || done < total) {
+			return
+		}
+		shown = now
+		rate := float64(done) / now.Sub(began).Seconds()
+		left := time.Duration(float64(max(total-done, 0)) / rate * float64(time.Second)).Round(time.Second)
+		line := fmt.Sprintf("%d of %d messages, %.0f a second, %s left", done, total, rate, left)
+		switch {
+		case !screen:
+			fmt.Fprintln(c.err, line)
+		case done < total:
+			fmt.Fprintf(c.err, "\r%-70s", line)
+		default:
+			fmt.Fprintf(c.err, "\r%-70s\n", line)
+		}
+	}
+}

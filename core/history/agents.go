@@ -1,0 +1,232 @@
+package history
+
+import (
+	"encoding/json"
+	"fmt"
+	"path"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/everthread/everthread/core"
+)
+
+// openclawEntry is a line of a session of OpenClaw. Entries form a tree, of which
+// the branch to the last one goes on.
+type openclawEntry struct {
+	Type    string `json:"type"`
+	ID      string `json:"id"`
+	Parent  string `json:"parentId"`
+	At      moment `json:"timestamp"`
+	Message struct {
+		Role    core.Role       `json:"role"`
+		Content json.RawMessage `json:"content"`
+		At      moment          `json:"timestamp"`
+	} `json:"message"`
+}
+
+// readOpenClaw reads sessions of OpenClaw: agents/*/sessions/*.jsonl.
+func readOpenClaw(a *Archive, _ Options, out output) error {
+	names := a.find(func(base string) bool { return path.Ext(base) == ".jsonl" })
+	if len(names) == 0 {
+		return fmt.Errorf("there is no session in it; give ~/.openclaw/agents/main/sessions, or one of its .jsonl files")
+	}
+	for _, name := range names {
+		shown, err := openclawBranch(a, name)
+		if err != nil {
+			return err
+		}
+		chat := strings.TrimSuffix(path.Base(name), ".jsonl")
+		err = eachJSON(a, name, out, func(n int, e openclawEntry) error {
+			m := e.Message
+			if e.Type != "message" || m.Role != core.RoleUser && m.Role != core.RoleAssistant || e.ID != "" && !shown[e.ID] {
+				return nil
+			}
+			if e.At.IsZero() {
+				e.At = m.At
+			}
+			l := Line{Chat: chat, Title: chat, ID: e.ID, At: e.At.Time, Role: m.Role, Text: contentText(m.Content)}
+			if l.ID == "" {
+				l.ID = "line " + strconv.Itoa(n)
+			}
+			if l.Text == "" {
+				return nil // it only called a tool
+			}
+			return out.line(l)
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// openclawBranch are the entries on the way to the last one of a session.
+func openclawBranch(a *Archive, name string) (map[string]bool, error) {
+	parents := map[string]string{}
+	last := ""
+	err := eachJSON(a, name, output{left: func(string, string) {}}, func(_ int, e openclawEntry) error {
+		if e.ID != "" && e.Type != "session" {
+			parents[e.ID], last = e.Parent, e.ID
+		}
+		return nil
+	})
+	shown := map[string]bool{}
+	for id := last; id != "" && !shown[id]; id = parents[id] {
+		shown[id] = true
+	}
+	return shown, err
+}
+
+// contentText is a content that is a text, or a list of parts of which some are.
+func contentText(raw json.RawMessage) string {
+	var text string
+	if json.Unmarshal(raw, &text) == nil {
+		return strings.TrimSpace(text)
+	}
+	var parts []struct{ Type, Text string }
+	if json.Unmarshal(raw, &parts) != nil {
+		return ""
+	}
+	var out []string
+	for _, p := range parts {
+		if (p.Type == "text" || p.Type == "input_text" || p.Type == "output_text") && p.Text != "" {
+			out = append(out, p.Text)
+		}
+	}
+	return strings.TrimSpace(strings.Join(out, "\n"))
+}
+
+// picoclawMessage is a message of PicoClaw. Most have no time of their own.
+type picoclawMessage struct {
+	Role    core.Role       `json:"role"`
+	Content json.RawMessage `json:"content"`
+	At      moment          `json:"created_at"`
+	Other   moment          `json:"timestamp"`
+}
+
+// picoclawSession is a session of PicoClaw before it wrote JSON Lines, or what
+// stands beside one since.
+type picoclawSession struct {
+	Key      string            `json:"key"`
+	Messages []picoclawMessage `json:"messages"`
+	Created  moment            `json:"created"`
+	Updated  moment            `json:"updated"`
+	Since    moment            `json:"created_at"`
+	Until    moment            `json:"updated_at"`
+}
+
+// readPicoClaw reads sessions of PicoClaw: workspace/sessions/*.jsonl with their
+// .meta.json, or *.json of earlier versions.
+func readPicoClaw(a *Archive, o Options, out output) error {
+	names := a.find(func(base string) bool {
+		return path.Ext(base) == ".jsonl" || path.Ext(base) == ".json" && !strings.HasSuffix(base, ".meta.json")
+	})
+	if len(names) == 0 {
+		return fmt.Errorf("there is no session in it; give ~/.picoclaw/workspace/sessions, or one of its files")
+	}
+	for _, name := range names {
+		p := &picoclaw{name: name, out: out, now: o.Now}
+		read := p.readLines
+		if path.Ext(name) == ".json" {
+			read = p.readWhole
+		}
+		if err := read(a); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+type picoclaw struct {
+	name         string
+	chat         string
+	out          output
+	now          time.Time
+	n            int
+	last         time.Time
+	since, until time.Time
+	count        int
+}
+
+func (p *picoclaw) readWhole(a *Archive) error {
+	r, err := a.text(p.name)
+	if err != nil {
+		return err
+	}
+	defer r.Close()
+	d := newDocument(p.name, r, p.out)
+	var s picoclawSession
+	if ok, err := d.value(&s); err != nil || !ok {
+		return d.ended(err)
+	}
+	p.begin(s, len(s.Messages))
+	for _, m := range s.Messages {
+		if err := p.message(m); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (p *picoclaw) readLines(a *Archive) error {
+	s := picoclawSession{}
+	count := 0
+	err := eachLine(a, p.name, output{left: func(string, string) {}}, func(int, []byte) error { count++; return nil })
+	if err != nil {
+		return err
+	}
+	if r, err := a.file(strings.TrimSuffix(p.name, ".jsonl")+".meta.json", 1<<20); err == nil {
+		err = json.NewDecoder(r).Decode(&s)
+		r.Close()
+		if err != nil {
+			p.out.left(strings.TrimSuffix(p.name, ".jsonl")+".meta.json", "it cannot be read")
+		}
+	}
+	p.begin(s, count)
+	return eachJSON(a, p.name, p.out, func(_ int, m picoclawMessage) error { return p.message(m) })
+}
+
+// begin notes what is known of a session as a whole.
+func (p *picoclaw) begin(s picoclawSession, count int) {
+	p.chat, p.count = s.Key, count
+	if p.chat == "" {
+		p.chat = strings.TrimSuffix(strings.TrimSuffix(path.Base(p.name), ".jsonl"), ".json")
+	}
+	for _, m := range []moment{s.Created, s.Since} {
+		if !m.IsZero() {
+			p.since = m.Time
+		}
+	}
+	for _, m := range []moment{s.Updated, s.Until} {
+		if !m.IsZero() {
+			p.until = m.Time
+		}
+	}
+	if p.until.Before(p.since) {
+		p.until = p.since
+	}
+	if p.since.IsZero() {
+		p.out.left(p.name, "it does not say when it was written: messages without a time are left out")
+	}
+}
+
+// message passes one on. One without a time gets one between the first and the
+// last of its session, in its order.
+func (p *picoclaw) message(m picoclawMessage) error {
+	p.n++
+	text := contentText(m.Content)
+	if m.Role != core.RoleUser && m.Role != core.RoleAssistant || text == "" {
+		return nil
+	}
+	at := slices.MaxFunc([]time.Time{m.At.Time, m.Other.Time}, time.Time.Compare)
+	if at.IsZero() && !p.since.IsZero() {
+		at = p.since.Add(time.Duration(float64(p.until.Sub(p.since)) * float64(p.n-1) / float64(max(p.count, 1)))).Truncate(time.Millisecond)
+	}
+	if !at.IsZero() && at.Before(p.last) {
+		at = p.last
+	}
+	p.last = at
+	return p.out.line(Line{Chat: p.chat, Title: p.chat, ID: "line " + strconv.Itoa(p.n), At: at, Role: m.Role, Text: text})
+}

@@ -1,0 +1,209 @@
+package history
+
+import (
+	"archive/zip"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+)
+
+// Bounds of archives.
+const (
+	maxEntries = 500_000
+	// maxRatio is how many times a packed text may be larger than what it is packed
+	// in, beyond freeSize.
+	maxRatio = 200
+	freeSize = 64 << 20
+	// maxElement is how large one message, or one conversation where these are read
+	// at once, may be.
+	maxElement = 64 << 20
+)
+
+// Archive is a file that a service gave out: a text or JSON file with files
+// beside it, a folder, or a ZIP file.
+type Archive struct {
+	main  string // of a single file, its name
+	root  *os.Root
+	zip   *zip.ReadCloser
+	files map[string]*zip.File
+	names []string
+}
+
+// Open opens the archive at a path. The caller closes it.
+func Open(file string) (*Archive, error) {
+	info, err := os.Stat(file)
+	if err != nil {
+		return nil, fmt.Errorf("open archive: %w", err)
+	}
+	if info.IsDir() {
+		return openFolder(file)
+	}
+	if packed(file) {
+		return openZIP(file)
+	}
+	root, err := os.OpenRoot(filepath.Dir(file))
+	if err != nil {
+		return nil, fmt.Errorf("open archive: %w", err)
+	}
+	name := filepath.Base(file)
+	return &Archive{main: name, root: root, names: []string{name}}, nil
+}
+
+// packed tells whether a file begins as a ZIP file does.
+func packed(file string) bool {
+	f, err := os.Open(file)
+	if err != nil {
+		return false
+	}
+	defer f.Close()
+	head := make([]byte, 4)
+	_, err = io.ReadFull(f, head)
+	return err == nil && string(head) == "PK\x03\x04"
+}
+
+func openFolder(dir string) (*Archive, error) {
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		return nil, fmt.Errorf("open archive: %w", err)
+	}
+	a := &Archive{root: root}
+	err = fs.WalkDir(root.FS(), ".", func(name string, d fs.DirEntry, err error) error {
+		if err == nil && d.Type().IsRegular() {
+			a.names = append(a.names, name)
+		}
+		if len(a.names) > maxEntries {
+			return fmt.Errorf("it has more than %d files", maxEntries)
+		}
+		return err
+	})
+	if err != nil {
+		return nil, errors.Join(fmt.Errorf("open archive: %w", err), root.Close())
+	}
+	return a, nil
+}
+
+func openZIP(file string) (*Archive, error) {
+	z, err := zip.OpenReader(file)
+	if err != nil && !errors.Is(err, zip.ErrInsecurePath) {
+		return nil, fmt.Errorf("open archive: %w (is it complete?)", err)
+	}
+	if len(z.File) > maxEntries {
+		return nil, errors.Join(fmt.Errorf("open archive: it has more than %d files", maxEntries), z.Close())
+	}
+	a := &Archive{zip: z, files: make(map[string]*zip.File, len(z.File))}
+	for _, f := range z.File {
+		if !f.FileInfo().IsDir() && a.files[f.Name] == nil {
+			a.files[f.Name] = f
+			a.names = append(a.names, f.Name)
+		}
+	}
+	slices.Sort(a.names)
+	return a, nil
+}
+
+// Close closes the archive.
+func (a *Archive) Close() error {
+	if a.zip != nil {
+		return a.zip.Close()
+	}
+	return a.root.Close()
+}
+
+// find lists the files whose name, without its folders, is wanted; of an archive
+// that is one file, that.
+func (a *Archive) find(wanted func(base string) bool) []string {
+	if a.main != "" {
+		return []string{a.main}
+	}
+	var out []string
+	for _, name := range a.names {
+		base := path.Base(name)
+		if wanted(base) && !strings.HasPrefix(base, ".") && !strings.HasPrefix(name, "__MACOSX/") {
+			out = append(out, name)
+		}
+	}
+	return out
+}
+
+// text opens a file to be read as text, within bounds.
+func (a *Archive) text(name string) (io.ReadCloser, error) {
+	if a.zip == nil {
+		return a.root.Open(name)
+	}
+	f := a.files[name]
+	if f == nil {
+		return nil, fs.ErrNotExist
+	}
+	r, err := f.Open()
+	if err != nil {
+		return nil, err
+	}
+	return &bounded{r, freeSize + maxRatio*int64(f.CompressedSize64)}, nil
+}
+
+// file opens a file of at most limit bytes. fs.ErrNotExist: there is none of that
+// name, or it is no file.
+func (a *Archive) file(name string, limit int64) (io.ReadCloser, error) {
+	if a.zip != nil {
+		f := a.files[name]
+		if f == nil {
+			return nil, fs.ErrNotExist
+		}
+		if f.UncompressedSize64 > uint64(limit) {
+			return nil, errLarge
+		}
+		r, err := f.Open()
+		if err != nil {
+			return nil, err
+		}
+		return &bounded{r, limit}, nil
+	}
+	if !filepath.IsLocal(name) {
+		return nil, fs.ErrNotExist
+	}
+	f, err := a.root.Open(name)
+	if err != nil {
+		return nil, fs.ErrNotExist
+	}
+	info, err := f.Stat()
+	if err == nil && !info.Mode().IsRegular() {
+		err = fs.ErrNotExist
+	}
+	if err == nil && info.Size() > limit {
+		err = errLarge
+	}
+	if err != nil {
+		return nil, errors.Join(err, f.Close())
+	}
+	return &bounded{f, limit}, nil
+}
+
+// beside is the name of a file that another one of the archive names.
+func beside(name, other string) string { return path.Join(path.Dir(name), other) }
+
+// errLarge means that a file is larger than it may be.
+var errLarge = errors.New("it is too large")
+
+// bounded is a reader that fails after so many bytes.
+type bounded struct {
+	io.ReadCloser
+	left int64
+}
+
+// Read reads what is left.
+func (b *bounded) Read(p []byte) (int, error) {
+	if b.left < 0 {
+		return 0, errLarge
+	}
+	n, err := b.ReadCloser.Read(p)
+	if b.left -= int64(n); b.left < 0 {
+		return 0, errLarge
+	}
+	return n, err
+}

@@ -1,0 +1,192 @@
+package history
+
+import (
+	"encoding/json"
+	"fmt"
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/everthread/everthread/core"
+)
+
+// chatgptConversation is a conversation of ChatGPT: a tree, of which the branch
+// to CurrentNode was shown last.
+type chatgptConversation struct {
+	ID      string                 `json:"id"`
+	Other   string                 `json:"conversation_id"`
+	Title   string                 `json:"title"`
+	Created moment                 `json:"create_time"`
+	Mapping map[string]chatgptNode `json:"mapping"`
+	Current string                 `json:"current_node"`
+}
+
+type chatgptNode struct {
+	ID      string          `json:"id"`
+	Parent  string          `json:"parent"`
+	Message *chatgptMessage `json:"message"`
+}
+
+type chatgptMessage struct {
+	ID     string `json:"id"`
+	Author struct {
+		Role core.Role `json:"role"`
+	} `json:"author"`
+	Created   moment `json:"create_time"`
+	Recipient string `json:"recipient"`
+	Content   struct {
+		Type  string            `json:"content_type"`
+		Parts []json.RawMessage `json:"parts"`
+		Text  string            `json:"text"`
+	} `json:"content"`
+	Metadata struct {
+		Hidden      bool                `json:"is_visually_hidden_from_conversation"`
+		Attachments []chatgptAttachment `json:"attachments"`
+	} `json:"metadata"`
+}
+
+type chatgptAttachment struct {
+	ID   string `json:"id"`
+	Name string `json:"name"`
+	MIME string `json:"mime_type"`
+	Mime string `json:"mimeType"`
+}
+
+// readChatGPT reads the export of ChatGPT: conversations.json, or its parts.
+func readChatGPT(a *Archive, _ Options, out output) error {
+	names := a.find(func(base string) bool { return strings.HasPrefix(base, "conversations") && path.Ext(base) == ".json" })
+	if len(names) == 0 {
+		return fmt.Errorf("there is no conversations.json in it; ask for your data in ChatGPT's settings")
+	}
+	files := chatgptFiles(a)
+	return eachConversation(a, names, out, func(c chatgptConversation) error { return c.read(files, out) })
+}
+
+// eachConversation passes every element of files that are lists to f.
+func eachConversation[T any](a *Archive, names []string, out output, f func(T) error) error {
+	for _, name := range names {
+		r, err := a.text(name)
+		if err != nil {
+			return err
+		}
+		d := newDocument(name, r, out)
+		err = d.ended(d.array(func() error {
+			var c T
+			ok, err := d.value(&c)
+			if err != nil || !ok {
+				return err
+			}
+			return f(c)
+		}))
+		r.Close()
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// chatgptFiles are the files of an export by the ids that their names begin with.
+func chatgptFiles(a *Archive) map[string]string {
+	out := map[string]string{}
+	for _, name := range a.names {
+		base := path.Base(name)
+		if !strings.HasPrefix(base, "file-") && !strings.HasPrefix(base, "file_") {
+			continue
+		}
+		id := strings.TrimSuffix(base, path.Ext(base))
+		out[id] = name
+		if i := strings.IndexByte(id[5:], '-'); i > 0 {
+			out[id[:5+i]] = name
+		}
+	}
+	return out
+}
+
+// read passes on the branch of a conversation that was shown.
+func (c chatgptConversation) read(files map[string]string, out output) error {
+	if c.ID == "" {
+		c.ID = c.Other
+	}
+	var branch []chatgptNode
+	seen := map[string]bool{}
+	for id := c.Current; id != "" && !seen[id]; id = c.Mapping[id].Parent {
+		seen[id] = true
+		branch = append(branch, c.Mapping[id])
+	}
+	if len(branch) == 0 && len(c.Mapping) > 0 {
+		out.left("conversation "+c.Title, "it does not say which of its branches was shown")
+	}
+	last := c.Created
+	for _, n := range slices.Backward(branch) {
+		m := n.Message
+		if m == nil || !m.shown() {
+			continue
+		}
+		if m.Created.IsZero() {
+			m.Created = last // some have no time of their own
+		}
+		last = m.Created
+		l := Line{Chat: c.ID, Title: c.Title, ID: m.ID, At: m.Created.Time, Role: m.Author.Role}
+		l.Text = m.text(&l, files)
+		if l.Text == "" && len(l.Files) == 0 {
+			continue
+		}
+		if err := out.line(l); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// shown tells whether a message was seen by the person.
+func (m *chatgptMessage) shown() bool {
+	conversation := m.Author.Role == core.RoleUser || m.Author.Role == core.RoleAssistant && (m.Recipient == "all" || m.Recipient == "")
+	return conversation && !m.Metadata.Hidden && (m.Content.Type == "text" || m.Content.Type == "multimodal_text" || m.Content.Type == "code")
+}
+
+// text is the text of a message, with placeholders for its files, which l gets.
+func (m *chatgptMessage) text(l *Line, files map[string]string) string {
+	var parts []string
+	names := map[string]chatgptAttachment{}
+	for _, f := range m.Metadata.Attachments {
+		names[f.ID] = f
+	}
+	add := func(id, kind string) {
+		f := names[id]
+		delete(names, id)
+		file := File{Kind: kind, Name: f.Name, MIME: f.MIME + f.Mime, Entry: files[id]}
+		if file.Name == "" && file.Entry != "" {
+			file.Name = path.Base(file.Entry)
+		}
+		l.Files = append(l.Files, file)
+		parts = append(parts, placeholder(file, "", ""))
+	}
+	for _, raw := range m.Content.Parts {
+		var text string
+		var p struct {
+			Type    string `json:"content_type"`
+			Pointer string `json:"asset_pointer"`
+			Text    string `json:"text"`
+		}
+		switch {
+		case json.Unmarshal(raw, &text) == nil:
+			parts = append(parts, text)
+		case json.Unmarshal(raw, &p) != nil:
+		case p.Pointer != "":
+			_, id, _ := strings.Cut(p.Pointer, "://")
+			add(id, map[bool]string{true: "photo", false: "voice"}[p.Type == "image_asset_pointer"])
+		default:
+			parts = append(parts, p.Text)
+		}
+	}
+	for _, f := range m.Metadata.Attachments {
+		if _, ok := names[f.ID]; ok {
+			add(f.ID, "document")
+		}
+	}
+	if m.Content.Text != "" {
+		parts = append(parts, m.Content.Text)
+	}
+	return strings.TrimSpace(strings.Join(slices.DeleteFunc(parts, func(s string) bool { return strings.TrimSpace(s) == "" }), "\n"))
+}

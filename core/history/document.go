@@ -1,0 +1,257 @@
+package history
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// document reads a JSON file piece by piece.
+type document struct {
+	*json.Decoder
+	*guard
+	name string
+	out  output
+}
+
+// guard bounds how much is read for one piece.
+type guard struct {
+	r    io.Reader
+	left int
+}
+
+// Read reads for the piece.
+func (g *guard) Read(p []byte) (int, error) {
+	if g.left < 0 {
+		return 0, errLarge
+	}
+	n, err := g.r.Read(p)
+	g.left -= n
+	return n, err
+}
+
+func newDocument(name string, r io.Reader, out output) *document {
+	g := &guard{skipMark(r), maxElement}
+	return &document{json.NewDecoder(g), g, name, out}
+}
+
+// skipMark skips the mark that some programs begin a text with.
+func skipMark(r io.Reader) io.Reader {
+	b := bufio.NewReaderSize(r, 1<<16)
+	if head, err := b.Peek(3); err == nil && bytes.Equal(head, []byte("\ufeff")) {
+		_, _ = b.Discard(3) // they were just seen
+	}
+	return b
+}
+
+// enter reads the beginning of an object or array. What comes instead is skipped.
+func (d *document) enter(delim json.Delim) (bool, error) {
+	t, err := d.token()
+	if err != nil {
+		return false, err
+	}
+	got, ok := t.(json.Delim)
+	if !ok || got == delim {
+		return ok, nil
+	}
+	return false, d.leave()
+}
+
+func (d *document) token() (json.Token, error) {
+	d.guard.left = maxElement
+	return d.Token()
+}
+
+// leave skips the rest of what was entered.
+func (d *document) leave() error {
+	for depth := 1; depth > 0; {
+		t, err := d.token()
+		if err != nil {
+			return err
+		}
+		switch t {
+		case json.Delim('{'), json.Delim('['):
+			depth++
+		case json.Delim('}'), json.Delim(']'):
+			depth--
+		}
+	}
+	return nil
+}
+
+// skip skips the next value.
+func (d *document) skip() error {
+	t, err := d.token()
+	if t == json.Delim('{') || t == json.Delim('[') {
+		return d.leave()
+	}
+	return err
+}
+
+// object calls f for each key of the next value, which f reads.
+func (d *document) object(f func(key string) error) error {
+	ok, err := d.enter('{')
+	for err == nil && ok && d.More() {
+		var t json.Token
+		if t, err = d.token(); err == nil {
+			key, _ := t.(string)
+			err = f(key)
+		}
+	}
+	if err == nil && ok {
+		_, err = d.token()
+	}
+	return err
+}
+
+// array calls f for each element of the next value, which f reads.
+func (d *document) array(f func() error) error {
+	ok, err := d.enter('[')
+	for err == nil && ok && d.More() {
+		err = f()
+	}
+	if err == nil && ok {
+		_, err = d.token()
+	}
+	return err
+}
+
+// value reads the next value into v. One of another form is left out (false).
+func (d *document) value(v any) (bool, error) {
+	d.guard.left = maxElement
+	before := d.InputOffset()
+	err := d.Decode(v)
+	var form *json.UnmarshalTypeError
+	if errors.As(err, &form) {
+		d.out.left(fmt.Sprintf("%s, byte %d", d.name, before), "it has another form than such a message has")
+		return false, nil
+	}
+	return err == nil, err
+}
+
+// ended turns the end of a document that is cut off or broken into something that
+// was left out: what stood before it counts.
+func (d *document) ended(err error) error {
+	var syntax *json.SyntaxError
+	switch {
+	case errors.Is(err, errLarge):
+		d.out.left(fmt.Sprintf("%s, byte %d", d.name, d.InputOffset()), "what comes here is too large, and nothing after it was read")
+	case errors.As(err, &syntax), errors.Is(err, io.ErrUnexpectedEOF), errors.Is(err, io.EOF):
+		d.out.left(fmt.Sprintf("%s, byte %d", d.name, d.InputOffset()), "the file is cut off or broken here, and nothing after it was read")
+	default:
+		return err
+	}
+	return nil
+}
+
+// eachLine calls f with each line of a text file, counted from 1. A line that is
+// too long is left out.
+func eachLine(a *Archive, name string, out output, f func(n int, line []byte) error) error {
+	r, err := a.text(name)
+	if err != nil {
+		return err
+	}
+	defer r.Close()
+	in := bufio.NewReaderSize(skipMark(r), 1<<16)
+	for n := 1; ; n++ {
+		line, err := readLine(in)
+		if errors.Is(err, bufio.ErrTooLong) {
+			out.left(fmt.Sprintf("%s, line %d", name, n), "the line is too long")
+			continue
+		}
+		if err != nil && !errors.Is(err, io.EOF) {
+			out.left(fmt.Sprintf("%s, line %d", name, n), "nothing after it can be read: "+err.Error())
+			return nil
+		}
+		if len(line) > 0 {
+			if err := f(n, line); err != nil {
+				return err
+			}
+		}
+		if err != nil {
+			return nil
+		}
+	}
+}
+
+// maxLine is the longest line that is read.
+const maxLine = 16 << 20
+
+// readLine reads a line without its end.
+func readLine(in *bufio.Reader) ([]byte, error) {
+	var line []byte
+	long := false
+	for {
+		part, err := in.ReadSlice('\n')
+		if long = long || len(line)+len(part) > maxLine; !long {
+			line = append(line, part...)
+		}
+		if errors.Is(err, bufio.ErrBufferFull) {
+			continue
+		}
+		if long {
+			return nil, bufio.ErrTooLong
+		}
+		return bytes.TrimRight(line, "\r\n"), err
+	}
+}
+
+// eachJSON calls f with each line of a JSON Lines file, decoded.
+func eachJSON[T any](a *Archive, name string, out output, f func(n int, v T) error) error {
+	return eachLine(a, name, out, func(n int, line []byte) error {
+		if len(bytes.TrimSpace(line)) == 0 {
+			return nil
+		}
+		var v T
+		if err := json.Unmarshal(line, &v); err != nil {
+			out.left(fmt.Sprintf("%s, line %d", name, n), "it is no JSON of such a message")
+			return nil
+		}
+		return f(n, v)
+	})
+}
+
+// moment is a time as archives write it: RFC 3339, or seconds or milliseconds
+// since 1970 as a number or a text.
+type moment struct{ time.Time }
+
+// UnmarshalJSON reads a moment. What is none is the zero time.
+func (m *moment) UnmarshalJSON(b []byte) error {
+	s := strings.Trim(string(b), `"`)
+	for _, layout := range []string{time.RFC3339Nano, "2006-01-02T15:04:05.999999", "2006-01-02 15:04:05.999999Z07:00"} {
+		if t, err := time.Parse(layout, s); err == nil {
+			m.Time = t.UTC()
+			return nil
+		}
+	}
+	f, err := strconv.ParseFloat(s, 64)
+	if err != nil || !(f > 0) || f > 1e14 {
+		return nil
+	}
+	if f > 1e11 {
+		f /= 1000
+	}
+	m.Time = time.UnixMilli(int64(f * 1000)).UTC()
+	return nil
+}
+
+// clip is the beginning of a text that is quoted.
+func clip(text string) string {
+	const most = 500
+	if len(text) <= most {
+		return text
+	}
+	return strings.ToValidUTF8(text[:most], "") + "…"
+}
+
+// lengthOf is a duration as placeholders show it.
+func lengthOf(d time.Duration) string {
+	s := int(d.Seconds())
+	return fmt.Sprintf("%d:%02d", s/60, s%60)
+}

@@ -1,0 +1,286 @@
+package history
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/everthread/everthread/core"
+)
+
+// Store is where an archive is brought to.
+type Store interface {
+	core.ImportStore
+	Note(ctx context.Context, n core.Note) (core.Noted, error)
+	Items(ctx context.Context, q core.ItemQuery) ([]core.Item, error)
+	Loops(ctx context.Context, user core.UserID, limit int) ([]core.Loop, error)
+}
+
+// Importer brings archives in. All fields but Progress are required.
+type Importer struct {
+	Store     Store
+	Tokens    core.Tokenizer
+	User      core.User
+	Day       func(t time.Time) core.Day // of the person
+	Digest    func(statement string) string
+	Embedding string // the configuration that memory is embedded with; empty: none
+	Media     *Media
+	Summaries bool // days are to be summarized
+	Now       func() time.Time
+	Wait      func(ctx context.Context, d time.Duration)
+	Progress  func(done, fresh int) // after each batch; may be nil
+}
+
+// Result is what was imported.
+type Result struct {
+	Fresh     int      `json:"imported"`
+	Known     int      `json:"known"` // were here already
+	Days      int      `json:"new_days"`
+	Files     int      `json:"files"`
+	Missing   []string `json:"files_missing,omitempty"`
+	Summaries int      `json:"summaries"`
+	Items     int      `json:"memory"`
+	Loops     int      `json:"loops"`
+}
+
+// batchSize is how many messages are stored at once.
+const batchSize = 1000
+
+// ownGap is after how long a silence somebody who answers opens a day of their own.
+const ownGap = 3 * time.Hour
+
+// Run brings in what an archive holds, as its survey found it. What came in
+// before stays as it is, so an import that was cut off can be run again.
+func (i *Importer) Run(ctx context.Context, a *Archive, format string, o Options, s *Survey) (Result, error) {
+	r := &run{Importer: i, archive: a, format: format, who: s.who, days: map[string]lastSaid{}, numbers: map[core.MessageID]core.MessageID{}, threads: map[core.ThreadID]*core.ImportThread{}}
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	batches := make(chan *batch, 2)
+	read := make(chan error, 1)
+	go func() {
+		defer close(batches)
+		read <- r.read(ctx, o, batches)
+	}()
+	err := r.store(ctx, batches)
+	cancel()
+	for range batches { // until the reader has ended
+	}
+	if err = errors.Join(err, ignoreCancelled(<-read)); err != nil {
+		return r.result, err
+	}
+	if format == "jsonl" {
+		err = r.rest(context.WithoutCancel(ctx))
+	}
+	return r.result, err
+}
+
+// ignoreCancelled leaves out that the reader was told to stop.
+func ignoreCancelled(err error) error {
+	if errors.Is(err, context.Canceled) {
+		return nil
+	}
+	return err
+}
+
+// run is one import under way.
+type run struct {
+	*Importer
+	archive *Archive
+	format  string
+	who     roles
+	result  Result
+	done    int
+	days    map[string]lastSaid // of chats
+	threads map[core.ThreadID]*core.ImportThread
+	// numbers are what messages of an export are called now.
+	numbers map[core.MessageID]core.MessageID
+}
+
+// lastSaid is when something was said in a chat last, and on which day.
+type lastSaid struct {
+	day core.Day
+	at  time.Time
+}
+
+// batch is messages on their way, with the files that some of them bring.
+type batch struct {
+	core.ImportBatch
+	files map[int][]File
+}
+
+// read reads the archive and hands on batches, each of one thread.
+func (r *run) read(ctx context.Context, o Options, batches chan<- *batch) error {
+	b := &batch{files: map[int][]File{}}
+	flush := func() error {
+		if len(b.Messages) == 0 {
+			return nil
+		}
+		select {
+		case batches <- b:
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+		b = &batch{files: map[int][]File{}}
+		return nil
+	}
+	err := Read(r.archive, r.format, o, func(l Line) error {
+		thread := r.thread(l)
+		if len(b.Messages) == batchSize || thread != b.Thread {
+			if err := flush(); err != nil {
+				return err
+			}
+		}
+		b.Thread = thread
+		if len(l.Files) > 0 {
+			b.files[len(b.Messages)] = l.Files
+		}
+		b.Messages = append(b.Messages, r.message(l))
+		return nil
+	}, func(Left) {})
+	if err != nil {
+		return err
+	}
+	return flush()
+}
+
+// thread is the plain thread that a message belongs to; nil: the continuous one.
+func (r *run) thread(l Line) *core.ImportThread {
+	if l.Own == nil || !l.Own.Plain {
+		return nil
+	}
+	h := r.threads[l.Own.Thread]
+	if h == nil {
+		title := l.Title
+		if title == "" {
+			title = clip(l.Text)
+		}
+		h = &core.ImportThread{Name: "import:" + keyOf("thread", l.Chat, l.At.Format(time.RFC3339Nano)), Title: title}
+		r.threads[l.Own.Thread] = h
+	}
+	return h
+}
+
+// message is a line as it is stored.
+func (r *run) message(l Line) core.ImportMessage {
+	role, text := r.who.role(l)
+	m := core.ImportMessage{Channel: r.format, Key: r.key(l)}
+	m.NewMessage = core.NewMessage{Role: role, Kind: core.KindChat, Text: text, SentAt: l.At.UTC().Truncate(time.Millisecond), ForwardedFrom: l.ForwardedFrom}
+	if l.Quote != "" {
+		m.Quote = &core.Quote{Text: l.Quote}
+	}
+	if o := l.Own; o != nil {
+		m.Was, m.Redacted, m.Revisions = o.ID, o.Redacted, o.Revisions
+		m.Kind, m.Quote, m.ToolCalls, m.ToolCallID, m.ToolName = o.Kind, o.Quote, o.ToolCalls, o.ToolCallID, o.ToolName
+		if o.Channel != "" {
+			m.Channel = o.Channel
+		}
+	}
+	if m.Tokens = r.Tokens.Count(m.Text); m.Redacted {
+		m.Text, m.Tokens = "", 0
+	}
+	m.Day = r.day(l, m)
+	return m
+}
+
+// key tells a message of an archive apart from all others.
+func (r *run) key(l Line) string {
+	at := fmt.Sprint(l.At.UnixMilli())
+	switch {
+	case l.Own != nil && l.ID != "":
+		return keyOf("everthread", l.ID, at, string(l.Role), string(l.Own.Kind))
+	case r.format == "picoclaw": // times are made up, and move as a session grows
+		return keyOf(r.format, l.Chat, l.ID, l.Text)
+	case l.ID != "" && r.format != "whatsapp":
+		return keyOf(r.format, l.Chat, l.ID)
+	}
+	return keyOf(r.format, l.Chat, l.ID, at, l.From, string(l.Role), l.Text)
+}
+
+// keyOf is a digest of parts.
+func keyOf(parts ...string) string {
+	h := sha256.New()
+	for _, p := range parts {
+		fmt.Fprintf(h, "%d:%s", len(p), p)
+	}
+	return base64.RawURLEncoding.EncodeToString(h.Sum(nil)[:16])
+}
+
+// day is the day that a message belongs to: an export says it; else that of its
+// time, but an answer belongs to what it answers (SPEC 4).
+func (r *run) day(l Line, m core.ImportMessage) core.Day {
+	if l.Own != nil && l.Own.Day != "" {
+		if noon, err := time.ParseInLocation(time.DateOnly, l.Own.Day, r.Day(l.At).Start.Location()); err == nil {
+			return r.labelled(noon.Add(12*time.Hour), l.Own.Day)
+		}
+	}
+	if m.Kind != core.KindChat {
+		return core.Day{}
+	}
+	last, ok := r.days[l.Chat]
+	day := r.Day(l.At)
+	if ok && m.Role != core.RoleUser && !l.At.Before(last.at) && l.At.Sub(last.at) < ownGap {
+		day = last.day
+	}
+	r.days[l.Chat] = lastSaid{day, l.At}
+	return day
+}
+
+// labelled is the day of a label, near a time of it: zones may be a day apart.
+func (r *run) labelled(near time.Time, label string) core.Day {
+	for _, shift := range []time.Duration{0, -12 * time.Hour, 12 * time.Hour} {
+		if d := r.Day(near.Add(shift)); d.Label == label {
+			return d
+		}
+	}
+	return r.Day(near)
+}
+
+// store stores batches as they come.
+func (r *run) store(ctx context.Context, batches <-chan *batch) error {
+	for b := range batches {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		b.User, b.Summaries, b.Now = r.User.ID, r.Summaries, r.Now()
+		if err := r.bringFiles(b); err != nil {
+			return err
+		}
+		out, err := r.patient(ctx, b.ImportBatch)
+		if err != nil {
+			return fmt.Errorf("import after %d messages: %w", r.done, err)
+		}
+		for n, m := range b.Messages {
+			if m.Was > 0 {
+				r.numbers[m.Was] = out.Messages[n]
+			}
+		}
+		r.done += len(b.Messages)
+		r.result.Fresh += out.Fresh
+		r.result.Known += len(b.Messages) - out.Fresh
+		r.result.Days += out.Days
+		if r.Progress != nil {
+			r.Progress(r.done, r.result.Fresh)
+		}
+	}
+	return nil
+}
+
+// patience is how long a batch waits before it is offered again.
+const patience = 250 * time.Millisecond
+
+// patient stores a batch, after a turn that it would stand in, and after a move.
+func (r *run) patient(ctx context.Context, b core.ImportBatch) (core.Imported, error) {
+	for {
+		out, err := r.Store.Import(ctx, b)
+		if !errors.Is(err, core.ErrChanged) && !errors.Is(err, core.ErrMoving) {
+			return out, err
+		}
+		if r.Wait(ctx, patience); ctx.Err() != nil {
+			return out, ctx.Err()
+		}
+		b.Now = r.Now()
+	}
+}

@@ -1,0 +1,161 @@
+package history
+
+import (
+	"bufio"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"path"
+	"strconv"
+	"strings"
+
+	"github.com/everthread/everthread/core"
+)
+
+// ownMessage is a message of our own export, or of any JSON Lines file that has
+// a role, a text and a time.
+type ownMessage struct {
+	Thread    core.ThreadID    `json:"thread"`
+	ID        core.MessageID   `json:"id"`
+	Day       string           `json:"day"`
+	Role      core.Role        `json:"role"`
+	Kind      core.MessageKind `json:"kind"`
+	Channel   string           `json:"channel"`
+	SentAt    moment           `json:"sent_at"`
+	Timestamp moment           `json:"timestamp"`
+	CreatedAt moment           `json:"created_at"`
+	From      string           `json:"from"`
+	Text      string           `json:"text"`
+	Content   json.RawMessage  `json:"content"`
+	Redacted  bool             `json:"redacted"`
+	Quote     *core.Quote      `json:"quote"`
+	Forwarded string           `json:"forwarded_from"`
+	Files     []struct {
+		Kind       string `json:"kind"`
+		Name       string `json:"name"`
+		MIME       string `json:"mime"`
+		Path       string `json:"path"`
+		Transcript string `json:"transcript"`
+	} `json:"attachments"`
+	ToolCalls  []core.ToolCall `json:"tool_calls"`
+	ToolCallID string          `json:"tool_call_id"`
+	ToolName   string          `json:"tool_name"`
+	Revisions  []struct {
+		Text       string `json:"text"`
+		ReplacedAt moment `json:"replaced_at"`
+	} `json:"revisions"`
+}
+
+// readOwn reads what `export` wrote: its ZIP file, or messages.jsonl alone.
+func readOwn(a *Archive, _ Options, out output) error {
+	names := a.find(func(base string) bool { return base == "messages.jsonl" })
+	if len(names) == 0 {
+		return fmt.Errorf("there is no messages.jsonl in it")
+	}
+	r := &own{archive: a, name: names[0], out: out, titles: map[core.ThreadID]string{}, first: -1}
+	r.findThreads()
+	return eachJSON(a, r.name, out, r.read)
+}
+
+// own reads an export of ours.
+type own struct {
+	archive *Archive
+	name    string
+	out     output
+	titles  map[core.ThreadID]string // of plain threads
+	packed  bool                     // titles has all of them
+	first   core.ThreadID            // that a message was of
+}
+
+// findThreads finds the plain threads of an export by their files.
+func (r *own) findThreads() {
+	folder := beside(r.name, "threads") + "/"
+	for _, name := range r.archive.names {
+		r.packed = r.packed || name == beside(r.name, "profile.json")
+		rest, ok := strings.CutPrefix(name, folder)
+		number, title, _ := strings.Cut(strings.TrimSuffix(rest, ".md"), " ")
+		id, err := strconv.ParseInt(number, 10, 64)
+		if ok && err == nil && path.Ext(name) == ".md" {
+			r.titles[core.ThreadID(id)] = r.title(name, title)
+		}
+	}
+}
+
+// title is how a thread is called: the first line of its file says it in full.
+func (r *own) title(name, otherwise string) string {
+	f, err := r.archive.text(name)
+	if err != nil {
+		return otherwise
+	}
+	defer f.Close()
+	line, err := readLine(bufio.NewReader(f))
+	if title, ok := strings.CutPrefix(string(line), "# "); ok && err == nil {
+		return strings.ToValidUTF8(clip(title), "")
+	}
+	return otherwise
+}
+
+func (r *own) read(n int, m ownMessage) error {
+	if r.first < 0 {
+		r.first = m.Thread
+	}
+	for _, at := range []moment{m.Timestamp, m.CreatedAt} {
+		if m.SentAt.IsZero() {
+			m.SentAt = at
+		}
+	}
+	if m.Text == "" {
+		m.Text = contentText(m.Content)
+	}
+	if m.Kind == "" {
+		m.Kind = core.KindChat
+	}
+	if !known(m.Role, m.Kind) {
+		r.out.left(fmt.Sprintf("%s, line %d", r.name, n), "it is no message of a conversation")
+		return nil
+	}
+	title, plain := r.titles[m.Thread]
+	plain = plain || !r.packed && m.Thread != r.first
+	l := Line{Chat: fmt.Sprintf("thread %d", m.Thread), Title: title, At: m.SentAt.Time, From: m.From, Role: m.Role, Text: m.Text, ForwardedFrom: m.Forwarded}
+	if m.ID > 0 {
+		l.ID = strconv.FormatInt(int64(m.ID), 10)
+	}
+	l.Own = &Own{Thread: m.Thread, Plain: plain, ID: m.ID, Day: m.Day, Kind: m.Kind, Channel: m.Channel, Quote: m.Quote, ToolCalls: m.ToolCalls, ToolCallID: m.ToolCallID,
+		ToolName: m.ToolName, Redacted: m.Redacted}
+	for i, old := range m.Revisions {
+		l.Own.Revisions = append(l.Own.Revisions, core.Revision{Revision: i, Text: old.Text, ReplacedAt: old.ReplacedAt.Time})
+	}
+	for _, f := range m.Files {
+		file := File{Kind: f.Kind, Name: f.Name, MIME: f.MIME, Transcript: f.Transcript}
+		if f.Path != "" {
+			file.Entry = beside(r.name, path.Join("media", path.Clean("/"+f.Path)))
+		}
+		l.Files = append(l.Files, file)
+	}
+	return r.out.line(l)
+}
+
+// known tells whether a message is of a role and kind that there are.
+func known(role core.Role, kind core.MessageKind) bool {
+	switch kind {
+	case core.KindChat:
+		return role == core.RoleUser || role == core.RoleAssistant || role == core.RoleTool
+	case core.KindCommand, core.KindNotice, core.KindDaySummary, core.KindDayPost, core.KindReminder:
+		return role == core.RoleUser || role == core.RoleAssistant || role == core.RoleSystem
+	}
+	return false
+}
+
+// sibling reads the lines of a file beside messages.jsonl of an export, if it is there.
+func sibling[T any](a *Archive, name string, left func(Left), f func(T) error) error {
+	names := a.find(func(base string) bool { return base == "messages.jsonl" })
+	if len(names) == 0 || a.main != "" {
+		return nil
+	}
+	err := eachJSON(a, beside(names[0], name), output{left: func(place, why string) { left(Left{place, why}) }}, func(_ int, v T) error { return f(v) })
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	return err
+}

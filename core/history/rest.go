@@ -1,0 +1,201 @@
+package history
+
+import (
+	"context"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/everthread/everthread/core"
+)
+
+// What an export of ours has besides messages.
+type (
+	ownSummary struct {
+		Day        string     `json:"day"`
+		Markdown   string     `json:"markdown"`
+		Covers     core.IDSet `json:"covers"`
+		Model      string     `json:"model"`
+		Final      bool       `json:"final"`
+		Ungrounded bool       `json:"ungrounded"`
+		CreatedAt  time.Time  `json:"created_at"`
+	}
+	ownItem struct {
+		Theme     string          `json:"theme"`
+		Type      core.ItemType   `json:"type"`
+		Content   string          `json:"content"`
+		Tags      []string        `json:"tags"`
+		Source    core.MessageID  `json:"source_message"`
+		Status    core.ItemStatus `json:"status"`
+		CreatedAt time.Time       `json:"created_at"`
+		UpdatedAt time.Time       `json:"updated_at"`
+	}
+	ownTheme struct {
+		Slug        string    `json:"slug"`
+		Name        string    `json:"name"`
+		Description string    `json:"description"`
+		CreatedAt   time.Time `json:"created_at"`
+	}
+	ownLoop struct {
+		Text      string           `json:"text"`
+		State     core.LoopState   `json:"state"`
+		Sources   []core.MessageID `json:"sources"`
+		OpenedAt  time.Time        `json:"opened_at"`
+		Mentioned time.Time        `json:"mentioned_at"`
+	}
+)
+
+// rest brings in the summaries, the memory and the open loops of an export.
+func (r *run) rest(ctx context.Context) error {
+	for _, step := range []func(context.Context) error{r.summaries, r.memory, r.loops} {
+		if err := step(ctx); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func ignore(Left) {}
+
+// summaries brings in the versions of each day's summary, with the numbers that
+// messages have now.
+func (r *run) summaries(ctx context.Context) error {
+	var day string
+	var versions []core.Summary
+	store := func() error {
+		if len(versions) == 0 {
+			return nil
+		}
+		stored, err := r.Store.ImportSummary(ctx, r.User.ID, day, versions)
+		if stored {
+			r.result.Summaries++
+		}
+		versions = nil
+		return err
+	}
+	err := sibling(r.archive, "summaries.jsonl", ignore, func(s ownSummary) error {
+		if s.Day != day {
+			if err := store(); err != nil {
+				return err
+			}
+			day = s.Day
+		}
+		markdown := r.references(s.Markdown)
+		versions = append(versions, core.Summary{Markdown: markdown, Tokens: r.Tokens.Count(markdown), Covers: r.covers(s.Covers), Model: s.Model, Final: s.Final,
+			Ungrounded: s.Ungrounded, CreatedAt: s.CreatedAt})
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	return store()
+}
+
+func (r *run) covers(ids core.IDSet) core.IDSet {
+	var out []core.MessageID
+	for was, id := range r.numbers {
+		if ids.Has(was) {
+			out = append(out, id)
+		}
+	}
+	return core.NewIDSet(out...)
+}
+
+var (
+	reference  = regexp.MustCompile(`\s?\[#\d+(?:,\s*#\d+)*\]`)
+	referenced = regexp.MustCompile(`\d+`)
+)
+
+// references gives the messages that a summary names the numbers they have now.
+// Those that did not come in are left out.
+func (r *run) references(markdown string) string {
+	return reference.ReplaceAllStringFunc(markdown, func(s string) string {
+		var out []string
+		for _, n := range referenced.FindAllString(s, -1) {
+			was, err := strconv.ParseInt(n, 10, 64)
+			if id := r.numbers[core.MessageID(was)]; err == nil && id > 0 {
+				out = append(out, "#"+strconv.FormatInt(int64(id), 10))
+			}
+		}
+		if len(out) == 0 {
+			return ""
+		}
+		return s[:strings.IndexByte(s, '[')] + "[" + strings.Join(out, ", ") + "]"
+	})
+}
+
+// memory brings in items that are not here yet.
+func (r *run) memory(ctx context.Context) error {
+	themes := map[string]core.Theme{}
+	err := sibling(r.archive, "themes.jsonl", ignore, func(t ownTheme) error {
+		themes[t.Slug] = core.Theme{User: r.User.ID, Slug: t.Slug, Name: t.Name, Description: t.Description, CreatedAt: t.CreatedAt}
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	here := map[string]bool{}
+	items, err := r.Store.Items(ctx, core.ItemQuery{User: r.User.ID, Limit: 1_000_000})
+	if err != nil {
+		return err
+	}
+	for _, i := range items {
+		here[i.Content] = true
+	}
+	return sibling(r.archive, "memory.jsonl", ignore, func(i ownItem) error {
+		if here[i.Content] || strings.TrimSpace(i.Content) == "" {
+			return nil
+		}
+		here[i.Content] = true
+		r.result.Items++
+		return r.addItem(ctx, i, themes[i.Theme])
+	})
+}
+
+func (r *run) addItem(ctx context.Context, i ownItem, theme core.Theme) error {
+	if theme.Slug == "" {
+		theme = core.Theme{User: r.User.ID, Slug: core.DefaultTheme, Name: core.DefaultTheme}
+	}
+	item := core.Item{User: r.User.ID, Theme: theme.Slug, Type: i.Type, Content: i.Content, Tags: i.Tags, SourceMessage: r.numbers[i.Source], Status: core.ItemActive, CreatedAt: i.CreatedAt}
+	_, err := r.Store.Note(ctx, core.Note{User: r.User.ID, Now: r.Now(), Effects: []core.Effect{
+		core.AddItem{Item: item, Digest: r.Digest(i.Content), Theme: theme, Embed: r.Embedding, At: i.UpdatedAt}}})
+	if err != nil || i.Status != core.ItemArchived {
+		return err
+	}
+	newest, err := r.Store.Items(ctx, core.ItemQuery{User: r.User.ID, Theme: theme.Slug, Status: core.ItemActive, Limit: 1_000_000})
+	n := slices.IndexFunc(newest, func(x core.Item) bool { return x.Content == i.Content })
+	if err != nil || n < 0 {
+		return err
+	}
+	_, err = r.Store.Note(ctx, core.Note{User: r.User.ID, Now: r.Now(), Effects: []core.Effect{core.ArchiveItem{Item: newest[n].ID, At: i.UpdatedAt}}})
+	return err
+}
+
+// loops brings in what is open and not here yet.
+func (r *run) loops(ctx context.Context) error {
+	here := map[string]bool{}
+	open, err := r.Store.Loops(ctx, r.User.ID, 1_000_000)
+	if err != nil {
+		return err
+	}
+	for _, l := range open {
+		here[l.Text] = true
+	}
+	return sibling(r.archive, "loops.jsonl", ignore, func(l ownLoop) error {
+		if here[l.Text] || l.State != core.LoopOpen || l.Text == "" {
+			return nil
+		}
+		here[l.Text] = true
+		r.result.Loops++
+		loop := core.Loop{User: r.User.ID, Text: l.Text, OpenedAt: l.OpenedAt, Mentioned: l.Mentioned}
+		for _, was := range l.Sources {
+			if id := r.numbers[was]; id > 0 {
+				loop.Sources = append(loop.Sources, id)
+			}
+		}
+		_, err := r.Store.Note(ctx, core.Note{User: r.User.ID, Now: r.Now(), Effects: []core.Effect{core.OpenLoop{Loop: loop, At: l.OpenedAt}}})
+		return err
+	})
+}

@@ -1,0 +1,220 @@
+package history
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/everthread/everthread/core"
+)
+
+// Speaker is somebody who says something in an archive.
+type Speaker struct {
+	Name     string `json:"name"`
+	Messages int    `json:"messages"`
+	// Is user for the person, assistant for who answers, or other: their words become
+	// the person's, with their name before them.
+	Is string `json:"is"`
+}
+
+// Survey is what an archive holds.
+type Survey struct {
+	Messages int            `json:"messages"`
+	Chats    int            `json:"chats"`
+	Days     int            `json:"days"`
+	First    time.Time      `json:"first"`
+	Last     time.Time      `json:"last"`
+	Speakers []Speaker      `json:"speakers,omitempty"`
+	Files    int            `json:"files"`
+	Missing  int            `json:"files_missing"`
+	Names    []string       `json:"missing,omitempty"` // some of them
+	LeftOut  int            `json:"left_out"`
+	Why      map[string]int `json:"left_out_why,omitempty"`
+	Left     []Left         `json:"left,omitempty"` // some of it
+
+	days map[string]bool
+	said map[string]map[string]int // by chat and name
+	who  roles
+}
+
+// roles say who is who in the chats that do not tell.
+type roles struct {
+	me        string
+	assistant map[string]string // by chat
+}
+
+// shownLeft is how much of what was left out is named.
+const shownLeft = 20
+
+// mostSpeakers bounds whom a survey keeps apart.
+const mostSpeakers = 100_000
+
+// NewSurvey reads an archive once, and finds out who is who: me is the person, as
+// the archive calls them; empty: as name does, if somebody is called that.
+func NewSurvey(a *Archive, format string, o Options, me, name string, label func(time.Time) string) (*Survey, error) {
+	s := &Survey{Why: map[string]int{}, days: map[string]bool{}, said: map[string]map[string]int{}}
+	chats := map[string]bool{}
+	people := 0
+	err := Read(a, format, o, func(l Line) error {
+		s.Messages++
+		chats[l.Chat] = true
+		if s.First.IsZero() || l.At.Before(s.First) {
+			s.First = l.At
+		}
+		if l.At.After(s.Last) {
+			s.Last = l.At
+		}
+		s.days[label(l.At)] = true
+		s.files(a, l)
+		if l.Role == "" && people < mostSpeakers {
+			if s.said[l.Chat] == nil {
+				s.said[l.Chat] = map[string]int{}
+			}
+			if s.said[l.Chat][l.From]++; s.said[l.Chat][l.From] == 1 {
+				people++
+			}
+		}
+		return nil
+	}, s.leave)
+	if err != nil {
+		return nil, err
+	}
+	s.Chats, s.Days = len(chats), len(s.days)
+	return s, s.recognise(me, name)
+}
+
+func (s *Survey) leave(l Left) {
+	s.LeftOut++
+	s.Why[l.Why]++
+	if len(s.Left) < shownLeft {
+		s.Left = append(s.Left, l)
+	}
+}
+
+// files counts the files of a message, and those that are not there.
+func (s *Survey) files(a *Archive, l Line) {
+	for _, f := range l.Files {
+		s.Files++
+		if f.Entry != "" && a.has(f.Entry) {
+			continue
+		}
+		if s.Missing++; f.Name != "" && len(s.Names) < shownLeft {
+			s.Names = append(s.Names, f.Name)
+		}
+	}
+}
+
+// recognise decides who is the person, and who of the others is the assistant of
+// a chat: whoever says most.
+func (s *Survey) recognise(me, name string) error {
+	all := map[string]int{}
+	for _, chat := range s.said {
+		for from, n := range chat {
+			all[from] += n
+		}
+	}
+	if len(all) == 0 {
+		return nil
+	}
+	names := slices.SortedFunc(maps.Keys(all), func(a, b string) int { return cmp.Or(cmp.Compare(all[b], all[a]), cmp.Compare(a, b)) })
+	if s.who.me = pick(names, me, name); s.who.me == "" {
+		return unknownMe(names, me)
+	}
+	s.who.assistant = map[string]string{}
+	for id, chat := range s.said {
+		others := slices.DeleteFunc(slices.SortedFunc(maps.Keys(chat), func(a, b string) int { return cmp.Or(cmp.Compare(chat[b], chat[a]), cmp.Compare(a, b)) }),
+			func(from string) bool { return from == s.who.me })
+		if len(others) > 0 {
+			s.who.assistant[id] = others[0]
+		}
+	}
+	for _, from := range names[:min(len(names), shownLeft)] {
+		s.Speakers = append(s.Speakers, Speaker{from, all[from], s.is(from)})
+	}
+	return nil
+}
+
+func (s *Survey) is(from string) string {
+	if from == s.who.me {
+		return "user"
+	}
+	for id, chat := range s.said {
+		if chat[from] > 0 && s.who.assistant[id] != from {
+			return "other"
+		}
+	}
+	return "assistant"
+}
+
+// pick is which of names is the person; empty: none is known to be.
+func pick(names []string, me, name string) string {
+	for _, wanted := range []string{me, name} {
+		for _, n := range names {
+			if wanted != "" && strings.EqualFold(n, wanted) {
+				return n
+			}
+		}
+		if me != "" {
+			return ""
+		}
+	}
+	if len(names) == 1 {
+		return names[0]
+	}
+	return ""
+}
+
+// ErrMe means that it is not known who of an archive is the person.
+var ErrMe = errors.New("it is not known who of them you are")
+
+func unknownMe(names []string, me string) error {
+	list := strings.Join(names[:min(len(names), 10)], ", ")
+	if me != "" {
+		return fmt.Errorf("nobody in it is called %s, but %s: %w", me, list, ErrMe)
+	}
+	return fmt.Errorf("say with --me which of these you are: %s: %w", list, ErrMe)
+}
+
+// role is who said a message, and its text: somebody else's words have the name
+// before them.
+func (r roles) role(l Line) (core.Role, string) {
+	switch {
+	case l.Role != "":
+		return l.Role, l.Text
+	case l.From == r.me:
+		return core.RoleUser, l.Text
+	case l.From == r.assistant[l.Chat]:
+		return core.RoleAssistant, l.Text
+	}
+	return core.RoleUser, l.From + ": " + l.Text
+}
+
+// Describe writes what an archive holds for a person, with times of a zone.
+func (s *Survey) Describe(w io.Writer, zone *time.Location) {
+	fmt.Fprintf(w, "%d messages of %d conversations on %d days, from %s to %s\n", s.Messages, s.Chats, s.Days,
+		s.First.In(zone).Format(time.DateOnly), s.Last.In(zone).Format(time.DateOnly))
+	for _, p := range s.Speakers {
+		fmt.Fprintf(w, "  %s: %d messages, %s\n", p.Name, p.Messages, map[string]string{"user": "the person", "assistant": "the assistant", "other": "as the person's, with the name before them"}[p.Is])
+	}
+	if s.Files > 0 {
+		fmt.Fprintf(w, "%d files, %d of them not in the archive\n", s.Files, s.Missing)
+		for _, name := range s.Names {
+			fmt.Fprintf(w, "  missing: %s\n", name)
+		}
+	}
+	if s.LeftOut == 0 {
+		return
+	}
+	fmt.Fprintf(w, "%d things are left out:\n", s.LeftOut)
+	for _, why := range slices.Sorted(maps.Keys(s.Why)) {
+		fmt.Fprintf(w, "  %d: %s\n", s.Why[why], why)
+	}
+	for _, l := range s.Left {
+		fmt.Fprintf(w, "  %s: %s\n", l.Place, l.Why)
+	}
+}

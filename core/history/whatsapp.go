@@ -1,0 +1,206 @@
+package history
+
+import (
+	"fmt"
+	"path"
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+)
+
+// readWhatsApp reads the text file of an exported WhatsApp chat, alone or packed
+// with its files.
+func readWhatsApp(a *Archive, o Options, out output) error {
+	names := a.find(func(base string) bool { return strings.EqualFold(path.Ext(base), ".txt") })
+	if len(names) == 0 {
+		return fmt.Errorf("there is no text file in it; export the chat from WhatsApp")
+	}
+	chats := slices.DeleteFunc(slices.Clone(names), func(name string) bool { return path.Base(name) != "_chat.txt" })
+	if len(chats) == 0 {
+		chats = names[:1] // the others are files of the chat
+	}
+	for _, name := range chats {
+		w := &whatsapp{name: name, zone: o.Zone, out: out, said: map[string]int{}}
+		if err := eachLine(a, name, output{left: func(string, string) {}}, w.survey); err != nil {
+			return err
+		}
+		if err := eachLine(a, name, out, w.read); err != nil {
+			return err
+		}
+		if err := w.end(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// whatsapp is a chat that is read: once to see how its dates are written, and
+// once for what was said.
+type whatsapp struct {
+	name   string
+	zone   *time.Location
+	out    output
+	dates  dateOrder
+	line   *Line // that may go on
+	at     int   // the line of the file where it began
+	minute time.Time
+	said   map[string]int // how often something was said in that minute
+}
+
+func (w *whatsapp) survey(_ int, line []byte) error {
+	if h, ok := parseHead(string(line)); ok {
+		w.dates.see(h)
+	}
+	return nil
+}
+
+// read takes a line of the file: a message begins, or goes on.
+func (w *whatsapp) read(n int, raw []byte) error {
+	line := strings.ToValidUTF8(string(raw), "\ufffd")
+	h, ok := parseHead(line)
+	if !ok {
+		switch {
+		case w.line != nil:
+			w.line.Text += "\n" + line
+		case strings.TrimSpace(line) != "" && w.at == 0:
+			w.out.left(fmt.Sprintf("%s, line %d", w.name, n), "it stands before the first message")
+		}
+		return nil
+	}
+	if err := w.end(); err != nil {
+		return err
+	}
+	w.at = n
+	from, text, ok := cutSpeaker(h.rest)
+	if !ok {
+		w.left("it is a notice of WhatsApp")
+		return nil
+	}
+	w.line = &Line{At: w.dates.time(h, w.zone), From: from, Text: text}
+	return nil
+}
+
+func (w *whatsapp) left(why string) { w.out.left(fmt.Sprintf("%s, line %d", w.name, w.at), why) }
+
+// end passes on the message that was read last.
+func (w *whatsapp) end() error {
+	l := w.line
+	if w.line = nil; l == nil {
+		return nil
+	}
+	switch {
+	case l.At.IsZero():
+		w.left("its time cannot be read")
+		return nil
+	case matches(deletedWords(), l.Text):
+		w.left("it was deleted")
+		return nil
+	case matches(noticeWords(), l.Text):
+		w.left("it is a notice of WhatsApp")
+		return nil
+	}
+	w.attach(l)
+	l.Text = strings.TrimSpace(editedMark.ReplaceAllString(unmarked(l.Text), ""))
+	if l.Text == "" && len(l.Files) == 0 {
+		w.left("it is empty")
+		return nil
+	}
+	w.number(l)
+	return w.out.line(*l)
+}
+
+// number gives a message an id where the same was said before in its minute.
+func (w *whatsapp) number(l *Line) {
+	if !l.At.Equal(w.minute) {
+		w.minute = l.At
+		clear(w.said)
+	}
+	key := l.From + "\x00" + l.Text
+	if w.said[key]++; w.said[key] > 1 {
+		l.ID = fmt.Sprintf("%d again at %s", w.said[key], l.At.Format("15:04:05"))
+	}
+}
+
+var (
+	speaker     = regexp.MustCompile(`^([^:]{1,120}?)\s?:\s(.*)$|^([^:]{1,120}?):$`)
+	attached    = regexp.MustCompile(`^<[^<>:]{2,30}\s?:\s?([^<>/\\]+\.[0-9A-Za-z]{1,5})>`)
+	parenthesis = regexp.MustCompile(`^([^/\\:*?"<>|\n]{1,150}\.[0-9A-Za-z]{1,5}) \([^()\n]{5,40}\)`)
+	omitted     = regexp.MustCompile(`^<[^<>:\n]{4,60}>$`)
+	editedMark  = regexp.MustCompile(`(?i)\s*<[^<>\n]*(edited|bearbeitet|modifié|editó|editado|editada|modificato|bewerkt|изменено)[^<>\n]*>$`)
+)
+
+// cutSpeaker parts a message from who said it. Notices have no speaker.
+func cutSpeaker(s string) (from, text string, ok bool) {
+	m := speaker.FindStringSubmatch(unmarked(s))
+	if m == nil {
+		return "", "", false
+	}
+	from = strings.TrimSpace(strings.TrimPrefix(m[1]+m[3], "~"))
+	_, text, _ = strings.Cut(s, ":")
+	return from, strings.TrimPrefix(strings.TrimPrefix(text, " "), "\u202f"), from != ""
+}
+
+// unmarked is a text without the invisible marks of direction.
+func unmarked(s string) string {
+	return strings.Map(func(r rune) rune {
+		switch {
+		case r == '\u200e' || r == '\u200f' || r >= '\u202a' && r <= '\u202e' || r == '\u2068' || r == '\u2069' || r == '\ufeff':
+			return -1
+		case r == '\u00a0' || r == '\u202f':
+			return ' '
+		}
+		return r
+	}, s)
+}
+
+// attach finds the file of a message, which its text names.
+func (w *whatsapp) attach(l *Line) {
+	text := unmarked(l.Text)
+	for _, form := range []*regexp.Regexp{attached, parenthesis} {
+		m := form.FindStringSubmatchIndex(text)
+		if m == nil || form == parenthesis && !matches(attachedWords(), text[m[2]:m[1]]) {
+			continue
+		}
+		name := text[m[2]:m[3]]
+		f := File{Kind: kindOf(name), Name: name, Entry: beside(w.name, name)}
+		l.Files = []File{f}
+		l.Text = placeholder(f, "", strings.TrimSpace(text[m[1]:]))
+		return
+	}
+	first, caption, _ := strings.Cut(text, "\n")
+	kind := ""
+	switch {
+	case omitted.MatchString(first) && !editedMark.MatchString(first):
+		kind = "file"
+	case strings.HasPrefix(l.Text, "\u200e"):
+		kind = omittedKind(first)
+	}
+	if kind != "" {
+		l.Files = []File{{Kind: kind}}
+		l.Text = placeholder(l.Files[0], "", strings.TrimSpace(caption))
+	}
+}
+
+// kindOf is the kind of a file by its name.
+func kindOf(name string) string {
+	upper := strings.ToUpper(name)
+	switch strings.ToLower(path.Ext(name)) {
+	case ".jpg", ".jpeg", ".png", ".heic", ".gif":
+		return "photo"
+	case ".webp":
+		return "sticker"
+	case ".mp4", ".mov", ".3gp", ".avi", ".mkv", ".webm":
+		return "video"
+	case ".opus", ".ogg":
+		return "voice"
+	case ".mp3", ".m4a", ".aac", ".wav":
+		if strings.Contains(upper, "PTT") {
+			return "voice"
+		}
+		return "audio"
+	case ".vcf":
+		return "contact"
+	}
+	return "document"
+}

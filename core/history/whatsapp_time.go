@@ -1,0 +1,172 @@
+package history
+
+import (
+	"regexp"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// head is the beginning of a message in a WhatsApp chat: when, and the rest.
+type head struct {
+	numbers              [3]int // of the date, as they stand there
+	year                 bool   // the first is the year
+	slash                bool
+	hour, minute, second int
+	half                 bool // of twelve hours
+	rest                 string
+}
+
+// headForm matches it: [date, time] or date, time - , with what languages put
+// between the two and around the hour.
+var headForm = regexp.MustCompile(`^(\[)?(\d{1,4})([./\-])\s?(\d{1,2})[./\-]\s?(\d{1,4})\.?(?:,|،)?\s(?:à |a las |alle |klo |kl\. |at |um |om |в )?` +
+	`([^\d\s\[\]:]{1,12}\s?)?(\d{1,2})[:.](\d{2})(?:[:.](\d{2}))?(?:\s?([^\d\s\[\]:,\-–]{1,6}(?:\s[^\d\s\[\]:,\-–]{1,3})?))?(\]\s|\s[-–]\s|,\s)`)
+
+// parseHead reads the beginning of a message. false: the line is none.
+func parseHead(line string) (h head, ok bool) {
+	plain := westernDigits(strings.TrimLeft(line, "\u200e\u200f\ufeff"))
+	if plain == "" || plain[0] != '[' && (plain[0] < '0' || plain[0] > '9') {
+		return h, false
+	}
+	n := min(len(plain), 120)
+	front := unmarkedSpaces(plain[:n])
+	m := headForm.FindStringSubmatch(front)
+	if m == nil || (m[1] == "[") != (m[11][0] == ']') {
+		return h, false
+	}
+	for i, s := range []string{m[2], m[4], m[5]} {
+		h.numbers[i], _ = strconv.Atoi(s)
+	}
+	h.year, h.slash = len(m[2]) == 4, m[3] == "/"
+	h.hour, _ = strconv.Atoi(m[7])
+	h.minute, _ = strconv.Atoi(m[8])
+	h.second, _ = strconv.Atoi(m[9])
+	h.twelve(strings.TrimSpace(m[6]) + m[10])
+	// The rest is that of the line itself: what a mark leads is a notice or a file.
+	h.rest = restAfter(strings.TrimLeft(line, "\u200e\u200f\ufeff"), len([]rune(m[0])))
+	return h, true
+}
+
+// restAfter is a text after so many runes that are no marks.
+func restAfter(line string, runes int) string {
+	for i, r := range line {
+		if runes == 0 {
+			return line[i:]
+		}
+		if !isMark(r) {
+			runes--
+		}
+	}
+	return ""
+}
+
+func isMark(r rune) bool {
+	return r == '\u200e' || r == '\u200f' || r >= '\u202a' && r <= '\u202e' || r == '\ufeff'
+}
+
+// unmarkedSpaces drops marks, and makes every space a plain one.
+func unmarkedSpaces(s string) string {
+	return strings.Map(func(r rune) rune {
+		switch {
+		case isMark(r):
+			return -1
+		case r == '\u00a0' || r == '\u202f' || r == '\u2009':
+			return ' '
+		}
+		return r
+	}, strings.ToValidUTF8(s, ""))
+}
+
+// westernDigits writes Arabic, Persian and Devanagari digits as 0 to 9.
+func westernDigits(s string) string {
+	return strings.Map(func(r rune) rune {
+		for _, zero := range []rune{'٠', '۰', '०'} {
+			if r >= zero && r <= zero+9 {
+				return '0' + r - zero
+			}
+		}
+		return r
+	}, s)
+}
+
+// twelve sets the hour right where it counts to twelve.
+func (h *head) twelve(half string) {
+	half = strings.ToLower(strings.NewReplacer(".", "", " ", "").Replace(half))
+	switch half {
+	case "am", "上午", "오전", "午前", "ص", "凌晨", "清晨", "早上", "vorm", "fm", "öö":
+		h.half = true
+		if h.hour == 12 {
+			h.hour = 0
+		}
+	case "pm", "下午", "오후", "午後", "م", "晚上", "中午", "nachm", "em", "ös":
+		h.half = true
+		if h.hour < 12 {
+			h.hour += 12
+		}
+	}
+}
+
+// dateOrder finds out in which order the dates of a chat are written.
+type dateOrder struct {
+	first, second int    // the greatest numbers there
+	back          [2]int // how often time goes back if the day comes first, or the month
+	last          [2]int
+	slashes, half int
+	seen          int
+}
+
+func (d *dateOrder) see(h head) {
+	if h.year {
+		return
+	}
+	d.seen++
+	d.first, d.second = max(d.first, h.numbers[0]), max(d.second, h.numbers[1])
+	if h.slash {
+		d.slashes++
+	}
+	if h.half {
+		d.half++
+	}
+	for i, n := range [2]int{h.numbers[2]*400 + h.numbers[1]*31 + h.numbers[0], h.numbers[2]*400 + h.numbers[0]*31 + h.numbers[1]} {
+		if n < d.last[i] {
+			d.back[i]++
+		}
+		d.last[i] = n
+	}
+}
+
+// monthFirst tells whether the month comes first. Where every date can be read
+// both ways, it is whatever time goes back less with, and else what is usual.
+func (d *dateOrder) monthFirst() bool {
+	switch {
+	case d.first > 12:
+		return false
+	case d.second > 12:
+		return true
+	case d.back[0] != d.back[1]:
+		return d.back[1] < d.back[0]
+	}
+	return d.slashes > 0 && d.half > 0
+}
+
+// time is when a message was sent; zero: there is no such time.
+func (d *dateOrder) time(h head, zone *time.Location) time.Time {
+	y, m, n := h.numbers[2], h.numbers[1], h.numbers[0]
+	switch {
+	case h.year:
+		y, m, n = h.numbers[0], h.numbers[1], h.numbers[2]
+	case d.monthFirst():
+		m, n = n, m
+	}
+	if y < 100 {
+		y += 2000
+	}
+	if y > 2400 && y < 2700 { // the Buddhist calendar
+		y -= 543
+	}
+	t := time.Date(y, time.Month(m), n, h.hour, h.minute, h.second, 0, zone)
+	if m < 1 || m > 12 || t.Day() != n && h.hour < 24 && n > 28 || n < 1 || n > 31 || h.hour > 23 || h.minute > 59 || h.second > 60 {
+		return time.Time{}
+	}
+	return t.UTC()
+}
