@@ -106,7 +106,7 @@ func (c importCmd) done(w io.Writer, u core.User, r history.Result) {
 	switch {
 	case r.Fresh == 0:
 	case c.NoSummaries:
-		fmt.Fprintln(w, "The days have no summaries; `everthread days show DATE --help` says how to write one.")
+		fmt.Fprintln(w, "The days have no summaries; `everthread days finalize DATE` writes one.")
 	default:
 		fmt.Fprintln(w, "While `everthread serve` runs, it writes the summaries of these days, newest first, behind all other work; `everthread days list` shows how far it is.")
 	}

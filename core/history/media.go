@@ -34,9 +34,9 @@ func (a *Archive) has(name string) bool {
 
 // bringFiles copies the files of a batch, and notes where they are, or why not.
 func (r *run) bringFiles(b *batch) error {
-	for n, files := range b.files {
+	for n := range b.Messages {
 		m := &b.Messages[n]
-		for i, f := range files {
+		for i, f := range b.files[n] {
 			a, err := r.bringFile(f, fmt.Sprintf("import-%s-%d", m.Key, i))
 			if err != nil {
 				return err

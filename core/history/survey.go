@@ -39,6 +39,7 @@ type Survey struct {
 
 	days map[string]bool
 	said map[string]map[string]int // by chat and name
+	told map[string]bool           // chats that tell who the person is
 	who  roles
 }
 
@@ -57,7 +58,7 @@ const mostSpeakers = 100_000
 // NewSurvey reads an archive once, and finds out who is who: me is the person, as
 // the archive calls them; empty: as name does, if somebody is called that.
 func NewSurvey(a *Archive, format string, o Options, me, name string, label func(time.Time) string) (*Survey, error) {
-	s := &Survey{Why: map[string]int{}, days: map[string]bool{}, said: map[string]map[string]int{}}
+	s := &Survey{Why: map[string]int{}, days: map[string]bool{}, said: map[string]map[string]int{}, told: map[string]bool{}}
 	chats := map[string]bool{}
 	people := 0
 	err := Read(a, format, o, func(l Line) error {
@@ -71,6 +72,9 @@ func NewSurvey(a *Archive, format string, o Options, me, name string, label func
 		}
 		s.days[label(l.At)] = true
 		s.files(a, l)
+		if l.Role == core.RoleUser {
+			s.told[l.Chat] = true
+		}
 		if l.Role == "" && people < mostSpeakers {
 			if s.said[l.Chat] == nil {
 				s.said[l.Chat] = map[string]int{}
@@ -112,23 +116,23 @@ func (s *Survey) files(a *Archive, l Line) {
 // recognise decides who is the person, and who of the others is the assistant of
 // a chat: whoever says most.
 func (s *Survey) recognise(me, name string) error {
-	all := map[string]int{}
-	for _, chat := range s.said {
+	all, open := map[string]int{}, map[string]int{}
+	for id, chat := range s.said {
 		for from, n := range chat {
-			all[from] += n
+			if all[from] += n; !s.told[id] {
+				open[from] += n
+			}
 		}
 	}
-	if len(all) == 0 {
-		return nil
+	if len(open) > 0 {
+		if s.who.me = pick(loudest(open), me, name); s.who.me == "" {
+			return unknownMe(loudest(open), me)
+		}
 	}
-	names := slices.SortedFunc(maps.Keys(all), func(a, b string) int { return cmp.Or(cmp.Compare(all[b], all[a]), cmp.Compare(a, b)) })
-	if s.who.me = pick(names, me, name); s.who.me == "" {
-		return unknownMe(names, me)
-	}
+	names := loudest(all)
 	s.who.assistant = map[string]string{}
 	for id, chat := range s.said {
-		others := slices.DeleteFunc(slices.SortedFunc(maps.Keys(chat), func(a, b string) int { return cmp.Or(cmp.Compare(chat[b], chat[a]), cmp.Compare(a, b)) }),
-			func(from string) bool { return from == s.who.me })
+		others := slices.DeleteFunc(loudest(chat), func(from string) bool { return from == s.who.me })
 		if len(others) > 0 {
 			s.who.assistant[id] = others[0]
 		}
@@ -137,6 +141,11 @@ func (s *Survey) recognise(me, name string) error {
 		s.Speakers = append(s.Speakers, Speaker{from, all[from], s.is(from)})
 	}
 	return nil
+}
+
+// loudest are names, who said most first.
+func loudest(said map[string]int) []string {
+	return slices.SortedFunc(maps.Keys(said), func(a, b string) int { return cmp.Or(cmp.Compare(said[b], said[a]), cmp.Compare(a, b)) })
 }
 
 func (s *Survey) is(from string) string {

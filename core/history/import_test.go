@@ -1,0 +1,299 @@
+package history_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/everthread/everthread/core"
+	"github.com/everthread/everthread/core/day"
+	"github.com/everthread/everthread/core/history"
+	"github.com/everthread/everthread/core/llm/tokens"
+	"github.com/everthread/everthread/core/memory"
+	"github.com/everthread/everthread/core/recall"
+	"github.com/everthread/everthread/core/store/sqlite"
+	"github.com/everthread/everthread/core/store/storetest"
+)
+
+// world is a person with an empty history.
+type world struct {
+	t     testing.TB
+	st    *sqlite.Store
+	u     core.User
+	media string
+	waits int
+	max   int64
+}
+
+func newWorld(t testing.TB) *world {
+	t.Helper()
+	st, err := sqlite.Open(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { st.Close() })
+	a, err := recall.NewAnalyzer([]string{"en"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	st.Analyze(a)
+	if err := st.Migrate(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	u, err := st.AddUser(t.Context(), core.User{Name: "Ada", Role: core.RoleOwner, CreatedAt: now})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &world{t: t, st: st, u: u, media: t.TempDir(), max: 1 << 20}
+}
+
+func (w *world) day(t time.Time) core.Day {
+	zone, err := time.LoadLocation("Europe/Paris")
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	return day.At(t, zone, 0, 3*time.Hour, 8*time.Hour)
+}
+
+func (w *world) importer(store history.Store) *history.Importer {
+	return &history.Importer{Store: store, Tokens: tokens.New(), User: w.u, Day: w.day, Digest: memory.Digest, Media: &history.Media{Dir: w.media, Max: w.max}, Summaries: true,
+		Now: func() time.Time { return now }, Wait: func(context.Context, time.Duration) { w.waits++ }}
+}
+
+// bring imports an archive.
+func (w *world) bring(format, file, me string) history.Result {
+	w.t.Helper()
+	a := open(w.t, file)
+	o := paris(w.t)
+	s, err := history.NewSurvey(a, format, o, me, w.u.Name, func(t time.Time) string { return w.day(t).Label })
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	out, err := w.importer(w.st).Run(w.t.Context(), a, format, o, s)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	return out
+}
+
+// said is what is in a thread, in the order of display.
+func (w *world) said(thread core.ThreadID) string {
+	w.t.Helper()
+	ms, err := w.st.History(w.t.Context(), w.u.ID, thread, 0, 1000)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	var out []string
+	for _, m := range ms {
+		out = append(out, fmt.Sprintf("%s %s: %s", m.Role, m.Kind, m.Text))
+	}
+	return strings.Join(out, "\n")
+}
+
+func TestAnExportComesBack(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	out := w.bring("jsonl", "testdata/jsonl/export", "")
+	storetest.Check(t, w.st.DB())
+	if out.Fresh != 6 || out.Days != 2 || out.Files != 1 || len(out.Missing) != 1 || out.Summaries != 1 || out.Items != 2 || out.Loops != 1 {
+		t.Errorf("got %+v", out)
+	}
+	want := "user chat: [photo: the <mat>]\nassistant chat: The key is under it.\nsystem day_summary: ## Summary\nA key.\nuser chat: \nuser command: /thread Trip"
+	if got := w.said(0); got != want {
+		t.Errorf("got %s\nwant %s", got, want)
+	}
+	threads, err := w.st.Threads(t.Context(), w.u.ID, 10)
+	if err != nil || len(threads) != 1 || threads[0].Title != "A trip to Rome" {
+		t.Fatalf("threads %+v, %v", threads, err)
+	}
+	if got := w.said(threads[0].ID); got != "user chat: in the thread" {
+		t.Errorf("thread: %s", got)
+	}
+	g, err := w.st.Day(t.Context(), w.u.ID, "2026-11-18")
+	if err != nil {
+		t.Fatal(err)
+	}
+	summaries, err := w.st.Summaries(t.Context(), w.u.ID, g.ID, 10)
+	if err != nil || len(summaries) != 1 {
+		t.Fatalf("summaries %v, %v", summaries, err)
+	}
+	if got, want := summaries[0].Markdown, "## Summary\nA key.\n## Decisions\n- It is under the mat. [#2]\n- Elsewhere.\n- Both [#1]."; got != want {
+		t.Errorf("summary %s", got)
+	}
+	items, err := w.st.Items(t.Context(), core.ItemQuery{User: w.u.ID, Limit: 10})
+	if err != nil || len(items) != 2 {
+		t.Fatalf("items %+v, %v", items, err)
+	}
+	for _, i := range items {
+		if archived := i.Status == core.ItemArchived; i.Theme != "home" || archived != strings.Contains(i.Content, "lost") || !archived && i.SourceMessage != 2 {
+			t.Errorf("item %+v", i)
+		}
+	}
+	revisions, err := w.st.Revisions(t.Context(), w.u.ID, 2)
+	if err != nil || len(revisions) != 1 {
+		t.Errorf("revisions %v, %v", revisions, err)
+	}
+	ms, err := w.st.Messages(t.Context(), w.u.ID, []core.MessageID{1})
+	if err != nil || len(ms) != 1 {
+		t.Fatalf("message %v, %v", ms, err)
+	}
+	if b, err := os.ReadFile(filepath.Join(w.media, ms[0].Attachments[0].Path)); err != nil || string(b) != "jpg!" {
+		t.Errorf("file %q, %v", b, err)
+	}
+	before := storetest.Dump(t, w.st.DB())
+	if again := w.bring("jsonl", "testdata/jsonl/export", ""); again.Fresh+again.Summaries+again.Items+again.Loops != 0 {
+		t.Errorf("again %+v", again)
+	}
+	if storetest.Dump(t, w.st.DB()) != before {
+		t.Error("the same file changed something")
+	}
+}
+
+func TestEveryFormatTwice(t *testing.T) {
+	t.Parallel()
+	for file, want := range map[string]int{"telegram/one": 7, "telegram/all": 6, "whatsapp/ios": 7, "whatsapp/android": 5, "whatsapp/german": 4, "chatgpt/tree": 2, "claude/two": 4, "openclaw/branch": 2,
+		"picoclaw/meta": 2, "picoclaw/whole": 2} {
+		w := newWorld(t)
+		format := filepath.Dir(file)
+		if out := w.bring(format, "testdata/"+file, "ada"); out.Fresh != want {
+			t.Errorf("%s: got %+v, want %d messages", file, out, want)
+		}
+		if out := w.bring(format, "testdata/"+file, "Ada"); out.Fresh != 0 || out.Known != want {
+			t.Errorf("%s again: got %+v", file, out)
+		}
+	}
+}
+
+func TestWhoIsWho(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.bring("whatsapp", "testdata/whatsapp/android", "Bob")
+	want := "assistant chat: Meet at 12:30 - or later?\nuser chat: [photo: the view]\nuser chat: [file]\nuser chat: Cy: hello\nassistant chat: see https://example.org: nice"
+	if got := w.said(0); got != want {
+		t.Errorf("got %s\nwant %s", got, want)
+	}
+	for _, me := range []string{"Nobody", ""} {
+		_, err := history.NewSurvey(open(t, "testdata/whatsapp/android"), "whatsapp", paris(t), me, "Zoe", func(t time.Time) string { return w.day(t).Label })
+		if !errors.Is(err, history.ErrMe) || !strings.Contains(err.Error(), "Ada, Bob, Cy") {
+			t.Errorf("me %q: %v", me, err)
+		}
+	}
+}
+
+func TestAReplyStaysWithItsQuestion(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	line := func(role, at, text string) string {
+		b, err := json.Marshal(map[string]string{"role": role, "sent_at": at, "text": text})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return string(b) + "\n"
+	}
+	file := filepath.Join(t.TempDir(), "messages.jsonl")
+	text := line("user", "2024-03-01T22:58:00Z", "late") + line("assistant", "2024-03-01T23:02:00Z", "reply") + line("assistant", "2024-03-04T12:00:00Z", "by itself")
+	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	w.bring("jsonl", file, "")
+	days, err := w.st.Days(t.Context(), w.u.ID, "", 10)
+	if err != nil || len(days) != 2 || days[0].Day.Label != "2024-03-04" || days[1].Day.Label != "2024-03-01" || days[1].Messages != 2 {
+		t.Errorf("days %+v, %v", days, err)
+	}
+}
+
+// flaky is a store that fails after so many batches, and is busy before each.
+type flaky struct {
+	*sqlite.Store
+	left int
+	busy bool
+}
+
+var errDown = errors.New("down")
+
+// Import fails, or stores.
+func (f *flaky) Import(ctx context.Context, b core.ImportBatch) (core.Imported, error) {
+	if f.busy = !f.busy; f.busy {
+		return core.Imported{}, core.ErrChanged
+	}
+	if f.left--; f.left < 0 {
+		return core.Imported{}, errDown
+	}
+	return f.Store.Import(ctx, b)
+}
+
+func TestAnImportGoesOnWhereItWas(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	file := many(t, 2200)
+	a, o := open(t, file), paris(t)
+	s, err := history.NewSurvey(a, "telegram", o, "", "Ada", func(t time.Time) string { return w.day(t).Label })
+	if err != nil || s.Messages != 2200 {
+		t.Fatalf("survey %+v, %v", s, err)
+	}
+	out, err := w.importer(&flaky{Store: w.st, left: 1}).Run(t.Context(), a, "telegram", o, s)
+	if !errors.Is(err, errDown) || out.Fresh != 1000 || w.waits != 2 {
+		t.Errorf("got %+v after %d waits, %v", out, w.waits, err)
+	}
+	if out := w.bring("telegram", file, ""); out.Fresh != 1200 || out.Known != 1000 {
+		t.Errorf("then %+v", out)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, err := w.importer(w.st).Run(ctx, a, "telegram", o, s); !errors.Is(err, context.Canceled) {
+		t.Errorf("cancelled: %v", err)
+	}
+}
+
+func TestFilesThatAreTooLarge(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.max = 10
+	out := w.bring("telegram", "testdata/telegram/one", "")
+	if out.Files != 0 || len(out.Missing) != 2 || !strings.Contains(out.Missing[0], "larger than 10 bytes") {
+		t.Errorf("got %+v", out)
+	}
+	left, err := filepath.Glob(w.media + "/*/*")
+	if err != nil || len(left) != 0 {
+		t.Errorf("left %v, %v", left, err)
+	}
+}
+
+// many makes a Telegram export of n messages.
+func many(t testing.TB, n int) string {
+	t.Helper()
+	var b strings.Builder
+	b.WriteString(`{"name":"Bot","type":"bot_chat","id":7,"messages":[`)
+	for i := range n {
+		if i > 0 {
+			b.WriteByte(',')
+		}
+		from := []string{"user5", "user7"}[i%2]
+		fmt.Fprintf(&b, `{"id":%d,"type":"message","date_unixtime":"%d","from":"x","from_id":"%s","text":"message number %d says something of the weather in town %d","text_entities":[]}`,
+			i+1, 1_600_000_000+i*300, from, i, i%97)
+	}
+	b.WriteString("]}")
+	file := filepath.Join(t.TempDir(), "result.json")
+	if err := os.WriteFile(file, []byte(b.String()), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return file
+}
+
+// BenchmarkImport brings in messages, indexed, and tells how many a second.
+func BenchmarkImport(b *testing.B) {
+	const n = 50_000
+	file := many(b, n)
+	for b.Loop() {
+		w := newWorld(b)
+		began := time.Now()
+		w.bring("telegram", file, "")
+		b.ReportMetric(n/time.Since(began).Seconds(), "messages/s")
+	}
+}

@@ -1,0 +1,224 @@
+package history_test
+
+import (
+	"archive/zip"
+	"bytes"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/everthread/everthread/core/history"
+)
+
+var update = flag.Bool("update", false, "write the golden files anew")
+
+var now = time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
+
+func paris(t testing.TB) history.Options {
+	t.Helper()
+	zone, err := time.LoadLocation("Europe/Paris")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return history.Options{Zone: zone, Now: now}
+}
+
+// render is what is read of an archive, as text.
+func render(a *history.Archive, format string, o history.Options) string {
+	var b strings.Builder
+	var left []string
+	err := history.Read(a, format, o, func(l history.Line) error {
+		who := string(l.Role)
+		if who == "" {
+			who = "?"
+		}
+		fmt.Fprintf(&b, "%s %s %q/%q %s %q\n", l.At.UTC().Format(time.RFC3339Nano), who, l.Chat, l.ID, l.From, l.Text)
+		if l.Quote != "" || l.ForwardedFrom != "" {
+			fmt.Fprintf(&b, "\tquotes %q, forwarded from %q\n", l.Quote, l.ForwardedFrom)
+		}
+		for _, f := range l.Files {
+			fmt.Fprintf(&b, "\tfile %s %q %s in %q\n", f.Kind, f.Name, f.MIME, f.Entry)
+		}
+		if o := l.Own; o != nil {
+			fmt.Fprintf(&b, "\town %s day %q plain %t title %q redacted %t revisions %d\n", o.Kind, o.Day, o.Plain, l.Title, o.Redacted, len(o.Revisions))
+		}
+		return nil
+	}, func(l history.Left) { left = append(left, "left out: "+l.Place+": "+l.Why+"\n") })
+	b.WriteString(strings.Join(left, ""))
+	if err != nil {
+		fmt.Fprintf(&b, "error: %v\n", err)
+	}
+	return b.String()
+}
+
+func TestGolden(t *testing.T) {
+	t.Parallel()
+	cases, err := filepath.Glob("testdata/*/*")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, dir := range cases {
+		if info, err := os.Stat(dir); err != nil || !info.IsDir() || strings.Contains(dir, "fuzz") {
+			continue
+		}
+		t.Run(dir, func(t *testing.T) {
+			t.Parallel()
+			a, err := history.Open(dir)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer a.Close()
+			got := render(a, filepath.Base(filepath.Dir(dir)), paris(t))
+			golden := dir + ".want"
+			if *update {
+				if err := os.WriteFile(golden, []byte(got), 0o600); err != nil {
+					t.Fatal(err)
+				}
+			}
+			want, err := os.ReadFile(golden)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got != string(want) {
+				t.Errorf("got\n%swant\n%s", got, want)
+			}
+		})
+	}
+}
+
+// pack makes a ZIP file of entries.
+func pack(t testing.TB, entries map[string]string) string {
+	t.Helper()
+	var b bytes.Buffer
+	z := zip.NewWriter(&b)
+	for name, text := range entries {
+		f, err := z.Create(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := io.WriteString(f, text); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := z.Close(); err != nil {
+		t.Fatal(err)
+	}
+	file := filepath.Join(t.TempDir(), "a.zip")
+	if err := os.WriteFile(file, b.Bytes(), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return file
+}
+
+func open(t testing.TB, file string) *history.Archive {
+	t.Helper()
+	a, err := history.Open(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { a.Close() })
+	return a
+}
+
+func TestPackedIsReadAsTheFolder(t *testing.T) {
+	t.Parallel()
+	for _, dir := range []string{"testdata/whatsapp/ios", "testdata/telegram/one", "testdata/jsonl/export", "testdata/chatgpt/tree"} {
+		entries := map[string]string{"__MACOSX/._chat.txt": "x"}
+		err := filepath.WalkDir(dir, func(name string, d os.DirEntry, err error) error {
+			if err != nil || d.IsDir() {
+				return err
+			}
+			text, err := os.ReadFile(name)
+			entries[filepath.ToSlash(strings.TrimPrefix(name, dir+"/"))] = string(text)
+			return err
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		want, err := os.ReadFile(dir + ".want")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := render(open(t, pack(t, entries)), filepath.Base(filepath.Dir(dir)), paris(t)); got != string(want) {
+			t.Errorf("%s: got\n%swant\n%s", dir, got, want)
+		}
+	}
+}
+
+// TestBombs reads archives that are much larger than they look.
+func TestBombs(t *testing.T) {
+	t.Parallel()
+	zeros := strings.Repeat("0", 80<<20)
+	for format, entries := range map[string]map[string]string{
+		"telegram": {"result.json": `{"name":"x","type":"bot_chat","id":1,"messages":[{"id":1,"type":"message","date_unixtime":"1709280060","from_id":"user1","text":"hi"},{"text":"` + zeros + `"}]}`},
+		"whatsapp": {"_chat.txt": "[03.04.23, 21:41:07] Ada: hi\n[03.04.23, 21:41:08] Ada: " + zeros},
+		"jsonl":    {"messages.jsonl": `{"role":"user","text":"hi","sent_at":"2024-01-01T00:00:00Z"}` + "\n" + `{"text":"` + zeros + `"}`},
+	} {
+		a := open(t, pack(t, entries))
+		if got := render(a, format, paris(t)); !strings.Contains(got, `"hi"`) || !strings.Contains(got, "left out: ") || len(got) > 2000 {
+			t.Errorf("%s: got %.2000s", format, got)
+		}
+	}
+}
+
+func TestNothingInIt(t *testing.T) {
+	t.Parallel()
+	for _, format := range history.Formats() {
+		for name, entries := range map[string]map[string]string{"empty": {}, "other": {"x.bin": "\x00\x01"}, "hollow": {"result.json": "{}", "conversations.json": "[]", "messages.jsonl": "\n", "_chat.txt": ""}} {
+			err := history.Read(open(t, pack(t, entries)), format, paris(t), func(history.Line) error { return nil }, func(history.Left) {})
+			if err == nil {
+				t.Errorf("%s of an archive that is %s: no error", format, name)
+			}
+		}
+	}
+	if _, err := history.Open(filepath.Join(t.TempDir(), "none")); err == nil {
+		t.Error("a file that is not there opens")
+	}
+	if err := history.Read(nil, "tape", paris(t), nil, nil); err == nil {
+		t.Error("a kind that there is not is read")
+	}
+}
+
+// fuzz feeds a reader with one file of an archive.
+func fuzz(f *testing.F, format, name string) {
+	seeds, err := filepath.Glob("testdata/" + format + "/*/*")
+	if err != nil {
+		f.Fatal(err)
+	}
+	for _, seed := range seeds {
+		if b, err := os.ReadFile(seed); err == nil {
+			f.Add(b)
+		}
+	}
+	f.Fuzz(func(t *testing.T, b []byte) {
+		file := filepath.Join(t.TempDir(), name)
+		if err := os.WriteFile(file, b, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		a, err := history.Open(file)
+		if err != nil {
+			return // a broken ZIP file
+		}
+		defer a.Close()
+		err = history.Read(a, format, history.Options{Zone: time.UTC, Now: now}, func(l history.Line) error {
+			if l.At.IsZero() || l.At.After(now.AddDate(0, 0, 2)) {
+				t.Errorf("time %s", l.At)
+			}
+			return nil
+		}, func(history.Left) {})
+		_ = err // that nothing can be read is no fault
+	})
+}
+
+func FuzzTelegram(f *testing.F) { fuzz(f, "telegram", "result.json") }
+func FuzzWhatsApp(f *testing.F) { fuzz(f, "whatsapp", "_chat.txt") }
+func FuzzChatGPT(f *testing.F)  { fuzz(f, "chatgpt", "conversations.json") }
+func FuzzClaude(f *testing.F)   { fuzz(f, "claude", "conversations.json") }
+func FuzzOpenClaw(f *testing.F) { fuzz(f, "openclaw", "s.jsonl") }
+func FuzzPicoClaw(f *testing.F) { fuzz(f, "picoclaw", "s.json") }
+func FuzzOwn(f *testing.F)      { fuzz(f, "jsonl", "messages.jsonl") }
