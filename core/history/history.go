@@ -131,15 +131,15 @@ func Read(a *Archive, format string, o Options, line func(Line) error, left func
 	return nil
 }
 
-// earliest is when a message can have been sent at the earliest.
-var earliest = time.Date(1990, 1, 1, 0, 0, 0, 0, time.UTC)
+// earliest is the year in which a message can have been sent at the earliest.
+const earliest = 1990
 
 // refused tells why a message cannot be taken; empty: it can.
 func (o Options) refused(l Line) string {
 	switch {
 	case l.At.IsZero():
 		return "its time cannot be read"
-	case l.At.Before(earliest) || l.At.After(o.Now.Add(24*time.Hour)):
+	case l.At.Year() < earliest || l.At.After(o.Now.Add(24*time.Hour)):
 		return "its time is " + l.At.Format(time.DateTime)
 	case l.Text == "" && len(l.Files) == 0 && l.Own == nil:
 		return "it is empty"

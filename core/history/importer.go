@@ -56,6 +56,7 @@ const ownGap = 3 * time.Hour
 // before stays as it is, so an import that was cut off can be run again.
 func (i *Importer) Run(ctx context.Context, a *Archive, format string, o Options, s *Survey) (Result, error) {
 	r := &run{Importer: i, archive: a, format: format, who: s.who, days: map[string]lastSaid{}, numbers: map[core.MessageID]core.MessageID{}, threads: map[core.ThreadID]*core.ImportThread{}}
+	wanted := ctx
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	batches := make(chan *batch, 2)
@@ -68,11 +69,11 @@ func (i *Importer) Run(ctx context.Context, a *Archive, format string, o Options
 	cancel()
 	for range batches { // until the reader has ended
 	}
-	if err = errors.Join(err, ignoreCancelled(<-read)); err != nil {
-		return r.result, err
+	if err = errors.Join(err, ignoreCancelled(<-read)); err == nil {
+		err = wanted.Err()
 	}
-	if format == "jsonl" {
-		err = r.rest(context.WithoutCancel(ctx))
+	if err == nil && format == "jsonl" {
+		err = r.rest(wanted)
 	}
 	return r.result, err
 }
