@@ -48,7 +48,7 @@ func (c importCmd) Run(ctx context.Context, d *desk) error {
 	if err != nil {
 		return err
 	}
-	d.atEnd = append(d.atEnd, func() { file.Close() })
+	defer file.Close()
 	d.tell("Reading " + filepath.Base(c.File) + " …")
 	survey, err := history.NewSurvey(file, c.Format, o, c.Me, u.Name, func(t time.Time) string { return a.calendar.Day(u.Settings, t).Label })
 	if err != nil {

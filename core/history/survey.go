@@ -179,14 +179,14 @@ func pick(names []string, me, name string) string {
 }
 
 // ErrMe means that it is not known who of an archive is the person.
-var ErrMe = errors.New("it is not known who of them you are")
+var ErrMe = errors.New("it is not known who in it you are")
 
 func unknownMe(names []string, me string) error {
 	list := strings.Join(names[:min(len(names), 10)], ", ")
 	if me != "" {
-		return fmt.Errorf("nobody in it is called %s, but %s: %w", me, list, ErrMe)
+		return fmt.Errorf("%w: nobody in it is called %s, but %s", ErrMe, me, list)
 	}
-	return fmt.Errorf("say with --me which of these you are: %s: %w", list, ErrMe)
+	return fmt.Errorf("%w: say it with --me, one of %s", ErrMe, list)
 }
 
 // role is who said a message, and its text: somebody else's words have the name
