@@ -320,7 +320,7 @@ func TestAnotherUsersNumbersAreNotFound(t *testing.T) {
 			}
 			for _, path := range []string{"/m/%d/remember", "/m/%d/forget", "/memory/%d/archive", "/memory/%d/restore", "/settings/keys/%d/revoke", "/messages?%d"} {
 				r, body := eve.post(fmt.Sprintf(path, n), url.Values{"text": {"x"}, "thread": {fmt.Sprint(n)}, "nonce": {"0123456789abcdef0123"}, "theme": {"general"}, "type": {"fact"}})
-				if strings.Contains(body, "secret") || r.StatusCode != http.StatusNotFound && (path != "/messages?%d" || n > 0) && !(strings.Contains(path, "keys") && fmt.Sprint(n) == hers) {
+				if strings.Contains(body, "secret") || r.StatusCode != http.StatusNotFound && (path != "/messages?%d" || n > 0) && (!strings.Contains(path, "keys") || fmt.Sprint(n) != hers) {
 					t.Errorf(path+": %s", n, r.Status)
 				}
 			}
