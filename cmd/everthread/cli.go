@@ -32,6 +32,7 @@ type cli struct {
 	Forget     forgetCmd     `cmd:"" help:"Remove messages for good, and prove it."`
 	Eval       evalCmd       `cmd:"" help:"Measure recall and continuity."`
 	Import     importCmd     `cmd:"" help:"Bring in what was said elsewhere: an export of another service, or of Everthread."`
+	Export     exportCmd     `cmd:"" help:"Write everything of a user into one file."`
 	Embeddings embeddingsCmd `cmd:"" help:"Vectors, for search by meaning."`
 	Turns      turnsCmd      `cmd:"" help:"What the model was shown."`
 	Deliveries deliveriesCmd `cmd:"" help:"What was to be sent."`

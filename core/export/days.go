@@ -166,6 +166,9 @@ func (x *export) each(thread core.ThreadID, f func(core.Message) error) error {
 				return err
 			}
 		}
+		if x.progress != nil {
+			x.progress(x.messages)
+		}
 		if !more {
 			return nil
 		}
@@ -191,8 +194,6 @@ func (x *export) line(m core.Message) (messageLine, error) {
 			l.Revisions = append(l.Revisions, revisionLine{r.Text, r.ReplacedAt})
 		}
 	}
-	if x.messages++; x.progress != nil && x.messages%page == 0 {
-		x.progress(x.messages)
-	}
+	x.messages++
 	return l, nil
 }

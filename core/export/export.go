@@ -42,8 +42,8 @@ const (
 	all  = 1_000_000
 )
 
-// Write writes the export of a user. progress, if it is not nil, is told how many
-// messages are written. A file that is not there any more is left out and named
+// Write writes the export of a user. progress, if it is not nil, is told now
+// and then, and at the end, how many messages are written. A file that is not there any more is left out and named
 // in missing.txt.
 func (e *Exporter) Write(ctx context.Context, w io.Writer, user core.UserID, progress func(messages int)) error {
 	u, err := e.Store.User(ctx, user)
