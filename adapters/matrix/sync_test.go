@@ -303,6 +303,10 @@ func TestSoftLogoutLogsInOnTheSameDevice(t *testing.T) {
 	eventually(t, "the login", func() bool { return len(s.Devices()) == 1 })
 	require.Subset(t, before, s.Devices())
 	require.Equal(t, 2, s.Calls("login"))
+	eventually(t, "its token", func() bool { // a sync that waits may have brought the message before
+		token, err := k.State(t.Context(), keyToken)
+		return err == nil && token == "login-2"
+	})
 	w.stop()
 	again := start(t, s, k, func(o *Options) { o.AccessToken, o.Password = "", matrixtest.Password })
 	s.Say(room, ada, "three")

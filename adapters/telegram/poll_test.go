@@ -192,7 +192,7 @@ func TestPollRemovesWebhook(t *testing.T) {
 	if in := b.next(t); in.Text != "hello" {
 		t.Errorf("got %+v", in)
 	}
-	if s.Webhook() != "" {
+	if err := s.Wait(within(t), func() bool { return s.Webhook() == "" }); err != nil { // a poll that waits may still have brought it
 		t.Error("the webhook is still set")
 	}
 }
