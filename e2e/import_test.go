@@ -56,8 +56,9 @@ func TestAnImportThatIsKilledGoesOnAndNobodyNotices(t *testing.T) {
 		w.sent(ada, 1)
 		user := w.member()
 		file := oldChat(t)
+		l := w.ledger()
 		for n := range 4 {
-			w.killImport(file, user, time.Duration(700+200*n)*time.Millisecond)
+			w.killImport(l, file, user)
 			w.telegram.Say(ada, fmt.Sprint("are you there ", n))
 			if got := w.sent(ada, n+2)[n+1].Text; got != fmt.Sprint("echo: are you there ", n) {
 				t.Errorf("got %q", got)
@@ -65,7 +66,7 @@ func TestAnImportThatIsKilledGoesOnAndNobodyNotices(t *testing.T) {
 		}
 		var out importJSON
 		must(t, json.Unmarshal([]byte(w.mustRun("import", "telegram", file, "--user", user, "--json")), &out))
-		if out.Found.Messages != importMessages || out.Result.Imported+out.Result.Known != importMessages || out.Result.Known == 0 {
+		if out.Found.Messages != importMessages || out.Result.Imported+out.Result.Known != importMessages || out.Result.Known == 0 || out.Result.Imported == 0 {
 			t.Errorf("got %+v: the import was never killed in the middle, or lost something", out)
 		}
 		must(t, json.Unmarshal([]byte(w.mustRun("import", "telegram", file, "--user", user, "--json")), &out))
@@ -107,19 +108,30 @@ func (w *town) member() string {
 	return ""
 }
 
-// killImport begins an import and kills it after a while.
-func (w *town) killImport(file, user string, after time.Duration) {
+// killImport begins an import and kills it when some of it is in.
+func (w *town) killImport(l *ledger, file, user string) {
 	w.t.Helper()
+	const old = `SELECT COUNT(*) FROM messages WHERE body LIKE 'old message%'`
+	before := l.count(old)
 	cmd := exec.Command(program, "import", "telegram", file, "--user", user)
 	cmd.Dir = w.dir
 	cmd.Env = append([]string{"PATH=" + os.Getenv("PATH"), "HOME=" + w.dir}, w.env...)
 	must(w.t, cmd.Start())
-	timer := time.AfterFunc(after, func() { _ = cmd.Process.Kill() })
-	defer timer.Stop()
-	err := cmd.Wait()
-	var exit *exec.ExitError
-	if err != nil && (!errors.As(err, &exit) || exit.ExitCode() > 0) {
-		w.t.Fatalf("import: %v", err)
+	ended := make(chan error, 1)
+	go func() { ended <- cmd.Wait() }()
+	for {
+		select {
+		case err := <-ended:
+			var exit *exec.ExitError
+			if err != nil && (!errors.As(err, &exit) || exit.ExitCode() > 0) {
+				w.t.Fatalf("import: %v", err)
+			}
+			return
+		case <-time.After(20 * time.Millisecond):
+			if l.count(old) > before {
+				_ = cmd.Process.Kill()
+			}
+		}
 	}
 }
 
