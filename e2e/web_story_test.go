@@ -133,7 +133,7 @@ func (v *visitor) fileIsSeen() {
 // whyIsShown: what the model was shown, in place.
 func (v *visitor) whyIsShown() {
 	v.t.Helper()
-	v.press("#entries > .entry.agent:last-child", "Why did it say that?")
+	v.press("#entries > .entry.agent:nth-last-child(1 of .agent)", "Why did it say that?")
 	v.sees(".panel-here", "This is all that the model was shown")
 	v.press(".panel-here", "The exact prompt")
 	v.sees(".panel-here pre", "what is on this picture?")
