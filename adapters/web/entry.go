@@ -30,7 +30,7 @@ type entry struct {
 
 	Number    core.MessageID
 	Turn      core.TurnID
-	HTML      template.HTML
+	text      func() template.HTML // nil: there is none
 	Deleted   bool
 	Edited    bool
 	Covered   bool
@@ -41,6 +41,15 @@ type entry struct {
 	Calls     []shownCall
 	Channel   string
 	States    []shownState
+}
+
+// HTML is the text of an entry. It is made only for those that are shown: open
+// pages look at all of them, and most are known.
+func (e *entry) HTML() template.HTML {
+	if e.text == nil {
+		return ""
+	}
+	return e.text()
 }
 
 type quoted struct{ Title, Text string }
@@ -122,7 +131,7 @@ func (v *visit) entry(m core.Message, sent []core.Delivery, results map[string]c
 		Edited: m.Revision > 0 && !m.Redacted, Covered: m.Covered, Forwarded: m.ForwardedFrom}
 	v.stamp(e, m.SentAt)
 	v.speaker(e, m)
-	e.HTML = v.markdown.message(captions(m.Text, m.Attachments))
+	e.text = func() template.HTML { return v.markdown.message(captions(m.Text, m.Attachments)) }
 	if q := m.Quote; q != nil && q.Text != "" {
 		e.Quote = &quoted{v.words.InReply, short(q.Text, 300)}
 		if q.Mine {
@@ -136,7 +145,7 @@ func (v *visit) entry(m core.Message, sent []core.Delivery, results map[string]c
 		e.Calls = append(e.Calls, v.call(c.Name, c.Arguments, results[c.ID].Text))
 	}
 	if m.Role == core.RoleTool && !m.Redacted {
-		e.Calls, e.HTML = []shownCall{v.call(m.ToolName, "", m.Text)}, ""
+		e.Calls, e.text = []shownCall{v.call(m.ToolName, "", m.Text)}, nil
 	}
 	e.Answer = m.Role == core.RoleAssistant && m.Kind == core.KindChat && m.Turn > 0
 	e.Channel = v.channelName(m.Channel)
@@ -179,7 +188,7 @@ func (v *visit) stamp(e *entry, t time.Time) {
 
 // versionEntry is the system entry that a summary was written.
 func (v *visit) versionEntry(s core.Summary) *entry {
-	e := &entry{ID: "v" + strconv.Itoa(s.Version), Kind: "entry", Who: "system", Name: v.words.SummaryUpdated, At: s.CreatedAt, HTML: v.markdown.summary(s.Markdown)}
+	e := &entry{ID: "v" + strconv.Itoa(s.Version), Kind: "entry", Who: "system", Name: v.words.SummaryUpdated, At: s.CreatedAt, text: func() template.HTML { return v.markdown.summary(s.Markdown) }}
 	if s.Final {
 		e.Name = v.words.SummaryFinalized
 	}
