@@ -7,6 +7,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"html"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
@@ -278,6 +279,15 @@ type follower struct {
 	open chan struct{}
 }
 
+// load gets the page, as it is before there are news.
+func (f *follower) load() {
+	_, body := f.v.get("/")
+	f.last = html.UnescapeString(regexp.MustCompile(`data-last="([^"]*)"`).FindStringSubmatch(body)[1])
+	for _, m := range regexp.MustCompile(`<article [^>]*id="(m\d+)"`).FindAllStringSubmatch(body, -1) {
+		f.seen[m[1]] = true
+	}
+}
+
 // follow reads the news of a page until ctx ends.
 func (f *follower) follow(ctx context.Context, day string) {
 	r := f.v.request(http.MethodGet, "/live?day="+day+"&last="+url.QueryEscape(f.last), nil).WithContext(ctx)
@@ -359,6 +369,9 @@ func TestBenchPageFollowers(t *testing.T) {
 				say(100 + n)
 				l.quiet(60*time.Second, g.log)
 				before = max(before, g.memory())
+			}
+			for _, f := range all {
+				f.load()
 			}
 			ctx, cancel := context.WithCancel(t.Context())
 			var work sync.WaitGroup
