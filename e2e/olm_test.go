@@ -34,6 +34,7 @@ type olmDevice struct {
 	gate  *gate
 	since string
 	read  map[string]timelineEvent // what could be decrypted, by event
+	wrote map[string]string        // the keys with which it wrote last, by room
 }
 
 // gate lets keys through to other devices, or keeps them back. Keys are not kept
@@ -107,7 +108,7 @@ func (a *account) olm() *olmDevice {
 	a.h.call(http.MethodGet, "/_matrix/client/v3/account/whoami", a.token, nil, &me)
 	cli, err := mautrix.NewClient(a.h.url, id.UserID(a.id), a.token)
 	must(t, err)
-	d := &olmDevice{account: a, cli: cli, state: mautrix.NewMemoryStateStore(), gate: &gate{}, read: map[string]timelineEvent{}}
+	d := &olmDevice{account: a, cli: cli, state: mautrix.NewMemoryStateStore(), gate: &gate{}, read: map[string]timelineEvent{}, wrote: map[string]string{}}
 	cli.DeviceID, cli.Log, cli.StateStore = me.Device, zerolog.Nop(), d.state
 	cli.Client = &http.Client{Transport: d.gate}
 	quiet := zerolog.Nop()
@@ -175,6 +176,7 @@ func (d *olmDevice) write(room string, content map[string]any) string {
 		cipher, err = d.mach.EncryptMegolmEvent(ctx, in, event.EventMessage, content)
 	}
 	must(d.h.t, err)
+	d.wrote[room] = string(cipher.SessionID)
 	var raw map[string]any
 	b, err := json.Marshal(cipher)
 	must(d.h.t, errors.Join(err, json.Unmarshal(b, &raw)))

@@ -35,11 +35,14 @@ type olm struct {
 	mach  *crypto.OlmMachine
 	cli   *mautrix.Client
 	state *sqlstatestore.SQLStateStore
+	db    *dbutil.Database
 	log   *zap.Logger
 	key   string // the recovery key
 
-	mu    sync.Mutex
-	rooms map[string]string // what was last told of an encrypted room's members
+	background sync.WaitGroup
+	mu         sync.Mutex        // held while an event to a device is made or taken
+	rooms      map[string]string // what was last told of an encrypted room's members
+	met        map[string]bool   // devices that were looked for; used by sync alone
 
 	now    func() time.Time
 	look   sync.Mutex                 // of what follows
@@ -76,6 +79,7 @@ func (c *Channel) newOlm(ctx context.Context, s *session) (*olm, error) {
 	if err != nil {
 		return nil, stopError{fmt.Errorf("start matrix: %w", err)}
 	}
+	db.Log = failures{dbutil.NoopLogger}
 	state := sqlstatestore.NewSQLStateStore(db, dbutil.NoopLogger, false)
 	keys := crypto.NewSQLCryptoStore(db, dbutil.NoopLogger, c.opts.UserID+"/"+s.cli.DeviceID.String(), s.cli.DeviceID, c.opts.PickleKey)
 	if err := errors.Join(versions(ctx, db), state.Upgrade(ctx), keys.DB.Upgrade(ctx)); err != nil {
@@ -84,8 +88,8 @@ func (c *Channel) newOlm(ctx context.Context, s *session) (*olm, error) {
 	s.cli.StateStore = state
 	quiet := zerolog.Nop()
 	return &olm{
-		mach: crypto.NewOlmMachine(s.cli, &quiet, keys, state), cli: s.cli, state: state,
-		log: c.log, key: c.opts.RecoveryKey, rooms: map[string]string{}, now: c.now, tried: map[id.SessionID]time.Time{},
+		mach: crypto.NewOlmMachine(s.cli, &quiet, keys, state), cli: s.cli, state: state, db: db,
+		log: c.log, key: c.opts.RecoveryKey, rooms: map[string]string{}, met: map[string]bool{}, now: c.now, tried: map[id.SessionID]time.Time{},
 	}, nil
 }
 
@@ -117,39 +121,14 @@ func (o *olm) load(ctx context.Context) error {
 	known := len(device.Keys) > 0
 	shared := o.mach.GetAccount().Shared
 	switch {
-	case !known && !shared:
+	case shared && !known, known && device.Keys.GetEd25519(o.cli.DeviceID) != o.mach.OwnIdentity().SigningKey:
+		return stopError{errKeysLost}
+	case !shared: // or an upload of which we did not see the end
 		if err := o.mach.ShareKeys(ctx, -1); err != nil {
 			return fmt.Errorf("upload our keys: %w", clean(err))
 		}
-		return nil
-	case known != shared, device.Keys.GetEd25519(o.cli.DeviceID) != o.mach.OwnIdentity().SigningKey:
-		return stopError{errKeysLost}
 	}
 	return nil
-}
-
-func (o *olm) sync(ctx context.Context, r *syncResponse, since string) error {
-	raw, err := json.Marshal(map[string]json.RawMessage{
-		"to_device": orEmpty(r.ToDevice), "device_lists": orEmpty(r.DeviceLists),
-		"device_one_time_keys_count": orEmpty(r.KeyCounts),
-	})
-	if err != nil {
-		return fmt.Errorf("read keys: %w", err)
-	}
-	var resp mautrix.RespSync
-	if err := json.Unmarshal(raw, &resp); err != nil {
-		o.log.Warn("keys in a sync cannot be read", zap.Error(err))
-		return nil
-	}
-	o.mach.ProcessSyncResponse(ctx, &resp, since)
-	return nil
-}
-
-func orEmpty(raw json.RawMessage) json.RawMessage {
-	if len(raw) == 0 {
-		return json.RawMessage("{}")
-	}
-	return raw
 }
 
 func (o *olm) decrypt(ctx context.Context, room string, e event) (string, json.RawMessage, error) {
@@ -257,4 +236,4 @@ func (o *olm) introduce(ctx context.Context, r room) error {
 }
 
 // close leaves the database open: it is the caller's.
-func (o *olm) close() {}
+func (o *olm) close() { o.background.Wait() }

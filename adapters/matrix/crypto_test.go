@@ -82,6 +82,34 @@ func (d *device) read(e matrixtest.Event) string {
 	return matrixtest.Event{Content: content}.Text()
 }
 
+// A key that cannot be stored now is stored later, whatever of it was stored before:
+// the server offers it again, and the machine must not take it for known.
+func TestAKeyThatCannotBeStoredIsNotLost(t *testing.T) {
+	t.Parallel()
+	for _, table := range []string{"crypto_olm_message_hash", "crypto_olm_session", "crypto_account", "crypto_megolm_inbound_session"} {
+		t.Run(table, func(t *testing.T) {
+			t.Parallel()
+			w, d, _ := encryptedWorld(t)
+			w.barrier(t)
+			for _, when := range []string{"INSERT", "UPDATE"} {
+				name := "full_" + when
+				_, err := w.c.opts.CryptoDB.Exec("CREATE TRIGGER " + name + " BEFORE " + when + " ON " + table + " BEGIN SELECT RAISE(FAIL, 'disk full'); END")
+				require.NoError(t, err)
+			}
+			syncs := w.Calls("sync")
+			d.say(w.Server, ada, "a secret")
+			eventually(t, "more attempts", func() bool { return w.Calls("sync") > syncs+3 })
+			require.Empty(t, w.messages())
+			for _, when := range []string{"INSERT", "UPDATE"} {
+				_, err := w.c.opts.CryptoDB.Exec("DROP TRIGGER full_" + when)
+				require.NoError(t, err)
+			}
+			eventually(t, "the secret", func() bool { return slices.Equal(w.messages(), []string{"a secret"}) })
+			require.Empty(t, w.Sent(d.room.id), "nobody is asked to send it again")
+		})
+	}
+}
+
 func encryptedWorld(t *testing.T) (*world, *device, func(*Options)) {
 	t.Helper()
 	hs := matrixtest.New(us)

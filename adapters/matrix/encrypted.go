@@ -3,6 +3,7 @@ package matrix
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -13,7 +14,8 @@ import (
 
 // cryptor reads and writes encrypted rooms for one device.
 type cryptor interface {
-	// sync takes what a sync response says of keys and devices.
+	// sync takes what a sync response says of keys and devices. After errReload it
+	// cannot be used any more, and the same response is to be given to its successor.
 	sync(ctx context.Context, r *syncResponse, since string) error
 	// decrypt returns the type and content of an encrypted event.
 	decrypt(ctx context.Context, room string, e event) (kind string, content json.RawMessage, err error)
@@ -24,6 +26,10 @@ type cryptor interface {
 	// close ends what runs for it.
 	close()
 }
+
+// errReload is that keys that came could not be stored: what is in memory is ahead
+// of the store, and must be read from it again.
+var errReload = errors.New("keys could not be stored")
 
 // unread are the events of a room that could not be decrypted yet.
 type unread struct {

@@ -111,6 +111,10 @@ func (c *Channel) receive(ctx context.Context, r core.Receiver) error {
 			c.logout(s)
 			pause.wait(ctx, nil)
 		case ctx.Err() == nil:
+			if errors.Is(err, errReload) {
+				s.close()
+				c.logout(s)
+			}
 			c.report(fmt.Errorf("sync matrix: %w", err))
 			c.log.Warn("sync failed", zap.Error(err))
 			pause.wait(ctx, err)

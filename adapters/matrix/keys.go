@@ -1,0 +1,115 @@
+//go:build goolm
+
+package matrix
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"time"
+
+	"go.mau.fi/util/dbutil"
+	"go.uber.org/zap"
+	"maunium.net/go/mautrix"
+	mevent "maunium.net/go/mautrix/event"
+	"maunium.net/go/mautrix/id"
+)
+
+func (o *olm) sync(ctx context.Context, r *syncResponse, since string) error {
+	raw, err := json.Marshal(map[string]json.RawMessage{
+		"to_device": orEmpty(r.ToDevice), "device_lists": orEmpty(r.DeviceLists),
+		"device_one_time_keys_count": orEmpty(r.KeyCounts),
+	})
+	if err != nil {
+		return fmt.Errorf("read keys: %w", err)
+	}
+	var resp mautrix.RespSync
+	if err := json.Unmarshal(raw, &resp); err != nil {
+		o.log.Warn("keys in a sync cannot be read", zap.Error(err))
+		return nil
+	}
+	events := resp.ToDevice.Events
+	resp.ToDevice.Events = nil
+	o.mach.HandleDeviceLists(ctx, &resp.DeviceLists, since)
+	for _, evt := range events {
+		if err := o.take(ctx, evt); err != nil {
+			return err
+		}
+	}
+	o.mach.ProcessSyncResponse(ctx, &resp, since)
+	return nil
+}
+
+func orEmpty(raw json.RawMessage) json.RawMessage {
+	if len(raw) == 0 {
+		return json.RawMessage("{}")
+	}
+	return raw
+}
+
+// take takes an event that was sent to this device alone.
+func (o *olm) take(ctx context.Context, evt *mevent.Event) error {
+	evt.Type.Class = mevent.ToDeviceEventType
+	if err := evt.Content.ParseRaw(evt.Type); err != nil {
+		o.log.Debug("an event to this device cannot be read", zap.String("type", evt.Type.Type), zap.Error(err))
+		return nil
+	}
+	switch content := evt.Content.Parsed.(type) {
+	case *mevent.EncryptedEventContent:
+		return o.unwrap(ctx, evt, content)
+	case *mevent.RoomKeyRequestEventContent:
+		o.background.Go(func() {
+			o.mu.Lock()
+			defer o.mu.Unlock()
+			o.mach.HandleRoomKeyRequest(ctx, evt.Sender, content)
+		})
+	default:
+		o.mach.HandleToDeviceEvent(ctx, evt)
+	}
+	return nil
+}
+
+// unwrap takes an encrypted event to this device, most often the key of a room.
+// All that it changes is stored in one transaction. The machine stores first that
+// it has seen the event, and what was in it last: a kill in between would lose the
+// key for good, for the server offers the event again and the machine would refuse
+// it as known.
+func (o *olm) unwrap(ctx context.Context, evt *mevent.Event, content *mevent.EncryptedEventContent) error {
+	o.meet(ctx, evt.Sender, content.SenderKey)
+	// Whoever encrypts holds a lock of the machine while it waits for the store.
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	var failed error
+	err := o.db.DoTxn(context.WithValue(ctx, failureKey{}, &failed), nil, func(ctx context.Context) error {
+		o.mach.HandleToDeviceEvent(ctx, evt)
+		return failed
+	})
+	if err != nil {
+		return fmt.Errorf("%w: %w", errReload, err)
+	}
+	return nil
+}
+
+// meet fetches the device that has a key, if it is new to us: not later, when a
+// transaction waits.
+func (o *olm) meet(ctx context.Context, user id.UserID, key id.SenderKey) {
+	if who := string(user) + " " + string(key); !o.met[who] {
+		o.met[who] = true
+		if _, err := o.mach.GetOrFetchDeviceByKey(ctx, user, key); err != nil {
+			o.log.Debug("look for the device of a key", zap.Error(clean(err)))
+		}
+	}
+}
+
+type failureKey struct{}
+
+// failures tells a transaction which of its statements failed: the machine only
+// logs that, and goes on.
+type failures struct{ dbutil.DatabaseLogger }
+
+// QueryTiming is called after each statement.
+func (failures) QueryTiming(ctx context.Context, _, _ string, _ []any, _ int, _ time.Duration, err error) {
+	if failed, ok := ctx.Value(failureKey{}).(*error); ok && err != nil && *failed == nil {
+		*failed = err
+	}
+}
