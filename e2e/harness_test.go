@@ -21,6 +21,8 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"runtime"
+	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -48,7 +50,9 @@ func TestMain(m *testing.M) {
 		defer os.RemoveAll(dir)
 		program = filepath.Join(dir, "everthread")
 		flag.Parse()
-		_ = flag.Set("test.parallel", "16") // processes mostly wait for each other
+		// The scenarios mostly wait. Those that look at the clock, or at a browser,
+		// are not parallel: they run alone, before the others.
+		_ = flag.Set("test.parallel", strconv.Itoa(4*runtime.NumCPU()))
 		defer common.end()
 		defer endChromium()
 		defer peers.end()

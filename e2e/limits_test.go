@@ -13,7 +13,6 @@ import (
 )
 
 func TestABurstIsAnsweredOnce(t *testing.T) {
-	t.Parallel()
 	engines(t, func(t *testing.T, database func(*testing.T) string) {
 		w := newTown(t, database(t))
 		g := w.start("EVERTHREAD_TURN_DEBOUNCE=700ms") // the default

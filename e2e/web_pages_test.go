@@ -154,7 +154,6 @@ func (p *tab) check(axe string) []fault {
 // Every page, as it is seen on a phone and on a desktop, light and dark, in both
 // languages: nobody is shut out, nothing is cut off. The screenshots are kept.
 func TestEveryPageCanBeUsedByEverybody(t *testing.T) {
-	t.Parallel()
 	axe, err := os.ReadFile(filepath.Join(filepath.Dir(os.Getenv("EVERTHREAD_TEST_AIMOCK")), "../axe-core/axe.min.js"))
 	if err != nil {
 		t.Skip("axe-core is not there; `make test` installs it")

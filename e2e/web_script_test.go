@@ -74,7 +74,6 @@ func (h *haunted) summarize() {
 // Whatever people and models write, no page takes it for its own script: not even
 // what its policy would stop.
 func TestNothingThatIsWrittenRuns(t *testing.T) {
-	t.Parallel()
 	h := newHaunted(t)
 	p := h.g.newTab(t).allow("status of 404")
 	p.do(command(page.AddScriptToEvaluateOnNewDocument, page.AddScriptToEvaluateOnNewDocumentParams{

@@ -126,7 +126,6 @@ var changes = map[string]url.Values{
 
 // Nothing of another page's is done, and no other page shows ours.
 func TestAnotherPageCanDoNothing(t *testing.T) {
-	t.Parallel()
 	w := newTown(t, "")
 	g := w.start()
 	v := g.newGuest(g.webCode())
@@ -392,7 +391,6 @@ func TestARevokedKeyEndsWithItsRequest(t *testing.T) {
 
 // A page whose session ends hears no more, and says so.
 func TestASessionThatEndsEndsItsStream(t *testing.T) {
-	t.Parallel()
 	w := newTown(t, "")
 	w.useModel(startModel(t, 60*time.Millisecond))
 	g := w.start()
@@ -418,7 +416,6 @@ func TestASessionThatEndsEndsItsStream(t *testing.T) {
 // Two processes on one database: a page that is open at one sees what the other
 // does, while it is done.
 func TestAPageSeesWhatAnotherProcessDoes(t *testing.T) {
-	t.Parallel()
 	w := newTown(t, newSchema(t))
 	w.useModel(startModel(t, 40*time.Millisecond))
 	w.env = append(w.env, "EVERTHREAD_CHANNELS_TELEGRAM_MODE=polling")

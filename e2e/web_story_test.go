@@ -41,7 +41,6 @@ func newVisitor(t *testing.T, database string, env ...string) *visitor {
 
 // The story of the web page, whole: from the link in the log to the next day.
 func TestAPersonSeesAndSteersTheConversationOnThePage(t *testing.T) {
-	t.Parallel()
 	engines(t, func(t *testing.T, database func(*testing.T) string) {
 		v := newVisitor(t, database(t))
 		v.linkWorksOnce()

@@ -11,10 +11,12 @@ import (
 )
 
 // How a homeserver is asked for what may be there: a request that was cut off may
-// still be on its way through it.
+// still be on its way through it, and the other side may have written much since.
 const (
-	alreadyPage = 50
-	alreadyWait = time.Second
+	alreadyWait  = time.Second
+	alreadyPage  = 100 // events of a page
+	alreadyPages = 10
+	alreadyOurs  = 50 // events of ours, beyond which it is not there
 )
 
 // already looks for what a process that died may have sent to a room: an event of
@@ -22,20 +24,32 @@ const (
 // return the same event for the same transaction, but some forget one whose
 // request was cut off and carry it out all the same. fresh: an edit is not meant.
 func (c *Channel) already(ctx context.Context, s *session, r room, txn, mark string, fresh bool) (string, error) {
-	for try := range 2 {
-		if try > 0 {
-			t := time.NewTimer(alreadyWait)
-			select {
-			case <-ctx.Done():
-				t.Stop()
-				return "", fmt.Errorf("look for what was sent: %w", ctx.Err())
-			case <-t.C:
-			}
-		}
+	ours := func(e event) bool { return e.Txn == txn || marked(e, mark, fresh) }
+	id, err := c.newestOf(ctx, s, r, ours)
+	if id != "" || err != nil {
+		return id, err
+	}
+	t := time.NewTimer(alreadyWait)
+	defer t.Stop()
+	select {
+	case <-ctx.Done():
+		return "", fmt.Errorf("look for what was sent: %w", ctx.Err())
+	case <-t.C:
+		return c.newestOf(ctx, s, r, ours)
+	}
+}
+
+// newestOf returns the newest event of ours in a room that is wanted, if it is
+// among the last few.
+func (c *Channel) newestOf(ctx context.Context, s *session, r room, wanted func(event) bool) (string, error) {
+	filter, _ := json.Marshal(map[string]any{"senders": []string{c.opts.UserID}, "limit": alreadyPage})
+	q := url.Values{"dir": {"b"}, "limit": {strconv.Itoa(alreadyPage)}, "filter": {string(filter)}}
+	seen := 0
+	for range alreadyPages {
 		var page struct {
 			Chunk []json.RawMessage `json:"chunk"`
+			End   string            `json:"end"`
 		}
-		q := url.Values{"dir": {"b"}, "limit": {strconv.Itoa(alreadyPage)}}
 		err := s.call(ctx, callTimeout, request{method: http.MethodGet, path: []any{"v3", "rooms", r.id, "messages"}, query: q, result: &page})
 		if err != nil {
 			return "", fmt.Errorf("look for what was sent: %w", err)
@@ -44,13 +58,17 @@ func (c *Channel) already(ctx context.Context, s *session, r room, txn, mark str
 			if e.Sender != c.opts.UserID {
 				continue
 			}
-			if e.Type == typeEncrypted && s.crypto != nil {
+			if seen++; e.Type == typeEncrypted && s.crypto != nil {
 				e, _ = s.open(ctx, r.id, e)
 			}
-			if e.Txn == txn || marked(e, mark, fresh) {
+			if wanted(e) {
 				return e.ID, nil
 			}
 		}
+		if seen >= alreadyOurs || page.End == "" || page.End == q.Get("from") {
+			break
+		}
+		q.Set("from", page.End)
 	}
 	return "", nil
 }

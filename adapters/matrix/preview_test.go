@@ -2,6 +2,7 @@ package matrix
 
 import (
 	"encoding/json"
+	"fmt"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -107,6 +108,9 @@ func TestWhatIsThereAlreadyIsNotSentAgain(t *testing.T) {
 	require.Error(t, w.c.Preview(t.Context(), toAda, "turn-1-4", "Shown"))
 	w.stop()
 	w.ForgetTransactions()
+	for n := range 250 { // a talkative person
+		w.Post(room, ada, typeMessage, map[string]any{"msgtype": "m.text", "body": fmt.Sprint("and ", n)})
+	}
 	w = start(t, w.Server, w.k, nil)
 	part.Again = true
 	first, err := w.c.Send(t.Context(), toAda, part)
