@@ -1,0 +1,265 @@
+package long
+
+import (
+	"slices"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/everthread/everthread/core"
+)
+
+// A model's text may be so much longer than was wanted.
+const tolerance = 1.3
+
+// ownWords is the share of a sentence's words that must be the user's own.
+const ownWords = 0.9
+
+// believeAssistant reads what a model made of an assistant's message, if it is
+// short enough and has no number, address or name that the message does not have.
+func (d *draft) believeAssistant(given string) (*draft, bool) {
+	given = strings.TrimSpace(given)
+	if given == "" || !d.shortEnough(given, d.share(d.options.AssistantOlder, leastAssistantOlder)) || !d.supports(given) {
+		return nil, false
+	}
+	m := *d.m
+	m.Text = given
+	g := d.read(&m, nil)
+	g.total = d.total
+	return g, true
+}
+
+func (d *draft) shortEnough(given string, wanted int) bool {
+	return float64(d.count(given)) <= tolerance*float64(wanted)
+}
+
+// richer returns a, unless b has more names and numbers in it.
+func (d *draft) richer(a, b string) string {
+	if hardness(b) > hardness(a) {
+		return b
+	}
+	return a
+}
+
+// hardness counts the words of a text that are numbers or names.
+func hardness(text string) int {
+	n := 0
+	for _, w := range wordsOf(text) {
+		if hasDigit(w.text) || !w.first && isNameLike(&w) {
+			n++
+		}
+	}
+	return n
+}
+
+func hasDigit(s string) bool { return strings.IndexFunc(s, unicode.IsDigit) >= 0 }
+
+// supports tells whether all numbers, addresses and names of given stand in the
+// message.
+func (d *draft) supports(given string) bool {
+	original := wordSet(d.m.Text)
+	for _, p := range split(given) {
+		ok := true
+		sentences(p.of(given), func(start, end int) {
+			for _, w := range wordsOf(p.of(given)[start:end]) {
+				ok = ok && original.supports(&w)
+			}
+		})
+		if !ok {
+			return false
+		}
+	}
+	return true
+}
+
+// vocabulary is the words of a message.
+type vocabulary struct {
+	exact map[string]bool // in lower case
+	stems map[string]bool
+}
+
+func wordSet(text string) vocabulary {
+	v := vocabulary{map[string]bool{}, map[string]bool{}}
+	for _, w := range wordsOf(text) {
+		v.add(w.lower)
+		for part := range strings.FieldsFuncSeq(w.lower, func(r rune) bool { return !isWord(r) }) {
+			v.add(part)
+		}
+	}
+	return v
+}
+
+func (v vocabulary) add(lower string) {
+	v.exact[lower] = true
+	v.stems[stem(lower)] = true
+}
+
+// supports tells whether a word of a model's may stand: what is a number, an
+// address or a name must be in the message.
+func (v vocabulary) supports(w *word) bool {
+	switch {
+	case v.exact[w.lower]:
+		return true
+	case hasDigit(w.text), strings.ContainsAny(w.text, "@/"):
+		return false
+	case isNumberWord(w.lower):
+		return false
+	case isDense(w.text) && !strings.ContainsFunc(w.text, unicode.IsUpper):
+		return true
+	case !isNameLike(w):
+		return true
+	case w.first && (isFunctionWord(w.lower) || isOpener(w.lower) || v.stems[stem(w.lower)]):
+		return true
+	}
+	return v.hasParts(w)
+}
+
+// hasParts tells whether all parts of a word in capitals, such as Franco-Swiss or
+// l'Atelier, are in the message.
+func (v vocabulary) hasParts(w *word) bool {
+	for part := range strings.FieldsFuncSeq(w.lower, func(r rune) bool { return !isWord(r) }) {
+		if !v.exact[part] && utf8.RuneCountInString(part) > 2 {
+			return false
+		}
+	}
+	return strings.ContainsAny(w.lower, "-'’")
+}
+
+// isNumberWord tells whether a word is a number from two up.
+func isNumberWord(lower string) bool {
+	return strings.Contains(" two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen seventeen eighteen nineteen twenty thirty forty fifty sixty seventy eighty ninety hundred thousand million deux trois quatre cinq sept huit neuf dix onze douze treize quatorze quinze seize vingt trente quarante cinquante soixante cent mille ", " "+lower+" ")
+}
+
+// believeUser puts together what a model kept of a user's message with all that
+// it must keep. It is not used if a sentence is not made of the user's own words,
+// leaves out a "not", or if it is too long.
+func (d *draft) believeUser(given string) (string, bool) {
+	given = strings.TrimSpace(given)
+	if given == "" || d.m.Role != core.RoleUser {
+		return "", false
+	}
+	units := slices.Clone(d.units)
+	keep := make([]bool, len(units))
+	ok := true
+	from := 0
+	for _, p := range split(given) {
+		if p.kind.isCode() || p.kind == quote {
+			continue // the original stands in any case
+		}
+		sentences(p.of(given), func(start, end int) {
+			said := p.of(given)[start:end]
+			if len(wordsOf(said)) == 0 {
+				return // a mark that something is left out
+			}
+			i := d.locate(said, from)
+			if ok = ok && i >= 0; ok {
+				units[i], keep[i], from = d.reworded(i, said, keep[i], units[i]), true, i
+			}
+		})
+	}
+	if !ok {
+		return "", false
+	}
+	for i := range units {
+		keep[i] = keep[i] || units[i].fixed() || units[i].repeats || units[i].score >= userFact
+	}
+	text := d.render(units, keep, style{edges: true})
+	return text, d.shortEnough(text, d.share(d.options.UserVeryOld, 0)) || d.count(text) <= d.fixedTokens()
+}
+
+// fixedTokens is how many tokens stay in any case.
+func (d *draft) fixedTokens() int {
+	n := 0
+	for i := range d.units {
+		if u := &d.units[i]; u.fixed() || u.repeats {
+			n += u.tokens
+		}
+	}
+	return n
+}
+
+// reworded is unit i with the words that the model kept of it. A unit with quotes
+// stays as it is, and so does one that the model cut in several sentences.
+func (d *draft) reworded(i int, kept string, twice bool, now unit) unit {
+	u := d.units[i]
+	if twice || u.fixed() || u.repeats || u.kind != prose && u.kind != item || len(kept) >= len(u.text) {
+		return u
+	}
+	if u.score >= userFact && hardness(kept) < hardness(u.text) {
+		return u
+	}
+	now.text, now.tokens, now.cut = kept, d.count(kept), true
+	return now
+}
+
+// locate returns the unit from which on the model took a sentence: the first,
+// from unit from on, that has nearly all of its words in their order and no "not"
+// that it lacks. -1: none.
+func (d *draft) locate(sentence string, from int) int {
+	words := wordsOf(sentence)
+	for i := from; i < len(d.units); i++ {
+		u := &d.units[i]
+		if u.kind.isCode() || u.repeats {
+			continue
+		}
+		if within(words, wordsOf(u.text)) {
+			return i
+		}
+	}
+	return -1
+}
+
+// within tells whether enough of a's words stand in b in the same order, and no
+// negation of b is between them that a does not have.
+func within(a, b []word) bool {
+	found, at, missing := 0, 0, 0
+	for i := range a {
+		j := at
+		for j < len(b) && b[j].lower != a[i].lower {
+			j++
+		}
+		if j == len(b) {
+			missing++
+			continue
+		}
+		if negated(b[at:j]) {
+			return false
+		}
+		found, at = found+1, j+1
+	}
+	return float64(found) >= ownWords*float64(len(a)) && !negated(b[at:]) && len(a) > 0 && missingIsPlain(a, b, missing)
+}
+
+// missingIsPlain tells whether what is not the user's own is neither a number nor
+// a name nor a negation.
+func missingIsPlain(a, b []word, missing int) bool {
+	if missing == 0 {
+		return true
+	}
+	has := map[string]bool{}
+	for i := range b {
+		has[b[i].lower] = true
+	}
+	for i := range a {
+		w := &a[i]
+		if !has[w.lower] && (hasDigit(w.text) || isNumberWord(w.lower) || !w.first && isNameLike(w) || isNegation(w.lower)) {
+			return false
+		}
+	}
+	return true
+}
+
+func negated(words []word) bool {
+	for i := range words {
+		if isNegation(words[i].lower) {
+			return true
+		}
+	}
+	return false
+}
+
+// isNegation tells whether a sentence without the word may say the opposite.
+func isNegation(lower string) bool {
+	return strings.HasSuffix(lower, "n't") || strings.HasPrefix(lower, "n'") ||
+		strings.Contains(" not no never nobody nothing none neither nor without unless except cannot hardly if ne pas jamais aucun aucune rien personne ni sans sauf si plus guère non ", " "+lower+" ")
+}

@@ -1,0 +1,133 @@
+package long
+
+import (
+	"cmp"
+	"slices"
+)
+
+// What the Kernel takes at least, found by measuring a year (see year_test.go).
+const (
+	userFact      = 1.6 // the worth of a sentence of a user's
+	assistantFact = 3.0 // the same of an assistant's, whose words can be derived
+)
+
+// Tokens that a form may take however short the message is: a sentence or two.
+const (
+	leastUserKernel       = 64
+	leastAssistantOlder   = 28
+	leastAssistantVeryOld = 20
+	leastAssistantKernel  = 32
+)
+
+// smallFixed is how many tokens code or a quote has at most that the Kernel
+// keeps: the mark in its place would hardly be shorter.
+const smallFixed = 20
+
+// wish says what of a message is wanted.
+type wish struct {
+	room  int     // tokens
+	least float64 // what is worth less is left out even if there is room
+	must  float64 // what is worth as much is kept even if there is none; 0: nothing
+	any   bool    // keep something in any case
+	facts bool    // by the facts in it alone
+}
+
+// share is a part of the message's tokens, but not less than least.
+func (d *draft) share(ratio float64, least int) int {
+	return max(int(ratio*float64(d.total)), least)
+}
+
+func (d *draft) ofUser(given string) [4]string {
+	var out [4]string
+	out[Older] = d.deduplicated()
+	out[VeryOld] = d.light(given)
+	out[Kernel] = d.kernel()
+	return out
+}
+
+// light is a user's message with about 0.7 of its tokens: all quotes, code and
+// facts, and what else is worth most.
+func (d *draft) light(given string) string {
+	if text, ok := d.believeUser(given); ok {
+		return text
+	}
+	keep := d.choose(d.units, wish{room: d.share(d.options.UserVeryOld, 0), least: -9, must: userFact, any: true})
+	return d.render(d.units, keep, style{edges: true})
+}
+
+// kernel is what carries facts of a user's message.
+func (d *draft) kernel() string {
+	units := d.subdivide(d.units, d.share(d.options.UserKernel, leastUserKernel))
+	for i := range units {
+		if u := &units[i]; u.fixed() && u.tokens > smallFixed && (u.kind.isCode() || u.kind == quote) {
+			u.score = -9
+		}
+		if units[i].repeats {
+			units[i].score = -9
+		}
+	}
+	keep := d.choose(units, wish{room: d.share(d.options.UserKernel, leastUserKernel), least: userFact})
+	return d.render(units, keep, style{marks: true})
+}
+
+func (d *draft) ofAssistant(given string) [4]string {
+	var out [4]string
+	o := d.options
+	older := wish{room: d.share(o.AssistantOlder, leastAssistantOlder), least: -0.5, any: true}
+	veryOld := wish{room: d.share(o.AssistantVeryOld, leastAssistantVeryOld), least: 0.8}
+	kernel := wish{room: d.share(o.AssistantKernel, leastAssistantKernel), least: assistantFact, facts: true}
+	out[Older] = d.render(d.units, d.choose(d.units, older), style{marks: true, plain: true, edges: true})
+	out[VeryOld] = d.points(d.units, veryOld)
+	out[Kernel] = d.points(d.units, kernel)
+	if g, ok := d.believeAssistant(given); ok {
+		out[Older] = g.m.Text
+		out[VeryOld] = g.richer(g.points(g.units, veryOld), out[VeryOld])
+		out[Kernel] = g.richer(g.points(g.units, kernel), out[Kernel])
+	}
+	return out
+}
+
+// points are the best sentences as a list. Code is left out.
+func (d *draft) points(units []unit, w wish) string {
+	units = slices.DeleteFunc(slices.Clone(units), func(u unit) bool { return u.kind.isCode() || u.kind == heading })
+	units = d.subdivide(units, w.room)
+	return d.render(units, d.choose(units, w), style{bullets: true, plain: true})
+}
+
+// choose says which units to keep: by their worth, within the room.
+func (d *draft) choose(units []unit, w wish) []bool {
+	order := make([]int, len(units))
+	for i := range order {
+		order[i] = i
+	}
+	worth := func(u *unit) float64 {
+		if w.facts && u.fact < factFloor {
+			return -9
+		}
+		return u.score
+	}
+	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(worth(&units[b]), worth(&units[a])) })
+	keep, used := make([]bool, len(units)), 0
+	for _, i := range order {
+		if u := &units[i]; w.must > 0 && (u.fixed() || u.repeats || u.score >= w.must) {
+			keep[i] = true
+			used += u.tokens
+		}
+	}
+	some := used > 0
+	for _, i := range order {
+		u := &units[i]
+		if keep[i] || worth(u) < w.least {
+			continue
+		}
+		if used+u.tokens <= w.room || w.any && !some {
+			keep[i], some = true, true
+			used += u.tokens
+		}
+	}
+	return keep
+}
+
+// factFloor is how many facts a sentence of an assistant's has at least for the
+// Kernel; advice without any can be had again.
+const factFloor = 0.9

@@ -1,0 +1,217 @@
+package long
+
+import (
+	"strings"
+	"unicode"
+	"unicode/utf8"
+)
+
+// kind says what a piece is.
+type kind uint8
+
+const (
+	prose    kind = iota // a paragraph
+	item                 // of a list
+	heading              // of a section
+	row                  // of a table
+	quote                // lines that begin with >
+	fenced               // code between fences
+	indented             // code by its indentation
+)
+
+func (k kind) isCode() bool { return k == fenced || k == indented }
+
+// piece is a part of a text, from start to end in bytes, without white space
+// around it. Pieces follow each other; only white space is between them.
+type piece struct {
+	kind       kind
+	start, end int
+	// from and to bound the code between the fences.
+	from, to int
+}
+
+func (p piece) of(text string) string { return text[p.start:p.end] }
+
+// body returns the code of a fenced piece, all of another.
+func (p piece) body(text string) string {
+	if p.kind == fenced {
+		return text[p.from:p.to]
+	}
+	return text[p.start:p.end]
+}
+
+// Pieces returns how many pieces text has: code blocks, paragraphs, items and
+// such. Print, Candidate and Repeat count them from 0.
+func Pieces(text string) int { return len(split(text)) }
+
+// split cuts a text in its pieces.
+func split(text string) []piece {
+	s := splitter{text: text}
+	for s.at < len(text) {
+		s.line()
+	}
+	return s.pieces
+}
+
+type splitter struct {
+	text   string
+	at     int // start of the next line
+	pieces []piece
+	open   bool // the last piece goes on with the next line if that is of its kind
+}
+
+// line reads one line, or all lines of a fenced block.
+func (s *splitter) line() {
+	start, end := s.at, lineEnd(s.text, s.at)
+	line := s.text[start:end]
+	s.at = end + 1
+	if strings.TrimSpace(line) == "" {
+		s.open = s.open && s.lastKind() == indented
+		return
+	}
+	if fence := fenceOf(line); fence != "" {
+		s.block(start, end, fence)
+		return
+	}
+	k := s.kindOf(line)
+	if s.joins(k, line) {
+		s.pieces[len(s.pieces)-1].end = trimmedEnd(s.text, start, end)
+		return
+	}
+	if k != indented {
+		start += len(line) - len(strings.TrimLeftFunc(line, unicode.IsSpace))
+	}
+	s.pieces = append(s.pieces, piece{kind: k, start: start, end: trimmedEnd(s.text, start, end)})
+	s.open = true
+}
+
+// block reads a fenced block up to its closing fence, or the end.
+func (s *splitter) block(start, end int, fence string) {
+	p := piece{kind: fenced, start: start, from: min(end+1, len(s.text))}
+	p.to, p.end = len(s.text), len(s.text)
+	for s.at < len(s.text) {
+		from := s.at
+		to := lineEnd(s.text, from)
+		s.at = to + 1
+		if closes(s.text[from:to], fence) {
+			p.to, p.end = from, to
+			break
+		}
+	}
+	p.end = trimmedEnd(s.text, start, p.end)
+	p.to = max(p.from, p.to)
+	p.from = min(p.from, p.end)
+	p.to = min(p.to, p.end)
+	s.pieces, s.open = append(s.pieces, p), false
+}
+
+func (s *splitter) lastKind() kind {
+	if len(s.pieces) == 0 {
+		return prose
+	}
+	return s.pieces[len(s.pieces)-1].kind
+}
+
+// joins tells whether a line of kind k goes on with the open piece.
+func (s *splitter) joins(k kind, line string) bool {
+	if !s.open {
+		return false
+	}
+	switch s.lastKind() {
+	case prose:
+		return k == prose
+	case quote:
+		return k == quote
+	case indented:
+		return k == indented
+	case item:
+		return k == prose && (line[0] == ' ' || line[0] == '\t')
+	}
+	return false
+}
+
+// kindOf says what a line begins.
+func (s *splitter) kindOf(line string) kind {
+	bare := strings.TrimLeft(line, " \t")
+	deep := strings.HasPrefix(line, "    ") || strings.HasPrefix(line, "\t")
+	switch {
+	case deep && (!s.open && s.lastKind() != item || s.open && s.lastKind() == indented):
+		return indented
+	case strings.HasPrefix(bare, ">"):
+		return quote
+	case itemMark(bare) > 0:
+		return item
+	case isHeading(bare):
+		return heading
+	case strings.HasPrefix(bare, "|") && strings.Count(bare, "|") > 1:
+		return row
+	}
+	return prose
+}
+
+func isHeading(line string) bool {
+	rest := strings.TrimLeft(line, "#")
+	n := len(line) - len(rest)
+	return n >= 1 && n <= 6 && strings.HasPrefix(rest, " ")
+}
+
+// itemMark returns the length of the mark of a list item with the spaces after
+// it, 0 if line is none.
+func itemMark(line string) int {
+	n := 0
+	for n < len(line) && n < 3 && '0' <= line[n] && line[n] <= '9' {
+		n++
+	}
+	switch {
+	case n > 0 && n < len(line) && (line[n] == '.' || line[n] == ')'):
+		n++
+	case n == 0 && (strings.HasPrefix(line, "- ") || strings.HasPrefix(line, "* ") || strings.HasPrefix(line, "+ ")):
+		n = 1
+	case n == 0 && (strings.HasPrefix(line, "• ") || strings.HasPrefix(line, "– ")):
+		n = 3
+	default:
+		return 0
+	}
+	rest := strings.TrimLeft(line[n:], " \t")
+	if rest == "" || len(rest) == len(line)-n {
+		return 0
+	}
+	return len(line) - len(rest)
+}
+
+// fenceOf returns the fence that line opens a code block with, or nothing.
+func fenceOf(line string) string {
+	bare := strings.TrimLeft(line, " \t")
+	for _, mark := range []string{"`", "~"} {
+		rest := strings.TrimLeft(bare, mark)
+		n := len(bare) - len(rest)
+		if n >= 3 && (mark == "~" || !strings.Contains(rest, "`")) {
+			return bare[:n]
+		}
+	}
+	return ""
+}
+
+func closes(line, fence string) bool {
+	bare := strings.TrimSpace(line)
+	return len(bare) >= len(fence) && strings.Trim(bare, fence[:1]) == ""
+}
+
+func lineEnd(text string, at int) int {
+	if i := strings.IndexByte(text[at:], '\n'); i >= 0 {
+		return at + i
+	}
+	return len(text)
+}
+
+// trimmedEnd returns end without the white space before it.
+func trimmedEnd(text string, start, end int) int {
+	for end > start {
+		r, size := utf8.DecodeLastRuneInString(text[start:end])
+		if !unicode.IsSpace(r) {
+			break
+		}
+		end -= size
+	}
+	return end
+}

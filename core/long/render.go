@@ -1,0 +1,228 @@
+package long
+
+import (
+	"fmt"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+)
+
+// left stands where something was left out.
+const left = "…"
+
+// style says how units are put together.
+type style struct {
+	edges   bool // say that something is missing at the beginning or end, too
+	marks   bool // code and quotes that are left out leave a mark that says how much and where
+	bullets bool // one line for each, as a list if there are several
+	plain   bool // without the emphasis of Markdown
+}
+
+// render puts the kept units together in their order.
+func (d *draft) render(units []unit, keep []bool, s style) string {
+	w := writer{draft: d, style: s, several: kept(keep) > 1}
+	for i := range units {
+		if keep[i] {
+			w.write(&units[i])
+			continue
+		}
+		w.leave(&units[i])
+	}
+	return w.end()
+}
+
+func kept(keep []bool) int {
+	n := 0
+	for _, k := range keep {
+		if k {
+			n++
+		}
+	}
+	return n
+}
+
+type writer struct {
+	*draft
+	style
+	several bool
+	b       strings.Builder
+	last    *unit // kept
+	gap     bool  // something was left out since
+	lines   int   // of code left out since
+	words   int   // of quotes left out since
+}
+
+// leave notes that u is left out.
+func (w *writer) leave(u *unit) {
+	w.gap = true
+	switch {
+	case !w.marks || u.repeats && !u.kind.isCode():
+	case u.kind.isCode():
+		w.lines += strings.Count(u.source(w.m.Text), "\n") + 1
+		if u.kind == fenced {
+			w.lines -= min(w.lines-1, 2)
+		}
+	case u.kind == quote:
+		w.words += wordCount(u.text)
+	case u.quotes >= leastQuote:
+		w.words += u.quotes
+	}
+}
+
+// leastQuote is how many words of quoted speech are a quote; fewer are a title or
+// a word held with tongs.
+const leastQuote = 4
+
+// source returns what the message has where u stands.
+func (u *unit) source(text string) string { return text[u.start:u.end] }
+
+// marked returns the mark of the code and quotes left out since the last unit.
+func (w *writer) marked() string {
+	var parts []string
+	if w.lines > 0 {
+		parts = append(parts, fmt.Sprintf("[code: %d lines, see #%d]", w.lines, w.m.ID))
+	}
+	if w.words > 0 {
+		parts = append(parts, fmt.Sprintf("[quote: %d words, see #%d]", w.words, w.m.ID))
+	}
+	w.lines, w.words = 0, 0
+	return strings.Join(parts, " ")
+}
+
+func (w *writer) write(u *unit) {
+	text := u.text
+	if w.plain && !u.kind.isCode() {
+		text = bare(text)
+	}
+	mark := w.marked()
+	switch {
+	case w.bullets:
+		w.bullet(text)
+	case w.last == nil:
+		if mark != "" {
+			w.b.WriteString(mark + w.separator(u))
+		} else if w.gap && w.edges {
+			w.b.WriteString(left + w.separator(u))
+		}
+		w.b.WriteString(text)
+	case w.gap:
+		if mark == "" {
+			mark = left
+		}
+		sep := w.separator(u)
+		w.b.WriteString(w.separator(w.last) + mark + sep + text)
+	default:
+		w.b.WriteString(w.gapBetween(w.last, u) + text)
+	}
+	w.last, w.gap = u, false
+}
+
+func (w *writer) bullet(text string) {
+	if w.b.Len() > 0 {
+		w.b.WriteByte('\n')
+	}
+	if w.several {
+		w.b.WriteString("- ")
+	}
+	w.b.WriteString(strings.Join(strings.Fields(text[itemMark(text):]), " "))
+}
+
+// separator is what stands between a unit and a mark: a unit of several lines,
+// or that Markdown reads by the line, stands on lines of its own.
+func (w *writer) separator(u *unit) string {
+	if u.kind != prose || strings.Contains(u.text, "\n") && u.repeats {
+		return "\n"
+	}
+	return " "
+}
+
+func (w *writer) end() string {
+	if w.bullets {
+		return w.b.String()
+	}
+	mark := w.marked()
+	switch {
+	case mark != "" && w.last != nil:
+		w.b.WriteString(w.separator(w.last) + mark)
+	case mark != "":
+		w.b.WriteString(mark)
+	case w.last != nil && w.gap && w.edges:
+		w.b.WriteString(w.separator(w.last) + left)
+	}
+	return w.b.String()
+}
+
+// bare takes the emphasis of Markdown out of a sentence of an assistant's.
+func bare(s string) string {
+	if !strings.Contains(s, "**") && !strings.Contains(s, "__") && !strings.HasPrefix(s, "#") {
+		return s
+	}
+	if strings.ContainsAny(s, "`") {
+		return s
+	}
+	return strings.NewReplacer("**", "", "__", "").Replace(strings.TrimSpace(strings.TrimLeft(s, "#")))
+}
+
+// subdivide cuts the sentences that are longer than room, at commas where there
+// are some. Fixed units and what has no gaps stay whole.
+func (d *draft) subdivide(units []unit, room int) []unit {
+	room = min(room, longSentence)
+	var out []unit
+	for i := range units {
+		u := units[i]
+		if u.tokens <= room || u.fixed() || u.repeats || u.kind != prose && u.kind != item {
+			out = append(out, u)
+			continue
+		}
+		out = append(out, d.clauses(u, room)...)
+	}
+	return out
+}
+
+// clauses cuts a sentence in parts of about half the room.
+func (d *draft) clauses(u unit, room int) []unit {
+	r := reader{assistant: d.m.Role == "assistant", count: map[string]int{}}
+	var out []unit
+	target := max(len(u.text)*room/2/max(u.tokens, 1), 1)
+	for start := 0; start < len(u.text); {
+		end := clauseEnd(u.text, start, target)
+		part := u
+		part.start, part.end, part.cut = u.start+start, u.start+end, true
+		part.text = strings.TrimSpace(u.text[start:end])
+		part.start += strings.Index(u.text[start:end], part.text)
+		part.end = part.start + len(part.text)
+		part.tokens = d.count(part.text)
+		words := wordsOf(part.text)
+		if start > 0 && len(words) > 0 {
+			words[0].first = false
+		}
+		part.fact, part.score = r.worth(&part, words)
+		if part.text != "" {
+			out = append(out, part)
+		}
+		start = end
+	}
+	return out
+}
+
+// clauseEnd returns where the part that begins at start ends: at the first pause
+// after half of target, or between two words after target, or between two letters
+// of a script without gaps. Where neither comes it is the end.
+func clauseEnd(s string, start, target int) int {
+	for i := start; i < len(s); {
+		r, size := utf8.DecodeRuneInString(s[i:])
+		next := i + size
+		switch {
+		case strings.ContainsRune("，、；：", r) && next-start >= target/2:
+			return next
+		case unicode.IsSpace(r) && i > start && i-start >= target/2 && strings.ContainsAny(s[i-1:i], ",;:)\n") || r == '\n':
+			return next
+		case unicode.IsSpace(r) && i-start >= target:
+			return next
+		case i-start >= target && isDense(s[i:next]) && next < len(s):
+			return next
+		}
+		i = next
+	}
+	return len(s)
+}

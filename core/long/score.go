@@ -1,0 +1,268 @@
+package long
+
+import (
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/everthread/everthread/core"
+)
+
+// score gives each unit what it is worth.
+func (d *draft) score() {
+	r := reader{assistant: d.m.Role == core.RoleAssistant, count: map[string]int{}}
+	parsed := make([][]word, len(d.units))
+	for i := range d.units {
+		if u := &d.units[i]; !u.kind.isCode() && !u.repeats {
+			parsed[i] = wordsOf(u.text)
+			r.learn(parsed[i])
+		}
+	}
+	r.strange = r.isStrange()
+	for i := range d.units {
+		u := &d.units[i]
+		if parsed[i] == nil {
+			continue
+		}
+		u.fact, u.score = r.worth(u, parsed[i])
+		if i == 0 || i == len(d.units)-1 {
+			u.score += 0.1
+		}
+	}
+}
+
+// word is one word of a sentence without the punctuation around it.
+type word struct {
+	text  string
+	lower string // with straight apostrophes
+	first bool   // of its sentence, or after a colon or an opening quote
+	last  byte   // what stands after it: a stop, a colon, a question mark
+}
+
+// wordsOf returns the words of a sentence. A run of a script without gaps is one.
+func wordsOf(s string) []word {
+	s = s[itemMark(s):]
+	var out []word
+	first := true
+	for field := range strings.FieldsSeq(s) {
+		text := strings.TrimFunc(field, func(r rune) bool { return !isWord(r) && !unicode.In(r, unicode.Sc) && r != '%' && r != '@' && r != '/' })
+		if text == "" {
+			first = first || strings.ContainsAny(field, ":-–—|")
+			continue
+		}
+		w := word{text: text, lower: strings.ReplaceAll(strings.ToLower(text), "’", "'"), first: first, last: field[len(field)-1]}
+		if strings.HasPrefix(field, "*") || strings.HasPrefix(field, "_") || strings.HasPrefix(field, "\"") || strings.HasPrefix(field, "“") || strings.HasPrefix(field, "«") {
+			w.first = true
+		}
+		out = append(out, w)
+		first = w.last == ':' || strings.HasSuffix(field, ":**")
+	}
+	return out
+}
+
+// reader knows what a whole message is like.
+type reader struct {
+	assistant bool
+	strange   bool // of a language that it has no words of
+	words     int
+	common    int            // words that English and French are full of
+	count     map[string]int // how often a stem occurs
+}
+
+func (r *reader) learn(words []word) {
+	for i := range words {
+		r.words++
+		if isFunctionWord(words[i].lower) {
+			r.common++
+			continue
+		}
+		r.count[stem(words[i].lower)]++
+	}
+}
+
+// isStrange tells whether hardly a word is one that English or French cannot do
+// without. Then only the form of words can be read, and more is kept.
+func (r *reader) isStrange() bool { return r.words >= 3 && r.common*8 < r.words }
+
+// stem cuts a word to its first letters: words of one family mostly share them.
+func stem(lower string) string {
+	n := 0
+	for i := range lower {
+		if n == 6 {
+			return lower[:i]
+		}
+		n++
+	}
+	return lower
+}
+
+// worth returns how many facts a sentence carries, and what it is worth in all.
+func (r *reader) worth(u *unit, words []word) (fact, score float64) {
+	t := tally{reader: r, words: words}
+	for i := range words {
+		t.shape(i)
+	}
+	t.phrases()
+	fact = min(t.codes, 3)*1.1 + min(t.numbers, 3)*0.7 + min(t.names, 3)*0.6 + min(t.dates, 2)*0.6 + min(t.links, 2)
+	if u.kind == heading || bold(u.text) {
+		return 0, 0.1
+	}
+	score = fact + t.cues + r.rarity(words) - t.filler
+	if r.strange {
+		score += r.unread(u)
+	}
+	if r.asks(u.text) {
+		fact, score = fact*0.6, score*0.5
+	}
+	if u.quotes >= 4 || u.kind == quote {
+		score += 0.5
+	}
+	return fact, score
+}
+
+// unread is what a sentence in a language without known words is worth: more
+// the longer it is.
+func (r *reader) unread(u *unit) float64 {
+	return min(1.2, float64(utf8.RuneCountInString(u.text))/25)
+}
+
+func (r *reader) asks(s string) bool {
+	s = strings.TrimRight(s, " \"”»)*_")
+	return strings.HasSuffix(s, "?") || strings.HasSuffix(s, "？")
+}
+
+func bold(s string) bool {
+	return strings.HasPrefix(s, "**") && strings.HasSuffix(strings.TrimRight(s, ":"), "**") && strings.Count(s, "**") == 2
+}
+
+// rarity is how much a sentence says that the rest of the message does not.
+func (r *reader) rarity(words []word) float64 {
+	rare := 0
+	for i := range words {
+		if w := words[i].lower; utf8.RuneCountInString(w) > 3 && !isFunctionWord(w) && r.count[stem(w)] == 1 {
+			rare++
+		}
+	}
+	return min(0.4, 0.06*float64(rare))
+}
+
+// tally is what is found in one sentence.
+type tally struct {
+	*reader
+	words                               []word
+	codes, numbers, names, dates, links float64
+	cues, filler                        float64
+}
+
+// shape counts what a word's form alone tells.
+func (t *tally) shape(i int) {
+	w := &t.words[i]
+	digits, letters, capitals := 0, 0, 0
+	for _, c := range w.text {
+		switch {
+		case unicode.IsDigit(c):
+			digits++
+		case unicode.IsLetter(c):
+			letters++
+			if unicode.IsUpper(c) {
+				capitals++
+			}
+		}
+	}
+	switch {
+	case strings.Contains(w.text, "://") || strings.HasPrefix(w.lower, "www.") || strings.Contains(w.text, "@") && strings.Contains(w.text, "."):
+		t.links++
+	case digits > 0:
+		t.number(w, digits, letters, capitals)
+	case isDate(w.lower):
+		t.dates++
+	case letters > 1 && capitals == letters && letters < 7 && t.mixedCase():
+		t.names += 0.7 // an acronym
+	case capitals > 0 && isNameLike(w):
+		t.name(i, w, letters)
+	case isDense(w.text):
+		t.dense(w.text)
+	}
+}
+
+// number counts a word with digits: how exact it is, is how much it tells.
+func (t *tally) number(w *word, digits, letters, capitals int) {
+	money := strings.ContainsAny(w.text, "€$£¥") || strings.ContainsAny(w.text, ",.") && digits >= 3
+	switch {
+	case letters > 0 && digits > 0 && (capitals > 0 || digits+letters >= 6) && !ordinal(w.lower):
+		t.codes++
+	case digits >= 5, digits >= 3 && strings.ContainsAny(w.text, ":/-h"):
+		t.codes++
+	case money, digits >= 3 && w.text[len(w.text)-1] != '0', strings.Contains(w.text, ":"):
+		t.numbers += 1.2
+	case digits >= 2 && w.text[len(w.text)-1] != '0' && w.text[len(w.text)-1] != '5':
+		t.numbers++
+	case digits >= 2:
+		t.numbers += 0.7
+	default:
+		t.numbers += 0.45
+	}
+}
+
+func ordinal(w string) bool {
+	return len(w) < 6 && (strings.HasSuffix(w, "th") || strings.HasSuffix(w, "st") || strings.HasSuffix(w, "nd") || strings.HasSuffix(w, "rd") || strings.HasSuffix(w, "er") || strings.HasSuffix(w, "h"))
+}
+
+// mixedCase tells whether the sentence is not all in capitals.
+func (t *tally) mixedCase() bool {
+	for i := range t.words {
+		if t.words[i].text == t.words[i].lower && len(t.words[i].text) > 2 {
+			return true
+		}
+	}
+	return false
+}
+
+// isNameLike tells whether a word with capitals may be a name.
+func isNameLike(w *word) bool {
+	c, _ := utf8.DecodeRuneInString(strings.TrimPrefix(strings.TrimPrefix(w.text, "l'"), "d'"))
+	if i := strings.IndexAny(w.text, "'’"); i > 0 && i < 3 { // l'Atelier, d'Amélie
+		c, _ = utf8.DecodeRuneInString(strings.TrimLeft(w.text[i:], "'’"))
+		return unicode.IsUpper(c)
+	}
+	return w.lower != "i" && !strings.HasPrefix(w.lower, "i'") && (unicode.IsUpper(c) || strings.IndexFunc(w.text[1:], unicode.IsUpper) >= 0)
+}
+
+func (t *tally) name(i int, w *word, letters int) {
+	switch {
+	case !w.first && letters > 1:
+		t.names++
+	case i+1 < len(t.words) && isNameLike(&t.words[i+1]) && t.words[i+1].text != strings.ToUpper(t.words[i+1].text):
+		t.names += 0.5
+	case !isFunctionWord(w.lower) && !isOpener(w.lower):
+		t.names += 0.4
+	}
+}
+
+// dense reads a run of Chinese, Japanese or Korean: foreign names in katakana,
+// and the few signs of somebody telling of themselves.
+func (t *tally) dense(s string) {
+	kana := 0
+	for _, c := range s {
+		if unicode.Is(unicode.Katakana, c) {
+			kana++
+		}
+	}
+	if kana >= 2 {
+		t.names++
+	}
+	for _, sign := range denseSigns {
+		if strings.Contains(s, sign) {
+			t.cues += 0.5
+		}
+	}
+}
+
+func isDense(s string) bool {
+	for _, c := range s {
+		if unicode.In(c, unicode.Han, unicode.Hiragana, unicode.Katakana, unicode.Hangul) {
+			return true
+		}
+	}
+	return false
+}

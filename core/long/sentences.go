@@ -1,0 +1,209 @@
+package long
+
+import (
+	"strings"
+	"unicode"
+	"unicode/utf8"
+)
+
+const (
+	wrapped      = 60   // letters; a shorter line was ended by its writer
+	longestQuote = 2000 // bytes of quoted speech; what is longer is no quote but a stray mark
+)
+
+// sentences calls yield with the bounds of each sentence of a paragraph, without
+// the white space around it. Quoted speech and inline code are never cut.
+func sentences(s string, yield func(start, end int)) {
+	start := 0
+	flush := func(end int) {
+		from := start + len(s[start:end]) - len(strings.TrimLeftFunc(s[start:end], unicode.IsSpace))
+		if to := trimmedEnd(s, from, end); to > from {
+			yield(from, to)
+		}
+		start = end
+	}
+	for i := 0; i < len(s); {
+		if n := atomic(s, i); n > 0 {
+			i += n
+			if endsInside(s, i) {
+				flush(i)
+			}
+			continue
+		}
+		if n := boundary(s, start, i); n > 0 {
+			i += n
+			flush(i)
+			continue
+		}
+		i += runeLen(s, i)
+	}
+	flush(len(s))
+}
+
+func runeLen(s string, i int) int {
+	if s[i] < utf8.RuneSelf {
+		return 1
+	}
+	_, size := utf8.DecodeRuneInString(s[i:])
+	return size
+}
+
+// atomic returns the length of the quoted speech or inline code that begins at
+// i, 0 if none does.
+func atomic(s string, i int) int {
+	if s[i] == '`' {
+		return inlineCode(s[i:])
+	}
+	return quoted(s, i)
+}
+
+func inlineCode(s string) int {
+	rest := strings.TrimLeft(s, "`")
+	fence := s[:len(s)-len(rest)]
+	if n := strings.Index(rest[:min(len(rest), longestQuote)], fence); n >= 0 {
+		return n + 2*len(fence)
+	}
+	return 0
+}
+
+// quoted returns the length of the quoted speech that begins at i, 0 if none does.
+func quoted(s string, i int) int {
+	if s[i] == '"' {
+		return straight(s, i)
+	}
+	if s[i] < utf8.RuneSelf {
+		return 0
+	}
+	r, size := utf8.DecodeRuneInString(s[i:])
+	closers := ""
+	switch r {
+	case '«':
+		closers = "»"
+	case '“':
+		closers = "”"
+	case '„':
+		closers = "“”"
+	case '「':
+		closers = "」"
+	case '『':
+		closers = "』"
+	default:
+		return 0
+	}
+	rest := s[i+size : min(len(s), i+longestQuote)]
+	n := strings.IndexAny(rest, closers)
+	if n <= 0 {
+		return 0
+	}
+	return size + n + runeLen(rest, n)
+}
+
+// straight is quoted for the marks of typewriters, which are inches, too.
+func straight(s string, i int) int {
+	if before, _ := utf8.DecodeLastRuneInString(s[:i]); i > 0 && !unicode.IsSpace(before) && !strings.ContainsRune("([{—–:'’", before) {
+		return 0
+	}
+	if after, _ := utf8.DecodeRuneInString(s[i+1:]); i+1 >= len(s) || unicode.IsSpace(after) || after == '"' {
+		return 0
+	}
+	end := min(len(s), i+longestQuote)
+	for j := i + 1; j < end; j++ {
+		if s[j] != '"' {
+			continue
+		}
+		before, _ := utf8.DecodeLastRuneInString(s[:j])
+		after, _ := utf8.DecodeRuneInString(s[j+1:])
+		if !unicode.IsSpace(before) && (j+1 >= len(s) || !isWord(after)) {
+			return j + 1 - i
+		}
+	}
+	return 0
+}
+
+func isWord(r rune) bool { return unicode.IsLetter(r) || unicode.IsDigit(r) || unicode.IsMark(r) }
+
+// endsInside tells whether the quote before i ends a sentence: "Go." Then …
+func endsInside(s string, i int) bool {
+	before := strings.TrimRight(s[:i], "\"”»“」』` \u00a0\u202f")
+	last, _ := utf8.DecodeLastRuneInString(before)
+	if !strings.ContainsRune(".!?…。！？", last) {
+		return false
+	}
+	rest := strings.TrimLeft(s[i:], " \n")
+	next, _ := utf8.DecodeRuneInString(rest)
+	return len(rest) < len(s[i:]) && unicode.IsUpper(next)
+}
+
+// boundary returns the length of what ends a sentence at i (its stops and what
+// closes after them), 0 if nothing does.
+func boundary(s string, start, i int) int {
+	switch s[i] {
+	case '.', '!', '?':
+		return stops(s, start, i)
+	case '\n':
+		return lineBreak(s, start, i)
+	}
+	if s[i] < utf8.RuneSelf {
+		return 0
+	}
+	switch r, _ := utf8.DecodeRuneInString(s[i:]); r {
+	case '。', '！', '？', '｡':
+		return len(s[i:]) - len(strings.TrimLeft(s[i:], "。！？｡」』）”"))
+	case '…':
+		return stops(s, start, i)
+	}
+	return 0
+}
+
+func stops(s string, start, i int) int {
+	rest := strings.TrimLeft(s[i:], ".!?…")
+	mark := s[i : len(s)-len(rest)]
+	rest = strings.TrimLeft(rest, "\"'”’»)]*_")
+	n := len(s) - i - len(rest)
+	next := strings.TrimLeft(rest, " \t\u00a0\u202f")
+	if next == "" {
+		return n
+	}
+	if len(next) == len(rest) && next[0] != '\n' {
+		return 0
+	}
+	r, _ := utf8.DecodeRuneInString(next)
+	trails := mark == "…" || strings.HasPrefix(mark, "..")
+	if trails && unicode.IsLower(r) || mark == "." && abbreviated(s[start:i], r) {
+		return 0
+	}
+	return n
+}
+
+// abbreviations end in a stop that ends no sentence.
+const abbreviations = " mr mrs ms dr prof st no vs etc approx e.g i.e cf al ca fig vol art p pp nr m mm mme mlle me av bd env ex min max tel tél jan feb mar apr jun jul aug sep sept oct nov dec janv févr juil déc inc ltd co corp dept est "
+
+// abbreviated tells whether the stop after text is one of an abbreviation, an
+// initial or a number in a list; next is the letter that comes then.
+func abbreviated(text string, next rune) bool {
+	word := text[strings.LastIndexAny(text, " \n\t('’")+1:]
+	if word == "" {
+		return true
+	}
+	lower := strings.ToLower(word)
+	if lower == "etc" || lower == "am" || lower == "pm" || lower == "me" || lower == "no" {
+		return lower != "am" && lower != "pm" && unicode.IsLower(next) || lower == "no" && unicode.IsDigit(next)
+	}
+	first, size := utf8.DecodeRuneInString(word)
+	if size == len(word) && unicode.IsUpper(first) && first != 'I' {
+		return true
+	}
+	return strings.Contains(abbreviations, " "+lower+" ") || len(text) == len(word) && len(word) < 4 && strings.Trim(word, "0123456789") == ""
+}
+
+// lineBreak tells whether the writer ended the line at i: it is short, or the
+// next begins anew.
+func lineBreak(s string, start, i int) int {
+	line := s[max(start, strings.LastIndexByte(s[:i], '\n')+1):i]
+	next := strings.TrimLeft(s[i+1:], " \t")
+	r, _ := utf8.DecodeRuneInString(next)
+	if utf8.RuneCountInString(line) < wrapped || !unicode.IsLetter(r) || unicode.IsUpper(r) {
+		return 1
+	}
+	return 0
+}
