@@ -99,9 +99,17 @@ type Context struct {
 	TotalTokens            int           `yaml:"total_tokens"`
 	MaxHistoryMessages     int           `yaml:"max_history_messages"`
 	MaxContextTokens       int           `yaml:"max_context_tokens"`
+	Long                   Long          `yaml:"long"`
 	MinTurns               int           `yaml:"min_turns"`
 	MinTokens              int           `yaml:"min_tokens"`
 	Silence                time.Duration `yaml:"silence"`
+}
+
+// Long bounds prompts of the strategy long (SPEC 5.3).
+type Long struct {
+	Budget            int     `yaml:"budget"`             // tokens of a prompt
+	CompressThreshold float64 `yaml:"compress_threshold"` // of the budget, above which old messages are compressed
+	RawRecentTokens   int     `yaml:"raw_recent_tokens"`  // newest tokens that stay as they are
 }
 
 // Recall says how a search of the conversation weighs what it finds (SPEC 8.2).
@@ -280,7 +288,7 @@ func Default() Config {
 		Transcription:   Transcription{Timeout: time.Minute},
 		Recall:          Recall{Languages: []string{"en", "fr"}, SemanticWeight: 0.7, LexicalWeight: 0.3, CoveredPenalty: 0.85, Candidates: 50},
 		Context: Context{Strategy: "continuous", TodayRawTokens: 4000, TodaySummaryTokens: 500, LastConversationTokens: 300, OpenLoopsTokens: 400,
-			TargetTokens: 4100, TotalTokens: 6150, MaxHistoryMessages: 50, MaxContextTokens: 6000, MinTurns: 30, MinTokens: 1500, Silence: 30 * time.Minute},
+			TargetTokens: 4100, TotalTokens: 6150, MaxHistoryMessages: 50, MaxContextTokens: 6000, Long: Long{Budget: 150_000, CompressThreshold: 0.8, RawRecentTokens: 40_000}, MinTurns: 30, MinTokens: 1500, Silence: 30 * time.Minute},
 		Summaries: Summaries{AfterMessages: 10, Pressure: 0.8, FinalizeAt: "03:00", PostForward: "home", PostAt: "08:00", PostMinMessages: 4,
 			PostExpires: 48 * time.Hour, Attempts: 6},
 		Day:       Day{StartsAt: "00:00"},

@@ -187,7 +187,7 @@ func (c Config) checkSummaryLLM(p *problems) {
 
 func (c Config) checkContext(p *problems) {
 	x := c.Context
-	p.oneOf("context.strategy", x.Strategy, "continuous", "truncate")
+	p.oneOf("context.strategy", x.Strategy, "continuous", "truncate", "long")
 	atLeast(p, "context.today_raw_tokens", x.TodayRawTokens, 100)
 	atLeast(p, "context.today_summary_tokens", x.TodaySummaryTokens, 0)
 	atLeast(p, "context.last_conversation_tokens", x.LastConversationTokens, 0)
@@ -195,6 +195,14 @@ func (c Config) checkContext(p *problems) {
 	atLeast(p, "context.target_tokens", x.TargetTokens, 500)
 	atLeast(p, "context.max_history_messages", x.MaxHistoryMessages, 1)
 	atLeast(p, "context.max_context_tokens", x.MaxContextTokens, 500)
+	atLeast(p, "context.long.budget", x.Long.Budget, 4000)
+	atLeast(p, "context.long.raw_recent_tokens", x.Long.RawRecentTokens, 500)
+	if t := x.Long.CompressThreshold; t < 0.3 || t > 0.95 {
+		p.add("context.long.compress_threshold is %g; it must be from 0.3 to 0.95", t)
+	}
+	if float64(x.Long.RawRecentTokens) > x.Long.CompressThreshold*float64(x.Long.Budget)*0.8 {
+		p.add("context.long.raw_recent_tokens is %d; it must be at most four fifths of where compression starts (context.long.compress_threshold of context.long.budget)", x.Long.RawRecentTokens)
+	}
 	atLeast(p, "context.min_turns", x.MinTurns, 0)
 	atLeast(p, "context.min_tokens", x.MinTokens, 0)
 	atLeast(p, "context.silence", x.Silence, 0)

@@ -16,6 +16,7 @@ const (
 	QueueFetch     = "fetch:"
 	QueueSummarize = "summarize"
 	QueueEmbed     = "embed"
+	QueueCompress  = "compress"
 )
 
 // JobState is the state of a job. Done jobs are gone.
@@ -82,6 +83,9 @@ const SummaryKey = "summaries"
 // EmbedKey is the key of a user's embedding jobs, whose Ref is 0: one is enough
 // for all that waits.
 const EmbedKey = "embed"
+
+// CompressKey is the key of a user's compression jobs, whose Ref is the thread.
+const CompressKey = "compress"
 
 // AddressKey is the key of the jobs that deliver to an address.
 func AddressKey(a Address) string {

@@ -147,6 +147,9 @@ type WindowQuery struct {
 	Stale time.Time
 	// Budgets is the fingerprint that an epoch must have to be continued.
 	Budgets string
+	// Pages is how many tokens of pages are read when a new epoch begins; the
+	// messages that stand on pages are not read then. 0: no pages.
+	Pages int
 }
 
 // Committed is the result of a Commit.
@@ -521,6 +524,7 @@ type Store interface {
 	IndexStore
 	MemoryStore
 	ReminderStore
+	PageStore
 	Janitor
 	Waker
 	Changes

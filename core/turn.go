@@ -86,6 +86,10 @@ type Window struct {
 	Last            Segment // the newest earlier one; zero if there is none
 	LastSummary     *Summary
 	Loops           []Loop // open ones, newest mention first, at most 20
+	// Pages are the newest that were asked for, oldest first, with the text of the
+	// form that they have now; PagesBefore counts older ones.
+	Pages       []Page
+	PagesBefore int
 }
 
 // Epoch fixes everything before the raw messages, and where these start, so
@@ -116,6 +120,9 @@ type HeadPart struct {
 	Version int       `json:"version,omitempty"` // of that summary
 	Loops   []LoopID  `json:"loops,omitempty"`
 	Error   string    `json:"error,omitempty"` // why the part was left out
+	// Pages are what the part is made of. Its text is not stored with the epoch:
+	// whoever reads one has it put together from them.
+	Pages []PageRef `json:"pages,omitempty"`
 }
 
 // Snapshot is what a turn sent to the model, by reference (SPEC 5).
@@ -136,6 +143,7 @@ type Snapshot struct {
 	LastConversation bool              `json:"last_conversation_present"`
 	ToolTokens       int               `json:"tool_schema_tokens"`
 	ClientTokens     int               `json:"client_tokens,omitempty"` // instructions of the client that asked, not in Total
+	History          *HistoryCount     `json:"history,omitempty"`       // strategy long
 	Total            int               `json:"total_tokens"`
 	Cap              int               `json:"cap_tokens"`
 	Model            string            `json:"model"`
@@ -144,6 +152,21 @@ type Snapshot struct {
 	TotalMS          int64             `json:"total_ms"`
 	Steps            int               `json:"steps"`
 	Finish           Finish            `json:"finish,omitempty"`
+}
+
+// HistoryCount says what became of old messages in a prompt of the strategy long.
+type HistoryCount struct {
+	Pages      int `json:"pages"`
+	LeftOut    int `json:"pages_left_out"`    // older ones, without room or not made yet
+	Messages   int `json:"messages"`          // that the pages hold
+	Raw        int `json:"raw"`               // of these, word for word
+	Summarized int `json:"summarized"`        // shortened
+	References int `json:"references"`        // that refer to an earlier one
+	Omitted    int `json:"omitted"`           // of which nothing is left
+	Original   int `json:"original_tokens"`   // of their texts
+	Tokens     int `json:"tokens"`            // of what is shown
+	UserTokens int `json:"user_tokens"`       // of that, what the user said
+	UserTotal  int `json:"user_tokens_total"` // with the raw messages
 }
 
 // PartTokens is a part of a prompt and what it took.
@@ -165,6 +188,8 @@ type Reply struct {
 	Effects  []Effect
 	// Deliveries carry the last message of Messages.
 	Deliveries []NewDelivery
+	// Compress asks for old messages to be compressed (SPEC 5.3).
+	Compress bool
 	// Summarize asks for a summary at once; else it is due when the segment has
 	// SummarizeAfter unsummarized messages.
 	Summarize      bool
@@ -184,6 +209,8 @@ type Prompt struct {
 	Epoch       *Epoch // a new one; nil: the current one goes on
 	// Pressure asks for a summary at once (SPEC 6).
 	Pressure bool
+	// Compress asks for old messages to be compressed (SPEC 5.3).
+	Compress bool
 	// Request is what the client that asked wants besides; nil: nothing.
 	Request *Request
 }

@@ -5,8 +5,11 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/everthread/everthread/configs"
 	"github.com/everthread/everthread/core"
 	"github.com/everthread/everthread/core/day"
+	"github.com/everthread/everthread/core/gateway"
+	"github.com/everthread/everthread/core/long"
 	"github.com/everthread/everthread/core/loops"
 	"github.com/everthread/everthread/core/markup"
 	"github.com/everthread/everthread/core/people"
@@ -33,7 +36,25 @@ func (a *app) newSummary(chat core.Model) error {
 		Day: a.calendar.Day, Title: day.Name, Parts: a.render, StripRefs: markup.StripRefs, SameLoop: loops.Match, Busy: func() bool { return a.gateway.Busy() },
 		Count: a.meter.Count, Log: a.log.Named("summary"), Now: a.now, Worker: a.worker,
 	}
+	x := c.Context.Long
+	a.compress = &long.Worker{
+		Store: a.store, Jobs: a.store, Users: a.people, Model: m, Compressor: long.New(a.tokens, long.Options{}), Tokens: a.tokens,
+		Settings: long.Settings{Budget: longBudget(c), Threshold: x.CompressThreshold, Raw: x.RawRecentTokens, MaxOutput: llm.MaxOutputTokens,
+			TokensPerDay: c.Limits.TokensPerDay, Attempts: c.Summaries.Attempts, Lease: c.Turn.Lease},
+		Day: a.calendar.Day, Zone: a.calendar.zone, Busy: func() bool { return a.gateway.Busy() },
+		Count: a.meter.Count, Log: a.log.Named("compress"), Now: a.now, Worker: a.worker,
+	}
 	return nil
+}
+
+// longBudget is what a prompt of the strategy long may take of the models' windows.
+func longBudget(c configs.Config) int {
+	return min(c.Context.Long.Budget, smallestWindow(c.LLM)-maxSchema-c.LLM.MaxOutputTokens)
+}
+
+// compressions is the work on pages. One at a time is enough: nobody waits for it.
+func (a *app) compressions() *gateway.Runner {
+	return &gateway.Runner{Jobs: a.store, Queues: []string{core.QueueCompress}, Workers: 1, Take: a.compress.Take, Poll: pollEvery, Now: a.now, Log: a.log}
 }
 
 // lazyPlanner is the gateway's planner, which is made after the summaries.

@@ -124,6 +124,7 @@ func budgets(c configs.Config) prompt.Budgets {
 		Loops: c.Context.OpenLoopsTokens, Target: c.Context.TargetTokens, Cap: c.Context.TotalTokens,
 		MaxHistoryMessages: c.Context.MaxHistoryMessages, MaxContextTokens: c.Context.MaxContextTokens,
 		ContextWindow: smallestWindow(c.LLM), MaxOutput: c.LLM.MaxOutputTokens,
+		LongBudget: c.Context.Long.Budget, LongThreshold: c.Context.Long.CompressThreshold, LongRaw: c.Context.Long.RawRecentTokens,
 		MinTurns: c.Context.MinTurns, MinTokens: c.Context.MinTokens, Silence: c.Context.Silence, Pressure: c.Summaries.Pressure}
 }
 
@@ -286,5 +287,13 @@ func rebuild(ctx context.Context, st store, c configs.Config, t core.Tokenizer, 
 	if err != nil {
 		return nil, fmt.Errorf("read the messages of the prompt: %w", err)
 	}
-	return prompt.Rebuild(*e, *s, ms, budgets(c), t), nil
+	var refs []core.PageRef
+	for _, h := range e.Head {
+		refs = append(refs, h.Pages...)
+	}
+	pages, err := st.PageTexts(ctx, user, refs)
+	if err != nil {
+		return nil, fmt.Errorf("read the history of the prompt: %w", err)
+	}
+	return prompt.Rebuild(*e, *s, ms, pages, budgets(c), t), nil
 }

@@ -22,6 +22,7 @@ import (
 	"github.com/everthread/everthread/core/llm/openai"
 	"github.com/everthread/everthread/core/llm/tokens"
 	"github.com/everthread/everthread/core/llm/transcribe"
+	"github.com/everthread/everthread/core/long"
 	"github.com/everthread/everthread/core/people"
 	"github.com/everthread/everthread/core/store/postgres"
 	"github.com/everthread/everthread/core/store/sqlite"
@@ -68,6 +69,7 @@ type app struct {
 	people   *people.People
 	commands *command.Commands
 	summary  *summary.Summarizer
+	compress *long.Worker
 	gateway  *gateway.Gateway
 	channels []core.Channel
 	meter    *meter

@@ -184,7 +184,7 @@ func finish(s *core.Snapshot, a core.Answer, total time.Duration) {
 // reply is what an answer leaves in the store.
 func (g *Gateway) reply(t *core.Turn, u core.User, p core.Prompt, a core.Answer, now time.Time) core.Reply {
 	r := core.Reply{Turn: t, State: core.TurnDone, Now: now, Messages: a.Messages, Snapshot: &p.Snapshot, Epoch: p.Epoch, Usage: t.Used,
-		Effects: a.Effects, Summarize: p.Pressure, SummarizeAfter: g.Settings.SummarizeAfter, Day: g.Calendar.Day(u.Settings, now).Label}
+		Effects: a.Effects, Summarize: p.Pressure, Compress: p.Compress, SummarizeAfter: g.Settings.SummarizeAfter, Day: g.Calendar.Day(u.Settings, now).Label}
 	for i := range r.Messages {
 		m := &r.Messages[i]
 		m.Kind, m.SentAt = core.KindChat, now

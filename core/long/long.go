@@ -11,6 +11,17 @@
 //
 // What a person pasted before is shown as a reference (Repeats); it is found by
 // fingerprints (Prints), in time that does not depend on how much there is.
+//
+// Worker makes, in the background, what prompts show of old messages: pages, each
+// a stretch of a day, in a form for each tier.
+//
+// Policy. A job per user, asked for by a reply whose prompt is nearly full. It
+// puts on pages what has left the newest messages, a batch at a time, and then
+// gives every page the tier with which all of them fit, the oldest the shortest.
+// A message is compressed once for all tiers. It yields while replies are written.
+// The model of summaries helps, within the user's budget; where it may not or
+// cannot, and for what comes all at once (an import, a first start), extraction
+// alone does it. Nothing of the transcript changes, so all of it can be undone.
 package long
 
 import (

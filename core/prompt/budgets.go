@@ -23,6 +23,10 @@ type Budgets struct {
 	MaxHistoryMessages int // truncate: messages (50)
 	MaxContextTokens   int // truncate: all parts, ever (6,000)
 
+	LongBudget    int     // long: all parts, ever (150,000)
+	LongThreshold float64 // of it, where compression starts and epochs begin (0.8)
+	LongRaw       int     // newest tokens that stay as they are (40,000)
+
 	ContextWindow    int // of the model; 0: unknown, no limit
 	MaxOutput        int // that the model may answer with
 	ToolSchemaTokens int
@@ -39,11 +43,14 @@ type Budgets struct {
 func (b Budgets) orDefault() Budgets {
 	for field, value := range map[*int]int{
 		&b.Raw: 4000, &b.TodaySummary: 500, &b.Last: 300, &b.Loops: 400, &b.Target: 4100, &b.Cap: 6150,
-		&b.MaxHistoryMessages: 50, &b.MaxContextTokens: 6000, &b.MinTurns: 30, &b.MinTokens: 1500, &b.KeepLast: 4,
+		&b.LongBudget: 150_000, &b.LongRaw: 40_000, &b.MaxHistoryMessages: 50, &b.MaxContextTokens: 6000, &b.MinTurns: 30, &b.MinTokens: 1500, &b.KeepLast: 4,
 	} {
 		if *field == 0 {
 			*field = value
 		}
+	}
+	if b.LongThreshold == 0 {
+		b.LongThreshold = 0.8
 	}
 	if b.Silence == 0 {
 		b.Silence = 30 * time.Minute
@@ -60,8 +67,11 @@ func (b Budgets) orDefault() Budgets {
 // hardCap is what no prompt of a strategy passes.
 func (b Budgets) hardCap(strategy string) int {
 	hard := b.Cap
-	if strategy == Truncate {
+	switch strategy {
+	case Truncate:
 		hard = b.MaxContextTokens
+	case Long:
+		hard = b.LongBudget
 	}
 	if b.ContextWindow > 0 {
 		hard = min(hard, b.ContextWindow-b.ToolSchemaTokens-b.MaxOutput)
@@ -73,6 +83,9 @@ func (b Budgets) hardCap(strategy string) int {
 // a third of the cap to grow.
 func (b Budgets) target(strategy string) int {
 	hard := b.hardCap(strategy)
+	if strategy == Long {
+		return int(float64(hard) * b.LongThreshold)
+	}
 	if strategy == Truncate || hard < b.Cap {
 		return min(b.Target, hard*2/3)
 	}

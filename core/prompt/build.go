@@ -57,7 +57,7 @@ func (l *layout) render() ([]core.ModelMessage, []core.MessageID) {
 	add := func(m core.ModelMessage, id core.MessageID) { ms, from = append(ms, m), append(from, id) }
 	for _, p := range l.head {
 		if p.Text != "" {
-			add(core.ModelMessage{Role: core.RoleSystem, Content: p.Text}, 0)
+			add(core.ModelMessage{Role: p.role(), Content: p.Text}, 0)
 		}
 	}
 	at := l.markAt()
@@ -92,9 +92,7 @@ func (l *layout) markAt() int {
 func (b *builder) goOn() (Prompt, error) {
 	e := b.Window.Epoch
 	l := layout{view: b.view(e), cuts: e.Cuts, truncated: e.Truncated, gap: b.plan == Truncate && len(e.Skip) > 0}
-	for _, p := range e.Head {
-		l.head = append(l.head, part{HeadPart: p})
-	}
+	l.head = headOf(e, b.Window.Pages)
 	ms := b.Window.Messages
 	for len(ms) > 0 && ms[0].Position < e.Start {
 		ms = ms[1:]

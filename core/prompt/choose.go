@@ -46,6 +46,9 @@ func (b *builder) newChoice(l *layout) *choice {
 	}
 	l.keep = make([]bool, n)
 	l.head = b.newHead(c.reserve())
+	if b.plan == Long {
+		c.addHistory()
+	}
 	return c
 }
 
@@ -87,18 +90,25 @@ func (c *choice) choose() {
 // many tokens and messages they are to fit.
 func (c *choice) wanted() (target, count int) {
 	count = len(c.all)
-	if c.plan != Truncate {
+	if c.plan == Continuous {
 		c.wantDays()
 		return c.budgets.target(c.plan), count
 	}
-	for i := range c.keep {
-		c.keep[i] = true
+	c.keepAll()
+	if c.plan == Long {
+		return max(c.budgets.target(c.plan), c.head.cost()), count
 	}
 	if !c.Window.More && c.recount() <= c.builder.cap && count <= c.budgets.MaxHistoryMessages {
 		return c.builder.cap, count
 	}
 	// A third is left to grow, so that not every message cuts the middle anew.
 	return c.budgets.target(c.plan), max(c.budgets.MaxHistoryMessages*2/3, 1)
+}
+
+func (c *choice) keepAll() {
+	for i := range c.keep {
+		c.keep[i] = true
+	}
 }
 
 // wantDays marks the turn's own day, what is uncovered, and of earlier days the
@@ -132,7 +142,7 @@ func (c *choice) toolLimit(i int) int {
 
 // rawFits tells whether no covered message stands beyond the budget of raw ones.
 func (c *choice) rawFits() bool {
-	return c.plan == Truncate || c.messagesCost() <= c.budgets.Raw
+	return c.plan != Continuous || c.messagesCost() <= c.budgets.Raw
 }
 
 // recount returns what the prompt takes, with the mark if something is missing.
@@ -200,7 +210,11 @@ func (c *choice) fix(e *core.Epoch) {
 	}
 	c.gap = c.plan == Truncate && len(e.Skip) > 0
 	for _, p := range c.head {
-		e.Head = append(e.Head, p.HeadPart)
+		h := p.HeadPart
+		if len(h.Pages) > 0 {
+			h.Text = "" // put together from the pages again
+		}
+		e.Head = append(e.Head, h)
 	}
 	for i := range c.all {
 		if n := c.cuts[c.all[i].ID]; n > 0 && c.keep[i] {

@@ -30,7 +30,7 @@ func TestInstructionsOfAClientStandBehindTheHeadForOneTurn(t *testing.T) {
 	if p.Epoch != nil {
 		epoch = p.Epoch
 	}
-	if d := cmp.Diff(p.Messages, prompt.Rebuild(*epoch, p.Snapshot, w.messages, w.budgets, w.tokens)); d != "" {
+	if d := cmp.Diff(p.Messages, prompt.Rebuild(*epoch, p.Snapshot, w.messages, nil, w.budgets, w.tokens)); d != "" {
 		t.Errorf("rebuilt: %s", d)
 	}
 	w.answer(p, says("arr"))

@@ -133,7 +133,7 @@ func TestRebuildAfterChanges(t *testing.T) {
 	ms := slices.Clone(in.Window.Messages)
 	ms[0].Text, ms[0].Redacted, ms[0].Revision = "", true, 1
 	ms[2].Text, ms[2].Revision = "and this is wrong", 1
-	got := prompt.Rebuild(*w.epoch, p.Snapshot, ms, prompt.Budgets{}, w.tokens)
+	got := prompt.Rebuild(*w.epoch, p.Snapshot, ms, nil, prompt.Budgets{}, w.tokens)
 	want := slices.Clone(p.Messages)
 	want[2].Content = "[Thu 19 Nov 08:10] "
 	want[4].Content = "[edited since] and this is wrong"

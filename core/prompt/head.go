@@ -16,6 +16,7 @@ const (
 	partPolicy       = "policy"
 	partTools        = "tools"
 	partMemory       = "memory"
+	partHistory      = "history"
 	partLast         = "last"
 	partLoops        = "loops"
 	partToday        = "today"
@@ -58,9 +59,9 @@ func (h head) cost() int {
 }
 
 // giveWay takes up to over tokens off the parts that depend on the conversation:
-// last conversation, then loops, then today's summary. Down to nothing if all.
+// history, last conversation, then loops, then today's summary. Down to nothing if all.
 func (h head) giveWay(over int, all bool) {
-	for _, name := range []string{partLast, partLoops, partToday} {
+	for _, name := range []string{partHistory, partLast, partLoops, partToday} {
 		for i := range h {
 			if p := &h[i]; p.Name == name && over > 0 {
 				over -= p.give(over, all)
@@ -88,13 +89,18 @@ func (b *builder) newHead(reserve int) head {
 		return h
 	}
 	w := &b.Window
-	dynamic := []struct {
+	type dynamicPart struct {
 		limit, floor int
 		render       func(limit int) core.HeadPart
-	}{
+	}
+	loops := dynamicPart{b.budgets.Loops, loopsFloor, func(n int) core.HeadPart { return b.loopsPart(w.Loops, n) }}
+	dynamic := []dynamicPart{
 		{b.budgets.Last, lastFloor, func(n int) core.HeadPart { return b.lastPart(w.Last, w.LastSummary, n) }},
-		{b.budgets.Loops, loopsFloor, func(n int) core.HeadPart { return b.loopsPart(w.Loops, n) }},
+		loops,
 		{b.budgets.TodaySummary, todayFloor, func(n int) core.HeadPart { return b.todayPart(w.Today, w.TodaySummary, n) }},
+	}
+	if b.plan == Long { // what was said stands there itself
+		dynamic = []dynamicPart{loops}
 	}
 	for _, d := range dynamic {
 		if p := d.render(d.limit); p.Text != "" || p.Error != "" {

@@ -22,6 +22,7 @@ import (
 const (
 	Continuous = "continuous"
 	Truncate   = "truncate" // plain threads always have this one
+	Long       = "long"
 )
 
 // Errors of Build.
@@ -58,7 +59,7 @@ type Static struct {
 // Input is what a prompt is made from. Turn, Window, Now and Tokens are required.
 type Input struct {
 	Turn     core.Turn
-	Window   core.Window // as read with Query or Fresh
+	Window   core.Window // as read with Query or Fresh; of an epoch that goes on, Pages are those of its head
 	Strategy string      // empty: Continuous
 	Budgets  Budgets
 	Static   []Static
@@ -77,6 +78,7 @@ type Prompt struct {
 	Snapshot    core.Snapshot
 	Epoch       *core.Epoch // a new one; nil: the current one goes on
 	Pressure    bool        // a summary is wanted at once
+	Compress    bool        // long: old messages are to be compressed
 	Request     *core.Request
 }
 
@@ -88,8 +90,12 @@ func Query(in Input) core.WindowQuery {
 	q := core.WindowQuery{Stale: in.Now.Add(-b.Silence), Budgets: b.Fingerprint(in.strategy(), in.Static)}
 	q.Tokens = 2 * max(b.hardCap(in.strategy()), 1)
 	q.Limit = max(64, q.Tokens/4)
-	if in.strategy() == Truncate {
+	switch in.strategy() {
+	case Truncate:
 		q.Limit = b.MaxHistoryMessages
+	case Long:
+		q.Tokens /= 2 // what is on pages is not read, covered or not
+		q.Pages = q.Tokens
 	}
 	return q
 }
@@ -129,8 +135,11 @@ func (b *builder) build() (Prompt, error) {
 
 // strategy is that of the thread: a plain one has no summaries to go on.
 func (in Input) strategy() string {
-	if in.Turn.Mode == core.ModeThread || in.Strategy == Truncate {
+	switch {
+	case in.Turn.Mode == core.ModeThread || in.Strategy == Truncate:
 		return Truncate
+	case in.Strategy == Long:
+		return Long
 	}
 	return Continuous
 }

@@ -85,13 +85,32 @@ func anyWindow(t *rapid.T) core.Window {
 	return w
 }
 
+// anyPages draws what is kept of old messages; some of it was edited since.
+func anyPages(t *rapid.T) []core.Page {
+	var out []core.Page
+	for n := range rapid.IntRange(0, 12).Draw(t, "pages") {
+		p := core.Page{ID: core.PageID(n + 1), Start: int64(n - 100), Messages: 3, Original: 4000, Tier: core.Tier(rapid.IntRange(1, 3).Draw(t, "tier"))}
+		if p.Stale = rapid.IntRange(0, 9).Draw(t, "stale") == 0; !p.Stale {
+			text := fmt.Sprintf("## Day %d\n#%d you: %s", n, n, anyText(t, "page"))
+			p.Forms[p.Tier] = core.PageForm{Text: text, Tokens: bytes4{}.Count(text), UserTokens: 3, Summarized: 3}
+		}
+		out = append(out, p)
+	}
+	return out
+}
+
 func anyInput(t *rapid.T) prompt.Input {
 	in := prompt.Input{Window: anyWindow(t), Now: time.Unix(1795500000, 0).UTC(), Zone: time.UTC, Tokens: bytes4{},
 		Turn:     core.Turn{ID: 21, Mode: core.ModeContinuous, Segment: 3},
-		Strategy: rapid.SampledFrom([]string{"continuous", "truncate"}).Draw(t, "strategy"),
+		Strategy: rapid.SampledFrom([]string{"continuous", "truncate", "long"}).Draw(t, "strategy"),
 		Static:   []prompt.Static{{Name: "instructions", Text: anyText(t, "instructions")}, {Name: "policy", Text: prompt.Policy(nil)}, {Name: "memory", Text: anyText(t, "memory")}}}
 	if rapid.Bool().Draw(t, "small window") {
 		in.Budgets = prompt.Budgets{ContextWindow: rapid.IntRange(3000, 9000).Draw(t, "window"), MaxOutput: 1000, ToolSchemaTokens: 800}
+	}
+	if in.Strategy == "long" {
+		in.Budgets.LongBudget, in.Budgets.LongRaw = 7000, 1500
+		in.Window.Pages = anyPages(t)
+		in.Window.PagesBefore = rapid.IntRange(0, 3).Draw(t, "older pages")
 	}
 	for n := range rapid.IntRange(1, 4).Draw(t, "inputs") {
 		in.Window.Messages = append(in.Window.Messages, core.Message{Role: core.RoleUser, Kind: core.KindChat, Turn: 21, Segment: 3,
@@ -129,13 +148,50 @@ func TestAnyHistory(t *testing.T) {
 		checkTail(t, in, p)
 		checkNoGap(t, in, p)
 		checkRebuild(t, in, p, p.Epoch)
+		checkHistory(t, in, p)
 	})
+}
+
+// checkHistory: of the pages the newest that are whole are shown, in order and as
+// words of the conversation, and what is left out is said.
+func checkHistory(t *rapid.T, in prompt.Input, p prompt.Prompt) {
+	h := p.Snapshot.History
+	if in.Strategy != "long" {
+		if h != nil {
+			t.Fatal("history in another strategy")
+		}
+		return
+	}
+	shown := 0
+	for i, m := range p.Messages {
+		if p.Sources[i] == 0 && strings.HasPrefix(m.Content, "[What was said before") {
+			if m.Role != core.RoleUser {
+				t.Fatalf("history has the role %s", m.Role)
+			}
+			shown = strings.Count(m.Content, "\n\n## Day ")
+		}
+	}
+	missing := false
+	for i := range in.Window.Pages {
+		page := in.Window.Pages[len(in.Window.Pages)-1-i]
+		there := strings.Contains(text(p.Messages), strings.TrimSpace(fmt.Sprintf("## Day %d\\n#", page.ID-1)))
+		if there && (missing || page.Stale) {
+			t.Fatalf("page %d is shown, a newer one is not, or it is stale", page.ID)
+		}
+		missing = missing || !there && !page.Stale
+	}
+	if h.Pages != shown || h.LeftOut != in.Window.PagesBefore+len(in.Window.Pages)-shown {
+		t.Fatalf("%d pages are shown, the snapshot says %+v", shown, *h)
+	}
 }
 
 func hardCap(in prompt.Input) int {
 	hard := 6150
-	if in.Strategy == "truncate" {
+	switch in.Strategy {
+	case "truncate":
 		hard = 6000
+	case "long":
+		hard = 7000
 	}
 	if b := in.Budgets; b.ContextWindow > 0 {
 		hard = min(hard, b.ContextWindow-b.ToolSchemaTokens-b.MaxOutput)
@@ -337,7 +393,7 @@ func checkRebuild(t fatal, in prompt.Input, p prompt.Prompt, e *core.Epoch) {
 		}
 	}
 	slices.Reverse(shown)
-	got := prompt.Rebuild(stored, snapshot, shown, in.Budgets, in.Tokens)
+	got := prompt.Rebuild(stored, snapshot, shown, in.Window.Pages, in.Budgets, in.Tokens)
 	if want := text(p.Messages); text(got) != want {
 		n := common(text(got), want)
 		t.Fatalf("rebuilt otherwise from byte %d on:\n%.300s\nwant:\n%.300s", n, text(got)[n:], want[n:])

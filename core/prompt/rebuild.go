@@ -11,18 +11,17 @@ import (
 const editedMark = "[edited since] "
 
 // Rebuild returns the prompt of an earlier turn, exactly as it was sent, from its
-// epoch, its snapshot and the messages that the snapshot names. What was redacted
-// since is blank; what was edited since is shown as it is now, and marked.
-func Rebuild(e core.Epoch, s core.Snapshot, ms []core.Message, b Budgets, t core.Tokenizer) []core.ModelMessage {
+// epoch, its snapshot, the messages that the snapshot names and the pages that the
+// epoch names. What was redacted since is blank; what was edited since is shown as
+// it is now, and marked; pages that are gone are left out.
+func Rebuild(e core.Epoch, s core.Snapshot, ms []core.Message, pages []core.Page, b Budgets, t core.Tokenizer) []core.ModelMessage {
 	zone, err := time.LoadLocation(e.Zone)
 	if err != nil {
 		zone = time.UTC
 	}
 	v := view{zone: zone, year: e.StartedAt.In(zone).Year(), pause: b.orDefault().PauseMark, tokens: t}
 	l := layout{view: v, cuts: e.Cuts, truncated: e.Truncated, gap: e.Strategy == Truncate && len(e.Skip) > 0}
-	for _, p := range e.Head {
-		l.head = append(l.head, part{HeadPart: p})
-	}
+	l.head = headOf(&e, pages)
 	l.all = l.usable(then(s, ms), nil, true)
 	for i := range l.all {
 		l.all[i].since(s.Revisions)

@@ -28,6 +28,9 @@ func (b *builder) snapshot(l *layout, e *core.Epoch) core.Snapshot {
 		}
 	}
 	b.included(l, &s)
+	if b.plan == Long {
+		s.History = b.historyCount(l)
+	}
 	return s
 }
 

@@ -443,6 +443,55 @@ CREATE TABLE journal (
 	PRIMARY KEY (user_id, turn_id, step, call)
 );
 
+-- Stretches of old messages as prompts of the strategy long show them. first and
+-- last are positions; a stale page has no forms until it is made anew.
+CREATE TABLE pages (
+	user_id    bigint NOT NULL,
+	id         bigint NOT NULL,
+	thread_id  bigint NOT NULL,
+	segment_id bigint NOT NULL,
+	first      bigint NOT NULL,
+	last       bigint NOT NULL,
+	messages   bigint NOT NULL,
+	original   bigint NOT NULL,
+	tier       bigint NOT NULL,
+	stale      bigint NOT NULL DEFAULT 0,
+	PRIMARY KEY (user_id, id)
+);
+CREATE UNIQUE INDEX pages_position ON pages (user_id, thread_id, last);
+
+CREATE TABLE page_forms (
+	user_id     bigint NOT NULL,
+	page_id     bigint NOT NULL,
+	tier        bigint NOT NULL,
+	body        text   NOT NULL,
+	tokens      bigint NOT NULL,
+	user_tokens bigint NOT NULL,
+	raw         bigint NOT NULL,
+	summarized  bigint NOT NULL,
+	referring   bigint NOT NULL,
+	omitted     bigint NOT NULL,
+	PRIMARY KEY (user_id, page_id, tier)
+);
+
+-- Fingerprints of what users pasted or wrote at length, and which of their
+-- messages are shown as what they change of an earlier one.
+CREATE TABLE prints (
+	user_id    bigint NOT NULL,
+	band       bigint NOT NULL,
+	message_id bigint NOT NULL,
+	piece      bigint NOT NULL,
+	PRIMARY KEY (user_id, band, message_id, piece)
+);
+CREATE INDEX prints_message ON prints (user_id, message_id);
+CREATE TABLE repeats (
+	user_id     bigint NOT NULL,
+	original_id bigint NOT NULL,
+	message_id  bigint NOT NULL,
+	PRIMARY KEY (user_id, original_id, message_id)
+);
+CREATE INDEX repeats_message ON repeats (user_id, message_id);
+
 CREATE TABLE windows (
 	user_id       bigint NOT NULL,
 	id            bigint NOT NULL,

@@ -197,6 +197,12 @@ func (t *tx) next(r core.Reply, st state) (again bool, err error) {
 			return false, err
 		}
 	}
+	if r.Compress {
+		err := t.enqueue(core.NewJob{Queue: core.QueueCompress, Key: core.CompressKey, Ref: int64(r.Turn.Thread), RunAt: r.Now, Unique: true})
+		if err != nil {
+			return false, err
+		}
+	}
 	if err := t.exec(`DELETE FROM jobs WHERE user_id = $1 AND id = $2`, t.user, r.Turn.Lease.Job); err != nil {
 		return false, err
 	}

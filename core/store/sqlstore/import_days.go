@@ -108,9 +108,17 @@ func (in *importing) addTo(d *importedDay) error {
 // tellThread moves the end of the thread, and begins the prompt anew if
 // something came to stand within it.
 func (in *importing) tellThread() error {
-	last := int64(0)
+	last, first := int64(0), int64(0)
 	for _, m := range in.fresh {
 		last = max(last, m.position)
+		if m.position > 0 && (first == 0 || m.position < first) {
+			first = m.position
+		}
+	}
+	if first > 0 {
+		if err := in.dropPages(in.thread, first); err != nil {
+			return err
+		}
 	}
 	begins := in.epoch > 0 && last >= in.epoch
 	return in.exec(`UPDATE threads SET last_position = CASE WHEN last_position < $3 THEN $3 ELSE last_position END, edits = edits + $4 WHERE user_id = $1 AND id = $2`,

@@ -333,6 +333,9 @@ func (t *tx) disturbed(m core.Message) error {
 			return err
 		}
 	}
+	if err := t.stalePages(m); err != nil {
+		return err
+	}
 	return t.restart(m.Turn)
 }
 

@@ -133,7 +133,7 @@ func (p pair) switchJobs(m *move, r renumbering, now time.Time) error {
 			return err
 		}
 		dead := j.State == core.JobDead
-		if j.Queue == core.QueueEmbed || j.Queue == core.QueueTurn && j.Ref == 0 && !dead {
+		if j.Queue == core.QueueEmbed || j.Queue == core.QueueCompress || j.Queue == core.QueueTurn && j.Ref == 0 && !dead {
 			continue
 		}
 		n, e := r.job(j, core.NewJob{User: m.Into, Queue: j.Queue, Key: j.Key, Ref: j.Ref, Payload: j.Payload, RunAt: now})
@@ -222,6 +222,9 @@ func (p pair) switchHeld(m *move, r renumbering, _ time.Time) error {
 
 // switchRest brings what hangs on no number, and begins prompts anew.
 func (p pair) switchRest(m *move, _ renumbering, _ time.Time) error {
+	if err := p.forgetPages(m); err != nil {
+		return err
+	}
 	for _, st := range []Statement{
 		{Query: `UPDATE codes SET user_id = $2 WHERE user_id = $1`, Args: []any{m.From, m.Into}},
 		{Query: `UPDATE agent_keys SET user_id = $2 WHERE user_id = $1`, Args: []any{m.From, m.Into}},
@@ -236,6 +239,18 @@ func (p pair) switchRest(m *move, _ renumbering, _ time.Time) error {
 	} {
 		if err := p.exec(st.Query, st.Args...); err != nil {
 			return err
+		}
+	}
+	return nil
+}
+
+// forgetPages takes what long prompts showed of both: it is made anew.
+func (p pair) forgetPages(m *move) error {
+	for _, table := range []string{"page_forms", "pages", "repeats", "prints"} {
+		for _, user := range []core.UserID{m.From, m.Into} {
+			if err := p.exec(`DELETE FROM `+table+` WHERE user_id = $1`, user); err != nil {
+				return err
+			}
 		}
 	}
 	return nil

@@ -276,7 +276,7 @@ func (m *move) next(phase core.MovePhase) { m.Phase, m.cursor = phase, "" }
 // waits tells whether jobs of a queue wait until the user is no longer moved.
 // What is to be delivered goes on, except for who is frozen.
 func (t *tx) waits(queue string) bool {
-	return t.moving == frozen || t.moving == paused && (queue == core.QueueTurn || queue == core.QueueSummarize || queue == core.QueueEmbed)
+	return t.moving == frozen || t.moving == paused && (queue == core.QueueTurn || queue == core.QueueSummarize || queue == core.QueueEmbed || queue == core.QueueCompress)
 }
 
 // halted tells whether nothing of a user's is answered or made.

@@ -131,7 +131,7 @@ func (t *tx) addIdentity(i core.Identity) (core.IdentityID, error) {
 // owned are the tables whose rows belong to a user.
 const owned = `identities agent_keys sessions api_keys threads messages revisions refs events segments summaries loops turns epochs
 	deliveries delivery_parts jobs usage once imported codes journal windows embeddings themes items reminders
-	move_positions move_segments`
+	pages page_forms prints repeats move_positions move_segments`
 
 // DeleteUser removes a user and everything that is theirs; see core.PeopleStore.
 func (s *Store) DeleteUser(ctx context.Context, id core.UserID) ([]string, error) {

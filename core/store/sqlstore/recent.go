@@ -26,15 +26,16 @@ type kept struct {
 	epoch            core.TurnID
 	edits, summaries int64
 	messages         []core.Message
+	pages            []core.Page // that stand before them
 }
 
 // maxRecent bounds the threads that are kept.
 const maxRecent = 128
 
-// get returns what is kept of an epoch, or nothing.
-func (r *recent) get(k threadOf, epoch core.TurnID, edits, summaries int64) []core.Message {
-	if e := r.last(k); e != nil && e.holds(epoch, edits, summaries) {
-		return e.messages
+// get returns what is kept of an epoch, or nil. There are messages in it.
+func (r *recent) get(k threadOf, epoch core.TurnID, edits, summaries int64) *kept {
+	if e := r.last(k); e != nil && e.holds(epoch, edits, summaries) && len(e.messages) > 0 {
+		return e
 	}
 	return nil
 }
@@ -59,8 +60,8 @@ func (t *tx) refresh(thread core.ThreadID) error {
 
 // put keeps the messages of an epoch that stand before those of turn. Where it
 // has none, the turn is not what it was, and nothing is kept.
-func (r *recent) put(k threadOf, epoch core.TurnID, edits, summaries int64, turn core.TurnID, ms []core.Message) {
-	n := slices.IndexFunc(ms, func(m core.Message) bool { return m.Turn == turn })
+func (r *recent) put(k threadOf, turn core.TurnID, e kept) {
+	n := slices.IndexFunc(e.messages, func(m core.Message) bool { return m.Turn == turn })
 	if n < 0 {
 		return
 	}
@@ -75,5 +76,6 @@ func (r *recent) put(k threadOf, epoch core.TurnID, edits, summaries int64, turn
 			break
 		}
 	}
-	r.threads[k] = &kept{epoch, edits, summaries, ms[:n:n]}
+	e.messages = e.messages[:n:n]
+	r.threads[k] = &e
 }

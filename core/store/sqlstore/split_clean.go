@@ -226,6 +226,9 @@ func (p pair) endSplit(m *move) error {
 	if err := p.endThreads(m); err != nil {
 		return err
 	}
+	if err := p.forgetPages(m); err != nil {
+		return err
+	}
 	for _, st := range []Statement{
 		{Query: `DELETE FROM move_segments WHERE user_id = $1`, Args: []any{m.From}},
 		{Query: `UPDATE threads SET edits = edits + 1, summaries = summaries + 1, epoch_id = 0 WHERE user_id = $1`, Args: []any{m.From}},

@@ -13,7 +13,7 @@ func texts() [][3]string {
 	return [][3]string{
 		{"messages", "id", "body"}, {"messages", "id", "extra"}, {"revisions", "message_id", "body"}, {"events", "message_id", "payload"},
 		{"summaries", "segment_id", "body"}, {"loops", "id", "body"}, {"turns", "id", "snapshot"}, {"turns", "id", "error"},
-		{"epochs", "id", "data"}, {"deliveries", "id", "error"}, {"delivery_parts", "delivery_id", "body"}, {"jobs", "id", "payload"},
+		{"epochs", "id", "data"}, {"page_forms", "page_id", "body"}, {"deliveries", "id", "error"}, {"delivery_parts", "delivery_id", "body"}, {"jobs", "id", "payload"},
 		{"journal", "turn_id", "body"}, {"items", "id", "content"}, {"items", "id", "tags"}, {"themes", "0", "name"},
 		{"reminders", "id", "body"}, {"threads", "id", "title"}, {"threads", "id", "name"}, {"sessions", "id", "browser"}, {"api_keys", "id", "name"}, {"segments", "id", "error"}, {"embeddings", "id", "error"},
 	}

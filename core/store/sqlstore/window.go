@@ -51,6 +51,7 @@ func (s *Store) guess(ctx context.Context, turn *core.Turn, wq core.WindowQuery)
 	if err != nil || !continues(w, wq) || !known.holds(w.Epoch.ID, w.Edits, summaries) {
 		return core.Window{}, false, err
 	}
+	w.Pages = known.pages
 	s.remember(k, turn, &w, summaries, known.messages, fresh)
 	return w, true, nil
 }
@@ -88,10 +89,13 @@ func continues(w core.Window, q core.WindowQuery) bool {
 // process read before only what is new.
 func (s *Store) fromEpoch(q querier, turn *core.Turn, w *core.Window, summaries int64) error {
 	k := threadOf{turn.User, turn.Thread}
-	known := s.recent.get(k, w.Epoch.ID, w.Edits, summaries)
+	var known []core.Message
 	from := w.Epoch.Start
-	if n := len(known); n > 0 {
-		from = known[n-1].Position + 1
+	if e := s.recent.get(k, w.Epoch.ID, w.Edits, summaries); e != nil {
+		known, w.Pages = e.messages, e.pages
+		from = known[len(known)-1].Position + 1
+	} else if err := shown(q, turn.User, w); err != nil {
+		return err
 	}
 	rows, err := q.rows(selectFrom, turn.User, turn.Thread, from)
 	fresh, err := collect(rows, err, scanMessage)
@@ -102,19 +106,36 @@ func (s *Store) fromEpoch(q querier, turn *core.Turn, w *core.Window, summaries 
 	return nil
 }
 
+// shown reads the pages that stand in an epoch's head.
+func shown(q querier, user core.UserID, w *core.Window) (err error) {
+	for i := range w.Epoch.Head {
+		if refs := w.Epoch.Head[i].Pages; len(refs) > 0 {
+			w.Pages, err = pagesOf(q, user, refs)
+		}
+	}
+	return err
+}
+
 // selectFrom reads the messages of a thread from a position on.
 const selectFrom = `SELECT ` + messageColumns + ` FROM messages WHERE user_id = $1 AND thread_id = $2 AND position >= $3 AND position > 0 ORDER BY position`
 
 // remember puts a window's messages together and keeps them for the next turn.
 func (s *Store) remember(k threadOf, turn *core.Turn, w *core.Window, summaries int64, known, fresh []core.Message) {
 	w.Messages = append(known[:len(known):len(known)], fresh...)
-	s.recent.put(k, w.Epoch.ID, w.Edits, summaries, turn.ID, w.Messages)
+	s.recent.put(k, turn.ID, kept{w.Epoch.ID, w.Edits, summaries, w.Messages, w.Pages})
 }
 
 // afresh reads the newest messages until they are enough for a new epoch, and
 // everything that stands before them.
 func afresh(q querier, turn *core.Turn, wq core.WindowQuery, w *core.Window) error {
-	if err := newest(q, turn, wq, w); err != nil {
+	from := int64(1)
+	if wq.Pages > 0 {
+		var err error
+		if from, err = newestPages(q, turn, wq.Pages, w); err != nil {
+			return err
+		}
+	}
+	if err := newest(q, turn, wq, max(from, 1), w); err != nil {
 		return err
 	}
 	if turn.Segment == 0 {
@@ -131,11 +152,12 @@ func afresh(q querier, turn *core.Turn, wq core.WindowQuery, w *core.Window) err
 	return err
 }
 
-func newest(q querier, turn *core.Turn, wq core.WindowQuery, w *core.Window) error {
+// newest reads the newest messages from a position on.
+func newest(q querier, turn *core.Turn, wq core.WindowQuery, from int64, w *core.Window) error {
 	before, tokens := int64(1)<<62, 0
 	for {
-		rows, err := q.rows(`SELECT `+messageColumns+` FROM messages WHERE user_id = $1 AND thread_id = $2 AND position < $3 AND position > 0
-			ORDER BY position DESC LIMIT $4`, turn.User, turn.Thread, before, page+1)
+		rows, err := q.rows(`SELECT `+messageColumns+` FROM messages WHERE user_id = $1 AND thread_id = $2 AND position < $3 AND position >= $5 AND position > 0
+			ORDER BY position DESC LIMIT $4`, turn.User, turn.Thread, before, page+1, from)
 		got, err := collect(rows, err, scanMessage)
 		if err != nil {
 			return err

@@ -1,0 +1,254 @@
+package long
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"hash/fnv"
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+
+	"go.uber.org/zap"
+
+	"github.com/everthread/everthread/core"
+)
+
+// made is a page and what finds repetition of it.
+type made struct {
+	page    core.Page
+	prints  []core.Printed
+	repeats map[core.MessageID][]core.MessageID
+}
+
+// make makes a page of messages of one day that follow each other.
+func (r *round) make(ctx context.Context, ms []core.Message) (made, error) {
+	out := made{page: core.Page{User: r.job.User, Thread: r.thread, Messages: len(ms), Tier: core.TierOlder}, repeats: map[core.MessageID][]core.MessageID{}}
+	if len(ms) == 0 {
+		return out, nil
+	}
+	given, err := r.shorten(ctx, ms)
+	if err != nil {
+		return out, err
+	}
+	p := &out.page
+	p.Segment, p.Start, p.End = ms[0].Segment, ms[0].Position, ms[len(ms)-1].Position
+	zone := r.user.Settings.Location(r.Zone)
+	texts := make([]sheet, core.MaxTier+1)
+	for i := range ms {
+		m := &ms[i]
+		p.Original += m.Tokens
+		repeats, err := r.repeats(ctx, &out, ms, m)
+		if err != nil {
+			return out, err
+		}
+		forms := r.Compressor.Forms(m, given[m.ID], repeats)
+		for tier := core.TierOlder; tier <= core.MaxTier; tier++ {
+			texts[tier].add(m, forms[tier], zone)
+		}
+	}
+	for tier := core.TierOlder; tier <= core.MaxTier; tier++ {
+		p.Forms[tier] = texts[tier].form(r.Tokens)
+	}
+	return out, nil
+}
+
+// sheet is a page at one tier on its way.
+type sheet struct {
+	text strings.Builder
+	user strings.Builder // the user's lines alone
+	date string
+	f    core.PageForm
+}
+
+// add writes a line for a message: its number, who said it, and its form.
+func (s *sheet) add(m *core.Message, f Form, zone *time.Location) {
+	switch {
+	case f.Text == "":
+		s.f.Omitted++
+		return
+	case f.RefersTo != 0:
+		s.f.References++
+	case f.State == Raw:
+		s.f.Raw++
+	default:
+		s.f.Summarized++
+	}
+	if date := m.SentAt.In(zone).Format("Mon 2 Jan 2006"); date != s.date {
+		if s.date != "" {
+			s.text.WriteByte('\n')
+		}
+		s.date = date
+		fmt.Fprintf(&s.text, "## %s", date)
+	}
+	who := "me"
+	if m.Role == core.RoleUser {
+		who = "user"
+	}
+	line := fmt.Sprintf("\n[#%d] %s: %s", m.ID, who, unlike(f.Text))
+	s.text.WriteString(line)
+	if m.Role == core.RoleUser {
+		s.user.WriteString(line)
+	}
+}
+
+func (s *sheet) form(t core.Tokenizer) core.PageForm {
+	s.f.Text = s.text.String()
+	if s.f.Text != "" {
+		s.f.Tokens, s.f.UserTokens = t.Count(s.f.Text), t.Count(s.user.String())
+	}
+	return s.f
+}
+
+// likeLine is a line of a text that could be taken for the beginning of a message
+// or of a day.
+var likeLine = regexp.MustCompile(`(?m)^(\[#\d+\] (?:user|me):|## \w{3} \d)`)
+
+// unlike keeps a text from speaking for somebody else.
+func unlike(text string) string { return likeLine.ReplaceAllString(text, " $1") }
+
+// shorten asks the model for what it can make of messages; without it, or without
+// budget, nothing is given and extraction does it all.
+func (r *round) shorten(ctx context.Context, ms []core.Message) (map[core.MessageID]string, error) {
+	request := Request(ms)
+	if r.alone || request == nil {
+		return nil, nil
+	}
+	if limit := r.Settings.TokensPerDay; limit > 0 {
+		need := weigh(ms) + r.Settings.MaxOutput + 1000
+		ok, err := r.Store.Reserve(ctx, r.job.User, r.job.Lease, r.today, need, max(limit/2, 1)) // what is said today has the other half
+		if err != nil {
+			return nil, fmt.Errorf("reserve tokens: %w", err)
+		}
+		if !ok {
+			r.alone = true
+			return nil, nil
+		}
+	}
+	text, usage, err := r.ask(ctx, request)
+	if usage != (core.Usage{}) {
+		if err := r.Store.Spend(context.WithoutCancel(ctx), r.job.User, r.today, usage); err != nil {
+			return nil, fmt.Errorf("count tokens: %w", err)
+		}
+	}
+	var m *core.ModelError
+	if errors.As(err, &m) && m.Kind != core.ModelDown && m.Kind != core.ModelBusy {
+		r.Log.Warn("the model cannot shorten old messages; they are extracted", zap.Error(err))
+		r.alone = m.Kind == core.ModelAuth || m.Kind == core.ModelConfig
+		return nil, nil
+	}
+	return Parse(text), err
+}
+
+func (r *round) ask(ctx context.Context, request []core.ModelMessage) (text string, usage core.Usage, err error) {
+	var b strings.Builder
+	for d, err := range r.Model.Stream(ctx, core.ModelRequest{Messages: request, MaxTokens: r.Settings.MaxOutput, User: r.job.User}) {
+		if err != nil {
+			return "", usage, err
+		}
+		b.WriteString(d.Text)
+		if d.Usage != nil {
+			usage = usage.Add(*d.Usage)
+		}
+	}
+	return b.String(), usage, nil
+}
+
+// candidatesOf is how many earlier messages a fingerprint is compared with.
+const candidatesOf = 4
+
+// repeats finds what of a user's message stands in an earlier one, and remembers
+// its fingerprints. page are the messages of the same page.
+func (r *round) repeats(ctx context.Context, out *made, page []core.Message, m *core.Message) ([]Repeat, error) {
+	if m.Role != core.RoleUser {
+		return nil, nil
+	}
+	prints := r.Compressor.Prints(m.Text)
+	if len(prints) == 0 {
+		return nil, nil
+	}
+	pieces := map[int64][]int{} // those that have a band
+	for _, p := range prints {
+		for _, band := range append(slices.Clone(p.Bands), exact(p.Hash)) {
+			pieces[band] = append(pieces[band], p.Piece)
+		}
+	}
+	found, err := r.earlier(ctx, out, pieces, m.ID)
+	if err != nil {
+		return nil, err
+	}
+	texts, err := r.texts(ctx, page, found)
+	if err != nil {
+		return nil, err
+	}
+	candidates := map[int][]Candidate{}
+	for _, f := range found {
+		text, ok := texts[f.Message]
+		for _, piece := range pieces[f.Band] {
+			c := Candidate{Message: f.Message, Piece: f.Piece, Text: text}
+			if ok && !slices.Contains(candidates[piece], c) {
+				candidates[piece] = append(candidates[piece], c)
+			}
+		}
+	}
+	repeats := r.Compressor.Repeats(m.Text, candidates)
+	for _, x := range repeats {
+		out.repeats[m.ID] = append(out.repeats[m.ID], x.Of)
+	}
+	for band, list := range pieces {
+		for _, piece := range list {
+			out.prints = append(out.prints, core.Printed{Band: band, Message: m.ID, Piece: piece})
+		}
+	}
+	return repeats, nil
+}
+
+// exact is the band that only the same text has.
+func exact(hash string) int64 {
+	h := fnv.New64a()
+	_, _ = h.Write([]byte("exact:" + hash))
+	return int64(h.Sum64())
+}
+
+// earlier returns where bands were met before: in what is stored and on this page.
+func (r *round) earlier(ctx context.Context, out *made, pieces map[int64][]int, before core.MessageID) ([]core.Printed, error) {
+	bands := make([]int64, 0, len(pieces))
+	for band := range pieces {
+		bands = append(bands, band)
+	}
+	slices.Sort(bands)
+	found, err := r.Store.Printed(ctx, r.job.User, bands, before, candidatesOf)
+	if err != nil {
+		return nil, fmt.Errorf("find repetition: %w", err)
+	}
+	for _, p := range out.prints {
+		if pieces[p.Band] != nil && p.Message < before {
+			found = append(found, p)
+		}
+	}
+	return found, nil
+}
+
+// texts reads the messages in which something was found.
+func (r *round) texts(ctx context.Context, page []core.Message, found []core.Printed) (map[core.MessageID]string, error) {
+	out := map[core.MessageID]string{}
+	var ids []core.MessageID
+	for _, f := range found {
+		if i := slices.IndexFunc(page, func(m core.Message) bool { return m.ID == f.Message }); i >= 0 {
+			out[f.Message] = page[i].Text
+		} else if !slices.Contains(ids, f.Message) {
+			ids = append(ids, f.Message)
+		}
+	}
+	if len(ids) == 0 {
+		return out, nil
+	}
+	ms, err := r.Store.Messages(ctx, r.job.User, ids)
+	for _, m := range ms {
+		if !m.Redacted {
+			out[m.ID] = m.Text
+		}
+	}
+	return out, err
+}

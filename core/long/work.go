@@ -1,0 +1,276 @@
+package long
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"go.uber.org/zap"
+
+	"github.com/everthread/everthread/core"
+)
+
+// Store is what pages are made from and kept in.
+type Store interface {
+	core.PageStore
+	Reserve(ctx context.Context, user core.UserID, l core.Lease, day string, n, limit int) (bool, error)
+	Spend(ctx context.Context, user core.UserID, day string, u core.Usage) error
+	Messages(ctx context.Context, user core.UserID, ids []core.MessageID) ([]core.Message, error)
+}
+
+// Jobs is what the work of the queue needs.
+type Jobs interface {
+	Claim(ctx context.Context, ref core.JobRef, c core.Claim) (*core.Job, error)
+	RetryJob(ctx context.Context, user core.UserID, l core.Lease, at time.Time, cause string) error
+	Extend(ctx context.Context, user core.UserID, l core.Lease, until time.Time) error
+}
+
+// Users tells who a user is.
+type Users interface {
+	User(ctx context.Context, id core.UserID) (core.User, error)
+}
+
+// Settings are the numbers of SPEC 5.3, and of the jobs.
+type Settings struct {
+	Budget       int     // tokens of a prompt
+	Threshold    float64 // of it, above which old messages are compressed
+	Raw          int     // newest tokens that stay as they are
+	MaxOutput    int     // of the model
+	TokensPerDay int     // 0: no limit
+	Attempts     int     // after which the model is done without
+	Lease        time.Duration
+}
+
+// At least so many of the newest messages stay as they are (SPEC 5.3).
+const (
+	rawUsers   = 20
+	rawAnswers = 10
+)
+
+// Worker makes pages. All fields but Busy are required.
+type Worker struct {
+	Store      Store
+	Jobs       Jobs
+	Users      Users
+	Model      core.Model // of summaries
+	Compressor *Compressor
+	Tokens     core.Tokenizer
+	Settings   Settings
+	// Day tells the local day of a moment.
+	Day    func(s core.Settings, t time.Time) core.Day
+	Zone   *time.Location // of users who chose none
+	Busy   func() bool    // replies are being written
+	Count  func(name string, n float64, labels ...string)
+	Log    *zap.Logger
+	Now    func() time.Time
+	Worker string
+}
+
+// Take claims a due job and does it.
+func (w *Worker) Take(ctx context.Context, ref core.JobRef) {
+	w.yield(ctx)
+	now := w.Now()
+	j, err := w.Jobs.Claim(ctx, ref, core.Claim{Worker: w.Worker, Now: now, Until: now.Add(w.Settings.Lease)})
+	if err == nil && j != nil {
+		err = w.do(ctx, j)
+	}
+	if err != nil && ctx.Err() == nil {
+		w.Log.Warn("old messages not compressed", zap.Int64("user", int64(ref.User)), zap.Error(err))
+	}
+}
+
+// longestYield is how long the work holds back for replies.
+const longestYield = 5 * time.Second
+
+func (w *Worker) yield(ctx context.Context) {
+	for waited := time.Duration(0); w.Busy != nil && w.Busy() && waited < longestYield; waited += 100 * time.Millisecond {
+		wait(ctx, 100*time.Millisecond)
+	}
+}
+
+func wait(ctx context.Context, d time.Duration) {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-ctx.Done():
+	case <-t.C:
+	}
+}
+
+func (w *Worker) do(ctx context.Context, j *core.Job) error {
+	r := &round{Worker: w, job: j, thread: core.ThreadID(j.Ref)}
+	err := r.run(ctx)
+	if err == nil || errors.Is(err, core.ErrFenced) {
+		return nil
+	}
+	return errors.Join(err, w.failed(context.WithoutCancel(ctx), j, err))
+}
+
+// failed gives the job back, to go on where it stopped.
+func (w *Worker) failed(ctx context.Context, j *core.Job, cause error) error {
+	now := w.Now()
+	var m *core.ModelError
+	switch {
+	case errors.Is(cause, core.ErrChanged), errors.Is(cause, context.Canceled):
+		return w.Jobs.RetryJob(ctx, j.User, j.Lease, now, "")
+	case errors.As(cause, &m) && m.After > 0:
+		return w.Jobs.RetryJob(ctx, j.User, j.Lease, now.Add(m.After), cause.Error())
+	}
+	pause := time.Minute << min(j.Failures, 6)
+	return w.Jobs.RetryJob(ctx, j.User, j.Lease, now.Add(pause), cause.Error())
+}
+
+// round is the work of one job.
+type round struct {
+	*Worker
+	job    *core.Job
+	thread core.ThreadID
+	user   core.User
+	today  string
+	pages  []core.Page // all of the thread, in order
+	edits  int64
+	alone  bool // the model is not asked
+}
+
+func (r *round) run(ctx context.Context) error {
+	var err error
+	if r.user, err = r.Users.User(ctx, r.job.User); err != nil {
+		return err
+	}
+	r.today = r.Day(r.user.Settings, r.Now()).Label
+	r.alone = r.job.Failures >= r.Settings.Attempts
+	if r.pages, r.edits, err = r.Store.Pages(ctx, r.job.User, r.thread); err != nil {
+		return err
+	}
+	if err := r.again(ctx); err != nil {
+		return fmt.Errorf("make pages anew: %w", err)
+	}
+	if err := r.onward(ctx); err != nil {
+		return fmt.Errorf("make pages: %w", err)
+	}
+	return r.put(ctx, core.PutPages{Tiers: r.tiers(), Done: true})
+}
+
+// put stores what was made, and holds the job for what is to come.
+func (r *round) put(ctx context.Context, p core.PutPages) error {
+	p.User, p.Thread, p.Lease, p.Edits, p.Now = r.job.User, r.thread, r.job.Lease, r.edits, r.Now()
+	if err := r.Store.PutPages(ctx, p); err != nil {
+		return err
+	}
+	r.Count("everthread_pages_total", float64(len(p.Pages)))
+	if p.Done {
+		return nil
+	}
+	r.yield(ctx)
+	return r.Jobs.Extend(ctx, r.job.User, r.job.Lease, r.Now().Add(r.Settings.Lease))
+}
+
+// again makes stale pages anew.
+func (r *round) again(ctx context.Context) error {
+	for i := range r.pages {
+		p := &r.pages[i]
+		if !p.Stale {
+			continue
+		}
+		ms, err := r.Store.Between(ctx, r.job.User, r.thread, p.Start, p.End+1, mostOfPage)
+		if err != nil {
+			return err
+		}
+		made, err := r.make(ctx, ms)
+		if err != nil {
+			return err
+		}
+		made.page.ID, made.page.Tier, made.page.Segment = p.ID, p.Tier, p.Segment
+		made.page.Start, made.page.End = p.Start, p.End
+		*p = made.page
+		if err := r.put(ctx, core.PutPages{Pages: []core.Page{made.page}, Prints: made.prints, Repeats: made.repeats}); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+const (
+	mostOfPage = 1000 // messages that are read for a stale page
+	pageLimit  = 400  // messages that are read at once
+)
+
+// onward puts on pages what stands between the last page and the newest messages.
+func (r *round) onward(ctx context.Context) error {
+	until, err := r.Store.RawFrom(ctx, r.job.User, r.thread, r.Settings.Raw, rawUsers, rawAnswers)
+	if err != nil || until == 0 {
+		return err
+	}
+	for {
+		from := int64(1)
+		if n := len(r.pages); n > 0 {
+			from = r.pages[n-1].End + 1
+		}
+		ms, err := r.Store.Between(ctx, r.job.User, r.thread, from, until, pageLimit)
+		if err != nil || len(ms) == 0 {
+			return err
+		}
+		more := len(ms) == pageLimit
+		r.alone = r.alone || more && len(r.pages) == 0 || weigh(ms) > r.Settings.Raw/2
+		if err := r.stretch(ctx, ms, more); err != nil {
+			return err
+		}
+		if !more {
+			return nil
+		}
+	}
+}
+
+func weigh(ms []core.Message) int {
+	n := 0
+	for i := range ms {
+		n += ms[i].Tokens
+	}
+	return n
+}
+
+// stretch makes pages of messages that follow each other. If more follow, the last
+// page is left to be read with them.
+func (r *round) stretch(ctx context.Context, ms []core.Message, more bool) error {
+	cut := pagesOf(ms)
+	if more && len(cut) > 1 {
+		cut = cut[:len(cut)-1]
+	}
+	for _, some := range cut {
+		made, err := r.make(ctx, some)
+		if err != nil {
+			return err
+		}
+		pages := []core.Page{made.page}
+		if err := r.put(ctx, core.PutPages{Pages: pages, Prints: made.prints, Repeats: made.repeats}); err != nil {
+			return err
+		}
+		r.pages = append(r.pages, pages[0])
+	}
+	return nil
+}
+
+// A page is of one day, and of about so much.
+const (
+	pageMessages = 60
+	pageTokens   = 6000
+)
+
+// pagesOf cuts messages into the pages that they make.
+func pagesOf(ms []core.Message) [][]core.Message {
+	var out [][]core.Message
+	start, tokens := 0, 0
+	for i := range ms {
+		full := i-start >= pageMessages || tokens+ms[i].Tokens > pageTokens
+		if i > start && (full || ms[i].Segment != ms[start].Segment) {
+			out = append(out, ms[start:i])
+			start, tokens = i, 0
+		}
+		tokens += ms[i].Tokens
+	}
+	if start < len(ms) {
+		out = append(out, ms[start:])
+	}
+	return out
+}

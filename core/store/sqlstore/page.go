@@ -1,0 +1,357 @@
+package sqlstore
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/everthread/everthread/core"
+)
+
+const (
+	pageColumns = `p.user_id, p.id, p.thread_id, p.segment_id, p.first, p.last, p.messages, p.original, p.tier, p.stale`
+	formColumns = `f.tier, f.tokens, f.user_tokens, f.raw, f.summarized, f.referring, f.omitted`
+)
+
+func pageFields(p *core.Page) []any {
+	return []any{&p.User, &p.ID, &p.Thread, &p.Segment, &p.Start, &p.End, &p.Messages, &p.Original, &p.Tier, &p.Stale}
+}
+
+func formFields(f *core.PageForm) []any {
+	return []any{&f.Tokens, &f.UserTokens, &f.Raw, &f.Summarized, &f.References, &f.Omitted}
+}
+
+// Pages lists a thread's pages and the sizes of their forms; see core.PageStore.
+func (s *Store) Pages(ctx context.Context, user core.UserID, thread core.ThreadID) (out []core.Page, edits int64, err error) {
+	err = s.view(ctx, "read pages", func(q querier) error {
+		if edits, err = threadEdits(q, user, thread); err != nil {
+			return err
+		}
+		rows, err := q.rows(`SELECT `+pageColumns+` FROM pages p WHERE p.user_id = $1 AND p.thread_id = $2 ORDER BY p.last`, user, thread)
+		if out, err = collect(rows, err, func(r scanner) (p core.Page, err error) { return p, r.Scan(pageFields(&p)...) }); err != nil {
+			return err
+		}
+		at := make(map[core.PageID]int, len(out))
+		for i, p := range out {
+			at[p.ID] = i
+		}
+		rows, err = q.rows(`SELECT f.page_id, `+formColumns+` FROM page_forms f WHERE f.user_id = $1`, user)
+		_, err = collect(rows, err, func(r scanner) (none struct{}, err error) {
+			var id core.PageID
+			var tier core.Tier
+			var f core.PageForm
+			err = r.Scan(append([]any{&id, &tier}, formFields(&f)...)...)
+			if i, ok := at[id]; ok && tier > 0 && tier <= core.MaxTier {
+				out[i].Forms[tier] = f
+			}
+			return none, err
+		})
+		return err
+	})
+	return out, edits, err
+}
+
+// pagesOf reads forms of pages with their texts; those that are gone are left out.
+func pagesOf(q querier, user core.UserID, refs []core.PageRef) ([]core.Page, error) {
+	const chunk = 100
+	found := make(map[core.PageRef]core.Page, len(refs))
+	for tier := core.TierOlder; tier <= core.MaxTier; tier++ {
+		var ids []any
+		for _, r := range refs {
+			if r.Tier == tier {
+				ids = append(ids, int64(r.Page))
+			}
+		}
+		for some := range slices.Chunk(ids, chunk) {
+			for len(some) < chunk { // one text of the statement for all
+				some = append(some[:len(some):len(some)], some[0])
+			}
+			rows, err := q.rows(`SELECT `+pageColumns+`, f.body, `+formColumns+` FROM page_forms f JOIN pages p ON p.user_id = f.user_id AND p.id = f.page_id
+				WHERE f.user_id = $1 AND f.tier = $2 AND f.page_id IN (`+numbered(3, chunk)+`)`, append([]any{user, tier}, some...)...)
+			got, err := collect(rows, err, scanPage)
+			if err != nil {
+				return nil, err
+			}
+			for _, p := range got {
+				found[core.PageRef{Page: p.ID, Tier: p.Tier}] = p
+			}
+		}
+	}
+	out := make([]core.Page, 0, len(refs))
+	for _, r := range refs {
+		if p, ok := found[r]; ok {
+			out = append(out, p)
+		}
+	}
+	return out, nil
+}
+
+// numbered is a list of n parameters from the first on.
+func numbered(first, n int) string {
+	list := make([]string, n)
+	for i := range list {
+		list[i] = fmt.Sprintf("$%d", first+i)
+	}
+	return strings.Join(list, ", ")
+}
+
+// scanPage reads a page with one form, which its Tier is set to.
+func scanPage(r scanner) (p core.Page, err error) {
+	var body string
+	var tier core.Tier
+	var f core.PageForm
+	err = r.Scan(append(append(pageFields(&p), &body, &tier), formFields(&f)...)...)
+	if err == nil {
+		f.Text, p.Tier = body, min(max(tier, 0), core.MaxTier)
+		p.Forms[p.Tier] = f
+	}
+	return p, err
+}
+
+// PageTexts returns forms of pages with their texts, in the order of refs; those
+// that are gone are left out.
+func (s *Store) PageTexts(ctx context.Context, user core.UserID, refs []core.PageRef) (out []core.Page, err error) {
+	err = s.view(ctx, "read pages", func(q querier) error {
+		out, err = pagesOf(q, user, refs)
+		return err
+	})
+	return out, err
+}
+
+// newestPages reads the newest pages of a thread as they are shown now, until
+// they hold as many tokens, and returns the position after the last page.
+func newestPages(q querier, turn *core.Turn, tokens int, w *core.Window) (after int64, err error) {
+	before, held := int64(1)<<62, 0
+	for held < tokens {
+		rows, err := q.rows(`SELECT `+pageColumns+`, COALESCE(f.body, ''), COALESCE(f.tier, p.tier), COALESCE(f.tokens, 0), COALESCE(f.user_tokens, 0),
+				COALESCE(f.raw, 0), COALESCE(f.summarized, 0), COALESCE(f.referring, 0), COALESCE(f.omitted, 0)
+			FROM pages p LEFT JOIN page_forms f ON f.user_id = p.user_id AND f.page_id = p.id AND f.tier = p.tier
+			WHERE p.user_id = $1 AND p.thread_id = $2 AND p.last < $3 ORDER BY p.last DESC LIMIT $4`, turn.User, turn.Thread, before, page)
+		got, err := collect(rows, err, scanPage)
+		if err != nil {
+			return 0, err
+		}
+		for _, p := range got {
+			after = max(after, p.End+1)
+			if held < tokens {
+				w.Pages, before = append(w.Pages, p), p.Start
+				held += p.Forms[p.Tier].Tokens
+			}
+		}
+		if len(got) < page {
+			break
+		}
+	}
+	slices.Reverse(w.Pages)
+	if len(w.Pages) == 0 {
+		return after, nil
+	}
+	return after, q.row(`SELECT COUNT(*) FROM (SELECT 1 FROM pages WHERE user_id = $1 AND thread_id = $2 AND last < $3 LIMIT 1000) AS counted`,
+		turn.User, turn.Thread, before).Scan(&w.PagesBefore)
+}
+
+// RawFrom finds where the messages begin that stay as they are; see core.PageStore.
+func (s *Store) RawFrom(ctx context.Context, user core.UserID, thread core.ThreadID, tokens, users, answers int) (from int64, err error) {
+	err = s.view(ctx, "find the newest messages", func(q querier) error {
+		for before := int64(1) << 62; ; {
+			rows, err := q.rows(`SELECT position, role, tokens FROM messages WHERE user_id = $1 AND thread_id = $2 AND position > 0 AND position < $3
+				ORDER BY position DESC LIMIT $4`, user, thread, before, page)
+			got, err := collect(rows, err, func(r scanner) (m core.Message, err error) {
+				return m, r.Scan(&m.Position, (*string)(&m.Role), &m.Tokens)
+			})
+			if err != nil {
+				return err
+			}
+			for _, m := range got {
+				if tokens <= 0 && users <= 0 && answers <= 0 {
+					from = before
+					return nil
+				}
+				tokens, before = tokens-weight(m), m.Position
+				switch m.Role {
+				case core.RoleUser:
+					users--
+				case core.RoleAssistant:
+					answers--
+				}
+			}
+			if len(got) < page {
+				return nil
+			}
+		}
+	})
+	return from, err
+}
+
+// Between reads a stretch of a thread; see core.PageStore.
+func (s *Store) Between(ctx context.Context, user core.UserID, thread core.ThreadID, from, to int64, limit int) ([]core.Message, error) {
+	rows, err := s.one(ctx).rows(`SELECT `+messageColumns+` FROM messages WHERE user_id = $1 AND thread_id = $2 AND position >= $3 AND position < $4 AND position > 0
+		AND kind = 'chat' AND redacted = 0 AND role IN ('user', 'assistant') ORDER BY position LIMIT $5`, user, thread, from, to, limit)
+	out, err := collect(rows, err, scanMessage)
+	return out, wrap("read messages", err)
+}
+
+// Printed finds where pieces of a text may stand already; see core.PageStore.
+func (s *Store) Printed(ctx context.Context, user core.UserID, bands []int64, before core.MessageID, limit int) ([]core.Printed, error) {
+	const chunk = 24
+	var out []core.Printed
+	err := s.view(ctx, "find repetition", func(q querier) error {
+		for some := range slices.Chunk(bands, chunk) {
+			args := []any{user, before, chunk * limit}
+			for i := range chunk {
+				args = append(args, some[min(i, len(some)-1)])
+			}
+			rows, err := q.rows(`SELECT band, message_id, piece FROM prints WHERE user_id = $1 AND band IN (`+numbered(4, chunk)+`) AND message_id < $2
+				ORDER BY message_id, piece LIMIT $3`, args...)
+			got, err := collect(rows, err, func(r scanner) (p core.Printed, err error) { return p, r.Scan(&p.Band, &p.Message, &p.Piece) })
+			if err != nil {
+				return err
+			}
+			out = append(out, got...)
+		}
+		return nil
+	})
+	return out, err
+}
+
+// PutPages stores what a run of the compression made; see core.PageStore.
+func (s *Store) PutPages(ctx context.Context, p core.PutPages) error {
+	return s.update(ctx, "put pages", p.User, func(t *tx) error {
+		if err := t.holds(p.Lease); err != nil {
+			return err
+		}
+		edits, err := threadEdits(t, t.user, p.Thread)
+		if err != nil {
+			return err
+		}
+		if edits != p.Edits || t.halted() {
+			return core.ErrChanged
+		}
+		for i := range p.Pages {
+			if err := t.putPage(&p.Pages[i]); err != nil {
+				return err
+			}
+		}
+		if err := t.putPrints(p); err != nil {
+			return err
+		}
+		for _, id := range slices.Sorted(maps.Keys(p.Tiers)) {
+			if err := t.exec(`UPDATE pages SET tier = $3 WHERE user_id = $1 AND id = $2`, t.user, id, p.Tiers[id]); err != nil {
+				return err
+			}
+		}
+		if !p.Done {
+			return nil
+		}
+		if err := t.release(p.Lease); err != nil {
+			return err
+		}
+		return t.end(p.Lease, "")
+	})
+}
+
+func (t *tx) putPage(p *core.Page) error {
+	if p.ID == 0 {
+		p.ID = core.PageID(t.nextID())
+	} else if err := t.dropForms(p.ID); err != nil {
+		return err
+	}
+	for _, st := range []Statement{
+		{Query: `DELETE FROM pages WHERE user_id = $1 AND id = $2`, Args: []any{t.user, p.ID}},
+		{Query: `INSERT INTO pages (user_id, id, thread_id, segment_id, first, last, messages, original, tier, stale) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, 0)`,
+			Args: []any{t.user, p.ID, p.Thread, p.Segment, p.Start, p.End, p.Messages, p.Original, p.Tier}},
+	} {
+		if err := t.exec(st.Query, st.Args...); err != nil {
+			return err
+		}
+	}
+	for tier := core.TierOlder; tier <= core.MaxTier; tier++ {
+		f := p.Forms[tier]
+		err := t.exec(`INSERT INTO page_forms (user_id, page_id, tier, body, tokens, user_tokens, raw, summarized, referring, omitted) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)`,
+			t.user, p.ID, tier, f.Text, f.Tokens, f.UserTokens, f.Raw, f.Summarized, f.References, f.Omitted)
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (t *tx) dropForms(id core.PageID) error {
+	return t.exec(`DELETE FROM page_forms WHERE user_id = $1 AND page_id = $2`, t.user, id)
+}
+
+func (t *tx) putPrints(p core.PutPages) error {
+	for _, r := range p.Prints {
+		err := t.exec(`INSERT INTO prints (user_id, band, message_id, piece) VALUES ($1, $2, $3, $4) ON CONFLICT DO NOTHING`, t.user, r.Band, r.Message, r.Piece)
+		if err != nil {
+			return err
+		}
+	}
+	for _, id := range slices.Sorted(maps.Keys(p.Repeats)) {
+		for _, of := range p.Repeats[id] {
+			err := t.exec(`INSERT INTO repeats (user_id, original_id, message_id) VALUES ($1, $2, $3) ON CONFLICT DO NOTHING`, t.user, of, id)
+			if err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// stalePages takes what pages show of a message that was edited or redacted, and
+// what others show as a change of it, and has them made anew.
+func (t *tx) stalePages(m core.Message) error {
+	rows, err := t.rows(`SELECT m.thread_id, m.position FROM repeats r JOIN messages m ON m.user_id = r.user_id AND m.id = r.message_id
+		WHERE r.user_id = $1 AND r.original_id = $2`, t.user, m.ID)
+	places, err := collect(rows, err, func(r scanner) (p core.Message, err error) { return p, r.Scan(&p.Thread, &p.Position) })
+	if err != nil {
+		return err
+	}
+	var ids []core.PageID
+	for _, p := range append(places, m) {
+		rows, err := t.rows(`SELECT id FROM pages WHERE user_id = $1 AND thread_id = $2 AND last >= $3 AND first <= $3 ORDER BY last LIMIT 1`, t.user, p.Thread, p.Position)
+		some, err := collect(rows, err, func(r scanner) (id core.PageID, err error) { return id, r.Scan(&id) })
+		if err != nil {
+			return err
+		}
+		ids = append(ids, some...)
+	}
+	if len(ids) == 0 {
+		return nil
+	}
+	for _, id := range ids {
+		if err := t.exec(`UPDATE pages SET stale = 1 WHERE user_id = $1 AND id = $2`, t.user, id); err != nil {
+			return err
+		}
+		if err := t.dropForms(id); err != nil {
+			return err
+		}
+	}
+	for _, query := range []string{
+		`DELETE FROM prints WHERE user_id = $1 AND message_id = $2`,
+		`DELETE FROM repeats WHERE user_id = $1 AND message_id = $2`,
+		`DELETE FROM repeats WHERE user_id = $1 AND original_id = $2`,
+	} {
+		if err := t.exec(query, t.user, m.ID); err != nil {
+			return err
+		}
+	}
+	return t.enqueue(core.NewJob{Queue: core.QueueCompress, Key: core.CompressKey, Ref: int64(m.Thread), Unique: true})
+}
+
+// dropPages forgets all pages of a thread from a position on: something was put
+// before them, or went. They are made anew when they are needed.
+func (t *tx) dropPages(thread core.ThreadID, from int64) error {
+	for _, query := range []string{
+		`UPDATE threads SET edits = edits + 1 WHERE user_id = $1 AND id = $2 AND EXISTS (SELECT 1 FROM pages WHERE user_id = $1 AND thread_id = $2 AND last >= $3)`,
+		`DELETE FROM page_forms WHERE user_id = $1 AND page_id IN (SELECT id FROM pages WHERE user_id = $1 AND thread_id = $2 AND last >= $3)`,
+		`DELETE FROM pages WHERE user_id = $1 AND thread_id = $2 AND last >= $3`,
+	} {
+		if err := t.exec(query, t.user, thread, from); err != nil {
+			return err
+		}
+	}
+	return nil
+}
