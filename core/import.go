@@ -17,6 +17,9 @@ type ImportStore interface {
 	// ErrMoving: the user is being moved. Nothing was stored then, and it can be
 	// offered again later.
 	Import(ctx context.Context, b ImportBatch) (Imported, error)
+	// PrepareImport does beforehand what takes Import long and no lock: it finds the
+	// Terms of what is new. Several batches can be prepared at once.
+	PrepareImport(ctx context.Context, b *ImportBatch) error
 	// ImportSummary stores the versions of a day's summary, oldest first, if the day
 	// is there, was imported and has none; else it does nothing (false).
 	ImportSummary(ctx context.Context, user UserID, label string, versions []Summary) (bool, error)
@@ -33,6 +36,8 @@ type ImportBatch struct {
 	// Summaries are wanted of the days that get messages.
 	Summaries bool
 	Now       time.Time
+	// Terms are what messages are found by, in their order; nil before PrepareImport.
+	Terms [][]string
 }
 
 // ImportThread is a plain thread, made when its first message comes. Name is

@@ -6,6 +6,7 @@ import (
 	"encoding/base64"
 	"errors"
 	"fmt"
+	"sync"
 	"time"
 
 	"github.com/everthread/everthread/core"
@@ -61,14 +62,15 @@ func (i *Importer) Run(ctx context.Context, a *Archive, format string, o Options
 	defer cancel()
 	batches := make(chan *batch, 2)
 	read := make(chan error, 1)
-	go func() {
+	r.work.Go(func() {
 		defer close(batches)
 		read <- r.read(ctx, o, batches)
-	}()
+	})
 	err := r.store(ctx, batches)
 	cancel()
 	for range batches { // until the reader has ended
 	}
+	r.work.Wait()
 	if err = errors.Join(err, ignoreCancelled(<-read)); err == nil {
 		err = wanted.Err()
 	}
@@ -94,6 +96,7 @@ type run struct {
 	who     roles
 	result  Result
 	done    int
+	work    sync.WaitGroup
 	days    map[string]lastSaid // of chats
 	threads map[core.ThreadID]*core.ImportThread
 	// numbers are what messages of an export are called now.
@@ -110,6 +113,19 @@ type lastSaid struct {
 type batch struct {
 	core.ImportBatch
 	files map[int][]File
+	ready chan error // gets one value when it can be stored
+}
+
+// prepare does what a batch needs before it is stored, beside others.
+func (r *run) prepare(ctx context.Context, b *batch) {
+	b.User, b.Summaries = r.User.ID, r.Summaries
+	b.ready = make(chan error, 1)
+	r.work.Go(func() {
+		for i := range b.Messages {
+			b.Messages[i].Tokens = r.Tokens.Count(b.Messages[i].Text)
+		}
+		b.ready <- r.Store.PrepareImport(ctx, &b.ImportBatch)
+	})
 }
 
 // read reads the archive and hands on batches, each of one thread.
@@ -119,6 +135,7 @@ func (r *run) read(ctx context.Context, o Options, batches chan<- *batch) error 
 		if len(b.Messages) == 0 {
 			return nil
 		}
+		r.prepare(ctx, b)
 		select {
 		case batches <- b:
 		case <-ctx.Done():
@@ -179,8 +196,8 @@ func (r *run) message(l Line) core.ImportMessage {
 			m.Channel = o.Channel
 		}
 	}
-	if m.Tokens = r.Tokens.Count(m.Text); m.Redacted {
-		m.Text, m.Tokens = "", 0
+	if m.Redacted {
+		m.Text = ""
 	}
 	m.Day = r.day(l, m)
 	return m
@@ -242,10 +259,10 @@ func (r *run) labelled(near time.Time, label string) core.Day {
 // store stores batches as they come.
 func (r *run) store(ctx context.Context, batches <-chan *batch) error {
 	for b := range batches {
-		if err := ctx.Err(); err != nil {
+		if err := errors.Join(<-b.ready, ctx.Err()); err != nil {
 			return err
 		}
-		b.User, b.Summaries, b.Now = r.User.ID, r.Summaries, r.Now()
+		b.Now = r.Now()
 		if err := r.bringFiles(b); err != nil {
 			return err
 		}

@@ -456,21 +456,17 @@ CREATE TABLE pages (
 	original   bigint NOT NULL,
 	tier       bigint NOT NULL,
 	stale      bigint NOT NULL DEFAULT 0,
+	-- sizes: what the form of each tier holds.
+	sizes      text   NOT NULL,
 	PRIMARY KEY (user_id, id)
 );
 CREATE UNIQUE INDEX pages_position ON pages (user_id, thread_id, last);
 
 CREATE TABLE page_forms (
-	user_id     bigint NOT NULL,
-	page_id     bigint NOT NULL,
-	tier        bigint NOT NULL,
-	body        text   NOT NULL,
-	tokens      bigint NOT NULL,
-	user_tokens bigint NOT NULL,
-	raw         bigint NOT NULL,
-	summarized  bigint NOT NULL,
-	referring   bigint NOT NULL,
-	omitted     bigint NOT NULL,
+	user_id bigint NOT NULL,
+	page_id bigint NOT NULL,
+	tier    bigint NOT NULL,
+	body    text   NOT NULL,
 	PRIMARY KEY (user_id, page_id, tier)
 );
 
@@ -571,15 +567,17 @@ CREATE INDEX reminders_active ON reminders (user_id, due_at) WHERE state = 'acti
 CREATE INDEX reminders_source ON reminders (user_id, source_message) WHERE source_message > 0;
 
 -- The full-text indexes hold terms only, as the analyzer made them, each led by
--- its user's id. They have no list of what is yet to be sorted in: every search
--- would read it, and every so often somebody would wait for its sorting.
+-- its user's id. That of messages has a list of what is yet to be sorted in, which
+-- many share a descent of then; every search reads it, so connections keep it
+-- short (gin_pending_list_limit). Messages are sorted in in the background. The
+-- others have none: nobody is to wait for its sorting.
 CREATE TABLE message_terms (
 	user_id bigint   NOT NULL,
 	id      bigint   NOT NULL,
 	terms   tsvector NOT NULL,
 	PRIMARY KEY (user_id, id)
 );
-CREATE INDEX message_terms_gin ON message_terms USING gin (terms) WITH (fastupdate = off);
+CREATE INDEX message_terms_gin ON message_terms USING gin (terms);
 CREATE TABLE summary_terms (
 	user_id bigint   NOT NULL,
 	id      bigint   NOT NULL,

@@ -35,6 +35,14 @@ func pipeline(ctx context.Context, conn *sql.Conn, statements []sqlstore.Stateme
 	})
 }
 
+// copyRows stores rows with COPY.
+func copyRows(ctx context.Context, conn *sql.Conn, table string, columns []string, rows [][]any) error {
+	return conn.Raw(func(driver any) error {
+		_, err := driver.(*stdlib.Conn).Conn().CopyFrom(ctx, pgx.Identifier{table}, columns, pgx.CopyFromRows(rows))
+		return err
+	})
+}
+
 // read reads the result of one statement.
 func read(results pgx.BatchResults, s sqlstore.Statement) error {
 	if s.Scan == nil && s.All == nil {

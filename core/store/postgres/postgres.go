@@ -29,6 +29,10 @@ const channel = "everthread"
 // an error after it.
 const patience = 10 * time.Second
 
+// pendingTerms bounds what a search reads one by one: documents that the index
+// did not take in yet, about 300 of them.
+const pendingTerms = `SET gin_pending_list_limit = '128kB'`
+
 // Options say how to reach the database.
 type Options struct {
 	URL   string // postgres://…
@@ -52,6 +56,10 @@ func Open(ctx context.Context, o Options) (*Store, error) {
 	if o.Trace {
 		cfg.ConnConfig.Tracer = otelpgx.NewTracer()
 	}
+	cfg.AfterConnect = func(ctx context.Context, c *pgx.Conn) error {
+		_, err := c.Exec(ctx, pendingTerms)
+		return err
+	}
 	pool, err := pgxpool.NewWithConfig(ctx, cfg)
 	if err != nil {
 		return nil, fmt.Errorf("open database: %w", err)
@@ -63,7 +71,7 @@ func Open(ctx context.Context, o Options) (*Store, error) {
 		Lock:    " FOR UPDATE",
 		Timeout: patience,
 		Read:    sql.TxOptions{ReadOnly: true, Isolation: sql.LevelRepeatableRead},
-		Notify:  `SELECT pg_notify('` + channel + `', $1)`, Pipeline: pipeline, Snapshot: `BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY`,
+		Notify:  `SELECT pg_notify('` + channel + `', $1)`, Pipeline: pipeline, Copy: copyRows, Snapshot: `BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY`,
 		Listen: func(ctx context.Context, yield func(string)) error { return listen(ctx, cfg.ConnConfig, yield) },
 		Terms:  terms{}, Vector: vectors{},
 		Scrub: []string{`VACUUM`},

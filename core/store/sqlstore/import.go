@@ -34,10 +34,25 @@ type incoming struct {
 	terms    []string
 }
 
+// PrepareImport finds the terms of what is new of a batch; see core.ImportStore.
+func (s *Store) PrepareImport(ctx context.Context, b *core.ImportBatch) error {
+	var known map[string]core.MessageID
+	err := s.view(ctx, "prepare import", func(q querier) (err error) {
+		known, err = knownKeys(q, b.User, b.Messages)
+		return err
+	})
+	if err == nil {
+		b.Terms = s.analyzedAll(*b, known)
+	}
+	return err
+}
+
 // Import stores messages of an archive; see core.ImportStore. They are analyzed
 // before the user's row is locked, so that nobody waits for that.
 func (s *Store) Import(ctx context.Context, b core.ImportBatch) (core.Imported, error) {
-	terms := s.analyzedAll(b)
+	if len(b.Terms) != len(b.Messages) {
+		b.Terms = s.analyzedAll(b, nil)
+	}
 	var out core.Imported
 	err := s.update(ctx, "import", b.User, func(t *tx) error {
 		if t.halted() {
@@ -45,7 +60,7 @@ func (s *Store) Import(ctx context.Context, b core.ImportBatch) (core.Imported, 
 		}
 		in := &importing{tx: t, b: b, days: map[string]*importedDay{}}
 		out = core.Imported{Messages: make([]core.MessageID, len(b.Messages))}
-		if err := in.admit(&out, terms); err != nil || len(in.fresh) == 0 {
+		if err := in.admit(&out); err != nil || len(in.fresh) == 0 {
 			return err
 		}
 		for _, step := range []func() error{in.findThread, in.place, in.findDays, in.number, in.store, in.closeDays, in.tellThread, in.indexAll} {
@@ -62,13 +77,16 @@ func (s *Store) Import(ctx context.Context, b core.ImportBatch) (core.Imported, 
 	return out, err
 }
 
-// analyzedAll are the terms of what will be found of a batch.
-func (s *Store) analyzedAll(b core.ImportBatch) [][]string {
+// analyzedAll are the terms of what will be found of a batch, but for what is known.
+func (s *Store) analyzedAll(b core.ImportBatch, known map[string]core.MessageID) [][]string {
 	out := make([][]string, len(b.Messages))
 	if s.analyze == nil || b.Thread != nil {
 		return out
 	}
 	for i, m := range b.Messages {
+		if _, ok := known[m.Key]; ok {
+			continue
+		}
 		if m.Kind == core.KindChat && m.Text != "" && !m.Redacted && (m.Role != core.RoleTool || m.Outside) {
 			out[i] = s.analyzed(m.Text)
 		}
@@ -77,8 +95,8 @@ func (s *Store) analyzedAll(b core.ImportBatch) [][]string {
 }
 
 // admit finds out what is new, in the order of time, and tells the numbers of the rest.
-func (in *importing) admit(out *core.Imported, terms [][]string) error {
-	known, err := in.known()
+func (in *importing) admit(out *core.Imported) error {
+	known, err := knownKeys(in, in.user, in.b.Messages)
 	if err != nil {
 		return err
 	}
@@ -96,28 +114,39 @@ func (in *importing) admit(out *core.Imported, terms [][]string) error {
 			continue
 		}
 		known[m.Key] = 0
-		in.fresh = append(in.fresh, incoming{ImportMessage: m, index: i, terms: terms[i]})
+		in.fresh = append(in.fresh, incoming{ImportMessage: m, index: i, terms: in.b.Terms[i]})
 	}
 	slices.SortStableFunc(in.fresh, func(a, b incoming) int { return a.SentAt.Compare(b.SentAt) })
 	return nil
 }
 
-// known reads which keys came in before.
-func (in *importing) known() (map[string]core.MessageID, error) {
-	out := make(map[string]core.MessageID, len(in.b.Messages))
-	for page := range slices.Chunk(in.b.Messages, 200) {
-		args := []any{in.user}
+// asker runs queries.
+type asker interface {
+	rows(query string, args ...any) (rows, error)
+}
+
+// knownKeys reads which keys came in before. Each is looked up by itself: that is
+// what an index is for, whatever a planner knows of the table.
+func knownKeys(q asker, user core.UserID, ms []core.ImportMessage) (map[string]core.MessageID, error) {
+	out, marks := make(map[string]core.MessageID, len(ms)), make([]string, 200)
+	for i := range marks {
+		marks[i] = `(` + placeholders(2+i, 1) + `)`
+	}
+	for page := range slices.Chunk(ms, 200) {
+		args := []any{user}
 		for _, m := range page {
 			args = append(args, m.Key)
 		}
 		for len(args) < 201 { // one statement, prepared once
 			args = append(args, page[0].Key)
 		}
-		rows, err := in.rows(`SELECT key, message_id FROM imported WHERE user_id = $1 AND key IN (`+placeholders(2, 200)+`)`, args...)
+		rows, err := q.rows(`WITH given (key) AS (VALUES `+strings.Join(marks, ", ")+`)
+			SELECT given.key, COALESCE((SELECT i.message_id FROM imported i WHERE i.user_id = $1 AND i.key = given.key), -1) FROM given`, args...)
 		if _, err := collect(rows, err, func(r scanner) (id core.MessageID, err error) {
 			var key string
-			err = r.Scan(&key, &id)
-			out[key] = id
+			if err = r.Scan(&key, &id); id >= 0 {
+				out[key] = id
+			}
 			return id, err
 		}); err != nil {
 			return nil, err
@@ -208,28 +237,26 @@ func (in *importing) number() error {
 	return nil
 }
 
-// columns of rows that are stored many at once.
-const (
-	importMessages = `INSERT INTO messages (user_id, id, thread_id, segment_id, turn_id, identity_id, channel, role, kind, body, tokens, extra, position, shown, sent_at, platform_at, revision, redacted, covered) VALUES `
-	importKeys     = `INSERT INTO imported (user_id, key, message_id) VALUES `
-)
+// importTable is a table of which rows are stored many at once.
+type importTable struct {
+	name    string
+	columns []string
+}
+
+func importedMessages() importTable {
+	return importTable{"messages", strings.Fields(`user_id id thread_id segment_id turn_id identity_id channel role kind body tokens extra position shown sent_at platform_at revision redacted covered`)}
+}
+
+func importedKeys() importTable {
+	return importTable{"imported", []string{"user_id", "key", "message_id"}}
+}
 
 // store stores the messages, their keys and their earlier texts.
 func (in *importing) store() error {
-	var messages, keys [][]any
+	messages, keys := make([][]any, 0, len(in.fresh)), make([][]any, 0, len(in.fresh))
 	for _, m := range in.fresh {
-		x := "{}"
-		if e := (extra{m.ToolCalls, m.ToolCallID, m.ToolName, m.Attachments, m.Quote, m.ForwardedFrom, m.Outside, nil}); !e.empty() {
-			x = text(e)
-		}
-		shown := m.position
-		if shown == 0 {
-			shown = m.SentAt.UnixMicro()
-		}
-		d := in.days[m.Day.Label]
-		messages = append(messages, []any{in.user, m.id, in.thread, m.segment, 0, 0, m.Channel, string(m.Role), string(m.Kind), m.Text, m.Tokens, x,
-			m.position, shown, ms(m.SentAt), 0, len(m.Revisions), flag(m.Redacted), flag(d != nil && d.over && m.Kind == core.KindChat)})
-		keys = append(keys, []any{in.user, m.Key, m.id})
+		messages = append(messages, in.columns(m))
+		keys = append(keys, []any{int64(in.user), m.Key, int64(m.id)})
 		for n, r := range m.Revisions {
 			err := in.exec(`INSERT INTO revisions (user_id, message_id, revision, body, replaced_at) VALUES ($1, $2, $3, $4, $5)`, in.user, m.id, n, r.Text, ms(r.ReplacedAt))
 			if err != nil {
@@ -237,18 +264,40 @@ func (in *importing) store() error {
 			}
 		}
 	}
-	return errors.Join(in.insertAll(importMessages, messages), in.insertAll(importKeys, keys))
+	if err := in.insertAll(importedMessages(), messages); err != nil {
+		return err
+	}
+	return in.insertAll(importedKeys(), keys)
+}
+
+// columns are a message as its row has it.
+func (in *importing) columns(m incoming) []any {
+	x := "{}"
+	if e := (extra{m.ToolCalls, m.ToolCallID, m.ToolName, m.Attachments, m.Quote, m.ForwardedFrom, m.Outside, nil}); !e.empty() {
+		x = text(e)
+	}
+	shown := m.position
+	if shown == 0 {
+		shown = m.SentAt.UnixMicro()
+	}
+	d := in.days[m.Day.Label]
+	return []any{int64(in.user), int64(m.id), int64(in.thread), int64(m.segment), 0, 0, m.Channel, string(m.Role), string(m.Kind), m.Text, m.Tokens, x,
+		m.position, shown, ms(m.SentAt), 0, len(m.Revisions), flag(m.Redacted), flag(d != nil && d.over && m.Kind == core.KindChat)}
 }
 
 // atOnce is how many rows one statement stores.
 const atOnce = 50
 
-// insertAll stores rows, many with each statement.
-func (in *importing) insertAll(into string, all [][]any) error {
+// insertAll stores rows, many at once.
+func (in *importing) insertAll(into importTable, all [][]any) error {
+	if in.s.dialect.Copy != nil {
+		return in.copyAll(into, all)
+	}
+	insert := `INSERT INTO ` + into.name + ` (` + strings.Join(into.columns, ", ") + `) VALUES `
 	for page := range slices.Chunk(all, atOnce) {
 		if len(page) < atOnce {
 			for _, r := range page {
-				if err := in.exec(into+`(`+placeholders(1, len(r))+`)`, r...); err != nil {
+				if err := in.exec(insert+`(`+placeholders(1, len(r))+`)`, r...); err != nil {
 					return err
 				}
 			}
@@ -258,11 +307,22 @@ func (in *importing) insertAll(into string, all [][]any) error {
 		for i, r := range page {
 			rows[i] = `(` + placeholders(1+i*len(r), len(r)) + `)`
 		}
-		if err := in.exec(into+strings.Join(rows, ", "), slices.Concat(page...)...); err != nil {
+		if err := in.exec(insert+strings.Join(rows, ", "), slices.Concat(page...)...); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// copyAll hands rows to the database as a stream.
+func (in *importing) copyAll(into importTable, all [][]any) error {
+	if err := in.send(); err != nil {
+		return err
+	}
+	for _, r := range all {
+		clean(r)
+	}
+	return in.s.dialect.Copy(in.ctx, in.conn, into.name, into.columns, all)
 }
 
 // indexAll puts what came into the full-text index, if that is up to date; else
@@ -279,11 +339,13 @@ func (in *importing) indexAll() error {
 	if before := int64(in.fresh[0].id) - 1; through != before || before > 0 && version != in.s.analyze.Version() {
 		return nil
 	}
+	docs := make([]TermDoc, 0, len(in.fresh))
 	for _, m := range in.fresh {
-		if m.terms == nil {
-			continue
+		if m.terms != nil {
+			docs = append(docs, TermDoc{int64(m.id), m.terms})
 		}
-		st := in.s.dialect.Terms.Put(core.DocMessage, in.user, int64(m.id), m.terms)
+	}
+	for _, st := range in.s.dialect.Terms.PutAll(core.DocMessage, in.user, docs) {
 		if err := in.exec(st.Query, st.Args...); err != nil {
 			return err
 		}

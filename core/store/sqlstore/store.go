@@ -38,6 +38,9 @@ type Dialect struct {
 	// Pipeline runs statements in one round trip on a connection; nil: a round
 	// trip costs nothing here.
 	Pipeline func(ctx context.Context, conn *sql.Conn, statements []Statement) error
+	// Copy stores many rows of a table at once, on a connection that holds a
+	// transaction; nil: statements do.
+	Copy func(ctx context.Context, conn *sql.Conn, table string, columns []string, rows [][]any) error
 	// Snapshot begins a consistent read, where statements are pipelined.
 	Snapshot string
 	// Notify is the statement that tells other processes of a topic ($1); empty:
@@ -55,6 +58,8 @@ type Dialect struct {
 type Terms interface {
 	// Put indexes a document, in place of what was indexed of it.
 	Put(kind core.DocKind, user core.UserID, id int64, terms []string) Statement
+	// PutAll indexes many documents that were never indexed.
+	PutAll(kind core.DocKind, user core.UserID, docs []TermDoc) []Statement
 	// Drop takes a document out.
 	Drop(kind core.DocKind, user core.UserID, id int64) Statement
 	// DropRange takes the documents of a user from one id through another out.
@@ -64,6 +69,12 @@ type Terms interface {
 	// Match finds documents. Its statement returns for every expression its number
 	// in q.Exprs and the ids, newest first, as text with commas between.
 	Match(q TermQuery) Statement
+}
+
+// TermDoc is a document by its terms.
+type TermDoc struct {
+	ID    int64
+	Terms []string
 }
 
 // TermQuery asks for documents. Each expression is an AND of ORs of terms.
