@@ -13,6 +13,10 @@ var cueText string
 // longestCue is how many words a phrase of cues.txt has at most.
 const longestCue = 4
 
+// everywhere is the weight of phrases such as thanks, which are a sentence of
+// their own or its beginning.
+const everywhere = -1.0
+
 // cue is what a phrase adds to the worth of a sentence of either role.
 type cue struct{ user, assistant float64 }
 
@@ -58,9 +62,12 @@ func (t *tally) phrases() {
 		if t.assistant {
 			weight = c.assistant
 		}
-		if weight > 0 {
+		switch {
+		case weight > 0:
 			t.cues += weight
-		} else {
+		case weight == everywhere && i > 1:
+			t.filler -= weight / 3 // yes, thanks and such mean little within a sentence
+		default:
 			t.filler -= weight
 		}
 		i += max(n, 1)
@@ -84,12 +91,28 @@ func join(words []word) (string, []int) {
 
 // longest returns the longest known phrase at word i, and its number of words.
 func longest(known map[string]cue, joined string, at []int, i int) (int, cue) {
+	elided := elision(joined[at[i]:at[i+1]])
 	for n := min(longestCue, len(at)-1-i); n > 0; n-- {
 		if c, ok := known[joined[at[i]:at[i+n]-1]]; ok {
 			return n, c
 		}
+		if c, ok := known[joined[at[i]+elided:at[i+n]-1]]; ok && elided > 0 {
+			return n, c
+		}
 	}
 	return 0, cue{}
+}
+
+// elision returns the length of what French writes without a gap before a word:
+// l'adresse, qu'on.
+func elision(word string) int {
+	if len(word) > 3 && word[1] == '\'' && strings.IndexByte("cdjlmnst", word[0]) >= 0 {
+		return 2
+	}
+	if strings.HasPrefix(word, "qu'") && len(word) > 4 {
+		return 3
+	}
+	return 0
 }
 
 // denseSigns tell in Chinese, Japanese or Korean that somebody tells of

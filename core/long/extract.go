@@ -7,8 +7,8 @@ import (
 
 // What the Kernel takes at least, found by measuring a year (see year_test.go).
 const (
-	userFact      = 1.6 // the worth of a sentence of a user's
-	assistantFact = 3.0 // the same of an assistant's, whose words can be derived
+	userFact      = 0.95 // the worth of a sentence of a user's
+	assistantFact = 2.0 // the same of an assistant's, whose words can be derived
 )
 
 // Tokens that a form may take however short the message is: a sentence or two.
@@ -28,7 +28,7 @@ type wish struct {
 	room  int     // tokens
 	least float64 // what is worth less is left out even if there is room
 	must  float64 // what is worth as much is kept even if there is none; 0: nothing
-	any   bool    // keep something in any case
+	any   bool    // keep the best even if it is longer than the room
 	facts bool    // by the facts in it alone
 }
 
@@ -57,25 +57,32 @@ func (d *draft) light(given string) string {
 
 // kernel is what carries facts of a user's message.
 func (d *draft) kernel() string {
-	units := d.subdivide(d.units, d.share(d.options.UserKernel, leastUserKernel))
+	if known := d.known(); len(known) < len(d.repeats) {
+		d = d.read(d.m, known)
+	}
+	room := d.share(d.options.UserKernel, leastUserKernel)
+	units := d.subdivide(d.units, room)
 	for i := range units {
-		if u := &units[i]; u.fixed() && u.tokens > smallFixed && (u.kind.isCode() || u.kind == quote) {
+		if u := &units[i]; u.repeats || u.tokens > smallFixed && (u.kind.isCode() || u.kind == quote) {
 			u.score = -9
 		}
-		if units[i].repeats {
-			units[i].score = -9
-		}
 	}
-	keep := d.choose(units, wish{room: d.share(d.options.UserKernel, leastUserKernel), least: userFact})
+	keep := d.choose(units, wish{room: room, least: userFact, any: true})
 	return d.render(units, keep, style{marks: true})
+}
+
+// known returns the repeats that say nothing new: all of code, but only exact
+// ones of prose, whose changes may be facts.
+func (d *draft) known() []Repeat {
+	return slices.DeleteFunc(slices.Clone(d.repeats), func(r Repeat) bool { return !r.Exact && !d.pieces[r.Piece].kind.isCode() })
 }
 
 func (d *draft) ofAssistant(given string) [4]string {
 	var out [4]string
 	o := d.options
 	older := wish{room: d.share(o.AssistantOlder, leastAssistantOlder), least: -0.5, any: true}
-	veryOld := wish{room: d.share(o.AssistantVeryOld, leastAssistantVeryOld), least: 0.8}
-	kernel := wish{room: d.share(o.AssistantKernel, leastAssistantKernel), least: assistantFact, facts: true}
+	veryOld := wish{room: d.share(o.AssistantVeryOld, leastAssistantVeryOld), least: 0.8, any: true}
+	kernel := wish{room: d.share(o.AssistantKernel, leastAssistantKernel), least: assistantFact, facts: true, any: true}
 	out[Older] = d.render(d.units, d.choose(d.units, older), style{marks: true, plain: true, edges: true})
 	out[VeryOld] = d.points(d.units, veryOld)
 	out[Kernel] = d.points(d.units, kernel)
@@ -130,4 +137,4 @@ func (d *draft) choose(units []unit, w wish) []bool {
 
 // factFloor is how many facts a sentence of an assistant's has at least for the
 // Kernel; advice without any can be had again.
-const factFloor = 0.9
+const factFloor = 0.5

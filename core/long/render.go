@@ -166,7 +166,7 @@ func bare(s string) string {
 // subdivide cuts the sentences that are longer than room, at commas where there
 // are some. Fixed units and what has no gaps stay whole.
 func (d *draft) subdivide(units []unit, room int) []unit {
-	room = min(room, longSentence)
+	room = max(room, longSentence)
 	var out []unit
 	for i := range units {
 		u := units[i]

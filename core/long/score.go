@@ -82,7 +82,7 @@ func (r *reader) learn(words []word) {
 
 // isStrange tells whether hardly a word is one that English or French cannot do
 // without. Then only the form of words can be read, and more is kept.
-func (r *reader) isStrange() bool { return r.words >= 3 && r.common*8 < r.words }
+func (r *reader) isStrange() bool { return r.words >= 5 && r.common*8 < r.words }
 
 // stem cuts a word to its first letters: words of one family mostly share them.
 func stem(lower string) string {
@@ -172,6 +172,8 @@ func (t *tally) shape(i int) {
 	switch {
 	case strings.Contains(w.text, "://") || strings.HasPrefix(w.lower, "www.") || strings.Contains(w.text, "@") && strings.Contains(w.text, "."):
 		t.links++
+	case digits == 3 && letters == 0 && i > 0 && thousands(t.words[i-1].text):
+		t.numbers += 0.7 // 2 340
 	case digits > 0:
 		t.number(w, digits, letters, capitals)
 	case isDate(w.lower):
@@ -202,6 +204,11 @@ func (t *tally) number(w *word, digits, letters, capitals int) {
 	default:
 		t.numbers += 0.45
 	}
+}
+
+// thousands tells whether a word is what stands before a group of three digits.
+func thousands(s string) bool {
+	return len(s) < 4 && strings.Trim(s, "0123456789") == ""
 }
 
 func ordinal(w string) bool {

@@ -27,7 +27,7 @@ type unit struct {
 func (u *unit) fixed() bool { return u.kind.isCode() || u.kind == quote || u.quotes > 0 }
 
 // longSentence is how many tokens a sentence has at most that is not cut.
-const longSentence = 80
+const longSentence = 60
 
 // draft is a message in parts.
 type draft struct {

@@ -1,0 +1,115 @@
+package long_test
+
+import (
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/everthread/everthread/core"
+	"github.com/everthread/everthread/core/llm/tokens"
+	"github.com/everthread/everthread/core/long"
+	"github.com/everthread/everthread/core/long/longtest"
+)
+
+// counter is shared: its vocabulary is large.
+var counter = sync.OnceValue(tokens.New)
+
+var year = sync.OnceValue(func() []core.Message { return longtest.Year(1, counter()) })
+
+// tally is how many tokens the messages of each role take.
+type tally map[core.Role]int
+
+func (t tally) sum() int { return t[core.RoleUser] + t[core.RoleAssistant] }
+
+// TestYear holds that facts can still be read when a year of 20,000 messages
+// takes 75,000 tokens.
+func TestYear(t *testing.T) {
+	t.Parallel()
+	ms := year()
+	raw, sizes, forms := tally{}, [4]tally{{}, {}, {}, {}}, make([][4]long.Form, len(ms))
+	shown := compressYear(ms)
+	for i := range ms {
+		forms[i] = shown[i]
+		raw[ms[i].Role] += ms[i].Tokens
+		for tier := long.Older; tier <= long.Kernel; tier++ {
+			sizes[tier][ms[i].Role] += shown[i][tier].Tokens
+		}
+	}
+	t.Logf("raw: %d of users, %d of assistants", raw[core.RoleUser], raw[core.RoleAssistant])
+	for tier := long.Older; tier <= long.Kernel; tier++ {
+		t.Logf("tier %d: %d of users (%.2f), %d of assistants (%.3f)", tier, sizes[tier][core.RoleUser], ratio(sizes[tier], raw, core.RoleUser),
+			sizes[tier][core.RoleAssistant], ratio(sizes[tier], raw, core.RoleAssistant))
+	}
+	kernel := sizes[long.Kernel]
+	if kernel.sum() > 75_000 || kernel[core.RoleUser]*4 < kernel.sum()*3 {
+		t.Errorf("the kernels take %d tokens, %d of them users'; want at most 75,000, three in four of them users'", kernel.sum(), kernel[core.RoleUser])
+	}
+	lost := map[core.Role]int{}
+	for _, n := range longtest.Needles() {
+		if !strings.Contains(forms[n.Message-1][long.Kernel].Text, n.Words) {
+			lost[n.Role]++
+			t.Logf("lost: %s (%s) in %q", n.Question, n.Words, excerpt(forms[n.Message-1][long.Kernel].Text))
+		}
+	}
+	if lost[core.RoleUser] > 2 || lost[core.RoleAssistant] > 10 {
+		t.Errorf("lost %d facts of 50 of the user's and %d of the assistant's; want at most 2 and 10", lost[core.RoleUser], lost[core.RoleAssistant])
+	}
+}
+
+func excerpt(s string) string { return s[:min(len(s), 160)] }
+
+func ratio(a, b tally, r core.Role) float64 { return float64(a[r]) / float64(b[r]) }
+
+// compressYear is what a store and a background job do: every message once,
+// oldest first, with the pieces that were seen before.
+func compressYear(ms []core.Message) [][4]long.Form {
+	c := long.New(counter(), long.Options{})
+	index, out := newIndex(), make([][4]long.Form, len(ms))
+	for i := range ms {
+		var repeats []long.Repeat
+		if ms[i].Role == core.RoleUser {
+			prints := c.Prints(ms[i].Text)
+			repeats = c.Repeats(ms[i].Text, index.find(prints))
+			index.add(&ms[i], prints)
+		}
+		out[i] = c.Forms(&ms[i], "", repeats)
+	}
+	return out
+}
+
+// index finds earlier pieces by their prints, as a table does.
+type index struct {
+	hashes map[string][]long.Candidate
+	bands  map[int64][]long.Candidate
+}
+
+func newIndex() *index { return &index{map[string][]long.Candidate{}, map[int64][]long.Candidate{}} }
+
+func (x *index) add(m *core.Message, prints []long.Print) {
+	for _, p := range prints {
+		c := long.Candidate{Message: m.ID, Piece: p.Piece, Text: m.Text}
+		if len(x.hashes[p.Hash]) == 0 {
+			x.hashes[p.Hash] = append(x.hashes[p.Hash], c)
+		}
+		for _, b := range p.Bands {
+			x.bands[b] = append(x.bands[b], c)
+		}
+	}
+}
+
+// mostCandidates bounds the texts that are compared with one piece.
+const mostCandidates = 8
+
+// find returns the candidates of each piece: the first with the same hash, else
+// those with most bands in common, newest first among equals.
+func (x *index) find(prints []long.Print) map[int][]long.Candidate {
+	out := map[int][]long.Candidate{}
+	for _, p := range prints {
+		if same := x.hashes[p.Hash]; len(same) > 0 {
+			out[p.Piece] = same[:1]
+			continue
+		}
+		out[p.Piece] = x.similar(p)
+	}
+	return out
+}
