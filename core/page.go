@@ -43,13 +43,13 @@ type Page struct {
 
 // PageForm is a page at a tier. What it holds is counted in messages.
 type PageForm struct {
-	Text       string // empty where only sizes were asked for
-	Tokens     int    // of Text
-	UserTokens int    // of those, what the user said
-	Raw        int    // messages word for word
-	Summarized int    // shortened
-	References int    // with something that only refers to an earlier message
-	Omitted    int    // of which nothing is left
+	Text       string `json:"-"`                 // empty where only sizes were asked for
+	Tokens     int    `json:"tokens"`            // of Text
+	UserTokens int    `json:"user"`              // of those, what the user said
+	Raw        int    `json:"raw,omitempty"`     // messages word for word
+	Summarized int    `json:"short,omitempty"`   // shortened
+	References int    `json:"refer,omitempty"`   // with something that only refers to an earlier message
+	Omitted    int    `json:"omitted,omitempty"` // of which nothing is left
 }
 
 // PageRef names a form of a page.

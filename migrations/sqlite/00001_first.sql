@@ -456,21 +456,17 @@ CREATE TABLE pages (
 	original   bigint NOT NULL,
 	tier       bigint NOT NULL,
 	stale      bigint NOT NULL DEFAULT 0,
+	-- sizes: what the form of each tier holds.
+	sizes      text   NOT NULL,
 	PRIMARY KEY (user_id, id)
 ) WITHOUT ROWID;
 CREATE UNIQUE INDEX pages_position ON pages (user_id, thread_id, last);
 
 CREATE TABLE page_forms (
-	user_id     bigint NOT NULL,
-	page_id     bigint NOT NULL,
-	tier        bigint NOT NULL,
-	body        text   NOT NULL,
-	tokens      bigint NOT NULL,
-	user_tokens bigint NOT NULL,
-	raw         bigint NOT NULL,
-	summarized  bigint NOT NULL,
-	referring   bigint NOT NULL,
-	omitted     bigint NOT NULL,
+	user_id bigint NOT NULL,
+	page_id bigint NOT NULL,
+	tier    bigint NOT NULL,
+	body    text   NOT NULL,
 	PRIMARY KEY (user_id, page_id, tier)
 ) WITHOUT ROWID;
 

@@ -10,17 +10,16 @@ import (
 	"github.com/everthread/everthread/core"
 )
 
-const (
-	pageColumns = `p.user_id, p.id, p.thread_id, p.segment_id, p.first, p.last, p.messages, p.original, p.tier, p.stale`
-	formColumns = `f.tier, f.tokens, f.user_tokens, f.raw, f.summarized, f.referring, f.omitted`
-)
+const pageColumns = `p.user_id, p.id, p.thread_id, p.segment_id, p.first, p.last, p.messages, p.original, p.tier, p.stale, p.sizes`
 
-func pageFields(p *core.Page) []any {
-	return []any{&p.User, &p.ID, &p.Thread, &p.Segment, &p.Start, &p.End, &p.Messages, &p.Original, &p.Tier, &p.Stale}
-}
-
-func formFields(f *core.PageForm) []any {
-	return []any{&f.Tokens, &f.UserTokens, &f.Raw, &f.Summarized, &f.References, &f.Omitted}
+// pageWith scans pageColumns and what more stands in a row.
+func pageWith(r scanner, more ...any) (p core.Page, err error) {
+	var sizes string
+	err = r.Scan(append([]any{&p.User, &p.ID, &p.Thread, &p.Segment, &p.Start, &p.End, &p.Messages, &p.Original, &p.Tier, &p.Stale, &sizes}, more...)...)
+	if err == nil {
+		err = unjson(sizes, &p.Forms)
+	}
+	return p, err
 }
 
 // Pages lists a thread's pages and the sizes of their forms; see core.PageStore.
@@ -30,24 +29,7 @@ func (s *Store) Pages(ctx context.Context, user core.UserID, thread core.ThreadI
 			return err
 		}
 		rows, err := q.rows(`SELECT `+pageColumns+` FROM pages p WHERE p.user_id = $1 AND p.thread_id = $2 ORDER BY p.last`, user, thread)
-		if out, err = collect(rows, err, func(r scanner) (p core.Page, err error) { return p, r.Scan(pageFields(&p)...) }); err != nil {
-			return err
-		}
-		at := make(map[core.PageID]int, len(out))
-		for i, p := range out {
-			at[p.ID] = i
-		}
-		rows, err = q.rows(`SELECT f.page_id, `+formColumns+` FROM page_forms f WHERE f.user_id = $1`, user)
-		_, err = collect(rows, err, func(r scanner) (none struct{}, err error) {
-			var id core.PageID
-			var tier core.Tier
-			var f core.PageForm
-			err = r.Scan(append([]any{&id, &tier}, formFields(&f)...)...)
-			if i, ok := at[id]; ok && tier > 0 && tier <= core.MaxTier {
-				out[i].Forms[tier] = f
-			}
-			return none, err
-		})
+		out, err = collect(rows, err, func(r scanner) (core.Page, error) { return pageWith(r) })
 		return err
 	})
 	return out, edits, err
@@ -68,7 +50,7 @@ func pagesOf(q querier, user core.UserID, refs []core.PageRef) ([]core.Page, err
 			for len(some) < chunk { // one text of the statement for all
 				some = append(some[:len(some):len(some)], some[0])
 			}
-			rows, err := q.rows(`SELECT `+pageColumns+`, f.body, `+formColumns+` FROM page_forms f JOIN pages p ON p.user_id = f.user_id AND p.id = f.page_id
+			rows, err := q.rows(`SELECT `+pageColumns+`, f.body, f.tier FROM page_forms f JOIN pages p ON p.user_id = f.user_id AND p.id = f.page_id
 				WHERE f.user_id = $1 AND f.tier = $2 AND f.page_id IN (`+numbered(3, chunk)+`)`, append([]any{user, tier}, some...)...)
 			got, err := collect(rows, err, scanPage)
 			if err != nil {
@@ -97,15 +79,18 @@ func numbered(first, n int) string {
 	return strings.Join(list, ", ")
 }
 
-// scanPage reads a page with one form, which its Tier is set to.
-func scanPage(r scanner) (p core.Page, err error) {
+// scanPage reads a page with the text of one form, which its Tier is set to; the
+// other forms are left out.
+func scanPage(r scanner) (core.Page, error) {
 	var body string
 	var tier core.Tier
-	var f core.PageForm
-	err = r.Scan(append(append(pageFields(&p), &body, &tier), formFields(&f)...)...)
-	if err == nil {
-		f.Text, p.Tier = body, min(max(tier, 0), core.MaxTier)
-		p.Forms[p.Tier] = f
+	p, err := pageWith(r, &body, &tier)
+	p.Tier = min(max(tier, core.TierOlder), core.MaxTier)
+	form := p.Forms[p.Tier]
+	form.Text = body
+	p.Forms = [core.MaxTier + 1]core.PageForm{}
+	if !p.Stale {
+		p.Forms[p.Tier] = form
 	}
 	return p, err
 }
@@ -125,8 +110,7 @@ func (s *Store) PageTexts(ctx context.Context, user core.UserID, refs []core.Pag
 func newestPages(q querier, turn *core.Turn, tokens int, w *core.Window) (after int64, err error) {
 	before, held := int64(1)<<62, 0
 	for held < tokens {
-		rows, err := q.rows(`SELECT `+pageColumns+`, COALESCE(f.body, ''), COALESCE(f.tier, p.tier), COALESCE(f.tokens, 0), COALESCE(f.user_tokens, 0),
-				COALESCE(f.raw, 0), COALESCE(f.summarized, 0), COALESCE(f.referring, 0), COALESCE(f.omitted, 0)
+		rows, err := q.rows(`SELECT `+pageColumns+`, COALESCE(f.body, ''), p.tier
 			FROM pages p LEFT JOIN page_forms f ON f.user_id = p.user_id AND f.page_id = p.id AND f.tier = p.tier
 			WHERE p.user_id = $1 AND p.thread_id = $2 AND p.last < $3 ORDER BY p.last DESC LIMIT $4`, turn.User, turn.Thread, before, page)
 		got, err := collect(rows, err, scanPage)
@@ -204,7 +188,7 @@ func (s *Store) Printed(ctx context.Context, user core.UserID, bands []int64, be
 				args = append(args, some[min(i, len(some)-1)])
 			}
 			rows, err := q.rows(`SELECT band, message_id, piece FROM prints WHERE user_id = $1 AND band IN (`+numbered(4, chunk)+`) AND message_id < $2
-				ORDER BY message_id, piece LIMIT $3`, args...)
+				ORDER BY band, message_id, piece LIMIT $3`, args...)
 			got, err := collect(rows, err, func(r scanner) (p core.Printed, err error) { return p, r.Scan(&p.Band, &p.Message, &p.Piece) })
 			if err != nil {
 				return err
@@ -258,24 +242,20 @@ func (t *tx) putPage(p *core.Page) error {
 	} else if err := t.dropForms(p.ID); err != nil {
 		return err
 	}
-	for _, st := range []Statement{
-		{Query: `DELETE FROM pages WHERE user_id = $1 AND id = $2`, Args: []any{t.user, p.ID}},
-		{Query: `INSERT INTO pages (user_id, id, thread_id, segment_id, first, last, messages, original, tier, stale) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, 0)`,
-			Args: []any{t.user, p.ID, p.Thread, p.Segment, p.Start, p.End, p.Messages, p.Original, p.Tier}},
-	} {
-		if err := t.exec(st.Query, st.Args...); err != nil {
-			return err
-		}
-	}
+	sizes := p.Forms
 	for tier := core.TierOlder; tier <= core.MaxTier; tier++ {
-		f := p.Forms[tier]
-		err := t.exec(`INSERT INTO page_forms (user_id, page_id, tier, body, tokens, user_tokens, raw, summarized, referring, omitted) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)`,
-			t.user, p.ID, tier, f.Text, f.Tokens, f.UserTokens, f.Raw, f.Summarized, f.References, f.Omitted)
+		sizes[tier].Text = ""
+		err := t.exec(`INSERT INTO page_forms (user_id, page_id, tier, body) VALUES ($1, $2, $3, $4)`, t.user, p.ID, tier, p.Forms[tier].Text)
 		if err != nil {
 			return err
 		}
 	}
-	return nil
+	err := t.exec(`DELETE FROM pages WHERE user_id = $1 AND id = $2`, t.user, p.ID)
+	if err != nil {
+		return err
+	}
+	return t.exec(`INSERT INTO pages (user_id, id, thread_id, segment_id, first, last, messages, original, tier, stale, sizes) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, 0, $10)`,
+		t.user, p.ID, p.Thread, p.Segment, p.Start, p.End, p.Messages, p.Original, p.Tier, text(sizes))
 }
 
 func (t *tx) dropForms(id core.PageID) error {
@@ -322,7 +302,7 @@ func (t *tx) stalePages(m core.Message) error {
 		return nil
 	}
 	for _, id := range ids {
-		if err := t.exec(`UPDATE pages SET stale = 1 WHERE user_id = $1 AND id = $2`, t.user, id); err != nil {
+		if err := t.exec(`UPDATE pages SET stale = 1, sizes = '[]' WHERE user_id = $1 AND id = $2`, t.user, id); err != nil {
 			return err
 		}
 		if err := t.dropForms(id); err != nil {

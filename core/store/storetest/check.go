@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+
+	"github.com/everthread/everthread/core"
 )
 
 // counts is the condition of messages that a segment counts.
@@ -60,6 +62,11 @@ func invariants() map[string]string {
 		"deliveries belong to messages":      orphans("deliveries", "message_id", "messages"),
 		"parts belong to deliveries":         orphans("delivery_parts", "delivery_id", "deliveries"),
 		"summaries belong to segments":       orphans("summaries", "segment_id", "segments"),
+		"forms belong to pages":              orphans("page_forms", "page_id", "pages"),
+		"pages belong to threads":            orphans("pages", "thread_id", "threads"),
+		"prints belong to messages":          orphans("prints", "message_id", "messages"),
+		"pages do not overlap":               `SELECT a.user_id, a.id FROM pages a JOIN pages b ON b.user_id = a.user_id AND b.thread_id = a.thread_id AND b.id <> a.id AND b.first <= a.last AND b.last >= a.first`,
+		"a page is stale or has its forms":   fmt.Sprintf(`SELECT user_id, id FROM pages p WHERE (SELECT COUNT(*) FROM page_forms f WHERE f.user_id = p.user_id AND f.page_id = p.id) <> (1 - stale) * %d`, core.MaxTier),
 		"epochs belong to threads":           orphans("epochs", "thread_id", "threads"),
 		"turns belong to threads":            orphans("turns", "thread_id", "threads"),
 		"identities belong to threads":       orphans("identities", "thread_id", "threads"),
