@@ -8,7 +8,7 @@ import (
 // What the Kernel takes at least, found by measuring a year (see year_test.go).
 const (
 	userFact      = 0.95 // the worth of a sentence of a user's
-	assistantFact = 2.0 // the same of an assistant's, whose words can be derived
+	assistantFact = 2.0  // the same of an assistant's, whose words can be derived
 )
 
 // Tokens that a form may take however short the message is: a sentence or two.

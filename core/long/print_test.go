@@ -1,0 +1,172 @@
+package long_test
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"strings"
+	"testing"
+
+	"github.com/everthread/everthread/core"
+	"github.com/everthread/everthread/core/long"
+)
+
+// names and verbs make code that looks like code, but is never twice the same.
+func codeLine(r *rand.Rand) string {
+	name := func() string {
+		return []string{"user", "row", "total", "err", "limit", "value", "key", "data", "path", "log", "item", "size", "ctx", "page", "list", "token"}[r.IntN(16)] + []string{"", "", "ID", "s", "Of", "Name"}[r.IntN(6)]
+	}
+	switch r.IntN(7) {
+	case 0:
+		return fmt.Sprintf("\tif %s == %s {", name(), name())
+	case 1:
+		return "\t}"
+	case 2:
+		return "\t\treturn nil, err"
+	case 3:
+		return fmt.Sprintf("\t%s, err := s.%s(ctx, %s)", name(), name(), name())
+	case 4:
+		return fmt.Sprintf("func (s *store) %s(%s int64) (%s, error) {", name(), name(), name())
+	case 5:
+		return fmt.Sprintf("\t%s = append(%s, %d)", name(), name(), r.IntN(100))
+	}
+	return fmt.Sprintf("\tfor _, %s := range %s {", name(), name())
+}
+
+func codeBlock(r *rand.Rand, n int) []string {
+	lines := make([]string, n)
+	for i := range lines {
+		lines[i] = codeLine(r)
+	}
+	return lines
+}
+
+func proseWords(r *rand.Rand, n int) []string {
+	words := make([]string, n)
+	for i := range words {
+		for range 1 + r.IntN(3) {
+			words[i] += []string{"ma", "ti", "re", "lo", "sun", "der", "ka", "pen", "vi", "or", "el", "bra"}[r.IntN(12)]
+		}
+		if r.IntN(9) == 0 {
+			words[i] += ","
+		}
+	}
+	return words
+}
+
+// TestPrintsFindWhatIsSimilar measures how many pieces of at least 85 %
+// similarity share a band, and how many strangers do.
+func TestPrintsFindWhatIsSimilar(t *testing.T) {
+	t.Parallel()
+	r := rand.New(rand.NewPCG(7, 7))
+	c := long.New(counter(), long.Options{})
+	for _, kind := range []string{"code", "prose"} {
+		similar, found, referred := 0, 0, 0
+		for range 1500 {
+			a, b := similarPair(r, kind)
+			if repeats := c.Repeats(b, map[int][]long.Candidate{0: {{Message: 1, Text: a}}}); len(repeats) == 0 {
+				continue
+			} else if repeats[0].Diff != "" {
+				referred++
+			}
+			similar++
+			if share(prints(c, a), prints(c, b)) {
+				found++
+			}
+		}
+		if similar < 500 || found*100 < similar*98 {
+			t.Errorf("%s: found %d of %d similar pieces, want 98 of 100", kind, found, similar)
+		}
+		t.Logf("%s: found %d of %d similar pieces, %d with a diff", kind, found, similar, referred)
+	}
+	var all []map[int64]bool
+	for range 400 {
+		all = append(all, prints(c, "```\n"+strings.Join(codeBlock(r, 10+r.IntN(60)), "\n")+"\n```"))
+	}
+	falsely := 0
+	for i := range all {
+		for j := range i {
+			if share(all[i], all[j]) {
+				falsely++
+			}
+		}
+	}
+	t.Logf("%d of %d pairs of strangers share a band", falsely, 400*399/2)
+	if falsely > 400*399/2/20 {
+		t.Errorf("%d of %d pairs of strangers share a band", falsely, 400*399/2)
+	}
+}
+
+// similarPair returns two pieces; the second is the first with up to a tenth of
+// its lines, or a few words, changed.
+func similarPair(r *rand.Rand, kind string) (a, b string) {
+	parts, gap := codeBlock(r, 10+r.IntN(190)), "\n"
+	if kind == "prose" {
+		parts, gap = proseWords(r, 45+r.IntN(200)), " "
+	}
+	changed := append([]string{}, parts...)
+	changes := 1 + r.IntN(max(1, len(parts)/10))
+	if kind == "prose" {
+		changes = min(changes, 4)
+	}
+	for range changes {
+		i := r.IntN(len(changed))
+		if kind == "code" {
+			changed[i] = codeLine(r)
+		} else {
+			changed[i] = proseWords(r, 1)[0]
+		}
+	}
+	a, b = strings.Join(parts, gap), strings.Join(changed, gap)
+	if kind == "code" {
+		a, b = "```\n"+a+"\n```", "```\n"+b+"\n```"
+	}
+	return a, b
+}
+
+func prints(c *long.Compressor, text string) map[int64]bool {
+	out := map[int64]bool{}
+	for _, p := range c.Prints(text) {
+		for _, b := range p.Bands {
+			out[b] = true
+		}
+	}
+	return out
+}
+
+func share(a, b map[int64]bool) bool {
+	for band := range a {
+		if b[band] {
+			return true
+		}
+	}
+	return false
+}
+
+func BenchmarkForms(b *testing.B) {
+	c := long.New(counter(), long.Options{})
+	m := core.Message{ID: 1, Role: core.RoleUser, Text: strings.TrimSpace(strings.Repeat("My sister Clara moved to Porto in 2019, she lives at Rua das Flores 12. The weather is nice, and I never go there. ", 3))}
+	b.ReportMetric(float64(counter().Count(m.Text)), "tokens")
+	for b.Loop() {
+		c.Forms(&m, "", nil)
+	}
+}
+
+func BenchmarkFindAmong20000(b *testing.B) {
+	r := rand.New(rand.NewPCG(3, 3))
+	c, x := long.New(counter(), long.Options{}), newIndex()
+	for i := range 20_000 {
+		m := core.Message{ID: core.MessageID(i + 1), Text: "```\n" + strings.Join(codeBlock(r, 10+r.IntN(50)), "\n") + "\n```"}
+		x.add(&m, c.Prints(m.Text))
+	}
+	lines := codeBlock(r, 60)
+	m := core.Message{ID: 20_001, Text: "```\n" + strings.Join(lines, "\n") + "\n```"}
+	x.add(&m, c.Prints(m.Text))
+	lines[20] = "\tpanic(err)"
+	text := "```\n" + strings.Join(lines, "\n") + "\n```"
+	if repeats := c.Repeats(text, x.find(c.Prints(text))); len(repeats) != 1 || repeats[0].Of != 20_001 {
+		b.Fatalf("found %v", repeats)
+	}
+	for b.Loop() {
+		c.Repeats(text, x.find(c.Prints(text)))
+	}
+}
