@@ -11,6 +11,7 @@ type Config struct {
 	DatabaseURL      Secret        `yaml:"database_url"` // holds a password
 	DataDir          string        `yaml:"data_dir"`
 	SecretKey        Secret        `yaml:"secret_key"`
+	PreviousKey      Secret        `yaml:"previous_secret_key"` // opens what was encrypted with it
 	HTTP             HTTP          `yaml:"http"`
 	Log              Log           `yaml:"log"`
 	DefaultTimezone  string        `yaml:"default_timezone"`
@@ -31,6 +32,7 @@ type Config struct {
 	Limits           Limits        `yaml:"limits"`
 	Media            Media         `yaml:"media"`
 	Retention        Retention     `yaml:"retention"`
+	Backup           Backup        `yaml:"backup"`
 	Channels         Channels      `yaml:"channels"`
 }
 
@@ -193,6 +195,14 @@ type Retention struct {
 	Raw time.Duration `yaml:"raw"`
 }
 
+// Backup says when backups are made and how many are kept (SPEC 16). Cron is in
+// the default time zone; empty: never. Dir empty: backups in the data folder.
+type Backup struct {
+	Cron string `yaml:"cron"`
+	Keep int    `yaml:"keep"`
+	Dir  string `yaml:"dir"`
+}
+
 // Channels are the ways in. One is on when its credentials are there.
 type Channels struct {
 	Telegram      Telegram      `yaml:"telegram"`
@@ -298,6 +308,7 @@ func Default() Config {
 		Limits:    Limits{TurnsPerMinute: 20},
 		Media:     Media{MaxBytes: 20 << 20, Wait: 20 * time.Second},
 		Retention: Retention{Raw: 7 * 24 * time.Hour},
+		Backup:    Backup{Keep: 7},
 		Channels: Channels{
 			Telegram:      Telegram{Mode: "polling", APIURL: "https://api.telegram.org", RatePerChat: 1, RatePerBot: 30},
 			WhatsApp:      WhatsApp{APIURL: "https://graph.facebook.com", APIVersion: "v25.0", TemplateLanguage: "en", RatePerChat: 0.16, RatePerBot: 80},

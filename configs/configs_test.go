@@ -108,7 +108,7 @@ func TestLoadSaysWhatIsWrong(t *testing.T) {
 		{"a misspelt key", "log: {level: info}\nchannels:\n  telegram:\n    tokne: x\n", nil, "line 4: there is no key channels.telegram.tokne; did you mean channels.telegram.token?"},
 		{"a key in the wrong place", "api_url: http://x\n", nil, "line 1: there is no key api_url"},
 		{"a key at the root", "telegram: {token: x}\n", nil, "line 1: there is no key telegram"},
-		{"a key of a later release", "backup: {model: x}\n", nil, "line 1: there is no key backup"},
+		{"a key of a later release", "billing: {model: x}\n", nil, "line 1: there is no key billing"},
 		{"a server's key", "agent: {mcp_servers: [{name: a, comand: b}]}\n", nil, "there is no key agent.mcp_servers[0].comand; did you mean agent.mcp_servers[0].command?"},
 		{"a list for a server's variables", "agent: {mcp_servers: [{env: [a]}]}\n", nil, "agent.mcp_servers[0].env wants keys and values"},
 		{"a map as a server's variable", "agent: {mcp_servers: [{env: {A: {B: c}}}]}\n", nil, "agent.mcp_servers[0].env.A wants one value"},

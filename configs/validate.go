@@ -11,6 +11,8 @@ import (
 	"strings"
 	"time"
 	"unicode/utf8"
+
+	"github.com/robfig/cron/v3"
 )
 
 // Validate returns everything that is wrong with the values, each problem with
@@ -33,6 +35,7 @@ func (c Config) Validate() error {
 	c.checkWhatsApp(p)
 	c.checkMatrix(p)
 	c.checkTranscription(p)
+	c.checkBackup(p)
 	return errors.Join(p.errs...)
 }
 
@@ -92,6 +95,16 @@ func (c Config) checkStore(p *problems) {
 	}
 	if c.SecretKey == "" {
 		p.add("secret_key is required with database_url, the same for all processes; make one with `openssl rand -hex 32`")
+	}
+}
+
+func (c Config) checkBackup(p *problems) {
+	atLeast(p, "backup.keep", c.Backup.Keep, 1)
+	if c.Backup.Cron == "" {
+		return
+	}
+	if _, err := cron.ParseStandard(c.Backup.Cron); err != nil {
+		p.add("backup.cron is %q; write five fields as for cron, such as \"15 3 * * *\" for every night at 03:15", c.Backup.Cron)
 	}
 }
 

@@ -22,6 +22,8 @@ var (
 	// ErrMoving: the user is being moved; what was to be stored is to be held and
 	// offered again when that is done.
 	ErrMoving = errors.New("is being moved")
+	// ErrUnfinished: the store was not restored whole.
+	ErrUnfinished = errors.New("a restore was not finished here; run the same `everthread restore` again")
 	// ErrNewerSchema: the store was written by a newer release.
 	ErrNewerSchema = errors.New("the store was written by a newer version of everthread; start that version or restore a backup")
 )

@@ -74,6 +74,7 @@ func (a *app) tasks() []scheduler.Task {
 		{Name: "remind", Spec: remindTick, Run: a.remind},
 		{Name: "redirect what is parked", Spec: remindTick, Run: a.gateway.Redirect},
 		{Name: "embed", Spec: embedTick, Run: a.wantEmbeddings},
+		{Name: "back up", Spec: tick, Run: a.backUp},
 		{Name: "sweep", Spec: "17 * * * *", Run: a.sweep},
 	}
 }

@@ -33,6 +33,9 @@ type cli struct {
 	Eval       evalCmd       `cmd:"" help:"Measure recall and continuity."`
 	Import     importCmd     `cmd:"" help:"Bring in what was said elsewhere: an export of another service, or of Everthread."`
 	Export     exportCmd     `cmd:"" help:"Write everything of a user into one file."`
+	Backup     backupCmd     `cmd:"" help:"Write everything into one file, while the gateway works."`
+	Restore    restoreCmd    `cmd:"" help:"Put a backup back."`
+	Secrets    secretsCmd    `cmd:"" help:"The key that stored keys are encrypted with."`
 	Embeddings embeddingsCmd `cmd:"" help:"Vectors, for search by meaning."`
 	Turns      turnsCmd      `cmd:"" help:"What the model was shown."`
 	Deliveries deliveriesCmd `cmd:"" help:"What was to be sent."`

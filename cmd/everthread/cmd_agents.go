@@ -3,7 +3,6 @@ package main
 import (
 	"bufio"
 	"context"
-	crand "crypto/rand"
 	"errors"
 	"fmt"
 	"io"
@@ -15,7 +14,6 @@ import (
 	"golang.org/x/term"
 
 	"github.com/everthread/everthread/core"
-	"github.com/everthread/everthread/core/seal"
 )
 
 type usersAgentCmd struct {
@@ -35,7 +33,7 @@ type agentAddCmd struct {
 
 // Run stores a key, encrypted.
 func (a agentAddCmd) Run(ctx context.Context, d *desk) error {
-	s, err := seal.New(crand.Reader, string(d.cfg.SecretKey))
+	s, err := newSealer(d.cfg)
 	if err != nil {
 		return err
 	}

@@ -130,7 +130,7 @@ func awaitStore(ctx context.Context, cfg configs.Config, st store, ln net.Listen
 		if err == nil || ctx.Err() != nil {
 			return nil
 		}
-		if errors.Is(err, core.ErrNewerSchema) || cfg.DatabaseURL == "" {
+		if errors.Is(err, core.ErrNewerSchema) || errors.Is(err, core.ErrUnfinished) || cfg.DatabaseURL == "" {
 			return explainStore(cfg, err)
 		}
 		log.Warn("the database does not answer; check that it runs and that database_url is right", zap.Duration("next_try", wait), zap.Error(err))

@@ -11,12 +11,12 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
-	"syscall"
 
 	"go.uber.org/zap"
 
 	"github.com/everthread/everthread/configs"
 	"github.com/everthread/everthread/core"
+	"github.com/everthread/everthread/core/backup"
 )
 
 // prepare makes the data folder and checks that it can be written, and reads or
@@ -25,13 +25,31 @@ func prepare(c *configs.Config) error {
 	if err := writable(c.DataDir); err != nil {
 		return fmt.Errorf("the data folder %s cannot be written: %w; make it writable for this user, or set data_dir", c.DataDir, bare(err))
 	}
+	if err := unfinished(c.DataDir); err != nil {
+		return err
+	}
 	if c.SecretKey != "" || c.DatabaseURL != "" {
 		return nil
 	}
-	key, err := secretKey(filepath.Join(c.DataDir, "secret_key"))
-	c.SecretKey = configs.Secret(key)
+	key, err := secretKey(filepath.Join(c.DataDir, secretFile))
+	if err != nil {
+		return err
+	}
+	next, err := nextKey(c.DataDir)
+	c.SecretKey, c.PreviousKey = configs.Secret(key), configs.Secret(next)
 	return err
 }
+
+// unfinished is an error if a restore into a data folder was not finished.
+func unfinished(dir string) error {
+	if _, err := os.Lstat(filepath.Join(dir, backup.Unfinished)); err == nil {
+		return fmt.Errorf("%w (%s)", core.ErrUnfinished, dir)
+	}
+	return nil
+}
+
+// secretFile is the name of the key file in the data folder.
+const secretFile = "secret_key"
 
 func writable(dir string) error {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
@@ -81,20 +99,18 @@ func secretKey(path string) (string, error) {
 // lock makes sure that one process serves a data folder. The lock ends with the
 // process, however that ends.
 func lock(dir string) (unlock func(), err error) {
-	f, err := os.OpenFile(filepath.Join(dir, "serve.lock"), os.O_RDWR|os.O_CREATE, 0o600)
-	if err != nil {
-		return nil, fmt.Errorf("open the lock: %w", err)
-	}
-	err = syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
-	if err == nil {
-		return func() { f.Close() }, nil
-	}
-	f.Close()
-	if errors.Is(err, syscall.EWOULDBLOCK) {
+	unlock, err = lockFile(filepath.Join(dir, "serve.lock"))
+	if errors.Is(err, errLocked) {
 		return nil, errServed
 	}
-	return nil, fmt.Errorf("lock the data folder: %w", err)
+	if err != nil {
+		return nil, fmt.Errorf("lock the data folder: %w", err)
+	}
+	return unlock, nil
 }
+
+// errLocked: somebody else holds the lock.
+var errLocked = errors.New("it is locked")
 
 var errServed = errors.New("another everthread serves this data folder already")
 
@@ -125,7 +141,15 @@ func (c *console) open(ctx context.Context) (*desk, error) {
 		return nil, err
 	}
 	if cfg.DatabaseURL == "" && !hasDatabase(cfg) {
+		if err := unfinished(cfg.DataDir); err != nil {
+			return nil, err
+		}
 		return nil, fmt.Errorf("there is no data in %s yet; run `everthread serve` or `everthread chat` there first, or say with EVERTHREAD_DATA_DIR or --config where it is", cfg.DataDir)
+	}
+	if cfg.DatabaseURL == "" {
+		if err := prepare(&cfg); err != nil {
+			return nil, err
+		}
 	}
 	st, err := openStore(ctx, cfg)
 	if err != nil {
@@ -149,6 +173,8 @@ func explainStore(c configs.Config, err error) error {
 	switch {
 	case errors.Is(err, core.ErrNewerSchema):
 		return core.ErrNewerSchema
+	case errors.Is(err, core.ErrUnfinished):
+		return core.ErrUnfinished
 	case c.DatabaseURL != "":
 		return fmt.Errorf("the database does not answer; check that it runs and that database_url is right: %w", err)
 	}

@@ -161,6 +161,13 @@ func (h *holder) fence(name string) core.Fence {
 }
 
 // sealer encrypts with the secret key of the configuration.
-func (h *holder) sealer() (*seal.Sealer, error) {
-	return seal.New(rand.Reader, string(h.cfg.SecretKey))
+func (h *holder) sealer() (*seal.Sealer, error) { return newSealer(h.cfg) }
+
+// newSealer encrypts with the secret key, and reads what the previous one encrypted.
+func newSealer(c configs.Config) (*seal.Sealer, error) {
+	keys := []string{string(c.SecretKey)}
+	if c.PreviousKey != "" {
+		keys = append(keys, string(c.PreviousKey))
+	}
+	return seal.New(rand.Reader, keys...)
 }

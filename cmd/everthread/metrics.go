@@ -33,6 +33,7 @@ var counters = []struct{ name, help, labels string }{
 	{"everthread_windows_total", "Runs of messages that were cut for embedding.", ""},
 	{"everthread_embeddings_total", "Texts that were embedded, by what became of it (ready, error).", "state"},
 	{"everthread_embedding_failures_total", "Attempts to embed that failed as a whole.", ""},
+	{"everthread_backups_total", "Backups by the clock, by result (made, failed).", "result"},
 	{"everthread_llm_errors_total", "Failed model calls by kind.", "kind"},
 	{"everthread_context_dropped_uncovered_total", "Messages that a prompt had to leave out before a summary covered them.", ""},
 }

@@ -38,6 +38,7 @@ type store interface {
 	Listen(ctx context.Context) error
 	Analyze(a core.Analyzer)
 	Beside() (db *sql.DB, dialect string, err error)
+	Reseal(ctx context.Context, f func(core.Sealed) (string, error)) (changed int, err error)
 }
 
 // openStore opens the configured store without migrating it.
@@ -76,6 +77,8 @@ type app struct {
 	hub      *live.Hub
 	// mcpServer serves MCP clients over HTTP; nil: it is turned off.
 	mcpServer *mcp.Server
+	// nextBackup is when a backup that failed is tried again.
+	nextBackup time.Time
 	features
 }
 

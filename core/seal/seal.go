@@ -59,6 +59,15 @@ func New(rand io.Reader, secrets ...string) (*Sealer, error) {
 	return s, nil
 }
 
+// Key is the id of the key that Seal encrypts with: the beginning of a hash, which
+// tells nothing of it.
+func (s *Sealer) Key() string { return s.keys[0].id }
+
+// Current tells whether a sealed text was encrypted with the key that Seal uses.
+func (s *Sealer) Current(sealed string) bool {
+	return strings.HasPrefix(sealed, "sealed:"+s.keys[0].id+":")
+}
+
 // Seal encrypts plain. what names what it is, such as "agent 12": the text opens
 // as nothing else.
 func (s *Sealer) Seal(what, plain string) (string, error) {

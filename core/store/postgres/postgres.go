@@ -18,6 +18,7 @@ import (
 	"github.com/pressly/goose/v3"
 	"github.com/pressly/goose/v3/lock"
 
+	"github.com/everthread/everthread/core"
 	"github.com/everthread/everthread/core/store/sqlstore"
 	"github.com/everthread/everthread/migrations"
 )
@@ -119,8 +120,16 @@ func listen(ctx context.Context, cfg *pgx.ConnConfig, yield func(string)) error 
 	}
 }
 
-// Migrate brings the schema up to date; one process at a time does it.
+// Migrate brings the schema up to date; one process at a time does it. One that
+// was not restored whole is an error.
 func (s *Store) Migrate(ctx context.Context) error {
+	unfinished, err := marked(ctx, s.pool)
+	if err != nil {
+		return fmt.Errorf("read schema version: %w", err)
+	}
+	if unfinished {
+		return core.ErrUnfinished
+	}
 	p, err := s.provider()
 	if err != nil {
 		return err

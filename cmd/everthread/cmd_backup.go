@@ -1,0 +1,210 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/robfig/cron/v3"
+	"go.uber.org/zap"
+
+	"github.com/everthread/everthread/configs"
+	"github.com/everthread/everthread/core"
+	"github.com/everthread/everthread/core/backup"
+	"github.com/everthread/everthread/core/store/sqlite"
+)
+
+type backupCmd struct {
+	To string `type:"path" placeholder:"PATH" help:"The file to write, or a folder; by default backup.dir, where only backup.keep stay."`
+}
+
+// Run makes a backup. The schema may be older than the program's.
+func (b backupCmd) Run(ctx context.Context, c *console) error {
+	cfg, err := c.config()
+	if err != nil {
+		return err
+	}
+	st, err := c.openAsIs(ctx, cfg)
+	if err != nil {
+		return err
+	}
+	defer st.Close()
+	to, keep := b.To, 0
+	if to == "" {
+		to, keep = backupDir(cfg), cfg.Backup.Keep
+		if err := os.MkdirAll(to, 0o700); err != nil {
+			return fmt.Errorf("make the folder of the backups: %w", err)
+		}
+	}
+	m, err := newMaker(cfg, st)
+	if err != nil {
+		return err
+	}
+	began := time.Now()
+	m.Progress = c.bytes("read")
+	res, err := m.Make(ctx, to, keep)
+	if err != nil {
+		return err
+	}
+	took := time.Since(began)
+	return c.show(map[string]any{"backup": res, "seconds": took.Seconds()}, func(w io.Writer) {
+		fmt.Fprintf(w, "%s holds everything: %s in %s, read back and checked (%s).\n", res.File, configs.Size(res.Bytes>>20<<20), configs.Size(res.Size>>20<<20), took.Round(100*time.Millisecond))
+		for _, name := range res.Removed {
+			fmt.Fprintf(w, "Removed the older %s.\n", name)
+		}
+		fmt.Fprintln(w, "Whoever has it can read all of it: keep it where nobody else looks.")
+	})
+}
+
+// openAsIs opens the store for a command without migrating it. The embedded one
+// must exist, and no store may be newer than the program.
+func (c *console) openAsIs(ctx context.Context, cfg configs.Config) (store, error) {
+	if err := unfinished(cfg.DataDir); err != nil {
+		return nil, err
+	}
+	if cfg.DatabaseURL == "" && !hasDatabase(cfg) {
+		return nil, fmt.Errorf("there is no data in %s yet; say with EVERTHREAD_DATA_DIR or --config where it is", cfg.DataDir)
+	}
+	st, err := openStore(ctx, cfg)
+	if err != nil {
+		return nil, explainStore(cfg, err)
+	}
+	s, err := st.Schema(ctx)
+	switch {
+	case err != nil:
+		err = explainStore(cfg, err)
+	case s.Current > s.Target:
+		err = core.ErrNewerSchema
+	case s.Current == 0:
+		err = errors.New("there is no data in the database yet")
+	default:
+		return st, nil
+	}
+	st.Close()
+	return nil, err
+}
+
+// bytes shows how far long work is: on a terminal in one line, else now and then.
+func (c *console) bytes(what string) func(int64) {
+	screen := isTerminal(c.err)
+	every, shown := 10*time.Second, time.Now()
+	if screen {
+		every = 200 * time.Millisecond
+	}
+	return func(done int64) {
+		if c.json || time.Since(shown) < every {
+			return
+		}
+		shown = time.Now()
+		if screen {
+			fmt.Fprintf(c.err, "\r%d MiB %s ", done>>20, what)
+			return
+		}
+		fmt.Fprintf(c.err, "%d MiB %s\n", done>>20, what)
+	}
+}
+
+// backupDir is the folder of the backups.
+func backupDir(c configs.Config) string {
+	if c.Backup.Dir != "" {
+		return c.Backup.Dir
+	}
+	return filepath.Join(c.DataDir, "backups")
+}
+
+// newMaker makes backups of a store.
+func newMaker(c configs.Config, st store) (*backup.Maker, error) {
+	key, err := keyID(c)
+	if err != nil {
+		return nil, err
+	}
+	m := &backup.Maker{Data: c.DataDir, Program: version, Key: key, Check: sqlite.Check, Lock: lockFile, Now: clock()}
+	if file, ok := st.(backup.FileStore); ok {
+		m.File = file
+	} else {
+		m.Tables, _ = st.(backup.TableStore)
+	}
+	return m, nil
+}
+
+// keyID is the id of the secret key, empty if there is none yet.
+func keyID(c configs.Config) (string, error) {
+	if c.SecretKey == "" {
+		text, err := os.ReadFile(filepath.Join(c.DataDir, secretFile))
+		if errors.Is(err, os.ErrNotExist) {
+			return "", nil
+		}
+		if err != nil {
+			return "", fmt.Errorf("read the secret key: %w", err)
+		}
+		c.SecretKey = configs.Secret(strings.TrimSpace(string(text)))
+	}
+	s, err := newSealer(c)
+	if err != nil {
+		return "", err
+	}
+	return s.Key(), nil
+}
+
+// backupState is where the time of the last backup by the clock is kept, for all
+// processes.
+const (
+	backupState = "backup"
+	backupMade  = "made"
+	backupRetry = 15 * time.Minute
+)
+
+// backUp makes a backup if one is due, in one process at a time. One that failed
+// is tried again after a while.
+func (a *app) backUp(ctx context.Context) error {
+	c := a.cfg
+	if c.Backup.Cron == "" || a.now().Before(a.nextBackup) {
+		return nil
+	}
+	schedule, err := cron.ParseStandard("CRON_TZ=" + c.DefaultTimezone + " " + c.Backup.Cron)
+	if err != nil {
+		return fmt.Errorf("backup.cron: %w", err)
+	}
+	return a.account(ctx, "backup", func(ctx context.Context) error {
+		text, err := a.store.State(ctx, backupState, backupMade)
+		if err != nil {
+			return err
+		}
+		last, _ := strconv.ParseInt(text, 10, 64) // empty: there was none
+		now := a.now()
+		if now.Before(schedule.Next(time.UnixMilli(last))) {
+			return nil
+		}
+		if err := a.makeBackup(ctx); err != nil {
+			a.nextBackup = a.now().Add(backupRetry)
+			a.meter.Count("everthread_backups_total", 1, "failed")
+			return err
+		}
+		a.meter.Count("everthread_backups_total", 1, "made")
+		return a.store.SetState(ctx, backupState, map[string]string{backupMade: strconv.FormatInt(now.UnixMilli(), 10)}, core.Fence{})
+	})
+}
+
+func (a *app) makeBackup(ctx context.Context) error {
+	m, err := newMaker(a.cfg, a.store)
+	if err != nil {
+		return err
+	}
+	dir := backupDir(a.cfg)
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return fmt.Errorf("make the folder of the backups: %w", err)
+	}
+	began := a.now()
+	res, err := m.Make(ctx, dir, a.cfg.Backup.Keep)
+	if err != nil {
+		return err
+	}
+	a.log.Info("backup made", zap.String("file", res.File), zap.Int64("bytes", res.Size), zap.Duration("took", a.now().Sub(began)), zap.Strings("removed", res.Removed))
+	return nil
+}

@@ -1,0 +1,104 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"time"
+
+	"github.com/pressly/goose/v3"
+
+	"github.com/everthread/everthread/configs"
+	"github.com/everthread/everthread/core/backup"
+	"github.com/everthread/everthread/core/store/postgres"
+	"github.com/everthread/everthread/core/store/sqlite"
+	"github.com/everthread/everthread/migrations"
+)
+
+type restoreCmd struct {
+	File  string `arg:"" type:"path" placeholder:"FILE" help:"The backup."`
+	Force bool   `help:"Move what is in the data folder aside."`
+}
+
+// Run puts a backup back where the configuration says. Nobody else may work there.
+func (r restoreCmd) Run(ctx context.Context, c *console) error {
+	cfg, err := c.config()
+	if err != nil {
+		return err
+	}
+	if err := writable(cfg.DataDir); err != nil {
+		return fmt.Errorf("the data folder %s cannot be written: %w; make it writable for this user, or set data_dir", cfg.DataDir, bare(err))
+	}
+	unlock, err := r.alone(ctx, cfg)
+	if err != nil {
+		return err
+	}
+	defer unlock()
+	to := &backup.Restorer{Data: cfg.DataDir, Engine: backup.SQLite, Prepare: sqlite.Prepare, Force: r.Force, Now: clock(), Progress: c.bytes("unpacked")}
+	if cfg.SecretKey != "" {
+		if to.Key, err = keyID(cfg); err != nil {
+			return err
+		}
+	}
+	known := migrations.SQLite()
+	if cfg.DatabaseURL != "" {
+		st, err := postgres.Open(ctx, postgres.Options{URL: string(cfg.DatabaseURL)})
+		if err != nil {
+			return explainStore(cfg, err)
+		}
+		defer st.Close()
+		known, to.Engine, to.Tables = migrations.Postgres(), backup.Postgres, st
+	}
+	if to.Schema, err = newest(known); err != nil {
+		return err
+	}
+	began := time.Now()
+	res, err := to.Restore(ctx, r.File)
+	if err != nil {
+		return err
+	}
+	return c.show(map[string]any{"restored": res, "seconds": time.Since(began).Seconds()}, func(w io.Writer) { describe(w, cfg, res) })
+}
+
+// alone makes sure that nobody works in the data folder.
+func (r restoreCmd) alone(ctx context.Context, cfg configs.Config) (unlock func(), err error) {
+	unlock, err = lock(cfg.DataDir)
+	if errors.Is(err, errServed) {
+		return nil, fmt.Errorf("%w (%s); stop it first", err, cfg.DataDir)
+	}
+	if err != nil {
+		return nil, err
+	}
+	if cfg.DatabaseURL == "" && sqlite.InUse(ctx, cfg.DataDir) {
+		unlock()
+		return nil, fmt.Errorf("somebody has the database in %s open, such as `everthread chat`; end that first", cfg.DataDir)
+	}
+	return unlock, nil
+}
+
+// newest is the version of the schema that this program knows.
+func newest(migrations fs.FS) (version int64, err error) {
+	names, err := fs.Glob(migrations, "*.sql")
+	for _, name := range names {
+		n, err := goose.NumericComponent(name)
+		if err != nil {
+			return 0, fmt.Errorf("read the migrations: %w", err)
+		}
+		version = max(version, n)
+	}
+	return version, err
+}
+
+func describe(w io.Writer, cfg configs.Config, res backup.Restored) {
+	fmt.Fprintf(w, "The backup of %s (everthread %s) is back in %s: %d messages of %d people, %d attachments.\n", res.Made.Format(time.RFC1123), res.Program,
+		databaseName(cfg), res.Rows["messages"], max(0, res.Rows["users"]-1), res.Files)
+	if res.Aside != "" {
+		fmt.Fprintf(w, "What was there is in %s now; remove it when you are sure.\n", res.Aside)
+	}
+	if res.OtherKey {
+		fmt.Fprintln(w, "It was made with another secret_key. Set that one, or enter the keys that were stored again: personal agents, embeddings, sign-ins of channels.")
+	}
+	fmt.Fprintln(w, "What was being said or sent when it was made may be answered or sent once more; docs/operations.md says what can be doubled.")
+}

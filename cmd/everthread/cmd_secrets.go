@@ -1,0 +1,169 @@
+package main
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/everthread/everthread/configs"
+	"github.com/everthread/everthread/core"
+	"github.com/everthread/everthread/core/backup"
+	"github.com/everthread/everthread/core/seal"
+)
+
+type secretsCmd struct {
+	Rotate secretsRotateCmd `cmd:"" help:"Change the secret key: encrypt everything anew that is stored encrypted."`
+}
+
+type secretsRotateCmd struct{}
+
+// nextFile is the key that is being changed to, beside the key file. As long as
+// it is there, both keys are known.
+const nextFile = secretFile + ".next"
+
+// Run changes the key file, or encrypts anew with the key of the configuration.
+func (secretsRotateCmd) Run(ctx context.Context, c *console) error {
+	cfg, err := c.config()
+	if err != nil {
+		return err
+	}
+	if cfg.SecretKey != "" {
+		return rotateConfigured(ctx, c, cfg)
+	}
+	unlock, err := lock(cfg.DataDir)
+	if errors.Is(err, errServed) {
+		return fmt.Errorf("%w (%s); stop it first: it knows the old key only", err, cfg.DataDir)
+	}
+	if err != nil {
+		return err
+	}
+	defer unlock()
+	st, err := c.openAsIs(ctx, cfg)
+	if err != nil {
+		return err
+	}
+	defer st.Close()
+	changed, err := rotateFile(ctx, cfg, st)
+	if err != nil {
+		return err
+	}
+	return c.show(map[string]any{"changed": changed}, func(w io.Writer) {
+		fmt.Fprintf(w, "The secret key is a new one; %d stored values were encrypted anew. Backups that are older hold the old key.\n", changed)
+	})
+}
+
+// rotateFile changes the key file of the embedded store. What was killed half-way
+// goes on from there.
+func rotateFile(ctx context.Context, cfg configs.Config, st store) (int, error) {
+	path, nextPath := filepath.Join(cfg.DataDir, secretFile), filepath.Join(cfg.DataDir, nextFile)
+	old, err := secretKey(path)
+	if err != nil {
+		return 0, err
+	}
+	next, err := secretKey(nextPath)
+	if err != nil {
+		return 0, err
+	}
+	s, err := seal.New(rand.Reader, next, old)
+	if err != nil {
+		return 0, err
+	}
+	if err := backup.SyncDir(cfg.DataDir); err != nil {
+		return 0, err
+	}
+	changed, err := st.Reseal(ctx, resealed(s))
+	if err != nil {
+		return 0, err
+	}
+	crash("resealed")
+	if err := os.Rename(nextPath, path); err != nil {
+		return 0, fmt.Errorf("replace the key file: %w; run the same command again", err)
+	}
+	return changed, backup.SyncDir(cfg.DataDir)
+}
+
+// rotateConfigured encrypts anew with the key of the configuration, or says how
+// to change that. It may run beside servers that know both keys.
+func rotateConfigured(ctx context.Context, c *console, cfg configs.Config) error {
+	if cfg.PreviousKey == "" {
+		key := make([]byte, 32)
+		if _, err := rand.Read(key); err != nil {
+			return fmt.Errorf("make the secret key: %w", err)
+		}
+		return c.show(map[string]any{"changed": 0, "next": hex.EncodeToString(key)}, func(w io.Writer) { fmt.Fprintf(w, howToRotate, hex.EncodeToString(key)) })
+	}
+	st, err := c.openAsIs(ctx, cfg)
+	if err != nil {
+		return err
+	}
+	defer st.Close()
+	s, err := newSealer(cfg)
+	if err != nil {
+		return err
+	}
+	changed, err := st.Reseal(ctx, resealed(s))
+	if err != nil {
+		return err
+	}
+	return c.show(map[string]any{"changed": changed}, func(w io.Writer) {
+		fmt.Fprintf(w, "%d stored values were encrypted anew. When every process has been started with the new secret_key, remove previous_secret_key.\n", changed)
+	})
+}
+
+const howToRotate = `The secret key is in the configuration, so it is changed there. In this order:
+
+1. In the configuration of every process set previous_secret_key to this new key
+   and leave secret_key as it is; restart them one after the other:
+       %s
+2. Exchange the two: secret_key is the new key, previous_secret_key the old one;
+   restart them one after the other. A single process can begin with this step.
+3. Run this command again: it encrypts everything anew.
+4. Remove previous_secret_key. Keep the old key for backups that are older.
+
+Nothing stops meanwhile: everybody reads what either key encrypted.
+`
+
+// resealed encrypts anew what was encrypted with another key than the present one.
+func resealed(s *seal.Sealer) func(core.Sealed) (string, error) {
+	return func(v core.Sealed) (string, error) {
+		if s.Current(v.Text) {
+			return v.Text, nil
+		}
+		what := sealedAs(v)
+		plain, err := s.Open(what, v.Text)
+		if err != nil {
+			return "", fmt.Errorf("%s: %w", what, err)
+		}
+		return s.Seal(what, plain)
+	}
+}
+
+// sealedAs is what a stored value was encrypted as.
+func sealedAs(v core.Sealed) string {
+	switch v.Kind {
+	case core.SealedAgent:
+		return agentName(v.Agent)
+	case core.SealedState:
+		return v.Account + " " + v.Key
+	}
+	return ownKey
+}
+
+// nextKey is the key that a rotation which was killed was changing to; empty: none was.
+func nextKey(dir string) (string, error) {
+	text, err := os.ReadFile(filepath.Join(dir, nextFile))
+	if errors.Is(err, fs.ErrNotExist) {
+		return "", nil
+	}
+	if err != nil {
+		return "", fmt.Errorf("read the next secret key: %w", err)
+	}
+	return strings.TrimSpace(string(text)), nil
+}

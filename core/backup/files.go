@@ -1,0 +1,225 @@
+package backup
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// writeFiles adds the key file and the attachments. What is removed meanwhile is
+// left out; what came after the database was read is there in vain.
+func (m *Maker) writeFiles(ctx context.Context, w *writer) error {
+	root, err := os.OpenRoot(m.Data)
+	if err != nil {
+		return err
+	}
+	defer root.Close()
+	if m.File != nil { // beside a server the configuration holds the key
+		if err := addFile(ctx, w, root, secretName); err != nil {
+			return err
+		}
+	}
+	err = fs.WalkDir(root.FS(), mediaName, func(name string, e fs.DirEntry, err error) error {
+		switch {
+		case errors.Is(err, fs.ErrNotExist):
+			return nil
+		case err != nil:
+			return err
+		case !e.Type().IsRegular() || strings.HasPrefix(path.Base(name), "."): // a download that is under way
+			return nil
+		}
+		return addFile(ctx, w, root, name)
+	})
+	if err != nil {
+		return fmt.Errorf("read the attachments: %w", err)
+	}
+	return nil
+}
+
+func addFile(ctx context.Context, w *writer, root *os.Root, name string) error {
+	f, err := root.Open(filepath.FromSlash(name))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	info, err := f.Stat()
+	if err != nil {
+		return err
+	}
+	if !validName(name) {
+		return fmt.Errorf("%q has a name that not every system takes; rename it", name)
+	}
+	return w.add(name, info.Size(), limited{ctx, f})
+}
+
+// steady writes to a file a little at a time: whoever waits for the disk, as a
+// reply does that is being stored, waits for little of ours.
+type steady struct {
+	file interface {
+		io.Writer
+		Sync() error
+	}
+	ctx   context.Context
+	size  int64
+	dirty int64
+}
+
+const dirtyMost = 8 << 20
+
+// Write writes, and syncs now and then.
+func (s *steady) Write(b []byte) (int, error) {
+	if err := s.ctx.Err(); err != nil {
+		return 0, err
+	}
+	n, err := s.file.Write(b)
+	s.size += int64(n)
+	if s.dirty += int64(n); err == nil && s.dirty >= dirtyMost {
+		s.dirty = 0
+		err = s.file.Sync()
+	}
+	return n, err
+}
+
+// verify reads a draft back whole, and looks through the database in it.
+func (m *Maker) verify(ctx context.Context, d *draft) error {
+	if _, err := d.file.Seek(0, io.SeekStart); err != nil {
+		return err
+	}
+	a, err := NewReader(limited{ctx, d.file})
+	if err != nil {
+		return fmt.Errorf("read it back: %w", err)
+	}
+	defer a.Close()
+	for {
+		e, body, err := a.Next()
+		if err == io.EOF {
+			d.result.Bytes, d.result.Entries, d.result.Rows = a.totals.Bytes, a.totals.Entries, a.Rows
+			return nil
+		}
+		if err == nil && e.Name == databaseName {
+			err = m.verifyDatabase(ctx, filepath.Dir(d.file.Name()), body)
+		}
+		if err != nil {
+			return fmt.Errorf("read it back: %w", err)
+		}
+	}
+}
+
+// verifyDatabase unpacks a database for a moment to look through it.
+func (m *Maker) verifyDatabase(ctx context.Context, dir string, body io.Reader) error {
+	f, err := os.CreateTemp(dir, partialPattern)
+	if err != nil {
+		return err
+	}
+	defer os.Remove(f.Name())
+	unlock, err := m.Lock(f.Name())
+	if err != nil {
+		return errors.Join(err, f.Close())
+	}
+	defer unlock()
+	out := &steady{file: f, ctx: ctx}
+	_, err = io.Copy(out, body)
+	if err := errors.Join(err, f.Close()); err != nil {
+		return err
+	}
+	return m.Check(ctx, f.Name())
+}
+
+// Names of what we write into a folder.
+const (
+	partialPrefix  = ".everthread-backup-"
+	partialPattern = partialPrefix + "*.partial"
+	namePattern    = "everthread-20060102-150405"
+	suffix         = ".tar.zst"
+)
+
+var ours = regexp.MustCompile(`^everthread-[0-9]{8}-[0-9]{6}(-[0-9]+)?\.tar\.zst$`)
+
+// freeName is a name by the time that nothing has yet.
+func freeName(dir string, now time.Time) (string, error) {
+	base := filepath.Join(dir, now.UTC().Format(namePattern))
+	for n := 1; ; n++ {
+		name := base + suffix
+		if n > 1 {
+			name = fmt.Sprintf("%s-%d%s", base, n, suffix)
+		}
+		if _, err := os.Lstat(name); errors.Is(err, fs.ErrNotExist) {
+			return name, nil
+		} else if err != nil {
+			return "", fmt.Errorf("write the backup: %w", err)
+		}
+	}
+}
+
+// sweep removes what backups that were killed left in a folder.
+func (m *Maker) sweep(dir string) {
+	left, err := filepath.Glob(filepath.Join(dir, partialPattern) + "*") // with what the database engine left beside
+	if err != nil {
+		return // the folder's name is a pattern: what is left stays
+	}
+	for _, path := range left {
+		unlock, err := m.Lock(path)
+		if err != nil {
+			continue // it is being written
+		}
+		unlock()
+		_ = os.Remove(path)
+	}
+}
+
+// prune removes the oldest backups of a folder until keep are left.
+func prune(dir string, keep int) ([]string, error) {
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		return nil, fmt.Errorf("remove old backups: %w", err)
+	}
+	var names []string
+	for _, e := range entries {
+		if e.Type().IsRegular() && ours.MatchString(e.Name()) {
+			names = append(names, e.Name())
+		}
+	}
+	slices.SortFunc(names, func(a, b string) int { return strings.Compare(age(a), age(b)) })
+	var removed []string
+	for _, n := range names[:max(0, len(names)-keep)] {
+		if err := os.Remove(filepath.Join(dir, n)); err != nil {
+			return removed, fmt.Errorf("remove old backups: %w", err)
+		}
+		removed = append(removed, n)
+	}
+	return removed, nil
+}
+
+// age is what names of backups are ordered by: those of one second by their number.
+func age(name string) string {
+	name = strings.TrimSuffix(name, suffix)
+	n := 1
+	if len(name) > len(namePattern) {
+		n, _ = strconv.Atoi(name[len(namePattern)+1:]) // digits, as the pattern says
+	}
+	return fmt.Sprintf("%s-%09d", name[:len(namePattern)], n)
+}
+
+// SyncDir makes the names in a folder last. Not every system can.
+func SyncDir(dir string) error {
+	f, err := os.Open(dir)
+	if err != nil {
+		return fmt.Errorf("sync the folder: %w", err)
+	}
+	defer f.Close()
+	_ = f.Sync()
+	return nil
+}

@@ -1,0 +1,380 @@
+package backup
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/everthread/everthread/core"
+)
+
+// Unfinished is the folder in a data folder that stands for a restore that was
+// not finished: nothing may work there while it exists.
+const Unfinished = "restore.unfinished"
+
+// placing, in it, says that what was in the way is gone: whatever stands in the
+// data folder now came from the backup.
+const placing = "placing"
+
+// Restorer puts a backup into a data folder, and into a database if Tables is set.
+// Nobody else may work in either; see Unfinished.
+type Restorer struct {
+	Data   string
+	Engine string // SQLite or Postgres, as it is configured
+	Schema int64  // that this program knows
+	Key    string // id of the secret key of the configuration; empty: the key file counts
+
+	// Prepare brings a database file that was unpacked into a folder up to date.
+	Prepare func(ctx context.Context, dir string) error
+	Tables  Loader
+	// Force moves what is in the data folder aside.
+	Force bool
+	Now   func() time.Time
+	// Progress is told how many bytes are unpacked; nil: nobody asks.
+	Progress func(bytes int64)
+
+	root  *os.Root
+	dirs  map[string]bool
+	done  int64
+	files int64
+}
+
+// Restored says what was restored.
+type Restored struct {
+	Manifest Manifest         `json:"-"`
+	Made     time.Time        `json:"made"`
+	Program  string           `json:"program"`
+	Rows     map[string]int64 `json:"rows"`
+	Files    int64            `json:"files"` // attachments
+	Aside    string           `json:"aside,omitempty"`
+	OtherKey bool             `json:"other_key"` // stored keys were encrypted with another secret key
+}
+
+// Restore puts a backup in its place. Nothing is changed if the backup is of
+// another engine, newer than the program, or if something is there already and
+// nobody forces it. What is killed half-way is begun anew by the next.
+func (r *Restorer) Restore(ctx context.Context, file string) (Restored, error) {
+	f, err := os.Open(file)
+	if err != nil {
+		return Restored{}, fmt.Errorf("read the backup: %w", err)
+	}
+	defer f.Close()
+	a, err := NewReader(limited{ctx, f})
+	if err != nil {
+		return Restored{}, err
+	}
+	defer a.Close()
+	if err := r.fits(a.Manifest); err != nil {
+		return Restored{}, err
+	}
+	if r.root, err = os.OpenRoot(r.Data); err != nil {
+		return Restored{}, fmt.Errorf("open the data folder: %w", err)
+	}
+	defer r.root.Close()
+	if err := r.begin(); err != nil {
+		return Restored{}, err
+	}
+	out := Restored{Manifest: a.Manifest, Made: a.Manifest.Made, Program: a.Manifest.Program}
+	if err := r.unpack(ctx, a, &out); err != nil {
+		return out, errors.Join(err, r.undo())
+	}
+	out.Rows, out.Files = a.Rows, r.files
+	out.OtherKey = r.Key != "" && a.Manifest.Key != "" && a.Manifest.Key != r.Key
+	return out, r.root.RemoveAll(Unfinished)
+}
+
+// fits refuses what cannot be restored here.
+func (r *Restorer) fits(m Manifest) error {
+	names := map[string]string{SQLite: "the embedded database", Postgres: "PostgreSQL"}
+	switch {
+	case m.Engine != r.Engine:
+		return fmt.Errorf("the backup is of %s, and database_url says %s; to go from one to the other use `everthread export` and `everthread import jsonl` for each person", names[m.Engine], names[r.Engine])
+	case m.Schema > r.Schema:
+		return fmt.Errorf("the backup was made by everthread %s (schema %d), this one knows schema %d; restore it with everthread %s or later", m.Program, m.Schema, r.Schema, m.Program)
+	case m.Schema < 1:
+		return errNotOurs
+	}
+	return nil
+}
+
+// placed are the names in a data folder that a backup brings.
+func (r *Restorer) placed() []string {
+	if r.Engine == Postgres {
+		return []string{mediaName}
+	}
+	return []string{mediaName, secretName, databaseName}
+}
+
+// inTheWay are the names that a backup would stand beside.
+func (r *Restorer) inTheWay() []string {
+	if r.Engine == Postgres {
+		return r.placed()
+	}
+	return append(r.placed(), databaseName+"-wal", databaseName+"-shm", databaseName+"-journal")
+}
+
+// begin clears away what an unfinished restore left, and checks that the place is empty.
+func (r *Restorer) begin() error {
+	if _, err := r.root.Stat(path.Join(Unfinished, placing)); err == nil {
+		for _, name := range r.inTheWay() {
+			if err := r.root.RemoveAll(name); err != nil {
+				return fmt.Errorf("clear away an unfinished restore: %w", err)
+			}
+		}
+	}
+	if err := r.root.RemoveAll(Unfinished); err != nil {
+		return fmt.Errorf("clear away an unfinished restore: %w", err)
+	}
+	there, err := r.there()
+	if err != nil {
+		return err
+	}
+	if len(there) > 0 && !r.Force {
+		return fmt.Errorf("%s has data already (%s); restore into another folder, or move what is there aside with --force", r.Data, strings.Join(there, ", "))
+	}
+	if err := r.root.Mkdir(Unfinished, 0o700); err != nil {
+		return fmt.Errorf("write into the data folder: %w", err)
+	}
+	return SyncDir(r.Data)
+}
+
+// there lists what is in the way. An empty folder is not.
+func (r *Restorer) there() ([]string, error) {
+	var out []string
+	for _, name := range r.inTheWay() {
+		info, err := r.root.Stat(name)
+		if errors.Is(err, fs.ErrNotExist) {
+			continue
+		}
+		if err != nil {
+			return nil, fmt.Errorf("look into the data folder: %w", err)
+		}
+		if info.IsDir() {
+			entries, err := fs.ReadDir(r.root.FS(), name)
+			if err != nil {
+				return nil, fmt.Errorf("look into the data folder: %w", err)
+			}
+			if len(entries) == 0 {
+				continue
+			}
+		}
+		out = append(out, name)
+	}
+	return out, nil
+}
+
+// undo removes what was unpacked after an error, as long as nothing was placed.
+func (r *Restorer) undo() error {
+	if _, err := r.root.Stat(path.Join(Unfinished, placing)); err == nil {
+		return errors.New("the data folder is not complete; run the same command again")
+	}
+	return r.root.RemoveAll(Unfinished)
+}
+
+// unpack puts everything into its place.
+func (r *Restorer) unpack(ctx context.Context, a *Reader, out *Restored) error {
+	r.dirs = map[string]bool{}
+	place := func() error { return r.place(out) }
+	if r.Engine == Postgres {
+		return r.Tables.Load(ctx, a.Manifest.Schema, a.Manifest.Tables, &source{r: r, a: a, place: place})
+	}
+	for {
+		e, body, err := a.Next()
+		if err == io.EOF {
+			break
+		}
+		if err == nil {
+			err = r.file(e, body)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	if _, err := r.root.Stat(path.Join(Unfinished, databaseName)); err != nil {
+		return &Damaged{Entry: databaseName, Err: errors.New("it is missing")}
+	}
+	if err := r.Prepare(ctx, filepath.Join(r.Data, Unfinished)); err != nil {
+		return fmt.Errorf("prepare the database: %w", err)
+	}
+	return place()
+}
+
+// file unpacks an entry, which must not be there.
+func (r *Restorer) file(e Entry, body io.Reader) error {
+	name := path.Join(Unfinished, e.Name)
+	if dir := path.Dir(name); !r.dirs[dir] {
+		if err := r.root.MkdirAll(dir, 0o700); err != nil {
+			return fmt.Errorf("unpack %s: %w", e.Name, err)
+		}
+		r.dirs[dir] = true
+	}
+	f, err := r.root.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+	if err != nil {
+		return fmt.Errorf("unpack %s: %w", e.Name, err)
+	}
+	_, err = io.Copy(f, r.watched(body))
+	if err := errors.Join(err, f.Close()); err != nil {
+		var damaged *Damaged
+		if errors.As(err, &damaged) {
+			return damaged
+		}
+		return fmt.Errorf("unpack %s: %w", e.Name, err)
+	}
+	if strings.HasPrefix(e.Name, mediaName+"/") {
+		r.files++
+	}
+	return nil
+}
+
+func (r *Restorer) watched(body io.Reader) io.Reader {
+	return readFunc(func(b []byte) (int, error) {
+		n, err := body.Read(b)
+		if r.done += int64(n); r.Progress != nil {
+			r.Progress(r.done)
+		}
+		return n, err
+	})
+}
+
+// place moves what is in the way aside and what was unpacked into its place, the
+// database last.
+func (r *Restorer) place(out *Restored) error {
+	syncDisks()
+	there, err := r.there()
+	if err != nil {
+		return err
+	}
+	if len(there) > 0 {
+		out.Aside = "before-restore-" + r.Now().UTC().Format("20060102-150405")
+		if err := r.root.Mkdir(out.Aside, 0o700); err != nil {
+			return fmt.Errorf("move the old data aside: %w", err)
+		}
+	}
+	for _, name := range there {
+		if err := r.root.Rename(name, path.Join(out.Aside, name)); err != nil {
+			return fmt.Errorf("move the old data aside: %w", err)
+		}
+	}
+	if err := r.root.WriteFile(path.Join(Unfinished, placing), nil, 0o600); err != nil {
+		return fmt.Errorf("put the data in its place: %w", err)
+	}
+	syncDisks()
+	for _, name := range r.placed() {
+		if err := r.put(name); err != nil {
+			return fmt.Errorf("put the data in its place: %w", err)
+		}
+	}
+	syncDisks()
+	return nil
+}
+
+// put moves one of what was unpacked into its place, if it is there.
+func (r *Restorer) put(name string) error {
+	if _, err := r.root.Stat(path.Join(Unfinished, name)); errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err := r.root.Remove(name); err != nil && !errors.Is(err, fs.ErrNotExist) { // an empty folder
+		return err
+	}
+	return r.root.Rename(path.Join(Unfinished, name), name)
+}
+
+// source is a core.TableSource over an archive, and unpacks what is no table.
+type source struct {
+	r     *Restorer
+	a     *Reader
+	place func() error
+
+	entry Entry
+	body  io.Reader // of an entry that was read ahead; nil: there is none
+	next  []int     // numbers of tables that came
+}
+
+var _ core.TableSource = (*source)(nil)
+
+// Next returns the next table. After the last one, what is no table is put in its
+// place, so that the database need only commit.
+func (s *source) Next() (int, io.Reader, error) {
+	for {
+		err := s.ahead()
+		if err == io.EOF {
+			if err := s.place(); err != nil {
+				return 0, nil, err
+			}
+			return 0, nil, io.EOF
+		}
+		if err != nil {
+			return 0, nil, err
+		}
+		if table, ok := s.table(); ok {
+			if slices.Contains(s.next, table) || table >= len(s.a.Manifest.Tables) {
+				return 0, nil, &Damaged{Entry: s.entry.Name, Err: errOther}
+			}
+			s.next = append(s.next, table)
+			return table, s.r.watched(&rows{s: s, table: table, piece: 1}), nil
+		}
+		if err := s.r.file(s.entry, s.body); err != nil {
+			return 0, nil, err
+		}
+		s.body = nil
+	}
+}
+
+// ahead reads the next entry, unless there is one that nobody took.
+func (s *source) ahead() (err error) {
+	if s.body == nil {
+		s.entry, s.body, err = s.a.Next()
+	}
+	return err
+}
+
+// table is the number of the table that the entry is a piece of.
+func (s *source) table() (n int, ok bool) {
+	if !pieceNames.MatchString(s.entry.Name) {
+		return 0, false
+	}
+	_, err := fmt.Sscanf(s.entry.Name, "tables/%d/", &n)
+	return n, err == nil
+}
+
+// rows reads the pieces of a table one after another.
+type rows struct {
+	s     *source
+	table int
+	piece int
+	ended bool
+}
+
+// Read reads rows.
+func (p *rows) Read(b []byte) (int, error) {
+	for !p.ended {
+		err := p.s.ahead()
+		if err != nil && err != io.EOF {
+			return 0, err
+		}
+		if n, ok := p.s.table(); err == io.EOF || !ok || n != p.table {
+			break
+		}
+		if p.s.entry.Name != pieceName(p.table, p.piece) {
+			return 0, &Damaged{Entry: p.s.entry.Name, Err: errors.New("a piece before it is missing")}
+		}
+		n, err := p.s.body.Read(b)
+		if err == io.EOF {
+			p.piece++
+			p.s.body, err = nil, nil
+		}
+		if n > 0 || err != nil {
+			return n, err
+		}
+	}
+	p.ended = true
+	return 0, io.EOF
+}

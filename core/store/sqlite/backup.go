@@ -1,0 +1,158 @@
+package sqlite
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"io"
+	"net/url"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"modernc.org/sqlite"
+	lib "modernc.org/sqlite/lib"
+
+	"github.com/everthread/everthread/core/store/sqlstore"
+)
+
+// Image passes the database file as of one moment to read. It is a read like any
+// other: whoever writes goes on, and does not wait.
+func (s *Store) Image(ctx context.Context, read func(schema, size int64, r io.Reader) error) (map[string]int64, error) {
+	db, err := open(s.path, "deferred", 1)
+	if err != nil {
+		return nil, err
+	}
+	defer db.Close()
+	tx, err := db.BeginTx(ctx, nil)
+	if err != nil {
+		return nil, fmt.Errorf("read the database: %w", err)
+	}
+	defer func() { _ = tx.Rollback() }()
+	var schema, pages, size int64
+	err = tx.QueryRowContext(ctx, `SELECT (SELECT MAX(version_id) FROM goose_db_version), (SELECT page_count FROM pragma_page_count), (SELECT page_size FROM pragma_page_size)`).
+		Scan(&schema, &pages, &size)
+	if err != nil {
+		return nil, fmt.Errorf("read the database: %w", err)
+	}
+	rows, err := tx.QueryContext(ctx, `SELECT data FROM sqlite_dbpage ORDER BY pgno`)
+	if err != nil {
+		return nil, fmt.Errorf("read the database: %w", err)
+	}
+	p := &pageReader{rows: rows}
+	err = read(schema, pages*size, p)
+	if err := errors.Join(err, rows.Close()); err != nil {
+		return nil, err
+	}
+	return counts(ctx, tx)
+}
+
+// pageReader reads the pages of a database one after another.
+type pageReader struct {
+	rows *sql.Rows
+	page sql.RawBytes
+}
+
+// Read reads.
+func (p *pageReader) Read(b []byte) (int, error) {
+	if len(p.page) == 0 {
+		if !p.rows.Next() {
+			return 0, errors.Join(p.rows.Err(), io.EOF)
+		}
+		if err := p.rows.Scan(&p.page); err != nil {
+			return 0, err
+		}
+	}
+	n := copy(b, p.page)
+	p.page = p.page[n:]
+	return n, nil
+}
+
+// counts counts the rows of the plain tables.
+func counts(ctx context.Context, tx *sql.Tx) (map[string]int64, error) {
+	rows, err := tx.QueryContext(ctx, `SELECT name FROM pragma_table_list WHERE schema = 'main' AND type = 'table' AND name NOT LIKE 'sqlite\_%' ESCAPE '\'`)
+	if err != nil {
+		return nil, fmt.Errorf("list the tables: %w", err)
+	}
+	var names []string
+	for rows.Next() {
+		var name string
+		if err := rows.Scan(&name); err != nil {
+			return nil, fmt.Errorf("list the tables: %w", err)
+		}
+		names = append(names, name)
+	}
+	if err := errors.Join(rows.Err(), rows.Close()); err != nil {
+		return nil, fmt.Errorf("list the tables: %w", err)
+	}
+	out := map[string]int64{}
+	for _, name := range names {
+		var n int64
+		if err := tx.QueryRowContext(ctx, `SELECT COUNT(*) FROM "`+strings.ReplaceAll(name, `"`, `""`)+`"`).Scan(&n); err != nil {
+			return nil, fmt.Errorf("count the rows of %s: %w", name, err)
+		}
+		out[name] = n
+	}
+	return out, nil
+}
+
+// Check looks through a database file that nobody uses, and says what is wrong
+// with it.
+func Check(ctx context.Context, path string) error {
+	db, err := sql.Open("sqlite", "file:"+(&url.URL{Path: path}).EscapedPath()+"?_pragma=locking_mode(EXCLUSIVE)&_pragma=journal_mode(DELETE)&_pragma=cache_size(-32000)")
+	if err != nil {
+		return err
+	}
+	defer db.Close()
+	var said string
+	if err := db.QueryRowContext(ctx, `PRAGMA integrity_check(1)`).Scan(&said); err != nil {
+		return fmt.Errorf("check the database: %w", err)
+	}
+	if said != "ok" {
+		return fmt.Errorf("check the database: %s", said)
+	}
+	return nil
+}
+
+// InUse tells whether somebody has the database below dir open.
+func InUse(ctx context.Context, dir string) bool {
+	path := filepath.Join(dir, "everthread.db")
+	if _, err := os.Stat(path); err != nil {
+		return false
+	}
+	db, err := sql.Open("sqlite", "file:"+(&url.URL{Path: path}).EscapedPath())
+	if err != nil {
+		return false
+	}
+	defer db.Close()
+	// Only who is alone can leave the write-ahead log.
+	var mode string
+	err = db.QueryRowContext(ctx, `PRAGMA journal_mode = DELETE`).Scan(&mode)
+	var busy *sqlite.Error
+	return errors.As(err, &busy) && (busy.Code()&0xff == lib.SQLITE_BUSY || busy.Code()&0xff == lib.SQLITE_LOCKED)
+}
+
+// Prepare brings a restored database below dir up to date, and settles what was
+// under way when it was backed up. Afterwards all of it is in its one file.
+func Prepare(ctx context.Context, dir string) error {
+	s, err := Open(dir)
+	if err != nil {
+		return err
+	}
+	if err = s.Migrate(ctx); err == nil {
+		err = sqlstore.Settle(s.has, func(query string) error {
+			_, err := s.db.ExecContext(ctx, query)
+			return err
+		})
+	}
+	if err == nil {
+		_, err = s.db.ExecContext(ctx, `PRAGMA wal_checkpoint(TRUNCATE)`)
+	}
+	return errors.Join(err, s.Close())
+}
+
+func (s *Store) has(table string) bool {
+	var n int
+	return s.db.QueryRow(`SELECT COUNT(*) FROM sqlite_schema WHERE name = $1`, table).Scan(&n) == nil && n > 0
+}
