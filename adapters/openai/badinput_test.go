@@ -29,7 +29,7 @@ func TestBadRequests(t *testing.T) {
 		"ten megabytes":          {with(`"x":"` + strings.Repeat("x", 10<<20) + `"`), 413, "", "larger than 8388608 bytes"},
 		"no model":               {`{"messages":[` + user + `]}`, 400, "model", "model is missing"},
 		"an unknown model":       {`{"model":"gpt-9","messages":[` + user + `]}`, 404, "model", "no model gpt-9"},
-		"a later model":          {`{"model":"everthread-long","messages":[` + user + `]}`, 404, "model", "no model everthread-long"},
+		"an unknown strategy":    {`{"model":"everthread-huge","messages":[` + user + `]}`, 404, "model", "no model everthread-huge"},
 		"a thread without name":  {`{"model":"everthread/ ","messages":[` + user + `]}`, 404, "model", "no model"},
 		"a model that is none":   {`{"model":7,"messages":[` + user + `]}`, 400, "model", "model must be a string, not a number."},
 		"no messages":            {`{"model":"everthread"}`, 400, "messages", "is empty"},

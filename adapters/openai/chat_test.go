@@ -364,7 +364,7 @@ func TestOfficialTypes(t *testing.T) {
 		t.Errorf("%+v", err)
 	}
 	models, err := cl.ListModels(t.Context())
-	if err != nil || len(models.Models) != 2 || models.Models[0].ID != "everthread" {
+	if err != nil || len(models.Models) != 3 || models.Models[0].ID != "everthread" {
 		t.Errorf("%+v, %v", models, err)
 	}
 	one, err := cl.GetModel(t.Context(), "everthread/Work")

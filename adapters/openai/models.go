@@ -20,7 +20,7 @@ func (c *Channel) info(id string, who client.Caller) modelInfo {
 
 // models answers GET /v1/models.
 func (c *Channel) models(w http.ResponseWriter, _ *http.Request, who client.Caller) error {
-	all := []modelInfo{c.info(modelThread, who), c.info(modelTask, who)}
+	all := []modelInfo{c.info(modelThread, who), c.info(modelLong, who), c.info(modelTask, who)}
 	if c.Embedder != nil {
 		all = append(all, c.info(c.EmbeddingModel, who))
 	}

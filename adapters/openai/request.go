@@ -23,6 +23,8 @@ const (
 // Models of this server. A plain thread is modelThread, a slash and its name.
 const (
 	modelThread = "everthread"
+	// modelLong is modelThread with the strategy long.
+	modelLong = "everthread-long"
 	// modelTask answers a request's own messages, without any thread.
 	modelTask = "everthread-task"
 )
@@ -129,7 +131,7 @@ func readModel(name string) (model, thread string, err error) {
 	if name == "" {
 		return "", "", invalid("model", "missing_required_parameter", "model is missing; send \"model\": %q.", modelThread)
 	}
-	if name == modelThread || name == modelTask {
+	if name == modelThread || name == modelLong || name == modelTask {
 		return name, "", nil
 	}
 	thread, ok := strings.CutPrefix(name, modelThread+"/")
@@ -144,7 +146,7 @@ func noModel(name string) error {
 		name = string(r[:80]) + "…"
 	}
 	return &failure{status: 404, kind: invalidRequest, code: "model_not_found", param: "model",
-		message: "There is no model " + name + ". There is everthread, the user's conversation, and everthread/NAME, a thread of its own of that name."}
+		message: "There is no model " + name + ". There is everthread, the user's conversation; everthread-long, the same with all of it in the prompt; and everthread/NAME, a thread of its own of that name."}
 }
 
 // takeFresh finds what is new among the messages.
@@ -172,6 +174,9 @@ func (q *question) takeFresh() error {
 // request is what the client wants besides of an answer.
 func (b *body) request(all []message) (core.Request, error) {
 	out := core.Request{MaxTokens: b.maxTokens()}
+	if b.Model == modelLong {
+		out.Strategy = "long"
+	}
 	var said []string
 	for _, m := range all {
 		if m.role != core.RoleSystem {

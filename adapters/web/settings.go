@@ -161,7 +161,7 @@ func (v *visit) fillChoices(page *settingsView) error {
 	mark(page.Languages, language)
 	page.Summaries = []choice{{Value: "home", Name: w.PostsHome, Hint: w.PostsHomeHint}, {Value: "all", Name: w.PostsAll, Hint: w.PostsAllHint}, {Value: "off", Name: w.PostsOff, Hint: w.PostsOffHint}}
 	mark(page.Summaries, cmp.Or(s.Summaries, v.Settings.Summaries, "home"))
-	page.Strategy = []choice{{Value: "continuous", Name: w.Continuous, Hint: w.ContinuousHint}, {Value: "truncate", Name: w.Truncate, Hint: w.TruncateHint}}
+	page.Strategy = []choice{{Value: "continuous", Name: w.Continuous, Hint: w.ContinuousHint}, {Value: "long", Name: w.Long, Hint: w.LongHint}, {Value: "truncate", Name: w.Truncate, Hint: w.TruncateHint}}
 	mark(page.Strategy, cmp.Or(s.Strategy, v.Settings.Strategy, "continuous"))
 	return nil
 }

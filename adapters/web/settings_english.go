@@ -11,6 +11,7 @@ var settingsEnglish = settingsWords{
 	Assistant: "Assistant", Summaries: "Summaries of days", PostsHome: "To your home", PostsHomeHint: "In the morning, silently, to one chat.",
 	PostsAll: "To every chat", PostsAllHint: "In the morning, silently, to each chat that you use.", PostsOff: "Nowhere", PostsOffHint: "They are written all the same, and shown on this page.",
 	Strategy: "What the model sees", Continuous: "Days and summaries", ContinuousHint: "Today, the last conversation's summary, and what is looked up. Nothing is forgotten.",
+	Long: "The whole conversation", LongHint: "The older the shorter; your own words stay longest. It needs a model with a large window, and many more tokens.",
 	Truncate: "The newest messages only", TruncateHint: "Plain and without summaries. Older messages are out of its sight.",
 	Never: "never", JustNow: "just now", MinutesAgo: "%s minutes ago", HourAgo: "%s hour ago", HoursAgo: "%s hours ago", DayAgo: "%s day ago", DaysAgo: "%s days ago",
 	Channels: "Channels", ChannelsLead: "Where you write from. It is one conversation on all of them.", LinksNone: "No messaging app is linked",

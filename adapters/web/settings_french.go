@@ -11,6 +11,7 @@ var settingsFrench = settingsWords{
 	Assistant: "Assistant", Summaries: "Résumés des jours", PostsHome: "À votre accueil", PostsHomeHint: "Le matin, sans bruit, dans une seule conversation.",
 	PostsAll: "Partout", PostsAllHint: "Le matin, sans bruit, dans chaque application que vous utilisez.", PostsOff: "Nulle part", PostsOffHint: "Ils s’écrivent quand même, et se lisent sur cette page.",
 	Strategy: "Ce que voit le modèle", Continuous: "Jours et résumés", ContinuousHint: "Aujourd’hui, le résumé de la dernière conversation, et ce qui est cherché. Rien ne s’oublie.",
+	Long: "Toute la conversation", LongHint: "D’autant plus courte qu’elle est ancienne ; vos propres mots restent le plus longtemps. Il y faut un modèle à grande fenêtre, et bien plus de jetons.",
 	Truncate: "Les derniers messages seulement", TruncateHint: "Simple et sans résumés. Les anciens messages sont hors de sa vue.",
 	Never: "jamais", JustNow: "à l’instant", MinutesAgo: "il y a %s minutes", HourAgo: "il y a %s heure", HoursAgo: "il y a %s heures", DayAgo: "il y a %s jour", DaysAgo: "il y a %s jours",
 	Channels: "Applications", ChannelsLead: "D’où vous écrivez. C’est partout la même conversation.", LinksNone: "Aucune messagerie n’est reliée",

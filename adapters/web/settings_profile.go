@@ -111,7 +111,7 @@ func (v *visit) setAssistant() error {
 		return badForm(nil)
 	}
 	switch strategy := v.r.PostForm.Get("strategy"); strategy {
-	case "continuous", "truncate":
+	case "continuous", "long", "truncate":
 		s.Strategy = strategy
 	default:
 		return badForm(nil)

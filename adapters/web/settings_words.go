@@ -5,23 +5,23 @@ type settingsWords struct {
 	Title, Lead, Sections, Saved, Save, Remove, Detail, Copy, Copied string // Detail: what was said
 
 	// Profile.
-	Profile, Name, NameHint, NameEmpty, NameLong, NameSet                  string // NameLong: number; NameSet: name
-	Zone, ZoneHint, ZoneNow, ZoneHouse, ZoneUnknown, ZoneNear, ZoneHere    string // ZoneNow: time, day, zone; ZoneHouse: zone
-	Language, LanguageAuto, LanguageSet                                    string
-	Assistant, Summaries, PostsHome, PostsHomeHint, PostsAll, PostsAllHint string
-	PostsOff, PostsOffHint, Strategy, Continuous, ContinuousHint, Truncate string
-	TruncateHint                                                           string
-	Never, JustNow, MinutesAgo, HourAgo, HoursAgo, DayAgo, DaysAgo         string // numbers
-	Channels, ChannelsLead, LinksNone, LinksNoneHint, Own, LastUsed        string // Own: names
-	LinkOpen, LinkBlocked, LinkNoPush, LinkClosed, LinkUntil, LinkOff      string // LinkUntil: time
-	Home, HomeMake, HomeSet, HomeAuto, HomeCannot                          string // HomeSet: channel
-	Unlink, UnlinkHint, UnlinkLast, UnlinkDo, Split, SplitHint             string
-	SplitLast, SplitDo, Unlinked, Splitting                                string // Unlinked, Splitting: name
-	LinkNew, LinkTitle, LinkLead, LinkUntilThen, LinkAny, LinkOpens        string // LinkUntilThen: minutes, time; LinkOpens: app
-	LinkScan, LinkSecret, LinkAgain, Back                                  string
-	Agents, AgentsLead, AgentName, AgentKey, AgentKeyHint, AgentAdd        string
-	AgentDefault, AgentNoKey, AgentRefused, AgentAdded, AgentRemoved       string // AgentRefused: why
-	AgentSince, AgentRemoveHint                                            string // AgentSince: date
+	Profile, Name, NameHint, NameEmpty, NameLong, NameSet                                  string // NameLong: number; NameSet: name
+	Zone, ZoneHint, ZoneNow, ZoneHouse, ZoneUnknown, ZoneNear, ZoneHere                    string // ZoneNow: time, day, zone; ZoneHouse: zone
+	Language, LanguageAuto, LanguageSet                                                    string
+	Assistant, Summaries, PostsHome, PostsHomeHint, PostsAll, PostsAllHint                 string
+	PostsOff, PostsOffHint, Strategy, Continuous, ContinuousHint, Long, LongHint, Truncate string
+	TruncateHint                                                                           string
+	Never, JustNow, MinutesAgo, HourAgo, HoursAgo, DayAgo, DaysAgo                         string // numbers
+	Channels, ChannelsLead, LinksNone, LinksNoneHint, Own, LastUsed                        string // Own: names
+	LinkOpen, LinkBlocked, LinkNoPush, LinkClosed, LinkUntil, LinkOff                      string // LinkUntil: time
+	Home, HomeMake, HomeSet, HomeAuto, HomeCannot                                          string // HomeSet: channel
+	Unlink, UnlinkHint, UnlinkLast, UnlinkDo, Split, SplitHint                             string
+	SplitLast, SplitDo, Unlinked, Splitting                                                string // Unlinked, Splitting: name
+	LinkNew, LinkTitle, LinkLead, LinkUntilThen, LinkAny, LinkOpens                        string // LinkUntilThen: minutes, time; LinkOpens: app
+	LinkScan, LinkSecret, LinkAgain, Back                                                  string
+	Agents, AgentsLead, AgentName, AgentKey, AgentKeyHint, AgentAdd                        string
+	AgentDefault, AgentNoKey, AgentRefused, AgentAdded, AgentRemoved                       string // AgentRefused: why
+	AgentSince, AgentRemoveHint                                                            string // AgentSince: date
 
 	// Search by meaning.
 	Meaning, MeaningLead, MeaningSystem                                            string // MeaningSystem: configuration

@@ -104,14 +104,20 @@ func (v *visit) facts(s *core.Snapshot) []fact {
 	if s.Steps != 1 {
 		steps = w.fill(w.WhySteps, n(s.Steps))
 	}
-	return []fact{
+	facts := []fact{
 		{w.WhyStrategy, cmp.Or(w.Strategies[s.Strategy], s.Strategy) + ". " + began},
 		{w.WhyMessages, messages},
+	}
+	if h := s.History; h != nil {
+		facts = append(facts, fact{w.WhyHistory, w.fill(w.WhyHistoryIs, n(h.Messages), n(h.Pages), n(h.Raw), n(h.Summarized), n(h.References), n(h.Omitted),
+			n(h.Original), n(h.Tokens), n(h.UserTotal))})
+	}
+	return append(facts, []fact{
 		{w.WhyLoops, n(s.OpenLoops)},
 		{w.WhyModel, cmp.Or(s.Model, w.WhyUnknown) + " · " + steps},
 		{w.WhyTokens, usage},
 		{w.WhyTimeName, w.fill(w.WhyTime, v.lasted(s.FirstTokenMS), v.lasted(s.TotalMS))},
-	}
+	}...)
 }
 
 // lasted writes milliseconds.

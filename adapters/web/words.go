@@ -60,17 +60,17 @@ type words struct {
 	DropHere, NewDay, NothingToSend, Uploading, GoesToday         string
 
 	// What is asked of a message.
-	WhyTitle, WhyLead, WhyNone, WhyStrategy, WhyParts, WhyPart, WhyTokens, WhyTotal  string
-	WhyOf, WhyMessages, WhyIncluded, WhyShortened, WhyLeftOut, WhyLoaded             string
-	WhyDays, WhySummaries, WhyLoops, WhyModel, WhyUsage, WhyCached, WhyTime          string
-	WhyPrompt, WhyPromptLead, WhyEpochOn, WhyEpochNew, WhyTools, WhyNothingLeft      string
-	WhyGap, WhyTimeName, WhySummaryOf, WhySteps, WhyStepsOne, WhyUnknown, WhyMissing string
-	Epochs, Parts, Strategies, Roles                                                 map[string]string
-	RememberTitle, RememberLead, RememberText, RememberTheme, RememberNew            string
-	RememberType, RememberDo, Remembered, RememberKnown, RememberRefused, NoMemory   string
-	Types                                                                            map[string]string
-	ForgetTitle, ForgetLead, ForgetDo, Forgotten                                     string
-	EarlierTitle, EarlierLead, EarlierUntil                                          string
+	WhyTitle, WhyLead, WhyNone, WhyStrategy, WhyParts, WhyPart, WhyTokens, WhyTotal                   string
+	WhyOf, WhyMessages, WhyIncluded, WhyShortened, WhyLeftOut, WhyLoaded                              string
+	WhyHistory, WhyHistoryIs, WhyDays, WhySummaries, WhyLoops, WhyModel, WhyUsage, WhyCached, WhyTime string
+	WhyPrompt, WhyPromptLead, WhyEpochOn, WhyEpochNew, WhyTools, WhyNothingLeft                       string
+	WhyGap, WhyTimeName, WhySummaryOf, WhySteps, WhyStepsOne, WhyUnknown, WhyMissing                  string
+	Epochs, Parts, Strategies, Roles                                                                  map[string]string
+	RememberTitle, RememberLead, RememberText, RememberTheme, RememberNew                             string
+	RememberType, RememberDo, Remembered, RememberKnown, RememberRefused, NoMemory                    string
+	Types                                                                                             map[string]string
+	ForgetTitle, ForgetLead, ForgetDo, Forgotten                                                      string
+	EarlierTitle, EarlierLead, EarlierUntil                                                           string
 
 	// Search.
 	SearchTitle, SearchHint, SearchNone, SearchNoneHint, Results, SearchOff string

@@ -47,9 +47,14 @@ func (a *app) newSummary(chat core.Model) error {
 	return nil
 }
 
-// longBudget is what a prompt of the strategy long may take of the models' windows.
+// longBudget is what a prompt of the strategy long may take of the models' windows,
+// and of a day's tokens, so that these are enough for some turns.
 func longBudget(c configs.Config) int {
-	return min(c.Context.Long.Budget, smallestWindow(c.LLM)-maxSchema-c.LLM.MaxOutputTokens)
+	most := min(c.Context.Long.Budget, smallestWindow(c.LLM)-maxSchema-c.LLM.MaxOutputTokens)
+	if c.Limits.TokensPerDay > 0 {
+		most = min(most, c.Limits.TokensPerDay/8)
+	}
+	return max(most, c.Context.TotalTokens)
 }
 
 // compressions is the work on pages. One at a time is enough: nobody waits for it.

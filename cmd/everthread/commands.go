@@ -15,7 +15,7 @@ func (a *app) newCommands() *command.Commands {
 		Store: a.store, Day: a.calendar.Day, DayName: day.Name, StripRefs: markup.StripRefs, Hash: people.Hash, NewCode: a.people.NewLinkCode, Push: a.pushes,
 		NewWebLink: a.newWebLink(), Search: a.search, Memory: a.memory, Reminders: a.reminders,
 		Defaults: command.Defaults{Zone: c.DefaultTimezone, Language: c.DefaultLanguage, TokensPerDay: c.Limits.TokensPerDay,
-			PostForward: c.Summaries.PostForward},
+			PostForward: c.Summaries.PostForward, Strategy: c.Context.Strategy},
 	})
 }
 

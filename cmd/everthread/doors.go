@@ -96,7 +96,7 @@ func (a *app) over(ctx context.Context, user core.UserID) (time.Time, error) {
 	}
 	today := a.calendar.Day(u.Settings, a.now())
 	used, reserved, err := a.store.UsageOf(ctx, user, today.Label)
-	if err != nil || used+reserved == 0 || used+reserved+a.step() <= limit {
+	if err != nil || used+reserved == 0 || used+reserved+a.step(u.Settings) <= limit {
 		return time.Time{}, err
 	}
 	return today.End, nil

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -124,7 +125,7 @@ func budgets(c configs.Config) prompt.Budgets {
 		Loops: c.Context.OpenLoopsTokens, Target: c.Context.TargetTokens, Cap: c.Context.TotalTokens,
 		MaxHistoryMessages: c.Context.MaxHistoryMessages, MaxContextTokens: c.Context.MaxContextTokens,
 		ContextWindow: smallestWindow(c.LLM), MaxOutput: c.LLM.MaxOutputTokens,
-		LongBudget: c.Context.Long.Budget, LongThreshold: c.Context.Long.CompressThreshold, LongRaw: c.Context.Long.RawRecentTokens,
+		LongBudget: longBudget(c), LongThreshold: c.Context.Long.CompressThreshold, LongRaw: c.Context.Long.RawRecentTokens,
 		MinTurns: c.Context.MinTurns, MinTokens: c.Context.MinTokens, Silence: c.Context.Silence, Pressure: c.Summaries.Pressure}
 }
 
@@ -156,12 +157,12 @@ func (c *contexts) Prompt(ctx context.Context, t *core.Turn, u core.User, now ti
 	budgets := c.budgets
 	budgets.ToolSchemaTokens = c.tools.schema()
 	static := append(c.static[:len(c.static):len(c.static)], prompt.Static{Name: "memory", Load: c.hints(ctx, t.User)})
-	in := prompt.Input{Turn: *t, Strategy: c.strategy(u), Budgets: budgets, Static: static, Now: now,
+	in := prompt.Input{Turn: *t, Strategy: c.strategy(u.Settings), Budgets: budgets, Static: static, Now: now,
 		Zone: u.Settings.Location(c.calendar.zone), Tokens: c.tokens}
-	q := prompt.Query(in)
-	p, err := c.build(ctx, in, q)
-	if errors.Is(err, prompt.ErrStale) {
-		p, err = c.build(ctx, in, prompt.Fresh(q))
+	p, err := c.buildAs(ctx, in)
+	if r := p.Request; err == nil && r != nil && r.Strategy != "" && r.Strategy != in.Strategy {
+		in.Strategy = r.Strategy
+		p, err = c.buildAs(ctx, in)
 	}
 	switch {
 	case errors.Is(err, prompt.ErrNoInput):
@@ -172,6 +173,16 @@ func (c *contexts) Prompt(ctx context.Context, t *core.Turn, u core.User, now ti
 	return core.Prompt(p), err
 }
 
+// buildAs builds a prompt by a strategy.
+func (c *contexts) buildAs(ctx context.Context, in prompt.Input) (prompt.Prompt, error) {
+	q := prompt.Query(in)
+	p, err := c.build(ctx, in, q)
+	if errors.Is(err, prompt.ErrStale) {
+		p, err = c.build(ctx, in, prompt.Fresh(q))
+	}
+	return p, err
+}
+
 func (c *contexts) build(ctx context.Context, in prompt.Input, q core.WindowQuery) (prompt.Prompt, error) {
 	var err error
 	if in.Window, err = c.store.Window(ctx, &in.Turn, q); err != nil {
@@ -180,12 +191,7 @@ func (c *contexts) build(ctx context.Context, in prompt.Input, q core.WindowQuer
 	return prompt.Build(in)
 }
 
-func (c *contexts) strategy(u core.User) string {
-	if u.Settings.Strategy != "" {
-		return u.Settings.Strategy
-	}
-	return c.cfg.Context.Strategy
-}
+func (a *app) strategy(s core.Settings) string { return cmp.Or(s.Strategy, a.cfg.Context.Strategy) }
 
 // agents runs the model and its tools for the gateway.
 type agents struct {
@@ -211,14 +217,14 @@ func (g *agents) Answer(ctx context.Context, t *core.Turn, u core.User, p core.P
 	if p.Request != nil {
 		client = *p.Request
 	}
-	if t.Reserved > 0 && t.Reserved < g.reserve() { // the day's budget has one call left
+	if full, _ := g.reserve(u.Settings); t.Reserved > 0 && t.Reserved < full { // the day's budget has one call left
 		tools, guard, client.Tools = nil, nil, nil
 	}
 	out, err := agent.Run(ctx, agent.Request{Model: g.model, Messages: p.Messages, CachePrefix: p.CachePrefix, Tools: tools,
 		Call:    core.ToolUse{User: t.User, Thread: t.Thread, Turn: t.ID, Inputs: t.Inputs, Location: u.Settings.Location(g.calendar.zone), Language: u.Settings.Language},
 		Journal: g.store, MaxSteps: c.MaxSteps, ToolTokens: c.ToolTokens, ResultTokens: c.ResultTokens, ToolTimeout: c.ToolTimeout,
 		Client: client.Tools, Choice: client.Choice,
-		MaxOutputTokens: g.maxOutput(client), Tokenizer: g.tokens, Now: g.now, Keep: g.keep, OnText: onText, Guard: guard, More: g.more(t)})
+		MaxOutputTokens: g.maxOutput(client), Tokenizer: g.tokens, Now: g.now, Keep: g.keep, OnText: onText, Guard: guard, More: g.more(t, u)})
 	return core.Answer{Messages: out.Messages, Usage: out.Usage, Effects: out.Effects, FirstToken: out.FirstToken, Model: out.Model,
 		Finish: out.Finish, Steps: out.Steps}, err
 }
@@ -233,22 +239,30 @@ func (g *agents) maxOutput(r core.Request) int {
 }
 
 // more reserves the tokens of one more step of a turn; nil: there is no budget.
-func (g *agents) more(t *core.Turn) func(ctx context.Context) (bool, error) {
+func (g *agents) more(t *core.Turn, u core.User) func(ctx context.Context) (bool, error) {
 	c := g.cfg
 	if c.Limits.TokensPerDay == 0 {
 		return nil
 	}
 	return func(ctx context.Context) (bool, error) {
-		return g.store.ReserveMore(ctx, t, core.Budget{TokensPerDay: c.Limits.TokensPerDay, Reserve: g.step() + c.Agent.ToolTokens})
+		return g.store.ReserveMore(ctx, t, core.Budget{TokensPerDay: c.Limits.TokensPerDay, Reserve: g.step(u.Settings) + c.Agent.ToolTokens})
 	}
 }
 
 // step is how many tokens one call of the model may take: prompt and answer.
-func (a *app) step() int { return a.cfg.Context.TotalTokens + a.cfg.LLM.MaxOutputTokens + maxSchema }
+func (a *app) step(s core.Settings) int {
+	most := a.cfg.Context.TotalTokens
+	if a.strategy(s) == prompt.Long {
+		most = longBudget(a.cfg)
+	}
+	return most + a.cfg.LLM.MaxOutputTokens + maxSchema
+}
 
 // reserve is what a turn reserves of the day's budget before its first call: that
-// call, and a last one with the results of its tools.
-func (a *app) reserve() int { return 2*a.step() + a.cfg.Agent.ToolTokens }
+// call, and a last one with the results of its tools; or at least the one.
+func (a *app) reserve(s core.Settings) (full, least int) {
+	return 2*a.step(s) + a.cfg.Agent.ToolTokens, a.step(s)
+}
 
 // maxSchema bounds the descriptions of tools, in tokens (SPEC 5).
 const maxSchema = 3000

@@ -127,7 +127,7 @@ func (a *app) newGateway(chat core.Model) {
 		Calendar: a.calendar, Limiter: a.limiter(), Tokens: a.tokens, Transcriber: transcriber(c.Transcription), Channels: a.channels, Render: parts, Refit: refit,
 		Settings: gateway.Settings{Debounce: c.Turn.Debounce, Workers: c.Turn.Workers, GiveUpAfter: c.Turn.GiveUpAfter, Lease: c.Turn.Lease,
 			Poll: pollEvery, TokensPerDay: c.Limits.TokensPerDay, TurnsPerMinute: c.Limits.TurnsPerMinute,
-			Reserve: a.reserve(), ReserveLeast: a.step(), SummarizeAfter: c.Summaries.AfterMessages,
+			Reserve: a.reserve, SummarizeAfter: c.Summaries.AfterMessages,
 			MediaDir: filepath.Join(c.DataDir, "media"), MediaMax: int64(c.Media.MaxBytes), MediaWait: c.Media.Wait, Language: c.DefaultLanguage},
 		Preview: a.hub.Preview, Meter: a.meter, Log: a.log, Now: a.now, Rand: rand.New(rand.NewPCG(rand.Uint64(), rand.Uint64())), Worker: a.worker, Crash: crash,
 	})

@@ -83,6 +83,7 @@ var answers = map[string]struct {
 	"language":    {nil, "", []string{"/language", "/language klingon", "/language Français", "/language", "/language en-GB"}},
 	"home":        {nil, "", []string{"/home", "/home"}},
 	"summaries":   {nil, "", []string{"/summaries", "/summaries all", "/summaries", "/summaries off", "/summaries on", "/summaries sometimes"}},
+	"strategy":    {nil, "", []string{"/strategy", "/strategy long", "/strategy", "/strategy Récents", "/strategy days", "/strategy everything"}},
 	"threads": {nil, "", []string{"/threads", "/thread", "/thread Garden *plans* [2026]", "/thread", "/threads", "/continuous", "/thread NEW  Recipes\nof old", "/thread new",
 		"/thread 999", "/thread THREAD", "/thread 1", "/continuous"}},
 	"turn-none":    {nil, "", []string{"/stop", "/retry"}},

@@ -64,6 +64,7 @@ type Defaults struct {
 	Language     string
 	TokensPerDay int    // budget of a user; 0: none
 	PostForward  string // home, all or off
+	Strategy     string // of prompts: continuous, long or truncate
 }
 
 // Commands answers commands. It implements gateway.Commander.
@@ -109,6 +110,7 @@ func (c *Commands) commands() []command {
 		{name: "language", run: c.language},
 		{name: "home", run: c.home},
 		{name: "summaries", run: c.summaries},
+		{name: "strategy", run: c.strategy},
 		{name: "link", run: c.link},
 		{name: "unlink", run: c.unlink},
 		{name: "web", run: c.web},

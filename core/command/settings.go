@@ -105,6 +105,34 @@ func (r *request) posts(forward string) string {
 	return r.text(r.words.postsHome)
 }
 
+// strategy chooses what the model sees (SPEC 5).
+func (c *Commands) strategy(_ context.Context, r *request) (core.Outcome, error) {
+	s := r.user.Settings
+	if r.arg == "" {
+		return r.say(r.words.strategyIs, r.sees(cmp.Or(s.Strategy, c.Defaults.Strategy))), nil
+	}
+	choices := map[string]string{"continuous": "continuous", "days": "continuous", "jours": "continuous", "continue": "continuous",
+		"long": "long", "longue": "long", "all": "long", "tout": "long", "truncate": "truncate", "newest": "truncate", "recents": "truncate"}
+	s.Strategy = choices[fold(r.arg)]
+	if s.Strategy == "" {
+		return r.say(r.words.strategyUnknown), nil
+	}
+	out := r.say(r.words.strategySet, r.sees(s.Strategy))
+	out.Effects = []core.Effect{core.SetSettings{Settings: s}}
+	return out, nil
+}
+
+// sees says in words what the model is shown.
+func (r *request) sees(strategy string) string {
+	switch strategy {
+	case "long":
+		return r.text(r.words.seesLong)
+	case "truncate":
+		return r.text(r.words.seesNewest)
+	}
+	return r.text(r.words.seesDays)
+}
+
 // pause keeps messages unanswered, or goes on with what was kept.
 func (c *Commands) pause(ctx context.Context, r *request) (core.Outcome, error) {
 	s := r.user.Settings

@@ -41,6 +41,8 @@ type words struct {
 	summariesAre, summariesSet               string // where
 	summariesUnknown                         string
 	postsHome, postsAll, postsOff            string
+	strategyIs, strategySet, strategyUnknown string // what the model sees
+	seesDays, seesLong, seesNewest           string
 	paused, resumed, resumedWith             string
 
 	linkCode                             string // code, code

@@ -94,8 +94,9 @@ type Settings struct {
 	Poll           time.Duration // the net under wake-ups
 	TokensPerDay   int
 	TurnsPerMinute int
-	Reserve        int // tokens reserved for a turn
-	ReserveLeast   int // for one that must do without tools, where there are no more
+	// Reserve is how many tokens are reserved for a turn of a user, and for one that
+	// must do without tools, where there are no more.
+	Reserve        func(s core.Settings) (full, least int)
 	SummarizeAfter int
 	MediaDir       string
 	MediaMax       int64
@@ -297,7 +298,8 @@ func (g *Gateway) budget(s core.Settings, now time.Time) core.Budget {
 	b := core.Budget{TokensPerDay: g.Settings.TokensPerDay, TurnsPerMinute: g.Settings.TurnsPerMinute}
 	if b.TokensPerDay > 0 {
 		d := g.Calendar.Day(s, now)
-		b.Reserve, b.Least, b.Day, b.NextDay = g.Settings.Reserve, g.Settings.ReserveLeast, d.Label, d.End
+		b.Reserve, b.Least = g.Settings.Reserve(s)
+		b.Day, b.NextDay = d.Label, d.End
 	}
 	return b
 }
