@@ -31,6 +31,7 @@ var counters = []struct{ name, help, labels string }{
 	{"everthread_summaries_total", "Day summaries by result (stored, failed).", "result"},
 	{"everthread_reminders_total", "Reminders that were told.", ""},
 	{"everthread_windows_total", "Runs of messages that were cut for embedding.", ""},
+	{"everthread_pages_total", "Pages of old messages compressed for the strategy long.", ""},
 	{"everthread_embeddings_total", "Texts that were embedded, by what became of it (ready, error).", "state"},
 	{"everthread_embedding_failures_total", "Attempts to embed that failed as a whole.", ""},
 	{"everthread_backups_total", "Backups by the clock, by result (made, failed).", "result"},
