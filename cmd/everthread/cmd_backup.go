@@ -124,7 +124,7 @@ func newMaker(c configs.Config, st store) (*backup.Maker, error) {
 	if err != nil {
 		return nil, err
 	}
-	m := &backup.Maker{Data: c.DataDir, Program: version, Key: key, Check: sqlite.Check, Lock: lockFile, Now: clock()}
+	m := &backup.Maker{Data: c.DataDir, Program: version, Key: key, Check: sqlite.Check, Lock: lockFile, Now: clock(), Crash: crash}
 	if file, ok := st.(backup.FileStore); ok {
 		m.File = file
 	} else {

@@ -140,10 +140,10 @@ func (c *console) open(ctx context.Context) (*desk, error) {
 	if err != nil {
 		return nil, err
 	}
+	if err := unfinished(cfg.DataDir); err != nil {
+		return nil, err
+	}
 	if cfg.DatabaseURL == "" && !hasDatabase(cfg) {
-		if err := unfinished(cfg.DataDir); err != nil {
-			return nil, err
-		}
 		return nil, fmt.Errorf("there is no data in %s yet; run `everthread serve` or `everthread chat` there first, or say with EVERTHREAD_DATA_DIR or --config where it is", cfg.DataDir)
 	}
 	if cfg.DatabaseURL == "" {

@@ -28,6 +28,8 @@ type Maker struct {
 	Now  func() time.Time
 	// Progress is told, now and then, how many bytes were read; nil: nobody asks.
 	Progress func(bytes int64)
+	// Crash is told each step, for tests that die there.
+	Crash func(step string)
 }
 
 // Result is a backup that was made.
@@ -109,9 +111,11 @@ func (m *Maker) partial(ctx context.Context, dir string) (*draft, error) {
 	if err == nil {
 		err = m.write(ctx, d)
 	}
+	m.Crash("backup written")
 	if err == nil {
 		err = m.verify(ctx, d)
 	}
+	m.Crash("backup verified")
 	if err != nil {
 		d.drop()
 		return nil, fmt.Errorf("write the backup: %w", err)

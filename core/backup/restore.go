@@ -40,6 +40,8 @@ type Restorer struct {
 	Now   func() time.Time
 	// Progress is told how many bytes are unpacked; nil: nobody asks.
 	Progress func(bytes int64)
+	// Crash is told each step, for tests that die there.
+	Crash func(step string)
 
 	root  *os.Root
 	dirs  map[string]bool
@@ -82,6 +84,7 @@ func (r *Restorer) Restore(ctx context.Context, file string) (Restored, error) {
 	if err := r.begin(); err != nil {
 		return Restored{}, err
 	}
+	r.Crash("restore begun")
 	out := Restored{Manifest: a.Manifest, Made: a.Manifest.Made, Program: a.Manifest.Program}
 	if err := r.unpack(ctx, a, &out); err != nil {
 		return out, errors.Join(err, r.undo())
@@ -248,32 +251,48 @@ func (r *Restorer) watched(body io.Reader) io.Reader {
 // database last.
 func (r *Restorer) place(out *Restored) error {
 	syncDisks()
+	r.Crash("restore unpacked")
 	there, err := r.there()
 	if err != nil {
 		return err
 	}
-	if len(there) > 0 {
-		out.Aside = "before-restore-" + r.Now().UTC().Format("20060102-150405")
-		if err := r.root.Mkdir(out.Aside, 0o700); err != nil {
-			return fmt.Errorf("move the old data aside: %w", err)
-		}
-	}
-	for _, name := range there {
-		if err := r.root.Rename(name, path.Join(out.Aside, name)); err != nil {
-			return fmt.Errorf("move the old data aside: %w", err)
-		}
+	if out.Aside, err = r.aside(there); err != nil {
+		return fmt.Errorf("move the old data aside: %w", err)
 	}
 	if err := r.root.WriteFile(path.Join(Unfinished, placing), nil, 0o600); err != nil {
 		return fmt.Errorf("put the data in its place: %w", err)
 	}
 	syncDisks()
+	r.Crash("restore aside")
 	for _, name := range r.placed() {
 		if err := r.put(name); err != nil {
 			return fmt.Errorf("put the data in its place: %w", err)
 		}
 	}
 	syncDisks()
+	r.Crash("restore placed")
 	return nil
+}
+
+// aside moves what is in the way into a folder of its own, which it returns.
+func (r *Restorer) aside(there []string) (dir string, err error) {
+	if len(there) == 0 {
+		return "", nil
+	}
+	base := "before-restore-" + r.Now().UTC().Format("20060102-150405")
+	dir = base
+	for n := 2; ; n++ {
+		if err = r.root.Mkdir(dir, 0o700); !errors.Is(err, fs.ErrExist) {
+			break
+		}
+		dir = fmt.Sprintf("%s-%d", base, n)
+	}
+	for _, name := range there {
+		if err == nil {
+			err = r.root.Rename(name, path.Join(dir, name))
+		}
+	}
+	return dir, err
 }
 
 // put moves one of what was unpacked into its place, if it is there.

@@ -128,7 +128,10 @@ func InUse(ctx context.Context, dir string) bool {
 	defer db.Close()
 	// Only who is alone can leave the write-ahead log.
 	var mode string
-	err = db.QueryRowContext(ctx, `PRAGMA journal_mode = DELETE`).Scan(&mode)
+	db.SetMaxOpenConns(1)
+	if err = db.QueryRowContext(ctx, `PRAGMA journal_mode = DELETE`).Scan(&mode); err == nil {
+		_ = db.QueryRowContext(ctx, `PRAGMA journal_mode = WAL`).Scan(&mode) // as it was
+	}
 	var busy *sqlite.Error
 	return errors.As(err, &busy) && (busy.Code()&0xff == lib.SQLITE_BUSY || busy.Code()&0xff == lib.SQLITE_LOCKED)
 }
