@@ -15,6 +15,10 @@ const tolerance = 1.3
 // ownWords is the share of a sentence's words that must be the user's own.
 const ownWords = 0.9
 
+// hardFact is how many facts a sentence of a user's has at least that stays though
+// a model left it out.
+const hardFact = 0.8
+
 // believeAssistant reads what a model made of an assistant's message, if it is
 // short enough and has no number, address or name that the message does not have.
 func (d *draft) believeAssistant(given string) (*draft, bool) {
@@ -161,7 +165,7 @@ func (d *draft) believeUser(given string) (string, bool) {
 		return "", false
 	}
 	for i := range units {
-		keep[i] = keep[i] || units[i].fixed() || units[i].repeats || units[i].score >= userFact
+		keep[i] = keep[i] || units[i].stays() || units[i].fact >= hardFact
 	}
 	text := d.render(units, keep, style{edges: true})
 	return text, d.shortEnough(text, d.share(d.options.UserVeryOld, 0)) || d.count(text) <= d.fixedTokens()
@@ -209,8 +213,8 @@ func (d *draft) locate(sentence string, from int) int {
 	return -1
 }
 
-// within tells whether enough of a's words stand in b in the same order, and no
-// negation of b is between them that a does not have.
+// within tells whether enough of a's words stand in b in the same order, and
+// nothing is left out between them that turns what is said into its opposite.
 func within(a, b []word) bool {
 	found, at, missing := 0, 0, 0
 	for i := range a {
@@ -222,12 +226,24 @@ func within(a, b []word) bool {
 			missing++
 			continue
 		}
-		if negated(b[at:j]) {
+		if turns(b, at, j) {
 			return false
 		}
 		found, at = found+1, j+1
 	}
-	return float64(found) >= ownWords*float64(len(a)) && !negated(b[at:]) && len(a) > 0 && missingIsPlain(a, b, missing)
+	return found > 0 && float64(found) >= ownWords*float64(len(a)) && !turns(b, at, len(b)) && missingIsPlain(a, b, missing)
+}
+
+// turns tells whether leaving the words from at to end out may turn a sentence
+// into its opposite: a condition, or a negation unless its whole clause is left out.
+func turns(b []word, at, end int) bool {
+	clause := (at == 0 || strings.IndexByte(",;:", b[at-1].last) >= 0) && (end == len(b) || end > at && strings.IndexByte(",;:", b[end-1].last) >= 0)
+	for i := at; i < end; i++ {
+		if isCondition(b[i].lower) || !clause && isNegation(b[i].lower) {
+			return true
+		}
+	}
+	return false
 }
 
 // missingIsPlain tells whether what is not the user's own is neither a number nor
@@ -242,24 +258,21 @@ func missingIsPlain(a, b []word, missing int) bool {
 	}
 	for i := range a {
 		w := &a[i]
-		if !has[w.lower] && (hasDigit(w.text) || isNumberWord(w.lower) || !w.first && isNameLike(w) || isNegation(w.lower)) {
+		if !has[w.lower] && (hasDigit(w.text) || isNumberWord(w.lower) || !w.first && isNameLike(w) || isNegation(w.lower) || isCondition(w.lower)) {
 			return false
 		}
 	}
 	return true
 }
 
-func negated(words []word) bool {
-	for i := range words {
-		if isNegation(words[i].lower) {
-			return true
-		}
-	}
-	return false
-}
-
 // isNegation tells whether a sentence without the word may say the opposite.
 func isNegation(lower string) bool {
 	return strings.HasSuffix(lower, "n't") || strings.HasPrefix(lower, "n'") ||
-		strings.Contains(" not no never nobody nothing none neither nor without unless except cannot hardly if ne pas jamais aucun aucune rien personne ni sans sauf si plus guère non ", " "+lower+" ")
+		strings.Contains(" not no never nobody nothing none neither nor cannot hardly ne pas jamais aucun aucune rien personne ni plus guère non ", " "+lower+" ")
+}
+
+// isCondition tells whether a sentence without what the word begins says more
+// than the person did.
+func isCondition(lower string) bool {
+	return strings.Contains(" if unless except without only provided si sauf sans seulement s'il s'ils maybe perhaps peut-être ", " "+lower+" ")
 }

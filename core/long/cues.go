@@ -63,6 +63,7 @@ func (t *tally) phrases() {
 			weight = c.assistant
 		}
 		switch {
+		case n == 1 && t.isDate(i):
 		case weight > 0:
 			t.cues += weight
 		case weight == everywhere && i > 1:
@@ -148,6 +149,8 @@ take first second third next finally last still once remember consider avoid sto
 got been never always sometimes usually often instead meanwhile anyway although though since until during despite besides overall nothing nobody everyone everybody something someone weather work
 bonjour salut coucou bonsoir merci bref enfin aujourd'hui demain hier ensuite d'abord pense pensez essaie essayez vérifie ajoute ajoutez garde gardez prends prenez voici voilà parfait super génial bien peut-être
 sinon finalement justement normalement parfois souvent cependant pourtant toutefois évidemment voilà désolé désolée quelle quel quelles quels chaque plusieurs certains beaucoup rien personne jamais faut avoir faire
+recommended suggested advised explained told gave listed noted booked confirmed agreed decided proposed calculated found chose picked answered described compared warned said named mentioned offered helped discussed
+recommandé conseillé proposé expliqué noté réservé confirmé décidé calculé trouvé choisi rappelé indiqué comparé prévenu répondu suggéré ajouté
 note conclusion summary tip tips step option example exemple étape conseil résumé astuce total result results don't isn't it'll they're he's she's we'll we've we'd they've he'd she'd wouldn't couldn't aren't wasn't weren't haven't hasn't`)
 })
 

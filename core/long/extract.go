@@ -2,6 +2,7 @@ package long
 
 import (
 	"cmp"
+	"math"
 	"slices"
 )
 
@@ -9,15 +10,20 @@ import (
 const (
 	userFact      = 0.95 // the worth of a sentence of a user's
 	assistantFact = 2.0  // the same of an assistant's, whose words can be derived
+	hardest       = 4.0  // that of one which may take more than its room
 )
 
 // Tokens that a form may take however short the message is: a sentence or two.
 const (
-	leastUserKernel       = 64
+	leastUserKernel       = 80
 	leastAssistantOlder   = 28
 	leastAssistantVeryOld = 20
 	leastAssistantKernel  = 32
 )
+
+// shortest is how many tokens a user's message has at most that only the Kernel
+// shortens.
+const shortest = 16
 
 // smallFixed is how many tokens code or a quote has at most that the Kernel
 // keeps: the mark in its place would hardly be shorter.
@@ -28,6 +34,7 @@ type wish struct {
 	room  int     // tokens
 	least float64 // what is worth less is left out even if there is room
 	must  float64 // what is worth as much is kept even if there is none; 0: nothing
+	most  int     // tokens that those may take; 0: any number
 	any   bool    // keep the best even if it is longer than the room
 	facts bool    // by the facts in it alone
 }
@@ -51,8 +58,13 @@ func (d *draft) light(given string) string {
 	if text, ok := d.believeUser(given); ok {
 		return text
 	}
-	keep := d.choose(d.units, wish{room: d.share(d.options.UserVeryOld, 0), least: -9, must: userFact, any: true})
-	return d.render(d.units, keep, style{edges: true})
+	if d.total <= shortest {
+		return d.m.Text
+	}
+	room := d.share(d.options.UserVeryOld, 0)
+	units := d.subdivide(d.units, room)
+	keep := d.choose(units, wish{room: room, least: 0.05, must: userFact, any: true})
+	return d.render(units, keep, style{edges: true})
 }
 
 // kernel is what carries facts of a user's message.
@@ -64,7 +76,7 @@ func (d *draft) kernel() string {
 	units := d.subdivide(d.units, room)
 	for i := range units {
 		if u := &units[i]; u.repeats || u.tokens > smallFixed && (u.kind.isCode() || u.kind == quote) {
-			u.score = -9
+			u.score = nothing
 		}
 	}
 	keep := d.choose(units, wish{room: room, least: userFact, any: true})
@@ -80,9 +92,11 @@ func (d *draft) known() []Repeat {
 func (d *draft) ofAssistant(given string) [4]string {
 	var out [4]string
 	o := d.options
-	older := wish{room: d.share(o.AssistantOlder, leastAssistantOlder), least: -0.5, any: true}
-	veryOld := wish{room: d.share(o.AssistantVeryOld, leastAssistantVeryOld), least: 0.8, any: true}
-	kernel := wish{room: d.share(o.AssistantKernel, leastAssistantKernel), least: assistantFact, facts: true, any: true}
+	older := wish{room: d.share(o.AssistantOlder, leastAssistantOlder), least: -0.5, must: assistantFact, any: true}
+	older.most = older.room * 3 / 2
+	veryOld := wish{room: d.share(o.AssistantVeryOld, leastAssistantVeryOld), least: 0.8, must: assistantFact, any: true}
+	veryOld.most = older.most
+	kernel := wish{room: d.share(o.AssistantKernel, leastAssistantKernel), least: assistantFact, must: hardest, most: longSentence, facts: true, any: true}
 	out[Older] = d.render(d.units, d.choose(d.units, older), style{marks: true, plain: true, edges: true})
 	out[VeryOld] = d.points(d.units, veryOld)
 	out[Kernel] = d.points(d.units, kernel)
@@ -101,39 +115,57 @@ func (d *draft) points(units []unit, w wish) string {
 	return d.render(units, d.choose(units, w), style{bullets: true, plain: true})
 }
 
-// choose says which units to keep: by their worth, within the room.
+// choose says which units to keep: by their worth for their length, within the
+// room.
 func (d *draft) choose(units []unit, w wish) []bool {
-	order := make([]int, len(units))
-	for i := range order {
-		order[i] = i
-	}
-	worth := func(u *unit) float64 {
-		if w.facts && u.fact < factFloor {
-			return -9
-		}
-		return u.score
-	}
-	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(worth(&units[b]), worth(&units[a])) })
 	keep, used := make([]bool, len(units)), 0
+	order := w.order(units)
 	for _, i := range order {
-		if u := &units[i]; w.must > 0 && (u.fixed() || u.repeats || u.score >= w.must) {
+		u := &units[i]
+		must := w.must > 0 && (w.worth(u) >= w.must || w.most == 0 && u.stays())
+		if must && (w.most == 0 || used+u.tokens <= w.most) {
 			keep[i] = true
 			used += u.tokens
 		}
 	}
-	some := used > 0
 	for _, i := range order {
 		u := &units[i]
-		if keep[i] || worth(u) < w.least {
+		if keep[i] || w.worth(u) < w.least {
 			continue
 		}
-		if used+u.tokens <= w.room || w.any && !some {
-			keep[i], some = true, true
+		if used+u.tokens <= w.room || w.any && used == 0 {
+			keep[i] = true
 			used += u.tokens
 		}
 	}
 	return keep
 }
+
+// stays tells whether u is what a user's light summary has in any case.
+func (u *unit) stays() bool { return u.fixed() || u.repeats }
+
+func (w wish) worth(u *unit) float64 {
+	if w.facts && u.fact < factFloor {
+		return nothing
+	}
+	return u.score
+}
+
+// order returns the indexes of units, the best first.
+func (w wish) order(units []unit) []int {
+	out, rank := make([]int, len(units)), make([]float64, len(units))
+	for i := range units {
+		out[i], rank[i] = i, w.worth(&units[i])
+		if rank[i] > 0 {
+			rank[i] /= math.Sqrt(float64(units[i].tokens + 4))
+		}
+	}
+	slices.SortStableFunc(out, func(a, b int) int { return cmp.Compare(rank[b], rank[a]) })
+	return out
+}
+
+// nothing is the worth of what is never kept.
+const nothing = -9
 
 // factFloor is how many facts a sentence of an assistant's has at least for the
 // Kernel; advice without any can be had again.

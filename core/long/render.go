@@ -174,16 +174,18 @@ func (d *draft) subdivide(units []unit, room int) []unit {
 			out = append(out, u)
 			continue
 		}
-		out = append(out, d.clauses(u, room)...)
+		out = append(out, d.clauses(u)...)
 	}
 	return out
 }
 
-// clauses cuts a sentence in parts of about half the room.
-func (d *draft) clauses(u unit, room int) []unit {
-	r := reader{assistant: d.m.Role == "assistant", count: map[string]int{}}
+// clauseTokens is about how many tokens the parts of a long sentence have.
+const clauseTokens = 16
+
+// clauses cuts a sentence in parts.
+func (d *draft) clauses(u unit) []unit {
 	var out []unit
-	target := max(len(u.text)*room/2/max(u.tokens, 1), 1)
+	target := max(len(u.text)*clauseTokens/max(u.tokens, 1), 1)
 	for start := 0; start < len(u.text); {
 		end := clauseEnd(u.text, start, target)
 		part := u
@@ -196,7 +198,7 @@ func (d *draft) clauses(u unit, room int) []unit {
 		if start > 0 && len(words) > 0 {
 			words[0].first = false
 		}
-		part.fact, part.score = r.worth(&part, words)
+		part.fact, part.score = d.reader.worth(&part, words)
 		if part.text != "" {
 			out = append(out, part)
 		}
@@ -217,12 +219,20 @@ func clauseEnd(s string, start, target int) int {
 			return next
 		case unicode.IsSpace(r) && i > start && i-start >= target/2 && strings.ContainsAny(s[i-1:i], ",;:)\n") || r == '\n':
 			return next
-		case unicode.IsSpace(r) && i-start >= target:
+		case unicode.IsSpace(r) && i-start >= target/2 && joins(s[next:]):
 			return next
-		case i-start >= target && isDense(s[i:next]) && next < len(s):
+		case unicode.IsSpace(r) && i-start >= 2*target:
+			return next
+		case i-start >= 2*target && isDense(s[i:next]) && next < len(s):
 			return next
 		}
 		i = next
 	}
 	return len(s)
+}
+
+// joins tells whether a text begins with a word that often begins a clause.
+func joins(s string) bool {
+	word, _, _ := strings.Cut(s[:min(len(s), 12)], " ")
+	return strings.Contains(" and but because so which who that until where then although et mais parce donc qui alors puis ou car quand où und aber weil y pero porque ", " "+word+" ")
 }

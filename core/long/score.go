@@ -10,7 +10,8 @@ import (
 
 // score gives each unit what it is worth.
 func (d *draft) score() {
-	r := reader{assistant: d.m.Role == core.RoleAssistant, count: map[string]int{}}
+	r := &d.reader
+	*r = reader{assistant: d.m.Role == core.RoleAssistant, count: map[string]int{}}
 	parsed := make([][]word, len(d.units))
 	for i := range d.units {
 		if u := &d.units[i]; !u.kind.isCode() && !u.repeats {
@@ -105,6 +106,9 @@ func (r *reader) worth(u *unit, words []word) (fact, score float64) {
 	t.phrases()
 	fact = min(t.codes, 3)*1.1 + min(t.numbers, 3)*0.7 + min(t.names, 3)*0.6 + min(t.dates, 2)*0.6 + min(t.links, 2)
 	if u.kind == heading || bold(u.text) {
+		if r.assistant {
+			return 0, nothing
+		}
 		return 0, 0.1
 	}
 	score = fact + t.cues + r.rarity(words) - t.filler
@@ -176,8 +180,11 @@ func (t *tally) shape(i int) {
 		t.numbers += 0.7 // 2 340
 	case digits > 0:
 		t.number(w, digits, letters, capitals)
-	case isDate(w.lower):
+	case t.isDate(i):
 		t.dates++
+		if t.byNumber(i) {
+			t.dates += 0.7 // a day, not only a month
+		}
 	case letters > 1 && capitals == letters && letters < 7 && t.mixedCase():
 		t.names += 0.7 // an acronym
 	case capitals > 0 && isNameLike(w):
@@ -185,6 +192,16 @@ func (t *tally) shape(i int) {
 	case isDense(w.text):
 		t.dense(w.text)
 	}
+}
+
+// isDate tells whether a word is a day or month; May is one beside a number.
+func (t *tally) isDate(i int) bool {
+	lower := t.words[i].lower
+	return isDate(lower[elision(lower):]) || lower == "may" && t.byNumber(i)
+}
+
+func (t *tally) byNumber(i int) bool {
+	return i > 0 && hasDigit(t.words[i-1].text) || i+1 < len(t.words) && hasDigit(t.words[i+1].text)
 }
 
 // number counts a word with digits: how exact it is, is how much it tells.

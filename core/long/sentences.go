@@ -176,7 +176,7 @@ func stops(s string, start, i int) int {
 }
 
 // abbreviations end in a stop that ends no sentence.
-const abbreviations = " mr mrs ms dr prof st no vs etc approx e.g i.e cf al ca fig vol art p pp nr m mm mme mlle me av bd env ex min max tel tél jan feb mar apr jun jul aug sep sept oct nov dec janv févr juil déc inc ltd co corp dept est "
+const abbreviations = " mr mrs ms dr prof st vs approx cf al ca fig vol art p pp nr m mm mme mlle av bd env ex min max tel tél jan feb mar apr jun jul aug sep sept oct nov dec janv févr juil déc inc ltd co corp dept est "
 
 // abbreviated tells whether the stop after text is one of an abbreviation, an
 // initial or a number in a list; next is the letter that comes then.
@@ -186,14 +186,22 @@ func abbreviated(text string, next rune) bool {
 		return true
 	}
 	lower := strings.ToLower(word)
-	if lower == "etc" || lower == "am" || lower == "pm" || lower == "me" || lower == "no" {
-		return lower != "am" && lower != "pm" && unicode.IsLower(next) || lower == "no" && unicode.IsDigit(next)
+	switch lower {
+	case "no":
+		return unicode.IsDigit(next)
+	case "etc", "me":
+		return unicode.IsLower(next)
 	}
 	first, size := utf8.DecodeRuneInString(word)
-	if size == len(word) && unicode.IsUpper(first) && first != 'I' {
+	switch {
+	case size == len(word) && unicode.IsUpper(first) && first != 'I':
+		return true
+	case strings.Contains(word, "."): // a.m., e.g.
+		return unicode.IsLower(next) || unicode.IsDigit(next)
+	case len(word) < 3 && strings.Trim(word, "0123456789") == "": // 12. Mai
 		return true
 	}
-	return strings.Contains(abbreviations, " "+lower+" ") || len(text) == len(word) && len(word) < 4 && strings.Trim(word, "0123456789") == ""
+	return strings.Contains(abbreviations, " "+lower+" ")
 }
 
 // lineBreak tells whether the writer ended the line at i: it is short, or the

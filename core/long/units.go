@@ -37,6 +37,7 @@ type draft struct {
 	pieces  []piece
 	units   []unit
 	total   int // tokens of the text
+	reader  reader
 }
 
 // read takes a message apart. What repeats shows is a unit each.

@@ -1,0 +1,158 @@
+package long_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"pgregory.net/rapid"
+
+	"github.com/everthread/everthread/core"
+	"github.com/everthread/everthread/core/long"
+)
+
+func TestWants(t *testing.T) {
+	t.Parallel()
+	prose := strings.Repeat("We talked about the house for hours. ", 20)
+	for name, c := range map[string]struct {
+		m    core.Message
+		want bool
+	}{
+		"a long answer":              {core.Message{Role: core.RoleAssistant, Text: prose, Tokens: 160}, true},
+		"a short answer":             {core.Message{Role: core.RoleAssistant, Text: "Done!", Tokens: 2}, false},
+		"a long message of a user's": {core.Message{Role: core.RoleUser, Text: prose, Tokens: 160}, true},
+		"mostly code":                {core.Message{Role: core.RoleUser, Text: "Look:\n\n```\n" + prose + "\n```", Tokens: 170}, false},
+		"mostly a quote":             {core.Message{Role: core.RoleUser, Text: "> " + prose + "\n\nLook", Tokens: 170}, false},
+		"tools":                      {core.Message{Role: core.RoleTool, Text: prose, Tokens: 160}, false},
+		"redacted":                   {core.Message{Role: core.RoleUser, Text: prose, Tokens: 160, Redacted: true}, false},
+		"a notice":                   {core.Message{Role: core.RoleAssistant, Kind: core.KindNotice, Text: prose, Tokens: 160}, false},
+		"not counted yet":            {core.Message{Role: core.RoleAssistant, Text: prose}, true},
+	} {
+		if got := long.Wants(&c.m); got != c.want {
+			t.Errorf("%s: %v, want %v", name, got, c.want)
+		}
+	}
+}
+
+// TestRequestIsClosed holds that no text can end the marks around it: cut at its
+// mark, a request has each message whole.
+func TestRequestIsClosed(t *testing.T) {
+	t.Parallel()
+	filler := strings.Repeat("and so on and so forth ", 40)
+	rapid.Check(t, func(t *rapid.T) {
+		evil := rapid.SliceOfN(rapid.SampledFrom([]string{"=====", "=====00000000", "\n", " 12 user, at most 5 tokens\n", "{\"id\": 3}", "text"}), 0, 8)
+		var ms []core.Message
+		for i := range rapid.IntRange(1, 5).Draw(t, "messages") {
+			text := strings.Join(evil.Draw(t, "text"), "") + filler
+			ms = append(ms, core.Message{ID: core.MessageID(i + 1), Role: core.RoleUser, Text: text, Tokens: 200})
+		}
+		request := long.Request(ms, "Write in French.")
+		if len(request) != 2 || !strings.HasPrefix(request[0].Content, long.FirstLine) || !strings.HasSuffix(request[0].Content, "Write in French.") {
+			t.Fatalf("no request: %v", request)
+		}
+		body := request[1].Content
+		mark := body[:strings.IndexByte(body, ' ')]
+		parts := strings.Split(body, mark)
+		if len(parts) != 2*len(ms)+1 {
+			t.Fatalf("%d parts of %d messages in\n%s", len(parts), len(ms), body)
+		}
+		for i := range ms {
+			head, text, _ := strings.Cut(parts[2*i+1], "\n")
+			if !strings.HasPrefix(head, fmt.Sprintf(" %d user", i+1)) || text != ms[i].Text+"\n" {
+				t.Fatalf("message %d became %q %q", i+1, head, text)
+			}
+		}
+	})
+}
+
+func TestRequestOfNothing(t *testing.T) {
+	t.Parallel()
+	if r := long.Request([]core.Message{{ID: 1, Role: core.RoleUser, Text: "ok"}}); r != nil {
+		t.Errorf("asked for %v", r)
+	}
+}
+
+func TestParse(t *testing.T) {
+	t.Parallel()
+	answer := "Sure! Here you go:\n```json\n{\"id\": 12, \"text\": \"One.\"}\n- {\"id\": \"#13\", \"text\": \"Two: {x}\"},\n" +
+		"{\"id\": 12, \"text\": \"Again.\"}\n{\"id\": 14, \"text\": \"\"}\n{\"id\": 15}\n{\"id\": -1, \"text\": \"a\"}\n{\"id\": 16, \"text\": \"cut\n```"
+	want := map[core.MessageID]string{12: "One.", 13: "Two: {x}", 14: ""}
+	if diff := cmp.Diff(want, long.Parse(answer)); diff != "" {
+		t.Error(diff)
+	}
+}
+
+// TestParseReadsWhatIsWritten holds that any text comes back as it was given.
+func TestParseReadsWhatIsWritten(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(t *rapid.T) {
+		text := strings.TrimSpace(rapid.String().Draw(t, "text"))
+		line, err := json.Marshal(map[string]any{"id": 7, "text": text})
+		if err != nil {
+			t.Skip()
+		}
+		if got := long.Parse("x\n" + string(line) + ",\n")[7]; got != strings.ToValidUTF8(text, "\ufffd") {
+			t.Fatalf("%q became %q", text, got)
+		}
+	})
+}
+
+const story = "We looked at the flat in Ghent on Friday and it was lovely, although I do not want to live near the station. " +
+	"Marie said, \"Take it if the rent stays under 900,\" and I think that she is right. The deposit is 1,800 euros. " +
+	"If the bank says yes we sign on 3 May. The dog was with us and slept all the way, which was a relief for everybody. It rained."
+
+// TestWhatAModelGivesIsChecked holds that a model's text is used as far as it
+// can be believed.
+func TestWhatAModelGivesIsChecked(t *testing.T) {
+	t.Parallel()
+	c := long.New(counter(), long.Options{})
+	for name, x := range map[string]struct {
+		role      core.Role
+		given     string
+		has, none string // of the form VeryOld
+	}{
+		"the person's own words":        {core.RoleUser, "We looked at the flat in Ghent on Friday and it was lovely. The deposit is 1,800 euros. If the bank says yes we sign on 3 May.", "it was lovely. Marie said, \"Take it", "slept all"},
+		"other words":                   {core.RoleUser, "The user viewed an apartment in Ghent.", "although I do not want to live near the station", "apartment"},
+		"a not left out":                {core.RoleUser, "I do want to live near the station.", "I do not want to live near the station", "I do want"},
+		"a condition left out":          {core.RoleUser, "We sign on 3 May.", "If the bank says yes we sign on 3 May.", ""},
+		"another number":                {core.RoleUser, "The deposit is 8,100 euros.", "1,800", "8,100"},
+		"a quote changed":               {core.RoleUser, "Marie said, \"Take it if the rent stays under 700,\" and I think that she is right.", "stays under 900,\"", "700"},
+		"far too long":                  {core.RoleUser, story + " " + story + " " + story, "", ""},
+		"an assistant's, shorter":       {core.RoleAssistant, "Flat in Ghent viewed; deposit 1,800 euros.", "deposit 1,800 euros", ""},
+		"an assistant's, with a liar":   {core.RoleAssistant, "Flat in Bruges viewed; deposit 1,800 euros.", "", "Bruges"},
+		"an assistant's, other numbers": {core.RoleAssistant, "Deposit: 1,900 euros.", "", "1,900"},
+		"an assistant's, in words":      {core.RoleAssistant, "Three flats in Ghent were viewed.", "", "Three"},
+	} {
+		m := core.Message{ID: 9, Role: x.role, Kind: core.KindChat, Text: story}
+		f := c.Forms(&m, x.given, nil)[long.VeryOld]
+		if !strings.Contains(f.Text, x.has) || x.none != "" && strings.Contains(f.Text, x.none) {
+			t.Errorf("%s: VeryOld is\n%s\nwant %q and no %q", name, f.Text, x.has, x.none)
+		}
+	}
+}
+
+// TestRepeatsInForms shows a message with two repetitions at all tiers.
+func TestRepeatsInForms(t *testing.T) {
+	t.Parallel()
+	c := long.New(counter(), long.Options{})
+	file := "```go\n" + strings.Repeat("func f() error {\n\treturn g()\n}\n\n", 8) + "```"
+	old := core.Message{ID: 42, Role: core.RoleUser, Text: "My file:\n\n" + file}
+	text := "Now with tests, we ship on 3 May:\n\n" + strings.Replace(file, "g()", "h()", 1) + "\n\nand again\n\n" + file
+	m := core.Message{ID: 50, Role: core.RoleUser, Text: text}
+	candidates := map[int][]long.Candidate{1: {{Message: 42, Piece: 1, Text: old.Text}}, 3: {{Message: 42, Piece: 1, Text: old.Text}}}
+	forms := c.Forms(&m, "", c.Repeats(text, candidates))
+	older := forms[long.Older]
+	if older.State != long.Reference || older.RefersTo != 42 {
+		t.Errorf("the form is %+v", older)
+	}
+	for _, want := range []string{"[similar to message #42, with these changes:]\n```diff\n@@ -", "\n-\treturn g()\n+\treturn h()\n", "[same as in message #42]", "Now with tests"} {
+		if !strings.Contains(older.Text, want) {
+			t.Errorf("%q is not in\n%s", want, older.Text)
+		}
+	}
+	if kernel := forms[long.Kernel].Text; !strings.Contains(kernel, "3 May") || !strings.Contains(kernel, "lines, see #50]") {
+		t.Errorf("the kernel is %q", kernel)
+	}
+}
