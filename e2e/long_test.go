@@ -33,7 +33,7 @@ func aYear(t *testing.T) string {
 // shownTurn is what `everthread turns show --json --prompt` says.
 type shownTurn struct {
 	ID       int64               `json:"id"`
-	Snapshot core.Snapshot       `json:"snapshot"`
+	Snapshot core.Snapshot       `json:"context"`
 	Prompt   []core.ModelMessage `json:"prompt"`
 }
 

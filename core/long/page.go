@@ -82,11 +82,11 @@ func (s *sheet) add(m *core.Message, f Form, zone *time.Location) {
 		s.date = date
 		fmt.Fprintf(&s.text, "## %s", date)
 	}
-	who := "me"
+	who := " me"
 	if m.Role == core.RoleUser {
-		who = "user"
+		who = ""
 	}
-	line := fmt.Sprintf("\n[#%d] %s: %s", m.ID, who, unlike(f.Text))
+	line := fmt.Sprintf("\n#%d%s: %s", m.ID, who, unlike(f.Text))
 	s.text.WriteString(line)
 	if m.Role == core.RoleUser {
 		s.user.WriteString(line)
@@ -103,7 +103,7 @@ func (s *sheet) form(t core.Tokenizer) core.PageForm {
 
 // likeLine is a line of a text that could be taken for the beginning of a message
 // or of a day.
-var likeLine = regexp.MustCompile(`(?m)^(\[#\d+\] (?:user|me):|## \w{3} \d)`)
+var likeLine = regexp.MustCompile(`(?m)^(#\d+(?: me)?:|## \w{3} \d)`)
 
 // unlike keeps a text from speaking for somebody else.
 func unlike(text string) string { return likeLine.ReplaceAllString(text, " $1") }

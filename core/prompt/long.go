@@ -8,7 +8,7 @@ import (
 )
 
 // historyTitle begins what stands of old messages in a prompt of the strategy long.
-const historyTitle = `[What was said before, oldest first, shortened where "…" stands. Each line begins with the number of its message and who said it; conversation_get shows a message whole, conversation_search finds what is older still.]`
+const historyTitle = `[What was said before, oldest first; "…" stands where something is left out. "#12:" begins what the user said in message 12, "#13 me:" what you answered. conversation_get shows a message whole, conversation_search finds what is older still.]`
 
 // role is who a part of the head comes from. History is words of the conversation,
 // with no more weight than they had.
