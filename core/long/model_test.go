@@ -3,6 +3,7 @@ package long_test
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
@@ -10,6 +11,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/everthread/everthread/core"
+	"github.com/everthread/everthread/core/llm/demo"
 	"github.com/everthread/everthread/core/long"
 )
 
@@ -155,4 +157,49 @@ func TestRepeatsInForms(t *testing.T) {
 	if kernel := forms[long.Kernel].Text; !strings.Contains(kernel, "3 May") || !strings.Contains(kernel, "lines, see #50]") {
 		t.Errorf("the kernel is %q", kernel)
 	}
+}
+
+// TestDemoModelIsBelieved holds that the whole way works without a network: what
+// the built-in model makes of a month is parsed, and nearly all of it is used.
+func TestDemoModelIsBelieved(t *testing.T) {
+	t.Parallel()
+	ms := year()[:1600]
+	c := long.New(counter(), long.Options{})
+	asked, used, helped := 0, 0, 0
+	for chunk := range slices.Chunk(ms, 40) {
+		request := long.Request(chunk)
+		given := long.Parse(answer(t, request))
+		for i := range chunk {
+			m := &chunk[i]
+			if long.Wants(m) {
+				asked++
+			}
+			if given[m.ID] == "" {
+				continue
+			}
+			used++
+			if c.Forms(m, given[m.ID], nil) != c.Forms(m, "", nil) {
+				helped++
+			}
+		}
+	}
+	t.Logf("asked for %d, answered %d, of which %d changed a form", asked, used, helped)
+	if asked < 100 || used*2 < asked || helped*2 < used {
+		t.Errorf("asked for %d, answered %d, of which %d changed a form", asked, used, helped)
+	}
+}
+
+func answer(t *testing.T, request []core.ModelMessage) string {
+	t.Helper()
+	if request == nil {
+		return ""
+	}
+	var b strings.Builder
+	for d, err := range demo.New(counter()).Stream(t.Context(), core.ModelRequest{Messages: request}) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		b.WriteString(d.Text)
+	}
+	return b.String()
 }

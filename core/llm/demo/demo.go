@@ -64,6 +64,9 @@ func reply(req core.ModelRequest) said {
 	if len(req.Messages) > 0 && strings.HasPrefix(req.Messages[0].Content, summaryRequest) {
 		return said{text: summarize(req.Messages)}
 	}
+	if len(req.Messages) > 0 && strings.HasPrefix(req.Messages[0].Content, shortenRequest) {
+		return said{text: compress(req.Messages)}
+	}
 	v := look(req)
 	switch {
 	case v.result != "":
