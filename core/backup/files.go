@@ -1,6 +1,7 @@
 package backup
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -148,20 +149,42 @@ const (
 
 var ours = regexp.MustCompile(`^everthread-[0-9]{8}-[0-9]{6}(-[0-9]+)?\.tar\.zst$`)
 
-// freeName is a name by the time that nothing has yet.
+// freeName is a name by the time that comes after all of the same second.
 func freeName(dir string, now time.Time) (string, error) {
-	base := filepath.Join(dir, now.UTC().Format(namePattern))
-	for n := 1; ; n++ {
-		name := base + suffix
-		if n > 1 {
-			name = fmt.Sprintf("%s-%d%s", base, n, suffix)
-		}
-		if _, err := os.Lstat(name); errors.Is(err, fs.ErrNotExist) {
-			return name, nil
-		} else if err != nil {
-			return "", fmt.Errorf("write the backup: %w", err)
+	all, err := backups(dir)
+	if err != nil {
+		return "", fmt.Errorf("write the backup: %w", err)
+	}
+	base, last := now.UTC().Format(namePattern), 0
+	for _, name := range all {
+		if second, n := moment(name); second == base {
+			last = max(last, n)
 		}
 	}
+	if last == 0 {
+		return filepath.Join(dir, base+suffix), nil
+	}
+	return filepath.Join(dir, fmt.Sprintf("%s-%d%s", base, last+1, suffix)), nil
+}
+
+// backups lists the backups of a folder, oldest first.
+func backups(dir string) ([]string, error) {
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		return nil, err
+	}
+	var names []string
+	for _, e := range entries {
+		if e.Type().IsRegular() && ours.MatchString(e.Name()) {
+			names = append(names, e.Name())
+		}
+	}
+	slices.SortFunc(names, func(a, b string) int {
+		secondA, nA := moment(a)
+		secondB, nB := moment(b)
+		return cmp.Or(strings.Compare(secondA, secondB), nA-nB)
+	})
+	return names, nil
 }
 
 // sweep removes what backups that were killed left in a folder.
@@ -182,17 +205,10 @@ func (m *Maker) sweep(dir string) {
 
 // prune removes the oldest backups of a folder until keep are left.
 func prune(dir string, keep int) ([]string, error) {
-	entries, err := os.ReadDir(dir)
+	names, err := backups(dir)
 	if err != nil {
 		return nil, fmt.Errorf("remove old backups: %w", err)
 	}
-	var names []string
-	for _, e := range entries {
-		if e.Type().IsRegular() && ours.MatchString(e.Name()) {
-			names = append(names, e.Name())
-		}
-	}
-	slices.SortFunc(names, func(a, b string) int { return strings.Compare(age(a), age(b)) })
 	var removed []string
 	for _, n := range names[:max(0, len(names)-keep)] {
 		if err := os.Remove(filepath.Join(dir, n)); err != nil {
@@ -203,14 +219,14 @@ func prune(dir string, keep int) ([]string, error) {
 	return removed, nil
 }
 
-// age is what names of backups are ordered by: those of one second by their number.
-func age(name string) string {
+// moment is when a backup was made by its name: the second, and its number in it.
+func moment(name string) (second string, n int) {
 	name = strings.TrimSuffix(name, suffix)
-	n := 1
+	n = 1
 	if len(name) > len(namePattern) {
 		n, _ = strconv.Atoi(name[len(namePattern)+1:]) // digits, as the pattern says
 	}
-	return fmt.Sprintf("%s-%09d", name[:len(namePattern)], n)
+	return name[:len(namePattern)], n
 }
 
 // SyncDir makes the names in a folder last. Not every system can.

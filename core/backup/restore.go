@@ -40,6 +40,8 @@ type Restorer struct {
 	Now   func() time.Time
 	// Progress is told how many bytes are unpacked; nil: nobody asks.
 	Progress func(bytes int64)
+	// Sync writes what was written to the disks; see SyncDisks.
+	Sync func()
 	// Crash is told each step, for tests that die there.
 	Crash func(step string)
 
@@ -250,7 +252,7 @@ func (r *Restorer) watched(body io.Reader) io.Reader {
 // place moves what is in the way aside and what was unpacked into its place, the
 // database last.
 func (r *Restorer) place(out *Restored) error {
-	syncDisks()
+	r.Sync()
 	r.Crash("restore unpacked")
 	there, err := r.there()
 	if err != nil {
@@ -262,14 +264,14 @@ func (r *Restorer) place(out *Restored) error {
 	if err := r.root.WriteFile(path.Join(Unfinished, placing), nil, 0o600); err != nil {
 		return fmt.Errorf("put the data in its place: %w", err)
 	}
-	syncDisks()
+	r.Sync()
 	r.Crash("restore aside")
 	for _, name := range r.placed() {
 		if err := r.put(name); err != nil {
 			return fmt.Errorf("put the data in its place: %w", err)
 		}
 	}
-	syncDisks()
+	r.Sync()
 	r.Crash("restore placed")
 	return nil
 }

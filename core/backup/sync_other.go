@@ -2,5 +2,5 @@
 
 package backup
 
-// syncDisks does nothing: this system has no call for it.
-func syncDisks() {}
+// SyncDisks does nothing: this system has no call for it.
+func SyncDisks() {}

@@ -4,5 +4,5 @@ package backup
 
 import "syscall"
 
-// syncDisks writes everything that was written to the disks.
-func syncDisks() { syscall.Sync() }
+// SyncDisks writes everything that was written to the disks.
+func SyncDisks() { syscall.Sync() }

@@ -41,7 +41,10 @@ func newWriter(out io.Writer, m Manifest) (*writer, error) {
 		return nil, err
 	}
 	w := &writer{out: out, zstd: z, tar: tar.NewWriter(z), made: m.Made}
-	return w, w.json(manifestName, m)
+	if err := w.json(manifestName, m); err != nil {
+		return nil, err
+	}
+	return w, w.cut(frameSize)
 }
 
 // json writes an entry of our own, which is in no list.

@@ -1,0 +1,531 @@
+package backup_test
+
+import (
+	"archive/tar"
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/klauspost/compress/zstd"
+
+	"github.com/everthread/everthread/core"
+	"github.com/everthread/everthread/core/backup"
+)
+
+// oneFile is a store that is one file.
+type oneFile struct {
+	data []byte
+	err  error // of reading its second half
+}
+
+func (o oneFile) Image(_ context.Context, read func(schema, size int64, r io.Reader) error) (map[string]int64, error) {
+	var r io.Reader = bytes.NewReader(o.data)
+	if o.err != nil {
+		r = io.MultiReader(bytes.NewReader(o.data[:len(o.data)/2]), broken{o.err})
+	}
+	return map[string]int64{"messages": 3, "users": 2}, read(3, int64(len(o.data)), r)
+}
+
+type broken struct{ err error }
+
+func (b broken) Read([]byte) (int, error) { return 0, b.err }
+
+// server is a store of tables.
+type server struct {
+	tables [][]byte
+	filled [][]byte
+}
+
+func (s *server) Unload(_ context.Context, sink core.TableSink) error {
+	var list []core.Table
+	for n := range s.tables {
+		list = append(list, core.Table{Name: fmt.Sprint("table", n), Columns: []core.Column{{Name: "id", Type: "bigint"}}})
+	}
+	if err := sink.Begin(3, list); err != nil {
+		return err
+	}
+	for n, rows := range s.tables {
+		err := sink.Table(n, func(w io.Writer) (int64, error) {
+			_, err := io.Copy(w, iotest{bytes.NewReader(rows)})
+			return int64(len(rows)), err
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (s *server) Load(_ context.Context, schema int64, tables []core.Table, source core.TableSource) error {
+	filled := make([][]byte, len(tables))
+	for {
+		n, rows, err := source.Next()
+		if err == io.EOF {
+			s.filled = filled
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		if filled[n], err = io.ReadAll(rows); err != nil {
+			return err
+		}
+	}
+}
+
+// iotest reads in odd portions.
+type iotest struct{ r io.Reader }
+
+func (o iotest) Read(p []byte) (int, error) { return o.r.Read(p[:min(len(p), 4099)]) }
+
+var noon = time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
+
+// kept is a data folder with a key and attachments.
+func kept(t testing.TB) string {
+	dir := t.TempDir()
+	write(t, filepath.Join(dir, "secret_key"), "a secret")
+	for n := range 1100 { // more than fit into one list of contents
+		write(t, filepath.Join(dir, "media", fmt.Sprint(n%7), fmt.Sprintf("file %d.png", n)), strings.Repeat(fmt.Sprint(n), n%50))
+	}
+	write(t, filepath.Join(dir, "media", "1", ".part-123"), "under way")
+	return dir
+}
+
+func write(t testing.TB, path, text string) {
+	t.Helper()
+	if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o700), os.WriteFile(path, []byte(text), 0o600)); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// tree reads the files below a folder.
+func tree(t testing.TB, dir string) map[string]string {
+	t.Helper()
+	out := map[string]string{}
+	err := filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() {
+			return err
+		}
+		name, _ := filepath.Rel(dir, path)
+		b, err := os.ReadFile(path)
+		out[filepath.ToSlash(name)] = string(b)
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return out
+}
+
+func maker(t testing.TB, dir string) *backup.Maker {
+	return &backup.Maker{File: oneFile{data: bytes.Repeat([]byte("the database "), 300_000)}, Data: dir, Program: "v1.2", Key: "abcd",
+		Check: func(_ context.Context, path string) error {
+			b, err := os.ReadFile(path)
+			if err == nil && !bytes.HasPrefix(b, []byte("the database")) {
+				err = errors.New("malformed")
+			}
+			return err
+		},
+		Lock: func(string) (func(), error) { return func() {}, nil }, Now: func() time.Time { return noon }, Crash: func(string) {}}
+}
+
+func restorer(dir string) *backup.Restorer {
+	return &backup.Restorer{Data: dir, Engine: backup.SQLite, Schema: 3, Prepare: func(context.Context, string) error { return nil },
+		Now: func() time.Time { return noon }, Sync: func() {}, Crash: func(string) {}}
+}
+
+// made is the path of a backup of a folder.
+func made(t testing.TB, m *backup.Maker) string {
+	t.Helper()
+	res, err := m.Make(t.Context(), t.TempDir(), 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return res.File
+}
+
+func TestWhatWasBackedUpComesBack(t *testing.T) {
+	t.Parallel()
+	from, to := kept(t), t.TempDir()
+	m := maker(t, from)
+	res, err := m.Make(t.Context(), t.TempDir(), 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if res.Entries != 1102 || res.Rows["messages"] != 3 {
+		t.Errorf("made %+v", res)
+	}
+	if info, err := os.Stat(res.File); err != nil || info.Mode().Perm() != 0o600 || info.Size() != res.Size {
+		t.Errorf("%v %v", info, err)
+	}
+	out, err := restorer(to).Restore(t.Context(), res.File)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if out.Rows["messages"] != 3 || out.Files != 1100 || out.Program != "v1.2" || !out.Made.Equal(noon) {
+		t.Errorf("restored %+v", out)
+	}
+	want := tree(t, from)
+	delete(want, "media/1/.part-123")
+	want["everthread.db"] = string(m.File.(oneFile).data)
+	if got := tree(t, to); !maps.Equal(got, want) {
+		t.Errorf("%d files came back, want %d", len(got), len(want))
+	}
+}
+
+func TestTablesComeBack(t *testing.T) {
+	t.Parallel()
+	s := &server{tables: [][]byte{bytes.Repeat([]byte("0123456789"), 1_000_000), {}, []byte("rows"), make([]byte, 4<<20)}}
+	m := maker(t, kept(t))
+	m.File, m.Tables = nil, s
+	file := made(t, m)
+	r := restorer(t.TempDir())
+	r.Engine, r.Tables = backup.Postgres, s
+	out, err := r.Restore(t.Context(), file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !slices.EqualFunc(s.filled, s.tables, bytes.Equal) || out.Rows["table0"] != 10_000_000 || out.Files != 1100 {
+		t.Errorf("other rows came back: %+v", out)
+	}
+	if _, err := os.Stat(filepath.Join(r.Data, "secret_key")); err == nil {
+		t.Error("the key file of another store came along")
+	}
+}
+
+func TestOnlyWhatFitsIsRestored(t *testing.T) {
+	t.Parallel()
+	file := made(t, maker(t, kept(t)))
+	full := kept(t)
+	write(t, filepath.Join(full, "everthread.db"), "old")
+	for _, c := range []struct {
+		name, want string
+		change     func(r *backup.Restorer)
+	}{
+		{"a newer schema", "made by everthread v1.2 (schema 3), this one knows schema 2", func(r *backup.Restorer) { r.Schema = 2 }},
+		{"another engine", "is of the embedded database, and database_url says PostgreSQL", func(r *backup.Restorer) { r.Engine = backup.Postgres }},
+		{"a full folder", "has data already (media, secret_key, everthread.db)", func(r *backup.Restorer) { r.Data = full }},
+		{"no folder", "open the data folder", func(r *backup.Restorer) { r.Data = filepath.Join(full, "nowhere") }},
+	} {
+		r := restorer(t.TempDir())
+		c.change(r)
+		if _, err := r.Restore(t.Context(), file); err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%s: %v", c.name, err)
+		}
+		if got := tree(t, filepath.Dir(r.Data)); got["restore.unfinished"] != "" {
+			t.Errorf("%s: it left %v", c.name, got)
+		}
+	}
+	r := restorer(full)
+	r.Force = true
+	out, err := r.Restore(t.Context(), file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := tree(t, full); got[out.Aside+"/everthread.db"] != "old" || !strings.HasPrefix(got["everthread.db"], "the database") {
+		t.Errorf("moved aside to %q", out.Aside)
+	}
+	other := restorer(t.TempDir())
+	other.Key = "ffff"
+	if out, err := other.Restore(t.Context(), file); err != nil || !out.OtherKey {
+		t.Errorf("another key: %+v %v", out, err)
+	}
+}
+
+// Whatever is damaged is refused with the entry's name, and nothing is left.
+func TestADamagedBackupIsRefused(t *testing.T) {
+	t.Parallel()
+	m := maker(t, kept(t))
+	m.File = oneFile{data: append([]byte("the database "), noise(3<<20)...)}
+	whole, err := os.ReadFile(made(t, m))
+	if err != nil {
+		t.Fatal(err)
+	}
+	named := 0
+	for at := 16; at < len(whole); at += 1 + len(whole)/97 {
+		for name, text := range map[string][]byte{"cut": whole[:at], "flipped": flipped(whole, at)} {
+			dir := t.TempDir()
+			file := filepath.Join(t.TempDir(), "b")
+			write(t, file, string(text))
+			_, err := restorer(dir).Restore(t.Context(), file)
+			if err == nil {
+				t.Errorf("%s at %d of %d: restored", name, at, len(whole))
+				continue
+			}
+			var damaged *backup.Damaged
+			if errors.As(err, &damaged) && damaged.Entry != "" {
+				named++
+			} else if at > 400 { // the manifest
+				t.Errorf("%s at %d: %v", name, at, err)
+			}
+			if left := tree(t, dir); len(left) > 0 {
+				t.Errorf("%s at %d: %d files are left", name, at, len(left))
+			}
+		}
+	}
+	if named < 150 {
+		t.Errorf("only %d damages were told by their entry", named)
+	}
+	file := filepath.Join(t.TempDir(), "b")
+	write(t, file, string(flipped(whole, len(whole)/4)))
+	if _, err := restorer(t.TempDir()).Restore(t.Context(), file); err == nil || !strings.Contains(err.Error(), "damaged at its entry everthread.db") {
+		t.Errorf("in the database: %v", err)
+	}
+}
+
+func flipped(b []byte, at int) []byte {
+	b = slices.Clone(b)
+	b[at] ^= 0x10
+	return b
+}
+
+// noise is what no compression makes smaller.
+func noise(n int) []byte {
+	out, x := make([]byte, n), uint64(88172645463325252)
+	for i := range out {
+		x ^= x << 13
+		x ^= x >> 7
+		x ^= x << 17
+		out[i] = byte(x)
+	}
+	return out
+}
+
+func TestABackupThatFailsLeavesNothing(t *testing.T) {
+	t.Parallel()
+	gone := errors.New("no space left on device")
+	for _, c := range []struct {
+		name   string
+		change func(m *backup.Maker)
+	}{
+		{"the database cannot be read", func(m *backup.Maker) { m.File = oneFile{data: make([]byte, 1000), err: gone} }},
+		{"the copy is malformed", func(m *backup.Maker) { m.File = oneFile{data: []byte("rubbish")} }},
+		{"the data folder cannot be read", func(m *backup.Maker) { m.Data = filepath.Join(m.Data, "nowhere") }},
+		{"a name that no archive takes", func(m *backup.Maker) {
+			dir := kept(t)
+			write(t, filepath.Join(dir, "media", `a\b`), "x")
+			m.Data = dir
+		}},
+	} {
+		dir := t.TempDir()
+		m := maker(t, kept(t))
+		if _, err := m.Make(t.Context(), dir, 1); err != nil {
+			t.Fatal(err)
+		}
+		old := tree(t, dir)
+		c.change(m)
+		if _, err := m.Make(t.Context(), dir, 1); err == nil || !strings.HasPrefix(err.Error(), "write the backup: ") {
+			t.Errorf("%s: %v", c.name, err)
+		}
+		if got := tree(t, dir); !maps.Equal(got, old) {
+			t.Errorf("%s: the folder has %v", c.name, slices.Collect(maps.Keys(got)))
+		}
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	dir := t.TempDir()
+	if _, err := maker(t, kept(t)).Make(ctx, dir, 0); !errors.Is(err, context.Canceled) || len(tree(t, dir)) > 0 {
+		t.Errorf("cancelled: %v, %d files", err, len(tree(t, dir)))
+	}
+}
+
+func TestOldBackupsAreRemovedAndNothingElse(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	others := []string{"everthread-20200101-000000.tar.zst.bak", "notes.txt", "everthread-2020.tar.zst", "holiday-20200101-000000.tar.zst"}
+	for _, name := range others {
+		write(t, filepath.Join(dir, name), "mine")
+	}
+	write(t, filepath.Join(dir, ".everthread-backup-1.partial"), "left by a killed one")
+	now := noon
+	m := maker(t, kept(t))
+	m.Now = func() time.Time { return now }
+	var want []string
+	for n := range 13 { // twelve in one second
+		if n == 12 {
+			now = now.Add(time.Hour)
+		}
+		res, err := m.Make(t.Context(), dir, 3)
+		if err != nil {
+			t.Fatal(err)
+		}
+		want = append(want, filepath.Base(res.File))
+		if left := tree(t, dir); len(left) != min(n+1, 3)+len(others) {
+			t.Errorf("after %d there are %v", n+1, slices.Collect(maps.Keys(left)))
+		}
+	}
+	for _, name := range append(want[len(want)-3:], others...) {
+		if _, err := os.Stat(filepath.Join(dir, name)); err != nil {
+			t.Error(err)
+		}
+	}
+	if _, err := m.Make(t.Context(), filepath.Join(dir, "notes.txt"), 0); err == nil || !strings.Contains(err.Error(), "is there already") {
+		t.Errorf("over a file: %v", err)
+	}
+	if _, err := m.Make(t.Context(), filepath.Join(dir, "none", "b"), 0); err == nil {
+		t.Error("into no folder")
+	}
+}
+
+// archive makes an archive of entries, as somebody else might.
+func archive(t testing.TB, entries ...*tar.Header) []byte {
+	t.Helper()
+	var out bytes.Buffer
+	z, err := zstd.NewWriter(&out)
+	if err != nil {
+		t.Fatal(err)
+	}
+	w := tar.NewWriter(z)
+	manifest, _ := json.Marshal(backup.Manifest{Format: 1, Program: "v1", Schema: 1, Engine: backup.SQLite})
+	for _, h := range append([]*tar.Header{{Name: "manifest.json", Size: int64(len(manifest)), Typeflag: tar.TypeReg}}, entries...) {
+		if err := w.WriteHeader(h); err != nil {
+			t.Fatal(err)
+		}
+		if h.Name == "manifest.json" {
+			_, err = w.Write(manifest)
+		} else if h.Size < 1000 {
+			_, err = w.Write(make([]byte, h.Size))
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	_ = w.Close() // an entry may be shorter than it says
+	if err := z.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return out.Bytes()
+}
+
+func TestStrangeEntriesAreRefused(t *testing.T) {
+	t.Parallel()
+	for _, h := range []*tar.Header{
+		{Name: "../everthread.db"}, {Name: "/etc/passwd"}, {Name: "media/../../x"}, {Name: "media/./x"}, {Name: `media\..\..\x`}, {Name: "media/C:x"},
+		{Name: "media/"}, {Name: "media"}, {Name: "serve.lock"}, {Name: "restore.unfinished/placing"}, {Name: "tables/1/2"}, {Name: "contents/000002.jsonl"},
+		{Name: "media/link", Typeflag: tar.TypeSymlink, Linkname: "/etc/passwd"}, {Name: "everthread.db", Typeflag: tar.TypeLink, Linkname: "secret_key"},
+		{Name: "media/dir", Typeflag: tar.TypeDir}, {Name: "media/fifo", Typeflag: tar.TypeFifo},
+		{Name: "everthread.db", Size: 1 << 60}, {Name: "contents/000001.jsonl", Size: 1 << 40}, {Name: "end.json", Size: 1 << 50},
+	} {
+		dir, file := t.TempDir(), filepath.Join(t.TempDir(), "b")
+		write(t, file, string(archive(t, h)))
+		_, err := restorer(dir).Restore(t.Context(), file)
+		if err == nil {
+			t.Errorf("%+v was restored", h)
+		}
+		if left := tree(t, dir); len(left) > 0 {
+			t.Errorf("%s left %v", h.Name, left)
+		}
+	}
+	for name, text := range map[string]string{"empty": "", "words": "no archive", "no manifest": string(archive(t)[:8])} {
+		file := filepath.Join(t.TempDir(), "b")
+		write(t, file, text)
+		if _, err := restorer(t.TempDir()).Restore(t.Context(), file); err == nil || !strings.Contains(err.Error(), "no backup of everthread") {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+// A restore that dies at any step is known by its folder, and begun anew.
+func TestARestoreThatDiesIsBegunAnew(t *testing.T) {
+	t.Parallel()
+	from := kept(t)
+	file := made(t, maker(t, from))
+	for _, step := range []string{"restore begun", "restore unpacked", "restore aside", "restore placed"} {
+		for _, force := range []bool{false, true} {
+			dir := t.TempDir()
+			if force {
+				write(t, filepath.Join(dir, "everthread.db"), "old")
+			}
+			r := restorer(dir)
+			r.Force = force
+			r.Crash = func(s string) {
+				if s == step {
+					panic(step)
+				}
+			}
+			func() {
+				defer func() { _ = recover() }()
+				_, _ = r.Restore(t.Context(), file)
+				t.Errorf("%s: it did not die", step)
+			}()
+			if _, err := os.Stat(filepath.Join(dir, backup.Unfinished)); err != nil {
+				t.Errorf("%s: nobody sees that it is not whole: %v", step, err)
+			}
+			r.Crash = func(string) {}
+			if _, err := r.Restore(t.Context(), file); err != nil {
+				t.Fatalf("%s, again: %v", step, err)
+			}
+			got, old := tree(t, dir), 0
+			for name, text := range got {
+				if text == "old" && strings.HasPrefix(name, "before-restore-") {
+					old++
+				}
+			}
+			if want := map[bool]int{true: 1}[force]; old != want || len(got) != 1102+want || got["secret_key"] != "a secret" {
+				t.Errorf("%s: %d files, %d old", step, len(got), old)
+			}
+		}
+	}
+}
+
+func FuzzReader(f *testing.F) {
+	dir := f.TempDir()
+	write(f, filepath.Join(dir, "secret_key"), "a secret")
+	write(f, filepath.Join(dir, "media", "1", "a.png"), "picture")
+	m := maker(f, dir)
+	m.File = oneFile{data: []byte("the database")}
+	whole, err := os.ReadFile(made(f, m))
+	if err != nil {
+		f.Fatal(err)
+	}
+	f.Add(unpacked(f, whole))
+	f.Add(unpacked(f, archive(f, &tar.Header{Name: "../x"})))
+	f.Add([]byte("no archive"))
+	z, err := zstd.NewWriter(nil, zstd.WithEncoderConcurrency(1), zstd.WithEncoderLevel(zstd.SpeedFastest), zstd.WithWindowSize(zstd.MinWindowSize))
+	if err != nil {
+		f.Fatal(err)
+	}
+	f.Fuzz(func(t *testing.T, text []byte) {
+		a, err := backup.NewReader(bytes.NewReader(z.EncodeAll(text, nil)))
+		if err != nil {
+			return
+		}
+		defer a.Close()
+		for {
+			e, body, err := a.Next()
+			if err != nil {
+				return
+			}
+			if !filepath.IsLocal(filepath.FromSlash(e.Name)) || strings.HasPrefix(e.Name, backup.Unfinished) {
+				t.Errorf("an entry is called %q", e.Name)
+			}
+			if n, err := io.Copy(io.Discard, body); err == nil && n != e.Size {
+				t.Errorf("%s has %d bytes and says %d", e.Name, n, e.Size)
+			}
+		}
+	})
+}
+
+func unpacked(f *testing.F, archive []byte) []byte {
+	z, err := zstd.NewReader(nil)
+	if err != nil {
+		f.Fatal(err)
+	}
+	defer z.Close()
+	out, err := z.DecodeAll(archive, nil)
+	if err != nil {
+		f.Fatal(err)
+	}
+	return out
+}
