@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -19,12 +20,20 @@ import (
 	"github.com/everthread/everthread/core/people"
 )
 
-type serveCmd struct{}
+type serveCmd struct {
+	Strategy          string  `placeholder:"NAME" help:"What the model sees: continuous, long or truncate. In place of context.strategy."`
+	ContextBudget     int     `placeholder:"TOKENS" help:"Of a prompt of the strategy long. In place of context.long.budget."`
+	CompressThreshold float64 `placeholder:"SHARE" help:"Of that budget, above which old messages are compressed. In place of context.long.compress_threshold."`
+	RawRecentTokens   int     `placeholder:"TOKENS" help:"Newest tokens that stay as they are. In place of context.long.raw_recent_tokens."`
+}
 
 // Run serves until a signal comes.
-func (serveCmd) Run(ctx context.Context, c *console) error {
+func (s serveCmd) Run(ctx context.Context, c *console) error {
 	cfg, err := c.config()
 	if err != nil {
+		return err
+	}
+	if err := s.override(&cfg); err != nil {
 		return err
 	}
 	log := newLogger(cfg.Log, c.err)
@@ -43,6 +52,16 @@ func (serveCmd) Run(ctx context.Context, c *console) error {
 		defer unlock()
 	}
 	return serveStore(ctx, cfg, log)
+}
+
+// override puts what was given with the command in place of the configuration.
+func (s serveCmd) override(cfg *configs.Config) error {
+	x := &cfg.Context
+	x.Strategy = cmp.Or(s.Strategy, x.Strategy)
+	x.Long.Budget = cmp.Or(s.ContextBudget, x.Long.Budget)
+	x.Long.CompressThreshold = cmp.Or(s.CompressThreshold, x.Long.CompressThreshold)
+	x.Long.RawRecentTokens = cmp.Or(s.RawRecentTokens, x.Long.RawRecentTokens)
+	return cfg.Validate()
 }
 
 // serveStore listens, waits for the database and serves until ctx ends.

@@ -179,25 +179,39 @@ func (s *Store) Between(ctx context.Context, user core.UserID, thread core.Threa
 
 // Printed finds where pieces of a text may stand already; see core.PageStore.
 func (s *Store) Printed(ctx context.Context, user core.UserID, bands []int64, before core.MessageID, limit int) ([]core.Printed, error) {
-	const chunk = 24
 	var out []core.Printed
 	err := s.view(ctx, "find repetition", func(q querier) error {
-		for some := range slices.Chunk(bands, chunk) {
-			args := []any{user, before, chunk * limit}
-			for i := range chunk {
+		for some := range slices.Chunk(bands, printedBands) {
+			args := []any{user, before, limit}
+			for i := range printedBands { // one text of the statement for all
 				args = append(args, some[min(i, len(some)-1)])
 			}
-			rows, err := q.rows(`SELECT band, message_id, piece FROM prints WHERE user_id = $1 AND band IN (`+numbered(4, chunk)+`) AND message_id < $2
-				ORDER BY band, message_id, piece LIMIT $3`, args...)
+			rows, err := q.rows(printedQuery(), args...)
 			got, err := collect(rows, err, func(r scanner) (p core.Printed, err error) { return p, r.Scan(&p.Band, &p.Message, &p.Piece) })
 			if err != nil {
 				return err
 			}
-			out = append(out, got...)
+			for _, p := range got {
+				if !slices.Contains(out, p) {
+					out = append(out, p)
+				}
+			}
 		}
 		return nil
 	})
 	return out, err
+}
+
+// printedBands are looked for at once.
+const printedBands = 24
+
+// printedQuery reads a few rows of each band: each is a range of the index.
+func printedQuery() string {
+	each := make([]string, printedBands)
+	for i := range each {
+		each[i] = fmt.Sprintf(`SELECT * FROM (SELECT band, message_id, piece FROM prints WHERE user_id = $1 AND band = $%d AND message_id < $2 ORDER BY message_id, piece LIMIT $3) AS b%d`, i+4, i)
+	}
+	return strings.Join(each, " UNION ALL ")
 }
 
 // PutPages stores what a run of the compression made; see core.PageStore.
