@@ -8,8 +8,8 @@ import (
 
 // What the Kernel takes at least, found by measuring a year (see year_test.go).
 const (
-	userFact      = 0.95 // the worth of a sentence of a user's
-	assistantFact = 2.0  // the same of an assistant's, whose words can be derived
+	userFact      = 0.75 // the worth of a sentence of a user's
+	assistantFact = 1.75 // the same of an assistant's, whose words can be derived
 	hardest       = 4.0  // that of one which may take more than its room
 )
 
@@ -80,7 +80,16 @@ func (d *draft) kernel() string {
 		}
 	}
 	keep := d.choose(units, wish{room: room, least: userFact, any: true})
+	if !slices.Contains(keep, true) && d.onlyKnown(units) {
+		return ""
+	}
 	return d.render(units, keep, style{marks: true})
+}
+
+// onlyKnown tells whether all code and quotes among units repeat earlier ones,
+// where they have their mark.
+func (d *draft) onlyKnown(units []unit) bool {
+	return !slices.ContainsFunc(units, func(u unit) bool { return u.fixed() && !u.repeats })
 }
 
 // known returns the repeats that say nothing new: all of code, but only exact

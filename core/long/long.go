@@ -1,7 +1,8 @@
 // Package long compresses a conversation of months for the strategy of the same
 // name (SPEC 5.3): unequally, because what a person wrote is precious and what a
-// model wrote can be derived. It is pure: no store, no network, no clock, and
-// the same message has the same forms in any process.
+// model wrote can be derived. The Compressor is pure: no store, no network, no
+// clock, and the same message has the same forms in any process. The Worker has
+// it make pages in the background.
 //
 // A message that leaves the newest part of a prompt is compressed once, by
 // Compressor.Forms, for three tiers of age. Everything in a form is cut out of

@@ -1,0 +1,56 @@
+package long_test
+
+import (
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/everthread/everthread/core"
+	"github.com/everthread/everthread/core/long"
+	"github.com/everthread/everthread/core/long/longtest"
+)
+
+// TestUnseenFacts says each fact of testdata/unseen.txt at several places of a
+// year other than that of TestYear.
+func TestUnseenFacts(t *testing.T) {
+	t.Parallel()
+	data, err := os.ReadFile("testdata/unseen.txt")
+	if err != nil {
+		t.Fatal(err)
+	}
+	c, ms := long.New(counter(), long.Options{}), longtest.Year(9, nil)
+	said, kept := map[core.Role]int{}, map[core.Role]int{}
+	i := 0
+	for line := range strings.Lines(string(data)) {
+		parts := strings.Split(strings.TrimSpace(line), " | ")
+		if len(parts) != 3 {
+			continue
+		}
+		role := core.Role(parts[0])
+		for n := range 8 {
+			for i++; ms[i].Role != role || strings.Contains(ms[i].Text, "```"); i++ {
+			}
+			m := ms[i]
+			m.Text = insert(m.Text, parts[1], n)
+			said[role]++
+			if strings.Contains(c.Forms(&m, "", nil)[long.Kernel].Text, parts[2]) {
+				kept[role]++
+			}
+		}
+	}
+	t.Logf("kept %v of %v", kept, said)
+	if kept[core.RoleUser]*10 < said[core.RoleUser]*8 || kept[core.RoleAssistant]*10 < said[core.RoleAssistant]*7 {
+		t.Errorf("kept %v of %v, want 80 and 70 of 100", kept, said)
+	}
+}
+
+// insert puts a sentence at the end, the beginning or in the middle of a text.
+func insert(text, sentence string, n int) string {
+	switch at := strings.Index(text, ". "); {
+	case n%3 == 1:
+		return sentence + "\n\n" + text
+	case n%3 == 2 && at > 0:
+		return text[:at+1] + " " + sentence + text[at+1:]
+	}
+	return text + "\n" + sentence
+}
