@@ -119,13 +119,14 @@ type town struct {
 	database string // URL; empty: SQLite in dir
 	dir      string
 	env      []string
+	program  string // the binary; see upgraded
 }
 
 // newTown starts the peers. Anybody who writes is let in. The model emulator is
 // shared with other tests; see useModel.
 func newTown(t *testing.T, database string) *town {
 	t.Helper()
-	w := &town{t: t, telegram: telegramtest.New(), model: common.url(t), database: database, dir: t.TempDir()}
+	w := &town{t: t, telegram: telegramtest.New(), model: common.url(t), database: database, dir: t.TempDir(), program: program}
 	t.Cleanup(func() {
 		w.telegram.Close()
 		if err := errors.Join(w.telegram.Errors()...); err != nil {
@@ -249,7 +250,7 @@ func (w *town) launch(env ...string) *gateway {
 	w.t.Helper()
 	addr := freeAddress(w.t)
 	g := &gateway{t: w.t, URL: "http://" + addr, log: &logBuffer{}, exit: make(chan error, 1)}
-	g.cmd = exec.Command(program, "serve")
+	g.cmd = exec.Command(w.program, "serve")
 	g.cmd.Dir = w.dir
 	g.cmd.Env = append([]string{"PATH=" + os.Getenv("PATH"), "HOME=" + w.dir, "EVERTHREAD_HTTP_LISTEN=" + addr}, append(w.env, env...)...)
 	g.cmd.Stdout, g.cmd.Stderr = g.log, g.log
@@ -261,7 +262,7 @@ func (w *town) launch(env ...string) *gateway {
 
 // run runs a subcommand and returns what it prints.
 func (w *town) run(args ...string) (string, error) {
-	cmd := exec.Command(program, args...)
+	cmd := exec.Command(w.program, args...)
 	cmd.Dir = w.dir
 	cmd.Env = append([]string{"PATH=" + os.Getenv("PATH"), "HOME=" + w.dir}, w.env...)
 	var out, errs bytes.Buffer

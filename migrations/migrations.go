@@ -23,5 +23,5 @@ func sub(dir string) fs.FS {
 	if err != nil {
 		panic(err) // the directory is embedded: a build without it does not exist
 	}
-	return f
+	return withNext(f, dir)
 }
