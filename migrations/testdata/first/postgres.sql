@@ -1,0 +1,597 @@
+-- +goose Up
+CREATE EXTENSION IF NOT EXISTS vector;
+
+-- Times are UTC milliseconds, positions and shown are microseconds, JSON is
+-- text, flags are 0 or 1. Every table is led by its user, so that it can be
+-- partitioned or distributed by it. User 0 stands for strangers.
+
+CREATE TABLE users (
+	id           bigint PRIMARY KEY,
+	name         text   NOT NULL,
+	role         text   NOT NULL,
+	settings     text   NOT NULL DEFAULT '{}',
+	last_message bigint NOT NULL DEFAULT 0,
+	last_id      bigint NOT NULL DEFAULT 0,
+	-- indexed: messages up to it are in the full-text index. index_version: of the
+	-- analyzer that indexed them; while another one does it anew, reindexed says how far.
+	indexed       bigint NOT NULL DEFAULT 0,
+	reindexed     bigint NOT NULL DEFAULT 0,
+	index_version text   NOT NULL DEFAULT '',
+	-- moving: 1 while somebody's rows come in or go out: nothing is answered; 2 while
+	-- its own rows are copied: nothing is written; 3 after that, while what was held comes in.
+	moving        bigint NOT NULL DEFAULT 0,
+	created_at   bigint NOT NULL
+);
+CREATE INDEX users_unindexed ON users (id) WHERE indexed < last_message AND id > 0;
+CREATE INDEX users_version ON users (index_version);
+CREATE INDEX users_own ON users (id) WHERE settings LIKE '%"embeddings":{%';
+INSERT INTO users (id, name, role, created_at) VALUES (0, 'strangers', 'none', 0);
+
+CREATE TABLE identities (
+	user_id    bigint NOT NULL,
+	id         bigint NOT NULL,
+	channel    text   NOT NULL,
+	account    text   NOT NULL,
+	external   text   NOT NULL,
+	name       text   NOT NULL,
+	thread_id  bigint NOT NULL DEFAULT 0,
+	blocked    bigint NOT NULL DEFAULT 0,
+	last_used  bigint NOT NULL,
+	-- until when it may be written to (0: always), and whether it was asked since.
+	window_until bigint NOT NULL DEFAULT 0,
+	teased       bigint NOT NULL DEFAULT 0,
+	aliases      text   NOT NULL DEFAULT '[]',
+	-- a detached one is kept for what came through it; nobody is found by it.
+	detached     bigint NOT NULL DEFAULT 0,
+	PRIMARY KEY (user_id, id)
+);
+CREATE UNIQUE INDEX identities_address ON identities (channel, account, external) WHERE detached = 0;
+
+CREATE TABLE agent_keys (
+	user_id    bigint NOT NULL,
+	id         bigint NOT NULL,
+	name       text   NOT NULL,
+	sealed     text   NOT NULL,
+	created_at bigint NOT NULL,
+	PRIMARY KEY (user_id, id)
+);
+
+-- Browsers that are signed in to the web page. Ids are unique among all users.
+CREATE TABLE sessions (
+	user_id    bigint NOT NULL,
+	id         bigint NOT NULL,
+	hash       text   NOT NULL,
+	browser    text   NOT NULL,
+	created_at bigint NOT NULL,
+	used_at    bigint NOT NULL,
+	expires_at bigint NOT NULL,
+	PRIMARY KEY (user_id, id)
+);
+CREATE UNIQUE INDEX sessions_hash ON sessions (hash);
+CREATE INDEX sessions_used ON sessions (user_id, used_at, id);
+CREATE INDEX sessions_expiry ON sessions (expires_at);
+
+-- Keys of programs that act for a user. Ids are unique among all users.
+CREATE TABLE api_keys (
+	user_id    bigint NOT NULL,
+	id         bigint NOT NULL,
+	name       text   NOT NULL,
+	hash       text   NOT NULL,
+	hint       text   NOT NULL,
+	scopes     text   NOT NULL,
+	created_at bigint NOT NULL,
+	used_at    bigint NOT NULL DEFAULT 0,
+	PRIMARY KEY (user_id, id)
+);
+CREATE UNIQUE INDEX api_keys_hash ON api_keys (hash);
+
+CREATE TABLE threads (
+	user_id       bigint NOT NULL,
+	id            bigint NOT NULL,
+	mode          text   NOT NULL,
+	title         text   NOT NULL,
+	-- what a client of the HTTP interfaces calls it; empty: none does.
+	name          text   NOT NULL DEFAULT '',
+	last_position bigint NOT NULL DEFAULT 0,
+	edits         bigint NOT NULL DEFAULT 0,
+	summaries     bigint NOT NULL DEFAULT 0,
+	epoch_id      bigint NOT NULL DEFAULT 0,
+	epoch_used    bigint NOT NULL DEFAULT 0,
+	created_at    bigint NOT NULL,
+	PRIMARY KEY (user_id, id)
+);
+CREATE UNIQUE INDEX threads_continuous ON threads (user_id) WHERE mode = 'continuous';
+CREATE UNIQUE INDEX threads_name ON threads (user_id, name) WHERE name <> '';
+
+CREATE TABLE messages (
+	user_id     bigint NOT NULL,
+	id          bigint NOT NULL,
+	thread_id   bigint NOT NULL,
+	segment_id  bigint NOT NULL,
+	turn_id     bigint NOT NULL,
+	identity_id bigint NOT NULL,
+	channel     text   NOT NULL,
+	role        text   NOT NULL,
+	kind        text   NOT NULL,
+	body        text   NOT NULL,
+	tokens      bigint NOT NULL,
+	extra       text   NOT NULL,
+	position    bigint NOT NULL,
+	shown       bigint NOT NULL,
+	sent_at     bigint NOT NULL,
+	platform_at bigint NOT NULL,
+	revision    bigint NOT NULL DEFAULT 0,
+	redacted    bigint NOT NULL DEFAULT 0,
+	covered     bigint NOT NULL DEFAULT 0,
+	solo        bigint NOT NULL DEFAULT 0,
+	PRIMARY KEY (user_id, id)
+);
+CREATE UNIQUE INDEX messages_position ON messages (user_id, thread_id, position) WHERE position > 0;
+CREATE INDEX messages_uncovered ON messages (user_id, thread_id, position) WHERE position > 0 AND covered = 0 AND segment_id > 0 AND redacted = 0 AND role <> 'tool';
+CREATE INDEX messages_pending ON messages (user_id, thread_id, id) WHERE kind = 'chat' AND role <> 'assistant' AND turn_id = 0 AND position = 0 AND redacted = 0;
+CREATE INDEX messages_segment ON messages (user_id, segment_id, id) WHERE segment_id > 0;
+CREATE INDEX messages_extra ON messages (user_id, id) WHERE extra <> '{}';
+CREATE INDEX messages_shown ON messages (user_id, thread_id, shown, id);
+
+CREATE TABLE revisions (
+	user_id     bigint NOT NULL,
+	message_id  bigint NOT NULL,
+	revision    bigint NOT NULL,
+	body        text   NOT NULL,
+	replaced_at bigint NOT NULL,
+	PRIMARY KEY (user_id, message_id, revision)
+);
+
+CREATE TABLE refs (
+	user_id     bigint NOT NULL,
+	identity_id bigint NOT NULL,
+	native_id   text   NOT NULL,
+	message_id  bigint NOT NULL,
+	PRIMARY KEY (user_id, identity_id, native_id)
+);
+
+CREATE TABLE events (
+	channel     text   NOT NULL,
+	account     text   NOT NULL,
+	event_id    text   NOT NULL,
+	user_id     bigint NOT NULL,
+	external    text   NOT NULL,
+	state       text   NOT NULL,
+	message_id  bigint NOT NULL,
+	received_at bigint NOT NULL,
+	payload     bytea,
+	PRIMARY KEY (channel, account, event_id)
+);
+CREATE INDEX events_held ON events (channel, account, external, received_at) WHERE state = 'held';
+CREATE INDEX events_raw ON events (received_at) WHERE payload IS NOT NULL;
+CREATE INDEX events_message ON events (user_id, message_id);
+
+CREATE TABLE segments (
+	user_id       bigint NOT NULL,
+	id            bigint NOT NULL,
+	thread_id     bigint NOT NULL,
+	label         text   NOT NULL,
+	zone          text   NOT NULL,
+	starts_at     bigint NOT NULL,
+	ends_at       bigint NOT NULL,
+	finalize_at   bigint NOT NULL,
+	post_at       bigint NOT NULL,
+	state         text   NOT NULL,
+	first_message bigint NOT NULL,
+	last_message  bigint NOT NULL DEFAULT 0,
+	messages      bigint NOT NULL DEFAULT 0,
+	since_summary bigint NOT NULL DEFAULT 0,
+	stale         bigint NOT NULL DEFAULT 0,
+	hidden        bigint NOT NULL DEFAULT 0,
+	version       bigint NOT NULL DEFAULT 0,
+	error         text   NOT NULL DEFAULT '',
+	post          text   NOT NULL DEFAULT '',
+	-- windowed: messages up to it are in windows; unwindowed: there may be others.
+	windowed      bigint NOT NULL DEFAULT 0,
+	unwindowed    bigint NOT NULL DEFAULT 1,
+	-- backlog: it came with an import, and its summary waits behind all others.
+	backlog       bigint NOT NULL DEFAULT 0,
+	PRIMARY KEY (user_id, id)
+);
+CREATE UNIQUE INDEX segments_label ON segments (user_id, thread_id, label);
+CREATE INDEX segments_due ON segments (finalize_at) WHERE state = 'open';
+CREATE INDEX segments_stale ON segments (finalize_at) WHERE state = 'final' AND stale = 1 AND error = '' AND backlog = 0;
+CREATE INDEX segments_post ON segments (post_at) WHERE post = 'due';
+CREATE INDEX segments_unwindowed ON segments (user_id, id) WHERE unwindowed = 1;
+CREATE INDEX segments_import_due ON segments (user_id, label) WHERE backlog = 1;
+
+CREATE TABLE summaries (
+	user_id    bigint NOT NULL,
+	segment_id bigint NOT NULL,
+	version    bigint NOT NULL,
+	label      text   NOT NULL,
+	body       text   NOT NULL,
+	tokens     bigint NOT NULL,
+	covers     text   NOT NULL,
+	model      text   NOT NULL,
+	usage      text   NOT NULL,
+	ungrounded bigint NOT NULL,
+	final      bigint NOT NULL,
+	created_at bigint NOT NULL,
+	PRIMARY KEY (user_id, segment_id, version)
+);
+
+CREATE TABLE loops (
+	user_id      bigint NOT NULL,
+	id           bigint NOT NULL,
+	body         text   NOT NULL,
+	state        text   NOT NULL,
+	sources      text   NOT NULL,
+	opened_at    bigint NOT NULL,
+	mentioned_at bigint NOT NULL,
+	PRIMARY KEY (user_id, id)
+);
+CREATE INDEX loops_open ON loops (user_id, mentioned_at) WHERE state = 'open';
+
+CREATE TABLE turns (
+	user_id     bigint NOT NULL,
+	id          bigint NOT NULL,
+	thread_id   bigint NOT NULL,
+	identity_id bigint NOT NULL,
+	segment_id  bigint NOT NULL,
+	state       text   NOT NULL,
+	inputs      text   NOT NULL,
+	stop        bigint NOT NULL DEFAULT 0,
+	restarts    bigint NOT NULL DEFAULT 0,
+	failures    bigint NOT NULL DEFAULT 0,
+	error       text   NOT NULL DEFAULT '',
+	reserved    bigint NOT NULL DEFAULT 0,
+	day         text   NOT NULL DEFAULT '',
+	started_at  bigint NOT NULL,
+	ended_at    bigint NOT NULL DEFAULT 0,
+	epoch_id    bigint NOT NULL DEFAULT 0,
+	snapshot    text   NOT NULL DEFAULT '',
+	PRIMARY KEY (user_id, id)
+);
+CREATE INDEX turns_started ON turns (user_id, started_at);
+CREATE INDEX turns_running ON turns (user_id, thread_id) WHERE state = 'running';
+
+CREATE TABLE epochs (
+	user_id   bigint NOT NULL,
+	id        bigint NOT NULL,
+	thread_id bigint NOT NULL,
+	data      text   NOT NULL,
+	PRIMARY KEY (user_id, id)
+);
+
+CREATE TABLE deliveries (
+	user_id     bigint NOT NULL,
+	id          bigint NOT NULL,
+	message_id  bigint NOT NULL,
+	identity_id bigint NOT NULL,
+	channel     text   NOT NULL,
+	account     text   NOT NULL,
+	external    text   NOT NULL,
+	kind        text   NOT NULL,
+	state       text   NOT NULL,
+	why         text   NOT NULL,
+	error       text   NOT NULL DEFAULT '',
+	created_at  bigint NOT NULL,
+	expires_at  bigint NOT NULL,
+	-- user-id under which it was made, if another: the keys of its parts stay the same.
+	born        text   NOT NULL DEFAULT '',
+	PRIMARY KEY (user_id, id)
+);
+CREATE INDEX deliveries_born ON deliveries (user_id, born) WHERE born <> '';
+CREATE INDEX deliveries_message ON deliveries (user_id, message_id) WHERE message_id > 0;
+CREATE INDEX deliveries_parked ON deliveries (user_id, identity_id, id) WHERE state = 'parked';
+CREATE INDEX deliveries_trouble ON deliveries (created_at) WHERE state IN ('failed', 'unknown', 'parked', 'expired');
+CREATE INDEX deliveries_user_trouble ON deliveries (user_id, id) WHERE state IN ('failed', 'unknown', 'parked', 'expired');
+CREATE INDEX deliveries_under_way ON deliveries (user_id, id) WHERE state IN ('pending', 'sending');
+CREATE INDEX deliveries_expiry ON deliveries (expires_at) WHERE expires_at > 0 AND state IN ('pending', 'parked');
+
+CREATE TABLE delivery_parts (
+	user_id     bigint NOT NULL,
+	delivery_id bigint NOT NULL,
+	n           bigint NOT NULL,
+	body        text   NOT NULL,
+	state       text   NOT NULL,
+	native_id   text   NOT NULL DEFAULT '',
+	repeats     bigint NOT NULL DEFAULT 0,
+	resent      bigint NOT NULL DEFAULT 0, -- how often the service said that it may be sent again
+	sent_at     bigint NOT NULL DEFAULT 0,
+	error       text   NOT NULL DEFAULT '',
+	PRIMARY KEY (user_id, delivery_id, n)
+);
+
+CREATE TABLE jobs (
+	user_id     bigint NOT NULL,
+	id          bigint NOT NULL,
+	queue       text   NOT NULL,
+	key         text   NOT NULL,
+	ref         bigint NOT NULL,
+	payload     text   NOT NULL,
+	state       text   NOT NULL,
+	run_at      bigint NOT NULL,
+	attempt     bigint NOT NULL DEFAULT 0,
+	lease_until bigint NOT NULL DEFAULT 0,
+	worker      text   NOT NULL DEFAULT '',
+	error       text   NOT NULL DEFAULT '',
+	failures    bigint NOT NULL DEFAULT 0,
+	reserved    bigint NOT NULL DEFAULT 0, -- tokens, of the budget of day
+	day         text   NOT NULL DEFAULT '',
+	since       bigint NOT NULL,
+	PRIMARY KEY (user_id, id)
+);
+-- The guarantee that one job per key runs: one head per key.
+CREATE UNIQUE INDEX jobs_head ON jobs (user_id, key) WHERE state IN ('ready', 'running');
+CREATE INDEX jobs_waiting ON jobs (user_id, key, id) WHERE state = 'waiting';
+CREATE INDEX jobs_due ON jobs (queue, run_at) WHERE state = 'ready';
+CREATE INDEX jobs_running ON jobs (queue, lease_until) WHERE state = 'running';
+CREATE INDEX jobs_summary ON jobs (user_id, ref) WHERE queue = 'summarize';
+CREATE INDEX jobs_dead ON jobs (run_at) WHERE state = 'dead';
+
+CREATE TABLE usage (
+	user_id    bigint NOT NULL,
+	day        text   NOT NULL,
+	reserved   bigint NOT NULL DEFAULT 0,
+	prompt     bigint NOT NULL DEFAULT 0,
+	cached     bigint NOT NULL DEFAULT 0,
+	completion bigint NOT NULL DEFAULT 0,
+	turns      bigint NOT NULL DEFAULT 0,
+	PRIMARY KEY (user_id, day)
+);
+CREATE INDEX usage_day ON usage (day, user_id);
+
+CREATE TABLE once (
+	user_id bigint NOT NULL,
+	key     text   NOT NULL,
+	at      bigint NOT NULL,
+	PRIMARY KEY (user_id, key)
+);
+CREATE INDEX once_at ON once (at);
+
+-- What was imported, by a digest of where it stood: it comes in once, and stays
+-- out when it was redacted since.
+CREATE TABLE imported (
+	user_id    bigint NOT NULL,
+	key        text   NOT NULL,
+	message_id bigint NOT NULL,
+	PRIMARY KEY (user_id, key)
+);
+
+CREATE TABLE codes (
+	kind       text   NOT NULL,
+	hash       text   NOT NULL,
+	hint       text   NOT NULL,
+	user_id    bigint NOT NULL,
+	channel    text   NOT NULL,
+	account    text   NOT NULL,
+	external   text   NOT NULL,
+	name       text   NOT NULL,
+	created_at bigint NOT NULL,
+	expires_at bigint NOT NULL,
+	PRIMARY KEY (kind, hash)
+);
+
+-- Wrong codes of an address.
+CREATE TABLE tries (
+	address text PRIMARY KEY,
+	count   bigint NOT NULL,
+	until   bigint NOT NULL
+);
+
+-- Users that are merged or split: how far that is, and what it needs to know.
+CREATE TABLE moves (
+	id          bigint PRIMARY KEY,
+	kind        text   NOT NULL,
+	from_user   bigint NOT NULL,
+	into_user   bigint NOT NULL,
+	identity_id bigint NOT NULL,
+	phase       text   NOT NULL,
+	cursor      text   NOT NULL DEFAULT '',
+	plan        text   NOT NULL DEFAULT '{}',
+	copied      bigint NOT NULL DEFAULT 0,
+	total       bigint NOT NULL DEFAULT 0,
+	asked_at    bigint NOT NULL
+);
+CREATE INDEX moves_open ON moves (id) WHERE phase <> 'done';
+
+-- Messages whose position changes in a move, as two threads become one.
+CREATE TABLE move_positions (
+	user_id    bigint NOT NULL,
+	message_id bigint NOT NULL,
+	was        bigint NOT NULL,
+	position   bigint NOT NULL,
+	PRIMARY KEY (user_id, message_id)
+);
+CREATE INDEX move_positions_was ON move_positions (user_id, was);
+
+-- What becomes of day segments in a merge.
+CREATE TABLE move_segments (
+	user_id    bigint NOT NULL,
+	segment_id bigint NOT NULL,
+	into_id    bigint NOT NULL,
+	versions   bigint NOT NULL, -- summaries that the day had already
+	windows    bigint NOT NULL, -- 1: its windows are kept
+	PRIMARY KEY (user_id, segment_id)
+);
+
+CREATE TABLE leases (
+	name   text PRIMARY KEY,
+	worker text   NOT NULL,
+	fence  bigint NOT NULL,
+	until  bigint NOT NULL
+);
+
+-- What channels must know after a restart.
+CREATE TABLE states (
+	account text NOT NULL,
+	key     text NOT NULL,
+	value   text NOT NULL,
+	PRIMARY KEY (account, key)
+);
+
+-- at is in microseconds.
+CREATE TABLE rates (
+	key text PRIMARY KEY,
+	at  bigint NOT NULL
+);
+
+CREATE TABLE journal (
+	user_id bigint NOT NULL,
+	turn_id bigint NOT NULL,
+	step    bigint NOT NULL,
+	call    bigint NOT NULL,
+	name    text   NOT NULL,
+	body    text   NOT NULL,
+	PRIMARY KEY (user_id, turn_id, step, call)
+);
+
+-- Stretches of old messages as prompts of the strategy long show them. first and
+-- last are positions; a stale page has no forms until it is made anew.
+CREATE TABLE pages (
+	user_id    bigint NOT NULL,
+	id         bigint NOT NULL,
+	thread_id  bigint NOT NULL,
+	segment_id bigint NOT NULL,
+	first      bigint NOT NULL,
+	last       bigint NOT NULL,
+	messages   bigint NOT NULL,
+	original   bigint NOT NULL,
+	tier       bigint NOT NULL,
+	stale      bigint NOT NULL DEFAULT 0,
+	-- sizes: what the form of each tier holds.
+	sizes      text   NOT NULL,
+	PRIMARY KEY (user_id, id)
+);
+CREATE UNIQUE INDEX pages_position ON pages (user_id, thread_id, last);
+
+CREATE TABLE page_forms (
+	user_id bigint NOT NULL,
+	page_id bigint NOT NULL,
+	tier    bigint NOT NULL,
+	body    text   NOT NULL,
+	PRIMARY KEY (user_id, page_id, tier)
+);
+
+-- Fingerprints of what users pasted or wrote at length, and which of their
+-- messages are shown as what they change of an earlier one.
+CREATE TABLE prints (
+	user_id    bigint NOT NULL,
+	band       bigint NOT NULL,
+	message_id bigint NOT NULL,
+	piece      bigint NOT NULL,
+	PRIMARY KEY (user_id, band, message_id, piece)
+);
+CREATE INDEX prints_message ON prints (user_id, message_id);
+CREATE TABLE repeats (
+	user_id     bigint NOT NULL,
+	original_id bigint NOT NULL,
+	message_id  bigint NOT NULL,
+	PRIMARY KEY (user_id, original_id, message_id)
+);
+CREATE INDEX repeats_message ON repeats (user_id, message_id);
+
+CREATE TABLE windows (
+	user_id       bigint NOT NULL,
+	id            bigint NOT NULL,
+	segment_id    bigint NOT NULL,
+	first_message bigint NOT NULL,
+	last_message  bigint NOT NULL,
+	tokens        bigint NOT NULL,
+	PRIMARY KEY (user_id, id)
+);
+CREATE INDEX windows_messages ON windows (user_id, segment_id, first_message);
+
+-- What has a vector, or waits for one: windows and memory items.
+CREATE TABLE embeddings (
+	user_id    bigint NOT NULL,
+	kind       text   NOT NULL,
+	id         bigint NOT NULL,
+	config     text   NOT NULL,
+	state      text   NOT NULL,
+	error      text   NOT NULL DEFAULT '',
+	revision   bigint NOT NULL DEFAULT 0,
+	updated_at bigint NOT NULL,
+	vector     halfvec(1024),
+	-- bits are the signs of vector: what is near by them is compared in full.
+	bits       bit(1024) GENERATED ALWAYS AS (binary_quantize(vector)::bit(1024)) STORED,
+	PRIMARY KEY (user_id, kind, id)
+) WITH (autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_insert_scale_factor = 0.02);
+ALTER TABLE embeddings ALTER COLUMN vector SET STORAGE PLAIN, ALTER COLUMN bits SET STORAGE PLAIN;
+CREATE INDEX embeddings_pending ON embeddings (user_id, kind, id) WHERE state = 'pending';
+
+CREATE TABLE themes (
+	user_id     bigint NOT NULL,
+	slug        text   NOT NULL,
+	name        text   NOT NULL,
+	description text   NOT NULL DEFAULT '',
+	active      bigint NOT NULL DEFAULT 0,
+	created_at  bigint NOT NULL,
+	updated_at  bigint NOT NULL,
+	PRIMARY KEY (user_id, slug)
+);
+
+CREATE TABLE items (
+	user_id        bigint NOT NULL,
+	id             bigint NOT NULL,
+	theme          text   NOT NULL,
+	type           text   NOT NULL,
+	content        text   NOT NULL,
+	tags           text   NOT NULL,
+	digest         text   NOT NULL,
+	source_thread  bigint NOT NULL,
+	source_message bigint NOT NULL,
+	status         text   NOT NULL,
+	created_at     bigint NOT NULL,
+	updated_at     bigint NOT NULL,
+	PRIMARY KEY (user_id, id)
+);
+CREATE UNIQUE INDEX items_digest ON items (user_id, digest) WHERE status = 'active';
+CREATE INDEX items_created ON items (user_id, created_at, id);
+CREATE INDEX items_theme ON items (user_id, theme, created_at, id);
+CREATE INDEX items_source ON items (user_id, source_message) WHERE source_message > 0;
+
+CREATE TABLE reminders (
+	user_id        bigint NOT NULL,
+	id             bigint NOT NULL,
+	body           text   NOT NULL,
+	due_at         bigint NOT NULL,
+	cron           text   NOT NULL,
+	zone           text   NOT NULL,
+	state          text   NOT NULL,
+	source_message bigint NOT NULL,
+	created_at     bigint NOT NULL,
+	fired_at       bigint NOT NULL DEFAULT 0,
+	message_id     bigint NOT NULL DEFAULT 0,
+	PRIMARY KEY (user_id, id)
+);
+CREATE INDEX reminders_due ON reminders (due_at) WHERE state = 'active';
+CREATE INDEX reminders_active ON reminders (user_id, due_at) WHERE state = 'active';
+CREATE INDEX reminders_source ON reminders (user_id, source_message) WHERE source_message > 0;
+
+-- The full-text indexes hold terms only, as the analyzer made them, each led by
+-- its user's id. That of messages has a list of what is yet to be sorted in, which
+-- many share a descent of then; every search reads it, so connections keep it
+-- short (gin_pending_list_limit). Messages are sorted in in the background. The
+-- others have none: nobody is to wait for its sorting.
+CREATE TABLE message_terms (
+	user_id bigint   NOT NULL,
+	id      bigint   NOT NULL,
+	terms   tsvector NOT NULL,
+	PRIMARY KEY (user_id, id)
+);
+CREATE INDEX message_terms_gin ON message_terms USING gin (terms);
+CREATE TABLE summary_terms (
+	user_id bigint   NOT NULL,
+	id      bigint   NOT NULL,
+	terms   tsvector NOT NULL,
+	PRIMARY KEY (user_id, id)
+);
+CREATE INDEX summary_terms_gin ON summary_terms USING gin (terms) WITH (fastupdate = off);
+CREATE TABLE item_terms (
+	user_id bigint   NOT NULL,
+	id      bigint   NOT NULL,
+	terms   tsvector NOT NULL,
+	PRIMARY KEY (user_id, id)
+);
+CREATE INDEX item_terms_gin ON item_terms USING gin (terms) WITH (fastupdate = off);
+
+-- All of a user's vectors stand together in it, so that a search reads nothing else.
+CREATE INDEX embeddings_bits ON embeddings (user_id, kind, config) INCLUDE (id, bits) WHERE state = 'ready';
