@@ -103,7 +103,7 @@ func TestParseReadsWhatIsWritten(t *testing.T) {
 
 const story = "We looked at the flat in Ghent on Friday and it was lovely, although I do not want to live near the station. " +
 	"Marie said, \"Take it if the rent stays under 900,\" and I think that she is right. The deposit is 1,800 euros. " +
-	"If the bank says yes we sign on 3 May. The dog was with us and slept all the way, which was a relief for everybody. It rained."
+	"If the bank says yes we sign on 3 May. The dog was with us and slept all the way, which was a relief for everybody. We would never paint the kitchen in such a dark colour. It rained."
 
 // TestWhatAModelGivesIsChecked holds that a model's text is used as far as it
 // can be believed.
@@ -118,6 +118,7 @@ func TestWhatAModelGivesIsChecked(t *testing.T) {
 		"the person's own words":        {core.RoleUser, "We looked at the flat in Ghent on Friday and it was lovely. The deposit is 1,800 euros. If the bank says yes we sign on 3 May.", "it was lovely. Marie said, \"Take it", "slept all"},
 		"other words":                   {core.RoleUser, "The user viewed an apartment in Ghent.", "although I do not want to live near the station", "apartment"},
 		"a not left out":                {core.RoleUser, "I do want to live near the station.", "I do not want to live near the station", "I do want"},
+		"a never left out":              {core.RoleUser, "We would paint the kitchen in such a dark colour.", "", "would paint"},
 		"a condition left out":          {core.RoleUser, "We sign on 3 May.", "If the bank says yes we sign on 3 May.", ""},
 		"another number":                {core.RoleUser, "The deposit is 8,100 euros.", "1,800", "8,100"},
 		"a quote changed":               {core.RoleUser, "Marie said, \"Take it if the rent stays under 700,\" and I think that she is right.", "stays under 900,\"", "700"},

@@ -3,6 +3,7 @@ package long_test
 import (
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"testing"
 
@@ -96,17 +97,17 @@ func TestPrintsFindWhatIsSimilar(t *testing.T) {
 	}
 }
 
-// similarPair returns two pieces; the second is the first with up to a tenth of
-// its lines, or a few words, changed.
+// similarPair returns two pieces; the second is the first with a tenth of its
+// lines, or a few words, changed.
 func similarPair(r *rand.Rand, kind string) (a, b string) {
 	parts, gap := codeBlock(r, 10+r.IntN(190)), "\n"
 	if kind == "prose" {
 		parts, gap = proseWords(r, 45+r.IntN(200)), " "
 	}
 	changed := append([]string{}, parts...)
-	changes := 1 + r.IntN(max(1, len(parts)/10))
+	changes := max(1, len(parts)/10)
 	if kind == "prose" {
-		changes = min(changes, 4)
+		changes = 1 + r.IntN(4)
 	}
 	for range changes {
 		i := r.IntN(len(changed))
@@ -168,5 +169,39 @@ func BenchmarkFindAmong20000(b *testing.B) {
 	}
 	for b.Loop() {
 		c.Repeats(text, x.find(c.Prints(text)))
+	}
+}
+
+// TestWhatIsNoRepeat holds what is shown as it is though something like it was
+// said before.
+func TestWhatIsNoRepeat(t *testing.T) {
+	t.Parallel()
+	c := long.New(counter(), long.Options{})
+	r := rand.New(rand.NewPCG(5, 5))
+	lines := codeBlock(r, 30)
+	block := func(lines []string) string { return "```\n" + strings.Join(lines, "\n") + "\n```" }
+	everywhere := make([]string, len(lines))
+	some := slices.Clone(lines)
+	for i, line := range lines {
+		everywhere[i] = line + " // v2"
+		if i%8 == 0 {
+			some[i] = everywhere[i]
+		}
+	}
+	for name, texts := range map[string][2]string{
+		"a stranger":                              {block(lines), block(codeBlock(r, 30))},
+		"a word changed everywhere":               {block(lines), block(everywhere)},
+		"a word in every eighth line":             {block(lines), block(some)},
+		"twice as much":                           {block(lines), block(append(lines, codeBlock(r, 30)...))},
+		"code that was prose before":              {strings.Join(lines, "\n"), block(lines)},
+		"so short that a reference is no shorter": {"```\nx := 1\n```", "```\nx := 1\n```"},
+	} {
+		if got := c.Repeats(texts[1], map[int][]long.Candidate{0: {{Message: 3, Text: texts[0]}}}); len(got) != 0 {
+			t.Errorf("%s: %+v", name, got)
+		}
+	}
+	got := c.Repeats(block(lines), map[int][]long.Candidate{0: {{Message: 3, Piece: 9, Text: block(lines)}, {Message: 5, Text: block(everywhere)}, {Message: 4, Text: block(lines)}}, 7: {{Message: 3}}})
+	if len(got) != 1 || !got[0].Exact || got[0].Of != 4 {
+		t.Errorf("of three candidates: %+v", got)
 	}
 }

@@ -58,10 +58,11 @@ func (w *writer) leave(u *unit) {
 	switch {
 	case !w.marks || u.repeats && !u.kind.isCode():
 	case u.kind.isCode():
-		w.lines += strings.Count(u.source(w.m.Text), "\n") + 1
+		n := strings.Count(u.source(w.m.Text), "\n") + 1
 		if u.kind == fenced {
-			w.lines -= min(w.lines-1, 2)
+			n = max(n-2, 1)
 		}
+		w.lines += n
 	case u.kind == quote:
 		w.words += wordCount(u.text)
 	case u.quotes >= leastQuote:

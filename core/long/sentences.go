@@ -75,7 +75,7 @@ func quoted(s string, i int) int {
 		return 0
 	}
 	r, size := utf8.DecodeRuneInString(s[i:])
-	closers := ""
+	var closers string
 	switch r {
 	case '«':
 		closers = "»"
