@@ -20,6 +20,7 @@ type cli struct {
 	Config string `placeholder:"FILE" help:"Configuration file (or EVERTHREAD_CONFIG); everthread.yaml if it is there."`
 	JSON   bool   `name:"json" help:"Write JSON."`
 
+	Init       initCmd       `cmd:"" help:"Ask what it takes to begin, and write the configuration."`
 	Serve      serveCmd      `cmd:"" default:"1" help:"Run everything. This is what happens without a command."`
 	Chat       chatCmd       `cmd:"" help:"Talk in the terminal."`
 	Doctor     doctorCmd     `cmd:"" help:"Check everything, and say what to do."`

@@ -1,0 +1,231 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"golang.org/x/term"
+
+	"github.com/everthread/everthread/cmd/everthread/setup"
+	"github.com/everthread/everthread/configs"
+)
+
+type initCmd struct {
+	Plain   bool          `help:"Ask in plain lines. So it does without a terminal."`
+	Answers string        `type:"path" placeholder:"FILE" help:"Take the answers from a file of lines such as \"provider: demo\", and ask nobody."`
+	Force   bool          `help:"Make a new configuration where there is one; the old one is kept beside it."`
+	Wait    time.Duration `default:"15m" help:"How long to wait for your first message; 0s: not at all."`
+}
+
+// beginning is one run of the wizard.
+type beginning struct {
+	*console
+	initCmd
+	setup.Texts
+	words  string // the language
+	asker  *setup.Counted
+	screen bool // it is on a terminal
+	file   string
+	began  time.Time
+	report beginningReport
+}
+
+// beginningReport is what was done.
+type beginningReport struct {
+	File     string  `json:"file"`
+	Backup   string  `json:"backup,omitempty"`
+	Provider string  `json:"provider"`
+	Model    string  `json:"model,omitempty"`
+	Bot      string  `json:"bot,omitempty"`
+	Database string  `json:"database"`
+	Language string  `json:"language"`
+	Zone     string  `json:"timezone,omitempty"`
+	Answers  int     `json:"answers"` // until the first message was answered
+	Link     string  `json:"link,omitempty"`
+	Paired   string  `json:"paired,omitempty"` // the channel
+	Answered bool    `json:"answered"`
+	Page     string  `json:"page,omitempty"`
+	Service  string  `json:"service,omitempty"` // a file
+	Seconds  float64 `json:"seconds"`
+}
+
+// Run asks what it takes, writes the configuration, and waits for the first message.
+func (i initCmd) Run(ctx context.Context, c *console) error {
+	b := &beginning{console: c, initCmd: i, words: setup.Language(c.variable), began: time.Now()}
+	b.Texts = setup.TextsOf(b.words)
+	if err := b.open(); err != nil {
+		return err
+	}
+	cfg, err := b.configure(ctx)
+	if err != nil {
+		if errors.Is(err, context.Canceled) {
+			return errors.New(b.Stopped)
+		}
+		return err
+	}
+	return b.begin(ctx, cfg)
+}
+
+// variable is a variable of the environment.
+func (c *console) variable(name string) string {
+	for _, e := range c.environ {
+		if v, ok := strings.CutPrefix(e, name+"="); ok {
+			return v
+		}
+	}
+	return ""
+}
+
+// open finds out who answers, and where the configuration goes.
+func (b *beginning) open() (err error) {
+	if b.file, err = filepath.Abs(cmp.Or(b.configFile(), configs.File)); err != nil {
+		return err
+	}
+	in, ok := b.in.(*os.File)
+	keyboard := ok && term.IsTerminal(int(in.Fd()))
+	b.screen = keyboard && isTerminal(b.out) && !b.Plain && !b.json && b.Answers == ""
+	b.asker = &setup.Counted{}
+	switch {
+	case b.Answers != "":
+		f, err := os.Open(b.Answers)
+		if err != nil {
+			return errUsage{fmt.Errorf("read the answers: %w", bare(err))}
+		}
+		defer f.Close()
+		answers, err := setup.ReadAnswers(f)
+		if err != nil {
+			return errUsage{err}
+		}
+		b.asker.Asker = &setup.Prepared{Answers: answers}
+	case b.screen:
+		b.asker.Asker = &setup.Screen{In: in, Out: b.out, Language: b.words}
+	default:
+		p := &setup.Plain{Lines: setup.Lines(b.in), Out: b.human(), Language: b.words}
+		if keyboard {
+			p.Hide = func() func() { return hide(in) }
+		}
+		b.asker.Asker = p
+	}
+	return nil
+}
+
+// human is where people read: not among the JSON.
+func (b *beginning) human() io.Writer {
+	if b.json {
+		return b.err
+	}
+	return b.out
+}
+
+func (b *beginning) say(text string) { fmt.Fprintln(b.human(), text) }
+
+func (b *beginning) sayf(format string, args ...any) { b.say(fmt.Sprintf(format, args...)) }
+
+// configure asks, and writes the configuration.
+func (b *beginning) configure(ctx context.Context) (configs.Config, error) {
+	b.sayf(b.Hello, b.file)
+	if err := b.mayOverwrite(ctx); err != nil {
+		return configs.Config{}, err
+	}
+	given, err := configs.Load(os.DevNull, b.environ)
+	if err != nil {
+		return given, err
+	}
+	w := &setup.Wizard{Asker: b.asker, Say: b.say, Language: b.words, Given: given, Environ: b.variable, Try: trials{given}, Rand: rand.Reader}
+	answers, err := w.Run(ctx)
+	if err != nil {
+		return given, err
+	}
+	b.place(&answers, given)
+	return b.write(answers)
+}
+
+// mayOverwrite asks before a configuration is replaced.
+func (b *beginning) mayOverwrite(ctx context.Context) error {
+	if _, err := os.Lstat(b.file); err != nil || b.Force {
+		return nil
+	}
+	refused := errUsage{fmt.Errorf("%s is there already; --force makes a new one and keeps the old one beside it", b.file)}
+	if b.Answers != "" {
+		return refused
+	}
+	answer, err := b.asker.Ask(ctx, setup.Question{ID: "overwrite", Title: fmt.Sprintf(b.Overwrite, filepath.Base(b.file)), Help: b.OverwriteHelp, Default: "no",
+		Options: []setup.Option{{Value: "no", Label: b.No}, {Value: "yes", Label: b.Yes}}})
+	if err == nil && answer != "yes" {
+		return refused
+	}
+	return err
+}
+
+// place adds what nobody needs to be asked for.
+func (b *beginning) place(a *setup.Answers, given configs.Config) {
+	d := configs.Default()
+	a.Zone = setup.Zone(b.variable, "/etc/localtime")
+	if given.DataDir == d.DataDir {
+		a.DataDir = filepath.Join(filepath.Dir(b.file), "data")
+	}
+	if a.Database == "" && given.DatabaseURL != "" {
+		a.Database, a.Secret = string(given.DatabaseURL), string(given.SecretKey)
+	}
+	if given.HTTP.Listen == d.HTTP.Listen {
+		a.Listen = freeListen(d.HTTP.Listen)
+	}
+}
+
+// freeListen is an address near one that is taken; empty: that is free.
+func freeListen(listen string) string {
+	host, port, err := net.SplitHostPort(listen)
+	if err != nil {
+		return ""
+	}
+	first, err := net.LookupPort("tcp", port)
+	if err != nil {
+		return ""
+	}
+	for n := range 100 {
+		ln, err := net.Listen("tcp", net.JoinHostPort(host, fmt.Sprint(first+n)))
+		if err != nil {
+			continue
+		}
+		if ln.Close() == nil && n > 0 {
+			return net.JoinHostPort(host, fmt.Sprint(first+n))
+		}
+		break
+	}
+	return ""
+}
+
+// write writes the configuration, if it is right, in one step.
+func (b *beginning) write(a setup.Answers) (configs.Config, error) {
+	draft, err := setup.NewDraft(b.file, a.YAML())
+	if err != nil {
+		return configs.Config{}, fmt.Errorf("%s cannot be written: %w", b.file, bare(err))
+	}
+	defer func() { _ = draft.Drop() }() // gone already if it was kept
+	cfg, err := configs.Load(draft.Path(), b.environ)
+	if err == nil {
+		err = cfg.Validate()
+	}
+	if err != nil {
+		return cfg, err
+	}
+	if b.report.Backup, err = draft.Keep(); err != nil {
+		return cfg, fmt.Errorf("%s cannot be written: %w", b.file, bare(err))
+	}
+	if b.report.Backup != "" {
+		b.sayf(b.Kept, b.report.Backup)
+	}
+	b.sayf(b.Written, b.file)
+	b.report.File, b.report.Provider, b.report.Model, b.report.Bot = b.file, cfg.LLM.Provider, cfg.LLM.Model, a.Telegram.Bot
+	b.report.Language, b.report.Zone, b.report.Database = a.Language, a.Zone, strings.Fields(databaseName(cfg))[0]
+	return cfg, nil
+}

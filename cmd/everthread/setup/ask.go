@@ -1,0 +1,222 @@
+package setup
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// Question is one thing to be asked.
+type Question struct {
+	ID      string // its name in a file of answers
+	Title   string
+	Help    string
+	Options []Option // to choose from; none: any text
+	Free    bool     // another text than the options' values will do as well
+	Default string   // what no answer means
+	// Unattended is what a file of answers means that says nothing of it; empty: Default.
+	Unattended string
+	Secret     bool // the answer is not shown
+	Empty      bool // no answer is one too
+}
+
+// Option is an answer to choose, and how it is shown.
+type Option struct{ Value, Label string }
+
+// IDs are the names of all questions.
+func IDs() []string {
+	return []string{"overwrite", "provider", "url", "key", "model", "telegram", "more", "database", "whatsapp_number", "whatsapp_token", "whatsapp_secret",
+		"matrix_homeserver", "matrix_user", "matrix_password", "service"}
+}
+
+// Asker asks a person, or whoever answers for them.
+type Asker interface {
+	// Ask returns the answer, trimmed: an option's value where there are options.
+	Ask(ctx context.Context, q Question) (string, error)
+}
+
+// ErrUnanswered means that nobody answers.
+var ErrUnanswered = errors.New("nobody answers")
+
+// choose is what an answer means; ok is false if it is none.
+func (q Question) choose(answer string) (value string, ok bool) {
+	answer = strings.TrimSpace(answer)
+	if answer == "" {
+		return q.Default, q.Default != "" || q.Empty
+	}
+	if len(q.Options) == 0 {
+		return answer, true
+	}
+	if n, err := strconv.Atoi(answer); err == nil && n >= 1 && n <= len(q.Options) {
+		return q.Options[n-1].Value, true
+	}
+	for _, o := range q.Options {
+		if strings.EqualFold(o.Value, answer) || strings.EqualFold(o.Label, answer) {
+			return o.Value, true
+		}
+	}
+	return answer, q.Free
+}
+
+// Plain asks in lines of text.
+type Plain struct {
+	Lines    <-chan string // closed at their end
+	Out      io.Writer
+	Language string
+	// Hide hides what is typed until the returned function is called; nil: it is shown.
+	Hide func() (show func())
+}
+
+// Lines passes on the lines of a reader until it ends. It can wait for a line for
+// as long as the process lives.
+func Lines(r io.Reader) <-chan string {
+	out := make(chan string)
+	go func() {
+		defer close(out)
+		s := bufio.NewScanner(r)
+		for s.Scan() {
+			out <- s.Text()
+		}
+	}()
+	return out
+}
+
+// shownOptions is how many options are listed.
+const shownOptions = 40
+
+// Ask writes a question, and reads lines until one answers it.
+func (p *Plain) Ask(ctx context.Context, q Question) (string, error) {
+	w := wordsOf(p.Language)
+	fmt.Fprintf(p.Out, "\n%s\n", q.Title)
+	if q.Help != "" {
+		fmt.Fprintf(p.Out, "%s\n", q.Help)
+	}
+	for n, o := range q.Options[:min(len(q.Options), shownOptions)] {
+		fmt.Fprintf(p.Out, "  %d  %s\n", n+1, o.Label)
+	}
+	if len(q.Options) > shownOptions {
+		fmt.Fprintf(p.Out, "  … "+w.moreOptions+"\n", len(q.Options)-shownOptions)
+	}
+	for {
+		line, err := p.line(ctx, q)
+		if err != nil {
+			return "", err
+		}
+		if answer, ok := q.choose(line); ok {
+			return answer, nil
+		}
+		if len(q.Options) > 0 {
+			fmt.Fprintf(p.Out, w.noOption+"\n", len(q.Options))
+			continue
+		}
+		fmt.Fprintln(p.Out, w.noAnswer)
+	}
+}
+
+func (p *Plain) line(ctx context.Context, q Question) (string, error) {
+	prompt := "> "
+	if q.Default != "" {
+		prompt = "[" + q.Default + "] > "
+	}
+	fmt.Fprint(p.Out, prompt)
+	if q.Secret && p.Hide != nil {
+		show := p.Hide()
+		defer func() { show(); fmt.Fprintln(p.Out) }()
+	}
+	select {
+	case <-ctx.Done():
+		return "", ctx.Err()
+	case line, ok := <-p.Lines:
+		if !ok {
+			return "", fmt.Errorf("%w: the input ended at the question %q", ErrUnanswered, q.ID)
+		}
+		return line, nil
+	}
+}
+
+// Prepared answers from a list, and asks Next for the rest. Without a Next it
+// takes what a question has as its default. An answer that is asked for again was wrong.
+type Prepared struct {
+	Answers map[string]string
+	Next    Asker
+	used    []string
+}
+
+// Ask returns the prepared answer.
+func (p *Prepared) Ask(ctx context.Context, q Question) (string, error) {
+	if err := ctx.Err(); err != nil {
+		return "", err
+	}
+	answer, given := p.Answers[q.ID]
+	asked := slices.Contains(p.used, q.ID)
+	p.used = append(p.used, q.ID)
+	switch {
+	case given && asked && q.ID == "more":
+		return "no", nil
+	case given && asked && p.Next == nil:
+		return "", fmt.Errorf("%w: the answer to %q is wrong, and there is no other", ErrUnanswered, q.ID)
+	case given && !asked:
+		if value, ok := q.choose(answer); ok {
+			return value, nil
+		}
+		return "", fmt.Errorf("the answer to %q is none of %s", q.ID, values(q.Options))
+	case p.Next != nil:
+		return p.Next.Ask(ctx, q)
+	case q.Unattended != "":
+		return q.Unattended, nil
+	case q.Default != "" || q.Empty:
+		return q.Default, nil
+	}
+	return "", fmt.Errorf("%w: the answers say nothing of %q", ErrUnanswered, q.ID)
+}
+
+func values(options []Option) string {
+	var out []string
+	for _, o := range options {
+		out = append(out, o.Value)
+	}
+	return strings.Join(out, ", ")
+}
+
+// ReadAnswers reads lines of the form "question: answer".
+func ReadAnswers(r io.Reader) (map[string]string, error) {
+	out := map[string]string{}
+	s := bufio.NewScanner(r)
+	for n := 1; s.Scan(); n++ {
+		line := strings.TrimSpace(s.Text())
+		if line == "" || strings.HasPrefix(line, "#") {
+			continue
+		}
+		id, answer, ok := strings.Cut(line, ":")
+		id = strings.TrimSpace(id)
+		if !ok || !slices.Contains(IDs(), id) {
+			return nil, fmt.Errorf("line %d of the answers is no answer: write %q, with one of %s before the colon", n, "question: answer", strings.Join(IDs(), ", "))
+		}
+		answer = strings.TrimSpace(answer)
+		if unquoted, err := strconv.Unquote(answer); err == nil {
+			answer = unquoted
+		}
+		out[id] = answer
+	}
+	return out, s.Err()
+}
+
+// Counted counts the answers that an Asker gives.
+type Counted struct {
+	Asker
+	N int
+}
+
+// Ask asks, and counts.
+func (c *Counted) Ask(ctx context.Context, q Question) (string, error) {
+	answer, err := c.Asker.Ask(ctx, q)
+	if err == nil {
+		c.N++
+	}
+	return answer, err
+}

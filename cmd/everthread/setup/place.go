@@ -1,0 +1,37 @@
+package setup
+
+import (
+	"path/filepath"
+	"strings"
+	"time"
+)
+
+// Language is the language that an environment asks for: fr, or else en.
+func Language(get func(name string) string) string {
+	for _, name := range []string{"LC_ALL", "LC_MESSAGES", "LANG"} {
+		if v := get(name); v != "" {
+			if strings.HasPrefix(strings.ToLower(v), "fr") {
+				return "fr"
+			}
+			return "en"
+		}
+	}
+	return "en"
+}
+
+// Zone is the time zone of a machine: what TZ says, else where local, as
+// /etc/localtime, leads to; empty: it is not known.
+func Zone(get func(name string) string, local string) string {
+	zone := strings.TrimPrefix(get("TZ"), ":")
+	if zone == "" {
+		to, err := filepath.EvalSymlinks(local)
+		if err != nil {
+			return ""
+		}
+		_, zone, _ = strings.Cut(filepath.ToSlash(to), "zoneinfo/")
+	}
+	if _, err := time.LoadLocation(zone); err != nil || zone == "" || zone == "Local" || filepath.IsAbs(zone) {
+		return ""
+	}
+	return zone
+}

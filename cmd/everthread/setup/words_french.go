@@ -1,0 +1,43 @@
+package setup
+
+func french() words {
+	return words{
+		wrong: "Cela n’a pas fonctionné : %s.", noOption: "Tapez un des numéros de 1 à %d.", noAnswer: "Il faut quelque chose ici.", moreOptions: "et %d autres ; tout nom convient",
+		otherName:     "Un autre (tapez son nom)",
+		providerTitle: "Quel modèle doit répondre ?", providerHelp: "La démonstration ne comprend rien, mais montre tout, et ne demande pas de clé. L’adresse d’un serveur qui parle l’API d’OpenAI convient aussi.",
+		providerWrong: "%q n’est ni dans la liste ni une adresse ; choisissez dans la liste.",
+		services: map[string]string{"openai": "OpenAI", "anthropic": "Anthropic (Claude)", "openrouter": "OpenRouter (beaucoup de modèles, une clé)", "ollama": "Ollama sur cette machine",
+			"other": "Un autre serveur qui parle l’API d’OpenAI", "demo": "La démonstration intégrée"},
+		demoChosen: "La démonstration répond ; un vrai modèle peut être réglé à tout moment.",
+		urlTitle:   "L’adresse du serveur", urlHelp: "Jusqu’à /v1 compris, comme http://127.0.0.1:8000/v1", urlWrong: "Ce n’est pas une adresse ; écrivez-la comme http://127.0.0.1:8000/v1.",
+		keyTitle: "Sa clé", keyHelp: map[string]string{"openai": "De https://platform.openai.com/api-keys", "anthropic": "De https://console.anthropic.com/settings/keys",
+			"openrouter": "De https://openrouter.ai/keys", "other": "Rien, si le serveur n’en demande pas."},
+		keyFound:   "La clé est celle de %s.",
+		modelTitle: "Lequel de ses modèles ?", modelHelp: "On peut en changer plus tard.", modelUnlisted: "Le serveur ne donne pas la liste de ses modèles : tapez le nom.",
+		modelTrying: "Question à %s …", modelAnswers: "%s répond.",
+		telegramTitle: "Le jeton de votre bot Telegram", telegramHelp: "Dans Telegram, écrivez /newbot à @BotFather ; il vous en donne un. Rien : pas de Telegram.",
+		telegramNoToken: "Ce n’est pas un jeton : il ressemble à 123456789:AAE… et se trouve dans le message de @BotFather.", telegramBot: "Le bot est @%s.",
+		moreTitle: "Autre chose ?", moreNo: "Non, c’est tout", moreMatrix: "Matrix (et par lui Signal et d’autres)", moreWhatsApp: "WhatsApp, avec un numéro professionnel", moreDatabase: "PostgreSQL au lieu de la base intégrée",
+		databaseTitle: "L’adresse de la base", databaseHelp: "postgres://utilisateur:motdepasse@machine/base, version 15 ou plus, avec pgvector", databaseGood: "La base répond.",
+		whatsAppNumber: "L’identifiant du numéro", whatsAppHelp: "Sur la page WhatsApp de l’application, à developers.facebook.com ; pas le numéro lui-même. Les conditions de Meta n’y permettent pas partout les assistants généralistes.",
+		whatsAppToken: "Le jeton d’accès d’un utilisateur système", whatsAppSecret: "Le secret de l’application", whatsAppGood: "WhatsApp connaît le numéro. Son webhook demande une adresse https (docs/whatsapp.md) ; le jeton de vérification est %s.",
+		matrixHomeserver: "Le serveur d’accueil", matrixHelp: "Comme https://matrix.example.org, avec un compte créé pour l’assistant.", matrixUser: "Le compte de l’assistant, comme @assistant:example.org", matrixPassword: "Son mot de passe", matrixGood: "Le compte peut se connecter.",
+		Texts: Texts{
+			Hello:     "Ceci crée %s : un modèle qui répond, et une application d’où écrire. Ctrl-C laisse tout en l’état.",
+			Overwrite: "%s est déjà là. En faire un nouveau ?", OverwriteHelp: "L’ancien est gardé à côté.", Yes: "Oui", No: "Non",
+			Kept: "L’ancien est maintenant %s.", Written: "%s est écrit. Vous seul pouvez le lire.", Stopped: "Arrêté. Rien n’a été écrit.",
+			Pair: "Ouvrez ce lien et touchez Démarrer ; le bot sera à vous :", PairCode: "Envoyez ce message à l’assistant ; votre adresse sera celle du propriétaire : /start %s", Scan: "Ou scannez-le avec votre téléphone :",
+			Waiting: "En attente de vous …", Came: "C’était vous, sur %s.", Answered: "Réponse envoyée : %s", NobodyCame: "Personne n’est venu. `everthread serve` continue à partir d’ici ; son journal dit comment faire vôtre le bot.",
+			Own: "L’assistant a déjà un propriétaire.", Served: "Un autre everthread travaille déjà sur ces données : redémarrez-le pour qu’il lise ce fichier.",
+			WebLink: "Votre page : %s (le lien sert une fois, pendant une heure)", Doctor: "`everthread doctor` vérifie tout à tout moment.",
+			Service: "Comment doit-il tourner désormais ?", ServiceHere: "Ici, jusqu’à Ctrl-C", ServiceUser: "Comme votre service (systemd)", ServiceSystem: "Comme service de cette machine (systemd)", ServiceCompose: "Avec Docker Compose", ServiceNo: "Je le démarre moi-même",
+			ServiceWritten: "%s est écrit.", StartUser: "Démarrez-le avec : systemctl --user daemon-reload && systemctl --user enable --now everthread && loginctl enable-linger",
+			StartSystem: "Démarrez-le avec : systemctl daemon-reload && systemctl enable --now everthread", StartSystemCopy: "Démarrez-le avec : sudo cp %s /etc/systemd/system/ && sudo systemctl daemon-reload && sudo systemctl enable --now everthread",
+			StartCompose: "Démarrez-le avec : docker compose -f %s up -d (après `docker build -t everthread .` dans le dossier des sources)", StartSelf: "Démarrez-le avec : everthread serve", Here: "Il tourne. Ctrl-C l’arrête.",
+			Temporary: "Construisez-le d’abord (go build -o everthread ./cmd/everthread) : le service nomme %s.",
+			File: fileTexts{head: "La configuration d’Everthread, créée par `everthread init`.", rest: "Toutes les clés avec leur valeur par défaut : `everthread config example`. Est-elle juste : `everthread doctor`.",
+				model: "Le modèle qui répond.", place: "Pour qui n’a choisi ni l’un ni l’autre.", data: "La base si elle est intégrée, les pièces jointes, les clés.", database: "La base, et ce qui y chiffre les clés.",
+				listen: "La page, les interfaces, les webhooks. 8080 était pris.", channels: "Les applications d’où écrire.", bot: "Le bot est @%s."},
+		},
+	}
+}
