@@ -111,3 +111,56 @@ func (w *town) wholeYear(turn shownTurn) {
 		w.t.Error("too few facts can be read")
 	}
 }
+
+// What is forgotten leaves the pages of long prompts too, and what repeats it.
+func TestWhatIsForgottenLeavesLongPrompts(t *testing.T) {
+	t.Parallel()
+	engines(t, func(t *testing.T, database func(*testing.T) string) {
+		w := newTown(t, database(t))
+		w.env = append(w.env, "EVERTHREAD_CONTEXT_STRATEGY=long", "EVERTHREAD_CONTEXT_LONG_BUDGET=12000", "EVERTHREAD_CONTEXT_LONG_RAW_RECENT_TOKENS=600",
+			"EVERTHREAD_CONTEXT_SILENCE=1ms", "EVERTHREAD_LIMITS_TURNS_PER_MINUTE=0", "EVERTHREAD_TURN_DEBOUNCE=0s", "EVERTHREAD_CHANNELS_TELEGRAM_RATE_PER_CHAT=0")
+		g := w.start()
+		l := w.ledger()
+		recipe := strings.Repeat("Stir the xylophone sauce with forty grams of butter and wait for nine minutes. ", 4)
+		said := 0
+		say := func(text string) {
+			said++
+			w.telegram.Say(ada, text)
+			w.sent(ada, said)
+		}
+		say("My recipe: " + recipe)
+		for n := range 6 {
+			say(fmt.Sprintf("On day %d we rowed %d miles and ate %d fish. %s", n, n+3, n+5, strings.Repeat("The sea was calm and the sky was wide. ", 12)))
+		}
+		say("Once more: " + strings.Replace(recipe, "nine", "ten", 1))
+		for n := range 45 {
+			say(fmt.Sprintf("Later, on day %d, we walked %d miles. %s", n, n+7, strings.Repeat("The path was dry and the hills were green. ", 12)))
+		}
+		l.until(`SELECT COUNT(*) FROM jobs WHERE queue = 'compress'`, 0, g)
+		say("what was the recipe?")
+		user := w.member()
+		text := func() string {
+			l.until(`SELECT COUNT(*) FROM jobs WHERE queue = 'compress'`, 0, g)
+			say("and now?")
+			turn := w.lastTurn(l, user)
+			if h := turn.Snapshot.History; h == nil || h.Pages == 0 || turn.Snapshot.Total > turn.Snapshot.Cap {
+				t.Fatalf("the snapshot says %+v", turn.Snapshot)
+			}
+			raw, err := json.Marshal(turn.Prompt)
+			must(t, err)
+			return string(raw)
+		}
+		if got := text(); !strings.Contains(got, "xylophone") || !strings.Contains(got, "3 miles") {
+			t.Errorf("the prompt is %s", got)
+		}
+		for _, id := range l.lines(`SELECT id FROM messages WHERE body LIKE '%xylophone%' ORDER BY id`) {
+			w.mustRun("forget", "--message", id, "--user", user, "--yes")
+		}
+		if got := text(); strings.Contains(got, "xylophone") || !strings.Contains(got, "3 miles") {
+			t.Errorf("the prompt is %s", got)
+		}
+		if out, err := w.run("forget", "--verify", "xylophone", "--user", user); err != nil {
+			t.Errorf("traces are left: %v\n%s", err, out)
+		}
+	})
+}
