@@ -355,7 +355,9 @@ func TestTheModelHelpsWithinTheBudget(t *testing.T) {
 			s := talk(t, 60, 10)
 			s.lengthy()
 			s.noBudget = c.noBudget
-			m := &scribe{answer: func([]core.ModelMessage) (string, error) { return `{"id": 2, "text": "42 euros are kept for the oars."}`, c.err }}
+			m := &scribe{answer: func([]core.ModelMessage) (string, error) {
+				return `{"id": 2, "text": "42 euros are kept for the oars."}`, c.err
+			}}
 			w := newWorker(t, s, m)
 			w.Settings.Raw = weigh(s.messages) * 3 / 4 // little of it is old
 			for range c.takes {
