@@ -97,8 +97,8 @@ func (c importCmd) done(w io.Writer, u core.User, r history.Result) {
 	if r.Files > 0 {
 		fmt.Fprintf(w, "%d files came along.\n", r.Files)
 	}
-	if r.Summaries+r.Items+r.Loops > 0 {
-		fmt.Fprintf(w, "Summaries of %d days, %d memory items and %d open loops came back.\n", r.Summaries, r.Items, r.Loops)
+	if r.Summaries+r.Items+r.Loops+r.Reminders > 0 {
+		fmt.Fprintf(w, "Summaries of %d days, %d memory items, %d loops and %d reminders came back.\n", r.Summaries, r.Items, r.Loops, r.Reminders)
 	}
 	for _, m := range r.Missing {
 		fmt.Fprintf(w, "  not there: %s\n", m)

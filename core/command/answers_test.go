@@ -90,7 +90,14 @@ var answers = map[string]struct {
 	"turn-pending": {func(w *world) { w.say(w.ada, "hello?", false) }, "", []string{"/stop", "/retry"}},
 	"turn-runs":    {func(w *world) { w.say(w.ada, "hello?", true) }, "", []string{"/retry", "/stop"}},
 	"turn-waits":   {failing, "", []string{"/retry", "/stop", "/stop", "/retry"}},
-	"usage":        {func(w *world) { w.talk(w.ada, "hello") }, "", []string{"/usage"}},
+	"export":       {webPage, "", []string{"/export", "/help export"}},
+	"export-here": {func(w *world) {
+		w.options.NewWebLink = func(user core.UserID) (string, core.Code, error) {
+			return "http://127.0.0.1:8080/signin?code=ABCD", core.Code{Kind: core.CodeWeb, Hash: people.Hash("ABCD"), User: user, Expires: w.now.Add(10 * time.Minute)}, nil
+		}
+	}, "", []string{"/export"}},
+	"export-none": {nil, "", []string{"/export"}},
+	"usage":       {func(w *world) { w.talk(w.ada, "hello") }, "", []string{"/usage"}},
 	"usage-budget": {func(w *world) {
 		w.talk(w.ada, "hello")
 		w.options.Defaults.TokensPerDay = 1000000

@@ -120,6 +120,7 @@ func (c *Commands) commands() []command {
 		{name: "retry", run: c.retry},
 		{name: "stop", run: c.stop},
 		{name: "usage", run: c.usage},
+		{name: "export", run: c.export},
 		{name: "pause", run: c.pause},
 		{name: "forget", run: c.forget},
 		{name: "pair", run: c.pair, owner: true},

@@ -29,6 +29,7 @@ var english = words{
 		"continuous": {"", "Back to the continuous conversation", "Leaves the thread that this chat is in. The thread stays as it is."},
 		"retry":      {"", "Try again to answer", "Answers what could not be answered, or begins an answer again."},
 		"stop":       {"", "Stop the answer", "Stops the answer that is being written. What you wrote stays."},
+		"export":     {"", "Take everything with you", "Gives a link to one file with all that was said, the summaries, memory, loops, reminders and attachments, to read and to bring in elsewhere."},
 		"usage":      {"", "What was used today", "Shows the tokens used today and the day's budget."},
 		"pause":      {"", "Pause, or go on", "While paused I keep what you write and answer nothing. Send it again to go on."},
 		"forget":     {"DATE", "Remove a message or a day", "As a reply it removes that message everywhere; with a date, all messages of that day, after asking. It cannot be undone."},
@@ -179,6 +180,9 @@ Some things to try:
 	noReminder:  "There is no reminder %d. /remind lists them.",
 	cancelled:   "Cancelled: %s",
 
+	exportLink:    "Everything is here: %s\n\nThe link works once, for %d minutes. The file holds all that was said, with summaries, memory, loops, reminders and attachments.",
+	exportHere:    "The web page is reached only from the machine that I run on: open it there, Settings, Your data. Or there: `everthread export --user %d --out FILE.zip`.",
+	exportNoPage:  "On the machine that I run on: `everthread export --user %d --out FILE.zip`.",
 	usageFree:     "Used today: %s tokens. There is no limit.",
 	usageOf:       "Used today: %s of %s tokens (%s).",
 	usageReserved: "%s more are reserved for what is under way.",

@@ -29,6 +29,7 @@ var french = words{
 		"continuous": {"", "Revenir à la conversation continue", "Quitte le fil de ce chat. Le fil reste comme il est."},
 		"retry":      {"", "Réessayer de répondre", "Répond à ce qui est resté sans réponse, ou recommence une réponse."},
 		"stop":       {"", "Arrêter la réponse", "Arrête la réponse en cours. Ce que vous avez écrit reste."},
+		"export":     {"", "Tout emporter", "Donne un lien vers un fichier avec tout ce qui a été dit, les résumés, la mémoire, les points ouverts, les rappels et les pièces jointes, à lire et à reprendre ailleurs."},
 		"usage":      {"", "Ce qui a été utilisé aujourd’hui", "Montre les jetons utilisés aujourd’hui et le budget du jour."},
 		"pause":      {"", "Mettre en pause ou reprendre", "En pause, je garde ce que vous écrivez sans y répondre. Envoyez-la à nouveau pour reprendre."},
 		"forget":     {"DATE", "Supprimer un message ou un jour", "En réponse à un message, le supprime partout ; avec une date, tous les messages du jour, après confirmation. C’est définitif."},
@@ -179,6 +180,9 @@ Quelques essais :
 	noReminder:  "Il n’y a pas de rappel %d. /remind les liste.",
 	cancelled:   "Annulé : %s",
 
+	exportLink:    "Tout est ici : %s\n\nLe lien sert une fois, pendant %d minutes. Le fichier contient tout ce qui a été dit, avec les résumés, la mémoire, les points ouverts, les rappels et les pièces jointes.",
+	exportHere:    "La page web n’est accessible que depuis la machine où je tourne : ouvrez-la là, Réglages, Vos données. Ou là-bas : `everthread export --user %d --out FICHIER.zip`.",
+	exportNoPage:  "Sur la machine où je tourne : `everthread export --user %d --out FICHIER.zip`.",
 	usageFree:     "Utilisés aujourd’hui : %s jetons. Il n’y a pas de limite.",
 	usageOf:       "Utilisés aujourd’hui : %s jetons sur %s (%s).",
 	usageReserved: "%s de plus sont réservés pour ce qui est en cours.",

@@ -3,6 +3,8 @@ package command
 import (
 	"context"
 	"fmt"
+	"net/netip"
+	"net/url"
 	"slices"
 	"strconv"
 	"strings"
@@ -70,6 +72,37 @@ func (c *Commands) web(_ context.Context, r *request) (core.Outcome, error) {
 	out := r.say(r.words.webLink, url, minutes(code.Expires.Sub(r.now)))
 	out.Effects = []core.Effect{core.NewWebLink{Code: code}}
 	return out, nil
+}
+
+// export answers with a link that signs in and then gives out everything, where
+// one leads anywhere.
+func (c *Commands) export(_ context.Context, r *request) (core.Outcome, error) {
+	if c.NewWebLink == nil {
+		return r.say(r.words.exportNoPage, r.user.ID), nil
+	}
+	address, code, err := c.NewWebLink(r.user.ID)
+	if err != nil {
+		return core.Outcome{}, err
+	}
+	link, err := url.Parse(address)
+	if err != nil {
+		return core.Outcome{}, err
+	}
+	if here(link.Hostname()) && c.Push(r.at.Address.Channel) {
+		return r.say(r.words.exportHere, r.user.ID), nil
+	}
+	q := link.Query()
+	q.Set("next", "/settings/export")
+	link.RawQuery = q.Encode()
+	out := r.say(r.words.exportLink, link.String(), minutes(code.Expires.Sub(r.now)))
+	out.Effects = []core.Effect{core.NewWebLink{Code: code}}
+	return out, nil
+}
+
+// here tells whether a host is the machine itself: from a phone it leads nowhere.
+func here(host string) bool {
+	ip, err := netip.ParseAddr(host)
+	return host == "localhost" || err == nil && ip.IsLoopback()
 }
 
 func (c *Commands) newLink(r *request) (core.Outcome, error) {

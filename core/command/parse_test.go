@@ -51,7 +51,7 @@ func TestWhatIsACommand(t *testing.T) {
 		{"/search cats", "search", "cats"},
 		{"/remember this", "remember", "this"},
 		{"/web", "web", ""},
-		{"/export", "?start", ""},
+		{"/export", "export", ""},
 		{"/aide", "?done", ""},
 		{"/sum", "?summary", ""},
 		{"/conti", "?continuous", ""},

@@ -91,6 +91,9 @@ type words struct {
 	cancelWhich                          string
 	noReminder                           string // number
 	cancelled                            string // text
+	exportLink                           string // url, minutes
+	exportHere                           string // user
+	exportNoPage                         string // user
 	usageFree                            string // used
 	usageOf                              string // used, budget, percent
 	usageReserved                        string // reserved

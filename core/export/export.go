@@ -22,10 +22,9 @@ type Store interface {
 	core.TimelineStore
 	core.DayStore
 	core.MemoryStore
-	core.LoopReader
 	User(ctx context.Context, id core.UserID) (core.User, error)
 	Identities(ctx context.Context, user core.UserID) ([]core.Identity, error)
-	Reminders(ctx context.Context, user core.UserID, limit int) ([]core.Reminder, error)
+	Plans(ctx context.Context, user core.UserID) (core.Plans, error)
 }
 
 // Exporter writes exports. All fields are required.
@@ -165,23 +164,19 @@ func (x *export) memory() error {
 }
 
 func (x *export) plans() error {
-	loops, err := x.Store.Loops(x.ctx, x.user.ID, all)
+	plans, err := x.Store.Plans(x.ctx, x.user.ID)
 	if err != nil {
 		return err
 	}
-	reminders, err := x.Store.Reminders(x.ctx, x.user.ID, all)
-	if err != nil {
-		return err
+	loops := make([]loopLine, len(plans.Loops))
+	for n, l := range plans.Loops {
+		loops[n] = loopLine{l.ID, l.Text, l.State, l.Sources, l.OpenedAt, l.Mentioned}
 	}
-	open := make([]loopLine, len(loops))
-	for n, l := range loops {
-		open[n] = loopLine{l.ID, l.Text, l.State, l.Sources, l.OpenedAt, l.Mentioned}
+	wanted := make([]reminderLine, len(plans.Reminders))
+	for n, r := range plans.Reminders {
+		wanted[n] = reminderLine{r.ID, r.Text, r.DueAt, r.Cron, r.Zone, r.State, r.Source, r.CreatedAt, r.FiredAt, r.Message}
 	}
-	wanted := make([]reminderLine, len(reminders))
-	for n, r := range reminders {
-		wanted[n] = reminderLine{r.ID, r.Text, r.DueAt, r.Cron, r.Zone, r.State, r.CreatedAt}
-	}
-	return errors.Join(lines(x, "loops.jsonl", open), lines(x, "reminders.jsonl", wanted))
+	return errors.Join(lines(x, "loops.jsonl", loops), lines(x, "reminders.jsonl", wanted))
 }
 
 // files copies the attachments.

@@ -86,5 +86,8 @@ type reminderLine struct {
 	Cron      string             `json:"cron,omitempty"`
 	Zone      string             `json:"zone,omitempty"`
 	State     core.ReminderState `json:"state"`
+	Source    core.MessageID     `json:"source_message,omitempty"`
 	CreatedAt time.Time          `json:"created_at"`
+	FiredAt   time.Time          `json:"fired_at,omitzero"`
+	Message   core.MessageID     `json:"message,omitempty"` // of the last time
 }

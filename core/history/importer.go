@@ -17,7 +17,6 @@ type Store interface {
 	core.ImportStore
 	Note(ctx context.Context, n core.Note) (core.Noted, error)
 	Items(ctx context.Context, q core.ItemQuery) ([]core.Item, error)
-	Loops(ctx context.Context, user core.UserID, limit int) ([]core.Loop, error)
 }
 
 // Importer brings archives in. All fields but Progress are required.
@@ -45,6 +44,7 @@ type Result struct {
 	Summaries int      `json:"summaries"`
 	Items     int      `json:"memory"`
 	Loops     int      `json:"loops"`
+	Reminders int      `json:"reminders"`
 }
 
 // batchSize is how many messages are stored at once.

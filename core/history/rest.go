@@ -45,11 +45,22 @@ type (
 		OpenedAt  time.Time        `json:"opened_at"`
 		Mentioned time.Time        `json:"mentioned_at"`
 	}
+	ownReminder struct {
+		Text      string             `json:"text"`
+		DueAt     time.Time          `json:"due_at"`
+		Cron      string             `json:"cron"`
+		Zone      string             `json:"zone"`
+		State     core.ReminderState `json:"state"`
+		Source    core.MessageID     `json:"source_message"`
+		CreatedAt time.Time          `json:"created_at"`
+		FiredAt   time.Time          `json:"fired_at"`
+		Message   core.MessageID     `json:"message"`
+	}
 )
 
-// rest brings in the summaries, the memory and the open loops of an export.
+// rest brings in the summaries, the memory, the loops and the reminders of an export.
 func (r *run) rest(ctx context.Context) error {
-	for _, step := range []func(context.Context) error{r.summaries, r.memory, r.loops} {
+	for _, step := range []func(context.Context) error{r.summaries, r.memory, r.plans} {
 		if err := step(ctx); err != nil {
 			return err
 		}
@@ -173,29 +184,57 @@ func (r *run) addItem(ctx context.Context, i ownItem, theme core.Theme) error {
 	return err
 }
 
-// loops brings in what is open and not here yet.
-func (r *run) loops(ctx context.Context) error {
-	here := map[string]bool{}
-	open, err := r.Store.Loops(ctx, r.User.ID, 1_000_000)
+// plans brings in loops and reminders that are not here yet. What was due while
+// nobody could fire it is over, unless it recurs.
+func (r *run) plans(ctx context.Context) error {
+	var p core.Plans
+	err := sibling(r.archive, "loops.jsonl", ignore, func(l ownLoop) error {
+		if l.Text == "" || l.State != core.LoopOpen && l.State != core.LoopClosed {
+			return nil
+		}
+		p.Loops = append(p.Loops, core.Loop{Text: l.Text, State: l.State, Sources: r.renumbered(l.Sources), OpenedAt: l.OpenedAt, Mentioned: l.Mentioned})
+		return nil
+	})
 	if err != nil {
 		return err
 	}
-	for _, l := range open {
-		here[l.Text] = true
-	}
-	return sibling(r.archive, "loops.jsonl", ignore, func(l ownLoop) error {
-		if here[l.Text] || l.State != core.LoopOpen || l.Text == "" {
-			return nil
+	err = sibling(r.archive, "reminders.jsonl", ignore, func(o ownReminder) error {
+		if reminder := r.reminder(o); reminder.Text != "" {
+			p.Reminders = append(p.Reminders, reminder)
 		}
-		here[l.Text] = true
-		r.result.Loops++
-		loop := core.Loop{User: r.User.ID, Text: l.Text, OpenedAt: l.OpenedAt, Mentioned: l.Mentioned}
-		for _, was := range l.Sources {
-			if id := r.numbers[was]; id > 0 {
-				loop.Sources = append(loop.Sources, id)
-			}
-		}
-		_, err := r.Store.Note(ctx, core.Note{User: r.User.ID, Now: r.Now(), Effects: []core.Effect{core.OpenLoop{Loop: loop, At: l.OpenedAt}}})
-		return err
+		return nil
 	})
+	if err != nil || len(p.Loops)+len(p.Reminders) == 0 {
+		return err
+	}
+	r.result.Loops, r.result.Reminders, err = r.Store.ImportPlans(ctx, r.User.ID, p)
+	return err
+}
+
+// reminder is a reminder as it is here; without a text: it cannot be one.
+func (r *run) reminder(o ownReminder) core.Reminder {
+	switch o.State {
+	case core.ReminderActive:
+		if o.Cron == "" && o.DueAt.Before(r.Now()) {
+			o.State = core.ReminderDone
+		}
+	case core.ReminderDone, core.ReminderCancelled:
+	default:
+		return core.Reminder{}
+	}
+	if o.DueAt.IsZero() {
+		return core.Reminder{}
+	}
+	return core.Reminder{Text: o.Text, DueAt: o.DueAt, Cron: o.Cron, Zone: o.Zone, State: o.State, Source: r.numbers[o.Source], CreatedAt: o.CreatedAt, FiredAt: o.FiredAt,
+		Message: r.numbers[o.Message]}
+}
+
+// renumbered are the numbers that messages have now, of those that came in.
+func (r *run) renumbered(was []core.MessageID) (now []core.MessageID) {
+	for _, w := range was {
+		if id := r.numbers[w]; id > 0 {
+			now = append(now, id)
+		}
+	}
+	return now
 }

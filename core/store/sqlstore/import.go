@@ -120,14 +120,9 @@ func (in *importing) admit(out *core.Imported) error {
 	return nil
 }
 
-// asker runs queries.
-type asker interface {
-	rows(query string, args ...any) (rows, error)
-}
-
 // knownKeys reads which keys came in before. Each is looked up by itself: that is
 // what an index is for, whatever a planner knows of the table.
-func knownKeys(q asker, user core.UserID, ms []core.ImportMessage) (map[string]core.MessageID, error) {
+func knownKeys(q reader, user core.UserID, ms []core.ImportMessage) (map[string]core.MessageID, error) {
 	out, marks := make(map[string]core.MessageID, len(ms)), make([]string, 200)
 	for i := range marks {
 		marks[i] = `(` + placeholders(2+i, 1) + `)`

@@ -230,17 +230,20 @@ func summaryOf(q querier, g core.Segment) (*core.Summary, error) {
 }
 
 func openLoops(q reader, user core.UserID, limit int) ([]core.Loop, error) {
-	rows, err := q.rows(`SELECT user_id, id, body, state, sources, opened_at, mentioned_at FROM loops WHERE user_id = $1 AND state = 'open'
-		ORDER BY mentioned_at DESC, id DESC LIMIT $2`, user, limit)
-	return collect(rows, err, func(r scanner) (l core.Loop, err error) {
-		var sources string
-		var opened, mentioned int64
-		if err := r.Scan(&l.User, &l.ID, &l.Text, (*string)(&l.State), &sources, &opened, &mentioned); err != nil {
-			return l, err
-		}
-		l.OpenedAt, l.Mentioned = at(opened), at(mentioned)
-		return l, unjson(sources, &l.Sources)
-	})
+	rows, err := q.rows(`SELECT `+loopColumns+` FROM loops WHERE user_id = $1 AND state = 'open' ORDER BY mentioned_at DESC, id DESC LIMIT $2`, user, limit)
+	return collect(rows, err, scanLoop)
+}
+
+const loopColumns = `user_id, id, body, state, sources, opened_at, mentioned_at`
+
+func scanLoop(r scanner) (l core.Loop, err error) {
+	var sources string
+	var opened, mentioned int64
+	if err := r.Scan(&l.User, &l.ID, &l.Text, (*string)(&l.State), &sources, &opened, &mentioned); err != nil {
+		return l, err
+	}
+	l.OpenedAt, l.Mentioned = at(opened), at(mentioned)
+	return l, unjson(sources, &l.Sources)
 }
 
 func epochByID(q reader, user core.UserID, id core.TurnID) (*core.Epoch, error) {

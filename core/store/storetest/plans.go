@@ -168,7 +168,7 @@ var virtual = regexp.MustCompile(`^SCAN (\w+_terms|\w+_vectors) VIRTUAL TABLE IN
 var few = regexp.MustCompile(`_uncovered|_continuous|_due|_trouble|_under_way|_unwindowed|_pending|reminders_active|embeddings USING PRIMARY KEY \(user_id=\? AND kind`)
 
 // perUser are tables of which a user has few rows.
-const perUser = ` i identities loops threads h once jobs themes sessions api_keys `
+const perUser = ` i identities reminders loops threads h once jobs themes sessions api_keys `
 
 // checkSQLite says what is wrong with a plan, if anything.
 func checkSQLite(plan []string) string {

@@ -1,0 +1,161 @@
+package history_test
+
+import (
+	"archive/zip"
+	"bytes"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"regexp"
+	"sort"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/everthread/everthread/core"
+	"github.com/everthread/everthread/core/export"
+	"github.com/everthread/everthread/core/memory"
+)
+
+// give writes an export and returns its path and its text files.
+func (w *world) give() (string, map[string]string) {
+	w.t.Helper()
+	zone, err := time.LoadLocation("Europe/Paris")
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	var b bytes.Buffer
+	x := &export.Exporter{Store: w.st, Media: os.DirFS(w.media), Zone: zone, Now: func() time.Time { return now }}
+	if err := x.Write(w.t.Context(), &b, w.u.ID, nil); err != nil {
+		w.t.Fatal(err)
+	}
+	file := filepath.Join(w.t.TempDir(), "export.zip")
+	if err := os.WriteFile(file, b.Bytes(), 0o600); err != nil {
+		w.t.Fatal(err)
+	}
+	z, err := zip.NewReader(bytes.NewReader(b.Bytes()), int64(b.Len()))
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	out := map[string]string{}
+	for _, f := range z.File {
+		r, err := f.Open()
+		if err != nil {
+			w.t.Fatal(err)
+		}
+		text, err := io.ReadAll(r)
+		if err != nil {
+			w.t.Fatal(err)
+		}
+		out[f.Name] = string(text)
+	}
+	return file, out
+}
+
+// live fills a world with what an export of somebody holds, and plans of all states.
+func (w *world) live() {
+	w.t.Helper()
+	w.bring("jsonl", "testdata/jsonl/export", "")
+	at := now.Add(-72 * time.Hour)
+	note := func(effects ...core.Effect) {
+		w.t.Helper()
+		if _, err := w.st.Note(w.t.Context(), core.Note{User: w.u.ID, Now: now, Effects: effects}); err != nil {
+			w.t.Fatal(err)
+		}
+	}
+	for n, text := range []string{"still open", "closed since"} {
+		note(core.OpenLoop{Loop: core.Loop{ID: core.LoopID(9000 + n), Text: text, Sources: []core.MessageID{1, 2}}, At: at})
+	}
+	note(core.CloseLoop{Loop: 9001, At: now})
+	for n, text := range []string{"tea", "called off", "every week"} {
+		r := core.Reminder{ID: core.ReminderID(9100 + n), Text: text, DueAt: now.Add(48 * time.Hour), Zone: "Europe/Paris", State: core.ReminderActive, Source: 1}
+		if n == 2 {
+			r.Cron = "0 9 * * 1"
+		}
+		note(core.SetReminder{Reminder: r, At: at})
+	}
+	note(core.CancelReminder{Reminder: 9101, At: now})
+	note(core.AddItem{Item: core.Item{User: w.u.ID, Theme: "garden", Type: "fact", Content: "likes roses", Tags: []string{"flowers"}, SourceMessage: 1, Status: core.ItemActive, CreatedAt: at},
+		Digest: memory.Digest("likes roses"), Theme: core.Theme{User: w.u.ID, Slug: "garden", Name: "Garden", CreatedAt: at}, At: at})
+}
+
+// own are the numbers that only a store gives: of threads, items, loops, reminders
+// and imported files.
+var own = regexp.MustCompile(`^\{"id":\d+,|"thread":\d+,|"path":"[^"]*"`)
+
+// sorted is the content of JSON Lines, without what a store gives, in an order of its own.
+func sorted(text string) []string {
+	var out []string
+	for line := range strings.Lines(text) {
+		out = append(out, own.ReplaceAllString(strings.TrimSpace(line), ""))
+	}
+	sort.Strings(out)
+	return out
+}
+
+func TestWhatGoesOutComesBackTheSame(t *testing.T) {
+	t.Parallel()
+	first := newWorld(t)
+	first.live()
+	file, before := first.give()
+	second := newWorld(t)
+	out := second.bring("jsonl", file, "")
+	if out.Loops != 3 || out.Reminders != 3 || out.Files != 1 {
+		t.Errorf("got %+v", out)
+	}
+	again, after := second.give()
+	for _, name := range []string{"messages.jsonl", "summaries.jsonl", "memory.jsonl", "loops.jsonl", "reminders.jsonl"} {
+		if len(before[name]) < 10 {
+			t.Errorf("%s is empty", name)
+		}
+		if diff := cmp.Diff(sorted(before[name]), sorted(after[name])); diff != "" {
+			t.Errorf("%s:\n%s", name, diff)
+		}
+	}
+	for name, text := range before {
+		if strings.HasPrefix(name, "days/") && after[name] != text && own.ReplaceAllString(after[name], "") == "" {
+			t.Errorf("%s is %q, was %q", name, after[name], text)
+		}
+	}
+	if a, b := media(before), media(after); a != b || a == "" {
+		t.Errorf("files %q, then %q", a, b)
+	}
+	if out := second.bring("jsonl", again, ""); out.Fresh+out.Loops+out.Reminders+out.Items+out.Summaries != 0 {
+		t.Errorf("its own export again: %+v", out)
+	}
+	if out := first.bring("jsonl", again, ""); out.Fresh+out.Loops+out.Reminders+out.Items+out.Summaries != 0 {
+		t.Errorf("back where it came from: %+v", out)
+	}
+}
+
+// media is what the attachments of an export say.
+func media(files map[string]string) string {
+	var out []string
+	for name, text := range files {
+		if strings.HasPrefix(name, "media/") {
+			out = append(out, text)
+		}
+	}
+	sort.Strings(out)
+	return fmt.Sprintf("%q", out)
+}
+
+func TestPlansThatWereForgottenStayAway(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.live()
+	file, _ := w.give()
+	if _, err := w.st.Note(t.Context(), core.Note{User: w.u.ID, Now: now, Effects: []core.Effect{core.Redact{Message: 1, At: now}}}); err != nil {
+		t.Fatal(err)
+	}
+	plans, err := w.st.Plans(t.Context(), w.u.ID)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if out := w.bring("jsonl", file, ""); out.Loops+out.Reminders != 0 {
+		t.Errorf("came back: %+v; there are %+v", out, plans)
+	}
+}

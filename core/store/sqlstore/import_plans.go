@@ -1,0 +1,100 @@
+package sqlstore
+
+import (
+	"context"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/everthread/everthread/core"
+)
+
+// Plans returns all loops and reminders; see core.ImportStore.
+func (s *Store) Plans(ctx context.Context, user core.UserID) (out core.Plans, err error) {
+	err = s.view(ctx, "list plans", func(q querier) error {
+		out, err = plans(q, user)
+		return err
+	})
+	return out, err
+}
+
+func plans(q reader, user core.UserID) (out core.Plans, err error) {
+	rows, err := q.rows(`SELECT `+loopColumns+` FROM loops WHERE user_id = $1 ORDER BY id`, user)
+	if out.Loops, err = collect(rows, err, scanLoop); err != nil {
+		return out, err
+	}
+	rows, err = q.rows(`SELECT `+reminderColumns+` FROM reminders WHERE user_id = $1 ORDER BY id`, user)
+	out.Reminders, err = collect(rows, err, scanReminder)
+	return out, err
+}
+
+// ImportPlans stores loops and reminders that are not here; see core.ImportStore.
+func (s *Store) ImportPlans(ctx context.Context, user core.UserID, p core.Plans) (loops, reminders int, err error) {
+	err = s.update(ctx, "import plans", user, func(t *tx) error {
+		loops, reminders = 0, 0
+		here, err := plans(t, t.user)
+		if err != nil {
+			return err
+		}
+		if loops, err = t.importLoops(p.Loops, here.Loops); err != nil {
+			return err
+		}
+		reminders, err = t.importReminders(p.Reminders, here.Reminders)
+		return err
+	})
+	return loops, reminders, err
+}
+
+func (t *tx) importLoops(list, here []core.Loop) (n int, err error) {
+	for _, l := range list {
+		same := func(o core.Loop) bool { return o.Text == l.Text && o.OpenedAt.Equal(l.OpenedAt) }
+		forgotten, err := t.forgotten(l.Sources...)
+		if err != nil {
+			return n, err
+		}
+		if forgotten || slices.ContainsFunc(here, same) {
+			continue
+		}
+		here = append(here, l)
+		n++
+		if err := t.exec(`INSERT INTO loops (user_id, id, body, state, sources, opened_at, mentioned_at) VALUES ($1, $2, $3, $4, $5, $6, $7)`,
+			t.user, t.nextID(), l.Text, string(l.State), text(l.Sources), ms(l.OpenedAt), ms(l.Mentioned)); err != nil {
+			return n, err
+		}
+	}
+	return n, nil
+}
+
+func (t *tx) importReminders(list, here []core.Reminder) (n int, err error) {
+	for _, r := range list {
+		same := func(o core.Reminder) bool { return o.Text == r.Text && o.Cron == r.Cron && o.CreatedAt.Equal(r.CreatedAt) }
+		forgotten, err := t.forgotten(r.Source)
+		if err != nil {
+			return n, err
+		}
+		if forgotten || slices.ContainsFunc(here, same) {
+			continue
+		}
+		here = append(here, r)
+		n++
+		if err := t.exec(`INSERT INTO reminders (user_id, id, body, due_at, cron, zone, state, source_message, created_at, fired_at, message_id) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)`,
+			t.user, t.nextID(), r.Text, ms(r.DueAt), r.Cron, r.Zone, string(r.State), r.Source, ms(r.CreatedAt), ms(r.FiredAt), r.Message); err != nil {
+			return n, err
+		}
+	}
+	return n, nil
+}
+
+// forgotten tells whether any of some messages was redacted.
+func (t *tx) forgotten(sources ...core.MessageID) (yes bool, err error) {
+	sources = slices.DeleteFunc(slices.Clone(sources), func(id core.MessageID) bool { return id == 0 })
+	if len(sources) == 0 {
+		return false, nil
+	}
+	var ids []string
+	for _, id := range sources {
+		ids = append(ids, strconv.FormatInt(int64(id), 10))
+	}
+	err = t.row(`SELECT EXISTS (SELECT 1 FROM messages WHERE user_id = $1 AND id IN (`+strings.Join(ids, ", ")+`) AND redacted = 1)`, t.user).Scan(&yes)
+	return yes, err
+}
