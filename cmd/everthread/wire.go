@@ -37,6 +37,7 @@ type store interface {
 	Schema(ctx context.Context) (sqlstore.Schema, error)
 	Listen(ctx context.Context) error
 	Analyze(a core.Analyzer)
+	Remains(ctx context.Context, user core.UserID) ([]string, error)
 	Beside() (db *sql.DB, dialect string, err error)
 	Reseal(ctx context.Context, f func(core.Sealed) (string, error)) (changed int, err error)
 }

@@ -51,6 +51,11 @@ func (terms) DropUser(kind core.DocKind, user core.UserID) sqlstore.Statement {
 	return sqlstore.Statement{Query: `DELETE FROM ` + string(kind) + `_terms WHERE user_id = $1`, Args: []any{user}}
 }
 
+// Count counts the documents of a user.
+func (terms) Count(kind core.DocKind, user core.UserID) sqlstore.Statement {
+	return sqlstore.Statement{Query: `SELECT COUNT(*) FROM ` + string(kind) + `_terms WHERE user_id = $1`, Args: []any{user}}
+}
+
 // Match asks for the documents of each expression, all in one statement. Its
 // conditions leave no index but that of the terms.
 func (terms) Match(q sqlstore.TermQuery) sqlstore.Statement {

@@ -64,6 +64,11 @@ func (terms) DropUser(kind core.DocKind, user core.UserID) sqlstore.Statement {
 	return sqlstore.Statement{Query: `DELETE FROM ` + string(kind) + `_terms WHERE rowid BETWEEN $1 AND $2`, Args: []any{rowid(user, 0), rowid(user+1, 0) - 1}}
 }
 
+// Count counts the documents of a user.
+func (terms) Count(kind core.DocKind, user core.UserID) sqlstore.Statement {
+	return sqlstore.Statement{Query: `SELECT COUNT(*) FROM ` + string(kind) + `_terms WHERE rowid BETWEEN $1 AND $2`, Args: []any{rowid(user, 0), rowid(user+1, 0) - 1}}
+}
+
 // Match asks for the documents of each expression, all in one statement.
 func (terms) Match(q sqlstore.TermQuery) sqlstore.Statement {
 	table := string(q.Kind) + "_terms"

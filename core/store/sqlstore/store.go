@@ -66,6 +66,8 @@ type Terms interface {
 	DropRange(kind core.DocKind, user core.UserID, from, through int64) Statement
 	// DropUser takes all documents of a user out.
 	DropUser(kind core.DocKind, user core.UserID) Statement
+	// Count tells how many documents of a user there are.
+	Count(kind core.DocKind, user core.UserID) Statement
 	// Match finds documents. Its statement returns for every expression its number
 	// in q.Exprs and the ids, newest first, as text with commas between.
 	Match(q TermQuery) Statement

@@ -1,0 +1,36 @@
+package sqlstore
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"github.com/everthread/everthread/core"
+)
+
+// Remains lists the tables that hold rows of a user, and how many: none of
+// somebody who was deleted.
+func (s *Store) Remains(ctx context.Context, user core.UserID) ([]string, error) {
+	var out []string
+	q := querier{s: s, ctx: ctx, db: s.read} // it may read a lot, so no time bounds it
+	for _, table := range strings.Fields(owned) {
+		var n int
+		if err := q.row(`SELECT COUNT(*) FROM `+table+` WHERE user_id = $1`, user).Scan(&n); err != nil {
+			return nil, wrap("look for remains", err)
+		}
+		if n > 0 {
+			out = append(out, fmt.Sprintf("%s: %d", table, n))
+		}
+	}
+	for _, kind := range []core.DocKind{core.DocMessage, core.DocSummary, core.DocItem} {
+		st := s.dialect.Terms.Count(kind, user)
+		var n int
+		if err := q.row(st.Query, st.Args...).Scan(&n); err != nil {
+			return nil, wrap("look for remains", err)
+		}
+		if n > 0 {
+			out = append(out, fmt.Sprintf("index of %s: %d", kind, n))
+		}
+	}
+	return out, nil
+}
