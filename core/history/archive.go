@@ -2,6 +2,7 @@ package history
 
 import (
 	"archive/zip"
+	"bytes"
 	"errors"
 	"fmt"
 	"io"
@@ -15,7 +16,7 @@ import (
 
 // Bounds of archives.
 const (
-	maxEntries = 500_000
+	maxEntries = 200_000
 	// maxRatio is how many times a packed text may be larger than what it is packed
 	// in, beyond freeSize.
 	maxRatio = 200
@@ -30,7 +31,8 @@ const (
 type Archive struct {
 	main  string // of a single file, its name
 	root  *os.Root
-	zip   *zip.ReadCloser
+	zip   *zip.Reader
+	pack  *os.File // of zip
 	files map[string]*zip.File
 	names []string
 }
@@ -89,14 +91,18 @@ func openFolder(dir string) (*Archive, error) {
 }
 
 func openZIP(file string) (*Archive, error) {
-	z, err := zip.OpenReader(file)
-	if err != nil && !errors.Is(err, zip.ErrInsecurePath) {
-		return nil, fmt.Errorf("open archive: %w (is it complete?)", err)
+	f, err := os.Open(file)
+	if err != nil {
+		return nil, fmt.Errorf("open archive: %w", err)
 	}
-	if len(z.File) > maxEntries {
-		return nil, errors.Join(fmt.Errorf("open archive: it has more than %d files", maxEntries), z.Close())
+	z, err := readDirectory(f)
+	if errors.Is(err, zip.ErrFormat) || errors.Is(err, io.ErrUnexpectedEOF) {
+		err = errors.New("its list of files cannot be read; is it complete? Get it once more")
 	}
-	a := &Archive{zip: z, files: make(map[string]*zip.File, len(z.File))}
+	if err != nil {
+		return nil, errors.Join(fmt.Errorf("open archive: %w", err), f.Close())
+	}
+	a := &Archive{zip: z, pack: f, files: make(map[string]*zip.File, len(z.File))}
 	for _, f := range z.File {
 		if !f.FileInfo().IsDir() && a.files[f.Name] == nil {
 			a.files[f.Name] = f
@@ -107,10 +113,45 @@ func openZIP(file string) (*Archive, error) {
 	return a, nil
 }
 
+// readDirectory reads the list of files of a ZIP file, if it is not endless: each
+// takes memory.
+func readDirectory(f *os.File) (*zip.Reader, error) {
+	info, err := f.Stat()
+	if err != nil {
+		return nil, err
+	}
+	c := &listing{ReaderAt: f, counting: true}
+	z, err := zip.NewReader(c, info.Size())
+	c.counting = false
+	if errors.Is(err, zip.ErrInsecurePath) { // names are no paths here
+		err = nil
+	}
+	return z, err
+}
+
+// listing counts the entries of a ZIP file while its list of them is read. What
+// the list says of its length may be a lie.
+type listing struct {
+	io.ReaderAt
+	counting bool
+	entries  int
+}
+
+// ReadAt reads, and fails where there are too many entries.
+func (l *listing) ReadAt(p []byte, at int64) (int, error) {
+	n, err := l.ReaderAt.ReadAt(p, at)
+	if l.counting {
+		if l.entries += bytes.Count(p[:n], []byte("PK\x01\x02")); l.entries > maxEntries {
+			return 0, fmt.Errorf("it has more than %d files", maxEntries)
+		}
+	}
+	return n, err
+}
+
 // Close closes the archive.
 func (a *Archive) Close() error {
 	if a.zip != nil {
-		return a.zip.Close()
+		return a.pack.Close()
 	}
 	return a.root.Close()
 }
@@ -182,6 +223,28 @@ func (a *Archive) file(name string, limit int64) (io.ReadCloser, error) {
 		return nil, errors.Join(err, f.Close())
 	}
 	return &bounded{f, limit}, nil
+}
+
+// nothing says that an archive holds no message, and why that may be.
+func (a *Archive) nothing() error {
+	for _, name := range a.names[:min(len(a.names), 100)] {
+		if a.wide(name) {
+			return fmt.Errorf("%w: %s is UTF-16; save it as UTF-8", errNothing, path.Base(name))
+		}
+	}
+	return errNothing
+}
+
+// wide tells whether a file begins as text in UTF-16 does.
+func (a *Archive) wide(name string) bool {
+	r, err := a.text(name)
+	if err != nil {
+		return false
+	}
+	defer r.Close()
+	head := make([]byte, 2)
+	_, err = io.ReadFull(r, head)
+	return err == nil && (string(head) == "\xff\xfe" || string(head) == "\xfe\xff")
 }
 
 // beside is the name of a file that another one of the archive names.

@@ -126,7 +126,7 @@ func Read(a *Archive, format string, o Options, line func(Line) error, left func
 		return err
 	}
 	if n == 0 {
-		return errNothing
+		return a.nothing()
 	}
 	return nil
 }

@@ -61,6 +61,8 @@ func (w *world) day(t time.Time) core.Day {
 	return day.At(t, zone, 0, 3*time.Hour, 8*time.Hour)
 }
 
+func (w *world) label(t time.Time) string { return w.day(t).Label }
+
 func (w *world) importer(store history.Store) *history.Importer {
 	return &history.Importer{Store: store, Tokens: tokens.New(), User: w.u, Day: w.day, Digest: memory.Digest, Media: &history.Media{Dir: w.media, Max: w.max}, Summaries: true,
 		Now: func() time.Time { return now }, Wait: func(context.Context, time.Duration) { w.waits++ }}
