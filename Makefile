@@ -4,13 +4,16 @@ VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
 TAGS    := goolm
 LDFLAGS := -s -w -X main.version=$(VERSION)
 
-.PHONY: help run build test test-unit lint fmt bench
+.PHONY: help run build release test test-unit lint fmt bench
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 build: ## bin/everthread, one static binary
 	CGO_ENABLED=0 go build -trimpath -tags $(TAGS) -ldflags '$(LDFLAGS)' -o bin/everthread ./cmd/everthread
+
+release: ## dist/VERSION: programs for six platforms, image, bill of materials, sums
+	@scripts/release.sh '$(VERSION)'
 
 run: build ## build and serve
 	./bin/everthread serve

@@ -70,8 +70,10 @@ start_peers() {
 	fi
 }
 
+# The six platforms of a release compile too.
 builds() {
-	CGO_ENABLED=0 go build ./... && CGO_ENABLED=0 go build -tags goolm ./... && CGO_ENABLED=0 go vet -tags 'goolm e2e crashpoints bench' ./...
+	CGO_ENABLED=0 go build ./... && CGO_ENABLED=0 go build -tags goolm ./... && CGO_ENABLED=0 go vet -tags 'goolm e2e crashpoints bench' ./... &&
+		scripts/release.sh --compile && (cd scripts/pack && go vet .)
 }
 
 gotest() {

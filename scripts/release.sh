@@ -1,0 +1,65 @@
+#!/usr/bin/env bash
+# Makes a release in dist/VERSION: static programs for six platforms, archives, a
+# container image as an OCI layout (no engine is needed), a bill of materials and
+# the sums of all. The same commit gives the same bytes with the same Go, and the
+# same certificates on the machine; one platform is built twice to prove it.
+#
+#   scripts/release.sh [VERSION]      everything
+#   scripts/release.sh --compile      only whether every platform compiles
+
+source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
+
+cd "$root_dir"
+platforms="linux/amd64 linux/arm64 darwin/amd64 darwin/arm64 windows/amd64 windows/arm64"
+certificates=${CERTIFICATES:-/etc/ssl/certs/ca-certificates.crt}
+export CGO_ENABLED=0 GOFLAGS=-mod=readonly
+
+# compile platform out... builds the program for a platform.
+compile() {
+	GOOS=${1%/*} GOARCH=${1#*/} go build -trimpath -buildvcs=false -tags goolm \
+		-ldflags "-s -w -buildid= -X main.version=$version" -o "$2" ./cmd/everthread
+}
+
+if [ "${1:-}" = --compile ]; then
+	version=dev
+	for p in $platforms; do
+		GOOS=${p%/*} GOARCH=${p#*/} go build -trimpath -buildvcs=false -tags goolm -o /dev/null ./cmd/everthread || die "$p does not compile"
+	done
+	exit 0
+fi
+
+version=${1:-$(git describe --tags --always --dirty)}
+epoch=${SOURCE_DATE_EPOCH:-$(git log -1 --format=%ct)}
+out=dist/$version
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+rm -rf "$out" && mkdir -p "$out"
+(cd scripts/pack && go build -o "$work/pack" .)
+
+begin=$SECONDS
+for p in $platforms; do
+	name=everthread-$version-${p%/*}-${p#*/}
+	dir=$work/$name program=everthread archive=$name.tar.gz
+	[ "${p%/*}" != windows ] || { program=everthread.exe && archive=$name.zip; }
+	mkdir -p "$dir"
+	log "$p"
+	compile "$p" "$dir/$program"
+	"$work/pack" archive "$out/$archive" "$epoch" "$name" "$dir/$program" LICENSE README.md
+done
+
+log "linux/amd64 once more, to compare"
+linux=$work/everthread-$version-linux
+mkdir "$work/again"
+# Another folder and no cache of the linker: nothing of either may be in the bytes.
+git ls-files -z --cached --others --exclude-standard | tar --null -T - -cf - | tar -xf - -C "$work/again"
+(cd "$work/again" && compile linux/amd64 "$work/second")
+cmp "$work/second" "$linux-amd64/everthread" || die "two builds of linux/amd64 differ"
+"$work/pack" archive "$work/second.tar.gz" "$epoch" "everthread-$version-linux-amd64" "$linux-amd64/everthread" LICENSE README.md
+cmp "$work/second.tar.gz" "$out/everthread-$version-linux-amd64.tar.gz" || die "two archives of linux/amd64 differ"
+
+"$work/pack" sbom "$out/everthread-$version.cdx.json" "$epoch" "$version" "$linux-amd64/everthread"
+"$work/pack" image "$out/everthread-$version-image.oci.tar" "$epoch" "$version" "$certificates" "$(go env GOROOT)/lib/time/zoneinfo.zip" \
+	"amd64=$linux-amd64/everthread" "arm64=$linux-arm64/everthread"
+(cd "$out" && sha256sum -- everthread-* >SHA256SUMS)
+log "$out, in $((SECONDS - begin)) s"
+ls -l "$out" >&2
