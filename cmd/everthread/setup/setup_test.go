@@ -1,0 +1,259 @@
+package setup_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"reflect"
+	"strings"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"github.com/everthread/everthread/cmd/everthread/setup"
+	"github.com/everthread/everthread/configs"
+	"github.com/everthread/everthread/core"
+)
+
+// world answers trials: one key, one token and one database are right.
+type world struct{ models []string }
+
+var errRefused = errors.New("it is refused; check it")
+
+func (w world) Models(_ context.Context, m setup.Model) ([]string, error) {
+	if strings.Contains(m.BaseURL, "away") {
+		return nil, &core.ModelError{Kind: core.ModelDown, Err: errors.New("it does not answer; check the address")}
+	}
+	if m.Key != "right" {
+		return nil, &core.ModelError{Kind: core.ModelAuth, Err: errRefused}
+	}
+	return w.models, nil
+}
+
+func (world) Model(_ context.Context, m setup.Model) error {
+	if m.Name == "good" || strings.HasPrefix(m.Name, "gpt-5") {
+		return nil
+	}
+	return &core.ModelError{Kind: core.ModelConfig, Err: errors.New("there is no such model; check its name")}
+}
+
+func (world) Bot(_ context.Context, token string) (string, error) {
+	if token != "1:right" {
+		return "", errRefused
+	}
+	return "some_bot", nil
+}
+
+func (world) Database(_ context.Context, url string) error { return refuse(url != "postgres://right") }
+
+func (world) WhatsApp(_ context.Context, w setup.WhatsApp) error { return refuse(w.Token != "right") }
+
+func (world) Matrix(_ context.Context, m setup.Matrix) error { return refuse(m.Password != "right") }
+
+func refuse(wrong bool) error {
+	if wrong {
+		return errRefused
+	}
+	return nil
+}
+
+// talk runs the wizard with lines, and returns what it found out, what it wrote
+// and how many answers that took.
+func talk(t *testing.T, w world, given configs.Config, environ map[string]string, language string, lines ...string) (setup.Answers, string, int, error) {
+	t.Helper()
+	var out bytes.Buffer
+	asker := &setup.Counted{Asker: &setup.Plain{Lines: setup.Lines(strings.NewReader(strings.Join(lines, "\n") + "\n")), Out: &out, Language: language}}
+	z := &setup.Wizard{Asker: asker, Say: func(s string) { out.WriteString(s + "\n") }, Language: language, Given: given, Environ: func(name string) string { return environ[name] },
+		Try: w, Rand: strings.NewReader(strings.Repeat("k", 100))}
+	a, err := z.Run(t.Context())
+	return a, out.String(), asker.N, err
+}
+
+func TestWizard(t *testing.T) {
+	t.Parallel()
+	several := world{models: []string{"text-embedding-3", "other", "gpt-5-mini-2025"}}
+	inEnvironment := configs.Default()
+	inEnvironment.LLM.Provider, inEnvironment.LLM.Model, inEnvironment.LLM.APIKey, inEnvironment.Channels.Telegram.Token = "openai", "good", "right", "1:right"
+	inEnvironment.LLM.BaseURL = "http://models/v1"
+	for name, c := range map[string]struct {
+		world    world
+		given    configs.Config
+		environ  map[string]string
+		language string
+		lines    []string
+		answers  int
+		want     setup.Answers
+		says     []string
+	}{
+		"nothing at all": {lines: []string{"", "", ""}, answers: 3, want: setup.Answers{LLM: setup.Model{Service: "demo", Provider: "demo"}}, says: []string{"The demo answers"}},
+		"a number, and the model that is liked": {world: several, lines: []string{"1", "right", "", "1:right", ""}, answers: 5,
+			want: setup.Answers{LLM: setup.Model{Service: "openai", Provider: "openai", Key: "right", Name: "gpt-5-mini-2025"}, Telegram: setup.Telegram{Token: "1:right", Bot: "some_bot"}},
+			says: []string{"The bot is @some_bot", "[gpt-5-mini-2025] >"}},
+		"the most that there can be": {world: several, lines: []string{"other", "http://models/v1/chat/completions", "right", "good", "1:right", "no"}, answers: 6,
+			want: setup.Answers{LLM: setup.Model{Service: "other", Provider: "openai", BaseURL: "http://models/v1", Key: "right", Name: "good"}, Telegram: setup.Telegram{Token: "1:right", Bot: "some_bot"}}},
+		"everything wrong once": {world: several, lines: []string{"99", "nonsense", "http://away", "", "http://models/v1/", "wrong", "right", "bad", "good", "none", "1:wrong", "1:right", "7", "no"}, answers: 13,
+			want: setup.Answers{LLM: setup.Model{Service: "other", Provider: "openai", BaseURL: "http://models/v1", Key: "right", Name: "good"}, Telegram: setup.Telegram{Token: "1:right", Bot: "some_bot"}},
+			says: []string{"neither in the list", "it does not answer; check the address", "it is refused; check it", "there is no such model", "That is no token", "numbers from 1 to 4"}},
+		"a key of the environment": {world: world{models: []string{"good"}}, environ: map[string]string{"OPENAI_API_KEY": "right"}, lines: []string{"openai", "", ""}, answers: 3,
+			want: setup.Answers{LLM: setup.Model{Service: "openai", Provider: "openai", Key: "right", Name: "good"}}, says: []string{"OPENAI_API_KEY"}},
+		"all in the environment": {given: inEnvironment, lines: []string{""}, answers: 1,
+			want: setup.Answers{LLM: setup.Model{Service: "other", Provider: "openai", BaseURL: "http://models/v1", Key: "right", Name: "good"}, Telegram: setup.Telegram{Token: "1:right", Bot: "some_bot"}}},
+		"more, in French": {language: "fr", lines: []string{"demo", "", "database", "postgres://wrong", "postgres://right", "matrix", "https://hs", "@a:hs", "right", "3", "123", "right", "secret", "non"}, answers: 13,
+			want: setup.Answers{Language: "fr", LLM: setup.Model{Service: "demo", Provider: "demo"}, Database: "postgres://right", Secret: strings.Repeat("6b", 32),
+				Matrix: setup.Matrix{Homeserver: "https://hs", User: "@a:hs", Password: "right"}, WhatsApp: setup.WhatsApp{Number: "123", Token: "right", AppSecret: "secret", Verify: strings.Repeat("6b", 12)}},
+			says: []string{"Quel modèle", "La base répond", "Tapez un des numéros"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			if c.given.LLM.Provider == "" {
+				c.given = configs.Default()
+			}
+			if c.language == "" {
+				c.language, c.want.Language = "en", "en"
+			}
+			if c.language == "fr" {
+				c.lines = append(c.lines, "1")
+				c.answers++
+			}
+			got, out, n, err := talk(t, c.world, c.given, c.environ, c.language, c.lines...)
+			if err != nil || !reflect.DeepEqual(got, c.want) {
+				t.Errorf("got %+v, %v\nwant %+v\n%s", got, err, c.want, out)
+			}
+			for _, want := range c.says {
+				if !strings.Contains(out, want) {
+					t.Errorf("it does not say %q:\n%s", want, out)
+				}
+			}
+			if n > c.answers {
+				t.Errorf("%d answers, want %d", n, c.answers)
+			}
+		})
+	}
+	if _, _, _, err := talk(t, world{}, configs.Default(), nil, "en", "openai"); !errors.Is(err, setup.ErrUnanswered) {
+		t.Errorf("an input that ends: %v", err)
+	}
+}
+
+func TestPrepared(t *testing.T) {
+	t.Parallel()
+	answers, err := setup.ReadAnswers(strings.NewReader("# c\nprovider: openai\nkey: \"wrong\"\n\n"))
+	if err != nil || answers["key"] != "wrong" {
+		t.Fatalf("got %v, %v", answers, err)
+	}
+	z := &setup.Wizard{Asker: &setup.Prepared{Answers: answers}, Say: func(string) {}, Language: "en", Given: configs.Default(), Environ: func(string) string { return "" }, Try: world{}}
+	if _, err := z.Run(t.Context()); !errors.Is(err, setup.ErrUnanswered) || !strings.Contains(err.Error(), `"key" is wrong`) {
+		t.Errorf("a wrong answer: %v", err)
+	}
+	if _, err := setup.ReadAnswers(strings.NewReader("provder: x")); err == nil || !strings.Contains(err.Error(), "line 1") {
+		t.Errorf("an unknown name: %v", err)
+	}
+}
+
+func TestWhatIsWrittenIsWhatWasAnswered(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	text := rapid.StringMatching(`[ -~äéß\x{4e00}"'#:{}%\\]{1,30}`)
+	rapid.Check(t, func(t *rapid.T) {
+		a := setup.Answers{Language: rapid.SampledFrom([]string{"en", "fr"}).Draw(t, "language"), Zone: "Europe/Paris", DataDir: text.Draw(t, "dir"),
+			LLM:      setup.Model{Provider: "openai", BaseURL: text.Draw(t, "base"), Key: text.Draw(t, "key"), Name: text.Draw(t, "model")},
+			Telegram: setup.Telegram{Token: text.Draw(t, "token"), Bot: "b"}, Database: text.Draw(t, "database"), Secret: text.Draw(t, "secret"), Listen: "127.0.0.1:8081",
+			Matrix: setup.Matrix{Homeserver: text.Draw(t, "hs"), User: text.Draw(t, "user"), Password: text.Draw(t, "password")}}
+		draft, err := setup.NewDraft(filepath.Join(dir, "c.yaml"), a.YAML())
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer draft.Drop()
+		c, err := configs.Load(draft.Path(), nil)
+		if err != nil {
+			t.Fatalf("%v\n%s", err, a.YAML())
+		}
+		got := setup.Answers{Language: c.DefaultLanguage, Zone: c.DefaultTimezone, DataDir: c.DataDir, Listen: c.HTTP.Listen,
+			LLM:      setup.Model{Provider: c.LLM.Provider, BaseURL: c.LLM.BaseURL, Key: string(c.LLM.APIKey), Name: c.LLM.Model},
+			Telegram: setup.Telegram{Token: string(c.Channels.Telegram.Token), Bot: "b"}, Database: string(c.DatabaseURL), Secret: string(c.SecretKey),
+			Matrix: setup.Matrix{Homeserver: c.Channels.Matrix.Homeserver, User: c.Channels.Matrix.UserID, Password: string(c.Channels.Matrix.Password)}}
+		if !reflect.DeepEqual(got, a) {
+			t.Fatalf("got %+v\nwant %+v", got, a)
+		}
+	})
+}
+
+func TestDraft(t *testing.T) {
+	t.Parallel()
+	file := filepath.Join(t.TempDir(), "a.yaml")
+	for n, want := range []string{"", file + ".bak", file + ".bak.1"} {
+		d, err := setup.NewDraft(file, strings.Repeat("x", n+1))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if backup, err := d.Keep(); err != nil || backup != want {
+			t.Errorf("got %q, %v, want %q", backup, err, want)
+		}
+		if err := d.Drop(); err != nil {
+			t.Error(err)
+		}
+	}
+	for name, want := range map[string]string{file: "xxx", file + ".bak": "x", file + ".bak.1": "xx"} {
+		if b, err := os.ReadFile(name); err != nil || string(b) != want {
+			t.Errorf("%s is %q, %v", name, b, err)
+		}
+	}
+	if list, err := os.ReadDir(filepath.Dir(file)); err != nil || len(list) != 3 {
+		t.Errorf("left %v, %v", list, err)
+	}
+}
+
+func TestServices(t *testing.T) {
+	t.Parallel()
+	s := setup.Service{Program: "/opt/my bin/everthread", Config: "/home/a/100%.yaml", Folder: "/home/a", Data: "/home/a/data", Port: "8081", UID: 1000, GID: 1000}
+	for _, want := range []string{`ExecStart="/opt/my bin/everthread" serve --config /home/a/100%%.yaml`, "WantedBy=default.target"} {
+		if !strings.Contains(s.Unit(), want) {
+			t.Errorf("nothing of %s in\n%s", want, s.Unit())
+		}
+	}
+	if s.System, s.User = true, "ada"; !strings.Contains(s.Unit(), "User=ada") || !strings.Contains(s.Unit(), "ReadWritePaths=/home/a/data") {
+		t.Errorf("got %s", s.Unit())
+	}
+	for _, want := range []string{`user: "1000:1000"`, `source: "/home/a/data"`, `127.0.0.1:8081:8080`} {
+		if !strings.Contains(s.Compose(), want) {
+			t.Errorf("nothing of %s in\n%s", want, s.Compose())
+		}
+	}
+}
+
+func TestPlace(t *testing.T) {
+	t.Parallel()
+	env := func(pairs ...string) func(string) string {
+		return func(name string) string {
+			for i := 0; i < len(pairs); i += 2 {
+				if pairs[i] == name {
+					return pairs[i+1]
+				}
+			}
+			return ""
+		}
+	}
+	for lang, want := range map[string]string{"fr_CA.UTF-8": "fr", "C": "en", "": "en", "de_DE": "en"} {
+		if got := setup.Language(env("LANG", lang)); got != want {
+			t.Errorf("%s: %s", lang, got)
+		}
+	}
+	if got := setup.Language(env("LANG", "fr_FR", "LC_ALL", "en_GB")); got != "en" {
+		t.Errorf("LC_ALL: %s", got)
+	}
+	link := filepath.Join(t.TempDir(), "localtime")
+	for zone, want := range map[string]string{"Europe/Paris": "Europe/Paris", ":Asia/Tokyo": "Asia/Tokyo", "Mars/Base": "", "": ""} {
+		if got := setup.Zone(env("TZ", zone), link); got != want {
+			t.Errorf("%s: %s", zone, got)
+		}
+	}
+}
+
+func TestQR(t *testing.T) {
+	t.Parallel()
+	picture, err := setup.QR("https://t.me/some_bot?start=ABCDEFGHJK")
+	if err != nil || strings.Count(picture, "\n") < 15 || !strings.Contains(picture, "▀") {
+		t.Errorf("got %s, %v", picture, err)
+	}
+}
