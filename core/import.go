@@ -60,9 +60,12 @@ type ImportThread struct{ Name, Title string }
 // where it belongs.
 type ImportMessage struct {
 	NewMessage
-	Key       string // of its source; the same key comes in once per user
-	Channel   string
-	Was       MessageID // its number, if it was exported from here
+	Key     string // of its source; the same key comes in once per user
+	Channel string
+	Was     MessageID // its number, if it was exported from here
+	// Place is where it wants to stand, in microseconds since 1970; 0: at the time of
+	// its sending.
+	Place     int64
 	Revisions []Revision
 	Redacted  bool
 }

@@ -15,7 +15,7 @@ import (
 )
 
 const (
-	importMessages = 12_000
+	importMessages = 40_000
 	importEvery    = 600 // seconds between them
 )
 

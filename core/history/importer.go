@@ -56,7 +56,7 @@ const ownGap = 3 * time.Hour
 // Run brings in what an archive holds, as its survey found it. What came in
 // before stays as it is, so an import that was cut off can be run again.
 func (i *Importer) Run(ctx context.Context, a *Archive, format string, o Options, s *Survey) (Result, error) {
-	r := &run{Importer: i, archive: a, format: format, who: s.who, days: map[string]lastSaid{}, numbers: map[core.MessageID]core.MessageID{}, threads: map[core.ThreadID]*core.ImportThread{}}
+	r := &run{Importer: i, archive: a, format: format, who: s.who, days: map[string]lastSaid{}, last: map[string]int64{}, numbers: map[core.MessageID]core.MessageID{}, threads: map[core.ThreadID]*core.ImportThread{}}
 	wanted := ctx
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -98,6 +98,7 @@ type run struct {
 	done    int
 	work    sync.WaitGroup
 	days    map[string]lastSaid // of chats
+	last    map[string]int64    // place in each chat of an export
 	threads map[core.ThreadID]*core.ImportThread
 	// numbers are what messages of an export are called now.
 	numbers map[core.MessageID]core.MessageID
@@ -191,6 +192,7 @@ func (r *run) message(l Line) core.ImportMessage {
 	}
 	if o := l.Own; o != nil {
 		m.Was, m.Redacted, m.Revisions = o.ID, o.Redacted, o.Revisions
+		m.Place = r.next(l)
 		m.Kind, m.Quote, m.ToolCalls, m.ToolCallID, m.ToolName = o.Kind, o.Quote, o.ToolCalls, o.ToolCallID, o.ToolName
 		if o.Channel != "" {
 			m.Channel = o.Channel
@@ -201,6 +203,16 @@ func (r *run) message(l Line) core.ImportMessage {
 	}
 	m.Day = r.day(l, m)
 	return m
+}
+
+// next is the place of a message of an export, which has them in the order in
+// which they stood: at its time, but after the one before.
+func (r *run) next(l Line) int64 {
+	if l.Own.ID == 0 {
+		return 0
+	}
+	r.last[l.Chat] = max(r.last[l.Chat]+1, l.At.UnixMicro())
+	return r.last[l.Chat]
 }
 
 // key tells a message of an archive apart from all others.

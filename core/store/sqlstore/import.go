@@ -1,6 +1,7 @@
 package sqlstore
 
 import (
+	"cmp"
 	"context"
 	"database/sql"
 	"errors"
@@ -32,6 +33,14 @@ type incoming struct {
 	position int64
 	segment  core.SegmentID
 	terms    []string
+}
+
+// wanted is where a message wants to stand.
+func (m incoming) wanted() int64 {
+	if m.Place > 0 {
+		return m.Place
+	}
+	return m.SentAt.UnixMicro()
 }
 
 // PrepareImport finds the terms of what is new of a batch; see core.ImportStore.
@@ -116,7 +125,7 @@ func (in *importing) admit(out *core.Imported) error {
 		known[m.Key] = 0
 		in.fresh = append(in.fresh, incoming{ImportMessage: m, index: i, terms: in.b.Terms[i]})
 	}
-	slices.SortStableFunc(in.fresh, func(a, b incoming) int { return a.SentAt.Compare(b.SentAt) })
+	slices.SortStableFunc(in.fresh, func(a, b incoming) int { return cmp.Compare(a.wanted(), b.wanted()) })
 	return nil
 }
 
@@ -201,7 +210,7 @@ func (in *importing) findThread() error {
 	}
 	var started int64
 	err = in.row(`SELECT COALESCE(MIN(started_at), 0) FROM turns WHERE user_id = $1 AND thread_id = $2 AND state = 'running'`, in.user, in.thread).Scan(&started)
-	if started > 0 && in.fresh[len(in.fresh)-1].SentAt.UnixMilli() >= started {
+	if started > 0 && in.fresh[len(in.fresh)-1].wanted() >= started*1000 {
 		return core.ErrChanged
 	}
 	return err
@@ -273,7 +282,7 @@ func (in *importing) columns(m incoming) []any {
 	}
 	shown := m.position
 	if shown == 0 {
-		shown = m.SentAt.UnixMicro()
+		shown = m.wanted()
 	}
 	d := in.days[m.Day.Label]
 	return []any{int64(in.user), int64(m.id), int64(in.thread), int64(m.segment), 0, 0, m.Channel, string(m.Role), string(m.Kind), m.Text, m.Tokens, x,

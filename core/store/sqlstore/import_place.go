@@ -13,7 +13,7 @@ func (in *importing) place() error {
 			continue
 		}
 		var err error
-		if last, err = s.free(max(last+1, m.SentAt.UnixMicro())); err != nil {
+		if last, err = s.free(max(last+1, m.wanted())); err != nil {
 			return err
 		}
 		m.position, s.before = last, stood{position: last}
