@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strconv"
 	"strings"
 	"time"
@@ -48,7 +49,7 @@ func (b backupCmd) Run(ctx context.Context, c *console) error {
 	}
 	began := time.Now()
 	m.Progress = c.bytes("read")
-	res, err := m.Make(ctx, to, keep)
+	res, err := gently(func() (backup.Result, error) { return m.Make(ctx, to, keep) })
 	if err != nil {
 		return err
 	}
@@ -124,7 +125,7 @@ func newMaker(c configs.Config, st store) (*backup.Maker, error) {
 	if err != nil {
 		return nil, err
 	}
-	m := &backup.Maker{Data: c.DataDir, Program: version, Key: key, Check: sqlite.Check, Lock: lockFile, Now: clock(), Crash: crash}
+	m := &backup.Maker{Data: c.DataDir, Program: version, Key: key, Check: sqlite.Check, Lock: lockFile, Now: clock(), Wait: pause, Crash: crash}
 	if file, ok := st.(backup.FileStore); ok {
 		m.File = file
 	} else {
@@ -150,6 +151,20 @@ func keyID(c configs.Config) (string, error) {
 		return "", err
 	}
 	return s.Key(), nil
+}
+
+// gently runs work that nobody waits for: others come first where the system can
+// see to that.
+func gently[T any](work func() (T, error)) (out T, err error) {
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		runtime.LockOSThread() // for good: the thread ends with the work
+		yieldToOthers()
+		out, err = work()
+	}()
+	<-done
+	return out, err
 }
 
 // backupState is where the time of the last backup by the clock is kept, for all
@@ -201,7 +216,7 @@ func (a *app) makeBackup(ctx context.Context) error {
 		return fmt.Errorf("make the folder of the backups: %w", err)
 	}
 	began := a.now()
-	res, err := m.Make(ctx, dir, a.cfg.Backup.Keep)
+	res, err := gently(func() (backup.Result, error) { return m.Make(ctx, dir, a.cfg.Backup.Keep) })
 	if err != nil {
 		return err
 	}

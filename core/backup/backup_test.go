@@ -137,7 +137,7 @@ func maker(t testing.TB, dir string) *backup.Maker {
 			}
 			return err
 		},
-		Lock: func(string) (func(), error) { return func() {}, nil }, Now: func() time.Time { return noon }, Crash: func(string) {}}
+		Lock: func(string) (func(), error) { return func() {}, nil }, Now: func() time.Time { return noon }, Wait: func(context.Context, time.Duration) {}, Crash: func(string) {}}
 }
 
 func restorer(dir string) *backup.Restorer {

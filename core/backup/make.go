@@ -26,6 +26,9 @@ type Maker struct {
 	// Lock locks a file until unlock, or fails at once: somebody else writes it.
 	Lock func(path string) (unlock func(), err error)
 	Now  func() time.Time
+	// Wait waits, or until ctx ends. A server is asked for no more than rate bytes a
+	// second, so that it has time for others.
+	Wait func(ctx context.Context, d time.Duration)
 	// Progress is told, now and then, how many bytes were read; nil: nobody asks.
 	Progress func(bytes int64)
 	// Crash is told each step, for tests that die there.
@@ -185,7 +188,7 @@ func (m *Maker) writeFile(ctx context.Context, out io.Writer) (w *writer, err er
 
 // writeTables begins an archive with the tables of a server.
 func (m *Maker) writeTables(ctx context.Context, out io.Writer) (*writer, error) {
-	t := &tables{m: m, out: out}
+	t := &tables{ctx: ctx, m: m, out: out, began: time.Now()}
 	if err := m.Tables.Unload(ctx, t); err != nil {
 		return nil, err
 	}
@@ -194,6 +197,8 @@ func (m *Maker) writeTables(ctx context.Context, out io.Writer) (*writer, error)
 
 // tables is a core.TableSink that writes an archive.
 type tables struct {
+	ctx    context.Context
+	began  time.Time
 	m      *Maker
 	out    io.Writer
 	w      *writer
@@ -232,8 +237,17 @@ func (w watchedWriter) Write(b []byte) (int, error) {
 	n, err := w.Writer.Write(b)
 	w.t.done += int64(n)
 	w.t.m.progress(w.t.done)
+	if ahead := time.Duration(w.t.done)*time.Second/rate - time.Since(w.t.began); ahead > breath {
+		w.t.m.Wait(w.t.ctx, ahead)
+	}
 	return n, err
 }
+
+// How fast tables are read, in bytes a second, and how long a pause is at least.
+const (
+	rate   = 80 << 20
+	breath = 20 * time.Millisecond
+)
 
 func (m *Maker) progress(bytes int64) {
 	if m.Progress != nil {
