@@ -108,7 +108,7 @@ func (v *visit) facts(s *core.Snapshot) []fact {
 		{w.WhyStrategy, cmp.Or(w.Strategies[s.Strategy], s.Strategy) + ". " + began},
 		{w.WhyMessages, messages},
 	}
-	if h := s.History; h != nil {
+	if h := s.History; h != nil && h.Pages > 0 {
 		facts = append(facts, fact{w.WhyHistory, w.fill(w.WhyHistoryIs, n(h.Messages), n(h.Pages), n(h.Raw), n(h.Summarized), n(h.References), n(h.Omitted),
 			n(h.Original), n(h.Tokens), n(h.UserTotal))})
 	}

@@ -55,7 +55,7 @@ func (b backupCmd) Run(ctx context.Context, c *console) error {
 	}
 	took := time.Since(began)
 	return c.show(map[string]any{"backup": res, "seconds": took.Seconds()}, func(w io.Writer) {
-		fmt.Fprintf(w, "%s holds everything: %s in %s, read back and checked (%s).\n", res.File, configs.Size(res.Bytes>>20<<20), configs.Size(res.Size>>20<<20), took.Round(100*time.Millisecond))
+		fmt.Fprintf(w, "%s holds everything: %s in a file of %s, read back and checked (%s).\n", res.File, rounded(res.Bytes), rounded(res.Size), took.Round(100*time.Millisecond))
 		for _, name := range res.Removed {
 			fmt.Fprintf(w, "Removed the older %s.\n", name)
 		}
@@ -222,4 +222,13 @@ func (a *app) makeBackup(ctx context.Context) error {
 	}
 	a.log.Info("backup made", zap.String("file", res.File), zap.Int64("bytes", res.Size), zap.Duration("took", a.now().Sub(began)), zap.Strings("removed", res.Removed))
 	return nil
+}
+
+// rounded is a size without what nobody wants to know of it.
+func rounded(bytes int64) configs.Size {
+	unit := int64(1)
+	for bytes/unit >= 10<<10 {
+		unit <<= 10
+	}
+	return configs.Size((bytes + unit - 1) / unit * unit)
 }

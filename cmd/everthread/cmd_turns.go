@@ -161,7 +161,7 @@ func writeSnapshot(w io.Writer, s *core.Snapshot) {
 	}
 	fmt.Fprintf(w, "\nMessages: %d included of %d loaded, %d shortened, %d left out before a summary covered them.\n", s.Included, s.Loaded, s.Truncated, s.Dropped)
 	fmt.Fprintf(w, "Included: %s\n", ranges(s.Messages))
-	if h := s.History; h != nil {
+	if h := s.History; h != nil && h.Pages+h.LeftOut > 0 {
 		fmt.Fprintf(w, "History: %d messages on %d pages, %d word for word, %d shortened, %d by reference to an earlier one, %d left out; %d tokens became %d. %d older pages are left out.\n",
 			h.Messages, h.Pages, h.Raw, h.Summarized, h.References, h.Omitted, h.Original, h.Tokens, h.LeftOut)
 		fmt.Fprintf(w, "Of the prompt, %d tokens are the user's words.\n", h.UserTotal)
