@@ -53,7 +53,7 @@ func (terms) DropUser(kind core.DocKind, user core.UserID) sqlstore.Statement {
 
 // Count counts the documents of a user.
 func (terms) Count(kind core.DocKind, user core.UserID) sqlstore.Statement {
-	return sqlstore.Statement{Query: `SELECT COUNT(*) FROM ` + string(kind) + `_terms WHERE user_id = $1`, Args: []any{user}}
+	return sqlstore.Statement{Query: `SELECT COUNT(*) AS remains FROM ` + string(kind) + `_terms WHERE user_id = $1`, Args: []any{user}}
 }
 
 // Match asks for the documents of each expression, all in one statement. Its

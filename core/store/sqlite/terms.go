@@ -66,7 +66,7 @@ func (terms) DropUser(kind core.DocKind, user core.UserID) sqlstore.Statement {
 
 // Count counts the documents of a user.
 func (terms) Count(kind core.DocKind, user core.UserID) sqlstore.Statement {
-	return sqlstore.Statement{Query: `SELECT COUNT(*) FROM ` + string(kind) + `_terms WHERE rowid BETWEEN $1 AND $2`, Args: []any{rowid(user, 0), rowid(user+1, 0) - 1}}
+	return sqlstore.Statement{Query: `SELECT COUNT(*) AS remains FROM ` + string(kind) + `_terms WHERE rowid BETWEEN $1 AND $2`, Args: []any{rowid(user, 0), rowid(user+1, 0) - 1}}
 }
 
 // Match asks for the documents of each expression, all in one statement.

@@ -67,7 +67,9 @@ func (t *tx) importLoops(list, here []core.Loop) (n int, err error) {
 
 func (t *tx) importReminders(list, here []core.Reminder) (n int, err error) {
 	for _, r := range list {
-		same := func(o core.Reminder) bool { return o.Text == r.Text && o.Cron == r.Cron && o.CreatedAt.Equal(r.CreatedAt) }
+		same := func(o core.Reminder) bool {
+			return o.Text == r.Text && o.Cron == r.Cron && o.CreatedAt.Equal(r.CreatedAt)
+		}
 		forgotten, err := t.forgotten(r.Source)
 		if err != nil {
 			return n, err

@@ -15,7 +15,7 @@ func (s *Store) Remains(ctx context.Context, user core.UserID) ([]string, error)
 	q := querier{s: s, ctx: ctx, db: s.read} // it may read a lot, so no time bounds it
 	for _, table := range strings.Fields(owned) {
 		var n int
-		if err := q.row(`SELECT COUNT(*) FROM `+table+` WHERE user_id = $1`, user).Scan(&n); err != nil {
+		if err := q.row(`SELECT COUNT(*) AS remains FROM `+table+` WHERE user_id = $1`, user).Scan(&n); err != nil {
 			return nil, wrap("look for remains", err)
 		}
 		if n > 0 {

@@ -1,6 +1,7 @@
 package storetest
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"strings"
@@ -24,6 +25,9 @@ func importCases() []testCase {
 		{"what is imported is found", testImportFound},
 		{"what was redacted does not come back", testImportRedacted},
 		{"an import comes along in a merge", testImportMerge},
+		{"plans of all states come in once", testImportPlans},
+		{"an import prepared before finds what came meanwhile", testImportPrepared},
+		{"nothing remains of somebody who is deleted", testRemains},
 	}
 }
 
@@ -36,6 +40,70 @@ func (b *bench) line(before time.Duration, role core.Role, text string) core.Imp
 func (b *bench) bring(ms ...core.ImportMessage) core.Imported {
 	b.t.Helper()
 	return one(b, b.Import, core.ImportBatch{User: b.user.ID, Messages: ms, Summaries: true, Now: b.now})
+}
+
+func testImportPlans(b *bench) {
+	out := b.bring(b.line(50*time.Hour, core.RoleUser, "a"), b.line(49*time.Hour, core.RoleUser, "b"))
+	p := core.Plans{
+		Loops: []core.Loop{{Text: "open", State: core.LoopOpen, Sources: out.Messages[:1], OpenedAt: b.now, Mentioned: b.now.Add(time.Hour)}, {Text: "closed", State: core.LoopClosed, OpenedAt: b.now},
+			{Text: "forgotten", State: core.LoopOpen, Sources: out.Messages[1:], OpenedAt: b.now}},
+		Reminders: []core.Reminder{{Text: "done", DueAt: b.now, State: core.ReminderDone, CreatedAt: b.now, FiredAt: b.now, Zone: "UTC"},
+			{Text: "active", DueAt: b.now.Add(time.Hour), State: core.ReminderActive, Source: out.Messages[0], CreatedAt: b.now, Cron: "0 9 * * *"},
+			{Text: "forgotten", DueAt: b.now.Add(time.Hour), State: core.ReminderActive, Source: out.Messages[1], CreatedAt: b.now}},
+	}
+	b.effects(core.Redact{Message: out.Messages[1], At: b.now})
+	for n := range 2 {
+		loops, reminders, err := b.ImportPlans(b.ctx, b.user.ID, p)
+		b.must(err)
+		equal(b, "loops", loops, 2-2*n)
+		equal(b, "reminders", reminders, 2-2*n)
+	}
+	got := one(b, b.Plans, b.user.ID)
+	var texts []string
+	for _, l := range got.Loops {
+		texts = append(texts, l.Text+" "+string(l.State))
+	}
+	for _, r := range got.Reminders {
+		texts = append(texts, r.Text+" "+string(r.State))
+	}
+	equal(b, "plans", strings.Join(texts, ", "), "open open, closed closed, done done, active active")
+	open, err := b.Loops(b.ctx, b.user.ID, 10)
+	b.must(err)
+	equal(b, "open", len(open), 1)
+	equal(b, "mentioned", open[0].Mentioned.Equal(b.now.Add(time.Hour)), true)
+}
+
+func testImportPrepared(b *bench) {
+	batch := core.ImportBatch{User: b.user.ID, Messages: []core.ImportMessage{b.line(50*time.Hour, core.RoleUser, "a heron"), b.line(49*time.Hour, core.RoleUser, "an otter")}, Now: b.now}
+	b.must(b.PrepareImport(b.ctx, &batch))
+	b.bring(batch.Messages[0])
+	equal(b, "fresh", one(b, b.Import, batch).Fresh, 1)
+	again := batch
+	again.Terms = nil
+	b.must(b.PrepareImport(b.ctx, &again))
+	equal(b, "fresh again", one(b, b.Import, again).Fresh, 0)
+	equal(b, "order", b.ordered(), "a heron an otter")
+}
+
+func testRemains(b *bench) {
+	store, ok := b.Store.(interface {
+		Remains(ctx context.Context, user core.UserID) ([]string, error)
+	})
+	if !ok {
+		b.t.Fatal("the store does not tell what remains")
+	}
+	u, i := b.person("Platypus", core.RoleMember, "222")
+	b.as(u, i).exchange("hello", "hi")
+	batch := core.ImportBatch{User: u.ID, Messages: []core.ImportMessage{b.line(50*time.Hour, core.RoleUser, "a heron")}, Now: b.now}
+	one(b, b.Import, batch)
+	before, err := store.Remains(b.ctx, u.ID)
+	b.must(err)
+	equal(b, "before", strings.Contains(strings.Join(before, " "), "messages: 3"), true)
+	_, err = b.DeleteUser(b.ctx, u.ID)
+	b.must(err)
+	after, err := store.Remains(b.ctx, u.ID)
+	b.must(err)
+	equal(b, "after", strings.Join(after, " "), "")
 }
 
 // thread is what the model would see, as texts.

@@ -103,7 +103,7 @@ func testPlans(t *testing.T, open Open, s *statements) {
 }
 
 // proof matches what looks whether a text is left anywhere of what a user has.
-var proof = regexp.MustCompile(`^SELECT \w+, \w+ FROM \w+ WHERE user_id = \$1$`)
+var proof = regexp.MustCompile(`^SELECT (\w+, \w+ FROM \w+ WHERE user_id = \$1$|COUNT\(\*\) AS remains )`)
 
 // paged matches what moves a page of a user's rows, whose last id was looked for
 // before: how many that are no planner knows.
