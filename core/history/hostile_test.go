@@ -1,6 +1,7 @@
 package history_test
 
 import (
+	"bufio"
 	"bytes"
 	"encoding/binary"
 	"errors"
@@ -24,17 +25,22 @@ func endless(t *testing.T, n int) string {
 	_ = binary.Write(&entry, binary.LittleEndian, uint16(1)) // length of the name
 	entry.Write(make([]byte, 16))
 	entry.WriteString("a")
-	var b bytes.Buffer
-	b.WriteString("PK\x03\x04" + strings.Repeat("\x00", 26))
-	at := b.Len()
-	b.Write(bytes.Repeat(entry.Bytes(), n))
-	size := b.Len() - at
-	b.WriteString("PK\x05\x06" + strings.Repeat("\x00", 4))
-	for _, v := range []any{uint16(n), uint16(n), uint32(size), uint32(at), uint16(0)} {
-		_ = binary.Write(&b, binary.LittleEndian, v)
-	}
 	file := filepath.Join(t.TempDir(), "endless.zip")
-	if err := os.WriteFile(file, b.Bytes(), 0o600); err != nil {
+	f, err := os.Create(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	w := bufio.NewWriter(f)
+	head := "PK\x03\x04" + strings.Repeat("\x00", 26)
+	_, _ = w.WriteString(head)
+	for range n {
+		_, _ = w.Write(entry.Bytes())
+	}
+	_, _ = w.WriteString("PK\x05\x06" + strings.Repeat("\x00", 4))
+	for _, v := range []any{uint16(n), uint16(n), uint32(n * entry.Len()), uint32(len(head)), uint16(0)} {
+		_ = binary.Write(w, binary.LittleEndian, v)
+	}
+	if err := errors.Join(w.Flush(), f.Close()); err != nil { // the first error of w stays
 		t.Fatal(err)
 	}
 	return file

@@ -206,16 +206,16 @@ func TestDraft(t *testing.T) {
 
 func TestServices(t *testing.T) {
 	t.Parallel()
-	s := setup.Service{Program: "/opt/my bin/everthread", Config: "/home/a/100%.yaml", Folder: "/home/a", Data: "/home/a/data", Port: "8081", UID: 1000, GID: 1000}
-	for _, want := range []string{`ExecStart="/opt/my bin/everthread" serve --config /home/a/100%%.yaml`, "WantedBy=default.target"} {
+	s := setup.Service{Program: "/opt/my bin/everthread", Config: "/srv/a/100%.yaml", Folder: "/srv/a", Data: "/srv/a/data", Port: "8081", UID: 1000, GID: 1000}
+	for _, want := range []string{`ExecStart="/opt/my bin/everthread" serve --config /srv/a/100%%.yaml`, "WantedBy=default.target"} {
 		if !strings.Contains(s.Unit(), want) {
 			t.Errorf("nothing of %s in\n%s", want, s.Unit())
 		}
 	}
-	if s.System, s.User = true, "ada"; !strings.Contains(s.Unit(), "User=ada") || !strings.Contains(s.Unit(), "ReadWritePaths=/home/a/data") {
+	if s.System, s.User = true, "ada"; !strings.Contains(s.Unit(), "User=ada") || !strings.Contains(s.Unit(), "ReadWritePaths=/srv/a/data") {
 		t.Errorf("got %s", s.Unit())
 	}
-	for _, want := range []string{`user: "1000:1000"`, `source: "/home/a/data"`, `127.0.0.1:8081:8080`} {
+	for _, want := range []string{`user: "1000:1000"`, `source: "/srv/a/data"`, `127.0.0.1:8081:8080`} {
 		if !strings.Contains(s.Compose(), want) {
 			t.Errorf("nothing of %s in\n%s", want, s.Compose())
 		}
