@@ -106,7 +106,7 @@ func (m *Maker) verify(ctx context.Context, d *draft) error {
 	defer a.Close()
 	for {
 		e, body, err := a.Next()
-		if err == io.EOF {
+		if errors.Is(err, io.EOF) {
 			d.result.Bytes, d.result.Entries, d.result.Rows = a.totals.Bytes, a.totals.Entries, a.Rows
 			return nil
 		}

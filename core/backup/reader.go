@@ -135,7 +135,7 @@ func (e entryReader) Read(p []byte) (int, error) {
 	if e.a.sum != nil {
 		e.a.sum.Write(p[:n])
 	}
-	if err != nil && err != io.EOF {
+	if err != nil && !errors.Is(err, io.EOF) {
 		err = e.a.damaged(err)
 	}
 	return n, err

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
 
 	"github.com/everthread/everthread/core"
 	"github.com/everthread/everthread/core/store/sqlstore"
@@ -55,13 +56,8 @@ func marked(ctx context.Context, q interface {
 
 // claim marks the schema, which must be empty, or marked by a restore that is over.
 func (s *Store) claim(ctx context.Context, c *pgx.Conn) error {
-	var alone bool
-	err := c.QueryRow(ctx, `SELECT pg_try_advisory_lock($1)`, lockID("restore into "+s.schema)).Scan(&alone)
-	if err != nil {
-		return fmt.Errorf("look into the database: %w", err)
-	}
-	if !alone {
-		return errors.New("another restore into this database is under way")
+	if err := s.lockRestore(ctx, c); err != nil {
+		return err
 	}
 	return pgx.BeginFunc(ctx, c, func(tx pgx.Tx) error {
 		if err := empty(ctx, tx); err != nil {
@@ -71,6 +67,29 @@ func (s *Store) claim(ctx context.Context, c *pgx.Conn) error {
 		return err
 	})
 }
+
+// lockRestore has this restore be the only one, as long as the connection lives.
+// A server takes a while to notice that one died.
+func (s *Store) lockRestore(ctx context.Context, c *pgx.Conn) error {
+	if _, err := c.Exec(ctx, `SET lock_timeout = '20s'`); err != nil {
+		return fmt.Errorf("look into the database: %w", err)
+	}
+	_, err := c.Exec(ctx, `SELECT pg_advisory_lock($1)`, lockID("restore into "+s.schema))
+	var refused *pgconn.PgError
+	if errors.As(err, &refused) && refused.Code == notAvailable {
+		return errors.New("another restore into this database is under way")
+	}
+	if err == nil {
+		_, err = c.Exec(ctx, `RESET lock_timeout`)
+	}
+	if err != nil {
+		return fmt.Errorf("look into the database: %w", err)
+	}
+	return nil
+}
+
+// notAvailable is the code of a lock that was not to be had in time.
+const notAvailable = "55P03"
 
 // empty clears away what an unfinished restore left. What anything else left is
 // an error.
@@ -167,7 +186,7 @@ func create(ctx context.Context, tx pgx.Tx, tables []core.Table) error {
 func copyIn(ctx context.Context, tx pgx.Tx, tables []core.Table, source core.TableSource) error {
 	for {
 		n, rows, err := source.Next()
-		if err == io.EOF {
+		if errors.Is(err, io.EOF) {
 			return nil
 		}
 		if err != nil {
@@ -194,7 +213,7 @@ type failed struct {
 // Read reads.
 func (f *failed) Read(p []byte) (int, error) {
 	n, err := f.Reader.Read(p)
-	if err != nil && err != io.EOF {
+	if err != nil && !errors.Is(err, io.EOF) {
 		f.err = err
 	}
 	return n, err

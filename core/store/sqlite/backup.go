@@ -1,6 +1,7 @@
 package sqlite
 
 import (
+	"cmp"
 	"context"
 	"database/sql"
 	"errors"
@@ -24,7 +25,7 @@ func (s *Store) Image(ctx context.Context, read func(schema, size int64, r io.Re
 	if err != nil {
 		return nil, err
 	}
-	defer db.Close()
+	defer func() { _ = db.Close() }()
 	tx, err := db.BeginTx(ctx, nil)
 	if err != nil {
 		return nil, fmt.Errorf("read the database: %w", err)
@@ -36,16 +37,24 @@ func (s *Store) Image(ctx context.Context, read func(schema, size int64, r io.Re
 	if err != nil {
 		return nil, fmt.Errorf("read the database: %w", err)
 	}
-	rows, err := tx.QueryContext(ctx, `SELECT data FROM sqlite_dbpage ORDER BY pgno`)
+	err = eachPage(ctx, tx, func(r io.Reader) error { return read(schema, pages*size, r) })
 	if err != nil {
-		return nil, fmt.Errorf("read the database: %w", err)
-	}
-	p := &pageReader{rows: rows}
-	err = read(schema, pages*size, p)
-	if err := errors.Join(err, rows.Close()); err != nil {
 		return nil, err
 	}
 	return counts(ctx, tx)
+}
+
+// eachPage passes the pages of the database to read.
+func eachPage(ctx context.Context, tx *sql.Tx, read func(r io.Reader) error) error {
+	rows, err := tx.QueryContext(ctx, `SELECT data FROM sqlite_dbpage ORDER BY pgno`)
+	if err != nil {
+		return fmt.Errorf("read the database: %w", err)
+	}
+	defer func() { _ = rows.Close() }()
+	if err := read(&pageReader{rows: rows}); err != nil {
+		return err
+	}
+	return rows.Err()
 }
 
 // pageReader reads the pages of a database one after another.
@@ -58,7 +67,7 @@ type pageReader struct {
 func (p *pageReader) Read(b []byte) (int, error) {
 	if len(p.page) == 0 {
 		if !p.rows.Next() {
-			return 0, errors.Join(p.rows.Err(), io.EOF)
+			return 0, cmp.Or(p.rows.Err(), io.EOF)
 		}
 		if err := p.rows.Scan(&p.page); err != nil {
 			return 0, err
@@ -71,19 +80,8 @@ func (p *pageReader) Read(b []byte) (int, error) {
 
 // counts counts the rows of the plain tables.
 func counts(ctx context.Context, tx *sql.Tx) (map[string]int64, error) {
-	rows, err := tx.QueryContext(ctx, `SELECT name FROM pragma_table_list WHERE schema = 'main' AND type = 'table' AND name NOT LIKE 'sqlite\_%' ESCAPE '\'`)
+	names, err := plainTables(ctx, tx)
 	if err != nil {
-		return nil, fmt.Errorf("list the tables: %w", err)
-	}
-	var names []string
-	for rows.Next() {
-		var name string
-		if err := rows.Scan(&name); err != nil {
-			return nil, fmt.Errorf("list the tables: %w", err)
-		}
-		names = append(names, name)
-	}
-	if err := errors.Join(rows.Err(), rows.Close()); err != nil {
 		return nil, fmt.Errorf("list the tables: %w", err)
 	}
 	out := map[string]int64{}
@@ -97,6 +95,23 @@ func counts(ctx context.Context, tx *sql.Tx) (map[string]int64, error) {
 	return out, nil
 }
 
+// plainTables lists the tables that are no part of an index.
+func plainTables(ctx context.Context, tx *sql.Tx) (names []string, err error) {
+	rows, err := tx.QueryContext(ctx, `SELECT name FROM pragma_table_list WHERE schema = 'main' AND type = 'table' AND name NOT LIKE 'sqlite\_%' ESCAPE '\'`)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = rows.Close() }()
+	for rows.Next() {
+		var name string
+		if err := rows.Scan(&name); err != nil {
+			return nil, err
+		}
+		names = append(names, name)
+	}
+	return names, rows.Err()
+}
+
 // Check looks through a database file that nobody uses, and says what is wrong
 // with it.
 func Check(ctx context.Context, path string) error {
@@ -104,7 +119,7 @@ func Check(ctx context.Context, path string) error {
 	if err != nil {
 		return err
 	}
-	defer db.Close()
+	defer func() { _ = db.Close() }()
 	var said string
 	if err := db.QueryRowContext(ctx, `PRAGMA integrity_check(1)`).Scan(&said); err != nil {
 		return fmt.Errorf("check the database: %w", err)
@@ -125,7 +140,7 @@ func InUse(ctx context.Context, dir string) bool {
 	if err != nil {
 		return false
 	}
-	defer db.Close()
+	defer func() { _ = db.Close() }()
 	// Only who is alone can leave the write-ahead log.
 	var mode string
 	db.SetMaxOpenConns(1)

@@ -1,0 +1,168 @@
+package backup_test
+
+import (
+	"archive/tar"
+	"bytes"
+	"encoding/json"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/klauspost/compress/zstd"
+
+	"github.com/everthread/everthread/core/backup"
+)
+
+// archive makes an archive of entries, as somebody else might.
+func archive(t testing.TB, entries ...*tar.Header) []byte {
+	t.Helper()
+	var out bytes.Buffer
+	z, err := zstd.NewWriter(&out)
+	if err != nil {
+		t.Fatal(err)
+	}
+	w := tar.NewWriter(z)
+	manifest, _ := json.Marshal(backup.Manifest{Format: 1, Program: "v1", Schema: 1, Engine: backup.SQLite})
+	for _, h := range append([]*tar.Header{{Name: "manifest.json", Size: int64(len(manifest)), Typeflag: tar.TypeReg}}, entries...) {
+		if err := w.WriteHeader(h); err != nil {
+			t.Fatal(err)
+		}
+		if h.Name == "manifest.json" {
+			_, err = w.Write(manifest)
+		} else if h.Size < 1000 {
+			_, err = w.Write(make([]byte, h.Size))
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	_ = w.Close() // an entry may be shorter than it says
+	if err := z.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return out.Bytes()
+}
+
+func TestStrangeEntriesAreRefused(t *testing.T) {
+	t.Parallel()
+	for _, h := range []*tar.Header{
+		{Name: "../everthread.db"}, {Name: "/etc/passwd"}, {Name: "media/../../x"}, {Name: "media/./x"}, {Name: `media\..\..\x`}, {Name: "media/C:x"},
+		{Name: "media/"}, {Name: "media"}, {Name: "serve.lock"}, {Name: "restore.unfinished/placing"}, {Name: "tables/1/2"}, {Name: "contents/000002.jsonl"},
+		{Name: "media/link", Typeflag: tar.TypeSymlink, Linkname: "/etc/passwd"}, {Name: "everthread.db", Typeflag: tar.TypeLink, Linkname: "secret_key"},
+		{Name: "media/dir", Typeflag: tar.TypeDir}, {Name: "media/fifo", Typeflag: tar.TypeFifo},
+		{Name: "everthread.db", Size: 1 << 60}, {Name: "contents/000001.jsonl", Size: 1 << 40}, {Name: "end.json", Size: 1 << 50},
+	} {
+		dir, file := t.TempDir(), filepath.Join(t.TempDir(), "b")
+		write(t, file, string(archive(t, h)))
+		_, err := restorer(dir).Restore(t.Context(), file)
+		if err == nil {
+			t.Errorf("%+v was restored", h)
+		}
+		if left := tree(t, dir); len(left) > 0 {
+			t.Errorf("%s left %v", h.Name, left)
+		}
+	}
+	for name, text := range map[string]string{"empty": "", "words": "no archive", "no manifest": string(archive(t)[:8])} {
+		file := filepath.Join(t.TempDir(), "b")
+		write(t, file, text)
+		if _, err := restorer(t.TempDir()).Restore(t.Context(), file); err == nil || !strings.Contains(err.Error(), "no backup of everthread") {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+// A restore that dies at any step is known by its folder, and begun anew.
+func TestARestoreThatDiesIsBegunAnew(t *testing.T) {
+	t.Parallel()
+	from := kept(t)
+	file := made(t, maker(t, from))
+	for _, step := range []string{"restore begun", "restore unpacked", "restore aside", "restore placed"} {
+		for _, force := range []bool{false, true} {
+			dir := t.TempDir()
+			if force {
+				write(t, filepath.Join(dir, "everthread.db"), "old")
+			}
+			r := restorer(dir)
+			r.Force = force
+			r.Crash = func(s string) {
+				if s == step {
+					panic(step)
+				}
+			}
+			func() {
+				defer func() { _ = recover() }()
+				_, _ = r.Restore(t.Context(), file)
+				t.Errorf("%s: it did not die", step)
+			}()
+			if _, err := os.Stat(filepath.Join(dir, backup.Unfinished)); err != nil {
+				t.Errorf("%s: nobody sees that it is not whole: %v", step, err)
+			}
+			r.Crash = func(string) {}
+			if _, err := r.Restore(t.Context(), file); err != nil {
+				t.Fatalf("%s, again: %v", step, err)
+			}
+			got, old := tree(t, dir), 0
+			for name, text := range got {
+				if text == "old" && strings.HasPrefix(name, "before-restore-") {
+					old++
+				}
+			}
+			if want := map[bool]int{true: 1}[force]; old != want || len(got) != 1102+want || got["secret_key"] != "a secret" {
+				t.Errorf("%s: %d files, %d old", step, len(got), old)
+			}
+		}
+	}
+}
+
+func FuzzReader(f *testing.F) {
+	dir := f.TempDir()
+	write(f, filepath.Join(dir, "secret_key"), "a secret")
+	write(f, filepath.Join(dir, "media", "1", "a.png"), "picture")
+	m := maker(f, dir)
+	m.File = oneFile{data: []byte("the database")}
+	whole, err := os.ReadFile(made(f, m))
+	if err != nil {
+		f.Fatal(err)
+	}
+	f.Add(unpacked(f, whole))
+	f.Add(unpacked(f, archive(f, &tar.Header{Name: "../x"})))
+	f.Add([]byte("no archive"))
+	z, err := zstd.NewWriter(nil, zstd.WithEncoderConcurrency(1), zstd.WithEncoderLevel(zstd.SpeedFastest), zstd.WithWindowSize(zstd.MinWindowSize))
+	if err != nil {
+		f.Fatal(err)
+	}
+	f.Fuzz(func(t *testing.T, text []byte) {
+		a, err := backup.NewReader(bytes.NewReader(z.EncodeAll(text, nil)))
+		if err != nil {
+			return
+		}
+		defer a.Close()
+		for {
+			e, body, err := a.Next()
+			if err != nil {
+				return
+			}
+			if !filepath.IsLocal(filepath.FromSlash(e.Name)) || strings.HasPrefix(e.Name, backup.Unfinished) {
+				t.Errorf("an entry is called %q", e.Name)
+			}
+			if n, err := io.Copy(io.Discard, body); err == nil && n != e.Size {
+				t.Errorf("%s has %d bytes and says %d", e.Name, n, e.Size)
+			}
+		}
+	})
+}
+
+func unpacked(f *testing.F, archive []byte) []byte {
+	z, err := zstd.NewReader(nil)
+	if err != nil {
+		f.Fatal(err)
+	}
+	defer z.Close()
+	out, err := z.DecodeAll(archive, nil)
+	if err != nil {
+		f.Fatal(err)
+	}
+	return out
+}
