@@ -48,7 +48,7 @@ func (r restoreCmd) Run(ctx context.Context, c *console) error {
 		if err != nil {
 			return explainStore(cfg, err)
 		}
-		defer st.Close()
+		defer func() { _ = st.Close() }()
 		known, to.Engine, to.Tables = migrations.Postgres(), backup.Postgres, st
 	}
 	if to.Schema, err = newest(known); err != nil {

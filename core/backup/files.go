@@ -24,7 +24,7 @@ func (m *Maker) writeFiles(ctx context.Context, w *writer) error {
 	if err != nil {
 		return err
 	}
-	defer root.Close()
+	defer func() { _ = root.Close() }()
 	if m.File != nil { // beside a server the configuration holds the key
 		if err := addFile(ctx, w, root, secretName); err != nil {
 			return err
