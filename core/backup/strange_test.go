@@ -73,6 +73,86 @@ func TestStrangeEntriesAreRefused(t *testing.T) {
 	}
 }
 
+// repacked is an archive with other entries, each as whole as tar and zstd can tell.
+func repacked(t testing.TB, whole []byte, change func(name string, body []byte) (string, []byte)) []byte {
+	t.Helper()
+	from, err := zstd.NewReader(bytes.NewReader(whole))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer from.Close()
+	var out bytes.Buffer
+	z, err := zstd.NewWriter(&out)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r, w := tar.NewReader(from), tar.NewWriter(z)
+	for {
+		h, err := r.Next()
+		if err != nil {
+			break
+		}
+		body, err := io.ReadAll(r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		name, body := change(h.Name, body)
+		if name == "" {
+			continue
+		}
+		if err := w.WriteHeader(&tar.Header{Name: name, Size: int64(len(body)), Typeflag: tar.TypeReg}); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := w.Write(body); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if err := z.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return out.Bytes()
+}
+
+// What tar and zstd take for whole is held against the lists of contents.
+func TestAChangedArchiveIsRefused(t *testing.T) {
+	t.Parallel()
+	whole, err := os.ReadFile(made(t, maker(t, kept(t))))
+	if err != nil {
+		t.Fatal(err)
+	}
+	const file = "media/3/file 10.png"
+	for _, c := range []struct {
+		name, want string
+		change     func(name string, body []byte) (string, []byte)
+	}{
+		{"a byte", "entry everthread.db: it is not what was written", func(name string, body []byte) (string, []byte) {
+			if name == "everthread.db" {
+				body[1000] ^= 1
+			}
+			return name, body
+		}},
+		{"a name", "is damaged at its entry media/3/other.png", func(name string, body []byte) (string, []byte) {
+			return strings.Replace(name, "media/3/file 10.png", "media/3/other.png", 1), body
+		}},
+		{"a file less", "is damaged", func(name string, body []byte) (string, []byte) { return strings.TrimPrefix(name, file), body }},
+		{"a list less", "is damaged", func(name string, body []byte) (string, []byte) {
+			return strings.TrimPrefix(name, "contents/000002.jsonl"), body
+		}},
+		{"no end", "the file ends too early", func(name string, body []byte) (string, []byte) { return strings.TrimPrefix(name, "end.json"), body }},
+		{"nothing", "", func(name string, body []byte) (string, []byte) { return name, body }},
+	} {
+		path := filepath.Join(t.TempDir(), "b")
+		write(t, path, string(repacked(t, whole, c.change)))
+		_, err := restorer(t.TempDir()).Restore(t.Context(), path)
+		if c.want == "" && err != nil || c.want != "" && (err == nil || !strings.Contains(err.Error(), c.want)) {
+			t.Errorf("%s: %v, want %q", c.name, err, c.want)
+		}
+	}
+}
+
 // A restore that dies at any step is known by its folder, and begun anew.
 func TestARestoreThatDiesIsBegunAnew(t *testing.T) {
 	t.Parallel()
