@@ -103,10 +103,40 @@ func (s *sheet) form(t core.Tokenizer) core.PageForm {
 
 // likeLine is a line of a text that could be taken for the beginning of a message
 // or of a day.
-var likeLine = regexp.MustCompile(`(?m)^(#\d+(?: me)?:|## \w{3} \d)`)
+var likeLine = regexp.MustCompile(`^(?:#\d+(?: me)?:|## \w{3} \d)`)
 
-// unlike keeps a text from speaking for somebody else.
-func unlike(text string) string { return likeLine.ReplaceAllString(text, " $1") }
+// unlike keeps a text from speaking for somebody else. Code in fences stays as it
+// is: what stands there is nobody's line.
+func unlike(text string) string {
+	if !strings.Contains(text, "\n") {
+		return text // the line begins with the message's own number
+	}
+	var out strings.Builder
+	fence := ""
+	for line := range strings.Lines(text) {
+		switch mark := fenceMark(line); {
+		case fence == "" && mark != "":
+			fence = mark
+		case fence != "" && strings.HasPrefix(mark, fence):
+			fence = ""
+		case fence == "" && out.Len() > 0 && likeLine.MatchString(line):
+			out.WriteByte(' ')
+		}
+		out.WriteString(line)
+	}
+	return out.String()
+}
+
+// fenceMark is the mark that a line begins or ends code with, or "".
+func fenceMark(line string) string {
+	line = strings.TrimLeft(line, " ")
+	for _, c := range []string{"`", "~"} {
+		if n := len(line) - len(strings.TrimLeft(line, c)); n >= 3 {
+			return strings.Repeat(c, n)
+		}
+	}
+	return ""
+}
 
 // shorten asks the model for what it can make of messages; without it, or without
 // budget, nothing is given and extraction does it all.

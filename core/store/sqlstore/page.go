@@ -209,7 +209,7 @@ const printedBands = 24
 func printedQuery() string {
 	each := make([]string, printedBands)
 	for i := range each {
-		each[i] = fmt.Sprintf(`SELECT * FROM (SELECT band, message_id, piece FROM prints WHERE user_id = $1 AND band = $%d AND message_id < $2 ORDER BY message_id, piece LIMIT $3) AS b%d`, i+4, i)
+		each[i] = fmt.Sprintf(`SELECT * FROM (SELECT band, message_id, piece FROM prints WHERE user_id = $1 AND band = $%d AND message_id < $2 ORDER BY message_id, piece LIMIT $3) AS given`, i+4)
 	}
 	return strings.Join(each, " UNION ALL ")
 }

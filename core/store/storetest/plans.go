@@ -152,7 +152,7 @@ func planOf(ctx context.Context, db *sql.Conn, query string, args []any) ([]stri
 }
 
 // growing are the tables that grow with use.
-const growing = `users|identities|threads|messages|revisions|refs|events|segments|summaries|loops|turns|epochs|deliveries|delivery_parts|jobs|usage|once|sessions|api_keys|journal|windows|embeddings|items|reminders|message_terms|summary_terms|item_terms`
+const growing = `users|identities|threads|messages|revisions|refs|events|segments|summaries|loops|turns|epochs|deliveries|delivery_parts|jobs|usage|once|sessions|api_keys|journal|windows|embeddings|items|reminders|pages|page_forms|prints|repeats|message_terms|summary_terms|item_terms`
 
 var (
 	sqliteScan = regexp.MustCompile(`^SCAN (\w+)`)
