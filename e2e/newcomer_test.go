@@ -17,10 +17,15 @@ func bothPasts(t *testing.T) (telegram, whatsapp string) {
 	dir := t.TempDir()
 	var b strings.Builder
 	b.WriteString(`{"name":"Helper Bot","type":"bot_chat","id":777,"messages":[`)
-	for n, said := range []string{"My spare key lies under the blue flowerpot.", "I will remember that the key is under the flowerpot.", "My sailing boat is called Albatros.", "A fine name."} {
+	for n, said := range []string{"My spare key lies under the blue flowerpot.", "I will remember that the key is under the flowerpot.", "My sailing boat is called Albatros.", "A fine name.", "My dentist is Doctor Moreau.", "Noted."} {
 		from := []string{`"from":"Ada","from_id":"user5"`, `"from":"Helper Bot","from_id":"user777"`}[n%2]
 		at := time.Date(2024, 3, 1, 8, n, 0, 0, time.UTC).Unix()
 		fmt.Fprintf(&b, `%s{"id":%d,"type":"message","date_unixtime":"%d",%s,"text":%q}`, strings.Repeat(",", min(n, 1)), n+1, at, from, said)
+	}
+	for n := range 400 { // so much came after it that it has to be looked for
+		from := []string{`"from":"Ada","from_id":"user5"`, `"from":"Helper Bot","from_id":"user777"`}[n%2]
+		at := time.Date(2025, 1, 1, 9, 0, 0, 0, time.UTC).AddDate(0, 0, n/4).Unix() + int64(n%4)
+		fmt.Fprintf(&b, `,{"id":%d,"type":"message","date_unixtime":"%d",%s,"text":"Nothing much on this one of many days, number %d."}`, n+7, at, from, n)
 	}
 	b.WriteString("]}")
 	telegram = filepath.Join(dir, "result.json")
@@ -49,8 +54,8 @@ func TestANewcomerBringsThePastAndTakesItAlong(t *testing.T) {
 		ask("Hello, I am new here.")
 		user := w.member()
 		telegram, whatsapp := bothPasts(t)
-		w.mustRun("import", "telegram", telegram, "--user", user, "--me", "Ada")
-		w.mustRun("import", "whatsapp", whatsapp, "--user", user, "--me", "Ada")
+		w.mustRun("import", "telegram", telegram, "--user", user, "--me", "Ada", "--no-summaries")
+		w.mustRun("import", "whatsapp", whatsapp, "--user", user, "--me", "Ada", "--no-summaries")
 		l.until(`SELECT COUNT(*) FROM users WHERE id > 0 AND indexed < last_message`, 0, g)
 		if got := ask("Where does my spare key lie?"); !strings.Contains(got, "2024-03-01, you said: “My spare key lies under the blue flowerpot.”") {
 			t.Errorf("about Telegram it was answered %q", got)
@@ -72,15 +77,15 @@ func TestANewcomerBringsThePastAndTakesItAlong(t *testing.T) {
 		if !strings.Contains(shown, "Strategy long.") || !strings.Contains(shown, "the settings changed") {
 			t.Errorf("it is explained by\n%s", shown)
 		}
-		w.settle(l, g)
+		l.until(`SELECT COUNT(*) FROM jobs`, 0, g)
 		file := w.backUp(t.TempDir())
 		g.stop()
 		there := w.elsewhere(database(t))
 		there.mustRun("restore", file)
 		g = there.start()
 		sent++
-		w.telegram.Say(ada, "And where does my spare key lie?")
-		if got := w.sent(ada, sent)[sent-1].Text; !strings.Contains(got, "My spare key lies under the blue flowerpot.") {
+		w.telegram.Say(ada, "Who is my dentist?")
+		if got := w.sent(ada, sent)[sent-1].Text; !strings.Contains(got, "My dentist is Doctor Moreau.") {
 			t.Errorf("on the other machine it was answered %q\n%s", got, g.log)
 		}
 	})
