@@ -42,7 +42,6 @@ type olm struct {
 	background sync.WaitGroup
 	mu         sync.Mutex        // held while an event to a device is made or taken
 	rooms      map[string]string // what was last told of an encrypted room's members
-	met        map[string]bool   // devices that were looked for; used by sync alone
 
 	now    func() time.Time
 	look   sync.Mutex                 // of what follows
@@ -87,9 +86,13 @@ func (c *Channel) newOlm(ctx context.Context, s *session) (*olm, error) {
 	}
 	s.cli.StateStore = state
 	quiet := zerolog.Nop()
+	mach := crypto.NewOlmMachine(s.cli, &quiet, keys, state)
+	// Whoever writes may be from anywhere: nobody has us ask their server while a
+	// transaction waits. Devices are looked for when a room is written to.
+	mach.DisableDecryptKeyFetching = true
 	return &olm{
-		mach: crypto.NewOlmMachine(s.cli, &quiet, keys, state), cli: s.cli, state: state, db: db,
-		log: c.log, key: c.opts.RecoveryKey, rooms: map[string]string{}, met: map[string]bool{}, now: c.now, tried: map[id.SessionID]time.Time{},
+		mach: mach, cli: s.cli, state: state, db: db,
+		log: c.log, key: c.opts.RecoveryKey, rooms: map[string]string{}, now: c.now, tried: map[id.SessionID]time.Time{},
 	}, nil
 }
 

@@ -12,7 +12,6 @@ import (
 	"go.uber.org/zap"
 	"maunium.net/go/mautrix"
 	mevent "maunium.net/go/mautrix/event"
-	"maunium.net/go/mautrix/id"
 )
 
 func (o *olm) sync(ctx context.Context, r *syncResponse, since string) error {
@@ -56,7 +55,7 @@ func (o *olm) take(ctx context.Context, evt *mevent.Event) error {
 	}
 	switch content := evt.Content.Parsed.(type) {
 	case *mevent.EncryptedEventContent:
-		return o.unwrap(ctx, evt, content)
+		return o.unwrap(ctx, evt)
 	case *mevent.RoomKeyRequestEventContent:
 		o.background.Go(func() {
 			o.mu.Lock()
@@ -74,8 +73,7 @@ func (o *olm) take(ctx context.Context, evt *mevent.Event) error {
 // it has seen the event, and what was in it last: a kill in between would lose the
 // key for good, for the server offers the event again and the machine would refuse
 // it as known.
-func (o *olm) unwrap(ctx context.Context, evt *mevent.Event, content *mevent.EncryptedEventContent) error {
-	o.meet(ctx, evt.Sender, content.SenderKey)
+func (o *olm) unwrap(ctx context.Context, evt *mevent.Event) error {
 	// Whoever encrypts holds a lock of the machine while it waits for the store.
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -88,17 +86,6 @@ func (o *olm) unwrap(ctx context.Context, evt *mevent.Event, content *mevent.Enc
 		return fmt.Errorf("%w: %w", errReload, err)
 	}
 	return nil
-}
-
-// meet fetches the device that has a key, if it is new to us: not later, when a
-// transaction waits.
-func (o *olm) meet(ctx context.Context, user id.UserID, key id.SenderKey) {
-	if who := string(user) + " " + string(key); !o.met[who] {
-		o.met[who] = true
-		if _, err := o.mach.GetOrFetchDeviceByKey(ctx, user, key); err != nil {
-			o.log.Debug("look for the device of a key", zap.Error(clean(err)))
-		}
-	}
 }
 
 type failureKey struct{}
