@@ -32,18 +32,15 @@ import (
 	"github.com/everthread/everthread/core"
 )
 
-// Tier is an age of messages, in which they take less room than in the one before.
-type Tier int
-
-// Tiers, from young to old. What is younger than Older stands in a prompt as it is.
+// Tiers of forms, by their short names.
 const (
 	// Older: a user's words as they are, but repetitions as references; of an
 	// assistant's the conclusions and decisions.
-	Older Tier = iota + 1
+	Older = core.TierOlder
 	// VeryOld: a light summary of a user's words, an assistant's main points.
-	VeryOld
+	VeryOld = core.TierVeryOld
 	// Kernel: the sentences that carry facts, and nothing of most messages.
-	Kernel
+	Kernel = core.TierKernel
 )
 
 // State says how a form came about (SPEC 5.3).
@@ -102,7 +99,7 @@ func New(tokens core.Tokenizer, options Options) *Compressor {
 	return &Compressor{tokens: tokens, options: options.orDefault()}
 }
 
-// Forms returns the forms of m for all tiers, indexed by Tier (0 is not used).
+// Forms returns the forms of m for all tiers, indexed by core.Tier (0 is not used).
 // given is what a model made of it ("": nothing, then extraction alone); it is
 // used as far as it can be believed. repeats are those found by Repeats in the
 // text of m. No form has more tokens than the one of the tier before it, nor

@@ -101,41 +101,23 @@ func (s *sheet) form(t core.Tokenizer) core.PageForm {
 	return s.f
 }
 
-// likeLine is a line of a text that could be taken for the beginning of a message
-// or of a day.
-var likeLine = regexp.MustCompile(`^(?:#\d+(?: me)?:|## \w{3} \d)`)
+// likeLine is the beginning of a line, but the first, that could be taken for that
+// of a message or of a day.
+var likeLine = regexp.MustCompile(`\n(#\d+(?: me)?:|## \w{3} \d)`)
 
 // unlike keeps a text from speaking for somebody else. Code in fences stays as it
 // is: what stands there is nobody's line.
 func unlike(text string) string {
-	if !strings.Contains(text, "\n") {
-		return text // the line begins with the message's own number
-	}
 	var out strings.Builder
-	fence := ""
-	for line := range strings.Lines(text) {
-		switch mark := fenceMark(line); {
-		case fence == "" && mark != "":
-			fence = mark
-		case fence != "" && strings.HasPrefix(mark, fence):
-			fence = ""
-		case fence == "" && out.Len() > 0 && likeLine.MatchString(line):
-			out.WriteByte(' ')
+	at := 0
+	for _, p := range split(text) {
+		if p.kind == fenced {
+			out.WriteString(likeLine.ReplaceAllString(text[at:p.start], "\n $1") + p.of(text))
+			at = p.end
 		}
-		out.WriteString(line)
 	}
+	out.WriteString(likeLine.ReplaceAllString(text[at:], "\n $1"))
 	return out.String()
-}
-
-// fenceMark is the mark that a line begins or ends code with, or "".
-func fenceMark(line string) string {
-	line = strings.TrimLeft(line, " ")
-	for _, c := range []string{"`", "~"} {
-		if n := len(line) - len(strings.TrimLeft(line, c)); n >= 3 {
-			return strings.Repeat(c, n)
-		}
-	}
-	return ""
 }
 
 // shorten asks the model for what it can make of messages; without it, or without
