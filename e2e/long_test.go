@@ -51,7 +51,7 @@ func (w *town) lastTurn(l *ledger, user string) (out shownTurn) {
 func TestAYearStandsInOnePrompt(t *testing.T) {
 	engines(t, func(t *testing.T, database func(*testing.T) string) {
 		w := newTown(t, database(t))
-		w.env = append(w.env, "EVERTHREAD_CONTEXT_STRATEGY=long", "EVERTHREAD_LLM_CONTEXT_WINDOW=200000", "EVERTHREAD_CONTEXT_SILENCE=2s")
+		w.env = append(w.env, "EVERTHREAD_CONTEXT_STRATEGY=long", "EVERTHREAD_LLM_CONTEXT_WINDOW=200000", "EVERTHREAD_CONTEXT_SILENCE=1ms")
 		g := w.start()
 		w.telegram.Say(ada, "hello")
 		w.sent(ada, 1)
@@ -60,7 +60,6 @@ func TestAYearStandsInOnePrompt(t *testing.T) {
 		w.mustRun("import", "jsonl", aYear(t), "--user", user, "--no-summaries")
 		t.Logf("%d messages were imported in %s", longtest.Messages, time.Since(begin).Round(time.Millisecond))
 		l := w.ledger()
-		time.Sleep(2500 * time.Millisecond) // a pause of the person
 		w.telegram.Say(ada, "here I am again")
 		w.sent(ada, 2)
 		first := w.lastTurn(l, user)
@@ -70,7 +69,6 @@ func TestAYearStandsInOnePrompt(t *testing.T) {
 		begin = time.Now()
 		l.until(`SELECT COUNT(*) FROM jobs WHERE queue = 'compress'`, 0, g)
 		t.Logf("%d pages were made in %s", l.count(`SELECT COUNT(*) FROM pages`), time.Since(begin).Round(time.Millisecond))
-		time.Sleep(2500 * time.Millisecond)
 		w.telegram.Say(ada, "and now?")
 		if got := w.sent(ada, 3)[2].Text; got != "echo: and now?" {
 			t.Errorf("answered %q", got)

@@ -116,7 +116,7 @@ func (b *builder) finish(l *layout, e *core.Epoch, reason string, dropped int) P
 	p.CachePrefix = len(p.Messages)
 	p.Snapshot = b.snapshot(l, e)
 	p.Snapshot.NewEpoch, p.Snapshot.Dropped = reason, dropped
-	p.Compress = b.plan == Long && b.crowded(l, p.Snapshot)
+	p.Compress = b.plan == Long && b.crowded(l, e, p.Snapshot)
 	p.Pressure = b.Turn.Segment != 0 && (dropped > 0 || b.plan != Truncate && b.pressed(l, p.Snapshot.Total))
 	return p
 }

@@ -128,8 +128,9 @@ func countPages(n *core.HistoryCount, pages []core.Page) {
 
 // crowded tells whether compressing old messages would make room that is wanted:
 // the prompt is near where compression starts, and has more raw messages than it
-// needs or pages that can be shortened.
-func (b *builder) crowded(l *layout, s core.Snapshot) bool {
+// needs or pages that can be shortened. Within an epoch it is so only now and then:
+// what was compressed meanwhile shows in the next one.
+func (b *builder) crowded(l *layout, e *core.Epoch, s core.Snapshot) bool {
 	if b.Turn.Segment == 0 {
 		return false
 	}
@@ -141,7 +142,25 @@ func (b *builder) crowded(l *layout, s core.Snapshot) bool {
 		}
 		shorter = shorter || p.Tier < core.MaxTier
 	}
-	raw := l.messagesCost()
+	spare := b.budgets.LongRaw / 8
 	full := s.Total >= b.budgets.target(Long)*19/20 || b.Window.More || s.History.LeftOut > 0
-	return full && (raw > b.budgets.LongRaw+b.budgets.LongRaw/8 || shorter && s.History.LeftOut > 0)
+	wanted := full && (l.messagesCost() > b.budgets.LongRaw+spare || shorter && s.History.LeftOut > 0)
+	return wanted && (e.ID == b.Turn.ID || b.grew(l, e, max(spare, 1)))
+}
+
+// grew tells whether what came since the prompt before has brought what the epoch
+// has grown by over another multiple of step.
+func (b *builder) grew(l *layout, e *core.Epoch, step int) bool {
+	all, fresh := 0, 0
+	l.each(func(_ int, r *raw, _ bool) {
+		if r.Turn < e.ID {
+			return
+		}
+		cost := r.cost(l.cuts[r.ID])
+		all += cost
+		if fresh += cost; r.Role == core.RoleUser && r.Turn != b.Turn.ID {
+			fresh = 0 // the prompt before ended here
+		}
+	})
+	return all/step > (all-fresh)/step
 }
