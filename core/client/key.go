@@ -94,6 +94,7 @@ func isKey(s string) bool {
 // fault is what is wrong with a wish, in plain words. It is core.ErrRefused.
 type fault string
 
+// Error returns the words.
 func (f fault) Error() string { return string(f) }
 
 // Is makes every fault a core.ErrRefused.

@@ -343,5 +343,8 @@ func (g *Gateway) jitter(d time.Duration) time.Duration {
 
 type noMeter struct{}
 
-func (noMeter) Count(string, float64, ...string)   {}
+// Count counts nothing.
+func (noMeter) Count(string, float64, ...string) {}
+
+// Observe observes nothing.
 func (noMeter) Observe(string, float64, ...string) {}

@@ -49,6 +49,7 @@ type watched struct {
 	stall time.Duration
 }
 
+// RoundTrip sends a request and watches its answer.
 func (w *watched) RoundTrip(req *http.Request) (*http.Response, error) {
 	ctx, cancel := context.WithCancelCause(req.Context())
 	body := &watchedBody{ctx: ctx, cancel: cancel, stall: w.stall}
@@ -74,6 +75,7 @@ type watchedBody struct {
 	ended  bool
 }
 
+// Read reads, and begins to wait anew.
 func (b *watchedBody) Read(p []byte) (int, error) {
 	n, err := b.ReadCloser.Read(p)
 	if err != nil {

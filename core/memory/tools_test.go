@@ -192,7 +192,7 @@ func FuzzTools(f *testing.F) {
 	f.Add("memory_add", `{"content":"\u0000é","theme":"a\u0300"}`)
 	f.Fuzz(func(t *testing.T, tool, arguments string) {
 		if !strings.HasPrefix(tool, "memory_") || len(tool) > 20 {
-			t.Skip()
+			t.Skip("there is no such tool")
 		}
 		w := newWorld(t)
 		for _, x := range w.memory.Tools() {

@@ -3,6 +3,7 @@ package storetest
 import (
 	"database/sql"
 	"fmt"
+	"maps"
 	"strings"
 	"testing"
 
@@ -19,6 +20,17 @@ const merged = ` AND NOT EXISTS (SELECT 1 FROM users u WHERE u.id = g.user_id AN
 func input(m string) string {
 	return strings.ReplaceAll(`EXISTS (SELECT 1 FROM turns ti WHERE ti.user_id = @.user_id AND ti.id = @.turn_id
 		AND ',' || SUBSTR(ti.inputs, 2, LENGTH(ti.inputs) - 2) || ',' LIKE '%,' || @.id || ',%')`, "@", m)
+}
+
+// pageInvariants are those of what long prompts show.
+func pageInvariants() map[string]string {
+	return map[string]string{
+		"forms belong to pages":            orphans("page_forms", "page_id", "pages"),
+		"pages belong to threads":          orphans("pages", "thread_id", "threads"),
+		"prints belong to messages":        orphans("prints", "message_id", "messages"),
+		"pages do not overlap":             `SELECT a.user_id, a.id FROM pages a JOIN pages b ON b.user_id = a.user_id AND b.thread_id = a.thread_id AND b.id <> a.id AND b.first <= a.last AND b.last >= a.first`,
+		"a page is stale or has its forms": fmt.Sprintf(`SELECT user_id, id FROM pages p WHERE (SELECT COUNT(*) FROM page_forms f WHERE f.user_id = p.user_id AND f.page_id = p.id) <> (1 - stale) * %d`, core.MaxTier),
+	}
 }
 
 // invariants are queries that find nothing in a sound database.
@@ -62,11 +74,6 @@ func invariants() map[string]string {
 		"deliveries belong to messages":      orphans("deliveries", "message_id", "messages"),
 		"parts belong to deliveries":         orphans("delivery_parts", "delivery_id", "deliveries"),
 		"summaries belong to segments":       orphans("summaries", "segment_id", "segments"),
-		"forms belong to pages":              orphans("page_forms", "page_id", "pages"),
-		"pages belong to threads":            orphans("pages", "thread_id", "threads"),
-		"prints belong to messages":          orphans("prints", "message_id", "messages"),
-		"pages do not overlap":               `SELECT a.user_id, a.id FROM pages a JOIN pages b ON b.user_id = a.user_id AND b.thread_id = a.thread_id AND b.id <> a.id AND b.first <= a.last AND b.last >= a.first`,
-		"a page is stale or has its forms":   fmt.Sprintf(`SELECT user_id, id FROM pages p WHERE (SELECT COUNT(*) FROM page_forms f WHERE f.user_id = p.user_id AND f.page_id = p.id) <> (1 - stale) * %d`, core.MaxTier),
 		"epochs belong to threads":           orphans("epochs", "thread_id", "threads"),
 		"turns belong to threads":            orphans("turns", "thread_id", "threads"),
 		"identities belong to threads":       orphans("identities", "thread_id", "threads"),
@@ -92,7 +99,7 @@ func orphans(table, column, of string) string {
 }
 
 // tables are all of them.
-const tables = `users identities agent_keys sessions api_keys threads messages revisions refs events segments summaries loops turns epochs deliveries delivery_parts jobs usage once imported codes leases rates journal windows embeddings themes items reminders tries moves move_positions move_segments`
+const tables = `users identities agent_keys sessions api_keys threads messages revisions refs events segments summaries loops turns epochs deliveries delivery_parts jobs usage once imported codes leases rates journal windows embeddings themes items reminders tries moves move_positions move_segments pages page_forms prints repeats`
 
 func everyUser() string {
 	var all []string
@@ -107,7 +114,9 @@ func everyUser() string {
 // Check fails the test for every invariant that the tables break.
 func Check(t testing.TB, db *sql.DB) {
 	t.Helper()
-	for name, query := range invariants() {
+	all := invariants()
+	maps.Copy(all, pageInvariants())
+	for name, query := range all {
 		rows, err := db.Query(query)
 		if err != nil {
 			t.Errorf("%s: %v", name, err)
