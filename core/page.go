@@ -77,9 +77,9 @@ type PageStore interface {
 	// Printed returns where a user's earlier messages, before `before`, have one of
 	// these bands: at most limit for each band, the earliest.
 	Printed(ctx context.Context, user UserID, bands []int64, before MessageID, limit int) ([]Printed, error)
-	// PutPages stores pages, in place of those of the same ids, and moves tiers.
-	// ErrFenced if the lease was lost, ErrChanged if one of its messages was changed
-	// since it was read: nothing is stored then.
+	// PutPages stores pages under new ids, which it sets, in place of those of the
+	// ids that they have, and moves tiers. ErrFenced if the lease was lost, ErrChanged
+	// if one of its messages was changed since it was read: nothing is stored then.
 	PutPages(ctx context.Context, p PutPages) error
 }
 

@@ -157,7 +157,7 @@ type Snapshot struct {
 // HistoryCount says what became of old messages in a prompt of the strategy long.
 type HistoryCount struct {
 	Pages      int `json:"pages"`
-	LeftOut    int `json:"pages_left_out"`    // older ones, without room or not made yet
+	LeftOut    int `json:"pages_left_out"`    // of which nothing is shown: no room, or not made yet
 	Messages   int `json:"messages"`          // that the pages hold
 	Raw        int `json:"raw"`               // of these, word for word
 	Summarized int `json:"summarized"`        // shortened

@@ -183,8 +183,7 @@ func (r *round) again(ctx context.Context) error {
 		}
 		made.page.ID, made.page.Tier, made.page.Segment = p.ID, p.Tier, p.Segment
 		made.page.Start, made.page.End = p.Start, p.End
-		*p = made.page
-		if err := r.put(ctx, core.PutPages{Pages: []core.Page{made.page}, Prints: made.prints, Repeats: made.repeats}); err != nil {
+		if *p, err = r.putMade(ctx, made); err != nil {
 			return err
 		}
 	}
@@ -242,13 +241,20 @@ func (r *round) stretch(ctx context.Context, ms []core.Message, more bool) error
 		if err != nil {
 			return err
 		}
-		pages := []core.Page{made.page}
-		if err := r.put(ctx, core.PutPages{Pages: pages, Prints: made.prints, Repeats: made.repeats}); err != nil {
+		page, err := r.putMade(ctx, made)
+		if err != nil {
 			return err
 		}
-		r.pages = append(r.pages, pages[0])
+		r.pages = append(r.pages, page)
 	}
 	return nil
+}
+
+// putMade stores what was made of a page, and returns the page with its id.
+func (r *round) putMade(ctx context.Context, m made) (core.Page, error) {
+	pages := []core.Page{m.page}
+	err := r.put(ctx, core.PutPages{Pages: pages, Prints: m.prints, Repeats: m.repeats})
+	return pages[0], err
 }
 
 // A page is of one day, and of about so much.

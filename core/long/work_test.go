@@ -94,10 +94,11 @@ func (s *shelf) PutPages(_ context.Context, p core.PutPages) error {
 		page := &p.Pages[i]
 		at := slices.IndexFunc(s.pages, func(x core.Page) bool { return x.ID == page.ID })
 		if page.ID == 0 {
-			s.nextID++
-			page.ID, at = s.nextID, len(s.pages)
+			at = len(s.pages)
 			s.pages = append(s.pages, core.Page{})
 		}
+		s.nextID++
+		page.ID = s.nextID
 		s.pages[at] = *page
 	}
 	s.prints = append(s.prints, p.Prints...)
@@ -286,7 +287,7 @@ func TestAStalePageIsMadeAnew(t *testing.T) {
 	s.edits++
 	w.Take(t.Context(), core.JobRef{})
 	p := s.pages[1]
-	if p.ID != old.ID || p.Stale || p.Start != old.Start || p.End != old.End || p.Messages != old.Messages-1 {
+	if p.ID == old.ID || p.Stale || p.Start != old.Start || p.End != old.End || p.Messages != old.Messages-1 {
 		t.Errorf("got %+v, it was %+v", p, old)
 	}
 	if strings.Contains(p.Forms[core.TierOlder].Text, fmt.Sprintf("#%d:", i+1)) {

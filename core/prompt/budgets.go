@@ -24,7 +24,7 @@ type Budgets struct {
 	MaxContextTokens   int // truncate: all parts, ever (6,000)
 
 	LongBudget    int     // long: all parts, ever (150,000)
-	LongThreshold float64 // of it, where compression starts and epochs begin (0.8)
+	LongThreshold float64 // of it, where compression starts (0.8)
 	LongRaw       int     // newest tokens that stay as they are (40,000)
 
 	ContextWindow    int // of the model; 0: unknown, no limit
@@ -91,6 +91,10 @@ func (b Budgets) target(strategy string) int {
 	}
 	return min(b.Target, hard)
 }
+
+// most is where an epoch of long starts at most, so that as little as possible of
+// the history is left out: half of what is above the threshold is left to grow.
+func (b Budgets) most() int { return (b.target(Long) + b.hardCap(Long)) / 2 }
 
 // Fingerprint identifies what an epoch depends on besides the conversation:
 // settings, limits of the model and the static texts. Memory hints are not in

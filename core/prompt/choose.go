@@ -96,7 +96,7 @@ func (c *choice) wanted() (target, count int) {
 	}
 	c.keepAll()
 	if c.plan == Long {
-		return max(c.budgets.target(c.plan), c.head.cost()), count
+		return max(c.budgets.most(), c.head.cost()), count
 	}
 	if !c.Window.More && c.recount() <= c.builder.cap && count <= c.budgets.MaxHistoryMessages {
 		return c.builder.cap, count

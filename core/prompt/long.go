@@ -1,6 +1,8 @@
 package prompt
 
 import (
+	"cmp"
+	"fmt"
 	"slices"
 	"strings"
 
@@ -19,12 +21,19 @@ func (p *part) role() core.Role {
 	return core.RoleSystem
 }
 
+// goneMark stands in a prompt of earlier for what is not as it was. %d is how many
+// of %d pages.
+const goneMark = "\n\n[%d of %d pages of this prompt are gone: something on them was edited, forgotten or brought in since. They were made anew.]"
+
 // headOf is the head of an epoch, with its history put together from pages.
 func headOf(e *core.Epoch, pages []core.Page) head {
 	var h head
 	for _, p := range e.Head {
-		if len(p.Pages) > 0 {
-			p.Text = historyText(named(p.Pages, pages))
+		if n := len(p.Pages); n > 0 {
+			shown := named(p.Pages, pages)
+			if p.Text = historyText(shown); len(shown) < n {
+				p.Text = cmp.Or(p.Text, historyTitle) + fmt.Sprintf(goneMark, n-len(shown), n)
+			}
 		}
 		h = append(h, part{HeadPart: p})
 	}
@@ -63,11 +72,11 @@ func pageTokens(p *core.Page) int {
 	return p.Forms[p.Tier].Tokens + 1
 }
 
-// addHistory ends the head with as many of the newest pages as fit in the target
-// beside the raw messages.
+// addHistory ends the head with as many of the newest pages as fit beside the raw
+// messages.
 func (c *choice) addHistory() {
 	c.keepAll()
-	if p := c.historyPart(c.budgets.target(Long) - c.recount()); p.Text != "" {
+	if p := c.historyPart(c.budgets.most() - c.recount()); p.Text != "" {
 		c.head = append(c.head, part{HeadPart: p, shrink: c.historyPart})
 	}
 }
@@ -101,7 +110,12 @@ func (b *builder) historyCount(l *layout) *core.HistoryCount {
 		n.Tokens = l.head[i].Tokens
 		countPages(&n, named(l.head[i].Pages, b.Window.Pages))
 	}
-	n.LeftOut = b.Window.PagesBefore + len(b.Window.Pages) - n.Pages
+	n.LeftOut = b.Window.PagesBefore - n.Pages
+	for i := range b.Window.Pages {
+		if p := &b.Window.Pages[i]; p.Stale || pageTokens(p) > 0 {
+			n.LeftOut++
+		}
+	}
 	n.UserTotal = n.UserTokens
 	l.each(func(_ int, r *raw, _ bool) {
 		if r.Role == core.RoleUser {

@@ -174,7 +174,7 @@ func checkHistory(t *rapid.T, in prompt.Input, p prompt.Prompt) {
 	missing := false
 	for i := range in.Window.Pages {
 		page := in.Window.Pages[len(in.Window.Pages)-1-i]
-		there := strings.Contains(text(p.Messages), strings.TrimSpace(fmt.Sprintf("## Day %d\\n#", page.ID-1)))
+		there := strings.Contains(text(p.Messages), strings.TrimSpace(fmt.Sprintf("## Day %d\n#", page.ID-1)))
 		if there && (missing || page.Stale) {
 			t.Fatalf("page %d is shown, a newer one is not, or it is stale", page.ID)
 		}

@@ -13,7 +13,7 @@ const editedMark = "[edited since] "
 // Rebuild returns the prompt of an earlier turn, exactly as it was sent, from its
 // epoch, its snapshot, the messages that the snapshot names and the pages that the
 // epoch names. What was redacted since is blank; what was edited since is shown as
-// it is now, and marked; pages that are gone are left out.
+// it is now, and marked; of pages that are gone it says how many.
 func Rebuild(e core.Epoch, s core.Snapshot, ms []core.Message, pages []core.Page, b Budgets, t core.Tokenizer) []core.ModelMessage {
 	zone, err := time.LoadLocation(e.Zone)
 	if err != nil {

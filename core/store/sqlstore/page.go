@@ -216,6 +216,10 @@ func printedQuery() string {
 
 // PutPages stores what a run of the compression made; see core.PageStore.
 func (s *Store) PutPages(ctx context.Context, p core.PutPages) error {
+	old := make([]core.PageID, len(p.Pages)) // the transaction may be tried again
+	for i := range p.Pages {
+		old[i] = p.Pages[i].ID
+	}
 	return s.update(ctx, "put pages", p.User, func(t *tx) error {
 		if err := t.holds(p.Lease); err != nil {
 			return err
@@ -228,7 +232,7 @@ func (s *Store) PutPages(ctx context.Context, p core.PutPages) error {
 			return core.ErrChanged
 		}
 		for i := range p.Pages {
-			if err := t.putPage(&p.Pages[i]); err != nil {
+			if err := t.putPage(&p.Pages[i], old[i]); err != nil {
 				return err
 			}
 		}
@@ -250,12 +254,18 @@ func (s *Store) PutPages(ctx context.Context, p core.PutPages) error {
 	})
 }
 
-func (t *tx) putPage(p *core.Page) error {
-	if p.ID == 0 {
-		p.ID = core.PageID(t.nextID())
-	} else if err := t.dropForms(p.ID); err != nil {
-		return err
+// putPage stores a page under a new id, in place of an old one: what earlier
+// prompts showed is known by its id.
+func (t *tx) putPage(p *core.Page, old core.PageID) error {
+	if old != 0 {
+		if err := t.dropForms(old); err != nil {
+			return err
+		}
+		if err := t.exec(`DELETE FROM pages WHERE user_id = $1 AND id = $2`, t.user, old); err != nil {
+			return err
+		}
 	}
+	p.ID = core.PageID(t.nextID())
 	sizes := p.Forms
 	for tier := core.TierOlder; tier <= core.MaxTier; tier++ {
 		sizes[tier].Text = ""
@@ -263,10 +273,6 @@ func (t *tx) putPage(p *core.Page) error {
 		if err != nil {
 			return err
 		}
-	}
-	err := t.exec(`DELETE FROM pages WHERE user_id = $1 AND id = $2`, t.user, p.ID)
-	if err != nil {
-		return err
 	}
 	return t.exec(`INSERT INTO pages (user_id, id, thread_id, segment_id, first, last, messages, original, tier, stale, sizes) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, 0, $10)`,
 		t.user, p.ID, p.Thread, p.Segment, p.Start, p.End, p.Messages, p.Original, p.Tier, text(sizes))

@@ -175,7 +175,12 @@ func testPageEdited(b *bench) {
 	lease := b.due(core.QueueCompress)
 	equal(b, "one job", len(lease), 1)
 	b.putPages(core.PutPages{Pages: []core.Page{again}})
+	old := core.PageRef{Page: all[1].ID, Tier: core.TierOlder}
 	all = b.pages()
+	equal(b, "pages", len(all), 2)
+	gone, err := b.PageTexts(b.ctx, b.user.ID, []core.PageRef{old})
+	b.must(err)
+	equal(b, "what an earlier prompt showed", len(gone), 0)
 	equal(b, "stale", all[1].Stale, false)
 	equal(b, "tier", all[1].Tier, core.TierVeryOld)
 	equal(b, "jobs", len(b.due(core.QueueCompress)), 0)
