@@ -1,0 +1,99 @@
+package core
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"runtime"
+	"syscall"
+)
+
+// Draft is a file that is being written.
+type Draft interface {
+	io.Writer
+	Sync() error
+	Close() error
+}
+
+// Disk stands between a program and the files that it writes, for tests of disks
+// that are full or fail; nil: nothing does.
+type Disk func(f Draft) Draft
+
+// Take is the file that is written to instead of f.
+func (d Disk) Take(f Draft) Draft {
+	if d == nil {
+		return f
+	}
+	return d(f)
+}
+
+// Full tells whether err means that a disk has no room: it is full, or a quota or
+// a limit of size was reached.
+func Full(err error) bool {
+	for _, no := range []syscall.Errno{syscall.ENOSPC, syscall.EDQUOT, syscall.EFBIG} {
+		if errors.Is(err, no) {
+			return true
+		}
+	}
+	var code syscall.Errno
+	const handleDiskFull, diskFull = 39, 112 // ERROR_HANDLE_DISK_FULL, ERROR_DISK_FULL
+	return runtime.GOOS == "windows" && errors.As(err, &code) && (code == handleDiskFull || code == diskFull)
+}
+
+// StoreFull tells whether err means that a database could not grow; server: that
+// of a server.
+func StoreFull(err error) (full, server bool) {
+	var coded interface{ SQLState() string }
+	if errors.As(err, &coded) {
+		const diskFull = "53100"
+		return coded.SQLState() == diskFull, true
+	}
+	var file interface{ Code() int }
+	const diskFull, writeFailed = 13, 778 // SQLITE_FULL, SQLITE_IOERR_WRITE
+	return errors.As(err, &file) && (file.Code() == diskFull || file.Code() == writeFailed), false
+}
+
+// NoRoom says of an error of a full disk where room is needed, and how much: in
+// all it takes wants bytes in dir, if that is known (above 0). Any other error
+// stays as it is.
+func NoRoom(err error, dir string, wants int64) error {
+	if !Full(err) {
+		return err
+	}
+	free, known := freeBytes(dir)
+	said := "make room there"
+	switch {
+	case known && wants > free:
+		said = fmt.Sprintf("%s are free and up to %s are needed: free %s more", Bytes(free), Bytes(wants), Bytes(wants-free))
+	case known && wants > 0:
+		said = fmt.Sprintf("%s are free and up to %s are needed: raise the quota, or the limit on the size of files", Bytes(free), Bytes(wants))
+	case wants > 0:
+		said = fmt.Sprintf("up to %s are needed: make room there", Bytes(wants))
+	case known:
+		said = fmt.Sprintf("%s are free: make room there", Bytes(free))
+	}
+	return fmt.Errorf("there is no room in %s (%w); %s, and try again", dir, cause(err), said)
+}
+
+// cause is what an error about a path is about.
+func cause(err error) error {
+	var about *fs.PathError
+	if errors.As(err, &about) {
+		return about.Err
+	}
+	return err
+}
+
+// Bytes is a number of bytes for people, rounded up.
+func Bytes(n int64) string {
+	for _, unit := range []struct {
+		name string
+		size int64
+	}{{"GiB", 1 << 30}, {"MiB", 1 << 20}, {"KiB", 1 << 10}} {
+		if n >= 10*unit.size {
+			return fmt.Sprintf("%d %s", (n+unit.size-1)/unit.size, unit.name)
+		}
+	}
+	return fmt.Sprintf("%d bytes", n)
+}

@@ -1,0 +1,14 @@
+//go:build linux || darwin
+
+package core
+
+import "syscall"
+
+// freeBytes is how much whoever runs this may still write below dir.
+func freeBytes(dir string) (n int64, known bool) {
+	var s syscall.Statfs_t
+	if syscall.Statfs(dir, &s) != nil {
+		return 0, false
+	}
+	return int64(s.Bavail) * int64(s.Bsize), true
+}
