@@ -2,21 +2,26 @@ package main
 
 import (
 	"context"
+	"crypto/tls"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"io"
+	"net"
 	"net/http"
 	"net/url"
 	"os"
+	"regexp"
 	"strings"
+	"syscall"
 	"time"
 
+	"github.com/jackc/pgx/v5/pgconn"
 	"golang.org/x/term"
 
 	"github.com/everthread/everthread/cmd/everthread/setup"
 	"github.com/everthread/everthread/configs"
 	"github.com/everthread/everthread/core"
+	"github.com/everthread/everthread/core/llm"
 	"github.com/everthread/everthread/core/llm/openai"
 	"github.com/everthread/everthread/core/llm/tokens"
 )
@@ -26,15 +31,12 @@ type trials struct{ given configs.Config }
 
 // Models lists what a server offers; nil: it does not tell.
 func (trials) Models(ctx context.Context, m setup.Model) ([]string, error) {
-	base := m.BaseURL
-	if base == "" {
-		base = map[string]string{"openai": openai.DefaultBaseURL, "anthropic": "https://api.anthropic.com/v1"}[m.Provider]
-	}
+	base := baseOf(m)
 	ctx, cancel := context.WithTimeout(ctx, checkTimeout)
 	defer cancel()
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, strings.TrimRight(base, "/")+"/models", nil)
 	if err != nil {
-		return nil, &core.ModelError{Kind: core.ModelDown, Err: errors.New("the address is wrong")}
+		return nil, &setup.Fault{Wrong: setup.WrongAddress, Err: &core.ModelError{Kind: core.ModelDown, Err: errors.New("the address is wrong")}}
 	}
 	switch {
 	case m.Provider == "anthropic":
@@ -45,10 +47,18 @@ func (trials) Models(ctx context.Context, m setup.Model) ([]string, error) {
 	}
 	resp, err := http.DefaultClient.Do(req)
 	if err != nil {
-		return nil, &core.ModelError{Kind: core.ModelDown, Err: fmt.Errorf("%s does not answer (%w); check the address, and whether the server runs", host(base), unaddressed(err))}
+		return nil, unreached(host(base), &core.ModelError{Kind: core.ModelDown, Err: unaddressed(err)})
 	}
 	defer resp.Body.Close()
 	return listed(resp, host(base))
+}
+
+// baseOf is the address of whoever runs a model.
+func baseOf(m setup.Model) string {
+	if m.BaseURL != "" {
+		return m.BaseURL
+	}
+	return map[string]string{"openai": openai.DefaultBaseURL, "anthropic": "https://api.anthropic.com/v1"}[m.Provider]
 }
 
 // listed reads a list of models.
@@ -56,7 +66,7 @@ func listed(resp *http.Response, from string) ([]string, error) {
 	switch resp.StatusCode {
 	case http.StatusOK:
 	case http.StatusUnauthorized, http.StatusForbidden:
-		return nil, &core.ModelError{Kind: core.ModelAuth, Err: fmt.Errorf("%s does not take this key (%s); copy it once more", from, resp.Status)}
+		return nil, &setup.Fault{Wrong: setup.WrongKey, Where: from, Detail: resp.Status, Err: &core.ModelError{Kind: core.ModelAuth, Err: errors.New(resp.Status)}}
 	default:
 		return nil, nil
 	}
@@ -85,6 +95,41 @@ func unaddressed(err error) error {
 	return cause(err)
 }
 
+// unreached is the fault of somebody who does not answer.
+func unreached(where string, err error) *setup.Fault {
+	f := &setup.Fault{Wrong: setup.WrongUnreached, Where: where, Reason: reason(err), Err: err}
+	var m *core.ModelError
+	if f.Detail = unaddressed(err).Error(); errors.As(err, &m) {
+		f.Detail = m.Err.Error()
+	}
+	return f
+}
+
+// reason is why nobody answers; empty: it cannot be told.
+func reason(err error) setup.Reason {
+	var (
+		name    *net.DNSError
+		timeout net.Error
+		cert    *tls.CertificateVerificationError
+		pg      *pgconn.PgError
+	)
+	switch {
+	case errors.As(err, &pg) && (pg.Code == "28P01" || pg.Code == "28000"):
+		return setup.ReasonPassword
+	case errors.As(err, &pg) && pg.Code == "3D000":
+		return setup.ReasonNoDatabase
+	case errors.Is(err, syscall.ECONNREFUSED):
+		return setup.ReasonRefused
+	case errors.As(err, &name) && name.IsNotFound:
+		return setup.ReasonNoHost
+	case errors.As(err, &cert):
+		return setup.ReasonCertificate
+	case errors.Is(err, context.DeadlineExceeded), errors.As(err, &timeout) && timeout.Timeout():
+		return setup.ReasonTime
+	}
+	return ""
+}
+
 // Model has a model say a word.
 func (t trials) Model(ctx context.Context, m setup.Model) error {
 	c := t.given.LLM
@@ -98,24 +143,61 @@ func (t trials) Model(ctx context.Context, m setup.Model) error {
 	finished := false
 	for d, err := range made.Stream(ctx, core.ModelRequest{Messages: []core.ModelMessage{{Role: core.RoleUser, Content: "Answer with the word ok."}}, MaxTokens: 16}) {
 		if err != nil {
-			return err
+			return modelFault(host(baseOf(m)), err)
 		}
 		finished = finished || d.Finish != ""
 	}
 	if !finished {
-		return errors.New("the answer was cut off; check the address, and whether something between here and there ends streams")
+		return &setup.Fault{Wrong: setup.WrongModelCutOff, Where: host(baseOf(m))}
 	}
 	return nil
 }
 
+// ofServer is what a model server said, in an error that says what to do in English.
+var ofServer = regexp.MustCompile(`\((HTTP [0-9]+)\)(: .*)?$`)
+
+// modelFault is what is wrong with a model that did not answer.
+func modelFault(where string, err error) error {
+	var m *core.ModelError
+	if !errors.As(err, &m) {
+		if errors.Is(err, context.DeadlineExceeded) {
+			return unreached(where, err)
+		}
+		return err
+	}
+	if m.Kind == core.ModelDown && (reason(err) != "" || errors.Is(err, llm.ErrStalled)) {
+		return unreached(where, err)
+	}
+	f := &setup.Fault{Where: where, Err: m, Wrong: map[core.ModelErrorKind]setup.Wrong{
+		core.ModelDown: setup.WrongModelDown, core.ModelBusy: setup.WrongModelBusy, core.ModelAuth: setup.WrongKey,
+		core.ModelConfig: setup.WrongModel, core.ModelTooLong: setup.WrongModelWindow, core.ModelRejected: setup.WrongModelRefuses}[m.Kind]}
+	if said := ofServer.FindStringSubmatch(m.Err.Error()); said != nil {
+		f.Detail = said[1] + said[2]
+	}
+	return f
+}
+
 // Bot tells the name of the bot that a token is of.
 func (t trials) Bot(ctx context.Context, token string) (string, error) {
-	c := t.given
-	c.Channels.Telegram.Token = configs.Secret(token)
-	var me struct {
-		Username string `json:"username"`
+	base := t.given.Channels.Telegram.APIURL
+	a, err := get(ctx, strings.TrimRight(base, "/")+"/bot"+token+"/getMe")
+	if err != nil {
+		return "", unreached(host(base), err)
 	}
-	return me.Username, errors.Join(askTelegram(ctx, c, "getMe", &dates{}, &me))
+	var said struct {
+		OK          bool   `json:"ok"`
+		Description string `json:"description"`
+		Result      struct {
+			Username string `json:"username"`
+		} `json:"result"`
+	}
+	if err := json.Unmarshal(a.body, &said); err != nil {
+		return "", &setup.Fault{Wrong: setup.WrongTelegram, Where: host(base), Detail: a.resp.Status, Err: err}
+	}
+	if !said.OK {
+		return "", &setup.Fault{Wrong: setup.WrongToken, Detail: said.Description}
+	}
+	return said.Result.Username, nil
 }
 
 // Database connects.
@@ -123,17 +205,17 @@ func (t trials) Database(ctx context.Context, address string) error {
 	c := t.given
 	c.DatabaseURL = configs.Secret(address)
 	if !strings.HasPrefix(address, "postgres://") && !strings.HasPrefix(address, "postgresql://") {
-		return errors.New("it is no address of a database; write it like postgres://user:password@host/database")
+		return &setup.Fault{Wrong: setup.WrongDatabaseURL}
 	}
 	ctx, cancel := context.WithTimeout(ctx, checkTimeout)
 	defer cancel()
 	st, err := openStore(ctx, c)
-	if err != nil {
-		return explainStore(c, err)
+	if err == nil {
+		defer st.Close()
+		err = st.Ping(ctx)
 	}
-	defer st.Close()
-	if err := st.Ping(ctx); err != nil {
-		return explainStore(c, err)
+	if err != nil {
+		return &setup.Fault{Wrong: setup.WrongDatabase, Reason: reason(err), Detail: err.Error(), Err: err}
 	}
 	return nil
 }
@@ -145,32 +227,16 @@ func (t trials) WhatsApp(ctx context.Context, w setup.WhatsApp) error {
 	defer cancel()
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, strings.TrimRight(c.APIURL, "/")+"/"+c.APIVersion+"/"+url.PathEscape(w.Number)+"?fields=id", nil)
 	if err != nil {
-		return errors.New("the id of the number is wrong")
+		return &setup.Fault{Wrong: setup.WrongNumberID, Err: err}
 	}
 	req.Header.Set("Authorization", "Bearer "+w.Token)
 	resp, err := http.DefaultClient.Do(req)
 	if err != nil {
-		return fmt.Errorf("%s is not reached (%w); check the network", host(c.APIURL), unaddressed(err))
+		return unreached(host(c.APIURL), unaddressed(err))
 	}
 	defer resp.Body.Close()
 	if resp.StatusCode != http.StatusOK {
-		return fmt.Errorf("the number is not found (%s); check the id of the number, and that the token may use it", resp.Status)
-	}
-	return nil
-}
-
-// Matrix asks whether the homeserver lets passwords in; signing in would make a
-// device that nobody uses.
-func (trials) Matrix(ctx context.Context, m setup.Matrix) error {
-	if !strings.HasPrefix(m.User, "@") || !strings.Contains(m.User, ":") {
-		return fmt.Errorf("%s is no account; write it like @assistant:example.org", m.User)
-	}
-	a, err := get(ctx, strings.TrimRight(m.Homeserver, "/")+"/_matrix/client/v3/login")
-	if err != nil {
-		return fmt.Errorf("%s is not reached (%w); check the address of the homeserver", m.Homeserver, cause(err))
-	}
-	if a.resp.StatusCode != http.StatusOK || !strings.Contains(string(a.body), "m.login.password") {
-		return fmt.Errorf("%s is no homeserver that lets in with a password (%s)", m.Homeserver, a.resp.Status)
+		return &setup.Fault{Wrong: setup.WrongNumber, Detail: resp.Status}
 	}
 	return nil
 }

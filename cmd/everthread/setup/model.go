@@ -61,7 +61,7 @@ func (q *asking) model(ctx context.Context) error {
 		if ctx.Err() != nil || errors.Is(err, errAsk) {
 			return errors.Join(ctx.Err(), err)
 		}
-		q.sayf(q.wrong, plain(err))
+		q.sayf(q.wrong, q.said(err))
 		again(err, &m, &s, &keyed)
 	}
 }

@@ -21,7 +21,7 @@ func (q *asking) until(ctx context.Context, check func(context.Context) error, a
 		if err == nil || ctx.Err() != nil {
 			return ctx.Err()
 		}
-		q.sayf(q.wrong, plain(err))
+		q.sayf(q.wrong, q.said(err))
 	}
 }
 

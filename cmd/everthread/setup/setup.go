@@ -54,7 +54,8 @@ type Wizard struct {
 	Rand    io.Reader
 }
 
-// Trials find out whether answers are right. Their errors say what to do.
+// Trials find out whether answers are right. What they find wrong is a *Fault, of a
+// model over a *core.ModelError; other errors say what to do in English.
 type Trials interface {
 	// Models lists what a server offers; nil without an error: it does not tell.
 	Models(ctx context.Context, m Model) ([]string, error)
@@ -64,6 +65,7 @@ type Trials interface {
 	Bot(ctx context.Context, token string) (string, error)
 	Database(ctx context.Context, url string) error
 	WhatsApp(ctx context.Context, w WhatsApp) error
+	// Matrix signs in with the password, and out again: no device is left.
 	Matrix(ctx context.Context, m Matrix) error
 }
 
@@ -123,7 +125,7 @@ func (q *asking) telegram(ctx context.Context) error {
 		if ctx.Err() != nil {
 			return ctx.Err()
 		}
-		q.sayf(q.wrong, plain(err))
+		q.sayf(q.wrong, q.said(err))
 		answer = ""
 	}
 }

@@ -20,14 +20,14 @@ import (
 // world answers trials: one key, one token and one database are right.
 type world struct{ models []string }
 
-var errRefused = errors.New("it is refused; check it")
+var errRefused = &setup.Fault{Wrong: setup.WrongToken, Detail: "it is refused"}
 
 func (w world) Models(_ context.Context, m setup.Model) ([]string, error) {
 	if strings.Contains(m.BaseURL, "away") {
-		return nil, &core.ModelError{Kind: core.ModelDown, Err: errors.New("it does not answer; check the address")}
+		return nil, &setup.Fault{Wrong: setup.WrongUnreached, Where: "away", Reason: setup.ReasonRefused, Err: &core.ModelError{Kind: core.ModelDown, Err: errors.New("refused")}}
 	}
 	if m.Key != "right" {
-		return nil, &core.ModelError{Kind: core.ModelAuth, Err: errRefused}
+		return nil, &setup.Fault{Wrong: setup.WrongKey, Where: "models", Detail: "HTTP 401.", Err: &core.ModelError{Kind: core.ModelAuth, Err: errors.New("401")}}
 	}
 	return w.models, nil
 }
@@ -36,7 +36,7 @@ func (world) Model(_ context.Context, m setup.Model) error {
 	if m.Name == "good" || strings.HasPrefix(m.Name, "gpt-5") {
 		return nil
 	}
-	return &core.ModelError{Kind: core.ModelConfig, Err: errors.New("there is no such model; check its name")}
+	return &setup.Fault{Wrong: setup.WrongModel, Where: "models", Err: &core.ModelError{Kind: core.ModelConfig, Err: errors.New("404")}}
 }
 
 func (world) Bot(_ context.Context, token string) (string, error) {
@@ -95,11 +95,14 @@ func TestWizard(t *testing.T) {
 			want: setup.Answers{LLM: setup.Model{Service: "other", Provider: "openai", BaseURL: "http://models/v1", Key: "right", Name: "good"}, Telegram: setup.Telegram{Token: "1:right", Bot: "some_bot"}}},
 		"everything wrong once": {world: several, lines: []string{"99", "nonsense", "http://away", "", "http://models/v1/", "wrong", "right", "bad", "good", "none", "1:wrong", "1:right", "7", "no"}, answers: 13,
 			want: setup.Answers{LLM: setup.Model{Service: "other", Provider: "openai", BaseURL: "http://models/v1", Key: "right", Name: "good"}, Telegram: setup.Telegram{Token: "1:right", Bot: "some_bot"}},
-			says: []string{"neither in the list", "it does not answer; check the address", "it is refused; check it", "there is no such model", "That is no token", "numbers from 1 to 4"}},
+			says: []string{"neither in the list", "away does not answer (the connection is refused); check the address", "models does not take this key (HTTP 401); copy it once more.", "models does not know this model, or nothing stands at this address; check both", "telegram refuses the token (it is refused)", "That is no token", "numbers from 1 to 4"}},
 		"a key of the environment": {world: world{models: []string{"good"}}, environ: map[string]string{"OPENAI_API_KEY": "right"}, lines: []string{"openai", "", ""}, answers: 3,
 			want: setup.Answers{LLM: setup.Model{Service: "openai", Provider: "openai", Key: "right", Name: "good"}}, says: []string{"OPENAI_API_KEY"}},
 		"all in the environment": {given: inEnvironment, lines: []string{""}, answers: 1,
 			want: setup.Answers{LLM: setup.Model{Service: "other", Provider: "openai", BaseURL: "http://models/v1", Key: "right", Name: "good"}, Telegram: setup.Telegram{Token: "1:right", Bot: "some_bot"}}},
+		"everything wrong once, in French": {world: several, language: "fr", lines: []string{"http://away", "", "http://models/v1/", "wrong", "right", "bad", "good", "1:wrong", "1:right"}, answers: 9,
+			want: setup.Answers{Language: "fr", LLM: setup.Model{Service: "other", Provider: "openai", BaseURL: "http://models/v1", Key: "right", Name: "good"}, Telegram: setup.Telegram{Token: "1:right", Bot: "some_bot"}},
+			says: []string{"Cela n’a pas fonctionné : away ne répond pas (la connexion est refusée) ; vérifiez l’adresse", "models n’accepte pas cette clé (HTTP 401) ; recopiez-la.", "ne connaît pas ce modèle, ou il n’y a rien à cette adresse ; vérifiez", "Telegram refuse le jeton (it is refused)"}},
 		"more, in French": {language: "fr", lines: []string{"demo", "", "database", "postgres://wrong", "postgres://right", "matrix", "https://hs", "@a:hs", "right", "3", "123", "right", "secret", "non"}, answers: 13,
 			want: setup.Answers{Language: "fr", LLM: setup.Model{Service: "demo", Provider: "demo"}, Database: "postgres://right", Secret: strings.Repeat("6b", 32),
 				Matrix: setup.Matrix{Homeserver: "https://hs", User: "@a:hs", Password: "right"}, WhatsApp: setup.WhatsApp{Number: "123", Token: "right", AppSecret: "secret", Verify: strings.Repeat("6b", 12)}},

@@ -39,6 +39,9 @@ type words struct {
 	whatsAppNumber, whatsAppHelp, whatsAppToken, whatsAppSecret, whatsAppGood string
 	matrixHomeserver, matrixHelp, matrixUser, matrixPassword, matrixGood      string
 
+	faults  map[Wrong]string
+	reasons map[Reason]string
+
 	Texts
 }
 
@@ -66,6 +69,7 @@ func wordsOf(language string) words {
 
 func english() words {
 	return words{
+		faults: englishFaults(), reasons: englishReasons(),
 		wrong: "That did not work: %s.", noOption: "Type one of the numbers from 1 to %d.", noAnswer: "Something has to stand here.", moreOptions: "and %d more; any name will do",
 		otherName:     "Another one (type its name)",
 		providerTitle: "Which model is to answer?", providerHelp: "The demo understands nothing, but shows everything, and needs no key. The address of a server that speaks OpenAI's API will do too.",

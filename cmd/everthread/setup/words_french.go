@@ -2,6 +2,7 @@ package setup
 
 func french() words {
 	return words{
+		faults: frenchFaults(), reasons: frenchReasons(),
 		wrong: "Cela n’a pas fonctionné : %s.", noOption: "Tapez un des numéros de 1 à %d.", noAnswer: "Il faut quelque chose ici.", moreOptions: "et %d autres ; tout nom convient",
 		otherName:     "Un autre (tapez son nom)",
 		providerTitle: "Quel modèle doit répondre ?", providerHelp: "La démonstration ne comprend rien, mais montre tout, et ne demande pas de clé. L’adresse d’un serveur qui parle l’API d’OpenAI convient aussi.",
