@@ -36,7 +36,7 @@ func (r restoreCmd) Run(ctx context.Context, c *console) error {
 		return err
 	}
 	defer unlock()
-	to := &backup.Restorer{Data: cfg.DataDir, Engine: backup.SQLite, Prepare: sqlite.Prepare, Force: r.Force, Now: clock(), Sync: backup.SyncDisks, Crash: crash, Progress: c.bytes("unpacked")}
+	to := &backup.Restorer{Data: cfg.DataDir, Engine: backup.SQLite, Prepare: sqlite.Prepare, Force: r.Force, Now: clock(), Sync: backup.SyncDisk, Crash: crash, Progress: c.bytes("unpacked")}
 	if cfg.SecretKey != "" {
 		if to.Key, err = keyID(cfg); err != nil {
 			return err

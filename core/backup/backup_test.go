@@ -138,7 +138,7 @@ func maker(t testing.TB, dir string) *backup.Maker {
 
 func restorer(dir string) *backup.Restorer {
 	return &backup.Restorer{Data: dir, Engine: backup.SQLite, Schema: 3, Prepare: func(context.Context, string) error { return nil },
-		Now: func() time.Time { return noon }, Sync: func() {}, Crash: func(string) {}}
+		Now: func() time.Time { return noon }, Sync: func(string) error { return nil }, Crash: func(string) {}}
 }
 
 // made is the path of a backup of a folder.

@@ -15,6 +15,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/everthread/everthread/core"
 )
 
 // writeFiles adds the key file and the attachments. What is removed meanwhile is
@@ -69,10 +71,7 @@ func addFile(ctx context.Context, w *writer, root *os.Root, name string) error {
 // steady writes to a file a little at a time: whoever waits for the disk, as a
 // reply does that is being stored, waits for little of ours.
 type steady struct {
-	file interface {
-		io.Writer
-		Sync() error
-	}
+	file  core.Draft
 	ctx   context.Context
 	size  int64
 	dirty int64
@@ -86,6 +85,9 @@ func (s *steady) Write(b []byte) (int, error) {
 		return 0, err
 	}
 	n, err := s.file.Write(b)
+	if err == nil && n < len(b) {
+		err = io.ErrShortWrite
+	}
 	s.size += int64(n)
 	if s.dirty += int64(n); err == nil && s.dirty >= dirtyMost {
 		s.dirty = 0
@@ -131,9 +133,9 @@ func (m *Maker) verifyDatabase(ctx context.Context, dir string, body io.Reader) 
 		return errors.Join(err, f.Close())
 	}
 	defer unlock()
-	out := &steady{file: f, ctx: ctx}
+	out := &steady{file: m.Disk.Take(f), ctx: ctx}
 	_, err = io.Copy(out, body)
-	if err := errors.Join(err, f.Close()); err != nil {
+	if err := errors.Join(err, out.file.Close()); err != nil {
 		return err
 	}
 	return m.Check(ctx, f.Name())

@@ -33,6 +33,8 @@ type Maker struct {
 	Progress func(bytes int64)
 	// Crash is told each step, for tests that die there.
 	Crash func(step string)
+	// Disk stands before what is written, for tests; nil: nothing does.
+	Disk core.Disk
 }
 
 // Result is a backup that was made.
@@ -121,7 +123,7 @@ func (m *Maker) partial(ctx context.Context, dir string) (*draft, error) {
 	m.Crash("backup verified")
 	if err != nil {
 		d.drop()
-		return nil, fmt.Errorf("write the backup: %w", err)
+		return nil, fmt.Errorf("write the backup: %w", m.noRoom(err, d))
 	}
 	return d, nil
 }
@@ -132,21 +134,21 @@ func (m *Maker) publish(d *draft, path string) error {
 		d.drop()
 		return fmt.Errorf("%s is there already; remove it, or give another name", path)
 	}
-	err := d.file.Close()
+	err := m.Disk.Take(d.file).Close()
 	d.unlock()
 	if err == nil {
 		err = os.Rename(d.file.Name(), path)
 	}
 	if err != nil {
 		_ = os.Remove(d.file.Name())
-		return fmt.Errorf("write the backup: %w", err)
+		return fmt.Errorf("write the backup: %w", m.noRoom(err, d))
 	}
 	return SyncDir(filepath.Dir(path))
 }
 
 // write writes everything and syncs it.
 func (m *Maker) write(ctx context.Context, d *draft) error {
-	out := &steady{file: d.file, ctx: ctx}
+	out := &steady{file: m.Disk.Take(d.file), ctx: ctx}
 	var w *writer
 	var err error
 	if m.File != nil {
@@ -161,7 +163,7 @@ func (m *Maker) write(ctx context.Context, d *draft) error {
 		err = w.close()
 	}
 	if err == nil {
-		err = d.file.Sync()
+		err = out.file.Sync()
 	}
 	d.result.Size = out.size
 	return err

@@ -206,6 +206,9 @@ func (a *Reader) list() error {
 		for table, n := range written.Rows {
 			a.Rows[table] += n
 		}
+		if len(a.Rows) > maxTables {
+			return errors.New("it has too many tables")
+		}
 	}
 	if dec.More() {
 		return errors.New("entries are missing")

@@ -11,6 +11,8 @@ import (
 	"path/filepath"
 	"strings"
 	"time"
+
+	"github.com/everthread/everthread/core"
 )
 
 // Unfinished is the folder in a data folder that stands for a restore that was
@@ -20,6 +22,9 @@ const Unfinished = "restore.unfinished"
 // placing, in it, says that what was in the way is gone: whatever stands in the
 // data folder now came from the backup.
 const placing = "placing"
+
+// unpacked, in it, is what placing is called before.
+const unpacked = "unpacked"
 
 // Restorer puts a backup into a data folder, and into a database if Tables is set.
 // Nobody else may work in either; see Unfinished.
@@ -37,15 +42,18 @@ type Restorer struct {
 	Now   func() time.Time
 	// Progress is told how many bytes are unpacked; nil: nobody asks.
 	Progress func(bytes int64)
-	// Sync writes what was written to the disks; see SyncDisks.
-	Sync func()
+	// Sync writes what was written below a folder to its disk; see SyncDisk.
+	Sync func(dir string) error
 	// Crash is told each step, for tests that die there.
 	Crash func(step string)
+	// Disk stands before what is written, for tests; nil: nothing does.
+	Disk core.Disk
 
 	root  *os.Root
-	dirs  map[string]bool
+	dir   string // that was made last
 	done  int64
 	files int64
+	bytes int64 // that it takes, as far as is known
 }
 
 // Restored says what was restored.
@@ -86,7 +94,7 @@ func (r *Restorer) Restore(ctx context.Context, file string) (Restored, error) {
 	r.Crash("restore begun")
 	out := Restored{Manifest: a.Manifest, Made: a.Manifest.Made, Program: a.Manifest.Program}
 	if err := r.unpack(ctx, a, &out); err != nil {
-		return out, errors.Join(err, r.undo())
+		return out, r.noRoom(err, a, r.undo())
 	}
 	out.Rows, out.Files = a.Rows, r.files
 	out.OtherKey = r.Key != "" && a.Manifest.Key != "" && a.Manifest.Key != r.Key
@@ -183,7 +191,6 @@ func (r *Restorer) undo() error {
 
 // unpack puts everything into its place.
 func (r *Restorer) unpack(ctx context.Context, a *Reader, out *Restored) error {
-	r.dirs = map[string]bool{}
 	place := func() error { return r.place(out) }
 	if r.Engine == Postgres {
 		return r.Tables.Load(ctx, a.Manifest.Schema, a.Manifest.Tables, &source{r: r, a: a, place: place})
@@ -211,17 +218,19 @@ func (r *Restorer) unpack(ctx context.Context, a *Reader, out *Restored) error {
 
 // file unpacks an entry, which must not be there.
 func (r *Restorer) file(e Entry, body io.Reader) error {
+	r.count(e)
 	name := path.Join(Unfinished, e.Name)
-	if dir := path.Dir(name); !r.dirs[dir] {
+	if dir := path.Dir(name); dir != r.dir { // those of a folder come one after another
 		if err := r.root.MkdirAll(dir, 0o700); err != nil {
 			return fmt.Errorf("unpack %s: %w", e.Name, err)
 		}
-		r.dirs[dir] = true
+		r.dir = dir
 	}
-	f, err := r.root.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+	opened, err := r.root.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
 	if err != nil {
 		return fmt.Errorf("unpack %s: %w", e.Name, err)
 	}
+	f := r.Disk.Take(opened)
 	_, err = io.Copy(f, r.watched(body))
 	if err := errors.Join(err, f.Close()); err != nil {
 		var damaged *Damaged
@@ -247,30 +256,54 @@ func (r *Restorer) watched(body io.Reader) io.Reader {
 }
 
 // place moves what is in the way aside and what was unpacked into its place, the
-// database last.
+// database last. What was moved comes back if the rest cannot be begun.
 func (r *Restorer) place(out *Restored) error {
-	r.Sync()
+	if err := r.Sync(r.Data); err != nil {
+		return fmt.Errorf("write to the disk: %w", err)
+	}
 	r.Crash("restore unpacked")
 	there, err := r.there()
+	if err == nil { // a name that waits needs no room when it counts
+		err = r.root.WriteFile(path.Join(Unfinished, unpacked), nil, 0o600)
+	}
 	if err != nil {
-		return err
-	}
-	if out.Aside, err = r.aside(there); err != nil {
-		return fmt.Errorf("move the old data aside: %w", err)
-	}
-	if err := r.root.WriteFile(path.Join(Unfinished, placing), nil, 0o600); err != nil {
 		return fmt.Errorf("put the data in its place: %w", err)
 	}
-	r.Sync()
+	if out.Aside, err = r.aside(there); err != nil {
+		return fmt.Errorf("move the old data aside: %w", errors.Join(err, r.back(out, there)))
+	}
+	if err := r.root.Rename(path.Join(Unfinished, unpacked), path.Join(Unfinished, placing)); err != nil {
+		return fmt.Errorf("put the data in its place: %w", errors.Join(err, r.back(out, there)))
+	}
+	if err := r.Sync(r.Data); err != nil {
+		return fmt.Errorf("write to the disk: %w", err)
+	}
 	r.Crash("restore aside")
 	for _, name := range r.placed() {
 		if err := r.put(name); err != nil {
 			return fmt.Errorf("put the data in its place: %w", err)
 		}
 	}
-	r.Sync()
+	if err := r.Sync(r.Data); err != nil {
+		return fmt.Errorf("write to the disk: %w", err)
+	}
 	r.Crash("restore placed")
 	return nil
+}
+
+// back moves what was moved aside to where it was.
+func (r *Restorer) back(out *Restored, there []string) error {
+	if out.Aside == "" {
+		return nil
+	}
+	for _, name := range there {
+		if err := r.root.Rename(path.Join(out.Aside, name), name); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return fmt.Errorf("the old data is in %s: %w", out.Aside, err)
+		}
+	}
+	err := r.root.Remove(out.Aside)
+	out.Aside = ""
+	return err
 }
 
 // aside moves what is in the way into a folder of its own, which it returns.

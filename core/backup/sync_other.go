@@ -1,6 +1,6 @@
-//go:build !unix
+//go:build !linux && !darwin && !dragonfly && !freebsd && !netbsd && !openbsd
 
 package backup
 
-// SyncDisks does nothing: this system has no call for it.
-func SyncDisks() {}
+// SyncDisk does nothing: this system has no call for it.
+func SyncDisk(string) error { return nil }

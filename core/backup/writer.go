@@ -21,6 +21,7 @@ const (
 	listLength = 512      // entries of a list of contents
 	frameSize  = 1 << 20  // after which what is damaged is told from what comes next
 	maxText    = 16 << 20 // of a manifest or a list
+	maxTables  = 10_000   // whose rows are counted
 )
 
 // writer writes an archive.

@@ -1,0 +1,309 @@
+package backup_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/everthread/everthread/core"
+	"github.com/everthread/everthread/core/backup"
+)
+
+// disk has room for left more bytes, or fails otherwise.
+type disk struct {
+	left        int64
+	silent      bool // what has no room is left out, and nobody is told
+	sync, close error
+	took        int64
+}
+
+func (d *disk) take(f core.Draft) core.Draft { return onDisk{f, d} }
+
+type onDisk struct {
+	core.Draft
+	disk *disk
+}
+
+func (f onDisk) Write(p []byte) (int, error) {
+	n, err := f.Draft.Write(p[:min(int64(len(p)), f.disk.left)])
+	f.disk.left -= int64(n)
+	f.disk.took += int64(n)
+	if err == nil && n < len(p) && !f.disk.silent {
+		err = syscall.ENOSPC
+	}
+	return n, err
+}
+
+func (f onDisk) Sync() error  { return errors.Join(f.Draft.Sync(), f.disk.sync) }
+func (f onDisk) Close() error { return errors.Join(f.Draft.Close(), f.disk.close) }
+
+const endless = 1 << 40
+
+// faults are disks that fail, of which a whole one takes so many bytes.
+func faults(whole int64) map[string]*disk {
+	out := map[string]*disk{
+		"sync":  {left: endless, sync: syscall.EIO},
+		"quota": {left: endless, sync: syscall.EDQUOT},
+		"close": {left: endless, close: syscall.ENOSPC},
+		"short": {left: whole / 2, silent: true},
+	}
+	for n := range int64(12) {
+		out[fmt.Sprint(n, " twelfths")] = &disk{left: whole * n / 12}
+	}
+	out["a byte less"] = &disk{left: whole - 1}
+	return out
+}
+
+// said is what an error of a disk has to say.
+func (d *disk) said(dir string) string {
+	switch {
+	case d.sync == syscall.EIO:
+		return "input/output error"
+	case d.silent:
+		return "short write"
+	}
+	return "there is no room in " + dir
+}
+
+// engine is a maker on a store, and who restores what it makes.
+func engine(t *testing.T, tables bool) (*backup.Maker, func(dir string) *backup.Restorer) {
+	dir := t.TempDir()
+	write(t, filepath.Join(dir, "secret_key"), "a secret")
+	for n := range 12 {
+		write(t, filepath.Join(dir, "media", fmt.Sprint(n%3), fmt.Sprint("file", n)), strings.Repeat("x", n*1000))
+	}
+	m := maker(t, dir)
+	if !tables {
+		m.File = oneFile{data: append([]byte("the database "), noise(3<<20)...)}
+		write(t, filepath.Join(dir, "everthread.db"), string(m.File.(oneFile).data))
+		return m, restorer
+	}
+	s := &server{tables: [][]byte{noise(9 << 20), []byte("rows")}}
+	m.File, m.Tables = nil, s
+	return m, func(dir string) *backup.Restorer {
+		r := restorer(dir)
+		r.Engine, r.Tables = backup.Postgres, s
+		return r
+	}
+}
+
+func TestABackupWithoutRoomSaysWhatItNeeds(t *testing.T) {
+	t.Parallel()
+	for _, tables := range []bool{false, true} {
+		m, _ := engine(t, tables)
+		dir := t.TempDir()
+		counted := &disk{left: endless}
+		m.Disk = counted.take
+		if _, err := m.Make(t.Context(), dir, 2); err != nil {
+			t.Fatal(err)
+		}
+		old := tree(t, dir)
+		for name, d := range faults(counted.took) {
+			m.Disk = d.take
+			_, err := m.Make(t.Context(), dir, 1)
+			if err == nil || !strings.HasPrefix(err.Error(), "write the backup: ") || !strings.Contains(err.Error(), d.said(dir)) {
+				t.Errorf("tables %t, %s: %v, want %q", tables, name, err, d.said(dir))
+			}
+			needs := "up to " + core.Bytes(2*(13+3<<20)+66_000+8) + " are needed: "
+			if tables {
+				needs = " were written until then"
+			}
+			if core.Full(err) && !strings.Contains(err.Error(), needs) {
+				t.Errorf("tables %t, %s: %v, want %q", tables, name, err, needs)
+			}
+			if got := tree(t, dir); !maps.Equal(got, old) {
+				t.Errorf("tables %t, %s: the folder has %d files", tables, name, len(got))
+			}
+		}
+		m.Disk = nil
+		if _, err := m.Make(t.Context(), dir, 0); err != nil || len(tree(t, dir)) != 2 {
+			t.Errorf("with room again: %v", err)
+		}
+	}
+}
+
+// What cannot get its name is removed.
+func TestABackupThatGetsNoName(t *testing.T) {
+	t.Parallel()
+	m, _ := engine(t, false)
+	dir := t.TempDir()
+	m.Crash = func(step string) {
+		if partial, _ := filepath.Glob(filepath.Join(dir, ".everthread-backup-*")); step == "backup verified" {
+			for _, p := range partial {
+				_ = os.Remove(p)
+			}
+		}
+	}
+	if _, err := m.Make(t.Context(), dir, 0); err == nil || len(tree(t, dir)) != 0 {
+		t.Errorf("got %v, %d files", err, len(tree(t, dir)))
+	}
+	m.Crash = func(string) {}
+	if _, err := m.Make(t.Context(), dir, 0); err != nil {
+		t.Errorf("again: %v", err)
+	}
+}
+
+func TestARestoreWithoutRoomSaysWhatItNeeds(t *testing.T) {
+	t.Parallel()
+	for _, tables := range []bool{false, true} {
+		m, to := engine(t, tables)
+		file := made(t, m)
+		counted := &disk{left: endless}
+		r := to(t.TempDir())
+		r.Disk = counted.take
+		if _, err := r.Restore(t.Context(), file); err != nil {
+			t.Fatal(err)
+		}
+		want := tree(t, r.Data)
+		for name, d := range faults(counted.took) {
+			if d.sync != nil {
+				continue // no file is synced by itself
+			}
+			dir := t.TempDir()
+			write(t, filepath.Join(dir, "media", "1", "old"), "old")
+			r := to(dir)
+			r.Force, r.Disk = true, d.take
+			_, err := r.Restore(t.Context(), file)
+			needs := core.Bytes(map[bool]int64{false: 2*(13+3<<20) + 66_000 + 8, true: 66_000}[tables])
+			if err == nil || !strings.Contains(err.Error(), d.said(dir)) || core.Full(err) && !strings.Contains(err.Error(), "up to "+needs+" are needed: ") {
+				t.Errorf("tables %t, %s: %v, want %q and %s", tables, name, err, d.said(dir), needs)
+			}
+			if got := tree(t, dir); len(got) != 1 || got["media/1/old"] != "old" {
+				t.Errorf("tables %t, %s: it left %d files", tables, name, len(got))
+			}
+			r = to(dir)
+			r.Force = true
+			out, err := r.Restore(t.Context(), file)
+			got := tree(t, dir)
+			if err != nil || got[out.Aside+"/media/1/old"] != "old" {
+				t.Errorf("tables %t, %s, again: %v", tables, name, err)
+			}
+			delete(got, out.Aside+"/media/1/old")
+			if !maps.Equal(got, want) {
+				t.Errorf("tables %t, %s, again: %d files, want %d", tables, name, len(got), len(want))
+			}
+		}
+	}
+}
+
+// What was written may still not reach the disk.
+func TestADiskThatFailsWhenItIsSynced(t *testing.T) {
+	t.Parallel()
+	m, to := engine(t, false)
+	file := made(t, m)
+	for call := 1; call <= 3; call++ {
+		dir := t.TempDir()
+		write(t, filepath.Join(dir, "everthread.db"), "old")
+		r := to(dir)
+		calls := 0
+		r.Force, r.Sync = true, func(string) error {
+			if calls++; calls == call {
+				return syscall.ENOSPC
+			}
+			return nil
+		}
+		_, err := r.Restore(t.Context(), file)
+		if err == nil || !strings.Contains(err.Error(), "there is no room in "+dir) || call > 1 != strings.Contains(err.Error(), "run the same command again") {
+			t.Errorf("at %d: %v", call, err)
+		}
+		if got := tree(t, dir); call == 1 && (len(got) != 1 || got["everthread.db"] != "old") {
+			t.Errorf("at %d: %d files", call, len(got))
+		}
+		again := to(dir)
+		again.Force = true
+		if _, err := again.Restore(t.Context(), file); err != nil {
+			t.Errorf("at %d, again: %v", call, err)
+		}
+		old := 0
+		for _, text := range tree(t, dir) {
+			if text == "old" {
+				old++
+			}
+		}
+		if old != 1 {
+			t.Errorf("at %d: the old database is there %d times", call, old)
+		}
+	}
+}
+
+// What was moved aside comes back if nothing can take its place.
+func TestWhatWasMovedAsideComesBack(t *testing.T) {
+	t.Parallel()
+	m, to := engine(t, false)
+	file := made(t, m)
+	dir := t.TempDir()
+	write(t, filepath.Join(dir, "everthread.db"), "old")
+	write(t, filepath.Join(dir, "media", "1", "a"), "old")
+	r := to(dir)
+	r.Force = true
+	obstacles := map[string]func(){
+		"a file of ours": func() { write(t, filepath.Join(dir, backup.Unfinished, "unpacked", "x"), "") },
+		"one of three":   func() { _ = os.Remove(filepath.Join(dir, "secret_key")) },
+	}
+	for name, stand := range obstacles {
+		write(t, filepath.Join(dir, "secret_key"), "old")
+		r.Crash = func(string) {}
+		r.Now = func() time.Time { stand(); return noon } // asked when the first is moved
+		if name == "a file of ours" {
+			r.Crash = func(step string) {
+				if step == "restore unpacked" {
+					stand()
+				}
+			}
+		}
+		if _, err := r.Restore(t.Context(), file); err == nil {
+			t.Errorf("%s is in the way, and it was restored", name)
+		}
+		got := tree(t, dir)
+		delete(got, "secret_key")
+		if !maps.Equal(got, map[string]string{"everthread.db": "old", "media/1/a": "old"}) {
+			t.Errorf("%s was in the way: there are %v", name, got)
+		}
+	}
+}
+
+// A database that was unpacked has no room to be brought up to date, or the server none.
+func TestADatabaseWithoutRoom(t *testing.T) {
+	t.Parallel()
+	m, to := engine(t, false)
+	file := made(t, m)
+	r := to(t.TempDir())
+	r.Prepare = func(context.Context, string) error { return fmt.Errorf("migrate: %w", coded(13)) }
+	if _, err := r.Restore(t.Context(), file); err == nil || !strings.Contains(err.Error(), "no room in "+r.Data) || len(tree(t, r.Data)) > 0 {
+		t.Errorf("got %v", err)
+	}
+	m, to = engine(t, true)
+	file = made(t, m)
+	r = to(t.TempDir())
+	r.Tables = crowded{}
+	if _, err := r.Restore(t.Context(), file); err == nil || !strings.Contains(err.Error(), "the disk of the database server is full; make room there") || len(tree(t, r.Data)) > 0 {
+		t.Errorf("got %v", err)
+	}
+}
+
+type coded int
+
+func (c coded) Error() string { return "database or disk is full" }
+func (c coded) Code() int     { return int(c) }
+
+// crowded is a server without room.
+type crowded struct{}
+
+func (crowded) Load(_ context.Context, _ int64, _ []core.Table, source core.TableSource) error {
+	if _, _, err := source.Next(); err != nil {
+		return err
+	}
+	return full{}
+}
+
+type full struct{}
+
+func (full) Error() string    { return "could not extend file" }
+func (full) SQLState() string { return "53100" }

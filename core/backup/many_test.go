@@ -1,0 +1,81 @@
+package backup_test
+
+import (
+	"archive/tar"
+	"crypto/sha256"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"runtime"
+	"strings"
+	"testing"
+
+	"github.com/klauspost/compress/zstd"
+
+	"github.com/everthread/everthread/core/backup"
+)
+
+// many writes an archive of n empty files, each in a folder of its own.
+func many(out io.Writer, n int) error {
+	z, err := zstd.NewWriter(out, zstd.WithEncoderLevel(zstd.SpeedFastest))
+	if err != nil {
+		return err
+	}
+	w := tar.NewWriter(z)
+	add := func(name, text string) {
+		err = errors.Join(err, w.WriteHeader(&tar.Header{Name: name, Size: int64(len(text)), Typeflag: tar.TypeReg}))
+		_, wrote := io.WriteString(w, text)
+		err = errors.Join(err, wrote)
+	}
+	manifest, _ := json.Marshal(backup.Manifest{Format: 1, Program: "v1", Schema: 1, Engine: backup.SQLite})
+	add("manifest.json", string(manifest))
+	var list strings.Builder
+	lists := 0
+	for i := range n {
+		name := fmt.Sprintf("media/%d/file", i)
+		add(name, "")
+		fmt.Fprintf(&list, "{\"name\":%q,\"size\":0,\"sha256\":\"%x\"}\n", name, sha256.Sum256(nil))
+		if i%512 == 511 || i == n-1 {
+			lists++
+			add(fmt.Sprintf("contents/%06d.jsonl", lists), list.String())
+			list.Reset()
+		}
+	}
+	add("end.json", fmt.Sprintf(`{"entries":%d,"bytes":0}`, n))
+	return errors.Join(err, w.Close(), z.Close())
+}
+
+// TestVeryManyEntries reads an archive of very many files in little memory. It is
+// not parallel: it looks at the memory of the process.
+func TestVeryManyEntries(t *testing.T) { //nolint:paralleltest // see above
+	const n = 200_000
+	r, w := io.Pipe()
+	wrote := make(chan error, 1)
+	go func() { wrote <- errors.Join(many(w, n), w.Close()) }()
+	a, err := backup.NewReader(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer a.Close()
+	live := func() uint64 {
+		var m runtime.MemStats
+		runtime.GC()
+		runtime.ReadMemStats(&m)
+		return m.HeapAlloc
+	}
+	before, read := live(), 0
+	for {
+		if _, _, err = a.Next(); err != nil {
+			break
+		}
+		if read++; read%(n/4) == 0 {
+			if now := live(); now > before+(16<<20) {
+				t.Errorf("after %d entries it holds %d MiB more", read, (now-before)>>20)
+			}
+		}
+	}
+	if !errors.Is(err, io.EOF) || read != n || <-wrote != nil {
+		t.Errorf("%d of %d entries were read: %v", read, n, err)
+	}
+}
