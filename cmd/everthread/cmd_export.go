@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -30,32 +29,24 @@ func (e exportCmd) Run(ctx context.Context, d *desk) error {
 	if _, err := os.Lstat(e.Out); err == nil {
 		return errUsage{fmt.Errorf("%s is there already; remove it, or give another name with --out", e.Out)}
 	}
-	f, err := os.CreateTemp(filepath.Dir(e.Out), ".everthread-*.zip")
+	messages, err := d.export(ctx, e.Out, u)
 	if err != nil {
-		return fmt.Errorf("write the export: %w", bare(err))
-	}
-	messages, err := d.export(ctx, f, u)
-	err = errors.Join(err, f.Sync(), f.Close())
-	if err == nil {
-		err = os.Rename(f.Name(), e.Out)
-	}
-	if err != nil {
-		return errors.Join(err, os.Remove(f.Name()))
+		return err
 	}
 	return d.show(map[string]any{"user": u.ID, "file": e.Out, "messages": messages}, func(w io.Writer) {
 		fmt.Fprintf(w, "%s has %d messages of %s, with days, memory and attachments. `everthread import jsonl` brings it in again.\n", e.Out, messages, u.Name)
 	})
 }
 
-// export writes an export and shows how far it is.
-func (d *desk) export(ctx context.Context, w io.Writer, u core.User) (messages int, err error) {
+// export writes an export into a file, and shows how far it is.
+func (d *desk) export(ctx context.Context, file string, u core.User) (messages int, err error) {
 	calendar, err := newCalendar(d.cfg)
 	if err != nil {
 		return 0, err
 	}
 	shown := time.Now()
 	x := &export.Exporter{Store: d.store, Media: os.DirFS(filepath.Join(d.cfg.DataDir, "media")), Zone: calendar.zone, Now: clock()}
-	err = x.Write(ctx, w, u.ID, func(n int) {
+	err = (&export.Saver{Exporter: x, Lock: lockFile, Crash: crash}).Save(ctx, file, u.ID, func(n int) {
 		messages = n
 		if now := time.Now(); now.Sub(shown) > time.Second && !d.json {
 			shown = now

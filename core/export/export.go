@@ -183,6 +183,9 @@ func (x *export) plans() error {
 func (x *export) files() error {
 	var missing string
 	for _, path := range x.paths {
+		if err := x.ctx.Err(); err != nil {
+			return err
+		}
 		err := x.copy(path)
 		if errors.Is(err, fs.ErrNotExist) {
 			missing += path + "\n"

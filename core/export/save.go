@@ -1,0 +1,113 @@
+package export
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"github.com/everthread/everthread/core"
+)
+
+// Saver writes exports into files. All fields but Disk are required.
+type Saver struct {
+	*Exporter
+	// Lock locks a file until unlock, or fails at once: somebody else writes it.
+	Lock func(path string) (unlock func(), err error)
+	// Crash is told each step, for tests that die there.
+	Crash func(step string)
+	// Disk stands before what is written, for tests; nil: nothing does.
+	Disk core.Disk
+}
+
+// partialPattern is what a file is called that is not whole.
+const partialPattern = ".everthread-export-*.partial"
+
+// Save writes the export of a user, as Write does, to a file. It has its name when
+// it is whole, or never; what is there under that name stays, and is an error. What
+// exports that were killed left in the folder is removed.
+func (s *Saver) Save(ctx context.Context, file string, user core.UserID, progress func(messages int)) error {
+	dir := filepath.Dir(file)
+	s.sweep(dir)
+	f, err := os.CreateTemp(dir, partialPattern)
+	if err != nil {
+		return fmt.Errorf("write the export: %w", core.NoRoom(err, dir, 0))
+	}
+	unlock, err := s.Lock(f.Name())
+	if err != nil {
+		return errors.Join(fmt.Errorf("write the export: %w", err), f.Close(), os.Remove(f.Name()))
+	}
+	defer unlock()
+	size, err := s.fill(ctx, s.Disk.Take(f), user, progress)
+	s.Crash("export written")
+	if err == nil {
+		err = place(f.Name(), file)
+	}
+	if err == nil {
+		s.Crash("export placed")
+		return nil
+	}
+	_ = os.Remove(f.Name())
+	if core.Full(err) {
+		return fmt.Errorf("write the export: %w (%s were written until then)", core.NoRoom(err, dir, 0), core.Bytes(size))
+	}
+	return err
+}
+
+// fill writes a file and closes it.
+func (s *Saver) fill(ctx context.Context, f core.Draft, user core.UserID, progress func(int)) (size int64, err error) {
+	out := &counted{Draft: f}
+	err = s.Write(ctx, out, user, progress)
+	if err == nil {
+		err = f.Sync()
+	}
+	if err = errors.Join(err, f.Close()); err != nil {
+		err = fmt.Errorf("write the export: %w", err)
+	}
+	return out.size, err
+}
+
+// counted counts what was written.
+type counted struct {
+	core.Draft
+	size int64
+}
+
+// Write writes.
+func (c *counted) Write(p []byte) (int, error) {
+	n, err := c.Draft.Write(p)
+	c.size += int64(n)
+	return n, err
+}
+
+// place gives a file its name.
+func place(draft, file string) error {
+	if _, err := os.Lstat(file); err == nil {
+		return fmt.Errorf("%s is there already; remove it, or give another name with --out", file)
+	}
+	if err := os.Rename(draft, file); err != nil {
+		return fmt.Errorf("write the export: %w", err)
+	}
+	if dir, err := os.Open(filepath.Dir(file)); err == nil {
+		_ = dir.Sync() // not every system can
+		_ = dir.Close()
+	}
+	return nil
+}
+
+// sweep removes what exports that were killed left in a folder.
+func (s *Saver) sweep(dir string) {
+	left, err := filepath.Glob(filepath.Join(dir, partialPattern))
+	if err != nil {
+		return // the folder's name is a pattern: what is left stays
+	}
+	for _, path := range left {
+		unlock, err := s.Lock(path)
+		if err != nil {
+			continue // it is being written
+		}
+		unlock()
+		_ = os.Remove(path)
+	}
+}
