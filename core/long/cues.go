@@ -66,7 +66,7 @@ func (t *tally) phrases() {
 		case n == 1 && t.isDate(i):
 		case weight > 0:
 			t.cues += weight
-		case weight == everywhere && i > 1:
+		case weight == everywhere && (i > 1 || len(t.words) > 5):
 			t.filler -= weight / 3 // yes, thanks and such mean little within a sentence
 		default:
 			t.filler -= weight
@@ -76,6 +76,16 @@ func (t *tally) phrases() {
 	t.cues = min(t.cues, 3)
 	t.filler = min(t.filler, 2.5)
 }
+
+// conclusion is the weight from which on cues alone make a fact of what an
+// assistant says.
+const conclusion = 1.0
+
+// units are what numbers count, in the singular.
+var units = sync.OnceValue(func() map[string]bool {
+	return set(`% € $ £ ¥ euro dollar pound cent franc eur usd gbp chf kg g mg gram gramme kilo kilogram lb oz l ml cl dl litre liter cm mm m km metre mètre meter mile inch inche foot feet ft yard
+percent degree degré °c bar volt v watt w kw kwh amp gb mb tb ghz mhz hz dpi bag sac bottle bouteille box ticket billet kcal`)
+})
 
 // join returns the words in lower case with a space between them, and where each
 // begins.
@@ -141,6 +151,20 @@ son sont sous suis sur ta te tes toi ton tous tout toute tu un une va vais vers 
 })
 
 func isFunctionWord(lower string) bool { return functionWords()[lower] }
+
+// foreignWords are such words of Spanish, Italian, Portuguese, German and Dutch
+// that English and French do not have.
+var foreignWords = sync.OnceValue(func() map[string]bool {
+	return set(`el los las y con por una del mi su sus al lo más pero muy ya porque cuando desde hasta sin sobre este esta hay está están soy era tengo tiene yo
+il lo gli di che per non è e sono della dello dei delle nel nella al alla ho hai mio mia ma anche più perché quando dove questo questa io solo se ci
+o os as um uma em com para não mais meu minha do da dos das no na pelo pela também já eu tenho tem são foi
+der das und ist ich nicht ein eine einen einem einer mit auf für von zu im den dem wir sie er es aber auch noch schon mein meine meinem meiner habe hat war bin sind nach bei aus wenn weil dass nur
+het een en ik niet van voor met op aan zijn mijn heb heeft is dat die maar ook nog wel naar bij als omdat wij`)
+})
+
+func isForeignWord(lower string) bool {
+	return foreignWords()[lower] && !functionWords()[lower]
+}
 
 // openers are words that often begin a sentence and are hardly ever names.
 var openers = sync.OnceValue(func() map[string]bool {

@@ -9,7 +9,7 @@ import (
 // What the Kernel takes at least, found by measuring a year (see year_test.go).
 const (
 	userFact      = 0.75 // the worth of a sentence of a user's
-	assistantFact = 1.75 // the same of an assistant's, whose words can be derived
+	assistantFact = 1.4  // the same of an assistant's, whose words can be derived
 	hardest       = 4.0  // that of one which may take more than its room
 )
 
@@ -129,7 +129,7 @@ func (d *draft) points(units []unit, w wish) string {
 func (d *draft) choose(units []unit, w wish) []bool {
 	keep, used := make([]bool, len(units)), 0
 	order := w.order(units)
-	for _, i := range order {
+	for _, i := range w.byWorth(units) {
 		u := &units[i]
 		must := w.must > 0 && (w.worth(u) >= w.must || w.most == 0 && u.stays())
 		if must && (w.most == 0 || used+u.tokens <= w.most) {
@@ -158,6 +158,16 @@ func (w wish) worth(u *unit) float64 {
 		return nothing
 	}
 	return u.score
+}
+
+// byWorth returns the indexes of units, the most worth first, however long.
+func (w wish) byWorth(units []unit) []int {
+	out := make([]int, len(units))
+	for i := range units {
+		out[i] = i
+	}
+	slices.SortStableFunc(out, func(a, b int) int { return cmp.Compare(w.worth(&units[b]), w.worth(&units[a])) })
+	return out
 }
 
 // order returns the indexes of units, the best first.

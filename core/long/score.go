@@ -85,6 +85,20 @@ func (r *reader) learn(words []word) {
 // without. Then only the form of words can be read, and more is kept.
 func (r *reader) isStrange() bool { return r.words >= 5 && r.common*8 < r.words }
 
+// isForeign tells whether a sentence of another language stands in a message.
+func isForeign(words []word) bool {
+	known, foreign := 0, 0
+	for i := range words {
+		switch lower := words[i].lower; {
+		case isForeignWord(lower):
+			foreign++
+		case isFunctionWord(lower):
+			known++
+		}
+	}
+	return foreign >= 2 && foreign >= known
+}
+
 // stem cuts a word to its first letters: words of one family mostly share them.
 func stem(lower string) string {
 	n := 0
@@ -105,6 +119,9 @@ func (r *reader) worth(u *unit, words []word) (fact, score float64) {
 	}
 	t.phrases()
 	fact = min(t.codes, 3)*1.1 + min(t.numbers, 3)*0.7 + min(t.names, 3)*0.6 + min(t.dates, 2)*0.6 + min(t.links, 2)
+	if r.assistant && t.cues >= conclusion {
+		fact = max(fact, factFloor)
+	}
 	if u.kind == heading || bold(u.text) {
 		if r.assistant {
 			return 0, nothing
@@ -112,7 +129,10 @@ func (r *reader) worth(u *unit, words []word) (fact, score float64) {
 		return 0, 0.1
 	}
 	score = fact + t.cues + r.rarity(words) - t.filler
-	if r.strange {
+	if !r.assistant && len(words) > 4 && (words[0].lower == "i" || words[0].lower == "je") {
+		score += 0.25
+	}
+	if r.strange || isForeign(words) {
 		score += r.unread(u)
 	}
 	if r.asks(u.text) {
@@ -180,6 +200,11 @@ func (t *tally) shape(i int) {
 		t.numbers += 0.7 // 2 340
 	case digits > 0:
 		t.number(w, digits, letters, capitals)
+		if t.measured(i) {
+			t.numbers += 0.3
+		}
+	case isNumberWord(w.lower) && t.measured(i):
+		t.numbers += 0.5
 	case t.isDate(i):
 		t.dates++
 		if t.byNumber(i) {
@@ -221,6 +246,16 @@ func (t *tally) number(w *word, digits, letters, capitals int) {
 	default:
 		t.numbers += 0.45
 	}
+}
+
+// measured tells whether the number at i is exact and of a unit or currency: what
+// is given as a range is advice.
+func (t *tally) measured(i int) bool {
+	if i+1 == len(t.words) || i > 1 && hasDigit(t.words[i-2].text) && isFunctionWord(t.words[i-1].lower) {
+		return false
+	}
+	unit := t.words[i+1].lower
+	return units()[unit] || units()[strings.TrimSuffix(unit, "s")]
 }
 
 // thousands tells whether a word is what stands before a group of three digits.
