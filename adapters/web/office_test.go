@@ -33,6 +33,7 @@ type office struct {
 	health map[string]error
 	found  []Finding
 	gone   []core.UserID
+	leaves func(ctx context.Context, user core.UserID, tell func(Removal)) (left []string, err error)
 }
 
 func newOffice(t *testing.T, change ...func(o *Options)) *office {
@@ -45,6 +46,16 @@ func newOffice(t *testing.T, change ...func(o *Options)) *office {
 // open fills in what the pages need, over the store of the options.
 func (f *office) open(t *testing.T, o *Options) {
 	st := o.Store.(*sqlite.Store)
+	f.leaves = func(ctx context.Context, user core.UserID, tell func(Removal)) ([]string, error) {
+		for _, r := range []Removal{{RemovalCount, 0, 0}, {RemovalCount, 1200, 1}, {RemovalRows, 0, 1200}, {RemovalFiles, 0, 2}, {RemovalFiles, 2, 2}, {RemovalClean, 0, 0}, {RemovalLook, 0, 0}} {
+			if tell(r); r.Step == RemovalRows {
+				if _, err := st.DeleteUser(ctx, user); err != nil {
+					return nil, err
+				}
+			}
+		}
+		return st.Remains(ctx, user)
+	}
 	s, err := seal.New(rand.Reader, "secret")
 	if err != nil {
 		t.Fatal(err)
@@ -62,10 +73,13 @@ func (f *office) open(t *testing.T, o *Options) {
 		Export: func(ctx context.Context, w io.Writer, user core.UserID) error {
 			return exporter.Write(ctx, w, user, nil)
 		},
-		Delete: func(ctx context.Context, user core.UserID) error {
+		Delete: func(ctx context.Context, user core.UserID, tell func(Removal)) ([]string, error) {
 			f.gone = append(f.gone, user)
-			_, err := st.DeleteUser(ctx, user)
-			return err
+			return f.leaves(ctx, user, tell)
+		},
+		Traces: func(ctx context.Context, user core.UserID, text string) ([]core.Trace, bool, error) {
+			found, err := st.Traces(ctx, user, text)
+			return slices.DeleteFunc(found, func(t core.Trace) bool { return strings.HasPrefix(t.Where, "file ") }), false, err
 		}}
 	o.Admin = &Admin{Store: st, Health: func() map[string]error { return f.health },
 		Check: func(context.Context) []Finding { return f.found },

@@ -25,8 +25,15 @@ type Settings struct {
 	Agents     Agents     // nil: there are no personal agents
 	// Export writes everything of a user as a ZIP file; nil: it is not offered.
 	Export func(ctx context.Context, w io.Writer, user core.UserID) error
-	// Delete removes a user with everything that is theirs; nil: it is not offered.
-	Delete       func(ctx context.Context, user core.UserID) error
+	// Delete removes a user with everything that is theirs, tells how far it is, and
+	// lists what it found to be left when it looked everywhere; nil: it is not offered.
+	// Of a user who is gone already it does what remains to be done.
+	Delete func(ctx context.Context, user core.UserID, tell func(Removal)) (left []string, err error)
+	// Resume goes on with deletions that a process did not finish; nil: there is no need.
+	Resume func(ctx context.Context) error
+	// Traces lists where a text still stands among what is a user's, and tells whether
+	// it looked through the files of the database, too; nil: it is not offered.
+	Traces       func(ctx context.Context, user core.UserID, text string) (found []core.Trace, files bool, err error)
 	TokensPerDay int    // budget of a user; 0: none
 	Summaries    string // of people who chose none: home, all or off
 	Strategy     string // of people who chose none
@@ -104,7 +111,8 @@ type settingsView struct {
 	// SessionDays is how long a session lasts after its last use.
 	SessionDays int
 	Usage       usageView
-	Export      bool
+	Export      exportView
+	Traces      bool
 	Delete      deleteView
 }
 

@@ -6,6 +6,9 @@ import (
 	"io"
 	"mime"
 	"net/http"
+	"os"
+	"path/filepath"
+	"strconv"
 	"strings"
 	"time"
 
@@ -30,6 +33,9 @@ func (c *Channel) dataRoutes() []route {
 	}
 	if c.Settings.Delete != nil {
 		all = append(all, route{Pattern: "POST /settings/delete", Serve: (*visit).deleteMe})
+	}
+	if c.Settings.Traces != nil {
+		all = append(all, route{Pattern: "POST /settings/data", Serve: (*visit).traces})
 	}
 	return all
 }
@@ -121,13 +127,63 @@ func (w *words) money(p Prices, u core.Usage) string {
 	return s + "\u00a0" + p.Currency
 }
 
+// exportView is what an export holds, as far as that is known before it is made.
+type exportView struct {
+	Can   bool
+	About string
+}
+
 // deleteView is how a person deletes everything.
 type deleteView struct{ Can, Owner bool }
 
-func (v *visit) fillData(page *settingsView) error {
-	page.Export = v.Settings.Export != nil
+func (v *visit) fillData(page *settingsView) (err error) {
+	page.Export.Can, page.Traces = v.Settings.Export != nil, v.Settings.Traces != nil
 	page.Delete = deleteView{Can: v.Settings.Delete != nil, Owner: v.user.Role == core.RoleOwner}
-	return nil
+	if page.Export.Can {
+		page.Export.About, err = v.exportAbout()
+	}
+	return err
+}
+
+// exportAbout says how much an export holds: a stream has no length that a browser
+// could be told.
+func (v *visit) exportAbout() (string, error) {
+	const page, pages = 500, 40
+	messages, before := 0, ""
+	for range pages {
+		days, err := v.Store.Days(v.ctx(), v.user.ID, before, page)
+		if err != nil {
+			return "", fmt.Errorf("count messages: %w", err)
+		}
+		for _, d := range days {
+			messages, before = messages+d.Messages, d.Day.Label
+		}
+		if len(days) < page {
+			break
+		}
+	}
+	w := v.words.Settings
+	about := v.words.count(messages, w.ExportOne, w.ExportMany)
+	files, bytes := v.attachments()
+	if files == 0 {
+		return v.words.fill(w.ExportAbout, about), nil
+	}
+	return v.words.fill(w.ExportAboutFiles, about, v.words.count(files, w.ExportFile, w.ExportFiles), size(v.lang, bytes)), nil
+}
+
+// attachments counts the files in the visitor's folder, and their bytes. Nobody
+// knows how many there are if it cannot be read.
+func (v *visit) attachments() (n int, bytes int64) {
+	entries, err := os.ReadDir(filepath.Join(v.MediaDir, strconv.FormatInt(int64(v.user.ID), 10)))
+	if err != nil {
+		return 0, 0
+	}
+	for _, e := range entries {
+		if info, err := e.Info(); err == nil && info.Mode().IsRegular() && !strings.HasPrefix(e.Name(), ".") {
+			n, bytes = n+1, bytes+info.Size()
+		}
+	}
+	return n, bytes
 }
 
 // export streams everything of the visitor as a ZIP file. A few at a time: each
@@ -170,30 +226,4 @@ func (d *download) Write(b []byte) (int, error) {
 		d.begin = nil
 	}
 	return d.to.Write(b)
-}
-
-// deleteMe removes the visitor with everything that is theirs.
-func (v *visit) deleteMe() error {
-	if err := v.r.ParseForm(); err != nil {
-		return badForm(err)
-	}
-	if v.user.Role == core.RoleOwner {
-		return because(http.StatusConflict, func(w *words) string { return w.Settings.DeleteOwner })
-	}
-	w := v.words.Settings
-	if !strings.EqualFold(strings.TrimSpace(v.r.PostForm.Get("word")), w.DeleteWord) {
-		return v.wrong(problem{"data", "word", v.words.fill(w.DeleteWrong, w.DeleteWord)}, settingsView{})
-	}
-	if err := v.Settings.Delete(v.ctx(), v.user.ID); err != nil {
-		return fmt.Errorf("delete a user: %w", err)
-	}
-	v.Log.Info("a user deleted everything", zap.Int64("user", int64(v.user.ID)))
-	v.user = core.User{}
-	v.dropCookie()
-	return v.page("gone", w.Gone, nil)
-}
-
-// dropCookie has the browser forget its session.
-func (v *visit) dropCookie() {
-	http.SetCookie(v.w, &http.Cookie{Name: v.cookieName(), Path: "/", MaxAge: -1, HttpOnly: true, SameSite: http.SameSiteLaxMode, Secure: v.secure()})
 }

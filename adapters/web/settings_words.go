@@ -44,5 +44,19 @@ type settingsWords struct {
 	Usage, UsageLead, UsageToday, UsageBudget, UsageNone, UsageTable, UsageDay      string // UsageToday: number; UsageBudget: number, number
 	UsageRead, UsageCached, UsageWritten, UsageTurns, UsageCost, UsageLimit         string
 	Data, Export, ExportLead, ExportDo, ExportBusy, Delete, DeleteLead, DeleteOwner string
+	ExportAbout, ExportAboutFiles, ExportOne, ExportMany, ExportFile, ExportFiles   string // ExportAbout: messages; ExportAboutFiles: messages, files, size; the rest: number
 	DeleteTitle, DeleteWord, DeleteType, DeleteWrong, DeleteDo, Gone, GoneLead      string // DeleteType, DeleteWrong: word
+
+	// While everything is deleted, and its end.
+	Leave, LeaveLead, LeaveBreaks, LeaveCount, LeaveFound, LeaveRows, LeaveRowsOf                string // LeaveFound: messages, files; LeaveRowsOf: messages
+	LeaveFiles, LeaveFilesOf, LeaveClean, LeaveLook, LeaveSeconds, LeaveMessage, LeaveMessages   string // LeaveFilesOf: number, number; LeaveSeconds, LeaveMessage, LeaveMessages: number
+	LeaveFile, LeaveAttachments, GoneProof, GoneBackups                                          string // numbers
+	LeftTitle, LeftLead, LeftDo, StayTitle, StayLead, HalfTitle, HalfLead, DoubtTitle, DoubtLead string // LeftDo, HalfLead: command
+	StayBack, StayMoving, LeaveStopping                                                          string
+
+	// Is anything left of a text.
+	Traces, TracesLead, TracesText, TracesHint, TracesDo, TracesShort, TracesLong, TracesBusy string // TracesShort, TracesLong: number
+	TracesNone, TracesNoneLead, TracesFiles, TracesNoFiles, TracesOne, TracesMany, TracesMore string // TracesOne, TracesMany, TracesMore: number
+	TracesForget, TracesAgain                                                                 string // TracesTimes: number
+	Places                                                                                    map[string]string
 }

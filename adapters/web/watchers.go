@@ -19,9 +19,14 @@ type watchers struct {
 // enter counts a page in, unless the user has too many. The context ends with the
 // request and when the process stops; leave is to be called.
 func (w *watchers) enter(ctx context.Context, user core.UserID) (_ context.Context, leave func(), ok bool) {
+	return w.stay(ctx, user, w.most)
+}
+
+// stay is enter with a number of pages of its own that is too many; 0: none is.
+func (w *watchers) stay(ctx context.Context, user core.UserID, most int) (_ context.Context, leave func(), ok bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if w.ended || len(w.cancel[user]) >= w.most {
+	if w.ended || most > 0 && len(w.cancel[user]) >= most {
 		return ctx, nil, false
 	}
 	ctx, cancel := context.WithCancel(ctx)

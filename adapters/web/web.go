@@ -121,6 +121,7 @@ type Channel struct {
 	linkedTab []tab
 	exports   chan struct{} // full: as many as there may be at once
 	checks    chan struct{} // likewise
+	looks     chan struct{} // likewise
 }
 
 // New returns the page. Errors are settings that make no sense.
@@ -131,7 +132,7 @@ func New(o Options) (*Channel, error) {
 	}
 	c := &Channel{Options: o, markdown: newMarkdown(), tries: newTries(o.Limits, o.Now)}
 	c.watchers.most = o.Limits.LivePages
-	c.exports, c.checks = make(chan struct{}, exportsAtOnce), make(chan struct{}, 1)
+	c.exports, c.checks, c.looks = make(chan struct{}, exportsAtOnce), make(chan struct{}, 1), make(chan struct{}, 1)
 	c.zone = core.Settings{Zone: o.Zone}.Location(time.UTC)
 	var err error
 	if c.public, err = url.Parse(o.PublicURL); err != nil || c.public.Host == "" {
@@ -161,9 +162,14 @@ func (c *Channel) Capabilities() core.Capabilities {
 	return core.Capabilities{Files: true, Idempotent: true}
 }
 
-// Run waits until ctx ends, and then ends the open pages: what people write comes
-// through the routes.
+// Run goes on with deletions that were not finished, waits until ctx ends, and then
+// ends the open pages: what people write comes through the routes.
 func (c *Channel) Run(ctx context.Context, _ core.Receiver) error {
+	if c.Settings != nil && c.Settings.Resume != nil {
+		if err := c.Settings.Resume(ctx); err != nil && ctx.Err() == nil {
+			c.Log.Error("finish what is left of who was deleted", zap.Error(err))
+		}
+	}
 	<-ctx.Done()
 	c.watchers.end()
 	return nil

@@ -6,13 +6,10 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
-	"path/filepath"
 	"strconv"
 	"strings"
 	"time"
 
-	"github.com/everthread/everthread/configs"
 	"github.com/everthread/everthread/core"
 )
 
@@ -89,84 +86,6 @@ func (u usersAddCmd) Run(ctx context.Context, d *desk) error {
 	return d.show(v, func(w io.Writer) {
 		fmt.Fprintf(w, "%s is user %d. Attach an address with `everthread pair approve CODE --user %d`.\n", v.Name, v.ID, v.ID)
 	})
-}
-
-type usersDeleteCmd struct {
-	User   string `arg:"" help:"Id or name."`
-	Yes    bool   `help:"Do not ask."`
-	Verify bool   `help:"Look everywhere afterwards: nothing of theirs may be left. Also of somebody who is gone already, by id."`
-}
-
-// Run deletes a user, really, after it asked.
-func (u usersDeleteCmd) Run(ctx context.Context, d *desk) error {
-	user, err := d.user(ctx, u.User)
-	if id, wrong := strconv.ParseInt(u.User, 10, 64); err != nil && wrong == nil && u.Verify && id > 0 {
-		return verifyGone(ctx, d, core.UserID(id), u.User)
-	}
-	if err != nil {
-		return err
-	}
-	if user.Role == core.RoleOwner {
-		return errors.New("the owner cannot be deleted")
-	}
-	if !u.Yes && !d.confirm(fmt.Sprintf("Delete %s (user %d) and everything they wrote, for good?", user.Name, user.ID)) {
-		return errors.New("nothing was deleted; answer yes, or give --yes")
-	}
-	said, err := d.counts(ctx, user.ID)
-	if err != nil {
-		return err
-	}
-	d.tell(fmt.Sprintf("Deleting %d messages of %s …", said[0], user.Name))
-	files, err := d.store.DeleteUser(ctx, user.ID)
-	if err != nil {
-		return err
-	}
-	if err := removeMedia(d.cfg, files); err != nil {
-		return err
-	}
-	if u.Verify {
-		return verifyGone(ctx, d, user.ID, user.Name)
-	}
-	return d.show(map[string]any{"deleted": user.ID}, func(w io.Writer) { fmt.Fprintf(w, "%s is gone.\n", user.Name) })
-}
-
-// verifyGone looks whether anything of a user is left, and fails if so.
-func verifyGone(ctx context.Context, d *desk, user core.UserID, name string) error {
-	if err := d.store.Scrub(ctx); err != nil {
-		return err
-	}
-	left, err := d.store.Remains(ctx, user)
-	if err != nil {
-		return err
-	}
-	folder := filepath.Join(d.cfg.DataDir, "media", strconv.FormatInt(int64(user), 10))
-	if files, err := os.ReadDir(folder); err == nil && len(files) > 0 {
-		left = append(left, fmt.Sprintf("files in %s: %d", folder, len(files)))
-	}
-	err = d.show(map[string]any{"deleted": user, "left": list(left)}, func(w io.Writer) {
-		if len(left) == 0 {
-			fmt.Fprintf(w, "%s is gone. Nothing is left: no row in any table, no entry in any index, no file.\n", name)
-			return
-		}
-		fmt.Fprintf(w, "This is left of %s:\n  %s\n", name, strings.Join(left, "\n  "))
-	})
-	if err == nil && len(left) > 0 {
-		return errSilent
-	}
-	return err
-}
-
-// removeMedia removes attachments, and folders of them.
-func removeMedia(c configs.Config, files []string) error {
-	media := filepath.Join(c.DataDir, "media")
-	var errs []error
-	for _, f := range files {
-		errs = append(errs, os.RemoveAll(filepath.Join(media, filepath.Clean("/"+f))))
-	}
-	if err := errors.Join(errs...); err != nil {
-		return fmt.Errorf("the rows are gone, but not all attachments; remove them by hand: %w", err)
-	}
-	return nil
 }
 
 // confirm asks a question that yes answers.

@@ -8,6 +8,7 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -25,7 +26,7 @@ func (a *app) settingsPage() *web.Settings {
 	apps := &linkApps{app: a}
 	exporter := &export.Exporter{Store: a.store, Media: os.DirFS(filepath.Join(c.DataDir, "media")), Zone: a.calendar.zone, Now: a.now}
 	return &web.Settings{Store: a.store, Capabilities: a.capable, NewCode: a.people.NewLinkCode, Apps: apps.list,
-		Embeddings: a.embedders, Agents: agentsPage{a}, Delete: a.deleteUser,
+		Embeddings: a.embedders, Agents: agentsPage{a}, Delete: a.deleteUser, Resume: newLeaver(c, a.store).finishAll, Traces: a.traces,
 		Export: func(ctx context.Context, w io.Writer, user core.UserID) error {
 			return exporter.Write(ctx, w, user, nil)
 		},
@@ -55,13 +56,36 @@ func (a *app) prices() web.Prices {
 	return web.Prices{Prompt: p.Prompt, Cached: p.Cached, Completion: p.Completion, Currency: a.cfg.LLM.Currency}
 }
 
-// deleteUser removes a user with their files.
-func (a *app) deleteUser(ctx context.Context, user core.UserID) error {
-	files, err := a.store.DeleteUser(ctx, user)
-	if err != nil {
-		return err
+// deleteUser removes a user with their files, and lists what is left of them.
+func (a *app) deleteUser(ctx context.Context, user core.UserID, tell func(web.Removal)) (left []string, err error) {
+	l := newLeaver(a.cfg, a.store)
+	if err := l.remove(ctx, user, tell); err != nil {
+		return nil, err
 	}
-	return removeMedia(a.cfg, files)
+	agentsPage{a}.refreshAgents() // theirs end
+	return l.left(ctx, user, tell)
+}
+
+// traces lists where a text still stands of a user. The file of the embedded store
+// holds what everybody said, so it is looked through only for who is alone on it.
+func (a *app) traces(ctx context.Context, user core.UserID, text string) (found []core.Trace, all bool, err error) {
+	if a.cfg.DatabaseURL == "" {
+		users, err := a.store.Users(ctx)
+		if err != nil {
+			return nil, false, err
+		}
+		all = len(users) == 1
+	}
+	if all {
+		if err := a.store.Scrub(ctx); err != nil {
+			return nil, false, err
+		}
+	}
+	found, err = a.store.Traces(ctx, user, text)
+	if !all {
+		found = slices.DeleteFunc(found, func(t core.Trace) bool { return strings.HasPrefix(t.Where, "file ") })
+	}
+	return found, all, err
 }
 
 // linkApps are the apps in which the assistant can be written to, by what their

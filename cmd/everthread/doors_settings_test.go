@@ -136,8 +136,8 @@ func TestThePagesGetWhatTheyNeed(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := a.deleteUser(t.Context(), u.ID); err != nil {
-		t.Error(err)
+	if left, err := a.deleteUser(t.Context(), u.ID, func(web.Removal) {}); err != nil || len(left) > 0 {
+		t.Errorf("left %v, %v", left, err)
 	}
 	if _, err := a.store.User(t.Context(), u.ID); err == nil {
 		t.Error("a deleted user is there")
@@ -153,5 +153,32 @@ func TestThePagesGetWhatTheyNeed(t *testing.T) {
 	}
 	if _, on := a.capable("signal"); on {
 		t.Error("signal is there")
+	}
+}
+
+// TestNobodyLearnsWhatOthersSaid: the file of the embedded store holds what
+// everybody said, so it is looked through only for who is alone on it.
+func TestNobodyLearnsWhatOthersSaid(t *testing.T) {
+	t.Parallel()
+	a, owner := newPage(t, func(*configs.Config) {})
+	look := func(user core.UserID) (n int, files bool) {
+		t.Helper()
+		found, files, err := a.traces(t.Context(), user, "ostrich")
+		if err != nil {
+			t.Fatal(err)
+		}
+		return len(found), files
+	}
+	if n, files := look(owner.ID); n > 0 || !files {
+		t.Errorf("alone: %d, files %v", n, files)
+	}
+	bob, err := a.store.AddUser(t.Context(), core.User{Name: "ostrich", Role: core.RoleMember, CreatedAt: time.Now()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, user := range []core.UserID{owner.ID, bob.ID} {
+		if n, files := look(user); n > 0 || files {
+			t.Errorf("user %d: %d places, files %v", user, n, files)
+		}
 	}
 }

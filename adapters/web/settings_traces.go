@@ -1,0 +1,148 @@
+package web
+
+import (
+	"fmt"
+	"net/http"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"github.com/everthread/everthread/core"
+)
+
+// Of the search for what is left of a text.
+const (
+	tracesTime   = 5 * time.Minute // bounds it: it reads everything
+	tracesShort  = 2               // letters at least
+	tracesLong   = 500             // at most
+	tracesLinked = 30              // places of a kind that are shown one by one
+)
+
+// tracesView says where a text still stands.
+type tracesView struct {
+	Problem *problem
+	Text    string
+	Asked   bool
+	Files   bool // the files of the database were looked through
+	Count   string
+	Places  []tracePlace
+}
+
+// tracePlace is a kind of places.
+type tracePlace struct {
+	Name  string
+	Count string
+	Links []traceLink
+	More  string
+}
+
+// traceLink leads to a place.
+type traceLink struct{ Path, Name string }
+
+// traces looks for what is left of a text among what is the visitor's. The text
+// comes in a form, so that it stands in no address and no log.
+func (v *visit) traces() error {
+	if err := v.r.ParseForm(); err != nil {
+		return badForm(err)
+	}
+	w, page := v.words.Settings, tracesView{Text: strings.TrimSpace(v.r.PostForm.Get("text"))}
+	switch n := utf8.RuneCountInString(page.Text); {
+	case n < tracesShort:
+		page.Problem = &problem{"data", "text", v.words.fill(w.TracesShort, number(v.lang, tracesShort))}
+	case n > tracesLong:
+		page.Problem = &problem{"data", "text", v.words.fill(w.TracesLong, number(v.lang, tracesLong))}
+	}
+	if page.Problem != nil {
+		return v.render(http.StatusUnprocessableEntity, "traces", w.Traces, page)
+	}
+	select {
+	case v.looks <- struct{}{}:
+		defer func() { <-v.looks }()
+	default:
+		return &fault{status: http.StatusTooManyRequests, text: func(w *words) string { return w.Settings.TracesBusy }, after: 30 * time.Second}
+	}
+	_ = http.NewResponseController(v.w).SetWriteDeadline(time.Now().Add(tracesTime)) // what cannot have deadlines needs none
+	found, files, err := v.Settings.Traces(v.ctx(), v.user.ID, page.Text)
+	if err != nil {
+		return fmt.Errorf("look for traces: %w", err)
+	}
+	page.Asked, page.Files = true, files
+	page.Count = v.words.count(len(found), w.TracesOne, w.TracesMany)
+	page.Places = v.tracePlaces(found)
+	return v.page("traces", w.Traces, page)
+}
+
+// tracePlaces are places by their kind, in the order in which they were found.
+func (v *visit) tracePlaces(found []core.Trace) []tracePlace {
+	w := v.words.Settings
+	var out []tracePlace
+	at, counts := map[string]int{}, map[string]int{}
+	for _, t := range found {
+		kind, _, _ := strings.Cut(t.Where, ".")
+		if strings.HasPrefix(t.Where, "file ") {
+			kind = "file"
+		}
+		n, known := at[kind]
+		if !known {
+			n = len(out)
+			name := w.Places[kind]
+			if name == "" {
+				name = t.Where
+			}
+			at[kind], out = n, append(out, tracePlace{Name: name})
+		}
+		counts[kind]++
+		if counts[kind] <= tracesLinked {
+			if link, ok := v.traceLink(kind, t.ID); ok && !has(out[n].Links, link) {
+				out[n].Links = append(out[n].Links, link)
+			}
+		}
+	}
+	for kind, n := range at {
+		out[n].Count = number(v.lang, counts[kind])
+		if more := counts[kind] - tracesLinked; more > 0 && len(out[n].Links) > 0 {
+			out[n].More = v.words.fill(w.TracesMore, number(v.lang, more))
+		}
+	}
+	return out
+}
+
+func has(all []traceLink, one traceLink) bool {
+	for _, l := range all {
+		if l == one {
+			return true
+		}
+	}
+	return false
+}
+
+// traceLink leads to where a place is shown; false: nowhere.
+func (v *visit) traceLink(kind string, id int64) (traceLink, bool) {
+	w := v.words.Settings
+	switch kind {
+	case "messages", "revisions", "events", "index of message":
+		return messageLink(core.MessageID(id))
+	case "summaries", "segments", "index of summary":
+		g, err := v.Store.Segment(v.ctx(), v.user.ID, core.SegmentID(id))
+		return traceLink{"/day/" + g.Day.Label, v.dayName(g.Day.Label)}, err == nil
+	case "turns", "journal":
+		t, _, err := v.Store.Turn(v.ctx(), v.user.ID, core.TurnID(id))
+		if err != nil || len(t.Inputs) == 0 {
+			return traceLink{}, false
+		}
+		return messageLink(t.Inputs[len(t.Inputs)-1])
+	case "threads":
+		return traceLink{fmt.Sprintf("/threads/%d", id), fmt.Sprintf("%d", id)}, id > 1
+	case "items", "themes", "index of item":
+		return traceLink{"/memory?archived=1", v.words.Memory.Title}, v.Items != nil
+	case "sessions":
+		return traceLink{"/settings#sessions", w.Sessions}, true
+	case "api_keys":
+		return traceLink{"/settings#keys", w.Keys}, true
+	}
+	return traceLink{}, false
+}
+
+func messageLink(id core.MessageID) (traceLink, bool) {
+	return traceLink{fmt.Sprintf("/m/%d", id), fmt.Sprintf("#%d", id)}, id > 0
+}

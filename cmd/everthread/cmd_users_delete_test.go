@@ -1,0 +1,211 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/everthread/everthread/adapters/web"
+	"github.com/everthread/everthread/configs"
+	"github.com/everthread/everthread/core"
+)
+
+// leaves is a gateway that Bob, who has said something with attachments, is to leave.
+type leaves struct {
+	*app
+	t   *testing.T
+	bob core.User
+	l   *leaver
+}
+
+func newLeaves(t *testing.T) *leaves {
+	t.Helper()
+	a, _ := newPage(t, func(*configs.Config) {})
+	s := &leaves{app: a, t: t, l: newLeaver(a.cfg, a.store)}
+	s.bob = s.member("Bob")
+	s.says(s.bob, "one", "1-0")
+	s.says(s.bob, "two", "2-0", "2-1")
+	return s
+}
+
+func (s *leaves) must(err error) {
+	s.t.Helper()
+	if err != nil {
+		s.t.Fatal(err)
+	}
+}
+
+func (s *leaves) member(name string) core.User {
+	s.t.Helper()
+	u, err := s.store.AddUser(s.t.Context(), core.User{Name: name, Role: core.RoleMember, CreatedAt: time.Now()})
+	s.must(err)
+	return u
+}
+
+// says stores a message with attachments, which are files in the folder of Bob.
+func (s *leaves) says(u core.User, text string, files ...string) {
+	s.t.Helper()
+	now := time.Now()
+	m := core.NewMessage{Role: core.RoleUser, Kind: core.KindChat, Text: text, SentAt: now, Day: s.calendar.Day(u.Settings, now)}
+	for _, f := range files {
+		path := fmt.Sprintf("%d/%s", u.ID, f)
+		s.must(os.MkdirAll(s.l.folder(u.ID), 0o700))
+		s.must(os.WriteFile(filepath.Join(s.l.media, path), []byte("x"), 0o600))
+		m.Attachments = append(m.Attachments, core.Attachment{Kind: "photo", Path: path})
+	}
+	i, err := s.people.Door(s.t.Context(), u.ID, web.Name)
+	s.must(err)
+	e := core.Inbound{Address: i.Address, EventID: text, Kind: core.InMessage, Text: text, SentAt: now, ReceivedAt: now}
+	_, err = s.store.Append(s.t.Context(), core.Append{User: u.ID, Identity: i.ID, Events: []core.Inbound{e}, Messages: []core.NewMessage{m}, Now: now, RunAt: now})
+	s.must(err)
+}
+
+// files are those below the folder of attachments.
+func (s *leaves) files() []string {
+	s.t.Helper()
+	out, err := filepath.Glob(filepath.Join(s.l.media, "*", "*"))
+	s.must(err)
+	notes, err := filepath.Glob(filepath.Join(s.l.media, notePrefix+"*"))
+	s.must(err)
+	return append(out, notes...)
+}
+
+// dying is a store whose process ends after the rows are gone.
+type dying struct {
+	store
+	after error
+}
+
+func (d dying) DeleteUser(ctx context.Context, id core.UserID) ([]string, error) {
+	_, err := d.store.DeleteUser(ctx, id)
+	return nil, errors.Join(err, d.after)
+}
+
+func TestSomebodyLeaves(t *testing.T) {
+	t.Parallel()
+	s := newLeaves(t)
+	var told []web.Removal
+	left, err := s.deleteUser(t.Context(), s.bob.ID, func(r web.Removal) { told = append(told, r) })
+	if err != nil || len(left) > 0 || len(s.files()) > 0 {
+		t.Fatalf("left %v, %v, files %v", left, err, s.files())
+	}
+	var steps []web.RemovalStep
+	for _, r := range told {
+		if !slices.Contains(steps, r.Step) {
+			steps = append(steps, r.Step)
+		}
+	}
+	if want := []web.RemovalStep{web.RemovalCount, web.RemovalRows, web.RemovalFiles, web.RemovalClean, web.RemovalLook}; !slices.Equal(steps, want) {
+		t.Errorf("steps %v", steps)
+	}
+	if n := slices.Index(told, web.Removal{Step: web.RemovalCount, Done: 2, Total: 3}); n < 0 {
+		t.Errorf("it is not counted: %+v", told)
+	}
+	if left, err := s.deleteUser(t.Context(), s.bob.ID, func(web.Removal) {}); err != nil || len(left) > 0 {
+		t.Errorf("again: %v, %v", left, err)
+	}
+}
+
+// TestADeletionThatWasKilledIsFinished: wherever a process ended.
+func TestADeletionThatWasKilledIsFinished(t *testing.T) {
+	t.Parallel()
+	quiet := func(web.Removal) {}
+	killed := errors.New("killed")
+	t.Run("before the rows", func(t *testing.T) {
+		t.Parallel()
+		s := newLeaves(t)
+		ctx, cancel := context.WithCancel(t.Context())
+		err := s.l.remove(ctx, s.bob.ID, func(r web.Removal) {
+			if r.Step == web.RemovalRows {
+				cancel()
+			}
+		})
+		if err == nil || len(s.files()) != 4 { // and what was noted
+			t.Fatalf("got %v, files %v", err, s.files())
+		}
+		s.must(s.l.finishAll(t.Context()))
+		if u, err := s.store.User(t.Context(), s.bob.ID); err != nil || u.ID != s.bob.ID || len(s.files()) != 4 {
+			t.Errorf("somebody who is there lost something: %v, %v", err, s.files())
+		}
+		s.must(s.l.remove(t.Context(), s.bob.ID, quiet)) // pressed again
+		if len(s.files()) > 0 {
+			t.Errorf("left %v", s.files())
+		}
+	})
+	t.Run("after the rows", func(t *testing.T) {
+		t.Parallel()
+		s := newLeaves(t)
+		dead := &leaver{store: dying{s.store, killed}, media: s.l.media}
+		if err := dead.remove(t.Context(), s.bob.ID, quiet); !errors.Is(err, killed) {
+			t.Fatal(err)
+		}
+		if left, err := s.l.left(t.Context(), s.bob.ID, quiet); err != nil || len(left) != 2 {
+			t.Errorf("the check finds %v, %v", left, err)
+		}
+		s.must(s.l.finishAll(t.Context()))
+		if left, err := s.l.left(t.Context(), s.bob.ID, quiet); err != nil || len(left) > 0 || len(s.files()) > 0 {
+			t.Errorf("left %v, %v, %v", left, err, s.files())
+		}
+	})
+	t.Run("somebody became a part of another", func(t *testing.T) {
+		t.Parallel()
+		s := newLeaves(t)
+		s.must(s.l.note(s.bob.ID, []string{fmt.Sprintf("%d/1-0", s.bob.ID)}))
+		eve := s.member("Eve")
+		_, err := s.store.Ask(t.Context(), core.Move{Kind: core.MoveMerge, From: s.bob.ID, Into: eve.ID, AskedAt: time.Now()})
+		s.must(err)
+		d := &desk{console: &console{out: &bytes.Buffer{}, err: &bytes.Buffer{}}, cfg: s.cfg, store: s.store}
+		moves, err := s.store.Moves(t.Context(), 1)
+		s.must(err)
+		s.must(d.carry(t.Context(), moves[0].ID))
+		if _, err := s.store.User(t.Context(), s.bob.ID); !errors.Is(err, core.ErrNotFound) {
+			t.Fatalf("the merge is not done: %v", err)
+		}
+		old := time.Now().Add(-2 * time.Hour)
+		s.must(os.Chtimes(s.l.noteFile(s.bob.ID), old, old))
+		s.must(s.l.finishAll(t.Context()))
+		if len(s.files()) != 3 {
+			t.Errorf("files are %v", s.files())
+		}
+	})
+	t.Run("a file that is no list", func(t *testing.T) {
+		t.Parallel()
+		s := newLeaves(t)
+		s.must(os.WriteFile(s.l.noteFile(99), []byte(`["../../etc", "", "/", "98"`), 0o600))
+		if err := s.l.finishAll(t.Context()); err == nil {
+			t.Error("it is taken")
+		}
+		s.must(s.l.note(99, []string{"", "/", ".."}))
+		s.must(s.l.finishAll(t.Context()))
+		if len(s.files()) != 3 {
+			t.Errorf("files are %v", s.files())
+		}
+	})
+}
+
+func TestStepsAreShown(t *testing.T) {
+	t.Parallel()
+	for screen, want := range map[bool]string{false: "a 1\nb 1\n", true: fmt.Sprintf("\r%-78s\n\r%-78s\n", "a 1", "b 1")} {
+		var b bytes.Buffer
+		s := &steps{console: &console{err: &b}, screen: screen}
+		for _, step := range []string{"a", "b"} {
+			s.line(step, step+" 1")
+			s.line(step, step+" 2") // too soon
+		}
+		s.end()
+		s.end()
+		if b.String() != want {
+			t.Errorf("screen %v: %q", screen, b.String())
+		}
+	}
+	if !strings.Contains(removing(web.Removal{Step: web.RemovalFiles, Done: 1, Total: 3}, "Bob"), "1 of 3") {
+		t.Error("it says nothing of how far it is")
+	}
+}
