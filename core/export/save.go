@@ -62,10 +62,7 @@ func (s *Saver) fill(ctx context.Context, f core.Draft, user core.UserID, progre
 	if err == nil {
 		err = f.Sync()
 	}
-	if err = errors.Join(err, f.Close()); err != nil {
-		err = fmt.Errorf("write the export: %w", err)
-	}
-	return out.size, err
+	return out.size, errors.Join(err, f.Close())
 }
 
 // counted counts what was written.

@@ -40,7 +40,13 @@ func readOpenClaw(a *Archive, _ Options, out output) error {
 		chat := strings.TrimSuffix(path.Base(name), ".jsonl")
 		err = eachJSON(a, name, out, func(n int, e openclawEntry) error {
 			m := e.Message
-			if e.Type != "message" || m.Role != core.RoleUser && m.Role != core.RoleAssistant || e.ID != "" && !shown[e.ID] {
+			if e.Type != "message" || e.ID != "" && !shown[e.ID] {
+				return nil
+			}
+			if m.Role == "" && contentText(m.Content) != "" {
+				out.left(fmt.Sprintf("%s, line %d", name, n), noSpeaker)
+			}
+			if m.Role != core.RoleUser && m.Role != core.RoleAssistant {
 				return nil
 			}
 			if e.At.IsZero() {
@@ -115,6 +121,7 @@ type picoclawSession struct {
 	Updated  moment            `json:"updated"`
 	Since    moment            `json:"created_at"`
 	Until    moment            `json:"updated_at"`
+	Count    int               `json:"count"`
 }
 
 // readPicoClaw reads sessions of PicoClaw: workspace/sessions/*.jsonl with their
@@ -184,7 +191,7 @@ func (p *picoclaw) readLines(a *Archive) error {
 			p.out.left(strings.TrimSuffix(p.name, ".jsonl")+".meta.json", "it cannot be read")
 		}
 	}
-	p.begin(s, count)
+	p.begin(s, max(count, s.Count))
 	return eachJSON(a, p.name, p.out, func(_ int, m picoclawMessage) error { return p.message(m) })
 }
 
@@ -217,6 +224,9 @@ func (p *picoclaw) begin(s picoclawSession, count int) {
 func (p *picoclaw) message(m picoclawMessage) error {
 	p.n++
 	text := contentText(m.Content)
+	if m.Role == "" && text != "" {
+		p.out.left(fmt.Sprintf("%s, message %d", p.name, p.n), noSpeaker)
+	}
 	if m.Role != core.RoleUser && m.Role != core.RoleAssistant || text == "" {
 		return nil
 	}

@@ -3,6 +3,7 @@ package history
 import (
 	"archive/zip"
 	"bytes"
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"io"
@@ -12,11 +13,16 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+
+	"github.com/everthread/everthread/core"
 )
 
 // Bounds of archives.
 const (
 	maxEntries = 200_000
+	// maxListing is how long the list of files of a ZIP file may be: names and notes
+	// take memory.
+	maxListing = 128 << 20
 	// maxRatio is how many times a packed text may be larger than what it is packed
 	// in, beyond freeSize.
 	maxRatio = 200
@@ -135,17 +141,33 @@ type listing struct {
 	io.ReaderAt
 	counting bool
 	entries  int
+	read     int
 }
 
 // ReadAt reads, and fails where there are too many entries.
 func (l *listing) ReadAt(p []byte, at int64) (int, error) {
 	n, err := l.ReaderAt.ReadAt(p, at)
-	if l.counting {
-		if l.entries += bytes.Count(p[:n], []byte("PK\x01\x02")); l.entries > maxEntries {
-			return 0, fmt.Errorf("it has more than %d files", maxEntries)
-		}
+	if !l.counting {
+		return n, err
+	}
+	l.entries += bytes.Count(p[:n], []byte("PK\x01\x02"))
+	l.read += n
+	switch {
+	case l.entries > maxEntries || claimed(p[:n]) > maxEntries:
+		return 0, fmt.Errorf("it has more than %d files", maxEntries)
+	case l.read > maxListing:
+		return 0, fmt.Errorf("the names of its files take more than %s", core.Bytes(maxListing))
 	}
 	return n, err
+}
+
+// claimed is how many files the end of a long list says there are; of anything
+// else 0. Memory is taken for as many before they are read.
+func claimed(end []byte) uint64 {
+	if len(end) < 40 || string(end[:4]) != "PK\x06\x06" {
+		return 0
+	}
+	return binary.LittleEndian.Uint64(end[32:])
 }
 
 // Close closes the archive.
@@ -225,12 +247,16 @@ func (a *Archive) file(name string, limit int64) (io.ReadCloser, error) {
 	return &bounded{f, limit}, nil
 }
 
-// nothing says that an archive holds no message, and why that may be.
-func (a *Archive) nothing() error {
+// nothing says that an archive holds no message, and why that may be: first is
+// what was left out first.
+func (a *Archive) nothing(first *Left) error {
 	for _, name := range a.names[:min(len(a.names), 100)] {
 		if a.wide(name) {
 			return fmt.Errorf("%w: %s is UTF-16; save it as UTF-8", errNothing, path.Base(name))
 		}
+	}
+	if first != nil {
+		return fmt.Errorf("%w (%s: %s)", errNothing, first.Place, first.Why)
 	}
 	return errNothing
 }
@@ -245,6 +271,23 @@ func (a *Archive) wide(name string) bool {
 	head := make([]byte, 2)
 	_, err = io.ReadFull(r, head)
 	return err == nil && (string(head) == "\xff\xfe" || string(head) == "\xfe\xff")
+}
+
+// stops tells whether a text ends within a line. One that is packed is whole.
+func (a *Archive) stops(name string) bool {
+	if a.zip != nil {
+		return false
+	}
+	f, err := a.root.Open(name)
+	if err != nil {
+		return false
+	}
+	defer f.Close()
+	last := make([]byte, 1)
+	if _, err = f.Seek(-1, io.SeekEnd); err == nil {
+		_, err = io.ReadFull(f, last)
+	}
+	return err == nil && last[0] != '\n'
 }
 
 // beside is the name of a file that another one of the archive names.

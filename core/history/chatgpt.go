@@ -1,6 +1,7 @@
 package history
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"path"
@@ -22,9 +23,9 @@ type chatgptConversation struct {
 }
 
 type chatgptNode struct {
-	ID      string          `json:"id"`
-	Parent  string          `json:"parent"`
-	Message *chatgptMessage `json:"message"`
+	ID      string                 `json:"id"`
+	Parent  string                 `json:"parent"`
+	Message *piece[chatgptMessage] `json:"message"`
 }
 
 type chatgptMessage struct {
@@ -108,19 +109,20 @@ func (c chatgptConversation) read(files map[string]string, out output) error {
 	if c.ID == "" {
 		c.ID = c.Other
 	}
-	var branch []chatgptNode
-	seen := map[string]bool{}
-	for id := c.Current; id != "" && !seen[id]; id = c.Mapping[id].Parent {
-		seen[id] = true
-		branch = append(branch, c.Mapping[id])
-	}
-	if len(branch) == 0 && len(c.Mapping) > 0 {
-		out.left("conversation "+c.Title, "it does not say which of its branches was shown")
-	}
 	last := c.Created
-	for _, n := range slices.Backward(branch) {
-		m := n.Message
-		if m == nil || !m.shown() {
+	for _, n := range slices.Backward(c.branch(out)) {
+		if n.Message == nil {
+			continue
+		}
+		m := &n.Message.v
+		if n.Message.odd {
+			out.left(Line{Title: c.Title}.place(), oddForm)
+			continue
+		}
+		if !m.shown() {
+			if m.Author.Role == "" && !m.Metadata.Hidden && m.text(&Line{}, files) != "" {
+				out.left(Line{ID: m.ID, Title: c.Title}.place(), noSpeaker)
+			}
 			continue
 		}
 		if m.Created.IsZero() {
@@ -137,6 +139,28 @@ func (c chatgptConversation) read(files map[string]string, out output) error {
 		}
 	}
 	return nil
+}
+
+// branch is what was shown last, the newest first.
+func (c chatgptConversation) branch(out output) []chatgptNode {
+	var branch []chatgptNode
+	seen := map[string]bool{}
+	for id := c.Current; id != "" && !seen[id]; {
+		n, ok := c.Mapping[id]
+		if !ok && len(branch) > 0 {
+			out.left("conversation "+cmp.Or(c.Title, c.ID), "what stood before one of its messages is not there")
+		}
+		if !ok {
+			break
+		}
+		seen[id] = true
+		branch = append(branch, n)
+		id = n.Parent
+	}
+	if len(branch) == 0 && len(c.Mapping) > 0 {
+		out.left("conversation "+cmp.Or(c.Title, c.ID), "it does not say which of its branches was shown")
+	}
+	return branch
 }
 
 // shown tells whether a message was seen by the person.

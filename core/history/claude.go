@@ -4,15 +4,16 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/everthread/everthread/core"
 )
 
 // claudeConversation is a conversation of Claude's export.
 type claudeConversation struct {
-	ID       string          `json:"uuid"`
-	Name     string          `json:"name"`
-	Messages []claudeMessage `json:"chat_messages"`
+	ID       string                 `json:"uuid"`
+	Name     string                 `json:"name"`
+	Messages []piece[claudeMessage] `json:"chat_messages"`
 }
 
 type claudeMessage struct {
@@ -41,13 +42,14 @@ func readClaude(a *Archive, _ Options, out output) error {
 		return fmt.Errorf("there is no conversations.json in it; export your data in Claude's settings")
 	}
 	return eachConversation(a, names, out, func(c claudeConversation) error {
-		for _, m := range c.branch() {
-			l := Line{Chat: c.ID, Title: c.Name, ID: m.ID, At: m.Created.Time, Role: core.RoleUser}
-			if m.Sender == "assistant" {
-				l.Role = core.RoleAssistant
-			}
-			if l.Text = m.text(&l); l.Text == "" && len(l.Files) == 0 {
+		for _, m := range c.branch(out) {
+			l := Line{Chat: c.ID, Title: c.Name, ID: m.ID, At: m.Created.Time, Role: map[string]core.Role{"human": core.RoleUser, "assistant": core.RoleAssistant}[m.Sender]}
+			switch l.Text = m.text(&l); {
+			case l.Text == "" && len(l.Files) == 0:
 				out.left(l.place(), "it is empty")
+				continue
+			case l.Role == "":
+				out.left(l.place(), noSpeaker)
 				continue
 			}
 			if err := out.line(l); err != nil {
@@ -59,27 +61,53 @@ func readClaude(a *Archive, _ Options, out output) error {
 }
 
 // branch is what was shown: where messages name what they follow, the way from
-// the newest back to the first; else all.
-func (c claudeConversation) branch() []claudeMessage {
+// the newest back to the first; else all. A message that is not there any more
+// cuts the way: it goes on at the newest of those before.
+func (c claudeConversation) branch(out output) []claudeMessage {
+	var all []claudeMessage
 	byID := map[string]claudeMessage{}
 	for _, m := range c.Messages {
-		byID[m.ID] = m
+		if m.odd {
+			out.left(Line{Title: c.Name}.place(), oddForm)
+			continue
+		}
+		all = append(all, m.v)
+		byID[m.v.ID] = m.v
 	}
-	if len(c.Messages) == 0 {
-		return nil
+	newest, ok := newestBefore(all, byID, time.Time{})
+	if _, follows := byID[newest.Parent]; !follows || newest.Parent == "" {
+		return all
 	}
-	newest := slices.MaxFunc(c.Messages, func(a, b claudeMessage) int { return a.Created.Compare(b.Created.Time) })
-	if _, ok := byID[newest.Parent]; !ok {
-		return c.Messages
-	}
-	var out []claudeMessage
-	for m, ok := newest, true; ok; {
-		out = append(out, m)
+	var shown []claudeMessage
+	for m, cuts := newest, 0; ok && cuts < maxCuts; {
+		shown = append(shown, m)
 		delete(byID, m.ID)
-		m, ok = byID[m.Parent]
+		if next, there := byID[m.Parent]; there || m.first() {
+			m, ok = next, there
+			continue
+		}
+		cuts++
+		m, ok = newestBefore(all, byID, m.Created.Time)
 	}
-	slices.Reverse(out)
-	return out
+	slices.Reverse(shown)
+	return shown
+}
+
+// maxCuts is how often the way of a conversation may be cut.
+const maxCuts = 100
+
+// first tells whether a message follows none.
+func (m claudeMessage) first() bool { return strings.Trim(m.Parent, "0-48") == "" }
+
+// newestBefore is the newest of those messages that are left and older than t, if
+// t is a time.
+func newestBefore(all []claudeMessage, left map[string]claudeMessage, t time.Time) (newest claudeMessage, ok bool) {
+	for _, m := range all {
+		if _, is := left[m.ID]; is && (t.IsZero() || m.Created.Before(t)) && !m.Created.Before(newest.Created.Time) {
+			newest, ok = m, true
+		}
+	}
+	return newest, ok
 }
 
 // text is the text of a message, with placeholders for its files. Of a text file

@@ -129,10 +129,23 @@ func (d *document) value(v any) (bool, error) {
 	err := d.Decode(v)
 	var form *json.UnmarshalTypeError
 	if errors.As(err, &form) {
-		d.out.left(fmt.Sprintf("%s, byte %d", d.name, before), "it has another form than such a message has")
+		d.out.left(fmt.Sprintf("%s, byte %d", d.name, before), oddForm)
 		return false, nil
 	}
 	return err == nil, err
+}
+
+// piece is a part of a document. Where it has another form than it should, odd is
+// set, and the document counts without it.
+type piece[T any] struct {
+	v   T
+	odd bool
+}
+
+// UnmarshalJSON reads a piece.
+func (p *piece[T]) UnmarshalJSON(b []byte) error {
+	p.odd = json.Unmarshal(b, &p.v) != nil
+	return nil
 }
 
 // ended turns the end of a document that is cut off or broken into something that
@@ -205,6 +218,7 @@ func readLine(in *bufio.Reader) ([]byte, error) {
 // eachJSON calls f with each line of a JSON Lines file, decoded.
 func eachJSON[T any](a *Archive, name string, out output, f func(n int, v T) error) error {
 	return eachLine(a, name, out, func(n int, line []byte) error {
+		line = bytes.TrimPrefix(line, []byte("\ufeff")) // of a file that was put behind another
 		if len(bytes.TrimSpace(line)) == 0 {
 			return nil
 		}

@@ -7,6 +7,7 @@
 package history
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"slices"
@@ -23,12 +24,14 @@ type Line struct {
 	At    time.Time // when it was sent
 	From  string    // who said it
 	Role  core.Role // user or assistant, where the archive tells; else From decides
+	Told  bool      // the archive tells which messages of Chat are the person's
 	Text  string
 	// Quote is what it replies to, ForwardedFrom whose words it is.
 	Quote         string
 	ForwardedFrom string
 	Files         []File
-	Own           *Own // of our own exports
+	Own           *Own   // of our own exports
+	Place         string // where it stands, if neither ID nor Title tell
 }
 
 // File is a file that came with a message.
@@ -96,6 +99,12 @@ func Formats() []string {
 	return out
 }
 
+// noSpeaker is why a message is left out that the service took the author of.
+const noSpeaker = "it does not say who said it"
+
+// oddForm is why one is left out that is none as far as this program knows.
+const oddForm = "it has another form than such a message has"
+
 // errNothing means that an archive holds no message that can be read.
 var errNothing = errors.New("there is no message in it that can be read")
 
@@ -107,12 +116,18 @@ func Read(a *Archive, format string, o Options, line func(Line) error, left func
 		return fmt.Errorf("%s is no kind of archive", format)
 	}
 	n := 0
+	var first *Left
 	out := output{
 		line: func(l Line) error {
 			n++
 			return line(l)
 		},
-		left: func(place, why string) { left(Left{place, why}) },
+		left: func(place, why string) {
+			if first == nil {
+				first = &Left{place, why}
+			}
+			left(Left{place, why})
+		},
 	}
 	checked := out
 	checked.line = func(l Line) error {
@@ -126,7 +141,7 @@ func Read(a *Archive, format string, o Options, line func(Line) error, left func
 		return err
 	}
 	if n == 0 {
-		return a.nothing()
+		return a.nothing(first)
 	}
 	return nil
 }
@@ -149,7 +164,7 @@ func (o Options) refused(l Line) string {
 
 // place says where a message stands.
 func (l Line) place() string {
-	out := "a message"
+	out := cmp.Or(l.Place, "a message")
 	if l.ID != "" {
 		out = "message " + l.ID
 	}

@@ -111,13 +111,17 @@ func (r *own) read(n int, m ownMessage) error {
 	if m.Kind == "" {
 		m.Kind = core.KindChat
 	}
+	if m.Role == "" {
+		r.out.left(fmt.Sprintf("%s, line %d", r.name, n), noSpeaker)
+		return nil
+	}
 	if !known(m.Role, m.Kind) {
 		r.out.left(fmt.Sprintf("%s, line %d", r.name, n), "it is no message of a conversation")
 		return nil
 	}
 	title, plain := r.titles[m.Thread]
 	plain = plain || !r.packed && m.Thread != r.first
-	l := Line{Chat: fmt.Sprintf("thread %d", m.Thread), Title: title, At: m.SentAt.Time, From: m.From, Role: m.Role, Text: m.Text, ForwardedFrom: m.Forwarded}
+	l := Line{Chat: fmt.Sprintf("thread %d", m.Thread), Title: title, Place: fmt.Sprintf("%s, line %d", r.name, n), At: m.SentAt.Time, From: m.From, Role: m.Role, Text: m.Text, ForwardedFrom: m.Forwarded}
 	if m.ID > 0 {
 		l.ID = strconv.FormatInt(int64(m.ID), 10)
 	}

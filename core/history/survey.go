@@ -72,7 +72,7 @@ func NewSurvey(a *Archive, format string, o Options, me, name string, label func
 		}
 		s.days[label(l.At)] = true
 		s.files(a, l)
-		if l.Role == core.RoleUser {
+		if l.Told || l.Role == core.RoleUser {
 			s.told[l.Chat] = true
 		}
 		if l.Role == "" && people < mostSpeakers {

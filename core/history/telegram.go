@@ -27,8 +27,8 @@ type telegramMessage struct {
 	Date      string          `json:"date"`
 	Unix      moment          `json:"date_unixtime"`
 	From      string          `json:"from"`
-	FromID    string          `json:"from_id"`
-	Forwarded *string         `json:"forwarded_from"`
+	FromID    telegramID      `json:"from_id"`
+	Forwarded json.RawMessage `json:"forwarded_from"`
 	Reply     int64           `json:"reply_to_message_id"`
 	Text      json.RawMessage `json:"text"`
 	Entities  json.RawMessage `json:"text_entities"`
@@ -48,6 +48,30 @@ type telegramMessage struct {
 	Poll *struct {
 		Question string `json:"question"`
 	} `json:"poll"`
+}
+
+// telegramID says who said something, such as user42; of a deleted account too.
+type telegramID string
+
+// UnmarshalJSON reads an id. Exports of before 2021 have the number only.
+func (t *telegramID) UnmarshalJSON(b []byte) error {
+	var text string
+	if json.Unmarshal(b, &text) == nil {
+		*t = telegramID(text)
+		return nil
+	}
+	if n, err := strconv.ParseUint(string(b), 10, 64); err == nil {
+		*t = telegramID("user" + strconv.FormatUint(n, 10))
+	}
+	return nil
+}
+
+// deletedAccount is what somebody is called who deleted their account. In a group
+// there may be several.
+const deletedAccount = "Deleted account"
+
+func (t telegramID) unnamed() string {
+	return strings.TrimSpace(deletedAccount + " " + strings.TrimLeft(string(t), "abcdefghijklmnopqrstuvwxyz"))
 }
 
 // readTelegram reads result.json of Telegram Desktop, of one chat or of all.
@@ -134,16 +158,14 @@ func (t *telegram) message(c *telegramChat) error {
 	if err != nil || !ok || m.Type != "message" {
 		return err
 	}
-	l := Line{Chat: c.id, Title: c.name, ID: strconv.FormatInt(m.ID, 10), At: m.Unix.Time, From: m.From, Role: c.role(m.FromID)}
+	l := Line{Chat: c.id, Title: c.name, ID: strconv.FormatInt(m.ID, 10), At: m.Unix.Time, From: m.From, Role: c.role(string(m.FromID)), Told: c.me != ""}
 	if l.At.IsZero() {
 		l.At, _ = time.ParseInLocation("2006-01-02T15:04:05", m.Date, t.zone)
 	}
 	if l.From == "" {
-		l.From = "Deleted account"
+		l.From = m.FromID.unnamed()
 	}
-	if m.Forwarded != nil {
-		l.ForwardedFrom = *m.Forwarded
-	}
+	l.ForwardedFrom = forwardedFrom(m.Forwarded)
 	l.Quote = c.texts[m.Reply]
 	text := telegramText(m.Entities)
 	if text == "" {
@@ -154,13 +176,25 @@ func (t *telegram) message(c *telegramChat) error {
 	return t.out.line(l)
 }
 
+// forwardedFrom is who said first what was forwarded; empty: nothing was.
+func forwardedFrom(raw json.RawMessage) string {
+	var name string
+	switch {
+	case len(raw) == 0:
+		return ""
+	case json.Unmarshal(raw, &name) != nil || name == "":
+		return deletedAccount
+	}
+	return name
+}
+
 // role is who said something, where a chat has two sides only.
 func (c *telegramChat) role(from string) core.Role {
 	switch {
 	case c.kind == "saved_messages":
 		return core.RoleUser
 	case c.kind == "personal_chat" || c.kind == "bot_chat":
-		if from == "user"+c.id {
+		if from == "user"+c.id || c.me != "" && from != c.me && from != "" {
 			return core.RoleAssistant
 		}
 		return core.RoleUser

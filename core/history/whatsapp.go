@@ -1,6 +1,7 @@
 package history
 
 import (
+	"bytes"
 	"fmt"
 	"path"
 	"regexp"
@@ -27,6 +28,10 @@ func readWhatsApp(a *Archive, o Options, out output) error {
 		}
 		if err := eachLine(a, name, out, w.read); err != nil {
 			return err
+		}
+		if w.line != nil && a.stops(name) {
+			w.left("the file stops within it; if it does not, end it with a line break")
+			w.line = nil
 		}
 		if err := w.end(); err != nil {
 			return err
@@ -57,6 +62,10 @@ func (w *whatsapp) survey(_ int, line []byte) error {
 
 // read takes a line of the file: a message begins, or goes on.
 func (w *whatsapp) read(n int, raw []byte) error {
+	if bytes.IndexByte(raw, 0) >= 0 {
+		w.out.left(fmt.Sprintf("%s, line %d", w.name, n), "it is no text in UTF-8")
+		return nil
+	}
 	line := strings.ToValidUTF8(string(raw), "\ufffd")
 	h, ok := parseHead(line)
 	if !ok {
@@ -96,7 +105,7 @@ func (w *whatsapp) end() error {
 	case matches(deletedWords(), l.Text):
 		w.left("it was deleted")
 		return nil
-	case matches(noticeWords(), l.Text):
+	case matches(noticeWords(), l.Text), strings.HasPrefix(l.Text, "\u200e") && matches(ledWords(), l.Text):
 		w.left("it is a notice of WhatsApp")
 		return nil
 	}

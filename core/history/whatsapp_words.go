@@ -5,7 +5,8 @@ import (
 	"strings"
 )
 
-// matches tells whether a text begins with one of words, without case and marks.
+// matches tells whether a text begins with one of words, without case and marks;
+// one with a star may stand anywhere.
 func matches(words []string, text string) bool {
 	text = strings.ToLower(strings.TrimSpace(unmarked(text)))
 	return slices.ContainsFunc(words, func(w string) bool {
@@ -25,13 +26,18 @@ func deletedWords() []string {
 		"данное сообщение удалено", "вы удалили данное сообщение", "bu mesaj silindi", "bu mesajı sildiniz", "此訊息已刪除", "此消息已删除", "このメッセージは削除されました", "삭제된 메시지입니다"}
 }
 
-// noticeWords stand in notices of WhatsApp that come under somebody's name; one
-// with a star may stand anywhere.
+// noticeWords are notices of WhatsApp that come under somebody's name.
 func noticeWords() []string {
+	return []string{"missed voice call", "missed video call", "verpasster sprachanruf", "verpasster videoanruf", "appel vocal manqué", "appel vidéo manqué",
+		"llamada perdida", "videollamada perdida", "chiamata persa", "videochiamata persa", "null", "waiting for this message"}
+}
+
+// ledWords stand in notices that a mark of direction leads: people say such things, too.
+func ledWords() []string {
 	return []string{"*end-to-end encrypted", "*ende-zu-ende-verschlüsselt", "*chiffrés de bout en bout", "*cifrados de extremo a extremo", "*crittografati end-to-end",
 		"*criptografia de ponta a ponta", "*end-to-end versleuteld", "*w pełni szyfrowane", "*защищены сквозным шифрованием", "*uçtan uca şifreli",
-		"missed voice call", "missed video call", "verpasster sprachanruf", "verpasster videoanruf", "appel vocal manqué", "appel vidéo manqué",
-		"llamada perdida", "videollamada perdida", "chiamata persa", "videochiamata persa", "null", "waiting for this message"}
+		"*changed their phone number", "*changed to +", "*telefonnummer gewechselt", "*telefonnummer geändert", "*changé de numéro", "*cambió su número", "*cambiado de número",
+		"*cambiato numero", "*mudou de número", "*mudou seu número", "*telefoonnummer gewijzigd", "*zmienił numer", "*zmieniła numer", "*номер телефона изменён", "*сменил номер"}
 }
 
 // attachedWords stand in parentheses after the name of a file that is there.

@@ -1,0 +1,197 @@
+package history_test
+
+import (
+	"bytes"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"unicode/utf16"
+
+	"github.com/everthread/everthread/core/history"
+)
+
+// Whoever deleted their account said what they said.
+func TestWordsOfDeletedAccounts(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		name, file, me string
+		want           []string
+	}{
+		{"a chat of two and a group", "telegram/deleted", "", []string{"assistant chat: are you coming?", "user chat: yes", "user chat: they said so", "assistant chat: of a chat without a number",
+			"user chat: of nobody at all", "assistant chat: who drives?", "user chat: Deleted account 7: not me", "assistant chat: I do, then", "user chat: Bob: of an old export",
+			"user chat: Deleted account 12: of a channel that is gone"}},
+		{"nobody else in it", "telegram/alone", "", []string{"user chat: one", "user chat: two"}},
+		{"one of them is me", "telegram/deleted", "deleted account 7", []string{"assistant chat: who drives?", "user chat: Deleted account 7: not me"}},
+		{"numbers for names", "whatsapp/numbers", "Ada", []string{"assistant chat: it is me", "user chat: Bob: is WhatsApp end-to-end encrypted?", "user chat: +15550199: my new number",
+			"user chat: my aunt changed their phone number, too"}},
+		{"one of the numbers is me", "whatsapp/numbers", "+15550199", []string{"user chat: my new number"}},
+		{"ChatGPT", "chatgpt/removed", "", []string{"user chat: first", "assistant chat: last"}},
+		{"Claude", "claude/removed", "", []string{"user chat: kept", "user chat: before", "assistant chat: an answer", "assistant chat: after", "user chat: and on"}},
+		{"OpenClaw", "openclaw/removed", "", []string{"user chat: hello", "assistant chat: hi"}},
+		{"PicoClaw", "picoclaw/removed", "", []string{"user chat: hello", "assistant chat: hi"}},
+		{"JSON Lines", "jsonl/removed", "", []string{"user chat: hello", "assistant chat: ", "assistant chat: hi"}},
+	} {
+		w := newWorld(t)
+		format := filepath.Dir(c.file)
+		first := w.bring(format, "testdata/"+c.file, c.me)
+		got := w.said(0)
+		for _, want := range c.want {
+			if !slices.Contains(strings.Split(got, "\n"), want) {
+				t.Errorf("%s: got\n%s\nwant %q", c.name, got, want)
+			}
+		}
+		if again := w.bring(format, "testdata/"+c.file, c.me); again.Fresh != 0 || again.Known != first.Fresh || w.said(0) != got {
+			t.Errorf("%s, again: %+v", c.name, again)
+		}
+	}
+}
+
+// A group of an account's whole export, in which the person said nothing, is not
+// taken for a chat in which it is unknown who they are.
+func TestAGroupInWhichThePersonSaidNothing(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	text := `{"personal_information": {"user_id": 5}, "chats": {"list": [{"name": "News", "type": "private_group", "id": 9, "messages": [
+		{"id": 1, "type": "message", "date_unixtime": "1709452800", "from": "Bob", "from_id": "user6", "text": "is anybody there?"}]}]}}`
+	file := filepath.Join(t.TempDir(), "result.json")
+	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	w.bring("telegram", file, "")
+	if got := w.said(0); got != "assistant chat: is anybody there?" {
+		t.Errorf("got %s", got)
+	}
+}
+
+// texts are files of each format that are text, and hold a few messages.
+func texts() map[string]string {
+	return map[string]string{"telegram": "deleted/result.json", "whatsapp": "android/WhatsApp Chat with Bob.txt", "chatgpt": "tree/conversations.json", "claude": "two/conversations.json",
+		"openclaw": "removed/s1.jsonl", "picoclaw": "removed/telegram_42.jsonl", "jsonl": "export/messages.jsonl"}
+}
+
+// try imports a file that may hold nothing.
+func (w *world) try(format, file string) (history.Result, error) {
+	w.t.Helper()
+	a := open(w.t, file)
+	o := paris(w.t)
+	s, err := history.NewSurvey(a, format, o, map[string]string{"whatsapp": "Ada"}[format], w.u.Name, w.label)
+	if err != nil {
+		return history.Result{}, err
+	}
+	return w.importer(w.st).Run(w.t.Context(), a, format, o, s)
+}
+
+// A file of any format may stop anywhere: what stood before comes in, the whole
+// one adds the rest, and all is as if only that had been given.
+func TestEveryFormatMayStopAnywhere(t *testing.T) {
+	t.Parallel()
+	for format, name := range texts() {
+		t.Run(format, func(t *testing.T) {
+			t.Parallel()
+			whole, err := os.ReadFile(filepath.Join("testdata", format, name))
+			if err != nil {
+				t.Fatal(err)
+			}
+			alone := newWorld(t)
+			alone.giveText(format, name, whole)
+			want := alone.said(0)
+			for n := 1; n < 12; n++ {
+				at := len(whole) * n / 12
+				w := newWorld(t)
+				part := w.giveText(format, name, whole[:at])
+				rest := w.giveText(format, name, whole)
+				if got := w.said(0); got != want || rest.Known != part.Fresh {
+					t.Errorf("cut at %d of %d: %+v, then %+v, and there is\n%s\nwant\n%s", at, len(whole), part, rest, got, want)
+				}
+			}
+		})
+	}
+}
+
+// giveText imports a text under the name of a file; that nothing is in it is no fault.
+func (w *world) giveText(format, name string, text []byte) history.Result {
+	w.t.Helper()
+	file := filepath.Join(w.t.TempDir(), filepath.Base(name))
+	if err := os.WriteFile(file, text, 0o600); err != nil {
+		w.t.Fatal(err)
+	}
+	out, err := w.try(format, file)
+	if err != nil && !strings.Contains(err.Error(), "no message in it that can be read") && !errors.Is(err, history.ErrMe) {
+		w.t.Fatalf("%s: %v", name, err)
+	}
+	return out
+}
+
+// wide is a text in UTF-16.
+func wide(text string, order binary.AppendByteOrder, mark bool) []byte {
+	var out []byte
+	if mark {
+		out = order.AppendUint16(nil, 0xfeff)
+	}
+	for _, u := range utf16.Encode([]rune(text)) {
+		out = order.AppendUint16(out, u)
+	}
+	return out
+}
+
+// A file may change its encoding anywhere: what is readable comes in, the rest is
+// named.
+func TestEveryFormatMayChangeItsEncoding(t *testing.T) {
+	t.Parallel()
+	for format, name := range texts() {
+		whole, err := os.ReadFile(filepath.Join("testdata", format, name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		text := string(whole)
+		half := strings.LastIndexByte(text[:len(text)*2/3], '\n') + 1
+		for kind, changed := range map[string][]byte{
+			"a mark":             []byte("\ufeff" + text),
+			"a mark within":      []byte(text[:half] + "\ufeff" + text[half:]),
+			"Latin-1 within":     []byte(strings.NewReplacer("e", "\xe9").Replace(text[half:])),
+			"UTF-16":             wide(text, binary.LittleEndian, true),
+			"UTF-16 from half":   append([]byte(text[:half]), wide(text[half:], binary.LittleEndian, true)...),
+			"UTF-16BE from half": append([]byte(text[:half]), wide(text[half:], binary.BigEndian, false)...),
+			"bytes from half":    append([]byte(text[:half]), bytes.Repeat([]byte{0xff, 0x00, 0x80, '\n'}, 500)...),
+		} {
+			w := newWorld(t)
+			file := filepath.Join(t.TempDir(), filepath.Base(name))
+			if kind == "Latin-1 within" { // of texts, not of names of fields
+				changed = []byte(strings.NewReplacer("key", "k\xe9y", "hello", "h\xe9llo", "table", "tabl\xe9", "dough", "do\xfcgh", "sow", "s\xf6w", "coming", "com\xefng", "later", "lat\xe9r").Replace(text))
+			}
+			if err := os.WriteFile(file, changed, 0o600); err != nil {
+				t.Fatal(err)
+			}
+			out, err := w.try(format, file)
+			got := w.said(0)
+			switch {
+			case kind == "UTF-16":
+				if err == nil || !strings.Contains(err.Error(), "is UTF-16; save it as UTF-8") {
+					t.Errorf("%s: %s: %v", format, kind, err)
+				}
+				continue
+			case format == "chatgpt" && err != nil: // of a conversation, all or nothing
+				if !strings.Contains(err.Error(), "conversations.json, byte ") || !strings.Contains(err.Error(), "cut off or broken here") {
+					t.Errorf("%s: %s: %v", format, kind, err)
+				}
+				continue
+			case err != nil || out.Fresh == 0:
+				t.Errorf("%s: %s: %+v, %v", format, kind, out, err)
+			case kind == "Latin-1 within" && !strings.Contains(got, "\ufffd"):
+				t.Errorf("%s: %s: got %s", format, kind, got)
+			}
+			if strings.Contains(got, "\x00") || strings.Contains(got, "\ufffd\ufffd") {
+				t.Errorf("%s: %s: got %q", format, kind, got)
+			}
+			s, err := history.NewSurvey(open(t, file), format, paris(t), map[string]string{"whatsapp": "Ada"}[format], "Ada", w.label)
+			if strings.HasSuffix(kind, "half") && (err != nil || s.LeftOut == 0 || !strings.Contains(fmt.Sprint(s.Left), filepath.Base(name)+", ")) {
+				t.Errorf("%s: %s: it is not said that something is left out: %+v, %v", format, kind, s, err)
+			}
+		}
+	}
+}
