@@ -4,6 +4,8 @@ package e2e
 
 import (
 	"bytes"
+	"context"
+	"database/sql"
 	"encoding/base64"
 	"encoding/json"
 	"errors"
@@ -11,12 +13,15 @@ import (
 	"io"
 	"net/http"
 	"net/url"
+	"path/filepath"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/rs/zerolog"
+	"go.mau.fi/util/dbutil"
 	"maunium.net/go/mautrix"
 	"maunium.net/go/mautrix/crypto"
 	enclosure "maunium.net/go/mautrix/crypto/attachment"
@@ -32,6 +37,7 @@ type olmDevice struct {
 	mach  *crypto.OlmMachine
 	state mautrix.StateStore
 	gate  *gate
+	store *peerStore
 	since string
 	read  map[string]timelineEvent // what could be decrypted, by event
 	wrote map[string]string        // the keys with which it wrote last, by room
@@ -112,11 +118,35 @@ func (a *account) olm() *olmDevice {
 	cli.DeviceID, cli.Log, cli.StateStore = me.Device, zerolog.Nop(), d.state
 	cli.Client = &http.Client{Transport: d.gate}
 	quiet := zerolog.Nop()
-	d.mach = crypto.NewOlmMachine(cli, &quiet, crypto.NewMemoryStore(nil), d.state.(crypto.StateStore))
+	d.store = newPeerStore(t, a.id, me.Device)
+	d.mach = crypto.NewOlmMachine(cli, &quiet, d.store, d.state.(crypto.StateStore))
 	must(t, d.mach.Load(t.Context()))
 	must(t, d.mach.ShareKeys(t.Context(), -1))
 	d.sync()
 	return d
+}
+
+// peerStore is the keys of a client.
+type peerStore struct {
+	*crypto.SQLCryptoStore
+	anew atomic.Bool // the next session with any device is a new one
+}
+
+// HasSession tells whether there is a session to write to a device with.
+func (p *peerStore) HasSession(ctx context.Context, key id.SenderKey) bool {
+	return !p.anew.Load() && p.SQLCryptoStore.HasSession(ctx, key)
+}
+
+func newPeerStore(t *testing.T, user string, device id.DeviceID) *peerStore {
+	t.Helper()
+	raw, err := sql.Open("sqlite", "file:"+filepath.Join(t.TempDir(), "keys.db")+"?_pragma=busy_timeout(10000)&_pragma=journal_mode(wal)")
+	must(t, err)
+	t.Cleanup(func() { must(t, raw.Close()) })
+	db, err := dbutil.NewWithDB(raw, "sqlite3")
+	must(t, err)
+	p := &peerStore{SQLCryptoStore: crypto.NewSQLCryptoStore(db, dbutil.NoopLogger, user, device, []byte("a client's"))}
+	must(t, p.DB.Upgrade(t.Context()))
+	return p
 }
 
 // sync takes the keys that came.

@@ -30,6 +30,8 @@ const (
 	keyPreview = "preview:" // room → the answer that is being shown
 	keyStatus  = "status:"  // network → 1: its bridge sends message status events
 	keyLogin   = "login:"   // network → what its bridge last said of its login
+	keyRenewal = "renewal"  // when the store was restored, and what its transactions begin with since
+	keyTwin    = "twin"     // when another copy of this gateway was last noticed, in milliseconds
 )
 
 func keyOf(prefix string, a core.Address) string { return prefix + a.Channel + ":" + a.External }
@@ -103,7 +105,11 @@ func (c *Channel) open(ctx context.Context) (*session, error) {
 	if err != nil {
 		return nil, err
 	}
+	s.opened = c.now()
 	if s.crypto, err = c.openCrypto(ctx, s); err != nil {
+		return nil, err
+	}
+	if s.renewal, err = c.renewal(ctx); err != nil {
 		return nil, err
 	}
 	return s, nil

@@ -8,6 +8,8 @@ import (
 	"net/url"
 	"strconv"
 	"time"
+
+	"github.com/everthread/everthread/core"
 )
 
 // How a homeserver is asked for what may be there: a request that was cut off may
@@ -77,4 +79,34 @@ func (c *Channel) newestOf(ctx context.Context, s *session, r room, wanted func(
 func marked(e event, mark string, fresh bool) bool {
 	f := e.fields()
 	return e.Type == typeMessage && text(f[sentMark]) == mark && (!fresh || f["m.new_content"] == nil)
+}
+
+// before looks for a part in what a store sent that was lost: this one is a backup
+// of it. It returns the message if it is the same, and has the part say that it may
+// be a repeat if that cannot be seen.
+func (c *Channel) before(ctx context.Context, s *session, r room, p *core.Part, bridge *Bridge) (string, error) {
+	key, body := s.renewal.transaction(p.Key), Render(*p, bridge)["body"]
+	var found event
+	since, err := c.newestOf(ctx, s, r, func(e event) bool {
+		if found.ID == "" && (e.Txn == p.Key || marked(e, p.Key, false)) {
+			found = e
+		}
+		return e.Txn == key || marked(e, key, false)
+	})
+	if err != nil || since != "" || found.ID == "" {
+		return "", err
+	}
+	f := found.fields()
+	if found.Type == typeMessage && f["m.new_content"] != nil {
+		f = object(f["m.new_content"])
+	}
+	switch {
+	case found.Type != typeMessage:
+		*p = repeated(*p)
+	case text(f["body"]) == body && found.relation().kind == "m.replace":
+		return found.relation().target, nil
+	case text(f["body"]) == body:
+		return found.ID, nil
+	}
+	return "", nil
 }

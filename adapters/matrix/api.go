@@ -26,6 +26,9 @@ const (
 type session struct {
 	cli    *mautrix.Client
 	crypto cryptor // nil: encrypted rooms cannot be read
+
+	opened  time.Time
+	renewal renewal
 }
 
 func (c *Channel) newSession(token, device string) (*session, error) {

@@ -191,7 +191,7 @@ func (b *batch) event(ctx context.Context, r room, e event) error {
 	}
 	b.remember(r, e)
 	b.health(r, e)
-	s := scene{home: h, room: r, now: b.c.now(), known: func(id string) (seen, bool) { return b.find(ctx, r, id) }}
+	s := scene{home: h, room: r, now: b.c.now(), renewal: b.s.renewal, known: func(id string) (seen, bool) { return b.find(ctx, r, id) }}
 	in, ok := normalise(s, e)
 	if !ok {
 		return nil

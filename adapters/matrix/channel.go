@@ -108,6 +108,7 @@ type Channel struct {
 
 	failedJoins int       // in a row; Run's alone
 	retried     time.Time // when unread events were last tried; Run's alone
+	twin        time.Time // when another copy of this gateway was last noticed; Run's alone
 
 	mu    sync.Mutex
 	state error // what is wrong; nil: nothing known

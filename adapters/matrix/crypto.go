@@ -33,6 +33,7 @@ const cryptoBuilt = true
 // that needs cgo.
 type olm struct {
 	mach  *crypto.OlmMachine
+	keys  *deviceStore
 	cli   *mautrix.Client
 	state *sqlstatestore.SQLStateStore
 	db    *dbutil.Database
@@ -40,8 +41,10 @@ type olm struct {
 	key   string // the recovery key
 
 	background sync.WaitGroup
-	mu         sync.Mutex        // held while an event to a device is made or taken
-	rooms      map[string]string // what was last told of an encrypted room's members
+	mu         sync.Mutex                 // held while an event to a device is made or taken
+	repaired   map[id.SenderKey]time.Time // when a session was last made anew with a device
+	rooms      map[string]string          // what was last told of an encrypted room's members
+	asked      map[id.SessionID]time.Time // when keys were last asked for; sync's alone
 
 	now    func() time.Time
 	look   sync.Mutex                 // of what follows
@@ -60,7 +63,11 @@ func (c *Channel) openCrypto(ctx context.Context, s *session) (cryptor, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := o.load(ctx); err != nil {
+	fresh, err := o.load(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if err := c.renew(ctx, o, fresh); err != nil {
 		return nil, err
 	}
 	if err := o.verify(ctx); err != nil {
@@ -80,8 +87,9 @@ func (c *Channel) newOlm(ctx context.Context, s *session) (*olm, error) {
 	}
 	db.Log = failures{dbutil.NoopLogger}
 	state := sqlstatestore.NewSQLStateStore(db, dbutil.NoopLogger, false)
-	keys := crypto.NewSQLCryptoStore(db, dbutil.NoopLogger, c.opts.UserID+"/"+s.cli.DeviceID.String(), s.cli.DeviceID, c.opts.PickleKey)
-	if err := errors.Join(versions(ctx, db), state.Upgrade(ctx), keys.DB.Upgrade(ctx)); err != nil {
+	account := c.opts.UserID + "/" + s.cli.DeviceID.String()
+	keys := &deviceStore{crypto.NewSQLCryptoStore(db, dbutil.NoopLogger, account, s.cli.DeviceID, c.opts.PickleKey), map[id.SenderKey]bool{}}
+	if err := errors.Join(versions(ctx, db), state.Upgrade(ctx), keys.DB.Upgrade(ctx), plain(ctx, db)); err != nil {
 		return nil, fmt.Errorf("open the store of keys: %w", err)
 	}
 	s.cli.StateStore = state
@@ -91,8 +99,9 @@ func (c *Channel) newOlm(ctx context.Context, s *session) (*olm, error) {
 	// transaction waits. Devices are looked for when a room is written to.
 	mach.DisableDecryptKeyFetching = true
 	return &olm{
-		mach: mach, cli: s.cli, state: state, db: db,
+		mach: mach, keys: keys, cli: s.cli, state: state, db: db,
 		log: c.log, key: c.opts.RecoveryKey, rooms: map[string]string{}, now: c.now, tried: map[id.SessionID]time.Time{},
+		asked: map[id.SessionID]time.Time{}, repaired: map[id.SenderKey]time.Time{},
 	}, nil
 }
 
@@ -108,30 +117,47 @@ func versions(ctx context.Context, db *dbutil.Database) error {
 	return nil
 }
 
+// plain has no table of mautrix need a type of its own: a backup of PostgreSQL holds
+// tables, and could not be restored.
+func plain(ctx context.Context, db *dbutil.Database) error {
+	if db.Dialect != dbutil.Postgres {
+		return nil
+	}
+	own := false
+	err := db.QueryRow(ctx, `SELECT atttypid <> 'text'::regtype FROM pg_attribute WHERE attrelid = 'mx_user_profile'::regclass AND attname = 'membership'`).Scan(&own)
+	if err == nil && own {
+		_, err = db.Exec(ctx, `ALTER TABLE mx_user_profile ALTER COLUMN membership TYPE text`)
+	}
+	if err != nil {
+		return fmt.Errorf("make mx_user_profile plain: %w", err)
+	}
+	return nil
+}
+
 // errKeysLost is that the server has other keys for this device than we have.
 var errKeysLost = errors.New("start matrix: the keys of this device do not fit the server's, so its store was lost or is another's; log the device out, log in anew and set the new access token (with a password, a restart does it)")
 
 // load loads the device's keys and makes sure that the server has the same. A new
-// device uploads them.
-func (o *olm) load(ctx context.Context) error {
+// device, which is fresh, uploads them.
+func (o *olm) load(ctx context.Context) (fresh bool, err error) {
 	if err := o.mach.Load(ctx); err != nil {
-		return stopError{fmt.Errorf("start matrix: load the keys of this device: %w", err)}
+		return false, stopError{fmt.Errorf("start matrix: load the keys of this device: %w", err)}
 	}
 	device, _, err := o.published(ctx)
 	if err != nil {
-		return fmt.Errorf("look for our keys: %w", err)
+		return false, fmt.Errorf("look for our keys: %w", err)
 	}
 	known := len(device.Keys) > 0
 	shared := o.mach.GetAccount().Shared
 	switch {
 	case shared && !known, known && device.Keys.GetEd25519(o.cli.DeviceID) != o.mach.OwnIdentity().SigningKey:
-		return stopError{errKeysLost}
+		return false, stopError{errKeysLost}
 	case !shared: // or an upload of which we did not see the end
 		if err := o.mach.ShareKeys(ctx, -1); err != nil {
-			return fmt.Errorf("upload our keys: %w", clean(err))
+			return false, fmt.Errorf("upload our keys: %w", clean(err))
 		}
 	}
-	return nil
+	return !known, nil
 }
 
 func (o *olm) decrypt(ctx context.Context, room string, e event) (string, json.RawMessage, error) {
@@ -160,17 +186,33 @@ func lacksKey(err error) bool {
 	return errors.Is(err, crypto.ErrNoSessionFound) || errors.Is(err, olmlib.ErrUnknownMessageIndex) || errors.Is(err, crypto.ErrGroupSessionWithheld)
 }
 
-// ask asks the sender's devices and our others for the key of an event.
+// askPause is the least between two requests for the same key.
+const askPause = 5 * time.Second
+
+// ask asks the sender's devices and our others for the key of an event. Other
+// servers may take long to answer: nobody waits for them.
 func (o *olm) ask(ctx context.Context, room string, e event) {
 	var evt mevent.Event
 	if json.Unmarshal(e.raw, &evt) != nil || evt.Content.ParseRaw(mevent.EventEncrypted) != nil {
 		return
 	}
 	c := evt.Content.AsEncrypted()
-	to := map[id.UserID][]id.DeviceID{evt.Sender: {"*"}, o.cli.UserID: {"*"}}
-	if err := o.mach.SendRoomKeyRequest(ctx, id.RoomID(room), c.SenderKey, c.SessionID, "", to); err != nil {
-		o.log.Debug("ask for a key", zap.Error(clean(err)))
+	if o.now().Sub(o.asked[c.SessionID]) < askPause {
+		return
 	}
+	if len(o.asked) > 10*maxUnread {
+		clear(o.asked)
+	}
+	o.asked[c.SessionID] = o.now()
+	o.background.Go(func() {
+		o.mu.Lock()
+		defer o.mu.Unlock()
+		o.meet(ctx, evt.Sender, o.cli.UserID)
+		to := map[id.UserID][]id.DeviceID{evt.Sender: {"*"}, o.cli.UserID: {"*"}}
+		if err := o.mach.SendRoomKeyRequest(ctx, id.RoomID(room), c.SenderKey, c.SessionID, "", to); err != nil {
+			o.log.Debug("ask for a key", zap.Error(clean(err)))
+		}
+	})
 }
 
 func (o *olm) encrypt(ctx context.Context, r room, kind string, content any) (any, error) {

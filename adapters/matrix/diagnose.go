@@ -36,6 +36,7 @@ func (c *Channel) Diagnose(ctx context.Context) []Finding {
 		return append(out, Finding{Text: "matrix: " + err.Error()})
 	}
 	out = append(out, Finding{OK: true, Text: fmt.Sprintf("matrix: logged in as %s, device %s", c.opts.UserID, s.cli.DeviceID)}, c.encryption(ctx, s))
+	out = append(out, c.copies(ctx)...)
 	if len(c.opts.Autojoin) == 0 && len(c.opts.Bridges) == 0 {
 		out = append(out, Finding{Text: "matrix: no invitation is accepted; set channels.matrix.autojoin, or channels.matrix.bridges"})
 	}

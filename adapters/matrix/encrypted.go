@@ -19,8 +19,14 @@ type cryptor interface {
 	sync(ctx context.Context, r *syncResponse, since string) error
 	// decrypt returns the type and content of an encrypted event.
 	decrypt(ctx context.Context, room string, e event) (kind string, content json.RawMessage, err error)
-	// ask asks other devices for the key of an event.
+	// ask asks other devices for the key of an event, unless it just has.
 	ask(ctx context.Context, room string, e event)
+	// foreign tells whether an event of ours, which decrypting made err of, was
+	// written with keys of this device by who else has them.
+	foreign(ctx context.Context, room string, e event, err error) bool
+	// behind notes that the store is older than what others have of its keys, for
+	// the next cryptor to mend.
+	behind(ctx context.Context) error
 	// encrypt returns the content of the m.room.encrypted event to send to r.
 	encrypt(ctx context.Context, r room, kind string, content any) (any, error)
 	// close ends what runs for it.
@@ -37,6 +43,7 @@ type unread struct {
 	Since  int64             `json:"since"` // when the first came that was not told, in milliseconds
 	First  string            `json:"first"` // its id
 	Told   bool              `json:"told"`  // the person was asked to send them again
+	Asked  int64             `json:"asked"` // when their keys were last asked for, in milliseconds
 }
 
 const (
@@ -45,6 +52,7 @@ const (
 	keyWait     = 25 * time.Second   // that a key may take before the person is asked
 	unreadEvery = time.Minute        // after which keys are looked for that came by another way
 	askEvery    = time.Hour          // before a person is asked about more
+	askSoonest  = 10 * time.Second   // before keys are asked for again; the pause doubles
 )
 
 // open decrypts an event. One that cannot be read is returned as it is.
@@ -70,14 +78,14 @@ func (b *batch) decrypt(ctx context.Context, r room, e event) (event, error) {
 		return e, nil
 	}
 	plain, err := b.s.open(ctx, r.id, e)
-	if err == nil {
-		return plain, nil
-	}
 	if ctx.Err() != nil {
 		return e, ctx.Err()
 	}
-	if b.c.rooms.home.self == e.Sender || r.role(b.c.rooms.home, e.Sender) != rolePerson {
-		return e, nil
+	if b.c.rooms.home.self == e.Sender {
+		return plain, b.ours(ctx, r.id, e, err)
+	}
+	if err == nil || r.role(b.c.rooms.home, e.Sender) != rolePerson {
+		return plain, nil
 	}
 	b.c.log.Warn("event cannot be decrypted", zap.String("room", r.id), zap.String("event", e.ID), zap.Error(err))
 	return e, b.postpone(ctx, r, e)
@@ -96,6 +104,9 @@ func (b *batch) postpone(ctx context.Context, r room, e event) error {
 	now := b.c.now()
 	if len(u.Events) == 0 || u.Told && now.Sub(time.UnixMilli(u.Since)) > askEvery {
 		u.Since, u.First, u.Told = now.UnixMilli(), e.ID, false
+	}
+	if len(u.Events) == 0 {
+		u.Asked = now.UnixMilli()
 	}
 	u.Events = append(u.Events, e.raw)
 	u.Events = u.Events[max(0, len(u.Events)-maxUnread):]
@@ -173,6 +184,9 @@ func (b *batch) again(ctx context.Context, resp *syncResponse) error {
 		}
 		changed = changed || len(still) < len(u.Events)
 		u.Events = still
+		if b.insist(ctx, id, &u) {
+			changed = true
+		}
 		all[id] = u
 	}
 	if !changed {
@@ -180,6 +194,22 @@ func (b *batch) again(ctx context.Context, resp *syncResponse) error {
 	}
 	b.state[keyUnread], err = unreadValue(all)
 	return err
+}
+
+// insist asks again for the keys of the events of a room: soon, since a device that
+// was asked may have answered in a way that could not be read, and then ever more
+// rarely.
+func (b *batch) insist(ctx context.Context, id string, u *unread) bool {
+	now := b.c.now()
+	last := time.UnixMilli(u.Asked)
+	if now.Sub(last) < max(askSoonest, last.Sub(time.UnixMilli(u.Since))) {
+		return false
+	}
+	for _, e := range readEvents(u.Events) {
+		b.s.crypto.ask(ctx, id, e)
+	}
+	u.Asked = now.UnixMilli()
+	return len(u.Events) > 0
 }
 
 // reread takes those events of a room that can be decrypted by now, and returns

@@ -4,6 +4,8 @@ package matrix
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/base64"
 	"encoding/json"
 	"fmt"
 	"time"
@@ -12,6 +14,7 @@ import (
 	"go.uber.org/zap"
 	"maunium.net/go/mautrix"
 	mevent "maunium.net/go/mautrix/event"
+	"maunium.net/go/mautrix/id"
 )
 
 func (o *olm) sync(ctx context.Context, r *syncResponse, since string) error {
@@ -85,7 +88,25 @@ func (o *olm) unwrap(ctx context.Context, evt *mevent.Event) error {
 	if err != nil {
 		return fmt.Errorf("%w: %w", errReload, err)
 	}
+	if c := evt.Content.AsEncrypted(); c.Algorithm == id.AlgorithmOlmV1 && !o.wasRead(ctx, c) {
+		o.background.Go(func() { o.repair(ctx, evt.Sender, c.SenderKey) })
+	}
 	return nil
+}
+
+// wasRead tells whether an encrypted event to this device could be read: then it is
+// remembered by its hash. One that is for nobody here counts as read.
+func (o *olm) wasRead(ctx context.Context, c *mevent.EncryptedEventContent) bool {
+	own, ok := c.OlmCiphertext[o.mach.OwnIdentity().IdentityKey]
+	if !ok {
+		return true
+	}
+	raw, err := base64.RawStdEncoding.DecodeString(own.Body)
+	if err != nil {
+		return true
+	}
+	at, err := o.keys.GetOlmHash(ctx, sha256.Sum256(raw))
+	return err != nil || !at.IsZero()
 }
 
 type failureKey struct{}

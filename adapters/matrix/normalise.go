@@ -14,8 +14,9 @@ type scene struct {
 	home household
 	room room
 	// known returns what is known of an earlier event of the room.
-	known func(id string) (seen, bool)
-	now   time.Time
+	known   func(id string) (seen, bool)
+	now     time.Time
+	renewal renewal
 }
 
 // seen is what is remembered of an event.
@@ -69,7 +70,7 @@ func judge(s scene, e event) (core.Inbound, bool) {
 	case e.is(typeBridge):
 		return moved(s, in, e)
 	case e.Type == typeStatus && who == roleBot:
-		return status(in, e)
+		return status(s, in, e)
 	case e.Type == typeMessage && who == roleBot:
 		return notice(in, e)
 	case e.Type == typeRedaction:

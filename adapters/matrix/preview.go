@@ -61,7 +61,7 @@ func (c *Channel) Preview(ctx context.Context, to core.Address, key string, text
 	defer unlock()
 	ctx, cancel := context.WithTimeout(ctx, showTimeout)
 	defer cancel()
-	if err := c.show(ctx, s, r, key, text); err != nil {
+	if err := c.show(ctx, s, r, s.renewal.transaction(key), text); err != nil {
 		return fmt.Errorf("show preview: %w", err)
 	}
 	return nil

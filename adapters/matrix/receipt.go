@@ -10,7 +10,7 @@ import (
 )
 
 // status fills in what a bridge says of a message of ours (CHANNELS C.5).
-func status(in core.Inbound, e event) (core.Inbound, bool) {
+func status(s scene, in core.Inbound, e event) (core.Inbound, bool) {
 	f := e.fields()
 	states := map[string]core.DeliveryState{
 		"SUCCESS": core.DeliveryDelivered, "FAIL_RETRIABLE": core.DeliveryPending, "FAIL_PERMANENT": core.DeliveryFailed,
@@ -21,7 +21,7 @@ func status(in core.Inbound, e event) (core.Inbound, bool) {
 		return in, false
 	}
 	in.Kind, in.Target = core.InReceipt, rel.target
-	in.Status = &core.Status{State: state, Key: text(f["relates_to_txn_id"])}
+	in.Status = &core.Status{State: state, Key: s.renewal.key(text(f["relates_to_txn_id"]))}
 	if state != core.DeliveryDelivered {
 		in.Status.Error = strings.TrimSpace(text(f["reason"]) + " " + text(f["message"]))
 	}

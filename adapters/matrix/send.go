@@ -51,11 +51,18 @@ func (c *Channel) send(ctx context.Context, to core.Address, p core.Part, bridge
 
 // deliver sends a part to a room, in place of its preview if it has one.
 func (c *Channel) deliver(ctx context.Context, s *session, r room, p core.Part, bridge *Bridge) (string, error) {
-	key := p.Key
+	key := s.renewal.transaction(p.Key)
 	if key == "" {
 		var err error
 		if key, err = c.randomKey(); err != nil {
 			return "", err
+		}
+	}
+	p.Preview = s.renewal.transaction(p.Preview)
+	if p.Again && s.renewal.Salt != "" {
+		id, err := c.before(ctx, s, r, &p, bridge)
+		if id != "" || err != nil {
+			return id, err
 		}
 	}
 	content := Render(p, bridge)

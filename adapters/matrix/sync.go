@@ -102,7 +102,7 @@ func (c *Channel) receive(ctx context.Context, r core.Receiver) error {
 		case err == nil:
 			pause = backoff{}
 			since = next
-			c.report(nil)
+			c.report(c.well())
 		case errors.Is(err, core.ErrFenced):
 			return err
 		case e != nil && e.loggedOut():

@@ -1,0 +1,190 @@
+//go:build goolm
+
+package matrix
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"time"
+
+	"go.uber.org/zap"
+	"maunium.net/go/mautrix/crypto"
+	mevent "maunium.net/go/mautrix/event"
+	"maunium.net/go/mautrix/id"
+)
+
+// anchor is the room of a key that nothing is ever written with. A restore forgets
+// the keys that rooms are written to with, this one too: where it is missing, the
+// store is older than what the homeserver and other devices have of it.
+const anchor = id.RoomID("everthread:anchor")
+
+// deviceStore is a device's store. Sessions with other devices from before the store
+// was renewed still read, but do not write: the others have seen them go on. Whoever
+// makes or takes an event to a device holds olm.mu.
+type deviceStore struct {
+	*crypto.SQLCryptoStore
+	anew map[id.SenderKey]bool // devices with which a session is to be made, though there is one
+}
+
+// HasSession tells whether there is a session to write to a device with.
+func (d *deviceStore) HasSession(ctx context.Context, key id.SenderKey) bool {
+	s, err := d.GetLatestSession(ctx, key)
+	return err == nil && s != nil && !d.anew[key]
+}
+
+// AddSession keeps a new session.
+func (d *deviceStore) AddSession(ctx context.Context, key id.SenderKey, s *crypto.OlmSession) error {
+	err := d.SQLCryptoStore.AddSession(ctx, key, s)
+	if err == nil {
+		delete(d.anew, key)
+	}
+	return err
+}
+
+// GetNewestSessionCreationTS says that a session was just made, whatever is true.
+// Only who makes new ones asks, when an event could not be read, and would do so
+// beside us: while it keeps one it waits for the store, and has those wait that the
+// store waits for. See olm.repair.
+func (d *deviceStore) GetNewestSessionCreationTS(context.Context, id.SenderKey) (time.Time, error) {
+	return time.Now(), nil
+}
+
+// GetLatestSession returns the session to write to a device with, or nil.
+func (d *deviceStore) GetLatestSession(ctx context.Context, key id.SenderKey) (*crypto.OlmSession, error) {
+	all, err := d.GetSessions(ctx, key) // the last that was read with comes first
+	if err != nil {
+		return nil, err
+	}
+	for _, s := range all {
+		if s.CreationTime.After(retired()) {
+			return s, nil
+		}
+	}
+	return nil, nil
+}
+
+// retired is when sessions say they were made that do not write any more.
+func retired() time.Time { return time.Unix(0, 0).UTC().AddDate(1, 0, 0) }
+
+// renew makes a store good that was restored: rooms and devices are written to with
+// new keys, and the one-time keys on the server are ones whose secret halves are
+// here. A process that dies over it begins again. fresh: the device is a new one.
+func (c *Channel) renew(ctx context.Context, o *olm, fresh bool) error {
+	there, err := o.mach.CryptoStore.GetOutboundGroupSession(ctx, anchor)
+	if err != nil {
+		return fmt.Errorf("read the keys of rooms: %w", err)
+	}
+	if there != nil {
+		return nil
+	}
+	if !fresh {
+		if err := o.retire(ctx); err != nil {
+			return err
+		}
+		if err := o.mach.RepairOneTimeKeys(ctx); err != nil {
+			return fmt.Errorf("renew the one-time keys: %w", clean(err))
+		}
+		if err := c.keepRenewal(ctx); err != nil {
+			return err
+		}
+		c.log.Info("the keys come from a backup: rooms are written to with new ones, and what cannot be read is asked for")
+	}
+	key, err := crypto.NewOutboundGroupSession(anchor, nil, nil)
+	if err == nil {
+		err = o.mach.CryptoStore.AddOutboundGroupSession(ctx, key)
+	}
+	if err != nil {
+		return fmt.Errorf("keep that the keys are renewed: %w", err)
+	}
+	return nil
+}
+
+// retire has nothing be written with the keys that are there.
+func (o *olm) retire(ctx context.Context) error {
+	account := o.keys.AccountID
+	if _, err := o.db.Exec(ctx, `DELETE FROM crypto_megolm_outbound_session WHERE account_id = $1`, account); err != nil {
+		return fmt.Errorf("forget the keys of rooms: %w", err)
+	}
+	if _, err := o.db.Exec(ctx, `UPDATE crypto_olm_session SET created_at = $1 WHERE account_id = $2`, time.Unix(0, 0).UTC(), account); err != nil {
+		return fmt.Errorf("retire the sessions with devices: %w", err)
+	}
+	return nil
+}
+
+// behind has the next session renew the store.
+func (o *olm) behind(ctx context.Context) error {
+	if err := o.mach.CryptoStore.RemoveOutboundGroupSession(ctx, anchor); err != nil {
+		return fmt.Errorf("keep that the keys are old: %w", err)
+	}
+	return nil
+}
+
+// foreign tells whether an event of ours was written with keys of this device that
+// this store does not have, or with a place of theirs that it has not come to. err
+// is what came of decrypting it.
+func (o *olm) foreign(ctx context.Context, room string, e event, err error) bool {
+	var content mevent.EncryptedEventContent
+	if json.Unmarshal(e.Content, &content) != nil || content.SenderKey != o.mach.OwnIdentity().IdentityKey {
+		return false
+	}
+	if err != nil {
+		return lacksKey(err)
+	}
+	key, err := o.mach.CryptoStore.GetOutboundGroupSession(ctx, id.RoomID(room))
+	if err != nil || key == nil || key.ID() != content.SessionID {
+		return false
+	}
+	place, err := crypto.ParseMegolmMessageIndex(content.MegolmCiphertext)
+	return err == nil && place >= key.Internal.MessageIndex()
+}
+
+// meet makes sure that the devices of users can be written to, and that they write
+// back over a session that is here. It is for those whose keys could not be read.
+func (o *olm) meet(ctx context.Context, users ...id.UserID) {
+	for _, user := range users {
+		devices, err := o.mach.CryptoStore.GetDevices(ctx, user)
+		if err == nil && len(devices) == 0 {
+			devices = o.mach.LoadDevices(ctx, user)
+		}
+		for _, d := range devices {
+			if d.UserID == o.cli.UserID && d.DeviceID == o.cli.DeviceID || o.keys.HasSession(ctx, d.IdentityKey) {
+				continue
+			}
+			o.greet(ctx, d)
+		}
+	}
+}
+
+// greet makes a session with a device, if there is none to write with, and shows it
+// to the device, which writes over it from then on.
+func (o *olm) greet(ctx context.Context, d *id.Device) {
+	if err := o.mach.SendEncryptedToDevice(ctx, d, mevent.ToDeviceDummy, mevent.Content{}); err != nil {
+		o.log.Debug("begin anew with a device", zap.Error(clean(err)))
+	}
+}
+
+// repairEvery is how often a session is made anew with the same device.
+const repairEvery = time.Hour
+
+// repair begins anew with a device whose event could not be read: what it wrote
+// with is not here, as after a restore.
+func (o *olm) repair(ctx context.Context, user id.UserID, key id.SenderKey) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	made, err := o.keys.SQLCryptoStore.GetNewestSessionCreationTS(ctx, key)
+	if err != nil || o.now().Sub(made) < repairEvery || o.now().Sub(o.repaired[key]) < repairEvery {
+		return
+	}
+	if len(o.repaired) > 10*maxUnread {
+		clear(o.repaired)
+	}
+	o.repaired[key] = o.now()
+	d, err := o.mach.GetOrFetchDeviceByKey(ctx, user, key)
+	if err != nil || d == nil {
+		o.log.Debug("look for a device", zap.Error(clean(err)))
+		return
+	}
+	o.keys.anew[key] = true
+	o.greet(ctx, d)
+}
