@@ -72,7 +72,7 @@ var settingsEnglish = settingsWords{
 	Leave: "Deleting everything", LeaveLead: "A long history takes a moment. You may close this page: it goes on.",
 	LeaveBreaks: "If this page stops before it says what became of it, open the settings. If you still get in, nothing is removed yet: delete once more. If you are asked to sign in, everything is removed but perhaps some attachments, which go when the gateway starts again.",
 	LeaveCount:  "Looking at what there is", LeaveFound: "%s, %s", LeaveRows: "Removing everything", LeaveRowsOf: "Removing %s, with days, summaries, memory, reminders, links and keys", LeaveFiles: "Removing attachments", LeaveFilesOf: "%s of %s",
-	LeaveClean: "Cleaning the files of the database", LeaveLook: "Looking everywhere for what is left", LeaveSeconds: "%s s", LeaveMessage: "%s message", LeaveMessages: "%s messages", LeaveFile: "%s attachment", LeaveAttachments: "%s attachments",
+	LeaveClean: "Cleaning the files of the database", LeaveLook: "Looking everywhere for what is left", LeaveSeconds: "%s\u00a0s", LeaveMessage: "%s message", LeaveMessages: "%s messages", LeaveFile: "%s attachment", LeaveAttachments: "%s attachments",
 	GoneProof:   "That was looked for afterwards, everywhere: no row in any table, no entry in any index and no file is yours.",
 	GoneBackups: "What is in your chat apps stays there. So does what is in backups that were made of the gateway before, until whoever runs it removes them.",
 	LeftTitle:   "Not everything is deleted", LeftLead: "Your rows were removed and you are signed out, but when it was looked for everywhere, this was still there:", LeftDo: "Tell whoever runs the gateway. %s shows it there.",
@@ -89,7 +89,7 @@ var settingsEnglish = settingsWords{
 	TracesForget: "“Forget” beneath a message removes it with everything made from it. An index names what has all of the words, in any order.",
 	TracesFiles:  "The file of the database was looked through, too, byte by byte.", TracesNoFiles: "Only what is yours was looked through. Whoever runs the gateway can have its files looked through, too: everthread forget --verify.",
 	Places: map[string]string{"messages": "Messages", "revisions": "Earlier wordings of messages", "events": "What channels sent, as it came", "summaries": "Summaries of days", "segments": "Days", "loops": "Open loops",
-		"turns": "What the model was shown", "journal": "Work on an answer", "epochs": "What the model is shown of earlier days", "page_forms": "Shortened pages of the conversation", "deliveries": "Messages on their way", "delivery_parts": "Messages on their way, in parts", "jobs": "Work that waits",
+		"turns": "What the model was shown", "journal": "Work on an answer", "epochs": "What the model is shown of earlier days", "page_forms": "Shortened pages of the conversation", "deliveries": "Deliveries that failed", "delivery_parts": "Messages as they are sent", "jobs": "Work that waits",
 		"items": "Memory", "themes": "Themes of memory", "reminders": "Reminders", "threads": "Titles of threads", "sessions": "Signed-in browsers", "api_keys": "Names of API keys", "embeddings": "Vectors that failed",
 		"index of message": "Index of messages", "index of summary": "Index of summaries", "index of item": "Index of memory", "file": "Files of the database"},
 }

@@ -171,7 +171,7 @@ func TestALongStepGivesSignsOfLife(t *testing.T) {
 		}()
 		p.show(told)
 		p.end(farewellView{Title: "Done"})
-		want := []string{"Removing 7 messages", ">1 s<", ">2 s<", ">3 s<", "Removing attachments", ">3 of 3<", "Done", "</html>"}
+		want := []string{"Removing 7 messages", ">1\u00a0s<", ">2\u00a0s<", ">3\u00a0s<", "Removing attachments", ">3 of 3<", "Done", "</html>"}
 		for body := rec.body.String(); len(want) > 0; want = want[1:] {
 			var ok bool
 			if _, body, ok = strings.Cut(body, want[0]); !ok {

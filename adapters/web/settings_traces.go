@@ -132,7 +132,8 @@ func (v *visit) traceLink(kind string, id int64) (traceLink, bool) {
 		}
 		return messageLink(t.Inputs[len(t.Inputs)-1])
 	case "threads":
-		return traceLink{fmt.Sprintf("/threads/%d", id), fmt.Sprintf("%d", id)}, id > 1
+		h, err := v.Store.Thread(v.ctx(), v.user.ID, core.ThreadID(id))
+		return traceLink{place{thread: h}.path(), short(h.Title, 60)}, err == nil && h.Mode == core.ModeThread && h.Title != ""
 	case "items", "themes", "index of item":
 		return traceLink{"/memory?archived=1", v.words.Memory.Title}, v.Items != nil
 	case "sessions":

@@ -207,15 +207,21 @@ func (l *leaver) unnote(user core.UserID) error {
 
 // removeFiles removes attachments, and folders of them, and what was noted of them.
 func (l *leaver) removeFiles(user core.UserID, files []string, tell func(web.Removal)) error {
+	total := 0
+	for _, f := range files {
+		if strings.Contains(f, "/") { // the others are folders
+			total++
+		}
+	}
+	tell(web.Removal{Step: web.RemovalFiles, Total: total})
 	var errs []error
 	for n, f := range files {
-		tell(web.Removal{Step: web.RemovalFiles, Done: n, Total: len(files)})
 		if f = filepath.Clean("/" + f); f != "/" {
 			errs = append(errs, os.RemoveAll(filepath.Join(l.media, f)))
 		}
 		crash("deleted file")
+		tell(web.Removal{Step: web.RemovalFiles, Done: min(n+1, total), Total: total})
 	}
-	tell(web.Removal{Step: web.RemovalFiles, Done: len(files), Total: len(files)})
 	if err := errors.Join(errs...); err != nil {
 		return fmt.Errorf("the rows are gone, but not all attachments; it is tried again at the next start: %w", err)
 	}
