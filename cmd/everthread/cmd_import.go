@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"syscall"
 	"time"
 
 	"github.com/everthread/everthread/core"
@@ -83,12 +84,24 @@ func (c importCmd) bring(ctx context.Context, d *desk, a *app, u core.User, file
 		Progress: d.importing(s.Messages, began)}
 	out, err := i.Run(ctx, file, c.Format, o, s)
 	if err != nil {
-		return fmt.Errorf("%w; %d messages are in, and the same command goes on from there", err, out.Fresh)
+		return fmt.Errorf("%w; %d messages are in, and the same command goes on from there", d.noRoom(err), out.Fresh)
 	}
 	return d.show(map[string]any{"user": u.ID, "found": s, "result": out, "seconds": time.Since(began).Seconds()}, func(w io.Writer) {
 		s.Describe(w, o.Zone)
 		c.done(w, u, out)
 	})
+}
+
+// noRoom says of an error of the store where room is needed, if it is one of that.
+func (d *desk) noRoom(err error) error {
+	full, server := core.StoreFull(err)
+	switch {
+	case full && server:
+		return fmt.Errorf("the disk of the database server is full; make room there, and try again: %w", err)
+	case full:
+		return core.NoRoom(fmt.Errorf("%w: %w", syscall.ENOSPC, err), d.cfg.DataDir, 0)
+	}
+	return err
 }
 
 // done says what was brought in, and what to do next.

@@ -227,22 +227,15 @@ func (a *Archive) file(name string, limit int64) (io.ReadCloser, error) {
 		}
 		return &bounded{r, limit}, nil
 	}
-	if !filepath.IsLocal(name) {
+	switch size, there := a.size(name); {
+	case !there:
 		return nil, fs.ErrNotExist
+	case size > limit:
+		return nil, errLarge
 	}
 	f, err := a.root.Open(name)
 	if err != nil {
-		return nil, fs.ErrNotExist
-	}
-	info, err := f.Stat()
-	if err == nil && !info.Mode().IsRegular() {
-		err = fs.ErrNotExist
-	}
-	if err == nil && info.Size() > limit {
-		err = errLarge
-	}
-	if err != nil {
-		return nil, errors.Join(err, f.Close())
+		return nil, err
 	}
 	return &bounded{f, limit}, nil
 }

@@ -16,6 +16,7 @@ import (
 type Store interface {
 	core.ImportStore
 	Note(ctx context.Context, n core.Note) (core.Noted, error)
+	Messages(ctx context.Context, user core.UserID, ids []core.MessageID) ([]core.Message, error)
 	Items(ctx context.Context, q core.ItemQuery) ([]core.Item, error)
 }
 
@@ -56,7 +57,9 @@ const ownGap = 3 * time.Hour
 // Run brings in what an archive holds, as its survey found it. What came in
 // before stays as it is, so an import that was cut off can be run again.
 func (i *Importer) Run(ctx context.Context, a *Archive, format string, o Options, s *Survey) (Result, error) {
-	r := &run{Importer: i, archive: a, format: format, who: s.who, days: map[string]lastSaid{}, last: map[string]int64{}, numbers: map[core.MessageID]core.MessageID{}, threads: map[core.ThreadID]*core.ImportThread{}}
+	r := &run{Importer: i, archive: a, format: format, who: s.who, days: map[string]lastSaid{}, last: map[string]int64{}, numbers: map[core.MessageID]core.MessageID{}, threads: map[core.ThreadID]*core.ImportThread{},
+		wants: s.Bytes, room: a.room()}
+	i.Media.sweep(i.User.ID, i.Now())
 	wanted := ctx
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -100,6 +103,8 @@ type run struct {
 	days    map[string]lastSaid // of chats
 	last    map[string]int64    // place in each chat of an export
 	threads map[core.ThreadID]*core.ImportThread
+	// wants is how much all files take, room how much they may, copied what came along.
+	wants, room, copied int64
 	// numbers are what messages of an export are called now.
 	numbers map[core.MessageID]core.MessageID
 }
@@ -113,8 +118,9 @@ type lastSaid struct {
 // batch is messages on their way, with the files that some of them bring.
 type batch struct {
 	core.ImportBatch
-	files map[int][]File
-	ready chan error // gets one value when it can be stored
+	files  map[int][]File
+	copied []copied
+	ready  chan error // gets one value when it can be stored
 }
 
 // prepare does what a batch needs before it is stored, beside others.
@@ -276,11 +282,14 @@ func (r *run) store(ctx context.Context, batches <-chan *batch) error {
 		}
 		b.Now = r.Now()
 		if err := r.bringFiles(b); err != nil {
-			return err
+			return errors.Join(err, r.forget(ctx, b, core.Imported{}, false))
 		}
 		out, err := r.patient(ctx, b.ImportBatch)
 		if err != nil {
-			return fmt.Errorf("import after %d messages: %w", r.done, err)
+			return errors.Join(fmt.Errorf("import after %d messages: %w", r.done, err), r.forget(ctx, b, out, false))
+		}
+		if err := r.forget(ctx, b, out, true); err != nil {
+			return err
 		}
 		for n, m := range b.Messages {
 			if m.Was > 0 {

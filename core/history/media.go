@@ -1,15 +1,20 @@
 package history
 
 import (
+	"bytes"
+	"context"
 	"errors"
 	"fmt"
 	"io"
 	"io/fs"
+	"math"
 	"mime"
 	"net/http"
 	"os"
 	"path"
 	"path/filepath"
+	"strconv"
+	"time"
 
 	"github.com/everthread/everthread/core"
 )
@@ -18,18 +23,71 @@ import (
 type Media struct {
 	Dir string // data_dir/media
 	Max int64  // bytes of one file
+	// Disk stands before what is written, for tests; nil: nothing does.
+	Disk core.Disk
 }
 
-// has tells whether a file is there.
-func (a *Archive) has(name string) bool {
+// Names of files that are being copied, and how old those are that nobody copies
+// any more.
+const (
+	partialPattern = ".import-*"
+	partialAge     = time.Hour
+)
+
+// sweep removes what imports that were killed left of a user's files.
+func (m *Media) sweep(user core.UserID, now time.Time) {
+	left, err := filepath.Glob(filepath.Join(m.Dir, folderOf(user), partialPattern))
+	if err != nil {
+		return // the folder's name is a pattern: what is left stays
+	}
+	for _, name := range left {
+		if info, err := os.Lstat(name); err == nil && now.Sub(info.ModTime()) > partialAge {
+			_ = os.Remove(name)
+		}
+	}
+}
+
+func folderOf(user core.UserID) string { return strconv.FormatInt(int64(user), 10) }
+
+// size is how large a file of the archive is, or at least says that it is.
+func (a *Archive) size(name string) (bytes int64, there bool) {
 	if a.zip != nil {
-		return a.files[name] != nil
+		f := a.files[name]
+		if f == nil {
+			return 0, false
+		}
+		return int64(min(f.UncompressedSize64, math.MaxInt64)), true
 	}
 	if !filepath.IsLocal(name) {
-		return false
+		return 0, false
 	}
 	info, err := a.root.Stat(name)
-	return err == nil && info.Mode().IsRegular()
+	if err != nil || !info.Mode().IsRegular() {
+		return 0, false
+	}
+	return info.Size(), true
+}
+
+// Files of a ZIP file may take freeMedia, and mediaRatio times its own size: one
+// that is named by very many messages is a bomb.
+const (
+	freeMedia  = 1 << 30
+	mediaRatio = 50
+)
+
+// errBomb means that the files of an archive take more than such a one can hold.
+var errBomb = errors.New("the files of the archive take too much")
+
+// room is how much the files of an archive may take.
+func (a *Archive) room() int64 {
+	if a.zip == nil {
+		return math.MaxInt64
+	}
+	info, err := a.pack.Stat()
+	if err != nil {
+		return freeMedia
+	}
+	return freeMedia + mediaRatio*info.Size()
 }
 
 // bringFiles copies the files of a batch, and notes where they are, or why not.
@@ -37,7 +95,7 @@ func (r *run) bringFiles(b *batch) error {
 	for n := range b.Messages {
 		m := &b.Messages[n]
 		for i, f := range b.files[n] {
-			a, err := r.bringFile(f, fmt.Sprintf("import-%s-%d", m.Key, i))
+			a, err := r.bringFile(b, f, fmt.Sprintf("import-%s-%d", m.Key, i))
 			if err != nil {
 				return err
 			}
@@ -47,65 +105,137 @@ func (r *run) bringFiles(b *batch) error {
 	return nil
 }
 
-// bringFile copies one file. That it is not there, or too large, is noted.
-func (r *run) bringFile(f File, name string) (core.Attachment, error) {
+// bringFile copies one file. That it is not there, or cannot be read, is noted.
+func (r *run) bringFile(b *batch, f File, name string) (core.Attachment, error) {
 	a := core.Attachment{Kind: f.Kind, Name: f.Name, MIME: f.MIME, Duration: f.Duration, Transcript: f.Transcript}
-	file := path.Join(fmt.Sprint(int64(r.User.ID)), name)
-	err := fs.ErrNotExist
-	if f.Entry != "" {
-		a.Size, a.MIME, err = r.Media.keep(r.archive, f, file)
+	file := path.Join(folderOf(r.User.ID), name)
+	in, err := r.open(f)
+	if err == nil {
+		defer in.Close()
+		_, was := os.Lstat(r.Media.path(file))
+		a.Size, a.MIME, err = r.Media.keep(in, f, r.Media.path(file))
+		if err != nil && in.err == nil {
+			return a, fmt.Errorf("copy %s: %w", f.Name, core.NoRoom(err, r.Media.Dir, max(r.wants-r.copied, a.Size)))
+		}
+		if err == nil {
+			b.copied = append(b.copied, copied{file, was != nil})
+			a.Path = file
+			r.result.Files++
+			r.copied += a.Size
+			return a, nil
+		}
 	}
-	switch {
-	case err == nil:
-		a.Path = file
-		r.result.Files++
-		return a, nil
-	case errors.Is(err, fs.ErrNotExist):
-		a.Error = "it was not in the archive"
-	case errors.Is(err, errLarge):
-		a.Error = fmt.Sprintf("it is larger than %d bytes", r.Media.Max)
-	default:
-		return a, fmt.Errorf("copy %s: %w", f.Name, err)
-	}
+	a.Error = r.Media.missing(err)
 	if len(r.result.Missing) < shownLeft && f.Name != "" {
 		r.result.Missing = append(r.result.Missing, f.Name+": "+a.Error)
 	}
 	return a, nil
 }
 
-// keep copies a file of an archive below Dir, unless it is there already.
-func (m *Media) keep(a *Archive, f File, to string) (size int64, kind string, err error) {
-	in, err := a.file(f.Entry, m.Max)
-	if err != nil {
-		return 0, f.MIME, err
+// missing says why a file did not come along.
+func (m *Media) missing(err error) string {
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return "it was not in the archive"
+	case errors.Is(err, errLarge):
+		return fmt.Sprintf("it is larger than %d bytes", m.Max)
+	case errors.Is(err, errBomb):
+		return err.Error()
 	}
-	defer in.Close()
-	target := filepath.Join(m.Dir, filepath.FromSlash(to))
+	return "it cannot be read"
+}
+
+// open opens a file of the archive.
+func (r *run) open(f File) (*source, error) {
+	switch {
+	case f.Entry == "":
+		return nil, fs.ErrNotExist
+	case r.copied > r.room:
+		return nil, errBomb
+	}
+	in, err := r.archive.file(f.Entry, r.Media.Max)
+	return &source{ReadCloser: in}, err
+}
+
+// source keeps why reading failed: that is the archive's fault, and not the disk's.
+type source struct {
+	io.ReadCloser
+	err error
+}
+
+// Read reads.
+func (s *source) Read(p []byte) (int, error) {
+	n, err := s.ReadCloser.Read(p)
+	if err != nil && !errors.Is(err, io.EOF) {
+		s.err = err
+	}
+	return n, err
+}
+
+func (m *Media) path(file string) string { return filepath.Join(m.Dir, filepath.FromSlash(file)) }
+
+// keep writes a file under a name of its own, and then gives it its name.
+func (m *Media) keep(in io.Reader, f File, target string) (size int64, kind string, err error) {
 	if err := os.MkdirAll(filepath.Dir(target), 0o700); err != nil {
 		return 0, "", err
 	}
-	out, err := os.CreateTemp(filepath.Dir(target), ".import-*")
+	opened, err := os.CreateTemp(filepath.Dir(target), partialPattern)
 	if err != nil {
 		return 0, "", err
 	}
-	defer os.Remove(out.Name())
+	defer os.Remove(opened.Name())
+	out := m.Disk.Take(opened)
 	head := make([]byte, 512)
 	n, err := io.ReadFull(in, head)
 	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
 		err = nil
 	}
 	if err == nil {
-		_, err = out.Write(head[:n])
+		size, err = io.Copy(out, io.MultiReader(bytes.NewReader(head[:n]), in))
 	}
-	rest, copied := int64(0), error(nil)
 	if err == nil {
-		rest, copied = io.Copy(out, in)
+		err = out.Sync()
 	}
-	err = errors.Join(err, copied, out.Sync(), out.Close())
-	if err == nil {
-		err = os.Rename(out.Name(), target)
+	if err = errors.Join(err, out.Close()); err == nil {
+		err = os.Rename(opened.Name(), target)
 	}
-	return int64(n) + rest, sniffed(f, head[:n]), err
+	return size, sniffed(f, head[:n]), err
+}
+
+// copied is a file that came along. One that is fresh was not there before.
+type copied struct {
+	file  string
+	fresh bool
+}
+
+// forget removes files of a batch that was not stored, or that no message has: it
+// was forgotten here since.
+func (r *run) forget(ctx context.Context, b *batch, out core.Imported, stored bool) error {
+	if len(b.copied) == 0 {
+		return nil
+	}
+	named := map[string]bool{}
+	if stored {
+		ms, err := r.Store.Messages(ctx, r.User.ID, out.Messages)
+		if err != nil {
+			return err
+		}
+		for _, m := range ms {
+			for _, a := range m.Attachments {
+				named[a.Path] = true
+			}
+		}
+	}
+	for _, c := range b.copied {
+		if named[c.file] || !stored && !c.fresh {
+			continue
+		}
+		r.result.Files--
+		if err := os.Remove(r.Media.path(c.file)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return fmt.Errorf("remove a file that no message has: %w", err)
+		}
+	}
+	return nil
 }
 
 // sniffed is the type of a file: what it begins with, or, where that says little,

@@ -70,6 +70,9 @@ func (r *run) rest(ctx context.Context) error {
 
 func ignore(Left) {}
 
+// storable is a text as a store has it: NUL is in none.
+func storable(text string) string { return strings.ReplaceAll(text, "\x00", "\ufffd") }
+
 // summaries brings in the versions of each day's summary, with the numbers that
 // messages have now.
 func (r *run) summaries(ctx context.Context) error {
@@ -156,6 +159,7 @@ func (r *run) memory(ctx context.Context) error {
 		here[i.Content] = true
 	}
 	return sibling(r.archive, "memory.jsonl", ignore, func(i ownItem) error {
+		i.Content = storable(i.Content)
 		if here[i.Content] || strings.TrimSpace(i.Content) == "" {
 			return nil
 		}
@@ -192,7 +196,7 @@ func (r *run) plans(ctx context.Context) error {
 		if l.Text == "" || l.State != core.LoopOpen && l.State != core.LoopClosed {
 			return nil
 		}
-		p.Loops = append(p.Loops, core.Loop{Text: l.Text, State: l.State, Sources: r.renumbered(l.Sources), OpenedAt: l.OpenedAt, Mentioned: l.Mentioned})
+		p.Loops = append(p.Loops, core.Loop{Text: storable(l.Text), State: l.State, Sources: r.renumbered(l.Sources), OpenedAt: l.OpenedAt, Mentioned: l.Mentioned})
 		return nil
 	})
 	if err != nil {
@@ -225,7 +229,7 @@ func (r *run) reminder(o ownReminder) core.Reminder {
 	if o.DueAt.IsZero() {
 		return core.Reminder{}
 	}
-	return core.Reminder{Text: o.Text, DueAt: o.DueAt, Cron: o.Cron, Zone: o.Zone, State: o.State, Source: r.numbers[o.Source], CreatedAt: o.CreatedAt, FiredAt: o.FiredAt,
+	return core.Reminder{Text: storable(o.Text), DueAt: o.DueAt, Cron: o.Cron, Zone: o.Zone, State: o.State, Source: r.numbers[o.Source], CreatedAt: o.CreatedAt, FiredAt: o.FiredAt,
 		Message: r.numbers[o.Message]}
 }
 

@@ -31,6 +31,7 @@ type Survey struct {
 	Last     time.Time      `json:"last"`
 	Speakers []Speaker      `json:"speakers,omitempty"`
 	Files    int            `json:"files"`
+	Bytes    int64          `json:"file_bytes"` // of those that are there
 	Missing  int            `json:"files_missing"`
 	Names    []string       `json:"missing,omitempty"` // some of them
 	LeftOut  int            `json:"left_out"`
@@ -104,7 +105,8 @@ func (s *Survey) leave(l Left) {
 func (s *Survey) files(a *Archive, l Line) {
 	for _, f := range l.Files {
 		s.Files++
-		if f.Entry != "" && a.has(f.Entry) {
+		if size, there := a.size(f.Entry); f.Entry != "" && there {
+			s.Bytes += size
 			continue
 		}
 		if s.Missing++; f.Name != "" && len(s.Names) < shownLeft {
@@ -211,7 +213,7 @@ func (s *Survey) Describe(w io.Writer, zone *time.Location) {
 		fmt.Fprintf(w, "  %s: %d messages, %s\n", p.Name, p.Messages, map[string]string{"user": "the person", "assistant": "the assistant", "other": "as the person's, with the name before them"}[p.Is])
 	}
 	if s.Files > 0 {
-		fmt.Fprintf(w, "%d files, %d of them not in the archive\n", s.Files, s.Missing)
+		fmt.Fprintf(w, "%d files (%s), %d of them not in the archive\n", s.Files, core.Bytes(s.Bytes), s.Missing)
 		for _, name := range s.Names {
 			fmt.Fprintf(w, "  missing: %s\n", name)
 		}
