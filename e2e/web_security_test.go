@@ -119,6 +119,7 @@ var changes = map[string]url.Values{
 	"/settings/sessions/end":  {},
 	"/settings/channels/link": {},
 	"/settings/delete":        {},
+	"/settings/data":          {"text": {"forged"}},
 	"/settings/embeddings":    {"provider": {"openai"}, "model": {"forged"}},
 	"/signin":                 {"code": {"ABCDEFGHJKLMNPQRSTUVWXYZ"}},
 	"/theme":                  {"theme": {"dark"}},

@@ -87,7 +87,7 @@ var settingsEnglish = settingsWords{
 	TracesNone: "Nothing of it is left.", TracesNoneLead: "It was looked for in what was said and earlier wordings of it, raw events, summaries, open loops, memory, reminders, queued messages, what the model was shown, and the indexes.",
 	TracesOne: "It still stands in %s place.", TracesMany: "It still stands in %s places.", TracesMore: "and %s more",
 	TracesForget: "“Forget” beneath a message removes it with everything made from it. An index names what has all of the words, in any order.",
-	TracesFiles:  "The file of the database was looked through, too, byte by byte.", TracesNoFiles: "Only what is yours was looked through. Whoever runs the gateway can have its files looked through, too: everthread forget --verify.",
+	TracesFiles:  "The file of the database was looked through, too, byte by byte; backups were not.", TracesNoFiles: "Only what is yours was looked through: not what others said, and no backup.",
 	Places: map[string]string{"messages": "Messages", "revisions": "Earlier wordings of messages", "events": "What channels sent, as it came", "summaries": "Summaries of days", "segments": "Days", "loops": "Open loops",
 		"turns": "What the model was shown", "journal": "Work on an answer", "epochs": "What the model is shown of earlier days", "page_forms": "Shortened pages of the conversation", "deliveries": "Deliveries that failed", "delivery_parts": "Messages as they are sent", "jobs": "Work that waits",
 		"items": "Memory", "themes": "Themes of memory", "reminders": "Reminders", "threads": "Titles of threads", "sessions": "Signed-in browsers", "api_keys": "Names of API keys", "embeddings": "Vectors that failed",

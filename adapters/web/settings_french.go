@@ -87,7 +87,7 @@ var settingsFrench = settingsWords{
 	TracesNone: "Il n’en reste rien.", TracesNoneLead: "On a cherché dans ce qui a été dit et ses versions antérieures, les événements bruts, les résumés, les sujets ouverts, la mémoire, les rappels, les messages en attente, ce que le modèle a vu, et les index.",
 	TracesOne: "Cela se trouve encore à %s endroit.", TracesMany: "Cela se trouve encore à %s endroits.", TracesMore: "et %s autres",
 	TracesForget: "« Oublier » sous un message l’enlève avec tout ce qui en a été fait. Un index nomme ce qui a tous les mots, dans n’importe quel ordre.",
-	TracesFiles:  "Le fichier de la base a été parcouru aussi, octet par octet.", TracesNoFiles: "Seul ce qui est à vous a été parcouru. Qui gère la passerelle peut faire parcourir aussi ses fichiers : everthread forget --verify.",
+	TracesFiles:  "Le fichier de la base a été parcouru aussi, octet par octet ; pas les sauvegardes.", TracesNoFiles: "Seul ce qui est à vous a été parcouru : ni ce que d’autres ont dit, ni aucune sauvegarde.",
 	Places: map[string]string{"messages": "Messages", "revisions": "Versions antérieures de messages", "events": "Ce que les canaux ont envoyé, tel quel", "summaries": "Résumés de jours", "segments": "Jours", "loops": "Sujets ouverts",
 		"turns": "Ce que le modèle a vu", "journal": "Travail sur une réponse", "epochs": "Ce que le modèle voit des jours passés", "page_forms": "Pages abrégées de la conversation", "deliveries": "Envois qui ont échoué", "delivery_parts": "Messages tels qu’ils sont envoyés", "jobs": "Travail en attente",
 		"items": "Mémoire", "themes": "Thèmes de la mémoire", "reminders": "Rappels", "threads": "Titres de fils", "sessions": "Navigateurs connectés", "api_keys": "Noms de clés d’API", "embeddings": "Vecteurs qui ont échoué",

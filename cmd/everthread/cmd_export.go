@@ -44,14 +44,16 @@ func (d *desk) export(ctx context.Context, file string, u core.User) (messages i
 	if err != nil {
 		return 0, err
 	}
-	shown := time.Now()
+	dir, err := d.store.Directory(ctx, u.ID) // of the continuous thread, which is nearly all
+	if err != nil {
+		return 0, err
+	}
+	shown := d.steps()
+	defer shown.end()
 	x := &export.Exporter{Store: d.store, Media: os.DirFS(filepath.Join(d.cfg.DataDir, "media")), Zone: calendar.zone, Now: clock()}
 	err = (&export.Saver{Exporter: x, Lock: lockFile, Crash: crash}).Save(ctx, file, u.ID, func(n int) {
 		messages = n
-		if now := time.Now(); now.Sub(shown) > time.Second && !d.json {
-			shown = now
-			fmt.Fprintf(d.err, "%d messages\n", n)
-		}
+		shown.line("messages", fmt.Sprintf("%d of about %d messages of %s", n, max(n, len(dir.Messages)), u.Name))
 	})
 	return messages, err
 }

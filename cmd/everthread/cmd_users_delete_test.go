@@ -209,3 +209,32 @@ func TestStepsAreShown(t *testing.T) {
 		t.Error("it says nothing of how far it is")
 	}
 }
+
+// TestTextIsFoundAsItIsWritten: also where it stands in JSON.
+func TestTextIsFoundAsItIsWritten(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string][]string{
+		`plain`:        {`plain`},
+		`a "b" c`:      {`a "b" c`, `a \"b\" c`},
+		"two\nlines":   {"two\nlines", `two\nlines`},
+		`x<y`:          {`x<y`, `x\u003cy`},
+		`"`:            {`"`, `\"`},
+		`<"Ärger">`:    {`<"Ärger">`, `\u003c\"Ärger\"\u003e`, `<\"Ärger\">`},
+		`back\slash`:   {`back\slash`, `back\\slash`},
+		"C’est l’été…": {"C’est l’été…"},
+	} {
+		if got := forms(text); !slices.Equal(got, want) {
+			t.Errorf("%q: got %q", text, got)
+		}
+	}
+	s := newLeaves(t)
+	s.says(s.bob, `he said "quagmire" twice`)
+	found, _, err := s.traces(t.Context(), s.bob.ID, `said "quagmire" twice`)
+	where := map[string]bool{}
+	for _, f := range found {
+		where[f.Where] = true
+	}
+	if err != nil || !where["messages.body"] || !where["events.payload"] {
+		t.Errorf("got %v, %v", found, err)
+	}
+}

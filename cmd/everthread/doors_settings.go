@@ -81,7 +81,7 @@ func (a *app) traces(ctx context.Context, user core.UserID, text string) (found 
 			return nil, false, err
 		}
 	}
-	found, err = a.store.Traces(ctx, user, text)
+	found, err = traces(ctx, a.store, user, text)
 	if !all {
 		found = slices.DeleteFunc(found, func(t core.Trace) bool { return strings.HasPrefix(t.Where, "file ") })
 	}
