@@ -38,9 +38,9 @@ func (s *Saver) Save(ctx context.Context, file string, user core.UserID, progres
 	if err != nil {
 		return errors.Join(fmt.Errorf("write the export: %w", err), f.Close(), os.Remove(f.Name()))
 	}
-	defer unlock()
 	size, err := s.fill(ctx, s.Disk.Take(f), user, progress)
 	s.Crash("export written")
+	unlock() // a file that somebody has open cannot be renamed everywhere
 	if err == nil {
 		err = place(f.Name(), file)
 	}
