@@ -5,7 +5,10 @@ package e2e
 import (
 	"fmt"
 	"net/http"
+	"os"
+	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -21,79 +24,165 @@ func TestARestoredBackupGoesOnInEncryptedRooms(t *testing.T) {
 		w := newTown(t, database(t))
 		bot := w.onMatrix(h)
 		g := w.start()
-		ada, bob, carol := h.register("ada").olm(), h.register("bob").olm(), h.register("carol").olm()
-		rooms := map[*olmDevice]string{ada: ada.secret(bot.id), bob: bob.secret(bot.id)}
-		for d, room := range rooms {
-			d.joined(g, room, bot.id)
-			d.tell(room, "hello")
-			d.answers(g, room, bot.id, 1)
+		// Carol and erin come after the backup, bob and erin say nothing while nobody is there.
+		ada, bob, carol, erin := h.register("ada").olm(), h.register("bob").olm(), h.register("carol").olm(), h.register("erin").olm()
+		rooms := map[*olmDevice]string{}
+		for _, d := range []*olmDevice{ada, bob} {
+			rooms[d] = d.secretWith(g, bot, "hello")
 		}
 		device := ada.devices(bot.id)
 		file := w.backUp(t.TempDir())
 
-		rooms[carol] = carol.secret(bot.id) // whom the backup does not know
-		carol.joined(g, rooms[carol], bot.id)
-		bob.claimAll(bot) // has the assistant make more one-time keys when it is next written to
-		since := []string{"since then, first", "since then, with other keys", "since then, over another session"}
-		for d, room := range rooms {
-			d.tell(room, since[0])
-			d.forget(room)
-			d.tell(room, since[1])
+		ada.claimAll(bot)           // has the assistant make more one-time keys when it is next written to
+		ada.login().olm()           // has it write to ada with other keys,
+		tablet := bob.login().olm() // and to bob
+		for _, d := range []*olmDevice{carol, erin} {
+			rooms[d] = d.secretWith(g, bot, "hello")
 		}
-		ada.login().olm() // has the assistant write to ada with other keys
+		said := map[*olmDevice][]string{}
+		tell := func(text string, devices ...*olmDevice) {
+			for _, d := range devices {
+				d.tell(rooms[d], text)
+				said[d] = append(said[d], text)
+			}
+		}
+		tell("since then", ada, bob, carol)
 		before := w.ledger()
-		before.heard(g, rooms, since[:2])
+		before.heard(g, said)
 		h.until("there are new one-time keys", func() bool { return bot.oneTimeKeys() >= 50 })
-		w.settle(before, g)
-		for d, room := range rooms {
-			d.renewed(room, since[2])
+		for _, d := range []*olmDevice{ada, carol} {
+			d.plain(rooms[d])
+			d.store.anew.Store(true) // the next keys go over a new session
+			d.forget(rooms[d])
+			tell("since then, over another session", d)
+			d.store.anew.Store(false)
 		}
-		before.heard(g, rooms, since)
+		before.heard(g, said)
 		w.settle(before, g)
 		g.stop()
-		for d, room := range rooms {
-			d.tell(room, "while it was away")
-			d.forget(room)
-			d.tell(room, "while it was away, with other keys")
+		for _, d := range []*olmDevice{ada, carol} {
+			tell("while it was away", d)
+			d.forget(rooms[d])
+			tell("while it was away, with other keys", d)
 		}
 
 		there := w.elsewhere(database(t))
 		there.mustRun("restore", file)
 		g = there.start()
-		l := there.ledger()
-		for d, room := range rooms {
-			d.tell(room, "after it came back")
+		tell("after it came back", ada, bob, carol, erin)
+		for d := range rooms {
+			said[d] = append([]string{"hello"}, said[d]...)
 		}
-		said := append(slices.Clone(since), "while it was away", "while it was away, with other keys", "after it came back")
-		l.heard(g, rooms, said)
-		there.settle(l, g)
-		for d, room := range rooms {
-			d.legible(g, room, bot.id)
-			if got := bodies(latest(d.plain(room), bot.id)); !slices.Contains(got, "echo: after it came back") {
-				t.Errorf("%s is not answered: %q\n%s", d.id, got, g.log)
-			}
-			got, want := l.transcript(d.id), said
-			if d != carol {
-				want = append([]string{"hello"}, said...)
-			}
-			if slices.Sort(got); !slices.Equal(got, slices.Sorted(slices.Values(want))) {
-				t.Errorf("%s is heard saying %q, want %q", d.id, got, want)
-			}
-		}
+		there.goesOnInSecret(g, bot, rooms, said)
 		if now := ada.devices(bot.id); now != device {
 			t.Errorf("the device was %s and is %s", device, now)
 		}
+		newcomer := h.register("frank").olm()
+		if room := newcomer.secretWith(g, bot, "hello"); strings.Contains(g.log.String(), room+`", "event"`) {
+			t.Errorf("a newcomer claimed a key that is not there\n%s", g.log)
+		}
+		tablet.enter(rooms[bob], bob.id, bot.id)
+		tablet.tell(rooms[bob], "from another device")
+		there.goesOnInSecret(g, bot, map[*olmDevice]string{bob: rooms[bob]}, map[*olmDevice][]string{bob: append(said[bob], "from another device")})
 	})
 }
 
-// heard waits until the people of rooms are in the transcript with texts.
-func (l *ledger) heard(g *gateway, rooms map[*olmDevice]string, texts []string) {
+// A copy of the data folder that was made by other means is as old as a backup, and
+// nobody says so.
+func TestACopyOfTheDataGoesOnInEncryptedRooms(t *testing.T) {
+	t.Parallel()
+	h := newHomeserver(t, false)
+	w := newTown(t, "")
+	bot := w.onMatrix(h)
+	g := w.start()
+	ada := h.register("ada").olm()
+	rooms := map[*olmDevice]string{ada: ada.secretWith(g, bot, "hello")}
+	w.settle(w.ledger(), g)
+	g.stop()
+	there := w.elsewhere("")
+	must(t, os.CopyFS(filepath.Join(there.dir, "copy"), os.DirFS(w.dir)))
+	there.env = append(there.env, "EVERTHREAD_DATA_DIR="+filepath.Join(there.dir, "copy"))
+	there.dir = filepath.Join(there.dir, "copy")
+
+	g = w.start()
+	gone := ada.tell(rooms[ada], "since then")
+	ada.answers(g, rooms[ada], bot.id, 2)
+	w.settle(w.ledger(), g)
+	ada.redact(rooms[ada], gone) // so that only the answer is left of it
+	g.stop()
+	g = there.start()
+	ada.tell(rooms[ada], "after it came back")
+	there.goesOnInSecret(g, bot, rooms, map[*olmDevice][]string{ada: {"hello", "after it came back"}})
+}
+
+// Two copies of a gateway must not run. One of them says so.
+func TestASecondCopyIsNoticed(t *testing.T) {
+	t.Parallel()
+	engines(t, func(t *testing.T, database func(*testing.T) string) {
+		h := newHomeserver(t, false)
+		w := newTown(t, database(t))
+		bot := w.onMatrix(h)
+		offset := filepath.Join(t.TempDir(), "clock")
+		must(t, os.WriteFile(offset, []byte("-300000"), 0o600)) // as if the first had run for a while
+		there := w.elsewhere(database(t))
+		w.env = append(w.env, "EVERTHREAD_TEST_CLOCK="+offset)
+		g := w.start()
+		ada := h.register("ada").olm()
+		room := ada.secretWith(g, bot, "hello")
+		there.mustRun("restore", w.backUp(t.TempDir()))
+		there.start()
+		ada.tell(room, "who is there?")
+		g.logged("another copy of this gateway is at work")
+		w.verdict(t, g, "PROBLEM", "a second copy of this gateway")
+	})
+}
+
+// secretWith opens an encrypted direct chat with the assistant and waits for its
+// answer to a text.
+func (d *olmDevice) secretWith(g *gateway, bot *account, text string) (room string) {
+	d.h.t.Helper()
+	room = d.secret(bot.id)
+	d.joined(g, room, bot.id)
+	d.tell(room, text)
+	d.answers(g, room, bot.id, 1)
+	return room
+}
+
+// goesOnInSecret waits until what people said in their rooms is there, each text
+// once, and checks that every answer to it has arrived and can be read.
+func (w *town) goesOnInSecret(g *gateway, bot *account, rooms map[*olmDevice]string, said map[*olmDevice][]string) {
+	w.t.Helper()
+	l := w.ledger()
+	l.heard(g, said)
+	w.settle(l, g)
+	for d, room := range rooms {
+		if got, want := l.transcript(d.id), slices.Sorted(slices.Values(said[d])); !slices.Equal(slices.Sorted(slices.Values(got)), want) {
+			w.t.Errorf("%s is heard saying %q, want %q", d.id, got, want)
+		}
+		d.legible(g, room, bot.id)
+		arrived := map[string]string{}
+		for _, e := range latest(d.plain(room), bot.id) {
+			arrived[e.ID] = e.body()
+		}
+		for _, line := range l.lines(`SELECT p.native_id || ' ' || m.body FROM delivery_parts p JOIN deliveries d ON d.user_id = p.user_id AND d.id = p.delivery_id
+			JOIN messages m ON m.user_id = d.user_id AND m.id = d.message_id WHERE d.external = $1`, d.id) {
+			id, body, _ := strings.Cut(line, " ")
+			if arrived[id] != body {
+				w.t.Errorf("%s sees %q where it was answered %q\n%s", d.id, arrived[id], body, g.log)
+			}
+			delete(arrived, id) // no other answer stands there
+		}
+	}
+}
+
+// heard waits until people are in the transcript with what they said.
+func (l *ledger) heard(g *gateway, said map[*olmDevice][]string) {
 	l.t.Helper()
-	for d := range rooms {
+	for d, texts := range said {
 		var got []string
 		missing := func(text string) bool { return !slices.Contains(got, text) }
 		for deadline := time.Now().Add(90 * time.Second); ; time.Sleep(100 * time.Millisecond) {
-			for other := range rooms {
+			for other := range said {
 				other.sync() // clients that run answer when they are asked for keys
 			}
 			if got = l.transcript(d.id); !slices.ContainsFunc(texts, missing) {
@@ -128,15 +217,6 @@ func (a *account) oneTimeKeys() int {
 	}
 	a.h.call(http.MethodPost, "/_matrix/client/v3/keys/upload", a.token, map[string]any{}, &out)
 	return out.Counts["signed_curve25519"]
-}
-
-// renewed writes over a new session: it claims a one-time key of who is in the room.
-func (d *olmDevice) renewed(room, text string) {
-	d.h.t.Helper()
-	d.store.anew.Store(true)
-	d.forget(room)
-	d.tell(room, text)
-	d.store.anew.Store(false)
 }
 
 // legible waits until the device can read all that somebody wrote in a room, and

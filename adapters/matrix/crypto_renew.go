@@ -139,25 +139,30 @@ func (o *olm) foreign(ctx context.Context, room string, e event, err error) bool
 	return err == nil && place >= key.Internal.MessageIndex()
 }
 
-// meet makes sure that the devices of users can be written to, and that they write
-// back over a session that is here. It is for those whose keys could not be read.
+// meet has the devices of users write to us over sessions that are here. It is for
+// those whose keys could not be read, and harmless if it is done again.
 func (o *olm) meet(ctx context.Context, users ...id.UserID) {
 	for _, user := range users {
-		devices, err := o.mach.CryptoStore.GetDevices(ctx, user)
+		devices, err := o.keys.GetDevices(ctx, user)
 		if err == nil && len(devices) == 0 {
 			devices = o.mach.LoadDevices(ctx, user)
 		}
 		for _, d := range devices {
-			if d.UserID == o.cli.UserID && d.DeviceID == o.cli.DeviceID || o.keys.HasSession(ctx, d.IdentityKey) {
-				continue
+			if us := d.UserID == o.cli.UserID && d.DeviceID == o.cli.DeviceID; !us && !o.met(ctx, d.IdentityKey) {
+				o.greet(ctx, d)
 			}
-			o.greet(ctx, d)
 		}
 	}
 }
 
-// greet makes a session with a device, if there is none to write with, and shows it
-// to the device, which writes over it from then on.
+// met tells whether a device has written over the session with which it is written to.
+func (o *olm) met(ctx context.Context, key id.SenderKey) bool {
+	s, err := o.keys.GetLatestSession(ctx, key)
+	return err == nil && s != nil && s.Internal.HasReceivedMessage()
+}
+
+// greet shows a device the session with which it is written to, and makes one if
+// there is none. The device writes over it from then on.
 func (o *olm) greet(ctx context.Context, d *id.Device) {
 	if err := o.mach.SendEncryptedToDevice(ctx, d, mevent.ToDeviceDummy, mevent.Content{}); err != nil {
 		o.log.Debug("begin anew with a device", zap.Error(clean(err)))
@@ -172,8 +177,7 @@ const repairEvery = time.Hour
 func (o *olm) repair(ctx context.Context, user id.UserID, key id.SenderKey) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	made, err := o.keys.SQLCryptoStore.GetNewestSessionCreationTS(ctx, key)
-	if err != nil || o.now().Sub(made) < repairEvery || o.now().Sub(o.repaired[key]) < repairEvery {
+	if o.now().Sub(o.repaired[key]) < repairEvery {
 		return
 	}
 	if len(o.repaired) > 10*maxUnread {
@@ -185,6 +189,8 @@ func (o *olm) repair(ctx context.Context, user id.UserID, key id.SenderKey) {
 		o.log.Debug("look for a device", zap.Error(clean(err)))
 		return
 	}
-	o.keys.anew[key] = true
+	if o.met(ctx, key) {
+		o.keys.anew[key] = true
+	}
 	o.greet(ctx, d)
 }

@@ -1,0 +1,142 @@
+//go:build goolm
+
+package matrix
+
+import (
+	"context"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/everthread/everthread/adapters/matrix/matrixtest"
+	"github.com/everthread/everthread/core"
+)
+
+// answering has a device take what is sent to it, and so answer requests for keys,
+// until stop is called.
+func (d *device) answering(t *testing.T) (stop func()) {
+	t.Helper()
+	end, done := make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(done)
+		for tick := time.NewTicker(20 * time.Millisecond); ; {
+			select {
+			case <-end:
+				tick.Stop()
+				return
+			case <-tick.C:
+				d.sync(context.WithoutCancel(t.Context()))
+			}
+		}
+	}()
+	stop = sync.OnceFunc(func() { close(end); <-done })
+	t.Cleanup(stop)
+	return stop
+}
+
+// rewound is a world whose keys are those of before a talk that is lost, with a
+// message of which the key came in that talk.
+func rewound(t *testing.T) (*world, *device, func(*Options)) {
+	t.Helper()
+	w, d, crypt := encryptedWorld(t)
+	d.say(w.Server, ada, "first")
+	eventually(t, "first", func() bool { return len(w.messages()) == 1 })
+	_, err := w.c.Send(t.Context(), toAda, core.Part{Text: "hello", Key: "k"})
+	require.NoError(t, err)
+	d.sync(t.Context())
+	w.barrier(t)
+	w.stop()
+	c := open(t, w.Server, w.k, crypt)
+	for _, table := range []string{"crypto_megolm_outbound_session", "crypto_megolm_inbound_session", "crypto_olm_session"} {
+		_, err := c.opts.CryptoDB.Exec("DELETE FROM " + table)
+		require.NoError(t, err)
+	}
+	d.say(w.Server, ada, "said with known keys")
+	return w, d, crypt
+}
+
+func TestKeysAreAskedForOverANewSession(t *testing.T) {
+	t.Parallel()
+	w, d, crypt := rewound(t)
+	w = start(t, w.Server, w.k, crypt)
+	stop := d.answering(t)
+	eventually(t, "what was said", func() bool { return slices.Contains(w.messages(), "said with known keys") })
+	stop()
+	out, err := w.c.Send(t.Context(), toAda, core.Part{Text: "I hear you.", Key: "l"})
+	require.NoError(t, err)
+	last := w.Sent(d.room.id)
+	require.Equal(t, out.NativeID, last[len(last)-1].ID)
+	require.Equal(t, "I hear you.", d.read(last[len(last)-1]))
+}
+
+// A request for a key, or the answer to it, may be lost.
+func TestKeysAreAskedForAgain(t *testing.T) {
+	t.Parallel()
+	w, d, crypt := rewound(t)
+	now := time.Now()
+	later := func(o *Options) { crypt(o); o.Now = func() time.Time { return now } }
+	w.Fail("to_device", 1<<30, matrixtest.Failure{Code: 400, Err: "M_UNKNOWN"})
+	w = start(t, w.Server, w.k, later)
+	w.barrier(t)
+	w.stop()
+	require.NotContains(t, w.messages(), "said with known keys")
+	w.Fail("to_device", 0, matrixtest.Failure{})
+	now = now.Add(askSoonest)
+	w = start(t, w.Server, w.k, later)
+	d.answering(t)
+	eventually(t, "what was said", func() bool { return slices.Contains(w.messages(), "said with known keys") })
+}
+
+// Whoever dies while keys are renewed begins again with it.
+func TestARenewalThatFailsIsBegunAgain(t *testing.T) {
+	t.Parallel()
+	w, d, crypt := rewound(t)
+	c := open(t, w.Server, w.k, crypt)
+	_, err := c.opts.CryptoDB.Exec(`CREATE TRIGGER full BEFORE INSERT ON crypto_megolm_outbound_session BEGIN SELECT RAISE(FAIL, 'disk full'); END`)
+	require.NoError(t, err)
+	_, err = c.open(t.Context())
+	require.ErrorContains(t, err, "disk full")
+	before, err := c.renewal(t.Context())
+	require.NoError(t, err)
+	require.NotEmpty(t, before.Salt)
+	_, err = c.opts.CryptoDB.Exec(`DROP TRIGGER full`)
+	require.NoError(t, err)
+	w = start(t, w.Server, w.k, crypt)
+	d.answering(t)
+	eventually(t, "what was said", func() bool { return slices.Contains(w.messages(), "said with known keys") })
+	after, err := w.c.renewal(t.Context())
+	require.NoError(t, err)
+	require.NotEqual(t, before.Salt, after.Salt)
+	w.stop()
+	w = start(t, w.Server, w.k, crypt)
+	w.barrier(t)
+	same, err := w.c.renewal(t.Context())
+	require.NoError(t, err)
+	require.Equal(t, after, same, "it is done once")
+}
+
+func TestASecondCopyIsSpokenOf(t *testing.T) {
+	t.Parallel()
+	w, d, crypt := encryptedWorld(t)
+	w.stop()
+	now := time.Now().Add(-5 * time.Minute)
+	w = start(t, w.Server, w.k, func(o *Options) { crypt(o); o.Now = func() time.Time { return now } })
+	w.barrier(t)
+	require.NoError(t, w.c.Check())
+	s, err := w.c.login(t.Context())
+	require.NoError(t, err)
+	cipher, err := s.crypto.encrypt(t.Context(), d.room, typeMessage, map[string]any{"msgtype": "m.text", "body": "by another"})
+	require.NoError(t, err)
+	_, err = w.c.opts.CryptoDB.Exec(`DELETE FROM crypto_megolm_inbound_session`) // as if its keys had been made elsewhere
+	require.NoError(t, err)
+	w.Post(d.room.id, us, typeEncrypted, cipher)
+	w.barrier(t)
+	eventually(t, "the warning", func() bool { return w.c.Check() != nil })
+	require.ErrorIs(t, w.c.Check(), errTwin)
+	found := w.c.Diagnose(t.Context())
+	require.True(t, slices.ContainsFunc(found, func(f Finding) bool { return !f.OK && strings.Contains(f.Text, "a second copy") }))
+}

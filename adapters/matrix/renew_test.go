@@ -1,0 +1,84 @@
+package matrix
+
+import (
+	"encoding/json"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/everthread/everthread/core"
+)
+
+// renewedWorld is one whose store was restored, while a life that was lost had
+// sent what is given, in order, by its keys.
+func renewedWorld(t *testing.T, lost ...[2]string) (*world, string) {
+	t.Helper()
+	w, room := talking(t)
+	for _, part := range lost {
+		_, err := w.c.Send(t.Context(), toAda, core.Part{Text: part[1], Key: part[0]})
+		require.NoError(t, err)
+	}
+	w.stop()
+	require.NoError(t, w.k.SetState(t.Context(), map[string]string{keyRenewal: `{"salt":"r0-","at":1}`}))
+	return start(t, w.Server, w.k, nil), room
+}
+
+// A restored store gives the ids again that a lost life gave to other answers.
+func TestAnAnswerAfterARestoreIsNoRepeat(t *testing.T) {
+	t.Parallel()
+	w, room := renewedWorld(t, [2]string{"everthread-1-5-0", "Lost."})
+	require.NoError(t, w.c.Preview(t.Context(), toAda, "turn-1-4", "Ano"))
+	first, err := w.c.Send(t.Context(), toAda, core.Part{Text: "Another.", Key: "everthread-1-5-0", Preview: "turn-1-4"})
+	require.NoError(t, err)
+	again, err := w.c.Send(t.Context(), toAda, core.Part{Text: "Another.", Key: "everthread-1-5-0", Preview: "turn-1-4"})
+	require.NoError(t, err)
+	require.Equal(t, first, again)
+	require.Equal(t, []string{"Lost.", "Another."}, screen(w, room))
+}
+
+// What was on its way when the backup was made has arrived since, or has not.
+func TestWhatMayHaveArrivedBeforeARestore(t *testing.T) {
+	t.Parallel()
+	w, room := renewedWorld(t, [2]string{"everthread-1-5-0", "On its **way**."}, [2]string{"everthread-1-6-0", "Something else."})
+	lost := w.Sent(room)
+	there, err := w.c.Send(t.Context(), toAda, core.Part{Text: "On its **way**.", Key: "everthread-1-5-0", Again: true})
+	require.NoError(t, err)
+	require.Equal(t, lost[0].ID, there.NativeID)
+	_, err = w.c.Send(t.Context(), toAda, core.Part{Text: "Another.", Key: "everthread-1-6-0", Again: true})
+	require.NoError(t, err)
+	_, err = w.c.Send(t.Context(), toAda, core.Part{Text: "Never sent.", Key: "everthread-1-7-0", Again: true})
+	require.NoError(t, err)
+	require.Equal(t, []string{"On its **way**.", "Something else.", "Another.", "Never sent."}, screen(w, room))
+}
+
+// Of what was sent with keys that are lost, nobody can tell what it said.
+func TestWhatCannotBeReadMayBeARepeat(t *testing.T) {
+	t.Parallel()
+	w, room := talking(t)
+	var closed any = map[string]string{"algorithm": "m.megolm.v1.aes-sha2", "ciphertext": "AwgA"}
+	s, err := w.c.login(t.Context())
+	require.NoError(t, err)
+	var sent struct {
+		ID string `json:"event_id"`
+	}
+	require.NoError(t, s.call(t.Context(), callTimeout, request{method: "PUT", path: []any{"v3", "rooms", room, "send", typeEncrypted, "everthread-1-5-0"}, body: closed, result: &sent}))
+	w.stop()
+	require.NoError(t, w.k.SetState(t.Context(), map[string]string{keyRenewal: `{"salt":"r0-","at":1}`}))
+	w = start(t, w.Server, w.k, nil)
+	for range 2 {
+		_, err = w.c.Send(t.Context(), toAda, core.Part{Text: "Perhaps.", Key: "everthread-1-5-0", Again: true})
+		require.NoError(t, err)
+	}
+	require.Equal(t, []string{"", "Perhaps.\n\n(may be a repeat)"}, screen(w, room))
+}
+
+func TestStatusesNameThePartsOfThisStore(t *testing.T) {
+	t.Parallel()
+	for txn, want := range map[string]string{"r0-everthread-1-5-0": "everthread-1-5-0", "everthread-1-5-0": "", "": ""} {
+		raw, err := json.Marshal(map[string]any{"status": "SUCCESS", "relates_to_txn_id": txn, "m.relates_to": map[string]string{"rel_type": "m.reference", "event_id": "$e"}})
+		require.NoError(t, err)
+		in, ok := status(scene{renewal: renewal{Salt: "r0-"}}, core.Inbound{}, event{Type: typeStatus, Content: raw})
+		require.True(t, ok)
+		require.Equal(t, want, in.Status.Key, txn)
+	}
+}
