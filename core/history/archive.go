@@ -86,7 +86,7 @@ func openFolder(dir string) (*Archive, error) {
 			a.names = append(a.names, name)
 		}
 		if len(a.names) > maxEntries {
-			return fmt.Errorf("it has more than %d files", maxEntries)
+			return errMany
 		}
 		return err
 	})
@@ -154,7 +154,7 @@ func (l *listing) ReadAt(p []byte, at int64) (int, error) {
 	l.read += n
 	switch {
 	case l.entries > maxEntries || claimed(p[:n]) > maxEntries:
-		return 0, fmt.Errorf("it has more than %d files", maxEntries)
+		return 0, errMany
 	case l.read > maxListing:
 		return 0, fmt.Errorf("the names of its files take more than %s", core.Bytes(maxListing))
 	}
@@ -285,6 +285,9 @@ func (a *Archive) stops(name string) bool {
 
 // beside is the name of a file that another one of the archive names.
 func beside(name, other string) string { return path.Join(path.Dir(name), other) }
+
+// errMany means that an archive has more files than are looked at.
+var errMany = fmt.Errorf("it has more than %d files; unpack it, and give the text or JSON file in it alone", maxEntries)
 
 // errLarge means that a file is larger than it may be.
 var errLarge = errors.New("it is too large")

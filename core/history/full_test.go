@@ -305,7 +305,7 @@ func TestListsThatTakeMemory(t *testing.T) { //nolint:paralleltest // see above
 // A file that very many messages name is copied until it is clear what that is.
 func TestABombOfFiles(t *testing.T) {
 	t.Parallel()
-	const size, messages = 64 << 20, 60
+	const size, messages = 1 << 20, 80
 	files := album(messages, 0)
 	for n := range messages {
 		delete(files, fmt.Sprintf("files/%d.bin", n))
@@ -315,7 +315,7 @@ func TestABombOfFiles(t *testing.T) {
 	w := newWorld(t)
 	w.max = size
 	out, err := w.run("telegram", pack(t, files), func(f core.Draft) core.Draft { return hole{f} })
-	if err != nil || out.Fresh != messages || out.Files < 16 || out.Files > 18 || len(out.Missing) != shownMissing || !strings.Contains(out.Missing[0], "the files of the archive take too much") {
+	if err != nil || out.Fresh != messages || out.Files < 50 || out.Files > 53 || len(out.Missing) != shownMissing || !strings.Contains(out.Missing[0], "the files of the archive take too much") {
 		t.Errorf("got %+v, %v", out, err)
 	}
 }

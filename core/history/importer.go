@@ -58,7 +58,7 @@ const ownGap = 3 * time.Hour
 // before stays as it is, so an import that was cut off can be run again.
 func (i *Importer) Run(ctx context.Context, a *Archive, format string, o Options, s *Survey) (Result, error) {
 	r := &run{Importer: i, archive: a, format: format, who: s.who, days: map[string]lastSaid{}, last: map[string]int64{}, numbers: map[core.MessageID]core.MessageID{}, threads: map[core.ThreadID]*core.ImportThread{},
-		wants: s.Bytes, room: a.room()}
+		wants: s.Bytes, room: a.room(i.Media.Max)}
 	i.Media.sweep(i.User.ID, i.Now())
 	wanted := ctx
 	ctx, cancel := context.WithCancel(ctx)

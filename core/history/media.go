@@ -68,26 +68,23 @@ func (a *Archive) size(name string) (bytes int64, there bool) {
 	return info.Size(), true
 }
 
-// Files of a ZIP file may take freeMedia, and mediaRatio times its own size: one
-// that is named by very many messages is a bomb.
-const (
-	freeMedia  = 1 << 30
-	mediaRatio = 50
-)
+// mediaRatio is how many times its own size, and that of its largest file, the
+// files of a ZIP file may take: one that very many messages name is a bomb.
+const mediaRatio = 50
 
 // errBomb means that the files of an archive take more than such a one can hold.
 var errBomb = errors.New("the files of the archive take too much")
 
-// room is how much the files of an archive may take.
-func (a *Archive) room() int64 {
+// room is how much the files of an archive may take, each at most so many bytes.
+func (a *Archive) room(largest int64) int64 {
 	if a.zip == nil {
 		return math.MaxInt64
 	}
 	info, err := a.pack.Stat()
 	if err != nil {
-		return freeMedia
+		return mediaRatio * largest
 	}
-	return freeMedia + mediaRatio*info.Size()
+	return mediaRatio * (largest + info.Size())
 }
 
 // bringFiles copies the files of a batch, and notes where they are, or why not.
