@@ -160,9 +160,12 @@ func (w *town) goesOnInSecret(g *gateway, bot *account, rooms map[*olmDevice]str
 			w.t.Errorf("%s is heard saying %q, want %q", d.id, got, want)
 		}
 		d.legible(g, room, bot.id)
-		arrived := map[string]string{}
+		arrived, seen := map[string]string{}, map[string]bool{}
 		for _, e := range latest(d.plain(room), bot.id) {
-			arrived[e.ID] = e.body()
+			if arrived[e.ID] = strings.TrimSuffix(e.body(), repeatMark); seen[e.body()] {
+				w.t.Errorf("%s is told %q twice\n%s", d.id, e.body(), g.log)
+			}
+			seen[e.body()] = true
 		}
 		for _, line := range l.lines(`SELECT p.native_id || ' ' || m.body FROM delivery_parts p JOIN deliveries d ON d.user_id = p.user_id AND d.id = p.delivery_id
 			JOIN messages m ON m.user_id = d.user_id AND m.id = d.message_id WHERE d.external = $1`, d.id) {

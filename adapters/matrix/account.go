@@ -31,6 +31,7 @@ const (
 	keyStatus  = "status:"  // network → 1: its bridge sends message status events
 	keyLogin   = "login:"   // network → what its bridge last said of its login
 	keyRenewal = "renewal"  // when the store was restored, and what its transactions begin with since
+	keyDoubt   = "doubt:"   // room → whether a life that was lost wrote there
 	keyTwin    = "twin"     // when another copy of this gateway was last noticed, in milliseconds
 )
 

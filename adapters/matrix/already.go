@@ -81,10 +81,16 @@ func marked(e event, mark string, fresh bool) bool {
 	return e.Type == typeMessage && text(f[sentMark]) == mark && (!fresh || f["m.new_content"] == nil)
 }
 
-// before looks for a part in what a store sent that was lost: this one is a backup
-// of it. It returns the message if it is the same, and has the part say that it may
-// be a repeat if that cannot be seen.
+// before looks for a part that may have been sent in what a life of this store sent
+// that was lost: this one is a backup. It returns the message if it is the same, and
+// has the part say that it may be a repeat if that cannot be seen.
 func (c *Channel) before(ctx context.Context, s *session, r room, p *core.Part, bridge *Bridge) (string, error) {
+	if s.renewal.Salt == "" {
+		return "", nil
+	}
+	if !p.Again {
+		return "", c.qualify(ctx, s, r, p)
+	}
 	key, body := s.renewal.transaction(p.Key), Render(*p, bridge)["body"]
 	var found event
 	since, err := c.newestOf(ctx, s, r, func(e event) bool {
@@ -93,8 +99,11 @@ func (c *Channel) before(ctx context.Context, s *session, r room, p *core.Part, 
 		}
 		return e.Txn == key || marked(e, key, false)
 	})
-	if err != nil || since != "" || found.ID == "" {
+	if err != nil || since != "" {
 		return "", err
+	}
+	if found.ID == "" {
+		return "", c.qualify(ctx, s, r, p)
 	}
 	f := found.fields()
 	if found.Type == typeMessage && f["m.new_content"] != nil {
@@ -103,10 +112,11 @@ func (c *Channel) before(ctx context.Context, s *session, r room, p *core.Part, 
 	switch {
 	case found.Type != typeMessage:
 		*p = repeated(*p)
+		return "", nil
 	case text(f["body"]) == body && found.relation().kind == "m.replace":
 		return found.relation().target, nil
 	case text(f["body"]) == body:
 		return found.ID, nil
 	}
-	return "", nil
+	return "", c.qualify(ctx, s, r, p)
 }

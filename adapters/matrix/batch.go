@@ -189,6 +189,9 @@ func (b *batch) event(ctx context.Context, r room, e event) error {
 			return err
 		}
 	}
+	if err := b.doubts(ctx, r, e); err != nil {
+		return err
+	}
 	b.remember(r, e)
 	b.health(r, e)
 	s := scene{home: h, room: r, now: b.c.now(), renewal: b.s.renewal, known: func(id string) (seen, bool) { return b.find(ctx, r, id) }}

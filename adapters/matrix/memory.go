@@ -25,6 +25,7 @@ type memory struct {
 	known  map[core.Address]bool   // people whom we have sent something to
 	status map[string]bool         // networks whose bridge sends message status events
 	logins map[string]loginState   // by network
+	doubts map[string]string       // of rooms; see Channel.doubt
 }
 
 // trace is one event of a room in order; mine is the message of ours that it is
@@ -34,8 +35,21 @@ type trace struct{ id, mine string }
 func newMemory() *memory {
 	return &memory{
 		events: map[string]seen{}, traces: map[string][]trace{}, where: map[core.Address]string{},
-		known: map[core.Address]bool{}, status: map[string]bool{}, logins: map[string]loginState{},
+		known: map[core.Address]bool{}, status: map[string]bool{}, logins: map[string]loginState{}, doubts: map[string]string{},
 	}
+}
+
+func (m *memory) doubt(room string) (string, bool) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	d, ok := m.doubts[room]
+	return d, ok
+}
+
+func (m *memory) setDoubt(room, d string) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.doubts[room] = d
 }
 
 func (m *memory) look(id string) (seen, bool) {

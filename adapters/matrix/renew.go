@@ -112,9 +112,80 @@ func (c *Channel) copies(ctx context.Context) []Finding {
 	return []Finding{{Text: "matrix: " + errTwin.Error()}}
 }
 
-// repeated is a part that may have arrived before the store was restored, with a
-// mark that says so.
+// What is known of a room after a restore: answered tells that a life that was lost
+// wrote there, and that what it answered may be answered again; returned that the
+// person has written since; assured that they were answered since then.
+const (
+	doubtAnswered = "answered"
+	doubtReturned = "returned"
+	doubtAssured  = "assured"
+)
+
+// doubtFor is how long after a restore answers may be repeats.
+const doubtFor = 24 * time.Hour
+
+// doubt returns what is known of a room after a restore, "" if nothing.
+func (c *Channel) doubt(ctx context.Context, s *session, room string) (string, error) {
+	if s.renewal.Salt == "" || c.now().Sub(time.UnixMilli(s.renewal.At)) > doubtFor {
+		return "", nil
+	}
+	if d, ok := c.memory.doubt(room); ok {
+		return d, nil
+	}
+	d, err := c.kept(ctx, keyDoubt+room)
+	if err == nil {
+		c.memory.setDoubt(room, d)
+	}
+	return d, err
+}
+
+// doubts notes what an event tells of what a lost life answered in a room.
+func (b *batch) doubts(ctx context.Context, r room, e event) error {
+	was, err := b.c.doubt(ctx, b.s, r.id)
+	lost, now := e.TS <= b.s.renewal.At, was
+	switch {
+	case err != nil || b.s.renewal.Salt == "" || e.Type != typeMessage && e.Type != typeEncrypted:
+		return err
+	case lost && (e.Sender == b.c.rooms.home.self || was != ""): // its key may come late
+		now = doubtAnswered
+	case e.Sender != b.c.rooms.home.self && was != "":
+		now = doubtReturned
+	}
+	if now != was {
+		b.state[keyDoubt+r.id] = now
+		b.c.memory.setDoubt(r.id, now)
+	}
+	return nil
+}
+
+// qualify has a part say that it may be a repeat, where a lost life wrote too.
+func (c *Channel) qualify(ctx context.Context, s *session, r room, p *core.Part) error {
+	d, err := c.doubt(ctx, s, r.id)
+	if err == nil && (d == doubtAnswered || d == doubtReturned) {
+		*p = repeated(*p)
+	}
+	return err
+}
+
+// assured notes that a part was sent: the first since the person has written again
+// is the last that may be a repeat.
+func (c *Channel) assured(ctx context.Context, s *session, r room) {
+	if d, err := c.doubt(ctx, s, r.id); err != nil || d != doubtReturned {
+		return
+	}
+	if err := c.opts.Keeper.SetState(ctx, map[string]string{keyDoubt + r.id: doubtAssured}); err != nil {
+		c.log.Warn("keep that an answer was marked", zap.Error(err))
+		return
+	}
+	c.memory.setDoubt(r.id, doubtAssured)
+}
+
+const repeatMark = "(may be a repeat)"
+
+// repeated is a part that says that it may have arrived before.
 func repeated(p core.Part) core.Part {
-	p.Text += "\n\n(may be a repeat)"
+	if !strings.HasSuffix(p.Text, repeatMark) {
+		p.Text = strings.TrimLeft(p.Text+"\n\n", "\n") + repeatMark
+	}
 	return p
 }

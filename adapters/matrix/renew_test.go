@@ -2,7 +2,9 @@ package matrix
 
 import (
 	"encoding/json"
+	"fmt"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -81,4 +83,34 @@ func TestStatusesNameThePartsOfThisStore(t *testing.T) {
 		require.True(t, ok)
 		require.Equal(t, want, in.Status.Key, txn)
 	}
+}
+
+// What a lost life has answered is answered again, and says so, until an answer to
+// something new was sent.
+func TestAnswersAreMarkedWhereALostLifeWrote(t *testing.T) {
+	t.Parallel()
+	now := time.Now()
+	later := func(o *Options) { o.Now = func() time.Time { return now } }
+	w, room := talking(t)
+	since, err := w.k.State(t.Context(), keySync)
+	require.NoError(t, err)
+	w.Say(room, ada, "what a day")
+	_, err = w.c.Send(t.Context(), toAda, core.Part{Text: "A day.", Key: "everthread-1-5-0"})
+	require.NoError(t, err)
+	w.stop()
+	now = now.Add(time.Minute)
+	renewed := fmt.Sprintf(`{"salt":"r0-","at":%d}`, now.UnixMilli())
+	require.NoError(t, w.k.SetState(t.Context(), map[string]string{keyRenewal: renewed, keySync: since}))
+	for n, more := range []string{"", "and a night", ""} {
+		w.SetNow(now.Add(time.Minute))
+		w = start(t, w.Server, w.k, later) // what is known is kept
+		if more != "" {
+			w.Say(room, ada, more)
+		}
+		w.barrier(t)
+		_, err = w.c.Send(t.Context(), toAda, core.Part{Text: "A day.", Key: fmt.Sprint("everthread-1-6-", n)})
+		require.NoError(t, err)
+		w.stop()
+	}
+	require.Equal(t, []string{"A day.", "A day.\n\n(may be a repeat)", "A day.\n\n(may be a repeat)", "A day."}, screen(w, room))
 }

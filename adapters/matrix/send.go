@@ -46,6 +46,7 @@ func (c *Channel) send(ctx context.Context, to core.Address, p core.Part, bridge
 		return core.Receipt{}, c.classify(s, r, err)
 	}
 	c.sent(ctx, s, r, to)
+	c.assured(ctx, s, r)
 	return core.Receipt{NativeID: id}, nil
 }
 
@@ -59,11 +60,8 @@ func (c *Channel) deliver(ctx context.Context, s *session, r room, p core.Part, 
 		}
 	}
 	p.Preview = s.renewal.transaction(p.Preview)
-	if p.Again && s.renewal.Salt != "" {
-		id, err := c.before(ctx, s, r, &p, bridge)
-		if id != "" || err != nil {
-			return id, err
-		}
+	if id, err := c.before(ctx, s, r, &p, bridge); id != "" || err != nil {
+		return id, err
 	}
 	content := Render(p, bridge)
 	content[sentMark] = key
