@@ -38,8 +38,10 @@ type wizard struct {
 
 // newWizard is a town whose gateway is not configured yet: its environment tells
 // only where the chat service is, and a free address.
-func newWizard(t *testing.T) *wizard {
-	w := &wizard{town: newTown(t, ""), began: time.Now()}
+func newWizard(t *testing.T) *wizard { return newWizardOn(t, "") }
+
+func newWizardOn(t *testing.T, database string) *wizard {
+	w := &wizard{town: newTown(t, database), began: time.Now()}
 	w.env = []string{"EVERTHREAD_CHANNELS_TELEGRAM_API_URL=" + w.telegram.URL(), "EVERTHREAD_HTTP_LISTEN=" + freeAddress(t),
 		"EVERTHREAD_TURN_DEBOUNCE=0s", "EVERTHREAD_CHANNELS_TELEGRAM_RATE_PER_CHAT=0", "LANG=C.UTF-8", "TZ=Europe/Paris", "TERM=xterm-256color"}
 	return w
@@ -156,13 +158,19 @@ func (w *wizard) files() string {
 	return strings.Join(out, " ")
 }
 
-// come has the owner open the link, and talk.
-func (w *wizard) come() {
+// pair has the owner open the link.
+func (w *wizard) pair() {
 	w.t.Helper()
 	code := w.until(`https://t\.me/test_bot\?start=(\w+)`)[1]
 	w.telegram.Say(ada, "/start "+code)
 	w.until(`That was you, on telegram`)
 	w.until(`It was answered: `)
+}
+
+// come has the owner open the link, and talk.
+func (w *wizard) come() {
+	w.t.Helper()
+	w.pair()
 	w.telegram.Say(ada, "hello")
 	if got := w.sent(ada, 2)[1].Text; got != "echo: hello" {
 		w.t.Errorf("got %q", got)

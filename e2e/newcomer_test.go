@@ -6,9 +6,12 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/everthread/everthread/adapters/telegram/telegramtest"
 )
 
 // bothPasts writes a Telegram export and a WhatsApp export of somebody.
@@ -36,26 +39,48 @@ func bothPasts(t *testing.T) (telegram, whatsapp string) {
 	return telegram, whatsapp
 }
 
-// Somebody new brings their past from two apps, asks about it, has all of it in the
-// prompt, and takes everything to another machine, where the conversation goes on.
+// setUp asks the wizard in an empty folder, and starts what it configured.
+func setUp(t *testing.T, database string) (*town, *gateway) {
+	t.Helper()
+	w := newWizardOn(t, database)
+	w.ask()
+	w.answer(`Which model is to answer`, "demo")
+	w.answer(`token of your Telegram bot`, telegramtest.Token)
+	if database == "" {
+		w.answer(`Anything else`, "")
+	} else {
+		w.answer(`Anything else`, "4")
+		w.answer(`The address of the database`, database)
+		w.answer(`Anything else`, "")
+	}
+	w.pair()
+	w.answer(`How is it to run`, "no")
+	must(t, w.end())
+	made := w.town
+	made.env = append(slices.DeleteFunc(made.env, func(v string) bool { return strings.HasPrefix(v, "EVERTHREAD_HTTP_LISTEN=") }),
+		"EVERTHREAD_CONFIG="+filepath.Join(made.dir, "everthread.yaml"), "EVERTHREAD_CONTEXT_SILENCE=1ms")
+	made.dir = filepath.Join(made.dir, "data")
+	return made, made.start()
+}
+
+// Somebody new asks the wizard, brings their past from two apps, asks about it, has
+// all of it in the prompt, and takes everything to another machine, where the
+// conversation goes on.
 func TestANewcomerBringsThePastAndTakesItAlong(t *testing.T) {
 	t.Parallel()
 	engines(t, func(t *testing.T, database func(*testing.T) string) {
-		w := newTown(t, database(t))
-		w.env = append(w.env, "EVERTHREAD_LLM_PROVIDER=demo", "EVERTHREAD_LLM_MODEL=", "EVERTHREAD_CONTEXT_SILENCE=1ms")
-		g := w.start()
+		w, g := setUp(t, database(t))
 		l := w.ledger()
-		sent := 0
+		sent := len(w.telegram.Sent(ada))
 		ask := func(text string) string {
 			sent++
 			w.telegram.Say(ada, text)
 			return w.sent(ada, sent)[sent-1].Text
 		}
 		ask("Hello, I am new here.")
-		user := w.member()
 		telegram, whatsapp := bothPasts(t)
-		w.mustRun("import", "telegram", telegram, "--user", user, "--me", "Ada", "--no-summaries")
-		w.mustRun("import", "whatsapp", whatsapp, "--user", user, "--me", "Ada", "--no-summaries")
+		w.mustRun("import", "telegram", telegram, "--me", "Ada", "--no-summaries")
+		w.mustRun("import", "whatsapp", whatsapp, "--me", "Ada", "--no-summaries")
 		l.until(`SELECT COUNT(*) FROM users WHERE id > 0 AND indexed < last_message`, 0, g)
 		if got := ask("Where does my spare key lie?"); !strings.Contains(got, "2024-03-01, you said: “My spare key lies under the blue flowerpot.”") {
 			t.Errorf("about Telegram it was answered %q", got)
@@ -69,11 +94,11 @@ func TestANewcomerBringsThePastAndTakesItAlong(t *testing.T) {
 		if got := ask("What is my sailing boat called?"); !strings.Contains(got, "My sailing boat is called Albatros.") {
 			t.Errorf("with all in the prompt it was answered %q", got)
 		}
-		turn := w.lastTurn(l, user)
+		turn := w.lastTurn(l, "1")
 		if s := turn.Snapshot; s.Strategy != "long" || s.Included < 10 || s.Total > s.Cap {
 			t.Errorf("the snapshot is %+v", s)
 		}
-		shown := w.mustRun("turns", "show", fmt.Sprint(turn.ID), "--user", user)
+		shown := w.mustRun("turns", "show", fmt.Sprint(turn.ID))
 		if !strings.Contains(shown, "Strategy long.") || !strings.Contains(shown, "the settings changed") {
 			t.Errorf("it is explained by\n%s", shown)
 		}
