@@ -213,14 +213,18 @@ func (l *leaver) removeFiles(user core.UserID, files []string, tell func(web.Rem
 			total++
 		}
 	}
-	tell(web.Removal{Step: web.RemovalFiles, Total: total})
+	if total > 0 {
+		tell(web.Removal{Step: web.RemovalFiles, Total: total})
+	}
 	var errs []error
 	for n, f := range files {
 		if f = filepath.Clean("/" + f); f != "/" {
 			errs = append(errs, os.RemoveAll(filepath.Join(l.media, f)))
 		}
 		crash("deleted file")
-		tell(web.Removal{Step: web.RemovalFiles, Done: min(n+1, total), Total: total})
+		if total > 0 {
+			tell(web.Removal{Step: web.RemovalFiles, Done: min(n+1, total), Total: total})
+		}
 	}
 	if err := errors.Join(errs...); err != nil {
 		return fmt.Errorf("the rows are gone, but not all attachments; it is tried again at the next start: %w", err)
@@ -324,6 +328,7 @@ type steps struct {
 	screen bool
 	step   string
 	shown  time.Time
+	last   string // what is not shown yet
 }
 
 func (c *console) steps() *steps { return &steps{console: c, screen: isTerminal(c.err)} }
@@ -334,13 +339,17 @@ func (s *steps) line(step, text string) {
 	if s.screen {
 		every = 200 * time.Millisecond
 	}
-	if s.json || step == s.step && now.Sub(s.shown) < every {
+	if s.json {
 		return
 	}
-	if s.screen && step != s.step {
+	if step == s.step && now.Sub(s.shown) < every {
+		s.last = text
+		return
+	}
+	if step != s.step {
 		s.end()
 	}
-	s.step, s.shown = step, now
+	s.step, s.shown, s.last = step, now, ""
 	if s.screen {
 		fmt.Fprintf(s.err, "\r%-78s", text)
 		return
@@ -348,10 +357,13 @@ func (s *steps) line(step, text string) {
 	fmt.Fprintln(s.err, text)
 }
 
-// end ends the line of the last step.
+// end ends the line of the last step, with how far it came.
 func (s *steps) end() {
-	if s.screen && s.step != "" && !s.json {
+	if s.screen && s.last != "" {
+		fmt.Fprintf(s.err, "\r%-78s", s.last)
+	}
+	if s.screen && s.step != "" {
 		fmt.Fprintln(s.err)
 	}
-	s.step = ""
+	s.step, s.last = "", ""
 }

@@ -192,12 +192,13 @@ func TestADeletionThatWasKilledIsFinished(t *testing.T) {
 
 func TestStepsAreShown(t *testing.T) {
 	t.Parallel()
-	for screen, want := range map[bool]string{false: "a 1\nb 1\n", true: fmt.Sprintf("\r%-78s\n\r%-78s\n", "a 1", "b 1")} {
+	for screen, want := range map[bool]string{false: "a 1\nb 1\n", true: fmt.Sprintf("\r%-78s\r%-78s\n\r%-78s\r%-78s\n", "a 1", "a 3", "b 1", "b 3")} {
 		var b bytes.Buffer
 		s := &steps{console: &console{err: &b}, screen: screen}
 		for _, step := range []string{"a", "b"} {
 			s.line(step, step+" 1")
 			s.line(step, step+" 2") // too soon
+			s.line(step, step+" 3") // but it is the last word
 		}
 		s.end()
 		s.end()
