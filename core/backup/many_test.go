@@ -48,7 +48,7 @@ func many(out io.Writer, n int) error {
 
 // TestVeryManyEntries reads an archive of very many files in little memory. It is
 // not parallel: it looks at the memory of the process.
-func TestVeryManyEntries(t *testing.T) { //nolint:paralleltest // see above
+func TestVeryManyEntries(t *testing.T) {
 	const n = 200_000
 	r, w := io.Pipe()
 	wrote := make(chan error, 1)

@@ -282,7 +282,7 @@ func claims(t *testing.T, n uint64) string {
 }
 
 // TestListsThatTakeMemory is not parallel: it looks at the memory of the process.
-func TestListsThatTakeMemory(t *testing.T) { //nolint:paralleltest // see above
+func TestListsThatTakeMemory(t *testing.T) {
 	for name, c := range map[string]struct{ file, want string }{
 		"long names":        {longList(t, 4000, 65_000), "the names of its files take more than 128 MiB"},
 		"many, as it says":  {claims(t, 250_000_000), "more than 200000 files"},

@@ -47,7 +47,7 @@ func endless(t *testing.T, n int) string {
 }
 
 // TestEndlessListsOfFiles is not parallel: it looks at the memory of the process.
-func TestEndlessListsOfFiles(t *testing.T) { //nolint:paralleltest // see above
+func TestEndlessListsOfFiles(t *testing.T) {
 	open(t, endless(t, 1000))
 	file := endless(t, 10_000_000)
 	var before, after runtime.MemStats
