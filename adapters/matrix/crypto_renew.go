@@ -15,7 +15,7 @@ import (
 )
 
 // anchor is the room of a key that nothing is ever written with. A restore forgets
-// the keys that rooms are written to with, this one too: where it is missing, the
+// the keys that rooms are written to with, this one too: where none is left, the
 // store is older than what the homeserver and other devices have of it.
 const anchor = id.RoomID("everthread:anchor")
 
@@ -71,14 +71,12 @@ func retired() time.Time { return time.Unix(0, 0).UTC().AddDate(1, 0, 0) }
 // new keys, and the one-time keys on the server are ones whose secret halves are
 // here. A process that dies over it begins again. fresh: the device is a new one.
 func (c *Channel) renew(ctx context.Context, o *olm, fresh bool) error {
-	there, err := o.mach.CryptoStore.GetOutboundGroupSession(ctx, anchor)
+	left := 0
+	err := o.db.QueryRow(ctx, `SELECT COUNT(*) FROM crypto_megolm_outbound_session WHERE account_id = $1`, o.keys.AccountID).Scan(&left)
 	if err != nil {
 		return fmt.Errorf("read the keys of rooms: %w", err)
 	}
-	if there != nil {
-		return nil
-	}
-	if !fresh {
+	if left == 0 && !fresh {
 		if err := o.retire(ctx); err != nil {
 			return err
 		}
@@ -90,9 +88,11 @@ func (c *Channel) renew(ctx context.Context, o *olm, fresh bool) error {
 		}
 		c.log.Info("the keys come from a backup: rooms are written to with new ones, and what cannot be read is asked for")
 	}
-	key, err := crypto.NewOutboundGroupSession(anchor, nil, nil)
-	if err == nil {
-		err = o.mach.CryptoStore.AddOutboundGroupSession(ctx, key)
+	there, err := o.keys.GetOutboundGroupSession(ctx, anchor)
+	if err == nil && there == nil {
+		if there, err = crypto.NewOutboundGroupSession(anchor, nil, nil); err == nil {
+			err = o.keys.AddOutboundGroupSession(ctx, there)
+		}
 	}
 	if err != nil {
 		return fmt.Errorf("keep that the keys are renewed: %w", err)
@@ -100,22 +100,19 @@ func (c *Channel) renew(ctx context.Context, o *olm, fresh bool) error {
 	return nil
 }
 
-// retire has nothing be written with the keys that are there.
+// retire has nothing be written over the sessions with devices that are there.
 func (o *olm) retire(ctx context.Context) error {
-	account := o.keys.AccountID
-	if _, err := o.db.Exec(ctx, `DELETE FROM crypto_megolm_outbound_session WHERE account_id = $1`, account); err != nil {
-		return fmt.Errorf("forget the keys of rooms: %w", err)
-	}
-	if _, err := o.db.Exec(ctx, `UPDATE crypto_olm_session SET created_at = $1 WHERE account_id = $2`, time.Unix(0, 0).UTC(), account); err != nil {
+	if _, err := o.db.Exec(ctx, `UPDATE crypto_olm_session SET created_at = $1 WHERE account_id = $2`, time.Unix(0, 0).UTC(), o.keys.AccountID); err != nil {
 		return fmt.Errorf("retire the sessions with devices: %w", err)
 	}
 	return nil
 }
 
-// behind has the next session renew the store.
+// behind forgets the keys of rooms, as a restore does, so that the next cryptor
+// renews the store.
 func (o *olm) behind(ctx context.Context) error {
-	if err := o.mach.CryptoStore.RemoveOutboundGroupSession(ctx, anchor); err != nil {
-		return fmt.Errorf("keep that the keys are old: %w", err)
+	if _, err := o.db.Exec(ctx, `DELETE FROM crypto_megolm_outbound_session WHERE account_id = $1`, o.keys.AccountID); err != nil {
+		return fmt.Errorf("forget the keys of rooms: %w", err)
 	}
 	return nil
 }
