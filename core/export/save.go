@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 
@@ -31,6 +32,10 @@ func (s *Saver) Save(ctx context.Context, file string, user core.UserID, progres
 	dir := filepath.Dir(file)
 	s.sweep(dir)
 	f, err := os.CreateTemp(dir, partialPattern)
+	var about *fs.PathError // whose path is of no use to anybody
+	if errors.As(err, &about) {
+		err = about.Err
+	}
 	if err != nil {
 		return fmt.Errorf("write the export: %w", core.NoRoom(err, dir, 0))
 	}
