@@ -129,6 +129,28 @@ func TestABackupTakenWhileMessagesFlowGoesOnElsewhere(t *testing.T) {
 	})
 }
 
+// Libraries keep tables of their own beside ours, with types of their own.
+func TestTablesOfOthersComeBack(t *testing.T) {
+	t.Parallel()
+	w := newTown(t, newSchema(t))
+	g := w.start()
+	l := w.ledger()
+	_, err := l.db.Exec(`CREATE TYPE weather AS ENUM ('dry', 'wet');
+		CREATE TABLE others (id bigint PRIMARY KEY, name varchar(20) NOT NULL, now weather NOT NULL DEFAULT 'dry');
+		INSERT INTO others VALUES (1, 'Lyon', 'wet'), (2, 'Bath', DEFAULT)`)
+	must(t, err)
+	file := w.backUp(t.TempDir())
+	g.stop()
+	there := w.elsewhere(newSchema(t))
+	there.mustRun("restore", file)
+	l = there.ledger()
+	_, err = l.db.Exec(`INSERT INTO others (id, name) VALUES (3, 'Ghent')`)
+	must(t, err)
+	if got := l.lines(`SELECT id || name || now FROM others ORDER BY id`); !slices.Equal(got, []string{"1Lyonwet", "2Bathdry", "3Ghentdry"}) {
+		t.Errorf("it came back as %q", got)
+	}
+}
+
 // goesOn checks that the conversation goes on where a backup was restored.
 func (w *town) goesOn(t *testing.T, from *town, said []string, n int) {
 	t.Helper()

@@ -89,7 +89,7 @@ func (c *Channel) newOlm(ctx context.Context, s *session) (*olm, error) {
 	state := sqlstatestore.NewSQLStateStore(db, dbutil.NoopLogger, false)
 	account := c.opts.UserID + "/" + s.cli.DeviceID.String()
 	keys := &deviceStore{crypto.NewSQLCryptoStore(db, dbutil.NoopLogger, account, s.cli.DeviceID, c.opts.PickleKey), map[id.SenderKey]bool{}}
-	if err := errors.Join(versions(ctx, db), state.Upgrade(ctx), keys.DB.Upgrade(ctx), plain(ctx, db)); err != nil {
+	if err := errors.Join(versions(ctx, db), state.Upgrade(ctx), keys.DB.Upgrade(ctx)); err != nil {
 		return nil, fmt.Errorf("open the store of keys: %w", err)
 	}
 	s.cli.StateStore = state
@@ -113,23 +113,6 @@ func versions(ctx context.Context, db *dbutil.Database) error {
 		if _, err := db.Exec(ctx, "CREATE TABLE IF NOT EXISTS "+table+" (version INTEGER, compat INTEGER)"); err != nil {
 			return fmt.Errorf("make %s: %w", table, err)
 		}
-	}
-	return nil
-}
-
-// plain has no table of mautrix need a type of its own: a backup of PostgreSQL holds
-// tables, and could not be restored.
-func plain(ctx context.Context, db *dbutil.Database) error {
-	if db.Dialect != dbutil.Postgres {
-		return nil
-	}
-	own := false
-	err := db.QueryRow(ctx, `SELECT atttypid <> 'text'::regtype FROM pg_attribute WHERE attrelid = 'mx_user_profile'::regclass AND attname = 'membership'`).Scan(&own)
-	if err == nil && own {
-		_, err = db.Exec(ctx, `ALTER TABLE mx_user_profile ALTER COLUMN membership TYPE text`)
-	}
-	if err != nil {
-		return fmt.Errorf("make mx_user_profile plain: %w", err)
 	}
 	return nil
 }

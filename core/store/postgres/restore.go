@@ -161,11 +161,20 @@ func truncate(ctx context.Context, tx pgx.Tx, tables []string) error {
 	return err
 }
 
-// create makes tables without their rules.
+// create makes tables without their rules. A column of a type that only the old
+// database had, as a list of words is, becomes one of text.
 func create(ctx context.Context, tx pgx.Tx, tables []core.Table) error {
 	for _, t := range tables {
 		var columns []string
 		for _, c := range t.Columns {
+			var known bool
+			if err := tx.QueryRow(ctx, `SELECT to_regtype($1) IS NOT NULL`, c.Type).Scan(&known); err != nil {
+				return fmt.Errorf("look for the type %s: %w", c.Type, err)
+			}
+			if !known {
+				c.Default = strings.TrimSuffix(c.Default, "::"+c.Type)
+				c.Type = "text"
+			}
 			text := quoted(c.Name) + " " + c.Type
 			if c.Default != "" {
 				text += " DEFAULT " + c.Default
