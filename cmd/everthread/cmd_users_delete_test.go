@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
@@ -63,6 +64,8 @@ func (s *leaves) says(u core.User, text string, files ...string) {
 	i, err := s.people.Door(s.t.Context(), u.ID, web.Name)
 	s.must(err)
 	e := core.Inbound{Address: i.Address, EventID: text, Kind: core.InMessage, Text: text, SentAt: now, ReceivedAt: now}
+	e.Raw, err = json.Marshal(map[string]string{"text": text}) // as services send it
+	s.must(err)
 	_, err = s.store.Append(s.t.Context(), core.Append{User: u.ID, Identity: i.ID, Events: []core.Inbound{e}, Messages: []core.NewMessage{m}, Now: now, RunAt: now})
 	s.must(err)
 }
