@@ -50,7 +50,14 @@ type ImportBatch struct {
 	Now       time.Time
 	// Terms are what messages are found by, in their order; nil before PrepareImport.
 	Terms [][]string
+	// Taken is what the batch before it in the thread returned, if any: without it many
+	// messages of one moment would be looked through again and again.
+	Taken Taken
 }
+
+// Taken are places of a thread, in microseconds since 1970, that nothing can be
+// put in any more.
+type Taken struct{ From, To int64 }
 
 // ImportThread is a plain thread, made when its first message comes. Name is
 // unique of the user, at most 200 bytes, and shown nowhere.
@@ -75,4 +82,5 @@ type Imported struct {
 	Messages []MessageID // of all of the batch, those that came in before too
 	Fresh    int         // that were stored now
 	Days     int         // that were opened
+	Taken    Taken       // for the next batch
 }

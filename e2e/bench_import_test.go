@@ -29,7 +29,8 @@ func benchImport(t *testing.T) int {
 	return 100_000
 }
 
-// longChat writes a Telegram export of n messages, one every twenty minutes.
+// longChat writes a Telegram export of n messages, one every twenty minutes, or as
+// many in ten years.
 func longChat(t *testing.T, n int) string {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "result.json")
@@ -37,7 +38,8 @@ func longChat(t *testing.T, n int) string {
 	must(t, err)
 	w := bufio.NewWriterSize(f, 1<<20)
 	fmt.Fprint(w, `{"name":"Bot","type":"bot_chat","id":7,"messages":[`)
-	say, first := newSayings(), time.Now().AddDate(0, -1, 0).Unix()-int64(n)*1200
+	step := min(1200, 10*365*24*3600/int64(n))
+	say, first := newSayings(), time.Now().AddDate(0, -1, 0).Unix()-int64(n)*step
 	for i := range n {
 		if i > 0 {
 			fmt.Fprint(w, ",\n")
@@ -45,7 +47,7 @@ func longChat(t *testing.T, n int) string {
 		text, err := json.Marshal(say())
 		must(t, err)
 		fmt.Fprintf(w, `{"id":%d,"type":"message","date":"2020-01-01T00:00:00","date_unixtime":"%d","from":"x","from_id":"%s","text":%s,"text_entities":[{"type":"plain","text":%s}]}`,
-			i+1, first+int64(i)*1200, []string{"user5", "user7"}[i%2], text, text)
+			i+1, first+int64(i)*step, []string{"user5", "user7"}[i%2], text, text)
 	}
 	fmt.Fprint(w, "]}")
 	must(t, errors.Join(w.Flush(), f.Close()))

@@ -276,11 +276,15 @@ func (r *run) labelled(near time.Time, label string) core.Day {
 
 // store stores batches as they come.
 func (r *run) store(ctx context.Context, batches <-chan *batch) error {
+	var before core.ImportBatch
 	for b := range batches {
 		if err := errors.Join(<-b.ready, ctx.Err()); err != nil {
 			return err
 		}
 		b.Now = r.Now()
+		if b.Thread == before.Thread {
+			b.Taken = before.Taken
+		}
 		if err := r.bringFiles(b); err != nil {
 			return errors.Join(err, r.forget(ctx, b, core.Imported{}, false))
 		}
@@ -291,6 +295,7 @@ func (r *run) store(ctx context.Context, batches <-chan *batch) error {
 		if err := r.forget(ctx, b, out, true); err != nil {
 			return err
 		}
+		before = core.ImportBatch{Thread: b.Thread, Taken: out.Taken}
 		for n, m := range b.Messages {
 			if m.Was > 0 {
 				r.numbers[m.Was] = out.Messages[n]

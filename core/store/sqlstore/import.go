@@ -23,6 +23,7 @@ type importing struct {
 	fresh  []incoming
 	days   map[string]*importedDay
 	opened int
+	taken  core.Taken
 }
 
 // incoming is a message that is new.
@@ -67,8 +68,8 @@ func (s *Store) Import(ctx context.Context, b core.ImportBatch) (core.Imported, 
 		if t.halted() {
 			return core.ErrMoving
 		}
-		in := &importing{tx: t, b: b, days: map[string]*importedDay{}}
-		out = core.Imported{Messages: make([]core.MessageID, len(b.Messages))}
+		in := &importing{tx: t, b: b, days: map[string]*importedDay{}, taken: b.Taken}
+		out = core.Imported{Messages: make([]core.MessageID, len(b.Messages)), Taken: b.Taken}
 		if err := in.admit(&out); err != nil || len(in.fresh) == 0 {
 			return err
 		}
@@ -80,7 +81,7 @@ func (s *Store) Import(ctx context.Context, b core.ImportBatch) (core.Imported, 
 		for _, m := range in.fresh {
 			out.Messages[m.index] = m.id
 		}
-		out.Fresh, out.Days = len(in.fresh), in.opened
+		out.Fresh, out.Days, out.Taken = len(in.fresh), in.opened, in.taken
 		return nil
 	})
 	return out, err

@@ -6,16 +6,25 @@ import "github.com/everthread/everthread/core"
 // sending, or the next free place after it. Nothing comes to stand within a turn.
 func (in *importing) place() error {
 	s := standing{importing: in}
-	last := int64(0)
+	last, taken := int64(0), &in.taken
 	for i := range in.fresh {
 		m := &in.fresh[i]
 		if m.Kind != core.KindChat {
 			continue
 		}
+		first := max(last+1, m.wanted())
+		from := first
+		if taken.From <= first && first <= taken.To {
+			from = taken.To + 1
+		}
 		var err error
-		if last, err = s.free(max(last+1, m.wanted())); err != nil {
+		if last, err = s.free(from); err != nil {
 			return err
 		}
+		if first < taken.From || first > taken.To+1 {
+			taken.From = first
+		}
+		taken.To = last
 		m.position, s.before = last, stood{position: last}
 	}
 	return nil

@@ -14,6 +14,7 @@ func importCases() []testCase {
 	return []testCase{
 		{"what is imported stands at its time and is not answered", testImport},
 		{"an import comes in once, in whatever pieces", testImportTwice},
+		{"many messages of one moment keep their order", testImportMoment},
 		{"nothing comes to stand within a turn", testImportWithin},
 		{"an import waits for a turn that it would stand in", testImportWaits},
 		{"what comes into the prompt begins it anew", testImportEpoch},
@@ -136,6 +137,38 @@ func testImport(b *bench) {
 	equal(b, "messages of today", b.segment().Messages, 3)
 	b.exchange("go on", "yes")
 	equal(b, "order", b.ordered(), "old older reply this morning hello hi go on yes")
+}
+
+// testImportMoment brings batches whose messages were all sent at one moment, with
+// what the batch before returned and without; the last ones come between two others.
+func testImportMoment(b *bench) {
+	var want []string
+	var taken core.Taken
+	batch := func(at time.Duration, texts ...string) {
+		b.t.Helper()
+		in := core.ImportBatch{User: b.user.ID, Now: b.now, Taken: taken}
+		for _, text := range texts {
+			in.Messages = append(in.Messages, b.line(at, core.RoleUser, text))
+		}
+		taken = one(b, b.Import, in).Taken
+	}
+	moment := 48 * time.Hour
+	for n := range 4 {
+		texts := []string{fmt.Sprint("a", n), fmt.Sprint("b", n), fmt.Sprint("c", n)}
+		want = append(want, texts...)
+		batch(moment, texts...)
+		if n == 1 {
+			taken = core.Taken{}
+		}
+	}
+	first, last := taken.From, taken.To
+	equal(b, "taken", last-first, int64(11))
+	batch(moment-time.Microsecond*20, "later")
+	batch(moment-time.Microsecond*5, "d")
+	batch(moment-time.Microsecond*20, "later still")
+	batch(moment+time.Hour, "before")
+	want = append(append([]string{"before"}, want...), "d", "later", "later still")
+	equal(b, "order", b.ordered(), strings.Join(want, " "))
 }
 
 func testImportTwice(b *bench) {
