@@ -3,6 +3,7 @@ package web
 import (
 	"fmt"
 	"net/http"
+	"slices"
 	"strings"
 	"time"
 	"unicode/utf8"
@@ -93,7 +94,7 @@ func (v *visit) tracePlaces(found []core.Trace) []tracePlace {
 		}
 		counts[kind]++
 		if counts[kind] <= tracesLinked {
-			if link, ok := v.traceLink(kind, t.ID); ok && !has(out[n].Links, link) {
+			if link, ok := v.traceLink(kind, t.ID); ok && !slices.Contains(out[n].Links, link) {
 				out[n].Links = append(out[n].Links, link)
 			}
 		}
@@ -105,15 +106,6 @@ func (v *visit) tracePlaces(found []core.Trace) []tracePlace {
 		}
 	}
 	return out
-}
-
-func has(all []traceLink, one traceLink) bool {
-	for _, l := range all {
-		if l == one {
-			return true
-		}
-	}
-	return false
 }
 
 // traceLink leads to where a place is shown; false: nowhere.
