@@ -73,13 +73,18 @@ func addFile(ctx context.Context, w *writer, root *os.Root, name string) error {
 type steady struct {
 	file  core.Draft
 	ctx   context.Context
+	wait  func(ctx context.Context, d time.Duration)
 	size  int64
 	dirty int64
 }
 
-const dirtyMost = 8 << 20
+// How much is written at once, and how long the disk is others' afterwards at most.
+const (
+	dirtyMost = 2 << 20
+	restMost  = 50 * time.Millisecond
+)
 
-// Write writes, and syncs now and then.
+// Write writes, and syncs now and then: then it rests for as long as that took.
 func (s *steady) Write(b []byte) (int, error) {
 	if err := s.ctx.Err(); err != nil {
 		return 0, err
@@ -91,7 +96,9 @@ func (s *steady) Write(b []byte) (int, error) {
 	s.size += int64(n)
 	if s.dirty += int64(n); err == nil && s.dirty >= dirtyMost {
 		s.dirty = 0
+		began := time.Now()
 		err = s.file.Sync()
+		s.wait(s.ctx, min(time.Since(began), restMost))
 	}
 	return n, err
 }
@@ -133,7 +140,7 @@ func (m *Maker) verifyDatabase(ctx context.Context, dir string, body io.Reader) 
 		return errors.Join(err, f.Close())
 	}
 	defer unlock()
-	out := &steady{file: m.Disk.Take(f), ctx: ctx}
+	out := &steady{file: m.Disk.Take(f), ctx: ctx, wait: m.Wait}
 	_, err = io.Copy(out, body)
 	if err := errors.Join(err, out.file.Close()); err != nil {
 		return err

@@ -26,8 +26,8 @@ type Maker struct {
 	// Lock locks a file until unlock, or fails at once: somebody else writes it.
 	Lock func(path string) (unlock func(), err error)
 	Now  func() time.Time
-	// Wait waits, or until ctx ends. A server is asked for no more than rate bytes a
-	// second, so that it has time for others.
+	// Wait waits, or until ctx ends: the disk has time for others after each bit that
+	// is written, and a server is asked for no more than rate bytes a second.
 	Wait func(ctx context.Context, d time.Duration)
 	// Progress is told, now and then, how many bytes were read; nil: nobody asks.
 	Progress func(bytes int64)
@@ -148,7 +148,7 @@ func (m *Maker) publish(d *draft, path string) error {
 
 // write writes everything and syncs it.
 func (m *Maker) write(ctx context.Context, d *draft) error {
-	out := &steady{file: m.Disk.Take(d.file), ctx: ctx}
+	out := &steady{file: m.Disk.Take(d.file), ctx: ctx, wait: m.Wait}
 	var w *writer
 	var err error
 	if m.File != nil {
