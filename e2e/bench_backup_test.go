@@ -94,4 +94,10 @@ func (w *town) fillGigabyte(l *ledger) {
 		_, err := l.db.Exec(q)
 		must(w.t, err)
 	}
+	if w.database != "" { // what the server would do in the next minutes is not of the backup
+		for _, q := range []string{`VACUUM ANALYZE`, `CHECKPOINT`} {
+			_, err := l.db.Exec(q)
+			must(w.t, err)
+		}
+	}
 }

@@ -212,7 +212,7 @@ func (t *tx) redactSummaries(m core.Message) error {
 	for _, query := range []string{
 		`DELETE FROM summaries WHERE user_id = $1 AND segment_id = $2`,
 		`UPDATE segments SET hidden = 1, stale = 1, error = '' WHERE user_id = $1 AND id = $2`,
-		`UPDATE messages SET covered = 0 WHERE user_id = $1 AND segment_id = $2 AND segment_id > 0`,
+		`UPDATE messages SET covered = 0 WHERE user_id = $1 AND segment_id = $2 AND segment_id > 0 AND covered = 1`,
 		`UPDATE messages SET body = '', tokens = 0, redacted = 1 WHERE user_id = $1 AND segment_id = $2 AND segment_id > 0 AND kind IN ('day_summary', 'day_summary_post')`,
 		`DELETE FROM delivery_parts` + posts + ` AND state = 'pending'`,
 		`UPDATE delivery_parts SET body = '{"text":""}'` + posts,

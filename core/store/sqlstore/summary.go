@@ -2,6 +2,7 @@ package sqlstore
 
 import (
 	"context"
+	"slices"
 	"strings"
 	"time"
 
@@ -103,12 +104,8 @@ func (t *tx) newVersion(g *core.Segment, p core.PutSummary) error {
 	if err != nil {
 		return err
 	}
-	for _, r := range m.Covers.Ranges() {
-		err := t.exec(`UPDATE messages SET covered = 1 WHERE user_id = $1 AND segment_id = $2 AND segment_id > 0 AND id BETWEEN $3 AND $4 AND kind = 'chat'`,
-			t.user, g.ID, r[0], r[1])
-		if err != nil {
-			return err
-		}
+	if err := t.cover(g.ID, m.Covers); err != nil {
+		return err
 	}
 	if err := t.index(core.DocSummary, int64(g.ID), m.Markdown); err != nil {
 		return err
@@ -117,6 +114,24 @@ func (t *tx) newVersion(g *core.Segment, p core.PutSummary) error {
 		return err
 	}
 	return t.exec(`UPDATE threads SET summaries = summaries + 1, edits = edits + $3 WHERE user_id = $1 AND id = $2`, t.user, g.Thread, flag(g.Hidden || g.Stale))
+}
+
+// cover marks those of a day's messages that a summary covers first: most of what it
+// covers, the one before it did too.
+func (t *tx) cover(g core.SegmentID, covers core.IDSet) error {
+	rows, err := t.rows(`SELECT id FROM messages WHERE user_id = $1 AND segment_id = $2 AND segment_id > 0 AND kind = 'chat' AND covered = 0 ORDER BY id`, t.user, g)
+	ids, err := collect(rows, err, func(r scanner) (id core.MessageID, err error) { return id, r.Scan(&id) })
+	if err != nil {
+		return err
+	}
+	ids = slices.DeleteFunc(ids, func(id core.MessageID) bool { return !covers.Has(id) })
+	for _, r := range core.NewIDSet(ids...).Ranges() {
+		err := t.exec(`UPDATE messages SET covered = 1 WHERE user_id = $1 AND segment_id = $2 AND segment_id > 0 AND id BETWEEN $3 AND $4`, t.user, g, r[0], r[1])
+		if err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 func (t *tx) closeSegment(g core.Segment, p core.PutSummary) error {
