@@ -31,7 +31,7 @@ func TestNoRoomSaysWhereAndHowMuch(t *testing.T) {
 		t.Errorf("of a folder that is gone: %v", err)
 	}
 	other := errors.New("it rains")
-	if err := core.NoRoom(other, dir, 1); err != other || core.NoRoom(nil, dir, 1) != nil {
+	if err := core.NoRoom(other, dir, 1); !errors.Is(err, other) || core.NoRoom(nil, dir, 1) != nil {
 		t.Errorf("another error became %v", err)
 	}
 }

@@ -10,5 +10,5 @@ func freeBytes(dir string) (n int64, known bool) {
 	if syscall.Statfs(dir, &s) != nil {
 		return 0, false
 	}
-	return int64(s.Bavail) * int64(s.Bsize), true
+	return int64(s.Bavail) * int64(s.Bsize), true //nolint:unconvert // of another type on each system
 }

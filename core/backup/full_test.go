@@ -64,7 +64,7 @@ func faults(whole int64) map[string]*disk {
 // said is what an error of a disk has to say.
 func (d *disk) said(dir string) string {
 	switch {
-	case d.sync == syscall.EIO:
+	case errors.Is(d.sync, syscall.EIO):
 		return "input/output error"
 	case d.silent:
 		return "short write"
