@@ -159,6 +159,7 @@ func summaryCases() []testCase {
 	return []testCase{
 		{"a summary covers what was read and leaves an entry", testSummary},
 		{"versions of a summary are kept", testVersions},
+		{"a summary writes nothing of what the one before covered", testCoveredOnce},
 		{"a final summary closes the day once nothing arrives", testFinal},
 		{"a summary of what was edited meanwhile is ErrChanged", testSummaryChanged},
 		{"a summary while the day goes on covers only what was read", testSummaryGoesOn},
@@ -199,6 +200,22 @@ func (b *bench) put(g core.Segment, final bool, text string, covers ...core.Mess
 func (b *bench) summary(g core.Segment, final bool, text string, covers ...core.MessageID) {
 	b.t.Helper()
 	b.must(b.PutSummary(b.ctx, b.put(g, final, text, covers...)))
+}
+
+// testCoveredOnce: a day may have hundreds of summaries and thousands of messages.
+func testCoveredOnce(b *bench) {
+	u1, a1 := b.exchange("one", "first")
+	b.summary(b.segment(), false, "so far", u1, a1)
+	u2, a2 := b.exchange("two", "second")
+	trigger := `CREATE TRIGGER again BEFORE UPDATE OF covered ON messages FOR EACH ROW WHEN (OLD.covered = NEW.covered) `
+	if _, err := b.DB().Exec(trigger + `BEGIN SELECT RAISE(FAIL, 'covered again'); END`); err != nil { // PostgreSQL
+		_, err = b.DB().Exec(`CREATE FUNCTION again() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN RAISE EXCEPTION ''covered again''; END'; ` + trigger + `EXECUTE FUNCTION again()`)
+		b.must(err)
+	}
+	b.summary(b.segment(), false, "all", u1, a1, u2, a2)
+	for _, id := range []core.MessageID{u1, a1, u2, a2} {
+		equal(b, "covered", b.message(id).Covered, true)
+	}
 }
 
 // finalSummary closes a segment, with loops made from its first message.
