@@ -11,6 +11,7 @@ import (
 // language. It is core.ErrRefused.
 type fault string
 
+// Error returns the words.
 func (f fault) Error() string { return string(f) }
 
 // Is makes every fault a core.ErrRefused.
