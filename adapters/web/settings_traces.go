@@ -1,6 +1,7 @@
 package web
 
 import (
+	"context"
 	"fmt"
 	"net/http"
 	"slices"
@@ -63,7 +64,9 @@ func (v *visit) traces() error {
 		return &fault{status: http.StatusTooManyRequests, text: func(w *words) string { return w.Settings.TracesBusy }, after: 30 * time.Second}
 	}
 	_ = http.NewResponseController(v.w).SetWriteDeadline(time.Now().Add(tracesTime)) // what cannot have deadlines needs none
-	found, files, err := v.Settings.Traces(v.ctx(), v.user.ID, page.Text)
+	ctx, cancel := context.WithTimeout(v.ctx(), tracesTime)
+	defer cancel()
+	found, files, err := v.Settings.Traces(ctx, v.user.ID, page.Text)
 	if err != nil {
 		return fmt.Errorf("look for traces: %w", err)
 	}

@@ -32,7 +32,7 @@ func (s *Store) Traces(ctx context.Context, user core.UserID, text string) ([]co
 		return out, err
 	}
 	for _, path := range []string{s.path, s.path + "-wal"} {
-		n, err := occurrences(path, []byte(text))
+		n, err := occurrences(ctx, path, []byte(text))
 		if err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return nil, fmt.Errorf("read %s: %w", filepath.Base(path), err)
 		}
@@ -43,8 +43,8 @@ func (s *Store) Traces(ctx context.Context, user core.UserID, text string) ([]co
 	return out, nil
 }
 
-// occurrences counts a text in a file.
-func occurrences(path string, text []byte) (int, error) {
+// occurrences counts a text in a file, until ctx ends.
+func occurrences(ctx context.Context, path string, text []byte) (int, error) {
 	f, err := os.Open(path)
 	if err != nil {
 		return 0, err
@@ -53,6 +53,9 @@ func occurrences(path string, text []byte) (int, error) {
 	r := bufio.NewReaderSize(f, 1<<20)
 	n, tail := 0, []byte(nil)
 	for chunk := make([]byte, 1<<20); ; {
+		if err := ctx.Err(); err != nil {
+			return n, err
+		}
 		read, err := r.Read(chunk)
 		window := append(tail, chunk[:read]...)
 		n += bytes.Count(window, text)
