@@ -80,44 +80,49 @@ func testForeignReads(b *bench) {
 	_, x := b.victim()
 	u, _ := b.person("Mallory", core.RoleMember, "666")
 	me := u.ID
-	missing := func(what string, err error) {
-		b.t.Helper()
-		if !errors.Is(err, core.ErrNotFound) {
-			b.t.Errorf("%s: got %v, want ErrNotFound", what, err)
-		}
-	}
+	_, _, err := b.Turn(b.ctx, me, x.turn.ID)
+	b.notFound("turn", err)
+	_, err = b.Epoch(b.ctx, me, x.turn.ID)
+	b.notFound("epoch", err)
+	_, err = b.Flags(b.ctx, me, x.turn.ID)
+	b.notFound("flags", err)
+	_, err = b.Thread(b.ctx, me, x.thread)
+	b.notFound("thread", err)
+	_, err = b.Segment(b.ctx, me, x.segment)
+	b.notFound("segment", err)
+	_, err = b.Day(b.ctx, me, dayOf(b.now).Label)
+	b.notFound("day", err)
+	_, err = b.Referred(b.ctx, me, b.at.ID, x.native)
+	b.notFound("referred", err)
+	foreign := *x.turn
+	foreign.User = me
+	_, err = b.Window(b.ctx, &foreign, query())
+	b.notFound("window", err)
+	_, ok, err := b.Lookup(b.ctx, me, x.turn.ID, 0, 0)
+	b.must(err)
+	equal(b, "journal", ok, false)
+	b.foreignLists(me, x)
+	log, err := b.Backlog(b.ctx, me, x.thread)
+	b.must(err)
+	equal(b, "backlog", log, core.Backlog{})
+	b.foreignWeb(me, x)
+	b.foreignRecall(me, x)
+}
+
+// foreignLists asks for lists of what is another user's.
+func (b *bench) foreignLists(me core.UserID, x theirs) {
+	b.t.Helper()
 	none := func(what string, n int, err error) {
 		b.t.Helper()
 		b.must(err)
 		equal(b, what, n, 0)
 	}
-	_, _, err := b.Turn(b.ctx, me, x.turn.ID)
-	missing("turn", err)
-	_, err = b.Epoch(b.ctx, me, x.turn.ID)
-	missing("epoch", err)
-	_, err = b.Flags(b.ctx, me, x.turn.ID)
-	missing("flags", err)
-	_, err = b.Thread(b.ctx, me, x.thread)
-	missing("thread", err)
-	_, err = b.Segment(b.ctx, me, x.segment)
-	missing("segment", err)
-	_, err = b.Day(b.ctx, me, dayOf(b.now).Label)
-	missing("day", err)
-	_, err = b.Referred(b.ctx, me, b.at.ID, x.native)
-	missing("referred", err)
-	foreign := *x.turn
-	foreign.User = me
-	_, err = b.Window(b.ctx, &foreign, query())
-	missing("window", err)
-	_, ok, err := b.Lookup(b.ctx, me, x.turn.ID, 0, 0)
-	b.must(err)
-	equal(b, "journal", ok, false)
 	ms, err := b.Messages(b.ctx, me, []core.MessageID{x.message})
 	none("messages", len(ms), err)
 	ms, err = b.History(b.ctx, me, x.thread, 0, 10)
 	none("history", len(ms), err)
 	_, err = b.History(b.ctx, me, 0, x.message, 10)
-	missing("history before", err)
+	b.notFound("history before", err)
 	ms, err = b.DayMessages(b.ctx, me, x.segment, 0, 10)
 	none("day's messages", len(ms), err)
 	ss, err := b.Summaries(b.ctx, me, x.segment, 10)
@@ -132,13 +137,8 @@ func testForeignReads(b *bench) {
 	none("threads", len(hs), err)
 	gs, err := b.Days(b.ctx, me, "", 10)
 	none("days", len(gs), err)
-	log, err := b.Backlog(b.ctx, me, x.thread)
-	b.must(err)
-	equal(b, "backlog", log, core.Backlog{})
-	b.foreignWeb(me, x)
 	used, reserved, err := b.UsageOf(b.ctx, me, dayOf(b.now).Label)
 	none("usage", used+reserved, err)
-	b.foreignRecall(me, x)
 }
 
 // foreignWeb reads what the web page would show of another user.
