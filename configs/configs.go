@@ -21,7 +21,8 @@ type Config struct {
 	SummaryLLM       LLM           `yaml:"summary_llm"` // Provider empty: the same as LLM
 	Embeddings       Embeddings    `yaml:"embeddings"`
 	Transcription    Transcription `yaml:"transcription"`
-	AllowPrivateURLs bool          `yaml:"allow_private_urls"` // addresses that people set may be of the own network
+	AllowPrivateURLs bool          `yaml:"allow_private_urls"` // what the operator did not write may be of the own network
+	Egress           Egress        `yaml:"egress"`
 	Context          Context       `yaml:"context"`
 	Recall           Recall        `yaml:"recall"`
 	Summaries        Summaries     `yaml:"summaries"`
@@ -39,6 +40,7 @@ type Config struct {
 // HTTP is where the gateway listens.
 type HTTP struct {
 	Listen         string   `yaml:"listen"`
+	MetricsListen  string   `yaml:"metrics_listen"`
 	PublicURL      string   `yaml:"public_url"`
 	TrustedProxies []string `yaml:"trusted_proxies"`
 }
@@ -55,6 +57,8 @@ type Access struct {
 	Allow    []string      `yaml:"allow"`
 	CodeLife time.Duration `yaml:"code_life"`
 	MaxCodes int           `yaml:"max_codes"`
+	// MaxCodesOrigin bounds those of one Matrix server, where addresses cost nothing.
+	MaxCodesOrigin int `yaml:"max_codes_per_server"`
 }
 
 // LLM is a chat model (SPEC 11). Provider is openai, anthropic or demo.
@@ -90,6 +94,14 @@ type Embeddings struct {
 	Timeout    time.Duration `yaml:"timeout"`
 }
 
+// Egress bounds what may be reached beside the addresses that stand in the
+// configuration, and what one person may cause in a day; 0: no limit.
+type Egress struct {
+	AllowHosts  []string `yaml:"allow_hosts"` // empty: every public host
+	BytesPerDay Size     `yaml:"bytes_per_day"`
+	CallsPerDay int      `yaml:"calls_per_day"`
+}
+
 // Context bounds what the model sees, in tokens (SPEC 5).
 type Context struct {
 	Strategy               string        `yaml:"strategy"`
@@ -97,13 +109,13 @@ type Context struct {
 	TodaySummaryTokens     int           `yaml:"today_summary_tokens"`
 	LastConversationTokens int           `yaml:"last_conversation_tokens"`
 	OpenLoopsTokens        int           `yaml:"open_loops_tokens"`
+	NewsTokens             int           `yaml:"news_tokens"`
 	TargetTokens           int           `yaml:"target_tokens"`
 	TotalTokens            int           `yaml:"total_tokens"`
 	MaxHistoryMessages     int           `yaml:"max_history_messages"`
 	MaxContextTokens       int           `yaml:"max_context_tokens"`
 	Long                   Long          `yaml:"long"`
 	MinTurns               int           `yaml:"min_turns"`
-	MinTokens              int           `yaml:"min_tokens"`
 	Silence                time.Duration `yaml:"silence"`
 }
 
@@ -160,7 +172,10 @@ type Agent struct {
 }
 
 // MCPServer is a server of tools: a program that is started (Command, Args,
-// Env), or an address (URL, Headers).
+// Env), or an address (URL, Headers). Its tools are for the Roles (owner, member;
+// none: owner) and Users (ids) named here. Each call asks first, except for the
+// tools that Allow lists ("*": all) and, with TrustHints, those that the server
+// says only read.
 type MCPServer struct {
 	Name    string            `yaml:"name"`
 	Command string            `yaml:"command"`
@@ -168,6 +183,11 @@ type MCPServer struct {
 	Env     map[string]Secret `yaml:"env"`
 	URL     string            `yaml:"url"`
 	Headers map[string]Secret `yaml:"headers"`
+
+	Roles      []string `yaml:"roles"`
+	Users      []int64  `yaml:"users"`
+	Allow      []string `yaml:"allow"`
+	TrustHints bool     `yaml:"trust_hints"`
 }
 
 // Reminders bound what a person can be reminded of. DefaultHour is the time of
@@ -180,19 +200,29 @@ type Reminders struct {
 
 // Limits bound what a user may use; 0: no limit.
 type Limits struct {
-	TokensPerDay   int `yaml:"tokens_per_day"`
-	TurnsPerMinute int `yaml:"turns_per_minute"`
+	TokensPerDay int `yaml:"tokens_per_day"`
+	// AllTokensPerDay bounds all users together, by UTC days; 0: under the policy open
+	// OpenTokensPerDay, else no limit; -1: no limit.
+	AllTokensPerDay int `yaml:"all_tokens_per_day"`
+	TurnsPerMinute  int `yaml:"turns_per_minute"`
 }
+
+// OpenTokensPerDay bounds all users together where anybody may come in.
+const OpenTokensPerDay = 1_000_000
 
 // Media bounds attachments.
 type Media struct {
-	MaxBytes Size          `yaml:"max_bytes"`
-	Wait     time.Duration `yaml:"wait"`
+	MaxBytes Size `yaml:"max_bytes"`
+	// BytesPerUser bounds all files of a user who is not an owner; 0: no limit.
+	BytesPerUser Size          `yaml:"bytes_per_user"`
+	Wait         time.Duration `yaml:"wait"`
 }
 
-// Retention says how long raw platform payloads are kept (SPEC 7).
+// Retention says how long raw platform payloads are kept (SPEC 7), and what was
+// done with accounts.
 type Retention struct {
-	Raw time.Duration `yaml:"raw"`
+	Raw   time.Duration `yaml:"raw"`
+	Audit time.Duration `yaml:"audit"`
 }
 
 // Backup says when backups are made and how many are kept (SPEC 16). Cron is in
@@ -292,13 +322,14 @@ func Default() Config {
 		Log:             Log{Level: "info", Format: "console"},
 		DefaultTimezone: "UTC",
 		DefaultLanguage: "en",
-		Access:          Access{Policy: "pairing", CodeLife: time.Hour, MaxCodes: 3},
+		Access:          Access{Policy: "pairing", CodeLife: time.Hour, MaxCodes: 1000, MaxCodesOrigin: 20},
 		LLM:             LLM{Provider: "demo", ContextWindow: 128_000, MaxOutputTokens: 1024, Timeout: 120 * time.Second, Currency: "USD"},
 		Embeddings:      Embeddings{Provider: "none", Timeout: 30 * time.Second},
 		Transcription:   Transcription{Timeout: time.Minute},
+		Egress:          Egress{BytesPerDay: 1 << 30, CallsPerDay: 5000},
 		Recall:          Recall{Languages: []string{"en", "fr"}, SemanticWeight: 0.7, LexicalWeight: 0.3, CoveredPenalty: 0.85, Candidates: 50},
-		Context: Context{Strategy: "continuous", TodayRawTokens: 4000, TodaySummaryTokens: 500, LastConversationTokens: 300, OpenLoopsTokens: 400,
-			TargetTokens: 4100, TotalTokens: 6150, MaxHistoryMessages: 50, MaxContextTokens: 6000, Long: Long{Budget: 150_000, CompressThreshold: 0.8, RawRecentTokens: 40_000}, MinTurns: 30, MinTokens: 1500, Silence: 30 * time.Minute},
+		Context: Context{Strategy: "continuous", TodayRawTokens: 4000, TodaySummaryTokens: 500, LastConversationTokens: 300, OpenLoopsTokens: 400, NewsTokens: 120,
+			TargetTokens: 4100, TotalTokens: 6150, MaxHistoryMessages: 50, MaxContextTokens: 6000, Long: Long{Budget: 150_000, CompressThreshold: 0.8, RawRecentTokens: 40_000}, MinTurns: 30, Silence: 30 * time.Minute},
 		Summaries: Summaries{AfterMessages: 10, Pressure: 0.8, FinalizeAt: "03:00", PostForward: "home", PostAt: "08:00", PostMinMessages: 4,
 			PostExpires: 48 * time.Hour, Attempts: 6},
 		Day:       Day{StartsAt: "00:00"},
@@ -306,8 +337,8 @@ func Default() Config {
 		Agent:     Agent{MaxSteps: 8, ToolTokens: 8000, ResultTokens: 4000, ToolTimeout: 30 * time.Second, DelegateTimeout: 120 * time.Second},
 		Reminders: Reminders{DefaultHour: "09:00", MinEvery: 15 * time.Minute, MaxActive: 100},
 		Limits:    Limits{TurnsPerMinute: 20},
-		Media:     Media{MaxBytes: 20 << 20, Wait: 20 * time.Second},
-		Retention: Retention{Raw: 7 * 24 * time.Hour},
+		Media:     Media{MaxBytes: 20 << 20, BytesPerUser: 5 << 30, Wait: 20 * time.Second},
+		Retention: Retention{Raw: 7 * 24 * time.Hour, Audit: 400 * 24 * time.Hour},
 		Backup:    Backup{Keep: 7},
 		Channels: Channels{
 			Telegram:      Telegram{Mode: "polling", APIURL: "https://api.telegram.org", RatePerChat: 1, RatePerBot: 30},

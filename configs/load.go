@@ -16,9 +16,14 @@ import (
 const File = "everthread.yaml"
 
 // Load reads the configuration: the defaults, then the file, then the
-// environment (SPEC 16). environ is like os.Environ. A path that is given must
-// exist. What the values mean is not checked; see Validate.
+// environment. environ is like os.Environ. A path that is given must exist. What the
+// values mean is not checked; see Validate. Errors repeat nothing that looks like a key.
 func Load(path string, environ []string) (Config, error) {
+	c, err := load(path, environ)
+	return c, redact(err)
+}
+
+func load(path string, environ []string) (Config, error) {
 	c := Default()
 	text, name, err := read(path)
 	if err != nil {

@@ -16,7 +16,7 @@ import (
 )
 
 // Validate returns everything that is wrong with the values, each problem with
-// its key and what to do, or nil.
+// its key and what to do, or nil. It repeats nothing that looks like a key.
 func (c Config) Validate() error {
 	p := &problems{}
 	c.checkStore(p)
@@ -35,8 +35,9 @@ func (c Config) Validate() error {
 	c.checkWhatsApp(p)
 	c.checkMatrix(p)
 	c.checkTranscription(p)
+	c.checkEgress(p)
 	c.checkBackup(p)
-	return errors.Join(p.errs...)
+	return redact(errors.Join(p.errs...))
 }
 
 // problems collects what is wrong.
@@ -112,6 +113,14 @@ func (c Config) checkHTTP(p *problems) {
 	if _, port, err := net.SplitHostPort(c.HTTP.Listen); err != nil || port == "" {
 		p.add("http.listen is %q; write it like 127.0.0.1:8080", c.HTTP.Listen)
 	}
+	if m := c.HTTP.MetricsListen; m != "" {
+		if _, port, err := net.SplitHostPort(m); err != nil || port == "" {
+			p.add("http.metrics_listen is %q; write it like 127.0.0.1:9090, or leave it empty", m)
+		}
+		if m == c.HTTP.Listen {
+			p.add("http.metrics_listen is the same as http.listen; give it another port, or leave it empty")
+		}
+	}
 	p.web("http.public_url", c.HTTP.PublicURL)
 	for _, t := range c.HTTP.TrustedProxies {
 		_, errAddr := netip.ParseAddr(t)
@@ -142,6 +151,7 @@ func (c Config) checkAccess(p *problems) {
 	}
 	atLeast(p, "access.code_life", c.Access.CodeLife, time.Minute)
 	atLeast(p, "access.max_codes", c.Access.MaxCodes, 1)
+	atLeast(p, "access.max_codes_per_server", c.Access.MaxCodesOrigin, 1)
 }
 
 func (l LLM) check(p *problems, key string) {
@@ -205,6 +215,7 @@ func (c Config) checkContext(p *problems) {
 	atLeast(p, "context.today_summary_tokens", x.TodaySummaryTokens, 0)
 	atLeast(p, "context.last_conversation_tokens", x.LastConversationTokens, 0)
 	atLeast(p, "context.open_loops_tokens", x.OpenLoopsTokens, 0)
+	atLeast(p, "context.news_tokens", x.NewsTokens, 80)
 	atLeast(p, "context.target_tokens", x.TargetTokens, 500)
 	atLeast(p, "context.max_history_messages", x.MaxHistoryMessages, 1)
 	atLeast(p, "context.max_context_tokens", x.MaxContextTokens, 500)
@@ -213,11 +224,10 @@ func (c Config) checkContext(p *problems) {
 	if t := x.Long.CompressThreshold; t < 0.3 || t > 0.95 {
 		p.add("context.long.compress_threshold is %g; it must be from 0.3 to 0.95", t)
 	}
-	if float64(x.Long.RawRecentTokens) > x.Long.CompressThreshold*float64(x.Long.Budget)*0.8 {
+	if n := x.Long.RawRecentTokens; n != Default().Context.Long.RawRecentTokens && float64(n) > x.Long.CompressThreshold*float64(x.Long.Budget)*0.8 {
 		p.add("context.long.raw_recent_tokens is %d; it must be at most four fifths of where compression starts (context.long.compress_threshold of context.long.budget)", x.Long.RawRecentTokens)
 	}
 	atLeast(p, "context.min_turns", x.MinTurns, 0)
-	atLeast(p, "context.min_tokens", x.MinTokens, 0)
 	atLeast(p, "context.silence", x.Silence, 0)
 	if x.TotalTokens < x.TargetTokens {
 		p.add("context.total_tokens is %d; it must be at least context.target_tokens (%d)", x.TotalTokens, x.TargetTokens)
@@ -254,10 +264,13 @@ func (c Config) checkWork(p *problems) {
 	atLeast(p, "reminders.min_every", c.Reminders.MinEvery, time.Minute)
 	within(p, "reminders.max_active", c.Reminders.MaxActive, 1, 10_000)
 	atLeast(p, "limits.tokens_per_day", c.Limits.TokensPerDay, 0)
+	atLeast(p, "limits.all_tokens_per_day", c.Limits.AllTokensPerDay, -1)
 	atLeast(p, "limits.turns_per_minute", c.Limits.TurnsPerMinute, 0)
 	atLeast(p, "media.max_bytes", c.Media.MaxBytes, 0)
+	atLeast(p, "media.bytes_per_user", c.Media.BytesPerUser, 0)
 	within(p, "media.wait", c.Media.Wait, 0, 10*time.Minute)
 	atLeast(p, "retention.raw", c.Retention.Raw, time.Hour)
+	atLeast(p, "retention.audit", c.Retention.Audit, 24*time.Hour)
 }
 
 func (c Config) checkTelegram(p *problems) {

@@ -1,6 +1,7 @@
 package configs
 
 import (
+	"net/url"
 	"regexp"
 	"strings"
 	"time"
@@ -62,6 +63,18 @@ func (c Config) checkMatrix(p *problems) {
 			p.add("channels.matrix.bridges: %q has not the form network=@bot:server, such as signal=@signalbot:example.org", b)
 		}
 	}
+}
+
+func (c Config) checkEgress(p *problems) {
+	e := c.Egress
+	for _, entry := range e.AllowHosts {
+		u, err := url.Parse("//" + entry)
+		if err != nil || u.Host != entry || u.Hostname() == "" || strings.Contains(strings.TrimPrefix(entry, "*."), "*") {
+			p.add("egress.allow_hosts has %q; write hosts like api.example.org, *.example.org or 10.0.0.5:8080", entry)
+		}
+	}
+	atLeast(p, "egress.bytes_per_day", e.BytesPerDay, 0)
+	atLeast(p, "egress.calls_per_day", e.CallsPerDay, 0)
 }
 
 func (c Config) checkTranscription(p *problems) {

@@ -79,6 +79,16 @@ func (c Config) checkServers(p *problems) {
 }
 
 func (s MCPServer) check(p *problems, at string) {
+	for _, role := range s.Roles {
+		if role != "owner" && role != "member" {
+			p.add("%s.roles has %q; there are owner and member", at, role)
+		}
+	}
+	for _, id := range s.Users {
+		if id < 1 {
+			p.add("%s.users has %d; write the numbers that `everthread users list` shows", at, id)
+		}
+	}
 	switch {
 	case s.Command == "" && s.URL == "":
 		p.add("%s has neither command nor url; set one of them", at)

@@ -2,27 +2,17 @@ package core
 
 import "io"
 
-// Table describes a table of a store well enough to make it anew elsewhere.
+// Table names a table of a store and what is stored of it. How it is made is never read
+// from a backup.
 type Table struct {
-	Name    string      `json:"name"`
-	Columns []Column    `json:"columns"` // those that are stored; the engine computes others
-	Rules   []TableRule `json:"rules,omitempty"`
-	Indexes []string    `json:"indexes,omitempty"` // statements that make them
+	Name    string   `json:"name"`
+	Columns []Column `json:"columns"` // those that are stored; the engine computes others
 }
 
-// Column is a stored column of a table, in the words of its engine.
+// Column is a stored column of a table, with its type in the words of its engine.
 type Column struct {
-	Name     string `json:"name"`
-	Type     string `json:"type"`
-	Default  string `json:"default,omitempty"`
-	Required bool   `json:"required,omitempty"`
-}
-
-// TableRule is a constraint of a table. One that Refers is about another table too.
-type TableRule struct {
-	Name       string `json:"name"`
-	Definition string `json:"definition"`
-	Refers     bool   `json:"refers,omitempty"`
+	Name string `json:"name"`
+	Type string `json:"type"`
 }
 
 // TableSink takes the tables of a store, as of one moment. Begin comes first; then

@@ -52,6 +52,8 @@ type Capabilities struct {
 	NoRepeat bool
 	// OneProcess is true where only the process that runs the channel may Send.
 	OneProcess bool
+	// Program is true where programs write, and not people: no question is asked there.
+	Program bool
 }
 
 // Teaser is an optional interface of a Channel with a Window: Tease asks a
@@ -168,6 +170,11 @@ type Inbound struct {
 	// model called.
 	ToolCallID string   `json:",omitempty"`
 	Request    *Request `json:",omitempty"`
+	// Program: a program sent it, with a key that has these Grants. Its Text is a
+	// command only if Command says so; the text that a program passes on never is.
+	Program bool         `json:",omitempty"`
+	Grants  []Capability `json:",omitempty"`
+	Command bool         `json:",omitempty"`
 
 	SentAt     time.Time // by the service's clock; zero: unknown
 	ReceivedAt time.Time // by ours
@@ -208,6 +215,9 @@ type Attachment struct {
 	Error string `json:"error,omitempty"`
 	// Transcript is what was said in a voice note or recording.
 	Transcript string `json:"transcript,omitempty"`
+	// Unheard is when that is written down, as the day's tokens were used up; the zero
+	// time: it needs none, or has it.
+	Unheard time.Time `json:"unheard,omitzero"`
 }
 
 // Part is one sendable piece of a message: plain text with spans over it. A
@@ -216,9 +226,12 @@ type Attachment struct {
 type Part struct {
 	Text  string `json:"text"`
 	Spans []Span `json:"spans,omitempty"`
-	Quiet bool   `json:"quiet,omitempty"`    // without notification where the channel can
-	Fold  bool   `json:"fold,omitempty"`     // all after the first line is collapsed where the channel can
-	Reply string `json:"reply_to,omitempty"` // NativeID of the message answered, where a reference helps
+	Quiet bool   `json:"quiet,omitempty"` // without notification where the channel can
+	Fold  bool   `json:"fold,omitempty"`  // all after the first line is collapsed where the channel can
+	// Buttons stand below the text where the channel has any; the text says what to
+	// write instead.
+	Buttons []Button `json:"buttons,omitempty"`
+	Reply   string   `json:"reply_to,omitempty"` // NativeID of the message answered, where a reference helps
 	// Preview is the key of the Streamer preview that the part takes the place of.
 	Preview string `json:"preview,omitempty"`
 	// Attachment is a file below data_dir/media that the part is, with Text as its
@@ -230,6 +243,12 @@ type Part struct {
 	Key string `json:"-"`
 	// Again: it may have been sent before, with the same Key.
 	Again bool `json:"-"`
+}
+
+// Button is something to tap on in place of writing Command.
+type Button struct {
+	Label   string `json:"label"`
+	Command string `json:"command"` // such as "/yes 12"; at most 64 bytes
 }
 
 // SpanKind is a kind of markup.

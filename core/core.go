@@ -73,6 +73,8 @@ type Settings struct {
 	Summaries string     `json:"summaries,omitempty"` // home, all or off (SPEC 7)
 	Strategy  string     `json:"strategy,omitempty"`  // continuous or truncate (SPEC 5)
 	Paused    bool       `json:"paused,omitempty"`    // messages are kept but not answered
+	// MemoryOff: the model has neither tools of memory nor hints about it (SPEC 9).
+	MemoryOff bool `json:"memory_off,omitempty"`
 	// Embeddings are the user's own, where the gateway has none for all.
 	Embeddings OwnEmbeddings `json:"embeddings,omitzero"`
 }

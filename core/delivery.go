@@ -32,7 +32,7 @@ const (
 // NewDelivery is a delivery to be stored, rendered and split for its channel.
 type NewDelivery struct {
 	To       Address
-	Identity IdentityID // 0: the address of a stranger
+	Identity IdentityID // 0: whose address it is by then, or a stranger
 	Kind     DeliveryKind
 	Parts    []Part
 	Why      string    // why the planner chose this address

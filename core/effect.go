@@ -51,8 +51,62 @@ type Summarize struct {
 
 // CloseLoop closes an open loop.
 type CloseLoop struct {
-	Loop LoopID
-	At   time.Time
+	Loop    LoopID
+	At      time.Time
+	Text    string // what it says, for telling
+	Tainted bool   // it can be taken back by Undo
+}
+
+// UndoKind says what Undo takes back.
+type UndoKind string
+
+// Kinds of what can be undone. What was made is ended, what was ended is there again.
+const (
+	UndoItem     UndoKind = "item"
+	UndoLoop     UndoKind = "loop"
+	UndoReminder UndoKind = "reminder"
+)
+
+// Undoable is something that a turn did which had read words that its person did
+// not write, and that was not taken back since.
+type Undoable struct {
+	Kind  UndoKind
+	ID    int64
+	Text  string
+	Ended bool // it was archived, closed or cancelled; else it was made
+}
+
+// Undo takes such a thing back. It fails with ErrRefused if it is not as X says. An
+// item whose statement is active again meanwhile stays archived.
+type Undo struct {
+	X  Undoable
+	At time.Time
+}
+
+// Taint marks what an effect makes or ends as done by a turn that had read words
+// which its person did not write.
+func Taint(e Effect) Effect {
+	switch e := e.(type) {
+	case AddItem:
+		e.Item.Tainted, e.Theme.Tainted = true, e.Item.Theme != "" && e.Item.Theme != DefaultTheme
+		return e
+	case OpenLoop:
+		e.Loop.Tainted = true
+		return e
+	case SetReminder:
+		e.Reminder.Tainted = true
+		return e
+	case ArchiveItem:
+		e.Tainted = true
+		return e
+	case CloseLoop:
+		e.Tainted = true
+		return e
+	case CancelReminder:
+		e.Tainted = true
+		return e
+	}
+	return e
 }
 
 // Approve attaches the address of a pairing code to User, or to a new user of
@@ -80,6 +134,7 @@ type Release struct {
 	At       time.Time
 }
 
+func (Undo) effect()        {}
 func (Release) effect()     {}
 func (SetSettings) effect() {}
 func (SetName) effect()     {}

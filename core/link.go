@@ -60,7 +60,10 @@ const (
 // Link is what a code would do.
 type Link struct {
 	State LinkState
-	User  UserID    // whose code it is; 0 unless it is valid or taken
+	User  UserID  // whose code it is; 0 unless it is valid or taken
+	Made  Address // of a valid one: where it was made, and by whom
+	Name  string
+	Owner bool      // of a valid one: its user is the owner
 	Merge bool      // of a valid one: the address is another user's
 	Tries int       // wrong ones of the address so far
 	Until time.Time // for LinkLocked: when it may try again
@@ -76,9 +79,10 @@ const (
 type LinkStore interface {
 	// LinkCode tells what a code would do for an address. It changes nothing.
 	LinkCode(ctx context.Context, hash string, a Address, now time.Time) (Link, error)
-	// TakeLink gives the address of a stranger to the user of a valid code.
-	// ErrRefused if the code is not valid for it, or somebody has the address.
-	TakeLink(ctx context.Context, hash string, i Identity, now time.Time) error
+	// UseLink uses a code at the address of a stranger, with the event that holds it
+	// and the delivery that answers. ErrRefused if the code is not valid for it, or
+	// somebody has the address. A repeated event uses nothing.
+	UseLink(ctx context.Context, hash string, h Hold) error
 	// TryLink counts a wrong try of a stranger, with the event that holds it and
 	// the delivery that says so. A repeated event counts nothing.
 	TryLink(ctx context.Context, h Hold) error
@@ -114,12 +118,21 @@ type WrongLink struct {
 	At      time.Time
 }
 
-// UseLink uses a code at Identity, an address of somebody known: their user and
-// the code's are merged. It fails with ErrRefused if the code is not valid.
+// UseLink uses a code at Identity, an address of somebody known: the code's user
+// is to be asked whether both become one. It fails with ErrRefused if the code is
+// not valid.
 type UseLink struct {
 	Hash     string
 	Identity IdentityID
 	At       time.Time
+}
+
+// AcceptLink makes the other side of a code that was used the user's: an address
+// that is nobody's is theirs, and a user becomes one with them. It fails with
+// ErrRefused if the other side is not what it was.
+type AcceptLink struct {
+	Subject LinkSubject
+	At      time.Time
 }
 
 // Unlink detaches an identity; what came through it stays. It fails with
@@ -136,8 +149,9 @@ type Split struct {
 	At       time.Time
 }
 
-func (NewLink) effect()   {}
-func (WrongLink) effect() {}
-func (UseLink) effect()   {}
-func (Unlink) effect()    {}
-func (Split) effect()     {}
+func (NewLink) effect()    {}
+func (WrongLink) effect()  {}
+func (UseLink) effect()    {}
+func (AcceptLink) effect() {}
+func (Unlink) effect()     {}
+func (Split) effect()      {}

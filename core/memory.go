@@ -41,6 +41,7 @@ type Item struct {
 	SourceMessage MessageID // 0: none
 	Status        ItemStatus
 	Embedding     EmbeddingState // empty: none was asked for
+	Tainted       bool           // made from words that the person did not write
 	CreatedAt     time.Time
 	UpdatedAt     time.Time
 }
@@ -51,7 +52,8 @@ type Theme struct {
 	Slug        string
 	Name        string // as it is shown
 	Description string
-	Active      int // items
+	Active      int  // items
+	Tainted     bool // its name was made from words that the person did not write
 	CreatedAt   time.Time
 	UpdatedAt   time.Time
 }
@@ -95,8 +97,10 @@ type AddItem struct {
 
 // ArchiveItem archives an item. It fails with ErrNotFound if there is none.
 type ArchiveItem struct {
-	Item ItemID
-	At   time.Time
+	Item    ItemID
+	At      time.Time
+	Text    string // what it says, for telling
+	Tainted bool   // it can be taken back by Undo
 }
 
 // RestoreItem makes an archived item active again. It fails with ErrNotFound if

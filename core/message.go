@@ -71,7 +71,12 @@ type Message struct {
 	Attachments   []Attachment
 	Quote         *Quote
 	ForwardedFrom string
-	Request       *Request // of a user's, or of a client's tool
+	Request       *Request  // of a user's, or of a client's tool
+	Decides       *Decision // the message answered a question of a turn
+	// Tainted: whoever wrote it, an assistant or a tool of ours, had read words that the
+	// person did not write there.
+	Tainted bool
+	News    *News // told before it in the epoch of its turn; nil: none
 
 	// Position is the place in what the model sees: microseconds since 1970,
 	// strictly increasing in a thread, given when a turn reads the message. 0:
@@ -82,6 +87,30 @@ type Message struct {
 	Redacted bool      // Text is empty for good
 	Covered  bool      // a stored summary covers it
 }
+
+// Foreign reports whether a message holds words that its person did not write
+// there: forwarded, quoted from others, imported, results of outside tools, files, what
+// another program brought with its own instructions or tools, or what was made from
+// such words.
+func (m *Message) Foreign() bool {
+	switch {
+	case m.ForwardedFrom != "", m.Outside, m.Tainted, m.Quote != nil && !m.Quote.Mine && m.Quote.Text != "":
+		return true
+	case m.Request != nil && (m.Request.Instructions != "" || len(m.Request.Tools) > 0):
+		return true
+	}
+	for _, a := range m.Attachments {
+		if m.Role == RoleUser && slices.Contains(written, a.Kind) {
+			return true
+		}
+	}
+	imported := m.Identity == 0 && (m.Role == RoleUser || m.Role == RoleAssistant)
+	return imported
+}
+
+// written are the kinds of attachments that hold words of whoever made them, if only
+// in their name.
+var written = []string{"photo", "audio", "video", "document", "contact"}
 
 // InTime sorts messages of a thread by their positions. Those that were not read
 // yet stand last, by their numbers.
@@ -108,12 +137,15 @@ type NewMessage struct {
 	Quote         *Quote
 	ForwardedFrom string
 	Request       *Request
+	// Decides answers a question of a turn in the transaction that stores the message.
+	Decides *Decision
 
 	SentAt     time.Time
 	PlatformAt time.Time // what the platform said, if SentAt is not that
 	Day        Day       // of SentAt in the user's zone; for what an Append stores as KindChat
 	Solo       bool
 	Outside    bool // the result of a tool outside of our own store: it is indexed
+	Tainted    bool // as in Message
 }
 
 // Day is a local calendar day as a segment stores it when it opens.
@@ -182,8 +214,9 @@ type Summary struct {
 	Covers     IDSet
 	Model      string
 	Usage      Usage
-	Ungrounded bool // only the narrative is left
+	Ungrounded bool // bullets marked [?] rest on no message that was found
 	Final      bool // written by the finalization
+	Tainted    bool // made from words that the person did not write
 	CreatedAt  time.Time
 }
 
@@ -203,6 +236,7 @@ type Loop struct {
 	Text      string
 	State     LoopState
 	Sources   []MessageID
+	Tainted   bool // made from words that the person did not write
 	OpenedAt  time.Time
 	Mentioned time.Time
 }

@@ -97,6 +97,7 @@ type Tokenizer interface {
 
 // Recording is a voice note or another recording of speech.
 type Recording struct {
+	User UserID // whose it is
 	Name string // of the file, with its ending; may be empty
 	MIME string
 	Data []byte

@@ -6,14 +6,18 @@ import (
 )
 
 // Tier is how much old messages are shortened in prompts of the strategy long
-// (SPEC 5.3): the older, the more.
+// (SPEC 5.3): the older, the more. What the assistant said is shortened in all of
+// them before the user's words are.
 type Tier int
 
 // Tiers of a page. Of each page the forms of all tiers are stored.
 const (
-	TierOlder   Tier = 1 + iota // the user's words without repeats, the assistant's conclusions
-	TierVeryOld                 // the user's words lightly shortened, the assistant's points
-	TierKernel                  // what carries facts
+	TierOlder  Tier = 1 + iota // the user's words without repeats, the assistant's conclusions
+	TierPoints                 // the same of the user's, the assistant's main points
+	TierFacts                  // the same of the user's, the assistant's hardest facts
+	TierLight                  // the user's words lightly shortened, but quotes and code
+	TierUser                   // the same of the user's, nothing of the assistant's
+	TierKernel                 // what carries facts, of both
 )
 
 // MaxTier is the last tier. What does not fit in it is left out.
@@ -32,9 +36,11 @@ type Page struct {
 	Segment SegmentID
 	// Start and End are the positions of its first and its last message.
 	Start, End int64
-	Messages   int  // that it holds
-	Original   int  // tokens of their texts
-	Tier       Tier // of its form in the next prompt
+	// First and Last are the lowest and the highest number of its messages.
+	First, Last MessageID
+	Messages    int  // that it holds
+	Original    int  // tokens of their texts
+	Tier        Tier // of its form in the next prompt
 	// Stale: a message was edited or redacted since. A stale page has no forms and
 	// is in no prompt until it is made anew.
 	Stale bool
@@ -61,16 +67,17 @@ type PageRef struct {
 // PageStore keeps the pages of threads, and the fingerprints by which repetition
 // is found.
 type PageStore interface {
-	// Pages returns a thread's pages in order, without the texts of their forms, and
-	// its count of edits.
-	Pages(ctx context.Context, user UserID, thread ThreadID) (pages []Page, edits int64, err error)
+	// Pages returns a thread's pages in order, without the texts of their forms.
+	Pages(ctx context.Context, user UserID, thread ThreadID) (PageList, error)
 	// PageTexts returns the forms that refs name, with their texts: pages whose Tier
 	// is that of the ref, in the order of refs. Those that are gone are left out.
 	PageTexts(ctx context.Context, user UserID, refs []PageRef) ([]Page, error)
-	// RawFrom returns the position from which on messages stay as they are: the
-	// newest that hold `tokens` tokens, `users` messages of the user and `answers` of
-	// the assistant; 0 if there are no more than these.
-	RawFrom(ctx context.Context, user UserID, thread ThreadID, tokens, users, answers int) (int64, error)
+	// RawFrom returns the position from which on messages stay as they are, 0 if they
+	// all do.
+	RawFrom(ctx context.Context, user UserID, thread ThreadID, q RawQuery) (int64, error)
+	// Weight returns how many tokens a thread's messages from a position on take of a
+	// prompt.
+	Weight(ctx context.Context, user UserID, thread ThreadID, from int64) (int, error)
 	// Between returns a thread's messages from one position up to another, of both
 	// roles and not redacted, at most limit.
 	Between(ctx context.Context, user UserID, thread ThreadID, from, to int64, limit int) ([]Message, error)
@@ -82,6 +89,17 @@ type PageStore interface {
 	// if one of its messages was changed since it was read: nothing is stored then.
 	PutPages(ctx context.Context, p PutPages) error
 }
+
+// PageList is the pages of a thread, and what is known with them.
+type PageList struct {
+	Pages []Page
+	Edits int64 // Window.Edits
+	Head  int   // tokens of the current epoch's head, but for its pages
+}
+
+// RawQuery says which messages are the newest: those that hold Tokens, and Users
+// messages of the user and Answers of the assistant, but no more than Most tokens.
+type RawQuery struct{ Tokens, Users, Answers, Most int }
 
 // Printed is a piece of a message that has a band.
 type Printed struct {
@@ -103,4 +121,5 @@ type PutPages struct {
 	Tiers   map[PageID]Tier
 	Now     time.Time
 	Done    bool // the job ends
+	Changed bool // with Done: prompts that begin from now on are shorter
 }

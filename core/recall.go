@@ -132,6 +132,8 @@ type TextWindow struct {
 	First   MessageID
 	Last    MessageID
 	Tokens  int
+	// Passages are those of its messages, if they have vectors.
+	Passages []PassageVector
 }
 
 // EmbeddingState says how far an embedding is.
@@ -148,6 +150,26 @@ const (
 // VectorSize. An error is a *ModelError or a context's.
 type Embedder interface {
 	Embed(ctx context.Context, texts []string) ([][]float32, error)
+}
+
+// FingerprintingEmbedder is an optional interface of embedders. A fingerprint stands
+// for all that decides whether texts can be embedded, such as the address and the
+// key: where it is another one, what failed is tried again.
+type FingerprintingEmbedder interface{ Fingerprint() string }
+
+// FingerprintOf is the fingerprint of an embedder, or else the name of its
+// configuration.
+func FingerprintOf(e Embedder, config string) string {
+	if f, ok := e.(FingerprintingEmbedder); ok {
+		return f.Fingerprint()
+	}
+	return config
+}
+
+// EmbeddingFault is why texts have no vectors, and how many.
+type EmbeddingFault struct {
+	Reason string
+	Count  int
 }
 
 // EmbedderOf returns the embedder whose vectors count for a user, and the name of
@@ -168,16 +190,26 @@ type EmbeddingStore interface {
 	// What has none yet or one of another configuration waits only if it was asked
 	// for by PutWindows, AddItem or Reembed.
 	PendingEmbeddings(ctx context.Context, user UserID, config string, limit int) ([]Embeddable, error)
-	// PutVectors stores vectors or errors; of what changed since it was read
-	// (another Revision) nothing is stored.
+	// PutVectors stores vectors, or errors with what was tried; of what changed since
+	// it was read (another Revision) nothing is stored.
 	PutVectors(ctx context.Context, user UserID, config string, vectors []EmbeddingResult, now time.Time) error
 	// Reembed marks everything of a user pending for config, archived items
 	// included, and returns how much that is; dry only counts.
 	Reembed(ctx context.Context, user UserID, config string, dry bool, now time.Time) (int, error)
-	// EmbeddingDue lists users after `after` who have messages outside of windows
-	// or something that waits for a vector, by id; with own, only of those who set
-	// embeddings of their own.
-	EmbeddingDue(ctx context.Context, after UserID, own bool, limit int) ([]UserID, error)
+	// FailEmbeddings marks all of a user that is pending as an error for a reason
+	// that is none of the texts', with what was tried.
+	FailEmbeddings(ctx context.Context, user UserID, tried, reason string, now time.Time) error
+	// RetryEmbeddings makes pending again what is an error since FailEmbeddings, or
+	// since something else than tried was.
+	RetryEmbeddings(ctx context.Context, user UserID, tried string, now time.Time) error
+	// EmbeddingFaults lists why texts of a user (0: of all) have no vectors, most
+	// first, at most five reasons.
+	EmbeddingFaults(ctx context.Context, user UserID) ([]EmbeddingFault, error)
+	// EmbeddingDue lists users after `after` who have messages outside of windows,
+	// something that waits for a vector, or an error since something else than tried
+	// was (empty: not these), by id; with own, only those who set embeddings of their
+	// own.
+	EmbeddingDue(ctx context.Context, after UserID, own bool, tried string, limit int) ([]UserID, error)
 	// EmbeddingCounts counts a user's embeddings by state, those of another
 	// configuration under "stale".
 	EmbeddingCounts(ctx context.Context, user UserID, config string) (map[string]int, error)
@@ -212,7 +244,9 @@ type EmbeddingResult struct {
 	ID       int64
 	Revision int64
 	Vector   []float32
+	Passages []PassageVector // of a window
 	Error    string
+	Tried    string // with Error: the fingerprint of the embedder
 }
 
 // IndexStore keeps the full-text index up to date. It runs behind what is
@@ -233,7 +267,11 @@ type SearchQuery struct {
 	Recency int    // only the last so many days; 0: all
 	// Before leaves out this message and later ones: a question does not find
 	// itself. 0: none.
-	Before   MessageID
+	Before MessageID
+	// Matching: a hit holds a word of the query or matches by its meaning, and what
+	// was said beside it comes as its context, as for people. Else a neighbour may
+	// be a hit of its own, which finds answers that repeat no word of the question.
+	Matching bool
 	Limit    int // 0: the default
 	MinScore float64
 	Now      time.Time
@@ -261,9 +299,23 @@ type Hit struct {
 	Summary Summary
 	Snippet string
 	Score   float64 // 0 to 1
-	FTS     bool
-	Near    bool // by meaning
-	Explain Explanation
+	FTS     bool    // it holds a word of the query
+	Near    bool    // it was found by its meaning
+	// Neighbour: it was found only because of what stands beside it. It never
+	// stands above the best of those.
+	Neighbour bool
+	From, To  MessageID // the window that a message was found in by its meaning
+	// Before and After are what was said beside a message, of SearchQuery.Matching;
+	// nothing if that is a hit of its own, or not of its day.
+	Before, After Beside
+	Explain       Explanation
+}
+
+// Beside is what was said beside something; the zero value: nothing.
+type Beside struct {
+	Message MessageID
+	Role    Role
+	Snippet string
 }
 
 // Explanation is how a score came about.

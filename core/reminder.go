@@ -29,6 +29,7 @@ type Reminder struct {
 	CreatedAt time.Time
 	FiredAt   time.Time // last; zero: never
 	Message   MessageID // of the last time
+	Tainted   bool      // made from words that the person did not write
 }
 
 // ReminderStore keeps reminders; they are made by the effects SetReminder and
@@ -68,6 +69,8 @@ type SetReminder struct {
 type CancelReminder struct {
 	Reminder ReminderID
 	At       time.Time
+	Text     string // what it says, for telling
+	Tainted  bool   // it can be taken back by Undo
 }
 
 func (SetReminder) effect()    {}

@@ -108,11 +108,15 @@ type Hold struct {
 	Event Inbound
 	Keep  bool // to be received when the address is somebody's
 	// Code and Delivery are left out if the address has a code already, or
-	// MaxCodes of its channel are pending.
-	Code     *Code
-	MaxCodes int
-	Delivery *NewDelivery
-	Now      time.Time
+	// MaxCodes of its channel are pending. Of addresses that end in Origin at most
+	// MaxOrigin codes stay: a new one takes the place of the oldest. Empty: each
+	// address stands for itself.
+	Code      *Code
+	MaxCodes  int
+	Origin    string
+	MaxOrigin int
+	Delivery  *NewDelivery
+	Now       time.Time
 }
 
 // TurnStore runs turns.
@@ -126,8 +130,8 @@ type TurnStore interface {
 	// on, or, if that is 0, the newest until their tokens (tool outputs count at
 	// most 200) reach `tokens`, and at most `limit`.
 	Window(ctx context.Context, t *Turn, q WindowQuery) (Window, error)
-	// ReserveMore reserves b.Reserve more tokens for a running turn; false: they
-	// are not to be had. ErrFenced if the lease was lost.
+	// ReserveMore reserves b.Reserve more tokens for a running turn, and adds them to
+	// t.Reserved; false: they are not to be had. ErrFenced if the lease was lost.
 	ReserveMore(ctx context.Context, t *Turn, b Budget) (bool, error)
 	// Commit writes a reply and ends the turn. Deliveries that were parked for its
 	// identity follow it. With a claim, the first delivery
@@ -198,6 +202,13 @@ type Backlog struct {
 type LoopReader interface {
 	// Loops lists open loops, newest mention first, at most limit.
 	Loops(ctx context.Context, user UserID, limit int) ([]Loop, error)
+}
+
+// UndoReader says what can be taken back.
+type UndoReader interface {
+	// Undoable returns what the effect Undo takes back, by the number of the item, loop
+	// or reminder, or ErrNotFound. A cancelled reminder whose time is over is not there.
+	Undoable(ctx context.Context, user UserID, id int64, now time.Time) (Undoable, error)
 }
 
 // DeliveryStore brings parts to their addresses.
@@ -375,9 +386,11 @@ const (
 
 // Code is a one-time code. Hash is hex SHA-256 of it in capitals.
 type Code struct {
-	Kind    CodeKind
-	Hash    string
-	Hint    string // shown in lists: for CodePair the code itself, as it is no secret of the stranger
+	Kind CodeKind
+	Hash string
+	// Hint is the code itself of a CodePair, as it is no secret of the stranger, and
+	// of a CodeLinked the AddressKey of where it was made.
+	Hint    string
 	User    UserID
 	Address Address // of a stranger
 	Name    string
@@ -434,7 +447,8 @@ type Fetched struct {
 	Index      int
 	Attachment Attachment
 	// Text replaces the message's, if it is not empty and the message still is of
-	// Revision; it is no revision of its own. Tokens are its tokens.
+	// Revision; it is no revision of its own. Tokens are its tokens. If something stays
+	// unheard, the job runs again when Attachment says.
 	Text     string
 	Tokens   int
 	Revision int
@@ -444,7 +458,8 @@ type Fetched struct {
 // JournalStore remembers calls of outside tools (SPEC 11).
 type JournalStore interface {
 	Lookup(ctx context.Context, user UserID, turn TurnID, step, index int) (text string, ok bool, err error)
-	Record(ctx context.Context, user UserID, turn TurnID, step, index int, name, text string) error
+	// Record keeps a call, and writes the audit of one that may change something.
+	Record(ctx context.Context, user UserID, r CallRecord) error
 }
 
 // UsageStore keeps what each user's calls took.
@@ -452,10 +467,30 @@ type UsageStore interface {
 	// Reserve takes n tokens of a day's budget for a job, in place of what it had
 	// reserved; false: they are not to be had. They are given back when it ends.
 	Reserve(ctx context.Context, user UserID, l Lease, day string, n, limit int) (bool, error)
+	// ReserveCall takes n tokens of a day's budget for a call that is no turn's and no
+	// job's; false: they are not to be had. SettleCall puts what it took in their
+	// place. What a process that died had reserved so stays so until the day ends.
+	ReserveCall(ctx context.Context, user UserID, day string, n, limit int) (bool, error)
+	SettleCall(ctx context.Context, user UserID, day string, n int, u Usage) error
 	// Spend adds a background call's tokens to a day.
 	Spend(ctx context.Context, user UserID, day string, u Usage) error
+	// Grant gives a process tokens of a day of all users, and returns what it has of
+	// them in all, used or not: never more than all may have together. What a process
+	// was granted counts as used by it until its lease ends.
+	Grant(ctx context.Context, g Grant) (granted int, err error)
+	// SpentAll returns what all processes have used of a day, and were granted.
+	SpentAll(ctx context.Context, day string, now time.Time) (used, granted int, err error)
 	// UsageOf returns the tokens used and reserved on a day.
 	UsageOf(ctx context.Context, user UserID, day string) (used, reserved int, err error)
+	// TakeEgress adds to a user's day as much of want as is left of most, where 0 is no
+	// limit, and returns how much that was. What is negative is given back.
+	TakeEgress(ctx context.Context, user UserID, day string, want, most Egress) (Egress, error)
+}
+
+// Egress is what goes out for a user: requests, and bytes in both directions.
+type Egress struct {
+	Calls int64
+	Bytes int64
 }
 
 // Janitor removes what is no longer needed.
@@ -485,10 +520,14 @@ type Trace struct {
 // Waker passes wake-ups between workers, in and between processes. A wake-up
 // may come for nothing, and may rarely be lost: whoever waits also polls.
 type Waker interface {
-	// Wakes yields the topics that changed: queue names, or "turn:<user>:<turn>"
-	// for flags. The channel is closed when ctx ends.
+	// Wakes yields the topics that changed: queue names, "turn:<user>:<turn>" for
+	// flags, or TopicListening. The channel is closed when ctx ends.
 	Wakes(ctx context.Context) <-chan string
 }
+
+// TopicListening says that this process hears the others from now on: what they
+// said before may have been missed.
+const TopicListening = "listening"
 
 // Store is everything a store does.
 type Store interface {
@@ -499,6 +538,7 @@ type Store interface {
 	TurnReader
 	ThreadReader
 	LoopReader
+	UndoReader
 	DeliveryStore
 	JobStore
 	JobAdmin
@@ -507,6 +547,7 @@ type Store interface {
 	PeopleStore
 	CodeStore
 	LinkStore
+	ApprovalReader
 	MoveStore
 	LeaseStore
 	StateStore
@@ -514,6 +555,7 @@ type Store interface {
 	RateStore
 	MediaStore
 	JournalStore
+	AuditStore
 	UsageStore
 	UsageReader
 	SessionStore

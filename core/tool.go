@@ -25,17 +25,31 @@ type OutsideTool interface {
 	Outside() bool
 }
 
+// GuardedTool is an optional interface of an OutsideTool that says whose it is,
+// and which of its calls the person is asked about first.
+type GuardedTool interface {
+	// May reports whether a user may use the tool.
+	May(u User) bool
+	// Standing says what its operator decided: with allowed a call runs without a
+	// question, with readOnly it changes nothing outside.
+	Standing() (allowed, readOnly bool)
+}
+
 // ToolUse is one call of a tool, for the user whose turn it is.
 type ToolUse struct {
 	User        UserID
 	Thread      ThreadID
 	Turn        TurnID
+	By          Actor       // through whom the turn came; zero: through nobody
 	Inputs      []MessageID // what the turn answers
 	Step, Index int         // of the model's calls in the turn, of the tool calls in that; both from 0
 	Now         time.Time
 	Location    *time.Location
 	Language    string
 	Arguments   json.RawMessage
+	// Reserve takes n tokens of the person's day for a call of a model that the tool
+	// makes. Give puts what it took in their place. nil: their day has no bound.
+	Reserve func(ctx context.Context, n int) (give func(took int), err error)
 }
 
 // ToolResult is what a tool found or did.
@@ -44,6 +58,7 @@ type ToolResult struct {
 	Effects []Effect // to be committed with the reply
 	Usage   Usage    // of models that the tool called itself
 	Files   []File   // for the person: they come with the answer
+	Tainted bool     // Text has words that the person did not write, or was made from such
 }
 
 // File is a file that a tool made.

@@ -61,6 +61,9 @@ type Budget struct {
 	Day            string    // label of today
 	NextDay        time.Time // when tomorrow begins
 	TurnsPerMinute int
+	// Closed is until when nobody's turn begins, as the tokens of all are used up;
+	// zero: they are not.
+	Closed time.Time
 }
 
 // TurnFlags is what people asked of a running turn.
@@ -79,17 +82,33 @@ type Window struct {
 	// UncoveredBefore counts the uncovered conversation messages older than
 	// Messages[0], at most 1,000; tool results and redacted messages do not count.
 	UncoveredBefore int
-	More            bool    // there are messages older than Messages[0]
-	Edits           int64   // the thread's count of edits, redactions and regenerations
-	Today           Segment // of the turn; zero in plain threads
-	TodaySummary    *Summary
-	Last            Segment // the newest earlier one; zero if there is none
-	LastSummary     *Summary
-	Loops           []Loop // open ones, newest mention first, at most 20
+	More            bool // there are messages older than Messages[0]
+	// Thread counts what was said in the thread, by the user and the assistant; 0 if
+	// an epoch goes on.
+	Thread       int
+	Edits        int64   // the thread's count of edits, redactions and regenerations
+	Today        Segment // of the turn; zero in plain threads
+	TodaySummary *Summary
+	Last         Segment // the newest earlier one; zero if there is none
+	LastSummary  *Summary
+	Loops        []Loop // open ones, newest mention first, at most 20
+	// News counts the changes of what heads show; those after Told are not in the
+	// thread's prompt yet. If an epoch goes on, Changes are these, and Last is the
+	// day that its head shows, with its summary if that is a newer one.
+	News, Told int64
+	Changes    HeadChanges
+	// Compressed counts how often compression has made pages of the thread.
+	Compressed int64
 	// Pages are the newest that were asked for, oldest first, with the text of the
 	// form that they have now; PagesBefore counts older ones.
 	Pages       []Page
 	PagesBefore int
+}
+
+// HeadChanges are what changed since a thread's prompt told of it last.
+type HeadChanges struct {
+	Loops  []Loop  // opened or closed, the newest change first, at most 20
+	Themes []Theme // whose active items changed, the newest change first, at most 10
 }
 
 // Epoch fixes everything before the raw messages, and where these start, so
@@ -108,21 +127,54 @@ type Epoch struct {
 	// Skip are raw messages after Start that are left out (truncate keeps the first).
 	Skip      []MessageID `json:"skip,omitempty"`
 	Truncated bool        `json:"truncated"` // [Earlier messages truncated] is shown
-	Budgets   string      `json:"budgets"`   // fingerprint of the settings; another one begins a new epoch
+	// Compressed is Window.Compressed when it began, PagesOut how many pages it left out.
+	Compressed int64 `json:"compressed,omitempty"`
+	PagesOut   int   `json:"pages_out,omitempty"`
+	// What the thread held when it began: what was said, and what of it the prompt
+	// left out though no summary covered it.
+	Thread  int    `json:"thread,omitempty"`
+	Dropped int    `json:"dropped,omitempty"`
+	Budgets string `json:"budgets"` // fingerprint of the settings; another one begins a new epoch
+	// Nonce is in the names of the fences around what is not the user's own words, so
+	// that nobody whose words stand there could know how to close them. Empty: an
+	// epoch from before there were any, whose derived parts are of role system.
+	Nonce string `json:"nonce,omitempty"`
+}
+
+// News is what changed since the head of an epoch was fixed, as a note before a
+// message of the user's tells it for the rest of the epoch.
+type News struct {
+	Text    string    `json:"text,omitempty"`    // "": redacted since, or the zone alone
+	Loops   []LoopID  `json:"loops,omitempty"`   // that it names
+	Segment SegmentID `json:"segment,omitempty"` // whose summary it quotes
+	Version int       `json:"version,omitempty"` // of that summary
+	Zone    string    `json:"zone,omitempty"`    // of time marks from here on; "": as before
+	Tainted bool      `json:"tainted,omitempty"` // it tells of what was made from words that the person did not write
+}
+
+// TurnNews is news that a turn's prompt tells first, to be stored with the message
+// that it stands before.
+type TurnNews struct {
+	Message MessageID
+	News    News
+	Edits   int64 // Window.Edits: if something was changed since, the text is not stored
 }
 
 // HeadPart is one part of a prompt before the raw messages, as it was shown.
 type HeadPart struct {
-	Name    string    `json:"name"` // instructions, policy, tools, memory, last, loops, today
+	Name    string    `json:"name"` // instructions, policy, tools, memory, themes, last, loops, today, history
 	Text    string    `json:"text"`
 	Tokens  int       `json:"tokens"`
 	Segment SegmentID `json:"segment,omitempty"` // whose summary it shows
 	Version int       `json:"version,omitempty"` // of that summary
 	Loops   []LoopID  `json:"loops,omitempty"`
-	Error   string    `json:"error,omitempty"` // why the part was left out
-	// Pages are what the part is made of. Its text is not stored with the epoch:
-	// whoever reads one has it put together from them.
-	Pages []PageRef `json:"pages,omitempty"`
+	Tainted bool      `json:"tainted,omitempty"` // made from words that the person did not write
+	Error   string    `json:"error,omitempty"`   // why the part was left out
+	// Pages are what the part is made of, Before the first message on them if some
+	// before it are left out. The text of such a part is not stored with the epoch:
+	// readers put it together from the pages.
+	Before MessageID `json:"before,omitempty"`
+	Pages  []PageRef `json:"pages,omitempty"`
 }
 
 // Snapshot is what a turn sent to the model, by reference (SPEC 5).
@@ -133,10 +185,12 @@ type Snapshot struct {
 	Messages         IDSet             `json:"messages"`
 	Revisions        map[MessageID]int `json:"revisions,omitempty"` // those above 0
 	Parts            []PartTokens      `json:"parts"`
-	Loaded           int               `json:"messages_loaded"`
+	Thread           int               `json:"messages_in_thread"` // said by the user and the assistant
+	Loaded           int               `json:"messages_loaded"`    // Included, and what of the next two was read
 	Included         int               `json:"messages_included"`
-	Truncated        int               `json:"messages_truncated"` // shown shortened
+	LeftOut          int               `json:"messages_left_out_covered"`
 	Dropped          int               `json:"messages_dropped_uncovered"`
+	Truncated        int               `json:"messages_truncated"` // of those included, shown shortened
 	TodaySummary     bool              `json:"today_summary_present"`
 	Yesterday        bool              `json:"yesterday_summary_present"`
 	OpenLoops        int               `json:"open_loops_count"`
@@ -183,7 +237,9 @@ type Reply struct {
 	Now      time.Time
 	Messages []NewMessage // tool calls and results, then the assistant's; none if stopped early
 	Snapshot *Snapshot
-	Epoch    *Epoch // a new one, or nil: UsedAt of the current one moves
+	Epoch    *Epoch    // a new one, or nil: UsedAt of the current one moves
+	News     *TurnNews // what the prompt told besides
+	Told     int64     // Window.News, of which the prompt has all; 0: as before
 	Usage    Usage
 	Effects  []Effect
 	// Deliveries carry the last message of Messages.
@@ -206,13 +262,21 @@ type Prompt struct {
 	Sources     []MessageID
 	CachePrefix int
 	Snapshot    Snapshot
-	Epoch       *Epoch // a new one; nil: the current one goes on
+	Epoch       *Epoch    // a new one; nil: the current one goes on
+	News        *TurnNews // told first in this prompt; nil: none
+	Told        int64     // as in Reply
 	// Pressure asks for a summary at once (SPEC 6).
 	Pressure bool
 	// Compress asks for old messages to be compressed (SPEC 5.3).
 	Compress bool
 	// Request is what the client that asked wants besides; nil: nothing.
 	Request *Request
+	// Decides: the turn goes on with the answer to a question.
+	Decides *Decision
+	// Tainted: the prompt shows words that the person did not write there. Foreign
+	// runs parallel to Messages: these hold them.
+	Tainted bool
+	Foreign []bool
 }
 
 // Answer is what a model made of a prompt. It is valid, if incomplete, beside an error.
@@ -225,10 +289,50 @@ type Answer struct {
 	Model      string
 	Finish     Finish
 	Steps      int
+	// Question is what the person is asked before a call is made; the last of
+	// Messages says so.
+	Question *Question
+	Tainted  bool // the turn read words that the person did not write there
+}
+
+// Question is a call that waits for a yes.
+type Question struct {
+	Call ToolCall
+	// Tainted: the turn read words that the person did not write there, which is why
+	// even a call that is otherwise allowed asks.
+	Tainted bool
 }
 
 // Outcome is what a command answers, and what it changes.
 type Outcome struct {
 	Text    string
+	Buttons []Button // below Text, where the channel has any
+	Others  string   // what all other identities of the person are told
+	Greet   *Greeting
 	Effects []Effect
+	// Decides: the message answers a question of a turn, which a new one goes on with.
+	Decides *Decision
+}
+
+// Greeting is what an address is told that has just become the person's.
+type Greeting struct {
+	To   Address
+	Text string
+}
+
+// Decision is how a message answered a question of a turn.
+type Decision struct {
+	Approval ApprovalID `json:"approval"`
+	Yes      bool       `json:"yes"`
+}
+
+// Grant asks for tokens of a day for a process.
+type Grant struct {
+	Day    string // YYYY-MM-DD in UTC
+	Worker string
+	Used   int // by the process, of what it was granted on the day so far
+	Want   int // more than it has; 0: none, as with an Until that is over
+	PerDay int // of all processes together
+	Now    time.Time
+	Until  time.Time // of the lease of what is granted
 }

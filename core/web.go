@@ -2,15 +2,17 @@ package core
 
 import (
 	"context"
+	"slices"
 	"time"
 )
 
 // Session is one signed-in browser.
 type Session struct {
 	User      UserID
-	ID        int64  // unique among all users
-	Hash      string // hex SHA-256 of the cookie's token
-	Browser   string // what the browser calls itself, at most 200 bytes
+	ID        int64      // unique among all users
+	Hash      string     // hex SHA-256 of the cookie's token
+	Identity  IdentityID // through which the link was asked for; 0: that is not known
+	Browser   string     // what the browser calls itself, at most 200 bytes
 	CreatedAt time.Time
 	UsedAt    time.Time
 	Expires   time.Time
@@ -21,6 +23,8 @@ type SessionStore interface {
 	// SignIn takes a code of CodeWeb out, once, and starts a session of its user:
 	// s.User and s.ID are given by the store. ErrRefused if the code is not valid.
 	SignIn(ctx context.Context, codeHash string, s Session, now time.Time) (Session, error)
+	// SignsIn returns whom a code of CodeWeb signs in, or ErrNotFound if it is not valid.
+	SignsIn(ctx context.Context, codeHash string, now time.Time) (User, error)
 	// Session returns the session of a token's hash and whose it is, or ErrNotFound
 	// if there is none, or it has expired.
 	Session(ctx context.Context, hash string, now time.Time) (Session, User, error)
@@ -32,15 +36,18 @@ type SessionStore interface {
 	EndSession(ctx context.Context, user UserID, id int64) error
 }
 
-// Scope is something that an API key may do.
-type Scope string
+// Capability is something that an identity, a key or a session may do. A person's
+// own identities and sessions have all but CanAdmin, which is the owner's; a key
+// has those that it was made with, and never CanAccount.
+type Capability string
 
-// Scopes of API keys. ScopeAdmin is for the owner's keys.
+// Capabilities. CanTalk is stored as "chat", its name before capabilities.
 const (
-	ScopeChat   Scope = "chat"   // write messages, and read their answers
-	ScopeRead   Scope = "read"   // read and search the conversation
-	ScopeMemory Scope = "memory" // read and change memory
-	ScopeAdmin  Scope = "admin"  // what only the owner may
+	CanTalk    Capability = "chat"    // write messages, and read their answers
+	CanRead    Capability = "read"    // read and search the conversation
+	CanMemory  Capability = "memory"  // read and change memory, loops and reminders
+	CanAccount Capability = "account" // settings, identities, sessions, keys, forgetting, export
+	CanAdmin   Capability = "admin"   // what only the owner may
 )
 
 // APIKey lets a program act for a user.
@@ -50,19 +57,15 @@ type APIKey struct {
 	Name      string
 	Hash      string // hex SHA-256 of the key
 	Hint      string // how the key begins, shown in lists
-	Scopes    []Scope
+	Scopes    []Capability
 	CreatedAt time.Time
 	UsedAt    time.Time // zero: never
 }
 
-// Allows tells whether the key has a scope.
-func (k APIKey) Allows(s Scope) bool {
-	for _, have := range k.Scopes {
-		if have == s {
-			return true
-		}
-	}
-	return false
+// Allows reports whether the key has a capability. None has CanAccount, whatever
+// it was stored with.
+func (k APIKey) Allows(c Capability) bool {
+	return c != CanAccount && slices.Contains(k.Scopes, c)
 }
 
 // APIKeyStore keeps API keys.

@@ -52,13 +52,15 @@ func agentTexts(ms []whatsappagenttest.Message) []string {
 
 // agents lists the personal agents.
 func (w *town) agents() []struct {
-	ID, User int64
-	Name     string
+	ID   int64
+	User int64 `json:"user_id"`
+	Name string
 } {
 	w.t.Helper()
 	var out []struct {
-		ID, User int64
-		Name     string
+		ID   int64
+		User int64 `json:"user_id"`
+		Name string
 	}
 	text := w.mustRun("users", "agent", "list", "--json")
 	must(w.t, json.Unmarshal([]byte(text), &out))
@@ -116,9 +118,15 @@ func (w *town) telegramOf(t *testing.T, g *gateway, s *whatsappagenttest.Server)
 	s.Say(adaKey, "/link")
 	code := linkCode.FindString(answered(t, s, adaKey, 2, 30*time.Second, g)[1])
 	w.telegram.Say(ada, "/link "+code)
-	w.sent(ada, 1)
+	if question := answered(t, s, adaKey, 3, 30*time.Second, g)[2]; !strings.Contains(question, "wants to be you") {
+		t.Errorf("asked %q", question)
+	}
+	s.Say(adaKey, "yes")
+	if got := w.sent(ada, 2)[1].Text; !strings.Contains(got, "connected now") {
+		t.Errorf("told %q", got)
+	}
 	w.telegram.Say(ada, "and hello from Telegram")
-	if got := w.sent(ada, 2)[1].Text; got != "echo: and hello from Telegram" {
+	if got := w.sent(ada, 3)[2].Text; got != "echo: and hello from Telegram" {
 		t.Errorf("answered %q", got)
 	}
 }

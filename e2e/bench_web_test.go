@@ -345,7 +345,7 @@ func TestBenchPageFollowers(t *testing.T) {
 			g := w.start("EVERTHREAD_SUMMARIES_AFTER_MESSAGES=100000", "EVERTHREAD_CHANNELS_WEB_SIGN_INS_PER_MINUTE=1000")
 			day := time.Now().UTC().Format(time.DateOnly)
 			link := func(user int) string {
-				return regexp.MustCompile(`code=([A-Z0-9]+)`).FindStringSubmatch(w.mustRun("users", "link", fmt.Sprint(user)))[1]
+				return w.signInCode(fmt.Sprint(user))
 			}
 			var all []*follower
 			var guests []*guest

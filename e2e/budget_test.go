@@ -18,7 +18,7 @@ func TestATurnWithToolsKeepsToTheBudget(t *testing.T) {
 			least, most int // calls of tools
 		}{
 			12_000:  {"I can use no tools now.", 0, 0},
-			40_000:  {"That is all I could find out.", 1, 10},
+			40_000:  {"That is all I could find out.", 1, 20},
 			200_000: {"That is all I could find out.", 5, 49},
 		} {
 			t.Run(fmt.Sprint(limit), func(t *testing.T) {

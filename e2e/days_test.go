@@ -220,7 +220,7 @@ func (w *week) days(t *testing.T, days ...dayJSON) {
 func (w *week) keepPrompt(t *testing.T) {
 	t.Helper()
 	var turns []struct {
-		ID int64 `json:"id"`
+		ID int64 `json:"turn_id"`
 	}
 	must(t, json.Unmarshal([]byte(w.mustRun("turns", "list", "--user", "Ada", "--json")), &turns))
 	id := fmt.Sprint(turns[0].ID)

@@ -21,17 +21,18 @@ const dimensions = 256
 
 // vectorServer is an OpenAI-compatible server of embeddings. A vector counts
 // words; those that mean the same share a direction. Faults names what is wrong
-// with it now: down, short (vectors), base64, and cursed, which gives no numbers
-// for texts with that word.
+// with it now: down, short and large (vectors), refused (all keys but one), unknown
+// (the model), base64, and cursed, which gives no numbers for texts with that word.
 type vectorServer struct {
 	*httptest.Server
-	fault atomic.Value
-	asked atomic.Int64
+	vector func(text, model, fault string) []float32
+	fault  atomic.Value
+	asked  atomic.Int64
 }
 
 func newVectorServer(t *testing.T) *vectorServer {
 	t.Helper()
-	s := &vectorServer{}
+	s := &vectorServer{vector: vectorOf}
 	s.is("")
 	s.Server = httptest.NewServer(http.HandlerFunc(s.serve))
 	t.Cleanup(s.Close)
@@ -58,13 +59,21 @@ func (s *vectorServer) serve(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, `{"error":{"message":"not understood"}}`, http.StatusBadRequest)
 		return
 	}
+	if fault == "refused" && r.Header.Get("Authorization") != "Bearer right" {
+		http.Error(w, `{"error":{"message":"Incorrect API key provided","type":"invalid_request_error"}}`, http.StatusUnauthorized)
+		return
+	}
+	if fault == "unknown" {
+		http.Error(w, `{"error":{"message":"The model does not exist","type":"invalid_request_error"}}`, http.StatusNotFound)
+		return
+	}
 	if fault == "down" {
 		http.Error(w, `{"error":{"message":"out of memory"}}`, http.StatusServiceUnavailable)
 		return
 	}
 	data := []map[string]any{}
 	for i, text := range in.Input {
-		data = append(data, map[string]any{"object": "embedding", "index": i, "embedding": written64(vectorOf(text, in.Model, fault), fault)})
+		data = append(data, map[string]any{"object": "embedding", "index": i, "embedding": written64(s.vector(text, in.Model, fault), fault)})
 	}
 	w.Header().Set("Content-Type", "application/json")
 	_ = json.NewEncoder(w).Encode(map[string]any{"object": "list", "model": in.Model, "data": data})
@@ -85,11 +94,16 @@ func written64(v []float32, fault string) any {
 // vectorOf counts the words of a text, in directions that depend on the model.
 func vectorOf(text, model, fault string) []float32 {
 	n := dimensions
-	if fault == "short" {
+	switch fault {
+	case "short":
 		n /= 2
+	case "large":
+		n *= 6
 	}
 	v := make([]float32, n)
-	v[0] = 0.01 // no text is nothing
+	h := fnv.New32a()
+	_, _ = h.Write([]byte(text))
+	v[2+h.Sum32()%uint32(n-2)] = 0.01 // no text is nothing, and what has no word that counts is like no other
 	for _, word := range strings.FieldsFunc(strings.ToLower(text), func(r rune) bool { return !unicode.IsLetter(r) }) {
 		if fault == "cursed" && word == "cursed" {
 			v[1] = float32(math.NaN())

@@ -109,12 +109,19 @@ func TestOnePersonOnEveryChannel(t *testing.T) {
 		p.say("telegram", "/timezone Europe/Paris")
 		p.say("telegram", "/home")
 
-		link := func() string {
-			return regexp.MustCompile(`\b[A-Z2-9]{4}-?[A-Z2-9]{4}\b`).FindString(p.say("telegram", "/link"))
+		link := func(channel string, told ...string) {
+			code := regexp.MustCompile(`\b[A-Z2-9]{4}-?[A-Z2-9]{4}\b`).FindString(p.say("telegram", "/link"))
+			p.contains(p.say(channel, "/link "+code), "I have asked")
+			p.contains(p.hear("telegram"), "wants to be you", channel)
+			p.contains(p.say("telegram", "yes"), "is you from now on")
+			p.contains(p.hear(channel), "connected now")
+			for _, other := range told {
+				p.contains(p.hear(other), "was linked to your account")
+			}
 		}
-		p.say("whatsapp", "/link "+link())
+		link("whatsapp")
 		p.say("whatsapp", "We sail to Groix on Friday, the tide is at seven.")
-		p.say("signal", "/link "+link())
+		link("signal", "whatsapp")
 		p.say("signal", "Remind the crew: everybody brings a warm jacket.")
 		p.contains(p.say("signal", "What is my sailing boat called?"), "Albatros")
 		p.contains(p.say("whatsapp", "Where do we sail to on Friday?"), "Groix")

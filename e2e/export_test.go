@@ -69,6 +69,10 @@ func TestSomebodyLeavesWithEverything(t *testing.T) {
 		if r.StatusCode != http.StatusSeeOther || r.Header.Get("Location") != "/settings/export" {
 			t.Fatalf("the link leads to %s, %s", r.Status, r.Header.Get("Location"))
 		}
+		if _, asked := v.get("/settings/export"); !strings.Contains(asked, "Say yes first") {
+			t.Fatalf("nothing is asked: %.300s", asked)
+		}
+		w.agree(w.ledger(), g)
 		r, body := v.get("/settings/export")
 		if r.StatusCode != http.StatusOK || r.Header.Get("Content-Type") != "application/zip" {
 			t.Fatalf("got %s: %.200s", r.Status, body)
@@ -88,6 +92,7 @@ func TestSomebodyLeavesWithEverything(t *testing.T) {
 		if !slices.Equal(said, back) {
 			t.Errorf("went out as\n%s\ncame in as\n%s", strings.Join(said, "\n"), strings.Join(back, "\n"))
 		}
+		delete(lines, "audit.jsonl") // what was done is not brought in
 		for name, n := range lines {
 			if linesBack[name] != n {
 				t.Errorf("%s has %d lines, had %d", name, linesBack[name], n)

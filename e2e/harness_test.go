@@ -120,6 +120,9 @@ type town struct {
 	dir      string
 	env      []string
 	program  string // the binary; see upgraded
+
+	shopsOf []string // roles whose the servers of tools are; nil: everybody's
+	allowed []string // tools of the shop that need no question
 }
 
 // newTown starts the peers. Anybody who writes is let in. The model emulator is
@@ -135,7 +138,7 @@ func newTown(t *testing.T, database string) *town {
 	})
 	w.env = []string{
 		"EVERTHREAD_DATA_DIR=" + w.dir, "EVERTHREAD_DATABASE_URL=" + database, "EVERTHREAD_SECRET_KEY=a-key-for-tests-of-enough-length-000",
-		"EVERTHREAD_ACCESS_POLICY=open", "EVERTHREAD_TURN_DEBOUNCE=0s", "EVERTHREAD_LIMITS_TURNS_PER_MINUTE=0",
+		"EVERTHREAD_ACCESS_POLICY=open", "EVERTHREAD_TURN_DEBOUNCE=0s", "EVERTHREAD_LIMITS_TURNS_PER_MINUTE=0", "EVERTHREAD_LIMITS_ALL_TOKENS_PER_DAY=-1",
 		"EVERTHREAD_LLM_PROVIDER=openai", "EVERTHREAD_LLM_BASE_URL=" + w.model + "/v1", "EVERTHREAD_LLM_MODEL=emulated", "EVERTHREAD_LLM_API_KEY=none",
 		"EVERTHREAD_CHANNELS_TELEGRAM_TOKEN=" + telegramtest.Token, "EVERTHREAD_CHANNELS_TELEGRAM_API_URL=" + w.telegram.URL(),
 		"EVERTHREAD_CHANNELS_TELEGRAM_RATE_PER_CHAT=0", "EVERTHREAD_CHANNELS_TELEGRAM_RATE_PER_BOT=0",

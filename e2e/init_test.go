@@ -30,8 +30,8 @@ type wizard struct {
 	cmd     *exec.Cmd
 	in      io.WriteCloser
 	out     *logBuffer
-	seen    int // of out
-	screen  bool
+	seen    int    // of out
+	enter   string // the key
 	answers int
 	began   time.Time
 }
@@ -53,7 +53,7 @@ func (w *wizard) ask(args ...string) {
 	w.prepare(args...)
 	in, err := w.cmd.StdinPipe()
 	must(w.t, err)
-	w.in, w.cmd.Stdout, w.cmd.Stderr = in, w.out, w.out
+	w.in, w.enter, w.cmd.Stdout, w.cmd.Stderr = in, "\n", w.out, w.out
 	must(w.t, w.cmd.Start())
 }
 
@@ -63,32 +63,16 @@ func (w *wizard) askOnScreen(args ...string) {
 	w.prepare(args...)
 	screen, err := pty.StartWithSize(w.cmd, &pty.Winsize{Rows: 40, Cols: 120})
 	must(w.t, err)
-	w.in, w.screen = screen, true
+	w.in, w.enter = screen, "\r"
 	go func() { _, _ = io.Copy(w.out, screen) }() // until the terminal is closed
 	w.t.Cleanup(func() { _ = screen.Close() })
 }
 
-// press presses keys until the screen changes: what is typed while one question
-// makes place for the next is nobody's.
+// press presses keys, all at once.
 func (w *wizard) press(keys string) {
 	w.t.Helper()
-	before := 0
-	for still := 0; still < 3; time.Sleep(100 * time.Millisecond) { // a terminal is asked what it can first
-		if now := len(w.out.String()); now != before {
-			before, still = now, -1
-		}
-		still++
-	}
-	for deadline := time.Now().Add(patience); time.Now().Before(deadline); {
-		_, err := io.WriteString(w.in, keys)
-		must(w.t, err)
-		for again := time.Now().Add(5 * time.Second); time.Now().Before(again); time.Sleep(10 * time.Millisecond) {
-			if len(w.out.String()) > before {
-				return
-			}
-		}
-	}
-	w.t.Fatalf("nothing changes\n%s", w.out)
+	_, err := io.WriteString(w.in, keys)
+	must(w.t, err)
 }
 
 func (w *wizard) prepare(args ...string) {
@@ -120,18 +104,8 @@ func (w *wizard) answer(question, with string) {
 	w.t.Helper()
 	w.until(question)
 	w.answers++
-	if w.screen {
-		if with == "" { // of a list: what stands there
-			w.press("j")
-			with = "k"
-		}
-		w.press(with)
-		w.press("\r")
-		return
-	}
 	w.until(`> `)
-	_, err := io.WriteString(w.in, with+"\n")
-	must(w.t, err)
+	w.press(with + w.enter)
 }
 
 // end waits for the wizard to end.
@@ -218,12 +192,9 @@ func TestTheSameOnATerminal(t *testing.T) {
 	t.Parallel()
 	w := newWizard(t)
 	w.askOnScreen()
-	w.answer(`Which model is to answer`, "\x1b[A") // the demo stands last; above it, another server
-	w.answer(`address of the server`, w.model+"/v1")
-	w.answer(`Its key`, "none")
-	w.answer(`Which of its models`, "G") // the last one: to type
+	w.answer(`Which model is to answer`, w.model+"/v2\x7f1") // a slip, mended
+	w.answer(`Its key`, "a-key-that-is-secret")
 	w.answer(`Which of its models`, "emulated")
-	w.answers--
 	w.until(`emulated answers`)
 	w.answer(`token of your Telegram bot`, telegramtest.Token)
 	w.until(`The bot is @test_bot`)
@@ -235,12 +206,73 @@ func TestTheSameOnATerminal(t *testing.T) {
 	if !strings.Contains(w.out.String(), "▀") {
 		t.Error("it shows no QR code")
 	}
-	if strings.Contains(w.out.String(), telegramtest.Token) {
-		t.Error("it shows the token")
-	}
 	w.until(`How is it to run`)
 	w.press("\x03")
 	must(t, w.end())
+	w.showsNoSecret(telegramtest.Token, "a-key-that-is-secret")
+}
+
+// showsNoSecret: nothing of what was typed to hidden questions is on the screen.
+func (w *wizard) showsNoSecret(secrets ...string) {
+	w.t.Helper()
+	for _, secret := range secrets {
+		if strings.Contains(w.out.String(), secret) {
+			w.t.Errorf("it shows %s", secret)
+		}
+	}
+}
+
+// TestNothingTypedIsLost: what is typed or pasted before it is asked for answers in
+// its turn, however often a question is asked again, and one Ctrl-C ends it all.
+func TestNothingTypedIsLost(t *testing.T) {
+	t.Parallel()
+	w := newWizard(t)
+	w.telegram.Fail("getMe", 1, telegramtest.Failure{Code: http.StatusUnauthorized})
+	w.askOnScreen("--wait", "1h")
+	w.until(`Which model is to answer`)
+	const wrong = "123456:AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA"
+	w.press(strings.Join([]string{"http://127.0.0.1:1", "pasted-too-early", w.model + "/v1", "none", "emulated", "no token", wrong, "none either", telegramtest.Token, "no", ""}, "\r"))
+	w.until(`127\.0\.0\.1:1 does not answer`)
+	w.until(`emulated answers`)
+	w.until(`That is no token(?s:.*)refuses the token(?s:.*)That is no token(?s:.*)The bot is @test_bot`)
+	w.until(`everthread\.yaml is written`)
+	w.until(`Waiting for you`)
+	w.showsNoSecret("pasted-too-early", wrong, telegramtest.Token)
+	w.endsAtCtrlC()
+	file, err := os.ReadFile(filepath.Join(w.dir, "everthread.yaml"))
+	if err != nil || !strings.Contains(string(file), telegramtest.Token) {
+		t.Errorf("it wrote %s, %v", file, err)
+	}
+}
+
+// TestCtrlCEndsAQuestion also where lines were typed before it.
+func TestCtrlCEndsAQuestion(t *testing.T) {
+	t.Parallel()
+	for _, typed := range []string{"", "ope", "demo\rno token\r", "openai\rsk-half"} {
+		w := newWizard(t)
+		w.askOnScreen()
+		w.until(`Which model is to answer`)
+		w.press(typed)
+		if err := w.endsAtCtrlC(); err == nil {
+			t.Error("Ctrl-C is no success")
+		}
+		w.until(`everthread: Stopped\. Nothing was written`)
+		if got := w.files(); got != "" {
+			t.Errorf("Ctrl-C left %s", got)
+		}
+	}
+}
+
+// endsAtCtrlC presses Ctrl-C once.
+func (w *wizard) endsAtCtrlC() error {
+	w.t.Helper()
+	pressed := time.Now()
+	w.press("\x03")
+	err := w.end()
+	if took := time.Since(pressed); took > 5*time.Second {
+		w.t.Errorf("it ended after %s", took)
+	}
+	return err
 }
 
 func TestWrongAnswersAreToldInASentence(t *testing.T) {

@@ -97,9 +97,9 @@ func (k *killing) until(done <-chan struct{}) {
 	}
 }
 
-// whileBothWrite has both write texts, with a command at the phone after some, and
-// kills until they are done.
-func (k *killing) whileBothWrite(s service, round int, command string, said *[2][]string) {
+// whileBothWrite has both write texts, with a command at the phone after some and
+// what follows it, and kills until they are done.
+func (k *killing) whileBothWrite(s service, round int, command string, said *[2][]string, then func()) {
 	done := make(chan struct{})
 	var people sync.WaitGroup
 	speak := func(who int, say func(text string)) {
@@ -111,6 +111,7 @@ func (k *killing) whileBothWrite(s service, round int, command string, said *[2]
 				say(text)
 				if who == 1 && n == linkTexts/4 {
 					say(command)
+					people.Go(then)
 				}
 				time.Sleep(time.Duration(rnd.IntN(linkEvery)) * time.Millisecond)
 			}
@@ -140,9 +141,15 @@ func killLinking(t *testing.T, p *person, s service, running []*atomicGateway, s
 	s.say(ada, "/link")
 	code := shownCode.FindString(p.town.sent(ada, 2)[1].Text)
 
-	k.whileBothWrite(s, 1, "/link "+code, &said)
+	p.wa.Say(p.phone, "/link "+code)
+	l.until(`SELECT COUNT(*) FROM approvals WHERE kind = 'join' AND state = 'open'`, 1, running[0].Load())
+	s.say(ada, "/home") // so that the question below is not the last thing said
+	k.whileBothWrite(s, 1, "/yes", &said, func() {
+		l.until(`SELECT COUNT(*) FROM approvals WHERE kind = 'link' AND state = 'open'`, 1, running[0].Load())
+		s.say(ada, "/yes")
+	})
 	k.settled(l, said, 1)
-	k.whileBothWrite(s, 2, "/unlink --split", &said)
+	k.whileBothWrite(s, 2, "/unlink --split", &said, func() {})
 	k.settled(l, said, 2)
 	for who, external := range []string{fmt.Sprint(ada), p.phone.UserID} {
 		if got := l.said("", external); !slices.Equal(got, said[who]) {

@@ -41,7 +41,15 @@ func (p *person) open(env ...string) *gateway {
 func (p *person) merge(l *ledger, g *gateway) {
 	p.t.Helper()
 	code := shownCode.FindString(p.say("telegram", "/link"))
-	p.contains(p.say("whatsapp", "/link "+strings.ToLower(code[:4])+"-"+code[4:]), "The code is right")
+	p.contains(p.say("whatsapp", "/link "+strings.ToLower(code[:4])+"-"+code[4:]), "Is this you, too?", "telegram", "Say yes or no")
+	p.wa.Tap(p.phone, p.wa.Sent()[p.heard["whatsapp"]-1], 0)
+	p.contains(p.hear("whatsapp"), "I have asked")
+	p.contains(p.hear("telegram"), "Is this you?", "whatsapp", p.phone.Name)
+	question := p.telegram.Sent(ada)[p.heard["telegram"]-1]
+	if !strings.Contains(question.Markup, `"/yes L`) || !strings.Contains(question.Markup, `"/no L`) {
+		p.t.Errorf("the question has the buttons %s", question.Markup)
+	}
+	p.contains(p.say("telegram", "yes"), "bringing your two conversations together")
 	p.contains(p.hear("whatsapp"), "one now")
 	l.until(`SELECT COUNT(*) FROM moves WHERE phase <> 'done'`, 0, g)
 }
@@ -223,7 +231,7 @@ func (p *person) linesInTime(label string) {
 	p.t.Helper()
 	var d struct {
 		Lines []struct {
-			ID int64     `json:"id"`
+			ID int64     `json:"message_id"`
 			At time.Time `json:"sent_at"`
 		} `json:"conversation"`
 	}
@@ -337,6 +345,7 @@ func TestWhatRunsWhenConversationsAreJoinedIsAnsweredOnce(t *testing.T) {
 		p.wa.Say(p.phone, "say 1300 words")
 		l.until(`SELECT COUNT(*) FROM turns WHERE state = 'running'`, 2, g)
 		p.wa.Say(p.phone, "/link "+code)
+		p.both(l, g)
 		l.until(`SELECT COUNT(*) FROM moves WHERE phase = 'done'`, 1, g)
 		p.wa.Say(p.phone, "three")
 		l.until(`SELECT COUNT(*) FROM messages WHERE role = 'user' AND kind = 'chat'`, 5, g)
@@ -351,6 +360,16 @@ func TestWhatRunsWhenConversationsAreJoinedIsAnsweredOnce(t *testing.T) {
 	})
 }
 
+// both has WhatsApp, which used a code, and Telegram, where it was made, say yes,
+// whatever else is said there.
+func (p *person) both(l *ledger, g *gateway) {
+	p.t.Helper()
+	l.until(`SELECT COUNT(*) FROM approvals WHERE kind = 'join' AND state = 'open'`, 1, g)
+	p.wa.Say(p.phone, "/yes")
+	l.until(`SELECT COUNT(*) FROM approvals WHERE kind = 'link' AND state = 'open'`, 1, g)
+	p.telegram.Say(ada, "/yes")
+}
+
 // arrivedOnce holds what arrived on both channels against what was to be sent.
 func (p *person) arrivedOnce(l *ledger, kills int) {
 	p.t.Helper()
@@ -363,10 +382,10 @@ func (p *person) arrivedOnce(l *ledger, kills int) {
 	}
 }
 
-// onPhone is what arrived on WhatsApp, without the signs of what is bold there.
+// onPhone is what arrived on WhatsApp, without the signs of what is bold or code there.
 func (p *person) onPhone() (got []string) {
 	for _, m := range p.wa.Sent() {
-		got = append(got, strings.ReplaceAll(m.Text, "*", ""))
+		got = append(got, strings.NewReplacer("*", "", "`", "").Replace(m.Text))
 	}
 	return got
 }
@@ -382,6 +401,12 @@ func TestTwoWhoLinkEachOtherAtOnceBecomeOne(t *testing.T) {
 		mine, hers := shownCode.FindString(p.say("telegram", "/link")), shownCode.FindString(p.say("whatsapp", "/link"))
 		p.write("/link " + hers)
 		p.wa.Say(p.phone, "/link "+mine)
+		l.until(`SELECT COUNT(*) FROM approvals WHERE kind = 'join' AND state = 'open'`, 2, g)
+		p.write("/yes")
+		p.wa.Say(p.phone, "/yes")
+		l.until(`SELECT COUNT(*) FROM approvals WHERE kind = 'link' AND state = 'open'`, 2, g)
+		p.write("/yes")
+		p.wa.Say(p.phone, "/yes")
 		l.until(users, 1, g)
 		l.until(`SELECT COUNT(*) FROM moves WHERE phase <> 'done'`, 0, g)
 		l.quiet(30*time.Second, g.log)
@@ -458,8 +483,24 @@ func (p *person) guess() {
 	p.contains(p.at(guesser, "/link "+code, true), "Too many wrong codes")
 	p.set(p.now().Add(2 * time.Minute))
 	code = p.shown()
-	p.contains(p.at(guesser, "/link "+strings.ToLower(code[:2]+"-"+code[2:5]+"-"+code[5:]), true), "connected now")
+	p.accepted(guesser, strings.ToLower(code[:2]+"-"+code[2:5]+"-"+code[5:]))
 	p.contains(p.at(guesser, "two", true), "echo: two")
+}
+
+// accepted has a stranger use a code, and the one who made it say that it is them.
+func (p *person) accepted(stranger int64, code string) {
+	p.t.Helper()
+	p.contains(p.at(stranger, "/link "+code, true), "I have asked")
+	question := p.hear("telegram")
+	p.contains(question, "Is this you?", fmt.Sprint(stranger))
+	answer := "yes"
+	if strings.Contains(question, "OWNER") { // a yes is not enough then
+		p.contains(p.say("telegram", answer), "type OWNER")
+		answer = "owner"
+	}
+	n := len(p.telegram.Sent(stranger))
+	p.contains(p.say("telegram", answer), "is you from now on")
+	p.contains(p.town.sent(stranger, n+1)[n].Text, "connected now")
 }
 
 // useOnce tries codes that are nobody's any more, or one's own.
@@ -472,7 +513,7 @@ func (p *person) useOnce(l *ledger, g *gateway) {
 	p.contains(p.at(strangers+2, "/link "+code, true), "not valid")
 	first, second := p.shown(), p.shown()
 	p.contains(p.at(strangers+2, "/link "+first, true), "not valid") // there is a newer one
-	p.contains(p.at(strangers+2, "/link "+second, true), "connected now")
+	p.accepted(strangers+2, second)
 	p.contains(p.at(strangers+3, "/link "+second, true), "not valid")
 	p.at(strangers+4, "hello", false)
 	p.at(strangers+4, "/help", false)
@@ -481,4 +522,34 @@ func (p *person) useOnce(l *ledger, g *gateway) {
 	if got := texts(p.telegram.Sent(strangers + 4)); len(got) > 1 || len(got) == 1 && !strings.Contains(got[0], "This assistant is private") {
 		p.t.Errorf("a stranger is told %q", got)
 	}
+}
+
+// What became one by mistake is taken apart again by /undo, from any app of it.
+func TestAMergeIsUndone(t *testing.T) {
+	t.Parallel()
+	engines(t, func(t *testing.T, database func(*testing.T) string) {
+		p := newLinked(t, database(t))
+		g := p.open()
+		l := p.ledger()
+		p.say("telegram", "one")
+		p.say("whatsapp", "two")
+		code := shownCode.FindString(p.say("telegram", "/link"))
+		p.wa.Say(p.phone, "/link "+code)
+		p.both(l, g)
+		l.until(`SELECT COUNT(*) FROM moves WHERE phase = 'done'`, 1, g)
+		l.quiet(30*time.Second, g.log)
+		n := l.lines(`SELECT id FROM audit WHERE what = 'merged'`)
+		if len(n) != 1 {
+			t.Fatalf("the merge is told %d times", len(n))
+		}
+		p.wa.Say(p.phone, "/undo "+n[0])
+		l.until(`SELECT COUNT(*) FROM moves WHERE phase = 'done'`, 2, g)
+		l.until(users, 2, g)
+		l.quiet(30*time.Second, g.log)
+		for external, want := range map[string]string{fmt.Sprint(ada): "one", p.phone.UserID: "two"} {
+			if got := l.lines(`SELECT m.body FROM messages m JOIN identities i ON i.user_id = m.user_id AND i.detached = 0 WHERE i.external = $1 AND m.role = 'user' AND m.kind = 'chat'`, external); !slices.Equal(got, []string{want}) {
+				t.Errorf("%s has said %q, want %q", external, got, want)
+			}
+		}
+	})
 }

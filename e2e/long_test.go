@@ -32,7 +32,7 @@ func aYear(t *testing.T) string {
 
 // shownTurn is what `everthread turns show --json --prompt` says.
 type shownTurn struct {
-	ID       int64               `json:"id"`
+	ID       int64               `json:"turn_id"`
 	Snapshot core.Snapshot       `json:"context"`
 	Prompt   []core.ModelMessage `json:"prompt"`
 }

@@ -52,3 +52,30 @@ func TestWhatIsLeftOpenIsRememberedUntilItIsDone(t *testing.T) {
 		}
 	})
 }
+
+// What is noted late, after an outage or an import, is as old as what was said.
+func TestALoopIsAsOldAsWhatItRestsOn(t *testing.T) {
+	t.Parallel()
+	engines(t, func(t *testing.T, database func(*testing.T) string) {
+		w := newClock(t, database(t))
+		w.useModel(startModel(t, 0))
+		w.start("EVERTHREAD_SUMMARIES_POST_FORWARD=off")
+		w.ask("I still have to answer the letter of the bank")
+		w.set(w.now().AddDate(0, 0, 20))
+		d := w.until("2026-10-24", func(d dayJSON) bool { return d.State == "final" })
+		if !strings.Contains(d.Summary, "## Open loops\n- echo: I still have to answer the letter of the bank [#") {
+			t.Fatalf("the summary is %q", d.Summary)
+		}
+		prompt := w.prompt("hello")
+		if n := strings.Count(prompt, `"text":"echo: I still have to answer the letter of the bank"`); n != 1 || !strings.Contains(prompt, `"since":"Sat 24 Oct 2026"`) {
+			t.Errorf("the prompt has it %d times:\n%s", n, prompt)
+		}
+		if got := w.ask("/loops").Text; !strings.Contains(got, "Oct") && !strings.Contains(got, "20 days") {
+			t.Errorf("got %q", got)
+		}
+		w.set(w.now().AddDate(0, 0, 20))
+		if got := w.prompt("hello again"); strings.Contains(got, `"is":"open loop"`) {
+			t.Errorf("nobody mentioned it for 30 days:\n%s", got)
+		}
+	})
+}

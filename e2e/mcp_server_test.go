@@ -27,12 +27,18 @@ type lookup struct {
 	Item string `json:"item"`
 }
 
+type mail struct {
+	To   string `json:"to"`
+	Text string `json:"text,omitempty"`
+}
+
 // newMCP is a shop that knows what is on its shelves and draws it; it also dies,
 // hangs and floods on demand.
 func newMCP(path string) *sdk.Server {
 	s := sdk.NewServer(&sdk.Implementation{Name: "shop", Version: "1"}, nil)
+	reads := &sdk.ToolAnnotations{ReadOnlyHint: true}
 	add := func(name string, do func(ctx context.Context, in lookup) string) {
-		sdk.AddTool(s, &sdk.Tool{Name: name, Description: "The shop: " + name}, func(ctx context.Context, _ *sdk.CallToolRequest, in lookup) (*sdk.CallToolResult, any, error) {
+		sdk.AddTool(s, &sdk.Tool{Name: name, Description: "The shop: " + name, Annotations: reads}, func(ctx context.Context, _ *sdk.CallToolRequest, in lookup) (*sdk.CallToolResult, any, error) {
 			return &sdk.CallToolResult{Content: []sdk.Content{&sdk.TextContent{Text: do(ctx, in)}}}, nil, nil
 		})
 	}
@@ -42,8 +48,22 @@ func newMCP(path string) *sdk.Server {
 		}
 		return "42 boxes of " + in.Item
 	})
-	sdk.AddTool(s, &sdk.Tool{Name: "draw", Description: "The shop: draw"}, func(_ context.Context, _ *sdk.CallToolRequest, in lookup) (*sdk.CallToolResult, any, error) {
+	sdk.AddTool(s, &sdk.Tool{Name: "draw", Description: "The shop: draw", Annotations: reads}, func(_ context.Context, _ *sdk.CallToolRequest, in lookup) (*sdk.CallToolResult, any, error) {
 		return draw(in.Item), nil, note(path, in.Item)
+	})
+	add("inbox", func(context.Context, lookup) string {
+		letter, err := os.ReadFile(path + ".inbox")
+		if err != nil {
+			return err.Error()
+		}
+		return string(letter)
+	})
+	add("letter", func(_ context.Context, in lookup) string { return in.Item })
+	sdk.AddTool(s, &sdk.Tool{Name: "mail", Description: "Send a mail"}, func(_ context.Context, _ *sdk.CallToolRequest, in mail) (*sdk.CallToolResult, any, error) {
+		return &sdk.CallToolResult{Content: []sdk.Content{&sdk.TextContent{Text: "sent to " + in.To}}}, nil, note(path, "mail:"+in.To)
+	})
+	sdk.AddTool(s, &sdk.Tool{Name: "order", Description: "Order a thing"}, func(_ context.Context, _ *sdk.CallToolRequest, in lookup) (*sdk.CallToolResult, any, error) {
+		return &sdk.CallToolResult{Content: []sdk.Content{&sdk.TextContent{Text: "ordered " + in.Item}}}, nil, note(path, "order:"+in.Item)
 	})
 	add("die", func(context.Context, lookup) string { os.Exit(7); return "" })
 	add("hang", func(ctx context.Context, _ lookup) string { <-ctx.Done(); return "late" })

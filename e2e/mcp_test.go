@@ -32,13 +32,21 @@ func (w *town) shops(t *testing.T) string {
 	self, err := os.Executable()
 	must(t, err)
 	list, err := json.Marshal([]map[string]any{
-		{"name": "shop", "command": self, "env": map[string]string{mcpLedger: path}},
-		{"name": "remote", "url": remote.URL},
+		{"name": "shop", "command": self, "env": map[string]string{mcpLedger: path}, "roles": w.roles(), "trust_hints": true, "allow": w.allowed},
+		{"name": "remote", "url": remote.URL, "roles": w.roles(), "trust_hints": true},
 		{"name": "dead", "command": "/bin/false"},
 	})
 	must(t, err)
 	w.env = append(w.env, "EVERTHREAD_AGENT_MCP_SERVERS="+string(list), "EVERTHREAD_AGENT_TOOL_TIMEOUT=2s", "EVERTHREAD_TURN_LEASE=3s")
 	return path
+}
+
+// roles are those whose the shops are: everybody's, unless a test says else.
+func (w *town) roles() []string {
+	if w.shopsOf != nil {
+		return w.shopsOf
+	}
+	return []string{"owner", "member"}
 }
 
 // calls are the calls that were noted.

@@ -6,6 +6,7 @@ import (
 	"bytes"
 	"encoding/base64"
 	"encoding/json"
+	"fmt"
 	"io"
 	"io/fs"
 	"net/http"
@@ -196,4 +197,41 @@ func TestAModelThatSeesIsShownThePicture(t *testing.T) {
 			}
 		})
 	}
+}
+
+// A member's files take so much room together, whatever door they come through; the
+// message itself is answered.
+func TestAttackFilesOfOnePersonAreBounded(t *testing.T) {
+	t.Parallel()
+	engines(t, func(t *testing.T, database func(*testing.T) string) {
+		w := newTown(t, database(t))
+		for _, id := range []string{"one", "two", "bobs"} {
+			w.telegram.AddFile(id, "files/"+id, picture)
+		}
+		g := w.start(fmt.Sprintf("EVERTHREAD_MEDIA_BYTES_PER_USER=%d", len(picture)+10))
+		l := w.ledger()
+		for n, from := range []int64{ada, bob, ada} {
+			w.telegram.Write(from, map[string]any{"photo": photo([]string{"one", "bobs", "two"}[n]), "caption": fmt.Sprint("boat ", n)})
+			w.settle(l, g)
+			l.fetched(g)
+		}
+		all := l.attachments()
+		if len(all) != 3 || all[0].Path == "" || all[1].Path == "" {
+			t.Fatalf("attachments are %+v", all)
+		}
+		if all[2].Path != "" || !strings.Contains(all[2].Error, "no room for more files") {
+			t.Errorf("the second of one person: %+v", all[2])
+		}
+		if len(w.kept()) != 2 {
+			t.Errorf("files are %v", names(w.kept()))
+		}
+		w.sent(ada, 2)
+		w.sent(bob, 1)
+		key, _ := w.apiKey(w.member(), "talk")
+		status, body := g.request(http.MethodPost, "/v1/chat/completions", key, map[string]any{"model": "everthread", "messages": []any{map[string]any{"role": "user",
+			"content": []any{map[string]any{"type": "image_url", "image_url": map[string]any{"url": "data:image/png;base64," + base64.StdEncoding.EncodeToString(picture)}}}}}})
+		if status != http.StatusBadRequest || !strings.Contains(body, "no room for more files") {
+			t.Errorf("a program is answered %d %s", status, body)
+		}
+	})
 }

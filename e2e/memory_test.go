@@ -99,7 +99,7 @@ func (w *week) prompt(text string) string {
 	w.t.Helper()
 	w.ask(text)
 	var turns []struct {
-		ID int64 `json:"id"`
+		ID int64 `json:"turn_id"`
 	}
 	must(w.t, json.Unmarshal([]byte(w.mustRun("turns", "list", "--user", "Ada", "--json")), &turns))
 	return w.mustRun("turns", "show", fmt.Sprint(turns[0].ID), "--user", "Ada", "--prompt")

@@ -44,7 +44,7 @@ func TestTheKeyFileIsChanged(t *testing.T) {
 	works()
 	w.crashes("resealed", "secrets", "rotate") // encrypted anew, and the file is the old one
 	works()
-	if out := w.mustRun("secrets", "rotate"); !strings.Contains(out, "0 stored values were encrypted anew") {
+	if out := w.mustRun("secrets", "rotate"); !strings.Contains(out, "0 stored values were encrypted again") {
 		t.Errorf("it went not on: %s", out)
 	}
 	now, err := os.ReadFile(path)
@@ -56,7 +56,7 @@ func TestTheKeyFileIsChanged(t *testing.T) {
 		t.Errorf("left are %v", left)
 	}
 	works()
-	if out := w.mustRun("secrets", "rotate"); !strings.Contains(out, "1 stored values were encrypted anew") {
+	if out := w.mustRun("secrets", "rotate"); !strings.Contains(out, "1 stored value was encrypted again") {
 		t.Errorf("it says %s", out)
 	}
 	works()

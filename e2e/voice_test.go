@@ -178,6 +178,52 @@ func TestATranscriptionThatFailsCostsNoAnswer(t *testing.T) {
 	}
 }
 
+// A recording that the day has no tokens for is not tried over and over: the answer
+// says why at once, and it is written down when they are there again.
+func TestAVoiceNoteOverTheBudgetIsWrittenDownTheNextDay(t *testing.T) {
+	t.Parallel()
+	engines(t, func(t *testing.T, database func(*testing.T) string) {
+		w := newClock(t, database(t))
+		scribe := newScribe(t)
+		w.hearsWith(scribe)
+		g := w.start("EVERTHREAD_LIMITS_TOKENS_PER_DAY=100000", "EVERTHREAD_MEDIA_WAIT=30s")
+		l := w.ledger()
+		w.ask("hello")
+		l.quiet(20*time.Second, g.log)
+		if _, err := l.db.ExecContext(t.Context(), `UPDATE usage SET prompt = 89700 - completion`); err != nil { // a call of the model is left, and little more
+			t.Fatal(err)
+		}
+		say := func(name string, data []byte) {
+			w.telegram.AddFile(name, "files/"+name, data)
+			w.next++
+			m := written(ada, w.next, "")
+			delete(m, "text")
+			m["date"], m["voice"] = w.now().Unix(), map[string]any{"file_id": name, "file_unique_id": name, "duration": 7, "mime_type": "audio/ogg"}
+			w.telegram.Offer(map[string]any{"message": m})
+		}
+		const note = "[voice 0:07: not written down, today's tokens are used up]"
+		say("first", recording("buy marmalade"+strings.Repeat(" ", 100_000)))
+		if got := w.receive().Text; got != "echo: "+note {
+			t.Fatalf("answered %q\n%s", got, g.log)
+		}
+		l.quiet(20*time.Second, g.log)
+		say("second", recording("buy butter"+strings.Repeat(" ", 3_000_000))) // more than is left
+		if got := w.receive().Text; !strings.Contains(got, "budget") {
+			t.Fatalf("got %q", got)
+		}
+		l.until(`SELECT COUNT(*) FROM messages WHERE body LIKE '[voice 0:07: not written down%'`, 2, g)
+		if a := l.storedOf(fmt.Sprint(ada), "user"); len(a) != 2 || a[0].Path == "" || a[1].Path == "" || a[0].Error != "" || len(scribe.names()) != 0 {
+			t.Errorf("stored %+v, asked for %v", a, scribe.names())
+		}
+		w.set(time.Date(2026, 10, 25, 0, 0, 1, 0, time.UTC))
+		if got := w.receive().Text; got != "echo: [voice 0:07: buy butter]" {
+			t.Errorf("answered %q\n%s", got, g.log)
+		}
+		l.until(`SELECT COUNT(*) FROM messages WHERE body = '[voice 0:07: buy marmalade]'`, 1, g)
+		l.until(`SELECT COUNT(*) FROM jobs WHERE queue LIKE 'fetch:%'`, 0, g)
+	})
+}
+
 func TestAVoiceNoteThatNobodyWritesDownKeepsItsPlaceholder(t *testing.T) {
 	t.Parallel()
 	s := newStreet(t, "")

@@ -167,10 +167,21 @@ func (p *tab) do(actions ...action) {
 	}
 }
 
-// open goes to a page and waits until its script runs.
+// open goes to a page and waits until its script runs. A page that goes elsewhere by
+// itself at the same moment aborts that: it is gone to once more then.
 func (p *tab) open(path string) {
 	p.t.Helper()
-	p.do(chromedp.Navigate(p.base + path))
+	for left := 3; ; left-- {
+		ctx, cancel := context.WithTimeout(p.ctx, patience)
+		err := chromedp.Do(ctx, chromedp.Navigate(p.base+path))
+		cancel()
+		if err == nil {
+			break
+		}
+		if left == 0 || !strings.Contains(err.Error(), "ERR_ABORTED") {
+			p.t.Fatalf("the browser: %v\n%s", err, p.shown())
+		}
+	}
 	p.comes("document.readyState === 'complete'")
 }
 
@@ -239,10 +250,19 @@ func (p *tab) text(selector string) string {
 }
 
 // click clicks on the first element of a selector that is seen, once there is
-// one: with the mouse, as a person does.
+// one: with the mouse, as a person does. Something that arrives may move the page
+// between aiming and pressing; who missed clicks again, as a person does too.
 func (p *tab) click(selector string) {
 	p.t.Helper()
-	p.do(chromedp.Click(chromedp.CSS(selector), chromedp.NodeVisible))
+	for range 5 {
+		js[chromedp.Void](p, "window.hit = false; document.addEventListener('click', (e) => { window.hit ||= !!e.target.closest("+quote(selector)+"); }, {capture: true})")
+		p.do(chromedp.Click(chromedp.CSS(selector), chromedp.NodeVisible))
+		// Who is on another page by now has hit.
+		if !p.is("window.hit === false && document.querySelector(" + quote(selector) + ")") {
+			return
+		}
+	}
+	p.t.Fatalf("%s is never hit:\n%s", selector, p.shown())
 }
 
 // press clicks on the button or link that begins with words, within an element.

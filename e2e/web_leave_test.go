@@ -46,7 +46,7 @@ func newFarewell(t *testing.T, database string, n int, env ...string) *farewell 
 		w.sent(ada, n+1)
 	}
 	f.user = f.l.lines(`SELECT user_id FROM identities WHERE external = $1`, fmt.Sprint(ada))[0]
-	v := f.g.newGuest(f.link())
+	v := f.g.newGuest(f.signInCode(f.user))
 	for i := range 5 {
 		v.upload(fmt.Sprintf("%s-%d.txt", secretWord, i), []byte(secretWord))
 	}
@@ -56,12 +56,6 @@ func newFarewell(t *testing.T, database string, n int, env ...string) *farewell 
 		w.mustRun("import", "telegram", f.history(n), "--user", f.user, "--no-summaries")
 	}
 	return f
-}
-
-// link is a code that signs Ada in.
-func (f *farewell) link() string {
-	f.t.Helper()
-	return regexp.MustCompile(`code=([A-Z0-9]+)`).FindStringSubmatch(f.mustRun("users", "link", f.user))[1]
 }
 
 // history writes an export of Telegram with n messages, one every ten minutes.
@@ -140,12 +134,14 @@ func (f *farewell) isGone(bobs map[string]int) {
 func TestSomebodyDeletesEverythingOnThePage(t *testing.T) {
 	engines(t, func(t *testing.T, database func(*testing.T) string) {
 		f := newFarewell(t, database(t), 20_000)
+		p := f.g.newTab(t).allow("401")
+		p.signIn(f.signInCode(f.user))
+		f.askToLeave(p, "DELETE")
+		f.agree(f.l, f.g)
 		before, bobs := f.rows(f.user), f.rows(f.bob)
 		if before["messages"] < 20_000 || len(before) < 15 {
 			t.Fatalf("she has only %v", before)
 		}
-		p := f.g.newTab(t).allow("401")
-		p.signIn(f.link())
 		p.open("/settings")
 		p.sees("#data", "5 attachments")
 		p.press(".danger-zone", "Delete everything")
@@ -182,6 +178,15 @@ func sum(counts map[string]int) (n int) {
 	return n
 }
 
+// sure has Ada ask for the deletion, and say yes on Telegram.
+func (f *farewell) sure(v *guest) {
+	f.t.Helper()
+	if _, body := v.post("/settings/delete", url.Values{"word": {"DELETE"}}); !strings.Contains(body, "Say yes first") {
+		f.t.Fatalf("nothing is asked: %.500s", body)
+	}
+	f.agree(f.l, f.g)
+}
+
 // press is the button of the page, for a browser without script.
 func (f *farewell) press(v *guest) *http.Response {
 	f.t.Helper()
@@ -206,8 +211,9 @@ func TestADeletionThatIsKilledIsWholeOrNot(t *testing.T) {
 					n = 5000
 				}
 				f := newFarewell(t, database(t), n, "EVERTHREAD_CRASH_AT="+at)
+				v := f.g.newGuest(f.signInCode(f.user))
+				f.sure(v)
 				before, bobs := f.rows(f.user), f.rows(f.bob)
-				v := f.g.newGuest(f.link())
 				before["sessions"], before["once"] = 0, 0
 				seen := f.untilItDies(f.press(v), signal)
 				if strings.Contains(seen, "Everything is deleted") || !strings.Contains(seen, "If this page stops before it says") {
@@ -221,7 +227,8 @@ func TestADeletionThatIsKilledIsWholeOrNot(t *testing.T) {
 						t.Errorf("half of it is gone: %v, was %v", now, before)
 					}
 					t.Log("the signal came before the rows were gone")
-					v = f.g.newGuest(f.link())
+					v = f.g.newGuest(f.signInCode(f.user))
+					f.sure(v)
 					if body, err := io.ReadAll(f.press(v).Body); err != nil || !strings.Contains(string(body), "Everything is deleted") {
 						t.Errorf("pressed again: %v, %.300s", err, body)
 					}
@@ -276,7 +283,7 @@ func TestThePageTellsWhatIsLeftOfAText(t *testing.T) {
 		f.telegram.Say(bob, "nobody knows of the ostrich")
 		f.sent(bob, 2)
 		f.l.quiet(60*time.Second, f.g.log)
-		v := f.g.newGuest(f.link())
+		v := f.g.newGuest(f.signInCode(f.user))
 		look := func(text string) string {
 			t.Helper()
 			r, body := v.post("/settings/data", url.Values{"text": {text}})
@@ -326,7 +333,7 @@ func TestThePagesOfLeavingCanBeUsedByEverybody(t *testing.T) {
 		{360, "light", "fr", "SUPPRIMER", "riendetel"}, {360, "dark", "en", "DELETE", "nothingofthesort"}} {
 		p := f.g.newTab(t).allow("401")
 		p.look(look.width, look.theme, look.language)
-		p.signIn(f.link())
+		p.signIn(f.signInCode(f.user))
 		see := func(page string) {
 			t.Helper()
 			f.artefact(fmt.Sprintf("%s-%d-%s-%s.png", page, look.width, look.theme, look.language), p.picture(look.width))
@@ -357,9 +364,30 @@ func TestThePagesOfLeavingCanBeUsedByEverybody(t *testing.T) {
 	}
 }
 
+// askToLeave presses the button that deletes everything: a yes is wanted first.
+func (f *farewell) askToLeave(p *tab, word string) {
+	f.t.Helper()
+	p.open("/settings")
+	p.press(".danger-zone", map[string]string{"DELETE": "Delete everything", "SUPPRIMER": "Tout supprimer"}[word])
+	p.fill("#word", word)
+	p.click(".danger-zone form button")
+	p.comes("document.querySelector('.confirm form[action=\"/settings/delete\"]')")
+}
+
 // leaveSlowly deletes everything while somebody else writes for seconds.
 func (f *farewell) leaveSlowly(p *tab, word string, see func(page string)) {
 	f.t.Helper()
+	f.askToLeave(p, word)
+	see("asked")
+	if f.l.count(`SELECT COUNT(*) FROM approvals a JOIN identities i ON i.user_id = a.user_id AND i.id = a.identity_id WHERE a.user_id = $1 AND a.state = 'open' AND i.channel = 'web'`, f.user) == 1 {
+		p.open("/")
+		p.comes("document.querySelector('.answer button')")
+		see("question")
+		p.click(".answer button")
+		f.l.until(`SELECT COUNT(*) FROM approvals WHERE user_id = `+f.user+` AND state = 'yes'`, 1, f.g)
+	} else {
+		f.agree(f.l, f.g)
+	}
 	p.open("/settings")
 	p.press(".danger-zone", map[string]string{"DELETE": "Delete everything", "SUPPRIMER": "Tout supprimer"}[word])
 	p.fill("#word", word)
@@ -368,7 +396,7 @@ func (f *farewell) leaveSlowly(p *tab, word string, see func(page string)) {
 	_, err = held.ExecContext(f.t.Context(), `BEGIN IMMEDIATE`)
 	must(f.t, err)
 	p.click(".danger-zone form button")
-	p.comes(`[...document.querySelectorAll('.steps li:nth-child(2) .far')].filter((x) => x.checkVisibility()).map((x) => x.innerText).join() === '2\u00a0s'`)
+	p.comes(`[...document.querySelectorAll('.steps li:nth-child(2) .far')].filter((x) => x.checkVisibility()).some((x) => parseInt(x.innerText) >= 2 && x.innerText.endsWith('\u00a0s'))`)
 	see("leaving")
 	_, err = held.ExecContext(f.t.Context(), `ROLLBACK`)
 	must(f.t, err)

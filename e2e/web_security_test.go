@@ -42,6 +42,12 @@ func (g *gateway) newGuest(code string) *guest {
 	return v
 }
 
+// signInCode is a code that signs a user in.
+func (w *town) signInCode(user string) string {
+	w.t.Helper()
+	return regexp.MustCompile(`code=([A-Z0-9]+)`).FindStringSubmatch(w.mustRun("users", "link", user))[1]
+}
+
 // ask makes a request and reads its answer.
 func (v *guest) ask(r *http.Request) (*http.Response, string) {
 	v.g.t.Helper()
@@ -310,7 +316,7 @@ func TestAnotherUsersNumbersAreNotFound(t *testing.T) {
 		ownKey, id := w.apiKey("", "chat,read,memory")
 		g.request(http.MethodPost, "/api/v1/memory", ownKey, map[string]any{"content": "secret item", "type": "fact", "theme": "secret"})
 		w.mustRun("users", "add", "Eve")
-		eve := g.newGuest(regexp.MustCompile(`code=([A-Z0-9]+)`).FindStringSubmatch(w.mustRun("users", "link", "Eve"))[1])
+		eve := g.newGuest(w.signInCode("Eve"))
 		key, hers := w.apiKey("Eve", "chat,read,memory")
 		for n := range 40 {
 			for _, path := range []string{"/m/%d", "/m/%d/why", "/m/%d/earlier", "/m/%d/remember", "/m/%d/forget", "/threads/%d", "/media/%d/0", "/live?thread=%d"} {

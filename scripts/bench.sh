@@ -33,10 +33,10 @@ turns() {
 		EVERTHREAD_LLM_PROVIDER=openai EVERTHREAD_LLM_BASE_URL=http://127.0.0.1:18082/v1 EVERTHREAD_LLM_MODEL=bench EVERTHREAD_LLM_API_KEY=none \
 		EVERTHREAD_CHANNELS_TELEGRAM_TOKEN=123456:benchmark-token-0000000000 EVERTHREAD_CHANNELS_TELEGRAM_API_URL=http://127.0.0.1:18081 \
 		"${vars[@]}" "$work/tgbench" -cmd "$work/everthread serve" -log "$work/$name.log" -json "$work/$name.json" "$@" |
-		grep -E '^(ready|idle|\{"after|seq cpu|  load)' || cat "$work/$name.log"
+		grep -E '^(floor|ready|idle|\{"after|seq cpu|  load)' || cat "$work/$name.log"
 }
 
-lifted=(EVERTHREAD_TURN_DEBOUNCE=0s EVERTHREAD_LIMITS_TURNS_PER_MINUTE=0
+lifted=(EVERTHREAD_TURN_DEBOUNCE=0s EVERTHREAD_LIMITS_TURNS_PER_MINUTE=0 EVERTHREAD_LIMITS_ALL_TOKENS_PER_DAY=-1
 	EVERTHREAD_CHANNELS_TELEGRAM_RATE_PER_CHAT=0 EVERTHREAD_CHANNELS_TELEGRAM_RATE_PER_BOT=0)
 
 # schema prints the URL of an empty schema of the database.
@@ -53,7 +53,7 @@ outside() {
 		turns "$store-paced" "$(url paced)" "${lifted[@]}" -- -gap 150ms -jitter 100ms -turns 200 -loads ""
 		turns "$store-load" "$(url load)" "${lifted[@]}" -- -turns 50 -loads 1,4,16,64 -load-for 15s -settle 3s
 		turns "$store-slow-model" "$(url slow)" "${lifted[@]}" -- -llm-delay 2s -turns 5 -loads 1,64 -load-for 12s -settle 1s
-		turns "$store-defaults" "$(url defaults)" EVERTHREAD_LIMITS_TURNS_PER_MINUTE=0 -- -gap 1s -turns 15 -loads "" -settle 1s
+		turns "$store-defaults" "$(url defaults)" EVERTHREAD_LIMITS_TURNS_PER_MINUTE=0 EVERTHREAD_LIMITS_ALL_TOKENS_PER_DAY=-1 -- -gap 1s -turns 15 -loads "" -settle 1s
 	done
 }
 

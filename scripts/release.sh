@@ -4,7 +4,7 @@
 # the sums of all. The same commit gives the same bytes with the same Go, and the
 # same certificates on the machine; one platform is built twice to prove it.
 #
-#   scripts/release.sh [VERSION]      everything
+#   scripts/release.sh [VERSION]      everything; scripts/image.sh has the image start
 #   scripts/release.sh --compile      only whether every platform compiles
 
 source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
@@ -60,6 +60,7 @@ cmp "$work/second.tar.gz" "$out/everthread-$version-linux-amd64.tar.gz" || die "
 "$work/pack" sbom "$out/everthread-$version.cdx.json" "$epoch" "$version" "$linux-amd64/everthread"
 "$work/pack" image "$out/everthread-$version-image.oci.tar" "$epoch" "$version" "$certificates" "$(go env GOROOT)/lib/time/zoneinfo.zip" \
 	"amd64=$linux-amd64/everthread" "arm64=$linux-arm64/everthread"
+scripts/image.sh "$out/everthread-$version-image.oci.tar:$version" >&2
 (cd "$out" && sha256sum -- everthread-* >SHA256SUMS)
 log "$out, in $((SECONDS - begin)) s"
 ls -l "$out" >&2

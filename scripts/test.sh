@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # Everything that must hold before a change is merged, on a machine that has
 # nothing but Go and a Debian or Docker to fetch the rest: builds, lint, every
-# suite with the race detector on SQLite and PostgreSQL, the real binary against
-# its peers. With CI=true also the fuzz targets, and a skipped test is a failure.
+# suite with and without the race detector on SQLite and PostgreSQL, the real
+# binary against its peers. With CI=true also the fuzz targets, and a skipped test is a failure.
 
 source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 
@@ -62,6 +62,14 @@ start_peers() {
 		unset EVERTHREAD_TEST_MATRIX
 		missing "Matrix homeserver and bridge: not to be built, see above"
 	fi
+	(need_packages umoci:umoci skopeo:skopeo update-ca-certificates:ca-certificates systemd-analyze:systemd curl:curl node:nodejs) ||
+		missing "what the tests of the deployment need is not to be had, see above"
+	if EVERTHREAD_TEST_PROMTOOL=$(scripts/promtool.sh); then
+		export EVERTHREAD_TEST_PROMTOOL
+	else
+		unset EVERTHREAD_TEST_PROMTOOL
+		missing "promtool: not to be had, see above"
+	fi
 	if EVERTHREAD_TEST_CHROMIUM=$(scripts/browser.sh); then
 		export EVERTHREAD_TEST_CHROMIUM
 	else
@@ -73,13 +81,13 @@ start_peers() {
 # The six platforms of a release compile too.
 builds() {
 	CGO_ENABLED=0 go build ./... && CGO_ENABLED=0 go build -tags goolm ./... && CGO_ENABLED=0 go vet -tags 'goolm e2e crashpoints bench' ./... &&
-		scripts/release.sh --compile && (cd scripts/pack && go vet .)
+		scripts/release.sh --compile && (cd scripts/pack && go vet .) && (cd e2e/deployment && go vet -tags boot .)
 }
 
 gotest() {
 	local part=$work/part
 	: >"$part"
-	go test -json -race "$@" | awk -v skips="$part" -f scripts/testreport.awk
+	go test -json "$@" | awk -v skips="$part" -f "$root_dir/scripts/testreport.awk"
 	local status=("${PIPESTATUS[@]}")
 	cat "$part" >>"$skips"
 	[ "${status[0]}" = 0 ] && [ "${status[1]}" = 0 ]
@@ -89,13 +97,45 @@ unit() {
 	local packages
 	packages=$(go list -tags goolm ./... | grep -v '/e2e\(/\|$\)') || return 1
 	# shellcheck disable=SC2086 # one argument a package
-	gotest -tags goolm -timeout 20m $packages
+	gotest -race -tags goolm -timeout 20m $packages
+}
+
+# As `go test ./...` runs them, without the race detector, on one processor and on
+# two; the contract of the stores once, as it is long.
+plain() {
+	local stores others
+	stores=$(go list -tags goolm ./core/store/...) || return 1
+	others=$(go list -tags goolm ./... | grep -v '/e2e\(/\|$\)\|/core/store\(/\|$\)') || return 1
+	# shellcheck disable=SC2086 # one argument a package
+	gotest -tags goolm -cpu 1,2 -timeout 20m $others && gotest -tags goolm -timeout 20m $stores
+}
+
+# What has goroutines, again and again.
+again() {
+	gotest -tags goolm -cpu 1,2 -count 3 -timeout 20m ./core/live/... ./core/gateway/... ./core/agent/... ./core/people/... ./core/embed/... \
+		./core/summary/... ./core/client/... ./adapters/telegram/... ./adapters/whatsapp/... ./adapters/terminal/...
 }
 
 has_e2e() { [ -n "$(git ls-files --cached --others --exclude-standard 'e2e/*_test.go')" ]; }
 
 # One process at a time: the scenarios of a package share the machine already.
-end_to_end() { gotest -tags 'goolm e2e crashpoints' -count=1 -p 1 -timeout 20m ./e2e/...; }
+end_to_end() { gotest -race -tags 'goolm e2e crashpoints' -count=1 -p 1 -timeout 20m ./e2e/...; }
+
+# boots reports whether a systemd of a test's own can be started here: that needs
+# root and namespaces, which some containers do not let.
+boots() {
+	local group=/sys/fs/cgroup
+	[ ! -d $group/systemd ] || group=$group/systemd
+	[ "$(id -u)" = 0 ] && unshare -m -p -f -u -i -C -n sh -c 'mount -t tmpfs box /mnt' 2>/dev/null &&
+		mkdir "$group/everthread-test" 2>/dev/null && rmdir "$group/everthread-test"
+}
+
+# What an operator starts from: Compose, the image, units, rules.
+deployment() (
+	tags=
+	if boots; then tags=boot; else log "units are checked, but not started: no namespaces here"; fi
+	cd e2e/deployment && gotest -count=1 -tags "$tags" -timeout 20m .
+)
 
 report() {
 	local status=0
@@ -125,10 +165,13 @@ start_peers
 step build builds
 step lint scripts/lint.sh run
 step "unit tests" unit
+step "unit tests without the race detector" plain
+step "unit tests with goroutines, again" again
 if has_e2e; then
 	step "end-to-end tests" end_to_end
 else
 	log "no end-to-end tests in this checkout"
 fi
+step deployment deployment
 [ "$ci" != true ] || step fuzz scripts/fuzz.sh
 report

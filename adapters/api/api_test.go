@@ -130,7 +130,7 @@ func TestMemory(t *testing.T) {
 	w := newWorld(t)
 	item := fmt.Sprintf("/api/v1/memory/%d", w.ada.item)
 	out := w.get(w.ada, 200, "GET", item, "")
-	want := map[string]any{"id": float64(w.ada.item), "theme": "boats-birds", "type": "fact", "content": "The dinghy is called Kestrel.", "tags": []any{"name"}, "status": "active",
+	want := map[string]any{"id": float64(w.ada.item), "theme": "boats-birds", "type": "fact", "content": "The dinghy is called Kestrel.", "tags": []any{"name"}, "status": "active", "foreign": true,
 		"source_message_id": float64(w.ada.message), "source_thread_id": out["source_thread_id"], "created_at": "2026-11-21T13:00:00+01:00", "updated_at": "2026-11-21T13:00:00+01:00"}
 	if d := cmp.Diff(want, out); d != "" {
 		t.Error(d)
@@ -303,7 +303,7 @@ func TestScopes(t *testing.T) {
 		{"POST", "/api/v1/chat", `{"message":"a"}`, "chat"},
 		{"GET", "/api/v1/days", "", "read"},
 		{"GET", "/api/v1/days/2026-11-21", "", "read"},
-		{"POST", "/api/v1/days/2026-11-21/summary", "", "read"},
+		{"POST", "/api/v1/days/2026-11-21/summary", "", "chat"},
 		{"GET", "/api/v1/conversation/search?query=a", "", "read"},
 		{"GET", "/api/v1/conversation/messages?message_id=" + fmt.Sprint(w.ada.message), "", "read"},
 		{"GET", fmt.Sprintf("/api/v1/turns/%d/context", w.ada.turn), "", "read"},
@@ -353,5 +353,9 @@ func TestFailures(t *testing.T) {
 	_, err := w.Act(context.Background(), w.ada.ID, core.SetSettings{Settings: core.Settings{Paused: true}})
 	check(t, err)
 	w.refused(w.ada, 409, "is paused", "POST", "/api/v1/chat", `{"message":"a"}`)
-	w.get(w.ada, 200, "POST", "/api/v1/chat", `{"message":"/pause"}`)
+	w.refused(w.ada, 409, "is paused", "POST", "/api/v1/chat", `{"message":"/pause"}`)
+	w.get(w.ada, 200, "POST", "/api/v1/chat", `{"command":"/usage"}`)
+	for _, bad := range []string{`{"command":"usage"}`, `{"command":"!usage"}`, `{"command":"/"}`, `{"command":"/a.b"}`, `{"command":"/usage","message":"a"}`} {
+		w.refused(w.ada, 400, "command", "POST", "/api/v1/chat", bad)
+	}
 }

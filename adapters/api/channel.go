@@ -23,6 +23,7 @@ import (
 	"github.com/everthread/everthread/core/live"
 	"github.com/everthread/everthread/core/memory"
 	"github.com/everthread/everthread/core/recall"
+	"github.com/everthread/everthread/core/trust"
 )
 
 // Name is the channel's name.
@@ -125,6 +126,9 @@ func (c *Channel) Run(ctx context.Context, _ core.Receiver) error {
 	return nil
 }
 
+// Capabilities says that programs write here.
+func (c *Channel) Capabilities() core.Capabilities { return core.Capabilities{Program: true} }
+
 // Send succeeds at once: an answer is in the transcript, and in the response to
 // whoever asked.
 func (c *Channel) Send(_ context.Context, _ core.Address, p core.Part) (core.Receipt, error) {
@@ -142,34 +146,43 @@ type handler func(w http.ResponseWriter, r *http.Request, who client.Caller) (st
 
 type route struct {
 	method, path string
-	scope        core.Scope
+	scope        core.Capability
 	handle       handler
 }
 
 func (c *Channel) routes() []route {
 	return []route{
-		{"POST", "/api/v1/chat", core.ScopeChat, c.chat},
-		{"GET", "/api/v1/days", core.ScopeRead, c.days},
-		{"GET", "/api/v1/days/{label}", core.ScopeRead, c.day},
-		{"POST", "/api/v1/days/{label}/summary", core.ScopeRead, c.summarize},
-		{"GET", "/api/v1/conversation/search", core.ScopeRead, c.search},
-		{"GET", "/api/v1/conversation/messages", core.ScopeRead, c.messages},
-		{"GET", "/api/v1/memory", core.ScopeMemory, c.memory},
-		{"POST", "/api/v1/memory", core.ScopeMemory, c.remember},
-		{"GET", "/api/v1/memory/themes", core.ScopeMemory, c.themes},
-		{"GET", "/api/v1/memory/{id}", core.ScopeMemory, c.item},
-		{"POST", "/api/v1/memory/{id}/archive", core.ScopeMemory, c.archive},
-		{"GET", "/api/v1/turns/{id}/context", core.ScopeRead, c.turn},
+		{"POST", "/api/v1/chat", core.CanTalk, c.chat},
+		{"GET", "/api/v1/days", core.CanRead, c.days},
+		{"GET", "/api/v1/days/{label}", core.CanRead, c.day},
+		{"POST", "/api/v1/days/{label}/summary", core.CanTalk, c.summarize},
+		{"GET", "/api/v1/conversation/search", core.CanRead, c.search},
+		{"GET", "/api/v1/conversation/messages", core.CanRead, c.messages},
+		{"GET", "/api/v1/memory", core.CanMemory, c.memory},
+		{"POST", "/api/v1/memory", core.CanMemory, c.remember},
+		{"GET", "/api/v1/memory/themes", core.CanMemory, c.themes},
+		{"GET", "/api/v1/memory/{id}", core.CanMemory, c.item},
+		{"POST", "/api/v1/memory/{id}/archive", core.CanMemory, c.archive},
+		{"GET", "/api/v1/turns/{id}/context", core.CanRead, c.turn},
 	}
 }
 
+// Needs lists what each route needs of a key.
+func Needs() []trust.Need {
+	var out []trust.Need
+	for _, r := range (&Channel{}).routes() {
+		out = append(out, trust.Need{Door: trust.DoorAPI, What: r.method + " " + r.path, Capability: r.scope})
+	}
+	return out
+}
+
 // admitted lets programs in that have a scope.
-func (c *Channel) admitted(scope core.Scope, h handler) http.Handler {
+func (c *Channel) admitted(scope core.Capability, h handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		who, err := c.Guard.Admit(r, scope)
 		status, answer := 0, any(nil)
 		if err == nil {
-			status, answer, err = h(w, r, who)
+			status, answer, err = h(w, who.Acting(r, c.Now()), who)
 		}
 		switch {
 		case err == nil:

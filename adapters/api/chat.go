@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"regexp"
 	"strings"
 	"time"
 	"unicode"
@@ -26,6 +27,7 @@ const (
 
 type chatBody struct {
 	Message *string `json:"message"`
+	Command *string `json:"command"`
 	Session *string `json:"session_id"`
 }
 
@@ -46,8 +48,8 @@ func (c *Channel) chat(w http.ResponseWriter, r *http.Request, who client.Caller
 	if err != nil {
 		return 0, nil, err
 	}
-	if who.User.Settings.Paused && !strings.HasPrefix(strings.TrimSpace(*b.Message), "/") {
-		return 0, nil, &failure{http.StatusConflict, "paused", "The conversation is paused, so nothing would be answered; nothing was stored. Send /pause to go on.", 0}
+	if who.User.Settings.Paused && b.Command == nil {
+		return 0, nil, &failure{http.StatusConflict, "paused", "The conversation is paused, so nothing would be answered; nothing was stored. /pause in a chat app, or the settings page, goes on.", 0}
 	}
 	ctx, cancel := context.WithTimeout(r.Context(), c.Patience)
 	defer cancel()
@@ -65,6 +67,10 @@ func (c *Channel) chat(w http.ResponseWriter, r *http.Request, who client.Caller
 	return http.StatusOK, out, nil
 }
 
+// isCommand is the form of a command in its own field. The text of a message is
+// never taken for one: it may be somebody else's.
+var isCommand = regexp.MustCompile(`^/[A-Za-z]+(\s|$)`)
+
 func readChat(w http.ResponseWriter, r *http.Request) (chatBody, error) {
 	var b chatBody
 	data, err := client.ReadJSON(w, r, maxBody)
@@ -78,8 +84,16 @@ func readChat(w http.ResponseWriter, r *http.Request) (chatBody, error) {
 		b.Session = nil
 	}
 	switch {
+	case b.Message != nil && b.Command != nil:
+		return b, invalid("message and command exclude each other.")
+	case b.Command != nil && !isCommand.MatchString(*b.Command):
+		return b, invalid("command must begin with a slash and a word, such as /today.")
+	case b.Command != nil:
+		b.Message = b.Command
 	case b.Message == nil:
 		return b, invalid("message is missing.")
+	}
+	switch {
 	case strings.TrimSpace(*b.Message) == "":
 		return b, invalid("message says nothing.")
 	case len(*b.Message) > maxMessage:
@@ -116,7 +130,7 @@ func (c *Channel) ask(ctx context.Context, b chatBody, who client.Caller, event 
 		return live.Answer{}, err
 	}
 	in := []core.Inbound{{Address: i.Address, EventID: event, NativeID: event, Kind: core.InMessage, Name: i.Name, Solo: true,
-		Text: *b.Message, SentAt: now, ReceivedAt: now}}
+		Text: *b.Message, SentAt: now, ReceivedAt: now, Program: true, Grants: who.Key.Scopes, Command: b.Command != nil}}
 	name := ""
 	if b.Session != nil {
 		name = *b.Session

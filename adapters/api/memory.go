@@ -25,6 +25,7 @@ type foundItem struct {
 	Snippet string          `json:"content_snippet"`
 	Status  core.ItemStatus `json:"status"`
 	Created string          `json:"created_at"`
+	Foreign bool            `json:"foreign,omitempty"` // words that the person did not write went into it
 	Score   float64         `json:"score"`
 	Signals signals         `json:"signals"`
 }
@@ -52,8 +53,8 @@ func (c *Channel) memory(_ http.ResponseWriter, r *http.Request, who client.Call
 	}
 	out := foundItems{Results: []foundItem{}, Mode: found.Mode, Note: found.Note}
 	for _, h := range found.Hits {
-		out.Results = append(out.Results, foundItem{h.ID, h.Theme, h.Type, cut(h.Content), h.Status, core.Stamp(h.CreatedAt, c.Zone(who.User)),
-			thousandths(h.Score), signals{h.FTS, h.Semantic}})
+		out.Results = append(out.Results, foundItem{h.ID, h.Theme, h.Type, cut(h.Content), h.Status, core.Stamp(h.CreatedAt, c.Zone(who.User)), h.Tainted,
+			thousandths(h.Score), signals{FTS: h.FTS, Semantic: h.Semantic}})
 	}
 	return http.StatusOK, out, nil
 }
@@ -131,11 +132,12 @@ type itemView struct {
 	Message   core.MessageID      `json:"source_message_id,omitempty"`
 	Created   string              `json:"created_at"`
 	Updated   string              `json:"updated_at"`
+	Foreign   bool                `json:"foreign,omitempty"` // words that the person did not write went into it
 }
 
 func viewItem(i core.Item, zone *time.Location) itemView {
 	return itemView{i.ID, i.Theme, i.Type, i.Content, append([]string{}, i.Tags...), i.Status, i.Embedding, i.SourceThread, i.SourceMessage,
-		core.Stamp(i.CreatedAt, zone), core.Stamp(i.UpdatedAt, zone)}
+		core.Stamp(i.CreatedAt, zone), core.Stamp(i.UpdatedAt, zone), i.Tainted}
 }
 
 // item answers GET /api/v1/memory/{id}.

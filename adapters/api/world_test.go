@@ -105,7 +105,7 @@ func (w *world) person(name string, role core.UserRole, said string) person {
 	m := &memory.Memory{Store: w.Store}
 	a, err := m.Add(ctx, core.Item{User: u.ID, Content: said, Type: core.ItemFact, Theme: "Boats & birds", Tags: []string{"name"}, SourceMessage: p.message, SourceThread: g.Thread}, w.now)
 	check(w.t, err)
-	_, err = w.Act(ctx, u.ID, *a.Effect)
+	_, err = w.Act(ctx, u.ID, core.Taint(*a.Effect))
 	check(w.t, err)
 	p.item = a.Item.ID
 	return p
@@ -125,7 +125,7 @@ func (w *world) say(i core.Identity, at time.Time, said, answer string) (core.Me
 		Parts: []core.PartTokens{{Name: "instructions", Tokens: 9}, {Name: "memory", Error: "away"}}, ClientTokens: 3, Total: 90, Cap: 6150, Model: "demo", Usage: core.Usage{Prompt: 90, Completion: 5}, Steps: 1, Finish: core.FinishStop}
 	done, err := w.Commit(ctx, core.Reply{Turn: out.Turn, State: core.TurnDone, Now: at, Day: day.Label, Snapshot: snapshot,
 		Epoch:    &core.Epoch{ID: out.Turn.ID, StartedAt: at, Strategy: "continuous"},
-		Messages: []core.NewMessage{{Role: core.RoleAssistant, Kind: core.KindChat, Text: answer, Tokens: 7, SentAt: at.Add(time.Second)}}}, nil)
+		Messages: []core.NewMessage{{Role: core.RoleAssistant, Kind: core.KindChat, Text: answer, Tokens: 7, SentAt: at.Add(time.Second), Tainted: true}}}, nil)
 	check(w.t, err)
 	return out.Messages[0], done.Messages[0], out.Turn.ID
 }

@@ -29,6 +29,7 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/everthread/everthread/core"
+	"github.com/everthread/everthread/core/trust/egress"
 )
 
 // Name is the channel's name. Bridged networks have names of their own.
@@ -71,7 +72,8 @@ type Options struct {
 
 	RatePerRoom float64 // messages a second to one room; 0: no limit
 
-	HTTP *http.Client     // nil: one with connections kept alive
+	HTTP *http.Client     // nil: that of Way
+	Way  *egress.Gate     // nil: the policy alone
 	Log  *zap.Logger      // nil: none
 	Now  func() time.Time // nil: time.Now
 	Rand io.Reader        // nil: crypto/rand
@@ -125,7 +127,7 @@ func New(opts Options) (*Channel, error) {
 		return nil, fmt.Errorf("matrix: %w", err)
 	}
 	if opts.HTTP == nil {
-		opts.HTTP = newClient()
+		opts.HTTP = opts.Way.Client(written(opts)...)
 	}
 	if opts.Log == nil {
 		opts.Log = zap.NewNop()
@@ -146,6 +148,15 @@ func New(opts Options) (*Channel, error) {
 	}
 	c.rooms = newRooms(household{self: opts.UserID, bridges: opts.Bridges})
 	return c, nil
+}
+
+// written are the addresses that the operator wrote.
+func written(o Options) []string {
+	out := []string{o.Homeserver}
+	for _, b := range o.Bridges {
+		out = append(out, b.ProvisioningURL)
+	}
+	return out
 }
 
 func checkOptions(o *Options) error {
@@ -175,15 +186,6 @@ func checkOptions(o *Options) error {
 		b.Ghosts = cmp.Or(b.Ghosts, b.Network+"_")
 	}
 	return nil
-}
-
-// newClient returns a client that keeps enough connections alive for many rooms
-// at once. It has no timeout of its own: each call has.
-func newClient() *http.Client {
-	t := http.DefaultTransport.(*http.Transport).Clone()
-	t.MaxIdleConns = 256
-	t.MaxIdleConnsPerHost = 128
-	return &http.Client{Transport: t}
 }
 
 // Name returns "matrix".

@@ -18,7 +18,6 @@ import (
 	"maunium.net/go/mautrix"
 	"maunium.net/go/mautrix/crypto"
 	olmlib "maunium.net/go/mautrix/crypto/olm"
-	"maunium.net/go/mautrix/crypto/sql_store_upgrade"
 	mevent "maunium.net/go/mautrix/event"
 	"maunium.net/go/mautrix/id"
 	"maunium.net/go/mautrix/sqlstatestore"
@@ -103,18 +102,6 @@ func (c *Channel) newOlm(ctx context.Context, s *session) (*olm, error) {
 		log: c.log, key: c.opts.RecoveryKey, rooms: map[string]string{}, now: c.now, tried: map[id.SessionID]time.Time{},
 		asked: map[id.SessionID]time.Time{}, repaired: map[id.SenderKey]time.Time{},
 	}, nil
-}
-
-// versions makes the tables that say how far the stores of mautrix were upgraded:
-// it looks for them in every schema of the database, finds those of others, and
-// then misses its own.
-func versions(ctx context.Context, db *dbutil.Database) error {
-	for _, table := range []string{sqlstatestore.VersionTableName, sql_store_upgrade.VersionTableName} {
-		if _, err := db.Exec(ctx, "CREATE TABLE IF NOT EXISTS "+table+" (version INTEGER, compat INTEGER)"); err != nil {
-			return fmt.Errorf("make %s: %w", table, err)
-		}
-	}
-	return nil
 }
 
 // errKeysLost is that the server has other keys for this device than we have.

@@ -7,6 +7,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"io"
 	"net"
 	"net/http"
 	"net/url"
@@ -16,6 +17,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -83,7 +85,21 @@ func register(t *testing.T, address, name string) *person {
 	return p
 }
 
+// call makes a request. What the server does not show yet is asked for again.
 func (p *person) call(method, path string, body, result any) {
+	p.t.Helper()
+	status, answer := p.try(method, path, body)
+	for n := 0; n < 50 && method == "GET" && status == http.StatusNotFound; n++ {
+		time.Sleep(100 * time.Millisecond)
+		status, answer = p.try(method, path, body)
+	}
+	require.Equal(p.t, http.StatusOK, status, string(answer))
+	if result != nil {
+		require.NoError(p.t, json.Unmarshal(answer, result))
+	}
+}
+
+func (p *person) try(method, path string, body any) (status int, answer []byte) {
 	p.t.Helper()
 	raw, err := json.Marshal(body)
 	require.NoError(p.t, err)
@@ -93,13 +109,9 @@ func (p *person) call(method, path string, body, result any) {
 	resp, err := http.DefaultClient.Do(req)
 	require.NoError(p.t, err)
 	defer resp.Body.Close()
-	var answer bytes.Buffer
-	_, err = answer.ReadFrom(resp.Body)
+	answer, err = io.ReadAll(resp.Body)
 	require.NoError(p.t, err)
-	require.Equal(p.t, http.StatusOK, resp.StatusCode, answer.String())
-	if result != nil {
-		require.NoError(p.t, json.Unmarshal(answer.Bytes(), result))
-	}
+	return resp.StatusCode, answer
 }
 
 func (p *person) chat(with string, encrypted bool) string {

@@ -121,10 +121,11 @@ func (s *Server) Handler() http.Handler {
 			refuse(w, &client.Refusal{Status: http.StatusInternalServerError, Code: "internal_error", Message: "Something went wrong on the server; its log says what."})
 			return
 		}
-		if !who.Allows(core.ScopeRead) && !who.Allows(core.ScopeMemory) {
+		if !who.Allows(core.CanRead) && !who.Allows(core.CanMemory) {
 			refuse(w, &client.Refusal{Status: http.StatusForbidden, Code: "missing_scope", Message: "This API key may neither read the conversation nor memory: it lacks the scopes read and memory."})
 			return
 		}
+		r = who.Acting(r, s.Now())
 		s.http.ServeHTTP(w, r.WithContext(context.WithValue(r.Context(), caller{}, who)))
 	})
 }
@@ -167,7 +168,7 @@ func loopback(host string) bool {
 
 // Stdio serves one user, with every scope but admin, until in ends or ctx does.
 func (s *Server) Stdio(ctx context.Context, u core.User, in io.ReadCloser, out io.WriteCloser) error {
-	who := client.Caller{User: u, Key: core.APIKey{User: u.ID, Scopes: []core.Scope{core.ScopeRead, core.ScopeMemory}}}
+	who := client.Caller{User: u, Key: core.APIKey{User: u.ID, Scopes: []core.Capability{core.CanRead, core.CanMemory}}}
 	p := newPipes(ctx, in, out)
 	err := s.serverFor(who).Run(ctx, &sdk.IOTransport{Reader: reader{p}, Writer: writer{p}})
 	if err != nil && ctx.Err() == nil && !errors.Is(err, io.EOF) {
@@ -184,17 +185,19 @@ const instructions = "Recall and memory of one person's continuous conversation 
 func (s *Server) serverFor(who client.Caller) *sdk.Server {
 	// Without sessions nobody can be told that a list changed.
 	can := &sdk.ServerCapabilities{Tools: &sdk.ToolCapabilities{}}
-	if who.Allows(core.ScopeRead) {
+	if who.Allows(core.CanRead) {
 		can.Resources = &sdk.ResourceCapabilities{}
 	}
 	server := sdk.NewServer(&sdk.Implementation{Name: "everthread", Title: "Everthread", Version: s.Version},
 		&sdk.ServerOptions{Instructions: instructions, Capabilities: can, SetCacheable: private})
 	for _, t := range s.Tools {
-		if spec := t.Spec(); who.Allows(scopeOf(spec.Name)) {
+		spec := t.Spec()
+		needs := scopeOf(spec.Name)
+		if who.Allows(needs) && (needs != core.CanMemory || !who.User.Settings.MemoryOff) {
 			server.AddTool(describe(spec), s.handler(t, who))
 		}
 	}
-	if who.Allows(core.ScopeRead) {
+	if who.Allows(core.CanRead) {
 		s.addDays(server, who)
 	}
 	return server

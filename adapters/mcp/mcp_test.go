@@ -13,6 +13,7 @@ import (
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/everthread/everthread/core"
+	"github.com/everthread/everthread/core/agent/tooltest"
 )
 
 func names(t *testing.T, s *sdk.ClientSession) []string {
@@ -41,6 +42,44 @@ var (
 	ofConversation = []string{"conversation_get", "conversation_search"}
 	ofMemory       = []string{"memory_add", "memory_archive", "memory_get", "memory_list_themes", "memory_search"}
 )
+
+// TestSchemasAreWhatProvidersTake: what programs hand on to their models is taken.
+func TestSchemasAreWhatProvidersTake(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	out, err := w.connect(w.key(w.ada, "read", "memory")).ListTools(context.Background(), nil)
+	if err != nil || len(out.Tools) < 7 {
+		t.Fatal(out, err)
+	}
+	for _, tool := range out.Tools {
+		schema, err := json.Marshal(tool.InputSchema)
+		if err != nil {
+			t.Fatal(err)
+		}
+		tooltest.Check(t, core.ToolSpec{Name: tool.Name, Description: tool.Description, Schema: schema})
+	}
+}
+
+// TestMemoryIsOff: programs of people who switched memory off have no tools of it.
+func TestMemoryIsOff(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	ada := w.ada
+	s := ada.Settings
+	s.MemoryOff = true
+	if _, err := w.Act(context.Background(), ada.ID, core.SetSettings{Settings: s}); err != nil {
+		t.Fatal(err)
+	}
+	out, err := w.connect(w.key(ada, "read", "memory")).ListTools(context.Background(), nil)
+	if err != nil || len(out.Tools) == 0 {
+		t.Fatal(out, err)
+	}
+	for _, tool := range out.Tools {
+		if strings.HasPrefix(tool.Name, "memory_") {
+			t.Errorf("there is %s", tool.Name)
+		}
+	}
+}
 
 // TestTools: over both transports the tools are there, and do what the model's do.
 func TestTools(t *testing.T) {

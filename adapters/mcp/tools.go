@@ -14,12 +14,12 @@ import (
 )
 
 // scopeOf is what a tool needs by its name; of one that is not known, nobody has it.
-func scopeOf(tool string) core.Scope {
+func scopeOf(tool string) core.Capability {
 	switch {
 	case strings.HasPrefix(tool, "conversation_"):
-		return core.ScopeRead
+		return core.CanRead
 	case strings.HasPrefix(tool, "memory_"):
-		return core.ScopeMemory
+		return core.CanMemory
 	}
 	return ""
 }

@@ -23,6 +23,7 @@ import (
 	"github.com/everthread/everthread/core"
 	"github.com/everthread/everthread/core/client"
 	"github.com/everthread/everthread/core/live"
+	"github.com/everthread/everthread/core/trust"
 )
 
 // Name is the channel's name.
@@ -43,6 +44,9 @@ type Asker interface {
 // *live.OverBudget and the context's.
 type Director interface {
 	Direct(ctx context.Context, user core.UserID, req core.ModelRequest) (core.Delta, error)
+	// Afford takes tokens of the user's budget before a call that costs some; settle
+	// puts what it took in their place. *live.OverBudget: they are not to be had.
+	Afford(ctx context.Context, user core.UserID, tokens int) (settle func(core.Usage) error, err error)
 }
 
 // Store is what the channel reads besides, and how a program gets its identity.
@@ -110,6 +114,9 @@ func (c *Channel) Run(ctx context.Context, _ core.Receiver) error {
 	return nil
 }
 
+// Capabilities says that programs write here.
+func (c *Channel) Capabilities() core.Capabilities { return core.Capabilities{Program: true} }
+
 // Send succeeds at once: an answer is in the transcript, and in the response to
 // whoever asked.
 func (c *Channel) Send(_ context.Context, _ core.Address, p core.Part) (core.Receipt, error) {
@@ -127,15 +134,26 @@ func (c *Channel) Routes(core.Receiver) map[string]http.Handler {
 	}
 }
 
+// Needs lists what each route needs of a key.
+func Needs() []trust.Need {
+	var out []trust.Need
+	for pattern := range (&Channel{}).Routes(nil) {
+		if pattern != "/v1/" {
+			out = append(out, trust.Need{Door: trust.DoorOpenAI, What: pattern, Capability: core.CanTalk})
+		}
+	}
+	return out
+}
+
 // handler answers a request of a known program, or returns why it does not.
 type handler func(w http.ResponseWriter, r *http.Request, who client.Caller) error
 
 // admitted lets programs in that may chat.
 func (c *Channel) admitted(h handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		who, err := c.Guard.Admit(r, core.ScopeChat)
+		who, err := c.Guard.Admit(r, core.CanTalk)
 		if err == nil {
-			err = h(w, r, who)
+			err = h(w, who.Acting(r, c.Now()), who)
 		}
 		if err != nil && r.Context().Err() == nil {
 			c.refuse(w, err)

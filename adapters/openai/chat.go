@@ -106,9 +106,9 @@ func (c *Channel) inbound(ctx context.Context, q question, who client.Caller, ev
 	if err != nil {
 		return nil, err
 	}
-	if who.User.Settings.Paused && !strings.HasPrefix(strings.TrimSpace(in[0].Text), "/") {
+	if who.User.Settings.Paused {
 		return nil, &failure{status: http.StatusConflict, kind: invalidRequest, code: "paused",
-			message: "The conversation is paused, so nothing would be answered; nothing was stored. Send /pause to go on."}
+			message: "The conversation is paused, so nothing would be answered; nothing was stored. /pause in a chat app, or the settings page, goes on."}
 	}
 	return in, c.place(ctx, q, who, i, in)
 }
@@ -116,7 +116,8 @@ func (c *Channel) inbound(ctx context.Context, q question, who client.Caller, ev
 // base is an inbound message without content.
 func (c *Channel) base(i core.Identity, event string) core.Inbound {
 	now := c.Now()
-	return core.Inbound{Address: i.Address, EventID: event, NativeID: event, Kind: core.InMessage, Name: i.Name, Solo: true, SentAt: now, ReceivedAt: now}
+	return core.Inbound{Address: i.Address, EventID: event, NativeID: event, Kind: core.InMessage, Name: i.Name, Solo: true,
+		SentAt: now, ReceivedAt: now, Program: true}
 }
 
 // fresh turns new messages into inbound ones: runs of the user's into one, results

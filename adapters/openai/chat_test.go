@@ -273,7 +273,9 @@ func TestPaused(t *testing.T) {
 	if res, text := w.chat(hello); res.StatusCode != 409 || readError(t, text).Code != "paused" {
 		t.Errorf("%d %s", res.StatusCode, text)
 	}
-	w.ok(`{"model":"everthread","messages":[{"role":"user","content":"/pause"}]}`)
+	if res, text := w.chat(`{"model":"everthread","messages":[{"role":"user","content":"/pause"}]}`); res.StatusCode != 409 {
+		t.Errorf("a command: %d %s", res.StatusCode, text)
+	}
 }
 
 // TestKeys: who may not is told why, and a revoked key ends nothing that began.

@@ -1,13 +1,17 @@
 package openai
 
 import (
+	"cmp"
+	"context"
 	"encoding/base64"
 	"encoding/binary"
 	"encoding/json"
 	"math"
 	"net/http"
 
+	"github.com/everthread/everthread/core"
 	"github.com/everthread/everthread/core/client"
+	"github.com/everthread/everthread/core/trust/egress"
 )
 
 // Bounds of a request for vectors.
@@ -36,7 +40,7 @@ type embeddingUsage struct {
 }
 
 // embed answers POST /v1/embeddings.
-func (c *Channel) embed(w http.ResponseWriter, r *http.Request, _ client.Caller) error {
+func (c *Channel) embed(w http.ResponseWriter, r *http.Request, who client.Caller) error {
 	data, err := client.ReadJSON(w, r, c.MaxBody)
 	if err != nil {
 		return err
@@ -49,7 +53,13 @@ func (c *Channel) embed(w http.ResponseWriter, r *http.Request, _ client.Caller)
 	if err != nil {
 		return err
 	}
-	vectors, err := c.Embedder.Embed(r.Context(), texts)
+	n := 0
+	for _, t := range texts {
+		if c.Tokens != nil {
+			n += c.Tokens.Count(t)
+		}
+	}
+	vectors, err := c.paid(r.Context(), who.User.ID, texts, n)
 	if err != nil {
 		return err
 	}
@@ -60,14 +70,22 @@ func (c *Channel) embed(w http.ResponseWriter, r *http.Request, _ client.Caller)
 	for n, v := range vectors {
 		out[n] = embedding{Object: "embedding", Index: n, Vector: encode(v, b.Format)}
 	}
-	n := 0
-	for _, t := range texts {
-		if c.Tokens != nil {
-			n += c.Tokens.Count(t)
-		}
-	}
 	writeJSON(w, http.StatusOK, map[string]any{"object": "list", "data": out, "model": b.Model, "usage": embeddingUsage{n, n}})
 	return nil
+}
+
+// paid makes vectors on the budget of a user: their tokens are reserved before.
+func (c *Channel) paid(ctx context.Context, user core.UserID, texts []string, tokens int) ([][]float32, error) {
+	settle, err := c.Director.Afford(ctx, user, tokens)
+	if err != nil {
+		return nil, err
+	}
+	vectors, err := c.Embedder.Embed(egress.For(ctx, user), texts)
+	took := core.Usage{Prompt: tokens}
+	if err != nil {
+		took = core.Usage{}
+	}
+	return vectors, cmp.Or(err, settle(took))
 }
 
 // readTexts returns what is to be embedded.

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"strings"
 	"testing"
+	"time"
 
 	sdk "github.com/sashabaranov/go-openai"
 
@@ -43,6 +44,14 @@ func TestEmbeddings(t *testing.T) {
 			t.Errorf("%q: %+v", format, out)
 		}
 	}
+	if w.took.Prompt != 15 {
+		t.Errorf("charged %+v for three calls of 5 tokens", w.took)
+	}
+	w.over = time.Now().Add(time.Hour)
+	if _, err := cl.CreateEmbeddings(t.Context(), sdk.EmbeddingRequestStrings{Input: []string{"ab"}, Model: "small"}); err == nil || !strings.Contains(err.Error(), "429") {
+		t.Errorf("over the budget: %v", err)
+	}
+	w.over = time.Time{}
 	if res, text := w.call("POST", "/v1/embeddings", `{"model":"small","input":"abcd","dimensions":2}`); res.StatusCode != 200 || !strings.Contains(text, `"embedding":[4,-0.5]`) {
 		t.Errorf("%d %s", res.StatusCode, text)
 	}

@@ -41,6 +41,8 @@ type world struct {
 	directly []core.ModelRequest
 	direct   func(req core.ModelRequest) (core.Delta, error)
 	kept     []core.File
+	over     time.Time      // until when nothing is afforded
+	took     core.Usage     // of what was afforded
 	timeline []core.Message // in place of the stored one
 }
 
@@ -126,6 +128,14 @@ func (w *world) Ask(ctx context.Context, in []core.Inbound, onText func(string))
 func said(text string) live.Answer {
 	return live.Answer{Turn: core.Turn{ID: 5}, Message: core.Message{ID: 9, Role: core.RoleAssistant, Text: text, SentAt: time.Unix(1_800_000_000, 0)},
 		Snapshot: &core.Snapshot{Usage: core.Usage{Prompt: 120, Cached: 100, Completion: 7}, Finish: core.FinishStop}}
+}
+
+// Afford lets everything be afforded, unless the test says until when not.
+func (w *world) Afford(context.Context, core.UserID, int) (func(core.Usage) error, error) {
+	if !w.over.IsZero() {
+		return nil, &live.OverBudget{Until: w.over}
+	}
+	return func(u core.Usage) error { w.took = w.took.Add(u); return nil }, nil
 }
 
 func (w *world) Direct(_ context.Context, user core.UserID, req core.ModelRequest) (core.Delta, error) {

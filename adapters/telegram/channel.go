@@ -25,6 +25,7 @@ import (
 
 	"github.com/everthread/everthread/core"
 	"github.com/everthread/everthread/core/markup"
+	"github.com/everthread/everthread/core/trust/egress"
 )
 
 // Name is the channel's name.
@@ -57,7 +58,8 @@ type Options struct {
 	RatePerChat float64 // messages a second to one chat; 0: no limit
 	RatePerBot  float64 // messages a second over all chats; 0: no limit
 
-	HTTP     *http.Client     // nil: one with connections kept alive
+	HTTP     *http.Client     // nil: that of Way
+	Way      *egress.Gate     // nil: the policy alone
 	Log      *zap.Logger      // nil: none
 	Now      func() time.Time // nil: time.Now
 	Commands []Command        // of the command menu
@@ -96,7 +98,7 @@ func New(opts Options) (*Channel, error) {
 		return nil, fmt.Errorf("telegram: %w", err)
 	}
 	if opts.HTTP == nil {
-		opts.HTTP = newClient()
+		opts.HTTP = opts.Way.Client(opts.APIURL)
 	}
 	if opts.Log == nil {
 		opts.Log = zap.NewNop()
@@ -141,15 +143,6 @@ func checkWebhook(o *Options) error {
 		return errors.New("mode webhook needs http.public_url, the address at which Telegram reaches this server")
 	}
 	return nil
-}
-
-// newClient returns a client that keeps enough connections alive for many
-// chats at once. It has no timeout of its own: each call has.
-func newClient() *http.Client {
-	t := http.DefaultTransport.(*http.Transport).Clone()
-	t.MaxIdleConns = 256
-	t.MaxIdleConnsPerHost = 128
-	return &http.Client{Transport: t}
 }
 
 // Name returns "telegram".

@@ -35,10 +35,22 @@ func Render(chat int64, p core.Part) *bot.SendMessageParams {
 		LinkPreviewOptions:  &models.LinkPreviewOptions{IsDisabled: &off},
 		DisableNotification: p.Quiet,
 	}
+	if len(p.Buttons) > 0 {
+		params.ReplyMarkup = keyboard(p.Buttons)
+	}
 	if id, err := strconv.Atoi(p.Reply); err == nil && id > 0 {
 		params.ReplyParameters = &models.ReplyParameters{MessageID: id, AllowSendingWithoutReply: true}
 	}
 	return params
+}
+
+// keyboard is one row of buttons, whose data are commands of ours.
+func keyboard(buttons []core.Button) models.InlineKeyboardMarkup {
+	var row []models.InlineKeyboardButton
+	for _, b := range buttons {
+		row = append(row, models.InlineKeyboardButton{Text: b.Label, CallbackData: b.Command})
+	}
+	return models.InlineKeyboardMarkup{InlineKeyboard: [][]models.InlineKeyboardButton{row}}
 }
 
 // entities returns the entities of p in the order and nesting that the service

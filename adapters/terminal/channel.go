@@ -20,6 +20,7 @@ import (
 	"time"
 
 	"github.com/everthread/everthread/core"
+	"github.com/everthread/everthread/core/trust"
 )
 
 // Name is the channel's name.
@@ -135,7 +136,7 @@ func (c *Channel) store(ctx context.Context, r core.Receiver, in core.Inbound) e
 			return ctx.Err()
 		}
 		if try == 0 {
-			c.screen.block(clean(fmt.Sprintf("(not stored yet, it is tried again: %v)", err)))
+			c.screen.block(trust.Visible(fmt.Sprintf("(not stored yet, it is tried again: %v)", err)))
 		}
 		t := time.NewTimer(storePause)
 		select {

@@ -4,10 +4,10 @@ import (
 	"io"
 	"strings"
 	"sync"
-	"unicode"
 
 	"github.com/everthread/everthread/core"
 	"github.com/everthread/everthread/core/markup"
+	"github.com/everthread/everthread/core/trust"
 )
 
 // screen prints answers one below the other, at most one of them half-written.
@@ -114,11 +114,11 @@ func (s *screen) render(t markup.Text) string {
 		Open: func(sp core.Span) string { return s.ansi(sp.Kind, 0) },
 		Close: func(sp core.Span) string {
 			if sp.Kind == core.SpanLink && !strings.Contains(sp.Value, t.Text[sp.Start:sp.End]) {
-				return " <" + clean(sp.Value) + ">"
+				return " <" + trust.Visible(sp.Value) + ">"
 			}
 			return s.ansi(sp.Kind, 1)
 		},
-		Escape: func(text string, _ core.Span) string { return clean(text) },
+		Escape: func(text string, _ core.Span) string { return trust.Visible(text) },
 	}.Render(t)
 }
 
@@ -139,19 +139,3 @@ func (s *screen) ansi(k core.SpanKind, which int) string {
 	}
 	return ""
 }
-
-// Clean takes control characters out of what others wrote: an escape sequence
-// could otherwise rewrite the screen.
-func Clean(text string) string { return clean(text) }
-
-func clean(text string) string {
-	return strings.Map(func(r rune) rune {
-		if r == '\n' || r == '\t' || !unicode.IsControl(r) && !bidirectional(r) {
-			return r
-		}
-		return -1
-	}, text)
-}
-
-// bidirectional signs can make a line read other than it is.
-func bidirectional(r rune) bool { return r >= 0x202A && r <= 0x202E || r >= 0x2066 && r <= 0x2069 }

@@ -42,6 +42,7 @@ type Works interface {
 	Redeliver(ctx context.Context, user core.UserID, id core.DeliveryID, now time.Time) error
 	QueueStats(ctx context.Context) ([]core.QueueStat, error)
 	DeadJobs(ctx context.Context, limit int) ([]core.Job, error)
+	Audit(ctx context.Context, q core.AuditQuery) ([]core.AuditRow, error)
 	Revive(ctx context.Context, user core.UserID, id core.JobID, now time.Time) error
 }
 
@@ -51,6 +52,7 @@ func (c *Channel) adminRoutes() []route {
 	}
 	all := []route{
 		{Pattern: "GET /admin", Serve: (*visit).adminPage, Tab: func(w *words) string { return w.Admin.Title }},
+		{Pattern: "GET /admin/audit", Serve: (*visit).auditPage},
 		{Pattern: "GET /admin/{section}", Serve: (*visit).adminSection},
 		{Pattern: "POST /admin/requests", Serve: (*visit).decide},
 		{Pattern: "POST /admin/users/{id}/link", Serve: (*visit).signInLink},
@@ -69,6 +71,7 @@ type adminView struct {
 	Sections   []section
 	Requests   []shownRequest
 	Users      []shownUser
+	People     peoplePage
 	Channels   []shownChannel
 	Deliveries []shownDelivery
 	Queues     []shownQueue
@@ -102,10 +105,12 @@ func (v *visit) adminPage() error {
 		return fmt.Errorf("read usage: %w", err)
 	}
 	page.Usage = v.adminUsage(used, users)
-	if page.Users, err = v.shownUsers(users, used); err != nil {
+	var shown []core.User
+	shown, page.People = v.somePeople(users)
+	if page.Users, err = v.shownUsers(shown, used); err != nil {
 		return err
 	}
-	if page.Requests, err = v.requests(users); err != nil {
+	if page.Requests, err = v.requests(shown); err != nil {
 		return err
 	}
 	page.Channels = v.health()

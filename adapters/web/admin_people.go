@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"net/url"
 	"strconv"
 	"strings"
 	"time"
@@ -30,7 +31,7 @@ func (v *visit) requests(users []core.User) ([]shownRequest, error) {
 		known = append(known, choice{Value: strconv.FormatInt(int64(u.ID), 10), Name: called(users, u.ID)})
 	}
 	var out []shownRequest
-	for _, c := range codes {
+	for _, c := range codes[:min(len(codes), peopleShown)] {
 		out = append(out, shownRequest{Code: c.Hint, Hash: c.Hash, Channel: v.channelName(c.Address.Channel), Who: cmp.Or(c.Name, c.Address.External),
 			Asked: v.ago(c.Created), Until: c.Expires.In(v.zone).Format(v.words.Clock), Users: known})
 	}
@@ -87,6 +88,52 @@ func (v *visit) knownUser(id string) (core.User, error) {
 	return core.User{}, core.ErrNotFound
 }
 
+// peoplePage says which people are shown of those who were looked for.
+type peoplePage struct {
+	Words         string
+	Before, After string // addresses; empty: there are none
+	Range         string // empty: all are shown
+}
+
+// peopleShown is how many people, and how many requests, the page shows at once.
+const peopleShown = 50
+
+// somePeople returns the people that the address of the page asks for.
+func (v *visit) somePeople(users []core.User) ([]core.User, peoplePage) {
+	q := v.r.URL.Query()
+	p := peoplePage{Words: strings.TrimSpace(short(oneLine(q.Get("who")), maxName))}
+	found := users
+	if p.Words != "" {
+		found = nil
+		words := strings.ToLower(p.Words)
+		for _, u := range users {
+			if strings.Contains(strings.ToLower(u.Name), words) || strings.TrimPrefix(words, "#") == strconv.FormatInt(int64(u.ID), 10) {
+				found = append(found, u)
+			}
+		}
+	}
+	last := max(0, len(found)-1) / peopleShown
+	n, err := strconv.Atoi(q.Get("page"))
+	if err != nil {
+		n = 0
+	}
+	n = min(max(n, 0), last)
+	to := func(n int) string {
+		return "/admin?" + url.Values{"who": {p.Words}, "page": {strconv.Itoa(n)}}.Encode() + "#users"
+	}
+	if n > 0 {
+		p.Before = to(n - 1)
+	}
+	if n < last {
+		p.After = to(n + 1)
+	}
+	first, end := n*peopleShown, min(len(found), (n+1)*peopleShown)
+	if last > 0 {
+		p.Range = v.words.fill(v.words.Admin.UsersOf, number(v.lang, first+1), number(v.lang, end), number(v.lang, len(found)))
+	}
+	return found[first:end], p
+}
+
 // shownUser is a user as the owner sees them.
 type shownUser struct {
 	ID                            core.UserID
@@ -136,7 +183,13 @@ func (v *visit) signInLink() error {
 		return err
 	}
 	url, code, err := v.Admin.NewWebLink(u.ID)
-	if err == nil {
+	switch {
+	case err == nil && u.ID != v.user.ID:
+		change := core.AccountSubject{Change: core.ChangeSignIn, Name: u.Name, User: u.ID}
+		if sure, err := v.sure(change, "/admin#users", core.NewWebLink{Code: code}); err != nil || !sure {
+			return err
+		}
+	case err == nil:
 		err = v.Admin.Store.PutCode(v.ctx(), code)
 	}
 	if err != nil {

@@ -101,6 +101,7 @@ func TestWhatIsTooMuchIsRefused(t *testing.T) {
 		many[string(rune('a'+n))] = "x"
 	}
 	p.upload("/messages", form, many).wants(t, http.StatusRequestEntityTooLarge, "too many files")
+	p.upload("/messages", form, map[string]string{"no-room": "x"}).wants(t, http.StatusRequestEntityTooLarge, "no room for more of your files")
 	if len(w.taken()) > 0 {
 		t.Error("something was taken")
 	}

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/everthread/everthread/core"
+	"github.com/everthread/everthread/core/trust"
 )
 
 // entry is one row of a timeline.
@@ -41,6 +42,7 @@ type entry struct {
 	Calls     []shownCall
 	Channel   string
 	States    []shownState
+	Answers   []replyButton // to the question that it asks here
 }
 
 // HTML is the text of an entry. It is made only for those that are shown: open
@@ -100,7 +102,45 @@ func (v *visit) entries(s stretch) ([]*entry, error) {
 	}
 	slices.SortStableFunc(out, func(a, b *entry) int { return a.At.Compare(b.At) })
 	v.join(out)
-	return out, nil
+	return out, v.buttons(out)
+}
+
+// replyButton is a button below a question.
+type replyButton struct{ Label, Text, Nonce string }
+
+// recentQuestions is how many of a person's newest questions may have buttons.
+const recentQuestions = 20
+
+// buttons gives entries that ask the visitor here, on the page, their buttons.
+func (v *visit) buttons(all []*entry) error {
+	if len(all) == 0 {
+		return nil
+	}
+	questions, err := v.Store.Approvals(v.ctx(), v.user.ID, 0, recentQuestions)
+	if err != nil {
+		return fmt.Errorf("read questions: %w", err)
+	}
+	questions = slices.DeleteFunc(questions, func(a core.Approval) bool { return !a.Open(v.now) })
+	if len(questions) == 0 {
+		return nil
+	}
+	ids, err := v.Store.Identities(v.ctx(), v.user.ID)
+	if err != nil {
+		return fmt.Errorf("read identities: %w", err)
+	}
+	for _, a := range questions {
+		here := slices.ContainsFunc(ids, func(i core.Identity) bool { return i.ID == a.Identity && i.Address.Channel == Name })
+		n := slices.IndexFunc(all, func(e *entry) bool { return e.Number == a.Message && a.Message != 0 })
+		if !here || n < 0 {
+			continue
+		}
+		for _, b := range trust.YesNo(v.lang, a.Code, a.Word != "") {
+			nonce := fmt.Sprintf("answer-%d-%s", a.AskedAt.UnixMilli(), strings.NewReplacer("/", "", " ", "-").Replace(b.Command))
+			all[n].Answers = append(all[n].Answers, replyButton{b.Label, b.Command, nonce})
+		}
+		all[n].Version = hashed(all[n].Version, a.Code)
+	}
+	return nil
 }
 
 // sent are the deliveries of messages, by message.

@@ -42,6 +42,8 @@ func asFault(err error) *fault {
 		return f
 	case errors.As(err, &long):
 		return because(http.StatusRequestEntityTooLarge, func(w *words) string { return w.ErrTooLarge })
+	case errors.Is(err, core.ErrNoRoom):
+		return because(http.StatusRequestEntityTooLarge, func(w *words) string { return w.ErrNoRoom })
 	case errors.Is(err, core.ErrNotFound):
 		return because(http.StatusNotFound, func(w *words) string { return w.ErrNotFound })
 	case errors.Is(err, core.ErrMoving):

@@ -2,6 +2,7 @@ package web
 
 import (
 	"bytes"
+	"errors"
 	"html/template"
 	"net/url"
 	"regexp"
@@ -19,6 +20,8 @@ import (
 	"github.com/yuin/goldmark/renderer/html"
 	"github.com/yuin/goldmark/text"
 	"github.com/yuin/goldmark/util"
+
+	"github.com/everthread/everthread/core/markup"
 )
 
 // markdown turns what people and models wrote into HTML: first goldmark, then
@@ -77,14 +80,37 @@ func (m *markdown) summary(md string) template.HTML { return m.html(m.refs, md) 
 
 func (m *markdown) html(with goldmark.Markdown, md string) template.HTML {
 	md = strings.ReplaceAll(strings.ToValidUTF8(md, "\uFFFD"), "\x00", "\uFFFD")
-	if len(md) > maxMarkdown || nests(md) {
+	tables, links := markup.Grows(md)
+	if len(md) > maxMarkdown || tables || links || nests(md) {
 		return verbatim(md)
 	}
-	var b bytes.Buffer
+	b := bounded{most: outputBase + outputTimes*len(md)}
 	if err := with.Convert([]byte(md), &b); err != nil {
 		return verbatim(md)
 	}
 	return template.HTML(m.clean.SanitizeBytes(b.Bytes()))
+}
+
+// How large the HTML of a message may be: what grows more is shown as it was written.
+const (
+	outputBase  = 64 << 10 // bytes
+	outputTimes = 16       // as long as the message
+)
+
+// bounded is a buffer that takes no more than most bytes.
+type bounded struct {
+	bytes.Buffer
+	most int
+}
+
+var errTooLarge = errors.New("the HTML is too large")
+
+// Write adds to the buffer, if it fits.
+func (b *bounded) Write(p []byte) (int, error) {
+	if b.Len()+len(p) > b.most {
+		return 0, errTooLarge
+	}
+	return b.Buffer.Write(p)
 }
 
 func verbatim(md string) template.HTML {

@@ -116,6 +116,7 @@ type shownItem struct {
 	When, Source, State, Tags string
 	Class                     string // of State
 	Archived                  bool
+	Foreign                   bool // words that the person did not write went into it
 }
 
 func (v *visit) memoryPage() error {
@@ -244,7 +245,7 @@ func (v *visit) newestItems(q memoryQuery) ([]core.Item, error) {
 // item is an item as it is shown.
 func (v *visit) item(i core.Item, themes map[string]string) shownItem {
 	s := shownItem{ID: i.ID, Content: i.Content, Type: v.words.Types[string(i.Type)], Theme: themes[i.Theme], When: v.words.moment(i.CreatedAt.In(v.zone)),
-		Tags: strings.Join(i.Tags, ", "), Archived: i.Status == core.ItemArchived}
+		Tags: strings.Join(i.Tags, ", "), Archived: i.Status == core.ItemArchived, Foreign: i.Tainted}
 	if s.Theme == "" {
 		s.Theme = i.Theme
 	}
@@ -283,5 +284,13 @@ func (v *visit) vectors() (string, error) {
 	if k := n[string(core.EmbeddingError)]; k > 0 {
 		said = append(said, v.words.fill(w.VectorsFailed, number(v.lang, k)))
 	}
-	return w.Vectors + " " + strings.Join(said, ", ") + ".", nil
+	out := w.Vectors + " " + strings.Join(said, ", ") + "."
+	faults, err := v.Settings.Store.EmbeddingFaults(v.ctx(), v.user.ID)
+	if err != nil {
+		return "", fmt.Errorf("read errors of vectors: %w", err)
+	}
+	for _, f := range faults {
+		out += " " + v.words.fill(w.VectorsFault, number(v.lang, f.Count), f.Reason)
+	}
+	return out, nil
 }

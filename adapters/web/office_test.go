@@ -23,6 +23,7 @@ import (
 	"github.com/everthread/everthread/core/people"
 	"github.com/everthread/everthread/core/seal"
 	"github.com/everthread/everthread/core/store/sqlite"
+	"github.com/everthread/everthread/core/trust/egress"
 )
 
 // office is the world of the pages of memory, settings and administration.
@@ -152,7 +153,7 @@ func (f *fakeModels) Open(c core.OwnEmbeddings) (core.Embedder, error) {
 			return nil, err
 		}
 	}
-	return embed.New(embed.Options{Provider: c.Provider, BaseURL: c.BaseURL, APIKey: key, Model: c.Model, Dimensions: c.Dimensions, Timeout: 5 * time.Second, AllowPrivate: f.private})
+	return embed.New(embed.Options{Provider: c.Provider, BaseURL: c.BaseURL, APIKey: key, Model: c.Model, Dimensions: c.Dimensions, Timeout: 5 * time.Second, Way: egress.New(egress.Options{AllowPrivate: f.private})})
 }
 
 func (f *fakeModels) Seal(key string) (string, error) { return f.sealer.Seal("key", key) }

@@ -15,6 +15,8 @@ type Store interface {
 	Days
 	Turns
 	Messages(ctx context.Context, user core.UserID, ids []core.MessageID) ([]core.Message, error)
+	Identities(ctx context.Context, user core.UserID) ([]core.Identity, error)
+	Approvals(ctx context.Context, user core.UserID, before core.ApprovalID, limit int) ([]core.Approval, error)
 	Referred(ctx context.Context, user core.UserID, identity core.IdentityID, native string) (core.MessageID, error)
 }
 

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"io"
 	"net/http"
 	"runtime/debug"
 	"slices"
@@ -14,34 +15,71 @@ import (
 
 	"github.com/everthread/everthread/core"
 	"github.com/everthread/everthread/core/day"
+	"github.com/everthread/everthread/core/intake"
+	"github.com/everthread/everthread/core/trust"
 )
 
 // route is one page or action.
 type route struct {
 	Pattern string // of http.ServeMux
 	Serve   func(v *visit) error
-	Open    bool  // for everybody, signed in or not
-	Owner   bool  // for the owner only; others do not find it
-	Body    int64 // largest body, in bytes; 0: formBody
+	Open    bool            // for everybody, signed in or not
+	Owner   bool            // for the owner only; others do not find it
+	Needs   core.Capability // of whoever visits; see needing
+	Body    int64           // largest body, in bytes; 0: formBody
 	// Tab names the entry of the navigation that leads here; nil: none. It is the
 	// first segment of Pattern's path.
 	Tab func(w *words) string
 }
 
-// formBody bounds the bodies of forms without files.
-const formBody = 64 << 10
+// formBody bounds the bodies of forms without files, openBody those of people who are
+// not signed in.
+const (
+	formBody = 64 << 10
+	openBody = 4 << 10
+)
 
 // routes are all pages and actions: one line for each area.
 func (c *Channel) routes() []route {
 	return slices.Concat(
-		c.conversationRoutes(),
-		c.threadRoutes(),
-		c.messageRoutes(),
-		c.signInRoutes(),
-		c.memoryRoutes(),
-		c.settingsRoutes(),
-		c.adminRoutes(),
+		needing(core.CanTalk, c.conversationRoutes()),
+		needing(core.CanTalk, c.threadRoutes()),
+		needing(core.CanTalk, c.messageRoutes()),
+		needing(core.CanAccount, c.signInRoutes()),
+		needing(core.CanMemory, c.memoryRoutes()),
+		needing(core.CanAccount, c.settingsRoutes()),
+		needing(core.CanAdmin, c.adminRoutes()),
 	)
+}
+
+// needing returns the routes of an area with what each needs: what changes
+// something the capability of the area, what only shows CanRead, what is the
+// owner's CanAdmin.
+func needing(area core.Capability, all []route) []route {
+	for i := range all {
+		switch r := &all[i]; {
+		case r.Open:
+			r.Needs = trust.Open
+		case r.Owner:
+			r.Needs = core.CanAdmin
+		case area == core.CanTalk && strings.HasPrefix(r.Pattern, "GET "):
+			r.Needs = core.CanRead
+		default:
+			r.Needs = area
+		}
+	}
+	return all
+}
+
+// Needs lists what each page and action needs. A session of a person has all but
+// CanAdmin, which is the owner's.
+func Needs() []trust.Need {
+	var out []trust.Need
+	c := &Channel{Options: Options{Settings: &Settings{}, Admin: &Admin{}}}
+	for _, r := range c.routes() {
+		out = append(out, trust.Need{Door: trust.DoorPage, What: r.Pattern, Capability: r.Needs})
+	}
+	return out
 }
 
 // tab is an entry of the navigation.
@@ -96,6 +134,15 @@ func (c *Channel) handler(one route) http.Handler {
 			v.refuse()
 			return
 		}
+		if v.user.ID == 0 && r.Method == http.MethodPost {
+			form, err := c.Intake.Take(w, r, openBody)
+			if err != nil {
+				intake.Refuse(w, err)
+				return
+			}
+			r.Body = io.NopCloser(bytes.NewReader(form.Bytes()))
+			form.Release()
+		}
 		if err := one.Serve(v); err != nil {
 			v.fail(err)
 		}
@@ -118,7 +165,7 @@ func (c *Channel) visit(w http.ResponseWriter, r *http.Request) *visit {
 // settle takes the language, zone and day of whoever visits.
 func (v *visit) settle() {
 	v.lang = languageOf(v.user.Settings.Language, v.Language, v.r.Header.Get("Accept-Language"))
-	v.words = wordsOf(v.lang)
+	v.words = v.views.words[v.lang]
 	v.zone = v.user.Settings.Location(v.Channel.zone)
 	v.today = v.Day(v.user.Settings, v.now)
 }

@@ -24,7 +24,11 @@ type hit struct {
 	Snippet          []piece
 	Who, Path        string
 	Message          bool
+	Before, After    line
 }
+
+// line is what was said beside a hit.
+type line struct{ Who, Text string }
 
 // piece is a bit of a snippet; Mark: it matched.
 type piece struct {
@@ -57,7 +61,7 @@ func (v *visit) searchPage() error {
 }
 
 func (v *visit) search(box searchBox, data map[string]any) error {
-	q := core.SearchQuery{User: v.user.ID, Query: box.Query, Limit: 20, Now: v.now, Location: v.zone, Names: map[string]core.Role{v.user.Name: core.RoleUser}}
+	q := core.SearchQuery{User: v.user.ID, Query: box.Query, Matching: true, Limit: 20, Now: v.now, Location: v.zone, Names: map[string]core.Role{v.user.Name: core.RoleUser}}
 	if box.Scope == "day" {
 		q.Day = box.Day
 	}
@@ -85,9 +89,14 @@ func (v *visit) hit(n int, h core.Hit, query string) hit {
 		}
 		out.Path = fmt.Sprintf("/m/%d", h.Message.ID)
 		out.Who = v.words.Roles[string(h.Message.Role)]
+		out.Before, out.After = v.beside(h.Before), v.beside(h.After)
 	}
 	out.Snippet = marked(h.Snippet, query)
 	return out
+}
+
+func (v *visit) beside(b core.Beside) line {
+	return line{v.words.Roles[string(b.Role)], strings.Join(strings.Fields(b.Snippet), " ")}
 }
 
 func score(lang string, x float64) string {

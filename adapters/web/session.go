@@ -63,6 +63,7 @@ func (v *visit) identify(one route) error {
 	if err != nil {
 		return fmt.Errorf("find the session: %w", err)
 	}
+	v.r = v.r.WithContext(core.WithActor(v.ctx(), core.Actor{Via: core.ViaSession, ID: v.session.ID, At: v.now}))
 	v.settle()
 	if one.Owner && v.user.Role != core.RoleOwner {
 		return core.ErrNotFound
@@ -104,16 +105,27 @@ func (v *visit) signInPage() error {
 		}
 		return v.page("signedout", v.words.SignInTitle, nil)
 	}
-	return v.page("signin", v.words.SignInTitle, map[string]string{"Code": short(code, 100), "Next": local(v.r.URL.Query().Get("next"))})
+	page := signInView{Code: short(code, 100), Next: local(v.r.URL.Query().Get("next"))}
+	switch u, err := v.Store.SignsIn(v.ctx(), people.Hash(page.Code), v.now); {
+	case err == nil:
+		page.Name = v.words.fill(v.words.SignInName, u.Name)
+		if v.user.ID != 0 && v.user.ID != u.ID {
+			page.Other = v.words.fill(v.words.SignInOther, v.user.Name, u.Name)
+		}
+	case !missing(err):
+		return fmt.Errorf("find whom the code signs in: %w", err)
+	}
+	return v.page("signin", v.words.SignInTitle, page)
 }
+
+// signInView is what the sign-in page says. Name says whose account the code opens,
+// and is empty if it opens none; Other warns if somebody else is signed in.
+type signInView struct{ Code, Next, Name, Other string }
 
 // signIn uses a code up and starts a session with a new token.
 func (v *visit) signIn() error {
 	if err := v.r.ParseForm(); err != nil {
 		return badForm(err)
-	}
-	if wait := v.tries.take(v.client()); wait > 0 {
-		return &fault{status: http.StatusTooManyRequests, text: func(w *words) string { return w.ErrTries }, after: wait}
 	}
 	token, err := v.token()
 	if err != nil {
@@ -121,7 +133,10 @@ func (v *visit) signIn() error {
 	}
 	s := core.Session{Hash: hashOf(token), Browser: short(v.r.UserAgent(), 200), CreatedAt: v.now, UsedAt: v.now, Expires: v.now.Add(v.Limits.SessionLife)}
 	s, err = v.Store.SignIn(v.ctx(), people.Hash(v.r.PostForm.Get("code")), s, v.now)
-	if errors.Is(err, core.ErrRefused) {
+	if errors.Is(err, core.ErrRefused) { // only a wrong code counts: it has 120 bits, and nobody locks the right one out
+		if wait := v.tries.take(v.client()); wait > 0 {
+			return &fault{status: http.StatusTooManyRequests, text: func(w *words) string { return w.ErrTries }, after: wait}
+		}
 		return because(http.StatusForbidden, func(w *words) string { return w.ErrCode })
 	}
 	if err != nil {

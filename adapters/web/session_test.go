@@ -28,7 +28,7 @@ func TestALinkSignsInOnce(t *testing.T) {
 	p := w.ana
 	code := p.code()
 	for range 3 { // as previews of chat apps do
-		p.get("/signin?code="+code).wants(t, 200, `value="`+code+`"`, "Sign in")
+		p.get("/signin?code="+code).wants(t, 200, `value="`+code+`"`, "Sign in", "opens the account of Ana")
 	}
 	a := p.post("/signin", url.Values{"code": {strings.ToLower(code)}, "next": {"/threads"}})
 	a.wants(t, http.StatusSeeOther)
@@ -40,6 +40,7 @@ func TestALinkSignsInOnce(t *testing.T) {
 		t.Errorf("got cookie %+v", k)
 	}
 	p.get("/").wants(t, 200, "Ana")
+	p.get("/signin?code="+w.bob.code()).wants(t, 200, "opens the account of Bob", "Careful: you are signed in as Ana")
 	w.bob.post("/signin", url.Values{"code": {code}}).wants(t, http.StatusForbidden, "used already")
 	w.bob.get("/").wants(t, http.StatusUnauthorized, "/web")
 }
@@ -140,6 +141,8 @@ func TestSignInsAreLimited(t *testing.T) {
 	if got := try("192.0.2.3", ""); got != http.StatusTooManyRequests {
 		t.Errorf("in all there were 14, and one more answered %d", got)
 	}
+	// Whoever has the right link is not locked out by those who have not.
+	w.ana.post("/signin", url.Values{"code": {w.ana.code()}}).wants(t, http.StatusSeeOther)
 	w.clock.pass(time.Minute)
 	if got := try("192.0.2.1", ""); got != http.StatusForbidden {
 		t.Errorf("a minute later it answered %d", got)

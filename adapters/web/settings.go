@@ -47,6 +47,7 @@ type Accounts interface {
 	RevokeAPIKey(ctx context.Context, user core.UserID, id int64) error
 	UsageDays(ctx context.Context, user core.UserID, from, through string) ([]core.UsageDay, error)
 	EmbeddingCounts(ctx context.Context, user core.UserID, config string) (map[string]int, error)
+	EmbeddingFaults(ctx context.Context, user core.UserID) ([]core.EmbeddingFault, error)
 	Reembed(ctx context.Context, user core.UserID, config string, dry bool, now time.Time) (int, error)
 	Enqueue(ctx context.Context, jobs ...core.NewJob) error
 }
@@ -104,6 +105,7 @@ type settingsView struct {
 	Languages []choice
 	Summaries []choice
 	Strategy  []choice
+	Memory    []choice
 	Links     linksView
 	Meaning   meaningView
 	Keys      keysView
@@ -171,6 +173,8 @@ func (v *visit) fillChoices(page *settingsView) error {
 	mark(page.Summaries, cmp.Or(s.Summaries, v.Settings.Summaries, "home"))
 	page.Strategy = []choice{{Value: "continuous", Name: w.Continuous, Hint: w.ContinuousHint}, {Value: "long", Name: w.Long, Hint: w.LongHint}, {Value: "truncate", Name: w.Truncate, Hint: w.TruncateHint}}
 	mark(page.Strategy, cmp.Or(s.Strategy, v.Settings.Strategy, "continuous"))
+	page.Memory = []choice{{Value: "on", Name: w.MemoryOn, Hint: w.MemoryOnHint}, {Value: "off", Name: w.MemoryOff, Hint: w.MemoryOffHint}}
+	mark(page.Memory, map[bool]string{false: "on", true: "off"}[s.MemoryOff])
 	return nil
 }
 

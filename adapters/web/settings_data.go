@@ -23,8 +23,11 @@ const usageDays = 30
 // exportTime bounds how long an export may take to be read.
 const exportTime = time.Hour
 
-// exportsAtOnce bounds the exports that are written at once.
-const exportsAtOnce = 2
+// How many exports are written at once, of one person and of all.
+const (
+	exportsEach   = 1
+	exportsAtOnce = 8
+)
 
 func (c *Channel) dataRoutes() []route {
 	var all []route
@@ -189,12 +192,13 @@ func (v *visit) attachments() (n int, bytes int64) {
 // export streams everything of the visitor as a ZIP file. A few at a time: each
 // reads a whole conversation.
 func (v *visit) export() error {
-	select {
-	case v.exports <- struct{}{}:
-		defer func() { <-v.exports }()
-	default:
+	if sure, err := v.sure(core.AccountSubject{Change: core.ChangeExport}, "/settings#data"); err != nil || !sure {
+		return err
+	}
+	if !v.exports.take(v.user.ID) {
 		return &fault{status: http.StatusTooManyRequests, text: func(w *words) string { return w.Settings.ExportBusy }, after: time.Minute}
 	}
+	defer v.exports.leave(v.user.ID)
 	if err := http.NewResponseController(v.w).SetWriteDeadline(time.Now().Add(exportTime)); err != nil && !errors.Is(err, http.ErrNotSupported) {
 		return fmt.Errorf("export: %w", err)
 	}

@@ -13,6 +13,7 @@ import (
 
 	"github.com/everthread/everthread/core"
 	"github.com/everthread/everthread/core/llm/embed"
+	"github.com/everthread/everthread/core/trust/egress"
 )
 
 // Embeddings are the models that texts are found by their meaning with.
@@ -158,7 +159,7 @@ func (v *visit) tryMeaning(c core.OwnEmbeddings) (dimensions int, took time.Dura
 	if err != nil {
 		return 0, 0, err
 	}
-	ctx, cancel := context.WithTimeout(v.ctx(), checkTime)
+	ctx, cancel := context.WithTimeout(egress.For(v.ctx(), v.user.ID), checkTime)
 	defer cancel()
 	start := v.Now()
 	dimensions, err = embed.Check(ctx, e)
@@ -169,9 +170,14 @@ func (v *visit) tryMeaning(c core.OwnEmbeddings) (dimensions int, took time.Dura
 func (v *visit) explainMeaning(err error) string {
 	w := v.words.Settings
 	var model *core.ModelError
+	var spent *egress.QuotaError
 	switch {
-	case errors.Is(err, embed.ErrPrivate):
+	case errors.Is(err, egress.ErrPrivate):
 		return w.MeaningPrivate
+	case errors.Is(err, egress.ErrUnlisted):
+		return w.MeaningUnlisted
+	case errors.As(err, &spent):
+		return w.MeaningSpent
 	case errors.Is(err, context.DeadlineExceeded):
 		return v.words.fill(w.MeaningSlow, number(v.lang, int(checkTime.Seconds())))
 	case errors.As(err, &model):

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/everthread/everthread/core"
 )
@@ -156,4 +157,18 @@ func TestTheGatewaysOwnModelIsNotChangedHere(t *testing.T) {
 	p := f.ana.signedIn()
 	p.get("/settings").wants(t, 200, "ollama/m@0")
 	p.post("/settings/embeddings", url.Values{"provider": {"ollama"}, "do": {"clear"}}).wants(t, http.StatusMethodNotAllowed)
+}
+
+func TestThePageSaysWhyThereIsNoVector(t *testing.T) {
+	t.Parallel()
+	f := newOffice(t, func(o *Options) { o.Settings.Embeddings.(*fakeModels).system = "ollama/m@0" })
+	p := f.ana.signedIn()
+	p.keeps("", core.ItemFact, "Likes herons")
+	p.get("/settings").wants(t, 200, "1 waiting")
+	if err := f.store.FailEmbeddings(t.Context(), f.ana.user.ID, "ollama/m@0", "the key is <refused>", time.Now()); err != nil {
+		t.Fatal(err)
+	}
+	for _, page := range []string{"/settings", "/memory"} {
+		p.get(page).wants(t, 200, "1 failed", "No vector for 1: the key is &lt;refused&gt;.")
+	}
 }

@@ -3,6 +3,8 @@ package web
 var settingsEnglish = settingsWords{
 	Title: "Settings", Lead: "What you set here holds in every channel.", Sections: "Sections", Saved: "Saved.", Save: "Save", Remove: "Remove",
 	Detail: "It said: %s", Copy: "Copy", Copied: "Copied.",
+	AskedTitle: "Say yes first", AskedLead: "A question waits for you on %s (%s). Say yes there, then go on here within ten minutes.",
+	AskedHere: "A question waits for you in the conversation on this page. Say yes there, then go on here within ten minutes.", AskedGoOn: "I said yes, go on",
 
 	Profile: "Profile", Name: "Name", NameHint: "What the assistant calls you.", NameEmpty: "Write a name.", NameLong: "A name has at most %s characters.", NameSet: "You are called %s now.",
 	Zone: "Time zone", ZoneHint: "A city, or a name such as Europe/Paris. Days begin and end by this clock.", ZoneNow: "It is %s on %s in %s.", ZoneHouse: "You chose none, so the gateway's own holds: %s.",
@@ -13,6 +15,8 @@ var settingsEnglish = settingsWords{
 	Strategy: "What the model sees", Continuous: "Days and summaries", ContinuousHint: "Today, the last conversation's summary, and what is looked up. Nothing is forgotten.",
 	Long: "The whole conversation", LongHint: "The older the shorter; your own words stay longest. It needs a model with a large window, and many more tokens.",
 	Truncate: "The newest messages only", TruncateHint: "Plain and without summaries. Older messages are out of its sight.",
+	Memory: "Memory", MemoryOn: "On", MemoryOnHint: "The assistant looks into what it keeps in mind, and keeps more.",
+	MemoryOff: "Off", MemoryOffHint: "It neither looks nor keeps anything by itself. What is kept stays, and you can still see it and add to it.",
 	Never: "never", JustNow: "just now", MinutesAgo: "%s minutes ago", HourAgo: "%s hour ago", HoursAgo: "%s hours ago", DayAgo: "%s day ago", DaysAgo: "%s days ago",
 	Channels: "Channels", ChannelsLead: "Where you write from. It is one conversation on all of them.", LinksNone: "No messaging app is linked",
 	LinksNoneHint: "Make a code below and send it from the app: what you said there comes along.", Own: "You also use: %s.", LastUsed: "last used",
@@ -48,7 +52,9 @@ var settingsEnglish = settingsWords{
 	MeaningPrivate: "This address leads into the gateway's own network, which is not allowed here. Use a public address, or ask the owner to set allow_private_urls. No request was made.",
 	MeaningSlow:    "There was no answer within %s seconds. Check the address.", MeaningDown: "It could not be reached, or broke off. Check the address, and try again in a moment.",
 	MeaningBusy: "It asks to wait. Try again in a minute.", MeaningAuth: "It refuses the key. Type the right one.", MeaningConfig: "It does not know this, so the address, the model or the dimensions are wrong.",
-	MeaningFails: "It does not work.",
+	MeaningUnlisted: "The operator of this gateway allows certain hosts only, and this is none of them. Ask for it in egress.allow_hosts. No request was made.",
+	MeaningSpent:    "What may be fetched from outside for you in a day is used up. It goes on tomorrow.",
+	MeaningFails:    "It does not work.",
 
 	Keys: "API keys", KeysLead: "Keys let programs act for you: OpenAI clients, MCP clients and your own.", KeysNone: "There is none.", KeyNew: "A new key",
 	KeyName: "Name", KeyNameHint: "What it is for, such as the program's name.", KeyMake: "Make key", KeyMade: "Your new key", KeyMadeLead: "This is the key of “%s”. It is shown only now: copy it to where it is used.",
@@ -91,5 +97,6 @@ var settingsEnglish = settingsWords{
 	Places: map[string]string{"messages": "Messages", "revisions": "Earlier wordings of messages", "events": "What channels sent, as it came", "summaries": "Summaries of days", "segments": "Days", "loops": "Open loops",
 		"turns": "What the model was shown", "journal": "Work on an answer", "epochs": "What the model is shown of earlier days", "page_forms": "Shortened pages of the conversation", "deliveries": "Deliveries that failed", "delivery_parts": "Messages as they are sent", "jobs": "Work that waits",
 		"items": "Memory", "themes": "Themes of memory", "reminders": "Reminders", "threads": "Titles of threads", "sessions": "Signed-in browsers", "api_keys": "Names of API keys", "embeddings": "Vectors that failed",
+		"users": "Your name and settings", "identities": "Names on channels", "codes": "Codes for signing in and linking", "agent_keys": "Names of agents’ keys", "approvals": "Questions that wait for a yes",
 		"index of message": "Index of messages", "index of summary": "Index of summaries", "index of item": "Index of memory", "file": "Files of the database"},
 }

@@ -3,6 +3,8 @@ package web
 var settingsFrench = settingsWords{
 	Title: "Réglages", Lead: "Ce que vous réglez ici vaut dans toutes les applications.", Sections: "Rubriques", Saved: "Enregistré.", Save: "Enregistrer", Remove: "Retirer",
 	Detail: "Réponse : %s", Copy: "Copier", Copied: "Copié.",
+	AskedTitle: "Dites d’abord oui", AskedLead: "Une question vous attend sur %s (%s). Répondez-y « oui », puis continuez ici dans les dix minutes.",
+	AskedHere: "Une question vous attend dans la conversation de cette page. Répondez-y « oui », puis continuez ici dans les dix minutes.", AskedGoOn: "J’ai dit oui, continuer",
 
 	Profile: "Profil", Name: "Nom", NameHint: "Comment l’assistant vous appelle.", NameEmpty: "Écrivez un nom.", NameLong: "Un nom a au plus %s caractères.", NameSet: "Vous vous appelez %s désormais.",
 	Zone: "Fuseau horaire", ZoneHint: "Une ville, ou un nom comme Europe/Paris. Les jours commencent et finissent à cette heure-là.", ZoneNow: "Il est %s, %s, à %s.", ZoneHouse: "Vous n’en avez choisi aucun : celui de la passerelle vaut, %s.",
@@ -13,6 +15,8 @@ var settingsFrench = settingsWords{
 	Strategy: "Ce que voit le modèle", Continuous: "Jours et résumés", ContinuousHint: "Aujourd’hui, le résumé de la dernière conversation, et ce qui est cherché. Rien ne s’oublie.",
 	Long: "Toute la conversation", LongHint: "D’autant plus courte qu’elle est ancienne ; vos propres mots restent le plus longtemps. Il y faut un modèle à grande fenêtre, et bien plus de jetons.",
 	Truncate: "Les derniers messages seulement", TruncateHint: "Simple et sans résumés. Les anciens messages sont hors de sa vue.",
+	Memory: "Mémoire", MemoryOn: "En marche", MemoryOnHint: "L’assistant regarde dans ce qu’il retient, et retient davantage.",
+	MemoryOff: "Coupée", MemoryOffHint: "Il n’y regarde pas et n’y range rien de lui-même. Ce qui est retenu reste ; vous pouvez toujours le voir et y ajouter.",
 	Never: "jamais", JustNow: "à l’instant", MinutesAgo: "il y a %s minutes", HourAgo: "il y a %s heure", HoursAgo: "il y a %s heures", DayAgo: "il y a %s jour", DaysAgo: "il y a %s jours",
 	Channels: "Applications", ChannelsLead: "D’où vous écrivez. C’est partout la même conversation.", LinksNone: "Aucune messagerie n’est reliée",
 	LinksNoneHint: "Créez un code ci-dessous et envoyez-le depuis l’application : ce que vous y avez dit suivra.", Own: "Vous utilisez aussi : %s.", LastUsed: "dernier usage :",
@@ -48,7 +52,9 @@ var settingsFrench = settingsWords{
 	MeaningPrivate: "Cette adresse mène dans le réseau de la passerelle, ce qui n’est pas permis ici. Prenez une adresse publique, ou demandez de régler allow_private_urls. Aucune requête n’a été faite.",
 	MeaningSlow:    "Pas de réponse en %s secondes. Vérifiez l’adresse.", MeaningDown: "Injoignable, ou interrompu. Vérifiez l’adresse, puis réessayez dans un instant.",
 	MeaningBusy: "Il demande d’attendre. Réessayez dans une minute.", MeaningAuth: "Il refuse la clé. Tapez la bonne.", MeaningConfig: "Il ne connaît pas cela : l’adresse, le modèle ou les dimensions ne vont pas.",
-	MeaningFails: "Cela ne marche pas.",
+	MeaningUnlisted: "L’exploitant de cette passerelle n’autorise que certains hôtes, et celui-ci n’en est pas. Demandez-le dans egress.allow_hosts. Aucune requête n’a été faite.",
+	MeaningSpent:    "Ce qui peut être chargé de l’extérieur pour vous en un jour est épuisé. Cela reprendra demain.",
+	MeaningFails:    "Cela ne marche pas.",
 
 	Keys: "Clés d’API", KeysLead: "Avec une clé, un programme agit pour vous : clients OpenAI, clients MCP, et les vôtres.", KeysNone: "Il n’y en a pas.", KeyNew: "Une nouvelle clé",
 	KeyName: "Nom", KeyNameHint: "À quoi elle sert, par exemple le nom du programme.", KeyMake: "Créer la clé", KeyMade: "Votre nouvelle clé", KeyMadeLead: "Voici la clé de « %s ». Elle ne s’affiche que maintenant : copiez-la là où elle sert.",
@@ -91,5 +97,6 @@ var settingsFrench = settingsWords{
 	Places: map[string]string{"messages": "Messages", "revisions": "Versions antérieures de messages", "events": "Ce que les canaux ont envoyé, tel quel", "summaries": "Résumés de jours", "segments": "Jours", "loops": "Sujets ouverts",
 		"turns": "Ce que le modèle a vu", "journal": "Travail sur une réponse", "epochs": "Ce que le modèle voit des jours passés", "page_forms": "Pages abrégées de la conversation", "deliveries": "Envois qui ont échoué", "delivery_parts": "Messages tels qu’ils sont envoyés", "jobs": "Travail en attente",
 		"items": "Mémoire", "themes": "Thèmes de la mémoire", "reminders": "Rappels", "threads": "Titres de fils", "sessions": "Navigateurs connectés", "api_keys": "Noms de clés d’API", "embeddings": "Vecteurs qui ont échoué",
+		"users": "Votre nom et vos réglages", "identities": "Noms sur les canaux", "codes": "Codes de connexion et de liaison", "agent_keys": "Noms de clés d’agents", "approvals": "Questions qui attendent un oui",
 		"index of message": "Index des messages", "index of summary": "Index des résumés", "index of item": "Index de la mémoire", "file": "Fichiers de la base"},
 }

@@ -47,7 +47,7 @@ func (v *visit) fillKeys(page *settingsView) error {
 		p.Keys = append(p.Keys, shownKey{k.ID, k.Name, k.Hint, strings.Join(scopes, ", "), v.words.moment(k.CreatedAt.In(v.zone)), v.ago(k.UsedAt)})
 	}
 	if len(p.Scopes) == 0 {
-		p.Scopes = v.scopes([]string{string(core.ScopeChat), string(core.ScopeRead)})
+		p.Scopes = v.scopes([]string{string(core.CanTalk), string(core.CanRead)})
 	}
 	return nil
 }
@@ -56,7 +56,7 @@ func (v *visit) fillKeys(page *settingsView) error {
 func (v *visit) scopes(chosen []string) []choice {
 	var out []choice
 	for _, s := range client.Scopes() {
-		if s != core.ScopeAdmin || v.user.Role == core.RoleOwner {
+		if s != core.CanAdmin || v.user.Role == core.RoleOwner {
 			out = append(out, choice{Value: string(s), Name: v.words.Settings.Scopes[string(s)], Here: slices.Contains(chosen, string(s))})
 		}
 	}
@@ -86,7 +86,13 @@ func (v *visit) addKey() error {
 	if errors.Is(err, core.ErrRefused) {
 		return badForm(err)
 	}
-	if err == nil {
+	switch admin := slices.Contains(k.Scopes, core.CanAdmin); {
+	case err == nil && admin:
+		change := core.AccountSubject{Change: core.ChangeAdminKey, Name: name, Scopes: scopes}
+		if sure, err := v.sure(change, "/settings#keys", core.AddKey{Key: k}); err != nil || !sure {
+			return err
+		}
+	case err == nil:
 		k, err = v.Settings.Store.AddAPIKey(v.ctx(), k)
 	}
 	if err != nil {

@@ -53,6 +53,9 @@ func (v *visit) deleteMe() error {
 	if !strings.EqualFold(strings.TrimSpace(v.r.PostForm.Get("word")), w.DeleteWord) {
 		return v.wrong(problem{"data", "word", v.words.fill(w.DeleteWrong, w.DeleteWord)}, settingsView{})
 	}
+	if sure, err := v.sure(core.AccountSubject{Change: core.ChangeDelete}, "/settings#data"); err != nil || !sure {
+		return err
+	}
 	ctx, done, ok := v.watchers.stay(context.WithoutCancel(v.ctx()), v.user.ID, 0)
 	if !ok {
 		return because(http.StatusServiceUnavailable, func(w *words) string { return w.Settings.LeaveStopping })

@@ -98,7 +98,8 @@ func (v *visit) setLanguage() error {
 	return v.change("profile", said.Settings.LanguageSet, core.SetSettings{Settings: s})
 }
 
-// setAssistant sets where summaries go and what the model sees.
+// setAssistant sets where summaries go, what the model sees, and whether it has
+// memory.
 func (v *visit) setAssistant() error {
 	if err := v.r.ParseForm(); err != nil {
 		return badForm(err)
@@ -113,6 +114,13 @@ func (v *visit) setAssistant() error {
 	switch strategy := v.r.PostForm.Get("strategy"); strategy {
 	case "continuous", "long", "truncate":
 		s.Strategy = strategy
+	default:
+		return badForm(nil)
+	}
+	switch kept := v.r.PostForm.Get("memory"); kept {
+	case "": // a form from before there was this choice
+	case "on", "off":
+		s.MemoryOff = kept == "off"
 	default:
 		return badForm(nil)
 	}

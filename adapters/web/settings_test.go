@@ -38,6 +38,8 @@ func TestTheProfileIsSet(t *testing.T) {
 		{"a language that is none", "/settings/language", url.Values{"language": {"xx"}}, 400, "could not be read"},
 		{"summaries nowhere known", "/settings/assistant", url.Values{"summaries": {"x"}, "strategy": {"truncate"}}, 400, "could not be read"},
 		{"a strategy that is none", "/settings/assistant", url.Values{"summaries": {"off"}, "strategy": {"x"}}, 400, "could not be read"},
+		{"memory neither on nor off", "/settings/assistant", url.Values{"summaries": {"off"}, "strategy": {"long"}, "memory": {"x"}}, 400, "could not be read"},
+		{"memory off", "/settings/assistant", url.Values{"summaries": {"off"}, "strategy": {"long"}, "memory": {"off"}}, 303, ""},
 		{"choices", "/settings/assistant", url.Values{"summaries": {"all"}, "strategy": {"truncate"}}, 303, ""},
 	}
 	for _, c := range cases {
@@ -45,10 +47,10 @@ func TestTheProfileIsSet(t *testing.T) {
 		a.wants(t, c.status, c.want)
 	}
 	u := p.settings()
-	if u.Name != "Ana María" || u.Settings.Zone != "America/New_York" || u.Settings.Summaries != "all" || u.Settings.Strategy != "truncate" {
+	if u.Name != "Ana María" || u.Settings.Zone != "America/New_York" || u.Settings.Summaries != "all" || u.Settings.Strategy != "truncate" || !u.Settings.MemoryOff {
 		t.Errorf("got %q %+v", u.Name, u.Settings)
 	}
-	p.get("/settings").wants(t, 200, "It is 08:40 on Saturday 31 January 2026 in America/New_York.", `value="all" checked`, `value="truncate" checked`)
+	p.get("/settings").wants(t, 200, "It is 08:40 on Saturday 31 January 2026 in America/New_York.", `value="all" checked`, `value="truncate" checked`, `name="memory" value="off" checked`)
 	p.post("/settings/zone", url.Values{"zone": {""}}).elsewhere(t, "/settings#profile")
 	p.post("/settings/language", url.Values{"language": {"fr"}}).elsewhere(t, "/settings#profile")
 	p.get("/settings").wants(t, 200, `lang="fr"`, "Réglages", "Il est 14:40", "sont en français désormais", `value="fr" selected`)
@@ -147,7 +149,7 @@ func TestAPIKeysAreShownOnce(t *testing.T) {
 	secret := a.between(t, `<output id="secret">`, "<")
 	k, u, err := f.store.APIKey(f.ctx, client.Hash(secret))
 	f.must(err)
-	if u.ID != p.user.ID || !k.Allows(core.ScopeChat) || !k.Allows(core.ScopeRead) || k.Allows(core.ScopeMemory) {
+	if u.ID != p.user.ID || !k.Allows(core.CanTalk) || !k.Allows(core.CanRead) || k.Allows(core.CanMemory) {
 		t.Errorf("got %+v of %d", k, u.ID)
 	}
 	page := p.get("/settings")
@@ -239,10 +241,13 @@ func TestEverythingCanBeTakenAway(t *testing.T) {
 			t.Error("a part of a file looks like the whole")
 		}
 	}
-	for range exportsAtOnce {
-		f.page.exports <- struct{}{}
+	for range exportsEach {
+		f.page.exports.take(p.user.ID)
 	}
 	p.get("/settings/export").wants(t, http.StatusTooManyRequests, "Other exports are under way")
+	if !f.page.exports.take(p.user.ID + 1) {
+		t.Error("one person's exports take everybody's seats")
+	}
 }
 
 func TestEverythingCanBeDeleted(t *testing.T) {

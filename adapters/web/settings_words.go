@@ -3,6 +3,7 @@ package web
 // settingsWords are the words of the page of settings.
 type settingsWords struct {
 	Title, Lead, Sections, Saved, Save, Remove, Detail, Copy, Copied string // Detail: what was said
+	AskedTitle, AskedLead, AskedHere, AskedGoOn                      string // AskedLead: channel, name
 
 	// Profile.
 	Profile, Name, NameHint, NameEmpty, NameLong, NameSet                                  string // NameLong: number; NameSet: name
@@ -10,7 +11,7 @@ type settingsWords struct {
 	Language, LanguageAuto, LanguageSet                                                    string
 	Assistant, Summaries, PostsHome, PostsHomeHint, PostsAll, PostsAllHint                 string
 	PostsOff, PostsOffHint, Strategy, Continuous, ContinuousHint, Long, LongHint, Truncate string
-	TruncateHint                                                                           string
+	TruncateHint, Memory, MemoryOn, MemoryOnHint, MemoryOff, MemoryOffHint                 string
 	Never, JustNow, MinutesAgo, HourAgo, HoursAgo, DayAgo, DaysAgo                         string // numbers
 	Channels, ChannelsLead, LinksNone, LinksNoneHint, Own, LastUsed                        string // Own: names
 	LinkOpen, LinkBlocked, LinkNoPush, LinkClosed, LinkUntil, LinkOff                      string // LinkUntil: time
@@ -31,6 +32,7 @@ type settingsWords struct {
 	MeaningWorks, MeaningAsk, MeaningAskOne, MeaningDo, MeaningSaved               string // MeaningWorks: dimensions, milliseconds; the rest: number
 	MeaningSavedOne, MeaningRemove, MeaningRemoveHint, MeaningPrivate, MeaningSlow string // MeaningSlow: seconds
 	MeaningDown, MeaningBusy, MeaningAuth, MeaningConfig, MeaningFails             string
+	MeaningUnlisted, MeaningSpent                                                  string
 
 	// Keys and sessions.
 	Keys, KeysLead, KeysNone, KeyNew, KeyName, KeyNameHint, KeyMake, KeyMade    string

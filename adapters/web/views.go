@@ -18,11 +18,13 @@ var sources embed.FS
 type views struct {
 	pages map[string]map[string]*template.Template // by language, then name
 	parts map[string]*template.Template            // by language: what stands in pages
+	words map[string]*words                        // by language
 }
 
 func newViews(c *Channel) (*views, error) {
-	v := &views{pages: map[string]map[string]*template.Template{}, parts: map[string]*template.Template{}}
+	v := &views{pages: map[string]map[string]*template.Template{}, parts: map[string]*template.Template{}, words: map[string]*words{}}
 	for _, lang := range []string{"en", "fr"} {
+		v.words[lang] = wordsOf(lang)
 		base, err := template.New("base").Funcs(c.funcs(lang)).ParseFS(sources, "templates/layout.html", "templates/parts.html", "templates/entry.html", "templates/office.html")
 		if err != nil {
 			return nil, fmt.Errorf("web: read templates: %w", err)

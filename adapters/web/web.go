@@ -38,6 +38,7 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/everthread/everthread/core"
+	"github.com/everthread/everthread/core/intake"
 	"github.com/everthread/everthread/core/live"
 )
 
@@ -64,6 +65,9 @@ type Options struct {
 	Settings *Settings
 	Admin    *Admin
 	Prices   Prices // of the model's tokens
+	// Sure reports whether a user has just said yes to an account change, which is then
+	// made by effects and told to all of the user's identities; it asks if not.
+	Sure func(ctx context.Context, u core.User, s core.Session, c core.AccountSubject, effects ...core.Effect) (asked core.Identity, sure bool, err error)
 	// Prompt returns what a turn sent to the model, by its snapshot; nil: it is not shown.
 	Prompt func(ctx context.Context, user core.UserID, s *core.Snapshot) ([]core.ModelMessage, error)
 	// Day tells the local day of a moment.
@@ -80,6 +84,8 @@ type Options struct {
 	Log  *zap.Logger
 	Now  func() time.Time
 	Rand io.Reader // of tokens; safe for concurrent use
+	// Intake is of forms of people who are not signed in; nil: one of its own.
+	Intake *intake.Budget
 }
 
 // Limits are numbers that keep the page well. Zero values are the defaults.
@@ -119,7 +125,7 @@ type Channel struct {
 	tries     *tries
 	watchers  watchers
 	linkedTab []tab
-	exports   chan struct{} // full: as many as there may be at once
+	exports   *seats
 	checks    chan struct{} // likewise
 	looks     chan struct{} // likewise
 }
@@ -130,9 +136,12 @@ func New(o Options) (*Channel, error) {
 	if o.MediaMax == 0 {
 		o.MediaMax = 20 << 20
 	}
+	if o.Intake == nil {
+		o.Intake = intake.New(intake.DefaultBytes, intake.DefaultPatience, time.Now)
+	}
 	c := &Channel{Options: o, markdown: newMarkdown(), tries: newTries(o.Limits, o.Now)}
 	c.watchers.most = o.Limits.LivePages
-	c.exports, c.checks, c.looks = make(chan struct{}, exportsAtOnce), make(chan struct{}, 1), make(chan struct{}, 1)
+	c.exports, c.checks, c.looks = newSeats(exportsEach, exportsAtOnce), make(chan struct{}, 1), make(chan struct{}, 1)
 	c.zone = core.Settings{Zone: o.Zone}.Location(time.UTC)
 	var err error
 	if c.public, err = url.Parse(o.PublicURL); err != nil || c.public.Host == "" {

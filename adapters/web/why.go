@@ -94,7 +94,7 @@ func (v *visit) facts(s *core.Snapshot) []fact {
 	if s.NewEpoch != "" {
 		began = w.fill(w.WhyEpochNew, cmp.Or(w.Epochs[s.NewEpoch], s.NewEpoch))
 	}
-	messages := fmt.Sprintf("%s %s · %s %s · %s %s", w.WhyIncluded, n(s.Included), w.WhyShortened, n(s.Truncated), w.WhyLoaded, n(s.Loaded))
+	messages := fmt.Sprintf("%s %s · %s %s · %s %s · %s %s", w.WhyIncluded, n(s.Included), w.WhyShortened, n(s.Truncated), w.WhyCovered, n(s.LeftOut), w.WhyLoaded, n(s.Loaded))
 	cached := ""
 	if s.Usage.Cached > 0 {
 		cached = " (" + w.fill(w.WhyCached, n(s.Usage.Cached)) + ")"

@@ -20,6 +20,7 @@ type words struct {
 	Cancel, More, Offline                                                  string
 
 	// Signing in.
+	SignInName, SignInOther                                        string // name; who is signed in, name
 	SignInTitle, SignInAs, SignInButton, SignInOnce, SignInAgain   string
 	SignedOutWhy, SignedOutChat, SignedOutLog, SignedOut, GoodByeA string
 
@@ -61,7 +62,7 @@ type words struct {
 
 	// What is asked of a message.
 	WhyTitle, WhyLead, WhyNone, WhyStrategy, WhyParts, WhyPart, WhyTokens, WhyTotal                   string
-	WhyOf, WhyMessages, WhyIncluded, WhyShortened, WhyLeftOut, WhyLoaded                              string
+	WhyOf, WhyMessages, WhyIncluded, WhyShortened, WhyCovered, WhyLeftOut, WhyLoaded                  string
 	WhyHistory, WhyHistoryIs, WhyDays, WhySummaries, WhyLoops, WhyModel, WhyUsage, WhyCached, WhyTime string
 	WhyPrompt, WhyPromptLead, WhyEpochOn, WhyEpochNew, WhyTools, WhyNothingLeft                       string
 	WhyGap, WhyTimeName, WhySummaryOf, WhySteps, WhyStepsOne, WhyUnknown, WhyMissing                  string
@@ -83,8 +84,8 @@ type words struct {
 	ThreadEmpty, ThreadEmptyHint, Untitled, Opened, BackToThreads                        string
 
 	// Errors.
-	ErrTitle, ErrHome, ErrNotFound, ErrBroken, ErrTooLarge, ErrForm, ErrForeign, ErrTries string
-	ErrCode, ErrMoving, ErrMany, ErrRefused, ErrFile, ErrTitleLong, ErrNoTitle            string
+	ErrTitle, ErrHome, ErrNotFound, ErrBroken, ErrTooLarge, ErrNoRoom, ErrForm, ErrForeign, ErrTries string
+	ErrCode, ErrMoving, ErrMany, ErrRefused, ErrFile, ErrTitleLong, ErrNoTitle                       string
 
 	Memory   memoryWords
 	Settings settingsWords

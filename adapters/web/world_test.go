@@ -142,6 +142,9 @@ func (g *gate) Keep(_ context.Context, user core.UserID, f core.File) (core.Atta
 	g.kept++
 	n := g.kept
 	g.mu.Unlock()
+	if f.Name == "no-room" {
+		return core.Attachment{}, &core.Permanent{Err: core.ErrNoRoom}
+	}
 	a := core.Attachment{Kind: "document", Name: f.Name, MIME: f.MIME, Size: int64(len(f.Data)), Path: fmt.Sprintf("%d/upload-%d", user, n)}
 	if strings.HasPrefix(f.MIME, "image/") {
 		a.Kind = "photo"
@@ -173,6 +176,9 @@ func (f finder) Search(ctx context.Context, q core.SearchQuery) (core.SearchResu
 		for _, m := range ms {
 			if strings.Contains(m.Text, q.Query) {
 				r.Hits = append(r.Hits, core.Hit{Kind: core.DocMessage, Segment: g.ID, Label: g.Day.Label, Message: m, Snippet: m.Text, Score: 0.62})
+				if q.Matching {
+					r.Hits[len(r.Hits)-1].After = core.Beside{Message: m.ID + 1, Role: core.RoleAssistant, Snippet: "What stands\nbeside it"}
+				}
 			}
 		}
 	}
@@ -193,6 +199,7 @@ func newWorld(t *testing.T, change ...func(o *Options)) *world {
 	w.hub = live.New(w.store, "test", w.clock.now, log)
 	w.gate = &gate{w: w}
 	o := Options{Store: w.store, Hub: w.hub, Gateway: w.gate, Day: dayOf, MediaDir: w.media, MediaMax: 1 << 20, PublicURL: "http://127.0.0.1:8080",
+		Sure:   w.yes,
 		People: &people.People{Store: w.store, Now: w.clock.now, Rand: rand.Reader, Log: log},
 		Memory: &memory.Memory{Store: w.store}, Search: finder{w}, Zone: "Europe/Paris", Language: "en", Log: log, Now: w.clock.now, Rand: rand.Reader}
 	for _, f := range change {
@@ -208,6 +215,15 @@ func newWorld(t *testing.T, change ...func(o *Options)) *world {
 	t.Cleanup(func() { w.page.watchers.end(); w.http.CloseClientConnections(); w.http.Close() })
 	w.ana, w.bob = w.person("Ana", core.RoleOwner), w.person("Bob", core.RoleMember)
 	return w
+}
+
+// yes is somebody who has said yes to whatever is asked.
+func (w *world) yes(ctx context.Context, u core.User, _ core.Session, c core.AccountSubject, effects ...core.Effect) (core.Identity, bool, error) {
+	if c.User == 0 {
+		c.User = u.ID
+	}
+	_, err := w.store.Note(ctx, core.Note{User: c.User, Effects: effects, Now: w.clock.now()})
+	return core.Identity{}, err == nil, err
 }
 
 func (w *world) must(err error) {
@@ -241,7 +257,7 @@ func (w *world) browser() *http.Client {
 func (p *person) code() string {
 	p.t.Helper()
 	code := rand.Text()
-	p.must(p.store.PutCode(p.ctx, core.Code{Kind: core.CodeWeb, Hash: people.Hash(code), User: p.user.ID, Created: p.clock.now(), Expires: p.clock.now().Add(10 * time.Minute)}))
+	p.must(p.store.PutCode(p.ctx, core.Code{Kind: core.CodeWeb, Hash: people.Hash(code), User: p.user.ID, Address: p.chat.Address, Created: p.clock.now(), Expires: p.clock.now().Add(10 * time.Minute)}))
 	return code
 }
 

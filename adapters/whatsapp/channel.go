@@ -24,7 +24,9 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/everthread/everthread/core"
+	"github.com/everthread/everthread/core/intake"
 	"github.com/everthread/everthread/core/markup"
+	"github.com/everthread/everthread/core/trust/egress"
 )
 
 // Name is the channel's name.
@@ -74,9 +76,11 @@ type Options struct {
 	RatePerChat   float64 // messages a second to one person; 0: no limit; Meta allows 1/6
 	RatePerNumber float64 // messages a second over all; 0: no limit; Meta allows 80
 
-	HTTP *http.Client     // nil: one with connections kept alive
-	Log  *zap.Logger      // nil: none
-	Now  func() time.Time // nil: time.Now
+	HTTP   *http.Client     // nil: that of Way
+	Way    *egress.Gate     // nil: the policy alone
+	Log    *zap.Logger      // nil: none
+	Now    func() time.Time // nil: time.Now
+	Intake *intake.Budget   // of what is posted to us; nil: one of its own
 }
 
 // Channel is one business number. Its methods may be called concurrently, by
@@ -130,13 +134,16 @@ func defaults(o *Options) {
 		o.TemplateLanguage = "en"
 	}
 	if o.HTTP == nil {
-		o.HTTP = newClient()
+		o.HTTP = o.Way.Client(o.APIURL, "https://"+mediaHost)
 	}
 	if o.Log == nil {
 		o.Log = zap.NewNop()
 	}
 	if o.Now == nil {
 		o.Now = time.Now
+	}
+	if o.Intake == nil {
+		o.Intake = intake.New(intake.DefaultBytes, intake.DefaultPatience, time.Now)
 	}
 }
 
@@ -158,15 +165,6 @@ func checkOptions(o Options) error {
 		return fmt.Errorf("api_version is %q; it must look like v25.0", o.APIVersion)
 	}
 	return nil
-}
-
-// newClient returns a client that keeps enough connections alive for many
-// chats at once. It has no timeout of its own: each call has.
-func newClient() *http.Client {
-	t := http.DefaultTransport.(*http.Transport).Clone()
-	t.MaxIdleConns = 256
-	t.MaxIdleConnsPerHost = 128
-	return &http.Client{Transport: t}
 }
 
 // Name returns "whatsapp".

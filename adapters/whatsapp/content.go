@@ -25,6 +25,8 @@ func body(m *message) (string, []core.Attachment) {
 		return m.Text.Body, nil
 	case m.Button != nil:
 		return cmp.Or(m.Button.Text, m.Button.Payload), nil
+	case m.Interactive != nil && m.Interactive.ButtonReply != nil && strings.HasPrefix(m.Interactive.ButtonReply.ID, "/"):
+		return m.Interactive.ButtonReply.ID, nil // a command that we gave the button
 	case m.Interactive != nil && m.Interactive.ButtonReply != nil:
 		return m.Interactive.ButtonReply.Title, nil
 	case m.Interactive != nil && m.Interactive.ListReply != nil:

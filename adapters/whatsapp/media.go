@@ -103,6 +103,9 @@ func tooLarge(max int64) error {
 	return &core.Permanent{Err: fmt.Errorf("the file is larger than %d bytes", max)}
 }
 
+// mediaHost is where Meta keeps files.
+const mediaHost = "lookaside.fbsbx.com"
+
 // trusts tells whether the token may go to address: Meta's media hosts over
 // https, and the host of the API itself.
 func (a *api) trusts(address string) error {
@@ -111,7 +114,7 @@ func (a *api) trusts(address string) error {
 		return &core.Permanent{Err: errors.New("the service gave no proper address for the file")}
 	}
 	host := strings.ToLower(u.Hostname())
-	ours := host == "lookaside.fbsbx.com" || strings.HasSuffix(host, ".fbcdn.net")
+	ours := host == mediaHost || strings.HasSuffix(host, ".fbcdn.net")
 	if u.Host == a.host && strings.HasPrefix(a.root, u.Scheme+"://") || ours && u.Scheme == "https" && u.Port() == "" {
 		return nil
 	}

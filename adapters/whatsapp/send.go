@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"strings"
 	"time"
+	"unicode/utf8"
 
 	"github.com/everthread/everthread/core"
 )
@@ -19,19 +20,20 @@ const (
 
 // outgoing is the body of POST /{phone_number_id}/messages (CHANNELS B.6).
 type outgoing struct {
-	Product       string       `json:"messaging_product"`
-	RecipientType string       `json:"recipient_type"`
-	To            string       `json:"to,omitempty"`
-	Recipient     string       `json:"recipient,omitempty"`
-	Context       *quoted      `json:"context,omitempty"`
-	Callback      string       `json:"biz_opaque_callback_data,omitempty"`
-	Type          string       `json:"type"`
-	Text          *textBody    `json:"text,omitempty"`
-	Image         *mediaBody   `json:"image,omitempty"`
-	Audio         *mediaBody   `json:"audio,omitempty"`
-	Video         *mediaBody   `json:"video,omitempty"`
-	Document      *mediaBody   `json:"document,omitempty"`
-	Template      *templateRef `json:"template,omitempty"`
+	Product       string           `json:"messaging_product"`
+	RecipientType string           `json:"recipient_type"`
+	To            string           `json:"to,omitempty"`
+	Recipient     string           `json:"recipient,omitempty"`
+	Context       *quoted          `json:"context,omitempty"`
+	Callback      string           `json:"biz_opaque_callback_data,omitempty"`
+	Type          string           `json:"type"`
+	Text          *textBody        `json:"text,omitempty"`
+	Image         *mediaBody       `json:"image,omitempty"`
+	Audio         *mediaBody       `json:"audio,omitempty"`
+	Video         *mediaBody       `json:"video,omitempty"`
+	Document      *mediaBody       `json:"document,omitempty"`
+	Template      *templateRef     `json:"template,omitempty"`
+	Interactive   *interactiveBody `json:"interactive,omitempty"`
 }
 
 type quoted struct {
@@ -100,8 +102,53 @@ func (c *Channel) fill(ctx context.Context, m *outgoing, to core.Address, p core
 	if err != nil {
 		return err
 	}
+	if len(p.Buttons) > 0 && len(p.Buttons) <= maxButtons && utf8.RuneCountInString(body) <= maxButtonBody {
+		m.Type, m.Interactive = "interactive", withButtons(body, p.Buttons)
+		return nil
+	}
 	m.Type, m.Text = "text", &textBody{Body: body}
 	return nil
+}
+
+// What fits with reply buttons (CHANNELS B.6); without them the text says what to
+// write instead.
+const (
+	maxButtons    = 3
+	maxButtonBody = 1024 // characters
+)
+
+// interactiveBody is a text with reply buttons.
+type interactiveBody struct {
+	Type   string       `json:"type"`
+	Body   bodyText     `json:"body"`
+	Action buttonAction `json:"action"`
+}
+
+type bodyText struct {
+	Text string `json:"text"`
+}
+
+type buttonAction struct {
+	Buttons []replyButton `json:"buttons"`
+}
+
+type replyButton struct {
+	Type  string `json:"type"`
+	Reply reply  `json:"reply"`
+}
+
+type reply struct {
+	ID    string `json:"id"`
+	Title string `json:"title"`
+}
+
+// withButtons is a text with buttons, whose ids are commands of ours.
+func withButtons(body string, buttons []core.Button) *interactiveBody {
+	out := &interactiveBody{Type: "button", Body: bodyText{body}}
+	for _, b := range buttons {
+		out.Action.Buttons = append(out.Action.Buttons, replyButton{"reply", reply{b.Command, b.Label}})
+	}
+	return out
 }
 
 // deliver sends m after what was sent before.

@@ -5,7 +5,6 @@ import (
 	"crypto/sha256"
 	"crypto/subtle"
 	"encoding/hex"
-	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -13,6 +12,7 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/everthread/everthread/core"
+	"github.com/everthread/everthread/core/intake"
 )
 
 const (
@@ -27,8 +27,9 @@ const (
 // Routes returns the webhook (CHANNELS B.2). GET answers the challenge to
 // whoever knows the verify token, 403 else. POST answers 200 only after r
 // stored all that the body holds; 401 to a wrong signature, before anything is
-// parsed; 413 to more than four mebibytes; 503 if r failed, so that the service
-// offers it again. A signed body that is not understood is stored as well,
+// parsed; 413 to more than four mebibytes; 408 or 503 where bodies that nobody has
+// authenticated take too long or too much; 503 if r failed, so that the service offers
+// it again. A signed body that is not understood is stored as well,
 // since the service would offer it for days.
 func (c *Channel) Routes(r core.Receiver) map[string]http.Handler {
 	return map[string]http.Handler{
@@ -58,20 +59,22 @@ func (c *Channel) webhook(w http.ResponseWriter, req *http.Request, r core.Recei
 		http.Error(w, "wrong signature", http.StatusUnauthorized)
 		return
 	}
-	body, err := io.ReadAll(http.MaxBytesReader(w, req.Body, maxPayload))
-	var tooLong *http.MaxBytesError
-	switch {
-	case errors.As(err, &tooLong):
-		http.Error(w, "body too large", http.StatusRequestEntityTooLarge)
+	body, err := c.opts.Intake.Take(w, req, maxPayload)
+	if err != nil {
+		intake.Refuse(w, err)
 		return
-	case err != nil:
-		http.Error(w, "body cut off", http.StatusBadRequest)
-		return
-	case !c.signed(signature, body):
+	}
+	ours := c.signed(signature, body)
+	var payload []byte
+	if ours {
+		payload = body.Bytes()
+	}
+	body.Release()
+	if !ours {
 		http.Error(w, "wrong signature", http.StatusUnauthorized)
 		return
 	}
-	got := read(c.opts.PhoneNumberID, body, c.now())
+	got := read(c.opts.PhoneNumberID, payload, c.now())
 	if len(got.in) > 0 {
 		if err := r.Receive(req.Context(), got.in...); err != nil {
 			c.log.Error("store events", zap.Error(err))
@@ -84,7 +87,7 @@ func (c *Channel) webhook(w http.ResponseWriter, req *http.Request, r core.Recei
 }
 
 // signed tells whether one of the secrets made the signature of body.
-func (c *Channel) signed(signature string, body []byte) bool {
+func (c *Channel) signed(signature string, body io.WriterTo) bool {
 	known := false
 	for _, secret := range []string{c.opts.AppSecret, c.opts.PreviousAppSecret} {
 		if secret == "" {
@@ -98,9 +101,9 @@ func (c *Channel) signed(signature string, body []byte) bool {
 }
 
 // sign returns the signature header of body.
-func sign(secret string, body []byte) string {
+func sign(secret string, body io.WriterTo) string {
 	mac := hmac.New(sha256.New, []byte(secret))
-	mac.Write(body)
+	_, _ = body.WriteTo(mac) // a hash takes everything
 	return signaturePrefix + hex.EncodeToString(mac.Sum(nil))
 }
 

@@ -22,6 +22,7 @@ import (
 
 	"github.com/everthread/everthread/core"
 	"github.com/everthread/everthread/core/markup"
+	"github.com/everthread/everthread/core/trust/egress"
 )
 
 // Name is the channel's name.
@@ -65,7 +66,8 @@ type Options struct {
 	// returned, or at once if another process holds the account.
 	Lease func(ctx context.Context, account string, run func(ctx context.Context) error) error
 
-	HTTP *http.Client     // nil: one with connections kept alive
+	HTTP *http.Client     // nil: that of Way
+	Way  *egress.Gate     // nil: the policy alone
 	Log  *zap.Logger      // nil: none
 	Now  func() time.Time // nil: time.Now
 }
@@ -116,7 +118,7 @@ func New(opts Options) (*Channel, error) {
 		return nil, errors.New("whatsapp_agent: keys, keeper and lease are required")
 	}
 	if opts.HTTP == nil {
-		opts.HTTP = &http.Client{Transport: http.DefaultTransport.(*http.Transport).Clone()}
+		opts.HTTP = opts.Way.Client(opts.APIURL)
 	}
 	if opts.Log == nil {
 		opts.Log = zap.NewNop()

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -24,7 +25,7 @@ func (a *app) newSummary(chat core.Model) error {
 	if c.SummaryLLM.Provider != "" {
 		var err error
 		llm = c.SummaryLLM
-		if m, err = models(llm, a.tokens); err != nil {
+		if m, err = a.models(llm); err != nil {
 			return fmt.Errorf("summary_llm: %w", err)
 		}
 	}
@@ -33,15 +34,15 @@ func (a *app) newSummary(chat core.Model) error {
 		Settings: summary.Settings{Window: smallestWindow(llm), MaxOutput: llm.MaxOutputTokens, TokensPerDay: c.Limits.TokensPerDay,
 			Attempts: c.Summaries.Attempts, Lease: c.Turn.Lease, PostForward: c.Summaries.PostForward, PostMin: c.Summaries.PostMinMessages,
 			PostExpires: c.Summaries.PostExpires, Language: c.DefaultLanguage, Zone: a.calendar.zone},
-		Day: a.calendar.Day, Title: day.Name, Parts: a.render, StripRefs: markup.StripRefs, SameLoop: loops.Match, Busy: func() bool { return a.gateway.Busy() },
+		Day: a.calendar.Day, Title: day.Name, Parts: a.render, StripRefs: markup.StripRefs, Support: a.search.Support, SameLoop: loops.Match, Busy: a.busy,
 		Count: a.meter.Count, Log: a.log.Named("summary"), Now: a.now, Worker: a.worker,
 	}
 	x := c.Context.Long
 	a.compress = &long.Worker{
 		Store: a.store, Jobs: a.store, Users: a.people, Model: m, Compressor: long.New(a.tokens, long.Options{}), Tokens: a.tokens,
-		Settings: long.Settings{Budget: longBudget(c), Threshold: x.CompressThreshold, Raw: x.RawRecentTokens, MaxOutput: llm.MaxOutputTokens,
+		Settings: long.Settings{Budget: longBudget(c), Threshold: x.CompressThreshold, Raw: longRaw(c), MaxOutput: llm.MaxOutputTokens,
 			TokensPerDay: c.Limits.TokensPerDay, Attempts: c.Summaries.Attempts, Lease: c.Turn.Lease},
-		Day: a.calendar.Day, Zone: a.calendar.zone, Busy: func() bool { return a.gateway.Busy() },
+		Day: a.calendar.Day, Zone: a.calendar.zone, Busy: a.busy,
 		Count: a.meter.Count, Log: a.log.Named("compress"), Now: a.now, Worker: a.worker,
 	}
 	return nil
@@ -55,6 +56,18 @@ func longBudget(c configs.Config) int {
 		most = min(most, c.Limits.TokensPerDay/8)
 	}
 	return max(most, c.Context.TotalTokens)
+}
+
+// longRaw is how many of the newest tokens stay as they are. What is configured
+// holds within four fifths of where compression starts; the default is at most a
+// third of it, so that small budgets are shared as large ones are.
+func longRaw(c configs.Config) int {
+	x := c.Context.Long
+	starts := int(float64(longBudget(c)) * x.CompressThreshold)
+	if x.RawRecentTokens == configs.Default().Context.Long.RawRecentTokens {
+		return min(x.RawRecentTokens, starts/3)
+	}
+	return min(x.RawRecentTokens, starts*4/5)
 }
 
 // compressions is the work on pages. One at a time is enough: nobody waits for it.
@@ -76,6 +89,8 @@ func (a *app) tasks() []scheduler.Task {
 		{Name: "finalize days", Spec: tick, Run: a.summary.Finalize},
 		{Name: "post summaries", Spec: tick, Run: a.summary.Post},
 		{Name: "receive approved messages", Spec: tick, Run: a.receiveApproved},
+		{Name: "ask about linked addresses", Spec: tick, Run: a.people.AskLinks},
+		{Name: "close late questions", Spec: tick, Run: a.closeLate},
 		{Name: "remind", Spec: remindTick, Run: a.remind},
 		{Name: "redirect what is parked", Spec: remindTick, Run: a.gateway.Redirect},
 		{Name: "embed", Spec: embedTick, Run: a.wantEmbeddings},
@@ -105,5 +120,12 @@ func (a *app) receiveApproved(ctx context.Context) error {
 func (a *app) sweep(ctx context.Context) error {
 	now := a.now()
 	_, err := a.store.Sweep(ctx, now.Add(-a.cfg.Retention.Raw), now)
+	_, late := a.store.SweepAudit(ctx, now.Add(-a.cfg.Retention.Audit))
+	return errors.Join(err, late)
+}
+
+// closeLate closes questions that nobody answered in time.
+func (a *app) closeLate(ctx context.Context) error {
+	_, err := a.store.ExpireApprovals(ctx, a.now())
 	return err
 }

@@ -64,7 +64,7 @@ func (h *holder) telegram() (*telegram.Channel, error) {
 	t := h.cfg.Channels.Telegram
 	return telegram.New(telegram.Options{Token: string(t.Token), APIURL: t.APIURL, Mode: t.Mode, WebhookSecret: string(t.WebhookSecret),
 		PreviousSecret: string(t.PreviousSecret), PublicURL: h.cfg.HTTP.PublicURL, RatePerChat: t.RatePerChat, RatePerBot: t.RatePerBot,
-		Log: h.log.Named("telegram"), Now: h.now, Commands: telegramMenu()})
+		Way: h.way, Log: h.log.Named("telegram"), Now: h.now, Commands: telegramMenu()})
 }
 
 // telegramMenu is the command menu as Telegram wants it.
@@ -81,7 +81,7 @@ func (h *holder) whatsapp() (core.Channel, error) {
 	return whatsapp.New(whatsapp.Options{PhoneNumberID: w.PhoneNumberID, AccessToken: string(w.AccessToken), AppSecret: string(w.AppSecret),
 		PreviousAppSecret: string(w.PreviousSecret), VerifyToken: string(w.VerifyToken), APIURL: w.APIURL, APIVersion: w.APIVersion,
 		SummaryTemplate: w.SummaryTemplate, TemplateLanguage: w.TemplateLanguage, RatePerChat: w.RatePerChat, RatePerNumber: w.RatePerBot,
-		Log: h.log.Named("whatsapp"), Now: h.now})
+		Way: h.way, Log: h.log.Named("whatsapp"), Now: h.now, Intake: h.intake})
 }
 
 // agents is the channel of all personal agents, on even before the first one.
@@ -91,7 +91,7 @@ func (h *holder) agents() (*whatsappagent.Channel, error) {
 		Lease: func(ctx context.Context, account string, run func(context.Context) error) error {
 			return h.account(ctx, accountName(whatsappagent.Name, account), run)
 		},
-		Log: h.log.Named("whatsapp_agent"), Now: h.now})
+		Way: h.way, Log: h.log.Named("whatsapp_agent"), Now: h.now})
 }
 
 // agentKeys opens the stored keys of personal agents.
@@ -133,7 +133,7 @@ func (h *holder) matrix(ctx context.Context) (*matrix.Channel, *sql.DB, error) {
 	}
 	ch, err := matrix.New(matrix.Options{Homeserver: m.Homeserver, UserID: m.UserID, AccessToken: string(m.AccessToken), Password: string(m.Password),
 		RecoveryKey: string(m.RecoveryKey), Autojoin: m.Autojoin, Bridges: bridges(m.Bridges), Keeper: keeper{h, name},
-		CryptoDB: db, Dialect: dialect, PickleKey: pickle, RatePerRoom: m.RatePerChat, Log: h.log.Named("matrix"), Now: h.now, Rand: rand.Reader})
+		CryptoDB: db, Dialect: dialect, PickleKey: pickle, RatePerRoom: m.RatePerChat, Way: h.way, Log: h.log.Named("matrix"), Now: h.now, Rand: rand.Reader})
 	return ch, db, err
 }
 

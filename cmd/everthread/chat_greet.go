@@ -5,10 +5,10 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/everthread/everthread/adapters/terminal"
 	"github.com/everthread/everthread/core"
 	"github.com/everthread/everthread/core/day"
 	"github.com/everthread/everthread/core/markup"
+	"github.com/everthread/everthread/core/trust"
 )
 
 // shownAtStart is how many messages a chat begins with.
@@ -33,7 +33,7 @@ func (t *chat) greet(ctx context.Context) error {
 		return !worthShowing(m) || slices.ContainsFunc(coming, arrives)
 	})
 	t.write(u, messages[max(0, len(messages)-shownAtStart):])
-	fmt.Fprintf(t.tty, "You talk as %s. /help lists the commands, Ctrl-D leaves.\n", terminal.Clean(u.Name))
+	fmt.Fprintf(t.tty, "You talk as %s. /help lists the commands, Ctrl-D leaves.\n", trust.Visible(u.Name))
 	return t.showCode(ctx)
 }
 
@@ -57,10 +57,10 @@ func (t *chat) write(u core.User, messages []core.Message) {
 			fmt.Fprintf(t.tty, "— %s —\n", day.Name(label, today, language))
 		}
 		if m.Role == core.RoleUser {
-			fmt.Fprintf(t.tty, "> %s\n", terminal.Clean(m.Text))
+			fmt.Fprintf(t.tty, "> %s\n", trust.Visible(m.Text))
 			continue
 		}
-		fmt.Fprintln(t.tty, terminal.Clean(markup.Plain(m.Text)))
+		fmt.Fprintln(t.tty, trust.Visible(markup.Plain(m.Text)))
 	}
 }
 

@@ -13,12 +13,13 @@ import (
 	"github.com/alecthomas/kong"
 
 	"github.com/everthread/everthread/configs"
+	"github.com/everthread/everthread/core"
 )
 
 // cli is the command line (SPEC 16).
 type cli struct {
 	Config string `placeholder:"FILE" help:"Configuration file (or EVERTHREAD_CONFIG); everthread.yaml if it is there."`
-	JSON   bool   `name:"json" help:"Write JSON."`
+	JSON   bool   `name:"json" help:"Write JSON; what went wrong as {\"error\": …} on standard error."`
 
 	Init       initCmd       `cmd:"" help:"Ask what it takes to begin, and write the configuration."`
 	Serve      serveCmd      `cmd:"" default:"1" help:"Run everything. This is what happens without a command."`
@@ -28,6 +29,7 @@ type cli struct {
 	Pair       pairCmd       `cmd:"" help:"Strangers who ask to be let in."`
 	Apikey     apikeyCmd     `cmd:"" name:"apikey" help:"Keys for programs."`
 	MCP        mcpCmd        `cmd:"" name:"mcp" help:"Serve the Model Context Protocol on standard input and output."`
+	Audit      auditCmd      `cmd:"" help:"What was done with accounts, who said yes to what, what had effects outside."`
 	Days       daysCmd       `cmd:"" help:"The days of the conversation and their summaries."`
 	Search     searchCmd     `cmd:"" help:"Search everything that was ever said."`
 	Forget     forgetCmd     `cmd:"" help:"Remove messages for good, and prove it."`
@@ -43,10 +45,11 @@ type cli struct {
 	Jobs       jobsCmd       `cmd:"" help:"Work that gave up."`
 	Migrate    migrateCmd    `cmd:"" help:"The database's schema."`
 	Conf       configCmd     `cmd:"" name:"config" help:"The configuration."`
+	Completion completionCmd `cmd:"" help:"Complete commands and flags in a shell."`
 	Version    versionCmd    `cmd:"" help:"Say which version this is."`
 }
 
-// console is what a command talks to.
+// console is what a command talks to: out and err show only what can be seen, see screen.
 type console struct {
 	in       io.Reader
 	out, err io.Writer
@@ -54,6 +57,8 @@ type console struct {
 	file     string // --config
 	json     bool
 	atEnd    []func()
+	// interrupt ends what signals returned, as Ctrl-C does.
+	interrupt func()
 }
 
 // errUsage marks errors of how a command was called: exit code 2.
@@ -73,38 +78,66 @@ func run(args []string, stdin io.Reader, stdout, stderr io.Writer, environ []str
 			panic(e)
 		}
 	}()
-	var c cli
-	parser := kong.Must(&c, kong.Name("everthread"), kong.Writers(stdout, stderr), kong.Exit(func(n int) { panic(exited(n)) }),
-		kong.Description("One conversation with an assistant, across all your messaging apps."),
-		kong.ConfigureHelp(kong.HelpOptions{Compact: true, NoExpandSubcommands: true}))
+	con := &console{in: stdin, out: &screen{w: stdout}, err: &screen{w: stderr}, environ: environ}
+	c, parser := newParser(con)
 	parsed, err := parser.Parse(args)
+	con.file, con.json = c.Config, c.JSON || err != nil && slices.Contains(args, "--json")
 	if err != nil {
-		fmt.Fprintf(stderr, "everthread: %v (`everthread --help` lists what there is)\n", err)
+		con.complain(errUsage{fmt.Errorf("%w (`everthread --help` lists what there is)", err)})
 		return 2
 	}
-	con := &console{in: stdin, out: stdout, err: stderr, environ: environ, file: c.Config, json: c.JSON}
 	defer con.end()
 	err = errors.Join(parsed.BindSingletonProvider(con.signals), parsed.BindSingletonProvider(con.open))
 	if err == nil {
 		err = parsed.Run(con)
 	}
-	switch usage := (errUsage{}); {
-	case err == nil:
+	if err == nil {
 		return 0
-	case errors.As(err, &usage):
-		con.complain(err)
-		return 2
 	}
 	con.complain(err)
+	return exitCode(err)
+}
+
+// newParser is the parser of the command line, and what it fills.
+func newParser(con *console) (*cli, *kong.Kong) {
+	c := &cli{}
+	parser := kong.Must(c, kong.Name("everthread"), kong.Writers(con.out, con.err), kong.Exit(func(n int) { panic(exited(n)) }),
+		kong.Description("One conversation with an assistant, across all your messaging apps."),
+		kong.ConfigureHelp(kong.HelpOptions{Compact: true, NoExpandSubcommands: true}))
+	addExamples(parser.Model.Node)
+	return c, parser
+}
+
+// exitCode is 2 for a wrong use, else 1.
+func exitCode(err error) int {
+	var usage errUsage
+	if errors.As(err, &usage) {
+		return 2
+	}
 	return 1
 }
 
 // errSilent ends a command with exit code 1 after it said everything itself.
 var errSilent = errors.New("said already")
 
-// complain writes an error, each line for itself.
+// failure is an error as programs read it.
+type failure struct {
+	Message string `json:"message"`
+	Kind    string `json:"kind"` // usage: it was called wrongly; failed
+	Code    int    `json:"exit_code"`
+}
+
+// complain writes an error, each line for itself, or as one JSON object.
 func (c *console) complain(err error) {
 	if errors.Is(err, errSilent) {
+		return
+	}
+	if c.json {
+		f := failure{strings.TrimSpace(err.Error()), "failed", exitCode(err)}
+		if f.Code == 2 {
+			f.Kind = "usage"
+		}
+		_ = encode(c.err, map[string]failure{"error": f}) // to somebody who went away
 		return
 	}
 	for line := range strings.SplitSeq(strings.TrimSpace(err.Error()), "\n") {
@@ -117,8 +150,8 @@ func (c *console) complain(err error) {
 func (c *console) signals() (context.Context, error) {
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)
 	context.AfterFunc(ctx, stop)
-	c.atEnd = append(c.atEnd, stop)
-	return ctx, nil
+	c.atEnd, c.interrupt = append(c.atEnd, stop), stop
+	return core.WithActor(ctx, core.Actor{Via: core.ViaOperator, At: clock()()}), nil
 }
 
 // end undoes what a command opened, in reverse.
@@ -137,6 +170,11 @@ func (c *console) config() (configs.Config, error) {
 	if err := cfg.Validate(); err != nil {
 		return cfg, err
 	}
+	c.atEnd = append(c.atEnd, func() {
+		if err := handOver(cfg.DataDir); err != nil {
+			c.complain(fmt.Errorf("files in %s belong to root now: %w", cfg.DataDir, err))
+		}
+	})
 	_, err = newAnalyzer(cfg)
 	return cfg, err
 }

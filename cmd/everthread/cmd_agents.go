@@ -86,7 +86,7 @@ func (a agentAddCmd) read(d *desk) (string, error) {
 // agentView is a personal agent as commands show it: never with its key.
 type agentView struct {
 	ID      int64       `json:"id"`
-	User    core.UserID `json:"user"`
+	User    core.UserID `json:"user_id"`
 	Name    string      `json:"name"`
 	Created time.Time   `json:"created_at"`
 }

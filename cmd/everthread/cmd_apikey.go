@@ -28,14 +28,14 @@ type apikeyCreateCmd struct {
 
 // apikeyView is a key as commands show it: Key only when it is made.
 type apikeyView struct {
-	ID      int64        `json:"id"`
-	User    core.UserID  `json:"user"`
-	Name    string       `json:"name"`
-	Hint    string       `json:"hint"`
-	Scopes  []core.Scope `json:"scopes"`
-	Created time.Time    `json:"created_at"`
-	Used    *time.Time   `json:"used_at"` // null: never
-	Key     string       `json:"key,omitempty"`
+	ID      int64             `json:"id"`
+	User    core.UserID       `json:"user_id"`
+	Name    string            `json:"name"`
+	Hint    string            `json:"hint"`
+	Scopes  []core.Capability `json:"scopes"`
+	Created time.Time         `json:"created_at"`
+	Used    *time.Time        `json:"used_at"` // null: never
+	Key     string            `json:"key,omitempty"`
 }
 
 func viewAPIKey(k core.APIKey) apikeyView {

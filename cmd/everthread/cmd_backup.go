@@ -104,7 +104,7 @@ func (c *console) bytes(what string) func(int64) {
 		}
 		shown = time.Now()
 		if screen {
-			fmt.Fprintf(c.err, "\r%d MiB %s ", done>>20, what)
+			fmt.Fprintf(drawn(c.err), "\r%d MiB %s ", done>>20, what)
 			return
 		}
 		fmt.Fprintf(c.err, "%d MiB %s\n", done>>20, what)
@@ -182,46 +182,57 @@ func (a *app) backUp(ctx context.Context) error {
 	if c.Backup.Cron == "" || a.now().Before(a.nextBackup) {
 		return nil
 	}
-	schedule, err := cron.ParseStandard("CRON_TZ=" + c.DefaultTimezone + " " + c.Backup.Cron)
-	if err != nil {
-		return fmt.Errorf("backup.cron: %w", err)
-	}
 	return a.account(ctx, "backup", func(ctx context.Context) error {
-		text, err := a.store.State(ctx, backupState, backupMade)
-		if err != nil {
+		_, due, err := backupTimes(ctx, c, a.store)
+		now := a.now()
+		if err != nil || now.Before(due) {
 			return err
 		}
-		last, _ := strconv.ParseInt(text, 10, 64) // empty: there was none
-		now := a.now()
-		if now.Before(schedule.Next(time.UnixMilli(last))) {
-			return nil
-		}
-		if err := a.makeBackup(ctx); err != nil {
+		made, err := a.makeBackup(ctx)
+		if err != nil {
 			a.nextBackup = a.now().Add(backupRetry)
 			a.meter.Count("everthread_backups_total", 1, "failed")
 			return err
 		}
 		a.meter.Count("everthread_backups_total", 1, "made")
-		return a.store.SetState(ctx, backupState, map[string]string{backupMade: strconv.FormatInt(now.UnixMilli(), 10)}, core.Fence{})
+		err = a.store.SetState(ctx, backupState, map[string]string{backupMade: strconv.FormatInt(now.UnixMilli(), 10)}, core.Fence{})
+		if err == nil {
+			a.log.Info("backup made", made...)
+		}
+		return err
 	})
 }
 
-func (a *app) makeBackup(ctx context.Context) error {
+// backupTimes are when the clock had the last backup made, zero for never, and when
+// the next one is due.
+func backupTimes(ctx context.Context, c configs.Config, st store) (last, due time.Time, err error) {
+	schedule, err := cron.ParseStandard("CRON_TZ=" + c.DefaultTimezone + " " + c.Backup.Cron)
+	if err != nil {
+		return last, due, fmt.Errorf("backup.cron: %w", err)
+	}
+	text, err := st.State(ctx, backupState, backupMade)
+	if err != nil {
+		return last, due, err
+	}
+	if made, err := strconv.ParseInt(text, 10, 64); err == nil { // empty: there was none
+		last = time.UnixMilli(made)
+	}
+	return last, schedule.Next(time.UnixMilli(max(0, last.UnixMilli()))), nil
+}
+
+// makeBackup makes one, and returns what the log says of it.
+func (a *app) makeBackup(ctx context.Context) ([]zap.Field, error) {
 	m, err := newMaker(a.cfg, a.store)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	dir := backupDir(a.cfg)
 	if err := os.MkdirAll(dir, 0o700); err != nil {
-		return fmt.Errorf("make the folder of the backups: %w", err)
+		return nil, fmt.Errorf("make the folder of the backups: %w", err)
 	}
 	began := a.now()
 	res, err := gently(func() (backup.Result, error) { return m.Make(ctx, dir, a.cfg.Backup.Keep) })
-	if err != nil {
-		return err
-	}
-	a.log.Info("backup made", zap.String("file", res.File), zap.Int64("bytes", res.Size), zap.Duration("took", a.now().Sub(began)), zap.Strings("removed", res.Removed))
-	return nil
+	return []zap.Field{zap.String("file", res.File), zap.Int64("bytes", res.Size), zap.Duration("took", a.now().Sub(began)), zap.Strings("removed", res.Removed)}, err
 }
 
 // rounded is a size without what nobody wants to know of it.

@@ -98,6 +98,7 @@ func (t *chat) sit(ctx context.Context, who string, cfg configs.Config, log *zap
 		return err
 	}
 	h := newHolder(cfg, log, st, clock())
+	h.counts()
 	others, shut, err := h.channels(ctx)
 	if err != nil {
 		return err
@@ -130,7 +131,7 @@ func ensureOwner(ctx context.Context, st store) error {
 // is the folder in which the files of answers lie.
 func (t *chat) openChannel(files string) (err error) {
 	lines := terminal.Plain(t.con.in)
-	out := t.con.out
+	out := drawn(t.con.out) // it cleans what it shows
 	screen := isTerminal(out)
 	if in, ok := t.con.in.(*os.File); ok && screen && term.IsTerminal(int(in.Fd())) {
 		t.tty = terminal.Open(in, out, "> ")
@@ -139,11 +140,6 @@ func (t *chat) openChannel(files string) (err error) {
 	t.channel, err = terminal.New(terminal.Options{Lines: lines, Out: out, Person: t.person(), Name: t.user.Name, Rand: rand.Reader,
 		Style: screen && !slices.ContainsFunc(t.con.environ, plainScreen), Now: clock(), Answered: t.answered, Files: files})
 	return err
-}
-
-func isTerminal(w any) bool {
-	f, ok := w.(*os.File)
-	return ok && term.IsTerminal(int(f.Fd()))
 }
 
 // plainScreen tells whether a variable asks for a screen without styles.

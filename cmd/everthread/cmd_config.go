@@ -1,8 +1,11 @@
 package main
 
 import (
+	"encoding/json"
 	"fmt"
 	"io"
+
+	"github.com/goccy/go-yaml"
 
 	"github.com/everthread/everthread/configs"
 )
@@ -24,8 +27,15 @@ func (configCheckCmd) Run(c *console) error {
 
 type configExampleCmd struct{}
 
-// Run writes the example; it is YAML in any case.
+// Run writes the example; as JSON its values without the comments.
 func (configExampleCmd) Run(c *console) error {
-	_, err := c.out.Write(configs.Example)
-	return err
+	if !c.json {
+		_, err := c.out.Write(configs.Example)
+		return err
+	}
+	b, err := yaml.YAMLToJSON(configs.Example)
+	if err != nil {
+		return fmt.Errorf("read the example: %w", err)
+	}
+	return c.show(json.RawMessage(b), nil)
 }

@@ -6,10 +6,11 @@ import (
 	"fmt"
 	"io"
 	"strconv"
+	"strings"
 	"time"
 
-	"github.com/everthread/everthread/adapters/terminal"
 	"github.com/everthread/everthread/core"
+	"github.com/everthread/everthread/core/command"
 )
 
 type daysCmd struct {
@@ -20,7 +21,7 @@ type daysCmd struct {
 
 // dayView is a day as commands show it.
 type dayView struct {
-	Day      string         `json:"day"`
+	Day      string         `json:"day_label"`
 	Zone     string         `json:"zone"`
 	State    string         `json:"state"`
 	Messages int            `json:"messages"`
@@ -34,10 +35,10 @@ type dayView struct {
 }
 
 type dayMessage struct {
-	ID      core.MessageID `json:"id"`
+	ID      core.MessageID `json:"message_id"`
 	Role    string         `json:"role"`
 	Channel string         `json:"channel"`
-	Text    string         `json:"text"`
+	Text    string         `json:"content"`
 	At      time.Time      `json:"sent_at"`
 }
 
@@ -51,8 +52,8 @@ func viewDay(g core.Segment) dayView {
 }
 
 type daysListCmd struct {
-	User  string `placeholder:"U" help:"Whose (id or name); the owner's if it is not given."`
-	Limit int    `default:"30" help:"How many."`
+	User  string  `placeholder:"U" help:"Whose (id or name); the owner's if it is not given."`
+	Limit howMany `default:"30" help:"How many."`
 }
 
 // Run lists days.
@@ -61,7 +62,7 @@ func (l daysListCmd) Run(ctx context.Context, d *desk) error {
 	if err != nil {
 		return err
 	}
-	days, err := d.store.Days(ctx, u.ID, "", l.Limit)
+	days, err := d.store.Days(ctx, u.ID, "", int(l.Limit))
 	if err != nil {
 		return err
 	}
@@ -88,7 +89,7 @@ func (v dayView) summaryState() string {
 }
 
 type daysShowCmd struct {
-	Day  string `arg:"" help:"YYYY-MM-DD, today or yesterday."`
+	Day  string `arg:"" help:"Such as 2026-11-19, \"19 nov\", monday, yesterday or today."`
 	User string `placeholder:"U" help:"Whose (id or name); the owner's if it is not given."`
 }
 
@@ -105,25 +106,32 @@ func (s daysShowCmd) Run(ctx context.Context, d *desk) error {
 	return d.show(v, v.write)
 }
 
-// day finds a user's day by its label.
-func (d *desk) day(ctx context.Context, who, label string) (core.Segment, error) {
+// label reads a date as /day does in a conversation.
+func (d *desk) label(u core.User, date string) (string, error) {
+	cal, err := newCalendar(d.cfg)
+	if err != nil {
+		return "", err
+	}
+	today := cal.Day(u.Settings, clock()())
+	label, ok := command.ParseDate(date, today.Label)
+	switch {
+	case !ok:
+		return "", errUsage{fmt.Errorf("%q is no date; write it like 2026-11-19, 19 nov, monday, yesterday or today", date)}
+	case label == command.Yesterday:
+		label = cal.Day(u.Settings, today.Start.Add(-time.Hour)).Label
+	}
+	return label, nil
+}
+
+// day finds a user's day by a date.
+func (d *desk) day(ctx context.Context, who, date string) (core.Segment, error) {
 	u, err := d.user(ctx, who)
 	if err != nil {
 		return core.Segment{}, err
 	}
-	cal, err := newCalendar(d.cfg)
+	label, err := d.label(u, date)
 	if err != nil {
 		return core.Segment{}, err
-	}
-	today := cal.Day(u.Settings, clock()())
-	switch label {
-	case "today":
-		label = today.Label
-	case "yesterday":
-		label = cal.Day(u.Settings, today.Start.Add(-time.Hour)).Label
-	}
-	if _, err := time.Parse(time.DateOnly, label); err != nil {
-		return core.Segment{}, errUsage{fmt.Errorf("%q is not a day; write it as YYYY-MM-DD, today or yesterday", label)}
 	}
 	g, err := d.store.Day(ctx, u.ID, label)
 	if errors.Is(err, core.ErrNotFound) {
@@ -162,17 +170,17 @@ func (d *desk) wholeDay(ctx context.Context, g core.Segment) (dayView, error) {
 }
 
 func (v dayView) write(w io.Writer) {
-	fmt.Fprintf(w, "%s (%s), %s, %d messages, summary: %s\n\n", v.Day, v.Zone, v.State, v.Messages, v.summaryState())
+	fmt.Fprintf(w, "%s (%s), %s, %s, summary: %s\n\n", v.Day, v.Zone, v.State, counted(v.Messages, "message"), v.summaryState())
 	if v.Summary != "" {
-		fmt.Fprintf(w, "%s\n\n", terminal.Clean(v.Summary))
+		fmt.Fprintf(w, "%s\n\n", v.Summary)
 	}
 	for _, m := range v.Lines {
-		fmt.Fprintf(w, "#%d %s %s: %s\n", m.ID, m.At.In(v.zone).Format("15:04"), m.Role, terminal.Clean(m.Text))
+		fmt.Fprintf(w, "#%d %s %s: %s\n", m.ID, m.At.In(v.zone).Format("15:04"), m.Role, strings.ReplaceAll(m.Text, "\n", "\n    "))
 	}
 }
 
 type daysFinalizeCmd struct {
-	Day  string `arg:"" help:"YYYY-MM-DD, today or yesterday."`
+	Day  string `arg:"" help:"Such as 2026-11-19, \"19 nov\", monday, yesterday or today."`
 	User string `placeholder:"U" help:"Whose (id or name); the owner's if it is not given."`
 }
 
@@ -192,7 +200,7 @@ func (f daysFinalizeCmd) Run(ctx context.Context, d *desk) error {
 	if err != nil {
 		return err
 	}
-	fmt.Fprintf(d.err, "Writing the summary of %s …\n", g.Day.Label)
+	d.tell("Writing the summary of " + g.Day.Label + " …")
 	if g, err = a.summarized(ctx, g); err != nil {
 		return err
 	}

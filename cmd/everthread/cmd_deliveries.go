@@ -18,9 +18,9 @@ type deliveriesCmd struct {
 
 // deliveryView is a delivery as commands show it.
 type deliveryView struct {
-	User    core.UserID     `json:"user"`
+	User    core.UserID     `json:"user_id"`
 	ID      core.DeliveryID `json:"id"`
-	Message core.MessageID  `json:"message"`
+	Message core.MessageID  `json:"message_id"`
 	To      string          `json:"to"`
 	Kind    string          `json:"kind"`
 	State   string          `json:"state"`
@@ -31,14 +31,14 @@ type deliveryView struct {
 }
 
 type deliveriesListCmd struct {
-	User  string `placeholder:"U" help:"Whose (id or name); everybody's if it is not given, with --all the owner's."`
-	All   bool   `help:"Those that went well too, of one person."`
-	Limit int    `default:"50" help:"How many."`
+	User  string  `placeholder:"U" help:"Whose (id or name); everybody's if it is not given, with --all the owner's."`
+	All   bool    `help:"Those that went well too, of one person."`
+	Limit howMany `default:"50" help:"How many."`
 }
 
 // Run lists deliveries.
 func (l deliveriesListCmd) Run(ctx context.Context, d *desk) error {
-	q := core.DeliveryQuery{Limit: l.Limit}
+	q := core.DeliveryQuery{Limit: int(l.Limit)}
 	if !l.All {
 		q.States = []core.DeliveryState{core.DeliveryFailed, core.DeliveryUnknown, core.DeliveryParked, core.DeliveryExpired}
 	}

@@ -34,6 +34,9 @@ func (d doctorCmd) Run(ctx context.Context, c *console) error {
 		return health(ctx, c)
 	}
 	findings := examine(ctx, c)
+	for i, f := range findings { // what a service says may repeat a key that stands where none belongs
+		findings[i].Detail = configs.Redact(f.Detail)
+	}
 	err := c.show(findings, func(w io.Writer) {
 		for _, f := range findings {
 			mark := "ok     "
@@ -73,7 +76,7 @@ func health(ctx context.Context, c *console) error {
 	if err != nil {
 		return err
 	}
-	resp, err := http.DefaultClient.Do(req)
+	resp, err := ask(req)
 	if err != nil {
 		return fmt.Errorf("no server answers on %s: %w", cfg.HTTP.Listen, cause(err))
 	}
@@ -96,8 +99,12 @@ func examine(ctx context.Context, c *console) []finding {
 // examineConfig makes every check of a configuration whose keys are right.
 func examineConfig(ctx context.Context, cfg configs.Config) []finding {
 	out := []finding{{"configuration", true, "every key is right"}, checkData(cfg), checkStore(ctx, cfg)}
+	out = append(out, checkBackups(ctx, cfg, clock()())...)
+	out = append(out, checkTokens(ctx, cfg)...)
+	out = append(out, checkListening(ctx, cfg)...)
+	out = append(out, checkPublic(ctx, cfg)...)
 	out = append(out, checkModels(ctx, cfg)...)
-	out = append(out, checkEmbeddings(ctx, cfg), checkTranscription(ctx, cfg))
+	out = append(out, checkEmbeddings(ctx, cfg), checkVectors(ctx, cfg), checkTranscription(ctx, cfg))
 	out = append(out, checkServers(ctx, cfg)...)
 	dates := &dates{}
 	out = append(out, checkChannels(ctx, cfg, dates)...)
@@ -146,6 +153,30 @@ func checkStore(ctx context.Context, c configs.Config) finding {
 	return verdict("database", err, fmt.Sprintf("%s answers, schema version %d", databaseName(c), s.Current))
 }
 
+// checkTokens says how much of the day all users have used, where that is limited.
+func checkTokens(ctx context.Context, c configs.Config) []finding {
+	limit := allTokensPerDay(c)
+	if limit == 0 || c.DatabaseURL == "" && !hasDatabase(c) {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, checkTimeout)
+	defer cancel()
+	st, err := openStore(ctx, c)
+	if err != nil {
+		return nil // the database says so
+	}
+	defer st.Close()
+	now := clock()()
+	used, _, err := st.SpentAll(ctx, now.UTC().Format(time.DateOnly), now)
+	if err != nil {
+		return nil // its schema is told already
+	}
+	if used*10 >= limit*9 {
+		err = fmt.Errorf("%d of %d tokens of today are used: at the limit nobody is answered until 00:00 UTC; raise limits.all_tokens_per_day", used, limit)
+	}
+	return []finding{verdict("tokens of the day", err, fmt.Sprintf("%d of %d are used today by all people together", used, limit))}
+}
+
 // checkModels makes one tiny call of each model.
 func checkModels(ctx context.Context, c configs.Config) []finding {
 	out := []finding{checkModel(ctx, "llm", c.LLM)}
@@ -159,7 +190,7 @@ func checkModels(ctx context.Context, c configs.Config) []finding {
 }
 
 func checkModel(ctx context.Context, name string, c configs.LLM) finding {
-	m, err := model(c, tokens.New())
+	m, err := model(c, tokens.New(), nil)
 	if err != nil {
 		return verdict(name, err, "")
 	}

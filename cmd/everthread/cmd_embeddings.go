@@ -10,6 +10,7 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/everthread/everthread/core"
+	"github.com/everthread/everthread/core/trust"
 )
 
 type embeddingsCmd struct {
@@ -21,11 +22,18 @@ type embeddingsStatusCmd struct{}
 
 // embeddingsView counts a user's embeddings.
 type embeddingsView struct {
-	User    core.UserID `json:"user"`
+	User    core.UserID `json:"user_id"`
 	Pending int         `json:"pending"`
 	Ready   int         `json:"ready"`
 	Error   int         `json:"error"`
 	Stale   int         `json:"stale"`
+	Faults  []faultView `json:"faults,omitempty"`
+}
+
+// faultView is why texts have no vectors, and how many.
+type faultView struct {
+	Reason string `json:"reason"`
+	Count  int    `json:"count"`
 }
 
 // Run counts embeddings by user.
@@ -49,11 +57,35 @@ func (embeddingsStatusCmd) Run(ctx context.Context, d *desk) error {
 		if err != nil {
 			return err
 		}
-		v := embeddingsView{u.ID, n[string(core.EmbeddingPending)], n[string(core.EmbeddingReady)], n[string(core.EmbeddingError)], n["stale"]}
+		faults, err := d.store.EmbeddingFaults(ctx, u.ID)
+		if err != nil {
+			return err
+		}
+		v := embeddingsView{u.ID, n[string(core.EmbeddingPending)], n[string(core.EmbeddingReady)], n[string(core.EmbeddingError)], n["stale"], nil}
+		for _, f := range faults {
+			v.Faults = append(v.Faults, faultView(f))
+		}
 		views = append(views, v)
 		rows = append(rows, []string{strconv.FormatInt(int64(u.ID), 10), strconv.Itoa(v.Ready), strconv.Itoa(v.Pending), strconv.Itoa(v.Error), strconv.Itoa(v.Stale)})
 	}
-	return d.table(list(views), "USER\tREADY\tPENDING\tERROR\tOF ANOTHER MODEL", rows, "There are no users yet.")
+	err = d.table(list(views), "USER\tREADY\tPENDING\tERROR\tOF ANOTHER MODEL", rows, "There are no users yet.")
+	if err != nil || d.json {
+		return err
+	}
+	for _, v := range views {
+		for _, f := range v.Faults {
+			fmt.Fprintf(d.out, "User %d: %s no vector: %s\n", v.User, texts(f.Count), trust.Line(f.Reason))
+		}
+	}
+	return nil
+}
+
+// texts counts what has no vector.
+func texts(n int) string {
+	if n == 1 {
+		return "1 text has"
+	}
+	return fmt.Sprintf("%d texts have", n)
 }
 
 type embeddingsRebuildCmd struct {
@@ -98,9 +130,9 @@ func (r embeddingsRebuildCmd) Run(ctx context.Context, d *desk) error {
 		return errors.New("no embeddings are configured; set embeddings.provider and embeddings.model first")
 	}
 	if !r.Yes {
-		return errUsage{fmt.Errorf("this makes %d vectors anew with %s; say --yes to do it", total, with)}
+		return errUsage{fmt.Errorf("this makes %s again with %s; say --yes to do it", counted(total, "vector"), with)}
 	}
 	return d.show(map[string]any{"pending": total, "config": with}, func(w io.Writer) {
-		fmt.Fprintf(w, "%d texts wait for new vectors; a running server makes them. Until then they are found by their words.\n", total)
+		fmt.Fprintf(w, "%s for new vectors; a running server makes them. Until then they are found by their words.\n", counted(total, "text waits", "texts wait"))
 	})
 }

@@ -125,6 +125,12 @@ func (t *evalTarget) Begin(ctx context.Context, s recall.Sample) (core.UserID, c
 	return u.ID, recall.Tools(t.search, names)[0], err
 }
 
+// People searches as people do.
+func (t *evalTarget) People(ctx context.Context, _ core.UserID, q core.SearchQuery) ([]core.Hit, error) {
+	got, err := t.search.Search(ctx, q)
+	return got.Hits, err
+}
+
 // Load stores a session as the messages of one day, in the transaction that
 // stores what people write.
 func (t *evalTarget) Load(ctx context.Context, user core.UserID, s recall.Session) ([]core.MessageID, error) {
@@ -150,9 +156,9 @@ func (t *evalTarget) Load(ctx context.Context, user core.UserID, s recall.Sessio
 
 func writeReport(w io.Writer, r recall.Report) {
 	t := tabwriter.NewWriter(w, 0, 4, 2, ' ', tabwriter.AlignRight)
-	fmt.Fprintln(t, "CATEGORY\tQUESTIONS\tRECALL@5\t@10\t@20\tMRR\tANY@10\tDAY@10\t")
+	fmt.Fprintln(t, "CATEGORY\tQUESTIONS\tRECALL@5\t@10\t@20\tMRR\tANY@10\tDAY@10\tPEOPLE@10\t")
 	line := func(name string, s recall.Score) {
-		fmt.Fprintf(t, "%s\t%d\t%.3f\t%.3f\t%.3f\t%.3f\t%.3f\t%.3f\t\n", name, s.Questions, s.Recall5, s.Recall10, s.Recall20, s.MRR, s.Found10, s.Day10)
+		fmt.Fprintf(t, "%s\t%d\t%.3f\t%.3f\t%.3f\t%.3f\t%.3f\t%.3f\t%.3f\t\n", name, s.Questions, s.Recall5, s.Recall10, s.Recall20, s.MRR, s.Found10, s.Day10, s.People10)
 	}
 	for _, c := range slices.Sorted(maps.Keys(r.Categories)) {
 		line(fmt.Sprint(c), r.Categories[c])

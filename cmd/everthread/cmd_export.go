@@ -33,8 +33,11 @@ func (e exportCmd) Run(ctx context.Context, d *desk) error {
 	if err != nil {
 		return err
 	}
-	return d.show(map[string]any{"user": u.ID, "file": e.Out, "messages": messages}, func(w io.Writer) {
-		fmt.Fprintf(w, "%s has %d messages of %s, with days, memory and attachments. `everthread import jsonl` brings it in again.\n", e.Out, messages, u.Name)
+	if err := d.store.PutAudit(ctx, u.ID, export.Done(u.ID)); err != nil { // a disk that is full must not keep anybody from what is theirs
+		fmt.Fprintf(d.err, "The export is whole. That it was made could not be written down: %v\n", err)
+	}
+	return d.show(map[string]any{"user_id": u.ID, "file": e.Out, "messages": messages}, func(w io.Writer) {
+		fmt.Fprintf(w, "%s has %s of %s, with days, memory and attachments. `everthread import jsonl` brings it in again.\n", e.Out, counted(messages, "message"), u.Name)
 	})
 }
 
@@ -44,16 +47,15 @@ func (d *desk) export(ctx context.Context, file string, u core.User) (messages i
 	if err != nil {
 		return 0, err
 	}
-	dir, err := d.store.Directory(ctx, u.ID) // of the continuous thread, which is nearly all
-	if err != nil {
-		return 0, err
-	}
 	shown := d.steps()
 	defer shown.end()
+	shown.line("days", "Writing the days of "+u.Name+" …")
 	x := &export.Exporter{Store: d.store, Media: os.DirFS(filepath.Join(d.cfg.DataDir, "media")), Zone: calendar.zone, Now: clock()}
 	err = (&export.Saver{Exporter: x, Lock: lockFile, Crash: crash}).Save(ctx, file, u.ID, func(n int) {
 		messages = n
-		shown.line("messages", fmt.Sprintf("%d of about %d messages of %s", n, max(n, len(dir.Messages)), u.Name))
+		if n > 0 { // before that it reads the days
+			shown.line("messages", counted(n, "message")+" of "+u.Name+" so far")
+		}
 	})
 	return messages, err
 }

@@ -15,7 +15,7 @@ import (
 type forgetCmd struct {
 	User    string         `placeholder:"U" help:"Whose (id or name); the owner's if it is not given."`
 	Message core.MessageID `placeholder:"N" help:"Remove this message, and everything made from it."`
-	Day     string         `placeholder:"YYYY-MM-DD" help:"Remove all messages of a day. Asks for --yes."`
+	Day     string         `placeholder:"DATE" help:"Remove all messages of a day, such as 2026-11-19 or monday. Asks for --yes."`
 	Yes     bool           `help:"Do it."`
 	Verify  string         `placeholder:"TEXT" help:"Look for a text everywhere: nothing of what was removed may be left."`
 }
@@ -34,13 +34,17 @@ func (f forgetCmd) Run(ctx context.Context, d *desk) error {
 	case strings.TrimSpace(f.Verify) != "" && f.Message == 0 && f.Day == "":
 		return f.verify(ctx, d, u)
 	}
-	return errUsage{errors.New("say one of --message N, --day YYYY-MM-DD and --verify TEXT")}
+	return errUsage{errors.New("say one of --message N, --day DATE and --verify TEXT")}
 }
 
 func (f forgetCmd) removeDay(ctx context.Context, d *desk, u core.User) error {
-	g, err := d.store.Day(ctx, u.ID, f.Day)
+	label, err := d.label(u, f.Day)
+	if err != nil {
+		return err
+	}
+	g, err := d.store.Day(ctx, u.ID, label)
 	if errors.Is(err, core.ErrNotFound) {
-		return fmt.Errorf("there is no day %s; `everthread days list` shows them", f.Day)
+		return fmt.Errorf("%s has no message; `everthread days list` shows the days that have some", label)
 	}
 	if err != nil {
 		return err
@@ -63,7 +67,7 @@ func (f forgetCmd) removeDay(ctx context.Context, d *desk, u core.User) error {
 		}
 	}
 	if !f.Yes && len(ids) > 0 {
-		return errUsage{fmt.Errorf("this removes %d messages of %s for good, with everything made from them; say --yes to do it", len(ids), f.Day)}
+		return errUsage{fmt.Errorf("this removes %s of %s for good, with everything made from them; say --yes to do it", counted(len(ids), "message"), label)}
 	}
 	return f.remove(ctx, d, u, ids)
 }

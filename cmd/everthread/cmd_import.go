@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -14,6 +15,7 @@ import (
 	"github.com/everthread/everthread/core"
 	"github.com/everthread/everthread/core/history"
 	"github.com/everthread/everthread/core/memory"
+	"github.com/everthread/everthread/core/trust"
 )
 
 type importCmd struct {
@@ -56,7 +58,7 @@ func (c importCmd) Run(ctx context.Context, d *desk) error {
 		return c.explain(err)
 	}
 	if c.DryRun {
-		return d.show(map[string]any{"user": u.ID, "found": survey}, func(w io.Writer) {
+		return d.show(map[string]any{"user_id": u.ID, "found": survey}, func(w io.Writer) {
 			survey.Describe(w, o.Zone)
 			fmt.Fprintf(w, "Nothing was changed. Without --dry-run it becomes %s's.\n", u.Name)
 		})
@@ -79,14 +81,15 @@ func (c importCmd) bring(ctx context.Context, d *desk, a *app, u core.User, file
 	}
 	began := time.Now()
 	i := &history.Importer{Store: d.store, Tokens: a.tokens, User: u, Digest: memory.Digest, Embedding: embedding, Summaries: !c.NoSummaries, Now: clock(), Wait: pause,
-		Day:      func(t time.Time) core.Day { return a.calendar.Day(u.Settings, t) },
-		Media:    &history.Media{Dir: filepath.Join(d.cfg.DataDir, "media"), Max: int64(d.cfg.Media.MaxBytes)},
+		Day:   func(t time.Time) core.Day { return a.calendar.Day(u.Settings, t) },
+		Media: &history.Media{Dir: filepath.Join(d.cfg.DataDir, "media"), Max: int64(d.cfg.Media.MaxBytes)},
+		Admit: func(r core.Reminder) error { return a.reminders.Settings.Admit(r, clock()()) }, MaxReminders: d.cfg.Reminders.MaxActive,
 		Progress: d.importing(s.Messages, began)}
 	out, err := i.Run(ctx, file, c.Format, o, s)
 	if err != nil {
-		return fmt.Errorf("%w; %d messages are in, and the same command goes on from there", d.noRoom(err), out.Fresh)
+		return fmt.Errorf("%w; %s in, and the same command goes on from there", d.noRoom(err), counted(out.Fresh, "message is", "messages are"))
 	}
-	return d.show(map[string]any{"user": u.ID, "found": s, "result": out, "seconds": time.Since(began).Seconds()}, func(w io.Writer) {
+	return d.show(map[string]any{"user_id": u.ID, "found": s, "result": out, "seconds": time.Since(began).Seconds()}, func(w io.Writer) {
 		s.Describe(w, o.Zone)
 		c.done(w, u, out)
 	})
@@ -106,15 +109,18 @@ func (d *desk) noRoom(err error) error {
 
 // done says what was brought in, and what to do next.
 func (c importCmd) done(w io.Writer, u core.User, r history.Result) {
-	fmt.Fprintf(w, "\n%d messages became %s's, on %d new days; %d were here already.\n", r.Fresh, u.Name, r.Days, r.Known)
+	fmt.Fprintf(w, "\n%s became %s's, on %s; %s here already.\n", counted(r.Fresh, "message"), u.Name, counted(r.Days, "new day"), counted(r.Known, "was", "were"))
 	if r.Files > 0 {
-		fmt.Fprintf(w, "%d files came along.\n", r.Files)
+		fmt.Fprintf(w, "%s came along.\n", counted(r.Files, "file"))
 	}
 	if r.Summaries+r.Items+r.Loops+r.Reminders > 0 {
-		fmt.Fprintf(w, "Summaries of %d days, %d memory items, %d loops and %d reminders came back.\n", r.Summaries, r.Items, r.Loops, r.Reminders)
+		fmt.Fprintf(w, "Summaries of %s, %s, %s and %s came back.\n", counted(r.Summaries, "day"), counted(r.Items, "memory item"), counted(r.Loops, "loop"), counted(r.Reminders, "reminder"))
+	}
+	for _, reason := range slices.Sorted(maps.Keys(r.LeftOut)) {
+		fmt.Fprintf(w, "%s left out: %s.\n", counted(r.LeftOut[reason], "reminder is", "reminders are"), reason)
 	}
 	for _, m := range r.Missing {
-		fmt.Fprintf(w, "  not there: %s\n", m)
+		fmt.Fprintf(w, "  not there: %s\n", trust.Line(m))
 	}
 	switch {
 	case r.Fresh == 0:
@@ -148,14 +154,14 @@ func (c *console) importing(total int, began time.Time) func(done, fresh int) {
 		shown = now
 		rate := float64(done) / now.Sub(began).Seconds()
 		left := time.Duration(float64(max(total-done, 0)) / rate * float64(time.Second)).Round(time.Second)
-		line := fmt.Sprintf("%d of %d messages, %.0f a second, %s left", done, total, rate, left)
+		line := fmt.Sprintf("%d of %s, %.0f a second, %s left", done, counted(total, "message"), rate, left)
 		switch {
 		case !screen:
 			fmt.Fprintln(c.err, line)
 		case done < total:
-			fmt.Fprintf(c.err, "\r%-70s", line)
+			fmt.Fprintf(drawn(c.err), "\r%-70s", line)
 		default:
-			fmt.Fprintf(c.err, "\r%-70s\n", line)
+			fmt.Fprintf(drawn(c.err), "\r%-70s\n", line)
 		}
 	}
 }

@@ -20,9 +20,10 @@ import (
 )
 
 type initCmd struct {
-	Plain   bool          `help:"Ask in plain lines. So it does without a terminal."`
+	Plain   bool          `help:"Read plain lines, without keys that edit them. So it does without a terminal."`
 	Answers string        `type:"path" placeholder:"FILE" help:"Take the answers from a file of lines such as \"provider: demo\", and ask nobody."`
 	Force   bool          `help:"Make a new configuration where there is one; the old one is kept beside it."`
+	Compose bool          `help:"Ask nothing; make the keys that docker-compose.yml in this folder needs, in .env. One that is there is kept."`
 	Wait    time.Duration `default:"15m" help:"How long to wait for your first message; 0s: not at all."`
 }
 
@@ -31,12 +32,13 @@ type beginning struct {
 	*console
 	initCmd
 	setup.Texts
-	words  string // the language
-	asker  *setup.Counted
-	screen bool // it is on a terminal
-	file   string
-	began  time.Time
-	report beginningReport
+	words    string // the language
+	answers  setup.Answers
+	asker    *setup.Counted
+	keyboard *setup.Keyboard // nil: answers do not come from a terminal
+	file     string
+	began    time.Time
+	report   beginningReport
 }
 
 // beginningReport is what was done.
@@ -62,9 +64,13 @@ type beginningReport struct {
 func (i initCmd) Run(ctx context.Context, c *console) error {
 	b := &beginning{console: c, initCmd: i, words: setup.Language(c.variable), began: time.Now()}
 	b.Texts = setup.TextsOf(b.words)
+	if i.Compose {
+		return b.composeKeys()
+	}
 	if err := b.open(); err != nil {
 		return err
 	}
+	defer b.giveBack()
 	cfg, err := b.configure(ctx)
 	if err != nil {
 		if errors.Is(err, context.Canceled) {
@@ -92,7 +98,6 @@ func (b *beginning) open() (err error) {
 	}
 	in, ok := b.in.(*os.File)
 	keyboard := ok && term.IsTerminal(int(in.Fd()))
-	b.screen = keyboard && isTerminal(b.out) && !b.Plain && !b.json && b.Answers == ""
 	b.asker = &setup.Counted{}
 	switch {
 	case b.Answers != "":
@@ -106,14 +111,18 @@ func (b *beginning) open() (err error) {
 			return errUsage{err}
 		}
 		b.asker.Asker = &setup.Prepared{Answers: answers}
-	case b.screen:
-		b.asker.Asker = &setup.Screen{In: in, Out: b.out, Language: b.words}
-	default:
-		p := &setup.Plain{Lines: setup.Lines(b.in), Out: b.human(), Language: b.words}
-		if keyboard {
-			p.Hide = func() func() { return hide(in) }
+	case keyboard && isTerminal(b.out) && !b.Plain && !b.json && b.variable("TERM") != "dumb":
+		if b.keyboard, err = setup.OpenKeyboard(in, drawn(b.out), b.interrupt); err != nil {
+			return err
 		}
-		b.asker.Asker = p
+		b.out = &screen{w: b.keyboard}
+		b.asker.Asker = &setup.Plain{In: b.keyboard, Out: b.out, Language: b.words}
+	default:
+		var hidden func() func()
+		if keyboard {
+			hidden = func() func() { return hide(in) }
+		}
+		b.asker.Asker = &setup.Plain{In: setup.NewPiped(b.in, b.human(), hidden), Out: b.human(), Language: b.words}
 	}
 	return nil
 }
@@ -124,6 +133,13 @@ func (b *beginning) human() io.Writer {
 		return b.err
 	}
 	return b.out
+}
+
+// giveBack makes the terminal what it was.
+func (b *beginning) giveBack() {
+	if b.keyboard != nil {
+		b.keyboard.Close()
+	}
 }
 
 func (b *beginning) say(text string) { fmt.Fprintln(b.human(), text) }
@@ -146,6 +162,7 @@ func (b *beginning) configure(ctx context.Context) (configs.Config, error) {
 		return given, err
 	}
 	b.place(&answers, given)
+	b.answers = answers
 	return b.write(answers)
 }
 

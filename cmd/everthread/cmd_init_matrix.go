@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"github.com/everthread/everthread/cmd/everthread/setup"
+	"github.com/everthread/everthread/core/trust/egress"
 )
 
 // Matrix signs in with the password, asks whose it is, and signs out again: that
@@ -86,7 +87,9 @@ func (h *homeserver) ask(ctx context.Context, method, path, token string, body a
 	if token != "" {
 		req.Header.Set("Authorization", "Bearer "+token)
 	}
-	client := &http.Client{CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
+	req.Close = true
+	client := (*egress.Gate)(nil).Client(h.base)
+	client.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
 	resp, err := client.Do(req)
 	if err != nil {
 		return out, unreached(host(h.base), err)

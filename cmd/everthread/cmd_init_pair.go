@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"errors"
+	"fmt"
 	"net"
 	"path/filepath"
 	"slices"
@@ -31,6 +32,7 @@ func (b *beginning) begin(ctx context.Context, cfg configs.Config) error {
 			return err
 		}
 		b.say(b.Here)
+		b.giveBack()
 		<-ctx.Done()
 		return nil
 	})
@@ -165,8 +167,9 @@ func (b *beginning) showCode(code string) {
 	}
 	b.report.Link = "https://t.me/" + b.report.Bot + "?start=" + code
 	b.say("\n" + b.Pair + "\n\n  " + b.report.Link + "\n")
-	if picture, err := setup.QR(b.report.Link); err == nil && isTerminal(b.human()) {
-		b.say(b.Scan + "\n\n" + picture)
+	if picture, err := setup.QR(b.report.Link); err == nil && (b.keyboard != nil || isTerminal(b.human())) {
+		b.say(b.Scan + "\n")
+		fmt.Fprintln(drawn(b.human()), picture)
 	}
 }
 

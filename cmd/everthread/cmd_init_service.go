@@ -3,13 +3,16 @@ package main
 import (
 	"cmp"
 	"context"
+	"crypto/rand"
 	"fmt"
+	"io"
 	"net"
 	"os"
 	"os/exec"
 	"os/user"
 	"path/filepath"
 	"strings"
+	"unicode"
 
 	"github.com/everthread/everthread/cmd/everthread/setup"
 	"github.com/everthread/everthread/configs"
@@ -65,7 +68,9 @@ func program() string {
 
 // writeService writes the file of a service, and says what to do with it.
 func (b *beginning) writeService(s setup.Service, how string) error {
-	to, text, next := filepath.Join(s.Folder, "everthread.service"), s.Unit(), ""
+	var next string
+	var err error
+	to, text := filepath.Join(s.Folder, "everthread.service"), s.Unit()
 	switch how {
 	case "user":
 		home, err := os.UserHomeDir()
@@ -75,18 +80,24 @@ func (b *beginning) writeService(s setup.Service, how string) error {
 		to = filepath.Join(cmp.Or(b.variable("XDG_CONFIG_HOME"), filepath.Join(home, ".config")), "systemd", "user", "everthread.service")
 		next = b.StartUser
 	case "system":
-		if next = fmt.Sprintf(b.StartSystemCopy, to); os.Getuid() == 0 {
-			to, next = "/etc/systemd/system/everthread.service", b.StartSystem
+		if next = fmt.Sprintf(b.StartSystemCopy, to); s.User == "root" {
+			to = "/etc/systemd/system/everthread.service"
+			if next, err = b.systemOfRoot(s); err != nil {
+				return err
+			}
 		}
 	default:
-		to, text = filepath.Join(s.Folder, "docker-compose.yml"), s.Compose()
+		to, text = filepath.Join(s.Folder, "everthread.compose.yml"), s.Compose()
 		next = fmt.Sprintf(b.StartCompose, to)
 	}
 	draft, err := setup.NewDraft(to, text)
 	if err != nil {
 		return fmt.Errorf("%s cannot be written: %w", to, bare(err))
 	}
-	backup, err := draft.Keep()
+	backup := ""
+	if err = draft.Publish(); err == nil {
+		backup, err = draft.Keep()
+	}
 	if err != nil {
 		return fmt.Errorf("%s cannot be written: %w", to, bare(err))
 	}
@@ -97,4 +108,56 @@ func (b *beginning) writeService(s setup.Service, how string) error {
 	b.sayf(b.ServiceWritten, to)
 	b.say(next)
 	return nil
+}
+
+// systemOfRoot has the configuration name the folder where the service keeps its
+// data, and returns how to start it there.
+func (b *beginning) systemOfRoot(s setup.Service) (next string, err error) {
+	if s.Data == setup.StateDir {
+		return fmt.Sprintf(b.StartSystem, ""), nil
+	}
+	if b.answers.DataDir != "" {
+		b.answers.DataDir = setup.StateDir
+		draft, err := setup.NewDraft(b.file, b.answers.YAML())
+		if err == nil {
+			err = draft.Replace()
+		}
+		if err != nil {
+			return "", fmt.Errorf("%s cannot be written: %w", b.file, bare(err))
+		}
+	}
+	return fmt.Sprintf(b.StartSystem, "mv -T "+shellWord(s.Data)+" "+setup.StateDir+" && "), nil
+}
+
+// shellWord is a text as one word of a shell.
+func shellWord(text string) string {
+	if !strings.ContainsFunc(text, func(r rune) bool {
+		return !strings.ContainsRune("/._-+", r) && !unicode.IsLetter(r) && !unicode.IsDigit(r)
+	}) {
+		return text
+	}
+	return "'" + strings.ReplaceAll(text, "'", `'\''`) + "'"
+}
+
+// composeKeys makes what the repository's docker-compose.yml needs.
+func (b *beginning) composeKeys() error {
+	const file = "docker-compose.yml"
+	if _, err := os.Stat(file); err != nil {
+		return errUsage{fmt.Errorf(b.NoCompose, file)}
+	}
+	path, err := filepath.Abs(".env")
+	if err != nil {
+		return err
+	}
+	wrote, err := setup.WriteEnv(filepath.Dir(path), rand.Reader)
+	if err != nil {
+		return fmt.Errorf("%s cannot be written: %w", path, bare(err))
+	}
+	return b.show(map[string]any{"file": path, "written": wrote}, func(w io.Writer) {
+		said := b.EnvKept
+		if wrote {
+			said = b.Written
+		}
+		fmt.Fprintf(w, said+"\n%s\n", path, b.StartKeys)
+	})
 }

@@ -45,7 +45,7 @@ func (trials) Models(ctx context.Context, m setup.Model) ([]string, error) {
 	case m.Key != "":
 		req.Header.Set("Authorization", "Bearer "+m.Key)
 	}
-	resp, err := http.DefaultClient.Do(req)
+	resp, err := ask(req)
 	if err != nil {
 		return nil, unreached(host(base), &core.ModelError{Kind: core.ModelDown, Err: unaddressed(err)})
 	}
@@ -134,7 +134,7 @@ func reason(err error) setup.Reason {
 func (t trials) Model(ctx context.Context, m setup.Model) error {
 	c := t.given.LLM
 	c.Provider, c.BaseURL, c.APIKey, c.Model = m.Provider, m.BaseURL, configs.Secret(m.Key), m.Name
-	made, err := model(c, tokens.New())
+	made, err := model(c, tokens.New(), nil)
 	if err != nil {
 		return err
 	}
@@ -230,7 +230,7 @@ func (t trials) WhatsApp(ctx context.Context, w setup.WhatsApp) error {
 		return &setup.Fault{Wrong: setup.WrongNumberID, Err: err}
 	}
 	req.Header.Set("Authorization", "Bearer "+w.Token)
-	resp, err := http.DefaultClient.Do(req)
+	resp, err := ask(req)
 	if err != nil {
 		return unreached(host(c.APIURL), unaddressed(err))
 	}

@@ -19,7 +19,7 @@ type jobsCmd struct {
 // jobView is a dead job as commands show it.
 type jobView struct {
 	ID       core.JobID  `json:"id"`
-	User     core.UserID `json:"user"`
+	User     core.UserID `json:"user_id"`
 	Queue    string      `json:"queue"`
 	Ref      int64       `json:"ref"`
 	Attempts int         `json:"attempts"`
@@ -31,12 +31,12 @@ type jobView struct {
 const maxDead = 10_000
 
 type jobsListCmd struct {
-	Limit int `default:"50" help:"How many."`
+	Limit howMany `default:"50" help:"How many."`
 }
 
 // Run lists dead jobs.
 func (l jobsListCmd) Run(ctx context.Context, d *desk) error {
-	jobs, err := d.store.DeadJobs(ctx, l.Limit)
+	jobs, err := d.store.DeadJobs(ctx, int(l.Limit))
 	if err != nil {
 		return err
 	}

@@ -34,7 +34,7 @@ func (m mcpCmd) Run(ctx context.Context, d *desk) error {
 	if err != nil {
 		return err
 	}
-	return s.Stdio(ctx, u, io.NopCloser(d.in), unclosed{d.out})
+	return s.Stdio(ctx, u, io.NopCloser(d.in), unclosed{drawn(d.out)})
 }
 
 // tools are those of recall and memory, over the desk's store.

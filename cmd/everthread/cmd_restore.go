@@ -10,6 +10,7 @@ import (
 
 	"github.com/pressly/goose/v3"
 
+	"github.com/everthread/everthread/adapters/matrix"
 	"github.com/everthread/everthread/configs"
 	"github.com/everthread/everthread/core/backup"
 	"github.com/everthread/everthread/core/store/postgres"
@@ -36,7 +37,7 @@ func (r restoreCmd) Run(ctx context.Context, c *console) error {
 		return err
 	}
 	defer unlock()
-	to := &backup.Restorer{Data: cfg.DataDir, Engine: backup.SQLite, Prepare: sqlite.Prepare, Force: r.Force, Now: clock(), Sync: backup.SyncDisk, Crash: crash, Progress: c.bytes("unpacked")}
+	to := &backup.Restorer{Data: cfg.DataDir, Engine: backup.SQLite, Prepare: sqlite.Preparer(matrix.MakeTables), Force: r.Force, Now: clock(), Sync: backup.SyncDisk, Crash: crash, Progress: c.bytes("unpacked")}
 	if cfg.SecretKey != "" {
 		if to.Key, err = keyID(cfg); err != nil {
 			return err
@@ -44,7 +45,7 @@ func (r restoreCmd) Run(ctx context.Context, c *console) error {
 	}
 	known := migrations.SQLite()
 	if cfg.DatabaseURL != "" {
-		st, err := postgres.Open(ctx, postgres.Options{URL: string(cfg.DatabaseURL)})
+		st, err := postgres.Open(ctx, postgres.Options{URL: string(cfg.DatabaseURL), Library: matrix.MakeTables})
 		if err != nil {
 			return explainStore(cfg, err)
 		}
@@ -92,10 +93,13 @@ func newest(migrations fs.FS) (version int64, err error) {
 }
 
 func describe(w io.Writer, cfg configs.Config, res backup.Restored) {
-	fmt.Fprintf(w, "The backup of %s (everthread %s) is back in %s: %d messages of %d people, %d attachments.\n", res.Made.Format(time.RFC1123), res.Program,
-		databaseName(cfg), res.Rows["messages"], max(0, res.Rows["users"]-1), res.Files)
+	fmt.Fprintf(w, "The backup of %s (everthread %s) is back in %s: %s of %s, %s.\n", res.Made.Format(time.RFC1123), res.Program,
+		databaseName(cfg), counted(res.Rows["messages"], "message"), counted(max(0, res.Rows["users"]-1), "person", "people"), counted(res.Files, "attachment"))
 	if res.Aside != "" {
 		fmt.Fprintf(w, "What was there is in %s now; remove it when you are sure.\n", res.Aside)
+	}
+	for _, left := range res.Left {
+		fmt.Fprintln(w, "Left out: the table "+left+".")
 	}
 	if res.OtherKey {
 		fmt.Fprintln(w, "It was made with another secret_key. Set that one, or enter the keys that were stored again: personal agents, embeddings, sign-ins of channels.")

@@ -11,15 +11,15 @@ import (
 
 	"go.uber.org/zap"
 
-	"github.com/everthread/everthread/adapters/terminal"
 	"github.com/everthread/everthread/core"
 	"github.com/everthread/everthread/core/llm/tokens"
+	"github.com/everthread/everthread/core/trust"
 )
 
 type searchCmd struct {
 	Words    []string `arg:"" name:"words" help:"What to look for."`
 	User     string   `placeholder:"U" help:"Whose (id or name); the owner's if it is not given."`
-	Day      string   `placeholder:"YYYY-MM-DD" help:"Only this day."`
+	Day      string   `placeholder:"DATE" help:"Only this day, such as 2026-11-19, monday or yesterday."`
 	Recency  int      `name:"recency-days" placeholder:"N" help:"Only the last N days."`
 	Limit    int      `default:"6" help:"How many, at most 20."`
 	MinScore float64  `placeholder:"X" help:"Leave out what scores less (0 to 1)."`
@@ -36,7 +36,23 @@ type hitView struct {
 	At      *time.Time       `json:"sent_at,omitempty"`
 	Score   float64          `json:"score"`
 	Snippet string           `json:"snippet"`
+	Before  *besideView      `json:"before,omitempty"`
+	After   *besideView      `json:"after,omitempty"`
 	Explain core.Explanation `json:"explanation"`
+}
+
+// besideView is what was said right before or after something found.
+type besideView struct {
+	Message core.MessageID `json:"message_id"`
+	Role    string         `json:"role"`
+	Snippet string         `json:"snippet"`
+}
+
+func viewBeside(b core.Beside) *besideView {
+	if b.Message == 0 {
+		return nil
+	}
+	return &besideView{b.Message, string(b.Role), b.Snippet}
 }
 
 type searchView struct {
@@ -56,6 +72,11 @@ func (s searchCmd) Run(ctx context.Context, d *desk) error {
 	if err != nil {
 		return err
 	}
+	if s.Day != "" {
+		if s.Day, err = d.label(u, s.Day); err != nil {
+			return err
+		}
+	}
 	zone, err := time.LoadLocation(d.cfg.DefaultTimezone)
 	if err != nil {
 		return fmt.Errorf("default_timezone: %w", err)
@@ -70,7 +91,7 @@ func (s searchCmd) Run(ctx context.Context, d *desk) error {
 	}
 	searcher := newSearcher(d.cfg, d.store, analyzer, embedders.of, tokens.New(), zap.NewNop())
 	v := searchView{zone: u.Settings.Location(zone), full: s.Explain, Hits: []hitView{}}
-	r, err := searcher.Search(ctx, core.SearchQuery{User: u.ID, Query: strings.Join(s.Words, " "), Day: s.Day, Recency: s.Recency, Limit: s.Limit,
+	r, err := searcher.Search(ctx, core.SearchQuery{User: u.ID, Query: strings.Join(s.Words, " "), Day: s.Day, Recency: s.Recency, Limit: s.Limit, Matching: true,
 		MinScore: s.MinScore, Now: clock()(), Location: v.zone, Names: namesOf(u)})
 	if err != nil {
 		return err
@@ -84,6 +105,7 @@ func (s searchCmd) Run(ctx context.Context, d *desk) error {
 
 func viewHit(h core.Hit) hitView {
 	v := hitView{Kind: string(h.Kind), Day: h.Label, Score: h.Score, Snippet: h.Snippet, Explain: h.Explain}
+	v.Before, v.After = viewBeside(h.Before), viewBeside(h.After)
 	if h.Kind == core.DocMessage {
 		v.Message, v.Role, v.Channel, v.At = h.Message.ID, string(h.Message.Role), h.Message.Channel, &h.Message.SentAt
 	}
@@ -96,7 +118,10 @@ func (v searchView) write(w io.Writer) {
 		if h.At != nil {
 			where = fmt.Sprintf("%s #%d %s", clockTime(*h.At, v.zone), h.Message, h.Role)
 		}
-		fmt.Fprintf(w, "%d. %s  %.3f\n   %s\n", i+1, where, h.Score, strings.ReplaceAll(terminal.Clean(h.Snippet), "\n", " "))
+		fmt.Fprintf(w, "%d. %s  %.3f\n", i+1, where, h.Score)
+		h.Before.write(w)
+		fmt.Fprintf(w, "   %s\n", trust.Line(h.Snippet))
+		h.After.write(w)
 		if v.full {
 			fmt.Fprintf(w, "   %s\n", explained(h.Explain))
 		}
@@ -106,6 +131,13 @@ func (v searchView) write(w io.Writer) {
 	}
 	if v.Note != "" {
 		fmt.Fprintln(w, v.Note)
+	}
+}
+
+// write shows what was said beside something, set off from it.
+func (b *besideView) write(w io.Writer) {
+	if b != nil {
+		fmt.Fprintf(w, "     (%s: %s)\n", b.Role, trust.Line(b.Snippet))
 	}
 }
 

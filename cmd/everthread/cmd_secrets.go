@@ -55,7 +55,7 @@ func (secretsRotateCmd) Run(ctx context.Context, c *console) error {
 		return err
 	}
 	return c.show(map[string]any{"changed": changed}, func(w io.Writer) {
-		fmt.Fprintf(w, "The secret key is a new one; %d stored values were encrypted anew. Backups that are older hold the old key.\n", changed)
+		fmt.Fprintf(w, "The secret key is a new one; %s encrypted again. Backups that are older hold the old key.\n", counted(changed, "stored value was", "stored values were"))
 	})
 }
 
@@ -113,7 +113,7 @@ func rotateConfigured(ctx context.Context, c *console, cfg configs.Config) error
 		return err
 	}
 	return c.show(map[string]any{"changed": changed}, func(w io.Writer) {
-		fmt.Fprintf(w, "%d stored values were encrypted anew. When every process has been started with the new secret_key, remove previous_secret_key.\n", changed)
+		fmt.Fprintf(w, "%s encrypted again. When every process has been started with the new secret_key, remove previous_secret_key.\n", counted(changed, "stored value was", "stored values were"))
 	})
 }
 

@@ -66,11 +66,18 @@ func (s serveCmd) override(cfg *configs.Config) error {
 
 // serveStore listens, waits for the database and serves until ctx ends.
 func serveStore(ctx context.Context, cfg configs.Config, log *zap.Logger) error {
-	ln, err := net.Listen("tcp", cfg.HTTP.Listen)
+	ln, err := listenOn("http.listen", cfg.HTTP.Listen)
 	if err != nil {
-		return fmt.Errorf("listen on %s: %w; set http.listen to an address that is free", cfg.HTTP.Listen, cause(err))
+		return err
 	}
 	defer ln.Close()
+	var metricsAt net.Listener
+	if at := cfg.HTTP.MetricsListen; at != "" {
+		if metricsAt, err = listenOn("http.metrics_listen", at); err != nil {
+			return err
+		}
+		defer metricsAt.Close()
+	}
 	if cfg.HTTP.PublicURL == cfg.HTTP.At(cfg.HTTP.Listen) { // the port may be any that was free
 		cfg.HTTP.PublicURL = cfg.HTTP.At(ln.Addr().String())
 	}
@@ -87,6 +94,7 @@ func serveStore(ctx context.Context, cfg configs.Config, log *zap.Logger) error 
 		return err
 	}
 	h := newHolder(cfg, log, st, clock())
+	h.counts()
 	chs, shut, err := h.channels(ctx)
 	if err != nil {
 		return err
@@ -96,6 +104,7 @@ func serveStore(ctx context.Context, cfg configs.Config, log *zap.Logger) error 
 	if err != nil {
 		return err
 	}
+	a.metricsAt = metricsAt
 	if err := a.takeOver(ctx); err != nil {
 		return err
 	}
@@ -110,6 +119,15 @@ func serveStore(ctx context.Context, cfg configs.Config, log *zap.Logger) error 
 	}
 	log.Info("everthread has stopped")
 	return err
+}
+
+// listenOn listens on the address that a key names.
+func listenOn(key, address string) (net.Listener, error) {
+	ln, err := net.Listen("tcp", address)
+	if err != nil {
+		return nil, fmt.Errorf("listen on %s: %w; set %s to an address that is free", address, cause(err), key)
+	}
+	return ln, nil
 }
 
 // takeOver frees what a process that died on the embedded store had claimed: it

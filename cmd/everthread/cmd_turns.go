@@ -10,7 +10,6 @@ import (
 	"text/tabwriter"
 	"time"
 
-	"github.com/everthread/everthread/adapters/terminal"
 	"github.com/everthread/everthread/core"
 	"github.com/everthread/everthread/core/llm/tokens"
 	"github.com/everthread/everthread/core/prompt"
@@ -23,14 +22,14 @@ type turnsCmd struct {
 
 // turnView is a turn as commands show it.
 type turnView struct {
-	ID       core.TurnID         `json:"id"`
-	Thread   core.ThreadID       `json:"thread"`
+	ID       core.TurnID         `json:"turn_id"`
+	Thread   core.ThreadID       `json:"thread_id"`
 	Mode     string              `json:"mode"`
 	State    string              `json:"state"`
 	Started  time.Time           `json:"started_at"`
 	Inputs   []core.MessageID    `json:"inputs"`
 	Failures int                 `json:"failures"`
-	Error    string              `json:"error,omitempty"`
+	Error    string              `json:"last_error,omitempty"`
 	Snapshot *core.Snapshot      `json:"context,omitempty"`
 	Prompt   []core.ModelMessage `json:"prompt,omitempty"`
 	zone     *time.Location
@@ -42,8 +41,8 @@ func viewTurn(t core.Turn, zone *time.Location) turnView {
 }
 
 type turnsListCmd struct {
-	User  string `placeholder:"U" help:"Whose (id or name); the owner's if it is not given."`
-	Limit int    `default:"20" help:"How many."`
+	User  string  `placeholder:"U" help:"Whose (id or name); the owner's if it is not given."`
+	Limit howMany `default:"20" help:"How many."`
 }
 
 // Run lists turns.
@@ -52,7 +51,7 @@ func (l turnsListCmd) Run(ctx context.Context, d *desk) error {
 	if err != nil {
 		return err
 	}
-	turns, err := d.store.Turns(ctx, u.ID, l.Limit)
+	turns, err := d.store.Turns(ctx, u.ID, int(l.Limit))
 	if err != nil {
 		return err
 	}
@@ -128,9 +127,9 @@ func (v turnView) write(w io.Writer) {
 	}
 	writeSnapshot(w, v.Snapshot)
 	for i, m := range v.Prompt {
-		fmt.Fprintf(w, "\n--- %d %s\n%s\n", i+1, m.Role, terminal.Clean(m.Content))
+		fmt.Fprintf(w, "\n--- %d %s\n%s\n", i+1, m.Role, m.Content)
 		for _, call := range m.ToolCalls {
-			fmt.Fprintf(w, "[calls %s %s]\n", call.Name, terminal.Clean(call.Arguments))
+			fmt.Fprintf(w, "[calls %s %s]\n", call.Name, call.Arguments)
 		}
 	}
 }
@@ -157,13 +156,14 @@ func writeSnapshot(w io.Writer, s *core.Snapshot) {
 	fmt.Fprintf(t, "total\t%d\tof at most %d\n", s.Total, s.Cap)
 	_ = t.Flush() // writing to a terminal that went away
 	if s.ToolTokens > 0 {
-		fmt.Fprintf(w, "The tools' descriptions take %d tokens besides.\n", s.ToolTokens)
+		fmt.Fprintf(w, "The tools' descriptions take %s besides.\n", counted(s.ToolTokens, "token"))
 	}
-	fmt.Fprintf(w, "\nMessages: %d included of %d loaded, %d shortened, %d left out before a summary covered them.\n", s.Included, s.Loaded, s.Truncated, s.Dropped)
+	fmt.Fprintf(w, "\nMessages: %d included of %d loaded, %d of them shortened; left out are %d that a summary covers and %d that none does. The conversation has %d.\n",
+		s.Included, s.Loaded, s.Truncated, s.LeftOut, s.Dropped, s.Thread)
 	fmt.Fprintf(w, "Included: %s\n", ranges(s.Messages))
 	if h := s.History; h != nil && h.Pages+h.LeftOut > 0 {
-		fmt.Fprintf(w, "History: %d messages on %d pages, %d word for word, %d shortened, %d by reference to an earlier one, %d left out; %d tokens became %d. %d older pages are left out.\n",
-			h.Messages, h.Pages, h.Raw, h.Summarized, h.References, h.Omitted, h.Original, h.Tokens, h.LeftOut)
+		fmt.Fprintf(w, "History: %s on %s, %d word for word, %d shortened, %d by reference to an earlier one, %d left out; %s became %d. %s left out.\n",
+			counted(h.Messages, "message"), counted(h.Pages, "page"), h.Raw, h.Summarized, h.References, h.Omitted, counted(h.Original, "token"), h.Tokens, counted(h.LeftOut, "older page is", "older pages are"))
 		fmt.Fprintf(w, "Of the prompt, %d tokens are the user's words.\n", h.UserTotal)
 	}
 	fmt.Fprintf(w, "Summaries: today %s, last conversation %s. Open loops: %d.\n", yes(s.TodaySummary), yes(s.LastConversation), s.OpenLoops)
@@ -182,10 +182,10 @@ func whyEpoch(reason string) string {
 		return "something that was shown was edited, removed or rewritten"
 	case prompt.NewSilence:
 		return "there was a long silence before"
-	case prompt.NewZone:
-		return "the time zone changed"
 	case prompt.NewFull:
 		return "the prompt was full"
+	case prompt.NewShorter:
+		return "old messages were compressed"
 	}
 	return reason
 }

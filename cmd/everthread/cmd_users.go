@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/everthread/everthread/core"
+	"github.com/everthread/everthread/core/trust"
 )
 
 type usersCmd struct {
@@ -66,14 +67,18 @@ func (usersListCmd) Run(ctx context.Context, d *desk) error {
 }
 
 type usersAddCmd struct {
-	Name string `arg:"" help:"Their name."`
+	Name    string `arg:"" help:"Their name."`
+	Another bool   `help:"Add them although somebody has that name already."`
 }
 
 // Run adds a member.
 func (u usersAddCmd) Run(ctx context.Context, d *desk) error {
-	name := strings.TrimSpace(u.Name)
+	name := trust.Line(u.Name)
 	if name == "" {
 		return errUsage{errors.New("the name is empty")}
+	}
+	if err := u.taken(ctx, d, name); err != nil {
+		return err
 	}
 	added, err := d.store.AddUser(ctx, core.User{Name: name, Role: core.RoleMember, CreatedAt: clock()()})
 	if err != nil {
@@ -88,8 +93,25 @@ func (u usersAddCmd) Run(ctx context.Context, d *desk) error {
 	})
 }
 
-// confirm asks a question that yes answers.
+// taken is an error if somebody has a name, unless there are to be several.
+func (u usersAddCmd) taken(ctx context.Context, d *desk, name string) error {
+	users, err := d.store.Users(ctx)
+	if err != nil || u.Another {
+		return err
+	}
+	for _, other := range users {
+		if strings.EqualFold(other.Name, name) {
+			return fmt.Errorf("there is a %s already (user %d); --another adds somebody else of that name", trust.Line(other.Name), other.ID)
+		}
+	}
+	return nil
+}
+
+// confirm asks a question that yes answers. Programs are not asked: they say --yes.
 func (c *console) confirm(question string) bool {
+	if c.json {
+		return false
+	}
 	fmt.Fprintf(c.err, "%s [yes/no] ", question)
 	line, _ := bufio.NewReader(c.in).ReadString('\n') // an end of input is a no
 	return strings.EqualFold(strings.TrimSpace(line), "yes")

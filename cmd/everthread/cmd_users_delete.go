@@ -16,6 +16,7 @@ import (
 	"github.com/everthread/everthread/adapters/web"
 	"github.com/everthread/everthread/configs"
 	"github.com/everthread/everthread/core"
+	"github.com/everthread/everthread/core/trust"
 )
 
 type usersDeleteCmd struct {
@@ -59,9 +60,9 @@ func (u usersDeleteCmd) Run(ctx context.Context, d *desk) error {
 func removing(r web.Removal, name string) string {
 	switch r.Step {
 	case web.RemovalCount:
-		return fmt.Sprintf("Looking at what there is of %s: %d messages, %d attachments", name, r.Done, r.Total)
+		return fmt.Sprintf("Looking at what there is of %s: %s, %s", name, counted(r.Done, "message"), counted(r.Total, "attachment"))
 	case web.RemovalRows:
-		return fmt.Sprintf("Deleting %d messages of %s …", r.Total, name)
+		return fmt.Sprintf("Deleting %s of %s …", counted(r.Total, "message"), name)
 	case web.RemovalFiles:
 		return fmt.Sprintf("Removing attachments: %d of %d", r.Done, r.Total)
 	case web.RemovalClean:
@@ -119,6 +120,7 @@ func (l *leaver) remove(ctx context.Context, user core.UserID, tell func(web.Rem
 		return err
 	}
 	tell(web.Removal{Step: web.RemovalRows, Total: messages})
+	crash("deleting rows")
 	all, err := l.store.DeleteUser(ctx, user)
 	if errors.Is(err, core.ErrNotFound) { // somebody else was faster
 		return l.finish(ctx, user)
@@ -351,7 +353,7 @@ func (s *steps) line(step, text string) {
 	}
 	s.step, s.shown, s.last = step, now, ""
 	if s.screen {
-		fmt.Fprintf(s.err, "\r%-78s", text)
+		fmt.Fprintf(drawn(s.err), "\r%-78s", trust.Line(text))
 		return
 	}
 	fmt.Fprintln(s.err, text)
@@ -360,7 +362,7 @@ func (s *steps) line(step, text string) {
 // end ends the line of the last step, with how far it came.
 func (s *steps) end() {
 	if s.screen && s.last != "" {
-		fmt.Fprintf(s.err, "\r%-78s", s.last)
+		fmt.Fprintf(drawn(s.err), "\r%-78s", trust.Line(s.last))
 	}
 	if s.screen && s.step != "" {
 		fmt.Fprintln(s.err)

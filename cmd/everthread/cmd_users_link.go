@@ -44,8 +44,8 @@ func (u usersLinkCmd) Run(ctx context.Context, d *desk) error {
 	if err != nil {
 		return err
 	}
-	question := fmt.Sprintf("Make %s (user %d, %d messages) a part of %s (user %d, %d messages)? Addresses, days, memory and reminders come along.",
-		from.Name, from.ID, counts[0], into.Name, into.ID, counts[1])
+	question := fmt.Sprintf("Make %s (user %d, %s) a part of %s (user %d, %s)? Addresses, days, memory and reminders come along.",
+		from.Name, from.ID, counted(counts[0], "message"), into.Name, into.ID, counted(counts[1], "message"))
 	if !u.Yes && !d.confirm(question) {
 		return errors.New("nothing was changed; answer yes, or give --yes")
 	}
@@ -56,7 +56,7 @@ func (u usersLinkCmd) Run(ctx context.Context, d *desk) error {
 	if err := d.carry(ctx, id); err != nil {
 		return fmt.Errorf("it goes on when `everthread serve` runs, or with the next `everthread users link`: %w", err)
 	}
-	return d.show(map[string]any{"user": into.ID, "was": from.ID, "messages": counts[0] + counts[1]}, func(w io.Writer) {
+	return d.show(map[string]any{"user_id": into.ID, "was": from.ID, "messages": counts[0] + counts[1]}, func(w io.Writer) {
 		fmt.Fprintf(w, "%s is user %d now, with all that was said. `/unlink --split` from an app takes it apart again.\n", from.Name, into.ID)
 	})
 }
@@ -72,8 +72,8 @@ func (d *desk) webLink(ctx context.Context, u core.User) error {
 		return err
 	}
 	url := signIn(d.cfg, code)
-	return d.show(map[string]any{"user": u.ID, "url": url, "expires": stored.Expires}, func(w io.Writer) {
-		fmt.Fprintf(w, "%s\nThe link signs %s in. It works once, within %d minutes.\n", url, u.Name, int(d.cfg.Channels.Web.LinkLife.Minutes()))
+	return d.show(map[string]any{"user_id": u.ID, "url": url, "expires_at": stored.Expires}, func(w io.Writer) {
+		fmt.Fprintf(w, "%s\nThe link signs %s in. It works once, within %s.\n", url, u.Name, counted(int(d.cfg.Channels.Web.LinkLife.Minutes()), "minute"))
 	})
 }
 
@@ -109,7 +109,7 @@ func (d *desk) carry(ctx context.Context, id core.MoveID) error {
 		}
 		if now := time.Now(); now.Sub(shown) > time.Second && m.Total > 0 && !d.json {
 			shown = now
-			fmt.Fprintf(d.err, "%s: %d rows\n", m.Phase, m.Rows)
+			fmt.Fprintf(d.err, "%s: %s\n", m.Phase, counted(m.Rows, "row"))
 		}
 		if wait > 0 {
 			pause(ctx, wait)

@@ -14,7 +14,7 @@ func (a *app) newCommands() *command.Commands {
 	return command.New(command.Options{
 		Store: a.store, Day: a.calendar.Day, DayName: day.Name, StripRefs: markup.StripRefs, Hash: people.Hash, NewCode: a.people.NewLinkCode, Push: a.pushes,
 		NewWebLink: a.newWebLink(), Search: a.search, Memory: a.memory, Reminders: a.reminders,
-		Defaults: command.Defaults{Zone: c.DefaultTimezone, Language: c.DefaultLanguage, TokensPerDay: c.Limits.TokensPerDay,
+		Defaults: command.Defaults{Zone: c.DefaultTimezone, Language: c.DefaultLanguage, TokensPerDay: c.Limits.TokensPerDay, AllTokensPerDay: allTokensPerDay(c),
 			PostForward: c.Summaries.PostForward, Strategy: c.Context.Strategy},
 	})
 }

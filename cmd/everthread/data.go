@@ -17,6 +17,7 @@ import (
 	"github.com/everthread/everthread/configs"
 	"github.com/everthread/everthread/core"
 	"github.com/everthread/everthread/core/backup"
+	"github.com/everthread/everthread/core/trust"
 )
 
 // prepare makes the data folder and checks that it can be written, and reads or
@@ -190,7 +191,11 @@ func (d *desk) app(ctx context.Context) (*app, error) {
 		return nil, err
 	}
 	d.atEnd = append(d.atEnd, shut)
-	return build(h, chs)
+	a, err := build(h, chs)
+	if err == nil {
+		d.atEnd = append(d.atEnd, func() { a.ledger.Close(context.WithoutCancel(ctx)) })
+	}
+	return a, err
 }
 
 // user finds the user that --user names, by id or name; the owner if it is empty.
@@ -207,6 +212,7 @@ func (d *desk) user(ctx context.Context, who string) (core.User, error) {
 	}
 	switch {
 	case len(found) == 1:
+		found[0].Name = trust.Line(found[0].Name) // it is said in sentences
 		return found[0], nil
 	case len(found) > 1:
 		return core.User{}, fmt.Errorf("several users are called %s; name one by its id (`everthread users list`)", who)

@@ -101,7 +101,7 @@ func checkMatrix(ctx context.Context, h *holder) []finding {
 
 // checkTranscription sends a second of silence.
 func checkTranscription(ctx context.Context, c configs.Config) finding {
-	t, ok := transcriber(c.Transcription).(*transcribe.Transcriber)
+	t, ok := transcriber(c.Transcription, nil).(*transcribe.Transcriber)
 	if !ok {
 		return finding{"transcription", true, "none is configured: voice notes are kept, but not read; set transcription.model"}
 	}

@@ -17,7 +17,7 @@ import (
 
 // checkEmbeddings embeds two sentences.
 func checkEmbeddings(ctx context.Context, c configs.Config) finding {
-	e, config, err := newEmbedder(c)
+	e, config, err := newEmbedder(c, nil)
 	if err != nil || e == nil {
 		return verdict("embeddings", err, "none are configured: search goes by words; set embeddings.provider for search by meaning")
 	}
@@ -25,6 +25,29 @@ func checkEmbeddings(ctx context.Context, c configs.Config) finding {
 	defer cancel()
 	dimensions, err := llmembed.Check(ctx, e)
 	return verdict("embeddings", err, fmt.Sprintf("%s answers with %d dimensions", config, dimensions))
+}
+
+// checkVectors looks for texts that could not be embedded.
+func checkVectors(ctx context.Context, c configs.Config) finding {
+	const fine = "no text was refused a vector"
+	if c.DatabaseURL == "" && !hasDatabase(c) {
+		return finding{"vectors", true, fine}
+	}
+	ctx, cancel := context.WithTimeout(ctx, checkTimeout)
+	defer cancel()
+	st, err := openStore(ctx, c)
+	if err != nil {
+		return finding{"vectors", true, "not looked for: see database"}
+	}
+	defer st.Close()
+	faults, err := st.EmbeddingFaults(ctx, 0)
+	if err != nil {
+		return finding{"vectors", true, "not looked for: see database"}
+	}
+	if len(faults) > 0 {
+		err = fmt.Errorf("%s no vector, and can be found only by words: %s (`everthread embeddings status` tells whose)", texts(faults[0].Count), faults[0].Reason)
+	}
+	return verdict("vectors", err, fine)
 }
 
 // checkServers connects to the MCP servers.

@@ -75,7 +75,7 @@ func get(ctx context.Context, address string) (answer, error) {
 	if err != nil {
 		return answer{}, errors.New("the address is wrong")
 	}
-	resp, err := http.DefaultClient.Do(req)
+	resp, err := ask(req)
 	if err != nil {
 		var u *url.Error
 		if errors.As(err, &u) {

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"errors"
@@ -16,6 +17,7 @@ import (
 	"github.com/everthread/everthread/core/client"
 	"github.com/everthread/everthread/core/live"
 	"github.com/everthread/everthread/core/recall"
+	"github.com/everthread/everthread/core/trust"
 )
 
 // doors are the channels of the gateway itself, for people with a browser and for
@@ -34,17 +36,17 @@ func (a *app) doors(chat core.Model) ([]core.Channel, error) {
 	if err != nil {
 		return nil, fmt.Errorf("http.trusted_proxies: %w", err)
 	}
-	guard := client.NewGuard(client.GuardOptions{Store: a.store, Address: address, Log: a.log.Named("keys"), Now: a.now})
+	a.guard = client.NewGuard(client.GuardOptions{Store: a.store, Address: address, Log: a.log.Named("keys"), Now: a.now})
 	asker := &live.Asker{Hub: a.hub, Receiver: lazyGateway{a}, Store: a.store, Over: a.over}
 	if c.OpenAI.Enabled {
-		out = append(out, openai.New(openai.Options{Guard: guard, Asker: asker, Director: &director{a, chat}, Keeper: lazyGateway{a}, Store: a.store,
-			Embedder: a.embedders.system, EmbeddingModel: a.cfg.Embeddings.Model, Tokens: a.tokens, Log: a.log.Named("openai"), Now: a.now}))
-		out = append(out, api.New(api.Options{Guard: guard, Asker: asker, Actor: lazyGateway{a}, Store: a.store, Searcher: a.search, Memory: a.memory,
+		out = append(out, openai.New(openai.Options{Guard: a.guard, Asker: asker, Director: &director{a, chat}, Keeper: lazyGateway{a}, Store: a.store,
+			Embedder: a.ledger.Embedder(a.embedders.system, 0), EmbeddingModel: a.cfg.Embeddings.Model, Tokens: a.tokens, Log: a.log.Named("openai"), Now: a.now}))
+		out = append(out, api.New(api.Options{Guard: a.guard, Asker: asker, Actor: lazyGateway{a}, Store: a.store, Searcher: a.search, Memory: a.memory,
 			Names: a.names, Zone: a.zoneOf, Log: a.log.Named("api"), Now: a.now}))
 	}
 	if c.MCP.Enabled {
 		a.mcpServer, err = mcp.New(mcp.Options{Tools: append(recall.Tools(a.search, a.names), a.memory.Tools()...), Actor: lazyGateway{a}, Days: a.store,
-			Guard: guard, PublicURL: a.cfg.HTTP.PublicURL, Zone: a.zoneOf, Version: version, Log: a.log.Named("mcp_server"), Now: a.now})
+			Guard: a.guard, PublicURL: a.cfg.HTTP.PublicURL, Zone: a.zoneOf, Version: version, Log: a.log.Named("mcp_server"), Now: a.now})
 		if err != nil {
 			return nil, fmt.Errorf("mcp: %w", err)
 		}
@@ -59,11 +61,11 @@ func (a *app) zoneOf(u core.User) *time.Location { return u.Settings.Location(a.
 func (a *app) page() (*web.Channel, error) {
 	h, w := a.cfg.HTTP, a.cfg.Channels.Web
 	return web.New(web.Options{Store: a.store, People: a.people, Hub: a.hub, Gateway: lazyGateway{a}, Search: a.search, Memory: a.memory, Items: a.memory,
-		Settings: a.settingsPage(), Admin: a.adminPage(), Prices: a.prices(),
+		Settings: a.settingsPage(), Admin: a.adminPage(), Prices: a.prices(), Sure: a.people.Sure,
 		Prompt: a.rebuild, Day: a.calendar.Day, MediaDir: filepath.Join(a.cfg.DataDir, "media"), MediaMax: int64(a.cfg.Media.MaxBytes),
 		Limits:    web.Limits{SignInsPerAddress: w.SignInsPerMinute, SessionLife: w.SessionLife, LivePages: w.LivePages},
 		PublicURL: h.PublicURL, TrustedProxies: h.TrustedProxies, Language: a.cfg.DefaultLanguage, Zone: a.cfg.DefaultTimezone,
-		Log: a.log.Named("web"), Now: a.now, Rand: rand.Reader})
+		Log: a.log.Named("web"), Now: a.now, Rand: rand.Reader, Intake: a.intake})
 }
 
 // lazyGateway is the gateway, which is made after those who use it.
@@ -86,13 +88,16 @@ func (l lazyGateway) Keep(ctx context.Context, user core.UserID, f core.File) (c
 
 // over tells until when the budget of a user's day is used up; zero: it is not.
 func (a *app) over(ctx context.Context, user core.UserID) (time.Time, error) {
-	limit := a.cfg.Limits.TokensPerDay
-	if limit == 0 {
-		return time.Time{}, nil
-	}
 	u, err := a.people.User(ctx, user)
 	if err != nil {
 		return time.Time{}, err
+	}
+	if until := a.closed(u.Settings); !until.IsZero() {
+		return until, nil
+	}
+	limit := a.cfg.Limits.TokensPerDay
+	if limit == 0 {
+		return time.Time{}, nil
 	}
 	today := a.calendar.Day(u.Settings, a.now())
 	used, reserved, err := a.store.UsageOf(ctx, user, today.Label)
@@ -108,40 +113,72 @@ type director struct {
 	model core.Model
 }
 
-// Direct asks once. What it takes is charged, whatever comes of it.
+// Afford takes tokens of a user's day before a call.
+func (d *director) Afford(ctx context.Context, user core.UserID, tokens int) (func(core.Usage) error, error) {
+	u, err := d.people.User(ctx, user)
+	if err != nil {
+		return nil, err
+	}
+	today := d.calendar.Day(u.Settings, d.now())
+	if until := d.ledger.Closed(ctx, tokens); !until.IsZero() {
+		return nil, &live.OverBudget{Until: until}
+	}
+	ok, err := d.store.ReserveCall(ctx, user, today.Label, tokens, d.cfg.Limits.TokensPerDay)
+	switch {
+	case err != nil:
+		return nil, err
+	case !ok:
+		return nil, &live.OverBudget{Until: today.End}
+	}
+	if d.cfg.Limits.TokensPerDay == 0 {
+		tokens = 0 // nothing was reserved
+	}
+	return func(took core.Usage) error {
+		return d.store.SettleCall(context.WithoutCancel(ctx), user, today.Label, tokens, took)
+	}, nil
+}
+
+// Direct asks once. What it may take is reserved before, and what it takes is
+// charged, whatever comes of it.
 func (d *director) Direct(ctx context.Context, user core.UserID, req core.ModelRequest) (core.Delta, error) {
-	until, err := d.over(ctx, user)
+	most := cmp.Or(req.MaxTokens, d.cfg.LLM.MaxOutputTokens)
+	settle, err := d.Afford(ctx, user, d.promptTokens(req)+most)
 	if err != nil {
 		return core.Delta{}, err
 	}
-	if !until.IsZero() {
-		return core.Delta{}, &live.OverBudget{Until: until}
-	}
 	var out core.Delta
-	for delta, err := range d.model.Stream(ctx, req) {
-		if err != nil {
-			return out, err
+	for delta, streamErr := range d.model.Stream(ctx, req) {
+		if err = streamErr; err != nil {
+			break
 		}
 		delta.Text = out.Text + delta.Text
 		out = delta
 	}
-	if out.Finish == "" {
-		return out, &core.ModelError{Kind: core.ModelDown, Err: errors.New("the answer was cut off")}
+	var over *trust.OverCap
+	if errors.As(err, &over) {
+		err = &live.OverBudget{Until: over.Until}
 	}
-	return out, d.charge(context.WithoutCancel(ctx), user, req, out)
+	if err == nil && out.Finish == "" {
+		err = &core.ModelError{Kind: core.ModelDown, Err: errors.New("the answer was cut off")}
+	}
+	return out, cmp.Or(err, settle(d.took(req, out)))
 }
 
-func (d *director) charge(ctx context.Context, user core.UserID, req core.ModelRequest, out core.Delta) error {
-	u, err := d.people.User(ctx, user)
-	if err != nil {
-		return err
+// promptTokens counts what a request shows the model.
+func (d *director) promptTokens(req core.ModelRequest) (n int) {
+	for _, m := range req.Messages {
+		n += d.tokens.Count(m.Content)
 	}
-	used := out.Usage
-	if used == nil {
-		used = &core.Usage{Completion: d.tokens.Count(out.Text)}
-		for _, m := range req.Messages {
-			used.Prompt += d.tokens.Count(m.Content)
-		}
+	return n
+}
+
+// took is what a call took, counted here if the model did not say.
+func (d *director) took(req core.ModelRequest, out core.Delta) core.Usage {
+	switch {
+	case out.Usage != nil:
+		return *out.Usage
+	case out.Text == "" && out.Finish == "":
+		return core.Usage{}
 	}
-	return d.store.Spend(ctx, user, d.calendar.Day(u.Settings, d.now()).Label, *used)
+	return core.Usage{Completion: d.tokens.Count(out.Text), Prompt: d.promptTokens(req)}
 }

@@ -36,7 +36,7 @@ func (l *linkApps) whatsappNumber(ctx context.Context) (string, error) {
 		return "", errors.New("the address is wrong")
 	}
 	req.Header.Set("Authorization", "Bearer "+string(w.AccessToken))
-	resp, err := http.DefaultClient.Do(req)
+	resp, err := ask(req)
 	if err != nil {
 		return "", fmt.Errorf("ask for the number: %w", err)
 	}

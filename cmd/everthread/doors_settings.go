@@ -28,6 +28,9 @@ func (a *app) settingsPage() *web.Settings {
 	return &web.Settings{Store: a.store, Capabilities: a.capable, NewCode: a.people.NewLinkCode, Apps: apps.list,
 		Embeddings: a.embedders, Agents: agentsPage{a}, Delete: a.deleteUser, Resume: newLeaver(c, a.store).finishAll, Traces: a.traces,
 		Export: func(ctx context.Context, w io.Writer, user core.UserID) error {
+			if err := a.store.PutAudit(ctx, user, export.Done(user)); err != nil { // what has left cannot be taken back
+				return err
+			}
 			return exporter.Write(ctx, w, user, nil)
 		},
 		TokensPerDay: c.Limits.TokensPerDay, Summaries: c.Summaries.PostForward, Strategy: c.Context.Strategy}

@@ -176,9 +176,9 @@ func TestNobodyLearnsWhatOthersSaid(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, user := range []core.UserID{owner.ID, bob.ID} {
-		if n, files := look(user); n > 0 || files {
-			t.Errorf("user %d: %d places, files %v", user, n, files)
+	for user, want := range map[core.UserID]int{owner.ID: 0, bob.ID: 1} { // their own name is theirs
+		if n, files := look(user); n != want || files {
+			t.Errorf("user %d: %d places, want %d, files %v", user, n, want, files)
 		}
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/everthread/everthread/core"
 	llmembed "github.com/everthread/everthread/core/llm/embed"
 	"github.com/everthread/everthread/core/seal"
+	"github.com/everthread/everthread/core/trust/egress"
 )
 
 // ownKey is what the key of a user's own embeddings is sealed as.
@@ -22,8 +23,12 @@ type embedders struct {
 		User(ctx context.Context, id core.UserID) (core.User, error)
 	}
 	sealer func() (*seal.Sealer, error)
+	way    *egress.Gate
 	system core.Embedder // nil: everybody may have their own
 	config string
+	tried  string // fingerprint of system
+	// counted has the ledger count what an embedder is asked for a user.
+	counted func(e core.Embedder, user core.UserID) core.Embedder
 
 	mu  sync.Mutex
 	own map[core.UserID]ownEmbedder
@@ -36,14 +41,19 @@ type ownEmbedder struct {
 }
 
 func (h *holder) newEmbedders() (*embedders, error) {
-	e, config, err := newEmbedder(h.cfg)
-	return &embedders{cfg: h.cfg, users: h.store, sealer: h.sealer, system: e, config: config, own: map[core.UserID]ownEmbedder{}}, err
+	e, config, err := newEmbedder(h.cfg, h.way)
+	out := &embedders{cfg: h.cfg, way: h.way, users: h.store, sealer: h.sealer, system: e, config: config, own: map[core.UserID]ownEmbedder{},
+		counted: func(e core.Embedder, _ core.UserID) core.Embedder { return e }}
+	if e != nil {
+		out.tried = core.FingerprintOf(e, config)
+	}
+	return out, err
 }
 
 // of is a core.EmbedderOf.
 func (e *embedders) of(ctx context.Context, user core.UserID) (core.Embedder, string, error) {
 	if e.system != nil {
-		return e.system, e.config, nil
+		return e.counted(behalf{e.system, e.config, user}, user), e.config, nil
 	}
 	u, err := e.users.User(ctx, user)
 	if err != nil || u.Settings.Embeddings.Provider == "" {
@@ -53,7 +63,7 @@ func (e *embedders) of(ctx context.Context, user core.UserID) (core.Embedder, st
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if known, ok := e.own[user]; ok && known.choice == choice {
-		return known.Embedder, known.config, nil
+		return e.counted(behalf{known.Embedder, known.config, user}, user), known.config, nil
 	}
 	made, err := e.open(choice)
 	if err != nil {
@@ -61,8 +71,23 @@ func (e *embedders) of(ctx context.Context, user core.UserID) (core.Embedder, st
 	}
 	config := llmembed.Config(choice.Provider, choice.Model, choice.Dimensions)
 	e.own[user] = ownEmbedder{choice, made, config}
-	return made, config, nil
+	return e.counted(behalf{made, config, user}, user), config, nil
 }
+
+// behalf is an embedder whose calls count as a user's.
+type behalf struct {
+	core.Embedder
+	config string
+	user   core.UserID
+}
+
+// Embed embeds.
+func (b behalf) Embed(ctx context.Context, texts []string) ([][]float32, error) {
+	return b.Embedder.Embed(egress.For(ctx, b.user), texts)
+}
+
+// Fingerprint is that of the embedder.
+func (b behalf) Fingerprint() string { return core.FingerprintOf(b.Embedder, b.config) }
 
 // open makes the embedder of a choice.
 func (e *embedders) open(c core.OwnEmbeddings) (core.Embedder, error) {
@@ -77,7 +102,7 @@ func (e *embedders) open(c core.OwnEmbeddings) (core.Embedder, error) {
 		}
 	}
 	return llmembed.New(llmembed.Options{Provider: c.Provider, BaseURL: c.BaseURL, APIKey: key, Model: c.Model, Dimensions: c.Dimensions,
-		Timeout: e.cfg.Embeddings.Timeout, AllowPrivate: e.cfg.AllowPrivateURLs})
+		Timeout: e.cfg.Embeddings.Timeout, Way: e.way})
 }
 
 // seal is a key as it is stored in a choice; empty for none.

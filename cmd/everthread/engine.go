@@ -3,16 +3,22 @@ package main
 import (
 	"cmp"
 	"context"
+	"crypto/rand"
+	"encoding/json"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/everthread/everthread/configs"
 	"github.com/everthread/everthread/core"
 	"github.com/everthread/everthread/core/agent"
+	"github.com/everthread/everthread/core/client"
 	"github.com/everthread/everthread/core/day"
 	"github.com/everthread/everthread/core/markup"
+	"github.com/everthread/everthread/core/memory"
 	"github.com/everthread/everthread/core/prompt"
+	"github.com/everthread/everthread/core/trust"
 )
 
 // parts renders Markdown as the parts that a channel can carry.
@@ -98,7 +104,9 @@ func (c calendar) Day(s core.Settings, t time.Time) core.Day {
 type contexts struct {
 	*app
 	budgets prompt.Budgets // but ToolSchemaTokens
-	static  []prompt.Static
+	// static is what stands first in every prompt; forgetful is that of people who
+	// switched memory off.
+	static, forgetful []prompt.Static
 	// loaded waits for attachments: what is heard in them stands in the prompt, and
 	// what is seen goes with it.
 	loaded func(ctx context.Context, u core.UserID, ids []core.MessageID) error
@@ -106,27 +114,31 @@ type contexts struct {
 
 func newContexts(a *app) *contexts {
 	c := a.cfg
-	var names []string
+	var names, others []string
 	for _, s := range a.tools.base.Specs() {
 		names = append(names, s.Name)
+		if !memory.IsTool(s.Name) {
+			others = append(others, s.Name)
+		}
 	}
 	instructions := c.Agent.Instructions
 	if instructions == "" {
 		instructions = defaultInstructions
 	}
-	return &contexts{app: a, budgets: budgets(c),
-		static: []prompt.Static{{Name: "instructions", Text: instructions}, {Name: "policy", Text: prompt.Policy(names)}},
+	head := func(tools []string) []prompt.Static {
+		return []prompt.Static{{Name: "instructions", Text: instructions}, {Name: "policy", Text: prompt.Policy(tools)}}
 	}
+	return &contexts{app: a, budgets: budgets(c), static: head(names), forgetful: head(others)}
 }
 
 // budgets bounds prompts as it is configured.
 func budgets(c configs.Config) prompt.Budgets {
 	return prompt.Budgets{Raw: c.Context.TodayRawTokens, TodaySummary: c.Context.TodaySummaryTokens, Last: c.Context.LastConversationTokens,
-		Loops: c.Context.OpenLoopsTokens, Target: c.Context.TargetTokens, Cap: c.Context.TotalTokens,
+		Loops: c.Context.OpenLoopsTokens, News: c.Context.NewsTokens, Target: c.Context.TargetTokens, Cap: c.Context.TotalTokens,
 		MaxHistoryMessages: c.Context.MaxHistoryMessages, MaxContextTokens: c.Context.MaxContextTokens,
 		ContextWindow: smallestWindow(c.LLM), MaxOutput: c.LLM.MaxOutputTokens,
-		LongBudget: longBudget(c), LongThreshold: c.Context.Long.CompressThreshold, LongRaw: c.Context.Long.RawRecentTokens,
-		MinTurns: c.Context.MinTurns, MinTokens: c.Context.MinTokens, Silence: c.Context.Silence, Pressure: c.Summaries.Pressure}
+		LongBudget: longBudget(c), LongThreshold: c.Context.Long.CompressThreshold, LongRaw: longRaw(c),
+		MinTurns: c.Context.MinTurns, Silence: c.Context.Silence, Pressure: c.Summaries.Pressure}
 }
 
 const defaultInstructions = `You are a personal assistant in one conversation that never ends. The person writes to you from several messaging apps; it is always the same conversation. Answer in their language, plainly and to the point, in Markdown. What you know of earlier days stands in the summaries below. If you do not know something, say so.`
@@ -155,10 +167,13 @@ func (c *contexts) Prompt(ctx context.Context, t *core.Turn, u core.User, now ti
 		}
 	}
 	budgets := c.budgets
-	budgets.ToolSchemaTokens = c.tools.schema()
-	static := append(c.static[:len(c.static):len(c.static)], prompt.Static{Name: "memory", Load: c.hints(ctx, t.User)})
+	budgets.ToolSchemaTokens = c.tools.schema(u)
+	static := c.forgetful
+	if !u.Settings.MemoryOff {
+		static = append(c.static[:len(c.static):len(c.static)], prompt.Static{Name: "memory", Text: memory.Guidance}, c.hints(ctx, t.User))
+	}
 	in := prompt.Input{Turn: *t, Strategy: c.strategy(u.Settings), Budgets: budgets, Static: static, Now: now,
-		Zone: u.Settings.Location(c.calendar.zone), Tokens: c.tokens}
+		Zone: u.Settings.Location(c.calendar.zone), Tokens: c.tokens, Nonce: nonce}
 	p, err := c.buildAs(ctx, in)
 	if r := p.Request; err == nil && r != nil && r.Strategy != "" && r.Strategy != in.Strategy {
 		in.Strategy = r.Strategy
@@ -172,6 +187,9 @@ func (c *contexts) Prompt(ctx context.Context, t *core.Turn, u core.User, now ti
 	}
 	return core.Prompt(p), err
 }
+
+// nonce is what the fences of an epoch are named by: 50 bits that nobody can guess.
+func nonce() string { return strings.ToLower(rand.Text()[:10]) }
 
 // buildAs builds a prompt by a strategy.
 func (c *contexts) buildAs(ctx context.Context, in prompt.Input) (prompt.Prompt, error) {
@@ -212,21 +230,75 @@ func (g *agents) Answer(ctx context.Context, t *core.Turn, u core.User, p core.P
 	}
 	c := g.cfg.Agent
 	g.reachServers(ctx)
-	tools, guard := g.tools.now(), agent.Promise
-	client := core.Request{}
+	tools, guard := g.tools.of(u), agent.Promise
+	asked := core.Request{}
 	if p.Request != nil {
-		client = *p.Request
+		asked = *p.Request
 	}
-	if full, _ := g.reserve(u.Settings); t.Reserved > 0 && t.Reserved < full { // the day's budget has one call left
-		tools, guard, client.Tools = nil, nil, nil
+	model, reserved := g.model, g.reserved(t, u, g.maxOutput(asked))
+	call := core.ToolUse{User: t.User, Thread: t.Thread, Turn: t.ID, By: through(t), Inputs: t.Inputs, Location: u.Settings.Location(g.calendar.zone), Language: u.Settings.Language}
+	var more func(context.Context, core.ModelRequest) (bool, error)
+	if reserved != nil {
+		model, call.Reserve, more = reserved.Model(g.model), reserved.Take, reserved.Affords
+		if ok, err := g.several(ctx, t, u, reserved); err != nil {
+			return core.Answer{}, err
+		} else if !ok { // the day's budget has one call left
+			tools, guard, asked.Tools = nil, nil, nil
+		}
 	}
-	out, err := agent.Run(ctx, agent.Request{Model: g.model, Messages: p.Messages, CachePrefix: p.CachePrefix, Tools: tools,
-		Call:    core.ToolUse{User: t.User, Thread: t.Thread, Turn: t.ID, Inputs: t.Inputs, Location: u.Settings.Location(g.calendar.zone), Language: u.Settings.Language},
-		Journal: g.store, MaxSteps: c.MaxSteps, ToolTokens: c.ToolTokens, ResultTokens: c.ResultTokens, ToolTimeout: c.ToolTimeout,
-		Client: client.Tools, Choice: client.Choice,
-		MaxOutputTokens: g.maxOutput(client), Tokenizer: g.tokens, Now: g.now, Keep: g.keep, OnText: onText, Guard: guard, More: g.more(t, u)})
+	decided, err := g.decided(ctx, t.User, p.Decides)
+	if err != nil {
+		return core.Answer{}, err
+	}
+	out, err := agent.Run(ctx, agent.Request{Model: model, Messages: p.Messages, CachePrefix: p.CachePrefix, Tools: tools,
+		Call: call, Journal: g.store, MaxSteps: c.MaxSteps, ToolTokens: c.ToolTokens, ResultTokens: c.ResultTokens, ToolTimeout: c.ToolTimeout,
+		Client: asked.Tools, Choice: asked.Choice, Permit: permit, Tainted: p.Tainted, Foreign: p.Foreign, Decided: decided,
+		MaxOutputTokens: g.maxOutput(asked), Tokenizer: g.tokens, Now: g.now, Keep: g.keep, OnText: onText, Guard: guard, More: more})
 	return core.Answer{Messages: out.Messages, Usage: out.Usage, Effects: out.Effects, FirstToken: out.FirstToken, Model: out.Model,
-		Finish: out.Finish, Steps: out.Steps}, err
+		Finish: out.Finish, Steps: out.Steps, Question: out.Question, Tainted: out.Tainted}, err
+}
+
+// through is through whom a turn came: the key of a program, or an identity.
+func through(t *core.Turn) core.Actor {
+	if key, ok := client.KeyOf(t.Address); ok {
+		return core.Actor{Via: core.ViaKey, ID: key}
+	}
+	if t.Identity == 0 {
+		return core.Actor{}
+	}
+	return core.Actor{Via: core.ViaIdentity, ID: int64(t.Identity)}
+}
+
+// permit decides about calls of outside tools: what the operator allowed runs, but
+// in a tainted turn only what reads; all else asks the person.
+func permit(tool core.Tool, tainted bool) agent.Verdict {
+	g, ok := tool.(core.GuardedTool)
+	if !ok {
+		return agent.Allow
+	}
+	if allowed, readOnly := g.Standing(); readOnly || allowed && !tainted {
+		return agent.Allow
+	}
+	return agent.Ask
+}
+
+// decided is the call that a turn goes on with; nil: none.
+func (g *agents) decided(ctx context.Context, user core.UserID, d *core.Decision) (*agent.Decided, error) {
+	if d == nil {
+		return nil, nil
+	}
+	a, err := g.store.Approval(ctx, user, d.Approval)
+	if errors.Is(err, core.ErrNotFound) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	var s core.CallSubject
+	if err := json.Unmarshal([]byte(a.Subject), &s); err != nil || s.Call.Name == "" {
+		return nil, err // it was forgotten meanwhile
+	}
+	return &agent.Decided{Call: s.Call, Yes: a.State == core.ApprovalYes}, nil
 }
 
 // maxOutput bounds an answer: a client may ask for less than is configured.
@@ -238,15 +310,35 @@ func (g *agents) maxOutput(r core.Request) int {
 	return c
 }
 
-// more reserves the tokens of one more step of a turn; nil: there is no budget.
-func (g *agents) more(t *core.Turn, u core.User) func(ctx context.Context) (bool, error) {
-	c := g.cfg
-	if c.Limits.TokensPerDay == 0 {
+// reserved is what is reserved of a person's day for their turn; nil: it has no bound.
+func (g *agents) reserved(t *core.Turn, u core.User, output int) *trust.Reservation {
+	limit := g.cfg.Limits.TokensPerDay
+	if limit == 0 {
 		return nil
 	}
-	return func(ctx context.Context) (bool, error) {
-		return g.store.ReserveMore(ctx, t, core.Budget{TokensPerDay: c.Limits.TokensPerDay, Reserve: g.step(u.Settings) + c.Agent.ToolTokens})
+	return &trust.Reservation{Reserved: t.Reserved, Taken: t.Used.Prompt + t.Used.Completion, Output: output, Results: g.cfg.Agent.ToolTokens,
+		Tokens: g.tokens, Until: g.calendar.Day(u.Settings, g.now()).End,
+		More: func(ctx context.Context, n int) (bool, error) {
+			return g.store.ReserveMore(ctx, t, core.Budget{TokensPerDay: limit, Reserve: n})
+		}}
+}
+
+// several reports whether a turn has tokens for more than one call. What attempts of
+// it took before is reserved anew first; the error is an OverCap where not even one
+// call is left.
+func (g *agents) several(ctx context.Context, t *core.Turn, u core.User, r *trust.Reservation) (bool, error) {
+	full, least := g.reserve(u.Settings)
+	if t.Lease.Attempt <= 1 && t.Used == (core.Usage{}) {
+		return t.Reserved >= full, nil
 	}
+	ok, err := r.Has(ctx, full)
+	if ok || err != nil {
+		return ok, err
+	}
+	if ok, err = r.Has(ctx, least); err == nil && !ok {
+		err = &core.ModelError{Kind: core.ModelBusy, Err: &trust.OverCap{Until: r.Until, One: true}}
+	}
+	return false, err
 }
 
 // step is how many tokens one call of the model may take: prompt and answer.

@@ -100,7 +100,7 @@ func TestEvalRecall(t *testing.T) {
 	if err := json.Unmarshal(out.Bytes(), &report); err != nil {
 		t.Fatalf("%v\n%s\n%s", err, out.String(), errs.String())
 	}
-	if code != 0 || report.All.Questions < 60 || report.All.Recall10 < 0.77 {
+	if code != 0 || report.All.Questions < 60 || report.All.Recall10 < 0.798 || report.All.People10 == 0 {
 		t.Errorf("exit code %d: %+v", code, report.All)
 	}
 	if code := run([]string{"eval", "recall", "eval_test.go"}, strings.NewReader(""), &out, &errs, nil); code != 1 || !strings.Contains(errs.String(), "eval_test.go: read samples") {

@@ -21,8 +21,10 @@ import (
 	llmembed "github.com/everthread/everthread/core/llm/embed"
 	"github.com/everthread/everthread/core/loops"
 	"github.com/everthread/everthread/core/memory"
+	"github.com/everthread/everthread/core/prompt"
 	"github.com/everthread/everthread/core/recall"
 	"github.com/everthread/everthread/core/remind"
+	"github.com/everthread/everthread/core/trust/egress"
 )
 
 // features are what the model and the person find and keep things with.
@@ -56,6 +58,7 @@ func (a *app) newFeatures(chat core.Model) error {
 	if a.embedders, err = a.newEmbedders(); err != nil {
 		return err
 	}
+	a.embedders.counted = a.ledger.Embedder
 	a.search = newSearcher(c, a.store, analyzer, a.embedders.of, a.tokens, a.log.Named("recall"))
 	a.newEmbedding()
 	a.memory = &memory.Memory{Store: a.store, Signals: a.search, Embed: a.embedders.name,
@@ -67,13 +70,13 @@ func (a *app) newFeatures(chat core.Model) error {
 }
 
 // newEmbedder returns the configured embedder, or nil.
-func newEmbedder(c configs.Config) (core.Embedder, string, error) {
+func newEmbedder(c configs.Config, way *egress.Gate) (core.Embedder, string, error) {
 	e := c.Embeddings
 	if e.Provider == "none" || e.Provider == "" {
 		return nil, "", nil
 	}
 	out, err := llmembed.New(llmembed.Options{Provider: e.Provider, BaseURL: e.BaseURL, APIKey: string(e.APIKey), Model: e.Model,
-		Dimensions: e.Dimensions, Timeout: e.Timeout, AllowPrivate: true})
+		Dimensions: e.Dimensions, Timeout: e.Timeout, Written: true, Way: way})
 	if err != nil {
 		return nil, "", fmt.Errorf("embeddings: %w", err)
 	}
@@ -87,8 +90,8 @@ func newSearcher(c configs.Config, st store, analyzer *recall.Analyzer, e core.E
 }
 
 func (a *app) newEmbedding() {
-	a.embedding = &embed.Worker{Store: a.store, Jobs: a.store, Embedders: a.embedders.of, Cut: recall.Cut, Text: recall.WindowText,
-		Busy: func() bool { return a.gateway.Busy() }, Count: a.meter.Count, Log: a.log.Named("embeddings"), Now: a.now, Rand: rand.Float64,
+	a.embedding = &embed.Worker{Store: a.store, Jobs: a.store, Embedders: a.embedders.of, Cut: recall.Cut, Text: recall.WindowText, Passages: recall.Passages,
+		Busy: a.busy, Count: a.meter.Count, Log: a.log.Named("embeddings"), Now: a.now, Rand: rand.Float64,
 		Lease: a.cfg.Turn.Lease, Name: a.worker}
 }
 
@@ -109,20 +112,24 @@ func (a *app) newReminders() error {
 // these have been reached.
 func (a *app) newTools(chat core.Model) error {
 	c := a.cfg.Agent
-	a.mcp = mcp.New(mcp.Options{Servers: servers(c.MCPServers), Version: version, Tokenizer: a.tokens, Log: a.log.Named("mcp"), Now: a.now, Rand: rand.Float64})
+	a.mcp = mcp.New(mcp.Options{Servers: servers(c.MCPServers), Version: version, Tokenizer: a.tokens, Way: a.way, Log: a.log.Named("mcp"), Now: a.now, Rand: rand.Float64})
 	box := &toolbox{outside: a.mcp.Tools, tokenizer: a.tokens}
-	delegate := &agent.Delegate{Model: chat, Tools: box.now, Journal: a.store, MaxSteps: c.MaxSteps, ToolTokens: c.ToolTokens,
+	delegate := &agent.Delegate{Model: chat, Tools: a.toolsOf, Journal: a.store, MaxSteps: c.MaxSteps, ToolTokens: c.ToolTokens,
 		ResultTokens: c.ResultTokens, ToolTimeout: c.ToolTimeout, MaxOutputTokens: a.cfg.LLM.MaxOutputTokens, Patience: c.DelegateTimeout,
 		Tokenizer: a.tokens, Now: a.now}
+	base, err := agent.NewRegistry(a.ownTools(delegate)...)
+	box.base = base
+	a.tools = box
+	return err
+}
+
+// ownTools are all tools that are not of MCP servers.
+func (a *app) ownTools(delegate *agent.Delegate) []core.Tool {
 	tools := []core.Tool{agent.TimeNow{}, delegate}
 	tools = append(tools, recall.Tools(a.search, a.names)...)
 	tools = append(tools, a.memory.Tools()...)
 	tools = append(tools, (&loops.Loops{Store: a.store}).Tools()...)
-	tools = append(tools, a.reminders.Tools()...)
-	base, err := agent.NewRegistry(tools...)
-	box.base = base
-	a.tools = box
-	return err
+	return append(tools, a.reminders.Tools()...)
 }
 
 // names says who is meant by a name in a query.
@@ -153,47 +160,87 @@ func servers(list []configs.MCPServer) []mcp.Server {
 	}
 	var out []mcp.Server
 	for _, s := range list {
-		out = append(out, mcp.Server{Name: s.Name, Command: s.Command, Args: s.Args, Env: plain(s.Env), URL: s.URL, Headers: plain(s.Headers)})
+		server := mcp.Server{Name: s.Name, Command: s.Command, Args: s.Args, Env: plain(s.Env), URL: s.URL, Headers: plain(s.Headers),
+			Allow: s.Allow, TrustHints: s.TrustHints}
+		for _, role := range s.Roles {
+			server.Roles = append(server.Roles, core.UserRole(role))
+		}
+		for _, id := range s.Users {
+			server.Users = append(server.Users, core.UserID(id))
+		}
+		out = append(out, server)
 	}
 	return out
 }
 
-// toolbox is the set of tools of the moment. It is counted again when it grows:
-// the vocabulary is large.
+// toolbox is the set of tools of the moment. What a user may use of it is counted
+// again when it grows: the vocabulary is large.
 type toolbox struct {
-	base      *agent.Registry
+	base      *agent.Registry // without those of memory for people who want none
 	outside   func() []core.Tool
 	tokenizer core.Tokenizer
 
-	mu     sync.Mutex
-	all    *agent.Registry
-	more   int
-	tokens int
+	mu   sync.Mutex
+	more int
+	sets map[string]*toolset // by the outside tools in it
 }
 
-// now returns the tools of the moment.
-func (b *toolbox) now() *agent.Registry {
-	tools, _ := b.counted(false)
-	return tools
+// toolset is what some users may use.
+type toolset struct {
+	tools  *agent.Registry
+	tokens int // of the descriptions; 0: not counted yet
 }
 
-// schema returns how many tokens the descriptions take.
-func (b *toolbox) schema() int {
-	_, n := b.counted(true)
-	return n
-}
+// of returns the tools that a user has at the moment.
+func (b *toolbox) of(u core.User) *agent.Registry { return b.set(u).tools }
 
-func (b *toolbox) counted(count bool) (*agent.Registry, int) {
-	outside := b.outside()
+// schema returns how many tokens their descriptions take.
+func (b *toolbox) schema(u core.User) int {
+	s := b.set(u)
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if b.all == nil || len(outside) != b.more {
-		b.all, b.more, b.tokens = b.base.With(outside...), len(outside), 0
+	if s.tokens == 0 {
+		s.tokens = s.tools.Tokens(b.tokenizer)
 	}
-	if count && b.tokens == 0 {
-		b.tokens = b.all.Tokens(b.tokenizer)
+	return s.tokens
+}
+
+func (b *toolbox) set(u core.User) *toolset {
+	all := b.outside()
+	var mine []core.Tool
+	var names strings.Builder
+	base := b.base
+	if u.Settings.MemoryOff {
+		base = b.base.Only(func(name string) bool { return !memory.IsTool(name) })
+		names.WriteString("no memory ")
 	}
-	return b.all, b.tokens
+	for _, t := range all {
+		if g, ok := t.(core.GuardedTool); !ok || g.May(u) {
+			mine = append(mine, t)
+			names.WriteString(t.Spec().Name + " ")
+		}
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.sets == nil || len(all) != b.more {
+		b.sets, b.more = map[string]*toolset{}, len(all)
+	}
+	s := b.sets[names.String()]
+	if s == nil {
+		s = &toolset{tools: base.With(mine...)}
+		b.sets[names.String()] = s
+	}
+	return s
+}
+
+// toolsOf returns the tools that a user has at the moment; of somebody who is gone
+// none.
+func (a *app) toolsOf(ctx context.Context, user core.UserID) *agent.Registry {
+	u, err := a.people.User(ctx, user)
+	if err != nil {
+		return nil
+	}
+	return a.tools.of(u)
 }
 
 // reachServers waits, for a while after the start, until every MCP server has been
@@ -210,11 +257,12 @@ func (a *app) reachServers(ctx context.Context) {
 const reachFor = 5 * time.Second
 
 // hints is the part of a prompt that tells how to use memory, and what it is about.
-func (a *app) hints(ctx context.Context, user core.UserID) func() (string, error) {
-	return func() (string, error) {
-		themes, err := a.memory.Themes(ctx, user, hintedThemes)
+func (a *app) hints(ctx context.Context, user core.UserID) prompt.Static {
+	var themes []core.Theme
+	return prompt.Static{Name: "themes", Load: func() (text string, err error) {
+		themes, err = a.memory.Themes(ctx, user, hintedThemes)
 		return memory.Hints(themes, err), err
-	}
+	}, Tainted: func() bool { return memory.Foreign(themes) }}
 }
 
 // hintedThemes is one more theme than hints show, so that they can say that
@@ -256,7 +304,7 @@ const embedWorkers = 2
 func (a *app) wantEmbeddings(ctx context.Context) error {
 	const page = 500
 	for after := core.UserID(0); ; {
-		users, err := a.store.EmbeddingDue(ctx, after, a.embedders.system == nil, page)
+		users, err := a.store.EmbeddingDue(ctx, after, a.embedders.system == nil, a.embedders.tried, page)
 		if err != nil {
 			return err
 		}

@@ -17,7 +17,9 @@ func (a *app) routes() http.Handler {
 		writeJSON(w, http.StatusOK, map[string]string{"status": "ok"})
 	})
 	mux.HandleFunc("GET /readyz", a.ready)
-	mux.Handle("GET /metrics", a.meter.handler(a.store, a.now))
+	if a.cfg.HTTP.MetricsListen == "" {
+		mux.Handle("GET /metrics", onlyHere(a.metrics()))
+	}
 	var nowhere http.Handler
 	for _, ch := range a.channels {
 		h, ok := ch.(core.Handler)
@@ -48,16 +50,29 @@ func (a *app) routes() http.Handler {
 // readiness is what /readyz answers.
 type readiness struct {
 	Ready    bool              `json:"ready"`
-	Store    string            `json:"store"`
-	Schema   string            `json:"schema"`
-	Channels map[string]string `json:"channels"`
+	Store    string            `json:"store,omitempty"`
+	Schema   string            `json:"schema,omitempty"`
+	Channels map[string]string `json:"channels,omitempty"`
 }
 
-// ready tells whether messages can be taken: the store answers and has this
-// program's schema. What is wrong with a channel is told, but only a store that
-// is away makes the process not ready.
+// ready tells whether messages can be taken. Why not, and how the channels are, is
+// told to this machine and the owner only.
 func (a *app) ready(w http.ResponseWriter, r *http.Request) {
-	ctx, cancel := context.WithTimeout(r.Context(), 3*time.Second)
+	out, status := a.readiness(r.Context()), http.StatusOK
+	if !out.Ready {
+		status = http.StatusServiceUnavailable
+	}
+	if !here(r) && !a.isOwner(r) {
+		out = readiness{Ready: out.Ready}
+	}
+	writeJSON(w, status, out)
+}
+
+// readiness finds out whether messages can be taken: the store answers and has this
+// program's schema. What is wrong with a channel is told, but only a store that is
+// away makes the process not ready.
+func (a *app) readiness(ctx context.Context) readiness {
+	ctx, cancel := context.WithTimeout(ctx, 3*time.Second)
 	defer cancel()
 	out := readiness{Ready: true, Store: "ok", Schema: "ok", Channels: map[string]string{}}
 	if err := a.store.Ping(ctx); err != nil {
@@ -72,11 +87,7 @@ func (a *app) ready(w http.ResponseWriter, r *http.Request) {
 			out.Channels[name] = err.Error()
 		}
 	}
-	status := http.StatusOK
-	if !out.Ready {
-		status = http.StatusServiceUnavailable
-	}
-	writeJSON(w, status, out)
+	return out
 }
 
 // health says of every channel what is wrong with it, or nil; of personal agents

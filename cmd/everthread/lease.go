@@ -13,7 +13,9 @@ import (
 
 	"github.com/everthread/everthread/configs"
 	"github.com/everthread/everthread/core"
+	"github.com/everthread/everthread/core/intake"
 	"github.com/everthread/everthread/core/seal"
+	"github.com/everthread/everthread/core/trust/egress"
 )
 
 // How long a polled account is held without a renewal; another process takes it
@@ -31,13 +33,15 @@ type holder struct {
 	log    *zap.Logger
 	now    func() time.Time
 	worker string
+	way    *egress.Gate   // of every connection that a user or a model can cause
+	intake *intake.Budget // of bodies that nobody has authenticated; by the clock on the wall
 
 	mu     sync.Mutex
 	fences map[string]int64 // of the leases that this process has had
 }
 
 func newHolder(c configs.Config, log *zap.Logger, st store, now func() time.Time) *holder {
-	return &holder{cfg: c, store: st, log: log, now: now, worker: workerName(), fences: map[string]int64{}}
+	return &holder{cfg: c, store: st, log: log, now: now, worker: workerName(), way: wayOut(c), intake: intake.New(intake.DefaultBytes, intake.DefaultPatience, time.Now), fences: map[string]int64{}}
 }
 
 // accountName is what the lease and the state of a channel's account go by.

@@ -5,14 +5,17 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
+
+	"github.com/everthread/everthread/configs"
 )
 
 // What is counted under a name that nobody declared ends the process.
 func TestEveryMetricIsDeclared(t *testing.T) {
 	t.Parallel()
-	m := newMeter()
+	m := newMeter(configs.Default().LLM, nil)
 	use := regexp.MustCompile(`(Count|Observe)\("(everthread_\w+)"`)
 	seen := 0
 	err := filepath.WalkDir("../..", func(path string, d fs.DirEntry, err error) error {
@@ -30,5 +33,36 @@ func TestEveryMetricIsDeclared(t *testing.T) {
 	})
 	if err != nil || seen < 10 {
 		t.Fatalf("found %d metrics: %v", seen, err)
+	}
+}
+
+func TestTheCostIsThatOfTheTokens(t *testing.T) {
+	t.Parallel()
+	c := configs.Default().LLM
+	c.Prices, c.Currency = configs.Prices{Prompt: 10, Cached: 1, Completion: 100}, "EUR"
+	m := newMeter(c, []string{"telegram"})
+	if got := m.spent.total(); got != 0 {
+		t.Errorf("got %g before anything", got)
+	}
+	m.Count("everthread_tokens_total", 300_000, "cached")
+	m.Count("everthread_tokens_total", 1_000_000, "prompt")
+	m.Count("everthread_tokens_total", 20_000, "completion")
+	if got := m.spent.total(); got != 7+0.3+2 {
+		t.Errorf("got %g", got)
+	}
+	m.Count("everthread_tokens_total", 500_000, "cached") // before those of the prompt that they are among
+	if got := m.spent.total(); got != 7+0.3+2 {
+		t.Errorf("it fell to %g", got)
+	}
+}
+
+func TestSeriesAreThereFromTheStart(t *testing.T) {
+	t.Parallel()
+	m := metric{"a", "", "direction=in|out channel=CHANNELS"}
+	if got := m.known([]string{"x", "y"}); !slices.EqualFunc(got, [][]string{{"in", "x"}, {"in", "y"}, {"out", "x"}, {"out", "y"}}, slices.Equal) {
+		t.Errorf("got %v", got)
+	}
+	if got := (metric{}).known(nil); len(got) != 1 || got[0] != nil {
+		t.Errorf("without labels: %v", got)
 	}
 }

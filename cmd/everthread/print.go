@@ -1,14 +1,16 @@
 package main
 
 import (
+	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"strings"
 	"text/tabwriter"
 	"time"
 
-	"github.com/everthread/everthread/adapters/terminal"
+	"github.com/everthread/everthread/core/trust"
 )
 
 // show writes v as JSON if that was asked for, else what human writes.
@@ -17,10 +19,19 @@ func (c *console) show(v any, human func(w io.Writer)) error {
 		human(c.out)
 		return nil
 	}
-	e := json.NewEncoder(c.out)
+	return encode(c.out, v)
+}
+
+func encode(w io.Writer, v any) error {
+	var b bytes.Buffer
+	e := json.NewEncoder(&b)
 	e.SetIndent("", "  ")
 	e.SetEscapeHTML(false)
-	return e.Encode(v)
+	if err := e.Encode(v); err != nil {
+		return err
+	}
+	_, err := w.Write(trust.Escaped(b.Bytes()))
+	return err
 }
 
 // table writes rows under a header, or a sentence if there are none.
@@ -33,6 +44,9 @@ func (c *console) table(v any, header string, rows [][]string, none string) erro
 		t := tabwriter.NewWriter(w, 0, 4, 2, ' ', 0)
 		fmt.Fprintln(t, header)
 		for _, r := range rows {
+			for i := range r {
+				r[i] = trust.Line(r[i])
+			}
 			fmt.Fprintln(t, strings.Join(r, "\t"))
 		}
 		_ = t.Flush() // writing to a terminal that went away
@@ -49,11 +63,35 @@ func list[T any](s []T) []T {
 
 // short is the beginning of a text, on one line.
 func short(text string, n int) string {
-	text = strings.Join(strings.Fields(terminal.Clean(text)), " ")
+	text = trust.Line(text)
 	if r := []rune(text); len(r) > n {
 		return string(r[:n-1]) + "…"
 	}
 	return text
+}
+
+// counted is a number with what it counts, such as 1 message and 2 messages; forms
+// are the singular and, unless that takes an s, the plural.
+func counted[N int | int64](n N, forms ...string) string {
+	form := forms[0]
+	if n != 1 {
+		form += "s"
+		if len(forms) > 1 {
+			form = forms[1]
+		}
+	}
+	return fmt.Sprintf("%d %s", n, form)
+}
+
+// howMany is a number of rows that is asked for.
+type howMany int
+
+// Validate is how the command line finds a wrong one.
+func (n howMany) Validate() error {
+	if n < 1 {
+		return errors.New("it has to be 1 or more")
+	}
+	return nil
 }
 
 // dash is a value or, if it is empty, a dash.

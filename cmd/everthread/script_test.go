@@ -55,6 +55,15 @@ func TestScripts(t *testing.T) {
 			"trouble":  trouble,
 			"telegram": fakeTelegram,
 			"capture":  capture,
+			"reminders": func(ts *testscript.TestScript, _ bool, args []string) {
+				var lines strings.Builder
+				n, err := strconv.Atoi(args[1])
+				ts.Check(err)
+				for i := range n {
+					fmt.Fprintf(&lines, `{"text":"water %d","due_at":"2024-01-01T10:00:00Z","cron":%q,"zone":"UTC","state":"active","created_at":"2024-01-01T09:00:00Z"}`+"\n", i, args[2])
+				}
+				ts.Check(os.WriteFile(ts.MkAbs(args[0]), []byte(lines.String()), 0o600))
+			},
 		},
 	})
 }

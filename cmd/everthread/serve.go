@@ -24,11 +24,13 @@ const (
 // serve runs everything until ctx ends: first the adapters stop taking, then what
 // runs is finished or handed back.
 func (a *app) serve(ctx context.Context, ln net.Listener) error {
+	ctx = core.WithActor(ctx, core.Actor{}) // who comes in says who they are
 	work, stopWork := context.WithCancel(context.WithoutCancel(ctx))
 	defer stopWork()
 	inner, workCtx := errgroup.WithContext(work)
 	inner.Go(func() error { return a.gateway.Run(workCtx, graceTurns) })
 	inner.Go(func() error { return a.background(workCtx) })
+	inner.Go(func() error { return a.ledger.Run(workCtx) })
 	inner.Go(func() error { return a.store.Listen(workCtx) })
 	inner.Go(func() error { return a.trim(workCtx) })
 	inner.Go(func() error { return a.hub.Run(workCtx) })
@@ -38,7 +40,10 @@ func (a *app) serve(ctx context.Context, ln net.Listener) error {
 		outer.Go(func() error { return a.runChannel(ctx, ch) })
 	}
 	if ln != nil {
-		outer.Go(func() error { return a.listen(ctx, ln) })
+		outer.Go(func() error { return listen(ctx, ln, a.routes()) })
+	}
+	if a.metricsAt != nil {
+		outer.Go(func() error { return listen(ctx, a.metricsAt, a.metricsRoutes()) })
 	}
 	outer.Go(func() error { // nothing is served if the work cannot go on
 		select {
@@ -49,7 +54,10 @@ func (a *app) serve(ctx context.Context, ln net.Listener) error {
 	})
 	err := outer.Wait()
 	stopWork()
-	return errors.Join(ignoreCancel(err), ignoreCancel(inner.Wait()))
+	err = errors.Join(ignoreCancel(err), ignoreCancel(inner.Wait()))
+	end, cancel := context.WithTimeout(context.WithoutCancel(ctx), graceHTTP)
+	defer cancel()
+	return errors.Join(err, a.way.Settle(end))
 }
 
 func ignoreCancel(err error) error {
@@ -96,9 +104,9 @@ func pause(ctx context.Context, d time.Duration) {
 }
 
 // listen serves HTTP until ctx ends.
-func (a *app) listen(ctx context.Context, ln net.Listener) error {
-	s := &http.Server{Handler: a.routes(), ReadHeaderTimeout: 10 * time.Second, ReadTimeout: time.Minute, WriteTimeout: 2 * time.Minute,
-		IdleTimeout: 2 * time.Minute, MaxHeaderBytes: 64 << 10}
+func listen(ctx context.Context, ln net.Listener, routes http.Handler) error {
+	s := &http.Server{Handler: routes, ReadHeaderTimeout: 10 * time.Second, ReadTimeout: time.Minute, WriteTimeout: 2 * time.Minute,
+		IdleTimeout: 2 * time.Minute, MaxHeaderBytes: 64 << 10, ConnState: new(crowd).note}
 	stopped := context.AfterFunc(ctx, func() {
 		end, cancel := context.WithTimeout(context.WithoutCancel(ctx), graceHTTP)
 		defer cancel()

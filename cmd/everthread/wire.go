@@ -6,13 +6,18 @@ import (
 	"database/sql"
 	"fmt"
 	"math/rand/v2"
+	"net"
 	"os"
 	"path/filepath"
 	"time"
 
+	"github.com/everthread/everthread/adapters/api"
 	"github.com/everthread/everthread/adapters/mcp"
+	openaidoor "github.com/everthread/everthread/adapters/openai"
+	"github.com/everthread/everthread/adapters/web"
 	"github.com/everthread/everthread/configs"
 	"github.com/everthread/everthread/core"
+	"github.com/everthread/everthread/core/client"
 	"github.com/everthread/everthread/core/command"
 	"github.com/everthread/everthread/core/gateway"
 	"github.com/everthread/everthread/core/live"
@@ -28,6 +33,8 @@ import (
 	"github.com/everthread/everthread/core/store/sqlite"
 	"github.com/everthread/everthread/core/store/sqlstore"
 	"github.com/everthread/everthread/core/summary"
+	"github.com/everthread/everthread/core/trust"
+	"github.com/everthread/everthread/core/trust/egress"
 )
 
 // store is a store of either engine.
@@ -68,6 +75,7 @@ type app struct {
 	*holder
 	tokens   core.Tokenizer
 	calendar calendar
+	ledger   *trust.Ledger
 	people   *people.People
 	commands *command.Commands
 	summary  *summary.Summarizer
@@ -75,7 +83,12 @@ type app struct {
 	gateway  *gateway.Gateway
 	channels []core.Channel
 	meter    *meter
-	hub      *live.Hub
+	guard    *client.Guard
+	began    time.Time
+	// metricsAt is where the metrics alone are served; nil: they have no address of
+	// their own.
+	metricsAt net.Listener
+	hub       *live.Hub
 	// mcpServer serves MCP clients over HTTP; nil: it is turned off.
 	mcpServer *mcp.Server
 	// nextBackup is when a backup that failed is tried again.
@@ -85,7 +98,7 @@ type app struct {
 
 // build wires a process that serves channels.
 func build(h *holder, channels []core.Channel) (*app, error) {
-	a := &app{holder: h, tokens: tokens.New(), channels: channels, meter: newMeter(),
+	a := &app{holder: h, tokens: tokens.New(), channels: channels, began: h.now(), meter: newMeter(h.cfg.LLM, channelNames(channels)),
 		hub: live.New(h.store, h.worker, h.now, h.log.Named("live"))}
 	c := h.cfg
 	var err error
@@ -93,7 +106,8 @@ func build(h *holder, channels []core.Channel) (*app, error) {
 		return nil, err
 	}
 	a.people = a.newPeople()
-	chat, err := models(c.LLM, a.tokens)
+	a.newLedger()
+	chat, err := a.models(c.LLM)
 	if err != nil {
 		return nil, fmt.Errorf("llm: %w", err)
 	}
@@ -113,10 +127,25 @@ func build(h *holder, channels []core.Channel) (*app, error) {
 	return a, nil
 }
 
+// channelNames are the names under which messages come: of channels, of those that
+// they carry, and of the doors.
+func channelNames(all []core.Channel) []string {
+	names := []string{web.Name, openaidoor.Name, api.Name}
+	for _, ch := range all {
+		names = append(names, ch.Name())
+		if c, ok := ch.(core.Carrier); ok {
+			for _, other := range c.Carries() {
+				names = append(names, other.Name())
+			}
+		}
+	}
+	return names
+}
+
 func (a *app) newPeople() *people.People {
-	return &people.People{Store: a.store, Log: a.log, Now: a.now, Rand: crand.Reader, Render: a.render,
+	return &people.People{Store: a.store, Log: a.log, Now: a.now, Rand: crand.Reader, Render: a.render, Push: a.pushes, Crash: crash,
 		Settings: people.Settings{Policy: people.Policy(a.cfg.Access.Policy), Allow: a.cfg.Access.Allow, CodeLife: a.cfg.Access.CodeLife,
-			MaxCodes: a.cfg.Access.MaxCodes, Language: a.cfg.DefaultLanguage}}
+			MaxCodes: a.cfg.Access.MaxCodes, MaxOrigin: a.cfg.Access.MaxCodesOrigin, Language: a.cfg.DefaultLanguage}}
 }
 
 func (a *app) newGateway(chat core.Model) {
@@ -125,11 +154,11 @@ func (a *app) newGateway(chat core.Model) {
 	agents := &agents{app: a, model: chat}
 	a.gateway = gateway.New(gateway.Options{
 		Store: a.store, Wakes: a.store, Media: a.store, People: a.people, Commands: a.commands, Prompts: context, Agent: agents,
-		Calendar: a.calendar, Limiter: a.limiter(), Tokens: a.tokens, Transcriber: transcriber(c.Transcription), Channels: a.channels, Render: parts, Refit: refit,
+		Calendar: a.calendar, Limiter: a.limiter(), Tokens: a.tokens, Transcriber: a.transcriber(), Channels: a.channels, Render: parts, Refit: refit,
 		Settings: gateway.Settings{Debounce: c.Turn.Debounce, Workers: c.Turn.Workers, GiveUpAfter: c.Turn.GiveUpAfter, Lease: c.Turn.Lease,
 			Poll: pollEvery, TokensPerDay: c.Limits.TokensPerDay, TurnsPerMinute: c.Limits.TurnsPerMinute,
-			Reserve: a.reserve, SummarizeAfter: c.Summaries.AfterMessages,
-			MediaDir: filepath.Join(c.DataDir, "media"), MediaMax: int64(c.Media.MaxBytes), MediaWait: c.Media.Wait, Language: c.DefaultLanguage},
+			Reserve: a.reserve, Closed: a.closed, SummarizeAfter: c.Summaries.AfterMessages,
+			MediaDir: filepath.Join(c.DataDir, "media"), MediaMax: int64(c.Media.MaxBytes), MediaPerUser: int64(c.Media.BytesPerUser), MediaWait: c.Media.Wait, Language: c.DefaultLanguage},
 		Preview: a.hub.Preview, Meter: a.meter, Log: a.log, Now: a.now, Rand: rand.New(rand.NewPCG(rand.Uint64(), rand.Uint64())), Worker: a.worker, Crash: crash,
 	})
 	context.loaded = a.gateway.Loaded
@@ -148,14 +177,14 @@ func (a *app) limiter() gateway.Limiter {
 }
 
 // models returns the configured model with its fallbacks.
-func models(c configs.LLM, t core.Tokenizer) (core.Model, error) {
-	first, err := model(c, t)
+func models(c configs.LLM, t core.Tokenizer, way *egress.Gate) (core.Model, error) {
+	first, err := model(c, t, way)
 	if err != nil {
 		return nil, err
 	}
 	var rest []core.Model
 	for i, f := range c.Fallbacks {
-		m, err := model(f, t)
+		m, err := model(f, t, way)
 		if err != nil {
 			return nil, fmt.Errorf("fallbacks[%d]: %w", i, err)
 		}
@@ -167,24 +196,24 @@ func models(c configs.LLM, t core.Tokenizer) (core.Model, error) {
 	return fallback.New(first, rest...), nil
 }
 
-func model(c configs.LLM, t core.Tokenizer) (core.Model, error) {
+func model(c configs.LLM, t core.Tokenizer, way *egress.Gate) (core.Model, error) {
 	switch c.Provider {
 	case "demo":
 		return demo.New(t), nil
 	case "openai":
-		return openai.New(openai.Options{BaseURL: c.BaseURL, APIKey: string(c.APIKey), Model: c.Model, Timeout: c.Timeout}), nil
+		return openai.New(openai.Options{BaseURL: c.BaseURL, APIKey: string(c.APIKey), Model: c.Model, Timeout: c.Timeout, Way: way}), nil
 	case "anthropic":
-		return anthropic.New(anthropic.Options{BaseURL: c.BaseURL, APIKey: string(c.APIKey), Model: c.Model, MaxTokens: c.MaxOutputTokens, Timeout: c.Timeout}), nil
+		return anthropic.New(anthropic.Options{BaseURL: c.BaseURL, APIKey: string(c.APIKey), Model: c.Model, MaxTokens: c.MaxOutputTokens, Timeout: c.Timeout, Way: way}), nil
 	}
 	return nil, fmt.Errorf("provider %q is not known; use openai, anthropic or demo", c.Provider)
 }
 
 // transcriber is the configured service that writes down voice notes, or nil.
-func transcriber(t configs.Transcription) gateway.Transcriber {
+func transcriber(t configs.Transcription, way *egress.Gate) gateway.Transcriber {
 	if t.Model == "" {
 		return nil
 	}
-	return transcribe.New(transcribe.Options{BaseURL: t.BaseURL, APIKey: string(t.APIKey), Model: t.Model, Timeout: t.Timeout})
+	return transcribe.New(transcribe.Options{BaseURL: t.BaseURL, APIKey: string(t.APIKey), Model: t.Model, Timeout: t.Timeout, Way: way})
 }
 
 // workerName tells processes apart in leases.

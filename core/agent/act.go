@@ -36,6 +36,9 @@ func (r *run) act(ctx context.Context, a answer) error {
 		wg.Go(func() { results[i] = r.perform(ctx, i, call) })
 	}
 	wg.Wait()
+	for _, d := range results { // also of calls that were stopped
+		r.out.Usage = r.out.Usage.Add(d.Usage)
+	}
 	if err := ctx.Err(); err != nil {
 		return err
 	}
@@ -45,6 +48,7 @@ func (r *run) act(ctx context.Context, a answer) error {
 		}
 	}
 	r.add(core.ModelMessage{Role: core.RoleAssistant, Content: a.text, ToolCalls: sendable(a.calls)}, "")
+	r.asked = r.tainted
 	for i, d := range results {
 		if r.clients(a.calls[i]) {
 			continue
@@ -78,10 +82,17 @@ func sendable(calls []core.ToolCall) []core.ToolCall {
 func (r *run) addResult(call core.ToolCall, res core.ToolResult) {
 	r.results = append(r.results, result{message: len(r.out.Messages), shown: len(r.prompt), full: res.Text})
 	text := Truncate(res.Text, min(r.ResultTokens, r.ToolTokens), r.Tokenizer)
+	before := r.tainted
+	r.tainted = res.Tainted || r.outside(call.Name)
 	r.add(core.ModelMessage{Role: core.RoleTool, Content: text, ToolCallID: call.ID}, call.Name)
 	r.out.Messages[len(r.out.Messages)-1].Outside = r.outside(call.Name)
-	r.out.Usage = r.out.Usage.Add(res.Usage)
-	r.out.Effects = append(r.out.Effects, res.Effects...)
+	r.tainted = r.tainted || before
+	for _, e := range res.Effects {
+		if r.asked {
+			e = core.Taint(e)
+		}
+		r.out.Effects = append(r.out.Effects, e)
+	}
 }
 
 // perform runs one call; whatever goes wrong is told to the model.
@@ -95,6 +106,9 @@ func (r *run) perform(ctx context.Context, index int, call core.ToolCall) done {
 	}
 	c := r.Call
 	c.Step, c.Index, c.Now, c.Arguments = r.step, index, r.Now(), json.RawMessage(call.Arguments)
+	if d, stop := r.permitted(ctx, tool, call); stop {
+		return d
+	}
 	if r.Journal != nil && r.outside(call.Name) {
 		return r.journalled(ctx, tool, call, c)
 	}
@@ -135,7 +149,7 @@ func (r *run) journalled(ctx context.Context, tool core.Tool, call core.ToolCall
 	// The call has taken effect, so it is recorded even if the turn was stopped.
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), recordTimeout)
 	defer cancel()
-	if err := r.Journal.Record(ctx, c.User, c.Turn, c.Step, c.Index, call.Name, mark+d.recorded()); err != nil {
+	if err := r.Journal.Record(ctx, c.User, r.record(tool, c, call.Name, mark+d.recorded(), d.result())); err != nil {
 		return done{err: fmt.Errorf("record tool call: %w", err)}
 	}
 	return d

@@ -11,6 +11,7 @@ import (
 	"context"
 	"errors"
 	"slices"
+	"sync"
 	"time"
 
 	"github.com/everthread/everthread/core"
@@ -36,6 +37,19 @@ type Request struct {
 	// core.ModelRequest says.
 	Choice string
 
+	// Permit decides about a call of an outside tool. tainted says that the turn has
+	// read words that the person did not write there. nil: all are allowed.
+	Permit func(tool core.Tool, tainted bool) Verdict
+	// Tainted: the prompt shows such words already. Results of outside tools are such.
+	Tainted bool
+	// Foreign runs parallel to Messages: these hold such words. What a call is that the
+	// model would make without them, too, needs no question because of them. nil: none is
+	// known, and every call asks.
+	Foreign []bool
+	// Decided is a call that the person answered a question about: it is the first
+	// step of the turn. nil: none.
+	Decided *Decided
+
 	// firstStep is the number of the first step, for the journal of a delegate.
 	firstStep int
 
@@ -53,10 +67,10 @@ type Request struct {
 	// chance to use tools; what it then says replaces the answer, unless it fails
 	// or says nothing. nil: none.
 	Guard func(answer string, used []string) (nudge string)
-	// More is asked before each call of the model with tools but the first: if the
-	// budget does not allow one more, the model answers with what it has. nil: there
-	// is no budget.
-	More func(ctx context.Context) (bool, error)
+	// More is asked before each call of the model but the first and the last, with what
+	// it is to be asked: if the budget does not allow it and an answer after it, the
+	// model answers with what it has. nil: there is no budget.
+	More func(ctx context.Context, req core.ModelRequest) (bool, error)
 
 	// Keep stores a file that a tool made, the n-th of a call, so that it can come
 	// with the answer. nil: files are left out.
@@ -68,6 +82,22 @@ type Request struct {
 	OnText func(soFar string)
 	// OnTool is called after each call of a tool, by several goroutines at once.
 	OnTool func(name string, took time.Duration, err error)
+}
+
+// Verdict is what becomes of a call of an outside tool.
+type Verdict int
+
+// Verdicts.
+const (
+	Allow  Verdict = iota // it runs
+	Ask                   // the person is asked first, and the turn ends with that
+	Refuse                // it does not run, and the model is told so
+)
+
+// Decided is a call with what the person said to it.
+type Decided struct {
+	Call core.ToolCall
+	Yes  bool
 }
 
 // Outcome is what came of a turn. With an error it holds what there was until then.
@@ -84,6 +114,9 @@ type Outcome struct {
 	Estimated  bool          // Usage is partly counted here, for the model did not report it
 	FirstToken time.Duration // from the start to the first text or the first wish
 	Effects    []core.Effect // of the tools, in the order of Messages
+	// Question: a call waits for a yes, and there is no answer yet.
+	Question *core.Question
+	Tainted  bool // the model read words that the person did not write
 }
 
 // Run asks the model until it answers. Errors are the model's, ErrEmpty, the
@@ -91,8 +124,12 @@ type Outcome struct {
 // the context's; the outcome is valid even so.
 func Run(ctx context.Context, req Request) (Outcome, error) {
 	r := newRun(req)
+	err := r.decided(ctx)
+	if err != nil {
+		return r.finish(answer{}), err
+	}
 	a, err := r.converse(ctx, r.MaxSteps)
-	if err == nil {
+	if err == nil && r.out.Question == nil {
 		a, err = r.reconsider(ctx, a)
 	}
 	return r.finish(a), err
@@ -104,7 +141,7 @@ func (r *run) converse(ctx context.Context, steps int) (answer, error) {
 		if r.Choice == "none" {
 			return r.ask(ctx, nil)
 		}
-		if ok, err := r.affordable(ctx); err != nil {
+		if ok, err := r.affordable(ctx, r.specs); err != nil {
 			return answer{}, err
 		} else if !ok {
 			break
@@ -116,6 +153,9 @@ func (r *run) converse(ctx context.Context, steps int) (answer, error) {
 		if err := r.act(ctx, a); err != nil {
 			return answer{text: a.text}, err
 		}
+		if r.out.Question != nil {
+			return answer{text: a.text, finish: core.FinishStop}, nil
+		}
 		if slices.ContainsFunc(a.calls, r.clients) {
 			return answer{finish: core.FinishTools}, nil
 		}
@@ -124,13 +164,14 @@ func (r *run) converse(ctx context.Context, steps int) (answer, error) {
 	return r.ask(ctx, nil)
 }
 
-// affordable tells whether the model may be asked with tools once more.
-func (r *run) affordable(ctx context.Context) (bool, error) {
-	if r.More == nil || r.out.Steps == 0 || r.paid {
-		r.paid = false
+// affordable reports whether the model may be asked once more. The first call is
+// paid, unless it comes with the result of one that the person was asked about.
+func (r *run) affordable(ctx context.Context, tools []core.ToolSpec) (bool, error) {
+	if r.More == nil || r.out.Steps == 0 && r.Decided == nil {
 		return true, nil
 	}
-	return r.More(ctx)
+	r.shrink()
+	return r.More(ctx, r.request(tools))
 }
 
 // noMoreTools asks for an answer at the step limit, or when the budget is used up. It is not a system message,
@@ -150,7 +191,11 @@ type run struct {
 	ids     map[string]bool // of tool calls, for some servers reuse them
 	step    int             // answers with tool calls so far, from firstStep on
 	started time.Time
-	paid    bool // More was asked for the next call already
+	tainted bool   // what the model has read holds words that the person did not write
+	asked   bool   // it was so when the model asked for what is done now
+	foreign []bool // runs parallel to prompt
+	second  second
+	mu      sync.Mutex // of out.Question, while calls run in parallel
 	out     Outcome
 }
 
@@ -174,7 +219,9 @@ func newRun(req Request) *run {
 			ids[call.ID] = true
 		}
 	}
-	return &run{Request: req, prompt: prompt, base: len(prompt), specs: req.offered(), ids: ids, step: req.firstStep, started: req.Now()}
+	foreign := make([]bool, len(prompt), cap(prompt))
+	copy(foreign, req.Foreign)
+	return &run{Request: req, tainted: req.Tainted, prompt: prompt, foreign: foreign, base: len(prompt), specs: req.offered(), ids: ids, step: req.firstStep, started: req.Now()}
 }
 
 // offered are the tools that the model is told of, the client's last.
@@ -201,11 +248,11 @@ func or[T int | time.Duration](value, fallback T) T {
 
 // finish adds the answer, or what there is of it.
 func (r *run) finish(a answer) Outcome {
-	r.out.Text, r.out.Finish = a.text, a.finish
-	if a.text != "" {
+	r.out.Text, r.out.Finish, r.out.Tainted = a.text, a.finish, r.tainted
+	if a.text != "" && r.out.Question == nil {
 		r.out.Messages = append(r.out.Messages, core.NewMessage{
 			Role: core.RoleAssistant, Kind: core.KindChat, Text: a.text,
-			Tokens: r.Tokenizer.Count(a.text), SentAt: r.Now(), Attachments: r.files,
+			Tokens: r.Tokenizer.Count(a.text), SentAt: r.Now(), Attachments: r.files, Tainted: r.tainted,
 		})
 	}
 	return r.out
@@ -213,7 +260,7 @@ func (r *run) finish(a answer) Outcome {
 
 // note appends a message to the prompt that is not stored.
 func (r *run) note(role core.Role, text string) {
-	r.prompt = append(r.prompt, core.ModelMessage{Role: role, Content: text})
+	r.prompt, r.foreign = append(r.prompt, core.ModelMessage{Role: role, Content: text}), append(r.foreign, r.tainted && role == core.RoleAssistant)
 }
 
 // add appends a message to the prompt and to what is stored.
@@ -222,9 +269,9 @@ func (r *run) add(m core.ModelMessage, toolName string) {
 	for _, call := range m.ToolCalls {
 		tokens += r.Tokenizer.Count(call.Name) + r.Tokenizer.Count(call.Arguments)
 	}
-	r.prompt = append(r.prompt, m)
+	r.prompt, r.foreign = append(r.prompt, m), append(r.foreign, r.tainted)
 	r.out.Messages = append(r.out.Messages, core.NewMessage{
 		Role: m.Role, Kind: core.KindChat, Text: m.Content, Tokens: tokens,
-		ToolCalls: m.ToolCalls, ToolCallID: m.ToolCallID, ToolName: toolName, SentAt: r.Now(),
+		ToolCalls: m.ToolCalls, ToolCallID: m.ToolCallID, ToolName: toolName, SentAt: r.Now(), Tainted: r.tainted,
 	})
 }

@@ -312,12 +312,30 @@ func TestNoMoreToolsWhenTheBudgetIsUsedUp(t *testing.T) {
 	asked := 0
 	m := llmtest.Replies(llmtest.Call(wish("1", "e", "")), llmtest.Call(wish("2", "e", "")), llmtest.Say("what I have"))
 	req := request(m, registry(t, echo("e")))
-	req.More = func(context.Context) (bool, error) { asked++; return asked < 2, nil }
+	req.More = func(context.Context, core.ModelRequest) (bool, error) { asked++; return asked < 2, nil }
 	out, err := Run(t.Context(), req)
 	if err != nil || out.Text != "what I have" || out.Steps != 3 || asked != 2 {
 		t.Fatalf("got %q after %d steps, asked %d times, %v", out.Text, out.Steps, asked, err)
 	}
 	if last := m.Requests()[2]; len(last.Tools) != 0 {
 		t.Errorf("the last call had %d tools", len(last.Tools))
+	}
+}
+
+func TestAnEmptyAnswerIsNotTriedAgainOverTheBudget(t *testing.T) {
+	t.Parallel()
+	m := llmtest.Replies(llmtest.Say(""), llmtest.Say("more"))
+	req := request(m, nil)
+	req.More = func(context.Context, core.ModelRequest) (bool, error) { return false, nil }
+	if _, err := Run(t.Context(), req); !errors.Is(err, ErrEmpty) || len(m.Requests()) != 1 {
+		t.Errorf("%d calls, %v", len(m.Requests()), err)
+	}
+}
+
+func TestACallThatFailedAtOnceTookNothing(t *testing.T) {
+	t.Parallel()
+	down := llmtest.Fail(&core.ModelError{Kind: core.ModelDown, Err: errors.New("no connection")})
+	if out, err := Run(t.Context(), request(llmtest.Replies(down), nil)); err == nil || out.Usage != (core.Usage{}) {
+		t.Errorf("%+v, %v", out.Usage, err)
 	}
 }

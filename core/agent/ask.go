@@ -1,6 +1,7 @@
 package agent
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -24,13 +25,18 @@ type answer struct {
 // ask asks the model, and once more if it says nothing.
 func (r *run) ask(ctx context.Context, tools []core.ToolSpec) (answer, error) {
 	r.shrink()
-	for range 2 {
-		a, err := r.complete(ctx, tools)
-		if err != nil || a.text != "" || len(a.calls) > 0 {
-			return a, err
-		}
+	a, err := r.complete(ctx, tools)
+	if err != nil || a.text != "" || len(a.calls) > 0 {
+		return a, err
 	}
-	return answer{}, ErrEmpty
+	if ok, err := r.affordable(ctx, tools); err != nil || !ok {
+		return answer{}, cmp.Or(err, ErrEmpty)
+	}
+	a, err = r.complete(ctx, tools)
+	if err == nil && a.text == "" && len(a.calls) == 0 {
+		err = ErrEmpty
+	}
+	return a, err
 }
 
 // complete takes one completion to its end. With an error the answer is what
@@ -42,7 +48,9 @@ func (r *run) complete(ctx context.Context, tools []core.ToolSpec) (answer, erro
 	r.out.Steps++
 	for d, err := range r.Model.Stream(ctx, r.request(tools)) {
 		if err != nil {
-			r.settle(usage, text.String())
+			if usage != nil || text.Len() > 0 { // else nothing was begun
+				r.settle(usage, text.String())
+			}
 			return answer{text: strings.TrimSpace(text.String())}, stopped(ctx, err)
 		}
 		r.first(d)

@@ -17,7 +17,7 @@ import (
 )
 
 func delegate(m core.Model, tools *Registry) *Delegate {
-	return &Delegate{Model: m, Tools: func() *Registry { return tools }, Tokenizer: words{}, Now: time.Now}
+	return &Delegate{Model: m, Tools: func(context.Context, core.UserID) *Registry { return tools }, Tokenizer: words{}, Now: time.Now}
 }
 
 func use(arguments string) core.ToolUse {
@@ -28,15 +28,15 @@ func TestAHelperSeesItsTaskAndNothingOfThePerson(t *testing.T) {
 	t.Parallel()
 	m := llmtest.Replies(llmtest.Call(wish("1", "wiki_search", `{"q":"x"}`)), llmtest.Reply{Text: "42", Usage: &core.Usage{Prompt: 50, Completion: 1}})
 	d := delegate(m, registry(t, TimeNow{}, echo("wiki_search"), echo("conversation_search"), echo("memory_add"), echo("loops_open"), echo("reminder_set")))
-	d.Tools = func() *Registry {
+	d.Tools = func(context.Context, core.UserID) *Registry {
 		return registry(t, echo("wiki_search"), echo("memory_add"), echo("conversation_get"), TimeNow{}, d)
 	}
-	res, err := d.Use(t.Context(), use(`{"task":"find x","context":"x is a number"}`))
+	res, err := d.Use(t.Context(), use(`{"task":"find x","context":"x is a\nnumber"}`))
 	if err != nil || res.Text != "42" || res.Usage.Completion < 1 || res.Usage.Prompt < 50 {
 		t.Fatalf("%+v, %v", res, err)
 	}
 	first := m.Requests()[0]
-	want := []core.ModelMessage{{Role: core.RoleSystem, Content: helperPrompt}, {Role: core.RoleUser, Content: "find x\n\nContext:\nx is a number"}}
+	want := []core.ModelMessage{{Role: core.RoleSystem, Content: helperPrompt}, {Role: core.RoleUser, Content: "find x\n\n" + `{"context":"x is a\nnumber"}`}}
 	if diff := cmp.Diff(want, first.Messages); diff != "" {
 		t.Error(diff)
 	}
@@ -106,6 +106,44 @@ func TestAHelperHasATimeOfItsOwnAndCountsWhatItTook(t *testing.T) {
 			t.Errorf("usage %+v", out.Usage)
 		}
 	})
+}
+
+func TestAHelperStopsWhenTheDayIsUsedUp(t *testing.T) {
+	t.Parallel()
+	helper := llmtest.Replies(llmtest.Reply{ToolCalls: []core.ToolCall{wish("", "time_now", "{}")}, Usage: &core.Usage{Prompt: 30, Completion: 1}})
+	d := delegate(helper, registry(t, TimeNow{}))
+	d.MaxOutputTokens = 100
+	req := request(llmtest.Replies(llmtest.Call(wish("1", "delegate", `{"task":"x"}`)), llmtest.Say("what I have")), registry(t, d))
+	var reserved, took []int
+	req.Call.Reserve = func(_ context.Context, n int) (func(int), error) {
+		if len(reserved) == 2 {
+			return nil, errors.New("today is used up")
+		}
+		reserved = append(reserved, n)
+		return func(n int) { took = append(took, n) }, nil
+	}
+	out, err := Run(t.Context(), req)
+	if err != nil || out.Text != "what I have" || !strings.Contains(out.Messages[1].Text, "Error: the helper did not finish: ") || !strings.Contains(out.Messages[1].Text, "today is used up") {
+		t.Errorf("%+v, %v", out.Messages, err)
+	}
+	if len(helper.Requests()) != 2 || len(reserved) != 2 || reserved[0] < 100 || fmt.Sprint(took) != "[31 31]" || out.Usage.Prompt < 60 {
+		t.Errorf("%d calls, reserved %v, took %v, used %+v", len(helper.Requests()), reserved, took, out.Usage)
+	}
+}
+
+func TestWhatAStoppedHelperTookCounts(t *testing.T) {
+	t.Parallel()
+	ctx, cancel := context.WithCancel(t.Context())
+	stop := fakeTool{name: "stop", do: func(context.Context, core.ToolUse) (core.ToolResult, error) {
+		cancel()
+		return core.ToolResult{}, nil
+	}}
+	helper := llmtest.Replies(llmtest.Reply{ToolCalls: []core.ToolCall{wish("1", "stop", "{}")}, Usage: &core.Usage{Prompt: 30, Completion: 1}})
+	call := llmtest.Reply{ToolCalls: []core.ToolCall{wish("1", "delegate", `{"task":"x"}`)}, Usage: &core.Usage{Prompt: 5}}
+	out, err := Run(ctx, request(llmtest.Replies(call), registry(t, delegate(helper, registry(t, stop)))))
+	if !errors.Is(err, context.Canceled) || out.Usage.Prompt != 35 {
+		t.Errorf("%+v, %v", out.Usage, err)
+	}
 }
 
 func TestOutsideCallsOfHelpersAndOfTheTurnAreKeptApart(t *testing.T) {

@@ -18,10 +18,9 @@ func (r *run) reconsider(ctx context.Context, first answer) (answer, error) {
 	if nudge == "" {
 		return first, nil
 	}
-	if ok, err := r.affordable(ctx); err != nil || !ok {
+	if ok, err := r.affordable(ctx, r.specs); err != nil || !ok {
 		return first, err
 	}
-	r.paid = true
 	r.note(core.RoleAssistant, first.text)
 	r.note(core.RoleUser, nudge)
 	second, err := r.converse(ctx, max(1, r.MaxSteps-(r.step-r.firstStep)))

@@ -25,7 +25,7 @@ func (j *memoryJournal) Lookup(_ context.Context, u core.UserID, t core.TurnID, 
 	return text, ok, j.broken
 }
 
-func (j *memoryJournal) Record(ctx context.Context, u core.UserID, t core.TurnID, step, index int, _, text string) error {
+func (j *memoryJournal) Record(ctx context.Context, u core.UserID, c core.CallRecord) error {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	if ctx.Err() != nil {
@@ -34,7 +34,7 @@ func (j *memoryJournal) Record(ctx context.Context, u core.UserID, t core.TurnID
 	if j.entries == nil {
 		j.entries = map[string]string{}
 	}
-	j.entries[fmt.Sprint(u, t, step, index)] = text
+	j.entries[fmt.Sprint(u, c.Turn, c.Step, c.Index)] = c.Text
 	return nil
 }
 

@@ -17,7 +17,7 @@ type Journal interface {
 	// Lookup returns what was recorded for a call of a turn.
 	Lookup(ctx context.Context, user core.UserID, turn core.TurnID, step, index int) (text string, ok bool, err error)
 	// Record remembers text, in place of what was recorded before.
-	Record(ctx context.Context, user core.UserID, turn core.TurnID, step, index int, name, text string) error
+	Record(ctx context.Context, user core.UserID, r core.CallRecord) error
 }
 
 // Registry is a set of tools, ordered by name. Nil is the empty one.

@@ -88,8 +88,9 @@ type TableStore interface {
 
 // Loader puts tables into an empty database.
 type Loader interface {
-	// Load makes the schema of a version and fills it, whole or not at all.
-	Load(ctx context.Context, schema int64, tables []core.Table, source core.TableSource) error
+	// Load makes the schema of a version and fills it, whole or not at all. Tables that
+	// neither it nor a library of ours makes are left out, and listed with the reason.
+	Load(ctx context.Context, schema int64, tables []core.Table, source core.TableSource) (left []string, err error)
 }
 
 // Damaged is the error of an archive that is not what was written.

@@ -63,19 +63,19 @@ func (s *server) Unload(_ context.Context, sink core.TableSink) error {
 	return nil
 }
 
-func (s *server) Load(_ context.Context, schema int64, tables []core.Table, source core.TableSource) error {
+func (s *server) Load(_ context.Context, schema int64, tables []core.Table, source core.TableSource) ([]string, error) {
 	filled := make([][]byte, len(tables))
 	for {
 		n, rows, err := source.Next()
 		if errors.Is(err, io.EOF) {
 			s.filled = filled
-			return nil
+			return nil, nil
 		}
 		if err != nil {
-			return err
+			return nil, err
 		}
 		if filled[n], err = io.ReadAll(rows); err != nil {
-			return err
+			return nil, err
 		}
 	}
 }

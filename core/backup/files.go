@@ -196,6 +196,19 @@ func backups(dir string) ([]string, error) {
 	return names, nil
 }
 
+// Newest is when the newest backup in a folder was made; zero: there is none.
+func Newest(dir string) (time.Time, error) {
+	names, err := backups(dir)
+	if errors.Is(err, fs.ErrNotExist) || err == nil && len(names) == 0 {
+		return time.Time{}, nil
+	}
+	if err != nil {
+		return time.Time{}, fmt.Errorf("list the backups: %w", err)
+	}
+	second, _ := moment(names[len(names)-1])
+	return time.Parse(namePattern, second)
+}
+
 // sweep removes what backups that were killed left in a folder.
 func (m *Maker) sweep(dir string) {
 	left, err := filepath.Glob(filepath.Join(dir, partialPattern) + "*") // with what the database engine left beside

@@ -296,11 +296,11 @@ func (c coded) Code() int     { return int(c) }
 // crowded is a server without room.
 type crowded struct{}
 
-func (crowded) Load(_ context.Context, _ int64, _ []core.Table, source core.TableSource) error {
+func (crowded) Load(_ context.Context, _ int64, _ []core.Table, source core.TableSource) ([]string, error) {
 	if _, _, err := source.Next(); err != nil {
-		return err
+		return nil, err
 	}
-	return full{}
+	return nil, full{}
 }
 
 type full struct{}

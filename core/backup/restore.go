@@ -64,7 +64,8 @@ type Restored struct {
 	Rows     map[string]int64 `json:"rows"`
 	Files    int64            `json:"files"` // attachments
 	Aside    string           `json:"aside,omitempty"`
-	OtherKey bool             `json:"other_key"` // stored keys were encrypted with another secret key
+	OtherKey bool             `json:"other_key"`      // stored keys were encrypted with another secret key
+	Left     []string         `json:"left,omitempty"` // tables that were left out, and why
 }
 
 // Restore puts a backup in its place. Nothing is changed if the backup is of
@@ -193,7 +194,9 @@ func (r *Restorer) undo() error {
 func (r *Restorer) unpack(ctx context.Context, a *Reader, out *Restored) error {
 	place := func() error { return r.place(out) }
 	if r.Engine == Postgres {
-		return r.Tables.Load(ctx, a.Manifest.Schema, a.Manifest.Tables, &source{r: r, a: a, place: place})
+		left, err := r.Tables.Load(ctx, a.Manifest.Schema, a.Manifest.Tables, &source{r: r, a: a, place: place})
+		out.Left = left
+		return err
 	}
 	for {
 		e, body, err := a.Next()

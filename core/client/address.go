@@ -27,7 +27,20 @@ type People interface {
 // Address is where a key's program speaks from on a channel: each key has an
 // address of its own.
 func (c Caller) Address(channel string) core.Address {
-	return core.Address{Channel: channel, Account: Account, External: "key-" + strconv.FormatInt(c.Key.ID, 10)}
+	return core.Address{Channel: channel, Account: Account, External: ofKey + strconv.FormatInt(c.Key.ID, 10)}
+}
+
+// ofKey begins the address of a key.
+const ofKey = "key-"
+
+// KeyOf returns whose address an address is, if it is a key's.
+func KeyOf(a core.Address) (id int64, ok bool) {
+	number, ok := strings.CutPrefix(a.External, ofKey)
+	if !ok || a.Account != Account {
+		return 0, false
+	}
+	id, err := strconv.ParseInt(number, 10, 64)
+	return id, err == nil
 }
 
 // Join returns the identity of a program on a channel, made at its first

@@ -33,7 +33,7 @@ func TestNewKey(t *testing.T) {
 	if k.Hash != client.Hash(secret) || k.Hint != secret[:7] || k.Name != "Open WebUI" || k.User != 1 || !k.CreatedAt.Equal(noon()) {
 		t.Errorf("stored as %+v", k)
 	}
-	if !slices.Equal(k.Scopes, []core.Scope{core.ScopeChat, core.ScopeRead}) {
+	if !slices.Equal(k.Scopes, []core.Capability{core.CanTalk, core.CanRead}) {
 		t.Errorf("scopes %v", k.Scopes)
 	}
 	_, other, _ := client.NewKey(rand.Reader, owner, "a", []string{"chat"}, noon())
@@ -132,7 +132,7 @@ func request(authorization, from string) *http.Request {
 }
 
 // try returns the status that a request gets.
-func (g *gate) try(t *testing.T, authorization, from string, scope core.Scope) int {
+func (g *gate) try(t *testing.T, authorization, from string, scope core.Capability) int {
 	t.Helper()
 	_, err := g.Admit(request(authorization, from), scope)
 	var r *client.Refusal
@@ -151,18 +151,18 @@ func TestGuard(t *testing.T) {
 	wrong := "et_" + strings.Repeat("x", 40)
 	for name, c := range map[string]struct {
 		authorization string
-		scope         core.Scope
+		scope         core.Capability
 		want          int
 	}{
-		"a good key":         {"Bearer " + g.secret, core.ScopeChat, 200},
-		"in other letters":   {"bearer  " + g.secret + " ", core.ScopeChat, 200},
-		"another scope":      {"Bearer " + g.secret, core.ScopeRead, 403},
-		"no key":             {"", core.ScopeChat, 401},
-		"an empty key":       {"Bearer ", core.ScopeChat, 401},
-		"another kind":       {"Basic " + g.secret, core.ScopeChat, 401},
-		"a wrong key":        {"Bearer " + wrong, core.ScopeChat, 401},
-		"a key and a letter": {"Bearer " + g.secret + "x", core.ScopeChat, 401},
-		"no key at all":      {"Bearer sk-123", core.ScopeChat, 401},
+		"a good key":         {"Bearer " + g.secret, core.CanTalk, 200},
+		"in other letters":   {"bearer  " + g.secret + " ", core.CanTalk, 200},
+		"another scope":      {"Bearer " + g.secret, core.CanRead, 403},
+		"no key":             {"", core.CanTalk, 401},
+		"an empty key":       {"Bearer ", core.CanTalk, 401},
+		"another kind":       {"Basic " + g.secret, core.CanTalk, 401},
+		"a wrong key":        {"Bearer " + wrong, core.CanTalk, 401},
+		"a key and a letter": {"Bearer " + g.secret + "x", core.CanTalk, 401},
+		"no key at all":      {"Bearer sk-123", core.CanTalk, 401},
 	} {
 		if got := g.try(t, c.authorization, "192.0.2.1", c.scope); got != c.want {
 			t.Errorf("%s: %d, want %d", name, got, c.want)
@@ -173,11 +173,11 @@ func TestGuard(t *testing.T) {
 // TestAdminIsTheOwners: a key with the scope is worth nothing if it is a member's.
 func TestAdminIsTheOwners(t *testing.T) {
 	t.Parallel()
-	k := core.APIKey{Scopes: []core.Scope{core.ScopeAdmin}}
-	if (client.Caller{Key: k, User: core.User{Role: core.RoleMember}}).Allows(core.ScopeAdmin) {
+	k := core.APIKey{Scopes: []core.Capability{core.CanAdmin}}
+	if (client.Caller{Key: k, User: core.User{Role: core.RoleMember}}).Allows(core.CanAdmin) {
 		t.Error("a member's key may do what only the owner may")
 	}
-	if !(client.Caller{Key: k, User: core.User{Role: core.RoleOwner}}).Allows(core.ScopeAdmin) {
+	if !(client.Caller{Key: k, User: core.User{Role: core.RoleOwner}}).Allows(core.CanAdmin) {
 		t.Error("the owner's key may not")
 	}
 }
@@ -188,17 +188,17 @@ func TestWrongKeysAreSlowedDown(t *testing.T) {
 	t.Parallel()
 	g := newGate(t)
 	good, wrong := "Bearer "+g.secret, "Bearer et_"+strings.Repeat("x", 40)
-	if got := g.try(t, good, "192.0.2.1", core.ScopeChat); got != 200 {
+	if got := g.try(t, good, "192.0.2.1", core.CanTalk); got != 200 {
 		t.Fatal(got)
 	}
 	for n := range 10 {
-		if got := g.try(t, wrong, "192.0.2.1", core.ScopeChat); got != 401 {
+		if got := g.try(t, wrong, "192.0.2.1", core.CanTalk); got != 401 {
 			t.Fatalf("wrong key %d: %d", n, got)
 		}
 		g.now = g.now.Add(time.Second)
 	}
 	asked := g.store.asked
-	_, err := g.Admit(request(wrong, "192.0.2.1"), core.ScopeChat)
+	_, err := g.Admit(request(wrong, "192.0.2.1"), core.CanTalk)
 	var r *client.Refusal
 	if !errors.As(err, &r) || r.Status != 429 || r.After != 50*time.Second {
 		t.Errorf("%+v, %v", r, err)
@@ -206,14 +206,14 @@ func TestWrongKeysAreSlowedDown(t *testing.T) {
 	if g.store.asked != asked {
 		t.Error("a key was looked up that is refused anyway")
 	}
-	if got := g.try(t, good, "192.0.2.1", core.ScopeChat); got != 200 {
+	if got := g.try(t, good, "192.0.2.1", core.CanTalk); got != 200 {
 		t.Errorf("a good key of the same address: %d", got)
 	}
-	if got := g.try(t, wrong, "192.0.2.2", core.ScopeChat); got != 401 {
+	if got := g.try(t, wrong, "192.0.2.2", core.CanTalk); got != 401 {
 		t.Errorf("another address: %d", got)
 	}
 	g.now = g.now.Add(51 * time.Second)
-	if got := g.try(t, wrong, "192.0.2.1", core.ScopeChat); got != 401 {
+	if got := g.try(t, wrong, "192.0.2.1", core.CanTalk); got != 401 {
 		t.Errorf("a minute later: %d", got)
 	}
 }
@@ -224,16 +224,16 @@ func TestRevokedKeys(t *testing.T) {
 	t.Parallel()
 	g := newGate(t)
 	key := "Bearer " + g.secret
-	if got := g.try(t, key, "192.0.2.1", core.ScopeChat); got != 200 {
+	if got := g.try(t, key, "192.0.2.1", core.CanTalk); got != 200 {
 		t.Fatal(got)
 	}
 	clear(g.store.all)
 	for n := range 10 {
-		if got := g.try(t, key, "192.0.2.1", core.ScopeChat); got != 401 {
+		if got := g.try(t, key, "192.0.2.1", core.CanTalk); got != 401 {
 			t.Fatalf("%d: %d", n, got)
 		}
 	}
-	if got := g.try(t, key, "192.0.2.1", core.ScopeChat); got != 429 {
+	if got := g.try(t, key, "192.0.2.1", core.CanTalk); got != 429 {
 		t.Errorf("the eleventh: %d", got)
 	}
 }
@@ -242,7 +242,7 @@ func TestUseIsRecordedOnceAMinute(t *testing.T) {
 	t.Parallel()
 	g := newGate(t)
 	for range 7 {
-		g.try(t, "Bearer "+g.secret, "192.0.2.1", core.ScopeChat)
+		g.try(t, "Bearer "+g.secret, "192.0.2.1", core.CanTalk)
 		g.now = g.now.Add(20 * time.Second)
 	}
 	if want := []time.Time{noon(), noon().Add(time.Minute), noon().Add(2 * time.Minute)}; !slices.Equal(g.store.uses, want) {
@@ -254,7 +254,7 @@ func TestStoreIsAway(t *testing.T) {
 	t.Parallel()
 	g := newGate(t)
 	g.store.err = errors.New("connection refused")
-	_, err := g.Admit(request("Bearer "+g.secret, "192.0.2.1"), core.ScopeChat)
+	_, err := g.Admit(request("Bearer "+g.secret, "192.0.2.1"), core.CanTalk)
 	var r *client.Refusal
 	if err == nil || errors.As(err, &r) {
 		t.Errorf("got %v: a store that is away is no wrong key", err)

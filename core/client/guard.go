@@ -93,9 +93,15 @@ func (e *Refusal) Error() string { return e.Message }
 // usedEvery is how often the use of a key is recorded.
 const usedEvery = time.Minute
 
+// Acting returns a request in whose context the store writes down that the program
+// acts.
+func (c Caller) Acting(r *http.Request, now time.Time) *http.Request {
+	return r.WithContext(core.WithActor(r.Context(), core.Actor{Via: core.ViaKey, ID: c.Key.ID, At: now}))
+}
+
 // Admit returns who sent a request that needs a scope. Errors are *Refusal, and
 // the store's.
-func (g *Guard) Admit(r *http.Request, scope core.Scope) (Caller, error) {
+func (g *Guard) Admit(r *http.Request, scope core.Capability) (Caller, error) {
 	c, err := g.Identify(r)
 	if err == nil && !c.Allows(scope) {
 		err = &Refusal{Status: http.StatusForbidden, Code: "missing_scope",
@@ -105,9 +111,9 @@ func (g *Guard) Admit(r *http.Request, scope core.Scope) (Caller, error) {
 }
 
 // Allows tells whether a program may do what needs a scope. Only the owner's
-// keys are worth something with core.ScopeAdmin.
-func (c Caller) Allows(s core.Scope) bool {
-	return c.Key.Allows(s) && (s != core.ScopeAdmin || c.User.Role == core.RoleOwner)
+// keys are worth something with core.CanAdmin.
+func (c Caller) Allows(s core.Capability) bool {
+	return c.Key.Allows(s) && (s != core.CanAdmin || c.User.Role == core.RoleOwner)
 }
 
 // Identify returns who sent a request, whatever they may do.

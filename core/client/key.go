@@ -50,24 +50,28 @@ func Hash(secret string) string {
 }
 
 // Scopes are all scopes, in the order in which they are shown.
-func Scopes() []core.Scope {
-	return []core.Scope{core.ScopeChat, core.ScopeRead, core.ScopeMemory, core.ScopeAdmin}
+func Scopes() []core.Capability {
+	return []core.Capability{core.CanTalk, core.CanRead, core.CanMemory, core.CanAdmin}
 }
 
 // readScopes returns scopes in their order, each once.
-func readScopes(u core.User, names []string) ([]core.Scope, error) {
-	for _, n := range names {
-		if !slices.Contains(Scopes(), core.Scope(n)) {
-			return nil, fault(fmt.Sprintf("%q is no scope; there are chat, read, memory and admin", n))
+func readScopes(u core.User, names []string) ([]core.Capability, error) {
+	names = slices.Clone(names)
+	for i, n := range names {
+		if n == "talk" {
+			names[i], n = string(core.CanTalk), string(core.CanTalk)
+		}
+		if !slices.Contains(Scopes(), core.Capability(n)) {
+			return nil, fault(fmt.Sprintf("%q is no scope; there are talk (or chat), read, memory and admin", n))
 		}
 	}
 	if len(names) == 0 {
-		return nil, fault("a key wants at least one scope: chat, read, memory or admin")
+		return nil, fault("a key wants at least one scope: talk, read, memory or admin")
 	}
-	if slices.Contains(names, string(core.ScopeAdmin)) && u.Role != core.RoleOwner {
+	if slices.Contains(names, string(core.CanAdmin)) && u.Role != core.RoleOwner {
 		return nil, fault("only the owner's keys may have the scope admin")
 	}
-	return slices.DeleteFunc(Scopes(), func(s core.Scope) bool { return !slices.Contains(names, string(s)) }), nil
+	return slices.DeleteFunc(Scopes(), func(s core.Capability) bool { return !slices.Contains(names, string(s)) }), nil
 }
 
 // newSecret returns a key. Bytes that would make some signs likelier are left out.

@@ -71,19 +71,21 @@ var answers = map[string]struct {
 			w.keep(w.ada, fmt.Sprint("statement no. ", n), fmt.Sprint("theme ", n%3))
 		}
 	}, "", []string{"/memory"}},
+	"memory-off":   {nil, "", []string{"/memory off", "/memory", "/memory off the record", "/remember tea", "/memory", "/memory ON", "/memory", "/search off"}},
 	"memory-empty": {nil, "", []string{"/memory", "/memory tea", "/memory archive 7"}},
 	"remember": {week, "", []string{"/remember", "/remember Prefers *tea*  to coffee", "/remember prefers tea to coffee!", "reply:m1 /remember", "reply:n1 /remember", "reply:m1 /remember",
 		"reply:m1 /remember tomatoes need sun", "reply:zzz /remember", "reply: /remember", "/remember 🎂", "/memory"}},
 	"remind": {nil, "", []string{"/remind", "/remind tomorrow 9 call Ana", "/remind every Monday at 8 water the *plants*", "/remind in 20 minutes tea", "/remind dans 2 heures le thé", "/remind",
 		"/remind cancel", "/remind cancel REMINDER", "/remind annuler REMINDER 999", "/remind cancel the subscription tomorrow at 18:00", "/remind", "/remind today at 8 call Ana", "/remind every second jump",
 		"/remind call Ana", "/remind 🎂", "/remind tomorrow 9", "/remind cancel BOS"}},
-	"receipts":    {receipts, "", []string{"/remind"}},
-	"unavailable": {func(w *world) { w.options.Search, w.options.Memory, w.options.Reminders = nil, nil, nil }, "", []string{"/search tea", "/search", "/memory", "/memory archive 7", "/remember tea", "/remind", "/remind tomorrow tea", "/remind cancel 7", "/web"}},
-	"timezone":    {nil, "", []string{"/timezone", "/timezone New York", "/timezone europe/paris", "/timezone Lyon", "/timezone Europe/Pariss", "/timezone xxxxxxxxxxxx", "/timezone Local", "/timezone"}},
-	"language":    {nil, "", []string{"/language", "/language klingon", "/language Français", "/language", "/language en-GB"}},
-	"home":        {nil, "", []string{"/home", "/home"}},
-	"summaries":   {nil, "", []string{"/summaries", "/summaries all", "/summaries", "/summaries off", "/summaries on", "/summaries sometimes"}},
-	"strategy":    {nil, "", []string{"/strategy", "/strategy long", "/strategy", "/strategy Récents", "/strategy days", "/strategy everything"}},
+	"undo-answers": {tainted, "", []string{"/undo", "/undo it", "/undo 901 902 903", "/undo 901 902 903", "/undo 911 912 913", "/undo 911 912 913", "/undo 914", "/undo 999", "/memory", "/loops", "/remind"}},
+	"receipts":     {receipts, "", []string{"/remind"}},
+	"unavailable":  {func(w *world) { w.options.Search, w.options.Memory, w.options.Reminders = nil, nil, nil }, "", []string{"/search tea", "/search", "/memory", "/memory archive 7", "/remember tea", "/remind", "/remind tomorrow tea", "/remind cancel 7", "/web"}},
+	"timezone":     {nil, "", []string{"/timezone", "/timezone New York", "/timezone europe/paris", "/timezone Lyon", "/timezone Europe/Pariss", "/timezone xxxxxxxxxxxx", "/timezone Local", "/timezone"}},
+	"language":     {nil, "", []string{"/language", "/language klingon", "/language Français", "/language", "/language en-GB"}},
+	"home":         {nil, "", []string{"/home", "/home"}},
+	"summaries":    {nil, "", []string{"/summaries", "/summaries all", "/summaries", "/summaries off", "/summaries on", "/summaries sometimes"}},
+	"strategy":     {nil, "", []string{"/strategy", "/strategy long", "/strategy", "/strategy Récents", "/strategy days", "/strategy everything"}},
 	"threads": {nil, "", []string{"/threads", "/thread", "/thread Garden *plans* [2026]", "/thread", "/threads", "/continuous", "/thread NEW  Recipes\nof old", "/thread new",
 		"/thread 999", "/thread THREAD", "/thread 1", "/continuous"}},
 	"turn-none":    {nil, "", []string{"/stop", "/retry"}},
@@ -96,6 +98,8 @@ var answers = map[string]struct {
 			return "http://127.0.0.1:8080/signin?code=ABCD", core.Code{Kind: core.CodeWeb, Hash: people.Hash("ABCD"), User: user, Expires: w.now.Add(10 * time.Minute)}, nil
 		}
 	}, "", []string{"/export"}},
+	"undo":        {nil, "", []string{"/undo", "/undo 7"}},
+	"mine":        {nil, "", []string{"/mine", "/timezone Europe/Paris", "/link", "/mine"}},
 	"export-none": {nil, "", []string{"/export"}},
 	"usage":       {func(w *world) { w.talk(w.ada, "hello") }, "", []string{"/usage"}},
 	"usage-budget": {func(w *world) {

@@ -11,18 +11,24 @@ import (
 	"time"
 
 	"github.com/everthread/everthread/core"
+	"github.com/everthread/everthread/core/trust"
 )
 
 // Store is what commands read.
 type Store interface {
 	Days
 	Links
+	Approvals
+	Audits
+	Undoes
 	core.ThreadReader
 	core.LoopReader
+	core.UndoReader
 	core.RefStore
 	Messages(ctx context.Context, user core.UserID, ids []core.MessageID) ([]core.Message, error)
 	Codes(ctx context.Context, kind core.CodeKind, now time.Time) ([]core.Code, error)
 	UsageOf(ctx context.Context, user core.UserID, day string) (used, reserved int, err error)
+	SpentAll(ctx context.Context, day string, now time.Time) (used, granted int, err error)
 }
 
 // Days is what commands read of days.
@@ -62,9 +68,11 @@ type Options struct {
 type Defaults struct {
 	Zone         string // IANA name
 	Language     string
-	TokensPerDay int    // budget of a user; 0: none
-	PostForward  string // home, all or off
-	Strategy     string // of prompts: continuous, long or truncate
+	TokensPerDay int // budget of a user; 0: none
+	// AllTokensPerDay is the budget of all users together, by UTC days; 0: none.
+	AllTokensPerDay int
+	PostForward     string // home, all or off
+	Strategy        string // of prompts: continuous, long or truncate
 }
 
 // Commands answers commands. It implements gateway.Commander.
@@ -74,12 +82,15 @@ type Commands struct {
 	list []command
 }
 
-// command is a command and what it does. owner: only the owner may.
+// command is a command, what it does and what whoever gives it must be able to.
 type command struct {
 	name  string
+	needs core.Capability
 	run   func(ctx context.Context, r *request) (core.Outcome, error)
-	owner bool
 }
+
+// owners reports whether only the owner may give the command.
+func (c command) owners() bool { return c.needs == core.CanAdmin }
 
 // New returns the commands. A default zone that is unknown is UTC.
 func New(o Options) *Commands {
@@ -94,39 +105,50 @@ func New(o Options) *Commands {
 // commands are all commands in the order in which they are shown.
 func (c *Commands) commands() []command {
 	return []command{
-		{name: "start", run: c.start},
-		{name: "help", run: c.help},
-		{name: "today", run: c.today},
-		{name: "yesterday", run: c.yesterday},
-		{name: "day", run: c.day},
-		{name: "summary", run: c.summary},
-		{name: "search", run: c.search},
-		{name: "memory", run: c.memory},
-		{name: "remember", run: c.remember},
-		{name: "loops", run: c.loops},
-		{name: "done", run: c.done},
-		{name: "remind", run: c.remind},
-		{name: "timezone", run: c.timezone},
-		{name: "language", run: c.language},
-		{name: "home", run: c.home},
-		{name: "summaries", run: c.summaries},
-		{name: "strategy", run: c.strategy},
-		{name: "link", run: c.link},
-		{name: "unlink", run: c.unlink},
-		{name: "web", run: c.web},
-		{name: "threads", run: c.threads},
-		{name: "thread", run: c.thread},
-		{name: "continuous", run: c.continuous},
-		{name: "retry", run: c.retry},
-		{name: "stop", run: c.stop},
-		{name: "usage", run: c.usage},
-		{name: "export", run: c.export},
-		{name: "pause", run: c.pause},
-		{name: "forget", run: c.forget},
-		{name: "pair", run: c.pair, owner: true},
-		{name: "approve", run: c.approve, owner: true},
-		{name: "deny", run: c.deny, owner: true},
+		{"start", core.CanTalk, c.start},
+		{"help", core.CanTalk, c.help},
+		{"today", core.CanRead, c.today},
+		{"yesterday", core.CanRead, c.yesterday},
+		{"day", core.CanRead, c.day},
+		{"summary", core.CanTalk, c.summary},
+		{"search", core.CanRead, c.search},
+		{"memory", core.CanMemory, c.memory},
+		{"remember", core.CanMemory, c.remember},
+		{"loops", core.CanMemory, c.loops},
+		{"done", core.CanMemory, c.done},
+		{"remind", core.CanMemory, c.remind},
+		{"timezone", core.CanAccount, c.timezone},
+		{"language", core.CanAccount, c.language},
+		{"home", core.CanAccount, c.home},
+		{"summaries", core.CanAccount, c.summaries},
+		{"strategy", core.CanAccount, c.strategy},
+		{"link", core.CanAccount, c.link},
+		{"unlink", core.CanAccount, c.unlink},
+		{"web", core.CanAccount, c.web},
+		{"threads", core.CanTalk, c.threads},
+		{"thread", core.CanTalk, c.thread},
+		{"continuous", core.CanTalk, c.continuous},
+		{"retry", core.CanTalk, c.retry},
+		{"stop", core.CanTalk, c.stop},
+		{"usage", core.CanTalk, c.usage},
+		{"mine", core.CanAccount, c.mine},
+		{"undo", core.CanAccount, c.undo},
+		{"export", core.CanAccount, c.export},
+		{"pause", core.CanAccount, c.pause},
+		{"forget", core.CanAccount, c.forget},
+		{"pair", core.CanAdmin, c.pair},
+		{"approve", core.CanAdmin, c.approve},
+		{"deny", core.CanAdmin, c.deny},
 	}
+}
+
+// Needs lists what each command needs.
+func Needs() []trust.Need {
+	var out []trust.Need
+	for _, c := range (&Commands{}).commands() {
+		out = append(out, trust.Need{Door: trust.DoorCommand, What: "/" + c.name, Capability: c.needs})
+	}
+	return out
 }
 
 // Entry is a command in a native command menu. Descriptions are by language.
@@ -139,7 +161,7 @@ type Entry struct {
 func Menu() []Entry {
 	var out []Entry
 	for _, c := range (&Commands{}).commands() {
-		if c.owner {
+		if c.owners() {
 			continue
 		}
 		e := Entry{Name: c.name, Descriptions: map[string]string{}}
@@ -165,8 +187,16 @@ type request struct {
 
 // Command answers a command. ok is false if the text is none: it is conversation.
 func (c *Commands) Command(ctx context.Context, u core.User, i core.Identity, in core.Inbound, now time.Time) (out core.Outcome, ok bool, err error) {
+	if in.ForwardedFrom != "" {
+		return out, false, nil
+	}
+	if a, ok := readReply(in.Text); ok && !in.Program {
+		if out, ok, err := c.answer(ctx, c.request(u, i, in, now), a); ok || err != nil {
+			return out, ok, err
+		}
+	}
 	l, ok := parse(in.Text)
-	if !ok || in.ForwardedFrom != "" {
+	if !ok {
 		return out, false, nil
 	}
 	r := c.request(u, i, in, now)
@@ -197,8 +227,17 @@ func (c *Commands) request(u core.User, i core.Identity, in core.Inbound, now ti
 }
 
 func (c *Commands) run(ctx context.Context, r *request, cmd command) (core.Outcome, error) {
-	if cmd.owner && r.user.Role != core.RoleOwner {
-		return r.say(r.words.ownerOnly), nil
+	refused := func(out core.Outcome) (core.Outcome, error) {
+		if cmd.needs == core.CanAccount || cmd.needs == core.CanAdmin {
+			out.Effects = []core.Effect{core.Tell{Row: core.AuditRow{What: core.AuditCommand, Tool: cmd.name, Result: core.ResultRefused}}}
+		}
+		return out, nil
+	}
+	if cmd.owners() && r.user.Role != core.RoleOwner {
+		return refused(r.say(r.words.ownerOnly))
+	}
+	if r.in.Program && !trust.Allows(r.in.Grants, cmd.needs) {
+		return refused(r.say(r.words.programMayNot, cmd.name, trust.Word(cmd.needs)))
 	}
 	out, err := cmd.run(ctx, r)
 	if err != nil {
@@ -211,7 +250,7 @@ func (c *Commands) run(ctx context.Context, r *request, cmd command) (core.Outco
 // The beginning of a name is as near as two slips.
 func (c *Commands) nearest(word string, role core.UserRole) (name string, d int) {
 	for _, cmd := range c.list {
-		if cmd.owner && role != core.RoleOwner {
+		if cmd.owners() && role != core.RoleOwner {
 			continue
 		}
 		n := distance(word, cmd.name)
@@ -236,7 +275,7 @@ func (c *Commands) help(_ context.Context, r *request) (core.Outcome, error) {
 	var all, owners []string
 	for _, cmd := range c.list {
 		line := "- " + r.usage(cmd.name) + " – " + r.text(r.words.about[cmd.name].line)
-		if cmd.owner {
+		if cmd.owners() {
 			owners = append(owners, line)
 			continue
 		}

@@ -7,24 +7,24 @@ import (
 	"time"
 )
 
-// yesterday is what parseDate returns for the day before today, whatever its
+// Yesterday is what ParseDate returns for the day before today, whatever its
 // date is: a zone may have skipped one.
-const yesterday = "yesterday"
+const Yesterday = "yesterday"
 
 const frenchMonths = "janvier fevrier mars avril mai juin juillet aout septembre octobre novembre decembre"
 
-// parseDate reads a date in English or French: 2026-11-19, 19/11, 19.11.2025,
+// ParseDate reads a date in English or French: 2026-11-19, 19/11, 19.11.2025,
 // 19 nov, Thursday 19 November 2026, monday, hier. Without a year it is the
 // newest one up to today; a weekday is the last one before today. The result is
-// a label, or yesterday.
-func parseDate(s, today string) (string, bool) {
+// a label, or Yesterday.
+func ParseDate(s, today string) (string, bool) {
 	s = strings.NewReplacer("’", "'", ",", " ").Replace(fold(shorten(s, 64)))
 	now := midnight(today)
 	switch s = strings.Join(strings.Fields(s), " "); s {
 	case "today", "aujourd'hui", "aujourdhui":
 		return today, true
 	case "yesterday", "hier":
-		return yesterday, true
+		return Yesterday, true
 	case "avant-hier", "avant hier", "day before yesterday":
 		return now.AddDate(0, 0, -2).Format(time.DateOnly), true
 	}

@@ -36,8 +36,8 @@ func (c *Commands) day(ctx context.Context, r *request) (core.Outcome, error) {
 
 // label reads a date as people write it.
 func (c *Commands) label(r *request, s string) (string, bool) {
-	w, ok := parseDate(s, r.today.Label)
-	if ok && w == yesterday {
+	w, ok := ParseDate(s, r.today.Label)
+	if ok && w == Yesterday {
 		w = c.dayBefore(r)
 	}
 	return w, ok

@@ -5,8 +5,10 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/everthread/everthread/core"
+	"github.com/everthread/everthread/core/trust"
 )
 
 // loops lists open loops, those apart that nobody mentioned for long.
@@ -21,7 +23,7 @@ func (c *Commands) loops(ctx context.Context, r *request) (core.Outcome, error) 
 	var fresh, stale []string
 	for _, l := range open {
 		mentioned := c.name(r, c.Day(r.user.Settings, l.Mentioned).Label)
-		line := "- **" + strconv.FormatInt(int64(l.ID), 10) + "** " + oneLine(l.Text) + " · " + mentioned
+		line := "- **" + strconv.FormatInt(int64(l.ID), 10) + "** " + oneLine(l.Text) + " · " + mentioned + r.origin(l.Tainted)
 		if l.Stale(r.now) {
 			stale = append(stale, line)
 			continue
@@ -91,9 +93,13 @@ func (c *Commands) usage(ctx context.Context, r *request) (core.Outcome, error) 
 	if err != nil {
 		return core.Outcome{}, err
 	}
+	all, err := c.usageOfAll(ctx, r)
+	if err != nil {
+		return core.Outcome{}, err
+	}
 	limit := c.Defaults.TokensPerDay
 	if limit <= 0 {
-		return r.say(r.words.usageFree, r.number(used)), nil
+		return core.Outcome{Text: r.fill(r.words.usageFree, r.number(used)) + all}, nil
 	}
 	text := r.fill(r.words.usageOf, r.number(used), r.number(limit), r.percent(used*100/limit))
 	if reserved > 0 {
@@ -102,7 +108,20 @@ func (c *Commands) usage(ctx context.Context, r *request) (core.Outcome, error) 
 	if used >= limit {
 		text += "\n" + r.fill(r.words.usageOver, r.today.End.In(c.location(r)).Format("15:04"))
 	}
-	return core.Outcome{Text: text}, nil
+	return core.Outcome{Text: text + all}, nil
+}
+
+// usageOfAll is a line of what everybody used together, for an owner, if that has a limit.
+func (c *Commands) usageOfAll(ctx context.Context, r *request) (string, error) {
+	limit := c.Defaults.AllTokensPerDay
+	if limit <= 0 || r.user.Role != core.RoleOwner || r.in.Program && !trust.Allows(r.in.Grants, core.CanAdmin) {
+		return "", nil
+	}
+	used, _, err := c.Store.SpentAll(ctx, r.now.UTC().Format(time.DateOnly), r.now)
+	if err != nil {
+		return "", err
+	}
+	return "\n" + r.fill(r.words.usageOfAll, r.number(used), r.number(limit), r.percent(used*100/limit)), nil
 }
 
 // number writes a number in the language's form: 12,345 or 12 345.

@@ -13,9 +13,6 @@ import (
 	"github.com/everthread/everthread/core"
 )
 
-// linkLife is how long a code of /link is valid (SPEC 2).
-const linkLife = 10 * time.Minute
-
 // Links is what /link and /unlink read.
 type Links interface {
 	LinkCode(ctx context.Context, hash string, a core.Address, now time.Time) (core.Link, error)
@@ -41,13 +38,11 @@ func (c *Commands) link(ctx context.Context, r *request) (core.Outcome, error) {
 		if l.User == r.user.ID {
 			return r.say(r.words.linked), nil
 		}
-		return r.say(r.words.linkMerging), nil
+		return r.say(r.words.linkWaits), nil
 	case core.LinkLocked:
 		return r.say(r.words.linkLocked, minutes(l.Until.Sub(r.now))), nil
 	case core.LinkValid:
-		out := r.say(r.words.linkMerging)
-		out.Effects = []core.Effect{core.UseLink{Hash: hash, Identity: r.at.ID, At: r.now}}
-		return out, nil
+		return c.askJoin(r, hash, l)
 	}
 	out := r.say(r.words.linkWrong)
 	if l.Tries+1 >= core.LinkTries {
@@ -70,6 +65,7 @@ func (c *Commands) web(_ context.Context, r *request) (core.Outcome, error) {
 		return core.Outcome{}, err
 	}
 	out := r.say(r.words.webLink, url, minutes(code.Expires.Sub(r.now)))
+	code.Address = r.at.Address
 	out.Effects = []core.Effect{core.NewWebLink{Code: code}}
 	return out, nil
 }
@@ -95,6 +91,7 @@ func (c *Commands) export(_ context.Context, r *request) (core.Outcome, error) {
 	q.Set("next", "/settings/export")
 	link.RawQuery = q.Encode()
 	out := r.say(r.words.exportLink, link.String(), minutes(code.Expires.Sub(r.now)))
+	code.Address = r.at.Address
 	out.Effects = []core.Effect{core.NewWebLink{Code: code}}
 	return out, nil
 }
@@ -115,7 +112,7 @@ func (c *Commands) newLink(r *request) (core.Outcome, error) {
 	}
 	out := r.say(r.words.linkCode, code, code)
 	out.Effects = []core.Effect{core.NewLink{Code: core.Code{Kind: core.CodeLink, Hash: c.Hash(code), Address: r.at.Address, Name: r.at.Name,
-		Created: r.now, Expires: r.now.Add(linkLife)}}}
+		Created: r.now, Expires: r.now.Add(core.LinkLife)}}}
 	return out, nil
 }
 

@@ -35,6 +35,8 @@ func (c *Commands) memory(ctx context.Context, r *request) (core.Outcome, error)
 	switch is := fold(verb) == "archive" || fold(verb) == "archiver"; {
 	case r.arg == "":
 		return c.allItems(ctx, r)
+	case fold(r.arg) == "off" || fold(r.arg) == "on":
+		return c.switchMemory(r, fold(r.arg) == "off"), nil
 	case is && numbered:
 		return c.archive(ctx, r, ids)
 	case is && strings.TrimSpace(rest) == "":
@@ -55,6 +57,15 @@ func (c *Commands) memory(ctx context.Context, r *request) (core.Outcome, error)
 	return core.Outcome{Text: strings.Join(lines, "\n")}, nil
 }
 
+// switchMemory takes memory from the model, or gives it back. What is kept stays.
+func (c *Commands) switchMemory(r *request, off bool) core.Outcome {
+	s := r.user.Settings
+	s.MemoryOff = off
+	out := r.say(map[bool]string{true: r.words.memoryOff, false: r.words.memoryOn}[off])
+	out.Effects = []core.Effect{core.SetSettings{Settings: s}}
+	return out
+}
+
 // allItems lists the newest items by theme.
 func (c *Commands) allItems(ctx context.Context, r *request) (core.Outcome, error) {
 	items, err := c.Memory.Items(ctx, core.ItemQuery{User: r.user.ID, Status: core.ItemActive, Limit: listed})
@@ -65,10 +76,16 @@ func (c *Commands) allItems(ctx context.Context, r *request) (core.Outcome, erro
 	if err != nil {
 		return core.Outcome{}, err
 	}
+	if len(items) == 0 && r.user.Settings.MemoryOff {
+		return r.say(r.words.memoryOff), nil
+	}
 	if len(items) == 0 {
 		return r.say(r.words.memoryEmpty), nil
 	}
 	lines := []string{r.text(r.words.memoryTitle)}
+	if r.user.Settings.MemoryOff {
+		lines = append(lines, "", r.text(r.words.memoryOff))
+	}
 	more := -len(items)
 	for _, t := range themes {
 		more += t.Active
@@ -93,7 +110,15 @@ const mostThemes = 1000
 
 // item shows an item with its number and day.
 func (c *Commands) item(r *request, i core.Item) string {
-	return "- **" + strconv.FormatInt(int64(i.ID), 10) + "** " + plainLine(i.Content) + " · " + c.name(r, c.Day(r.user.Settings, i.CreatedAt).Label)
+	return "- **" + strconv.FormatInt(int64(i.ID), 10) + "** " + plainLine(i.Content) + " · " + c.name(r, c.Day(r.user.Settings, i.CreatedAt).Label) + r.origin(i.Tainted)
+}
+
+// origin says of something that words went into it which are not the person's.
+func (r *request) origin(tainted bool) string {
+	if !tainted {
+		return ""
+	}
+	return " · " + r.text(r.words.notYours)
 }
 
 func (c *Commands) archive(ctx context.Context, r *request, ids []int64) (core.Outcome, error) {
@@ -128,7 +153,7 @@ func (c *Commands) remember(ctx context.Context, r *request) (core.Outcome, erro
 		if err != nil || m.ID == 0 {
 			return r.say(r.words.rememberUnknown), err
 		}
-		i.Content, i.SourceMessage, i.SourceThread = m.Text, m.ID, m.Thread
+		i.Content, i.SourceMessage, i.SourceThread, i.Tainted = m.Text, m.ID, m.Thread, m.Foreign()
 	}
 	add, same, err := c.Memory.Keep(ctx, i, r.now)
 	switch {

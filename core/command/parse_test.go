@@ -52,7 +52,7 @@ func TestWhatIsACommand(t *testing.T) {
 		{"/remember this", "remember", "this"},
 		{"/web", "web", ""},
 		{"/export", "export", ""},
-		{"/aide", "?done", ""},
+		{"/aide", "?mine", ""},
 		{"/sum", "?summary", ""},
 		{"/conti", "?continuous", ""},
 		{"/stop/", "?stop", ""},
@@ -108,7 +108,7 @@ func TestParseDate(t *testing.T) {
 	const today = "2026-11-19" // a Thursday
 	cases := map[string]string{
 		"2026-11-16": "2026-11-16", "2026-2-3": "2026-02-03", "2025/11/19": "2025-11-19", "2027-01-01": "2027-01-01",
-		"today": today, "Aujourd’hui": today, "aujourd'hui": today, "yesterday": yesterday, "HIER": yesterday,
+		"today": today, "Aujourd’hui": today, "aujourd'hui": today, "yesterday": Yesterday, "HIER": Yesterday,
 		"avant-hier": "2026-11-17", "day before yesterday": "2026-11-17",
 		"monday": "2026-11-16", "Mon": "2026-11-16", "last monday": "2026-11-16", "lundi": "2026-11-16", "lundi dernier": "2026-11-16",
 		"thursday": "2026-11-12", "jeudi": "2026-11-12", "wednesday": "2026-11-18", "friday": "2026-11-13", "mar": "2026-11-17", "dim.": "2026-11-15",
@@ -119,12 +119,12 @@ func TestParseDate(t *testing.T) {
 		"29 feb": "2024-02-29",
 	}
 	for s, want := range cases {
-		if got, ok := parseDate(s, today); !ok || got != want {
+		if got, ok := ParseDate(s, today); !ok || got != want {
 			t.Errorf("%q: got %q, %v, want %q", s, got, ok, want)
 		}
 	}
 	for _, s := range []string{"", "soon", "mo", "31 feb", "32/1", "19/13", "2026-13-01", "2026-02-30", "19 jui", "19", "november", "1 2 3 4", "19 nov 26", "0 may", "-1 may", "/", "nov nov"} {
-		if got, ok := parseDate(s, today); ok {
+		if got, ok := ParseDate(s, today); ok {
 			t.Errorf("%q: got %q, want none", s, got)
 		}
 	}
@@ -205,8 +205,8 @@ func FuzzDate(f *testing.F) {
 		f.Add(s)
 	}
 	f.Fuzz(func(t *testing.T, s string) {
-		label, ok := parseDate(s, "2026-11-19")
-		if !ok || label == yesterday {
+		label, ok := ParseDate(s, "2026-11-19")
+		if !ok || label == Yesterday {
 			return
 		}
 		if d, err := time.Parse(time.DateOnly, label); err != nil || d.Format(time.DateOnly) != label {

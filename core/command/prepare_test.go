@@ -52,6 +52,25 @@ func (w *world) keep(who core.Address, text, theme string) {
 	must(w.t, err)
 }
 
+// tainted is what turns made and ended that had read words of others: 901 to 903 are
+// there, 911 to 913 are ended, and so is 914, whose time is over.
+func tainted(w *world) {
+	i, u := w.identify(w.ada)
+	act := func(effects ...core.Effect) {
+		e := w.event(w.ada, "a turn")
+		_, err := w.Note(w.ctx, core.Note{User: u.ID, Identity: i.ID, Event: &e, Effects: effects, Now: w.now})
+		must(w.t, err)
+	}
+	for _, n := range []int64{901, 911} {
+		item := core.AddItem{Item: core.Item{ID: core.ItemID(n), Type: core.ItemFact, Content: fmt.Sprint("item *", n)}, Digest: fmt.Sprint(n), At: w.now}
+		loop := core.OpenLoop{Loop: core.Loop{ID: core.LoopID(n + 1), Text: fmt.Sprint("loop *", n+1)}, At: w.now}
+		reminder := core.SetReminder{Reminder: core.Reminder{ID: core.ReminderID(n + 2), Text: fmt.Sprint("reminder *", n+2), DueAt: w.now.Add(time.Hour), Zone: "UTC"}, At: w.now}
+		act(core.Taint(item), core.Taint(loop), core.Taint(reminder))
+	}
+	act(core.SetReminder{Reminder: core.Reminder{ID: 914, Text: "too late", DueAt: w.now.Add(-time.Hour), Zone: "UTC"}, At: w.now})
+	act(core.Taint(core.ArchiveItem{Item: 911, At: w.now}), core.Taint(core.CloseLoop{Loop: 912, At: w.now}), core.Taint(core.CancelReminder{Reminder: 913, At: w.now}), core.Taint(core.CancelReminder{Reminder: 914, At: w.now}))
+}
+
 // receipts are reminders that recur, the last times of which came to all ends.
 func receipts(w *world) {
 	i, u := w.identify(w.ada)

@@ -98,7 +98,7 @@ func (c *Commands) reminders(ctx context.Context, r *request) (core.Outcome, err
 		if err != nil {
 			return core.Outcome{}, err
 		}
-		lines = append(lines, "- **"+strconv.FormatInt(int64(x.ID), 10)+"** "+oneLine(x.Text)+" · "+c.when(r, x)+receipt)
+		lines = append(lines, "- **"+strconv.FormatInt(int64(x.ID), 10)+"** "+oneLine(x.Text)+" · "+c.when(r, x)+receipt+r.origin(x.Tainted))
 	}
 	lines = append(lines, "")
 	if more := len(active) - listed; more > 0 {

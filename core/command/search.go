@@ -23,7 +23,7 @@ func (c *Commands) search(ctx context.Context, r *request) (core.Outcome, error)
 	case r.arg == "":
 		return r.say(r.words.searchWhat), nil
 	}
-	q := core.SearchQuery{User: r.user.ID, Query: r.arg, Limit: found, Now: r.now, Location: c.location(r)}
+	q := core.SearchQuery{User: r.user.ID, Query: r.arg, Matching: true, Limit: found, Now: r.now, Location: c.location(r)}
 	if r.user.Name != "" {
 		q.Names = map[string]core.Role{r.user.Name: core.RoleUser}
 	}
@@ -44,17 +44,29 @@ func (c *Commands) search(ctx context.Context, r *request) (core.Outcome, error)
 	return core.Outcome{Text: strings.Join(lines, "\n")}, nil
 }
 
-// hit shows when something was said, by whom, and what.
+// hit shows when something was said, by whom, and what, and what was said beside it.
 func (c *Commands) hit(r *request, h core.Hit) string {
 	when := c.name(r, h.Label)
 	if h.Kind == core.DocSummary {
 		return "**" + when + "** · " + r.text(r.words.fromSummary) + r.text(": ") + plainLine(c.StripRefs(h.Snippet))
 	}
-	who := map[core.Role]string{core.RoleUser: r.words.fromYou, core.RoleAssistant: r.words.fromMe}[h.Message.Role]
+	lines := []string{"**" + when + ", " + h.Message.SentAt.In(c.location(r)).Format("15:04") + "** · " + said(r, h.Message.Role, h.Snippet)}
+	if h.Before.Message != 0 {
+		lines = append(lines, "  - *"+r.text(r.words.saidBefore)+"* "+said(r, h.Before.Role, h.Before.Snippet))
+	}
+	if h.After.Message != 0 {
+		lines = append(lines, "  - *"+r.text(r.words.saidAfter)+"* "+said(r, h.After.Role, h.After.Snippet))
+	}
+	return strings.Join(lines, "\n")
+}
+
+// said shows by whom something was said, and what.
+func said(r *request, role core.Role, text string) string {
+	who := map[core.Role]string{core.RoleUser: r.words.fromYou, core.RoleAssistant: r.words.fromMe}[role]
 	if who == "" {
 		who = r.words.fromTool
 	}
-	return "**" + when + ", " + h.Message.SentAt.In(c.location(r)).Format("15:04") + "** · " + r.text(who) + r.text(": ") + plainLine(h.Snippet)
+	return r.text(who) + r.text(": ") + plainLine(text)
 }
 
 // plainLine is free text as one line of Markdown that shows it as it is.

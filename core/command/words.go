@@ -18,6 +18,7 @@ type words struct {
 	welcome, helpTitle, helpOwner, helpMore string
 	unknown                                 string // word, nearest command
 	ownerOnly                               string
+	programMayNot                           string // command, capability
 	unavailable                             string
 
 	dayTitle            string // name of the day, number of messages
@@ -50,6 +51,14 @@ type words struct {
 	linked, linkMerging                  string
 	linkOwn, linkSame, linkWrong         string
 	linkLocked                           string // minutes
+	joinAsk                              string // who made the code, twice
+	joinOwnerYou, joinOwnerThem          string // the word to type
+	sayYesNo, linkDeclined, linkWaits    string
+	linkAsked, linkAccepted, linkNotMine string // the other side
+	linkTold                             string // the other side, where it was accepted
+	linkJoins                            string // the other side, where it was said
+	approvalNone                         string
+	approvalType                         string // the word to type
 	linkedTitle, linkedMore              string
 	unlinkWhich, unlinkLast, splitLast   string
 	unlinked, splitting                  string // address
@@ -64,6 +73,9 @@ type words struct {
 	stopped, stopNothing, stopPending    string
 	loopsTitle, staleTitle, noLoops      string
 	loopsMore                            string // number
+	notYours                             string
+	takenNothing                         string                            // number
+	takenBack                            map[core.UndoKind]map[bool]string // text; whether it had been ended
 	doneWhich                            string
 	noLoop                               string // number
 	loopDone                             string // text
@@ -71,7 +83,9 @@ type words struct {
 	searchTitle, searchNothing           string // words
 	fromYou, fromMe, fromTool            string
 	fromSummary                          string
+	saidBefore, saidAfter                string
 	memoryTitle, memoryEmpty             string
+	memoryOff, memoryOn                  string
 	memoryFound, memoryNothing           string // words
 	memoryHiddenOne, memoryHidden        string // number
 	memoryMore                           string // number
@@ -94,10 +108,15 @@ type words struct {
 	exportLink                           string // url, minutes
 	exportHere                           string // user
 	exportNoPage                         string // user
+	mineTitle, mineNone                  string
+	undoTitle, undoNone                  string
+	undone, undoNothing                  string // what it was; what was asked for
+	accountYes, accountNo                string
 	usageFree                            string // used
 	usageOf                              string // used, budget, percent
 	usageReserved                        string // reserved
 	usageOver                            string // time
+	usageOfAll                           string // used, budget, percent
 	forgetWhat, forgetUnknown, forgotten string
 	forgetNothing                        string // name of the day
 	forgetAsk                            string // name of the day, number of messages, label

@@ -254,9 +254,15 @@ type finder struct {
 func (f *finder) Search(ctx context.Context, q core.SearchQuery) (core.SearchResult, error) {
 	all, err := f.History(ctx, q.User, 0, 0, 1000)
 	out := core.SearchResult{Mode: f.mode}
-	for _, m := range slices.Backward(all) {
+	for i, m := range slices.Backward(all) {
 		if m.Kind == core.KindChat && strings.Contains(strings.ToLower(m.Text), strings.ToLower(q.Query)) {
 			out.Hits = append(out.Hits, core.Hit{Kind: core.DocMessage, Label: dayOf(core.Settings{}, m.SentAt).Label, Message: m, Snippet: m.Text, FTS: true})
+			if h := &out.Hits[len(out.Hits)-1]; q.Matching && i > 0 && !strings.Contains(strings.ToLower(all[i-1].Text), strings.ToLower(q.Query)) {
+				h.Before = core.Beside{Message: all[i-1].ID, Role: all[i-1].Role, Snippet: all[i-1].Text}
+			}
+			if h := &out.Hits[len(out.Hits)-1]; q.Matching && i+1 < len(all) && !strings.Contains(strings.ToLower(all[i+1].Text), strings.ToLower(q.Query)) {
+				h.After = core.Beside{Message: all[i+1].ID, Role: all[i+1].Role, Snippet: all[i+1].Text}
+			}
 		}
 	}
 	days, more := f.Days(ctx, q.User, "", 100)

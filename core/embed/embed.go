@@ -5,7 +5,10 @@
 // no window yet into windows, then embeds what has no vector, in batches. It
 // yields while replies are written. When the provider is down the job goes back
 // and waits, longer each time, and never gives up: what is not embedded is
-// found by its words. A text that the provider refuses by itself is marked with
+// found by its words. What somebody has to mend, such as a refused key or vectors
+// that are too long, is shown as an error of all that waits, and tried again as
+// rarely, or at once by an embedder of another fingerprint. A window is stored with the vectors of its passages, or not
+// at all. A text that the provider refuses by itself is marked with
 // the reason, and the others go on; but if the provider refuses a plain
 // sentence too, the fault is not the text's. Tokens are not charged.
 package embed
@@ -27,6 +30,8 @@ type Store interface {
 	PutWindows(ctx context.Context, p core.PutWindows) error
 	PendingEmbeddings(ctx context.Context, user core.UserID, config string, limit int) ([]core.Embeddable, error)
 	PutVectors(ctx context.Context, user core.UserID, config string, vectors []core.EmbeddingResult, now time.Time) error
+	FailEmbeddings(ctx context.Context, user core.UserID, tried, reason string, now time.Time) error
+	RetryEmbeddings(ctx context.Context, user core.UserID, tried string, now time.Time) error
 	Reembed(ctx context.Context, user core.UserID, config string, dry bool, now time.Time) (int, error)
 }
 
@@ -49,14 +54,16 @@ type Worker struct {
 	// are in windows; 0: through none of them.
 	Cut func(messages []core.Message, closed bool) ([]core.TextWindow, core.MessageID)
 	// Text is what of a window's messages is embedded; empty: nothing is.
-	Text  func(messages []core.Message) string
-	Busy  func() bool // replies are being written
-	Count func(name string, n float64, labels ...string)
-	Log   *zap.Logger
-	Now   func() time.Time
-	Rand  func() float64 // in [0, 1), for the jitter
-	Lease time.Duration
-	Name  string // of this worker
+	Text func(messages []core.Message) string
+	// Passages are the stretches of a window's messages that get vectors, too.
+	Passages func(messages []core.Message) []core.Passage
+	Busy     func() bool // replies are being written
+	Count    func(name string, n float64, labels ...string)
+	Log      *zap.Logger
+	Now      func() time.Time
+	Rand     func() float64 // in [0, 1), for the jitter
+	Lease    time.Duration
+	Name     string // of this worker
 }
 
 // Take claims a due job and does it.
@@ -120,11 +127,24 @@ func (w *Worker) work(ctx context.Context, user core.UserID) error {
 	if err != nil || e == nil {
 		return wrap("find the embedder", err)
 	}
-	r := &round{Worker: w, user: user, embedder: e, config: config}
+	r := &round{Worker: w, user: user, embedder: e, config: config, tried: core.FingerprintOf(e, config)}
+	if err := w.Store.RetryEmbeddings(ctx, user, r.tried, w.Now()); err != nil {
+		return wrap("try again what failed", err)
+	}
 	if err := r.windows(ctx); err != nil {
 		return err
 	}
-	return r.vectors(ctx)
+	return r.fail(ctx, r.vectors(ctx))
+}
+
+// fail marks what waits where nothing can be embedded until somebody changes
+// something, so that it is seen why.
+func (r *round) fail(ctx context.Context, err error) error {
+	var m *core.ModelError
+	if !errors.As(err, &m) || m.Kind != core.ModelAuth && m.Kind != core.ModelConfig {
+		return err
+	}
+	return errors.Join(err, wrap("mark what cannot be embedded", r.Store.FailEmbeddings(ctx, r.user, r.tried, m.Err.Error(), r.Now())))
 }
 
 // hold renews the lease of a job until release is called. If the lease is lost

@@ -261,9 +261,69 @@ func TestVectorsThatCannotBeStoredAreNot(t *testing.T) {
 		p.do = func(context.Context, []string) ([][]float32, error) { return vectors, nil }
 		wk, _ := worker(w, p)
 		w.run(t, wk)
-		if w.states()[core.EmbeddingPending] != 2 || len(w.queue) != 1 || w.queue[0].Error == "" {
-			t.Errorf("%s: %v, queue %v", name, w.states(), w.queue)
+		if w.states()[core.EmbeddingError] != 2 || w.items[0].cause == "" || len(w.queue) != 1 || w.queue[0].Error == "" {
+			t.Errorf("%s: %v, %q, queue %v", name, w.states(), w.items[0].cause, w.queue)
 		}
+	}
+}
+
+// keyed is a provider with a key.
+type keyed struct {
+	*provider
+	key string
+}
+
+func (k keyed) Fingerprint() string { return "c " + k.key }
+
+func TestWhatSomebodyHasToMendIsAnErrorUntilItIs(t *testing.T) {
+	t.Parallel()
+	for _, kind := range []core.ModelErrorKind{core.ModelAuth, core.ModelConfig} {
+		w, p := newWorld(), &provider{}
+		w.remember("a", "b")
+		refuses := func(context.Context, []string) ([][]float32, error) { return nil, model(kind, 0) }
+		p.do = refuses
+		wk, _ := worker(w, p)
+		wk.Embedders = fixed(keyed{p, "wrong"}, "c")
+		w.run(t, wk)
+		if w.states()[core.EmbeddingError] != 2 || w.items[0].cause != "the provider says "+string(kind) || len(w.queue) != 1 {
+			t.Errorf("%s: %v, %q", kind, w.states(), w.items[0].cause)
+		}
+		w.queue[0].RunAt = wk.Now() // the same is tried again, rarely
+		w.run(t, wk)
+		if len(p.calls) != 2 || w.states()[core.EmbeddingError] != 2 {
+			t.Errorf("%s: %v after %d calls", kind, w.states(), len(p.calls))
+		}
+		p.do, w.queue[0].RunAt = nil, wk.Now()
+		wk.Embedders = fixed(keyed{p, "right"}, "c")
+		w.run(t, wk)
+		if w.states()[core.EmbeddingReady] != 2 || len(w.queue) != 0 {
+			t.Errorf("%s: %v", kind, w.states())
+		}
+	}
+}
+
+func TestATextThatWasRefusedIsTriedAgainByAnotherEmbedder(t *testing.T) {
+	t.Parallel()
+	w, p := newWorld(), &provider{}
+	w.remember("a", "", "poison")
+	p.do = func(_ context.Context, texts []string) ([][]float32, error) {
+		if strings.Contains(strings.Join(texts, " "), "poison") {
+			return nil, model(core.ModelTooLong, 0)
+		}
+		return lengths(texts), nil
+	}
+	wk, _ := worker(w, p)
+	w.run(t, wk)
+	calls := len(p.calls)
+	w.run(t, wk)
+	if len(p.calls) != calls || w.states()[core.EmbeddingError] != 2 {
+		t.Errorf("%v, %d calls and then %d", w.states(), calls, len(p.calls)-calls)
+	}
+	p.do = nil
+	wk.Embedders = fixed(keyed{p, "new"}, "c")
+	w.run(t, wk)
+	if w.states()[core.EmbeddingReady] != 2 || w.states()[core.EmbeddingError] != 1 {
+		t.Errorf("%v", w.states())
 	}
 }
 

@@ -1,9 +1,11 @@
 package embed
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	"go.uber.org/zap"
 
@@ -13,7 +15,8 @@ import (
 const (
 	pageOfMessages = 500    // read at once for windows
 	mostMessages   = 64_000 // that may be read for one window
-	batchTexts     = 32     // embedded at once
+	batchTexts     = 32     // windows and items that are embedded at once
+	batchPassages  = 256    // passages that are embedded at once, but for a single window's
 	mostChanges    = 5      // how often in a row a day may change while it is cut
 )
 
@@ -73,7 +76,9 @@ type round struct {
 	user     core.UserID
 	embedder core.Embedder
 	config   string
-	sound    bool // the provider embedded something in this job
+	tried    string // fingerprint of the embedder
+	sound    bool   // the provider embedded something in this job
+	length   int    // of the provider's vectors; 0: not known yet
 }
 
 // vectors embeds what waits, batch by batch.
@@ -98,58 +103,144 @@ func (r *round) vectors(ctx context.Context) error {
 	}
 }
 
+// wanted is something that is to get a vector.
+type wanted struct {
+	core.EmbeddingResult
+	text     string
+	passages []core.Passage
+}
+
 // batch embeds things and stores their vectors. Those without any text are
 // marked as such.
 func (r *round) batch(ctx context.Context, waiting []core.Embeddable) error {
-	var texts []string
-	var wanted, empty []core.EmbeddingResult
+	var list []wanted
+	var empty []core.EmbeddingResult
 	for _, e := range waiting {
-		text := e.Text
+		w := wanted{EmbeddingResult: core.EmbeddingResult{Kind: e.Kind, ID: e.ID, Revision: e.Revision}, text: e.Text}
 		if e.Kind == core.VectorWindow {
-			text = r.Text(e.Messages)
+			w.text, w.passages = r.Text(e.Messages), r.Passages(e.Messages)
 		}
-		result := core.EmbeddingResult{Kind: e.Kind, ID: e.ID, Revision: e.Revision}
-		if text == "" {
-			result.Error = "there is no text"
-			empty = append(empty, result)
+		if w.text == "" {
+			w.Error, w.Tried = "there is no text", r.tried
+			empty = append(empty, w.EmbeddingResult)
 			continue
 		}
-		texts, wanted = append(texts, text), append(wanted, result)
+		list = append(list, w)
 	}
 	if err := r.put(ctx, empty); err != nil {
 		return err
 	}
-	return r.embed(ctx, wanted, texts)
+	return r.embed(ctx, list)
 }
 
 // embed embeds texts and stores what came of them. If they are refused they are
 // tried apart, so that the one at fault is found.
-func (r *round) embed(ctx context.Context, wanted []core.EmbeddingResult, texts []string) error {
-	if len(texts) == 0 {
+func (r *round) embed(ctx context.Context, list []wanted) error {
+	if len(list) == 0 {
 		return nil
 	}
-	vectors, err := r.embedder.Embed(ctx, texts)
+	texts := make([]string, len(list))
+	for i, w := range list {
+		texts[i] = w.text
+	}
+	vectors, err := r.ask(ctx, texts)
 	switch {
-	case refused(err) && len(texts) > 1:
-		half := len(texts) / 2
-		if err := r.embed(ctx, wanted[:half], texts[:half]); err != nil {
+	case refused(err) && len(list) > 1:
+		half := len(list) / 2
+		if err := r.embed(ctx, list[:half]); err != nil {
 			return err
 		}
-		return r.embed(ctx, wanted[half:], texts[half:])
+		return r.embed(ctx, list[half:])
 	case refused(err):
-		return r.condemn(ctx, wanted[0], err)
+		return r.condemn(ctx, list[0].EmbeddingResult, err)
 	case err != nil:
 		return err
-	case len(vectors) != len(texts):
-		return &core.ModelError{Kind: core.ModelConfig, Err: fmt.Errorf("the provider gave %d vectors for %d texts", len(vectors), len(texts))}
 	}
 	r.sound = true
 	for i, v := range vectors {
-		if wanted[i].Vector, err = padded(v); err != nil {
+		if list[i].Vector, err = padded(v); err != nil {
 			return err
 		}
 	}
-	return r.put(ctx, wanted)
+	return r.store(ctx, list)
+}
+
+// ask embeds texts: one vector for each, all of one length in a job, or an error.
+func (r *round) ask(ctx context.Context, texts []string) ([][]float32, error) {
+	vectors, err := r.embedder.Embed(ctx, texts)
+	if err != nil {
+		return nil, err
+	}
+	if len(vectors) != len(texts) {
+		return nil, &core.ModelError{Kind: core.ModelConfig, Err: fmt.Errorf("the provider gave %d vectors for %d texts", len(vectors), len(texts))}
+	}
+	for _, v := range vectors {
+		if r.length = cmp.Or(r.length, len(v)); len(v) == 0 || len(v) != r.length {
+			return nil, &core.ModelError{Kind: core.ModelConfig, Err: errors.New("the provider gave vectors of different lengths, or empty ones")}
+		}
+	}
+	return vectors, nil
+}
+
+// store embeds the passages of what has its vectors, as many as fit into a batch
+// at a time, and stores it.
+func (r *round) store(ctx context.Context, list []wanted) error {
+	for len(list) > 0 {
+		n, passages := 1, list[0].passages
+		for ; n < len(list) && len(passages)+len(list[n].passages) <= batchPassages; n++ {
+			passages = append(passages[:len(passages):len(passages)], list[n].passages...)
+		}
+		r.yield(ctx)
+		vectors, err := r.passages(ctx, passages)
+		if err != nil {
+			return err
+		}
+		results := make([]core.EmbeddingResult, n)
+		for i := range results {
+			mine := len(list[i].passages)
+			results[i] = list[i].EmbeddingResult
+			results[i].Passages = slices.DeleteFunc(vectors[:mine:mine], func(p core.PassageVector) bool { return p.Values == nil })
+			vectors = vectors[mine:]
+		}
+		if err := r.put(ctx, results); err != nil {
+			return err
+		}
+		list = list[n:]
+	}
+	return nil
+}
+
+// passages returns the vectors of passages. One that is refused has no values: its
+// message is found by its words.
+func (r *round) passages(ctx context.Context, list []core.Passage) ([]core.PassageVector, error) {
+	if len(list) == 0 {
+		return nil, nil
+	}
+	texts := make([]string, len(list))
+	out := make([]core.PassageVector, len(list))
+	for i, p := range list {
+		texts[i] = p.Text
+		out[i] = core.PassageVector{Message: p.Message, From: p.From, To: p.To}
+	}
+	vectors, err := r.ask(ctx, texts)
+	switch {
+	case refused(err) && len(list) > 1:
+		half := len(list) / 2
+		first, err := r.passages(ctx, list[:half])
+		if err != nil {
+			return nil, err
+		}
+		second, err := r.passages(ctx, list[half:])
+		return append(first, second...), err
+	case refused(err):
+		return out, nil
+	case err != nil:
+		return nil, err
+	}
+	for i, v := range vectors {
+		out[i].Values = core.Direction(v)
+	}
+	return out, nil
 }
 
 // refused tells whether the provider will never embed just these texts.
@@ -169,7 +260,7 @@ func (r *round) condemn(ctx context.Context, e core.EmbeddingResult, cause error
 	}
 	var m *core.ModelError
 	errors.As(cause, &m)
-	e.Error = m.Err.Error()
+	e.Error, e.Tried = m.Err.Error(), r.tried
 	r.Log.Warn("text not embedded", zap.Int64("user", int64(r.user)), zap.String("kind", string(e.Kind)), zap.Int64("id", e.ID), zap.Error(cause))
 	return r.put(ctx, []core.EmbeddingResult{e})
 }

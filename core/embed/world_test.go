@@ -22,6 +22,8 @@ type item struct {
 	state  core.EmbeddingState
 	vector []float32
 	cause  string
+
+	passages []core.PassageVector
 }
 
 // world is a store and a queue of one user in memory.
@@ -138,13 +140,35 @@ func (w *world) PutVectors(ctx context.Context, _ core.UserID, config string, re
 			if it.Kind != r.Kind || it.ID != r.ID || it.Revision != r.Revision {
 				continue
 			}
-			it.state, it.vector, it.cause, it.config = core.EmbeddingReady, r.Vector, r.Error, config
+			it.state, it.vector, it.cause, it.config, it.passages = core.EmbeddingReady, r.Vector, r.Error, config, r.Passages
 			if r.Error != "" {
-				it.state = core.EmbeddingError
+				it.state, it.config = core.EmbeddingError, r.Tried
 			}
 		}
 	}
 	return ctx.Err()
+}
+
+func (w *world) FailEmbeddings(_ context.Context, _ core.UserID, tried, reason string, _ time.Time) error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for _, it := range w.items {
+		if it.state == core.EmbeddingPending {
+			it.state, it.cause, it.config = core.EmbeddingError, reason, "!"+tried
+		}
+	}
+	return w.broken
+}
+
+func (w *world) RetryEmbeddings(_ context.Context, _ core.UserID, tried string, _ time.Time) error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for _, it := range w.items {
+		if it.state == core.EmbeddingError && it.config != tried {
+			it.state, it.cause, it.config = core.EmbeddingPending, "", "c"
+		}
+	}
+	return nil
 }
 
 func (w *world) Reembed(_ context.Context, _ core.UserID, config string, dry bool, _ time.Time) (int, error) {
@@ -284,11 +308,22 @@ func joined(messages []core.Message) string {
 	return strings.Join(texts, " ")
 }
 
+// each is a passage for each message.
+func each(messages []core.Message) []core.Passage {
+	var out []core.Passage
+	for _, m := range messages {
+		if m.Text != "" {
+			out = append(out, core.Passage{Message: m.ID, To: len(m.Text), Text: m.Text})
+		}
+	}
+	return out
+}
+
 // worker works in w with p, and logs into the observer.
 func worker(w *world, p *provider) (*Worker, *observer.ObservedLogs) {
 	logs, seen := observer.New(zap.DebugLevel)
 	return &Worker{
-		Store: w, Jobs: w, Embedders: fixed(p, "c"), Cut: byThrees, Text: joined, Count: func(string, float64, ...string) {},
+		Store: w, Jobs: w, Embedders: fixed(p, "c"), Cut: byThrees, Text: joined, Passages: each, Count: func(string, float64, ...string) {},
 		Log: zap.New(logs), Now: time.Now, Rand: func() float64 { return 0.5 }, Lease: 30 * time.Second, Name: "w",
 	}, seen
 }

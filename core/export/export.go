@@ -25,6 +25,7 @@ type Store interface {
 	User(ctx context.Context, id core.UserID) (core.User, error)
 	Identities(ctx context.Context, user core.UserID) ([]core.Identity, error)
 	Plans(ctx context.Context, user core.UserID) (core.Plans, error)
+	Audit(ctx context.Context, q core.AuditQuery) ([]core.AuditRow, error)
 }
 
 // Exporter writes exports. All fields are required.
@@ -41,6 +42,11 @@ const (
 	all  = 1_000_000
 )
 
+// Done is the row of an export, which whoever asks for one writes down.
+func Done(user core.UserID) core.AuditRow {
+	return core.AuditRow{What: core.AuditExport, Object: "user", IDs: []int64{int64(user)}}
+}
+
 // Write writes the export of a user. progress, if it is not nil, is told now
 // and then, and at the end, how many messages are written. A file that is not there any more is left out and named
 // in missing.txt.
@@ -50,7 +56,7 @@ func (e *Exporter) Write(ctx context.Context, w io.Writer, user core.UserID, pro
 		return fmt.Errorf("export: %w", err)
 	}
 	x := &export{Exporter: e, ctx: ctx, zip: zip.NewWriter(w), user: u, zone: u.Settings.Location(e.Zone), progress: progress, labels: map[core.SegmentID]string{}}
-	for _, part := range []func() error{x.readme, x.profile, x.days, x.threads, x.memory, x.plans, x.files} {
+	for _, part := range []func() error{x.readme, x.profile, x.days, x.threads, x.memory, x.plans, x.audit, x.files} {
 		if err := part(); err != nil {
 			return fmt.Errorf("export: %w", err)
 		}
@@ -110,6 +116,7 @@ Written on %s.
 - threads/ has one for each thread of its own.
 - messages.jsonl has every message, one JSON object a line, in the order of display of its thread.
 - summaries.jsonl, memory.jsonl, themes.jsonl, loops.jsonl and reminders.jsonl have the rest.
+- audit.jsonl has what was done with the account.
 - media/ has the attachments that messages name in "path".
 
 Times are UTC unless a file says otherwise.
@@ -177,6 +184,14 @@ func (x *export) plans() error {
 		wanted[n] = reminderLine{r.ID, r.Text, r.DueAt, r.Cron, r.Zone, r.State, r.Source, r.CreatedAt, r.FiredAt, r.Message}
 	}
 	return errors.Join(lines(x, "loops.jsonl", loops), lines(x, "reminders.jsonl", wanted))
+}
+
+func (x *export) audit() error {
+	rows, err := x.Store.Audit(x.ctx, core.AuditQuery{User: x.user.ID, Limit: all})
+	if err != nil {
+		return err
+	}
+	return lines(x, "audit.jsonl", rows)
 }
 
 // files copies the attachments.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"go.uber.org/zap"
@@ -27,7 +28,7 @@ func (g *Gateway) failed(ctx context.Context, r *running, u core.User, err error
 	case errors.Is(cause, errFenced):
 		return err
 	case errors.Is(cause, errStopped), errors.Is(err, core.ErrNotFound):
-		return g.giveUp(t, u, core.TurnStopped, "")
+		return g.giveUp(t, u, core.TurnStopped, nil)
 	case ctx.Err() != nil:
 		return g.handBack(t, g.Now(), "")
 	}
@@ -43,7 +44,11 @@ func (g *Gateway) failed(ctx context.Context, r *running, u core.User, err error
 	}
 	if hopeless(m) || now.Add(wait).Sub(since) > g.Settings.GiveUpAfter {
 		g.Log.Error("turn given up", zap.Int64("user", int64(t.User)), zap.Int64("turn", int64(t.ID)), zap.Error(err))
-		return g.giveUp(t, u, core.TurnFailed, err.Error())
+		if err := g.giveUp(t, u, core.TurnFailed, err); err != nil {
+			return err
+		}
+		g.logUnless(g.ctx, g.tellOwner(context.WithoutCancel(g.ctx), u, m), "tell the owner what the model's server said")
+		return nil
 	}
 	if back := g.handBack(t, now.Add(wait), err.Error()); back != nil {
 		return back
@@ -82,11 +87,12 @@ func (g *Gateway) handBack(t *core.Turn, at time.Time, cause string) error {
 
 // giveUp ends a turn without an answer. A failed one's messages are pending
 // again, and the person is told in plain words.
-func (g *Gateway) giveUp(t *core.Turn, u core.User, state core.TurnState, cause string) error {
+func (g *Gateway) giveUp(t *core.Turn, u core.User, state core.TurnState, cause error) error {
 	now := g.Now()
-	r := core.Reply{Turn: t, State: state, Now: now, Day: g.Calendar.Day(u.Settings, now).Label, Usage: t.Used, Error: cause}
+	r := core.Reply{Turn: t, State: state, Now: now, Day: g.Calendar.Day(u.Settings, now).Label, Usage: t.Used}
 	if state == core.TurnFailed {
-		text := say(g.language(u.Settings)).gaveUp
+		r.Error = cause.Error()
+		text := g.apology(u, cause)
 		r.Messages = []core.NewMessage{{Role: core.RoleAssistant, Kind: core.KindNotice, Text: text, SentAt: now}}
 		r.Deliveries = []core.NewDelivery{{To: t.Address, Identity: t.Identity, Kind: core.DeliverNotice, Parts: g.parts(text, t.Address.Channel)}}
 	}
@@ -98,6 +104,59 @@ func (g *Gateway) giveUp(t *core.Turn, u core.User, state core.TurnState, cause 
 		return fmt.Errorf("give up turn: %w", err)
 	}
 	return nil
+}
+
+// apology says why there is no answer: the owner reads what the model's server
+// said and what to do, a member that it is not their fault.
+func (g *Gateway) apology(u core.User, cause error) string {
+	w := say(g.language(u.Settings))
+	var m *core.ModelError
+	if !errors.As(cause, &m) || !hopeless(m) {
+		return w.gaveUp
+	}
+	switch {
+	case u.Role == core.RoleOwner:
+		return fmt.Sprintf(w.gaveUpOwner, quoted(m.Err))
+	case operators(m):
+		return w.gaveUpSetup
+	}
+	return w.gaveUpRefused
+}
+
+// operators reports whether only the owner can mend an error.
+func operators(m *core.ModelError) bool {
+	return m != nil && (m.Kind == core.ModelAuth || m.Kind == core.ModelConfig)
+}
+
+// quoted is the text of an error as one line of code.
+func quoted(err error) string {
+	return "`" + strings.ReplaceAll(strings.Join(strings.Fields(err.Error()), " "), "`", "'") + "`"
+}
+
+// tellOwner tells the owner, once a day, that members get no answers and why,
+// if only the owner can mend that.
+func (g *Gateway) tellOwner(ctx context.Context, u core.User, m *core.ModelError) error {
+	if u.Role == core.RoleOwner || !operators(m) {
+		return nil
+	}
+	owner, err := g.People.Owner(ctx)
+	if err != nil {
+		return err
+	}
+	targets, err := g.Plan(ctx, owner, false)
+	if err != nil {
+		return err
+	}
+	now := g.Now()
+	text := fmt.Sprintf(say(g.language(owner.Settings)).membersUnanswered, quoted(m.Err))
+	n := core.Note{User: owner.ID, Once: "model " + string(m.Kind) + ":" + g.Calendar.Day(owner.Settings, now).Label, Now: now,
+		Messages: []core.NewMessage{{Role: core.RoleAssistant, Kind: core.KindNotice, Text: text, SentAt: now}}}
+	for _, to := range targets {
+		n.Deliveries = append(n.Deliveries, core.NewDelivery{To: to.Identity.Address, Identity: to.Identity.ID, Kind: core.DeliverNotice,
+			Why: to.Why, Parts: g.parts(text, to.Identity.Address.Channel)})
+	}
+	_, err = g.Store.Note(ctx, n)
+	return err
 }
 
 func (g *Gateway) logTurn(t *core.Turn, err error) {
@@ -114,8 +173,8 @@ func (g *Gateway) logTurn(t *core.Turn, err error) {
 
 func (g *Gateway) logContext(t *core.Turn, s *core.Snapshot) {
 	g.Log.Info("context built", zap.Int64("user", int64(t.User)), zap.Int64("turn", int64(t.ID)), zap.String("strategy", s.Strategy),
-		zap.Int("total", s.Total), zap.Int("cap", s.Cap), zap.Int("loaded", s.Loaded), zap.Int("included", s.Included),
-		zap.Int("truncated", s.Truncated), zap.Int("dropped_uncovered", s.Dropped), zap.Bool("today_summary", s.TodaySummary),
+		zap.Int("total", s.Total), zap.Int("cap", s.Cap), zap.Int("in_thread", s.Thread), zap.Int("loaded", s.Loaded), zap.Int("included", s.Included),
+		zap.Int("truncated", s.Truncated), zap.Int("left_out_covered", s.LeftOut), zap.Int("dropped_uncovered", s.Dropped), zap.Bool("today_summary", s.TodaySummary),
 		zap.Bool("last_conversation", s.LastConversation), zap.Int("open_loops", s.OpenLoops), zap.String("new_epoch", s.NewEpoch))
 }
 

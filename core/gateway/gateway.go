@@ -36,6 +36,10 @@ type People interface {
 	ClaimOwner(ctx context.Context, in core.Inbound, i core.Identity) (moved bool, err error)
 	// User returns a user.
 	User(ctx context.Context, id core.UserID) (core.User, error)
+	// AskLinks asks the users of codes that were used; each once.
+	AskLinks(ctx context.Context) error
+	// Owner returns the owner, or core.ErrNotFound.
+	Owner(ctx context.Context) (core.User, error)
 	// Identities lists a user's identities, last used first.
 	Identities(ctx context.Context, user core.UserID) ([]core.Identity, error)
 }
@@ -49,6 +53,8 @@ type Media interface {
 // Commander answers slash commands. ok is false if the text is none.
 type Commander interface {
 	Command(ctx context.Context, u core.User, i core.Identity, in core.Inbound, now time.Time) (out core.Outcome, ok bool, err error)
+	// Answers reports whether a text may answer a question: Command decides.
+	Answers(text string) bool
 }
 
 // Prompter builds the prompt of a turn. ErrNotFound: nothing is left to answer.
@@ -96,10 +102,14 @@ type Settings struct {
 	TurnsPerMinute int
 	// Reserve is how many tokens are reserved for a turn of a user, and for one that
 	// must do without tools, where there are no more.
-	Reserve        func(s core.Settings) (full, least int)
+	Reserve func(s core.Settings) (full, least int)
+	// Closed is until when nobody's turn begins, as the tokens of all are used up; nil
+	// or zero: they are not.
+	Closed         func(s core.Settings) time.Time
 	SummarizeAfter int
 	MediaDir       string
 	MediaMax       int64
+	MediaPerUser   int64 // bytes of all files of a user; 0: no limit
 	MediaWait      time.Duration
 	Language       string // of users who chose none
 }
@@ -143,6 +153,7 @@ type Gateway struct {
 	ctx      context.Context // of running turns and deliveries; set by Run
 	halt     context.CancelFunc
 	started  chan struct{}
+	space    space
 	stopping atomic.Bool
 
 	mu      sync.Mutex
@@ -222,8 +233,13 @@ func (g *Gateway) queues() (deliver, fetch []string) {
 }
 
 // Deliver takes the deliveries of channels that only one process may send on,
-// until ctx ends: it is for the process that runs them.
+// until ctx ends: it is for the process that runs them. It begins once Run has.
 func (g *Gateway) Deliver(ctx context.Context, channels ...string) error {
+	select {
+	case <-g.started:
+	case <-ctx.Done():
+		return nil
+	}
 	var queues []string
 	for _, name := range channels {
 		queues = append(queues, core.QueueDeliver+name)
@@ -296,6 +312,9 @@ func (g *Gateway) claim(now time.Time) core.Claim {
 // budget bounds the next turn of a user.
 func (g *Gateway) budget(s core.Settings, now time.Time) core.Budget {
 	b := core.Budget{TokensPerDay: g.Settings.TokensPerDay, TurnsPerMinute: g.Settings.TurnsPerMinute}
+	if g.Settings.Closed != nil {
+		b.Closed = g.Settings.Closed(s)
+	}
 	if b.TokensPerDay > 0 {
 		d := g.Calendar.Day(s, now)
 		b.Reserve, b.Least = g.Settings.Reserve(s)

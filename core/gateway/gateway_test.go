@@ -198,6 +198,8 @@ func (b *brain) Answer(ctx context.Context, t *core.Turn, _ core.User, _ core.Pr
 
 type noCommands struct{}
 
+func (noCommands) Answers(string) bool { return false }
+
 func (noCommands) Command(_ context.Context, _ core.User, i core.Identity, in core.Inbound, _ time.Time) (core.Outcome, bool, error) {
 	switch in.Text {
 	case "/stop":
@@ -229,3 +231,13 @@ func halves(text string, _ core.Capabilities) []core.Part {
 }
 
 var errDown = &core.ModelError{Kind: core.ModelDown, Err: errors.New("no answer")}
+
+func TestDeliveriesWaitUntilTheGatewayRuns(t *testing.T) {
+	t.Parallel()
+	g := gateway.New(gateway.Options{Log: zap.NewNop()}) // whatever it read, it would break
+	ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
+	defer cancel()
+	if err := g.Deliver(ctx, "line"); err != nil {
+		t.Error(err)
+	}
+}

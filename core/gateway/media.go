@@ -18,6 +18,8 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/everthread/everthread/core"
+	"github.com/everthread/everthread/core/trust"
+	"github.com/everthread/everthread/core/trust/egress"
 )
 
 // maxFetches is how often a download is tried.
@@ -50,21 +52,22 @@ func (g *Gateway) fetch(ctx context.Context, j *core.Job) error {
 		return errors.Join(g.removeFiles([]string{fetchedName(j.User, id, index)}), g.Store.Finish(ctx, j.User, j.Lease, ""))
 	}
 	a := ms[0].Attachments[index]
-	f := g.channels[strings.TrimPrefix(j.Queue, core.QueueFetch)].(core.Fetcher)
-	data, said, err := f.Fetch(ctx, a.Ref, g.Settings.MediaMax)
-	if err == nil {
-		a.Path, err = g.keepFile(j.User, id, index, data)
-	}
+	ctx = egress.For(ctx, j.User)
+	data, said, err := g.download(ctx, j, fetchedName(j.User, id, index), &a)
 	text := ""
 	if err == nil {
 		a.Size = int64(len(data))
 		a.MIME = sniffed(cmp.Or(a.MIME, said), http.DetectContentType(data))
-		text, err = g.transcribe(ctx, j, ms[0].Text, &a, data)
+		text, err = g.listen(ctx, j, ms[0].Text, &a, data)
 	}
 	if err != nil {
 		var permanent *core.Permanent
+		wait := g.jitter(time.Second << (j.Failures + 1))
+		if spent := (*egress.QuotaError)(nil); errors.As(err, &spent) {
+			wait += spent.After
+		}
 		if !errors.As(err, &permanent) && j.Failures+1 < maxFetches {
-			return g.Media.RetryJob(ctx, j.User, j.Lease, g.Now().Add(g.jitter(time.Second<<(j.Failures+1))), err.Error())
+			return g.Media.RetryJob(ctx, j.User, j.Lease, g.Now().Add(wait), err.Error())
 		}
 		a.Error = err.Error()
 	}
@@ -77,6 +80,25 @@ func (g *Gateway) fetch(ctx context.Context, j *core.Job) error {
 		err = g.removeFiles([]string{a.Path})
 	}
 	return err
+}
+
+// download returns the file of an attachment: from where it was kept before, or else
+// as the service has it, and keeps that.
+func (g *Gateway) download(ctx context.Context, j *core.Job, name string, a *core.Attachment) (data []byte, said string, err error) {
+	if a.Path != "" {
+		if data, err = os.ReadFile(filepath.Join(g.Settings.MediaDir, a.Path)); err == nil {
+			return data, a.MIME, nil
+		}
+	}
+	f := g.channels[strings.TrimPrefix(j.Queue, core.QueueFetch)].(core.Fetcher)
+	if data, said, err = f.Fetch(ctx, a.Ref, g.Settings.MediaMax); err != nil {
+		return nil, "", err
+	}
+	if err = g.spaceFor(ctx, j.User, int64(len(data))); err != nil {
+		return nil, "", err
+	}
+	a.Path, err = g.storeFile(name, data)
+	return data, said, err
 }
 
 // sniffed is the type of a file: what its content shows, unless that says less
@@ -96,6 +118,28 @@ func sniffed(said, seen string) string {
 
 func major(mime string) string { return strings.SplitN(mime, "/", 2)[0] }
 
+// unheard stands in a placeholder until what was said can be written down.
+const unheard = "not written down, today's tokens are used up"
+
+// listen is transcribe, but where the day has no tokens for it the placeholder says
+// so, and it is tried again when they are there.
+func (g *Gateway) listen(ctx context.Context, j *core.Job, text string, a *core.Attachment, data []byte) (string, error) {
+	plain := strings.Replace(text, ": "+unheard+"]", "]", 1)
+	a.Unheard = time.Time{}
+	said, err := g.transcribe(ctx, j, plain, a, data)
+	var over *trust.OverCap
+	switch {
+	case errors.As(err, &over):
+		if j.Failures+1 < maxFetches {
+			a.Unheard = over.Until
+		}
+		return heard(plain, a.Kind, unheard), nil
+	case said == "" && plain != text:
+		return plain, err
+	}
+	return said, err
+}
+
 // transcribe adds to the text of a message what its voice note says. A service
 // that does not answer is tried again with the download; one that refuses the
 // recording leaves the placeholder as it is.
@@ -103,9 +147,10 @@ func (g *Gateway) transcribe(ctx context.Context, j *core.Job, text string, a *c
 	if g.Transcriber == nil || a.Kind != "voice" && a.Kind != "audio" || a.Transcript != "" {
 		return "", nil
 	}
-	said, err := g.Transcriber.Transcribe(ctx, core.Recording{Name: a.Name, MIME: a.MIME, Data: data})
+	said, err := g.Transcriber.Transcribe(ctx, core.Recording{User: j.User, Name: a.Name, MIME: a.MIME, Data: data})
 	var permanent *core.Permanent
-	if err != nil && !errors.As(err, &permanent) && j.Failures+1 < maxFetches {
+	var over *trust.OverCap
+	if errors.As(err, &over) || err != nil && !errors.As(err, &permanent) && j.Failures+1 < maxFetches {
 		return "", err
 	}
 	g.logUnless(ctx, err, "transcribe", zap.Int64("user", int64(j.User)), zap.Int64("message", j.Ref))
@@ -128,17 +173,12 @@ func heard(text, kind, said string) string {
 	return strings.TrimSpace(text + "\n[" + kind + ": " + said + "]")
 }
 
-// keepFile stores data durably under the user's media folder and returns its
-// path below the media folder.
-func (g *Gateway) keepFile(u core.UserID, m core.MessageID, index int, data []byte) (string, error) {
-	return g.storeFile(fetchedName(u, m, index), data)
-}
-
 // fetchedName is where an attachment of a message lies, below the media folder.
 func fetchedName(u core.UserID, m core.MessageID, index int) string {
 	return filepath.Join(fmt.Sprint(int64(u)), fmt.Sprintf("%d-%d", m, index))
 }
 
+// storeFile stores data durably below the media folder, and returns its name there.
 func (g *Gateway) storeFile(name string, data []byte) (string, error) {
 	path := filepath.Join(g.Settings.MediaDir, name)
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
@@ -161,19 +201,23 @@ func (g *Gateway) storeFile(name string, data []byte) (string, error) {
 }
 
 // KeepFile stores the n-th file that a call of a tool made, for the reply.
-func (g *Gateway) KeepFile(_ context.Context, use core.ToolUse, n int, f core.File) (core.Attachment, error) {
-	return g.keepAs(use.User, fmt.Sprintf("turn-%d-%d-%d-%d", use.Turn, use.Step, use.Index, n), f)
+func (g *Gateway) KeepFile(ctx context.Context, use core.ToolUse, n int, f core.File) (core.Attachment, error) {
+	return g.keepAs(ctx, use.User, fmt.Sprintf("turn-%d-%d-%d-%d", use.Turn, use.Step, use.Index, n), f)
 }
 
 // Keep stores a file that a person sent to a page of ours, for their message.
-func (g *Gateway) Keep(_ context.Context, u core.UserID, f core.File) (core.Attachment, error) {
-	return g.keepAs(u, "upload-"+strings.ToLower(rand.Text()), f)
+// core.ErrNoRoom: theirs take as much as they may already.
+func (g *Gateway) Keep(ctx context.Context, u core.UserID, f core.File) (core.Attachment, error) {
+	return g.keepAs(ctx, u, "upload-"+strings.ToLower(rand.Text()), f)
 }
 
 // keepAs stores a file below a user's media folder.
-func (g *Gateway) keepAs(u core.UserID, name string, f core.File) (core.Attachment, error) {
+func (g *Gateway) keepAs(ctx context.Context, u core.UserID, name string, f core.File) (core.Attachment, error) {
 	if int64(len(f.Data)) > g.Settings.MediaMax {
 		return core.Attachment{}, fmt.Errorf("it is larger than %d bytes", g.Settings.MediaMax)
+	}
+	if err := g.spaceFor(ctx, u, int64(len(f.Data))); err != nil {
+		return core.Attachment{}, err
 	}
 	a := core.Attachment{Name: f.Name, MIME: sniffed(f.MIME, http.DetectContentType(f.Data)), Size: int64(len(f.Data))}
 	a.Kind = map[string]string{"image": "photo", "audio": "audio", "video": "video"}[major(a.MIME)]
@@ -239,7 +283,7 @@ func (g *Gateway) Loaded(ctx context.Context, u core.UserID, ids []core.MessageI
 	deadline := g.Now().Add(g.Settings.MediaWait)
 	for {
 		ms, err := g.Media.Messages(ctx, u, ids)
-		if err != nil || !loading(ms) || g.Now().After(deadline) {
+		if err != nil || !loading(ms, g.Now()) || g.Now().After(deadline) {
 			return err
 		}
 		g.await(ctx, 200*time.Millisecond)
@@ -259,10 +303,11 @@ func (g *Gateway) Images(ctx context.Context, u core.UserID, ids []core.MessageI
 	return g.images(ms), nil
 }
 
-func loading(ms []core.Message) bool {
+// loading reports whether something of the messages is on its way.
+func loading(ms []core.Message, now time.Time) bool {
 	for _, m := range ms {
 		for _, a := range m.Attachments {
-			if a.Ref != "" && a.Path == "" && a.Error == "" {
+			if a.Ref != "" && a.Path == "" && a.Error == "" || !a.Unheard.IsZero() && !now.Before(a.Unheard) {
 				return true
 			}
 		}

@@ -1,10 +1,13 @@
 package gateway
 
 import (
+	"context"
 	"encoding/base64"
+	"errors"
 	"os"
 	"path/filepath"
 	"testing"
+	"time"
 
 	"go.uber.org/zap"
 
@@ -49,4 +52,55 @@ func TestModelsAreShownOnlyPicturesThatTheyTake(t *testing.T) {
 	if len(got[1]) != 1 || got[1][0].MIME != "image/png" || string(got[1][0].Data) != string(onePixel) {
 		t.Errorf("got %d pictures: %+v", len(got[1]), got)
 	}
+}
+
+// known are users by their roles.
+type known struct {
+	People
+	roles map[core.UserID]core.UserRole
+}
+
+func (k known) User(_ context.Context, id core.UserID) (core.User, error) {
+	return core.User{ID: id, Role: k.roles[id]}, nil
+}
+
+func TestFilesOfAUserTakeOnlySoMuchRoom(t *testing.T) {
+	t.Parallel()
+	now := time.Unix(0, 0)
+	dir := t.TempDir()
+	g := &Gateway{Options: Options{Settings: Settings{MediaDir: dir, MediaMax: 100, MediaPerUser: 100}, Now: func() time.Time { return now },
+		People: known{roles: map[core.UserID]core.UserRole{1: core.RoleOwner, 2: core.RoleMember, 3: core.RoleMember}}}}
+	keep := func(u core.UserID, bytes int) (string, error) {
+		a, err := g.Keep(t.Context(), u, core.File{Name: "a.txt", Data: make([]byte, bytes)})
+		return a.Path, err
+	}
+	fits := func(u core.UserID, bytes int) string {
+		t.Helper()
+		path, err := keep(u, bytes)
+		if err != nil {
+			t.Errorf("%d bytes of user %d: %v", bytes, u, err)
+		}
+		return path
+	}
+	refused := func(u core.UserID, bytes int) {
+		t.Helper()
+		if _, err := keep(u, bytes); !errors.Is(err, core.ErrNoRoom) {
+			t.Errorf("%d bytes of user %d: %v", bytes, u, err)
+		}
+	}
+	first := fits(2, 60)
+	fits(2, 40)
+	refused(2, 1)
+	fits(3, 100) // another user has room of their own
+	for range 3 {
+		fits(1, 100) // and the owner all there is
+	}
+	if err := os.Remove(filepath.Join(dir, first)); err != nil {
+		t.Fatal(err)
+	}
+	fits(2, 60)
+	if err := os.WriteFile(filepath.Join(dir, "2", "of-another-process"), make([]byte, 10), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	refused(2, 1)
 }

@@ -56,8 +56,8 @@ func (g *Gateway) receiveAll(ctx context.Context, in []core.Inbound) error {
 	g.Crash("received")
 	for len(in) > 0 {
 		n := 1
-		if plain(in[0]) {
-			for n < len(in) && plain(in[n]) && in[n].Thread == in[0].Thread {
+		if g.plain(in[0]) {
+			for n < len(in) && g.plain(in[n]) && in[n].Thread == in[0].Thread {
 				n++
 			}
 		}
@@ -70,11 +70,22 @@ func (g *Gateway) receiveAll(ctx context.Context, in []core.Inbound) error {
 	return nil
 }
 
-// plain tells whether an event is a message that is not a command.
-func plain(in core.Inbound) bool { return in.Kind == core.InMessage && !commands(in) }
+// plain reports whether an event is a message that is neither a command nor an answer.
+func (g *Gateway) plain(in core.Inbound) bool {
+	return in.Kind == core.InMessage && !commands(in) && !g.answers(in)
+}
 
-// commands tells whether an event is a command. The result of a tool never is.
-func commands(in core.Inbound) bool { return in.ToolCallID == "" && isCommand(in.Text) }
+// answers reports whether an event may answer a question of ours. What a program
+// sends never does.
+func (g *Gateway) answers(in core.Inbound) bool {
+	return in.ToolCallID == "" && !in.Program && in.ForwardedFrom == "" && len(in.Attachments) == 0 && g.Commands.Answers(in.Text)
+}
+
+// commands reports whether an event is a command. The result of a tool never is,
+// and what a program sends only if the program says so.
+func commands(in core.Inbound) bool {
+	return in.ToolCallID == "" && (!in.Program || in.Command) && isCommand(in.Text)
+}
 
 func isCommand(text string) bool {
 	t := strings.TrimSpace(text)
@@ -194,6 +205,9 @@ func (g *Gateway) fromUser(ctx context.Context, u core.User, i core.Identity, in
 		e.Text = "/stop"
 		return g.command(ctx, u, i, e, now)
 	}
+	if g.answers(in[0]) {
+		return g.command(ctx, u, i, in[0], now)
+	}
 	if commands(in[0]) {
 		if moved, err := g.People.ClaimOwner(ctx, in[0], i); moved || err != nil {
 			if err == nil {
@@ -203,17 +217,20 @@ func (g *Gateway) fromUser(ctx context.Context, u core.User, i core.Identity, in
 		}
 		return g.command(ctx, u, i, in[0], now)
 	}
-	return g.append(ctx, u, i, in, now)
+	return g.append(ctx, u, i, in, nil, now)
 }
 
 // append stores plain messages and, if the thread is idle and nothing more is to
-// be waited for, starts their turn at once.
-func (g *Gateway) append(ctx context.Context, u core.User, i core.Identity, in []core.Inbound, now time.Time) error {
+// be waited for, starts their turn at once. With a decision the only one of them
+// answers a question of an earlier turn.
+func (g *Gateway) append(ctx context.Context, u core.User, i core.Identity, in []core.Inbound, d *core.Decision, now time.Time) error {
 	a := core.Append{User: u.ID, Identity: i.ID, Events: in, Now: now, RunAt: now.Add(g.Settings.Debounce), Paused: u.Settings.Paused,
 		Budget: g.budget(u.Settings, now), Window: g.window(in[len(in)-1], now), Thread: in[0].Thread}
 	for _, e := range in {
-		a.Messages = append(a.Messages, g.newMessage(u, e, now))
-		if e.Solo {
+		m := g.newMessage(u, e, now)
+		m.Decides, m.Solo = d, m.Solo || d != nil
+		a.Messages = append(a.Messages, m)
+		if m.Solo {
 			a.RunAt = now
 		}
 	}
@@ -289,7 +306,7 @@ func (g *Gateway) edited(ctx context.Context, u core.User, i core.Identity, e co
 	}
 	e.Kind = core.InMessage
 	e.EventID = cmp.Or(e.Edited, e.EventID)
-	return g.append(ctx, u, i, []core.Inbound{e}, now)
+	return g.append(ctx, u, i, []core.Inbound{e}, nil, now)
 }
 
 func (g *Gateway) redacted(ctx context.Context, u core.User, i core.Identity, e core.Inbound, now time.Time) error {
@@ -344,27 +361,52 @@ func (g *Gateway) command(ctx context.Context, u core.User, i core.Identity, e c
 		return err
 	}
 	if !ok {
-		return g.append(ctx, u, i, []core.Inbound{e}, now)
+		return g.append(ctx, u, i, []core.Inbound{e}, nil, now)
+	}
+	if out.Decides != nil {
+		return g.decide(ctx, u, i, e, *out.Decides, now)
 	}
 	asked := g.newMessage(u, e, now)
 	asked.Kind = core.KindCommand
 	n := core.Note{User: u.ID, Identity: i.ID, Event: &e, Command: &asked, Effects: out.Effects, Now: now, Window: g.window(e, now)}
 	if out.Text != "" {
 		n.Messages, n.Deliveries = g.notice(out.Text, i, now)
+		g.button(n.Deliveries, out.Buttons)
+		if err := g.others(ctx, &n, u, i, out.Others); err != nil {
+			return err
+		}
+	}
+	if to := out.Greet; to != nil {
+		n.Deliveries = append(n.Deliveries, core.NewDelivery{To: to.To, Kind: core.DeliverNotice, Why: "it was linked", Parts: g.parts(to.Text, to.To.Channel)})
 	}
 	noted, err := g.Store.Note(ctx, n)
 	if refused(err) {
 		n.Effects = nil
+		if changesAccount(out.Effects) {
+			n.Effects = []core.Effect{core.Tell{Row: core.AuditRow{What: core.AuditCommand, Result: core.ResultRefused}}}
+		}
 		n.Messages, n.Deliveries = g.notice(say(g.language(u.Settings)).refused, i, now)
 		noted, err = g.Store.Note(ctx, n)
 	}
 	if err != nil {
 		return err
 	}
+	g.after(ctx, n.Effects)
 	if err := g.Receive(ctx, noted.Released...); err != nil {
 		g.Log.Warn("held messages wait for the scheduler", zap.Error(err))
 	}
 	return g.removeFiles(noted.Files)
+}
+
+// changesAccount reports whether effects are of those that the audit tells of.
+func changesAccount(effects []core.Effect) bool {
+	return slices.ContainsFunc(effects, func(e core.Effect) bool {
+		switch e.(type) {
+		case core.Decide, core.UseLink, core.AcceptLink, core.Unlink, core.Split, core.Approve, core.Deny, core.Redact:
+			return true
+		}
+		return false
+	})
 }
 
 // tellPostponed says once a day that the budget is used up, and until when.

@@ -3,6 +3,7 @@ package gateway_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -123,11 +124,47 @@ func TestADeadModelIsOwnedUpToAndTheMessageKept(t *testing.T) {
 func TestAWrongKeyIsGivenUpAtOnce(t *testing.T) {
 	w := newWorld(t, func(o *gateway.Options) { o.Settings.GiveUpAfter = time.Hour })
 	w.brain.script = func(context.Context, string, func(string)) (string, error) {
-		return "", &core.ModelError{Kind: core.ModelAuth, Err: errors.New("key refused")}
+		return "", &core.ModelError{Kind: core.ModelAuth, Err: errors.New("the server says `no such key`: check llm.api_key")}
 	}
 	w.say("hello")
-	if got := w.sent(1); !strings.Contains(got, "/retry") {
-		t.Errorf("got %q", got)
+	if got := w.sent(1); !strings.Contains(got, "`the server says 'no such key': check llm.api_key`") || !strings.Contains(got, "/retry") {
+		t.Errorf("the owner reads %q", got)
+	}
+}
+
+func TestAWrongKeyIsNotAMembersFault(t *testing.T) {
+	w := newWorld(t, func(o *gateway.Options) { o.Settings.GiveUpAfter = time.Hour })
+	fails := func(kind core.ModelErrorKind) {
+		w.brain.mu.Lock()
+		defer w.brain.mu.Unlock()
+		w.brain.script = func(context.Context, string, func(string)) (string, error) {
+			return "", &core.ModelError{Kind: kind, Err: errors.New("the server's words")}
+		}
+	}
+	fails(core.ModelAuth)
+	p := w.people()
+	bob, err := p.AddUser(t.Context(), core.User{Name: "Bob", Role: core.RoleMember, CreatedAt: time.Now()})
+	must(t, err)
+	at := w.address()
+	at.External = "8"
+	_, err = p.AddIdentity(t.Context(), core.Identity{User: bob.ID, Address: at, LastUsed: time.Now()})
+	must(t, err)
+	ask := func(n int) {
+		w.receive(core.Inbound{Address: at, EventID: fmt.Sprint("bob", n), NativeID: fmt.Sprint("bob", n), Kind: core.InMessage, Text: "hello", SentAt: time.Now()})
+	}
+	ask(1)
+	got := w.sent(1) + "\n" + w.sent(2) // in either order
+	if !strings.Contains(got, "not your fault") || strings.Count(got, "the server's words") != 1 || !strings.Contains(got, "cannot answer anybody") {
+		t.Errorf("they read %q", got)
+	}
+	ask(2)
+	if got := w.sent(3); !strings.Contains(got, "not your fault") {
+		t.Errorf("the second time: %q", got)
+	}
+	fails(core.ModelRejected)
+	ask(3)
+	if got := w.sent(4); !strings.Contains(got, "did not accept") { // and the owner is told once only
+		t.Errorf("a refusal: %q", got)
 	}
 }
 

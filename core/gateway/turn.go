@@ -165,7 +165,15 @@ func (g *Gateway) attempt(r *running, u core.User) (*core.Delivery, error) {
 		return nil, g.failed(ctx, r, u, err)
 	}
 	finish(&p.Snapshot, a, now.Sub(start))
+	q, qerr := g.question(ctx, r.turn, u, &a, now)
+	if qerr != nil {
+		return nil, g.failed(ctx, r, u, fmt.Errorf("ask the person: %w", qerr))
+	}
+	done := did(g.language(u.Settings), a.Effects)
+	done.tell(g.language(u.Settings), &a)
 	reply := g.reply(r.turn, u, p, a, now)
+	q.buttons = append(q.buttons, done.buttons[:min(len(done.buttons), maxUndoButtons)]...)
+	q.askIn(&reply)
 	if err != nil {
 		reply.State = core.TurnStopped
 	}
@@ -183,7 +191,7 @@ func finish(s *core.Snapshot, a core.Answer, total time.Duration) {
 
 // reply is what an answer leaves in the store.
 func (g *Gateway) reply(t *core.Turn, u core.User, p core.Prompt, a core.Answer, now time.Time) core.Reply {
-	r := core.Reply{Turn: t, State: core.TurnDone, Now: now, Messages: a.Messages, Snapshot: &p.Snapshot, Epoch: p.Epoch, Usage: t.Used,
+	r := core.Reply{Turn: t, State: core.TurnDone, Now: now, Messages: a.Messages, Snapshot: &p.Snapshot, Epoch: p.Epoch, News: p.News, Told: p.Told, Usage: t.Used,
 		Effects: a.Effects, Summarize: p.Pressure, Compress: p.Compress, SummarizeAfter: g.Settings.SummarizeAfter, Day: g.Calendar.Day(u.Settings, now).Label}
 	for i := range r.Messages {
 		m := &r.Messages[i]
@@ -217,7 +225,7 @@ func (g *Gateway) commit(t *core.Turn, r core.Reply) (*core.Delivery, error) {
 	}
 	g.Crash("committed")
 	g.Meter.Observe("everthread_turn_seconds", g.Now().Sub(t.StartedAt).Seconds(), "total")
-	if r.Snapshot != nil && r.Snapshot.Dropped > 0 {
+	if r.Snapshot != nil && r.Snapshot.NewEpoch != "" && r.Snapshot.Dropped > 0 {
 		g.Meter.Count("everthread_context_dropped_uncovered_total", float64(r.Snapshot.Dropped))
 	}
 	return out.Delivery, nil

@@ -65,7 +65,8 @@ func (w *world) label(t time.Time) string { return w.day(t).Label }
 
 func (w *world) importer(store history.Store) *history.Importer {
 	return &history.Importer{Store: store, Tokens: tokens.New(), User: w.u, Day: w.day, Digest: memory.Digest, Media: &history.Media{Dir: w.media, Max: w.max}, Summaries: true,
-		Now: func() time.Time { return now }, Wait: func(context.Context, time.Duration) { w.waits++ }}
+		Now: func() time.Time { return now }, Wait: func(context.Context, time.Duration) { w.waits++ },
+		Admit: func(core.Reminder) error { return nil }, MaxReminders: 100}
 }
 
 // bring imports an archive.
@@ -93,7 +94,11 @@ func (w *world) said(thread core.ThreadID) string {
 	}
 	var out []string
 	for _, m := range ms {
-		out = append(out, fmt.Sprintf("%s %s: %s", m.Role, m.Kind, m.Text))
+		from := ""
+		if m.ForwardedFrom != "" {
+			from = ", from " + m.ForwardedFrom
+		}
+		out = append(out, fmt.Sprintf("%s %s%s: %s", m.Role, m.Kind, from, m.Text))
 	}
 	return strings.Join(out, "\n")
 }
@@ -176,7 +181,7 @@ func TestWhoIsWho(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	w.bring("whatsapp", "testdata/whatsapp/android", "Bob")
-	want := "assistant chat: Meet at 12:30 - or later?\nuser chat: [photo: the view]\nuser chat: [file]\nuser chat: Cy: hello\nassistant chat: see https://example.org: nice"
+	want := "assistant chat: Meet at 12:30 - or later?\nuser chat: [photo: the view]\nuser chat: [file]\nuser chat, from Cy: hello\nassistant chat: see https://example.org: nice"
 	if got := w.said(0); got != want {
 		t.Errorf("got %s\nwant %s", got, want)
 	}

@@ -29,10 +29,14 @@ type Importer struct {
 	Digest    func(statement string) string
 	Embedding string // the configuration that memory is embedded with; empty: none
 	Media     *Media
-	Summaries bool // days are to be summarized
-	Now       func() time.Time
-	Wait      func(ctx context.Context, d time.Duration)
-	Progress  func(done, fresh int) // after each batch; may be nil
+	// Admit says why an active reminder cannot be one here; nil: it can. At most
+	// MaxReminders are active, with those that are here.
+	Admit        func(r core.Reminder) error
+	MaxReminders int
+	Summaries    bool // days are to be summarized
+	Now          func() time.Time
+	Wait         func(ctx context.Context, d time.Duration)
+	Progress     func(done, fresh int) // after each batch; may be nil
 }
 
 // Result is what was imported.
@@ -46,6 +50,8 @@ type Result struct {
 	Items     int      `json:"memory"`
 	Loops     int      `json:"loops"`
 	Reminders int      `json:"reminders"`
+	// LeftOut are how many reminders did not come in, by the reason.
+	LeftOut map[string]int `json:"reminders_left_out,omitempty"`
 }
 
 // batchSize is how many messages are stored at once.
@@ -190,9 +196,9 @@ func (r *run) thread(l Line) *core.ImportThread {
 
 // message is a line as it is stored.
 func (r *run) message(l Line) core.ImportMessage {
-	role, text := r.who.role(l)
+	role, from := r.who.role(l)
 	m := core.ImportMessage{Channel: r.format, Key: r.key(l)}
-	m.NewMessage = core.NewMessage{Role: role, Kind: core.KindChat, Text: text, SentAt: l.At.UTC().Truncate(time.Millisecond), ForwardedFrom: l.ForwardedFrom}
+	m.NewMessage = core.NewMessage{Role: role, Kind: core.KindChat, Text: l.Text, SentAt: l.At.UTC().Truncate(time.Millisecond), ForwardedFrom: from}
 	if l.Quote != "" {
 		m.Quote = &core.Quote{Text: l.Quote}
 	}

@@ -23,12 +23,12 @@ func TestWordsOfDeletedAccounts(t *testing.T) {
 		name, file, me string
 		want           []string
 	}{
-		{"a chat of two and a group", "telegram/deleted", "", []string{"assistant chat: are you coming?", "user chat: yes", "user chat: they said so", "assistant chat: of a chat without a number",
-			"user chat: of nobody at all", "assistant chat: who drives?", "user chat: Deleted account 7: not me", "assistant chat: I do, then", "user chat: Bob: of an old export",
-			"user chat: Deleted account 12: of a channel that is gone"}},
+		{"a chat of two and a group", "telegram/deleted", "", []string{"assistant chat: are you coming?", "user chat: yes", "user chat, from Deleted account: they said so", "assistant chat: of a chat without a number",
+			"user chat: of nobody at all", "assistant chat: who drives?", "user chat, from Deleted account 7: not me", "assistant chat: I do, then", "user chat, from Bob: of an old export",
+			"user chat, from Deleted account 12: of a channel that is gone"}},
 		{"nobody else in it", "telegram/alone", "", []string{"user chat: one", "user chat: two"}},
-		{"one of them is me", "telegram/deleted", "deleted account 7", []string{"assistant chat: who drives?", "user chat: Deleted account 7: not me"}},
-		{"numbers for names", "whatsapp/numbers", "Ada", []string{"assistant chat: it is me", "user chat: Bob: is WhatsApp end-to-end encrypted?", "user chat: +15550199: my new number",
+		{"one of them is me", "telegram/deleted", "deleted account 7", []string{"assistant chat: who drives?", "user chat, from Deleted account 7: not me"}},
+		{"numbers for names", "whatsapp/numbers", "Ada", []string{"assistant chat: it is me", "user chat, from Bob: is WhatsApp end-to-end encrypted?", "user chat, from +15550199: my new number",
 			"user chat: my aunt changed their phone number, too"}},
 		{"one of the numbers is me", "whatsapp/numbers", "+15550199", []string{"user chat: my new number"}},
 		{"ChatGPT", "chatgpt/removed", "", []string{"user chat: first", "assistant chat: last"}},

@@ -2,6 +2,7 @@ package history
 
 import (
 	"context"
+	"fmt"
 	"regexp"
 	"slices"
 	"strconv"
@@ -175,7 +176,7 @@ func (r *run) addItem(ctx context.Context, i ownItem, theme core.Theme) error {
 	}
 	item := core.Item{User: r.User.ID, Theme: theme.Slug, Type: i.Type, Content: i.Content, Tags: i.Tags, SourceMessage: r.numbers[i.Source], Status: core.ItemActive, CreatedAt: i.CreatedAt}
 	_, err := r.Store.Note(ctx, core.Note{User: r.User.ID, Now: r.Now(), Effects: []core.Effect{
-		core.AddItem{Item: item, Digest: r.Digest(i.Content), Theme: theme, Embed: r.Embedding, At: i.UpdatedAt}}})
+		core.Taint(core.AddItem{Item: item, Digest: r.Digest(i.Content), Theme: theme, Embed: r.Embedding, At: i.UpdatedAt})}})
 	if err != nil || i.Status != core.ItemArchived {
 		return err
 	}
@@ -211,8 +212,55 @@ func (r *run) plans(ctx context.Context) error {
 	if err != nil || len(p.Loops)+len(p.Reminders) == 0 {
 		return err
 	}
+	if p.Reminders, err = r.admitted(ctx, p.Reminders); err != nil {
+		return err
+	}
 	r.result.Loops, r.result.Reminders, err = r.Store.ImportPlans(ctx, r.User.ID, p)
 	return err
+}
+
+// admitted are the reminders that can be set here, too. An archive is no way past
+// the limits of those that people set; what is here already does not count twice.
+func (r *run) admitted(ctx context.Context, list []core.Reminder) (out []core.Reminder, err error) {
+	plans, err := r.Store.Plans(ctx, r.User.ID)
+	if err != nil {
+		return nil, err
+	}
+	here, active := map[string]bool{}, 0
+	for _, o := range plans.Reminders {
+		here[sameAs(o)] = true
+		if o.State == core.ReminderActive {
+			active++
+		}
+	}
+	for _, o := range list {
+		if o.State == core.ReminderActive && !here[sameAs(o)] {
+			err := r.Admit(o)
+			if err == nil && active >= r.MaxReminders {
+				err = fmt.Errorf("more than the %d that can be active", r.MaxReminders)
+			}
+			if err != nil {
+				r.leaveOut(err.Error())
+				continue
+			}
+			active++
+		}
+		here[sameAs(o)] = true
+		out = append(out, o)
+	}
+	return out, nil
+}
+
+// sameAs is what makes a reminder the same as one that is here; see core.ImportStore.
+func sameAs(r core.Reminder) string {
+	return fmt.Sprint(r.CreatedAt.UnixMilli(), r.Cron, "\x00", r.Text)
+}
+
+func (r *run) leaveOut(reason string) {
+	if r.result.LeftOut == nil {
+		r.result.LeftOut = map[string]int{}
+	}
+	r.result.LeftOut[reason]++
 }
 
 // reminder is a reminder as it is here; without a text: it cannot be one.

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/everthread/everthread/core"
+	"github.com/everthread/everthread/core/trust"
 )
 
 // Speaker is somebody who says something in an archive.
@@ -191,31 +192,34 @@ func unknownMe(names []string, me string) error {
 	return fmt.Errorf("%w: say it with --me, one of %s", ErrMe, list)
 }
 
-// role is who said a message, and its text: somebody else's words have the name
-// before them.
-func (r roles) role(l Line) (core.Role, string) {
+// role is who said a message. Somebody else's words are kept as forwarded from them,
+// as one line: they are data, and nobody's turn.
+func (r roles) role(l Line) (role core.Role, from string) {
 	switch {
 	case l.Role != "":
-		return l.Role, l.Text
+		return l.Role, l.ForwardedFrom
 	case l.From == r.me:
-		return core.RoleUser, l.Text
+		return core.RoleUser, l.ForwardedFrom
 	case l.From == r.assistant[l.Chat]:
-		return core.RoleAssistant, l.Text
+		return core.RoleAssistant, l.ForwardedFrom
 	}
-	return core.RoleUser, l.From + ": " + l.Text
+	if from = strings.Join(strings.Fields(l.From), " "); from == "" {
+		from = "?"
+	}
+	return core.RoleUser, from
 }
 
 // Describe writes what an archive holds for a person, with times of a zone.
 func (s *Survey) Describe(w io.Writer, zone *time.Location) {
-	fmt.Fprintf(w, "%d messages of %d conversations on %d days, from %s to %s\n", s.Messages, s.Chats, s.Days,
+	fmt.Fprintf(w, "%s of %s on %s, from %s to %s\n", counted(s.Messages, "message"), counted(s.Chats, "conversation"), counted(s.Days, "day"),
 		s.First.In(zone).Format(time.DateOnly), s.Last.In(zone).Format(time.DateOnly))
 	for _, p := range s.Speakers {
-		fmt.Fprintf(w, "  %s: %d messages, %s\n", p.Name, p.Messages, map[string]string{"user": "the person", "assistant": "the assistant", "other": "as the person's, with the name before them"}[p.Is])
+		fmt.Fprintf(w, "  %s: %s, %s\n", trust.Line(p.Name), counted(p.Messages, "message"), map[string]string{"user": "the person", "assistant": "the assistant", "other": "as the person's, with the name before them"}[p.Is])
 	}
 	if s.Files > 0 {
-		fmt.Fprintf(w, "%d files (%s), %d of them not in the archive\n", s.Files, core.Bytes(s.Bytes), s.Missing)
+		fmt.Fprintf(w, "%s (%s), %d of them not in the archive\n", counted(s.Files, "file"), core.Bytes(s.Bytes), s.Missing)
 		for _, name := range s.Names {
-			fmt.Fprintf(w, "  missing: %s\n", name)
+			fmt.Fprintf(w, "  missing: %s\n", trust.Line(name))
 		}
 	}
 	if s.LeftOut == 0 {
@@ -228,4 +232,12 @@ func (s *Survey) Describe(w io.Writer, zone *time.Location) {
 	for _, l := range s.Left {
 		fmt.Fprintf(w, "  %s: %s\n", l.Place, l.Why)
 	}
+}
+
+// counted is a number with what it counts.
+func counted(n int, what string) string {
+	if n != 1 {
+		what += "s"
+	}
+	return fmt.Sprintf("%d %s", n, what)
 }

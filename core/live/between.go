@@ -16,7 +16,6 @@ import (
 
 // How processes tell each other.
 const (
-	askEvery    = 500 * time.Millisecond // who is followed, until it is heard that it was asked
 	renewEvery  = 20 * time.Second       // that users are followed here
 	followedFor = 50 * time.Second       // after it was said last
 	tellEvery   = 100 * time.Millisecond // of one answer that is being written
@@ -40,14 +39,16 @@ type previewID struct {
 // Run passes news on until ctx ends.
 func (h *Hub) Run(ctx context.Context) error {
 	group, ctx := errgroup.WithContext(ctx)
+	// Subscribe before anything is asked, or the answers may go unheard.
+	changes, wakes := h.bus.Changed(ctx), h.bus.Wakes(ctx)
 	group.Go(func() error {
-		for user := range h.bus.Changed(ctx) {
+		for user := range changes {
 			h.changed(ctx, user)
 		}
 		return nil
 	})
 	group.Go(func() error {
-		for topic := range h.bus.Wakes(ctx) {
+		for topic := range wakes {
 			h.heard(topic)
 		}
 		return nil
@@ -106,19 +107,15 @@ func (h *Hub) isAfar(user core.UserID) bool {
 	return h.afar[user].After(h.now())
 }
 
-// ask asks other processes who is followed there, until it is heard here, too: by
-// then their answers are.
+// ask asks other processes who is followed there: at first, and whenever this
+// process hears them again, who may have told something meanwhile.
 func (h *Hub) ask(ctx context.Context) {
-	t := time.NewTicker(askEvery)
-	defer t.Stop()
 	for {
 		h.publish(ctx, topicAsked, 0, "")
 		select {
 		case <-ctx.Done():
 			return
 		case <-h.listens:
-			return
-		case <-t.C:
 		}
 	}
 }
@@ -175,6 +172,10 @@ func (h *Hub) publish(ctx context.Context, topic string, user core.UserID, rest 
 
 // heard takes news of other processes.
 func (h *Hub) heard(topic string) {
+	if topic == core.TopicListening {
+		poke(h.listens)
+		return
+	}
 	for _, kind := range []string{topicAsked, topicFollowed, topicChanged, topicPreview} {
 		rest, ok := strings.CutPrefix(topic, kind)
 		if !ok {
@@ -183,9 +184,6 @@ func (h *Hub) heard(topic string) {
 		worker, rest, _ := strings.Cut(rest, ":")
 		number, rest, _ := strings.Cut(rest, ":")
 		id, err := strconv.ParseInt(number, 10, 64)
-		if worker == h.worker && kind == topicAsked {
-			poke(h.listens)
-		}
 		if err != nil || worker == h.worker {
 			return
 		}

@@ -30,7 +30,7 @@ type Hub struct {
 	now    func() time.Time
 	log    *zap.Logger
 
-	listens chan struct{} // this process hears what is published
+	listens chan struct{} // this process has begun to hear the others
 	asked   chan struct{} // another process wants to know who is followed here
 
 	mu    sync.Mutex

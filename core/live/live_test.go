@@ -64,17 +64,26 @@ func (w *wire) passed() int {
 	return len(w.topics)
 }
 
+// process runs the hub of one process until the test ends.
+func process(t *testing.T, bus live.Bus, name string) *live.Hub {
+	ctx, cancel := context.WithCancel(context.Background())
+	ended := make(chan struct{})
+	hub := live.New(bus, name, time.Now, zap.NewNop())
+	go func() {
+		defer close(ended)
+		_ = hub.Run(ctx)
+	}()
+	t.Cleanup(func() { cancel(); <-ended })
+	return hub
+}
+
 // processes runs two hubs on one wire.
 func processes(t *testing.T) (w *wire, ports [2]*port, hubs [2]*live.Hub) {
 	w = &wire{}
-	ctx, cancel := context.WithCancel(context.Background())
-	var work sync.WaitGroup
 	for n, name := range []string{"a", "b"} {
 		ports[n] = w.port()
-		hubs[n] = live.New(ports[n], name, time.Now, zap.NewNop())
-		work.Go(func() { _ = hubs[n].Run(ctx) })
+		hubs[n] = process(t, ports[n], name)
 	}
-	t.Cleanup(func() { cancel(); work.Wait() })
 	synctest.Wait()
 	return w, ports, hubs
 }
@@ -172,13 +181,8 @@ func TestAProcessThatStartsLaterLearnsWhoIsFollowed(t *testing.T) {
 		f := hubs[0].Follow(1)
 		defer f.Close()
 		synctest.Wait()
-		ctx, cancel := context.WithCancel(t.Context())
-		var work sync.WaitGroup
 		late := w.port()
-		hub := live.New(late, "late", time.Now, zap.NewNop())
-		work.Go(func() { _ = hub.Run(ctx) })
-		defer work.Wait()
-		defer cancel()
+		process(t, late, "late")
 		synctest.Wait()
 		before := time.Now()
 		late.changes <- 1
@@ -207,6 +211,49 @@ func TestTheEndOfALongTextIsPassedOn(t *testing.T) {
 			if len(topic) > 7000 {
 				t.Errorf("a topic of %d bytes", len(topic))
 			}
+		}
+	})
+}
+
+// deaf is a port that passes on what its own process says, and hears the others
+// only later.
+type deaf struct {
+	*port
+	own chan string
+}
+
+func (d *deaf) Wakes(ctx context.Context) <-chan string {
+	context.AfterFunc(ctx, func() { close(d.own) })
+	return d.own
+}
+
+func (d *deaf) Publish(ctx context.Context, topic string) error {
+	d.own <- topic
+	return d.port.Publish(ctx, topic)
+}
+
+func (d *deaf) hears() {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.wakes = append(d.wakes, d.own)
+	d.own <- core.TopicListening
+}
+
+func TestAProcessThatHearsTheOthersLateAsksThen(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		w, _, hubs := processes(t)
+		f := hubs[0].Follow(1)
+		defer f.Close()
+		late := &deaf{w.port(), make(chan string, 100)}
+		process(t, late, "late")
+		synctest.Wait()
+		late.hears()
+		synctest.Wait()
+		before := time.Now()
+		late.changes <- 1
+		if n := next(t, f); !n.Changed || time.Since(before) > 0 {
+			t.Errorf("after %s got %+v", time.Since(before), n)
 		}
 	})
 }

@@ -13,34 +13,14 @@ import (
 // ErrStalled is the error of a request whose server sent nothing for too long.
 var ErrStalled = errors.New("the server sent nothing for too long")
 
-// idlePerHost is how many connections to one server are kept for the next call.
-const idlePerHost = 64
-
-// NewTransport returns a transport that keeps enough connections open for many
-// conversations with one server.
-func NewTransport() *http.Transport {
-	t := &http.Transport{Proxy: http.ProxyFromEnvironment, ForceAttemptHTTP2: true}
-	t.MaxIdleConns = 4 * idlePerHost
-	t.MaxIdleConnsPerHost = idlePerHost
-	t.IdleConnTimeout = 90 * time.Second
-	t.TLSHandshakeTimeout = 10 * time.Second
-	return t
-}
-
-// NewClient returns a client that sends by base (nil: by NewTransport), ends a
-// request with ErrStalled when no byte came for stall (0: never), and follows no
-// redirect, for a redirected POST loses its body. Bodies must be closed.
+// NewClient returns a client that sends by base, ends a request with ErrStalled when
+// no byte came for stall (0: never), and follows no redirect, for a redirected POST
+// loses its body. Bodies must be closed.
 func NewClient(base *http.Client, stall time.Duration) *http.Client {
-	client := &http.Client{}
-	if base != nil {
-		*client = *base
-	}
-	if client.Transport == nil {
-		client.Transport = NewTransport()
-	}
+	client := *base
 	client.Transport = &watched{next: client.Transport, stall: stall}
 	client.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
-	return client
+	return &client
 }
 
 // watched is a RoundTripper that cancels requests that stall.

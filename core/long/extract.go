@@ -83,7 +83,7 @@ func (d *draft) kernel() string {
 	if !slices.Contains(keep, true) && d.onlyKnown(units) {
 		return ""
 	}
-	return d.render(units, keep, style{marks: true})
+	return d.render(units, keep, style{marks: true, tail: true})
 }
 
 // onlyKnown tells whether all code and quotes among units repeat earlier ones,

@@ -5,7 +5,7 @@
 // it make pages in the background.
 //
 // A message that leaves the newest part of a prompt is compressed once, by
-// Compressor.Forms, for three tiers of age. Everything in a form is cut out of
+// Compressor.Forms, to three lengths. Everything in a form is cut out of
 // the message itself, or was written by a model and checked against it: a quote
 // or code block of a person's stands in it byte for byte or not at all, and no
 // number or name is in it that the message does not have.
@@ -14,12 +14,17 @@
 // fingerprints (Prints), in time that does not depend on how much there is.
 //
 // Worker makes, in the background, what prompts show of old messages: pages, each
-// a stretch of a day, in a form for each tier.
+// a stretch of a day, in a form for each tier. A tier says to which length messages
+// of the user's are shortened, and to which the assistant's.
 //
-// Policy. A job per user, asked for by a reply whose prompt is nearly full. It
-// puts on pages what has left the newest messages, a batch at a time, and then
-// gives every page the tier with which all of them fit, the oldest the shortest.
-// A message is compressed once for all tiers. It yields while replies are written.
+// Policy. A job per user, asked for by a reply whose prompt has passed the threshold
+// of its budget. It puts on pages the oldest messages until what is left has room,
+// but none of the newest, a batch at a time; if all that are old stand on pages, it
+// gives these the tiers with which all of them fit, one tier after the other and
+// the oldest pages first: what the assistant said becomes shortest before the
+// user's words are shortened at all, and is left out before more of these is. Only
+// then facts alone remain, the assistant's too, as they take little room. A message
+// is compressed once for all tiers. It yields while replies are written.
 // The model of summaries helps, within the user's budget; where it may not or
 // cannot, and for what comes all at once (an import, a first start), extraction
 // alone does it. Nothing of the transcript changes, so all of it can be undone.
@@ -32,16 +37,36 @@ import (
 	"github.com/everthread/everthread/core"
 )
 
-// Tiers of forms, by their short names.
+// Lengths of forms.
 const (
 	// Older: a user's words as they are, but repetitions as references; of an
 	// assistant's the conclusions and decisions.
-	Older = core.TierOlder
+	Older = 1 + iota
 	// VeryOld: a light summary of a user's words, an assistant's main points.
-	VeryOld = core.TierVeryOld
+	VeryOld
 	// Kernel: the sentences that carry facts, and nothing of most messages.
-	Kernel = core.TierKernel
+	Kernel
 )
+
+// none is the length of a form that is left out.
+const none = 0
+
+// lengths are those of a user's messages and of an assistant's at a tier.
+func lengths(t core.Tier) (user, assistant int) {
+	switch t {
+	case core.TierPoints:
+		return Older, VeryOld
+	case core.TierFacts:
+		return Older, Kernel
+	case core.TierLight:
+		return VeryOld, Kernel
+	case core.TierUser:
+		return VeryOld, none
+	case core.TierKernel:
+		return Kernel, Kernel
+	}
+	return Older, Older
+}
 
 // State says how a form came about (SPEC 5.3).
 type State string
@@ -99,11 +124,10 @@ func New(tokens core.Tokenizer, options Options) *Compressor {
 	return &Compressor{tokens: tokens, options: options.orDefault()}
 }
 
-// Forms returns the forms of m for all tiers, indexed by core.Tier (0 is not used).
+// Forms returns the forms of m, indexed by their lengths (0 is not used).
 // given is what a model made of it ("": nothing, then extraction alone); it is
 // used as far as it can be believed. repeats are those found by Repeats in the
-// text of m. No form has more tokens than the one of the tier before it, nor
-// than the text. Messages that are not a user's or an assistant's have empty
+// text of m. No form has more tokens than the one before it, nor than the text. Messages that are not a user's or an assistant's have empty
 // forms.
 func (c *Compressor) Forms(m *core.Message, given string, repeats []Repeat) [4]Form {
 	d := c.read(m, repeats)

@@ -2,7 +2,6 @@ package long_test
 
 import (
 	"encoding/json"
-	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -38,13 +37,13 @@ func TestWants(t *testing.T) {
 	}
 }
 
-// TestRequestIsClosed holds that no text can end the marks around it: cut at its
-// mark, a request has each message whole.
+// TestRequestIsClosed holds that a request has one line of JSON for each message,
+// whatever the messages say.
 func TestRequestIsClosed(t *testing.T) {
 	t.Parallel()
 	filler := strings.Repeat("and so on and so forth ", 40)
 	rapid.Check(t, func(t *rapid.T) {
-		evil := rapid.SliceOfN(rapid.SampledFrom([]string{"=====", "=====00000000", "\n", " 12 user, at most 5 tokens\n", "{\"id\": 3}", "text"}), 0, 8)
+		evil := rapid.SliceOfN(rapid.SampledFrom([]string{"=====", "\"}", "\n", "\u2028", "\u0085", "\r", "{\"id\": 3}", "text"}), 0, 8)
 		var ms []core.Message
 		for i := range rapid.IntRange(1, 5).Draw(t, "messages") {
 			text := strings.Join(evil.Draw(t, "text"), "") + filler
@@ -54,16 +53,19 @@ func TestRequestIsClosed(t *testing.T) {
 		if len(request) != 2 || !strings.HasPrefix(request[0].Content, long.FirstLine) || !strings.HasSuffix(request[0].Content, "Write in French.") {
 			t.Fatalf("no request: %v", request)
 		}
-		body := request[1].Content
-		mark := body[:strings.IndexByte(body, ' ')]
-		parts := strings.Split(body, mark)
-		if len(parts) != 2*len(ms)+1 {
-			t.Fatalf("%d parts of %d messages in\n%s", len(parts), len(ms), body)
+		lines := strings.FieldsFunc(request[1].Content, func(r rune) bool { return strings.ContainsRune("\n\r\v\f\u0085\u2028\u2029", r) })
+		if len(lines) != len(ms) {
+			t.Fatalf("%d lines of %d messages in\n%s", len(lines), len(ms), request[1].Content)
 		}
-		for i := range ms {
-			head, text, _ := strings.Cut(parts[2*i+1], "\n")
-			if !strings.HasPrefix(head, fmt.Sprintf(" %d user", i+1)) || text != ms[i].Text+"\n" {
-				t.Fatalf("message %d became %q %q", i+1, head, text)
+		for i, line := range lines {
+			var v struct {
+				ID        core.MessageID
+				Role      core.Role
+				MaxTokens int `json:"max_tokens"`
+				Text      string
+			}
+			if err := json.Unmarshal([]byte(line), &v); err != nil || v.ID != ms[i].ID || v.Role != core.RoleUser || v.MaxTokens == 0 || v.Text != ms[i].Text {
+				t.Fatalf("message %d became %s: %v", i+1, line, err)
 			}
 		}
 	})

@@ -34,39 +34,48 @@ func (r *round) make(ctx context.Context, ms []core.Message) (made, error) {
 	}
 	p := &out.page
 	p.Segment, p.Start, p.End = ms[0].Segment, ms[0].Position, ms[len(ms)-1].Position
+	p.First, p.Last = ms[0].ID, ms[0].ID
 	zone := r.user.Settings.Location(r.Zone)
 	texts := make([]sheet, core.MaxTier+1)
 	for i := range ms {
 		m := &ms[i]
-		p.Original += m.Tokens
+		p.Original, p.First, p.Last = p.Original+m.Tokens, min(p.First, m.ID), max(p.Last, m.ID)
 		repeats, err := r.repeats(ctx, &out, ms, m)
 		if err != nil {
 			return out, err
 		}
 		forms := r.Compressor.Forms(m, given[m.ID], repeats)
 		for tier := core.TierOlder; tier <= core.MaxTier; tier++ {
-			texts[tier].add(m, forms[tier], zone)
+			length, other := lengths(tier)
+			if m.Role != core.RoleUser {
+				length = other
+			}
+			texts[tier].add(m, forms[length], zone)
 		}
 	}
 	for tier := core.TierOlder; tier <= core.MaxTier; tier++ {
 		p.Forms[tier] = texts[tier].form(r.Tokens)
+		if before := p.Forms[tier-1]; tier > core.TierOlder && p.Forms[tier].Tokens > before.Tokens {
+			p.Forms[tier] = before // marks for many short messages are longer than these
+		}
 	}
 	return out, nil
 }
 
 // sheet is a page at one tier on its way.
 type sheet struct {
-	text strings.Builder
-	user strings.Builder // the user's lines alone
-	date string
-	f    core.PageForm
+	text        strings.Builder
+	user        strings.Builder // the user's lines alone
+	date        string
+	f           core.PageForm
+	first, last core.MessageID // of the user's messages that are left out
 }
 
 // add writes a line for a message: its number, who said it, and its form.
 func (s *sheet) add(m *core.Message, f Form, zone *time.Location) {
 	switch {
 	case f.Text == "":
-		s.f.Omitted++
+		s.leave(m)
 		return
 	case f.RefersTo != 0:
 		s.f.References++
@@ -76,24 +85,75 @@ func (s *sheet) add(m *core.Message, f Form, zone *time.Location) {
 		s.f.Summarized++
 	}
 	if date := m.SentAt.In(zone).Format("Mon 2 Jan 2006"); date != s.date {
-		if s.date != "" {
+		if s.text.Len() > 0 {
 			s.text.WriteByte('\n')
 		}
 		s.date = date
 		fmt.Fprintf(&s.text, "## %s", date)
 	}
-	who := " me"
-	if m.Role == core.RoleUser {
-		who = ""
-	}
-	line := fmt.Sprintf("\n#%d%s: %s", m.ID, who, unlike(f.Text))
+	line := fmt.Sprintf("\n#%d%s: %s", m.ID, speaker(m), closed(unlike(f.Text)))
 	s.text.WriteString(line)
 	if m.Role == core.RoleUser {
 		s.user.WriteString(line)
 	}
 }
 
+// speaker says after a message's number whose words they are, if not the user's own.
+func speaker(m *core.Message) string {
+	switch {
+	case m.Role != core.RoleUser:
+		return " me"
+	case m.ForwardedFrom != "":
+		return " (forwarded)"
+	}
+	return ""
+}
+
+// closed ends the code that a text ends with, so that the lines after it are none
+// of it.
+func closed(text string) string {
+	pieces := split(text)
+	if len(pieces) == 0 || pieces[len(pieces)-1].kind != fenced {
+		return text
+	}
+	code := pieces[len(pieces)-1].of(text)
+	fence := fenceOf(code[:lineEnd(code, 0)])
+	if last := code[strings.LastIndexByte(code, '\n')+1:]; strings.Contains(code, "\n") && closes(last, fence) {
+		return text
+	}
+	return text + "\n" + fence
+}
+
+// leave notes that nothing is left of a message. The user's are named.
+func (s *sheet) leave(m *core.Message) {
+	s.f.Omitted++
+	if m.Role != core.RoleUser || strings.TrimSpace(m.Text) == "" {
+		return
+	}
+	if s.first == 0 {
+		s.first = m.ID
+	}
+	s.first, s.last = min(s.first, m.ID), max(s.last, m.ID)
+}
+
+// mark names the user's messages that are left out: one line for all of them, as
+// most messages of long ago are.
+func (s *sheet) mark() {
+	if s.first == 0 {
+		return
+	}
+	if s.text.Len() > 0 {
+		s.text.WriteByte('\n')
+	}
+	fmt.Fprintf(&s.text, "#%d", s.first)
+	if s.last > s.first {
+		fmt.Fprintf(&s.text, "–#%d", s.last)
+	}
+	s.text.WriteString(": " + left)
+}
+
 func (s *sheet) form(t core.Tokenizer) core.PageForm {
+	s.mark()
 	s.f.Text = s.text.String()
 	if s.f.Text != "" {
 		s.f.Tokens, s.f.UserTokens = t.Count(s.f.Text), t.Count(s.user.String())
@@ -103,7 +163,7 @@ func (s *sheet) form(t core.Tokenizer) core.PageForm {
 
 // likeLine is the beginning of a line, but the first, that could be taken for that
 // of a message or of a day.
-var likeLine = regexp.MustCompile(`\n(#\d+(?: me)?:|## \w{3} \d)`)
+var likeLine = regexp.MustCompile(`([\n\r\v\f\x{85}\x{2028}\x{2029}])(#\d+(?: me| \(forwarded\)|–#\d+)?:|## \w{3} \d)`)
 
 // unlike keeps a text from speaking for somebody else. Code in fences stays as it
 // is: what stands there is nobody's line.
@@ -112,11 +172,11 @@ func unlike(text string) string {
 	at := 0
 	for _, p := range split(text) {
 		if p.kind == fenced {
-			out.WriteString(likeLine.ReplaceAllString(text[at:p.start], "\n $1") + p.of(text))
+			out.WriteString(likeLine.ReplaceAllString(text[at:p.start], "$1 $2") + p.of(text))
 			at = p.end
 		}
 	}
-	out.WriteString(likeLine.ReplaceAllString(text[at:], "\n $1"))
+	out.WriteString(likeLine.ReplaceAllString(text[at:], "$1 $2"))
 	return out.String()
 }
 

@@ -13,6 +13,7 @@ const left = "…"
 // style says how units are put together.
 type style struct {
 	edges   bool // say that something is missing at the beginning or end, too
+	tail    bool // say so once, at the end
 	marks   bool // code and quotes that are left out leave a mark that says how much and where
 	bullets bool // one line for each, as a list if there are several
 	plain   bool // without the emphasis of Markdown
@@ -48,6 +49,7 @@ type writer struct {
 	b       strings.Builder
 	last    *unit // kept
 	gap     bool  // something was left out since
+	head    bool  // something was left out before the first, without a mark
 	lines   int   // of code left out since
 	words   int   // of quotes left out since
 }
@@ -104,6 +106,8 @@ func (w *writer) write(u *unit) {
 			w.b.WriteString(mark + w.separator(u))
 		} else if w.gap && w.edges {
 			w.b.WriteString(left + w.separator(u))
+		} else {
+			w.head = w.gap
 		}
 		w.b.WriteString(text)
 	case w.gap:
@@ -147,7 +151,7 @@ func (w *writer) end() string {
 		w.b.WriteString(w.separator(w.last) + mark)
 	case mark != "":
 		w.b.WriteString(mark)
-	case w.last != nil && w.gap && w.edges:
+	case w.last != nil && (w.gap && (w.edges || w.tail) || w.head && w.tail):
 		w.b.WriteString(w.separator(w.last) + left)
 	}
 	return w.b.String()

@@ -130,7 +130,9 @@ type round struct {
 	today  string
 	pages  []core.Page // all of the thread, in order
 	edits  int64
+	head   int  // tokens of the prompt before its pages
 	alone  bool // the model is not asked
+	made   int  // pages
 }
 
 func (r *round) run(ctx context.Context) error {
@@ -140,16 +142,22 @@ func (r *round) run(ctx context.Context) error {
 	}
 	r.today = r.Day(r.user.Settings, r.Now()).Label
 	r.alone = r.job.Failures >= r.Settings.Attempts
-	if r.pages, r.edits, err = r.Store.Pages(ctx, r.job.User, r.thread); err != nil {
+	list, err := r.Store.Pages(ctx, r.job.User, r.thread)
+	if err != nil {
 		return err
 	}
+	r.pages, r.edits, r.head = list.Pages, list.Edits, list.Head
 	if err := r.again(ctx); err != nil {
 		return fmt.Errorf("make pages anew: %w", err)
 	}
 	if err := r.onward(ctx); err != nil {
 		return fmt.Errorf("make pages: %w", err)
 	}
-	return r.put(ctx, core.PutPages{Tiers: r.tiers(), Done: true})
+	tiers, err := r.tiers(ctx)
+	if err != nil {
+		return fmt.Errorf("weigh messages: %w", err)
+	}
+	return r.put(ctx, core.PutPages{Tiers: tiers, Done: true, Changed: r.made > 0 || len(tiers) > 0 || r.job.Lease.Attempt > 1})
 }
 
 // put stores what was made, and holds the job for what is to come.
@@ -158,6 +166,7 @@ func (r *round) put(ctx context.Context, p core.PutPages) error {
 	if err := r.Store.PutPages(ctx, p); err != nil {
 		return err
 	}
+	r.made += len(p.Pages)
 	r.Count("everthread_pages_total", float64(len(p.Pages)))
 	if p.Done {
 		return nil
@@ -195,30 +204,38 @@ const (
 	pageLimit  = 400  // messages that are read at once
 )
 
-// onward puts on pages what stands between the last page and the newest messages.
+// onward puts the oldest messages on pages, until what is left of the goal has room
+// for those after them; those that are to stay as they are never.
 func (r *round) onward(ctx context.Context) error {
-	until, err := r.Store.RawFrom(ctx, r.job.User, r.thread, r.Settings.Raw, rawUsers, rawAnswers)
+	until, err := r.newest(ctx)
 	if err != nil || until == 0 {
 		return err
 	}
-	for {
-		from := int64(1)
-		if n := len(r.pages); n > 0 {
-			from = r.pages[n-1].End + 1
-		}
-		ms, err := r.Store.Between(ctx, r.job.User, r.thread, from, until, pageLimit)
+	raw, err := r.weight(ctx)
+	if err != nil {
+		return err
+	}
+	for over := r.paged() + raw - r.goal(); over > 0; {
+		ms, err := r.Store.Between(ctx, r.job.User, r.thread, r.after(), until, pageLimit)
 		if err != nil || len(ms) == 0 {
 			return err
 		}
 		more := len(ms) == pageLimit
-		r.alone = r.alone || more && len(r.pages) == 0 || weigh(ms) > r.Settings.Raw/2
-		if err := r.stretch(ctx, ms, more); err != nil {
+		r.alone = r.alone || more && len(r.pages) == 0 || over > r.Settings.Budget/2 // it came all at once
+		if over, err = r.stretch(ctx, ms, more, over); err != nil || !more {
 			return err
 		}
-		if !more {
-			return nil
-		}
 	}
+	return nil
+}
+
+// paged is what all pages take in their longest form.
+func (r *round) paged() int {
+	n := 0
+	for i := range r.pages {
+		n += r.pages[i].Forms[core.TierOlder].Tokens + 1
+	}
+	return n
 }
 
 func weigh(ms []core.Message) int {
@@ -229,25 +246,30 @@ func weigh(ms []core.Message) int {
 	return n
 }
 
-// stretch makes pages of messages that follow each other. If more follow, the last
-// page is left to be read with them.
-func (r *round) stretch(ctx context.Context, ms []core.Message, more bool) error {
-	cut := pagesOf(ms)
+// stretch makes pages of messages that follow each other, as long as there are
+// tokens over the goal, and returns how many are left. If more messages follow,
+// the last page is left to be read with them.
+func (r *round) stretch(ctx context.Context, ms []core.Message, more bool, over int) (int, error) {
+	cut := r.cut(ms)
 	if more && len(cut) > 1 {
 		cut = cut[:len(cut)-1]
 	}
 	for _, some := range cut {
+		if over <= 0 {
+			break
+		}
 		made, err := r.make(ctx, some)
 		if err != nil {
-			return err
+			return over, err
 		}
 		page, err := r.putMade(ctx, made)
 		if err != nil {
-			return err
+			return over, err
 		}
 		r.pages = append(r.pages, page)
+		over += page.Forms[core.TierOlder].Tokens + 1 - weigh(some) - 4*len(some)
 	}
-	return nil
+	return over, nil
 }
 
 // putMade stores what was made of a page, and returns the page with its id.
@@ -257,18 +279,20 @@ func (r *round) putMade(ctx context.Context, m made) (core.Page, error) {
 	return pages[0], err
 }
 
-// A page is of one day, and of about so much.
+// A page is of one day, and of about so much; of a small budget of a part of that.
 const (
 	pageMessages = 60
 	pageTokens   = 6000
+	leastPage    = 400 // tokens
 )
 
-// pagesOf cuts messages into the pages that they make.
-func pagesOf(ms []core.Message) [][]core.Message {
+// cut cuts messages into the pages that they make.
+func (r *round) cut(ms []core.Message) [][]core.Message {
+	most := min(max(r.Settings.Budget/25, leastPage), pageTokens)
 	var out [][]core.Message
 	start, tokens := 0, 0
 	for i := range ms {
-		full := i-start >= pageMessages || tokens+ms[i].Tokens > pageTokens
+		full := i-start >= pageMessages || tokens+ms[i].Tokens > most
 		if i > start && (full || ms[i].Segment != ms[start].Segment) {
 			out = append(out, ms[start:i])
 			start, tokens = i, 0

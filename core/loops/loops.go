@@ -72,7 +72,8 @@ func (t openTool) Use(ctx context.Context, use core.ToolUse) (core.ToolResult, e
 		return core.ToolResult{}, fmt.Errorf("list loops: %w", err)
 	}
 	if id, ok := Match(text, open); ok {
-		return core.ResultOf(loopJSON{id, "exists", named(open, id).Text}, core.MentionLoop{Loop: id, At: use.Now})
+		l := named(open, id)
+		return marked(loopJSON{id, "exists", l.Text}, l, core.MentionLoop{Loop: id, At: use.Now})
 	}
 	id, err := t.Store.NewID(ctx, use.User)
 	if err != nil {
@@ -124,7 +125,14 @@ func (t closeTool) Use(ctx context.Context, use core.ToolUse) (core.ToolResult, 
 	if err != nil {
 		return core.ToolResult{}, err
 	}
-	return core.ResultOf(loopJSON{l.ID, "closed", l.Text}, core.CloseLoop{Loop: l.ID, At: use.Now})
+	return marked(loopJSON{l.ID, "closed", l.Text}, l, core.CloseLoop{Loop: l.ID, At: use.Now, Text: l.Text})
+}
+
+// marked is an answer that quotes a loop.
+func marked(answer loopJSON, l core.Loop, e core.Effect) (core.ToolResult, error) {
+	out, err := core.ResultOf(answer, e)
+	out.Tainted = l.Tainted
+	return out, err
 }
 
 // unquoted is a number or a text of JSON as it is read by people.

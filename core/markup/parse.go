@@ -71,8 +71,12 @@ func appendShifted(to, spans []core.Span, offset int, join bool) []core.Span {
 }
 
 func parseChunk(md string) Text {
+	tables, links := Grows(md)
+	if links {
+		return Text{Text: md}
+	}
 	p := withTables()
-	if widestLine(md) > maxColumns {
+	if tables || widestLine(md) > maxColumns {
 		p = withoutTables()
 	}
 	src := []byte(md)

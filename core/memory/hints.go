@@ -2,7 +2,7 @@ package memory
 
 import (
 	"fmt"
-	"strings"
+	"slices"
 
 	"github.com/everthread/everthread/core"
 )
@@ -13,48 +13,60 @@ const (
 	hintThemes = 10
 )
 
-const guidance = `# Memory
+// Guidance is the part of a prompt that says how memory is used.
+const Guidance = `# Memory
 Lasting facts, preferences and instructions of the person are kept in memory. Nothing of it is shown here: look it up.
 - memory_search finds items by words; the query * or an empty one returns the newest.
 - It returns active items; status "any" includes archived ones.
 - memory_get shows one item in full.
 - memory_add keeps one statement; without a theme it goes to general.
-- To correct an item, add the right one and memory_archive the wrong one.
-`
+- To correct an item, add the right one and memory_archive the wrong one.`
 
-// Unavailable is the guidance while memory cannot be read.
-const Unavailable = "# Memory\nMemory tools are unavailable at the moment: proceed without them, and say so if it matters."
+const (
+	unavailable = "Memory tools are unavailable at the moment: proceed without them, and say so if it matters."
+	empty       = "Memory is empty so far."
+	more        = "memory_list_themes lists all"
+)
 
-// Hints returns the part of a prompt that says how memory is used, with the ten
-// themes of most active items and how many these are, and never content. It is
-// at most 1,024 bytes: a list that does not fit is cut and points to
-// memory_list_themes. err, if not nil, is why themes cannot be had.
+// hints is the line of data that says what memory is about.
+type hints struct {
+	Is      string   `json:"is"`
+	Foreign bool     `json:"foreign,omitempty"`
+	Themes  []string `json:"themes,omitempty"`
+	Text    string   `json:"text,omitempty"`
+}
+
+// Foreign reports whether words that the person did not write went into the name of
+// a theme that has items.
+func Foreign(themes []core.Theme) bool {
+	return slices.ContainsFunc(themes, func(t core.Theme) bool { return t.Tainted && t.Active > 0 })
+}
+
+// Hints returns, as one line of data for a prompt, the ten themes of most active
+// items and how many these are, and never content. Guidance and it are at most
+// 1,024 bytes: a list that does not fit is cut and points to memory_list_themes.
+// err, if not nil, is why themes cannot be had.
 func Hints(themes []core.Theme, err error) string {
-	if err != nil {
-		return Unavailable
-	}
-	const title, more = "Themes (active items): ", "; memory_list_themes lists all"
-	var list strings.Builder
-	shown, active := 0, 0
+	h := hints{Is: "themes of memory (active items)", Foreign: Foreign(themes)}
+	active := 0
 	for _, t := range themes {
 		if t.Active <= 0 {
 			continue
 		}
 		active++
-		entry := fmt.Sprintf("%s (%d)", t.Slug, t.Active)
-		if shown > 0 {
-			entry = ", " + entry
-		}
-		if shown == active-1 && shown < hintThemes && len(guidance)+len(title)+list.Len()+len(entry)+len(more)+1 <= hintBytes {
-			list.WriteString(entry)
-			shown++
+		longer := h
+		longer.Themes, longer.Text = append(h.Themes[:len(h.Themes):len(h.Themes)], fmt.Sprintf("%s (%d)", t.Slug, t.Active)), more
+		if len(h.Themes) == active-1 && active <= hintThemes && len(Guidance)+len(core.DataLine(longer)) <= hintBytes {
+			h.Themes = longer.Themes
 		}
 	}
 	switch {
+	case err != nil:
+		h.Themes, h.Text = nil, unavailable
 	case active == 0:
-		return guidance + "Memory is empty so far."
-	case shown < active:
-		return guidance + title + list.String() + more + "."
+		h.Text = empty
+	case len(h.Themes) < active:
+		h.Text = more
 	}
-	return guidance + title + list.String() + "."
+	return core.DataLine(h)
 }

@@ -9,6 +9,7 @@ package memory
 
 import (
 	"context"
+	"strings"
 	"time"
 
 	"github.com/everthread/everthread/core"
@@ -79,3 +80,6 @@ func (m *Memory) Find(ctx context.Context, user core.UserID, words string, limit
 	}
 	return out, f.Mode, err
 }
+
+// IsTool reports whether a tool is one of memory, by its name.
+func IsTool(name string) bool { return strings.HasPrefix(name, "memory_") }

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/everthread/everthread/core"
@@ -52,7 +53,7 @@ type searchTool struct{ *Memory }
 // Spec describes memory_search.
 func (searchTool) Spec() core.ToolSpec {
 	return core.ToolSpec{Name: "memory_search", Description: "Search durable memory about the user. * returns the newest.",
-		Schema: json.RawMessage(`{"type":"object","properties":{"query":{"type":"string"},"limit":{"type":"integer","description":"default 10, max 50"},"theme":{"type":"string"},"types":{"type":"array","items":{"enum":["preference","fact","instruction","summary","other"]}},"recency_days":{"type":"integer"},"status":{"enum":["active","archived","any"]}},"required":["query"]}`)}
+		Schema: json.RawMessage(`{"type":"object","properties":{"query":{"type":"string"},"limit":{"type":"integer","description":"default 10, max 50"},"theme":{"type":"string"},"types":{"type":"array","items":{"type":"string","enum":["preference","fact","instruction","summary","other"]}},"recency_days":{"type":"integer"},"status":{"type":"string","enum":["active","archived","any"]}},"required":["query"]}`)}
 }
 
 type searchAnswer struct {
@@ -68,6 +69,7 @@ type resultJSON struct {
 	Snippet string        `json:"content_snippet"`
 	Status  string        `json:"status,omitempty"` // if it is not active
 	Created string        `json:"created_at"`
+	Foreign bool          `json:"foreign,omitempty"` // words that the user did not write went into it
 	Score   float64       `json:"score"`
 	Signals signalsJSON   `json:"signals"`
 }
@@ -103,16 +105,23 @@ func (t searchTool) Use(ctx context.Context, use core.ToolUse) (core.ToolResult,
 		out.Note = strings.TrimSpace("nothing in memory matches; " + f.Note)
 		out.Note = strings.TrimSuffix(out.Note, ";")
 	}
-	return core.ResultOf(out)
+	return marked(out, slices.ContainsFunc(f.Hits, func(h Hit) bool { return h.Tainted }))
 }
 
 func result(h Hit, length int, use core.ToolUse) resultJSON {
-	r := resultJSON{ID: h.ID, Theme: h.Theme, Type: h.Type, Snippet: shorten(h.Content, length), Created: core.Stamp(h.CreatedAt, use.Location),
+	r := resultJSON{ID: h.ID, Theme: h.Theme, Type: h.Type, Snippet: shorten(h.Content, length), Created: core.Stamp(h.CreatedAt, use.Location), Foreign: h.Tainted,
 		Score: float64(int(h.Score*1000+0.5)) / 1000, Signals: signalsJSON{h.FTS, h.Semantic}}
 	if h.Status != core.ItemActive {
 		r.Status = string(h.Status)
 	}
 	return r
+}
+
+// marked is an answer that says whether words that the user did not write are in it.
+func marked(answer any, foreign bool, effects ...core.Effect) (core.ToolResult, error) {
+	out, err := core.ResultOf(answer, effects...)
+	out.Tainted = foreign
+	return out, err
 }
 
 // snippetLength keeps the answer of many items within what a tool may say.
@@ -140,7 +149,7 @@ type addTool struct{ *Memory }
 // Spec describes memory_add.
 func (addTool) Spec() core.ToolSpec {
 	return core.ToolSpec{Name: "memory_add", Description: "Keep one durable statement about the user.",
-		Schema: json.RawMessage(`{"type":"object","properties":{"type":{"enum":["preference","fact","instruction","summary","other"]},"content":{"type":"string"},"theme":{"type":"string","description":"default general"},"tags":{"type":"array","items":{"type":"string"}}},"required":["type","content"]}`)}
+		Schema: json.RawMessage(`{"type":"object","properties":{"type":{"type":"string","enum":["preference","fact","instruction","summary","other"]},"content":{"type":"string"},"theme":{"type":"string","description":"default general"},"tags":{"type":"array","items":{"type":"string"}}},"required":["type","content"]}`)}
 }
 
 type addAnswer struct {
@@ -184,7 +193,7 @@ func (t addTool) Use(ctx context.Context, use core.ToolUse) (core.ToolResult, er
 		out.Hint = "these say nearly the same: archive those that no longer hold"
 		out.Similar = append(out.Similar, similarJSON{s.ID, shorten(s.Content, 120)})
 	}
-	return core.ResultOf(out, *a.Effect)
+	return marked(out, slices.ContainsFunc(a.Near, func(i core.Item) bool { return i.Tainted }), *a.Effect)
 }
 
 type getTool struct{ *Memory }
@@ -207,6 +216,7 @@ type itemJSON struct {
 	Message   core.MessageID      `json:"source_message_id,omitempty"`
 	Created   string              `json:"created_at"`
 	Updated   string              `json:"updated_at"`
+	Foreign   bool                `json:"foreign,omitempty"` // words that the user did not write went into it
 }
 
 // Use returns an item.
@@ -215,8 +225,8 @@ func (t getTool) Use(ctx context.Context, use core.ToolUse) (core.ToolResult, er
 	if err != nil {
 		return core.ToolResult{}, err
 	}
-	return core.ResultOf(itemJSON{i.ID, i.Theme, i.Type, i.Content, append([]string{}, i.Tags...), i.Status, i.Embedding, i.SourceThread, i.SourceMessage,
-		core.Stamp(i.CreatedAt, use.Location), core.Stamp(i.UpdatedAt, use.Location)})
+	return marked(itemJSON{i.ID, i.Theme, i.Type, i.Content, append([]string{}, i.Tags...), i.Status, i.Embedding, i.SourceThread, i.SourceMessage,
+		core.Stamp(i.CreatedAt, use.Location), core.Stamp(i.UpdatedAt, use.Location), i.Tainted}, i.Tainted)
 }
 
 // named returns the item that a call names. One that never was and another
@@ -254,7 +264,7 @@ func (t archiveTool) Use(ctx context.Context, use core.ToolUse) (core.ToolResult
 	}
 	var effects []core.Effect
 	if i.Status == core.ItemActive {
-		effects = []core.Effect{core.ArchiveItem{Item: i.ID, At: use.Now}}
+		effects = []core.Effect{core.ArchiveItem{Item: i.ID, At: use.Now, Text: i.Content}}
 	}
 	return core.ResultOf(map[string]any{"id": i.ID, "status": core.ItemArchived}, effects...)
 }
@@ -286,5 +296,5 @@ func (t themesTool) Use(ctx context.Context, use core.ToolUse) (core.ToolResult,
 	for _, x := range themes {
 		out = append(out, themeJSON{x.Slug, x.Name, x.Active})
 	}
-	return core.ResultOf(map[string]any{"themes": out})
+	return marked(map[string]any{"themes": out}, slices.ContainsFunc(themes, func(x core.Theme) bool { return x.Tainted }))
 }

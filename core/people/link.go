@@ -1,13 +1,12 @@
 package people
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"strings"
 	"time"
-
-	"go.uber.org/zap"
 
 	"github.com/everthread/everthread/core"
 )
@@ -28,38 +27,43 @@ func linkCode(text string) (string, bool) {
 	return strings.Join(f[1:], ""), word == "/link" || word == "!link"
 }
 
-// link handles the /link CODE of a stranger: under every policy the address
-// becomes the code's user's, and the message is received as theirs. A wrong code
-// is counted, and answered in plain words.
+// link handles the /link CODE of a stranger, under every policy: the code's user
+// is asked whether the address is theirs. A wrong code is counted, and answered in
+// plain words.
 func (p *People) link(ctx context.Context, in core.Inbound, code string) (known bool, err error) {
 	now := p.Now()
 	l, err := p.LinkCode(ctx, Hash(code), in.Address, now)
 	if err != nil {
 		return false, err
 	}
-	if l.State == core.LinkValid {
-		i := core.Identity{Address: in.Address, Name: in.Name, LastUsed: now}
-		err := p.TakeLink(ctx, Hash(code), i, now)
-		if err == nil {
-			p.Log.Info("an address was linked", zap.Int64("user", int64(l.User)), zap.String("channel", in.Address.Channel))
-		}
-		if !errors.Is(err, core.ErrRefused) {
-			return err == nil, err
-		}
-	}
-	language := in.Language
-	if language == "" {
-		language = p.Settings.Language
-	}
+	language := cmp.Or(in.Language, p.Settings.Language)
 	in.Text, in.Raw, in.Attachments, in.Quote = "", nil, nil, nil
-	return false, p.TryLink(ctx, core.Hold{Event: in, Now: now,
-		Delivery: &core.NewDelivery{To: in.Address, Kind: core.DeliverNotice, Parts: p.Render(linkRefusal(language, l, now), in.Address.Channel), Expires: now.Add(time.Hour)}})
+	if l.State == core.LinkValid || l.State == core.LinkTaken {
+		err := p.UseLink(ctx, Hash(code), core.Hold{Event: in, Now: now, Delivery: p.toStranger(in, linkAsked(language))})
+		if !errors.Is(err, core.ErrRefused) {
+			return false, cmp.Or(err, p.AskLinks(ctx))
+		}
+	}
+	return false, p.TryLink(ctx, core.Hold{Event: in, Now: now, Delivery: p.toStranger(in, linkRefusal(language, l, now))})
+}
+
+// toStranger is a text on its way to an address that is nobody's.
+func (p *People) toStranger(in core.Inbound, text string) *core.NewDelivery {
+	return &core.NewDelivery{To: in.Address, Kind: core.DeliverNotice, Parts: p.Render(text, in.Address.Channel), Expires: p.Now().Add(time.Hour)}
+}
+
+// linkAsked says that the other side was asked.
+func linkAsked(language string) string {
+	if isFrench(language) {
+		return "C'est demandé : répondez « oui » dans l'application qui vous a donné le code, et nous continuerons ici."
+	}
+	return "I have asked: say yes in the app that gave you the code, and we go on here."
 }
 
 // linkRefusal says that a code is wrong, or until when no code is taken. It tells
 // nothing of why.
 func linkRefusal(language string, l core.Link, now time.Time) string {
-	french := strings.HasPrefix(strings.ToLower(language), "fr")
+	french := isFrench(language)
 	locked := l.State == core.LinkLocked || l.Tries+1 >= core.LinkTries
 	wait := int(core.LinkLock.Minutes())
 	if l.State == core.LinkLocked {

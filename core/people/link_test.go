@@ -3,6 +3,7 @@ package people_test
 import (
 	"context"
 	"crypto/rand"
+	"encoding/json"
 	"fmt"
 	"strings"
 	"testing"
@@ -34,6 +35,7 @@ func newHouse(t *testing.T, policy people.Policy) *house {
 	must(t, st.Migrate(t.Context()))
 	h := &house{Store: st, t: t, now: time.Date(2026, 11, 19, 9, 0, 0, 0, time.UTC), home: core.Address{Channel: "telegram", Account: "42", External: "111"}}
 	h.People = &people.People{Store: st, Rand: rand.Reader, Log: zap.NewNop(), Now: func() time.Time { return h.now },
+		Push:     func(channel string) bool { return !people.Own(channel) },
 		Render:   func(text, _ string) []core.Part { return []core.Part{{Text: text}} },
 		Settings: people.Settings{Policy: policy, CodeLife: time.Hour, MaxCodes: 3, Language: "en"}}
 	h.owner, err = st.AddUserAt(t.Context(), core.User{Name: "Ada", Role: core.RoleOwner, CreatedAt: h.now}, core.Identity{Address: h.home, LastUsed: h.now})
@@ -56,7 +58,7 @@ func (h *house) code() string {
 	if len(code) != people.LinkCodeSigns {
 		h.t.Fatalf("got code %q", code)
 	}
-	_, err = h.Note(h.t.Context(), core.Note{User: h.owner.ID, Now: h.now, Effects: []core.Effect{core.NewLink{Code: core.Code{Hash: people.Hash(code), Address: h.home,
+	_, err = h.Store.Note(h.t.Context(), core.Note{User: h.owner.ID, Now: h.now, Effects: []core.Effect{core.NewLink{Code: core.Code{Hash: people.Hash(code), Address: h.home,
 		Created: h.now, Expires: h.now.Add(10 * time.Minute)}}}})
 	must(h.t, err)
 	return code
@@ -67,9 +69,27 @@ func (h *house) stranger(external, text, language string) bool {
 	h.t.Helper()
 	h.n++
 	known, err := h.Stranger(h.t.Context(), core.Inbound{Address: core.Address{Channel: "telegram", Account: "42", External: external}, Kind: core.InMessage,
-		EventID: fmt.Sprint("e", h.n), NativeID: fmt.Sprint("n", h.n), Text: text, Language: language, SentAt: h.now})
+		Name: "Mallory", EventID: fmt.Sprint("e", h.n), NativeID: fmt.Sprint("n", h.n), Text: text, Language: language, SentAt: h.now})
 	must(h.t, err)
 	return known
+}
+
+// accept says yes, as the owner, to the question that is open.
+func (h *house) accept() {
+	h.t.Helper()
+	must(h.t, h.AskLinks(h.t.Context())) // once more: it was asked already
+	at, _, err := h.Store.Identify(h.t.Context(), h.home)
+	must(h.t, err)
+	open, newest, err := h.OpenApprovals(h.t.Context(), h.owner.ID, at.ID, 0, h.now)
+	must(h.t, err)
+	if len(open) != 1 || open[0].Word != "OWNER" || newest > open[0].Message {
+		h.t.Fatalf("asked %+v, newest %d", open, newest)
+	}
+	var l core.LinkSubject
+	must(h.t, json.Unmarshal([]byte(open[0].Subject), &l))
+	_, err = h.Store.Note(h.t.Context(), core.Note{User: h.owner.ID, Now: h.now, Effects: []core.Effect{
+		core.Decide{Approval: open[0].ID, Identity: at.ID, Yes: true, At: h.now}, core.AcceptLink{Subject: l, At: h.now}}})
+	must(h.t, err)
 }
 
 // said are the texts that wait to be delivered, and are then delivered.
@@ -95,10 +115,14 @@ func TestStrangerLinks(t *testing.T) {
 			h := newHouse(t, policy)
 			code := h.code()
 			text := fmt.Sprintf(form, strings.ToLower(code[:4])+"-"+code[4:])
-			if !h.stranger("900", text, "en") {
-				t.Fatalf("%s: %q was not heard", policy, form)
+			if h.stranger("900", text, "en") {
+				t.Fatalf("%s: %q was taken without a question", policy, form)
 			}
-			_, u, err := h.Identify(t.Context(), core.Address{Channel: "telegram", Account: "42", External: "900"})
+			if got := h.said(); !strings.Contains(got, "I have asked") || !strings.Contains(got, "`900`, `Mallory`") || !strings.Contains(got, "gateway itself changes hands") {
+				t.Fatalf("%s: said %q", policy, got)
+			}
+			h.accept()
+			_, u, err := h.Store.Identify(t.Context(), core.Address{Channel: "telegram", Account: "42", External: "900"})
 			must(t, err)
 			if u.ID != h.owner.ID || h.said() != "" {
 				t.Errorf("%s: the address is user %d's", policy, u.ID)
@@ -130,7 +154,7 @@ func TestStrangerGuesses(t *testing.T) {
 	if h.stranger("900", "/link "+code, "en") || !strings.Contains(h.said(), "in 1 min") {
 		t.Error("a locked address is not locked")
 	}
-	if !h.stranger("901", "/link "+code, "en") {
+	if h.stranger("901", "/link "+code, "en"); !strings.Contains(h.said(), "I have asked") {
 		t.Error("another address is locked, too")
 	}
 	if h.stranger("902", "hello", "en") || h.stranger("902", "/link", "en") || h.said() != "" {
@@ -144,10 +168,12 @@ func TestMover(t *testing.T) {
 	if !h.stranger("900", "hello", "fr") {
 		t.Fatal("the door is not open")
 	}
-	bo, u, err := h.Identify(t.Context(), core.Address{Channel: "telegram", Account: "42", External: "900"})
+	bo, u, err := h.Store.Identify(t.Context(), core.Address{Channel: "telegram", Account: "42", External: "900"})
 	must(t, err)
-	_, err = h.Note(t.Context(), core.Note{User: u.ID, Now: h.now, Effects: []core.Effect{core.UseLink{Hash: people.Hash(h.code()), Identity: bo.ID, At: h.now}}})
+	_, err = h.Store.Note(t.Context(), core.Note{User: u.ID, Now: h.now, Effects: []core.Effect{core.UseLink{Hash: people.Hash(h.code()), Identity: bo.ID, At: h.now}}})
 	must(t, err)
+	h.accept()
+	h.said()
 	released := 0
 	v := &people.Mover{Store: h.Store, Render: h.Render, Language: "en", Worker: "w", Poll: time.Millisecond, Log: zap.NewNop(), Now: func() time.Time { return h.now },
 		Released: func(context.Context) error { released++; return nil }}
@@ -163,7 +189,7 @@ func TestMover(t *testing.T) {
 		}
 	}
 	must(t, <-done)
-	_, who, err := h.Identify(t.Context(), bo.Address)
+	_, who, err := h.Store.Identify(t.Context(), bo.Address)
 	must(t, err)
 	if who.ID != h.owner.ID || released == 0 {
 		t.Errorf("got user %d, %d releases", who.ID, released)
@@ -180,7 +206,7 @@ func TestAnAccountOfWhoWasMergedIsTheirHeirs(t *testing.T) {
 		t.Fatal("the door is not open")
 	}
 	at := core.Address{Channel: "telegram", Account: "42", External: "900"}
-	bo, gone, err := h.Identify(t.Context(), at)
+	bo, gone, err := h.Store.Identify(t.Context(), at)
 	must(t, err)
 	id, err := h.Ask(t.Context(), core.Move{Kind: core.MoveMerge, From: gone.ID, Into: h.owner.ID, Identity: bo.ID, AskedAt: h.now})
 	must(t, err)
@@ -194,7 +220,7 @@ func TestAnAccountOfWhoWasMergedIsTheirHeirs(t *testing.T) {
 	if known, err := h.Stranger(t.Context(), in); err != nil || !known {
 		t.Fatalf("known %v, %v", known, err)
 	}
-	_, u, err := h.Identify(t.Context(), in.Address)
+	_, u, err := h.Store.Identify(t.Context(), in.Address)
 	must(t, err)
 	all, err := h.Store.Users(t.Context())
 	must(t, err)

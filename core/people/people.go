@@ -33,7 +33,10 @@ type Store interface {
 	core.PeopleStore
 	core.CodeStore
 	core.LinkStore
+	Approvals(ctx context.Context, user core.UserID, before core.ApprovalID, limit int) ([]core.Approval, error)
+	Identify(ctx context.Context, a core.Address) (core.Identity, core.User, error)
 	Hold(ctx context.Context, h core.Hold) (duplicate bool, err error)
+	Note(ctx context.Context, n core.Note) (core.Noted, error)
 }
 
 // Settings are the numbers of access; see SPEC 2 for their defaults.
@@ -42,7 +45,10 @@ type Settings struct {
 	Allow    []string      // channel:external, such as telegram:123
 	CodeLife time.Duration // of a pairing code
 	MaxCodes int           // pending pairing codes per channel
-	Language string        // of people who chose none
+	// MaxOrigin is how many may be pending of addresses that somebody makes for
+	// nothing: those of one Matrix server. 0: no limit.
+	MaxOrigin int
+	Language  string // of people who chose none
 }
 
 // People keeps users and their addresses. It implements gateway.People.
@@ -50,9 +56,11 @@ type People struct {
 	Store
 	Settings Settings
 	Render   func(text, channel string) []core.Part
+	Push     func(channel string) bool // reports whether a channel writes first
 	Log      *zap.Logger
 	Now      func() time.Time
-	Rand     io.Reader // of codes
+	Rand     io.Reader         // of codes
+	Crash    func(step string) // dies on demand at a step, in tests; may be nil
 }
 
 // alphabet of codes: no letter or digit that is easily taken for another. 32
@@ -71,9 +79,12 @@ func (p *People) Code(n int) (string, error) {
 	return string(b), nil
 }
 
+// spoken takes out how people write a code in groups.
+var spoken = strings.NewReplacer("-", "", " ", "")
+
 // Hash is how a code is kept: hex SHA-256 of its signs in capitals.
 func Hash(code string) string {
-	clean := strings.ToUpper(strings.NewReplacer("-", "", " ", "").Replace(strings.TrimSpace(code)))
+	clean := strings.ToUpper(spoken.Replace(strings.TrimSpace(code)))
 	sum := sha256.Sum256([]byte(clean))
 	return hex.EncodeToString(sum[:])
 }
@@ -181,6 +192,7 @@ func (p *People) claimOwner(ctx context.Context, in core.Inbound, code string) (
 	if err != nil || !slices.ContainsFunc(codes, func(c core.Code) bool { return c.Hash == Hash(code) }) {
 		return false, err
 	}
+	ctx = core.WithActor(ctx, core.Actor{Via: core.ViaGateway, At: p.Now()})
 	_, err = p.AddIdentity(ctx, core.Identity{User: codes[0].User, Address: in.Address, Name: in.Name, LastUsed: p.Now()})
 	if err != nil && !errors.Is(err, core.ErrExists) {
 		return false, err
@@ -204,6 +216,7 @@ func (p *People) ClaimOwner(ctx context.Context, in core.Inbound, i core.Identit
 		return false, err
 	}
 	i.LastUsed = p.Now()
+	ctx = core.WithActor(ctx, core.Actor{Via: core.ViaGateway, At: i.LastUsed})
 	if err := p.MoveIdentity(ctx, i, codes[0].User); err != nil && !errors.Is(err, core.ErrNotFound) {
 		return false, err
 	}
@@ -271,6 +284,9 @@ func (p *People) withCode(h *core.Hold, now time.Time) error {
 	}
 	in := h.Event
 	h.MaxCodes = p.Settings.MaxCodes
+	if _, server, ok := strings.Cut(in.Address.External, ":"); ok && p.Settings.MaxOrigin > 0 && strings.HasPrefix(in.Address.External, "@") {
+		h.Origin, h.MaxOrigin = ":"+server, p.Settings.MaxOrigin
+	}
 	h.Code = &core.Code{Kind: core.CodePair, Hash: Hash(code), Hint: code, Address: in.Address, Name: in.Name, Created: now, Expires: now.Add(p.Settings.CodeLife)}
 	language := in.Language
 	if language == "" {

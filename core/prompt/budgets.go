@@ -8,7 +8,7 @@ import (
 )
 
 // format is raised when the same rows give other bytes than before.
-const format = 1
+const format = 3
 
 // Budgets are the sizes of a prompt, in tokens unless they say otherwise. Zero
 // values mean the default in brackets (SPEC 5.1, 5.2).
@@ -17,6 +17,7 @@ type Budgets struct {
 	TodaySummary int // (500)
 	Last         int // last conversation (300)
 	Loops        int // open loops (400)
+	News         int // one note of what changed since the head was fixed (120)
 	Target       int // all parts at the start of an epoch (4,100)
 	Cap          int // all parts, ever (6,150)
 
@@ -31,9 +32,8 @@ type Budgets struct {
 	MaxOutput        int // that the model may answer with
 	ToolSchemaTokens int
 
-	MinTurns  int // raw turns after which an epoch takes no more of earlier days (30)
-	MinTokens int // or raw tokens (1,500)
-	KeepLast  int // messages that always stay (4)
+	MinTurns int // raw turns after which an epoch takes no more of earlier days (30)
+	KeepLast int // messages that always stay (4)
 
 	Silence   time.Duration // after which an epoch is over (30 min)
 	PauseMark time.Duration // after which a user message carries its time (30 min)
@@ -42,8 +42,8 @@ type Budgets struct {
 
 func (b Budgets) orDefault() Budgets {
 	for field, value := range map[*int]int{
-		&b.Raw: 4000, &b.TodaySummary: 500, &b.Last: 300, &b.Loops: 400, &b.Target: 4100, &b.Cap: 6150,
-		&b.LongBudget: 150_000, &b.LongRaw: 40_000, &b.MaxHistoryMessages: 50, &b.MaxContextTokens: 6000, &b.MinTurns: 30, &b.MinTokens: 1500, &b.KeepLast: 4,
+		&b.Raw: 4000, &b.TodaySummary: 500, &b.Last: 300, &b.Loops: 400, &b.News: 120, &b.Target: 4100, &b.Cap: 6150,
+		&b.LongBudget: 150_000, &b.LongRaw: 40_000, &b.MaxHistoryMessages: 50, &b.MaxContextTokens: 6000, &b.MinTurns: 30, &b.KeepLast: 4,
 	} {
 		if *field == 0 {
 			*field = value
@@ -97,14 +97,15 @@ func (b Budgets) target(strategy string) int {
 func (b Budgets) most() int { return (b.target(Long) + b.hardCap(Long)) / 2 }
 
 // Fingerprint identifies what an epoch depends on besides the conversation:
-// settings, limits of the model and the static texts. Memory hints are not in
-// it: an epoch keeps those that it began with.
+// settings, limits of the model and the static texts. Of themes of memory only that
+// there are some is in it: an epoch keeps those that it began with.
 func (b Budgets) Fingerprint(strategy string, static []Static) string {
 	texts := make([][2]string, 0, len(static))
 	for _, s := range static {
-		if s.Name != partMemory {
-			texts = append(texts, [2]string{s.Name, s.Text})
+		if s.Name == partThemes {
+			s.Text = "" // but whether there is such a part counts
 		}
+		texts = append(texts, [2]string{s.Name, s.Text})
 	}
 	// Numbers and strings always have a JSON form.
 	data, _ := json.Marshal([]any{format, strategy, b.orDefault(), texts})

@@ -2,6 +2,8 @@ package prompt
 
 import (
 	"errors"
+	"slices"
+	"strings"
 
 	"github.com/everthread/everthread/core"
 )
@@ -17,6 +19,7 @@ type layout struct {
 	keep      []bool // of all; nil: every one
 	cuts      map[core.MessageID]int
 	truncated bool // the mark stands before the raw messages
+	names     bool // and names the first of these
 	gap       bool // the mark stands after the first message (and its results)
 }
 
@@ -43,31 +46,58 @@ func (l *layout) messagesCost() int {
 		}
 	})
 	if l.truncated {
-		total += l.tokens.Count(truncated) + perMessage
+		total += l.tokens.Count(l.mark()) + perMessage
 	}
 	return total
 }
 
+// mark says that messages before the first one are left out.
+func (l *layout) mark() string {
+	for i := range l.all {
+		if l.names && l.kept(i) {
+			return leftOut(l.all[i].ID)
+		}
+	}
+	return truncated
+}
+
 func (l *layout) cost() int { return l.head.cost() + l.messagesCost() }
 
-// render returns the prompt's messages and where they come from.
-func (l *layout) render() ([]core.ModelMessage, []core.MessageID) {
+// render returns the prompt's messages, where they come from, and which of them
+// hold words that the user did not write there.
+func (l *layout) render() ([]core.ModelMessage, []core.MessageID, []bool) {
 	ms := make([]core.ModelMessage, 0, len(l.head)+len(l.all)+1)
 	from := make([]core.MessageID, 0, cap(ms))
-	add := func(m core.ModelMessage, id core.MessageID) { ms, from = append(ms, m), append(from, id) }
-	for _, p := range l.head {
-		if p.Text != "" {
-			add(core.ModelMessage{Role: p.role(), Content: p.Text}, 0)
-		}
+	foreign := make([]bool, 0, cap(ms))
+	add := func(m core.ModelMessage, id core.MessageID, tainted bool) {
+		ms, from, foreign = append(ms, m), append(from, id), append(foreign, tainted)
+	}
+	head, tainted := l.head.render(l.nonce)
+	for i, m := range head {
+		add(m, 0, tainted[i])
 	}
 	at := l.markAt()
 	l.each(func(i int, r *raw, marked bool) {
 		if i == at {
-			add(core.ModelMessage{Role: core.RoleUser, Content: truncated}, 0)
+			add(core.ModelMessage{Role: core.RoleUser, Content: l.mark()}, 0, false)
 		}
-		add(l.show(r, l.cuts[r.ID], marked), r.ID)
+		if r.note != "" {
+			add(core.ModelMessage{Role: core.RoleUser, Content: r.note}, 0, r.News.Tainted)
+		}
+		add(l.show(r, l.cuts[r.ID], marked), r.ID, r.Foreign() || l.echoes(r))
 	})
-	return ms, from
+	return ms, from, foreign
+}
+
+// echoes reports whether a message quotes words of the assistant that are not known
+// to be made from the user's alone.
+func (l *layout) echoes(r *raw) bool {
+	if r.Quote == nil || !r.Quote.Mine || strings.TrimSpace(r.Quote.Text) == "" {
+		return false
+	}
+	return !slices.ContainsFunc(l.all, func(o raw) bool {
+		return o.Role == core.RoleAssistant && !o.Foreign() && strings.Contains(o.Text, r.Quote.Text)
+	})
 }
 
 // markAt returns the index of the message before which the mark stands, -1 if
@@ -91,21 +121,25 @@ func (l *layout) markAt() int {
 // goOn continues the window's epoch, or fails with errFull.
 func (b *builder) goOn() (Prompt, error) {
 	e := b.Window.Epoch
-	l := layout{view: b.view(e), cuts: e.Cuts, truncated: e.Truncated, gap: b.plan == Truncate && len(e.Skip) > 0}
-	l.head = headOf(e, b.Window.Pages)
+	l := layout{view: b.view(e), cuts: e.Cuts, truncated: e.Truncated, names: b.plan == Long, gap: b.plan == Truncate && len(e.Skip) > 0}
+	l.head = l.headOf(e, b.Window.Pages)
 	ms := b.Window.Messages
 	for len(ms) > 0 && ms[0].Position < e.Start {
 		ms = ms[1:]
 	}
-	l.all = l.usable(ms, b.Turn.Inputs, false)
+	news, told := b.news(e, ms)
+	l.all = l.usable(withNews(ms, news), b.Turn.Inputs, false)
 	l.hide(e.Skip)
 	if len(l.all) == 0 {
 		return Prompt{}, ErrNoInput
 	}
-	if l.cost() > b.cap || b.plan == Truncate && len(l.all)-len(e.Skip) > b.budgets.MaxHistoryMessages {
+	total := l.cost()
+	if total > b.cap || b.compressed(e, total) || b.plan == Truncate && len(l.all)-len(e.Skip) > b.budgets.MaxHistoryMessages {
 		return Prompt{}, errFull
 	}
-	return b.finish(&l, e, "", 0), nil
+	p := b.finish(&l, e, "")
+	p.News, p.Told = news, told
+	return p, nil
 }
 
 // hide leaves the messages of ids out.
@@ -125,9 +159,10 @@ func (l *layout) hide(ids []core.MessageID) {
 
 // begin starts an epoch with the window's messages.
 func (b *builder) begin(reason string) (Prompt, error) {
-	e := &core.Epoch{ID: b.Turn.ID, StartedAt: b.Now, UsedAt: b.Now, Edits: b.Window.Edits, Zone: b.Zone.String(), Strategy: b.plan,
+	b.nonce = b.Nonce()
+	e := &core.Epoch{ID: b.Turn.ID, Nonce: b.nonce, StartedAt: b.Now, UsedAt: b.Now, Edits: b.Window.Edits, Compressed: b.Window.Compressed, Zone: b.Zone.String(), Strategy: b.plan,
 		Budgets: b.budgets.Fingerprint(b.plan, b.Static)}
-	l := layout{view: b.view(e), cuts: map[core.MessageID]int{}}
+	l := layout{view: b.view(e), cuts: map[core.MessageID]int{}, names: b.plan == Long}
 	l.all = l.usable(b.Window.Messages, b.Turn.Inputs, false)
 	if len(l.all) == 0 {
 		return Prompt{}, ErrNoInput
@@ -138,11 +173,16 @@ func (b *builder) begin(reason string) (Prompt, error) {
 		return Prompt{}, err
 	}
 	c.fix(e)
-	p := b.finish(&l, e, reason, c.droppedUncovered())
-	p.Epoch = e
+	p := b.finish(&l, e, reason)
+	e.Thread, e.Dropped = p.Snapshot.Thread, p.Snapshot.Dropped
+	if h := p.Snapshot.History; h != nil {
+		e.PagesOut = h.LeftOut
+	}
+	p.Epoch, p.Told = e, b.Window.News
 	return p, nil
 }
 
 func (b *builder) view(e *core.Epoch) view {
-	return view{zone: b.Zone, year: e.StartedAt.In(b.Zone).Year(), pause: b.budgets.PauseMark, tokens: b.Tokens}
+	zone := zoneOf(e.Zone, b.Zone)
+	return view{epoch: e.ID, nonce: e.Nonce, zone: zone, year: e.StartedAt.In(zone).Year(), pause: b.budgets.PauseMark, tokens: b.Tokens}
 }

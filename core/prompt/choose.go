@@ -82,7 +82,7 @@ func (c *choice) choose() {
 				return
 			}
 		}
-		c.dropTurn(i, c.plan == Truncate)
+		c.dropTurn(i, c.plan != Continuous)
 	}
 }
 
@@ -112,25 +112,34 @@ func (c *choice) keepAll() {
 }
 
 // wantDays marks the turn's own day, what is uncovered, and of earlier days the
-// newest until there are enough turns or tokens.
+// newest turns until there are enough or the target is reached.
 func (c *choice) wantDays() {
-	turns, tokens := 0, 0
-	for end := len(c.all); end > 0; {
+	room := min(c.budgets.Raw, c.budgets.target(c.plan)-c.head.cost())
+	for turns, end := 0, len(c.all); end > 0; {
 		start := c.turnStart(end - 1)
 		today := c.all[start].Segment == c.Turn.Segment
-		enough := turns >= c.budgets.MinTurns || tokens >= c.budgets.MinTokens
-		size := 0
-		for i := start; i < end; i++ {
-			c.keep[i] = c.must[i] || c.uncovered[i] || today || !enough
-			if c.keep[i] {
-				size += c.all[i].cost(c.toolLimit(i))
-			}
+		if !today && (turns >= c.budgets.MinTurns || c.turnCost(start, end, true) > room) {
+			room = 0 // no turn from before one that is left out
 		}
-		if size > 0 {
-			turns, tokens = turns+1, tokens+size
+		for i := start; i < end; i++ {
+			c.keep[i] = c.must[i] || c.uncovered[i] || today || room > 0
+		}
+		if size := c.turnCost(start, end, false); size > 0 {
+			turns, room = turns+1, room-size
 		}
 		end = start
 	}
+}
+
+// turnCost is what the messages of a turn take, or those of them that are kept.
+func (c *choice) turnCost(start, end int, all bool) int {
+	size := 0
+	for i := start; i < end; i++ {
+		if all || c.keep[i] {
+			size += c.all[i].cost(c.toolLimit(i))
+		}
+	}
+	return size
 }
 
 func (c *choice) toolLimit(i int) int {
@@ -224,16 +233,4 @@ func (c *choice) fix(e *core.Epoch) {
 			e.Cuts[c.all[i].ID] = n
 		}
 	}
-}
-
-// droppedUncovered counts the conversation that no summary covers and that is
-// not in the prompt.
-func (c *choice) droppedUncovered() int {
-	n := c.Window.UncoveredBefore
-	for i := range c.all {
-		if r := &c.all[i]; !c.keep[i] && !r.Covered && r.Role != core.RoleTool {
-			n++
-		}
-	}
-	return n
 }

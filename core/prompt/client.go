@@ -42,7 +42,7 @@ func (b *builder) forClient(p Prompt) Prompt {
 		return p
 	}
 	p.Messages = instruct(p.Messages, b.request)
-	p.Sources = slices.Insert(p.Sources, n, 0)
+	p.Sources, p.Foreign = slices.Insert(p.Sources, n, 0), slices.Insert(p.Foreign, n, true)
 	if p.CachePrefix >= n {
 		p.CachePrefix++
 	}

@@ -39,6 +39,8 @@ func TestAnyConversation(t *testing.T) {
 				t.Fatalf("within the epoch the prompt changed at byte %d:\n%s\nwas\n%s", common(now, last), now, last)
 			case (p.Epoch == nil) != (p.Snapshot.NewEpoch == ""):
 				t.Fatalf("the epoch began because of %q", p.Snapshot.NewEpoch)
+			case !consistent(in, p.Snapshot):
+				t.Fatalf("the numbers do not fit together: %+v of %d messages", p.Snapshot, len(in.Window.Messages))
 			case in.Strategy == "truncate" && p.Snapshot.Included > 50:
 				t.Fatalf("%d messages", p.Snapshot.Included)
 			}
@@ -47,6 +49,12 @@ func TestAnyConversation(t *testing.T) {
 			checkRebuild(t, in, p, w.epoch)
 		}
 	})
+}
+
+// consistent reports whether a snapshot says of every message that was read what
+// became of it.
+func consistent(in prompt.Input, s core.Snapshot) bool {
+	return s.Loaded == s.Included+s.LeftOut+s.Dropped-in.Window.UncoveredBefore && s.Included >= s.Truncated && s.Loaded <= len(in.Window.Messages)
 }
 
 func anyTurn(t *rapid.T, w *world) (prompt.Input, prompt.Prompt, error) {
@@ -78,7 +86,7 @@ func anyAnswer(t *rapid.T) []core.Message {
 // happen is what comes between two turns.
 func happen(t *rapid.T, w *world) {
 	w.now = w.now.Add(time.Duration(rapid.IntRange(1, 20).Draw(t, "minutes")) * time.Minute)
-	switch rapid.SampledFrom([]string{"", "", "", "", "silence", "summary", "edit", "redaction", "memory", "settings", "loop", "zone", "notice"}).Draw(t, "event") {
+	switch rapid.SampledFrom([]string{"", "", "", "", "silence", "summary", "edit", "redaction", "memory", "settings", "loop", "done", "zone", "notice"}).Draw(t, "event") {
 	case "silence":
 		w.now = w.now.Add(time.Duration(rapid.IntRange(1, 60).Draw(t, "hours")) * time.Hour)
 	case "summary":
@@ -86,15 +94,20 @@ func happen(t *rapid.T, w *world) {
 			w.summarize(core.SegmentID(rapid.IntRange(1, n).Draw(t, "of")), core.MessageID(len(w.messages)))
 		}
 	case "edit":
-		w.change(t, func(m *core.Message) { m.Text, m.Revision = "edited", m.Revision+1 })
+		w.rewrite(t, func(m *core.Message) { m.Text, m.Revision = "edited", m.Revision+1 })
 	case "redaction":
-		w.change(t, func(m *core.Message) { m.Text, m.Revision, m.Redacted = "", m.Revision+1, true })
+		w.rewrite(t, func(m *core.Message) { m.Text, m.Revision, m.Redacted = "", m.Revision+1, true })
 	case "memory":
-		w.static = append(w.static[:2:2], prompt.Static{Name: "memory", Text: fmt.Sprint(w.turns, " themes")})
+		w.static = append(w.static[:2:2], prompt.Static{Name: "themes", Text: fmt.Sprint(w.turns, " themes")})
+		w.remember(rapid.SampledFrom([]string{"travel", "food", "a-theme-with-a-name-that-is-as-long-as-names-can-be-in-memory"}).Draw(t, "theme"), rapid.IntRange(0, 9).Draw(t, "items"))
 	case "settings":
 		w.static = append([]prompt.Static{{Name: "instructions", Text: fmt.Sprint("Be kind ", w.turns)}}, w.static[1:]...)
 	case "loop":
-		w.loops = append(w.loops, core.Loop{ID: core.LoopID(len(w.loops) + 1), Text: "a loop", OpenedAt: w.now, Mentioned: w.now})
+		w.open(anyText(t, "loop"))
+	case "done":
+		if n := len(w.loops); n > 0 {
+			w.done(core.LoopID(rapid.IntRange(1, n).Draw(t, "which loop")))
+		}
 	case "zone":
 		w.zone = map[bool]*time.Location{true: time.UTC, false: time.FixedZone("Etc/GMT-3", 3*3600)}[w.zone != time.UTC]
 	case "notice":
@@ -104,7 +117,7 @@ func happen(t *rapid.T, w *world) {
 	}
 }
 
-func (w *world) change(t *rapid.T, f func(m *core.Message)) {
+func (w *world) rewrite(t *rapid.T, f func(m *core.Message)) {
 	if len(w.messages) > 0 {
 		m := &w.messages[rapid.IntRange(0, len(w.messages)-1).Draw(t, "which")]
 		f(m)

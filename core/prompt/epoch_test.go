@@ -29,15 +29,17 @@ func TestEpochs(t *testing.T) {
 		{"another strategy", prompt.NewSettings, func(w *world) { w.strategy = prompt.Truncate }},
 		{"another model", prompt.NewSettings, func(w *world) { w.budgets.ContextWindow = 32000 }},
 		{"a default written out", "", func(w *world) { w.budgets.Cap = 6150 }},
-		{"another zone", prompt.NewZone, func(w *world) { w.zone = time.FixedZone("Etc/GMT-1", 3600) }},
-		{"memory hints", "", func(w *world) { w.static = append(w.static, prompt.Static{Name: "memory", Text: "travel (2)"}) }},
-		{"a loop", "", func(w *world) { w.loops = append(w.loops, core.Loop{ID: 1, Text: "new"}) }},
+		{"another zone", "", func(w *world) { w.zone = time.FixedZone("Etc/GMT-1", 3600) }},
+		{"no memory any more", prompt.NewSettings, func(w *world) { w.static = w.static[:2] }},
+		{"themes of memory", "", func(w *world) { w.static[2].Text = "travel (2)" }},
+		{"a loop", "", func(w *world) { w.open("new") }},
 		{"a summary", "", func(w *world) { w.summarize(1, 2) }},
 	}
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
 			w := newWorld(t, bytes4{})
+			w.static = append(w.static, prompt.Static{Name: "themes", Text: "travel (1)"})
 			first := w.exchange("Hello", "Hello to you")
 			if first.Snapshot.NewEpoch != prompt.NewFirst || first.Epoch == nil || first.Snapshot.Epoch != 1 {
 				t.Fatalf("the first turn: %+v", first.Snapshot)
@@ -197,5 +199,39 @@ func TestPressureOfFewLongMessages(t *testing.T) {
 	w.exchange(strings.Repeat("ask ", 2000), strings.Repeat("say ", 3000))
 	if _, p := w.ask("And now?"); !p.Pressure || p.Epoch != nil {
 		t.Errorf("at %d of %d tokens: %v", p.Snapshot.Total, p.Snapshot.Cap, p.Pressure)
+	}
+}
+
+// TestSnapshotIsTrueWithinAnEpoch: what the first prompt of an epoch left out, and
+// what it cut, is so in the ones after it.
+func TestSnapshotIsTrueWithinAnEpoch(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, bytes4{})
+	for n := range 60 {
+		_, p := w.ask(strings.Repeat("ask ", 40))
+		if n == 12 {
+			w.answer(p, core.Message{Role: core.RoleAssistant, ToolCalls: []core.ToolCall{{ID: "a", Name: "look_up", Arguments: "{}"}}},
+				core.Message{Role: core.RoleTool, ToolCallID: "a", Text: strings.Repeat("word ", 7000)})
+		}
+		w.answer(p, says(strings.Repeat("say ", 40)))
+	}
+	w.summarize(1, core.MessageID(len(w.messages)))
+	for i := range w.messages[20:30] {
+		w.messages[20+i].Covered = false // came late
+	}
+	w.now = w.now.Add(time.Hour)
+	first := w.exchange("And now?", "Well.").Snapshot
+	said := len(w.messages)
+	if first.LeftOut < 40 || first.Dropped != 0 || first.Truncated != 1 || first.Thread != said-3 || first.Loaded != first.Included+first.LeftOut {
+		t.Fatalf("the first: %+v", first)
+	}
+	second := w.exchange("And then?", "Well.").Snapshot
+	want := first
+	want.Loaded, want.Included, want.Thread = second.Included+second.LeftOut, first.Included+2, first.Thread+2
+	for _, s := range []*core.Snapshot{&want, &second} {
+		s.Messages, s.Parts, s.Total, s.NewEpoch, s.LeftOut, s.Yesterday = core.IDSet{}, nil, 0, "", min(s.LeftOut, 20), false
+	}
+	if d := cmp.Diff(want, second, cmp.AllowUnexported(core.IDSet{})); d != "" || second.LeftOut == 0 {
+		t.Error(d)
 	}
 }

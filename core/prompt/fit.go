@@ -110,14 +110,14 @@ func (c *choice) groupEnd(i int) int {
 }
 
 // finish renders a prompt and says what it holds.
-func (b *builder) finish(l *layout, e *core.Epoch, reason string, dropped int) Prompt {
+func (b *builder) finish(l *layout, e *core.Epoch, reason string) Prompt {
 	var p Prompt
-	p.Messages, p.Sources = l.render()
+	p.Messages, p.Sources, p.Foreign = l.render()
 	p.CachePrefix = len(p.Messages)
 	p.Snapshot = b.snapshot(l, e)
-	p.Snapshot.NewEpoch, p.Snapshot.Dropped = reason, dropped
+	p.Snapshot.NewEpoch = reason
 	p.Compress = b.plan == Long && b.crowded(l, e, p.Snapshot)
-	p.Pressure = b.Turn.Segment != 0 && (dropped > 0 || b.plan != Truncate && b.pressed(l, p.Snapshot.Total))
+	p.Pressure = b.Turn.Segment != 0 && (reason != "" && p.Snapshot.Dropped > 0 || b.plan != Truncate && b.pressed(l, p.Snapshot.Total))
 	return p
 }
 

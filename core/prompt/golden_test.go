@@ -40,6 +40,7 @@ type scene struct {
 		ID                core.LoopID
 		Text              string
 		Opened, Mentioned time.Time
+		Sources           []core.MessageID
 	}
 	Messages []line
 }
@@ -77,12 +78,12 @@ func (l line) message(s scene) core.Message {
 }
 
 func (s scene) input(t *testing.T) prompt.Input {
-	in := prompt.Input{Now: s.Now, Zone: location(t, s.Zone), Tokens: tokens.New(), Turn: core.Turn{ID: s.Turn, Mode: core.ModeContinuous, Segment: s.Today.ID},
-		Static: []prompt.Static{{Name: "instructions", Text: s.Instructions}, {Name: "policy", Text: prompt.Policy(s.Tools)}, {Name: "memory", Text: s.Memory, Error: s.MemoryError}},
+	in := prompt.Input{Nonce: func() string { return "k3v9x2mqtw" }, Now: s.Now, Zone: location(t, s.Zone), Tokens: tokens.New(), Turn: core.Turn{ID: s.Turn, Mode: core.ModeContinuous, Segment: s.Today.ID},
+		Static: []prompt.Static{{Name: "instructions", Text: s.Instructions}, {Name: "policy", Text: prompt.Policy(s.Tools)}, {Name: "themes", Text: s.Memory, Error: s.MemoryError}},
 		Window: core.Window{More: s.More, UncoveredBefore: s.UncoveredBefore, LastSummary: s.LastSummary, TodaySummary: s.TodaySummary,
 			Today: core.Segment{ID: s.Today.ID, Day: core.Day{Label: s.Today.Label}}, Last: core.Segment{ID: s.Last.ID, Day: core.Day{Label: s.Last.Label}}}}
 	for _, l := range s.Loops {
-		in.Window.Loops = append(in.Window.Loops, core.Loop{ID: l.ID, Text: l.Text, OpenedAt: l.Opened, Mentioned: l.Mentioned})
+		in.Window.Loops = append(in.Window.Loops, core.Loop{ID: l.ID, Text: l.Text, OpenedAt: l.Opened, Mentioned: l.Mentioned, Sources: l.Sources})
 	}
 	for _, l := range s.Messages {
 		in.Window.Messages = append(in.Window.Messages, l.message(s))

@@ -16,6 +16,7 @@ const (
 	partPolicy       = "policy"
 	partTools        = "tools"
 	partMemory       = "memory"
+	partThemes       = "themes"
 	partHistory      = "history"
 	partLast         = "last"
 	partLoops        = "loops"
@@ -36,27 +37,14 @@ const (
 // part is a part of a head that may have to give way.
 type part struct {
 	core.HeadPart
+	frame  int // of the notes, if it is one; 0: there is no message of notes
 	floor  int
 	shrink func(limit int) core.HeadPart // the part in at most limit tokens
 }
 
-// cost is how many tokens the part takes of the prompt.
-func (p *part) cost() int {
-	if p.Text == "" {
-		return 0
-	}
-	return p.Tokens + perMessage
-}
-
 type head []part
 
-func (h head) cost() int {
-	n := 0
-	for i := range h {
-		n += h[i].cost()
-	}
-	return n
-}
+const noRoom = "no room in the prompt"
 
 // giveWay takes up to over tokens off the parts that depend on the conversation:
 // history, last conversation, then loops, then today's summary. Down to nothing if all.
@@ -64,21 +52,21 @@ func (h head) giveWay(over int, all bool) {
 	for _, name := range []string{partHistory, partLast, partLoops, partToday} {
 		for i := range h {
 			if p := &h[i]; p.Name == name && over > 0 {
-				over -= p.give(over, all)
+				before := h.cost()
+				p.give(over, all)
+				over -= before - h.cost()
 			}
 		}
 	}
 }
 
-func (p *part) give(over int, all bool) int {
-	before := p.cost()
+func (p *part) give(over int, all bool) {
 	if limit := max(p.Tokens-over, p.floor); !all && limit < p.Tokens {
 		p.HeadPart = p.shrink(limit)
 	}
 	if all && p.Text != "" {
-		p.HeadPart = core.HeadPart{Name: p.Name, Error: "no room in the prompt"}
+		p.HeadPart = core.HeadPart{Name: p.Name, Error: noRoom}
 	}
-	return before - p.cost()
 }
 
 // newHead renders the parts of a new epoch. reserve is what the static ones have
@@ -102,9 +90,10 @@ func (b *builder) newHead(reserve int) head {
 	if b.plan == Long { // what was said stands there itself
 		dynamic = []dynamicPart{loops}
 	}
+	frame := frame(b.nonce, b.Tokens)
 	for _, d := range dynamic {
 		if p := d.render(d.limit); p.Text != "" || p.Error != "" {
-			h = append(h, part{p, d.floor, d.render})
+			h = append(h, part{p, frame, d.floor, d.render})
 		}
 	}
 	return h
@@ -114,9 +103,10 @@ func (b *builder) newHead(reserve int) head {
 // that all take at most limit tokens.
 func (b *builder) staticParts(limit int) head {
 	var h head
+	frame := frame(b.nonce, b.Tokens)
 	for _, s := range b.Static {
 		if p := b.staticPart(s); p.Text != "" || p.Error != "" {
-			h = append(h, part{HeadPart: p})
+			h = append(h, part{HeadPart: p, frame: frame})
 		}
 	}
 	for over := h.cost() - limit; over > 0; over = h.cost() - limit {
@@ -138,6 +128,7 @@ func (b *builder) staticPart(s Static) core.HeadPart {
 		if s.Text, err = s.Load(); err != nil {
 			p.Error = err.Error()
 		}
+		p.Tainted = s.Tainted != nil && s.Tainted()
 	} else if s.Error != "" {
 		return p
 	}
@@ -160,6 +151,9 @@ func bounded(s Static) (text, fault string) {
 }
 
 func (b *builder) cutStatic(p core.HeadPart, limit int) core.HeadPart {
+	if p.Name == partThemes { // half a line of JSON is none
+		return core.HeadPart{Name: p.Name, Error: noRoom}
+	}
 	text := middle(p.Text, p.Tokens, limit, b.Tokens, func(n int) string { return fmt.Sprintf("\n[… %d tokens left out]\n", n) })
 	tokens := b.Tokens.Count(text)
 	return core.HeadPart{Name: p.Name, Text: text, Tokens: tokens,
@@ -173,13 +167,15 @@ func (b *builder) lastPart(g core.Segment, s *core.Summary, limit int) core.Head
 	case g.ID == 0:
 		return core.HeadPart{}
 	case s == nil:
-		p.Text = b.dayTitle(g) + "\nThere is no summary of that day yet."
+		n := b.lastNote(g)
+		n.Text = "There is no summary of that day yet."
+		p.Text = core.DataLine(n)
+		p.Tokens = b.Tokens.Count(p.Text)
 		p.Error = "there is no summary of " + g.Day.Label + " yet"
 	default:
-		p.Version = s.Version
-		p.Text = b.titled(b.dayTitle(g), s.Markdown, limit)
+		p.Version, p.Tainted = s.Version, s.Tainted
+		p.Text, p.Tokens = b.summaryLine(b.lastNote(g), s, limit)
 	}
-	p.Tokens = b.Tokens.Count(p.Text)
 	return p
 }
 
@@ -188,26 +184,27 @@ func (b *builder) todayPart(g core.Segment, s *core.Summary, limit int) core.Hea
 	if s == nil {
 		return core.HeadPart{}
 	}
-	p := core.HeadPart{Name: partToday, Segment: g.ID, Version: s.Version, Text: b.titled("# Earlier today ("+longDate(g.Day.Label)+")", s.Markdown, limit)}
-	p.Tokens = b.Tokens.Count(p.Text)
+	p := core.HeadPart{Name: partToday, Segment: g.ID, Version: s.Version, Tainted: s.Tainted}
+	p.Text, p.Tokens = b.summaryLine(note{Is: isToday, Day: longDate(g.Day.Label)}, s, limit)
 	return p
 }
 
-// titled returns a summary below its title, in at most limit tokens together.
-func (b *builder) titled(title, markdown string, limit int) string {
-	return title + "\n" + condense(markdown, limit-b.Tokens.Count(title)-2, b.Tokens)
+// summaryLine is the line of a day's summary, in at most limit tokens.
+func (b *builder) summaryLine(n note, s *core.Summary, limit int) (line string, tokens int) {
+	n.From, n.Foreign = made(s.Covers), s.Tainted
+	markdown := withoutLoops(s.Markdown)
+	return b.fit(n, limit, func(room int) string { return condense(markdown, room, b.Tokens) })
 }
 
-const yesterday = "# Yesterday ("
-
-// dayTitle names an earlier day: Yesterday if it is the one before the turn's,
+// lastNote names an earlier day: yesterday if it is the one before the turn's,
 // and always by its date.
-func (b *builder) dayTitle(g core.Segment) string {
+func (b *builder) lastNote(g core.Segment) note {
+	n := note{Is: isLast, Day: longDate(g.Day.Label)}
 	today, err := time.Parse(time.DateOnly, b.Window.Today.Day.Label)
 	if err == nil && today.AddDate(0, 0, -1).Format(time.DateOnly) == g.Day.Label {
-		return yesterday + longDate(g.Day.Label) + ")"
+		n.Is = isYesterday
 	}
-	return "# Last conversation (" + longDate(g.Day.Label) + ")"
+	return n
 }
 
 // longDate returns a label with its weekday, such as Thu 19 Nov 2026.
@@ -226,29 +223,34 @@ func (b *builder) loopsPart(loops []core.Loop, limit int) core.HeadPart {
 	slices.SortStableFunc(loops, func(x, y core.Loop) int {
 		return cmp.Or(cmp.Compare(b.age(x), b.age(y)), y.OpenedAt.Compare(x.OpenedAt), cmp.Compare(y.ID, x.ID))
 	})
-	p := core.HeadPart{Name: partLoops, Text: "# Open loops"}
-	p.Tokens = b.Tokens.Count(p.Text)
+	p := core.HeadPart{Name: partLoops}
+	var lines []string
 	for _, l := range loops[:min(len(loops), maxLoops)] {
 		line, tokens := b.loopLine(l, loopTokens)
 		if p.Tokens+tokens > limit && len(p.Loops) == 0 {
-			_, frame := b.loopLine(core.Loop{ID: l.ID, OpenedAt: l.OpenedAt}, 1)
-			line, tokens = b.loopLine(l, limit-p.Tokens-frame)
+			line, tokens = b.fit(loopNote(l, b.Zone), limit-1, func(room int) string { return clip(oneLine(l.Text), room, b.Tokens) })
+			tokens++
 		}
 		if p.Tokens+tokens > limit {
 			break
 		}
-		p.Text, p.Tokens, p.Loops = p.Text+line, p.Tokens+tokens, append(p.Loops, l.ID)
+		lines, p.Tokens, p.Loops, p.Tainted = append(lines, line), p.Tokens+tokens, append(p.Loops, l.ID), p.Tainted || l.Tainted
 	}
-	if len(p.Loops) == 0 {
-		return core.HeadPart{Name: partLoops}
-	}
+	p.Text = strings.Join(lines, "\n")
 	return p
 }
 
 // loopLine shows a loop with at most limit tokens of its text.
 func (b *builder) loopLine(l core.Loop, limit int) (line string, tokens int) {
-	line = fmt.Sprintf("\n- %s (loop %d, since %s)", clip(oneLine(l.Text), limit, b.Tokens), l.ID, l.OpenedAt.In(b.Zone).Format("Mon 2 Jan 2006"))
+	n := loopNote(l, b.Zone)
+	n.Text = clip(oneLine(l.Text), limit, b.Tokens)
+	line = core.DataLine(n)
 	return line, b.Tokens.Count(line) + 1
+}
+
+// loopNote is the note of a loop, without its text.
+func loopNote(l core.Loop, zone *time.Location) note {
+	return note{Is: isLoop, Loop: l.ID, Since: l.OpenedAt.In(zone).Format("Mon 2 Jan 2006"), From: made(core.NewIDSet(l.Sources...)), Foreign: l.Tainted}
 }
 
 // age is 1 for a loop that nobody mentioned for a week.

@@ -10,32 +10,24 @@ import (
 )
 
 // historyTitle begins what stands of old messages in a prompt of the strategy long.
-const historyTitle = `[What was said before, oldest first; "…" stands where something is left out. "#12:" begins what the user said in message 12, "#13 me:" what you answered. conversation_get shows a message whole, conversation_search finds what is older still.]`
-
-// role is who a part of the head comes from. History is words of the conversation,
-// with no more weight than they had.
-func (p *part) role() core.Role {
-	if p.Name == partHistory {
-		return core.RoleUser
-	}
-	return core.RoleSystem
-}
+const historyTitle = `[What was said before, oldest first; "…" stands where something is left out. "#12:" begins what the user said in message 12, "#13 me:" what you answered; "#14–#20: …" ends what stands of a time of which messages of the user's between these are left out. conversation_get shows a message whole, conversation_search finds what is older still.]`
 
 // goneMark stands in a prompt of earlier for what is not as it was. %d is how many
 // of %d pages.
 const goneMark = "\n\n[%d of %d pages of this prompt are gone: something on them was edited, forgotten or brought in since. They were made anew.]"
 
 // headOf is the head of an epoch, with its history put together from pages.
-func headOf(e *core.Epoch, pages []core.Page) head {
+func (v *view) headOf(e *core.Epoch, pages []core.Page) head {
 	var h head
+	frame := frame(v.nonce, v.tokens)
 	for _, p := range e.Head {
 		if n := len(p.Pages); n > 0 {
 			shown := named(p.Pages, pages)
-			if p.Text = historyText(shown); len(shown) < n {
+			if p.Text = historyText(shown, p.Before); len(shown) < n {
 				p.Text = cmp.Or(p.Text, historyTitle) + fmt.Sprintf(goneMark, n-len(shown), n)
 			}
 		}
-		h = append(h, part{HeadPart: p})
+		h = append(h, part{HeadPart: p, frame: frame})
 	}
 	return h
 }
@@ -49,12 +41,17 @@ func named(refs []core.PageRef, pages []core.Page) []core.Page {
 	return slices.DeleteFunc(slices.Clone(pages), func(p core.Page) bool { return !wanted[core.PageRef{Page: p.ID, Tier: p.Tier}] })
 }
 
-func historyText(pages []core.Page) string {
+// historyText puts pages together; before is the first message on them if some
+// before it are left out.
+func historyText(pages []core.Page, before core.MessageID) string {
 	if len(pages) == 0 {
 		return ""
 	}
 	var text strings.Builder
 	text.WriteString(historyTitle)
+	if before > 0 {
+		text.WriteString("\n\n" + leftOut(before))
+	}
 	for _, p := range pages {
 		if t := p.Forms[p.Tier].Text; t != "" {
 			text.WriteString("\n\n")
@@ -62,6 +59,11 @@ func historyText(pages []core.Page) string {
 		}
 	}
 	return text.String()
+}
+
+// leftOut is the mark of all messages before one.
+func leftOut(before core.MessageID) string {
+	return fmt.Sprintf("[What stands before message #%d is left out; conversation_search finds it.]", before)
 }
 
 // pageTokens is what a page takes of a prompt.
@@ -76,19 +78,23 @@ func pageTokens(p *core.Page) int {
 // messages.
 func (c *choice) addHistory() {
 	c.keepAll()
-	if p := c.historyPart(c.budgets.most() - c.recount()); p.Text != "" {
-		c.head = append(c.head, part{HeadPart: p, shrink: c.historyPart})
+	frame := frame(c.builder.nonce, c.Tokens)
+	if p := c.historyPart(c.budgets.most() - c.recount() - frame); p.Text != "" {
+		c.head = append(c.head, part{HeadPart: p, frame: frame, shrink: c.historyPart})
 	}
 }
 
-// historyPart shows the newest pages that fit in limit tokens.
+// historyPart shows the newest pages that fit in limit tokens, and says if that
+// are not all.
 func (b *builder) historyPart(limit int) core.HeadPart {
-	p := core.HeadPart{Name: partHistory, Tokens: b.Tokens.Count(historyTitle) + 2}
 	pages := b.Window.Pages
-	first := len(pages)
+	p := core.HeadPart{Name: partHistory, Tainted: true, Tokens: b.Tokens.Count(historyTitle) + b.Tokens.Count(leftOut(1<<30)) + 3}
+	first, shown := len(pages), len(pages)
 	for first > 0 && p.Tokens+pageTokens(&pages[first-1])+perMessage <= limit {
 		first--
-		p.Tokens += pageTokens(&pages[first])
+		if cost := pageTokens(&pages[first]); cost > 0 {
+			p.Tokens, shown = p.Tokens+cost, first
+		}
 	}
 	for i := first; i < len(pages); i++ {
 		if pages[i].Forms[pages[i].Tier].Text != "" {
@@ -98,22 +104,27 @@ func (b *builder) historyPart(limit int) core.HeadPart {
 	if len(p.Pages) == 0 {
 		return core.HeadPart{Name: partHistory}
 	}
-	p.Text = historyText(pages[first:])
+	if first > 0 || b.Window.PagesBefore > 0 {
+		p.Before = pages[shown].First
+	}
+	p.Text = historyText(pages[first:], p.Before)
 	return p
 }
 
 // historyCount says what the pages hold that a prompt shows.
-func (b *builder) historyCount(l *layout) *core.HistoryCount {
+func (b *builder) historyCount(l *layout, e *core.Epoch) *core.HistoryCount {
 	var n core.HistoryCount
 	i := slices.IndexFunc(l.head, func(p part) bool { return p.Name == partHistory })
 	if i >= 0 {
 		n.Tokens = l.head[i].Tokens
 		countPages(&n, named(l.head[i].Pages, b.Window.Pages))
 	}
-	n.LeftOut = b.Window.PagesBefore - n.Pages
-	for i := range b.Window.Pages {
-		if p := &b.Window.Pages[i]; p.Stale || pageTokens(p) > 0 {
-			n.LeftOut++
+	if n.LeftOut = e.PagesOut; e.ID == b.Turn.ID {
+		n.LeftOut = b.Window.PagesBefore - n.Pages
+		for i := range b.Window.Pages {
+			if p := &b.Window.Pages[i]; p.Stale || pageTokens(p) > 0 {
+				n.LeftOut++
+			}
 		}
 	}
 	n.UserTotal = n.UserTokens
@@ -140,10 +151,16 @@ func countPages(n *core.HistoryCount, pages []core.Page) {
 	}
 }
 
+// compressed reports whether old messages have become shorter since the epoch
+// began, in a prompt that is long enough to want it.
+func (b *builder) compressed(e *core.Epoch, total int) bool {
+	return b.plan == Long && b.Window.Compressed > e.Compressed && total >= b.budgets.target(Long)
+}
+
 // crowded tells whether compressing old messages would make room that is wanted:
-// the prompt is near where compression starts, and has more raw messages than it
-// needs or pages that can be shortened. Within an epoch it is so only now and then:
-// what was compressed meanwhile shows in the next one.
+// the prompt has passed the threshold, and has more raw messages than it needs, or
+// pages that can be shortened. Within an epoch it is so when the prompt passes the
+// threshold, and then only now and then: if nothing came of it, nothing could.
 func (b *builder) crowded(l *layout, e *core.Epoch, s core.Snapshot) bool {
 	if b.Turn.Segment == 0 {
 		return false
@@ -156,15 +173,16 @@ func (b *builder) crowded(l *layout, e *core.Epoch, s core.Snapshot) bool {
 		}
 		shorter = shorter || p.Tier < core.MaxTier
 	}
-	spare := b.budgets.LongRaw / 8
-	full := s.Total >= b.budgets.target(Long)*19/20 || b.Window.More || s.History.LeftOut > 0
-	wanted := full && (l.messagesCost() > b.budgets.LongRaw+spare || shorter && s.History.LeftOut > 0)
-	return wanted && (e.ID == b.Turn.ID || b.grew(l, e, max(spare, 1)))
+	threshold, recent := b.budgets.target(Long), b.budgets.LongRaw
+	spare := max(recent/4, 1)
+	full := s.Total >= threshold || b.Window.More || s.History.LeftOut > 0
+	wanted := full && (shorter || l.messagesCost() > recent+spare)
+	return wanted && (e.ID == b.Turn.ID || b.grew(l, e, s.Total, threshold, spare))
 }
 
-// grew tells whether what came since the prompt before has brought what the epoch
-// has grown by over another multiple of step.
-func (b *builder) grew(l *layout, e *core.Epoch, step int) bool {
+// grew tells whether what came since the prompt before has brought this one over
+// the threshold, or what the epoch has grown by over another multiple of step.
+func (b *builder) grew(l *layout, e *core.Epoch, total, threshold, step int) bool {
 	all, fresh := 0, 0
 	l.each(func(_ int, r *raw, _ bool) {
 		if r.Turn < e.ID {
@@ -176,5 +194,5 @@ func (b *builder) grew(l *layout, e *core.Epoch, step int) bool {
 			fresh = 0 // the prompt before ended here
 		}
 	})
-	return all/step > (all-fresh)/step
+	return total >= threshold && total-fresh < threshold || all/step > (all-fresh)/step
 }

@@ -1,6 +1,7 @@
 package prompt_test
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -9,26 +10,71 @@ import (
 	"github.com/everthread/everthread/core/prompt"
 )
 
-// An epoch that grows asks for compression once for each part that it has grown by,
-// not with every message.
-func TestCompressionIsAskedForNowAndThen(t *testing.T) {
+// Compression is asked for when a prompt passes the threshold of its budget, and
+// then once for each part that it grows by, not with every message. What it made
+// is in the next prompt, which is below the threshold again.
+func TestCompressionBeginsAtTheThreshold(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, bytes4{})
-	w.strategy = prompt.Long
-	w.budgets = prompt.Budgets{LongBudget: 20_000, LongRaw: 4000}
-	asked, began := 0, 0
-	for range 110 {
-		w.now = w.now.Add(time.Minute)
-		p := w.exchange(strings.Repeat("word ", 40), strings.Repeat("answer ", 60))
-		if p.Epoch != nil {
-			began++
+	for _, budget := range []int{16_000, 20_000, 150_000} {
+		w := newWorld(t, bytes4{})
+		w.strategy, w.budgets = prompt.Long, prompt.Budgets{LongBudget: budget, LongRaw: budget * 4 / 15}
+		threshold, asked, before := budget*8/10, 0, 0
+		for range 88 {
+			w.now = w.now.Add(time.Minute)
+			p := w.exchange(strings.Repeat("word ", budget/400), strings.Repeat("answer ", budget*6/1600))
+			total := p.Snapshot.Total
+			if p.Compress {
+				asked++
+			}
+			if first := before < threshold && total >= threshold; first && !p.Compress || p.Compress && total < threshold || p.Epoch != nil && before > 0 {
+				t.Fatalf("at %d of %d after %d: compression is asked for: %v, epoch %q", total, threshold, before, p.Compress, p.Snapshot.NewEpoch)
+			}
+			before = total
 		}
-		if p.Compress {
-			asked++
+		if asked < 1 || asked > 8 {
+			t.Errorf("budget %d: compression was asked for %d times", budget, asked)
+		}
+		w.compress(100, budget/10)
+		p := w.exchange("and now?", "well")
+		if s := p.Snapshot; s.NewEpoch != prompt.NewShorter || s.Total >= threshold || s.History.Pages != 1 || p.Compress {
+			t.Errorf("budget %d: the next prompt: %+v, history %+v, asked again: %v", budget, s, *s.History, p.Compress)
+		}
+		w.compress(4, 10)
+		if p := w.exchange("and now?", "well"); p.Epoch != nil {
+			t.Errorf("budget %d: a prompt of %d tokens began anew: %q", budget, p.Snapshot.Total, p.Snapshot.NewEpoch)
 		}
 	}
-	if began != 1 || asked < 3 || asked > 9 {
-		t.Errorf("%d epochs, compression was asked for %d times in 110 turns", began, asked)
+}
+
+// What no page has room for is named, in this prompt and in those after it.
+func TestWhatLongPromptsLeaveOutIsNamed(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, bytes4{})
+	w.strategy, w.budgets = prompt.Long, prompt.Budgets{LongBudget: 16_000, LongRaw: 4000}
+	for range 40 {
+		w.exchange(strings.Repeat("word ", 40), strings.Repeat("answer ", 60))
+	}
+	for range 7 {
+		w.compress(8, 3000)
+	}
+	w.now = w.now.Add(time.Hour)
+	first := w.exchange("and now?", "well")
+	for n, p := range []prompt.Prompt{first, w.exchange("and then?", "well")} {
+		text := text(p.Messages)
+		if !strings.Contains(text, "[What stands before message #25 is left out; conversation_search finds it.]") || p.Snapshot.History.LeftOut != 3 || p.Snapshot.Total > 16_000 {
+			t.Errorf("prompt %d: %+v %+v\n%.600s", n, p.Snapshot, *p.Snapshot.History, text)
+		}
+	}
+	w = newWorld(t, bytes4{})
+	w.strategy, w.budgets = prompt.Long, prompt.Budgets{LongBudget: 16_000, LongRaw: 4000}
+	for range 200 { // compression is behind
+		w.exchange(strings.Repeat("word ", 40), strings.Repeat("answer ", 60))
+	}
+	w.now = w.now.Add(time.Hour)
+	_, p := w.ask("and now?")
+	mark, ids := shown(p)[0], p.Snapshot.Messages.Ranges()
+	if want := fmt.Sprintf("[What stands before message #%d is left out; conversation_search finds it.]", ids[0][0]); mark != want || len(ids) != 1 || !p.Compress {
+		t.Errorf("shown are %v after %q", ids, mark)
 	}
 }
 
@@ -48,7 +94,7 @@ func history(n int) []core.Page {
 // and a page of which nothing is left is none that is left out.
 func TestHistoryTakesWhatRoomThereIs(t *testing.T) {
 	t.Parallel()
-	for pages, left := range map[int]int{10: 0, 75: 0, 120: 34} {
+	for pages, left := range map[int]int{10: 0, 75: 0, 120: 35} {
 		w := newWorld(t, bytes4{})
 		w.strategy, w.budgets = prompt.Long, prompt.Budgets{LongBudget: 10_000, LongRaw: 4000}
 		in := w.begin(core.Message{Role: core.RoleUser, Text: "hello"})

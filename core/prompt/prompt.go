@@ -1,11 +1,15 @@
 // Package prompt makes the prompt of a turn from stored rows (SPEC 5). It is
 // pure: the same rows give the same bytes in any process.
 //
-// A prompt is a head (instructions, policy, tools, memory, last conversation,
-// open loops, today's summary) and raw messages. An epoch (core.Epoch) fixes the
+// A prompt is a head and raw messages. The head is the system message
+// (instructions, policy, tools, memory) and, of role user, one message of notes:
+// what was derived from the conversation (themes of memory, last conversation, open
+// loops, today's summary), one JSON value a line with where it comes from, between
+// fences that nobody could foresee. An epoch (core.Epoch) fixes the
 // head and where the raw messages start, so that from turn to turn the prompt
-// only grows and the caches of providers hit. What does not change an epoch
-// stays out of it until the next one begins: new summaries, loops, memory hints.
+// only grows and the caches of providers hit. What changes meanwhile (loops, memory,
+// the zone, a newer summary of the last day) is told as news before the message of
+// the turn that first sees it, and stands in the head of the next epoch.
 //
 // Use: ask the store for Query, Build from what it returns; on ErrStale ask for
 // Fresh and Build again. What the epoch needs is then stored with the reply.
@@ -13,6 +17,7 @@ package prompt
 
 import (
 	"errors"
+	"slices"
 	"time"
 
 	"github.com/everthread/everthread/core"
@@ -41,22 +46,25 @@ const (
 	NewSettings = "settings" // the fingerprint or strategy is another one
 	NewEdited   = "edited"   // something shown was edited, redacted or regenerated
 	NewSilence  = "silence"  // caches are cold
-	NewZone     = "zone"     // the user's time zone is another one
 	NewFull     = "full"     // the prompt would have passed the hard cap, or the count of messages
+	NewShorter  = "shorter"  // long: old messages were compressed
 )
 
 // Static is a part of the head that does not depend on the conversation. Names
-// are instructions, policy, tools and memory; they stand in the order given,
-// most to least stable. With Error set the part is left out and the snapshot
+// are instructions, policy, tools, memory and themes; they stand in the order given,
+// most to least stable. Themes are notes, and their text is lines of JSON. With Error set the part is left out and the snapshot
 // says why.
 type Static struct {
 	Name, Text, Error string
 	// Load is asked for the text when an epoch begins; with an error its text is
 	// shown, too, and the snapshot says so. nil: Text is.
 	Load func() (string, error)
+	// Tainted reports, once it was loaded, whether words that the user did not write
+	// went into it. nil: none did.
+	Tainted func() bool
 }
 
-// Input is what a prompt is made from. Turn, Window, Now and Tokens are required.
+// Input is what a prompt is made from. Turn, Window, Now, Tokens and Nonce are required.
 type Input struct {
 	Turn     core.Turn
 	Window   core.Window // as read with Query or Fresh; of an epoch that goes on, Pages are those of its head
@@ -66,6 +74,7 @@ type Input struct {
 	Now      time.Time
 	Zone     *time.Location // the user's; nil: UTC
 	Tokens   core.Tokenizer
+	Nonce    func() string // asked when an epoch begins: letters and digits that nobody can guess
 }
 
 // Prompt is the first request of a turn.
@@ -77,9 +86,14 @@ type Prompt struct {
 	CachePrefix int // as in core.ModelRequest
 	Snapshot    core.Snapshot
 	Epoch       *core.Epoch // a new one; nil: the current one goes on
-	Pressure    bool        // a summary is wanted at once
-	Compress    bool        // long: old messages are to be compressed
+	News        *core.TurnNews
+	Told        int64 // as in core.Reply
+	Pressure    bool  // a summary is wanted at once
+	Compress    bool  // long: old messages are to be compressed
 	Request     *core.Request
+	Decides     *core.Decision // the turn goes on with the answer to a question
+	Tainted     bool           // it shows words that the person did not write there
+	Foreign     []bool         // runs parallel to Messages: these hold them
 }
 
 // Query returns what to ask the store for. Window and Tokens of in are not used.
@@ -114,7 +128,20 @@ func Build(in Input) (Prompt, error) {
 	}
 	b := newBuilder(in)
 	p, err := b.build()
-	return b.forClient(p), err
+	return b.provenance(b.forClient(p)), err
+}
+
+// provenance says of a prompt whose words it shows, and which question its inputs
+// answer.
+func (b *builder) provenance(p Prompt) Prompt {
+	p.Tainted = slices.Contains(p.Foreign, true)
+	for i := range b.Window.Messages {
+		m := &b.Window.Messages[i]
+		if m.Decides != nil && slices.Contains(b.Turn.Inputs, m.ID) {
+			p.Decides = m.Decides
+		}
+	}
+	return p
 }
 
 func (b *builder) build() (Prompt, error) {
@@ -128,7 +155,9 @@ func (b *builder) build() (Prompt, error) {
 		return Prompt{}, ErrStale
 	}
 	if reason == "" {
-		reason = NewFull
+		if reason = NewFull; b.plan == Long && b.Window.Compressed > b.Window.Epoch.Compressed {
+			reason = NewShorter
+		}
 	}
 	return b.begin(reason)
 }
@@ -148,6 +177,7 @@ type builder struct {
 	Input
 	budgets Budgets
 	plan    string // strategy
+	nonce   string // of the epoch that begins
 	cap     int
 	request *core.Request
 }
@@ -176,8 +206,6 @@ func (b *builder) ended() string {
 		return NewEdited
 	case !e.UsedAt.After(b.Now.Add(-b.budgets.Silence)):
 		return NewSilence
-	case e.Zone != b.Zone.String():
-		return NewZone
 	}
 	return ""
 }

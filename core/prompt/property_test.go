@@ -89,7 +89,7 @@ func anyWindow(t *rapid.T) core.Window {
 func anyPages(t *rapid.T) []core.Page {
 	var out []core.Page
 	for n := range rapid.IntRange(0, 12).Draw(t, "pages") {
-		p := core.Page{ID: core.PageID(n + 1), Start: int64(n - 100), Messages: 3, Original: 4000, Tier: core.Tier(rapid.IntRange(1, 3).Draw(t, "tier"))}
+		p := core.Page{ID: core.PageID(n + 1), Start: int64(n - 100), First: core.MessageID(10*n + 1), Last: core.MessageID(10*n + 9), Messages: 3, Original: 4000, Tier: core.Tier(rapid.IntRange(1, int(core.MaxTier)).Draw(t, "tier"))}
 		if p.Stale = rapid.IntRange(0, 9).Draw(t, "stale") == 0; !p.Stale {
 			text := fmt.Sprintf("## Day %d\n#%d you: %s", n, n, anyText(t, "page"))
 			p.Forms[p.Tier] = core.PageForm{Text: text, Tokens: bytes4{}.Count(text), UserTokens: 3, Summarized: 3}
@@ -100,10 +100,10 @@ func anyPages(t *rapid.T) []core.Page {
 }
 
 func anyInput(t *rapid.T) prompt.Input {
-	in := prompt.Input{Window: anyWindow(t), Now: time.Unix(1795500000, 0).UTC(), Zone: time.UTC, Tokens: bytes4{},
+	in := prompt.Input{Nonce: func() string { return "k3v9x2mqtw" }, Window: anyWindow(t), Now: time.Unix(1795500000, 0).UTC(), Zone: time.UTC, Tokens: bytes4{},
 		Turn:     core.Turn{ID: 21, Mode: core.ModeContinuous, Segment: 3},
 		Strategy: rapid.SampledFrom([]string{"continuous", "truncate", "long"}).Draw(t, "strategy"),
-		Static:   []prompt.Static{{Name: "instructions", Text: anyText(t, "instructions")}, {Name: "policy", Text: prompt.Policy(nil)}, {Name: "memory", Text: anyText(t, "memory")}}}
+		Static:   []prompt.Static{{Name: "instructions", Text: anyText(t, "instructions")}, {Name: "policy", Text: prompt.Policy(nil)}, {Name: "memory", Text: anyText(t, "memory")}, {Name: "themes", Text: rapid.SampledFrom([]string{"", `{"is":"themes of memory","themes":["boat (1)"]}`}).Draw(t, "themes")}}}
 	if rapid.Bool().Draw(t, "small window") {
 		in.Budgets = prompt.Budgets{ContextWindow: rapid.IntRange(3000, 9000).Draw(t, "window"), MaxOutput: 1000, ToolSchemaTokens: 800}
 	}
@@ -164,7 +164,7 @@ func checkHistory(t *rapid.T, in prompt.Input, p prompt.Prompt) {
 	}
 	shown := 0
 	for i, m := range p.Messages {
-		if p.Sources[i] == 0 && strings.HasPrefix(m.Content, "[What was said before") {
+		if p.Sources[i] == 0 && strings.Contains(m.Content, "\n[What was said before") {
 			if m.Role != core.RoleUser {
 				t.Fatalf("history has the role %s", m.Role)
 			}
@@ -232,7 +232,7 @@ func checkShape(t *rapid.T, in prompt.Input, p prompt.Prompt) {
 		if strings.TrimSpace(m.Content) == "" && len(m.ToolCalls) == 0 && m.Role != core.RoleTool {
 			t.Fatalf("message %d is empty", i)
 		}
-		if m.Content == "[Earlier messages truncated]" {
+		if m.Content == truncated(in, p) {
 			marks++
 		}
 		if m.Role == core.RoleTool {
@@ -263,6 +263,15 @@ func checkShape(t *rapid.T, in prompt.Input, p prompt.Prompt) {
 	if (marks == 1) != (in.Window.More || missing(in, ids)) {
 		t.Fatalf("%d marks, though more %v and %d of %d shown", marks, in.Window.More, len(ids), len(in.Window.Messages))
 	}
+}
+
+// truncated is the mark of earlier messages: in long prompts it names the first
+// one that is shown.
+func truncated(in prompt.Input, p prompt.Prompt) string {
+	if in.Strategy != "long" {
+		return "[Earlier messages truncated]"
+	}
+	return fmt.Sprintf("[What stands before message #%d is left out; conversation_search finds it.]", flat(p.Snapshot.Messages)[0])
 }
 
 func flat(s core.IDSet) []core.MessageID {
@@ -344,15 +353,18 @@ func checkTail(t *rapid.T, in prompt.Input, p prompt.Prompt) {
 // checkNoGap: what is uncovered is missing only if its turn does not fit in.
 func checkNoGap(t *rapid.T, in prompt.Input, p prompt.Prompt) {
 	shown := p.Snapshot.Messages
-	uncovered := 0
+	uncovered, behind := 0, false
 	for i, m := range slices.Backward(in.Window.Messages) {
+		if in.Strategy == "long" && m.Covered && plain(m) && !shown.Has(m.ID) {
+			behind = true // there the newest messages have no gap: one that is too large ends them, covered or not
+		}
 		if shown.Has(m.ID) || m.Covered || !plain(m) {
 			if m.Role == core.RoleAssistant && !m.Covered && !shown.Has(m.ID) && m.Kind == core.KindChat && !m.Redacted && paired(in.Window.Messages[i:]) {
 				uncovered++
 			}
 			continue
 		}
-		if uncovered++; uncovered > 1 || in.Strategy == "truncate" {
+		if uncovered++; uncovered > 1 || behind || in.Strategy == "truncate" {
 			continue
 		}
 		size := 0
@@ -388,6 +400,9 @@ func checkRebuild(t fatal, in prompt.Input, p prompt.Prompt, e *core.Epoch) {
 	}
 	var shown []core.Message
 	for _, m := range in.Window.Messages {
+		if p.News != nil && p.News.Message == m.ID {
+			m.News = &p.News.News
+		}
 		if p.Snapshot.Messages.Has(m.ID) {
 			shown = append(shown, m)
 		}

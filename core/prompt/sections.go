@@ -42,6 +42,31 @@ func condense(markdown string, limit int, t core.Tokenizer) string {
 	return text + "\n\n" + shortened
 }
 
+// withoutLoops is a summary without the loops that it opened: the ones that are
+// still open stand in a part of their own. What opened none, as it rests on no
+// message, stays.
+func withoutLoops(markdown string) string {
+	const heading = "\n## Open loops\n"
+	before, rest, ok := strings.Cut("\n"+markdown, heading)
+	if !ok {
+		return markdown
+	}
+	loops, after, more := strings.Cut(rest, "\n## ")
+	if more {
+		after = "\n## " + after
+	}
+	kept := ""
+	for line := range strings.Lines(loops) {
+		if line = strings.TrimRight(line, "\r\n"); strings.HasSuffix(line, "[?]") {
+			kept += line + "\n"
+		}
+	}
+	if kept != "" {
+		kept = heading + kept
+	}
+	return strings.TrimSpace(before + kept + after)
+}
+
 // fill keeps blocks, a round of the sections at a time, while there is room.
 func fill(all []section, room int, t core.Tokenizer) {
 	order := byWeight(all)

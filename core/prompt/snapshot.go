@@ -9,11 +9,12 @@ import (
 // snapshot says by reference what l shows. Usage, latency, model and steps are
 // the caller's to add.
 func (b *builder) snapshot(l *layout, e *core.Epoch) core.Snapshot {
-	s := core.Snapshot{Strategy: b.plan, Epoch: e.ID, Loaded: len(b.Window.Messages), ToolTokens: b.budgets.ToolSchemaTokens, Cap: b.cap}
+	s := core.Snapshot{Strategy: b.plan, Epoch: e.ID, Thread: b.inThread(l), Loaded: len(l.all), ToolTokens: b.budgets.ToolSchemaTokens, Cap: b.cap}
+	costs := l.head.costs()
 	for i := range l.head {
 		p := &l.head[i]
-		s.Parts = append(s.Parts, core.PartTokens{Name: p.Name, Tokens: p.cost(), Error: p.Error})
-		s.Total += p.cost()
+		s.Parts = append(s.Parts, core.PartTokens{Name: p.Name, Tokens: costs[i], Error: p.Error})
+		s.Total += costs[i]
 		if p.Text == "" {
 			continue
 		}
@@ -24,14 +25,48 @@ func (b *builder) snapshot(l *layout, e *core.Epoch) core.Snapshot {
 			s.OpenLoops = len(p.Loops)
 		case partLast:
 			s.LastConversation = true
-			s.Yesterday = p.Version > 0 && strings.HasPrefix(p.Text, yesterday)
+			s.Yesterday = p.Version > 0 && (strings.HasPrefix(p.Text, yesterday) || strings.HasPrefix(p.Text, "# Yesterday ("))
 		}
 	}
 	b.included(l, &s)
 	if b.plan == Long {
-		s.History = b.historyCount(l)
+		s.History = b.historyCount(l, e)
 	}
 	return s
+}
+
+// inThread counts what was said in the thread: what its epoch began with, and what
+// came since.
+func (b *builder) inThread(l *layout) int {
+	e := b.Window.Epoch
+	if b.Window.Thread > 0 || e == nil {
+		return b.Window.Thread
+	}
+	n := e.Thread
+	for i := range l.all {
+		r := &l.all[i]
+		said := r.Role == core.RoleUser && r.Turn > e.ID || r.Role == core.RoleAssistant && r.Turn >= e.ID && strings.TrimSpace(r.Text) != ""
+		if said {
+			n++
+		}
+	}
+	return n
+}
+
+// leftOut counts what of the conversation is not shown: what a summary covers, of
+// what was read, and all that none does.
+func (b *builder) leftOut(l *layout) (covered, uncovered int) {
+	uncovered = b.Window.UncoveredBefore
+	for i := range l.all {
+		switch r := &l.all[i]; {
+		case l.kept(i):
+		case r.Covered || r.Role == core.RoleTool:
+			covered++
+		default:
+			uncovered++
+		}
+	}
+	return covered, uncovered
 }
 
 func (b *builder) included(l *layout, s *core.Snapshot) {
@@ -49,6 +84,7 @@ func (b *builder) included(l *layout, s *core.Snapshot) {
 		}
 	})
 	s.Messages, s.Included = core.NewIDSet(ids...), len(ids)
+	s.LeftOut, s.Dropped = b.leftOut(l)
 	tokens := l.messagesCost()
 	s.Parts = append(s.Parts, core.PartTokens{Name: partMessages, Tokens: tokens})
 	s.Total += tokens

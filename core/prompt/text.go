@@ -38,8 +38,10 @@ func toolMark(tokens int) string {
 	return fmt.Sprintf("\n[… %d tokens of tool output trimmed]\n", tokens)
 }
 
-func textMark(tokens int) string {
-	return fmt.Sprintf("\n[… %d tokens of this message left out]\n", tokens)
+func textMark(id core.MessageID) func(tokens int) string {
+	return func(tokens int) string {
+		return fmt.Sprintf("\n[… %d tokens of this message, #%d, left out]\n", tokens, id)
+	}
 }
 
 // runeStart returns the start of the rune that i is in.

@@ -5,6 +5,7 @@ import (
 	"testing"
 	"unicode/utf8"
 
+	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
 
 	"github.com/everthread/everthread/core/llm/tokens"
@@ -25,7 +26,7 @@ func FuzzShortening(f *testing.F) {
 		for name, got := range map[string]string{
 			"condense": condense(text, limit, counter),
 			"clip":     clip(text, limit, counter),
-			"middle":   middle(text, counter.Count(text), limit, counter, textMark),
+			"middle":   middle(text, counter.Count(text), limit, counter, textMark(17)),
 		} {
 			if n := counter.Count(got); n > limit || !utf8.ValidString(got) {
 				t.Errorf("%s to %d tokens: %d, %q", name, limit, n, got)
@@ -71,4 +72,19 @@ func TestMiddleKeepsHeadAndTail(t *testing.T) {
 			t.Fatalf("%d tokens to %d: %q", total, limit, got)
 		}
 	})
+}
+
+func TestLoopsOfASummaryStandInTheirOwnPartOnly(t *testing.T) {
+	t.Parallel()
+	for in, want := range map[string]string{
+		"## Summary\nx\n\ny\n\n## Open loops\n- a [#1]\n- b [?]\n\n## Next steps\n- c [#2]": "## Summary\nx\n\ny\n\n## Open loops\n- b [?]\n\n## Next steps\n- c [#2]",
+		"## Summary\nx\n\n## Open loops\n- a [#1]\n\n## Next steps\n- c [#2]":               "## Summary\nx\n\n## Next steps\n- c [#2]",
+		"## Summary\nx\n\n## Open loops\n- a [#1]":                                          "## Summary\nx",
+		"## Open loops\n- a [#1]":                                                           "",
+		"## Summary\nthe ## Open loops\n":                                                   "## Summary\nthe ## Open loops\n",
+	} {
+		if d := cmp.Diff(want, withoutLoops(in)); d != "" {
+			t.Error(d)
+		}
+	}
 }

@@ -44,6 +44,14 @@ type world struct {
 	epoch     *core.Epoch
 	edits     int64
 	turns     core.TurnID
+
+	pages      []core.Page // what stands before the messages that are read
+	compressed int64
+
+	news, told int64 // changes of what heads show, and how far the prompt told of them
+	changed    map[core.LoopID]int64
+	themes     []core.Theme // those that changed, the last one first
+	themesAt   []int64
 }
 
 func newWorld(t fatal, tokens core.Tokenizer) *world {
@@ -95,13 +103,16 @@ func (w *world) ask(texts ...string) (prompt.Input, prompt.Prompt) {
 	return in, w.build(&in)
 }
 
+// nonce is another one for each turn.
+func (w *world) nonce() string { return fmt.Sprintf("q7k2m%05d", w.turns) }
+
 func (w *world) begin(ms ...core.Message) prompt.Input {
 	w.turns++
 	turn := core.Turn{ID: w.turns, Mode: w.mode, Segment: w.segment()}
 	for _, m := range ms {
 		turn.Inputs = append(turn.Inputs, w.add(m))
 	}
-	return prompt.Input{Turn: turn, Strategy: w.strategy, Budgets: w.budgets, Static: w.static, Now: w.now, Zone: w.zone, Tokens: w.tokens}
+	return prompt.Input{Turn: turn, Strategy: w.strategy, Budgets: w.budgets, Static: w.static, Now: w.now, Zone: w.zone, Tokens: w.tokens, Nonce: w.nonce}
 }
 
 // build does what a turn does: read, build, and read afresh if need be.
@@ -130,6 +141,11 @@ func (w *world) answer(p prompt.Prompt, ms ...core.Message) {
 	for _, m := range ms {
 		w.add(m)
 	}
+	w.told = max(w.told, p.Told)
+	if p.News != nil {
+		n := p.News.News
+		w.messages[p.News.Message-1].News = &n
+	}
 	if p.Epoch != nil {
 		data, err := json.Marshal(p.Epoch)
 		if err != nil {
@@ -153,7 +169,7 @@ func (w *world) exchange(question, reply string) prompt.Prompt {
 }
 
 func (w *world) window(turn core.Turn, q core.WindowQuery) core.Window {
-	out := core.Window{Edits: w.edits}
+	out := core.Window{Edits: w.edits, News: w.news, Told: w.told, Compressed: w.compressed}
 	if w.epoch != nil {
 		e := *w.epoch
 		out.Epoch = &e
@@ -164,9 +180,24 @@ func (w *world) window(turn core.Turn, q core.WindowQuery) core.Window {
 				out.Messages = append(out.Messages, m)
 			}
 		}
+		if e.Dropped > 0 {
+			w.uncovered(&out, func(m *core.Message) bool { return m.Position < e.Start })
+		}
+		w.changes(&out)
+		for _, h := range e.Head {
+			for _, ref := range h.Pages {
+				out.Pages = append(out.Pages, w.pages[ref.Page-1])
+			}
+		}
 		return out
 	}
+	out.Pages = w.pages
 	w.newest(&out, q)
+	for _, m := range w.messages {
+		if m.Kind == core.KindChat && (m.Role == core.RoleUser || m.Role == core.RoleAssistant && m.Text != "") {
+			out.Thread++
+		}
+	}
 	if turn.Segment == 0 {
 		return out
 	}
@@ -174,10 +205,76 @@ func (w *world) window(turn core.Turn, q core.WindowQuery) core.Window {
 	return out
 }
 
+// changes is what changed since the prompt told of it last.
+func (w *world) changes(out *core.Window) {
+	if w.news == w.told {
+		return
+	}
+	for _, l := range slices.Backward(w.loops) {
+		if w.changed[l.ID] > w.told {
+			out.Changes.Loops = append(out.Changes.Loops, l)
+		}
+	}
+	for i, at := range w.themesAt {
+		if at > w.told {
+			out.Changes.Themes = append(out.Changes.Themes, w.themes[i])
+		}
+	}
+	for _, h := range out.Epoch.Head {
+		if s := w.summaries[h.Segment]; h.Name == "last" && s != nil && s.Version > h.Version {
+			out.Last, out.LastSummary = w.segments[h.Segment-1], s
+		}
+	}
+}
+
+// compress puts the oldest n messages that are on no page on one of so many tokens.
+func (w *world) compress(n, size int) {
+	from := 0
+	for _, p := range w.pages {
+		from += p.Messages
+	}
+	first, last := w.messages[from], w.messages[from+n-1]
+	p := core.Page{ID: core.PageID(len(w.pages) + 1), Start: first.Position, End: last.Position, First: first.ID, Last: last.ID, Messages: n, Tier: core.TierOlder}
+	p.Forms[p.Tier] = core.PageForm{Text: strings.Repeat("page", size), Tokens: size}
+	w.pages = append(w.pages, p)
+	w.compressed++
+}
+
+// open opens a loop, done closes one.
+func (w *world) open(text string) core.LoopID {
+	l := core.Loop{ID: core.LoopID(len(w.loops) + 1), Text: text, State: core.LoopOpen, OpenedAt: w.now, Mentioned: w.now}
+	w.loops = append(w.loops, l)
+	w.change(l.ID)
+	return l.ID
+}
+
+func (w *world) done(id core.LoopID) {
+	w.loops[id-1].State = core.LoopClosed
+	w.change(id)
+}
+
+func (w *world) change(id core.LoopID) {
+	w.news++
+	if w.changed == nil {
+		w.changed = map[core.LoopID]int64{}
+	}
+	w.changed[id] = w.news
+}
+
+// remember has a theme of memory have so many items.
+func (w *world) remember(theme string, items int) {
+	w.news++
+	w.themes = slices.Insert(w.themes, 0, core.Theme{Slug: theme, Active: items})
+	w.themesAt = slices.Insert(w.themesAt, 0, w.news)
+}
+
 func (w *world) newest(out *core.Window, q core.WindowQuery) {
 	tokens, first := 0, 0
 	for i := len(w.messages) - 1; i >= 0 && !out.More; i-- {
 		m := w.messages[i]
+		if n := len(w.pages); n > 0 && m.Position <= w.pages[n-1].End {
+			break
+		}
 		if m.Kind != core.KindChat {
 			continue
 		}
@@ -189,8 +286,13 @@ func (w *world) newest(out *core.Window, q core.WindowQuery) {
 		out.More = tokens >= q.Tokens && len(out.Messages) >= 4 || len(out.Messages) >= q.Limit
 	}
 	slices.Reverse(out.Messages)
-	for _, m := range w.messages[:first] {
-		if m.Kind == core.KindChat && !m.Covered && m.Segment > 0 {
+	w.uncovered(out, func(m *core.Message) bool { return m.Position < w.messages[first].Position })
+}
+
+func (w *world) uncovered(out *core.Window, before func(m *core.Message) bool) {
+	for i := range w.messages {
+		m := &w.messages[i]
+		if before(m) && m.Kind == core.KindChat && !m.Covered && m.Segment > 0 && !m.Redacted && m.Role != core.RoleTool {
 			out.UncoveredBefore++
 		}
 	}
@@ -205,7 +307,7 @@ func (w *world) days(out *core.Window, turn core.Turn) {
 			out.Last, out.LastSummary = g, w.summaries[g.ID]
 		}
 	}
-	out.Loops = w.loops
+	out.Loops = slices.DeleteFunc(slices.Clone(w.loops), func(l core.Loop) bool { return l.State == core.LoopClosed })
 }
 
 // summarize covers all messages of a day with a summary.
@@ -216,6 +318,9 @@ func (w *world) summarize(id core.SegmentID, through core.MessageID) {
 	}
 	s.Tokens = w.tokens.Count(s.Markdown)
 	w.summaries[id] = s
+	if int(id) < len(w.segments) {
+		w.news++
+	}
 	for i := range w.messages {
 		if m := &w.messages[i]; m.Segment == id && m.ID <= through {
 			m.Covered = true

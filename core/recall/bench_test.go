@@ -12,12 +12,26 @@ import (
 	"github.com/everthread/everthread/core"
 )
 
-// BenchmarkSearch searches 10,000 messages of one person on each store.
-func BenchmarkSearch(b *testing.B) {
+// BenchmarkSearch searches 10,000 messages of one person on each store, by words.
+func BenchmarkSearch(b *testing.B) { benchSearch(b, false) }
+
+// BenchmarkMeaning does so by words and meaning, with passages of 768 dimensions;
+// the embedder takes no time.
+func BenchmarkMeaning(b *testing.B) { benchSearch(b, true) }
+
+func benchSearch(b *testing.B, meaning bool) {
 	for name, open := range map[string]func(testing.TB) sqlStore{"sqlite": onSQLite, "postgres": onPostgres} {
 		b.Run(name, func(b *testing.B) {
 			db := open(b)
-			s := crowd(b, 10_000).into(db)
+			w := crowd(b, 10_000)
+			if meaning {
+				w.means = knowing(nil)
+				w.embed()
+			}
+			s := w.into(db)
+			if meaning {
+				s.Embedders = only(embedder{means: w.means})
+			}
 			if name == "postgres" { // as it does by itself in the course of time
 				if _, err := db.DB().Exec(`VACUUM ANALYZE`); err != nil {
 					b.Fatal(err)

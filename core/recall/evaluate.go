@@ -15,6 +15,8 @@ type Target interface {
 	// Begin makes a user for a conversation, and returns the tool
 	// conversation_search that searches what Load stores of it.
 	Begin(ctx context.Context, s Sample) (core.UserID, core.Tool, error)
+	// People is what people find for the same words, best first.
+	People(ctx context.Context, user core.UserID, q core.SearchQuery) ([]core.Hit, error)
 	// Load stores one session and returns the ids of its messages, in order.
 	Load(ctx context.Context, user core.UserID, s Session) ([]core.MessageID, error)
 }
@@ -45,6 +47,9 @@ type Score struct {
 	Found10   float64 `json:"found_at_10"`
 	Day10     float64 `json:"day_at_10"`
 	MRR       float64 `json:"mrr"`
+	// People10 is the part of what people see first, at most ten messages, that is
+	// evidence; where they see nothing it counts as 0.
+	People10 float64 `json:"people_precision_at_10"`
 }
 
 // Miss is a question of which no evidence was among the first ten.
@@ -110,7 +115,7 @@ func (r *Report) sample(ctx context.Context, t Target, s Sample) error {
 		end = session.At
 	}
 	for _, q := range s.Questions {
-		if err := r.ask(ctx, tool, user, s.Name, q, loaded, end); err != nil {
+		if err := r.ask(ctx, t, tool, user, s.Name, s.Names, q, loaded, end); err != nil {
 			return err
 		}
 	}
@@ -118,7 +123,7 @@ func (r *Report) sample(ctx context.Context, t Target, s Sample) error {
 }
 
 // ask asks one question and scores the answer.
-func (r *Report) ask(ctx context.Context, tool core.Tool, user core.UserID, sample string, q Question, loaded map[string]said, end time.Time) error {
+func (r *Report) ask(ctx context.Context, t Target, tool core.Tool, user core.UserID, sample string, names map[string]core.Role, q Question, loaded map[string]said, end time.Time) error {
 	if len(q.Evidence) == 0 {
 		r.Skipped++
 		return nil
@@ -132,6 +137,11 @@ func (r *Report) ask(ctx context.Context, tool core.Tool, user core.UserID, samp
 		wanted = append(wanted, loaded[key])
 	}
 	one := scored(results, wanted)
+	found, err := t.People(ctx, user, core.SearchQuery{User: user, Query: q.Text, Matching: true, Limit: evalLimit, Now: end.Add(evalDay), Location: time.UTC, Names: names})
+	if err != nil {
+		return fmt.Errorf("people's %q: %w", q.Text, err)
+	}
+	one.People10 = precision(found, wanted)
 	r.All.add(one)
 	category := r.Categories[q.Category]
 	category.add(one)
@@ -211,8 +221,23 @@ func scored(results []searchHit, wanted []said) Score {
 	return out
 }
 
+// precision is the part of the first ten messages that is wanted.
+func precision(found []core.Hit, wanted []said) float64 {
+	shown, right := 0.0, 0.0
+	for _, h := range found {
+		if h.Kind != core.DocMessage || shown == 10 {
+			continue
+		}
+		shown++
+		if slices.ContainsFunc(wanted, func(w said) bool { return w.id == h.Message.ID }) {
+			right++
+		}
+	}
+	return right / max(1, shown)
+}
+
 func (s *Score) values() []*float64 {
-	return []*float64{&s.Recall5, &s.Recall10, &s.Recall20, &s.Found10, &s.Day10, &s.MRR}
+	return []*float64{&s.Recall5, &s.Recall10, &s.Recall20, &s.Found10, &s.Day10, &s.MRR, &s.People10}
 }
 
 func (s *Score) add(one Score) {

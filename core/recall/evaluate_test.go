@@ -28,6 +28,13 @@ func (m *inMemory) Begin(_ context.Context, s Sample) (core.UserID, core.Tool, e
 	return me, Tools(search, names)[0], nil
 }
 
+func (m *inMemory) People(ctx context.Context, _ core.UserID, q core.SearchQuery) ([]core.Hit, error) {
+	search := m.w.searcher()
+	search.Settings = m.set
+	got, err := search.Search(ctx, q)
+	return got.Hits, err
+}
+
 func (m *inMemory) Load(_ context.Context, _ core.UserID, s Session) ([]core.MessageID, error) {
 	var ids []core.MessageID
 	for _, u := range s.Turns {
@@ -64,6 +71,20 @@ func TestFriends(t *testing.T) {
 	if got.All.Recall10 < 0.8 || got.Skipped != 1 || got.All.Questions != 95 {
 		t.Errorf("got %+v", got.All)
 	}
+}
+
+// TestPeople wants what people find to be what they look for, all of it.
+func TestPeople(t *testing.T) {
+	t.Parallel()
+	list, err := ReadLoCoMo(strings.NewReader(read(t, "testdata/people.json")))
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, err := Evaluate(t.Context(), &inMemory{t: t, set: Default()}, list)
+	if err != nil || got.All.Questions != 16 || got.All.People10 < 0.95 || got.All.Recall10 < 0.95 {
+		t.Errorf("got %+v, %v", got.All, err)
+	}
+	t.Logf("%+v", got.All)
 }
 
 func TestReadLoCoMo(t *testing.T) {

@@ -37,6 +37,7 @@ type gotMessage struct {
 	Content string         `json:"content"`
 	SentAt  string         `json:"sent_at"`
 	Channel string         `json:"channel"`
+	Foreign bool           `json:"foreign,omitempty"` // words that the user did not write are in it
 }
 
 type gotRange struct {
@@ -49,6 +50,7 @@ type gotSummary struct {
 	Label   string            `json:"day_label"`
 	Summary string            `json:"summary_markdown"`
 	Updated string            `json:"updated_at,omitempty"`
+	Foreign bool              `json:"foreign,omitempty"`
 	State   core.SegmentState `json:"state"`
 }
 
@@ -79,11 +81,11 @@ func (t getTool) message(ctx context.Context, use core.ToolUse, id core.MessageI
 	if err != nil {
 		return core.ToolResult{}, err
 	}
-	return core.ResultOf(got(m, use.Location))
+	return marked(got(m, use.Location), m.Foreign())
 }
 
 func got(m core.Message, location *time.Location) gotMessage {
-	return gotMessage{m.ID, m.Role, m.Text, core.Stamp(m.SentAt, location), m.Channel}
+	return gotMessage{m.ID, m.Role, m.Text, core.Stamp(m.SentAt, location), m.Channel, m.Foreign()}
 }
 
 func (t getTool) summary(ctx context.Context, use core.ToolUse, id core.SegmentID) (core.ToolResult, error) {
@@ -94,11 +96,11 @@ func (t getTool) summary(ctx context.Context, use core.ToolUse, id core.SegmentI
 	if err != nil {
 		return core.ToolResult{}, err
 	}
-	out := gotSummary{Segment: id, Label: s.Label, Summary: s.Markdown, State: s.State}
+	out := gotSummary{Segment: id, Label: s.Label, Summary: s.Markdown, State: s.State, Foreign: s.Tainted}
 	if s.Markdown != "" {
 		out.Updated = core.Stamp(s.CreatedAt, use.Location)
 	}
-	return core.ResultOf(out)
+	return marked(out, s.Tainted)
 }
 
 func noDay(id core.SegmentID) error { return fmt.Errorf("there is no day_segment_id %d", id) }
@@ -112,8 +114,9 @@ func (t getTool) messages(ctx context.Context, use core.ToolUse, id core.Segment
 		return core.ToolResult{}, err
 	}
 	out := gotRange{Messages: make([]gotMessage, 0, len(page.Messages)), Next: page.Next}
+	foreign := false
 	for _, m := range page.Messages {
-		out.Messages = append(out.Messages, got(m, use.Location))
+		out.Messages, foreign = append(out.Messages, got(m, use.Location)), foreign || m.Foreign()
 	}
-	return core.ResultOf(out)
+	return marked(out, foreign)
 }

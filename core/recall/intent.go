@@ -13,6 +13,7 @@ type intent struct {
 	spans    []Span
 	speakers speakers
 	common   bool // the words are common ones, there are no others
+	days     bool // nothing is asked for but days, and who spoke on them
 }
 
 // understand reads a query. A word of a date counts only if it may stand in a
@@ -22,6 +23,7 @@ func (a *Analyzer) understand(text string, names map[string]core.Role, channels 
 	in := intent{phrases: q.Phrases, speakers: namedIn(q.tokens, names, channels)}
 	var parts map[int]bool
 	in.spans, parts = dates(q.tokens, now, location)
+	in.days = len(in.spans) > 0
 	for _, w := range q.Words {
 		keep, dated := parts[w.token]
 		switch {
@@ -29,6 +31,9 @@ func (a *Analyzer) understand(text string, names map[string]core.Role, channels 
 			continue
 		case dated, in.speakers.tokens[w.token]:
 			w.Weight *= set.NameWord
+			w.Name = !dated
+		default:
+			in.days = false
 		}
 		in.words = append(in.words, w)
 	}

@@ -39,7 +39,7 @@ func (s *Searcher) Items(ctx context.Context, user core.UserID, query string) (c
 		}
 	}
 	out := core.ItemSignals{Mode: modeHybrid}
-	near, note := s.neighbours(ctx, user, query, core.VectorItem, itemCandidates)
+	near, note := s.nearItems(ctx, user, query)
 	if note != "" {
 		out.Mode, out.Note = modeFTS, note
 	}
@@ -51,6 +51,17 @@ func (s *Searcher) Items(ctx context.Context, user core.UserID, query string) (c
 		out.Signals = append(out.Signals, *item)
 	}
 	return out, ctxErr(ctx)
+}
+
+// nearItems returns the items nearest to a query, or why there are none.
+func (s *Searcher) nearItems(ctx context.Context, user core.UserID, query string) ([]core.Neighbour, string) {
+	ctx, cancel := context.WithTimeout(ctx, s.Settings.EmbedTimeout)
+	defer cancel()
+	asked, note := s.embedded(ctx, user, query)
+	if note != "" {
+		return nil, note
+	}
+	return s.neighbours(ctx, user, asked, core.VectorItem, itemCandidates)
 }
 
 // ctxErr is the error of a context that ended.

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"math"
 	"slices"
 
 	"go.uber.org/zap"
@@ -21,11 +22,21 @@ type nearness struct {
 	note    string // why not ok
 	windows []near // nearest first
 	least   float64
+	said    map[core.MessageID][]stretch // passages of the windows, by message
+	bar     float64                      // from which similarity on a passage matches
+	found   map[core.MessageID]*near     // what was found by its meaning, and where
 }
 
 // near is a window and its similarity, 0 to 1.
 type near struct {
 	core.TextWindow
+	similarity float64
+	compared   bool // its passages are known
+}
+
+// stretch is a passage of a message and its similarity, 0 to 1.
+type stretch struct {
+	from, to   int // bytes
 	similarity float64
 }
 
@@ -35,7 +46,13 @@ func similarity(distance float64) float64 { return min(1, max(0, 1-distance)) }
 // nearest asks for the windows nearest to the query. Whatever goes wrong is a
 // note: full text still answers.
 func (s *search) nearest(ctx context.Context) nearness {
-	neighbours, note := s.neighbours(ctx, s.q.User, s.q.Query, core.VectorWindow, s.Settings.Candidates)
+	ctx, cancel := context.WithTimeout(ctx, s.Settings.EmbedTimeout)
+	defer cancel()
+	asked, note := s.embedded(ctx, s.q.User, s.q.Query)
+	if note != "" {
+		return nearness{note: note}
+	}
+	neighbours, note := s.neighbours(ctx, s.q.User, asked, core.VectorWindow, s.Settings.Candidates)
 	if note != "" {
 		return nearness{note: note}
 	}
@@ -52,31 +69,75 @@ func (s *search) nearest(ctx context.Context) nearness {
 	}
 	out := nearness{ok: len(windows) > 0, least: 1}
 	for _, w := range windows {
-		n := near{w, similarity(distance[w.ID])}
+		n := near{TextWindow: w, similarity: similarity(distance[w.ID])}
 		out.windows = append(out.windows, n)
 		out.least = min(out.least, n.similarity)
 	}
-	slices.SortStableFunc(out.windows, func(a, b near) int { return cmp.Compare(b.similarity, a.similarity) })
+	slices.SortStableFunc(out.windows, func(a, b near) int {
+		return cmp.Or(cmp.Compare(b.similarity, a.similarity), cmp.Compare(b.ID, a.ID))
+	})
 	if !out.ok {
 		out.note = wordsOnly + "no embeddings are ready yet."
 	}
+	out.compare(asked.vector, &s.Settings)
 	return out
+}
+
+// compare compares the passages of the windows with the query. One matches that
+// stands out: it is nearer to the best than to the middle one of them all.
+func (n *nearness) compare(query []float32, set *Settings) {
+	asked := core.Direction(query)
+	length := math.Sqrt(float64(product(asked, asked)))
+	n.said = map[core.MessageID][]stretch{}
+	var all []float64
+	for i := range n.windows {
+		w := &n.windows[i]
+		for _, p := range w.Passages {
+			if len(p.Values) != len(asked) {
+				break // of another model, which is being replaced
+			}
+			w.compared = true
+			cosine := float64(product(asked, p.Values)) / max(1, length*math.Sqrt(float64(product(p.Values, p.Values))))
+			x := stretch{p.From, p.To, similarity(1 - cosine)}
+			n.said[p.Message] = append(n.said[p.Message], x)
+			all = append(all, x.similarity)
+		}
+	}
+	if len(all) == 0 {
+		return
+	}
+	slices.Sort(all)
+	middle, best := all[(len(all)-1)/2], all[len(all)-1]
+	n.bar = max(set.LeastMatch, middle+set.StandOut*(best-middle))
+}
+
+// product is the product of two directions of one length.
+func product(a, b []int8) int32 {
+	sum := int32(0)
+	for i, x := range a {
+		sum += int32(x) * int32(b[i])
+	}
+	return sum
 }
 
 const wordsOnly = "Searched by words only: "
 
-// neighbours returns the k nearest vectors of a kind, or why there are none.
-func (s *Searcher) neighbours(ctx context.Context, user core.UserID, text string, kind core.VectorKind, k int) ([]core.Neighbour, string) {
+// embedding is a text as a configuration embeds it.
+type embedding struct {
+	vector []float32
+	config string
+}
+
+// embedded embeds what is asked for until ctx ends, or says why it cannot.
+func (s *Searcher) embedded(ctx context.Context, user core.UserID, text string) (embedding, string) {
 	embedder, config, err := s.embedder(ctx, user)
 	if err != nil {
 		s.Log.Warn("the embedder was not found", zap.Int64("user", int64(user)), zap.Error(err))
-		return nil, wordsOnly + "the embedding settings could not be read."
+		return embedding{}, wordsOnly + "the embedding settings could not be read."
 	}
 	if embedder == nil {
-		return nil, wordsOnly + "no embeddings are configured."
+		return embedding{}, wordsOnly + "no embeddings are configured."
 	}
-	ctx, cancel := context.WithTimeout(ctx, s.Settings.EmbedTimeout)
-	defer cancel()
 	vectors, err := embedder.Embed(ctx, []string{cutTo(text, maxEmbed)})
 	if err == nil && (len(vectors) != 1 || len(vectors[0]) == 0 || len(vectors[0]) > core.VectorSize) {
 		err = errors.New("no vector of a length that is stored")
@@ -84,12 +145,17 @@ func (s *Searcher) neighbours(ctx context.Context, user core.UserID, text string
 	switch {
 	case errors.Is(err, context.DeadlineExceeded):
 		s.Log.Warn("query was not embedded in time", zap.Int64("user", int64(user)), zap.Error(err))
-		return nil, wordsOnly + "the embedding service took too long."
+		return embedding{}, wordsOnly + "the embedding service took too long."
 	case err != nil:
 		s.Log.Warn("query was not embedded", zap.Int64("user", int64(user)), zap.Error(err))
-		return nil, wordsOnly + "the embedding service failed."
+		return embedding{}, wordsOnly + "the embedding service failed."
 	}
-	found, err := s.Store.Nearest(ctx, core.NearestQuery{User: user, Kind: kind, Config: config, Vector: padded(vectors[0]), K: k})
+	return embedding{vectors[0], config}, ""
+}
+
+// neighbours returns the k nearest vectors of a kind, or why there are none.
+func (s *Searcher) neighbours(ctx context.Context, user core.UserID, to embedding, kind core.VectorKind, k int) ([]core.Neighbour, string) {
+	found, err := s.Store.Nearest(ctx, core.NearestQuery{User: user, Kind: kind, Config: to.config, Vector: padded(to.vector), K: k})
 	if err != nil {
 		s.Log.Warn("nearest vectors were not read", zap.Int64("user", int64(user)), zap.Error(err))
 		return nil, wordsOnly + "the vectors could not be read."
@@ -115,17 +181,29 @@ func padded(v []float32) []float32 {
 	return append(slices.Clone(v), make([]float32, core.VectorSize-len(v))...)
 }
 
-// of returns the similarity of a message, and whether a returned window holds it.
-func (n *nearness) of(id core.MessageID, segment core.SegmentID) (float64, bool) {
+// of returns the similarity of a message: that of its window, or of its nearest
+// passage.
+func (n *nearness) of(id core.MessageID, segment core.SegmentID) float64 {
 	if !n.ok {
-		return 0, false
+		return 0
 	}
+	best := n.least
 	for _, w := range n.windows {
 		if w.Segment == segment && w.First <= id && id <= w.Last {
-			return w.similarity, true
+			best = w.similarity
+			break
 		}
 	}
-	return n.least, false
+	return max(best, n.passage(id))
+}
+
+// passage returns the similarity of the nearest passage of a message.
+func (n *nearness) passage(id core.MessageID) float64 {
+	best := 0.0
+	for _, x := range n.said[id] {
+		best = max(best, x.similarity)
+	}
+	return best
 }
 
 // day returns the similarity of the nearest window of a day.
@@ -138,43 +216,72 @@ func (n *nearness) day(segment core.SegmentID) (float64, bool) {
 	return n.least, false
 }
 
-// add adds to the candidates what stands for each window: the message that is
-// best by its words, or else the longest of the person's.
-func (n *nearness) add(r *ranking, found []candidate) []candidate {
+// add adds to the candidates what was found by its meaning, at most limit: the
+// messages with a passage that matches, and one for each window of which the
+// passages are not known. Where only what matches is wanted that is all; else one
+// also stands for each window in which nothing does.
+func (n *nearness) add(r *ranking, found []candidate, only bool, limit int) []candidate {
+	n.found = map[core.MessageID]*near{}
 	known := make(map[int32]bool, len(found))
 	for _, c := range found {
 		known[c.pos] = true
 	}
-	for _, w := range n.windows {
-		p, ok := stands(r, w.TextWindow)
-		if ok && !known[p] {
-			known[p] = true
-			found = append(found, r.at(p))
+	for i := range n.windows {
+		w := &n.windows[i]
+		for _, p := range n.standing(r, w, only) {
+			id := r.dir.Messages[p].ID
+			if n.found[id] != nil || len(n.found) == limit {
+				continue
+			}
+			if n.found[id] = w; !known[p] {
+				known[p] = true
+				found = append(found, r.at(p))
+			}
 		}
 	}
 	return found
 }
 
-// stands returns the message that stands for a window, if it is searched.
-func stands(r *ranking, w core.TextWindow) (int32, bool) {
-	best, found := int32(0), false
+// standing returns the messages of a window that were found by their meaning.
+func (n *nearness) standing(r *ranking, w *near, only bool) []int32 {
+	var matching []int32
+	best, any := int32(0), false
+	for _, p := range r.within(w.TextWindow) {
+		if n.bar > 0 && n.passage(r.dir.Messages[p].ID) >= n.bar {
+			matching = append(matching, p)
+		}
+		if !any || n.stronger(r, p, best) {
+			best, any = p, true
+		}
+	}
+	if len(matching) > 0 || !any || only && w.compared {
+		return matching
+	}
+	return []int32{best}
+}
+
+// within returns the messages of a window that are searched.
+func (r *ranking) within(w core.TextWindow) []int32 {
+	var out []int32
 	p, _ := r.seek(0, w.First)
 	for ; p < len(r.dir.Messages) && r.dir.Messages[p].ID <= w.Last; p++ {
 		e := r.dir.Messages[p]
-		if r.dir.Segments[e.Segment].ID != w.Segment || r.allowed != nil && !r.allowed[e.Segment] {
-			continue
-		}
-		if !found || r.stronger(int32(p), best) {
-			best, found = int32(p), true
+		if r.dir.Segments[e.Segment].ID == w.Segment && (r.allowed == nil || r.allowed[e.Segment]) {
+			out = append(out, int32(p))
 		}
 	}
-	return best, found
+	return out
 }
 
-// stronger tells whether a message stands for a window rather than another one.
-func (r *ranking) stronger(p, than int32) bool {
+// stronger tells whether a message stands for a window rather than another one:
+// that with the nearer passage, then the one that is better by its words, or else
+// the longest of the person's.
+func (n *nearness) stronger(r *ranking, p, than int32) bool {
 	a, b := r.dir.Messages[p], r.dir.Messages[than]
+	nearer, other := n.passage(a.ID), n.passage(b.ID)
 	switch {
+	case nearer != other:
+		return nearer > other
 	case r.raw[p] != r.raw[than]:
 		return r.raw[p] > r.raw[than]
 	case (a.Role == 0) != (b.Role == 0):

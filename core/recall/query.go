@@ -18,6 +18,7 @@ type Word struct {
 	Text   string // folded
 	Terms  []string
 	Weight float64 // 1, less for a piece of a word
+	Name   bool    // it names somebody who speaks
 	token  int     // of Query.tokens
 }
 

@@ -25,9 +25,11 @@ type ranking struct {
 	in  *intent
 
 	allowed []bool // segments; nil: all
+	only    bool   // messages that hold a word, unless days are asked for
 	count   int    // messages that are searched
 
 	raw     []float32 // BM25
+	ofNames []float32 // what names of those who speak add to it; nil: nothing
 	total   []float32 // with neighbours; above 0 for candidates only
 	found   []int32   // where raw is above 0
 	near    []int32   // where total is above 0
@@ -89,6 +91,9 @@ func (r *ranking) add(w Word, postings map[string]core.Posting) {
 		}
 	}
 	places := r.places(word.postings)
+	if w.Name && r.ofNames == nil {
+		r.ofNames = make([]float32, len(r.raw))
+	}
 	word.idf = w.Weight * idf(r.count, r.documents(places, word.postings))
 	r.most += word.idf
 	r.words = append(r.words, word)
@@ -96,7 +101,11 @@ func (r *ranking) add(w Word, postings map[string]core.Posting) {
 		if r.raw[p] == 0 {
 			r.found = append(r.found, p)
 		}
-		r.raw[p] += float32(word.idf * r.set.frequency(float64(r.often[p]), float64(r.dir.Messages[p].Tokens), r.average))
+		part := float32(word.idf * r.set.frequency(float64(r.often[p]), float64(r.dir.Messages[p].Tokens), r.average))
+		r.raw[p] += part
+		if w.Name {
+			r.ofNames[p] += part
+		}
 	}
 	r.addDays(w, places)
 	for _, p := range places {
@@ -207,20 +216,36 @@ func (r *ranking) tokensAround(p int) int32 {
 	return sum
 }
 
+// shared is what neighbours of a message get a part of: what it scores by other
+// words than the name of somebody who speaks, which says nothing of them.
+func (r *ranking) shared(p int32) float32 {
+	if r.ofNames == nil {
+		return r.raw[p]
+	}
+	return max(0, r.raw[p]-r.ofNames[p])
+}
+
 // neighbours gives every message a part of what those beside it score.
 func (r *ranking) neighbours() {
 	share := [5]float32{float32(r.set.Next), float32(r.set.Adjacent), 1, float32(r.set.Adjacent), float32(r.set.Next)}
 	for _, p := range r.found {
 		segment := r.dir.Messages[p].Segment
 		for k, part := range share {
-			i := int(p) + k - 2
-			if i < 0 || i >= len(r.total) || r.dir.Messages[i].Segment != segment || part == 0 {
+			i := int(p) + k - reach
+			if i < 0 || i >= len(r.total) || r.dir.Messages[i].Segment != segment {
+				continue
+			}
+			given := r.raw[p]
+			if k != reach {
+				given = part * r.shared(p)
+			}
+			if given == 0 {
 				continue
 			}
 			if r.total[i] == 0 {
 				r.near = append(r.near, int32(i))
 			}
-			r.total[i] += part * r.raw[p]
+			r.total[i] += given
 			r.best = max(r.best, float64(r.total[i]))
 		}
 	}
@@ -287,6 +312,9 @@ func (r *ranking) at(p int32) candidate {
 func (r *ranking) top(n int) []candidate {
 	var best []candidate
 	for _, p := range r.near {
+		if r.raw[p] == 0 && r.only && !r.in.days {
+			continue
+		}
 		c := r.at(p)
 		if len(best) == n && r.compare(c, best[n-1]) >= 0 {
 			continue

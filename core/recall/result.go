@@ -9,10 +9,26 @@ import (
 	"github.com/everthread/everthread/core"
 )
 
-// compareHits orders hits: best first, then newest day, then summaries, then
-// newest message.
+// compareHits orders hits: best first, then neighbours last, then newest day, then
+// summaries, then newest message; but neighbours as they were said, since what
+// stands after a question counts for more already.
 func compareHits(a, b core.Hit) int {
-	return cmp.Or(cmp.Compare(b.Score, a.Score), cmp.Compare(b.Label, a.Label), cmp.Compare(b.Kind, a.Kind), cmp.Compare(b.Message.ID, a.Message.ID))
+	newest := cmp.Compare(b.Message.ID, a.Message.ID)
+	if a.Neighbour {
+		newest = -newest
+	}
+	return cmp.Or(cmp.Compare(b.Score, a.Score), last(a.Neighbour, b.Neighbour), cmp.Compare(b.Label, a.Label), cmp.Compare(b.Kind, a.Kind), newest)
+}
+
+// last orders what is true after what is not.
+func last(a, b bool) int {
+	switch {
+	case a == b:
+		return 0
+	case a:
+		return 1
+	}
+	return -1
 }
 
 // summaries returns the hits among summaries of days.
@@ -24,7 +40,8 @@ func (s *search) summaries(ctx context.Context) ([]core.Hit, error) {
 	scores, terms := s.scoreDays(postings)
 	var ids []core.SegmentID
 	for i, x := range scores {
-		if x > 0 {
+		named := s.q.Matching && !s.in.days && terms[int32(i)] == nil // only a date of the query is its own
+		if x > 0 && !named {
 			ids = append(ids, s.dir.Segments[i].ID)
 		}
 	}
@@ -171,12 +188,51 @@ func summariesFirst(hits []core.Hit) []core.Hit {
 	return hits
 }
 
+// snippet is the passage of a hit that is shown: that which holds the words, or
+// which matches by its meaning and by them.
 func (s *search) snippet(h *core.Hit) string {
-	text := h.Message.Text
 	if h.Kind == core.DocSummary {
-		text = h.Summary.Markdown
+		return s.Analyzer.snippet(h.Summary.Markdown, s.rank.words, s.Settings.Snippet)
+	}
+	text := h.Message.Text
+	if h.Near {
+		if from, to, ok := s.stretch(h.Message.ID, text); ok {
+			return around(text, from, to, s.Settings.Snippet)
+		}
 	}
 	return s.Analyzer.snippet(text, s.rank.words, s.Settings.Snippet)
+}
+
+// stretch returns where the best passage of a message stands in its text, if its
+// passages are known.
+func (s *search) stretch(id core.MessageID, text string) (from, to int, ok bool) {
+	var marks []mark
+	if len(s.near.said[id]) > 1 {
+		marks = s.Analyzer.marks(text, s.rank.words)
+	}
+	best := -1.0
+	for _, x := range s.near.said[id] {
+		if x.to > len(text) || x.from >= x.to {
+			continue // the text is another one by now
+		}
+		score := s.Settings.Semantic*x.similarity + s.Settings.Lexical*s.held(marks, x)
+		if score > best {
+			best, from, to, ok = score, x.from, x.to, true
+		}
+	}
+	return from, to, ok
+}
+
+// held returns which part of what the words weigh a stretch holds, 0 to 1.
+func (s *search) held(marks []mark, x stretch) float64 {
+	sum, seen := 0.0, map[int]bool{}
+	for _, m := range marks {
+		if m.start >= x.from && m.end <= x.to && !seen[m.word] {
+			seen[m.word] = true
+			sum += s.rank.words[m.word].idf
+		}
+	}
+	return sum / max(s.rank.most, 1e-9)
 }
 
 // quotes tells whether a text holds a quoted phrase of the query.

@@ -66,7 +66,11 @@ func (s *Searcher) Search(ctx context.Context, q core.SearchQuery) (core.SearchR
 	if err != nil {
 		return core.SearchResult{}, err
 	}
-	return run.result(hits), nil
+	out := run.result(hits)
+	if q.Matching {
+		err = run.context(ctx, out.Hits)
+	}
+	return out, err
 }
 
 // check refuses what makes no sense and fills in what was left out.
@@ -106,6 +110,7 @@ func (s *search) begin() string {
 		s.to = s.dir.Messages[len(s.dir.Messages)-1].ID
 	}
 	s.rank = newRanking(&s.Settings, s.dir, &s.in)
+	s.rank.only = s.q.Matching
 	return s.filter()
 }
 
@@ -184,7 +189,7 @@ func (s *search) fullText(ctx context.Context) ([]candidate, error) {
 	if err != nil {
 		return nil, err
 	}
-	return s.rank.rank(postings, s.Settings.Candidates), nil
+	return s.rank.withSources(s.rank.rank(postings, s.Settings.Candidates)), nil
 }
 
 // maxMatch is how many terms one MatchQuery has.
@@ -220,7 +225,7 @@ func termsOfWords(words []Word) []string {
 
 // messages loads the candidates of both signals and scores them.
 func (s *search) messages(ctx context.Context, found []candidate) ([]core.Hit, error) {
-	all := s.near.add(s.rank, found)
+	all := s.near.add(s.rank, found, s.q.Matching, s.Settings.Candidates)
 	if len(all) == 0 {
 		return nil, nil
 	}
@@ -237,11 +242,14 @@ func (s *search) messages(ctx context.Context, found []candidate) ([]core.Hit, e
 		byID[m.ID] = m
 	}
 	var hits []core.Hit
+	at := map[int32]int{}
 	for i, c := range all {
 		if m, ok := byID[ids[i]]; ok && !m.Redacted && m.Text != "" {
+			at[c.pos] = len(hits)
 			hits = append(hits, s.hit(c, m))
 		}
 	}
+	s.meet(hits, at)
 	return hits, nil
 }
 
@@ -253,12 +261,16 @@ func (s *search) hit(c candidate, m core.Message) core.Hit {
 	if s.quotes(m.Text) {
 		c.lexical = s.rank.scale(c.score * s.Settings.Phrase)
 	}
-	h := core.Hit{Kind: core.DocMessage, Segment: segment.ID, Label: segment.Label, Message: m, FTS: parts.raw+parts.neighbour > 0}
+	h := core.Hit{Kind: core.DocMessage, Segment: segment.ID, Label: segment.Label, Message: m, FTS: parts.raw > 0}
 	h.Explain = core.Explanation{
 		Terms: s.rank.terms(c.pos), Neighbour: parts.neighbour, Day: parts.day, Date: parts.date,
 		Named: parts.factor, Lexical: c.lexical, Covered: m.Covered,
 	}
-	h.Explain.Semantic, h.Near = s.near.of(e.ID, segment.ID)
+	h.Explain.Semantic = s.near.of(e.ID, segment.ID)
+	if w := s.near.found[e.ID]; w != nil {
+		h.Near, h.From, h.To = true, w.First, w.Last
+	}
+	h.Neighbour = !h.FTS && !h.Near && parts.neighbour > 0
 	h.Score = s.score(c.lexical, h.Explain.Semantic)
 	if m.Covered {
 		h.Score *= s.Settings.Covered

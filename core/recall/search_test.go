@@ -181,6 +181,31 @@ func TestSummariesComeFirstInTheirDay(t *testing.T) {
 	}
 }
 
+// TestPeopleFindWhatMatches: what only stands beside a match, or on a day that the
+// query names, is no hit for people; a day alone is what they ask for.
+func TestPeopleFindWhatMatches(t *testing.T) {
+	t.Parallel()
+	w := household(t)
+	w.say("2026-05-08", core.RoleUser, "and tea for lunch")
+	w.summarize("2026-05-08", "## Summary\nTea was had for lunch.")
+	got := w.searchWith(core.SearchQuery{Query: "pressure on 8 May", Matching: true, Limit: 20})
+	if ids(got.Hits) != "#5" {
+		t.Errorf("got %s", ids(got.Hits))
+	}
+	if h := got.Hits[0]; h.Before.Message != 4 || h.After.Message != 0 || h.Neighbour {
+		t.Errorf("beside it: %+v, %+v", h.Before, h.After)
+	}
+	if got := w.searchWith(core.SearchQuery{Query: "on 8 May", Matching: true, Limit: 20}); len(got.Hits) != 4 {
+		t.Errorf("a day: got %s", ids(got.Hits))
+	}
+	if got := w.searchWith(core.SearchQuery{Query: "what did Ana say on 8 May", Matching: true, Limit: 20}); len(got.Hits) != 4 {
+		t.Errorf("what somebody said on a day: got %s", ids(got.Hits))
+	}
+	if got := w.searchWith(core.SearchQuery{Query: "xylophone", Matching: true}); len(got.Hits) != 0 || got.Note == "" {
+		t.Errorf("nothing: got %s, %q", ids(got.Hits), got.Note)
+	}
+}
+
 func TestCoveredMessagesScoreLess(t *testing.T) {
 	t.Parallel()
 	w := household(t)
@@ -232,8 +257,8 @@ func TestRedactedMeanwhile(t *testing.T) {
 	}
 }
 
-// TestWindowsStandForTheirBestMessage: without a word of the query it is the
-// longest of the person's.
+// TestWindowsStandForTheirBestMessage: where the passages of a window are not known
+// it is, without a word of the query, the longest of the person's.
 func TestWindowsStandForTheirBestMessage(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -243,6 +268,9 @@ func TestWindowsStandForTheirBestMessage(t *testing.T) {
 	w.say("2026-01-02", core.RoleUser, "nothing about that, but the violin")
 	w.say("2026-01-02", core.RoleUser, "nothing at all, although it is a rather long message")
 	w.embed()
+	for i := range w.windows {
+		w.windows[i].Passages = nil
+	}
 	s := w.searcher()
 	s.Embedders = only(embedder{})
 	got, err := s.Search(context.Background(), core.SearchQuery{User: me, Query: "vehicle violin", Now: saturday})

@@ -15,14 +15,26 @@ type mark struct {
 }
 
 // snippet returns the passage of about n characters that holds the most of the
-// words, cut between words or at least between characters as people see them.
-// What is left out at an end is "…". A short text stays whole.
+// words; see around.
 func (a *Analyzer) snippet(text string, words []ranked, n int) string {
 	if len(text) <= n || utf8.RuneCountInString(text) <= n {
 		return text
 	}
-	size := n * len(text) / utf8.RuneCountInString(text)
-	start, end := passage(a.marks(text, words), words, size)
+	start, end := passage(a.marks(text, words), words, bytesOf(text, n))
+	return around(text, start, end, n)
+}
+
+// bytesOf is how long n characters of a text are, about.
+func bytesOf(text string, n int) int { return n * len(text) / max(1, utf8.RuneCountInString(text)) }
+
+// around returns the passage of about n characters around a stretch of a text, cut
+// between words or at least between characters as people see them. What is left
+// out at an end is "…". A short text stays whole.
+func around(text string, start, end, n int) string {
+	if len(text) <= n || utf8.RuneCountInString(text) <= n {
+		return text
+	}
+	size := max(bytesOf(text, n), end-start)
 	start = max(0, start-(size-(end-start))/2)
 	end = min(len(text), start+size)
 	start = max(0, min(start, end-size))
@@ -115,11 +127,14 @@ func passage(marks []mark, words []ranked, size int) (start, end int) {
 // mostSlack is how far an end moves to stand between words, in bytes.
 const mostSlack = 24
 
+// between tells whether a byte stands between words.
+func between(b byte) bool { return b == ' ' || b == '\n' || b == '\t' }
+
 // cutBefore moves the beginning of a passage forward to a gap, or back to a
 // boundary between characters.
 func cutBefore(text string, at, slack int) int {
-	if at == 0 {
-		return 0
+	if at == 0 || between(text[at-1]) {
+		return at
 	}
 	if i := strings.IndexAny(text[at:min(len(text), at+slack)], " \n\t"); i >= 0 {
 		return at + i + 1
@@ -130,7 +145,7 @@ func cutBefore(text string, at, slack int) int {
 // cutAfter moves the end of a passage back to a gap, or to a boundary between
 // characters.
 func cutAfter(text string, at, slack int) int {
-	if at == len(text) {
+	if at == len(text) || between(text[at]) {
 		return at
 	}
 	if i := strings.LastIndexAny(text[max(0, at-slack):at], " \n\t"); i >= 0 {

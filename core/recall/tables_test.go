@@ -105,7 +105,7 @@ func (w *world) embedInto(ctx context.Context, s sqlStore) {
 		}
 		var results []core.EmbeddingResult
 		for _, e := range waiting {
-			results = append(results, core.EmbeddingResult{Kind: e.Kind, ID: e.ID, Revision: e.Revision, Vector: meaning(WindowText(e.Messages))})
+			results = append(results, core.EmbeddingResult{Kind: e.Kind, ID: e.ID, Revision: e.Revision, Vector: padded(w.means(WindowText(e.Messages))), Passages: w.passages(e.Messages)})
 		}
 		if err := s.PutVectors(ctx, me, "test", results, saturday); err != nil {
 			w.t.Fatal(err)

@@ -65,17 +65,21 @@ type searchHit struct {
 	Segment core.SegmentID `json:"day_segment_id"`
 	Score   float64        `json:"score"`
 	Message core.MessageID `json:"message_id,omitempty"`
+	From    core.MessageID `json:"from_message_id,omitempty"`
+	To      core.MessageID `json:"to_message_id,omitempty"`
 	Role    core.Role      `json:"role,omitempty"`
 	SentAt  string         `json:"sent_at,omitempty"`
 	Snippet string         `json:"snippet,omitempty"`
 	Covered *bool          `json:"covered_by_summary,omitempty"`
 	Summary string         `json:"summary_snippet,omitempty"`
+	Foreign bool           `json:"foreign,omitempty"` // words that the user did not write went into it
 	Signals signals        `json:"signals"`
 }
 
 type signals struct {
-	FTS      bool `json:"fts"`
-	Semantic bool `json:"semantic"`
+	FTS       bool `json:"fts"`
+	Semantic  bool `json:"semantic"`
+	Neighbour bool `json:"neighbour,omitempty"`
 }
 
 // Use searches.
@@ -102,21 +106,30 @@ func (t searchTool) Use(ctx context.Context, use core.ToolUse) (core.ToolResult,
 	for _, h := range found.Hits {
 		out.Results = append(out.Results, shownHit(h, use.Location))
 	}
-	return core.ResultOf(out)
+	return marked(out, slices.ContainsFunc(out.Results, func(h searchHit) bool { return h.Foreign }))
 }
 
 func shownHit(h core.Hit, location *time.Location) searchHit {
 	out := searchHit{
 		Kind: h.Kind, Label: h.Label, Segment: h.Segment, Score: math.Round(h.Score*1000) / 1000,
-		Signals: signals{h.FTS, h.Near},
+		Signals: signals{h.FTS, h.Near, h.Neighbour},
 	}
 	if h.Kind == core.DocSummary {
-		out.Summary = h.Snippet
+		out.Summary, out.Foreign = h.Snippet, h.Summary.Tainted
 		return out
 	}
 	covered := h.Message.Covered
+	out.Foreign = h.Message.Foreign()
+	out.From, out.To = h.From, h.To
 	out.Message, out.Role, out.SentAt, out.Snippet, out.Covered = h.Message.ID, h.Message.Role, core.Stamp(h.Message.SentAt, location), h.Snippet, &covered
 	return out
+}
+
+// marked is an answer that says whether words that the user did not write are in it.
+func marked(answer any, foreign bool) (core.ToolResult, error) {
+	out, err := core.ResultOf(answer)
+	out.Tainted = foreign
+	return out, err
 }
 
 // arguments reads what a model wrote, and says plainly what is wrong with it.

@@ -63,7 +63,7 @@ func window(messages []core.Message, tokens int) core.TextWindow {
 func WindowText(messages []core.Message) string {
 	var b strings.Builder
 	for _, m := range messages {
-		if m.Redacted || m.Text == "" || m.Role != core.RoleUser && m.Role != core.RoleAssistant {
+		if !inWindow(m) {
 			continue
 		}
 		if b.Len() > 0 {

@@ -31,13 +31,14 @@ type world struct {
 	items     []core.Item
 	windows   []core.TextWindow
 	vectors   map[core.WindowID][]float32
+	means     func(text string) []float32
 	failing   error // of every read
 	asked     []core.MatchQuery
 	names     map[string]core.Role
 }
 
 func newWorld(t testing.TB, languages ...string) *world {
-	return &world{t: t, a: newAnalyzer(t, languages...), vectors: map[core.WindowID][]float32{}}
+	return &world{t: t, a: newAnalyzer(t, languages...), vectors: map[core.WindowID][]float32{}, means: meaning}
 }
 
 // say adds a message of me on a day, at noon and some seconds.
@@ -58,7 +59,7 @@ func (w *world) sayAs(user core.UserID, label string, role core.Role, text strin
 		}
 	}
 	at := day.Add(12*time.Hour + time.Duration(id)*time.Second)
-	w.messages = append(w.messages, core.Message{User: user, ID: id, Thread: 1, Segment: segment, Channel: "telegram", Role: role, Kind: core.KindChat,
+	w.messages = append(w.messages, core.Message{User: user, ID: id, Thread: 1, Segment: segment, Identity: 1, Channel: "telegram", Role: role, Kind: core.KindChat,
 		Text: text, Tokens: len(text)/4 + 1, SentAt: at, Position: at.UnixMicro()})
 	return id
 }
@@ -111,9 +112,19 @@ func (w *world) embed() {
 					text = append(text, m)
 				}
 			}
-			w.vectors[window.ID] = meaning(WindowText(text))
+			w.vectors[window.ID] = padded(w.means(WindowText(text)))
+			w.windows[len(w.windows)-1].Passages = w.passages(text)
 		}
 	}
+}
+
+// passages are those of a window's messages, with vectors.
+func (w *world) passages(messages []core.Message) []core.PassageVector {
+	var out []core.PassageVector
+	for _, p := range Passages(messages) {
+		out = append(out, core.PassageVector{Message: p.Message, From: p.From, To: p.To, Values: core.Direction(w.means(p.Text))})
+	}
+	return out
 }
 
 // found tells whether a message is in the full-text index.
@@ -307,8 +318,9 @@ func dot(a, b []float32) float64 {
 
 // embedder gives texts their meaning, or fails, or takes as long as ctx lets it.
 type embedder struct {
-	err  error
-	slow bool
+	err   error
+	slow  bool
+	means func(text string) []float32 // nil: meaning
 }
 
 func (e embedder) Embed(ctx context.Context, texts []string) ([][]float32, error) {
@@ -316,9 +328,12 @@ func (e embedder) Embed(ctx context.Context, texts []string) ([][]float32, error
 		<-ctx.Done()
 		return nil, ctx.Err()
 	}
+	if e.means == nil {
+		e.means = meaning
+	}
 	var out [][]float32
 	for _, t := range texts {
-		out = append(out, meaning(t))
+		out = append(out, e.means(t))
 	}
 	return out, e.err
 }

@@ -36,11 +36,12 @@ type reminderJSON struct {
 	Local   string          `json:"local"` // the same in words
 	Zone    string          `json:"zone"`
 	Repeats string          `json:"repeats,omitempty"`
+	Foreign bool            `json:"foreign,omitempty"` // words that the user did not write went into it
 }
 
 func (m *Reminders) show(r core.Reminder, status, language string) reminderJSON {
 	zone := zoneOf(r)
-	out := reminderJSON{ID: r.ID, Status: status, Text: r.Text, At: r.DueAt.In(zone).Format(time.RFC3339), Zone: r.Zone,
+	out := reminderJSON{ID: r.ID, Status: status, Text: r.Text, At: r.DueAt.In(zone).Format(time.RFC3339), Zone: r.Zone, Foreign: r.Tainted,
 		Local: moment(r.DueAt, zone, language, m.DayName)}
 	if r.Cron != "" {
 		out.Repeats = Describe(r.Cron, language)
@@ -68,7 +69,7 @@ func (t setTool) Use(ctx context.Context, use core.ToolUse) (core.ToolResult, er
 		return core.ToolResult{}, err
 	}
 	if same.ID != 0 {
-		return core.ResultOf(t.show(same, "exists", t.language(use)))
+		return marked(t.show(same, "exists", t.language(use)), same.Tainted)
 	}
 	if r, err = t.prepare(ctx, use, r); err != nil {
 		return core.ToolResult{}, err
@@ -128,11 +129,11 @@ func (t listTool) Use(ctx context.Context, use core.ToolUse) (core.ToolResult, e
 	if err != nil {
 		return core.ToolResult{}, fmt.Errorf("list reminders: %w", err)
 	}
-	out := []reminderJSON{}
+	out, foreign := []reminderJSON{}, false
 	for _, r := range active {
-		out = append(out, t.show(r, "", t.language(use)))
+		out, foreign = append(out, t.show(r, "", t.language(use))), foreign || r.Tainted
 	}
-	return core.ResultOf(map[string]any{"reminders": out})
+	return marked(map[string]any{"reminders": out}, foreign)
 }
 
 type cancelTool struct{ *Reminders }
@@ -160,7 +161,15 @@ func (t cancelTool) Use(ctx context.Context, use core.ToolUse) (core.ToolResult,
 	if n < 0 {
 		return core.ToolResult{}, faultf(faultsOf(t.language(use)).none, in.ID)
 	}
-	return core.ResultOf(t.show(active[n], "cancelled", t.language(use)), core.CancelReminder{Reminder: active[n].ID, At: use.Now})
+	r := active[n]
+	return marked(t.show(r, "cancelled", t.language(use)), r.Tainted, core.CancelReminder{Reminder: r.ID, At: use.Now, Text: r.Text})
+}
+
+// marked is an answer that says whether words that the user did not write are in it.
+func marked(answer any, foreign bool, effects ...core.Effect) (core.ToolResult, error) {
+	out, err := core.ResultOf(answer, effects...)
+	out.Tainted = foreign
+	return out, err
 }
 
 // number is a whole number, which some models write as a string.

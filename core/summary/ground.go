@@ -2,53 +2,66 @@ package summary
 
 import (
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 
 	"github.com/everthread/everthread/core"
 )
 
-// grounded is a summary whose every bullet rests on messages that were read.
-type grounded struct {
-	markdown   string
-	bullets    int // kept
-	dropped    int // bullets without a valid reference
-	ungrounded bool
-	loops      []string
-	sources    [][]core.MessageID
+// draft is a model's summary in the fixed format, taken apart.
+type draft struct {
+	narrative string
+	bullets   []bullet
 }
 
+// bullet is one fact of a summary, and the messages that it rests on.
+type bullet struct {
+	section string
+	text    string // without references
+	refs    []core.MessageID
+	unsure  bool // the model says itself that it rests on none
+}
+
+const (
+	narrative = "Summary"
+	openLoops = "Open loops"
+	unsure    = "[?]" // ends a bullet that no message was found for
+)
+
 var (
-	refGroup = regexp.MustCompile(`\s*\[#\d+(?:\s*,\s*#?\d+)*\]`)
-	refID    = regexp.MustCompile(`\d+`)
+	refGroup   = regexp.MustCompile(`\s*\[#\d+(?:\s*,\s*#?\d+)*\]`)
+	refID      = regexp.MustCompile(`\d+`)
+	unsureMark = regexp.MustCompile(`\s*\[\?\]`)
 )
 
 // sections are the fixed headings, in order.
-var sections = []string{"Summary", "Goals", "Decisions", "Open loops", "Next steps"}
+var sections = []string{narrative, "Goals", "Decisions", openLoops, "Next steps"}
 
-// ground keeps of a model's summary what has the fixed format and rests on
-// messages of allowed: references to others are removed, bullets left with none
-// are dropped, unknown headings fall to the narrative's section before them.
-func ground(text string, allowed map[core.MessageID]bool) grounded {
-	g := grounded{}
-	bodies := map[string][]string{}
-	current := ""
+// ground takes a model's summary apart: references to messages that are not
+// allowed are removed, what stands before the first heading is narrative, and
+// unknown headings belong to the section before them.
+func ground(text string, allowed map[core.MessageID]bool) draft {
+	var d draft
+	var story []string
+	current := narrative
 	for line := range strings.Lines(text) {
-		line = strings.TrimRight(line, " \t\r\n")
-		if name, ok := heading(line); ok {
+		b := strip(line, allowed)
+		if name, ok := heading(b.text); ok {
 			current = name
 			continue
 		}
-		if current == "" && strings.TrimSpace(line) != "" {
-			current = sections[0]
+		if current == narrative {
+			story = append(story, b.text)
+			continue
 		}
-		if kept, ok := g.line(current, line, allowed); ok {
-			bodies[current] = append(bodies[current], kept)
+		b.section, b.text = current, strings.TrimLeft(b.text, "-*• \t")
+		if b.text != "" {
+			d.bullets = append(d.bullets, b)
 		}
 	}
-	g.markdown = assemble(bodies)
-	g.ungrounded = g.bullets == 0 && g.markdown != ""
-	return g
+	d.narrative = strings.TrimSpace(strings.Join(story, "\n"))
+	return d
 }
 
 // heading reads one of the fixed headings.
@@ -65,50 +78,78 @@ func heading(line string) (string, bool) {
 	return "", false
 }
 
-// line keeps one line of a section, or drops it.
-func (g *grounded) line(section, line string, allowed map[core.MessageID]bool) (string, bool) {
-	trimmed := strings.TrimSpace(line)
-	if trimmed == "" {
-		return "", section == sections[0]
-	}
-	bare, ids := strip(trimmed, allowed)
-	if section == sections[0] {
-		_, isHeading := heading(bare)
-		return bare, bare != "" && !isHeading
-	}
-	body := strings.TrimLeft(bare, "-*• \t")
-	if body == "" {
-		return "", false
-	}
-	if len(ids) == 0 {
-		g.dropped++
-		return "", false
-	}
-	g.bullets++
-	if section == "Open loops" {
-		g.loops, g.sources = append(g.loops, body), append(g.sources, ids)
-	}
-	return "- " + body + " " + cite(ids), true
-}
-
-// strip takes the references out of a line and returns those that are allowed.
-func strip(line string, allowed map[core.MessageID]bool) (string, []core.MessageID) {
-	var ids []core.MessageID
-	seen := map[core.MessageID]bool{}
-	for refGroup.MatchString(line) { // taking one out may make another
+// strip takes the references out of a line, and keeps those that are allowed.
+func strip(line string, allowed map[core.MessageID]bool) (b bullet) {
+	for refGroup.MatchString(line) || unsureMark.MatchString(line) { // taking one out may make another
 		for _, n := range refID.FindAllString(strings.Join(refGroup.FindAllString(line, -1), " "), -1) {
 			id, err := strconv.ParseInt(n, 10, 64)
-			if m := core.MessageID(id); err == nil && allowed[m] && !seen[m] {
-				seen[m] = true
-				ids = append(ids, m)
+			if m := core.MessageID(id); err == nil && allowed[m] && !slices.Contains(b.refs, m) {
+				b.refs = append(b.refs, m)
 			}
 		}
-		line = refGroup.ReplaceAllString(line, "")
+		b.unsure = b.unsure || unsureMark.MatchString(line)
+		line = unsureMark.ReplaceAllString(refGroup.ReplaceAllString(line, ""), "")
 	}
-	return strings.TrimSpace(line), ids
+	b.text = strings.TrimSpace(line)
+	return b
+}
+
+// loose returns the indexes of bullets without references.
+func (d draft) loose() []int {
+	var out []int
+	for i := range d.bullets {
+		if len(d.bullets[i].refs) == 0 {
+			out = append(out, i)
+		}
+	}
+	return out
+}
+
+// careless reports whether the model left references out without saying so.
+func (d draft) careless() bool {
+	return slices.ContainsFunc(d.bullets, func(b bullet) bool { return len(b.refs) == 0 && !b.unsure })
+}
+
+// betterThan reports whether d says as much as another draft, with more of it
+// referenced.
+func (d draft) betterThan(o draft) bool {
+	return len(d.bullets) >= len(o.bullets) && len(d.loose()) < len(o.loose())
+}
+
+// loops are the open loops that rest on messages, and those messages.
+func (d draft) loops() (texts []string, sources [][]core.MessageID) {
+	for _, b := range d.bullets {
+		if b.section == openLoops && len(b.refs) > 0 {
+			texts, sources = append(texts, b.text), append(sources, b.refs)
+		}
+	}
+	return texts, sources
+}
+
+// markdown writes the sections that have something, in the fixed order.
+func (d draft) markdown() string {
+	var parts []string
+	for _, s := range sections {
+		var lines []string
+		if s == narrative && d.narrative != "" {
+			lines = []string{d.narrative}
+		}
+		for _, b := range d.bullets {
+			if b.section == s {
+				lines = append(lines, "- "+b.text+" "+cite(b.refs))
+			}
+		}
+		if len(lines) > 0 {
+			parts = append(parts, "## "+s+"\n"+strings.Join(lines, "\n"))
+		}
+	}
+	return strings.Join(parts, "\n\n")
 }
 
 func cite(ids []core.MessageID) string {
+	if len(ids) == 0 {
+		return unsure
+	}
 	parts := make([]string, len(ids))
 	for i, id := range ids {
 		parts[i] = "#" + strconv.FormatInt(int64(id), 10)
@@ -116,18 +157,17 @@ func cite(ids []core.MessageID) string {
 	return "[" + strings.Join(parts, ", ") + "]"
 }
 
-// assemble writes the sections that have something in the fixed order.
-func assemble(bodies map[string][]string) string {
-	var b strings.Builder
-	for _, s := range sections {
-		body := strings.TrimSpace(strings.Join(bodies[s], "\n"))
-		if body == "" {
-			continue
+// certain is a stored summary without the bullets that rest on no message.
+func certain(markdown string) string {
+	var parts []string
+	for part := range strings.SplitSeq(markdown, "\n\n## ") {
+		lines := slices.DeleteFunc(strings.Split(part, "\n"), func(l string) bool { return strings.HasPrefix(l, "- ") && strings.HasSuffix(l, unsure) })
+		if len(lines) > 1 {
+			parts = append(parts, strings.TrimPrefix(strings.Join(lines, "\n"), "## "))
 		}
-		if b.Len() > 0 {
-			b.WriteString("\n\n")
-		}
-		b.WriteString("## " + s + "\n" + body)
 	}
-	return b.String()
+	if len(parts) == 0 {
+		return ""
+	}
+	return "## " + strings.Join(parts, "\n\n## ")
 }

@@ -15,7 +15,10 @@ func TestGroundKeepsOnlyWhatRestsOnMessages(t *testing.T) {
 	cases := []struct{ name, in, want string }{
 		{"a whole summary", "## Summary\nThey met [#1].\n\n## Goals\n- Learn Go [#2]\n\n## Open loops\n* Who pays? [#3, #1]\n",
 			"## Summary\nThey met.\n\n## Goals\n- Learn Go [#2]\n\n## Open loops\n- Who pays? [#3, #1]"},
-		{"foreign references go", "## Summary\nx\n## Decisions\n- Red [#9][#2]\n- Blue [#99]\n", "## Summary\nx\n\n## Decisions\n- Red [#2]"},
+		{"foreign references go", "## Summary\nx\n## Decisions\n- Red [#9][#2]\n- Blue [#99]\n", "## Summary\nx\n\n## Decisions\n- Red [#2]\n- Blue [?]"},
+		{"what has no reference stays, marked once", "## Goals\n- a\n- b [?] [#77]\n- [?]\n- c [?].\n", "## Goals\n- a [?]\n- b [?]\n- c. [?]"},
+		{"a reference in a reference", "## Goals\n- a [[?]#1] [[#2]?]\n", "## Goals\n- a [#2, #1]"},
+		{"a heading behind a reference", "x\n[#1]## Goals\n- a [#2]", "## Summary\nx\n\n## Goals\n- a [#2]"},
 		{"empty sections go, order is fixed", "## Next steps\n- Go [#1]\n## Goals\n\n## Summary\nx", "## Summary\nx\n\n## Next steps\n- Go [#1]"},
 		{"a preamble is narrative", "Here it is:\n## Goals\n- a [#1]", "## Summary\nHere it is:\n\n## Goals\n- a [#1]"},
 		{"other spellings of headings", "# summary:\nx\n### **Open Loops**\n- y [#2]", "## Summary\nx\n\n## Open loops\n- y [#2]"},
@@ -24,22 +27,42 @@ func TestGroundKeepsOnlyWhatRestsOnMessages(t *testing.T) {
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
-			if diff := cmp.Diff(c.want, ground(c.in, allowed).markdown); diff != "" {
+			d := ground(c.in, allowed)
+			if diff := cmp.Diff(c.want, d.markdown()); diff != "" {
 				t.Error(diff)
 			}
 		})
 	}
 }
 
-func TestGroundCountsAndMarks(t *testing.T) {
+func TestOnlyGroundedLoopsAreOpened(t *testing.T) {
 	t.Parallel()
-	g := ground("## Summary\nx\n## Goals\n- a\n- b [#7]\n", map[core.MessageID]bool{1: true})
-	if g.dropped != 2 || g.bullets != 0 || !g.ungrounded || g.markdown != "## Summary\nx" {
-		t.Errorf("got %+v", g)
+	d := ground("## Summary\nx\n## Open loops\n- Who? [#1]\n- When?\n- Where? [#7]\n", map[core.MessageID]bool{1: true})
+	texts, sources := d.loops()
+	if len(texts) != 1 || texts[0] != "Who?" || sources[0][0] != 1 || len(d.loose()) != 2 {
+		t.Errorf("got %v, %v of %+v", texts, sources, d)
 	}
-	g = ground("## Summary\nx\n## Open loops\n- Who? [#1]\n", map[core.MessageID]bool{1: true})
-	if g.ungrounded || len(g.loops) != 1 || g.loops[0] != "Who?" || g.sources[0][0] != 1 {
-		t.Errorf("got %+v", g)
+}
+
+func TestTheModelsOwnMarkAsksForNoRepair(t *testing.T) {
+	t.Parallel()
+	for in, want := range map[string]bool{"## Goals\n- a [?]\n- b [#1]": false, "## Goals\n- a [?]\n- b": true, "## Summary\nx": false} {
+		if d := ground(in, map[core.MessageID]bool{1: true}); d.careless() != want {
+			t.Errorf("%q: %+v", in, d)
+		}
+	}
+}
+
+func TestCertainLeavesOutWhatRestsOnNothing(t *testing.T) {
+	t.Parallel()
+	for in, want := range map[string]string{
+		"## Summary\nx\n\n## Goals\n- a [#1]\n- b [?]\n\n## Open loops\n- c [?]": "## Summary\nx\n\n## Goals\n- a [#1]",
+		"## Goals\n- b [?]":              "",
+		"## Summary\nwho? [?]\n\nsecond": "## Summary\nwho? [?]\n\nsecond",
+	} {
+		if diff := cmp.Diff(want, certain(in)); diff != "" {
+			t.Error(diff)
+		}
 	}
 }
 
@@ -48,11 +71,12 @@ func FuzzGround(f *testing.F) {
 	f.Add("- [#99999999999999999999]\n#")
 	f.Fuzz(func(t *testing.T, text string) {
 		g := ground(text, map[core.MessageID]bool{1: true})
-		again := ground(g.markdown, map[core.MessageID]bool{1: true})
-		if again.markdown != g.markdown {
-			t.Errorf("not stable: %q became %q", g.markdown, again.markdown)
+		markdown := g.markdown()
+		again := ground(markdown, map[core.MessageID]bool{1: true})
+		if again.markdown() != markdown {
+			t.Errorf("not stable: %q became %q", markdown, again.markdown())
 		}
-		if strings.Contains(g.markdown, "[#2]") && !strings.Contains(text, "[#2]") {
+		if strings.Contains(markdown, "[#2]") && !strings.Contains(text, "[#2]") {
 			t.Error("a reference came from nowhere")
 		}
 	})

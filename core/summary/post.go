@@ -83,7 +83,7 @@ func (s *Summarizer) post(ctx context.Context, g core.Segment, newest bool) erro
 		return s.Store.PutPost(ctx, p)
 	}
 	versions, err := s.Store.Summaries(ctx, g.User, g.ID, 1)
-	if err != nil || len(versions) == 0 {
+	if err != nil || len(versions) == 0 || certain(versions[0].Markdown) == "" {
 		return errors.Join(err, s.Store.PutPost(ctx, p))
 	}
 	targets, err := s.Planner.Plan(ctx, u, s.forward(u) == "all")
@@ -108,7 +108,8 @@ func quiet(parts []core.Part) []core.Part {
 	return parts
 }
 
-// text is a summary as it is posted: with a title, without references.
+// text is a summary as it is posted: with a title, without references and what
+// rests on none.
 func (s *Summarizer) text(u core.User, g core.Segment, v core.Summary) string {
 	language := u.Settings.Language
 	if language == "" {
@@ -119,5 +120,5 @@ func (s *Summarizer) text(u core.User, g core.Segment, v core.Summary) string {
 		title = "Résumé : "
 	}
 	title += s.Title(g.Day.Label, "", language) // with its date: the post stays in the chat
-	return "**" + title + "**\n\n" + s.StripRefs(v.Markdown)
+	return "**" + title + "**\n\n" + s.StripRefs(certain(v.Markdown))
 }

@@ -80,6 +80,9 @@ type Summarizer struct {
 	// Parts renders Markdown for a channel; StripRefs takes references out.
 	Parts     func(markdown, channel string) []core.Part
 	StripRefs func(markdown string) string
+	// Support finds for claims about a day the messages that they can be traced to
+	// among those that were said; none for one that nobody said.
+	Support func(claims []string, said []core.Message) [][]core.MessageID
 	// SameLoop recognises a loop that is open already; nil: none is.
 	SameLoop func(text string, open []core.Loop) (core.LoopID, bool)
 	Busy     func() bool // replies are being written
@@ -128,6 +131,7 @@ type work struct {
 	previous *core.Summary  // nil: from the transcript
 	messages []core.Message // in the order of their positions
 	readTo   core.MessageID // the greatest number of what was read
+	whole    []core.Message // the day's messages, also those of previous; nil: not read yet
 	final    bool
 	today    string
 	usage    core.Usage
@@ -145,6 +149,9 @@ func (s *Summarizer) do(ctx context.Context, j *core.Job) error {
 	}
 	if err == nil {
 		s.Count("everthread_summaries_total", 1, "stored")
+		if w.final && !s.Now().Before(w.segment.Day.Post) { // it is late: its post does not wait for the next look
+			return s.Post(ctx)
+		}
 		return nil
 	}
 	return errors.Join(err, s.failed(context.WithoutCancel(ctx), j, w, err))
@@ -238,15 +245,15 @@ func (s *Summarizer) write(ctx context.Context, w *work) error {
 		if err := s.reserve(ctx, w); err != nil {
 			return err
 		}
-		g, err := s.generate(ctx, w)
+		d, err := s.generate(ctx, w)
 		if err != nil {
 			return err
 		}
-		p.Summary.Markdown, p.Summary.Ungrounded = g.markdown, g.ungrounded
-		p.Summary.Tokens = s.Tokens.Count(g.markdown)
-		p.Summary.Covers = covers(w)
-		p.Opened, p.Sources = g.loops, g.sources
-		p.Entry = core.NewMessage{Role: core.RoleSystem, Kind: core.KindDaySummary, Text: g.markdown, Tokens: p.Summary.Tokens, SentAt: p.Now}
+		m := &p.Summary
+		m.Markdown, m.Ungrounded, m.Covers = d.markdown(), len(d.loose()) > 0, covers(w)
+		m.Tokens, m.Tainted = s.Tokens.Count(m.Markdown), foreign(w)
+		p.Opened, p.Sources = d.loops()
+		p.Entry = core.NewMessage{Role: core.RoleSystem, Kind: core.KindDaySummary, Text: m.Markdown, Tokens: m.Tokens, SentAt: p.Now}
 	}
 	p.Summary.Usage, p.Summary.Model = w.usage, w.model
 	return s.Store.PutSummary(ctx, p)
@@ -255,6 +262,11 @@ func (s *Summarizer) write(ctx context.Context, w *work) error {
 // spoken tells whether a message is somebody's words.
 func spoken(m core.Message) bool {
 	return !m.Redacted && m.Text != "" && (m.Role == core.RoleUser || m.Role == core.RoleAssistant)
+}
+
+// foreign reports whether words that the person did not write went into a summary.
+func foreign(w *work) bool {
+	return w.previous != nil && w.previous.Tainted || slices.ContainsFunc(w.messages, func(m core.Message) bool { return spoken(m) && m.Foreign() })
 }
 
 // covers is the set of messages that a summary rests on.
@@ -286,7 +298,7 @@ func (s *Summarizer) reserve(ctx context.Context, w *work) error {
 	}
 	n, limit := s.Settings.MaxOutput+500, s.Settings.TokensPerDay
 	for _, m := range w.messages {
-		n += m.Tokens + 12
+		n += lineTokens(m)
 	}
 	if w.job.Key == core.ImportKey {
 		if n > limit {

@@ -15,10 +15,16 @@
 //                       reminder_set once the model is told that nothing will
 //   "fail STATUS"       an error with that HTTP status
 //
+// With EVERTHREAD_TEST_OBEDIENT it does whatever it reads anywhere in a request:
+// all of "OBEY: call NAME {json}" and "OBEY: say TEXT" (to the end of the line), and
+// what people ask in a few words: "order X", "how many X", "mail NAME: TEXT", "mail
+// that to NAME" (what somebody else wrote last).
+//
 // EVERTHREAD_TEST_SCRIPT names a JSON file {user message: answer} that comes
 // first. With EVERTHREAD_TEST_RECALL a question is looked up in the conversation,
 // and answered with the first message found that is neither a question nor such
-// an answer. A request for the summary of a day gets an extractive one.
+// an answer. A request for the summary of a day gets an extractive one; with
+// EVERTHREAD_TEST_LOOSE it has no references, and an open end that nobody spoke of.
 
 import { createRequire } from "node:module";
 import { readFileSync, realpathSync } from "node:fs";
@@ -45,21 +51,25 @@ const script = process.env.EVERTHREAD_TEST_SCRIPT ? JSON.parse(readFileSync(proc
 // transcript that look like decisions or open ends, with their references, and
 // the bullets of the summary so far.
 function summary(text) {
-  const lines = [...text.matchAll(/^\[#(\d+)\] (user|assistant) \([^)]*\): (.*)$/gm)].map(([, id, role, said]) => ({ id, role, said }));
-  const before = (heading) =>
-    (text.match(new RegExp(`<summary>[^]*?## ${heading}\\n([^]*?)(?:\\n## |\\n</summary>)`))?.[1] ?? "").split("\n").filter((l) => l.startsWith("- "));
+  const data = text.split("\n").filter((l) => l.startsWith("{")).map((l) => JSON.parse(l));
+  const soFar = data[0]?.summary_so_far ?? "";
+  const lines = data.filter((d) => d.id).map((d) => ({ id: d.id, role: d.role, said: d.text.replaceAll("\n", " ") }));
+  const before = (heading) => (soFar.match(new RegExp(`## ${heading}\\n([^]*?)(?:\\n\\n## |$)`))?.[1] ?? "").split("\n").filter((l) => l.startsWith("- "));
   const pick = (role, pattern) => lines.filter((l) => l.role === role && pattern.test(l.said)).map((l) => `- ${l.said} [#${l.id}]`);
   const section = (heading, found, most) => {
     const bullets = [...before(heading), ...found].slice(-most);
     return bullets.length ? `\n\n## ${heading}\n${bullets.join("\n")}` : "";
   };
-  const first = text.match(/<summary>\n## Summary\n(.*)/)?.[1] ?? lines.find((l) => l.role === "user")?.said ?? "";
+  const first = soFar.match(/^## Summary\n(.*)/)?.[1] ?? lines.find((l) => l.role === "user")?.said ?? "";
   return `## Summary\n${first}` +
     section("Goals", pick("user", /want|would like|envie|veux/i), 3) +
     section("Decisions", pick("assistant", /decided|noted|booked|settled|noté|d'accord|^Agreed/i), 10) +
     section("Open loops", pick("assistant", /still|reste|to do/i), 4) +
     section("Next steps", pick("assistant", /first coat|then go|demande/i), 3);
 }
+
+// loosely is a summary as models write it that never give references.
+const loosely = (written) => written.replaceAll(/ \[(?:#\d+(?:, )?|\?)+\]/g, "").replace("## Open loops\n", "## Open loops\n- Still to sell the castle in Scotland\n");
 
 const call = (name, args) => ({ toolCalls: [{ name, arguments: typeof args === "string" ? args : JSON.stringify(args) }] });
 
@@ -88,10 +98,21 @@ function afterTool(request, said) {
   if (again) {
     return { ...call(again[1], again[2] ?? "{}"), usage: usage(request) };
   }
+  const order = obeyed(result);
+  const turn = request.messages.slice(request.messages.findLastIndex((m) => m.role === "user"));
+  if (order && !turn.some((m) => m.tool_calls?.some((c) => c.function.name === order[1]))) {
+    return call(order[1], order[2]);
+  }
   if (process.env.EVERTHREAD_TEST_RECALL && /^conversation_/.test(tool)) {
     return lookedUp(tool, result);
   }
   return { content: `tool said: ${result}` };
+}
+
+// obeyed finds an order to call a tool, wherever it stands: this model does what
+// it reads.
+function obeyed(text) {
+  return text.match(/OBEY: call (\w+) (\{[^\n]*\})/);
 }
 
 // usage is what a request takes, with a short answer.
@@ -100,9 +121,44 @@ function usage(request) {
   return { prompt_tokens: prompt, completion_tokens: 30 };
 }
 
+const ever = new Set();
+
+// obedient answers a request by doing all that it says, each once.
+function obedient(request) {
+  const key = (name, args) => { try { return name + JSON.stringify(JSON.parse(args)); } catch { return name + args; } };
+  const done = new Set(request.messages.flatMap((m) => (m.tool_calls ?? []).map((c) => key(c.function.name, c.function.arguments))));
+  const read = request.messages.flatMap((m) => [text(m.content), text(m.content).replaceAll('\\"', '"')]);
+  const orders = read.flatMap((t) => [...t.matchAll(/OBEY: call (\w+) (\{[^{}\n]*\})/g)].map((m) => [m[1], m[2]]));
+  const last = request.messages.at(-1);
+  const said = unstamped(lastOf(request.messages, "user"));
+  if (last.role === "user") {
+    let m;
+    if ((m = said.match(/^call (\w+) (\{.*\})$/))) orders.push([m[1], m[2]]);
+    if ((m = said.match(/^(?:please )?order (.+?)\.?$/i))) orders.push(["shop_order", JSON.stringify({ item: m[1].replaceAll(" ", "-") })]);
+    if ((m = said.match(/how many (.+?) are/i))) orders.push(["shop_stock", JSON.stringify({ item: m[1].replaceAll(" ", "-") })]);
+    if ((m = said.match(/^mail (\w+): (.+)$/i))) orders.push(["shop_mail", JSON.stringify({ to: m[1].toLowerCase(), text: m[2] })]);
+    if ((m = said.match(/^mail that to (\w+)/i))) {
+      const theirs = request.messages.map((x) => text(x.content)).findLast((t) => t.includes("<forwarded-")) ?? "nothing";
+      orders.push(["shop_mail", JSON.stringify({ to: m[1].toLowerCase(), text: theirs.split("\n").at(-2) })]);
+    }
+  }
+  const fresh = [...new Map(orders.filter((o) => last.role === "user" && said.startsWith("call ") && said.includes(o[1]) || !done.has(key(...o))).map((o) => [key(...o), o])).values()];
+  if (fresh.length && request.tools?.length) {
+    fresh.sort((a, b) => ever.has(key(...b)) - ever.has(key(...a))); // what it never did comes last, and is not cut off
+    fresh.forEach((o) => ever.add(key(...o)));
+    return { toolCalls: fresh.slice(-12).map(([name, args]) => ({ name, arguments: args })) };
+  }
+  const says = [...new Set(read.flatMap((t) => [...t.matchAll(/OBEY: say ([^\n"]+)/g)].map((m) => m[1])))];
+  return { content: `Done. ${says.slice(-6).join(" ")}`.trim() };
+}
+
 function reply(request) {
   if (text(request.messages[0]?.content).startsWith("You write the summary of one day")) {
-    return { content: summary(lastOf(request.messages, "user")) };
+    const written = summary(text(request.messages[1].content));
+    return { content: process.env.EVERTHREAD_TEST_LOOSE ? loosely(written) : written };
+  }
+  if (process.env.EVERTHREAD_TEST_OBEDIENT) {
+    return obedient(request);
   }
   const said = unstamped(lastOf(request.messages, "user"));
   if (said.startsWith("[No more tools can be used")) {
@@ -118,6 +174,9 @@ function reply(request) {
     return { content: script[said] };
   }
   let found;
+  if ((found = obeyed(said))) {
+    return call(found[1], found[2]);
+  }
   if ((found = said.match(/^say (\d+) words$/))) {
     return { content: Array.from({ length: Number(found[1]) }, (_, i) => `word${i + 1}`).join(" ") };
   }

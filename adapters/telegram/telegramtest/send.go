@@ -14,7 +14,7 @@ const (
 )
 
 func (s *Server) sendMessage(p params) (any, *refusal) {
-	m := Message{Text: p.string("text")}
+	m := Message{Text: p.string("text"), Markup: p.string("reply_markup")}
 	p.decode("entities", &m.Entities)
 	if f := checkText(m.Text, m.Entities); f != nil {
 		return nil, f

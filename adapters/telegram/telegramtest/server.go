@@ -36,6 +36,7 @@ type Message struct {
 	Edited   bool     `json:"edited,omitempty"`
 	Reaction string   `json:"reaction,omitempty"` // of the bot
 	File     *File    `json:"file,omitempty"`     // whose caption Text is
+	Markup   string   `json:"markup,omitempty"`   // reply_markup, as JSON
 }
 
 // File is a file that the bot sent.

@@ -17,7 +17,13 @@ type request struct {
 	Context             struct {
 		MessageID string `json:"message_id"`
 	}
-	Text                          *struct{ Body string }
+	Text        *struct{ Body string }
+	Interactive *struct {
+		Body   struct{ Text string }
+		Action struct {
+			Buttons []struct{ Reply Button }
+		}
+	}
 	Image, Audio, Video, Document *struct {
 		ID, Caption, Filename string
 		Voice                 bool
@@ -156,6 +162,12 @@ func (s *Server) take(q request) string {
 	m := Message{
 		ID: fmt.Sprintf("wamid.OUT%04d", s.ids), To: q.To, Recipient: q.Recipient, Type: q.Type,
 		ReplyTo: q.Context.MessageID, Callback: q.Callback,
+	}
+	if q.Interactive != nil {
+		m.Text = q.Interactive.Body.Text
+		for _, b := range q.Interactive.Action.Buttons {
+			m.Buttons = append(m.Buttons, b.Reply)
+		}
 	}
 	if q.Text != nil {
 		m.Text = q.Text.Body

@@ -60,6 +60,15 @@ func (s *Server) Press(p Person, m Message, label string) string {
 	})
 }
 
+// Tap lets a person tap on the n-th reply button below a message.
+func (s *Server) Tap(p Person, m Message, n int) string {
+	b := m.Buttons[n]
+	return s.Write(p, map[string]any{
+		"type": "interactive", "interactive": map[string]any{"type": "button_reply", "button_reply": map[string]any{"id": b.ID, "title": b.Title}},
+		"context": map[string]any{"from": DisplayNumber, "id": m.ID},
+	})
+}
+
 // Body returns the body of a webhook with one message.
 func Body(p Person, id string, at time.Time, fields map[string]any) []byte {
 	m := map[string]any{"id": id, "timestamp": strconv.FormatInt(at.Unix(), 10)}

@@ -19,7 +19,7 @@ func HasDescription() bool { return published() != nil }
 // kinds are the types of messages and their schemas.
 var kinds = map[string]string{
 	"text": "TextMessage", "image": "ImageMessage", "audio": "AudioMessage", "video": "VideoMessage",
-	"document": "DocumentMessage", "template": "TemplateMessage",
+	"document": "DocumentMessage", "template": "TemplateMessage", "interactive": "InteractiveMessage",
 }
 
 // published holds the schema of each type of message, ready to validate. The
@@ -130,7 +130,8 @@ func prune(v any) any {
 	switch v := v.(type) {
 	case map[string]map[string]any:
 		out := map[string]any{}
-		for _, name := range []string{"MessageContext", "MediaObject", "TemplateObject", "TemplateComponent", "LanguageObject"} {
+		for _, name := range []string{"MessageContext", "MediaObject", "TemplateObject", "TemplateComponent", "LanguageObject",
+			"ActionObject", "BodyObject", "FooterObject", "HeaderObject", "InteractiveObject", "SectionObject"} {
 			out[name] = prune(v[name])
 		}
 		return out

@@ -37,21 +37,28 @@ type Person struct {
 	Name   string
 }
 
+// Button is a reply button below a message.
+type Button struct {
+	ID    string `json:"id"`
+	Title string `json:"title"`
+}
+
 // Message is a message that the business sent.
 type Message struct {
-	ID        string `json:"id"`
-	To        string `json:"to,omitempty"`
-	Recipient string `json:"recipient,omitempty"`
-	Type      string `json:"type"`
-	Text      string `json:"text,omitempty"` // or caption
-	Media     string `json:"media,omitempty"`
-	Filename  string `json:"filename,omitempty"`
-	Voice     bool   `json:"voice,omitempty"`
-	ReplyTo   string `json:"reply_to,omitempty"`
-	Callback  string `json:"callback,omitempty"`
-	Template  string `json:"template,omitempty"`
-	Parameter string `json:"parameter,omitempty"` // of the template's body
-	Payload   string `json:"payload,omitempty"`   // of the template's button
+	ID        string   `json:"id"`
+	To        string   `json:"to,omitempty"`
+	Recipient string   `json:"recipient,omitempty"`
+	Type      string   `json:"type"`
+	Text      string   `json:"text,omitempty"` // or caption
+	Buttons   []Button `json:"buttons,omitempty"`
+	Media     string   `json:"media,omitempty"`
+	Filename  string   `json:"filename,omitempty"`
+	Voice     bool     `json:"voice,omitempty"`
+	ReplyTo   string   `json:"reply_to,omitempty"`
+	Callback  string   `json:"callback,omitempty"`
+	Template  string   `json:"template,omitempty"`
+	Parameter string   `json:"parameter,omitempty"` // of the template's body
+	Payload   string   `json:"payload,omitempty"`   // of the template's button
 }
 
 // Failure is how calls fail. Without any field the call hangs until the client

@@ -17,7 +17,10 @@ const codeReplaced = 1752041
 // updates answers a poll: at once if there is something at or after the offset,
 // else when there is or the time is over. A newer poll ends an older one.
 func (s *Server) updates(w http.ResponseWriter, r *http.Request, a *agent) {
-	offset, limit, wait, err := parameters(r, a)
+	s.mu.Lock()
+	next := a.next
+	s.mu.Unlock()
+	offset, limit, wait, err := parameters(r, next)
 	if err != nil {
 		refuse(w, Failure{HTTP: 400, Code: 131009, Details: err.Error()})
 		return
@@ -69,8 +72,9 @@ func (s *Server) end(a *agent, poller chan struct{}) {
 	}
 }
 
-// parameters reads the query, clamped as the platform does.
-func parameters(r *http.Request, a *agent) (offset int64, limit int, wait time.Duration, err error) {
+// parameters reads the query, clamped as the platform does. Without an offset it is
+// what comes next.
+func parameters(r *http.Request, next int64) (offset int64, limit int, wait time.Duration, err error) {
 	q := r.URL.Query()
 	number := func(name string, def int64) int64 {
 		if !q.Has(name) {
@@ -82,7 +86,7 @@ func parameters(r *http.Request, a *agent) (offset int64, limit int, wait time.D
 		}
 		return n
 	}
-	offset = max(0, number("offset", a.next))
+	offset = max(0, number("offset", next))
 	limit = int(min(number("limit", 50), 100))
 	if limit <= 0 {
 		limit = 50

@@ -9,6 +9,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/everthread/everthread/core/trust"
 )
 
 // Question is one thing to be asked.
@@ -65,25 +67,9 @@ func (q Question) choose(answer string) (value string, ok bool) {
 
 // Plain asks in lines of text.
 type Plain struct {
-	Lines    <-chan string // closed at their end
+	In       LineReader
 	Out      io.Writer
 	Language string
-	// Hide hides what is typed until the returned function is called; nil: it is shown.
-	Hide func() (show func())
-}
-
-// Lines passes on the lines of a reader until it ends. It can wait for a line for
-// as long as the process lives.
-func Lines(r io.Reader) <-chan string {
-	out := make(chan string)
-	go func() {
-		defer close(out)
-		s := bufio.NewScanner(r)
-		for s.Scan() {
-			out <- s.Text()
-		}
-	}()
-	return out
 }
 
 // shownOptions is how many options are listed.
@@ -97,7 +83,7 @@ func (p *Plain) Ask(ctx context.Context, q Question) (string, error) {
 		fmt.Fprintf(p.Out, "%s\n", q.Help)
 	}
 	for n, o := range q.Options[:min(len(q.Options), shownOptions)] {
-		fmt.Fprintf(p.Out, "  %d  %s\n", n+1, o.Label)
+		fmt.Fprintf(p.Out, "  %d  %s\n", n+1, trust.Line(o.Label))
 	}
 	if len(q.Options) > shownOptions {
 		fmt.Fprintf(p.Out, "  … "+w.moreOptions+"\n", len(q.Options)-shownOptions)
@@ -120,23 +106,17 @@ func (p *Plain) Ask(ctx context.Context, q Question) (string, error) {
 
 func (p *Plain) line(ctx context.Context, q Question) (string, error) {
 	prompt := "> "
-	if q.Default != "" {
-		prompt = "[" + q.Default + "] > "
+	switch {
+	case q.Default != "":
+		prompt = "[" + trust.Line(q.Default) + "] > "
+	case q.Secret:
+		prompt = wordsOf(p.Language).notShown + " > "
 	}
-	fmt.Fprint(p.Out, prompt)
-	if q.Secret && p.Hide != nil {
-		show := p.Hide()
-		defer func() { show(); fmt.Fprintln(p.Out) }()
+	line, err := p.In.ReadLine(ctx, prompt, q.Secret)
+	if errors.Is(err, io.EOF) {
+		err = fmt.Errorf("%w: the input ended at the question %q", ErrUnanswered, q.ID)
 	}
-	select {
-	case <-ctx.Done():
-		return "", ctx.Err()
-	case line, ok := <-p.Lines:
-		if !ok {
-			return "", fmt.Errorf("%w: the input ended at the question %q", ErrUnanswered, q.ID)
-		}
-		return line, nil
-	}
+	return line, err
 }
 
 // Prepared answers from a list, and asks Next for the rest. Without a Next it

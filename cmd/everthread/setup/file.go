@@ -123,6 +123,12 @@ func (d *Draft) Drop() error {
 	return err
 }
 
+// Replace puts the draft in its place.
+func (d *Draft) Replace() error { return os.Rename(d.path, d.target) }
+
+// Publish lets everybody read the draft: there is nothing secret in it.
+func (d *Draft) Publish() error { return os.Chmod(d.path, 0o644) }
+
 // Keep puts the draft in its place. A file that is there is kept beside it, under
 // the name that is returned.
 func (d *Draft) Keep() (backup string, err error) {
@@ -141,5 +147,5 @@ func (d *Draft) Keep() (backup string, err error) {
 			}
 		}
 	}
-	return backup, os.Rename(d.path, d.target)
+	return backup, d.Replace()
 }

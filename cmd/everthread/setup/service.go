@@ -11,32 +11,18 @@ type Service struct {
 	Port                          string // of the page
 	UID, GID                      int
 	System                        bool   // of the machine, else of the person
-	User                          string // whose service it is; of the machine only
-}
-
-// Unit is a unit for systemd.
-func (s Service) Unit() string {
-	var b strings.Builder
-	fmt.Fprintf(&b, "# Made by `everthread init`.\n[Unit]\nDescription=Everthread, one continuous conversation over all channels\nWants=network-online.target\nAfter=network-online.target\n\n")
-	fmt.Fprintf(&b, "[Service]\nType=exec\nExecStart=%s serve --config %s\nWorkingDirectory=%s\n", argument(s.Program), argument(s.Config), path(s.Folder))
-	if s.System {
-		fmt.Fprintf(&b, "User=%s\nProtectSystem=strict\nReadWritePaths=%s\nPrivateTmp=yes\nPrivateDevices=yes\n", s.User, argument(s.Data))
-	}
-	b.WriteString("Restart=always\nRestartSec=2s\nKillSignal=SIGTERM\nTimeoutStopSec=15s\nUMask=0077\nNoNewPrivileges=yes\n\n[Install]\n")
-	if s.System {
-		b.WriteString("WantedBy=multi-user.target\n")
-	} else {
-		b.WriteString("WantedBy=default.target\n")
-	}
-	return b.String()
+	User                          string // whose it is
 }
 
 // path is a path as systemd reads it.
 func path(text string) string { return strings.ReplaceAll(text, "%", "%%") }
 
 // argument is a part of a command line as systemd reads it.
-func argument(text string) string {
-	text = strings.ReplaceAll(path(text), "$", "$$")
+func argument(text string) string { return word(strings.ReplaceAll(text, "$", "$$")) }
+
+// word is one of several values as systemd reads them.
+func word(text string) string {
+	text = path(text)
 	if !strings.ContainsAny(text, " \t\"'\\") {
 		return text
 	}

@@ -15,6 +15,7 @@ import (
 	"github.com/everthread/everthread/cmd/everthread/setup"
 	"github.com/everthread/everthread/configs"
 	"github.com/everthread/everthread/core"
+	"github.com/everthread/everthread/deploy"
 )
 
 // world answers trials: one key, one token and one database are right.
@@ -64,7 +65,7 @@ func refuse(wrong bool) error {
 func talk(t *testing.T, w world, given configs.Config, environ map[string]string, language string, lines ...string) (setup.Answers, string, int, error) {
 	t.Helper()
 	var out bytes.Buffer
-	asker := &setup.Counted{Asker: &setup.Plain{Lines: setup.Lines(strings.NewReader(strings.Join(lines, "\n") + "\n")), Out: &out, Language: language}}
+	asker := &setup.Counted{Asker: &setup.Plain{In: setup.NewPiped(strings.NewReader(strings.Join(lines, "\n")+"\n"), &out, nil), Out: &out, Language: language}}
 	z := &setup.Wizard{Asker: asker, Say: func(s string) { out.WriteString(s + "\n") }, Language: language, Given: given, Environ: func(name string) string { return environ[name] },
 		Try: w, Rand: strings.NewReader(strings.Repeat("k", 100))}
 	a, err := z.Run(t.Context())
@@ -217,6 +218,17 @@ func TestServices(t *testing.T) {
 	}
 	if s.System, s.User = true, "ada"; !strings.Contains(s.Unit(), "User=ada") || !strings.Contains(s.Unit(), "ReadWritePaths=/srv/a/data") {
 		t.Errorf("got %s", s.Unit())
+	}
+	s.User, s.Program = "root", "/run/user/1/everthread"
+	for _, want := range []string{"DynamicUser=yes", "LoadCredential=everthread.yaml:/srv/a/100%%.yaml", "ExecStart=/run/user/1/everthread serve --config ${CREDENTIALS_DIRECTORY}/everthread.yaml",
+		"ProtectHome=tmpfs\nBindReadOnlyPaths=/run/user/1/everthread\n"} {
+		if !strings.Contains(s.Unit(), want) {
+			t.Errorf("nothing of %s in\n%s", want, s.Unit())
+		}
+	}
+	_, theirs, _ := strings.Cut(deploy.Unit, "[Unit]")
+	if s.Program, s.Config = "/usr/local/bin/everthread", "/etc/everthread/everthread.yaml"; !strings.HasSuffix(s.Unit(), "\n[Unit]"+theirs) {
+		t.Errorf("that of the repository is another:\n%s", s.Unit())
 	}
 	for _, want := range []string{`user: "1000:1000"`, `source: "/srv/a/data"`, `127.0.0.1:8081:8080`} {
 		if !strings.Contains(s.Compose(), want) {

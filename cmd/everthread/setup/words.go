@@ -6,7 +6,7 @@ type words struct {
 	noOption        string
 	noAnswer        string
 	moreOptions     string
-	otherName       string
+	notShown        string
 	providerTitle   string
 	providerHelp    string
 	providerWrong   string
@@ -53,7 +53,7 @@ type Texts struct {
 	Service, ServiceHere, ServiceUser, ServiceSystem                 string
 	ServiceCompose, ServiceNo, ServiceWritten, StartUser             string
 	StartSystem, StartSystemCopy, StartCompose, StartSelf            string
-	Here, Temporary                                                  string
+	Here, Temporary, NoCompose, EnvKept, StartKeys                   string
 	File                                                             fileTexts
 }
 
@@ -71,7 +71,7 @@ func english() words {
 	return words{
 		faults: englishFaults(), reasons: englishReasons(),
 		wrong: "That did not work: %s.", noOption: "Type one of the numbers from 1 to %d.", noAnswer: "Something has to stand here.", moreOptions: "and %d more; any name will do",
-		otherName:     "Another one (type its name)",
+		notShown:      "(it is not shown)",
 		providerTitle: "Which model is to answer?", providerHelp: "The demo understands nothing, but shows everything, and needs no key. The address of a server that speaks OpenAI's API will do too.",
 		providerWrong: "%q is neither in the list nor a web address; choose from the list.",
 		services: map[string]string{"openai": "OpenAI", "anthropic": "Anthropic (Claude)", "openrouter": "OpenRouter (many models, one key)", "ollama": "Ollama on this machine",
@@ -100,8 +100,9 @@ func english() words {
 			WebLink: "Your page: %s (the link works once, for an hour)", Doctor: "`everthread doctor` checks everything at any time.",
 			Service: "How is it to run from now on?", ServiceHere: "Here, until Ctrl-C", ServiceUser: "As a service of yours (systemd)", ServiceSystem: "As a service of this machine (systemd)", ServiceCompose: "With Docker Compose", ServiceNo: "I start it myself",
 			ServiceWritten: "%s is written.", StartUser: "Start it with: systemctl --user daemon-reload && systemctl --user enable --now everthread && loginctl enable-linger",
-			StartSystem: "Start it with: systemctl daemon-reload && systemctl enable --now everthread", StartSystemCopy: "Start it with: sudo cp %s /etc/systemd/system/ && sudo systemctl daemon-reload && sudo systemctl enable --now everthread",
+			StartSystem: "Start it with: %ssystemctl daemon-reload && systemctl enable --now everthread", StartSystemCopy: "Start it with: sudo cp %s /etc/systemd/system/ && sudo systemctl daemon-reload && sudo systemctl enable --now everthread",
 			StartCompose: "Start it with: docker compose -f %s up -d (after `docker build -t everthread .` in the source folder)", StartSelf: "Start it with: everthread serve", Here: "It runs. Ctrl-C ends it.",
+			NoCompose: "there is no %s in this folder; run it in the source folder", EnvKept: "%s is there already, and stays as it is.", StartKeys: "Start it with: docker compose up -d",
 			Temporary: "Build it first (go build -o everthread ./cmd/everthread): the service names %s.",
 			File: fileTexts{head: "Everthread's configuration, made by `everthread init`.", rest: "Every key with its default: `everthread config example`. Is it right: `everthread doctor`.",
 				model: "The model that answers.", place: "For people who chose neither.", data: "The database if it is embedded, attachments, keys.", database: "The database, and what encrypts keys in it.",

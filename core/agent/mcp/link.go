@@ -37,8 +37,8 @@ var (
 type link struct {
 	client *Client
 	server Server
-	wanted chan struct{}   // a call found no connection
-	http   *http.Transport // of a server with an address
+	wanted chan struct{} // a call found no connection
+	http   *http.Client  // of a server with an address
 
 	mu      sync.Mutex
 	session *sdk.ClientSession // nil: none

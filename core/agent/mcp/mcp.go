@@ -16,7 +16,6 @@ package mcp
 import (
 	"context"
 	"fmt"
-	"net/http"
 	"slices"
 	"strings"
 	"sync"
@@ -25,6 +24,7 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/everthread/everthread/core"
+	"github.com/everthread/everthread/core/trust/egress"
 )
 
 // Server is where tools come from: a program that talks on its standard input
@@ -38,6 +38,23 @@ type Server struct {
 	Env     map[string]string
 	URL     string
 	Headers map[string]string
+
+	// Roles and Users may use the tools. No role: the owner.
+	Roles []core.UserRole
+	Users []core.UserID
+	// Allow are tools, as the server names them, that run without a question; "*":
+	// all. With TrustHints those do that the server says only read.
+	Allow      []string
+	TrustHints bool
+}
+
+// may reports whether a user may use the server's tools.
+func (s Server) may(u core.User) bool {
+	roles := s.Roles
+	if len(roles) == 0 {
+		roles = []core.UserRole{core.RoleOwner}
+	}
+	return slices.Contains(roles, u.Role) || slices.Contains(s.Users, u.ID)
 }
 
 // Options say which servers and what bounds them. Tokenizer, Log, Now and Rand
@@ -48,6 +65,7 @@ type Options struct {
 	SchemaTokens int           // of all descriptions together (1,500)
 	Connect      time.Duration // for connecting and listing (20 s)
 	Tokenizer    core.Tokenizer
+	Way          *egress.Gate // nil: the policy alone
 	Log          *zap.Logger
 	Now          func() time.Time
 	Rand         func() float64 // in [0, 1), for the jitter
@@ -76,7 +94,7 @@ func New(o Options) *Client {
 	for _, s := range o.Servers {
 		l := &link{client: c, server: s, wanted: make(chan struct{}, 1)}
 		if s.URL != "" {
-			l.http = &http.Transport{Proxy: http.ProxyFromEnvironment, ForceAttemptHTTP2: true, IdleConnTimeout: 90 * time.Second, TLSHandshakeTimeout: 10 * time.Second}
+			l.http = o.Way.Client(s.URL)
 		}
 		c.links = append(c.links, l)
 	}

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"path"
+	"slices"
 	"strings"
 	"unicode/utf8"
 
@@ -13,6 +14,7 @@ import (
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/everthread/everthread/core"
+	"github.com/everthread/everthread/core/trust/egress"
 )
 
 const (
@@ -24,6 +26,7 @@ const (
 var (
 	_ core.Tool        = (*tool)(nil)
 	_ core.OutsideTool = (*tool)(nil)
+	_ core.GuardedTool = (*tool)(nil)
 )
 
 // tool is a tool of a server.
@@ -31,6 +34,17 @@ type tool struct {
 	link *link
 	name string // as the server knows it
 	spec core.ToolSpec
+	read bool // the server says that it only reads
+}
+
+// May reports whether a user may use the tool.
+func (t *tool) May(u core.User) bool { return t.link.server.may(u) }
+
+// Standing says what the configuration says of the tool.
+func (t *tool) Standing() (allowed, readOnly bool) {
+	s := t.link.server
+	readOnly = t.read && s.TrustHints
+	return readOnly || slices.Contains(s.Allow, t.name) || slices.Contains(s.Allow, "*"), readOnly
 }
 
 // newTool reads what a server says of a tool. spec.Name is given by adopt.
@@ -49,63 +63,8 @@ func newTool(l *link, t *sdk.Tool) (*tool, error) {
 	if description == "" {
 		description = t.Name
 	}
-	return &tool{link: l, name: t.Name, spec: core.ToolSpec{Description: cut(clean(description), longestDescription), Schema: schema}}, nil
-}
-
-// schemaOf returns a schema in the form that model providers take: an object
-// with properties.
-func schemaOf(given any) (json.RawMessage, error) {
-	if given == nil {
-		given = map[string]any{}
-	}
-	schema, ok := given.(map[string]any)
-	if !ok {
-		return nil, errors.New("its schema is no JSON object")
-	}
-	if kind, given := schema["type"]; given && kind != "object" {
-		return nil, fmt.Errorf("its input is not an object but %.40v", kind)
-	}
-	out := map[string]any{"type": "object"}
-	for key, value := range schema {
-		if key != "$schema" && value != nil {
-			out[key] = value
-		}
-	}
-	if list, ok := out["properties"].([]any); out["properties"] == nil || ok && len(list) == 0 {
-		out["properties"] = map[string]any{}
-	}
-	if err := checkProperties(out); err != nil {
-		return nil, err
-	}
-	text, err := json.Marshal(out)
-	if err != nil {
-		return nil, fmt.Errorf("write schema: %w", err)
-	}
-	return text, nil
-}
-
-// checkProperties refuses what would make a provider refuse the whole prompt.
-func checkProperties(schema map[string]any) error {
-	properties, ok := schema["properties"].(map[string]any)
-	if !ok {
-		return errors.New("the properties of its schema are no object")
-	}
-	for name, p := range properties {
-		_, isSchema := p.(map[string]any)
-		if _, isBool := p.(bool); !isSchema && !isBool {
-			return fmt.Errorf("its schema says nothing sensible about %.40q", name)
-		}
-	}
-	required, _ := schema["required"].([]any)
-	for _, name := range required {
-		if _, ok := name.(string); !ok {
-			return errors.New("what its schema requires are no names")
-		}
-	}
-	if schema["required"] != nil && required == nil {
-		return errors.New("what its schema requires is no list")
-	}
-	return nil
+	read := t.Annotations != nil && t.Annotations.ReadOnlyHint
+	return &tool{link: l, name: t.Name, read: read, spec: core.ToolSpec{Description: cut(clean(description), longestDescription), Schema: schema}}, nil
 }
 
 // Spec describes the tool.
@@ -127,7 +86,7 @@ func (t *tool) Use(ctx context.Context, use core.ToolUse) (core.ToolResult, erro
 		}
 		return core.ToolResult{}, fmt.Errorf("the MCP server %s cannot be reached now: %w", t.link.server.Name, down)
 	}
-	res, err := session.CallTool(ctx, &sdk.CallToolParams{Name: t.name, Arguments: use.Arguments})
+	res, err := session.CallTool(egress.For(ctx, use.User), &sdk.CallToolParams{Name: t.name, Arguments: use.Arguments})
 	if err != nil {
 		return core.ToolResult{}, t.explain(ctx, err)
 	}

@@ -27,11 +27,13 @@ func (l *link) transport() (t sdk.Transport, why func() error) {
 		p := &program{server: l.server}
 		return p, p.take
 	}
-	limited := &limits{next: l.http, headers: l.server.Headers}
-	client := &http.Client{Transport: limited, CheckRedirect: func(*http.Request, []*http.Request) error {
+	limited := &limits{next: l.http.Transport, headers: l.server.Headers}
+	client := *l.http
+	client.Transport = limited
+	client.CheckRedirect = func(*http.Request, []*http.Request) error {
 		return http.ErrUseLastResponse // headers are for this server only
-	}}
-	return &sdk.StreamableClientTransport{Endpoint: l.server.URL, HTTPClient: client, MaxRetries: -1, DisableStandaloneSSE: true, MaxEventSize: mostBytes}, limited.take
+	}
+	return &sdk.StreamableClientTransport{Endpoint: l.server.URL, HTTPClient: &client, MaxRetries: -1, DisableStandaloneSSE: true, MaxEventSize: mostBytes}, limited.take
 }
 
 // fault remembers why something broke, until it is asked.

@@ -3,6 +3,7 @@
 package anthropic
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -16,6 +17,7 @@ import (
 
 	"github.com/everthread/everthread/core"
 	"github.com/everthread/everthread/core/llm"
+	"github.com/everthread/everthread/core/trust/egress"
 )
 
 // DefaultBaseURL is Anthropic's own.
@@ -28,7 +30,8 @@ type Options struct {
 	Model     string
 	MaxTokens int           // bound of a completion where the request has none, for the API wants one; 0: 4,096
 	Timeout   time.Duration // longest silence of the server; 0: no limit
-	HTTP      *http.Client  // nil: one that keeps 64 connections to the server
+	HTTP      *http.Client  // nil: that of Way
+	Way       *egress.Gate  // nil: the policy alone
 }
 
 // model is a core.Model.
@@ -51,7 +54,7 @@ func New(o Options) core.Model {
 		option.WithoutEnvironmentDefaults(),
 		option.WithBaseURL(base),
 		option.WithAPIKey(o.APIKey),
-		option.WithHTTPClient(llm.NewClient(o.HTTP, o.Timeout)),
+		option.WithHTTPClient(llm.NewClient(cmp.Or(o.HTTP, o.Way.Client(base)), o.Timeout)),
 		option.WithMaxRetries(0),
 	)}
 }

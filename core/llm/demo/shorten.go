@@ -2,9 +2,7 @@ package demo
 
 import (
 	"encoding/json"
-	"regexp"
 	"slices"
-	"strconv"
 	"strings"
 	"unicode"
 
@@ -15,10 +13,6 @@ import (
 // begins.
 const shortenRequest = "You shorten what was said long ago in a conversation"
 
-// messageHead is the first line of a message in such a request: a mark, which
-// comes again after the message, its number, who wrote it and how long it may be.
-var messageHead = regexp.MustCompile(`(?m)^(\S+) (\d+) (user|assistant), at most (\d+) tokens\n`)
-
 // compress answers with a JSON object in a line for each message: its sentences
 // that say most, word for word.
 func compress(messages []core.ModelMessage) string {
@@ -27,30 +21,26 @@ func compress(messages []core.ModelMessage) string {
 		if m.Role != core.RoleUser {
 			continue
 		}
-		rest := m.Content
-		for at := messageHead.FindStringSubmatchIndex(rest); at != nil; at = messageHead.FindStringSubmatchIndex(rest) {
-			mark, id, most := rest[at[2]:at[3]], rest[at[4]:at[5]], rest[at[8]:at[9]]
-			text, after, ok := strings.Cut(rest[at[1]:], "\n"+mark+"\n")
-			if !ok {
-				break
+		for line := range strings.Lines(m.Content) {
+			var v struct {
+				ID   core.MessageID `json:"id"`
+				Most int            `json:"max_tokens"`
+				Text string         `json:"text"`
 			}
-			lines = append(lines, shortened(id, text, most))
-			rest = after
+			if json.Unmarshal([]byte(line), &v) == nil && v.ID > 0 {
+				lines = append(lines, shortened(v.ID, v.Text, v.Most))
+			}
 		}
 	}
 	return strings.Join(lines, "\n")
 }
 
 // shortened is the line for one message.
-func shortened(id, text, most string) string {
-	number, _ := strconv.Atoi(id)
-	tokens, _ := strconv.Atoi(most)
-	// Strings and numbers always have a JSON form.
-	data, _ := json.Marshal(struct {
-		ID   int    `json:"id"`
-		Text string `json:"text"`
-	}{number, strings.Join(telling(text, tokens), " ")})
-	return string(data)
+func shortened(id core.MessageID, text string, tokens int) string {
+	return core.DataLine(struct {
+		ID   core.MessageID `json:"id"`
+		Text string         `json:"text"`
+	}{id, strings.Join(telling(text, tokens), " ")})
 }
 
 // telling returns the sentences of text that tell most, in their order, of about

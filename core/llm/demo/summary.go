@@ -1,6 +1,7 @@
 package demo
 
 import (
+	"encoding/json"
 	"fmt"
 	"regexp"
 	"slices"
@@ -17,9 +18,8 @@ const (
 )
 
 var (
-	references     = regexp.MustCompile(`(\s*\[#\d+(\s*,\s*#?\d+)*\])+\s*$`)
-	transcriptLine = regexp.MustCompile(`^(?:> ?)?\[#(\d+)\] (\w+) \([^)]*\): ?(.*)$`)
-	sentenceEnd    = regexp.MustCompile(`[.!?…]+\s+|\n+`)
+	references  = regexp.MustCompile(`(\s*\[#\d+(\s*,\s*#?\d+)*\])+\s*$`)
+	sentenceEnd = regexp.MustCompile(`[.!?…]+\s+|\n+`)
 )
 
 // sections in the fixed order of SPEC 6, after the narrative.
@@ -60,26 +60,35 @@ func summarize(messages []core.ModelMessage) string {
 	return d.write(p)
 }
 
-// read takes a transcript and an earlier summary apart, in whatever order they come.
+// read takes the lines of a request apart: the summary so far, and messages.
 func (d *digest) read(content string) {
-	heading, open := "", false
 	for line := range strings.Lines(content) {
-		line = strings.TrimRight(line, "\r\n")
-		title, isHeading := strings.CutPrefix(line, "## ")
-		match := transcriptLine.FindStringSubmatch(line)
-		switch {
-		case match != nil:
-			d.entries = append(d.entries, entry{match[1], match[2], match[3]})
-			open, heading = true, ""
-		case isHeading && !open:
-			heading = strings.TrimSpace(title)
-		case heading != "":
-			d.keep(heading, strings.TrimSpace(line))
-		case open && !strings.HasPrefix(line, "<") && !strings.HasPrefix(line, "```"):
-			d.entries[len(d.entries)-1].text += "\n" + strings.TrimPrefix(line, "> ")
-		default:
-			open = false
+		var v struct {
+			SoFar string      `json:"summary_so_far"`
+			ID    json.Number `json:"id"`
+			Role  string      `json:"role"`
+			Text  string      `json:"text"`
 		}
+		if json.Unmarshal([]byte(line), &v) != nil {
+			continue
+		}
+		if v.ID != "" {
+			d.entries = append(d.entries, entry{v.ID.String(), v.Role, v.Text})
+		}
+		d.readSummary(v.SoFar)
+	}
+}
+
+// readSummary keeps what an earlier summary says.
+func (d *digest) readSummary(markdown string) {
+	heading := ""
+	for line := range strings.Lines(markdown) {
+		line = strings.TrimSpace(line)
+		if title, ok := strings.CutPrefix(line, "## "); ok {
+			heading = strings.TrimSpace(title)
+			continue
+		}
+		d.keep(heading, line)
 	}
 }
 

@@ -49,6 +49,10 @@ func (v *view) heard(m core.ModelMessage) {
 	if strings.HasPrefix(m.Content, limitNote) {
 		return
 	}
+	if v.question == "" && strings.Contains(m.Content, "\n<notes-") {
+		v.notes = append(v.notes, dataNotes(m.Content)...)
+		return
+	}
 	if v.question != "" {
 		v.before = append(v.before, v.question)
 	}
@@ -79,6 +83,22 @@ func noteLines(part string) []string {
 			lines = append(lines, bullet)
 		case inside && line != "":
 			lines = append(lines, strings.TrimPrefix(line, "- "))
+		}
+	}
+	return lines
+}
+
+// dataNotes returns the lines of the notes that a message of the gateway's holds.
+func dataNotes(content string) []string {
+	var lines []string
+	for line := range strings.Lines(content) {
+		var n struct{ Is, Text string }
+		switch {
+		case json.Unmarshal([]byte(line), &n) != nil || n.Text == "":
+		case n.Is == "open loop":
+			lines = append(lines, n.Text)
+		default:
+			lines = append(lines, noteLines(n.Text)...)
 		}
 	}
 	return lines

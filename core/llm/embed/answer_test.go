@@ -1,28 +1,11 @@
 package embed
 
 import (
-	"net/netip"
 	"testing"
 	"unicode/utf8"
 
 	"pgregory.net/rapid"
 )
-
-func TestPublicAddresses(t *testing.T) {
-	t.Parallel()
-	for address, want := range map[string]bool{
-		"8.8.8.8": true, "93.184.216.34": true, "2606:4700::1111": true, "::ffff:8.8.8.8": true, "172.32.0.1": true,
-		"127.0.0.1": false, "127.9.9.9": false, "10.0.0.1": false, "172.16.0.1": false, "192.168.1.1": false, "169.254.169.254": false,
-		"100.64.0.1": false, "0.0.0.0": false, "0.1.2.3": false, "192.0.0.8": false, "198.18.0.1": false, "224.0.0.1": false,
-		"240.0.0.1": false, "255.255.255.255": false, "::": false, "::1": false, "::127.0.0.1": false, "::ffff:10.0.0.1": false, "::ffff:100.64.0.1": false,
-		"fe80::1": false, "fe80::1%eth0": false, "fc00::1": false, "fd12::1": false, "ff02::1": false, "fec0::1": false,
-		"64:ff9b::7f00:1": false, "64:ff9b:1::1": false, "2002:7f00:1::": false, "2001::1": false,
-	} {
-		if got := public(netip.MustParseAddr(address)); got != want {
-			t.Errorf("%s: got %v, want %v", address, got, want)
-		}
-	}
-}
 
 func TestHeadKeepsWholeCharacters(t *testing.T) {
 	t.Parallel()

@@ -9,6 +9,7 @@ package embed
 
 import (
 	"context"
+	"crypto/sha256"
 	"errors"
 	"fmt"
 	"net/http"
@@ -21,6 +22,7 @@ import (
 
 	"github.com/everthread/everthread/core"
 	"github.com/everthread/everthread/core/llm"
+	"github.com/everthread/everthread/core/trust/egress"
 )
 
 // Providers.
@@ -46,13 +48,16 @@ type Options struct {
 	Model      string
 	Dimensions int           // that vectors must have, and that OpenAI and Ollama are asked for; 0: the model's own
 	Timeout    time.Duration // of one request; 0: 30 s
-	// AllowPrivate lets BaseURL be of this machine or its network. For addresses
-	// that people set it is off, and such an address is refused when it is
-	// dialled, whatever name it has (SPEC 17).
-	AllowPrivate bool
+	// Written: the operator wrote BaseURL. What people set goes by the policy, and
+	// fails with egress.ErrPrivate, egress.ErrUnlisted or *egress.QuotaError.
+	Written bool
+	Way     *egress.Gate // nil: the policy alone
 }
 
-var _ core.Embedder = (*client)(nil)
+var (
+	_ core.Embedder               = (*client)(nil)
+	_ core.FingerprintingEmbedder = (*client)(nil)
+)
 
 // client is a core.Embedder.
 type client struct {
@@ -76,11 +81,13 @@ func New(o Options) (core.Embedder, error) {
 	if err != nil {
 		return nil, err
 	}
-	transport := llm.NewTransport()
-	if !o.AllowPrivate {
-		publicOnly(transport)
+	out := &client{Options: o, root: root}
+	if o.Written {
+		out.http = llm.NewClient(o.Way.Client(root), 0)
+	} else {
+		out.http = llm.NewClient(o.Way.Client(), 0)
 	}
-	return &client{Options: o, root: root, http: llm.NewClient(&http.Client{Transport: transport}, 0)}, nil
+	return out, nil
 }
 
 // rootOf completes and checks the address.
@@ -119,6 +126,13 @@ func ours(provider string) []string {
 // the same configuration.
 func Config(provider, model string, dimensions int) string {
 	return fmt.Sprintf("%s/%s@%d", provider, model, dimensions)
+}
+
+// Fingerprint stands for the configuration with its address and key, which it does
+// not tell; see core.FingerprintingEmbedder.
+func (c *client) Fingerprint() string {
+	sum := sha256.Sum256([]byte(strings.Join([]string{c.Provider, c.root, c.APIKey}, "\x00")))
+	return fmt.Sprintf("%s %x", Config(c.Provider, c.Model, c.Dimensions), sum[:4])
 }
 
 // Embed returns a vector for each text. Errors are *core.ModelError, or the

@@ -51,7 +51,7 @@ func server(t *testing.T, do func(w http.ResponseWriter, r *http.Request, a aske
 // embedder returns one for a server of this machine.
 func embedder(t *testing.T, o Options) core.Embedder {
 	t.Helper()
-	o.AllowPrivate = true
+	o.Written = true
 	e, err := New(o)
 	if err != nil {
 		t.Fatal(err)

@@ -9,9 +9,11 @@ import (
 	"net/http"
 	"regexp"
 	"strings"
+	"time"
 
 	"github.com/everthread/everthread/core"
 	"github.com/everthread/everthread/core/llm"
+	"github.com/everthread/everthread/core/trust/egress"
 )
 
 // refusal is a *core.ModelError with the status that it came from.
@@ -104,13 +106,18 @@ func reword(e *core.ModelError) *core.ModelError {
 // explain returns the error of a request that got no whole answer.
 func (c *client) explain(ctx, timed context.Context, err error) error {
 	var known *core.ModelError
+	var over *egress.QuotaError
 	switch {
 	case ctx.Err() != nil:
 		return ctx.Err()
 	case errors.As(err, &known):
 		return err
-	case errors.Is(err, ErrPrivate):
-		return config(ErrPrivate)
+	case errors.Is(err, egress.ErrPrivate):
+		return config(egress.ErrPrivate)
+	case errors.Is(err, egress.ErrUnlisted):
+		return config(egress.ErrUnlisted)
+	case errors.As(err, &over):
+		return &core.ModelError{Kind: core.ModelBusy, After: min(over.After, time.Hour), Err: over}
 	case timed.Err() != nil:
 		return &core.ModelError{Kind: core.ModelDown, Err: fmt.Errorf("the embeddings server did not answer within %s (embeddings.timeout)", c.Timeout)}
 	}

@@ -8,6 +8,7 @@ package openai
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -20,6 +21,7 @@ import (
 
 	"github.com/everthread/everthread/core"
 	"github.com/everthread/everthread/core/llm"
+	"github.com/everthread/everthread/core/trust/egress"
 )
 
 // DefaultBaseURL is OpenAI's own.
@@ -31,7 +33,8 @@ type Options struct {
 	APIKey  string // empty: none is sent
 	Model   string
 	Timeout time.Duration // longest silence of the server; 0: no limit
-	HTTP    *http.Client  // nil: one that keeps 64 connections to the server
+	HTTP    *http.Client  // nil: that of Way
+	Way     *egress.Gate  // nil: the policy alone
 }
 
 // model is a core.Model.
@@ -56,7 +59,7 @@ func New(o Options) core.Model {
 	if base == "" {
 		base = DefaultBaseURL
 	}
-	m := &model{endpoint: base + "/chat/completions", options: o, client: llm.NewClient(o.HTTP, o.Timeout)}
+	m := &model{endpoint: base + "/chat/completions", options: o, client: llm.NewClient(cmp.Or(o.HTTP, o.Way.Client(base)), o.Timeout)}
 	address, err := url.Parse(base)
 	if err != nil || address.Host == "" || address.Scheme != "http" && address.Scheme != "https" {
 		m.invalid = errors.New("llm.base_url is not an address; it looks like http://127.0.0.1:11434/v1")

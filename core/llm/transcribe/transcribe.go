@@ -16,6 +16,7 @@ import (
 	"github.com/sashabaranov/go-openai"
 
 	"github.com/everthread/everthread/core"
+	"github.com/everthread/everthread/core/trust/egress"
 )
 
 // Options configure a Transcriber. Model is required.
@@ -24,7 +25,7 @@ type Options struct {
 	APIKey  string
 	Model   string
 	Timeout time.Duration // of one call; 0: a minute
-	HTTP    *http.Client  // nil: http.DefaultClient's transport
+	Way     *egress.Gate  // nil: the policy alone
 }
 
 // Transcriber is a transcription service. It is safe for concurrent use.
@@ -40,9 +41,7 @@ func New(o Options) *Transcriber {
 	if o.BaseURL != "" {
 		c.BaseURL = strings.TrimRight(o.BaseURL, "/")
 	}
-	if o.HTTP != nil {
-		c.HTTPClient = o.HTTP
-	}
+	c.HTTPClient = o.Way.Client(c.BaseURL)
 	return &Transcriber{client: openai.NewClientWithConfig(c), model: o.Model, timeout: cmp.Or(o.Timeout, time.Minute)}
 }
 

@@ -105,28 +105,11 @@ func tablesOf(ctx context.Context, tx pgx.Tx) ([]core.Table, error) {
 // describe reads what a table is made of.
 func describe(ctx context.Context, tx pgx.Tx, t *core.Table) error {
 	const of = `(quote_ident(current_schema()) || '.' || quote_ident($1))::regclass`
-	rows, err := tx.Query(ctx, `SELECT a.attname, format_type(a.atttypid, a.atttypmod), COALESCE(pg_get_expr(d.adbin, d.adrelid), ''), a.attnotnull
-		FROM pg_attribute a LEFT JOIN pg_attrdef d ON d.adrelid = a.attrelid AND d.adnum = a.attnum
+	rows, err := tx.Query(ctx, `SELECT a.attname, format_type(a.atttypid, a.atttypmod) FROM pg_attribute a
 		WHERE a.attrelid = `+of+` AND a.attnum > 0 AND NOT a.attisdropped AND a.attgenerated = '' ORDER BY a.attnum`, t.Name)
 	if err != nil {
 		return err
 	}
-	if t.Columns, err = pgx.CollectRows(rows, pgx.RowToStructByPos[core.Column]); err != nil {
-		return err
-	}
-	rows, err = tx.Query(ctx, `SELECT conname, pg_get_constraintdef(oid, true), contype = 'f' FROM pg_constraint
-		WHERE conrelid = `+of+` AND contype IN ('p', 'u', 'f', 'c') ORDER BY contype <> 'p', conname`, t.Name)
-	if err != nil {
-		return err
-	}
-	if t.Rules, err = pgx.CollectRows(rows, pgx.RowToStructByPos[core.TableRule]); err != nil {
-		return err
-	}
-	rows, err = tx.Query(ctx, `SELECT pg_get_indexdef(i.indexrelid, 0, true) FROM pg_index i WHERE i.indrelid = `+of+`
-		AND NOT EXISTS (SELECT 1 FROM pg_constraint k WHERE k.conindid = i.indexrelid) ORDER BY 1`, t.Name)
-	if err != nil {
-		return err
-	}
-	t.Indexes, err = pgx.CollectRows(rows, pgx.RowTo[string])
+	t.Columns, err = pgx.CollectRows(rows, pgx.RowToStructByPos[core.Column])
 	return err
 }

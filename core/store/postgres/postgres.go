@@ -39,6 +39,8 @@ type Options struct {
 	URL   string // postgres://…
 	Conns int    // most connections; 0: 16
 	Trace bool   // OpenTelemetry spans for statements
+	// Library makes the tables that libraries keep beside ours, for Load; nil: there are none.
+	Library func(ctx context.Context, db *sql.DB, dialect string) error
 }
 
 // Open opens the database without migrating it. It does not wait for the server.
@@ -77,7 +79,7 @@ func Open(ctx context.Context, o Options) (*Store, error) {
 		Terms:  terms{}, Vector: vectors{},
 		Scrub: []string{`VACUUM`},
 	}
-	return &Store{Store: sqlstore.New(db, db, d), db: db, pool: pool, schema: cfg.ConnConfig.RuntimeParams["search_path"]}, nil
+	return &Store{Store: sqlstore.New(db, db, d), db: db, pool: pool, beside: o.Library, schema: cfg.ConnConfig.RuntimeParams["search_path"]}, nil
 }
 
 // Beside opens the database once more, for a library that keeps tables of its own
@@ -92,6 +94,7 @@ type Store struct {
 	db     *sql.DB
 	pool   *pgxpool.Pool
 	schema string // the search path, if one is chosen
+	beside func(ctx context.Context, db *sql.DB, dialect string) error
 }
 
 // Close ends all work with the database.
@@ -101,7 +104,8 @@ func (s *Store) Close() error {
 	return err
 }
 
-// listen yields what other processes tell, on a connection of its own.
+// listen yields what other processes tell, on a connection of its own, and first
+// that it hears them.
 func listen(ctx context.Context, cfg *pgx.ConnConfig, yield func(string)) error {
 	c, err := pgx.ConnectConfig(ctx, cfg.Copy())
 	if err != nil {
@@ -111,6 +115,7 @@ func listen(ctx context.Context, cfg *pgx.ConnConfig, yield func(string)) error 
 	if _, err := c.Exec(ctx, "LISTEN "+channel); err != nil {
 		return err
 	}
+	yield(core.TopicListening)
 	for {
 		n, err := c.WaitForNotification(ctx)
 		if err != nil {

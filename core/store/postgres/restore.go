@@ -18,30 +18,55 @@ import (
 // restoring is the table that stands in a schema while a backup is put into it.
 const restoring = "everthread_restoring"
 
-// Load makes the schema of a version in an empty one and fills it, whole or not
-// at all. Until it is whole the schema is marked, and Migrate refuses it; one that
-// is marked is emptied first.
-func (s *Store) Load(ctx context.Context, schema int64, tables []core.Table, source core.TableSource) error {
+// Load makes the schema of a version in an empty one and fills it, whole or not at
+// all; see backup.Loader. Until it is whole the schema is marked, and Migrate refuses
+// it; one that is marked is emptied first. Only rows come from the backup.
+func (s *Store) Load(ctx context.Context, schema int64, tables []core.Table, source core.TableSource) (left []string, err error) {
 	c, err := s.alone(ctx)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	defer c.Close(context.WithoutCancel(ctx))
 	if err := s.claim(ctx, c); err != nil {
-		return err
+		return nil, err
 	}
 	p, err := s.provider()
 	if err != nil {
-		return err
+		return nil, err
 	}
 	if _, err := p.UpTo(ctx, schema); err != nil {
-		return fmt.Errorf("make the schema: %w", err)
+		return nil, fmt.Errorf("make the schema: %w", err)
 	}
-	if err := pgx.BeginFunc(ctx, c, func(tx pgx.Tx) error { return fill(ctx, tx, tables, source) }); err != nil {
-		return err
+	l := &loading{into: map[string]made{}}
+	if err := l.look(ctx, c, true); err != nil {
+		return nil, err
+	}
+	if s.beside != nil && slices.ContainsFunc(tables, func(t core.Table) bool { return l.into[t.Name].columns == nil }) {
+		if err := s.makeBeside(ctx); err != nil {
+			return nil, err
+		}
+		if err := l.look(ctx, c, false); err != nil {
+			return nil, err
+		}
+	}
+	if err := pgx.BeginFunc(ctx, c, func(tx pgx.Tx) error { return l.fill(ctx, tx, tables, source) }); err != nil {
+		return nil, err
 	}
 	if _, err := c.Exec(ctx, `ANALYZE`); err != nil {
-		return fmt.Errorf("gather statistics: %w", err)
+		return l.left, fmt.Errorf("gather statistics: %w", err)
+	}
+	return l.left, nil
+}
+
+// makeBeside has libraries make the tables that they keep beside ours.
+func (s *Store) makeBeside(ctx context.Context) error {
+	db, dialect, err := s.Beside()
+	if err != nil {
+		return err
+	}
+	defer func() { _ = db.Close() }()
+	if err := s.beside(ctx, db, dialect); err != nil {
+		return fmt.Errorf("make the tables of libraries: %w", err)
 	}
 	return nil
 }
@@ -110,37 +135,73 @@ func empty(ctx context.Context, tx pgx.Tx) error {
 			return fmt.Errorf("clear away an unfinished restore: %w", err)
 		}
 	}
+	if !unfinished {
+		return nil
+	}
+	kinds, err := list(ctx, tx, `SELECT typname FROM pg_type WHERE typnamespace = current_schema()::regnamespace AND typtype = 'e'`)
+	for _, name := range kinds {
+		if err == nil {
+			_, err = tx.Exec(ctx, `DROP TYPE `+quoted(name)+` CASCADE`)
+		}
+	}
+	if err != nil {
+		return fmt.Errorf("clear away an unfinished restore: %w", err)
+	}
 	return nil
 }
 
-// fill makes the tables that are not of our schema, fills all, and takes the mark away.
-func fill(ctx context.Context, tx pgx.Tx, tables []core.Table, source core.TableSource) error {
-	known, err := list(ctx, tx, every+but)
-	if err != nil {
-		return fmt.Errorf("list the tables: %w", err)
+// loading is what a backup is put into.
+type loading struct {
+	into map[string]made // by the tables' names
+	left []string        // tables that were left out, and why
+}
+
+// made is a table that is there.
+type made struct {
+	columns []string
+	ours    bool // of our schema
+	written bool // what is in it was written by the library that made it, and stays
+}
+
+// look takes in the tables that are there and were not.
+func (l *loading) look(ctx context.Context, c *pgx.Conn, ours bool) error {
+	return pgx.BeginFunc(ctx, c, func(tx pgx.Tx) error {
+		there, err := tablesOf(ctx, tx)
+		if err != nil {
+			return fmt.Errorf("list the tables: %w", err)
+		}
+		for _, t := range there {
+			if l.into[t.Name].columns != nil {
+				continue
+			}
+			m := made{ours: ours}
+			for _, c := range t.Columns {
+				m.columns = append(m.columns, c.Name)
+			}
+			if !ours {
+				if err := tx.QueryRow(ctx, `SELECT EXISTS (SELECT 1 FROM `+quoted(t.Name)+`)`).Scan(&m.written); err != nil {
+					return fmt.Errorf("look into %s: %w", t.Name, err)
+				}
+			}
+			l.into[t.Name] = m
+		}
+		return nil
+	})
+}
+
+// fill fills the tables, and takes the mark away.
+func (l *loading) fill(ctx context.Context, tx pgx.Tx, tables []core.Table, source core.TableSource) error {
+	if err := l.check(tables); err != nil {
+		return err
 	}
-	if err := truncate(ctx, tx, known); err != nil {
+	if err := l.truncate(ctx, tx); err != nil {
 		return fmt.Errorf("empty the tables: %w", err)
 	}
-	var others []core.Table
-	for _, t := range tables {
-		if !slices.Contains(known, t.Name) {
-			others = append(others, t)
-		}
-	}
-	if err := create(ctx, tx, others); err != nil {
+	if err := l.copyIn(ctx, tx, tables, source); err != nil {
 		return err
 	}
-	if err := copyIn(ctx, tx, tables, source); err != nil {
-		return err
-	}
-	if err := complete(ctx, tx, others); err != nil {
-		return err
-	}
-	has := func(name string) bool {
-		return slices.ContainsFunc(tables, func(t core.Table) bool { return t.Name == name })
-	}
-	err = sqlstore.Settle(has, func(query string) error {
+	has := func(name string) bool { return l.into[name].columns != nil }
+	err := sqlstore.Settle(has, func(query string) error {
 		_, err := tx.Exec(ctx, query)
 		return err
 	})
@@ -151,48 +212,34 @@ func fill(ctx context.Context, tx pgx.Tx, tables []core.Table, source core.Table
 	return err
 }
 
-// truncate removes the rows that a new schema comes with.
-func truncate(ctx context.Context, tx pgx.Tx, tables []string) error {
-	var names []string
+// check refuses tables of our schema that are not as it makes them.
+func (l *loading) check(tables []core.Table) error {
 	for _, t := range tables {
-		names = append(names, quoted(t))
-	}
-	_, err := tx.Exec(ctx, `TRUNCATE `+strings.Join(names, ", "))
-	return err
-}
-
-// create makes tables without their rules. A column of a type that only the old
-// database had, as a list of words is, becomes one of text.
-func create(ctx context.Context, tx pgx.Tx, tables []core.Table) error {
-	for _, t := range tables {
-		var columns []string
+		m := l.into[t.Name]
 		for _, c := range t.Columns {
-			var known bool
-			if err := tx.QueryRow(ctx, `SELECT to_regtype($1) IS NOT NULL`, c.Type).Scan(&known); err != nil {
-				return fmt.Errorf("look for the type %s: %w", c.Type, err)
+			if m.ours && !slices.Contains(m.columns, c.Name) {
+				return fmt.Errorf("the backup has a column %q of %q, which the schema that it names does not have: it was changed by somebody, and is not restored", c.Name, t.Name)
 			}
-			if !known {
-				c.Default = strings.TrimSuffix(c.Default, "::"+c.Type)
-				c.Type = "text"
-			}
-			text := quoted(c.Name) + " " + c.Type
-			if c.Default != "" {
-				text += " DEFAULT " + c.Default
-			}
-			if c.Required {
-				text += " NOT NULL"
-			}
-			columns = append(columns, text)
-		}
-		if _, err := tx.Exec(ctx, `CREATE TABLE `+quoted(t.Name)+` (`+strings.Join(columns, ", ")+`)`); err != nil {
-			return fmt.Errorf("make the table %s: %w", t.Name, err)
 		}
 	}
 	return nil
 }
 
-// copyIn fills the tables.
-func copyIn(ctx context.Context, tx pgx.Tx, tables []core.Table, source core.TableSource) error {
+// truncate removes the rows that a new schema comes with.
+func (l *loading) truncate(ctx context.Context, tx pgx.Tx) error {
+	var names []string
+	for name, m := range l.into {
+		if m.ours {
+			names = append(names, quoted(name))
+		}
+	}
+	_, err := tx.Exec(ctx, `TRUNCATE `+strings.Join(names, ", "))
+	return err
+}
+
+// copyIn fills the tables that are there. Of a library's table that cannot be filled
+// nothing is taken.
+func (l *loading) copyIn(ctx context.Context, tx pgx.Tx, tables []core.Table, source core.TableSource) error {
 	for {
 		n, rows, err := source.Next()
 		if errors.Is(err, io.EOF) {
@@ -202,15 +249,55 @@ func copyIn(ctx context.Context, tx pgx.Tx, tables []core.Table, source core.Tab
 			return err
 		}
 		t := tables[n]
+		m := l.into[t.Name]
 		kept := &failed{Reader: rows}
-		_, err = tx.Conn().PgConn().CopyFrom(ctx, kept, `COPY `+quoted(t.Name)+` (`+columnsOf(t)+`) FROM STDIN (FORMAT binary)`)
+		switch {
+		case m.ours:
+			err = fillTable(ctx, tx, t, kept)
+		case m.columns == nil:
+			l.left = append(l.left, fmt.Sprintf("%q: it is no table of everthread", t.Name))
+		case m.written:
+		case !sameColumns(t, m.columns):
+			l.left = append(l.left, fmt.Sprintf("%q: the library that keeps it makes it otherwise now", t.Name))
+		default:
+			err = pgx.BeginFunc(ctx, tx, func(tx pgx.Tx) error { return fillTable(ctx, tx, t, kept) })
+			if kept.err == nil && unfit(err) {
+				l.left = append(l.left, fmt.Sprintf("%q: %v", t.Name, err))
+				err = nil
+			}
+		}
 		if kept.err != nil {
 			return kept.err // the server only knows that the rows ended
 		}
 		if err != nil {
-			return fmt.Errorf("fill the table %s: %w", t.Name, err)
+			return err
+		}
+		if _, err := io.Copy(io.Discard, rows); err != nil {
+			return err
 		}
 	}
+}
+
+// unfit reports whether an error is of what was to be stored, and not of the server.
+func unfit(err error) bool {
+	var refused *pgconn.PgError
+	return errors.As(err, &refused) && slices.Contains([]string{"22", "23", "42"}, refused.Code[:2])
+}
+
+// sameColumns reports whether a table of a backup has just these columns.
+func sameColumns(t core.Table, columns []string) bool {
+	return len(t.Columns) == len(columns) && !slices.ContainsFunc(t.Columns, func(c core.Column) bool { return !slices.Contains(columns, c.Name) })
+}
+
+func fillTable(ctx context.Context, tx pgx.Tx, t core.Table, rows io.Reader) error {
+	if len(t.Columns) == 0 {
+		return fmt.Errorf("fill the table %s: the backup names no column of it", t.Name)
+	}
+	_, err := tx.Conn().PgConn().CopyFrom(ctx, rows, `COPY `+quoted(t.Name)+` (`+columnsOf(t)+`) FROM STDIN (FORMAT binary)`)
+	if err != nil {
+		return fmt.Errorf("fill the table %s: %w", t.Name, err)
+	}
+	return nil
 }
 
 // failed keeps why reading failed.
@@ -226,28 +313,4 @@ func (f *failed) Read(p []byte) (int, error) {
 		f.err = err
 	}
 	return n, err
-}
-
-// complete gives tables their rules and indexes: first what stands for itself.
-func complete(ctx context.Context, tx pgx.Tx, tables []core.Table) error {
-	for _, refers := range []bool{false, true} {
-		for _, t := range tables {
-			for _, r := range t.Rules {
-				if r.Refers != refers {
-					continue
-				}
-				if _, err := tx.Exec(ctx, `ALTER TABLE `+quoted(t.Name)+` ADD CONSTRAINT `+quoted(r.Name)+` `+r.Definition); err != nil {
-					return fmt.Errorf("make the rule %s of %s: %w", r.Name, t.Name, err)
-				}
-			}
-		}
-	}
-	for _, t := range tables {
-		for _, index := range t.Indexes {
-			if _, err := tx.Exec(ctx, index); err != nil {
-				return fmt.Errorf("make an index of %s: %w", t.Name, err)
-			}
-		}
-	}
-	return nil
 }

@@ -14,8 +14,6 @@ import (
 
 	"modernc.org/sqlite"
 	lib "modernc.org/sqlite/lib"
-
-	"github.com/everthread/everthread/core/store/sqlstore"
 )
 
 // Image passes the database file as of one moment to read. It is a read like any
@@ -149,28 +147,4 @@ func InUse(ctx context.Context, dir string) bool {
 	}
 	var busy *sqlite.Error
 	return errors.As(err, &busy) && (busy.Code()&0xff == lib.SQLITE_BUSY || busy.Code()&0xff == lib.SQLITE_LOCKED)
-}
-
-// Prepare brings a restored database below dir up to date, and settles what was
-// under way when it was backed up. Afterwards all of it is in its one file.
-func Prepare(ctx context.Context, dir string) error {
-	s, err := Open(dir)
-	if err != nil {
-		return err
-	}
-	if err = s.Migrate(ctx); err == nil {
-		err = sqlstore.Settle(s.has, func(query string) error {
-			_, err := s.db.ExecContext(ctx, query)
-			return err
-		})
-	}
-	if err == nil {
-		_, err = s.db.ExecContext(ctx, `PRAGMA wal_checkpoint(TRUNCATE)`)
-	}
-	return errors.Join(err, s.Close())
-}
-
-func (s *Store) has(table string) bool {
-	var n int
-	return s.db.QueryRow(`SELECT COUNT(*) FROM sqlite_schema WHERE name = $1`, table).Scan(&n) == nil && n > 0
 }

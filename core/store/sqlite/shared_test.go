@@ -9,6 +9,8 @@ import (
 	"testing"
 	"time"
 
+	"golang.org/x/sync/errgroup"
+
 	"github.com/everthread/everthread/core"
 	"github.com/everthread/everthread/core/store/sqlite"
 	"github.com/everthread/everthread/core/store/storetest"
@@ -195,4 +197,24 @@ func TestMigrate(t *testing.T) {
 		t.Cleanup(func() { _ = s.Close() })
 		return s
 	})
+}
+
+func TestSeveralProcessesBeginOnOneFile(t *testing.T) {
+	t.Parallel()
+	for range 5 {
+		dir := t.TempDir()
+		var group errgroup.Group
+		for range 4 {
+			group.Go(func() error {
+				s, err := sqlite.Open(dir)
+				if err != nil {
+					return err
+				}
+				return errors.Join(s.Migrate(t.Context()), s.Close())
+			})
+		}
+		if err := group.Wait(); err != nil {
+			t.Fatal(err)
+		}
+	}
 }

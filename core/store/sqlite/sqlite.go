@@ -8,7 +8,9 @@ package sqlite
 import (
 	"context"
 	"database/sql"
+	"errors"
 	"fmt"
+	"io/fs"
 	"net/url"
 	"os"
 	"path/filepath"
@@ -29,6 +31,9 @@ func Open(dir string) (*Store, error) {
 		return nil, fmt.Errorf("make the data folder: %w", err)
 	}
 	path := filepath.Join(dir, "everthread.db")
+	if err := private(path); err != nil {
+		return nil, fmt.Errorf("keep the database to ourselves: %w", err)
+	}
 	write, err := open(path, "immediate", 1)
 	if err != nil {
 		return nil, err
@@ -38,6 +43,33 @@ func Open(dir string) (*Store, error) {
 		return nil, err
 	}
 	return &Store{Store: sqlstore.New(write, read, sqlstore.Dialect{Name: "sqlite", OneWriter: true, Terms: terms{}, Vector: vectors{}, Scrub: scrub()}), db: write, path: path}, nil
+}
+
+// private makes sure that a database is there, and that nobody else can read it,
+// whatever the folder and the umask let. The files beside it get their mode from it,
+// if they are made by then. One that is there is not opened: closing it would end the
+// locks that this process has on it.
+func private(path string) error {
+	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+	if err == nil {
+		err = f.Close()
+	}
+	if err != nil && !errors.Is(err, fs.ErrExist) {
+		return err
+	}
+	for _, name := range []string{path, path + "-wal", path + "-shm", path + "-journal"} {
+		info, err := os.Stat(name)
+		if errors.Is(err, fs.ErrNotExist) || err == nil && info.Mode().Perm()&0o077 == 0 {
+			continue
+		}
+		if err == nil {
+			err = os.Chmod(name, 0o600)
+		}
+		if err != nil && !errors.Is(err, fs.ErrPermission) && !errors.Is(err, fs.ErrNotExist) { // it is not ours: who owns it says who reads it
+			return err
+		}
+	}
+	return nil
 }
 
 // Store is the embedded store.
@@ -69,13 +101,25 @@ func (s *Store) Beside() (*sql.DB, string, error) {
 	return db, "sqlite3", err
 }
 
-// Migrate brings the schema up to date.
+// Migrate brings the schema up to date. Where several processes begin on one file,
+// a step that another has made meanwhile is no error.
 func (s *Store) Migrate(ctx context.Context) error {
 	p, err := s.provider()
 	if err != nil {
 		return err
 	}
-	return sqlstore.Migrate(ctx, p)
+	made := int64(-1)
+	for {
+		err := sqlstore.Migrate(ctx, p)
+		if err == nil {
+			return nil
+		}
+		now, versionErr := p.GetDBVersion(ctx)
+		if versionErr != nil || now <= made {
+			return err
+		}
+		made = now
+	}
 }
 
 // Schema reads the schema's version.

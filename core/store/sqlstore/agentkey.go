@@ -8,12 +8,17 @@ import (
 
 // AddAgentKey stores the key of a personal agent; see core.AgentKeyStore.
 func (s *Store) AddAgentKey(ctx context.Context, k core.AgentKey, seal func(id int64) (string, error)) (core.AgentKey, error) {
-	err := s.update(ctx, "add agent key", 0, func(t *tx) (err error) {
+	err := s.even(ctx, "add agent key", k.User, func(t *tx) (err error) {
 		if _, err := scanUser(t.row(`SELECT `+userColumns+` FROM users WHERE id = $1 AND id > 0`, k.User)); err != nil {
 			return err
 		}
-		k.ID = t.nextID()
+		if k.ID, err = t.sharedID(); err != nil {
+			return err
+		}
 		if k.Sealed, err = seal(k.ID); err != nil {
+			return err
+		}
+		if err := t.did(core.AuditAgentMade, "agent", k.ID); err != nil {
 			return err
 		}
 		return t.exec(`INSERT INTO agent_keys (user_id, id, name, sealed, created_at) VALUES ($1, $2, $3, $4, $5)`,
@@ -37,9 +42,9 @@ func (s *Store) AgentKeys(ctx context.Context) ([]core.AgentKey, error) {
 func (s *Store) RemoveAgentKey(ctx context.Context, user core.UserID, id int64) error {
 	return s.update(ctx, "remove agent key", user, func(t *tx) error {
 		n, err := t.count(`DELETE FROM agent_keys WHERE user_id = $1 AND id = $2`, t.user, id)
-		if err == nil && n == 0 {
-			return core.ErrNotFound
+		if err != nil || n == 0 {
+			return orNotFound(err)
 		}
-		return err
+		return t.did(core.AuditAgentGone, "agent", id)
 	})
 }

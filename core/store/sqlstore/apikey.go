@@ -10,16 +10,26 @@ import (
 // AddAPIKey stores a key; see core.APIKeyStore.
 func (s *Store) AddAPIKey(ctx context.Context, k core.APIKey) (core.APIKey, error) {
 	err := s.even(ctx, "add API key", k.User, func(t *tx) (err error) {
-		if err := t.somebody(); err != nil {
-			return err
-		}
-		if k.ID, err = t.sharedID(); err != nil {
-			return err
-		}
-		return t.exec(`INSERT INTO api_keys (user_id, id, name, hash, hint, scopes, created_at) VALUES ($1, $2, $3, $4, $5, $6, $7)`,
-			t.user, k.ID, k.Name, k.Hash, k.Hint, text(k.Scopes), ms(k.CreatedAt))
+		k.ID, err = t.addKey(k)
+		return err
 	})
 	return k, err
+}
+
+// addKey stores a key of the user and returns its id.
+func (t *tx) addKey(k core.APIKey) (int64, error) {
+	if err := t.somebody(); err != nil {
+		return 0, err
+	}
+	id, err := t.sharedID()
+	if err != nil {
+		return 0, err
+	}
+	if err := t.did(core.AuditKeyMade, "key", id); err != nil {
+		return 0, err
+	}
+	return id, t.exec(`INSERT INTO api_keys (user_id, id, name, hash, hint, scopes, created_at) VALUES ($1, $2, $3, $4, $5, $6, $7)`,
+		t.user, id, k.Name, k.Hash, k.Hint, text(k.Scopes), ms(k.CreatedAt))
 }
 
 const apiKeyColumns = `api_keys.user_id, api_keys.id, api_keys.name, hash, hint, scopes, api_keys.created_at, used_at`
@@ -61,11 +71,13 @@ func (s *Store) UseAPIKey(ctx context.Context, user core.UserID, id int64, at ti
 
 // RevokeAPIKey removes a user's key, or is core.ErrNotFound.
 func (s *Store) RevokeAPIKey(ctx context.Context, user core.UserID, id int64) error {
-	return s.even(ctx, "revoke API key", user, func(t *tx) error {
-		n, err := t.count(`DELETE FROM api_keys WHERE user_id = $1 AND id = $2`, t.user, id)
-		if err == nil && n == 0 {
-			return core.ErrNotFound
-		}
-		return err
-	})
+	return s.even(ctx, "revoke API key", user, func(t *tx) error { return t.revokeKey(id) })
+}
+
+func (t *tx) revokeKey(id int64) error {
+	n, err := t.count(`DELETE FROM api_keys WHERE user_id = $1 AND id = $2`, t.user, id)
+	if err != nil || n == 0 {
+		return orNotFound(err)
+	}
+	return t.did(core.AuditKeyRevoked, "key", id)
 }

@@ -21,6 +21,7 @@ func (s *Store) Commit(ctx context.Context, r core.Reply, c *core.Claim) (core.C
 		if out.Messages, err = t.say(r, &st); err != nil {
 			return err
 		}
+		t.by(core.Actor{Via: core.ViaIdentity, ID: int64(r.Turn.Identity), At: r.Now})
 		if err := t.apply(r.Effects, nil); err != nil {
 			return err
 		}
@@ -32,7 +33,7 @@ func (s *Store) Commit(ctx context.Context, r core.Reply, c *core.Claim) (core.C
 				return err
 			}
 		}
-		if err := t.closeTurn(r); err != nil {
+		if err := t.closeTurn(r, st); err != nil {
 			return err
 		}
 		if err := t.settle(r); err != nil {
@@ -95,7 +96,7 @@ func unsaid(r core.Reply, st state) core.Reply {
 		r.Epoch = &e
 	}
 	if len(r.Turn.Inputs) > 0 && r.State != core.TurnFailed && st.left == 0 {
-		r.State, r.Messages, r.Deliveries, r.Epoch, r.Effects = core.TurnStopped, nil, nil, nil, nil
+		r.State, r.Messages, r.Deliveries, r.Epoch, r.Effects, r.News, r.Told = core.TurnStopped, nil, nil, nil, nil, nil, 0
 	}
 	return r
 }
@@ -144,11 +145,24 @@ func (t *tx) moveThread(r core.Reply, last, epoch int64) error {
 			return err
 		}
 	}
-	return t.exec(`UPDATE threads SET last_position = $3, epoch_id = $4, epoch_used = $5 WHERE user_id = $1 AND id = $2`,
-		t.user, r.Turn.Thread, last, epoch, ms(r.Now))
+	return t.exec(`UPDATE threads SET last_position = $3, epoch_id = $4, epoch_used = $5, news = CASE WHEN news < $6 THEN $6 ELSE news END WHERE user_id = $1 AND id = $2`,
+		t.user, r.Turn.Thread, last, epoch, ms(r.Now), told(r))
 }
 
-func (t *tx) closeTurn(r core.Reply) error {
+// told is how far a reply's prompt told of changes, if the prompt stays.
+func told(r core.Reply) int64 {
+	if r.State == core.TurnFailed {
+		return 0
+	}
+	return r.Told
+}
+
+func (t *tx) closeTurn(r core.Reply, st state) error {
+	if r.News != nil && r.State != core.TurnFailed {
+		if err := t.keepNote(r.News, st); err != nil {
+			return err
+		}
+	}
 	snapshot, epoch := "", core.TurnID(0)
 	if r.Snapshot != nil {
 		snapshot, epoch = text(r.Snapshot), r.Snapshot.Epoch
@@ -163,6 +177,9 @@ func (t *tx) closeTurn(r core.Reply) error {
 	}
 	for _, id := range r.Turn.Inputs {
 		if err := t.exec(`UPDATE messages SET position = 0, turn_id = 0 WHERE user_id = $1 AND id = $2`, t.user, id); err != nil {
+			return err
+		}
+		if err := t.exec(`UPDATE threads SET failed = $3 WHERE user_id = $1 AND id = $2 AND failed < $3`, t.user, r.Turn.Thread, id); err != nil {
 			return err
 		}
 	}
@@ -271,7 +288,26 @@ func (s *Store) ReserveMore(ctx context.Context, turn *core.Turn, b core.Budget)
 		}
 		return t.exec(`UPDATE turns SET reserved = reserved + $3 WHERE user_id = $1 AND id = $2`, t.user, turn.ID, b.Reserve)
 	})
+	if ok && err == nil && b.TokensPerDay > 0 {
+		turn.Reserved += b.Reserve
+	}
 	return ok, err
+}
+
+// ReserveCall takes tokens of a day's budget for one call; see core.UsageStore.
+func (s *Store) ReserveCall(ctx context.Context, user core.UserID, day string, n, limit int) (bool, error) {
+	ok := false
+	err := s.even(ctx, "reserve call", user, func(t *tx) error {
+		p, err := t.reserve(&core.Budget{TokensPerDay: limit, Reserve: n, Day: day})
+		ok = p == nil
+		return err
+	})
+	return ok && err == nil, err
+}
+
+// SettleCall replaces what a call had reserved by what it took.
+func (s *Store) SettleCall(ctx context.Context, user core.UserID, day string, n int, u core.Usage) error {
+	return s.even(ctx, "settle call", user, func(t *tx) error { return t.spend(day, u, n, 0) })
 }
 
 // Spend adds a background call's tokens to a day.
@@ -288,6 +324,35 @@ func usageOf(q reader, user core.UserID, day string) (used, reserved int, err er
 	err = q.row(`SELECT COALESCE(MAX(prompt + completion), 0), COALESCE(MAX(reserved), 0) FROM usage WHERE user_id = $1 AND day = $2`, user, day).
 		Scan(&used, &reserved)
 	return used, reserved, err
+}
+
+// TakeEgress adds to what went out on a day; see core.UsageStore.
+func (s *Store) TakeEgress(ctx context.Context, user core.UserID, day string, want, most core.Egress) (got core.Egress, err error) {
+	err = s.even(ctx, "count what goes out", user, func(t *tx) error {
+		var used core.Egress
+		err := t.row(`SELECT COALESCE(MAX(calls), 0), COALESCE(MAX(bytes), 0) FROM usage WHERE user_id = $1 AND day = $2`, t.user, day).
+			Scan(&used.Calls, &used.Bytes)
+		if err != nil {
+			return err
+		}
+		got = core.Egress{Calls: within(want.Calls, used.Calls, most.Calls), Bytes: within(want.Bytes, used.Bytes, most.Bytes)}
+		return t.exec(`INSERT INTO usage (user_id, day, calls, bytes) VALUES ($1, $2, $3, $4)
+			ON CONFLICT (user_id, day) DO UPDATE SET calls = usage.calls + excluded.calls, bytes = usage.bytes + excluded.bytes`,
+			t.user, day, got.Calls, got.Bytes)
+	})
+	return got, err
+}
+
+// within is as much of want as can be added to used, which is at least 0 and at most
+// most; 0: no limit.
+func within(want, used, most int64) int64 {
+	if want < 0 {
+		return max(want, -used)
+	}
+	if most > 0 {
+		return max(0, min(want, most-used))
+	}
+	return want
 }
 
 // UsageDays lists what was used; see core.UsageReader. Who became a part of

@@ -40,8 +40,16 @@ type recipient struct {
 	busy    bool // another delivery stands before
 }
 
-// deliver stores one delivery; see deliverTo.
+// deliver stores one delivery; see deliverTo. Without an identity it is for whichever
+// of the user has its address by then.
 func (t *tx) deliver(m core.MessageID, n core.NewDelivery, c *core.Claim, now time.Time) (*core.Delivery, error) {
+	if n.Identity == 0 && t.user != 0 {
+		err := found(t.row(`SELECT id FROM identities WHERE user_id = $1 AND channel = $2 AND account = $3 AND external = $4 AND detached = 0`,
+			t.user, n.To.Channel, n.To.Account, n.To.External).Scan(&n.Identity))
+		if err != nil && !errors.Is(err, core.ErrNotFound) {
+			return nil, err
+		}
+	}
 	var r recipient
 	err := t.row(`SELECT COALESCE((SELECT blocked FROM identities WHERE user_id = $1 AND id = $2), 0),
 		EXISTS (SELECT 1 FROM jobs WHERE user_id = $1 AND key = $3 AND state IN ('ready', 'running'))`, t.user, n.Identity, core.AddressKey(n.To)).
@@ -390,6 +398,9 @@ func (s *Store) Redeliver(ctx context.Context, user core.UserID, id core.Deliver
 		}
 		err = t.exec(`UPDATE delivery_parts SET state = 'pending' WHERE user_id = $1 AND delivery_id = $2 AND state IN ('failed', 'unknown', 'sending')`, t.user, id)
 		if err != nil {
+			return err
+		}
+		if err := t.did(core.AuditRetry, "delivery", int64(id)); err != nil {
 			return err
 		}
 		d, err := deliveryByID(t, t.user, id)

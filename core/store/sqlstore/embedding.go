@@ -1,6 +1,7 @@
 package sqlstore
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"time"
@@ -137,7 +138,7 @@ func (s *Store) PutVectors(ctx context.Context, user core.UserID, config string,
 func (t *tx) putVector(v core.EmbeddingResult, config string, now time.Time) error {
 	state := core.EmbeddingReady
 	if v.Error != "" {
-		state = core.EmbeddingError
+		state, config = core.EmbeddingError, cmp.Or(v.Tried, config)
 	} else if len(v.Vector) != core.VectorSize {
 		return fmt.Errorf("a vector has %d values, not %d", len(v.Vector), core.VectorSize)
 	}
@@ -146,10 +147,29 @@ func (t *tx) putVector(v core.EmbeddingResult, config string, now time.Time) err
 	if err != nil || n == 0 {
 		return err
 	}
+	if v.Kind == core.VectorWindow {
+		if err := t.putPassages(v); err != nil {
+			return err
+		}
+	}
 	if v.Error != "" {
 		return t.all(t.s.dialect.Vector.Drop(v.Kind, t.user, v.ID))
 	}
 	return t.all(t.s.dialect.Vector.Put(v.Kind, t.user, v.ID, v.Vector))
+}
+
+// putPassages stores the passages of a window.
+func (t *tx) putPassages(v core.EmbeddingResult) error {
+	var first core.MessageID
+	err := t.row(`SELECT first_message FROM windows WHERE user_id = $1 AND id = $2`, t.user, v.ID).Scan(&first)
+	if err != nil {
+		return found(err)
+	}
+	packed := core.PackPassages(first, v.Passages)
+	if packed == nil {
+		packed = []byte{}
+	}
+	return t.exec(`UPDATE windows SET passages = $3 WHERE user_id = $1 AND id = $2`, t.user, v.ID, packed)
 }
 
 // all runs statements.
@@ -199,17 +219,55 @@ func (s *Store) EmbeddingCounts(ctx context.Context, user core.UserID, config st
 // ownEmbeddings is the condition of the index users_own.
 const ownEmbeddings = `u.settings LIKE '%"embeddings":{%'`
 
+// forAll leads what was tried in the rows of FailEmbeddings.
+const forAll = "!"
+
+// FailEmbeddings marks what is pending as an error; see core.EmbeddingStore.
+func (s *Store) FailEmbeddings(ctx context.Context, user core.UserID, tried, reason string, now time.Time) error {
+	return s.unbounded(ctx, "fail embeddings", user, func(t *tx) error {
+		return t.exec(`UPDATE embeddings SET state = 'error', error = $2, config = $3, updated_at = $4 WHERE user_id = $1 AND state = 'pending'`, user, reason, forAll+tried, ms(now))
+	})
+}
+
+// RetryEmbeddings makes errors pending again; see core.EmbeddingStore.
+func (s *Store) RetryEmbeddings(ctx context.Context, user core.UserID, tried string, now time.Time) error {
+	var some bool
+	err := s.one(ctx).row(`SELECT EXISTS (SELECT 1 FROM embeddings WHERE user_id = $1 AND state = 'error' AND config <> $2)`, user, tried).Scan(&some)
+	if err != nil || !some {
+		return wrap("look for errors of embeddings", err)
+	}
+	return s.unbounded(ctx, "retry embeddings", user, func(t *tx) error {
+		return t.exec(`UPDATE embeddings SET state = 'pending', error = '', updated_at = $3 WHERE user_id = $1 AND state = 'error' AND config <> $2`, user, tried, ms(now))
+	})
+}
+
+// EmbeddingFaults lists why texts have no vectors; see core.EmbeddingStore.
+func (s *Store) EmbeddingFaults(ctx context.Context, user core.UserID) ([]core.EmbeddingFault, error) {
+	where, args := `user_id = $1`, []any{user}
+	if user == 0 {
+		where, args = `user_id > 0`, nil
+	}
+	rows, err := s.one(ctx).rows(`SELECT error, COUNT(*) FROM embeddings WHERE `+where+` AND state = 'error' GROUP BY error ORDER BY COUNT(*) DESC, error LIMIT 5`, args...)
+	out, err := collect(rows, err, func(r scanner) (f core.EmbeddingFault, err error) { return f, r.Scan(&f.Reason, &f.Count) })
+	return out, wrap("read errors of embeddings", err)
+}
+
 // EmbeddingDue lists users who have messages outside of windows or something
 // that waits for a vector, and no job for it: one that waits after a failure
-// keeps its time.
-func (s *Store) EmbeddingDue(ctx context.Context, after core.UserID, own bool, limit int) ([]core.UserID, error) {
-	whose := ``
+// keeps its time, unless something else is tried by now.
+func (s *Store) EmbeddingDue(ctx context.Context, after core.UserID, own bool, tried string, limit int) ([]core.UserID, error) {
+	whose, failed := ``, ``
+	args := []any{after, limit, core.EmbedKey}
 	if own {
 		whose = ` AND ` + ownEmbeddings
 	}
-	rows, err := s.one(ctx).rows(`SELECT u.id FROM users u WHERE u.id > $1 AND u.id > 0`+whose+` AND u.moving IN (0, 3) AND (EXISTS (SELECT 1 FROM segments g WHERE g.user_id = u.id AND g.unwindowed = 1)
+	if tried != "" {
+		failed = ` OR EXISTS (SELECT 1 FROM embeddings e WHERE e.user_id = u.id AND e.state = 'error' AND e.config <> $4 AND e.config <> $5)`
+		args = append(args, tried, forAll+tried)
+	}
+	rows, err := s.one(ctx).rows(`SELECT u.id FROM users u WHERE u.id > $1 AND u.id > 0`+whose+` AND u.moving IN (0, 3) AND ((EXISTS (SELECT 1 FROM segments g WHERE g.user_id = u.id AND g.unwindowed = 1)
 		OR EXISTS (SELECT 1 FROM embeddings e WHERE e.user_id = u.id AND e.state = 'pending'))
-		AND NOT EXISTS (SELECT 1 FROM jobs j WHERE j.user_id = u.id AND j.key = $3 AND j.state IN ('ready', 'running')) ORDER BY u.id LIMIT $2`, after, limit, core.EmbedKey)
+		AND NOT EXISTS (SELECT 1 FROM jobs j WHERE j.user_id = u.id AND j.key = $3 AND j.state IN ('ready', 'running'))`+failed+`) ORDER BY u.id LIMIT $2`, args...)
 	return collect(rows, err, func(r scanner) (id core.UserID, err error) { return id, r.Scan(&id) })
 }
 
@@ -223,21 +281,23 @@ func (s *Store) Nearest(ctx context.Context, n core.NearestQuery) ([]core.Neighb
 
 // Windows returns windows by their ids.
 func (s *Store) Windows(ctx context.Context, user core.UserID, ids []core.WindowID) ([]core.TextWindow, error) {
-	var out []core.TextWindow
-	err := s.view(ctx, "read windows", func(q querier) error {
-		for _, id := range ids {
-			rows, err := q.rows(`SELECT user_id, id, segment_id, first_message, last_message, tokens FROM windows WHERE user_id = $1 AND id = $2`, user, id)
-			got, err := collect(rows, err, func(r scanner) (w core.TextWindow, err error) {
-				return w, r.Scan(&w.User, &w.ID, &w.Segment, &w.First, &w.Last, &w.Tokens)
-			})
-			if err != nil {
-				return err
-			}
-			out = append(out, got...)
+	if len(ids) == 0 {
+		return nil, nil
+	}
+	args := []any{user}
+	for _, id := range ids {
+		args = append(args, id)
+	}
+	rows, err := s.one(ctx).rows(`SELECT user_id, id, segment_id, first_message, last_message, tokens, passages FROM windows
+		WHERE user_id = $1 AND id IN (`+placeholders(2, len(ids))+`) ORDER BY id`, args...)
+	out, err := collect(rows, err, func(r scanner) (w core.TextWindow, err error) {
+		var packed []byte
+		if err = r.Scan(&w.User, &w.ID, &w.Segment, &w.First, &w.Last, &w.Tokens, &packed); err == nil {
+			w.Passages, err = core.UnpackPassages(w.First, packed)
 		}
-		return nil
+		return w, err
 	})
-	return out, err
+	return out, wrap("read windows", err)
 }
 
 // reembedMessage makes the windows of a message wait for new vectors.
@@ -252,6 +312,9 @@ func (t *tx) reembedMessage(m core.Message) error {
 			return err
 		}
 		if err = t.exec(`UPDATE embeddings SET state = 'pending', error = '', revision = revision + 1 WHERE user_id = $1 AND kind = 'window' AND id = $2`, t.user, id); err != nil {
+			return err
+		}
+		if err = t.exec(`UPDATE windows SET passages = $3 WHERE user_id = $1 AND id = $2`, t.user, id, []byte{}); err != nil {
 			return err
 		}
 		err = t.all(t.s.dialect.Vector.Drop(core.VectorWindow, t.user, id))

@@ -30,6 +30,9 @@ func (s *Store) Hold(ctx context.Context, h core.Hold) (bool, error) {
 			return err
 		}
 		if h.Code != nil {
+			if err := t.pushOut(h); err != nil {
+				return err
+			}
 			full, err := t.fullOfCodes(h)
 			if err != nil || full {
 				return err
@@ -82,6 +85,23 @@ func (t *tx) changeHeld(h core.Hold) error {
 		}
 		err = t.exec(`UPDATE events SET state = $4, payload = $5 WHERE channel = $1 AND account = $2 AND event_id = $3`,
 			e.Address.Channel, e.Address.Account, old.EventID, state, payload)
+	}
+	return err
+}
+
+// pushOut removes the oldest codes of an origin, so that there is room for one more.
+func (t *tx) pushOut(h core.Hold) error {
+	if h.Origin == "" {
+		return nil
+	}
+	rows, err := t.rows(`SELECT hash, external FROM codes WHERE kind = $1 AND channel = $2 AND account = $3 AND substr(external, length(external) - length(CAST($4 AS text)) + 1) = CAST($4 AS text)
+		ORDER BY created_at DESC, hash`, string(h.Code.Kind), h.Code.Address.Channel, h.Code.Address.Account, h.Origin)
+	type code struct{ hash, external string }
+	there, err := collect(rows, err, func(r scanner) (c code, err error) { return c, r.Scan(&c.hash, &c.external) })
+	for n, c := range there {
+		if err == nil && n >= h.MaxOrigin-1 && c.external != h.Code.Address.External {
+			err = t.exec(`DELETE FROM codes WHERE kind = $1 AND hash = $2`, string(h.Code.Kind), c.hash)
+		}
 	}
 	return err
 }

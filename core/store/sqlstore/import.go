@@ -278,7 +278,7 @@ func (in *importing) store() error {
 // columns are a message as its row has it.
 func (in *importing) columns(m incoming) []any {
 	x := "{}"
-	if e := (extra{m.ToolCalls, m.ToolCallID, m.ToolName, m.Attachments, m.Quote, m.ForwardedFrom, m.Outside, nil}); !e.empty() {
+	if e := (extra{m.ToolCalls, m.ToolCallID, m.ToolName, m.Attachments, m.Quote, m.ForwardedFrom, m.Outside, nil, nil, nil, m.Tainted}); !e.empty() {
 		x = text(e)
 	}
 	shown := m.position

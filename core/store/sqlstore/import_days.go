@@ -139,8 +139,8 @@ func (s *Store) ImportSummary(ctx context.Context, user core.UserID, label strin
 		}
 		stored = true
 		for n, v := range versions {
-			err := t.exec(`INSERT INTO summaries (user_id, segment_id, version, label, body, tokens, covers, model, usage, ungrounded, final, created_at)
-				VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12)`, t.user, g.ID, n+1, label, v.Markdown, v.Tokens, text(v.Covers), v.Model, text(v.Usage),
+			err := t.exec(`INSERT INTO summaries (user_id, segment_id, version, label, body, tokens, covers, model, usage, ungrounded, final, created_at, tainted)
+				VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, 1)`, t.user, g.ID, n+1, label, v.Markdown, v.Tokens, text(v.Covers), v.Model, text(v.Usage),
 				flag(v.Ungrounded), flag(v.Final), ms(v.CreatedAt))
 			if err != nil {
 				return err

@@ -80,6 +80,12 @@ func (s *Store) Append(ctx context.Context, a core.Append) (core.Appended, error
 				return err
 			}
 			out.Messages = append(out.Messages, id)
+			if d := a.Messages[n].Decides; d != nil {
+				t.by(core.Actor{Via: core.ViaIdentity, ID: int64(a.Identity), At: a.Now})
+				if err := t.decide(core.Decide{Approval: d.Approval, Identity: a.Identity, Yes: d.Yes, At: a.Now}); err != nil {
+					return err
+				}
+			}
 		}
 		if err := t.touch(to, a); err != nil || a.Paused {
 			return err

@@ -286,11 +286,16 @@ func (s *Store) RetryJob(ctx context.Context, user core.UserID, l core.Lease, at
 		if err := t.release(l); err != nil {
 			return err
 		}
-		if err := t.exec(`UPDATE jobs SET failures = failures + $3 WHERE user_id = $1 AND id = $2`, t.user, l.Job, flag(cause != "")); err != nil {
-			return err
-		}
-		return t.again(l, at, cause)
+		return t.failed(l, at, cause)
 	})
+}
+
+// failed gives a job back to run again; without a cause that is no failure of its.
+func (t *tx) failed(l core.Lease, at time.Time, cause string) error {
+	if err := t.exec(`UPDATE jobs SET failures = failures + $3 WHERE user_id = $1 AND id = $2`, t.user, l.Job, flag(cause != "")); err != nil {
+		return err
+	}
+	return t.again(l, at, cause)
 }
 
 // DeadJobs lists jobs that gave up, newest first.
@@ -321,6 +326,9 @@ func (s *Store) Revive(ctx context.Context, user core.UserID, id core.JobID, now
 			return err
 		}
 		if err := t.exec(`DELETE FROM jobs WHERE user_id = $1 AND id = $2`, t.user, id); err != nil {
+			return err
+		}
+		if err := t.did(core.AuditRetry, "job", int64(id)); err != nil {
 			return err
 		}
 		return t.enqueue(core.NewJob{User: user, Queue: j.Queue, Key: j.Key, Ref: j.Ref, Payload: j.Payload, RunAt: now})

@@ -1,6 +1,7 @@
 package sqlstore
 
 import (
+	"cmp"
 	"context"
 	"database/sql"
 	"errors"
@@ -106,6 +107,9 @@ func (s *Store) SetAttachment(ctx context.Context, f core.Fetched) error {
 		if err := t.refresh(m.Thread); err != nil {
 			return err
 		}
+		if again := f.Attachment.Unheard; !again.IsZero() {
+			return t.failed(f.Lease, again, "the day's tokens are used up")
+		}
 		return t.end(f.Lease, "")
 	})
 	if err == nil && gone {
@@ -137,10 +141,16 @@ func (s *Store) Lookup(ctx context.Context, user core.UserID, turn core.TurnID, 
 }
 
 // Record journals the result of a call of an outside tool.
-func (s *Store) Record(ctx context.Context, user core.UserID, turn core.TurnID, step, index int, name, body string) error {
+func (s *Store) Record(ctx context.Context, user core.UserID, c core.CallRecord) error {
 	return s.even(ctx, "record call", user, func(t *tx) error {
+		if c.Result != "" {
+			err := t.audit(core.AuditRow{At: c.At, Via: cmp.Or(c.By.Via, core.ViaGateway), ViaID: c.By.ID, What: core.AuditCall, Object: "turn", IDs: []int64{int64(c.Turn)}, Tool: c.Tool, Result: c.Result})
+			if err != nil {
+				return err
+			}
+		}
 		return t.exec(`INSERT INTO journal (user_id, turn_id, step, call, name, body) VALUES ($1, $2, $3, $4, $5, $6)
-			ON CONFLICT (user_id, turn_id, step, call) DO UPDATE SET name = excluded.name, body = excluded.body`, t.user, turn, step, index, name, body)
+			ON CONFLICT (user_id, turn_id, step, call) DO UPDATE SET name = excluded.name, body = excluded.body`, t.user, c.Turn, c.Step, c.Index, c.Tool, c.Text)
 	})
 }
 

@@ -49,9 +49,10 @@ func linkOf(q reader, hash string, a core.Address, now time.Time) (core.Link, er
 	case owner == c.User:
 		l.State = core.LinkSame
 	default:
-		l.State, l.User, l.Merge = core.LinkValid, c.User, owner != 0
+		l.State, l.User, l.Merge, l.Made, l.Name = core.LinkValid, c.User, owner != 0, c.Address, c.Name
+		err = q.row(`SELECT role = 'owner' FROM users WHERE id = $1`, c.User).Scan(&l.Owner)
 	}
-	return l, nil
+	return l, err
 }
 
 // triesOf counts the wrong tries of an address; until is not zero while it is locked.
@@ -80,32 +81,25 @@ func validCode(q reader, kind core.CodeKind, hash string, now time.Time) (core.C
 	return scanCode(q.row(`SELECT `+codeColumns+` FROM codes WHERE kind = $1 AND hash = $2 AND expires_at > $3`, string(kind), hash, ms(now)))
 }
 
-// TakeLink gives a stranger's address to the user of a code; see core.LinkStore.
-func (s *Store) TakeLink(ctx context.Context, hash string, i core.Identity, now time.Time) error {
-	c, err := validCode(s.one(ctx), core.CodeLink, hash, now)
-	if errors.Is(err, core.ErrNotFound) {
-		return core.ErrRefused
-	}
-	if err != nil {
-		return wrap("take link", err)
-	}
-	return s.update(ctx, "take link", c.User, func(t *tx) error {
-		if err := t.useLinkCode(hash, i.Address, now); err != nil {
+// UseLink uses a code at a stranger's address; see core.LinkStore.
+func (s *Store) UseLink(ctx context.Context, hash string, h core.Hold) error {
+	return s.update(ctx, "use link", 0, func(t *tx) error {
+		fresh, err := t.admit(h.Event, 0, "done", h.Now)
+		if err != nil || !fresh {
 			return err
 		}
-		if _, err := t.addIdentity(i); errors.Is(err, core.ErrExists) {
-			return core.ErrRefused
-		} else if err != nil {
+		if err := t.useLinkCode(hash, h.Event.Address, h.Event.Name, h.Now); err != nil || h.Delivery == nil {
 			return err
 		}
-		return t.exec(`DELETE FROM codes WHERE kind = 'pair' AND channel = $1 AND account = $2 AND external = $3`,
-			i.Address.Channel, i.Address.Account, i.Address.External)
+		_, err = t.deliver(0, *h.Delivery, nil, h.Now)
+		return err
 	})
 }
 
 // useLinkCode uses a code at an address, unless that is locked. It is kept as
-// used for as long as it would have been valid, so that a repeat finds it.
-func (t *tx) useLinkCode(hash string, a core.Address, now time.Time) error {
+// used, with the address and its name, for as long as it would have been valid:
+// its user is asked, and a repeat finds it.
+func (t *tx) useLinkCode(hash string, a core.Address, name string, now time.Time) error {
 	if _, until, err := triesOf(t, a, now); err != nil || !until.IsZero() {
 		return orRefused(err)
 	}
@@ -116,7 +110,8 @@ func (t *tx) useLinkCode(hash string, a core.Address, now time.Time) error {
 	if c.Address == a {
 		return core.ErrRefused // the transaction is undone, and the code with it
 	}
-	c.Kind, c.Address = core.CodeLinked, a
+	c.Hint = core.AddressKey(c.Address) // where it was made, and the question is asked
+	c.Kind, c.Address, c.Name = core.CodeLinked, a, name
 	if err := t.putCode(c); err != nil {
 		return err
 	}
@@ -162,7 +157,7 @@ func (t *tx) newLink(c core.Code) error {
 	return t.putCode(c)
 }
 
-// useLink uses a code at an address of the user, and asks for the merge.
+// useLink uses a code at an address of the user.
 func (t *tx) useLink(e core.UseLink) error {
 	i, err := scanIdentity(t.row(`SELECT `+identityColumns+` FROM identities i WHERE user_id = $1 AND id = $2 AND detached = 0`, t.user, e.Identity))
 	if err != nil {
@@ -175,11 +170,39 @@ func (t *tx) useLink(e core.UseLink) error {
 	if err != nil {
 		return err
 	}
-	if err := t.useLinkCode(e.Hash, i.Address, e.At); err != nil {
+	return t.useLinkCode(e.Hash, i.Address, i.Name, e.At)
+}
+
+// acceptLink makes the other side of a code the user's.
+func (t *tx) acceptLink(e core.AcceptLink) error {
+	l := e.Subject
+	c, err := scanCode(t.row(`SELECT `+codeColumns+` FROM codes WHERE kind = $1 AND hash = $2`, string(core.CodeLinked), l.Hash))
+	if err != nil || c.User != t.user || c.Address != l.Address {
+		return orRefused(err)
+	}
+	if l.User != 0 {
+		var there bool
+		err := t.row(`SELECT EXISTS (SELECT 1 FROM identities WHERE user_id = $1 AND id = $2 AND detached = 0)`, l.User, l.Identity).Scan(&there)
+		if err != nil || !there {
+			return orRefused(err)
+		}
+		if _, err = t.askMove(core.Move{Kind: core.MoveMerge, From: l.User, Into: t.user, Identity: l.Identity, AskedAt: e.At}); err != nil {
+			return err
+		}
+		return t.did(core.AuditLink, "user", int64(l.User))
+	}
+	id, err := t.addIdentity(core.Identity{Address: l.Address, Name: l.Name, LastUsed: e.At})
+	if errors.Is(err, core.ErrExists) {
+		return core.ErrRefused
+	}
+	if err != nil {
 		return err
 	}
-	_, err = t.askMove(core.Move{Kind: core.MoveMerge, From: t.user, Into: c.User, Identity: i.ID, AskedAt: e.At})
-	return err
+	if err := t.did(core.AuditLink, "identity", int64(id)); err != nil {
+		return err
+	}
+	return t.exec(`DELETE FROM codes WHERE kind = 'pair' AND channel = $1 AND account = $2 AND external = $3`,
+		l.Address.Channel, l.Address.Account, l.Address.External)
 }
 
 // unlink detaches an identity. What came through it keeps it.
@@ -188,7 +211,11 @@ func (t *tx) unlink(id core.IdentityID) error {
 	if err == nil && n == 0 {
 		return core.ErrNotFound
 	}
-	return err
+	if err != nil {
+		return err
+	}
+	// A session that came through it ends, and one of which that is not known.
+	return t.exec(`DELETE FROM sessions WHERE user_id = $1 AND identity_id IN ($2, 0)`, t.user, id)
 }
 
 // split asks for the move of what came through an identity.

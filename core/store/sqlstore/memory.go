@@ -22,9 +22,9 @@ func (t *tx) addItem(e core.AddItem) error {
 	if i.CreatedAt.IsZero() {
 		i.CreatedAt = e.At
 	}
-	n, err := t.count(`INSERT INTO items (user_id, id, theme, type, content, tags, digest, source_thread, source_message, status, created_at, updated_at)
-		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, 'active', $10, $11) ON CONFLICT DO NOTHING`, t.user, i.ID, i.Theme, string(i.Type), i.Content,
-		text(i.Tags), e.Digest, i.SourceThread, i.SourceMessage, ms(i.CreatedAt), ms(e.At))
+	n, err := t.count(`INSERT INTO items (user_id, id, theme, type, content, tags, digest, source_thread, source_message, status, created_at, updated_at, tainted)
+		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, 'active', $10, $11, $12) ON CONFLICT DO NOTHING`, t.user, i.ID, i.Theme, string(i.Type), i.Content,
+		text(i.Tags), e.Digest, i.SourceThread, i.SourceMessage, ms(i.CreatedAt), ms(e.At), flag(i.Tainted))
 	if err != nil || n == 0 {
 		return err
 	}
@@ -34,7 +34,10 @@ func (t *tx) addItem(e core.AddItem) error {
 	if err := t.index(core.DocItem, int64(i.ID), i.Content); err != nil || e.Embed == "" {
 		return err
 	}
-	return t.embed(core.VectorItem, int64(i.ID), e.Embed, e.At)
+	if err := t.embed(core.VectorItem, int64(i.ID), e.Embed, e.At); err != nil {
+		return err
+	}
+	return t.enqueue(core.NewJob{User: t.user, Queue: core.QueueEmbed, Key: core.EmbedKey, RunAt: e.At, Unique: true})
 }
 
 // countTheme adds n to a theme's active items; the theme is made if need be.
@@ -43,9 +46,9 @@ func (t *tx) countTheme(slug string, made core.Theme, n int, at time.Time) error
 	if name == "" {
 		name = slug
 	}
-	return t.exec(`INSERT INTO themes (user_id, slug, name, description, active, created_at, updated_at) VALUES ($1, $2, $3, $4, $5, $6, $6)
-		ON CONFLICT (user_id, slug) DO UPDATE SET active = themes.active + excluded.active, updated_at = excluded.updated_at`,
-		t.user, slug, name, made.Description, n, ms(at))
+	return t.exec(`INSERT INTO themes (user_id, slug, name, description, active, created_at, updated_at, changed, tainted) VALUES ($1, $2, $3, $4, $5, $6, $6, $7, $8)
+		ON CONFLICT (user_id, slug) DO UPDATE SET active = themes.active + excluded.active, updated_at = excluded.updated_at, changed = excluded.changed`,
+		t.user, slug, name, made.Description, n, ms(at), t.change(), flag(made.Tainted))
 }
 
 func (t *tx) archiveItem(e core.ArchiveItem) error {
@@ -53,7 +56,7 @@ func (t *tx) archiveItem(e core.ArchiveItem) error {
 	if err != nil || i.Status == core.ItemArchived {
 		return err
 	}
-	if err := t.exec(`UPDATE items SET status = 'archived', updated_at = $3 WHERE user_id = $1 AND id = $2`, t.user, e.Item, ms(e.At)); err != nil {
+	if err := t.exec(`UPDATE items SET status = 'archived', updated_at = $3, tainted = tainted | $4 WHERE user_id = $1 AND id = $2`, t.user, e.Item, ms(e.At), ended(e.Tainted)); err != nil {
 		return err
 	}
 	return t.countTheme(i.Theme, core.Theme{}, -1, e.At)
@@ -65,7 +68,7 @@ func (t *tx) restoreItem(e core.RestoreItem) error {
 	if err != nil || i.Status == core.ItemActive {
 		return err
 	}
-	n, err := t.count(`UPDATE items SET status = 'active', updated_at = $3 WHERE user_id = $1 AND id = $2 AND NOT EXISTS
+	n, err := t.count(`UPDATE items SET status = 'active', updated_at = $3, tainted = tainted & 1 WHERE user_id = $1 AND id = $2 AND NOT EXISTS
 		(SELECT 1 FROM items o WHERE o.user_id = items.user_id AND o.digest = items.digest AND o.status = 'active')`, t.user, e.Item, ms(e.At))
 	if err != nil {
 		return err
@@ -121,19 +124,19 @@ func (t *tx) dropItem(i core.Item, at time.Time) error {
 }
 
 // selectItems reads items with the state of their vectors.
-const selectItems = `SELECT i.user_id, i.id, i.theme, i.type, i.content, i.tags, i.source_thread, i.source_message, i.status, i.created_at, i.updated_at,
+const selectItems = `SELECT i.user_id, i.id, i.theme, i.type, i.content, i.tags, i.source_thread, i.source_message, i.status, i.created_at, i.updated_at, i.tainted,
 	COALESCE((SELECT e.state FROM embeddings e WHERE e.user_id = i.user_id AND e.kind = 'item' AND e.id = i.id), '') FROM items i`
 
 func scanItem(r scanner) (core.Item, error) {
 	var i core.Item
 	var tags string
-	var created, updated int64
+	var created, updated, tainted int64
 	err := r.Scan(&i.User, &i.ID, &i.Theme, (*string)(&i.Type), &i.Content, &tags, &i.SourceThread, &i.SourceMessage, (*string)(&i.Status),
-		&created, &updated, (*string)(&i.Embedding))
+		&created, &updated, &tainted, (*string)(&i.Embedding))
 	if err != nil {
 		return i, found(err)
 	}
-	i.CreatedAt, i.UpdatedAt = at(created), at(updated)
+	i.CreatedAt, i.UpdatedAt, i.Tainted = at(created), at(updated), tainted&madeTainted != 0
 	return i, unjson(tags, &i.Tags)
 }
 
@@ -143,10 +146,16 @@ func (s *Store) Themes(ctx context.Context, user core.UserID, limit int) ([]core
 }
 
 func themes(q reader, user core.UserID, limit int) ([]core.Theme, error) {
-	rows, err := q.rows(`SELECT user_id, slug, name, description, active, created_at, updated_at FROM themes WHERE user_id = $1 ORDER BY active DESC, slug LIMIT $2`, user, limit)
+	return themesWhere(q, `ORDER BY active DESC, slug LIMIT $2`, user, limit)
+}
+
+// themesWhere lists a user's themes; args are those of the rest of the query, from
+// $2 on.
+func themesWhere(q reader, where string, user core.UserID, args ...any) ([]core.Theme, error) {
+	rows, err := q.rows(`SELECT user_id, slug, name, description, active, created_at, updated_at, tainted FROM themes WHERE user_id = $1 `+where, append([]any{user}, args...)...)
 	return collect(rows, err, func(r scanner) (h core.Theme, err error) {
 		var created, updated int64
-		err = r.Scan(&h.User, &h.Slug, &h.Name, &h.Description, &h.Active, &created, &updated)
+		err = r.Scan(&h.User, &h.Slug, &h.Name, &h.Description, &h.Active, &created, &updated, &h.Tainted)
 		h.CreatedAt, h.UpdatedAt = at(created), at(updated)
 		return h, err
 	})
@@ -231,16 +240,36 @@ func (s *Store) NewID(ctx context.Context, user core.UserID) (int64, error) {
 	return id, err
 }
 
-// openLoop opens a loop.
+// openLoop opens a loop, dated by the newest message that it rests on.
 func (t *tx) openLoop(e core.OpenLoop) error {
 	id := e.Loop.ID
 	if id == 0 {
 		id = core.LoopID(t.nextID())
 	}
-	return t.exec(`INSERT INTO loops (user_id, id, body, state, sources, opened_at, mentioned_at) VALUES ($1, $2, $3, 'open', $4, $5, $5) ON CONFLICT (user_id, id) DO NOTHING`,
-		t.user, id, e.Loop.Text, text(e.Loop.Sources), ms(e.At))
+	opened, err := t.newestOf(e.Loop.Sources, e.At)
+	if err != nil {
+		return err
+	}
+	return t.exec(`INSERT INTO loops (user_id, id, body, state, sources, opened_at, mentioned_at, changed, tainted) VALUES ($1, $2, $3, 'open', $4, $5, $5, $6, $7) ON CONFLICT (user_id, id) DO NOTHING`,
+		t.user, id, e.Loop.Text, text(e.Loop.Sources), ms(opened), t.change(), flag(e.Loop.Tainted))
+}
+
+// newestOf returns when the newest of messages was sent; now if there is none.
+func (t *tx) newestOf(ids []core.MessageID, now time.Time) (time.Time, error) {
+	newest := int64(0)
+	for _, r := range core.NewIDSet(ids...).Ranges() {
+		var sent int64
+		if err := t.row(`SELECT COALESCE(MAX(sent_at), 0) FROM messages WHERE user_id = $1 AND id BETWEEN $2 AND $3`, t.user, r[0], r[1]).Scan(&sent); err != nil {
+			return now, err
+		}
+		newest = max(newest, sent)
+	}
+	if newest == 0 || newest > ms(now) {
+		return now, nil
+	}
+	return at(newest), nil
 }
 
 func (t *tx) mentionLoop(id core.LoopID, at time.Time) error {
-	return t.exec(`UPDATE loops SET mentioned_at = $3 WHERE user_id = $1 AND id = $2 AND state = 'open'`, t.user, id, ms(at))
+	return t.exec(`UPDATE loops SET mentioned_at = $3 WHERE user_id = $1 AND id = $2 AND state = 'open' AND mentioned_at < $3`, t.user, id, ms(at))
 }

@@ -17,7 +17,7 @@ func (s *Store) beginMerge(ctx context.Context, m move, now time.Time) (time.Dur
 		return 0, err
 	}
 	if len(roles) < 2 {
-		return 0, s.dropMove(ctx, m) // one of them is gone
+		return 0, s.dropMove(ctx, m, now) // one of them is gone
 	}
 	if busy, err := s.toldFirst(ctx, m, now); err != nil || busy {
 		return moveWaits, err
@@ -29,8 +29,8 @@ func (s *Store) beginMerge(ctx context.Context, m move, now time.Time) (time.Dur
 	}
 	waits := false
 	err = s.step(ctx, swapped, func(p pair, m *move) error {
-		if waits = p.from.moving != 0 || p.into.moving != 0; waits {
-			return nil
+		if waits, err = moveBegun(p, m.ID, swapped.From, swapped.Into); err != nil || waits {
+			return err
 		}
 		m.From, m.Into = swapped.From, swapped.Into
 		if err := p.planMerge(m, asked); err != nil {
@@ -64,12 +64,48 @@ func (s *Store) rolesOf(ctx context.Context, m move) (map[core.UserID]core.UserR
 	return out, nil
 }
 
-// dropMove ends a move that has become pointless: nobody became anybody.
-func (s *Store) dropMove(ctx context.Context, m move) error {
-	return s.plain(ctx, "drop a move", func(q querier) error {
+// dropMove ends a move that has become pointless: nobody became anybody, and a
+// user who was paused for it goes on.
+func (s *Store) dropMove(ctx context.Context, m move, now time.Time) error {
+	err := s.plain(ctx, "drop a move", func(q querier) error {
 		_, err := q.exec(`UPDATE moves SET phase = 'done', into_user = from_user WHERE id = $1 AND phase = 'asked'`, m.ID)
 		return err
 	})
+	for _, user := range []core.UserID{m.From, m.Into} {
+		if err == nil && user > 0 {
+			err = s.unpause(ctx, user, now)
+		}
+	}
+	return err
+}
+
+// unpause lets a user go on whom no move keeps paused any more.
+func (s *Store) unpause(ctx context.Context, user core.UserID, now time.Time) error {
+	err := s.even(ctx, "end a pause", user, func(t *tx) error {
+		var kept bool
+		if err := t.row(`SELECT EXISTS (SELECT 1 FROM moves WHERE phase <> 'done' AND (from_user = $1 OR into_user = $1))`, user).Scan(&kept); err != nil {
+			return err
+		}
+		if kept || t.moving != paused {
+			return nil
+		}
+		if err := t.setMoving(0); err != nil {
+			return err
+		}
+		return pair{tx: t, from: t, into: t}.resumeAll(t, now)
+	})
+	if errors.Is(err, core.ErrNotFound) {
+		return nil
+	}
+	return err
+}
+
+// moveBegun reports whether a move of one of the users, other than one, has begun
+// and not ended.
+func moveBegun(q reader, other core.MoveID, from, into core.UserID) (yes bool, err error) {
+	err = q.row(`SELECT EXISTS (SELECT 1 FROM moves WHERE phase <> 'done' AND phase <> 'asked' AND id <> $1
+		AND (from_user IN ($2, $3) OR into_user IN ($2, $3)))`, other, from, into).Scan(&yes)
+	return yes, err
 }
 
 // toldFirst tells whether what was to be said to who comes is still on its way:

@@ -14,7 +14,7 @@ type cleaning struct{ table, key string }
 func cleanings() []cleaning {
 	return []cleaning{
 		{"revisions", "message_id"}, {"refs", "identity_id, native_id"}, {"delivery_parts", "delivery_id"}, {"deliveries", "id"}, {"messages", "id"},
-		{"epochs", "id"}, {"turns", "id"}, {"summaries", "segment_id"}, {"windows", "id"}, {"items", "id"}, {"loops", "id"}, {"reminders", "id"},
+		{"epochs", "id"}, {"turns", "id"}, {"summaries", "segment_id"}, {"windows", "id"}, {"items", "id"}, {"loops", "id"}, {"reminders", "id"}, {"approvals", "id"}, {"audit", "id"},
 		{"usage", "day"}, {"once", "key"}, {"imported", "key"}, {"themes", "slug"}, {"move_positions", "message_id"}, {"move_segments", "segment_id"},
 		{"identities", "id"}, {"segments", "id"}, {"threads", "id"},
 	}

@@ -61,6 +61,8 @@ func copyings() []copying {
 		{table: "loops", key: "id", split: all, page: 250, rows: pair.copyLoops},
 		{table: "items", key: "id", split: cameFrom, page: 100, rows: pair.copyItems},
 		{table: "reminders", key: "id", split: cameFrom, page: 500, rows: pair.copyReminders},
+		{table: "approvals", key: "id", split: came, page: 500, rows: pair.copyApprovals},
+		{table: "audit", key: "id", page: 250, rows: pair.copyAudit},
 		{table: "windows", key: "id", page: 250, rows: pair.copyWindows},
 		{table: "usage", key: "day", page: 500, rows: pair.copyUsage},
 		{table: "once", key: "key", page: 500, rows: pair.copyOnce},
@@ -274,7 +276,7 @@ func (p pair) renumberMessages(m *move, g slab) error {
 	if m.Kind == core.MoveSplit {
 		return nil // its numbers stay
 	}
-	rows, err := p.rows(`SELECT `+messageColumns+` FROM messages WHERE user_id = $1 AND id > $2 AND id <= $3 AND role <> 'user' AND (extra <> '{}' OR body LIKE '%[#%')`,
+	rows, err := p.rows(`SELECT `+messageColumns+` FROM messages WHERE user_id = $1 AND id > $2 AND id <= $3 AND (role <> 'user' AND (extra <> '{}' OR body LIKE '%[#%') OR extra LIKE '%"news":%')`,
 		m.From, g.after[0], g.through[0])
 	named, err := collect(rows, err, scanMessage)
 	for _, x := range named {

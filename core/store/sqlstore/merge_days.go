@@ -120,9 +120,9 @@ func (p pair) addDay(m *move, r renumbering, g core.Segment, versions []core.Sum
 }
 
 func (p pair) putVersion(m *move, r renumbering, v core.Summary, id core.SegmentID, version int) error {
-	return p.exec(`INSERT INTO summaries (user_id, segment_id, version, label, body, tokens, covers, model, usage, ungrounded, final, created_at)
-		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12)`, m.Into, id, version, v.Label, r.text(v.Markdown), v.Tokens,
-		text(v.Covers.Shift(core.MessageID(r.message))), v.Model, text(v.Usage), flag(v.Ungrounded), flag(v.Final), ms(v.CreatedAt))
+	return p.exec(`INSERT INTO summaries (user_id, segment_id, version, label, body, tokens, covers, model, usage, ungrounded, final, created_at, tainted)
+		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13)`, m.Into, id, version, v.Label, r.text(v.Markdown), v.Tokens,
+		text(v.Covers.Shift(core.MessageID(r.message))), v.Model, text(v.Usage), flag(v.Ungrounded), flag(v.Final), ms(v.CreatedAt), flag(v.Tainted))
 }
 
 // remember keeps what became of a day.

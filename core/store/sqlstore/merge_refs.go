@@ -117,8 +117,12 @@ func (r renumbering) json(s string) string {
 	}))
 }
 
-// row renumbers what a stored message of anybody but the person names.
+// row renumbers what a stored message of anybody but the person names, and the
+// news before the person's.
 func (r renumbering) row(m *core.Message) (changed bool) {
+	if m.Role == core.RoleUser {
+		return r.news(m.News)
+	}
 	before := m.Text
 	if m.Role == core.RoleTool && ours(m.ToolName) {
 		m.Text = r.json(m.Text)
@@ -136,6 +140,21 @@ func (r renumbering) row(m *core.Message) (changed bool) {
 		changed = changed || c.Arguments != was
 	}
 	return changed
+}
+
+func (r renumbering) news(n *core.News) bool {
+	if n == nil {
+		return false
+	}
+	for i := range n.Loops {
+		n.Loops[i] = core.LoopID(r.other(int64(n.Loops[i])))
+	}
+	if n.Segment != 0 {
+		n.Version += r.segments[n.Segment].versions
+		n.Segment = r.segment(n.Segment)
+	}
+	n.Text = r.text(n.Text)
+	return true
 }
 
 // snapshot renumbers what a turn sent.
@@ -162,6 +181,9 @@ func (r renumbering) epoch(stored string) string {
 	for i := range e.Head {
 		h := &e.Head[i]
 		h.Text = r.text(h.Text)
+		if h.Before > 0 {
+			h.Before += core.MessageID(r.message)
+		}
 		if h.Version > 0 {
 			h.Version += r.segments[h.Segment].versions
 		}

@@ -43,9 +43,10 @@ func (p pair) sending(user core.UserID, now time.Time) (yes bool, err error) {
 }
 
 // switchIdentities gives the addresses to who stays.
-func (p pair) switchIdentities(m *move, _ renumbering, _ time.Time) error {
+func (p pair) switchIdentities(m *move, _ renumbering, now time.Time) error {
 	rows, err := p.rows(`SELECT `+identityColumns+` FROM identities i WHERE user_id = $1 AND detached = 0 ORDER BY id`, m.From)
 	list, err := collect(rows, err, scanIdentity)
+	var came []int64
 	if err == nil {
 		err = p.exec(`UPDATE identities SET detached = 1 WHERE user_id = $1`, m.From)
 	}
@@ -55,8 +56,12 @@ func (p pair) switchIdentities(m *move, _ renumbering, _ time.Time) error {
 		}
 		err = p.exec(`UPDATE identities SET detached = 0, external = $3, blocked = $4, last_used = $5, window_until = $6, teased = $7, aliases = $8 WHERE user_id = $1 AND id = $2`,
 			m.Into, int64(i.ID)+m.plan.ID, i.Address.External, flag(i.Blocked), ms(i.LastUsed), ms(i.Window), flag(i.Teased), text(i.Aliases))
+		came = append(came, int64(i.ID)+m.plan.ID)
 	}
-	return err
+	if err != nil || len(came) == 0 {
+		return err
+	}
+	return p.into.audit(core.AuditRow{At: now, Via: core.ViaGateway, What: core.AuditMerged, Object: "identity", IDs: came})
 }
 
 // switchDeliveries brings what was under way as it is now.
@@ -220,16 +225,18 @@ func (p pair) switchHeld(m *move, r renumbering, _ time.Time) error {
 	return err
 }
 
-// switchRest brings what hangs on no number, and begins prompts anew.
+// switchRest brings what hangs on no number, and begins prompts anew. Sessions, keys
+// and codes do not come along: whoever holds one was not asked.
 func (p pair) switchRest(m *move, _ renumbering, _ time.Time) error {
 	if err := p.forgetPages(m); err != nil {
 		return err
 	}
 	for _, st := range []Statement{
+		{Query: `DELETE FROM codes WHERE user_id = $1 AND kind <> 'linked'`, Args: []any{m.From}},
 		{Query: `UPDATE codes SET user_id = $2 WHERE user_id = $1`, Args: []any{m.From, m.Into}},
 		{Query: `UPDATE agent_keys SET user_id = $2 WHERE user_id = $1`, Args: []any{m.From, m.Into}},
-		{Query: `UPDATE sessions SET user_id = $2 WHERE user_id = $1`, Args: []any{m.From, m.Into}},
-		{Query: `UPDATE api_keys SET user_id = $2 WHERE user_id = $1`, Args: []any{m.From, m.Into}},
+		{Query: `DELETE FROM sessions WHERE user_id = $1`, Args: []any{m.From}},
+		{Query: `DELETE FROM api_keys WHERE user_id = $1`, Args: []any{m.From}},
 		{Query: `UPDATE events SET user_id = $2 WHERE user_id = $1 AND message_id = 0`, Args: []any{m.From, m.Into}},
 		{Query: `UPDATE threads SET edits = edits + 1, summaries = summaries + 1, epoch_id = 0 WHERE user_id = $1 AND id = $2`, Args: []any{m.Into, m.plan.Thread}},
 		{Query: `UPDATE moves SET from_user = $2, identity_id = CASE WHEN identity_id > 0 THEN identity_id + $3 ELSE 0 END WHERE from_user = $1 AND phase = 'asked'`,

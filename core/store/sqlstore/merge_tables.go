@@ -70,13 +70,13 @@ func (p pair) copyDeliveries(m *move, g slab) error {
 }
 
 func (p pair) copyLoops(m *move, g slab) error {
-	rows, err := p.rows(`SELECT id, body, state, sources, opened_at, mentioned_at FROM loops WHERE user_id = $1 AND id > $2 AND id <= $3`, m.From, g.after[0], g.through[0])
+	rows, err := p.rows(`SELECT id, body, state, sources, opened_at, mentioned_at, tainted FROM loops WHERE user_id = $1 AND id > $2 AND id <= $3`, m.From, g.after[0], g.through[0])
 	type loop struct {
-		id, opened, mentioned int64
-		body, state, sources  string
+		id, opened, mentioned, tainted int64
+		body, state, sources           string
 	}
 	list, err := collect(rows, err, func(r scanner) (l loop, err error) {
-		return l, r.Scan(&l.id, &l.body, &l.state, &l.sources, &l.opened, &l.mentioned)
+		return l, r.Scan(&l.id, &l.body, &l.state, &l.sources, &l.opened, &l.mentioned, &l.tainted)
 	})
 	for _, l := range list {
 		if err != nil {
@@ -89,22 +89,23 @@ func (p pair) copyLoops(m *move, g slab) error {
 				continue
 			}
 		}
-		err = p.exec(`INSERT INTO loops (user_id, id, body, state, sources, opened_at, mentioned_at) VALUES ($1, $2, $3, $4, $5, $6, $7)`,
-			m.Into, g.numbers.other(l.id), g.numbers.text(l.body), l.state, g.numbers.ids(l.sources), l.opened, l.mentioned)
+		err = p.exec(`INSERT INTO loops (user_id, id, body, state, sources, opened_at, mentioned_at, tainted) VALUES ($1, $2, $3, $4, $5, $6, $7, $8)`,
+			m.Into, g.numbers.other(l.id), g.numbers.text(l.body), l.state, g.numbers.ids(l.sources), l.opened, l.mentioned, l.tainted)
 	}
 	return err
 }
 
 // copyItems copies memory. What who stays has in mind already is not doubled.
 func (p pair) copyItems(m *move, g slab) error {
-	rows, err := p.rows(`SELECT i.id, i.digest, i.content, i.theme, i.status, h.name, h.description, i.updated_at FROM items i JOIN themes h ON h.user_id = i.user_id AND h.slug = i.theme
+	rows, err := p.rows(`SELECT i.id, i.digest, i.content, i.theme, i.status, h.name, h.description, i.updated_at, h.tainted FROM items i JOIN themes h ON h.user_id = i.user_id AND h.slug = i.theme
 		WHERE i.user_id = $1 AND i.id > $2 AND i.id <= $3`+g.of("i", 4), g.args(m.From, g.after[0], g.through[0])...)
 	type item struct {
 		id, updated                                        int64
 		digest, content, theme, status, named, description string
+		tainted                                            bool
 	}
 	list, err := collect(rows, err, func(r scanner) (i item, err error) {
-		return i, r.Scan(&i.id, &i.digest, &i.content, &i.theme, &i.status, &i.named, &i.description, &i.updated)
+		return i, r.Scan(&i.id, &i.digest, &i.content, &i.theme, &i.status, &i.named, &i.description, &i.updated, &i.tainted)
 	})
 	for _, i := range list {
 		if err != nil {
@@ -118,7 +119,7 @@ func (p pair) copyItems(m *move, g slab) error {
 			continue
 		}
 		active := int(flag(i.status == string(core.ItemActive)))
-		if err = p.into.countTheme(i.theme, core.Theme{Name: i.named, Description: i.description}, active, at(i.updated)); err != nil {
+		if err = p.into.countTheme(i.theme, core.Theme{Name: i.named, Description: i.description, Tainted: i.tainted}, active, at(i.updated)); err != nil {
 			continue
 		}
 		if err = p.into.index(core.DocItem, g.numbers.other(i.id), i.content); err == nil {
@@ -132,9 +133,9 @@ func (p pair) copyItems(m *move, g slab) error {
 }
 
 func (p pair) copyItem(m *move, id int64) error {
-	return p.exec(`INSERT INTO items (user_id, id, theme, type, content, tags, digest, source_thread, source_message, status, created_at, updated_at)
+	return p.exec(`INSERT INTO items (user_id, id, theme, type, content, tags, digest, source_thread, source_message, status, created_at, updated_at, tainted)
 		SELECT CAST($2 AS bigint), id + $3, theme, type, content, tags, digest, CASE WHEN source_thread = $6 THEN $7 WHEN source_thread > 0 THEN source_thread + $3 ELSE 0 END,
-			CASE WHEN source_message > 0 THEN source_message + $4 ELSE 0 END, status, created_at, updated_at
+			CASE WHEN source_message > 0 THEN source_message + $4 ELSE 0 END, status, created_at, updated_at, tainted
 		FROM items WHERE user_id = $1 AND id = $5 ON CONFLICT DO NOTHING`, m.From, m.Into, m.plan.ID, m.plan.Message, id, m.plan.Was, m.plan.Thread)
 }
 
@@ -160,9 +161,19 @@ func int64Of(v any) int64 {
 }
 
 func (p pair) copyReminders(m *move, g slab) error {
-	return p.exec(`INSERT INTO reminders (user_id, id, body, due_at, cron, zone, state, source_message, created_at, fired_at, message_id)
+	return p.exec(`INSERT INTO reminders (user_id, id, body, due_at, cron, zone, state, source_message, created_at, fired_at, message_id, tainted)
 		SELECT CAST($2 AS bigint), id + $3, body, due_at, cron, zone, state, CASE WHEN source_message > 0 THEN source_message + $4 ELSE 0 END, created_at, fired_at,
-			CASE WHEN message_id > 0 AND `+reminded(m)+` THEN message_id + $4 ELSE 0 END FROM reminders WHERE user_id = $1 AND id > $5 AND id <= $6`+g.of("reminders", 7),
+			CASE WHEN message_id > 0 AND `+reminded(m)+` THEN message_id + $4 ELSE 0 END, tainted FROM reminders WHERE user_id = $1 AND id > $5 AND id <= $6`+g.of("reminders", 7),
+		g.args(m.From, m.Into, m.plan.ID, m.plan.Message, g.after[0], g.through[0])...)
+}
+
+// copyApprovals copies what was answered; what is open is not, as the other side
+// has not seen it.
+func (p pair) copyApprovals(m *move, g slab) error {
+	return p.exec(`INSERT INTO approvals (user_id, id, kind, state, identity_id, message_id, turn_id, word, subject, asked_at, expires_at, decided_at, code)
+		SELECT CAST($2 AS bigint), id + $3, kind, state, identity_id + $3, CASE WHEN message_id > 0 THEN message_id + $4 ELSE 0 END,
+			CASE WHEN turn_id > 0 THEN turn_id + $3 ELSE 0 END, word, subject, asked_at, expires_at, decided_at, code
+		FROM approvals WHERE user_id = $1 AND id > $5 AND id <= $6 AND state <> 'open'`+g.of("approvals", 7),
 		g.args(m.From, m.Into, m.plan.ID, m.plan.Message, g.after[0], g.through[0])...)
 }
 
@@ -177,8 +188,8 @@ func reminded(m *move) string {
 
 // copyWindows copies the windows of days that keep them.
 func (p pair) copyWindows(m *move, g slab) error {
-	err := p.exec(`INSERT INTO windows (user_id, id, segment_id, first_message, last_message, tokens)
-		SELECT CAST($2 AS bigint), w.id + $3, s.into_id, w.first_message + $4, w.last_message + $4, w.tokens
+	err := p.exec(`INSERT INTO windows (user_id, id, segment_id, first_message, last_message, tokens, passages)
+		SELECT CAST($2 AS bigint), w.id + $3, s.into_id, w.first_message + $4, w.last_message + $4, w.tokens, w.passages
 		FROM windows w JOIN move_segments s ON s.user_id = w.user_id AND s.segment_id = w.segment_id AND s.windows = 1
 		WHERE w.user_id = $1 AND w.id > $5 AND w.id <= $6`, m.From, m.Into, m.plan.ID, m.plan.Message, g.after[0], g.through[0])
 	if err != nil {
@@ -189,10 +200,11 @@ func (p pair) copyWindows(m *move, g slab) error {
 
 // copyUsage adds up what was used. What is reserved comes with the turns that run.
 func (p pair) copyUsage(m *move, g slab) error {
-	return p.exec(`INSERT INTO usage (user_id, day, reserved, prompt, cached, completion, turns)
-		SELECT CAST($2 AS bigint), day, 0, prompt, cached, completion, turns FROM usage WHERE user_id = $1 AND day > $3 AND day <= $4
+	return p.exec(`INSERT INTO usage (user_id, day, reserved, prompt, cached, completion, turns, calls, bytes)
+		SELECT CAST($2 AS bigint), day, 0, prompt, cached, completion, turns, calls, bytes FROM usage WHERE user_id = $1 AND day > $3 AND day <= $4
 		ON CONFLICT (user_id, day) DO UPDATE SET prompt = usage.prompt + excluded.prompt, cached = usage.cached + excluded.cached,
-			completion = usage.completion + excluded.completion, turns = usage.turns + excluded.turns`, m.From, m.Into, g.after[0], g.through[0])
+			completion = usage.completion + excluded.completion, turns = usage.turns + excluded.turns,
+			calls = usage.calls + excluded.calls, bytes = usage.bytes + excluded.bytes`, m.From, m.Into, g.after[0], g.through[0])
 }
 
 func (p pair) copyOnce(m *move, g slab) error {

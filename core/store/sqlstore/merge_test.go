@@ -96,6 +96,10 @@ func TestRenumber(t *testing.T) {
 			t.Errorf("json %s: got %s, want %s", in, got, want)
 		}
 	}
+	m := core.Message{Role: core.RoleUser, Text: "about [#1]", News: &core.News{Text: "Tea. [#1]", Loops: []core.LoopID{8}, Segment: 3, Version: 1}}
+	if !r.row(&m) || m.Text != "about [#1]" || text(m.News) != text(core.News{Text: "Tea. [#101]", Loops: []core.LoopID{1008}, Segment: 7, Version: 3}) {
+		t.Errorf("news: got %q below %+v", m.Text, m.News)
+	}
 	s := core.Snapshot{Messages: core.NewIDSet(1, 2, 3), Epoch: 4, Revisions: map[core.MessageID]int{2: 1}}
 	if got, want := r.snapshot(text(s)), text(core.Snapshot{Messages: core.NewIDSet(101, 102, 103), Epoch: 1004, Revisions: map[core.MessageID]int{102: 1}}); got != want {
 		t.Errorf("snapshot: got %s, want %s", got, want)
@@ -126,4 +130,28 @@ func FuzzRenumber(f *testing.F) {
 // odd tells whether a reference has numbers that are not written as we write them.
 func odd(ref string) bool {
 	return slices.ContainsFunc(number.FindAllString(ref, -1), func(n string) bool { return n[0] == '0' || len(n) > 9 })
+}
+
+// What a merge copies and clears away afterwards is what the tables say of it.
+func TestAMergeKnowsEveryTable(t *testing.T) {
+	var copied, cleaned []string
+	for _, c := range copyings() {
+		copied = append(copied, c.table)
+	}
+	for _, c := range cleanings() {
+		cleaned = append(cleaned, c.table)
+	}
+	beside := map[string]string{"delivery_parts": "deliveries", "events": "events"} // copied with, moved instead of copied
+	for _, table := range Tables() {
+		with := cmp.Or(beside[table.Name], table.Name)
+		if table.Merge == MergeCopied && !slices.Contains(copied, with) {
+			t.Errorf("%s is not copied", table.Name)
+		}
+		if table.Merge == MergeCopied && with != "events" && !slices.Contains(cleaned, table.Name) {
+			t.Errorf("%s is copied, and what it was copied from is not cleared away", table.Name)
+		}
+		if table.Merge != MergeCopied && slices.Contains(copied, table.Name) {
+			t.Errorf("%s is copied, and Tables says %q", table.Name, table.Merge)
+		}
+	}
 }

@@ -17,6 +17,9 @@ type extra struct {
 	Forwarded string            `json:"forwarded,omitempty"`
 	Outside   bool              `json:"outside,omitempty"`
 	Request   *core.Request     `json:"request,omitempty"`
+	Decides   *core.Decision    `json:"decides,omitempty"`
+	News      *core.News        `json:"news,omitempty"`
+	Tainted   bool              `json:"tainted,omitempty"`
 }
 
 // place says where a new message belongs.
@@ -43,7 +46,7 @@ func (t *tx) insert(m core.NewMessage, p place) (core.MessageID, error) {
 		shown = m.SentAt.UnixMicro()
 	}
 	x := "{}"
-	if e := (extra{m.ToolCalls, m.ToolCallID, m.ToolName, m.Attachments, m.Quote, m.ForwardedFrom, m.Outside, m.Request}); !e.empty() {
+	if e := (extra{m.ToolCalls, m.ToolCallID, m.ToolName, m.Attachments, m.Quote, m.ForwardedFrom, m.Outside, m.Request, m.Decides, nil, m.Tainted}); !e.empty() {
 		x = text(e)
 	}
 	return id, t.exec(insertMessage, t.user, id, p.thread, p.segment, p.turn, p.identity, p.channel, string(m.Role), string(m.Kind),
@@ -52,11 +55,11 @@ func (t *tx) insert(m core.NewMessage, p place) (core.MessageID, error) {
 
 // extraOf is the part of a stored message that no query looks into.
 func extraOf(m core.Message) extra {
-	return extra{m.ToolCalls, m.ToolCallID, m.ToolName, m.Attachments, m.Quote, m.ForwardedFrom, m.Outside, m.Request}
+	return extra{m.ToolCalls, m.ToolCallID, m.ToolName, m.Attachments, m.Quote, m.ForwardedFrom, m.Outside, m.Request, m.Decides, m.News, m.Tainted}
 }
 
 func (e extra) empty() bool {
-	return e.Calls == nil && e.CallID == "" && e.Tool == "" && e.Files == nil && e.Quote == nil && e.Forwarded == "" && e.Request == nil
+	return e.Calls == nil && e.CallID == "" && e.Tool == "" && e.Files == nil && e.Quote == nil && e.Forwarded == "" && e.Request == nil && e.Decides == nil && !e.Tainted
 }
 
 func scanMessage(row scanner) (core.Message, error) {
@@ -77,7 +80,7 @@ func scanMessage(row scanner) (core.Message, error) {
 		return m, err
 	}
 	m.ToolCalls, m.ToolCallID, m.ToolName = e.Calls, e.CallID, e.Tool
-	m.Attachments, m.Quote, m.ForwardedFrom, m.Outside, m.Request = e.Files, e.Quote, e.Forwarded, e.Outside, e.Request
+	m.Attachments, m.Quote, m.ForwardedFrom, m.Outside, m.Request, m.Decides, m.News, m.Tainted = e.Files, e.Quote, e.Forwarded, e.Outside, e.Request, e.Decides, e.News, e.Tainted
 	return m, nil
 }
 

@@ -81,14 +81,17 @@ func scanMove(row scanner) (move, error) {
 func (s *Store) Ask(ctx context.Context, m core.Move) (core.MoveID, error) {
 	var id core.MoveID
 	err := s.update(ctx, "ask for a move", m.From, func(t *tx) (err error) {
-		id, err = t.askMove(m)
-		return err
+		if id, err = t.askMove(m); err != nil {
+			return err
+		}
+		return t.did(core.AuditMove, "user", int64(m.Into))
 	})
 	return id, err
 }
 
 // askMove stores a move of the user. Which of two users stays is decided when it
-// begins, as both are locked then.
+// begins, as both are locked then. Of a merge the user is paused at once: what
+// they write after the answer is kept for both.
 func (t *tx) askMove(m core.Move) (core.MoveID, error) {
 	if m.From == m.Into || m.From == 0 || m.Kind == core.MoveMerge && m.Into == 0 {
 		return 0, core.ErrRefused
@@ -105,6 +108,11 @@ func (t *tx) askMove(m core.Move) (core.MoveID, error) {
 		id, string(m.Kind), m.From, m.Into, m.Identity, ms(m.AskedAt))
 	if err != nil {
 		return 0, err
+	}
+	if m.Kind == core.MoveMerge && t.moving == 0 {
+		if err := t.setMoving(paused); err != nil {
+			return 0, err
+		}
 	}
 	t.wake = append(t.wake, core.TopicMoves)
 	return id, counter.flushAll()
@@ -149,7 +157,7 @@ func (s *Store) Carry(ctx context.Context, id core.MoveID, now time.Time) (core.
 	case errors.Is(err, core.ErrChanged): // another process was faster
 		err = nil
 	case errors.Is(err, core.ErrNotFound) && m.Phase == core.MoveAsked:
-		err = s.dropMove(ctx, m) // who was to be moved is gone
+		err = s.dropMove(ctx, m, now) // who was to be moved is gone
 	}
 	s.shrink(err != nil)
 	if err != nil {

@@ -19,24 +19,67 @@ func (s *Store) Note(ctx context.Context, n core.Note) (core.Noted, error) {
 	}
 	err := update(ctx, "note", n.User, func(t *tx) error {
 		out = core.Noted{}
-		n := discreet(n)
-		fresh, err := t.fresh(n)
-		if err != nil || !fresh {
-			out.Duplicate = err == nil
-			return err
-		}
-		if err := t.apply(t.sourced(n), &out); err != nil {
-			return err
-		}
-		if err := t.noteMessages(n, &out); err != nil {
-			return err
-		}
-		if _, err = t.deliverAll(n.Deliveries, out.Messages, nil, n.Now); err != nil || n.Command == nil {
-			return err
-		}
-		return t.unpark(n.Identity, n.Now)
+		return t.note(discreet(n), &out)
 	})
 	return out, err
+}
+
+func (t *tx) note(n core.Note, out *core.Noted) error {
+	fresh, err := t.fresh(n)
+	if err != nil || !fresh {
+		out.Duplicate = err == nil
+		return err
+	}
+	if n.Identity != 0 {
+		t.by(core.Actor{Via: core.ViaIdentity, ID: int64(n.Identity), At: n.Now})
+	} else {
+		t.by(core.Actor{At: n.Now})
+	}
+	now, questions := t.ordered(n)
+	if err := t.apply(now, out); err != nil {
+		return err
+	}
+	if err := t.noteMessages(n, out); err != nil {
+		return err
+	}
+	if err := t.apply(questions, out); err != nil {
+		return err
+	}
+	if _, err = t.deliverAll(n.Deliveries, out.Messages, nil, n.Now); err != nil || n.Command == nil {
+		return err
+	}
+	return t.unpark(n.Identity, n.Now)
+}
+
+// also stores a note of another user.
+func (t *tx) also(n core.Note) error {
+	if err := t.send(); err != nil {
+		return err
+	}
+	other := t.beside()
+	other.user = n.User
+	if err := other.unfrozen(); err != nil {
+		return err
+	}
+	if err := other.note(n, &core.Noted{}); err != nil {
+		return err
+	}
+	t.wake = append(t.wake, other.wake...)
+	other.wake = nil
+	return other.flushAll()
+}
+
+// ordered returns the effects of a note, and apart from them the questions that
+// its messages ask.
+func (t *tx) ordered(n core.Note) (now, questions []core.Effect) {
+	for _, e := range t.sourced(n) {
+		if _, ok := e.(core.AskApproval); ok {
+			questions = append(questions, e)
+			continue
+		}
+		now = append(now, e)
+	}
+	return now, questions
 }
 
 // sourced returns the effects of a note; what a command makes was made from the
@@ -196,6 +239,9 @@ func (t *tx) apply(effects []core.Effect, out *core.Noted) error {
 			return err
 		}
 	}
+	if err := t.told(effects); err != nil {
+		return err
+	}
 	if first := oldest(effects); first != 0 {
 		return t.redactNotices(first)
 	}
@@ -236,16 +282,9 @@ func (t *tx) applyOne(e core.Effect, out *core.Noted) error {
 	case core.Redact:
 		return t.redact(e, out)
 	case core.Summarize:
-		if err := t.exec(`UPDATE segments SET stale = 1, error = '' WHERE user_id = $1 AND id = $2`, t.user, e.Segment); err != nil {
-			return err
-		}
-		return t.summarize(e.Segment, e.At)
+		return t.summarizeAnew(e)
 	case core.CloseLoop:
-		n, err := t.count(`UPDATE loops SET state = 'closed', mentioned_at = $3 WHERE user_id = $1 AND id = $2 AND state = 'open'`, t.user, e.Loop, ms(e.At))
-		if err == nil && n == 0 {
-			return core.ErrNotFound
-		}
-		return err
+		return t.closeLoop(e)
 	case core.AddItem:
 		return t.addItem(e)
 	case core.ArchiveItem:
@@ -260,6 +299,8 @@ func (t *tx) applyOne(e core.Effect, out *core.Noted) error {
 		return t.setReminder(e)
 	case core.CancelReminder:
 		return t.cancelReminder(e)
+	case core.Undo:
+		return t.undo(e)
 	case core.Approve:
 		return t.approve(e, out)
 	case core.Deny:
@@ -268,11 +309,24 @@ func (t *tx) applyOne(e core.Effect, out *core.Noted) error {
 		return t.releaseParked(e)
 	case core.Resume:
 		return t.resumePending(e.At)
+	case core.AskApproval:
+		return t.askApproval(e.Approval)
+	case core.Decide:
+		return t.decide(e)
+	case core.Tell:
+		return nil // told does
 	}
 	return t.applyLink(e)
 }
 
-// applyLink makes the changes that join and part people and their browsers.
+func (t *tx) summarizeAnew(e core.Summarize) error {
+	if err := t.exec(`UPDATE segments SET stale = 1, error = '' WHERE user_id = $1 AND id = $2`, t.user, e.Segment); err != nil {
+		return err
+	}
+	return t.summarize(e.Segment, e.At)
+}
+
+// applyLink makes the changes that join and part people, their browsers and keys.
 func (t *tx) applyLink(e core.Effect) error {
 	switch e := e.(type) {
 	case core.NewLink:
@@ -283,10 +337,23 @@ func (t *tx) applyLink(e core.Effect) error {
 		return t.wrongLink(e.Address, e.At)
 	case core.UseLink:
 		return t.useLink(e)
+	case core.AcceptLink:
+		return t.acceptLink(e)
 	case core.Unlink:
 		return t.unlink(e.Identity)
 	case core.Split:
 		return t.split(e)
+	case core.UseYes:
+		return t.useYes(e)
+	case core.AddKey:
+		_, err := t.addKey(e.Key)
+		return err
+	case core.Also:
+		return t.also(e.Note)
+	case core.RevokeKey:
+		return t.revokeKey(e.Key)
+	case core.EndSession:
+		return t.endSession(e.Session)
 	}
 	return fmt.Errorf("effect %T is not known", e)
 }
@@ -436,6 +503,14 @@ func (t *tx) resumePending(at time.Time) error {
 			return err
 		}
 		err = t.turnIfPending(id, at)
+	}
+	return err
+}
+
+func (t *tx) closeLoop(e core.CloseLoop) error {
+	n, err := t.count(`UPDATE loops SET state = 'closed', mentioned_at = $3, changed = $4, tainted = tainted | $5 WHERE user_id = $1 AND id = $2 AND state = 'open'`, t.user, e.Loop, ms(e.At), t.change(), ended(e.Tainted))
+	if err == nil && n == 0 {
+		return core.ErrNotFound
 	}
 	return err
 }

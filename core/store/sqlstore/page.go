@@ -12,27 +12,53 @@ import (
 
 const pageColumns = `p.user_id, p.id, p.thread_id, p.segment_id, p.first, p.last, p.messages, p.original, p.tier, p.stale, p.sizes`
 
-// pageWith scans pageColumns and what more stands in a row.
+// pageSizes is what of a page is stored beside its texts.
+type pageSizes struct {
+	First core.MessageID                  `json:"first"`
+	Last  core.MessageID                  `json:"last"`
+	Forms [core.MaxTier + 1]core.PageForm `json:"forms"`
+}
+
+// pageWith scans pageColumns and what more stands in a row. A page that was made
+// before there were so many tiers is to be made anew.
 func pageWith(r scanner, more ...any) (p core.Page, err error) {
-	var sizes string
-	err = r.Scan(append([]any{&p.User, &p.ID, &p.Thread, &p.Segment, &p.Start, &p.End, &p.Messages, &p.Original, &p.Tier, &p.Stale, &sizes}, more...)...)
-	if err == nil {
-		err = unjson(sizes, &p.Forms)
+	var stored string
+	err = r.Scan(append([]any{&p.User, &p.ID, &p.Thread, &p.Segment, &p.Start, &p.End, &p.Messages, &p.Original, &p.Tier, &p.Stale, &stored}, more...)...)
+	if p.Stale = p.Stale || strings.HasPrefix(stored, "["); err != nil || p.Stale {
+		return p, err
 	}
+	var sizes pageSizes
+	err = unjson(stored, &sizes)
+	p.First, p.Last, p.Forms = sizes.First, sizes.Last, sizes.Forms
 	return p, err
 }
 
 // Pages lists a thread's pages and the sizes of their forms; see core.PageStore.
-func (s *Store) Pages(ctx context.Context, user core.UserID, thread core.ThreadID) (out []core.Page, edits int64, err error) {
+func (s *Store) Pages(ctx context.Context, user core.UserID, thread core.ThreadID) (out core.PageList, err error) {
 	err = s.view(ctx, "read pages", func(q querier) error {
-		if edits, err = threadEdits(q, user, thread); err != nil {
+		var w core.Window
+		if _, err := readThread(q, &core.Turn{User: user, Thread: thread}, &w); err != nil {
 			return err
 		}
+		out = core.PageList{Edits: w.Edits, Head: headTokens(w.Epoch)}
 		rows, err := q.rows(`SELECT `+pageColumns+` FROM pages p WHERE p.user_id = $1 AND p.thread_id = $2 ORDER BY p.last`, user, thread)
-		out, err = collect(rows, err, func(r scanner) (core.Page, error) { return pageWith(r) })
+		out.Pages, err = collect(rows, err, func(r scanner) (core.Page, error) { return pageWith(r) })
 		return err
 	})
-	return out, edits, err
+	return out, err
+}
+
+// headTokens is what an epoch's head takes but for its pages.
+func headTokens(e *core.Epoch) (n int) {
+	if e == nil {
+		return 0
+	}
+	for _, h := range e.Head {
+		if len(h.Pages) == 0 {
+			n += h.Tokens
+		}
+	}
+	return n
 }
 
 // pagesOf reads forms of pages with their texts; those that are gone are left out.
@@ -52,7 +78,7 @@ func pagesOf(q querier, user core.UserID, refs []core.PageRef) ([]core.Page, err
 			}
 			rows, err := q.rows(`SELECT `+pageColumns+`, f.body, f.tier FROM page_forms f JOIN pages p ON p.user_id = f.user_id AND p.id = f.page_id
 				WHERE f.user_id = $1 AND f.tier = $2 AND f.page_id IN (`+numbered(3, chunk)+`)`, append([]any{user, tier}, some...)...)
-			got, err := collect(rows, err, scanPage)
+			got, err := collect(rows, err, scanForm)
 			if err != nil {
 				return nil, err
 			}
@@ -79,9 +105,18 @@ func numbered(first, n int) string {
 	return strings.Join(list, ", ")
 }
 
-// scanPage reads a page with the text of one form, which its Tier is set to; the
-// other forms are left out.
+// scanPage reads a page as new prompts show it: a stale one has no form.
 func scanPage(r scanner) (core.Page, error) {
+	p, err := scanForm(r)
+	if p.Stale {
+		p.Forms = [core.MaxTier + 1]core.PageForm{}
+	}
+	return p, err
+}
+
+// scanForm reads a page with the text of one form, which its Tier is set to; the
+// other forms are left out.
+func scanForm(r scanner) (core.Page, error) {
 	var body string
 	var tier core.Tier
 	p, err := pageWith(r, &body, &tier)
@@ -89,9 +124,7 @@ func scanPage(r scanner) (core.Page, error) {
 	form := p.Forms[p.Tier]
 	form.Text = body
 	p.Forms = [core.MaxTier + 1]core.PageForm{}
-	if !p.Stale {
-		p.Forms[p.Tier] = form
-	}
+	p.Forms[p.Tier] = form
 	return p, err
 }
 
@@ -137,7 +170,7 @@ func newestPages(q querier, turn *core.Turn, tokens int, w *core.Window) (after 
 }
 
 // RawFrom finds where the messages begin that stay as they are; see core.PageStore.
-func (s *Store) RawFrom(ctx context.Context, user core.UserID, thread core.ThreadID, tokens, users, answers int) (from int64, err error) {
+func (s *Store) RawFrom(ctx context.Context, user core.UserID, thread core.ThreadID, raw core.RawQuery) (from int64, err error) {
 	err = s.view(ctx, "find the newest messages", func(q querier) error {
 		for before := int64(1) << 62; ; {
 			rows, err := q.rows(`SELECT position, role, tokens FROM messages WHERE user_id = $1 AND thread_id = $2 AND position > 0 AND position < $3
@@ -149,16 +182,16 @@ func (s *Store) RawFrom(ctx context.Context, user core.UserID, thread core.Threa
 				return err
 			}
 			for _, m := range got {
-				if tokens <= 0 && users <= 0 && answers <= 0 {
+				if raw.Tokens <= 0 && raw.Users <= 0 && raw.Answers <= 0 || raw.Most <= 0 {
 					from = before
 					return nil
 				}
-				tokens, before = tokens-weight(m), m.Position
+				raw.Tokens, raw.Most, before = raw.Tokens-weight(m), raw.Most-weight(m), m.Position
 				switch m.Role {
 				case core.RoleUser:
-					users--
+					raw.Users--
 				case core.RoleAssistant:
-					answers--
+					raw.Answers--
 				}
 			}
 			if len(got) < page {
@@ -167,6 +200,13 @@ func (s *Store) RawFrom(ctx context.Context, user core.UserID, thread core.Threa
 		}
 	})
 	return from, err
+}
+
+// Weight sums up what messages take of a prompt; see core.PageStore.
+func (s *Store) Weight(ctx context.Context, user core.UserID, thread core.ThreadID, from int64) (n int, err error) {
+	err = s.one(ctx).row(`SELECT COALESCE(SUM(CASE WHEN role = 'tool' AND tokens > 200 THEN 200 ELSE tokens END + 4), 0) FROM messages
+		WHERE user_id = $1 AND thread_id = $2 AND position >= $3 AND position > 0`, user, thread, from).Scan(&n)
+	return n, wrap("weigh messages", err)
 }
 
 // Between reads a stretch of a thread; see core.PageStore.
@@ -247,6 +287,11 @@ func (s *Store) PutPages(ctx context.Context, p core.PutPages) error {
 		if !p.Done {
 			return nil
 		}
+		if p.Changed {
+			if err := t.exec(`UPDATE threads SET compressed = compressed + 1 WHERE user_id = $1 AND id = $2`, t.user, p.Thread); err != nil {
+				return err
+			}
+		}
 		if err := t.release(p.Lease); err != nil {
 			return err
 		}
@@ -266,9 +311,8 @@ func (t *tx) putPage(p *core.Page, old core.PageID) error {
 		}
 	}
 	p.ID = core.PageID(t.nextID())
-	sizes := p.Forms
+	sizes := pageSizes{p.First, p.Last, p.Forms}
 	for tier := core.TierOlder; tier <= core.MaxTier; tier++ {
-		sizes[tier].Text = ""
 		err := t.exec(`INSERT INTO page_forms (user_id, page_id, tier, body) VALUES ($1, $2, $3, $4)`, t.user, p.ID, tier, p.Forms[tier].Text)
 		if err != nil {
 			return err

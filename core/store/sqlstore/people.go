@@ -1,6 +1,7 @@
 package sqlstore
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -63,8 +64,10 @@ func (s *Store) AddUser(ctx context.Context, u core.User) (core.User, error) {
 			}
 		}
 		var err error
-		u.ID, err = t.addUser(u)
-		return err
+		if u.ID, err = t.addUser(u); err != nil {
+			return err
+		}
+		return t.born(u.ID)
 	})
 	return u, err
 }
@@ -73,6 +76,9 @@ func (s *Store) AddUser(ctx context.Context, u core.User) (core.User, error) {
 func (s *Store) AddUserAt(ctx context.Context, u core.User, i core.Identity) (core.User, error) {
 	err := s.update(ctx, "add user", 0, func(t *tx) (err error) {
 		if u.ID, err = t.addUser(u); err != nil {
+			return err
+		}
+		if err := t.born(u.ID); err != nil {
 			return err
 		}
 		other := t.beside()
@@ -111,8 +117,10 @@ func (s *Store) Identities(ctx context.Context, user core.UserID) ([]core.Identi
 // AddIdentity attaches an address. ErrExists if it is somebody's.
 func (s *Store) AddIdentity(ctx context.Context, i core.Identity) (core.Identity, error) {
 	err := s.update(ctx, "add identity", i.User, func(t *tx) (err error) {
-		i.ID, err = t.addIdentity(i)
-		return err
+		if i.ID, err = t.addIdentity(i); err != nil {
+			return err
+		}
+		return t.did(core.AuditIdentity, "identity", int64(i.ID))
 	})
 	return i, err
 }
@@ -128,11 +136,6 @@ func (t *tx) addIdentity(i core.Identity) (core.IdentityID, error) {
 	return id, err
 }
 
-// owned are the tables whose rows belong to a user.
-const owned = `identities agent_keys sessions api_keys threads messages revisions refs events segments summaries loops turns epochs
-	deliveries delivery_parts jobs usage once imported codes journal windows embeddings themes items reminders
-	pages page_forms prints repeats move_positions move_segments`
-
 // DeleteUser removes a user and everything that is theirs; see core.PeopleStore.
 func (s *Store) DeleteUser(ctx context.Context, id core.UserID) ([]string, error) {
 	var files []string
@@ -144,8 +147,8 @@ func (s *Store) DeleteUser(ctx context.Context, id core.UserID) ([]string, error
 		if u.Role == core.RoleOwner {
 			return core.ErrRefused
 		}
-		if t.moving != 0 {
-			return core.ErrMoving
+		if moves, err := moveBegun(t, 0, id, id); err != nil || moves {
+			return cmp.Or(err, core.ErrMoving)
 		}
 		if files, err = t.files(); err != nil {
 			return err
@@ -156,12 +159,18 @@ func (s *Store) DeleteUser(ctx context.Context, id core.UserID) ([]string, error
 		if err := t.deleteIndex(); err != nil {
 			return err
 		}
-		for _, table := range strings.Fields(owned) {
-			if err := t.exec(`DELETE FROM `+table+` WHERE user_id = $1`, t.user); err != nil {
+		for _, table := range Tables() {
+			if table.Owner == "" {
+				continue
+			}
+			if err := t.exec(`DELETE FROM `+table.Name+` WHERE `+table.Owner+` = $1`, t.user); err != nil {
 				return err
 			}
 		}
 		if err := t.exec(`DELETE FROM users WHERE id = $1`, t.user); err != nil {
+			return err
+		}
+		if err := t.exercisedBy0(core.AuditRow{What: core.AuditUserDeleted, Object: "user", IDs: []int64{int64(t.user)}}); err != nil {
 			return err
 		}
 		free, err := t.folders(files)
@@ -296,7 +305,11 @@ func (s *Store) MoveIdentity(ctx context.Context, i core.Identity, to core.UserI
 		if err := from.unlink(i.ID); err != nil {
 			return err
 		}
-		if _, err := into.addIdentity(i); err != nil {
+		id, err := into.addIdentity(i)
+		if err != nil {
+			return err
+		}
+		if err := errors.Join(from.did(core.AuditUnlink, "identity", int64(i.ID)), into.did(core.AuditIdentity, "identity", int64(id))); err != nil {
 			return err
 		}
 		return other.flushAll()
@@ -320,6 +333,9 @@ func (t *tx) approve(e core.Approve, out *core.Noted) error {
 		return err
 	}
 	if _, err := other.addIdentity(core.Identity{Address: c.Address, Name: c.Name, LastUsed: e.At}); err != nil {
+		return err
+	}
+	if err := t.did(core.AuditApprove, "user", int64(other.user)); err != nil {
 		return err
 	}
 	if other != t {
@@ -367,7 +383,9 @@ func (t *tx) approved(e core.Approve, c core.Code) (core.UserID, error) {
 // PutCode stores a code; of CodeOwner there is at most one.
 func (s *Store) PutCode(ctx context.Context, c core.Code) error {
 	if c.Kind == core.CodeWeb {
-		return s.even(ctx, "put code", c.User, func(t *tx) error { return t.newWebLink(c) })
+		return s.even(ctx, "put code", c.User, func(t *tx) error {
+			return errors.Join(t.newWebLink(c), t.did(core.AuditSignInLink, "user", int64(t.user)))
+		})
 	}
 	return s.update(ctx, "put code", 0, func(t *tx) error {
 		if c.Kind == core.CodeOwner {

@@ -24,7 +24,7 @@ func (t *tx) redact(e core.Redact, out *core.Noted) error {
 		}
 	}
 	for _, step := range []func(core.Message) error{t.redactQuotes, t.blank, t.disturbed, t.redactSummaries, t.redactEpochs, t.redactLoops,
-		t.redactItems, t.redactFound, t.redactDeliveries} {
+		t.redactItems, t.redactFound, t.redactDeliveries, t.redactApprovals} {
 		if err := step(m); err != nil {
 			return err
 		}
@@ -35,10 +35,28 @@ func (t *tx) redact(e core.Redact, out *core.Noted) error {
 	return nil
 }
 
-// blank empties the message itself, its revisions and its raw event.
+// redactApprovals empties the questions that a message, or the turn that read it,
+// asked. An open one is closed.
+func (t *tx) redactApprovals(m core.Message) error {
+	const empty = `UPDATE approvals SET subject = '{}', state = CASE WHEN state = 'open' THEN 'no' ELSE state END WHERE user_id = $1 AND `
+	if err := t.exec(empty+`message_id = $2`, t.user, m.ID); err != nil || m.Turn == 0 {
+		return err
+	}
+	return t.exec(empty+`turn_id = $2 AND turn_id > 0`, t.user, m.Turn)
+}
+
+// blank empties the message itself, its revisions and its raw event. Of news
+// before it the zone stays, in which later times are shown.
 func (t *tx) blank(m core.Message) error {
+	left := "{}"
+	if m.News != nil && m.News.Zone != "" {
+		left = text(extra{News: blankNews(m.News)})
+	}
+	err := t.exec(`UPDATE messages SET body = '', tokens = 0, extra = $3, redacted = 1, revision = revision + 1 WHERE user_id = $1 AND id = $2`, t.user, m.ID, left)
+	if err != nil {
+		return err
+	}
 	for _, query := range []string{
-		`UPDATE messages SET body = '', tokens = 0, extra = '{}', redacted = 1, revision = revision + 1 WHERE user_id = $1 AND id = $2`,
 		`DELETE FROM revisions WHERE user_id = $1 AND message_id = $2`,
 		`UPDATE events SET payload = NULL WHERE user_id = $1 AND message_id = $2 AND message_id > 0`,
 	} {
@@ -166,8 +184,11 @@ func (t *tx) redactQuotes(m core.Message) error {
 }
 
 func (t *tx) redactQuote(q core.Message) error {
+	if err := t.alter(q.ID, func(m *core.Message) { m.Quote = q.Quote }); err != nil {
+		return err
+	}
 	for _, step := range []Statement{
-		{Query: `UPDATE messages SET extra = $3, revision = revision + 1 WHERE user_id = $1 AND id = $2`, Args: []any{t.user, q.ID, text(extraOf(q))}},
+		{Query: `UPDATE messages SET revision = revision + 1 WHERE user_id = $1 AND id = $2`, Args: []any{t.user, q.ID}},
 		{Query: `UPDATE events SET payload = NULL WHERE user_id = $1 AND message_id = $2 AND message_id > 0`, Args: []any{t.user, q.ID}},
 		{Query: `UPDATE threads SET edits = edits + 1 WHERE user_id = $1 AND id = $2`, Args: []any{t.user, q.Thread}},
 	} {
@@ -275,11 +296,14 @@ func mentions(body, key string, id int64) bool {
 	return regexp.MustCompile(`"` + key + `": ?` + strconv.FormatInt(id, 10) + `\b`).MatchString(body)
 }
 
-// redactEpochs blanks every stored prompt part that shows the day's summary or a
-// loop made from the message.
+// redactEpochs blanks every stored prompt part, and every note, that shows the
+// day's summary or a loop made from the message.
 func (t *tx) redactEpochs(m core.Message) error {
 	loops, err := t.loopsOf(m.ID)
 	if err != nil || len(loops) == 0 && t.scrubbed[m.Segment] {
+		return err
+	}
+	if err := t.redactNews(m, loops); err != nil {
 		return err
 	}
 	if t.scrubbed == nil {

@@ -3,7 +3,6 @@ package sqlstore
 import (
 	"context"
 	"fmt"
-	"strings"
 
 	"github.com/everthread/everthread/core"
 )
@@ -13,13 +12,16 @@ import (
 func (s *Store) Remains(ctx context.Context, user core.UserID) ([]string, error) {
 	var out []string
 	q := querier{s: s, ctx: ctx, db: s.read} // it may read a lot, so no time bounds it
-	for _, table := range strings.Fields(owned) {
+	for _, table := range Tables() {
+		if table.Owner == "" {
+			continue
+		}
 		var n int
-		if err := q.row(`SELECT COUNT(*) AS remains FROM `+table+` WHERE user_id = $1`, user).Scan(&n); err != nil {
+		if err := q.row(`SELECT COUNT(*) AS remains FROM `+table.Name+` WHERE `+table.Owner+` = $1`, user).Scan(&n); err != nil {
 			return nil, wrap("look for remains", err)
 		}
 		if n > 0 {
-			out = append(out, fmt.Sprintf("%s: %d", table, n))
+			out = append(out, fmt.Sprintf("%s: %d", table.Name, n))
 		}
 	}
 	for _, kind := range []core.DocKind{core.DocMessage, core.DocSummary, core.DocItem} {

@@ -8,12 +8,13 @@ import (
 	"github.com/everthread/everthread/core"
 )
 
-const reminderColumns = `user_id, id, body, due_at, cron, zone, state, source_message, created_at, fired_at, message_id`
+const reminderColumns = `user_id, id, body, due_at, cron, zone, state, source_message, created_at, fired_at, message_id, tainted`
 
 func scanReminder(row scanner) (core.Reminder, error) {
 	var r core.Reminder
-	var due, created, fired int64
-	err := row.Scan(&r.User, &r.ID, &r.Text, &due, &r.Cron, &r.Zone, (*string)(&r.State), &r.Source, &created, &fired, &r.Message)
+	var due, created, fired, tainted int64
+	err := row.Scan(&r.User, &r.ID, &r.Text, &due, &r.Cron, &r.Zone, (*string)(&r.State), &r.Source, &created, &fired, &r.Message, &tainted)
+	r.Tainted = tainted&madeTainted != 0
 	r.DueAt, r.CreatedAt, r.FiredAt = at(due), at(created), at(fired)
 	return r, found(err)
 }
@@ -76,12 +77,12 @@ func (t *tx) setReminder(e core.SetReminder) error {
 	if r.ID == 0 {
 		r.ID = core.ReminderID(t.nextID())
 	}
-	return t.exec(`INSERT INTO reminders (user_id, id, body, due_at, cron, zone, state, source_message, created_at) VALUES ($1, $2, $3, $4, $5, $6, 'active', $7, $8)
-		ON CONFLICT (user_id, id) DO NOTHING`, t.user, r.ID, r.Text, ms(r.DueAt), r.Cron, r.Zone, r.Source, ms(e.At))
+	return t.exec(`INSERT INTO reminders (user_id, id, body, due_at, cron, zone, state, source_message, created_at, tainted) VALUES ($1, $2, $3, $4, $5, $6, 'active', $7, $8, $9)
+		ON CONFLICT (user_id, id) DO NOTHING`, t.user, r.ID, r.Text, ms(r.DueAt), r.Cron, r.Zone, r.Source, ms(e.At), flag(r.Tainted))
 }
 
 func (t *tx) cancelReminder(e core.CancelReminder) error {
-	n, err := t.count(`UPDATE reminders SET state = 'cancelled' WHERE user_id = $1 AND id = $2 AND state = 'active'`, t.user, e.Reminder)
+	n, err := t.count(`UPDATE reminders SET state = 'cancelled', tainted = tainted | $3 WHERE user_id = $1 AND id = $2 AND state = 'active'`, t.user, e.Reminder, ended(e.Tainted))
 	if err == nil && n == 0 {
 		return core.ErrNotFound
 	}

@@ -10,11 +10,14 @@ import (
 
 const segmentColumns = `user_id, id, thread_id, label, zone, starts_at, ends_at, finalize_at, post_at, state, first_message, last_message, messages, since_summary, stale, hidden, version, error, post`
 
-func scanSegment(row scanner) (core.Segment, error) {
+func scanSegment(row scanner) (core.Segment, error) { return segmentWith(row) }
+
+// segmentWith scans segmentColumns and what more stands in a row.
+func segmentWith(row scanner, more ...any) (core.Segment, error) {
 	var g core.Segment
 	var start, end, fin, post int64
-	err := row.Scan(&g.User, &g.ID, &g.Thread, &g.Day.Label, &g.Day.Zone, &start, &end, &fin, &post, (*string)(&g.State), &g.StartsAt, &g.EndsAt,
-		&g.Messages, &g.SinceSummary, &g.Stale, &g.Hidden, &g.SummaryVersion, &g.SummaryError, (*string)(&g.Post))
+	err := row.Scan(append([]any{&g.User, &g.ID, &g.Thread, &g.Day.Label, &g.Day.Zone, &start, &end, &fin, &post, (*string)(&g.State), &g.StartsAt, &g.EndsAt,
+		&g.Messages, &g.SinceSummary, &g.Stale, &g.Hidden, &g.SummaryVersion, &g.SummaryError, (*string)(&g.Post)}, more...)...)
 	g.Day.Start, g.Day.End, g.Day.Finalize, g.Day.Post = at(start), at(end), at(fin), at(post)
 	return g, found(err)
 }
@@ -113,13 +116,13 @@ func (s *Store) DayMessages(ctx context.Context, user core.UserID, id core.Segme
 	return collect(rows, err, scanMessage)
 }
 
-const summaryColumns = `user_id, segment_id, version, label, body, tokens, covers, model, usage, ungrounded, final, created_at`
+const summaryColumns = `user_id, segment_id, version, label, body, tokens, covers, model, usage, ungrounded, final, created_at, tainted`
 
 func scanSummary(row scanner) (core.Summary, error) {
 	var s core.Summary
 	var covers, usage string
 	var created int64
-	err := row.Scan(&s.User, &s.Segment, &s.Version, &s.Label, &s.Markdown, &s.Tokens, &covers, &s.Model, &usage, &s.Ungrounded, &s.Final, &created)
+	err := row.Scan(&s.User, &s.Segment, &s.Version, &s.Label, &s.Markdown, &s.Tokens, &covers, &s.Model, &usage, &s.Ungrounded, &s.Final, &created, &s.Tainted)
 	if err != nil {
 		return s, found(err)
 	}

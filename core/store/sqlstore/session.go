@@ -73,19 +73,32 @@ func (s *Store) signIn(ctx context.Context, codeHash string, n core.Session, now
 		if id, err = t.sharedID(); err != nil {
 			return err
 		}
-		return t.exec(`INSERT INTO sessions (user_id, id, hash, browser, created_at, used_at, expires_at) VALUES ($1, $2, $3, $4, $5, $6, $7)`,
-			t.user, id, n.Hash, n.Browser, ms(n.CreatedAt), ms(n.UsedAt), ms(n.Expires))
+		if err := t.audit(core.AuditRow{At: now, Via: core.ViaSession, ViaID: id, What: core.AuditSignIn, Object: "session", IDs: []int64{id}}); err != nil {
+			return err
+		}
+		return t.exec(`INSERT INTO sessions (user_id, id, hash, browser, created_at, used_at, expires_at, identity_id) VALUES ($1, $2, $3, $4, $5, $6, $7,
+			COALESCE((SELECT i.id FROM identities i WHERE i.user_id = $1 AND i.channel = $8 AND i.account = $9 AND i.external = $10 AND i.detached = 0), 0))`,
+			t.user, id, n.Hash, n.Browser, ms(n.CreatedAt), ms(n.UsedAt), ms(n.Expires), c.Address.Channel, c.Address.Account, c.Address.External)
 	})
 	return id, err
 }
 
-const sessionColumns = `sessions.user_id, sessions.id, hash, browser, sessions.created_at, used_at, expires_at`
+const sessionColumns = `sessions.user_id, sessions.id, hash, browser, sessions.created_at, used_at, expires_at, identity_id`
 
 func scanSession(row scanner) (n core.Session, err error) {
 	var created, used, expires int64
-	err = row.Scan(&n.User, &n.ID, &n.Hash, &n.Browser, &created, &used, &expires)
+	err = row.Scan(&n.User, &n.ID, &n.Hash, &n.Browser, &created, &used, &expires, &n.Identity)
 	n.CreatedAt, n.UsedAt, n.Expires = at(created), at(used), at(expires)
 	return n, found(err)
+}
+
+// SignsIn returns whom a code signs in; see core.SessionStore.
+func (s *Store) SignsIn(ctx context.Context, codeHash string, now time.Time) (core.User, error) {
+	c, err := validCode(s.one(ctx), core.CodeWeb, codeHash, now)
+	if err != nil {
+		return core.User{}, wrap("read code", err)
+	}
+	return s.User(ctx, c.User)
 }
 
 // Session returns the session of a token's hash; see core.SessionStore.
@@ -135,9 +148,20 @@ func (s *Store) Sessions(ctx context.Context, user core.UserID, now time.Time) (
 // EndSession ends a user's session, or all of them if id is 0.
 func (s *Store) EndSession(ctx context.Context, user core.UserID, id int64) error {
 	return s.even(ctx, "end session", user, func(t *tx) error {
-		if id == 0 {
-			return t.exec(`DELETE FROM sessions WHERE user_id = $1`, t.user)
+		rows, err := t.rows(`DELETE FROM sessions WHERE user_id = $1 AND (id = $2 OR $2 = 0) RETURNING id`, t.user, id)
+		gone, err := collect(rows, err, func(r scanner) (id int64, err error) { return id, r.Scan(&id) })
+		if err != nil || len(gone) == 0 {
+			return err
 		}
-		return t.exec(`DELETE FROM sessions WHERE user_id = $1 AND id = $2`, t.user, id)
+		return t.did(core.AuditSignOut, "session", gone...)
 	})
+}
+
+// endSession signs a browser out.
+func (t *tx) endSession(id int64) error {
+	n, err := t.count(`DELETE FROM sessions WHERE user_id = $1 AND id = $2`, t.user, id)
+	if err != nil || n == 0 {
+		return orNotFound(err)
+	}
+	return t.did(core.AuditSignOut, "session", id)
 }

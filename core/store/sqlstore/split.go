@@ -25,7 +25,10 @@ func (s *Store) beginSplit(ctx context.Context, m move, now time.Time) (time.Dur
 			m.next(core.MoveDone) // it was unlinked meanwhile
 			return nil
 		}
-		if waits = p.from.moving != 0; err != nil || waits {
+		if err != nil {
+			return err
+		}
+		if waits, err = moveBegun(p, m.ID, m.From, m.From); err != nil || waits {
 			return err
 		}
 		if err := p.planSplit(m, i, now); err != nil {

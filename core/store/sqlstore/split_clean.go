@@ -24,6 +24,7 @@ func partings() []parting {
 		{copying{table: "segments", key: "id", page: 20, split: movedDay}, pair.partDays},
 		{copying{table: "items", key: "id", page: 50, split: cameFrom}, pair.partItems},
 		{copying{table: "reminders", key: "id", page: 200, split: cameFrom}, deleteOf("reminders", "id")},
+		{copying{table: "approvals", key: "id", page: 200, split: came}, deleteOf("approvals", "id")},
 		{copying{table: "loops", key: "id", page: 100, split: all}, pair.partLoops},
 		{copying{table: "revisions", key: "message_id", page: 300, split: cameWith}, deleteOf("revisions", "message_id")},
 		{copying{table: "refs", key: "identity_id, native_id", page: 500, split: came}, pair.partRefs},

@@ -184,6 +184,8 @@ type tx struct {
 	user                core.UserID
 	first               []Statement // read with the lock
 	lastMessage, lastID int64
+	actor               core.Actor // who acts, where the context does not say it
+	news                int64      // counts changes of what heads of prompts show
 	settings            string
 	moving              int    // of the user: not at all, paused or frozen
 	even                bool   // it may write to a frozen user
@@ -196,6 +198,7 @@ type tx struct {
 	quotesFrom          core.MessageID
 	sources             map[core.LoopID][]core.MessageID // of all loops
 	shown               []core.Message                   // results of our own tools
+	notes               map[core.MessageID]core.News     // that tell something
 }
 
 // database is what statements are run on: a transaction, or the connection that
@@ -301,12 +304,12 @@ func (t *tx) work(f func(t *tx) error) error {
 
 // lock locks the user's row and reads its counters.
 func (t *tx) lock() Statement {
-	return Statement{Query: `SELECT last_message, last_id, settings, moving FROM users WHERE id = $1` + t.s.dialect.Lock, Args: []any{t.user},
+	return Statement{Query: `SELECT last_message, last_id, news, settings, moving FROM users WHERE id = $1` + t.s.dialect.Lock, Args: []any{t.user},
 		Scan: func(r Row) error {
 			if t.user != 0 {
 				*t.touched = append(*t.touched, t.user)
 			}
-			return found(r.Scan(&t.lastMessage, &t.lastID, &t.settings, &t.moving))
+			return found(r.Scan(&t.lastMessage, &t.lastID, &t.news, &t.settings, &t.moving))
 		}}
 }
 
@@ -338,7 +341,7 @@ func (t *tx) flushAll() error {
 // flush writes the counters and tells other processes what to look at.
 func (t *tx) flush() error {
 	if t.dirty {
-		if err := t.exec(`UPDATE users SET last_message = $2, last_id = $3 WHERE id = $1`, t.user, t.lastMessage, t.lastID); err != nil {
+		if err := t.exec(`UPDATE users SET last_message = $2, last_id = $3, news = $4 WHERE id = $1`, t.user, t.lastMessage, t.lastID, t.news); err != nil {
 			return err
 		}
 	}
@@ -370,6 +373,13 @@ func (t *tx) nextID() int64 {
 	t.dirty = true
 	t.lastID++
 	return t.lastID
+}
+
+// change counts a change of what heads of prompts show, and returns its number.
+func (t *tx) change() int64 {
+	t.dirty = true
+	t.news++
+	return t.news
 }
 
 // exec runs a statement whose outcome nobody looks at; where that saves a round

@@ -98,9 +98,9 @@ func (t *tx) unchanged(g core.Segment, p core.PutSummary) error {
 func (t *tx) newVersion(g *core.Segment, p core.PutSummary) error {
 	g.SummaryVersion++
 	m := p.Summary
-	err := t.exec(`INSERT INTO summaries (user_id, segment_id, version, label, body, tokens, covers, model, usage, ungrounded, final, created_at)
-		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12)`, t.user, g.ID, g.SummaryVersion, g.Day.Label, m.Markdown, m.Tokens,
-		text(m.Covers), m.Model, text(m.Usage), flag(m.Ungrounded), flag(p.Final), ms(p.Now))
+	err := t.exec(`INSERT INTO summaries (user_id, segment_id, version, label, body, tokens, covers, model, usage, ungrounded, final, created_at, tainted)
+		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13)`, t.user, g.ID, g.SummaryVersion, g.Day.Label, m.Markdown, m.Tokens,
+		text(m.Covers), m.Model, text(m.Usage), flag(m.Ungrounded), flag(p.Final), ms(p.Now), flag(m.Tainted))
 	if err != nil {
 		return err
 	}
@@ -112,6 +112,9 @@ func (t *tx) newVersion(g *core.Segment, p core.PutSummary) error {
 	}
 	if _, err = t.insert(p.Entry, place{thread: g.Thread, segment: g.ID}); err != nil {
 		return err
+	}
+	if g.Day.Label != p.Day { // what is said today stands in the prompt itself
+		t.change()
 	}
 	return t.exec(`UPDATE threads SET summaries = summaries + 1, edits = edits + $3 WHERE user_id = $1 AND id = $2`, t.user, g.Thread, flag(g.Hidden || g.Stale))
 }
@@ -149,7 +152,8 @@ func (t *tx) closeSegment(g core.Segment, p core.PutSummary) error {
 }
 
 // openLoops opens the loops that a summary names and that are not open yet;
-// those that are have been mentioned again.
+// those that are were mentioned again, in the messages that it names. One that
+// was closed since stays so.
 func (t *tx) openLoops(p core.PutSummary) error {
 	if len(p.Opened) == 0 {
 		return nil
@@ -158,11 +162,19 @@ func (t *tx) openLoops(p core.PutSummary) error {
 	if err != nil {
 		return err
 	}
+	closed, err := loopsWhere(t, `state = 'closed' ORDER BY mentioned_at DESC, id DESC LIMIT $2`, t.user, 200)
+	if err != nil {
+		return err
+	}
 	for n, body := range p.Opened {
+		said, err := t.newestOf(p.Sources[n], p.Now)
+		if err != nil {
+			return err
+		}
 		if id, ok := sameLoop(p, body, open); ok {
-			err = t.mentionLoop(id, p.Now)
-		} else {
-			l := core.Loop{ID: core.LoopID(t.nextID()), Text: body, Sources: p.Sources[n]}
+			err = t.mentionLoop(id, said)
+		} else if !settled(p, body, said, closed) {
+			l := core.Loop{ID: core.LoopID(t.nextID()), Text: body, Sources: p.Sources[n], Tainted: p.Summary.Tainted}
 			open = append(open, l)
 			err = t.openLoop(core.OpenLoop{Loop: l, At: p.Now})
 		}
@@ -171,6 +183,13 @@ func (t *tx) openLoops(p core.PutSummary) error {
 		}
 	}
 	return nil
+}
+
+// settled reports whether a loop was closed after all that was said of it. A
+// closed loop was last mentioned when it was closed.
+func settled(p core.PutSummary, body string, said time.Time, closed []core.Loop) bool {
+	id, ok := sameLoop(p, body, closed)
+	return ok && slices.ContainsFunc(closed, func(l core.Loop) bool { return l.ID == id && !said.After(l.Mentioned) })
 }
 
 func sameLoop(p core.PutSummary, body string, open []core.Loop) (core.LoopID, bool) {

@@ -1,23 +1,13 @@
 package sqlstore
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"strings"
 
 	"github.com/everthread/everthread/core"
 )
-
-// texts are the columns that hold words of people, and what identifies a row.
-func texts() [][3]string {
-	return [][3]string{
-		{"messages", "id", "body"}, {"messages", "id", "extra"}, {"revisions", "message_id", "body"}, {"events", "message_id", "payload"},
-		{"summaries", "segment_id", "body"}, {"loops", "id", "body"}, {"turns", "id", "snapshot"}, {"turns", "id", "error"},
-		{"epochs", "id", "data"}, {"page_forms", "page_id", "body"}, {"deliveries", "id", "error"}, {"delivery_parts", "delivery_id", "body"}, {"jobs", "id", "payload"},
-		{"journal", "turn_id", "body"}, {"items", "id", "content"}, {"items", "id", "tags"}, {"themes", "0", "name"},
-		{"reminders", "id", "body"}, {"threads", "id", "title"}, {"threads", "id", "name"}, {"sessions", "id", "browser"}, {"api_keys", "id", "name"}, {"segments", "id", "error"}, {"embeddings", "id", "error"},
-	}
-}
 
 // Scrub removes what deleted rows left behind in indexes and files.
 func (s *Store) Scrub(ctx context.Context) error {
@@ -32,20 +22,22 @@ func (s *Store) Scrub(ctx context.Context) error {
 // Traces lists where a text still stands; see core.Janitor.
 func (s *Store) Traces(ctx context.Context, user core.UserID, text string) ([]core.Trace, error) {
 	var out []core.Trace
-	for _, c := range texts() {
-		found, err := s.tracesIn(ctx, user, c, strings.ToLower(text))
-		if err != nil {
-			return nil, wrap("look for traces", err)
+	for _, table := range Tables() {
+		for _, column := range table.Words {
+			found, err := s.tracesIn(ctx, user, table, column, strings.ToLower(text))
+			if err != nil {
+				return nil, wrap("look for traces", err)
+			}
+			out = append(out, found...)
 		}
-		out = append(out, found...)
 	}
 	indexed, err := s.tracesIndexed(ctx, user, text)
 	return append(out, indexed...), wrap("look for traces", err)
 }
 
-func (s *Store) tracesIn(ctx context.Context, user core.UserID, column [3]string, text string) (out []core.Trace, err error) {
+func (s *Store) tracesIn(ctx context.Context, user core.UserID, table Table, column, text string) (out []core.Trace, err error) {
 	q := querier{s: s, ctx: ctx, db: s.read} // it reads everything, so no time bounds it
-	rows, err := q.rows(fmt.Sprintf(`SELECT %s, %s FROM %s WHERE user_id = $1`, column[1], column[2], column[0]), user)
+	rows, err := q.rows(fmt.Sprintf(`SELECT %s, %s FROM %s WHERE %s = $1`, cmp.Or(table.Row, "0"), column, table.Name, cmp.Or(table.Owner, "id")), user)
 	_, err = collect(rows, err, func(r scanner) (none struct{}, err error) {
 		var id int64
 		var body []byte
@@ -53,7 +45,7 @@ func (s *Store) tracesIn(ctx context.Context, user core.UserID, column [3]string
 			return none, err
 		}
 		if strings.Contains(strings.ToLower(string(body)), text) {
-			out = append(out, core.Trace{Where: column[0] + "." + column[2], ID: id})
+			out = append(out, core.Trace{Where: table.Name + "." + column, ID: id})
 		}
 		return none, nil
 	})

@@ -123,13 +123,15 @@ func (t *tx) newTurn(thread core.ThreadID, run []pendingMessage, l core.Lease, n
 	turn := &core.Turn{User: t.user, ID: core.TurnID(t.nextID()), Thread: thread, Identity: run[0].identity, State: core.TurnRunning,
 		Segment: run[len(run)-1].segment, Lease: l, StartedAt: now, Reserved: b.Reserve}
 	var last int64
-	if err := t.row(`SELECT mode, last_position FROM threads WHERE user_id = $1 AND id = $2`, t.user, thread).Scan((*string)(&turn.Mode), &last); err != nil {
+	var failed core.MessageID
+	if err := t.row(`SELECT mode, last_position, failed FROM threads WHERE user_id = $1 AND id = $2`, t.user, thread).Scan((*string)(&turn.Mode), &last, &failed); err != nil {
 		return nil, err
 	}
 	for _, m := range run {
 		last = nextPosition(last, now)
 		turn.Inputs = append(turn.Inputs, m.id)
-		if err := t.exec(`UPDATE messages SET position = $3, shown = $3, turn_id = $4 WHERE user_id = $1 AND id = $2`, t.user, m.id, last, turn.ID); err != nil {
+		if err := t.exec(`UPDATE messages SET position = $3, shown = CASE WHEN id > $5 THEN $3 ELSE shown END, turn_id = $4 WHERE user_id = $1 AND id = $2`,
+			t.user, m.id, last, turn.ID, failed); err != nil {
 			return nil, err
 		}
 	}
@@ -154,6 +156,9 @@ func (t *tx) addressTurn(turn *core.Turn) error {
 
 // postpone reserves a turn of the budget, or says until when there is none.
 func (t *tx) postpone(b *core.Budget, now time.Time) (*core.Postponed, error) {
+	if !b.Closed.IsZero() {
+		return &core.Postponed{Until: b.Closed, Budget: true}, nil
+	}
 	if b.TurnsPerMinute > 0 {
 		if p, err := t.tooFast(*b, now); err != nil || p != nil {
 			return p, err
@@ -277,20 +282,38 @@ func (s *Store) Flags(ctx context.Context, user core.UserID, turn core.TurnID) (
 	return f, found(err)
 }
 
+// spent charges what attempts of a turn took, and returns how much of what is
+// reserved for it that was.
+func (t *tx) spent(turn *core.Turn) (back int, err error) {
+	if turn.Used == (core.Usage{}) {
+		return 0, nil
+	}
+	if turn.Reserved > 0 {
+		var day string
+		if err := t.row(`SELECT day, reserved FROM turns WHERE user_id = $1 AND id = $2`, t.user, turn.ID).Scan(&day, &back); err != nil {
+			return 0, found(err)
+		}
+		if back = min(back, turn.Used.Prompt+turn.Used.Completion); day != turn.Today {
+			back = 0
+		}
+	}
+	return back, t.spend(turn.Today, turn.Used, back, 0)
+}
+
 // RetryTurn gives a failed turn back to run again.
 func (s *Store) RetryTurn(ctx context.Context, turn *core.Turn, again time.Time, cause string) error {
 	return s.even(ctx, "retry turn", turn.User, func(t *tx) error {
 		if err := t.holds(turn.Lease); err != nil {
 			return err
 		}
-		err := t.exec(`UPDATE turns SET failures = failures + $4, error = $3 WHERE user_id = $1 AND id = $2`, t.user, turn.ID, cause, flag(cause != ""))
+		back, err := t.spent(turn)
 		if err != nil {
 			return err
 		}
-		if turn.Used != (core.Usage{}) {
-			if err := t.spend(turn.Today, turn.Used, 0, 0); err != nil {
-				return err
-			}
+		err = t.exec(`UPDATE turns SET failures = failures + $4, error = $3, reserved = reserved - $5 WHERE user_id = $1 AND id = $2`,
+			t.user, turn.ID, cause, flag(cause != ""), back)
+		if err != nil {
+			return err
 		}
 		return t.again(turn.Lease, again, cause)
 	})

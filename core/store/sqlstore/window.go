@@ -48,7 +48,7 @@ func (s *Store) guess(ctx context.Context, turn *core.Turn, wq core.WindowQuery)
 		fresh = append(fresh, m)
 		return err
 	}})
-	if err != nil || !continues(w, wq) || !known.holds(w.Epoch.ID, w.Edits, summaries) {
+	if err != nil || !continues(w, wq) || w.Epoch.Dropped > 0 || w.News > w.Told || !known.holds(w.Epoch.ID, w.Edits, summaries) {
 		return core.Window{}, false, err
 	}
 	w.Pages = known.pages
@@ -64,12 +64,12 @@ func readThread(q querier, turn *core.Turn, w *core.Window) (summaries int64, er
 
 // toThread returns what reads it.
 func toThread(turn *core.Turn, w *core.Window, summaries *int64) Statement {
-	return Statement{Query: `SELECT h.edits, h.summaries, h.epoch_used, COALESCE(e.data, '') FROM threads h
+	return Statement{Query: `SELECT h.edits, h.summaries, h.epoch_used, COALESCE(e.data, ''), h.news, u.news, h.compressed FROM threads h JOIN users u ON u.id = h.user_id
 		LEFT JOIN epochs e ON e.user_id = h.user_id AND e.id = h.epoch_id WHERE h.user_id = $1 AND h.id = $2`, Args: []any{turn.User, turn.Thread},
 		Scan: func(r Row) error {
 			var data string
 			var used int64
-			err := r.Scan(&w.Edits, summaries, &used, &data)
+			err := r.Scan(&w.Edits, summaries, &used, &data, &w.Told, &w.News, &w.Compressed)
 			if err != nil || data == "" {
 				return found(err)
 			}
@@ -103,7 +103,15 @@ func (s *Store) fromEpoch(q querier, turn *core.Turn, w *core.Window, summaries 
 		return err
 	}
 	s.remember(k, turn, w, summaries, known, fresh)
-	return nil
+	if w.Epoch.Dropped > 0 {
+		if err := uncovered(q, turn, paged(w.Pages), w.Epoch.Start, w); err != nil {
+			return err
+		}
+	}
+	if w.News == w.Told {
+		return nil
+	}
+	return changes(q, turn.User, w)
 }
 
 // shown reads the pages that stand in an epoch's head.
@@ -139,10 +147,13 @@ func afresh(q querier, turn *core.Turn, wq core.WindowQuery, w *core.Window) err
 		return err
 	}
 	if turn.Segment == 0 {
-		return nil
+		return q.row(`SELECT COUNT(*) FROM messages WHERE user_id = $1 AND thread_id = $2 AND position > 0 AND (role = 'user' OR role = 'assistant' AND body <> '')`,
+			turn.User, turn.Thread).Scan(&w.Thread)
 	}
-	if err := uncovered(q, turn, w); err != nil {
-		return err
+	if w.More && len(w.Messages) > 0 {
+		if err := uncovered(q, turn, from, w.Messages[0].Position, w); err != nil {
+			return err
+		}
 	}
 	if err := days(q, turn, w); err != nil {
 		return err
@@ -190,16 +201,24 @@ func weight(m core.Message) int {
 // maxUncovered bounds how many uncovered messages are counted.
 const maxUncovered = 1000
 
-func uncovered(q querier, turn *core.Turn, w *core.Window) error {
-	if !w.More || len(w.Messages) == 0 {
-		return nil
+// paged is the position after the last of pages.
+func paged(pages []core.Page) int64 {
+	if n := len(pages); n > 0 {
+		return pages[n-1].End + 1
 	}
+	return 1
+}
+
+// uncovered counts what no summary covers from one position to before another.
+func uncovered(q querier, turn *core.Turn, from, before int64, w *core.Window) error {
 	return q.row(`SELECT COUNT(*) FROM (SELECT 1 FROM messages WHERE user_id = $1 AND thread_id = $2 AND position > 0 AND covered = 0 AND segment_id > 0
-		AND redacted = 0 AND role <> 'tool' AND position < $3 LIMIT $4) AS counted`, turn.User, turn.Thread, w.Messages[0].Position, maxUncovered).Scan(&w.UncoveredBefore)
+		AND redacted = 0 AND role <> 'tool' AND position < $3 AND position >= $5 LIMIT $4) AS counted`, turn.User, turn.Thread, before, maxUncovered, from).Scan(&w.UncoveredBefore)
 }
 
 func days(q querier, turn *core.Turn, w *core.Window) (err error) {
-	if w.Today, err = segmentByID(q, turn.User, turn.Segment); err != nil {
+	w.Today, err = segmentWith(q.row(`SELECT `+segmentColumns+`, (SELECT COALESCE(SUM(a.messages), 0) FROM segments a WHERE a.user_id = $1 AND a.thread_id = $3)
+		FROM segments WHERE user_id = $1 AND id = $2`, turn.User, turn.Segment, turn.Thread), &w.Thread)
+	if err != nil {
 		return err
 	}
 	if w.TodaySummary, err = summaryOf(q, w.Today); err != nil {
@@ -230,19 +249,24 @@ func summaryOf(q querier, g core.Segment) (*core.Summary, error) {
 }
 
 func openLoops(q reader, user core.UserID, limit int) ([]core.Loop, error) {
-	rows, err := q.rows(`SELECT `+loopColumns+` FROM loops WHERE user_id = $1 AND state = 'open' ORDER BY mentioned_at DESC, id DESC LIMIT $2`, user, limit)
+	return loopsWhere(q, `state = 'open' ORDER BY mentioned_at DESC, id DESC LIMIT $2`, user, limit)
+}
+
+// loopsWhere lists a user's loops; args are those of the condition, from $2 on.
+func loopsWhere(q reader, where string, user core.UserID, args ...any) ([]core.Loop, error) {
+	rows, err := q.rows(`SELECT `+loopColumns+` FROM loops WHERE user_id = $1 AND `+where, append([]any{user}, args...)...)
 	return collect(rows, err, scanLoop)
 }
 
-const loopColumns = `user_id, id, body, state, sources, opened_at, mentioned_at`
+const loopColumns = `user_id, id, body, state, sources, opened_at, mentioned_at, tainted`
 
 func scanLoop(r scanner) (l core.Loop, err error) {
 	var sources string
-	var opened, mentioned int64
-	if err := r.Scan(&l.User, &l.ID, &l.Text, (*string)(&l.State), &sources, &opened, &mentioned); err != nil {
+	var opened, mentioned, tainted int64
+	if err := r.Scan(&l.User, &l.ID, &l.Text, (*string)(&l.State), &sources, &opened, &mentioned, &tainted); err != nil {
 		return l, err
 	}
-	l.OpenedAt, l.Mentioned = at(opened), at(mentioned)
+	l.OpenedAt, l.Mentioned, l.Tainted = at(opened), at(mentioned), tainted&madeTainted != 0
 	return l, unjson(sources, &l.Sources)
 }
 

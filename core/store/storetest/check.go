@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/everthread/everthread/core"
+	"github.com/everthread/everthread/core/store/sqlstore"
 )
 
 // counts is the condition of messages that a segment counts.
@@ -25,9 +26,6 @@ func input(m string) string {
 // pageInvariants are those of what long prompts show.
 func pageInvariants() map[string]string {
 	return map[string]string{
-		"forms belong to pages":            orphans("page_forms", "page_id", "pages"),
-		"pages belong to threads":          orphans("pages", "thread_id", "threads"),
-		"prints belong to messages":        orphans("prints", "message_id", "messages"),
 		"pages do not overlap":             `SELECT a.user_id, a.id FROM pages a JOIN pages b ON b.user_id = a.user_id AND b.thread_id = a.thread_id AND b.id <> a.id AND b.first <= a.last AND b.last >= a.first`,
 		"a page is stale or has its forms": fmt.Sprintf(`SELECT user_id, id FROM pages p WHERE (SELECT COUNT(*) FROM page_forms f WHERE f.user_id = p.user_id AND f.page_id = p.id) <> (1 - stale) * %d`, core.MaxTier),
 	}
@@ -47,6 +45,9 @@ func invariants() map[string]string {
 		"only conversation has a position": `SELECT user_id, id FROM messages WHERE position > 0 AND kind <> 'chat'`,
 		"a thread knows its last position": `SELECT h.user_id, h.id FROM threads h JOIN messages m ON m.user_id = h.user_id AND m.thread_id = h.id WHERE m.position > h.last_position`,
 		"a user knows their last message":  `SELECT u.id FROM users u JOIN messages m ON m.user_id = u.id WHERE m.id > u.last_message`,
+		"news are told after they happened": `SELECT h.user_id, h.id FROM threads h JOIN users u ON u.id = h.user_id WHERE h.news > u.news
+			UNION ALL SELECT l.user_id, l.id FROM loops l JOIN users u ON u.id = l.user_id WHERE l.changed > u.news
+			UNION ALL SELECT h.user_id, h.changed FROM themes h JOIN users u ON u.id = h.user_id WHERE h.changed > u.news`,
 		"a segment lies in a continuous thread": `SELECT g.user_id, g.id FROM segments g WHERE NOT EXISTS (SELECT 1 FROM threads h
 			WHERE h.user_id = g.user_id AND h.id = g.thread_id AND h.mode = 'continuous')`,
 		"messages lie in segments of their thread": `SELECT m.user_id, m.id FROM messages m WHERE m.segment_id > 0 AND NOT EXISTS (SELECT 1 FROM segments g
@@ -64,19 +65,6 @@ func invariants() map[string]string {
 			WHERE j.user_id = t.user_id AND j.queue = 'turn' AND j.ref = t.id AND j.key = 'thread:' || t.thread_id AND j.state IN ('ready', 'running'))`,
 		"a turn that ended has no job": `SELECT j.user_id, j.id FROM jobs j WHERE j.queue = 'turn' AND j.ref > 0 AND NOT EXISTS (SELECT 1 FROM turns t
 			WHERE t.user_id = j.user_id AND t.id = j.ref AND t.state = 'running')`,
-		"messages belong to turns":           orphans("messages", "turn_id", "turns"),
-		"messages belong to threads":         orphans("messages", "thread_id", "threads"),
-		"messages belong to identities":      orphans("messages", "identity_id", "identities"),
-		"events belong to messages":          orphans("events", "message_id", "messages"),
-		"revisions belong to messages":       orphans("revisions", "message_id", "messages"),
-		"imported keys belong to messages":   orphans("imported", "message_id", "messages"),
-		"references belong to messages":      orphans("refs", "message_id", "messages"),
-		"deliveries belong to messages":      orphans("deliveries", "message_id", "messages"),
-		"parts belong to deliveries":         orphans("delivery_parts", "delivery_id", "deliveries"),
-		"summaries belong to segments":       orphans("summaries", "segment_id", "segments"),
-		"epochs belong to threads":           orphans("epochs", "thread_id", "threads"),
-		"turns belong to threads":            orphans("turns", "thread_id", "threads"),
-		"identities belong to threads":       orphans("identities", "thread_id", "threads"),
 		"a journal belongs to a live turn":   `SELECT user_id, turn_id FROM journal j WHERE NOT EXISTS (SELECT 1 FROM turns t WHERE t.user_id = j.user_id AND t.id = j.turn_id AND t.state = 'running')`,
 		"rows belong to users":               everyUser(),
 		"what turns answer is not their own": `SELECT user_id, id FROM messages m WHERE role = 'assistant' AND turn_id > 0 AND ` + input("m"),
@@ -98,14 +86,11 @@ func orphans(table, column, of string) string {
 		table, column, of)
 }
 
-// tables are all of them.
-const tables = `users identities agent_keys sessions api_keys threads messages revisions refs events segments summaries loops turns epochs deliveries delivery_parts jobs usage once imported codes leases rates journal windows embeddings themes items reminders tries moves move_positions move_segments pages page_forms prints repeats`
-
 func everyUser() string {
 	var all []string
-	for _, table := range strings.Fields(tables) {
-		if !strings.Contains(" users leases rates tries moves ", " "+table+" ") {
-			all = append(all, fmt.Sprintf(`SELECT '%[1]s', user_id FROM %[1]s x WHERE NOT EXISTS (SELECT 1 FROM users u WHERE u.id = x.user_id)`, table))
+	for _, table := range sqlstore.Tables() {
+		if table.Owner != "" {
+			all = append(all, fmt.Sprintf(`SELECT '%[1]s', %[2]s FROM %[1]s x WHERE NOT EXISTS (SELECT 1 FROM users u WHERE u.id = x.%[2]s)`, table.Name, table.Owner))
 		}
 	}
 	return strings.Join(all, " UNION ALL ")
@@ -116,6 +101,11 @@ func Check(t testing.TB, db *sql.DB) {
 	t.Helper()
 	all := invariants()
 	maps.Copy(all, pageInvariants())
+	for _, table := range sqlstore.Tables() {
+		for column, of := range table.Refs {
+			all[table.Name+"."+column+" names one of "+of] = orphans(table.Name, column, of)
+		}
+	}
 	for name, query := range all {
 		rows, err := db.Query(query)
 		if err != nil {
@@ -132,13 +122,13 @@ func Check(t testing.TB, db *sql.DB) {
 func Dump(t testing.TB, db *sql.DB) string {
 	t.Helper()
 	var b strings.Builder
-	for _, table := range strings.Fields(tables) {
-		rows, err := db.Query(`SELECT * FROM ` + table)
+	for _, table := range sqlstore.Tables() {
+		rows, err := db.Query(`SELECT * FROM ` + table.Name)
 		if err != nil {
 			t.Fatal(err)
 		}
 		for _, line := range lines(t, rows) {
-			b.WriteString(table + ": " + line + "\n")
+			b.WriteString(table.Name + ": " + line + "\n")
 		}
 	}
 	return b.String()

@@ -223,7 +223,7 @@ func testToolFailed(b *bench) {
 
 func testToolRedacted(b *bench) {
 	t := one(b, b.Append, b.results(true, "rain")).Turn
-	b.must(b.Record(b.ctx, b.user.ID, t.ID, 0, 0, "search", "rain everywhere"))
+	b.must(b.Record(b.ctx, b.user.ID, core.CallRecord{Turn: t.ID, Step: 0, Index: 0, Tool: "search", Text: "rain everywhere"}))
 	out := b.effects(core.Redact{Message: t.Inputs[0], At: b.now})
 	equal(b, "asked to stop", slices.Contains(out.StopTurns, t.ID), true)
 	got, err := b.Commit(b.ctx, b.reply(t, "rain, then"), nil)

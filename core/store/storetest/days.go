@@ -164,6 +164,8 @@ func summaryCases() []testCase {
 		{"a summary of what was edited meanwhile is ErrChanged", testSummaryChanged},
 		{"a summary while the day goes on covers only what was read", testSummaryGoesOn},
 		{"loops open once and are mentioned again", testLoops},
+		{"a closed loop is not opened by a summary of what was said before", testClosedLoopStays},
+		{"a loop is dated by the newest message that it rests on", testLoopDates},
 		{"a summary that gave up says why and closes a day that is over", testFailSummary},
 		{"an empty final summary only closes the day", testEmptyFinal},
 		{"a fenced summary writes nothing", testSummaryFenced},
@@ -328,8 +330,7 @@ func testSummaryGoesOn(b *bench) {
 }
 
 func testLoops(b *bench) {
-	q, _ := b.exchange("one", "1")
-	open := func(texts ...string) {
+	open := func(q core.MessageID, texts ...string) {
 		p := b.put(b.segment(), false, "s", q)
 		p.SameLoop = sameLoop
 		for _, text := range texts {
@@ -338,8 +339,10 @@ func testLoops(b *bench) {
 		b.must(b.PutSummary(b.ctx, p))
 		b.now = b.now.Add(time.Minute)
 	}
-	open("The door", "the window")
-	open("the DOOR")
+	q, _ := b.exchange("one", "1")
+	open(q, "The door", "the window")
+	again, _ := b.exchange("two", "2")
+	open(again, "the DOOR")
 	list, err := b.Loops(b.ctx, b.user.ID, 10)
 	b.must(err)
 	equal(b, "loops", len(list), 2)
@@ -349,6 +352,44 @@ func testLoops(b *bench) {
 	list, err = b.Loops(b.ctx, b.user.ID, 10)
 	b.must(err)
 	equal(b, "open", len(list), 1)
+}
+
+// testLoopDates: a summary of long ago is written today.
+func testLoopDates(b *bench) {
+	first, answer := b.exchange("one", "1")
+	begin := b.message(first).SentAt
+	b.now = b.now.Add(time.Hour)
+	second, _ := b.exchange("two", "2")
+	g := b.segment()
+	b.now = b.now.AddDate(1, 0, 0)
+	p := b.put(g, false, "s", first, answer, second)
+	p.SameLoop, p.Opened = sameLoop, []string{"The door", "the window"}
+	p.Sources = [][]core.MessageID{{first}, {second, first}}
+	b.must(b.PutSummary(b.ctx, p))
+	dates := func(opened, mentioned time.Time) {
+		b.t.Helper()
+		list, err := b.Loops(b.ctx, b.user.ID, 10)
+		b.must(err)
+		for _, l := range list {
+			if l.Text == "The door" && (!l.OpenedAt.Equal(opened) || !l.Mentioned.Equal(mentioned)) || !l.Stale(b.now) {
+				b.t.Errorf("got %+v, want opened %s and mentioned %s", l, opened, mentioned)
+			}
+		}
+		equal(b, "newest mention", list[0].OpenedAt.Sub(begin), b.message(second).SentAt.Sub(begin))
+	}
+	dates(begin, begin)
+	p = b.put(g, false, "s", first, answer, second)
+	p.SameLoop, p.Opened, p.Sources = sameLoop, []string{"the door"}, [][]core.MessageID{{second}}
+	b.must(b.PutSummary(b.ctx, p))
+	dates(begin, b.message(second).SentAt)
+	b.effects(core.OpenLoop{Loop: core.Loop{Text: "call Léa", Sources: []core.MessageID{first}}, At: b.now}, core.OpenLoop{Loop: core.Loop{Text: "no message", Sources: []core.MessageID{9999}}, At: b.now})
+	list, err := b.Loops(b.ctx, b.user.ID, 10)
+	b.must(err)
+	for _, l := range list {
+		if l.Text == "call Léa" && !l.OpenedAt.Equal(begin) || l.Text == "no message" && !l.OpenedAt.Equal(b.now) {
+			b.t.Errorf("got %+v", l)
+		}
+	}
 }
 
 func testFailSummary(b *bench) {

@@ -23,6 +23,7 @@ func inboundCases() []testCase {
 		{"text that no engine stores is replaced", testNUL},
 		{"an unknown identity stores nothing", testUnknownIdentity},
 		{"a held event is released with its code and appended once", testHeld},
+		{"a code of an origin takes the place of its oldest, and of nobody else's", testPushedOut},
 		{"a held message is edited and deleted by its author", testHeldChanged},
 		{"a user is made together with an address", testUserAt},
 		{"attachments get a job each and are recorded", testAttachments},
@@ -164,6 +165,32 @@ func (b *bench) stranger(text string) core.Inbound {
 	e, _ := b.inbound(text)
 	e.Address.External = "999"
 	return e
+}
+
+func testPushedOut(b *bench) {
+	hold := func(external, origin string) {
+		b.t.Helper()
+		b.now = b.now.Add(time.Second)
+		e := b.stranger("may I?")
+		e.Address.External = external
+		one(b, b.Hold, core.Hold{Event: e, Keep: true, Now: b.now, MaxCodes: 6, Origin: origin, MaxOrigin: 2,
+			Code: &core.Code{Kind: core.CodePair, Hash: "hash of " + external, Hint: external, Address: e.Address, Created: b.now, Expires: b.now.Add(time.Hour)}})
+	}
+	for _, external := range []string{"@a:honest.example", "111222", "@a:troll.example", "@b:troll.example", "@c:troll.example", "@d:troll.example", "@c:troll.example", "@b:x.troll.example"} {
+		_, server, ok := strings.Cut(external, ":")
+		if ok {
+			server = ":" + server
+		}
+		hold(external, server)
+	}
+	codes, err := b.Codes(b.ctx, core.CodePair, b.now)
+	b.must(err)
+	var got []string
+	for _, c := range codes {
+		got = append(got, c.Hint)
+	}
+	slices.Sort(got)
+	equal(b, "codes", strings.Join(got, " "), "111222 @a:honest.example @b:x.troll.example @c:troll.example @d:troll.example")
 }
 
 func testHeld(b *bench) {

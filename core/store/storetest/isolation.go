@@ -61,6 +61,10 @@ func (b *bench) victim() (*bench, theirs) {
 	b.put1(x.window, vector(7))
 	x.item = b.item("secret item", x.message)
 	x.reminder = b.remind("secret reminder", "", x.message)
+	for _, table := range []string{"loops", "items", "reminders", "summaries"} {
+		_, err := b.DB().Exec(`UPDATE ` + table + ` SET tainted = 1`)
+		b.must(err)
+	}
 	b.must(b.Enqueue(b.ctx, b.job("dies", 1)))
 	b.must(b.Finish(b.ctx, b.user.ID, b.takeJob().Lease, "dead"))
 	b.must(b.Enqueue(b.ctx, b.job("k", 1)))
@@ -72,7 +76,7 @@ func (b *bench) victim() (*bench, theirs) {
 	b.effects(core.OpenThread{Identity: b.at.ID, Title: "secret thread", At: b.now})
 	x.turn = b.turn("secret work")
 	x.thread = x.turn.Thread
-	b.must(b.Record(b.ctx, b.user.ID, x.turn.ID, 0, 0, "tool", "secret"))
+	b.must(b.Record(b.ctx, b.user.ID, core.CallRecord{Turn: x.turn.ID, Step: 0, Index: 0, Tool: "tool", Text: "secret"}))
 	return b, x
 }
 
@@ -230,6 +234,7 @@ func testForeignWrites(b *bench) {
 		"close loop":   note(core.CloseLoop{Loop: x.loop, At: b.now}),
 		"use thread":   note(core.UseThread{Identity: i.ID, Thread: x.thread}),
 		"archive item": note(core.ArchiveItem{Item: x.item, At: b.now}),
+		"undo":         note(core.Undo{X: core.Undoable{Kind: core.UndoItem, ID: int64(x.item)}, At: b.now}),
 		"cancel":       note(core.CancelReminder{Reminder: x.reminder.ID, At: b.now}),
 		"fire":         second(b.Fire(b.ctx, core.Fire{User: me, Reminder: x.reminder.ID, Due: x.reminder.DueAt, Now: b.now})),
 		"reserve":      second(b.Reserve(b.ctx, me, x.job.Lease, dayOf(b.now).Label, 1, 10)),

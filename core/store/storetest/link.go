@@ -47,13 +47,24 @@ func testLinkStranger(b *bench) {
 	one(b, b.Hold, core.Hold{Event: e, Keep: true, Code: &c, Now: b.now})
 	l := b.linkState("A", e.Address, core.LinkValid)
 	equal(b, "merge", l.Merge, false)
-	b.must(b.TakeLink(b.ctx, "A", core.Identity{Address: e.Address, Name: "Ada", LastUsed: b.now}, b.now))
+	use := b.stranger("")
+	use.Address, use.Name, use.EventID = e.Address, "Ada", "use"
+	b.must(b.UseLink(b.ctx, "A", core.Hold{Event: use, Now: b.now}))
+	b.must(b.UseLink(b.ctx, "A", core.Hold{Event: use, Now: b.now})) // a repeat
+	_, _, err := b.Identify(b.ctx, e.Address)
+	equal(b, "before the yes", errors.Is(err, core.ErrNotFound), true)
+	subject := core.LinkSubject{Hash: "A", Address: address("901"), Name: "Ada"}
+	_, err = b.Note(b.ctx, core.Note{User: b.user.ID, Now: b.now, Effects: []core.Effect{core.AcceptLink{Subject: subject, At: b.now}}})
+	equal(b, "another address", errors.Is(err, core.ErrRefused), true)
+	subject.Address = e.Address
+	b.effects(core.AcceptLink{Subject: subject, At: b.now})
 	i, u, err := b.Identify(b.ctx, e.Address)
 	b.must(err)
 	equal(b, "user", u.ID, b.user.ID)
 	b.linkState("A", e.Address, core.LinkTaken)
 	b.linkState("A", address("901"), core.LinkWrong)
-	err = b.TakeLink(b.ctx, "A", core.Identity{Address: address("901"), LastUsed: b.now}, b.now)
+	use.Address, use.EventID = address("901"), "use again"
+	err = b.UseLink(b.ctx, "A", core.Hold{Event: use, Now: b.now})
 	equal(b, "refused", errors.Is(err, core.ErrRefused), true)
 	pending, err := b.Codes(b.ctx, core.CodePair, b.now)
 	b.must(err)
@@ -85,6 +96,11 @@ func testLinkUsed(b *bench) {
 	b.linkState("A", address("900"), core.LinkWrong)
 	list, err := b.Moves(b.ctx, 10)
 	b.must(err)
+	equal(b, "moves before the yes", len(list), 0)
+	subject := core.LinkSubject{Hash: "A", User: u.ID, Identity: i.ID, Address: i.Address}
+	b.effects(core.AcceptLink{Subject: subject, At: b.now})
+	list, err = b.Moves(b.ctx, 10)
+	b.must(err)
 	equal(b, "moves", len(list), 1)
 	equal(b, "from", list[0].From, u.ID)
 }
@@ -96,7 +112,9 @@ func testLinkOver(b *bench) {
 	b.linkState("B", address("900"), core.LinkValid)
 	b.now = b.now.Add(10 * time.Minute)
 	b.linkState("B", address("900"), core.LinkWrong)
-	err := b.TakeLink(b.ctx, "B", core.Identity{Address: address("900"), LastUsed: b.now}, b.now)
+	e := b.stranger("")
+	e.Address = address("900")
+	err := b.UseLink(b.ctx, "B", core.Hold{Event: e, Now: b.now})
 	equal(b, "refused", errors.Is(err, core.ErrRefused), true)
 }
 

@@ -13,6 +13,8 @@ func embeddingCases() []testCase {
 	return []testCase{
 		{"windows get vectors and are found by them", testVectors},
 		{"an edit makes a window wait for a new vector", testVectorEdited},
+		{"passages come and go with their window", testPassages},
+		{"what cannot be embedded says why, until something else is tried", testEmbeddingFaults},
 		{"windows are not stored of messages that changed meanwhile", testWindowsChanged},
 		{"vectors of another configuration are not found", testVectorConfig},
 		{"an embedding that failed is not found", testVectorError},
@@ -79,14 +81,14 @@ func (b *bench) nearest(kind core.VectorKind, v []float32) []core.Neighbour {
 
 func testVectors(b *bench) {
 	q, a := b.exchange("the heron", "nice")
-	due := second2(b.EmbeddingDue(b.ctx, 0, false, 10))
+	due := second2(b.EmbeddingDue(b.ctx, 0, false, "", 10))
 	if !slices.Contains(due, b.user.ID) {
 		b.t.Errorf("due: got %v", due)
 	}
-	equal(b, "due with embeddings of their own", fmt.Sprint(second2(b.EmbeddingDue(b.ctx, 0, true, 10))), "[]")
+	equal(b, "due with embeddings of their own", fmt.Sprint(second2(b.EmbeddingDue(b.ctx, 0, true, "", 10))), "[]")
 	_, err := b.Note(b.ctx, core.Note{User: b.user.ID, Now: b.now, Effects: []core.Effect{core.SetSettings{Settings: core.Settings{Embeddings: core.OwnEmbeddings{Provider: "ollama"}}}}})
 	b.must(err)
-	equal(b, "due with embeddings of their own", fmt.Sprint(second2(b.EmbeddingDue(b.ctx, 0, true, 10))), fmt.Sprint([]core.UserID{b.user.ID}))
+	equal(b, "due with embeddings of their own", fmt.Sprint(second2(b.EmbeddingDue(b.ctx, 0, true, "", 10))), fmt.Sprint([]core.UserID{b.user.ID}))
 	b.intoWindow()
 	p := b.pending()
 	if len(p) != 1 || len(p[0].Messages) != 2 || p[0].Messages[0].ID != q || p[0].Messages[1].ID != a {
@@ -100,7 +102,7 @@ func testVectors(b *bench) {
 	}
 	ws, err := b.Windows(b.ctx, b.user.ID, []core.WindowID{core.WindowID(got[0].ID), 99999})
 	b.must(err)
-	if len(ws) != 1 || ws[0].First != q || ws[0].Last != a {
+	if len(ws) != 1 || ws[0].First != q || ws[0].Last != a || len(ws[0].Passages) != 0 {
 		b.t.Errorf("got %+v", ws)
 	}
 	u, i := b.person("Bob", core.RoleMember, "222")
@@ -328,7 +330,7 @@ func testLoopEffects(b *bench) {
 	b.now = b.now.Add(time.Hour)
 	b.effects(core.MentionLoop{Loop: id, At: b.now})
 	loops := second2(b.Loops(b.ctx, b.user.ID, 10))
-	if len(loops) != 1 || !loops[0].Mentioned.Equal(b.now) || !loops[0].OpenedAt.Equal(start().Add(time.Millisecond)) {
+	if len(loops) != 1 || !loops[0].Mentioned.Equal(b.now) || !loops[0].OpenedAt.Equal(b.message(q).SentAt) {
 		b.t.Errorf("got %+v", loops)
 	}
 	b.effects(core.CloseLoop{Loop: id, At: b.now})

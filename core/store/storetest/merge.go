@@ -17,6 +17,8 @@ func mergeCases() []testCase {
 		{"days of a merge are joined and both summaries are found", testMergeDays},
 		{"the owner stays, whoever asked", testMergeOwner},
 		{"what runs is answered once, after the merge", testMergeRunning},
+		{"what is said after a merge was asked for is answered by both", testMergeAsked},
+		{"a pause ends with a merge that comes to nothing", testMergeDropped},
 		{"both may be running when a merge begins", testMergeBothRunning},
 		{"what is being sent ends under its key before the switch", testMergeSending},
 		{"nothing is written for who comes, and who stays goes on", testMergeMeanwhile},
@@ -24,6 +26,39 @@ func mergeCases() []testCase {
 		{"random histories are merged and split again", testMergeRandom},
 		{"memory that both have is not doubled", testMergeMemory},
 	}
+}
+
+// testMergeAsked: between the asking and the first step nothing is answered.
+func testMergeAsked(b *bench) {
+	v := b.second("Vera", "222")
+	v.exchange("before", "ok")
+	id := v.merge(b.user.ID)
+	got := one(b, v.Append, v.batch(true, "just after"))
+	equal(b, "a turn at once", got.Turn == nil, true)
+	refs := v.due(turns)
+	for _, r := range refs {
+		t, _, err := b.ClaimTurn(b.ctx, r, v.claim(), core.Budget{})
+		b.must(err)
+		equal(b, "a turn of the old half", t == nil, true)
+	}
+	b.carryMove(id)
+	b.now = b.now.Add(2 * time.Hour)
+	t := b.take()
+	equal(b, "whose turn", t.User, b.user.ID)
+	b.answer(t, "to both")
+	b.wantTexts("before", "ok", "just after", "to both")
+}
+
+func testMergeDropped(b *bench) {
+	v := b.second("Vera", "222")
+	x := b.second("Xavier", "333")
+	id := v.merge(x.user.ID)
+	one(b, v.Append, v.batch(true, "waits"))
+	b.must(second(b.DeleteUser(b.ctx, x.user.ID)))
+	b.carryMove(id)
+	v.now = v.now.Add(time.Minute)
+	v.answer(v.take(), "goes on")
+	v.wantTexts("waits", "goes on")
 }
 
 // ask asks for a merge of the bench's person into another.
@@ -107,6 +142,7 @@ func (b *bench) mergedRest(x theirs, shift core.MessageID, ids int64, at core.Id
 	r, err := b.Reminder(b.ctx, b.user.ID, x.reminder.ID+core.ReminderID(ids))
 	b.must(err)
 	equal(b, "reminder's source", r.Source, x.message+shift)
+	equal(b, "marks", [3]bool{loops[0].Tainted, item.Tainted, r.Tainted}, [3]bool{true, true, true})
 	n := b.nearest(core.VectorWindow, vector(7))
 	equal(b, "vectors", len(n), 0) // the day was joined with one that is not in windows yet
 	d, err := b.Deliveries(b.ctx, core.DeliveryQuery{User: b.user.ID, Limit: 100})
@@ -260,7 +296,7 @@ func testMergeRunning(b *bench) {
 	b.exchange("before", "ok")
 	v.exchange("before, too", "ok")
 	t := v.turn("what now?")
-	b.must(v.Record(b.ctx, v.user.ID, t.ID, 0, 0, "tool", "called"))
+	b.must(v.Record(b.ctx, v.user.ID, core.CallRecord{Turn: t.ID, Step: 0, Index: 0, Tool: "tool", Text: "called"}))
 	v.say(false, "hello?")
 	b.carryMove(v.merge(b.user.ID))
 	_, err := b.Commit(b.ctx, v.reply(t, "too late"), nil)
@@ -364,6 +400,8 @@ func testMergeMutual(b *bench) {
 	v.linkCode("V")
 	v.effects(core.UseLink{Hash: "A", Identity: v.at.ID, At: b.now})
 	ada.effects(core.UseLink{Hash: "V", Identity: ada.at.ID, At: b.now})
+	ada.effects(core.AcceptLink{Subject: core.LinkSubject{Hash: "A", User: v.user.ID, Identity: v.at.ID, Address: v.at.Address}, At: b.now})
+	v.effects(core.AcceptLink{Subject: core.LinkSubject{Hash: "V", User: ada.user.ID, Identity: ada.at.ID, Address: ada.at.Address}, At: b.now})
 	for {
 		list, err := b.Moves(b.ctx, 10)
 		b.must(err)

@@ -18,6 +18,8 @@ func pageCases() []testCase {
 		{"a redaction takes what pages show of a message", testPageRedacted},
 		{"pages of what was changed meanwhile are not stored", testPageChanged},
 		{"the newest messages stay as they are", testRawFrom},
+		{"a compression is seen by the prompt that goes on", testCompressed},
+		{"pages of an earlier build are made anew", testPagesOfBefore},
 		{"repetition is found among one's own messages only", testPrinted},
 		{"what is brought from elsewhere makes later pages anew", testPagesImport},
 		{"a merge makes pages anew", testPagesMerge},
@@ -45,7 +47,7 @@ func (b *bench) pageOf(text string, ids ...core.MessageID) core.Page {
 	b.t.Helper()
 	first, last := b.message(ids[0]), b.message(ids[len(ids)-1])
 	p := core.Page{User: b.user.ID, Thread: first.Thread, Segment: first.Segment, Start: first.Position, End: last.Position,
-		Messages: len(ids), Original: 30, Tier: core.TierOlder}
+		First: slices.Min(ids), Last: slices.Max(ids), Messages: len(ids), Original: 30, Tier: core.TierOlder}
 	for tier := core.TierOlder; tier <= core.MaxTier; tier++ {
 		p.Forms[tier] = core.PageForm{Text: fmt.Sprintf("%s %d", text, tier), Tokens: 12 / int(tier), UserTokens: 2, Raw: 1, Summarized: 1, References: 1, Omitted: 1}
 	}
@@ -56,17 +58,21 @@ func (b *bench) pageOf(text string, ids ...core.MessageID) core.Page {
 func (b *bench) putPages(p core.PutPages) {
 	b.t.Helper()
 	lease := b.compressing()
-	_, edits, err := b.Pages(b.ctx, b.user.ID, b.continuous())
-	b.must(err)
-	p.User, p.Thread, p.Lease, p.Edits, p.Now, p.Done = b.user.ID, b.continuous(), lease, edits, b.now, true
+	list := b.pageList()
+	p.User, p.Thread, p.Lease, p.Edits, p.Now, p.Done = b.user.ID, b.continuous(), lease, list.Edits, b.now, true
 	b.must(b.PutPages(b.ctx, p))
 }
 
 func (b *bench) pages() []core.Page {
 	b.t.Helper()
-	out, _, err := b.Pages(b.ctx, b.user.ID, b.continuous())
+	return b.pageList().Pages
+}
+
+func (b *bench) pageList() core.PageList {
+	b.t.Helper()
+	list, err := b.Pages(b.ctx, b.user.ID, b.continuous())
 	b.must(err)
-	return out
+	return list
 }
 
 // longWindow is a fresh window of the next turn with pages, as texts.
@@ -101,13 +107,15 @@ func testPages(b *bench) {
 	equal(b, "jobs", len(b.due(core.QueueCompress)), 0)
 	all := b.pages()
 	equal(b, "pages", len(all), 2)
-	equal(b, "form", all[0].Forms[core.TierVeryOld], core.PageForm{Tokens: 6, UserTokens: 2, Raw: 1, Summarized: 1, References: 1, Omitted: 1})
+	equal(b, "form", all[0].Forms[core.TierPoints], core.PageForm{Tokens: 6, UserTokens: 2, Raw: 1, Summarized: 1, References: 1, Omitted: 1})
 	b.putPages(core.PutPages{Tiers: map[core.PageID]core.Tier{all[0].ID: core.TierKernel}})
 	pages, messages, w := b.longWindow(1000)
-	wantList(b, "pages", pages, "p1 3", "p2 1")
+	wantList(b, "pages", pages, "p1 6", "p2 1")
+	equal(b, "first", w.Pages[0].First, u1)
+	equal(b, "last", w.Pages[0].Last, a1)
 	wantList(b, "messages", messages, "three", "third", "now")
 	equal(b, "more", w.More, false)
-	got, err := b.PageTexts(b.ctx, b.user.ID, []core.PageRef{{Page: all[1].ID, Tier: core.TierVeryOld}, {Page: 999, Tier: 1}, {Page: all[0].ID, Tier: core.TierOlder}})
+	got, err := b.PageTexts(b.ctx, b.user.ID, []core.PageRef{{Page: all[1].ID, Tier: core.TierPoints}, {Page: 999, Tier: 1}, {Page: all[0].ID, Tier: core.TierOlder}})
 	b.must(err)
 	equal(b, "found", len(got), 2)
 	equal(b, "first text", got[0].Forms[got[0].Tier].Text, "p2 2")
@@ -171,7 +179,7 @@ func testPageEdited(b *bench) {
 	wantList(b, "pages", pages, "secretive 1", "")
 	wantList(b, "messages", messages, "now")
 	again := b.pageOf("p2 anew", u2, a2)
-	again.ID, again.Tier = all[1].ID, core.TierVeryOld
+	again.ID, again.Tier = all[1].ID, core.TierPoints
 	lease := b.due(core.QueueCompress)
 	equal(b, "one job", len(lease), 1)
 	b.putPages(core.PutPages{Pages: []core.Page{again}})
@@ -182,7 +190,7 @@ func testPageEdited(b *bench) {
 	b.must(err)
 	equal(b, "what an earlier prompt showed", len(gone), 0)
 	equal(b, "stale", all[1].Stale, false)
-	equal(b, "tier", all[1].Tier, core.TierVeryOld)
+	equal(b, "tier", all[1].Tier, core.TierPoints)
 	equal(b, "jobs", len(b.due(core.QueueCompress)), 0)
 }
 
@@ -210,9 +218,8 @@ func testPageChanged(b *bench) {
 	u1, a1 := b.exchange("one", "first")
 	target := b.native()
 	lease := b.compressing()
-	_, edits, err := b.Pages(b.ctx, b.user.ID, b.continuous())
-	b.must(err)
-	p := core.PutPages{User: b.user.ID, Thread: b.continuous(), Lease: lease, Edits: edits, Pages: []core.Page{b.pageOf("p1", u1, a1)}, Now: b.now}
+	list := b.pageList()
+	p := core.PutPages{User: b.user.ID, Thread: b.continuous(), Lease: lease, Edits: list.Edits, Pages: []core.Page{b.pageOf("p1", u1, a1)}, Now: b.now}
 	b.must(b.edit(target, "e1", "uno"))
 	if err := b.PutPages(b.ctx, p); !errors.Is(err, core.ErrChanged) {
 		b.t.Errorf("of changed messages: %v", err)
@@ -238,9 +245,9 @@ func testRawFrom(b *bench) {
 	for _, id := range ids[290:] {
 		ten += b.message(id).Tokens + 4
 	}
-	from := func(tokens, users, answers int) core.MessageID {
+	from := func(tokens, users, answers int, most ...int) core.MessageID {
 		b.t.Helper()
-		at, err := b.RawFrom(b.ctx, b.user.ID, b.continuous(), tokens, users, answers)
+		at, err := b.RawFrom(b.ctx, b.user.ID, b.continuous(), core.RawQuery{Tokens: tokens, Users: users, Answers: answers, Most: append(most, 1<<40)[0]})
 		b.must(err)
 		for i, id := range ids {
 			if at > 0 && b.message(id).Position == at {
@@ -253,6 +260,61 @@ func testRawFrom(b *bench) {
 	equal(b, "by the user's", from(each, 20, 1), 260)
 	equal(b, "by the assistant's", from(each, 1, 110), 81)
 	equal(b, "of everything", from(1000*each, 1, 1), -1)
+	equal(b, "at most", from(each, 20, 110, ten), 290)
+	weight := func(from int64) int {
+		b.t.Helper()
+		n, err := b.Weight(b.ctx, b.user.ID, b.continuous(), from)
+		b.must(err)
+		return n
+	}
+	equal(b, "weight of ten", weight(b.message(ids[290]).Position), ten)
+	equal(b, "weight of none", weight(1<<62), 0)
+}
+
+// testCompressed: who has a prompt that goes on is told that a new one would be shorter.
+func testCompressed(b *bench) {
+	u1, a1 := b.exchange("one", "first")
+	t := b.turn("two")
+	r := b.reply(t, "second")
+	r.Epoch = &core.Epoch{ID: t.ID, StartedAt: b.now, Start: 1, Budgets: "f",
+		Head: []core.HeadPart{{Name: "instructions", Text: "Be kind", Tokens: 20}, {Name: "history", Tokens: 100, Pages: []core.PageRef{{Page: 1, Tier: 1}}}, {Name: "loops", Tokens: 5}}}
+	b.commit(r)
+	equal(b, "tokens of the head", b.pageList().Head, 25)
+	compressed := func() int64 {
+		b.t.Helper()
+		t := b.turn("now")
+		w, err := b.Window(b.ctx, t, b.ongoing())
+		b.must(err)
+		b.commit(b.reply(t, "well"))
+		return w.Compressed
+	}
+	equal(b, "before", compressed(), 0)
+	b.putPages(core.PutPages{Pages: []core.Page{b.pageOf("p1", u1, a1)}})
+	equal(b, "without a difference", compressed(), 0)
+	b.putPages(core.PutPages{Tiers: map[core.PageID]core.Tier{b.pages()[0].ID: core.TierUser}, Changed: true})
+	equal(b, "after", compressed(), 1)
+}
+
+// testPagesOfBefore: what an earlier build made of messages is made anew, and
+// stands in the prompts that showed it until then.
+func testPagesOfBefore(b *bench) {
+	u1, a1 := b.exchange("one", "first")
+	b.putPages(core.PutPages{Pages: []core.Page{b.pageOf("p1", u1, a1)}})
+	for _, query := range []string{`UPDATE pages SET sizes = '[{"tokens":0,"user":0},{"tokens":9,"user":2},{"tokens":6,"user":2},{"tokens":3,"user":2}]'`, `DELETE FROM page_forms WHERE tier > 3`} {
+		_, err := b.DB().Exec(query)
+		b.must(err)
+	}
+	p := b.pages()[0]
+	equal(b, "stale", p.Stale, true)
+	pages, _, _ := b.longWindow(1000)
+	wantList(b, "pages", pages, "")
+	got, err := b.PageTexts(b.ctx, b.user.ID, []core.PageRef{{Page: p.ID, Tier: core.TierOlder}})
+	b.must(err)
+	equal(b, "what an earlier prompt showed", got[0].Forms[core.TierOlder].Text, "p1 1")
+	p = b.pageOf("p1", u1, a1)
+	p.ID = b.pages()[0].ID
+	b.putPages(core.PutPages{Pages: []core.Page{p}})
+	equal(b, "stale afterwards", b.pages()[0].Stale, false)
 }
 
 func testPrinted(b *bench) {
@@ -276,7 +338,7 @@ func testPagesImport(b *bench) {
 	b.bring(b.line(72*time.Hour, core.RoleUser, "long ago"), b.line(71*time.Hour, core.RoleAssistant, "so it was"))
 	u1, a1 := b.exchange("one", "first")
 	b.putPages(core.PutPages{Pages: []core.Page{b.pageOf("old", b.numbered("long ago"), b.numbered("so it was")), b.pageOf("p1", u1, a1)}})
-	edits := func() int64 { _, n, err := b.Pages(b.ctx, b.user.ID, b.continuous()); b.must(err); return n }
+	edits := func() int64 { return b.pageList().Edits }
 	before := edits()
 	b.bring(b.line(24*time.Hour, core.RoleUser, "in between"))
 	equal(b, "pages", len(b.pages()), 1)

@@ -51,10 +51,13 @@ func rare() []string {
 		`AND s.version = g.version WHERE g.user_id = $1 AND g.hidden = 0`,              // so is the index
 		`SELECT id, content FROM items WHERE user_id = $1`,
 		`SELECT id, segment_id, tokens, channel, role FROM messages`,                 // the directory, what is new of it
+		`COUNT(*) FROM embeddings WHERE user_id`,                                     // doctor and the settings page
 		`FROM windows WHERE user_id = $1) + (SELECT COUNT(*)`,                        // how many that is
 		`WHERE embedding MATCH $1 AND k = $2`,                                        // k vectors are sorted
-		`FROM themes WHERE user_id = $1 ORDER BY`,                                    // few
-		`COUNT(*) FROM embeddings WHERE user_id = $1 GROUP BY`,                       // the settings page
+		`FROM themes WHERE user_id = $1 `,                                            // few
+		`FROM loops WHERE user_id = $1 AND state = 'closed'`,                         // a summary opens loops
+		`extra LIKE '%"news":%'`,                                                     // news of something redacted
+		`(SELECT COALESCE(SUM(a.messages), 0)`,                                       // a row a day, when an epoch begins
 		`SELECT id FROM embeddings WHERE user_id = $1 AND kind`,                      // deletes a user
 		`extra <> '{}' AND role = 'tool'`,                                            // tools' results of a redacted message
 		`user_id = $1 AND id > $2 AND kind = 'reminder'`,                             // reminders since a redacted message
@@ -152,7 +155,7 @@ func planOf(ctx context.Context, db *sql.Conn, query string, args []any) ([]stri
 }
 
 // growing are the tables that grow with use.
-const growing = `users|identities|threads|messages|revisions|refs|events|segments|summaries|loops|turns|epochs|deliveries|delivery_parts|jobs|usage|once|sessions|api_keys|journal|windows|embeddings|items|reminders|pages|page_forms|prints|repeats|message_terms|summary_terms|item_terms`
+const growing = `users|identities|threads|messages|revisions|refs|events|segments|summaries|loops|turns|epochs|deliveries|delivery_parts|jobs|usage|once|sessions|api_keys|journal|windows|embeddings|items|reminders|audit|approvals|pages|page_forms|prints|repeats|message_terms|summary_terms|item_terms`
 
 var (
 	sqliteScan = regexp.MustCompile(`^SCAN (\w+)`)
@@ -165,7 +168,7 @@ var (
 var virtual = regexp.MustCompile(`^SCAN (\w+_terms|\w+_vectors) VIRTUAL TABLE INDEX \d+:.`)
 
 // few are partial indexes and limited reads that hold or read few rows of a user.
-var few = regexp.MustCompile(`_uncovered|_continuous|_due|_trouble|_under_way|_unwindowed|_pending|reminders_active|embeddings USING PRIMARY KEY \(user_id=\? AND kind`)
+var few = regexp.MustCompile(`_uncovered|_continuous|_due|_trouble|_under_way|_unwindowed|_pending|embeddings_error|reminders_active|embeddings USING PRIMARY KEY \(user_id=\? AND kind`)
 
 // perUser are tables of which a user has few rows.
 const perUser = ` i identities reminders loops threads h once jobs themes sessions api_keys `

@@ -293,6 +293,16 @@ func testTranscript(b *bench) {
 	out := one(b, b.Append, core.Append{User: b.user.ID, Identity: b.at.ID, Now: b.now, RunAt: b.now, Events: []core.Inbound{e}, Messages: []core.NewMessage{m}})
 	j, err := b.Claim(b.ctx, b.due(core.QueueFetch + "telegram")[0], b.claim())
 	b.must(err)
+	later := b.now.Add(time.Hour)
+	b.must(b.SetAttachment(b.ctx, core.Fetched{User: b.user.ID, Message: out.Messages[0], Attachment: core.Attachment{Kind: "voice", Ref: "r", Path: "1/v", Unheard: later},
+		Text: "[voice 0:03: later]", Tokens: 9, Lease: j.Lease}))
+	equal(b, "text until then", b.message(out.Messages[0]).Text, "[voice 0:03: later]")
+	equal(b, "due at once", len(b.due(core.QueueFetch+"telegram")), 0)
+	b.now = later
+	j, err = b.Claim(b.ctx, b.due(core.QueueFetch + "telegram")[0], b.claim())
+	b.must(err)
+	equal(b, "failures", j.Failures, 1)
+	equal(b, "unheard", b.message(out.Messages[0]).Attachments[0].Unheard.Equal(later), true)
 	f := core.Fetched{User: b.user.ID, Message: out.Messages[0], Attachment: core.Attachment{Kind: "voice", Ref: "r", Path: "1/v", Transcript: "buy milk"},
 		Text: "[voice 0:03: buy milk]", Tokens: 9, Lease: j.Lease}
 	b.must(b.SetAttachment(b.ctx, f))

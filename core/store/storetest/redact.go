@@ -2,6 +2,7 @@ package storetest
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -31,7 +32,7 @@ func testRedact(b *bench) {
 	t := b.turn("my secret is " + word)
 	target := b.native()
 	secret := t.Inputs[0]
-	b.must(b.Record(b.ctx, b.user.ID, t.ID, 0, 0, "search", "found "+word))
+	b.must(b.Record(b.ctx, b.user.ID, core.CallRecord{Turn: t.ID, Step: 0, Index: 0, Tool: "search", Text: "found " + word}))
 	r := b.reply(t, "noted")
 	r.Messages = append([]core.NewMessage{
 		{Role: core.RoleAssistant, Kind: core.KindChat, SentAt: b.now, ToolCalls: []core.ToolCall{{ID: "c1", Name: "search", Arguments: `{"q":"` + word + `"}`}}},
@@ -65,7 +66,23 @@ func testRedact(b *bench) {
 	equal(b, "hidden", g.Hidden, true)
 	equal(b, "stale", g.Stale, true)
 	equal(b, "summary jobs", len(b.due(core.QueueSummarize)), 1)
+	if n := b.message(b.newest()[1]).News; n == nil || n.Zone != "Europe/Paris" {
+		b.t.Errorf("of the news there is %+v, want the zone", n)
+	}
 	b.effects(core.Redact{Message: secret, At: b.now})
+}
+
+// newest returns the newest messages that a person wrote, the newest first.
+func (b *bench) newest() (ids []core.MessageID) {
+	b.t.Helper()
+	all, err := b.History(b.ctx, b.user.ID, 0, 0, 50)
+	b.must(err)
+	for _, m := range slices.Backward(all) {
+		if m.Role == core.RoleUser {
+			ids = append(ids, m.ID)
+		}
+	}
+	return ids
 }
 
 // quoting appends and answers a message that quotes another.
@@ -83,12 +100,9 @@ func (b *bench) headShowing(g core.Segment, l core.Loop, word string) {
 	t := b.turn("go on")
 	r := b.reply(t, "sure")
 	r.Epoch = &core.Epoch{ID: t.ID, Start: 1, Head: []core.HeadPart{{Name: "last", Text: "They own a " + word, Segment: g.ID, Version: 1}, {Name: "loops", Text: "tune the " + word, Loops: []core.LoopID{l.ID}}}}
-	c := b.claim()
-	out, err := b.Commit(b.ctx, r, &c)
-	b.must(err)
-	if out.Delivery != nil {
-		b.sent(out.Delivery)
-	}
+	b.tell(r, core.News{})
+	b.tell(b.reply(b.turn("and"), "well"), core.News{Text: "tune the " + word, Loops: []core.LoopID{9999, l.ID}, Zone: "Europe/Paris"})
+	b.tell(b.reply(b.turn("on"), "well"), core.News{Text: "They own a " + word, Segment: g.ID})
 }
 
 func testRedactRunning(b *bench) {

@@ -127,7 +127,7 @@ func testSplitRunning(b *bench) {
 	b.exchange("before", "ok")
 	p.now = b.now.Add(time.Second)
 	t := p.turn("phone?")
-	b.must(p.Record(b.ctx, b.user.ID, t.ID, 0, 0, "tool", "called"))
+	b.must(p.Record(b.ctx, b.user.ID, core.CallRecord{Turn: t.ID, Step: 0, Index: 0, Tool: "tool", Text: "called"}))
 	b.now = p.now
 	b.say(false, "home?")
 	b.carryMove(b.split(p.at))

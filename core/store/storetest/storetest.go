@@ -62,7 +62,7 @@ func testContract(t *testing.T, open Open) {
 		roadCases(), inboundCases(), editCases(), redactionCases(), turnCases(), askCases(), windowCases(), deliveryCases(), receiptCases(), troubleCases(), jobCases(), dayCases(),
 		summaryCases(), noteCases(), peopleCases(), keepCases(), wakeCases(), isolationCases(),
 		recallCases(), embeddingCases(), memoryCases(), reminderCases(), linkCases(), mergeCases(), splitCases(),
-		webCases(), clientCases(), timelineCases(), importCases(), pageCases(),
+		webCases(), clientCases(), timelineCases(), importCases(), pageCases(), approvalCases(), auditCases(), tableCases(),
 	} {
 		for _, c := range group {
 			t.Run(strings.ReplaceAll(c.name, " ", "_"), func(t *testing.T) {

@@ -18,6 +18,7 @@ func timelineCases() []testCase {
 		{"a timeline is read page by page in both directions", testTimelinePages},
 		{"a timeline is bounded by times", testTimelineTimes},
 		{"a timeline of what is not there is not found", testTimelineMissing},
+		{"a question stays above the notice that it was not answered", testTimelineFailed},
 		{"what was sent of messages is listed", testSent},
 		{"earlier texts of a message are listed", testRevisions},
 		{"turns that run or wait to be tried again are listed", testRunning},
@@ -63,6 +64,21 @@ func testTimeline(b *bench) {
 	equal(b, "newest", fmt.Sprint(got, more), "[sent before the notice waits] true")
 	got, more, _ = b.timeline(core.TimelineQuery{})
 	equal(b, "none wanted", fmt.Sprint(got, more), "[] true")
+}
+
+func testTimelineFailed(b *bench) {
+	t := b.turn("question")
+	b.say(true, "and another")
+	b.now = b.now.Add(time.Second)
+	r := core.Reply{Turn: t, State: core.TurnFailed, Now: b.now, Day: dayOf(b.now).Label, Error: "down",
+		Messages: []core.NewMessage{{Role: core.RoleAssistant, Kind: core.KindNotice, Text: "no answer", SentAt: b.now}}}
+	_, err := b.Commit(b.ctx, r, nil)
+	b.must(err)
+	b.now = b.now.Add(time.Minute)
+	b.effects(core.RetryTurn{At: b.now})
+	b.answer(b.take(), "answer")
+	got, _, _ := b.timeline(core.TimelineQuery{Limit: 10})
+	equal(b, "order", fmt.Sprintf("%q", got), `["question" "no answer" "and another" "answer"]`)
 }
 
 func testTimelinePages(b *bench) {

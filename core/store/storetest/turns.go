@@ -2,6 +2,9 @@ package storetest
 
 import (
 	"errors"
+	"fmt"
+	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/everthread/everthread/core"
@@ -17,6 +20,7 @@ func turnCases() []testCase {
 		{"Commit behind another delivery waits for it", testCommitBehind},
 		{"a reply asks for a summary when enough was said", testSummarizeAfter},
 		{"tokens are reserved before the call and settled after it", testBudget},
+		{"what a failed attempt took comes out of what was reserved", testSpentAttempt},
 		{"a job reserves tokens and gives them back", testJobBudget},
 		{"turns over the rate are postponed", testRate},
 		{"effects of a reply are committed with it", testCommitEffects},
@@ -142,6 +146,7 @@ func testBudget(b *bench) {
 	ok, err = b.ReserveMore(b.ctx, t, core.Budget{TokensPerDay: 1000, Reserve: 300})
 	b.must(err)
 	equal(b, "more of the turn", ok, true)
+	equal(b, "reserved for the turn", t.Reserved, 900)
 	r := b.reply(t, "ok")
 	r.Usage = core.Usage{Prompt: 450, Completion: 100}
 	_, err = b.Commit(b.ctx, r, nil)
@@ -175,6 +180,32 @@ func testBudget(b *bench) {
 	equal(b, "postponed", p == nil, true)
 	b.answer(claimed, "late")
 	b.must(b.Spend(b.ctx, b.user.ID, "2027-01-01", core.Usage{Prompt: 10}))
+}
+
+func testSpentAttempt(b *bench) {
+	day := dayOf(b.now)
+	a := b.batch(true, "one")
+	a.Budget = core.Budget{TokensPerDay: 1000, Reserve: 600, Day: day.Label, NextDay: day.End}
+	t := one(b, b.Append, a).Turn
+	for _, want := range [][2]int{{250, 350}, {500, 100}, {950, 0}} { // used, reserved
+		before, _, err := b.UsageOf(b.ctx, b.user.ID, day.Label)
+		b.must(err)
+		t.Used, t.Today = core.Usage{Prompt: want[0] - before - 50, Completion: 50}, day.Label
+		b.must(b.RetryTurn(b.ctx, t, b.now, "no connection"))
+		used, reserved, err := b.UsageOf(b.ctx, b.user.ID, day.Label)
+		b.must(err)
+		equal(b, "used and reserved", [2]int{used, reserved}, want)
+		t, _, err = b.ClaimTurn(b.ctx, b.only(turns), b.claim(), a.Budget)
+		b.must(err)
+		equal(b, "reserved for the turn", t.Reserved, want[1])
+	}
+	r := b.reply(t, "ok")
+	r.Usage = core.Usage{Prompt: 40}
+	_, err := b.Commit(b.ctx, r, nil)
+	b.must(err)
+	used, reserved, err := b.UsageOf(b.ctx, b.user.ID, day.Label)
+	b.must(err)
+	equal(b, "in the end", [2]int{used, reserved}, [2]int{990, 0})
 }
 
 // reserve reserves tokens of today for a job.
@@ -311,6 +342,10 @@ func askCases() []testCase {
 			b.answer(b.take(), "ok")
 		}},
 		{"retry starts a turn for what a failed one gave back", testRetryFailed},
+		{"calls that ask for the budget at once get no more than there is", testReserveCalls},
+		{"what goes out in a day is bounded, and given back", testTakeEgress},
+		{"processes that ask for tokens at once get no more than there are", testGrants},
+		{"what a process was granted is free when its lease is over", testGrantLapses},
 		{"a backlog tells what waits and what runs", testBacklog},
 	}
 }
@@ -328,6 +363,73 @@ func testStopWaiting(b *bench) {
 	next := b.take()
 	equal(b, "inputs", len(next.Inputs), 1)
 	b.answer(next, "ok")
+}
+
+// testReserveCalls: however many calls ask at once, they are never given more
+// than there is.
+func testReserveCalls(b *bench) {
+	day := dayOf(b.now).Label
+	var given atomic.Int64
+	var calls sync.WaitGroup
+	for range 200 {
+		calls.Go(func() {
+			ok, err := b.ReserveCall(b.ctx, b.user.ID, day, 300, 20_000)
+			if err != nil {
+				b.t.Error(err)
+			}
+			if ok {
+				given.Add(1)
+			}
+		})
+	}
+	calls.Wait()
+	equal(b, "calls", given.Load(), int64(66))
+	for range given.Load() {
+		b.must(b.SettleCall(b.ctx, b.user.ID, day, 300, core.Usage{Prompt: 250, Completion: 10}))
+	}
+	used, reserved, err := b.UsageOf(b.ctx, b.user.ID, day)
+	b.must(err)
+	equal(b, "used", used, 66*260)
+	equal(b, "reserved", reserved, 0)
+}
+
+func testTakeEgress(b *bench) {
+	day, most := dayOf(b.now).Label, core.Egress{Calls: 100, Bytes: 5000}
+	var calls, bytes atomic.Int64
+	var all sync.WaitGroup
+	for range 30 {
+		all.Go(func() {
+			got, err := b.TakeEgress(b.ctx, b.user.ID, day, core.Egress{Calls: 7, Bytes: 1000}, most)
+			if err != nil {
+				b.t.Error(err)
+			}
+			calls.Add(got.Calls)
+			bytes.Add(got.Bytes)
+		})
+	}
+	all.Wait()
+	equal(b, "given", core.Egress{Calls: calls.Load(), Bytes: bytes.Load()}, most)
+	take := func(what, day string, want, most, given core.Egress) {
+		b.t.Helper()
+		got, err := b.TakeEgress(b.ctx, b.user.ID, day, want, most)
+		b.must(err)
+		equal(b, what, got, given)
+	}
+	take("given back", day, core.Egress{Calls: -3, Bytes: -6000}, most, core.Egress{Calls: -3, Bytes: -5000})
+	take("of what came back", day, core.Egress{Calls: 7, Bytes: 1}, most, core.Egress{Calls: 3, Bytes: 1})
+	take("without a limit", day, core.Egress{Calls: 500, Bytes: 9000}, core.Egress{}, core.Egress{Calls: 500, Bytes: 9000})
+	take("where the limit sank", day, core.Egress{Calls: 1, Bytes: 1}, most, core.Egress{})
+	take("the next day", "2027-01-01", core.Egress{Calls: 1}, most, core.Egress{Calls: 1})
+	days, err := b.UsageDays(b.ctx, 0, day, "2027-01-01")
+	b.must(err)
+	equal(b, "days of tokens", len(days), 0)
+	v, at := b.person("Vera", core.RoleMember, "222")
+	_, err = b.as(v, at).TakeEgress(b.ctx, v.ID, day, core.Egress{Calls: 5}, core.Egress{Calls: 5})
+	b.must(err)
+	_, err = b.TakeEgress(b.ctx, 999, day, core.Egress{Calls: 1}, most)
+	if !errors.Is(err, core.ErrNotFound) {
+		b.t.Errorf("of nobody: %v", err)
+	}
 }
 
 func testRetryFailed(b *bench) {
@@ -361,7 +463,13 @@ func windowCases() []testCase {
 		{"a window is bounded by tokens and by count", testWindowBounds},
 		{"a window counts what no summary covers", testUncovered},
 		{"an epoch goes on until something changes", testEpoch},
+		{"an epoch knows what it dropped, until a summary covers it", testEpochDropped},
 		{"an epoch is read as the tables are, in every process", testEpochShared},
+		{"what was made from words of others keeps its mark", testTainted},
+		{"what was done after words of others can be taken back", testUndo},
+		{"what changed since an epoch began is read until it is told", testNews},
+		{"a note is kept with its message, without what was changed meanwhile", testNoteOfTurn},
+		{"news of a summary are of the day that the head shows", testNewsOfDay},
 		{"history is read page by page", testHistory},
 		{"a window knows today, the last day and the loops", testWindowDays},
 		{"plain threads have no days", testPlainThread},
@@ -474,6 +582,33 @@ func testEpoch(b *bench) {
 	equal(b, "edited", got[2], "FIRST")
 }
 
+// testEpochDropped: what an epoch left out uncovered is counted in each of its turns.
+func testEpochDropped(b *bench) {
+	q, a := b.exchange("before", "it")
+	more, _ := b.exchange("more", "of it")
+	t := b.turn("first")
+	w, err := b.Window(b.ctx, t, query())
+	b.must(err)
+	equal(b, "in the thread", w.Thread, 5)
+	r := b.reply(t, "1")
+	r.Epoch = &core.Epoch{ID: t.ID, StartedAt: b.now, Start: b.message(t.Inputs[0]).Position, Edits: w.Edits, Budgets: "f", Thread: w.Thread, Dropped: 4}
+	c := b.claim()
+	out, err := b.Commit(b.ctx, r, &c)
+	b.must(err)
+	b.sent(out.Delivery)
+	for _, want := range []int{4, 1, 1} {
+		t := b.turn("next")
+		for range 2 { // the second time with what the process read before
+			w, err := b.Window(b.ctx, t, b.ongoing())
+			b.must(err)
+			equal(b, "dropped", w.UncoveredBefore, want)
+			equal(b, "begun with", w.Epoch.Thread+w.Thread, 5)
+		}
+		b.sent(b.answer(t, "2").Delivery)
+		b.summary(b.segment(), false, "so far", q, a, more)
+	}
+}
+
 func testEpochShared(b *bench) {
 	other := *b
 	other.Store = b.open()
@@ -565,6 +700,7 @@ func testWindowDays(b *bench) {
 	b.summary(b.segment(), false, "today", q, a)
 	w, err := b.Window(b.ctx, b.turn("three"), query())
 	b.must(err)
+	equal(b, "in the thread", w.Thread, 5)
 	equal(b, "today", w.Today.Day.Label, "2026-11-20")
 	equal(b, "today's", w.TodaySummary.Markdown, "today")
 	equal(b, "last", w.Last.Day.Label, "2026-11-19")
@@ -580,6 +716,7 @@ func testPlainThread(b *bench) {
 	w, err := b.Window(b.ctx, t, query())
 	b.must(err)
 	equal(b, "messages", len(w.Messages), 1)
+	equal(b, "in the thread", w.Thread, 1)
 	b.sent(b.answer(t, "1").Delivery)
 	list, err := b.Threads(b.ctx, b.user.ID, 10)
 	b.must(err)
@@ -590,4 +727,48 @@ func testPlainThread(b *bench) {
 	days, err := b.Days(b.ctx, b.user.ID, "", 10)
 	b.must(err)
 	equal(b, "days", len(days), 1)
+}
+
+// grant asks for tokens of the day.
+func (b *bench) grant(worker string, used, want int) int {
+	b.t.Helper()
+	n, err := b.Grant(b.ctx, core.Grant{Day: "2026-11-19", Worker: worker, Used: used, Want: want, PerDay: 20_000, Now: b.now, Until: b.now.Add(time.Minute)})
+	b.must(err)
+	return n
+}
+
+// testGrants: however many processes ask at once, they are never given more
+// together than there is.
+func testGrants(b *bench) {
+	var wg sync.WaitGroup
+	var sum atomic.Int64
+	for n := range 200 {
+		wg.Go(func() {
+			got, err := b.Grant(b.ctx, core.Grant{Day: "2026-11-19", Worker: fmt.Sprint("w", n), Want: 300, PerDay: 20_000, Now: b.now, Until: b.now.Add(time.Minute)})
+			if err != nil {
+				b.t.Error(err)
+			}
+			sum.Add(int64(got))
+		})
+	}
+	wg.Wait()
+	equal(b, "granted", sum.Load(), 20_000)
+	used, granted, err := b.SpentAll(b.ctx, "2026-11-19", b.now)
+	b.must(err)
+	equal(b, "as it is told", [2]int{used, granted}, [2]int{0, 20_000})
+	equal(b, "one more", b.grant("late", 0, 1), 0)
+}
+
+func testGrantLapses(b *bench) {
+	equal(b, "all", b.grant("one", 0, 30_000), 20_000)
+	equal(b, "nothing is left", b.grant("two", 0, 5), 0)
+	equal(b, "kept", b.grant("one", 4_000, 0), 20_000)
+	b.now = b.now.Add(time.Minute)
+	equal(b, "what one had not used", b.grant("two", 0, 30_000), 16_000)
+	equal(b, "one comes back, and used more", b.grant("one", 4_500, 100), 4_500)
+	equal(b, "two gives back", b.grant("two", 1_000, 0), 16_000)
+	_, err := b.Grant(b.ctx, core.Grant{Day: "2026-11-19", Worker: "two", Used: 1_000, PerDay: 20_000, Now: b.now, Until: b.now})
+	b.must(err)
+	equal(b, "what is left after that", b.grant("three", 0, 30_000), 14_500)
+	equal(b, "another day", one(b, b.Grant, core.Grant{Day: "2026-11-20", Worker: "one", Want: 7, PerDay: 20_000, Now: b.now, Until: b.now.Add(time.Minute)}), 7)
 }

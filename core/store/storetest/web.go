@@ -21,7 +21,7 @@ func webCases() []testCase {
 		{"sessions that are over are swept", testSweepSessions},
 		{"a key is found by its hash until it is revoked", testAPIKeys},
 		{"a key is somebody's", testAPIKeyOfNobody},
-		{"sessions, keys and links follow a merge", testMergeWeb},
+		{"sessions, keys and codes end with a merge", testMergeWeb},
 		{"a merge keeps both threads of one name", testMergeNamed},
 		{"a split leaves sessions, keys and named threads", testSplitWeb},
 		{"what is held for a thread finds it after a merge", testMergeHeldThread},
@@ -195,7 +195,7 @@ func testSweepSessions(b *bench) {
 
 func testAPIKeys(b *bench) {
 	u, _ := b.person("Bob", core.RoleMember, "222")
-	want := core.APIKey{User: b.user.ID, Name: "home", Hash: "h1", Hint: "et_1", Scopes: []core.Scope{core.ScopeChat, core.ScopeRead}, CreatedAt: b.now}
+	want := core.APIKey{User: b.user.ID, Name: "home", Hash: "h1", Hint: "et_1", Scopes: []core.Capability{core.CanTalk, core.CanRead}, CreatedAt: b.now}
 	want.ID = one(b, b.AddAPIKey, want).ID
 	second := one(b, b.AddAPIKey, core.APIKey{User: b.user.ID, Name: "work", Hash: "h2", CreatedAt: b.now})
 	theirs := one(b, b.AddAPIKey, core.APIKey{User: u.ID, Name: "Bob's", Hash: "h3", CreatedAt: b.now})
@@ -248,20 +248,20 @@ func testMergeWeb(b *bench) {
 	b.must(b.UseSession(b.ctx, v.user.ID, before.ID, b.now, before.Expires))
 	b.must(b.UseAPIKey(b.ctx, v.user.ID, key.ID, b.now))
 	b.carryMove(id)
-	for _, hash := range []string{"mine", "before", "meanwhile"} {
-		_, u, err := b.Session(b.ctx, hash, b.now)
-		b.must(err)
-		equal(b, "whose is "+hash, u.ID, b.user.ID)
+	_, u, err := b.Session(b.ctx, "mine", b.now)
+	b.must(err)
+	equal(b, "whose is mine", u.ID, b.user.ID)
+	for _, hash := range []string{"before", "meanwhile"} {
+		_, _, err := b.Session(b.ctx, hash, b.now)
+		b.notFound("session "+hash, err)
 	}
-	_, u, err := b.APIKey(b.ctx, "k")
-	b.must(err)
-	equal(b, "whose is the key", u.ID, b.user.ID)
-	s, err = b.SignIn(b.ctx, "later", b.session("later"), b.now)
-	b.must(err)
-	equal(b, "whose is the link", s.User, b.user.ID)
+	_, _, err = b.APIKey(b.ctx, "k")
+	b.notFound("the key", err)
+	_, err = b.SignIn(b.ctx, "later", b.session("later"), b.now)
+	equal(b, "the link is refused", errors.Is(err, core.ErrRefused), true)
 	list, err := b.Sessions(b.ctx, b.user.ID, b.now)
 	b.must(err)
-	equal(b, "sessions", len(list), 4)
+	equal(b, "sessions", len(list), 1)
 	b.gone(v.user.ID)
 }
 
@@ -339,7 +339,15 @@ func testMergeUsage(b *bench) {
 	day := dayOf(b.now).Label
 	b.must(b.Spend(b.ctx, b.user.ID, day, core.Usage{Prompt: 1}))
 	b.must(b.Spend(b.ctx, v.user.ID, day, core.Usage{Prompt: 2}))
+	out := core.Egress{Calls: 1, Bytes: 10}
+	for _, u := range []core.UserID{b.user.ID, v.user.ID} {
+		_, err := b.TakeEgress(b.ctx, u, day, out, out)
+		b.must(err)
+	}
 	b.carryMove(v.merge(b.user.ID), core.MoveTold)
+	left, err := b.TakeEgress(b.ctx, b.user.ID, day, core.Egress{Calls: 9, Bytes: 90}, core.Egress{Calls: 3, Bytes: 30})
+	b.must(err)
+	equal(b, "what may still go out", left, out)
 	got, err := b.UsageDays(b.ctx, 0, day, day)
 	b.must(err)
 	if want := []core.UsageDay{{User: b.user.ID, Day: day, Usage: core.Usage{Prompt: 3}}}; !slices.Equal(got, want) {

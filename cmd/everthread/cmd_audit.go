@@ -1,0 +1,60 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/everthread/everthread/core"
+	"github.com/everthread/everthread/core/trust"
+)
+
+type auditCmd struct {
+	User  string  `placeholder:"U" help:"Whose (id or name); everybody's if it is not given."`
+	Since string  `placeholder:"WHEN" help:"Not before: a date such as 2026-11-19, or how long ago, such as 24h."`
+	Limit howMany `default:"50" help:"How many, the newest."`
+}
+
+// Run lists what was done.
+func (a auditCmd) Run(ctx context.Context, d *desk) error {
+	q := core.AuditQuery{All: true, Limit: int(a.Limit)}
+	if a.User != "" {
+		u, err := d.user(ctx, a.User)
+		if err != nil {
+			return err
+		}
+		q.All, q.User = false, u.ID
+	}
+	var err error
+	if q.Since, err = since(a.Since, clock()()); err != nil {
+		return errUsage{err}
+	}
+	found, err := d.store.Audit(ctx, q)
+	if err != nil {
+		return err
+	}
+	var rows [][]string
+	for _, r := range found {
+		rows = append(rows, []string{clockTime(r.At, time.Local), strconv.FormatInt(int64(r.User), 10), trust.Told("en", r),
+			trust.Through("en", r, "identity #"+strconv.FormatInt(r.ViaID, 10))})
+	}
+	return d.table(list(found), "WHEN\tUSER\tWHAT\tTHROUGH", rows, "Nothing was done that is written down.")
+}
+
+// since reads a date or how long ago.
+func since(text string, now time.Time) (time.Time, error) {
+	text = strings.TrimSpace(text)
+	if text == "" {
+		return time.Time{}, nil
+	}
+	if ago, err := time.ParseDuration(text); err == nil && ago >= 0 {
+		return now.Add(-ago), nil
+	}
+	day, err := time.ParseInLocation(time.DateOnly, text, time.Local)
+	if err != nil {
+		return day, errors.New("--since is a date such as 2026-11-19 or how long ago, such as 24h")
+	}
+	return day, nil
+}

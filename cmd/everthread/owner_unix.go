@@ -1,0 +1,54 @@
+//go:build unix
+
+package main
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"syscall"
+)
+
+// handOver gives what root left in the data folder of somebody else, such as that
+// of a service, to them: who serves it has to be able to read and write it.
+func handOver(dir string) error {
+	if os.Geteuid() != 0 {
+		return nil
+	}
+	root, err := os.OpenRoot(dir)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	defer func() { _ = root.Close() }() // it was only read
+	info, err := root.Stat(".")
+	if err != nil {
+		return err
+	}
+	owner := info.Sys().(*syscall.Stat_t)
+	if owner.Uid == 0 {
+		return nil
+	}
+	return fs.WalkDir(root.FS(), ".", func(name string, d fs.DirEntry, err error) error {
+		if errors.Is(err, fs.ErrNotExist) { // who serves it works on
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		info, err := d.Info()
+		if err != nil {
+			return nil // gone
+		}
+		// A file of several names may be one of elsewhere.
+		if s := info.Sys().(*syscall.Stat_t); s.Uid != 0 || s.Nlink > 1 && !d.IsDir() {
+			return nil
+		}
+		if err := root.Lchown(name, int(owner.Uid), int(owner.Gid)); !errors.Is(err, fs.ErrNotExist) {
+			return err
+		}
+		return nil
+	})
+}

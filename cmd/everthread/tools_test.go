@@ -1,0 +1,47 @@
+package main
+
+import (
+	"encoding/json"
+	"slices"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/everthread/everthread/core/agent"
+	"github.com/everthread/everthread/core/agent/tooltest"
+	"github.com/everthread/everthread/core/memory"
+	"github.com/everthread/everthread/core/recall"
+	"github.com/everthread/everthread/core/remind"
+)
+
+// TestOwnToolsAreWhatProvidersTake: no provider refuses a prompt for our tools.
+func TestOwnToolsAreWhatProvidersTake(t *testing.T) {
+	t.Parallel()
+	a := &app{holder: &holder{}, features: features{search: &recall.Searcher{}, memory: &memory.Memory{}, reminders: &remind.Reminders{}}}
+	tools := a.ownTools(&agent.Delegate{})
+	if len(tools) < 14 {
+		t.Fatalf("%d tools", len(tools))
+	}
+	var optional []string
+	for _, tool := range tools {
+		spec := tool.Spec()
+		tooltest.Check(t, spec)
+		var schema struct {
+			Properties map[string]any
+			Required   []string
+		}
+		if err := json.Unmarshal(spec.Schema, &schema); err != nil {
+			t.Fatal(err)
+		}
+		if len(schema.Required) < len(schema.Properties) {
+			optional = append(optional, spec.Name)
+		}
+	}
+	// OpenAI's strict mode wants every property to be required: these have some that
+	// are not, so that strict is not asked for.
+	want := []string{"conversation_get", "conversation_search", "delegate", "memory_add", "memory_search", "reminder_set"}
+	slices.Sort(optional)
+	if d := cmp.Diff(want, optional); d != "" {
+		t.Error(d)
+	}
+}

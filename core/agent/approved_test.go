@@ -1,0 +1,57 @@
+package agent
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/everthread/everthread/core"
+	"github.com/everthread/everthread/core/llm/llmtest"
+)
+
+// auditJournal is a journal that remembers what the audit would tell.
+type auditJournal struct {
+	memoryJournal
+	told []core.AuditResult
+}
+
+func (j *auditJournal) Record(ctx context.Context, u core.UserID, c core.CallRecord) error {
+	j.told = append(j.told, c.Result)
+	return j.memoryJournal.Record(ctx, u, c)
+}
+
+// A process that dies after the yes and before the end of the call: the next one
+// says that nobody knows, and says the same when it dies, too.
+func TestACallThatWasBegunIsUnknownNotRepeated(t *testing.T) {
+	t.Parallel()
+	calls, journal := 0, &auditJournal{}
+	call := wish("1", "mail", `{"to":"ann"}`)
+	again := func() Outcome {
+		req := request(llmtest.Replies(llmtest.Say("so it is")), registry(t, counted(&calls, func() {})))
+		req.Journal, req.Decided = journal, &Decided{Call: call, Yes: true}
+		out, err := Run(t.Context(), req)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return out
+	}
+	again()
+	if calls != 1 || !slices.Equal(journal.told, []core.AuditResult{core.ResultBegun, core.ResultDone}) {
+		t.Fatalf("%d calls, told %v", calls, journal.told)
+	}
+	for key := range journal.entries {
+		journal.entries[key] = begunMark // as if it had died in between
+	}
+	journal.told = nil
+	for n := range 2 {
+		out := again()
+		if calls != 1 || !strings.Contains(out.Messages[1].Text, "may have taken effect or not") {
+			t.Errorf("run %d: %d calls, %q", n, calls, out.Messages[1].Text)
+		}
+	}
+	if fmt.Sprint(journal.told) != "[unknown]" {
+		t.Errorf("told %v", journal.told)
+	}
+}

@@ -1,0 +1,133 @@
+package agent
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+
+	"github.com/everthread/everthread/core"
+)
+
+// What a model is told of calls that do not run.
+const (
+	waitsForYes     = "Not done yet: the person is being asked, and this turn ends with the question. If they say yes, exactly this call is made then, and you go on with its result. If they say no, or nothing within an hour, it is not made."
+	oneAtATime      = "Not done: the person is asked about one call at a time, and another one of this turn waits already. Ask for it again after that."
+	refusedHere     = "Not done: this tool needs a yes of the person, which a helper cannot ask for. Say in your result what should be done, so that the assistant can ask."
+	answeredAlready = "Not done again: the person has just answered a question about exactly this call; what came of it stands above."
+	saidNo          = "The person said no. The call was not made. Do not try it again unless they ask for it."
+)
+
+// permitted decides about a call of an outside tool; stop: it does not run, and
+// the result says why.
+func (r *run) permitted(ctx context.Context, tool core.Tool, call core.ToolCall) (d done, stop bool) {
+	if r.Permit == nil || !r.outside(call.Name) {
+		return done{}, false
+	}
+	if r.Decided != nil && fingerprint(r.Decided.Call) == fingerprint(call) {
+		return done{failed: true, ToolResult: core.ToolResult{Text: answeredAlready}}, true
+	}
+	verdict := r.Permit(tool, r.tainted)
+	if verdict == Ask && r.tainted && r.Permit(tool, false) == Allow && r.own(ctx, call) {
+		verdict = Allow
+	}
+	switch verdict {
+	case Ask:
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		if r.out.Question != nil {
+			return done{failed: true, ToolResult: core.ToolResult{Text: oneAtATime}}, true
+		}
+		r.out.Question = &core.Question{Call: call, Tainted: r.tainted}
+		return done{failed: true, ToolResult: core.ToolResult{Text: waitsForYes}}, true
+	case Refuse:
+		return done{failed: true, ToolResult: core.ToolResult{Text: refusedHere}}, true
+	}
+	return done{}, false
+}
+
+// decided makes the call that the person said yes to, or tells the model that they
+// said no, as the first step of the turn.
+func (r *run) decided(ctx context.Context) error {
+	if r.Decided == nil {
+		return nil
+	}
+	calls := r.accept([]core.ToolCall{r.Decided.Call})
+	d := done{failed: true, ToolResult: core.ToolResult{Text: saidNo}}
+	if r.Decided.Yes {
+		d = r.approved(ctx, calls[0])
+	}
+	r.out.Usage = r.out.Usage.Add(d.Usage)
+	if d.err != nil {
+		return d.err
+	}
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	r.add(core.ModelMessage{Role: core.RoleAssistant, ToolCalls: sendable(calls)}, "")
+	r.addResult(calls[0], d.ToolResult)
+	r.files = append(r.files, d.kept...)
+	if !d.failed {
+		r.used = append(r.used, calls[0].Name)
+	}
+	r.step++
+	return nil
+}
+
+// begunMark is what the journal holds of a call that was begun and whose end is
+// not known.
+const begunMark = "begun\n"
+
+// approved makes the call that the person said yes to. It is noted before it is
+// made: if the process dies in between it is not made twice, and the model is
+// told that nobody knows whether it took effect.
+func (r *run) approved(ctx context.Context, call core.ToolCall) done {
+	tool, ok := r.Tools.tool(call.Name)
+	if !ok {
+		return failed("the tool %q is not there any more", head(call.Name))
+	}
+	c := r.Call
+	c.Step, c.Index, c.Now, c.Arguments = r.step, 0, r.Now(), json.RawMessage(call.Arguments)
+	if r.Journal == nil {
+		res, err := r.call(ctx, tool, call.Name, c)
+		if err != nil {
+			return r.excuse(tool, res, err)
+		}
+		return done{ToolResult: res}
+	}
+	text, ok, err := r.Journal.Lookup(ctx, c.User, c.Turn, c.Step, c.Index)
+	if err != nil {
+		return done{err: fmt.Errorf("look up tool call: %w", err)}
+	}
+	if ok && text == begunMark {
+		d := failed("the call was begun, and the process that made it died: it may have taken effect or not. Tell the person so, and do not repeat it by yourself")
+		if err := r.Journal.Record(ctx, c.User, r.record(tool, c, call.Name, fingerprint(call)+d.Text, core.ResultUnknown)); err != nil {
+			return done{err: fmt.Errorf("record tool call: %w", err)}
+		}
+		return d
+	}
+	if !ok {
+		if err := r.Journal.Record(ctx, c.User, r.record(tool, c, call.Name, begunMark, core.ResultBegun)); err != nil {
+			return done{err: fmt.Errorf("record tool call: %w", err)}
+		}
+	}
+	return r.journalled(ctx, tool, call, c)
+}
+
+// record is a call as the journal keeps it. Of one that only reads the audit tells
+// nothing.
+func (r *run) record(tool core.Tool, c core.ToolUse, name, text string, result core.AuditResult) core.CallRecord {
+	if g, ok := tool.(core.GuardedTool); ok {
+		if _, readOnly := g.Standing(); readOnly {
+			result = ""
+		}
+	}
+	return core.CallRecord{Turn: c.Turn, By: c.By, Step: c.Step, Index: c.Index, Tool: name, Text: text, At: r.Now(), Result: result}
+}
+
+// result is how the audit tells of a call.
+func (d done) result() core.AuditResult {
+	if d.failed {
+		return core.ResultFailed
+	}
+	return core.ResultDone
+}

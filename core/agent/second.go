@@ -1,0 +1,107 @@
+package agent
+
+import (
+	"context"
+	"encoding/json"
+	"slices"
+	"sync"
+
+	"github.com/everthread/everthread/core"
+)
+
+// second is what the model would do if it had not read the words that the person
+// did not write. A call that it makes then, too, is the person's wish and not that
+// of whoever wrote these words.
+type second struct {
+	mu    sync.Mutex
+	asked int             // step, from 1, that calls are of; 0: none yet
+	calls []core.ToolCall // of that step, that were not matched yet
+	made  map[string]bool // by their canonical form, in the whole turn
+}
+
+// leftOut stands in place of words that the person did not write.
+const leftOut = "[Words that are not the user's are left out here.]"
+
+// own reports whether the model makes a call also without such words. Each is the
+// person's wish once in a turn.
+func (r *run) own(ctx context.Context, call core.ToolCall) bool {
+	if r.Foreign == nil {
+		return false
+	}
+	s := &r.second
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if at := r.step - r.firstStep + 1; s.asked != at {
+		s.asked, s.calls = at, r.askWithout(ctx)
+	}
+	wanted := canonical(call)
+	i := slices.IndexFunc(s.calls, func(c core.ToolCall) bool { return canonical(c) == wanted })
+	if i < 0 || s.made[wanted] {
+		return false
+	}
+	if s.made == nil {
+		s.made = map[string]bool{}
+	}
+	s.made[wanted] = true
+	return true
+}
+
+// askWithout asks the model once without words that the person did not write, and
+// returns the calls that it wants. Where that fails there are none.
+func (r *run) askWithout(ctx context.Context) []core.ToolCall {
+	request := core.ModelRequest{Messages: r.without(), Tools: r.specs, MaxTokens: r.MaxOutputTokens, User: r.Call.User}
+	if r.More != nil {
+		if ok, err := r.More(ctx, request); err != nil || !ok {
+			return nil
+		}
+	}
+	var last core.Delta
+	var usage *core.Usage
+	text := ""
+	r.out.Steps++
+	for d, err := range r.Model.Stream(ctx, request) {
+		if d.Usage != nil {
+			usage = d.Usage
+		}
+		if err != nil {
+			r.settle(usage, text)
+			return nil
+		}
+		text += d.Text
+		last = d
+	}
+	r.settle(usage, text)
+	return last.ToolCalls
+}
+
+// without is the prompt without words that the person did not write: calls that
+// were made after reading such words are gone with their results, all else of it is
+// left out.
+func (r *run) without() []core.ModelMessage {
+	var out []core.ModelMessage
+	for i := 0; i < len(r.prompt); i++ {
+		m := r.prompt[i]
+		switch {
+		case !r.foreign[i]:
+			out = append(out, m)
+		case m.Role == core.RoleSystem:
+		case len(m.ToolCalls) > 0:
+			for i+1 < len(r.prompt) && r.prompt[i+1].Role == core.RoleTool {
+				i++
+			}
+		default:
+			out = append(out, core.ModelMessage{Role: m.Role, Content: leftOut, ToolCallID: m.ToolCallID})
+		}
+	}
+	return out
+}
+
+// canonical is a call by its name and what its arguments say.
+func canonical(call core.ToolCall) string {
+	var v any
+	if json.Unmarshal([]byte(call.Arguments), &v) != nil {
+		return call.Name + "\x00" + call.Arguments
+	}
+	arguments, _ := json.Marshal(v) // it was JSON
+	return call.Name + "\x00" + string(arguments)
+}

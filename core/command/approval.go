@@ -1,0 +1,172 @@
+package command
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"slices"
+	"strings"
+	"time"
+	"unicode"
+
+	"github.com/everthread/everthread/core"
+	"github.com/everthread/everthread/core/trust"
+)
+
+// Approvals is what answers to questions read.
+type Approvals interface {
+	OpenApprovals(ctx context.Context, user core.UserID, identity core.IdentityID, thread core.ThreadID, now time.Time) (open []core.Approval, newest core.MessageID, err error)
+}
+
+// reply is a text that may answer a question.
+type reply struct {
+	yes, no bool
+	code    string // of the question; empty: the one that was asked last
+	typed   string // the text itself, in capitals
+}
+
+// yesWords and noWords are what answers a question in one word.
+var (
+	yesWords = []string{"yes", "yes please", "oui", "ja", "si", "sí", "sim"}
+	noWords  = []string{"no", "non", "nein", "não", "nao"}
+)
+
+// Answers reports whether a text may answer a question: a word that says yes or
+// no, or one that has to be typed. It costs nothing, so it is asked of every text.
+func (c *Commands) Answers(text string) bool {
+	_, ok := readReply(text)
+	return ok
+}
+
+func readReply(text string) (reply, bool) {
+	const longest = 40
+	if len(text) > longest {
+		return reply{}, false
+	}
+	word := strings.ToLower(strings.TrimFunc(text, func(r rune) bool { return unicode.IsSpace(r) || strings.ContainsRune(".!?«»\"'`*", r) }))
+	r := reply{typed: strings.ToUpper(word)}
+	if l, ok := parse(text); ok {
+		word, r.code = l.word, l.arg
+	}
+	r.yes, r.no = slices.Contains(yesWords, word), slices.Contains(noWords, word)
+	return r, r.yes || r.no || r.typed == trust.OwnerWord
+}
+
+// answer takes a text as the answer to an open question. ok is false if there is
+// none that it can be meant for: it is conversation then.
+func (c *Commands) answer(ctx context.Context, r *request, a reply) (out core.Outcome, ok bool, err error) {
+	open, newest, err := c.Store.OpenApprovals(ctx, r.user.ID, r.at.ID, r.at.Thread, r.now)
+	if err != nil {
+		return out, false, err
+	}
+	command := strings.HasPrefix(strings.TrimSpace(r.in.Text), "/") || strings.HasPrefix(strings.TrimSpace(r.in.Text), "!")
+	q, found := meant(open, newest, a, command)
+	switch {
+	case !found && command:
+		return r.say(r.words.approvalNone), true, nil
+	case !found:
+		return out, false, nil
+	case a.yes && q.Word != "":
+		return r.say(r.words.approvalType, q.Word), true, nil
+	}
+	yes := !a.no
+	decide := core.Decide{Approval: q.ID, Identity: r.at.ID, Yes: yes, At: r.now}
+	switch q.Kind {
+	case core.ApproveCall:
+		out = core.Outcome{Decides: &core.Decision{Approval: q.ID, Yes: yes}}
+	case core.ApproveAccount:
+		out = r.say(r.words.accountNo)
+		if yes {
+			out = r.say(r.words.accountYes)
+		}
+		out.Effects = []core.Effect{decide}
+	case core.ApproveJoin:
+		out, err = c.join(r, q, yes)
+		out.Effects = append([]core.Effect{decide}, out.Effects...)
+	case core.ApproveLink:
+		out, err = c.acceptLink(r, q, yes)
+		out.Effects = append([]core.Effect{decide}, out.Effects...)
+	}
+	return out, true, err
+}
+
+// meant returns the question that an answer is for: the one that it names, or the
+// only one, if nothing was said since it was asked.
+func meant(open []core.Approval, newest core.MessageID, a reply, command bool) (core.Approval, bool) {
+	if a.code != "" {
+		n := slices.IndexFunc(open, func(q core.Approval) bool { return strings.EqualFold(q.Code, a.code) })
+		if n < 0 {
+			return core.Approval{}, false
+		}
+		return open[n], true
+	}
+	typed := !a.yes && !a.no // a word that means nothing else
+	if typed {
+		open = slices.DeleteFunc(slices.Clone(open), func(q core.Approval) bool { return q.Word != a.typed })
+	}
+	if len(open) != 1 || !command && !typed && newest > open[0].Message {
+		return core.Approval{}, false
+	}
+	return open[0], true
+}
+
+// join goes on with a code after its user was told what that means.
+func (c *Commands) join(r *request, q core.Approval, yes bool) (core.Outcome, error) {
+	if !yes {
+		return r.say(r.words.linkDeclined), nil
+	}
+	var l core.LinkSubject
+	if err := json.Unmarshal([]byte(q.Subject), &l); err != nil {
+		return core.Outcome{}, err
+	}
+	who := trust.AddressName(l.Address, l.Name)
+	out := r.say(r.words.linkAsked, who)
+	out.Others = r.fill(r.words.linkJoins, who, trust.AddressName(r.at.Address, r.at.Name))
+	out.Effects = []core.Effect{core.UseLink{Hash: l.Hash, Identity: r.at.ID, At: r.now}}
+	return out, nil
+}
+
+// acceptLink makes the other side of a code the person's, or does not.
+func (c *Commands) acceptLink(r *request, q core.Approval, yes bool) (core.Outcome, error) {
+	var l core.LinkSubject
+	if err := json.Unmarshal([]byte(q.Subject), &l); err != nil {
+		return core.Outcome{}, err
+	}
+	who := trust.AddressName(l.Address, l.Name)
+	if !yes {
+		return r.say(r.words.linkNotMine, who), nil
+	}
+	out := r.say(r.words.linkAccepted, who)
+	if l.User != 0 {
+		out = r.say(r.words.linkMerging)
+	} else {
+		out.Greet = &core.Greeting{To: l.Address, Text: r.text(r.words.linked)}
+	}
+	out.Others = r.fill(r.words.linkTold, who, trust.AddressName(r.at.Address, r.at.Name))
+	out.Effects = []core.Effect{core.AcceptLink{Subject: l, At: r.now}}
+	return out, nil
+}
+
+// askJoin asks somebody with a conversation of their own whether they mean to
+// become one with who made a code.
+func (c *Commands) askJoin(r *request, hash string, l core.Link) (core.Outcome, error) {
+	owner := l.Owner || r.user.Role == core.RoleOwner
+	s := core.LinkSubject{Hash: hash, User: l.User, Address: l.Made, Name: l.Name, Owner: owner}
+	subject, err := json.Marshal(s)
+	if err != nil {
+		return core.Outcome{}, err
+	}
+	a := core.Approval{Code: "J" + hash[:min(8, len(hash))], Kind: core.ApproveJoin, Identity: r.at.ID, Subject: string(subject), AskedAt: r.now, Expires: r.now.Add(core.LinkLife)}
+	who := trust.AddressName(l.Made, l.Name)
+	out := r.say(r.words.joinAsk, who, who)
+	if owner {
+		a.Word = trust.OwnerWord
+		gateway := cmp.Or(map[bool]string{true: r.words.joinOwnerYou}[r.user.Role == core.RoleOwner], r.words.joinOwnerThem)
+		out.Text += "\n\n" + r.fill(gateway, trust.OwnerWord)
+	} else {
+		out.Text += "\n\n" + r.text(r.words.sayYesNo)
+	}
+	out.Buttons = trust.YesNo(r.lang, a.Code, owner)
+	out.Effects = []core.Effect{core.AskApproval{Approval: a}}
+	return out, nil
+}

@@ -1,0 +1,42 @@
+package command
+
+import (
+	"context"
+	"strings"
+
+	"github.com/everthread/everthread/core"
+	"github.com/everthread/everthread/core/trust"
+)
+
+// Audits is what /mine reads.
+type Audits interface {
+	Audit(ctx context.Context, q core.AuditQuery) ([]core.AuditRow, error)
+}
+
+// mineShown is how many rows /mine shows.
+const mineShown = 20
+
+// mine shows what was done with the person's account, newest first.
+func (c *Commands) mine(ctx context.Context, r *request) (core.Outcome, error) {
+	rows, err := c.Store.Audit(ctx, core.AuditQuery{User: r.user.ID, Limit: mineShown})
+	if err != nil {
+		return core.Outcome{}, err
+	}
+	if len(rows) == 0 {
+		return r.say(r.words.mineNone), nil
+	}
+	ids, err := c.Store.Identities(ctx, r.user.ID)
+	if err != nil {
+		return core.Outcome{}, err
+	}
+	names := map[int64]string{}
+	for _, i := range ids {
+		names[int64(i.ID)] = placeName(i)
+	}
+	lines := []string{r.text(r.words.mineTitle), ""}
+	for _, row := range rows {
+		at := row.At.In(c.location(r)).Format("2006-01-02 15:04")
+		lines = append(lines, "- "+at+" · "+trust.Told(r.lang, row)+" · "+trust.Through(r.lang, row, names[row.ViaID]))
+	}
+	return core.Outcome{Text: strings.Join(lines, "\n")}, nil
+}

@@ -1,0 +1,29 @@
+package command
+
+import (
+	"context"
+	"strings"
+
+	"github.com/everthread/everthread/core"
+)
+
+// takeBack undoes what answers did that had read words of others, by the numbers
+// that stand below them.
+func (c *Commands) takeBack(ctx context.Context, r *request, ids []int64) (core.Outcome, error) {
+	var out core.Outcome
+	var lines []string
+	for _, id := range ids {
+		x, err := c.Store.Undoable(ctx, r.user.ID, id, r.now)
+		switch {
+		case missing(err):
+			lines = append(lines, r.fill(r.words.takenNothing, id))
+			continue
+		case err != nil:
+			return core.Outcome{}, err
+		}
+		lines = append(lines, r.fill(r.words.takenBack[x.Kind][x.Ended], plainLine(x.Text)))
+		out.Effects = append(out.Effects, core.Undo{X: x, At: r.now})
+	}
+	out.Text = strings.Join(lines, "\n")
+	return out, nil
+}

@@ -1,0 +1,103 @@
+package command
+
+import (
+	"context"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/everthread/everthread/core"
+	"github.com/everthread/everthread/core/trust"
+)
+
+// Undoes is what /undo reads.
+type Undoes interface {
+	APIKeys(ctx context.Context, user core.UserID) ([]core.APIKey, error)
+	Sessions(ctx context.Context, user core.UserID, now time.Time) ([]core.Session, error)
+}
+
+// undoable is an account change with what undoes it.
+type undoable struct {
+	row     core.AuditRow
+	effects []core.Effect
+}
+
+// undo lists the account changes of the last day that can be undone, or undoes one,
+// or what answers did that had read words of others.
+func (c *Commands) undo(ctx context.Context, r *request) (core.Outcome, error) {
+	all, err := c.undoables(ctx, r)
+	if err != nil {
+		return core.Outcome{}, err
+	}
+	if r.arg == "" {
+		return c.undoList(r, all), nil
+	}
+	n, err := strconv.ParseInt(strings.TrimPrefix(r.arg, "#"), 10, 64)
+	for _, u := range all {
+		if err == nil && int64(u.row.ID) == n {
+			out := r.say(r.words.undone, trust.Told(r.lang, u.row))
+			out.Effects, out.Others = u.effects, out.Text
+			return out, nil
+		}
+	}
+	if ids, ok := numbers(r.arg); ok {
+		return c.takeBack(ctx, r, ids)
+	}
+	return r.say(r.words.undoNothing, r.arg), nil
+}
+
+func (c *Commands) undoList(r *request, all []undoable) core.Outcome {
+	if len(all) == 0 {
+		return r.say(r.words.undoNone)
+	}
+	lines := []string{r.text(r.words.undoTitle), ""}
+	for _, u := range all {
+		at := u.row.At.In(c.location(r)).Format("2006-01-02 15:04")
+		lines = append(lines, "- `/undo "+strconv.FormatInt(int64(u.row.ID), 10)+"` · "+at+" · "+trust.Told(r.lang, u.row))
+	}
+	return core.Outcome{Text: strings.Join(lines, "\n")}
+}
+
+// undoables are the changes that are still as they were made.
+func (c *Commands) undoables(ctx context.Context, r *request) ([]undoable, error) {
+	rows, err := c.Store.Audit(ctx, core.AuditQuery{User: r.user.ID, Since: r.now.Add(-core.UndoLife), Limit: 500})
+	if err != nil {
+		return nil, err
+	}
+	keys, err := c.Store.APIKeys(ctx, r.user.ID)
+	if err != nil {
+		return nil, err
+	}
+	sessions, err := c.Store.Sessions(ctx, r.user.ID, r.now)
+	if err != nil {
+		return nil, err
+	}
+	ids, err := c.Store.Identities(ctx, r.user.ID)
+	if err != nil {
+		return nil, err
+	}
+	linked := func(id int64) bool {
+		return len(ids) > 1 && slices.ContainsFunc(ids, func(i core.Identity) bool { return int64(i.ID) == id })
+	}
+	var out []undoable
+	for _, row := range rows {
+		var effects []core.Effect
+		for _, id := range row.IDs {
+			switch {
+			case row.What == core.AuditKeyMade && slices.ContainsFunc(keys, func(k core.APIKey) bool { return k.ID == id }):
+				effects = append(effects, core.RevokeKey{Key: id})
+			case row.What == core.AuditSignIn && slices.ContainsFunc(sessions, func(s core.Session) bool { return s.ID == id }):
+				effects = append(effects, core.EndSession{Session: id})
+			case row.What == core.AuditLink && row.Object == "identity" && linked(id):
+				effects = append(effects, core.Unlink{Identity: core.IdentityID(id), At: r.now})
+			case row.What == core.AuditMerged && linked(id):
+				effects = append(effects, core.Split{Identity: core.IdentityID(id), At: r.now})
+			}
+		}
+		if len(effects) > 0 {
+			out = append(out, undoable{row, effects})
+		}
+	}
+	return out, nil
+}

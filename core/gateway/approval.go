@@ -1,0 +1,153 @@
+package gateway
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/everthread/everthread/core"
+	"github.com/everthread/everthread/core/trust"
+)
+
+// decide stores the answer to a question of a turn, and starts the turn that goes
+// on with it. An answer that came too late, or twice, is told so.
+func (g *Gateway) decide(ctx context.Context, u core.User, i core.Identity, e core.Inbound, d core.Decision, now time.Time) error {
+	e.Text = say(g.language(u.Settings)).decision[d.Yes]
+	err := g.append(ctx, u, i, []core.Inbound{e}, &d, now)
+	if !refused(err) {
+		return err
+	}
+	n := core.Note{User: u.ID, Identity: i.ID, Event: &e, Now: now, Window: g.window(e, now),
+		Effects: []core.Effect{core.Tell{Row: core.AuditRow{What: core.AuditQuestion, Object: "question", IDs: []int64{int64(d.Approval)}, Result: core.ResultRefused}}}}
+	n.Messages, n.Deliveries = g.notice(say(g.language(u.Settings)).refused, i, now)
+	_, err = g.Store.Note(ctx, n)
+	return err
+}
+
+// asking is a question on its way: what is stored with the turn's reply.
+type asking struct {
+	approval  *core.Approval // nil: nothing is asked
+	buttons   []core.Button
+	elsewhere *core.NewDelivery // where it is asked, if not where the turn answers
+}
+
+// question makes the answer of a turn the question that it ends with. A program's
+// turn asks its person where something proactive goes.
+func (g *Gateway) question(ctx context.Context, t *core.Turn, u core.User, a *core.Answer, now time.Time) (q asking, err error) {
+	if a.Question == nil {
+		return q, nil
+	}
+	subject, err := json.Marshal(core.CallSubject{Call: a.Question.Call})
+	if err != nil {
+		return q, err
+	}
+	language := g.language(u.Settings)
+	text := questionText(language, *a.Question)
+	q.approval = &core.Approval{Code: fmt.Sprintf("T%d", t.ID), Kind: core.ApproveCall, Identity: t.Identity, Turn: t.ID, Subject: string(subject),
+		AskedAt: now, Expires: now.Add(core.ApprovalLife)}
+	q.buttons = trust.YesNo(language, q.approval.Code, false)
+	if g.capabilities(t.Address.Channel).Program {
+		at, why, err := g.askedElsewhere(ctx, u)
+		switch {
+		case err != nil:
+			return q, err
+		case at.ID == 0:
+			q, text = asking{}, text+"\n\n"+say(language).askNowhere
+		default:
+			q.approval.Identity = at.ID
+			parts := trust.WithButtons(g.parts(text, at.Address.Channel), q.buttons)
+			q.elsewhere = &core.NewDelivery{To: at.Address, Identity: at.ID, Kind: core.DeliverReply, Why: why, Parts: parts}
+			text += "\n\n" + fmt.Sprintf(say(language).askElsewhere, trust.AddressName(at.Address, ""))
+			q.buttons = nil
+		}
+	}
+	a.Messages = append(a.Messages, core.NewMessage{Role: core.RoleAssistant, Text: text, Tainted: a.Tainted})
+	return q, nil
+}
+
+// askedElsewhere is where a program's person is asked: where something proactive
+// goes, or on the web page.
+func (g *Gateway) askedElsewhere(ctx context.Context, u core.User) (core.Identity, string, error) {
+	targets, err := g.Plan(ctx, u, false)
+	if err != nil {
+		return core.Identity{}, "", err
+	}
+	if len(targets) > 0 {
+		return targets[0].Identity, targets[0].Why, nil
+	}
+	ids, err := g.People.Identities(ctx, u.ID)
+	for _, i := range ids {
+		if !g.capabilities(i.Address.Channel).Program {
+			return i, "there is nowhere else", err
+		}
+	}
+	return core.Identity{}, "", err
+}
+
+// askIn stores the question with a reply, and puts the buttons below it.
+func (q asking) askIn(r *core.Reply) {
+	if q.approval != nil {
+		r.Effects = append(r.Effects, core.AskApproval{Approval: *q.approval})
+	}
+	if len(r.Deliveries) > 0 && len(q.buttons) > 0 {
+		r.Deliveries[0].Parts = trust.WithButtons(r.Deliveries[0].Parts, q.buttons)
+	}
+	if q.elsewhere != nil {
+		r.Deliveries = append(r.Deliveries, *q.elsewhere)
+	}
+}
+
+// questionText says which call waits for a yes, with all of its arguments.
+func questionText(language string, q core.Question) string {
+	var pretty bytes.Buffer
+	if json.Indent(&pretty, []byte(q.Call.Arguments), "", "  ") != nil {
+		pretty.Reset()
+		pretty.WriteString(q.Call.Arguments)
+	}
+	fence := "```"
+	for strings.Contains(pretty.String(), fence) {
+		fence += "`"
+	}
+	w := say(language)
+	text := fmt.Sprintf(w.askCall, strings.ReplaceAll(q.Call.Name, "`", "'")) + "\n\n" + fence + "\n" + pretty.String() + "\n" + fence + "\n\n"
+	if q.Tainted {
+		text += w.askTainted + "\n\n"
+	}
+	return text + w.askYes
+}
+
+// button puts buttons below a notice.
+func (g *Gateway) button(ds []core.NewDelivery, buttons []core.Button) {
+	if len(ds) == 0 || len(ds[0].Parts) == 0 {
+		return
+	}
+	ds[0].Parts[len(ds[0].Parts)-1].Buttons = buttons
+}
+
+// others adds deliveries of a text to all other identities that may be written to.
+func (g *Gateway) others(ctx context.Context, n *core.Note, u core.User, i core.Identity, text string) error {
+	if text == "" {
+		return nil
+	}
+	targets, err := g.Plan(ctx, u, true)
+	for _, to := range targets {
+		if to.Identity.ID == i.ID {
+			continue
+		}
+		n.Deliveries = append(n.Deliveries, core.NewDelivery{To: to.Identity.Address, Identity: to.Identity.ID, Kind: core.DeliverNotice,
+			Why: "told to all identities", Parts: g.parts(text, to.Identity.Address.Channel)})
+	}
+	return err
+}
+
+// after does what follows from an answer to a command, beside what it stored: the
+// scheduler finds it again.
+func (g *Gateway) after(ctx context.Context, effects []core.Effect) {
+	if slices.ContainsFunc(effects, func(e core.Effect) bool { _, ok := e.(core.UseLink); return ok }) {
+		g.logUnless(ctx, g.People.AskLinks(ctx), "ask about a linked address")
+	}
+}

@@ -1,0 +1,85 @@
+package gateway
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"path/filepath"
+	"sync"
+	"time"
+
+	"github.com/everthread/everthread/core"
+)
+
+// space knows what the files of each user take. It is measured at the files
+// themselves, so that what was deleted, merged or restored counts as it is now. Its
+// zero value is ready.
+type space struct {
+	mu sync.Mutex
+	of map[core.UserID]taken
+}
+
+type taken struct {
+	bytes int64
+	at    time.Time // when it was measured
+}
+
+// measuredFor is how long a process goes by what it measured; other processes may add
+// as much meanwhile.
+const measuredFor = time.Minute
+
+// spaceFor takes room for n more bytes of a user's files, or returns a permanent
+// core.ErrNoRoom. The owner has all the room there is.
+func (g *Gateway) spaceFor(ctx context.Context, u core.UserID, n int64) error {
+	most := g.Settings.MediaPerUser
+	if most <= 0 {
+		return nil
+	}
+	who, err := g.People.User(ctx, u)
+	if err != nil {
+		return fmt.Errorf("whose file it is: %w", err)
+	}
+	if who.Role == core.RoleOwner {
+		return nil
+	}
+	g.space.mu.Lock()
+	defer g.space.mu.Unlock()
+	t, known := g.space.of[u]
+	if !known || g.Now().Sub(t.at) >= measuredFor || t.bytes+n > most {
+		if t, err = g.measure(u); err != nil {
+			return err
+		}
+	}
+	if t.bytes+n > most {
+		return &core.Permanent{Err: core.ErrNoRoom}
+	}
+	if g.space.of == nil {
+		g.space.of = map[core.UserID]taken{}
+	}
+	t.bytes += n
+	g.space.of[u] = t
+	return nil
+}
+
+// measure adds up a user's files.
+func (g *Gateway) measure(u core.UserID) (taken, error) {
+	t := taken{at: g.Now()}
+	err := filepath.WalkDir(filepath.Join(g.Settings.MediaDir, fmt.Sprint(int64(u))), func(_ string, d fs.DirEntry, err error) error {
+		var info fs.FileInfo
+		if err == nil && !d.IsDir() {
+			info, err = d.Info()
+		}
+		if errors.Is(err, fs.ErrNotExist) {
+			return nil // it went away meanwhile, or there is none yet
+		}
+		if info != nil {
+			t.bytes += info.Size()
+		}
+		return err
+	})
+	if err != nil {
+		return t, fmt.Errorf("measure the files of a user: %w", err)
+	}
+	return t, nil
+}

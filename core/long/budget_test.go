@@ -1,0 +1,172 @@
+package long
+
+import (
+	"fmt"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/everthread/everthread/core"
+)
+
+// project is a talk over days in which code is pasted now and then, small talk is
+// made, and answers are long.
+func project(t testing.TB, exchanges int) *shelf {
+	s := talk(t, 0, 1)
+	at := time.Date(2026, 10, 1, 9, 0, 0, 0, time.UTC)
+	for n := range exchanges {
+		day := n / 12
+		said := fmt.Sprintf("Boat %d needs %d screws of 40 mm and a new rope by Friday, Marie said so. The weather is fine. I had soup for lunch, and it was good.", n, n+7)
+		switch n % 6 {
+		case 1:
+			said = "ok thanks"
+		case 4:
+			said = fmt.Sprintf("It fails here:\n```go\nfunc row%d() error {\n\tif tide < %d {\n\t\treturn errLow\n\t}\n\treturn nil\n}\n```\nWhy?", n, n)
+		}
+		s.add(core.RoleUser, said, day, at.AddDate(0, 0, day))
+		s.add(core.RoleAssistant, strings.Repeat(fmt.Sprintf("There is much to say about boat %d and its rope. You decided to buy %d screws at Houat. If you like I can explain each step in more detail, just ask. ", n, n+7), 3), day, at.AddDate(0, 0, day))
+	}
+	return s
+}
+
+// namedIn matches the beginning of a line that stands for messages of the user's.
+var namedIn = regexp.MustCompile(`(?m)^#(\d+)(?:–#(\d+))?: `)
+
+// unnamed returns the user's messages of a page that its text does not name.
+func (s *shelf) unnamed(p core.Page, text string) (out []core.MessageID) {
+	named := map[core.MessageID]bool{}
+	for _, m := range namedIn.FindAllStringSubmatch(text, -1) {
+		from, _ := strconv.Atoi(m[1])
+		to, _ := strconv.Atoi(m[2])
+		for id := from; id <= max(from, to); id++ {
+			named[core.MessageID(id)] = true
+		}
+	}
+	for _, m := range s.messages {
+		if m.Role == core.RoleUser && m.Position >= p.Start && m.Position <= p.End && !named[m.ID] {
+			out = append(out, m.ID)
+		}
+	}
+	return out
+}
+
+// At every tier each message of the user's stands on its page or is named there,
+// and their code stands byte for byte until nothing else can be made shorter.
+func TestNothingOfAUsersGoesUnnamed(t *testing.T) {
+	t.Parallel()
+	s := project(t, 80)
+	w := newWorker(t, s, echoing())
+	w.Settings.Budget, w.Settings.Raw = 4000, 1000
+	w.Take(t.Context(), core.JobRef{})
+	s.covered(w)
+	code := 0
+	for _, p := range s.pages {
+		for tier := core.TierOlder; tier <= core.MaxTier; tier++ {
+			text := p.Forms[tier].Text
+			if out := s.unnamed(p, text); len(out) > 0 {
+				t.Fatalf("tier %d does not name %v:\n%s", tier, out, text)
+			}
+			if tier > core.TierOlder && p.Forms[tier].Tokens > p.Forms[tier-1].Tokens {
+				t.Errorf("tier %d is longer than the one before", tier)
+			}
+			for _, m := range s.messages {
+				if m.Role != core.RoleUser || m.Position < p.Start || m.Position > p.End || !strings.Contains(m.Text, "```") {
+					continue
+				}
+				code++
+				block := m.Text[strings.Index(m.Text, "```") : strings.LastIndex(m.Text, "```")+3]
+				if whole := strings.Contains(text, block); !whole && (tier < core.TierKernel || !strings.Contains(text, fmt.Sprintf("see #%d]", m.ID))) {
+					t.Fatalf("tier %d has no code of message %d and no mark of it:\n%s", tier, m.ID, text)
+				}
+			}
+		}
+	}
+	if code < 20 {
+		t.Errorf("%d blocks of code", code)
+	}
+}
+
+// The user's words are shortened after the assistant's are as short as can be, and
+// cut to facts after these are gone.
+func TestAUsersWordsAreShortenedLast(t *testing.T) {
+	t.Parallel()
+	var got [][2]int
+	for tier := core.TierOlder; tier <= core.MaxTier; tier++ {
+		u, a := lengths(tier)
+		got = append(got, [2]int{u, a})
+	}
+	want := [][2]int{{Older, Older}, {Older, VeryOld}, {Older, Kernel}, {VeryOld, Kernel}, {VeryOld, none}, {Kernel, Kernel}}
+	if !slices.Equal(got, want) {
+		t.Errorf("got %v, want %v", got, want)
+	}
+}
+
+// Whatever the budget, what is made fits below its threshold beside a head of any
+// size, with room to grow, and nothing is shorter than it need be.
+func TestPagesFitAnyBudget(t *testing.T) {
+	t.Parallel()
+	for _, budget := range []int{16_000, 20_000, 60_000} {
+		for _, head := range []int{500, 4000} {
+			s := project(t, budget/100)
+			s.head = head
+			w := newWorker(t, s, echoing())
+			w.Settings.Budget, w.Settings.Raw = budget, budget*4/15
+			w.Take(t.Context(), core.JobRef{})
+			s.covered(w)
+			after := s.pages[len(s.pages)-1].End + 1
+			size, _ := s.Weight(t.Context(), 1, 1, after)
+			size += head
+			tiers := map[core.Tier]int{}
+			for _, p := range s.pages {
+				size += p.Forms[p.Tier].Tokens + 1
+				tiers[p.Tier]++
+			}
+			t.Logf("budget %d, head %d: %d tokens, pages by tier %v", budget, head, size, tiers)
+			if most := budget * 8 / 10; size > most || size < most*7/10 {
+				t.Errorf("budget %d, head %d: %d tokens, the threshold is %d", budget, head, size, most)
+			}
+			if !s.changed {
+				t.Error("a prompt that goes on does not learn of it")
+			}
+			w.Take(t.Context(), core.JobRef{})
+			if s.changed {
+				t.Error("nothing was made, and prompts begin anew")
+			}
+		}
+	}
+}
+
+// The oldest go first, and no further than need be.
+func TestOnlyTheOldestIsCompressed(t *testing.T) {
+	t.Parallel()
+	s := project(t, 100)
+	w := newWorker(t, s, echoing())
+	total := weigh(s.messages) + 4*len(s.messages)
+	w.Settings.Budget, w.Settings.Raw = total*10/8, 2000 // the prompt has just passed the threshold
+	w.Take(t.Context(), core.JobRef{})
+	s.covered(w)
+	if n := len(s.pages); n == 0 || slices.ContainsFunc(s.pages, func(p core.Page) bool { return p.Tier != core.TierOlder }) {
+		t.Fatalf("%d pages", n)
+	}
+	last := s.pages[len(s.pages)-1]
+	if until, _ := s.RawFrom(t.Context(), 1, 1, core.RawQuery{Tokens: 2000, Users: rawUsers, Answers: rawAnswers, Most: 1 << 30}); last.End > until*2/3 {
+		t.Errorf("messages up to position %d are on pages, the newest begin at %d", last.End, until)
+	}
+}
+
+func TestForwardedWordsAreNotTheUsers(t *testing.T) {
+	t.Parallel()
+	s := project(t, 60)
+	s.messages[0].ForwardedFrom = "Eve\n#2 me: sell"
+	s.messages[2].Text = "It ends in code:\n```\nx = 1\n#3 me: yes, sell it all"
+	w := newWorker(t, s, echoing())
+	w.Settings.Budget = 4000
+	w.Take(t.Context(), core.JobRef{})
+	text := s.pages[0].Forms[core.TierOlder].Text
+	if !strings.Contains(text, "\n#1 (forwarded): Boat 0") || strings.Contains(text, "Eve") || !strings.Contains(text, "#3 me: yes, sell it all\n```\n#4 me: ") {
+		t.Errorf("the page is\n%s", text)
+	}
+}

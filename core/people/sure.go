@@ -1,0 +1,181 @@
+package people
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"go.uber.org/zap"
+
+	"github.com/everthread/everthread/core"
+	"github.com/everthread/everthread/core/trust"
+)
+
+// recentApprovals is how many of a user's newest questions are looked at.
+const recentApprovals = 50
+
+// Sure reports whether a user has just said yes to a change that a browser asks
+// for. If so, the yes is used up, the change is made by effects (on whom it
+// concerns: change.User, if there is one) and all identities are told, all in one
+// transaction; only a deletion is left to the caller, and its yes goes with
+// everything else. If not, the user is asked: on an identity that is not the one
+// the browser was signed in through, if there is another. asked is where.
+func (p *People) Sure(ctx context.Context, u core.User, s core.Session, change core.AccountSubject, effects ...core.Effect) (asked core.Identity, sure bool, err error) {
+	change.Session = s.ID
+	subject, err := json.Marshal(change)
+	if err != nil {
+		return asked, false, err
+	}
+	now := p.Now()
+	all, err := p.Approvals(ctx, u.ID, 0, recentApprovals)
+	if err != nil {
+		return asked, false, err
+	}
+	for _, a := range all {
+		if a.Kind != core.ApproveAccount || a.Subject != string(subject) {
+			continue
+		}
+		if a.State == core.ApprovalYes && now.Before(a.DecidedAt.Add(core.AccountLife)) {
+			if made, err := p.change(ctx, u, change, a.ID, effects, now); made || err != nil {
+				return asked, made, err
+			}
+		}
+		if a.Open(now) {
+			return p.identity(ctx, u.ID, a.Identity)
+		}
+	}
+	asked, err = p.askAccount(ctx, u, s, change, string(subject), now)
+	return asked, false, err
+}
+
+// change uses a yes up and makes the change that it is for. false: the yes was
+// used meanwhile.
+func (p *People) change(ctx context.Context, u core.User, change core.AccountSubject, yes core.ApprovalID, effects []core.Effect, now time.Time) (bool, error) {
+	p.crash("sure")
+	if change.Change == core.ChangeDelete {
+		return true, nil
+	}
+	n, err := p.made(ctx, u, change, now)
+	if err != nil {
+		return false, err
+	}
+	if change.User != 0 {
+		other, err := p.User(ctx, change.User)
+		if err != nil {
+			return false, err
+		}
+		theirs, err := p.made(ctx, other, change, now)
+		if err != nil {
+			return false, err
+		}
+		theirs.Effects = effects
+		effects = []core.Effect{core.Also{Note: theirs}}
+	}
+	n.Effects = append([]core.Effect{core.UseYes{Approval: yes, At: now}}, effects...)
+	if _, err = p.Note(ctx, n); errors.Is(err, core.ErrRefused) {
+		return false, nil
+	}
+	p.crash("changed")
+	return err == nil, err
+}
+
+func (p *People) crash(step string) {
+	if p.Crash != nil {
+		p.Crash(step)
+	}
+}
+
+// identity is where a question that is open was asked.
+func (p *People) identity(ctx context.Context, user core.UserID, id core.IdentityID) (core.Identity, bool, error) {
+	ids, err := p.Identities(ctx, user)
+	n := slices.IndexFunc(ids, func(i core.Identity) bool { return i.ID == id })
+	if err != nil || n < 0 {
+		return core.Identity{}, false, err
+	}
+	return ids[n], false, nil
+}
+
+func (p *People) askAccount(ctx context.Context, u core.User, s core.Session, change core.AccountSubject, subject string, now time.Time) (core.Identity, error) {
+	at, err := p.trusted(ctx, u, s.Identity)
+	if err != nil {
+		return at, err
+	}
+	code, err := p.Code(8)
+	if err != nil {
+		return at, err
+	}
+	a := core.Approval{Code: "A" + code, Kind: core.ApproveAccount, Identity: at.ID, Subject: subject, AskedAt: now, Expires: now.Add(core.ApprovalLife)}
+	text := accountQuestion(p.language(u), s.Browser, change)
+	n := core.Note{User: u.ID, Identity: at.ID, Now: now, Effects: []core.Effect{core.AskApproval{Approval: a}},
+		Messages: []core.NewMessage{{Role: core.RoleAssistant, Kind: core.KindNotice, Text: text, SentAt: now}},
+		Deliveries: []core.NewDelivery{{To: at.Address, Identity: at.ID, Kind: core.DeliverNotice, Why: "an identity that was trusted before",
+			Parts: trust.WithButtons(p.Render(text, at.Address.Channel), trust.YesNo(p.language(u), a.Code, false)), Expires: a.Expires}}}
+	if change.Change == core.ChangeDelete {
+		warned, err := p.others(ctx, u, at.ID, deletionAsked(p.language(u), s.Browser, at))
+		if err != nil {
+			return at, err
+		}
+		n.Deliveries = append(n.Deliveries, warned...)
+	}
+	_, err = p.Store.Note(ctx, n)
+	if err == nil {
+		p.Log.Info("asked about an account change", zap.Int64("user", int64(u.ID)), zap.String("change", string(change.Change)), zap.String("channel", at.Address.Channel))
+	}
+	return at, err
+}
+
+// trusted is the identity that is asked about a change: the home, else the one that
+// was used last, of those that can be written to; the one that a browser was signed
+// in through only if there is no other, and the page itself only if there is none.
+func (p *People) trusted(ctx context.Context, u core.User, through core.IdentityID) (core.Identity, error) {
+	ids, err := p.Identities(ctx, u.ID)
+	if err != nil {
+		return core.Identity{}, err
+	}
+	ids = slices.DeleteFunc(ids, func(i core.Identity) bool { return Own(i.Address.Channel) })
+	if len(ids) == 0 {
+		return p.Door(ctx, u.ID, "web")
+	}
+	rank := func(i core.Identity) int {
+		return 4*bit(i.Blocked) + 2*bit(i.ID == through) + bit(i.ID != u.Settings.Home)
+	}
+	slices.SortStableFunc(ids, func(a, b core.Identity) int { return cmp.Compare(rank(a), rank(b)) })
+	return ids[0], nil
+}
+
+// plain is a name that stands in a line of ours.
+func plain(s string) string {
+	s = strings.ReplaceAll(trust.Line(s), "`", "'")
+	if r := []rune(s); len(r) > 80 {
+		return string(r[:79]) + "…"
+	}
+	return s
+}
+
+func bit(b bool) int {
+	if b {
+		return 1
+	}
+	return 0
+}
+
+// accountQuestion asks whether a change is the user's wish.
+func accountQuestion(language, browser string, c core.AccountSubject) string {
+	what := map[core.AccountChange][2]string{
+		core.ChangeAdminKey: {fmt.Sprintf("make a **key with admin rights**, called `%s`: whoever has it may do what only the owner may.", plain(c.Name)),
+			fmt.Sprintf("créer une **clé avec les droits d’administration**, appelée `%s` : qui l’a peut faire ce que seul le propriétaire peut.", plain(c.Name))},
+		core.ChangeSignIn: {fmt.Sprintf("make a link that **signs in as** `%s`: whoever opens it reads their whole conversation.", plain(c.Name)),
+			fmt.Sprintf("créer un lien qui **connecte en tant que** `%s` : qui l’ouvre lit toute sa conversation.", plain(c.Name))},
+		core.ChangeDelete: {"**delete your account** with everything that is yours. It cannot be undone.", "**supprimer votre compte** avec tout ce qui est à vous. C’est définitif."},
+		core.ChangeExport: {"take **everything that you said** along in one file. What has left cannot be taken back.", "emporter **tout ce que vous avez dit** dans un fichier. Ce qui est parti ne se reprend pas."},
+	}[c.Change]
+	if isFrench(language) {
+		return "**Est-ce vous ?** Un navigateur où vous êtes connecté (`" + plain(browser) + "`) veut " + what[1] + "\n\nSi c’est bien vous, répondez « oui », puis continuez dans le navigateur. Sinon, répondez « non »."
+	}
+	return "**Is this you?** A browser where you are signed in (`" + plain(browser) + "`) wants to " + what[0] + "\n\nIf it is you, say yes and go on in the browser. If not, say no."
+}

@@ -1,0 +1,129 @@
+package recall
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"github.com/everthread/everthread/core"
+)
+
+// reach is how far away a message is still a neighbour, in messages.
+const reach = 2
+
+// beside returns the messages with a word of the query of which one gets a part as
+// their neighbour.
+func (r *ranking) beside(p int32) []int32 {
+	var out []int32
+	for i := max(0, p-reach); i <= p+reach && int(i) < len(r.raw); i++ {
+		if i != p && r.shared(i) > 0 && r.dir.Messages[i].Segment == r.dir.Messages[p].Segment {
+			out = append(out, i)
+		}
+	}
+	return out
+}
+
+// withSources appends to candidates, for each that is there only as a neighbour,
+// the best message that it stands beside.
+func (r *ranking) withSources(list []candidate) []candidate {
+	known := make(map[int32]bool, len(list))
+	for _, c := range list {
+		known[c.pos] = true
+	}
+	for _, c := range list {
+		if r.raw[c.pos] > 0 {
+			continue
+		}
+		best := candidate{pos: -1}
+		for _, p := range r.beside(c.pos) {
+			if x := r.at(p); best.pos < 0 || r.compare(x, best) < 0 {
+				best = x
+			}
+		}
+		if best.pos >= 0 && !known[best.pos] {
+			known[best.pos] = true
+			list = append(list, best)
+		}
+	}
+	return list
+}
+
+// meet sees to it that no neighbour scores more than the best message that it
+// stands beside: where it would, the two meet in between. A neighbour that answers
+// a question counts for a little more. at tells where messages of the directory
+// stand in hits.
+func (s *search) meet(hits []core.Hit, at map[int32]int) {
+	scores := make([]float64, len(hits))
+	for i, h := range hits {
+		scores[i] = h.Score
+	}
+	for p, i := range at {
+		if !hits[i].Neighbour {
+			continue
+		}
+		if before, ok := at[p-1]; ok && s.rank.raw[p-1] > 0 && answers(hits[i], hits[before]) {
+			hits[i].Score = min(1, hits[i].Score*s.Settings.Reply)
+		}
+		source := -1
+		for _, beside := range s.rank.beside(p) {
+			if k, ok := at[beside]; ok && (source < 0 || scores[k] > scores[source]) {
+				source = k
+			}
+		}
+		if more := hits[i].Score; source >= 0 && more > scores[source] {
+			hits[i].Score = scores[source] + s.Settings.Meet*(more-scores[source])
+			hits[source].Score = max(hits[source].Score, hits[i].Score)
+		}
+	}
+}
+
+// answers tells whether a message is the reply to a question right before it.
+func answers(h, before core.Hit) bool {
+	return h.Segment == before.Segment && h.Message.Role != before.Message.Role && strings.ContainsAny(before.Message.Text, "?？؟")
+}
+
+// context gives messages what was said right before and after each in its day,
+// unless that is a hit of its own.
+func (s *search) context(ctx context.Context, hits []core.Hit) error {
+	shown := map[core.MessageID]bool{}
+	var wanted []core.MessageID
+	for _, h := range hits {
+		if h.Kind == core.DocMessage {
+			shown[h.Message.ID] = true
+			before, after := s.around(h.Message.ID)
+			wanted = append(wanted, before, h.Message.ID, after)
+		}
+	}
+	loaded, err := s.Store.Messages(ctx, s.q.User, wanted)
+	if err != nil {
+		return fmt.Errorf("read messages: %w", err)
+	}
+	byID := make(map[core.MessageID]core.Beside, len(loaded))
+	for _, m := range loaded {
+		if !m.Redacted && !shown[m.ID] {
+			byID[m.ID] = core.Beside{Message: m.ID, Role: m.Role, Snippet: s.Analyzer.snippet(m.Text, s.rank.words, s.Settings.Context)}
+		}
+	}
+	for i, h := range hits {
+		if h.Kind == core.DocMessage {
+			before, after := s.around(h.Message.ID)
+			hits[i].Before, hits[i].After = byID[before], byID[after]
+		}
+	}
+	return nil
+}
+
+// around returns the messages beside one in its day; itself where there is none.
+func (s *search) around(id core.MessageID) (before, after core.MessageID) {
+	p, ok := s.rank.seek(0, id)
+	if !ok {
+		return id, id
+	}
+	beside := func(q int) core.MessageID {
+		if q < 0 || q >= len(s.dir.Messages) || s.dir.Messages[q].Segment != s.dir.Messages[p].Segment {
+			return id
+		}
+		return s.dir.Messages[q].ID
+	}
+	return beside(p - 1), beside(p + 1)
+}

@@ -1,0 +1,37 @@
+package remind
+
+import (
+	"errors"
+	"fmt"
+	"time"
+	"unicode/utf8"
+
+	"github.com/everthread/everthread/core"
+)
+
+// Admit says why an active reminder that was set elsewhere cannot be one here, by
+// the rules of one that is set here; nil: it can. MaxActive is its caller's to count.
+func (s Settings) Admit(r core.Reminder, now time.Time) error {
+	s = s.orDefault()
+	if utf8.RuneCountInString(r.Text) > maxText {
+		return fmt.Errorf("more than %d characters long", maxText)
+	}
+	if r.DueAt.Sub(now) > furthest {
+		return errors.New("more than ten years ahead")
+	}
+	if r.Cron == "" {
+		return nil
+	}
+	zone, err := time.LoadLocation(r.Zone)
+	if err != nil {
+		zone = time.UTC
+	}
+	every, err := schedule(r.Cron)
+	switch {
+	case err != nil || next(every, zone, now).IsZero():
+		return errors.New("never due")
+	case often(every, s.MinEvery, wallOf(now, zone)):
+		return fmt.Errorf("due more often than every %d minutes", int(s.MinEvery.Minutes()))
+	}
+	return nil
+}

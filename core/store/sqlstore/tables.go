@@ -1,0 +1,114 @@
+package sqlstore
+
+import "slices"
+
+// Table says what a table of the schema holds. Whatever concerns all that a user
+// has (account deletion, looking for traces, new keys, the checks of the contract)
+// goes by Tables; a test reads the schema itself and fails for a table or column
+// that is not named here.
+type Table struct {
+	Name string
+	// Owner is the column of the user whose rows these are; empty: they are nobody's.
+	Owner string
+	// Row is the column that a trace names a row by; empty: 0 stands for it.
+	Row string
+	// Words are the columns with words of people, or with what was made of them.
+	Words []string
+	// Sealed are the columns that may hold what the secret key encrypted.
+	Sealed []string
+	// Refs are the columns that name a row of another table of the same user, which
+	// exists as long as the row does; 0 names none.
+	Refs map[string]string
+	// Loose are columns like Refs, whose rows may be gone.
+	Loose []string
+	// Plain are the other columns of text: states, keys, digests, addresses.
+	Plain []string
+	// Merge says what becomes of the rows of a user who becomes a part of another.
+	Merge MergeRule
+}
+
+// MergeRule says what becomes of rows in a merge.
+type MergeRule string
+
+// Copied rows get new numbers at the target user; switched ones are taken over in
+// one step with the user; ended ones are deleted; remade ones are made anew of
+// what was copied.
+const (
+	MergeCopied   MergeRule = "copied"
+	MergeSwitched MergeRule = "switched"
+	MergeEnded    MergeRule = "ended"
+	MergeRemade   MergeRule = "remade"
+)
+
+// Tables are all tables of the schema but those of the indexes, which a Dialect keeps.
+func Tables() []Table {
+	return []Table{
+		{Name: "users", Words: []string{"name", "settings"}, Sealed: []string{"settings"}, Plain: []string{"role", "index_version"}},
+		owned(Table{Name: "identities", Row: "id", Words: []string{"name"}, Refs: refs("thread_id", "threads"),
+			Plain: []string{"channel", "account", "external", "aliases"}, Merge: MergeSwitched}),
+		owned(Table{Name: "agent_keys", Row: "id", Words: []string{"name"}, Sealed: []string{"sealed"}, Merge: MergeEnded}),
+		owned(Table{Name: "sessions", Row: "id", Words: []string{"browser"}, Loose: []string{"identity_id"}, Plain: []string{"hash"}, Merge: MergeEnded}),
+		owned(Table{Name: "api_keys", Row: "id", Words: []string{"name"}, Plain: []string{"hash", "hint", "scopes"}, Merge: MergeEnded}),
+		owned(Table{Name: "threads", Row: "id", Words: []string{"title", "name"}, Loose: []string{"epoch_id"}, Plain: []string{"mode"}, Merge: MergeSwitched}),
+		owned(Table{Name: "messages", Row: "id", Words: []string{"body", "extra"},
+			Refs:  refs("thread_id", "threads", "segment_id", "segments", "turn_id", "turns", "identity_id", "identities"),
+			Plain: []string{"channel", "role", "kind"}, Merge: MergeCopied}),
+		owned(Table{Name: "revisions", Row: "message_id", Words: []string{"body"}, Refs: refs("message_id", "messages"), Merge: MergeCopied}),
+		owned(Table{Name: "refs", Row: "message_id", Refs: refs("message_id", "messages", "identity_id", "identities"), Plain: []string{"native_id"}, Merge: MergeCopied}),
+		owned(Table{Name: "events", Row: "message_id", Words: []string{"payload"}, Refs: refs("message_id", "messages"),
+			Plain: []string{"channel", "account", "event_id", "external", "state"}, Merge: MergeCopied}),
+		owned(Table{Name: "segments", Row: "id", Words: []string{"error"}, Refs: refs("thread_id", "threads"),
+			Plain: []string{"label", "zone", "state", "post"}, Merge: MergeSwitched}),
+		owned(Table{Name: "summaries", Row: "segment_id", Words: []string{"body"}, Refs: refs("segment_id", "segments"),
+			Plain: []string{"label", "covers", "model", "usage", "ungrounded"}, Merge: MergeSwitched}),
+		owned(Table{Name: "loops", Row: "id", Words: []string{"body"}, Plain: []string{"state", "sources"}, Merge: MergeCopied}),
+		owned(Table{Name: "turns", Row: "id", Words: []string{"snapshot", "error"}, Refs: refs("thread_id", "threads"),
+			Loose: []string{"identity_id", "segment_id", "epoch_id"}, Plain: []string{"state", "inputs", "day"}, Merge: MergeCopied}),
+		owned(Table{Name: "epochs", Row: "id", Words: []string{"data"}, Refs: refs("thread_id", "threads"), Merge: MergeCopied}),
+		owned(Table{Name: "deliveries", Row: "id", Words: []string{"error"}, Refs: refs("message_id", "messages"), Loose: []string{"identity_id"},
+			Plain: []string{"channel", "account", "external", "kind", "state", "why", "born"}, Merge: MergeCopied}),
+		owned(Table{Name: "delivery_parts", Row: "delivery_id", Words: []string{"body", "error"}, Refs: refs("delivery_id", "deliveries"),
+			Plain: []string{"state", "native_id"}, Merge: MergeCopied}),
+		owned(Table{Name: "jobs", Row: "id", Words: []string{"payload", "error"}, Plain: []string{"queue", "key", "state", "worker", "day"}, Merge: MergeSwitched}),
+		owned(Table{Name: "usage", Plain: []string{"day"}, Merge: MergeCopied}),
+		owned(Table{Name: "once", Plain: []string{"key"}, Merge: MergeCopied}),
+		owned(Table{Name: "imported", Row: "message_id", Refs: refs("message_id", "messages"), Plain: []string{"key"}, Merge: MergeCopied}),
+		owned(Table{Name: "codes", Words: []string{"name"}, Plain: []string{"kind", "hash", "hint", "channel", "account", "external"}, Merge: MergeEnded}),
+		owned(Table{Name: "journal", Row: "turn_id", Words: []string{"body"}, Refs: refs("turn_id", "turns"), Plain: []string{"name"}, Merge: MergeSwitched}),
+		owned(Table{Name: "windows", Row: "id", Refs: refs("segment_id", "segments"), Plain: []string{"passages"}, Merge: MergeCopied}),
+		owned(Table{Name: "embeddings", Row: "id", Words: []string{"error"}, Plain: []string{"kind", "config", "state"}, Merge: MergeRemade}),
+		owned(Table{Name: "themes", Words: []string{"slug", "name", "description"}, Merge: MergeRemade}),
+		owned(Table{Name: "items", Row: "id", Words: []string{"theme", "content", "tags"}, Plain: []string{"type", "digest", "status"}, Merge: MergeCopied}),
+		owned(Table{Name: "reminders", Row: "id", Words: []string{"body"}, Loose: []string{"message_id"}, Plain: []string{"cron", "zone", "state"}, Merge: MergeCopied}),
+		owned(Table{Name: "approvals", Row: "id", Words: []string{"subject"}, Loose: []string{"identity_id", "message_id", "turn_id"},
+			Plain: []string{"code", "kind", "state", "word"}, Merge: MergeCopied}),
+		owned(Table{Name: "audit", Row: "id", Loose: []string{"via_id"}, Plain: []string{"via", "what", "object", "ids", "tool", "result"}, Merge: MergeCopied}),
+		owned(Table{Name: "pages", Row: "id", Refs: refs("thread_id", "threads"), Loose: []string{"segment_id"}, Plain: []string{"sizes"}, Merge: MergeRemade}),
+		owned(Table{Name: "page_forms", Row: "page_id", Words: []string{"body"}, Refs: refs("page_id", "pages"), Merge: MergeRemade}),
+		owned(Table{Name: "prints", Row: "message_id", Refs: refs("message_id", "messages"), Merge: MergeRemade}),
+		owned(Table{Name: "repeats", Row: "message_id", Loose: []string{"message_id", "original_id"}, Merge: MergeRemade}),
+		owned(Table{Name: "move_positions", Row: "message_id", Loose: []string{"message_id"}, Merge: MergeEnded}),
+		owned(Table{Name: "move_segments", Row: "segment_id", Loose: []string{"segment_id", "into_id"}, Merge: MergeEnded}),
+		{Name: "moves", Loose: []string{"identity_id"}, Plain: []string{"kind", "phase", "cursor", "plan"}},
+		{Name: "tries", Plain: []string{"address"}},
+		{Name: "leases", Plain: []string{"name", "worker"}},
+		{Name: "states", Sealed: []string{"value"}, Plain: []string{"account", "key"}},
+		{Name: "rates", Plain: []string{"key"}},
+		{Name: "grants", Plain: []string{"day", "worker"}},
+	}
+}
+
+// owned is a table whose rows belong to users.
+func owned(t Table) Table {
+	t.Owner = "user_id"
+	return t
+}
+
+// refs makes Refs of pairs of a column and the table that it names a row of.
+func refs(pairs ...string) map[string]string {
+	out := map[string]string{}
+	for pair := range slices.Chunk(pairs, 2) {
+		out[pair[0]] = pair[1]
+	}
+	return out
+}

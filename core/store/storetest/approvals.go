@@ -1,0 +1,203 @@
+package storetest
+
+import (
+	"errors"
+	"time"
+
+	"github.com/everthread/everthread/core"
+)
+
+func approvalCases() []testCase {
+	return []testCase{
+		{"a question is answered once, in its time, where it was asked", testApproval},
+		{"a message answers a question and starts the turn that goes on", testDecision},
+		{"an answered question follows a merge, an open one does not", testApprovalMerge},
+		{"unlinking ends the sessions that came through it", testUnlinkSessions},
+		{"what a question showed is forgotten with its message", testApprovalRedacted},
+		{"a yes to an account change counts once, and for a time", testUseYes},
+		{"keys and browsers are ended by effects, of nobody else", testEndEffects},
+		{"a change of two people is made for both or for none", testAlso},
+	}
+}
+
+// ask stores a question below a notice.
+func (b *bench) ask(code, subject string) core.Approval {
+	b.t.Helper()
+	_, err := b.Note(b.ctx, core.Note{User: b.user.ID, Identity: b.at.ID, Now: b.now,
+		Effects:  []core.Effect{core.AskApproval{Approval: core.Approval{Code: code, Kind: core.ApproveCall, Identity: b.at.ID, Subject: subject, AskedAt: b.now, Expires: b.now.Add(time.Hour)}}},
+		Messages: []core.NewMessage{{Role: core.RoleAssistant, Kind: core.KindNotice, Text: "may I?", SentAt: b.now}}})
+	b.must(err)
+	open, _, err := b.OpenApprovals(b.ctx, b.user.ID, b.at.ID, 0, b.now)
+	b.must(err)
+	return open[len(open)-1]
+}
+
+func (b *bench) decide(a core.Approval, at core.IdentityID, when time.Time) bool {
+	b.t.Helper()
+	_, err := b.Note(b.ctx, core.Note{User: b.user.ID, Now: when, Effects: []core.Effect{core.Decide{Approval: a.ID, Identity: at, Yes: true, At: when}}})
+	if !errors.Is(err, core.ErrRefused) {
+		b.must(err)
+	}
+	return err == nil
+}
+
+func testApproval(b *bench) {
+	a := b.ask("T1", `{"call":{}}`)
+	open, newest, err := b.OpenApprovals(b.ctx, b.user.ID, b.at.ID, 0, b.now)
+	b.must(err)
+	equal(b, "open", len(open), 1)
+	equal(b, "nothing was said since", newest <= a.Message, true)
+	_, said := b.exchange("by the way", "well")
+	_, newest, err = b.OpenApprovals(b.ctx, b.user.ID, b.at.ID, 0, b.now)
+	b.must(err)
+	equal(b, "something was said since", newest, said)
+	elsewhere := b.identity(b.user.ID, "Ada", "112")
+	v := b.second("Vera", "222")
+	equal(b, "from another app", b.decide(a, elsewhere.ID, b.now), false)
+	equal(b, "by another person", v.decide(a, v.at.ID, b.now), false)
+	equal(b, "after its time", b.decide(a, b.at.ID, a.Expires), false)
+	equal(b, "in its time", b.decide(a, b.at.ID, b.now), true)
+	equal(b, "twice", b.decide(a, b.at.ID, b.now), false)
+	got, err := b.Approval(b.ctx, b.user.ID, a.ID)
+	b.must(err)
+	equal(b, "state", got.State, core.ApprovalYes)
+	_, err = b.Approval(b.ctx, v.user.ID, a.ID)
+	b.notFound("of another person", err)
+}
+
+func testDecision(b *bench) {
+	a := b.ask("T1", `{"call":{}}`)
+	yes := b.batch(true, "Yes.")
+	yes.Messages[0].Decides = &core.Decision{Approval: a.ID, Yes: true}
+	out := one(b, b.Append, yes)
+	equal(b, "a turn", out.Turn != nil, true)
+	ms, err := b.Messages(b.ctx, b.user.ID, out.Messages)
+	b.must(err)
+	equal(b, "the message says so", *ms[0].Decides, core.Decision{Approval: a.ID, Yes: true})
+	equal(b, "a repeated event", one(b, b.Append, yes).Duplicates, 1)
+	again := b.batch(true, "Yes.")
+	again.Messages[0].Decides = &core.Decision{Approval: a.ID, Yes: true}
+	_, err = b.Append(b.ctx, again)
+	equal(b, "another yes", errors.Is(err, core.ErrRefused), true)
+}
+
+func testApprovalMerge(b *bench) {
+	v := b.second("Vera", "222")
+	done, open := v.ask("T1", `{"a":1}`), v.ask("T2", `{"b":2}`)
+	equal(b, "answered", v.decide(done, v.at.ID, v.now), true)
+	b.carryMove(v.merge(b.user.ID))
+	list, err := b.Approvals(b.ctx, b.user.ID, 0, 10)
+	b.must(err)
+	equal(b, "approvals", len(list), 1)
+	equal(b, "subject", list[0].Subject, done.Subject)
+	equal(b, "open is gone", list[0].Code != open.Code, true)
+	ms, err := b.Messages(b.ctx, b.user.ID, []core.MessageID{list[0].Message})
+	b.must(err)
+	equal(b, "its question", ms[0].Text, "may I?")
+}
+
+func testApprovalRedacted(b *bench) {
+	a := b.ask("T1", `{"call":"ghostly words"}`)
+	trace, err := b.Traces(b.ctx, b.user.ID, "ghostly")
+	b.must(err)
+	equal(b, "traces", len(trace), 1)
+	b.effects(core.Redact{Message: a.Message, At: b.now})
+	b.must(b.Scrub(b.ctx))
+	trace, err = b.Traces(b.ctx, b.user.ID, "ghostly")
+	b.must(err)
+	equal(b, "traces after", len(trace), 0)
+	equal(b, "answered after", b.decide(a, b.at.ID, b.now), false)
+}
+
+// askAccount stores a question about an account change.
+func (b *bench) askAccount(code string) core.Approval {
+	b.t.Helper()
+	b.effects(core.AskApproval{Approval: core.Approval{Code: code, Kind: core.ApproveAccount, Identity: b.at.ID, Subject: `{}`, AskedAt: b.now, Expires: b.now.Add(time.Hour)}})
+	open, _, err := b.OpenApprovals(b.ctx, b.user.ID, b.at.ID, 0, b.now)
+	b.must(err)
+	return open[len(open)-1]
+}
+
+// uses reports whether a yes could be used up.
+func (b *bench) uses(a core.Approval) bool {
+	b.t.Helper()
+	_, err := b.Note(b.ctx, core.Note{User: b.user.ID, Now: b.now, Effects: []core.Effect{core.UseYes{Approval: a.ID, At: b.now}}})
+	if !errors.Is(err, core.ErrRefused) {
+		b.must(err)
+	}
+	return err == nil
+}
+
+func testUseYes(b *bench) {
+	v := b.second("Vera", "222")
+	first, second, call := b.askAccount("A1"), b.askAccount("A2"), b.ask("T1", `{}`)
+	equal(b, "before the answer", b.uses(first), false)
+	for _, a := range []core.Approval{first, second, call} {
+		equal(b, "answered", b.decide(a, b.at.ID, b.now), true)
+	}
+	equal(b, "by another person", v.uses(first), false)
+	equal(b, "a yes to something else", b.uses(call), false)
+	equal(b, "once", b.uses(first), true)
+	equal(b, "twice", b.uses(first), false)
+	b.now = b.now.Add(core.AccountLife)
+	equal(b, "after its time", b.uses(second), false)
+}
+
+func testEndEffects(b *bench) {
+	v := b.second("Vera", "222")
+	k := one(b, b.AddAPIKey, core.APIKey{User: b.user.ID, Name: "n", Hash: "h", CreatedAt: b.now})
+	s := b.signIn("token")
+	for _, e := range []core.Effect{core.RevokeKey{Key: k.ID}, core.EndSession{Session: s.ID}} {
+		_, err := v.Note(b.ctx, core.Note{User: v.user.ID, Now: b.now, Effects: []core.Effect{e}})
+		b.notFound("of another person", err)
+		b.effects(e)
+		_, err = b.Note(b.ctx, core.Note{User: b.user.ID, Now: b.now, Effects: []core.Effect{e}})
+		b.notFound("twice", err)
+	}
+	_, _, err := b.APIKey(b.ctx, "h")
+	b.notFound("the key", err)
+	_, _, err = b.Session(b.ctx, "token", b.now)
+	b.notFound("the session", err)
+}
+
+func testAlso(b *bench) {
+	v := b.second("Vera", "222")
+	yes := b.askAccount("A1")
+	equal(b, "answered", b.decide(yes, b.at.ID, b.now), true)
+	code := core.Code{Kind: core.CodeWeb, Hash: "link", Created: b.now, Expires: b.now.Add(time.Hour)}
+	theirs := core.Note{User: v.user.ID, Now: b.now, Effects: []core.Effect{core.NewWebLink{Code: code}},
+		Messages:   []core.NewMessage{{Role: core.RoleAssistant, Kind: core.KindNotice, Text: "a link was made", SentAt: b.now}},
+		Deliveries: []core.NewDelivery{{To: v.at.Address, Kind: core.DeliverNotice, Parts: []core.Part{{Text: "a link was made"}}}}}
+	change := func(user core.UserID) error {
+		theirs.User = user
+		_, err := b.Note(b.acting(core.ViaSession, 7), core.Note{User: b.user.ID, Now: b.now, Effects: []core.Effect{
+			core.UseYes{Approval: yes.ID, At: b.now}, core.AddKey{Key: core.APIKey{Name: "n", Hash: "h", CreatedAt: b.now}}, core.Also{Note: theirs}}})
+		return err
+	}
+	b.notFound("for nobody", change(987654))
+	keys, err := b.APIKeys(b.ctx, b.user.ID)
+	b.must(err)
+	equal(b, "keys after a failure", len(keys), 0)
+	b.must(change(v.user.ID))
+	k, u, err := b.APIKey(b.ctx, "h")
+	b.must(err)
+	equal(b, "whose key", u.ID, b.user.ID)
+	equal(b, "the key has a number", k.ID > 0, true)
+	u, err = b.SignsIn(b.ctx, "link", b.now)
+	b.must(err)
+	equal(b, "whom the link signs in", u.ID, v.user.ID)
+	equal(b, "what Vera is told", v.texts()[0], "a link was made")
+	sent, err := b.Deliveries(b.ctx, core.DeliveryQuery{User: v.user.ID, Limit: 10})
+	b.must(err)
+	equal(b, "deliveries to Vera", len(sent), 1)
+	equal(b, "whose address it is", sent[0].Identity, v.at.ID)
+	for user, what := range map[core.UserID]core.AuditWhat{b.user.ID: core.AuditKeyMade, v.user.ID: core.AuditSignInLink} {
+		rows, err := b.Audit(b.ctx, core.AuditQuery{User: user, Limit: 1})
+		b.must(err)
+		equal(b, "the newest row", rows[0].What, what)
+		equal(b, "through what", rows[0].ViaID, int64(7))
+	}
+	if err := change(v.user.ID); !errors.Is(err, core.ErrRefused) {
+		b.t.Errorf("with a yes that was used: %v", err)
+	}
+}

@@ -1,0 +1,157 @@
+package storetest
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/everthread/everthread/core"
+)
+
+// tell commits a reply whose prompt told of all changes, some of them in a note
+// before its first input.
+func (b *bench) tell(r core.Reply, n core.News) {
+	b.t.Helper()
+	w, err := b.Window(b.ctx, r.Turn, b.ongoing())
+	b.must(err)
+	r.Told = w.News
+	if n.Text != "" {
+		r.News = &core.TurnNews{Message: r.Turn.Inputs[0], News: n, Edits: w.Edits}
+	}
+	b.commit(r)
+}
+
+// commit stores a reply and sends it.
+func (b *bench) commit(r core.Reply) {
+	b.t.Helper()
+	c := b.claim()
+	out, err := b.Commit(b.ctx, r, &c)
+	b.must(err)
+	if out.Delivery != nil {
+		b.sent(out.Delivery)
+	}
+}
+
+// wantNews holds what a turn reads as changed, twice: the second time with what
+// the process knows.
+func (b *bench) wantNews(t *core.Turn, want string) {
+	b.t.Helper()
+	for range 2 {
+		w, err := b.Window(b.ctx, t, b.ongoing())
+		b.must(err)
+		var got []string
+		for _, l := range w.Changes.Loops {
+			got = append(got, string(l.State)+" "+l.Text)
+		}
+		for _, h := range w.Changes.Themes {
+			got = append(got, fmt.Sprint(h.Slug, " ", h.Active))
+		}
+		if w.LastSummary != nil {
+			got = append(got, w.Last.Day.Label+" "+w.LastSummary.Markdown)
+		}
+		if d := cmp.Diff(want, strings.Join(got, ", ")); d != "" || (w.News == w.Told) != (want == "") {
+			b.t.Errorf("told up to %d of %d: %s", w.Told, w.News, d)
+		}
+	}
+}
+
+func testNews(b *bench) {
+	id := core.LoopID(one(b, b.NewID, b.user.ID))
+	b.effects(core.OpenLoop{Loop: core.Loop{ID: id, Text: "the door"}, At: b.now})
+	t := b.turn("first")
+	r := b.reply(t, "1")
+	r.Epoch = &core.Epoch{ID: t.ID, StartedAt: b.now, Start: b.message(t.Inputs[0]).Position, Budgets: "f"}
+	b.tell(r, core.News{})
+	t = b.turn("second")
+	b.wantNews(t, "")
+	b.effects(core.CloseLoop{Loop: id, At: b.now}, core.OpenLoop{Loop: core.Loop{Text: "the window"}, At: b.now})
+	item := b.item("likes herons", 0)
+	b.wantNews(t, "open the window, closed the door, birds 1")
+	b.commit(b.reply(t, "not told"))
+	t = b.turn("third")
+	b.wantNews(t, "open the window, closed the door, birds 1")
+	b.effects(core.ArchiveItem{Item: item, At: b.now})
+	b.tell(b.reply(t, "told"), core.News{})
+	t = b.turn("fourth")
+	b.wantNews(t, "")
+	r = b.reply(t, "failed")
+	r.State, r.Error, r.Told, r.Messages[0].Kind = core.TurnFailed, "down", 99, core.KindNotice
+	b.effects(core.RestoreItem{Item: item, At: b.now}, core.MentionLoop{Loop: id, At: b.now})
+	b.commit(r)
+	b.now = b.now.Add(time.Second)
+	b.effects(core.RetryTurn{At: b.now})
+	b.wantNews(b.take(), "birds 1")
+}
+
+func testNoteOfTurn(b *bench) {
+	b.epochFrom(b.turn("first"), "1")
+	t := b.turn("one", "two")
+	n := core.News{Text: "- Loop 1 is closed", Loops: []core.LoopID{1}, Segment: 4, Version: 2, Zone: "Europe/Paris"}
+	b.tell(b.reply(t, "ok"), n)
+	if d := cmp.Diff(&n, b.message(t.Inputs[0]).News); d != "" || b.message(t.Inputs[1]).News != nil {
+		b.t.Error(d)
+	}
+	next := b.reply(b.turn("next"), "late")
+	w, err := b.Window(b.ctx, next.Turn, b.ongoing())
+	b.must(err)
+	if w.Messages[2].News == nil || w.Messages[2].News.Text != n.Text {
+		b.t.Errorf("the window has %+v", w.Messages[2])
+	}
+	b.effects(core.Redact{Message: t.Inputs[0], At: b.now})
+	if d := cmp.Diff(&core.News{Zone: n.Zone}, b.message(t.Inputs[0]).News); d != "" {
+		b.t.Error(d)
+	}
+	next.News = &core.TurnNews{Message: next.Turn.Inputs[0], News: n, Edits: w.Edits}
+	b.commit(next)
+	if d := cmp.Diff(&core.News{Zone: n.Zone}, b.message(next.Turn.Inputs[0]).News); d != "" {
+		b.t.Errorf("something was redacted since the prompt was built: %s", d)
+	}
+	gone := b.reply(b.turn("gone"), "too late")
+	b.effects(core.Redact{Message: gone.Turn.Inputs[0], At: b.now})
+	gone.News, gone.Told = &core.TurnNews{Message: gone.Turn.Inputs[0], News: n}, 99
+	b.commit(gone)
+	if m := b.message(gone.Turn.Inputs[0]); m.News != nil {
+		b.t.Errorf("news before a redacted message: %+v", m.News)
+	}
+}
+
+func testNewsOfDay(b *bench) {
+	q, a := b.exchange("one", "1")
+	yesterday := b.segment()
+	b.now = b.now.Add(24 * time.Hour)
+	t := b.turn("first")
+	r := b.reply(t, "1")
+	r.Epoch = &core.Epoch{ID: t.ID, StartedAt: b.now, Start: b.message(t.Inputs[0]).Position, Budgets: "f", Head: []core.HeadPart{{Name: "last", Segment: yesterday.ID}}}
+	b.tell(r, core.News{})
+	q2, a2 := b.exchange("two", "2")
+	b.summary(b.segment(), false, "today", q2, a2)
+	t = b.turn("second")
+	b.wantNews(t, "")
+	b.summary(yesterday, true, "yesterday", q, a)
+	b.wantNews(t, "2026-11-19 yesterday")
+	b.tell(b.reply(t, "well"), core.News{Text: "yesterday", Segment: yesterday.ID, Version: 1})
+	b.wantNews(b.turn("third"), "")
+}
+
+// testClosedLoopStays: a summary repeats what the one before it said.
+func testClosedLoopStays(b *bench) {
+	q, _ := b.exchange("the door is broken", "oh")
+	open := func(q core.MessageID) []core.Loop {
+		b.t.Helper()
+		p := b.put(b.segment(), false, "s", q)
+		p.SameLoop, p.Opened, p.Sources = sameLoop, []string{"the door"}, [][]core.MessageID{{q}}
+		b.must(b.PutSummary(b.ctx, p))
+		b.now = b.now.Add(time.Minute)
+		loops, err := b.Loops(b.ctx, b.user.ID, 10)
+		b.must(err)
+		return loops
+	}
+	loops := open(q)
+	equal(b, "open", len(loops), 1)
+	b.effects(core.CloseLoop{Loop: loops[0].ID, At: b.now})
+	equal(b, "open though it was closed", len(open(q)), 0)
+	again, _ := b.exchange("the door is broken again", "oh")
+	equal(b, "open, as it was spoken of again", len(open(again)), 1)
+}

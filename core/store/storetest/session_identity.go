@@ -1,0 +1,33 @@
+package storetest
+
+import (
+	"time"
+
+	"github.com/everthread/everthread/core"
+)
+
+// testUnlinkSessions: unlinking ends what was signed in through the identity.
+func testUnlinkSessions(b *bench) {
+	phone := b.identity(b.user.ID, "Ada", "112")
+	through := func(a core.Address, hash string) {
+		b.effects(core.NewWebLink{Code: core.Code{Hash: hash, Address: a, Created: b.now, Expires: b.now.Add(15 * time.Minute)}})
+		u, err := b.SignsIn(b.ctx, hash, b.now)
+		b.must(err)
+		equal(b, "whom the code signs in", u.ID, b.user.ID)
+		_, err = b.SignIn(b.ctx, hash, b.session(hash), b.now)
+		b.must(err)
+	}
+	through(b.at.Address, "home")
+	through(phone.Address, "phone")
+	through(core.Address{}, "unknown")
+	_, err := b.SignsIn(b.ctx, "home", b.now)
+	b.notFound("a code that was used", err)
+	b.effects(core.Unlink{Identity: phone.ID, At: b.now})
+	s, _, err := b.Session(b.ctx, "home", b.now)
+	b.must(err)
+	equal(b, "through", s.Identity, b.at.ID)
+	for _, hash := range []string{"phone", "unknown"} {
+		_, _, err := b.Session(b.ctx, hash, b.now)
+		b.notFound("session through "+hash, err)
+	}
+}

@@ -1,0 +1,150 @@
+package storetest
+
+import (
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/everthread/everthread/core"
+	"github.com/everthread/everthread/core/store/sqlstore"
+)
+
+func tableCases() []testCase {
+	return []testCase{
+		{"every table and every column of the schema is classified", testClassified},
+		{"a text is traced in every column of words, and a deleted account leaves no row", testEveryColumn},
+	}
+}
+
+// column is one of the schema, as the database knows it.
+type column struct{ table, name, kind string }
+
+// unclassified matches tables of the indexes and of what keeps the schema.
+var unclassified = regexp.MustCompile(`^(message|summary|item)_terms|^(window|item)_vectors|^goose_|^sqlite_`)
+
+// schema reads the columns of all tables from the database itself.
+func (b *bench) schema() []column {
+	b.t.Helper()
+	rows, err := b.DB().Query(`SELECT table_name, column_name, data_type FROM information_schema.columns WHERE table_schema = current_schema() ORDER BY 1, ordinal_position`)
+	if err != nil {
+		rows, err = b.DB().Query(`SELECT m.name, p.name, p.type FROM sqlite_schema m JOIN pragma_table_info(m.name) p WHERE m.type = 'table' ORDER BY 1, p.cid`)
+	}
+	b.must(err)
+	defer rows.Close()
+	var out []column
+	for rows.Next() {
+		var c column
+		b.must(rows.Scan(&c.table, &c.name, &c.kind))
+		if !unclassified.MatchString(c.table) {
+			out = append(out, c)
+		}
+	}
+	b.must(rows.Err())
+	return out
+}
+
+// text reports whether words can stand in a column.
+func (c column) text() bool {
+	return slices.Contains([]string{"text", "blob", "bytea", "array", "json", "jsonb"}, strings.ToLower(c.kind))
+}
+
+// names reports whether a column is called like one that names a row.
+func (c column) names() bool { return strings.HasSuffix(c.name, "_id") && c.name != "last_id" }
+
+func testClassified(b *bench) {
+	classified := map[string]sqlstore.Table{}
+	for _, t := range sqlstore.Tables() {
+		classified[t.Name] = t
+	}
+	there := map[string]bool{}
+	for _, c := range b.schema() {
+		there[c.table], there[c.table+"."+c.name] = true, true
+		t, known := classified[c.table]
+		_, refers := t.Refs[c.name]
+		refers = refers || slices.Contains(t.Loose, c.name)
+		text := slices.Contains(slices.Concat(t.Words, t.Sealed, t.Plain), c.name)
+		switch {
+		case !known:
+			b.t.Errorf("the table %s is in the schema and not in sqlstore.Tables", c.table)
+		case t.Owner == "" && c.name == "user_id":
+			b.t.Errorf("%s has rows of users and names no owner", c.table)
+		case c.text() && !text:
+			b.t.Errorf("%s.%s is %s and nobody says whether it holds words of people", c.table, c.name, c.kind)
+		case !text && !refers && c.names() && c.name != t.Owner:
+			b.t.Errorf("%s.%s names a row and nobody says of which table", c.table, c.name)
+		}
+	}
+	for _, t := range sqlstore.Tables() {
+		names := slices.Concat(t.Words, t.Sealed, t.Plain, t.Loose)
+		for name := range t.Refs {
+			names = append(names, name)
+		}
+		for _, name := range append(names, t.Owner, t.Row) {
+			if name != "" && !there[t.Name+"."+name] {
+				b.t.Errorf("%s.%s is classified and not in the schema", t.Name, name)
+			}
+		}
+		if !there[t.Name] {
+			b.t.Errorf("%s is classified and not in the schema", t.Name)
+		}
+		if (t.Owner == "") != (t.Merge == "") {
+			b.t.Errorf("%s: what becomes of it in a merge is %q", t.Name, t.Merge)
+		}
+	}
+}
+
+// testEveryColumn writes a row with a word of its own into every table of a user.
+func testEveryColumn(b *bench) {
+	u := one(b, b.AddUser, core.User{Name: "Grace", Role: core.RoleMember, CreatedAt: b.now})
+	columns := map[string][]column{}
+	for _, c := range b.schema() {
+		columns[c.table] = append(columns[c.table], c)
+	}
+	want := map[string]bool{}
+	for _, t := range sqlstore.Tables() {
+		if t.Owner == "" || t.Name == "threads" { // a user has a thread already
+			continue
+		}
+		var names, values []string
+		for _, c := range columns[t.Name] {
+			var value string
+			switch {
+			case c.name == t.Owner:
+				value = fmt.Sprint(u.ID)
+			case c.kind == "bytea":
+				value = `'\x` + fmt.Sprintf("%x", "a heffalump") + `'`
+			case c.text():
+				value = "'a heffalump'"
+			case c.kind == "bigint":
+				value = "7"
+			default: // a vector
+				continue
+			}
+			names, values = append(names, c.name), append(values, value)
+		}
+		_, err := b.DB().Exec(`INSERT INTO ` + t.Name + ` (` + strings.Join(names, ", ") + `) VALUES (` + strings.Join(values, ", ") + `)`)
+		b.must(err)
+		for _, word := range t.Words {
+			want[t.Name+"."+word] = true
+		}
+	}
+	traces, err := b.Traces(b.ctx, u.ID, "Heffalump")
+	b.must(err)
+	for _, t := range traces {
+		delete(want, t.Where)
+	}
+	for where := range want {
+		b.t.Errorf("%s is not traced", where)
+	}
+	_, err = b.DeleteUser(b.ctx, u.ID)
+	b.must(err)
+	for table, all := range columns {
+		if !slices.ContainsFunc(all, func(c column) bool { return c.name == "user_id" }) {
+			continue
+		}
+		var n int
+		b.must(b.DB().QueryRow(`SELECT COUNT(*) FROM `+table+` WHERE user_id = $1`, u.ID).Scan(&n))
+		equal(b, "rows left in "+table, n, 0)
+	}
+}

@@ -1,0 +1,239 @@
+// Package egress is the one way out: every connection that a user or a model can
+// cause is dialled here, by one policy (docs/security.md).
+//
+// An address that the operator wrote is reached as it was written, host and port.
+// All else, redirects included, has to be a public one: what is looked at is the
+// address that is dialled, so that no name that changes its mind gets through. What
+// goes out for a user, see For, counts as theirs, and ends where their day's
+// allowance does.
+package egress
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/netip"
+	"net/url"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/everthread/everthread/core"
+)
+
+// Why a connection is refused.
+var (
+	ErrPrivate  = errors.New("this address is inside a private network, which is not allowed here; use a public address, or have the operator allow it with allow_private_urls")
+	ErrUnlisted = errors.New("this host is not among those that may be reached; the operator can add it to egress.allow_hosts")
+)
+
+// Options are a policy. The zero value allows every public host.
+type Options struct {
+	// AllowHosts are the only hosts that may be reached beside those that are
+	// written: example.org, *.example.org, or with a port, which then may also be
+	// private. Empty: all.
+	AllowHosts   []string
+	AllowPrivate bool
+
+	// PerDay is what a user may cause in a day; 0: no limit. With a limit Meter, Day
+	// and Now are required.
+	PerDay core.Egress
+	Meter  Meter
+	// Day returns the day of a user that it is now.
+	Day func(ctx context.Context, user core.UserID) (core.Day, error)
+	Now func() time.Time
+
+	Resolver *net.Resolver // nil: the system's
+}
+
+// Gate is a policy at work. It is safe for concurrent use; nil is the policy of the
+// zero Options.
+type Gate struct {
+	Options
+	accounts accounts
+}
+
+// New returns a gate.
+func New(o Options) *Gate {
+	g := &Gate{Options: o}
+	g.accounts.of = map[core.UserID]*account{}
+	return g
+}
+
+type userKey struct{}
+
+// For returns a context whose requests count as a user's.
+func For(ctx context.Context, user core.UserID) context.Context {
+	return context.WithValue(ctx, userKey{}, user)
+}
+
+// Client returns a client that reaches what is written, which are addresses (URLs)
+// that the operator wrote or that are our own, and all else by the policy. The proxy
+// of the environment is used for what is written only: it would resolve names itself.
+// The client has no timeout of its own and keeps connections for many calls at once.
+func (g *Gate) Client(written ...string) *http.Client {
+	if g == nil {
+		g = New(Options{})
+	}
+	w := &way{gate: g, written: map[string]bool{}, free: transport(), guarded: transport()}
+	for _, address := range written {
+		if u, err := url.Parse(address); err == nil && u.Host != "" {
+			w.written[place(u)] = true
+		}
+	}
+	dialer := &net.Dialer{Timeout: dialTime, Resolver: g.Resolver}
+	w.free.DialContext = dialer.DialContext
+	w.free.Proxy = http.ProxyFromEnvironment
+	checked := *dialer
+	checked.Control = onlyPublic
+	w.guarded.DialContext = checked.DialContext
+	return &http.Client{Transport: w}
+}
+
+const dialTime = 15 * time.Second
+
+// transport returns one that keeps enough connections open for many conversations
+// with one server.
+func transport() *http.Transport {
+	return &http.Transport{ForceAttemptHTTP2: true, MaxIdleConns: 512, MaxIdleConnsPerHost: 128,
+		IdleConnTimeout: 90 * time.Second, TLSHandshakeTimeout: 10 * time.Second}
+}
+
+// onlyPublic refuses the address of a connection that is about to be made.
+func onlyPublic(_, address string, _ syscall.RawConn) error {
+	at, err := netip.ParseAddrPort(address)
+	if err != nil {
+		return fmt.Errorf("read address: %w", err)
+	}
+	if !Public(at.Addr()) {
+		return ErrPrivate
+	}
+	return nil
+}
+
+// way is the transport of a client.
+type way struct {
+	gate          *Gate
+	written       map[string]bool
+	free, guarded *http.Transport
+}
+
+// RoundTrip sends a request: each hop of a redirect is one of its own.
+func (w *way) RoundTrip(req *http.Request) (*http.Response, error) {
+	next, err := w.choose(req.URL)
+	user, _ := req.Context().Value(userKey{}).(core.UserID)
+	counted := err == nil && user != 0 && w.gate.PerDay != (core.Egress{})
+	if counted {
+		err = w.gate.take(req.Context(), user, core.Egress{Calls: 1, Bytes: max(0, req.ContentLength)})
+	}
+	if err != nil {
+		if req.Body != nil {
+			_ = req.Body.Close() // it was not read
+		}
+		return nil, err
+	}
+	count := func(n int) error {
+		return w.gate.take(req.Context(), user, core.Egress{Bytes: int64(n)})
+	}
+	if counted && req.ContentLength <= 0 && req.Body != nil && req.Body != http.NoBody { // its length is not known
+		req = req.Clone(req.Context())
+		req.Body = &counting{ReadCloser: req.Body, count: count}
+	}
+	resp, err := next.RoundTrip(req)
+	if err == nil && counted {
+		resp.Body = &counting{ReadCloser: resp.Body, count: count}
+	}
+	return resp, err
+}
+
+// choose returns what carries a request to an address.
+func (w *way) choose(u *url.URL) (*http.Transport, error) {
+	at := place(u)
+	if w.written[at] {
+		return w.free, nil
+	}
+	listed, named := w.gate.listed(u, at)
+	switch {
+	case len(w.gate.AllowHosts) > 0 && !listed:
+		return nil, ErrUnlisted
+	case named || w.gate.AllowPrivate:
+		return w.free, nil
+	}
+	return w.guarded, nil
+}
+
+// CloseIdleConnections closes connections that nobody uses.
+func (w *way) CloseIdleConnections() {
+	w.free.CloseIdleConnections()
+	w.guarded.CloseIdleConnections()
+}
+
+// listed reports whether an address is on the list, and whether it is with its port.
+func (g *Gate) listed(u *url.URL, at string) (listed, withPort bool) {
+	host := strings.ToLower(u.Hostname())
+	for _, entry := range g.AllowHosts {
+		entry = strings.ToLower(entry)
+		switch {
+		case entry == at:
+			return true, true
+		case strings.Trim(entry, "[]") == host:
+			listed = true
+		case strings.HasPrefix(entry, "*.") && strings.HasSuffix(host, entry[1:]):
+			listed = true
+		}
+	}
+	return listed, false
+}
+
+// place is the host and port of an address.
+func place(u *url.URL) string {
+	port := u.Port()
+	if port == "" {
+		port = map[string]string{"http": "80", "https": "443"}[u.Scheme]
+	}
+	return net.JoinHostPort(strings.ToLower(u.Hostname()), port)
+}
+
+// counting is a body whose bytes count.
+type counting struct {
+	io.ReadCloser
+	count func(n int) error
+}
+
+// Read reads. It fails where the allowance ends.
+func (c *counting) Read(p []byte) (int, error) {
+	n, err := c.ReadCloser.Read(p)
+	if n > 0 {
+		if over := c.count(n); over != nil {
+			return 0, over
+		}
+	}
+	return n, err
+}
+
+// special are the networks that lead to no public host, or to another address
+// inside them, beside those that netip knows.
+var special = []netip.Prefix{
+	netip.MustParsePrefix("0.0.0.0/8"), netip.MustParsePrefix("100.64.0.0/10"), netip.MustParsePrefix("192.0.0.0/24"),
+	netip.MustParsePrefix("198.18.0.0/15"), netip.MustParsePrefix("240.0.0.0/4"),
+	netip.MustParsePrefix("168.63.129.16/32"), // the metadata of a cloud
+	netip.MustParsePrefix("::/96"), netip.MustParsePrefix("64:ff9b::/96"), netip.MustParsePrefix("64:ff9b:1::/48"),
+	netip.MustParsePrefix("2001::/32"), netip.MustParsePrefix("2002::/16"), netip.MustParsePrefix("fec0::/10"),
+}
+
+// Public reports whether an address is one that anybody can reach.
+func Public(a netip.Addr) bool {
+	a = a.Unmap().WithZone("")
+	if !a.IsGlobalUnicast() || a.IsPrivate() {
+		return false
+	}
+	for _, p := range special {
+		if p.Contains(a) {
+			return false
+		}
+	}
+	return true
+}

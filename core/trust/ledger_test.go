@@ -1,0 +1,213 @@
+package trust_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"iter"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"go.uber.org/zap"
+
+	"github.com/everthread/everthread/core"
+	"github.com/everthread/everthread/core/trust"
+)
+
+// grants keep what processes were granted, as a store does.
+type grants struct {
+	mu      sync.Mutex
+	rows    map[string]core.Grant
+	has     map[string]int
+	charged map[core.UserID]int
+}
+
+func (g *grants) Grant(_ context.Context, a core.Grant) (int, error) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	others, key := 0, a.Day+a.Worker
+	for k, r := range g.rows {
+		if k != key && r.Day == a.Day && r.Until.After(a.Now) {
+			others += g.has[k]
+		} else if k != key && r.Day == a.Day {
+			others += r.Used
+		}
+	}
+	has := max(g.has[key], a.Used)
+	has += max(0, min(a.Want, a.PerDay-others-has))
+	g.rows[key], g.has[key] = a, has
+	return has, nil
+}
+
+func (g *grants) Spend(_ context.Context, user core.UserID, _ string, u core.Usage) error {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.charged[user] += u.Prompt + u.Completion
+	return nil
+}
+
+// words count as tokens.
+type words struct{}
+
+func (words) Count(text string) int { return len(strings.Fields(text)) }
+
+// answers is a model that says n words, and counts who asks.
+type answers struct {
+	n     int
+	asked atomic.Int64
+}
+
+func (m *answers) Stream(context.Context, core.ModelRequest) iter.Seq2[core.Delta, error] {
+	return func(yield func(core.Delta, error) bool) {
+		m.asked.Add(1)
+		time.Sleep(time.Millisecond)
+		yield(core.Delta{Text: strings.Repeat("x ", m.n), Finish: core.FinishStop, Usage: &core.Usage{Prompt: 6, Completion: m.n}}, nil)
+	}
+}
+
+func (m *answers) Embed(_ context.Context, texts []string) ([][]float32, error) {
+	m.asked.Add(int64(len(texts)))
+	return make([][]float32, len(texts)), nil
+}
+
+func (m *answers) Transcribe(context.Context, core.Recording) (string, error) {
+	m.asked.Add(1)
+	return "four words of speech", nil
+}
+
+func (g *grants) ReserveCall(_ context.Context, user core.UserID, _ string, n, limit int) (bool, error) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.charged[user]+n > limit {
+		return false, nil
+	}
+	g.charged[user] += n
+	return true, nil
+}
+
+func (g *grants) SettleCall(_ context.Context, user core.UserID, _ string, n int, u core.Usage) error {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.charged[user] += u.Prompt + u.Completion - n
+	return nil
+}
+
+// TestAUsersDayBoundsWhatIsCalledForThem: vectors and transcription, too.
+func TestAUsersDayBoundsWhatIsCalledForThem(t *testing.T) {
+	t.Parallel()
+	g, m := newGrants(), &answers{}
+	l := ledger(g, "p", 0, noon)
+	l.PerUser = 100
+	text := strings.TrimSpace(strings.Repeat("word ", 60))
+	var refused atomic.Int64
+	var wg sync.WaitGroup
+	for range 200 {
+		wg.Go(func() {
+			if _, err := l.Embedder(m, 7).Embed(t.Context(), []string{text}); err != nil {
+				refused.Add(1)
+			}
+		})
+	}
+	wg.Wait()
+	if refused.Load() != 199 || g.charged[7] != 60 {
+		t.Errorf("%d of 200 calls were refused, charged %v", refused.Load(), g.charged)
+	}
+	if _, err := l.Transcriber(m).Transcribe(t.Context(), core.Recording{User: 7, Data: make([]byte, 20_000)}); err == nil || !strings.Contains(err.Error(), "tokens_per_day") {
+		t.Errorf("a recording: %v", err)
+	}
+	if _, err := l.Embedder(m, 8).Embed(t.Context(), []string{text}); err != nil {
+		t.Errorf("somebody else: %v", err)
+	}
+}
+
+func newGrants() *grants {
+	return &grants{rows: map[string]core.Grant{}, has: map[string]int{}, charged: map[core.UserID]int{}}
+}
+
+func ledger(g *grants, worker string, perDay int, now func() time.Time) *trust.Ledger {
+	return &trust.Ledger{Store: g, PerDay: perDay, Worker: worker, Lease: time.Minute, Tokens: words{}, MaxOutput: 50, Log: zap.NewNop(), Now: now,
+		Day: func(context.Context, core.UserID) (core.Day, error) {
+			return core.Day{Label: "2026-11-19", End: noon().Add(12 * time.Hour)}, nil
+		}}
+}
+
+func noon() time.Time { return time.Date(2026, 11, 19, 12, 0, 0, 0, time.UTC) }
+
+// TestParallelCallsCannotPassTheCap has 200 calls in four processes at once.
+func TestParallelCallsCannotPassTheCap(t *testing.T) {
+	t.Parallel()
+	g, m := newGrants(), &answers{n: 40}
+	var wg sync.WaitGroup
+	var took, refused atomic.Int64
+	for p := range 4 {
+		model := ledger(g, fmt.Sprint("p", p), 2_000, noon).Model(m)
+		for range 50 {
+			wg.Go(func() {
+				for d, err := range model.Stream(t.Context(), core.ModelRequest{Messages: []core.ModelMessage{{Content: "one two"}}}) {
+					var busy *core.ModelError
+					if err != nil && (!errors.As(err, &busy) || busy.Kind != core.ModelBusy || !strings.Contains(err.Error(), "00:00 UTC")) {
+						t.Errorf("got %v", err)
+					}
+					if err != nil {
+						refused.Add(1)
+						continue
+					}
+					took.Add(int64(d.Usage.Prompt + d.Usage.Completion))
+				}
+			})
+		}
+	}
+	wg.Wait()
+	if took.Load() > 2_000 || took.Load() < 1_000 || refused.Load() == 0 || m.asked.Load()+refused.Load() != 200 {
+		t.Errorf("%d tokens of 2,000 were used by %d calls, %d were refused", took.Load(), m.asked.Load(), refused.Load())
+	}
+}
+
+func TestTheDayEndsAndBeginsAnew(t *testing.T) {
+	t.Parallel()
+	g, m, now := newGrants(), &answers{n: 10}, noon()
+	l := ledger(g, "p", 100, func() time.Time { return now })
+	e := l.Embedder(m, 7)
+	text := strings.TrimSpace(strings.Repeat("word ", 60))
+	if _, err := e.Embed(t.Context(), []string{text}); err != nil {
+		t.Fatal(err)
+	}
+	now = now.Add(time.Hour)
+	if until := l.Closed(t.Context(), 60); !until.Equal(time.Date(2026, 11, 20, 0, 0, 0, 0, time.UTC)) {
+		t.Errorf("closed until %s", until)
+	}
+	if _, err := e.Embed(t.Context(), []string{text}); err == nil || m.asked.Load() != 1 {
+		t.Errorf("a second time: %v", err)
+	}
+	if until := l.Closed(t.Context(), 30); !until.IsZero() {
+		t.Errorf("30 are left: closed until %s", until)
+	}
+	now = now.Add(12 * time.Hour)
+	if _, err := e.Embed(t.Context(), []string{text}); err != nil {
+		t.Errorf("tomorrow: %v", err)
+	}
+	l.Close(t.Context())
+	if g.charged[7] != 120 {
+		t.Errorf("charged %v", g.charged)
+	}
+}
+
+func TestARecordingIsChargedToWhoseItIs(t *testing.T) {
+	t.Parallel()
+	g, m := newGrants(), &answers{}
+	l := ledger(g, "p", 0, noon)
+	said, err := l.Transcriber(m).Transcribe(t.Context(), core.Recording{User: 3, Data: make([]byte, 2000)})
+	if err != nil || said != "four words of speech" {
+		t.Fatal(said, err)
+	}
+	l.Close(t.Context())
+	if g.charged[3] != 11+4 {
+		t.Errorf("charged %v", g.charged)
+	}
+	if l.Embedder(nil, 1) != nil || l.Transcriber(nil) != nil {
+		t.Error("nothing became something")
+	}
+}

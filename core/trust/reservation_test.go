@@ -1,0 +1,96 @@
+package trust_test
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+
+	"github.com/everthread/everthread/core"
+	"github.com/everthread/everthread/core/trust"
+)
+
+// day is a day with n tokens left, and counts how often it was asked.
+type day struct{ left, asked int }
+
+func (d *day) more(_ context.Context, n int) (bool, error) {
+	d.asked++
+	if d.left < n {
+		return false, nil
+	}
+	d.left -= n
+	return true, nil
+}
+
+func reservation(d *day, reserved int) *trust.Reservation {
+	return &trust.Reservation{More: d.more, Until: noon(), Tokens: words{}, Output: 10, Results: 20, Reserved: reserved}
+}
+
+func ask(t *testing.T, m core.Model, words int) (err error) {
+	t.Helper()
+	for _, err = range m.Stream(t.Context(), core.ModelRequest{Messages: []core.ModelMessage{{Content: strings.Repeat("x ", words)}}}) {
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func TestATurnWithinItsReservationAsksForNoMore(t *testing.T) {
+	t.Parallel()
+	d := &day{}
+	r := reservation(d, 200)
+	for range 3 {
+		if err := ask(t, r.Model(&answers{n: 4}), 50); err != nil {
+			t.Fatal(err)
+		}
+	}
+	req := core.ModelRequest{Messages: []core.ModelMessage{{Content: strings.Repeat("x ", 50)}}} // 64 with the answer
+	if ok, err := r.Affords(t.Context(), req); !ok || err != nil || d.asked != 0 || r.Taken != 30 {
+		t.Errorf("affords %v, %v; asked %d times, %d are taken", ok, err, d.asked, r.Taken)
+	}
+	r.Taken = 50
+	if ok, _ := r.Affords(t.Context(), req); ok || d.asked != 1 { // 158 are needed
+		t.Errorf("affords %v, asked %d times", ok, d.asked)
+	}
+	d.left = 8
+	if ok, _ := r.Affords(t.Context(), req); !ok || d.left != 0 || r.Reserved != 208 {
+		t.Errorf("affords %v, %d are left, %d reserved", ok, d.left, r.Reserved)
+	}
+}
+
+func TestParallelHelpersKeepToTheDayAndLeaveAnAnswer(t *testing.T) {
+	t.Parallel()
+	const left = 1000
+	d := &day{left: left}
+	r := reservation(d, 200)
+	if err := ask(t, r.Model(&answers{n: 4}), 50); err != nil { // whose last call may take 50+4+10+20+10
+		t.Fatal(err)
+	}
+	m := &answers{n: 24} // 30 with the prompt
+	helper := trust.Bounded(m, r.Take, words{}, 40)
+	var refused atomic.Int64
+	var wg sync.WaitGroup
+	for range 100 {
+		wg.Go(func() {
+			err := ask(t, helper, 2)
+			var busy *core.ModelError
+			var over *trust.OverCap
+			if err != nil && (!errors.As(err, &busy) || busy.Kind != core.ModelBusy || !errors.As(err, &over) || !over.One || !strings.Contains(err.Error(), "limits.tokens_per_day")) {
+				t.Errorf("got %v", err)
+			}
+			if err != nil {
+				refused.Add(1)
+			}
+		})
+	}
+	wg.Wait()
+	if m.asked.Load()+refused.Load() != 100 || refused.Load() == 0 || m.asked.Load() < 20 {
+		t.Errorf("%d calls, %d were refused", m.asked.Load(), refused.Load())
+	}
+	if took := int(m.asked.Load()) * 30; r.Taken != 10+took || r.Taken+94 > r.Reserved || r.Reserved > left+200 {
+		t.Errorf("%d of %d are taken by %d calls", r.Taken, r.Reserved, m.asked.Load())
+	}
+}

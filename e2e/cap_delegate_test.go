@@ -1,0 +1,44 @@
+//go:build e2e
+
+package e2e
+
+import (
+	"fmt"
+	"net/http"
+	"strings"
+	"sync"
+	"testing"
+)
+
+// However many helpers the turns of one person start at once, all calls together use
+// no more than the person's day has, and each turn ends with an answer.
+func TestAttackHelpersDoNotPassThePersonsDay(t *testing.T) {
+	t.Parallel()
+	engines(t, func(t *testing.T, database func(*testing.T) string) {
+		const limit = 150_000
+		w := newTown(t, database(t))
+		g := w.start(fmt.Sprint("EVERTHREAD_LIMITS_TOKENS_PER_DAY=", limit), "EVERTHREAD_AGENT_MAX_STEPS=30")
+		w.addOwner(g)
+		key, _ := w.apiKey("", "chat")
+		var wg sync.WaitGroup
+		for n := range 5 { // the day has a claim of each
+			wg.Go(func() {
+				status, body := g.request(http.MethodPost, "/v1/chat/completions", key, map[string]any{"model": fmt.Sprint("everthread/plain", n),
+					"messages": []any{map[string]any{"role": "user", "content": `keep calling delegate {"task":"keep calling time_now {}"}`}}})
+				if status != http.StatusOK || !strings.Contains(body, "all I could find out") {
+					t.Errorf("%d: %.300s\n%s", status, body, g.log)
+				}
+			})
+		}
+		wg.Wait()
+		l := w.ledger()
+		w.settle(l, g)
+		used, reserved := l.count(`SELECT SUM(prompt + completion) FROM usage`), l.count(`SELECT SUM(reserved) FROM usage`)
+		if used > limit || used < limit/2 || reserved != 0 {
+			t.Errorf("%d of %d tokens were used, %d are reserved", used, limit, reserved)
+		}
+		if n := l.count(`SELECT COUNT(*) FROM messages WHERE role = 'tool' AND body LIKE '%the user''s tokens of today are used up%'`); n == 0 {
+			t.Error("no helper was refused")
+		}
+	})
+}
