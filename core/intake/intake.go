@@ -75,6 +75,8 @@ func (b *Budget) Take(w http.ResponseWriter, r *http.Request, most int64) (*Body
 	_ = connection.SetReadDeadline(b.now().Add(b.patience)) // a connection that has none is a test's
 	body := &Body{budget: b, cut: func() { _ = connection.SetReadDeadline(time.Unix(1, 0)) }}
 	b.mu.Lock()
+	b.grants++
+	body.grown = b.grants // who has just come is not who has waited for longest
 	b.open[body] = struct{}{}
 	b.mu.Unlock()
 	err := body.read(r.Body, most)
