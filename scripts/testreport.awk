@@ -1,6 +1,9 @@
 # Reads the events of `go test -json` and prints what a reader wants: go's own
 # line for each package, and all output of what failed. Skipped tests go to the
-# file named by the variable skips, one a line with the reason.
+# file named by the variable skips, one a line with the reason. Tests that failed go to
+# the file named by the variable failed, one a line with their package, behind a "!"
+# where running them again would prove nothing: a data race, a panic, or a package that
+# failed beside its tests.
 
 # text is the string value of a field of the event, unescaped.
 function text(name,    rest, value) {
@@ -54,12 +57,17 @@ action == "output" && test == "" {
 	if (line !~ /^(PASS|FAIL|\?.*\[no test files\])\n$/) { printf "%s", line; fflush() }
 }
 action == "skip" && test != "" { print package "." test ": " reason(output[id]) > skips }
-action == "fail" && test != "" { printf "%s", said(output[id]); fflush() }
+action == "fail" && test != "" {
+	printf "%s", said(output[id]); fflush()
+	if (output[id] ~ /DATA RACE|race detected|(^|\n)(panic|fatal error): /) never[package]
+	if (test !~ /\//) { print package, test > failed; fails[package]++ }
+}
 action == "fail" && test == "" {
+	if (!fails[package] || package in never) print "!", package > failed
 	# Tests that had not ended when the process did.
 	for (other in running) {
 		split(other, part, SUBSEP)
-		if (part[1] == package) printf "%s", said(output[other])
+		if (part[1] == package) { printf "%s", said(output[other]); print "!", package, part[2] > failed }
 	}
 }
 action ~ /^(pass|fail|skip)$/ && test != "" { passed += action == "pass"; delete output[id]; delete running[id] }
