@@ -166,7 +166,7 @@ func isAdapter(room string) bool { return strings.HasPrefix(room, "adapters/") }
 
 // isTier is true for the rooms between features and the vocabulary: features and
 // adapters may import them, and they import none of those.
-func isTier(room string) bool { return room == "core/trust" }
+func isTier(room string) bool { return room == "core/trust" || room == "core/job" }
 
 // isSuite is true for packages that serve tests only, such as storetest.
 func isSuite(dir string) bool { return strings.HasSuffix(dir, "test") }

@@ -9,7 +9,7 @@ import (
 	"github.com/everthread/everthread/configs"
 	"github.com/everthread/everthread/core"
 	"github.com/everthread/everthread/core/day"
-	"github.com/everthread/everthread/core/gateway"
+	"github.com/everthread/everthread/core/job"
 	"github.com/everthread/everthread/core/long"
 	"github.com/everthread/everthread/core/loops"
 	"github.com/everthread/everthread/core/markup"
@@ -30,20 +30,20 @@ func (a *app) newSummary(chat core.Model) error {
 		}
 	}
 	a.summary = &summary.Summarizer{
-		Store: a.store, Jobs: a.store, Users: a.people, Planner: lazyPlanner{a}, Model: m, Tokens: a.tokens,
+		Store: a.store, Jobs: a.jobs, Users: a.people, Planner: lazyPlanner{a}, Model: m, Tokens: a.tokens,
 		Settings: summary.Settings{Window: smallestWindow(llm), MaxOutput: llm.MaxOutputTokens, TokensPerDay: c.Limits.TokensPerDay,
-			Attempts: c.Summaries.Attempts, Lease: c.Turn.Lease, PostForward: c.Summaries.PostForward, PostMin: c.Summaries.PostMinMessages,
+			Attempts: c.Summaries.Attempts, PostForward: c.Summaries.PostForward, PostMin: c.Summaries.PostMinMessages,
 			PostExpires: c.Summaries.PostExpires, Language: c.DefaultLanguage, Zone: a.calendar.zone},
-		Day: a.calendar.Day, Title: day.Name, Parts: a.render, StripRefs: markup.StripRefs, Support: a.search.Support, SameLoop: loops.Match, Busy: a.busy,
-		Count: a.meter.Count, Log: a.log.Named("summary"), Now: a.now, Worker: a.worker,
+		Day: a.calendar.Day, Title: day.Name, Parts: a.render, StripRefs: markup.StripRefs, Support: a.search.Support, SameLoop: loops.Match,
+		Count: a.meter.Count, Log: a.log.Named("summary"), Now: a.now,
 	}
 	x := c.Context.Long
 	a.compress = &long.Worker{
-		Store: a.store, Jobs: a.store, Users: a.people, Model: m, Compressor: long.New(a.tokens, long.Options{}), Tokens: a.tokens,
+		Store: a.store, Jobs: a.jobs, Users: a.people, Model: m, Compressor: long.New(a.tokens, long.Options{}), Tokens: a.tokens,
 		Settings: long.Settings{Budget: longBudget(c), Threshold: x.CompressThreshold, Raw: longRaw(c), MaxOutput: llm.MaxOutputTokens,
-			TokensPerDay: c.Limits.TokensPerDay, Attempts: c.Summaries.Attempts, Lease: c.Turn.Lease},
-		Day: a.calendar.Day, Zone: a.calendar.zone, Busy: a.busy,
-		Count: a.meter.Count, Log: a.log.Named("compress"), Now: a.now, Worker: a.worker,
+			TokensPerDay: c.Limits.TokensPerDay, Attempts: c.Summaries.Attempts},
+		Day: a.calendar.Day, Zone: a.calendar.zone,
+		Count: a.meter.Count, Log: a.log.Named("compress"), Now: a.now,
 	}
 	return nil
 }
@@ -71,8 +71,8 @@ func longRaw(c configs.Config) int {
 }
 
 // compressions is the work on pages. One at a time is enough: nobody waits for it.
-func (a *app) compressions() *gateway.Runner {
-	return &gateway.Runner{Jobs: a.store, Queues: []string{core.QueueCompress}, Workers: 1, Take: a.compress.Take, Poll: pollEvery, Now: a.now, Log: a.log}
+func (a *app) compressions() *job.Runner {
+	return &job.Runner{Jobs: a.store, Queues: []string{core.QueueCompress}, Workers: 1, Take: a.compress.Take, Poll: pollEvery, Now: a.now, Log: a.log}
 }
 
 // lazyPlanner is the gateway's planner, which is made after the summaries.

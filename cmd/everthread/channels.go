@@ -17,6 +17,7 @@ import (
 	"github.com/everthread/everthread/adapters/whatsappagent"
 	"github.com/everthread/everthread/core"
 	"github.com/everthread/everthread/core/command"
+	"github.com/everthread/everthread/core/job"
 )
 
 // channels returns the configured channels: one line for each. What they opened
@@ -197,7 +198,7 @@ func (a *app) runChannel(ctx context.Context, ch core.Channel) error {
 		if err != nil {
 			log.Error("channel stopped; it is tried again", zap.Error(err))
 		}
-		pause(ctx, renewAccount)
+		pause(ctx, job.Renew)
 	}
 	return nil
 }

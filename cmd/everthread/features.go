@@ -17,7 +17,7 @@ import (
 	"github.com/everthread/everthread/core/agent/mcp"
 	"github.com/everthread/everthread/core/day"
 	"github.com/everthread/everthread/core/embed"
-	"github.com/everthread/everthread/core/gateway"
+	"github.com/everthread/everthread/core/job"
 	llmembed "github.com/everthread/everthread/core/llm/embed"
 	"github.com/everthread/everthread/core/loops"
 	"github.com/everthread/everthread/core/memory"
@@ -90,9 +90,8 @@ func newSearcher(c configs.Config, st store, analyzer *recall.Analyzer, e core.E
 }
 
 func (a *app) newEmbedding() {
-	a.embedding = &embed.Worker{Store: a.store, Jobs: a.store, Embedders: a.embedders.of, Cut: recall.Cut, Text: recall.WindowText, Passages: recall.Passages,
-		Busy: a.busy, Count: a.meter.Count, Log: a.log.Named("embeddings"), Now: a.now, Rand: rand.Float64,
-		Lease: a.cfg.Turn.Lease, Name: a.worker}
+	a.embedding = &embed.Worker{Store: a.store, Jobs: a.jobs, Embedders: a.embedders.of, Cut: recall.Cut, Text: recall.WindowText, Passages: recall.Passages,
+		Count: a.meter.Count, Log: a.log.Named("embeddings"), Now: a.now}
 }
 
 func (a *app) newReminders() error {
@@ -293,8 +292,8 @@ func (a *app) index(ctx context.Context) error {
 }
 
 // embeds returns what runs the jobs of the embedding queue.
-func (a *app) embeds() *gateway.Runner {
-	return &gateway.Runner{Jobs: a.store, Queues: []string{core.QueueEmbed}, Workers: embedWorkers, Take: a.embedding.Take, Poll: pollEvery, Now: a.now, Log: a.log}
+func (a *app) embeds() *job.Runner {
+	return &job.Runner{Jobs: a.store, Queues: []string{core.QueueEmbed}, Workers: embedWorkers, Take: a.embedding.Take, Poll: pollEvery, Now: a.now, Log: a.log}
 }
 
 // embedWorkers is how many users' texts are embedded at once.

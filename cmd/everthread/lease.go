@@ -3,26 +3,17 @@ package main
 import (
 	"context"
 	"crypto/rand"
-	"fmt"
 	"strings"
-	"sync"
 	"time"
 
 	"go.uber.org/zap"
-	"golang.org/x/sync/errgroup"
 
 	"github.com/everthread/everthread/configs"
 	"github.com/everthread/everthread/core"
 	"github.com/everthread/everthread/core/intake"
+	"github.com/everthread/everthread/core/job"
 	"github.com/everthread/everthread/core/seal"
 	"github.com/everthread/everthread/core/trust/egress"
-)
-
-// How long a polled account is held without a renewal; another process takes it
-// over within leaseAccount + renewAccount of a death (SPEC 18: 15 s).
-const (
-	leaseAccount = 10 * time.Second
-	renewAccount = 3 * time.Second
 )
 
 // holder is what a process holds accounts of channels with: leases, and what is
@@ -35,13 +26,14 @@ type holder struct {
 	worker string
 	way    *egress.Gate   // of every connection that a user or a model can cause
 	intake *intake.Budget // of bodies that nobody has authenticated; by the clock on the wall
-
-	mu     sync.Mutex
-	fences map[string]int64 // of the leases that this process has had
+	leases *job.Leases
 }
 
 func newHolder(c configs.Config, log *zap.Logger, st store, now func() time.Time) *holder {
-	return &holder{cfg: c, store: st, log: log, now: now, worker: workerName(), way: wayOut(c), intake: intake.New(intake.DefaultBytes, intake.DefaultPatience, time.Now), fences: map[string]int64{}}
+	worker := workerName()
+	return &holder{cfg: c, store: st, log: log, now: now, worker: worker, way: wayOut(c),
+		intake: intake.New(intake.DefaultBytes, intake.DefaultPatience, time.Now),
+		leases: &job.Leases{Store: st, Worker: worker, Now: now, Log: log}}
 }
 
 // accountName is what the lease and the state of a channel's account go by.
@@ -53,64 +45,7 @@ func (h *holder) account(ctx context.Context, name string, f func(context.Contex
 	if h.cfg.DatabaseURL == "" {
 		return f(ctx)
 	}
-	return h.leased(ctx, name, f)
-}
-
-// leased runs f while this process holds the lease of name, and returns when f
-// ended or the lease is somebody else's.
-func (h *holder) leased(ctx context.Context, name string, f func(context.Context) error) error {
-	held, err := h.acquire(ctx, name)
-	if err != nil || !held {
-		return err
-	}
-	defer func() {
-		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), renewAccount)
-		defer cancel()
-		if err := h.store.Release(ctx, name, h.worker); err != nil {
-			h.log.Warn("release lease", zap.String("name", name), zap.Error(err))
-		}
-	}()
-	ctx, cancel := context.WithCancel(ctx)
-	defer cancel()
-	group, ctx := errgroup.WithContext(ctx)
-	group.Go(func() error { defer cancel(); return f(ctx) })
-	group.Go(func() error { defer cancel(); return h.renew(ctx, name) })
-	return ignoreCancel(group.Wait())
-}
-
-func (h *holder) acquire(ctx context.Context, name string) (bool, error) {
-	now := h.now()
-	fence, held, err := h.store.Acquire(ctx, name, h.worker, now, now.Add(leaseAccount))
-	if held {
-		h.mu.Lock()
-		h.fences[name] = fence
-		h.mu.Unlock()
-	}
-	return held, err
-}
-
-// renew keeps a lease until ctx ends. It gives up, so that the work under the
-// lease stops, before somebody else can take it.
-func (h *holder) renew(ctx context.Context, name string) error {
-	until := h.now().Add(leaseAccount)
-	for {
-		pause(ctx, renewAccount)
-		if ctx.Err() != nil {
-			return nil
-		}
-		asked := h.now()
-		try, cancel := context.WithTimeout(ctx, renewAccount)
-		held, err := h.acquire(try, name)
-		cancel()
-		switch {
-		case err == nil && !held:
-			return fmt.Errorf("the lease of %s was taken by another process", name)
-		case err == nil:
-			until = asked.Add(leaseAccount)
-		case h.now().Add(2 * renewAccount).After(until):
-			return fmt.Errorf("renew the lease of %s: %w", name, err)
-		}
-	}
+	return h.leases.While(ctx, name, f)
 }
 
 // keeper keeps the state of one account. What is written is fenced where there
@@ -159,9 +94,7 @@ func (h *holder) fence(name string) core.Fence {
 	if h.cfg.DatabaseURL == "" {
 		return core.Fence{}
 	}
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	return core.Fence{Lease: name, Worker: h.worker, N: h.fences[name]}
+	return h.leases.Fence(name)
 }
 
 // sealer encrypts with the secret key of the configuration.

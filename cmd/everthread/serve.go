@@ -11,7 +11,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/everthread/everthread/core"
-	"github.com/everthread/everthread/core/gateway"
+	"github.com/everthread/everthread/core/job"
 	"github.com/everthread/everthread/scheduler"
 )
 
@@ -69,7 +69,7 @@ func ignoreCancel(err error) error {
 
 // background runs what nobody waits for: summaries, and what the clock asks for.
 func (a *app) background(ctx context.Context) error {
-	runners := []*gateway.Runner{{Jobs: a.store, Queues: []string{core.QueueSummarize}, Workers: summaryWorkers, Take: a.summary.Take,
+	runners := []*job.Runner{{Jobs: a.store, Queues: []string{core.QueueSummarize}, Workers: summaryWorkers, Take: a.summary.Take,
 		Poll: pollEvery, Now: a.now, Log: a.log}, a.compressions(), a.embeds()}
 	tick := &scheduler.Scheduler{Tasks: a.tasks(), Log: a.log.Named("scheduler"), Now: a.now}
 	group, ctx := errgroup.WithContext(ctx)

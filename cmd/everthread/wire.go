@@ -20,6 +20,7 @@ import (
 	"github.com/everthread/everthread/core/client"
 	"github.com/everthread/everthread/core/command"
 	"github.com/everthread/everthread/core/gateway"
+	"github.com/everthread/everthread/core/job"
 	"github.com/everthread/everthread/core/live"
 	"github.com/everthread/everthread/core/llm/anthropic"
 	"github.com/everthread/everthread/core/llm/demo"
@@ -78,6 +79,7 @@ type app struct {
 	ledger   *trust.Ledger
 	people   *people.People
 	commands *command.Commands
+	jobs     *job.Worker
 	summary  *summary.Summarizer
 	compress *long.Worker
 	gateway  *gateway.Gateway
@@ -105,6 +107,7 @@ func build(h *holder, channels []core.Channel) (*app, error) {
 	if a.calendar, err = newCalendar(c); err != nil {
 		return nil, err
 	}
+	a.jobs = &job.Worker{Store: h.store, Name: h.worker, Lease: c.Turn.Lease, Busy: a.busy, Now: h.now, Rand: rand.Float64, Log: h.log.Named("jobs")}
 	a.people = a.newPeople()
 	a.newLedger()
 	chat, err := a.models(c.LLM)
@@ -153,13 +156,13 @@ func (a *app) newGateway(chat core.Model) {
 	context := newContexts(a)
 	agents := &agents{app: a, model: chat}
 	a.gateway = gateway.New(gateway.Options{
-		Store: a.store, Wakes: a.store, Media: a.store, People: a.people, Commands: a.commands, Prompts: context, Agent: agents,
+		Store: a.store, Wakes: a.store, Jobs: a.jobs, Media: a.store, People: a.people, Commands: a.commands, Prompts: context, Agent: agents,
 		Calendar: a.calendar, Limiter: a.limiter(), Tokens: a.tokens, Transcriber: a.transcriber(), Channels: a.channels, Render: parts, Refit: refit,
-		Settings: gateway.Settings{Debounce: c.Turn.Debounce, Workers: c.Turn.Workers, GiveUpAfter: c.Turn.GiveUpAfter, Lease: c.Turn.Lease,
+		Settings: gateway.Settings{Debounce: c.Turn.Debounce, Workers: c.Turn.Workers, GiveUpAfter: c.Turn.GiveUpAfter,
 			Poll: pollEvery, TokensPerDay: c.Limits.TokensPerDay, TurnsPerMinute: c.Limits.TurnsPerMinute,
 			Reserve: a.reserve, Closed: a.closed, SummarizeAfter: c.Summaries.AfterMessages,
 			MediaDir: filepath.Join(c.DataDir, "media"), MediaMax: int64(c.Media.MaxBytes), MediaPerUser: int64(c.Media.BytesPerUser), MediaWait: c.Media.Wait, Language: c.DefaultLanguage},
-		Preview: a.hub.Preview, Meter: a.meter, Log: a.log, Now: a.now, Rand: rand.New(rand.NewPCG(rand.Uint64(), rand.Uint64())), Worker: a.worker, Crash: crash,
+		Preview: a.hub.Preview, Meter: a.meter, Log: a.log, Now: a.now, Rand: rand.New(rand.NewPCG(rand.Uint64(), rand.Uint64())), Crash: crash,
 	})
 	context.loaded = a.gateway.Loaded
 	agents.images, agents.keep = a.gateway.Images, a.gateway.KeepFile

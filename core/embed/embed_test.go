@@ -176,30 +176,6 @@ func TestWhenTheProviderIsDownTheJobGoesBack(t *testing.T) {
 	})
 }
 
-func TestWaitsFollowTheProvidersWords(t *testing.T) {
-	t.Parallel()
-	wk, _ := worker(newWorld(), &provider{})
-	for name, c := range map[string]struct {
-		cause error
-		rand  float64
-		want  time.Duration
-	}{
-		"busy with a time":       {model(core.ModelBusy, time.Hour), 0.999999, time.Hour},
-		"busy without one":       {model(core.ModelBusy, 0), 0, 5 * time.Second},
-		"a wrong key":            {model(core.ModelAuth, 0), 0, 15 * time.Minute},
-		"a wrong address":        {model(core.ModelConfig, 0), 0, 15 * time.Minute},
-		"the store":              {errors.New("disk full"), 0, 5 * time.Second},
-		"the jitter is a fifth":  {errors.New("disk full"), 0.999999, 4 * time.Second},
-		"a wrapped provider's":   {fmt.Errorf("probe: %w", model(core.ModelAuth, 0)), 0, 15 * time.Minute},
-		"a short time when busy": {model(core.ModelBusy, time.Second), 0, 5 * time.Second},
-	} {
-		wk.Rand = func() float64 { return c.rand }
-		if got := wk.backoff(1, c.cause); got < c.want || got > c.want*5/4+time.Second {
-			t.Errorf("%s: %s, want %s", name, got, c.want)
-		}
-	}
-}
-
 func TestATextThatIsRefusedDoesNotHoldUpOthers(t *testing.T) {
 	t.Parallel()
 	for _, kind := range []core.ModelErrorKind{core.ModelRejected, core.ModelTooLong} {

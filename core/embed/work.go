@@ -36,7 +36,7 @@ func (r *round) windows(ctx context.Context) error {
 	limit, changes := pageOfMessages, 0
 	var before place
 	for {
-		r.yield(ctx)
+		r.Jobs.Yield(ctx)
 		segment, messages, closed, err := r.Store.Unwindowed(ctx, r.user, limit)
 		if errors.Is(err, core.ErrNotFound) {
 			return nil
@@ -85,7 +85,7 @@ type round struct {
 func (r *round) vectors(ctx context.Context) error {
 	var before core.Embeddable
 	for {
-		r.yield(ctx)
+		r.Jobs.Yield(ctx)
 		waiting, err := r.Store.PendingEmbeddings(ctx, r.user, r.config, batchTexts)
 		if err != nil {
 			return fmt.Errorf("read what waits: %w", err)
@@ -190,7 +190,7 @@ func (r *round) store(ctx context.Context, list []wanted) error {
 		for ; n < len(list) && len(passages)+len(list[n].passages) <= batchPassages; n++ {
 			passages = append(passages[:len(passages):len(passages)], list[n].passages...)
 		}
-		r.yield(ctx)
+		r.Jobs.Yield(ctx)
 		vectors, err := r.passages(ctx, passages)
 		if err != nil {
 			return err

@@ -11,6 +11,7 @@ import (
 	"go.uber.org/zap/zaptest/observer"
 
 	"github.com/everthread/everthread/core"
+	"github.com/everthread/everthread/core/job"
 )
 
 const ada = core.UserID(7)
@@ -235,6 +236,9 @@ func (w *world) RetryJob(ctx context.Context, _ core.UserID, l core.Lease, at ti
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.queue[0].State, w.queue[0].RunAt, w.queue[0].Error = core.JobReady, at, cause
+	if cause != "" {
+		w.queue[0].Failures++
+	}
 	return nil
 }
 
@@ -323,8 +327,9 @@ func each(messages []core.Message) []core.Passage {
 func worker(w *world, p *provider) (*Worker, *observer.ObservedLogs) {
 	logs, seen := observer.New(zap.DebugLevel)
 	return &Worker{
-		Store: w, Jobs: w, Embedders: fixed(p, "c"), Cut: byThrees, Text: joined, Passages: each, Count: func(string, float64, ...string) {},
-		Log: zap.New(logs), Now: time.Now, Rand: func() float64 { return 0.5 }, Lease: 30 * time.Second, Name: "w",
+		Store: w, Embedders: fixed(p, "c"), Cut: byThrees, Text: joined, Passages: each, Count: func(string, float64, ...string) {},
+		Log: zap.New(logs), Now: time.Now,
+		Jobs: &job.Worker{Store: w, Name: "w", Lease: 30 * time.Second, Now: time.Now, Rand: func() float64 { return 0.5 }, Log: zap.New(logs)},
 	}, seen
 }
 

@@ -38,7 +38,7 @@ func (g *Gateway) takeDelivery(ctx context.Context, ref core.JobRef) {
 	if ctx.Err() != nil {
 		return
 	}
-	d, err := g.Store.ClaimDelivery(ctx, ref, g.claim(g.Now()))
+	d, err := g.Store.ClaimDelivery(ctx, ref, g.Jobs.Claim())
 	g.logUnless(ctx, err, "claim delivery", zap.Int64("user", int64(ref.User)))
 	if d == nil || err != nil {
 		return

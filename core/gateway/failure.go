@@ -25,7 +25,7 @@ func (g *Gateway) failed(ctx context.Context, r *running, u core.User, err error
 	switch cause := context.Cause(ctx); {
 	case errors.Is(cause, errRestart):
 		return errRestart
-	case errors.Is(cause, errFenced):
+	case errors.Is(cause, core.ErrFenced):
 		return err
 	case errors.Is(cause, errStopped), errors.Is(err, core.ErrNotFound):
 		return g.giveUp(t, u, core.TurnStopped, nil)

@@ -14,6 +14,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/everthread/everthread/core"
+	"github.com/everthread/everthread/core/job"
 )
 
 // Store is what the road needs of a store.
@@ -47,7 +48,6 @@ type People interface {
 // Media is what downloads need besides.
 type Media interface {
 	Messages(ctx context.Context, user core.UserID, ids []core.MessageID) ([]core.Message, error)
-	RetryJob(ctx context.Context, user core.UserID, l core.Lease, at time.Time, cause string) error
 }
 
 // Commander answers slash commands. ok is false if the text is none.
@@ -96,7 +96,6 @@ type Settings struct {
 	Debounce       time.Duration
 	Workers        int // turns at once
 	GiveUpAfter    time.Duration
-	Lease          time.Duration // of a turn, delivery or fetch; renewed at a third
 	Poll           time.Duration // the net under wake-ups
 	TokensPerDay   int
 	TurnsPerMinute int
@@ -116,8 +115,10 @@ type Settings struct {
 
 // Options are what a gateway is made of. All but Meter and Crash are required.
 type Options struct {
-	Store    Store
-	Wakes    core.Waker
+	Store Store
+	Wakes core.Waker
+	// Jobs leases turns, deliveries and downloads.
+	Jobs     *job.Worker
 	Media    Media
 	People   People
 	Commands Commander
@@ -140,7 +141,6 @@ type Options struct {
 	Log     *zap.Logger
 	Now     func() time.Time
 	Rand    *rand.Rand // jitter of back-offs
-	Worker  string     // this process's name in leases
 	Crash   func(step string)
 }
 
@@ -158,7 +158,7 @@ type Gateway struct {
 
 	mu      sync.Mutex
 	running map[turnKey]*running
-	doing   map[jobOf]bool  // turns and deliveries
+	doing   map[jobKey]bool // turns and deliveries
 	held    map[string]bool // channels of one process that this one runs
 	// reserved are slots of rates that were taken for the next delivery of an address.
 	reserved map[core.Address]time.Time
@@ -168,6 +168,11 @@ type Gateway struct {
 type turnKey struct {
 	user core.UserID
 	turn core.TurnID
+}
+
+type jobKey struct {
+	user core.UserID
+	job  core.JobID
 }
 
 var _ core.Receiver = (*Gateway)(nil)
@@ -181,7 +186,7 @@ func New(o Options) *Gateway {
 		o.Crash = func(string) {}
 	}
 	g := &Gateway{Options: o, channels: map[string]core.Channel{}, slots: make(chan struct{}, o.Settings.Workers),
-		started: make(chan struct{}), running: map[turnKey]*running{}, doing: map[jobOf]bool{},
+		started: make(chan struct{}), running: map[turnKey]*running{}, doing: map[jobKey]bool{},
 		reserved: map[core.Address]time.Time{}, held: map[string]bool{}}
 	for _, c := range o.Channels {
 		g.channels[c.Name()] = c
@@ -205,7 +210,7 @@ func (g *Gateway) Run(ctx context.Context, grace time.Duration) error {
 		time.AfterFunc(grace, g.halt)
 	})()
 	deliver, fetch := g.queues()
-	runners := []*Runner{
+	runners := []*job.Runner{
 		g.runner([]string{core.QueueTurn}, g.Settings.Workers, g.takeTurn),
 		g.runner(deliver, 256, g.takeDelivery),
 		g.runner(fetch, 4, g.takeFetch),
@@ -248,7 +253,7 @@ func (g *Gateway) Deliver(ctx context.Context, channels ...string) error {
 	defer g.hold(channels, false)
 	r := g.runner(queues, 64, g.takeDelivery)
 	group, ctx := errgroup.WithContext(ctx)
-	group.Go(func() error { g.dispatch(ctx, []*Runner{r}); return nil })
+	group.Go(func() error { g.dispatch(ctx, []*job.Runner{r}); return nil })
 	group.Go(func() error { return r.Run(ctx) })
 	return group.Wait()
 }
@@ -271,12 +276,12 @@ func (g *Gateway) sends(channel string) bool {
 	return !g.capabilities(channel).OneProcess || g.held[channel]
 }
 
-func (g *Gateway) runner(queues []string, workers int, take func(context.Context, core.JobRef)) *Runner {
-	return &Runner{Jobs: g.Store, Queues: queues, Workers: workers, Take: take, Poll: g.Settings.Poll, Now: g.Now, Log: g.Log}
+func (g *Gateway) runner(queues []string, workers int, take func(context.Context, core.JobRef)) *job.Runner {
+	return &job.Runner{Jobs: g.Store, Queues: queues, Workers: workers, Take: take, Poll: g.Settings.Poll, Now: g.Now, Log: g.Log}
 }
 
 // dispatch passes wake-ups to those they concern.
-func (g *Gateway) dispatch(ctx context.Context, runners []*Runner) {
+func (g *Gateway) dispatch(ctx context.Context, runners []*job.Runner) {
 	for topic := range g.Wakes.Wakes(ctx) {
 		for _, r := range runners {
 			r.Wake(topic)
@@ -303,11 +308,6 @@ func (g *Gateway) drain(grace time.Duration) {
 // Busy tells whether more than half of the turns that may run at once do;
 // background work then holds back.
 func (g *Gateway) Busy() bool { return len(g.slots) > cap(g.slots)/2 }
-
-// claim is this process's claim of work from now on.
-func (g *Gateway) claim(now time.Time) core.Claim {
-	return core.Claim{Worker: g.Worker, Now: now, Until: now.Add(g.Settings.Lease)}
-}
 
 // budget bounds the next turn of a user.
 func (g *Gateway) budget(s core.Settings, now time.Time) core.Budget {

@@ -16,6 +16,7 @@ import (
 
 	"github.com/everthread/everthread/core"
 	"github.com/everthread/everthread/core/gateway"
+	"github.com/everthread/everthread/core/job"
 	"github.com/everthread/everthread/core/people"
 	"github.com/everthread/everthread/core/store/sqlite"
 )
@@ -57,10 +58,10 @@ func (w *world) people() *people.People {
 }
 
 func (w *world) start(change func(*gateway.Options)) {
-	o := gateway.Options{Store: w.store, Wakes: w.store, Media: w.store, People: w.people(), Commands: noCommands{}, Prompts: w.brain, Agent: w.brain,
+	o := gateway.Options{Store: w.store, Wakes: w.store, Jobs: worker(w.store), Media: w.store, People: w.people(), Commands: noCommands{}, Prompts: w.brain, Agent: w.brain,
 		Calendar: utc{}, Limiter: gateway.NewMemoryLimiter(), Tokens: byLength{}, Channels: []core.Channel{w.line}, Render: halves,
-		Settings: gateway.Settings{Workers: 8, GiveUpAfter: time.Second, Lease: 2 * time.Second, Poll: 50 * time.Millisecond, Language: "en", MediaDir: w.t.TempDir()},
-		Log:      zap.NewNop(), Now: time.Now, Rand: mrand.New(mrand.NewPCG(1, 2)), Worker: "test"}
+		Settings: gateway.Settings{Workers: 8, GiveUpAfter: time.Second, Poll: 50 * time.Millisecond, Language: "en", MediaDir: w.t.TempDir()},
+		Log:      zap.NewNop(), Now: time.Now, Rand: mrand.New(mrand.NewPCG(1, 2))}
 	if change != nil {
 		change(&o)
 	}
@@ -69,6 +70,11 @@ func (w *world) start(change func(*gateway.Options)) {
 	done := make(chan error)
 	go func() { done <- w.gw.Run(ctx, time.Second) }()
 	w.stop = sync.OnceFunc(func() { cancel(); must(w.t, <-done) })
+}
+
+// worker leases for a process that never yields.
+func worker(s job.Store) *job.Worker {
+	return &job.Worker{Store: s, Name: "test", Lease: 2 * time.Second, Now: time.Now, Rand: func() float64 { return 0 }, Log: zap.NewNop()}
 }
 
 func (w *world) address() core.Address {

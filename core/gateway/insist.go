@@ -42,15 +42,15 @@ func settled(err error) bool { return refused(err) || errors.Is(err, core.ErrFen
 func (g *Gateway) begin(user core.UserID, job core.JobID) bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	if g.doing[jobOf{user, job}] {
+	if g.doing[jobKey{user, job}] {
 		return false
 	}
-	g.doing[jobOf{user, job}] = true
+	g.doing[jobKey{user, job}] = true
 	return true
 }
 
 func (g *Gateway) end(user core.UserID, job core.JobID) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	delete(g.doing, jobOf{user, job})
+	delete(g.doing, jobKey{user, job})
 }

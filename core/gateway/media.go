@@ -18,6 +18,7 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/everthread/everthread/core"
+	"github.com/everthread/everthread/core/job"
 	"github.com/everthread/everthread/core/trust"
 	"github.com/everthread/everthread/core/trust/egress"
 )
@@ -26,15 +27,7 @@ import (
 const maxFetches = 5
 
 // takeFetch claims a due download and does it.
-func (g *Gateway) takeFetch(ctx context.Context, ref core.JobRef) {
-	j, err := g.Store.Claim(ctx, ref, g.claim(g.Now()))
-	g.logUnless(ctx, err, "claim download", zap.Int64("user", int64(ref.User)))
-	if j == nil || err != nil {
-		return
-	}
-	err = g.fetch(ctx, j)
-	g.logUnless(ctx, err, "download attachment", zap.Int64("user", int64(ref.User)), zap.Int64("message", ref.Ref))
-}
+func (g *Gateway) takeFetch(ctx context.Context, ref core.JobRef) { g.Jobs.Take(ctx, ref, g.fetch) }
 
 // fetch downloads one attachment and records where it is, or why it is not.
 func (g *Gateway) fetch(ctx context.Context, j *core.Job) error {
@@ -67,7 +60,7 @@ func (g *Gateway) fetch(ctx context.Context, j *core.Job) error {
 			wait += spent.After
 		}
 		if !errors.As(err, &permanent) && j.Failures+1 < maxFetches {
-			return g.Media.RetryJob(ctx, j.User, j.Lease, g.Now().Add(wait), err.Error())
+			return &job.Later{At: g.Now().Add(wait), Err: err}
 		}
 		a.Error = err.Error()
 	}

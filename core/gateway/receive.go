@@ -236,7 +236,7 @@ func (g *Gateway) append(ctx context.Context, u core.User, i core.Identity, in [
 	}
 	slot := g.Settings.Debounce == 0 && g.slot()
 	if slot {
-		c := g.claim(now)
+		c := g.Jobs.Claim()
 		a.Claim = &c
 	}
 	out, err := g.Store.Append(ctx, a)

@@ -17,7 +17,6 @@ import (
 var (
 	errStopped = errors.New("stopped by the person")
 	errRestart = errors.New("its messages were changed")
-	errFenced  = errors.New("another process has the turn")
 )
 
 // maxRestarts is how often a turn begins again because of edits (SPEC 3.7).
@@ -26,8 +25,8 @@ const maxRestarts = 3
 // running is a turn that this process works on.
 type running struct {
 	turn    *core.Turn
-	visible atomic.Bool // something of the answer was shown
-	poke    chan struct{}
+	visible atomic.Bool   // something of the answer was shown
+	flagged chan struct{} // somebody asked something of it
 
 	mu       sync.Mutex
 	cancel   context.CancelCauseFunc // of the current attempt
@@ -51,7 +50,7 @@ func (g *Gateway) takeTurn(ctx context.Context, ref core.JobRef) {
 	var t *core.Turn
 	var put *core.Postponed
 	if err == nil {
-		t, put, err = g.Store.ClaimTurn(ctx, ref, g.claim(now), g.budget(u.Settings, now))
+		t, put, err = g.Store.ClaimTurn(ctx, ref, g.Jobs.Claim(), g.budget(u.Settings, now))
 	}
 	if err != nil || t == nil {
 		<-g.slots
@@ -92,26 +91,26 @@ func (g *Gateway) startTurn(t *core.Turn, u core.User) {
 // runTurn answers a turn until it is committed, handed back or lost. It returns
 // the reply's delivery if that was claimed with the commit.
 func (g *Gateway) runTurn(t *core.Turn, u core.User) *core.Delivery {
-	r := &running{turn: t, poke: make(chan struct{}, 1)}
+	r := &running{turn: t, flagged: make(chan struct{}, 1)}
 	k := turnKey{t.User, t.ID}
 	g.mu.Lock()
 	g.running[k] = r
 	g.mu.Unlock()
-	keep, stop := context.WithCancel(g.ctx)
+	held, release := g.Jobs.Hold(g.ctx, t.User, t.Lease)
 	if t.Lease.Attempt > 1 {
-		g.askedBefore(keep, r)
+		g.askedBefore(held, r)
 	}
-	var keeper sync.WaitGroup
-	keeper.Go(func() { g.keep(keep, r) })
+	var watcher sync.WaitGroup
+	watcher.Go(func() { g.watch(held, r) })
 	defer func() {
-		stop()
-		keeper.Wait()
+		release()
+		watcher.Wait()
 		g.mu.Lock()
 		delete(g.running, k)
 		g.mu.Unlock()
 	}()
 	for {
-		d, err := g.attempt(r, u)
+		d, err := g.attempt(held, r, u)
 		if !errors.Is(err, errRestart) {
 			g.logTurn(t, err)
 			return d
@@ -130,8 +129,8 @@ func (g *Gateway) askedBefore(ctx context.Context, r *running) {
 }
 
 // attempt answers once. errRestart means that it is to be tried again at once.
-func (g *Gateway) attempt(r *running, u core.User) (*core.Delivery, error) {
-	ctx, cancel := context.WithCancelCause(g.ctx)
+func (g *Gateway) attempt(held context.Context, r *running, u core.User) (*core.Delivery, error) {
+	ctx, cancel := context.WithCancelCause(held)
 	defer cancel(nil)
 	r.mu.Lock()
 	r.cancel = cancel
@@ -214,7 +213,7 @@ func (g *Gateway) commit(t *core.Turn, r core.Reply) (*core.Delivery, error) {
 	var out core.Committed
 	err := g.insist(g.ctx, "commit reply", func(ctx context.Context) (err error) {
 		if claim != nil { // it counts from now, however long the store was away
-			c := g.claim(g.Now())
+			c := g.Jobs.Claim()
 			claim = &c
 		}
 		out, err = g.Store.Commit(ctx, r, claim)
@@ -240,36 +239,30 @@ func (g *Gateway) claimReply(ctx context.Context, t *core.Turn, r core.Reply) *c
 		g.reserve(t.Address, r.Now.Add(wait))
 		return nil
 	}
-	c := g.claim(r.Now)
+	c := g.Jobs.Claim()
 	return &c
 }
 
-// keep holds the lease of a turn and watches for what people ask of it.
-func (g *Gateway) keep(ctx context.Context, r *running) {
-	every := g.Settings.Lease / 3
-	t := time.NewTicker(every)
+// watch looks for what people ask of a running turn: when woken, and now and then.
+func (g *Gateway) watch(ctx context.Context, r *running) {
+	t := time.NewTicker(g.Jobs.Lease / 3)
 	defer t.Stop()
 	for {
 		select {
 		case <-ctx.Done():
 			return
-		case <-r.poke:
+		case <-r.flagged:
 		case <-t.C:
-			until := g.Now().Add(g.Settings.Lease)
-			if err := g.Store.Extend(ctx, r.turn.User, r.turn.Lease, until); errors.Is(err, core.ErrFenced) {
-				r.interrupt(errFenced)
-				return
-			}
 		}
 		f, err := g.Store.Flags(ctx, r.turn.User, r.turn.ID)
 		if err == nil {
-			r.heed(f)
+			r.obey(f)
 		}
 	}
 }
 
-// heed interrupts the turn if that is asked for.
-func (r *running) heed(f core.TurnFlags) {
+// obey interrupts the turn if that is asked for.
+func (r *running) obey(f core.TurnFlags) {
 	if f.Stop {
 		r.mu.Lock()
 		r.stopped = true
@@ -307,7 +300,7 @@ func (g *Gateway) flagged(topic string) {
 		return
 	}
 	select {
-	case r.poke <- struct{}{}:
+	case r.flagged <- struct{}{}:
 	default:
 	}
 }

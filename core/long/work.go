@@ -2,13 +2,13 @@ package long
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"time"
 
 	"go.uber.org/zap"
 
 	"github.com/everthread/everthread/core"
+	"github.com/everthread/everthread/core/job"
 )
 
 // Store is what pages are made from and kept in.
@@ -17,13 +17,6 @@ type Store interface {
 	Reserve(ctx context.Context, user core.UserID, l core.Lease, day string, n, limit int) (bool, error)
 	Spend(ctx context.Context, user core.UserID, day string, u core.Usage) error
 	Messages(ctx context.Context, user core.UserID, ids []core.MessageID) ([]core.Message, error)
-}
-
-// Jobs is what the work of the queue needs.
-type Jobs interface {
-	Claim(ctx context.Context, ref core.JobRef, c core.Claim) (*core.Job, error)
-	RetryJob(ctx context.Context, user core.UserID, l core.Lease, at time.Time, cause string) error
-	Extend(ctx context.Context, user core.UserID, l core.Lease, until time.Time) error
 }
 
 // Users tells who a user is.
@@ -39,7 +32,6 @@ type Settings struct {
 	MaxOutput    int     // of the model
 	TokensPerDay int     // 0: no limit
 	Attempts     int     // after which the model is done without
-	Lease        time.Duration
 }
 
 // At least so many of the newest messages stay as they are (SPEC 5.3).
@@ -48,77 +40,28 @@ const (
 	rawAnswers = 10
 )
 
-// Worker makes pages. All fields but Busy are required.
+// Worker makes pages. All fields are required.
 type Worker struct {
 	Store      Store
-	Jobs       Jobs
+	Jobs       *job.Worker
 	Users      Users
 	Model      core.Model // of summaries
 	Compressor *Compressor
 	Tokens     core.Tokenizer
 	Settings   Settings
 	// Day tells the local day of a moment.
-	Day    func(s core.Settings, t time.Time) core.Day
-	Zone   *time.Location // of users who chose none
-	Busy   func() bool    // replies are being written
-	Count  func(name string, n float64, labels ...string)
-	Log    *zap.Logger
-	Now    func() time.Time
-	Worker string
+	Day   func(s core.Settings, t time.Time) core.Day
+	Zone  *time.Location // of users who chose none
+	Count func(name string, n float64, labels ...string)
+	Log   *zap.Logger
+	Now   func() time.Time
 }
 
 // Take claims a due job and does it.
 func (w *Worker) Take(ctx context.Context, ref core.JobRef) {
-	w.yield(ctx)
-	now := w.Now()
-	j, err := w.Jobs.Claim(ctx, ref, core.Claim{Worker: w.Worker, Now: now, Until: now.Add(w.Settings.Lease)})
-	if err == nil && j != nil {
-		err = w.do(ctx, j)
-	}
-	if err != nil && ctx.Err() == nil {
-		w.Log.Warn("old messages not compressed", zap.Int64("user", int64(ref.User)), zap.Error(err))
-	}
-}
-
-// longestYield is how long the work holds back for replies.
-const longestYield = 5 * time.Second
-
-func (w *Worker) yield(ctx context.Context) {
-	for waited := time.Duration(0); w.Busy != nil && w.Busy() && waited < longestYield; waited += 100 * time.Millisecond {
-		wait(ctx, 100*time.Millisecond)
-	}
-}
-
-func wait(ctx context.Context, d time.Duration) {
-	t := time.NewTimer(d)
-	defer t.Stop()
-	select {
-	case <-ctx.Done():
-	case <-t.C:
-	}
-}
-
-func (w *Worker) do(ctx context.Context, j *core.Job) error {
-	r := &round{Worker: w, job: j, thread: core.ThreadID(j.Ref)}
-	err := r.run(ctx)
-	if err == nil || errors.Is(err, core.ErrFenced) {
-		return nil
-	}
-	return errors.Join(err, w.failed(context.WithoutCancel(ctx), j, err))
-}
-
-// failed gives the job back, to go on where it stopped.
-func (w *Worker) failed(ctx context.Context, j *core.Job, cause error) error {
-	now := w.Now()
-	var m *core.ModelError
-	switch {
-	case errors.Is(cause, core.ErrChanged), errors.Is(cause, context.Canceled):
-		return w.Jobs.RetryJob(ctx, j.User, j.Lease, now, "")
-	case errors.As(cause, &m) && m.After > 0:
-		return w.Jobs.RetryJob(ctx, j.User, j.Lease, now.Add(m.After), cause.Error())
-	}
-	pause := time.Minute << min(j.Failures, 6)
-	return w.Jobs.RetryJob(ctx, j.User, j.Lease, now.Add(pause), cause.Error())
+	w.Jobs.Take(ctx, ref, func(ctx context.Context, j *core.Job) error {
+		return (&round{Worker: w, job: j, thread: core.ThreadID(j.Ref)}).run(ctx)
+	})
 }
 
 // round is the work of one job.
@@ -160,7 +103,7 @@ func (r *round) run(ctx context.Context) error {
 	return r.put(ctx, core.PutPages{Tiers: tiers, Done: true, Changed: r.made > 0 || len(tiers) > 0 || r.job.Lease.Attempt > 1})
 }
 
-// put stores what was made, and holds the job for what is to come.
+// put stores what was made.
 func (r *round) put(ctx context.Context, p core.PutPages) error {
 	p.User, p.Thread, p.Lease, p.Edits, p.Now = r.job.User, r.thread, r.job.Lease, r.edits, r.Now()
 	if err := r.Store.PutPages(ctx, p); err != nil {
@@ -168,11 +111,10 @@ func (r *round) put(ctx context.Context, p core.PutPages) error {
 	}
 	r.made += len(p.Pages)
 	r.Count("everthread_pages_total", float64(len(p.Pages)))
-	if p.Done {
-		return nil
+	if !p.Done {
+		r.Jobs.Yield(ctx)
 	}
-	r.yield(ctx)
-	return r.Jobs.Extend(ctx, r.job.User, r.job.Lease, r.Now().Add(r.Settings.Lease))
+	return nil
 }
 
 // again makes stale pages anew.

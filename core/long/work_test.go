@@ -14,6 +14,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/everthread/everthread/core"
+	"github.com/everthread/everthread/core/job"
 	"github.com/everthread/everthread/core/llm/tokens"
 )
 
@@ -150,6 +151,8 @@ func (s *shelf) RetryJob(_ context.Context, _ core.UserID, _ core.Lease, _ time.
 	return nil
 }
 
+func (s *shelf) Finish(context.Context, core.UserID, core.Lease, string) error { return nil }
+
 func (s *shelf) Extend(context.Context, core.UserID, core.Lease, time.Time) error { return nil }
 
 // scribe is a model that answers with what it is told to.
@@ -172,10 +175,12 @@ func (s *scribe) Stream(_ context.Context, r core.ModelRequest) iter.Seq2[core.D
 
 func newWorker(t testing.TB, s *shelf, m *scribe) *Worker {
 	count := tokens.New()
-	return &Worker{Store: s, Jobs: s, Users: s, Model: m, Compressor: New(count, Options{}), Tokens: count,
-		Settings: Settings{Budget: 5000, Threshold: 0.8, Raw: 500, MaxOutput: 1000, TokensPerDay: 1_000_000, Attempts: 3, Lease: time.Minute},
+	now := func() time.Time { return time.Unix(1795500000, 0) }
+	jobs := &job.Worker{Store: s, Name: "w", Lease: time.Minute, Now: now, Rand: func() float64 { return 0 }, Log: zap.NewNop()}
+	return &Worker{Store: s, Jobs: jobs, Users: s, Model: m, Compressor: New(count, Options{}), Tokens: count,
+		Settings: Settings{Budget: 5000, Threshold: 0.8, Raw: 500, MaxOutput: 1000, TokensPerDay: 1_000_000, Attempts: 3},
 		Day:      func(core.Settings, time.Time) core.Day { return core.Day{Label: "2026-11-20"} },
-		Zone:     time.UTC, Count: func(string, float64, ...string) {}, Log: zap.NewNop(), Now: func() time.Time { return time.Unix(1795500000, 0) }, Worker: "w"}
+		Zone:     time.UTC, Count: func(string, float64, ...string) {}, Log: zap.NewNop(), Now: now}
 }
 
 // talk is a conversation over some days, of short questions and longer answers.

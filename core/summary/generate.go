@@ -48,7 +48,7 @@ func (s *Summarizer) generate(ctx context.Context, w *work) (draft, error) {
 		allow(allowed, w.previous.Covers)
 	}
 	for _, chunk := range s.chunks(w.messages) {
-		s.yield(ctx)
+		s.Jobs.Yield(ctx)
 		for _, m := range chunk {
 			allowed[m.ID] = true
 		}

@@ -25,7 +25,7 @@ func (s *Summarizer) Finalize(ctx context.Context) error {
 		return err
 	}
 	for _, g := range due {
-		err := s.Jobs.Enqueue(ctx, core.NewJob{User: g.User, Queue: core.QueueSummarize, Key: core.SummaryKey, Ref: int64(g.ID), RunAt: now, Unique: true})
+		err := s.Store.Enqueue(ctx, core.NewJob{User: g.User, Queue: core.QueueSummarize, Key: core.SummaryKey, Ref: int64(g.ID), RunAt: now, Unique: true})
 		if err != nil {
 			return err
 		}

@@ -18,24 +18,18 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/everthread/everthread/core"
+	"github.com/everthread/everthread/core/job"
 )
 
 // Store is what summaries are made from and kept in.
 type Store interface {
 	core.SummaryStore
+	Enqueue(ctx context.Context, jobs ...core.NewJob) error
 	SummarizeImported(ctx context.Context, now time.Time, limit int) (int, error)
 	core.UsageStore
 	Segment(ctx context.Context, user core.UserID, id core.SegmentID) (core.Segment, error)
 	DayMessages(ctx context.Context, user core.UserID, id core.SegmentID, after core.MessageID, limit int) ([]core.Message, error)
 	Summaries(ctx context.Context, user core.UserID, id core.SegmentID, limit int) ([]core.Summary, error)
-}
-
-// Jobs is what the work of the queue needs.
-type Jobs interface {
-	Claim(ctx context.Context, ref core.JobRef, c core.Claim) (*core.Job, error)
-	RetryJob(ctx context.Context, user core.UserID, l core.Lease, at time.Time, cause string) error
-	Extend(ctx context.Context, user core.UserID, l core.Lease, until time.Time) error
-	Enqueue(ctx context.Context, jobs ...core.NewJob) error
 }
 
 // Users tells who a user is.
@@ -57,7 +51,6 @@ type Settings struct {
 	MaxOutput    int
 	TokensPerDay int // 0: no limit
 	Attempts     int
-	Lease        time.Duration
 	PostForward  string // home, all or off
 	PostMin      int    // messages that a day must have to be posted
 	PostExpires  time.Duration
@@ -65,10 +58,10 @@ type Settings struct {
 	Zone         *time.Location
 }
 
-// Summarizer writes summaries. All fields but Busy are required.
+// Summarizer writes summaries. All fields are required.
 type Summarizer struct {
 	Store    Store
-	Jobs     Jobs
+	Jobs     *job.Worker
 	Users    Users
 	Planner  Planner
 	Model    core.Model
@@ -85,43 +78,13 @@ type Summarizer struct {
 	Support func(claims []string, said []core.Message) [][]core.MessageID
 	// SameLoop recognises a loop that is open already; nil: none is.
 	SameLoop func(text string, open []core.Loop) (core.LoopID, bool)
-	Busy     func() bool // replies are being written
 	Count    func(name string, n float64, labels ...string)
 	Log      *zap.Logger
 	Now      func() time.Time
-	Worker   string
 }
 
 // Take claims a due summary job and does it.
-func (s *Summarizer) Take(ctx context.Context, ref core.JobRef) {
-	s.yield(ctx)
-	now := s.Now()
-	j, err := s.Jobs.Claim(ctx, ref, core.Claim{Worker: s.Worker, Now: now, Until: now.Add(s.Settings.Lease)})
-	if err == nil && j != nil {
-		err = s.do(ctx, j)
-	}
-	if err != nil && ctx.Err() == nil {
-		s.Log.Warn("summary not written", zap.Int64("user", int64(ref.User)), zap.Int64("segment", ref.Ref), zap.Error(err))
-	}
-}
-
-// longestYield is how long a summary holds back for replies.
-const longestYield = 5 * time.Second
-
-func (s *Summarizer) yield(ctx context.Context) {
-	for waited := time.Duration(0); s.Busy != nil && s.Busy() && waited < longestYield; waited += 100 * time.Millisecond {
-		wait(ctx, 100*time.Millisecond)
-	}
-}
-
-func wait(ctx context.Context, d time.Duration) {
-	t := time.NewTimer(d)
-	defer t.Stop()
-	select {
-	case <-ctx.Done():
-	case <-t.C:
-	}
-}
+func (s *Summarizer) Take(ctx context.Context, ref core.JobRef) { s.Jobs.Take(ctx, ref, s.do) }
 
 // work is one summary on its way.
 type work struct {
@@ -141,8 +104,6 @@ type work struct {
 // do writes the summary of a claimed job, and decides what becomes of the job if
 // it cannot.
 func (s *Summarizer) do(ctx context.Context, j *core.Job) error {
-	stop := s.hold(ctx, j)
-	defer stop()
 	w, err := s.read(ctx, j)
 	if err == nil {
 		err = s.write(ctx, w)
@@ -154,26 +115,7 @@ func (s *Summarizer) do(ctx context.Context, j *core.Job) error {
 		}
 		return nil
 	}
-	return errors.Join(err, s.failed(context.WithoutCancel(ctx), j, w, err))
-}
-
-// hold renews the lease of a job until the returned function is called.
-func (s *Summarizer) hold(ctx context.Context, j *core.Job) func() {
-	ctx, cancel := context.WithCancel(ctx)
-	done := make(chan struct{})
-	go func() {
-		defer close(done)
-		for {
-			wait(ctx, s.Settings.Lease/3)
-			if ctx.Err() != nil {
-				return
-			}
-			if err := s.Jobs.Extend(ctx, j.User, j.Lease, s.Now().Add(s.Settings.Lease)); err != nil && ctx.Err() == nil {
-				s.Log.Warn("extend lease of summary", zap.Int64("user", int64(j.User)), zap.Error(err))
-			}
-		}
-	}()
-	return func() { cancel(); <-done }
+	return s.failed(context.WithoutCancel(ctx), j, w, err)
 }
 
 // read loads what a summary is written from.
@@ -318,34 +260,33 @@ func (s *Summarizer) reserve(ctx context.Context, w *work) error {
 
 // failed puts a job off, or gives it up after the last attempt.
 func (s *Summarizer) failed(ctx context.Context, j *core.Job, w *work, cause error) error {
-	now := s.Now()
-	if w != nil && w.usage != (core.Usage{}) {
+	if w.usage != (core.Usage{}) {
 		if err := s.Store.Spend(ctx, j.User, w.today, w.usage); err != nil {
 			return err
 		}
 	}
-	switch {
-	case errors.Is(cause, core.ErrFenced):
-		return nil
-	case errors.Is(cause, errTooLarge):
-		s.Count("everthread_summaries_total", 1, "failed")
-		return s.Store.FailSummary(ctx, j.User, core.SegmentID(j.Ref), j.Lease, plain(nil, cause), now)
-	case errors.Is(cause, core.ErrNotFound):
-		return s.Store.FailSummary(ctx, j.User, core.SegmentID(j.Ref), j.Lease, "the day is gone", now)
-	case errors.Is(cause, core.ErrChanged):
-		return s.Jobs.RetryJob(ctx, j.User, j.Lease, now, "")
-	case errors.Is(cause, errBudget):
-		return s.Jobs.RetryJob(ctx, j.User, j.Lease, s.Day(w.user.Settings, now).End, "")
-	case errors.Is(cause, context.Canceled):
-		return s.Jobs.RetryJob(ctx, j.User, j.Lease, now, "")
-	}
 	var m *core.ModelError
 	errors.As(cause, &m)
-	if j.Failures+1 >= s.Settings.Attempts || m != nil && (m.Kind == core.ModelAuth || m.Kind == core.ModelConfig) {
-		s.Count("everthread_summaries_total", 1, "failed")
-		return s.Store.FailSummary(ctx, j.User, core.SegmentID(j.Ref), j.Lease, plain(m, cause), now)
+	switch {
+	case errors.Is(cause, core.ErrFenced), errors.Is(cause, core.ErrChanged), errors.Is(cause, context.Canceled):
+		return cause
+	case errors.Is(cause, errBudget):
+		return &job.Later{At: s.Day(w.user.Settings, s.Now()).End}
+	case errors.Is(cause, errTooLarge):
+		return s.giveUp(ctx, j, plain(nil, cause), nil)
+	case errors.Is(cause, core.ErrNotFound):
+		return s.giveUp(ctx, j, "the day is gone", nil)
+	case j.Failures+1 >= s.Settings.Attempts, m != nil && (m.Kind == core.ModelAuth || m.Kind == core.ModelConfig):
+		return s.giveUp(ctx, j, plain(m, cause), cause)
 	}
-	return s.Jobs.RetryJob(ctx, j.User, j.Lease, now.Add(backoff(j.Failures+1, m)), cause.Error())
+	return cause
+}
+
+// giveUp ends a job without a summary. Why is what the person is told.
+func (s *Summarizer) giveUp(ctx context.Context, j *core.Job, why string, cause error) error {
+	s.Count("everthread_summaries_total", 1, "failed")
+	s.Log.Warn("summary not written", zap.Int64("user", int64(j.User)), zap.Int64("segment", j.Ref), zap.String("why", why), zap.Error(cause))
+	return s.Store.FailSummary(ctx, j.User, core.SegmentID(j.Ref), j.Lease, why, s.Now())
 }
 
 // plain is what a person is told about why there is no summary.
@@ -354,12 +295,4 @@ func plain(m *core.ModelError, cause error) string {
 		return fmt.Sprintf("the summary could not be written: %v", cause)
 	}
 	return fmt.Sprintf("the summary model did not answer: %v", m.Err)
-}
-
-// backoff is how long a job waits after its n-th attempt.
-func backoff(n int, m *core.ModelError) time.Duration {
-	if m != nil && m.After > 0 {
-		return m.After
-	}
-	return min(5*time.Second<<min(n, 10), 15*time.Minute)
 }

@@ -12,6 +12,7 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/everthread/everthread/core"
+	"github.com/everthread/everthread/core/job"
 	"github.com/everthread/everthread/core/llm/llmtest"
 	"github.com/everthread/everthread/core/store/sqlite"
 	"github.com/everthread/everthread/core/summary"
@@ -42,14 +43,15 @@ func newNight(t *testing.T) *night {
 	must(t, err)
 	n.at, err = s.AddIdentity(t.Context(), core.Identity{User: n.user.ID, Address: core.Address{Channel: "line", External: "7"}, LastUsed: n.now})
 	must(t, err)
+	jobs := &job.Worker{Store: s, Name: "w", Lease: time.Minute, Now: func() time.Time { return n.now }, Rand: func() float64 { return 0 }, Log: zap.NewNop()}
 	n.sum = &summary.Summarizer{
-		Store: s, Jobs: s, Users: s, Planner: home{n}, Model: n.model, Tokens: words{},
-		Settings: summary.Settings{Window: 100_000, MaxOutput: 1000, Attempts: 3, Lease: time.Minute, PostForward: "home", PostMin: 4,
+		Store: s, Jobs: jobs, Users: s, Planner: home{n}, Model: n.model, Tokens: words{},
+		Settings: summary.Settings{Window: 100_000, MaxOutput: 1000, Attempts: 3, PostForward: "home", PostMin: 4,
 			PostExpires: 48 * time.Hour, Language: "en", Zone: time.UTC},
 		Day: day, Title: func(label, _, _ string) string { return label }, StripRefs: func(s string) string { return s },
 		Support: n.support,
 		Parts:   func(md, _ string) []core.Part { return []core.Part{{Text: md}} }, Count: func(string, float64, ...string) {},
-		Log: zap.NewNop(), Now: func() time.Time { return n.now }, Worker: "w",
+		Log: zap.NewNop(), Now: func() time.Time { return n.now },
 	}
 	return n
 }

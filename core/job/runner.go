@@ -1,4 +1,4 @@
-package gateway
+package job
 
 import (
 	"context"
@@ -31,10 +31,10 @@ type Runner struct {
 	once   sync.Once
 	wake   chan struct{}
 	mu     sync.Mutex
-	taking map[jobOf]bool
+	taking map[jobKey]bool
 }
 
-type jobOf struct {
+type jobKey struct {
 	user core.UserID
 	job  core.JobID
 }
@@ -42,7 +42,7 @@ type jobOf struct {
 func (r *Runner) init() {
 	r.once.Do(func() {
 		r.wake = make(chan struct{}, 1)
-		r.taking = map[jobOf]bool{}
+		r.taking = map[jobKey]bool{}
 	})
 }
 
@@ -92,17 +92,17 @@ func (r *Runner) round(ctx context.Context, slots chan struct{}, work *sync.Wait
 		return r.Poll
 	}
 	for _, ref := range refs {
-		if !r.reserve(jobOf{ref.User, ref.ID}) {
+		if !r.reserve(jobKey{ref.User, ref.ID}) {
 			continue
 		}
 		select {
 		case slots <- struct{}{}:
 		case <-ctx.Done():
-			r.release(jobOf{ref.User, ref.ID})
+			r.release(jobKey{ref.User, ref.ID})
 			return 0
 		}
 		work.Go(func() {
-			defer func() { <-slots; r.release(jobOf{ref.User, ref.ID}) }()
+			defer func() { <-slots; r.release(jobKey{ref.User, ref.ID}) }()
 			r.Take(ctx, ref)
 		})
 	}
@@ -116,7 +116,7 @@ func (r *Runner) round(ctx context.Context, slots chan struct{}, work *sync.Wait
 }
 
 // reserve notes that a job is being taken here; false: it is already.
-func (r *Runner) reserve(id jobOf) bool {
+func (r *Runner) reserve(id jobKey) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.taking[id] {
@@ -126,7 +126,7 @@ func (r *Runner) reserve(id jobOf) bool {
 	return true
 }
 
-func (r *Runner) release(id jobOf) {
+func (r *Runner) release(id jobKey) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	delete(r.taking, id)

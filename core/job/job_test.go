@@ -1,0 +1,179 @@
+package job
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"go.uber.org/zap"
+	"go.uber.org/zap/zaptest/observer"
+
+	"github.com/everthread/everthread/core"
+)
+
+// queue is a store of one job.
+type queue struct {
+	job      core.Job
+	taken    bool // by another process
+	lost     error
+	extended int
+	finished bool
+	backAt   time.Time // when it was given back to run again
+	cause    string
+}
+
+func (q *queue) Claim(_ context.Context, _ core.JobRef, c core.Claim) (*core.Job, error) {
+	if q.taken {
+		return nil, nil
+	}
+	j := q.job
+	j.Lease = core.Lease{Job: j.ID, Until: c.Until}
+	return &j, nil
+}
+
+func (q *queue) Extend(context.Context, core.UserID, core.Lease, time.Time) error {
+	q.extended++
+	return q.lost
+}
+
+func (q *queue) Finish(context.Context, core.UserID, core.Lease, string) error {
+	q.finished = true
+	return nil
+}
+
+func (q *queue) RetryJob(ctx context.Context, _ core.UserID, _ core.Lease, at time.Time, cause string) error {
+	q.backAt, q.cause = at, cause
+	return ctx.Err()
+}
+
+func worker(q *queue) (*Worker, *observer.ObservedLogs) {
+	logs, seen := observer.New(zap.DebugLevel)
+	return &Worker{Store: q, Name: "w", Lease: 30 * time.Second, Now: time.Now, Rand: func() float64 { return 0 }, Log: zap.New(logs)}, seen
+}
+
+func model(kind core.ModelErrorKind, after time.Duration) error {
+	return &core.ModelError{Kind: kind, After: after, Err: errors.New("the provider says " + string(kind))}
+}
+
+func TestWhatBecomesOfAJob(t *testing.T) {
+	t.Parallel()
+	never := time.Duration(-1)
+	for name, c := range map[string]struct {
+		failures int
+		err      error
+		back     time.Duration // from now; never: it is not given back
+		cause    string
+		logged   int
+	}{
+		"done":                     {0, nil, never, "", 0},
+		"somebody else's":          {0, fmt.Errorf("put: %w", core.ErrFenced), never, "", 0},
+		"changed meanwhile":        {0, fmt.Errorf("put: %w", core.ErrChanged), 0, "", 0},
+		"put off":                  {0, &Later{At: time.Unix(0, 0)}, 0, "", 0},
+		"later, with a cause":      {0, fmt.Errorf("w: %w", &Later{At: time.Unix(0, 0), Err: errors.New("quota")}), 0, "quota", 1},
+		"a first failure":          {0, errors.New("disk full"), 5 * time.Second, "disk full", 1},
+		"a third failure":          {2, errors.New("disk full"), 20 * time.Second, "disk full", 1},
+		"a hundredth failure":      {99, errors.New("disk full"), 15 * time.Minute, "disk full", 1},
+		"a busy provider's time":   {0, model(core.ModelBusy, time.Hour), 75 * time.Minute, "model busy: the provider says busy", 1},
+		"a wrong key":              {0, fmt.Errorf("probe: %w", model(core.ModelAuth, 0)), 15 * time.Minute, "probe: model auth: the provider says auth", 1},
+		"a busy provider's second": {1, model(core.ModelBusy, time.Second), 10 * time.Second, "model busy: the provider says busy", 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				q := &queue{job: core.Job{ID: 1, User: 2, Failures: c.failures}}
+				w, logs := worker(q)
+				begin := time.Now()
+				var later *Later
+				if errors.As(c.err, &later) {
+					later.At = begin.Add(0)
+				}
+				w.Take(t.Context(), core.JobRef{User: 2, ID: 1}, func(context.Context, *core.Job) error { return c.err })
+				if c.back == never != q.backAt.IsZero() || c.back != never && !q.backAt.Equal(begin.Add(c.back)) || q.cause != c.cause || logs.Len() != c.logged {
+					t.Errorf("back at %s because of %q, log %v", q.backAt.Sub(begin), q.cause, logs.All())
+				}
+			})
+		})
+	}
+}
+
+func TestTheJitterIsAFifth(t *testing.T) {
+	t.Parallel()
+	w, _ := worker(&queue{})
+	w.Rand = func() float64 { return 0.999999 }
+	if got := w.backoff(0, errors.New("disk full")); got < 4*time.Second || got > 4*time.Second+time.Millisecond {
+		t.Errorf("waits %s", got)
+	}
+	if got := w.backoff(0, model(core.ModelBusy, time.Hour)); got < time.Hour {
+		t.Errorf("waits %s, less than the provider asked for", got)
+	}
+}
+
+func TestAJobOfAnotherProcessIsNotDone(t *testing.T) {
+	t.Parallel()
+	q := &queue{taken: true}
+	w, logs := worker(q)
+	w.Take(t.Context(), core.JobRef{}, func(context.Context, *core.Job) error { t.Error("it was done"); return nil })
+	if logs.Len() != 0 || !q.backAt.IsZero() {
+		t.Errorf("log %v", logs.All())
+	}
+}
+
+func TestTheLeaseIsRenewedUntilItIsLost(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		q := &queue{job: core.Job{ID: 1, User: 2}}
+		w, logs := worker(q)
+		w.Take(t.Context(), core.JobRef{}, func(ctx context.Context, j *core.Job) error {
+			time.Sleep(35 * time.Second) // fake time: synctest
+			if q.extended != 3 || ctx.Err() != nil {
+				t.Errorf("extended %d times, %v", q.extended, ctx.Err())
+			}
+			q.lost = errors.New("the store is away")
+			time.Sleep(10 * time.Second) // fake time: synctest
+			if ctx.Err() != nil || logs.Len() != 1 {
+				t.Errorf("%v, log %v", ctx.Err(), logs.All())
+			}
+			q.lost = fmt.Errorf("extend: %w", core.ErrFenced)
+			<-ctx.Done()
+			return ctx.Err()
+		})
+		if !q.backAt.IsZero() || q.finished || logs.Len() != 1 {
+			t.Errorf("back at %s, log %v", q.backAt, logs.All())
+		}
+	})
+}
+
+func TestAStoppedProcessGivesItsJobBack(t *testing.T) {
+	t.Parallel()
+	q := &queue{job: core.Job{ID: 1, User: 2}}
+	w, logs := worker(q)
+	ctx, cancel := context.WithCancel(t.Context())
+	w.Take(ctx, core.JobRef{}, func(ctx context.Context, _ *core.Job) error { cancel(); return ctx.Err() })
+	if q.backAt.IsZero() || q.cause != "" || logs.Len() != 0 {
+		t.Errorf("back at %s because of %q, log %v", q.backAt, q.cause, logs.All())
+	}
+	w.Take(ctx, core.JobRef{}, func(ctx context.Context, j *core.Job) error { return w.Finish(ctx, j) })
+	if !q.finished {
+		t.Error("what was done is not ended")
+	}
+}
+
+func TestRepliesGoBeforeJobs(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		w, _ := worker(&queue{})
+		begin := time.Now()
+		w.Busy = func() bool { return time.Since(begin) < 3*time.Second }
+		if w.Yield(t.Context()); time.Since(begin) != 3*time.Second {
+			t.Errorf("yielded for %s", time.Since(begin))
+		}
+		begin = time.Now()
+		w.Busy = func() bool { return true }
+		if w.Yield(t.Context()); time.Since(begin) != longestYield {
+			t.Errorf("yielded for %s", time.Since(begin))
+		}
+	})
+}
