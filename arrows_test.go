@@ -166,7 +166,9 @@ func isAdapter(room string) bool { return strings.HasPrefix(room, "adapters/") }
 
 // isTier is true for the rooms between features and the vocabulary: features and
 // adapters may import them, and they import none of those.
-func isTier(room string) bool { return room == "core/trust" || room == "core/job" }
+func isTier(room string) bool {
+	return slices.Contains([]string{"core/trust", "core/job", "core/media"}, room)
+}
 
 // isSuite is true for packages that serve tests only, such as storetest.
 func isSuite(dir string) bool { return strings.HasSuffix(dir, "test") }

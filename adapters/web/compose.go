@@ -162,7 +162,7 @@ func (v *visit) receive(f form, door core.Identity, thread core.ThreadID) error 
 	in := core.Inbound{Address: door.Address, EventID: id, NativeID: id, Kind: core.InMessage, Text: f.text, Name: v.user.Name, Thread: thread,
 		Language: v.lang, SentAt: v.now, ReceivedAt: v.now}
 	for _, file := range f.files {
-		a, err := v.Gateway.Keep(v.ctx(), v.user.ID, file)
+		a, err := v.Files.Keep(v.ctx(), v.user.ID, file)
 		if err != nil {
 			return fmt.Errorf("keep a file: %w", err)
 		}

@@ -40,7 +40,10 @@ type Gateway interface {
 	core.Receiver
 	// Act makes changes, all or none.
 	Act(ctx context.Context, user core.UserID, effects ...core.Effect) (core.Noted, error)
-	// Keep stores a file for a message.
+}
+
+// Files keeps what people send with their messages.
+type Files interface {
 	Keep(ctx context.Context, user core.UserID, f core.File) (core.Attachment, error)
 }
 

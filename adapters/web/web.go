@@ -58,6 +58,7 @@ type Options struct {
 	Hub    *live.Hub
 	// Gateway may be nil if the receiver that Routes is given is one.
 	Gateway Gateway
+	Files   Files
 	Search  Searcher // nil: there is no search
 	Memory  Memory   // nil: nothing can be remembered
 	Items   Items    // nil: there is no page of memory

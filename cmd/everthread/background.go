@@ -75,6 +75,14 @@ func (a *app) compressions() *job.Runner {
 	return &job.Runner{Jobs: a.store, Queues: []string{core.QueueCompress}, Workers: 1, Take: a.compress.Take, Poll: pollEvery, Now: a.now, Log: a.log}
 }
 
+// downloads fetches attachments.
+func (a *app) downloads() *job.Runner {
+	return &job.Runner{Jobs: a.store, Queues: a.files.Queues(), Workers: downloadWorkers, Take: a.files.Take, Poll: pollEvery, Now: a.now, Log: a.log}
+}
+
+// downloadWorkers is how many attachments are fetched at once.
+const downloadWorkers = 4
+
 // lazyPlanner is the gateway's planner, which is made after the summaries.
 type lazyPlanner struct{ *app }
 

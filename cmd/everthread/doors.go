@@ -39,7 +39,7 @@ func (a *app) doors(chat core.Model) ([]core.Channel, error) {
 	a.guard = client.NewGuard(client.GuardOptions{Store: a.store, Address: address, Log: a.log.Named("keys"), Now: a.now})
 	asker := &live.Asker{Hub: a.hub, Receiver: lazyGateway{a}, Store: a.store, Over: a.over}
 	if c.OpenAI.Enabled {
-		out = append(out, openai.New(openai.Options{Guard: a.guard, Asker: asker, Director: &director{a, chat}, Keeper: lazyGateway{a}, Store: a.store,
+		out = append(out, openai.New(openai.Options{Guard: a.guard, Asker: asker, Director: &director{a, chat}, Keeper: a.files, Store: a.store,
 			Embedder: a.ledger.Embedder(a.embedders.system, 0), EmbeddingModel: a.cfg.Embeddings.Model, Tokens: a.tokens, Log: a.log.Named("openai"), Now: a.now}))
 		out = append(out, api.New(api.Options{Guard: a.guard, Asker: asker, Actor: lazyGateway{a}, Store: a.store, Searcher: a.search, Memory: a.memory,
 			Names: a.names, Zone: a.zoneOf, Log: a.log.Named("api"), Now: a.now}))
@@ -60,7 +60,7 @@ func (a *app) zoneOf(u core.User) *time.Location { return u.Settings.Location(a.
 // page is the web page.
 func (a *app) page() (*web.Channel, error) {
 	h, w := a.cfg.HTTP, a.cfg.Channels.Web
-	return web.New(web.Options{Store: a.store, People: a.people, Hub: a.hub, Gateway: lazyGateway{a}, Search: a.search, Memory: a.memory, Items: a.memory,
+	return web.New(web.Options{Store: a.store, People: a.people, Hub: a.hub, Gateway: lazyGateway{a}, Files: a.files, Search: a.search, Memory: a.memory, Items: a.memory,
 		Settings: a.settingsPage(), Admin: a.adminPage(), Prices: a.prices(), Sure: a.people.Sure,
 		Prompt: a.rebuild, Day: a.calendar.Day, MediaDir: filepath.Join(a.cfg.DataDir, "media"), MediaMax: int64(a.cfg.Media.MaxBytes),
 		Limits:    web.Limits{SignInsPerAddress: w.SignInsPerMinute, SessionLife: w.SessionLife, LivePages: w.LivePages},
@@ -79,11 +79,6 @@ func (l lazyGateway) Receive(ctx context.Context, in ...core.Inbound) error {
 // Act makes changes, all or none.
 func (l lazyGateway) Act(ctx context.Context, user core.UserID, effects ...core.Effect) (core.Noted, error) {
 	return l.gateway.Act(ctx, user, effects...)
-}
-
-// Keep stores a file for a message.
-func (l lazyGateway) Keep(ctx context.Context, user core.UserID, f core.File) (core.Attachment, error) {
-	return l.gateway.Keep(ctx, user, f)
 }
 
 // over tells until when the budget of a user's day is used up; zero: it is not.

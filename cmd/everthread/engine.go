@@ -65,15 +65,9 @@ func (a *app) render(text, channel string) []core.Part {
 
 // capabilities are those of a channel by its name; of one that is not there, none.
 func (a *app) capabilities(channel string) core.Capabilities {
-	for _, ch := range a.channels {
-		all := []core.Channel{ch}
-		if c, ok := ch.(core.Carrier); ok {
-			all = append(all, c.Carries()...)
-		}
-		for _, one := range all {
-			if d, ok := one.(core.Describer); ok && one.Name() == channel {
-				return d.Capabilities()
-			}
+	for _, ch := range a.everyChannel() {
+		if d, ok := ch.(core.Describer); ok && ch.Name() == channel {
+			return d.Capabilities()
 		}
 	}
 	return core.Capabilities{}
@@ -107,9 +101,6 @@ type contexts struct {
 	// static is what stands first in every prompt; forgetful is that of people who
 	// switched memory off.
 	static, forgetful []prompt.Static
-	// loaded waits for attachments: what is heard in them stands in the prompt, and
-	// what is seen goes with it.
-	loaded func(ctx context.Context, u core.UserID, ids []core.MessageID) error
 }
 
 func newContexts(a *app) *contexts {
@@ -161,8 +152,8 @@ func smallestWindow(c configs.LLM) int {
 func (c *contexts) Prompt(ctx context.Context, t *core.Turn, u core.User, now time.Time) (core.Prompt, error) {
 	ctx, end := span(ctx, "build context", t)
 	defer end()
-	if c.cfg.Transcription.Model != "" || c.cfg.LLM.Vision {
-		if err := c.loaded(ctx, t.User, t.Inputs); err != nil {
+	if c.cfg.Transcription.Model != "" || c.cfg.LLM.Vision { // what is heard stands in the prompt, what is seen goes with it
+		if err := c.files.Loaded(ctx, t.User, t.Inputs); err != nil {
 			return core.Prompt{}, fmt.Errorf("wait for attachments: %w", err)
 		}
 	}
@@ -214,9 +205,7 @@ func (a *app) strategy(s core.Settings) string { return cmp.Or(s.Strategy, a.cfg
 // agents runs the model and its tools for the gateway.
 type agents struct {
 	*app
-	model  core.Model
-	keep   func(ctx context.Context, use core.ToolUse, n int, f core.File) (core.Attachment, error)
-	images func(ctx context.Context, u core.UserID, ids []core.MessageID) (map[core.MessageID][]core.Image, error)
+	model core.Model
 }
 
 // Answer runs the loop of one turn.
@@ -253,7 +242,7 @@ func (g *agents) Answer(ctx context.Context, t *core.Turn, u core.User, p core.P
 	out, err := agent.Run(ctx, agent.Request{Model: model, Messages: p.Messages, CachePrefix: p.CachePrefix, Tools: tools,
 		Call: call, Journal: g.store, MaxSteps: c.MaxSteps, ToolTokens: c.ToolTokens, ResultTokens: c.ResultTokens, ToolTimeout: c.ToolTimeout,
 		Client: asked.Tools, Choice: asked.Choice, Permit: permit, Tainted: p.Tainted, Foreign: p.Foreign, Decided: decided,
-		MaxOutputTokens: g.maxOutput(asked), Tokenizer: g.tokens, Now: g.now, Keep: g.keep, OnText: onText, Guard: guard, More: more})
+		MaxOutputTokens: g.maxOutput(asked), Tokenizer: g.tokens, Now: g.now, Keep: g.files.KeepFile, OnText: onText, Guard: guard, More: more})
 	return core.Answer{Messages: out.Messages, Usage: out.Usage, Effects: out.Effects, FirstToken: out.FirstToken, Model: out.Model,
 		Finish: out.Finish, Steps: out.Steps, Question: out.Question, Tainted: out.Tainted}, err
 }
@@ -361,7 +350,7 @@ const maxSchema = 3000
 
 // addImages puts the pictures of the turn's inputs into the prompt.
 func (g *agents) addImages(ctx context.Context, t *core.Turn, p *core.Prompt) error {
-	images, err := g.images(ctx, t.User, t.Inputs)
+	images, err := g.files.Images(ctx, t.User, t.Inputs)
 	if err != nil || len(images) == 0 {
 		return err
 	}

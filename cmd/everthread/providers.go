@@ -6,7 +6,7 @@ import (
 
 	"github.com/everthread/everthread/configs"
 	"github.com/everthread/everthread/core"
-	"github.com/everthread/everthread/core/gateway"
+	"github.com/everthread/everthread/core/media"
 	"github.com/everthread/everthread/core/trust"
 )
 
@@ -45,7 +45,7 @@ func (a *app) models(c configs.LLM) (core.Model, error) {
 }
 
 // transcriber is the configured one, as the ledger counts it; nil: there is none.
-func (a *app) transcriber() gateway.Transcriber {
+func (a *app) transcriber() media.Transcriber {
 	t := transcriber(a.cfg.Transcription, a.way)
 	if t == nil {
 		return nil

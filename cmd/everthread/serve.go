@@ -70,7 +70,7 @@ func ignoreCancel(err error) error {
 // background runs what nobody waits for: summaries, and what the clock asks for.
 func (a *app) background(ctx context.Context) error {
 	runners := []*job.Runner{{Jobs: a.store, Queues: []string{core.QueueSummarize}, Workers: summaryWorkers, Take: a.summary.Take,
-		Poll: pollEvery, Now: a.now, Log: a.log}, a.compressions(), a.embeds()}
+		Poll: pollEvery, Now: a.now, Log: a.log}, a.compressions(), a.embeds(), a.downloads()}
 	tick := &scheduler.Scheduler{Tasks: a.tasks(), Log: a.log.Named("scheduler"), Now: a.now}
 	group, ctx := errgroup.WithContext(ctx)
 	for _, r := range runners {

@@ -29,6 +29,7 @@ import (
 	"github.com/everthread/everthread/core/llm/tokens"
 	"github.com/everthread/everthread/core/llm/transcribe"
 	"github.com/everthread/everthread/core/long"
+	"github.com/everthread/everthread/core/media"
 	"github.com/everthread/everthread/core/people"
 	"github.com/everthread/everthread/core/store/postgres"
 	"github.com/everthread/everthread/core/store/sqlite"
@@ -82,6 +83,7 @@ type app struct {
 	jobs     *job.Worker
 	summary  *summary.Summarizer
 	compress *long.Worker
+	files    *media.Files
 	gateway  *gateway.Gateway
 	channels []core.Channel
 	meter    *meter
@@ -121,6 +123,7 @@ func build(h *holder, channels []core.Channel) (*app, error) {
 		return nil, err
 	}
 	a.commands = a.newCommands()
+	a.files = a.newFiles()
 	doors, err := a.doors(chat)
 	if err != nil {
 		return nil, err
@@ -151,21 +154,43 @@ func (a *app) newPeople() *people.People {
 			MaxCodes: a.cfg.Access.MaxCodes, MaxOrigin: a.cfg.Access.MaxCodesOrigin, Language: a.cfg.DefaultLanguage}}
 }
 
+// newFiles keeps the attachments of all channels.
+func (a *app) newFiles() *media.Files {
+	c, fetchers := a.cfg, map[string]core.Fetcher{}
+	for _, ch := range a.everyChannel() {
+		if f, ok := ch.(core.Fetcher); ok {
+			fetchers[ch.Name()] = f
+		}
+	}
+	return &media.Files{Store: a.store, Users: a.people, Jobs: a.jobs, Fetchers: fetchers, Transcriber: a.transcriber(), Tokens: a.tokens,
+		Dir: filepath.Join(c.DataDir, "media"), Max: int64(c.Media.MaxBytes), PerUser: int64(c.Media.BytesPerUser), Wait: c.Media.Wait,
+		Log: a.log.Named("media"), Now: a.now}
+}
+
+// everyChannel are the channels with those that they carry.
+func (a *app) everyChannel() []core.Channel {
+	var out []core.Channel
+	for _, ch := range a.channels {
+		out = append(out, ch)
+		if c, ok := ch.(core.Carrier); ok {
+			out = append(out, c.Carries()...)
+		}
+	}
+	return out
+}
+
 func (a *app) newGateway(chat core.Model) {
 	c := a.cfg
 	context := newContexts(a)
 	agents := &agents{app: a, model: chat}
 	a.gateway = gateway.New(gateway.Options{
-		Store: a.store, Wakes: a.store, Jobs: a.jobs, Media: a.store, People: a.people, Commands: a.commands, Prompts: context, Agent: agents,
-		Calendar: a.calendar, Limiter: a.limiter(), Tokens: a.tokens, Transcriber: a.transcriber(), Channels: a.channels, Render: parts, Refit: refit,
+		Store: a.store, Wakes: a.store, Jobs: a.jobs, Files: a.files, People: a.people, Commands: a.commands, Prompts: context, Agent: agents,
+		Calendar: a.calendar, Limiter: a.limiter(), Tokens: a.tokens, Channels: a.channels, Render: parts, Refit: refit,
 		Settings: gateway.Settings{Debounce: c.Turn.Debounce, Workers: c.Turn.Workers, GiveUpAfter: c.Turn.GiveUpAfter,
 			Poll: pollEvery, TokensPerDay: c.Limits.TokensPerDay, TurnsPerMinute: c.Limits.TurnsPerMinute,
-			Reserve: a.reserve, Closed: a.closed, SummarizeAfter: c.Summaries.AfterMessages,
-			MediaDir: filepath.Join(c.DataDir, "media"), MediaMax: int64(c.Media.MaxBytes), MediaPerUser: int64(c.Media.BytesPerUser), MediaWait: c.Media.Wait, Language: c.DefaultLanguage},
+			Reserve: a.reserve, Closed: a.closed, SummarizeAfter: c.Summaries.AfterMessages, Language: c.DefaultLanguage},
 		Preview: a.hub.Preview, Meter: a.meter, Log: a.log, Now: a.now, Rand: rand.New(rand.NewPCG(rand.Uint64(), rand.Uint64())), Crash: crash,
 	})
-	context.loaded = a.gateway.Loaded
-	agents.images, agents.keep = a.gateway.Images, a.gateway.KeepFile
 }
 
 // pollEvery is how often work is looked for when nothing wakes.
@@ -212,7 +237,7 @@ func model(c configs.LLM, t core.Tokenizer, way *egress.Gate) (core.Model, error
 }
 
 // transcriber is the configured service that writes down voice notes, or nil.
-func transcriber(t configs.Transcription, way *egress.Gate) gateway.Transcriber {
+func transcriber(t configs.Transcription, way *egress.Gate) media.Transcriber {
 	if t.Model == "" {
 		return nil
 	}

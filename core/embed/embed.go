@@ -56,7 +56,10 @@ type Worker struct {
 }
 
 // Take claims a due job and does it.
-func (w *Worker) Take(ctx context.Context, ref core.JobRef) { w.Jobs.Take(ctx, ref, w.do) }
+func (w *Worker) Take(ctx context.Context, ref core.JobRef) {
+	w.Jobs.Yield(ctx)
+	w.Jobs.Take(ctx, ref, w.do)
+}
 
 // do embeds what waits of a user, and ends the job.
 func (w *Worker) do(ctx context.Context, j *core.Job) error {

@@ -4,8 +4,6 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"os"
-	"path/filepath"
 	"time"
 
 	"go.uber.org/zap"
@@ -112,7 +110,7 @@ func (g *Gateway) sendPart(ctx context.Context, d *core.Delivery, p *core.Delive
 		return g.tease(ctx, ch, d, part.Key)
 	}
 	if part.Attachment != nil {
-		data, err := os.ReadFile(filepath.Join(g.Settings.MediaDir, part.Attachment.Path))
+		data, err := g.Files.Read(part.Attachment.Path)
 		if err != nil {
 			return core.PartResult{State: core.DeliveryFailed, Error: "the file " + part.Attachment.Name + " is not there any more"}
 		}

@@ -24,7 +24,6 @@ type Store interface {
 	core.TurnStore
 	core.DeliveryStore
 	core.JobStore
-	core.MediaStore
 }
 
 // People decides about senders that nobody knows yet.
@@ -45,9 +44,10 @@ type People interface {
 	Identities(ctx context.Context, user core.UserID) ([]core.Identity, error)
 }
 
-// Media is what downloads need besides.
-type Media interface {
-	Messages(ctx context.Context, user core.UserID, ids []core.MessageID) ([]core.Message, error)
+// Files are attachments, by their names.
+type Files interface {
+	Read(name string) ([]byte, error)
+	Remove(names []string) error
 }
 
 // Commander answers slash commands. ok is false if the text is none.
@@ -80,11 +80,6 @@ type Limiter interface {
 	Push(ctx context.Context, key string, until time.Time) error
 }
 
-// Transcriber writes down what is said in a recording.
-type Transcriber interface {
-	Transcribe(ctx context.Context, r core.Recording) (string, error)
-}
-
 // Meter counts and measures. Names and labels are those of docs/operations.md.
 type Meter interface {
 	Count(name string, n float64, labels ...string)
@@ -106,10 +101,6 @@ type Settings struct {
 	// or zero: they are not.
 	Closed         func(s core.Settings) time.Time
 	SummarizeAfter int
-	MediaDir       string
-	MediaMax       int64
-	MediaPerUser   int64 // bytes of all files of a user; 0: no limit
-	MediaWait      time.Duration
 	Language       string // of users who chose none
 }
 
@@ -117,9 +108,9 @@ type Settings struct {
 type Options struct {
 	Store Store
 	Wakes core.Waker
-	// Jobs leases turns, deliveries and downloads.
+	// Jobs leases turns and deliveries.
 	Jobs     *job.Worker
-	Media    Media
+	Files    Files
 	People   People
 	Commands Commander
 	Prompts  Prompter
@@ -127,8 +118,6 @@ type Options struct {
 	Calendar Calendar
 	Limiter  Limiter
 	Tokens   core.Tokenizer
-	// Transcriber writes down voice notes; nil: nobody does.
-	Transcriber Transcriber
 	// Channels are those that this process serves; what they carry besides comes with them.
 	Channels []core.Channel
 	Render   func(markdown string, c core.Capabilities) []core.Part
@@ -153,7 +142,6 @@ type Gateway struct {
 	ctx      context.Context // of running turns and deliveries; set by Run
 	halt     context.CancelFunc
 	started  chan struct{}
-	space    space
 	stopping atomic.Bool
 
 	mu      sync.Mutex
@@ -199,7 +187,7 @@ func New(o Options) *Gateway {
 	return g
 }
 
-// Run takes turns, deliveries and downloads until ctx ends, then lets what runs
+// Run takes turns and deliveries until ctx ends, then lets what runs
 // finish for at most grace, and hands back the rest.
 func (g *Gateway) Run(ctx context.Context, grace time.Duration) error {
 	g.ctx, g.halt = context.WithCancel(context.WithoutCancel(ctx))
@@ -209,11 +197,10 @@ func (g *Gateway) Run(ctx context.Context, grace time.Duration) error {
 		g.stopping.Store(true)
 		time.AfterFunc(grace, g.halt)
 	})()
-	deliver, fetch := g.queues()
+	deliver := g.queues()
 	runners := []*job.Runner{
 		g.runner([]string{core.QueueTurn}, g.Settings.Workers, g.takeTurn),
 		g.runner(deliver, 256, g.takeDelivery),
-		g.runner(fetch, 4, g.takeFetch),
 	}
 	group, ctx := errgroup.WithContext(ctx)
 	group.Go(func() error { g.dispatch(ctx, runners); return nil })
@@ -225,16 +212,13 @@ func (g *Gateway) Run(ctx context.Context, grace time.Duration) error {
 	return err
 }
 
-func (g *Gateway) queues() (deliver, fetch []string) {
-	for name, c := range g.channels {
+func (g *Gateway) queues() (deliver []string) {
+	for name := range g.channels {
 		if !g.capabilities(name).OneProcess {
 			deliver = append(deliver, core.QueueDeliver+name)
 		}
-		if _, ok := c.(core.Fetcher); ok {
-			fetch = append(fetch, core.QueueFetch+name)
-		}
 	}
-	return deliver, fetch
+	return deliver
 }
 
 // Deliver takes the deliveries of channels that only one process may send on,

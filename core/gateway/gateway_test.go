@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	mrand "math/rand/v2"
+	"os"
 	"strings"
 	"sync"
 	"testing"
@@ -58,9 +59,9 @@ func (w *world) people() *people.People {
 }
 
 func (w *world) start(change func(*gateway.Options)) {
-	o := gateway.Options{Store: w.store, Wakes: w.store, Jobs: worker(w.store), Media: w.store, People: w.people(), Commands: noCommands{}, Prompts: w.brain, Agent: w.brain,
+	o := gateway.Options{Store: w.store, Wakes: w.store, Jobs: worker(w.store), Files: noFiles{}, People: w.people(), Commands: noCommands{}, Prompts: w.brain, Agent: w.brain,
 		Calendar: utc{}, Limiter: gateway.NewMemoryLimiter(), Tokens: byLength{}, Channels: []core.Channel{w.line}, Render: halves,
-		Settings: gateway.Settings{Workers: 8, GiveUpAfter: time.Second, Poll: 50 * time.Millisecond, Language: "en", MediaDir: w.t.TempDir()},
+		Settings: gateway.Settings{Workers: 8, GiveUpAfter: time.Second, Poll: 50 * time.Millisecond, Language: "en"},
 		Log:      zap.NewNop(), Now: time.Now, Rand: mrand.New(mrand.NewPCG(1, 2))}
 	if change != nil {
 		change(&o)
@@ -71,6 +72,12 @@ func (w *world) start(change func(*gateway.Options)) {
 	go func() { done <- w.gw.Run(ctx, time.Second) }()
 	w.stop = sync.OnceFunc(func() { cancel(); must(w.t, <-done) })
 }
+
+// noFiles are no attachments.
+type noFiles struct{}
+
+func (noFiles) Read(string) ([]byte, error) { return nil, os.ErrNotExist }
+func (noFiles) Remove([]string) error       { return nil }
 
 // worker leases for a process that never yields.
 func worker(s job.Store) *job.Worker {

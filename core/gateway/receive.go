@@ -323,7 +323,7 @@ func (g *Gateway) redacted(ctx context.Context, u core.User, i core.Identity, e 
 	if err != nil {
 		return err
 	}
-	return g.removeFiles(n.Files)
+	return g.Files.Remove(n.Files)
 }
 
 // Act makes changes that a person asked for on a page of ours, all or none.
@@ -335,7 +335,7 @@ func (g *Gateway) Act(ctx context.Context, u core.UserID, effects ...core.Effect
 	if err := g.Receive(ctx, out.Released...); err != nil {
 		g.Log.Warn("held messages wait for the scheduler", zap.Error(err))
 	}
-	return out, g.removeFiles(out.Files)
+	return out, g.Files.Remove(out.Files)
 }
 
 // Forget removes messages and everything made from them (SPEC 3.7), with their
@@ -395,7 +395,7 @@ func (g *Gateway) command(ctx context.Context, u core.User, i core.Identity, e c
 	if err := g.Receive(ctx, noted.Released...); err != nil {
 		g.Log.Warn("held messages wait for the scheduler", zap.Error(err))
 	}
-	return g.removeFiles(noted.Files)
+	return g.Files.Remove(noted.Files)
 }
 
 // changesAccount reports whether effects are of those that the audit tells of.

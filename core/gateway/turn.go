@@ -310,3 +310,17 @@ func (g *Gateway) logUnless(ctx context.Context, err error, what string, fields 
 		g.Log.Warn(what, append(fields, zap.Error(err))...)
 	}
 }
+
+// files are attachments as parts of a reply; where a channel takes no files
+// their names are told.
+func (g *Gateway) files(as []core.Attachment, channel string) []core.Part {
+	var out []core.Part
+	for _, a := range as {
+		if g.capabilities(channel).Files {
+			out = append(out, core.Part{Attachment: &a})
+			continue
+		}
+		out = append(out, core.Part{Text: "[" + a.Kind + ": " + a.Name + "]"})
+	}
+	return out
+}

@@ -64,7 +64,6 @@ func (l *Later) Unwrap() error { return l.Err }
 
 // Take claims a due job and does it.
 func (w *Worker) Take(ctx context.Context, ref core.JobRef, do Func) {
-	w.Yield(ctx)
 	j, err := w.Store.Claim(ctx, ref, w.Claim())
 	if err == nil && j != nil {
 		held, release := w.Hold(ctx, j.User, j.Lease)
@@ -134,8 +133,8 @@ func (w *Worker) Hold(ctx context.Context, user core.UserID, l core.Lease) (held
 // longestYield is how long a job holds back for replies, each time.
 const longestYield = 5 * time.Second
 
-// Yield waits while replies are being written, but not for ever. Long work yields
-// between its steps.
+// Yield waits while replies are being written, but not for ever. Work that nobody waits
+// for yields before each of its steps.
 func (w *Worker) Yield(ctx context.Context) {
 	const step = 100 * time.Millisecond
 	for waited := time.Duration(0); w.Busy != nil && w.Busy() && waited < longestYield && ctx.Err() == nil; waited += step {
@@ -155,6 +154,11 @@ func (w *Worker) backoff(failures int, cause error) time.Duration {
 		}
 		d = max(d, m.After*5/4)
 	}
+	return w.Jitter(d)
+}
+
+// Jitter is d, less up to a fifth.
+func (w *Worker) Jitter(d time.Duration) time.Duration {
 	return d - time.Duration(w.Rand()*float64(d)/5)
 }
 

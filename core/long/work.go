@@ -59,6 +59,7 @@ type Worker struct {
 
 // Take claims a due job and does it.
 func (w *Worker) Take(ctx context.Context, ref core.JobRef) {
+	w.Jobs.Yield(ctx)
 	w.Jobs.Take(ctx, ref, func(ctx context.Context, j *core.Job) error {
 		return (&round{Worker: w, job: j, thread: core.ThreadID(j.Ref)}).run(ctx)
 	})

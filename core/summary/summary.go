@@ -84,7 +84,10 @@ type Summarizer struct {
 }
 
 // Take claims a due summary job and does it.
-func (s *Summarizer) Take(ctx context.Context, ref core.JobRef) { s.Jobs.Take(ctx, ref, s.do) }
+func (s *Summarizer) Take(ctx context.Context, ref core.JobRef) {
+	s.Jobs.Yield(ctx)
+	s.Jobs.Take(ctx, ref, s.do)
+}
 
 // work is one summary on its way.
 type work struct {

@@ -1,4 +1,4 @@
-package gateway
+package media
 
 import (
 	"context"
@@ -44,8 +44,8 @@ func TestModelsAreShownOnlyPicturesThatTheyTake(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	g := &Gateway{Options: Options{Settings: Settings{MediaDir: dir}, Log: zap.NewNop()}}
-	got := g.images([]core.Message{{ID: 1, Attachments: []core.Attachment{
+	f := &Files{Dir: dir, Log: zap.NewNop()}
+	got := f.images([]core.Message{{ID: 1, Attachments: []core.Attachment{
 		{Path: "png", MIME: "image/jpeg"}, {Path: "heic", MIME: "image/heic"}, {Path: "broken", MIME: "image/png"},
 		{Path: "svg", MIME: "image/svg+xml"}, {Path: "gone", MIME: "image/png"}, {Error: "too large", MIME: "image/png"},
 	}}})
@@ -56,7 +56,6 @@ func TestModelsAreShownOnlyPicturesThatTheyTake(t *testing.T) {
 
 // known are users by their roles.
 type known struct {
-	People
 	roles map[core.UserID]core.UserRole
 }
 
@@ -68,10 +67,10 @@ func TestFilesOfAUserTakeOnlySoMuchRoom(t *testing.T) {
 	t.Parallel()
 	now := time.Unix(0, 0)
 	dir := t.TempDir()
-	g := &Gateway{Options: Options{Settings: Settings{MediaDir: dir, MediaMax: 100, MediaPerUser: 100}, Now: func() time.Time { return now },
-		People: known{roles: map[core.UserID]core.UserRole{1: core.RoleOwner, 2: core.RoleMember, 3: core.RoleMember}}}}
+	f := &Files{Dir: dir, Max: 100, PerUser: 100, Now: func() time.Time { return now },
+		Users: known{roles: map[core.UserID]core.UserRole{1: core.RoleOwner, 2: core.RoleMember, 3: core.RoleMember}}}
 	keep := func(u core.UserID, bytes int) (string, error) {
-		a, err := g.Keep(t.Context(), u, core.File{Name: "a.txt", Data: make([]byte, bytes)})
+		a, err := f.Keep(t.Context(), u, core.File{Name: "a.txt", Data: make([]byte, bytes)})
 		return a.Path, err
 	}
 	fits := func(u core.UserID, bytes int) string {

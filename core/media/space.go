@@ -1,4 +1,4 @@
-package gateway
+package media
 
 import (
 	"context"
@@ -31,41 +31,41 @@ const measuredFor = time.Minute
 
 // spaceFor takes room for n more bytes of a user's files, or returns a permanent
 // core.ErrNoRoom. The owner has all the room there is.
-func (g *Gateway) spaceFor(ctx context.Context, u core.UserID, n int64) error {
-	most := g.Settings.MediaPerUser
+func (m *Files) spaceFor(ctx context.Context, u core.UserID, n int64) error {
+	most := m.PerUser
 	if most <= 0 {
 		return nil
 	}
-	who, err := g.People.User(ctx, u)
+	who, err := m.Users.User(ctx, u)
 	if err != nil {
 		return fmt.Errorf("whose file it is: %w", err)
 	}
 	if who.Role == core.RoleOwner {
 		return nil
 	}
-	g.space.mu.Lock()
-	defer g.space.mu.Unlock()
-	t, known := g.space.of[u]
-	if !known || g.Now().Sub(t.at) >= measuredFor || t.bytes+n > most {
-		if t, err = g.measure(u); err != nil {
+	m.space.mu.Lock()
+	defer m.space.mu.Unlock()
+	t, known := m.space.of[u]
+	if !known || m.Now().Sub(t.at) >= measuredFor || t.bytes+n > most {
+		if t, err = m.measure(u); err != nil {
 			return err
 		}
 	}
 	if t.bytes+n > most {
 		return &core.Permanent{Err: core.ErrNoRoom}
 	}
-	if g.space.of == nil {
-		g.space.of = map[core.UserID]taken{}
+	if m.space.of == nil {
+		m.space.of = map[core.UserID]taken{}
 	}
 	t.bytes += n
-	g.space.of[u] = t
+	m.space.of[u] = t
 	return nil
 }
 
 // measure adds up a user's files.
-func (g *Gateway) measure(u core.UserID) (taken, error) {
-	t := taken{at: g.Now()}
-	err := filepath.WalkDir(filepath.Join(g.Settings.MediaDir, fmt.Sprint(int64(u))), func(_ string, d fs.DirEntry, err error) error {
+func (m *Files) measure(u core.UserID) (taken, error) {
+	t := taken{at: m.Now()}
+	err := filepath.WalkDir(filepath.Join(m.Dir, fmt.Sprint(int64(u))), func(_ string, d fs.DirEntry, err error) error {
 		var info fs.FileInfo
 		if err == nil && !d.IsDir() {
 			info, err = d.Info()

@@ -1,0 +1,180 @@
+package media
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"go.uber.org/zap"
+
+	"github.com/everthread/everthread/core"
+	"github.com/everthread/everthread/core/job"
+	"github.com/everthread/everthread/core/trust"
+	"github.com/everthread/everthread/core/trust/egress"
+)
+
+// maxFetches is how often a download is tried.
+const maxFetches = 5
+
+// Take claims a due download and does it.
+func (m *Files) Take(ctx context.Context, ref core.JobRef) { m.Jobs.Take(ctx, ref, m.fetch) }
+
+// Queues are the queues of downloads from the channels.
+func (m *Files) Queues() []string {
+	var out []string
+	for name := range m.Fetchers {
+		out = append(out, core.QueueFetch+name)
+	}
+	return out
+}
+
+// fetch downloads one attachment and records where it is, or why it is not.
+func (m *Files) fetch(ctx context.Context, j *core.Job) error {
+	var index int
+	if err := json.Unmarshal(j.Payload, &index); err != nil {
+		return m.Jobs.Store.Finish(ctx, j.User, j.Lease, "payload: "+err.Error())
+	}
+	id := core.MessageID(j.Ref)
+	ms, err := m.Store.Messages(ctx, j.User, []core.MessageID{id})
+	if err != nil {
+		return err
+	}
+	if len(ms) == 0 || ms[0].Redacted || index >= len(ms[0].Attachments) {
+		// An attempt before may have got as far as the file.
+		return errors.Join(m.Remove([]string{fetchedName(j.User, id, index)}), m.Jobs.Store.Finish(ctx, j.User, j.Lease, ""))
+	}
+	a := ms[0].Attachments[index]
+	ctx = egress.For(ctx, j.User)
+	data, said, err := m.download(ctx, j, fetchedName(j.User, id, index), &a)
+	text := ""
+	if err == nil {
+		a.Size = int64(len(data))
+		a.MIME = sniffed(cmp.Or(a.MIME, said), http.DetectContentType(data))
+		text, err = m.listen(ctx, j, ms[0].Text, &a, data)
+	}
+	if err != nil {
+		var permanent *core.Permanent
+		wait := m.Jobs.Jitter(time.Second << (j.Failures + 1))
+		if spent := (*egress.QuotaError)(nil); errors.As(err, &spent) {
+			wait += spent.After
+		}
+		if !errors.As(err, &permanent) && j.Failures+1 < maxFetches {
+			return &job.Later{At: m.Now().Add(wait), Err: err}
+		}
+		a.Error = err.Error()
+	}
+	done := core.Fetched{User: j.User, Message: id, Index: index, Attachment: a, Revision: ms[0].Revision, Lease: j.Lease}
+	if text != "" {
+		done.Text, done.Tokens = text, m.Tokens.Count(text)
+	}
+	err = m.Store.SetAttachment(ctx, done)
+	if errors.Is(err, core.ErrNotFound) || errors.Is(err, core.ErrMoving) { // it was redacted while it came, or comes again as another's
+		err = m.Remove([]string{a.Path})
+	}
+	return err
+}
+
+// download returns the file of an attachment: from where it was kept before, or else
+// as the service has it, and keeps that.
+func (m *Files) download(ctx context.Context, j *core.Job, name string, a *core.Attachment) (data []byte, said string, err error) {
+	if a.Path != "" {
+		if data, err = os.ReadFile(filepath.Join(m.Dir, a.Path)); err == nil {
+			return data, a.MIME, nil
+		}
+	}
+	from := m.Fetchers[strings.TrimPrefix(j.Queue, core.QueueFetch)]
+	if data, said, err = from.Fetch(ctx, a.Ref, m.Max); err != nil {
+		return nil, "", err
+	}
+	if err = m.spaceFor(ctx, j.User, int64(len(data))); err != nil {
+		return nil, "", err
+	}
+	a.Path, err = m.write(name, data)
+	return data, said, err
+}
+
+// sniffed is the type of a file: what its content shows, unless that says less
+// than what the service says.
+func sniffed(said, seen string) string {
+	if strings.HasPrefix(seen, "image/") {
+		return seen
+	}
+	if said != "" && (strings.HasPrefix(seen, "application/octet-stream") || strings.HasPrefix(seen, "text/plain") || strings.HasPrefix(seen, "application/zip")) {
+		return said
+	}
+	if major(said) == major(seen) || seen == "application/ogg" || said == "audio/mp4" || said == "audio/aac" {
+		return cmp.Or(said, seen)
+	}
+	return cmp.Or(seen, said)
+}
+
+func major(mime string) string { return strings.SplitN(mime, "/", 2)[0] }
+
+// unheard stands in a placeholder until what was said can be written down.
+const unheard = "not written down, today's tokens are used up"
+
+// listen is transcribe, but where the day has no tokens for it the placeholder says
+// so, and it is tried again when they are there.
+func (m *Files) listen(ctx context.Context, j *core.Job, text string, a *core.Attachment, data []byte) (string, error) {
+	plain := strings.Replace(text, ": "+unheard+"]", "]", 1)
+	a.Unheard = time.Time{}
+	said, err := m.transcribe(ctx, j, plain, a, data)
+	var over *trust.OverCap
+	switch {
+	case errors.As(err, &over):
+		if j.Failures+1 < maxFetches {
+			a.Unheard = over.Until
+		}
+		return heard(plain, a.Kind, unheard), nil
+	case said == "" && plain != text:
+		return plain, err
+	}
+	return said, err
+}
+
+// transcribe adds to the text of a message what its voice note says. A service
+// that does not answer is tried again with the download; one that refuses the
+// recording leaves the placeholder as it is.
+func (m *Files) transcribe(ctx context.Context, j *core.Job, text string, a *core.Attachment, data []byte) (string, error) {
+	if m.Transcriber == nil || a.Kind != "voice" && a.Kind != "audio" || a.Transcript != "" {
+		return "", nil
+	}
+	said, err := m.Transcriber.Transcribe(ctx, core.Recording{User: j.User, Name: a.Name, MIME: a.MIME, Data: data})
+	var permanent *core.Permanent
+	var over *trust.OverCap
+	if errors.As(err, &over) || err != nil && !errors.As(err, &permanent) && j.Failures+1 < maxFetches {
+		return "", err
+	}
+	if err != nil && ctx.Err() == nil {
+		m.Log.Warn("recording not transcribed", zap.Int64("user", int64(j.User)), zap.Int64("message", j.Ref), zap.Error(err))
+	}
+	if err != nil || said == "" {
+		return "", nil
+	}
+	a.Transcript = said
+	return heard(text, a.Kind, said), nil
+}
+
+// heard puts a transcript into the first placeholder of its kind that has none:
+// [voice 0:12] becomes [voice 0:12: what was said].
+func heard(text, kind, said string) string {
+	start := strings.Index(text, "["+kind)
+	if start >= 0 {
+		if end := strings.IndexByte(text[start:], ']'); end >= 0 {
+			return text[:start+end] + ": " + said + text[start+end:]
+		}
+	}
+	return strings.TrimSpace(text + "\n[" + kind + ": " + said + "]")
+}
+
+// fetchedName is where an attachment of a message lies, below the media folder.
+func fetchedName(u core.UserID, m core.MessageID, index int) string {
+	return filepath.Join(fmt.Sprint(int64(u)), fmt.Sprintf("%d-%d", m, index))
+}

@@ -1,0 +1,150 @@
+// Package media keeps attachments: it downloads those that came with messages, has
+// recordings written down, keeps what tools and pages make, and bounds how much of it
+// there is of a user.
+package media
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"mime"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"go.uber.org/zap"
+
+	"github.com/everthread/everthread/core"
+	"github.com/everthread/everthread/core/job"
+)
+
+// Store is what is known of attachments.
+type Store interface {
+	core.MediaStore
+	Messages(ctx context.Context, user core.UserID, ids []core.MessageID) ([]core.Message, error)
+}
+
+// Users tells who a user is.
+type Users interface {
+	User(ctx context.Context, id core.UserID) (core.User, error)
+}
+
+// Transcriber writes down what is said in a recording.
+type Transcriber interface {
+	Transcribe(ctx context.Context, r core.Recording) (string, error)
+}
+
+// Files keeps attachments below a folder, those of each user in one of their own. It is
+// safe for concurrent use.
+type Files struct {
+	Store Store
+	Users Users
+	Jobs  *job.Worker
+	// Fetchers download what came with messages, by the names of their channels.
+	Fetchers map[string]core.Fetcher
+	// Transcriber writes down voice notes; nil: nobody does.
+	Transcriber Transcriber
+	Tokens      core.Tokenizer
+	Dir         string
+	Max         int64         // bytes of a file
+	PerUser     int64         // bytes of all files of a user; 0: no limit
+	Wait        time.Duration // that Loaded waits at most
+	Log         *zap.Logger
+	Now         func() time.Time
+
+	space space
+}
+
+// KeepFile stores the n-th file that a call of a tool made, for the reply.
+func (m *Files) KeepFile(ctx context.Context, use core.ToolUse, n int, f core.File) (core.Attachment, error) {
+	return m.keepAs(ctx, use.User, fmt.Sprintf("turn-%d-%d-%d-%d", use.Turn, use.Step, use.Index, n), f)
+}
+
+// Keep stores a file that a person sent to a page of ours, for their message.
+// core.ErrNoRoom: theirs take as much as they may already.
+func (m *Files) Keep(ctx context.Context, u core.UserID, f core.File) (core.Attachment, error) {
+	return m.keepAs(ctx, u, "upload-"+strings.ToLower(rand.Text()), f)
+}
+
+// keepAs stores a file below a user's media folder.
+func (m *Files) keepAs(ctx context.Context, u core.UserID, name string, f core.File) (core.Attachment, error) {
+	if int64(len(f.Data)) > m.Max {
+		return core.Attachment{}, fmt.Errorf("it is larger than %d bytes", m.Max)
+	}
+	if err := m.spaceFor(ctx, u, int64(len(f.Data))); err != nil {
+		return core.Attachment{}, err
+	}
+	a := core.Attachment{Name: f.Name, MIME: sniffed(f.MIME, http.DetectContentType(f.Data)), Size: int64(len(f.Data))}
+	a.Kind = map[string]string{"image": "photo", "audio": "audio", "video": "video"}[major(a.MIME)]
+	if a.Kind == "" {
+		a.Kind = "document"
+	}
+	if a.Name == "" {
+		a.Name = a.Kind + ending(a.MIME)
+	}
+	var err error
+	a.Path, err = m.write(filepath.Join(fmt.Sprint(int64(u)), name), f.Data)
+	return a, err
+}
+
+// ending is the ending of a file's name by its type.
+func ending(media string) string {
+	base, _, _ := mime.ParseMediaType(media)
+	switch base {
+	case "image/jpeg":
+		return ".jpg"
+	case "audio/mpeg":
+		return ".mp3"
+	case "text/plain":
+		return ".txt"
+	}
+	all, err := mime.ExtensionsByType(base)
+	if err != nil || len(all) == 0 {
+		return ""
+	}
+	return all[0]
+}
+
+// write stores data durably below the folder, and returns its name there.
+func (m *Files) write(name string, data []byte) (string, error) {
+	path := filepath.Join(m.Dir, name)
+	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+		return "", fmt.Errorf("make the media folder: %w", err)
+	}
+	f, err := os.CreateTemp(filepath.Dir(path), ".part-*")
+	if err != nil {
+		return "", fmt.Errorf("store attachment: %w", err)
+	}
+	_, err = f.Write(data)
+	err = errors.Join(err, f.Sync(), f.Close())
+	if err == nil {
+		err = os.Rename(f.Name(), path)
+	}
+	if err != nil {
+		_ = os.Remove(f.Name())
+		return "", fmt.Errorf("store attachment: %w", err)
+	}
+	return name, nil
+}
+
+// Read returns the content of a file by its name.
+func (m *Files) Read(name string) ([]byte, error) {
+	return os.ReadFile(filepath.Join(m.Dir, filepath.Clean("/"+name)))
+}
+
+// Remove removes files by their names, such as those of attachments that were redacted.
+func (m *Files) Remove(names []string) error {
+	for _, name := range names {
+		if name == "" {
+			continue
+		}
+		err := os.Remove(filepath.Join(m.Dir, filepath.Clean("/"+name)))
+		if err != nil && !errors.Is(err, os.ErrNotExist) {
+			return fmt.Errorf("remove attachment: %w", err)
+		}
+	}
+	return nil
+}
