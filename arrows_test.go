@@ -60,6 +60,7 @@ func inspect(tree fs.FS) ([]string, error) {
 		}
 		faults = append(faults, badImports(f)...)
 		faults = append(faults, badDials(f)...)
+		faults = append(faults, badLeaf(f)...)
 		if strict(f.dir) {
 			packages[f.dir] = append(packages[f.dir], f)
 		}
@@ -170,6 +171,12 @@ func isTier(room string) bool {
 	return slices.Contains([]string{"core/trust", "core/job", "core/media"}, room)
 }
 
+// isLeaf is true for the rooms of pure functions below features and adapters: they
+// import core and each other, and neither see a clock nor anything outside.
+func isLeaf(room string) bool {
+	return slices.Contains([]string{"core/text", "core/when", "core/day", "core/markup"}, room)
+}
+
 // isSuite is true for packages that serve tests only, such as storetest.
 func isSuite(dir string) bool { return strings.HasSuffix(dir, "test") }
 
@@ -189,6 +196,31 @@ func badImports(f source) []string {
 			faults = append(faults, fmt.Sprintf("%s: imports %s: %s", f.at(spec), target, reason))
 		}
 	}
+	return faults
+}
+
+// badLeaf refuses in a leaf what waits, reads a clock, draws lots or reaches outside.
+func badLeaf(f source) []string {
+	if !isLeaf(f.dir) {
+		return nil
+	}
+	var faults []string
+	for _, spec := range f.file.Imports {
+		if regexp.MustCompile(`^"(context|database|io|log|net|os|runtime|sync/atomic|(math|crypto)/rand)\b`).MatchString(spec.Path.Value) {
+			faults = append(faults, fmt.Sprintf("%s: a leaf imports %s: leaves are pure", f.at(spec), spec.Path.Value))
+		}
+	}
+	ast.Inspect(f.file, func(n ast.Node) bool {
+		s, ok := n.(*ast.SelectorExpr)
+		if !ok {
+			return true
+		}
+		pkg, ok := s.X.(*ast.Ident)
+		if ok && pkg.Name == "time" && slices.Contains([]string{"Now", "Since", "Until", "Sleep", "After", "NewTimer", "NewTicker", "AfterFunc"}, s.Sel.Name) {
+			faults = append(faults, f.at(s)+": a leaf reads the clock: time is passed in")
+		}
+		return true
+	})
 	return faults
 }
 
@@ -226,6 +258,10 @@ func arrow(from, to string) string {
 		return ""
 	case strings.HasPrefix(from, "core/llm/") && to == "core/llm":
 		return "" // what the clients of models share
+	case isLeaf(to) && isFeature(from) && !isStore(from), isLeaf(to) && isAdapter(from):
+		return ""
+	case isLeaf(from):
+		return "a leaf imports core and leaves"
 	case isTier(to) && (isFeature(from) || isAdapter(from)):
 		return ""
 	case isFeature(from) && isFeature(to):

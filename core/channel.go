@@ -31,6 +31,12 @@ type Describer interface {
 	Capabilities() Capabilities
 }
 
+// Channels knows all channels by their names.
+type Channels interface {
+	// Capabilities are those of a channel; of one that is not there, none.
+	Capabilities(channel string) Capabilities
+}
+
 // Capabilities are what the core must know of a channel, as data.
 type Capabilities struct {
 	MaxText int                // longest text of one part in units of Length; 0: no limit

@@ -80,12 +80,12 @@ type Options struct {
 	Store    Store
 	Searcher Searcher
 	Memory   Memory
-	Names    recall.Names                     // who is meant by a name in a search; nil: nobody
-	Zone     func(u core.User) *time.Location // where a user lives; nil: UTC unless they say
-	Patience time.Duration                    // how long a request waits for its answer; 0: 11 minutes
-	Log      *zap.Logger                      // nil: none
-	Now      func() time.Time                 // nil: time.Now
-	Rand     io.Reader                        // of ids; nil: crypto/rand
+	Names    recall.Names     // who is meant by a name in a search; nil: nobody
+	Zone     *time.Location   // of users who chose none; nil: UTC
+	Patience time.Duration    // how long a request waits for its answer; 0: 11 minutes
+	Log      *zap.Logger      // nil: none
+	Now      func() time.Time // nil: time.Now
+	Rand     io.Reader        // of ids; nil: crypto/rand
 }
 
 // Channel is the interface. Its methods may be called concurrently.
@@ -98,7 +98,7 @@ type Channel struct {
 func New(o Options) *Channel {
 	o.Patience = cmp.Or(o.Patience, 11*time.Minute)
 	if o.Zone == nil {
-		o.Zone = func(u core.User) *time.Location { return u.Settings.Location(time.UTC) }
+		o.Zone = time.UTC
 	}
 	if o.Log == nil {
 		o.Log = zap.NewNop()

@@ -62,7 +62,7 @@ func viewHit(h core.Hit, zone *time.Location) hitView {
 func (c *Channel) search(_ http.ResponseWriter, r *http.Request, who client.Caller) (int, any, error) {
 	p := paramsOf(r, "query", "day", "recency_days", "limit", "min_score")
 	q := core.SearchQuery{User: who.User.ID, Query: p.text("query"), Day: p.day("day"), Recency: int(p.number("recency_days", 1, maxDays)),
-		Limit: p.limit(6, 20), MinScore: p.share("min_score"), Now: c.Now(), Location: c.Zone(who.User)}
+		Limit: p.limit(6, 20), MinScore: p.share("min_score"), Now: c.Now(), Location: who.User.Settings.Location(c.Zone)}
 	if q.Query == "" || len(q.Query) > maxQuery {
 		p.fail("query must have 1 to %d bytes.", maxQuery)
 	}
@@ -125,7 +125,7 @@ func (c *Channel) message(r *http.Request, who client.Caller, id core.MessageID)
 	if errors.Is(err, core.ErrNotFound) {
 		err = missing("There is no message %d.", id)
 	}
-	return http.StatusOK, viewMessage(m, c.Zone(who.User)), err
+	return http.StatusOK, viewMessage(m, who.User.Settings.Location(c.Zone)), err
 }
 
 func noSegment(err error, id core.SegmentID) error {
@@ -139,7 +139,7 @@ func (c *Channel) summary(r *http.Request, who client.Caller, id core.SegmentID)
 	s, err := c.Searcher.Summary(r.Context(), who.User.ID, id)
 	out := daySummary{Segment: id, Label: s.Label, Summary: s.Markdown, State: s.State}
 	if s.Markdown != "" {
-		out.Updated = core.Stamp(s.CreatedAt, c.Zone(who.User))
+		out.Updated = core.Stamp(s.CreatedAt, who.User.Settings.Location(c.Zone))
 	}
 	return http.StatusOK, out, noSegment(err, id)
 }
@@ -148,7 +148,7 @@ func (c *Channel) stretch(r *http.Request, who client.Caller, id core.SegmentID,
 	page, err := c.Searcher.Range(r.Context(), who.User.ID, id, from, to)
 	out := rangeAnswer{Messages: []messageView{}, Next: page.Next}
 	for _, m := range page.Messages {
-		out.Messages = append(out.Messages, viewMessage(m, c.Zone(who.User)))
+		out.Messages = append(out.Messages, viewMessage(m, who.User.Settings.Location(c.Zone)))
 	}
 	return http.StatusOK, out, noSegment(err, id)
 }

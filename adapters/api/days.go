@@ -98,7 +98,7 @@ func (c *Channel) day(_ http.ResponseWriter, r *http.Request, who client.Caller)
 	if err != nil {
 		return 0, nil, err
 	}
-	zone := c.Zone(who.User)
+	zone := who.User.Settings.Location(c.Zone)
 	out := wholeDay{dayView: viewDay(g), Conversation: []messageView{}}
 	if out.Summary, err = c.newest(r, who, g, zone); err != nil {
 		return 0, nil, err

@@ -53,7 +53,7 @@ func (c *Channel) memory(_ http.ResponseWriter, r *http.Request, who client.Call
 	}
 	out := foundItems{Results: []foundItem{}, Mode: found.Mode, Note: found.Note}
 	for _, h := range found.Hits {
-		out.Results = append(out.Results, foundItem{h.ID, h.Theme, h.Type, cut(h.Content), h.Status, core.Stamp(h.CreatedAt, c.Zone(who.User)), h.Tainted,
+		out.Results = append(out.Results, foundItem{h.ID, h.Theme, h.Type, cut(h.Content), h.Status, core.Stamp(h.CreatedAt, who.User.Settings.Location(c.Zone)), h.Tainted,
 			thousandths(h.Score), signals{FTS: h.FTS, Semantic: h.Semantic}})
 	}
 	return http.StatusOK, out, nil
@@ -143,7 +143,7 @@ func viewItem(i core.Item, zone *time.Location) itemView {
 // item answers GET /api/v1/memory/{id}.
 func (c *Channel) item(_ http.ResponseWriter, r *http.Request, who client.Caller) (int, any, error) {
 	i, err := c.named(r, who)
-	return http.StatusOK, viewItem(i, c.Zone(who.User)), err
+	return http.StatusOK, viewItem(i, who.User.Settings.Location(c.Zone)), err
 }
 
 // named is the item that a URL names.

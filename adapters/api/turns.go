@@ -34,6 +34,6 @@ func (c *Channel) turn(_ http.ResponseWriter, r *http.Request, who client.Caller
 	if errors.Is(err, core.ErrNotFound) {
 		err = missing("There is no turn %d.", id)
 	}
-	return http.StatusOK, turnView{t.ID, t.Thread, t.Mode, t.State, core.Stamp(t.StartedAt, c.Zone(who.User)), append([]core.MessageID{}, t.Inputs...),
+	return http.StatusOK, turnView{t.ID, t.Thread, t.Mode, t.State, core.Stamp(t.StartedAt, who.User.Settings.Location(c.Zone)), append([]core.MessageID{}, t.Inputs...),
 		t.Failures, t.LastError, s}, err
 }

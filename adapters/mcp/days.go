@@ -94,7 +94,7 @@ func (s *Server) write(ctx context.Context, who client.Caller, g core.Segment) (
 	ms = ms[:min(len(ms), shownMessages)]
 	core.InTime(ms)
 	b.WriteString("## Conversation\n")
-	zone := s.Zone(who.User)
+	zone := who.User.Settings.Location(s.Zone)
 	for _, m := range ms {
 		if m.Role != core.RoleTool && m.Text != "" && !m.Redacted {
 			fmt.Fprintf(&b, "\n**%s** %s [#%d]\n\n%s\n", m.Role, m.SentAt.In(zone).Format("15:04"), m.ID, m.Text)

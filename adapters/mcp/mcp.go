@@ -53,11 +53,11 @@ type Options struct {
 	// PublicURL is where clients reach the server, such as https://chat.example.org:
 	// its host and origin are let in besides of this machine's own.
 	PublicURL string
-	Zone      func(u core.User) *time.Location // where a user lives; nil: UTC unless they say
-	Version   string                           // of this program
-	MaxBody   int64                            // bytes of a request; 0: 1 MiB
-	Log       *zap.Logger                      // nil: none
-	Now       func() time.Time                 // nil: time.Now
+	Zone      *time.Location   // of users who chose none; nil: UTC
+	Version   string           // of this program
+	MaxBody   int64            // bytes of a request; 0: 1 MiB
+	Log       *zap.Logger      // nil: none
+	Now       func() time.Time // nil: time.Now
 }
 
 // Server serves the protocol. It is safe for concurrent use.
@@ -72,7 +72,7 @@ func New(o Options) (*Server, error) {
 	o.MaxBody = cmp.Or(o.MaxBody, 1<<20)
 	o.Version = cmp.Or(o.Version, "unknown")
 	if o.Zone == nil {
-		o.Zone = func(u core.User) *time.Location { return u.Settings.Location(time.UTC) }
+		o.Zone = time.UTC
 	}
 	if o.Log == nil {
 		o.Log = zap.NewNop()

@@ -57,7 +57,7 @@ func (s *Server) handler(t core.Tool, who client.Caller) sdk.ToolHandler {
 
 // use runs a tool, and makes the changes that it wants.
 func (s *Server) use(ctx context.Context, t core.Tool, who client.Caller, arguments json.RawMessage) (core.ToolResult, error) {
-	out, err := t.Use(ctx, core.ToolUse{User: who.User.ID, Now: s.Now(), Location: s.Zone(who.User), Language: who.User.Settings.Language, Arguments: arguments})
+	out, err := t.Use(ctx, core.ToolUse{User: who.User.ID, Now: s.Now(), Location: who.User.Settings.Location(s.Zone), Language: who.User.Settings.Language, Arguments: arguments})
 	if err != nil || len(out.Effects) == 0 {
 		return out, err
 	}

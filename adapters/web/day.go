@@ -171,7 +171,7 @@ func (v *visit) folded(p place, all []*entry) int {
 // dayBar is the day selector on a day.
 func (v *visit) dayBar(p place) (dayBar, error) {
 	d := dayBar{Label: p.day.Label, Name: v.dayName(p.day.Label), Today: v.today.Label, Zone: v.zone.String()}
-	d.Yesterday = v.Day(v.user.Settings, v.today.Start.Add(-time.Nanosecond)).Label
+	d.Yesterday = v.Calendar.Day(v.user.Settings, v.today.Start.Add(-time.Nanosecond)).Label
 	d.IsToday, d.IsBefore = p.day.Label == d.Today, p.day.Label == d.Yesterday
 	d.MessagesInWords = v.words.count(p.segment.Messages, v.words.MessagesOne, v.words.Messages)
 	before, err := v.Store.Days(v.ctx(), v.user.ID, p.day.Label, 1)

@@ -241,12 +241,12 @@ func (v *visit) versionEntry(s core.Summary) *entry {
 // another date begins.
 func (v *visit) join(all []*entry) {
 	for i, e := range all {
-		date := v.Day(v.user.Settings, e.At).Label
+		date := v.Calendar.Day(v.user.Settings, e.At).Label
 		if i == 0 {
 			continue
 		}
 		before := all[i-1]
-		if date != v.Day(v.user.Settings, before.At).Label {
+		if date != v.Calendar.Day(v.user.Settings, before.At).Label {
 			e.Day = v.dayName(date)
 		}
 		e.Follows = e.Day == "" && e.Kind == "said" && before.Kind == "said" && before.Who == e.Who && e.At.Sub(before.At) < together

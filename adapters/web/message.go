@@ -46,7 +46,7 @@ func (v *visit) pathOf(m core.Message) (string, error) {
 	if t.Mode == core.ModeThread {
 		return place{thread: t}.path() + at, nil
 	}
-	return "/day/" + v.Day(v.user.Settings, shownAt(m)).Label + fmt.Sprintf("#m%d", m.ID), nil
+	return "/day/" + v.Calendar.Day(v.user.Settings, shownAt(m)).Label + fmt.Sprintf("#m%d", m.ID), nil
 }
 
 // jump leads to a message in place.

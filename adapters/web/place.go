@@ -73,7 +73,7 @@ func (v *visit) dayOf(label string) (core.Day, error) {
 	if label == v.today.Label {
 		return v.today, nil
 	}
-	d := v.Day(v.user.Settings, time.Date(date.Year(), date.Month(), date.Day(), 12, 0, 0, 0, v.zone))
+	d := v.Calendar.Day(v.user.Settings, time.Date(date.Year(), date.Month(), date.Day(), 12, 0, 0, 0, v.zone))
 	if d.Label != label {
 		return d, core.ErrNotFound
 	}

@@ -167,7 +167,7 @@ func (v *visit) settle() {
 	v.lang = languageOf(v.user.Settings.Language, v.Language, v.r.Header.Get("Accept-Language"))
 	v.words = v.views.words[v.lang]
 	v.zone = v.user.Settings.Location(v.Channel.zone)
-	v.today = v.Day(v.user.Settings, v.now)
+	v.today = v.Calendar.Day(v.user.Settings, v.now)
 }
 
 // recover answers when a handler breaks.

@@ -38,6 +38,7 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/everthread/everthread/core"
+	"github.com/everthread/everthread/core/day"
 	"github.com/everthread/everthread/core/intake"
 	"github.com/everthread/everthread/core/live"
 )
@@ -70,9 +71,8 @@ type Options struct {
 	// made by effects and told to all of the user's identities; it asks if not.
 	Sure func(ctx context.Context, u core.User, s core.Session, c core.AccountSubject, effects ...core.Effect) (asked core.Identity, sure bool, err error)
 	// Prompt returns what a turn sent to the model, by its snapshot; nil: it is not shown.
-	Prompt func(ctx context.Context, user core.UserID, s *core.Snapshot) ([]core.ModelMessage, error)
-	// Day tells the local day of a moment.
-	Day func(s core.Settings, t time.Time) core.Day
+	Prompt   func(ctx context.Context, user core.UserID, s *core.Snapshot) ([]core.ModelMessage, error)
+	Calendar day.Calendar
 
 	MediaDir       string   // where attachments lie
 	MediaMax       int64    // bytes of all files of one message; 0: 20 MiB

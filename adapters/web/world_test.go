@@ -198,7 +198,7 @@ func newWorld(t *testing.T, change ...func(o *Options)) *world {
 	log := zaptest.NewLogger(t)
 	w.hub = live.New(w.store, "test", w.clock.now, log)
 	w.gate = &gate{w: w}
-	o := Options{Store: w.store, Hub: w.hub, Gateway: w.gate, Files: w.gate, Day: dayOf, MediaDir: w.media, MediaMax: 1 << 20, PublicURL: "http://127.0.0.1:8080",
+	o := Options{Store: w.store, Hub: w.hub, Gateway: w.gate, Files: w.gate, Calendar: day.Calendar{Zone: paris(), Finalize: 3 * time.Hour, Post: 8 * time.Hour}, MediaDir: w.media, MediaMax: 1 << 20, PublicURL: "http://127.0.0.1:8080",
 		Sure:   w.yes,
 		People: &people.People{Store: w.store, Now: w.clock.now, Rand: rand.Reader, Log: log},
 		Memory: &memory.Memory{Store: w.store}, Search: finder{w}, Zone: "Europe/Paris", Language: "en", Log: log, Now: w.clock.now, Rand: rand.Reader}

@@ -8,11 +8,9 @@ import (
 
 	"github.com/everthread/everthread/configs"
 	"github.com/everthread/everthread/core"
-	"github.com/everthread/everthread/core/day"
 	"github.com/everthread/everthread/core/job"
 	"github.com/everthread/everthread/core/long"
 	"github.com/everthread/everthread/core/loops"
-	"github.com/everthread/everthread/core/markup"
 	"github.com/everthread/everthread/core/people"
 	"github.com/everthread/everthread/core/summary"
 	"github.com/everthread/everthread/scheduler"
@@ -33,8 +31,8 @@ func (a *app) newSummary(chat core.Model) error {
 		Store: a.store, Jobs: a.jobs, Users: a.people, Planner: lazyPlanner{a}, Model: m, Tokens: a.tokens,
 		Settings: summary.Settings{Window: smallestWindow(llm), MaxOutput: llm.MaxOutputTokens, TokensPerDay: c.Limits.TokensPerDay,
 			Attempts: c.Summaries.Attempts, PostForward: c.Summaries.PostForward, PostMin: c.Summaries.PostMinMessages,
-			PostExpires: c.Summaries.PostExpires, Language: c.DefaultLanguage, Zone: a.calendar.zone},
-		Day: a.calendar.Day, Title: day.Name, Parts: a.render, StripRefs: markup.StripRefs, Support: a.search.Support, SameLoop: loops.Match,
+			PostExpires: c.Summaries.PostExpires, Language: c.DefaultLanguage},
+		Calendar: a.calendar, Channels: a, Support: a.search.Support, SameLoop: loops.Match,
 		Count: a.meter.Count, Log: a.log.Named("summary"), Now: a.now,
 	}
 	x := c.Context.Long
@@ -42,8 +40,7 @@ func (a *app) newSummary(chat core.Model) error {
 		Store: a.store, Jobs: a.jobs, Users: a.people, Model: m, Compressor: long.New(a.tokens, long.Options{}), Tokens: a.tokens,
 		Settings: long.Settings{Budget: longBudget(c), Threshold: x.CompressThreshold, Raw: longRaw(c), MaxOutput: llm.MaxOutputTokens,
 			TokensPerDay: c.Limits.TokensPerDay, Attempts: c.Summaries.Attempts},
-		Day: a.calendar.Day, Zone: a.calendar.zone,
-		Count: a.meter.Count, Log: a.log.Named("compress"), Now: a.now,
+		Calendar: a.calendar, Count: a.meter.Count, Log: a.log.Named("compress"), Now: a.now,
 	}
 	return nil
 }
@@ -109,7 +106,7 @@ func (a *app) tasks() []scheduler.Task {
 
 // newMover wires what merges and splits people.
 func (a *app) newMover() *people.Mover {
-	return &people.Mover{Store: a.store, Render: a.render, Language: a.cfg.DefaultLanguage, Released: a.receiveApproved, Poll: movePoll, Worker: a.worker, Log: a.log.Named("people"), Now: a.now, Crash: crash}
+	return &people.Mover{Store: a.store, Channels: a, Language: a.cfg.DefaultLanguage, Released: a.receiveApproved, Poll: movePoll, Worker: a.worker, Log: a.log.Named("people"), Now: a.now, Crash: crash}
 }
 
 // movePoll is how often merges and splits are looked for when nothing wakes.

@@ -41,7 +41,7 @@ func (c importCmd) Run(ctx context.Context, d *desk) error {
 	if err != nil {
 		return err
 	}
-	o := history.Options{Zone: u.Settings.Location(a.calendar.zone), Now: clock()()}
+	o := history.Options{Zone: u.Settings.Location(a.calendar.Zone), Now: clock()()}
 	if c.Zone != "" {
 		if o.Zone, err = time.LoadLocation(c.Zone); err != nil {
 			return errUsage{fmt.Errorf("%s is no time zone such as Europe/Paris", c.Zone)}
@@ -81,9 +81,9 @@ func (c importCmd) bring(ctx context.Context, d *desk, a *app, u core.User, file
 	}
 	began := time.Now()
 	i := &history.Importer{Store: d.store, Tokens: a.tokens, User: u, Digest: memory.Digest, Embedding: embedding, Summaries: !c.NoSummaries, Now: clock(), Wait: pause,
-		Day:   func(t time.Time) core.Day { return a.calendar.Day(u.Settings, t) },
-		Media: &history.Media{Dir: filepath.Join(d.cfg.DataDir, "media"), Max: int64(d.cfg.Media.MaxBytes)},
-		Admit: func(r core.Reminder) error { return a.reminders.Settings.Admit(r, clock()()) }, MaxReminders: d.cfg.Reminders.MaxActive,
+		Calendar: a.calendar,
+		Media:    &history.Media{Dir: filepath.Join(d.cfg.DataDir, "media"), Max: int64(d.cfg.Media.MaxBytes)},
+		Admit:    func(r core.Reminder) error { return a.reminders.Settings.Admit(r, clock()()) }, MaxReminders: d.cfg.Reminders.MaxActive,
 		Progress: d.importing(s.Messages, began)}
 	out, err := i.Run(ctx, file, c.Format, o, s)
 	if err != nil {

@@ -3,8 +3,6 @@ package main
 import (
 	"github.com/everthread/everthread/core"
 	"github.com/everthread/everthread/core/command"
-	"github.com/everthread/everthread/core/day"
-	"github.com/everthread/everthread/core/markup"
 	"github.com/everthread/everthread/core/people"
 )
 
@@ -12,7 +10,7 @@ import (
 func (a *app) newCommands() *command.Commands {
 	c := a.cfg
 	return command.New(command.Options{
-		Store: a.store, Day: a.calendar.Day, DayName: day.Name, StripRefs: markup.StripRefs, Hash: people.Hash, NewCode: a.people.NewLinkCode, Push: a.pushes,
+		Store: a.store, Calendar: a.calendar, Hash: people.Hash, NewCode: a.people.NewLinkCode, Channels: a,
 		NewWebLink: a.newWebLink(), Search: a.search, Memory: a.memory, Reminders: a.reminders,
 		Defaults: command.Defaults{Zone: c.DefaultTimezone, Language: c.DefaultLanguage, TokensPerDay: c.Limits.TokensPerDay, AllTokensPerDay: allTokensPerDay(c),
 			PostForward: c.Summaries.PostForward, Strategy: c.Context.Strategy},
@@ -29,6 +27,3 @@ func (a *app) newWebLink() func(core.UserID) (string, core.Code, error) {
 		return signIn(a.cfg, code), stored, err
 	}
 }
-
-// pushes tells whether a channel may be a target of proactive messages.
-func (a *app) pushes(channel string) bool { return a.capabilities(channel).Push }

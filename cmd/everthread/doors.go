@@ -42,11 +42,11 @@ func (a *app) doors(chat core.Model) ([]core.Channel, error) {
 		out = append(out, openai.New(openai.Options{Guard: a.guard, Asker: asker, Director: &director{a, chat}, Keeper: a.files, Store: a.store,
 			Embedder: a.ledger.Embedder(a.embedders.system, 0), EmbeddingModel: a.cfg.Embeddings.Model, Tokens: a.tokens, Log: a.log.Named("openai"), Now: a.now}))
 		out = append(out, api.New(api.Options{Guard: a.guard, Asker: asker, Actor: lazyGateway{a}, Store: a.store, Searcher: a.search, Memory: a.memory,
-			Names: a.names, Zone: a.zoneOf, Log: a.log.Named("api"), Now: a.now}))
+			Names: a.names, Zone: a.calendar.Zone, Log: a.log.Named("api"), Now: a.now}))
 	}
 	if c.MCP.Enabled {
 		a.mcpServer, err = mcp.New(mcp.Options{Tools: append(recall.Tools(a.search, a.names), a.memory.Tools()...), Actor: lazyGateway{a}, Days: a.store,
-			Guard: a.guard, PublicURL: a.cfg.HTTP.PublicURL, Zone: a.zoneOf, Version: version, Log: a.log.Named("mcp_server"), Now: a.now})
+			Guard: a.guard, PublicURL: a.cfg.HTTP.PublicURL, Zone: a.calendar.Zone, Version: version, Log: a.log.Named("mcp_server"), Now: a.now})
 		if err != nil {
 			return nil, fmt.Errorf("mcp: %w", err)
 		}
@@ -54,15 +54,12 @@ func (a *app) doors(chat core.Model) ([]core.Channel, error) {
 	return out, nil
 }
 
-// zoneOf is where a user lives.
-func (a *app) zoneOf(u core.User) *time.Location { return u.Settings.Location(a.calendar.zone) }
-
 // page is the web page.
 func (a *app) page() (*web.Channel, error) {
 	h, w := a.cfg.HTTP, a.cfg.Channels.Web
 	return web.New(web.Options{Store: a.store, People: a.people, Hub: a.hub, Gateway: lazyGateway{a}, Files: a.files, Search: a.search, Memory: a.memory, Items: a.memory,
 		Settings: a.settingsPage(), Admin: a.adminPage(), Prices: a.prices(), Sure: a.people.Sure,
-		Prompt: a.rebuild, Day: a.calendar.Day, MediaDir: filepath.Join(a.cfg.DataDir, "media"), MediaMax: int64(a.cfg.Media.MaxBytes),
+		Prompt: a.rebuild, Calendar: a.calendar, MediaDir: filepath.Join(a.cfg.DataDir, "media"), MediaMax: int64(a.cfg.Media.MaxBytes),
 		Limits:    web.Limits{SignInsPerAddress: w.SignInsPerMinute, SessionLife: w.SessionLife, LivePages: w.LivePages},
 		PublicURL: h.PublicURL, TrustedProxies: h.TrustedProxies, Language: a.cfg.DefaultLanguage, Zone: a.cfg.DefaultTimezone,
 		Log: a.log.Named("web"), Now: a.now, Rand: rand.Reader, Intake: a.intake})

@@ -24,7 +24,7 @@ import (
 func (a *app) settingsPage() *web.Settings {
 	c := a.cfg
 	apps := &linkApps{app: a}
-	exporter := &export.Exporter{Store: a.store, Media: os.DirFS(filepath.Join(c.DataDir, "media")), Zone: a.calendar.zone, Now: a.now}
+	exporter := &export.Exporter{Store: a.store, Media: os.DirFS(filepath.Join(c.DataDir, "media")), Zone: a.calendar.Zone, Now: a.now}
 	return &web.Settings{Store: a.store, Capabilities: a.capable, NewCode: a.people.NewLinkCode, Apps: apps.list,
 		Embeddings: a.embedders, Agents: agentsPage{a}, Delete: a.deleteUser, Resume: newLeaver(c, a.store).finishAll, Traces: a.traces,
 		Export: func(ctx context.Context, w io.Writer, user core.UserID) error {
@@ -40,12 +40,12 @@ func (a *app) settingsPage() *web.Settings {
 func (a *app) capable(channel string) (core.Capabilities, bool) {
 	for _, ch := range a.channels {
 		if ch.Name() == channel {
-			return a.capabilities(channel), true
+			return a.Capabilities(channel), true
 		}
 		if c, ok := ch.(core.Carrier); ok {
 			for _, other := range c.Carries() {
 				if other.Name() == channel {
-					return a.capabilities(channel), true
+					return a.Capabilities(channel), true
 				}
 			}
 		}

@@ -15,56 +15,13 @@ import (
 	"github.com/everthread/everthread/core/agent"
 	"github.com/everthread/everthread/core/client"
 	"github.com/everthread/everthread/core/day"
-	"github.com/everthread/everthread/core/markup"
 	"github.com/everthread/everthread/core/memory"
 	"github.com/everthread/everthread/core/prompt"
 	"github.com/everthread/everthread/core/trust"
 )
 
-// parts renders Markdown as the parts that a channel can carry.
-func parts(markdown string, c core.Capabilities) []core.Part {
-	return split(markup.Parse(markdown), c)
-}
-
-func split(text markup.Text, c core.Capabilities) []core.Part {
-	pieces := []markup.Text{text}
-	if c.MaxText > 0 {
-		pieces = markup.Split(text, c.MaxText, c.Length)
-	}
-	var out []core.Part
-	for _, p := range pieces {
-		out = append(out, core.Part{Text: p.Text, Spans: p.Spans})
-	}
-	return out
-}
-
-// refit makes the parts of a message parts for another channel.
-func refit(old []core.Part, c core.Capabilities) []core.Part {
-	var whole markup.Text
-	for n, p := range old {
-		if n > 0 {
-			whole.Text += "\n\n"
-		}
-		for _, s := range p.Spans {
-			s.Start, s.End = s.Start+len(whole.Text), s.End+len(whole.Text)
-			whole.Spans = append(whole.Spans, s)
-		}
-		whole.Text += p.Text
-	}
-	out := split(whole, c)
-	for i := range out {
-		out[i].Quiet, out[i].Fold = old[0].Quiet, old[0].Fold
-	}
-	return out
-}
-
-// render is parts for a channel by its name.
-func (a *app) render(text, channel string) []core.Part {
-	return parts(text, a.capabilities(channel))
-}
-
-// capabilities are those of a channel by its name; of one that is not there, none.
-func (a *app) capabilities(channel string) core.Capabilities {
+// Capabilities are those of a channel by its name; of one that is not there, none.
+func (a *app) Capabilities(channel string) core.Capabilities {
 	for _, ch := range a.everyChannel() {
 		if d, ok := ch.(core.Describer); ok && ch.Name() == channel {
 			return d.Capabilities()
@@ -73,25 +30,15 @@ func (a *app) capabilities(channel string) core.Capabilities {
 	return core.Capabilities{}
 }
 
-// calendar tells local days by the configured hours.
-type calendar struct {
-	zone                   *time.Location
-	starts, finalize, post time.Duration
-}
-
-func newCalendar(c configs.Config) (calendar, error) {
-	var cal calendar
+// newCalendar is the calendar of the configured hours.
+func newCalendar(c configs.Config) (day.Calendar, error) {
+	var cal day.Calendar
 	var errs [4]error
-	cal.zone, errs[0] = time.LoadLocation(c.DefaultTimezone)
-	cal.starts, errs[1] = day.Clock(c.Day.StartsAt)
-	cal.finalize, errs[2] = day.Clock(c.Summaries.FinalizeAt)
-	cal.post, errs[3] = day.Clock(c.Summaries.PostAt)
+	cal.Zone, errs[0] = time.LoadLocation(c.DefaultTimezone)
+	cal.Starts, errs[1] = day.Clock(c.Day.StartsAt)
+	cal.Finalize, errs[2] = day.Clock(c.Summaries.FinalizeAt)
+	cal.Post, errs[3] = day.Clock(c.Summaries.PostAt)
 	return cal, errors.Join(errs[:]...)
-}
-
-// Day returns the local day of t for a user with these settings.
-func (c calendar) Day(s core.Settings, t time.Time) core.Day {
-	return day.At(t, s.Location(c.zone), c.starts, c.finalize, c.post)
 }
 
 // contexts builds the prompts of turns: it reads the window and hands it to core/prompt.
@@ -164,7 +111,7 @@ func (c *contexts) Prompt(ctx context.Context, t *core.Turn, u core.User, now ti
 		static = append(c.static[:len(c.static):len(c.static)], prompt.Static{Name: "memory", Text: memory.Guidance}, c.hints(ctx, t.User))
 	}
 	in := prompt.Input{Turn: *t, Strategy: c.strategy(u.Settings), Budgets: budgets, Static: static, Now: now,
-		Zone: u.Settings.Location(c.calendar.zone), Tokens: c.tokens, Nonce: nonce}
+		Zone: u.Settings.Location(c.calendar.Zone), Tokens: c.tokens, Nonce: nonce}
 	p, err := c.buildAs(ctx, in)
 	if r := p.Request; err == nil && r != nil && r.Strategy != "" && r.Strategy != in.Strategy {
 		in.Strategy = r.Strategy
@@ -225,7 +172,7 @@ func (g *agents) Answer(ctx context.Context, t *core.Turn, u core.User, p core.P
 		asked = *p.Request
 	}
 	model, reserved := g.model, g.reserved(t, u, g.maxOutput(asked))
-	call := core.ToolUse{User: t.User, Thread: t.Thread, Turn: t.ID, By: through(t), Inputs: t.Inputs, Location: u.Settings.Location(g.calendar.zone), Language: u.Settings.Language}
+	call := core.ToolUse{User: t.User, Thread: t.Thread, Turn: t.ID, By: through(t), Inputs: t.Inputs, Location: u.Settings.Location(g.calendar.Zone), Language: u.Settings.Language}
 	var more func(context.Context, core.ModelRequest) (bool, error)
 	if reserved != nil {
 		model, call.Reserve, more = reserved.Model(g.model), reserved.Take, reserved.Affords

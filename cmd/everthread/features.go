@@ -101,9 +101,9 @@ func (a *app) newReminders() error {
 		return fmt.Errorf("reminders.default_hour: %w", err)
 	}
 	s := remind.Settings{DefaultHour: hour, MinEvery: c.Reminders.MinEvery, MaxActive: c.Reminders.MaxActive, Language: c.DefaultLanguage}
-	a.reminders = &remind.Reminders{Store: a.store, Settings: s, DayName: day.Name}
-	a.firer = &remind.Firer{Store: a.store, Users: a.people, Planner: lazyPlanner{a}, Tokens: a.tokens, Settings: s, DayName: day.Name,
-		Parts: a.render, Count: a.meter.Count, Log: a.log.Named("reminders")}
+	a.reminders = &remind.Reminders{Store: a.store, Settings: s}
+	a.firer = &remind.Firer{Store: a.store, Users: a.people, Planner: lazyPlanner{a}, Tokens: a.tokens, Settings: s,
+		Channels: a, Count: a.meter.Count, Log: a.log.Named("reminders")}
 	return nil
 }
 

@@ -143,7 +143,7 @@ func knock(ts *testscript.TestScript, _ bool, args []string) {
 	defer st.Close()
 	p := &people.People{Store: st, Log: zap.NewNop(), Now: time.Now, Rand: rand.Reader,
 		Settings: people.Settings{Policy: people.Pairing, CodeLife: time.Hour, MaxCodes: 3, Language: "en"},
-		Render:   func(text, _ string) []core.Part { return []core.Part{{Text: text}} }}
+		Channels: new(app)}
 	a := core.Address{Channel: "telegram", Account: "1", External: "chat-of-" + args[0]}
 	_, err = p.Stranger(context.Background(), core.Inbound{Address: a, EventID: args[0] + time.Now().String(), Kind: core.InMessage,
 		NativeID: "1", Text: args[1], Name: args[0], SentAt: time.Now(), ReceivedAt: time.Now()})

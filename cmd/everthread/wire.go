@@ -19,6 +19,7 @@ import (
 	"github.com/everthread/everthread/core"
 	"github.com/everthread/everthread/core/client"
 	"github.com/everthread/everthread/core/command"
+	"github.com/everthread/everthread/core/day"
 	"github.com/everthread/everthread/core/gateway"
 	"github.com/everthread/everthread/core/job"
 	"github.com/everthread/everthread/core/live"
@@ -76,7 +77,7 @@ func openEngine(ctx context.Context, c configs.Config) (store, error) {
 type app struct {
 	*holder
 	tokens   core.Tokenizer
-	calendar calendar
+	calendar day.Calendar
 	ledger   *trust.Ledger
 	people   *people.People
 	commands *command.Commands
@@ -149,7 +150,7 @@ func channelNames(all []core.Channel) []string {
 }
 
 func (a *app) newPeople() *people.People {
-	return &people.People{Store: a.store, Log: a.log, Now: a.now, Rand: crand.Reader, Render: a.render, Push: a.pushes, Crash: crash,
+	return &people.People{Store: a.store, Log: a.log, Now: a.now, Rand: crand.Reader, Channels: a, Crash: crash,
 		Settings: people.Settings{Policy: people.Policy(a.cfg.Access.Policy), Allow: a.cfg.Access.Allow, CodeLife: a.cfg.Access.CodeLife,
 			MaxCodes: a.cfg.Access.MaxCodes, MaxOrigin: a.cfg.Access.MaxCodesOrigin, Language: a.cfg.DefaultLanguage}}
 }
@@ -185,7 +186,7 @@ func (a *app) newGateway(chat core.Model) {
 	agents := &agents{app: a, model: chat}
 	a.gateway = gateway.New(gateway.Options{
 		Store: a.store, Wakes: a.store, Jobs: a.jobs, Files: a.files, People: a.people, Commands: a.commands, Prompts: context, Agent: agents,
-		Calendar: a.calendar, Limiter: a.limiter(), Tokens: a.tokens, Channels: a.channels, Render: parts, Refit: refit,
+		Calendar: a.calendar, Limiter: a.limiter(), Tokens: a.tokens, Channels: a.channels,
 		Settings: gateway.Settings{Debounce: c.Turn.Debounce, Workers: c.Turn.Workers, GiveUpAfter: c.Turn.GiveUpAfter,
 			Poll: pollEvery, TokensPerDay: c.Limits.TokensPerDay, TurnsPerMinute: c.Limits.TurnsPerMinute,
 			Reserve: a.reserve, Closed: a.closed, SummarizeAfter: c.Summaries.AfterMessages, Language: c.DefaultLanguage},

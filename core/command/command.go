@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/everthread/everthread/core"
+	"github.com/everthread/everthread/core/day"
 	"github.com/everthread/everthread/core/trust"
 )
 
@@ -39,15 +40,12 @@ type Days interface {
 	Summaries(ctx context.Context, user core.UserID, id core.SegmentID, limit int) ([]core.Summary, error)
 }
 
-// Options are what commands are made of. All but NewCode, Push, Search,
+// Options are what commands are made of. All but NewCode, Search,
 // Memory and Reminders are required.
 type Options struct {
-	Store Store
-	// Day tells the local day of a moment, DayName what a day is called today.
-	Day     func(s core.Settings, t time.Time) core.Day
-	DayName func(label, today, language string) string
-	// StripRefs takes references to messages out of a summary.
-	StripRefs func(markdown string) string
+	Store    Store
+	Calendar day.Calendar
+	Channels core.Channels
 	// Hash is how a code is kept.
 	Hash func(code string) string
 	// NewCode makes a code for /link; nil: there are none.
@@ -55,8 +53,6 @@ type Options struct {
 	// NewWebLink makes a link that signs a user in to the web page, and what is to be
 	// stored of it; nil: there is no web page.
 	NewWebLink func(user core.UserID) (url string, code core.Code, err error)
-	// Push tells whether a channel may be written to unasked; nil: all may.
-	Push func(channel string) bool
 	// Without one of these its commands say that they are not available.
 	Search    Searcher
 	Memory    Memory
@@ -95,9 +91,6 @@ func (c command) owners() bool { return c.needs == core.CanAdmin }
 // New returns the commands. A default zone that is unknown is UTC.
 func New(o Options) *Commands {
 	c := &Commands{Options: o, zone: core.Settings{Zone: o.Defaults.Zone}.Location(time.UTC)}
-	if c.Push == nil {
-		c.Push = func(string) bool { return true }
-	}
 	c.list = c.commands()
 	return c
 }
@@ -215,7 +208,7 @@ func (c *Commands) Command(ctx context.Context, u core.User, i core.Identity, in
 }
 
 func (c *Commands) request(u core.User, i core.Identity, in core.Inbound, now time.Time) *request {
-	r := &request{user: u, at: i, in: in, now: now, today: c.Day(u.Settings, now)}
+	r := &request{user: u, at: i, in: in, now: now, today: c.Calendar.Day(u.Settings, now)}
 	for _, tag := range []string{u.Settings.Language, in.Language, c.Defaults.Language} {
 		if tag != "" {
 			r.speak(tag)

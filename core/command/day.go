@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"github.com/everthread/everthread/core"
+	"github.com/everthread/everthread/core/day"
+	"github.com/everthread/everthread/core/markup"
 )
 
 func (c *Commands) today(ctx context.Context, r *request) (core.Outcome, error) {
@@ -20,7 +22,7 @@ func (c *Commands) yesterday(ctx context.Context, r *request) (core.Outcome, err
 
 // dayBefore is the label of the day before today. A zone may skip a date.
 func (c *Commands) dayBefore(r *request) string {
-	return c.Day(r.user.Settings, r.today.Start.Add(-time.Nanosecond)).Label
+	return c.Calendar.Day(r.user.Settings, r.today.Start.Add(-time.Nanosecond)).Label
 }
 
 func (c *Commands) day(ctx context.Context, r *request) (core.Outcome, error) {
@@ -64,7 +66,7 @@ func (c *Commands) summaryText(ctx context.Context, r *request, g core.Segment) 
 		return "", err
 	}
 	if s != nil {
-		parts = append(parts, strings.TrimSpace(c.StripRefs(s.Markdown)))
+		parts = append(parts, strings.TrimSpace(markup.StripRefs(s.Markdown)))
 	}
 	if note := c.summaryNote(r, g, s != nil); note != "" {
 		parts = append(parts, note)
@@ -106,7 +108,7 @@ func (c *Commands) newest(ctx context.Context, g core.Segment) (*core.Summary, e
 }
 
 func (c *Commands) name(r *request, label string) string {
-	return c.DayName(label, r.today.Label, r.lang)
+	return day.Name(label, r.today.Label, r.lang)
 }
 
 // noDay says that nothing was said on a day, and names the nearest days with
@@ -186,5 +188,5 @@ func (c *Commands) renewed(ctx context.Context, r *request, g core.Segment) (str
 	if err != nil || s == nil {
 		return text, err
 	}
-	return text + "\n\n" + r.text(r.words.summaryUntil) + "\n\n" + strings.TrimSpace(c.StripRefs(s.Markdown)), nil
+	return text + "\n\n" + r.text(r.words.summaryUntil) + "\n\n" + strings.TrimSpace(markup.StripRefs(s.Markdown)), nil
 }

@@ -22,7 +22,7 @@ func (c *Commands) loops(ctx context.Context, r *request) (core.Outcome, error) 
 	}
 	var fresh, stale []string
 	for _, l := range open {
-		mentioned := c.name(r, c.Day(r.user.Settings, l.Mentioned).Label)
+		mentioned := c.name(r, c.Calendar.Day(r.user.Settings, l.Mentioned).Label)
 		line := "- **" + strconv.FormatInt(int64(l.ID), 10) + "** " + oneLine(l.Text) + " · " + mentioned + r.origin(l.Tainted)
 		if l.Stale(r.now) {
 			stale = append(stale, line)

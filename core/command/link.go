@@ -84,7 +84,7 @@ func (c *Commands) export(_ context.Context, r *request) (core.Outcome, error) {
 	if err != nil {
 		return core.Outcome{}, err
 	}
-	if here(link.Hostname()) && c.Push(r.at.Address.Channel) {
+	if here(link.Hostname()) && c.Channels.Capabilities(r.at.Address.Channel).Push {
 		return r.say(r.words.exportHere, r.user.ID), nil
 	}
 	q := link.Query()

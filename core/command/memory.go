@@ -110,7 +110,7 @@ const mostThemes = 1000
 
 // item shows an item with its number and day.
 func (c *Commands) item(r *request, i core.Item) string {
-	return "- **" + strconv.FormatInt(int64(i.ID), 10) + "** " + plainLine(i.Content) + " · " + c.name(r, c.Day(r.user.Settings, i.CreatedAt).Label) + r.origin(i.Tainted)
+	return "- **" + strconv.FormatInt(int64(i.ID), 10) + "** " + plainLine(i.Content) + " · " + c.name(r, c.Calendar.Day(r.user.Settings, i.CreatedAt).Label) + r.origin(i.Tainted)
 }
 
 // origin says of something that words went into it which are not the person's.

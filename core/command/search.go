@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/everthread/everthread/core"
+	"github.com/everthread/everthread/core/markup"
 )
 
 // Searcher searches the continuous thread.
@@ -48,7 +49,7 @@ func (c *Commands) search(ctx context.Context, r *request) (core.Outcome, error)
 func (c *Commands) hit(r *request, h core.Hit) string {
 	when := c.name(r, h.Label)
 	if h.Kind == core.DocSummary {
-		return "**" + when + "** · " + r.text(r.words.fromSummary) + r.text(": ") + plainLine(c.StripRefs(h.Snippet))
+		return "**" + when + "** · " + r.text(r.words.fromSummary) + r.text(": ") + plainLine(markup.StripRefs(h.Snippet))
 	}
 	lines := []string{"**" + when + ", " + h.Message.SentAt.In(c.location(r)).Format("15:04") + "** · " + said(r, h.Message.Role, h.Snippet)}
 	if h.Before.Message != 0 {

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/everthread/everthread/core"
+	"github.com/everthread/everthread/core/day"
 )
 
 func (c *Commands) timezone(_ context.Context, r *request) (core.Outcome, error) {
@@ -30,7 +31,7 @@ func (c *Commands) timezone(_ context.Context, r *request) (core.Outcome, error)
 // clock is the time that a zone shows, and its weekday and date.
 func (c *Commands) clock(r *request, zone *time.Location) (clock, date string) {
 	t := r.now.In(zone)
-	return t.Format("15:04"), c.DayName(t.Format(time.DateOnly), "", r.lang)
+	return t.Format("15:04"), day.Name(t.Format(time.DateOnly), "", r.lang)
 }
 
 func (c *Commands) noZone(r *request) core.Outcome {
@@ -66,7 +67,7 @@ func (c *Commands) language(_ context.Context, r *request) (core.Outcome, error)
 
 // home makes the identity that the command came from the first to be written to.
 func (c *Commands) home(_ context.Context, r *request) (core.Outcome, error) {
-	if !c.Push(r.at.Address.Channel) {
+	if !c.Channels.Capabilities(r.at.Address.Channel).Push {
 		return r.say(r.words.homeCannot), nil
 	}
 	s := r.user.Settings

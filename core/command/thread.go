@@ -21,7 +21,7 @@ func (c *Commands) threads(ctx context.Context, r *request) (core.Outcome, error
 	}
 	lines := []string{r.text(r.words.threadsTitle), "", "- " + r.text(r.words.continuousName) + r.here(0)}
 	for _, t := range all {
-		opened := c.name(r, c.Day(r.user.Settings, t.CreatedAt).Label)
+		opened := c.name(r, c.Calendar.Day(r.user.Settings, t.CreatedAt).Label)
 		lines = append(lines, "- **"+strconv.FormatInt(int64(t.ID), 10)+"** "+escaper.Replace(t.Title)+" · "+opened+r.here(t.ID))
 	}
 	lines = append(lines, "", r.fill(r.words.threadsMore, all[0].ID))

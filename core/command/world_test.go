@@ -16,7 +16,6 @@ import (
 	"github.com/everthread/everthread/core"
 	"github.com/everthread/everthread/core/command"
 	"github.com/everthread/everthread/core/day"
-	"github.com/everthread/everthread/core/markup"
 	"github.com/everthread/everthread/core/memory"
 	"github.com/everthread/everthread/core/people"
 	"github.com/everthread/everthread/core/remind"
@@ -67,21 +66,29 @@ func newWorld(t testing.TB, language string) *world {
 	must(t, err)
 	t.Cleanup(func() { must(t, s.Close()) })
 	w := &world{Store: s, t: t, dir: dir, ctx: context.WithoutCancel(t.Context()), now: morning(), language: language}
-	w.options = command.Options{Store: s, Day: dayOf, DayName: day.Name, StripRefs: markup.StripRefs, Hash: people.Hash,
-		Push:   func(channel string) bool { return channel == "telegram" },
-		Search: &finder{w, "fts"}, Memory: &memory.Memory{Store: s, Signals: &finder{w, "fts"}}, Reminders: &remind.Reminders{Store: s, DayName: day.Name},
+	w.options = command.Options{Store: s, Calendar: calendar(), Channels: telegram{}, Hash: people.Hash,
+		Search: &finder{w, "fts"}, Memory: &memory.Memory{Store: s, Signals: &finder{w, "fts"}}, Reminders: &remind.Reminders{Store: s},
 		Defaults: command.Defaults{Zone: "Europe/Paris", Language: "en", PostForward: "home"}}
 	w.ada = w.person("Ada", core.RoleOwner, "telegram", "111")
 	w.bo = w.person("Bo", core.RoleMember, "telegram", "222")
 	return w
 }
 
-func dayOf(s core.Settings, t time.Time) core.Day {
+func calendar() day.Calendar {
 	paris, err := time.LoadLocation("Europe/Paris")
 	if err != nil {
 		panic(err)
 	}
-	return day.At(t, s.Location(paris), 0, 3*time.Hour, 8*time.Hour)
+	return day.Calendar{Zone: paris, Finalize: 3 * time.Hour, Post: 8 * time.Hour}
+}
+
+func dayOf(s core.Settings, t time.Time) core.Day { return calendar().Day(s, t) }
+
+// telegram is the only channel that may be written to unasked.
+type telegram struct{}
+
+func (telegram) Capabilities(channel string) core.Capabilities {
+	return core.Capabilities{Push: channel == "telegram"}
 }
 
 func must(t testing.TB, err error) {

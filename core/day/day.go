@@ -60,6 +60,18 @@ func Clock(s string) (time.Duration, error) {
 	return time.Duration(t.Hour())*time.Hour + time.Duration(t.Minute())*time.Minute, nil
 }
 
+// Calendar is when days begin, are finalized and posted, each a time since
+// midnight, and the zone of users who chose none (nil: UTC).
+type Calendar struct {
+	Zone                   *time.Location
+	Starts, Finalize, Post time.Duration
+}
+
+// Day returns the local day of t for a user with these settings; see At.
+func (c Calendar) Day(s core.Settings, t time.Time) core.Day {
+	return At(t, s.Location(c.Zone), c.Starts, c.Finalize, c.Post)
+}
+
 // date is a calendar date: its midnight as if the zone were UTC.
 type date struct{ midnight time.Time }
 

@@ -14,7 +14,9 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/everthread/everthread/core"
+	"github.com/everthread/everthread/core/day"
 	"github.com/everthread/everthread/core/job"
+	"github.com/everthread/everthread/core/markup"
 )
 
 // Store is what the road needs of a store.
@@ -68,11 +70,6 @@ type Agent interface {
 	Answer(ctx context.Context, t *core.Turn, u core.User, p core.Prompt, onText func(string)) (core.Answer, error)
 }
 
-// Calendar tells the local day of a moment.
-type Calendar interface {
-	Day(s core.Settings, t time.Time) core.Day
-}
-
 // Limiter bounds sending. Take reserves the next slot and says how long to wait
 // for it; Push makes everybody wait.
 type Limiter interface {
@@ -115,14 +112,11 @@ type Options struct {
 	Commands Commander
 	Prompts  Prompter
 	Agent    Agent
-	Calendar Calendar
+	Calendar day.Calendar
 	Limiter  Limiter
 	Tokens   core.Tokenizer
 	// Channels are those that this process serves; what they carry besides comes with them.
 	Channels []core.Channel
-	Render   func(markdown string, c core.Capabilities) []core.Part
-	// Refit makes the parts of a message parts for another channel.
-	Refit    func(parts []core.Part, c core.Capabilities) []core.Part
 	Settings Settings
 	// Preview is told all that is written of an answer so far; nil: nobody is.
 	Preview func(t *core.Turn, soFar string)
@@ -325,7 +319,7 @@ func (g *Gateway) capabilities(channel string) core.Capabilities {
 // parts renders Markdown for a channel. Where a part may have to be sent again
 // each leaves room for the mark of a repeat.
 func (g *Gateway) parts(markdown, channel string) []core.Part {
-	return g.Render(markdown, g.room(channel))
+	return markup.Parts(markdown, g.room(channel))
 }
 
 // room is what fits into a part of a channel.

@@ -16,6 +16,7 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/everthread/everthread/core"
+	"github.com/everthread/everthread/core/day"
 	"github.com/everthread/everthread/core/gateway"
 	"github.com/everthread/everthread/core/job"
 	"github.com/everthread/everthread/core/people"
@@ -55,12 +56,12 @@ func newWorld(t *testing.T, change func(*gateway.Options)) *world {
 func (w *world) people() *people.People {
 	return &people.People{Store: w.store, Log: zap.NewNop(), Now: time.Now, Rand: rand.Reader,
 		Settings: people.Settings{Policy: people.Pairing, CodeLife: time.Hour, MaxCodes: 3},
-		Render:   func(text, _ string) []core.Part { return []core.Part{{Text: text}} }}
+		Channels: plain{}}
 }
 
 func (w *world) start(change func(*gateway.Options)) {
 	o := gateway.Options{Store: w.store, Wakes: w.store, Jobs: worker(w.store), Files: noFiles{}, People: w.people(), Commands: noCommands{}, Prompts: w.brain, Agent: w.brain,
-		Calendar: utc{}, Limiter: gateway.NewMemoryLimiter(), Tokens: byLength{}, Channels: []core.Channel{w.line}, Render: halves,
+		Calendar: day.Calendar{Finalize: 3 * time.Hour, Post: 8 * time.Hour}, Limiter: gateway.NewMemoryLimiter(), Tokens: byLength{}, Channels: []core.Channel{w.line},
 		Settings: gateway.Settings{Workers: 8, GiveUpAfter: time.Second, Poll: 50 * time.Millisecond, Language: "en"},
 		Log:      zap.NewNop(), Now: time.Now, Rand: mrand.New(mrand.NewPCG(1, 2))}
 	if change != nil {
@@ -119,6 +120,7 @@ type line struct {
 	mu    sync.Mutex
 	parts []core.Part
 	fail  []error // for the next sends, in order
+	most  int     // bytes of a part; 0: no limit
 	more  chan struct{}
 }
 
@@ -126,7 +128,14 @@ func newLine() *line { return &line{more: make(chan struct{}, 100)} }
 
 func (l *line) Name() string                                   { return "line" }
 func (l *line) Run(ctx context.Context, _ core.Receiver) error { <-ctx.Done(); return nil }
-func (l *line) Capabilities() core.Capabilities                { return core.Capabilities{Push: true} }
+func (l *line) Capabilities() core.Capabilities {
+	return core.Capabilities{Push: true, MaxText: l.most}
+}
+
+// plain is every channel, none with a limit.
+type plain struct{}
+
+func (plain) Capabilities(string) core.Capabilities { return core.Capabilities{} }
 
 func (l *line) Send(_ context.Context, _ core.Address, p core.Part) (core.Receipt, error) {
 	l.mu.Lock()
@@ -223,25 +232,9 @@ func (noCommands) Command(_ context.Context, _ core.User, i core.Identity, in co
 	return core.Outcome{}, false, nil
 }
 
-type utc struct{}
-
-func (utc) Day(_ core.Settings, t time.Time) core.Day {
-	s := t.UTC().Truncate(24 * time.Hour)
-	return core.Day{Label: s.Format(time.DateOnly), Zone: "UTC", Start: s, End: s.Add(24 * time.Hour), Finalize: s.Add(27 * time.Hour), Post: s.Add(32 * time.Hour)}
-}
-
 type byLength struct{}
 
 func (byLength) Count(s string) int { return len(s) / 4 }
-
-// halves splits at a bar, so that tests can ask for several parts.
-func halves(text string, _ core.Capabilities) []core.Part {
-	var out []core.Part
-	for p := range strings.SplitSeq(text, "|") {
-		out = append(out, core.Part{Text: p})
-	}
-	return out
-}
 
 var errDown = &core.ModelError{Kind: core.ModelDown, Err: errors.New("no answer")}
 

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/everthread/everthread/core"
+	"github.com/everthread/everthread/core/markup"
 )
 
 // Plan picks where something proactive goes (SPEC 7): the home identity, else
@@ -102,7 +103,7 @@ func (g *Gateway) redirect(ctx context.Context, d core.Delivery) error {
 		parts = append(parts, p.Part)
 	}
 	err = g.Store.Redirect(ctx, d, core.NewDelivery{To: to.Address, Identity: to.ID, Kind: d.Kind, Why: targets[0].Why, Expires: d.Expires,
-		Parts: g.Refit(parts, g.room(to.Address.Channel))}, g.Now())
+		Parts: markup.Refit(parts, g.room(to.Address.Channel))}, g.Now())
 	if errors.Is(err, core.ErrChanged) {
 		return nil
 	}

@@ -127,7 +127,7 @@ func TestAWrongKeyIsGivenUpAtOnce(t *testing.T) {
 		return "", &core.ModelError{Kind: core.ModelAuth, Err: errors.New("the server says `no such key`: check llm.api_key")}
 	}
 	w.say("hello")
-	if got := w.sent(1); !strings.Contains(got, "`the server says 'no such key': check llm.api_key`") || !strings.Contains(got, "/retry") {
+	if got := w.sent(1); !strings.Contains(got, "the server says 'no such key': check llm.api_key") || !strings.Contains(got, "/retry") {
 		t.Errorf("the owner reads %q", got)
 	}
 }
@@ -195,7 +195,8 @@ func TestAnUnknownReplyIsRepeatedOnceAndMarked(t *testing.T) {
 
 func TestPartsComeInOrderAndAreNotRepeated(t *testing.T) {
 	w := newWorld(t, nil)
-	w.brain.script = func(context.Context, string, func(string)) (string, error) { return "a|b|c", nil }
+	w.brain.script = func(context.Context, string, func(string)) (string, error) { return "a b c", nil }
+	w.line.most = 1
 	w.line.failNext(nil, &core.RetryAfter{After: time.Millisecond, Err: errors.New("wait")})
 	w.say("hello")
 	if got := w.sent(1) + w.sent(2) + w.sent(3); got != "abc" {

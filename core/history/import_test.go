@@ -53,18 +53,18 @@ func newWorld(t testing.TB) *world {
 	return &world{t: t, st: st, u: u, media: t.TempDir(), max: 1 << 20}
 }
 
-func (w *world) day(t time.Time) core.Day {
+func (w *world) calendar() day.Calendar {
 	zone, err := time.LoadLocation("Europe/Paris")
 	if err != nil {
 		w.t.Fatal(err)
 	}
-	return day.At(t, zone, 0, 3*time.Hour, 8*time.Hour)
+	return day.Calendar{Zone: zone, Finalize: 3 * time.Hour, Post: 8 * time.Hour}
 }
 
-func (w *world) label(t time.Time) string { return w.day(t).Label }
+func (w *world) label(t time.Time) string { return w.calendar().Day(w.u.Settings, t).Label }
 
 func (w *world) importer(store history.Store) *history.Importer {
-	return &history.Importer{Store: store, Tokens: tokens.New(), User: w.u, Day: w.day, Digest: memory.Digest, Media: &history.Media{Dir: w.media, Max: w.max}, Summaries: true,
+	return &history.Importer{Store: store, Tokens: tokens.New(), User: w.u, Calendar: w.calendar(), Digest: memory.Digest, Media: &history.Media{Dir: w.media, Max: w.max}, Summaries: true,
 		Now: func() time.Time { return now }, Wait: func(context.Context, time.Duration) { w.waits++ },
 		Admit: func(core.Reminder) error { return nil }, MaxReminders: 100}
 }
@@ -74,7 +74,7 @@ func (w *world) bring(format, file, me string) history.Result {
 	w.t.Helper()
 	a := open(w.t, file)
 	o := paris(w.t)
-	s, err := history.NewSurvey(a, format, o, me, w.u.Name, func(t time.Time) string { return w.day(t).Label })
+	s, err := history.NewSurvey(a, format, o, me, w.u.Name, w.label)
 	if err != nil {
 		w.t.Fatal(err)
 	}
@@ -186,7 +186,7 @@ func TestWhoIsWho(t *testing.T) {
 		t.Errorf("got %s\nwant %s", got, want)
 	}
 	for _, me := range []string{"Nobody", ""} {
-		_, err := history.NewSurvey(open(t, "testdata/whatsapp/android"), "whatsapp", paris(t), me, "Zoe", func(t time.Time) string { return w.day(t).Label })
+		_, err := history.NewSurvey(open(t, "testdata/whatsapp/android"), "whatsapp", paris(t), me, "Zoe", w.label)
 		if !errors.Is(err, history.ErrMe) || !strings.Contains(err.Error(), "Ada, Bob, Cy") {
 			t.Errorf("me %q: %v", me, err)
 		}
@@ -240,7 +240,7 @@ func TestAnImportGoesOnWhereItWas(t *testing.T) {
 	w := newWorld(t)
 	file := many(t, 2200)
 	a, o := open(t, file), paris(t)
-	s, err := history.NewSurvey(a, "telegram", o, "", "Ada", func(t time.Time) string { return w.day(t).Label })
+	s, err := history.NewSurvey(a, "telegram", o, "", "Ada", w.label)
 	if err != nil || s.Messages != 2200 {
 		t.Fatalf("survey %+v, %v", s, err)
 	}

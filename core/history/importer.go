@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/everthread/everthread/core"
+	"github.com/everthread/everthread/core/day"
 )
 
 // Store is where an archive is brought to.
@@ -25,7 +26,7 @@ type Importer struct {
 	Store     Store
 	Tokens    core.Tokenizer
 	User      core.User
-	Day       func(t time.Time) core.Day // of the person
+	Calendar  day.Calendar
 	Digest    func(statement string) string
 	Embedding string // the configuration that memory is embedded with; empty: none
 	Media     *Media
@@ -250,11 +251,13 @@ func keyOf(parts ...string) string {
 	return base64.RawURLEncoding.EncodeToString(h.Sum(nil)[:16])
 }
 
+func (r *run) dayOf(t time.Time) core.Day { return r.Calendar.Day(r.User.Settings, t) }
+
 // day is the day that a message belongs to: an export says it; else that of its
 // time, but an answer belongs to what it answers (SPEC 4).
 func (r *run) day(l Line, m core.ImportMessage) core.Day {
 	if l.Own != nil && l.Own.Day != "" {
-		if noon, err := time.ParseInLocation(time.DateOnly, l.Own.Day, r.Day(l.At).Start.Location()); err == nil {
+		if noon, err := time.ParseInLocation(time.DateOnly, l.Own.Day, r.dayOf(l.At).Start.Location()); err == nil {
 			return r.labelled(noon.Add(12*time.Hour), l.Own.Day)
 		}
 	}
@@ -262,7 +265,7 @@ func (r *run) day(l Line, m core.ImportMessage) core.Day {
 		return core.Day{}
 	}
 	last, ok := r.days[l.Chat]
-	day := r.Day(l.At)
+	day := r.dayOf(l.At)
 	if ok && m.Role != core.RoleUser && !l.At.Before(last.at) && l.At.Sub(last.at) < ownGap {
 		day = last.day
 	}
@@ -273,11 +276,11 @@ func (r *run) day(l Line, m core.ImportMessage) core.Day {
 // labelled is the day of a label, near a time of it: zones may be a day apart.
 func (r *run) labelled(near time.Time, label string) core.Day {
 	for _, shift := range []time.Duration{0, -12 * time.Hour, 12 * time.Hour} {
-		if d := r.Day(near.Add(shift)); d.Label == label {
+		if d := r.dayOf(near.Add(shift)); d.Label == label {
 			return d
 		}
 	}
-	return r.Day(near)
+	return r.dayOf(near)
 }
 
 // store stores batches as they come.

@@ -35,7 +35,7 @@ func (r *round) make(ctx context.Context, ms []core.Message) (made, error) {
 	p := &out.page
 	p.Segment, p.Start, p.End = ms[0].Segment, ms[0].Position, ms[len(ms)-1].Position
 	p.First, p.Last = ms[0].ID, ms[0].ID
-	zone := r.user.Settings.Location(r.Zone)
+	zone := r.user.Settings.Location(r.Calendar.Zone)
 	texts := make([]sheet, core.MaxTier+1)
 	for i := range ms {
 		m := &ms[i]

@@ -8,6 +8,7 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/everthread/everthread/core"
+	"github.com/everthread/everthread/core/day"
 	"github.com/everthread/everthread/core/job"
 )
 
@@ -49,12 +50,10 @@ type Worker struct {
 	Compressor *Compressor
 	Tokens     core.Tokenizer
 	Settings   Settings
-	// Day tells the local day of a moment.
-	Day   func(s core.Settings, t time.Time) core.Day
-	Zone  *time.Location // of users who chose none
-	Count func(name string, n float64, labels ...string)
-	Log   *zap.Logger
-	Now   func() time.Time
+	Calendar   day.Calendar
+	Count      func(name string, n float64, labels ...string)
+	Log        *zap.Logger
+	Now        func() time.Time
 }
 
 // Take claims a due job and does it.
@@ -84,7 +83,7 @@ func (r *round) run(ctx context.Context) error {
 	if r.user, err = r.Users.User(ctx, r.job.User); err != nil {
 		return err
 	}
-	r.today = r.Day(r.user.Settings, r.Now()).Label
+	r.today = r.Calendar.Day(r.user.Settings, r.Now()).Label
 	r.alone = r.job.Failures >= r.Settings.Attempts
 	list, err := r.Store.Pages(ctx, r.job.User, r.thread)
 	if err != nil {

@@ -14,6 +14,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/everthread/everthread/core"
+	"github.com/everthread/everthread/core/day"
 	"github.com/everthread/everthread/core/job"
 	"github.com/everthread/everthread/core/llm/tokens"
 )
@@ -179,8 +180,7 @@ func newWorker(t testing.TB, s *shelf, m *scribe) *Worker {
 	jobs := &job.Worker{Store: s, Name: "w", Lease: time.Minute, Now: now, Rand: func() float64 { return 0 }, Log: zap.NewNop()}
 	return &Worker{Store: s, Jobs: jobs, Users: s, Model: m, Compressor: New(count, Options{}), Tokens: count,
 		Settings: Settings{Budget: 5000, Threshold: 0.8, Raw: 500, MaxOutput: 1000, TokensPerDay: 1_000_000, Attempts: 3},
-		Day:      func(core.Settings, time.Time) core.Day { return core.Day{Label: "2026-11-20"} },
-		Zone:     time.UTC, Count: func(string, float64, ...string) {}, Log: zap.NewNop(), Now: now}
+		Calendar: day.Calendar{Zone: time.UTC}, Count: func(string, float64, ...string) {}, Log: zap.NewNop(), Now: now}
 }
 
 // talk is a conversation over some days, of short questions and longer answers.

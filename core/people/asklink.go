@@ -11,6 +11,7 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/everthread/everthread/core"
+	"github.com/everthread/everthread/core/markup"
 	"github.com/everthread/everthread/core/trust"
 )
 
@@ -63,7 +64,7 @@ func (p *People) askLink(ctx context.Context, c core.Code) error {
 	n := core.Note{User: u.ID, Identity: at.ID, Once: "link:" + c.Hash, Now: now, Effects: []core.Effect{core.AskApproval{Approval: a}},
 		Messages: []core.NewMessage{{Role: core.RoleAssistant, Kind: core.KindNotice, Text: text, SentAt: now}},
 		Deliveries: []core.NewDelivery{{To: at.Address, Identity: at.ID, Kind: core.DeliverNotice, Why: "where the code was made",
-			Parts: trust.WithButtons(p.Render(text, at.Address.Channel), trust.YesNo(p.language(u), a.Code, l.Owner)), Expires: c.Expires}}}
+			Parts: trust.WithButtons(markup.Parts(text, p.Channels.Capabilities(at.Address.Channel)), trust.YesNo(p.language(u), a.Code, l.Owner)), Expires: c.Expires}}}
 	out, err := p.Store.Note(ctx, n)
 	if err == nil && !out.Duplicate {
 		p.Log.Info("asked whether an address is a user's", zap.Int64("user", int64(u.ID)), zap.String("channel", c.Address.Channel))

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/everthread/everthread/core"
+	"github.com/everthread/everthread/core/markup"
 )
 
 // LinkCodeSigns is how long a code of /link is.
@@ -49,7 +50,7 @@ func (p *People) link(ctx context.Context, in core.Inbound, code string) (known 
 
 // toStranger is a text on its way to an address that is nobody's.
 func (p *People) toStranger(in core.Inbound, text string) *core.NewDelivery {
-	return &core.NewDelivery{To: in.Address, Kind: core.DeliverNotice, Parts: p.Render(text, in.Address.Channel), Expires: p.Now().Add(time.Hour)}
+	return &core.NewDelivery{To: in.Address, Kind: core.DeliverNotice, Parts: markup.Parts(text, p.Channels.Capabilities(in.Address.Channel)), Expires: p.Now().Add(time.Hour)}
 }
 
 // linkAsked says that the other side was asked.

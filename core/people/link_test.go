@@ -12,6 +12,7 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/everthread/everthread/core"
+	"github.com/everthread/everthread/core/markup"
 	"github.com/everthread/everthread/core/people"
 	"github.com/everthread/everthread/core/store/sqlite"
 )
@@ -35,12 +36,25 @@ func newHouse(t *testing.T, policy people.Policy) *house {
 	must(t, st.Migrate(t.Context()))
 	h := &house{Store: st, t: t, now: time.Date(2026, 11, 19, 9, 0, 0, 0, time.UTC), home: core.Address{Channel: "telegram", Account: "42", External: "111"}}
 	h.People = &people.People{Store: st, Rand: rand.Reader, Log: zap.NewNop(), Now: func() time.Time { return h.now },
-		Push:     func(channel string) bool { return !people.Own(channel) },
-		Render:   func(text, _ string) []core.Part { return []core.Part{{Text: text}} },
+		Channels: abroad{},
 		Settings: people.Settings{Policy: policy, CodeLife: time.Hour, MaxCodes: 3, Language: "en"}}
 	h.owner, err = st.AddUserAt(t.Context(), core.User{Name: "Ada", Role: core.RoleOwner, CreatedAt: h.now}, core.Identity{Address: h.home, LastUsed: h.now})
 	must(t, err)
 	return h
+}
+
+// written is a part with its code in backticks.
+func written(p core.Part) string {
+	tick := func(s core.Span) string { return map[core.SpanKind]string{core.SpanCode: "`"}[s.Kind] }
+	r := markup.Renderer{Open: tick, Close: tick, Escape: func(text string, _ core.Span) string { return text }}
+	return r.Render(markup.Text{Text: p.Text, Spans: p.Spans})
+}
+
+// abroad is every channel: all but our own may be written to unasked.
+type abroad struct{}
+
+func (abroad) Capabilities(channel string) core.Capabilities {
+	return core.Capabilities{Push: !people.Own(channel)}
 }
 
 func must(t *testing.T, err error) {
@@ -101,7 +115,7 @@ func (h *house) said() string {
 	for _, ref := range refs {
 		d, err := h.ClaimDelivery(h.t.Context(), ref, core.Claim{Worker: "w", Now: h.now, Until: h.now.Add(time.Minute)})
 		must(h.t, err)
-		all = append(all, d.Parts[0].Part.Text)
+		all = append(all, written(d.Parts[0].Part))
 		_, err = h.FinishPart(h.t.Context(), d, 0, core.PartResult{State: core.DeliverySent, Receipt: core.Receipt{NativeID: fmt.Sprint("s", d.ID)}}, h.now)
 		must(h.t, err)
 	}
@@ -175,7 +189,7 @@ func TestMover(t *testing.T) {
 	h.accept()
 	h.said()
 	released := 0
-	v := &people.Mover{Store: h.Store, Render: h.Render, Language: "en", Worker: "w", Poll: time.Millisecond, Log: zap.NewNop(), Now: func() time.Time { return h.now },
+	v := &people.Mover{Store: h.Store, Channels: abroad{}, Language: "en", Worker: "w", Poll: time.Millisecond, Log: zap.NewNop(), Now: func() time.Time { return h.now },
 		Released: func(context.Context) error { released++; return nil }}
 	ctx, stop := context.WithCancel(t.Context())
 	defer stop()

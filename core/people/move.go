@@ -10,6 +10,7 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/everthread/everthread/core"
+	"github.com/everthread/everthread/core/markup"
 )
 
 // MoveStore is what moves are carried with.
@@ -26,7 +27,7 @@ type MoveStore interface {
 // time; should two, a step that one has done is not done again.
 type Mover struct {
 	Store    MoveStore
-	Render   func(text, channel string) []core.Part
+	Channels core.Channels
 	Language string // of people who chose none
 	// Released receives what was held while people were moved.
 	Released func(ctx context.Context) error
@@ -194,7 +195,7 @@ func (v *Mover) notice(ctx context.Context, m core.Move) error {
 		text := doneText(u.Settings.Language, v.Language, m.Kind)
 		_, err = v.Store.Note(ctx, core.Note{User: user, Identity: i.ID, Once: fmt.Sprintf("move:%d", m.ID), Now: now,
 			Messages:   []core.NewMessage{{Role: core.RoleAssistant, Kind: core.KindNotice, Text: text, SentAt: now}},
-			Deliveries: []core.NewDelivery{{To: i.Address, Identity: i.ID, Kind: core.DeliverNotice, Parts: v.Render(text, i.Address.Channel)}}})
+			Deliveries: []core.NewDelivery{{To: i.Address, Identity: i.ID, Kind: core.DeliverNotice, Parts: markup.Parts(text, v.Channels.Capabilities(i.Address.Channel))}}})
 	}
 	return err
 }

@@ -16,6 +16,7 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/everthread/everthread/core"
+	"github.com/everthread/everthread/core/markup"
 )
 
 // Policy says what becomes of messages of strangers.
@@ -55,8 +56,7 @@ type Settings struct {
 type People struct {
 	Store
 	Settings Settings
-	Render   func(text, channel string) []core.Part
-	Push     func(channel string) bool // reports whether a channel writes first
+	Channels core.Channels
 	Log      *zap.Logger
 	Now      func() time.Time
 	Rand     io.Reader         // of codes
@@ -292,7 +292,7 @@ func (p *People) withCode(h *core.Hold, now time.Time) error {
 	if language == "" {
 		language = p.Settings.Language
 	}
-	h.Delivery = &core.NewDelivery{To: in.Address, Kind: core.DeliverNotice, Parts: p.Render(pairingText(language, code), in.Address.Channel), Expires: h.Code.Expires}
+	h.Delivery = &core.NewDelivery{To: in.Address, Kind: core.DeliverNotice, Parts: markup.Parts(pairingText(language, code), p.Channels.Capabilities(in.Address.Channel)), Expires: h.Code.Expires}
 	p.Log.Info("somebody asks to be let in; approve with `everthread pair approve CODE`",
 		zap.String("channel", in.Address.Channel), zap.String("name", in.Name), zap.String("code", code))
 	return nil

@@ -13,6 +13,7 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/everthread/everthread/core"
+	"github.com/everthread/everthread/core/markup"
 	"github.com/everthread/everthread/core/trust"
 )
 
@@ -114,7 +115,7 @@ func (p *People) askAccount(ctx context.Context, u core.User, s core.Session, ch
 	n := core.Note{User: u.ID, Identity: at.ID, Now: now, Effects: []core.Effect{core.AskApproval{Approval: a}},
 		Messages: []core.NewMessage{{Role: core.RoleAssistant, Kind: core.KindNotice, Text: text, SentAt: now}},
 		Deliveries: []core.NewDelivery{{To: at.Address, Identity: at.ID, Kind: core.DeliverNotice, Why: "an identity that was trusted before",
-			Parts: trust.WithButtons(p.Render(text, at.Address.Channel), trust.YesNo(p.language(u), a.Code, false)), Expires: a.Expires}}}
+			Parts: trust.WithButtons(markup.Parts(text, p.Channels.Capabilities(at.Address.Channel)), trust.YesNo(p.language(u), a.Code, false)), Expires: a.Expires}}}
 	if change.Change == core.ChangeDelete {
 		warned, err := p.others(ctx, u, at.ID, deletionAsked(p.language(u), s.Browser, at))
 		if err != nil {

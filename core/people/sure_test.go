@@ -121,7 +121,7 @@ func (h *house) told(user core.UserID, channel string) (out []string) {
 	must(h.t, err)
 	for _, d := range all {
 		if d.To.Channel == channel {
-			out = append(out, d.Parts[0].Part.Text)
+			out = append(out, written(d.Parts[0].Part))
 		}
 	}
 	return out

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/everthread/everthread/core"
+	"github.com/everthread/everthread/core/markup"
 	"github.com/everthread/everthread/core/trust"
 )
 
@@ -27,8 +28,8 @@ func (p *People) others(ctx context.Context, u core.User, but core.IdentityID, t
 	ids, err := p.Identities(ctx, u.ID)
 	var out []core.NewDelivery
 	for _, i := range ids {
-		if i.ID != but && p.Push(i.Address.Channel) {
-			out = append(out, core.NewDelivery{To: i.Address, Identity: i.ID, Kind: core.DeliverNotice, Why: "told to all identities", Parts: p.Render(text, i.Address.Channel)})
+		if i.ID != but && p.Channels.Capabilities(i.Address.Channel).Push {
+			out = append(out, core.NewDelivery{To: i.Address, Identity: i.ID, Kind: core.DeliverNotice, Why: "told to all identities", Parts: markup.Parts(text, p.Channels.Capabilities(i.Address.Channel))})
 		}
 	}
 	return out, err

@@ -9,6 +9,7 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/everthread/everthread/core"
+	"github.com/everthread/everthread/core/markup"
 )
 
 // DueStore is what firing needs of a store.
@@ -37,12 +38,9 @@ type Firer struct {
 	Planner  Planner
 	Tokens   core.Tokenizer
 	Settings Settings
-	// DayName is how a day (a label) is called on another one.
-	DayName func(label, today, language string) string
-	// Parts renders Markdown for a channel.
-	Parts func(markdown, channel string) []core.Part
-	Count func(name string, n float64, labels ...string)
-	Log   *zap.Logger
+	Channels core.Channels
+	Count    func(name string, n float64, labels ...string)
+	Log      *zap.Logger
 }
 
 // batch is how many reminders one look takes.
@@ -105,7 +103,7 @@ func (f *Firer) fire(ctx context.Context, r core.Reminder, now time.Time) error 
 		Message: core.NewMessage{Role: core.RoleAssistant, Kind: core.KindReminder, Text: text, Tokens: f.Tokens.Count(text), SentAt: now}}
 	for _, t := range targets {
 		out.Deliveries = append(out.Deliveries, core.NewDelivery{To: t.Identity.Address, Identity: t.Identity.ID, Kind: core.DeliverReminder,
-			Parts: f.Parts(text, t.Identity.Address.Channel), Why: t.Why})
+			Parts: markup.Parts(text, f.Channels.Capabilities(t.Identity.Address.Channel)), Why: t.Why})
 	}
 	_, err = f.Store.Fire(ctx, out)
 	if errors.Is(err, core.ErrChanged) {
@@ -132,7 +130,7 @@ func (f *Firer) text(u core.User, r core.Reminder, now time.Time) string {
 	if french(language) {
 		note = "C’était pour %s."
 	}
-	return text + "\n\n" + fmt.Sprintf(note, moment(due, zoneOf(r), language, f.DayName))
+	return text + "\n\n" + fmt.Sprintf(note, moment(due, zoneOf(r), language))
 }
 
 // lastDue is the newest time of a reminder up to now: of those that were missed

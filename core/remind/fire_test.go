@@ -74,7 +74,7 @@ func TestWhatIsStored(t *testing.T) {
 	want := []core.Fire{{User: 1, Reminder: 1, Due: w.now, Now: w.now,
 		Message: core.NewMessage{Role: core.RoleAssistant, Kind: core.KindReminder, Text: "⏰ call Ana", Tokens: w.fired[0].Message.Tokens, SentAt: w.now},
 		Deliveries: []core.NewDelivery{{To: w.targets[0].Identity.Address, Identity: 9, Kind: core.DeliverReminder, Why: w.targets[0].Why,
-			Parts: []core.Part{{Text: "telegram: ⏰ call Ana"}}}}}}
+			Parts: []core.Part{{Text: "⏰ call Ana"}}}}}}
 	if d := cmp.Diff(want, w.fired); d != "" || w.fired[0].Message.Tokens == 0 {
 		t.Error(d)
 	}

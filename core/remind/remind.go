@@ -9,6 +9,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/everthread/everthread/core"
+	days "github.com/everthread/everthread/core/day"
 )
 
 // Store is what setting and showing reminders needs.
@@ -29,8 +30,6 @@ const maxText = 1000
 type Reminders struct {
 	Store    Store
 	Settings Settings
-	// DayName is how a day (a label) is called on another one; "": with its year.
-	DayName func(label, today, language string) string
 }
 
 // Reminders lists a user's active reminders, soonest first.
@@ -115,11 +114,11 @@ func clean(s string) string {
 }
 
 // moment says a time with its date in words of a language.
-func moment(t time.Time, zone *time.Location, language string, dayName func(label, today, language string) string) string {
+func moment(t time.Time, zone *time.Location, language string) string {
 	t = t.In(zone)
 	at := " at "
 	if french(language) {
 		at = " à "
 	}
-	return dayName(t.Format(time.DateOnly), "", language) + at + t.Format("15:04")
+	return days.Name(t.Format(time.DateOnly), "", language) + at + t.Format("15:04")
 }

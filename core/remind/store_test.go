@@ -11,7 +11,6 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/everthread/everthread/core"
-	"github.com/everthread/everthread/core/day"
 	"github.com/everthread/everthread/core/llm/tokens"
 	"github.com/everthread/everthread/core/remind"
 	"github.com/everthread/everthread/core/store/sqlite"
@@ -41,7 +40,7 @@ func TestOnceOnTheStore(t *testing.T) {
 	check(t, err)
 	_, err = s.AddIdentity(ctx, core.Identity{User: u.ID, Address: core.Address{Channel: "telegram", Account: "42", External: "1"}, LastUsed: morning()})
 	check(t, err)
-	m := &remind.Reminders{Store: s, DayName: day.Name}
+	m := &remind.Reminders{Store: s}
 	for n := range 12 {
 		words := fmt.Sprintf("in 1 hour no. %d", n)
 		if n == 11 {
@@ -56,8 +55,7 @@ func TestOnceOnTheStore(t *testing.T) {
 	var work sync.WaitGroup
 	var failed [4]error
 	for n := range failed {
-		f := &remind.Firer{Store: s, Users: s, Planner: homes{s}, Tokens: tokens.New(), DayName: day.Name, Log: zap.NewNop(),
-			Parts: func(markdown, _ string) []core.Part { return []core.Part{{Text: markdown}} }}
+		f := &remind.Firer{Store: s, Users: s, Planner: homes{s}, Tokens: tokens.New(), Channels: new(world), Log: zap.NewNop()}
 		work.Go(func() { failed[n] = f.Run(ctx, later) })
 	}
 	work.Wait()

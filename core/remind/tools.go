@@ -42,7 +42,7 @@ type reminderJSON struct {
 func (m *Reminders) show(r core.Reminder, status, language string) reminderJSON {
 	zone := zoneOf(r)
 	out := reminderJSON{ID: r.ID, Status: status, Text: r.Text, At: r.DueAt.In(zone).Format(time.RFC3339), Zone: r.Zone, Foreign: r.Tainted,
-		Local: moment(r.DueAt, zone, language, m.DayName)}
+		Local: moment(r.DueAt, zone, language)}
 	if r.Cron != "" {
 		out.Repeats = Describe(r.Cron, language)
 	}

@@ -13,7 +13,6 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/everthread/everthread/core"
-	"github.com/everthread/everthread/core/day"
 	"github.com/everthread/everthread/core/llm/tokens"
 	"github.com/everthread/everthread/core/remind"
 )
@@ -106,10 +105,9 @@ type world struct {
 
 func newWorld(t testing.TB) *world {
 	w := &world{shelf: &shelf{t: t, last: 4, stuck: map[core.ReminderID]error{}}, now: morning(), user: 1, language: "en"}
-	w.reminders = &remind.Reminders{Store: w.shelf, DayName: day.Name}
+	w.reminders = &remind.Reminders{Store: w.shelf}
 	w.targets = []core.Target{{Identity: core.Identity{ID: 9, Address: core.Address{Channel: "telegram", External: "111"}}, Why: "home"}}
-	w.firer = &remind.Firer{Store: w.shelf, Users: w, Planner: w, Tokens: tokens.New(), DayName: day.Name, Log: zap.NewNop(),
-		Parts: func(markdown, channel string) []core.Part { return []core.Part{{Text: channel + ": " + markdown}} }}
+	w.firer = &remind.Firer{Store: w.shelf, Users: w, Planner: w, Tokens: tokens.New(), Channels: w, Log: zap.NewNop()}
 	return w
 }
 
@@ -118,6 +116,14 @@ func (w *world) User(_ context.Context, id core.UserID) (core.User, error) {
 		return core.User{}, core.ErrNotFound
 	}
 	return core.User{ID: id, Settings: core.Settings{Language: w.language}}, nil
+}
+
+// Capabilities give nothing but telegram the room for a text.
+func (w *world) Capabilities(channel string) core.Capabilities {
+	if channel == "telegram" {
+		return core.Capabilities{Push: true}
+	}
+	return core.Capabilities{MaxText: 1}
 }
 
 func (w *world) Plan(context.Context, core.User, bool) ([]core.Target, error) {

@@ -174,7 +174,7 @@ type (
 // question is the user message of a request: the transcript as data.
 func (s *Summarizer) question(w *work, soFar string, chunk []core.Message) string {
 	lines := []string{core.DataLine(dayLine{w.segment.Day.Label, soFar})}
-	zone := w.user.Settings.Location(s.Settings.Zone)
+	zone := w.user.Settings.Location(s.Calendar.Zone)
 	for _, m := range chunk {
 		if spoken(m) {
 			lines = append(lines, core.DataLine(messageLine{m.ID, m.Role, m.SentAt.In(zone).Format("Mon 2 Jan 15:04"), m.ForwardedFrom, m.Foreign(), s.cut(m)}))

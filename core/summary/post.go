@@ -8,6 +8,8 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/everthread/everthread/core"
+	"github.com/everthread/everthread/core/day"
+	"github.com/everthread/everthread/core/markup"
 )
 
 // batch is how many days one look takes.
@@ -95,7 +97,7 @@ func (s *Summarizer) post(ctx context.Context, g core.Segment, newest bool) erro
 	p.Message = core.NewMessage{Role: core.RoleAssistant, Kind: core.KindDayPost, Text: text, Tokens: s.Tokens.Count(text), SentAt: now}
 	for _, t := range targets {
 		p.Deliveries = append(p.Deliveries, core.NewDelivery{To: t.Identity.Address, Identity: t.Identity.ID, Kind: core.DeliverPost,
-			Parts: quiet(s.Parts(text, t.Identity.Address.Channel)), Why: t.Why, Expires: expires})
+			Parts: quiet(markup.Parts(text, s.Channels.Capabilities(t.Identity.Address.Channel))), Why: t.Why, Expires: expires})
 	}
 	return s.Store.PutPost(ctx, p)
 }
@@ -119,6 +121,6 @@ func (s *Summarizer) text(u core.User, g core.Segment, v core.Summary) string {
 	if strings.HasPrefix(strings.ToLower(language), "fr") {
 		title = "Résumé : "
 	}
-	title += s.Title(g.Day.Label, "", language) // with its date: the post stays in the chat
-	return "**" + title + "**\n\n" + s.StripRefs(certain(v.Markdown))
+	title += day.Name(g.Day.Label, "", language) // with its date: the post stays in the chat
+	return "**" + title + "**\n\n" + markup.StripRefs(certain(v.Markdown))
 }

@@ -18,6 +18,7 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/everthread/everthread/core"
+	"github.com/everthread/everthread/core/day"
 	"github.com/everthread/everthread/core/job"
 )
 
@@ -55,7 +56,6 @@ type Settings struct {
 	PostMin      int    // messages that a day must have to be posted
 	PostExpires  time.Duration
 	Language     string // of users who chose none
-	Zone         *time.Location
 }
 
 // Summarizer writes summaries. All fields are required.
@@ -67,12 +67,8 @@ type Summarizer struct {
 	Model    core.Model
 	Tokens   core.Tokenizer
 	Settings Settings
-	// Day tells the local day of a moment; Title names a day on another one.
-	Day   func(s core.Settings, t time.Time) core.Day
-	Title func(label, today, language string) string
-	// Parts renders Markdown for a channel; StripRefs takes references out.
-	Parts     func(markdown, channel string) []core.Part
-	StripRefs func(markdown string) string
+	Calendar day.Calendar
+	Channels core.Channels
 	// Support finds for claims about a day the messages that they can be traced to
 	// among those that were said; none for one that nobody said.
 	Support func(claims []string, said []core.Message) [][]core.MessageID
@@ -133,7 +129,7 @@ func (s *Summarizer) read(ctx context.Context, j *core.Job) (*work, error) {
 	}
 	now := s.Now()
 	w.final = w.segment.State == core.SegmentFinal || !now.Before(w.segment.Day.Finalize)
-	w.today = s.Day(w.user.Settings, now).Label
+	w.today = s.Calendar.Day(w.user.Settings, now).Label
 	g := w.segment
 	after := core.MessageID(0)
 	if !g.Stale && !g.Hidden && g.SummaryVersion > 0 {
@@ -274,7 +270,7 @@ func (s *Summarizer) failed(ctx context.Context, j *core.Job, w *work, cause err
 	case errors.Is(cause, core.ErrFenced), errors.Is(cause, core.ErrChanged), errors.Is(cause, context.Canceled):
 		return cause
 	case errors.Is(cause, errBudget):
-		return &job.Later{At: s.Day(w.user.Settings, s.Now()).End}
+		return &job.Later{At: s.Calendar.Day(w.user.Settings, s.Now()).End}
 	case errors.Is(cause, errTooLarge):
 		return s.giveUp(ctx, j, plain(nil, cause), nil)
 	case errors.Is(cause, core.ErrNotFound):

@@ -12,6 +12,7 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/everthread/everthread/core"
+	"github.com/everthread/everthread/core/day"
 	"github.com/everthread/everthread/core/job"
 	"github.com/everthread/everthread/core/llm/llmtest"
 	"github.com/everthread/everthread/core/store/sqlite"
@@ -47,18 +48,12 @@ func newNight(t *testing.T) *night {
 	n.sum = &summary.Summarizer{
 		Store: s, Jobs: jobs, Users: s, Planner: home{n}, Model: n.model, Tokens: words{},
 		Settings: summary.Settings{Window: 100_000, MaxOutput: 1000, Attempts: 3, PostForward: "home", PostMin: 4,
-			PostExpires: 48 * time.Hour, Language: "en", Zone: time.UTC},
-		Day: day, Title: func(label, _, _ string) string { return label }, StripRefs: func(s string) string { return s },
-		Support: n.support,
-		Parts:   func(md, _ string) []core.Part { return []core.Part{{Text: md}} }, Count: func(string, float64, ...string) {},
+			PostExpires: 48 * time.Hour, Language: "en"},
+		Calendar: day.Calendar{Zone: time.UTC, Finalize: 3 * time.Hour, Post: 8 * time.Hour}, Channels: home{n},
+		Support: n.support, Count: func(string, float64, ...string) {},
 		Log: zap.NewNop(), Now: func() time.Time { return n.now },
 	}
 	return n
-}
-
-func day(_ core.Settings, t time.Time) core.Day {
-	s := t.UTC().Truncate(24 * time.Hour)
-	return core.Day{Label: s.Format(time.DateOnly), Zone: "UTC", Start: s, End: s.Add(24 * time.Hour), Finalize: s.Add(27 * time.Hour), Post: s.Add(32 * time.Hour)}
 }
 
 // support traces a claim to the messages that are a part of it.
@@ -75,6 +70,9 @@ func (n *night) support(claims []string, said []core.Message) [][]core.MessageID
 }
 
 type home struct{ *night }
+
+// Capabilities are none: texts are of any length.
+func (h home) Capabilities(string) core.Capabilities { return core.Capabilities{} }
 
 func (h home) Plan(context.Context, core.User, bool) ([]core.Target, error) {
 	return []core.Target{{Identity: h.at, Why: "home"}}, nil
@@ -100,7 +98,7 @@ func (n *night) exchange(texts ...string) core.MessageID {
 		c := core.Claim{Worker: "w", Now: n.now, Until: n.now.Add(time.Minute)}
 		out, err := n.store.Append(n.t.Context(), core.Append{User: n.user.ID, Identity: n.at.ID, Now: n.now, RunAt: n.now, Claim: &c,
 			Events:   []core.Inbound{{Address: n.at.Address, EventID: fmt.Sprint(n.n), NativeID: fmt.Sprint(n.n)}},
-			Messages: []core.NewMessage{{Role: core.RoleUser, Kind: core.KindChat, Text: text, Tokens: 5, ForwardedFrom: n.forwarded, SentAt: n.now, Day: day(core.Settings{}, n.now)}}})
+			Messages: []core.NewMessage{{Role: core.RoleUser, Kind: core.KindChat, Text: text, Tokens: 5, ForwardedFrom: n.forwarded, SentAt: n.now, Day: n.sum.Calendar.Day(core.Settings{}, n.now)}}})
 		must(n.t, err)
 		done, err := n.store.Commit(n.t.Context(), core.Reply{Turn: out.Turn, State: core.TurnDone, Now: n.now, SummarizeAfter: 10,
 			Messages: []core.NewMessage{{Role: core.RoleAssistant, Kind: core.KindChat, Text: "re: " + text, Tokens: 5, SentAt: n.now}}}, nil)
@@ -236,7 +234,7 @@ func TestWhatRestsOnNothingIsNotPosted(t *testing.T) {
 	must(t, n.sum.Post(t.Context()))
 	ds, err := n.store.Deliveries(t.Context(), core.DeliveryQuery{User: n.user.ID, Limit: 10})
 	must(t, err)
-	if len(ds) != 1 || ds[0].Parts[0].Part.Text != "**Summary: 2026-11-19**\n\n## Summary\nTea.\n\n## Goals\n- tea [#1]" {
+	if len(ds) != 1 || ds[0].Parts[0].Part.Text != "Summary: Thursday 19 November 2026\n\nSummary\nTea.\n\nGoals\n• tea" {
 		t.Errorf("posted %+v", ds)
 	}
 }
