@@ -83,8 +83,13 @@ func migrated(t *testing.T, engine string, dialect goose.Dialect, db *sql.DB, mi
 			t.Fatal(err)
 		}
 	}
+	read := remember(t, db)
+	before := read()
 	if err := migrate(t.Context()); err != nil {
 		t.Fatal(err)
+	}
+	if d := cmp.Diff(before, read()); d != "" {
+		t.Errorf("rows are not what they were (-before +after):\n%s", d)
 	}
 	var body string
 	if err := db.QueryRow(`SELECT body FROM messages WHERE user_id = 7 AND id = 1`).Scan(&body); err != nil || body != "the first words" {
@@ -103,6 +108,7 @@ func TestTheFirstSchemaMigratesUpOnSQLite(t *testing.T) {
 		defer s.Close()
 		if old {
 			migrated(t, "sqlite", goose.DialectSQLite3, s.DB(), s.Migrate)
+			found(t, s)
 		} else if err := s.Migrate(t.Context()); err != nil {
 			t.Fatal(err)
 		}
@@ -139,6 +145,7 @@ func TestTheFirstSchemaMigratesUpOnPostgreSQL(t *testing.T) {
 			}
 			defer db.Close()
 			migrated(t, "postgres", goose.DialectPostgres, db, s.Migrate)
+			found(t, s)
 		} else if err := s.Migrate(t.Context()); err != nil {
 			t.Fatal(err)
 		}

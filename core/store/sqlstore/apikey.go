@@ -28,11 +28,14 @@ func (t *tx) addKey(k core.APIKey) (int64, error) {
 	if err := t.did(core.AuditKeyMade, "key", id); err != nil {
 		return 0, err
 	}
+	if err := t.putToken(tokenKey, k.Hash, id); err != nil {
+		return 0, err
+	}
 	return id, t.exec(`INSERT INTO api_keys (user_id, id, name, hash, hint, scopes, created_at) VALUES ($1, $2, $3, $4, $5, $6, $7)`,
 		t.user, id, k.Name, k.Hash, k.Hint, text(k.Scopes), ms(k.CreatedAt))
 }
 
-const apiKeyColumns = `api_keys.user_id, api_keys.id, api_keys.name, hash, hint, scopes, api_keys.created_at, used_at`
+const apiKeyColumns = `api_keys.user_id, api_keys.id, api_keys.name, api_keys.hash, hint, scopes, api_keys.created_at, used_at`
 
 func scanAPIKey(row scanner) (k core.APIKey, err error) {
 	var scopes string
@@ -47,8 +50,9 @@ func scanAPIKey(row scanner) (k core.APIKey, err error) {
 // APIKey returns the key of a hash and whose it is, or core.ErrNotFound.
 func (s *Store) APIKey(ctx context.Context, hash string) (core.APIKey, core.User, error) {
 	var u owner
-	k, err := scanAPIKey(joined{s.one(ctx).row(`SELECT `+apiKeyColumns+`, `+ownerColumns+` FROM api_keys JOIN users u ON u.id = api_keys.user_id AND u.role <> 'none'
-		WHERE hash = $1`, hash), u.dest()})
+	k, err := scanAPIKey(joined{s.one(ctx).row(`SELECT `+apiKeyColumns+`, `+ownerColumns+` FROM tokens k
+		JOIN api_keys ON api_keys.user_id = k.user_id AND api_keys.id = k.id JOIN users u ON u.id = k.user_id AND u.role <> 'none'
+		WHERE k.kind = 'key' AND k.hash = $1`, hash), u.dest()})
 	if err != nil {
 		return k, core.User{}, wrap("read API key", err)
 	}
@@ -75,6 +79,9 @@ func (s *Store) RevokeAPIKey(ctx context.Context, user core.UserID, id int64) er
 }
 
 func (t *tx) revokeKey(id int64) error {
+	if err := t.dropTokens(tokenKey, "api_keys", ` AND id = $2`, id); err != nil {
+		return err
+	}
 	n, err := t.count(`DELETE FROM api_keys WHERE user_id = $1 AND id = $2`, t.user, id)
 	if err != nil || n == 0 {
 		return orNotFound(err)

@@ -2,7 +2,6 @@ package sqlstore
 
 import (
 	"context"
-	"database/sql"
 	"encoding/json"
 	"errors"
 	"slices"
@@ -32,7 +31,8 @@ func (s *Store) Identify(ctx context.Context, a core.Address) (core.Identity, co
 	var settings string
 	var created int64
 	i, err := scanIdentity(joined{s.one(ctx).row(`SELECT `+identityColumns+`, u.name, u.role, u.settings, u.created_at
-		FROM identities i JOIN users u ON u.id = i.user_id WHERE i.channel = $1 AND i.account = $2 AND i.external = $3 AND i.detached = 0`,
+		FROM addresses a JOIN identities i ON i.user_id = a.user_id AND i.id = a.identity_id JOIN users u ON u.id = a.user_id
+		WHERE a.channel = $1 AND a.account = $2 AND a.external = $3`,
 		a.Channel, a.Account, a.External), []any{&u.Name, (*string)(&u.Role), &settings, &created}})
 	if err != nil {
 		return i, u, wrap("identify", err)
@@ -53,10 +53,14 @@ func (j joined) Scan(dest ...any) error { return j.scanner.Scan(append(dest, j.r
 // Append stores inbound messages of one identity; see core.InboundStore.
 func (s *Store) Append(ctx context.Context, a core.Append) (core.Appended, error) {
 	var out core.Appended
-	var fresh []int
+	how := make([]admission, len(a.Events))
 	var to route
-	first := append(admitAll(a, &fresh), toRoute(a, &to))
+	first := append(admitAll(a, how), toRoute(a, &to))
 	err := s.update(ctx, "append", a.User, func(t *tx) error {
+		fresh, err := t.admitted(a.Events, how)
+		if err != nil {
+			return err
+		}
 		out = core.Appended{Duplicates: len(a.Events) - len(fresh)}
 		if len(fresh) == 0 {
 			return nil
@@ -67,15 +71,14 @@ func (s *Store) Append(ctx context.Context, a core.Append) (core.Appended, error
 		if err := t.inTurn(a.Events[fresh[0]]); err != nil {
 			return err
 		}
-		if err := t.renumber(a, fresh); err != nil {
-			return err
-		}
-		var err error
 		if out.Turn, out.Postponed, err = t.atOnce(a, to, fresh); err != nil {
 			return err
 		}
 		for _, n := range fresh {
 			id, err := t.appendOne(a.Messages[n], a.Events[n], &to, out.Turn)
+			if err == nil {
+				err = t.keep(a.Events[n], how[n], id, "done", a.Now)
+			}
 			if err != nil {
 				return err
 			}
@@ -95,38 +98,29 @@ func (s *Store) Append(ctx context.Context, a core.Append) (core.Appended, error
 	return out, err
 }
 
-// admitAll returns what stores the events, each as if all of them were new, and
-// lists the indexes of those that are.
-func admitAll(a core.Append, fresh *[]int) []Statement {
+// admitAll returns what takes in the events.
+func admitAll(a core.Append, how []admission) []Statement {
 	var out []Statement
 	for n, e := range a.Events {
-		out = append(out, Statement{Query: admitNext + ` RETURNING 1`, Args: admission(a.User, e, core.MessageID(n+1), "done", a.Now), Scan: func(r Row) error {
-			var one int
-			err := r.Scan(&one)
-			if errors.Is(err, sql.ErrNoRows) {
-				return nil
-			}
-			*fresh = append(*fresh, n)
-			return err
-		}})
+		out = append(out, admits(a.User, e, &how[n]))
 	}
 	return out
 }
 
-// renumber corrects which messages the events after a repeated one have.
-func (t *tx) renumber(a core.Append, fresh []int) error {
-	for i, n := range fresh {
-		if i == n {
-			continue
+// admitted lists the indexes of events that are stored now: new ones, and those that
+// were held.
+func (t *tx) admitted(events []core.Inbound, how []admission) (out []int, err error) {
+	for n, e := range events {
+		if how[n] == eventKnown {
+			if how[n], err = t.unhold(e); err != nil {
+				return nil, err
+			}
 		}
-		e := a.Events[n]
-		err := t.exec(`UPDATE events SET message_id = $4 WHERE channel = $1 AND account = $2 AND event_id = $3`,
-			e.Address.Channel, e.Address.Account, e.EventID, t.lastMessage+1+int64(i))
-		if err != nil {
-			return err
+		if how[n] != eventKnown {
+			out = append(out, n)
 		}
 	}
-	return nil
+	return out, nil
 }
 
 // route is where messages of an identity go, and what goes on there.
@@ -207,34 +201,6 @@ func (t *tx) appendOne(m core.NewMessage, e core.Inbound, to *route, turn *core.
 	return id, t.fetchJobs(id, e, m)
 }
 
-// What stores an event. One that was held until its address became somebody's is
-// admitted once more. admitNext names a message by how many come before it.
-const (
-	admitValues = `INSERT INTO events (channel, account, event_id, user_id, external, state, message_id, received_at, payload) VALUES ($1, $2, $3, $4, $5, $6, `
-	admitOnce   = `, $8, $9) ON CONFLICT (channel, account, event_id) DO UPDATE SET user_id = excluded.user_id, state = excluded.state,
-			message_id = excluded.message_id, payload = excluded.payload
-		WHERE events.state = 'held' AND excluded.state <> 'held'`
-	admitThis = admitValues + `$7` + admitOnce
-	admitNext = admitValues + `(SELECT last_message FROM users WHERE id = $4) + $7` + admitOnce
-)
-
-func admission(user core.UserID, e core.Inbound, m core.MessageID, state string, now time.Time) []any {
-	return []any{e.Address.Channel, e.Address.Account, e.EventID, user, e.Address.External, state, m, ms(now), nullable(e.Raw)}
-}
-
-// admit stores an event, and tells whether it is new.
-func (t *tx) admit(e core.Inbound, m core.MessageID, state string, now time.Time) (bool, error) {
-	n, err := t.count(admitThis, admission(t.user, e, m, state, now)...)
-	return n > 0, err
-}
-
-func nullable(b []byte) any {
-	if len(b) == 0 {
-		return nil
-	}
-	return b
-}
-
 // refer remembers the service's id of a message, for replies and edits.
 func (t *tx) refer(identity core.IdentityID, native string, m core.MessageID) error {
 	if native == "" || m == 0 {
@@ -284,11 +250,14 @@ func (s *Store) Edit(ctx context.Context, user core.UserID, identity core.Identi
 		if old.Redacted {
 			e.Raw = nil
 		}
-		fresh, err := t.admit(e, old.ID, "done", now)
-		if err == nil && fresh {
-			err = t.inTurn(e)
+		how, err := t.admit(e, "done")
+		if err != nil || how == eventKnown {
+			return err
 		}
-		if err != nil || !fresh || old.Redacted || old.Text == m.Text {
+		if err := t.inTurn(e); err != nil {
+			return err
+		}
+		if err := t.keep(e, how, old.ID, "done", now); err != nil || old.Redacted || old.Text == m.Text {
 			return err
 		}
 		return t.rewrite(old, m, now)

@@ -168,6 +168,8 @@ func (s *Store) Sweep(ctx context.Context, raw, now time.Time) (int, error) {
 			args  []any
 		}{
 			{`UPDATE events SET payload = NULL, state = 'done' WHERE payload IS NOT NULL AND received_at < $1`, []any{ms(raw)}},
+			{`DELETE FROM tokens WHERE (kind, hash) IN (SELECT kind, hash FROM codes WHERE expires_at > 0 AND expires_at <= $1)`, []any{ms(now)}},
+			{`DELETE FROM tokens WHERE kind = 'session' AND hash IN (SELECT hash FROM sessions WHERE expires_at <= $1)`, []any{ms(now)}},
 			{`DELETE FROM codes WHERE expires_at > 0 AND expires_at <= $1`, []any{ms(now)}},
 			{`DELETE FROM sessions WHERE expires_at <= $1`, []any{ms(now)}},
 			{`DELETE FROM tries WHERE until <= $1`, []any{ms(now)}},

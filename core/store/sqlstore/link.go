@@ -40,7 +40,7 @@ func linkOf(q reader, hash string, a core.Address, now time.Time) (core.Link, er
 		return l, err
 	}
 	var owner core.UserID
-	err = found(q.row(`SELECT user_id FROM identities WHERE channel = $1 AND account = $2 AND external = $3 AND detached = 0`, a.Channel, a.Account, a.External).Scan(&owner))
+	err = found(q.row(`SELECT user_id FROM addresses WHERE channel = $1 AND account = $2 AND external = $3`, a.Channel, a.Account, a.External).Scan(&owner))
 	switch {
 	case err != nil && !errors.Is(err, core.ErrNotFound):
 		return l, err
@@ -78,13 +78,13 @@ func takenBy(q reader, hash string, a core.Address, now time.Time) (bool, core.U
 }
 
 func validCode(q reader, kind core.CodeKind, hash string, now time.Time) (core.Code, error) {
-	return scanCode(q.row(`SELECT `+codeColumns+` FROM codes WHERE kind = $1 AND hash = $2 AND expires_at > $3`, string(kind), hash, ms(now)))
+	return scanCode(q.row(selectCode+` AND c.expires_at > $3`, string(kind), hash, ms(now)))
 }
 
 // UseLink uses a code at a stranger's address; see core.LinkStore.
 func (s *Store) UseLink(ctx context.Context, hash string, h core.Hold) error {
 	return s.update(ctx, "use link", 0, func(t *tx) error {
-		fresh, err := t.admit(h.Event, 0, "done", h.Now)
+		fresh, err := t.takeIn(h.Event, 0, "done", h.Now)
 		if err != nil || !fresh {
 			return err
 		}
@@ -128,7 +128,7 @@ func orRefused(err error) error {
 // TryLink counts a wrong try of a stranger; see core.LinkStore.
 func (s *Store) TryLink(ctx context.Context, h core.Hold) error {
 	return s.update(ctx, "try link", 0, func(t *tx) error {
-		fresh, err := t.admit(h.Event, 0, "done", h.Now)
+		fresh, err := t.takeIn(h.Event, 0, "done", h.Now)
 		if err != nil || !fresh {
 			return err
 		}
@@ -150,7 +150,7 @@ func (t *tx) wrongLink(a core.Address, now time.Time) error {
 
 // newLink stores a user's code in place of their last one.
 func (t *tx) newLink(c core.Code) error {
-	if err := t.exec(`DELETE FROM codes WHERE kind = 'link' AND user_id = $1`, t.user); err != nil {
+	if err := t.dropCodes(t.user, core.CodeLink, ""); err != nil {
 		return err
 	}
 	c.Kind, c.User = core.CodeLink, t.user
@@ -176,7 +176,7 @@ func (t *tx) useLink(e core.UseLink) error {
 // acceptLink makes the other side of a code the user's.
 func (t *tx) acceptLink(e core.AcceptLink) error {
 	l := e.Subject
-	c, err := scanCode(t.row(`SELECT `+codeColumns+` FROM codes WHERE kind = $1 AND hash = $2`, string(core.CodeLinked), l.Hash))
+	c, err := scanCode(t.row(selectCode, string(core.CodeLinked), l.Hash))
 	if err != nil || c.User != t.user || c.Address != l.Address {
 		return orRefused(err)
 	}
@@ -201,21 +201,25 @@ func (t *tx) acceptLink(e core.AcceptLink) error {
 	if err := t.did(core.AuditLink, "identity", int64(id)); err != nil {
 		return err
 	}
-	return t.exec(`DELETE FROM codes WHERE kind = 'pair' AND channel = $1 AND account = $2 AND external = $3`,
+	return t.dropCodes(0, core.CodePair, ` AND channel = $3 AND account = $4 AND external = $5`,
 		l.Address.Channel, l.Address.Account, l.Address.External)
 }
 
 // unlink detaches an identity. What came through it keeps it.
 func (t *tx) unlink(id core.IdentityID) error {
-	n, err := t.count(`UPDATE identities SET detached = 1, thread_id = 0 WHERE user_id = $1 AND id = $2 AND detached = 0`, t.user, id)
-	if err == nil && n == 0 {
-		return core.ErrNotFound
+	n, err := t.count(`DELETE FROM addresses WHERE user_id = $1 AND identity_id = $2`, t.user, id)
+	if err != nil || n == 0 {
+		return orNotFound(err)
 	}
-	if err != nil {
+	if err := t.exec(`UPDATE identities SET detached = 1, thread_id = 0 WHERE user_id = $1 AND id = $2`, t.user, id); err != nil {
 		return err
 	}
 	// A session that came through it ends, and one of which that is not known.
-	return t.exec(`DELETE FROM sessions WHERE user_id = $1 AND identity_id IN ($2, 0)`, t.user, id)
+	const through = ` AND identity_id IN ($2, 0)`
+	if err := t.dropTokens(tokenSession, "sessions", through, id); err != nil {
+		return err
+	}
+	return t.exec(`DELETE FROM sessions WHERE user_id = $1`+through, t.user, id)
 }
 
 // split asks for the move of what came through an identity.

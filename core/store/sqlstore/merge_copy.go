@@ -303,6 +303,11 @@ func (p pair) copyRefs(m *move, g slab) error {
 
 // moveEvents gives events to who stays: their keys are those of the services.
 func (p pair) moveEvents(m *move, g slab) error {
+	err := p.exec(`UPDATE event_ids SET user_id = $2 WHERE (channel, account, event_id) IN (SELECT channel, account, event_id FROM events WHERE user_id = $1 AND message_id > $3 AND message_id <= $4`+g.of("events", 5)+`)`,
+		g.args(m.From, m.Into, g.after[0], g.through[0])...)
+	if err != nil {
+		return err
+	}
 	return p.exec(`UPDATE events SET user_id = $2, message_id = message_id + $3 WHERE user_id = $1 AND message_id > $4 AND message_id <= $5`+g.of("events", 6),
 		g.args(m.From, m.Into, m.plan.Message, g.after[0], g.through[0])...)
 }

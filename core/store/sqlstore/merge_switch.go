@@ -58,6 +58,9 @@ func (p pair) switchIdentities(m *move, _ renumbering, now time.Time) error {
 			m.Into, int64(i.ID)+m.plan.ID, i.Address.External, flag(i.Blocked), ms(i.LastUsed), ms(i.Window), flag(i.Teased), text(i.Aliases))
 		came = append(came, int64(i.ID)+m.plan.ID)
 	}
+	if err == nil {
+		err = p.exec(`UPDATE addresses SET user_id = $2, identity_id = identity_id + $3 WHERE user_id = $1`, m.From, m.Into, m.plan.ID)
+	}
 	if err != nil || len(came) == 0 {
 		return err
 	}
@@ -208,7 +211,7 @@ func (p pair) switchDead(m *move, r renumbering, j core.Job, n core.NewJob) erro
 
 // switchHeld gives what is held for who comes the new numbers of its threads.
 func (p pair) switchHeld(m *move, r renumbering, _ time.Time) error {
-	rows, err := p.rows(`SELECT e.payload FROM identities i JOIN events e ON e.channel = i.channel AND e.account = i.account AND e.external = i.external
+	rows, err := p.rows(`SELECT e.payload FROM identities i JOIN events e ON e.user_id = 0 AND e.channel = i.channel AND e.account = i.account AND e.external = i.external
 		WHERE i.user_id = $1 AND e.state = 'held' AND e.payload IS NOT NULL`, m.From)
 	held, err := collect(rows, err, scanHeld)
 	for _, e := range held {
@@ -219,7 +222,7 @@ func (p pair) switchHeld(m *move, r renumbering, _ time.Time) error {
 			continue
 		}
 		e.Thread = r.thread(e.Thread)
-		err = p.exec(`UPDATE events SET payload = $4 WHERE channel = $1 AND account = $2 AND event_id = $3 AND state = 'held'`,
+		err = p.exec(`UPDATE events SET payload = $4 WHERE user_id = 0 AND message_id = 0 AND channel = $1 AND account = $2 AND event_id = $3 AND state = 'held'`,
 			e.Address.Channel, e.Address.Account, e.EventID, []byte(text(e)))
 	}
 	return err
@@ -232,11 +235,14 @@ func (p pair) switchRest(m *move, _ renumbering, _ time.Time) error {
 		return err
 	}
 	for _, st := range []Statement{
+		{Query: `DELETE FROM tokens WHERE user_id = $1 AND kind <> 'linked'`, Args: []any{m.From}},
+		{Query: `UPDATE tokens SET user_id = $2 WHERE user_id = $1`, Args: []any{m.From, m.Into}},
 		{Query: `DELETE FROM codes WHERE user_id = $1 AND kind <> 'linked'`, Args: []any{m.From}},
 		{Query: `UPDATE codes SET user_id = $2 WHERE user_id = $1`, Args: []any{m.From, m.Into}},
 		{Query: `UPDATE agent_keys SET user_id = $2 WHERE user_id = $1`, Args: []any{m.From, m.Into}},
 		{Query: `DELETE FROM sessions WHERE user_id = $1`, Args: []any{m.From}},
 		{Query: `DELETE FROM api_keys WHERE user_id = $1`, Args: []any{m.From}},
+		{Query: `UPDATE event_ids SET user_id = $2 WHERE (channel, account, event_id) IN (SELECT channel, account, event_id FROM events WHERE user_id = $1 AND message_id = 0)`, Args: []any{m.From, m.Into}},
 		{Query: `UPDATE events SET user_id = $2 WHERE user_id = $1 AND message_id = 0`, Args: []any{m.From, m.Into}},
 		{Query: `UPDATE threads SET edits = edits + 1, summaries = summaries + 1, epoch_id = 0 WHERE user_id = $1 AND id = $2`, Args: []any{m.Into, m.plan.Thread}},
 		{Query: `UPDATE moves SET from_user = $2, identity_id = CASE WHEN identity_id > 0 THEN identity_id + $3 ELSE 0 END WHERE from_user = $1 AND phase = 'asked'`,

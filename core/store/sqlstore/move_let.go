@@ -14,8 +14,8 @@ func (t *tx) inTurn(e core.Inbound) error {
 		return nil
 	}
 	var waits bool
-	err := t.row(`SELECT EXISTS (SELECT 1 FROM events h WHERE h.channel = $1 AND h.account = $2 AND h.external = $3 AND h.state = 'held' AND h.event_id <> $4
-		AND ($5 = 0 OR h.received_at < (SELECT o.received_at FROM events o WHERE o.channel = $1 AND o.account = $2 AND o.event_id = $4)))`,
+	err := t.row(`SELECT EXISTS (SELECT 1 FROM events h WHERE h.user_id = 0 AND h.channel = $1 AND h.account = $2 AND h.external = $3 AND h.state = 'held' AND h.event_id <> $4
+		AND ($5 = 0 OR h.received_at < (SELECT o.received_at FROM events o WHERE o.user_id = 0 AND o.message_id = 0 AND o.channel = $1 AND o.account = $2 AND o.event_id = $4)))`,
 		e.Address.Channel, e.Address.Account, e.Address.External, e.EventID, flag(e.Held)).Scan(&waits)
 	if err == nil && waits {
 		return core.ErrMoving
@@ -52,7 +52,7 @@ func (s *Store) letIn(ctx context.Context, m move, now time.Time) (time.Duration
 
 // holdsBack tells whether something is held for a user.
 func (t *tx) holdsBack() (yes bool, err error) {
-	err = t.row(`SELECT EXISTS (SELECT 1 FROM identities i JOIN events e ON e.channel = i.channel AND e.account = i.account AND e.external = i.external
-		WHERE i.user_id = $1 AND i.detached = 0 AND e.state = 'held' AND e.payload IS NOT NULL)`, t.user).Scan(&yes)
+	err = t.row(`SELECT EXISTS (SELECT 1 FROM addresses i JOIN events e ON e.user_id = 0 AND e.channel = i.channel AND e.account = i.account AND e.external = i.external
+		WHERE i.user_id = $1 AND e.state = 'held' AND e.payload IS NOT NULL)`, t.user).Scan(&yes)
 	return yes, err
 }

@@ -145,10 +145,14 @@ func (t *tx) fresh(n core.Note) (bool, error) {
 		if n.Command != nil && !said {
 			message = core.MessageID(t.lastMessage + 1)
 		}
-		if ok, err := t.admit(*n.Event, message, "done", n.Now); err != nil || !ok {
+		how, err := t.admit(*n.Event, "done")
+		if err != nil || how == eventKnown {
 			return false, err
 		}
 		if err := t.inTurn(*n.Event); err != nil {
+			return false, err
+		}
+		if err := t.keep(*n.Event, how, message, "done", n.Now); err != nil {
 			return false, err
 		}
 	}
@@ -373,7 +377,7 @@ func (t *tx) deny(e core.Deny) error {
 	if err != nil {
 		return err
 	}
-	return t.exec(`UPDATE events SET state = 'done', payload = NULL WHERE channel = $1 AND account = $2 AND external = $3 AND state = 'held'`,
+	return t.exec(`UPDATE events SET state = 'done', payload = NULL WHERE user_id = 0 AND channel = $1 AND account = $2 AND external = $3 AND state = 'held'`,
 		c.Address.Channel, c.Address.Account, c.Address.External)
 }
 

@@ -127,13 +127,13 @@ func (s *Store) AddIdentity(ctx context.Context, i core.Identity) (core.Identity
 
 func (t *tx) addIdentity(i core.Identity) (core.IdentityID, error) {
 	id := core.IdentityID(t.nextID())
-	n, err := t.count(`INSERT INTO identities (user_id, id, channel, account, external, name, last_used) VALUES ($1, $2, $3, $4, $5, $6, $7)
-		ON CONFLICT (channel, account, external) WHERE detached = 0 DO NOTHING`,
-		t.user, id, i.Address.Channel, i.Address.Account, i.Address.External, i.Name, ms(i.LastUsed))
-	if err == nil && n == 0 {
-		return 0, core.ErrExists
+	n, err := t.count(`INSERT INTO addresses (channel, account, external, user_id, identity_id) VALUES ($1, $2, $3, $4, $5)
+		ON CONFLICT (channel, account, external) DO NOTHING`, i.Address.Channel, i.Address.Account, i.Address.External, t.user, id)
+	if err != nil || n == 0 {
+		return 0, orExists(err)
 	}
-	return id, err
+	return id, t.exec(`INSERT INTO identities (user_id, id, channel, account, external, name, last_used) VALUES ($1, $2, $3, $4, $5, $6, $7)`,
+		t.user, id, i.Address.Channel, i.Address.Account, i.Address.External, i.Name, ms(i.LastUsed))
 }
 
 // DeleteUser removes a user and everything that is theirs; see core.PeopleStore.
@@ -163,7 +163,7 @@ func (s *Store) DeleteUser(ctx context.Context, id core.UserID) ([]string, error
 			if table.Owner == "" {
 				continue
 			}
-			if err := t.exec(`DELETE FROM `+table.Name+` WHERE `+table.Owner+` = $1`, t.user); err != nil {
+			if err := t.exec(table.deleteAll(), t.user); err != nil {
 				return err
 			}
 		}
@@ -273,13 +273,15 @@ func (t *tx) mergedInto() (all []core.UserID, moved bool, err error) {
 
 // deleteAsStranger removes what a user's addresses left before they were somebody's.
 func (t *tx) deleteAsStranger() error {
-	const theirs = ` WHERE user_id = 0 AND EXISTS (SELECT 1 FROM identities i WHERE i.user_id = $1
-		AND i.channel = d.channel AND i.account = d.account AND i.external = d.external AND i.detached = 0)`
+	const theirs = ` WHERE user_id = 0 AND EXISTS (SELECT 1 FROM addresses i
+		WHERE i.channel = d.channel AND i.account = d.account AND i.external = d.external AND i.user_id = $1)`
 	for _, query := range []string{
 		`DELETE FROM delivery_parts WHERE user_id = 0 AND delivery_id IN (SELECT id FROM deliveries d` + theirs + `)`,
 		`DELETE FROM jobs WHERE user_id = 0 AND queue LIKE 'deliver:%' AND ref IN (SELECT id FROM deliveries d` + theirs + `)`,
 		`DELETE FROM deliveries AS d` + theirs,
+		`DELETE FROM event_ids WHERE (channel, account, event_id) IN (SELECT channel, account, event_id FROM events d` + theirs + `)`,
 		`DELETE FROM events AS d` + theirs,
+		`DELETE FROM tokens WHERE (kind, hash) IN (SELECT kind, hash FROM codes d` + theirs + `)`,
 		`DELETE FROM codes AS d` + theirs,
 	} {
 		if err := t.exec(query, t.user); err != nil {
@@ -343,7 +345,7 @@ func (t *tx) approve(e core.Approve, out *core.Noted) error {
 			return err
 		}
 	}
-	rows, err := t.rows(`SELECT payload FROM events WHERE channel = $1 AND account = $2 AND external = $3 AND state = 'held' AND payload IS NOT NULL ORDER BY received_at`,
+	rows, err := t.rows(`SELECT payload FROM events WHERE user_id = 0 AND channel = $1 AND account = $2 AND external = $3 AND state = 'held' AND payload IS NOT NULL ORDER BY received_at`,
 		c.Address.Channel, c.Address.Account, c.Address.External)
 	out.Released, err = collect(rows, err, scanHeld)
 	return err
@@ -389,7 +391,7 @@ func (s *Store) PutCode(ctx context.Context, c core.Code) error {
 	}
 	return s.update(ctx, "put code", 0, func(t *tx) error {
 		if c.Kind == core.CodeOwner {
-			if err := t.exec(`DELETE FROM codes WHERE kind = 'owner'`); err != nil {
+			if err := t.dropCodes(0, core.CodeOwner, ""); err != nil {
 				return err
 			}
 		}
@@ -398,6 +400,10 @@ func (s *Store) PutCode(ctx context.Context, c core.Code) error {
 }
 
 func (t *tx) putCode(c core.Code) error {
+	err := t.exec(`INSERT INTO tokens (kind, hash, user_id) VALUES ($1, $2, $3)`, string(c.Kind), c.Hash, c.User)
+	if err != nil {
+		return err
+	}
 	return t.exec(`INSERT INTO codes (kind, hash, hint, user_id, channel, account, external, name, created_at, expires_at)
 		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)`, string(c.Kind), c.Hash, c.Hint, c.User,
 		c.Address.Channel, c.Address.Account, c.Address.External, c.Name, ms(c.Created), ms(c.Expires))
@@ -430,7 +436,13 @@ func (s *Store) UseCode(ctx context.Context, kind core.CodeKind, hash string, no
 }
 
 func (t *tx) useCode(kind core.CodeKind, hash string, now time.Time) (core.Code, error) {
-	c, err := scanCode(t.row(`DELETE FROM codes WHERE kind = $1 AND hash = $2 AND (expires_at = 0 OR expires_at > $3) RETURNING `+codeColumns, string(kind), hash, ms(now)))
+	var user core.UserID
+	err := found(t.row(`DELETE FROM tokens WHERE kind = $1 AND hash = $2 RETURNING user_id`, string(kind), hash).Scan(&user))
+	var c core.Code
+	if err == nil {
+		c, err = scanCode(t.row(`DELETE FROM codes WHERE user_id = $4 AND kind = $1 AND hash = $2 AND (expires_at = 0 OR expires_at > $3) RETURNING `+codeColumns,
+			string(kind), hash, ms(now), user))
+	}
 	if errors.Is(err, core.ErrNotFound) {
 		return c, core.ErrRefused
 	}

@@ -31,7 +31,7 @@ func (s *Store) Settle(ctx context.Context, user core.UserID, identity core.Iden
 		if d != nil {
 			message = d.Message
 		}
-		if fresh, err := t.admit(e, message, "done", now); err != nil || !fresh || d == nil {
+		if fresh, err := t.takeIn(e, message, "done", now); err != nil || !fresh || d == nil {
 			return err
 		}
 		return t.settlePart(d, p, e, now)
@@ -196,11 +196,14 @@ const setDelivered = `UPDATE deliveries SET error = $4, state = CASE
 // Readdress gives an identity another External; see core.InboundStore.
 func (s *Store) Readdress(ctx context.Context, i core.Identity, external string, aliases []string) error {
 	return s.update(ctx, "readdress", i.User, func(t *tx) error {
-		n, err := t.count(`UPDATE identities SET external = $3, aliases = $4 WHERE user_id = $1 AND id = $2 AND NOT EXISTS
-			(SELECT 1 FROM identities o WHERE o.channel = $5 AND o.account = $6 AND o.external = $3 AND o.detached = 0 AND NOT (o.user_id = $1 AND o.id = $2))`,
-			t.user, i.ID, external, text(aliases), i.Address.Channel, i.Address.Account)
+		n, err := t.count(`UPDATE addresses SET external = $3 WHERE user_id = $1 AND identity_id = $2 AND NOT EXISTS
+			(SELECT 1 FROM addresses o WHERE o.channel = $4 AND o.account = $5 AND o.external = $3 AND NOT (o.user_id = $1 AND o.identity_id = $2))`,
+			t.user, i.ID, external, i.Address.Channel, i.Address.Account)
 		if err != nil || n == 0 {
 			return orExists(err)
+		}
+		if err := t.exec(`UPDATE identities SET external = $3, aliases = $4 WHERE user_id = $1 AND id = $2`, t.user, i.ID, external, text(aliases)); err != nil {
+			return err
 		}
 		to := i.Address
 		to.External = external

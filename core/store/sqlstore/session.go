@@ -76,6 +76,9 @@ func (s *Store) signIn(ctx context.Context, codeHash string, n core.Session, now
 		if err := t.audit(core.AuditRow{At: now, Via: core.ViaSession, ViaID: id, What: core.AuditSignIn, Object: "session", IDs: []int64{id}}); err != nil {
 			return err
 		}
+		if err := t.putToken(tokenSession, n.Hash, id); err != nil {
+			return err
+		}
 		return t.exec(`INSERT INTO sessions (user_id, id, hash, browser, created_at, used_at, expires_at, identity_id) VALUES ($1, $2, $3, $4, $5, $6, $7,
 			COALESCE((SELECT i.id FROM identities i WHERE i.user_id = $1 AND i.channel = $8 AND i.account = $9 AND i.external = $10 AND i.detached = 0), 0))`,
 			t.user, id, n.Hash, n.Browser, ms(n.CreatedAt), ms(n.UsedAt), ms(n.Expires), c.Address.Channel, c.Address.Account, c.Address.External)
@@ -83,7 +86,7 @@ func (s *Store) signIn(ctx context.Context, codeHash string, n core.Session, now
 	return id, err
 }
 
-const sessionColumns = `sessions.user_id, sessions.id, hash, browser, sessions.created_at, used_at, expires_at, identity_id`
+const sessionColumns = `sessions.user_id, sessions.id, sessions.hash, browser, sessions.created_at, used_at, expires_at, identity_id`
 
 func scanSession(row scanner) (n core.Session, err error) {
 	var created, used, expires int64
@@ -104,8 +107,9 @@ func (s *Store) SignsIn(ctx context.Context, codeHash string, now time.Time) (co
 // Session returns the session of a token's hash; see core.SessionStore.
 func (s *Store) Session(ctx context.Context, hash string, now time.Time) (core.Session, core.User, error) {
 	var u owner
-	n, err := scanSession(joined{s.one(ctx).row(`SELECT `+sessionColumns+`, `+ownerColumns+` FROM sessions JOIN users u ON u.id = sessions.user_id AND u.role <> 'none'
-		WHERE hash = $1 AND expires_at > $2`, hash, ms(now)), u.dest()})
+	n, err := scanSession(joined{s.one(ctx).row(`SELECT `+sessionColumns+`, `+ownerColumns+` FROM tokens k
+		JOIN sessions ON sessions.user_id = k.user_id AND sessions.id = k.id JOIN users u ON u.id = k.user_id AND u.role <> 'none'
+		WHERE k.kind = 'session' AND k.hash = $1 AND expires_at > $2`, hash, ms(now)), u.dest()})
 	if err != nil {
 		return n, core.User{}, wrap("read session", err)
 	}
@@ -148,6 +152,9 @@ func (s *Store) Sessions(ctx context.Context, user core.UserID, now time.Time) (
 // EndSession ends a user's session, or all of them if id is 0.
 func (s *Store) EndSession(ctx context.Context, user core.UserID, id int64) error {
 	return s.even(ctx, "end session", user, func(t *tx) error {
+		if err := t.dropTokens(tokenSession, "sessions", ` AND (id = $2 OR $2 = 0)`, id); err != nil {
+			return err
+		}
 		rows, err := t.rows(`DELETE FROM sessions WHERE user_id = $1 AND (id = $2 OR $2 = 0) RETURNING id`, t.user, id)
 		gone, err := collect(rows, err, func(r scanner) (id int64, err error) { return id, r.Scan(&id) })
 		if err != nil || len(gone) == 0 {
@@ -159,6 +166,9 @@ func (s *Store) EndSession(ctx context.Context, user core.UserID, id int64) erro
 
 // endSession signs a browser out.
 func (t *tx) endSession(id int64) error {
+	if err := t.dropTokens(tokenSession, "sessions", ` AND id = $2`, id); err != nil {
+		return err
+	}
 	n, err := t.count(`DELETE FROM sessions WHERE user_id = $1 AND id = $2`, t.user, id)
 	if err != nil || n == 0 {
 		return orNotFound(err)

@@ -16,6 +16,12 @@ type Table struct {
 	Words []string
 	// Sealed are the columns that may hold what the secret key encrypted.
 	Sealed []string
+	// Shared tables say whose something is. Their keys are those of the whole gateway;
+	// the keys of all others begin with the owner.
+	Shared bool
+	// Leads is the table that a shared one without an index by user leads to, and Key the
+	// columns that both have: a user's rows in it are those that their rows there name.
+	Leads, Key string
 	// Refs are the columns that name a row of another table of the same user, which
 	// exists as long as the row does; 0 names none.
 	Refs map[string]string
@@ -25,6 +31,14 @@ type Table struct {
 	Plain []string
 	// Merge says what becomes of the rows of a user who becomes a part of another.
 	Merge MergeRule
+}
+
+// deleteAll returns what deletes the rows of user $1.
+func (t Table) deleteAll() string {
+	if t.Leads == "" {
+		return `DELETE FROM ` + t.Name + ` WHERE ` + t.Owner + ` = $1`
+	}
+	return `DELETE FROM ` + t.Name + ` WHERE (` + t.Key + `) IN (SELECT ` + t.Key + ` FROM ` + t.Leads + ` WHERE ` + t.Owner + ` = $1)`
 }
 
 // MergeRule says what becomes of rows in a merge.
@@ -46,15 +60,18 @@ func Tables() []Table {
 		{Name: "users", Words: []string{"name", "settings"}, Sealed: []string{"settings"}, Plain: []string{"role", "index_version"}},
 		owned(Table{Name: "identities", Row: "id", Words: []string{"name"}, Refs: refs("thread_id", "threads"),
 			Plain: []string{"channel", "account", "external", "aliases"}, Merge: MergeSwitched}),
+		owned(Table{Name: "addresses", Shared: true, Row: "identity_id", Refs: refs("identity_id", "identities"), Plain: []string{"channel", "account", "external"}, Merge: MergeSwitched}),
 		owned(Table{Name: "agent_keys", Row: "id", Words: []string{"name"}, Sealed: []string{"sealed"}, Merge: MergeEnded}),
 		owned(Table{Name: "sessions", Row: "id", Words: []string{"browser"}, Loose: []string{"identity_id"}, Plain: []string{"hash"}, Merge: MergeEnded}),
 		owned(Table{Name: "api_keys", Row: "id", Words: []string{"name"}, Plain: []string{"hash", "hint", "scopes"}, Merge: MergeEnded}),
+		owned(Table{Name: "tokens", Shared: true, Row: "id", Plain: []string{"kind", "hash"}, Merge: MergeEnded}),
 		owned(Table{Name: "threads", Row: "id", Words: []string{"title", "name"}, Loose: []string{"epoch_id"}, Plain: []string{"mode"}, Merge: MergeSwitched}),
 		owned(Table{Name: "messages", Row: "id", Words: []string{"body", "extra"},
 			Refs:  refs("thread_id", "threads", "segment_id", "segments", "turn_id", "turns", "identity_id", "identities"),
 			Plain: []string{"channel", "role", "kind"}, Merge: MergeCopied}),
 		owned(Table{Name: "revisions", Row: "message_id", Words: []string{"body"}, Refs: refs("message_id", "messages"), Merge: MergeCopied}),
 		owned(Table{Name: "refs", Row: "message_id", Refs: refs("message_id", "messages", "identity_id", "identities"), Plain: []string{"native_id"}, Merge: MergeCopied}),
+		owned(Table{Name: "event_ids", Shared: true, Leads: "events", Key: "channel, account, event_id", Plain: []string{"channel", "account", "event_id"}, Merge: MergeCopied}),
 		owned(Table{Name: "events", Row: "message_id", Words: []string{"payload"}, Refs: refs("message_id", "messages"),
 			Plain: []string{"channel", "account", "event_id", "external", "state"}, Merge: MergeCopied}),
 		owned(Table{Name: "segments", Row: "id", Words: []string{"error"}, Refs: refs("thread_id", "threads"),

@@ -23,6 +23,10 @@ func input(m string) string {
 		AND ',' || SUBSTR(ti.inputs, 2, LENGTH(ti.inputs) - 2) || ',' LIKE '%,' || @.id || ',%')`, "@", m)
 }
 
+// opened is what tokens are for.
+const opened = `SELECT 'session' AS kind, hash, user_id, id FROM sessions UNION ALL SELECT 'key', hash, user_id, id FROM api_keys
+	UNION ALL SELECT kind, hash, user_id, 0 FROM codes`
+
 // pageInvariants are those of what long prompts show.
 func pageInvariants() map[string]string {
 	return map[string]string{
@@ -71,6 +75,14 @@ func invariants() map[string]string {
 		"what is said is answered in a turn": `SELECT user_id, id FROM messages m WHERE role = 'user' AND kind = 'chat' AND turn_id > 0 AND NOT ` + input("m"),
 		"only people sign in": `SELECT x.user_id FROM (SELECT user_id FROM sessions UNION ALL SELECT user_id FROM api_keys UNION ALL SELECT user_id FROM codes WHERE kind = 'web') x
 			WHERE NOT EXISTS (SELECT 1 FROM users u WHERE u.id = x.user_id AND u.id > 0 AND u.role <> 'none')`,
+		"an address leads to its identity": `SELECT i.user_id, i.id FROM identities i WHERE i.detached = 0 AND NOT EXISTS (SELECT 1 FROM addresses a
+			WHERE a.channel = i.channel AND a.account = i.account AND a.external = i.external AND a.user_id = i.user_id AND a.identity_id = i.id)
+			UNION ALL SELECT a.user_id, a.identity_id FROM addresses a WHERE NOT EXISTS (SELECT 1 FROM identities i
+			WHERE i.user_id = a.user_id AND i.id = a.identity_id AND i.channel = a.channel AND i.account = a.account AND i.external = a.external AND i.detached = 0)`,
+		"a token leads to what it opens": `SELECT * FROM (` + opened + ` EXCEPT SELECT kind, hash, user_id, id FROM tokens) x
+			UNION ALL SELECT * FROM (SELECT kind, hash, user_id, id FROM tokens EXCEPT SELECT * FROM (` + opened + `) o) y`,
+		"an event is known to be its user's": `SELECT * FROM (SELECT channel, account, event_id, user_id FROM events EXCEPT SELECT channel, account, event_id, user_id FROM event_ids) x
+			UNION ALL SELECT * FROM (SELECT channel, account, event_id, user_id FROM event_ids EXCEPT SELECT channel, account, event_id, user_id FROM events) y`,
 		"sessions are known by their ids": `SELECT id FROM sessions GROUP BY id HAVING COUNT(*) > 1`,
 		"API keys are known by their ids": `SELECT id FROM api_keys GROUP BY id HAVING COUNT(*) > 1`,
 		"a version has its summary":       `SELECT user_id, id FROM segments g WHERE version > 0 AND hidden = 0 AND stale = 0 AND NOT EXISTS (SELECT 1 FROM summaries s WHERE s.user_id = g.user_id AND s.segment_id = g.id AND s.version = g.version)` + merged,

@@ -13,6 +13,7 @@ import (
 func tableCases() []testCase {
 	return []testCase{
 		{"every table and every column of the schema is classified", testClassified},
+		{"the keys of users' rows begin with the user", testLedByUsers},
 		{"a text is traced in every column of words, and a deleted account leaves no row", testEveryColumn},
 	}
 }
@@ -90,6 +91,39 @@ func testClassified(b *bench) {
 		}
 		if (t.Owner == "") != (t.Merge == "") {
 			b.t.Errorf("%s: what becomes of it in a merge is %q", t.Name, t.Merge)
+		}
+	}
+}
+
+// testLedByUsers reads the first column of every unique index.
+func testLedByUsers(b *bench) {
+	rows, err := b.DB().Query(`SELECT c.relname, a.attname FROM pg_index i JOIN pg_class c ON c.oid = i.indrelid
+		JOIN pg_namespace n ON n.oid = c.relnamespace AND n.nspname = current_schema()
+		JOIN pg_attribute a ON a.attrelid = c.oid AND a.attnum = i.indkey[0] WHERE i.indisunique`)
+	if err != nil {
+		rows, err = b.DB().Query(`SELECT m.name, x.name FROM sqlite_schema m JOIN pragma_index_list(m.name) l JOIN pragma_index_info(l.name) x
+			WHERE m.type = 'table' AND l."unique" = 1 AND x.seqno = 0`)
+	}
+	b.must(err)
+	defer rows.Close()
+	first := map[string][]string{}
+	for rows.Next() {
+		var table, column string
+		b.must(rows.Scan(&table, &column))
+		first[table] = append(first[table], column)
+	}
+	b.must(rows.Err())
+	for _, t := range sqlstore.Tables() {
+		if t.Owner == "" || t.Shared {
+			continue
+		}
+		if len(first[t.Name]) == 0 {
+			b.t.Errorf("%s has no key", t.Name)
+		}
+		for _, column := range first[t.Name] {
+			if column != t.Owner {
+				b.t.Errorf("a key of %s begins with %s", t.Name, column)
+			}
 		}
 	}
 }

@@ -1,0 +1,126 @@
+package sqlstore
+
+import (
+	"database/sql"
+	"errors"
+	"time"
+
+	"github.com/everthread/everthread/core"
+)
+
+// Rows stand with their user. What comes from outside names no user: an address, a
+// token, an event id. The tables addresses, tokens and event_ids say whose it is, and
+// keep it from being anybody else's; they change with the rows that they lead to.
+
+// Kinds of tokens beside those of codes.
+const (
+	tokenSession = "session"
+	tokenKey     = "key"
+)
+
+// selectCode finds a code of any user by its kind and hash.
+const selectCode = `SELECT c.kind, c.hash, c.hint, c.user_id, c.channel, c.account, c.external, c.name, c.created_at, c.expires_at
+	FROM tokens k JOIN codes c ON c.user_id = k.user_id AND c.kind = k.kind AND c.hash = k.hash
+	WHERE k.kind = $1 AND k.hash = $2`
+
+// putToken makes the user known by the hash of a secret; id is that of the session
+// or key.
+func (t *tx) putToken(kind, hash string, id int64) error {
+	return t.exec(`INSERT INTO tokens (kind, hash, user_id, id) VALUES ($1, $2, $3, $4)`, kind, hash, t.user, id)
+}
+
+// dropTokens makes the user unknown by the sessions or keys of table that where
+// describes, which go next. $1 is the user.
+func (t *tx) dropTokens(kind, table, where string, args ...any) error {
+	return t.exec(`DELETE FROM tokens WHERE kind = '`+kind+`'
+		AND hash IN (SELECT hash FROM `+table+` WHERE user_id = $1`+where+`)`,
+		append([]any{t.user}, args...)...)
+}
+
+// dropCodes removes the codes of a kind of a user, or of strangers, that where
+// describes. $1 is the user and $2 the kind.
+func (t *tx) dropCodes(user core.UserID, kind core.CodeKind, where string, args ...any) error {
+	of := ` WHERE user_id = $1 AND kind = $2` + where
+	args = append([]any{user, string(kind)}, args...)
+	if err := t.exec(`DELETE FROM tokens WHERE (kind, hash) IN (SELECT kind, hash FROM codes`+of+`)`, args...); err != nil {
+		return err
+	}
+	return t.exec(`DELETE FROM codes`+of, args...)
+}
+
+// admission is what became of an event: it is known already, new, or was held until
+// now.
+type admission int
+
+const (
+	eventKnown admission = iota
+	eventNew
+	eventReleased
+)
+
+// admits returns what takes in an event that is not known, for a user; keep stores
+// the event itself.
+func admits(user core.UserID, e core.Inbound, how *admission) Statement {
+	return Statement{Query: `INSERT INTO event_ids (channel, account, event_id, user_id) VALUES ($1, $2, $3, $4)
+		ON CONFLICT (channel, account, event_id) DO NOTHING RETURNING 1`,
+		Args: []any{e.Address.Channel, e.Address.Account, e.EventID, user},
+		Scan: func(r Row) error {
+			var one int
+			err := r.Scan(&one)
+			if errors.Is(err, sql.ErrNoRows) {
+				return nil
+			}
+			*how = eventNew
+			return err
+		}}
+}
+
+// unhold makes an event that was known a user's, if it was held until its address
+// became somebody's.
+func (t *tx) unhold(e core.Inbound) (admission, error) {
+	n, err := t.count(`UPDATE event_ids SET user_id = $4
+		WHERE channel = $1 AND account = $2 AND event_id = $3 AND user_id = 0 AND EXISTS (SELECT 1 FROM events h
+			WHERE h.user_id = 0 AND h.message_id = 0 AND h.channel = $1 AND h.account = $2 AND h.event_id = $3 AND h.state = 'held')`,
+		e.Address.Channel, e.Address.Account, e.EventID, t.user)
+	if n == 0 {
+		return eventKnown, err
+	}
+	return eventReleased, err
+}
+
+// admit takes in an event, held or not.
+func (t *tx) admit(e core.Inbound, state string) (how admission, err error) {
+	if err = t.ask(admits(t.user, e, &how)); err == nil && how == eventKnown && state != "held" {
+		how, err = t.unhold(e)
+	}
+	return how, err
+}
+
+// keep stores an event that was admitted, with the message that it became or 0.
+func (t *tx) keep(e core.Inbound, how admission, m core.MessageID, state string, now time.Time) error {
+	a := e.Address
+	if how == eventReleased {
+		return t.exec(`UPDATE events SET user_id = $4, message_id = $5, state = $6, payload = $7
+			WHERE user_id = 0 AND message_id = 0 AND channel = $1 AND account = $2 AND event_id = $3`,
+			a.Channel, a.Account, e.EventID, t.user, m, state, nullable(e.Raw))
+	}
+	return t.exec(`INSERT INTO events (user_id, message_id, channel, account, event_id, external, state, received_at, payload)
+		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)`,
+		t.user, m, a.Channel, a.Account, e.EventID, a.External, state, ms(now), nullable(e.Raw))
+}
+
+// takeIn admits and stores an event, and reports whether it is new.
+func (t *tx) takeIn(e core.Inbound, m core.MessageID, state string, now time.Time) (bool, error) {
+	how, err := t.admit(e, state)
+	if err != nil || how == eventKnown {
+		return false, err
+	}
+	return true, t.keep(e, how, m, state, now)
+}
+
+func nullable(b []byte) any {
+	if len(b) == 0 {
+		return nil
+	}
+	return b
+}
