@@ -19,6 +19,8 @@ func BenchmarkTurn(b *testing.B) {
 	}
 }
 
+func BenchmarkReceive(b *testing.B) { storetest.BenchReceive(b, database, 1_000) }
+
 func BenchmarkWindow(b *testing.B) {
 	for _, history := range []int{1_000, 1_000_000} {
 		b.Run(fmt.Sprint(history), func(b *testing.B) { storetest.BenchWindow(b, database, history, prompter()) })

@@ -170,3 +170,26 @@ func (b *bench) benchWindow(bb *testing.B, s Store, t *core.Turn, p Prompter) {
 	slices.Sort(took)
 	bb.ReportMetric(float64(took[len(took)*95/100].Microseconds()), "p95-µs")
 }
+
+// BenchReceive measures Identify and Append of a message whose turn begins with it,
+// for a user with so many messages, and reports the median.
+func BenchReceive(b *testing.B, open Open, history int) {
+	w := newBench(b, open)
+	w.user, w.at = w.filled(history)
+	var took []time.Duration
+	for b.Loop() {
+		w.now = w.now.Add(time.Second)
+		a := w.batch(true, "Is this on the road?")
+		begin := time.Now()
+		if _, _, err := w.Identify(w.ctx, w.at.Address); err != nil {
+			b.Fatal(err)
+		}
+		out, err := w.Append(w.ctx, a)
+		took = append(took, time.Since(begin))
+		w.must(err)
+		_, err = w.Commit(w.ctx, w.reply(out.Turn, "It is."), nil)
+		w.must(err)
+	}
+	slices.Sort(took)
+	b.ReportMetric(float64(took[len(took)/2].Microseconds()), "p50-µs")
+}
