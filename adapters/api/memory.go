@@ -9,6 +9,7 @@ import (
 	"github.com/everthread/everthread/core"
 	"github.com/everthread/everthread/core/client"
 	"github.com/everthread/everthread/core/memory"
+	"github.com/everthread/everthread/core/text"
 )
 
 // foundItems is what memory_search answers, with items in full (SPEC 9).
@@ -53,17 +54,10 @@ func (c *Channel) memory(_ http.ResponseWriter, r *http.Request, who client.Call
 	}
 	out := foundItems{Results: []foundItem{}, Mode: found.Mode, Note: found.Note}
 	for _, h := range found.Hits {
-		out.Results = append(out.Results, foundItem{h.ID, h.Theme, h.Type, cut(h.Content), h.Status, core.Stamp(h.CreatedAt, who.User.Settings.Location(c.Zone)), h.Tainted,
+		out.Results = append(out.Results, foundItem{h.ID, h.Theme, h.Type, text.Shorten(h.Content, snippetLength), h.Status, core.Stamp(h.CreatedAt, who.User.Settings.Location(c.Zone)), h.Tainted,
 			thousandths(h.Score), signals{FTS: h.FTS, Semantic: h.Semantic}})
 	}
 	return http.StatusOK, out, nil
-}
-
-func cut(s string) string {
-	if r := []rune(s); len(r) > snippetLength {
-		return strings.TrimSpace(string(r[:snippetLength])) + "…"
-	}
-	return s
 }
 
 type newItem struct {
@@ -109,7 +103,7 @@ func (c *Channel) remember(w http.ResponseWriter, r *http.Request, who client.Ca
 	}
 	out := keptItem{ID: a.Item.ID, Status: "exists", Theme: a.Item.Theme, Embedding: a.Item.Embedding, Similar: []similarItem{}}
 	for _, s := range a.Near {
-		out.Similar = append(out.Similar, similarItem{s.ID, cut(s.Content)})
+		out.Similar = append(out.Similar, similarItem{s.ID, text.Shorten(s.Content, snippetLength)})
 	}
 	if a.Effect == nil {
 		return http.StatusOK, out, nil

@@ -9,6 +9,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/everthread/everthread/core/text"
 )
 
 // params are the parameters of a request. The first thing that is wrong with
@@ -29,9 +31,9 @@ func paramsOf(r *http.Request, names ...string) *params {
 	for name, all := range values {
 		switch {
 		case !slices.Contains(names, name) && len(names) == 0:
-			p.fail("There is no parameter %s.", short(name))
+			p.fail("There is no parameter %s.", text.Within(name, shown))
 		case !slices.Contains(names, name):
-			p.fail("There is no parameter %s; there are %s.", short(name), strings.Join(names, ", "))
+			p.fail("There is no parameter %s; there are %s.", text.Within(name, shown), strings.Join(names, ", "))
 		case len(all) > 1:
 			p.fail("%s stands more than once.", name)
 		}
@@ -102,7 +104,7 @@ func isDay(label string) bool {
 func pathDay(r *http.Request) (string, error) {
 	label := r.PathValue("label")
 	if !isDay(label) {
-		return "", invalid("%s is not a day; write it as 2026-11-19.", short(label))
+		return "", invalid("%s is not a day; write it as 2026-11-19.", text.Within(label, shown))
 	}
 	return label, nil
 }
@@ -111,15 +113,10 @@ func pathDay(r *http.Request) (string, error) {
 func pathID(r *http.Request) (int64, error) {
 	n, err := strconv.ParseInt(r.PathValue("id"), 10, 64)
 	if err != nil || n < 1 {
-		return 0, invalid("%s is not a number, 1 or more.", short(r.PathValue("id")))
+		return 0, invalid("%s is not a number, 1 or more.", text.Within(r.PathValue("id"), shown))
 	}
 	return n, nil
 }
 
-// short bounds what is repeated of a request in an error.
-func short(s string) string {
-	if r := []rune(s); len(r) > 60 {
-		return string(r[:59]) + "…"
-	}
-	return s
-}
+// shown is how many characters an error repeats of a request.
+const shown = 60

@@ -14,7 +14,6 @@ import (
 
 	"github.com/everthread/everthread/core"
 	"github.com/everthread/everthread/core/history"
-	"github.com/everthread/everthread/core/memory"
 	"github.com/everthread/everthread/core/trust"
 )
 
@@ -80,7 +79,7 @@ func (c importCmd) bring(ctx context.Context, d *desk, a *app, u core.User, file
 		return err
 	}
 	began := time.Now()
-	i := &history.Importer{Store: d.store, Tokens: a.tokens, User: u, Digest: memory.Digest, Embedding: embedding, Summaries: !c.NoSummaries, Now: clock(), Wait: pause,
+	i := &history.Importer{Store: d.store, Tokens: a.tokens, User: u, Embedding: embedding, Summaries: !c.NoSummaries, Now: clock(), Wait: pause,
 		Calendar: a.calendar,
 		Media:    &history.Media{Dir: filepath.Join(d.cfg.DataDir, "media"), Max: int64(d.cfg.Media.MaxBytes)},
 		Admit:    func(r core.Reminder) error { return a.reminders.Settings.Admit(r, clock()()) }, MaxReminders: d.cfg.Reminders.MaxActive,

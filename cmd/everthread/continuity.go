@@ -11,14 +11,13 @@ import (
 	"strings"
 	"sync"
 	"time"
-	"unicode"
 
 	"go.uber.org/zap"
 	"golang.org/x/sync/errgroup"
-	"golang.org/x/text/unicode/norm"
 
 	"github.com/everthread/everthread/configs"
 	"github.com/everthread/everthread/core"
+	"github.com/everthread/everthread/core/text"
 )
 
 //go:embed scenes.json
@@ -326,25 +325,15 @@ func (s *stage) summarizing(ctx context.Context) (bool, error) {
 
 // holds tells whether an answer has a word of each group.
 func holds(answer string, groups [][]string) bool {
-	answer = plainText(answer)
+	answer = text.Fold(answer)
 	for _, group := range groups {
 		found := false
 		for _, word := range group {
-			found = found || strings.Contains(answer, plainText(word))
+			found = found || strings.Contains(answer, text.Fold(word))
 		}
 		if !found {
 			return false
 		}
 	}
 	return true
-}
-
-// plainText is a text without case and accents.
-func plainText(s string) string {
-	return strings.Map(func(r rune) rune {
-		if unicode.Is(unicode.Mn, r) {
-			return -1
-		}
-		return unicode.ToLower(r)
-	}, norm.NFD.String(s))
 }

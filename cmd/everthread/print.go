@@ -10,6 +10,7 @@ import (
 	"text/tabwriter"
 	"time"
 
+	"github.com/everthread/everthread/core/text"
 	"github.com/everthread/everthread/core/trust"
 )
 
@@ -62,13 +63,7 @@ func list[T any](s []T) []T {
 }
 
 // short is the beginning of a text, on one line.
-func short(text string, n int) string {
-	text = trust.Line(text)
-	if r := []rune(text); len(r) > n {
-		return string(r[:n-1]) + "…"
-	}
-	return text
-}
+func short(s string, n int) string { return text.Within(trust.Line(s), n) }
 
 // counted is a number with what it counts, such as 1 message and 2 messages; forms
 // are the singular and, unless that takes an s, the plural.

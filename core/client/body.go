@@ -10,6 +10,8 @@ import (
 	"reflect"
 	"strings"
 	"unicode/utf8"
+
+	"github.com/everthread/everthread/core/text"
 )
 
 // BadBody is the error of a body that cannot be used. Message is a plain
@@ -84,7 +86,7 @@ func enter(open []level, t json.Token) ([]level, error) {
 	if n := len(open); n > 0 && open[n-1].key {
 		key, _ := t.(string)
 		if open[n-1].keys[key] {
-			return nil, bad(key, "The key %q stands twice in one object.", short(key))
+			return nil, bad(key, "The key %q stands twice in one object.", text.Within(key, shown))
 		}
 		open[n-1].keys[key], open[n-1].key = true, false
 		return open, nil
@@ -128,7 +130,7 @@ func Decode(data []byte, into any, path string, strict bool) error {
 	}
 	if name, ok := strings.CutPrefix(err.Error(), "json: unknown field "); ok {
 		param := join(path, strings.Trim(name, `"`))
-		return bad(param, "There is no field %s.", short(param))
+		return bad(param, "There is no field %s.", text.Within(param, shown))
 	}
 	return bad(path, "%s cannot be read.", or(path, "The body"))
 }
@@ -139,7 +141,7 @@ func or(s, other string) string {
 	if s == "" {
 		return other
 	}
-	return short(s)
+	return text.Within(s, shown)
 }
 
 // wanted is the JSON type of a Go type, in words.
@@ -169,10 +171,5 @@ func article(kind string) string {
 	return "a " + kind
 }
 
-// short bounds what is repeated of a body in an error.
-func short(s string) string {
-	if r := []rune(s); len(r) > 80 {
-		return string(r[:79]) + "…"
-	}
-	return s
-}
+// shown is how many characters an error repeats of a body.
+const shown = 80

@@ -5,6 +5,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/everthread/everthread/core/text"
 )
 
 // Yesterday is what ParseDate returns for the day before today, whatever its
@@ -18,7 +20,7 @@ const frenchMonths = "janvier fevrier mars avril mai juin juillet aout septembre
 // newest one up to today; a weekday is the last one before today. The result is
 // a label, or Yesterday.
 func ParseDate(s, today string) (string, bool) {
-	s = strings.NewReplacer("’", "'", ",", " ").Replace(fold(shorten(s, 64)))
+	s = strings.ReplaceAll(text.Fold(text.Shorten(s, 64)), ",", " ")
 	now := midnight(today)
 	switch s = strings.Join(strings.Fields(s), " "); s {
 	case "today", "aujourd'hui", "aujourdhui":

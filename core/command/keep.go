@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/everthread/everthread/core"
+	"github.com/everthread/everthread/core/text"
 	"github.com/everthread/everthread/core/trust"
 )
 
@@ -42,7 +43,7 @@ func (c *Commands) loops(ctx context.Context, r *request) (core.Outcome, error) 
 }
 
 // oneLine is the Markdown of a loop as an item of a list.
-func oneLine(s string) string { return shorten(strings.Join(strings.Fields(s), " "), 300) }
+func oneLine(s string) string { return text.Shorten(text.OneLine(s), 300) }
 
 // mostLoops is how many open loops are looked through for the one that is done.
 const mostLoops = 1000

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/everthread/everthread/core"
+	"github.com/everthread/everthread/core/text"
 )
 
 // Memory is what commands read and keep of memory.
@@ -32,11 +33,11 @@ func (c *Commands) memory(ctx context.Context, r *request) (core.Outcome, error)
 	}
 	verb, rest, _ := strings.Cut(r.arg, " ")
 	ids, numbered := numbers(rest)
-	switch is := fold(verb) == "archive" || fold(verb) == "archiver"; {
+	switch is := text.Fold(verb) == "archive" || text.Fold(verb) == "archiver"; {
 	case r.arg == "":
 		return c.allItems(ctx, r)
-	case fold(r.arg) == "off" || fold(r.arg) == "on":
-		return c.switchMemory(r, fold(r.arg) == "off"), nil
+	case text.Fold(r.arg) == "off" || text.Fold(r.arg) == "on":
+		return c.switchMemory(r, text.Fold(r.arg) == "off"), nil
 	case is && numbered:
 		return c.archive(ctx, r, ids)
 	case is && strings.TrimSpace(rest) == "":

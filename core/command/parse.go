@@ -4,6 +4,8 @@ import (
 	"strings"
 	"unicode"
 	"unicode/utf8"
+
+	"github.com/everthread/everthread/core/text"
 )
 
 // line is a text that has the form of a command.
@@ -56,20 +58,12 @@ func near(name string) int {
 }
 
 // shown is the word as it can be quoted in code.
-func (l line) shown() string { return shorten(strings.ReplaceAll(l.word, "`", "'"), 32) }
-
-// shorten cuts s after n runes.
-func shorten(s string, n int) string {
-	if utf8.RuneCountInString(s) <= n {
-		return s
-	}
-	return string([]rune(s)[:n]) + "…"
-}
+func (l line) shown() string { return text.Shorten(strings.ReplaceAll(l.word, "`", "'"), 32) }
 
 // distance is how many letters must be put in, taken out, replaced or swapped
 // with their neighbour to make b of a.
 func distance(a, b string) int {
-	x, y := []rune(shorten(a, 64)), []rune(shorten(b, 64))
+	x, y := []rune(text.Shorten(a, 64)), []rune(text.Shorten(b, 64))
 	rows := make([][]int, len(x)+1)
 	for i := range rows {
 		rows[i] = make([]int, len(y)+1)
@@ -94,7 +88,7 @@ func distance(a, b string) int {
 }
 
 // title is free text as one line of at most 80 letters.
-func title(s string) string { return shorten(strings.Join(strings.Fields(s), " "), 80) }
+func title(s string) string { return text.Shorten(strings.Join(strings.Fields(s), " "), 80) }
 
 // escaper takes the meaning from signs that are Markdown.
 var escaper = strings.NewReplacer(`\`, `\\`, "`", "\\`", "*", `\*`, "_", `\_`, "[", `\[`, "]", `\]`, "<", `\<`, ">", `\>`, "~", `\~`, "#", `\#`, "|", `\|`)

@@ -8,6 +8,7 @@ import (
 
 	"github.com/everthread/everthread/core"
 	"github.com/everthread/everthread/core/day"
+	"github.com/everthread/everthread/core/text"
 )
 
 func (c *Commands) timezone(_ context.Context, r *request) (core.Outcome, error) {
@@ -52,7 +53,7 @@ func (c *Commands) language(_ context.Context, r *request) (core.Outcome, error)
 		return r.say(r.words.languageIs), nil
 	}
 	names := map[string]string{"fr": "fr", "francais": "fr", "french": "fr", "en": "en", "english": "en", "anglais": "en"}
-	tag, _, _ := strings.Cut(fold(r.arg), "-")
+	tag, _, _ := strings.Cut(text.Fold(r.arg), "-")
 	chosen := names[strings.TrimSpace(tag)]
 	if chosen == "" {
 		return r.say(r.words.languageUnknown), nil
@@ -86,7 +87,7 @@ func (c *Commands) summaries(_ context.Context, r *request) (core.Outcome, error
 		return r.say(r.words.summariesAre, r.posts(cmp.Or(s.Summaries, c.Defaults.PostForward, "home"))), nil
 	}
 	choices := map[string]string{"on": "home", "home": "home", "oui": "home", "off": "off", "non": "off", "all": "all", "tous": "all", "tout": "all"}
-	s.Summaries = choices[fold(r.arg)]
+	s.Summaries = choices[text.Fold(r.arg)]
 	if s.Summaries == "" {
 		return r.say(r.words.summariesUnknown), nil
 	}
@@ -114,7 +115,7 @@ func (c *Commands) strategy(_ context.Context, r *request) (core.Outcome, error)
 	}
 	choices := map[string]string{"continuous": "continuous", "days": "continuous", "jours": "continuous", "continue": "continuous",
 		"long": "long", "longue": "long", "all": "long", "tout": "long", "truncate": "truncate", "newest": "truncate", "recents": "truncate"}
-	s.Strategy = choices[fold(r.arg)]
+	s.Strategy = choices[text.Fold(r.arg)]
 	if s.Strategy == "" {
 		return r.say(r.words.strategyUnknown), nil
 	}

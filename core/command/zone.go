@@ -7,9 +7,8 @@ import (
 	"strings"
 	"sync"
 	"time"
-	"unicode"
 
-	"golang.org/x/text/unicode/norm"
+	"github.com/everthread/everthread/core/text"
 )
 
 // zoneNames is every zone of the IANA database, one a line.
@@ -63,7 +62,7 @@ var zoneKeys = sync.OnceValue(func() map[string][]string {
 
 // zoneKey is a zone's name as it is compared.
 func zoneKey(s string) string {
-	return strings.Join(strings.Fields(strings.NewReplacer("_", " ", "-", " ").Replace(fold(s))), " ")
+	return strings.Join(strings.Fields(strings.NewReplacer("_", " ", "-", " ").Replace(text.Fold(s))), " ")
 }
 
 // findZone returns the zone that s names, by its full name or by a city. Zones
@@ -106,7 +105,7 @@ func suggestZones(s string) []string {
 		zone string
 		d    int
 	}
-	key := shorten(zoneKey(s), 40)
+	key := text.Shorten(zoneKey(s), 40)
 	var hits []hit
 	far := 2 + len(key)/4
 	for k, zones := range zoneKeys() {
@@ -127,14 +126,4 @@ func suggestZones(s string) []string {
 		}
 	}
 	return out
-}
-
-// fold is s in lower case and without accents.
-func fold(s string) string {
-	return strings.Map(func(r rune) rune {
-		if unicode.Is(unicode.Mn, r) {
-			return -1
-		}
-		return unicode.ToLower(r)
-	}, norm.NFD.String(s))
 }

@@ -15,7 +15,6 @@ import (
 	"github.com/everthread/everthread/core/day"
 	"github.com/everthread/everthread/core/history"
 	"github.com/everthread/everthread/core/llm/tokens"
-	"github.com/everthread/everthread/core/memory"
 	"github.com/everthread/everthread/core/recall"
 	"github.com/everthread/everthread/core/store/sqlite"
 	"github.com/everthread/everthread/core/store/storetest"
@@ -64,7 +63,7 @@ func (w *world) calendar() day.Calendar {
 func (w *world) label(t time.Time) string { return w.calendar().Day(w.u.Settings, t).Label }
 
 func (w *world) importer(store history.Store) *history.Importer {
-	return &history.Importer{Store: store, Tokens: tokens.New(), User: w.u, Calendar: w.calendar(), Digest: memory.Digest, Media: &history.Media{Dir: w.media, Max: w.max}, Summaries: true,
+	return &history.Importer{Store: store, Tokens: tokens.New(), User: w.u, Calendar: w.calendar(), Media: &history.Media{Dir: w.media, Max: w.max}, Summaries: true,
 		Now: func() time.Time { return now }, Wait: func(context.Context, time.Duration) { w.waits++ },
 		Admit: func(core.Reminder) error { return nil }, MaxReminders: 100}
 }

@@ -27,7 +27,6 @@ type Importer struct {
 	Tokens    core.Tokenizer
 	User      core.User
 	Calendar  day.Calendar
-	Digest    func(statement string) string
 	Embedding string // the configuration that memory is embedded with; empty: none
 	Media     *Media
 	// Admit says why an active reminder cannot be one here; nil: it can. At most

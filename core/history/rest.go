@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/everthread/everthread/core"
+	"github.com/everthread/everthread/core/text"
 )
 
 // What an export of ours has besides messages.
@@ -176,7 +177,7 @@ func (r *run) addItem(ctx context.Context, i ownItem, theme core.Theme) error {
 	}
 	item := core.Item{User: r.User.ID, Theme: theme.Slug, Type: i.Type, Content: i.Content, Tags: i.Tags, SourceMessage: r.numbers[i.Source], Status: core.ItemActive, CreatedAt: i.CreatedAt}
 	_, err := r.Store.Note(ctx, core.Note{User: r.User.ID, Now: r.Now(), Effects: []core.Effect{
-		core.Taint(core.AddItem{Item: item, Digest: r.Digest(i.Content), Theme: theme, Embed: r.Embedding, At: i.UpdatedAt})}})
+		core.Taint(core.AddItem{Item: item, Digest: text.Digest(i.Content), Theme: theme, Embed: r.Embedding, At: i.UpdatedAt})}})
 	if err != nil || i.Status != core.ItemArchived {
 		return err
 	}

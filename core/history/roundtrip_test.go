@@ -17,7 +17,7 @@ import (
 
 	"github.com/everthread/everthread/core"
 	"github.com/everthread/everthread/core/export"
-	"github.com/everthread/everthread/core/memory"
+	"github.com/everthread/everthread/core/text"
 )
 
 // give writes an export and returns its path and its text files.
@@ -79,7 +79,7 @@ func (w *world) live() {
 	}
 	note(core.CancelReminder{Reminder: 9101, At: now})
 	note(core.AddItem{Item: core.Item{User: w.u.ID, Theme: "garden", Type: "fact", Content: "likes roses", Tags: []string{"flowers"}, SourceMessage: 1, Status: core.ItemActive, CreatedAt: at},
-		Digest: memory.Digest("likes roses"), Theme: core.Theme{User: w.u.ID, Slug: "garden", Name: "Garden", CreatedAt: at}, At: at})
+		Digest: text.Digest("likes roses"), Theme: core.Theme{User: w.u.ID, Slug: "garden", Name: "Garden", CreatedAt: at}, At: at})
 }
 
 // own are the numbers that only a store gives: of threads, items, loops, reminders

@@ -8,9 +8,9 @@ import (
 	"github.com/blevesearch/snowballstem"
 	snowballenglish "github.com/blevesearch/snowballstem/english"
 	snowballfrench "github.com/blevesearch/snowballstem/french"
-	"golang.org/x/text/unicode/norm"
 
 	"github.com/everthread/everthread/core"
+	"github.com/everthread/everthread/core/text"
 )
 
 // Match returns the open loop that text names again, if there is one. It is
@@ -108,11 +108,11 @@ func (t topic) negated() bool {
 	})
 }
 
-func topicOf(text string) topic {
-	fields := strings.FieldsFunc(fold(text), func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsDigit(r) && r != '\'' })
+func topicOf(said string) topic {
+	fields := strings.FieldsFunc(text.Fold(said), func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsDigit(r) && r != '\'' })
 	t := topic{plain: strings.Join(fields, " ")}
 	if t.plain == "" {
-		t.plain = strings.TrimSpace(text)
+		t.plain = strings.TrimSpace(said)
 	}
 	for _, f := range fields {
 		f = elided(f)
@@ -145,17 +145,4 @@ func stem(f string, by func(*snowballstem.Env) bool) string {
 	e := snowballstem.NewEnv(f)
 	by(e)
 	return e.Current()
-}
-
-// fold is s in lower case and without accents, with one kind of apostrophe.
-func fold(s string) string {
-	return strings.Map(func(r rune) rune {
-		switch {
-		case unicode.Is(unicode.Mn, r):
-			return -1
-		case r == '’':
-			return '\''
-		}
-		return unicode.ToLower(r)
-	}, norm.NFKD.String(s))
 }

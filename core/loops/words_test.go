@@ -3,6 +3,8 @@ package loops
 import (
 	"strings"
 	"testing"
+
+	"github.com/everthread/everthread/core/text"
 )
 
 // TestSmallWords: each word of the list is found, at the end of a line too, and is
@@ -14,7 +16,7 @@ func TestSmallWords(t *testing.T) {
 		t.Errorf("%d words", len(words))
 	}
 	for _, w := range words {
-		if !small(w) || fold(w) != w {
+		if !small(w) || text.Fold(w) != w {
 			t.Errorf("%q", w)
 		}
 	}

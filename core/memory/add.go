@@ -9,6 +9,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/everthread/everthread/core"
+	"github.com/everthread/everthread/core/text"
 )
 
 // Added is what came of a wish to keep a statement.
@@ -22,12 +23,12 @@ type Added struct {
 // source are given; blank ones get the default theme and core.ItemFact. What
 // cannot be kept is a plain error (core.ErrRefused).
 func (m *Memory) Add(ctx context.Context, i core.Item, now time.Time) (Added, error) {
-	name := strings.Join(strings.Fields(clean(i.Theme)), " ")
+	name := strings.Join(strings.Fields(text.Clean(i.Theme)), " ")
 	i, err := complete(i, now)
 	if err != nil {
 		return Added{}, err
 	}
-	digest := Digest(i.Content)
+	digest := text.Digest(i.Content)
 	same, err := m.Store.SameItem(ctx, i.User, digest)
 	if err == nil {
 		return Added{Item: same}, nil
@@ -54,7 +55,7 @@ func (m *Memory) Add(ctx context.Context, i core.Item, now time.Time) (Added, er
 	if name == "" {
 		name = i.Theme
 	}
-	theme := core.Theme{User: i.User, Slug: i.Theme, Name: shorten(name, maxSlug), CreatedAt: now, UpdatedAt: now}
+	theme := core.Theme{User: i.User, Slug: i.Theme, Name: text.Shorten(name, maxSlug), CreatedAt: now, UpdatedAt: now}
 	return Added{Effect: &core.AddItem{Item: i, Digest: digest, Theme: theme, Embed: config, At: now}, Item: i, Near: near}, nil
 }
 
@@ -87,7 +88,7 @@ func complete(i core.Item, now time.Time) (core.Item, error) {
 	if i.Type, err = itemType(string(i.Type)); err != nil {
 		return i, err
 	}
-	i.Content = clean(i.Content)
+	i.Content = text.Clean(i.Content)
 	if err := checkContent(i.Content); err != nil {
 		return i, err
 	}
@@ -112,7 +113,7 @@ func checkTags(tags []string) ([]string, error) {
 	var out []string
 	seen := map[string]bool{}
 	for _, t := range tags {
-		t = strings.Join(strings.Fields(clean(t)), " ")
+		t = strings.Join(strings.Fields(text.Clean(t)), " ")
 		if t == "" || seen[t] {
 			continue
 		}

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/everthread/everthread/core"
+	"github.com/everthread/everthread/core/text"
 )
 
 // Limits of searches (SPEC 9).
@@ -107,7 +108,7 @@ func itemType(name string) (core.ItemType, error) {
 	case core.ItemPreference, core.ItemFact, core.ItemInstruction, core.ItemSummary, core.ItemOther:
 		return t, nil
 	}
-	return "", faultf("type %q is not known; use preference, fact, instruction, summary or other", shorten(name, 40))
+	return "", faultf("type %q is not known; use preference, fact, instruction, summary or other", text.Shorten(name, 40))
 }
 
 // itemStatus reads a status of a search; the empty one means any.
@@ -120,7 +121,7 @@ func itemStatus(name string) (core.ItemStatus, error) {
 	case "any":
 		return "", nil
 	}
-	return "", faultf("status %q is not known; use active, archived or any", shorten(name, 40))
+	return "", faultf("status %q is not known; use active, archived or any", text.Shorten(name, 40))
 }
 
 func (m *Memory) newest(ctx context.Context, filter core.ItemQuery, limit int) (Found, error) {

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/everthread/everthread/core"
+	"github.com/everthread/everthread/core/text"
 )
 
 var (
@@ -26,7 +27,7 @@ type number int64
 func (n *number) UnmarshalJSON(b []byte) error {
 	var v int64
 	if err := json.Unmarshal([]byte(strings.Trim(string(b), `"`)), &v); err != nil {
-		return fmt.Errorf("%s is not a whole number", shorten(string(b), 40))
+		return fmt.Errorf("%s is not a whole number", text.Shorten(string(b), 40))
 	}
 	*n = number(v)
 	return nil
@@ -109,7 +110,7 @@ func (t searchTool) Use(ctx context.Context, use core.ToolUse) (core.ToolResult,
 }
 
 func result(h Hit, length int, use core.ToolUse) resultJSON {
-	r := resultJSON{ID: h.ID, Theme: h.Theme, Type: h.Type, Snippet: shorten(h.Content, length), Created: core.Stamp(h.CreatedAt, use.Location), Foreign: h.Tainted,
+	r := resultJSON{ID: h.ID, Theme: h.Theme, Type: h.Type, Snippet: text.Shorten(h.Content, length), Created: core.Stamp(h.CreatedAt, use.Location), Foreign: h.Tainted,
 		Score: float64(int(h.Score*1000+0.5)) / 1000, Signals: signalsJSON{h.FTS, h.Semantic}}
 	if h.Status != core.ItemActive {
 		r.Status = string(h.Status)
@@ -191,7 +192,7 @@ func (t addTool) Use(ctx context.Context, use core.ToolUse) (core.ToolResult, er
 	out := addAnswer{ID: a.Item.ID, Status: "added", Theme: a.Item.Theme, Embedding: a.Item.Embedding}
 	for _, s := range a.Near {
 		out.Hint = "these say nearly the same: archive those that no longer hold"
-		out.Similar = append(out.Similar, similarJSON{s.ID, shorten(s.Content, 120)})
+		out.Similar = append(out.Similar, similarJSON{s.ID, text.Shorten(s.Content, 120)})
 	}
 	return marked(out, slices.ContainsFunc(a.Near, func(i core.Item) bool { return i.Tainted }), *a.Effect)
 }

@@ -14,6 +14,7 @@ import (
 
 	"github.com/everthread/everthread/core"
 	"github.com/everthread/everthread/core/markup"
+	"github.com/everthread/everthread/core/text"
 	"github.com/everthread/everthread/core/trust"
 )
 
@@ -151,11 +152,7 @@ func (p *People) trusted(ctx context.Context, u core.User, through core.Identity
 
 // plain is a name that stands in a line of ours.
 func plain(s string) string {
-	s = strings.ReplaceAll(trust.Line(s), "`", "'")
-	if r := []rune(s); len(r) > 80 {
-		return string(r[:79]) + "…"
-	}
-	return s
+	return text.Within(strings.ReplaceAll(trust.Line(s), "`", "'"), 80)
 }
 
 func bit(b bool) int {

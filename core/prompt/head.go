@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/everthread/everthread/core"
+	"github.com/everthread/everthread/core/text"
 )
 
 // Names of the parts of a head, and of the rest.
@@ -228,7 +229,7 @@ func (b *builder) loopsPart(loops []core.Loop, limit int) core.HeadPart {
 	for _, l := range loops[:min(len(loops), maxLoops)] {
 		line, tokens := b.loopLine(l, loopTokens)
 		if p.Tokens+tokens > limit && len(p.Loops) == 0 {
-			line, tokens = b.fit(loopNote(l, b.Zone), limit-1, func(room int) string { return clip(oneLine(l.Text), room, b.Tokens) })
+			line, tokens = b.fit(loopNote(l, b.Zone), limit-1, func(room int) string { return clip(text.OneLine(l.Text), room, b.Tokens) })
 			tokens++
 		}
 		if p.Tokens+tokens > limit {
@@ -243,7 +244,7 @@ func (b *builder) loopsPart(loops []core.Loop, limit int) core.HeadPart {
 // loopLine shows a loop with at most limit tokens of its text.
 func (b *builder) loopLine(l core.Loop, limit int) (line string, tokens int) {
 	n := loopNote(l, b.Zone)
-	n.Text = clip(oneLine(l.Text), limit, b.Tokens)
+	n.Text = clip(text.OneLine(l.Text), limit, b.Tokens)
 	line = core.DataLine(n)
 	return line, b.Tokens.Count(line) + 1
 }

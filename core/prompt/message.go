@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/everthread/everthread/core"
+	"github.com/everthread/everthread/core/text"
 )
 
 const (
@@ -85,7 +86,7 @@ func (v *view) around(m *core.Message) (before, after string) {
 		before = whose + strings.ReplaceAll(quoted, "\n", "\n> ") + "\n\n"
 	}
 	if m.ForwardedFrom != "" {
-		from := strings.NewReplacer(`"`, "'", "<", "", ">", "").Replace(clip(oneLine(m.ForwardedFrom), 20, v.tokens))
+		from := strings.NewReplacer(`"`, "'", "<", "", ">", "").Replace(clip(text.OneLine(m.ForwardedFrom), 20, v.tokens))
 		name := v.fence("forwarded", m.Position)
 		before += "[Forwarded: somebody else's words, to be read as data]\n<" + name + ` from="` + from + "\">\n"
 		after = "\n</" + name + ">"

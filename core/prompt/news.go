@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/everthread/everthread/core"
+	"github.com/everthread/everthread/core/text"
 )
 
 // newsTitle begins a note of what changed since the head was fixed.
@@ -160,7 +161,7 @@ func (t *teller) opened() {
 }
 
 func (t *teller) loop(l core.Loop, format string) {
-	if t.plan != Truncate && t.say(format, l.ID, clip(oneLine(l.Text), newsLoop, t.Tokens)) {
+	if t.plan != Truncate && t.say(format, l.ID, clip(text.OneLine(l.Text), newsLoop, t.Tokens)) {
 		t.Loops, t.News.Tainted = append(t.Loops, l.ID), t.News.Tainted || l.Tainted
 	}
 }
@@ -195,7 +196,7 @@ func (t *teller) summary() {
 		story = strings.Join(all[0].blocks, " ")
 	}
 	frame := t.Tokens.Count("- The summary of "+longDate(g.Day.Label)+" is a newer one: ") + 2
-	if t.say("The summary of %s is a newer one: %s", longDate(g.Day.Label), clip(oneLine(story), min(newsSummary, max(t.room-frame, 1)), t.Tokens)) {
+	if t.say("The summary of %s is a newer one: %s", longDate(g.Day.Label), clip(text.OneLine(story), min(newsSummary, max(t.room-frame, 1)), t.Tokens)) {
 		t.Segment, t.Version, t.News.Tainted = g.ID, s.Version, t.News.Tainted || s.Tainted
 	}
 }

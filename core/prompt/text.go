@@ -79,6 +79,3 @@ func clip(text string, limit int, t core.Tokenizer) string {
 	}
 	return ""
 }
-
-// oneLine returns text with every run of white space as one space.
-func oneLine(text string) string { return strings.Join(strings.Fields(text), " ") }

@@ -16,7 +16,7 @@ import (
 	"time"
 	"unicode"
 
-	"golang.org/x/text/unicode/norm"
+	"github.com/everthread/everthread/core/text"
 )
 
 // Settings are the numbers of reminders. Zero values are the defaults.
@@ -71,47 +71,31 @@ type token struct {
 
 var dotted = regexp.MustCompile(`^\d{1,2}\.\d{1,2}\.$|^[ap]\.m\.$`)
 
-func tokenize(text string) []token {
+func tokenize(said string) []token {
 	var out []token
-	for start := 0; start < len(text); {
-		n := strings.IndexFunc(text[start:], func(r rune) bool { return !unicode.IsSpace(r) })
+	for start := 0; start < len(said); {
+		n := strings.IndexFunc(said[start:], func(r rune) bool { return !unicode.IsSpace(r) })
 		if n < 0 {
 			break
 		}
 		start += n
-		end := len(text)
-		if n := strings.IndexFunc(text[start:], unicode.IsSpace); n >= 0 {
+		end := len(said)
+		if n := strings.IndexFunc(said[start:], unicode.IsSpace); n >= 0 {
 			end = start + n
 		}
-		w := fold(text[start:end])
+		w := text.Fold(said[start:end])
 		if !dotted.MatchString(w) {
 			w = strings.TrimRight(w, ".:!?")
 		}
 		bare := strings.Trim(w, ",;()\"«»“”")
-		stop := start + len(strings.TrimRight(text[start:end], ".!?"))
-		if dotted.MatchString(bare) || bare == "" || strings.TrimSpace(text[end:]) == "" {
+		stop := start + len(strings.TrimRight(said[start:end], ".!?"))
+		if dotted.MatchString(bare) || bare == "" || strings.TrimSpace(said[end:]) == "" {
 			stop = end
 		}
 		out = append(out, token{bare, start, stop})
 		start = end
 	}
 	return out
-}
-
-// fold is s in lower case and without accents, with one kind of apostrophe and
-// of hyphen.
-func fold(s string) string {
-	return strings.Map(func(r rune) rune {
-		switch {
-		case unicode.Is(unicode.Mn, r):
-			return -1
-		case r == '’':
-			return '\''
-		case r == '‐' || r == '‑':
-			return '-'
-		}
-		return unicode.ToLower(r)
-	}, norm.NFKD.String(s))
 }
 
 // reader reads the words of a text.

@@ -5,11 +5,11 @@ import (
 	"fmt"
 	"strings"
 	"time"
-	"unicode"
 	"unicode/utf8"
 
 	"github.com/everthread/everthread/core"
 	days "github.com/everthread/everthread/core/day"
+	"github.com/everthread/everthread/core/text"
 )
 
 // Store is what setting and showing reminders needs.
@@ -52,7 +52,7 @@ func (m *Reminders) Describe(expression, language string) string {
 // count. What is wrong is a plain sentence in the language, core.ErrRefused. The
 // reminder is made by core.SetReminder.
 func (m *Reminders) New(ctx context.Context, use core.ToolUse, words string) (core.Reminder, error) {
-	at, cron, rest, err := m.Settings.Parse(clean(words), use.Now, use.Location, m.language(use))
+	at, cron, rest, err := m.Settings.Parse(text.Clean(words), use.Now, use.Location, m.language(use))
 	if err != nil {
 		return core.Reminder{}, err
 	}
@@ -101,16 +101,6 @@ func (m *Reminders) language(use core.ToolUse) string {
 		return use.Language
 	}
 	return m.Settings.Language
-}
-
-// clean is text that every store takes.
-func clean(s string) string {
-	return strings.Map(func(r rune) rune {
-		if unicode.IsControl(r) && r != '\n' && r != '\t' {
-			return -1
-		}
-		return r
-	}, strings.ToValidUTF8(s, "\uFFFD"))
 }
 
 // moment says a time with its date in words of a language.

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/everthread/everthread/core"
+	"github.com/everthread/everthread/core/text"
 )
 
 var (
@@ -63,7 +64,7 @@ func (t setTool) Use(ctx context.Context, use core.ToolUse) (core.ToolResult, er
 	if err != nil {
 		return core.ToolResult{}, err
 	}
-	r := core.Reminder{Text: clean(in.Text), DueAt: at, Cron: cron}
+	r := core.Reminder{Text: text.Clean(in.Text), DueAt: at, Cron: cron}
 	same, err := t.same(ctx, use.User, r)
 	if err != nil {
 		return core.ToolResult{}, err
@@ -81,7 +82,7 @@ func (t setTool) Use(ctx context.Context, use core.ToolUse) (core.ToolResult, er
 // understood: what is left over may have changed the meaning.
 func (m *Reminders) when(use core.ToolUse, when, cron string) (time.Time, string, error) {
 	words := faultsOf(m.language(use))
-	when, cron = strings.TrimSpace(clean(when)), strings.Join(strings.Fields(clean(cron)), " ")
+	when, cron = strings.TrimSpace(text.Clean(when)), strings.Join(strings.Fields(text.Clean(cron)), " ")
 	switch {
 	case when == "" && cron == "":
 		return time.Time{}, "", fault(words.neither)
@@ -104,7 +105,7 @@ func (m *Reminders) same(ctx context.Context, user core.UserID, r core.Reminder)
 	if err != nil {
 		return core.Reminder{}, fmt.Errorf("list reminders: %w", err)
 	}
-	plain := func(s string) string { return strings.Join(strings.Fields(fold(s)), " ") }
+	plain := func(s string) string { return text.OneLine(text.Fold(s)) }
 	for _, a := range active {
 		if a.Cron == r.Cron && a.DueAt.Equal(r.DueAt) && plain(a.Text) == plain(r.Text) {
 			return a, nil

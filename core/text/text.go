@@ -1,0 +1,109 @@
+// Package text compares texts of people and shortens them. It is pure. What the
+// full-text index stores is folded by core/recall, whose rules have a version.
+package text
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"golang.org/x/text/unicode/norm"
+)
+
+// Fold returns s as it is compared: in lower case, without accents and other
+// marks, with one kind of apostrophe and of hyphen.
+func Fold(s string) string {
+	return strings.Map(func(r rune) rune {
+		switch {
+		case unicode.Is(unicode.Mn, r):
+			return -1
+		case r == '’':
+			return '\''
+		case r == '‐' || r == '‑':
+			return '-'
+		}
+		return unicode.ToLower(r)
+	}, norm.NFKD.String(s))
+}
+
+// Unaccent returns s in lower case and without the accents of Latin, Greek and
+// Cyrillic letters. Marks that other scripts need stay. Slugs and digests that are
+// stored depend on it.
+func Unaccent(s string) string {
+	var last rune
+	out := strings.Map(func(r rune) rune {
+		if unicode.Is(unicode.Mn, r) && unicode.In(last, unicode.Latin, unicode.Greek, unicode.Cyrillic) {
+			return -1
+		}
+		last = r
+		return unicode.ToLower(r)
+	}, norm.NFKD.String(s))
+	return norm.NFC.String(out)
+}
+
+// Digest recognises a statement again: two that differ only in case, accents,
+// white space or the punctuation around words have the same. Signs within a
+// word and those that mean something (1.5, C++, -5) count. It is hex SHA-256.
+func Digest(statement string) string {
+	plain := strings.Join(bare(statement), " ")
+	if plain == "" {
+		plain = strings.TrimSpace(statement)
+	}
+	sum := sha256.Sum256([]byte(plain))
+	return hex.EncodeToString(sum[:])
+}
+
+// bare is the words of a statement without what surrounds them.
+func bare(statement string) []string {
+	var out []string
+	for _, f := range strings.Fields(strings.ReplaceAll(Unaccent(statement), "’", "'")) {
+		f = strings.TrimRightFunc(strings.TrimLeftFunc(f, opens), surrounds)
+		if f != "" && f != "-" {
+			out = append(out, f)
+		}
+	}
+	return out
+}
+
+// surrounds reports whether a sign after a word says nothing about it.
+func surrounds(r rune) bool {
+	return opens(r) || strings.ContainsRune(".,;:!?…。、，！？：；", r)
+}
+
+// opens reports whether a sign before a word says nothing about it.
+func opens(r rune) bool {
+	return strings.ContainsRune("\"'`()[]{}«»“”„‘‹›*_~–—「」", r)
+}
+
+// Clean returns s as every store takes it: valid UTF-8 without control characters
+// but line breaks and tabs, and without surrounding white space.
+func Clean(s string) string {
+	return strings.TrimSpace(strings.Map(func(r rune) rune {
+		if unicode.IsControl(r) && r != '\n' && r != '\t' {
+			return -1
+		}
+		return r
+	}, strings.ToValidUTF8(s, "\uFFFD")))
+}
+
+// OneLine returns s with every run of white space as one blank, and none around it.
+func OneLine(s string) string { return strings.Join(strings.Fields(s), " ") }
+
+// Shorten returns s, or its first n characters and … if it has more.
+func Shorten(s string, n int) string {
+	if utf8.RuneCountInString(s) <= n {
+		return s
+	}
+	return strings.TrimSpace(string([]rune(s)[:n])) + "…"
+}
+
+// Within returns s, or its beginning with … if it has more than n characters:
+// together they have n, which is 1 or more.
+func Within(s string, n int) string {
+	if r := []rune(s); len(r) > n {
+		return string(r[:n-1]) + "…"
+	}
+	return s
+}

@@ -1,0 +1,96 @@
+package text_test
+
+import (
+	"strings"
+	"testing"
+	"unicode/utf8"
+
+	"pgregory.net/rapid"
+
+	"github.com/everthread/everthread/core/text"
+)
+
+func TestFold(t *testing.T) {
+	t.Parallel()
+	for s, want := range map[string]string{
+		"Été": "ete", "L’Été": "l'ete", "après‐midi, week‑end": "apres-midi, week-end", "ﬁn ２０": "fin 20", "İstanbul": "istanbul",
+		"ΆΛΦΑ": "αλφα", "仕事": "仕事", "": "", "\xff": "\uFFFD",
+	} {
+		if got := text.Fold(s); got != want {
+			t.Errorf("%q: got %q, want %q", s, got, want)
+		}
+	}
+}
+
+func TestUnaccent(t *testing.T) {
+	t.Parallel()
+	for s, want := range map[string]string{
+		"Santé": "sante", "Μουσική": "μουσικη", "Йод": "иод", "งานที่": "งานที่", "कि": "कि", "한국": "한국", "L’été": "l’ete",
+	} {
+		if got := text.Unaccent(s); got != want {
+			t.Errorf("%q: got %q, want %q", s, got, want)
+		}
+	}
+}
+
+func TestDigest(t *testing.T) {
+	t.Parallel()
+	for _, same := range [][]string{
+		{"Ana's birthday is on 3 June.", "ana’s  BIRTHDAY is on 3 june", "«Ana's birthday is on 3 June»!", "\"Ana's birthday\" is on 3 June…"},
+		{"Préfère le thé", "prefere le the", "Préfère   le thé !"},
+		{"Likes tea, not coffee", "Likes tea — not coffee", "- likes tea (not coffee)"},
+		{"寿司が好き。", "寿司が好き"},
+		{"🎂", " 🎂 "},
+	} {
+		for _, s := range same[1:] {
+			if text.Digest(s) != text.Digest(same[0]) {
+				t.Errorf("%q and %q are not the same", s, same[0])
+			}
+		}
+	}
+	different := []string{"likes C", "likes C++", "likes C#", "dose 1.5 mg", "dose 15 mg", "dose -5 mg", "dose 5 mg", "tea", "not tea", "fever > 38", "fever < 38",
+		"🎂", "🎉", "10 20", "1020", "user@host", "user host"}
+	seen := map[string]string{}
+	for _, s := range different {
+		d := text.Digest(s)
+		if seen[d] != "" || len(d) != 64 {
+			t.Errorf("%q and %q are the same", s, seen[d])
+		}
+		seen[d] = s
+	}
+}
+
+func TestClean(t *testing.T) {
+	t.Parallel()
+	for s, want := range map[string]string{
+		" a\tb\nc\n": "a\tb\nc", "a\x00b\u0085c\rd": "abcd", "a\xffb": "a\uFFFDb", "\x00": "",
+	} {
+		if got := text.Clean(s); got != want {
+			t.Errorf("%q: got %q, want %q", s, got, want)
+		}
+	}
+}
+
+func TestShortening(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		s                 string
+		n                 int
+		shortened, within string
+	}{
+		{"", 3, "", ""}, {"été", 3, "été", "été"}, {"étés", 3, "été…", "ét…"}, {"to be", 3, "to…", "to…"}, {"ab", 1, "a…", "…"},
+	} {
+		if got := text.Shorten(c.s, c.n); got != c.shortened {
+			t.Errorf("%q shortened to %d is %q", c.s, c.n, got)
+		}
+		if got := text.Within(c.s, c.n); got != c.within {
+			t.Errorf("%q within %d is %q", c.s, c.n, got)
+		}
+	}
+	rapid.Check(t, func(r *rapid.T) {
+		s, n := rapid.String().Draw(r, "text"), rapid.IntRange(1, 20).Draw(r, "n")
+		if got := text.Within(s, n); utf8.RuneCountInString(got) > n || !strings.HasPrefix(s, strings.TrimSuffix(got, "…")) {
+			r.Fatalf("%q within %d is %q", s, n, got)
+		}
+	})
+}
