@@ -6,8 +6,8 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/everthread/everthread/configs"
 	"github.com/everthread/everthread/core"
+	"github.com/everthread/everthread/core/engine"
 	"github.com/everthread/everthread/core/job"
 	"github.com/everthread/everthread/core/long"
 	"github.com/everthread/everthread/core/loops"
@@ -29,7 +29,7 @@ func (a *app) newSummary(chat core.Model) error {
 	}
 	a.summary = &summary.Summarizer{
 		Store: a.store, Jobs: a.jobs, Users: a.people, Planner: lazyPlanner{a}, Model: m, Tokens: a.tokens,
-		Settings: summary.Settings{Window: smallestWindow(llm), MaxOutput: llm.MaxOutputTokens, TokensPerDay: c.Limits.TokensPerDay,
+		Settings: summary.Settings{Window: engine.SmallestWindow(llm), MaxOutput: llm.MaxOutputTokens, TokensPerDay: c.Limits.TokensPerDay,
 			Attempts: c.Summaries.Attempts, PostForward: c.Summaries.PostForward, PostMin: c.Summaries.PostMinMessages,
 			PostExpires: c.Summaries.PostExpires, Language: c.DefaultLanguage},
 		Calendar: a.calendar, Channels: a, Support: a.search.Support, SameLoop: loops.Match,
@@ -38,33 +38,11 @@ func (a *app) newSummary(chat core.Model) error {
 	x := c.Context.Long
 	a.compress = &long.Worker{
 		Store: a.store, Jobs: a.jobs, Users: a.people, Model: m, Compressor: long.New(a.tokens, long.Options{}), Tokens: a.tokens,
-		Settings: long.Settings{Budget: longBudget(c), Threshold: x.CompressThreshold, Raw: longRaw(c), MaxOutput: llm.MaxOutputTokens,
+		Settings: long.Settings{Budget: engine.LongBudget(c), Threshold: x.CompressThreshold, Raw: engine.LongRaw(c), MaxOutput: llm.MaxOutputTokens,
 			TokensPerDay: c.Limits.TokensPerDay, Attempts: c.Summaries.Attempts},
 		Calendar: a.calendar, Count: a.meter.Count, Log: a.log.Named("compress"), Now: a.now,
 	}
 	return nil
-}
-
-// longBudget is what a prompt of the strategy long may take of the models' windows,
-// and of a day's tokens, so that these are enough for some turns.
-func longBudget(c configs.Config) int {
-	most := min(c.Context.Long.Budget, smallestWindow(c.LLM)-maxSchema-c.LLM.MaxOutputTokens)
-	if c.Limits.TokensPerDay > 0 {
-		most = min(most, c.Limits.TokensPerDay/8)
-	}
-	return max(most, c.Context.TotalTokens)
-}
-
-// longRaw is how many of the newest tokens stay as they are. What is configured
-// holds within four fifths of where compression starts; the default is at most a
-// third of it, so that small budgets are shared as large ones are.
-func longRaw(c configs.Config) int {
-	x := c.Context.Long
-	starts := int(float64(longBudget(c)) * x.CompressThreshold)
-	if x.RawRecentTokens == configs.Default().Context.Long.RawRecentTokens {
-		return min(x.RawRecentTokens, starts/3)
-	}
-	return min(x.RawRecentTokens, starts*4/5)
 }
 
 // compressions is the work on pages. One at a time is enough: nobody waits for it.

@@ -11,6 +11,7 @@ import (
 
 	"github.com/everthread/everthread/core"
 	"github.com/everthread/everthread/core/command"
+	"github.com/everthread/everthread/core/engine"
 )
 
 type daysCmd struct {
@@ -108,7 +109,7 @@ func (s daysShowCmd) Run(ctx context.Context, d *desk) error {
 
 // label reads a date as /day does in a conversation.
 func (d *desk) label(u core.User, date string) (string, error) {
-	cal, err := newCalendar(d.cfg)
+	cal, err := engine.NewCalendar(d.cfg)
 	if err != nil {
 		return "", err
 	}

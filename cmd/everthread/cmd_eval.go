@@ -15,6 +15,7 @@ import (
 
 	"github.com/everthread/everthread/configs"
 	"github.com/everthread/everthread/core"
+	"github.com/everthread/everthread/core/engine"
 	"github.com/everthread/everthread/core/llm/tokens"
 	"github.com/everthread/everthread/core/recall"
 )
@@ -134,7 +135,7 @@ func (t *evalTarget) People(ctx context.Context, _ core.UserID, q core.SearchQue
 // Load stores a session as the messages of one day, in the transaction that
 // stores what people write.
 func (t *evalTarget) Load(ctx context.Context, user core.UserID, s recall.Session) ([]core.MessageID, error) {
-	cal, err := newCalendar(t.cfg)
+	cal, err := engine.NewCalendar(t.cfg)
 	if err != nil {
 		return nil, err
 	}

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/everthread/everthread/core"
+	"github.com/everthread/everthread/core/engine"
 	"github.com/everthread/everthread/core/export"
 )
 
@@ -43,7 +44,7 @@ func (e exportCmd) Run(ctx context.Context, d *desk) error {
 
 // export writes an export into a file, and shows how far it is.
 func (d *desk) export(ctx context.Context, file string, u core.User) (messages int, err error) {
-	calendar, err := newCalendar(d.cfg)
+	calendar, err := engine.NewCalendar(d.cfg)
 	if err != nil {
 		return 0, err
 	}

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/everthread/everthread/core"
+	"github.com/everthread/everthread/core/engine"
 	"github.com/everthread/everthread/core/llm/tokens"
 	"github.com/everthread/everthread/core/prompt"
 )
@@ -109,7 +110,7 @@ func (s turnsShowCmd) Run(ctx context.Context, d *desk) error {
 		if snapshot == nil {
 			return fmt.Errorf("turn %d has not answered, so there is no prompt to show", s.ID)
 		}
-		if v.Prompt, err = rebuild(ctx, d.store, d.cfg, tokens.New(), u.ID, snapshot); err != nil {
+		if v.Prompt, err = engine.Rebuild(ctx, d.store, d.cfg, tokens.New(), u.ID, snapshot); err != nil {
 			return err
 		}
 	}

@@ -1,13 +1,10 @@
 package main
 
 import (
-	"cmp"
 	"context"
 	"crypto/rand"
-	"errors"
 	"fmt"
 	"path/filepath"
-	"time"
 
 	"github.com/everthread/everthread/adapters/api"
 	"github.com/everthread/everthread/adapters/mcp"
@@ -15,14 +12,14 @@ import (
 	"github.com/everthread/everthread/adapters/web"
 	"github.com/everthread/everthread/core"
 	"github.com/everthread/everthread/core/client"
+	"github.com/everthread/everthread/core/engine"
 	"github.com/everthread/everthread/core/live"
 	"github.com/everthread/everthread/core/recall"
-	"github.com/everthread/everthread/core/trust"
 )
 
 // doors are the channels of the gateway itself, for people with a browser and for
 // programs with an API key. They use the gateway, which is made after them.
-func (a *app) doors(chat core.Model) ([]core.Channel, error) {
+func (a *app) doors() ([]core.Channel, error) {
 	var out []core.Channel
 	c := a.cfg.Channels
 	if c.Web.Enabled {
@@ -37,9 +34,9 @@ func (a *app) doors(chat core.Model) ([]core.Channel, error) {
 		return nil, fmt.Errorf("http.trusted_proxies: %w", err)
 	}
 	a.guard = client.NewGuard(client.GuardOptions{Store: a.store, Address: address, Log: a.log.Named("keys"), Now: a.now})
-	asker := &live.Asker{Hub: a.hub, Receiver: lazyGateway{a}, Store: a.store, Over: a.over}
+	asker := &live.Asker{Hub: a.hub, Receiver: lazyGateway{a}, Store: a.store, Over: a.engine.Over}
 	if c.OpenAI.Enabled {
-		out = append(out, openai.New(openai.Options{Guard: a.guard, Asker: asker, Director: &director{a, chat}, Keeper: a.files, Store: a.store,
+		out = append(out, openai.New(openai.Options{Guard: a.guard, Asker: asker, Director: a.engine, Keeper: a.files, Store: a.store,
 			Embedder: a.ledger.Embedder(a.embedders.system, 0), EmbeddingModel: a.cfg.Embeddings.Model, Tokens: a.tokens, Log: a.log.Named("openai"), Now: a.now}))
 		out = append(out, api.New(api.Options{Guard: a.guard, Asker: asker, Actor: lazyGateway{a}, Store: a.store, Searcher: a.search, Memory: a.memory,
 			Names: a.names, Zone: a.calendar.Zone, Log: a.log.Named("api"), Now: a.now}))
@@ -78,99 +75,7 @@ func (l lazyGateway) Act(ctx context.Context, user core.UserID, effects ...core.
 	return l.gateway.Act(ctx, user, effects...)
 }
 
-// over tells until when the budget of a user's day is used up; zero: it is not.
-func (a *app) over(ctx context.Context, user core.UserID) (time.Time, error) {
-	u, err := a.people.User(ctx, user)
-	if err != nil {
-		return time.Time{}, err
-	}
-	if until := a.closed(u.Settings); !until.IsZero() {
-		return until, nil
-	}
-	limit := a.cfg.Limits.TokensPerDay
-	if limit == 0 {
-		return time.Time{}, nil
-	}
-	today := a.calendar.Day(u.Settings, a.now())
-	used, reserved, err := a.store.UsageOf(ctx, user, today.Label)
-	if err != nil || used+reserved == 0 || used+reserved+a.step(u.Settings) <= limit {
-		return time.Time{}, err
-	}
-	return today.End, nil
-}
-
-// director asks the model without a thread.
-type director struct {
-	*app
-	model core.Model
-}
-
-// Afford takes tokens of a user's day before a call.
-func (d *director) Afford(ctx context.Context, user core.UserID, tokens int) (func(core.Usage) error, error) {
-	u, err := d.people.User(ctx, user)
-	if err != nil {
-		return nil, err
-	}
-	today := d.calendar.Day(u.Settings, d.now())
-	if until := d.ledger.Closed(ctx, tokens); !until.IsZero() {
-		return nil, &live.OverBudget{Until: until}
-	}
-	ok, err := d.store.ReserveCall(ctx, user, today.Label, tokens, d.cfg.Limits.TokensPerDay)
-	switch {
-	case err != nil:
-		return nil, err
-	case !ok:
-		return nil, &live.OverBudget{Until: today.End}
-	}
-	if d.cfg.Limits.TokensPerDay == 0 {
-		tokens = 0 // nothing was reserved
-	}
-	return func(took core.Usage) error {
-		return d.store.SettleCall(context.WithoutCancel(ctx), user, today.Label, tokens, took)
-	}, nil
-}
-
-// Direct asks once. What it may take is reserved before, and what it takes is
-// charged, whatever comes of it.
-func (d *director) Direct(ctx context.Context, user core.UserID, req core.ModelRequest) (core.Delta, error) {
-	most := cmp.Or(req.MaxTokens, d.cfg.LLM.MaxOutputTokens)
-	settle, err := d.Afford(ctx, user, d.promptTokens(req)+most)
-	if err != nil {
-		return core.Delta{}, err
-	}
-	var out core.Delta
-	for delta, streamErr := range d.model.Stream(ctx, req) {
-		if err = streamErr; err != nil {
-			break
-		}
-		delta.Text = out.Text + delta.Text
-		out = delta
-	}
-	var over *trust.OverCap
-	if errors.As(err, &over) {
-		err = &live.OverBudget{Until: over.Until}
-	}
-	if err == nil && out.Finish == "" {
-		err = &core.ModelError{Kind: core.ModelDown, Err: errors.New("the answer was cut off")}
-	}
-	return out, cmp.Or(err, settle(d.took(req, out)))
-}
-
-// promptTokens counts what a request shows the model.
-func (d *director) promptTokens(req core.ModelRequest) (n int) {
-	for _, m := range req.Messages {
-		n += d.tokens.Count(m.Content)
-	}
-	return n
-}
-
-// took is what a call took, counted here if the model did not say.
-func (d *director) took(req core.ModelRequest, out core.Delta) core.Usage {
-	switch {
-	case out.Usage != nil:
-		return *out.Usage
-	case out.Text == "" && out.Finish == "":
-		return core.Usage{}
-	}
-	return core.Usage{Completion: d.tokens.Count(out.Text), Prompt: d.promptTokens(req)}
+// rebuild returns the prompt that a snapshot describes.
+func (a *app) rebuild(ctx context.Context, user core.UserID, s *core.Snapshot) ([]core.ModelMessage, error) {
+	return engine.Rebuild(ctx, a.store, a.cfg, a.tokens, user, s)
 }

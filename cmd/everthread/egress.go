@@ -6,6 +6,7 @@ import (
 
 	"github.com/everthread/everthread/configs"
 	"github.com/everthread/everthread/core"
+	"github.com/everthread/everthread/core/engine"
 	"github.com/everthread/everthread/core/trust/egress"
 )
 
@@ -23,7 +24,7 @@ func (h *holder) counts() {
 	o.PerDay = core.Egress{Calls: int64(h.cfg.Egress.CallsPerDay), Bytes: int64(h.cfg.Egress.BytesPerDay)}
 	o.Meter, o.Now = h.store, h.now
 	o.Day = func(ctx context.Context, user core.UserID) (core.Day, error) {
-		c, err := newCalendar(h.cfg)
+		c, err := engine.NewCalendar(h.cfg)
 		if err != nil {
 			return core.Day{}, err
 		}

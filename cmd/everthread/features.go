@@ -4,24 +4,21 @@ import (
 	"context"
 	"fmt"
 	"math/rand/v2"
-	"slices"
 	"strings"
-	"sync"
 	"time"
 
 	"go.uber.org/zap"
 
 	"github.com/everthread/everthread/configs"
 	"github.com/everthread/everthread/core"
-	"github.com/everthread/everthread/core/agent"
 	"github.com/everthread/everthread/core/agent/mcp"
 	"github.com/everthread/everthread/core/day"
 	"github.com/everthread/everthread/core/embed"
+	"github.com/everthread/everthread/core/engine"
 	"github.com/everthread/everthread/core/job"
 	llmembed "github.com/everthread/everthread/core/llm/embed"
 	"github.com/everthread/everthread/core/loops"
 	"github.com/everthread/everthread/core/memory"
-	"github.com/everthread/everthread/core/prompt"
 	"github.com/everthread/everthread/core/recall"
 	"github.com/everthread/everthread/core/remind"
 	"github.com/everthread/everthread/core/trust/egress"
@@ -36,7 +33,6 @@ type features struct {
 	embedders *embedders
 	embedding *embed.Worker
 	mcp       *mcp.Client
-	tools     *toolbox
 }
 
 // newAnalyzer is the analyzer of the full-text index.
@@ -49,7 +45,7 @@ func newAnalyzer(c configs.Config) (*recall.Analyzer, error) {
 }
 
 // newFeatures wires recall, memory, loops and reminders.
-func (a *app) newFeatures(chat core.Model) error {
+func (a *app) newFeatures() error {
 	c := a.cfg
 	analyzer, err := newAnalyzer(c)
 	if err != nil {
@@ -63,10 +59,7 @@ func (a *app) newFeatures(chat core.Model) error {
 	a.newEmbedding()
 	a.memory = &memory.Memory{Store: a.store, Signals: a.search, Embed: a.embedders.name,
 		Settings: memory.Settings{SemanticWeight: c.Recall.SemanticWeight, LexicalWeight: c.Recall.LexicalWeight, Candidates: c.Recall.Candidates}}
-	if err := a.newReminders(); err != nil {
-		return err
-	}
-	return a.newTools(chat)
+	return a.newReminders()
 }
 
 // newEmbedder returns the configured embedder, or nil.
@@ -107,25 +100,17 @@ func (a *app) newReminders() error {
 	return nil
 }
 
-// newTools puts the tools together: our own at once, those of MCP servers when
-// these have been reached.
-func (a *app) newTools(chat core.Model) error {
-	c := a.cfg.Agent
-	a.mcp = mcp.New(mcp.Options{Servers: servers(c.MCPServers), Version: version, Tokenizer: a.tokens, Way: a.way, Log: a.log.Named("mcp"), Now: a.now, Rand: rand.Float64})
-	box := &toolbox{outside: a.mcp.Tools, tokenizer: a.tokens}
-	delegate := &agent.Delegate{Model: chat, Tools: a.toolsOf, Journal: a.store, MaxSteps: c.MaxSteps, ToolTokens: c.ToolTokens,
-		ResultTokens: c.ResultTokens, ToolTimeout: c.ToolTimeout, MaxOutputTokens: a.cfg.LLM.MaxOutputTokens, Patience: c.DelegateTimeout,
-		Tokenizer: a.tokens, Now: a.now}
-	base, err := agent.NewRegistry(a.ownTools(delegate)...)
-	box.base = base
-	a.tools = box
-	return err
+// newEngine makes the engine of the features.
+func (a *app) newEngine(chat core.Model) (*engine.Engine, error) {
+	a.mcp = mcp.New(mcp.Options{Servers: servers(a.cfg.Agent.MCPServers), Version: version, Tokenizer: a.tokens, Way: a.way,
+		Log: a.log.Named("mcp"), Now: a.now, Rand: rand.Float64})
+	return engine.New(engine.Options{Config: a.cfg, Store: a.store, Users: a.people, Model: chat, Ledger: a.ledger, Tokens: a.tokens,
+		Calendar: a.calendar, Files: a.files, Memory: a.memory, Servers: a.mcp, Tools: a.ownTools(), Now: a.now})
 }
 
-// ownTools are all tools that are not of MCP servers.
-func (a *app) ownTools(delegate *agent.Delegate) []core.Tool {
-	tools := []core.Tool{agent.TimeNow{}, delegate}
-	tools = append(tools, recall.Tools(a.search, a.names)...)
+// ownTools are the tools of the features.
+func (a *app) ownTools() []core.Tool {
+	tools := recall.Tools(a.search, a.names)
 	tools = append(tools, a.memory.Tools()...)
 	tools = append(tools, (&loops.Loops{Store: a.store}).Tools()...)
 	return append(tools, a.reminders.Tools()...)
@@ -171,102 +156,6 @@ func servers(list []configs.MCPServer) []mcp.Server {
 	}
 	return out
 }
-
-// toolbox is the set of tools of the moment. What a user may use of it is counted
-// again when it grows: the vocabulary is large.
-type toolbox struct {
-	base      *agent.Registry // without those of memory for people who want none
-	outside   func() []core.Tool
-	tokenizer core.Tokenizer
-
-	mu   sync.Mutex
-	more int
-	sets map[string]*toolset // by the outside tools in it
-}
-
-// toolset is what some users may use.
-type toolset struct {
-	tools  *agent.Registry
-	tokens int // of the descriptions; 0: not counted yet
-}
-
-// of returns the tools that a user has at the moment.
-func (b *toolbox) of(u core.User) *agent.Registry { return b.set(u).tools }
-
-// schema returns how many tokens their descriptions take.
-func (b *toolbox) schema(u core.User) int {
-	s := b.set(u)
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	if s.tokens == 0 {
-		s.tokens = s.tools.Tokens(b.tokenizer)
-	}
-	return s.tokens
-}
-
-func (b *toolbox) set(u core.User) *toolset {
-	all := b.outside()
-	var mine []core.Tool
-	var names strings.Builder
-	base := b.base
-	if u.Settings.MemoryOff {
-		base = b.base.Only(func(name string) bool { return !memory.IsTool(name) })
-		names.WriteString("no memory ")
-	}
-	for _, t := range all {
-		if g, ok := t.(core.GuardedTool); !ok || g.May(u) {
-			mine = append(mine, t)
-			names.WriteString(t.Spec().Name + " ")
-		}
-	}
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	if b.sets == nil || len(all) != b.more {
-		b.sets, b.more = map[string]*toolset{}, len(all)
-	}
-	s := b.sets[names.String()]
-	if s == nil {
-		s = &toolset{tools: base.With(mine...)}
-		b.sets[names.String()] = s
-	}
-	return s
-}
-
-// toolsOf returns the tools that a user has at the moment; of somebody who is gone
-// none.
-func (a *app) toolsOf(ctx context.Context, user core.UserID) *agent.Registry {
-	u, err := a.people.User(ctx, user)
-	if err != nil {
-		return nil
-	}
-	return a.tools.of(u)
-}
-
-// reachServers waits, for a while after the start, until every MCP server has been
-// tried: a turn that goes on after a crash wants the tools that it had.
-func (a *app) reachServers(ctx context.Context) {
-	untried := func(s mcp.Status) bool { return !s.Up && s.Error == "" }
-	ctx, cancel := context.WithTimeout(ctx, reachFor)
-	defer cancel()
-	for ctx.Err() == nil && slices.ContainsFunc(a.mcp.Status(), untried) {
-		pause(ctx, 20*time.Millisecond)
-	}
-}
-
-const reachFor = 5 * time.Second
-
-// hints is the part of a prompt that tells how to use memory, and what it is about.
-func (a *app) hints(ctx context.Context, user core.UserID) prompt.Static {
-	var themes []core.Theme
-	return prompt.Static{Name: "themes", Load: func() (text string, err error) {
-		themes, err = a.memory.Themes(ctx, user, hintedThemes)
-		return memory.Hints(themes, err), err
-	}, Tainted: func() bool { return memory.Foreign(themes) }}
-}
-
-// hintedThemes is one more theme than hints show, so that they can say that
-// there are more.
-const hintedThemes = 11
 
 // remind tells people what they wanted to be reminded of.
 func (a *app) remind(ctx context.Context) error { return a.firer.Run(ctx, a.now()) }

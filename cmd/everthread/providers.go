@@ -53,13 +53,8 @@ func (a *app) transcriber() media.Transcriber {
 	return a.ledger.Transcriber(t)
 }
 
-// closed is until when the tokens of all are used up; zero: they are not.
-func (a *app) closed(s core.Settings) time.Time {
-	return a.ledger.Closed(context.Background(), a.step(s))
-}
-
 // busy reports whether background work is to hold back: replies are being written,
 // or the day has no tokens left for it.
 func (a *app) busy() bool {
-	return a.gateway.Busy() || !a.closed(core.Settings{}).IsZero()
+	return a.gateway.Busy() || !a.engine.Closed(core.Settings{}).IsZero()
 }

@@ -7,6 +7,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/everthread/everthread/core"
 	"github.com/everthread/everthread/core/agent"
 	"github.com/everthread/everthread/core/agent/tooltest"
 	"github.com/everthread/everthread/core/memory"
@@ -18,7 +19,7 @@ import (
 func TestOwnToolsAreWhatProvidersTake(t *testing.T) {
 	t.Parallel()
 	a := &app{holder: &holder{}, features: features{search: &recall.Searcher{}, memory: &memory.Memory{}, reminders: &remind.Reminders{}}}
-	tools := a.ownTools(&agent.Delegate{})
+	tools := append([]core.Tool{agent.TimeNow{}, &agent.Delegate{}}, a.ownTools()...)
 	if len(tools) < 14 {
 		t.Fatalf("%d tools", len(tools))
 	}

@@ -6,14 +6,10 @@ import (
 	"os"
 
 	"go.opentelemetry.io/otel"
-	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/exporters/otlp/otlptrace/otlptracehttp"
 	"go.opentelemetry.io/otel/sdk/resource"
 	"go.opentelemetry.io/otel/sdk/trace"
 	semconv "go.opentelemetry.io/otel/semconv/v1.37.0"
-	oteltrace "go.opentelemetry.io/otel/trace"
-
-	"github.com/everthread/everthread/core"
 )
 
 // tracing tells whether traces are wanted (SPEC 18).
@@ -33,11 +29,4 @@ func startTracing(ctx context.Context) (stop func(context.Context) error, err er
 		trace.WithResource(resource.NewSchemaless(semconv.ServiceName("everthread"), semconv.ServiceVersion(version))))
 	otel.SetTracerProvider(provider)
 	return provider.Shutdown, nil
-}
-
-// span begins a span of a turn, which end ends. Without tracing it does nothing.
-func span(ctx context.Context, name string, t *core.Turn) (inner context.Context, end func()) {
-	inner, s := otel.Tracer("everthread").Start(ctx, name, oteltrace.WithAttributes(
-		attribute.Int64("user", int64(t.User)), attribute.Int64("thread", int64(t.Thread)), attribute.Int64("turn", int64(t.ID))))
-	return inner, func() { s.End() }
 }

@@ -20,6 +20,7 @@ import (
 	"github.com/everthread/everthread/core/client"
 	"github.com/everthread/everthread/core/command"
 	"github.com/everthread/everthread/core/day"
+	"github.com/everthread/everthread/core/engine"
 	"github.com/everthread/everthread/core/gateway"
 	"github.com/everthread/everthread/core/job"
 	"github.com/everthread/everthread/core/live"
@@ -85,6 +86,7 @@ type app struct {
 	summary  *summary.Summarizer
 	compress *long.Worker
 	files    *media.Files
+	engine   *engine.Engine
 	gateway  *gateway.Gateway
 	channels []core.Channel
 	meter    *meter
@@ -107,7 +109,7 @@ func build(h *holder, channels []core.Channel) (*app, error) {
 		hub: live.New(h.store, h.worker, h.now, h.log.Named("live"))}
 	c := h.cfg
 	var err error
-	if a.calendar, err = newCalendar(c); err != nil {
+	if a.calendar, err = engine.NewCalendar(c); err != nil {
 		return nil, err
 	}
 	a.jobs = &job.Worker{Store: h.store, Name: h.worker, Lease: c.Turn.Lease, Busy: a.busy, Now: h.now, Rand: rand.Float64, Log: h.log.Named("jobs")}
@@ -117,7 +119,7 @@ func build(h *holder, channels []core.Channel) (*app, error) {
 	if err != nil {
 		return nil, fmt.Errorf("llm: %w", err)
 	}
-	if err := a.newFeatures(chat); err != nil {
+	if err := a.newFeatures(); err != nil {
 		return nil, err
 	}
 	if err := a.newSummary(chat); err != nil {
@@ -125,12 +127,15 @@ func build(h *holder, channels []core.Channel) (*app, error) {
 	}
 	a.commands = a.newCommands()
 	a.files = a.newFiles()
-	doors, err := a.doors(chat)
+	if a.engine, err = a.newEngine(chat); err != nil {
+		return nil, err
+	}
+	doors, err := a.doors()
 	if err != nil {
 		return nil, err
 	}
 	a.channels = append(a.channels[:len(a.channels):len(a.channels)], doors...)
-	a.newGateway(chat)
+	a.newGateway()
 	return a, nil
 }
 
@@ -180,16 +185,24 @@ func (a *app) everyChannel() []core.Channel {
 	return out
 }
 
-func (a *app) newGateway(chat core.Model) {
+// Capabilities are those of a channel by its name; of one that is not there, none.
+func (a *app) Capabilities(channel string) core.Capabilities {
+	for _, ch := range a.everyChannel() {
+		if d, ok := ch.(core.Describer); ok && ch.Name() == channel {
+			return d.Capabilities()
+		}
+	}
+	return core.Capabilities{}
+}
+
+func (a *app) newGateway() {
 	c := a.cfg
-	context := newContexts(a)
-	agents := &agents{app: a, model: chat}
 	a.gateway = gateway.New(gateway.Options{
-		Store: a.store, Wakes: a.store, Jobs: a.jobs, Files: a.files, People: a.people, Commands: a.commands, Prompts: context, Agent: agents,
+		Store: a.store, Wakes: a.store, Jobs: a.jobs, Files: a.files, People: a.people, Commands: a.commands, Prompts: a.engine, Agent: a.engine,
 		Calendar: a.calendar, Limiter: a.limiter(), Tokens: a.tokens, Channels: a.channels,
 		Settings: gateway.Settings{Debounce: c.Turn.Debounce, Workers: c.Turn.Workers, GiveUpAfter: c.Turn.GiveUpAfter,
 			Poll: pollEvery, TokensPerDay: c.Limits.TokensPerDay, TurnsPerMinute: c.Limits.TurnsPerMinute,
-			Reserve: a.reserve, Closed: a.closed, SummarizeAfter: c.Summaries.AfterMessages, Language: c.DefaultLanguage},
+			Reserve: a.engine.Reserve, Closed: a.engine.Closed, SummarizeAfter: c.Summaries.AfterMessages, Language: c.DefaultLanguage},
 		Preview: a.hub.Preview, Meter: a.meter, Log: a.log, Now: a.now, Rand: rand.New(rand.NewPCG(rand.Uint64(), rand.Uint64())), Crash: crash,
 	})
 }

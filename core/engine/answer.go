@@ -1,0 +1,149 @@
+package engine
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+
+	"github.com/everthread/everthread/core"
+	"github.com/everthread/everthread/core/agent"
+	"github.com/everthread/everthread/core/client"
+	"github.com/everthread/everthread/core/trust"
+)
+
+// Answer runs the loop of one turn.
+func (e *Engine) Answer(ctx context.Context, t *core.Turn, u core.User, p core.Prompt, onText func(string)) (core.Answer, error) {
+	ctx, end := span(ctx, "answer", t)
+	defer end()
+	if e.Config.LLM.Vision {
+		if err := e.addImages(ctx, t, &p); err != nil {
+			return core.Answer{}, fmt.Errorf("load images: %w", err)
+		}
+	}
+	c := e.Config.Agent
+	e.reachServers(ctx)
+	tools, guard := e.tools.of(u), agent.Promise
+	asked := core.Request{}
+	if p.Request != nil {
+		asked = *p.Request
+	}
+	model, reserved := e.Model, e.reserved(t, u, e.maxOutput(asked))
+	call := core.ToolUse{User: t.User, Thread: t.Thread, Turn: t.ID, By: through(t), Inputs: t.Inputs, Location: u.Settings.Location(e.Calendar.Zone), Language: u.Settings.Language}
+	var more func(context.Context, core.ModelRequest) (bool, error)
+	if reserved != nil {
+		model, call.Reserve, more = reserved.Model(e.Model), reserved.Take, reserved.Affords
+		if ok, err := e.several(ctx, t, u, reserved); err != nil {
+			return core.Answer{}, err
+		} else if !ok { // the day's budget has one call left
+			tools, guard, asked.Tools = nil, nil, nil
+		}
+	}
+	decided, err := e.decided(ctx, t.User, p.Decides)
+	if err != nil {
+		return core.Answer{}, err
+	}
+	out, err := agent.Run(ctx, agent.Request{Model: model, Messages: p.Messages, CachePrefix: p.CachePrefix, Tools: tools,
+		Call: call, Journal: e.Store, MaxSteps: c.MaxSteps, ToolTokens: c.ToolTokens, ResultTokens: c.ResultTokens, ToolTimeout: c.ToolTimeout,
+		Client: asked.Tools, Choice: asked.Choice, Permit: permit, Tainted: p.Tainted, Foreign: p.Foreign, Decided: decided,
+		MaxOutputTokens: e.maxOutput(asked), Tokenizer: e.Tokens, Now: e.Now, Keep: e.Files.KeepFile, OnText: onText, Guard: guard, More: more})
+	return core.Answer{Messages: out.Messages, Usage: out.Usage, Effects: out.Effects, FirstToken: out.FirstToken, Model: out.Model,
+		Finish: out.Finish, Steps: out.Steps, Question: out.Question, Tainted: out.Tainted}, err
+}
+
+// through is through whom a turn came: the key of a program, or an identity.
+func through(t *core.Turn) core.Actor {
+	if key, ok := client.KeyOf(t.Address); ok {
+		return core.Actor{Via: core.ViaKey, ID: key}
+	}
+	if t.Identity == 0 {
+		return core.Actor{}
+	}
+	return core.Actor{Via: core.ViaIdentity, ID: int64(t.Identity)}
+}
+
+// permit decides about calls of outside tools: what the operator allowed runs, but
+// in a tainted turn only what reads; all else asks the person.
+func permit(tool core.Tool, tainted bool) agent.Verdict {
+	g, ok := tool.(core.GuardedTool)
+	if !ok {
+		return agent.Allow
+	}
+	if allowed, readOnly := g.Standing(); readOnly || allowed && !tainted {
+		return agent.Allow
+	}
+	return agent.Ask
+}
+
+// decided is the call that a turn goes on with; nil: none.
+func (e *Engine) decided(ctx context.Context, user core.UserID, d *core.Decision) (*agent.Decided, error) {
+	if d == nil {
+		return nil, nil
+	}
+	a, err := e.Store.Approval(ctx, user, d.Approval)
+	if errors.Is(err, core.ErrNotFound) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	var s core.CallSubject
+	if err := json.Unmarshal([]byte(a.Subject), &s); err != nil || s.Call.Name == "" {
+		return nil, err // it was forgotten meanwhile
+	}
+	return &agent.Decided{Call: s.Call, Yes: a.State == core.ApprovalYes}, nil
+}
+
+// maxOutput bounds an answer: a client may ask for less than is configured.
+func (e *Engine) maxOutput(r core.Request) int {
+	c := e.Config.LLM.MaxOutputTokens
+	if r.MaxTokens > 0 && (c == 0 || r.MaxTokens < c) {
+		return r.MaxTokens
+	}
+	return c
+}
+
+// reserved is what is reserved of a person's day for their turn; nil: it has no bound.
+func (e *Engine) reserved(t *core.Turn, u core.User, output int) *trust.Reservation {
+	limit := e.Config.Limits.TokensPerDay
+	if limit == 0 {
+		return nil
+	}
+	return &trust.Reservation{Reserved: t.Reserved, Taken: t.Used.Prompt + t.Used.Completion, Output: output, Results: e.Config.Agent.ToolTokens,
+		Tokens: e.Tokens, Until: e.Calendar.Day(u.Settings, e.Now()).End,
+		More: func(ctx context.Context, n int) (bool, error) {
+			return e.Store.ReserveMore(ctx, t, core.Budget{TokensPerDay: limit, Reserve: n})
+		}}
+}
+
+// several reports whether a turn has tokens for more than one call. What attempts of
+// it took before is reserved anew first; the error is an OverCap where not even one
+// call is left.
+func (e *Engine) several(ctx context.Context, t *core.Turn, u core.User, r *trust.Reservation) (bool, error) {
+	full, least := e.Reserve(u.Settings)
+	if t.Lease.Attempt <= 1 && t.Used == (core.Usage{}) {
+		return t.Reserved >= full, nil
+	}
+	ok, err := r.Has(ctx, full)
+	if ok || err != nil {
+		return ok, err
+	}
+	if ok, err = r.Has(ctx, least); err == nil && !ok {
+		err = &core.ModelError{Kind: core.ModelBusy, Err: &trust.OverCap{Until: r.Until, One: true}}
+	}
+	return false, err
+}
+
+// addImages puts the pictures of the turn's inputs into the prompt.
+func (e *Engine) addImages(ctx context.Context, t *core.Turn, p *core.Prompt) error {
+	images, err := e.Files.Images(ctx, t.User, t.Inputs)
+	if err != nil || len(images) == 0 {
+		return err
+	}
+	for i, id := range p.Sources {
+		if id != 0 {
+			p.Messages[i].Images = images[id]
+		}
+	}
+	return nil
+}

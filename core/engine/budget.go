@@ -1,0 +1,107 @@
+package engine
+
+import (
+	"cmp"
+	"context"
+	"time"
+
+	"github.com/everthread/everthread/configs"
+	"github.com/everthread/everthread/core"
+	"github.com/everthread/everthread/core/prompt"
+)
+
+// budgets bounds prompts as it is configured.
+func budgets(c configs.Config) prompt.Budgets {
+	return prompt.Budgets{Raw: c.Context.TodayRawTokens, TodaySummary: c.Context.TodaySummaryTokens, Last: c.Context.LastConversationTokens,
+		Loops: c.Context.OpenLoopsTokens, News: c.Context.NewsTokens, Target: c.Context.TargetTokens, Cap: c.Context.TotalTokens,
+		MaxHistoryMessages: c.Context.MaxHistoryMessages, MaxContextTokens: c.Context.MaxContextTokens,
+		ContextWindow: SmallestWindow(c.LLM), MaxOutput: c.LLM.MaxOutputTokens,
+		LongBudget: LongBudget(c), LongThreshold: c.Context.Long.CompressThreshold, LongRaw: LongRaw(c),
+		MinTurns: c.Context.MinTurns, Silence: c.Context.Silence, Pressure: c.Summaries.Pressure}
+}
+
+const defaultInstructions = `You are a personal assistant in one conversation that never ends. The person writes to you from several messaging apps; it is always the same conversation. Answer in their language, plainly and to the point, in Markdown. What you know of earlier days stands in the summaries below. If you do not know something, say so.`
+
+// SmallestWindow is the context window of whichever model may answer.
+func SmallestWindow(c configs.LLM) int {
+	w := c.ContextWindow
+	if w == 0 {
+		w = configs.Default().LLM.ContextWindow
+	}
+	for _, f := range c.Fallbacks {
+		if f.ContextWindow > 0 {
+			w = min(w, f.ContextWindow)
+		}
+	}
+	return w
+}
+
+// step is how many tokens one call of the model may take: prompt and answer.
+func (e *Engine) step(s core.Settings) int {
+	most := e.Config.Context.TotalTokens
+	if e.strategy(s) == prompt.Long {
+		most = LongBudget(e.Config)
+	}
+	return most + e.Config.LLM.MaxOutputTokens + maxSchema
+}
+
+// Reserve is what a turn reserves of the day's budget before its first call: that
+// call, and a last one with the results of its tools; or at least the one.
+func (e *Engine) Reserve(s core.Settings) (full, least int) {
+	return 2*e.step(s) + e.Config.Agent.ToolTokens, e.step(s)
+}
+
+// maxSchema bounds the descriptions of tools, in tokens (SPEC 5).
+const maxSchema = 3000
+
+// LongBudget is what a prompt of the strategy long may take of the models' windows,
+// and of a day's tokens, so that these are enough for some turns.
+func LongBudget(c configs.Config) int {
+	most := min(c.Context.Long.Budget, SmallestWindow(c.LLM)-maxSchema-c.LLM.MaxOutputTokens)
+	if c.Limits.TokensPerDay > 0 {
+		most = min(most, c.Limits.TokensPerDay/8)
+	}
+	return max(most, c.Context.TotalTokens)
+}
+
+// LongRaw is how many of the newest tokens stay as they are. What is configured
+// holds within four fifths of where compression starts; the default is at most a
+// third of it, so that small budgets are shared as large ones are.
+func LongRaw(c configs.Config) int {
+	x := c.Context.Long
+	starts := int(float64(LongBudget(c)) * x.CompressThreshold)
+	if x.RawRecentTokens == configs.Default().Context.Long.RawRecentTokens {
+		return min(x.RawRecentTokens, starts/3)
+	}
+	return min(x.RawRecentTokens, starts*4/5)
+}
+
+func (e *Engine) strategy(s core.Settings) string {
+	return cmp.Or(s.Strategy, e.Config.Context.Strategy)
+}
+
+// Closed is until when the tokens of all are used up; zero: they are not.
+func (e *Engine) Closed(s core.Settings) time.Time {
+	return e.Ledger.Closed(context.Background(), e.step(s))
+}
+
+// Over is until when the budget of a user's day is used up; zero: it is not.
+func (e *Engine) Over(ctx context.Context, user core.UserID) (time.Time, error) {
+	u, err := e.Users.User(ctx, user)
+	if err != nil {
+		return time.Time{}, err
+	}
+	if until := e.Closed(u.Settings); !until.IsZero() {
+		return until, nil
+	}
+	limit := e.Config.Limits.TokensPerDay
+	if limit == 0 {
+		return time.Time{}, nil
+	}
+	today := e.Calendar.Day(u.Settings, e.Now())
+	used, reserved, err := e.Store.UsageOf(ctx, user, today.Label)
+	if err != nil || used+reserved == 0 || used+reserved+e.step(u.Settings) <= limit {
+		return time.Time{}, err
+	}
+	return today.End, nil
+}
