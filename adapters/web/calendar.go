@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/everthread/everthread/core"
+	"github.com/everthread/everthread/core/when"
 )
 
 // calendar is a month of days.
@@ -60,7 +61,7 @@ func (v *visit) calendar(month, here string) (calendar, error) {
 	if err != nil || first.Year() < 1970 || first.Year() > 9000 {
 		return calendar{}, core.ErrNotFound
 	}
-	c := calendar{Month: month, Title: fmt.Sprintf("%s %d", v.words.Months[first.Month()-1], first.Year()), Previous: shiftMonth(month, -1), Year: first.Year()}
+	c := calendar{Month: month, Title: fmt.Sprintf("%s %d", when.MonthName(first.Month(), v.lang), first.Year()), Previous: shiftMonth(month, -1), Year: first.Year()}
 	if month < v.today.Label[:7] {
 		c.Next = shiftMonth(month, 1)
 	}

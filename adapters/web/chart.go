@@ -3,6 +3,8 @@ package web
 import (
 	"strconv"
 	"time"
+
+	"github.com/everthread/everthread/core/when"
 )
 
 // chart is a chart of days as bars, which may be stacked. Its numbers stand in a
@@ -82,7 +84,7 @@ func (v *visit) stack(day int, values []int, top int, label string) []bar {
 
 // shortDay is a day without its year.
 func (v *visit) shortDay(t time.Time) string {
-	return strconv.Itoa(t.Day()) + " " + v.words.Months[t.Month()-1]
+	return strconv.Itoa(t.Day()) + " " + when.MonthName(t.Month(), v.lang)
 }
 
 func decimal(x float64) string { return strconv.FormatFloat(x, 'f', 2, 64) }

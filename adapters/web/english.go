@@ -107,7 +107,6 @@ var english = words{
 
 	Memory: memoryEnglish, Settings: settingsEnglish, Admin: adminEnglish,
 	Weekdays: [7]string{"Mo", "Tu", "We", "Th", "Fr", "Sa", "Su"},
-	Months:   [12]string{"January", "February", "March", "April", "May", "June", "July", "August", "September", "October", "November", "December"},
 	Clock:    "15:04",
 	Units:    [4]string{"B", "KB", "MB", "GB"},
 }

@@ -107,7 +107,6 @@ var french = words{
 
 	Memory: memoryFrench, Settings: settingsFrench, Admin: adminFrench,
 	Weekdays: [7]string{"lu", "ma", "me", "je", "ve", "sa", "di"},
-	Months:   [12]string{"janvier", "février", "mars", "avril", "mai", "juin", "juillet", "août", "septembre", "octobre", "novembre", "décembre"},
 	Clock:    "15:04",
 	Units:    [4]string{"o", "Ko", "Mo", "Go"},
 }

@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"golang.org/x/text/language"
+
+	"github.com/everthread/everthread/core/when"
 )
 
 // words are all that the page says in one language. Verbs are filled in the order
@@ -92,8 +94,7 @@ type words struct {
 	Admin    adminWords
 
 	Weekdays [7]string // from Monday, two letters each
-	Months   [12]string
-	Clock    string // layout of a time of day
+	Clock    string    // layout of a time of day
 	Units    [4]string
 }
 
@@ -176,7 +177,7 @@ func size(lang string, n int64) string {
 
 // moment writes a date and time in full.
 func (w *words) moment(t time.Time) string {
-	month := w.Months[t.Month()-1]
+	month := when.MonthName(t.Month(), w.code)
 	if w.code == "fr" {
 		first := ""
 		if t.Day() == 1 {

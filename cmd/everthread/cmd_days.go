@@ -10,8 +10,8 @@ import (
 	"time"
 
 	"github.com/everthread/everthread/core"
-	"github.com/everthread/everthread/core/command"
 	"github.com/everthread/everthread/core/engine"
+	"github.com/everthread/everthread/core/when"
 )
 
 type daysCmd struct {
@@ -114,11 +114,11 @@ func (d *desk) label(u core.User, date string) (string, error) {
 		return "", err
 	}
 	today := cal.Day(u.Settings, clock()())
-	label, ok := command.ParseDate(date, today.Label)
+	label, ok := when.Date(date, today.Label)
 	switch {
 	case !ok:
 		return "", errUsage{fmt.Errorf("%q is no date; write it like 2026-11-19, 19 nov, monday, yesterday or today", date)}
-	case label == command.Yesterday:
+	case label == when.Yesterday:
 		label = cal.Day(u.Settings, today.Start.Add(-time.Hour)).Label
 	}
 	return label, nil

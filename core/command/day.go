@@ -10,6 +10,7 @@ import (
 	"github.com/everthread/everthread/core"
 	"github.com/everthread/everthread/core/day"
 	"github.com/everthread/everthread/core/markup"
+	"github.com/everthread/everthread/core/when"
 )
 
 func (c *Commands) today(ctx context.Context, r *request) (core.Outcome, error) {
@@ -38,8 +39,8 @@ func (c *Commands) day(ctx context.Context, r *request) (core.Outcome, error) {
 
 // label reads a date as people write it.
 func (c *Commands) label(r *request, s string) (string, bool) {
-	w, ok := ParseDate(s, r.today.Label)
-	if ok && w == Yesterday {
+	w, ok := when.Date(s, r.today.Label)
+	if ok && w == when.Yesterday {
 		w = c.dayBefore(r)
 	}
 	return w, ok
@@ -147,8 +148,8 @@ func (c *Commands) dayAfter(ctx context.Context, user core.UserID, label string)
 	if err != nil || len(newest) == 0 || newest[0].Day.Label <= label {
 		return "", err
 	}
-	from := midnight(label)
-	to := midnight(newest[0].Day.Label)
+	from, _ := day.Parse(label)
+	to, _ := day.Parse(newest[0].Day.Label)
 	n := sort.Search(int((to.Unix()-from.Unix())/86400), func(n int) bool {
 		days, e := c.Store.Days(ctx, user, from.AddDate(0, 0, n+2).Format(time.DateOnly), 1)
 		err = errors.Join(err, e)

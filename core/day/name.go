@@ -2,8 +2,8 @@ package day
 
 import (
 	"fmt"
-	"strings"
-	"time"
+
+	"github.com/everthread/everthread/core/when"
 )
 
 // Name returns how a day is called on the day today (both are labels): Today,
@@ -15,7 +15,7 @@ func Name(label, today, language string) string {
 	if err != nil {
 		return label
 	}
-	french := strings.HasPrefix(strings.ToLower(language)+"-", "fr-")
+	french := when.French(language)
 	now, err := Parse(today)
 	switch {
 	case err == nil && d.Equal(now):
@@ -23,10 +23,11 @@ func Name(label, today, language string) string {
 	case err == nil && d.AddDate(0, 0, 1).Equal(now):
 		return pick(french, "Hier", "Yesterday")
 	}
-	name := d.Format("Monday 2 January")
-	if french {
-		name = frenchDate(d)
+	ordinal := ""
+	if french && d.Day() == 1 {
+		ordinal = "er"
 	}
+	name := fmt.Sprintf("%s %d%s %s", when.WeekdayName(d.Weekday(), language), d.Day(), ordinal, when.MonthName(d.Month(), language))
 	if err != nil || d.Year() != now.Year() {
 		name += fmt.Sprintf(" %04d", d.Year())
 	}
@@ -38,15 +39,4 @@ func pick(french bool, fr, en string) string {
 		return fr
 	}
 	return en
-}
-
-// frenchDate returns the weekday and date, such as "jeudi 1er janvier".
-func frenchDate(d time.Time) string {
-	weekdays := [...]string{"dimanche", "lundi", "mardi", "mercredi", "jeudi", "vendredi", "samedi"}
-	months := [...]string{"janvier", "février", "mars", "avril", "mai", "juin", "juillet", "août", "septembre", "octobre", "novembre", "décembre"}
-	ordinal := ""
-	if d.Day() == 1 {
-		ordinal = "er"
-	}
-	return fmt.Sprintf("%s %d%s %s", weekdays[d.Weekday()], d.Day(), ordinal, months[d.Month()-1])
 }

@@ -1,34 +1,13 @@
 package recall
 
 import (
+	"slices"
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/everthread/everthread/core/when"
 )
-
-// monthNames are the names of each month, folded, those that are also other words
-// with a ! before: they mean a month only beside a number, a year or an "in".
-var monthNames = [12]string{
-	"january jan janvier janv januar jan enero ene",
-	"february feb fevrier fevr februar febrero",
-	"!march !mar !mars marz !marzo",
-	"april apr avril avr abril",
-	"!may !mai mayo",
-	"june jun juin juni junio",
-	"july jul juillet juil juli julio",
-	"august !aug aout agosto",
-	"september !sept !sep septembre septiembre",
-	"october oct octobre oktober okt octubre",
-	"november nov novembre noviembre",
-	"december !dec decembre dezember dez diciembre !dic",
-}
-
-// dayNames are the names of each weekday, from Sunday, folded.
-var dayNames = [7]string{
-	"sunday dimanche sonntag domingo", "monday lundi montag lunes", "tuesday mardi dienstag martes",
-	"wednesday mercredi mittwoch miercoles", "thursday jeudi donnerstag jueves", "friday vendredi freitag viernes",
-	"saturday samedi samstag sonnabend sabado",
-}
 
 // numberNames are the numbers to twelve.
 var numberNames = [13]string{
@@ -57,36 +36,24 @@ var unitNames = [...]string{
 	"weekend week-end weekends wochenende finde", "night evening nuit nacht noche",
 }
 
-// named returns the index of the list that holds a word, or -1, and whether the
-// word is something else as well.
-func named(lists []string, s string) (n int, doubtful bool) {
-	for i, list := range lists {
-		for name := range strings.FieldsSeq(list) {
-			if name == s {
-				return i, false
-			}
-			if name[0] == '!' && name[1:] == s {
-				return i, true
-			}
-		}
-	}
-	return -1, false
+// named returns the index of the list that holds a word, or -1.
+func named(lists []string, s string) int {
+	return slices.IndexFunc(lists, func(list string) bool { return slices.Contains(strings.Fields(list), s) })
 }
 
-// monthOf returns the month that a word names, 0: none.
+// monthOf returns the month that a word names, 0: none, and whether it is another
+// word, too: it means a month only beside a number, a year or an "in".
 func monthOf(s string) (m time.Month, doubtful bool) {
-	n, doubtful := named(monthNames[:], strings.TrimSuffix(s, "."))
-	return time.Month(n + 1), doubtful
+	return when.Month(strings.TrimSuffix(s, "."), "en", "fr", "de", "es")
 }
 
 func weekdayOf(s string) (time.Weekday, bool) {
-	n, _ := named(dayNames[:], s)
-	return time.Weekday(n), n >= 0
+	d, short, ok := when.Weekday(s, "en", "fr", "de", "es")
+	return d, ok && !short
 }
 
 func unitOf(s string) spanUnit {
-	n, _ := named(unitNames[:], s)
-	return spanUnit(n + 1)
+	return spanUnit(named(unitNames[:], s) + 1)
 }
 
 // count reads a number of units: 3, three, trois; 0: none.
@@ -94,8 +61,7 @@ func count(s string) int {
 	if n, err := strconv.Atoi(s); err == nil && n > 0 && n < 1000 {
 		return n
 	}
-	n, _ := named(numberNames[1:], s)
-	return n + 1
+	return named(numberNames[1:], s) + 1
 }
 
 // dayNumber reads the day of a month: 3, 3rd, 1er, 3.; 0: none.

@@ -4,6 +4,8 @@ import (
 	"regexp"
 	"strings"
 	"time"
+
+	"github.com/everthread/everthread/core/when"
 )
 
 // day reads a day: tomorrow evening, next Tuesday, 3 June, le 1er, 23/11.
@@ -115,14 +117,14 @@ func (r *reader) whichOne(i int, f *found) int {
 // person only, and where short is.
 func (r *reader) weekdayName(i int, short bool) (time.Weekday, bool) {
 	w := r.word(i)
-	if d, ok := weekdays[w]; ok {
+	if d, ok := weekdayOf(w); ok {
 		return d, true
 	}
-	names := englishShort
+	language := "en"
 	if r.french {
-		names = frenchShort
+		language = "fr"
 	}
-	d, ok := names[strings.TrimSuffix(w, ".")]
+	d, _, ok := when.Weekday(strings.TrimSuffix(w, "."), language)
 	return d, ok && short
 }
 
@@ -168,7 +170,23 @@ func dayNumberOf(w string) (n int, ordinal, ok bool) {
 	return n, true, ok
 }
 
-func monthOf(w string) time.Month { return months[strings.TrimSuffix(w, ".")] }
+func monthOf(w string) time.Month {
+	m, _ := when.Month(strings.TrimSuffix(w, "."), "en", "fr")
+	return m
+}
+
+// weekdayOf is the weekday with this full name.
+func weekdayOf(w string) (time.Weekday, bool) {
+	d, short, ok := when.Weekday(w, "en", "fr")
+	return d, ok && !short
+}
+
+// weekdaysOf is the weekday whose plural this is: Mondays, lundis.
+func weekdaysOf(w string) (time.Weekday, bool) {
+	one, many := strings.CutSuffix(w, "s")
+	d, ok := weekdayOf(one)
+	return d, ok && many
+}
 
 // dated reads a day with the name of its month: 3 June, June 3rd 2027, le 1er
 // juin, the 3rd of June.

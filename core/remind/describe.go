@@ -6,6 +6,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/everthread/everthread/core/when"
 )
 
 // phrases are how a repetition is said in one language. Verbs: what it is named
@@ -16,30 +18,26 @@ type phrases struct {
 	on, month, year       string // weekdays; day of the month; date
 	hour, hours, minutes  string
 	expression            string
-	weekdays, months      []string
-	first                 func(day int) string
+	language              string
 }
 
 func phrasesOf(language string) phrases {
-	if french(language) {
+	if when.French(language) {
 		return phrases{at: " à ", and: " et ", day: "tous les jours", weekday: "du lundi au vendredi", weekend: "tous les samedis et dimanches",
 			on: "chaque %s", month: "le %s de chaque mois", year: "chaque année le %s %s", hour: "toutes les heures", hours: "toutes les %d heures",
-			minutes: "toutes les %d minutes", expression: "selon `%s`",
-			weekdays: strings.Fields("dimanche lundi mardi mercredi jeudi vendredi samedi"),
-			months:   strings.Fields("janvier février mars avril mai juin juillet août septembre octobre novembre décembre"),
-			first: func(day int) string {
-				if day == 1 {
-					return "1er"
-				}
-				return strconv.Itoa(day)
-			}}
+			minutes: "toutes les %d minutes", expression: "selon `%s`", language: "fr"}
 	}
 	return phrases{at: " at ", and: " and ", day: "every day", weekday: "every weekday", weekend: "every Saturday and Sunday",
 		on: "every %s", month: "on the %s of every month", year: "every year on %s %s", hour: "every hour", hours: "every %d hours",
-		minutes: "every %d minutes", expression: "by `%s`",
-		weekdays: strings.Fields("Sunday Monday Tuesday Wednesday Thursday Friday Saturday"),
-		months:   strings.Fields("January February March April May June July August September October November December"),
-		first:    strconv.Itoa}
+		minutes: "every %d minutes", expression: "by `%s`", language: "en"}
+}
+
+// first is a day of the month within a date.
+func (p phrases) first(day int) string {
+	if day == 1 && p.language == "fr" {
+		return "1er"
+	}
+	return strconv.Itoa(day)
 }
 
 // Describe says a cron expression in words of a language, such as "every Monday
@@ -120,12 +118,12 @@ func (p phrases) days(dom, month, dow string) (string, bool) {
 	if !ok || len(m) != 1 || m[0] < 1 {
 		return "", false
 	}
-	return fmt.Sprintf(p.year, p.first(d[0]), p.months[m[0]-1]), true
+	return fmt.Sprintf(p.year, p.first(d[0]), when.MonthName(time.Month(m[0]), p.language)), true
 }
 
 // ordinal is a day of the month: 1st, 22nd; 1er in French.
 func ordinal(p phrases, day int) string {
-	if p.at != " at " {
+	if p.language == "fr" {
 		return p.first(day)
 	}
 	suffix := "th"
@@ -152,7 +150,7 @@ func (p phrases) weekly(dow string) (string, bool) {
 	}
 	var names []string
 	for _, d := range days {
-		names = append(names, p.weekdays[d%7])
+		names = append(names, when.WeekdayName(time.Weekday(d%7), p.language))
 	}
 	switch {
 	case slices.Equal(days, []int{1, 2, 3, 4, 5}):

@@ -2,9 +2,9 @@ package remind
 
 import (
 	"fmt"
-	"strings"
 
 	"github.com/everthread/everthread/core"
+	"github.com/everthread/everthread/core/when"
 )
 
 // fault is what is wrong with what somebody wants, in plain words of their
@@ -71,12 +71,8 @@ var frenchFaults = faults{
 	neither:  "donnez when (comme demain à 9h) ou cron (comme 0 8 * * 1)",
 }
 
-func french(language string) bool {
-	return strings.HasPrefix(strings.ToLower(language)+"-", "fr-")
-}
-
 func faultsOf(language string) faults {
-	if french(language) {
+	if when.French(language) {
 		return frenchFaults
 	}
 	return englishFaults

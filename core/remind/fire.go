@@ -10,6 +10,7 @@ import (
 
 	"github.com/everthread/everthread/core"
 	"github.com/everthread/everthread/core/markup"
+	"github.com/everthread/everthread/core/when"
 )
 
 // DueStore is what firing needs of a store.
@@ -127,7 +128,7 @@ func (f *Firer) text(u core.User, r core.Reminder, now time.Time) string {
 		language = f.Settings.Language
 	}
 	note := "This was due on %s."
-	if french(language) {
+	if when.French(language) {
 		note = "C’était pour %s."
 	}
 	return text + "\n\n" + fmt.Sprintf(note, moment(due, zoneOf(r), language))

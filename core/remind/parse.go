@@ -17,6 +17,7 @@ import (
 	"unicode"
 
 	"github.com/everthread/everthread/core/text"
+	"github.com/everthread/everthread/core/when"
 )
 
 // Settings are the numbers of reminders. Zero values are the defaults.
@@ -52,7 +53,7 @@ func (s Settings) orDefault() Settings {
 // nothing is understood, the time is past, or it recurs more often than MinEvery.
 func (s Settings) Parse(text string, now time.Time, loc *time.Location, lang string) (at time.Time, cron, rest string, err error) {
 	s = s.orDefault()
-	r := &reader{tokens: tokenize(text), french: french(lang), faults: faultsOf(lang)}
+	r := &reader{tokens: tokenize(text), french: when.French(lang), faults: faultsOf(lang)}
 	f, used := r.read()
 	if len(used) == 0 {
 		return at, "", text, fault(r.faults.nothing)

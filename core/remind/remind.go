@@ -10,6 +10,7 @@ import (
 	"github.com/everthread/everthread/core"
 	days "github.com/everthread/everthread/core/day"
 	"github.com/everthread/everthread/core/text"
+	"github.com/everthread/everthread/core/when"
 )
 
 // Store is what setting and showing reminders needs.
@@ -107,7 +108,7 @@ func (m *Reminders) language(use core.ToolUse) string {
 func moment(t time.Time, zone *time.Location, language string) string {
 	t = t.In(zone)
 	at := " at "
-	if french(language) {
+	if when.French(language) {
 		at = " à "
 	}
 	return days.Name(t.Format(time.DateOnly), "", language) + at + t.Format("15:04")

@@ -40,8 +40,8 @@ func (r *reader) irregular(i int, f *found) int {
 		return 0
 	}
 	w := r.word(i + lead)
-	_, one := weekdays[w]
-	_, many := weekdayPlurals[w]
+	_, one := weekdayOf(w)
+	_, many := weekdaysOf(w)
 	u := units[w]
 	spelled := r.any(i, "other", "second", "2nd", "third", "3rd") > 0
 	if !one && !many && (!spelled || u == 0) {
@@ -89,7 +89,7 @@ func (r *reader) eachWeekday(i int, f *found) int {
 			lead = r.any(i+n, "and on", "and", "et les", "et le", "et", "or")
 		}
 		d, ok := r.weekdayName(i+n+lead, true)
-		if p, many := weekdayPlurals[r.word(i+n+lead)]; many {
+		if p, many := weekdaysOf(r.word(i + n + lead)); many {
 			d, ok = p, true
 		}
 		if !ok {
@@ -145,7 +145,7 @@ func (r *reader) monthly(i int, f *found) int {
 	lead := r.any(i, "on the", "on", "the", "le")
 	d, _, ok := dayNumberOf(r.word(i + lead))
 	if ok {
-		if _, weekday := weekdays[r.word(i+lead+1)]; weekday && r.any(i+lead+2, "of", "du", "de") > 0 {
+		if _, weekday := weekdayOf(r.word(i + lead + 1)); weekday && r.any(i+lead+2, "of", "du", "de") > 0 {
 			f.fault, f.repeat.every = fault(r.faults.odd), month // the first Monday of the month
 			return len(r.tokens) - i
 		}
@@ -196,7 +196,7 @@ func (r *reader) adverb(i int, f *found) int {
 // alternate reads un lundi sur deux, which cron cannot say.
 func (r *reader) alternate(i int, f *found) int {
 	lead := r.any(i, "un", "une")
-	_, weekday := weekdays[r.word(i+lead)]
+	_, weekday := weekdayOf(r.word(i + lead))
 	n := r.any(i+lead+1, "sur deux", "sur 2", "sur trois", "sur 3")
 	if n == 0 || !weekday && units[r.word(i+lead)] == 0 {
 		return 0
@@ -208,7 +208,7 @@ func (r *reader) alternate(i int, f *found) int {
 // plural reads on Mondays and Thursdays, les lundis.
 func (r *reader) plural(i int, f *found) int {
 	lead := r.any(i, "on", "les")
-	if _, ok := weekdayPlurals[r.word(i+lead)]; !ok {
+	if _, ok := weekdaysOf(r.word(i + lead)); !ok {
 		return 0
 	}
 	return lead + r.eachWeekday(i+lead, f)

@@ -1,4 +1,4 @@
-package command
+package when
 
 import (
 	"slices"
@@ -9,20 +9,18 @@ import (
 	"github.com/everthread/everthread/core/text"
 )
 
-// Yesterday is what ParseDate returns for the day before today, whatever its
+// Yesterday is what Date returns for the day before today, whatever its
 // date is: a zone may have skipped one.
 const Yesterday = "yesterday"
 
-const frenchMonths = "janvier fevrier mars avril mai juin juillet aout septembre octobre novembre decembre"
-
-// ParseDate reads a date in English or French: 2026-11-19, 19/11, 19.11.2025,
+// Date reads a date in English or French: 2026-11-19, 19/11, 19.11.2025,
 // 19 nov, Thursday 19 November 2026, monday, hier. Without a year it is the
 // newest one up to today; a weekday is the last one before today. The result is
 // a label, or Yesterday.
-func ParseDate(s, today string) (string, bool) {
+func Date(s, today string) (string, bool) {
 	s = strings.ReplaceAll(text.Fold(text.Shorten(s, 64)), ",", " ")
 	now := midnight(today)
-	switch s = strings.Join(strings.Fields(s), " "); s {
+	switch s = text.OneLine(s); s {
 	case "today", "aujourd'hui", "aujourdhui":
 		return today, true
 	case "yesterday", "hier":
@@ -48,18 +46,17 @@ func ParseDate(s, today string) (string, bool) {
 func weekday(s string) (time.Weekday, bool) {
 	s = strings.TrimSuffix(strings.TrimPrefix(strings.TrimPrefix(s, "last "), "le "), " dernier")
 	for d := time.Sunday; d <= time.Saturday; d++ {
-		french := strings.Fields("dimanche lundi mardi mercredi jeudi vendredi samedi")[d]
-		if starts(strings.ToLower(d.String()), s) || starts(french, s) {
+		if starts(WeekdayName(d, "en"), s) || starts(WeekdayName(d, "fr"), s) {
 			return d, true
 		}
 	}
 	return 0, false
 }
 
-// starts tells whether s is name or its beginning, three letters at least.
+// starts reports whether s is a name, folded, or its beginning, three letters at least.
 func starts(name, s string) bool {
 	s = strings.TrimSuffix(s, ".")
-	return len(s) >= 3 && strings.HasPrefix(name, s)
+	return len(s) >= 3 && strings.HasPrefix(text.Fold(name), s)
 }
 
 // dateFields are the words of a date that say something: a weekday beside a
@@ -115,7 +112,7 @@ func ordinal(s string) string {
 func month(s string) (time.Month, bool) {
 	var found []time.Month
 	for m := time.January; m <= time.December; m++ {
-		if starts(strings.ToLower(m.String()), s) || starts(strings.Fields(frenchMonths)[m-1], s) {
+		if starts(MonthName(m, "en"), s) || starts(MonthName(m, "fr"), s) {
 			found = append(found, m)
 		}
 	}
