@@ -34,7 +34,7 @@ type office struct {
 	health map[string]error
 	found  []Finding
 	gone   []core.UserID
-	leaves func(ctx context.Context, user core.UserID, tell func(Removal)) (left []string, err error)
+	leaves func(ctx context.Context, user core.UserID, tell func(people.Deletion)) (left []string, err error)
 }
 
 func newOffice(t *testing.T, change ...func(o *Options)) *office {
@@ -47,9 +47,10 @@ func newOffice(t *testing.T, change ...func(o *Options)) *office {
 // open fills in what the pages need, over the store of the options.
 func (f *office) open(t *testing.T, o *Options) {
 	st := o.Store.(*sqlite.Store)
-	f.leaves = func(ctx context.Context, user core.UserID, tell func(Removal)) ([]string, error) {
-		for _, r := range []Removal{{RemovalCount, 0, 0}, {RemovalCount, 1200, 1}, {RemovalRows, 0, 1200}, {RemovalFiles, 0, 2}, {RemovalFiles, 2, 2}, {RemovalClean, 0, 0}, {RemovalLook, 0, 0}} {
-			if tell(r); r.Step == RemovalRows {
+	f.leaves = func(ctx context.Context, user core.UserID, tell func(people.Deletion)) ([]string, error) {
+		for _, r := range []people.Deletion{{Step: people.DeletionCount},
+			{Step: people.DeletionCount, Done: 1200, Total: 1}, {Step: people.DeletionRows, Total: 1200}, {Step: people.DeletionFiles, Total: 2}, {Step: people.DeletionFiles, Done: 2, Total: 2}, {Step: people.DeletionClean}, {Step: people.DeletionLook}} {
+			if tell(r); r.Step == people.DeletionRows {
 				if _, err := st.DeleteUser(ctx, user); err != nil {
 					return nil, err
 				}
@@ -74,7 +75,7 @@ func (f *office) open(t *testing.T, o *Options) {
 		Export: func(ctx context.Context, w io.Writer, user core.UserID) error {
 			return exporter.Write(ctx, w, user, nil)
 		},
-		Delete: func(ctx context.Context, user core.UserID, tell func(Removal)) ([]string, error) {
+		Delete: func(ctx context.Context, user core.UserID, tell func(people.Deletion)) ([]string, error) {
 			f.gone = append(f.gone, user)
 			return f.leaves(ctx, user, tell)
 		},

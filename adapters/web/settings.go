@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/everthread/everthread/core"
+	"github.com/everthread/everthread/core/people"
 )
 
 // Settings are what the page of settings needs besides the rest. Those without a
@@ -28,7 +29,7 @@ type Settings struct {
 	// Delete removes a user with everything that is theirs, tells how far it is, and
 	// lists what it found to be left when it looked everywhere; nil: it is not offered.
 	// Of a user who is gone already it does what remains to be done.
-	Delete func(ctx context.Context, user core.UserID, tell func(Removal)) (left []string, err error)
+	Delete func(ctx context.Context, user core.UserID, tell func(people.Deletion)) (left []string, err error)
 	// Resume goes on with deletions that a process did not finish; nil: there is no need.
 	Resume func(ctx context.Context) error
 	// Traces lists where a text still stands among what is a user's, and tells whether

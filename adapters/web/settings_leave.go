@@ -12,26 +12,8 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/everthread/everthread/core"
+	"github.com/everthread/everthread/core/people"
 )
-
-// RemovalStep is a step of the deletion of a person.
-type RemovalStep string
-
-// Steps of a deletion, in their order. Until RemovalRows has passed nothing is
-// removed, and then all rows are.
-const (
-	RemovalCount RemovalStep = "count" // what there is: Done messages, Total attachments so far
-	RemovalRows  RemovalStep = "rows"  // all rows of Total messages and of everything else, at once
-	RemovalFiles RemovalStep = "files" // attachments: Done of Total
-	RemovalClean RemovalStep = "clean" // what deleted rows left in the files of the database
-	RemovalLook  RemovalStep = "look"  // for what is left, everywhere
-)
-
-// Removal is how far the deletion of a person is.
-type Removal struct {
-	Step        RemovalStep
-	Done, Total int
-}
 
 // Of the page of a deletion.
 const (
@@ -76,7 +58,7 @@ func (v *visit) deleteMe() error {
 
 // removeAll removes a user, and shows how far it is.
 func (v *visit) removeAll(ctx context.Context, user core.UserID, p *growing) (left []string, err error) {
-	told, shown := make(chan Removal), make(chan struct{})
+	told, shown := make(chan people.Deletion), make(chan struct{})
 	go func() {
 		defer close(shown)
 		p.show(told)
@@ -85,7 +67,7 @@ func (v *visit) removeAll(ctx context.Context, user core.UserID, p *growing) (le
 		close(told)
 		<-shown
 	}()
-	return v.Settings.Delete(ctx, user, func(r Removal) { told <- r })
+	return v.Settings.Delete(ctx, user, func(r people.Deletion) { told <- r })
 }
 
 // farewellView is the end of a deletion.
@@ -131,7 +113,7 @@ type growing struct {
 	rest string // of the page, after what grows
 	gone bool   // nobody reads it any more
 
-	last  Removal
+	last  people.Deletion
 	began time.Time // of the last step
 }
 
@@ -174,10 +156,10 @@ func (p *growing) part(name string, data any) {
 }
 
 // show shows how far it is until there is no more to tell.
-func (p *growing) show(told <-chan Removal) {
+func (p *growing) show(told <-chan people.Deletion) {
 	beat := time.NewTicker(removalBeat)
 	defer beat.Stop()
-	var latest Removal
+	var latest people.Deletion
 	for {
 		select {
 		case r, ok := <-told:
@@ -197,11 +179,11 @@ func (p *growing) show(told <-chan Removal) {
 }
 
 // step begins the line of a step.
-func (p *growing) step(r Removal) {
-	p.last, p.began = Removal{Step: r.Step}, time.Now()
+func (p *growing) step(r people.Deletion) {
+	p.last, p.began = people.Deletion{Step: r.Step}, time.Now()
 	w := p.v.words.Settings
-	text := map[RemovalStep]string{RemovalCount: w.LeaveCount, RemovalRows: w.LeaveRows, RemovalFiles: w.LeaveFiles, RemovalClean: w.LeaveClean, RemovalLook: w.LeaveLook}[r.Step]
-	if r.Step == RemovalRows {
+	text := map[people.DeletionStep]string{people.DeletionCount: w.LeaveCount, people.DeletionRows: w.LeaveRows, people.DeletionFiles: w.LeaveFiles, people.DeletionClean: w.LeaveClean, people.DeletionLook: w.LeaveLook}[r.Step]
+	if r.Step == people.DeletionRows {
 		text = p.v.words.fill(w.LeaveRowsOf, p.v.words.count(r.Total, w.LeaveMessage, w.LeaveMessages))
 	}
 	p.part("step", text)
@@ -209,18 +191,18 @@ func (p *growing) step(r Removal) {
 
 // far says how far a step is, if there is anything to say: what was said of it
 // before is hidden by the style sheet.
-func (p *growing) far(r Removal) {
+func (p *growing) far(r people.Deletion) {
 	if r.Step == "" {
 		return
 	}
 	w, n := p.v.words, func(x int) string { return number(p.v.lang, x) }
 	said := ""
 	switch {
-	case r.Step == RemovalCount && r != p.last:
+	case r.Step == people.DeletionCount && r != p.last:
 		said = w.fill(w.Settings.LeaveFound, w.count(r.Done, w.Settings.LeaveMessage, w.Settings.LeaveMessages), w.count(r.Total, w.Settings.LeaveFile, w.Settings.LeaveAttachments))
-	case r.Step == RemovalFiles && r != p.last && r.Total > 0:
+	case r.Step == people.DeletionFiles && r != p.last && r.Total > 0:
 		said = w.fill(w.Settings.LeaveFilesOf, n(r.Done), n(r.Total))
-	case r.Step != RemovalCount && r.Step != RemovalFiles && time.Since(p.began) >= removalBeat:
+	case r.Step != people.DeletionCount && r.Step != people.DeletionFiles && time.Since(p.began) >= removalBeat:
 		said = w.fill(w.Settings.LeaveSeconds, n(int(time.Since(p.began).Seconds())))
 	}
 	if p.last = r; said != "" {

@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/everthread/everthread/core"
+	"github.com/everthread/everthread/core/people"
 )
 
 // deletes presses the button.
@@ -58,8 +59,8 @@ func TestADeletionThatFailsSaysWhatIsTrue(t *testing.T) {
 			t.Parallel()
 			f := newOffice(t)
 			whole := f.leaves
-			f.leaves = func(ctx context.Context, user core.UserID, tell func(Removal)) ([]string, error) {
-				if tell(Removal{Step: RemovalCount}); c.rows {
+			f.leaves = func(ctx context.Context, user core.UserID, tell func(people.Deletion)) ([]string, error) {
+				if tell(people.Deletion{Step: people.DeletionCount}); c.rows {
 					_, err := f.store.DeleteUser(ctx, user)
 					f.must(err)
 				}
@@ -87,11 +88,11 @@ func TestADeletionGoesOnWithoutItsPage(t *testing.T) {
 	f := newOffice(t)
 	p := f.bob.signedIn()
 	begun, closed, done := make(chan struct{}), make(chan struct{}), make(chan error, 1)
-	f.leaves = func(ctx context.Context, user core.UserID, tell func(Removal)) ([]string, error) {
-		tell(Removal{Step: RemovalCount})
+	f.leaves = func(ctx context.Context, user core.UserID, tell func(people.Deletion)) ([]string, error) {
+		tell(people.Deletion{Step: people.DeletionCount})
 		close(begun)
 		<-closed
-		tell(Removal{Step: RemovalRows, Total: 2})
+		tell(people.Deletion{Step: people.DeletionRows, Total: 2})
 		_, err := f.store.DeleteUser(ctx, user)
 		done <- errors.Join(err, ctx.Err())
 		return nil, err
@@ -122,7 +123,7 @@ func TestADeletionEndsWithTheProcess(t *testing.T) {
 	f := newOffice(t)
 	p := f.bob.signedIn()
 	begun := make(chan struct{})
-	f.leaves = func(ctx context.Context, _ core.UserID, _ func(Removal)) ([]string, error) {
+	f.leaves = func(ctx context.Context, _ core.UserID, _ func(people.Deletion)) ([]string, error) {
 		close(begun)
 		<-ctx.Done()
 		return nil, ctx.Err()
@@ -159,14 +160,14 @@ func TestALongStepGivesSignsOfLife(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		told := make(chan Removal)
+		told := make(chan people.Deletion)
 		go func() {
 			defer close(told)
-			told <- Removal{Step: RemovalRows, Total: 7}
+			told <- people.Deletion{Step: people.DeletionRows, Total: 7}
 			time.Sleep(3500 * time.Millisecond) // of the bubble: it takes no time
-			told <- Removal{Step: RemovalFiles, Total: 3}
+			told <- people.Deletion{Step: people.DeletionFiles, Total: 3}
 			for n := range 4 {
-				told <- Removal{Step: RemovalFiles, Done: n, Total: 3}
+				told <- people.Deletion{Step: people.DeletionFiles, Done: n, Total: 3}
 			}
 		}()
 		p.show(told)

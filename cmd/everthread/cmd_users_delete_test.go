@@ -16,6 +16,7 @@ import (
 	"github.com/everthread/everthread/adapters/web"
 	"github.com/everthread/everthread/configs"
 	"github.com/everthread/everthread/core"
+	"github.com/everthread/everthread/core/people"
 )
 
 // leaves is a gateway that Bob, who has said something with attachments, is to leave.
@@ -23,13 +24,13 @@ type leaves struct {
 	*app
 	t   *testing.T
 	bob core.User
-	l   *leaver
+	l   *people.Deleter
 }
 
 func newLeaves(t *testing.T) *leaves {
 	t.Helper()
 	a, _ := newPage(t, func(*configs.Config) {})
-	s := &leaves{app: a, t: t, l: newLeaver(a.cfg, a.store)}
+	s := &leaves{app: a, t: t, l: newDeleter(a.cfg, a.store)}
 	s.bob = s.member("Bob")
 	s.says(s.bob, "one", "1-0")
 	s.says(s.bob, "two", "2-0", "2-1")
@@ -57,8 +58,8 @@ func (s *leaves) says(u core.User, text string, files ...string) {
 	m := core.NewMessage{Role: core.RoleUser, Kind: core.KindChat, Text: text, SentAt: now, Day: s.calendar.Day(u.Settings, now)}
 	for _, f := range files {
 		path := fmt.Sprintf("%d/%s", u.ID, f)
-		s.must(os.MkdirAll(s.l.folder(u.ID), 0o700))
-		s.must(os.WriteFile(filepath.Join(s.l.media, path), []byte("x"), 0o600))
+		s.must(os.MkdirAll(filepath.Join(s.l.Media, fmt.Sprint(u.ID)), 0o700))
+		s.must(os.WriteFile(filepath.Join(s.l.Media, path), []byte("x"), 0o600))
 		m.Attachments = append(m.Attachments, core.Attachment{Kind: "photo", Path: path})
 	}
 	i, err := s.people.Door(s.t.Context(), u.ID, web.Name)
@@ -73,11 +74,23 @@ func (s *leaves) says(u core.User, text string, files ...string) {
 // files are those below the folder of attachments.
 func (s *leaves) files() []string {
 	s.t.Helper()
-	out, err := filepath.Glob(filepath.Join(s.l.media, "*", "*"))
+	out, err := filepath.Glob(filepath.Join(s.l.Media, "*", "*"))
 	s.must(err)
-	notes, err := filepath.Glob(filepath.Join(s.l.media, notePrefix+"*"))
+	notes, err := filepath.Glob(filepath.Join(s.l.Media, ".leaving-*"))
 	s.must(err)
 	return append(out, notes...)
+}
+
+// note writes down which files go with a user, as a deletion does.
+func (s *leaves) note(user core.UserID, files []string) {
+	s.t.Helper()
+	b, err := json.Marshal(files)
+	s.must(err)
+	s.must(os.WriteFile(s.noteFile(user), b, 0o600))
+}
+
+func (s *leaves) noteFile(user core.UserID) string {
+	return filepath.Join(s.l.Media, fmt.Sprintf(".leaving-%d", user))
 }
 
 // dying is a store whose process ends after the rows are gone.
@@ -94,24 +107,24 @@ func (d dying) DeleteUser(ctx context.Context, id core.UserID) ([]string, error)
 func TestSomebodyLeaves(t *testing.T) {
 	t.Parallel()
 	s := newLeaves(t)
-	var told []web.Removal
-	left, err := s.deleteUser(t.Context(), s.bob.ID, func(r web.Removal) { told = append(told, r) })
+	var told []people.Deletion
+	left, err := s.deleteUser(t.Context(), s.bob.ID, func(r people.Deletion) { told = append(told, r) })
 	if err != nil || len(left) > 0 || len(s.files()) > 0 {
 		t.Fatalf("left %v, %v, files %v", left, err, s.files())
 	}
-	var steps []web.RemovalStep
+	var steps []people.DeletionStep
 	for _, r := range told {
 		if !slices.Contains(steps, r.Step) {
 			steps = append(steps, r.Step)
 		}
 	}
-	if want := []web.RemovalStep{web.RemovalCount, web.RemovalRows, web.RemovalFiles, web.RemovalClean, web.RemovalLook}; !slices.Equal(steps, want) {
+	if want := []people.DeletionStep{people.DeletionCount, people.DeletionRows, people.DeletionFiles, people.DeletionClean, people.DeletionLook}; !slices.Equal(steps, want) {
 		t.Errorf("steps %v", steps)
 	}
-	if n := slices.Index(told, web.Removal{Step: web.RemovalCount, Done: 2, Total: 3}); n < 0 {
+	if n := slices.Index(told, people.Deletion{Step: people.DeletionCount, Done: 2, Total: 3}); n < 0 {
 		t.Errorf("it is not counted: %+v", told)
 	}
-	if left, err := s.deleteUser(t.Context(), s.bob.ID, func(web.Removal) {}); err != nil || len(left) > 0 {
+	if left, err := s.deleteUser(t.Context(), s.bob.ID, func(people.Deletion) {}); err != nil || len(left) > 0 {
 		t.Errorf("again: %v, %v", left, err)
 	}
 }
@@ -119,25 +132,25 @@ func TestSomebodyLeaves(t *testing.T) {
 // TestADeletionThatWasKilledIsFinished: wherever a process ended.
 func TestADeletionThatWasKilledIsFinished(t *testing.T) {
 	t.Parallel()
-	quiet := func(web.Removal) {}
+	quiet := func(people.Deletion) {}
 	killed := errors.New("killed")
 	t.Run("before the rows", func(t *testing.T) {
 		t.Parallel()
 		s := newLeaves(t)
 		ctx, cancel := context.WithCancel(t.Context())
-		err := s.l.remove(ctx, s.bob.ID, func(r web.Removal) {
-			if r.Step == web.RemovalRows {
+		err := s.l.Delete(ctx, s.bob.ID, func(r people.Deletion) {
+			if r.Step == people.DeletionRows {
 				cancel()
 			}
 		})
 		if err == nil || len(s.files()) != 4 { // and what was noted
 			t.Fatalf("got %v, files %v", err, s.files())
 		}
-		s.must(s.l.finishAll(t.Context()))
+		s.must(s.l.Resume(t.Context()))
 		if u, err := s.store.User(t.Context(), s.bob.ID); err != nil || u.ID != s.bob.ID || len(s.files()) != 4 {
 			t.Errorf("somebody who is there lost something: %v, %v", err, s.files())
 		}
-		s.must(s.l.remove(t.Context(), s.bob.ID, quiet)) // pressed again
+		s.must(s.l.Delete(t.Context(), s.bob.ID, quiet)) // pressed again
 		if len(s.files()) > 0 {
 			t.Errorf("left %v", s.files())
 		}
@@ -145,22 +158,22 @@ func TestADeletionThatWasKilledIsFinished(t *testing.T) {
 	t.Run("after the rows", func(t *testing.T) {
 		t.Parallel()
 		s := newLeaves(t)
-		dead := &leaver{store: dying{s.store, killed}, media: s.l.media}
-		if err := dead.remove(t.Context(), s.bob.ID, quiet); !errors.Is(err, killed) {
+		dead := &people.Deleter{Store: dying{s.store, killed}, Media: s.l.Media}
+		if err := dead.Delete(t.Context(), s.bob.ID, quiet); !errors.Is(err, killed) {
 			t.Fatal(err)
 		}
-		if left, err := s.l.left(t.Context(), s.bob.ID, quiet); err != nil || len(left) != 2 {
+		if left, err := s.l.Left(t.Context(), s.bob.ID, quiet); err != nil || len(left) != 2 {
 			t.Errorf("the check finds %v, %v", left, err)
 		}
-		s.must(s.l.finishAll(t.Context()))
-		if left, err := s.l.left(t.Context(), s.bob.ID, quiet); err != nil || len(left) > 0 || len(s.files()) > 0 {
+		s.must(s.l.Resume(t.Context()))
+		if left, err := s.l.Left(t.Context(), s.bob.ID, quiet); err != nil || len(left) > 0 || len(s.files()) > 0 {
 			t.Errorf("left %v, %v, %v", left, err, s.files())
 		}
 	})
 	t.Run("somebody became a part of another", func(t *testing.T) {
 		t.Parallel()
 		s := newLeaves(t)
-		s.must(s.l.note(s.bob.ID, []string{fmt.Sprintf("%d/1-0", s.bob.ID)}))
+		s.note(s.bob.ID, []string{fmt.Sprintf("%d/1-0", s.bob.ID)})
 		eve := s.member("Eve")
 		_, err := s.store.Ask(t.Context(), core.Move{Kind: core.MoveMerge, From: s.bob.ID, Into: eve.ID, AskedAt: time.Now()})
 		s.must(err)
@@ -172,8 +185,8 @@ func TestADeletionThatWasKilledIsFinished(t *testing.T) {
 			t.Fatalf("the merge is not done: %v", err)
 		}
 		old := time.Now().Add(-2 * time.Hour)
-		s.must(os.Chtimes(s.l.noteFile(s.bob.ID), old, old))
-		s.must(s.l.finishAll(t.Context()))
+		s.must(os.Chtimes(s.noteFile(s.bob.ID), old, old))
+		s.must(s.l.Resume(t.Context()))
 		if len(s.files()) != 3 {
 			t.Errorf("files are %v", s.files())
 		}
@@ -181,12 +194,12 @@ func TestADeletionThatWasKilledIsFinished(t *testing.T) {
 	t.Run("a file that is no list", func(t *testing.T) {
 		t.Parallel()
 		s := newLeaves(t)
-		s.must(os.WriteFile(s.l.noteFile(99), []byte(`["../../etc", "", "/", "98"`), 0o600))
-		if err := s.l.finishAll(t.Context()); err == nil {
+		s.must(os.WriteFile(s.noteFile(99), []byte(`["../../etc", "", "/", "98"`), 0o600))
+		if err := s.l.Resume(t.Context()); err == nil {
 			t.Error("it is taken")
 		}
-		s.must(s.l.note(99, []string{"", "/", ".."}))
-		s.must(s.l.finishAll(t.Context()))
+		s.note(99, []string{"", "/", ".."})
+		s.must(s.l.Resume(t.Context()))
 		if len(s.files()) != 3 {
 			t.Errorf("files are %v", s.files())
 		}
@@ -209,7 +222,7 @@ func TestStepsAreShown(t *testing.T) {
 			t.Errorf("screen %v: %q", screen, b.String())
 		}
 	}
-	if !strings.Contains(removing(web.Removal{Step: web.RemovalFiles, Done: 1, Total: 3}, "Bob"), "1 of 3") {
+	if !strings.Contains(removing(people.Deletion{Step: people.DeletionFiles, Done: 1, Total: 3}, "Bob"), "1 of 3") {
 		t.Error("it says nothing of how far it is")
 	}
 }

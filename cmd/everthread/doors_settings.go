@@ -18,6 +18,7 @@ import (
 	"github.com/everthread/everthread/adapters/whatsappagent"
 	"github.com/everthread/everthread/core"
 	"github.com/everthread/everthread/core/export"
+	"github.com/everthread/everthread/core/people"
 )
 
 // settingsPage is what the page of settings needs.
@@ -26,7 +27,7 @@ func (a *app) settingsPage() *web.Settings {
 	apps := &linkApps{app: a}
 	exporter := &export.Exporter{Store: a.store, Media: os.DirFS(filepath.Join(c.DataDir, "media")), Zone: a.calendar.Zone, Now: a.now}
 	return &web.Settings{Store: a.store, Capabilities: a.capable, NewCode: a.people.NewLinkCode, Apps: apps.list,
-		Embeddings: a.embedders, Agents: agentsPage{a}, Delete: a.deleteUser, Resume: newLeaver(c, a.store).finishAll, Traces: a.traces,
+		Embeddings: a.embedders, Agents: agentsPage{a}, Delete: a.deleteUser, Resume: newDeleter(c, a.store).Resume, Traces: a.traces,
 		Export: func(ctx context.Context, w io.Writer, user core.UserID) error {
 			if err := a.store.PutAudit(ctx, user, export.Done(user)); err != nil { // what has left cannot be taken back
 				return err
@@ -60,13 +61,13 @@ func (a *app) prices() web.Prices {
 }
 
 // deleteUser removes a user with their files, and lists what is left of them.
-func (a *app) deleteUser(ctx context.Context, user core.UserID, tell func(web.Removal)) (left []string, err error) {
-	l := newLeaver(a.cfg, a.store)
-	if err := l.remove(ctx, user, tell); err != nil {
+func (a *app) deleteUser(ctx context.Context, user core.UserID, tell func(people.Deletion)) (left []string, err error) {
+	l := newDeleter(a.cfg, a.store)
+	if err := l.Delete(ctx, user, tell); err != nil {
 		return nil, err
 	}
 	agentsPage{a}.refreshAgents() // theirs end
-	return l.left(ctx, user, tell)
+	return l.Left(ctx, user, tell)
 }
 
 // traces lists where a text still stands of a user. The file of the embedded store

@@ -15,6 +15,7 @@ import (
 	"github.com/everthread/everthread/adapters/whatsappagent/whatsappagenttest"
 	"github.com/everthread/everthread/configs"
 	"github.com/everthread/everthread/core"
+	"github.com/everthread/everthread/core/people"
 )
 
 // newPage is an app over an embedded store, with its owner.
@@ -136,7 +137,7 @@ func TestThePagesGetWhatTheyNeed(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if left, err := a.deleteUser(t.Context(), u.ID, func(web.Removal) {}); err != nil || len(left) > 0 {
+	if left, err := a.deleteUser(t.Context(), u.ID, func(people.Deletion) {}); err != nil || len(left) > 0 {
 		t.Errorf("left %v, %v", left, err)
 	}
 	if _, err := a.store.User(t.Context(), u.ID); err == nil {

@@ -1,0 +1,289 @@
+package people
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/everthread/everthread/core"
+)
+
+// Deleter deletes accounts with everything that is theirs, and looks whether anything
+// of them is left. All fields but Crash are required.
+//
+// The rows of an account go in one transaction: all or none. Its attachments go after
+// it, so which they are is noted in a file before, and stays there until they are gone:
+// a process that ended in between is followed by one that goes on with them.
+type Deleter struct {
+	Store DeletionStore
+	Media string            // the folder of attachments
+	Crash func(step string) // dies on demand at a step, in tests; may be nil
+}
+
+// DeletionStore is what accounts are deleted from.
+type DeletionStore interface {
+	DeleteUser(ctx context.Context, user core.UserID) (files []string, err error)
+	Threads(ctx context.Context, user core.UserID, limit int) ([]core.Thread, error)
+	Timeline(ctx context.Context, q core.TimelineQuery) ([]core.Message, bool, error)
+	User(ctx context.Context, id core.UserID) (core.User, error)
+	Became(ctx context.Context, id core.UserID) (core.UserID, error)
+	Scrub(ctx context.Context) error
+	Remains(ctx context.Context, user core.UserID) ([]string, error)
+}
+
+// DeletionStep is a step of the deletion of an account.
+type DeletionStep string
+
+// Steps of a deletion, in their order. Until DeletionRows has passed nothing is
+// deleted.
+const (
+	DeletionCount DeletionStep = "count" // what there is: Done messages, Total attachments so far
+	DeletionRows  DeletionStep = "rows"  // all rows of Total messages and of everything else, at once
+	DeletionFiles DeletionStep = "files" // attachments: Done of Total
+	DeletionClean DeletionStep = "clean" // what deleted rows left in the files of the database
+	DeletionLook  DeletionStep = "look"  // for what is left, everywhere
+)
+
+// Deletion is how far the deletion of an account is.
+type Deletion struct {
+	Step        DeletionStep
+	Done, Total int
+}
+
+// Delete deletes a user who may be gone already, and tells how far it is.
+func (d *Deleter) Delete(ctx context.Context, user core.UserID, tell func(Deletion)) error {
+	messages, files, err := d.attachments(ctx, user, tell)
+	if errors.Is(err, core.ErrNotFound) {
+		return d.Finish(ctx, user)
+	}
+	if err != nil {
+		return err
+	}
+	if err := d.note(user, files); err != nil {
+		return err
+	}
+	tell(Deletion{Step: DeletionRows, Total: messages})
+	d.crash("deleting rows")
+	all, err := d.Store.DeleteUser(ctx, user)
+	if errors.Is(err, core.ErrNotFound) { // somebody else was faster
+		return d.Finish(ctx, user)
+	}
+	if err != nil {
+		if errors.Is(err, core.ErrMoving) || errors.Is(err, core.ErrRefused) {
+			err = errors.Join(err, d.unnote(user))
+		}
+		return err // else the note stays: it may have been too late to stop the transaction
+	}
+	d.crash("deleted rows")
+	if err := d.note(user, all); err != nil {
+		return err
+	}
+	return d.removeFiles(user, all, tell)
+}
+
+// attachments lists the attachments of all messages of a user, and counts these.
+func (d *Deleter) attachments(ctx context.Context, user core.UserID, tell func(Deletion)) (messages int, files []string, err error) {
+	threads, err := d.Store.Threads(ctx, user, 1_000_000)
+	if err != nil {
+		return 0, nil, err
+	}
+	const page = 1000
+	for _, t := range append([]core.Thread{{}}, threads...) { // the continuous one first
+		for q := (core.TimelineQuery{User: user, Thread: t.ID, Oldest: true, Limit: page}); ; {
+			ms, more, err := d.Store.Timeline(ctx, q)
+			if err != nil {
+				return messages, files, err
+			}
+			for _, m := range ms {
+				for _, a := range m.Attachments {
+					if a.Path != "" {
+						files = append(files, a.Path)
+					}
+				}
+			}
+			messages += len(ms)
+			tell(Deletion{Step: DeletionCount, Done: messages, Total: len(files)})
+			if !more || len(ms) == 0 {
+				break
+			}
+			q.Oldest, q.After = false, ms[len(ms)-1].ID
+		}
+	}
+	return messages, files, nil
+}
+
+// noteFile is where the attachments of a deleted account are noted.
+func (d *Deleter) noteFile(user core.UserID) string {
+	return filepath.Join(d.Media, fmt.Sprintf("%s%d", notePrefix, user))
+}
+
+const notePrefix = ".leaving-"
+
+// note notes which files go with a user, durably.
+func (d *Deleter) note(user core.UserID, files []string) error {
+	b, err := json.Marshal(append([]string{}, files...))
+	if err == nil {
+		err = os.MkdirAll(d.Media, 0o700)
+	}
+	if err != nil {
+		return fmt.Errorf("note the attachments: %w", err)
+	}
+	f, err := os.CreateTemp(d.Media, ".part-*")
+	if err != nil {
+		return fmt.Errorf("note the attachments: %w", cause(err))
+	}
+	_, err = f.Write(b)
+	if err = errors.Join(err, f.Sync(), f.Close()); err == nil {
+		err = os.Rename(f.Name(), d.noteFile(user))
+	}
+	if err != nil {
+		os.Remove(f.Name())
+		return fmt.Errorf("note the attachments: %w", cause(err))
+	}
+	return nil
+}
+
+func (d *Deleter) unnote(user core.UserID) error {
+	if err := os.Remove(d.noteFile(user)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	return nil
+}
+
+// removeFiles removes attachments, and folders of them, and what was noted of them.
+func (d *Deleter) removeFiles(user core.UserID, files []string, tell func(Deletion)) error {
+	total := 0
+	for _, f := range files {
+		if strings.Contains(f, "/") { // the others are folders
+			total++
+		}
+	}
+	if total > 0 {
+		tell(Deletion{Step: DeletionFiles, Total: total})
+	}
+	var errs []error
+	for n, f := range files {
+		if f = filepath.Clean("/" + f); f != "/" {
+			errs = append(errs, os.RemoveAll(filepath.Join(d.Media, f)))
+		}
+		d.crash("deleted file")
+		if total > 0 {
+			tell(Deletion{Step: DeletionFiles, Done: min(n+1, total), Total: total})
+		}
+	}
+	if err := errors.Join(errs...); err != nil {
+		return fmt.Errorf("the rows are gone, but not all attachments; it is tried again at the next start: %w", err)
+	}
+	os.Remove(d.folder(user)) // if it is empty: others may have files in it
+	return d.unnote(user)
+}
+
+// folder is where a user's attachments lie.
+func (d *Deleter) folder(user core.UserID) string {
+	return filepath.Join(d.Media, strconv.FormatInt(int64(user), 10))
+}
+
+// Finish goes on with the attachments of somebody whose rows are gone. Of
+// somebody who is still there, or became a part of another, nothing is removed.
+func (d *Deleter) Finish(ctx context.Context, user core.UserID) error {
+	b, err := os.ReadFile(d.noteFile(user))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	var files []string
+	if err == nil {
+		err = json.Unmarshal(b, &files)
+	}
+	if err != nil {
+		return fmt.Errorf("read what is left of user %d: %w", user, err)
+	}
+	if gone, err := d.gone(ctx, user); err != nil || !gone {
+		return errors.Join(err, d.unnoteOld(user))
+	}
+	return d.removeFiles(user, files, func(Deletion) {})
+}
+
+// unnoteOld drops a note that nobody is at work on any more.
+func (d *Deleter) unnoteOld(user core.UserID) error {
+	const longest = time.Hour
+	if info, err := os.Stat(d.noteFile(user)); err != nil || time.Since(info.ModTime()) < longest {
+		return nil
+	}
+	return d.unnote(user)
+}
+
+// gone reports whether a user was deleted: somebody who became a part of another is
+// not found either, but not gone.
+func (d *Deleter) gone(ctx context.Context, user core.UserID) (bool, error) {
+	if _, err := d.Store.User(ctx, user); !errors.Is(err, core.ErrNotFound) {
+		return false, err
+	}
+	if _, err := d.Store.Became(ctx, user); !errors.Is(err, core.ErrNotFound) {
+		return false, err
+	}
+	return true, nil
+}
+
+// Resume goes on with everybody whose deletion ended in the middle.
+func (d *Deleter) Resume(ctx context.Context) error {
+	entries, err := os.ReadDir(d.Media)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("look for deletions to finish: %w", cause(err))
+	}
+	var errs []error
+	for _, e := range entries {
+		id, ok := strings.CutPrefix(e.Name(), notePrefix)
+		if user, err := strconv.ParseInt(id, 10, 64); ok && err == nil {
+			errs = append(errs, d.Finish(ctx, core.UserID(user)))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// Left lists what is left of a user, in tables, indexes and files, once the files
+// of the database are rid of what deleted rows left there.
+func (d *Deleter) Left(ctx context.Context, user core.UserID, tell func(Deletion)) ([]string, error) {
+	tell(Deletion{Step: DeletionClean})
+	if err := d.Store.Scrub(ctx); err != nil {
+		return nil, err
+	}
+	tell(Deletion{Step: DeletionLook})
+	left, err := d.Store.Remains(ctx, user)
+	if err != nil {
+		return nil, err
+	}
+	if _, err := d.Store.User(ctx, user); err == nil {
+		left = append(left, "users: 1")
+	} else if !errors.Is(err, core.ErrNotFound) {
+		return nil, err
+	}
+	if files, err := os.ReadDir(d.folder(user)); err == nil && len(files) > 0 {
+		left = append(left, fmt.Sprintf("files in %s: %d", d.folder(user), len(files)))
+	}
+	if _, err := os.Stat(d.noteFile(user)); err == nil {
+		left = append(left, "attachments that are listed in "+d.noteFile(user))
+	}
+	return left, nil
+}
+
+func (d *Deleter) crash(step string) {
+	if d.Crash != nil {
+		d.Crash(step)
+	}
+}
+
+// cause is the cause of an error about a path.
+func cause(err error) error {
+	var p *fs.PathError
+	if errors.As(err, &p) {
+		return p.Err
+	}
+	return err
+}
