@@ -4,12 +4,13 @@ import (
 	"os"
 	"testing"
 
+	"github.com/everthread/everthread/core/fulltest"
 	"github.com/everthread/everthread/core/store/storetest"
 )
 
 // TestMergeSpeed merges large users only if EVERTHREAD_TEST_MILLION is set.
 func TestMergeSpeed(t *testing.T) {
-	n := 2_000
+	n := fulltest.Size(300, 2_000)
 	if os.Getenv("EVERTHREAD_TEST_MILLION") != "" {
 		n = 100_000
 	}

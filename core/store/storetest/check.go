@@ -45,7 +45,10 @@ func invariants() map[string]string {
 		"a thread has one turn waiting":    `SELECT user_id, key FROM jobs WHERE state = 'waiting' AND queue = 'turn' GROUP BY user_id, key HAVING COUNT(*) > 1`,
 		"positions are unique":             `SELECT user_id, thread_id, position FROM messages WHERE position > 0 GROUP BY user_id, thread_id, position HAVING COUNT(*) > 1`,
 		"replies stand after their inputs": `SELECT a.user_id, a.id FROM messages a JOIN messages u ON u.user_id = a.user_id AND u.turn_id = a.turn_id AND u.turn_id > 0 WHERE a.position > 0 AND a.position <= u.position AND ` + input("u") + ` AND NOT ` + input("a"),
-		"nothing stands within a turn":     `SELECT x.user_id, x.id FROM messages u JOIN messages a ON a.user_id = u.user_id AND a.turn_id = u.turn_id JOIN messages x ON x.user_id = u.user_id AND x.thread_id = u.thread_id AND x.position > u.position AND x.position < a.position WHERE u.turn_id > 0 AND u.position > 0 AND x.turn_id <> u.turn_id AND ` + input("u") + ` AND NOT ` + input("a"),
+		"nothing stands within a turn": `SELECT x.user_id, x.id
+			FROM (SELECT u.user_id, u.thread_id, u.turn_id, MIN(u.position) AS since FROM messages u WHERE u.turn_id > 0 AND u.position > 0 AND ` + input("u") + ` GROUP BY u.user_id, u.thread_id, u.turn_id) i
+			JOIN (SELECT a.user_id, a.turn_id, MAX(a.position) AS until FROM messages a WHERE a.turn_id > 0 AND NOT ` + input("a") + ` GROUP BY a.user_id, a.turn_id) r ON r.user_id = i.user_id AND r.turn_id = i.turn_id
+			JOIN messages x ON x.user_id = i.user_id AND x.thread_id = i.thread_id AND x.position > i.since AND x.position < r.until WHERE x.turn_id <> i.turn_id`,
 		"only conversation has a position": `SELECT user_id, id FROM messages WHERE position > 0 AND kind <> 'chat'`,
 		"a thread knows its last position": `SELECT h.user_id, h.id FROM threads h JOIN messages m ON m.user_id = h.user_id AND m.thread_id = h.id WHERE m.position > h.last_position`,
 		"a user knows their last message":  `SELECT u.id FROM users u JOIN messages m ON m.user_id = u.id WHERE m.id > u.last_message`,

@@ -7,11 +7,13 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/everthread/everthread/core/fulltest"
 )
 
 // many is how many messages a large database holds: a million if
-// EVERTHREAD_TEST_MILLION is set, else a fifth of that, and fewer under the race
-// detector, which finds no race in loading rows.
+// EVERTHREAD_TEST_MILLION is set, else a fifth of that if all tests are asked for, and
+// fewer under the race detector, which finds no race in loading rows.
 func many() int {
 	if raced {
 		return 20_000
@@ -19,7 +21,7 @@ func many() int {
 	if os.Getenv("EVERTHREAD_TEST_MILLION") != "" {
 		return 1_000_000
 	}
-	return 200_000
+	return fulltest.Size(20_000, 200_000)
 }
 
 // Ids of what fill makes, far from each other.

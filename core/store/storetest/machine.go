@@ -10,11 +10,12 @@ import (
 	"time"
 
 	"github.com/everthread/everthread/core"
+	"github.com/everthread/everthread/core/fulltest"
 )
 
 // testMachine runs random histories of people, workers and deaths.
 func testMachine(t *testing.T, open Open) {
-	for seed := range uint64(6) {
+	for seed := range fulltest.Size[uint64](1, 6) {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
 			m := newMachine(t, open, seed)
 			for range 250 {

@@ -7,12 +7,13 @@ import (
 	"time"
 
 	"github.com/everthread/everthread/core"
+	"github.com/everthread/everthread/core/fulltest"
 )
 
 // testMergeRandom merges people with random histories, splits them again, and
 // looks that everything was said once and in its order.
 func testMergeRandom(b *bench) {
-	for seed := range uint64(5) {
+	for seed := range fulltest.Size[uint64](1, 5) {
 		r := rand.New(rand.NewPCG(seed, 3))
 		ada, v := b.second("Ada", itoa(700+int(seed))), b.second("Vera", itoa(800+int(seed)))
 		for n := range 25 {
