@@ -24,6 +24,7 @@ import (
 	"github.com/everthread/everthread/core/memory"
 	"github.com/everthread/everthread/core/recall"
 	"github.com/everthread/everthread/core/store/sqlite"
+	"github.com/everthread/everthread/core/store/sqlite/sqlitetest"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -58,10 +59,7 @@ type person struct {
 
 func newWorld(t testing.TB) *world {
 	t.Helper()
-	s, err := sqlite.Open(t.TempDir())
-	check(t, err)
-	t.Cleanup(func() { check(t, s.Close()) })
-	check(t, s.Migrate(context.Background()))
+	s := sqlitetest.Open(t, t.TempDir())
 	w := &world{Store: s, t: t, now: time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)}
 	analyzer, err := recall.NewAnalyzer([]string{"en"})
 	check(t, err)

@@ -23,6 +23,7 @@ import (
 	"github.com/everthread/everthread/core/memory"
 	"github.com/everthread/everthread/core/recall"
 	"github.com/everthread/everthread/core/store/sqlite"
+	"github.com/everthread/everthread/core/store/sqlite/sqlitetest"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -40,10 +41,7 @@ type world struct {
 
 func newWorld(t *testing.T) *world {
 	t.Helper()
-	s, err := sqlite.Open(t.TempDir())
-	check(t, err)
-	t.Cleanup(func() { check(t, s.Close()) })
-	check(t, s.Migrate(context.Background()))
+	s := sqlitetest.Open(t, t.TempDir())
 	analyzer, err := recall.NewAnalyzer([]string{"en"})
 	check(t, err)
 	s.Analyze(analyzer)

@@ -20,6 +20,7 @@ import (
 	"github.com/everthread/everthread/core/client"
 	"github.com/everthread/everthread/core/live"
 	"github.com/everthread/everthread/core/store/sqlite"
+	"github.com/everthread/everthread/core/store/sqlite/sqlitetest"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -48,11 +49,9 @@ type world struct {
 
 func newWorld(t testing.TB, change ...func(*openai.Options)) *world {
 	t.Helper()
-	s, err := sqlite.Open(t.TempDir())
-	check(t, err)
-	t.Cleanup(func() { check(t, s.Close()) })
-	check(t, s.Migrate(context.Background()))
+	s := sqlitetest.Open(t, t.TempDir())
 	w := &world{Store: s, t: t, answers: map[string]live.Answer{}}
+	var err error
 	w.user, err = s.AddUser(context.Background(), core.User{Name: "Ada", Role: core.RoleOwner, CreatedAt: time.Now()})
 	check(t, err)
 	w.key, w.keyID = w.newKey(w.user, "chat")

@@ -26,6 +26,7 @@ import (
 	"github.com/everthread/everthread/core/memory"
 	"github.com/everthread/everthread/core/people"
 	"github.com/everthread/everthread/core/store/sqlite"
+	"github.com/everthread/everthread/core/store/sqlite/sqlitetest"
 )
 
 // world is the page over a real store, with a gateway that stores what it is told.
@@ -191,10 +192,7 @@ func newWorld(t *testing.T, change ...func(o *Options)) *world {
 	t.Helper()
 	w := &world{t: t, ctx: context.Background(), media: t.TempDir(), clock: &clock{at: time.Date(2026, 1, 31, 14, 40, 0, 0, paris())}}
 	var err error
-	w.store, err = sqlite.Open(t.TempDir())
-	w.must(err)
-	t.Cleanup(func() { w.must(w.store.Close()) })
-	w.must(w.store.Migrate(w.ctx))
+	w.store = sqlitetest.Open(t, t.TempDir())
 	log := zaptest.NewLogger(t)
 	w.hub = live.New(w.store, "test", w.clock.now, log)
 	w.gate = &gate{w: w}

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/everthread/everthread/core/fulltest"
 	"github.com/everthread/everthread/core/recall"
 )
 
@@ -57,6 +58,7 @@ func seer(w http.ResponseWriter, r *http.Request) {
 // about is in the prompt or found by the search.
 func TestContinuityOfTheBuiltInScenes(t *testing.T) {
 	t.Parallel()
+	fulltest.Only(t)
 	model := httptest.NewServer(http.HandlerFunc(seer))
 	defer model.Close()
 	var out, errs bytes.Buffer
@@ -85,7 +87,7 @@ func TestContinuityFailsWithoutMemory(t *testing.T) {
 	}))
 	defer model.Close()
 	var out, errs bytes.Buffer
-	code := run([]string{"eval", "continuity", "--only", "same day"}, strings.NewReader(""), &out, &errs, []string{
+	code := run([]string{"eval", "continuity", "--only", fulltest.Size("same day: why", "same day")}, strings.NewReader(""), &out, &errs, []string{
 		"EVERTHREAD_LLM_PROVIDER=openai", "EVERTHREAD_LLM_BASE_URL=" + model.URL + "/v1", "EVERTHREAD_LLM_MODEL=none", "EVERTHREAD_LLM_API_KEY=x"})
 	if code != 1 || !strings.Contains(out.String(), "WRONG") || !strings.Contains(errs.String(), "fewer than nine in ten") {
 		t.Errorf("exit code %d\n%s\n%s", code, out.String(), errs.String())

@@ -17,6 +17,7 @@ import (
 
 	"github.com/everthread/everthread/core"
 	"github.com/everthread/everthread/core/backup"
+	"github.com/everthread/everthread/core/fulltest"
 )
 
 // oneFile is a store that is one file.
@@ -87,11 +88,14 @@ func (o iotest) Read(p []byte) (int, error) { return o.r.Read(p[:min(len(p), 409
 
 var noon = time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
 
+// attachments is how many a data folder has: more than fit into one list of contents.
+func attachments() int { return fulltest.Size(520, 1100) }
+
 // kept is a data folder with a key and attachments.
 func kept(t testing.TB) string {
 	dir := t.TempDir()
 	write(t, filepath.Join(dir, "secret_key"), "a secret")
-	for n := range 1100 { // more than fit into one list of contents
+	for n := range attachments() {
 		write(t, filepath.Join(dir, "media", fmt.Sprint(n%7), fmt.Sprintf("file %d.png", n)), strings.Repeat(fmt.Sprint(n), n%50))
 	}
 	write(t, filepath.Join(dir, "media", "1", ".part-123"), "under way")
@@ -159,7 +163,7 @@ func TestWhatWasBackedUpComesBack(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if res.Entries != 1102 || res.Rows["messages"] != 3 {
+	if res.Entries != int64(attachments())+2 || res.Rows["messages"] != 3 {
 		t.Errorf("made %+v", res)
 	}
 	if info, err := os.Stat(res.File); err != nil || info.Mode().Perm() != 0o600 || info.Size() != res.Size {
@@ -169,7 +173,7 @@ func TestWhatWasBackedUpComesBack(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if out.Rows["messages"] != 3 || out.Files != 1100 || out.Program != "v1.2" || !out.Made.Equal(noon) {
+	if out.Rows["messages"] != 3 || out.Files != int64(attachments()) || out.Program != "v1.2" || !out.Made.Equal(noon) {
 		t.Errorf("restored %+v", out)
 	}
 	want := tree(t, from)
@@ -192,7 +196,7 @@ func TestTablesComeBack(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if !slices.EqualFunc(s.filled, s.tables, bytes.Equal) || out.Rows["table0"] != 10_000_000 || out.Files != 1100 {
+	if !slices.EqualFunc(s.filled, s.tables, bytes.Equal) || out.Rows["table0"] != 10_000_000 || out.Files != int64(attachments()) {
 		t.Errorf("other rows came back: %+v", out)
 	}
 	if _, err := os.Stat(filepath.Join(r.Data, "secret_key")); err == nil {
@@ -248,8 +252,8 @@ func TestADamagedBackupIsRefused(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	named := 0
-	for at := 16; at < len(whole); at += 1 + len(whole)/97 {
+	damages, named := fulltest.Size(17, 97), 0
+	for at := 16; at < len(whole); at += 1 + len(whole)/damages {
 		for name, text := range map[string][]byte{"cut": whole[:at], "flipped": flipped(whole, at)} {
 			dir := t.TempDir()
 			file := filepath.Join(t.TempDir(), "b")
@@ -270,7 +274,7 @@ func TestADamagedBackupIsRefused(t *testing.T) {
 			}
 		}
 	}
-	if named < 150 {
+	if named < damages*3/2 {
 		t.Errorf("only %d damages were told by their entry", named)
 	}
 	file := filepath.Join(t.TempDir(), "b")

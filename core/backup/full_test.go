@@ -14,6 +14,7 @@ import (
 
 	"github.com/everthread/everthread/core"
 	"github.com/everthread/everthread/core/backup"
+	"github.com/everthread/everthread/core/fulltest"
 )
 
 // disk has room for left more bytes, or fails otherwise.
@@ -54,8 +55,9 @@ func faults(whole int64) map[string]*disk {
 		"close": {left: endless, close: syscall.ENOSPC},
 		"short": {left: whole / 2, silent: true},
 	}
-	for n := range int64(12) {
-		out[fmt.Sprint(n, " twelfths")] = &disk{left: whole * n / 12}
+	steps := fulltest.Size[int64](4, 12)
+	for n := range steps {
+		out[fmt.Sprint(n, " of ", steps)] = &disk{left: whole * n / steps}
 	}
 	out["a byte less"] = &disk{left: whole - 1}
 	return out

@@ -14,6 +14,7 @@ import (
 	"github.com/klauspost/compress/zstd"
 
 	"github.com/everthread/everthread/core/backup"
+	"github.com/everthread/everthread/core/fulltest"
 )
 
 // many writes an archive of n empty files, each in a folder of its own.
@@ -49,7 +50,7 @@ func many(out io.Writer, n int) error {
 // TestVeryManyEntries reads an archive of very many files in little memory. It is
 // not parallel: it looks at the memory of the process.
 func TestVeryManyEntries(t *testing.T) {
-	const n = 200_000
+	n := fulltest.Size(20_000, 200_000)
 	r, w := io.Pipe()
 	wrote := make(chan error, 1)
 	go func() { wrote <- errors.Join(many(w, n), w.Close()) }()

@@ -189,7 +189,7 @@ func TestARestoreThatDiesIsBegunAnew(t *testing.T) {
 					old++
 				}
 			}
-			if want := map[bool]int{true: 1}[force]; old != want || len(got) != 1102+want || got["secret_key"] != "a secret" {
+			if want := map[bool]int{true: 1}[force]; old != want || len(got) != attachments()+2+want || got["secret_key"] != "a secret" {
 				t.Errorf("%s: %d files, %d old", step, len(got), old)
 			}
 		}

@@ -4,11 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 	_ "time/tzdata" // zones, wherever the tests run
@@ -20,6 +17,7 @@ import (
 	"github.com/everthread/everthread/core/people"
 	"github.com/everthread/everthread/core/remind"
 	"github.com/everthread/everthread/core/store/sqlite"
+	"github.com/everthread/everthread/core/store/sqlite/sqlitetest"
 )
 
 // morning is Thursday 19 November 2026, 09:00 in Paris.
@@ -40,31 +38,9 @@ type world struct {
 	budget   core.Budget // of turns that are claimed
 }
 
-// emptyStore is the file of a store with nothing in it, migrated once.
-var emptyStore = sync.OnceValues(func() (file []byte, err error) {
-	dir, err := os.MkdirTemp("", "everthread")
-	if err != nil {
-		return nil, err
-	}
-	defer os.RemoveAll(dir)
-	s, err := sqlite.Open(dir)
-	if err != nil {
-		return nil, err
-	}
-	if err := errors.Join(s.Migrate(context.Background()), s.Close()); err != nil {
-		return nil, err
-	}
-	return os.ReadFile(filepath.Join(dir, "everthread.db"))
-})
-
 func newWorld(t testing.TB, language string) *world {
 	dir := t.TempDir()
-	schema, err := emptyStore()
-	must(t, err)
-	must(t, os.WriteFile(filepath.Join(dir, "everthread.db"), schema, 0o600))
-	s, err := sqlite.Open(dir)
-	must(t, err)
-	t.Cleanup(func() { must(t, s.Close()) })
+	s := sqlitetest.Open(t, dir)
 	w := &world{Store: s, t: t, dir: dir, ctx: context.WithoutCancel(t.Context()), now: morning(), language: language}
 	w.options = command.Options{Store: s, Calendar: calendar(), Channels: telegram{}, Hash: people.Hash,
 		Search: &finder{w, "fts"}, Memory: &memory.Memory{Store: s, Signals: &finder{w, "fts"}}, Reminders: &remind.Reminders{Store: s},

@@ -15,6 +15,7 @@ import (
 	"github.com/everthread/everthread/core"
 	"github.com/everthread/everthread/core/export"
 	"github.com/everthread/everthread/core/store/sqlite"
+	"github.com/everthread/everthread/core/store/sqlite/sqlitetest"
 )
 
 var noon = time.Date(2026, 11, 18, 12, 0, 0, 0, time.UTC)
@@ -27,15 +28,7 @@ type world struct {
 
 func newWorld(t *testing.T) *world {
 	t.Helper()
-	st, err := sqlite.Open(t.TempDir())
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { st.Close() })
-	if err := st.Migrate(t.Context()); err != nil {
-		t.Fatal(err)
-	}
-	return &world{t: t, st: st}
+	return &world{t: t, st: sqlitetest.Open(t, t.TempDir())}
 }
 
 func (w *world) person(name string) (core.User, core.Identity) {

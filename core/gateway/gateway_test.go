@@ -21,6 +21,7 @@ import (
 	"github.com/everthread/everthread/core/job"
 	"github.com/everthread/everthread/core/people"
 	"github.com/everthread/everthread/core/store/sqlite"
+	"github.com/everthread/everthread/core/store/sqlite/sqlitetest"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -39,9 +40,7 @@ type world struct {
 
 func newWorld(t *testing.T, change func(*gateway.Options)) *world {
 	t.Helper()
-	s, err := sqlite.Open(t.TempDir())
-	must(t, err)
-	must(t, s.Migrate(t.Context()))
+	s := sqlitetest.Open(t, t.TempDir())
 	w := &world{t: t, store: s, line: newLine(), brain: &brain{store: s.Messages}}
 	p := w.people()
 	u, err := p.AddUser(t.Context(), core.User{Name: "Ada", Role: core.RoleOwner, CreatedAt: time.Now()})
@@ -49,7 +48,7 @@ func newWorld(t *testing.T, change func(*gateway.Options)) *world {
 	_, err = p.AddIdentity(t.Context(), core.Identity{User: u.ID, Address: w.address(), LastUsed: time.Now()})
 	must(t, err)
 	w.start(change)
-	t.Cleanup(func() { w.stop(); must(t, s.Close()) })
+	t.Cleanup(func() { w.stop() })
 	return w
 }
 

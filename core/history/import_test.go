@@ -17,6 +17,7 @@ import (
 	"github.com/everthread/everthread/core/llm/tokens"
 	"github.com/everthread/everthread/core/recall"
 	"github.com/everthread/everthread/core/store/sqlite"
+	"github.com/everthread/everthread/core/store/sqlite/sqlitetest"
 	"github.com/everthread/everthread/core/store/storetest"
 )
 
@@ -32,19 +33,12 @@ type world struct {
 
 func newWorld(t testing.TB) *world {
 	t.Helper()
-	st, err := sqlite.Open(t.TempDir())
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { st.Close() })
+	st := sqlitetest.Open(t, t.TempDir())
 	a, err := recall.NewAnalyzer([]string{"en"})
 	if err != nil {
 		t.Fatal(err)
 	}
 	st.Analyze(a)
-	if err := st.Migrate(t.Context()); err != nil {
-		t.Fatal(err)
-	}
 	u, err := st.AddUser(t.Context(), core.User{Name: "Ada", Role: core.RoleOwner, CreatedAt: now})
 	if err != nil {
 		t.Fatal(err)

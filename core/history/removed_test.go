@@ -13,6 +13,7 @@ import (
 	"time"
 	"unicode/utf16"
 
+	"github.com/everthread/everthread/core/fulltest"
 	"github.com/everthread/everthread/core/history"
 )
 
@@ -91,6 +92,7 @@ func (w *world) try(format, file string) (history.Result, error) {
 // one adds the rest, and all is as if only that had been given.
 func TestEveryFormatMayStopAnywhere(t *testing.T) {
 	t.Parallel()
+	cuts := fulltest.Size(4, 12)
 	for format, name := range texts() {
 		t.Run(format, func(t *testing.T) {
 			t.Parallel()
@@ -101,8 +103,8 @@ func TestEveryFormatMayStopAnywhere(t *testing.T) {
 			alone := newWorld(t)
 			alone.giveText(format, name, whole)
 			want := alone.said(0)
-			for n := 1; n < 12; n++ {
-				at := len(whole) * n / 12
+			for n := 1; n < cuts; n++ {
+				at := len(whole) * n / cuts
 				w := newWorld(t)
 				part := w.giveText(format, name, whole[:at])
 				rest := w.giveText(format, name, whole)

@@ -10,6 +10,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/everthread/everthread/core"
+	"github.com/everthread/everthread/core/fulltest"
 	"github.com/everthread/everthread/core/llm/demo"
 	"github.com/everthread/everthread/core/long"
 )
@@ -166,7 +167,7 @@ func TestRepeatsInForms(t *testing.T) {
 // the built-in model makes of a month is parsed, and nearly all of it is used.
 func TestDemoModelIsBelieved(t *testing.T) {
 	t.Parallel()
-	ms := year()[:1600]
+	ms := year()[:fulltest.Size(800, 1600)]
 	c := long.New(counter(), long.Options{})
 	asked, used, helped := 0, 0, 0
 	for chunk := range slices.Chunk(ms, 40) {

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/everthread/everthread/core"
+	"github.com/everthread/everthread/core/fulltest"
 	"github.com/everthread/everthread/core/llm/tokens"
 	"github.com/everthread/everthread/core/long"
 	"github.com/everthread/everthread/core/long/longtest"
@@ -25,6 +26,7 @@ func (t tally) sum() int { return t[core.RoleUser] + t[core.RoleAssistant] }
 // takes 80,000 tokens.
 func TestYear(t *testing.T) {
 	t.Parallel()
+	fulltest.Only(t)
 	ms := year()
 	raw, sizes, forms := tally{}, [4]tally{{}, {}, {}, {}}, make([][4]long.Form, len(ms))
 	shown := compressYear(ms)

@@ -15,6 +15,7 @@ import (
 	"github.com/everthread/everthread/core/markup"
 	"github.com/everthread/everthread/core/people"
 	"github.com/everthread/everthread/core/store/sqlite"
+	"github.com/everthread/everthread/core/store/sqlite/sqlitetest"
 )
 
 // house is an embedded store with the owner in it.
@@ -30,14 +31,12 @@ type house struct {
 
 func newHouse(t *testing.T, policy people.Policy) *house {
 	t.Helper()
-	st, err := sqlite.Open(t.TempDir())
-	must(t, err)
-	t.Cleanup(func() { must(t, st.Close()) })
-	must(t, st.Migrate(t.Context()))
+	st := sqlitetest.Open(t, t.TempDir())
 	h := &house{Store: st, t: t, now: time.Date(2026, 11, 19, 9, 0, 0, 0, time.UTC), home: core.Address{Channel: "telegram", Account: "42", External: "111"}}
 	h.People = &people.People{Store: st, Rand: rand.Reader, Log: zap.NewNop(), Now: func() time.Time { return h.now },
 		Channels: abroad{},
 		Settings: people.Settings{Policy: policy, CodeLife: time.Hour, MaxCodes: 3, Language: "en"}}
+	var err error
 	h.owner, err = st.AddUserAt(t.Context(), core.User{Name: "Ada", Role: core.RoleOwner, CreatedAt: h.now}, core.Identity{Address: h.home, LastUsed: h.now})
 	must(t, err)
 	return h

@@ -13,23 +13,11 @@ import (
 
 	"github.com/everthread/everthread/core"
 	"github.com/everthread/everthread/core/store/postgres"
-	"github.com/everthread/everthread/core/store/sqlite"
+	"github.com/everthread/everthread/core/store/sqlite/sqlitetest"
 )
 
 func onSQLite(t testing.TB) sqlStore {
-	s, err := sqlite.Open(t.TempDir())
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := s.Close(); err != nil {
-			t.Error(err)
-		}
-	})
-	if err := s.Migrate(context.Background()); err != nil {
-		t.Fatal(err)
-	}
-	return s
+	return sqlitetest.Open(t, t.TempDir())
 }
 
 // onPostgres opens a schema of its own in the database of TEST_POSTGRES_DSN.

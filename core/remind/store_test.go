@@ -14,6 +14,7 @@ import (
 	"github.com/everthread/everthread/core/llm/tokens"
 	"github.com/everthread/everthread/core/remind"
 	"github.com/everthread/everthread/core/store/sqlite"
+	"github.com/everthread/everthread/core/store/sqlite/sqlitetest"
 )
 
 // homes plans for the first identity of each person.
@@ -32,10 +33,7 @@ func (h homes) Plan(ctx context.Context, u core.User, _ bool) ([]core.Target, er
 func TestOnceOnTheStore(t *testing.T) {
 	t.Parallel()
 	ctx := context.WithoutCancel(t.Context())
-	s, err := sqlite.Open(t.TempDir())
-	check(t, err)
-	t.Cleanup(func() { check(t, s.Close()) })
-	check(t, s.Migrate(ctx))
+	s := sqlitetest.Open(t, t.TempDir())
 	u, err := s.AddUser(ctx, core.User{Name: "Ada", Role: core.RoleOwner, CreatedAt: morning()})
 	check(t, err)
 	_, err = s.AddIdentity(ctx, core.Identity{User: u.ID, Address: core.Address{Channel: "telegram", Account: "42", External: "1"}, LastUsed: morning()})

@@ -16,6 +16,7 @@ import (
 	"github.com/everthread/everthread/core/job"
 	"github.com/everthread/everthread/core/llm/llmtest"
 	"github.com/everthread/everthread/core/store/sqlite"
+	"github.com/everthread/everthread/core/store/sqlite/sqlitetest"
 	"github.com/everthread/everthread/core/summary"
 )
 
@@ -35,11 +36,9 @@ type night struct {
 
 func newNight(t *testing.T) *night {
 	t.Helper()
-	s, err := sqlite.Open(t.TempDir())
-	must(t, err)
-	must(t, s.Migrate(t.Context()))
-	t.Cleanup(func() { must(t, s.Close()) })
+	s := sqlitetest.Open(t, t.TempDir())
 	n := &night{t: t, store: s, model: &llmtest.Model{}, now: time.Date(2026, 11, 19, 9, 0, 0, 0, time.UTC)}
+	var err error
 	n.user, err = s.AddUser(t.Context(), core.User{Name: "Ada", Role: core.RoleOwner, CreatedAt: n.now})
 	must(t, err)
 	n.at, err = s.AddIdentity(t.Context(), core.Identity{User: n.user.ID, Address: core.Address{Channel: "line", External: "7"}, LastUsed: n.now})
