@@ -88,14 +88,19 @@ func (o iotest) Read(p []byte) (int, error) { return o.r.Read(p[:min(len(p), 409
 
 var noon = time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
 
-// attachments is how many a data folder has: more than fit into one list of contents.
-func attachments() int { return fulltest.Size(520, 1100) }
+// lists is how many attachments more than one list of contents takes.
+func lists() int { return fulltest.Size(520, 1100) }
+
+// attachments is how many a data folder has.
+func attachments() int { return fulltest.Size(60, 1100) }
 
 // kept is a data folder with a key and attachments.
-func kept(t testing.TB) string {
+func kept(t testing.TB) string { return keptOf(t, attachments()) }
+
+func keptOf(t testing.TB, attachments int) string {
 	dir := t.TempDir()
 	write(t, filepath.Join(dir, "secret_key"), "a secret")
-	for n := range attachments() {
+	for n := range attachments {
 		write(t, filepath.Join(dir, "media", fmt.Sprint(n%7), fmt.Sprintf("file %d.png", n)), strings.Repeat(fmt.Sprint(n), n%50))
 	}
 	write(t, filepath.Join(dir, "media", "1", ".part-123"), "under way")
@@ -157,13 +162,13 @@ func made(t testing.TB, m *backup.Maker) string {
 
 func TestWhatWasBackedUpComesBack(t *testing.T) {
 	t.Parallel()
-	from, to := kept(t), t.TempDir()
+	from, to := keptOf(t, lists()), t.TempDir()
 	m := maker(t, from)
 	res, err := m.Make(t.Context(), t.TempDir(), 0)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if res.Entries != int64(attachments())+2 || res.Rows["messages"] != 3 {
+	if res.Entries != int64(lists())+2 || res.Rows["messages"] != 3 {
 		t.Errorf("made %+v", res)
 	}
 	if info, err := os.Stat(res.File); err != nil || info.Mode().Perm() != 0o600 || info.Size() != res.Size {
@@ -173,7 +178,7 @@ func TestWhatWasBackedUpComesBack(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if out.Rows["messages"] != 3 || out.Files != int64(attachments()) || out.Program != "v1.2" || !out.Made.Equal(noon) {
+	if out.Rows["messages"] != 3 || out.Files != int64(lists()) || out.Program != "v1.2" || !out.Made.Equal(noon) {
 		t.Errorf("restored %+v", out)
 	}
 	want := tree(t, from)
