@@ -45,6 +45,8 @@ func TestEveryBrokenRuleIsFound(t *testing.T) {
 		{"a request on the side", "core/agent/a.go", "package agent\nimport \"net/http\"\nfunc f() { http.Get(\"x\") }\n", "http.Get dials"},
 		{"a transport by another name", "cmd/everthread/a.go", "package main\nimport web \"net/http\"\nvar t = new(web.Transport)\n", "web.Transport dials"},
 		{"a dial", "core/people/a.go", "package people\nimport \"net\"\nfunc f() { net.Dial(\"tcp\", \"x\") }\n", "net.Dial dials"},
+		{"a sleep", "core/day/a_test.go", "package day\nimport \"time\"\nfunc f() { time.Sleep(1) }\n", "time.Sleep: wait"},
+		{"a sleep of a suite", "core/day/daytest/a.go", "package daytest\nimport \"time\"\nfunc f() {\n\tfor {\n\t\ttime.Sleep(1)\n\t}\n}\n", "time.Sleep: wait"},
 		{"a path of a machine", "scripts/a.sh", "cd /" + "work/main\n", "path of one machine"},
 		{"a path in code", "core/day/a.go", "package day\nconst dir = \"/" + "home/me/x\"\n", "path of one machine"},
 	}
@@ -74,6 +76,7 @@ func TestAllowedCodeIsNotRefused(t *testing.T) {
 		"adapters/web/b_test.go":              imports("core/store/sqlite"),
 		"scheduler/a.go":                      imports("core/day"),
 		"core/day/a.go":                       imports("core"),
+		"core/day/b_test.go":                  "package day\nimport \"time\"\nfunc f() {\n\ttime.Sleep(1) // it has no event\n\tfor ; ; time.Sleep(1) {\n\t}\n}\n",
 		"core/people/a.go":                    imports("core/trust"),
 		"core/people/b.go":                    imports("core/markup"),
 		"core/trust/a.go":                     imports("core/text"),

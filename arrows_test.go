@@ -55,6 +55,7 @@ func inspect(tree fs.FS) ([]string, error) {
 	packages := map[string][]source{}
 	for _, f := range files {
 		faults = append(faults, badPlace(f)...)
+		faults = append(faults, badSleeps(f)...)
 		if f.test {
 			continue
 		}

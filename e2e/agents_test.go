@@ -162,7 +162,7 @@ func (w *town) silent(t *testing.T, s *whatsappagenttest.Server, g *gateway) {
 	}
 	polls, sent := len(s.Offsets(adaKey)), len(s.Sent(adaKey))
 	s.Say(adaKey, "is anybody there?")
-	time.Sleep(2 * time.Second)
+	time.Sleep(2 * time.Second) // nothing may come, which has no event
 	if len(s.Offsets(adaKey)) != polls || len(s.Sent(adaKey)) != sent {
 		t.Errorf("%d polls and %d messages after the key was removed", len(s.Offsets(adaKey))-polls, len(s.Sent(adaKey))-sent)
 	}

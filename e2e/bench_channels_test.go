@@ -177,7 +177,7 @@ func TestBenchMatrixAfterDowntime(t *testing.T) {
 			begin = time.Now()
 			g = w.start("EVERTHREAD_TURN_DEBOUNCE=700ms")
 			for l.count(`SELECT COUNT(*) FROM messages WHERE role = 'user'`) < rooms*(each+1) && time.Since(begin) < 5*time.Minute {
-				time.Sleep(50 * time.Millisecond)
+				time.Sleep(50 * time.Millisecond) // a process has no event to wait for
 			}
 			stored := time.Since(begin)
 			l.quiet(5*time.Minute, g.log)

@@ -225,7 +225,7 @@ func firstToken(t *testing.T) (base string, said func() time.Time) {
 		at.Store(time.Now().UnixMicro())
 		chunk("Firstword ", "null")
 		for range 20 {
-			time.Sleep(20 * time.Millisecond)
+			time.Sleep(20 * time.Millisecond) // as a model speaks
 			chunk("more ", "null")
 		}
 		chunk("", `"stop"`)
@@ -389,7 +389,7 @@ func TestBenchPageFollowers(t *testing.T) {
 			for _, f := range all {
 				<-f.open
 			}
-			time.Sleep(time.Second)
+			time.Sleep(time.Second) // at rest
 			idle := g.memory()
 			most := idle
 			for n := range rounds {
@@ -402,7 +402,7 @@ func TestBenchPageFollowers(t *testing.T) {
 				l.quiet(60*time.Second, g.log)
 				most = max(most, g.memory())
 			}
-			time.Sleep(2 * time.Second)
+			time.Sleep(2 * time.Second) // the work goes on for a while
 			cancel()
 			work.Wait()
 			missed := 0

@@ -194,7 +194,7 @@ func (w *town) chat(line, answer string) string {
 				_ = cmd.Process.Kill()
 				w.t.Fatalf("the terminal does not show %q\n%s", answer, &out)
 			}
-			time.Sleep(20 * time.Millisecond)
+			time.Sleep(20 * time.Millisecond) // a process has no event to wait for
 		}
 	}
 	must(w.t, errors.Join(in.Close(), cmd.Wait()))

@@ -131,6 +131,7 @@ func (f flood) post(t *testing.T, base string) map[int]int {
 	}
 	began := time.Now()
 	for n := range f.posts {
+		// At the rate that is measured.
 		time.Sleep(time.Until(began.Add(time.Duration(n) * time.Second / time.Duration(f.rate))))
 		turns <- n
 	}

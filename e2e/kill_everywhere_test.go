@@ -84,7 +84,7 @@ func (e *everywhere) arrive(l *ledger, m mouth) {
 	n := l.count(`SELECT COUNT(*) FROM delivery_parts p JOIN deliveries d ON d.user_id = p.user_id AND d.id = p.delivery_id
 		WHERE d.external = $1 AND p.state IN ('sent', 'delivered', 'read')`, m.external)
 	for deadline := time.Now().Add(10 * time.Second); len(m.got()) < n && time.Now().Before(deadline); {
-		time.Sleep(100 * time.Millisecond)
+		time.Sleep(100 * time.Millisecond) // what is on its way has no event
 	}
 }
 
@@ -110,14 +110,14 @@ func TestRandomKillsWithEveryChannelLoseAndRepeatNothing(t *testing.T) {
 					text := fmt.Sprintf("message %d of %d", n, i)
 					said[i] = append(said[i], text)
 					m.say(n, text)
-					time.Sleep(time.Duration(rnd.IntN(900)) * time.Millisecond)
+					time.Sleep(time.Duration(rnd.IntN(900)) * time.Millisecond) // as people write
 				}
 			})
 		}
 		rnd := rand.New(rand.NewPCG(seed, 99))
 		kills := 0
 		for ; time.Now().Before(end); kills++ {
-			time.Sleep(time.Duration(700+rnd.IntN(2500)) * time.Millisecond)
+			time.Sleep(time.Duration(700+rnd.IntN(2500)) * time.Millisecond) // at any moment
 			g.kill()
 			g = e.launchAll()
 		}

@@ -137,7 +137,7 @@ func killUnderLoad(t *testing.T, w *town, s service, running []*atomicGateway, s
 	rnd := rand.New(rand.NewPCG(seed, 99))
 	kills := 0
 	for ; time.Now().Before(end); kills++ {
-		time.Sleep(time.Duration(300+rnd.IntN(1700)) * time.Millisecond)
+		time.Sleep(time.Duration(300+rnd.IntN(1700)) * time.Millisecond) // at any moment
 		victim := running[kills%len(running)]
 		victim.Load().kill()
 		victim.Store(w.start())
@@ -177,7 +177,7 @@ func converse(s service, chat int64, rnd *rand.Rand, end time.Time) []string {
 		case 1:
 			s.say(chat, "/stop")
 		}
-		time.Sleep(time.Duration(rnd.IntN(700)) * time.Millisecond)
+		time.Sleep(time.Duration(rnd.IntN(700)) * time.Millisecond) // as people write
 	}
 	return said
 }

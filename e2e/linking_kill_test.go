@@ -113,7 +113,7 @@ func (k *killing) whileBothWrite(s service, round int, command string, said *[2]
 					say(command)
 					people.Go(then)
 				}
-				time.Sleep(time.Duration(rnd.IntN(linkEvery)) * time.Millisecond)
+				time.Sleep(time.Duration(rnd.IntN(linkEvery)) * time.Millisecond) // as people write
 			}
 		})
 	}

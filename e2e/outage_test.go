@@ -52,14 +52,14 @@ func TestADatabaseThatGoesAwayForAWhileLosesAndRepeatsNothing(t *testing.T) {
 						}
 						w.telegram.Say(int64(1000+n), text)
 						said[n] = append(said[n], text)
-						time.Sleep(200 * time.Millisecond)
+						time.Sleep(200 * time.Millisecond) // as people write
 					}
 				})
 			}
-			time.Sleep(3 * time.Second)
+			time.Sleep(3 * time.Second) // in the middle of their talk
 			c.pull()
 			w.unready(g)
-			time.Sleep(outage)
+			time.Sleep(outage) // how long it lasts
 			c.plug()
 			people.Wait()
 			l := w.ledger()

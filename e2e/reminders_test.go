@@ -70,7 +70,7 @@ func TestAReminderComesAtItsTimeOnce(t *testing.T) {
 		w.set(time.Date(2026, 10, 25, 12, 0, 0, 0, time.UTC))
 		g = w.start() // looks at once
 		w.ask("hello")
-		time.Sleep(lookedTwice)
+		time.Sleep(lookedTwice) // nothing more may come, which has no event
 		w.settle(l, g)
 		w.wantTold(g, "water the plants", "call Ana")
 	})
@@ -130,7 +130,7 @@ func TestAReminderThatWasMissedIsCaughtUpOnce(t *testing.T) {
 		w.receive()
 		w.receive()
 		w.settle(w.ledger(), g)
-		time.Sleep(lookedTwice)
+		time.Sleep(lookedTwice) // nothing more may come, which has no event
 		got := w.told()
 		slices.Sort(got)
 		if len(got) != 2 || !strings.HasPrefix(got[0], "ring the bank") || !strings.Contains(got[0], "This was due on") || !strings.Contains(got[0], "14:00") ||
@@ -155,7 +155,7 @@ func TestTwoProcessesRemindOnce(t *testing.T) {
 	}
 	w.set(w.now().Add(40 * time.Minute))
 	w.town.sent(ada, 10)
-	time.Sleep(lookedTwice)
+	time.Sleep(lookedTwice) // nothing more may come, which has no event
 	got := w.told()
 	for n := range got { // the first ones are late
 		got[n], _, _ = strings.Cut(got[n], "\n")
@@ -190,7 +190,7 @@ func TestARecurringReminderKeepsToTheClockOnTheWall(t *testing.T) {
 			before := len(w.told())
 			w.set(at)
 			if step.want == "" {
-				time.Sleep(lookedTwice)
+				time.Sleep(lookedTwice) // nothing more may come, which has no event
 			} else if got := w.receive().Text; got != "⏰ "+step.want {
 				t.Errorf("at %s: got %q", step.at, got)
 			}

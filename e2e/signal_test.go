@@ -40,7 +40,7 @@ func TestAPersonIsAnsweredOnMatrix(t *testing.T) {
 		if got := ada.heard(room, bot.id, 2); !strings.Contains(got[1], "said while it was down") {
 			t.Errorf("answered %q\n%s", got, g.log.tail())
 		}
-		time.Sleep(time.Second)
+		time.Sleep(time.Second) // nothing more must come, which has no event
 		if got := ada.heard(room, bot.id, 2); len(got) != 2 {
 			t.Errorf("%d answers: %q", len(got), got)
 		}

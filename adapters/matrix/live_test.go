@@ -90,7 +90,7 @@ func (p *person) call(method, path string, body, result any) {
 	p.t.Helper()
 	status, answer := p.try(method, path, body)
 	for n := 0; n < 50 && method == "GET" && status == http.StatusNotFound; n++ {
-		time.Sleep(100 * time.Millisecond)
+		time.Sleep(100 * time.Millisecond) // a server of its own: it tells of nothing
 		status, answer = p.try(method, path, body)
 	}
 	require.Equal(p.t, http.StatusOK, status, string(answer))

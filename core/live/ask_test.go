@@ -115,7 +115,7 @@ func TestAQuestionIsAnsweredWhenItsTurnIs(t *testing.T) {
 		turn := core.Turn{User: 1, ID: 7, Thread: 5, State: core.TurnRunning, Inputs: []core.MessageID{1}}
 		s.change(func() { s.question.Turn, s.turn = 7, turn })
 		hub.Preview(&core.Turn{User: 1, ID: 9}, "another turn's")
-		time.Sleep(2 * time.Second)
+		time.Sleep(2 * time.Second) // fake time: synctest
 		synctest.Wait()
 		hub.Preview(&turn, "Go")
 		synctest.Wait()

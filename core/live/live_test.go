@@ -164,7 +164,7 @@ func TestProcessesTellEachOtherOnlyOfWhoIsFollowed(t *testing.T) {
 			t.Errorf("after a minute: %+v", n)
 		}
 		f.Close()
-		time.Sleep(2 * time.Minute)
+		time.Sleep(2 * time.Minute) // fake time: it lapses
 		passed := w.passed()
 		ports[0].changes <- 1
 		synctest.Wait()

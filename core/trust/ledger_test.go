@@ -63,7 +63,7 @@ type answers struct {
 func (m *answers) Stream(context.Context, core.ModelRequest) iter.Seq2[core.Delta, error] {
 	return func(yield func(core.Delta, error) bool) {
 		m.asked.Add(1)
-		time.Sleep(time.Millisecond)
+		time.Sleep(time.Millisecond) // others ask meanwhile
 		yield(core.Delta{Text: strings.Repeat("x ", m.n), Finish: core.FinishStop, Usage: &core.Usage{Prompt: 6, Completion: m.n}}, nil)
 	}
 }

@@ -36,7 +36,7 @@ func serve(kind string) int {
 		return 0
 	case "stubborn": // ends neither with its input nor when asked
 		_ = newServer(kind).Run(context.Background(), &sdk.StdioTransport{})
-		time.Sleep(time.Minute)
+		time.Sleep(time.Minute) // until it is killed
 		return 0
 	case "garbage":
 		fmt.Println("Welcome to the server!")
