@@ -4,10 +4,10 @@ VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
 TAGS    := goolm
 LDFLAGS := -s -w -X main.version=$(VERSION)
 
-.PHONY: help run build release test test-unit lint fmt bench
+.PHONY: help run build release test test-unit test-nightly lint fmt bench
 
 help: ## list the targets
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 build: ## bin/everthread, one static binary
 	CGO_ENABLED=0 go build -trimpath -tags $(TAGS) -ldflags '$(LDFLAGS)' -o bin/everthread ./cmd/everthread
@@ -21,8 +21,11 @@ run: build ## build and serve
 test: ## lint and every suite, on SQLite and PostgreSQL, with the peers
 	@scripts/test.sh
 
-test-unit: ## the suites that need no peer
+test-unit: ## the suites that need no peer, without what takes long
 	go test -race -tags $(TAGS) ./...
+
+test-nightly: ## the contract of the embedded store with the race detector in SQLite itself
+	EVERTHREAD_TEST_ALL=1 go test -race -tags $(TAGS) -count=1 -timeout 60m -run '^TestContract$$' ./core/store/sqlite
 
 lint: ## golangci-lint
 	@scripts/lint.sh run

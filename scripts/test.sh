@@ -8,6 +8,7 @@ source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 
 cd "$root_dir"
 ci=${CI:-false}
+export EVERTHREAD_TEST_ALL=1
 failures=()
 work=$(mktemp -d)
 skips=$work/skipped flaky=$work/flaky
@@ -108,27 +109,29 @@ gotest() {
 	done 3<"$failed"
 }
 
-unit() {
-	local packages
-	packages=$(go list -tags goolm ./... | grep -v '/e2e\(/\|$\)') || return 1
+# packages lists all but the end-to-end tests, without those that a pattern matches.
+packages() { go list -tags goolm ./... | grep -v "/e2e\(/\|\$\)${1:+\|$1}"; }
+
+# What has goroutines that outlive a call.
+goroutines='/core/\(live\|gateway\|agent\|people\|embed\|summary\|client\)\(/\|$\)\|/adapters/\(telegram\|whatsapp\|terminal\)\(/\|$\)'
+
+# With the race detector everything but the contract of the embedded store, of which
+# it looks through all of SQLite: `make test-nightly` does that.
+raced() {
+	local others
+	others=$(packages '/core/store/sqlite$') || return 1
 	# shellcheck disable=SC2086 # one argument a package
-	gotest -race -tags goolm -timeout 20m -- $packages
+	gotest -race -tags goolm -timeout 20m -- $others && gotest -race -tags goolm -timeout 20m -skip '^TestContract$' -- ./core/store/sqlite
 }
 
-# As `go test ./...` runs them, without the race detector, on one processor and on
-# two; the contract of the stores once, as it is long.
+# Without it, on one processor and on two; what has goroutines again and again, and the
+# contract of the stores once, as it is long.
 plain() {
-	local stores others
-	stores=$(go list -tags goolm ./core/store/...) || return 1
-	others=$(go list -tags goolm ./... | grep -v '/e2e\(/\|$\)\|/core/store\(/\|$\)') || return 1
+	local repeated others
+	repeated=$(packages | grep "$goroutines") && others=$(packages "/core/store\(/\|\$\)\|$goroutines") || return 1
 	# shellcheck disable=SC2086 # one argument a package
-	gotest -tags goolm -cpu 1,2 -timeout 20m -- $others && gotest -tags goolm -timeout 20m -- $stores
-}
-
-# What has goroutines, again and again.
-again() {
-	gotest -tags goolm -cpu 1,2 -count 3 -timeout 20m -- ./core/live/... ./core/gateway/... ./core/agent/... ./core/people/... ./core/embed/... \
-		./core/summary/... ./core/client/... ./adapters/telegram/... ./adapters/whatsapp/... ./adapters/terminal/...
+	gotest -tags goolm -cpu 1,2 -timeout 20m -- $others && gotest -tags goolm -cpu 1,2 -count 2 -timeout 20m -- $repeated &&
+		gotest -tags goolm -timeout 20m -- ./core/store/...
 }
 
 has_e2e() { [ -n "$(git ls-files --cached --others --exclude-standard 'e2e/*_test.go')" ]; }
@@ -183,9 +186,8 @@ gcc "$work/c.c" -o "$work/c" 2>/dev/null || need_packages no-libc-headers:libc6-
 start_peers
 step build builds
 step lint scripts/lint.sh run
-step "unit tests" unit
-step "unit tests without the race detector" plain
-step "unit tests with goroutines, again" again
+step "unit tests with the race detector" raced
+step "unit tests" plain
 if has_e2e; then
 	step "end-to-end tests" end_to_end
 else
