@@ -124,7 +124,7 @@ func languageOf(chosen, house, accepted string) string {
 }
 
 func spoken(tag string) string {
-	if strings.HasPrefix(strings.ToLower(tag)+"-", "fr-") {
+	if when.French(tag) {
 		return "fr"
 	}
 	return "en"

@@ -12,7 +12,7 @@ func (a *app) newCommands() *command.Commands {
 	return command.New(command.Options{
 		Store: a.store, Calendar: a.calendar, Hash: people.Hash, NewCode: a.people.NewLinkCode, Channels: a,
 		NewWebLink: a.newWebLink(), Search: a.search, Memory: a.memory, Reminders: a.reminders,
-		Defaults: command.Defaults{Zone: c.DefaultTimezone, Language: c.DefaultLanguage, TokensPerDay: c.Limits.TokensPerDay, AllTokensPerDay: allTokensPerDay(c),
+		Defaults: command.Defaults{Language: c.DefaultLanguage, TokensPerDay: c.Limits.TokensPerDay, AllTokensPerDay: allTokensPerDay(c),
 			PostForward: c.Summaries.PostForward, Strategy: c.Context.Strategy},
 	})
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/everthread/everthread/core"
 	"github.com/everthread/everthread/core/day"
 	"github.com/everthread/everthread/core/trust"
+	"github.com/everthread/everthread/core/when"
 )
 
 // Store is what commands read.
@@ -62,7 +63,6 @@ type Options struct {
 
 // Defaults hold for people who chose nothing.
 type Defaults struct {
-	Zone         string // IANA name
 	Language     string
 	TokensPerDay int // budget of a user; 0: none
 	// AllTokensPerDay is the budget of all users together, by UTC days; 0: none.
@@ -74,7 +74,6 @@ type Defaults struct {
 // Commands answers commands. It implements gateway.Commander.
 type Commands struct {
 	Options
-	zone *time.Location
 	list []command
 }
 
@@ -88,9 +87,9 @@ type command struct {
 // owners reports whether only the owner may give the command.
 func (c command) owners() bool { return c.needs == core.CanAdmin }
 
-// New returns the commands. A default zone that is unknown is UTC.
+// New returns the commands.
 func New(o Options) *Commands {
-	c := &Commands{Options: o, zone: core.Settings{Zone: o.Defaults.Zone}.Location(time.UTC)}
+	c := &Commands{Options: o}
 	c.list = c.commands()
 	return c
 }
@@ -295,7 +294,7 @@ func (c *Commands) helpOn(r *request) core.Outcome {
 // speak sets the language of the answers: French for fr…, else English.
 func (r *request) speak(tag string) {
 	r.lang = "en"
-	if strings.HasPrefix(strings.ToLower(tag)+"-", "fr-") {
+	if when.French(tag) {
 		r.lang = "fr"
 	}
 	r.words = wordsOf(r.lang)
@@ -327,6 +326,8 @@ func (r *request) usage(name string) string {
 }
 
 // location is the time zone of the person.
-func (c *Commands) location(r *request) *time.Location { return r.user.Settings.Location(c.zone) }
+func (c *Commands) location(r *request) *time.Location {
+	return r.user.Settings.Location(c.Calendar.Zone)
+}
 
 func missing(err error) bool { return errors.Is(err, core.ErrNotFound) }

@@ -19,7 +19,7 @@ func (c *Commands) pair(ctx context.Context, r *request) (core.Outcome, error) {
 	}
 	lines := []string{r.text(r.words.requestsTitle), ""}
 	for _, code := range codes {
-		until := code.Expires.In(r.user.Settings.Location(c.zone)).Format("15:04")
+		until := code.Expires.In(r.user.Settings.Location(c.Calendar.Zone)).Format("15:04")
 		lines = append(lines, "- `"+code.Hint+"` · "+who(code)+" · "+r.fill(r.words.requestUntil, code.Address.Channel, until))
 	}
 	lines = append(lines, "", r.fill(r.words.requestsMore, codes[0].Hint, codes[0].Hint))

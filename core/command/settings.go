@@ -13,7 +13,7 @@ import (
 
 func (c *Commands) timezone(_ context.Context, r *request) (core.Outcome, error) {
 	if r.arg == "" {
-		zone := r.user.Settings.Location(c.zone)
+		zone := r.user.Settings.Location(c.Calendar.Zone)
 		clock, date := c.clock(r, zone)
 		return r.say(r.words.zoneIs, zone, clock, date), nil
 	}

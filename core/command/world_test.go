@@ -44,7 +44,7 @@ func newWorld(t testing.TB, language string) *world {
 	w := &world{Store: s, t: t, dir: dir, ctx: context.WithoutCancel(t.Context()), now: morning(), language: language}
 	w.options = command.Options{Store: s, Calendar: calendar(), Channels: telegram{}, Hash: people.Hash,
 		Search: &finder{w, "fts"}, Memory: &memory.Memory{Store: s, Signals: &finder{w, "fts"}}, Reminders: &remind.Reminders{Store: s},
-		Defaults: command.Defaults{Zone: "Europe/Paris", Language: "en", PostForward: "home"}}
+		Defaults: command.Defaults{Language: "en", PostForward: "home"}}
 	w.ada = w.person("Ada", core.RoleOwner, "telegram", "111")
 	w.bo = w.person("Bo", core.RoleMember, "telegram", "222")
 	return w

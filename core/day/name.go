@@ -18,10 +18,14 @@ func Name(label, today, language string) string {
 	french := when.French(language)
 	now, err := Parse(today)
 	switch {
+	case err == nil && d.Equal(now) && french:
+		return "Aujourd’hui"
 	case err == nil && d.Equal(now):
-		return pick(french, "Aujourd’hui", "Today")
+		return "Today"
+	case err == nil && d.AddDate(0, 0, 1).Equal(now) && french:
+		return "Hier"
 	case err == nil && d.AddDate(0, 0, 1).Equal(now):
-		return pick(french, "Hier", "Yesterday")
+		return "Yesterday"
 	}
 	ordinal := ""
 	if french && d.Day() == 1 {
@@ -32,11 +36,4 @@ func Name(label, today, language string) string {
 		name += fmt.Sprintf(" %04d", d.Year())
 	}
 	return name
-}
-
-func pick(french bool, fr, en string) string {
-	if french {
-		return fr
-	}
-	return en
 }

@@ -4,6 +4,7 @@
 package gateway
 
 import (
+	"cmp"
 	"context"
 	"math/rand/v2"
 	"sync"
@@ -302,10 +303,7 @@ func (g *Gateway) budget(s core.Settings, now time.Time) core.Budget {
 }
 
 func (g *Gateway) language(s core.Settings) string {
-	if s.Language != "" {
-		return s.Language
-	}
-	return g.Settings.Language
+	return cmp.Or(s.Language, g.Settings.Language)
 }
 
 // capabilities of a channel; of one that this process does not have, the defaults.

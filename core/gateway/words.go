@@ -1,6 +1,8 @@
 package gateway
 
-import "strings"
+import (
+	"github.com/everthread/everthread/core/when"
+)
 
 // words are what the gateway itself says to people.
 type words struct {
@@ -25,7 +27,7 @@ type words struct {
 
 // say returns the words of a language: French for fr…, else English.
 func say(language string) words {
-	if strings.HasPrefix(strings.ToLower(language), "fr") {
+	if when.French(language) {
 		return words{
 			gaveUp:            "Je n'arrive pas à joindre le modèle de langage pour le moment. Votre message est gardé : envoyez /retry, ou écrivez simplement à nouveau, et j'y répondrai.",
 			gaveUpOwner:       "Le serveur du modèle de langage a refusé : %s\nVotre message est gardé : une fois le réglage corrigé, envoyez /retry. `everthread doctor` vérifie la configuration.",

@@ -1,6 +1,7 @@
 package people
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -13,6 +14,7 @@ import (
 	"github.com/everthread/everthread/core"
 	"github.com/everthread/everthread/core/markup"
 	"github.com/everthread/everthread/core/trust"
+	"github.com/everthread/everthread/core/when"
 )
 
 // AskLinks asks the users of codes that were used whether the other side is
@@ -95,19 +97,14 @@ func (p *People) askedAt(ctx context.Context, u core.User, c core.Code) (core.Id
 }
 
 func (p *People) language(u core.User) string {
-	if u.Settings.Language != "" {
-		return u.Settings.Language
-	}
-	return p.Settings.Language
+	return cmp.Or(u.Settings.Language, p.Settings.Language)
 }
-
-func isFrench(language string) bool { return strings.HasPrefix(strings.ToLower(language), "fr") }
 
 // linkQuestion asks whether the other side of a code is the user's.
 func linkQuestion(language string, l core.LinkSubject) string {
 	who := trust.AddressName(l.Address, l.Name)
 	var lines []string
-	if isFrench(language) {
+	if when.French(language) {
 		lines = append(lines, "**Est-ce vous ?** "+who+" a utilisé votre code et veut devenir vous.")
 		if l.User != 0 {
 			lines = append(lines, "Il y a déjà une conversation là-bas : les deux n'en feront qu'une, et chaque côté lira tout ce qui a été dit de l'autre.")

@@ -10,6 +10,7 @@ import (
 
 	"github.com/everthread/everthread/core"
 	"github.com/everthread/everthread/core/markup"
+	"github.com/everthread/everthread/core/when"
 )
 
 // LinkCodeSigns is how long a code of /link is.
@@ -55,7 +56,7 @@ func (p *People) toStranger(in core.Inbound, text string) *core.NewDelivery {
 
 // linkAsked says that the other side was asked.
 func linkAsked(language string) string {
-	if isFrench(language) {
+	if when.French(language) {
 		return "C'est demandé : répondez « oui » dans l'application qui vous a donné le code, et nous continuerons ici."
 	}
 	return "I have asked: say yes in the app that gave you the code, and we go on here."
@@ -64,7 +65,7 @@ func linkAsked(language string) string {
 // linkRefusal says that a code is wrong, or until when no code is taken. It tells
 // nothing of why.
 func linkRefusal(language string, l core.Link, now time.Time) string {
-	french := isFrench(language)
+	french := when.French(language)
 	locked := l.State == core.LinkLocked || l.Tries+1 >= core.LinkTries
 	wait := int(core.LinkLock.Minutes())
 	if l.State == core.LinkLocked {

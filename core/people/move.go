@@ -1,16 +1,17 @@
 package people
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
-	"strings"
 	"time"
 
 	"go.uber.org/zap"
 
 	"github.com/everthread/everthread/core"
 	"github.com/everthread/everthread/core/markup"
+	"github.com/everthread/everthread/core/when"
 )
 
 // MoveStore is what moves are carried with.
@@ -201,10 +202,7 @@ func (v *Mover) notice(ctx context.Context, m core.Move) error {
 }
 
 func doneText(language, fallback string, kind core.MoveKind) string {
-	if language == "" {
-		language = fallback
-	}
-	french := strings.HasPrefix(strings.ToLower(language), "fr")
+	french := when.French(cmp.Or(language, fallback))
 	switch {
 	case kind == core.MoveSplit && french:
 		return "C'est fait : ce qui est venu par cette application est de nouveau une conversation à part."

@@ -17,6 +17,7 @@ import (
 
 	"github.com/everthread/everthread/core"
 	"github.com/everthread/everthread/core/markup"
+	"github.com/everthread/everthread/core/when"
 )
 
 // Policy says what becomes of messages of strangers.
@@ -299,7 +300,7 @@ func (p *People) withCode(h *core.Hold, now time.Time) error {
 }
 
 func pairingText(language, code string) string {
-	if strings.HasPrefix(strings.ToLower(language), "fr") {
+	if when.French(language) {
 		return "Bonjour ! Cet assistant est privé. Votre code est **" + code + "** : transmettez-le à la personne qui le gère. Dès qu'elle l'aura approuvé, je répondrai à ce que vous avez écrit. Le code est valable une heure."
 	}
 	return "Hello! This assistant is private. Your code is **" + code + "**: give it to the person who runs it. As soon as they approve it, I will answer what you wrote. The code is valid for one hour."

@@ -16,6 +16,7 @@ import (
 	"github.com/everthread/everthread/core/markup"
 	"github.com/everthread/everthread/core/text"
 	"github.com/everthread/everthread/core/trust"
+	"github.com/everthread/everthread/core/when"
 )
 
 // recentApprovals is how many of a user's newest questions are looked at.
@@ -172,7 +173,7 @@ func accountQuestion(language, browser string, c core.AccountSubject) string {
 		core.ChangeDelete: {"**delete your account** with everything that is yours. It cannot be undone.", "**supprimer votre compte** avec tout ce qui est à vous. C’est définitif."},
 		core.ChangeExport: {"take **everything that you said** along in one file. What has left cannot be taken back.", "emporter **tout ce que vous avez dit** dans un fichier. Ce qui est parti ne se reprend pas."},
 	}[c.Change]
-	if isFrench(language) {
+	if when.French(language) {
 		return "**Est-ce vous ?** Un navigateur où vous êtes connecté (`" + plain(browser) + "`) veut " + what[1] + "\n\nSi c’est bien vous, répondez « oui », puis continuez dans le navigateur. Sinon, répondez « non »."
 	}
 	return "**Is this you?** A browser where you are signed in (`" + plain(browser) + "`) wants to " + what[0] + "\n\nIf it is you, say yes and go on in the browser. If not, say no."

@@ -8,6 +8,7 @@ import (
 	"github.com/everthread/everthread/core"
 	"github.com/everthread/everthread/core/markup"
 	"github.com/everthread/everthread/core/trust"
+	"github.com/everthread/everthread/core/when"
 )
 
 // made is a note that tells all identities of a user of an account change that is
@@ -38,7 +39,7 @@ func (p *People) others(ctx context.Context, u core.User, but core.IdentityID, t
 // changeMade says which account change was made.
 func changeMade(language string, c core.AccountSubject) string {
 	name := "`" + plain(c.Name) + "`"
-	switch french := isFrench(language); {
+	switch french := when.French(language); {
 	case c.Change == core.ChangeAdminKey && french:
 		return fmt.Sprintf("Une clé avec les droits d’administration a été créée : %s. Si ce n’était pas vous : `/undo` l’annule, pendant 24 heures.", name)
 	case c.Change == core.ChangeAdminKey:
@@ -57,7 +58,7 @@ func changeMade(language string, c core.AccountSubject) string {
 // how to stop it.
 func deletionAsked(language, browser string, at core.Identity) string {
 	where := trust.AddressName(at.Address, at.Name)
-	if isFrench(language) {
+	if when.French(language) {
 		return "Un navigateur où vous êtes connecté (`" + plain(browser) + "`) veut **supprimer votre compte** avec tout ce qui est à vous. C’est définitif. J’ai posé la question sur " + where +
 			" : après un « oui » là-bas, ce navigateur peut le faire.\n\nSi ce n’est pas vous, répondez « non » là-bas, ou déconnectez ce navigateur : `/undo` le fait s’il s’est connecté depuis moins de 24 heures, et la page de réglages (`/web`) les déconnecte tous."
 	}

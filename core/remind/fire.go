@@ -1,6 +1,7 @@
 package remind
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -123,10 +124,7 @@ func (f *Firer) text(u core.User, r core.Reminder, now time.Time) string {
 	if now.Sub(due) <= late {
 		return text
 	}
-	language := u.Settings.Language
-	if language == "" {
-		language = f.Settings.Language
-	}
+	language := cmp.Or(u.Settings.Language, f.Settings.Language)
 	note := "This was due on %s."
 	if when.French(language) {
 		note = "C’était pour %s."

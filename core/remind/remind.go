@@ -1,6 +1,7 @@
 package remind
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"strings"
@@ -98,10 +99,7 @@ func zoneName(l *time.Location) string {
 }
 
 func (m *Reminders) language(use core.ToolUse) string {
-	if use.Language != "" {
-		return use.Language
-	}
-	return m.Settings.Language
+	return cmp.Or(use.Language, m.Settings.Language)
 }
 
 // moment says a time with its date in words of a language.

@@ -1,15 +1,16 @@
 package summary
 
 import (
+	"cmp"
 	"context"
 	"errors"
-	"strings"
 
 	"go.uber.org/zap"
 
 	"github.com/everthread/everthread/core"
 	"github.com/everthread/everthread/core/day"
 	"github.com/everthread/everthread/core/markup"
+	"github.com/everthread/everthread/core/when"
 )
 
 // batch is how many days one look takes.
@@ -113,12 +114,9 @@ func quiet(parts []core.Part) []core.Part {
 // text is a summary as it is posted: with a title, without references and what
 // rests on none.
 func (s *Summarizer) text(u core.User, g core.Segment, v core.Summary) string {
-	language := u.Settings.Language
-	if language == "" {
-		language = s.Settings.Language
-	}
+	language := cmp.Or(u.Settings.Language, s.Settings.Language)
 	title := "Summary: "
-	if strings.HasPrefix(strings.ToLower(language), "fr") {
+	if when.French(language) {
 		title = "Résumé : "
 	}
 	title += day.Name(g.Day.Label, "", language) // with its date: the post stays in the chat

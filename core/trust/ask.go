@@ -4,6 +4,7 @@ import (
 	"strings"
 
 	"github.com/everthread/everthread/core"
+	"github.com/everthread/everthread/core/when"
 )
 
 // OwnerWord has to be typed where the gateway itself changes hands.
@@ -30,7 +31,7 @@ func AddressName(a core.Address, name string) string {
 // the one that says no.
 func YesNo(language, code string, typed bool) []core.Button {
 	yes, no := core.Button{Label: "Yes", Command: "/yes " + code}, core.Button{Label: "No", Command: "/no " + code}
-	if strings.HasPrefix(strings.ToLower(language), "fr") {
+	if when.French(language) {
 		yes.Label, no.Label = "Oui", "Non"
 	}
 	if typed {

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/everthread/everthread/core"
+	"github.com/everthread/everthread/core/when"
 )
 
 // told says in English and French what rows of the audit tell.
@@ -67,7 +68,7 @@ func vias() map[core.Via][2]string {
 }
 
 func in(language string, words [2]string) string {
-	if strings.HasPrefix(strings.ToLower(language), "fr") {
+	if when.French(language) {
 		return words[1]
 	}
 	return words[0]

@@ -3,6 +3,7 @@
 package when
 
 import (
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -28,8 +29,10 @@ var calendars = map[string]calendar{
 		[]string{"domingo", "lunes", "martes", "miércoles", "jueves", "viernes", "sábado"}},
 }
 
-// French reports whether a BCP 47 tag is one of French.
-func French(language string) bool { return strings.HasPrefix(strings.ToLower(language)+"-", "fr-") }
+// French reports whether a tag of a language (fr, fr-CA, fr_FR) is one of French.
+func French(language string) bool {
+	return strings.HasPrefix(strings.ReplaceAll(strings.ToLower(language), "_", "-")+"-", "fr-")
+}
 
 // MonthName is a month as it is written in French or, for every other language, in
 // English.
@@ -58,51 +61,47 @@ func written(names string) string {
 // word is a folded word of a language.
 type word struct{ language, text string }
 
-// named is what a word names: the n-th of its list.
+// named is what a word names: the n-th of the months and weekdays.
 type named struct {
 	n        int
 	doubtful bool
 }
 
-func index(lists func(calendar) []string) map[word]named {
+var index = sync.OnceValue(func() map[word]named {
 	out := map[word]named{}
 	for language, c := range calendars {
-		for n, list := range lists(c) {
-			for name := range strings.FieldsSeq(list) {
+		for n, names := range slices.Concat(c.months, c.weekdays) {
+			for name := range strings.FieldsSeq(names) {
 				plain, doubtful := strings.CutPrefix(name, "!")
 				out[word{language, text.Fold(plain)}] = named{n, doubtful}
 			}
 		}
 	}
 	return out
-}
-
-var (
-	months   = sync.OnceValue(func() map[word]named { return index(func(c calendar) []string { return c.months }) })
-	weekdays = sync.OnceValue(func() map[word]named { return index(func(c calendar) []string { return c.weekdays }) })
-)
+})
 
 // Month returns the month that a folded word names in one of these languages (en,
 // fr, de, es), 0: none, and whether it is another word, too.
 func Month(s string, languages ...string) (m time.Month, doubtful bool) {
-	n, ok := lookUp(months(), s, languages)
-	if !ok {
-		return 0, false
+	if found, ok := lookUp(s, languages, 0, 12); ok {
+		return time.Month(found.n + 1), found.doubtful
 	}
-	return time.Month(n.n + 1), n.doubtful
+	return 0, false
 }
 
 // Weekday returns the weekday that a folded word names in one of these languages,
 // and whether it is a short form, which is another word, too.
 func Weekday(s string, languages ...string) (d time.Weekday, short, ok bool) {
-	n, ok := lookUp(weekdays(), s, languages)
-	return time.Weekday(n.n), n.doubtful, ok
+	if found, ok := lookUp(s, languages, 12, 19); ok {
+		return time.Weekday(found.n - 12), found.doubtful, true
+	}
+	return 0, false, false
 }
 
-func lookUp(all map[word]named, s string, languages []string) (named, bool) {
+func lookUp(s string, languages []string, from, to int) (named, bool) {
 	for _, l := range languages {
-		if n, ok := all[word{l, s}]; ok {
-			return n, true
+		if found, ok := index()[word{l, s}]; ok && from <= found.n && found.n < to {
+			return found, true
 		}
 	}
 	return named{}, false

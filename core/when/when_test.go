@@ -49,7 +49,7 @@ func FuzzDate(f *testing.F) {
 
 func TestNames(t *testing.T) {
 	t.Parallel()
-	for language, want := range map[string][2]string{"en": {"February", "Wednesday"}, "fr-CA": {"février", "mercredi"}, "FR": {"février", "mercredi"}, "frr": {"February", "Wednesday"}, "": {"February", "Wednesday"}} {
+	for language, want := range map[string][2]string{"en": {"February", "Wednesday"}, "fr-CA": {"février", "mercredi"}, "FR": {"février", "mercredi"}, "fr_FR": {"février", "mercredi"}, "frr": {"February", "Wednesday"}, "": {"February", "Wednesday"}} {
 		if m, d := MonthName(time.February, language), WeekdayName(time.Wednesday, language); m != want[0] || d != want[1] {
 			t.Errorf("%q: got %s, %s", language, m, d)
 		}
