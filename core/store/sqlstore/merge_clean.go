@@ -3,6 +3,8 @@ package sqlstore
 import (
 	"context"
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 
 	"github.com/everthread/everthread/core"
@@ -11,13 +13,17 @@ import (
 // cleaning is how the rows of one table go: who names another before who is named.
 type cleaning struct{ table, key string }
 
-func cleanings() []cleaning {
-	return []cleaning{
-		{"revisions", "message_id"}, {"refs", "identity_id, native_id"}, {"delivery_parts", "delivery_id"}, {"deliveries", "id"}, {"messages", "id"},
-		{"epochs", "id"}, {"turns", "id"}, {"summaries", "segment_id"}, {"windows", "id"}, {"items", "id"}, {"loops", "id"}, {"reminders", "id"}, {"approvals", "id"}, {"audit", "id"},
-		{"usage", "day"}, {"once", "key"}, {"imported", "key"}, {"themes", "slug"}, {"move_positions", "message_id"}, {"move_segments", "segment_id"},
-		{"identities", "id"}, {"segments", "id"}, {"threads", "id"},
+func cleanings() (out []cleaning) {
+	left := slices.DeleteFunc(Tables(), func(t Table) bool { return t.Key == "" || t.Shared })
+	for len(left) > 0 {
+		n := len(left) - 1
+		for n > 0 && slices.ContainsFunc(left, func(o Table) bool { return slices.Contains(slices.Collect(maps.Values(o.Refs)), left[n].Name) }) {
+			n--
+		}
+		out = append(out, cleaning{left[n].Name, left[n].Key})
+		left = slices.Delete(left, n, n+1)
 	}
+	return out
 }
 
 // cleanPage is how many rows of a table go in one step.
@@ -101,6 +107,14 @@ func (p pair) cleanVectors(user core.UserID, kind core.VectorKind, g slab) error
 func (p pair) forgetUser(m *move) error {
 	if err := p.exec(`DELETE FROM move_positions WHERE user_id = $1`, m.Into); err != nil {
 		return err
+	}
+	for _, t := range Tables() {
+		if t.Owner == "" {
+			continue
+		}
+		if err := p.exec(t.deleteAll(), m.From); err != nil {
+			return err
+		}
 	}
 	return p.exec(`DELETE FROM users WHERE id = $1`, m.From)
 }

@@ -3,6 +3,7 @@ package sqlstore
 import (
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -50,11 +51,12 @@ func copies(kind core.MoveKind) []copying {
 }
 
 func copyings() []copying {
-	return []copying{
+	list := []copying{
 		{table: "turns", key: "id", split: came, page: 250, rows: pair.copyTurns},
 		{table: "messages", key: "id", split: came, page: 300, rows: pair.copyMessages},
-		{table: "revisions", key: "message_id", split: cameWith, page: 500, rows: pair.copyRevisions},
-		{table: "refs", key: "identity_id, native_id", split: came, page: 1500, rows: pair.copyRefs},
+	}
+	list = append(list, plainly(func(t Table) bool { return t.Split != "" })...)
+	list = append(list, []copying{
 		{table: "events", key: "message_id", split: cameWith, where: "message_id > 0", page: 500, rows: pair.moveEvents},
 		{table: "epochs", key: "id", page: 50, rows: pair.copyEpochs},
 		{table: "deliveries", key: "id", split: cameToSend, page: 500, rows: pair.copyDeliveries},
@@ -65,9 +67,72 @@ func copyings() []copying {
 		{table: "audit", key: "id", page: 250, rows: pair.copyAudit},
 		{table: "windows", key: "id", page: 250, rows: pair.copyWindows},
 		{table: "usage", key: "day", page: 500, rows: pair.copyUsage},
-		{table: "once", key: "key", page: 500, rows: pair.copyOnce},
-		{table: "imported", key: "key", page: 500, rows: pair.copyImported},
+	}...)
+	return append(list, plainly(func(t Table) bool { return t.Split == "" })...)
+}
+
+// plainly is how those tables are copied of whose rows nothing changes but numbers.
+func plainly(which func(t Table) bool) (out []copying) {
+	for _, t := range Tables() {
+		if t.Page > 0 && which(t) {
+			out = append(out, copying{table: t.Name, key: t.Key, split: t.Split, page: t.Page, rows: t.copyPage})
+		}
 	}
+	return out
+}
+
+// copyPage copies a page of rows with the numbers that they have at the target user.
+func (t Table) copyPage(p pair, m *move, g slab) error {
+	args := []any{m.From, m.Into}
+	arg := func(v any) string {
+		args = append(args, v)
+		return fmt.Sprintf("$%d", len(args))
+	}
+	shifted := func(column string, by any) string {
+		return `CASE WHEN ` + column + ` > 0 THEN ` + column + ` + ` + arg(by) + ` ELSE 0 END`
+	}
+	columns, values := []string{t.Owner}, []string{`CAST($2 AS bigint)`}
+	for _, c := range t.columns() {
+		value := c
+		switch of := t.Refs[c]; {
+		case of == "messages" || slices.Contains(t.Loose, c) && strings.HasSuffix(c, "message_id"):
+			value = shifted(c, m.plan.Message)
+		case of != "" || slices.Contains(t.Loose, c) || c == "id":
+			value = shifted(c, m.plan.ID)
+		}
+		columns, values = append(columns, c), append(values, value)
+	}
+	where := g.between(t.Key, arg)
+	if g.split != "" {
+		where += g.of(t.Name, len(args)+1)
+	}
+	return p.exec(`INSERT INTO `+t.Name+` (`+strings.Join(columns, ", ")+`) SELECT `+strings.Join(values, ", ")+` FROM `+t.Name+`
+		WHERE user_id = $1`+where+` ON CONFLICT DO NOTHING`, g.args(args...)...)
+}
+
+// columns are those after the owner of a table of which all are named, in their order.
+func (t Table) columns() []string {
+	all := slices.Concat(t.Words, t.Sealed, t.Loose, t.Plain, t.Numbers, slices.Collect(maps.Keys(t.Refs)))
+	if t.Row == "id" {
+		all = append(all, "id")
+	}
+	slices.Sort(all)
+	return slices.Compact(all)
+}
+
+// between is the condition of the keys of a page.
+func (g slab) between(key string, arg func(v any) string) string {
+	list := func(values []any) string {
+		var out []string
+		for _, v := range values {
+			out = append(out, arg(v))
+		}
+		return strings.Join(out, ", ")
+	}
+	if !strings.Contains(key, ",") {
+		return ` AND ` + key + ` > ` + list(g.after) + ` AND ` + key + ` <= ` + list(g.through)
+	}
+	return ` AND (` + key + `) > (` + list(g.after) + `) AND (` + key + `) <= (` + list(g.through) + `)`
 }
 
 // copyRows copies the next page of a merge. The cursor names the table and the
@@ -120,9 +185,9 @@ func (s *Store) pageOf(ctx context.Context, m move, c copying, cursor string) (s
 	g := slab{after: make([]any, len(columns)), last: true}
 	parts := strings.SplitN(cursor, "\t", len(columns))
 	for i, column := range columns {
-		g.after[i] = startOf(column)
+		g.after[i] = startOf(c.table, column)
 		if cursor != "" {
-			g.after[i] = keyValue(column, parts[i])
+			g.after[i] = keyValue(c.table, column, parts[i])
 		}
 	}
 	where := `user_id = $1 AND (` + c.key + `) > (` + placeholders(2, len(columns)) + `)`
@@ -183,19 +248,19 @@ func (g slab) args(list ...any) []any {
 }
 
 // startOf is before every value of a key column.
-func startOf(column string) any {
-	if textKey(column) {
+func startOf(table, column string) any {
+	if textKey(table, column) {
 		return ""
 	}
 	return int64(-1)
 }
 
-func textKey(column string) bool {
-	return column == "native_id" || column == "day" || column == "key" || column == "slug"
+func textKey(table, column string) bool {
+	return slices.ContainsFunc(Tables(), func(t Table) bool { return t.Name == table && t.textual(column) })
 }
 
-func keyValue(column, s string) any {
-	if textKey(column) {
+func keyValue(table, column, s string) any {
+	if textKey(table, column) {
 		return s
 	}
 	return int64(cursorNumber(s))
@@ -288,17 +353,6 @@ func (p pair) renumberMessages(m *move, g slab) error {
 		}
 	}
 	return err
-}
-
-func (p pair) copyRevisions(m *move, g slab) error {
-	return p.exec(`INSERT INTO revisions (user_id, message_id, revision, body, replaced_at) SELECT CAST($2 AS bigint), message_id + $3, revision, body, replaced_at
-		FROM revisions WHERE user_id = $1 AND message_id > $4 AND message_id <= $5`+g.of("revisions", 6), g.args(m.From, m.Into, m.plan.Message, g.after[0], g.through[0])...)
-}
-
-func (p pair) copyRefs(m *move, g slab) error {
-	return p.exec(`INSERT INTO refs (user_id, identity_id, native_id, message_id) SELECT CAST($2 AS bigint), identity_id + $3, native_id, message_id + $4
-		FROM refs WHERE user_id = $1 AND (identity_id, native_id) > ($5, $6) AND (identity_id, native_id) <= ($7, $8)`+g.of("refs", 9),
-		g.args(m.From, m.Into, m.plan.ID, m.plan.Message, g.after[0], g.after[1], g.through[0], g.through[1])...)
 }
 
 // moveEvents gives events to who stays: their keys are those of the services.

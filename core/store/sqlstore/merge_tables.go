@@ -206,13 +206,3 @@ func (p pair) copyUsage(m *move, g slab) error {
 			completion = usage.completion + excluded.completion, turns = usage.turns + excluded.turns,
 			calls = usage.calls + excluded.calls, bytes = usage.bytes + excluded.bytes`, m.From, m.Into, g.after[0], g.through[0])
 }
-
-func (p pair) copyOnce(m *move, g slab) error {
-	return p.exec(`INSERT INTO once (user_id, key, at) SELECT CAST($2 AS bigint), key, at FROM once WHERE user_id = $1 AND key > $3 AND key <= $4 ON CONFLICT (user_id, key) DO NOTHING`,
-		m.From, m.Into, g.after[0], g.through[0])
-}
-
-func (p pair) copyImported(m *move, g slab) error {
-	return p.exec(`INSERT INTO imported (user_id, key, message_id) SELECT CAST($2 AS bigint), key, message_id + $5 FROM imported WHERE user_id = $1 AND key > $3 AND key <= $4
-		ON CONFLICT (user_id, key) DO NOTHING`, m.From, m.Into, g.after[0], g.through[0], m.plan.Message)
-}

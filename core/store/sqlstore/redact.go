@@ -56,13 +56,8 @@ func (t *tx) blank(m core.Message) error {
 	if err != nil {
 		return err
 	}
-	for _, query := range []string{
-		`DELETE FROM revisions WHERE user_id = $1 AND message_id = $2`,
-		`UPDATE events SET payload = NULL WHERE user_id = $1 AND message_id = $2 AND message_id > 0`,
-	} {
-		if err := t.exec(query, t.user, m.ID); err != nil {
-			return err
-		}
+	if err := t.forget(m.ID, ForgetRows, ForgetWords); err != nil {
+		return err
 	}
 	if err := t.unindex(core.DocMessage, int64(m.ID)); err != nil {
 		return err
@@ -81,6 +76,24 @@ func (t *tx) blank(m core.Message) error {
 		return err
 	}
 	return t.redactTools(m, turn)
+}
+
+// forget takes the words of a message out of the tables that have one of these rules.
+func (t *tx) forget(id core.MessageID, rules ...ForgetRule) error {
+	for _, table := range Tables() {
+		const of = ` WHERE user_id = $1 AND message_id = $2 AND message_id > 0`
+		query := `DELETE FROM ` + table.Name + of
+		switch {
+		case !slices.Contains(rules, table.Forget):
+			continue
+		case table.Forget == ForgetWords:
+			query = `UPDATE ` + table.Name + ` SET ` + strings.Join(table.Words, ` = NULL, `) + ` = NULL` + of
+		}
+		if err := t.exec(query, t.user, id); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // deletedResult stands for a tool's result that may rest on a redacted message.
@@ -145,13 +158,8 @@ func (t *tx) redactResults(m core.Message, calls map[string]bool) error {
 // redactResult empties a result that a client brought, with what it was before
 // and as it came.
 func (t *tx) redactResult(s core.Message) error {
-	for _, query := range []string{
-		`DELETE FROM revisions WHERE user_id = $1 AND message_id = $2`,
-		`UPDATE events SET payload = NULL WHERE user_id = $1 AND message_id = $2 AND message_id > 0`,
-	} {
-		if err := t.exec(query, t.user, s.ID); err != nil {
-			return err
-		}
+	if err := t.forget(s.ID, ForgetRows, ForgetWords); err != nil {
+		return err
 	}
 	if err := t.redactStep(s); err != nil {
 		return err
@@ -187,9 +195,11 @@ func (t *tx) redactQuote(q core.Message) error {
 	if err := t.alter(q.ID, func(m *core.Message) { m.Quote = q.Quote }); err != nil {
 		return err
 	}
+	if err := t.forget(q.ID, ForgetWords); err != nil {
+		return err
+	}
 	for _, step := range []Statement{
 		{Query: `UPDATE messages SET revision = revision + 1 WHERE user_id = $1 AND id = $2`, Args: []any{t.user, q.ID}},
-		{Query: `UPDATE events SET payload = NULL WHERE user_id = $1 AND message_id = $2 AND message_id > 0`, Args: []any{t.user, q.ID}},
 		{Query: `UPDATE threads SET edits = edits + 1 WHERE user_id = $1 AND id = $2`, Args: []any{t.user, q.Thread}},
 	} {
 		if err := t.exec(step.Query, step.Args...); err != nil {

@@ -19,9 +19,16 @@ func (s *Store) Reseal(ctx context.Context, f func(v core.Sealed) (string, error
 	}
 	defer func() { _ = tx.Rollback() }()
 	r := resealer{ctx: ctx, tx: tx, lock: s.dialect.Lock, f: f}
-	for _, step := range []func() error{r.agents, r.states, r.settings} {
-		if err := step(); err != nil {
-			return 0, fmt.Errorf("reseal: %w", err)
+	steps := map[string]func() error{"agent_keys.sealed": r.agents, "states.value": r.states, "users.settings": r.settings}
+	for _, table := range Tables() {
+		for _, column := range table.Sealed {
+			step, known := steps[table.Name+"."+column]
+			if !known {
+				return 0, fmt.Errorf("reseal: how %s.%s is sealed is not known", table.Name, column)
+			}
+			if err := step(); err != nil {
+				return 0, fmt.Errorf("reseal: %w", err)
+			}
 		}
 	}
 	if err := tx.Commit(); err != nil {

@@ -20,18 +20,21 @@ type parting struct {
 const movedDay = `EXISTS (SELECT 1 FROM move_segments x WHERE x.user_id = @.user_id AND x.segment_id = @.id) AND CAST(? AS bigint) > 0`
 
 func partings() []parting {
-	return []parting{
+	list := []parting{
 		{copying{table: "segments", key: "id", page: 20, split: movedDay}, pair.partDays},
 		{copying{table: "items", key: "id", page: 50, split: cameFrom}, pair.partItems},
 		{copying{table: "reminders", key: "id", page: 200, split: cameFrom}, deleteOf("reminders", "id")},
 		{copying{table: "approvals", key: "id", page: 200, split: came}, deleteOf("approvals", "id")},
 		{copying{table: "loops", key: "id", page: 100, split: all}, pair.partLoops},
-		{copying{table: "revisions", key: "message_id", page: 300, split: cameWith}, deleteOf("revisions", "message_id")},
-		{copying{table: "refs", key: "identity_id, native_id", page: 500, split: came}, pair.partRefs},
+	}
+	for _, c := range plainly(func(t Table) bool { return t.Split != "" }) {
+		list = append(list, parting{c, deleteOf(c.table, c.key)})
+	}
+	return append(list, []parting{
 		{copying{table: "deliveries", key: "id", page: 200, split: cameToSend}, pair.partDeliveries},
 		{copying{table: "messages", key: "id", page: 200, split: came}, pair.partMessages},
 		{copying{table: "turns", key: "id", page: 300, split: came}, deleteOf("turns", "id")},
-	}
+	}...)
 }
 
 // cleanSplit removes the next page of what went, and in the end lets the user be
@@ -72,13 +75,13 @@ func (s *Store) cleanSplit(ctx context.Context, m move) error {
 // deleteOf deletes the rows of a page.
 func deleteOf(table, key string) func(p pair, m *move, g slab) error {
 	return func(p pair, m *move, g slab) error {
-		return p.exec(`DELETE FROM `+table+` WHERE user_id = $1 AND `+key+` > $2 AND `+key+` <= $3`+g.of(table, 4), g.args(m.From, g.after[0], g.through[0])...)
+		args := []any{m.From}
+		where := g.between(key, func(v any) string {
+			args = append(args, v)
+			return fmt.Sprintf("$%d", len(args))
+		})
+		return p.exec(`DELETE FROM `+table+` WHERE user_id = $1`+where+g.of(table, len(args)+1), g.args(args...)...)
 	}
-}
-
-func (p pair) partRefs(m *move, g slab) error {
-	return p.exec(`DELETE FROM refs WHERE user_id = $1 AND (identity_id, native_id) > ($2, $3) AND (identity_id, native_id) <= ($4, $5)`+g.of("refs", 6),
-		g.args(m.From, g.after[0], g.after[1], g.through[0], g.through[1])...)
 }
 
 func (p pair) partDeliveries(m *move, g slab) error {

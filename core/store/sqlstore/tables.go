@@ -3,8 +3,8 @@ package sqlstore
 import "slices"
 
 // Table says what a table of the schema holds. Whatever concerns all that a user
-// has (account deletion, looking for traces, new keys, the checks of the contract)
-// goes by Tables; a test reads the schema itself and fails for a table or column
+// has (account deletion, forgetting a message, merges and splits, looking for traces,
+// new keys, the checks of the contract) goes by Tables; a test reads the schema itself and fails for a table or column
 // that is not named here.
 type Table struct {
 	Name string
@@ -19,9 +19,12 @@ type Table struct {
 	// Shared tables say whose something is. Their keys are those of the whole gateway;
 	// the keys of all others begin with the owner.
 	Shared bool
-	// Leads is the table that a shared one without an index by user leads to, and Key the
-	// columns that both have: a user's rows in it are those that their rows there name.
-	Leads, Key string
+	// Leads is the table that a shared one without an index by user leads to: a user's
+	// rows in it are those that their rows there name, by the columns of Key, which both have.
+	Leads string
+	// Key are the columns after the owner by which pages of a user's rows are copied and
+	// deleted in a merge. Of a table without one nothing is left by then.
+	Key string
 	// Refs are the columns that name a row of another table of the same user, which
 	// exists as long as the row does; 0 names none.
 	Refs map[string]string
@@ -31,7 +34,29 @@ type Table struct {
 	Plain []string
 	// Merge says what becomes of the rows of a user who becomes a part of another.
 	Merge MergeRule
+	// Page is how many rows are copied at a time where nothing but numbers changes. All
+	// columns are named then, Numbers being those that are named nowhere else.
+	Page    int
+	Numbers []string
+	// Split says which of these rows go along with an identity: came, cameWith, …;
+	// empty: none.
+	Split string
+	// Forget says what becomes of words when a message is forgotten.
+	Forget ForgetRule
 }
+
+// ForgetRule says what becomes of the words of a table when a message is forgotten.
+type ForgetRule string
+
+// Rows whose message_id is the message are deleted, or their words become NULL; what
+// was made of the message is found by redact itself; other words do not come from
+// messages.
+const (
+	ForgetRows  ForgetRule = "rows"
+	ForgetWords ForgetRule = "words"
+	ForgetMade  ForgetRule = "made"
+	ForgetNone  ForgetRule = "none"
+)
 
 // deleteAll returns what deletes the rows of user $1.
 func (t Table) deleteAll() string {
@@ -39,6 +64,11 @@ func (t Table) deleteAll() string {
 		return `DELETE FROM ` + t.Name + ` WHERE ` + t.Owner + ` = $1`
 	}
 	return `DELETE FROM ` + t.Name + ` WHERE (` + t.Key + `) IN (SELECT ` + t.Key + ` FROM ` + t.Leads + ` WHERE ` + t.Owner + ` = $1)`
+}
+
+// textual reports whether a column holds text.
+func (t Table) textual(column string) bool {
+	return slices.Contains(slices.Concat(t.Words, t.Sealed, t.Plain), column)
 }
 
 // MergeRule says what becomes of rows in a merge.
@@ -57,55 +87,55 @@ const (
 // Tables are all tables of the schema but those of the indexes, which a Dialect keeps.
 func Tables() []Table {
 	return []Table{
-		{Name: "users", Words: []string{"name", "settings"}, Sealed: []string{"settings"}, Plain: []string{"role", "index_version"}},
-		owned(Table{Name: "identities", Row: "id", Words: []string{"name"}, Refs: refs("thread_id", "threads"),
+		{Name: "users", Forget: ForgetNone, Words: []string{"name", "settings"}, Sealed: []string{"settings"}, Plain: []string{"role", "index_version"}},
+		owned(Table{Name: "identities", Key: "id", Forget: ForgetNone, Row: "id", Words: []string{"name"}, Refs: refs("thread_id", "threads"),
 			Plain: []string{"channel", "account", "external", "aliases"}, Merge: MergeSwitched}),
 		owned(Table{Name: "addresses", Shared: true, Row: "identity_id", Refs: refs("identity_id", "identities"), Plain: []string{"channel", "account", "external"}, Merge: MergeSwitched}),
-		owned(Table{Name: "agent_keys", Row: "id", Words: []string{"name"}, Sealed: []string{"sealed"}, Merge: MergeEnded}),
-		owned(Table{Name: "sessions", Row: "id", Words: []string{"browser"}, Loose: []string{"identity_id"}, Plain: []string{"hash"}, Merge: MergeEnded}),
-		owned(Table{Name: "api_keys", Row: "id", Words: []string{"name"}, Plain: []string{"hash", "hint", "scopes"}, Merge: MergeEnded}),
+		owned(Table{Name: "agent_keys", Forget: ForgetNone, Row: "id", Words: []string{"name"}, Sealed: []string{"sealed"}, Merge: MergeEnded}),
+		owned(Table{Name: "sessions", Forget: ForgetNone, Row: "id", Words: []string{"browser"}, Loose: []string{"identity_id"}, Plain: []string{"hash"}, Merge: MergeEnded}),
+		owned(Table{Name: "api_keys", Forget: ForgetNone, Row: "id", Words: []string{"name"}, Plain: []string{"hash", "hint", "scopes"}, Merge: MergeEnded}),
 		owned(Table{Name: "tokens", Shared: true, Row: "id", Plain: []string{"kind", "hash"}, Merge: MergeEnded}),
-		owned(Table{Name: "threads", Row: "id", Words: []string{"title", "name"}, Loose: []string{"epoch_id"}, Plain: []string{"mode"}, Merge: MergeSwitched}),
-		owned(Table{Name: "messages", Row: "id", Words: []string{"body", "extra"},
+		owned(Table{Name: "threads", Key: "id", Forget: ForgetNone, Row: "id", Words: []string{"title", "name"}, Loose: []string{"epoch_id"}, Plain: []string{"mode"}, Merge: MergeSwitched}),
+		owned(Table{Name: "messages", Key: "id", Forget: ForgetMade, Row: "id", Words: []string{"body", "extra"},
 			Refs:  refs("thread_id", "threads", "segment_id", "segments", "turn_id", "turns", "identity_id", "identities"),
 			Plain: []string{"channel", "role", "kind"}, Merge: MergeCopied}),
-		owned(Table{Name: "revisions", Row: "message_id", Words: []string{"body"}, Refs: refs("message_id", "messages"), Merge: MergeCopied}),
-		owned(Table{Name: "refs", Row: "message_id", Refs: refs("message_id", "messages", "identity_id", "identities"), Plain: []string{"native_id"}, Merge: MergeCopied}),
+		owned(Table{Name: "revisions", Key: "message_id", Forget: ForgetRows, Page: 500, Split: cameWith, Numbers: []string{"revision", "replaced_at"}, Row: "message_id", Words: []string{"body"}, Refs: refs("message_id", "messages"), Merge: MergeCopied}),
+		owned(Table{Name: "refs", Key: "identity_id, native_id", Page: 1500, Split: came, Row: "message_id", Refs: refs("message_id", "messages", "identity_id", "identities"), Plain: []string{"native_id"}, Merge: MergeCopied}),
 		owned(Table{Name: "event_ids", Shared: true, Leads: "events", Key: "channel, account, event_id", Plain: []string{"channel", "account", "event_id"}, Merge: MergeCopied}),
-		owned(Table{Name: "events", Row: "message_id", Words: []string{"payload"}, Refs: refs("message_id", "messages"),
+		owned(Table{Name: "events", Forget: ForgetWords, Row: "message_id", Words: []string{"payload"}, Refs: refs("message_id", "messages"),
 			Plain: []string{"channel", "account", "event_id", "external", "state"}, Merge: MergeCopied}),
-		owned(Table{Name: "segments", Row: "id", Words: []string{"error"}, Refs: refs("thread_id", "threads"),
+		owned(Table{Name: "segments", Key: "id", Forget: ForgetMade, Row: "id", Words: []string{"error"}, Refs: refs("thread_id", "threads"),
 			Plain: []string{"label", "zone", "state", "post"}, Merge: MergeSwitched}),
-		owned(Table{Name: "summaries", Row: "segment_id", Words: []string{"body"}, Refs: refs("segment_id", "segments"),
+		owned(Table{Name: "summaries", Key: "segment_id", Forget: ForgetMade, Row: "segment_id", Words: []string{"body"}, Refs: refs("segment_id", "segments"),
 			Plain: []string{"label", "covers", "model", "usage", "ungrounded"}, Merge: MergeSwitched}),
-		owned(Table{Name: "loops", Row: "id", Words: []string{"body"}, Plain: []string{"state", "sources"}, Merge: MergeCopied}),
-		owned(Table{Name: "turns", Row: "id", Words: []string{"snapshot", "error"}, Refs: refs("thread_id", "threads"),
+		owned(Table{Name: "loops", Key: "id", Forget: ForgetMade, Row: "id", Words: []string{"body"}, Plain: []string{"state", "sources"}, Merge: MergeCopied}),
+		owned(Table{Name: "turns", Key: "id", Forget: ForgetMade, Row: "id", Words: []string{"snapshot", "error"}, Refs: refs("thread_id", "threads"),
 			Loose: []string{"identity_id", "segment_id", "epoch_id"}, Plain: []string{"state", "inputs", "day"}, Merge: MergeCopied}),
-		owned(Table{Name: "epochs", Row: "id", Words: []string{"data"}, Refs: refs("thread_id", "threads"), Merge: MergeCopied}),
-		owned(Table{Name: "deliveries", Row: "id", Words: []string{"error"}, Refs: refs("message_id", "messages"), Loose: []string{"identity_id"},
+		owned(Table{Name: "epochs", Key: "id", Forget: ForgetMade, Row: "id", Words: []string{"data"}, Refs: refs("thread_id", "threads"), Merge: MergeCopied}),
+		owned(Table{Name: "deliveries", Key: "id", Forget: ForgetMade, Row: "id", Words: []string{"error"}, Refs: refs("message_id", "messages"), Loose: []string{"identity_id"},
 			Plain: []string{"channel", "account", "external", "kind", "state", "why", "born"}, Merge: MergeCopied}),
-		owned(Table{Name: "delivery_parts", Row: "delivery_id", Words: []string{"body", "error"}, Refs: refs("delivery_id", "deliveries"),
+		owned(Table{Name: "delivery_parts", Key: "delivery_id", Forget: ForgetMade, Row: "delivery_id", Words: []string{"body", "error"}, Refs: refs("delivery_id", "deliveries"),
 			Plain: []string{"state", "native_id"}, Merge: MergeCopied}),
-		owned(Table{Name: "jobs", Row: "id", Words: []string{"payload", "error"}, Plain: []string{"queue", "key", "state", "worker", "day"}, Merge: MergeSwitched}),
-		owned(Table{Name: "usage", Plain: []string{"day"}, Merge: MergeCopied}),
-		owned(Table{Name: "once", Plain: []string{"key"}, Merge: MergeCopied}),
-		owned(Table{Name: "imported", Row: "message_id", Refs: refs("message_id", "messages"), Plain: []string{"key"}, Merge: MergeCopied}),
-		owned(Table{Name: "codes", Words: []string{"name"}, Plain: []string{"kind", "hash", "hint", "channel", "account", "external"}, Merge: MergeEnded}),
-		owned(Table{Name: "journal", Row: "turn_id", Words: []string{"body"}, Refs: refs("turn_id", "turns"), Plain: []string{"name"}, Merge: MergeSwitched}),
-		owned(Table{Name: "windows", Row: "id", Refs: refs("segment_id", "segments"), Plain: []string{"passages"}, Merge: MergeCopied}),
-		owned(Table{Name: "embeddings", Row: "id", Words: []string{"error"}, Plain: []string{"kind", "config", "state"}, Merge: MergeRemade}),
-		owned(Table{Name: "themes", Words: []string{"slug", "name", "description"}, Merge: MergeRemade}),
-		owned(Table{Name: "items", Row: "id", Words: []string{"theme", "content", "tags"}, Plain: []string{"type", "digest", "status"}, Merge: MergeCopied}),
-		owned(Table{Name: "reminders", Row: "id", Words: []string{"body"}, Loose: []string{"message_id"}, Plain: []string{"cron", "zone", "state"}, Merge: MergeCopied}),
-		owned(Table{Name: "approvals", Row: "id", Words: []string{"subject"}, Loose: []string{"identity_id", "message_id", "turn_id"},
+		owned(Table{Name: "jobs", Forget: ForgetMade, Row: "id", Words: []string{"payload", "error"}, Plain: []string{"queue", "key", "state", "worker", "day"}, Merge: MergeSwitched}),
+		owned(Table{Name: "usage", Key: "day", Plain: []string{"day"}, Merge: MergeCopied}),
+		owned(Table{Name: "once", Key: "key", Page: 500, Numbers: []string{"at"}, Plain: []string{"key"}, Merge: MergeCopied}),
+		owned(Table{Name: "imported", Key: "key", Page: 500, Row: "message_id", Refs: refs("message_id", "messages"), Plain: []string{"key"}, Merge: MergeCopied}),
+		owned(Table{Name: "codes", Forget: ForgetNone, Words: []string{"name"}, Plain: []string{"kind", "hash", "hint", "channel", "account", "external"}, Merge: MergeEnded}),
+		owned(Table{Name: "journal", Forget: ForgetMade, Row: "turn_id", Words: []string{"body"}, Refs: refs("turn_id", "turns"), Plain: []string{"name"}, Merge: MergeSwitched}),
+		owned(Table{Name: "windows", Key: "id", Row: "id", Refs: refs("segment_id", "segments"), Plain: []string{"passages"}, Merge: MergeCopied}),
+		owned(Table{Name: "embeddings", Forget: ForgetMade, Row: "id", Words: []string{"error"}, Plain: []string{"kind", "config", "state"}, Merge: MergeRemade}),
+		owned(Table{Name: "themes", Key: "slug", Forget: ForgetMade, Words: []string{"slug", "name", "description"}, Merge: MergeRemade}),
+		owned(Table{Name: "items", Key: "id", Forget: ForgetMade, Row: "id", Words: []string{"theme", "content", "tags"}, Plain: []string{"type", "digest", "status"}, Merge: MergeCopied}),
+		owned(Table{Name: "reminders", Key: "id", Forget: ForgetMade, Row: "id", Words: []string{"body"}, Loose: []string{"message_id"}, Plain: []string{"cron", "zone", "state"}, Merge: MergeCopied}),
+		owned(Table{Name: "approvals", Key: "id", Forget: ForgetMade, Row: "id", Words: []string{"subject"}, Loose: []string{"identity_id", "message_id", "turn_id"},
 			Plain: []string{"code", "kind", "state", "word"}, Merge: MergeCopied}),
-		owned(Table{Name: "audit", Row: "id", Loose: []string{"via_id"}, Plain: []string{"via", "what", "object", "ids", "tool", "result"}, Merge: MergeCopied}),
+		owned(Table{Name: "audit", Key: "id", Row: "id", Loose: []string{"via_id"}, Plain: []string{"via", "what", "object", "ids", "tool", "result"}, Merge: MergeCopied}),
 		owned(Table{Name: "pages", Row: "id", Refs: refs("thread_id", "threads"), Loose: []string{"segment_id"}, Plain: []string{"sizes"}, Merge: MergeRemade}),
-		owned(Table{Name: "page_forms", Row: "page_id", Words: []string{"body"}, Refs: refs("page_id", "pages"), Merge: MergeRemade}),
+		owned(Table{Name: "page_forms", Forget: ForgetMade, Row: "page_id", Words: []string{"body"}, Refs: refs("page_id", "pages"), Merge: MergeRemade}),
 		owned(Table{Name: "prints", Row: "message_id", Refs: refs("message_id", "messages"), Merge: MergeRemade}),
 		owned(Table{Name: "repeats", Row: "message_id", Loose: []string{"message_id", "original_id"}, Merge: MergeRemade}),
-		owned(Table{Name: "move_positions", Row: "message_id", Loose: []string{"message_id"}, Merge: MergeEnded}),
-		owned(Table{Name: "move_segments", Row: "segment_id", Loose: []string{"segment_id", "into_id"}, Merge: MergeEnded}),
+		owned(Table{Name: "move_positions", Key: "message_id", Row: "message_id", Loose: []string{"message_id"}, Merge: MergeEnded}),
+		owned(Table{Name: "move_segments", Key: "segment_id", Row: "segment_id", Loose: []string{"segment_id", "into_id"}, Merge: MergeEnded}),
 		{Name: "moves", Loose: []string{"identity_id"}, Plain: []string{"kind", "phase", "cursor", "plan"}},
 		{Name: "tries", Plain: []string{"address"}},
 		{Name: "leases", Plain: []string{"name", "worker"}},

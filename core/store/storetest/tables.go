@@ -14,6 +14,7 @@ func tableCases() []testCase {
 	return []testCase{
 		{"every table and every column of the schema is classified", testClassified},
 		{"the keys of users' rows begin with the user", testLedByUsers},
+		{"a forgotten message leaves no word in what names it", testForgotten},
 		{"a text is traced in every column of words, and a deleted account leaves no row", testEveryColumn},
 	}
 }
@@ -74,6 +75,8 @@ func testClassified(b *bench) {
 			b.t.Errorf("%s.%s is %s and nobody says whether it holds words of people", c.table, c.name, c.kind)
 		case !text && !refers && c.names() && c.name != t.Owner:
 			b.t.Errorf("%s.%s names a row and nobody says of which table", c.table, c.name)
+		case t.Page > 0 && !text && !refers && c.name != t.Owner && c.name != "id" && !slices.Contains(t.Numbers, c.name):
+			b.t.Errorf("%s.%s would get lost in a merge: the columns of tables with a Page are all named", c.table, c.name)
 		}
 	}
 	for _, t := range sqlstore.Tables() {
@@ -92,7 +95,75 @@ func testClassified(b *bench) {
 		if (t.Owner == "") != (t.Merge == "") {
 			b.t.Errorf("%s: what becomes of it in a merge is %q", t.Name, t.Merge)
 		}
+		if (len(t.Words) == 0) != (t.Forget == "") {
+			b.t.Errorf("%s: what becomes of its words when a message is forgotten is %q", t.Name, t.Forget)
+		}
+		for column, of := range t.Refs {
+			if t.Page > 0 && (of == "threads" || of == "segments") {
+				b.t.Errorf("%s.%s names one of %s, whose numbers a merge does not just shift: it needs a copying of its own", t.Name, column, of)
+			}
+		}
 	}
+}
+
+// fillRow stores a row with a word of its own in every column of text of a table.
+// Columns of message are of this message, all other numbers are 7.
+func (b *bench) fillRow(t sqlstore.Table, columns []column, user core.UserID, message core.MessageID) {
+	b.t.Helper()
+	var names, values []string
+	for _, c := range columns {
+		var value string
+		switch {
+		case c.name == t.Owner:
+			value = fmt.Sprint(user)
+		case c.name == "message_id":
+			value = fmt.Sprint(message)
+		case c.kind == "bytea":
+			value = `'\x` + fmt.Sprintf("%x", "a heffalump") + `'`
+		case c.text():
+			value = "'a heffalump'"
+		case c.kind == "bigint":
+			value = "7"
+		default: // a vector
+			continue
+		}
+		names, values = append(names, c.name), append(values, value)
+	}
+	_, err := b.DB().Exec(`INSERT INTO ` + t.Name + ` (` + strings.Join(names, ", ") + `) VALUES (` + strings.Join(values, ", ") + `)`)
+	b.must(err)
+}
+
+// columns are those of each table.
+func (b *bench) columns() map[string][]column {
+	b.t.Helper()
+	out := map[string][]column{}
+	for _, c := range b.schema() {
+		out[c.table] = append(out[c.table], c)
+	}
+	return out
+}
+
+// testForgotten writes a row that names a message into every table that says what
+// becomes of it when the message is forgotten.
+func testForgotten(b *bench) {
+	u, i := b.person("Grace", core.RoleMember, "4713")
+	g := b.as(u, i)
+	m := g.turn("a heffalump").Inputs[0]
+	columns := b.columns()
+	for _, t := range sqlstore.Tables() {
+		if t.Forget == sqlstore.ForgetRows || t.Forget == sqlstore.ForgetWords {
+			b.fillRow(t, columns[t.Name], u.ID, m)
+		}
+	}
+	g.effects(core.Redact{Message: m, At: g.now})
+	traces, err := b.Traces(b.ctx, u.ID, "heffalump")
+	b.must(err)
+	traces = slices.DeleteFunc(traces, func(t core.Trace) bool { return strings.HasPrefix(t.Where, "file ") }) // scrubbed later
+	if len(traces) > 0 {
+		b.t.Errorf("left of a forgotten message: %v", traces)
+	}
+	_, err = b.DeleteUser(b.ctx, u.ID)
+	b.must(err)
 }
 
 // testLedByUsers reads the first column of every unique index.
@@ -131,34 +202,13 @@ func testLedByUsers(b *bench) {
 // testEveryColumn writes a row with a word of its own into every table of a user.
 func testEveryColumn(b *bench) {
 	u := one(b, b.AddUser, core.User{Name: "Grace", Role: core.RoleMember, CreatedAt: b.now})
-	columns := map[string][]column{}
-	for _, c := range b.schema() {
-		columns[c.table] = append(columns[c.table], c)
-	}
+	columns := b.columns()
 	want := map[string]bool{}
 	for _, t := range sqlstore.Tables() {
 		if t.Owner == "" || t.Name == "threads" { // a user has a thread already
 			continue
 		}
-		var names, values []string
-		for _, c := range columns[t.Name] {
-			var value string
-			switch {
-			case c.name == t.Owner:
-				value = fmt.Sprint(u.ID)
-			case c.kind == "bytea":
-				value = `'\x` + fmt.Sprintf("%x", "a heffalump") + `'`
-			case c.text():
-				value = "'a heffalump'"
-			case c.kind == "bigint":
-				value = "7"
-			default: // a vector
-				continue
-			}
-			names, values = append(names, c.name), append(values, value)
-		}
-		_, err := b.DB().Exec(`INSERT INTO ` + t.Name + ` (` + strings.Join(names, ", ") + `) VALUES (` + strings.Join(values, ", ") + `)`)
-		b.must(err)
+		b.fillRow(t, columns[t.Name], u.ID, 7)
 		for _, word := range t.Words {
 			want[t.Name+"."+word] = true
 		}
