@@ -85,7 +85,7 @@ func (l *LLM) inherit(from LLM) {
 	}
 }
 
-// foreign tells whether a variable with our prefix is not about a key: it
+// foreign reports whether a variable with our prefix is not about a key: it
 // belongs to tests, scripts or the command line.
 func foreign(name string) bool {
 	return strings.HasPrefix(name, prefix+"TEST_") ||

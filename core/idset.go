@@ -27,7 +27,7 @@ func NewIDSet(ids ...MessageID) IDSet {
 	return s
 }
 
-// Has tells whether id is in the set.
+// Has reports whether id is in the set.
 func (s IDSet) Has(id MessageID) bool {
 	i, found := slices.BinarySearchFunc(s.ranges, id, func(r [2]MessageID, id MessageID) int {
 		switch {

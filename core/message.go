@@ -244,7 +244,7 @@ type Loop struct {
 // staleLoop is how long an open loop is shown without being mentioned (SPEC 10).
 const staleLoop = 30 * 24 * time.Hour
 
-// Stale tells whether a loop was not mentioned for 30 days. It stays open, but
+// Stale reports whether a loop was not mentioned for 30 days. It stays open, but
 // prompts leave it out and people see it apart.
 func (l Loop) Stale(now time.Time) bool {
 	last := l.OpenedAt

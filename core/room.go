@@ -28,7 +28,7 @@ func (d Disk) Take(f Draft) Draft {
 	return d(f)
 }
 
-// Full tells whether err means that a disk has no room: it is full, or a quota or
+// Full reports whether err means that a disk has no room: it is full, or a quota or
 // a limit of size was reached.
 func Full(err error) bool {
 	for _, no := range []syscall.Errno{syscall.ENOSPC, syscall.EDQUOT, syscall.EFBIG} {
@@ -41,7 +41,7 @@ func Full(err error) bool {
 	return runtime.GOOS == "windows" && errors.As(err, &code) && (code == handleDiskFull || code == diskFull)
 }
 
-// StoreFull tells whether err means that a database could not grow; server: that
+// StoreFull reports whether err means that a database could not grow; server: that
 // of a server.
 func StoreFull(err error) (full, server bool) {
 	var coded interface{ SQLState() string }

@@ -505,7 +505,7 @@ type Janitor interface {
 	// without case, and which documents the full-text index still holds with all of
 	// its words. It reads everything.
 	Traces(ctx context.Context, user UserID, text string) ([]Trace, error)
-	// Ping tells whether the store answers.
+	// Ping reports whether the store answers.
 	Ping(ctx context.Context) error
 	// Close ends all work with the store.
 	Close() error

@@ -104,7 +104,7 @@ type Revision struct {
 
 // TimelineStore shows the transcript to people.
 type TimelineStore interface {
-	// Timeline returns messages of every kind, oldest first, and tells whether there
+	// Timeline returns messages of every kind, oldest first, and reports whether there
 	// are more in the direction of the query. ErrNotFound: the thread, or the message
 	// of Before or After, is not there.
 	Timeline(ctx context.Context, q TimelineQuery) (ms []Message, more bool, err error)

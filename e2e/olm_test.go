@@ -132,7 +132,7 @@ type peerStore struct {
 	anew atomic.Bool // the next session with any device is a new one
 }
 
-// HasSession tells whether there is a session to write to a device with.
+// HasSession reports whether there is a session to write to a device with.
 func (p *peerStore) HasSession(ctx context.Context, key id.SenderKey) bool {
 	return !p.anew.Load() && p.SQLCryptoStore.HasSession(ctx, key)
 }

@@ -197,7 +197,7 @@ func js[T any](p *tab, expression string) T {
 	return out
 }
 
-// is tells whether an expression holds on the page. While a page is being left
+// is reports whether an expression holds on the page. While a page is being left
 // nothing does.
 func (p *tab) is(expression string) bool {
 	p.t.Helper()

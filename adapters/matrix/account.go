@@ -150,7 +150,7 @@ func (c *Channel) enter(ctx context.Context) (*session, error) {
 
 var errNoToken = errors.New("there is no access token")
 
-// mayLogin tells whether the password is to be used after err.
+// mayLogin reports whether the password is to be used after err.
 func (c *Channel) mayLogin(err error) bool {
 	e := refused(err)
 	return c.opts.Password != "" && (errors.Is(err, errNoToken) || e != nil && e.loggedOut())

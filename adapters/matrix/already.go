@@ -75,7 +75,7 @@ func (c *Channel) newestOf(ctx context.Context, s *session, r room, wanted func(
 	return "", nil
 }
 
-// marked tells whether an event is one that we sent with a mark.
+// marked reports whether an event is one that we sent with a mark.
 func marked(e event, mark string, fresh bool) bool {
 	f := e.fields()
 	return e.Type == typeMessage && text(f[sentMark]) == mark && (!fresh || f["m.new_content"] == nil)

@@ -79,7 +79,7 @@ func (e *apiError) Error() string {
 	return strings.TrimSpace(fmt.Sprintf("the homeserver answered %d %s %s", e.Status, e.Code, e.Text))
 }
 
-// netError is a request without an answer. Left tells whether it may have
+// netError is a request without an answer. Left reports whether it may have
 // reached the homeserver.
 type netError struct {
 	Left bool
@@ -115,7 +115,7 @@ func clean(err error) error {
 	return &netError{Left: !notLeft(cause), err: cause}
 }
 
-// notLeft tells whether a request failed before anything of it was sent.
+// notLeft reports whether a request failed before anything of it was sent.
 func notLeft(err error) bool {
 	var op *net.OpError
 	return errors.As(err, &op) && op.Op == "dial"
@@ -145,13 +145,13 @@ func refused(err error) *apiError {
 	return nil
 }
 
-// forGood tells whether err is a refusal that repeating does not mend.
+// forGood reports whether err is a refusal that repeating does not mend.
 func forGood(err error) bool {
 	e := refused(err)
 	return e != nil && e.Status >= 400 && e.Status < 500 && e.Status != http.StatusTooManyRequests && !e.loggedOut()
 }
 
-// loggedOut tells whether the access token is not good any more.
+// loggedOut reports whether the access token is not good any more.
 func (e *apiError) loggedOut() bool {
 	return e.Code == "M_UNKNOWN_TOKEN" || e.Code == "M_MISSING_TOKEN" || e.Status == http.StatusUnauthorized
 }

@@ -72,7 +72,7 @@ func (b *batch) prepare(ctx context.Context, join map[string]joinedRoom) (map[st
 	return loaded, nil
 }
 
-// recent tells whether a room has events that the first sync may have to pass on.
+// recent reports whether a room has events that the first sync may have to pass on.
 func (b *batch) recent(j joinedRoom) bool {
 	for _, raw := range j.Timeline.Events {
 		if e, _ := readEvent(raw); e.time().After(b.c.now().Add(-24 * time.Hour)) {
@@ -82,7 +82,7 @@ func (b *batch) recent(j joinedRoom) bool {
 	return false
 }
 
-// arrives tells whether our own joining is among the events of a room.
+// arrives reports whether our own joining is among the events of a room.
 func arrives(h household, j joinedRoom) bool {
 	for _, raw := range slices.Concat(j.State.Events, j.Timeline.Events) {
 		e, _ := readEvent(raw)

@@ -23,7 +23,7 @@ import (
 	"maunium.net/go/mautrix/sqlstatestore"
 )
 
-// cryptoBuilt tells whether this build can read encrypted rooms.
+// cryptoBuilt reports whether this build can read encrypted rooms.
 const cryptoBuilt = true
 
 // olm is the device's keys and sessions, kept in Options.CryptoDB. Each device has
@@ -150,7 +150,7 @@ func (o *olm) decrypt(ctx context.Context, room string, e event) (string, json.R
 	return plain.Type.Type, plain.Content.VeryRaw, nil
 }
 
-// lacksKey tells whether err is that there is no key of an event: none at all,
+// lacksKey reports whether err is that there is no key of an event: none at all,
 // one of later events only, or a refusal by who was asked.
 func lacksKey(err error) bool {
 	return errors.Is(err, crypto.ErrNoSessionFound) || errors.Is(err, olmlib.ErrUnknownMessageIndex) || errors.Is(err, crypto.ErrGroupSessionWithheld)

@@ -16,7 +16,7 @@ func (c *Channel) openCrypto(context.Context, *session) (cryptor, error) {
 	return nil, nil
 }
 
-// cryptoBuilt tells whether this build can read encrypted rooms.
+// cryptoBuilt reports whether this build can read encrypted rooms.
 const cryptoBuilt = false
 
 func (c *Channel) cryptoStatus(context.Context, *session) (string, bool) { return "", false }

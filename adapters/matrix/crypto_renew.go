@@ -27,7 +27,7 @@ type deviceStore struct {
 	anew map[id.SenderKey]bool // devices with which a session is to be made, though there is one
 }
 
-// HasSession tells whether there is a session to write to a device with.
+// HasSession reports whether there is a session to write to a device with.
 func (d *deviceStore) HasSession(ctx context.Context, key id.SenderKey) bool {
 	s, err := d.GetLatestSession(ctx, key)
 	return err == nil && s != nil && !d.anew[key]
@@ -117,7 +117,7 @@ func (o *olm) behind(ctx context.Context) error {
 	return nil
 }
 
-// foreign tells whether an event of ours was written with keys of this device that
+// foreign reports whether an event of ours was written with keys of this device that
 // this store does not have, or with a place of theirs that it has not come to. err
 // is what came of decrypting it.
 func (o *olm) foreign(ctx context.Context, room string, e event, err error) bool {
@@ -152,7 +152,7 @@ func (o *olm) meet(ctx context.Context, users ...id.UserID) {
 	}
 }
 
-// met tells whether a device has written over the session with which it is written to.
+// met reports whether a device has written over the session with which it is written to.
 func (o *olm) met(ctx context.Context, key id.SenderKey) bool {
 	s, err := o.keys.GetLatestSession(ctx, key)
 	return err == nil && s != nil && s.Internal.HasReceivedMessage()

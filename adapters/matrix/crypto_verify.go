@@ -28,7 +28,7 @@ func (o *olm) published(ctx context.Context) (mautrix.DeviceKeys, *mautrix.RespQ
 	return resp.DeviceKeys[o.cli.UserID][o.cli.DeviceID], resp, nil
 }
 
-// standing tells whether the account has cross-signing keys, and whether they
+// standing reports whether the account has cross-signing keys, and whether they
 // have signed this device: as others see it.
 func (o *olm) standing(ctx context.Context) (has, verified bool, err error) {
 	device, resp, err := o.published(ctx)
@@ -44,7 +44,7 @@ func (o *olm) standing(ctx context.Context) (has, verified bool, err error) {
 	return true, signed(signer, us, mainKey) && signed(device, us, signerKey), nil
 }
 
-// signed tells whether key has signed an object of ours.
+// signed reports whether key has signed an object of ours.
 func signed(object any, us id.UserID, key id.Ed25519) bool {
 	ok, err := signatures.VerifySignatureJSON(object, us, key.String(), key)
 	return ok && err == nil
@@ -140,7 +140,7 @@ const (
 	reopenEvery  = 10 * time.Minute
 )
 
-// recover looks in the key backup for keys that did not come, and tells whether
+// recover looks in the key backup for keys that did not come, and reports whether
 // they were there.
 func (o *olm) recover(ctx context.Context, room id.RoomID, session id.SessionID) bool {
 	o.look.Lock()

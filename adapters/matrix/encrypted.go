@@ -21,7 +21,7 @@ type cryptor interface {
 	decrypt(ctx context.Context, room string, e event) (kind string, content json.RawMessage, err error)
 	// ask asks other devices for the key of an event, unless it just has.
 	ask(ctx context.Context, room string, e event)
-	// foreign tells whether an event of ours, which decrypting made err of, was
+	// foreign reports whether an event of ours, which decrypting made err of, was
 	// written with keys of this device by who else has them.
 	foreign(ctx context.Context, room string, e event, err error) bool
 	// behind notes that the store is older than what others have of its keys, for

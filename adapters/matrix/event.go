@@ -91,7 +91,7 @@ func (e event) asMessage() event {
 // fields returns the members of the content.
 func (e event) fields() map[string]json.RawMessage { return object(e.Content) }
 
-// is tells whether e is a state event of a type.
+// is reports whether e is a state event of a type.
 func (e event) is(kind string) bool { return e.StateKey != nil && e.Type == kind }
 
 // time returns when the event was sent by the server's clock; zero: unknown.

@@ -65,7 +65,7 @@ func (c *Channel) keepInvites(ctx context.Context, was string, open []invitation
 	return c.keep(ctx, map[string]string{keyInvites: value})
 }
 
-// acceptable tells whether an invitation is to be accepted: it comes from a
+// acceptable reports whether an invitation is to be accepted: it comes from a
 // bridge, or from somebody of the allow list. Folders of rooms are of no use.
 func (c *Channel) acceptable(id string, in invitedRoom) (invitation, bool) {
 	h := c.rooms.home

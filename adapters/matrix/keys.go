@@ -94,7 +94,7 @@ func (o *olm) unwrap(ctx context.Context, evt *mevent.Event) error {
 	return nil
 }
 
-// wasRead tells whether an encrypted event to this device could be read: then it is
+// wasRead reports whether an encrypted event to this device could be read: then it is
 // remembered by its hash. One that is for nobody here counts as read.
 func (o *olm) wasRead(ctx context.Context, c *mevent.EncryptedEventContent) bool {
 	own, ok := c.OlmCiphertext[o.mach.OwnIdentity().IdentityKey]

@@ -139,7 +139,7 @@ func (m *memory) setSpokenTo(a core.Address) {
 	m.known[a] = true
 }
 
-// sendsStatus tells whether the bridge of a network tells of messages by status
+// sendsStatus reports whether the bridge of a network tells of messages by status
 // events, so that its words of them are not needed.
 func (m *memory) sendsStatus(network string) bool {
 	m.mu.Lock()
@@ -180,7 +180,7 @@ func (t *typing) set(room string, now time.Time) {
 	t.last[room] = now
 }
 
-// take tells whether the room still shows it, and forgets it.
+// take reports whether the room still shows it, and forgets it.
 func (t *typing) take(room string, now time.Time) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -113,7 +113,7 @@ func (r room) apply(h household, e event) room {
 	return r
 }
 
-// ofOthers tells whether e is a membership other than our own.
+// ofOthers reports whether e is a membership other than our own.
 func (e event) ofOthers(h household) bool { return e.is(typeMember) && *e.StateKey != h.self }
 
 // rewind returns the room as it was before events, as far as the membership of
@@ -164,7 +164,7 @@ func (r room) in(user string) bool {
 }
 
 // people returns who else is in the room or invited, without bridges' bots,
-// ghosts and service members, in order; ghosts tells whether there are any.
+// ghosts and service members, in order; ghosts reports whether there are any.
 func (r room) people(h household) (people []string, ghosts, bots bool) {
 	for user := range r.members {
 		b, _ := h.ghost(user)

@@ -268,7 +268,7 @@ func (c *Channel) after(ctx context.Context, s *session, b *batch) {
 	}
 }
 
-// hasSpokenTo tells whether something was ever sent to a person.
+// hasSpokenTo reports whether something was ever sent to a person.
 func (c *Channel) hasSpokenTo(ctx context.Context, a core.Address) bool {
 	if c.memory.spokenTo(a) {
 		return true

@@ -149,7 +149,7 @@ func (s *Server) stranger(r *http.Request) string {
 	return ""
 }
 
-// ours tells whether a host is this machine, or the one that is public.
+// ours reports whether a host is this machine, or the one that is public.
 func (s *Server) ours(host string) bool {
 	return loopback(host) || s.public != nil && strings.EqualFold(host, s.public.Hostname())
 }

@@ -6,7 +6,7 @@ import (
 	"github.com/everthread/everthread/core"
 )
 
-// task tells whether a client says itself that a request is a task of its own.
+// task reports whether a client says itself that a request is a task of its own.
 func (b *body) task() bool {
 	named := func(v any) bool { s, ok := v.(string); return ok && s != "" }
 	return named(b.Task) || named(b.Metadata["task"])

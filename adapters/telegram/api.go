@@ -44,7 +44,7 @@ func (e *apiError) Error() string {
 	return fmt.Sprintf("%s: %d %s", e.Method, e.Code, e.Description)
 }
 
-// netError is a request without an answer. Left tells whether it may have
+// netError is a request without an answer. Left reports whether it may have
 // reached the service.
 type netError struct {
 	Method string

@@ -137,7 +137,7 @@ func edited(in *core.Inbound, m *models.Message, raw []byte) {
 	}
 }
 
-// fromPerson tells whether a human wrote m for us to read: no bot, nothing of a
+// fromPerson reports whether a human wrote m for us to read: no bot, nothing of a
 // business connection, nothing in the name of a channel.
 func fromPerson(m *models.Message) bool {
 	return m.From != nil && !m.From.IsBot && m.SenderBusinessBot == nil && m.BusinessConnectionID == "" &&

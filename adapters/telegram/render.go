@@ -165,7 +165,7 @@ func nest(marks []mark) []mark {
 	return out
 }
 
-// forbids tells whether outer may not contain inner.
+// forbids reports whether outer may not contain inner.
 func forbids(outer, inner mark) bool {
 	switch {
 	case inner.end > outer.end, outer.kind == inner.kind, isCode(outer):

@@ -48,7 +48,7 @@ func words(value json.RawMessage) string {
 	return b.String()
 }
 
-// collect reads one value. isText tells whether a string in it is shown.
+// collect reads one value. isText reports whether a string in it is shown.
 func collect(b *strings.Builder, d *json.Decoder, isText bool) {
 	token, err := d.Token()
 	if err != nil {

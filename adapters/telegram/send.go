@@ -53,7 +53,7 @@ func (c *Channel) Send(ctx context.Context, to core.Address, p core.Part) (core.
 	}
 }
 
-// amend takes out of a request what the service refused, and tells whether
+// amend takes out of a request what the service refused, and reports whether
 // trying again makes sense. It can do so once for each cause.
 func amend(params *bot.SendMessageParams, file *upload, err error) bool {
 	var refused *apiError
@@ -73,7 +73,7 @@ func amend(params *bot.SendMessageParams, file *upload, err error) bool {
 	return true
 }
 
-// has tells whether the service's description contains words.
+// has reports whether the service's description contains words.
 func has(err error, words string) bool {
 	var refused *apiError
 	return errors.As(err, &refused) && strings.Contains(refused.Description, words)
@@ -120,7 +120,7 @@ type flood struct {
 	until map[int64]time.Time
 }
 
-// note records that chat has to wait, and tells whether the whole account has.
+// note records that chat has to wait, and reports whether the whole account has.
 func (f *flood) note(chat int64, now time.Time, wait time.Duration) bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()

@@ -68,7 +68,7 @@ func (v *visit) compose(p place) (compose, error) {
 	return c, nil
 }
 
-// failed tells whether the last thing said in a place is an apology: a turn gave
+// failed reports whether the last thing said in a place is an apology: a turn gave
 // up, and what it was to answer waits.
 func (v *visit) failed(p place) bool {
 	ms, _, err := v.Store.Timeline(v.ctx(), core.TimelineQuery{User: v.user.ID, Thread: p.thread.ID, Limit: 1})

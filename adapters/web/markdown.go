@@ -117,7 +117,7 @@ func verbatim(md string) template.HTML {
 	return template.HTML("<pre>" + template.HTMLEscapeString(md) + "</pre>")
 }
 
-// nests tells whether a line has so many signs that nest that parsing it would
+// nests reports whether a line has so many signs that nest that parsing it would
 // take long.
 func nests(md string) bool {
 	for line := range strings.Lines(md) {

@@ -75,7 +75,7 @@ func (q memoryQuery) path() string {
 	return "/memory?" + f.Encode()
 }
 
-// narrowed tells whether the query leaves something out.
+// narrowed reports whether the query leaves something out.
 func (q memoryQuery) narrowed() bool { return q.Words != "" || q.Theme != "" || q.Type != "" }
 
 // memoryView is the page of memory.

@@ -164,7 +164,7 @@ func (v *visit) dayStretch(p place, w want, limit int) (stretch, error) {
 	return s, err
 }
 
-// lastBefore reads the last messages of a day before one, and tells whether there are
+// lastBefore reads the last messages of a day before one, and reports whether there are
 // more before them.
 func (v *visit) lastBefore(p place, before core.MessageID, limit int) (last []core.Message, more bool, err error) {
 	for after := core.MessageID(0); ; {
@@ -189,7 +189,7 @@ func (v *visit) lastBefore(p place, before core.MessageID, limit int) (last []co
 	}
 }
 
-// firstAfter reads the first messages of a day after one, and tells whether there are
+// firstAfter reads the first messages of a day after one, and reports whether there are
 // more after them.
 func (v *visit) firstAfter(p place, after core.MessageID, limit int) ([]core.Message, bool, error) {
 	ms, err := v.Store.DayMessages(v.ctx(), v.user.ID, p.segment.ID, after, limit+1)

@@ -200,10 +200,10 @@ func (c *Channel) headers(next http.Handler) http.Handler {
 	})
 }
 
-// wantsPart tells whether the script asks for the inside of a page only.
+// wantsPart reports whether the script asks for the inside of a page only.
 func (v *visit) wantsPart() bool { return v.r.Header.Get("X-Part") != "" }
 
-// wantsJSON tells whether the script asks for data.
+// wantsJSON reports whether the script asks for data.
 func (v *visit) wantsJSON() bool { return v.r.Header.Get("Accept") == "application/json" }
 
 // page answers with a page of templates.

@@ -162,7 +162,7 @@ func marked(snippet, query string) []piece {
 	return out
 }
 
-// wordBefore tells whether a text ends within a word.
+// wordBefore reports whether a text ends within a word.
 func wordBefore(s string) bool {
 	r, _ := utf8.DecodeLastRuneInString(s)
 	return r == '_' || r >= '0' && r <= '9' || r >= 'a' && r <= 'z' || r > 127

@@ -38,7 +38,7 @@ func (v *visit) cookieName() string {
 	return "everthread"
 }
 
-// secure tells whether the page is reached by https.
+// secure reports whether the page is reached by https.
 func (v *visit) secure() bool {
 	return v.public.Scheme == "https" || v.r.TLS != nil || v.proxied() && v.r.Header.Get("X-Forwarded-Proto") == "https"
 }

@@ -32,7 +32,7 @@ type Settings struct {
 	Delete func(ctx context.Context, user core.UserID, tell func(people.Deletion)) (left []string, err error)
 	// Resume goes on with deletions that a process did not finish; nil: there is no need.
 	Resume func(ctx context.Context) error
-	// Traces lists where a text still stands among what is a user's, and tells whether
+	// Traces lists where a text still stands among what is a user's, and reports whether
 	// it looked through the files of the database, too; nil: it is not offered.
 	Traces       func(ctx context.Context, user core.UserID, text string) (found []core.Trace, files bool, err error)
 	TokensPerDay int    // budget of a user; 0: none

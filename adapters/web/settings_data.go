@@ -106,7 +106,7 @@ func (v *visit) usageRow(d core.UsageDay, name string) usageDay {
 	return usageDay{name, n(d.Usage.Prompt), n(d.Usage.Cached), n(d.Usage.Completion), n(d.Turns), v.words.money(v.Prices, d.Usage)}
 }
 
-// known tells whether there are any prices.
+// known reports whether there are any prices.
 func (p Prices) known() bool { return p.Prompt > 0 || p.Cached > 0 || p.Completion > 0 }
 
 // of is what usage cost.

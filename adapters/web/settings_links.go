@@ -216,7 +216,7 @@ func (v *visit) newLink() error {
 	return v.page("link", v.words.Settings.LinkTitle, page)
 }
 
-// isUnreadable tells whether a key is none: it is one word.
+// isUnreadable reports whether a key is none: it is one word.
 func isUnreadable(key string) bool {
 	return key == "" || len(key) > 1000 || strings.ContainsAny(key, " \n\t\r\x00")
 }

@@ -50,7 +50,7 @@ func (v *visit) remote() netip.Addr {
 	return a.Unmap().WithZone("")
 }
 
-// proxied tells whether a request comes from a proxy that is believed.
+// proxied reports whether a request comes from a proxy that is believed.
 func (v *visit) proxied() bool { return v.trusts(v.remote()) }
 
 func (c *Channel) trusts(a netip.Addr) bool {

@@ -59,7 +59,7 @@ func (e *apiError) Error() string {
 	return fmt.Sprintf("%s (HTTP %d)", what, e.HTTP)
 }
 
-// netError is a request without an answer. Left tells whether it may have
+// netError is a request without an answer. Left reports whether it may have
 // reached the service.
 type netError struct {
 	Op   string

@@ -105,7 +105,7 @@ func unsupported(m *message) string {
 	return cmp.Or(m.Type, "message")
 }
 
-// unavailable tells whether the service could not show m for now.
+// unavailable reports whether the service could not show m for now.
 func unavailable(m *message) bool {
 	return m.Type == "unsupported" && slices.ContainsFunc(m.Errors, func(e graphError) bool { return e.Code == 131060 })
 }

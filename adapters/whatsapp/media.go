@@ -106,7 +106,7 @@ func tooLarge(max int64) error {
 // mediaHost is where Meta keeps files.
 const mediaHost = "lookaside.fbsbx.com"
 
-// trusts tells whether the token may go to address: Meta's media hosts over
+// trusts reports whether the token may go to address: Meta's media hosts over
 // https, and the host of the API itself.
 func (a *api) trusts(address string) error {
 	u, err := url.Parse(address)
@@ -163,7 +163,7 @@ func notServed(code int) error {
 	return &core.Permanent{Err: err}
 }
 
-// matches tells whether data has the digest, in Base64 or hex; "" fits all.
+// matches reports whether data has the digest, in Base64 or hex; "" fits all.
 func matches(data []byte, digest string) bool {
 	if digest == "" {
 		return true

@@ -190,7 +190,7 @@ func (c *Channel) send(ctx context.Context, m *outgoing) (string, error) {
 	return sent.Messages[0].ID, nil
 }
 
-// refusesParameter tells whether the service found a field wrong, in which case
+// refusesParameter reports whether the service found a field wrong, in which case
 // it did nothing.
 func refusesParameter(err error) bool {
 	var refused *apiError

@@ -144,7 +144,7 @@ type list struct {
 	} `json:"data"`
 }
 
-// owns tells whether the business account has our number.
+// owns reports whether the business account has our number.
 func (c *Channel) owns(ctx context.Context, account string) (bool, error) {
 	var numbers list
 	err := c.api.do(ctx, call{op: "list numbers", method: http.MethodGet, path: url.PathEscape(account) + "/phone_numbers?fields=id&limit=100", timeout: callTimeout}, &numbers)

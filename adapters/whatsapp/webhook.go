@@ -86,7 +86,7 @@ func (c *Channel) webhook(w http.ResponseWriter, req *http.Request, r core.Recei
 	w.WriteHeader(http.StatusOK)
 }
 
-// signed tells whether one of the secrets made the signature of body.
+// signed reports whether one of the secrets made the signature of body.
 func (c *Channel) signed(signature string, body io.WriterTo) bool {
 	known := false
 	for _, secret := range []string{c.opts.AppSecret, c.opts.PreviousAppSecret} {

@@ -51,7 +51,7 @@ func (e *apiError) Error() string {
 	return fmt.Sprintf("%s: %s (HTTP %d, WhatsApp error %d)", e.Op, e.Text, e.HTTP, e.Code)
 }
 
-// netError is a request without an answer. Left tells whether it may have
+// netError is a request without an answer. Left reports whether it may have
 // reached the service.
 type netError struct {
 	Op   string

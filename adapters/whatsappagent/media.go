@@ -220,7 +220,7 @@ func tooLarge(max int64) error {
 	return &core.Permanent{Err: fmt.Errorf("the file is larger than %d bytes", max)}
 }
 
-// trusts tells whether the key may go to address: Meta's media host over https,
+// trusts reports whether the key may go to address: Meta's media host over https,
 // and the host of the API itself.
 func (a *api) trusts(address string) error {
 	u, err := url.Parse(address)
@@ -268,7 +268,7 @@ func (a *api) download(ctx context.Context, address string, max int64) ([]byte, 
 	return data, nil
 }
 
-// matches tells whether data has the digest, in Base64 as messages have it or in
+// matches reports whether data has the digest, in Base64 as messages have it or in
 // hex as look-ups do; "" fits all.
 func matches(data []byte, digest string) bool {
 	if digest == "" {

@@ -168,7 +168,7 @@ func (a *agent) classify(ctx context.Context, err error) error {
 	return &core.Permanent{Err: err}
 }
 
-// probe tells whether the service knows the key: it refuses a read mark of no
+// probe reports whether the service knows the key: it refuses a read mark of no
 // message for the message then, and else for the key. A poll would take over
 // from the one that receives.
 func (a *agent) probe(ctx context.Context) error {

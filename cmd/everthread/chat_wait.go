@@ -36,7 +36,7 @@ func (t *chat) answered(ctx context.Context) error {
 	return ctx.Err()
 }
 
-// settled tells whether nothing more is to be expected.
+// settled reports whether nothing more is to be expected.
 func (t *chat) settled(ctx context.Context) (bool, error) {
 	i, u, err := t.store.Identify(ctx, t.channel.Address())
 	if err != nil {
@@ -60,7 +60,7 @@ func (t *chat) settled(ctx context.Context) (bool, error) {
 	return err == nil && len(sending) == 0, err
 }
 
-// pending tells whether a message of this identity waits for a turn. Those of a
+// pending reports whether a message of this identity waits for a turn. Those of a
 // turn that was given up have had their apology.
 func (t *chat) pending(ctx context.Context, i core.Identity, turns []core.Turn) (bool, error) {
 	messages, err := t.store.History(ctx, i.User, i.Thread, 0, 100)
@@ -76,7 +76,7 @@ func (t *chat) pending(ctx context.Context, i core.Identity, turns []core.Turn) 
 	return false, err
 }
 
-// spent tells whether the user's budget lets no turn start today.
+// spent reports whether the user's budget lets no turn start today.
 func (t *chat) spent(ctx context.Context, u core.User) bool {
 	limit := t.cfg.Limits.TokensPerDay
 	if limit == 0 {

@@ -142,7 +142,7 @@ func (t *chat) openChannel(files string) (err error) {
 	return err
 }
 
-// plainScreen tells whether a variable asks for a screen without styles.
+// plainScreen reports whether a variable asks for a screen without styles.
 func plainScreen(entry string) bool {
 	return entry == "TERM=dumb" || len(entry) > len("NO_COLOR=") && entry[:len("NO_COLOR=")] == "NO_COLOR="
 }

@@ -268,7 +268,7 @@ func (s *stage) say(ctx context.Context, to core.Address, text string) (string, 
 	}
 }
 
-// quiet tells whether everything of an answer has been sent.
+// quiet reports whether everything of an answer has been sent.
 func (s *stage) quiet(ctx context.Context, to core.Address) (bool, error) {
 	i, _, err := s.store.Identify(ctx, to)
 	if err != nil {
@@ -312,7 +312,7 @@ func (s *stage) goOn(ctx context.Context, user core.UserID, d time.Duration) err
 	return fmt.Errorf("the days of user %d were not summarised within %s", user, sayFor)
 }
 
-// summarizing tells whether summaries are being written.
+// summarizing reports whether summaries are being written.
 func (s *stage) summarizing(ctx context.Context) (bool, error) {
 	stats, err := s.store.QueueStats(ctx)
 	for _, q := range stats {
@@ -323,7 +323,7 @@ func (s *stage) summarizing(ctx context.Context) (bool, error) {
 	return false, err
 }
 
-// holds tells whether an answer has a word of each group.
+// holds reports whether an answer has a word of each group.
 func holds(answer string, groups [][]string) bool {
 	answer = text.Fold(answer)
 	for _, group := range groups {

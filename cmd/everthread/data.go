@@ -115,7 +115,7 @@ var errLocked = errors.New("it is locked")
 
 var errServed = errors.New("another everthread serves this data folder already")
 
-// served tells whether a process serves the embedded store.
+// served reports whether a process serves the embedded store.
 func served(c configs.Config) bool {
 	if c.DatabaseURL != "" {
 		return false

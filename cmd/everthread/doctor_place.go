@@ -18,7 +18,7 @@ import (
 	"github.com/everthread/everthread/core/backup"
 )
 
-// checkListening tells whether the gateway can listen where it is to, or does already.
+// checkListening reports whether the gateway can listen where it is to, or does already.
 func checkListening(ctx context.Context, c configs.Config) []finding {
 	running := answersAt(ctx, c.HTTP)
 	out := []finding{checkAddress("http.listen", c.HTTP.Listen, func() (string, error) {
@@ -114,7 +114,7 @@ const (
 	backupLate  = time.Hour
 )
 
-// checkBackups tells whether there is a backup that is new enough.
+// checkBackups reports whether there is a backup that is new enough.
 func checkBackups(ctx context.Context, c configs.Config, now time.Time) []finding {
 	const check, how = "backups", "set backup.cron, such as \"15 3 * * *\", and backup.dir to a folder on another disk"
 	ctx, cancel := context.WithTimeout(ctx, checkTimeout)
@@ -146,7 +146,7 @@ func checkBackups(ctx context.Context, c configs.Config, now time.Time) []findin
 	return []finding{{check, false, fmt.Sprintf("the newest is of %s: %s, or run `everthread backup`", at(newest), how)}}
 }
 
-// checkSchedule tells whether the clock's last backup was made.
+// checkSchedule reports whether the clock's last backup was made.
 func checkSchedule(ctx context.Context, c configs.Config, st store, newest, since, now time.Time) finding {
 	const check = "backups"
 	last, due, err := backupTimes(ctx, c, st)

@@ -55,7 +55,7 @@ type readiness struct {
 	Channels map[string]string `json:"channels,omitempty"`
 }
 
-// ready tells whether messages can be taken. Why not, and how the channels are, is
+// ready reports whether messages can be taken. Why not, and how the channels are, is
 // told to this machine and the owner only.
 func (a *app) ready(w http.ResponseWriter, r *http.Request) {
 	out, status := a.readiness(r.Context()), http.StatusOK

@@ -119,7 +119,7 @@ func (r *run) perform(ctx context.Context, index int, call core.ToolCall) done {
 	return done{ToolResult: res}
 }
 
-// outside tells whether a tool acts outside of our own store.
+// outside reports whether a tool acts outside of our own store.
 func (r *run) outside(name string) bool {
 	tool, _ := r.Tools.tool(name)
 	x, ok := tool.(core.OutsideTool)

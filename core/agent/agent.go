@@ -234,7 +234,7 @@ func (r *Request) offered() []core.ToolSpec {
 	return append(out, r.Client...)
 }
 
-// clients tells whether a call is of a tool of the client.
+// clients reports whether a call is of a tool of the client.
 func (r *Request) clients(call core.ToolCall) bool {
 	return slices.ContainsFunc(r.Client, func(s core.ToolSpec) bool { return s.Name == call.Name })
 }

@@ -164,7 +164,7 @@ func stopped(ctx context.Context, err error) error {
 	return err
 }
 
-// wellFormed tells whether arguments are a JSON object.
+// wellFormed reports whether arguments are a JSON object.
 func wellFormed(arguments string) error {
 	var object map[string]json.RawMessage
 	if err := json.Unmarshal([]byte(arguments), &object); err != nil {

@@ -112,7 +112,7 @@ var (
 	dayWords  = regexp.MustCompile(`^(?:day|evening|morning|night|afternoon|week|time)$`)
 )
 
-// promises tells whether a sentence promises something for later.
+// promises reports whether a sentence promises something for later.
 func promises(s sentence) bool {
 	if s.question && !tag.MatchString(s.text) {
 		return false
@@ -127,19 +127,19 @@ func promises(s sentence) bool {
 	return false
 }
 
-// conditional tells whether what stands at a place waits for the person first.
+// conditional reports whether what stands at a place waits for the person first.
 func conditional(text string, at []int) bool {
 	return before.MatchString(text[:at[0]]) || after.MatchString(text[at[0]:])
 }
 
-// reminding tells whether the sentence reminds of something itself: "I will
+// reminding reports whether the sentence reminds of something itself: "I will
 // remind you that the office is closed".
 func reminding(text string, at []int) bool {
 	m := thatIsNow.FindStringSubmatch(text[at[0]:])
 	return m != nil && !dayWords.MatchString(m[1])
 }
 
-// claims tells whether a sentence says that a reminder was set just now.
+// claims reports whether a sentence says that a reminder was set just now.
 func claims(s sentence) bool {
 	return !s.question && claimed.MatchString(s.text) && !notNew.MatchString(s.text)
 }

@@ -239,7 +239,7 @@ func (a *Reader) end() error {
 // tarPadding is what may follow the end of a tar archive.
 const tarPadding = 20 * 512
 
-// validName tells whether an entry may have a name: it stays below the folder
+// validName reports whether an entry may have a name: it stays below the folder
 // that it is unpacked into, on every system.
 func validName(name string) bool {
 	switch name {

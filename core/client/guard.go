@@ -110,7 +110,7 @@ func (g *Guard) Admit(r *http.Request, scope core.Capability) (Caller, error) {
 	return c, err
 }
 
-// Allows tells whether a program may do what needs a scope. Only the owner's
+// Allows reports whether a program may do what needs a scope. Only the owner's
 // keys are worth something with core.CanAdmin.
 func (c Caller) Allows(s core.Capability) bool {
 	return c.Key.Allows(s) && (s != core.CanAdmin || c.User.Role == core.RoleOwner)

@@ -89,7 +89,7 @@ func newSecret(random io.Reader) (string, error) {
 	return string(out), nil
 }
 
-// isKey tells whether a text has the form of a key.
+// isKey reports whether a text has the form of a key.
 func isKey(s string) bool {
 	rest, ok := strings.CutPrefix(s, prefix)
 	return ok && len(rest) == length && !strings.ContainsFunc(rest, func(r rune) bool { return !strings.ContainsRune(signs, r) })

@@ -96,7 +96,7 @@ func (c *Commands) export(_ context.Context, r *request) (core.Outcome, error) {
 	return out, nil
 }
 
-// here tells whether a host is the machine itself: from a phone it leads nowhere.
+// here reports whether a host is the machine itself: from a phone it leads nowhere.
 func here(host string) bool {
 	ip, err := netip.ParseAddr(host)
 	return host == "localhost" || err == nil && ip.IsLoopback()

@@ -38,7 +38,7 @@ func clean(s string) string {
 	return strings.ReplaceAll(strings.ToValidUTF8(s, "\uFFFD"), "\x00", "")
 }
 
-// talk tells whether a line that names no command is conversation, given its
+// talk reports whether a line that names no command is conversation, given its
 // nearest command and how far that is. A word near a command is a slip of the
 // pen; else /word is somebody looking for a command, and what holds more than
 // letters (a path) or begins with ! (an exclamation) is not.

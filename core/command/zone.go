@@ -87,7 +87,7 @@ func findZone(s string, now time.Time) (string, *time.Location, bool) {
 	return found[0], first, true
 }
 
-// sameClock tells whether two zones show the same time now and in half a year.
+// sameClock reports whether two zones show the same time now and in half a year.
 func sameClock(a, b *time.Location, now time.Time) bool {
 	for _, t := range []time.Time{now, now.AddDate(0, 6, 0)} {
 		_, x := t.In(a).Zone()

@@ -91,7 +91,7 @@ func (d date) label() string { return d.midnight.Format(time.DateOnly) }
 
 func (d date) plus(days int) date { return date{d.midnight.AddDate(0, 0, days)} }
 
-// exists tells whether the zone's clock ever showed d: some zones skipped one
+// exists reports whether the zone's clock ever showed d: some zones skipped one
 // when they moved across the date line.
 func (d date) exists(zone *time.Location) bool {
 	y, m, n := d.at(0, zone).In(zone).Date()

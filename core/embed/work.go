@@ -23,7 +23,7 @@ const (
 // errStuck means that work which was done is asked for again.
 var errStuck = errors.New("the store asks for the same again")
 
-// place tells whether cutting gets ahead.
+// place reports whether cutting gets ahead.
 type place struct {
 	segment core.SegmentID
 	first   core.MessageID
@@ -243,7 +243,7 @@ func (r *round) passages(ctx context.Context, list []core.Passage) ([]core.Passa
 	return out, nil
 }
 
-// refused tells whether the provider will never embed just these texts.
+// refused reports whether the provider will never embed just these texts.
 func refused(err error) bool {
 	var m *core.ModelError
 	return errors.As(err, &m) && (m.Kind == core.ModelRejected || m.Kind == core.ModelTooLong)

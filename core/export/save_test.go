@@ -77,7 +77,7 @@ func names(t *testing.T, dir string) string {
 	return strings.Join(out, " ")
 }
 
-// whole tells whether a file is a whole export.
+// whole reports whether a file is a whole export.
 func whole(t *testing.T, file string) bool {
 	t.Helper()
 	z, err := zip.OpenReader(file)

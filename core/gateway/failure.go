@@ -56,7 +56,7 @@ func (g *Gateway) failed(ctx context.Context, r *running, u core.User, err error
 	return fmt.Errorf("tried again in %s: %w", wait.Round(time.Millisecond), err)
 }
 
-// hopeless tells whether the same request can only fail again.
+// hopeless reports whether the same request can only fail again.
 func hopeless(m *core.ModelError) bool {
 	if m == nil {
 		return false

@@ -245,7 +245,7 @@ func (g *Gateway) hold(channels []string, held bool) {
 	}
 }
 
-// sends tells whether this process may send on a channel now.
+// sends reports whether this process may send on a channel now.
 func (g *Gateway) sends(channel string) bool {
 	if g.channels[channel] == nil {
 		return false
@@ -284,7 +284,7 @@ func (g *Gateway) drain(grace time.Duration) {
 	}
 }
 
-// Busy tells whether more than half of the turns that may run at once do;
+// Busy reports whether more than half of the turns that may run at once do;
 // background work then holds back.
 func (g *Gateway) Busy() bool { return len(g.slots) > cap(g.slots)/2 }
 

@@ -34,7 +34,7 @@ func (g *Gateway) insist(ctx context.Context, what string, write func(ctx contex
 	}
 }
 
-// settled tells whether an error of the store is its answer.
+// settled reports whether an error of the store is its answer.
 func settled(err error) bool { return refused(err) || errors.Is(err, core.ErrFenced) }
 
 // begin notes that a job is being done here; false: it is already. A claim that

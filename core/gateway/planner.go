@@ -51,7 +51,7 @@ func targets(ids []core.Identity, why string) []core.Target {
 	return out
 }
 
-// receives tells whether an identity can be written to now.
+// receives reports whether an identity can be written to now.
 func (g *Gateway) receives(i core.Identity, now time.Time) bool {
 	if i.Blocked || !i.Window.IsZero() && !now.Before(i.Window) {
 		return false

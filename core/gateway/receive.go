@@ -428,7 +428,7 @@ func (g *Gateway) notice(text string, i core.Identity, now time.Time) ([]core.Ne
 		[]core.NewDelivery{{To: i.Address, Identity: i.ID, Kind: core.DeliverNotice, Parts: g.parts(text, i.Address.Channel)}}
 }
 
-// refused tells whether an effect met something that is not, or no longer, there.
+// refused reports whether an effect met something that is not, or no longer, there.
 func refused(err error) bool {
 	return errors.Is(err, core.ErrRefused) || errors.Is(err, core.ErrNotFound) || errors.Is(err, core.ErrExists)
 }

@@ -63,7 +63,7 @@ func Open(file string) (*Archive, error) {
 	return &Archive{main: name, root: root, names: []string{name}}, nil
 }
 
-// packed tells whether a file begins as a ZIP file does.
+// packed reports whether a file begins as a ZIP file does.
 func packed(file string) bool {
 	f, err := os.Open(file)
 	if err != nil {
@@ -254,7 +254,7 @@ func (a *Archive) nothing(first *Left) error {
 	return errNothing
 }
 
-// wide tells whether a file begins as text in UTF-16 does.
+// wide reports whether a file begins as text in UTF-16 does.
 func (a *Archive) wide(name string) bool {
 	r, err := a.text(name)
 	if err != nil {
@@ -266,7 +266,7 @@ func (a *Archive) wide(name string) bool {
 	return err == nil && (string(head) == "\xff\xfe" || string(head) == "\xfe\xff")
 }
 
-// stops tells whether a text ends within a line. One that is packed is whole.
+// stops reports whether a text ends within a line. One that is packed is whole.
 func (a *Archive) stops(name string) bool {
 	if a.zip != nil {
 		return false

@@ -163,7 +163,7 @@ func (c chatgptConversation) branch(out output) []chatgptNode {
 	return branch
 }
 
-// shown tells whether a message was seen by the person.
+// shown reports whether a message was seen by the person.
 func (m *chatgptMessage) shown() bool {
 	conversation := m.Author.Role == core.RoleUser || m.Author.Role == core.RoleAssistant && (m.Recipient == "all" || m.Recipient == "")
 	return conversation && !m.Metadata.Hidden && (m.Content.Type == "text" || m.Content.Type == "multimodal_text" || m.Content.Type == "code")

@@ -96,7 +96,7 @@ func (c claudeConversation) branch(out output) []claudeMessage {
 // maxCuts is how often the way of a conversation may be cut.
 const maxCuts = 100
 
-// first tells whether a message follows none.
+// first reports whether a message follows none.
 func (m claudeMessage) first() bool { return strings.Trim(m.Parent, "0-48") == "" }
 
 // newestBefore is the newest of those messages that are left and older than t, if

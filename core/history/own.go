@@ -140,7 +140,7 @@ func (r *own) read(n int, m ownMessage) error {
 	return r.out.line(l)
 }
 
-// known tells whether a message is of a role and kind that there are.
+// known reports whether a message is of a role and kind that there are.
 func known(role core.Role, kind core.MessageKind) bool {
 	switch kind {
 	case core.KindChat:

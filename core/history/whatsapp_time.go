@@ -135,7 +135,7 @@ func (d *dateOrder) see(h head) {
 	}
 }
 
-// monthFirst tells whether the month comes first. Where every date can be read
+// monthFirst reports whether the month comes first. Where every date can be read
 // both ways, it is whatever time goes back less with, and else what is usual.
 func (d *dateOrder) monthFirst() bool {
 	switch {

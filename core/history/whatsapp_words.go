@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// matches tells whether a text begins with one of words, without case and marks;
+// matches reports whether a text begins with one of words, without case and marks;
 // one with a star may stand anywhere.
 func matches(words []string, text string) bool {
 	text = strings.ToLower(strings.TrimSpace(unmarked(text)))

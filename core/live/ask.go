@@ -114,7 +114,7 @@ func (a *Asker) wait(ctx context.Context, feed *Feed, out Answer, onText func(st
 	}
 }
 
-// look tells whether the question is answered.
+// look reports whether the question is answered.
 func (a *Asker) look(ctx context.Context, out *Answer) (bool, error) {
 	ms, err := a.Store.Messages(ctx, out.User, []core.MessageID{out.Asked})
 	if err != nil {
@@ -209,7 +209,7 @@ func (a *Asker) notice(ctx context.Context, out *Answer) error {
 	return err
 }
 
-// IsFailed tells whether err is a *Failed, and gives it.
+// IsFailed reports whether err is a *Failed, and gives it.
 func IsFailed(err error) (*Failed, bool) {
 	var f *Failed
 	ok := errors.As(err, &f)

@@ -58,7 +58,7 @@ func hardness(text string) int {
 
 func hasDigit(s string) bool { return strings.IndexFunc(s, unicode.IsDigit) >= 0 }
 
-// supports tells whether all numbers, addresses and names of given stand in the
+// supports reports whether all numbers, addresses and names of given stand in the
 // message.
 func (d *draft) supports(given string) bool {
 	original := wordSet(d.m.Text)
@@ -98,7 +98,7 @@ func (v vocabulary) add(lower string) {
 	v.stems[stem(lower)] = true
 }
 
-// supports tells whether a word of a model's may stand: what is a number, an
+// supports reports whether a word of a model's may stand: what is a number, an
 // address or a name must be in the message.
 func (v vocabulary) supports(w *word) bool {
 	switch {
@@ -118,7 +118,7 @@ func (v vocabulary) supports(w *word) bool {
 	return v.hasParts(w)
 }
 
-// hasParts tells whether all parts of a word in capitals, such as Franco-Swiss or
+// hasParts reports whether all parts of a word in capitals, such as Franco-Swiss or
 // l'Atelier, are in the message.
 func (v vocabulary) hasParts(w *word) bool {
 	for part := range strings.FieldsFuncSeq(w.lower, func(r rune) bool { return !isWord(r) }) {
@@ -129,7 +129,7 @@ func (v vocabulary) hasParts(w *word) bool {
 	return strings.ContainsAny(w.lower, "-'’")
 }
 
-// isNumberWord tells whether a word is a number from two up.
+// isNumberWord reports whether a word is a number from two up.
 func isNumberWord(lower string) bool {
 	return strings.Contains(" two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen seventeen eighteen nineteen twenty thirty forty fifty sixty seventy eighty ninety hundred thousand million deux trois quatre cinq sept huit neuf dix onze douze treize quatorze quinze seize vingt trente quarante cinquante soixante cent mille ", " "+lower+" ")
 }
@@ -213,7 +213,7 @@ func (d *draft) locate(sentence string, from int) int {
 	return -1
 }
 
-// within tells whether enough of a's words stand in b in the same order, and
+// within reports whether enough of a's words stand in b in the same order, and
 // nothing is left out between them that turns what is said into its opposite.
 func within(a, b []word) bool {
 	found, at, missing := 0, 0, 0
@@ -234,7 +234,7 @@ func within(a, b []word) bool {
 	return found > 0 && float64(found) >= ownWords*float64(len(a)) && !turns(b, at, len(b)) && missingIsPlain(a, b, missing)
 }
 
-// turns tells whether leaving the words from at to end out may turn a sentence
+// turns reports whether leaving the words from at to end out may turn a sentence
 // into its opposite: a condition, or a negation unless its whole clause is left out.
 func turns(b []word, at, end int) bool {
 	clause := (at == 0 || strings.IndexByte(",;:", b[at-1].last) >= 0) && (end == len(b) || end > at && strings.IndexByte(",;:", b[end-1].last) >= 0)
@@ -246,7 +246,7 @@ func turns(b []word, at, end int) bool {
 	return false
 }
 
-// missingIsPlain tells whether what is not the user's own is neither a number nor
+// missingIsPlain reports whether what is not the user's own is neither a number nor
 // a name nor a negation.
 func missingIsPlain(a, b []word, missing int) bool {
 	if missing == 0 {
@@ -265,13 +265,13 @@ func missingIsPlain(a, b []word, missing int) bool {
 	return true
 }
 
-// isNegation tells whether a sentence without the word may say the opposite.
+// isNegation reports whether a sentence without the word may say the opposite.
 func isNegation(lower string) bool {
 	return strings.HasSuffix(lower, "n't") || strings.HasPrefix(lower, "n'") ||
 		strings.Contains(" not no never nobody nothing none neither nor cannot hardly ne pas jamais aucun aucune rien personne ni plus guère non ", " "+lower+" ")
 }
 
-// isCondition tells whether a sentence without what the word begins says more
+// isCondition reports whether a sentence without what the word begins says more
 // than the person did.
 func isCondition(lower string) bool {
 	return strings.Contains(" if unless except without only provided si sauf sans seulement s'il s'ils maybe perhaps peut-être ", " "+lower+" ")

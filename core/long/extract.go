@@ -86,7 +86,7 @@ func (d *draft) kernel() string {
 	return d.render(units, keep, style{marks: true, tail: true})
 }
 
-// onlyKnown tells whether all code and quotes among units repeat earlier ones,
+// onlyKnown reports whether all code and quotes among units repeat earlier ones,
 // where they have their mark.
 func (d *draft) onlyKnown(units []unit) bool {
 	return !slices.ContainsFunc(units, func(u unit) bool { return u.fixed() && !u.repeats })
@@ -150,7 +150,7 @@ func (d *draft) choose(units []unit, w wish) []bool {
 	return keep
 }
 
-// stays tells whether u is what a user's light summary has in any case.
+// stays reports whether u is what a user's light summary has in any case.
 func (u *unit) stays() bool { return u.fixed() || u.repeats }
 
 func (w wish) worth(u *unit) float64 {

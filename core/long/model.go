@@ -30,7 +30,7 @@ const (
 	leastWantedAssistant = 60
 )
 
-// Wants tells whether a model can help to shorten m. Tokens of m are estimated
+// Wants reports whether a model can help to shorten m. Tokens of m are estimated
 // if they were not counted.
 func Wants(m *core.Message) bool {
 	if m.Redacted || m.Kind != "" && m.Kind != core.KindChat {

@@ -112,7 +112,7 @@ func (s *splitter) lastKind() kind {
 	return s.pieces[len(s.pieces)-1].kind
 }
 
-// joins tells whether a line of kind k goes on with the open piece.
+// joins reports whether a line of kind k goes on with the open piece.
 func (s *splitter) joins(k kind, line string) bool {
 	if !s.open {
 		return false

@@ -48,7 +48,7 @@ func (c *Compressor) Prints(text string) []Print {
 	return out
 }
 
-// printable tells whether pieces of a kind can be references.
+// printable reports whether pieces of a kind can be references.
 func printable(k kind) bool { return k.isCode() || k == prose || k == quote }
 
 // normal returns the body of a piece without what makes no difference: white

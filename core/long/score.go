@@ -81,11 +81,11 @@ func (r *reader) learn(words []word) {
 	}
 }
 
-// isStrange tells whether hardly a word is one that English or French cannot do
+// isStrange reports whether hardly a word is one that English or French cannot do
 // without. Then only the form of words can be read, and more is kept.
 func (r *reader) isStrange() bool { return r.words >= 5 && r.common*8 < r.words }
 
-// isForeign tells whether a sentence of another language stands in a message.
+// isForeign reports whether a sentence of another language stands in a message.
 func isForeign(words []word) bool {
 	known, foreign := 0, 0
 	for i := range words {
@@ -219,7 +219,7 @@ func (t *tally) shape(i int) {
 	}
 }
 
-// isDate tells whether a word is a day or month; May is one beside a number.
+// isDate reports whether a word is a day or month; May is one beside a number.
 func (t *tally) isDate(i int) bool {
 	lower := t.words[i].lower
 	return isDate(lower[elision(lower):]) || lower == "may" && t.byNumber(i)
@@ -248,7 +248,7 @@ func (t *tally) number(w *word, digits, letters, capitals int) {
 	}
 }
 
-// measured tells whether the number at i is exact and of a unit or currency: what
+// measured reports whether the number at i is exact and of a unit or currency: what
 // is given as a range is advice.
 func (t *tally) measured(i int) bool {
 	if i+1 == len(t.words) || i > 1 && hasDigit(t.words[i-2].text) && isFunctionWord(t.words[i-1].lower) {
@@ -258,7 +258,7 @@ func (t *tally) measured(i int) bool {
 	return units()[unit] || units()[strings.TrimSuffix(unit, "s")]
 }
 
-// thousands tells whether a word is what stands before a group of three digits.
+// thousands reports whether a word is what stands before a group of three digits.
 func thousands(s string) bool {
 	return len(s) < 4 && strings.Trim(s, "0123456789") == ""
 }
@@ -267,7 +267,7 @@ func ordinal(w string) bool {
 	return len(w) < 6 && (strings.HasSuffix(w, "th") || strings.HasSuffix(w, "st") || strings.HasSuffix(w, "nd") || strings.HasSuffix(w, "rd") || strings.HasSuffix(w, "er") || strings.HasSuffix(w, "h"))
 }
 
-// mixedCase tells whether the sentence is not all in capitals.
+// mixedCase reports whether the sentence is not all in capitals.
 func (t *tally) mixedCase() bool {
 	for i := range t.words {
 		if t.words[i].text == t.words[i].lower && len(t.words[i].text) > 2 {
@@ -277,7 +277,7 @@ func (t *tally) mixedCase() bool {
 	return false
 }
 
-// isNameLike tells whether a word with capitals may be a name.
+// isNameLike reports whether a word with capitals may be a name.
 func isNameLike(w *word) bool {
 	c, _ := utf8.DecodeRuneInString(strings.TrimPrefix(strings.TrimPrefix(w.text, "l'"), "d'"))
 	if i := strings.IndexAny(w.text, "'’"); i > 0 && i < 3 { // l'Atelier, d'Amélie

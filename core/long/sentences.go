@@ -122,7 +122,7 @@ func straight(s string, i int) int {
 
 func isWord(r rune) bool { return unicode.IsLetter(r) || unicode.IsDigit(r) || unicode.IsMark(r) }
 
-// endsInside tells whether the quote before i ends a sentence: "Go." Then …
+// endsInside reports whether the quote before i ends a sentence: "Go." Then …
 func endsInside(s string, i int) bool {
 	before := strings.TrimRight(s[:i], "\"”»“」』` \u00a0\u202f")
 	last, _ := utf8.DecodeLastRuneInString(before)
@@ -178,7 +178,7 @@ func stops(s string, start, i int) int {
 // abbreviations end in a stop that ends no sentence.
 const abbreviations = " mr mrs ms dr prof st vs approx cf al ca fig vol art p pp nr m mm mme mlle av bd env ex min max tel tél jan feb mar apr jun jul aug sep sept oct nov dec janv févr juil déc inc ltd co corp dept est "
 
-// abbreviated tells whether the stop after text is one of an abbreviation, an
+// abbreviated reports whether the stop after text is one of an abbreviation, an
 // initial or a number in a list; next is the letter that comes then.
 func abbreviated(text string, next rune) bool {
 	word := text[strings.LastIndexAny(text, " \n\t('’")+1:]
@@ -204,7 +204,7 @@ func abbreviated(text string, next rune) bool {
 	return strings.Contains(abbreviations, " "+lower+" ")
 }
 
-// lineBreak tells whether the writer ended the line at i: it is short, or the
+// lineBreak reports whether the writer ended the line at i: it is short, or the
 // next begins anew.
 func lineBreak(s string, start, i int) int {
 	line := s[max(start, strings.LastIndexByte(s[:i], '\n')+1):i]

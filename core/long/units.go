@@ -23,7 +23,7 @@ type unit struct {
 	cut     bool    // a part of a sentence
 }
 
-// fixed tells whether a unit is kept byte for byte or left out with a mark.
+// fixed reports whether a unit is kept byte for byte or left out with a mark.
 func (u *unit) fixed() bool { return u.kind.isCode() || u.kind == quote || u.quotes > 0 }
 
 // longSentence is how many tokens a sentence has at most that is not cut.

@@ -100,7 +100,7 @@ func (t topic) common(other topic) int {
 	return n
 }
 
-// negated tells whether a text says that something is not to be done. What is
+// negated reports whether a text says that something is not to be done. What is
 // only not done yet is as open as what is to be done.
 func (t topic) negated() bool {
 	return slices.ContainsFunc(strings.Fields(t.plain), func(w string) bool {

@@ -2,7 +2,7 @@ package loops
 
 import "strings"
 
-// small tells whether a word says nothing about what a loop is about: articles,
+// small reports whether a word says nothing about what a loop is about: articles,
 // pronouns, and what loops are wrapped in (still, to do, decide whether).
 func small(w string) bool { return strings.Contains(smallWords, " "+w+" ") }
 

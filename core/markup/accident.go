@@ -127,7 +127,7 @@ func notePairs(pairs map[byte]bool, s core.Span) {
 	}
 }
 
-// role tells whether the delimiter line[i] can open and close. An asterisk is
+// role reports whether the delimiter line[i] can open and close. An asterisk is
 // taken to do so within a word as well.
 func role(line string, i int) (opens, closes bool) {
 	before, _ := utf8.DecodeLastRuneInString(line[:i])
@@ -139,7 +139,7 @@ func role(line string, i int) (opens, closes bool) {
 	return opens, closes
 }
 
-// protectedAt returns a function that tells whether an offset of a line is in
+// protectedAt returns a function that reports whether an offset of a line is in
 // code or in a URL, where nothing is replaced but a back-tick in a block.
 func protectedAt(t Text, start, end int) func(int) bool {
 	var ranges [][2]int
@@ -168,7 +168,7 @@ func protectedAt(t Text, start, end int) func(int) bool {
 	}
 }
 
-// inFence tells whether the back-tick at i is one of three or more in a row,
+// inFence reports whether the back-tick at i is one of three or more in a row,
 // which would end a block of code.
 func inFence(t Text, i int) bool {
 	from, to := i, i+1

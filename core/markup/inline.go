@@ -118,7 +118,7 @@ func (w *writer) autolink(n *ast.AutoLink) {
 	w.span(core.SpanLink, target, label)
 }
 
-// linkable tells whether chat clients open target.
+// linkable reports whether chat clients open target.
 func linkable(target string) bool {
 	scheme, rest, ok := strings.Cut(target, ":")
 	if !ok || strings.TrimLeft(rest, "/") == "" || strings.ContainsAny(target, " \n\t\"<>") {

@@ -79,7 +79,7 @@ func delimiter(k core.SpanKind) string {
 	return ""
 }
 
-// within tells whether one of outer has the same delimiter and holds s.
+// within reports whether one of outer has the same delimiter and holds s.
 func within(outer []core.Span, s core.Span, d string) bool {
 	return slices.ContainsFunc(outer, func(o core.Span) bool {
 		return delimiter(o.Kind) == d && o.Start <= s.Start && s.End <= o.End
@@ -179,7 +179,7 @@ func arithmetic(text string, s core.Span) string {
 	return ""
 }
 
-// wordAt tells whether a word goes on from left to right.
+// wordAt reports whether a word goes on from left to right.
 func wordAt(left, right string) bool {
 	l, _ := utf8.DecodeLastRuneInString(left)
 	r, _ := utf8.DecodeRuneInString(right)

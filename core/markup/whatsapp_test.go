@@ -89,7 +89,7 @@ func TestWhatsAppKeepsTextWithinLimit(t *testing.T) {
 	})
 }
 
-// contains tells whether the characters of text are in s in order, look-alikes
+// contains reports whether the characters of text are in s in order, look-alikes
 // taken for what they stand for.
 func contains(s, text string) bool {
 	same := strings.NewReplacer("*", "∗", "_", "ˍ", "~", "∼", "`", "ˋ")

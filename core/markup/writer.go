@@ -89,7 +89,7 @@ func (w *writer) begin() {
 	w.unset = w.unset[:0]
 }
 
-// newline writes the line breaks held back, and tells whether a line begins.
+// newline writes the line breaks held back, and reports whether a line begins.
 func (w *writer) newline() bool {
 	if w.out.Len() == 0 {
 		w.breaks = 0

@@ -52,7 +52,7 @@ func wordly(r rune) bool {
 	return unicode.IsLetter(r) || unicode.IsDigit(r) || unicode.Is(unicode.Mn, r)
 }
 
-// alike tells whether two statements have the same content words, but for two
+// alike reports whether two statements have the same content words, but for two
 // in five: then one may say what has become of the other.
 func alike(a, b map[string]bool) bool {
 	both := 0

@@ -14,7 +14,7 @@ import (
 // does not look, and nobody proves to be the owner there.
 var ownChannels = []string{"terminal", "web", "openai", "api"}
 
-// Own tells whether a channel is a door of the gateway itself.
+// Own reports whether a channel is a door of the gateway itself.
 func Own(channel string) bool { return slices.Contains(ownChannels, channel) }
 
 // signs of the random parts of addresses and links.

@@ -77,7 +77,7 @@ func (h *house) code() string {
 	return code
 }
 
-// stranger sends a message from an unknown address, and tells whether it is known now.
+// stranger sends a message from an unknown address, and reports whether it is known now.
 func (h *house) stranger(external, text, language string) bool {
 	h.t.Helper()
 	h.n++

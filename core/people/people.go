@@ -228,7 +228,7 @@ func (p *People) ClaimOwner(ctx context.Context, in core.Inbound, i core.Identit
 	return true, nil
 }
 
-// allowed tells whether the list holds the sender by any of their addresses.
+// allowed reports whether the list holds the sender by any of their addresses.
 func (p *People) allowed(in core.Inbound) bool {
 	return slices.ContainsFunc(append([]string{in.Address.External}, in.Aliases...), func(external string) bool {
 		return slices.Contains(p.Settings.Allow, in.Address.Channel+":"+external)

@@ -149,7 +149,7 @@ func (c *choice) toolLimit(i int) int {
 	return 0
 }
 
-// rawFits tells whether no covered message stands beyond the budget of raw ones.
+// rawFits reports whether no covered message stands beyond the budget of raw ones.
 func (c *choice) rawFits() bool {
 	return c.plan != Continuous || c.messagesCost() <= c.budgets.Raw
 }

@@ -121,7 +121,7 @@ func (b *builder) finish(l *layout, e *core.Epoch, reason string) Prompt {
 	return p
 }
 
-// pressed tells whether the prompt is about to be full while messages are
+// pressed reports whether the prompt is about to be full while messages are
 // uncovered that the next epoch would have to carry: any before those that stay
 // anyway, or more than there is room left for.
 func (b *builder) pressed(l *layout, total int) bool {

@@ -157,7 +157,7 @@ func (b *builder) compressed(e *core.Epoch, total int) bool {
 	return b.plan == Long && b.Window.Compressed > e.Compressed && total >= b.budgets.target(Long)
 }
 
-// crowded tells whether compressing old messages would make room that is wanted:
+// crowded reports whether compressing old messages would make room that is wanted:
 // the prompt has passed the threshold, and has more raw messages than it needs, or
 // pages that can be shortened. Within an epoch it is so when the prompt passes the
 // threshold, and then only now and then: if nothing came of it, nothing could.
@@ -180,7 +180,7 @@ func (b *builder) crowded(l *layout, e *core.Epoch, s core.Snapshot) bool {
 	return wanted && (e.ID == b.Turn.ID || b.grew(l, e, s.Total, threshold, spare))
 }
 
-// grew tells whether what came since the prompt before has brought this one over
+// grew reports whether what came since the prompt before has brought this one over
 // the threshold, or what the epoch has grown by over another multiple of step.
 func (b *builder) grew(l *layout, e *core.Epoch, total, threshold, step int) bool {
 	all, fresh := 0, 0

@@ -210,11 +210,11 @@ func (b *builder) ended() string {
 	return ""
 }
 
-// afresh tells whether the window was read for a new epoch: only then does it
+// afresh reports whether the window was read for a new epoch: only then does it
 // hold the turn's day. Windows of plain threads hold no more either way.
 func (b *builder) afresh() bool { return b.Window.Today.ID != 0 }
 
-// reaches tells whether the window goes back to where the epoch starts.
+// reaches reports whether the window goes back to where the epoch starts.
 func (b *builder) reaches() bool {
 	ms := b.Window.Messages
 	return len(ms) > 0 && ms[0].Position <= b.Window.Epoch.Start

@@ -284,7 +284,7 @@ func flat(s core.IDSet) []core.MessageID {
 	return ids
 }
 
-// plain tells whether a message may certainly stand in a prompt.
+// plain reports whether a message may certainly stand in a prompt.
 func plain(m core.Message) bool {
 	return m.Kind == core.KindChat && !m.Redacted && (m.Role == core.RoleUser || m.Role == core.RoleAssistant && strings.TrimSpace(m.Text) != "")
 }

@@ -95,7 +95,7 @@ func TestInflectionsAreFound(t *testing.T) {
 	}
 }
 
-// shares tells whether the first content word of query finds text.
+// shares reports whether the first content word of query finds text.
 func shares(a *Analyzer, query, text string) bool {
 	terms := a.Index(text)
 	q := a.Query(query)

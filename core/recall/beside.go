@@ -77,7 +77,7 @@ func (s *search) meet(hits []core.Hit, at map[int32]int) {
 	}
 }
 
-// answers tells whether a message is the reply to a question right before it.
+// answers reports whether a message is the reply to a question right before it.
 func answers(h, before core.Hit) bool {
 	return h.Segment == before.Segment && h.Message.Role != before.Message.Role && strings.ContainsAny(before.Message.Text, "?？؟")
 }

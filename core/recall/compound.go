@@ -55,7 +55,7 @@ func middles(whole string) []string {
 	return out
 }
 
-// onlyWords tells whether a run is words of letters that hyphens, slashes or
+// onlyWords reports whether a run is words of letters that hyphens, slashes or
 // the ends of sentences join.
 func onlyWords(run string, words []string) bool {
 	if len(words) > 5 || strings.ContainsAny(run, "_@:=+#&%~0123456789") {
@@ -64,7 +64,7 @@ func onlyWords(run string, words []string) bool {
 	return !strings.Contains(run, ".") || strings.Contains(run, "..") || strings.Count(run, ".") == 1 && longEnds(words)
 }
 
-// longEnds tells whether a dot between words ends a sentence, rather than
+// longEnds reports whether a dot between words ends a sentence, rather than
 // being part of main.go.
 func longEnds(words []string) bool {
 	last := words[len(words)-1]

@@ -13,7 +13,7 @@ import (
 // labels (YYYY-MM-DD), or MM-DD for those days of every year.
 type Span struct{ From, To string }
 
-// Has tells whether a day is in the span.
+// Has reports whether a day is in the span.
 func (s Span) Has(label string) bool {
 	if len(s.From) == len("01-02") && len(label) == len(time.DateOnly) {
 		label = label[5:]
@@ -64,7 +64,7 @@ func dates(tokens []token, now time.Time, location *time.Location) (spans []Span
 	return spans, parts
 }
 
-// dayFirst tells whether numbers such as 08/05 begin with the day: not in English.
+// dayFirst reports whether numbers such as 08/05 begin with the day: not in English.
 func dayFirst(words []string) bool {
 	other, english := 0, 0
 	for _, w := range words {
@@ -238,7 +238,7 @@ func (r *dateReader) monthAlone(i int) (reading, bool) {
 	return one(end-i, wholeMonth(year, month), year > 0 || !doubtful || r.introduces(i-1), k)
 }
 
-// introduces tells whether the word before a month that is also another word
+// introduces reports whether the word before a month that is also another word
 // makes it a month.
 func (r *dateReader) introduces(i int) bool {
 	if r.is(i, "de") {

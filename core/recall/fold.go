@@ -41,7 +41,7 @@ func fold(word string) string {
 	return norm.NFC.String(b.String())
 }
 
-// banned tells whether no term may hold r. Signs that a decomposition makes, such
+// banned reports whether no term may hold r. Signs that a decomposition makes, such
 // as the space of a lone accent, are left out so.
 func banned(r rune) bool {
 	return r <= ' ' || strings.ContainsRune("\"'`^\\", r) || unicode.IsSpace(r) || unicode.IsControl(r)
@@ -90,7 +90,7 @@ func digit(r rune) rune {
 	return r
 }
 
-// drop tells whether folding leaves a decomposed rune out: accents of Latin,
+// drop reports whether folding leaves a decomposed rune out: accents of Latin,
 // Greek and Cyrillic. Vowel signs of other scripts stay, they are letters.
 func drop(r rune) bool {
 	switch {
@@ -103,7 +103,7 @@ func drop(r rune) bool {
 	return semitic(r) || invisible(r)
 }
 
-// semitic tells whether r is a Hebrew point, an Arabic diacritic or tatweel.
+// semitic reports whether r is a Hebrew point, an Arabic diacritic or tatweel.
 func semitic(r rune) bool {
 	switch {
 	case r < 0x0591 || r > 0x06ED:
@@ -114,7 +114,7 @@ func semitic(r rune) bool {
 	return r == 0x0640 || r >= 0x0610 && r <= 0x06ED && unicode.Is(unicode.Mn, r)
 }
 
-// invisible tells whether r is of no width: joiners, marks of direction,
+// invisible reports whether r is of no width: joiners, marks of direction,
 // variation selectors, tags.
 func invisible(r rune) bool {
 	switch {

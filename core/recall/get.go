@@ -42,7 +42,7 @@ func (s *Searcher) Message(ctx context.Context, user core.UserID, id core.Messag
 	return m, nil
 }
 
-// shown tells whether a message may be shown: it is in a day, said by somebody or
+// shown reports whether a message may be shown: it is in a day, said by somebody or
 // by a tool, and not redacted.
 func shown(m core.Message) bool {
 	return m.Segment > 0 && !m.Redacted && m.Role != core.RoleSystem && m.Text != ""

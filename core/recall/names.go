@@ -59,7 +59,7 @@ func has(list, word string) bool {
 	return false
 }
 
-// addressed tells whether a word such as user stands for the person: at the
+// addressed reports whether a word such as user stands for the person: at the
 // beginning, or after "the".
 func addressed(tokens []token, i int) bool {
 	return i == 0 || has(articles, tokens[i-1].text)

@@ -273,7 +273,7 @@ func (r *ranking) within(w core.TextWindow) []int32 {
 	return out
 }
 
-// stronger tells whether a message stands for a window rather than another one:
+// stronger reports whether a message stands for a window rather than another one:
 // that with the nearer passage, then the one that is better by its words, or else
 // the longest of the person's.
 func (n *nearness) stronger(r *ranking, p, than int32) bool {

@@ -35,7 +35,7 @@ func Passages(messages []core.Message) []core.Passage {
 	return out
 }
 
-// inWindow tells whether a message has a part in the text of its window.
+// inWindow reports whether a message has a part in the text of its window.
 func inWindow(m core.Message) bool {
 	return !m.Redacted && m.Text != "" && (m.Role == core.RoleUser || m.Role == core.RoleAssistant)
 }

@@ -87,7 +87,7 @@ func (q *Query) add(a *Analyzer, run string, c class) {
 	}
 }
 
-// stop tells whether a folded word says nothing of what a query is about.
+// stop reports whether a folded word says nothing of what a query is about.
 func (a *Analyzer) stop(folded string) bool {
 	return a.stops[folded] || len(folded) == 1 && !isDigits(folded)
 }

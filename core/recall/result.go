@@ -235,7 +235,7 @@ func (s *search) held(marks []mark, x stretch) float64 {
 	return sum / max(s.rank.most, 1e-9)
 }
 
-// quotes tells whether a text holds a quoted phrase of the query.
+// quotes reports whether a text holds a quoted phrase of the query.
 func (s *search) quotes(text string) bool {
 	if len(s.in.phrases) == 0 {
 		return false

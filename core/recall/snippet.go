@@ -127,7 +127,7 @@ func passage(marks []mark, words []ranked, size int) (start, end int) {
 // mostSlack is how far an end moves to stand between words, in bytes.
 const mostSlack = 24
 
-// between tells whether a byte stands between words.
+// between reports whether a byte stands between words.
 func between(b byte) bool { return b == ' ' || b == '\n' || b == '\t' }
 
 // cutBefore moves the beginning of a passage forward to a gap, or back to a

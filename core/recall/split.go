@@ -89,7 +89,7 @@ func classOfWestern(r rune) class {
 	return gap
 }
 
-// isDense tells whether r is of Chinese, Japanese or Korean.
+// isDense reports whether r is of Chinese, Japanese or Korean.
 func isDense(r rune) bool {
 	switch {
 	case r < 0x1100:
@@ -104,7 +104,7 @@ func isDense(r rune) bool {
 	return false
 }
 
-// isEmoji tells whether r is a picture or part of one.
+// isEmoji reports whether r is a picture or part of one.
 func isEmoji(r rune) bool {
 	return r >= 0x1F000 && r <= 0x1FAFF || r >= 0x2600 && r <= 0x27BF || r >= 0x2B05 && r <= 0x2B55 || r >= 0x2300 && r <= 0x23FF && unicode.Is(unicode.So, r)
 }

@@ -37,7 +37,7 @@ func (a *Analyzer) parts(run string) []part {
 	return a.compound(strings.ReplaceAll(run, "'", ""))
 }
 
-// plain tells whether a run is letters and digits of ASCII.
+// plain reports whether a run is letters and digits of ASCII.
 func plain(run string) bool {
 	for i := range len(run) {
 		if !isWordRune(rune(run[i])) || run[i] >= utf8.RuneSelf {
@@ -125,7 +125,7 @@ func humps(word string) []string {
 	return append(out, string(runes[start:]))
 }
 
-// hump tells whether a part begins at i: between small and capital, letter and
+// hump reports whether a part begins at i: between small and capital, letter and
 // digit, and before the last capital of several.
 func hump(r []rune, i int) bool {
 	before, here := r[i-1], r[i]

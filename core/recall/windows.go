@@ -50,7 +50,7 @@ func fill(messages []core.Message) (n, tokens int, full bool) {
 	return len(messages), tokens, false
 }
 
-// beside tells whether two messages fit into one window.
+// beside reports whether two messages fit into one window.
 func beside(a, b core.Message) bool { return a.Tokens+b.Tokens <= windowMax }
 
 func window(messages []core.Message, tokens int) core.TextWindow {

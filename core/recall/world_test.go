@@ -127,7 +127,7 @@ func (w *world) passages(messages []core.Message) []core.PassageVector {
 	return out
 }
 
-// found tells whether a message is in the full-text index.
+// found reports whether a message is in the full-text index.
 func found(m core.Message, user core.UserID) bool {
 	return m.User == user && m.Kind == core.KindChat && m.Segment > 0 && !m.Redacted && m.Text != "" && m.Role != core.RoleTool
 }

@@ -52,7 +52,7 @@ func schedule(expression string) (cron.Schedule, error) {
 // Within a day there are at most 96 that are not too often.
 const looked = 200
 
-// often tells whether a schedule has two times that are less than every apart.
+// often reports whether a schedule has two times that are less than every apart.
 func often(s cron.Schedule, every time.Duration, from time.Time) bool {
 	last := s.Next(from)
 	for range looked {

@@ -55,10 +55,10 @@ type repeat struct {
 
 func (r repeat) is() bool { return r.every != 0 || r.yearly || len(r.weekdays) > 0 }
 
-// whole tells whether f needs no more words to say when.
+// whole reports whether f needs no more words to say when.
 func (f found) whole() bool { return f.cron != "" || !f.exact.IsZero() || f.delta != 0 }
 
-// add takes from another stretch what f lacks, and tells whether it did: a time
+// add takes from another stretch what f lacks, and reports whether it did: a time
 // of day, or a day.
 func (f *found) add(g found) bool {
 	if f.whole() || g.whole() || g.fault != nil || g.repeat.is() {

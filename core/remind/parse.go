@@ -114,7 +114,7 @@ func (r *reader) word(i int) string {
 	return r.tokens[i].word
 }
 
-// is tells whether the words from i on are these, separated by blanks.
+// is reports whether the words from i on are these, separated by blanks.
 func (r *reader) is(i int, words string) int {
 	n := 0
 	for w := range strings.FieldsSeq(words) {

@@ -133,7 +133,7 @@ func (r *reader) clock(i int, f *found, going bool) int {
 	return lead + n
 }
 
-// bareHour tells whether a number of n words at i is an hour, though nothing but
+// bareHour reports whether a number of n words at i is an hour, though nothing but
 // what leads to it says so.
 func (r *reader) bareHour(i, n, lead int, f *found, going bool) bool {
 	at := r.any(i, "at", "@") > 0 || r.french && r.is(i, "a") > 0
@@ -272,7 +272,7 @@ func (r *reader) span(i int, f *found, going bool) int {
 	return lead + n + tail
 }
 
-// lengthy tells whether a text begins with an amount that is no time of day: 20
+// lengthy reports whether a text begins with an amount that is no time of day: 20
 // min, but not 9 heures.
 func (r *reader) lengthy(i int) bool {
 	w := r.word(i + 1)

@@ -63,7 +63,7 @@ func New(rand io.Reader, secrets ...string) (*Sealer, error) {
 // tells nothing of it.
 func (s *Sealer) Key() string { return s.keys[0].id }
 
-// Current tells whether a sealed text was encrypted with the key that Seal uses.
+// Current reports whether a sealed text was encrypted with the key that Seal uses.
 func (s *Sealer) Current(sealed string) bool {
 	return strings.HasPrefix(sealed, "sealed:"+s.keys[0].id+":")
 }

@@ -200,7 +200,7 @@ func (s *Summarizer) write(ctx context.Context, w *work) error {
 	return s.Store.PutSummary(ctx, p)
 }
 
-// spoken tells whether a message is somebody's words.
+// spoken reports whether a message is somebody's words.
 func spoken(m core.Message) bool {
 	return !m.Redacted && m.Text != "" && (m.Role == core.RoleUser || m.Role == core.RoleAssistant)
 }

@@ -144,7 +144,7 @@ func (s *Server) sendToDevice(w http.ResponseWriter, r *http.Request) {
 	answer(w, struct{}{})
 }
 
-// addKeys adds what came for a device since a position, and tells whether
+// addKeys adds what came for a device since a position, and reports whether
 // anything did.
 func (s *Server) addKeys(out map[string]any, user, device string, since int) bool {
 	events := []any{}

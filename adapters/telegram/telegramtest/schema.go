@@ -40,7 +40,7 @@ var newer = map[string][]field{
 	"sendMessage": {{Name: "ephemeral_message_parameters", Types: []string{"Any"}}},
 }
 
-// HasDescription tells whether requests are checked against the description of
+// HasDescription reports whether requests are checked against the description of
 // the API, which lies beside the checkout as ../shared/data.
 func HasDescription() bool { return published() != nil }
 
@@ -109,7 +109,7 @@ func takesFile(method, name string) bool {
 	return published() == nil || typed(method, name, "InputFile")
 }
 
-// typed tells whether a parameter may have a type.
+// typed reports whether a parameter may have a type.
 func typed(method, name, kind string) bool {
 	d := published()
 	if d == nil {

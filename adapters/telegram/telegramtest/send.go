@@ -205,7 +205,7 @@ func wrong(e Entity, text []uint16) string {
 	return ""
 }
 
-// low tells whether text[i] is the second half of a surrogate pair.
+// low reports whether text[i] is the second half of a surrogate pair.
 func low(text []uint16, i int) bool {
 	return i < len(text) && text[i] >= 0xDC00 && text[i] < 0xE000
 }

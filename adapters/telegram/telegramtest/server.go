@@ -213,7 +213,7 @@ func (s *Server) begin(method string) (Failure, bool) {
 	return due[0], true
 }
 
-// fail does what f says, and tells whether the call is to be carried out.
+// fail does what f says, and reports whether the call is to be carried out.
 func (s *Server) fail(w http.ResponseWriter, r *http.Request, f Failure) bool {
 	switch {
 	case f.Drop:

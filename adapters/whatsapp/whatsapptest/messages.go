@@ -114,7 +114,7 @@ func (s *Server) check(q request) *Failure {
 	return nil
 }
 
-// knows tells whether there is a message with an id. The lock is held.
+// knows reports whether there is a message with an id. The lock is held.
 func (s *Server) knows(wamid string) bool {
 	if _, ok := s.received[wamid]; ok {
 		return true
@@ -127,7 +127,7 @@ func (s *Server) knows(wamid string) bool {
 	return false
 }
 
-// fillable tells whether the parameters are as a template takes them.
+// fillable reports whether the parameters are as a template takes them.
 func (q request) fillable() bool {
 	for _, c := range q.Template.Components {
 		for _, p := range c.Parameters {

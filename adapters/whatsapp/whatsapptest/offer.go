@@ -200,7 +200,7 @@ func (s *Server) push() {
 	}
 }
 
-// posted posts a body once and tells whether it was answered 200.
+// posted posts a body once and reports whether it was answered 200.
 func (s *Server) posted(hook string, body []byte) bool {
 	req, err := http.NewRequestWithContext(s.ctx, http.MethodPost, hook, bytes.NewReader(body))
 	if err != nil {

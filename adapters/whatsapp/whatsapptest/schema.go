@@ -12,7 +12,7 @@ import (
 	"github.com/google/jsonschema-go/jsonschema"
 )
 
-// HasDescription tells whether messages are checked against Meta's description
+// HasDescription reports whether messages are checked against Meta's description
 // of the API, which lies beside the checkout as ../shared/data.
 func HasDescription() bool { return published() != nil }
 

@@ -198,7 +198,7 @@ func (q *asking) which(ctx context.Context, m *Model, s service) error {
 // errAsk marks that a question was not answered.
 var errAsk = errors.New("no answer")
 
-// silent tells whether a model is one that does not talk.
+// silent reports whether a model is one that does not talk.
 func silent(name string) bool {
 	for _, part := range []string{"embed", "whisper", "tts", "dall-e", "image", "moderation", "transcribe", "realtime", "audio", "sora", "babbage", "davinci"} {
 		if strings.Contains(strings.ToLower(name), part) {

@@ -115,7 +115,7 @@ func (v *view) asks() bool {
 var earlierDay = regexp.MustCompile(`(?i)\b(yesterday|last (week|month|year|time|night|monday|tuesday|wednesday|thursday|friday|saturday|sunday)|the other day|(days?|weeks?|months?) ago|(on|in) (monday|tuesday|wednesday|thursday|friday|saturday|sunday|january|february|march|april|may|june|july|august|september|october|november|december)|remember|earlier this (week|month|year)|\d{4}-\d{2}-\d{2})\b` +
 	`|(?i)\b(hier|avant-hier|l['’]autre jour|(semaine|fois|nuit) derni[eè]re|(mois|an) dernier|(lundi|mardi|mercredi|jeudi|vendredi|samedi|dimanche)|il y a|souviens|souvenez|rappelles|en (janvier|f[ée]vrier|mars|avril|mai|juin|juillet|ao[uû]t|septembre|octobre|novembre|d[ée]cembre))\b`)
 
-// earlier tells whether the question is about another day.
+// earlier reports whether the question is about another day.
 func (v *view) earlier() bool { return earlierDay.MatchString(v.question) }
 
 var shortGreeting = regexp.MustCompile(`(?i)^(/start|hello|hi|hey|good (morning|afternoon|evening)|bonjour|bonsoir|salut|coucou)\b`)

@@ -169,7 +169,7 @@ func settable(n int) string {
 	return fmt.Sprintf("%d, or to 0", n)
 }
 
-// usable tells whether all of v are finite and not all zero.
+// usable reports whether all of v are finite and not all zero.
 func usable(v []float32) bool {
 	some := false
 	for _, x := range v {

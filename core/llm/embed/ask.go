@@ -38,7 +38,7 @@ func (c *client) ask(ctx context.Context, texts []string) ([][]float32, error) {
 	return old, nil
 }
 
-// missing tells whether there is nothing at the address.
+// missing reports whether there is nothing at the address.
 func missing(err error) bool {
 	var r *refusal
 	return errors.As(err, &r) && (r.status == http.StatusNotFound || r.status == http.StatusMethodNotAllowed)

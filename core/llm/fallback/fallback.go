@@ -58,7 +58,7 @@ func pass(deltas iter.Seq2[core.Delta, error], yield func(core.Delta, error) boo
 	return began, nil
 }
 
-// another tells whether another model may answer where this one did not.
+// another reports whether another model may answer where this one did not.
 func another(err error) bool {
 	switch kind(err) {
 	case core.ModelDown, core.ModelBusy, core.ModelAuth, core.ModelConfig:

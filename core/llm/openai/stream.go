@@ -123,7 +123,7 @@ func (a *assembly) run(body io.Reader) {
 	}
 }
 
-// complete tells whether the answer ended as it should. What is lost after the
+// complete reports whether the answer ended as it should. What is lost after the
 // finish reason is only the usage.
 func (a *assembly) complete() bool { return a.done || a.finish != "" }
 

@@ -87,7 +87,7 @@ func gap(text string) int {
 	return end
 }
 
-// letter tells whether b is an ASCII letter or begins a letter or ideograph
+// letter reports whether b is an ASCII letter or begins a letter or ideograph
 // from U+4000 to U+D7FF; what else begins a letter may begin a space, too.
 func letter(b byte) bool {
 	return 'a' <= b|0x20 && b|0x20 <= 'z' || 0xE4 <= b && b <= 0xEC

@@ -71,7 +71,7 @@ func (s *Store) makeBeside(ctx context.Context) error {
 	return nil
 }
 
-// marked tells whether a restore into the schema was not finished.
+// marked reports whether a restore into the schema was not finished.
 func marked(ctx context.Context, q interface {
 	QueryRow(ctx context.Context, query string, args ...any) pgx.Row
 }) (yes bool, err error) {

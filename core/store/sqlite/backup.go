@@ -128,7 +128,7 @@ func Check(ctx context.Context, path string) error {
 	return nil
 }
 
-// InUse tells whether somebody has the database below dir open.
+// InUse reports whether somebody has the database below dir open.
 func InUse(ctx context.Context, dir string) bool {
 	path := filepath.Join(dir, "everthread.db")
 	if _, err := os.Stat(path); err != nil {

@@ -68,7 +68,7 @@ func (b *batcher) wait(e *entry) {
 	}
 }
 
-// join queues an entry, and tells whether it leads.
+// join queues an entry, and reports whether it leads.
 func (b *batcher) join(e *entry) bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()

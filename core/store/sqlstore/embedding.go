@@ -60,7 +60,7 @@ func (s *Store) PutWindows(ctx context.Context, p core.PutWindows) error {
 	})
 }
 
-// unread tells whether a day has messages after those that were read. It fails
+// unread reports whether a day has messages after those that were read. It fails
 // with core.ErrChanged if these are not what they were.
 func (t *tx) unread(p core.PutWindows) (left bool, err error) {
 	if t.halted() {

@@ -106,7 +106,7 @@ func (t *tx) pushOut(h core.Hold) error {
 	return err
 }
 
-// fullOfCodes tells whether an address, or its channel, has as many codes as may be.
+// fullOfCodes reports whether an address, or its channel, has as many codes as may be.
 func (t *tx) fullOfCodes(h core.Hold) (bool, error) {
 	var channel, own int
 	a := h.Code.Address

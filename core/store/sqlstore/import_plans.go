@@ -87,7 +87,7 @@ func (t *tx) importReminders(list, here []core.Reminder) (n int, err error) {
 	return n, nil
 }
 
-// forgotten tells whether any of some messages was redacted.
+// forgotten reports whether any of some messages was redacted.
 func (t *tx) forgotten(sources ...core.MessageID) (yes bool, err error) {
 	sources = slices.DeleteFunc(slices.Clone(sources), func(id core.MessageID) bool { return id == 0 })
 	if len(sources) == 0 {

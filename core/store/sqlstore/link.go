@@ -68,7 +68,7 @@ func triesOf(q reader, a core.Address, now time.Time) (n int, until time.Time, e
 	return n, until, err
 }
 
-// takenBy tells whether an address has used a code.
+// takenBy reports whether an address has used a code.
 func takenBy(q reader, hash string, a core.Address, now time.Time) (bool, core.UserID, error) {
 	c, err := validCode(q, core.CodeLinked, hash, now)
 	if errors.Is(err, core.ErrNotFound) {

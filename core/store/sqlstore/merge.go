@@ -108,7 +108,7 @@ func moveBegun(q reader, other core.MoveID, from, into core.UserID) (yes bool, e
 	return yes, err
 }
 
-// toldFirst tells whether what was to be said to who comes is still on its way:
+// toldFirst reports whether what was to be said to who comes is still on its way:
 // for a while the move waits for it.
 func (s *Store) toldFirst(ctx context.Context, m move, now time.Time) (busy bool, err error) {
 	if !now.Before(m.AskedAt.Add(moveTellFor)) {

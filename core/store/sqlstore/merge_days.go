@@ -223,7 +223,7 @@ func (p pair) joinSummaries(m *move, r renumbering, g, there core.Segment, versi
 	return newest + 1, p.into.index(core.DocSummary, int64(there.ID), out.Markdown)
 }
 
-// joinWindows tells whether the windows of a day are kept: where all of the day
+// joinWindows reports whether the windows of a day are kept: where all of the day
 // that is there is in windows already. Else they are cut anew.
 func (p pair) joinWindows(m *move, g, there core.Segment) (bool, error) {
 	var all bool

@@ -88,7 +88,7 @@ func plus(n string, by int64) string {
 // named matches a number under a key of JSON that says what it is.
 var named = regexp.MustCompile(`"((?:[a-z]+_)*(?:message_id|day_segment_id|thread_id|item_id)|id)": ?(\d+)`)
 
-// ours tells whether a tool is one whose numbers are known.
+// ours reports whether a tool is one whose numbers are known.
 func ours(tool string) bool {
 	for _, prefix := range []string{"conversation_", "memory_", "loops_", "reminder_"} {
 		if strings.HasPrefix(tool, prefix) {

@@ -36,7 +36,7 @@ func (s *Store) switchMerge(ctx context.Context, m move, now time.Time) (time.Du
 	return 0, err
 }
 
-// sending tells whether a part of a user's is being sent.
+// sending reports whether a part of a user's is being sent.
 func (p pair) sending(user core.UserID, now time.Time) (yes bool, err error) {
 	err = p.row(`SELECT EXISTS (SELECT 1 FROM jobs WHERE user_id = $1 AND state = 'running' AND lease_until > $2 AND queue LIKE 'deliver:%')`, user, ms(now)).Scan(&yes)
 	return yes, err

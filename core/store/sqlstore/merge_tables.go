@@ -177,7 +177,7 @@ func (p pair) copyApprovals(m *move, g slab) error {
 		g.args(m.From, m.Into, m.plan.ID, m.plan.Message, g.after[0], g.through[0])...)
 }
 
-// reminded tells whether the messages of reminders come along: they come through
+// reminded reports whether the messages of reminders come along: they come through
 // no identity.
 func reminded(m *move) string {
 	if m.Kind == core.MoveSplit {

@@ -127,7 +127,7 @@ func FuzzRenumber(f *testing.F) {
 	})
 }
 
-// odd tells whether a reference has numbers that are not written as we write them.
+// odd reports whether a reference has numbers that are not written as we write them.
 func odd(ref string) bool {
 	return slices.ContainsFunc(number.FindAllString(ref, -1), func(n string) bool { return n[0] == '0' || len(n) > 9 })
 }

@@ -281,13 +281,13 @@ func (p pair) end(m move) error {
 // next moves to a phase.
 func (m *move) next(phase core.MovePhase) { m.Phase, m.cursor = phase, "" }
 
-// waits tells whether jobs of a queue wait until the user is no longer moved.
+// waits reports whether jobs of a queue wait until the user is no longer moved.
 // What is to be delivered goes on, except for who is frozen.
 func (t *tx) waits(queue string) bool {
 	return t.moving == frozen || t.moving == paused && (queue == core.QueueTurn || queue == core.QueueSummarize || queue == core.QueueEmbed || queue == core.QueueCompress)
 }
 
-// halted tells whether nothing of a user's is answered or made.
+// halted reports whether nothing of a user's is answered or made.
 func (t *tx) halted() bool { return t.moving == paused || t.moving == frozen }
 
 // putOff makes a job wait until the move ends.

@@ -50,7 +50,7 @@ func (s *Store) letIn(ctx context.Context, m move, now time.Time) (time.Duration
 	return 0, err
 }
 
-// holdsBack tells whether something is held for a user.
+// holdsBack reports whether something is held for a user.
 func (t *tx) holdsBack() (yes bool, err error) {
 	err = t.row(`SELECT EXISTS (SELECT 1 FROM addresses i JOIN events e ON e.user_id = 0 AND e.channel = i.channel AND e.account = i.account AND e.external = i.external
 		WHERE i.user_id = $1 AND e.state = 'held' AND e.payload IS NOT NULL)`, t.user).Scan(&yes)

@@ -134,7 +134,7 @@ func oldest(effects []core.Effect) (first core.MessageID) {
 	return first
 }
 
-// fresh admits a note's event and key, and tells whether both are new.
+// fresh admits a note's event and key, and reports whether both are new.
 func (t *tx) fresh(n core.Note) (bool, error) {
 	said, err := t.said(n.Once)
 	if err != nil {
@@ -162,7 +162,7 @@ func (t *tx) fresh(n core.Note) (bool, error) {
 	return true, t.exec(`INSERT INTO once (user_id, key, at) VALUES ($1, $2, $3)`, t.user, n.Once, ms(n.Now))
 }
 
-// said tells whether the user was told once already.
+// said reports whether the user was told once already.
 func (t *tx) said(once string) (yes bool, err error) {
 	if once == "" {
 		return false, nil

@@ -254,7 +254,7 @@ func (t *tx) folders(files []string) ([]string, error) {
 	return free, nil
 }
 
-// mergedInto lists who became a part of a user, and tells whether anything of
+// mergedInto lists who became a part of a user, and reports whether anything of
 // theirs was ever moved.
 func (t *tx) mergedInto() (all []core.UserID, moved bool, err error) {
 	rows, err := t.rows(`SELECT from_user, into_user, kind FROM moves WHERE phase = 'done' AND from_user <> into_user ORDER BY id`)

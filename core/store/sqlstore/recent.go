@@ -47,7 +47,7 @@ func (r *recent) last(k threadOf) *kept {
 	return r.threads[k]
 }
 
-// holds tells whether it is of that epoch and those versions.
+// holds reports whether it is of that epoch and those versions.
 func (e *kept) holds(epoch core.TurnID, edits, summaries int64) bool {
 	return e.epoch == epoch && e.edits == edits && e.summaries == summaries
 }

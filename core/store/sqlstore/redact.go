@@ -301,7 +301,7 @@ func (t *tx) redactShown(shows func(body string) bool, prefix string) error {
 	return nil
 }
 
-// mentions tells whether JSON names a number under a key.
+// mentions reports whether JSON names a number under a key.
 func mentions(body, key string, id int64) bool {
 	return regexp.MustCompile(`"` + key + `": ?` + strconv.FormatInt(id, 10) + `\b`).MatchString(body)
 }

@@ -167,7 +167,7 @@ func (p pair) splitDay(m *move, g core.Segment) error {
 	return p.remember(m, g.ID, day{into: g.ID})
 }
 
-// loopGoes tells whether a loop was made only of what came through the identity.
+// loopGoes reports whether a loop was made only of what came through the identity.
 func (p pair) loopGoes(m *move, stored string) (bool, error) {
 	var sources []core.MessageID
 	if json.Unmarshal([]byte(stored), &sources) != nil || len(sources) == 0 {

@@ -159,7 +159,7 @@ func (s *Store) prepared(query string, args []any) []any {
 	return clean(args)
 }
 
-// Ping tells whether the database answers.
+// Ping reports whether the database answers.
 func (s *Store) Ping(ctx context.Context) error {
 	var one int
 	return s.one(ctx).row(`SELECT 1`).Scan(&one)

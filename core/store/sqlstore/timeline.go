@@ -46,7 +46,7 @@ type shownAt struct {
 	id    core.MessageID
 }
 
-// before tells whether a place stands before another.
+// before reports whether a place stands before another.
 func (p shownAt) before(o shownAt) bool {
 	return cmp.Or(cmp.Compare(p.shown, o.shown), cmp.Compare(p.id, o.id)) < 0
 }

@@ -80,7 +80,7 @@ func toThread(turn *core.Turn, w *core.Window, summaries *int64) Statement {
 		}}
 }
 
-// continues tells whether the current epoch can go on, as far as the store knows.
+// continues reports whether the current epoch can go on, as far as the store knows.
 func continues(w core.Window, q core.WindowQuery) bool {
 	return w.Epoch != nil && w.Epoch.Edits == w.Edits && w.Epoch.Budgets == q.Budgets && w.Epoch.UsedAt.After(q.Stale)
 }

@@ -17,7 +17,7 @@ const counts = `m.kind = 'chat' AND (m.role = 'user' OR m.role = 'assistant' AND
 // merged leaves out who is somebody else by now, and whose rows go one by one.
 const merged = ` AND NOT EXISTS (SELECT 1 FROM users u WHERE u.id = g.user_id AND u.role = 'none')`
 
-// input tells whether a message is one that its turn answers.
+// input reports whether a message is one that its turn answers.
 func input(m string) string {
 	return strings.ReplaceAll(`EXISTS (SELECT 1 FROM turns ti WHERE ti.user_id = @.user_id AND ti.id = @.turn_id
 		AND ',' || SUBSTR(ti.inputs, 2, LENGTH(ti.inputs) - 2) || ',' LIKE '%,' || @.id || ',%')`, "@", m)

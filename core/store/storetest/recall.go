@@ -314,7 +314,7 @@ func testDirectories(b *bench) {
 	}
 }
 
-// complete tells whether messages are in order, and add up to the tokens of all.
+// complete reports whether messages are in order, and add up to the tokens of all.
 func complete(d *core.Directory) bool {
 	left := d.Tokens
 	for _, m := range d.Messages {
