@@ -96,6 +96,7 @@ func load(tree fs.FS) (files []source, faults []string, err error) {
 		if path.Ext(name) != ".go" {
 			return nil
 		}
+		faults = append(faults, oldWords(name, string(text))...)
 		file, err := parser.ParseFile(set, name, text, parser.ParseComments)
 		if err != nil {
 			return err
@@ -126,6 +127,20 @@ func machinePaths(name, text string) []string {
 	for i, line := range strings.Split(text, "\n") {
 		if pattern.MatchString(line) {
 			faults = append(faults, fmt.Sprintf("%s:%d: names a path of one machine", name, i+1))
+		}
+	}
+	return faults
+}
+
+// oldWords finds words that the code has better ones for.
+func oldWords(name, text string) []string {
+	better := map[string]string{"tells " + "whether": "reports whether", "leav" + "er ": "account deletion", "func po" + "ke(": "signal", ") he" + "ed(": "a verb that says what is done"}
+	var faults []string
+	for i, line := range strings.Split(text, "\n") {
+		for old, word := range better {
+			if strings.Contains(line, old) {
+				faults = append(faults, fmt.Sprintf("%s:%d: not %q, but %s", name, i+1, old, word))
+			}
 		}
 	}
 	return faults

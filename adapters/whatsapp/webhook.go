@@ -82,7 +82,7 @@ func (c *Channel) webhook(w http.ResponseWriter, req *http.Request, r core.Recei
 			return
 		}
 	}
-	c.heed(got)
+	c.observe(got)
 	w.WriteHeader(http.StatusOK)
 }
 
@@ -107,8 +107,8 @@ func sign(secret string, body io.WriterTo) string {
 	return signaturePrefix + hex.EncodeToString(mac.Sum(nil))
 }
 
-// heed acts on what concerns sending: messages that arrived, and errors.
-func (c *Channel) heed(got reading) {
+// observe acts on what concerns sending: messages that arrived, and errors.
+func (c *Channel) observe(got reading) {
 	for _, wamid := range got.settled {
 		c.line.arrived(wamid, c.now())
 	}

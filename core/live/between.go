@@ -173,7 +173,7 @@ func (h *Hub) publish(ctx context.Context, topic string, user core.UserID, rest 
 // heard takes news of other processes.
 func (h *Hub) heard(topic string) {
 	if topic == core.TopicListening {
-		poke(h.listens)
+		signal(h.listens)
 		return
 	}
 	for _, kind := range []string{topicAsked, topicFollowed, topicChanged, topicPreview} {
@@ -194,7 +194,7 @@ func (h *Hub) heard(topic string) {
 func (h *Hub) take(kind string, user core.UserID, rest string) {
 	switch kind {
 	case topicAsked:
-		poke(h.asked)
+		signal(h.asked)
 	case topicFollowed:
 		h.mu.Lock()
 		h.afar[user] = h.now().Add(followedFor)

@@ -121,8 +121,8 @@ func (f *Feed) Next(ctx context.Context, wait time.Duration) (News, error) {
 	return n, nil
 }
 
-// poke leaves a sign, if there is none yet.
-func poke(sign chan struct{}) {
+// signal leaves a sign, if there is none yet.
+func signal(sign chan struct{}) {
 	select {
 	case sign <- struct{}{}:
 	default:
@@ -133,7 +133,7 @@ func (f *Feed) change() {
 	f.mu.Lock()
 	f.changed = true
 	f.mu.Unlock()
-	poke(f.wake)
+	signal(f.wake)
 }
 
 func (f *Feed) preview(p Preview) {
@@ -146,7 +146,7 @@ func (f *Feed) preview(p Preview) {
 	}
 	f.previews = append(f.previews, p)
 	f.mu.Unlock()
-	poke(f.wake)
+	signal(f.wake)
 }
 
 // followers of a user in this process.
