@@ -2,10 +2,10 @@ package sqlstore
 
 import "slices"
 
-// Table says what a table of the schema holds. Whatever concerns all that a user
-// has (account deletion, forgetting a message, merges and splits, looking for traces,
-// new keys, the checks of the contract) goes by Tables; a test reads the schema itself and fails for a table or column
-// that is not named here.
+// Table says what a table of the schema holds. Whatever concerns all that a user has
+// (account deletion, forgetting a message, merges and splits, looking for traces, new
+// keys, the checks of the contract) goes by Tables; a test reads the schema itself and
+// fails for a table or column that is not named here.
 type Table struct {
 	Name string
 	// Owner is the column of the user whose rows these are; empty: they are nobody's.
