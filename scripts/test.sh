@@ -113,7 +113,7 @@ gotest() {
 packages() { go list -tags goolm ./... | grep -v "/e2e\(/\|\$\)${1:+\|$1}"; }
 
 # What has goroutines that outlive a call.
-goroutines='/core/\(live\|gateway\|agent\|people\|embed\|summary\|client\)\(/\|$\)\|/adapters/\(telegram\|whatsapp\|terminal\)\(/\|$\)'
+goroutines='/core/\(live\|job\|media\|intake\|gateway\|agent\|people\|embed\|summary\|client\)\(/\|$\)\|/adapters/\(telegram\|whatsapp\|terminal\)\(/\|$\)'
 
 # With the race detector everything but the contract of the embedded store, of which
 # it looks through all of SQLite: `make test-nightly` does that.
