@@ -50,14 +50,7 @@ func (d *desk) tools() ([]core.Tool, error) {
 	searcher := newSearcher(d.cfg, d.store, analyzer, embedders.of, tokens.New(), zap.NewNop())
 	kept := &memory.Memory{Store: d.store, Signals: searcher, Embed: embedders.name,
 		Settings: memory.Settings{SemanticWeight: d.cfg.Recall.SemanticWeight, LexicalWeight: d.cfg.Recall.LexicalWeight, Candidates: d.cfg.Recall.Candidates}}
-	names := func(ctx context.Context, user core.UserID) map[string]core.Role {
-		u, err := d.store.User(ctx, user)
-		if err != nil {
-			return nil
-		}
-		return namesOf(u)
-	}
-	return append(recall.Tools(searcher, names), kept.Tools()...), nil
+	return append(recall.Tools(searcher, recall.UserNames(d.store)), kept.Tools()...), nil
 }
 
 // noter makes changes in the store.

@@ -13,6 +13,7 @@ import (
 
 	"github.com/everthread/everthread/core"
 	"github.com/everthread/everthread/core/llm/tokens"
+	"github.com/everthread/everthread/core/recall"
 	"github.com/everthread/everthread/core/trust"
 )
 
@@ -92,7 +93,7 @@ func (s searchCmd) Run(ctx context.Context, d *desk) error {
 	searcher := newSearcher(d.cfg, d.store, analyzer, embedders.of, tokens.New(), zap.NewNop())
 	v := searchView{zone: u.Settings.Location(zone), full: s.Explain, Hits: []hitView{}}
 	r, err := searcher.Search(ctx, core.SearchQuery{User: u.ID, Query: strings.Join(s.Words, " "), Day: s.Day, Recency: s.Recency, Limit: s.Limit, Matching: true,
-		MinScore: s.MinScore, Now: clock()(), Location: v.zone, Names: namesOf(u)})
+		MinScore: s.MinScore, Now: clock()(), Location: v.zone, Names: recall.NamesOf(u)})
 	if err != nil {
 		return err
 	}

@@ -39,10 +39,10 @@ func (a *app) doors() ([]core.Channel, error) {
 		out = append(out, openai.New(openai.Options{Guard: a.guard, Asker: asker, Director: a.engine, Keeper: a.files, Store: a.store,
 			Embedder: a.ledger.Embedder(a.embedders.system, 0), EmbeddingModel: a.cfg.Embeddings.Model, Tokens: a.tokens, Log: a.log.Named("openai"), Now: a.now}))
 		out = append(out, api.New(api.Options{Guard: a.guard, Asker: asker, Actor: lazyGateway{a}, Store: a.store, Searcher: a.search, Memory: a.memory,
-			Names: a.names, Zone: a.calendar.Zone, Log: a.log.Named("api"), Now: a.now}))
+			Names: recall.UserNames(a.people), Zone: a.calendar.Zone, Log: a.log.Named("api"), Now: a.now}))
 	}
 	if c.MCP.Enabled {
-		a.mcpServer, err = mcp.New(mcp.Options{Tools: append(recall.Tools(a.search, a.names), a.memory.Tools()...), Actor: lazyGateway{a}, Days: a.store,
+		a.mcpServer, err = mcp.New(mcp.Options{Tools: append(recall.Tools(a.search, recall.UserNames(a.people)), a.memory.Tools()...), Actor: lazyGateway{a}, Days: a.store,
 			Guard: a.guard, PublicURL: a.cfg.HTTP.PublicURL, Zone: a.calendar.Zone, Version: version, Log: a.log.Named("mcp_server"), Now: a.now})
 		if err != nil {
 			return nil, fmt.Errorf("mcp: %w", err)

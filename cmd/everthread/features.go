@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"math/rand/v2"
-	"strings"
 	"time"
 
 	"go.uber.org/zap"
@@ -110,28 +109,10 @@ func (a *app) newEngine(chat core.Model) (*engine.Engine, error) {
 
 // ownTools are the tools of the features.
 func (a *app) ownTools() []core.Tool {
-	tools := recall.Tools(a.search, a.names)
+	tools := recall.Tools(a.search, recall.UserNames(a.people))
 	tools = append(tools, a.memory.Tools()...)
 	tools = append(tools, (&loops.Loops{Store: a.store}).Tools()...)
 	return append(tools, a.reminders.Tools()...)
-}
-
-// names says who is meant by a name in a query.
-func (a *app) names(ctx context.Context, user core.UserID) map[string]core.Role {
-	u, err := a.people.User(ctx, user)
-	if err != nil {
-		return nil
-	}
-	return namesOf(u)
-}
-
-func namesOf(u core.User) map[string]core.Role {
-	out := map[string]core.Role{}
-	if u.Name != "" {
-		out[u.Name] = core.RoleUser
-		out[strings.Fields(u.Name)[0]] = core.RoleUser
-	}
-	return out
 }
 
 func servers(list []configs.MCPServer) []mcp.Server {

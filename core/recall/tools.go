@@ -22,6 +22,28 @@ var (
 // Names tells who is meant by a name in a query of a user; nil: nobody.
 type Names func(ctx context.Context, user core.UserID) map[string]core.Role
 
+// UserNames are what users are called.
+func UserNames(users interface {
+	User(ctx context.Context, id core.UserID) (core.User, error)
+}) Names {
+	return func(ctx context.Context, user core.UserID) map[string]core.Role {
+		u, err := users.User(ctx, user)
+		if err != nil {
+			return nil
+		}
+		return NamesOf(u)
+	}
+}
+
+// NamesOf is what a user is called: their name, and the first word of it.
+func NamesOf(u core.User) map[string]core.Role {
+	out := map[string]core.Role{}
+	if words := strings.Fields(u.Name); len(words) > 0 {
+		out[u.Name], out[words[0]] = core.RoleUser, core.RoleUser
+	}
+	return out
+}
+
 // Tools returns conversation_search and conversation_get (SPEC 8.2 and 8.3).
 // Their errors are sentences for the model.
 func Tools(s *Searcher, names Names) []core.Tool {
