@@ -128,7 +128,16 @@ func newLine() *line { return &line{more: make(chan struct{}, 100)} }
 func (l *line) Name() string                                   { return "line" }
 func (l *line) Run(ctx context.Context, _ core.Receiver) error { <-ctx.Done(); return nil }
 func (l *line) Capabilities() core.Capabilities {
+	l.mu.Lock()
+	defer l.mu.Unlock()
 	return core.Capabilities{Push: true, MaxText: l.most}
+}
+
+// limit bounds parts to so many bytes from now on.
+func (l *line) limit(most int) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.most = most
 }
 
 // plain is every channel, none with a limit.

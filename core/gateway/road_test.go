@@ -196,7 +196,7 @@ func TestAnUnknownReplyIsRepeatedOnceAndMarked(t *testing.T) {
 func TestPartsComeInOrderAndAreNotRepeated(t *testing.T) {
 	w := newWorld(t, nil)
 	w.brain.script = func(context.Context, string, func(string)) (string, error) { return "a b c", nil }
-	w.line.most = 1
+	w.line.limit(1)
 	w.line.failNext(nil, &core.RetryAfter{After: time.Millisecond, Err: errors.New("wait")})
 	w.say("hello")
 	if got := w.sent(1) + w.sent(2) + w.sent(3); got != "abc" {

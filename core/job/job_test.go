@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -19,6 +20,7 @@ type queue struct {
 	job      core.Job
 	taken    bool // by another process
 	lost     error
+	mu       sync.Mutex // of what Extend has
 	extended int
 	finished bool
 	backAt   time.Time // when it was given back to run again
@@ -35,8 +37,18 @@ func (q *queue) Claim(_ context.Context, _ core.JobRef, c core.Claim) (*core.Job
 }
 
 func (q *queue) Extend(context.Context, core.UserID, core.Lease, time.Time) error {
+	q.mu.Lock()
+	defer q.mu.Unlock()
 	q.extended++
 	return q.lost
+}
+
+// times is how often the lease was extended; from now on that fails with err.
+func (q *queue) times(err error) int {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.lost = err
+	return q.extended
 }
 
 func (q *queue) Finish(context.Context, core.UserID, core.Lease, string) error {
@@ -128,15 +140,14 @@ func TestTheLeaseIsRenewedUntilItIsLost(t *testing.T) {
 		w, logs := worker(q)
 		w.Take(t.Context(), core.JobRef{}, func(ctx context.Context, j *core.Job) error {
 			time.Sleep(35 * time.Second) // fake time: synctest
-			if q.extended != 3 || ctx.Err() != nil {
-				t.Errorf("extended %d times, %v", q.extended, ctx.Err())
+			if n := q.times(errors.New("the store is away")); n != 3 || ctx.Err() != nil {
+				t.Errorf("extended %d times, %v", n, ctx.Err())
 			}
-			q.lost = errors.New("the store is away")
 			time.Sleep(10 * time.Second) // fake time: synctest
 			if ctx.Err() != nil || logs.Len() != 1 {
 				t.Errorf("%v, log %v", ctx.Err(), logs.All())
 			}
-			q.lost = fmt.Errorf("extend: %w", core.ErrFenced)
+			q.times(fmt.Errorf("extend: %w", core.ErrFenced))
 			<-ctx.Done()
 			return ctx.Err()
 		})
