@@ -118,20 +118,25 @@ goroutines='/core/\(live\|job\|media\|intake\|gateway\|agent\|people\|embed\|sum
 # With the race detector everything but the contract of the embedded store, of which
 # it looks through all of SQLite: `make test-nightly` does that.
 raced() {
-	local others
+	local others status=0
 	others=$(packages '/core/store/sqlite$') || return 1
 	# shellcheck disable=SC2086 # one argument a package
-	gotest -race -tags goolm -timeout 20m -- $others && gotest -race -tags goolm -timeout 20m -skip '^TestContract$' -- ./core/store/sqlite
+	gotest -race -tags goolm -timeout 20m -- $others || status=1
+	gotest -race -tags goolm -timeout 20m -skip '^TestContract$' -- ./core/store/sqlite || status=1
+	return $status
 }
 
 # Without it, on one processor and on two; what has goroutines again and again, and the
 # contract of the stores once, as it is long.
 plain() {
-	local repeated others
+	local repeated others status=0
 	repeated=$(packages | grep "$goroutines") && others=$(packages "/core/store\(/\|\$\)\|$goroutines") || return 1
 	# shellcheck disable=SC2086 # one argument a package
-	gotest -tags goolm -cpu 1,2 -timeout 20m -- $others && gotest -tags goolm -cpu 1,2 -count 2 -timeout 20m -- $repeated &&
-		gotest -tags goolm -timeout 20m -- ./core/store/...
+	gotest -tags goolm -cpu 1,2 -timeout 20m -- $others || status=1
+	# shellcheck disable=SC2086
+	gotest -tags goolm -cpu 1,2 -count 2 -timeout 20m -- $repeated || status=1
+	gotest -tags goolm -timeout 20m -- ./core/store/... || status=1
+	return $status
 }
 
 has_e2e() { [ -n "$(git ls-files --cached --others --exclude-standard 'e2e/*_test.go')" ]; }
