@@ -6,6 +6,7 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	mrand "math/rand/v2"
 	"net"
 	"net/http"
 	"os"
@@ -71,14 +72,19 @@ func TestScripts(t *testing.T) {
 // noSleep keeps the race detector from sleeping for a second at every exit.
 const noSleep = "atexit_sleep_ms=0"
 
-// freeAddress is an address that nobody listens on now.
+// freeAddress is an address that nobody listens on. Its port is below those that
+// systems give to whoever asks for any, so that no test gets it meanwhile.
 func freeAddress() (string, error) {
-	ln, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		return "", err
+	for {
+		ln, err := net.Listen("tcp", fmt.Sprintf("127.0.0.1:%d", 15000+mrand.IntN(17000)))
+		if errors.Is(err, syscall.EADDRINUSE) {
+			continue
+		}
+		if err != nil {
+			return "", err
+		}
+		return ln.Addr().String(), ln.Close()
 	}
-	defer ln.Close()
-	return ln.Addr().String(), nil
 }
 
 // exits CODE command args…: the command ends with that code.
