@@ -16,7 +16,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/everthread/everthread/adapters/whatsappagent/whatsappagenttest"
+	"github.com/everthread/everthread/adapters/whatsapp/agent/agenttest"
 )
 
 const (
@@ -29,7 +29,7 @@ const (
 var linkCode = regexp.MustCompile(`\b[A-Z2-9]{4}-?[A-Z2-9]{4}\b`)
 
 // answered waits until an agent has sent n messages, and returns their texts.
-func answered(t *testing.T, s *whatsappagenttest.Server, key string, n int, within time.Duration, g *gateway) []string {
+func answered(t *testing.T, s *agenttest.Server, key string, n int, within time.Duration, g *gateway) []string {
 	t.Helper()
 	for deadline := time.Now().Add(within); ; time.Sleep(20 * time.Millisecond) {
 		sent := s.Sent(key)
@@ -42,7 +42,7 @@ func answered(t *testing.T, s *whatsappagenttest.Server, key string, n int, with
 	}
 }
 
-func agentTexts(ms []whatsappagenttest.Message) []string {
+func agentTexts(ms []agenttest.Message) []string {
 	var out []string
 	for _, m := range ms {
 		out = append(out, m.Text)
@@ -113,7 +113,7 @@ func TestAPersonalAgentIsOneMoreDoorToTheSameConversation(t *testing.T) {
 
 // telegramOf links Ada's Telegram by a code that she asks of her agent, and goes
 // on there.
-func (w *town) telegramOf(t *testing.T, g *gateway, s *whatsappagenttest.Server) {
+func (w *town) telegramOf(t *testing.T, g *gateway, s *agenttest.Server) {
 	t.Helper()
 	s.Say(adaKey, "/link")
 	code := linkCode.FindString(answered(t, s, adaKey, 2, 30*time.Second, g)[1])
@@ -150,7 +150,7 @@ func (w *town) unreadable(l *ledger, secret string) {
 
 // silent waits until a removed key is no longer polled, which it may be for as
 // long as a server takes to see it.
-func (w *town) silent(t *testing.T, s *whatsappagenttest.Server, g *gateway) {
+func (w *town) silent(t *testing.T, s *agenttest.Server, g *gateway) {
 	t.Helper()
 	for deadline := time.Now().Add(30 * time.Second); ; time.Sleep(100 * time.Millisecond) {
 		if status, body := g.get("/readyz"); status == http.StatusOK && !strings.Contains(body, "whatsapp_agent:") {
@@ -231,7 +231,7 @@ func TestAPersonalAgentLosesAndRepeatsNothingThroughKills(t *testing.T) {
 			t.Errorf("%d kills do not explain %+v", kills, r)
 		}
 		offsets := s.Offsets(adaKey)
-		if !slices.IsSorted(offsets) || offsets[len(offsets)-1] <= whatsappagenttest.FirstOffset {
+		if !slices.IsSorted(offsets) || offsets[len(offsets)-1] <= agenttest.FirstOffset {
 			t.Errorf("polls asked from %v", offsets)
 		}
 	})

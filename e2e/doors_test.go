@@ -14,8 +14,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/everthread/everthread/adapters/whatsapp/agent/agenttest"
 	"github.com/everthread/everthread/adapters/whatsapp/whatsapptest"
-	"github.com/everthread/everthread/adapters/whatsappagent/whatsappagenttest"
 )
 
 // street is a town with a person at the door of each channel: strangers to each
@@ -28,7 +28,7 @@ type street struct {
 	bob   whatsapptest.Person
 	carol *account
 	room  string
-	agent *whatsappagenttest.Server
+	agent *agenttest.Server
 	doors []door
 }
 
@@ -231,7 +231,7 @@ const (
 )
 
 // agentDoor is the chat of a person with their personal agent.
-func agentDoor(s *whatsappagenttest.Server, key, person string) door {
+func agentDoor(s *agenttest.Server, key, person string) door {
 	write := func(kind, mime string, data []byte, more map[string]any) {
 		f := s.AddFile(data, mime)
 		maps.Copy(f, more)
@@ -256,9 +256,9 @@ func agentDoor(s *whatsappagenttest.Server, key, person string) door {
 }
 
 // onAgents has a town's gateway serve personal agents.
-func (w *town) onAgents() *whatsappagenttest.Server {
+func (w *town) onAgents() *agenttest.Server {
 	w.t.Helper()
-	s := whatsappagenttest.New()
+	s := agenttest.New()
 	w.t.Cleanup(func() {
 		s.Close()
 		for _, err := range s.Errors() {

@@ -14,7 +14,7 @@ import (
 	"github.com/everthread/everthread/adapters/matrix"
 	"github.com/everthread/everthread/adapters/telegram"
 	"github.com/everthread/everthread/adapters/whatsapp"
-	"github.com/everthread/everthread/adapters/whatsappagent"
+	"github.com/everthread/everthread/adapters/whatsapp/agent"
 	"github.com/everthread/everthread/core"
 	"github.com/everthread/everthread/core/command"
 	"github.com/everthread/everthread/core/job"
@@ -86,11 +86,11 @@ func (h *holder) whatsapp() (core.Channel, error) {
 }
 
 // agents is the channel of all personal agents, on even before the first one.
-func (h *holder) agents() (*whatsappagent.Channel, error) {
-	return whatsappagent.New(whatsappagent.Options{APIURL: h.cfg.Channels.WhatsAppAgent.APIURL, Keys: agentKeys{h},
-		Keeper: func(account string) core.Keeper { return keeper{h, accountName(whatsappagent.Name, account)} },
+func (h *holder) agents() (*agent.Channel, error) {
+	return agent.New(agent.Options{APIURL: h.cfg.Channels.WhatsAppAgent.APIURL, Keys: agentKeys{h},
+		Keeper: func(account string) core.Keeper { return keeper{h, accountName(agent.Name, account)} },
 		Lease: func(ctx context.Context, account string, run func(context.Context) error) error {
-			return h.account(ctx, accountName(whatsappagent.Name, account), run)
+			return h.account(ctx, accountName(agent.Name, account), run)
 		},
 		Way: h.way, Log: h.log.Named("whatsapp_agent"), Now: h.now})
 }
@@ -99,7 +99,7 @@ func (h *holder) agents() (*whatsappagent.Channel, error) {
 type agentKeys struct{ *holder }
 
 // Keys returns the keys that can be opened; the others are logged.
-func (a agentKeys) Keys(ctx context.Context) ([]whatsappagent.Key, error) {
+func (a agentKeys) Keys(ctx context.Context) ([]agent.Key, error) {
 	stored, err := a.store.AgentKeys(ctx)
 	if err != nil || len(stored) == 0 {
 		return nil, err
@@ -108,14 +108,14 @@ func (a agentKeys) Keys(ctx context.Context) ([]whatsappagent.Key, error) {
 	if err != nil {
 		return nil, err
 	}
-	var out []whatsappagent.Key
+	var out []agent.Key
 	for _, k := range stored {
 		secret, err := s.Open(agentName(k.ID), k.Sealed)
 		if err != nil {
 			a.log.Warn("the key of a personal agent cannot be read; remove it and add it again", zap.Int64("agent", k.ID), zap.Error(err))
 			continue
 		}
-		out = append(out, whatsappagent.Key{ID: k.ID, User: k.User, Secret: secret, CreatedAt: k.CreatedAt})
+		out = append(out, agent.Key{ID: k.ID, User: k.User, Secret: secret, CreatedAt: k.CreatedAt})
 	}
 	return out, nil
 }

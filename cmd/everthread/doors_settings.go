@@ -15,7 +15,7 @@ import (
 	"time"
 
 	"github.com/everthread/everthread/adapters/web"
-	"github.com/everthread/everthread/adapters/whatsappagent"
+	"github.com/everthread/everthread/adapters/whatsapp/agent"
 	"github.com/everthread/everthread/core"
 	"github.com/everthread/everthread/core/export"
 	"github.com/everthread/everthread/core/people"
@@ -178,7 +178,7 @@ func (a agentsPage) List(ctx context.Context, user core.UserID) ([]web.Agent, er
 	}
 	health := map[string]error{}
 	for _, ch := range a.channels {
-		if agents, ok := ch.(*whatsappagent.Channel); ok {
+		if agents, ok := ch.(*agent.Channel); ok {
 			for _, one := range agents.Agents() {
 				health[one.Account] = one.Err
 			}
@@ -195,7 +195,7 @@ func (a agentsPage) List(ctx context.Context, user core.UserID) ([]web.Agent, er
 
 // Check tries a key with the service.
 func (a agentsPage) Check(ctx context.Context, key string) error {
-	ch, err := whatsappagent.New(whatsappagent.Options{APIURL: a.cfg.Channels.WhatsAppAgent.APIURL, Keys: oneKey(key),
+	ch, err := agent.New(agent.Options{APIURL: a.cfg.Channels.WhatsAppAgent.APIURL, Keys: oneKey(key),
 		Keeper: func(string) core.Keeper { return nothingKept{} },
 		Lease:  func(ctx context.Context, _ string, run func(context.Context) error) error { return run(ctx) }, Now: a.now})
 	if err != nil {
@@ -214,8 +214,8 @@ func (a agentsPage) Check(ctx context.Context, key string) error {
 type oneKey string
 
 // Keys returns it.
-func (k oneKey) Keys(context.Context) ([]whatsappagent.Key, error) {
-	return []whatsappagent.Key{{ID: 1, User: 1, Secret: string(k)}}, nil
+func (k oneKey) Keys(context.Context) ([]agent.Key, error) {
+	return []agent.Key{{ID: 1, User: 1, Secret: string(k)}}, nil
 }
 
 // nothingKept is the state of an agent that is not stored.
@@ -252,7 +252,7 @@ func (a agentsPage) Remove(ctx context.Context, user core.UserID, id int64) erro
 
 func (a agentsPage) refreshAgents() {
 	for _, ch := range a.channels {
-		if agents, ok := ch.(*whatsappagent.Channel); ok {
+		if agents, ok := ch.(*agent.Channel); ok {
 			agents.Refresh()
 		}
 	}

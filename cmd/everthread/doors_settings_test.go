@@ -12,7 +12,7 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/everthread/everthread/adapters/web"
-	"github.com/everthread/everthread/adapters/whatsappagent/whatsappagenttest"
+	"github.com/everthread/everthread/adapters/whatsapp/agent/agenttest"
 	"github.com/everthread/everthread/configs"
 	"github.com/everthread/everthread/core"
 	"github.com/everthread/everthread/core/people"
@@ -93,7 +93,7 @@ func TestAppsHaveLinks(t *testing.T) {
 
 func TestKeysOfAgentsAreTried(t *testing.T) {
 	t.Parallel()
-	s := whatsappagenttest.New()
+	s := agenttest.New()
 	t.Cleanup(s.Close)
 	s.Add("good", "15550001")
 	a, owner := newPage(t, func(c *configs.Config) { c.Channels.WhatsAppAgent.APIURL = s.URL() })

@@ -6,7 +6,7 @@ import (
 	"net/http"
 	"time"
 
-	"github.com/everthread/everthread/adapters/whatsappagent"
+	"github.com/everthread/everthread/adapters/whatsapp/agent"
 	"github.com/everthread/everthread/core"
 )
 
@@ -96,7 +96,7 @@ func (a *app) health() map[string]error {
 	out := map[string]error{}
 	for _, ch := range a.channels {
 		all := []core.Channel{ch}
-		if agents, ok := ch.(*whatsappagent.Channel); ok {
+		if agents, ok := ch.(*agent.Channel); ok {
 			all = nil
 			for _, agent := range agents.Agents() {
 				out[ch.Name()+":"+agent.Account] = agent.Err

@@ -1,4 +1,4 @@
-// Package whatsappagent is the channel of WhatsApp's personal agents: an agent
+// Package agent is the channel of WhatsApp's personal agents: an agent
 // that a person makes in their own app, and whose key talks to nobody else
 // (CHANNELS B2). One Channel serves all keys.
 //
@@ -7,7 +7,7 @@
 // messages, and only then are they marked as read, since reading may remove
 // them from the service. A message that may have arrived is never sent again,
 // since nothing tells what became of it.
-package whatsappagent
+package agent
 
 import (
 	"context"

@@ -1,4 +1,4 @@
-package whatsappagent
+package agent
 
 import (
 	"context"

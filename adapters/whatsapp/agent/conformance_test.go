@@ -1,4 +1,4 @@
-package whatsappagent
+package agent
 
 import (
 	"context"
@@ -15,7 +15,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/everthread/everthread/adapters/adaptertest"
-	"github.com/everthread/everthread/adapters/whatsappagent/whatsappagenttest"
+	"github.com/everthread/everthread/adapters/whatsapp/agent/agenttest"
 	"github.com/everthread/everthread/core"
 )
 
@@ -25,7 +25,7 @@ const alex = "user:5"
 
 func TestConformance(t *testing.T) {
 	adaptertest.Test(t, func(t *testing.T) adaptertest.Harness {
-		s := whatsappagenttest.New()
+		s := agenttest.New()
 		s.Add("secret-7", alex)
 		keepers := newKeepers()
 		wire := &wire{Transport: &http.Transport{}}
@@ -67,18 +67,18 @@ func (w *wire) RoundTrip(r *http.Request) (*http.Response, error) {
 	return w.Transport.RoundTrip(r)
 }
 
-func failure(f adaptertest.Fault) whatsappagenttest.Failure {
+func failure(f adaptertest.Fault) agenttest.Failure {
 	switch f {
 	case adaptertest.Refused:
-		return whatsappagenttest.Failure{HTTP: 403, Code: 131005}
+		return agenttest.Failure{HTTP: 403, Code: 131005}
 	case adaptertest.Wait:
-		return whatsappagenttest.Failure{HTTP: 429, Code: 130429}
+		return agenttest.Failure{HTTP: 429, Code: 130429}
 	case adaptertest.Lost:
-		return whatsappagenttest.Failure{Drop: true}
+		return agenttest.Failure{Drop: true}
 	case adaptertest.Broken:
-		return whatsappagenttest.Failure{HTTP: 500, Code: 2}
+		return agenttest.Failure{HTTP: 500, Code: 2}
 	}
-	return whatsappagenttest.Failure{} // hangs
+	return agenttest.Failure{} // hangs
 }
 
 // list is a list of keys that can change and fail.
@@ -145,7 +145,7 @@ func (k keeper) SetState(_ context.Context, values map[string]string) error {
 }
 
 // open returns a channel on s that has every lease, and hurries.
-func open(t *testing.T, s *whatsappagenttest.Server, k *keepers, keys Keys, via http.RoundTripper) *Channel {
+func open(t *testing.T, s *agenttest.Server, k *keepers, keys Keys, via http.RoundTripper) *Channel {
 	t.Helper()
 	if via == nil {
 		tr := &http.Transport{}
@@ -165,7 +165,7 @@ func open(t *testing.T, s *whatsappagenttest.Server, k *keepers, keys Keys, via 
 	return c
 }
 
-func texts(s *whatsappagenttest.Server, key string) []string {
+func texts(s *agenttest.Server, key string) []string {
 	var out []string
 	for _, m := range s.Sent(key) {
 		out = append(out, m.Text)
@@ -174,7 +174,7 @@ func texts(s *whatsappagenttest.Server, key string) []string {
 }
 
 // noErrors checks that every request was as the platform wants it.
-func noErrors(t *testing.T, s *whatsappagenttest.Server) {
+func noErrors(t *testing.T, s *agenttest.Server) {
 	t.Helper()
 	for _, err := range s.Errors() {
 		t.Errorf("request: %v", err)

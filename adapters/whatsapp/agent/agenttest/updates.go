@@ -1,4 +1,4 @@
-package whatsappagenttest
+package agenttest
 
 import (
 	"crypto/sha256"

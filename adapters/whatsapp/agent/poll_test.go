@@ -1,4 +1,4 @@
-package whatsappagent
+package agent
 
 import (
 	"context"
@@ -10,7 +10,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/everthread/everthread/adapters/whatsappagent/whatsappagenttest"
+	"github.com/everthread/everthread/adapters/whatsapp/agent/agenttest"
 	"github.com/everthread/everthread/core"
 )
 
@@ -48,7 +48,7 @@ func (b *inbox) texts() []string {
 
 // scene is a channel on a service with an agent of one person, key ID 7.
 type scene struct {
-	s    *whatsappagenttest.Server
+	s    *agenttest.Server
 	ch   *Channel
 	keys *list
 	kept *keepers
@@ -63,7 +63,7 @@ var (
 // play starts a scene. Run is not started.
 func play(t *testing.T) *scene {
 	t.Helper()
-	p := &scene{s: whatsappagenttest.New(), kept: newKeepers(), keys: &list{keys: []Key{keyOfAlex}}, b: newInbox()}
+	p := &scene{s: agenttest.New(), kept: newKeepers(), keys: &list{keys: []Key{keyOfAlex}}, b: newInbox()}
 	p.s.Add(keyOfAlex.Secret, alex)
 	p.s.Add(keyOfSam.Secret, "user:6")
 	p.ch = open(t, p.s, p.kept, p.keys, nil)
@@ -114,7 +114,7 @@ func TestCursorIsKeptExactly(t *testing.T) {
 	p.s.Say(keyOfAlex.Secret, "one")
 	end := p.run(t)
 	p.said(t, "one")
-	want := whatsappagenttest.FirstOffset + 1
+	want := agenttest.FirstOffset + 1
 	until(t, "the cursor", func() bool { return p.kept.cursor("7") == want })
 	end()
 	offsets := p.s.Offsets(keyOfAlex.Secret)
@@ -231,7 +231,7 @@ func TestAnotherPersonIsHeld(t *testing.T) {
 func TestAnotherProgramIsReported(t *testing.T) {
 	t.Parallel()
 	p := play(t)
-	conflict := whatsappagenttest.Failure{HTTP: http.StatusConflict, Code: codeReplace}
+	conflict := agenttest.Failure{HTTP: http.StatusConflict, Code: codeReplace}
 	p.s.Fail("updates", 2, conflict)
 	p.run(t)
 	p.s.Say(keyOfAlex.Secret, "still here")

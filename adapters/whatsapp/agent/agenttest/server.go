@@ -1,9 +1,9 @@
-// Package whatsappagenttest is a server of WhatsApp's Agent Platform that
+// Package agenttest is a server of WhatsApp's Agent Platform that
 // behaves (CHANNELS B2): nothing is consumed by polling, reading a message
 // removes it, a newer poll ends the older one, calls are counted in a rolling
 // minute, cursors are beyond 2^53, and a bad key looks like a bad request. What
 // is wrong with requests is in Errors.
-package whatsappagenttest
+package agenttest
 
 import (
 	"context"

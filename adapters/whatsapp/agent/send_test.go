@@ -1,4 +1,4 @@
-package whatsappagent
+package agent
 
 import (
 	"bytes"
@@ -12,7 +12,7 @@ import (
 	"sync/atomic"
 	"testing"
 
-	"github.com/everthread/everthread/adapters/whatsappagent/whatsappagenttest"
+	"github.com/everthread/everthread/adapters/whatsapp/agent/agenttest"
 	"github.com/everthread/everthread/core"
 )
 
@@ -38,18 +38,18 @@ func classOf(err error) string {
 func TestSendErrors(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
-		f    whatsappagenttest.Failure
+		f    agenttest.Failure
 		want string
 	}{
-		{whatsappagenttest.Failure{HTTP: 500, Code: 2}, "unknown"},
-		{whatsappagenttest.Failure{HTTP: 502}, "unknown"},
-		{whatsappagenttest.Failure{Drop: true}, "unknown"},
-		{whatsappagenttest.Failure{HTTP: 503, Code: 131016}, "temporary"},
-		{whatsappagenttest.Failure{HTTP: 429, Code: 130429}, "wait"},
-		{whatsappagenttest.Failure{HTTP: 403, Code: 131005}, "permanent"},
-		{whatsappagenttest.Failure{HTTP: 400, Code: 131009}, "permanent"},
-		{whatsappagenttest.Failure{HTTP: 400, Code: 100}, "permanent"}, // the key is good
-		{whatsappagenttest.Failure{HTTP: 401, Code: 190}, "wait"},
+		{agenttest.Failure{HTTP: 500, Code: 2}, "unknown"},
+		{agenttest.Failure{HTTP: 502}, "unknown"},
+		{agenttest.Failure{Drop: true}, "unknown"},
+		{agenttest.Failure{HTTP: 503, Code: 131016}, "temporary"},
+		{agenttest.Failure{HTTP: 429, Code: 130429}, "wait"},
+		{agenttest.Failure{HTTP: 403, Code: 131005}, "permanent"},
+		{agenttest.Failure{HTTP: 400, Code: 131009}, "permanent"},
+		{agenttest.Failure{HTTP: 400, Code: 100}, "permanent"}, // the key is good
+		{agenttest.Failure{HTTP: 401, Code: 190}, "wait"},
 	} {
 		t.Run(fmt.Sprint(c.f), func(t *testing.T) {
 			t.Parallel()
@@ -217,7 +217,7 @@ func TestFilesThatDoNotGoOut(t *testing.T) {
 			t.Errorf("%d bytes: %v", size, err)
 		}
 	}
-	for f, want := range map[whatsappagenttest.Failure]string{
+	for f, want := range map[agenttest.Failure]string{
 		{HTTP: 500, Code: 2}: "temporary", {Drop: true}: "temporary", {HTTP: 400, Code: 131053}: "permanent",
 	} {
 		p.s.Fail("upload", 1, f)
@@ -232,20 +232,20 @@ func TestFetch(t *testing.T) {
 	data := []byte("a photo")
 	for name, c := range map[string]struct {
 		what string
-		f    whatsappagenttest.Failure
+		f    agenttest.Failure
 		max  int64
 		ref  func(string) string
 		want string
 	}{
-		"comes":          {"", whatsappagenttest.Failure{}, 7, nil, "success"},
-		"too large":      {"", whatsappagenttest.Failure{}, 6, nil, "permanent"},
-		"gone":           {"", whatsappagenttest.Failure{}, 0, func(string) string { return "7/1" }, "permanent"},
-		"another digest": {"", whatsappagenttest.Failure{}, 0, func(r string) string { return r[:len(r)-4] + "AAA=" }, "permanent"},
-		"another agent":  {"", whatsappagenttest.Failure{}, 0, func(string) string { return "99/1" }, "permanent"},
-		"expired":        {"file", whatsappagenttest.Failure{HTTP: 404, Code: 100}, 0, nil, "permanent"},
-		"host busy":      {"file", whatsappagenttest.Failure{HTTP: 503}, 0, nil, "temporary"},
-		"redirect":       {"file", whatsappagenttest.Failure{HTTP: 302}, 0, nil, "permanent"},
-		"look-up fails":  {"lookup", whatsappagenttest.Failure{HTTP: 500, Code: 2}, 0, nil, "temporary"},
+		"comes":          {"", agenttest.Failure{}, 7, nil, "success"},
+		"too large":      {"", agenttest.Failure{}, 6, nil, "permanent"},
+		"gone":           {"", agenttest.Failure{}, 0, func(string) string { return "7/1" }, "permanent"},
+		"another digest": {"", agenttest.Failure{}, 0, func(r string) string { return r[:len(r)-4] + "AAA=" }, "permanent"},
+		"another agent":  {"", agenttest.Failure{}, 0, func(string) string { return "99/1" }, "permanent"},
+		"expired":        {"file", agenttest.Failure{HTTP: 404, Code: 100}, 0, nil, "permanent"},
+		"host busy":      {"file", agenttest.Failure{HTTP: 503}, 0, nil, "temporary"},
+		"redirect":       {"file", agenttest.Failure{HTTP: 302}, 0, nil, "permanent"},
+		"look-up fails":  {"lookup", agenttest.Failure{HTTP: 500, Code: 2}, 0, nil, "temporary"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
