@@ -219,6 +219,8 @@ type DeliveryStore interface {
 	// FinishPart stores what became of part n and, if it was sent and another
 	// follows, that one as sending (more). Else the job ends or waits.
 	FinishPart(ctx context.Context, d *Delivery, n int, r PartResult, now time.Time) (more bool, err error)
+	// Delivering reports whether a delivery to an address is under way or waits.
+	Delivering(ctx context.Context, user UserID, to Address) (bool, error)
 	// Deliveries lists deliveries, newest first.
 	Deliveries(ctx context.Context, q DeliveryQuery) ([]Delivery, error)
 	// Redeliver makes a failed, parked, expired or unknown delivery pending again.

@@ -166,6 +166,13 @@ func (l *line) failNext(errs ...error) {
 	l.fail = append(l.fail, errs...)
 }
 
+// failures is how many sends are still to fail.
+func (l *line) failures() int {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return len(l.fail)
+}
+
 func (l *line) wait(t *testing.T, n int) string {
 	t.Helper()
 	deadline := time.After(10 * time.Second)

@@ -204,6 +204,51 @@ func TestPartsComeInOrderAndAreNotRepeated(t *testing.T) {
 	}
 }
 
+// streamer is a line that shows answers while they are written. It keeps how many
+// parts had been sent when it first did.
+type streamer struct {
+	*line
+	after chan int
+}
+
+func (s streamer) PreviewEvery() time.Duration { return time.Hour }
+
+func (s streamer) Preview(context.Context, core.Address, string, string) error {
+	s.after <- s.count()
+	return nil
+}
+
+func TestNoPreviewStandsAboveAnAnswerThatIsStillToCome(t *testing.T) {
+	s := streamer{newLine(), make(chan int, 10)}
+	w := newWorld(t, func(o *gateway.Options) { o.Channels = []core.Channel{s} })
+	began, goOn := make(chan struct{}, 2), make(chan struct{}, 2)
+	w.brain.script = func(_ context.Context, in string, onText func(string)) (string, error) {
+		if in == "two" {
+			onText("re: ")
+			began <- struct{}{}
+			<-goOn
+		}
+		return "re: " + in, nil
+	}
+	s.failNext(&core.RetryAfter{After: 2 * time.Second, Err: errors.New("busy")})
+	w.say("one")
+	waitFor(t, func() bool { return s.failures() == 0 })
+	w.say("two")
+	<-began
+	select {
+	case sent := <-s.after:
+		if sent != 1 {
+			t.Errorf("a preview was shown after %d answers", sent)
+		}
+	case <-time.After(10 * time.Second):
+		t.Error("no preview was shown once the first answer was there")
+	}
+	goOn <- struct{}{}
+	if got := s.wait(t, 2); got != "re: two" {
+		t.Errorf("got %q", got)
+	}
+}
+
 func TestABlockedPersonGetsItAllWhenTheyComeBack(t *testing.T) {
 	w := newWorld(t, nil)
 	w.line.failNext(&core.Unreachable{Err: errors.New("blocked")})

@@ -26,6 +26,7 @@ type shower struct {
 	ctx    context.Context
 	cancel context.CancelFunc
 	work   sync.WaitGroup
+	idle   bool // nothing waited to be delivered when the preview began
 
 	mu    sync.Mutex
 	soFar string
@@ -88,13 +89,25 @@ func (s *shower) preview() time.Duration {
 	s.mu.Lock()
 	text := s.soFar
 	s.mu.Unlock()
-	if text == "" || text == s.seen {
+	if text == "" || text == s.seen || !s.clear() {
 		return firstSign
 	}
 	s.r.visible.Store(true)
 	s.seen = text
 	s.try("preview", s.stream.Preview(s.ctx, s.r.turn.Address, s.key, text))
 	return s.stream.PreviewEvery()
+}
+
+// clear reports whether all that was said before has been delivered: a preview that
+// becomes the answer must not stand above what is still to come.
+func (s *shower) clear() bool {
+	if s.idle {
+		return true
+	}
+	busy, err := s.g.Store.Delivering(s.ctx, s.r.turn.User, s.r.turn.Address)
+	s.try("look for deliveries", err)
+	s.idle = err == nil && !busy
+	return s.idle
 }
 
 func (s *shower) try(what string, err error) {

@@ -9,6 +9,15 @@ import (
 	"github.com/everthread/everthread/core"
 )
 
+// Delivering reports whether a delivery to an address is under way or waits.
+func (s *Store) Delivering(ctx context.Context, user core.UserID, to core.Address) (busy bool, err error) {
+	err = s.view(ctx, "look for deliveries", func(r querier) error {
+		return r.row(`SELECT EXISTS (SELECT 1 FROM jobs WHERE user_id = $1 AND key = $2 AND state IN ('ready', 'running'))`,
+			user, core.AddressKey(to)).Scan(&busy)
+	})
+	return busy, err
+}
+
 // Deliveries lists deliveries, newest first.
 func (s *Store) Deliveries(ctx context.Context, q core.DeliveryQuery) ([]core.Delivery, error) {
 	var out []core.Delivery

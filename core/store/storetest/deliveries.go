@@ -157,7 +157,17 @@ func testAddresses(b *bench) {
 	b.answer(b.turn("one"), "1")
 	d := other.answer(other.turn("two"), "2").Delivery
 	equal(b, "claimed", d != nil, true)
+	equal(b, "delivering", other.delivering(), true)
 	b.sent(d)
+	equal(b, "delivering", other.delivering(), false)
+}
+
+// delivering reports whether a delivery to the identity's address is under way or waits.
+func (b *bench) delivering() bool {
+	b.t.Helper()
+	busy, err := b.Delivering(b.ctx, b.user.ID, b.at.Address)
+	b.must(err)
+	return busy
 }
 
 func testDeliveryFence(b *bench) {
