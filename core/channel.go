@@ -60,13 +60,59 @@ type Capabilities struct {
 	OneProcess bool
 	// Program is true where programs write, and not people: no question is asked there.
 	Program bool
+	// Personal is true where each account is one user's own: nobody is paired there, and
+	// the channel is up without any account.
+	Personal bool
 }
 
-// Teaser is an optional interface of a Channel with a Window: Tease asks a
+// Reopener is an optional interface of a Channel with a Window: Reopen asks a
 // person whose window is closed whether they want what waits for them. What
 // they answer comes as InAsked.
-type Teaser interface {
-	Tease(ctx context.Context, to Address, key string) (Receipt, error)
+type Reopener interface {
+	Reopen(ctx context.Context, to Address, key string) (Receipt, error)
+}
+
+// Accounter is an optional interface of a Channel with one account that one process
+// at a time may run.
+type Accounter interface {
+	// Account is what the service knows the account by, the Account of its addresses.
+	Account() string
+}
+
+// AccountChecker is an optional interface of a Channel with many accounts.
+type AccountChecker interface {
+	// CheckAccounts says of every account that this process knows what is wrong with
+	// it and what to do, or nil.
+	CheckAccounts() map[string]error
+	// Refresh has the list of accounts read anew: one was added or removed.
+	Refresh()
+}
+
+// Finding is one thing that was looked at.
+type Finding struct {
+	Check  string `json:"check"`  // what was looked at; "" of a Diagnoser: the channel
+	OK     bool   `json:"ok"`     // it is as it should be
+	Detail string `json:"detail"` // how it stands; if it is not OK, what to do
+}
+
+// Diagnoser is an optional interface of a Channel that can look at all it needs from
+// outside: account, permissions, webhook, clock. It changes nothing but may log in, and
+// receives nothing, so that it may be asked beside the process that runs the channel.
+type Diagnoser interface {
+	Diagnose(ctx context.Context) []Finding
+}
+
+// App is where people write to the assistant in the app of a chat service.
+type App struct {
+	Channel string
+	Name    string                   // of the assistant there
+	Link    func(text string) string // opens the app with a text to be sent
+}
+
+// Linker is an optional interface of a Channel whose app can be opened by a link. It
+// asks the service how the assistant is called there.
+type Linker interface {
+	App(ctx context.Context) (App, error)
 }
 
 // Carrier is an optional interface of a Channel that also runs others: their
@@ -138,7 +184,7 @@ const (
 	InStop        InboundKind = "stop"        // the person pressed the platform's stop button
 	InGroup       InboundKind = "group"       // we were added to a group
 	InReceipt     InboundKind = "receipt"     // Status tells what became of Target, a message of ours
-	InAsked       InboundKind = "asked"       // the person asked for what waits for them (Teaser)
+	InAsked       InboundKind = "asked"       // the person asked for what waits for them (Reopener)
 	InMoved       InboundKind = "moved"       // the person at Address is from now on at External Target
 	InByHand      InboundKind = "by_hand"     // somebody wrote to the person as us, from another client of our account
 	InUnsupported InboundKind = "unsupported" // understood as an event, of no use; kept raw

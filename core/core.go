@@ -110,9 +110,9 @@ type Identity struct {
 	Blocked  bool      // it cannot be written to until it writes again
 	LastUsed time.Time // last inbound message
 	// Window is until when it may be written to, where the channel has a window;
-	// Teased: it was asked since whether it wants what waits.
+	// Asked: it was asked since whether it wants what waits.
 	Window time.Time
-	Teased bool
+	Asked  bool
 	// Aliases are its other Externals, such as a phone number.
 	Aliases []string
 }

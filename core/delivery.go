@@ -54,9 +54,9 @@ type Delivery struct {
 	Lease     Lease
 	CreatedAt time.Time
 	Expires   time.Time
-	// Window and Teased are those of the identity, of a claimed delivery.
+	// Window and Asked are those of the identity, of a claimed delivery.
 	Window time.Time
-	Teased bool
+	Asked  bool
 	// Born is the user and id, with - between, under which it was made, if these were
 	// others: the keys of its parts are still made of them.
 	Born string
@@ -82,7 +82,7 @@ type PartResult struct {
 	// with the next if it was sent. Zero: at once, or not at all.
 	RetryAt time.Time
 	Error   string
-	Teased  bool // for DeliveryParked: the person was asked whether they want it
+	Asked   bool // for DeliveryParked: the person was asked whether they want it
 }
 
 // Target is where something proactive goes, and why there.

@@ -47,6 +47,8 @@ var (
 	_ core.Streamer  = (*Channel)(nil)
 	_ core.Checker   = (*Channel)(nil)
 	_ core.Fetcher   = (*Channel)(nil)
+	_ core.Accounter = (*Channel)(nil)
+	_ core.Diagnoser = (*Channel)(nil)
 )
 
 // Options configure a Channel. Homeserver, UserID, Keeper, and AccessToken or

@@ -138,7 +138,7 @@ func TestASecondCopyIsSpokenOf(t *testing.T) {
 	eventually(t, "the warning", func() bool { return w.c.Check() != nil })
 	require.ErrorIs(t, w.c.Check(), errTwin)
 	found := w.c.Diagnose(t.Context())
-	require.True(t, slices.ContainsFunc(found, func(f Finding) bool { return !f.OK && strings.Contains(f.Text, "a second copy") }))
+	require.True(t, slices.ContainsFunc(found, func(f core.Finding) bool { return !f.OK && strings.Contains(f.Detail, "a second copy") }))
 }
 
 // A store of an earlier version has keys of rooms, but no anchor.

@@ -211,7 +211,7 @@ func TestRealHomeserver(t *testing.T) {
 	require.NoError(t, err)
 	require.Contains(t, string(content), "kept")
 	for _, f := range c.Diagnose(t.Context()) {
-		require.True(t, f.OK || strings.Contains(f.Text, "cross-signing"), f.Text)
+		require.True(t, f.OK || strings.Contains(f.Detail, "cross-signing"), f.Detail)
 	}
 	stop()
 	require.Empty(t, in.of(core.InByHand))

@@ -167,14 +167,14 @@ func TestDiagnose(t *testing.T) {
 	c := open(t, s, newKeeper(nil), nil)
 	var all []string
 	for _, f := range c.Diagnose(t.Context()) {
-		all = append(all, f.Text)
-		require.True(t, f.OK || strings.Contains(f.Text, "encrypted rooms"), f.Text)
+		all = append(all, f.Detail)
+		require.True(t, f.OK || strings.Contains(f.Detail, "encrypted rooms"), f.Detail)
 	}
 	require.Contains(t, strings.Join(all, "\n"), "2 rooms, 1 direct chats, 1 of bridges")
 	s.Revoke()
 	found := c.Diagnose(t.Context())
 	require.False(t, found[len(found)-1].OK)
-	require.Contains(t, found[len(found)-1].Text, "log in again")
+	require.Contains(t, found[len(found)-1].Detail, "log in again")
 }
 
 func TestOptionsAreChecked(t *testing.T) {

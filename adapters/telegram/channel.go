@@ -42,6 +42,9 @@ var (
 	_ core.Handler   = (*Channel)(nil)
 	_ core.Checker   = (*Channel)(nil)
 	_ core.Fetcher   = (*Channel)(nil)
+	_ core.Accounter = (*Channel)(nil)
+	_ core.Diagnoser = (*Channel)(nil)
+	_ core.Linker    = (*Channel)(nil)
 )
 
 // Options configure a Channel. Token is required; zero values of the others

@@ -21,13 +21,7 @@ type Admin struct {
 	// one by one, as channel:account.
 	Health func() map[string]error
 	// Check checks the configuration as `everthread doctor` does, until ctx ends.
-	Check func(ctx context.Context) []Finding
-}
-
-// Finding is the result of one check: OK, or what to do.
-type Finding struct {
-	Check, Detail string
-	OK            bool
+	Check func(ctx context.Context) []core.Finding
 }
 
 // Works is what the owner's page reads and changes. None of it holds what other

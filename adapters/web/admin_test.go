@@ -108,7 +108,7 @@ func TestTheConfigurationIsChecked(t *testing.T) {
 	f := newOffice(t)
 	p := f.ana.signedIn()
 	p.post("/admin/check", nil).wants(t, 200, "Everything is in order.", "the model answers", "ok")
-	f.found = append(f.found, Finding{"telegram", "telegram refuses the token; get a new one", false})
+	f.found = append(f.found, core.Finding{Check: "telegram", Detail: "telegram refuses the token; get a new one"})
 	p.post("/admin/check", nil).wants(t, 200, "1 thing wants your attention.", "refuses the token", "problem")
 	f.page.checks <- struct{}{}
 	p.post("/admin/check", nil).wants(t, http.StatusTooManyRequests, "A check is under way already")
@@ -242,7 +242,7 @@ func TestNamesOfThingsRunNowhere(t *testing.T) {
 		_, err := f.store.AddUser(f.ctx, core.User{Name: x, Role: core.RoleMember, CreatedAt: f.clock.now()})
 		f.must(err)
 		f.health["telegram:"+x] = errors.New(x)
-		f.found = append(f.found, Finding{x, x, false})
+		f.found = append(f.found, core.Finding{Check: x, Detail: x})
 		bob.dies(x)
 		p.get("/memory?q="+url.QueryEscape(x)+"&theme="+url.QueryEscape(x)).harmless(t, "a filter")
 		if n%5 > 0 {

@@ -32,14 +32,14 @@ type office struct {
 	models *fakeModels
 	agents *fakeAgents
 	health map[string]error
-	found  []Finding
+	found  []core.Finding
 	gone   []core.UserID
 	leaves func(ctx context.Context, user core.UserID, tell func(people.Deletion)) (left []string, err error)
 }
 
 func newOffice(t *testing.T, change ...func(o *Options)) *office {
 	t.Helper()
-	f := &office{agents: &fakeAgents{keys: map[int64]string{}}, health: map[string]error{"telegram": nil}, found: []Finding{{"llm", "the model answers", true}}}
+	f := &office{agents: &fakeAgents{keys: map[int64]string{}}, health: map[string]error{"telegram": nil}, found: []core.Finding{{Check: "llm", OK: true, Detail: "the model answers"}}}
 	f.world = newWorld(t, append([]func(o *Options){func(o *Options) { f.open(t, o) }}, change...)...)
 	return f
 }
@@ -69,8 +69,8 @@ func (f *office) open(t *testing.T, o *Options) {
 	o.Prices = Prices{Prompt: 1, Cached: 0.1, Completion: 4, Currency: "EUR"}
 	exporter := &export.Exporter{Store: st, Media: os.DirFS(o.MediaDir), Zone: paris(), Now: o.Now}
 	o.Settings = &Settings{Store: st, NewCode: p.NewLinkCode, Embeddings: f.models, Agents: f.agents, Capabilities: capable, TokensPerDay: 5000,
-		Apps: func(context.Context) []App {
-			return []App{{"telegram", "@thread_bot", func(text string) string { return "https://t.me/thread_bot?text=" + text }}, {"matrix", "x", func(string) string { return "javascript:alert(1)" }}}
+		Apps: func(context.Context) []core.App {
+			return []core.App{{Channel: "telegram", Name: "@thread_bot", Link: func(text string) string { return "https://t.me/thread_bot?text=" + text }}, {Channel: "matrix", Name: "x", Link: func(string) string { return "javascript:alert(1)" }}}
 		},
 		Export: func(ctx context.Context, w io.Writer, user core.UserID) error {
 			return exporter.Write(ctx, w, user, nil)
@@ -84,7 +84,7 @@ func (f *office) open(t *testing.T, o *Options) {
 			return slices.DeleteFunc(found, func(t core.Trace) bool { return strings.HasPrefix(t.Where, "file ") }), false, err
 		}}
 	o.Admin = &Admin{Store: st, Health: func() map[string]error { return f.health },
-		Check: func(context.Context) []Finding { return f.found },
+		Check: func(context.Context) []core.Finding { return f.found },
 		NewWebLink: func(user core.UserID) (string, core.Code, error) {
 			code, stored, err := p.NewWebCode(user, 10*time.Minute)
 			return "http://127.0.0.1:8080/signin?code=" + code, stored, err

@@ -21,7 +21,7 @@ type Settings struct {
 	Capabilities func(channel string) (core.Capabilities, bool)
 	NewCode      func() (string, error) // of /link
 	// Apps are where a code of /link can be sent with a link.
-	Apps       func(ctx context.Context) []App
+	Apps       func(ctx context.Context) []core.App
 	Embeddings Embeddings // nil: there is no search by meaning
 	Agents     Agents     // nil: there are no personal agents
 	// Export writes everything of a user as a ZIP file; nil: it is not offered.
@@ -51,13 +51,6 @@ type Accounts interface {
 	EmbeddingFaults(ctx context.Context, user core.UserID) ([]core.EmbeddingFault, error)
 	Reembed(ctx context.Context, user core.UserID, config string, dry bool, now time.Time) (int, error)
 	Enqueue(ctx context.Context, jobs ...core.NewJob) error
-}
-
-// App is a messaging app in which the assistant can be written to.
-type App struct {
-	Channel string
-	Name    string                   // of the assistant there
-	Link    func(text string) string // opens the app with a text to send
 }
 
 // Prices are what a million tokens cost; zero: it is not known.

@@ -52,8 +52,10 @@ var (
 	_ core.Handler   = (*Channel)(nil)
 	_ core.Checker   = (*Channel)(nil)
 	_ core.Fetcher   = (*Channel)(nil)
-	_ core.Teaser    = (*teasing)(nil)
-	_ Diagnoser      = (*Channel)(nil)
+	_ core.Reopener  = (*reopening)(nil)
+	_ core.Diagnoser = (*Channel)(nil)
+	_ core.Linker    = (*Channel)(nil)
+	_ core.Accounter = (*Channel)(nil)
 )
 
 // Options configure a Channel. PhoneNumberID, AccessToken, AppSecret and
@@ -64,12 +66,13 @@ type Options struct {
 	AppSecret         string // signs what Meta posts
 	PreviousAppSecret string // accepted as well while the secret is being changed
 	VerifyToken       string // chosen by us, asked for when the webhook is set up
+	PublicURL         string // where Meta reaches this server, for Diagnose; empty: unknown
 
 	APIURL     string // root of the Graph API; empty: https://graph.facebook.com
 	APIVersion string // empty: v25.0
 
 	// SummaryTemplate is an approved template with the date as its only body
-	// parameter and one quick-reply button; empty: no teasers.
+	// parameter and one quick-reply button; empty: nobody is asked.
 	SummaryTemplate  string
 	TemplateLanguage string // empty: en
 
@@ -95,8 +98,8 @@ type Channel struct {
 	line  line
 }
 
-// teasing is a Channel with a template for teasers.
-type teasing struct{ *Channel }
+// reopening is a Channel with a template that reopens a window.
+type reopening struct{ *Channel }
 
 var (
 	digits      = regexp.MustCompile(`^[0-9]{1,32}$`)
@@ -104,9 +107,9 @@ var (
 )
 
 // New checks opts and returns the channel. It does not use the network. The
-// result is a *Channel, or one that is a core.Teaser as well if there is a
-// template; both are core.Describer, Typer, Handler, Checker, Fetcher and
-// Diagnoser. The account of its addresses is the id of the number.
+// result is a *Channel, or one that is a core.Reopener as well if there is a
+// template; both are core.Describer, Typer, Handler, Checker, Fetcher,
+// Diagnoser and Linker. The account of its addresses is the id of the number.
 func New(opts Options) (core.Channel, error) {
 	defaults(&opts)
 	if err := checkOptions(opts); err != nil {
@@ -118,7 +121,7 @@ func New(opts Options) (core.Channel, error) {
 		api: newAPI(opts),
 	}
 	if opts.SummaryTemplate != "" {
-		return &teasing{c}, nil
+		return &reopening{c}, nil
 	}
 	return c, nil
 }
@@ -194,17 +197,4 @@ func (c *Channel) Run(ctx context.Context, _ core.Receiver) error {
 	defer c.opts.HTTP.CloseIdleConnections()
 	c.watch(ctx)
 	return nil
-}
-
-// Finding is one thing that Diagnose looked at. Text is a plain sentence; if it
-// is not OK, it says what to do.
-type Finding struct {
-	OK   bool
-	Text string
-}
-
-// Diagnoser is what the channel offers to `everthread doctor`. publicURL is
-// where Meta reaches this server; empty: unknown.
-type Diagnoser interface {
-	Diagnose(ctx context.Context, publicURL string) []Finding
 }

@@ -174,8 +174,9 @@ func TestDiagnose(t *testing.T) {
 	p := play(t, Options{})
 	say := func(url string) string {
 		var b strings.Builder
-		for _, f := range p.ch.(Diagnoser).Diagnose(t.Context(), url) {
-			b.WriteString(map[bool]string{true: "ok: ", false: "bad: "}[f.OK] + f.Text + "\n")
+		p.ch.(*Channel).opts.PublicURL = url
+		for _, f := range p.ch.(core.Diagnoser).Diagnose(t.Context()) {
+			b.WriteString(map[bool]string{true: "ok: ", false: "bad: "}[f.OK] + f.Detail + "\n")
 		}
 		return b.String()
 	}

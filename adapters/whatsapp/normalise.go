@@ -229,7 +229,7 @@ func said(in *core.Inbound, v *value, m *message) {
 		return
 	}
 	in.Kind = core.InMessage
-	if payload(m) == teaserPayload {
+	if payload(m) == waitingPayload {
 		in.Kind = core.InAsked
 	}
 	if c := m.Context; c != nil {

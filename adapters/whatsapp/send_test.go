@@ -274,17 +274,17 @@ func TestTyping(t *testing.T) {
 
 func TestTeaser(t *testing.T) {
 	t.Parallel()
-	if _, ok := play(t, Options{}).ch.(core.Teaser); ok {
-		t.Error("a teaser without a template")
+	if _, ok := play(t, Options{}).ch.(core.Reopener); ok {
+		t.Error("it can reopen without a template")
 	}
 	p := play(t, Options{SummaryTemplate: "daily_summary", Now: func() time.Time { return time.Date(2026, 11, 19, 8, 0, 0, 0, time.UTC) }})
 	p.s.CloseWindow(ada)
-	r, err := p.ch.(core.Teaser).Tease(t.Context(), to(ada), "tease-1")
+	r, err := p.ch.(core.Reopener).Reopen(t.Context(), to(ada), "reopen-1")
 	if err != nil {
 		t.Fatal(err)
 	}
 	m := p.s.Sent()[0]
-	if m.ID != r.NativeID || m.Template != "daily_summary" || m.Parameter != "19 November" || m.Callback != "tease-1" {
+	if m.ID != r.NativeID || m.Template != "daily_summary" || m.Parameter != "19 November" || m.Callback != "reopen-1" {
 		t.Errorf("%+v", m)
 	}
 	wamid := p.s.Press(ada, m, "Read it")
@@ -293,7 +293,7 @@ func TestTeaser(t *testing.T) {
 		t.Errorf("asked: %+v", in)
 	}
 	p.s.Fail("messages", 1, whatsapptest.Failure{HTTP: 404, Code: 132001, Details: "template does not exist"})
-	if _, err := p.ch.(core.Teaser).Tease(t.Context(), to(ada), "x"); classOfError(err, nil) != "permanent" || !strings.Contains(err.Error(), "daily_summary") {
+	if _, err := p.ch.(core.Reopener).Reopen(t.Context(), to(ada), "x"); classOfError(err, nil) != "permanent" || !strings.Contains(err.Error(), "daily_summary") {
 		t.Errorf("%v", err)
 	}
 }

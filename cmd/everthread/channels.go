@@ -178,16 +178,13 @@ func bridges(list []string) []matrix.Bridge {
 	return out
 }
 
-// single is what polled channels have: one process at a time may run them.
-type single interface{ Account() string }
-
 // runChannel runs a channel; one that has an account only while this process
 // holds it. What is wrong with one channel stops no other.
 func (a *app) runChannel(ctx context.Context, ch core.Channel) error {
 	log := a.log.With(zap.String("channel", ch.Name()))
 	for ctx.Err() == nil {
 		var err error
-		if s, ok := ch.(single); ok {
+		if s, ok := ch.(core.Accounter); ok {
 			err = a.account(ctx, accountName(ch.Name(), s.Account()), func(ctx context.Context) error { return a.attend(ctx, ch) })
 		} else {
 			err = ch.Run(ctx, a.gateway)

@@ -7,6 +7,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"slices"
 	"time"
 
 	"github.com/everthread/everthread/configs"
@@ -18,12 +19,8 @@ type doctorCmd struct {
 	Health bool `help:"Only ask the server that runs here whether it is alive; the exit code is the answer."`
 }
 
-// finding is the result of one check: OK, or what to do.
-type finding struct {
-	Check  string `json:"check"`
-	OK     bool   `json:"ok"`
-	Detail string `json:"detail"`
-}
+// finding is the result of one check.
+type finding = core.Finding
 
 // checkTimeout bounds each check.
 const checkTimeout = 20 * time.Second
@@ -98,7 +95,7 @@ func examine(ctx context.Context, c *console) []finding {
 
 // examineConfig makes every check of a configuration whose keys are right.
 func examineConfig(ctx context.Context, cfg configs.Config) []finding {
-	out := []finding{{"configuration", true, "every key is right"}, checkData(cfg), checkStore(ctx, cfg)}
+	out := []finding{fine("configuration", "every key is right"), checkData(cfg), checkStore(ctx, cfg)}
 	out = append(out, checkBackups(ctx, cfg, clock()())...)
 	out = append(out, checkTokens(ctx, cfg)...)
 	out = append(out, checkListening(ctx, cfg)...)
@@ -106,18 +103,24 @@ func examineConfig(ctx context.Context, cfg configs.Config) []finding {
 	out = append(out, checkModels(ctx, cfg)...)
 	out = append(out, checkEmbeddings(ctx, cfg), checkVectors(ctx, cfg), checkTranscription(ctx, cfg))
 	out = append(out, checkServers(ctx, cfg)...)
-	dates := &dates{}
-	out = append(out, checkChannels(ctx, cfg, dates)...)
-	return append(out, checkClock(ctx, cfg, dates))
+	out = append(out, checkChannels(ctx, cfg)...)
+	if !slices.ContainsFunc(out, func(f finding) bool { return f.Check == clockCheck }) { // a channel compared it
+		out = append(out, checkClock(ctx, cfg))
+	}
+	return out
 }
 
 // verdict is a finding from an error, or ok.
 func verdict(check string, err error, ok string) finding {
 	if err != nil {
-		return finding{check, false, err.Error()}
+		return problem(check, err.Error())
 	}
-	return finding{check, true, ok}
+	return fine(check, ok)
 }
+
+func fine(check, detail string) finding { return finding{Check: check, OK: true, Detail: detail} }
+
+func problem(check, detail string) finding { return finding{Check: check, Detail: detail} }
 
 func checkData(c configs.Config) finding {
 	err := writable(c.DataDir)
@@ -129,7 +132,7 @@ func checkData(c configs.Config) finding {
 
 func checkStore(ctx context.Context, c configs.Config) finding {
 	if c.DatabaseURL == "" && !hasDatabase(c) {
-		return finding{"database", true, "none yet; the first start makes it"}
+		return fine("database", "none yet; the first start makes it")
 	}
 	ctx, cancel := context.WithTimeout(ctx, checkTimeout)
 	defer cancel()

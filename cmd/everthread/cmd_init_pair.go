@@ -127,7 +127,7 @@ func (b *beginning) pair(ctx context.Context, a *app) error {
 		b.say(b.Own)
 		return nil
 	}
-	if !slices.ContainsFunc(a.channels, func(ch core.Channel) bool { return !people.Own(ch.Name()) && ch.Name() != "whatsapp_agent" }) {
+	if !slices.ContainsFunc(a.channels, func(ch core.Channel) bool { return !people.Own(ch.Name()) && !a.Capabilities(ch.Name()).Personal }) {
 		return nil
 	}
 	b.showCode(code)

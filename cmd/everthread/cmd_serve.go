@@ -14,7 +14,6 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/everthread/everthread/adapters/web"
-	"github.com/everthread/everthread/adapters/whatsapp/agent"
 	"github.com/everthread/everthread/configs"
 	"github.com/everthread/everthread/core"
 	"github.com/everthread/everthread/core/people"
@@ -223,7 +222,7 @@ func (a *app) welcome(ctx context.Context, addr net.Addr) error {
 	}
 	names, apps := make([]string, 0, len(a.channels)), 0
 	for _, ch := range a.channels {
-		if ch.Name() != agent.Name || len(keys) > 0 { // it waits for the first key
+		if !a.Capabilities(ch.Name()).Personal || len(keys) > 0 { // it waits for the first key
 			names = append(names, ch.Name())
 			if !people.Own(ch.Name()) {
 				apps++

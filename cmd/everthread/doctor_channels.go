@@ -1,14 +1,20 @@
 package main
 
 import (
+	"cmp"
 	"context"
+	"slices"
+	"strings"
 	"time"
 
 	"go.uber.org/zap"
 
 	"github.com/everthread/everthread/adapters/matrix"
+	"github.com/everthread/everthread/adapters/telegram"
 	"github.com/everthread/everthread/adapters/whatsapp"
+	"github.com/everthread/everthread/adapters/whatsapp/agent"
 	"github.com/everthread/everthread/configs"
+	"github.com/everthread/everthread/core"
 	"github.com/everthread/everthread/core/llm/transcribe"
 )
 
@@ -16,35 +22,47 @@ import (
 const channelTimeout = time.Minute
 
 // checkChannels checks every channel that is configured.
-func checkChannels(ctx context.Context, cfg configs.Config, d *dates) []finding {
+func checkChannels(ctx context.Context, cfg configs.Config) []finding {
 	var out []finding
+	h := newHolder(cfg, zap.NewNop(), nil, clock())
 	if cfg.Channels.Telegram.Token != "" {
-		out = append(out, checkTelegram(ctx, cfg, d)...)
+		ch, err := h.telegram()
+		out = append(out, diagnose(ctx, telegram.Name, ch, err)...)
 	}
 	if cfg.Channels.WhatsApp.PhoneNumberID != "" {
-		out = append(out, checkWhatsApp(ctx, cfg)...)
+		ch, err := h.whatsapp()
+		out = append(out, diagnose(ctx, whatsapp.Name, ch, err)...)
 	}
 	if cfg.DatabaseURL != "" || hasDatabase(cfg) {
 		out = append(out, checkKept(ctx, cfg)...)
 	} else if cfg.Channels.Matrix.UserID != "" {
-		out = append(out, finding{"matrix", true, "it is checked once the database is there, after the first start"})
+		out = append(out, fine("matrix", "it is checked once the database is there, after the first start"))
 	}
 	if len(out) == 0 {
-		out = []finding{{"channels", true, "none is configured; `everthread chat` works, for Telegram set channels.telegram.token"}}
+		out = []finding{fine("channels", "none is configured; `everthread chat` works, for Telegram set channels.telegram.token")}
 	}
 	return out
 }
 
-func checkWhatsApp(ctx context.Context, cfg configs.Config) []finding {
+// diagnose has a channel look at all it needs. A channel of people's own accounts has
+// nothing to say before there is one.
+func diagnose(ctx context.Context, name string, ch core.Channel, err error) []finding {
+	title := strings.ReplaceAll(name, "_", " ")
+	if err != nil {
+		return []finding{verdict(title, err, "")}
+	}
+	d, ok := ch.(core.Diagnoser)
+	if !ok {
+		return nil
+	}
 	ctx, cancel := context.WithTimeout(ctx, channelTimeout)
 	defer cancel()
-	ch, err := newHolder(cfg, zap.NewNop(), nil, clock()).whatsapp()
-	if err != nil {
-		return []finding{verdict("whatsapp", err, "")}
+	out := d.Diagnose(ctx)
+	if a, ok := ch.(core.AccountChecker); ok && len(a.CheckAccounts()) == 0 && !slices.ContainsFunc(out, func(f finding) bool { return !f.OK }) {
+		return nil
 	}
-	var out []finding
-	for _, f := range ch.(whatsapp.Diagnoser).Diagnose(ctx, cfg.HTTP.PublicURL) {
-		out = append(out, finding{"whatsapp", f.OK, f.Text})
+	for i := range out {
+		out[i].Check = cmp.Or(out[i].Check, title)
 	}
 	return out
 }
@@ -62,23 +80,8 @@ func checkKept(ctx context.Context, cfg configs.Config) []finding {
 		return nil
 	}
 	h := newHolder(cfg, zap.NewNop(), st, clock())
-	return append(checkAgents(ctx, h), checkMatrix(ctx, h)...)
-}
-
-func checkAgents(ctx context.Context, h *holder) []finding {
-	keys, err := h.store.AgentKeys(ctx)
-	if err != nil || len(keys) == 0 {
-		return nil
-	}
 	ch, err := h.agents()
-	if err != nil {
-		return []finding{verdict("whatsapp agent", err, "")}
-	}
-	var out []finding
-	for _, f := range ch.Diagnose(ctx) {
-		out = append(out, finding{"whatsapp agent", f.OK, f.Text})
-	}
-	return out
+	return append(diagnose(ctx, agent.Name, ch, err), checkMatrix(ctx, h)...)
 }
 
 func checkMatrix(ctx context.Context, h *holder) []finding {
@@ -89,21 +92,14 @@ func checkMatrix(ctx context.Context, h *holder) []finding {
 	if db != nil {
 		defer func() { _ = db.Close() }() // it was only read
 	}
-	if err != nil {
-		return []finding{verdict(matrix.Name, err, "")}
-	}
-	var out []finding
-	for _, f := range ch.Diagnose(ctx) {
-		out = append(out, finding{matrix.Name, f.OK, f.Text})
-	}
-	return out
+	return diagnose(ctx, matrix.Name, ch, err)
 }
 
 // checkTranscription sends a second of silence.
 func checkTranscription(ctx context.Context, c configs.Config) finding {
 	t, ok := transcriber(c.Transcription, nil).(*transcribe.Transcriber)
 	if !ok {
-		return finding{"transcription", true, "none is configured: voice notes are kept, but not read; set transcription.model"}
+		return fine("transcription", "none is configured: voice notes are kept, but not read; set transcription.model")
 	}
 	ctx, cancel := context.WithTimeout(ctx, checkTimeout)
 	defer cancel()

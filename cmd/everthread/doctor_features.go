@@ -29,25 +29,25 @@ func checkEmbeddings(ctx context.Context, c configs.Config) finding {
 
 // checkVectors looks for texts that could not be embedded.
 func checkVectors(ctx context.Context, c configs.Config) finding {
-	const fine = "no text was refused a vector"
+	const good = "no text was refused a vector"
 	if c.DatabaseURL == "" && !hasDatabase(c) {
-		return finding{"vectors", true, fine}
+		return fine("vectors", good)
 	}
 	ctx, cancel := context.WithTimeout(ctx, checkTimeout)
 	defer cancel()
 	st, err := openStore(ctx, c)
 	if err != nil {
-		return finding{"vectors", true, "not looked for: see database"}
+		return fine("vectors", "not looked for: see database")
 	}
 	defer st.Close()
 	faults, err := st.EmbeddingFaults(ctx, 0)
 	if err != nil {
-		return finding{"vectors", true, "not looked for: see database"}
+		return fine("vectors", "not looked for: see database")
 	}
 	if len(faults) > 0 {
 		err = fmt.Errorf("%s no vector, and can be found only by words: %s (`everthread embeddings status` tells whose)", texts(faults[0].Count), faults[0].Reason)
 	}
-	return verdict("vectors", err, fine)
+	return verdict("vectors", err, good)
 }
 
 // checkServers connects to the MCP servers.

@@ -58,7 +58,7 @@ func checkAddress(key, address string, taken func() (string, error)) finding {
 	case errors.Is(err, syscall.EADDRINUSE):
 		ok, other := taken()
 		if other == nil {
-			return finding{key, true, ok}
+			return fine(key, ok)
 		}
 		if err = other; errors.Is(err, errTaken) {
 			err = fmt.Errorf("another program listens on %s", address)
@@ -132,18 +132,18 @@ func checkBackups(ctx context.Context, c configs.Config, now time.Time) []findin
 		return []finding{checkSchedule(ctx, c, st, newest, since, now)}
 	}
 	if now.Sub(newest) < backupOld {
-		return []finding{{check, true, fmt.Sprintf("the newest is of %s; nothing makes them by the clock: %s", at(newest), how)}}
+		return []finding{fine(check, fmt.Sprintf("the newest is of %s; nothing makes them by the clock: %s", at(newest), how))}
 	}
 	if c.DatabaseURL != "" {
-		return []finding{{check, true, "the gateway makes none: see that the database server and " + c.DataDir + " are in others, or " + how}}
+		return []finding{fine(check, "the gateway makes none: see that the database server and "+c.DataDir+" are in others, or "+how)}
 	}
 	if now.Sub(since) < backupGrace {
-		return []finding{{check, true, "none yet: " + how}}
+		return []finding{fine(check, "none yet: "+how)}
 	}
 	if newest.IsZero() {
-		return []finding{{check, false, fmt.Sprintf("there is none in %s: a disk that dies takes everything; %s, or run `everthread backup`", backupDir(c), how)}}
+		return []finding{problem(check, fmt.Sprintf("there is none in %s: a disk that dies takes everything; %s, or run `everthread backup`", backupDir(c), how))}
 	}
-	return []finding{{check, false, fmt.Sprintf("the newest is of %s: %s, or run `everthread backup`", at(newest), how)}}
+	return []finding{problem(check, fmt.Sprintf("the newest is of %s: %s, or run `everthread backup`", at(newest), how))}
 }
 
 // checkSchedule reports whether the clock's last backup was made.
@@ -161,16 +161,16 @@ func checkSchedule(ctx context.Context, c configs.Config, st store, newest, sinc
 		if !newest.IsZero() {
 			what = "the newest is of " + at(newest)
 		}
-		return finding{check, false, fmt.Sprintf("%s, and one has been due since %s: the gateway makes it while it runs, and its log says why it could not; %s has to be writable and have room", what, at(due), backupDir(c))}
+		return problem(check, fmt.Sprintf("%s, and one has been due since %s: the gateway makes it while it runs, and its log says why it could not; %s has to be writable and have room", what, at(due), backupDir(c)))
 	}
 	if newest.IsZero() {
-		return finding{check, true, "the gateway makes the first when it starts"}
+		return fine(check, "the gateway makes the first when it starts")
 	}
 	detail := "the newest is of " + at(newest)
 	if c.Backup.Dir == "" {
 		detail += "; it lies beside the data: set backup.dir to a folder on another disk"
 	}
-	return finding{check, true, detail}
+	return fine(check, detail)
 }
 
 func at(t time.Time) string { return t.Local().Format("2006-01-02 15:04") }

@@ -5,7 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"net/url"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -97,74 +97,36 @@ func (a *app) traces(ctx context.Context, user core.UserID, text string) (found 
 type linkApps struct {
 	*app
 	mu    sync.Mutex
-	known map[string]web.App
+	known map[string]core.App
 }
 
 // askApps bounds how long services are asked: without an answer there is no link.
 const askApps = 3 * time.Second
 
-func (l *linkApps) list(ctx context.Context) []web.App {
+func (l *linkApps) list(ctx context.Context) []core.App {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.known == nil {
-		l.known = map[string]web.App{}
+		l.known = map[string]core.App{}
 	}
 	ctx, cancel := context.WithTimeout(ctx, askApps)
 	defer cancel()
-	var out []web.App
-	for _, one := range []struct {
-		channel string
-		on      bool
-		ask     func(context.Context) (web.App, error)
-	}{{"telegram", l.cfg.Channels.Telegram.Token != "", l.telegramApp}, {"whatsapp", l.cfg.Channels.WhatsApp.PhoneNumberID != "", l.whatsappApp}} {
-		if !one.on {
+	var out []core.App
+	for _, ch := range l.channels {
+		one, ok := ch.(core.Linker)
+		if !ok {
 			continue
 		}
-		if _, ok := l.known[one.channel]; !ok {
-			app, err := one.ask(ctx)
+		if _, ok := l.known[ch.Name()]; !ok {
+			app, err := one.App(ctx)
 			if err != nil {
 				continue // the code can be sent by hand
 			}
-			l.known[one.channel] = app
+			l.known[ch.Name()] = app
 		}
-		out = append(out, l.known[one.channel])
+		out = append(out, l.known[ch.Name()])
 	}
 	return out
-}
-
-func (l *linkApps) telegramApp(ctx context.Context) (web.App, error) {
-	var me struct {
-		Username string `json:"username"`
-	}
-	if err := askTelegram(ctx, l.cfg, "getMe", &dates{}, &me); err != nil {
-		return web.App{}, err
-	}
-	if me.Username == "" {
-		return web.App{}, errors.New("the bot has no name")
-	}
-	return web.App{Channel: "telegram", Name: "@" + me.Username, Link: func(text string) string {
-		return "https://t.me/" + url.PathEscape(me.Username) + "?text=" + url.PathEscape(text)
-	}}, nil
-}
-
-// whatsappApp asks for the number that people write to.
-func (l *linkApps) whatsappApp(ctx context.Context) (web.App, error) {
-	number, err := l.whatsappNumber(ctx)
-	if err != nil {
-		return web.App{}, err
-	}
-	digits := strings.Map(func(r rune) rune {
-		if r < '0' || r > '9' {
-			return -1
-		}
-		return r
-	}, number)
-	if digits == "" {
-		return web.App{}, errors.New("the number is not known")
-	}
-	return web.App{Channel: "whatsapp", Name: "+" + digits, Link: func(text string) string {
-		return "https://wa.me/" + digits + "?text=" + url.PathEscape(text)
-	}}, nil
 }
 
 // agentsPage keeps the keys of people's own WhatsApp agents.
@@ -178,10 +140,8 @@ func (a agentsPage) List(ctx context.Context, user core.UserID) ([]web.Agent, er
 	}
 	health := map[string]error{}
 	for _, ch := range a.channels {
-		if agents, ok := ch.(*agent.Channel); ok {
-			for _, one := range agents.Agents() {
-				health[one.Account] = one.Err
-			}
+		if accounts, ok := ch.(core.AccountChecker); ok {
+			maps.Copy(health, accounts.CheckAccounts())
 		}
 	}
 	var out []web.Agent
@@ -203,7 +163,7 @@ func (a agentsPage) Check(ctx context.Context, key string) error {
 	}
 	for _, f := range ch.Diagnose(ctx) {
 		if !f.OK {
-			_, why, _ := strings.Cut(f.Text, ": ") // whose agent it is
+			_, why, _ := strings.Cut(f.Detail, ": ") // whose agent it is
 			return errors.New(why)
 		}
 	}
@@ -252,8 +212,8 @@ func (a agentsPage) Remove(ctx context.Context, user core.UserID, id int64) erro
 
 func (a agentsPage) refreshAgents() {
 	for _, ch := range a.channels {
-		if agents, ok := ch.(*agent.Channel); ok {
-			agents.Refresh()
+		if accounts, ok := ch.(core.AccountChecker); ok {
+			accounts.Refresh()
 		}
 	}
 }

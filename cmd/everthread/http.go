@@ -6,7 +6,6 @@ import (
 	"net/http"
 	"time"
 
-	"github.com/everthread/everthread/adapters/whatsapp/agent"
 	"github.com/everthread/everthread/core"
 )
 
@@ -90,16 +89,16 @@ func (a *app) readiness(ctx context.Context) readiness {
 	return out
 }
 
-// health says of every channel what is wrong with it, or nil; of personal agents
-// one by one.
+// health says of every channel what is wrong with it, or nil; of one
+// with many accounts one by one.
 func (a *app) health() map[string]error {
 	out := map[string]error{}
 	for _, ch := range a.channels {
 		all := []core.Channel{ch}
-		if agents, ok := ch.(*agent.Channel); ok {
+		if accounts, ok := ch.(core.AccountChecker); ok {
 			all = nil
-			for _, agent := range agents.Agents() {
-				out[ch.Name()+":"+agent.Account] = agent.Err
+			for account, err := range accounts.CheckAccounts() {
+				out[ch.Name()+":"+account] = err
 			}
 		}
 		if c, ok := ch.(core.Carrier); ok {

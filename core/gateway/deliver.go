@@ -107,7 +107,7 @@ func (g *Gateway) sendPart(ctx context.Context, d *core.Delivery, p *core.Delive
 	defer cancel()
 	start := g.Now()
 	if !d.Window.IsZero() && !start.Before(d.Window) {
-		return g.tease(ctx, ch, d, part.Key)
+		return g.reopen(ctx, ch, d, part.Key)
 	}
 	if part.Attachment != nil {
 		data, err := g.Files.Read(part.Attachment.Path)
@@ -146,21 +146,21 @@ func (g *Gateway) unsettled(d *core.Delivery, p *core.DeliveryPart) *core.PartRe
 	return nil
 }
 
-// tease parks a delivery to somebody who may not be written to until they write,
+// reopen parks a delivery to somebody who may not be written to until they write,
 // after asking them once, where the channel can, whether they want it.
-func (g *Gateway) tease(ctx context.Context, ch core.Channel, d *core.Delivery, key string) core.PartResult {
+func (g *Gateway) reopen(ctx context.Context, ch core.Channel, d *core.Delivery, key string) core.PartResult {
 	parked := core.PartResult{State: core.DeliveryParked, Error: "it is held until the person writes: " + d.To.Channel + " lets nobody be written to later than that after their last message"}
-	teaser, ok := ch.(core.Teaser)
-	if !ok || d.Teased || d.Kind == core.DeliverReply {
+	reopener, ok := ch.(core.Reopener)
+	if !ok || d.Asked || d.Kind == core.DeliverReply {
 		return parked
 	}
-	_, err := teaser.Tease(ctx, d.To, key)
+	_, err := reopener.Reopen(ctx, d.To, key)
 	var unknown *core.Unknown
 	if err != nil && !errors.As(err, &unknown) {
-		g.Log.Warn("teaser not sent", zap.Int64("user", int64(d.User)), zap.String("channel", d.To.Channel), zap.Error(err))
+		g.Log.Warn("the question whether to send what waits was not sent", zap.Int64("user", int64(d.User)), zap.String("channel", d.To.Channel), zap.Error(err))
 		return parked
 	}
-	parked.Teased = true
+	parked.Asked = true
 	return parked
 }
 

@@ -75,6 +75,15 @@ func (c *Channel) Agents() []Agent {
 	return out
 }
 
+// CheckAccounts says of every agent what is wrong with it, or nil.
+func (c *Channel) CheckAccounts() map[string]error {
+	out := map[string]error{}
+	for _, a := range c.Agents() {
+		out[a.Account] = a.Err
+	}
+	return out
+}
+
 // Check returns why no agent works: the keys cannot be read, or each has a
 // problem of its own. One agent's problem is not the channel's; see Agents.
 func (c *Channel) Check() error {

@@ -33,12 +33,13 @@ const Name = "whatsapp_agent"
 const maxText = 3800
 
 var (
-	_ core.Channel   = (*Channel)(nil)
-	_ core.Describer = (*Channel)(nil)
-	_ core.Typer     = (*Channel)(nil)
-	_ core.Checker   = (*Channel)(nil)
-	_ core.Fetcher   = (*Channel)(nil)
-	_ Diagnoser      = (*Channel)(nil)
+	_ core.Channel        = (*Channel)(nil)
+	_ core.Describer      = (*Channel)(nil)
+	_ core.Typer          = (*Channel)(nil)
+	_ core.Checker        = (*Channel)(nil)
+	_ core.Fetcher        = (*Channel)(nil)
+	_ core.Diagnoser      = (*Channel)(nil)
+	_ core.AccountChecker = (*Channel)(nil)
 )
 
 // Key is the key of one personal agent. The account of its addresses is ID in
@@ -142,18 +143,6 @@ func (c *Channel) Name() string { return Name }
 func (c *Channel) Capabilities() core.Capabilities {
 	return core.Capabilities{
 		MaxText: maxText, Length: markup.UTF16Len, Push: true,
-		RatePerChat: 0.1, BurstPerChat: 4, Files: true, NoRepeat: true,
+		RatePerChat: 0.1, BurstPerChat: 4, Files: true, NoRepeat: true, Personal: true,
 	}
-}
-
-// Finding is one thing that Diagnose looked at. Text is a plain sentence; if it
-// is not OK, it says what to do.
-type Finding struct {
-	OK   bool
-	Text string
-}
-
-// Diagnoser is what the channel offers to `everthread doctor`.
-type Diagnoser interface {
-	Diagnose(ctx context.Context) []Finding
 }

@@ -286,7 +286,7 @@ func TestDiagnose(t *testing.T) {
 	say := func() string {
 		var b strings.Builder
 		for _, f := range p.ch.Diagnose(t.Context()) {
-			fmt.Fprintf(&b, "%v: %s\n", f.OK, f.Text)
+			fmt.Fprintf(&b, "%v: %s\n", f.OK, f.Detail)
 		}
 		return b.String()
 	}

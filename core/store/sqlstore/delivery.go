@@ -197,7 +197,7 @@ func (t *tx) reachable(d *core.Delivery) error {
 	if errors.Is(err, core.ErrNotFound) {
 		return nil
 	}
-	d.Window, d.Teased = i.Window, i.Teased
+	d.Window, d.Asked = i.Window, i.Asked
 	return err
 }
 
@@ -309,7 +309,7 @@ func (t *tx) afterPart(d *core.Delivery, n int, r core.PartResult, now time.Time
 		return false, t.finishDelivery(d, worst(d.Parts[:n+1]), r.Error)
 	case core.DeliveryParked:
 		err := t.exec(`UPDATE identities SET blocked = 1, teased = CASE WHEN $3 = 1 THEN 1 ELSE teased END WHERE user_id = $1 AND id = $2`,
-			t.user, d.Identity, flag(r.Teased))
+			t.user, d.Identity, flag(r.Asked))
 		if err != nil {
 			return false, err
 		}

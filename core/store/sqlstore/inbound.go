@@ -17,7 +17,7 @@ func scanIdentity(row scanner) (core.Identity, error) {
 	var used, window int64
 	var aliases string
 	err := row.Scan(&i.User, &i.ID, &i.Address.Channel, &i.Address.Account, &i.Address.External, &i.Name, &i.Thread, &i.Blocked, &used,
-		&window, &i.Teased, &aliases)
+		&window, &i.Asked, &aliases)
 	if err != nil {
 		return i, found(err)
 	}

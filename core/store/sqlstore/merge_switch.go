@@ -55,7 +55,7 @@ func (p pair) switchIdentities(m *move, _ renumbering, now time.Time) error {
 			return err
 		}
 		err = p.exec(`UPDATE identities SET detached = 0, external = $3, blocked = $4, last_used = $5, window_until = $6, teased = $7, aliases = $8 WHERE user_id = $1 AND id = $2`,
-			m.Into, int64(i.ID)+m.plan.ID, i.Address.External, flag(i.Blocked), ms(i.LastUsed), ms(i.Window), flag(i.Teased), text(i.Aliases))
+			m.Into, int64(i.ID)+m.plan.ID, i.Address.External, flag(i.Blocked), ms(i.LastUsed), ms(i.Window), flag(i.Asked), text(i.Aliases))
 		came = append(came, int64(i.ID)+m.plan.ID)
 	}
 	if err == nil {

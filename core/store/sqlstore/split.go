@@ -226,7 +226,7 @@ func (p pair) splitIdentity(m *move, _ renumbering, _ time.Time) error {
 	for _, st := range []Statement{
 		{Query: `UPDATE identities SET detached = 1, thread_id = 0 WHERE user_id = $1 AND id = $2`, Args: []any{m.From, i.ID}},
 		{Query: `UPDATE identities SET detached = 0, external = $3, blocked = $4, last_used = $5, window_until = $6, teased = $7, aliases = $8 WHERE user_id = $1 AND id = $2`,
-			Args: []any{m.Into, i.ID, i.Address.External, flag(i.Blocked), ms(i.LastUsed), ms(i.Window), flag(i.Teased), text(i.Aliases)}},
+			Args: []any{m.Into, i.ID, i.Address.External, flag(i.Blocked), ms(i.LastUsed), ms(i.Window), flag(i.Asked), text(i.Aliases)}},
 		{Query: `UPDATE addresses SET user_id = $2 WHERE user_id = $1 AND identity_id = $3`, Args: []any{m.From, m.Into, i.ID}},
 		{Query: `UPDATE tokens SET user_id = $2 WHERE (kind, hash) IN (SELECT kind, hash FROM codes WHERE user_id = $1 AND channel = $3 AND account = $4 AND external = $5)`,
 			Args: []any{m.From, m.Into, i.Address.Channel, i.Address.Account, i.Address.External}},

@@ -175,21 +175,21 @@ func testWindowOfIdentity(b *bench) {
 	t, _, err := b.ClaimTurn(b.ctx, b.due(core.QueueTurn)[0], b.claim(), core.Budget{})
 	b.must(err)
 	d := b.answer(t, "1").Delivery
-	b.finish(d, 0, core.PartResult{State: core.DeliveryParked, Teased: true, Error: "closed"})
+	b.finish(d, 0, core.PartResult{State: core.DeliveryParked, Asked: true, Error: "closed"})
 	i, _, err = b.Identify(b.ctx, b.at.Address)
 	b.must(err)
-	equal(b, "teased", i.Teased && i.Blocked, true)
+	equal(b, "teased", i.Asked && i.Blocked, true)
 }
 
 func testRelease(b *bench) {
 	d := b.answer(b.turn("go"), "1").Delivery
-	b.finish(d, 0, core.PartResult{State: core.DeliveryParked, Teased: true, Error: "closed"})
+	b.finish(d, 0, core.PartResult{State: core.DeliveryParked, Asked: true, Error: "closed"})
 	e, _ := b.inbound("")
 	_, err := b.Note(b.ctx, core.Note{User: b.user.ID, Identity: b.at.ID, Event: &e, Now: b.now, Effects: []core.Effect{core.Release{Identity: b.at.ID, At: b.now}}})
 	b.must(err)
 	again := b.takeDelivery()
 	equal(b, "the same", again.ID, d.ID)
-	equal(b, "asked anew", again.Teased, false)
+	equal(b, "asked anew", again.Asked, false)
 	b.sent(again)
 }
 

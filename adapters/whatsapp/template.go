@@ -8,8 +8,8 @@ import (
 	"github.com/everthread/everthread/core"
 )
 
-// teaserPayload comes back when somebody presses the button of the template.
-const teaserPayload = "everthread:waiting"
+// waitingPayload comes back when somebody presses the button of the template.
+const waitingPayload = "everthread:waiting"
 
 // templateRef names a template and fills it in (CHANNELS B.6).
 type templateRef struct {
@@ -36,15 +36,15 @@ type parameter struct {
 	Payload string `json:"payload,omitempty"`
 }
 
-// Tease sends the template of the options, with today's date as its parameter
+// Reopen sends the template of the options, with today's date as its parameter
 // and a button whose press is core.InAsked (SPEC 7, CHANNELS B.8).
-func (t *teasing) Tease(ctx context.Context, to core.Address, key string) (core.Receipt, error) {
+func (t *reopening) Reopen(ctx context.Context, to core.Address, key string) (core.Receipt, error) {
 	m, err := addressed(to, core.Part{Key: key})
 	if err != nil {
 		return core.Receipt{}, err
 	}
 	m.Type = "template"
-	m.Template = teaser(t.opts.SummaryTemplate, t.opts.TemplateLanguage, dateInWords(t.opts.TemplateLanguage, t.now()))
+	m.Template = summaryTemplate(t.opts.SummaryTemplate, t.opts.TemplateLanguage, dateInWords(t.opts.TemplateLanguage, t.now()))
 	receipt, err := t.deliver(ctx, to, m)
 	if err != nil {
 		return core.Receipt{}, fmt.Errorf("send the template %s: %w", t.opts.SummaryTemplate, err)
@@ -52,10 +52,10 @@ func (t *teasing) Tease(ctx context.Context, to core.Address, key string) (core.
 	return receipt, nil
 }
 
-func teaser(name, code, date string) *templateRef {
+func summaryTemplate(name, code, date string) *templateRef {
 	return &templateRef{Name: name, Language: language{Policy: "deterministic", Code: code}, Components: []component{
 		{Type: "body", Parameters: []parameter{{Type: "text", Text: oneLine(date)}}},
-		{Type: "button", SubType: "quick_reply", Index: "0", Parameters: []parameter{{Type: "payload", Payload: teaserPayload}}},
+		{Type: "button", SubType: "quick_reply", Index: "0", Parameters: []parameter{{Type: "payload", Payload: waitingPayload}}},
 	}}
 }
 
