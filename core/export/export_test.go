@@ -4,6 +4,7 @@ import (
 	"archive/zip"
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -16,6 +17,7 @@ import (
 	"github.com/everthread/everthread/core/export"
 	"github.com/everthread/everthread/core/store/sqlite"
 	"github.com/everthread/everthread/core/store/sqlite/sqlitetest"
+	"github.com/everthread/everthread/core/store/sqlstore"
 )
 
 var noon = time.Date(2026, 11, 18, 12, 0, 0, 0, time.UTC)
@@ -35,7 +37,7 @@ func (w *world) person(name string) (core.User, core.Identity) {
 	w.t.Helper()
 	a := core.Address{Channel: "telegram", Account: "1", External: name}
 	u, err := w.st.AddUserAt(w.t.Context(), core.User{Name: name, Role: core.RoleMember, CreatedAt: noon, Settings: core.Settings{Zone: "Europe/Paris",
-		Embeddings: core.OwnEmbeddings{Provider: "openai", Sealed: "a secret"}}}, core.Identity{Address: a, LastUsed: noon})
+		Embeddings: core.OwnEmbeddings{Provider: "openai", Sealed: "a secret"}}}, core.Identity{Address: a, Name: name + " from the woods", LastUsed: noon})
 	if err != nil {
 		w.t.Fatal(err)
 	}
@@ -149,6 +151,113 @@ func TestEverythingOfAUserAndNothingOfAnother(t *testing.T) {
 	if got := files["threads/"+threadOf(files)+".md"]; !strings.Contains(got, "in the thread") || !strings.Contains(got, "# ../../etc/pass*wd") {
 		t.Errorf("the thread is %q of %v", got, threadOf(files))
 	}
+}
+
+// TestEveryTableOfWordsIsExported holds exports to the registry of tables: whatever
+// words stand in a table that names a file stand in that file.
+func TestEveryTableOfWordsIsExported(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	ada, at := w.person("Ada")
+	w.fill(at)
+	files := w.export(ada.ID, t.TempDir())
+	for _, table := range sqlstore.Tables() {
+		if table.Export == "" || strings.HasPrefix(table.Export, "-") {
+			continue
+		}
+		var text string
+		for name, content := range files {
+			if name == table.Export || strings.HasSuffix(table.Export, "/") && strings.HasPrefix(name, table.Export) {
+				text += content
+			}
+		}
+		words := w.words(ada.ID, table)
+		if len(words) == 0 {
+			t.Errorf("%s has no words here: fill it, so that its export can be looked at", table.Name)
+		}
+		for _, word := range words {
+			if !strings.Contains(text, word) {
+				t.Errorf("%q of %s is not in %s", word, table.Name, table.Export)
+			}
+		}
+	}
+}
+
+// fill writes words into every table that is exported.
+func (w *world) fill(at core.Identity) {
+	w.t.Helper()
+	w.say(at, noon, core.NewMessage{Text: "a heffalump came", ForwardedFrom: "Pooh", Quote: &core.Quote{Text: "a woozle"}})
+	edit := core.Inbound{Address: at.Address, EventID: "e", Target: "1", Kind: core.InEdit}
+	if err := w.st.Edit(w.t.Context(), at.User, at.ID, edit, core.NewMessage{Text: "two heffalumps came", SentAt: noon}, noon); err != nil {
+		w.t.Fatal(err)
+	}
+	if _, err := w.st.DB().Exec(`INSERT INTO summaries (user_id, segment_id, version, label, body, tokens, covers, model, usage, ungrounded, final, created_at)
+		SELECT user_id, id, 1, label, '## Heffalumps', 3, '[]', 'm', '{}', 0, 0, 0 FROM segments`); err != nil {
+		w.t.Fatal(err)
+	}
+	if _, err := w.st.Note(w.t.Context(), core.Note{User: at.User, Now: noon, Effects: []core.Effect{
+		core.AddItem{Item: core.Item{Theme: "garden", Type: core.ItemFact, Content: "likes roses", Tags: []string{"flowers"}}, Digest: "d",
+			Theme: core.Theme{Slug: "garden", Name: "Garden", Description: "what grows"}, At: noon},
+		core.OpenLoop{Loop: core.Loop{Text: "buy seeds"}, At: noon},
+		core.SetReminder{Reminder: core.Reminder{Text: "tea", DueAt: noon.Add(time.Hour), State: core.ReminderActive}, At: noon},
+		core.OpenThread{Identity: at.ID, Title: "Honey", At: noon}}}); err != nil {
+		w.t.Fatal(err)
+	}
+}
+
+// words are what stands in the columns of words of a user's rows of a table, the
+// strings of JSON one by one, written as in JSON.
+func (w *world) words(user core.UserID, table sqlstore.Table) (out []string) {
+	w.t.Helper()
+	owner := table.Owner
+	if owner == "" {
+		owner = "id"
+	}
+	for _, column := range table.Words {
+		rows, err := w.st.DB().Query(`SELECT `+column+` FROM `+table.Name+` WHERE `+owner+` = $1`, user)
+		if err != nil {
+			w.t.Fatal(err)
+		}
+		for rows.Next() {
+			var text string
+			if err := rows.Scan(&text); err != nil {
+				w.t.Fatal(err)
+			}
+			out = append(out, leaves(text)...)
+		}
+		if err := errors.Join(rows.Err(), rows.Close()); err != nil {
+			w.t.Fatal(err)
+		}
+	}
+	return out
+}
+
+func leaves(text string) (out []string) {
+	var value any
+	if json.Unmarshal([]byte(text), &value) != nil {
+		value = text
+	}
+	var walk func(v any)
+	walk = func(v any) {
+		switch v := v.(type) {
+		case string:
+			if v != "" {
+				out = append(out, v)
+			}
+		case []any:
+			for _, x := range v {
+				walk(x)
+			}
+		case map[string]any:
+			for key, x := range v {
+				if key != "sealed" { // a key of theirs, which never leaves
+					walk(x)
+				}
+			}
+		}
+	}
+	walk(value)
+	return out
 }
 
 func threadOf(files map[string]string) string {

@@ -98,6 +98,9 @@ func testClassified(b *bench) {
 		if (len(t.Words) == 0) != (t.Forget == "") {
 			b.t.Errorf("%s: what becomes of its words when a message is forgotten is %q", t.Name, t.Forget)
 		}
+		if (len(t.Words) == 0) != (t.Export == "") {
+			b.t.Errorf("%s: the words' place in an export is %q", t.Name, t.Export)
+		}
 		for column, of := range t.Refs {
 			if t.Page > 0 && (of == "threads" || of == "segments") {
 				b.t.Errorf("%s.%s names one of %s, whose numbers a merge does not just shift: it needs a copying of its own", t.Name, column, of)
