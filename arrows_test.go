@@ -184,7 +184,7 @@ func isAdapter(room string) bool { return strings.HasPrefix(room, "adapters/") }
 // isTier is true for the rooms between features and the vocabulary: features and
 // adapters may import them, and they import none of those.
 func isTier(room string) bool {
-	return slices.Contains([]string{"core/trust", "core/job", "core/media"}, room)
+	return slices.Contains([]string{"core/trust", "core/job", "core/media", "core/disk"}, room)
 }
 
 // isLeaf is true for the rooms of pure functions below features and adapters: they

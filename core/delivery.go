@@ -1,6 +1,9 @@
 package core
 
-import "time"
+import (
+	"context"
+	"time"
+)
 
 // DeliveryState is the state of a delivery or of one part.
 type DeliveryState string
@@ -89,4 +92,34 @@ type PartResult struct {
 type Target struct {
 	Identity Identity
 	Why      string
+}
+
+// DeliveryStore brings parts to their addresses.
+type DeliveryStore interface {
+	// ClaimDelivery takes a due delivery job; its next part is stored as sending.
+	// A part that was sending already comes back as DeliveryUnknown. nil: taken.
+	ClaimDelivery(ctx context.Context, ref JobRef, c Claim) (*Delivery, error)
+	// FinishPart stores what became of part n and, if it was sent and another
+	// follows, that one as sending (more). Else the job ends or waits.
+	FinishPart(ctx context.Context, d *Delivery, n int, r PartResult, now time.Time) (more bool, err error)
+	// Delivering reports whether a delivery to an address is under way or waits.
+	Delivering(ctx context.Context, user UserID, to Address) (bool, error)
+	// Deliveries lists deliveries, newest first.
+	Deliveries(ctx context.Context, q DeliveryQuery) ([]Delivery, error)
+	// Redeliver makes a failed, parked, expired or unknown delivery pending again.
+	Redeliver(ctx context.Context, user UserID, id DeliveryID, now time.Time) error
+	// Redirect sends the message of a parked delivery, of which no part was sent, to
+	// another address; the parked one ends. ErrChanged if it is not so any more.
+	Redirect(ctx context.Context, d Delivery, to NewDelivery, now time.Time) error
+	// SetBlocked records that an identity can or cannot be written to. What is
+	// parked goes out after the reply to what it writes next.
+	SetBlocked(ctx context.Context, user UserID, identity IdentityID, blocked bool, now time.Time) error
+}
+
+// DeliveryQuery selects deliveries. User 0 means all users: for the owner's
+// view of failures only.
+type DeliveryQuery struct {
+	User   UserID
+	States []DeliveryState
+	Limit  int
 }

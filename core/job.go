@@ -1,6 +1,7 @@
 package core
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"net/url"
@@ -100,4 +101,35 @@ func ParseAddressKey(key string) (Address, bool) {
 	}
 	account, err := url.QueryUnescape(parts[2])
 	return Address{Channel: parts[1], Account: account, External: parts[3]}, err == nil
+}
+
+// JobStore is the queue. Claims of turns and deliveries have methods of their own.
+type JobStore interface {
+	// Due returns heads that may run now (and running ones whose lease lapsed),
+	// oldest first, and when the next one will be due (zero: none is waiting).
+	Due(ctx context.Context, queues []string, now time.Time, limit int) ([]JobRef, time.Time, error)
+	// Claim takes a due job; nil if it was taken.
+	Claim(ctx context.Context, ref JobRef, c Claim) (*Job, error)
+	// Enqueue adds jobs.
+	Enqueue(ctx context.Context, jobs ...NewJob) error
+	// Extend moves the end of a lease. ErrFenced if it was lost.
+	Extend(ctx context.Context, user UserID, l Lease, until time.Time) error
+	// Finish ends a job: done if cause is empty, dead otherwise.
+	Finish(ctx context.Context, user UserID, l Lease, cause string) error
+}
+
+// JobAdmin looks after jobs.
+type JobAdmin interface {
+	// RetryJob gives a claimed job back, to run again at `at`, with what it had
+	// reserved. Without a cause it was put off, which is no failure of its.
+	RetryJob(ctx context.Context, user UserID, l Lease, at time.Time, cause string) error
+	// DeadJobs lists jobs that gave up, newest first.
+	DeadJobs(ctx context.Context, limit int) ([]Job, error)
+	// Lapse ends every lease at once and returns how many there were: for a
+	// store whose only server has just started. Whoever still works is fenced.
+	Lapse(ctx context.Context) (int, error)
+	// Revive makes a dead job ready again.
+	Revive(ctx context.Context, user UserID, id JobID, now time.Time) error
+	// QueueStats tells how many jobs each queue holds and since when the oldest waits.
+	QueueStats(ctx context.Context) ([]QueueStat, error)
 }

@@ -211,67 +211,6 @@ type UndoReader interface {
 	Undoable(ctx context.Context, user UserID, id int64, now time.Time) (Undoable, error)
 }
 
-// DeliveryStore brings parts to their addresses.
-type DeliveryStore interface {
-	// ClaimDelivery takes a due delivery job; its next part is stored as sending.
-	// A part that was sending already comes back as DeliveryUnknown. nil: taken.
-	ClaimDelivery(ctx context.Context, ref JobRef, c Claim) (*Delivery, error)
-	// FinishPart stores what became of part n and, if it was sent and another
-	// follows, that one as sending (more). Else the job ends or waits.
-	FinishPart(ctx context.Context, d *Delivery, n int, r PartResult, now time.Time) (more bool, err error)
-	// Delivering reports whether a delivery to an address is under way or waits.
-	Delivering(ctx context.Context, user UserID, to Address) (bool, error)
-	// Deliveries lists deliveries, newest first.
-	Deliveries(ctx context.Context, q DeliveryQuery) ([]Delivery, error)
-	// Redeliver makes a failed, parked, expired or unknown delivery pending again.
-	Redeliver(ctx context.Context, user UserID, id DeliveryID, now time.Time) error
-	// Redirect sends the message of a parked delivery, of which no part was sent, to
-	// another address; the parked one ends. ErrChanged if it is not so any more.
-	Redirect(ctx context.Context, d Delivery, to NewDelivery, now time.Time) error
-	// SetBlocked records that an identity can or cannot be written to. What is
-	// parked goes out after the reply to what it writes next.
-	SetBlocked(ctx context.Context, user UserID, identity IdentityID, blocked bool, now time.Time) error
-}
-
-// DeliveryQuery selects deliveries. User 0 means all users: for the owner's
-// view of failures only.
-type DeliveryQuery struct {
-	User   UserID
-	States []DeliveryState
-	Limit  int
-}
-
-// JobStore is the queue. Claims of turns and deliveries have methods of their own.
-type JobStore interface {
-	// Due returns heads that may run now (and running ones whose lease lapsed),
-	// oldest first, and when the next one will be due (zero: none is waiting).
-	Due(ctx context.Context, queues []string, now time.Time, limit int) ([]JobRef, time.Time, error)
-	// Claim takes a due job; nil if it was taken.
-	Claim(ctx context.Context, ref JobRef, c Claim) (*Job, error)
-	// Enqueue adds jobs.
-	Enqueue(ctx context.Context, jobs ...NewJob) error
-	// Extend moves the end of a lease. ErrFenced if it was lost.
-	Extend(ctx context.Context, user UserID, l Lease, until time.Time) error
-	// Finish ends a job: done if cause is empty, dead otherwise.
-	Finish(ctx context.Context, user UserID, l Lease, cause string) error
-}
-
-// JobAdmin looks after jobs.
-type JobAdmin interface {
-	// RetryJob gives a claimed job back, to run again at `at`, with what it had
-	// reserved. Without a cause it was put off, which is no failure of its.
-	RetryJob(ctx context.Context, user UserID, l Lease, at time.Time, cause string) error
-	// DeadJobs lists jobs that gave up, newest first.
-	DeadJobs(ctx context.Context, limit int) ([]Job, error)
-	// Lapse ends every lease at once and returns how many there were: for a
-	// store whose only server has just started. Whoever still works is fenced.
-	Lapse(ctx context.Context) (int, error)
-	// Revive makes a dead job ready again.
-	Revive(ctx context.Context, user UserID, id JobID, now time.Time) error
-	// QueueStats tells how many jobs each queue holds and since when the oldest waits.
-	QueueStats(ctx context.Context) ([]QueueStat, error)
-}
-
 // QueueStat is the depth of a queue.
 type QueueStat struct {
 	Queue  string

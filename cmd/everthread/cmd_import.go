@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/everthread/everthread/core"
+	"github.com/everthread/everthread/core/disk"
 	"github.com/everthread/everthread/core/history"
 	"github.com/everthread/everthread/core/trust"
 )
@@ -96,12 +97,12 @@ func (c importCmd) bring(ctx context.Context, d *desk, a *app, u core.User, file
 
 // noRoom says of an error of the store where room is needed, if it is one of that.
 func (d *desk) noRoom(err error) error {
-	full, server := core.StoreFull(err)
+	full, server := disk.StoreFull(err)
 	switch {
 	case full && server:
 		return fmt.Errorf("the disk of the database server is full; make room there, and try again: %w", err)
 	case full:
-		return core.NoRoom(fmt.Errorf("%w: %w", syscall.ENOSPC, err), d.cfg.DataDir, 0)
+		return disk.NoRoom(fmt.Errorf("%w: %w", syscall.ENOSPC, err), d.cfg.DataDir, 0)
 	}
 	return err
 }

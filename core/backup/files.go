@@ -16,7 +16,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/everthread/everthread/core"
+	"github.com/everthread/everthread/core/disk"
 )
 
 // writeFiles adds the key file and the attachments. What is removed meanwhile is
@@ -71,7 +71,7 @@ func addFile(ctx context.Context, w *writer, root *os.Root, name string) error {
 // steady writes to a file a little at a time: whoever waits for the disk, as a
 // reply does that is being stored, waits for little of ours.
 type steady struct {
-	file  core.Draft
+	file  disk.File
 	ctx   context.Context
 	wait  func(ctx context.Context, d time.Duration)
 	size  int64

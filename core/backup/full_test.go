@@ -14,26 +14,28 @@ import (
 
 	"github.com/everthread/everthread/core"
 	"github.com/everthread/everthread/core/backup"
+	"github.com/everthread/everthread/core/disk"
 	"github.com/everthread/everthread/core/fulltest"
+	"github.com/everthread/everthread/core/text"
 )
 
-// disk has room for left more bytes, or fails otherwise.
-type disk struct {
+// smallDisk has room for left more bytes, or fails otherwise.
+type smallDisk struct {
 	left        int64
 	silent      bool // what has no room is left out, and nobody is told
 	sync, close error
 	took        int64
 }
 
-func (d *disk) take(f core.Draft) core.Draft { return onDisk{f, d} }
+func (d *smallDisk) take(f disk.File) disk.File { return onDisk{f, d} }
 
 type onDisk struct {
-	core.Draft
-	disk *disk
+	disk.File
+	disk *smallDisk
 }
 
 func (f onDisk) Write(p []byte) (int, error) {
-	n, err := f.Draft.Write(p[:min(int64(len(p)), f.disk.left)])
+	n, err := f.File.Write(p[:min(int64(len(p)), f.disk.left)])
 	f.disk.left -= int64(n)
 	f.disk.took += int64(n)
 	if err == nil && n < len(p) && !f.disk.silent {
@@ -42,14 +44,14 @@ func (f onDisk) Write(p []byte) (int, error) {
 	return n, err
 }
 
-func (f onDisk) Sync() error  { return errors.Join(f.Draft.Sync(), f.disk.sync) }
-func (f onDisk) Close() error { return errors.Join(f.Draft.Close(), f.disk.close) }
+func (f onDisk) Sync() error  { return errors.Join(f.File.Sync(), f.disk.sync) }
+func (f onDisk) Close() error { return errors.Join(f.File.Close(), f.disk.close) }
 
 const endless = 1 << 40
 
 // faults are disks that fail, of which a whole one takes so many bytes.
-func faults(whole int64) map[string]*disk {
-	out := map[string]*disk{
+func faults(whole int64) map[string]*smallDisk {
+	out := map[string]*smallDisk{
 		"sync":  {left: endless, sync: syscall.EIO},
 		"quota": {left: endless, sync: syscall.EDQUOT},
 		"close": {left: endless, close: syscall.ENOSPC},
@@ -57,14 +59,14 @@ func faults(whole int64) map[string]*disk {
 	}
 	steps := fulltest.Size[int64](4, 12)
 	for n := range steps {
-		out[fmt.Sprint(n, " of ", steps)] = &disk{left: whole * n / steps}
+		out[fmt.Sprint(n, " of ", steps)] = &smallDisk{left: whole * n / steps}
 	}
-	out["a byte less"] = &disk{left: whole - 1}
+	out["a byte less"] = &smallDisk{left: whole - 1}
 	return out
 }
 
 // said is what an error of a disk has to say.
-func (d *disk) said(dir string) string {
+func (d *smallDisk) said(dir string) string {
 	switch {
 	case errors.Is(d.sync, syscall.EIO):
 		return "input/output error"
@@ -101,7 +103,7 @@ func TestABackupWithoutRoomSaysWhatItNeeds(t *testing.T) {
 	for _, tables := range []bool{false, true} {
 		m, _ := engine(t, tables)
 		dir := t.TempDir()
-		counted := &disk{left: endless}
+		counted := &smallDisk{left: endless}
 		m.Disk = counted.take
 		if _, err := m.Make(t.Context(), dir, 2); err != nil {
 			t.Fatal(err)
@@ -113,11 +115,11 @@ func TestABackupWithoutRoomSaysWhatItNeeds(t *testing.T) {
 			if err == nil || !strings.HasPrefix(err.Error(), "write the backup: ") || !strings.Contains(err.Error(), d.said(dir)) {
 				t.Errorf("tables %t, %s: %v, want %q", tables, name, err, d.said(dir))
 			}
-			needs := "up to " + core.Bytes(2*(13+3<<20)+66_000+8) + " are needed: "
+			needs := "up to " + text.Bytes(2*(13+3<<20)+66_000+8) + " are needed: "
 			if tables {
 				needs = " were written until then"
 			}
-			if core.Full(err) && !strings.Contains(err.Error(), needs) {
+			if disk.Full(err) && !strings.Contains(err.Error(), needs) {
 				t.Errorf("tables %t, %s: %v, want %q", tables, name, err, needs)
 			}
 			if got := tree(t, dir); !maps.Equal(got, old) {
@@ -157,7 +159,7 @@ func TestARestoreWithoutRoomSaysWhatItNeeds(t *testing.T) {
 	for _, tables := range []bool{false, true} {
 		m, to := engine(t, tables)
 		file := made(t, m)
-		counted := &disk{left: endless}
+		counted := &smallDisk{left: endless}
 		r := to(t.TempDir())
 		r.Disk = counted.take
 		if _, err := r.Restore(t.Context(), file); err != nil {
@@ -173,8 +175,8 @@ func TestARestoreWithoutRoomSaysWhatItNeeds(t *testing.T) {
 			r := to(dir)
 			r.Force, r.Disk = true, d.take
 			_, err := r.Restore(t.Context(), file)
-			needs := core.Bytes(map[bool]int64{false: 2*(13+3<<20) + 66_000 + 8, true: 66_000}[tables])
-			if err == nil || !strings.Contains(err.Error(), d.said(dir)) || core.Full(err) && !strings.Contains(err.Error(), "up to "+needs+" are needed: ") {
+			needs := text.Bytes(map[bool]int64{false: 2*(13+3<<20) + 66_000 + 8, true: 66_000}[tables])
+			if err == nil || !strings.Contains(err.Error(), d.said(dir)) || disk.Full(err) && !strings.Contains(err.Error(), "up to "+needs+" are needed: ") {
 				t.Errorf("tables %t, %s: %v, want %q and %s", tables, name, err, d.said(dir), needs)
 			}
 			if got := tree(t, dir); len(got) != 1 || got["media/1/old"] != "old" {

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/everthread/everthread/core"
+	"github.com/everthread/everthread/core/disk"
 )
 
 // Maker makes backups of one gateway. Either File or Tables is its store.
@@ -34,7 +35,7 @@ type Maker struct {
 	// Crash is told each step, for tests that die there.
 	Crash func(step string)
 	// Disk stands before what is written, for tests; nil: nothing does.
-	Disk core.Disk
+	Disk disk.Wrap
 }
 
 // Result is a backup that was made.

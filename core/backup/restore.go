@@ -12,7 +12,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/everthread/everthread/core"
+	"github.com/everthread/everthread/core/disk"
 )
 
 // Unfinished is the folder in a data folder that stands for a restore that was
@@ -47,7 +47,7 @@ type Restorer struct {
 	// Crash is told each step, for tests that die there.
 	Crash func(step string)
 	// Disk stands before what is written, for tests; nil: nothing does.
-	Disk core.Disk
+	Disk disk.Wrap
 
 	root  *os.Root
 	dir   string // that was made last

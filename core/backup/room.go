@@ -8,18 +8,19 @@ import (
 	"path/filepath"
 	"syscall"
 
-	"github.com/everthread/everthread/core"
+	"github.com/everthread/everthread/core/disk"
+	"github.com/everthread/everthread/core/text"
 )
 
 // noRoom says what a backup takes, if err says that there was no room for it.
 func (m *Maker) noRoom(err error, d *draft) error {
 	switch {
-	case !core.Full(err):
+	case !disk.Full(err):
 		return err
 	case m.File == nil: // only the server knows how much its tables are
-		return fmt.Errorf("%w (%s were written until then)", core.NoRoom(err, filepath.Dir(d.file.Name()), 0), core.Bytes(d.result.Size))
+		return fmt.Errorf("%w (%s were written until then)", disk.NoRoom(err, filepath.Dir(d.file.Name()), 0), text.Bytes(d.result.Size))
 	}
-	return core.NoRoom(err, filepath.Dir(d.file.Name()), m.wants())
+	return disk.NoRoom(err, filepath.Dir(d.file.Name()), m.wants())
 }
 
 // wants is how many bytes a backup takes at most while it is made: whatever is
@@ -45,14 +46,14 @@ func (m *Maker) wants() (total int64) {
 // noRoom says what a backup takes when it is unpacked, if err says that there was
 // no room for it. undone is what came of clearing away.
 func (r *Restorer) noRoom(err error, a *Reader, undone error) error {
-	full, server := core.StoreFull(err)
+	full, server := disk.StoreFull(err)
 	switch {
 	case full && server:
 		err = fmt.Errorf("the disk of the database server is full; make room there, and try again: %w", err)
 	case full: // it was unpacked, and could not be brought up to date
-		err = core.NoRoom(fmt.Errorf("%w: %w", syscall.ENOSPC, err), r.Data, r.wants(a))
-	case core.Full(err):
-		err = core.NoRoom(err, r.Data, r.wants(a))
+		err = disk.NoRoom(fmt.Errorf("%w: %w", syscall.ENOSPC, err), r.Data, r.wants(a))
+	case disk.Full(err):
+		err = disk.NoRoom(err, r.Data, r.wants(a))
 	}
 	return errors.Join(err, undone)
 }

@@ -9,6 +9,8 @@ import (
 	"path/filepath"
 
 	"github.com/everthread/everthread/core"
+	"github.com/everthread/everthread/core/disk"
+	"github.com/everthread/everthread/core/text"
 )
 
 // Saver writes exports into files. All fields but Disk are required.
@@ -19,7 +21,7 @@ type Saver struct {
 	// Crash is told each step, for tests that die there.
 	Crash func(step string)
 	// Disk stands before what is written, for tests; nil: nothing does.
-	Disk core.Disk
+	Disk disk.Wrap
 }
 
 // partialPattern is what a file is called that is not whole.
@@ -37,7 +39,7 @@ func (s *Saver) Save(ctx context.Context, file string, user core.UserID, progres
 		err = about.Err
 	}
 	if err != nil {
-		return fmt.Errorf("write the export: %w", core.NoRoom(err, dir, 0))
+		return fmt.Errorf("write the export: %w", disk.NoRoom(err, dir, 0))
 	}
 	unlock, err := s.Lock(f.Name())
 	if err != nil {
@@ -54,15 +56,15 @@ func (s *Saver) Save(ctx context.Context, file string, user core.UserID, progres
 		return nil
 	}
 	_ = os.Remove(f.Name())
-	if core.Full(err) {
-		return fmt.Errorf("write the export: %w (%s were written until then)", core.NoRoom(err, dir, 0), core.Bytes(size))
+	if disk.Full(err) {
+		return fmt.Errorf("write the export: %w (%s were written until then)", disk.NoRoom(err, dir, 0), text.Bytes(size))
 	}
 	return err
 }
 
 // fill writes a file and closes it.
-func (s *Saver) fill(ctx context.Context, f core.Draft, user core.UserID, progress func(int)) (size int64, err error) {
-	out := &counted{Draft: f}
+func (s *Saver) fill(ctx context.Context, f disk.File, user core.UserID, progress func(int)) (size int64, err error) {
+	out := &counted{File: f}
 	err = s.Write(ctx, out, user, progress)
 	if err == nil {
 		err = f.Sync()
@@ -72,13 +74,13 @@ func (s *Saver) fill(ctx context.Context, f core.Draft, user core.UserID, progre
 
 // counted counts what was written.
 type counted struct {
-	core.Draft
+	disk.File
 	size int64
 }
 
 // Write writes.
 func (c *counted) Write(p []byte) (int, error) {
-	n, err := c.Draft.Write(p)
+	n, err := c.File.Write(p)
 	c.size += int64(n)
 	return n, err
 }

@@ -14,25 +14,26 @@ import (
 	"time"
 
 	"github.com/everthread/everthread/core"
+	"github.com/everthread/everthread/core/disk"
 	"github.com/everthread/everthread/core/export"
 )
 
-// disk has room for left more bytes, or fails otherwise.
-type disk struct {
-	core.Draft
+// smallDisk has room for left more bytes, or fails otherwise.
+type smallDisk struct {
+	disk.File
 	left        int
 	took        int
 	silent      bool // what has no room is left out, and nobody is told
 	sync, close error
 }
 
-func (d *disk) take(f core.Draft) core.Draft {
-	d.Draft = f
+func (d *smallDisk) take(f disk.File) disk.File {
+	d.File = f
 	return d
 }
 
-func (d *disk) Write(p []byte) (int, error) {
-	n, err := d.Draft.Write(p[:min(len(p), d.left)])
+func (d *smallDisk) Write(p []byte) (int, error) {
+	n, err := d.File.Write(p[:min(len(p), d.left)])
 	d.left -= n
 	d.took += n
 	if err == nil && n < len(p) && !d.silent {
@@ -41,8 +42,8 @@ func (d *disk) Write(p []byte) (int, error) {
 	return n, err
 }
 
-func (d *disk) Sync() error  { return errors.Join(d.Draft.Sync(), d.sync) }
-func (d *disk) Close() error { return errors.Join(d.Draft.Close(), d.close) }
+func (d *smallDisk) Sync() error  { return errors.Join(d.File.Sync(), d.sync) }
+func (d *smallDisk) Close() error { return errors.Join(d.File.Close(), d.close) }
 
 // saver writes exports of somebody who said something and sent a file.
 func saver(t *testing.T) (*export.Saver, core.UserID) {
@@ -92,16 +93,16 @@ func TestAnExportWithoutRoomLeavesNothing(t *testing.T) {
 	t.Parallel()
 	s, user := saver(t)
 	dir := t.TempDir()
-	counted := &disk{left: 1 << 40}
+	counted := &smallDisk{left: 1 << 40}
 	s.Disk = counted.take
 	if err := s.Save(t.Context(), filepath.Join(dir, "first.zip"), user, nil); err != nil {
 		t.Fatal(err)
 	}
 	file := filepath.Join(dir, "second.zip")
-	faults := map[string]*disk{"sync": {left: 1 << 40, sync: syscall.EIO}, "close": {left: 1 << 40, close: syscall.ENOSPC}, "short": {left: counted.took / 2, silent: true},
+	faults := map[string]*smallDisk{"sync": {left: 1 << 40, sync: syscall.EIO}, "close": {left: 1 << 40, close: syscall.ENOSPC}, "short": {left: counted.took / 2, silent: true},
 		"a byte less": {left: counted.took - 1}}
 	for n := range 20 {
-		faults[fmt.Sprint(n, " twentieths")] = &disk{left: counted.took * n / 20}
+		faults[fmt.Sprint(n, " twentieths")] = &smallDisk{left: counted.took * n / 20}
 	}
 	for name, d := range faults {
 		s.Disk = d.take
@@ -113,7 +114,7 @@ func TestAnExportWithoutRoomLeavesNothing(t *testing.T) {
 		case "short":
 			want = "short write"
 		}
-		if err == nil || !strings.Contains(err.Error(), want) || core.Full(err) && (!strings.Contains(err.Error(), "make room there, and try again") || !strings.Contains(err.Error(), " were written until then")) {
+		if err == nil || !strings.Contains(err.Error(), want) || disk.Full(err) && (!strings.Contains(err.Error(), "make room there, and try again") || !strings.Contains(err.Error(), " were written until then")) {
 			t.Errorf("%s: %v, want %q", name, err, want)
 		}
 		if got := names(t, dir); got != "first.zip" {

@@ -33,7 +33,7 @@ func TestARepeatedUpdateIsAnsweredOnce(t *testing.T) {
 }
 
 func TestABurstIsOneTurn(t *testing.T) {
-	w := newWorld(t, func(o *gateway.Options) { o.Settings.Debounce = 150 * time.Millisecond })
+	w := newWorld(t, func(o *gateway.Options) { o.Settings.Debounce = 2 * time.Second })
 	w.say("one")
 	w.say("two")
 	w.say("three")

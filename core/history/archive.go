@@ -14,7 +14,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/everthread/everthread/core"
+	"github.com/everthread/everthread/core/text"
 )
 
 // Bounds of archives.
@@ -156,7 +156,7 @@ func (l *listing) ReadAt(p []byte, at int64) (int, error) {
 	case l.entries > maxEntries || claimed(p[:n]) > maxEntries:
 		return 0, errMany
 	case l.read > maxListing:
-		return 0, fmt.Errorf("the names of its files take more than %s", core.Bytes(maxListing))
+		return 0, fmt.Errorf("the names of its files take more than %s", text.Bytes(maxListing))
 	}
 	return n, err
 }

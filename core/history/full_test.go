@@ -16,33 +16,35 @@ import (
 	"time"
 
 	"github.com/everthread/everthread/core"
+	"github.com/everthread/everthread/core/disk"
 	"github.com/everthread/everthread/core/history"
+	"github.com/everthread/everthread/core/text"
 )
 
-// disk has room for left more bytes, or fails otherwise.
-type disk struct {
+// smallDisk has room for left more bytes, or fails otherwise.
+type smallDisk struct {
 	left        int
 	silent      bool // what has no room is left out, and nobody is told
 	sync, close error
 }
 
-func (d *disk) take(f core.Draft) core.Draft { return onDisk{f, d} }
+func (d *smallDisk) take(f disk.File) disk.File { return onDisk{f, d} }
 
 type onDisk struct {
-	core.Draft
-	disk *disk
+	disk.File
+	disk *smallDisk
 }
 
 func (f onDisk) Write(p []byte) (int, error) {
-	n, err := f.Draft.Write(p[:min(len(p), f.disk.left)])
+	n, err := f.File.Write(p[:min(len(p), f.disk.left)])
 	if f.disk.left -= n; err == nil && n < len(p) && !f.disk.silent {
 		err = syscall.ENOSPC
 	}
 	return n, err
 }
 
-func (f onDisk) Sync() error  { return errors.Join(f.Draft.Sync(), f.disk.sync) }
-func (f onDisk) Close() error { return errors.Join(f.Draft.Close(), f.disk.close) }
+func (f onDisk) Sync() error  { return errors.Join(f.File.Sync(), f.disk.sync) }
+func (f onDisk) Close() error { return errors.Join(f.File.Close(), f.disk.close) }
 
 // album is a chat with files of so many bytes, and their names.
 func album(files, size int) map[string]string {
@@ -85,7 +87,7 @@ func (w *world) kept() []string {
 }
 
 // run imports an archive with a disk.
-func (w *world) run(format, file string, d core.Disk) (history.Result, error) {
+func (w *world) run(format, file string, d disk.Wrap) (history.Result, error) {
 	w.t.Helper()
 	a, o := open(w.t, file), paris(w.t)
 	s, err := history.NewSurvey(a, format, o, "", w.u.Name, w.label)
@@ -101,9 +103,9 @@ func TestFilesWithoutRoomSayWhatTheyNeed(t *testing.T) {
 	t.Parallel()
 	const files, size = 5, 100_000
 	dir := spread(t, album(files, size))
-	faults := map[string]*disk{"sync": {left: 1 << 30, sync: syscall.EIO}, "close": {left: 1 << 30, close: syscall.ENOSPC}, "short": {left: size / 2, silent: true}, "a byte less": {left: files*size - 1}}
+	faults := map[string]*smallDisk{"sync": {left: 1 << 30, sync: syscall.EIO}, "close": {left: 1 << 30, close: syscall.ENOSPC}, "short": {left: size / 2, silent: true}, "a byte less": {left: files*size - 1}}
 	for n := range 10 {
-		faults[fmt.Sprint(n, " tenths")] = &disk{left: files * size * n / 10}
+		faults[fmt.Sprint(n, " tenths")] = &smallDisk{left: files * size * n / 10}
 	}
 	for name, d := range faults {
 		w := newWorld(t)
@@ -115,13 +117,13 @@ func TestFilesWithoutRoomSayWhatTheyNeed(t *testing.T) {
 		case "short":
 			want = "short write"
 		}
-		if err == nil || !strings.HasPrefix(err.Error(), "copy ") || !strings.Contains(err.Error(), want) || core.Full(err) && !strings.Contains(err.Error(), " are needed: ") {
+		if err == nil || !strings.HasPrefix(err.Error(), "copy ") || !strings.Contains(err.Error(), want) || disk.Full(err) && !strings.Contains(err.Error(), " are needed: ") {
 			t.Errorf("%s: %v, want %q", name, err, want)
 		}
 		if got := w.kept(); len(got) > 0 || out.Files != 0 {
 			t.Errorf("%s: it left %v and says %+v", name, got, out)
 		}
-		if name == "0 tenths" && !strings.Contains(err.Error(), "up to "+core.Bytes(files*size)+" are needed") {
+		if name == "0 tenths" && !strings.Contains(err.Error(), "up to "+text.Bytes(files*size)+" are needed") {
 			t.Errorf("%s: %v", name, err)
 		}
 		if out, err := w.run("telegram", dir, nil); err != nil || out.Fresh != files || out.Files != files || len(w.kept()) != files {
@@ -314,14 +316,14 @@ func TestABombOfFiles(t *testing.T) {
 	files["files/0.bin"] = strings.Repeat("0", size)
 	w := newWorld(t)
 	w.max = size
-	out, err := w.run("telegram", pack(t, files), func(f core.Draft) core.Draft { return hole{f} })
+	out, err := w.run("telegram", pack(t, files), func(f disk.File) disk.File { return hole{f} })
 	if err != nil || out.Fresh != messages || out.Files < 50 || out.Files > 53 || len(out.Missing) != shownMissing || !strings.Contains(out.Missing[0], "the files of the archive take too much") {
 		t.Errorf("got %+v, %v", out, err)
 	}
 }
 
 // hole takes whatever is written, and keeps nothing.
-type hole struct{ core.Draft }
+type hole struct{ disk.File }
 
 func (hole) Write(p []byte) (int, error) { return len(p), nil }
 

@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"github.com/everthread/everthread/core"
+	"github.com/everthread/everthread/core/disk"
 )
 
 // Media is where the files of messages are kept.
@@ -24,7 +25,7 @@ type Media struct {
 	Dir string // data_dir/media
 	Max int64  // bytes of one file
 	// Disk stands before what is written, for tests; nil: nothing does.
-	Disk core.Disk
+	Disk disk.Wrap
 }
 
 // Names of files that are being copied, and how old those are that nobody copies
@@ -112,7 +113,7 @@ func (r *run) bringFile(b *batch, f File, name string) (core.Attachment, error) 
 		_, was := os.Lstat(r.Media.path(file))
 		a.Size, a.MIME, err = r.Media.keep(in, f, r.Media.path(file))
 		if err != nil && in.err == nil {
-			return a, fmt.Errorf("copy %s: %w", f.Name, core.NoRoom(err, r.Media.Dir, max(r.wants-r.copied, a.Size)))
+			return a, fmt.Errorf("copy %s: %w", f.Name, disk.NoRoom(err, r.Media.Dir, max(r.wants-r.copied, a.Size)))
 		}
 		if err == nil {
 			b.copied = append(b.copied, copied{file, was != nil})

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/everthread/everthread/core"
+	"github.com/everthread/everthread/core/text"
 	"github.com/everthread/everthread/core/trust"
 )
 
@@ -217,7 +218,7 @@ func (s *Survey) Describe(w io.Writer, zone *time.Location) {
 		fmt.Fprintf(w, "  %s: %s, %s\n", trust.Line(p.Name), counted(p.Messages, "message"), map[string]string{"user": "the person", "assistant": "the assistant", "other": "as the person's, with the name before them"}[p.Is])
 	}
 	if s.Files > 0 {
-		fmt.Fprintf(w, "%s (%s), %d of them not in the archive\n", counted(s.Files, "file"), core.Bytes(s.Bytes), s.Missing)
+		fmt.Fprintf(w, "%s (%s), %d of them not in the archive\n", counted(s.Files, "file"), text.Bytes(s.Bytes), s.Missing)
 		for _, name := range s.Names {
 			fmt.Fprintf(w, "  missing: %s\n", trust.Line(name))
 		}

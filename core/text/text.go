@@ -5,6 +5,7 @@ package text
 import (
 	"crypto/sha256"
 	"encoding/hex"
+	"fmt"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -106,4 +107,17 @@ func Within(s string, n int) string {
 		return string(r[:n-1]) + "…"
 	}
 	return s
+}
+
+// Bytes returns a number of bytes as people read it, rounded up.
+func Bytes(n int64) string {
+	for _, unit := range []struct {
+		name string
+		size int64
+	}{{"GiB", 1 << 30}, {"MiB", 1 << 20}, {"KiB", 1 << 10}} {
+		if n >= 10*unit.size {
+			return fmt.Sprintf("%d %s", (n+unit.size-1)/unit.size, unit.name)
+		}
+	}
+	return fmt.Sprintf("%d bytes", n)
 }

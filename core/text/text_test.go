@@ -94,3 +94,12 @@ func TestShortening(t *testing.T) {
 		}
 	})
 }
+
+func TestBytes(t *testing.T) {
+	t.Parallel()
+	for n, want := range map[int64]string{0: "0 bytes", 10_239: "10239 bytes", 10_241: "11 KiB", 100 << 20: "100 MiB", 1<<34 + 1: "17 GiB"} {
+		if got := text.Bytes(n); got != want {
+			t.Errorf("%d is %s, want %s", n, got, want)
+		}
+	}
+}

@@ -1,4 +1,6 @@
-package core
+// Package disk is what programs must know of disks that are full: whether an error
+// means that, how much room there is, and how tests play it.
+package disk
 
 import (
 	"errors"
@@ -7,25 +9,27 @@ import (
 	"io/fs"
 	"runtime"
 	"syscall"
+
+	"github.com/everthread/everthread/core/text"
 )
 
-// Draft is a file that is being written.
-type Draft interface {
+// File is a file that is being written.
+type File interface {
 	io.Writer
 	Sync() error
 	Close() error
 }
 
-// Disk stands between a program and the files that it writes, for tests of disks
+// Wrap stands between a program and the files that it writes, for tests of disks
 // that are full or fail; nil: nothing does.
-type Disk func(f Draft) Draft
+type Wrap func(f File) File
 
-// Take is the file that is written to instead of f.
-func (d Disk) Take(f Draft) Draft {
-	if d == nil {
+// Take returns the file that is written to instead of f.
+func (w Wrap) Take(f File) File {
+	if w == nil {
 		return f
 	}
-	return d(f)
+	return w(f)
 }
 
 // Full reports whether err means that a disk has no room: it is full, or a quota or
@@ -65,13 +69,13 @@ func NoRoom(err error, dir string, wants int64) error {
 	said := "make room there"
 	switch {
 	case known && wants > free:
-		said = fmt.Sprintf("%s are free and up to %s are needed: free %s more", Bytes(free), Bytes(wants), Bytes(wants-free))
+		said = fmt.Sprintf("%s are free and up to %s are needed: free %s more", text.Bytes(free), text.Bytes(wants), text.Bytes(wants-free))
 	case known && wants > 0:
-		said = fmt.Sprintf("%s are free and up to %s are needed: raise the quota, or the limit on the size of files", Bytes(free), Bytes(wants))
+		said = fmt.Sprintf("%s are free and up to %s are needed: raise the quota, or the limit on the size of files", text.Bytes(free), text.Bytes(wants))
 	case wants > 0:
-		said = fmt.Sprintf("up to %s are needed: make room there", Bytes(wants))
+		said = fmt.Sprintf("up to %s are needed: make room there", text.Bytes(wants))
 	case known:
-		said = fmt.Sprintf("%s are free: make room there", Bytes(free))
+		said = fmt.Sprintf("%s are free: make room there", text.Bytes(free))
 	}
 	return fmt.Errorf("there is no room in %s (%w); %s, and try again", dir, cause(err), said)
 }
@@ -83,17 +87,4 @@ func cause(err error) error {
 		return about.Err
 	}
 	return err
-}
-
-// Bytes is a number of bytes for people, rounded up.
-func Bytes(n int64) string {
-	for _, unit := range []struct {
-		name string
-		size int64
-	}{{"GiB", 1 << 30}, {"MiB", 1 << 20}, {"KiB", 1 << 10}} {
-		if n >= 10*unit.size {
-			return fmt.Sprintf("%d %s", (n+unit.size-1)/unit.size, unit.name)
-		}
-	}
-	return fmt.Sprintf("%d bytes", n)
 }

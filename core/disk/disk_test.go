@@ -1,4 +1,4 @@
-package core_test
+package disk_test
 
 import (
 	"errors"
@@ -8,7 +8,7 @@ import (
 	"syscall"
 	"testing"
 
-	"github.com/everthread/everthread/core"
+	"github.com/everthread/everthread/core/disk"
 )
 
 func TestNoRoomSaysWhereAndHowMuch(t *testing.T) {
@@ -20,18 +20,18 @@ func TestNoRoomSaysWhereAndHowMuch(t *testing.T) {
 		1 << 60: {"no room in " + dir, "up to 1073741824 GiB are needed: free ", " more, and try again"},
 		1:       {"up to 1 bytes are needed", "the limit on the size of files"},
 	} {
-		err := core.NoRoom(full, dir, wants)
+		err := disk.NoRoom(full, dir, wants)
 		for _, part := range want {
 			if err == nil || !strings.Contains(err.Error(), part) || !errors.Is(err, syscall.ENOSPC) {
 				t.Errorf("wanting %d: %v, want %q", wants, err, part)
 			}
 		}
 	}
-	if err := core.NoRoom(full, dir+"/nowhere", 5); !strings.Contains(err.Error(), "up to 5 bytes are needed: make room there") {
+	if err := disk.NoRoom(full, dir+"/nowhere", 5); !strings.Contains(err.Error(), "up to 5 bytes are needed: make room there") {
 		t.Errorf("of a folder that is gone: %v", err)
 	}
 	other := errors.New("it rains")
-	if err := core.NoRoom(other, dir, 1); !errors.Is(err, other) || core.NoRoom(nil, dir, 1) != nil {
+	if err := disk.NoRoom(other, dir, 1); !errors.Is(err, other) || disk.NoRoom(nil, dir, 1) != nil {
 		t.Errorf("another error became %v", err)
 	}
 }
@@ -51,17 +51,8 @@ func TestStoreFull(t *testing.T) {
 	for err, want := range map[error][2]bool{
 		errors.New("x"): {}, coded(13): {true, false}, coded(778): {true, false}, coded(5): {}, stated("53100"): {true, true}, stated("23505"): {false, true},
 	} {
-		if full, server := core.StoreFull(fmt.Errorf("import: %w", err)); full != want[0] || server != want[1] {
+		if full, server := disk.StoreFull(fmt.Errorf("import: %w", err)); full != want[0] || server != want[1] {
 			t.Errorf("%#v: %t, %t", err, full, server)
-		}
-	}
-}
-
-func TestBytes(t *testing.T) {
-	t.Parallel()
-	for n, want := range map[int64]string{0: "0 bytes", 10_239: "10239 bytes", 10_241: "11 KiB", 100 << 20: "100 MiB", 1<<34 + 1: "17 GiB"} {
-		if got := core.Bytes(n); got != want {
-			t.Errorf("%d is %s, want %s", n, got, want)
 		}
 	}
 }
