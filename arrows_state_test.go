@@ -59,14 +59,18 @@ func constantCalls() []string {
 	return []string{
 		"regexp.MustCompile", "errors.New", "fmt.Errorf", "strings.NewReplacer", "template.Must",
 		"language.MustParse", "language.Make", "language.NewMatcher", "big.NewInt", "netip.MustParsePrefix",
-		"netip.MustParseAddr", "base64.NewEncoding", "rangetable.Merge", "sync.OnceValue", "sync.OnceValues",
+		"netip.MustParseAddr", "base64.NewEncoding", "rangetable.Merge", "sync.OnceValue", "sync.OnceValues", "words.In",
 	}
 }
 
 func constant(name *ast.Ident, value ast.Expr) bool {
 	switch v := value.(type) {
 	case *ast.CallExpr:
-		if inner, ok := v.Fun.(*ast.SelectorExpr); ok {
+		called := v.Fun
+		if of, ok := called.(*ast.IndexExpr); ok { // words.In[texts]
+			called = of.X
+		}
+		if inner, ok := called.(*ast.SelectorExpr); ok {
 			if pkg, ok := inner.X.(*ast.Ident); ok {
 				return slices.Contains(constantCalls(), pkg.Name+"."+inner.Sel.Name)
 			}

@@ -190,7 +190,7 @@ func isTier(room string) bool {
 // isLeaf is true for the rooms of pure functions below features and adapters: they
 // import core and each other, and neither see a clock nor anything outside.
 func isLeaf(room string) bool {
-	return slices.Contains([]string{"core/text", "core/when", "core/day", "core/markup"}, room)
+	return slices.Contains([]string{"core/text", "core/when", "core/day", "core/markup", "core/words"}, room)
 }
 
 // isSuite is true for packages that serve tests only, such as storetest.

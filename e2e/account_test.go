@@ -188,8 +188,8 @@ func TestAttackADeletionIsToldOnTheOtherApps(t *testing.T) {
 		word.Set("word", "SUPPRIMER")
 		v, again := enter(), enter()
 		v.post("/settings/delete", word)
-		p.contains(p.hear("whatsapp"), "Est-ce vous ?")
-		p.contains(p.hear("telegram"), "supprimer votre compte", "C’est définitif", "whatsapp", "répondez « non » là-bas", "/undo", "/web")
+		p.contains(p.hear("whatsapp"), "Est-ce vous\u00a0?")
+		p.contains(p.hear("telegram"), "supprimer votre compte", "C’est définitif", "whatsapp", "répondez «\u00a0non\u00a0» là-bas", "/undo", "/web")
 		p.say("whatsapp", "/yes")
 		again.post("/settings/sessions/end", nil)
 		if v.post("/settings/delete", word); there() != 1 {

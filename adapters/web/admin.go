@@ -45,7 +45,7 @@ func (c *Channel) adminRoutes() []route {
 		return nil
 	}
 	all := []route{
-		{Pattern: "GET /admin", Serve: (*visit).adminPage, Tab: func(w *words) string { return w.Admin.Title }},
+		{Pattern: "GET /admin", Serve: (*visit).adminPage, Tab: func(w *texts) string { return w.Admin.Title }},
 		{Pattern: "GET /admin/audit", Serve: (*visit).auditPage},
 		{Pattern: "GET /admin/{section}", Serve: (*visit).adminSection},
 		{Pattern: "POST /admin/requests", Serve: (*visit).decide},
@@ -160,7 +160,7 @@ func (v *visit) checkAll() error {
 	case v.checks <- struct{}{}:
 		defer func() { <-v.checks }()
 	default:
-		return &fault{status: http.StatusTooManyRequests, text: func(w *words) string { return w.Admin.CheckRuns }, after: 30 * time.Second}
+		return &fault{status: http.StatusTooManyRequests, text: func(w *texts) string { return w.Admin.CheckRuns }, after: 30 * time.Second}
 	}
 	ctx, cancel := context.WithTimeout(v.ctx(), checkAllTime)
 	defer cancel()
@@ -173,7 +173,7 @@ func (v *visit) checkAll() error {
 	}
 	said := v.words.Admin.CheckFine
 	if wrong > 0 {
-		said = v.words.count(wrong, v.words.Admin.CheckWrongOne, v.words.Admin.CheckWrong)
+		said = v.words.Admin.CheckWrong.Of(wrong)
 	}
 	return v.page("check", v.words.Admin.Check, map[string]any{"Findings": found, "Said": said, "Wrong": wrong, "Late": errors.Is(ctx.Err(), context.DeadlineExceeded)})
 }

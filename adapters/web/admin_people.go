@@ -13,6 +13,7 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/everthread/everthread/core"
+	"github.com/everthread/everthread/core/words"
 )
 
 // shownRequest is somebody who asks to be let in.
@@ -33,7 +34,7 @@ func (v *visit) requests(users []core.User) ([]shownRequest, error) {
 	var out []shownRequest
 	for _, c := range codes[:min(len(codes), peopleShown)] {
 		out = append(out, shownRequest{Code: c.Hint, Hash: c.Hash, Channel: v.channelName(c.Address.Channel), Who: cmp.Or(c.Name, c.Address.External),
-			Asked: v.ago(c.Created), Until: c.Expires.In(v.zone).Format(v.words.Clock), Users: known})
+			Asked: v.ago(c.Created), Until: c.Expires.In(v.zone).Format(hoursMinutes), Users: known})
 	}
 	return out, nil
 }
@@ -59,10 +60,10 @@ func (v *visit) decide() error {
 	}
 	_, err := v.Gateway.Act(v.ctx(), v.user.ID, effect)
 	if errors.Is(err, core.ErrExists) {
-		return because(http.StatusConflict, func(w *words) string { return w.Admin.Taken })
+		return because(http.StatusConflict, func(w *texts) string { return w.Admin.Taken })
 	}
 	if isRefused(err) {
-		return because(http.StatusConflict, func(w *words) string { return w.Admin.CodeGone })
+		return because(http.StatusConflict, func(w *texts) string { return w.Admin.CodeGone })
 	}
 	if err != nil {
 		return fmt.Errorf("decide on a request: %w", err)
@@ -129,7 +130,7 @@ func (v *visit) somePeople(users []core.User) ([]core.User, peoplePage) {
 	}
 	first, end := n*peopleShown, min(len(found), (n+1)*peopleShown)
 	if last > 0 {
-		p.Range = v.words.fill(v.words.Admin.UsersOf, number(v.lang, first+1), number(v.lang, end), number(v.lang, len(found)))
+		p.Range = fmt.Sprintf(v.words.Admin.UsersOf, words.Number(v.lang, first+1), words.Number(v.lang, end), words.Number(v.lang, len(found)))
 	}
 	return found[first:end], p
 }
@@ -163,7 +164,7 @@ func (v *visit) shownUsers(users []core.User, used []core.UsageDay) ([]shownUser
 		}
 		s := sums[u.ID].Usage
 		out = append(out, shownUser{ID: u.ID, Name: called(users, u.ID), Addresses: cmp.Or(strings.Join(at, ", "), v.words.Admin.NoAddress), Used: v.lastUsed(last),
-			Tokens: number(v.lang, s.Prompt+s.Completion), Cost: v.words.money(v.Prices, s), Owner: u.Role == core.RoleOwner, Paused: u.Settings.Paused})
+			Tokens: words.Number(v.lang, s.Prompt+s.Completion), Cost: v.money(s), Owner: u.Role == core.RoleOwner, Paused: u.Settings.Paused})
 	}
 	return out, nil
 }
@@ -197,7 +198,7 @@ func (v *visit) signInLink() error {
 	}
 	v.Log.Info("the owner made a sign-in link", zap.Int64("for", int64(u.ID)))
 	w := v.words.Admin
-	minutes := number(v.lang, int(code.Expires.Sub(v.now).Minutes()))
-	return v.page("secret", w.LinkTitle, secretView{Title: w.LinkTitle, Lead: v.words.fill(w.LinkLead, called([]core.User{u}, u.ID), minutes), Secret: url, More: w.LinkMore,
+	minutes := words.Number(v.lang, int(code.Expires.Sub(v.now).Minutes()))
+	return v.page("secret", w.LinkTitle, secretView{Title: w.LinkTitle, Lead: fmt.Sprintf(w.LinkLead, called([]core.User{u}, u.ID), minutes), Secret: url, More: w.LinkMore,
 		Back: "/admin#users", BackName: w.Title})
 }

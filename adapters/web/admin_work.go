@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"github.com/everthread/everthread/core"
+	"github.com/everthread/everthread/core/words"
 )
 
 // How much is listed.
@@ -70,7 +71,7 @@ func (v *visit) ofUser() (core.UserID, int64, error) {
 // retried is what is said of something that cannot be tried again.
 func retried(err error) error {
 	if isRefused(err) && !errors.Is(err, core.ErrNotFound) {
-		return because(http.StatusConflict, func(w *words) string { return w.ErrRefused })
+		return because(http.StatusConflict, func(w *texts) string { return w.ErrRefused })
 	}
 	return fmt.Errorf("try again: %w", err)
 }
@@ -99,7 +100,7 @@ func (v *visit) queues(users []core.User) ([]shownQueue, []shownJob, error) {
 	}
 	var dead []shownJob
 	for _, j := range jobs {
-		dead = append(dead, shownJob{j.User, j.ID, called(users, j.User), v.queueName(j.Queue), number(v.lang, max(j.Failures, j.Lease.Attempt)), j.Error, v.ago(j.Since)})
+		dead = append(dead, shownJob{j.User, j.ID, called(users, j.User), v.queueName(j.Queue), words.Number(v.lang, max(j.Failures, j.Lease.Attempt)), j.Error, v.ago(j.Since)})
 	}
 	return v.byQueue(stats), dead, nil
 }
@@ -114,7 +115,7 @@ func (v *visit) byQueue(stats []core.QueueStat) []shownQueue {
 			rows[s.Queue] = &shownQueue{Name: v.queueName(s.Queue), Ready: "0", Running: "0", Waiting: "0", Dead: "0"}
 			names = append(names, s.Queue)
 		}
-		n := number(v.lang, s.Depth)
+		n := words.Number(v.lang, s.Depth)
 		switch s.State {
 		case core.JobReady:
 			rows[s.Queue].Ready = n
@@ -207,7 +208,7 @@ func (v *visit) adminUsage(used []core.UsageDay, users []core.User) adminUsage {
 			tokens := d.Usage.Prompt + d.Usage.Completion
 			values[day] = append(values[day], tokens)
 			if tokens > 0 {
-				page.People = append(page.People, adminUsed{v.dayName(day), names[i].Name, number(v.lang, tokens), number(v.lang, d.Turns), v.words.money(v.Prices, d.Usage)})
+				page.People = append(page.People, adminUsed{v.dayName(day), names[i].Name, words.Number(v.lang, tokens), words.Number(v.lang, d.Turns), v.money(d.Usage)})
 			}
 		}
 	}

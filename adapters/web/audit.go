@@ -40,7 +40,7 @@ func (v *visit) auditPage() error {
 	}
 	for _, r := range rows {
 		page.Rows = append(page.Rows, shownAudit{When: r.At.In(v.zone).Format(time.DateTime), Who: called(users, r.User),
-			What: strings.ReplaceAll(trust.Told(v.lang, r), "`", ""), Through: trust.Through(v.lang, r, v.words.fill(v.words.Admin.AuditIdentity, strconv.FormatInt(r.ViaID, 10)))})
+			What: strings.ReplaceAll(trust.Told(v.lang, r), "`", ""), Through: trust.Through(v.lang, r, fmt.Sprintf(v.words.Admin.AuditIdentity, strconv.FormatInt(r.ViaID, 10)))})
 	}
 	return v.page("audit", v.words.Admin.Audit, page)
 }

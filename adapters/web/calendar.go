@@ -92,7 +92,7 @@ func (v *visit) cell(d time.Time, messages int, here string) cell {
 	label := d.Format(time.DateOnly)
 	c := cell{Label: label, Day: d.Day(), Name: v.dayName(label), Messages: messages, Here: label == here, Today: label == v.today.Label}
 	if messages > 0 {
-		c.Count = v.words.count(messages, v.words.MessagesOne, v.words.Messages)
+		c.Count = v.words.Messages.Of(messages)
 		c.Level = min(1+messages/20, 3)
 	}
 	return c

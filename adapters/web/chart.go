@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/everthread/everthread/core/when"
+	"github.com/everthread/everthread/core/words"
 )
 
 // chart is a chart of days as bars, which may be stacked. Its numbers stand in a
@@ -53,7 +54,7 @@ func (v *visit) chart(from string, values map[string][]int, limit int, label str
 		most = max(most, sum)
 	}
 	top := roundUp(most)
-	c.Top = number(v.lang, top)
+	c.Top = words.Number(v.lang, top)
 	if limit > 0 {
 		c.Limit = decimal(barHeight - float64(limit)*barHeight/float64(top))
 	}
@@ -77,14 +78,14 @@ func (v *visit) stack(day int, values []int, top int, label string) []bar {
 		below += n
 		y := barHeight - float64(below)*barHeight/float64(top)
 		out = append(out, bar{X: strconv.Itoa(day*barStep + 1), Y: decimal(y), Height: decimal(float64(n) * barHeight / float64(top)), Class: class,
-			Title: v.dayName(label) + ": " + number(v.lang, n)})
+			Title: v.dayName(label) + ": " + words.Number(v.lang, n)})
 	}
 	return out
 }
 
 // shortDay is a day without its year.
 func (v *visit) shortDay(t time.Time) string {
-	return strconv.Itoa(t.Day()) + " " + when.MonthName(t.Month(), v.lang)
+	return when.DayOfMonth(t.Day(), v.lang) + " " + when.MonthName(t.Month(), v.lang)
 }
 
 func decimal(x float64) string { return strconv.FormatFloat(x, 'f', 2, 64) }

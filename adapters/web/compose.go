@@ -88,7 +88,7 @@ func (v *visit) writing(p place) ([]writing, error) {
 		}
 		w := writing{ID: fmt.Sprintf("t%d", t.ID), Turn: t.ID, Day: t.Segment}
 		if t.Failures > 0 {
-			w.Note = v.words.fill(v.words.Again, number(v.lang, t.Failures))
+			w.Note = v.words.Again.Of(t.Failures)
 		}
 		out = append(out, w)
 	}
@@ -108,10 +108,10 @@ func (v *visit) post() error {
 		return err
 	}
 	if strings.TrimSpace(f.text) == "" && len(f.files) == 0 {
-		return because(http.StatusBadRequest, func(w *words) string { return w.NothingToSend })
+		return because(http.StatusBadRequest, func(w *texts) string { return w.NothingToSend })
 	}
 	if len(f.text) > maxText {
-		return because(http.StatusRequestEntityTooLarge, func(w *words) string { return w.ErrTooLarge })
+		return because(http.StatusRequestEntityTooLarge, func(w *texts) string { return w.ErrTooLarge })
 	}
 	door, err := v.People.Door(v.ctx(), v.user.ID, Name)
 	if err != nil {
@@ -229,7 +229,7 @@ func (v *visit) readParts(f *form) error {
 			return err
 		}
 		if int64(len(data)) > left {
-			return because(http.StatusRequestEntityTooLarge, func(w *words) string { return w.TooLarge })
+			return because(http.StatusRequestEntityTooLarge, func(w *texts) string { return w.TooLarge })
 		}
 		if p.FormName() != "file" {
 			f.set(p.FormName(), string(data))
@@ -240,7 +240,7 @@ func (v *visit) readParts(f *form) error {
 			return err
 		}
 	}
-	return because(http.StatusRequestEntityTooLarge, func(w *words) string { return w.TooManyFiles })
+	return because(http.StatusRequestEntityTooLarge, func(w *texts) string { return w.TooManyFiles })
 }
 
 func (f *form) set(name, value string) {
@@ -264,7 +264,7 @@ func (f *form) add(p *multipart.Part, data []byte) error {
 		return nil
 	}
 	if len(f.files) == maxFiles {
-		return because(http.StatusRequestEntityTooLarge, func(w *words) string { return w.TooManyFiles })
+		return because(http.StatusRequestEntityTooLarge, func(w *texts) string { return w.TooManyFiles })
 	}
 	kind, _, err := mime.ParseMediaType(p.Header.Get("Content-Type"))
 	if err != nil {

@@ -6,11 +6,12 @@ import (
 	"time"
 
 	"github.com/everthread/everthread/core"
+	"github.com/everthread/everthread/core/words"
 )
 
 func (c *Channel) conversationRoutes() []route {
 	return []route{
-		{Pattern: "GET /{$}", Serve: (*visit).todayPage, Tab: func(w *words) string { return w.Continuous }},
+		{Pattern: "GET /{$}", Serve: (*visit).todayPage, Tab: func(w *texts) string { return w.Continuous }},
 		{Pattern: "GET /day/{label}", Serve: (*visit).dayPage},
 		{Pattern: "GET /day/{label}/history", Serve: (*visit).historyPage},
 		{Pattern: "POST /day/{label}/summary", Serve: (*visit).regenerate},
@@ -93,7 +94,7 @@ func (v *visit) showDay(label string) error {
 		return err
 	}
 	name := v.dayName(p.day.Label)
-	c.Title, c.Heading = name, v.words.fill(v.words.Timeline, name)
+	c.Title, c.Heading = name, fmt.Sprintf(v.words.Timeline, name)
 	if c.Days, err = v.dayBar(p); err != nil {
 		return err
 	}
@@ -121,7 +122,7 @@ func (v *visit) conversation(p place, w want) (*conversation, error) {
 	if w.before == 0 && w.after == 0 {
 		n := v.folded(p, all)
 		c.Folded, c.Entries = all[:n], all[n:]
-		c.Count = v.words.count(n, v.words.OlderCountOne, v.words.OlderCount)
+		c.Count = v.words.OlderCount.Of(n)
 		for _, e := range c.Folded {
 			c.Unfold = c.Unfold || w.around > 0 && e.Number == w.around
 		}
@@ -173,7 +174,7 @@ func (v *visit) dayBar(p place) (dayBar, error) {
 	d := dayBar{Label: p.day.Label, Name: v.dayName(p.day.Label), Today: v.today.Label, Zone: v.zone.String()}
 	d.Yesterday = v.Calendar.Day(v.user.Settings, v.today.Start.Add(-time.Nanosecond)).Label
 	d.IsToday, d.IsBefore = p.day.Label == d.Today, p.day.Label == d.Yesterday
-	d.MessagesInWords = v.words.count(p.segment.Messages, v.words.MessagesOne, v.words.Messages)
+	d.MessagesInWords = v.words.Messages.Of(p.segment.Messages)
 	before, err := v.Store.Days(v.ctx(), v.user.ID, p.day.Label, 1)
 	if err != nil {
 		return d, fmt.Errorf("read days: %w", err)
@@ -228,7 +229,7 @@ func (v *visit) emptyDay(p place, d dayBar) *emptiness {
 	if d.Previous == "" {
 		return &emptiness{Title: v.words.EmptyToday, Hint: v.words.EmptyFirst}
 	}
-	return &emptiness{Title: v.words.EmptyToday, Hint: v.words.EmptyTodayHint, Link: "/day/" + d.Previous, Label: v.words.fill(v.words.LastTalk, d.PreviousN)}
+	return &emptiness{Title: v.words.EmptyToday, Hint: v.words.EmptyTodayHint, Link: "/day/" + d.Previous, Label: fmt.Sprintf(v.words.LastTalk, d.PreviousN)}
 }
 
 // summaryCard is a day's summary with what is to be known about it.
@@ -244,7 +245,7 @@ type summaryCard struct {
 
 func (v *visit) summaryCard(p place) (*summaryCard, error) {
 	g := p.segment
-	s := &summaryCard{Label: p.day.Label, Title: v.words.fill(v.words.DaySummary, v.dayName(p.day.Label)), Can: g.Messages > 0, Version: g.SummaryVersion}
+	s := &summaryCard{Label: p.day.Label, Title: fmt.Sprintf(v.words.DaySummary, v.dayName(p.day.Label)), Can: g.Messages > 0, Version: g.SummaryVersion}
 	var newest []core.Summary
 	var err error
 	if g.SummaryVersion > 0 && !g.Hidden {
@@ -263,9 +264,9 @@ func (v *visit) summaryCard(p place) (*summaryCard, error) {
 
 // aboutSummary says in one line where a summary comes from.
 func (v *visit) aboutSummary(s core.Summary) string {
-	out := v.words.fill(v.words.Version, number(v.lang, s.Version)) + " · " + v.words.moment(s.CreatedAt.In(v.zone))
+	out := fmt.Sprintf(v.words.Version, words.Number(v.lang, s.Version)) + " · " + moment(v.lang, s.CreatedAt.In(v.zone))
 	if s.Model != "" {
-		out += " · " + v.words.fill(v.words.SummaryBy, s.Model)
+		out += " · " + fmt.Sprintf(v.words.SummaryBy, s.Model)
 	}
 	if s.Final {
 		out += " · " + v.words.SummaryFinal
@@ -288,7 +289,7 @@ func (v *visit) summaryNote(g core.Segment, newest []core.Summary) (text, class 
 	case newest[0].Ungrounded:
 		return v.words.SummaryUngrounded, "warn"
 	case g.SinceSummary > 0:
-		return v.words.count(g.SinceSummary, v.words.SummarySinceOne, v.words.SummarySince), "quiet"
+		return v.words.SummarySince.Of(g.SinceSummary), "quiet"
 	}
 	return "", ""
 }

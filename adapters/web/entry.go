@@ -223,7 +223,7 @@ func (v *visit) speaker(e *entry, m core.Message) {
 func (v *visit) stamp(e *entry, t time.Time) {
 	local := t.In(v.zone)
 	e.Stamp = local.Format(time.RFC3339)
-	e.Clock, e.Moment = local.Format(v.words.Clock), v.words.moment(local)
+	e.Clock, e.Moment = local.Format(hoursMinutes), moment(v.lang, local)
 }
 
 // versionEntry is the system entry that a summary was written.
@@ -284,14 +284,14 @@ const mostShown = 4000
 func (v *visit) call(name, arguments, found string) shownCall {
 	title, known := v.words.Tools[name]
 	if !known {
-		title = v.words.fill(v.words.ToolUsed, short(name, 80))
+		title = fmt.Sprintf(v.words.ToolUsed, short(name, 80))
 	}
 	if strings.Contains(title, "%s") {
 		var asked struct {
 			Query string `json:"query"`
 		}
 		_ = json.Unmarshal([]byte(arguments), &asked) // as the model wrote it: perhaps nothing can be read
-		title = v.words.fill(title, cmp.Or(short(asked.Query, 80), "…"))
+		title = fmt.Sprintf(title, cmp.Or(short(asked.Query, 80), "…"))
 	}
 	if known && name != "" && (arguments == "{}" || arguments == "") {
 		arguments = ""

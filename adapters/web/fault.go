@@ -21,15 +21,15 @@ var errBroken = errors.New("broken")
 // fault is an error that a person is told of in words of its own.
 type fault struct {
 	status int
-	text   func(w *words) string
+	text   func(w *texts) string
 	after  time.Duration // when to try again; 0: it is not said
 }
 
 // Error returns the English words.
-func (f *fault) Error() string { return f.text(wordsOf("en")) }
+func (f *fault) Error() string { return f.text(say("en")) }
 
 // because is a fault of one status and words.
-func because(status int, text func(w *words) string) *fault {
+func because(status int, text func(w *texts) string) *fault {
 	return &fault{status: status, text: text}
 }
 
@@ -41,15 +41,15 @@ func asFault(err error) *fault {
 	case errors.As(err, &f):
 		return f
 	case errors.As(err, &long):
-		return because(http.StatusRequestEntityTooLarge, func(w *words) string { return w.ErrTooLarge })
+		return because(http.StatusRequestEntityTooLarge, func(w *texts) string { return w.ErrTooLarge })
 	case errors.Is(err, core.ErrNoRoom):
-		return because(http.StatusRequestEntityTooLarge, func(w *words) string { return w.ErrNoRoom })
+		return because(http.StatusRequestEntityTooLarge, func(w *texts) string { return w.ErrNoRoom })
 	case errors.Is(err, core.ErrNotFound):
-		return because(http.StatusNotFound, func(w *words) string { return w.ErrNotFound })
+		return because(http.StatusNotFound, func(w *texts) string { return w.ErrNotFound })
 	case errors.Is(err, core.ErrMoving):
-		return because(http.StatusServiceUnavailable, func(w *words) string { return w.ErrMoving })
+		return because(http.StatusServiceUnavailable, func(w *texts) string { return w.ErrMoving })
 	}
-	return because(http.StatusInternalServerError, func(w *words) string { return w.ErrBroken })
+	return because(http.StatusInternalServerError, func(w *texts) string { return w.ErrBroken })
 }
 
 // fail tells the visitor what went wrong.

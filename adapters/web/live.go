@@ -49,7 +49,7 @@ func (v *visit) live() error {
 	}
 	ctx, leave, ok := v.watchers.enter(v.ctx(), v.user.ID)
 	if !ok {
-		return &fault{status: http.StatusTooManyRequests, text: func(w *words) string { return w.ErrMany }, after: keepAlive}
+		return &fault{status: http.StatusTooManyRequests, text: func(w *texts) string { return w.ErrMany }, after: keepAlive}
 	}
 	defer leave()
 	f := &follower{v: v, p: p, rc: http.NewResponseController(v.w), last: v.r.Header.Get("Last-Event-ID"), turns: map[core.TurnID]int{}}

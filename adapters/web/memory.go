@@ -11,6 +11,7 @@ import (
 
 	"github.com/everthread/everthread/core"
 	"github.com/everthread/everthread/core/memory"
+	"github.com/everthread/everthread/core/words"
 )
 
 // How much of memory a page shows.
@@ -32,7 +33,7 @@ func (c *Channel) memoryRoutes() []route {
 		return nil
 	}
 	return []route{
-		{Pattern: "GET /memory", Serve: (*visit).memoryPage, Tab: func(w *words) string { return w.Memory.Title }},
+		{Pattern: "GET /memory", Serve: (*visit).memoryPage, Tab: func(w *texts) string { return w.Memory.Title }},
 		{Pattern: "POST /memory", Serve: (*visit).addItem},
 		{Pattern: "POST /memory/{id}/archive", Serve: (*visit).archiveItem},
 		{Pattern: "POST /memory/{id}/restore", Serve: (*visit).restoreItem},
@@ -155,9 +156,9 @@ func (v *visit) listThemes(page *memoryView, themes []core.Theme) {
 		total += t.Active
 		one := page.Query
 		one.Theme, one.Page = t.Slug, 1
-		page.Themes = append(page.Themes, shownTheme{t.Name, number(v.lang, t.Active), one.path(), t.Slug == page.Query.Theme})
+		page.Themes = append(page.Themes, shownTheme{t.Name, words.Number(v.lang, t.Active), one.path(), t.Slug == page.Query.Theme})
 	}
-	page.Themes = append([]shownTheme{{v.words.Memory.AllThemes, number(v.lang, total), all.path(), page.Query.Theme == ""}}, page.Themes...)
+	page.Themes = append([]shownTheme{{v.words.Memory.AllThemes, words.Number(v.lang, total), all.path(), page.Query.Theme == ""}}, page.Themes...)
 }
 
 // listItems reads the items that are asked for: by words the best, else a page of
@@ -244,7 +245,7 @@ func (v *visit) newestItems(q memoryQuery) ([]core.Item, error) {
 
 // item is an item as it is shown.
 func (v *visit) item(i core.Item, themes map[string]string) shownItem {
-	s := shownItem{ID: i.ID, Content: i.Content, Type: v.words.Types[string(i.Type)], Theme: themes[i.Theme], When: v.words.moment(i.CreatedAt.In(v.zone)),
+	s := shownItem{ID: i.ID, Content: i.Content, Type: v.words.Types[string(i.Type)], Theme: themes[i.Theme], When: moment(v.lang, i.CreatedAt.In(v.zone)),
 		Tags: strings.Join(i.Tags, ", "), Archived: i.Status == core.ItemArchived, Foreign: i.Tainted}
 	if s.Theme == "" {
 		s.Theme = i.Theme
@@ -277,12 +278,12 @@ func (v *visit) vectors() (string, error) {
 		return "", fmt.Errorf("count vectors: %w", err)
 	}
 	w := v.words.Memory
-	said := []string{v.words.fill(w.VectorsReady, number(v.lang, n[string(core.EmbeddingReady)]))}
+	said := []string{fmt.Sprintf(w.VectorsReady, words.Number(v.lang, n[string(core.EmbeddingReady)]))}
 	if k := n[string(core.EmbeddingPending)] + n["stale"]; k > 0 {
-		said = append(said, v.words.fill(w.VectorsWaiting, number(v.lang, k)))
+		said = append(said, fmt.Sprintf(w.VectorsWaiting, words.Number(v.lang, k)))
 	}
 	if k := n[string(core.EmbeddingError)]; k > 0 {
-		said = append(said, v.words.fill(w.VectorsFailed, number(v.lang, k)))
+		said = append(said, fmt.Sprintf(w.VectorsFailed, words.Number(v.lang, k)))
 	}
 	out := w.Vectors + " " + strings.Join(said, ", ") + "."
 	faults, err := v.Settings.Store.EmbeddingFaults(v.ctx(), v.user.ID)
@@ -290,7 +291,7 @@ func (v *visit) vectors() (string, error) {
 		return "", fmt.Errorf("read errors of vectors: %w", err)
 	}
 	for _, f := range faults {
-		out += " " + v.words.fill(w.VectorsFault, number(v.lang, f.Count), f.Reason)
+		out += " " + fmt.Sprintf(w.VectorsFault, words.Number(v.lang, f.Count), f.Reason)
 	}
 	return out, nil
 }

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/everthread/everthread/core"
+	"github.com/everthread/everthread/core/words"
 )
 
 // addItem keeps what a person wrote on the page of memory.
@@ -29,7 +30,7 @@ func (v *visit) addItem() error {
 		return fmt.Errorf("remember: %w", err)
 	}
 	if add == nil {
-		return v.back(fmt.Sprintf("/memory#i%d", same.ID), v.words.fill(v.words.RememberKnown, number(v.lang, int(same.ID)), same.Theme))
+		return v.back(fmt.Sprintf("/memory#i%d", same.ID), fmt.Sprintf(v.words.RememberKnown, words.Number(v.lang, int(same.ID)), same.Theme))
 	}
 	if _, err := v.Gateway.Act(v.ctx(), v.user.ID, *add); err != nil {
 		return refusal(fmt.Errorf("remember: %w", err))

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/everthread/everthread/core"
+	"github.com/everthread/everthread/core/words"
 )
 
 func (c *Channel) messageRoutes() []route {
@@ -79,7 +80,7 @@ func (v *visit) earlierPage() error {
 	}
 	var out []earlier
 	for _, r := range all {
-		out = append(out, earlier{v.words.fill(v.words.EarlierUntil, v.words.moment(r.ReplacedAt.In(v.zone))), v.markdown.message(captions(r.Text, m.Attachments))})
+		out = append(out, earlier{fmt.Sprintf(v.words.EarlierUntil, moment(v.lang, r.ReplacedAt.In(v.zone))), v.markdown.message(captions(r.Text, m.Attachments))})
 	}
 	return v.page("earlier", v.words.EarlierTitle, map[string]any{"Back": path, "All": out})
 }
@@ -100,7 +101,7 @@ func itemTypes() []core.ItemType {
 
 func (v *visit) rememberPage() error {
 	if v.Memory == nil {
-		return because(http.StatusServiceUnavailable, func(w *words) string { return w.NoMemory })
+		return because(http.StatusServiceUnavailable, func(w *texts) string { return w.NoMemory })
 	}
 	m, path, err := v.asked()
 	if err != nil {
@@ -118,7 +119,7 @@ func (v *visit) rememberPage() error {
 
 func (v *visit) remember() error {
 	if v.Memory == nil {
-		return because(http.StatusServiceUnavailable, func(w *words) string { return w.NoMemory })
+		return because(http.StatusServiceUnavailable, func(w *texts) string { return w.NoMemory })
 	}
 	m, path, err := v.asked()
 	if err != nil {
@@ -134,13 +135,13 @@ func (v *visit) remember() error {
 	}
 	add, same, err := v.Memory.Keep(v.ctx(), i, v.now)
 	if isRefused(err) {
-		return because(http.StatusUnprocessableEntity, func(w *words) string { return w.RememberRefused })
+		return because(http.StatusUnprocessableEntity, func(w *texts) string { return w.RememberRefused })
 	}
 	if err != nil {
 		return fmt.Errorf("remember: %w", err)
 	}
 	if add == nil {
-		return v.back(path, v.words.fill(v.words.RememberKnown, number(v.lang, int(same.ID)), same.Theme))
+		return v.back(path, fmt.Sprintf(v.words.RememberKnown, words.Number(v.lang, int(same.ID)), same.Theme))
 	}
 	if _, err := v.Gateway.Act(v.ctx(), v.user.ID, *add); err != nil {
 		return refusal(fmt.Errorf("remember: %w", err))

@@ -29,7 +29,7 @@ type route struct {
 	Body    int64           // largest body, in bytes; 0: formBody
 	// Tab names the entry of the navigation that leads here; nil: none. It is the
 	// first segment of Pattern's path.
-	Tab func(w *words) string
+	Tab func(w *texts) string
 }
 
 // formBody bounds the bodies of forms without files, openBody those of people who are
@@ -85,7 +85,7 @@ func Needs() []trust.Need {
 // tab is an entry of the navigation.
 type tab struct {
 	Path  string
-	Name  func(w *words) string
+	Name  func(w *texts) string
 	Owner bool
 }
 
@@ -110,8 +110,8 @@ type visit struct {
 	now     time.Time
 	zone    *time.Location
 	today   core.Day
-	lang    string // en or fr
-	words   *words
+	lang    string // one of words.Languages
+	words   *texts
 }
 
 func (v *visit) ctx() context.Context { return v.r.Context() }
@@ -152,7 +152,7 @@ func (c *Channel) handler(one route) http.Handler {
 
 // foreign answers what came from another page than ours.
 func (c *Channel) foreign(w http.ResponseWriter, r *http.Request) {
-	c.visit(w, r).fail(because(http.StatusForbidden, func(w *words) string { return w.ErrForeign }))
+	c.visit(w, r).fail(because(http.StatusForbidden, func(w *texts) string { return w.ErrForeign }))
 }
 
 // visit is a request of nobody yet.
@@ -165,7 +165,7 @@ func (c *Channel) visit(w http.ResponseWriter, r *http.Request) *visit {
 // settle takes the language, zone and day of whoever visits.
 func (v *visit) settle() {
 	v.lang = languageOf(v.user.Settings.Language, v.Language, v.r.Header.Get("Accept-Language"))
-	v.words = v.views.words[v.lang]
+	v.words = say(v.lang)
 	v.zone = v.user.Settings.Location(v.Channel.zone)
 	v.today = v.Calendar.Day(v.user.Settings, v.now)
 }

@@ -8,6 +8,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/everthread/everthread/core"
+	"github.com/everthread/everthread/core/words"
 )
 
 // searchBox is the search of the page of a day.
@@ -78,7 +79,7 @@ func (v *visit) search(box searchBox, data map[string]any) error {
 }
 
 func (v *visit) hit(n int, h core.Hit, query string) hit {
-	out := hit{N: n, Kind: v.words.Kinds[string(h.Kind)], Day: v.dayName(h.Label), Label: h.Label, Score: score(v.lang, h.Score), Path: "/day/" + h.Label + "#summary"}
+	out := hit{N: n, Kind: v.words.Kinds[string(h.Kind)], Day: v.dayName(h.Label), Label: h.Label, Score: words.Decimal(v.lang, h.Score, 2), Path: "/day/" + h.Label + "#summary"}
 	if h.Kind == core.DocSummary {
 		h.Snippet = plainly(h.Snippet)
 	}
@@ -99,14 +100,6 @@ func (v *visit) beside(b core.Beside) line {
 	return line{v.words.Roles[string(b.Role)], strings.Join(strings.Fields(b.Snippet), " ")}
 }
 
-func score(lang string, x float64) string {
-	s := fmt.Sprintf("%.2f", x)
-	if lang == "fr" {
-		s = strings.Replace(s, ".", ",", 1)
-	}
-	return s
-}
-
 // signs are those of headings, lists and references in the one line of a snippet.
 var signs = regexp.MustCompile(`(^|\s)(?:#{1,6}|[-*]) |\s*\[#[0-9][0-9, #]*\]`)
 
@@ -125,21 +118,21 @@ func plainly(snippet string) string {
 
 // marked cuts a snippet where words of the query begin and end.
 func marked(snippet, query string) []piece {
-	var words []string
+	var asked []string
 	for _, w := range strings.Fields(strings.ToLower(query)) {
 		if w = strings.Trim(w, `"'.,;:!?()“”«»`); utf8.RuneCountInString(w) > 1 {
-			words = append(words, w)
+			asked = append(asked, w)
 		}
 	}
 	lower := strings.ToLower(snippet)
-	if len(lower) != len(snippet) || len(words) == 0 { // letters of other lengths: nothing can be marked
+	if len(lower) != len(snippet) || len(asked) == 0 { // letters of other lengths: nothing can be marked
 		return []piece{{Text: snippet}}
 	}
 	var out []piece
 	from := 0
 	for at := 0; at < len(snippet); {
 		n := 0
-		for _, w := range words {
+		for _, w := range asked {
 			if strings.HasPrefix(lower[at:], w) {
 				n = max(n, len(w))
 			}

@@ -108,9 +108,9 @@ func (v *visit) signInPage() error {
 	page := signInView{Code: short(code, 100), Next: local(v.r.URL.Query().Get("next"))}
 	switch u, err := v.Store.SignsIn(v.ctx(), people.Hash(page.Code), v.now); {
 	case err == nil:
-		page.Name = v.words.fill(v.words.SignInName, u.Name)
+		page.Name = fmt.Sprintf(v.words.SignInName, u.Name)
 		if v.user.ID != 0 && v.user.ID != u.ID {
-			page.Other = v.words.fill(v.words.SignInOther, v.user.Name, u.Name)
+			page.Other = fmt.Sprintf(v.words.SignInOther, v.user.Name, u.Name)
 		}
 	case !missing(err):
 		return fmt.Errorf("find whom the code signs in: %w", err)
@@ -135,9 +135,9 @@ func (v *visit) signIn() error {
 	s, err = v.Store.SignIn(v.ctx(), people.Hash(v.r.PostForm.Get("code")), s, v.now)
 	if errors.Is(err, core.ErrRefused) { // only a wrong code counts: it has 120 bits, and nobody locks the right one out
 		if wait := v.tries.take(v.client()); wait > 0 {
-			return &fault{status: http.StatusTooManyRequests, text: func(w *words) string { return w.ErrTries }, after: wait}
+			return &fault{status: http.StatusTooManyRequests, text: func(w *texts) string { return w.ErrTries }, after: wait}
 		}
-		return because(http.StatusForbidden, func(w *words) string { return w.ErrCode })
+		return because(http.StatusForbidden, func(w *texts) string { return w.ErrCode })
 	}
 	if err != nil {
 		return fmt.Errorf("sign in: %w", err)
@@ -221,7 +221,7 @@ func badForm(err error) error {
 	if errors.As(err, &long) {
 		return err
 	}
-	return because(http.StatusBadRequest, func(w *words) string { return w.ErrForm })
+	return because(http.StatusBadRequest, func(w *texts) string { return w.ErrForm })
 }
 
 // short is at most n bytes of a text, whole characters.

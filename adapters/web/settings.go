@@ -11,6 +11,7 @@ import (
 
 	"github.com/everthread/everthread/core"
 	"github.com/everthread/everthread/core/people"
+	"github.com/everthread/everthread/core/words"
 )
 
 // Settings are what the page of settings needs besides the rest. Those without a
@@ -64,7 +65,7 @@ func (c *Channel) settingsRoutes() []route {
 		return nil
 	}
 	return slices.Concat([]route{
-		{Pattern: "GET /settings", Serve: (*visit).settingsPage, Tab: func(w *words) string { return w.Settings.Title }},
+		{Pattern: "GET /settings", Serve: (*visit).settingsPage, Tab: func(w *texts) string { return w.Settings.Title }},
 		{Pattern: "GET /settings/{section}", Serve: (*visit).settingsSection},
 		{Pattern: "POST /settings/name", Serve: (*visit).setName},
 		{Pattern: "POST /settings/zone", Serve: (*visit).setZone},
@@ -157,10 +158,13 @@ func (v *visit) showSettings(status int, page settingsView) error {
 func (v *visit) fillChoices(page *settingsView) error {
 	w, s := v.words.Settings, v.user.Settings
 	v.fillZone(page)
-	page.Languages = []choice{{Value: "", Name: w.LanguageAuto}, {Value: "en", Name: "English"}, {Value: "fr", Name: "Français"}}
+	page.Languages = []choice{{Value: "", Name: w.LanguageAuto}}
+	for _, l := range words.Languages() {
+		page.Languages = append(page.Languages, choice{Value: l, Name: words.Of(l).Name})
+	}
 	language := s.Language
 	if language != "" {
-		language = spoken(language)
+		language = words.Match(language)
 	}
 	mark(page.Languages, language)
 	page.Summaries = []choice{{Value: "home", Name: w.PostsHome, Hint: w.PostsHomeHint}, {Value: "all", Name: w.PostsAll, Hint: w.PostsAllHint}, {Value: "off", Name: w.PostsOff, Hint: w.PostsOffHint}}

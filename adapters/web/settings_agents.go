@@ -49,7 +49,7 @@ func (v *visit) fillAgents(p *linksView) error {
 		return fmt.Errorf("read agents: %w", err)
 	}
 	for _, a := range all {
-		s := shownAgent{ID: a.ID, Name: a.Name, Since: v.words.moment(a.Since.In(v.zone))}
+		s := shownAgent{ID: a.ID, Name: a.Name, Since: moment(v.lang, a.Since.In(v.zone))}
 		if a.Err != nil {
 			s.Wrong = a.Err.Error()
 		}
@@ -75,7 +75,7 @@ func (v *visit) addAgent() error {
 	ctx, cancel := context.WithTimeout(v.ctx(), checkTime)
 	defer cancel()
 	if err := v.Settings.Agents.Check(ctx, key); err != nil {
-		return v.wrong(problem{"channels", "agent-key", v.words.fill(w.AgentRefused, err.Error())}, page)
+		return v.wrong(problem{"channels", "agent-key", fmt.Sprintf(w.AgentRefused, err.Error())}, page)
 	}
 	if err := v.Settings.Agents.Add(v.ctx(), v.user.ID, name, key, v.now); err != nil {
 		return fmt.Errorf("add an agent: %w", err)

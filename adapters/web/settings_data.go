@@ -15,6 +15,7 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/everthread/everthread/core"
+	"github.com/everthread/everthread/core/words"
 )
 
 // usageDays is how many days of usage are shown.
@@ -76,9 +77,9 @@ func (v *visit) fillUsage(page *settingsView) error {
 		}
 	}
 	p.Sum = v.usageRow(sum, v.words.WhyTotal)
-	p.Today = v.words.fill(v.words.Settings.UsageToday, number(v.lang, p.Used))
+	p.Today = fmt.Sprintf(v.words.Settings.UsageToday, words.Number(v.lang, p.Used))
 	if p.Budget > 0 {
-		p.Today = v.words.fill(v.words.Settings.UsageBudget, number(v.lang, p.Used), number(v.lang, p.Budget))
+		p.Today = fmt.Sprintf(v.words.Settings.UsageBudget, words.Number(v.lang, p.Used), words.Number(v.lang, p.Budget))
 	}
 	p.Chart = v.chart(from, values, p.Budget, v.words.Settings.Usage)
 	return nil
@@ -102,8 +103,8 @@ func plus(a, b core.UsageDay) core.UsageDay {
 }
 
 func (v *visit) usageRow(d core.UsageDay, name string) usageDay {
-	n := func(x int) string { return number(v.lang, x) }
-	return usageDay{name, n(d.Usage.Prompt), n(d.Usage.Cached), n(d.Usage.Completion), n(d.Turns), v.words.money(v.Prices, d.Usage)}
+	n := func(x int) string { return words.Number(v.lang, x) }
+	return usageDay{name, n(d.Usage.Prompt), n(d.Usage.Cached), n(d.Usage.Completion), n(d.Turns), v.money(d.Usage)}
 }
 
 // known reports whether there are any prices.
@@ -115,17 +116,15 @@ func (p Prices) of(u core.Usage) float64 {
 }
 
 // money writes what usage cost; empty: nobody knows.
-func (w *words) money(p Prices, u core.Usage) string {
+func (v *visit) money(u core.Usage) string {
+	p := v.Prices
 	if !p.known() {
 		return ""
 	}
 	cost := p.of(u)
-	s := fmt.Sprintf("%.2f", cost)
+	s := words.Decimal(v.lang, cost, 2)
 	if cost > 0 && cost < 0.01 {
-		s = "< 0.01"
-	}
-	if w.code == "fr" {
-		s = strings.Replace(s, ".", ",", 1)
+		s = "< " + words.Decimal(v.lang, 0.01, 2)
 	}
 	return s + "\u00a0" + p.Currency
 }
@@ -166,12 +165,12 @@ func (v *visit) exportAbout() (string, error) {
 		}
 	}
 	w := v.words.Settings
-	about := v.words.count(messages, w.ExportOne, w.ExportMany)
+	about := v.words.Messages.Of(messages)
 	files, bytes := v.attachments()
 	if files == 0 {
-		return v.words.fill(w.ExportAbout, about), nil
+		return fmt.Sprintf(w.ExportAbout, about), nil
 	}
-	return v.words.fill(w.ExportAboutFiles, about, v.words.count(files, w.ExportFile, w.ExportFiles), size(v.lang, bytes)), nil
+	return fmt.Sprintf(w.ExportAboutFiles, about, v.words.Attachments.Of(files), size(v.lang, bytes)), nil
 }
 
 // attachments counts the files in the visitor's folder, and their bytes. Nobody
@@ -196,7 +195,7 @@ func (v *visit) export() error {
 		return err
 	}
 	if !v.exports.take(v.user.ID) {
-		return &fault{status: http.StatusTooManyRequests, text: func(w *words) string { return w.Settings.ExportBusy }, after: time.Minute}
+		return &fault{status: http.StatusTooManyRequests, text: func(w *texts) string { return w.Settings.ExportBusy }, after: time.Minute}
 	}
 	defer v.exports.leave(v.user.ID)
 	if err := http.NewResponseController(v.w).SetWriteDeadline(time.Now().Add(exportTime)); err != nil && !errors.Is(err, http.ErrNotSupported) {

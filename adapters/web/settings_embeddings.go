@@ -14,6 +14,7 @@ import (
 	"github.com/everthread/everthread/core"
 	"github.com/everthread/everthread/core/llm/embed"
 	"github.com/everthread/everthread/core/trust/egress"
+	"github.com/everthread/everthread/core/words"
 )
 
 // Embeddings are the models that texts are found by their meaning with.
@@ -105,7 +106,7 @@ func (v *visit) setEmbeddings() error {
 	if err != nil {
 		return v.wrong(problem{"embeddings", "endpoint", v.explainMeaning(err)}, page)
 	}
-	page.Meaning.Tried = v.words.fill(v.words.Settings.MeaningWorks, number(v.lang, dimensions), number(v.lang, int(took.Milliseconds())))
+	page.Meaning.Tried = fmt.Sprintf(v.words.Settings.MeaningWorks, words.Number(v.lang, dimensions), words.Number(v.lang, int(took.Milliseconds())))
 	if do != "save" {
 		return v.showSettings(http.StatusOK, page)
 	}
@@ -116,7 +117,7 @@ func (v *visit) setEmbeddings() error {
 	if n == 0 {
 		return v.saveMeaning(c)
 	}
-	page.Meaning.Count = v.words.count(n, v.words.Settings.MeaningAskOne, v.words.Settings.MeaningAsk)
+	page.Meaning.Count = v.words.Settings.MeaningAsk.Of(n)
 	return v.showSettings(http.StatusOK, page)
 }
 
@@ -129,7 +130,7 @@ func (v *visit) readMeaning() (c core.OwnEmbeddings, form meaningForm, wrong *pr
 	c = core.OwnEmbeddings{Provider: form.Provider, BaseURL: form.BaseURL, Model: form.Model}
 	if form.Dimensions != "" {
 		if c.Dimensions, err = strconv.Atoi(form.Dimensions); err != nil || c.Dimensions < 0 || c.Dimensions > core.VectorSize {
-			return c, form, &problem{"embeddings", "dimensions", v.words.fill(w.DimensionsWrong, number(v.lang, core.VectorSize))}, nil
+			return c, form, &problem{"embeddings", "dimensions", fmt.Sprintf(w.DimensionsWrong, words.Number(v.lang, core.VectorSize))}, nil
 		}
 	}
 	switch {
@@ -179,12 +180,12 @@ func (v *visit) explainMeaning(err error) string {
 	case errors.As(err, &spent):
 		return w.MeaningSpent
 	case errors.Is(err, context.DeadlineExceeded):
-		return v.words.fill(w.MeaningSlow, number(v.lang, int(checkTime.Seconds())))
+		return fmt.Sprintf(w.MeaningSlow, words.Number(v.lang, int(checkTime.Seconds())))
 	case errors.As(err, &model):
 		advice := map[core.ModelErrorKind]string{core.ModelDown: w.MeaningDown, core.ModelBusy: w.MeaningBusy, core.ModelAuth: w.MeaningAuth, core.ModelConfig: w.MeaningConfig}[model.Kind]
-		return strings.TrimSpace(cmp.Or(advice, w.MeaningFails) + " " + v.words.fill(w.Detail, model.Err.Error()))
+		return strings.TrimSpace(cmp.Or(advice, w.MeaningFails) + " " + fmt.Sprintf(w.Detail, model.Err.Error()))
 	}
-	return w.MeaningFails + " " + v.words.fill(w.Detail, err.Error())
+	return w.MeaningFails + " " + fmt.Sprintf(w.Detail, err.Error())
 }
 
 // renewed is how many texts would be embedded anew for a choice.
@@ -221,5 +222,5 @@ func (v *visit) saveMeaning(c core.OwnEmbeddings) error {
 	if err != nil {
 		return fmt.Errorf("have everything embedded: %w", err)
 	}
-	return v.back("/settings#embeddings", v.words.count(n, v.words.Settings.MeaningSavedOne, v.words.Settings.MeaningSaved))
+	return v.back("/settings#embeddings", v.words.Settings.MeaningSaved.Of(n))
 }

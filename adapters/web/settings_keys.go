@@ -44,7 +44,7 @@ func (v *visit) fillKeys(page *settingsView) error {
 		for _, s := range k.Scopes {
 			scopes = append(scopes, w.Scopes[string(s)])
 		}
-		p.Keys = append(p.Keys, shownKey{k.ID, k.Name, k.Hint, strings.Join(scopes, ", "), v.words.moment(k.CreatedAt.In(v.zone)), v.ago(k.UsedAt)})
+		p.Keys = append(p.Keys, shownKey{k.ID, k.Name, k.Hint, strings.Join(scopes, ", "), moment(v.lang, k.CreatedAt.In(v.zone)), v.ago(k.UsedAt)})
 	}
 	if len(p.Scopes) == 0 {
 		p.Scopes = v.scopes([]string{string(core.CanTalk), string(core.CanRead)})
@@ -98,7 +98,7 @@ func (v *visit) addKey() error {
 	if err != nil {
 		return fmt.Errorf("make an API key: %w", err)
 	}
-	return v.page("secret", w.KeyMade, secretView{Title: w.KeyMade, Lead: v.words.fill(w.KeyMadeLead, k.Name), Secret: secret, More: v.words.fill(w.KeyUse, v.PublicURL),
+	return v.page("secret", w.KeyMade, secretView{Title: w.KeyMade, Lead: fmt.Sprintf(w.KeyMadeLead, k.Name), Secret: secret, More: fmt.Sprintf(w.KeyUse, v.PublicURL),
 		Back: "/settings#keys", BackName: w.Title})
 }
 
@@ -150,7 +150,7 @@ func (v *visit) browser(agent string) string {
 	system := find("Android", "Android", "iPhone", "iPhone", "iPad", "iPad", "Windows", "Windows", "CrOS", "ChromeOS", "Mac OS X", "macOS", "Linux", "Linux")
 	switch {
 	case name != "" && system != "":
-		return v.words.fill(v.words.Settings.BrowserOn, name, system)
+		return fmt.Sprintf(v.words.Settings.BrowserOn, name, system)
 	case name != "":
 		return name
 	}

@@ -3,6 +3,7 @@ package web
 import (
 	"context"
 	"errors"
+	"fmt"
 	"html/template"
 	"net/http"
 	"strconv"
@@ -13,6 +14,7 @@ import (
 
 	"github.com/everthread/everthread/core"
 	"github.com/everthread/everthread/core/people"
+	"github.com/everthread/everthread/core/words"
 )
 
 // Of the page of a deletion.
@@ -29,18 +31,18 @@ func (v *visit) deleteMe() error {
 		return badForm(err)
 	}
 	if v.user.Role == core.RoleOwner {
-		return because(http.StatusConflict, func(w *words) string { return w.Settings.DeleteOwner })
+		return because(http.StatusConflict, func(w *texts) string { return w.Settings.DeleteOwner })
 	}
 	w := v.words.Settings
 	if !strings.EqualFold(strings.TrimSpace(v.r.PostForm.Get("word")), w.DeleteWord) {
-		return v.wrong(problem{"data", "word", v.words.fill(w.DeleteWrong, w.DeleteWord)}, settingsView{})
+		return v.wrong(problem{"data", "word", fmt.Sprintf(w.DeleteWrong, w.DeleteWord)}, settingsView{})
 	}
 	if sure, err := v.sure(core.AccountSubject{Change: core.ChangeDelete}, "/settings#data"); err != nil || !sure {
 		return err
 	}
 	ctx, done, ok := v.watchers.stay(context.WithoutCancel(v.ctx()), v.user.ID, 0)
 	if !ok {
-		return because(http.StatusServiceUnavailable, func(w *words) string { return w.Settings.LeaveStopping })
+		return because(http.StatusServiceUnavailable, func(w *texts) string { return w.Settings.LeaveStopping })
 	}
 	defer done()
 	ctx, cancel := context.WithTimeout(ctx, removalTime)
@@ -88,7 +90,7 @@ func (v *visit) farewell(ctx context.Context, user core.UserID, session string, 
 	}
 	if err == nil {
 		v.Log.Error("something is left of a user who deleted everything", id, zap.Strings("left", left))
-		return farewellView{Class: "bad", Title: w.LeftTitle, Lines: []string{w.LeftLead, v.words.fill(w.LeftDo, verify)}, Left: left}
+		return farewellView{Class: "bad", Title: w.LeftTitle, Lines: []string{w.LeftLead, fmt.Sprintf(w.LeftDo, verify)}, Left: left}
 	}
 	if errors.Is(err, core.ErrMoving) {
 		return farewellView{Class: "bad", Title: w.StayTitle, Lines: []string{w.StayMoving}, Back: true}
@@ -101,7 +103,7 @@ func (v *visit) farewell(ctx context.Context, user core.UserID, session string, 
 	case gone == nil:
 		return farewellView{Class: "bad", Title: w.StayTitle, Lines: []string{w.StayLead}, Back: true}
 	case missing(gone):
-		return farewellView{Class: "bad", Title: w.HalfTitle, Lines: []string{v.words.fill(w.HalfLead, verify)}}
+		return farewellView{Class: "bad", Title: w.HalfTitle, Lines: []string{fmt.Sprintf(w.HalfLead, verify)}}
 	}
 	return farewellView{Class: "bad", Title: w.DoubtTitle, Lines: []string{w.DoubtLead}, Back: true}
 }
@@ -184,7 +186,7 @@ func (p *growing) step(r people.Deletion) {
 	w := p.v.words.Settings
 	text := map[people.DeletionStep]string{people.DeletionCount: w.LeaveCount, people.DeletionRows: w.LeaveRows, people.DeletionFiles: w.LeaveFiles, people.DeletionClean: w.LeaveClean, people.DeletionLook: w.LeaveLook}[r.Step]
 	if r.Step == people.DeletionRows {
-		text = p.v.words.fill(w.LeaveRowsOf, p.v.words.count(r.Total, w.LeaveMessage, w.LeaveMessages))
+		text = fmt.Sprintf(w.LeaveRowsOf, p.v.words.Messages.Of(r.Total))
 	}
 	p.part("step", text)
 }
@@ -195,15 +197,15 @@ func (p *growing) far(r people.Deletion) {
 	if r.Step == "" {
 		return
 	}
-	w, n := p.v.words, func(x int) string { return number(p.v.lang, x) }
+	w, n := p.v.words, func(x int) string { return words.Number(p.v.lang, x) }
 	said := ""
 	switch {
 	case r.Step == people.DeletionCount && r != p.last:
-		said = w.fill(w.Settings.LeaveFound, w.count(r.Done, w.Settings.LeaveMessage, w.Settings.LeaveMessages), w.count(r.Total, w.Settings.LeaveFile, w.Settings.LeaveAttachments))
+		said = fmt.Sprintf(w.Settings.LeaveFound, w.Messages.Of(r.Done), w.Attachments.Of(r.Total))
 	case r.Step == people.DeletionFiles && r != p.last && r.Total > 0:
-		said = w.fill(w.Settings.LeaveFilesOf, n(r.Done), n(r.Total))
+		said = fmt.Sprintf(w.Settings.LeaveFilesOf, n(r.Done), n(r.Total))
 	case r.Step != people.DeletionCount && r.Step != people.DeletionFiles && time.Since(p.began) >= removalBeat:
-		said = w.fill(w.Settings.LeaveSeconds, n(int(time.Since(p.began).Seconds())))
+		said = fmt.Sprintf(w.Settings.LeaveSeconds, n(int(time.Since(p.began).Seconds())))
 	}
 	if p.last = r; said != "" {
 		p.part("far", said)

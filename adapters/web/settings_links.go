@@ -89,7 +89,7 @@ func (v *visit) link(i core.Identity) shownLink {
 	case can.Window > 0 && !i.Window.After(v.now):
 		s.State, s.Class = w.LinkClosed, "warn"
 	case can.Window > 0:
-		s.State = v.words.fill(w.LinkUntil, v.words.moment(i.Window.In(v.zone)))
+		s.State = fmt.Sprintf(w.LinkUntil, moment(v.lang, i.Window.In(v.zone)))
 	}
 	return s
 }
@@ -103,13 +103,13 @@ func (v *visit) ago(t time.Time) string {
 	case d < 2*time.Minute:
 		return w.JustNow
 	case d < time.Hour:
-		return v.words.fill(w.MinutesAgo, number(v.lang, int(d.Minutes())))
+		return w.MinutesAgo.Of(int(d.Minutes()))
 	case d < 24*time.Hour:
-		return v.words.count(int(d.Hours()), w.HourAgo, w.HoursAgo)
+		return w.HoursAgo.Of(int(d.Hours()))
 	case d < 30*24*time.Hour:
-		return v.words.count(int(d.Hours()/24), w.DayAgo, w.DaysAgo)
+		return w.DaysAgo.Of(int(d.Hours() / 24))
 	}
-	return v.words.moment(t.In(v.zone))
+	return moment(v.lang, t.In(v.zone))
 }
 
 // identity is the identity of the visitor that a form or an address names.
@@ -139,11 +139,11 @@ func (v *visit) setHome() error {
 		return err
 	}
 	if can, _ := v.Settings.Capabilities(i.Address.Channel); !can.Push {
-		return because(http.StatusConflict, func(w *words) string { return w.Settings.HomeCannot })
+		return because(http.StatusConflict, func(w *texts) string { return w.Settings.HomeCannot })
 	}
 	s := v.user.Settings
 	s.Home = i.ID
-	return v.change("channels", v.words.fill(v.words.Settings.HomeSet, v.channelName(i.Address.Channel)), core.SetSettings{Settings: s})
+	return v.change("channels", fmt.Sprintf(v.words.Settings.HomeSet, v.channelName(i.Address.Channel)), core.SetSettings{Settings: s})
 }
 
 // unlink detaches an identity; with split, what came through it goes to a user of
@@ -158,16 +158,16 @@ func (v *visit) unlink() error {
 	}
 	w, name := v.words.Settings, v.channelName(i.Address.Channel)+" ("+cmp.Or(i.Name, i.Address.External)+")"
 	if v.r.PostForm.Get("how") != "split" {
-		return v.change("channels", v.words.fill(w.Unlinked, name), core.Unlink{Identity: i.ID, At: v.now})
+		return v.change("channels", fmt.Sprintf(w.Unlinked, name), core.Unlink{Identity: i.ID, At: v.now})
 	}
 	all, err := v.Settings.Store.Identities(v.ctx(), v.user.ID)
 	if err != nil {
 		return fmt.Errorf("read identities: %w", err)
 	}
 	if len(all) == 1 {
-		return because(http.StatusConflict, func(w *words) string { return w.Settings.SplitLast })
+		return because(http.StatusConflict, func(w *texts) string { return w.Settings.SplitLast })
 	}
-	return v.change("channels", v.words.fill(w.Splitting, name), core.Split{Identity: i.ID, At: v.now})
+	return v.change("channels", fmt.Sprintf(w.Splitting, name), core.Split{Identity: i.ID, At: v.now})
 }
 
 // codeView is a code of /link with the ways to use it.
@@ -198,7 +198,7 @@ func (v *visit) newLink() error {
 	if _, err := v.Gateway.Act(v.ctx(), v.user.ID, link); err != nil {
 		return refusal(fmt.Errorf("make a code: %w", err))
 	}
-	page := codeView{Code: code, Command: "/link " + code, Minutes: int(linkLife.Minutes()), Until: link.Code.Expires.In(v.zone).Format(v.words.Clock)}
+	page := codeView{Code: code, Command: "/link " + code, Minutes: int(linkLife.Minutes()), Until: link.Code.Expires.In(v.zone).Format(hoursMinutes)}
 	if page.QR, err = qrSVG(page.Command); err != nil {
 		return err
 	}

@@ -1,6 +1,8 @@
 package web
 
 import (
+	"fmt"
+	"slices"
 	"strings"
 	"time"
 	"unicode"
@@ -9,6 +11,7 @@ import (
 	"github.com/everthread/everthread/core"
 	"github.com/everthread/everthread/core/command"
 	"github.com/everthread/everthread/core/day"
+	"github.com/everthread/everthread/core/words"
 )
 
 // maxName is how long a name may be, in characters.
@@ -35,7 +38,7 @@ func (v *visit) fillZone(page *settingsView) {
 // clockIn is what a clock in a zone shows, with its weekday and date.
 func (v *visit) clockIn(zone *time.Location) string {
 	t := v.now.In(zone)
-	return v.words.fill(v.words.Settings.ZoneNow, t.Format(v.words.Clock), day.Name(t.Format(time.DateOnly), "", v.lang), zone)
+	return fmt.Sprintf(v.words.Settings.ZoneNow, t.Format(hoursMinutes), day.Name(t.Format(time.DateOnly), "", v.lang), zone)
 }
 
 func (v *visit) setName() error {
@@ -48,9 +51,9 @@ func (v *visit) setName() error {
 	case name == "":
 		return v.wrong(problem{"profile", "name", w.NameEmpty}, settingsView{})
 	case utf8.RuneCountInString(name) > maxName:
-		return v.wrong(problem{"profile", "name", v.words.fill(w.NameLong, number(v.lang, maxName))}, settingsView{Name: short(name, 400)})
+		return v.wrong(problem{"profile", "name", fmt.Sprintf(w.NameLong, words.Number(v.lang, maxName))}, settingsView{Name: short(name, 400)})
 	}
-	return v.change("profile", v.words.fill(w.NameSet, name), core.SetName{Name: name})
+	return v.change("profile", fmt.Sprintf(w.NameSet, name), core.SetName{Name: name})
 }
 
 // oneLine is a text on one line, without what cannot be seen.
@@ -89,12 +92,12 @@ func (v *visit) setLanguage() error {
 		return badForm(err)
 	}
 	chosen := v.r.PostForm.Get("language")
-	if chosen != "" && chosen != "en" && chosen != "fr" {
+	if chosen != "" && !slices.Contains(words.Languages(), chosen) {
 		return badForm(nil)
 	}
 	s := v.user.Settings
 	s.Language = chosen
-	said := wordsOf(languageOf(chosen, v.Language, v.r.Header.Get("Accept-Language")))
+	said := say(languageOf(chosen, v.Language, v.r.Header.Get("Accept-Language")))
 	return v.change("profile", said.Settings.LanguageSet, core.SetSettings{Settings: s})
 }
 

@@ -10,6 +10,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/everthread/everthread/core"
+	"github.com/everthread/everthread/core/words"
 )
 
 // Of the search for what is left of a text.
@@ -50,9 +51,9 @@ func (v *visit) traces() error {
 	w, page := v.words.Settings, tracesView{Text: strings.TrimSpace(v.r.PostForm.Get("text"))}
 	switch n := utf8.RuneCountInString(page.Text); {
 	case n < tracesShort:
-		page.Problem = &problem{"data", "text", v.words.fill(w.TracesShort, number(v.lang, tracesShort))}
+		page.Problem = &problem{"data", "text", fmt.Sprintf(w.TracesShort, words.Number(v.lang, tracesShort))}
 	case n > tracesLong:
-		page.Problem = &problem{"data", "text", v.words.fill(w.TracesLong, number(v.lang, tracesLong))}
+		page.Problem = &problem{"data", "text", fmt.Sprintf(w.TracesLong, words.Number(v.lang, tracesLong))}
 	}
 	if page.Problem != nil {
 		return v.render(http.StatusUnprocessableEntity, "traces", w.Traces, page)
@@ -61,7 +62,7 @@ func (v *visit) traces() error {
 	case v.looks <- struct{}{}:
 		defer func() { <-v.looks }()
 	default:
-		return &fault{status: http.StatusTooManyRequests, text: func(w *words) string { return w.Settings.TracesBusy }, after: 30 * time.Second}
+		return &fault{status: http.StatusTooManyRequests, text: func(w *texts) string { return w.Settings.TracesBusy }, after: 30 * time.Second}
 	}
 	_ = http.NewResponseController(v.w).SetWriteDeadline(time.Now().Add(tracesTime)) // what cannot have deadlines needs none
 	ctx, cancel := context.WithTimeout(v.ctx(), tracesTime)
@@ -71,7 +72,7 @@ func (v *visit) traces() error {
 		return fmt.Errorf("look for traces: %w", err)
 	}
 	page.Asked, page.Files = true, files
-	page.Count = v.words.count(len(found), w.TracesOne, w.TracesMany)
+	page.Count = w.TracesFound.Of(len(found))
 	page.Places = v.tracePlaces(found)
 	return v.page("traces", w.Traces, page)
 }
@@ -103,9 +104,9 @@ func (v *visit) tracePlaces(found []core.Trace) []tracePlace {
 		}
 	}
 	for kind, n := range at {
-		out[n].Count = number(v.lang, counts[kind])
+		out[n].Count = words.Number(v.lang, counts[kind])
 		if more := counts[kind] - tracesLinked; more > 0 && len(out[n].Links) > 0 {
-			out[n].More = v.words.fill(w.TracesMore, number(v.lang, more))
+			out[n].More = fmt.Sprintf(w.TracesMore, words.Number(v.lang, more))
 		}
 	}
 	return out

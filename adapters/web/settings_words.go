@@ -1,5 +1,7 @@
 package web
 
+import "github.com/everthread/everthread/core/words"
+
 // settingsWords are the words of the page of settings.
 type settingsWords struct {
 	Title, Lead, Sections, Saved, Save, Remove, Detail, Copy, Copied string // Detail: what was said
@@ -12,10 +14,13 @@ type settingsWords struct {
 	Assistant, Summaries, PostsHome, PostsHomeHint, PostsAll, PostsAllHint                 string
 	PostsOff, PostsOffHint, Strategy, Continuous, ContinuousHint, Long, LongHint, Truncate string
 	TruncateHint, Memory, MemoryOn, MemoryOnHint, MemoryOff, MemoryOffHint                 string
-	Never, JustNow, MinutesAgo, HourAgo, HoursAgo, DayAgo, DaysAgo                         string // numbers
-	Channels, ChannelsLead, LinksNone, LinksNoneHint, Own, LastUsed                        string // Own: names
-	LinkOpen, LinkBlocked, LinkNoPush, LinkClosed, LinkUntil, LinkOff                      string // LinkUntil: time
-	Home, HomeMake, HomeSet, HomeAuto, HomeCannot                                          string // HomeSet: channel
+	Never, JustNow                                                                         string        // numbers
+	MinutesAgo                                                                             words.Counted // number
+	HoursAgo                                                                               words.Counted // number
+	DaysAgo                                                                                words.Counted // number
+	Channels, ChannelsLead, LinksNone, LinksNoneHint, Own, LastUsed                        string        // Own: names
+	LinkOpen, LinkBlocked, LinkNoPush, LinkClosed, LinkUntil, LinkOff                      string        // LinkUntil: time
+	Home, HomeMake, HomeSet, HomeAuto, HomeCannot                                          string        // HomeSet: channel
 	Unlink, UnlinkHint, UnlinkLast, UnlinkDo, Split, SplitHint                             string
 	SplitLast, SplitDo, Unlinked, Splitting                                                string // Unlinked, Splitting: name
 	LinkNew, LinkTitle, LinkLead, LinkUntilThen, LinkAny, LinkOpens                        string // LinkUntilThen: minutes, time; LinkOpens: app
@@ -25,14 +30,16 @@ type settingsWords struct {
 	AgentSince, AgentRemoveHint                                                            string // AgentSince: date
 
 	// Search by meaning.
-	Meaning, MeaningLead, MeaningSystem                                            string // MeaningSystem: configuration
-	Provider, ProviderOpenAI, ProviderCustom, ProviderMissing, Address             string
-	AddressHint, AddressMissing, Model, ModelMissing, Dimensions, DimensionsHint   string
-	DimensionsWrong, Key, KeyHint, KeyKept, KeyTyped, Test, MeaningOff             string // DimensionsWrong: number
-	MeaningWorks, MeaningAsk, MeaningAskOne, MeaningDo, MeaningSaved               string // MeaningWorks: dimensions, milliseconds; the rest: number
-	MeaningSavedOne, MeaningRemove, MeaningRemoveHint, MeaningPrivate, MeaningSlow string // MeaningSlow: seconds
-	MeaningDown, MeaningBusy, MeaningAuth, MeaningConfig, MeaningFails             string
-	MeaningUnlisted, MeaningSpent                                                  string
+	Meaning, MeaningLead, MeaningSystem                                          string // MeaningSystem: configuration
+	Provider, ProviderOpenAI, ProviderCustom, ProviderMissing, Address           string
+	AddressHint, AddressMissing, Model, ModelMissing, Dimensions, DimensionsHint string
+	DimensionsWrong, Key, KeyHint, KeyKept, KeyTyped, Test, MeaningOff           string        // DimensionsWrong: number
+	MeaningWorks, MeaningDo                                                      string        // MeaningWorks: dimensions, milliseconds; the rest: number
+	MeaningAsk                                                                   words.Counted // number
+	MeaningSaved                                                                 words.Counted // number
+	MeaningRemove, MeaningRemoveHint, MeaningPrivate, MeaningSlow                string        // MeaningSlow: seconds
+	MeaningDown, MeaningBusy, MeaningAuth, MeaningConfig, MeaningFails           string
+	MeaningUnlisted, MeaningSpent                                                string
 
 	// Keys and sessions.
 	Keys, KeysLead, KeysNone, KeyNew, KeyName, KeyNameHint, KeyMake, KeyMade    string
@@ -46,19 +53,20 @@ type settingsWords struct {
 	Usage, UsageLead, UsageToday, UsageBudget, UsageNone, UsageTable, UsageDay      string // UsageToday: number; UsageBudget: number, number
 	UsageRead, UsageCached, UsageWritten, UsageTurns, UsageCost, UsageLimit         string
 	Data, Export, ExportLead, ExportDo, ExportBusy, Delete, DeleteLead, DeleteOwner string
-	ExportAbout, ExportAboutFiles, ExportOne, ExportMany, ExportFile, ExportFiles   string // ExportAbout: messages; ExportAboutFiles: messages, files, size; the rest: number
+	ExportAbout, ExportAboutFiles                                                   string // ExportAbout: messages; ExportAboutFiles: messages, files, size; the rest: number
 	DeleteTitle, DeleteWord, DeleteType, DeleteWrong, DeleteDo, Gone, GoneLead      string // DeleteType, DeleteWrong: word
 
 	// While everything is deleted, and its end.
 	Leave, LeaveLead, LeaveBreaks, LeaveCount, LeaveFound, LeaveRows, LeaveRowsOf                string // LeaveFound: messages, files; LeaveRowsOf: messages
-	LeaveFiles, LeaveFilesOf, LeaveClean, LeaveLook, LeaveSeconds, LeaveMessage, LeaveMessages   string // LeaveFilesOf: number, number; LeaveSeconds, LeaveMessage, LeaveMessages: number
-	LeaveFile, LeaveAttachments, GoneProof, GoneBackups                                          string // numbers
+	LeaveFiles, LeaveFilesOf, LeaveClean, LeaveLook, LeaveSeconds                                string // LeaveFilesOf: number, number; LeaveSeconds, LeaveMessage, LeaveMessages: number
+	GoneProof, GoneBackups                                                                       string // numbers
 	LeftTitle, LeftLead, LeftDo, StayTitle, StayLead, HalfTitle, HalfLead, DoubtTitle, DoubtLead string // LeftDo, HalfLead: command
 	StayBack, StayMoving, LeaveStopping                                                          string
 
 	// Is anything left of a text.
-	Traces, TracesLead, TracesText, TracesHint, TracesDo, TracesShort, TracesLong, TracesBusy string // TracesShort, TracesLong: number
-	TracesNone, TracesNoneLead, TracesFiles, TracesNoFiles, TracesOne, TracesMany, TracesMore string // TracesOne, TracesMany, TracesMore: number
-	TracesForget, TracesAgain                                                                 string // TracesTimes: number
+	Traces, TracesLead, TracesText, TracesHint, TracesDo, TracesShort, TracesLong, TracesBusy string        // TracesShort, TracesLong: number
+	TracesNone, TracesNoneLead, TracesFiles, TracesNoFiles, TracesMore                        string        // TracesOne, TracesMany, TracesMore: number
+	TracesFound                                                                               words.Counted // number
+	TracesForget, TracesAgain                                                                 string        // TracesTimes: number
 	Places                                                                                    map[string]string
 }

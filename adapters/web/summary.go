@@ -29,7 +29,7 @@ func (v *visit) historyPage() error {
 		}
 		for _, s := range found {
 			all = append(all, version{About: v.aboutSummary(s), HTML: v.markdown.summary(s.Markdown), Final: s.Final,
-				Covers: v.words.fill(v.words.SummaryCovers, number(v.lang, s.Covers.Len()))})
+				Covers: v.words.SummaryCovers.Of(s.Covers.Len())})
 		}
 	}
 	title := v.words.History + " · " + v.dayName(g.Day.Label)
@@ -52,7 +52,7 @@ func (v *visit) regenerate() error {
 // refusal is what a person is told when what they asked for changed meanwhile.
 func refusal(err error) error {
 	if isRefused(err) {
-		return because(http.StatusConflict, func(w *words) string { return w.ErrRefused })
+		return because(http.StatusConflict, func(w *texts) string { return w.ErrRefused })
 	}
 	return err
 }

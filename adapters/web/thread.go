@@ -15,7 +15,7 @@ const mostThreads = 200
 
 func (c *Channel) threadRoutes() []route {
 	return []route{
-		{Pattern: "GET /threads", Serve: (*visit).threadsPage, Tab: func(w *words) string { return w.Threads }},
+		{Pattern: "GET /threads", Serve: (*visit).threadsPage, Tab: func(w *texts) string { return w.Threads }},
 		{Pattern: "POST /threads", Serve: (*visit).openThread},
 		{Pattern: "GET /threads/{id}", Serve: (*visit).threadPage},
 	}
@@ -31,7 +31,7 @@ func (v *visit) threadsPage() error {
 	}
 	var out []shownThread
 	for _, t := range all {
-		opened := v.words.fill(v.words.Opened, v.words.moment(t.CreatedAt.In(v.zone)))
+		opened := fmt.Sprintf(v.words.Opened, moment(v.lang, t.CreatedAt.In(v.zone)))
 		out = append(out, shownThread{v.title(t), place{thread: t}.path(), opened})
 	}
 	return v.page("threads", v.words.Threads, out)
@@ -53,9 +53,9 @@ func (v *visit) openThread() error {
 	title := strings.Join(strings.Fields(strings.ToValidUTF8(v.r.PostForm.Get("title"), "\uFFFD")), " ")
 	switch {
 	case title == "":
-		return because(http.StatusBadRequest, func(w *words) string { return w.ErrNoTitle })
+		return because(http.StatusBadRequest, func(w *texts) string { return w.ErrNoTitle })
 	case utf8.RuneCountInString(title) > 200:
-		return because(http.StatusBadRequest, func(w *words) string { return w.ErrTitleLong })
+		return because(http.StatusBadRequest, func(w *texts) string { return w.ErrTitleLong })
 	}
 	if _, err := v.Gateway.Act(v.ctx(), v.user.ID, core.OpenThread{Title: title, At: v.now}); err != nil {
 		return refusal(fmt.Errorf("open a thread: %w", err))

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/everthread/everthread/core"
+	"github.com/everthread/everthread/core/words"
 )
 
 //go:embed templates/*.html
@@ -18,13 +19,11 @@ var sources embed.FS
 type views struct {
 	pages map[string]map[string]*template.Template // by language, then name
 	parts map[string]*template.Template            // by language: what stands in pages
-	words map[string]*words                        // by language
 }
 
 func newViews(c *Channel) (*views, error) {
-	v := &views{pages: map[string]map[string]*template.Template{}, parts: map[string]*template.Template{}, words: map[string]*words{}}
-	for _, lang := range []string{"en", "fr"} {
-		v.words[lang] = wordsOf(lang)
+	v := &views{pages: map[string]map[string]*template.Template{}, parts: map[string]*template.Template{}}
+	for _, lang := range words.Languages() {
 		base, err := template.New("base").Funcs(c.funcs(lang)).ParseFS(sources, "templates/layout.html", "templates/parts.html", "templates/entry.html", "templates/office.html")
 		if err != nil {
 			return nil, fmt.Errorf("web: read templates: %w", err)
@@ -64,12 +63,11 @@ func pagesOf(base *template.Template) (map[string]*template.Template, error) {
 
 // funcs are what templates may call.
 func (c *Channel) funcs(lang string) template.FuncMap {
-	w := wordsOf(lang)
 	return template.FuncMap{
-		"t":      func() *words { return w },
+		"t":      func() *texts { return say(lang) },
 		"asset":  c.assets.path,
-		"fill":   func(format string, args ...any) string { return w.fill(format, args...) },
-		"number": func(n int) string { return number(lang, n) },
+		"fill":   fmt.Sprintf,
+		"number": func(n int) string { return words.Number(lang, n) },
 		"size":   func(n int64) string { return size(lang, n) },
 		"list":   func(all ...any) []any { return all },
 		"dict":   dict,

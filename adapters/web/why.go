@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/everthread/everthread/core"
+	"github.com/everthread/everthread/core/words"
 )
 
 // why is what a turn sent to the model, in words and numbers.
@@ -69,11 +70,11 @@ func (v *visit) explain(out *why, t core.Turn, s *core.Snapshot) error {
 		out.Parts = append(out.Parts, shownPart{cmp.Or(w.Parts[p.Name], p.Name), p.Tokens, percent(p.Tokens, s.Total), p.Error})
 	}
 	if s.ToolTokens > 0 {
-		out.Tools = w.fill(w.WhyTools, number(v.lang, s.ToolTokens))
+		out.Tools = fmt.Sprintf(w.WhyTools, words.Number(v.lang, s.ToolTokens))
 	}
 	out.LeftOut = w.WhyNothingLeft
 	if s.Dropped > 0 {
-		out.LeftOut = number(v.lang, s.Dropped) + " " + w.WhyLeftOut
+		out.LeftOut = words.Number(v.lang, s.Dropped) + " " + w.WhyLeftOut
 	}
 	out.Facts = v.facts(s)
 	if err := v.whyDays(out, t, s); err != nil {
@@ -89,34 +90,30 @@ func (v *visit) explain(out *why, t core.Turn, s *core.Snapshot) error {
 // facts are the numbers of a snapshot, in words.
 func (v *visit) facts(s *core.Snapshot) []fact {
 	w := v.words
-	n := func(x int) string { return number(v.lang, x) }
+	n := func(x int) string { return words.Number(v.lang, x) }
 	began := w.WhyEpochOn
 	if s.NewEpoch != "" {
-		began = w.fill(w.WhyEpochNew, cmp.Or(w.Epochs[s.NewEpoch], s.NewEpoch))
+		began = fmt.Sprintf(w.WhyEpochNew, cmp.Or(w.Epochs[s.NewEpoch], s.NewEpoch))
 	}
 	messages := fmt.Sprintf("%s %s · %s %s · %s %s · %s %s", w.WhyIncluded, n(s.Included), w.WhyShortened, n(s.Truncated), w.WhyCovered, n(s.LeftOut), w.WhyLoaded, n(s.Loaded))
 	cached := ""
 	if s.Usage.Cached > 0 {
-		cached = " (" + w.fill(w.WhyCached, n(s.Usage.Cached)) + ")"
+		cached = " (" + fmt.Sprintf(w.WhyCached, n(s.Usage.Cached)) + ")"
 	}
-	usage := w.fill(w.WhyUsage, n(s.Usage.Prompt), cached, n(s.Usage.Completion))
-	steps := w.WhyStepsOne
-	if s.Steps != 1 {
-		steps = w.fill(w.WhySteps, n(s.Steps))
-	}
+	usage := fmt.Sprintf(w.WhyUsage, n(s.Usage.Prompt), cached, n(s.Usage.Completion))
 	facts := []fact{
 		{w.WhyStrategy, cmp.Or(w.Strategies[s.Strategy], s.Strategy) + ". " + began},
 		{w.WhyMessages, messages},
 	}
 	if h := s.History; h != nil && h.Pages > 0 {
-		facts = append(facts, fact{w.WhyHistory, w.fill(w.WhyHistoryIs, n(h.Messages), n(h.Pages), n(h.Raw), n(h.Summarized), n(h.References), n(h.Omitted),
+		facts = append(facts, fact{w.WhyHistory, fmt.Sprintf(w.WhyHistoryIs, n(h.Messages), n(h.Pages), n(h.Raw), n(h.Summarized), n(h.References), n(h.Omitted),
 			n(h.Original), n(h.Tokens), n(h.UserTotal))})
 	}
 	return append(facts, []fact{
 		{w.WhyLoops, n(s.OpenLoops)},
-		{w.WhyModel, cmp.Or(s.Model, w.WhyUnknown) + " · " + steps},
+		{w.WhyModel, cmp.Or(s.Model, w.WhyUnknown) + " · " + w.WhySteps.Of(s.Steps)},
 		{w.WhyTokens, usage},
-		{w.WhyTimeName, w.fill(w.WhyTime, v.lasted(s.FirstTokenMS), v.lasted(s.TotalMS))},
+		{w.WhyTimeName, fmt.Sprintf(w.WhyTime, v.lasted(s.FirstTokenMS), v.lasted(s.TotalMS))},
 	}...)
 }
 
@@ -125,11 +122,7 @@ func (v *visit) lasted(ms int64) string {
 	if ms < 1000 {
 		return strconv.FormatInt(ms, 10) + "\u00a0ms"
 	}
-	s := strconv.FormatFloat(float64(ms)/1000, 'f', 1, 64)
-	if v.lang == "fr" {
-		s = strings.Replace(s, ".", ",", 1)
-	}
-	return s + "\u00a0s"
+	return words.Decimal(v.lang, float64(ms)/1000, 1) + "\u00a0s"
 }
 
 // mostIncluded bounds the messages of a prompt that are looked up.
@@ -162,7 +155,7 @@ func (v *visit) whyDays(out *why, t core.Turn, s *core.Snapshot) error {
 			return fmt.Errorf("read a day of the prompt: %w", err)
 		}
 		all := by[id]
-		span := fmt.Sprintf("%s (#%d–#%d)", v.words.count(len(all), v.words.MessagesOne, v.words.Messages), all[0], all[len(all)-1])
+		span := fmt.Sprintf("%s (#%d–#%d)", v.words.Messages.Of(len(all)), all[0], all[len(all)-1])
 		if len(all) == 1 {
 			span = fmt.Sprintf("#%d", all[0])
 		}
@@ -191,7 +184,7 @@ func (v *visit) whySummaries(out *why, s *core.Snapshot) error {
 		if err != nil {
 			return fmt.Errorf("read a day of the prompt: %w", err)
 		}
-		out.Summaries = append(out.Summaries, v.words.fill(v.words.WhySummaryOf, v.dayName(g.Day.Label), number(v.lang, h.Version)))
+		out.Summaries = append(out.Summaries, fmt.Sprintf(v.words.WhySummaryOf, v.dayName(g.Day.Label), words.Number(v.lang, h.Version)))
 	}
 	return nil
 }

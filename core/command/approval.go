@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"fmt"
 	"slices"
 	"strings"
 	"time"
@@ -63,11 +64,11 @@ func (c *Commands) answer(ctx context.Context, r *request, a reply) (out core.Ou
 	q, found := meant(open, newest, a, command)
 	switch {
 	case !found && command:
-		return r.say(r.words.approvalNone), true, nil
+		return r.say(r.words.ApprovalNone), true, nil
 	case !found:
 		return out, false, nil
 	case a.yes && q.Word != "":
-		return r.say(r.words.approvalType, q.Word), true, nil
+		return r.sayf(r.words.ApprovalType, q.Word), true, nil
 	}
 	yes := !a.no
 	decide := core.Decide{Approval: q.ID, Identity: r.at.ID, Yes: yes, At: r.now}
@@ -75,9 +76,9 @@ func (c *Commands) answer(ctx context.Context, r *request, a reply) (out core.Ou
 	case core.ApproveCall:
 		out = core.Outcome{Decides: &core.Decision{Approval: q.ID, Yes: yes}}
 	case core.ApproveAccount:
-		out = r.say(r.words.accountNo)
+		out = r.say(r.words.AccountNo)
 		if yes {
-			out = r.say(r.words.accountYes)
+			out = r.say(r.words.AccountYes)
 		}
 		out.Effects = []core.Effect{decide}
 	case core.ApproveJoin:
@@ -113,15 +114,15 @@ func meant(open []core.Approval, newest core.MessageID, a reply, command bool) (
 // join goes on with a code after its user was told what that means.
 func (c *Commands) join(r *request, q core.Approval, yes bool) (core.Outcome, error) {
 	if !yes {
-		return r.say(r.words.linkDeclined), nil
+		return r.say(r.words.LinkDeclined), nil
 	}
 	var l core.LinkSubject
 	if err := json.Unmarshal([]byte(q.Subject), &l); err != nil {
 		return core.Outcome{}, err
 	}
 	who := trust.AddressName(l.Address, l.Name)
-	out := r.say(r.words.linkAsked, who)
-	out.Others = r.fill(r.words.linkJoins, who, trust.AddressName(r.at.Address, r.at.Name))
+	out := r.sayf(r.words.LinkAsked, who)
+	out.Others = fmt.Sprintf(r.words.LinkJoins, who, trust.AddressName(r.at.Address, r.at.Name))
 	out.Effects = []core.Effect{core.UseLink{Hash: l.Hash, Identity: r.at.ID, At: r.now}}
 	return out, nil
 }
@@ -134,15 +135,15 @@ func (c *Commands) acceptLink(r *request, q core.Approval, yes bool) (core.Outco
 	}
 	who := trust.AddressName(l.Address, l.Name)
 	if !yes {
-		return r.say(r.words.linkNotMine, who), nil
+		return r.sayf(r.words.LinkNotMine, who), nil
 	}
-	out := r.say(r.words.linkAccepted, who)
+	out := r.sayf(r.words.LinkAccepted, who)
 	if l.User != 0 {
-		out = r.say(r.words.linkMerging)
+		out = r.say(r.words.LinkMerging)
 	} else {
-		out.Greet = &core.Greeting{To: l.Address, Text: r.text(r.words.linked)}
+		out.Greet = &core.Greeting{To: l.Address, Text: r.words.Linked}
 	}
-	out.Others = r.fill(r.words.linkTold, who, trust.AddressName(r.at.Address, r.at.Name))
+	out.Others = fmt.Sprintf(r.words.LinkTold, who, trust.AddressName(r.at.Address, r.at.Name))
 	out.Effects = []core.Effect{core.AcceptLink{Subject: l, At: r.now}}
 	return out, nil
 }
@@ -158,13 +159,13 @@ func (c *Commands) askJoin(r *request, hash string, l core.Link) (core.Outcome, 
 	}
 	a := core.Approval{Code: "J" + hash[:min(8, len(hash))], Kind: core.ApproveJoin, Identity: r.at.ID, Subject: string(subject), AskedAt: r.now, Expires: r.now.Add(core.LinkLife)}
 	who := trust.AddressName(l.Made, l.Name)
-	out := r.say(r.words.joinAsk, who, who)
+	out := r.sayf(r.words.JoinAsk, who, who)
 	if owner {
 		a.Word = trust.OwnerWord
-		gateway := cmp.Or(map[bool]string{true: r.words.joinOwnerYou}[r.user.Role == core.RoleOwner], r.words.joinOwnerThem)
-		out.Text += "\n\n" + r.fill(gateway, trust.OwnerWord)
+		gateway := cmp.Or(map[bool]string{true: r.words.JoinOwnerYou}[r.user.Role == core.RoleOwner], r.words.JoinOwnerThem)
+		out.Text += "\n\n" + fmt.Sprintf(gateway, trust.OwnerWord)
 	} else {
-		out.Text += "\n\n" + r.text(r.words.sayYesNo)
+		out.Text += "\n\n" + r.words.SayYesNo
 	}
 	out.Buttons = trust.YesNo(r.lang, a.Code, owner)
 	out.Effects = []core.Effect{core.AskApproval{Approval: a}}

@@ -1,6 +1,6 @@
-// Package command answers slash commands, the same on every channel and in
-// English and French (SPEC 13). A command reads the store, and returns what it
-// answers and what it changes; the gateway stores both at once.
+// Package command answers slash commands, the same on every channel and in every
+// language that is spoken. A command reads the store, and returns what it answers and
+// what it changes; the gateway stores both at once.
 package command
 
 import (
@@ -13,7 +13,7 @@ import (
 	"github.com/everthread/everthread/core"
 	"github.com/everthread/everthread/core/day"
 	"github.com/everthread/everthread/core/trust"
-	"github.com/everthread/everthread/core/when"
+	"github.com/everthread/everthread/core/words"
 )
 
 // Store is what commands read.
@@ -157,8 +157,8 @@ func Menu() []Entry {
 			continue
 		}
 		e := Entry{Name: c.name, Descriptions: map[string]string{}}
-		for _, language := range []string{"en", "fr"} {
-			e.Descriptions[language] = spaced(language, wordsOf(language).about[c.name].line)
+		for _, language := range words.Languages() {
+			e.Descriptions[language] = say(language).Lines[c.name]
 		}
 		out = append(out, e)
 	}
@@ -173,8 +173,8 @@ type request struct {
 	now   time.Time
 	today core.Day
 	arg   string // what follows the command's name, trimmed
-	lang  string // en or fr
-	words words
+	lang  string // one of words.Languages
+	words *texts
 }
 
 // Command answers a command. ok is false if the text is none: it is conversation.
@@ -203,7 +203,7 @@ func (c *Commands) Command(ctx context.Context, u core.User, i core.Identity, in
 	if l.talk(nearest, d) {
 		return out, false, nil
 	}
-	return r.say(r.words.unknown, l.shown(), nearest), true, nil
+	return r.sayf(r.words.Unknown, l.shown(), nearest), true, nil
 }
 
 func (c *Commands) request(u core.User, i core.Identity, in core.Inbound, now time.Time) *request {
@@ -226,10 +226,10 @@ func (c *Commands) run(ctx context.Context, r *request, cmd command) (core.Outco
 		return out, nil
 	}
 	if cmd.owners() && r.user.Role != core.RoleOwner {
-		return refused(r.say(r.words.ownerOnly))
+		return refused(r.say(r.words.OwnerOnly))
 	}
 	if r.in.Program && !trust.Allows(r.in.Grants, cmd.needs) {
-		return refused(r.say(r.words.programMayNot, cmd.name, trust.Word(cmd.needs)))
+		return refused(r.sayf(r.words.ProgramMayNot, cmd.name, trust.Word(cmd.needs)))
 	}
 	out, err := cmd.run(ctx, r)
 	if err != nil {
@@ -257,7 +257,7 @@ func (c *Commands) nearest(word string, role core.UserRole) (name string, d int)
 }
 
 func (c *Commands) start(_ context.Context, r *request) (core.Outcome, error) {
-	return r.say(r.words.welcome), nil
+	return r.say(r.words.Welcome), nil
 }
 
 func (c *Commands) help(_ context.Context, r *request) (core.Outcome, error) {
@@ -266,18 +266,18 @@ func (c *Commands) help(_ context.Context, r *request) (core.Outcome, error) {
 	}
 	var all, owners []string
 	for _, cmd := range c.list {
-		line := "- " + r.usage(cmd.name) + " – " + r.text(r.words.about[cmd.name].line)
+		line := "- " + r.usage(cmd.name) + " – " + r.words.Lines[cmd.name]
 		if cmd.owners() {
 			owners = append(owners, line)
 			continue
 		}
 		all = append(all, line)
 	}
-	text := r.text(r.words.helpTitle) + "\n\n" + strings.Join(all, "\n")
+	text := r.words.HelpTitle + "\n\n" + strings.Join(all, "\n")
 	if r.user.Role == core.RoleOwner {
-		text += "\n\n" + r.text(r.words.helpOwner) + "\n\n" + strings.Join(owners, "\n")
+		text += "\n\n" + r.words.HelpOwner + "\n\n" + strings.Join(owners, "\n")
 	}
-	return core.Outcome{Text: text + "\n\n" + r.text(r.words.helpMore)}, nil
+	return core.Outcome{Text: text + "\n\n" + r.words.HelpMore}, nil
 }
 
 // helpOn tells more about one command, or about the one that was probably meant.
@@ -285,41 +285,28 @@ func (c *Commands) helpOn(r *request) core.Outcome {
 	word := strings.ToLower(strings.TrimLeft(strings.Fields(r.arg)[0], "/!"))
 	name, d := c.nearest(word, r.user.Role)
 	if d > near(name) {
-		return r.say(r.words.unknown, line{word: word}.shown(), name)
+		return r.sayf(r.words.Unknown, line{word: word}.shown(), name)
 	}
-	a := r.words.about[name]
-	return core.Outcome{Text: r.usage(name) + "\n\n" + r.text(a.line) + ".\n" + r.text(a.more)}
+	return core.Outcome{Text: r.usage(name) + "\n\n" + r.words.Lines[name] + ".\n" + r.words.More[name]}
 }
 
-// speak sets the language of the answers: French for fr…, else English.
+// speak sets the language of the answers.
 func (r *request) speak(tag string) {
-	r.lang = "en"
-	if when.French(tag) {
-		r.lang = "fr"
-	}
-	r.words = wordsOf(r.lang)
+	r.lang, r.words = words.Match(tag), say(tag)
 }
 
-// text is a text of the table as the language sets it.
-func (r *request) text(s string) string { return spaced(r.lang, s) }
+// say answers with a text.
+func (r *request) say(text string) core.Outcome { return core.Outcome{Text: text} }
 
-// fill is a text of the table with its verbs filled in.
-func (r *request) fill(format string, args ...any) string {
-	return fmt.Sprintf(r.text(format), args...)
-}
-
-// say answers with a text of the table.
-func (r *request) say(format string, args ...any) core.Outcome {
-	if len(args) == 0 {
-		return core.Outcome{Text: r.text(format)}
-	}
-	return core.Outcome{Text: r.fill(format, args...)}
+// sayf answers with a text whose verbs are filled in.
+func (r *request) sayf(format string, args ...any) core.Outcome {
+	return core.Outcome{Text: fmt.Sprintf(format, args...)}
 }
 
 // usage is how a command is written, as Markdown: without arguments it is plain,
 // so that chat apps make it something to tap on.
 func (r *request) usage(name string) string {
-	if args := r.words.about[name].args; args != "" {
+	if args := r.words.Args[name]; args != "" {
 		return "`/" + name + " " + args + "`"
 	}
 	return "/" + name

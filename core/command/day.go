@@ -3,6 +3,7 @@ package command
 import (
 	"context"
 	"errors"
+	"fmt"
 	"sort"
 	"strings"
 	"time"
@@ -32,7 +33,7 @@ func (c *Commands) day(ctx context.Context, r *request) (core.Outcome, error) {
 	}
 	label, ok := c.label(r, r.arg)
 	if !ok {
-		return r.say(r.words.badDate, "`/day DATE`"), nil
+		return r.sayf(r.words.BadDate, r.usage("day")), nil
 	}
 	return c.showDay(ctx, r, label)
 }
@@ -61,7 +62,7 @@ func (c *Commands) showDay(ctx context.Context, r *request, label string) (core.
 
 // summaryText is a day's summary with its title, or why there is none.
 func (c *Commands) summaryText(ctx context.Context, r *request, g core.Segment) (string, error) {
-	parts := []string{r.fill(r.words.dayTitle, c.name(r, g.Day.Label), r.count(g.Messages, r.words.message, r.words.messages))}
+	parts := []string{fmt.Sprintf(r.words.DayTitle, c.name(r, g.Day.Label), r.words.Messages.Of(g.Messages))}
 	s, err := c.newest(ctx, g)
 	if err != nil {
 		return "", err
@@ -83,15 +84,15 @@ func (c *Commands) summaryNote(r *request, g core.Segment, shown bool) string {
 	}
 	switch {
 	case g.SummaryError != "":
-		return r.fill(r.words.summaryFailed, again)
+		return fmt.Sprintf(r.words.SummaryFailed, again)
 	case g.Hidden:
-		return r.text(r.words.summaryHidden)
+		return r.words.SummaryHidden
 	case !shown:
-		return r.fill(r.words.summaryNone, again)
+		return fmt.Sprintf(r.words.SummaryNone, again)
 	case g.Stale:
-		return r.text(r.words.summaryStale)
+		return r.words.SummaryStale
 	case g.SinceSummary > 0:
-		return "*" + r.count(g.SinceSummary, r.words.sinceOne, r.words.sinceMany) + "*"
+		return "*" + r.words.Since.Of(g.SinceSummary) + "*"
 	}
 	return ""
 }
@@ -130,11 +131,11 @@ func (c *Commands) noDay(ctx context.Context, r *request, label string) (core.Ou
 	if after != "" {
 		near = append(near, after)
 	}
-	text := r.fill(r.words.noMessages, c.name(r, label)) + "\n\n"
+	text := fmt.Sprintf(r.words.NoMessages, c.name(r, label)) + "\n\n"
 	if len(near) == 0 {
-		return core.Outcome{Text: text + r.text(r.words.nothingYet)}, nil
+		return core.Outcome{Text: text + r.words.NothingYet}, nil
 	}
-	text += r.text(r.words.nearestDays)
+	text += r.words.NearestDays
 	for _, l := range near {
 		text += "\n- " + c.name(r, l) + " – `/day " + l + "`"
 	}
@@ -164,7 +165,7 @@ func (c *Commands) summary(ctx context.Context, r *request) (core.Outcome, error
 	if r.arg != "" {
 		var ok bool
 		if label, ok = c.label(r, r.arg); !ok {
-			return r.say(r.words.badDate, "`/summary DATE`"), nil
+			return r.sayf(r.words.BadDate, "`/summary DATE`"), nil
 		}
 	}
 	g, err := c.Store.Day(ctx, r.user.ID, label)
@@ -184,10 +185,10 @@ func (c *Commands) renewed(ctx context.Context, r *request, g core.Segment) (str
 	if g.Day.Label != r.today.Label {
 		see = "`/day " + g.Day.Label + "`"
 	}
-	text := r.fill(r.words.summaryComing, c.name(r, g.Day.Label), see)
+	text := fmt.Sprintf(r.words.SummaryComing, c.name(r, g.Day.Label), see)
 	s, err := c.newest(ctx, g)
 	if err != nil || s == nil {
 		return text, err
 	}
-	return text + "\n\n" + r.text(r.words.summaryUntil) + "\n\n" + strings.TrimSpace(markup.StripRefs(s.Markdown)), nil
+	return text + "\n\n" + r.words.SummaryUntil + "\n\n" + strings.TrimSpace(markup.StripRefs(s.Markdown)), nil
 }

@@ -16,21 +16,21 @@ func (c *Commands) forget(ctx context.Context, r *request) (core.Outcome, error)
 	case r.in.Quote != nil:
 		return c.forgetMessage(ctx, r)
 	}
-	return r.say(r.words.forgetWhat), nil
+	return r.say(r.words.ForgetWhat), nil
 }
 
 func (c *Commands) forgetMessage(ctx context.Context, r *request) (core.Outcome, error) {
 	if r.in.Quote.NativeID == "" {
-		return r.say(r.words.forgetUnknown), nil
+		return r.say(r.words.ForgetUnknown), nil
 	}
 	m, err := c.Store.Referred(ctx, r.user.ID, r.at.ID, r.in.Quote.NativeID)
 	if missing(err) {
-		return r.say(r.words.forgetUnknown), nil
+		return r.say(r.words.ForgetUnknown), nil
 	}
 	if err != nil {
 		return core.Outcome{}, err
 	}
-	out := r.say(r.words.forgotten)
+	out := r.say(r.words.Forgotten)
 	out.Effects = []core.Effect{core.Redact{Message: m, At: r.now}}
 	return out, nil
 }
@@ -40,7 +40,7 @@ func (c *Commands) forgetDay(ctx context.Context, r *request) (core.Outcome, err
 	date, sure := confirmed(r.arg)
 	label, ok := c.label(r, date)
 	if !ok {
-		return r.say(r.words.badDate, "`/forget DATE`"), nil
+		return r.sayf(r.words.BadDate, "`/forget DATE`"), nil
 	}
 	g, err := c.Store.Day(ctx, r.user.ID, label)
 	if missing(err) {
@@ -55,13 +55,13 @@ func (c *Commands) forgetDay(ctx context.Context, r *request) (core.Outcome, err
 	}
 	name := c.name(r, label)
 	if len(all) == 0 {
-		return r.say(r.words.forgetNothing, name), nil
+		return r.sayf(r.words.ForgetNothing, name), nil
 	}
-	n := r.count(shown, r.words.message, r.words.messages)
+	n := r.words.Messages.Of(shown)
 	if !sure {
-		return r.say(r.words.forgetAsk, name, n, label), nil
+		return r.sayf(r.words.ForgetAsk, name, n, label), nil
 	}
-	out := r.say(r.words.forgottenDay, name, n)
+	out := r.sayf(r.words.ForgottenDay, name, n)
 	for _, m := range all {
 		out.Effects = append(out.Effects, core.Redact{Message: m, At: r.now})
 	}

@@ -2,6 +2,7 @@ package command
 
 import (
 	"context"
+	"fmt"
 	"slices"
 	"strconv"
 	"strings"
@@ -10,6 +11,7 @@ import (
 	"github.com/everthread/everthread/core"
 	"github.com/everthread/everthread/core/text"
 	"github.com/everthread/everthread/core/trust"
+	"github.com/everthread/everthread/core/words"
 )
 
 // loops lists open loops, those apart that nobody mentioned for long.
@@ -19,7 +21,7 @@ func (c *Commands) loops(ctx context.Context, r *request) (core.Outcome, error) 
 		return core.Outcome{}, err
 	}
 	if len(open) == 0 {
-		return r.say(r.words.noLoops), nil
+		return r.say(r.words.NoLoops), nil
 	}
 	var fresh, stale []string
 	for _, l := range open {
@@ -33,12 +35,12 @@ func (c *Commands) loops(ctx context.Context, r *request) (core.Outcome, error) 
 	}
 	var lines []string
 	if len(fresh) > 0 {
-		lines = append(append(lines, r.text(r.words.loopsTitle), ""), append(fresh, "")...)
+		lines = append(append(lines, r.words.LoopsTitle, ""), append(fresh, "")...)
 	}
 	if len(stale) > 0 {
-		lines = append(append(lines, r.text(r.words.staleTitle), ""), append(stale, "")...)
+		lines = append(append(lines, r.words.StaleTitle, ""), append(stale, "")...)
 	}
-	lines = append(lines, r.fill(r.words.loopsMore, open[0].ID))
+	lines = append(lines, fmt.Sprintf(r.words.LoopsMore, open[0].ID))
 	return core.Outcome{Text: strings.Join(lines, "\n")}, nil
 }
 
@@ -52,7 +54,7 @@ const mostLoops = 1000
 func (c *Commands) done(ctx context.Context, r *request) (core.Outcome, error) {
 	ids, ok := numbers(r.arg)
 	if !ok {
-		return r.say(r.words.doneWhich), nil
+		return r.say(r.words.DoneWhich), nil
 	}
 	open, err := c.Store.Loops(ctx, r.user.ID, mostLoops)
 	if err != nil {
@@ -63,10 +65,10 @@ func (c *Commands) done(ctx context.Context, r *request) (core.Outcome, error) {
 	for _, id := range ids {
 		n := slices.IndexFunc(open, func(l core.Loop) bool { return l.ID == core.LoopID(id) })
 		if n < 0 {
-			lines = append(lines, r.fill(r.words.noLoop, id))
+			lines = append(lines, fmt.Sprintf(r.words.NoLoop, id))
 			continue
 		}
-		lines = append(lines, r.fill(r.words.loopDone, oneLine(open[n].Text)))
+		lines = append(lines, fmt.Sprintf(r.words.LoopDone, oneLine(open[n].Text)))
 		out.Effects = append(out.Effects, core.CloseLoop{Loop: core.LoopID(id), At: r.now})
 	}
 	out.Text = strings.Join(lines, "\n")
@@ -100,14 +102,14 @@ func (c *Commands) usage(ctx context.Context, r *request) (core.Outcome, error) 
 	}
 	limit := c.Defaults.TokensPerDay
 	if limit <= 0 {
-		return core.Outcome{Text: r.fill(r.words.usageFree, r.number(used)) + all}, nil
+		return core.Outcome{Text: fmt.Sprintf(r.words.UsageFree, words.Number(r.lang, used)) + all}, nil
 	}
-	text := r.fill(r.words.usageOf, r.number(used), r.number(limit), r.percent(used*100/limit))
+	text := fmt.Sprintf(r.words.UsageOf, words.Number(r.lang, used), words.Number(r.lang, limit), words.Percent(r.lang, used*100/limit))
 	if reserved > 0 {
-		text += "\n" + r.fill(r.words.usageReserved, r.number(reserved))
+		text += "\n" + fmt.Sprintf(r.words.UsageReserved, words.Number(r.lang, reserved))
 	}
 	if used >= limit {
-		text += "\n" + r.fill(r.words.usageOver, r.today.End.In(c.location(r)).Format("15:04"))
+		text += "\n" + fmt.Sprintf(r.words.UsageOver, r.today.End.In(c.location(r)).Format("15:04"))
 	}
 	return core.Outcome{Text: text + all}, nil
 }
@@ -122,33 +124,5 @@ func (c *Commands) usageOfAll(ctx context.Context, r *request) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	return "\n" + r.fill(r.words.usageOfAll, r.number(used), r.number(limit), r.percent(used*100/limit)), nil
-}
-
-// number writes a number in the language's form: 12,345 or 12 345.
-func (r *request) number(n int) string {
-	digits := strconv.Itoa(n)
-	sep := ","
-	if r.lang == "fr" {
-		sep = "\u202f"
-	}
-	for i := len(digits) - 3; i > 0; i -= 3 {
-		digits = digits[:i] + sep + digits[i:]
-	}
-	return digits
-}
-
-func (r *request) percent(n int) string {
-	if r.lang == "fr" {
-		return strconv.Itoa(n) + "\u202f%"
-	}
-	return strconv.Itoa(n) + "%"
-}
-
-// count is a number of things. In French, nothing is singular.
-func (r *request) count(n int, one, many string) string {
-	if n == 1 || n == 0 && r.lang == "fr" {
-		many = one
-	}
-	return r.fill(many, r.number(n))
+	return "\n" + fmt.Sprintf(r.words.UsageOfAll, words.Number(r.lang, used), words.Number(r.lang, limit), words.Percent(r.lang, used*100/limit)), nil
 }

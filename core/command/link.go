@@ -31,22 +31,22 @@ func (c *Commands) link(ctx context.Context, r *request) (core.Outcome, error) {
 	}
 	switch l.State {
 	case core.LinkOwn:
-		return r.say(r.words.linkOwn), nil
+		return r.say(r.words.LinkOwn), nil
 	case core.LinkSame:
-		return r.say(r.words.linkSame), nil
+		return r.say(r.words.LinkSame), nil
 	case core.LinkTaken:
 		if l.User == r.user.ID {
-			return r.say(r.words.linked), nil
+			return r.say(r.words.Linked), nil
 		}
-		return r.say(r.words.linkWaits), nil
+		return r.say(r.words.LinkWaits), nil
 	case core.LinkLocked:
-		return r.say(r.words.linkLocked, minutes(l.Until.Sub(r.now))), nil
+		return r.sayf(r.words.LinkLocked, minutes(l.Until.Sub(r.now))), nil
 	case core.LinkValid:
 		return c.askJoin(r, hash, l)
 	}
-	out := r.say(r.words.linkWrong)
+	out := r.say(r.words.LinkWrong)
 	if l.Tries+1 >= core.LinkTries {
-		out = r.say(r.words.linkLocked, minutes(core.LinkLock))
+		out = r.sayf(r.words.LinkLocked, minutes(core.LinkLock))
 	}
 	out.Effects = []core.Effect{core.WrongLink{Address: r.at.Address, At: r.now}}
 	return out, nil
@@ -58,13 +58,13 @@ func minutes(d time.Duration) int { return max(1, int(d.Round(time.Minute).Minut
 // web gives a link to the web page.
 func (c *Commands) web(_ context.Context, r *request) (core.Outcome, error) {
 	if c.NewWebLink == nil {
-		return r.say(r.words.unavailable), nil
+		return r.say(r.words.Unavailable), nil
 	}
 	url, code, err := c.NewWebLink(r.user.ID)
 	if err != nil {
 		return core.Outcome{}, err
 	}
-	out := r.say(r.words.webLink, url, minutes(code.Expires.Sub(r.now)))
+	out := r.sayf(r.words.WebLink, url, minutes(code.Expires.Sub(r.now)))
 	code.Address = r.at.Address
 	out.Effects = []core.Effect{core.NewWebLink{Code: code}}
 	return out, nil
@@ -74,7 +74,7 @@ func (c *Commands) web(_ context.Context, r *request) (core.Outcome, error) {
 // one leads anywhere.
 func (c *Commands) export(_ context.Context, r *request) (core.Outcome, error) {
 	if c.NewWebLink == nil {
-		return r.say(r.words.exportNoPage, r.user.ID), nil
+		return r.sayf(r.words.ExportNoPage, r.user.ID), nil
 	}
 	address, code, err := c.NewWebLink(r.user.ID)
 	if err != nil {
@@ -85,12 +85,12 @@ func (c *Commands) export(_ context.Context, r *request) (core.Outcome, error) {
 		return core.Outcome{}, err
 	}
 	if here(link.Hostname()) && c.Channels.Capabilities(r.at.Address.Channel).Push {
-		return r.say(r.words.exportHere, r.user.ID), nil
+		return r.sayf(r.words.ExportHere, r.user.ID), nil
 	}
 	q := link.Query()
 	q.Set("next", "/settings/export")
 	link.RawQuery = q.Encode()
-	out := r.say(r.words.exportLink, link.String(), minutes(code.Expires.Sub(r.now)))
+	out := r.sayf(r.words.ExportLink, link.String(), minutes(code.Expires.Sub(r.now)))
 	code.Address = r.at.Address
 	out.Effects = []core.Effect{core.NewWebLink{Code: code}}
 	return out, nil
@@ -104,13 +104,13 @@ func here(host string) bool {
 
 func (c *Commands) newLink(r *request) (core.Outcome, error) {
 	if c.NewCode == nil {
-		return r.say(r.words.unavailable), nil
+		return r.say(r.words.Unavailable), nil
 	}
 	code, err := c.NewCode()
 	if err != nil {
 		return core.Outcome{}, err
 	}
-	out := r.say(r.words.linkCode, code, code)
+	out := r.sayf(r.words.LinkCode, code, code)
 	out.Effects = []core.Effect{core.NewLink{Code: core.Code{Kind: core.CodeLink, Hash: c.Hash(code), Address: r.at.Address, Name: r.at.Name,
 		Created: r.now, Expires: r.now.Add(core.LinkLife)}}}
 	return out, nil
@@ -131,17 +131,17 @@ func (c *Commands) unlink(ctx context.Context, r *request) (core.Outcome, error)
 	i, ok := a.pick(all, r.at)
 	switch {
 	case !ok:
-		return r.say(r.words.unlinkWhich), nil
+		return r.say(r.words.UnlinkWhich), nil
 	case a.split && len(all) == 1:
-		return r.say(r.words.splitLast), nil
+		return r.say(r.words.SplitLast), nil
 	case a.split:
-		out := r.say(r.words.splitting, placeName(i))
+		out := r.sayf(r.words.Splitting, placeName(i))
 		out.Effects = []core.Effect{core.Split{Identity: i.ID, At: r.now}}
 		return out, nil
 	case len(all) == 1 && !a.sure:
-		return r.say(r.words.unlinkLast), nil
+		return r.say(r.words.UnlinkLast), nil
 	}
-	out := r.say(r.words.unlinked, placeName(i))
+	out := r.sayf(r.words.Unlinked, placeName(i))
 	out.Effects = []core.Effect{core.Unlink{Identity: i.ID, At: r.now}}
 	return out, nil
 }
@@ -194,15 +194,15 @@ func (a unlinking) pick(all []core.Identity, here core.Identity) (core.Identity,
 
 // linkedList lists the addresses of a person with the numbers that /unlink takes.
 func (c *Commands) linkedList(r *request, all []core.Identity) core.Outcome {
-	lines := []string{r.text(r.words.linkedTitle), ""}
+	lines := []string{r.words.LinkedTitle, ""}
 	for n, i := range all {
 		line := fmt.Sprintf("%d. %s", n+1, placeName(i))
 		if i.ID == r.at.ID {
-			line += " · " + r.text(r.words.here)
+			line += " · " + r.words.Here
 		}
 		lines = append(lines, line)
 	}
-	return core.Outcome{Text: strings.Join(append(lines, "", r.text(r.words.linkedMore)), "\n")}
+	return core.Outcome{Text: strings.Join(append(lines, "", r.words.LinkedMore), "\n")}
 }
 
 // placeName is an address as it is shown: the channel, and whose it is there.

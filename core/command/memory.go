@@ -3,12 +3,14 @@ package command
 import (
 	"context"
 	"errors"
+	"fmt"
 	"strconv"
 	"strings"
 	"time"
 
 	"github.com/everthread/everthread/core"
 	"github.com/everthread/everthread/core/text"
+	"github.com/everthread/everthread/core/words"
 )
 
 // Memory is what commands read and keep of memory.
@@ -29,7 +31,7 @@ type Memory interface {
 // memory lists, searches and archives what is kept.
 func (c *Commands) memory(ctx context.Context, r *request) (core.Outcome, error) {
 	if c.Memory == nil {
-		return r.say(r.words.unavailable), nil
+		return r.say(r.words.Unavailable), nil
 	}
 	verb, rest, _ := strings.Cut(r.arg, " ")
 	ids, numbered := numbers(rest)
@@ -41,20 +43,20 @@ func (c *Commands) memory(ctx context.Context, r *request) (core.Outcome, error)
 	case is && numbered:
 		return c.archive(ctx, r, ids)
 	case is && strings.TrimSpace(rest) == "":
-		return r.say(r.words.archiveWhich), nil
+		return r.say(r.words.ArchiveWhich), nil
 	}
 	items, _, err := c.Memory.Find(ctx, r.user.ID, r.arg, listed, r.now)
 	if err != nil {
 		return core.Outcome{}, err
 	}
 	if len(items) == 0 {
-		return r.say(r.words.memoryNothing, bold(r.arg)), nil
+		return r.sayf(r.words.MemoryNothing, bold(r.arg)), nil
 	}
-	lines := []string{r.fill(r.words.memoryFound, escaper.Replace(title(r.arg))), ""}
+	lines := []string{fmt.Sprintf(r.words.MemoryFound, escaper.Replace(title(r.arg))), ""}
 	for _, i := range items {
 		lines = append(lines, c.item(r, i))
 	}
-	lines = append(lines, "", r.fill(r.words.memoryMore, items[0].ID))
+	lines = append(lines, "", fmt.Sprintf(r.words.MemoryMore, items[0].ID))
 	return core.Outcome{Text: strings.Join(lines, "\n")}, nil
 }
 
@@ -62,7 +64,7 @@ func (c *Commands) memory(ctx context.Context, r *request) (core.Outcome, error)
 func (c *Commands) switchMemory(r *request, off bool) core.Outcome {
 	s := r.user.Settings
 	s.MemoryOff = off
-	out := r.say(map[bool]string{true: r.words.memoryOff, false: r.words.memoryOn}[off])
+	out := r.say(map[bool]string{true: r.words.MemoryOff, false: r.words.MemoryOn}[off])
 	out.Effects = []core.Effect{core.SetSettings{Settings: s}}
 	return out
 }
@@ -78,19 +80,19 @@ func (c *Commands) allItems(ctx context.Context, r *request) (core.Outcome, erro
 		return core.Outcome{}, err
 	}
 	if len(items) == 0 && r.user.Settings.MemoryOff {
-		return r.say(r.words.memoryOff), nil
+		return r.say(r.words.MemoryOff), nil
 	}
 	if len(items) == 0 {
-		return r.say(r.words.memoryEmpty), nil
+		return r.say(r.words.MemoryEmpty), nil
 	}
-	lines := []string{r.text(r.words.memoryTitle)}
+	lines := []string{r.words.MemoryTitle}
 	if r.user.Settings.MemoryOff {
-		lines = append(lines, "", r.text(r.words.memoryOff))
+		lines = append(lines, "", r.words.MemoryOff)
 	}
 	more := -len(items)
 	for _, t := range themes {
 		more += t.Active
-		head := "\n" + bold(t.Name) + " (" + r.number(t.Active) + ")\n"
+		head := "\n" + bold(t.Name) + " (" + words.Number(r.lang, t.Active) + ")\n"
 		for _, i := range items {
 			if i.Theme == t.Slug {
 				lines = append(lines, head+c.item(r, i))
@@ -100,9 +102,9 @@ func (c *Commands) allItems(ctx context.Context, r *request) (core.Outcome, erro
 	}
 	lines = append(lines, "")
 	if more > 0 {
-		lines = append(lines, r.count(more, r.words.memoryHiddenOne, r.words.memoryHidden))
+		lines = append(lines, r.words.MemoryHidden.Of(more))
 	}
-	lines = append(lines, r.fill(r.words.memoryMore, items[0].ID))
+	lines = append(lines, fmt.Sprintf(r.words.MemoryMore, items[0].ID))
 	return core.Outcome{Text: strings.Join(lines, "\n")}, nil
 }
 
@@ -119,7 +121,7 @@ func (r *request) origin(tainted bool) string {
 	if !tainted {
 		return ""
 	}
-	return " · " + r.text(r.words.notYours)
+	return " · " + r.words.NotYours
 }
 
 func (c *Commands) archive(ctx context.Context, r *request, ids []int64) (core.Outcome, error) {
@@ -129,12 +131,12 @@ func (c *Commands) archive(ctx context.Context, r *request, ids []int64) (core.O
 		i, err := c.Memory.Item(ctx, r.user.ID, core.ItemID(id))
 		switch {
 		case missing(err) || err == nil && i.Status != core.ItemActive:
-			lines = append(lines, r.fill(r.words.noItem, id))
+			lines = append(lines, fmt.Sprintf(r.words.NoItem, id))
 			continue
 		case err != nil:
 			return core.Outcome{}, err
 		}
-		lines = append(lines, r.fill(r.words.archived, plainLine(i.Content)))
+		lines = append(lines, fmt.Sprintf(r.words.Archived, plainLine(i.Content)))
 		out.Effects = append(out.Effects, core.ArchiveItem{Item: i.ID, At: r.now})
 	}
 	out.Text = strings.Join(lines, "\n")
@@ -146,26 +148,26 @@ func (c *Commands) remember(ctx context.Context, r *request) (core.Outcome, erro
 	i := core.Item{User: r.user.ID, Type: core.ItemFact, Theme: core.DefaultTheme, Content: r.arg}
 	switch {
 	case c.Memory == nil:
-		return r.say(r.words.unavailable), nil
+		return r.say(r.words.Unavailable), nil
 	case r.arg == "" && r.in.Quote == nil:
-		return r.say(r.words.rememberWhat), nil
+		return r.say(r.words.RememberWhat), nil
 	case r.arg == "":
 		m, err := c.quoted(ctx, r)
 		if err != nil || m.ID == 0 {
-			return r.say(r.words.rememberUnknown), err
+			return r.say(r.words.RememberUnknown), err
 		}
 		i.Content, i.SourceMessage, i.SourceThread, i.Tainted = m.Text, m.ID, m.Thread, m.Foreign()
 	}
 	add, same, err := c.Memory.Keep(ctx, i, r.now)
 	switch {
 	case errors.Is(err, core.ErrRefused):
-		return r.say(r.words.rememberRefused), nil
+		return r.say(r.words.RememberRefused), nil
 	case err != nil:
 		return core.Outcome{}, err
 	case add == nil:
-		return r.say(r.words.rememberKnown, plainLine(same.Content), same.ID), nil
+		return r.sayf(r.words.RememberKnown, plainLine(same.Content), same.ID), nil
 	}
-	out := r.say(r.words.remembered, plainLine(add.Item.Content), add.Item.ID)
+	out := r.sayf(r.words.Remembered, plainLine(add.Item.Content), add.Item.ID)
 	out.Effects = []core.Effect{*add}
 	return out, nil
 }

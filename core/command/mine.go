@@ -23,7 +23,7 @@ func (c *Commands) mine(ctx context.Context, r *request) (core.Outcome, error) {
 		return core.Outcome{}, err
 	}
 	if len(rows) == 0 {
-		return r.say(r.words.mineNone), nil
+		return r.say(r.words.MineNone), nil
 	}
 	ids, err := c.Store.Identities(ctx, r.user.ID)
 	if err != nil {
@@ -33,7 +33,7 @@ func (c *Commands) mine(ctx context.Context, r *request) (core.Outcome, error) {
 	for _, i := range ids {
 		names[int64(i.ID)] = placeName(i)
 	}
-	lines := []string{r.text(r.words.mineTitle), ""}
+	lines := []string{r.words.MineTitle, ""}
 	for _, row := range rows {
 		at := row.At.In(c.location(r)).Format("2006-01-02 15:04")
 		lines = append(lines, "- "+at+" · "+trust.Told(r.lang, row)+" · "+trust.Through(r.lang, row, names[row.ViaID]))

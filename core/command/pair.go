@@ -3,6 +3,7 @@ package command
 import (
 	"cmp"
 	"context"
+	"fmt"
 	"strings"
 
 	"github.com/everthread/everthread/core"
@@ -15,14 +16,14 @@ func (c *Commands) pair(ctx context.Context, r *request) (core.Outcome, error) {
 		return core.Outcome{}, err
 	}
 	if len(codes) == 0 {
-		return r.say(r.words.noRequests), nil
+		return r.say(r.words.NoRequests), nil
 	}
-	lines := []string{r.text(r.words.requestsTitle), ""}
+	lines := []string{r.words.RequestsTitle, ""}
 	for _, code := range codes {
 		until := code.Expires.In(r.user.Settings.Location(c.Calendar.Zone)).Format("15:04")
-		lines = append(lines, "- `"+code.Hint+"` · "+who(code)+" · "+r.fill(r.words.requestUntil, code.Address.Channel, until))
+		lines = append(lines, "- `"+code.Hint+"` · "+who(code)+" · "+fmt.Sprintf(r.words.RequestUntil, code.Address.Channel, until))
 	}
-	lines = append(lines, "", r.fill(r.words.requestsMore, codes[0].Hint, codes[0].Hint))
+	lines = append(lines, "", fmt.Sprintf(r.words.RequestsMore, codes[0].Hint, codes[0].Hint))
 	return core.Outcome{Text: strings.Join(lines, "\n")}, nil
 }
 
@@ -36,7 +37,7 @@ func (c *Commands) approve(ctx context.Context, r *request) (core.Outcome, error
 	}
 	shown := *code
 	shown.Name = cmp.Or(name, code.Name)
-	out := r.say(r.words.approved, who(shown))
+	out := r.sayf(r.words.Approved, who(shown))
 	out.Effects = []core.Effect{core.Approve{CodeHash: code.Hash, Name: name, At: r.now}}
 	return out, nil
 }
@@ -46,7 +47,7 @@ func (c *Commands) deny(ctx context.Context, r *request) (core.Outcome, error) {
 	if err != nil || code == nil {
 		return r.noCode("deny"), err
 	}
-	out := r.say(r.words.denied, who(*code))
+	out := r.sayf(r.words.Denied, who(*code))
 	out.Effects = []core.Effect{core.Deny{CodeHash: code.Hash, At: r.now}}
 	return out, nil
 }
@@ -70,7 +71,7 @@ func (c *Commands) requested(ctx context.Context, r *request) (*core.Code, strin
 // noCode says what was wrong with the code of a command.
 func (r *request) noCode(name string) core.Outcome {
 	if r.arg == "" {
-		return r.say(r.words.codeWhich, r.usage(name))
+		return r.sayf(r.words.CodeWhich, r.usage(name))
 	}
-	return r.say(r.words.codeUnknown)
+	return r.say(r.words.CodeUnknown)
 }

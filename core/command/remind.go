@@ -3,6 +3,7 @@ package command
 import (
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 	"strconv"
 	"strings"
@@ -36,23 +37,23 @@ func (c *Commands) remind(ctx context.Context, r *request) (core.Outcome, error)
 	ids, numbered := numbers(rest)
 	switch cancel := slices.Contains([]string{"cancel", "annuler", "annule"}, text.Fold(verb)); {
 	case c.Reminders == nil:
-		return r.say(r.words.unavailable), nil
+		return r.say(r.words.Unavailable), nil
 	case r.arg == "":
 		return c.reminders(ctx, r)
 	case cancel && numbered:
 		return c.cancel(ctx, r, ids)
 	case cancel && strings.TrimSpace(rest) == "":
-		return r.say(r.words.cancelWhich), nil
+		return r.say(r.words.CancelWhich), nil
 	}
 	use := core.ToolUse{User: r.user.ID, Thread: r.at.Thread, Now: r.now, Location: c.location(r), Language: r.lang}
 	x, err := c.Reminders.New(ctx, use, r.arg)
 	if errors.Is(err, core.ErrRefused) {
-		return core.Outcome{Text: r.text(sentence(err.Error()))}, nil
+		return core.Outcome{Text: sentence(err.Error())}, nil
 	}
 	if err != nil {
 		return core.Outcome{}, err
 	}
-	out := r.say(r.words.reminderSet, c.when(r, x), oneLine(x.Text), x.ID)
+	out := r.sayf(r.words.ReminderSet, c.when(r, x), oneLine(x.Text), x.ID)
 	out.Effects = []core.Effect{core.SetReminder{Reminder: x, At: r.now}}
 	return out, nil
 }
@@ -91,9 +92,9 @@ func (c *Commands) reminders(ctx context.Context, r *request) (core.Outcome, err
 		return core.Outcome{}, err
 	}
 	if len(active) == 0 {
-		return r.say(r.words.noReminders), nil
+		return r.say(r.words.NoReminders), nil
 	}
-	lines := []string{r.text(r.words.remindersTitle), ""}
+	lines := []string{r.words.RemindersTitle, ""}
 	for _, x := range active[:min(len(active), listed)] {
 		receipt, err := c.receipt(ctx, r, x)
 		if err != nil {
@@ -103,9 +104,9 @@ func (c *Commands) reminders(ctx context.Context, r *request) (core.Outcome, err
 	}
 	lines = append(lines, "")
 	if more := len(active) - listed; more > 0 {
-		lines = append(lines, r.count(more, r.words.remindersHiddenOne, r.words.remindersHidden))
+		lines = append(lines, r.words.RemindersHidden.Of(more))
 	}
-	lines = append(lines, r.fill(r.words.remindersMore, active[0].ID))
+	lines = append(lines, fmt.Sprintf(r.words.RemindersMore, active[0].ID))
 	return core.Outcome{Text: strings.Join(lines, "\n")}, nil
 }
 
@@ -118,15 +119,15 @@ func (c *Commands) receipt(ctx context.Context, r *request, x core.Reminder) (st
 	if err != nil {
 		return "", err
 	}
-	state := r.words.receiptHere
+	state := r.words.ReceiptHere
 	best := -1
 	for _, d := range ds {
 		if n := slices.Index(byReceipt(), d.State); n > best {
-			best, state = n, r.words.receipts[d.State]
+			best, state = n, r.words.Receipts[d.State]
 		}
 	}
 	last := x.FiredAt.In(c.location(r))
-	return " · " + r.fill(r.words.receiptLast, c.name(r, last.Format(time.DateOnly)), last.Format("15:04"), r.text(state)), nil
+	return " · " + fmt.Sprintf(r.words.ReceiptLast, c.name(r, last.Format(time.DateOnly)), last.Format("15:04"), state), nil
 }
 
 // byReceipt are the states of deliveries from what says least to what says most.
@@ -145,10 +146,10 @@ func (c *Commands) cancel(ctx context.Context, r *request, ids []int64) (core.Ou
 	for _, id := range ids {
 		n := slices.IndexFunc(active, func(x core.Reminder) bool { return x.ID == core.ReminderID(id) })
 		if n < 0 {
-			lines = append(lines, r.fill(r.words.noReminder, id))
+			lines = append(lines, fmt.Sprintf(r.words.NoReminder, id))
 			continue
 		}
-		lines = append(lines, r.fill(r.words.cancelled, oneLine(active[n].Text)))
+		lines = append(lines, fmt.Sprintf(r.words.Cancelled, oneLine(active[n].Text)))
 		out.Effects = append(out.Effects, core.CancelReminder{Reminder: active[n].ID, At: r.now})
 	}
 	out.Text = strings.Join(lines, "\n")

@@ -2,6 +2,7 @@ package command
 
 import (
 	"context"
+	"fmt"
 	"strings"
 
 	"github.com/everthread/everthread/core"
@@ -20,9 +21,9 @@ const found = 6
 func (c *Commands) search(ctx context.Context, r *request) (core.Outcome, error) {
 	switch {
 	case c.Search == nil:
-		return r.say(r.words.unavailable), nil
+		return r.say(r.words.Unavailable), nil
 	case r.arg == "":
-		return r.say(r.words.searchWhat), nil
+		return r.say(r.words.SearchWhat), nil
 	}
 	q := core.SearchQuery{User: r.user.ID, Query: r.arg, Matching: true, Limit: found, Now: r.now, Location: c.location(r)}
 	if r.user.Name != "" {
@@ -32,15 +33,15 @@ func (c *Commands) search(ctx context.Context, r *request) (core.Outcome, error)
 	if err != nil {
 		return core.Outcome{}, err
 	}
-	lines := []string{r.fill(r.words.searchTitle, escaper.Replace(title(r.arg))), ""}
+	lines := []string{fmt.Sprintf(r.words.SearchTitle, escaper.Replace(title(r.arg))), ""}
 	for _, h := range res.Hits[:min(len(res.Hits), found)] {
 		lines = append(lines, "- "+c.hit(r, h))
 	}
 	if len(res.Hits) == 0 {
-		lines = []string{r.fill(r.words.searchNothing, bold(r.arg))}
+		lines = []string{fmt.Sprintf(r.words.SearchNothing, bold(r.arg))}
 	}
 	if res.Mode != "hybrid" {
-		lines = append(lines, "", "*"+r.text(r.words.searchWords)+"*")
+		lines = append(lines, "", "*"+r.words.SearchWords+"*")
 	}
 	return core.Outcome{Text: strings.Join(lines, "\n")}, nil
 }
@@ -49,25 +50,25 @@ func (c *Commands) search(ctx context.Context, r *request) (core.Outcome, error)
 func (c *Commands) hit(r *request, h core.Hit) string {
 	when := c.name(r, h.Label)
 	if h.Kind == core.DocSummary {
-		return "**" + when + "** · " + r.text(r.words.fromSummary) + r.text(": ") + plainLine(markup.StripRefs(h.Snippet))
+		return "**" + when + "** · " + r.words.FromSummary + ": " + plainLine(markup.StripRefs(h.Snippet))
 	}
 	lines := []string{"**" + when + ", " + h.Message.SentAt.In(c.location(r)).Format("15:04") + "** · " + said(r, h.Message.Role, h.Snippet)}
 	if h.Before.Message != 0 {
-		lines = append(lines, "  - *"+r.text(r.words.saidBefore)+"* "+said(r, h.Before.Role, h.Before.Snippet))
+		lines = append(lines, "  - *"+r.words.SaidBefore+"* "+said(r, h.Before.Role, h.Before.Snippet))
 	}
 	if h.After.Message != 0 {
-		lines = append(lines, "  - *"+r.text(r.words.saidAfter)+"* "+said(r, h.After.Role, h.After.Snippet))
+		lines = append(lines, "  - *"+r.words.SaidAfter+"* "+said(r, h.After.Role, h.After.Snippet))
 	}
 	return strings.Join(lines, "\n")
 }
 
 // said shows by whom something was said, and what.
 func said(r *request, role core.Role, text string) string {
-	who := map[core.Role]string{core.RoleUser: r.words.fromYou, core.RoleAssistant: r.words.fromMe}[role]
+	who := map[core.Role]string{core.RoleUser: r.words.FromYou, core.RoleAssistant: r.words.FromMe}[role]
 	if who == "" {
-		who = r.words.fromTool
+		who = r.words.FromTool
 	}
-	return r.text(who) + r.text(": ") + plainLine(text)
+	return who + ": " + plainLine(text)
 }
 
 // plainLine is free text as one line of Markdown that shows it as it is.

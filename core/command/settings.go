@@ -3,19 +3,21 @@ package command
 import (
 	"cmp"
 	"context"
+	"slices"
 	"strings"
 	"time"
 
 	"github.com/everthread/everthread/core"
 	"github.com/everthread/everthread/core/day"
 	"github.com/everthread/everthread/core/text"
+	"github.com/everthread/everthread/core/words"
 )
 
 func (c *Commands) timezone(_ context.Context, r *request) (core.Outcome, error) {
 	if r.arg == "" {
 		zone := r.user.Settings.Location(c.Calendar.Zone)
 		clock, date := c.clock(r, zone)
-		return r.say(r.words.zoneIs, zone, clock, date), nil
+		return r.sayf(r.words.ZoneIs, zone, clock, date), nil
 	}
 	name, zone, ok := findZone(r.arg, r.now)
 	if !ok {
@@ -24,7 +26,7 @@ func (c *Commands) timezone(_ context.Context, r *request) (core.Outcome, error)
 	s := r.user.Settings
 	s.Zone = name
 	clock, date := c.clock(r, zone)
-	out := r.say(r.words.zoneSet, name, clock, date)
+	out := r.sayf(r.words.ZoneSet, name, clock, date)
 	out.Effects = []core.Effect{core.SetSettings{Settings: s}}
 	return out, nil
 }
@@ -38,9 +40,9 @@ func (c *Commands) clock(r *request, zone *time.Location) (clock, date string) {
 func (c *Commands) noZone(r *request) core.Outcome {
 	names := suggestZones(r.arg)
 	if len(names) == 0 {
-		return r.say(r.words.zoneUnknown)
+		return r.say(r.words.ZoneUnknown)
 	}
-	text := r.text(r.words.zoneNear)
+	text := r.words.ZoneNear
 	for _, n := range names {
 		text += "\n- `/timezone " + n + "`"
 	}
@@ -50,33 +52,54 @@ func (c *Commands) noZone(r *request) core.Outcome {
 // language is answered in the language that was chosen.
 func (c *Commands) language(_ context.Context, r *request) (core.Outcome, error) {
 	if r.arg == "" {
-		return r.say(r.words.languageIs), nil
+		return r.sayf(r.words.LanguageIs, languages(r.lang)), nil
 	}
-	names := map[string]string{"fr": "fr", "francais": "fr", "french": "fr", "en": "en", "english": "en", "anglais": "en"}
-	tag, _, _ := strings.Cut(text.Fold(r.arg), "-")
-	chosen := names[strings.TrimSpace(tag)]
+	chosen := named(r.arg)
 	if chosen == "" {
-		return r.say(r.words.languageUnknown), nil
+		return r.sayf(r.words.LanguageUnknown, languages("")), nil
 	}
 	s := r.user.Settings
 	s.Language = chosen
 	r.speak(chosen)
-	out := r.say(r.words.languageSet)
+	out := r.say(r.words.LanguageSet)
 	out.Effects = []core.Effect{core.SetSettings{Settings: s}}
 	return out, nil
+}
+
+// named is the language that somebody means by its code or a name of it, or nothing.
+func named(s string) string {
+	tag, _, _ := strings.Cut(text.Fold(s), "-")
+	tag = strings.TrimSpace(tag)
+	for _, l := range words.Languages() {
+		if tag == l || slices.Contains(words.Of(l).Called, tag) {
+			return l
+		}
+	}
+	return ""
+}
+
+// languages says how each language but one is chosen.
+func languages(but string) string {
+	var out []string
+	for _, l := range words.Languages() {
+		if l != but {
+			out = append(out, "`/language "+l+"` ("+words.Of(l).Name+")")
+		}
+	}
+	return strings.Join(out, ", ")
 }
 
 // home makes the identity that the command came from the first to be written to.
 func (c *Commands) home(_ context.Context, r *request) (core.Outcome, error) {
 	if !c.Channels.Capabilities(r.at.Address.Channel).Push {
-		return r.say(r.words.homeCannot), nil
+		return r.say(r.words.HomeCannot), nil
 	}
 	s := r.user.Settings
 	if s.Home == r.at.ID {
-		return r.say(r.words.homeAlready), nil
+		return r.say(r.words.HomeAlready), nil
 	}
 	s.Home = r.at.ID
-	out := r.say(r.words.homeSet)
+	out := r.say(r.words.HomeSet)
 	out.Effects = []core.Effect{core.SetSettings{Settings: s}}
 	return out, nil
 }
@@ -84,14 +107,14 @@ func (c *Commands) home(_ context.Context, r *request) (core.Outcome, error) {
 func (c *Commands) summaries(_ context.Context, r *request) (core.Outcome, error) {
 	s := r.user.Settings
 	if r.arg == "" {
-		return r.say(r.words.summariesAre, r.posts(cmp.Or(s.Summaries, c.Defaults.PostForward, "home"))), nil
+		return r.sayf(r.words.SummariesAre, r.posts(cmp.Or(s.Summaries, c.Defaults.PostForward, "home"))), nil
 	}
 	choices := map[string]string{"on": "home", "home": "home", "oui": "home", "off": "off", "non": "off", "all": "all", "tous": "all", "tout": "all"}
 	s.Summaries = choices[text.Fold(r.arg)]
 	if s.Summaries == "" {
-		return r.say(r.words.summariesUnknown), nil
+		return r.say(r.words.SummariesUnknown), nil
 	}
-	out := r.say(r.words.summariesSet, r.posts(s.Summaries))
+	out := r.sayf(r.words.SummariesSet, r.posts(s.Summaries))
 	out.Effects = []core.Effect{core.SetSettings{Settings: s}}
 	return out, nil
 }
@@ -100,26 +123,26 @@ func (c *Commands) summaries(_ context.Context, r *request) (core.Outcome, error
 func (r *request) posts(forward string) string {
 	switch forward {
 	case "off":
-		return r.text(r.words.postsOff)
+		return r.words.PostsOff
 	case "all":
-		return r.text(r.words.postsAll)
+		return r.words.PostsAll
 	}
-	return r.text(r.words.postsHome)
+	return r.words.PostsHome
 }
 
 // strategy chooses what the model sees (SPEC 5).
 func (c *Commands) strategy(_ context.Context, r *request) (core.Outcome, error) {
 	s := r.user.Settings
 	if r.arg == "" {
-		return r.say(r.words.strategyIs, r.sees(cmp.Or(s.Strategy, c.Defaults.Strategy))), nil
+		return r.sayf(r.words.StrategyIs, r.sees(cmp.Or(s.Strategy, c.Defaults.Strategy))), nil
 	}
 	choices := map[string]string{"continuous": "continuous", "days": "continuous", "jours": "continuous", "continue": "continuous",
 		"long": "long", "longue": "long", "all": "long", "tout": "long", "truncate": "truncate", "newest": "truncate", "recents": "truncate"}
 	s.Strategy = choices[text.Fold(r.arg)]
 	if s.Strategy == "" {
-		return r.say(r.words.strategyUnknown), nil
+		return r.say(r.words.StrategyUnknown), nil
 	}
-	out := r.say(r.words.strategySet, r.sees(s.Strategy))
+	out := r.sayf(r.words.StrategySet, r.sees(s.Strategy))
 	out.Effects = []core.Effect{core.SetSettings{Settings: s}}
 	return out, nil
 }
@@ -128,11 +151,11 @@ func (c *Commands) strategy(_ context.Context, r *request) (core.Outcome, error)
 func (r *request) sees(strategy string) string {
 	switch strategy {
 	case "long":
-		return r.text(r.words.seesLong)
+		return r.words.SeesLong
 	case "truncate":
-		return r.text(r.words.seesNewest)
+		return r.words.SeesNewest
 	}
-	return r.text(r.words.seesDays)
+	return r.words.SeesDays
 }
 
 // pause keeps messages unanswered, or goes on with what was kept.
@@ -141,15 +164,15 @@ func (c *Commands) pause(ctx context.Context, r *request) (core.Outcome, error) 
 	s.Paused = !s.Paused
 	effects := []core.Effect{core.SetSettings{Settings: s}}
 	if s.Paused {
-		return core.Outcome{Text: r.text(r.words.paused), Effects: effects}, nil
+		return core.Outcome{Text: r.words.Paused, Effects: effects}, nil
 	}
 	b, err := c.Store.Backlog(ctx, r.user.ID, r.at.Thread)
 	if err != nil {
 		return core.Outcome{}, err
 	}
-	text := r.words.resumed
+	text := r.words.Resumed
 	if b.Pending > 0 {
-		text = r.words.resumedWith
+		text = r.words.ResumedWith
 	}
-	return core.Outcome{Text: r.text(text), Effects: append(effects, core.Resume{At: r.now})}, nil
+	return core.Outcome{Text: text, Effects: append(effects, core.Resume{At: r.now})}, nil
 }

@@ -2,6 +2,7 @@ package command
 
 import (
 	"context"
+	"fmt"
 	"strings"
 
 	"github.com/everthread/everthread/core"
@@ -16,12 +17,16 @@ func (c *Commands) takeBack(ctx context.Context, r *request, ids []int64) (core.
 		x, err := c.Store.Undoable(ctx, r.user.ID, id, r.now)
 		switch {
 		case missing(err):
-			lines = append(lines, r.fill(r.words.takenNothing, id))
+			lines = append(lines, fmt.Sprintf(r.words.TakenNothing, id))
 			continue
 		case err != nil:
 			return core.Outcome{}, err
 		}
-		lines = append(lines, r.fill(r.words.takenBack[x.Kind][x.Ended], plainLine(x.Text)))
+		said := r.words.TakenBack[x.Kind].Made
+		if x.Ended {
+			said = r.words.TakenBack[x.Kind].Ended
+		}
+		lines = append(lines, fmt.Sprintf(said, plainLine(x.Text)))
 		out.Effects = append(out.Effects, core.Undo{X: x, At: r.now})
 	}
 	out.Text = strings.Join(lines, "\n")

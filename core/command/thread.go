@@ -2,6 +2,7 @@ package command
 
 import (
 	"context"
+	"fmt"
 	"strconv"
 	"strings"
 
@@ -17,14 +18,14 @@ func (c *Commands) threads(ctx context.Context, r *request) (core.Outcome, error
 		return core.Outcome{}, err
 	}
 	if len(all) == 0 {
-		return r.say(r.words.noThreads), nil
+		return r.say(r.words.NoThreads), nil
 	}
-	lines := []string{r.text(r.words.threadsTitle), "", "- " + r.text(r.words.continuousName) + r.here(0)}
+	lines := []string{r.words.ThreadsTitle, "", "- " + r.words.ContinuousName + r.here(0)}
 	for _, t := range all {
 		opened := c.name(r, c.Calendar.Day(r.user.Settings, t.CreatedAt).Label)
 		lines = append(lines, "- **"+strconv.FormatInt(int64(t.ID), 10)+"** "+escaper.Replace(t.Title)+" · "+opened+r.here(t.ID))
 	}
-	lines = append(lines, "", r.fill(r.words.threadsMore, all[0].ID))
+	lines = append(lines, "", fmt.Sprintf(r.words.ThreadsMore, all[0].ID))
 	return core.Outcome{Text: strings.Join(lines, "\n")}, nil
 }
 
@@ -33,7 +34,7 @@ func (r *request) here(t core.ThreadID) string {
 	if r.at.Thread != t {
 		return ""
 	}
-	return " · " + r.text(r.words.here)
+	return " · " + r.words.Here
 }
 
 // thread goes to a thread by its number, or opens one with a title.
@@ -49,9 +50,9 @@ func (c *Commands) thread(ctx context.Context, r *request) (core.Outcome, error)
 		name = title(strings.Join(rest[1:], " "))
 	}
 	if name == "" {
-		return r.say(r.words.threadUntitled), nil
+		return r.say(r.words.ThreadUntitled), nil
 	}
-	out := r.say(r.words.threadOpened, bold(name))
+	out := r.sayf(r.words.ThreadOpened, bold(name))
 	out.Effects = []core.Effect{core.OpenThread{Identity: r.at.ID, Title: name, At: r.now}}
 	return out, nil
 }
@@ -59,16 +60,16 @@ func (c *Commands) thread(ctx context.Context, r *request) (core.Outcome, error)
 // whichThread says in which thread the person is.
 func (c *Commands) whichThread(ctx context.Context, r *request) (core.Outcome, error) {
 	if r.at.Thread == 0 {
-		return r.say(r.words.inContinuous), nil
+		return r.say(r.words.InContinuous), nil
 	}
 	t, err := c.Store.Thread(ctx, r.user.ID, r.at.Thread)
-	return r.say(r.words.inThread, bold(t.Title)), err
+	return r.sayf(r.words.InThread, bold(t.Title)), err
 }
 
 func (c *Commands) useThread(ctx context.Context, r *request, id core.ThreadID) (core.Outcome, error) {
 	t, err := c.Store.Thread(ctx, r.user.ID, id)
 	if missing(err) {
-		return r.say(r.words.noThread, id), nil
+		return r.sayf(r.words.NoThread, id), nil
 	}
 	if err != nil {
 		return core.Outcome{}, err
@@ -76,16 +77,16 @@ func (c *Commands) useThread(ctx context.Context, r *request, id core.ThreadID) 
 	if t.Mode == core.ModeContinuous {
 		return c.continuous(ctx, r)
 	}
-	out := r.say(r.words.threadUsed, bold(t.Title))
+	out := r.sayf(r.words.ThreadUsed, bold(t.Title))
 	out.Effects = []core.Effect{core.UseThread{Identity: r.at.ID, Thread: t.ID}}
 	return out, nil
 }
 
 func (c *Commands) continuous(_ context.Context, r *request) (core.Outcome, error) {
 	if r.at.Thread == 0 {
-		return r.say(r.words.inContinuous), nil
+		return r.say(r.words.InContinuous), nil
 	}
-	out := r.say(r.words.backContinuous)
+	out := r.say(r.words.BackContinuous)
 	out.Effects = []core.Effect{core.UseThread{Identity: r.at.ID}}
 	return out, nil
 }
@@ -93,18 +94,18 @@ func (c *Commands) continuous(_ context.Context, r *request) (core.Outcome, erro
 // retry has what waits for an answer answered now.
 func (c *Commands) retry(ctx context.Context, r *request) (core.Outcome, error) {
 	if r.user.Settings.Paused {
-		return r.say(r.words.retryPaused), nil
+		return r.say(r.words.RetryPaused), nil
 	}
 	b, err := c.Store.Backlog(ctx, r.user.ID, r.at.Thread)
 	if err != nil {
 		return core.Outcome{}, err
 	}
 	if !b.Turn && b.Pending == 0 {
-		return r.say(r.words.retryNothing), nil
+		return r.say(r.words.RetryNothing), nil
 	}
-	out := r.say(r.words.retrying)
+	out := r.say(r.words.Retrying)
 	if b.Running {
-		out = r.say(r.words.retryRunning)
+		out = r.say(r.words.RetryRunning)
 	}
 	out.Effects = []core.Effect{core.RetryTurn{Thread: r.at.Thread, At: r.now}}
 	return out, nil
@@ -117,12 +118,12 @@ func (c *Commands) stop(ctx context.Context, r *request) (core.Outcome, error) {
 	if err != nil {
 		return core.Outcome{}, err
 	}
-	out := r.say(r.words.stopNothing)
+	out := r.say(r.words.StopNothing)
 	switch {
 	case b.Turn:
-		out = r.say(r.words.stopped)
+		out = r.say(r.words.Stopped)
 	case b.Pending > 0 && !r.user.Settings.Paused:
-		out = r.say(r.words.stopPending)
+		out = r.say(r.words.StopPending)
 	}
 	out.Effects = []core.Effect{core.StopTurn{Thread: r.at.Thread}}
 	return out, nil

@@ -36,7 +36,7 @@ func (c *Commands) undo(ctx context.Context, r *request) (core.Outcome, error) {
 	n, err := strconv.ParseInt(strings.TrimPrefix(r.arg, "#"), 10, 64)
 	for _, u := range all {
 		if err == nil && int64(u.row.ID) == n {
-			out := r.say(r.words.undone, trust.Told(r.lang, u.row))
+			out := r.sayf(r.words.Undone, trust.Told(r.lang, u.row))
 			out.Effects, out.Others = u.effects, out.Text
 			return out, nil
 		}
@@ -44,14 +44,14 @@ func (c *Commands) undo(ctx context.Context, r *request) (core.Outcome, error) {
 	if ids, ok := numbers(r.arg); ok {
 		return c.takeBack(ctx, r, ids)
 	}
-	return r.say(r.words.undoNothing, r.arg), nil
+	return r.sayf(r.words.UndoNothing, r.arg), nil
 }
 
 func (c *Commands) undoList(r *request, all []undoable) core.Outcome {
 	if len(all) == 0 {
-		return r.say(r.words.undoNone)
+		return r.say(r.words.UndoNone)
 	}
-	lines := []string{r.text(r.words.undoTitle), ""}
+	lines := []string{r.words.UndoTitle, ""}
 	for _, u := range all {
 		at := u.row.At.In(c.location(r)).Format("2006-01-02 15:04")
 		lines = append(lines, "- `/undo "+strconv.FormatInt(int64(u.row.ID), 10)+"` · "+at+" · "+trust.Told(r.lang, u.row))

@@ -1,149 +1,132 @@
 package command
 
 import (
-	"strings"
-
 	"github.com/everthread/everthread/core"
+	"github.com/everthread/everthread/core/words"
 )
 
-// about is what is said of a command: its arguments, one line for lists and
-// menus, and more for those who ask.
-type about struct{ args, line, more string }
+// taken says that something that had been made, or ended, is taken back.
+type taken struct{ Made, Ended string } // text
 
-// words are all that commands say in one language. Verbs are filled in the
+// say returns what commands say in a language.
+var say = words.In[texts]("command")
+
+// texts are all that commands say in one language. Verbs are filled in the
 // order in which they stand in the comments.
-type words struct {
-	about map[string]about // by the command's name
+type texts struct {
+	Args, Lines, More map[string]string // by the command's name: its arguments, a line for menus, and more for those who ask
 
-	welcome, helpTitle, helpOwner, helpMore string
-	unknown                                 string // word, nearest command
-	ownerOnly                               string
-	programMayNot                           string // command, capability
-	unavailable                             string
+	Welcome, HelpTitle, HelpOwner, HelpMore string
+	Unknown                                 string // word, nearest command
+	OwnerOnly                               string
+	ProgramMayNot                           string // command, capability
+	Unavailable                             string
 
-	dayTitle            string // name of the day, number of messages
-	message, messages   string // number
-	sinceOne, sinceMany string // number
-	summaryNone         string // command
-	summaryFailed       string // command
-	summaryHidden       string
-	summaryStale        string
-	summaryComing       string // name of the day, command
-	summaryUntil        string
-	noMessages          string // name of the day
-	nothingYet          string
-	nearestDays         string
-	badDate             string // usage
+	DayTitle      string        // name of the day, number of messages
+	Messages      words.Counted // number
+	Since         words.Counted // number
+	SummaryNone   string        // command
+	SummaryFailed string        // command
+	SummaryHidden string
+	SummaryStale  string
+	SummaryComing string // name of the day, command
+	SummaryUntil  string
+	NoMessages    string // name of the day
+	NothingYet    string
+	NearestDays   string
+	BadDate       string // usage
 
-	zoneIs, zoneSet                          string // zone, its time, its date
-	zoneNear, zoneUnknown                    string
-	languageIs, languageSet, languageUnknown string
-	homeSet, homeAlready, homeCannot         string
-	summariesAre, summariesSet               string // where
-	summariesUnknown                         string
-	postsHome, postsAll, postsOff            string
-	strategyIs, strategySet, strategyUnknown string // what the model sees
-	seesDays, seesLong, seesNewest           string
-	paused, resumed, resumedWith             string
+	ZoneIs, ZoneSet                          string // zone, its time, its date
+	ZoneNear, ZoneUnknown                    string
+	LanguageIs, LanguageUnknown              string // how to choose the others
+	LanguageSet                              string
+	HomeSet, HomeAlready, HomeCannot         string
+	SummariesAre, SummariesSet               string // where
+	SummariesUnknown                         string
+	PostsHome, PostsAll, PostsOff            string
+	StrategyIs, StrategySet, StrategyUnknown string // what the model sees
+	SeesDays, SeesLong, SeesNewest           string
+	Paused, Resumed, ResumedWith             string
 
-	linkCode                             string // code, code
-	webLink                              string // URL, minutes
-	linked, linkMerging                  string
-	linkOwn, linkSame, linkWrong         string
-	linkLocked                           string // minutes
-	joinAsk                              string // who made the code, twice
-	joinOwnerYou, joinOwnerThem          string // the word to type
-	sayYesNo, linkDeclined, linkWaits    string
-	linkAsked, linkAccepted, linkNotMine string // the other side
-	linkTold                             string // the other side, where it was accepted
-	linkJoins                            string // the other side, where it was said
-	approvalNone                         string
-	approvalType                         string // the word to type
-	linkedTitle, linkedMore              string
-	unlinkWhich, unlinkLast, splitLast   string
-	unlinked, splitting                  string // address
-	threadsTitle, continuousName, here   string
-	threadsMore                          string // number
-	noThreads, threadUntitled            string
-	threadOpened, threadUsed, inThread   string // title
-	noThread                             string // number
-	inContinuous, backContinuous         string
-	retrying, retryRunning               string
-	retryNothing, retryPaused            string
-	stopped, stopNothing, stopPending    string
-	loopsTitle, staleTitle, noLoops      string
-	loopsMore                            string // number
-	notYours                             string
-	takenNothing                         string                            // number
-	takenBack                            map[core.UndoKind]map[bool]string // text; whether it had been ended
-	doneWhich                            string
-	noLoop                               string // number
-	loopDone                             string // text
-	searchWhat, searchWords              string
-	searchTitle, searchNothing           string // words
-	fromYou, fromMe, fromTool            string
-	fromSummary                          string
-	saidBefore, saidAfter                string
-	memoryTitle, memoryEmpty             string
-	memoryOff, memoryOn                  string
-	memoryFound, memoryNothing           string // words
-	memoryHiddenOne, memoryHidden        string // number
-	memoryMore                           string // number
-	archiveWhich                         string
-	archived                             string // content
-	noItem                               string // number
-	rememberWhat, rememberUnknown        string
-	rememberRefused                      string
-	remembered, rememberKnown            string // content, number
-	reminderSet                          string // when, text, number
-	remindersTitle, noReminders          string
-	remindersHiddenOne, remindersHidden  string // number
-	remindersMore                        string // number
-	receiptLast                          string // day, time, receipt
-	receiptHere                          string
-	receipts                             map[core.DeliveryState]string
-	cancelWhich                          string
-	noReminder                           string // number
-	cancelled                            string // text
-	exportLink                           string // url, minutes
-	exportHere                           string // user
-	exportNoPage                         string // user
-	mineTitle, mineNone                  string
-	undoTitle, undoNone                  string
-	undone, undoNothing                  string // what it was; what was asked for
-	accountYes, accountNo                string
-	usageFree                            string // used
-	usageOf                              string // used, budget, percent
-	usageReserved                        string // reserved
-	usageOver                            string // time
-	usageOfAll                           string // used, budget, percent
-	forgetWhat, forgetUnknown, forgotten string
-	forgetNothing                        string // name of the day
-	forgetAsk                            string // name of the day, number of messages, label
-	forgottenDay                         string // name of the day, number of messages
-	requestsTitle, noRequests            string
-	requestUntil                         string // channel, time
-	requestsMore                         string // code, code
-	approved, denied                     string // name
-	codeWhich                            string // usage
-	codeUnknown                          string
-}
-
-// wordsOf returns the words of a language, fr or en.
-func wordsOf(language string) words {
-	if language == "fr" {
-		return french
-	}
-	return english
-}
-
-// unbreakable puts no-break spaces where French has them.
-var unbreakable = strings.NewReplacer(" :", "\u00a0:", " ;", "\u00a0;", " !", "\u00a0!", " ?", "\u00a0?", "« ", "«\u00a0", " »", "\u00a0»")
-
-// spaced is a text of the table as its language sets it.
-func spaced(language, s string) string {
-	if language == "fr" {
-		return unbreakable.Replace(s)
-	}
-	return s
+	LinkCode                             string // code, code
+	WebLink                              string // URL, minutes
+	Linked, LinkMerging                  string
+	LinkOwn, LinkSame, LinkWrong         string
+	LinkLocked                           string // minutes
+	JoinAsk                              string // who made the code, twice
+	JoinOwnerYou, JoinOwnerThem          string // the word to type
+	SayYesNo, LinkDeclined, LinkWaits    string
+	LinkAsked, LinkAccepted, LinkNotMine string // the other side
+	LinkTold                             string // the other side, where it was accepted
+	LinkJoins                            string // the other side, where it was said
+	ApprovalNone                         string
+	ApprovalType                         string // the word to type
+	LinkedTitle, LinkedMore              string
+	UnlinkWhich, UnlinkLast, SplitLast   string
+	Unlinked, Splitting                  string // address
+	ThreadsTitle, ContinuousName, Here   string
+	ThreadsMore                          string // number
+	NoThreads, ThreadUntitled            string
+	ThreadOpened, ThreadUsed, InThread   string // title
+	NoThread                             string // number
+	InContinuous, BackContinuous         string
+	Retrying, RetryRunning               string
+	RetryNothing, RetryPaused            string
+	Stopped, StopNothing, StopPending    string
+	LoopsTitle, StaleTitle, NoLoops      string
+	LoopsMore                            string // number
+	NotYours                             string
+	TakenNothing                         string // number
+	TakenBack                            map[core.UndoKind]taken
+	DoneWhich                            string
+	NoLoop                               string // number
+	LoopDone                             string // text
+	SearchWhat, SearchWords              string
+	SearchTitle, SearchNothing           string // words
+	FromYou, FromMe, FromTool            string
+	FromSummary                          string
+	SaidBefore, SaidAfter                string
+	MemoryTitle, MemoryEmpty             string
+	MemoryOff, MemoryOn                  string
+	MemoryFound, MemoryNothing           string        // words
+	MemoryHidden                         words.Counted // number
+	MemoryMore                           string        // number
+	ArchiveWhich                         string
+	Archived                             string // content
+	NoItem                               string // number
+	RememberWhat, RememberUnknown        string
+	RememberRefused                      string
+	Remembered, RememberKnown            string // content, number
+	ReminderSet                          string // when, text, number
+	RemindersTitle, NoReminders          string
+	RemindersHidden                      words.Counted // number
+	RemindersMore                        string        // number
+	ReceiptLast                          string        // day, time, receipt
+	ReceiptHere                          string
+	Receipts                             map[core.DeliveryState]string
+	CancelWhich                          string
+	NoReminder                           string // number
+	Cancelled                            string // text
+	ExportLink                           string // url, minutes
+	ExportHere                           string // user
+	ExportNoPage                         string // user
+	MineTitle, MineNone                  string
+	UndoTitle, UndoNone                  string
+	Undone, UndoNothing                  string // what it was; what was asked for
+	AccountYes, AccountNo                string
+	UsageFree                            string // used
+	UsageOf                              string // used, budget, percent
+	UsageReserved                        string // reserved
+	UsageOver                            string // time
+	UsageOfAll                           string // used, budget, percent
+	ForgetWhat, ForgetUnknown, Forgotten string
+	ForgetNothing                        string // name of the day
+	ForgetAsk                            string // name of the day, number of messages, label
+	ForgottenDay                         string // name of the day, number of messages
+	RequestsTitle, NoRequests            string
+	RequestUntil                         string // channel, time
+	RequestsMore                         string // code, code
+	Approved, Denied                     string // name
+	CodeWhich                            string // usage
+	CodeUnknown                          string
 }

@@ -8,63 +8,45 @@ import (
 	"testing"
 
 	"github.com/everthread/everthread/core"
+	"github.com/everthread/everthread/core/words"
 )
 
-var verb = regexp.MustCompile(`%[a-z]`)
-
-// entries are all texts of a table by their names.
-func entries(t *testing.T, w words) map[string]string {
-	t.Helper()
+// entries are all texts of a language by their names.
+func entries(language string) map[string]string {
 	out := map[string]string{}
-	for name, a := range w.about {
-		out["about."+name+".line"], out["about."+name+".more"] = a.line, a.more
+	w := say(language)
+	for name := range w.Lines {
+		out["lines."+name], out["more."+name] = w.Lines[name], w.More[name]
 	}
-	v := reflect.ValueOf(w)
+	v := reflect.ValueOf(*w)
 	for i := range v.NumField() {
 		if v.Field(i).Kind() == reflect.String {
 			out[v.Type().Field(i).Name] = v.Field(i).String()
 		}
 	}
-	for _, state := range []core.DeliveryState{core.DeliveryPending, core.DeliverySending, core.DeliverySent, core.DeliveryDelivered, core.DeliveryRead, core.DeliveryUnknown,
-		core.DeliveryFailed, core.DeliveryExpired, core.DeliveryParked} {
-		out["receipts."+string(state)] = w.receipts[state]
-	}
 	return out
-}
-
-func TestTablesHaveTheSameEntriesAndVerbs(t *testing.T) {
-	t.Parallel()
-	en, fr := entries(t, english), entries(t, french)
-	if len(en) != len(fr) || len(en) < 100 {
-		t.Errorf("%d entries in English, %d in French", len(en), len(fr))
-	}
-	for name, text := range en {
-		if text == "" || fr[name] == "" {
-			t.Errorf("%s is empty in a language", name)
-		}
-		if a, b := verb.FindAllString(text, -1), verb.FindAllString(fr[name], -1); !slices.Equal(a, b) {
-			t.Errorf("%s: verbs %v in English, %v in French", name, a, b)
-		}
-		if rest := verb.ReplaceAllString(text+fr[name], ""); strings.Contains(rest, "%") {
-			t.Errorf("%s has a stray %%", name)
-		}
-	}
 }
 
 func TestEveryCommandIsDescribed(t *testing.T) {
 	t.Parallel()
 	list := (&Commands{}).commands()
-	for _, w := range []words{english, french} {
-		if len(w.about) != len(list) {
-			t.Errorf("%d commands are described, %d exist", len(w.about), len(list))
+	for _, language := range words.Languages() {
+		w := say(language)
+		if len(w.Lines) != len(list) || len(w.More) != len(list) {
+			t.Errorf("%s: %d commands are described, %d exist", language, len(w.Lines), len(list))
 		}
 		for _, c := range list {
-			a := w.about[c.name]
-			if a.line == "" || len(a.line) > 100 || strings.HasSuffix(a.line, ".") || !strings.HasSuffix(a.more, ".") {
-				t.Errorf("%s: %+v", c.name, a)
+			if line := w.Lines[c.name]; line == "" || len(line) > 100 || strings.HasSuffix(line, ".") || !strings.HasSuffix(w.More[c.name], ".") {
+				t.Errorf("%s: %s: %s, %s", language, c.name, line, w.More[c.name])
 			}
-			if (a.args == "") != (english.about[c.name].args == "") {
+			if (w.Args[c.name] == "") != (say("en").Args[c.name] == "") {
 				t.Errorf("%s takes arguments in one language only", c.name)
+			}
+		}
+		for _, state := range []core.DeliveryState{core.DeliveryPending, core.DeliverySending, core.DeliverySent, core.DeliveryDelivered, core.DeliveryRead, core.DeliveryUnknown,
+			core.DeliveryFailed, core.DeliveryExpired, core.DeliveryParked} {
+			if w.Receipts[state] == "" {
+				t.Errorf("%s: nothing is said of the state %s", language, state)
 			}
 		}
 	}
@@ -79,11 +61,11 @@ func TestMentionedCommandsExist(t *testing.T) {
 	for _, c := range (&Commands{}).commands() {
 		known[c.name] = true
 	}
-	for _, w := range []words{english, french} {
-		for name, text := range entries(t, w) {
+	for _, language := range words.Languages() {
+		for name, text := range entries(language) {
 			for _, m := range mention.FindAllStringSubmatch(text, -1) {
 				if !known[m[1]] {
-					t.Errorf("%s mentions /%s", name, m[1])
+					t.Errorf("%s: %s mentions /%s", language, name, m[1])
 				}
 			}
 		}

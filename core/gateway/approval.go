@@ -16,14 +16,17 @@ import (
 // decide stores the answer to a question of a turn, and starts the turn that goes
 // on with it. An answer that came too late, or twice, is told so.
 func (g *Gateway) decide(ctx context.Context, u core.User, i core.Identity, e core.Inbound, d core.Decision, now time.Time) error {
-	e.Text = say(g.language(u.Settings)).decision[d.Yes]
+	e.Text = say(g.language(u.Settings)).DecidedNo
+	if d.Yes {
+		e.Text = say(g.language(u.Settings)).DecidedYes
+	}
 	err := g.append(ctx, u, i, []core.Inbound{e}, &d, now)
 	if !refused(err) {
 		return err
 	}
 	n := core.Note{User: u.ID, Identity: i.ID, Event: &e, Now: now, Window: g.window(e, now),
 		Effects: []core.Effect{core.Tell{Row: core.AuditRow{What: core.AuditQuestion, Object: "question", IDs: []int64{int64(d.Approval)}, Result: core.ResultRefused}}}}
-	n.Messages, n.Deliveries = g.notice(say(g.language(u.Settings)).refused, i, now)
+	n.Messages, n.Deliveries = g.notice(say(g.language(u.Settings)).Refused, i, now)
 	_, err = g.Store.Note(ctx, n)
 	return err
 }
@@ -56,12 +59,12 @@ func (g *Gateway) question(ctx context.Context, t *core.Turn, u core.User, a *co
 		case err != nil:
 			return q, err
 		case at.ID == 0:
-			q, text = asking{}, text+"\n\n"+say(language).askNowhere
+			q, text = asking{}, text+"\n\n"+say(language).AskNowhere
 		default:
 			q.approval.Identity = at.ID
 			parts := trust.WithButtons(g.parts(text, at.Address.Channel), q.buttons)
 			q.elsewhere = &core.NewDelivery{To: at.Address, Identity: at.ID, Kind: core.DeliverReply, Why: why, Parts: parts}
-			text += "\n\n" + fmt.Sprintf(say(language).askElsewhere, trust.AddressName(at.Address, ""))
+			text += "\n\n" + fmt.Sprintf(say(language).AskElsewhere, trust.AddressName(at.Address, ""))
 			q.buttons = nil
 		}
 	}
@@ -113,11 +116,11 @@ func questionText(language string, q core.Question) string {
 		fence += "`"
 	}
 	w := say(language)
-	text := fmt.Sprintf(w.askCall, strings.ReplaceAll(q.Call.Name, "`", "'")) + "\n\n" + fence + "\n" + pretty.String() + "\n" + fence + "\n\n"
+	text := fmt.Sprintf(w.AskCall, strings.ReplaceAll(q.Call.Name, "`", "'")) + "\n\n" + fence + "\n" + pretty.String() + "\n" + fence + "\n\n"
 	if q.Tainted {
-		text += w.askTainted + "\n\n"
+		text += w.AskTainted + "\n\n"
 	}
-	return text + w.askYes
+	return text + w.AskYes
 }
 
 // button puts buttons below a notice.

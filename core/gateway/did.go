@@ -21,23 +21,23 @@ func did(language string, effects []core.Effect) (t told) {
 	for _, e := range effects {
 		switch e := e.(type) {
 		case core.AddItem:
-			t.add(w, e.Item.Tainted, w.toldItem, int64(e.Item.ID), e.Item.Content)
+			t.add(w, e.Item.Tainted, w.ToldItem, int64(e.Item.ID), e.Item.Content)
 		case core.OpenLoop:
-			t.add(w, e.Loop.Tainted, w.toldLoop, int64(e.Loop.ID), e.Loop.Text)
+			t.add(w, e.Loop.Tainted, w.ToldLoop, int64(e.Loop.ID), e.Loop.Text)
 		case core.SetReminder:
-			t.add(w, e.Reminder.Tainted, w.toldReminder, int64(e.Reminder.ID), e.Reminder.Text)
+			t.add(w, e.Reminder.Tainted, w.ToldReminder, int64(e.Reminder.ID), e.Reminder.Text)
 		case core.ArchiveItem:
-			t.add(w, e.Tainted, w.toldArchived, int64(e.Item), e.Text)
+			t.add(w, e.Tainted, w.ToldArchived, int64(e.Item), e.Text)
 		case core.CloseLoop:
-			t.add(w, e.Tainted, w.toldClosed, int64(e.Loop), e.Text)
+			t.add(w, e.Tainted, w.ToldClosed, int64(e.Loop), e.Text)
 		case core.CancelReminder:
-			t.add(w, e.Tainted, w.toldCancelled, int64(e.Reminder), e.Text)
+			t.add(w, e.Tainted, w.ToldCancelled, int64(e.Reminder), e.Text)
 		}
 	}
 	return t
 }
 
-func (t *told) add(w words, tainted bool, what string, id int64, text string) {
+func (t *told) add(w *texts, tainted bool, what string, id int64, text string) {
 	if !tainted || id == 0 {
 		return
 	}
@@ -46,8 +46,8 @@ func (t *told) add(w words, tainted bool, what string, id int64, text string) {
 	if len(quoted) > longest {
 		quoted = append(quoted[:longest-1], '…')
 	}
-	t.lines = append(t.lines, fmt.Sprintf("- "+what, "`"+string(quoted)+"`")+" "+fmt.Sprintf(w.toldUndo, id))
-	t.buttons = append(t.buttons, core.Button{Label: fmt.Sprintf(w.toldButton, id), Command: fmt.Sprintf("/undo %d", id)})
+	t.lines = append(t.lines, fmt.Sprintf("- "+what, "`"+string(quoted)+"`")+" "+fmt.Sprintf(w.ToldUndo, id))
+	t.buttons = append(t.buttons, core.Button{Label: fmt.Sprintf(w.ToldButton, id), Command: fmt.Sprintf("/undo %d", id)})
 }
 
 // maxUndoButtons is how many things can be taken back with a tap; all can by words.
@@ -58,7 +58,7 @@ func (t *told) tell(language string, a *core.Answer) {
 	if len(t.lines) == 0 {
 		return
 	}
-	text := say(language).toldTitle + "\n" + strings.Join(t.lines, "\n")
+	text := say(language).ToldTitle + "\n" + strings.Join(t.lines, "\n")
 	for i := len(a.Messages) - 1; i >= 0; i-- {
 		if m := &a.Messages[i]; m.Role == core.RoleAssistant {
 			m.Text, m.Tokens, m.Tainted = strings.TrimSpace(m.Text+"\n\n"+text), 0, true

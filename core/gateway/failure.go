@@ -112,15 +112,15 @@ func (g *Gateway) apology(u core.User, cause error) string {
 	w := say(g.language(u.Settings))
 	var m *core.ModelError
 	if !errors.As(cause, &m) || !hopeless(m) {
-		return w.gaveUp
+		return w.GaveUp
 	}
 	switch {
 	case u.Role == core.RoleOwner:
-		return fmt.Sprintf(w.gaveUpOwner, quoted(m.Err))
+		return fmt.Sprintf(w.GaveUpOwner, quoted(m.Err))
 	case operators(m):
-		return w.gaveUpSetup
+		return w.GaveUpSetup
 	}
-	return w.gaveUpRefused
+	return w.GaveUpRefused
 }
 
 // operators reports whether only the owner can mend an error.
@@ -148,7 +148,7 @@ func (g *Gateway) tellOwner(ctx context.Context, u core.User, m *core.ModelError
 		return err
 	}
 	now := g.Now()
-	text := fmt.Sprintf(say(g.language(owner.Settings)).membersUnanswered, quoted(m.Err))
+	text := fmt.Sprintf(say(g.language(owner.Settings)).MembersUnanswered, quoted(m.Err))
 	n := core.Note{User: owner.ID, Once: "model " + string(m.Kind) + ":" + g.Calendar.Day(owner.Settings, now).Label, Now: now,
 		Messages: []core.NewMessage{{Role: core.RoleAssistant, Kind: core.KindNotice, Text: text, SentAt: now}}}
 	for _, to := range targets {

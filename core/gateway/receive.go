@@ -171,7 +171,7 @@ func (g *Gateway) stranger(ctx context.Context, in []core.Inbound) error {
 
 // inGroup says once why the assistant stays silent in a group.
 func (g *Gateway) inGroup(ctx context.Context, e core.Inbound, now time.Time) error {
-	words := say(g.Settings.Language).group
+	words := say(g.Settings.Language).Group
 	_, err := g.Store.Hold(ctx, core.Hold{Event: e, Now: now,
 		Delivery: &core.NewDelivery{To: e.Address, Kind: core.DeliverNotice, Parts: g.parts(words, e.Address.Channel)}})
 	return err
@@ -385,7 +385,7 @@ func (g *Gateway) command(ctx context.Context, u core.User, i core.Identity, e c
 		if changesAccount(out.Effects) {
 			n.Effects = []core.Effect{core.Tell{Row: core.AuditRow{What: core.AuditCommand, Result: core.ResultRefused}}}
 		}
-		n.Messages, n.Deliveries = g.notice(say(g.language(u.Settings)).refused, i, now)
+		n.Messages, n.Deliveries = g.notice(say(g.language(u.Settings)).Refused, i, now)
 		noted, err = g.Store.Note(ctx, n)
 	}
 	if err != nil {
@@ -415,7 +415,7 @@ func (g *Gateway) tellPostponed(ctx context.Context, u core.User, i core.Identit
 		return nil
 	}
 	until := p.Until.In(core.Settings{Zone: g.Calendar.Day(u.Settings, now).Zone}.Location(time.UTC))
-	text := fmt.Sprintf(say(g.language(u.Settings)).budget, until.Format("15:04"))
+	text := fmt.Sprintf(say(g.language(u.Settings)).Budget, until.Format("15:04"))
 	n := core.Note{User: u.ID, Identity: i.ID, Once: "budget:" + g.Calendar.Day(u.Settings, now).Label, Now: now}
 	n.Messages, n.Deliveries = g.notice(text, i, now)
 	_, err := g.Store.Note(ctx, n)

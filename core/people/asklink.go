@@ -14,7 +14,6 @@ import (
 	"github.com/everthread/everthread/core"
 	"github.com/everthread/everthread/core/markup"
 	"github.com/everthread/everthread/core/trust"
-	"github.com/everthread/everthread/core/when"
 )
 
 // AskLinks asks the users of codes that were used whether the other side is
@@ -102,28 +101,13 @@ func (p *People) language(u core.User) string {
 
 // linkQuestion asks whether the other side of a code is the user's.
 func linkQuestion(language string, l core.LinkSubject) string {
-	who := trust.AddressName(l.Address, l.Name)
-	var lines []string
-	if when.French(language) {
-		lines = append(lines, "**Est-ce vous ?** "+who+" a utilisé votre code et veut devenir vous.")
-		if l.User != 0 {
-			lines = append(lines, "Il y a déjà une conversation là-bas : les deux n'en feront qu'une, et chaque côté lira tout ce qui a été dit de l'autre.")
-		} else {
-			lines = append(lines, "Qui s'en sert lira toute votre conversation et votre mémoire, et pourra tout ce que vous pouvez.")
-		}
-		if l.Owner {
-			return strings.Join(append(lines, "**La passerelle elle-même change de mains** : qui s'en sert pourra la gérer, comme vous. Si c'est bien vous, écrivez `"+trust.OwnerWord+"`. Sinon, répondez « non »."), "\n\n")
-		}
-		return strings.Join(append(lines, "Répondez « oui » ou « non »."), "\n\n")
-	}
-	lines = append(lines, "**Is this you?** "+who+" used your code and wants to be you.")
+	w := say(language)
+	lines := []string{fmt.Sprintf(w.LinkQuestion, trust.AddressName(l.Address, l.Name)), w.LinkShares, w.YesOrNo}
 	if l.User != 0 {
-		lines = append(lines, "There is a conversation there already: both become one, and each side will read all that was said on the other.")
-	} else {
-		lines = append(lines, "Whoever uses it will read your whole conversation and memory, and may do all that you may.")
+		lines[1] = w.LinkJoins
 	}
 	if l.Owner {
-		return strings.Join(append(lines, "**The gateway itself changes hands**: whoever uses it can run it, as the owner. If this is you, type `"+trust.OwnerWord+"`. If not, say no."), "\n\n")
+		lines[2] = fmt.Sprintf(w.LinkOwner, trust.OwnerWord)
 	}
-	return strings.Join(append(lines, "Say yes or no."), "\n\n")
+	return strings.Join(lines, "\n\n")
 }

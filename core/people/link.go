@@ -10,7 +10,6 @@ import (
 
 	"github.com/everthread/everthread/core"
 	"github.com/everthread/everthread/core/markup"
-	"github.com/everthread/everthread/core/when"
 )
 
 // LinkCodeSigns is how long a code of /link is.
@@ -41,7 +40,7 @@ func (p *People) link(ctx context.Context, in core.Inbound, code string) (known 
 	language := cmp.Or(in.Language, p.Settings.Language)
 	in.Text, in.Raw, in.Attachments, in.Quote = "", nil, nil, nil
 	if l.State == core.LinkValid || l.State == core.LinkTaken {
-		err := p.UseLink(ctx, Hash(code), core.Hold{Event: in, Now: now, Delivery: p.toStranger(in, linkAsked(language))})
+		err := p.UseLink(ctx, Hash(code), core.Hold{Event: in, Now: now, Delivery: p.toStranger(in, say(language).LinkAsked)})
 		if !errors.Is(err, core.ErrRefused) {
 			return false, cmp.Or(err, p.AskLinks(ctx))
 		}
@@ -54,30 +53,16 @@ func (p *People) toStranger(in core.Inbound, text string) *core.NewDelivery {
 	return &core.NewDelivery{To: in.Address, Kind: core.DeliverNotice, Parts: markup.Parts(text, p.Channels.Capabilities(in.Address.Channel)), Expires: p.Now().Add(time.Hour)}
 }
 
-// linkAsked says that the other side was asked.
-func linkAsked(language string) string {
-	if when.French(language) {
-		return "C'est demandé : répondez « oui » dans l'application qui vous a donné le code, et nous continuerons ici."
-	}
-	return "I have asked: say yes in the app that gave you the code, and we go on here."
-}
-
 // linkRefusal says that a code is wrong, or until when no code is taken. It tells
 // nothing of why.
 func linkRefusal(language string, l core.Link, now time.Time) string {
-	french := when.French(language)
 	locked := l.State == core.LinkLocked || l.Tries+1 >= core.LinkTries
+	if !locked {
+		return say(language).LinkWrong
+	}
 	wait := int(core.LinkLock.Minutes())
 	if l.State == core.LinkLocked {
 		wait = max(1, int(l.Until.Sub(now).Round(time.Minute).Minutes()))
 	}
-	switch {
-	case locked && french:
-		return fmt.Sprintf("Trop de codes erronés. Réessayez dans %d min, avec un nouveau code.", wait)
-	case locked:
-		return fmt.Sprintf("Too many wrong codes. Try again in %d min, with a new code.", wait)
-	case french:
-		return "Ce code n'est pas valable : il est faux, expiré ou déjà utilisé. Envoyez `/link` là où je vous connais pour en recevoir un nouveau."
-	}
-	return "That code is not valid: it is wrong, expired or used. Send `/link` where I know you to get a new one."
+	return fmt.Sprintf(say(language).LinkLocked, wait)
 }

@@ -11,7 +11,6 @@ import (
 
 	"github.com/everthread/everthread/core"
 	"github.com/everthread/everthread/core/markup"
-	"github.com/everthread/everthread/core/when"
 )
 
 // MoveStore is what moves are carried with.
@@ -202,14 +201,9 @@ func (v *Mover) notice(ctx context.Context, m core.Move) error {
 }
 
 func doneText(language, fallback string, kind core.MoveKind) string {
-	french := when.French(cmp.Or(language, fallback))
-	switch {
-	case kind == core.MoveSplit && french:
-		return "C'est fait : ce qui est venu par cette application est de nouveau une conversation à part."
-	case kind == core.MoveSplit:
-		return "Done: what came through this app is a conversation of its own again."
-	case french:
-		return "C'est fait : vos deux conversations n'en font plus qu'une. Tout ce que vous avez dit est là, d'où que vous écriviez."
+	w := say(cmp.Or(language, fallback))
+	if kind == core.MoveSplit {
+		return w.Split
 	}
-	return "Done: your two conversations are one now. All that you said is there, wherever you write from."
+	return w.Joined
 }

@@ -17,7 +17,6 @@ import (
 
 	"github.com/everthread/everthread/core"
 	"github.com/everthread/everthread/core/markup"
-	"github.com/everthread/everthread/core/when"
 )
 
 // Policy says what becomes of messages of strangers.
@@ -293,15 +292,8 @@ func (p *People) withCode(h *core.Hold, now time.Time) error {
 	if language == "" {
 		language = p.Settings.Language
 	}
-	h.Delivery = &core.NewDelivery{To: in.Address, Kind: core.DeliverNotice, Parts: markup.Parts(pairingText(language, code), p.Channels.Capabilities(in.Address.Channel)), Expires: h.Code.Expires}
+	h.Delivery = &core.NewDelivery{To: in.Address, Kind: core.DeliverNotice, Parts: markup.Parts(fmt.Sprintf(say(language).Pairing, code), p.Channels.Capabilities(in.Address.Channel)), Expires: h.Code.Expires}
 	p.Log.Info("somebody asks to be let in; approve with `everthread pair approve CODE`",
 		zap.String("channel", in.Address.Channel), zap.String("name", in.Name), zap.String("code", code))
 	return nil
-}
-
-func pairingText(language, code string) string {
-	if when.French(language) {
-		return "Bonjour ! Cet assistant est privé. Votre code est **" + code + "** : transmettez-le à la personne qui le gère. Dès qu'elle l'aura approuvé, je répondrai à ce que vous avez écrit. Le code est valable une heure."
-	}
-	return "Hello! This assistant is private. Your code is **" + code + "**: give it to the person who runs it. As soon as they approve it, I will answer what you wrote. The code is valid for one hour."
 }

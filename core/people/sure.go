@@ -16,7 +16,6 @@ import (
 	"github.com/everthread/everthread/core/markup"
 	"github.com/everthread/everthread/core/text"
 	"github.com/everthread/everthread/core/trust"
-	"github.com/everthread/everthread/core/when"
 )
 
 // recentApprovals is how many of a user's newest questions are looked at.
@@ -165,16 +164,10 @@ func bit(b bool) int {
 
 // accountQuestion asks whether a change is the user's wish.
 func accountQuestion(language, browser string, c core.AccountSubject) string {
-	what := map[core.AccountChange][2]string{
-		core.ChangeAdminKey: {fmt.Sprintf("make a **key with admin rights**, called `%s`: whoever has it may do what only the owner may.", plain(c.Name)),
-			fmt.Sprintf("créer une **clé avec les droits d’administration**, appelée `%s` : qui l’a peut faire ce que seul le propriétaire peut.", plain(c.Name))},
-		core.ChangeSignIn: {fmt.Sprintf("make a link that **signs in as** `%s`: whoever opens it reads their whole conversation.", plain(c.Name)),
-			fmt.Sprintf("créer un lien qui **connecte en tant que** `%s` : qui l’ouvre lit toute sa conversation.", plain(c.Name))},
-		core.ChangeDelete: {"**delete your account** with everything that is yours. It cannot be undone.", "**supprimer votre compte** avec tout ce qui est à vous. C’est définitif."},
-		core.ChangeExport: {"take **everything that you said** along in one file. What has left cannot be taken back.", "emporter **tout ce que vous avez dit** dans un fichier. Ce qui est parti ne se reprend pas."},
-	}[c.Change]
-	if when.French(language) {
-		return "**Est-ce vous ?** Un navigateur où vous êtes connecté (`" + plain(browser) + "`) veut " + what[1] + "\n\nSi c’est bien vous, répondez « oui », puis continuez dans le navigateur. Sinon, répondez « non »."
+	w := say(language)
+	wants := map[core.AccountChange]string{
+		core.ChangeAdminKey: fmt.Sprintf(w.WantsAdminKey, plain(c.Name)), core.ChangeSignIn: fmt.Sprintf(w.WantsSignIn, plain(c.Name)),
+		core.ChangeDelete: w.WantsDelete, core.ChangeExport: w.WantsExport,
 	}
-	return "**Is this you?** A browser where you are signed in (`" + plain(browser) + "`) wants to " + what[0] + "\n\nIf it is you, say yes and go on in the browser. If not, say no."
+	return fmt.Sprintf(w.AccountQuestion, plain(browser), wants[c.Change])
 }

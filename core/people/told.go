@@ -8,7 +8,6 @@ import (
 	"github.com/everthread/everthread/core"
 	"github.com/everthread/everthread/core/markup"
 	"github.com/everthread/everthread/core/trust"
-	"github.com/everthread/everthread/core/when"
 )
 
 // made is a note that tells all identities of a user of an account change that is
@@ -38,30 +37,18 @@ func (p *People) others(ctx context.Context, u core.User, but core.IdentityID, t
 
 // changeMade says which account change was made.
 func changeMade(language string, c core.AccountSubject) string {
-	name := "`" + plain(c.Name) + "`"
-	switch french := when.French(language); {
-	case c.Change == core.ChangeAdminKey && french:
-		return fmt.Sprintf("Une clé avec les droits d’administration a été créée : %s. Si ce n’était pas vous : `/undo` l’annule, pendant 24 heures.", name)
-	case c.Change == core.ChangeAdminKey:
-		return fmt.Sprintf("A key with admin rights was made: %s. If it was not you: `/undo` takes it back, for 24 hours.", name)
-	case c.Change == core.ChangeSignIn && french:
-		return fmt.Sprintf("Un lien qui connecte en tant que %s a été créé par le propriétaire de la passerelle. Si ce n’est pas voulu : `/undo` met fin à ce qu’il a ouvert, pendant 24 heures.", name)
-	case c.Change == core.ChangeSignIn:
-		return fmt.Sprintf("The owner of the gateway made a link that signs in as %s. If that is not wanted: `/undo` ends what it opened, for 24 hours.", name)
-	case french:
-		return "Tout ce que vous avez dit a été exporté dans un fichier, par un navigateur où vous êtes connecté. Cela ne s’annule pas ; `/mine` montre par lequel."
+	switch w := say(language); c.Change {
+	case core.ChangeAdminKey:
+		return fmt.Sprintf(w.MadeAdminKey, plain(c.Name))
+	case core.ChangeSignIn:
+		return fmt.Sprintf(w.MadeSignIn, plain(c.Name))
+	default:
+		return w.MadeExport
 	}
-	return "Everything that you said was exported into a file, by a browser where you are signed in. This cannot be undone; `/mine` shows by which."
 }
 
 // deletionAsked says that a deletion was asked for, where the yes is awaited, and
 // how to stop it.
 func deletionAsked(language, browser string, at core.Identity) string {
-	where := trust.AddressName(at.Address, at.Name)
-	if when.French(language) {
-		return "Un navigateur où vous êtes connecté (`" + plain(browser) + "`) veut **supprimer votre compte** avec tout ce qui est à vous. C’est définitif. J’ai posé la question sur " + where +
-			" : après un « oui » là-bas, ce navigateur peut le faire.\n\nSi ce n’est pas vous, répondez « non » là-bas, ou déconnectez ce navigateur : `/undo` le fait s’il s’est connecté depuis moins de 24 heures, et la page de réglages (`/web`) les déconnecte tous."
-	}
-	return "A browser where you are signed in (`" + plain(browser) + "`) wants to **delete your account** with everything that is yours. It cannot be undone. I asked at " + where +
-		": after a yes there, that browser can do it.\n\nIf it is not you, say no there, or sign that browser out: `/undo` does if it signed in within the last 24 hours, and the settings page (`/web`) signs all of them out."
+	return fmt.Sprintf(say(language).DeletionAsked, plain(browser), trust.AddressName(at.Address, at.Name))
 }

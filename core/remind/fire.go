@@ -11,7 +11,6 @@ import (
 
 	"github.com/everthread/everthread/core"
 	"github.com/everthread/everthread/core/markup"
-	"github.com/everthread/everthread/core/when"
 )
 
 // DueStore is what firing needs of a store.
@@ -119,17 +118,12 @@ func (f *Firer) fire(ctx context.Context, r core.Reminder, now time.Time) error 
 
 // text is what a reminder says, late ones with the time that they were due at.
 func (f *Firer) text(u core.User, r core.Reminder, now time.Time) string {
-	text := "⏰ " + r.Text
 	due := lastDue(r, now)
 	if now.Sub(due) <= late {
-		return text
+		return "⏰ " + r.Text
 	}
 	language := cmp.Or(u.Settings.Language, f.Settings.Language)
-	note := "This was due on %s."
-	if when.French(language) {
-		note = "C’était pour %s."
-	}
-	return text + "\n\n" + fmt.Sprintf(note, moment(due, zoneOf(r), language))
+	return fmt.Sprintf(say(language).Due, r.Text, moment(due, zoneOf(r), language))
 }
 
 // lastDue is the newest time of a reminder up to now: of those that were missed

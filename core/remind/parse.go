@@ -17,7 +17,7 @@ import (
 	"unicode"
 
 	"github.com/everthread/everthread/core/text"
-	"github.com/everthread/everthread/core/when"
+	"github.com/everthread/everthread/core/words"
 )
 
 // Settings are the numbers of reminders. Zero values are the defaults.
@@ -53,10 +53,10 @@ func (s Settings) orDefault() Settings {
 // nothing is understood, the time is past, or it recurs more often than MinEvery.
 func (s Settings) Parse(text string, now time.Time, loc *time.Location, lang string) (at time.Time, cron, rest string, err error) {
 	s = s.orDefault()
-	r := &reader{tokens: tokenize(text), french: when.French(lang), faults: faultsOf(lang)}
+	r := &reader{tokens: tokenize(text), french: words.Match(lang) == "fr", faults: say(lang).Faults}
 	f, used := r.read()
 	if len(used) == 0 {
-		return at, "", text, fault(r.faults.nothing)
+		return at, "", text, fault(r.faults.Nothing)
 	}
 	c := calendar{Settings: s, faults: r.faults, now: now, zone: loc}
 	at, cron, err = c.resolve(f)

@@ -11,7 +11,6 @@ import (
 	"github.com/everthread/everthread/core"
 	days "github.com/everthread/everthread/core/day"
 	"github.com/everthread/everthread/core/text"
-	"github.com/everthread/everthread/core/when"
 )
 
 // Store is what setting and showing reminders needs.
@@ -63,13 +62,13 @@ func (m *Reminders) New(ctx context.Context, use core.ToolUse, words string) (co
 
 // prepare completes a reminder whose Text, DueAt and Cron are known.
 func (m *Reminders) prepare(ctx context.Context, use core.ToolUse, r core.Reminder) (core.Reminder, error) {
-	words := faultsOf(m.language(use))
+	words := say(m.language(use)).Faults
 	r.Text = strings.TrimSpace(r.Text)
 	if n := utf8.RuneCountInString(r.Text); n > maxText {
-		return r, faultf(words.longText, n, maxText)
+		return r, faultf(words.LongText, n, maxText)
 	}
 	if r.Text == "" {
-		return r, fault(words.noText)
+		return r, fault(words.NoText)
 	}
 	most := m.Settings.orDefault().MaxActive
 	active, err := m.Store.Reminders(ctx, use.User, most)
@@ -77,7 +76,7 @@ func (m *Reminders) prepare(ctx context.Context, use core.ToolUse, r core.Remind
 		return r, fmt.Errorf("list reminders: %w", err)
 	}
 	if len(active) >= most {
-		return r, faultf(words.full, len(active))
+		return r, faultf(words.Full, len(active))
 	}
 	id, err := m.Store.NewID(ctx, use.User)
 	if err != nil {
@@ -105,9 +104,5 @@ func (m *Reminders) language(use core.ToolUse) string {
 // moment says a time with its date in words of a language.
 func moment(t time.Time, zone *time.Location, language string) string {
 	t = t.In(zone)
-	at := " at "
-	if when.French(language) {
-		at = " à "
-	}
-	return days.Name(t.Format(time.DateOnly), "", language) + at + t.Format("15:04")
+	return fmt.Sprintf(say(language).At, days.Name(t.Format(time.DateOnly), "", language), t.Format("15:04"))
 }

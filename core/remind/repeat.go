@@ -47,7 +47,7 @@ func (r *reader) irregular(i int, f *found) int {
 	if !one && !many && (!spelled || u == 0) {
 		return 0
 	}
-	f.fault, f.repeat.every = fault(r.faults.odd), day
+	f.fault, f.repeat.every = fault(r.faults.Odd), day
 	return lead + 1
 }
 
@@ -146,12 +146,12 @@ func (r *reader) monthly(i int, f *found) int {
 	d, _, ok := dayNumberOf(r.word(i + lead))
 	if ok {
 		if _, weekday := weekdayOf(r.word(i + lead + 1)); weekday && r.any(i+lead+2, "of", "du", "de") > 0 {
-			f.fault, f.repeat.every = fault(r.faults.odd), month // the first Monday of the month
+			f.fault, f.repeat.every = fault(r.faults.Odd), month // the first Monday of the month
 			return len(r.tokens) - i
 		}
 	}
 	if n := r.any(i+lead, "last day of", "dernier jour"); n > 0 {
-		f.fault, f.repeat.every = fault(r.faults.odd), month
+		f.fault, f.repeat.every = fault(r.faults.Odd), month
 		return lead + n
 	}
 	n := lead + 1 + r.any(i+lead+1, "day", "jour")
@@ -201,7 +201,7 @@ func (r *reader) alternate(i int, f *found) int {
 	if n == 0 || !weekday && units[r.word(i+lead)] == 0 {
 		return 0
 	}
-	f.fault, f.repeat.every = fault(r.faults.odd), day
+	f.fault, f.repeat.every = fault(r.faults.Odd), day
 	return lead + 1 + n
 }
 

@@ -120,7 +120,7 @@ func (r *reader) clock(i int, f *found, going bool) int {
 	lead += r.any(i+lead, "at", "a", "@", "vers", "around", "by", "pour", "for")
 	minutes, n, sure := r.timeOfDay(i + lead)
 	if _, form, ok := clockWord(r.word(i + lead)); n == 0 && form && !ok && going {
-		f.fault, f.times = faultf(r.faults.noDate, r.word(i+lead)), []int{0}
+		f.fault, f.times = faultf(r.faults.NoDate, r.word(i+lead)), []int{0}
 		return lead + 1
 	}
 	if n == 0 {

@@ -81,20 +81,20 @@ func (t setTool) Use(ctx context.Context, use core.ToolUse) (core.ToolResult, er
 // when reads either of the two ways to say it. Every word of it must be
 // understood: what is left over may have changed the meaning.
 func (m *Reminders) when(use core.ToolUse, when, cron string) (time.Time, string, error) {
-	words := faultsOf(m.language(use))
+	words := say(m.language(use)).Faults
 	when, cron = strings.TrimSpace(text.Clean(when)), strings.Join(strings.Fields(text.Clean(cron)), " ")
 	switch {
 	case when == "" && cron == "":
-		return time.Time{}, "", fault(words.neither)
+		return time.Time{}, "", fault(words.Neither)
 	case when != "" && cron != "":
-		return time.Time{}, "", fault(words.both)
+		return time.Time{}, "", fault(words.Both)
 	case cron != "":
 		c := calendar{Settings: m.Settings.orDefault(), faults: words, now: use.Now, zone: use.Location}
 		return c.resolve(found{cron: cron})
 	}
 	at, cron, rest, err := m.Settings.Parse(when, use.Now, use.Location, m.language(use))
 	if err == nil && rest != "" {
-		err = faultf(words.left, rest)
+		err = faultf(words.Left, rest)
 	}
 	return at, cron, err
 }
@@ -160,7 +160,7 @@ func (t cancelTool) Use(ctx context.Context, use core.ToolUse) (core.ToolResult,
 	}
 	n := slices.IndexFunc(active, func(r core.Reminder) bool { return r.ID == core.ReminderID(in.ID) })
 	if n < 0 {
-		return core.ToolResult{}, faultf(faultsOf(t.language(use)).none, in.ID)
+		return core.ToolResult{}, faultf(say(t.language(use)).Faults.None, in.ID)
 	}
 	r := active[n]
 	return marked(t.show(r, "cancelled", t.language(use)), r.Tainted, core.CancelReminder{Reminder: r.ID, At: use.Now, Text: r.Text})

@@ -65,7 +65,7 @@ func TestFaultsAreInTheLanguage(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	w.language = "fr-CA"
-	if got := w.use("reminder_set", `{"text":"x","when":"today at 9"}`); got != "Error: c’est passé ; vouliez-vous dire demain ?" {
+	if got := w.use("reminder_set", `{"text":"x","when":"today at 9"}`); got != "Error: c’est passé\u00a0; vouliez-vous dire demain\u00a0?" {
 		t.Error(got)
 	}
 	if got := w.use("reminder_set", `{"text":"x","when":"demain à 9h"}`); !strings.Contains(got, "vendredi 20 novembre 2026 à 09:00") {

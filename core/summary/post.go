@@ -4,13 +4,14 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
 
 	"go.uber.org/zap"
 
 	"github.com/everthread/everthread/core"
 	"github.com/everthread/everthread/core/day"
 	"github.com/everthread/everthread/core/markup"
-	"github.com/everthread/everthread/core/when"
+	"github.com/everthread/everthread/core/words"
 )
 
 // batch is how many days one look takes.
@@ -111,14 +112,13 @@ func quiet(parts []core.Part) []core.Part {
 	return parts
 }
 
+// say returns what is said around a summary in a language.
+var say = words.In[struct{ Title string }]("summary") // Title: the name of the day
+
 // text is a summary as it is posted: with a title, without references and what
 // rests on none.
 func (s *Summarizer) text(u core.User, g core.Segment, v core.Summary) string {
 	language := cmp.Or(u.Settings.Language, s.Settings.Language)
-	title := "Summary: "
-	if when.French(language) {
-		title = "Résumé : "
-	}
-	title += day.Name(g.Day.Label, "", language) // with its date: the post stays in the chat
-	return "**" + title + "**\n\n" + markup.StripRefs(certain(v.Markdown))
+	name := day.Name(g.Day.Label, "", language) // with its date: the post stays in the chat
+	return fmt.Sprintf(say(language).Title, name) + "\n\n" + markup.StripRefs(certain(v.Markdown))
 }

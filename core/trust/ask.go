@@ -4,7 +4,6 @@ import (
 	"strings"
 
 	"github.com/everthread/everthread/core"
-	"github.com/everthread/everthread/core/when"
 )
 
 // OwnerWord has to be typed where the gateway itself changes hands.
@@ -30,10 +29,7 @@ func AddressName(a core.Address, name string) string {
 // YesNo are the buttons of a question. Where a word has to be typed there is only
 // the one that says no.
 func YesNo(language, code string, typed bool) []core.Button {
-	yes, no := core.Button{Label: "Yes", Command: "/yes " + code}, core.Button{Label: "No", Command: "/no " + code}
-	if when.French(language) {
-		yes.Label, no.Label = "Oui", "Non"
-	}
+	yes, no := core.Button{Label: say(language).Yes, Command: "/yes " + code}, core.Button{Label: say(language).No, Command: "/no " + code}
 	if typed {
 		return []core.Button{no}
 	}

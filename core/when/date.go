@@ -7,25 +7,27 @@ import (
 	"time"
 
 	"github.com/everthread/everthread/core/text"
+	"github.com/everthread/everthread/core/words"
 )
 
 // Yesterday is what Date returns for the day before today, whatever its
 // date is: a zone may have skipped one.
 const Yesterday = "yesterday"
 
-// Date reads a date in English or French: 2026-11-19, 19/11, 19.11.2025,
+// Date reads a date in any language that is spoken: 2026-11-19, 19/11, 19.11.2025,
 // 19 nov, Thursday 19 November 2026, monday, hier. Without a year it is the
 // newest one up to today; a weekday is the last one before today. The result is
 // a label, or Yesterday.
 func Date(s, today string) (string, bool) {
 	s = strings.ReplaceAll(text.Fold(text.Shorten(s, 64)), ",", " ")
 	now := midnight(today)
-	switch s = text.OneLine(s); s {
-	case "today", "aujourd'hui", "aujourdhui":
+	s = text.OneLine(s)
+	switch {
+	case called(s, func(c *calendar) []string { return c.CalledToday }):
 		return today, true
-	case "yesterday", "hier":
+	case called(s, func(c *calendar) []string { return c.CalledYesterday }):
 		return Yesterday, true
-	case "avant-hier", "avant hier", "day before yesterday":
+	case called(s, func(c *calendar) []string { return c.CalledBefore }):
 		return now.AddDate(0, 0, -2).Format(time.DateOnly), true
 	}
 	if d, ok := weekday(s); ok {
@@ -42,11 +44,32 @@ func Date(s, today string) (string, bool) {
 	return dated(y, m, d, now)
 }
 
+// called reports whether s is one of the words that a language has for something.
+func called(s string, names func(*calendar) []string) bool {
+	return slices.ContainsFunc(spoken(), func(c *calendar) bool { return slices.Contains(names(c), s) })
+}
+
+// spoken are the calendars of the languages that are spoken.
+func spoken() []*calendar {
+	var out []*calendar
+	for _, language := range words.Languages() {
+		out = append(out, calendarOf(language))
+	}
+	return out
+}
+
 // weekday reads "monday", "last mon", "lundi dernier".
 func weekday(s string) (time.Weekday, bool) {
-	s = strings.TrimSuffix(strings.TrimPrefix(strings.TrimPrefix(s, "last "), "le "), " dernier")
+	for _, c := range spoken() {
+		for _, before := range c.BeforeWeekday {
+			s = strings.TrimPrefix(s, before)
+		}
+		for _, after := range c.AfterWeekday {
+			s = strings.TrimSuffix(s, after)
+		}
+	}
 	for d := time.Sunday; d <= time.Saturday; d++ {
-		if starts(WeekdayName(d, "en"), s) || starts(WeekdayName(d, "fr"), s) {
+		if slices.ContainsFunc(spoken(), func(c *calendar) bool { return starts(written(c.Weekdays[d]), s) }) {
 			return d, true
 		}
 	}
@@ -66,7 +89,7 @@ func dateFields(s string) []string {
 	return slices.DeleteFunc(fields, func(f string) bool {
 		_, isDay := weekday(f)
 		_, isMonth := month(f)
-		return isDay && !isMonth || slices.Contains([]string{"the", "of", "on", "le", "du", "de"}, f)
+		return isDay && !isMonth || called(f, func(c *calendar) []string { return c.Fillers })
 	})
 }
 
@@ -100,9 +123,11 @@ func dateWords(f []string) (year int, m time.Month, day int, ok bool) {
 
 // ordinal is a day's number without what makes it an ordinal: 1st, 2nd, 1er.
 func ordinal(s string) string {
-	for _, suffix := range []string{"st", "nd", "rd", "th", "er"} {
-		if number, ok := strings.CutSuffix(s, suffix); ok {
-			return number
+	for _, c := range spoken() {
+		for _, suffix := range c.Ordinals {
+			if number, ok := strings.CutSuffix(s, suffix); ok {
+				return number
+			}
 		}
 	}
 	return s
@@ -112,7 +137,7 @@ func ordinal(s string) string {
 func month(s string) (time.Month, bool) {
 	var found []time.Month
 	for m := time.January; m <= time.December; m++ {
-		if starts(MonthName(m, "en"), s) || starts(MonthName(m, "fr"), s) {
+		if slices.ContainsFunc(spoken(), func(c *calendar) bool { return starts(written(c.Months[m-1]), s) }) {
 			found = append(found, m)
 		}
 	}

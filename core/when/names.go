@@ -1,57 +1,70 @@
 // Package when knows the names of months and weekdays, as people write and read
-// them, and reads dates. It is pure.
+// them, and reads dates. What is written is in the catalogues of words. It is pure.
 package when
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 	"sync"
 	"time"
 
 	"github.com/everthread/everthread/core/text"
+	"github.com/everthread/everthread/core/words"
 )
 
-// calendar is the names of a language: how one is written, then how else it is. A !
-// stands before what is also another word: such a month is one only beside a number, a
-// year or an "in", such a weekday only for people who write that language.
-type calendar struct{ months, weekdays []string }
-
-var calendars = map[string]calendar{
-	"en": {[]string{"January jan", "February feb", "!March !mar", "April apr", "!May", "June jun", "July jul", "August !aug",
-		"September !sept !sep", "October oct", "November nov", "December !dec"},
-		[]string{"Sunday !sun", "Monday !mon", "Tuesday !tue !tues", "Wednesday !wed", "Thursday !thu !thur !thurs", "Friday !fri", "Saturday !sat"}},
-	"fr": {[]string{"janvier janv", "février fevr fev", "!mars", "avril avr", "!mai", "juin", "juillet juil", "août",
-		"septembre", "octobre", "novembre", "décembre"},
-		[]string{"dimanche !dim", "lundi !lun", "mardi !mar", "mercredi !mer", "jeudi !jeu", "vendredi !ven", "samedi !sam"}},
-	"de": {[]string{"Januar", "Februar", "März", "April", "!Mai", "Juni", "Juli", "August", "September", "Oktober okt", "November", "Dezember dez"},
-		[]string{"Sonntag", "Montag", "Dienstag", "Mittwoch", "Donnerstag", "Freitag", "Samstag Sonnabend"}},
-	"es": {[]string{"enero ene", "febrero", "!marzo", "abril", "mayo", "junio", "julio", "agosto", "septiembre", "octubre", "noviembre", "diciembre !dic"},
-		[]string{"domingo", "lunes", "martes", "miércoles", "jueves", "viernes", "sábado"}},
+// calendar is the names of a language, and how its dates are written and typed. A name
+// is how it is written, then how else it is. A ! stands before what is also another
+// word: such a month is one only beside a number, a year or an "in", such a weekday only
+// for people who write that language.
+type calendar struct {
+	Months, Weekdays                           []string
+	Date                                       string // weekday, day, month
+	First, Others                              string // the days of a month; Others: number
+	Today, Yesterday                           string
+	CalledToday, CalledYesterday, CalledBefore []string
+	BeforeWeekday, AfterWeekday                []string
+	Fillers, Ordinals                          []string
 }
 
-// French reports whether a tag of a language (fr, fr-CA, fr_FR) is one of French.
-func French(language string) bool {
-	return strings.HasPrefix(strings.ReplaceAll(strings.ToLower(language), "_", "-")+"-", "fr-")
-}
+var calendarOf = words.In[calendar]("calendar")
 
-// MonthName is a month as it is written in French or, for every other language, in
-// English.
-func MonthName(m time.Month, language string) string {
-	return written(calendarOf(language).months[m-1])
-}
-
-// WeekdayName is a weekday as it is written in French or, for every other language,
-// in English.
-func WeekdayName(d time.Weekday, language string) string {
-	return written(calendarOf(language).weekdays[d])
-}
-
-func calendarOf(language string) calendar {
-	if French(language) {
-		return calendars["fr"]
+// calendars are those of the languages that are spoken, and of what else is read.
+var calendars = sync.OnceValue(func() map[string]*calendar {
+	out := map[string]*calendar{
+		"es": {Months: []string{"enero ene", "febrero", "!marzo", "abril", "mayo", "junio", "julio", "agosto", "septiembre", "octubre", "noviembre", "diciembre !dic"},
+			Weekdays: []string{"domingo", "lunes", "martes", "miércoles", "jueves", "viernes", "sábado"}},
+		"de": {Months: []string{"Januar", "Februar", "März", "April", "!Mai", "Juni", "Juli", "August", "September", "Oktober okt", "November", "Dezember dez"},
+			Weekdays: []string{"Sonntag", "Montag", "Dienstag", "Mittwoch", "Donnerstag", "Freitag", "Samstag Sonnabend"}},
 	}
-	return calendars["en"]
+	for _, language := range words.Languages() {
+		out[language] = calendarOf(language)
+	}
+	return out
+})
+
+// MonthName is a month as it is written in the language of a tag.
+func MonthName(m time.Month, tag string) string { return written(calendarOf(tag).Months[m-1]) }
+
+// WeekdayName is a weekday as it is written in the language of a tag.
+func WeekdayName(d time.Weekday, tag string) string { return written(calendarOf(tag).Weekdays[d]) }
+
+// DayOfMonth is a day of the month as it is written within a date: 1er, 2.
+func DayOfMonth(day int, tag string) string {
+	if day == 1 {
+		return calendarOf(tag).First
+	}
+	return fmt.Sprintf(calendarOf(tag).Others, day)
 }
+
+// DateName is a date with its weekday, without its year: Thursday 19 November.
+func DateName(t time.Time, tag string) string {
+	return fmt.Sprintf(calendarOf(tag).Date, WeekdayName(t.Weekday(), tag), DayOfMonth(t.Day(), tag), MonthName(t.Month(), tag))
+}
+
+// TodayName is what today is called, YesterdayName what yesterday is.
+func TodayName(tag string) string     { return calendarOf(tag).Today }
+func YesterdayName(tag string) string { return calendarOf(tag).Yesterday }
 
 func written(names string) string {
 	name, _, _ := strings.Cut(strings.TrimPrefix(names, "!"), " ")
@@ -69,8 +82,8 @@ type named struct {
 
 var index = sync.OnceValue(func() map[word]named {
 	out := map[word]named{}
-	for language, c := range calendars {
-		for n, names := range slices.Concat(c.months, c.weekdays) {
+	for language, c := range calendars() {
+		for n, names := range slices.Concat(c.Months, c.Weekdays) {
 			for name := range strings.FieldsSeq(names) {
 				plain, doubtful := strings.CutPrefix(name, "!")
 				out[word{language, text.Fold(plain)}] = named{n, doubtful}

@@ -1,0 +1,92 @@
+package words
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+
+	"golang.org/x/text/feature/plural"
+	"golang.org/x/text/language"
+)
+
+// Counted is a text about a number of things, in the plural forms of its language:
+// one message, two messages.
+type Counted struct{ forms }
+
+// Ranked is a text about the place of something, in the ordinal forms of its language:
+// the 1st, the 2nd.
+type Ranked struct{ forms }
+
+type forms struct {
+	language language.Tag
+	rules    *plural.Rules
+	texts    map[plural.Form]string
+}
+
+// Of returns the text for n. Its first verb is n, written as the language writes
+// numbers; what else it has verbs for is in args. A form may do without any of them.
+func (f forms) Of(n int, args ...any) string {
+	text := f.texts[f.form(n)]
+	args = slices.Insert(args, 0, any(Number(f.language.String(), n)))
+	return fmt.Sprintf(text, args[:min(len(args), values(text))]...)
+}
+
+func (f forms) form(n int) plural.Form {
+	return f.rules.MatchPlural(f.language, max(n, -n), 0, 0, 0, 0)
+}
+
+// needed are the forms that whole numbers have.
+func (f forms) needed() map[plural.Form]bool {
+	out := map[plural.Form]bool{f.form(1_000_000): true}
+	for n := range 1000 {
+		out[f.form(n)] = true
+	}
+	return out
+}
+
+// formNames are the forms of CLDR, as catalogues call them.
+var formNames = map[string]plural.Form{"zero": plural.Zero, "one": plural.One, "two": plural.Two, "few": plural.Few, "many": plural.Many, "other": plural.Other}
+
+// readForms reads a table of forms: one = "%s message", other = "%s messages".
+func readForms(code string, rules *plural.Rules, from any) (forms, error) {
+	f := forms{language.Make(code), rules, map[plural.Form]string{}}
+	table, ok := from.(catalogue)
+	if !ok {
+		return f, errors.New("it is no table of plural forms")
+	}
+	need := f.needed()
+	for name, text := range table {
+		form, known := formNames[name]
+		s, _ := text.(string)
+		if !known || s == "" || !need[form] {
+			return f, fmt.Errorf("%q is no form that is needed here", name)
+		}
+		f.texts[form] = s
+	}
+	for _, name := range slices.Sorted(maps.Keys(formNames)) {
+		if form := formNames[name]; need[form] && f.texts[form] == "" {
+			return f, fmt.Errorf("the form %q is missing", name)
+		}
+	}
+	return f, nil
+}
+
+// verb is one of a text: its place, if that is named, and its letter.
+var verb = regexp.MustCompile(`%(?:\[(\d+)\])?([a-z])`)
+
+// values is how many values the verbs of a text need.
+func values(text string) int {
+	n := 0
+	for next, m := range verb.FindAllStringSubmatch(strings.ReplaceAll(text, "%%", ""), -1) {
+		place, err := strconv.Atoi(m[1])
+		if err != nil {
+			place = next + 1
+		}
+		n = max(n, place)
+	}
+	return n
+}

@@ -1,0 +1,92 @@
+// Package words holds what people read, a catalogue for each language: en.toml,
+// fr.toml and so on. Adding a language is adding a file. A package says which words it
+// has with a struct, which a section of the catalogues fills:
+//
+//	type texts struct {
+//		Welcome  string        // name
+//		Messages words.Counted // number
+//	}
+//
+//	var say = words.In[texts]("greeting")
+//
+//	say("fr-CA").Messages.Of(3)
+//
+// English decides what there is: every language has the same words, with the same
+// verbs, and all plural forms that its rules ask for. It is pure.
+package words
+
+import (
+	"embed"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/BurntSushi/toml"
+)
+
+// English is the language of those whose own is not spoken.
+const English = "en"
+
+//go:embed *.toml
+var files embed.FS
+
+var languages = sync.OnceValue(func() []string {
+	all, err := files.ReadDir(".")
+	if err != nil {
+		panic(fmt.Errorf("words: %w", err))
+	}
+	out := []string{English}
+	for _, f := range all {
+		if language := strings.TrimSuffix(f.Name(), ".toml"); language != English {
+			out = append(out, language)
+		}
+	}
+	return out
+})
+
+// Languages returns the languages that are spoken: English, then the others by code.
+func Languages() []string { return slices.Clone(languages()) }
+
+// Match returns the language that is spoken with somebody who wants the one of a tag:
+// fr for fr, FR_fr and fr-CA, English for what is not spoken.
+func Match(tag string) string {
+	base, _, _ := strings.Cut(strings.ReplaceAll(strings.ToLower(tag), "_", "-"), "-")
+	if slices.Contains(languages(), base) {
+		return base
+	}
+	return English
+}
+
+// In returns a function that returns the words of a section in the language that
+// Match finds for a tag. They are shared and filled once; nobody may change them. It
+// panics at its first use if a catalogue lacks a word or has one too many, as
+// regexp.MustCompile does for what is wrong in the source.
+func In[T any](section string) func(tag string) *T {
+	filled := sync.OnceValue(func() map[string]*T {
+		out := map[string]*T{}
+		for _, language := range languages() {
+			out[language] = new(T)
+			if err := Fill(language, section, out[language]); err != nil {
+				panic(err)
+			}
+		}
+		return out
+	})
+	return func(tag string) *T { return filled()[Match(tag)] }
+}
+
+// catalogue is one file: texts, tables and lists by their keys.
+type catalogue = map[string]any
+
+var catalogues = sync.OnceValue(func() map[string]catalogue {
+	out := map[string]catalogue{}
+	for _, language := range languages() {
+		var c catalogue
+		if _, err := toml.DecodeFS(files, language+".toml", &c); err != nil {
+			panic(fmt.Errorf("words: %s.toml: %w", language, err))
+		}
+		out[language] = c
+	}
+	return out
+})
