@@ -78,6 +78,7 @@ func TestAllowedCodeIsNotRefused(t *testing.T) {
 		"adapters/web/a.go":                   imports("core/markup"),
 		"adapters/web/b_test.go":              imports("core/store/sqlite"),
 		"scheduler/a.go":                      imports("core/day"),
+		"core/engine/a.go":                    imports("scheduler"),
 		"core/day/a.go":                       imports("core"),
 		"core/day/b_test.go":                  "package day\nimport \"time\"\nfunc f() {\n\ttime.Sleep(1) // it has no event\n\tfor ; ; time.Sleep(1) {\n\t}\n}\n",
 		"core/people/a.go":                    imports("core/trust"),

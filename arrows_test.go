@@ -268,7 +268,7 @@ func arrow(from, to string) string {
 		return ""
 	case to == "core/engine":
 		return "only cmd imports the engine"
-	case from == "core/engine" && !isStore(to) && (isFeature(to) || to == "configs"):
+	case from == "core/engine" && !isStore(to) && (isFeature(to) || to == "configs" || to == "scheduler"):
 		return "" // it plugs them together
 	case to == "cmd":
 		return "nothing imports cmd"

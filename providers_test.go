@@ -10,14 +10,17 @@ import (
 )
 
 // TestEveryProviderIsAskedThroughTheLedger: what makes a client of a provider stands
-// in three files, and who uses these counts them, or only checks whether one answers.
+// in two files, and who uses these counts them, or only checks whether one answers.
 func TestEveryProviderIsAskedThroughTheLedger(t *testing.T) {
 	t.Parallel()
 	makes := regexp.MustCompile(`\b(demo|anthropic|transcribe|llmembed)\.New\(|\bopenai\.New\(openai\.Options\{BaseURL`)
-	raw := regexp.MustCompile(`[^.\w](models|model|transcriber|newEmbedder)\(`)
+	raw := regexp.MustCompile(`[^.\w](engine\.)?(Models|Model|Transcriber|Embedder)\(`)
+	wires := func(path string) bool {
+		return filepath.Dir(path) == "cmd/everthread" || filepath.Dir(path) == "core/engine"
+	}
 	places := map[*regexp.Regexp][]string{
-		makes: {"wire.go", "features.go", "embedders.go"},
-		raw:   {"wire.go", "providers.go", "features.go", "embedders.go", "cmd_doctor.go", "cmd_init_try.go", "doctor_features.go", "doctor_channels.go"},
+		makes: {"models.go", "embedders.go"},
+		raw:   {"models.go", "embedders.go", "cmd_doctor.go", "cmd_init_try.go", "doctor_features.go", "doctor_channels.go"},
 	}
 	seen := 0
 	for _, dir := range []string{"cmd", "adapters", "core"} {
@@ -27,7 +30,7 @@ func TestEveryProviderIsAskedThroughTheLedger(t *testing.T) {
 			}
 			b, err := os.ReadFile(path)
 			for what, where := range places {
-				if what == raw && dir != "cmd" {
+				if what == raw && !wires(path) {
 					continue
 				}
 				for line := range strings.Lines(string(b)) {
@@ -35,7 +38,7 @@ func TestEveryProviderIsAskedThroughTheLedger(t *testing.T) {
 						continue
 					}
 					seen++
-					if !slices.Contains(where, filepath.Base(path)) || !strings.HasPrefix(path, "cmd/everthread/") {
+					if !slices.Contains(where, filepath.Base(path)) || !wires(path) {
 						t.Errorf("%s asks a provider past the ledger: %s", path, strings.TrimSpace(line))
 					}
 				}
@@ -49,9 +52,17 @@ func TestEveryProviderIsAskedThroughTheLedger(t *testing.T) {
 	if seen < 10 {
 		t.Errorf("only %d places were seen", seen)
 	}
-	for file, want := range map[string]string{"cmd/everthread/wire.go": "a.models(c.LLM)", "cmd/everthread/background.go": "a.models(llm)", "cmd/everthread/features.go": "a.embedders.counted = a.ledger.Embedder"} {
-		if b, err := os.ReadFile(file); err != nil || !strings.Contains(string(b), want) {
-			t.Errorf("%s does not count: %q is missing (%v)", file, want, err)
+	for file, counts := range map[string][]string{
+		"core/engine/models.go":    {"return e.Ledger.Model(m), nil", "return e.Ledger.Transcriber(t)"},
+		"core/engine/engine.go":    {"chat, err := e.models(c.LLM)"},
+		"core/engine/features.go":  {"m, err = e.models(llm)", "NewEmbedders(e.Process, e.Ledger)"},
+		"core/engine/embedders.go": {"return e.ledger.Embedder(one, user)", "return e.ledger.Embedder(e.system, 0)"},
+	} {
+		b, err := os.ReadFile(file)
+		for _, want := range counts {
+			if err != nil || !strings.Contains(string(b), want) {
+				t.Errorf("%s does not count: %q is missing (%v)", file, want, err)
+			}
 		}
 	}
 }

@@ -29,11 +29,6 @@ import (
 // Name is the channel's name.
 const Name = "api"
 
-var (
-	_ core.Channel = (*Channel)(nil)
-	_ core.Handler = (*Channel)(nil)
-)
-
 // Asker puts messages on the road and waits for their answer, as live.Asker does.
 type Asker interface {
 	Ask(ctx context.Context, in []core.Inbound, onText func(soFar string)) (live.Answer, error)
@@ -71,7 +66,7 @@ type Memory interface {
 	Themes(ctx context.Context, user core.UserID, limit int) ([]core.Theme, error)
 }
 
-// Options configure a Channel. Guard, Asker, Actor, Store, Searcher and Memory
+// Options configure a Server. Guard, Asker, Actor, Store, Searcher and Memory
 // are required.
 type Options struct {
 	Guard    *client.Guard
@@ -88,14 +83,14 @@ type Options struct {
 	Rand     io.Reader        // of ids; nil: crypto/rand
 }
 
-// Channel is the interface. Its methods may be called concurrently.
-type Channel struct {
+// Server serves the interface. Its methods may be called concurrently.
+type Server struct {
 	Options
 	mux *http.ServeMux
 }
 
-// New returns the channel.
-func New(o Options) *Channel {
+// New returns the server.
+func New(o Options) *Server {
 	o.Patience = cmp.Or(o.Patience, 11*time.Minute)
 	if o.Zone == nil {
 		o.Zone = time.UTC
@@ -109,7 +104,7 @@ func New(o Options) *Channel {
 	if o.Rand == nil {
 		o.Rand = rand.Reader
 	}
-	c := &Channel{Options: o, mux: http.NewServeMux()}
+	c := &Server{Options: o, mux: http.NewServeMux()}
 	c.mux.HandleFunc("GET /api/openapi.yaml", describe)
 	for _, r := range c.routes() {
 		c.mux.Handle(r.method+" "+r.path, c.admitted(r.scope, r.handle))
@@ -117,26 +112,11 @@ func New(o Options) *Channel {
 	return c
 }
 
-// Name returns "api".
-func (c *Channel) Name() string { return Name }
-
-// Run waits: messages come through Routes.
-func (c *Channel) Run(ctx context.Context, _ core.Receiver) error {
-	<-ctx.Done()
-	return nil
-}
-
-// Capabilities says that programs write here.
-func (c *Channel) Capabilities() core.Capabilities { return core.Capabilities{Program: true} }
-
-// Send succeeds at once: an answer is in the transcript, and in the response to
-// whoever asked.
-func (c *Channel) Send(_ context.Context, _ core.Address, p core.Part) (core.Receipt, error) {
-	return core.Receipt{NativeID: p.Key}, nil
-}
+// Door is the channel that programs come through.
+func Door() live.Door { return live.Door{Channel: Name, Can: core.Capabilities{Program: true}} }
 
 // Routes returns the interface (SPEC 15). What it receives goes through Asker.
-func (c *Channel) Routes(core.Receiver) map[string]http.Handler {
+func (c *Server) Routes() map[string]http.Handler {
 	return map[string]http.Handler{"/api/": http.HandlerFunc(c.serve)}
 }
 
@@ -150,7 +130,7 @@ type route struct {
 	handle       handler
 }
 
-func (c *Channel) routes() []route {
+func (c *Server) routes() []route {
 	return []route{
 		{"POST", "/api/v1/chat", core.CanTalk, c.chat},
 		{"GET", "/api/v1/days", core.CanRead, c.days},
@@ -170,14 +150,14 @@ func (c *Channel) routes() []route {
 // Needs lists what each route needs of a key.
 func Needs() []trust.Need {
 	var out []trust.Need
-	for _, r := range (&Channel{}).routes() {
+	for _, r := range (&Server{}).routes() {
 		out = append(out, trust.Need{Door: trust.DoorAPI, What: r.method + " " + r.path, Capability: r.scope})
 	}
 	return out
 }
 
 // admitted lets programs in that have a scope.
-func (c *Channel) admitted(scope core.Capability, h handler) http.Handler {
+func (c *Server) admitted(scope core.Capability, h handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		who, err := c.Guard.Admit(r, scope)
 		status, answer := 0, any(nil)
@@ -194,7 +174,7 @@ func (c *Channel) admitted(scope core.Capability, h handler) http.Handler {
 }
 
 // serve answers everything below /api/.
-func (c *Channel) serve(w http.ResponseWriter, r *http.Request) {
+func (c *Server) serve(w http.ResponseWriter, r *http.Request) {
 	if _, pattern := c.mux.Handler(r); pattern != "" {
 		c.mux.ServeHTTP(w, r)
 		return

@@ -39,7 +39,7 @@ type chatAnswer struct {
 }
 
 // chat answers POST /api/v1/chat.
-func (c *Channel) chat(w http.ResponseWriter, r *http.Request, who client.Caller) (int, any, error) {
+func (c *Server) chat(w http.ResponseWriter, r *http.Request, who client.Caller) (int, any, error) {
 	b, err := readChat(w, r)
 	if err != nil {
 		return 0, nil, err
@@ -105,7 +105,7 @@ func readChat(w http.ResponseWriter, r *http.Request) (chatBody, error) {
 }
 
 // event is the id of a request. With an Idempotency-Key it is always the same.
-func (c *Channel) event(r *http.Request, who client.Caller) (string, error) {
+func (c *Server) event(r *http.Request, who client.Caller) (string, error) {
 	key := r.Header.Get("Idempotency-Key")
 	if len(key) > maxIdempotencyKey {
 		return "", invalid("Idempotency-Key has more than %d bytes.", maxIdempotencyKey)
@@ -123,7 +123,7 @@ func (c *Channel) event(r *http.Request, who client.Caller) (string, error) {
 
 // ask puts a message on the road. One that was received before is not stored
 // again, and answered as it was then.
-func (c *Channel) ask(ctx context.Context, b chatBody, who client.Caller, event string) (live.Answer, error) {
+func (c *Server) ask(ctx context.Context, b chatBody, who client.Caller, event string) (live.Answer, error) {
 	now := c.Now()
 	i, err := client.Join(ctx, c.Store, who, Name, now)
 	if err != nil {

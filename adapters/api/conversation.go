@@ -59,7 +59,7 @@ func viewHit(h core.Hit, zone *time.Location) hitView {
 }
 
 // search answers GET /api/v1/conversation/search.
-func (c *Channel) search(_ http.ResponseWriter, r *http.Request, who client.Caller) (int, any, error) {
+func (c *Server) search(_ http.ResponseWriter, r *http.Request, who client.Caller) (int, any, error) {
 	p := paramsOf(r, "query", "day", "recency_days", "limit", "min_score")
 	q := core.SearchQuery{User: who.User.ID, Query: p.text("query"), Day: p.day("day"), Recency: int(p.number("recency_days", 1, maxDays)),
 		Limit: p.limit(6, 20), MinScore: p.share("min_score"), Now: c.Now(), Location: who.User.Settings.Location(c.Zone)}
@@ -101,7 +101,7 @@ type daySummary struct {
 
 // messages answers GET /api/v1/conversation/messages: a message, a day's summary,
 // or messages of a day, as conversation_get does (SPEC 8.3).
-func (c *Channel) messages(_ http.ResponseWriter, r *http.Request, who client.Caller) (int, any, error) {
+func (c *Server) messages(_ http.ResponseWriter, r *http.Request, who client.Caller) (int, any, error) {
 	p := paramsOf(r, "message_id", "day_segment_id", "from_message_id", "to_message_id")
 	message, segment := core.MessageID(p.id("message_id")), core.SegmentID(p.id("day_segment_id"))
 	from, to := core.MessageID(p.id("from_message_id")), core.MessageID(p.id("to_message_id"))
@@ -120,7 +120,7 @@ func (c *Channel) messages(_ http.ResponseWriter, r *http.Request, who client.Ca
 	return c.stretch(r, who, segment, from, to)
 }
 
-func (c *Channel) message(r *http.Request, who client.Caller, id core.MessageID) (int, any, error) {
+func (c *Server) message(r *http.Request, who client.Caller, id core.MessageID) (int, any, error) {
 	m, err := c.Searcher.Message(r.Context(), who.User.ID, id)
 	if errors.Is(err, core.ErrNotFound) {
 		err = missing("There is no message %d.", id)
@@ -135,7 +135,7 @@ func noSegment(err error, id core.SegmentID) error {
 	return err
 }
 
-func (c *Channel) summary(r *http.Request, who client.Caller, id core.SegmentID) (int, any, error) {
+func (c *Server) summary(r *http.Request, who client.Caller, id core.SegmentID) (int, any, error) {
 	s, err := c.Searcher.Summary(r.Context(), who.User.ID, id)
 	out := daySummary{Segment: id, Label: s.Label, Summary: s.Markdown, State: s.State}
 	if s.Markdown != "" {
@@ -144,7 +144,7 @@ func (c *Channel) summary(r *http.Request, who client.Caller, id core.SegmentID)
 	return http.StatusOK, out, noSegment(err, id)
 }
 
-func (c *Channel) stretch(r *http.Request, who client.Caller, id core.SegmentID, from, to core.MessageID) (int, any, error) {
+func (c *Server) stretch(r *http.Request, who client.Caller, id core.SegmentID, from, to core.MessageID) (int, any, error) {
 	page, err := c.Searcher.Range(r.Context(), who.User.ID, id, from, to)
 	out := rangeAnswer{Messages: []messageView{}, Next: page.Next}
 	for _, m := range page.Messages {

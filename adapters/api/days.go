@@ -37,7 +37,7 @@ type daysAnswer struct {
 }
 
 // days answers GET /api/v1/days.
-func (c *Channel) days(_ http.ResponseWriter, r *http.Request, who client.Caller) (int, any, error) {
+func (c *Server) days(_ http.ResponseWriter, r *http.Request, who client.Caller) (int, any, error) {
 	p := paramsOf(r, "before", "limit")
 	before, limit := p.day("before"), p.limit(daysPage, maxDaysPage)
 	if p.err != nil {
@@ -88,7 +88,7 @@ func viewMessage(m core.Message, zone *time.Location) messageView {
 }
 
 // day answers GET /api/v1/days/{label}.
-func (c *Channel) day(_ http.ResponseWriter, r *http.Request, who client.Caller) (int, any, error) {
+func (c *Server) day(_ http.ResponseWriter, r *http.Request, who client.Caller) (int, any, error) {
 	p := paramsOf(r, "after", "limit")
 	after, limit := core.MessageID(p.id("after")), p.limit(messagesPage, maxMessagesPage)
 	if p.err != nil {
@@ -119,7 +119,7 @@ func (c *Channel) day(_ http.ResponseWriter, r *http.Request, who client.Caller)
 }
 
 // labelled is the day that a URL names.
-func (c *Channel) labelled(r *http.Request, who client.Caller) (core.Segment, error) {
+func (c *Server) labelled(r *http.Request, who client.Caller) (core.Segment, error) {
 	label, err := pathDay(r)
 	if err != nil {
 		return core.Segment{}, err
@@ -132,7 +132,7 @@ func (c *Channel) labelled(r *http.Request, who client.Caller) (core.Segment, er
 }
 
 // newest is the newest summary of a day that may be shown, or nil.
-func (c *Channel) newest(r *http.Request, who client.Caller, g core.Segment, zone *time.Location) (*summaryView, error) {
+func (c *Server) newest(r *http.Request, who client.Caller, g core.Segment, zone *time.Location) (*summaryView, error) {
 	if g.Hidden {
 		return nil, nil
 	}
@@ -151,7 +151,7 @@ type queued struct {
 }
 
 // summarize answers POST /api/v1/days/{label}/summary.
-func (c *Channel) summarize(w http.ResponseWriter, r *http.Request, who client.Caller) (int, any, error) {
+func (c *Server) summarize(w http.ResponseWriter, r *http.Request, who client.Caller) (int, any, error) {
 	if err := noBody(w, r); err != nil {
 		return 0, nil, err
 	}

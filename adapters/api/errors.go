@@ -48,7 +48,7 @@ type errorDetail struct {
 }
 
 // refuse answers with an error.
-func (c *Channel) refuse(w http.ResponseWriter, err error) {
+func (c *Server) refuse(w http.ResponseWriter, err error) {
 	f := c.explain(err)
 	if f.after > 0 {
 		w.Header().Set("Retry-After", strconv.Itoa(int(math.Ceil(f.after.Seconds()))))
@@ -60,7 +60,7 @@ func (c *Channel) refuse(w http.ResponseWriter, err error) {
 }
 
 // explain says an error in words, with its status.
-func (c *Channel) explain(err error) *failure {
+func (c *Server) explain(err error) *failure {
 	var known *failure
 	var refusal *client.Refusal
 	var body *client.BadBody
@@ -82,7 +82,7 @@ func (c *Channel) explain(err error) *failure {
 }
 
 // explainAnswer says why there is no answer, or that something of ours went wrong.
-func (c *Channel) explainAnswer(err error) *failure {
+func (c *Server) explainAnswer(err error) *failure {
 	var over *live.OverBudget
 	failed, ok := live.IsFailed(err)
 	switch {

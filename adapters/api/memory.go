@@ -35,7 +35,7 @@ type foundItem struct {
 const snippetLength = 240
 
 // memory answers GET /api/v1/memory.
-func (c *Channel) memory(_ http.ResponseWriter, r *http.Request, who client.Caller) (int, any, error) {
+func (c *Server) memory(_ http.ResponseWriter, r *http.Request, who client.Caller) (int, any, error) {
 	p := paramsOf(r, "query", "limit", "theme", "types", "recency_days", "status")
 	q := memory.Query{User: who.User.ID, Words: p.text("query"), Theme: p.text("theme"), Status: p.text("status"),
 		Recency: int(p.number("recency_days", 1, maxDays)), Limit: p.limit(10, 50), Now: c.Now()}
@@ -82,7 +82,7 @@ type similarItem struct {
 }
 
 // remember answers POST /api/v1/memory.
-func (c *Channel) remember(w http.ResponseWriter, r *http.Request, who client.Caller) (int, any, error) {
+func (c *Server) remember(w http.ResponseWriter, r *http.Request, who client.Caller) (int, any, error) {
 	data, err := client.ReadJSON(w, r, maxBody)
 	var b newItem
 	if err == nil {
@@ -135,13 +135,13 @@ func viewItem(i core.Item, zone *time.Location) itemView {
 }
 
 // item answers GET /api/v1/memory/{id}.
-func (c *Channel) item(_ http.ResponseWriter, r *http.Request, who client.Caller) (int, any, error) {
+func (c *Server) item(_ http.ResponseWriter, r *http.Request, who client.Caller) (int, any, error) {
 	i, err := c.named(r, who)
 	return http.StatusOK, viewItem(i, who.User.Settings.Location(c.Zone)), err
 }
 
 // named is the item that a URL names.
-func (c *Channel) named(r *http.Request, who client.Caller) (core.Item, error) {
+func (c *Server) named(r *http.Request, who client.Caller) (core.Item, error) {
 	id, err := pathID(r)
 	if err == nil {
 		err = paramsOf(r).err
@@ -163,7 +163,7 @@ type archivedItem struct {
 
 // archive answers POST /api/v1/memory/{id}/archive. An item that is archived
 // stays so.
-func (c *Channel) archive(w http.ResponseWriter, r *http.Request, who client.Caller) (int, any, error) {
+func (c *Server) archive(w http.ResponseWriter, r *http.Request, who client.Caller) (int, any, error) {
 	if err := noBody(w, r); err != nil {
 		return 0, nil, err
 	}
@@ -185,7 +185,7 @@ type themeView struct {
 }
 
 // themes answers GET /api/v1/memory/themes.
-func (c *Channel) themes(_ http.ResponseWriter, r *http.Request, who client.Caller) (int, any, error) {
+func (c *Server) themes(_ http.ResponseWriter, r *http.Request, who client.Caller) (int, any, error) {
 	p := paramsOf(r, "limit")
 	limit := p.limit(100, 500)
 	if p.err != nil {

@@ -22,7 +22,7 @@ type turnView struct {
 }
 
 // turn answers GET /api/v1/turns/{id}/context.
-func (c *Channel) turn(_ http.ResponseWriter, r *http.Request, who client.Caller) (int, any, error) {
+func (c *Server) turn(_ http.ResponseWriter, r *http.Request, who client.Caller) (int, any, error) {
 	id, err := pathID(r)
 	if err == nil {
 		err = paramsOf(r).err

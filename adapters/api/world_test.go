@@ -69,7 +69,7 @@ func newWorld(t testing.TB) *world {
 	c := api.New(api.Options{Guard: client.NewGuard(client.GuardOptions{Store: s, Now: clock}), Asker: w, Actor: w, Store: s, Searcher: search,
 		Memory: &memory.Memory{Store: s, Signals: search}, Now: clock})
 	mux := http.NewServeMux()
-	for pattern, h := range c.Routes(nil) {
+	for pattern, h := range c.Routes() {
 		mux.Handle(pattern, h)
 	}
 	w.server = httptest.NewServer(mux)

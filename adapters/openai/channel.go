@@ -29,11 +29,6 @@ import (
 // Name is the channel's name.
 const Name = "openai"
 
-var (
-	_ core.Channel = (*Channel)(nil)
-	_ core.Handler = (*Channel)(nil)
-)
-
 // Asker puts messages on the road and waits for their answer, as live.Asker does.
 type Asker interface {
 	Ask(ctx context.Context, in []core.Inbound, onText func(soFar string)) (live.Answer, error)
@@ -62,7 +57,7 @@ type Keeper interface {
 	Keep(ctx context.Context, user core.UserID, f core.File) (core.Attachment, error)
 }
 
-// Options configure a Channel. Guard, Asker, Director, Keeper and Store are
+// Options configure a Server. Guard, Asker, Director, Keeper and Store are
 // required.
 type Options struct {
 	Guard    *client.Guard
@@ -85,11 +80,11 @@ type Options struct {
 	Rand io.Reader        // of ids; nil: crypto/rand
 }
 
-// Channel is the interface. Its methods may be called concurrently.
-type Channel struct{ Options }
+// Server serves the interface. Its methods may be called concurrently.
+type Server struct{ Options }
 
-// New returns the channel.
-func New(o Options) *Channel {
+// New returns the server.
+func New(o Options) *Server {
 	o.MaxBody = cmp.Or(o.MaxBody, 8<<20)
 	o.Patience = cmp.Or(o.Patience, 11*time.Minute)
 	o.KeepAlive = cmp.Or(o.KeepAlive, 10*time.Second)
@@ -102,29 +97,14 @@ func New(o Options) *Channel {
 	if o.Rand == nil {
 		o.Rand = rand.Reader
 	}
-	return &Channel{o}
+	return &Server{o}
 }
 
-// Name returns "openai".
-func (c *Channel) Name() string { return Name }
-
-// Run waits: messages come through Routes.
-func (c *Channel) Run(ctx context.Context, _ core.Receiver) error {
-	<-ctx.Done()
-	return nil
-}
-
-// Capabilities says that programs write here.
-func (c *Channel) Capabilities() core.Capabilities { return core.Capabilities{Program: true} }
-
-// Send succeeds at once: an answer is in the transcript, and in the response to
-// whoever asked.
-func (c *Channel) Send(_ context.Context, _ core.Address, p core.Part) (core.Receipt, error) {
-	return core.Receipt{NativeID: p.Key}, nil
-}
+// Door is the channel that programs come through.
+func Door() live.Door { return live.Door{Channel: Name, Can: core.Capabilities{Program: true}} }
 
 // Routes returns the interface (SPEC 15). What it receives goes through Asker.
-func (c *Channel) Routes(core.Receiver) map[string]http.Handler {
+func (c *Server) Routes() map[string]http.Handler {
 	return map[string]http.Handler{
 		"POST /v1/chat/completions": c.admitted(c.complete),
 		"POST /v1/embeddings":       c.admitted(c.embed),
@@ -137,7 +117,7 @@ func (c *Channel) Routes(core.Receiver) map[string]http.Handler {
 // Needs lists what each route needs of a key.
 func Needs() []trust.Need {
 	var out []trust.Need
-	for pattern := range (&Channel{}).Routes(nil) {
+	for pattern := range (&Server{}).Routes() {
 		if pattern != "/v1/" {
 			out = append(out, trust.Need{Door: trust.DoorOpenAI, What: pattern, Capability: core.CanTalk})
 		}
@@ -149,7 +129,7 @@ func Needs() []trust.Need {
 type handler func(w http.ResponseWriter, r *http.Request, who client.Caller) error
 
 // admitted lets programs in that may chat.
-func (c *Channel) admitted(h handler) http.Handler {
+func (c *Server) admitted(h handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		who, err := c.Guard.Admit(r, core.CanTalk)
 		if err == nil {
@@ -161,7 +141,7 @@ func (c *Channel) admitted(h handler) http.Handler {
 	})
 }
 
-func (c *Channel) nothing(w http.ResponseWriter, r *http.Request) {
+func (c *Server) nothing(w http.ResponseWriter, r *http.Request) {
 	c.refuse(w, &failure{status: http.StatusNotFound, kind: invalidRequest, code: "unknown_url",
 		message: "There is nothing at " + r.Method + " " + r.URL.Path + ". There are POST /v1/chat/completions, POST /v1/embeddings and GET /v1/models."})
 }

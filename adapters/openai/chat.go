@@ -17,7 +17,7 @@ import (
 )
 
 // complete answers POST /v1/chat/completions.
-func (c *Channel) complete(w http.ResponseWriter, r *http.Request, who client.Caller) error {
+func (c *Server) complete(w http.ResponseWriter, r *http.Request, who client.Caller) error {
 	event, err := c.event(r, who)
 	if err != nil {
 		return err
@@ -54,7 +54,7 @@ func (c *Channel) complete(w http.ResponseWriter, r *http.Request, who client.Ca
 type asking func(onText func(soFar string)) (outcome, error)
 
 // asking returns how a request is answered: on its thread, or by the model alone.
-func (c *Channel) asking(ctx context.Context, q question, who client.Caller, event string) (asking, error) {
+func (c *Server) asking(ctx context.Context, q question, who client.Caller, event string) (asking, error) {
 	if q.direct {
 		req, err := q.forModel(who.User.ID)
 		return func(func(string)) (outcome, error) {
@@ -72,7 +72,7 @@ func (c *Channel) asking(ctx context.Context, q question, who client.Caller, eve
 const maxIdempotencyKey = 255
 
 // event is the id of a request. With an Idempotency-Key it is always the same.
-func (c *Channel) event(r *http.Request, who client.Caller) (string, error) {
+func (c *Server) event(r *http.Request, who client.Caller) (string, error) {
 	key := r.Header.Get("Idempotency-Key")
 	if len(key) > maxIdempotencyKey {
 		return "", invalid("Idempotency-Key", "string_above_max_length", "Idempotency-Key has more than %d bytes.", maxIdempotencyKey)
@@ -90,7 +90,7 @@ func (c *Channel) event(r *http.Request, who client.Caller) (string, error) {
 
 // inbound are the new messages of a request. Of one that was received before they
 // are only named: its first form counts.
-func (c *Channel) inbound(ctx context.Context, q question, who client.Caller, event string) ([]core.Inbound, error) {
+func (c *Server) inbound(ctx context.Context, q question, who client.Caller, event string) ([]core.Inbound, error) {
 	i, err := client.Join(ctx, c.Store, who, Name, c.Now())
 	if err != nil {
 		return nil, err
@@ -114,7 +114,7 @@ func (c *Channel) inbound(ctx context.Context, q question, who client.Caller, ev
 }
 
 // base is an inbound message without content.
-func (c *Channel) base(i core.Identity, event string) core.Inbound {
+func (c *Server) base(i core.Identity, event string) core.Inbound {
 	now := c.Now()
 	return core.Inbound{Address: i.Address, EventID: event, NativeID: event, Kind: core.InMessage, Name: i.Name, Solo: true,
 		SentAt: now, ReceivedAt: now, Program: true}
@@ -122,7 +122,7 @@ func (c *Channel) base(i core.Identity, event string) core.Inbound {
 
 // fresh turns new messages into inbound ones: runs of the user's into one, results
 // of tools each for itself. The last one has the request, and its event.
-func (c *Channel) fresh(ctx context.Context, q question, who client.Caller, i core.Identity, event string) ([]core.Inbound, error) {
+func (c *Server) fresh(ctx context.Context, q question, who client.Caller, i core.Identity, event string) ([]core.Inbound, error) {
 	var in []core.Inbound
 	for _, m := range q.fresh {
 		text, images, err := m.read()
@@ -156,7 +156,7 @@ func (c *Channel) fresh(ctx context.Context, q question, who client.Caller, i co
 }
 
 // keep stores pictures, and puts a placeholder for each into the text (SPEC 3.9).
-func (c *Channel) keep(ctx context.Context, who client.Caller, path, text string, images []core.File) (string, []core.Attachment, error) {
+func (c *Server) keep(ctx context.Context, who client.Caller, path, text string, images []core.File) (string, []core.Attachment, error) {
 	var out []core.Attachment
 	said := make([]string, 0, len(images)+1)
 	for _, f := range images {
@@ -175,7 +175,7 @@ func (c *Channel) keep(ctx context.Context, who client.Caller, path, text string
 
 // place finds the thread of new messages, and checks that results of tools are
 // waited for there.
-func (c *Channel) place(ctx context.Context, q question, who client.Caller, i core.Identity, in []core.Inbound) error {
+func (c *Server) place(ctx context.Context, q question, who client.Caller, i core.Identity, in []core.Inbound) error {
 	thread, err := client.Place(ctx, c.Store, i, q.thread, in, c.Now())
 	if err != nil {
 		return err
@@ -188,7 +188,7 @@ const looked = 100
 
 // waiting refuses results of tools that nothing waits for, and results that leave
 // out another call of the same message: no model could go on from there.
-func (c *Channel) waiting(ctx context.Context, user core.UserID, thread core.ThreadID, fresh []message) error {
+func (c *Server) waiting(ctx context.Context, user core.UserID, thread core.ThreadID, fresh []message) error {
 	given := map[string]bool{}
 	for _, m := range fresh {
 		if m.role == core.RoleTool {

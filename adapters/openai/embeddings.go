@@ -40,7 +40,7 @@ type embeddingUsage struct {
 }
 
 // embed answers POST /v1/embeddings.
-func (c *Channel) embed(w http.ResponseWriter, r *http.Request, who client.Caller) error {
+func (c *Server) embed(w http.ResponseWriter, r *http.Request, who client.Caller) error {
 	data, err := client.ReadJSON(w, r, c.MaxBody)
 	if err != nil {
 		return err
@@ -75,7 +75,7 @@ func (c *Channel) embed(w http.ResponseWriter, r *http.Request, who client.Calle
 }
 
 // paid makes vectors on the budget of a user: their tokens are reserved before.
-func (c *Channel) paid(ctx context.Context, user core.UserID, texts []string, tokens int) ([][]float32, error) {
+func (c *Server) paid(ctx context.Context, user core.UserID, texts []string, tokens int) ([][]float32, error) {
 	settle, err := c.Director.Afford(ctx, user, tokens)
 	if err != nil {
 		return nil, err
@@ -89,7 +89,7 @@ func (c *Channel) paid(ctx context.Context, user core.UserID, texts []string, to
 }
 
 // readTexts returns what is to be embedded.
-func (c *Channel) readTexts(b embeddingBody) ([]string, error) {
+func (c *Server) readTexts(b embeddingBody) ([]string, error) {
 	switch {
 	case c.Embedder == nil:
 		return nil, &failure{status: http.StatusNotFound, kind: invalidRequest, code: "model_not_found", param: "model",

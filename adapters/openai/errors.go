@@ -68,7 +68,7 @@ func (f *failure) body() errorBody {
 }
 
 // refuse answers with an error.
-func (c *Channel) refuse(w http.ResponseWriter, err error) {
+func (c *Server) refuse(w http.ResponseWriter, err error) {
 	f := c.explain(err)
 	if f.after > 0 {
 		w.Header().Set("Retry-After", strconv.Itoa(int(math.Ceil(f.after.Seconds()))))
@@ -84,7 +84,7 @@ func (c *Channel) refuse(w http.ResponseWriter, err error) {
 }
 
 // explain says an error in words, with its status.
-func (c *Channel) explain(err error) *failure {
+func (c *Server) explain(err error) *failure {
 	var known *failure
 	var refusal *client.Refusal
 	var body *client.BadBody
@@ -110,7 +110,7 @@ func (c *Channel) explain(err error) *failure {
 }
 
 // explainModel says what went wrong with the model, or that something of ours did.
-func (c *Channel) explainModel(err error) *failure {
+func (c *Server) explainModel(err error) *failure {
 	var model *core.ModelError
 	failed, ok := live.IsFailed(err)
 	switch {

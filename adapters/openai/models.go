@@ -14,12 +14,12 @@ type modelInfo struct {
 	Owner   string `json:"owned_by"`
 }
 
-func (c *Channel) info(id string, who client.Caller) modelInfo {
+func (c *Server) info(id string, who client.Caller) modelInfo {
 	return modelInfo{ID: id, Object: "model", Created: who.User.CreatedAt.Unix(), Owner: "everthread"}
 }
 
 // models answers GET /v1/models.
-func (c *Channel) models(w http.ResponseWriter, _ *http.Request, who client.Caller) error {
+func (c *Server) models(w http.ResponseWriter, _ *http.Request, who client.Caller) error {
 	all := []modelInfo{c.info(modelThread, who), c.info(modelLong, who), c.info(modelTask, who)}
 	if c.Embedder != nil {
 		all = append(all, c.info(c.EmbeddingModel, who))
@@ -29,7 +29,7 @@ func (c *Channel) models(w http.ResponseWriter, _ *http.Request, who client.Call
 }
 
 // model answers GET /v1/models/{id}.
-func (c *Channel) model(w http.ResponseWriter, r *http.Request, who client.Caller) error {
+func (c *Server) model(w http.ResponseWriter, r *http.Request, who client.Caller) error {
 	id := r.PathValue("id")
 	if c.Embedder == nil || id != c.EmbeddingModel {
 		if _, _, err := readModel(id); id == "" || err != nil {

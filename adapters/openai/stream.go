@@ -12,7 +12,7 @@ import (
 
 // stream answers with server-sent events. Until there is something to show, for at
 // most one KeepAlive, an error still has its own status; after that it is an event.
-func (c *Channel) stream(ctx context.Context, w http.ResponseWriter, q question, event string, ask asking) error {
+func (c *Server) stream(ctx context.Context, w http.ResponseWriter, q question, event string, ask asking) error {
 	s := &streamer{w: w, control: http.NewResponseController(w), now: c.Now,
 		head: chunk{ID: answerID(event), Object: "chat.completion.chunk", Created: c.Now().Unix(), Model: q.model}}
 	defer func() { _ = s.control.SetWriteDeadline(time.Time{}) }() // the connection may serve others after this
@@ -30,7 +30,7 @@ func (c *Channel) stream(ctx context.Context, w http.ResponseWriter, q question,
 }
 
 // follow shows what there is of an answer until it is there.
-func (c *Channel) follow(ctx context.Context, s *streamer, ask asking) (outcome, error) {
+func (c *Server) follow(ctx context.Context, s *streamer, ask asking) (outcome, error) {
 	type result struct {
 		outcome
 		err error

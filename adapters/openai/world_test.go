@@ -60,7 +60,7 @@ func newWorld(t testing.TB, change ...func(*openai.Options)) *world {
 		f(&o)
 	}
 	mux := http.NewServeMux()
-	for pattern, h := range openai.New(o).Routes(nil) {
+	for pattern, h := range openai.New(o).Routes() {
 		mux.Handle(pattern, h)
 	}
 	w.server = httptest.NewServer(mux)

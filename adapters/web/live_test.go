@@ -287,7 +287,7 @@ func TestUpdatesEndWithTheProcess(t *testing.T) {
 	p := w.ana.signedIn()
 	ctx, cancel := context.WithCancel(w.ctx)
 	done := make(chan error)
-	go func() { done <- w.page.Run(ctx, nil) }()
+	go func() { done <- w.page.Run(ctx) }()
 	s := p.watch("/live", "")
 	s.next("summary")
 	cancel()

@@ -143,7 +143,7 @@ func TestWhatWasNotFinishedIsFinishedAtTheStart(t *testing.T) {
 	f.page.Settings.Resume = func(context.Context) error { close(resumed); return errors.New("the store is away") }
 	ctx, cancel := context.WithCancel(t.Context())
 	ended := make(chan error)
-	go func() { ended <- f.page.Run(ctx, nil) }()
+	go func() { ended <- f.page.Run(ctx) }()
 	<-resumed
 	cancel()
 	f.must(<-ended)

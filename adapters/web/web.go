@@ -46,18 +46,11 @@ import (
 // Name is the channel's name.
 const Name = "web"
 
-var (
-	_ core.Channel   = (*Channel)(nil)
-	_ core.Describer = (*Channel)(nil)
-	_ core.Handler   = (*Channel)(nil)
-)
-
 // Options configure a Channel. Those without a remark are required.
 type Options struct {
-	Store  Store
-	People Doors
-	Hub    *live.Hub
-	// Gateway may be nil if the receiver that Routes is given is one.
+	Store   Store
+	People  Doors
+	Hub     *live.Hub
 	Gateway Gateway
 	Files   Files
 	Search  Searcher // nil: there is no search
@@ -164,17 +157,14 @@ func New(o Options) (*Channel, error) {
 	return c, err
 }
 
-// Name returns "web".
-func (c *Channel) Name() string { return Name }
-
-// Capabilities says that files are shown, and that nothing proactive goes here.
-func (c *Channel) Capabilities() core.Capabilities {
-	return core.Capabilities{Files: true, Idempotent: true}
+// Door is the channel of the page: files are shown, and nothing proactive goes there.
+func Door() live.Door {
+	return live.Door{Channel: Name, Can: core.Capabilities{Files: true, Idempotent: true}}
 }
 
 // Run goes on with deletions that were not finished, waits until ctx ends, and then
 // ends the open pages: what people write comes through the routes.
-func (c *Channel) Run(ctx context.Context, _ core.Receiver) error {
+func (c *Channel) Run(ctx context.Context) error {
 	if c.Settings != nil && c.Settings.Resume != nil {
 		if err := c.Settings.Resume(ctx); err != nil && ctx.Err() == nil {
 			c.Log.Error("finish what is left of who was deleted", zap.Error(err))
@@ -185,17 +175,8 @@ func (c *Channel) Run(ctx context.Context, _ core.Receiver) error {
 	return nil
 }
 
-// Send has nothing to do: the message is in the transcript, and open pages are
-// told of it.
-func (c *Channel) Send(_ context.Context, _ core.Address, p core.Part) (core.Receipt, error) {
-	return core.Receipt{NativeID: "sent-" + p.Key}, nil
-}
-
-// Routes are all pages. r takes what people write, unless Options.Gateway does.
-func (c *Channel) Routes(r core.Receiver) map[string]http.Handler {
-	if g, ok := r.(Gateway); ok && c.Gateway == nil {
-		c.Gateway = g
-	}
+// Routes are all pages.
+func (c *Channel) Routes() map[string]http.Handler {
 	out := map[string]http.Handler{}
 	for _, one := range c.routes() {
 		out[one.Pattern] = c.handler(one)

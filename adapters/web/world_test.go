@@ -206,7 +206,7 @@ func newWorld(t *testing.T, change ...func(o *Options)) *world {
 	w.page, err = New(o)
 	w.must(err)
 	w.mux = http.NewServeMux()
-	for pattern, h := range w.page.Routes(w.gate) {
+	for pattern, h := range w.page.Routes() {
 		w.mux.Handle(pattern, h)
 	}
 	w.http = httptest.NewServer(w.mux)

@@ -9,7 +9,6 @@ import (
 	"strings"
 
 	"go.uber.org/zap"
-	"golang.org/x/sync/errgroup"
 
 	"github.com/everthread/everthread/adapters/matrix"
 	"github.com/everthread/everthread/adapters/telegram"
@@ -17,7 +16,7 @@ import (
 	"github.com/everthread/everthread/adapters/whatsapp/agent"
 	"github.com/everthread/everthread/core"
 	"github.com/everthread/everthread/core/command"
-	"github.com/everthread/everthread/core/job"
+	"github.com/everthread/everthread/core/engine"
 )
 
 // channels returns the configured channels: one line for each. What they opened
@@ -88,9 +87,9 @@ func (h *holder) whatsapp() (core.Channel, error) {
 // agents is the channel of all personal agents, on even before the first one.
 func (h *holder) agents() (*agent.Channel, error) {
 	return agent.New(agent.Options{APIURL: h.cfg.Channels.WhatsAppAgent.APIURL, Keys: agentKeys{h},
-		Keeper: func(account string) core.Keeper { return keeper{h, accountName(agent.Name, account)} },
+		Keeper: func(account string) core.Keeper { return h.Keeper(engine.AccountName(agent.Name, account)) },
 		Lease: func(ctx context.Context, account string, run func(context.Context) error) error {
-			return h.account(ctx, accountName(agent.Name, account), run)
+			return h.While(ctx, engine.AccountName(agent.Name, account), run)
 		},
 		Way: h.way, Log: h.log.Named("whatsapp_agent"), Now: h.now})
 }
@@ -104,7 +103,7 @@ func (a agentKeys) Keys(ctx context.Context) ([]agent.Key, error) {
 	if err != nil || len(stored) == 0 {
 		return nil, err
 	}
-	s, err := a.sealer()
+	s, err := a.Sealer()
 	if err != nil {
 		return nil, err
 	}
@@ -123,7 +122,7 @@ func (a agentKeys) Keys(ctx context.Context) ([]agent.Key, error) {
 // matrix returns the channel and the database of its keys, which is to be closed.
 func (h *holder) matrix(ctx context.Context) (*matrix.Channel, *sql.DB, error) {
 	m := h.cfg.Channels.Matrix
-	name := accountName(matrix.Name, m.UserID)
+	name := engine.AccountName(matrix.Name, m.UserID)
 	pickle, err := h.pickleKey(ctx, name)
 	if err != nil {
 		return nil, nil, err
@@ -133,7 +132,7 @@ func (h *holder) matrix(ctx context.Context) (*matrix.Channel, *sql.DB, error) {
 		return nil, nil, err
 	}
 	ch, err := matrix.New(matrix.Options{Homeserver: m.Homeserver, UserID: m.UserID, AccessToken: string(m.AccessToken), Password: string(m.Password),
-		RecoveryKey: string(m.RecoveryKey), Autojoin: m.Autojoin, Bridges: bridges(m.Bridges), Keeper: keeper{h, name},
+		RecoveryKey: string(m.RecoveryKey), Autojoin: m.Autojoin, Bridges: bridges(m.Bridges), Keeper: h.Keeper(name),
 		CryptoDB: db, Dialect: dialect, PickleKey: pickle, RatePerRoom: m.RatePerChat, Way: h.way, Log: h.log.Named("matrix"), Now: h.now, Rand: rand.Reader})
 	return ch, db, err
 }
@@ -141,7 +140,7 @@ func (h *holder) matrix(ctx context.Context) (*matrix.Channel, *sql.DB, error) {
 // pickleKey is the key of an account's encryption state, made once.
 func (h *holder) pickleKey(ctx context.Context, account string) ([]byte, error) {
 	const name = "secret.pickle_key"
-	k := keeper{h, account}
+	k := h.Keeper(account)
 	text, err := k.State(ctx, name)
 	if err != nil {
 		return nil, fmt.Errorf("read the key of the encryption state: %w", err)
@@ -149,7 +148,7 @@ func (h *holder) pickleKey(ctx context.Context, account string) ([]byte, error) 
 	if text != "" {
 		return hex.DecodeString(text)
 	}
-	s, err := h.sealer()
+	s, err := h.Sealer()
 	if err != nil {
 		return nil, err
 	}
@@ -176,47 +175,4 @@ func bridges(list []string) []matrix.Bridge {
 		out = append(out, matrix.Bridge{Network: network, Bot: bot})
 	}
 	return out
-}
-
-// runChannel runs a channel; one that has an account only while this process
-// holds it. What is wrong with one channel stops no other.
-func (a *app) runChannel(ctx context.Context, ch core.Channel) error {
-	log := a.log.With(zap.String("channel", ch.Name()))
-	for ctx.Err() == nil {
-		var err error
-		if s, ok := ch.(core.Accounter); ok {
-			err = a.account(ctx, accountName(ch.Name(), s.Account()), func(ctx context.Context) error { return a.attend(ctx, ch) })
-		} else {
-			err = ch.Run(ctx, a.gateway)
-		}
-		if ctx.Err() != nil {
-			return nil
-		}
-		if err != nil {
-			log.Error("channel stopped; it is tried again", zap.Error(err))
-		}
-		pause(ctx, job.Renew)
-	}
-	return nil
-}
-
-// attend runs a channel, and sends on it and on those that it carries if only
-// the process that runs it may.
-func (a *app) attend(ctx context.Context, ch core.Channel) error {
-	d, ok := ch.(core.Describer)
-	if !ok || !d.Capabilities().OneProcess {
-		return ch.Run(ctx, a.gateway)
-	}
-	names := []string{ch.Name()}
-	if carrier, ok := ch.(core.Carrier); ok {
-		for _, other := range carrier.Carries() {
-			names = append(names, other.Name())
-		}
-	}
-	ctx, cancel := context.WithCancel(ctx)
-	defer cancel()
-	group, ctx := errgroup.WithContext(ctx)
-	group.Go(func() error { defer cancel(); return ch.Run(ctx, a.gateway) })
-	group.Go(func() error { defer cancel(); return a.gateway.Deliver(ctx, names...) })
-	return group.Wait()
 }

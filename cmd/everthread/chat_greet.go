@@ -16,15 +16,15 @@ const shownAtStart = 10
 
 // greet shows where the conversation stands, summaries posted since included.
 func (t *chat) greet(ctx context.Context) error {
-	i, u, err := t.store.Identify(ctx, t.channel.Address())
+	i, u, err := t.Store.Identify(ctx, t.channel.Address())
 	if err != nil {
 		return err
 	}
-	messages, err := t.store.History(ctx, u.ID, i.Thread, 0, 10*shownAtStart)
+	messages, err := t.Store.History(ctx, u.ID, i.Thread, 0, 10*shownAtStart)
 	if err != nil {
 		return err
 	}
-	coming, err := t.store.Deliveries(ctx, core.DeliveryQuery{User: u.ID, States: []core.DeliveryState{core.DeliveryPending, core.DeliverySending}, Limit: 100})
+	coming, err := t.Store.Deliveries(ctx, core.DeliveryQuery{User: u.ID, States: []core.DeliveryState{core.DeliveryPending, core.DeliverySending}, Limit: 100})
 	if err != nil {
 		return err
 	}
@@ -48,11 +48,11 @@ func worthShowing(m core.Message) bool {
 func (t *chat) write(u core.User, messages []core.Message) {
 	language := u.Settings.Language
 	if language == "" {
-		language = t.cfg.DefaultLanguage
+		language = t.Config.DefaultLanguage
 	}
-	today, last := t.calendar.Day(u.Settings, t.now()).Label, ""
+	today, last := t.Calendar.Day(u.Settings, t.Now()).Label, ""
 	for _, m := range messages {
-		if label := t.calendar.Day(u.Settings, m.SentAt).Label; label != last {
+		if label := t.Calendar.Day(u.Settings, m.SentAt).Label; label != last {
 			last = label
 			fmt.Fprintf(t.tty, "— %s —\n", day.Name(label, today, language))
 		}
@@ -67,10 +67,10 @@ func (t *chat) write(u core.User, messages []core.Message) {
 // showCode shows the owner code if an address could use it. A server that runs
 // has shown its own, which stays valid.
 func (t *chat) showCode(ctx context.Context) error {
-	if len(t.channels) < 2 || t.cfg.DatabaseURL != "" || served(t.cfg) {
+	if len(t.Channels) < 2 || t.Config.DatabaseURL != "" || served(t.Config) {
 		return nil
 	}
-	_, code, err := t.people.EnsureOwner(ctx)
+	_, code, err := t.People.EnsureOwner(ctx)
 	if err == nil && code != "" {
 		fmt.Fprintf(t.tty, "No address is the owner's yet: once `everthread serve` runs, send /start %s to your bot.\n", code)
 	}

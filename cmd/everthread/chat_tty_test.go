@@ -18,6 +18,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/everthread/everthread/core/job"
 )
 
 // keyboard is a person at a pseudo-terminal that a command runs on.
@@ -189,6 +191,6 @@ func talkForEver(w http.ResponseWriter, r *http.Request) {
 	for i := 0; r.Context().Err() == nil; i++ {
 		fmt.Fprintf(w, "data: {\"id\":\"x\",\"object\":\"chat.completion.chunk\",\"model\":\"m\",\"choices\":[{\"index\":0,\"delta\":{\"content\":\"word %d \"}}]}\n\n", i)
 		w.(http.Flusher).Flush()
-		pause(r.Context(), 20*time.Millisecond)
+		job.Wait(r.Context(), 20*time.Millisecond)
 	}
 }

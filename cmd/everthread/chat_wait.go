@@ -9,6 +9,7 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/everthread/everthread/core"
+	"github.com/everthread/everthread/core/job"
 )
 
 // How often the chat looks whether an answer came.
@@ -29,20 +30,20 @@ func (t *chat) answered(ctx context.Context) error {
 			return nil
 		}
 		if err != nil {
-			t.log.Warn("look for answers", zap.Error(err))
+			t.Log.Warn("look for answers", zap.Error(err))
 		}
-		pause(ctx, wait)
+		job.Wait(ctx, wait)
 	}
 	return ctx.Err()
 }
 
 // settled reports whether nothing more is to be expected.
 func (t *chat) settled(ctx context.Context) (bool, error) {
-	i, u, err := t.store.Identify(ctx, t.channel.Address())
+	i, u, err := t.Store.Identify(ctx, t.channel.Address())
 	if err != nil {
 		return false, err
 	}
-	turns, err := t.store.Turns(ctx, u.ID, 20)
+	turns, err := t.Store.Turns(ctx, u.ID, 20)
 	if err != nil {
 		return false, err
 	}
@@ -63,7 +64,7 @@ func (t *chat) settled(ctx context.Context) (bool, error) {
 // pending reports whether a message of this identity waits for a turn. Those of a
 // turn that was given up have had their apology.
 func (t *chat) pending(ctx context.Context, i core.Identity, turns []core.Turn) (bool, error) {
-	messages, err := t.store.History(ctx, i.User, i.Thread, 0, 100)
+	messages, err := t.Store.History(ctx, i.User, i.Thread, 0, 100)
 	for _, m := range messages {
 		if m.Role != core.RoleUser || m.Kind != core.KindChat || m.Identity != i.ID || m.Turn != 0 || m.Redacted {
 			continue
@@ -78,18 +79,18 @@ func (t *chat) pending(ctx context.Context, i core.Identity, turns []core.Turn) 
 
 // spent reports whether the user's budget lets no turn start today.
 func (t *chat) spent(ctx context.Context, u core.User) bool {
-	limit := t.cfg.Limits.TokensPerDay
+	limit := t.Config.Limits.TokensPerDay
 	if limit == 0 {
 		return false
 	}
-	used, reserved, err := t.store.UsageOf(ctx, u.ID, t.calendar.Day(u.Settings, t.now()).Label)
+	used, reserved, err := t.Store.UsageOf(ctx, u.ID, t.Calendar.Day(u.Settings, t.Now()).Label)
 	taken := used + reserved
-	return err == nil && taken > 0 && taken+t.cfg.Context.TotalTokens+t.cfg.LLM.MaxOutputTokens > limit
+	return err == nil && taken > 0 && taken+t.Config.Context.TotalTokens+t.Config.LLM.MaxOutputTokens > limit
 }
 
 // sending lists what is on its way to this terminal since the chat began.
 func (t *chat) sending(ctx context.Context, user core.UserID) ([]core.Delivery, error) {
-	all, err := t.store.Deliveries(ctx, core.DeliveryQuery{User: user, States: []core.DeliveryState{core.DeliveryPending, core.DeliverySending}, Limit: 100})
+	all, err := t.Store.Deliveries(ctx, core.DeliveryQuery{User: user, States: []core.DeliveryState{core.DeliveryPending, core.DeliverySending}, Limit: 100})
 	return slices.DeleteFunc(all, func(d core.Delivery) bool {
 		return d.To != t.channel.Address() || d.CreatedAt.Before(t.started.Truncate(time.Millisecond))
 	}), err

@@ -14,6 +14,7 @@ import (
 
 	"github.com/everthread/everthread/configs"
 	"github.com/everthread/everthread/core"
+	"github.com/everthread/everthread/core/engine"
 )
 
 // cli is the command line (SPEC 16).
@@ -175,7 +176,7 @@ func (c *console) config() (configs.Config, error) {
 			c.complain(fmt.Errorf("files in %s belong to root now: %w", cfg.DataDir, err))
 		}
 	})
-	_, err = newAnalyzer(cfg)
+	_, err = engine.NewAnalyzer(cfg)
 	return cfg, err
 }
 

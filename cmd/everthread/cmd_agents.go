@@ -14,6 +14,7 @@ import (
 	"golang.org/x/term"
 
 	"github.com/everthread/everthread/core"
+	"github.com/everthread/everthread/core/engine"
 )
 
 type usersAgentCmd struct {
@@ -33,7 +34,7 @@ type agentAddCmd struct {
 
 // Run stores a key, encrypted.
 func (a agentAddCmd) Run(ctx context.Context, d *desk) error {
-	s, err := newSealer(d.cfg)
+	s, err := engine.NewSealer(d.cfg)
 	if err != nil {
 		return err
 	}

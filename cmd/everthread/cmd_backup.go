@@ -7,17 +7,14 @@ import (
 	"io"
 	"os"
 	"path/filepath"
-	"runtime"
-	"strconv"
 	"strings"
 	"time"
-
-	"github.com/robfig/cron/v3"
-	"go.uber.org/zap"
 
 	"github.com/everthread/everthread/configs"
 	"github.com/everthread/everthread/core"
 	"github.com/everthread/everthread/core/backup"
+	"github.com/everthread/everthread/core/engine"
+	"github.com/everthread/everthread/core/job"
 	"github.com/everthread/everthread/core/store/sqlite"
 )
 
@@ -38,7 +35,7 @@ func (b backupCmd) Run(ctx context.Context, c *console) error {
 	defer st.Close()
 	to, keep := b.To, 0
 	if to == "" {
-		to, keep = backupDir(cfg), cfg.Backup.Keep
+		to, keep = engine.BackupDir(cfg), cfg.Backup.Keep
 		if err := os.MkdirAll(to, 0o700); err != nil {
 			return fmt.Errorf("make the folder of the backups: %w", err)
 		}
@@ -49,7 +46,7 @@ func (b backupCmd) Run(ctx context.Context, c *console) error {
 	}
 	began := time.Now()
 	m.Progress = c.bytes("read")
-	res, err := gently(func() (backup.Result, error) { return m.Make(ctx, to, keep) })
+	res, err := m.Make(ctx, to, keep)
 	if err != nil {
 		return err
 	}
@@ -111,21 +108,13 @@ func (c *console) bytes(what string) func(int64) {
 	}
 }
 
-// backupDir is the folder of the backups.
-func backupDir(c configs.Config) string {
-	if c.Backup.Dir != "" {
-		return c.Backup.Dir
-	}
-	return filepath.Join(c.DataDir, "backups")
-}
-
 // newMaker makes backups of a store.
 func newMaker(c configs.Config, st store) (*backup.Maker, error) {
 	key, err := keyID(c)
 	if err != nil {
 		return nil, err
 	}
-	m := &backup.Maker{Data: c.DataDir, Program: version, Key: key, Check: sqlite.Check, Lock: lockFile, Now: clock(), Wait: pause, Crash: crash}
+	m := &backup.Maker{Data: c.DataDir, Program: version, Key: key, Check: sqlite.Check, Lock: lockFile, Now: clock(), Wait: job.Wait, Crash: crash}
 	if file, ok := st.(backup.FileStore); ok {
 		m.File = file
 	} else {
@@ -146,93 +135,11 @@ func keyID(c configs.Config) (string, error) {
 		}
 		c.SecretKey = configs.Secret(strings.TrimSpace(string(text)))
 	}
-	s, err := newSealer(c)
+	s, err := engine.NewSealer(c)
 	if err != nil {
 		return "", err
 	}
 	return s.Key(), nil
-}
-
-// gently runs work that nobody waits for: others come first where the system can
-// see to that.
-func gently[T any](work func() (T, error)) (out T, err error) {
-	done := make(chan struct{})
-	go func() {
-		defer close(done)
-		runtime.LockOSThread() // for good: the thread ends with the work
-		yieldToOthers()
-		out, err = work()
-	}()
-	<-done
-	return out, err
-}
-
-// backupState is where the time of the last backup by the clock is kept, for all
-// processes.
-const (
-	backupState = "backup"
-	backupMade  = "made"
-	backupRetry = 15 * time.Minute
-)
-
-// backUp makes a backup if one is due, in one process at a time. One that failed
-// is tried again after a while.
-func (a *app) backUp(ctx context.Context) error {
-	c := a.cfg
-	if c.Backup.Cron == "" || a.now().Before(a.nextBackup) {
-		return nil
-	}
-	return a.account(ctx, "backup", func(ctx context.Context) error {
-		_, due, err := backupTimes(ctx, c, a.store)
-		now := a.now()
-		if err != nil || now.Before(due) {
-			return err
-		}
-		made, err := a.makeBackup(ctx)
-		if err != nil {
-			a.nextBackup = a.now().Add(backupRetry)
-			a.meter.Count("everthread_backups_total", 1, "failed")
-			return err
-		}
-		a.meter.Count("everthread_backups_total", 1, "made")
-		err = a.store.SetState(ctx, backupState, map[string]string{backupMade: strconv.FormatInt(now.UnixMilli(), 10)}, core.Fence{})
-		if err == nil {
-			a.log.Info("backup made", made...)
-		}
-		return err
-	})
-}
-
-// backupTimes are when the clock had the last backup made, zero for never, and when
-// the next one is due.
-func backupTimes(ctx context.Context, c configs.Config, st store) (last, due time.Time, err error) {
-	schedule, err := cron.ParseStandard("CRON_TZ=" + c.DefaultTimezone + " " + c.Backup.Cron)
-	if err != nil {
-		return last, due, fmt.Errorf("backup.cron: %w", err)
-	}
-	text, err := st.State(ctx, backupState, backupMade)
-	if err != nil {
-		return last, due, err
-	}
-	if made, err := strconv.ParseInt(text, 10, 64); err == nil { // empty: there was none
-		last = time.UnixMilli(made)
-	}
-	return last, schedule.Next(time.UnixMilli(max(0, last.UnixMilli()))), nil
-}
-
-// makeBackup makes one, and returns what the log says of it.
-func (a *app) makeBackup(ctx context.Context) ([]zap.Field, error) {
-	m, err := newMaker(a.cfg, a.store)
-	if err != nil {
-		return nil, err
-	}
-	dir := backupDir(a.cfg)
-	if err := os.MkdirAll(dir, 0o700); err != nil {
-		return nil, fmt.Errorf("make the folder of the backups: %w", err)
-	}
-	began := a.now()
-	res, err := gently(func() (backup.Result, error) { return m.Make(ctx, dir, a.cfg.Backup.Keep) })
-	return []zap.Field{zap.String("file", res.File), zap.Int64("bytes", res.Size), zap.Duration("took", a.now().Sub(began)), zap.Strings("removed", res.Removed)}, err
 }
 
 // rounded is a size without what nobody wants to know of it.

@@ -21,6 +21,7 @@ import (
 	"github.com/everthread/everthread/adapters/terminal"
 	"github.com/everthread/everthread/configs"
 	"github.com/everthread/everthread/core"
+	"github.com/everthread/everthread/core/engine"
 	"github.com/everthread/everthread/core/people"
 )
 
@@ -33,7 +34,7 @@ const graceChat = 2 * time.Second
 
 // chat is one sitting at the terminal.
 type chat struct {
-	*app
+	*engine.Engine
 	con     *console
 	user    core.User
 	channel *terminal.Channel
@@ -97,14 +98,16 @@ func (t *chat) sit(ctx context.Context, who string, cfg configs.Config, log *zap
 	if err := t.openChannel(filepath.Join(cfg.DataDir, "media")); err != nil {
 		return err
 	}
-	h := newHolder(cfg, log, st, clock())
-	h.counts()
+	h, err := newServing(cfg, log, st)
+	if err != nil {
+		return err
+	}
 	others, shut, err := h.channels(ctx)
 	if err != nil {
 		return err
 	}
 	t.con.atEnd = append(t.con.atEnd, shut)
-	if t.app, err = build(h, append(others, t.channel)); err != nil {
+	if t.Engine, err = h.engine(append(others, t.channel)); err != nil {
 		return err
 	}
 	_, _, err = st.Identify(ctx, t.channel.Address())
@@ -165,14 +168,12 @@ func (t *chat) talk(ctx context.Context, leave context.CancelFunc) error {
 	work, stop := context.WithCancel(context.WithoutCancel(ctx))
 	defer stop()
 	group, work := errgroup.WithContext(work)
-	group.Go(func() error { return t.gateway.Run(work, graceChat) })
-	group.Go(func() error { return t.background(work) })
-	group.Go(func() error { return t.store.Listen(work) })
+	group.Go(func() error { return t.Work(work, graceChat) })
 	group.Go(func() error { t.interrupts(work, leave); return nil })
 	context.AfterFunc(work, leave)
-	err := t.channel.Run(ctx, t.gateway)
+	err := t.channel.Run(ctx, t.Gateway)
 	stop()
-	return errors.Join(err, ignoreCancel(group.Wait()))
+	return errors.Join(err, group.Wait())
 }
 
 // interrupts heeds Ctrl-C: the first one stops the answer that is being written,
@@ -191,8 +192,8 @@ func (t *chat) interrupts(ctx context.Context, leave context.CancelFunc) {
 			leave()
 			return
 		}
-		if err := t.channel.Stop(ctx, t.gateway); err != nil {
-			t.log.Warn("stop", zap.Error(err))
+		if err := t.channel.Stop(ctx, t.Gateway); err != nil {
+			t.Log.Warn("stop", zap.Error(err))
 		}
 	}
 }

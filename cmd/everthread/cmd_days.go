@@ -192,17 +192,12 @@ func (f daysFinalizeCmd) Run(ctx context.Context, d *desk) error {
 	if err != nil {
 		return err
 	}
-	a, err := d.app(ctx)
-	if err != nil {
-		return err
-	}
-	now := a.now()
-	_, err = d.store.Note(ctx, core.Note{User: g.User, Effects: []core.Effect{core.Summarize{Segment: g.ID, At: now}}, Now: now})
+	e, err := d.engine(ctx)
 	if err != nil {
 		return err
 	}
 	d.tell("Writing the summary of " + g.Day.Label + " …")
-	if g, err = a.summarized(ctx, g); err != nil {
+	if g, err = e.Summarize(ctx, g); err != nil {
 		return err
 	}
 	v, err := d.wholeDay(ctx, g)
@@ -211,37 +206,4 @@ func (f daysFinalizeCmd) Run(ctx context.Context, d *desk) error {
 	}
 	v.Lines = nil
 	return d.show(v, v.write)
-}
-
-// summarized works on a user's summaries until the one of a day is written.
-func (a *app) summarized(ctx context.Context, g core.Segment) (core.Segment, error) {
-	for {
-		if err := a.summarizeDue(ctx, g.User); err != nil {
-			return g, err
-		}
-		g, err := a.store.Segment(ctx, g.User, g.ID)
-		switch {
-		case err != nil:
-			return g, err
-		case g.SummaryError != "":
-			return g, fmt.Errorf("%s; it can be asked for again", g.SummaryError)
-		case !g.Stale:
-			return g, nil
-		}
-		pause(ctx, pollEvery/5)
-		if ctx.Err() != nil {
-			return g, errors.New("stopped waiting; a server goes on with it")
-		}
-	}
-}
-
-// summarizeDue does a user's summary jobs that are due.
-func (a *app) summarizeDue(ctx context.Context, user core.UserID) error {
-	refs, _, err := a.store.Due(ctx, []string{core.QueueSummarize}, a.now(), 100)
-	for _, r := range refs {
-		if r.User == user {
-			a.summary.Take(ctx, r)
-		}
-	}
-	return err
 }

@@ -12,6 +12,7 @@ import (
 
 	"github.com/everthread/everthread/configs"
 	"github.com/everthread/everthread/core"
+	"github.com/everthread/everthread/core/engine"
 	"github.com/everthread/everthread/core/llm/tokens"
 )
 
@@ -158,7 +159,7 @@ func checkStore(ctx context.Context, c configs.Config) finding {
 
 // checkTokens says how much of the day all users have used, where that is limited.
 func checkTokens(ctx context.Context, c configs.Config) []finding {
-	limit := allTokensPerDay(c)
+	limit := engine.AllTokensPerDay(c)
 	if limit == 0 || c.DatabaseURL == "" && !hasDatabase(c) {
 		return nil
 	}
@@ -193,7 +194,7 @@ func checkModels(ctx context.Context, c configs.Config) []finding {
 }
 
 func checkModel(ctx context.Context, name string, c configs.LLM) finding {
-	m, err := model(c, tokens.New(), nil)
+	m, err := engine.Model(c, tokens.New(), nil)
 	if err != nil {
 		return verdict(name, err, "")
 	}

@@ -10,6 +10,7 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/everthread/everthread/core"
+	"github.com/everthread/everthread/core/engine"
 	"github.com/everthread/everthread/core/trust"
 )
 
@@ -38,7 +39,7 @@ type faultView struct {
 
 // Run counts embeddings by user.
 func (embeddingsStatusCmd) Run(ctx context.Context, d *desk) error {
-	embedders, err := newHolder(d.cfg, zap.NewNop(), d.store, clock()).newEmbedders()
+	embedders, err := engine.NewEmbedders(newHolder(d.cfg, zap.NewNop(), d.store, clock()).Process, nil)
 	if err != nil {
 		return err
 	}
@@ -49,7 +50,7 @@ func (embeddingsStatusCmd) Run(ctx context.Context, d *desk) error {
 	var views []embeddingsView
 	var rows [][]string
 	for _, u := range users {
-		config, err := embedders.name(ctx, u.ID)
+		config, err := embedders.Name(ctx, u.ID)
 		if err != nil {
 			return err
 		}
@@ -95,7 +96,7 @@ type embeddingsRebuildCmd struct {
 
 // Run marks everything to be embedded anew. A running server does it.
 func (r embeddingsRebuildCmd) Run(ctx context.Context, d *desk) error {
-	embedders, err := newHolder(d.cfg, zap.NewNop(), d.store, clock()).newEmbedders()
+	embedders, err := engine.NewEmbedders(newHolder(d.cfg, zap.NewNop(), d.store, clock()).Process, nil)
 	if err != nil {
 		return err
 	}
@@ -112,7 +113,7 @@ func (r embeddingsRebuildCmd) Run(ctx context.Context, d *desk) error {
 	}
 	total, with := 0, ""
 	for _, u := range users {
-		config, err := embedders.name(ctx, u.ID)
+		config, err := embedders.Name(ctx, u.ID)
 		if err != nil {
 			return err
 		}

@@ -96,11 +96,10 @@ func newEvalTarget(ctx context.Context, c configs.Config) (*evalTarget, error) {
 		st.Close()
 		return nil, explainStore(c, err)
 	}
-	analyzer, err := newAnalyzer(c)
+	search, err := engine.NewSearcher(c, st, nil, tokens.New(), zap.NewNop())
 	if err != nil {
 		return nil, err
 	}
-	search := newSearcher(c, st, analyzer, nil, tokens.New(), zap.NewNop())
 	return &evalTarget{cfg: c, store: st, search: search, users: map[core.UserID]core.Identity{}, began: time.Now()}, nil
 }
 

@@ -2,14 +2,13 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
-	"slices"
 	"strings"
 
 	"github.com/everthread/everthread/core"
+	"github.com/everthread/everthread/core/engine"
 )
 
 type forgetCmd struct {
@@ -73,11 +72,11 @@ func (f forgetCmd) removeDay(ctx context.Context, d *desk, u core.User) error {
 }
 
 func (f forgetCmd) remove(ctx context.Context, d *desk, u core.User, ids []core.MessageID) error {
-	a, err := d.app(ctx)
+	e, err := d.engine(ctx)
 	if err != nil {
 		return err
 	}
-	if err := a.gateway.Forget(ctx, u.ID, ids); err != nil {
+	if err := e.Gateway.Forget(ctx, u.ID, ids); err != nil {
 		if errors.Is(err, core.ErrNotFound) {
 			return fmt.Errorf("there is no message %d", f.Message)
 		}
@@ -96,7 +95,7 @@ func (f forgetCmd) verify(ctx context.Context, d *desk, u core.User) error {
 	if err := d.store.Scrub(ctx); err != nil {
 		return err
 	}
-	found, err := traces(ctx, d.store, u.ID, strings.TrimSpace(f.Verify))
+	found, err := engine.Traces(ctx, d.store, u.ID, strings.TrimSpace(f.Verify))
 	if err != nil {
 		return err
 	}
@@ -118,41 +117,4 @@ func (f forgetCmd) verify(ctx context.Context, d *desk, u core.User) error {
 		return errSilent
 	}
 	return err
-}
-
-// traces lists where a text still stands of a user: as it is, and as it is written
-// in JSON, which some of what is kept is.
-func traces(ctx context.Context, s store, user core.UserID, text string) ([]core.Trace, error) {
-	var out []core.Trace
-	seen := map[core.Trace]bool{}
-	for _, form := range forms(text) {
-		found, err := s.Traces(ctx, user, form)
-		if err != nil {
-			return nil, err
-		}
-		for _, t := range found {
-			if !seen[t] {
-				seen[t], out = true, append(out, t)
-			}
-		}
-	}
-	return out, nil
-}
-
-// forms are the ways in which a text is written, each once.
-func forms(text string) []string {
-	out := []string{text}
-	for _, safe := range []bool{true, false} {
-		var b strings.Builder
-		e := json.NewEncoder(&b)
-		e.SetEscapeHTML(safe)
-		if e.Encode(text) != nil {
-			continue
-		}
-		quoted := strings.TrimSpace(b.String())
-		if form := quoted[1 : len(quoted)-1]; !slices.Contains(out, form) {
-			out = append(out, form)
-		}
-	}
-	return out
 }

@@ -14,7 +14,9 @@ import (
 
 	"github.com/everthread/everthread/core"
 	"github.com/everthread/everthread/core/disk"
+	"github.com/everthread/everthread/core/engine"
 	"github.com/everthread/everthread/core/history"
+	"github.com/everthread/everthread/core/job"
 	"github.com/everthread/everthread/core/trust"
 )
 
@@ -37,11 +39,11 @@ func (c importCmd) Run(ctx context.Context, d *desk) error {
 	if err != nil {
 		return err
 	}
-	a, err := d.app(ctx)
+	e, err := d.engine(ctx)
 	if err != nil {
 		return err
 	}
-	o := history.Options{Zone: u.Settings.Location(a.calendar.Zone), Now: clock()()}
+	o := history.Options{Zone: u.Settings.Location(e.Calendar.Zone), Now: clock()()}
 	if c.Zone != "" {
 		if o.Zone, err = time.LoadLocation(c.Zone); err != nil {
 			return errUsage{fmt.Errorf("%s is no time zone such as Europe/Paris", c.Zone)}
@@ -53,7 +55,7 @@ func (c importCmd) Run(ctx context.Context, d *desk) error {
 	}
 	defer file.Close()
 	d.tell("Reading " + filepath.Base(c.File) + " …")
-	survey, err := history.NewSurvey(file, c.Format, o, c.Me, u.Name, func(t time.Time) string { return a.calendar.Day(u.Settings, t).Label })
+	survey, err := history.NewSurvey(file, c.Format, o, c.Me, u.Name, func(t time.Time) string { return e.Calendar.Day(u.Settings, t).Label })
 	if err != nil {
 		return c.explain(err)
 	}
@@ -63,7 +65,7 @@ func (c importCmd) Run(ctx context.Context, d *desk) error {
 			fmt.Fprintf(w, "Nothing was changed. Without --dry-run it becomes %s's.\n", u.Name)
 		})
 	}
-	return c.bring(ctx, d, a, u, file, o, survey)
+	return c.bring(ctx, d, e, u, file, o, survey)
 }
 
 // explain says what to do about an archive that is not brought in.
@@ -74,16 +76,16 @@ func (c importCmd) explain(err error) error {
 	return fmt.Errorf("%s cannot be read as %s: %w", filepath.Base(c.File), c.Format, err)
 }
 
-func (c importCmd) bring(ctx context.Context, d *desk, a *app, u core.User, file *history.Archive, o history.Options, s *history.Survey) error {
-	embedding, err := a.embedders.name(ctx, u.ID)
+func (c importCmd) bring(ctx context.Context, d *desk, e *engine.Engine, u core.User, file *history.Archive, o history.Options, s *history.Survey) error {
+	embedding, err := e.Embedders.Name(ctx, u.ID)
 	if err != nil {
 		return err
 	}
 	began := time.Now()
-	i := &history.Importer{Store: d.store, Tokens: a.tokens, User: u, Embedding: embedding, Summaries: !c.NoSummaries, Now: clock(), Wait: pause,
-		Calendar: a.calendar,
-		Media:    &history.Media{Dir: filepath.Join(d.cfg.DataDir, "media"), Max: int64(d.cfg.Media.MaxBytes)},
-		Admit:    func(r core.Reminder) error { return a.reminders.Settings.Admit(r, clock()()) }, MaxReminders: d.cfg.Reminders.MaxActive,
+	i := &history.Importer{Store: d.store, Tokens: e.Tokens, User: u, Embedding: embedding, Summaries: !c.NoSummaries, Now: clock(), Wait: job.Wait,
+		Calendar: e.Calendar,
+		Media:    &history.Media{Dir: e.Files.Dir, Max: e.Files.Max},
+		Admit:    func(r core.Reminder) error { return e.Reminders.Settings.Admit(r, clock()()) }, MaxReminders: d.cfg.Reminders.MaxActive,
 		Progress: d.importing(s.Messages, began)}
 	out, err := i.Run(ctx, file, c.Format, o, s)
 	if err != nil {

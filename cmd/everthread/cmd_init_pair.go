@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"net"
 	"path/filepath"
 	"slices"
@@ -15,6 +16,8 @@ import (
 	"github.com/everthread/everthread/cmd/everthread/setup"
 	"github.com/everthread/everthread/configs"
 	"github.com/everthread/everthread/core"
+	"github.com/everthread/everthread/core/engine"
+	"github.com/everthread/everthread/core/job"
 	"github.com/everthread/everthread/core/people"
 )
 
@@ -95,18 +98,18 @@ func (b *beginning) serveWhile(ctx context.Context, cfg configs.Config, log *zap
 		return err
 	}
 	defer shut()
-	a, err := build(h, chs)
+	a, err := newApp(h, chs)
 	if err != nil {
 		return err
 	}
-	if err := a.takeOver(ctx); err != nil {
+	if err := a.TakeOver(ctx); err != nil {
 		return err
 	}
 	serving, stop := context.WithCancel(ctx)
 	defer stop()
 	ended := make(chan error, 1)
 	go func() {
-		ended <- a.serve(serving, ln)
+		ended <- a.serve(serving, ln, nil)
 		stop()
 	}()
 	err = f(serving, a)
@@ -116,7 +119,7 @@ func (b *beginning) serveWhile(ctx context.Context, cfg configs.Config, log *zap
 
 // pair shows the owner how to come, and waits for them.
 func (b *beginning) pair(ctx context.Context, a *app) error {
-	owner, code, err := a.people.EnsureOwner(ctx)
+	owner, code, err := a.People.EnsureOwner(ctx)
 	if err != nil {
 		return err
 	}
@@ -127,7 +130,7 @@ func (b *beginning) pair(ctx context.Context, a *app) error {
 		b.say(b.Own)
 		return nil
 	}
-	if !slices.ContainsFunc(a.channels, func(ch core.Channel) bool { return !people.Own(ch.Name()) && !a.Capabilities(ch.Name()).Personal }) {
+	if !slices.ContainsFunc(slices.Collect(maps.Keys(a.Channels)), func(name string) bool { return !people.Own(name) && !a.Channels.Capabilities(name).Personal }) {
 		return nil
 	}
 	b.showCode(code)
@@ -147,14 +150,14 @@ func (b *beginning) pair(ctx context.Context, a *app) error {
 
 // showPage shows a link that signs the owner in to the web page.
 func (b *beginning) showPage(ctx context.Context, a *app, owner core.User) error {
-	if !a.cfg.Channels.Web.Enabled {
+	if !a.Config.Channels.Web.Enabled {
 		return nil
 	}
-	code, stored, err := a.people.NewWebCode(owner.ID, firstLife)
+	code, stored, err := a.People.NewWebCode(owner.ID, firstLife)
 	if err == nil {
 		err = a.store.PutCode(ctx, stored)
 	}
-	b.report.Page = signIn(a.cfg, code)
+	b.report.Page = engine.SignIn(a.Config, code)
 	b.sayf(b.WebLink, b.report.Page)
 	return err
 }
@@ -176,7 +179,7 @@ func (b *beginning) showCode(code string) {
 // await waits until an address is the owner's, and until it was answered.
 func (b *beginning) await(ctx context.Context, a *app, owner core.UserID) error {
 	err := until(ctx, func() (bool, error) {
-		ids, err := a.people.Identities(ctx, owner)
+		ids, err := a.People.Identities(ctx, owner)
 		n := slices.IndexFunc(ids, func(i core.Identity) bool { return !people.Own(i.Address.Channel) })
 		if n >= 0 {
 			b.report.Paired = ids[n].Address.Channel
@@ -209,6 +212,6 @@ func until(ctx context.Context, is func() (bool, error)) error {
 		if err != nil || yes {
 			return err
 		}
-		pause(ctx, 5*firstLook)
+		job.Wait(ctx, 5*firstLook)
 	}
 }

@@ -21,6 +21,7 @@ import (
 	"github.com/everthread/everthread/cmd/everthread/setup"
 	"github.com/everthread/everthread/configs"
 	"github.com/everthread/everthread/core"
+	"github.com/everthread/everthread/core/engine"
 	"github.com/everthread/everthread/core/llm"
 	"github.com/everthread/everthread/core/llm/openai"
 	"github.com/everthread/everthread/core/llm/tokens"
@@ -134,7 +135,7 @@ func reason(err error) setup.Reason {
 func (t trials) Model(ctx context.Context, m setup.Model) error {
 	c := t.given.LLM
 	c.Provider, c.BaseURL, c.APIKey, c.Model = m.Provider, m.BaseURL, configs.Secret(m.Key), m.Name
-	made, err := model(c, tokens.New(), nil)
+	made, err := engine.Model(c, tokens.New(), nil)
 	if err != nil {
 		return err
 	}

@@ -10,9 +10,8 @@ import (
 
 	"github.com/everthread/everthread/adapters/mcp"
 	"github.com/everthread/everthread/core"
+	"github.com/everthread/everthread/core/engine"
 	"github.com/everthread/everthread/core/llm/tokens"
-	"github.com/everthread/everthread/core/memory"
-	"github.com/everthread/everthread/core/recall"
 )
 
 type mcpCmd struct {
@@ -39,18 +38,15 @@ func (m mcpCmd) Run(ctx context.Context, d *desk) error {
 
 // tools are those of recall and memory, over the desk's store.
 func (d *desk) tools() ([]core.Tool, error) {
-	analyzer, err := newAnalyzer(d.cfg)
+	embedders, err := engine.NewEmbedders(newHolder(d.cfg, zap.NewNop(), d.store, clock()).Process, nil)
 	if err != nil {
 		return nil, err
 	}
-	embedders, err := newHolder(d.cfg, zap.NewNop(), d.store, clock()).newEmbedders()
+	searcher, err := engine.NewSearcher(d.cfg, d.store, embedders.Of, tokens.New(), zap.NewNop())
 	if err != nil {
 		return nil, err
 	}
-	searcher := newSearcher(d.cfg, d.store, analyzer, embedders.of, tokens.New(), zap.NewNop())
-	kept := &memory.Memory{Store: d.store, Signals: searcher, Embed: embedders.name,
-		Settings: memory.Settings{SemanticWeight: d.cfg.Recall.SemanticWeight, LexicalWeight: d.cfg.Recall.LexicalWeight, Candidates: d.cfg.Recall.Candidates}}
-	return append(recall.Tools(searcher, recall.UserNames(d.store)), kept.Tools()...), nil
+	return engine.ReadingTools(searcher, engine.NewMemory(d.cfg, d.store, searcher, embedders), d.store), nil
 }
 
 // noter makes changes in the store.

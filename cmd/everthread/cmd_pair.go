@@ -69,11 +69,11 @@ func (p pairApproveCmd) Run(ctx context.Context, d *desk) error {
 	if err != nil {
 		return explainCode(err)
 	}
-	a, err := d.app(ctx)
+	eng, err := d.engine(ctx)
 	if err != nil {
 		return err
 	}
-	if err := a.gateway.Receive(ctx, noted.Released...); err != nil {
+	if err := eng.Gateway.Receive(ctx, noted.Released...); err != nil {
 		return fmt.Errorf("they are let in; what they wrote is answered within a minute by the server: %w", err)
 	}
 	return d.show(map[string]any{"approved": true, "messages": len(noted.Released)}, func(w io.Writer) {

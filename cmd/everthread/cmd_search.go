@@ -12,6 +12,7 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/everthread/everthread/core"
+	"github.com/everthread/everthread/core/engine"
 	"github.com/everthread/everthread/core/llm/tokens"
 	"github.com/everthread/everthread/core/recall"
 	"github.com/everthread/everthread/core/trust"
@@ -82,15 +83,14 @@ func (s searchCmd) Run(ctx context.Context, d *desk) error {
 	if err != nil {
 		return fmt.Errorf("default_timezone: %w", err)
 	}
-	analyzer, err := newAnalyzer(d.cfg)
+	embedders, err := engine.NewEmbedders(newHolder(d.cfg, zap.NewNop(), d.store, clock()).Process, nil)
 	if err != nil {
 		return err
 	}
-	embedders, err := newHolder(d.cfg, zap.NewNop(), d.store, clock()).newEmbedders()
+	searcher, err := engine.NewSearcher(d.cfg, d.store, embedders.Of, tokens.New(), zap.NewNop())
 	if err != nil {
 		return err
 	}
-	searcher := newSearcher(d.cfg, d.store, analyzer, embedders.of, tokens.New(), zap.NewNop())
 	v := searchView{zone: u.Settings.Location(zone), full: s.Explain, Hits: []hitView{}}
 	r, err := searcher.Search(ctx, core.SearchQuery{User: u.ID, Query: strings.Join(s.Words, " "), Day: s.Day, Recency: s.Recency, Limit: s.Limit, Matching: true,
 		MinScore: s.MinScore, Now: clock()(), Location: v.zone, Names: recall.NamesOf(u)})

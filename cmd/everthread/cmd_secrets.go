@@ -15,6 +15,7 @@ import (
 	"github.com/everthread/everthread/configs"
 	"github.com/everthread/everthread/core"
 	"github.com/everthread/everthread/core/backup"
+	"github.com/everthread/everthread/core/engine"
 	"github.com/everthread/everthread/core/seal"
 )
 
@@ -104,7 +105,7 @@ func rotateConfigured(ctx context.Context, c *console, cfg configs.Config) error
 		return err
 	}
 	defer st.Close()
-	s, err := newSealer(cfg)
+	s, err := engine.NewSealer(cfg)
 	if err != nil {
 		return err
 	}
@@ -153,7 +154,7 @@ func sealedAs(v core.Sealed) string {
 	case core.SealedState:
 		return v.Account + " " + v.Key
 	}
-	return ownKey
+	return engine.OwnKey
 }
 
 // nextKey is the key that a rotation which was killed was changing to; empty: none was.

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"net"
 	"net/http"
 	"slices"
@@ -16,6 +17,8 @@ import (
 	"github.com/everthread/everthread/adapters/web"
 	"github.com/everthread/everthread/configs"
 	"github.com/everthread/everthread/core"
+	"github.com/everthread/everthread/core/engine"
+	"github.com/everthread/everthread/core/job"
 	"github.com/everthread/everthread/core/people"
 )
 
@@ -92,25 +95,26 @@ func serveStore(ctx context.Context, cfg configs.Config, log *zap.Logger) error 
 	if err := awaitStore(ctx, cfg, st, ln, log); err != nil || ctx.Err() != nil {
 		return err
 	}
-	h := newHolder(cfg, log, st, clock())
-	h.counts()
+	h, err := newServing(cfg, log, st)
+	if err != nil {
+		return err
+	}
 	chs, shut, err := h.channels(ctx)
 	if err != nil {
 		return err
 	}
 	defer shut()
-	a, err := build(h, chs)
+	a, err := newApp(h, chs)
 	if err != nil {
 		return err
 	}
-	a.metricsAt = metricsAt
-	if err := a.takeOver(ctx); err != nil {
+	if err := a.TakeOver(ctx); err != nil {
 		return err
 	}
 	if err := a.welcome(ctx, ln.Addr()); err != nil {
 		return err
 	}
-	err = a.serve(ctx, ln)
+	err = a.serve(ctx, ln, metricsAt)
 	end, cancel := context.WithTimeout(context.WithoutCancel(ctx), graceHTTP)
 	defer cancel()
 	if err := stopTracing(end); err != nil {
@@ -127,19 +131,6 @@ func listenOn(key, address string) (net.Listener, error) {
 		return nil, fmt.Errorf("listen on %s: %w; set %s to an address that is free", address, cause(err), key)
 	}
 	return ln, nil
-}
-
-// takeOver frees what a process that died on the embedded store had claimed: it
-// was the only server, as this one is now, so nothing has to lapse first.
-func (a *app) takeOver(ctx context.Context) error {
-	if a.cfg.DatabaseURL != "" {
-		return nil
-	}
-	n, err := a.store.Lapse(ctx)
-	if n > 0 {
-		a.log.Info("going on with what was under way when the gateway ended", zap.Int("jobs", n))
-	}
-	return err
 }
 
 // cause is the innermost reason of a network error.
@@ -170,7 +161,7 @@ func awaitStore(ctx context.Context, cfg configs.Config, st store, ln net.Listen
 			return explainStore(cfg, err)
 		}
 		log.Warn("the database does not answer; check that it runs and that database_url is right", zap.Duration("next_try", wait), zap.Error(err))
-		pause(ctx, wait)
+		job.Wait(ctx, wait)
 	}
 }
 
@@ -212,7 +203,7 @@ func (l *lent) deadline(t time.Time) error {
 
 // welcome makes the owner at the first start and says what to do next.
 func (a *app) welcome(ctx context.Context, addr net.Addr) error {
-	owner, code, err := a.people.EnsureOwner(ctx)
+	owner, code, err := a.People.EnsureOwner(ctx)
 	if err != nil {
 		return fmt.Errorf("make the owner: %w", err)
 	}
@@ -220,33 +211,28 @@ func (a *app) welcome(ctx context.Context, addr net.Addr) error {
 	if err != nil {
 		return fmt.Errorf("list personal agents: %w", err)
 	}
-	names, apps := make([]string, 0, len(a.channels)), 0
-	for _, ch := range a.channels {
-		if !a.Capabilities(ch.Name()).Personal || len(keys) > 0 { // it waits for the first key
-			names = append(names, ch.Name())
-			if !people.Own(ch.Name()) {
-				apps++
-			}
-		}
-		if c, ok := ch.(core.Carrier); ok {
-			for _, other := range c.Carries() {
-				names = append(names, other.Name())
-			}
+	names, apps := slices.Sorted(maps.Keys(a.Channels)), 0
+	if len(keys) == 0 { // it waits for the first key
+		names = slices.DeleteFunc(names, func(name string) bool { return a.Channels.Capabilities(name).Personal })
+	}
+	for _, name := range names {
+		if !people.Own(name) {
+			apps++
 		}
 	}
-	a.log.Info("everthread is up", zap.String("version", version), zap.String("http", addr.String()), zap.String("model", a.cfg.LLM.Provider),
-		zap.Strings("channels", names), zap.String("database", databaseName(a.cfg)))
+	a.Log.Info("everthread is up", zap.String("version", version), zap.String("http", addr.String()), zap.String("model", a.Config.LLM.Provider),
+		zap.Strings("channels", names), zap.String("database", databaseName(a.Config)))
 	if apps == 0 {
-		a.log.Info("no messaging app is configured: to talk at once open the web page or run `everthread chat`; for Telegram get a token from @BotFather and set channels.telegram.token (EVERTHREAD_CHANNELS_TELEGRAM_TOKEN)")
+		a.Log.Info("no messaging app is configured: to talk at once open the web page or run `everthread chat`; for Telegram get a token from @BotFather and set channels.telegram.token (EVERTHREAD_CHANNELS_TELEGRAM_TOKEN)")
 	}
 	if code != "" {
-		a.log.Info("no address is the owner's yet: send this message to any channel to make yours the owner's", zap.String("message", "/start "+code))
+		a.Log.Info("no address is the owner's yet: send this message to any channel to make yours the owner's", zap.String("message", "/start "+code))
 	}
 	if err := a.firstLink(ctx, owner); err != nil {
 		return fmt.Errorf("make a link to the web page: %w", err)
 	}
-	if a.cfg.LLM.Provider == "demo" {
-		a.log.Info("the demo model answers: it understands nothing; set llm.provider, llm.model and llm.api_key for a real one")
+	if a.Config.LLM.Provider == "demo" {
+		a.Log.Info("the demo model answers: it understands nothing; set llm.provider, llm.model and llm.api_key for a real one")
 	}
 	return nil
 }
@@ -256,19 +242,19 @@ const firstLife = time.Hour
 
 // firstLink logs a link to the web page as long as the owner has not been there.
 func (a *app) firstLink(ctx context.Context, owner core.User) error {
-	if !a.cfg.Channels.Web.Enabled {
+	if !a.Config.Channels.Web.Enabled {
 		return nil
 	}
-	ids, err := a.people.Identities(ctx, owner.ID)
+	ids, err := a.People.Identities(ctx, owner.ID)
 	if err != nil || slices.ContainsFunc(ids, func(i core.Identity) bool { return i.Address.Channel == web.Name }) {
 		return err
 	}
-	code, stored, err := a.people.NewWebCode(owner.ID, firstLife)
+	code, stored, err := a.People.NewWebCode(owner.ID, firstLife)
 	if err == nil {
 		err = a.store.PutCode(ctx, stored)
 	}
 	if err == nil {
-		a.log.Info("open the web page with this link; it works once, for an hour", zap.String("url", signIn(a.cfg, code)))
+		a.Log.Info("open the web page with this link; it works once, for an hour", zap.String("url", engine.SignIn(a.Config, code)))
 	}
 	return err
 }

@@ -5,13 +5,12 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"path/filepath"
 	"strconv"
 	"strings"
 	"time"
 
-	"github.com/everthread/everthread/configs"
 	"github.com/everthread/everthread/core"
+	"github.com/everthread/everthread/core/engine"
 	"github.com/everthread/everthread/core/people"
 	"github.com/everthread/everthread/core/trust"
 )
@@ -24,7 +23,7 @@ type usersDeleteCmd struct {
 
 // Run deletes a user, really, after it asked.
 func (u usersDeleteCmd) Run(ctx context.Context, d *desk) error {
-	l := newDeleter(d.cfg, d.store)
+	l := engine.NewDeleter(d.cfg, d.store, crash)
 	user, err := d.user(ctx, u.User)
 	if id, wrong := strconv.ParseInt(u.User, 10, 64); err != nil && wrong == nil && u.Verify && id > 0 {
 		if err := l.Finish(ctx, core.UserID(id)); err != nil {
@@ -87,11 +86,6 @@ func (d *desk) verifyGone(ctx context.Context, l *people.Deleter, user core.User
 		return errSilent
 	}
 	return err
-}
-
-// newDeleter deletes accounts of a store.
-func newDeleter(c configs.Config, s store) *people.Deleter {
-	return &people.Deleter{Store: s, Media: filepath.Join(c.DataDir, "media"), Crash: crash}
 }
 
 // steps shows long work of several steps: on a terminal in one line, else each

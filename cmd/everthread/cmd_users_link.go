@@ -6,11 +6,11 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"strings"
 	"time"
 
-	"github.com/everthread/everthread/configs"
 	"github.com/everthread/everthread/core"
+	"github.com/everthread/everthread/core/engine"
+	"github.com/everthread/everthread/core/job"
 	"github.com/everthread/everthread/core/people"
 )
 
@@ -71,15 +71,10 @@ func (d *desk) webLink(ctx context.Context, u core.User) error {
 	if err := d.store.PutCode(ctx, stored); err != nil {
 		return err
 	}
-	url := signIn(d.cfg, code)
+	url := engine.SignIn(d.cfg, code)
 	return d.show(map[string]any{"user_id": u.ID, "url": url, "expires_at": stored.Expires}, func(w io.Writer) {
 		fmt.Fprintf(w, "%s\nThe link signs %s in. It works once, within %s.\n", url, u.Name, counted(int(d.cfg.Channels.Web.LinkLife.Minutes()), "minute"))
 	})
-}
-
-// signIn is the address at which a code signs somebody in to the web page.
-func signIn(c configs.Config, code string) string {
-	return strings.TrimRight(c.HTTP.PublicURL, "/") + "/signin?code=" + code
 }
 
 // counts are how many messages are found of users.
@@ -112,7 +107,7 @@ func (d *desk) carry(ctx context.Context, id core.MoveID) error {
 			fmt.Fprintf(d.err, "%s: %s\n", m.Phase, counted(m.Rows, "row"))
 		}
 		if wait > 0 {
-			pause(ctx, wait)
+			job.Wait(ctx, wait)
 		}
 		if ctx.Err() != nil {
 			return ctx.Err()

@@ -17,6 +17,8 @@ import (
 
 	"github.com/everthread/everthread/configs"
 	"github.com/everthread/everthread/core"
+	"github.com/everthread/everthread/core/engine"
+	"github.com/everthread/everthread/core/job"
 	"github.com/everthread/everthread/core/text"
 )
 
@@ -104,11 +106,12 @@ func (r continuityReport) write(w io.Writer) {
 // stage is a whole gateway with channels that are played by the scenes, and a
 // clock that they move.
 type stage struct {
-	*app
+	*engine.Engine
 	channels map[string]*prop
 	mu       sync.Mutex
 	offset   time.Duration
 	start    time.Time
+	store    store
 	events   int
 }
 
@@ -157,15 +160,14 @@ func playScenes(ctx context.Context, c configs.Config, list scenes, progress io.
 	defer s.store.Close()
 	ctx, stop := context.WithCancel(ctx)
 	group, ctx := errgroup.WithContext(ctx)
-	group.Go(func() error { return s.gateway.Run(ctx, time.Second) })
-	group.Go(func() error { return s.background(ctx) })
+	group.Go(func() error { return s.Work(ctx, time.Second) })
 	right := 0
 	for _, sc := range list.Scenes {
 		fmt.Fprintln(progress, sc.Name)
 		answer, err := s.play(ctx, sc, list.Fillers[sc.Language])
 		if err != nil {
 			stop()
-			return report, errors.Join(fmt.Errorf("scene %s: %w", sc.Name, err), ignoreCancel(group.Wait()))
+			return report, errors.Join(fmt.Errorf("scene %s: %w", sc.Name, err), group.Wait())
 		}
 		r := sceneResult{Name: sc.Name, Ask: sc.Ask, Answer: answer, Right: holds(answer, sc.Expect)}
 		if r.Right {
@@ -175,7 +177,7 @@ func playScenes(ctx context.Context, c configs.Config, list scenes, progress io.
 	}
 	report.Score = float64(right) / float64(len(list.Scenes))
 	stop()
-	return report, ignoreCancel(group.Wait())
+	return report, group.Wait()
 }
 
 func setStage(ctx context.Context, c configs.Config) (*stage, error) {
@@ -187,13 +189,13 @@ func setStage(ctx context.Context, c configs.Config) (*stage, error) {
 	if err := st.Migrate(ctx); err != nil {
 		return nil, err
 	}
-	s := &stage{channels: map[string]*prop{}, start: time.Now()}
+	s := &stage{channels: map[string]*prop{}, start: time.Now(), store: st}
 	var props []core.Channel
 	for _, name := range []string{"telegram", "whatsapp"} {
 		s.channels[name] = &prop{name, make(chan string, 64)}
 		props = append(props, s.channels[name])
 	}
-	s.app, err = build(newHolder(c, zap.NewNop(), st, s.clock), props)
+	s.Engine, err = newHolder(c, zap.NewNop(), st, s.clock).engine(props)
 	return s, err
 }
 
@@ -251,7 +253,7 @@ func (s *stage) say(ctx context.Context, to core.Address, text string) (string, 
 	s.events++
 	now := s.clock()
 	in := core.Inbound{Address: to, EventID: fmt.Sprint(s.events), NativeID: fmt.Sprint(s.events), Kind: core.InMessage, Text: text, SentAt: now}
-	if err := s.gateway.Receive(ctx, in); err != nil {
+	if err := s.Gateway.Receive(ctx, in); err != nil {
 		return "", err
 	}
 	var out []string
@@ -285,7 +287,7 @@ func (s *stage) quiet(ctx context.Context, to core.Address) (bool, error) {
 		if len(s.channels[to.Channel].sent) > 0 {
 			return false, nil
 		}
-		pause(ctx, 5*time.Millisecond)
+		job.Wait(ctx, 5*time.Millisecond)
 	}
 	return false, ctx.Err()
 }
@@ -293,10 +295,10 @@ func (s *stage) quiet(ctx context.Context, to core.Address) (bool, error) {
 // goOn lets time pass, and the days that ended be summarised.
 func (s *stage) goOn(ctx context.Context, user core.UserID, d time.Duration) error {
 	s.wait(d)
-	if err := s.summary.Finalize(ctx); err != nil {
+	if err := s.Finalize(ctx); err != nil {
 		return err
 	}
-	for until := time.Now().Add(sayFor); time.Now().Before(until); pause(ctx, 10*time.Millisecond) {
+	for until := time.Now().Add(sayFor); time.Now().Before(until); job.Wait(ctx, 10*time.Millisecond) {
 		due, err := s.store.DueSegments(ctx, s.clock(), 1)
 		if err != nil {
 			return err

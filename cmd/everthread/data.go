@@ -17,6 +17,7 @@ import (
 	"github.com/everthread/everthread/configs"
 	"github.com/everthread/everthread/core"
 	"github.com/everthread/everthread/core/backup"
+	"github.com/everthread/everthread/core/engine"
 	"github.com/everthread/everthread/core/trust"
 )
 
@@ -182,20 +183,20 @@ func explainStore(c configs.Config, err error) error {
 	return fmt.Errorf("the database in %s cannot be used: %w", c.DataDir, err)
 }
 
-// app wires a process over the desk's store that receives and works but runs no
-// channel. It logs nothing but errors.
-func (d *desk) app(ctx context.Context) (*app, error) {
+// engine makes the engine of a process over the desk's store that receives and works but
+// runs no channel. It logs nothing but errors.
+func (d *desk) engine(ctx context.Context) (*engine.Engine, error) {
 	h := newHolder(d.cfg, zap.NewNop(), d.store, clock())
 	chs, shut, err := h.channels(ctx)
 	if err != nil {
 		return nil, err
 	}
 	d.atEnd = append(d.atEnd, shut)
-	a, err := build(h, chs)
+	e, err := h.engine(chs)
 	if err == nil {
-		d.atEnd = append(d.atEnd, func() { a.ledger.Close(context.WithoutCancel(ctx)) })
+		d.atEnd = append(d.atEnd, func() { e.Ledger.Close(context.WithoutCancel(ctx)) })
 	}
-	return a, err
+	return e, err
 }
 
 // user finds the user that --user names, by id or name; the owner if it is empty.

@@ -15,6 +15,7 @@ import (
 	"github.com/everthread/everthread/adapters/whatsapp/agent"
 	"github.com/everthread/everthread/configs"
 	"github.com/everthread/everthread/core"
+	"github.com/everthread/everthread/core/engine"
 	"github.com/everthread/everthread/core/llm/transcribe"
 )
 
@@ -97,7 +98,7 @@ func checkMatrix(ctx context.Context, h *holder) []finding {
 
 // checkTranscription sends a second of silence.
 func checkTranscription(ctx context.Context, c configs.Config) finding {
-	t, ok := transcriber(c.Transcription, nil).(*transcribe.Transcriber)
+	t, ok := engine.Transcriber(c.Transcription, nil).(*transcribe.Transcriber)
 	if !ok {
 		return fine("transcription", "none is configured: voice notes are kept, but not read; set transcription.model")
 	}

@@ -11,13 +11,15 @@ import (
 
 	"github.com/everthread/everthread/configs"
 	"github.com/everthread/everthread/core/agent/mcp"
+	"github.com/everthread/everthread/core/engine"
+	"github.com/everthread/everthread/core/job"
 	llmembed "github.com/everthread/everthread/core/llm/embed"
 	"github.com/everthread/everthread/core/llm/tokens"
 )
 
 // checkEmbeddings embeds two sentences.
 func checkEmbeddings(ctx context.Context, c configs.Config) finding {
-	e, config, err := newEmbedder(c, nil)
+	e, config, err := engine.Embedder(c, nil)
 	if err != nil || e == nil {
 		return verdict("embeddings", err, "none are configured: search goes by words; set embeddings.provider for search by meaning")
 	}
@@ -57,11 +59,11 @@ func checkServers(ctx context.Context, c configs.Config) []finding {
 	}
 	ctx, cancel := context.WithTimeout(ctx, checkTimeout)
 	defer cancel()
-	client := mcp.New(mcp.Options{Servers: servers(c.Agent.MCPServers), Version: version, Tokenizer: tokens.New(), Log: zap.NewNop(), Now: time.Now, Rand: rand.Float64})
+	client := mcp.New(mcp.Options{Servers: engine.Servers(c.Agent.MCPServers), Version: version, Tokenizer: tokens.New(), Log: zap.NewNop(), Now: time.Now, Rand: rand.Float64})
 	done := make(chan error, 1)
 	go func() { done <- client.Run(ctx) }()
 	for ctx.Err() == nil && slices.ContainsFunc(client.Status(), func(s mcp.Status) bool { return !s.Up && s.Error == "" }) {
-		pause(ctx, 50*time.Millisecond)
+		job.Wait(ctx, 50*time.Millisecond)
 	}
 	status := client.Status()
 	cancel()

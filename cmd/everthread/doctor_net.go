@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/everthread/everthread/configs"
+	"github.com/everthread/everthread/core/trust/egress"
 )
 
 // maxSkew is how far the clock may be off: signatures and "which day is it" bear
@@ -77,4 +78,10 @@ func get(ctx context.Context, address string) (answer, error) {
 	defer resp.Body.Close()
 	body, err := io.ReadAll(io.LimitReader(resp.Body, 1<<20))
 	return answer{resp, body}, err
+}
+
+// ask sends one request to an address that the operator wrote.
+func ask(req *http.Request) (*http.Response, error) {
+	req.Close = true
+	return (*egress.Gate)(nil).Client(req.URL.String()).Do(req)
 }

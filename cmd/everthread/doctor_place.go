@@ -16,6 +16,7 @@ import (
 	"github.com/everthread/everthread/configs"
 	"github.com/everthread/everthread/core"
 	"github.com/everthread/everthread/core/backup"
+	"github.com/everthread/everthread/core/engine"
 )
 
 // checkListening reports whether the gateway can listen where it is to, or does already.
@@ -124,9 +125,9 @@ func checkBackups(ctx context.Context, c configs.Config, now time.Time) []findin
 		return nil // told already, or nothing to lose
 	}
 	defer st.Close()
-	newest, err := backup.Newest(backupDir(c))
+	newest, err := backup.Newest(engine.BackupDir(c))
 	if err != nil && !errors.Is(err, os.ErrPermission) {
-		return []finding{verdict(check, fmt.Errorf("%w; make %s readable, or set backup.dir", bare(err), backupDir(c)), "")}
+		return []finding{verdict(check, fmt.Errorf("%w; make %s readable, or set backup.dir", bare(err), engine.BackupDir(c)), "")}
 	}
 	if c.Backup.Cron != "" {
 		return []finding{checkSchedule(ctx, c, st, newest, since, now)}
@@ -141,7 +142,7 @@ func checkBackups(ctx context.Context, c configs.Config, now time.Time) []findin
 		return []finding{fine(check, "none yet: "+how)}
 	}
 	if newest.IsZero() {
-		return []finding{problem(check, fmt.Sprintf("there is none in %s: a disk that dies takes everything; %s, or run `everthread backup`", backupDir(c), how))}
+		return []finding{problem(check, fmt.Sprintf("there is none in %s: a disk that dies takes everything; %s, or run `everthread backup`", engine.BackupDir(c), how))}
 	}
 	return []finding{problem(check, fmt.Sprintf("the newest is of %s: %s, or run `everthread backup`", at(newest), how))}
 }
@@ -149,7 +150,7 @@ func checkBackups(ctx context.Context, c configs.Config, now time.Time) []findin
 // checkSchedule reports whether the clock's last backup was made.
 func checkSchedule(ctx context.Context, c configs.Config, st store, newest, since, now time.Time) finding {
 	const check = "backups"
-	last, due, err := backupTimes(ctx, c, st)
+	last, due, err := engine.BackupTimes(ctx, c, st)
 	if err != nil {
 		return verdict(check, err, "")
 	}
@@ -161,7 +162,7 @@ func checkSchedule(ctx context.Context, c configs.Config, st store, newest, sinc
 		if !newest.IsZero() {
 			what = "the newest is of " + at(newest)
 		}
-		return problem(check, fmt.Sprintf("%s, and one has been due since %s: the gateway makes it while it runs, and its log says why it could not; %s has to be writable and have room", what, at(due), backupDir(c)))
+		return problem(check, fmt.Sprintf("%s, and one has been due since %s: the gateway makes it while it runs, and its log says why it could not; %s has to be writable and have room", what, at(due), engine.BackupDir(c)))
 	}
 	if newest.IsZero() {
 		return fine(check, "the gateway makes the first when it starts")

@@ -4,7 +4,6 @@ import (
 	"context"
 	"crypto/rand"
 	"fmt"
-	"path/filepath"
 
 	"github.com/everthread/everthread/adapters/api"
 	"github.com/everthread/everthread/adapters/mcp"
@@ -17,65 +16,57 @@ import (
 	"github.com/everthread/everthread/core/recall"
 )
 
-// doors are the channels of the gateway itself, for people with a browser and for
-// programs with an API key. They use the gateway, which is made after them.
-func (a *app) doors() ([]core.Channel, error) {
-	var out []core.Channel
-	c := a.cfg.Channels
-	if c.Web.Enabled {
-		page, err := a.page()
-		if err != nil {
-			return nil, err
-		}
-		out = append(out, page)
-	}
-	address, err := client.AddressBehind(a.cfg.HTTP.TrustedProxies)
+// doors are how people with a browser and programs with an API key come in; nil: a door
+// is turned off.
+type doors struct {
+	guard  *client.Guard
+	page   *web.Channel
+	openai *openai.Server
+	api    *api.Server
+	mcp    *mcp.Server // over HTTP
+}
+
+func (a *app) newDoors() (*doors, error) {
+	c := a.Config.Channels
+	address, err := client.AddressBehind(a.Config.HTTP.TrustedProxies)
 	if err != nil {
 		return nil, fmt.Errorf("http.trusted_proxies: %w", err)
 	}
-	a.guard = client.NewGuard(client.GuardOptions{Store: a.store, Address: address, Log: a.log.Named("keys"), Now: a.now})
-	asker := &live.Asker{Hub: a.hub, Receiver: lazyGateway{a}, Store: a.store, Over: a.engine.Over}
+	d := &doors{guard: client.NewGuard(client.GuardOptions{Store: a.Store, Address: address, Log: a.Log.Named("keys"), Now: a.Now})}
+	if c.Web.Enabled {
+		if d.page, err = a.newPage(); err != nil {
+			return nil, err
+		}
+	}
 	if c.OpenAI.Enabled {
-		out = append(out, openai.New(openai.Options{Guard: a.guard, Asker: asker, Director: a.engine, Keeper: a.files, Store: a.store,
-			Embedder: a.ledger.Embedder(a.embedders.system, 0), EmbeddingModel: a.cfg.Embeddings.Model, Tokens: a.tokens, Log: a.log.Named("openai"), Now: a.now}))
-		out = append(out, api.New(api.Options{Guard: a.guard, Asker: asker, Actor: lazyGateway{a}, Store: a.store, Searcher: a.search, Memory: a.memory,
-			Names: recall.UserNames(a.people), Zone: a.calendar.Zone, Log: a.log.Named("api"), Now: a.now}))
+		asker := &live.Asker{Hub: a.Hub, Receiver: a.Gateway, Store: a.Store, Over: a.Turns.Over}
+		d.openai = openai.New(openai.Options{Guard: d.guard, Asker: asker, Director: a.Turns, Keeper: a.Files, Store: a.Store,
+			Embedder: a.Embedders.Shared(), EmbeddingModel: a.Config.Embeddings.Model, Tokens: a.Tokens, Log: a.Log.Named("openai"), Now: a.Now})
+		d.api = api.New(api.Options{Guard: d.guard, Asker: asker, Actor: a.Gateway, Store: a.Store, Searcher: a.Search, Memory: a.Memory,
+			Names: recall.UserNames(a.People), Zone: a.Calendar.Zone, Log: a.Log.Named("api"), Now: a.Now})
 	}
 	if c.MCP.Enabled {
-		a.mcpServer, err = mcp.New(mcp.Options{Tools: append(recall.Tools(a.search, recall.UserNames(a.people)), a.memory.Tools()...), Actor: lazyGateway{a}, Days: a.store,
-			Guard: a.guard, PublicURL: a.cfg.HTTP.PublicURL, Zone: a.calendar.Zone, Version: version, Log: a.log.Named("mcp_server"), Now: a.now})
+		d.mcp, err = mcp.New(mcp.Options{Tools: a.ReadingTools(), Actor: a.Gateway, Days: a.Store, Guard: d.guard,
+			PublicURL: a.Config.HTTP.PublicURL, Zone: a.Calendar.Zone, Version: version, Log: a.Log.Named("mcp_server"), Now: a.Now})
 		if err != nil {
 			return nil, fmt.Errorf("mcp: %w", err)
 		}
 	}
-	return out, nil
+	return d, nil
 }
 
-// page is the web page.
-func (a *app) page() (*web.Channel, error) {
-	h, w := a.cfg.HTTP, a.cfg.Channels.Web
-	return web.New(web.Options{Store: a.store, People: a.people, Hub: a.hub, Gateway: lazyGateway{a}, Files: a.files, Search: a.search, Memory: a.memory, Items: a.memory,
-		Settings: a.settingsPage(), Admin: a.adminPage(), Prices: a.prices(), Sure: a.people.Sure,
-		Prompt: a.rebuild, Calendar: a.calendar, MediaDir: filepath.Join(a.cfg.DataDir, "media"), MediaMax: int64(a.cfg.Media.MaxBytes),
+// newPage is the web page.
+func (a *app) newPage() (*web.Channel, error) {
+	h, w := a.Config.HTTP, a.Config.Channels.Web
+	return web.New(web.Options{Store: a.Store, People: a.People, Hub: a.Hub, Gateway: a.Gateway, Files: a.Files, Search: a.Search,
+		Memory: a.Memory, Items: a.Memory, Settings: a.settingsPage(), Admin: a.adminPage(), Prices: a.prices(), Sure: a.People.Sure,
+		Prompt: a.rebuild, Calendar: a.Calendar, MediaDir: a.Files.Dir, MediaMax: a.Files.Max,
 		Limits:    web.Limits{SignInsPerAddress: w.SignInsPerMinute, SessionLife: w.SessionLife, LivePages: w.LivePages},
-		PublicURL: h.PublicURL, TrustedProxies: h.TrustedProxies, Language: a.cfg.DefaultLanguage, Zone: a.cfg.DefaultTimezone,
-		Log: a.log.Named("web"), Now: a.now, Rand: rand.Reader, Intake: a.intake})
-}
-
-// lazyGateway is the gateway, which is made after those who use it.
-type lazyGateway struct{ *app }
-
-// Receive passes events on.
-func (l lazyGateway) Receive(ctx context.Context, in ...core.Inbound) error {
-	return l.gateway.Receive(ctx, in...)
-}
-
-// Act makes changes, all or none.
-func (l lazyGateway) Act(ctx context.Context, user core.UserID, effects ...core.Effect) (core.Noted, error) {
-	return l.gateway.Act(ctx, user, effects...)
+		PublicURL: h.PublicURL, TrustedProxies: h.TrustedProxies, Language: a.Config.DefaultLanguage, Zone: a.Config.DefaultTimezone,
+		Log: a.Log.Named("web"), Now: a.Now, Rand: rand.Reader, Intake: a.Intake})
 }
 
 // rebuild returns the prompt that a snapshot describes.
 func (a *app) rebuild(ctx context.Context, user core.UserID, s *core.Snapshot) ([]core.ModelMessage, error) {
-	return engine.Rebuild(ctx, a.store, a.cfg, a.tokens, user, s)
+	return engine.Rebuild(ctx, a.Store, a.Config, a.Tokens, user, s)
 }

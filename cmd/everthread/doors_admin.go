@@ -8,8 +8,8 @@ import (
 
 // adminPage is what the owner's page needs.
 func (a *app) adminPage() *web.Admin {
-	return &web.Admin{Store: a.store, NewWebLink: a.newWebLink(), Health: a.health, Check: a.findings}
+	return &web.Admin{Store: a.store, NewWebLink: a.WebLink(), Health: a.health, Check: a.findings}
 }
 
 // findings checks the configuration as `everthread doctor` does.
-func (a *app) findings(ctx context.Context) []finding { return examineConfig(ctx, a.cfg) }
+func (a *app) findings(ctx context.Context) []finding { return examineConfig(ctx, a.Config) }

@@ -7,7 +7,6 @@ import (
 	"io"
 	"maps"
 	"os"
-	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -18,16 +17,15 @@ import (
 	"github.com/everthread/everthread/adapters/whatsapp/agent"
 	"github.com/everthread/everthread/core"
 	"github.com/everthread/everthread/core/export"
-	"github.com/everthread/everthread/core/people"
 )
 
 // settingsPage is what the page of settings needs.
 func (a *app) settingsPage() *web.Settings {
-	c := a.cfg
+	c := a.Config
 	apps := &linkApps{app: a}
-	exporter := &export.Exporter{Store: a.store, Media: os.DirFS(filepath.Join(c.DataDir, "media")), Zone: a.calendar.Zone, Now: a.now}
-	return &web.Settings{Store: a.store, Capabilities: a.capable, NewCode: a.people.NewLinkCode, Apps: apps.list,
-		Embeddings: a.embedders, Agents: agentsPage{a}, Delete: a.deleteUser, Resume: newDeleter(c, a.store).Resume, Traces: a.traces,
+	exporter := &export.Exporter{Store: a.store, Media: os.DirFS(a.Files.Dir), Zone: a.Calendar.Zone, Now: a.Now}
+	return &web.Settings{Store: a.store, Capabilities: a.capable, NewCode: a.People.NewLinkCode, Apps: apps.list,
+		Embeddings: a.Embedders, Agents: agentsPage{a}, Delete: a.Delete, Resume: a.Deleter.Resume, Traces: a.Traces,
 		Export: func(ctx context.Context, w io.Writer, user core.UserID) error {
 			if err := a.store.PutAudit(ctx, user, export.Done(user)); err != nil { // what has left cannot be taken back
 				return err
@@ -39,57 +37,14 @@ func (a *app) settingsPage() *web.Settings {
 
 // capable are the capabilities of a channel, and whether it is there.
 func (a *app) capable(channel string) (core.Capabilities, bool) {
-	for _, ch := range a.channels {
-		if ch.Name() == channel {
-			return a.Capabilities(channel), true
-		}
-		if c, ok := ch.(core.Carrier); ok {
-			for _, other := range c.Carries() {
-				if other.Name() == channel {
-					return a.Capabilities(channel), true
-				}
-			}
-		}
-	}
-	return core.Capabilities{}, false
+	_, ok := a.Channels[channel]
+	return a.Channels.Capabilities(channel), ok
 }
 
 // prices are what tokens cost.
 func (a *app) prices() web.Prices {
-	p := a.cfg.LLM.Prices
-	return web.Prices{Prompt: p.Prompt, Cached: p.Cached, Completion: p.Completion, Currency: a.cfg.LLM.Currency}
-}
-
-// deleteUser removes a user with their files, and lists what is left of them.
-func (a *app) deleteUser(ctx context.Context, user core.UserID, tell func(people.Deletion)) (left []string, err error) {
-	l := newDeleter(a.cfg, a.store)
-	if err := l.Delete(ctx, user, tell); err != nil {
-		return nil, err
-	}
-	agentsPage{a}.refreshAgents() // theirs end
-	return l.Left(ctx, user, tell)
-}
-
-// traces lists where a text still stands of a user. The file of the embedded store
-// holds what everybody said, so it is looked through only for who is alone on it.
-func (a *app) traces(ctx context.Context, user core.UserID, text string) (found []core.Trace, all bool, err error) {
-	if a.cfg.DatabaseURL == "" {
-		users, err := a.store.Users(ctx)
-		if err != nil {
-			return nil, false, err
-		}
-		all = len(users) == 1
-	}
-	if all {
-		if err := a.store.Scrub(ctx); err != nil {
-			return nil, false, err
-		}
-	}
-	found, err = traces(ctx, a.store, user, text)
-	if !all {
-		found = slices.DeleteFunc(found, func(t core.Trace) bool { return strings.HasPrefix(t.Where, "file ") })
-	}
-	return found, all, err
+	p := a.Config.LLM.Prices
+	return web.Prices{Prompt: p.Prompt, Cached: p.Cached, Completion: p.Completion, Currency: a.Config.LLM.Currency}
 }
 
 // linkApps are the apps in which the assistant can be written to, by what their
@@ -112,19 +67,19 @@ func (l *linkApps) list(ctx context.Context) []core.App {
 	ctx, cancel := context.WithTimeout(ctx, askApps)
 	defer cancel()
 	var out []core.App
-	for _, ch := range l.channels {
-		one, ok := ch.(core.Linker)
+	for _, name := range slices.Sorted(maps.Keys(l.Channels)) {
+		one, ok := l.Channels[name].(core.Linker)
 		if !ok {
 			continue
 		}
-		if _, ok := l.known[ch.Name()]; !ok {
+		if _, ok := l.known[name]; !ok {
 			app, err := one.App(ctx)
 			if err != nil {
 				continue // the code can be sent by hand
 			}
-			l.known[ch.Name()] = app
+			l.known[name] = app
 		}
-		out = append(out, l.known[ch.Name()])
+		out = append(out, l.known[name])
 	}
 	return out
 }
@@ -139,7 +94,7 @@ func (a agentsPage) List(ctx context.Context, user core.UserID) ([]web.Agent, er
 		return nil, err
 	}
 	health := map[string]error{}
-	for _, ch := range a.channels {
+	for _, ch := range a.Channels {
 		if accounts, ok := ch.(core.AccountChecker); ok {
 			maps.Copy(health, accounts.CheckAccounts())
 		}
@@ -155,9 +110,9 @@ func (a agentsPage) List(ctx context.Context, user core.UserID) ([]web.Agent, er
 
 // Check tries a key with the service.
 func (a agentsPage) Check(ctx context.Context, key string) error {
-	ch, err := agent.New(agent.Options{APIURL: a.cfg.Channels.WhatsAppAgent.APIURL, Keys: oneKey(key),
+	ch, err := agent.New(agent.Options{APIURL: a.Config.Channels.WhatsAppAgent.APIURL, Keys: oneKey(key),
 		Keeper: func(string) core.Keeper { return nothingKept{} },
-		Lease:  func(ctx context.Context, _ string, run func(context.Context) error) error { return run(ctx) }, Now: a.now})
+		Lease:  func(ctx context.Context, _ string, run func(context.Context) error) error { return run(ctx) }, Now: a.Now})
 	if err != nil {
 		return err
 	}
@@ -189,7 +144,7 @@ func (nothingKept) SetState(context.Context, map[string]string) error { return n
 
 // Add stores a key, encrypted, and has it taken up.
 func (a agentsPage) Add(ctx context.Context, user core.UserID, name, key string, now time.Time) error {
-	s, err := a.sealer()
+	s, err := a.Sealer()
 	if err != nil {
 		return err
 	}
@@ -197,7 +152,7 @@ func (a agentsPage) Add(ctx context.Context, user core.UserID, name, key string,
 	if err != nil {
 		return fmt.Errorf("store the key: %w", err)
 	}
-	a.refreshAgents()
+	a.RefreshAccounts()
 	return nil
 }
 
@@ -206,14 +161,6 @@ func (a agentsPage) Remove(ctx context.Context, user core.UserID, id int64) erro
 	if err := a.store.RemoveAgentKey(ctx, user, id); err != nil {
 		return err
 	}
-	a.refreshAgents()
+	a.RefreshAccounts()
 	return nil
-}
-
-func (a agentsPage) refreshAgents() {
-	for _, ch := range a.channels {
-		if accounts, ok := ch.(core.AccountChecker); ok {
-			accounts.Refresh()
-		}
-	}
 }

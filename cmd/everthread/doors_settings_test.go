@@ -38,11 +38,11 @@ func newPage(t *testing.T, change func(*configs.Config)) (*app, core.User) {
 		t.Fatal(err)
 	}
 	t.Cleanup(shut)
-	a, err := build(h, chs)
+	a, err := newApp(h, chs)
 	if err != nil {
 		t.Fatal(err)
 	}
-	owner, _, err := a.people.EnsureOwner(t.Context())
+	owner, _, err := a.People.EnsureOwner(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -112,7 +112,7 @@ func TestKeysOfAgentsAreTried(t *testing.T) {
 	if err != nil || len(keys) != 1 || strings.Contains(keys[0].Sealed, "good") {
 		t.Fatalf("got %+v, %v", keys, err)
 	}
-	if opened, err := (agentKeys{a.holder}).Keys(t.Context()); err != nil || len(opened) != 1 || opened[0].Secret != "good" {
+	if opened, err := (agentKeys{newHolder(a.Config, zap.NewNop(), a.store, time.Now)}).Keys(t.Context()); err != nil || len(opened) != 1 || opened[0].Secret != "good" {
 		t.Errorf("got %+v, %v", opened, err)
 	}
 	if all, err := p.List(t.Context(), owner.ID+1); err != nil || len(all) > 0 {
@@ -137,7 +137,7 @@ func TestThePagesGetWhatTheyNeed(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if left, err := a.deleteUser(t.Context(), u.ID, func(people.Deletion) {}); err != nil || len(left) > 0 {
+	if left, err := a.Delete(t.Context(), u.ID, func(people.Deletion) {}); err != nil || len(left) > 0 {
 		t.Errorf("left %v, %v", left, err)
 	}
 	if _, err := a.store.User(t.Context(), u.ID); err == nil {
@@ -164,7 +164,7 @@ func TestNobodyLearnsWhatOthersSaid(t *testing.T) {
 	a, owner := newPage(t, func(*configs.Config) {})
 	look := func(user core.UserID) (n int, files bool) {
 		t.Helper()
-		found, files, err := a.traces(t.Context(), user, "ostrich")
+		found, files, err := a.Traces(t.Context(), user, "ostrich")
 		if err != nil {
 			t.Fatal(err)
 		}

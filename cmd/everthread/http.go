@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"encoding/json"
+	"maps"
 	"net/http"
 	"time"
 
@@ -16,25 +17,16 @@ func (a *app) routes() http.Handler {
 		writeJSON(w, http.StatusOK, map[string]string{"status": "ok"})
 	})
 	mux.HandleFunc("GET /readyz", a.ready)
-	if a.cfg.HTTP.MetricsListen == "" {
+	if a.Config.HTTP.MetricsListen == "" {
 		mux.Handle("GET /metrics", onlyHere(a.metrics()))
 	}
 	var nowhere http.Handler
-	for _, ch := range a.channels {
-		h, ok := ch.(core.Handler)
-		if !ok {
+	for pattern, handler := range a.allRoutes() {
+		if pattern == "GET /" { // a page for what is nowhere, which would stand in the way of others
+			nowhere = handler
 			continue
 		}
-		for pattern, handler := range h.Routes(a.gateway) {
-			if pattern == "GET /" { // a page for what is nowhere, which would stand in the way of others
-				nowhere = handler
-				continue
-			}
-			mux.Handle(pattern, handler)
-		}
-	}
-	if a.mcpServer != nil {
-		mux.Handle("/mcp", a.mcpServer.Handler())
+		mux.Handle(pattern, handler)
 	}
 	mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
 		if nowhere != nil && (r.Method == http.MethodGet || r.Method == http.MethodHead) {
@@ -44,6 +36,27 @@ func (a *app) routes() http.Handler {
 		writeError(w, http.StatusNotFound, "not_found", "there is nothing at "+r.URL.Path)
 	})
 	return mux
+}
+
+// allRoutes are those of channels and doors.
+func (a *app) allRoutes() map[string]http.Handler {
+	out := map[string]http.Handler{}
+	for _, ch := range a.Channels {
+		if h, ok := ch.(core.Handler); ok {
+			maps.Copy(out, h.Routes(a.Gateway))
+		}
+	}
+	if a.page != nil {
+		maps.Copy(out, a.page.Routes())
+	}
+	if a.openai != nil {
+		maps.Copy(out, a.openai.Routes())
+		maps.Copy(out, a.api.Routes())
+	}
+	if a.mcp != nil {
+		out["/mcp"] = a.mcp.Handler()
+	}
+	return out
 }
 
 // readiness is what /readyz answers.
@@ -93,22 +106,16 @@ func (a *app) readiness(ctx context.Context) readiness {
 // with many accounts one by one.
 func (a *app) health() map[string]error {
 	out := map[string]error{}
-	for _, ch := range a.channels {
-		all := []core.Channel{ch}
+	for name, ch := range a.Channels {
 		if accounts, ok := ch.(core.AccountChecker); ok {
-			all = nil
 			for account, err := range accounts.CheckAccounts() {
-				out[ch.Name()+":"+account] = err
+				out[name+":"+account] = err
 			}
+			continue
 		}
-		if c, ok := ch.(core.Carrier); ok {
-			all = append(all, c.Carries()...)
-		}
-		for _, one := range all {
-			out[one.Name()] = nil
-			if c, ok := one.(core.Checker); ok {
-				out[one.Name()] = c.Check()
-			}
+		out[name] = nil
+		if c, ok := ch.(core.Checker); ok {
+			out[name] = c.Check()
 		}
 	}
 	return out

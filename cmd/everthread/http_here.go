@@ -4,7 +4,6 @@ import (
 	"net/http"
 	"net/netip"
 
-	"github.com/everthread/everthread/adapters/web"
 	"github.com/everthread/everthread/core"
 )
 
@@ -41,16 +40,11 @@ func onlyHere(next http.Handler) http.Handler {
 // isOwner reports whether a request brings a session of the owner, or a key of theirs
 // that may administer.
 func (a *app) isOwner(r *http.Request) bool {
-	if a.guard != nil && r.Header.Get("Authorization") != "" {
+	if r.Header.Get("Authorization") != "" {
 		_, err := a.guard.Admit(r, core.CanAdmin)
 		return err == nil
 	}
-	for _, ch := range a.channels {
-		if page, ok := ch.(*web.Channel); ok {
-			return page.IsOwner(r)
-		}
-	}
-	return false
+	return a.page != nil && a.page.IsOwner(r)
 }
 
 // metricsRoutes are what is served on http.metrics_listen.

@@ -25,6 +25,8 @@ import (
 
 	"github.com/everthread/everthread/adapters/telegram/telegramtest"
 	"github.com/everthread/everthread/core"
+	"github.com/everthread/everthread/core/gateway"
+	"github.com/everthread/everthread/core/job"
 	"github.com/everthread/everthread/core/people"
 	"github.com/everthread/everthread/core/store/sqlite"
 )
@@ -120,7 +122,7 @@ func awaitURL(ts *testscript.TestScript, _ bool, args []string) {
 				return
 			}
 		}
-		pause(ctx, 10*time.Millisecond)
+		job.Wait(ctx, 10*time.Millisecond)
 	}
 	ts.Fatalf("%s answered %q, want %s", args[1], last, args[0])
 }
@@ -149,7 +151,7 @@ func knock(ts *testscript.TestScript, _ bool, args []string) {
 	defer st.Close()
 	p := &people.People{Store: st, Log: zap.NewNop(), Now: time.Now, Rand: rand.Reader,
 		Settings: people.Settings{Policy: people.Pairing, CodeLife: time.Hour, MaxCodes: 3, Language: "en"},
-		Channels: new(app)}
+		Channels: gateway.Channels{}}
 	a := core.Address{Channel: "telegram", Account: "1", External: "chat-of-" + args[0]}
 	_, err = p.Stranger(context.Background(), core.Inbound{Address: a, EventID: args[0] + time.Now().String(), Kind: core.InMessage,
 		NativeID: "1", Text: args[1], Name: args[0], SentAt: time.Now(), ReceivedAt: time.Now()})

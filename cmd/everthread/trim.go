@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"go.uber.org/zap"
+
+	"github.com/everthread/everthread/core/job"
 )
 
 // When a process that has nothing to do gives memory back.
@@ -24,10 +26,10 @@ const (
 // heap keeps in reserve, and the pages of the program that only the start or the
 // loading of the vocabulary read. An idle process takes 28 MB that way in place
 // of 51; the next turn finds what it needs in the page cache.
-func (a *app) trim(ctx context.Context) error {
+func trim(ctx context.Context, log *zap.Logger) error {
 	last, trimmed := uint64(0), uint64(0)
 	for {
-		pause(ctx, trimLook)
+		job.Wait(ctx, trimLook)
 		if ctx.Err() != nil {
 			return nil
 		}
@@ -36,7 +38,7 @@ func (a *app) trim(ctx context.Context) error {
 			trimmed = total
 			debug.FreeOSMemory()
 			if err := dropProgram(); err != nil {
-				a.log.Debug("memory not given back", zap.Error(err))
+				log.Debug("memory not given back", zap.Error(err))
 			}
 		}
 		last = total

@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"runtime"
 	"time"
 
 	"github.com/everthread/everthread/core"
@@ -50,8 +51,21 @@ type Result struct {
 
 // Make writes a backup to a file that must not be there, or into a folder, under
 // a name by its time. There, with keep above 0, the oldest are removed until keep
-// are left: after the new one was verified, and no files but backups.
-func (m *Maker) Make(ctx context.Context, to string, keep int) (Result, error) {
+// are left: after the new one was verified, and no files but backups. Others come first
+// where the system can see to that.
+func (m *Maker) Make(ctx context.Context, to string, keep int) (res Result, err error) {
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		runtime.LockOSThread() // for good: the thread ends with the work
+		yieldToOthers()
+		res, err = m.make(ctx, to, keep)
+	}()
+	<-done
+	return res, err
+}
+
+func (m *Maker) make(ctx context.Context, to string, keep int) (Result, error) {
 	dir, path, err := m.place(to)
 	if err != nil {
 		return Result{}, err

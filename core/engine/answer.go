@@ -13,40 +13,40 @@ import (
 )
 
 // Answer runs the loop of one turn.
-func (e *Engine) Answer(ctx context.Context, t *core.Turn, u core.User, p core.Prompt, onText func(string)) (core.Answer, error) {
+func (ts *Turns) Answer(ctx context.Context, t *core.Turn, u core.User, p core.Prompt, onText func(string)) (core.Answer, error) {
 	ctx, end := span(ctx, "answer", t)
 	defer end()
-	if e.Config.LLM.Vision {
-		if err := e.addImages(ctx, t, &p); err != nil {
+	if ts.Config.LLM.Vision {
+		if err := ts.addImages(ctx, t, &p); err != nil {
 			return core.Answer{}, fmt.Errorf("load images: %w", err)
 		}
 	}
-	c := e.Config.Agent
-	e.reachServers(ctx)
-	tools, guard := e.tools.of(u), agent.Promise
+	c := ts.Config.Agent
+	ts.reachServers(ctx)
+	tools, guard := ts.tools.of(u), agent.Promise
 	asked := core.Request{}
 	if p.Request != nil {
 		asked = *p.Request
 	}
-	model, reserved := e.Model, e.reserved(t, u, e.maxOutput(asked))
-	call := core.ToolUse{User: t.User, Thread: t.Thread, Turn: t.ID, By: through(t), Inputs: t.Inputs, Location: u.Settings.Location(e.Calendar.Zone), Language: u.Settings.Language}
+	model, reserved := ts.Model, ts.reserved(t, u, ts.maxOutput(asked))
+	call := core.ToolUse{User: t.User, Thread: t.Thread, Turn: t.ID, By: through(t), Inputs: t.Inputs, Location: u.Settings.Location(ts.Calendar.Zone), Language: u.Settings.Language}
 	var more func(context.Context, core.ModelRequest) (bool, error)
 	if reserved != nil {
-		model, call.Reserve, more = reserved.Model(e.Model), reserved.Take, reserved.Affords
-		if ok, err := e.several(ctx, t, u, reserved); err != nil {
+		model, call.Reserve, more = reserved.Model(ts.Model), reserved.Take, reserved.Affords
+		if ok, err := ts.several(ctx, t, u, reserved); err != nil {
 			return core.Answer{}, err
 		} else if !ok { // the day's budget has one call left
 			tools, guard, asked.Tools = nil, nil, nil
 		}
 	}
-	decided, err := e.decided(ctx, t.User, p.Decides)
+	decided, err := ts.decided(ctx, t.User, p.Decides)
 	if err != nil {
 		return core.Answer{}, err
 	}
 	out, err := agent.Run(ctx, agent.Request{Model: model, Messages: p.Messages, CachePrefix: p.CachePrefix, Tools: tools,
-		Call: call, Journal: e.Store, MaxSteps: c.MaxSteps, ToolTokens: c.ToolTokens, ResultTokens: c.ResultTokens, ToolTimeout: c.ToolTimeout,
+		Call: call, Journal: ts.Store, MaxSteps: c.MaxSteps, ToolTokens: c.ToolTokens, ResultTokens: c.ResultTokens, ToolTimeout: c.ToolTimeout,
 		Client: asked.Tools, Choice: asked.Choice, Permit: permit, Tainted: p.Tainted, Foreign: p.Foreign, Decided: decided,
-		MaxOutputTokens: e.maxOutput(asked), Tokenizer: e.Tokens, Now: e.Now, Keep: e.Files.KeepFile, OnText: onText, Guard: guard, More: more})
+		MaxOutputTokens: ts.maxOutput(asked), Tokenizer: ts.Tokens, Now: ts.Now, Keep: ts.Files.KeepFile, OnText: onText, Guard: guard, More: more})
 	return core.Answer{Messages: out.Messages, Usage: out.Usage, Effects: out.Effects, FirstToken: out.FirstToken, Model: out.Model,
 		Finish: out.Finish, Steps: out.Steps, Question: out.Question, Tainted: out.Tainted}, err
 }
@@ -76,11 +76,11 @@ func permit(tool core.Tool, tainted bool) agent.Verdict {
 }
 
 // decided is the call that a turn goes on with; nil: none.
-func (e *Engine) decided(ctx context.Context, user core.UserID, d *core.Decision) (*agent.Decided, error) {
+func (ts *Turns) decided(ctx context.Context, user core.UserID, d *core.Decision) (*agent.Decided, error) {
 	if d == nil {
 		return nil, nil
 	}
-	a, err := e.Store.Approval(ctx, user, d.Approval)
+	a, err := ts.Store.Approval(ctx, user, d.Approval)
 	if errors.Is(err, core.ErrNotFound) {
 		return nil, nil
 	}
@@ -95,8 +95,8 @@ func (e *Engine) decided(ctx context.Context, user core.UserID, d *core.Decision
 }
 
 // maxOutput bounds an answer: a client may ask for less than is configured.
-func (e *Engine) maxOutput(r core.Request) int {
-	c := e.Config.LLM.MaxOutputTokens
+func (ts *Turns) maxOutput(r core.Request) int {
+	c := ts.Config.LLM.MaxOutputTokens
 	if r.MaxTokens > 0 && (c == 0 || r.MaxTokens < c) {
 		return r.MaxTokens
 	}
@@ -104,23 +104,23 @@ func (e *Engine) maxOutput(r core.Request) int {
 }
 
 // reserved is what is reserved of a person's day for their turn; nil: it has no bound.
-func (e *Engine) reserved(t *core.Turn, u core.User, output int) *trust.Reservation {
-	limit := e.Config.Limits.TokensPerDay
+func (ts *Turns) reserved(t *core.Turn, u core.User, output int) *trust.Reservation {
+	limit := ts.Config.Limits.TokensPerDay
 	if limit == 0 {
 		return nil
 	}
-	return &trust.Reservation{Reserved: t.Reserved, Taken: t.Used.Prompt + t.Used.Completion, Output: output, Results: e.Config.Agent.ToolTokens,
-		Tokens: e.Tokens, Until: e.Calendar.Day(u.Settings, e.Now()).End,
+	return &trust.Reservation{Reserved: t.Reserved, Taken: t.Used.Prompt + t.Used.Completion, Output: output, Results: ts.Config.Agent.ToolTokens,
+		Tokens: ts.Tokens, Until: ts.Calendar.Day(u.Settings, ts.Now()).End,
 		More: func(ctx context.Context, n int) (bool, error) {
-			return e.Store.ReserveMore(ctx, t, core.Budget{TokensPerDay: limit, Reserve: n})
+			return ts.Store.ReserveMore(ctx, t, core.Budget{TokensPerDay: limit, Reserve: n})
 		}}
 }
 
 // several reports whether a turn has tokens for more than one call. What attempts of
 // it took before is reserved anew first; the error is an OverCap where not even one
 // call is left.
-func (e *Engine) several(ctx context.Context, t *core.Turn, u core.User, r *trust.Reservation) (bool, error) {
-	full, least := e.Reserve(u.Settings)
+func (ts *Turns) several(ctx context.Context, t *core.Turn, u core.User, r *trust.Reservation) (bool, error) {
+	full, least := ts.Reserve(u.Settings)
 	if t.Lease.Attempt <= 1 && t.Used == (core.Usage{}) {
 		return t.Reserved >= full, nil
 	}
@@ -135,8 +135,8 @@ func (e *Engine) several(ctx context.Context, t *core.Turn, u core.User, r *trus
 }
 
 // addImages puts the pictures of the turn's inputs into the prompt.
-func (e *Engine) addImages(ctx context.Context, t *core.Turn, p *core.Prompt) error {
-	images, err := e.Files.Images(ctx, t.User, t.Inputs)
+func (ts *Turns) addImages(ctx context.Context, t *core.Turn, p *core.Prompt) error {
+	images, err := ts.Files.Images(ctx, t.User, t.Inputs)
 	if err != nil || len(images) == 0 {
 		return err
 	}

@@ -37,18 +37,18 @@ func SmallestWindow(c configs.LLM) int {
 }
 
 // step is how many tokens one call of the model may take: prompt and answer.
-func (e *Engine) step(s core.Settings) int {
-	most := e.Config.Context.TotalTokens
-	if e.strategy(s) == prompt.Long {
-		most = LongBudget(e.Config)
+func step(c configs.Config, s core.Settings) int {
+	most := c.Context.TotalTokens
+	if strategy(c, s) == prompt.Long {
+		most = LongBudget(c)
 	}
-	return most + e.Config.LLM.MaxOutputTokens + maxSchema
+	return most + c.LLM.MaxOutputTokens + maxSchema
 }
 
 // Reserve is what a turn reserves of the day's budget before its first call: that
 // call, and a last one with the results of its tools; or at least the one.
-func (e *Engine) Reserve(s core.Settings) (full, least int) {
-	return 2*e.step(s) + e.Config.Agent.ToolTokens, e.step(s)
+func (ts *Turns) Reserve(s core.Settings) (full, least int) {
+	return 2*step(ts.Config, s) + ts.Config.Agent.ToolTokens, step(ts.Config, s)
 }
 
 // maxSchema bounds the descriptions of tools, in tokens (SPEC 5).
@@ -76,31 +76,31 @@ func LongRaw(c configs.Config) int {
 	return min(x.RawRecentTokens, starts*4/5)
 }
 
-func (e *Engine) strategy(s core.Settings) string {
-	return cmp.Or(s.Strategy, e.Config.Context.Strategy)
+func strategy(c configs.Config, s core.Settings) string {
+	return cmp.Or(s.Strategy, c.Context.Strategy)
 }
 
 // Closed is until when the tokens of all are used up; zero: they are not.
-func (e *Engine) Closed(s core.Settings) time.Time {
-	return e.Ledger.Closed(context.Background(), e.step(s))
+func (ts *Turns) Closed(s core.Settings) time.Time {
+	return ts.Ledger.Closed(context.Background(), step(ts.Config, s))
 }
 
 // Over is until when the budget of a user's day is used up; zero: it is not.
-func (e *Engine) Over(ctx context.Context, user core.UserID) (time.Time, error) {
-	u, err := e.Users.User(ctx, user)
+func (ts *Turns) Over(ctx context.Context, user core.UserID) (time.Time, error) {
+	u, err := ts.Users.User(ctx, user)
 	if err != nil {
 		return time.Time{}, err
 	}
-	if until := e.Closed(u.Settings); !until.IsZero() {
+	if until := ts.Closed(u.Settings); !until.IsZero() {
 		return until, nil
 	}
-	limit := e.Config.Limits.TokensPerDay
+	limit := ts.Config.Limits.TokensPerDay
 	if limit == 0 {
 		return time.Time{}, nil
 	}
-	today := e.Calendar.Day(u.Settings, e.Now())
-	used, reserved, err := e.Store.UsageOf(ctx, user, today.Label)
-	if err != nil || used+reserved == 0 || used+reserved+e.step(u.Settings) <= limit {
+	today := ts.Calendar.Day(u.Settings, ts.Now())
+	used, reserved, err := ts.Store.UsageOf(ctx, user, today.Label)
+	if err != nil || used+reserved == 0 || used+reserved+step(ts.Config, u.Settings) <= limit {
 		return time.Time{}, err
 	}
 	return today.End, nil

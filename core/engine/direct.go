@@ -11,40 +11,40 @@ import (
 )
 
 // Afford takes tokens of a user's day before a call.
-func (e *Engine) Afford(ctx context.Context, user core.UserID, tokens int) (func(core.Usage) error, error) {
-	u, err := e.Users.User(ctx, user)
+func (ts *Turns) Afford(ctx context.Context, user core.UserID, tokens int) (func(core.Usage) error, error) {
+	u, err := ts.Users.User(ctx, user)
 	if err != nil {
 		return nil, err
 	}
-	today := e.Calendar.Day(u.Settings, e.Now())
-	if until := e.Ledger.Closed(ctx, tokens); !until.IsZero() {
+	today := ts.Calendar.Day(u.Settings, ts.Now())
+	if until := ts.Ledger.Closed(ctx, tokens); !until.IsZero() {
 		return nil, &live.OverBudget{Until: until}
 	}
-	ok, err := e.Store.ReserveCall(ctx, user, today.Label, tokens, e.Config.Limits.TokensPerDay)
+	ok, err := ts.Store.ReserveCall(ctx, user, today.Label, tokens, ts.Config.Limits.TokensPerDay)
 	switch {
 	case err != nil:
 		return nil, err
 	case !ok:
 		return nil, &live.OverBudget{Until: today.End}
 	}
-	if e.Config.Limits.TokensPerDay == 0 {
+	if ts.Config.Limits.TokensPerDay == 0 {
 		tokens = 0 // nothing was reserved
 	}
 	return func(took core.Usage) error {
-		return e.Store.SettleCall(context.WithoutCancel(ctx), user, today.Label, tokens, took)
+		return ts.Store.SettleCall(context.WithoutCancel(ctx), user, today.Label, tokens, took)
 	}, nil
 }
 
 // Direct asks once. What it may take is reserved before, and what it takes is
 // charged, whatever comes of it.
-func (e *Engine) Direct(ctx context.Context, user core.UserID, req core.ModelRequest) (core.Delta, error) {
-	most := cmp.Or(req.MaxTokens, e.Config.LLM.MaxOutputTokens)
-	settle, err := e.Afford(ctx, user, e.promptTokens(req)+most)
+func (ts *Turns) Direct(ctx context.Context, user core.UserID, req core.ModelRequest) (core.Delta, error) {
+	most := cmp.Or(req.MaxTokens, ts.Config.LLM.MaxOutputTokens)
+	settle, err := ts.Afford(ctx, user, ts.promptTokens(req)+most)
 	if err != nil {
 		return core.Delta{}, err
 	}
 	var out core.Delta
-	for delta, streamErr := range e.Model.Stream(ctx, req) {
+	for delta, streamErr := range ts.Model.Stream(ctx, req) {
 		if err = streamErr; err != nil {
 			break
 		}
@@ -58,24 +58,24 @@ func (e *Engine) Direct(ctx context.Context, user core.UserID, req core.ModelReq
 	if err == nil && out.Finish == "" {
 		err = &core.ModelError{Kind: core.ModelDown, Err: errors.New("the answer was cut off")}
 	}
-	return out, cmp.Or(err, settle(e.took(req, out)))
+	return out, cmp.Or(err, settle(ts.took(req, out)))
 }
 
 // promptTokens counts what a request shows the model.
-func (e *Engine) promptTokens(req core.ModelRequest) (n int) {
+func (ts *Turns) promptTokens(req core.ModelRequest) (n int) {
 	for _, m := range req.Messages {
-		n += e.Tokens.Count(m.Content)
+		n += ts.Tokens.Count(m.Content)
 	}
 	return n
 }
 
 // took is what a call took, counted here if the model did not say.
-func (e *Engine) took(req core.ModelRequest, out core.Delta) core.Usage {
+func (ts *Turns) took(req core.ModelRequest, out core.Delta) core.Usage {
 	switch {
 	case out.Usage != nil:
 		return *out.Usage
 	case out.Text == "" && out.Finish == "":
 		return core.Usage{}
 	}
-	return core.Usage{Completion: e.Tokens.Count(out.Text), Prompt: e.promptTokens(req)}
+	return core.Usage{Completion: ts.Tokens.Count(out.Text), Prompt: ts.promptTokens(req)}
 }

@@ -1,94 +1,182 @@
-// Package engine is the core engine: it plugs the features into one turn, from the
-// window of messages through the prompt to the model and its tools, and holds the
-// budgets of a turn. It is the one package of core that knows the features.
+// Package engine is the core engine: it makes the features of a process and plugs them
+// into one turn, from the window of messages through the prompt to the model and its
+// tools, and runs what goes on beside turns: the index, the leases of channels, what the
+// clock asks for. It is the one package of core that knows the features; stores, channels
+// and doors come in through ports.
 package engine
 
 import (
 	"context"
+	crand "crypto/rand"
 	"fmt"
-	"time"
+	"math/rand/v2"
+	"path/filepath"
 
-	"github.com/everthread/everthread/configs"
 	"github.com/everthread/everthread/core"
-	"github.com/everthread/everthread/core/agent"
 	"github.com/everthread/everthread/core/agent/mcp"
+	"github.com/everthread/everthread/core/backup"
+	"github.com/everthread/everthread/core/command"
 	"github.com/everthread/everthread/core/day"
+	"github.com/everthread/everthread/core/embed"
+	"github.com/everthread/everthread/core/gateway"
+	"github.com/everthread/everthread/core/job"
+	"github.com/everthread/everthread/core/live"
+	"github.com/everthread/everthread/core/llm/tokens"
+	"github.com/everthread/everthread/core/long"
 	"github.com/everthread/everthread/core/media"
 	"github.com/everthread/everthread/core/memory"
-	"github.com/everthread/everthread/core/prompt"
+	"github.com/everthread/everthread/core/metrics"
+	"github.com/everthread/everthread/core/people"
+	"github.com/everthread/everthread/core/recall"
+	"github.com/everthread/everthread/core/remind"
+	"github.com/everthread/everthread/core/summary"
 	"github.com/everthread/everthread/core/trust"
 )
 
-// Store is what a turn reads and reserves.
-type Store interface {
-	SnapshotStore
-	agent.Journal
-	Window(ctx context.Context, t *core.Turn, q core.WindowQuery) (core.Window, error)
-	Approval(ctx context.Context, user core.UserID, id core.ApprovalID) (core.Approval, error)
-	ReserveMore(ctx context.Context, t *core.Turn, b core.Budget) (bool, error)
-	ReserveCall(ctx context.Context, user core.UserID, day string, n, limit int) (bool, error)
-	SettleCall(ctx context.Context, user core.UserID, day string, n int, u core.Usage) error
-	UsageOf(ctx context.Context, user core.UserID, day string) (used, reserved int, err error)
-}
-
-// Users tells who a user is.
-type Users interface {
-	User(ctx context.Context, id core.UserID) (core.User, error)
-}
-
-// Options are what an engine is made of. All are required.
+// Options are what an engine is made of, beside its process.
 type Options struct {
-	Config   configs.Config
-	Store    Store
-	Users    Users
-	Model    core.Model // whose calls Ledger counts
-	Ledger   *trust.Ledger
-	Tokens   core.Tokenizer
-	Calendar day.Calendar
-	Files    *media.Files
-	Memory   *memory.Memory
-	Servers  *mcp.Client // of tools
-	// Tools are those of the features; time_now and delegate come with the engine.
-	Tools []core.Tool
-	Now   func() time.Time
+	Channels []core.Channel // that it serves
+	Version  string         // of the program
+	Ticks    Ticks
+	Backup   *backup.Maker     // of backups by the clock; nil: none is made
+	Crash    func(step string) // dies on demand at a step, in tests
 }
 
-// Engine builds the prompts of turns and answers them. It is safe for concurrent use.
+// Ticks are how often the scheduler asks what is due, as cron expressions.
+type Ticks struct{ Usual, Reminders, Embeddings string }
+
+// Engine is the heart of a process. Its fields are for doors, which show what the
+// features know and take in what people write there.
 type Engine struct {
-	Options
-	tools   *toolbox
-	budgets prompt.Budgets // but ToolSchemaTokens
-	// static is what stands first in every prompt; forgetful is that of people who
-	// switched memory off.
-	static, forgetful []prompt.Static
+	*Process
+	Channels  gateway.Channels
+	Tokens    core.Tokenizer
+	Calendar  day.Calendar
+	Meter     *metrics.Meter
+	Ledger    *trust.Ledger
+	People    *people.People
+	Embedders *Embedders
+	Search    *recall.Searcher
+	Memory    *memory.Memory
+	Reminders *remind.Reminders
+	Files     *media.Files
+	Hub       *live.Hub
+	Turns     *Turns
+	Gateway   *gateway.Gateway
+	Deleter   *people.Deleter
+
+	options   Options
+	slots     job.Slots
+	jobs      *job.Worker
+	firer     *remind.Firer
+	summary   *summary.Summarizer
+	compress  *long.Worker
+	embedding *embed.Worker
+	mover     *people.Mover
+	servers   *mcp.Client
+	backups   backups
 }
 
-// New returns an engine. It fails if two tools have one name.
-func New(o Options) (*Engine, error) {
-	e := &Engine{Options: o, budgets: budgets(o.Config)}
-	c := o.Config.Agent
-	delegate := &agent.Delegate{Model: o.Model, Tools: e.toolsOf, Journal: o.Store, MaxSteps: c.MaxSteps, ToolTokens: c.ToolTokens,
-		ResultTokens: c.ResultTokens, ToolTimeout: c.ToolTimeout, MaxOutputTokens: o.Config.LLM.MaxOutputTokens,
-		Patience: c.DelegateTimeout, Tokenizer: o.Tokens, Now: o.Now}
-	base, err := agent.NewRegistry(append([]core.Tool{agent.TimeNow{}, delegate}, o.Tools...)...)
+// New makes the features of a process. It receives at once, and works from Run on.
+func New(p *Process, o Options) (*Engine, error) {
+	c := p.Config
+	calendar, err := NewCalendar(c)
 	if err != nil {
-		return nil, fmt.Errorf("tools: %w", err)
+		return nil, err
 	}
-	e.tools = &toolbox{base: base, outside: o.Servers.Tools, tokenizer: o.Tokens}
-	var names, others []string
-	for _, s := range base.Specs() {
-		names = append(names, s.Name)
-		if !memory.IsTool(s.Name) {
-			others = append(others, s.Name)
+	e := &Engine{Process: p, options: o, Calendar: calendar, Tokens: tokens.New(), Channels: gateway.NewChannels(o.Channels...),
+		Hub: live.New(p.Store, p.Name, p.Now, p.Log.Named("live")), slots: make(job.Slots, c.Turn.Workers),
+		Deleter: NewDeleter(c, p.Store, o.Crash)}
+	e.Meter = metrics.New(metrics.Prices{Prompt: c.LLM.Prices.Prompt, Cached: c.LLM.Prices.Cached, Completion: c.LLM.Prices.Completion,
+		Currency: c.LLM.Currency}, e.channelNames())
+	e.Ledger = e.newLedger()
+	e.jobs = &job.Worker{Store: p.Store, Name: p.Name, Lease: c.Turn.Lease, Busy: e.busy, Now: p.Now, Rand: rand.Float64, Log: p.Log.Named("jobs")}
+	e.People = e.newPeople()
+	e.Files = e.newFiles()
+	if err := e.newRecall(); err != nil {
+		return nil, err
+	}
+	planner := gateway.Planner{People: e.People, Channels: e.Channels, Now: p.Now}
+	if err := e.newReminders(planner); err != nil {
+		return nil, err
+	}
+	chat, err := e.models(c.LLM)
+	if err != nil {
+		return nil, fmt.Errorf("llm: %w", err)
+	}
+	if err := e.newSummaries(chat, planner); err != nil {
+		return nil, err
+	}
+	if e.Turns, err = e.newTurns(chat); err != nil {
+		return nil, err
+	}
+	e.Gateway = e.newGateway()
+	e.mover = e.newMover()
+	e.backups = backups{Process: p, maker: o.Backup, count: e.Meter.Count}
+	return e, nil
+}
+
+// busy reports whether background work is to hold back: replies are being written, or
+// the day has no tokens left for it.
+func (e *Engine) busy() bool {
+	return e.slots.Busy() || !e.Ledger.Closed(context.Background(), step(e.Config, core.Settings{})).IsZero()
+}
+
+func (e *Engine) newPeople() *people.People {
+	a := e.Config.Access
+	return &people.People{Store: e.Store, Log: e.Log, Now: e.Now, Rand: crand.Reader, Channels: e.Channels, Crash: e.options.Crash,
+		Settings: people.Settings{Policy: people.Policy(a.Policy), Allow: a.Allow, CodeLife: a.CodeLife, MaxCodes: a.MaxCodes,
+			MaxOrigin: a.MaxCodesOrigin, Language: e.Config.DefaultLanguage}}
+}
+
+// newFiles keeps the attachments of all channels.
+func (e *Engine) newFiles() *media.Files {
+	c, fetchers := e.Config, map[string]core.Fetcher{}
+	for name, ch := range e.Channels {
+		if f, ok := ch.(core.Fetcher); ok {
+			fetchers[name] = f
 		}
 	}
-	instructions := c.Instructions
-	if instructions == "" {
-		instructions = defaultInstructions
+	return &media.Files{Store: e.Store, Users: e.People, Jobs: e.jobs, Fetchers: fetchers, Transcriber: e.transcriber(), Tokens: e.Tokens,
+		Dir: filepath.Join(c.DataDir, "media"), Max: int64(c.Media.MaxBytes), PerUser: int64(c.Media.BytesPerUser), Wait: c.Media.Wait,
+		Log: e.Log.Named("media"), Now: e.Now}
+}
+
+// newTurns makes what answers turns, with the tools of the features.
+func (e *Engine) newTurns(chat core.Model) (*Turns, error) {
+	e.servers = mcp.New(mcp.Options{Servers: Servers(e.Config.Agent.MCPServers), Version: e.options.Version, Tokenizer: e.Tokens, Way: e.Way,
+		Log: e.Log.Named("mcp"), Now: e.Now, Rand: rand.Float64})
+	return NewTurns(TurnOptions{Config: e.Config, Store: e.Store, Users: e.People, Model: chat, Ledger: e.Ledger, Tokens: e.Tokens,
+		Calendar: e.Calendar, Files: e.Files, Memory: e.Memory, Servers: e.servers, Tools: e.ownTools(), Now: e.Now})
+}
+
+func (e *Engine) newGateway() *gateway.Gateway {
+	c := e.Config
+	return gateway.New(gateway.Options{
+		Store: e.Store, Wakes: e.Store, Jobs: e.jobs, Files: e.Files, People: e.People, Commands: e.newCommands(), Prompts: e.Turns, Agent: e.Turns,
+		Calendar: e.Calendar, Limiter: e.limiter(), Tokens: e.Tokens, Channels: e.Channels, Slots: e.slots,
+		Settings: gateway.Settings{Debounce: c.Turn.Debounce, GiveUpAfter: c.Turn.GiveUpAfter,
+			Poll: pollEvery, TokensPerDay: c.Limits.TokensPerDay, TurnsPerMinute: c.Limits.TurnsPerMinute,
+			Reserve: e.Turns.Reserve, Closed: e.Turns.Closed, SummarizeAfter: c.Summaries.AfterMessages, Language: c.DefaultLanguage},
+		Preview: e.Hub.Preview, Meter: e.Meter, Log: e.Log, Now: e.Now, Rand: rand.New(rand.NewPCG(rand.Uint64(), rand.Uint64())), Crash: e.options.Crash,
+	})
+}
+
+// limiter is the process's own with the embedded store, else shared by all.
+func (e *Engine) limiter() gateway.Limiter {
+	if e.Config.DatabaseURL == "" {
+		return gateway.NewMemoryLimiter()
 	}
-	head := func(tools []string) []prompt.Static {
-		return []prompt.Static{{Name: "instructions", Text: instructions}, {Name: "policy", Text: prompt.Policy(tools)}}
-	}
-	e.static, e.forgetful = head(names), head(others)
-	return e, nil
+	return e.Store
+}
+
+// newCommands makes the slash commands.
+func (e *Engine) newCommands() *command.Commands {
+	c := e.Config
+	return command.New(command.Options{
+		Store: e.Store, Calendar: e.Calendar, Hash: people.Hash, NewCode: e.People.NewLinkCode, Channels: e.Channels,
+		NewWebLink: e.WebLink(), Search: e.Search, Memory: e.Memory, Reminders: e.Reminders,
+		Defaults: command.Defaults{Language: c.DefaultLanguage, TokensPerDay: c.Limits.TokensPerDay, AllTokensPerDay: AllTokensPerDay(c),
+			PostForward: c.Summaries.PostForward, Strategy: c.Context.Strategy},
+	})
 }

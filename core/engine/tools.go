@@ -75,21 +75,21 @@ func (b *toolbox) set(u core.User) *toolset {
 
 // toolsOf returns the tools that a user has at the moment; of somebody who is gone
 // none.
-func (e *Engine) toolsOf(ctx context.Context, user core.UserID) *agent.Registry {
-	u, err := e.Users.User(ctx, user)
+func (ts *Turns) toolsOf(ctx context.Context, user core.UserID) *agent.Registry {
+	u, err := ts.Users.User(ctx, user)
 	if err != nil {
 		return nil
 	}
-	return e.tools.of(u)
+	return ts.tools.of(u)
 }
 
 // reachServers waits, for a while after the start, until every MCP server has been
 // tried: a turn that goes on after a crash wants the tools that it had.
-func (e *Engine) reachServers(ctx context.Context) {
+func (ts *Turns) reachServers(ctx context.Context) {
 	untried := func(s mcp.Status) bool { return !s.Up && s.Error == "" }
 	ctx, cancel := context.WithTimeout(ctx, reachFor)
 	defer cancel()
-	for ctx.Err() == nil && slices.ContainsFunc(e.Servers.Status(), untried) {
+	for ctx.Err() == nil && slices.ContainsFunc(ts.Servers.Status(), untried) {
 		select {
 		case <-ctx.Done():
 		case <-time.After(20 * time.Millisecond):

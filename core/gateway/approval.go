@@ -53,7 +53,7 @@ func (g *Gateway) question(ctx context.Context, t *core.Turn, u core.User, a *co
 	q.approval = &core.Approval{Code: fmt.Sprintf("T%d", t.ID), Kind: core.ApproveCall, Identity: t.Identity, Turn: t.ID, Subject: string(subject),
 		AskedAt: now, Expires: now.Add(core.ApprovalLife)}
 	q.buttons = trust.YesNo(language, q.approval.Code, false)
-	if g.capabilities(t.Address.Channel).Program {
+	if g.Channels.Capabilities(t.Address.Channel).Program {
 		at, why, err := g.askedElsewhere(ctx, u)
 		switch {
 		case err != nil:
@@ -75,7 +75,7 @@ func (g *Gateway) question(ctx context.Context, t *core.Turn, u core.User, a *co
 // askedElsewhere is where a program's person is asked: where something proactive
 // goes, or on the web page.
 func (g *Gateway) askedElsewhere(ctx context.Context, u core.User) (core.Identity, string, error) {
-	targets, err := g.Plan(ctx, u, false)
+	targets, err := g.planner.Plan(ctx, u, false)
 	if err != nil {
 		return core.Identity{}, "", err
 	}
@@ -84,7 +84,7 @@ func (g *Gateway) askedElsewhere(ctx context.Context, u core.User) (core.Identit
 	}
 	ids, err := g.People.Identities(ctx, u.ID)
 	for _, i := range ids {
-		if !g.capabilities(i.Address.Channel).Program {
+		if !g.Channels.Capabilities(i.Address.Channel).Program {
 			return i, "there is nowhere else", err
 		}
 	}
@@ -136,7 +136,7 @@ func (g *Gateway) others(ctx context.Context, n *core.Note, u core.User, i core.
 	if text == "" {
 		return nil
 	}
-	targets, err := g.Plan(ctx, u, true)
+	targets, err := g.planner.Plan(ctx, u, true)
 	for _, to := range targets {
 		if to.Identity.ID == i.ID {
 			continue

@@ -9,6 +9,7 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/everthread/everthread/core"
+	"github.com/everthread/everthread/core/job"
 )
 
 // How long parts wait after errors.
@@ -31,7 +32,7 @@ func (g *Gateway) takeDelivery(ctx context.Context, ref core.JobRef) {
 	}
 	defer g.end(ref.User, ref.ID)
 	if to, ok := core.ParseAddressKey(ref.Key); ok {
-		g.await(ctx, g.turnToSend(ctx, to, g.Now()))
+		job.Wait(ctx, g.turnToSend(ctx, to, g.Now()))
 	}
 	if ctx.Err() != nil {
 		return
@@ -88,7 +89,7 @@ func (g *Gateway) finishPart(ctx context.Context, d *core.Delivery, n int, r cor
 
 // sendPart sends one part and says what became of it.
 func (g *Gateway) sendPart(ctx context.Context, d *core.Delivery, p *core.DeliveryPart) core.PartResult {
-	ch := g.channels[d.To.Channel]
+	ch := g.Channels[d.To.Channel]
 	if ch == nil {
 		return core.PartResult{State: core.DeliveryFailed, Error: "the channel " + d.To.Channel + " is not configured here"}
 	}
@@ -99,7 +100,7 @@ func (g *Gateway) sendPart(ctx context.Context, d *core.Delivery, p *core.Delive
 			return *r
 		}
 		part.Again = true
-		if !g.capabilities(d.To.Channel).Idempotent {
+		if !g.Channels.Capabilities(d.To.Channel).Idempotent {
 			part.Text += repeatMark
 		}
 	}
@@ -129,7 +130,7 @@ func (g *Gateway) sendPart(ctx context.Context, d *core.Delivery, p *core.Delive
 // unsettled says what becomes of a part that may have arrived and is not to be
 // sent again now; nil: it is.
 func (g *Gateway) unsettled(d *core.Delivery, p *core.DeliveryPart) *core.PartResult {
-	c := g.capabilities(d.To.Channel)
+	c := g.Channels.Capabilities(d.To.Channel)
 	if c.Idempotent {
 		return nil
 	}
@@ -196,7 +197,7 @@ func accountRate(a core.Address) string { return "rate:" + a.Channel + ":" + a.A
 // rate reserves a slot of the chat's and the account's rate and returns how long
 // to wait for it.
 func (g *Gateway) rate(ctx context.Context, to core.Address, now time.Time) time.Duration {
-	c := g.capabilities(to.Channel)
+	c := g.Channels.Capabilities(to.Channel)
 	wait := g.take(ctx, "rate:"+to.String(), c.RatePerChat, cmp.Or(c.BurstPerChat, 3), now)
 	wait = max(wait, g.take(ctx, accountRate(to), c.RatePerAccount, int(max(1, c.RatePerAccount)), now))
 	if wait > 0 {
@@ -232,17 +233,4 @@ func (g *Gateway) take(ctx context.Context, key string, perSecond float64, burst
 	wait, err := g.Limiter.Take(ctx, key, time.Duration(float64(time.Second)/perSecond), burst, now)
 	g.logUnless(ctx, err, "take rate")
 	return wait
-}
-
-// await waits for d or until ctx ends.
-func (g *Gateway) await(ctx context.Context, d time.Duration) {
-	if d <= 0 {
-		return
-	}
-	t := time.NewTimer(d)
-	defer t.Stop()
-	select {
-	case <-ctx.Done():
-	case <-t.C:
-	}
 }

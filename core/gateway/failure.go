@@ -143,7 +143,7 @@ func (g *Gateway) tellOwner(ctx context.Context, u core.User, m *core.ModelError
 	if err != nil {
 		return err
 	}
-	targets, err := g.Plan(ctx, owner, false)
+	targets, err := g.planner.Plan(ctx, owner, false)
 	if err != nil {
 		return err
 	}

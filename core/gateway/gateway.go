@@ -43,8 +43,7 @@ type People interface {
 	AskLinks(ctx context.Context) error
 	// Owner returns the owner, or core.ErrNotFound.
 	Owner(ctx context.Context) (core.User, error)
-	// Identities lists a user's identities, last used first.
-	Identities(ctx context.Context, user core.UserID) ([]core.Identity, error)
+	Identities
 }
 
 // Files are attachments, by their names.
@@ -87,7 +86,6 @@ type Meter interface {
 // Settings are the numbers of the road; see SPEC 16 for their defaults.
 type Settings struct {
 	Debounce       time.Duration
-	Workers        int // turns at once
 	GiveUpAfter    time.Duration
 	Poll           time.Duration // the net under wake-ups
 	TokensPerDay   int
@@ -117,7 +115,9 @@ type Options struct {
 	Limiter  Limiter
 	Tokens   core.Tokenizer
 	// Channels are those that this process serves; what they carry besides comes with them.
-	Channels []core.Channel
+	Channels Channels
+	// Slots are the turns that may run at once.
+	Slots    job.Slots
 	Settings Settings
 	// Preview is told all that is written of an answer so far; nil: nobody is.
 	Preview func(t *core.Turn, soFar string)
@@ -131,8 +131,7 @@ type Options struct {
 // Gateway runs the road. It implements core.Receiver.
 type Gateway struct {
 	Options
-	channels map[string]core.Channel
-	slots    chan struct{} // one for each turn that runs
+	planner  Planner
 	work     sync.WaitGroup
 	ctx      context.Context // of running turns and deliveries; set by Run
 	halt     context.CancelFunc
@@ -168,18 +167,9 @@ func New(o Options) *Gateway {
 	if o.Crash == nil {
 		o.Crash = func(string) {}
 	}
-	g := &Gateway{Options: o, channels: map[string]core.Channel{}, slots: make(chan struct{}, o.Settings.Workers),
+	return &Gateway{Options: o, planner: Planner{People: o.People, Channels: o.Channels, Now: o.Now},
 		started: make(chan struct{}), running: map[turnKey]*running{}, doing: map[jobKey]bool{},
 		reserved: map[core.Address]time.Time{}, held: map[string]bool{}}
-	for _, c := range o.Channels {
-		g.channels[c.Name()] = c
-		if carrier, ok := c.(core.Carrier); ok {
-			for _, other := range carrier.Carries() {
-				g.channels[other.Name()] = other
-			}
-		}
-	}
-	return g
 }
 
 // Run takes turns and deliveries until ctx ends, then lets what runs
@@ -194,7 +184,7 @@ func (g *Gateway) Run(ctx context.Context, grace time.Duration) error {
 	})()
 	deliver := g.queues()
 	runners := []*job.Runner{
-		g.runner([]string{core.QueueTurn}, g.Settings.Workers, g.takeTurn),
+		g.runner([]string{core.QueueTurn}, cap(g.Slots), g.takeTurn),
 		g.runner(deliver, 256, g.takeDelivery),
 	}
 	group, ctx := errgroup.WithContext(ctx)
@@ -208,8 +198,8 @@ func (g *Gateway) Run(ctx context.Context, grace time.Duration) error {
 }
 
 func (g *Gateway) queues() (deliver []string) {
-	for name := range g.channels {
-		if !g.capabilities(name).OneProcess {
+	for name := range g.Channels {
+		if !g.Channels.Capabilities(name).OneProcess {
 			deliver = append(deliver, core.QueueDeliver+name)
 		}
 	}
@@ -247,12 +237,12 @@ func (g *Gateway) hold(channels []string, held bool) {
 
 // sends reports whether this process may send on a channel now.
 func (g *Gateway) sends(channel string) bool {
-	if g.channels[channel] == nil {
+	if g.Channels[channel] == nil {
 		return false
 	}
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	return !g.capabilities(channel).OneProcess || g.held[channel]
+	return !g.Channels.Capabilities(channel).OneProcess || g.held[channel]
 }
 
 func (g *Gateway) runner(queues []string, workers int, take func(context.Context, core.JobRef)) *job.Runner {
@@ -284,10 +274,6 @@ func (g *Gateway) drain(grace time.Duration) {
 	}
 }
 
-// Busy reports whether more than half of the turns that may run at once do;
-// background work then holds back.
-func (g *Gateway) Busy() bool { return len(g.slots) > cap(g.slots)/2 }
-
 // budget bounds the next turn of a user.
 func (g *Gateway) budget(s core.Settings, now time.Time) core.Budget {
 	b := core.Budget{TokensPerDay: g.Settings.TokensPerDay, TurnsPerMinute: g.Settings.TurnsPerMinute}
@@ -306,14 +292,6 @@ func (g *Gateway) language(s core.Settings) string {
 	return cmp.Or(s.Language, g.Settings.Language)
 }
 
-// capabilities of a channel; of one that this process does not have, the defaults.
-func (g *Gateway) capabilities(channel string) core.Capabilities {
-	if d, ok := g.channels[channel].(core.Describer); ok {
-		return d.Capabilities()
-	}
-	return core.Capabilities{}
-}
-
 // parts renders Markdown for a channel. Where a part may have to be sent again
 // each leaves room for the mark of a repeat.
 func (g *Gateway) parts(markdown, channel string) []core.Part {
@@ -322,7 +300,7 @@ func (g *Gateway) parts(markdown, channel string) []core.Part {
 
 // room is what fits into a part of a channel.
 func (g *Gateway) room(channel string) core.Capabilities {
-	c := g.capabilities(channel)
+	c := g.Channels.Capabilities(channel)
 	if c.MaxText > 0 && !c.Idempotent {
 		c.MaxText = max(c.MaxText-len(repeatMark), 1) // it is ASCII: no unit makes it longer
 	}

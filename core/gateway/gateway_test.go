@@ -60,8 +60,9 @@ func (w *world) people() *people.People {
 
 func (w *world) start(change func(*gateway.Options)) {
 	o := gateway.Options{Store: w.store, Wakes: w.store, Jobs: worker(w.store), Files: noFiles{}, People: w.people(), Commands: noCommands{}, Prompts: w.brain, Agent: w.brain,
-		Calendar: day.Calendar{Finalize: 3 * time.Hour, Post: 8 * time.Hour}, Limiter: gateway.NewMemoryLimiter(), Tokens: byLength{}, Channels: []core.Channel{w.line},
-		Settings: gateway.Settings{Workers: 8, GiveUpAfter: time.Second, Poll: 50 * time.Millisecond, Language: "en"},
+		Calendar: day.Calendar{Finalize: 3 * time.Hour, Post: 8 * time.Hour}, Limiter: gateway.NewMemoryLimiter(), Tokens: byLength{}, Channels: gateway.NewChannels(w.line),
+		Slots:    make(job.Slots, 8),
+		Settings: gateway.Settings{GiveUpAfter: time.Second, Poll: 50 * time.Millisecond, Language: "en"},
 		Log:      zap.NewNop(), Now: time.Now, Rand: mrand.New(mrand.NewPCG(1, 2))}
 	if change != nil {
 		change(&o)

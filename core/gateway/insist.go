@@ -8,6 +8,7 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/everthread/everthread/core"
+	"github.com/everthread/everthread/core/job"
 )
 
 const (
@@ -23,14 +24,14 @@ func (g *Gateway) insist(ctx context.Context, what string, write func(ctx contex
 	until := g.Now().Add(insistFor)
 	inner, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	defer cancel()
-	defer context.AfterFunc(ctx, func() { g.await(inner, lastWrite); cancel() })()
+	defer context.AfterFunc(ctx, func() { job.Wait(inner, lastWrite); cancel() })()
 	for level := zap.WarnLevel; ; level = zap.DebugLevel {
 		err := write(inner)
 		if err == nil || settled(err) || ctx.Err() != nil || !g.Now().Before(until) {
 			return err
 		}
 		g.Log.Log(level, "the store does not answer; it is tried again", zap.String("what", what), zap.Error(err))
-		g.await(ctx, storeBackoff)
+		job.Wait(ctx, storeBackoff)
 	}
 }
 
@@ -39,18 +40,18 @@ func settled(err error) bool { return refused(err) || errors.Is(err, core.ErrFen
 
 // begin notes that a job is being done here; false: it is already. A claim that
 // lapsed while the database was away is still ours as long as nobody took it.
-func (g *Gateway) begin(user core.UserID, job core.JobID) bool {
+func (g *Gateway) begin(user core.UserID, id core.JobID) bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	if g.doing[jobKey{user, job}] {
+	if g.doing[jobKey{user, id}] {
 		return false
 	}
-	g.doing[jobKey{user, job}] = true
+	g.doing[jobKey{user, id}] = true
 	return true
 }
 
-func (g *Gateway) end(user core.UserID, job core.JobID) {
+func (g *Gateway) end(user core.UserID, id core.JobID) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	delete(g.doing, jobKey{user, job})
+	delete(g.doing, jobKey{user, id})
 }

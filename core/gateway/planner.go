@@ -9,18 +9,31 @@ import (
 	"github.com/everthread/everthread/core/markup"
 )
 
+// Planner picks where something proactive goes. All fields are required.
+type Planner struct {
+	People   Identities
+	Channels Channels
+	Now      func() time.Time
+}
+
+// Identities lists the identities of users.
+type Identities interface {
+	// Identities lists a user's identities, last used first.
+	Identities(ctx context.Context, user core.UserID) ([]core.Identity, error)
+}
+
 // Plan picks where something proactive goes (SPEC 7): the home identity, else
 // the most recently used one that can receive now. With all it is every identity
 // of a push channel. If none can receive now, the best one holds it until it can;
 // without any push channel the plan is empty.
-func (g *Gateway) Plan(ctx context.Context, u core.User, all bool) ([]core.Target, error) {
-	ids, err := g.People.Identities(ctx, u.ID)
+func (p Planner) Plan(ctx context.Context, u core.User, all bool) ([]core.Target, error) {
+	ids, err := p.People.Identities(ctx, u.ID)
 	if err != nil {
 		return nil, err
 	}
 	var push []core.Identity
 	for _, i := range ids {
-		if !g.capabilities(i.Address.Channel).Push {
+		if !p.Channels.Capabilities(i.Address.Channel).Push {
 			continue
 		}
 		if i.ID == u.Settings.Home {
@@ -33,7 +46,7 @@ func (g *Gateway) Plan(ctx context.Context, u core.User, all bool) ([]core.Targe
 		return targets(push, "all identities, as chosen"), nil
 	}
 	for n, i := range push {
-		if g.receives(i, g.Now()) {
+		if p.receives(i, p.Now()) {
 			return targets(push[n:n+1], why(i, u, n)), nil
 		}
 	}
@@ -52,11 +65,11 @@ func targets(ids []core.Identity, why string) []core.Target {
 }
 
 // receives reports whether an identity can be written to now.
-func (g *Gateway) receives(i core.Identity, now time.Time) bool {
+func (p Planner) receives(i core.Identity, now time.Time) bool {
 	if i.Blocked || !i.Window.IsZero() && !now.Before(i.Window) {
 		return false
 	}
-	c, ok := g.channels[i.Address.Channel].(core.Checker)
+	c, ok := p.Channels[i.Address.Channel].(core.Checker)
 	return !ok || c.Check() == nil
 }
 
@@ -93,7 +106,7 @@ func (g *Gateway) redirect(ctx context.Context, d core.Delivery) error {
 	if err != nil {
 		return err
 	}
-	targets, err := g.Plan(ctx, u, false)
+	targets, err := g.planner.Plan(ctx, u, false)
 	if err != nil || len(targets) == 0 || targets[0].Identity.ID == d.Identity || targets[0].Identity.Blocked || len(d.Parts) == 0 {
 		return err
 	}

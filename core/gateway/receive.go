@@ -241,7 +241,7 @@ func (g *Gateway) append(ctx context.Context, u core.User, i core.Identity, in [
 	}
 	out, err := g.Store.Append(ctx, a)
 	if slot && (err != nil || out.Turn == nil) {
-		<-g.slots
+		<-g.Slots
 	}
 	if err != nil {
 		return err
@@ -257,7 +257,7 @@ func (g *Gateway) append(ctx context.Context, u core.User, i core.Identity, in [
 
 // window is until when a person may be written to who wrote e; zero: always.
 func (g *Gateway) window(e core.Inbound, now time.Time) time.Time {
-	w := g.capabilities(e.Address.Channel).Window
+	w := g.Channels.Capabilities(e.Address.Channel).Window
 	if w == 0 {
 		return time.Time{}
 	}
@@ -275,7 +275,7 @@ func (g *Gateway) slot() bool {
 		return false
 	}
 	select {
-	case g.slots <- struct{}{}:
+	case g.Slots <- struct{}{}:
 		return true
 	default:
 		return false

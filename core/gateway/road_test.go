@@ -220,7 +220,7 @@ func (s streamer) Preview(context.Context, core.Address, string, string) error {
 
 func TestNoPreviewStandsAboveAnAnswerThatIsStillToCome(t *testing.T) {
 	s := streamer{newLine(), make(chan int, 10)}
-	w := newWorld(t, func(o *gateway.Options) { o.Channels = []core.Channel{s} })
+	w := newWorld(t, func(o *gateway.Options) { o.Channels = gateway.NewChannels(s) })
 	began, goOn := make(chan struct{}, 2), make(chan struct{}, 2)
 	w.brain.script = func(_ context.Context, in string, onText func(string)) (string, error) {
 		if in == "two" {

@@ -39,7 +39,7 @@ func previewKey(t *core.Turn) string { return fmt.Sprintf("turn-%d-%d", t.User, 
 // show starts showing. close ends it.
 func (g *Gateway) show(ctx context.Context, r *running) *shower {
 	s := &shower{g: g, r: r, key: previewKey(r.turn)}
-	ch := g.channels[r.turn.Address.Channel]
+	ch := g.Channels[r.turn.Address.Channel]
 	s.stream, _ = ch.(core.Streamer)
 	s.typer, _ = ch.(core.Typer)
 	s.ctx, s.cancel = context.WithCancel(ctx)

@@ -37,12 +37,12 @@ type running struct {
 // takeTurn claims a due turn and runs it.
 func (g *Gateway) takeTurn(ctx context.Context, ref core.JobRef) {
 	select {
-	case g.slots <- struct{}{}:
+	case g.Slots <- struct{}{}:
 	case <-ctx.Done():
 		return
 	}
 	if !g.begin(ref.User, ref.ID) {
-		<-g.slots
+		<-g.Slots
 		return
 	}
 	now := g.Now()
@@ -53,7 +53,7 @@ func (g *Gateway) takeTurn(ctx context.Context, ref core.JobRef) {
 		t, put, err = g.Store.ClaimTurn(ctx, ref, g.Jobs.Claim(), g.budget(u.Settings, now))
 	}
 	if err != nil || t == nil {
-		<-g.slots
+		<-g.Slots
 		g.end(ref.User, ref.ID)
 		g.logUnless(ctx, err, "claim turn", zap.Int64("user", int64(ref.User)))
 		if put != nil {
@@ -79,7 +79,7 @@ func (g *Gateway) startTurn(t *core.Turn, u core.User) {
 	g.work.Go(func() {
 		g.Crash("claimed")
 		d := g.runTurn(t, u)
-		<-g.slots
+		<-g.Slots
 		g.end(t.User, t.Lease.Job)
 		if d != nil && g.begin(d.User, d.Lease.Job) {
 			defer g.end(d.User, d.Lease.Job)
@@ -316,7 +316,7 @@ func (g *Gateway) logUnless(ctx context.Context, err error, what string, fields 
 func (g *Gateway) files(as []core.Attachment, channel string) []core.Part {
 	var out []core.Part
 	for _, a := range as {
-		if g.capabilities(channel).Files {
+		if g.Channels.Capabilities(channel).Files {
 			out = append(out, core.Part{Attachment: &a})
 			continue
 		}

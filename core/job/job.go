@@ -100,6 +100,13 @@ func (w *Worker) giveBack(ctx context.Context, j *core.Job, err error) error {
 	return errors.Join(cause, w.Store.RetryJob(context.WithoutCancel(ctx), j.User, j.Lease, at, text))
 }
 
+// Slots bound how many replies are written at once: whoever writes one puts a value in,
+// and takes it out when it is done.
+type Slots chan struct{}
+
+// Busy reports whether more than half of them are taken; background work then holds back.
+func (s Slots) Busy() bool { return len(s) > cap(s)/2 }
+
 // Finish ends a job that is done.
 func (w *Worker) Finish(ctx context.Context, j *core.Job) error {
 	return w.Store.Finish(context.WithoutCancel(ctx), j.User, j.Lease, "")
@@ -118,7 +125,7 @@ func (w *Worker) Hold(ctx context.Context, user core.UserID, l core.Lease) (held
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		for wait(held, w.Lease/3); held.Err() == nil; wait(held, w.Lease/3) {
+		for Wait(held, w.Lease/3); held.Err() == nil; Wait(held, w.Lease/3) {
 			err := w.Store.Extend(held, user, l, w.Now().Add(w.Lease))
 			if errors.Is(err, core.ErrFenced) {
 				cancel(err)
@@ -138,7 +145,7 @@ const longestYield = 5 * time.Second
 func (w *Worker) Yield(ctx context.Context) {
 	const step = 100 * time.Millisecond
 	for waited := time.Duration(0); w.Busy != nil && w.Busy() && waited < longestYield && ctx.Err() == nil; waited += step {
-		wait(ctx, step)
+		Wait(ctx, step)
 	}
 }
 
@@ -162,7 +169,11 @@ func (w *Worker) Jitter(d time.Duration) time.Duration {
 	return d - time.Duration(w.Rand()*float64(d)/5)
 }
 
-func wait(ctx context.Context, d time.Duration) {
+// Wait waits for d, or until ctx ends.
+func Wait(ctx context.Context, d time.Duration) {
+	if d <= 0 {
+		return
+	}
 	t := time.NewTimer(d)
 	defer t.Stop()
 	select {

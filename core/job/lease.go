@@ -89,7 +89,7 @@ func (l *Leases) acquire(ctx context.Context, name string) (bool, error) {
 func (l *Leases) renew(ctx context.Context, name string) error {
 	until := l.Now().Add(leaseFor)
 	for {
-		wait(ctx, Renew)
+		Wait(ctx, Renew)
 		if ctx.Err() != nil {
 			return nil
 		}

@@ -10,6 +10,7 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/everthread/everthread/core"
+	"github.com/everthread/everthread/core/job"
 )
 
 // Loaded waits for the attachments of messages, for at most Wait.
@@ -20,7 +21,7 @@ func (m *Files) Loaded(ctx context.Context, u core.UserID, ids []core.MessageID)
 		if err != nil || !loading(ms, m.Now()) || m.Now().After(deadline) {
 			return err
 		}
-		wait(ctx, 200*time.Millisecond)
+		job.Wait(ctx, 200*time.Millisecond)
 		if ctx.Err() != nil {
 			return ctx.Err()
 		}
@@ -72,13 +73,4 @@ func (m *Files) images(ms []core.Message) map[core.MessageID][]core.Image {
 		}
 	}
 	return out
-}
-
-func wait(ctx context.Context, d time.Duration) {
-	t := time.NewTimer(d)
-	defer t.Stop()
-	select {
-	case <-ctx.Done():
-	case <-t.C:
-	}
 }

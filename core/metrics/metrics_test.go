@@ -1,4 +1,4 @@
-package main
+package metrics
 
 import (
 	"io/fs"
@@ -8,14 +8,12 @@ import (
 	"slices"
 	"strings"
 	"testing"
-
-	"github.com/everthread/everthread/configs"
 )
 
 // What is counted under a name that nobody declared ends the process.
 func TestEveryMetricIsDeclared(t *testing.T) {
 	t.Parallel()
-	m := newMeter(configs.Default().LLM, nil)
+	m := New(Prices{}, nil)
 	use := regexp.MustCompile(`(Count|Observe)\("(everthread_\w+)"`)
 	seen := 0
 	err := filepath.WalkDir("../..", func(path string, d fs.DirEntry, err error) error {
@@ -38,9 +36,7 @@ func TestEveryMetricIsDeclared(t *testing.T) {
 
 func TestTheCostIsThatOfTheTokens(t *testing.T) {
 	t.Parallel()
-	c := configs.Default().LLM
-	c.Prices, c.Currency = configs.Prices{Prompt: 10, Cached: 1, Completion: 100}, "EUR"
-	m := newMeter(c, []string{"telegram"})
+	m := New(Prices{Prompt: 10, Cached: 1, Completion: 100, Currency: "EUR"}, []string{"telegram"})
 	if got := m.spent.total(); got != 0 {
 		t.Errorf("got %g before anything", got)
 	}

@@ -1,4 +1,4 @@
-package main
+package engine
 
 import (
 	"encoding/json"
@@ -18,8 +18,8 @@ import (
 // TestOwnToolsAreWhatProvidersTake: no provider refuses a prompt for our tools.
 func TestOwnToolsAreWhatProvidersTake(t *testing.T) {
 	t.Parallel()
-	a := &app{holder: &holder{}, features: features{search: &recall.Searcher{}, memory: &memory.Memory{}, reminders: &remind.Reminders{}}}
-	tools := append([]core.Tool{agent.TimeNow{}, &agent.Delegate{}}, a.ownTools()...)
+	e := &Engine{Process: &Process{}, Search: &recall.Searcher{}, Memory: &memory.Memory{}, Reminders: &remind.Reminders{}}
+	tools := append([]core.Tool{agent.TimeNow{}, &agent.Delegate{}}, e.ownTools()...)
 	if len(tools) < 14 {
 		t.Fatalf("%d tools", len(tools))
 	}

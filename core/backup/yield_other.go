@@ -1,6 +1,6 @@
 //go:build !linux
 
-package main
+package backup
 
 // yieldToOthers does nothing: priorities are of whole processes here.
 func yieldToOthers() {}

@@ -1,4 +1,5 @@
-package main
+// Package metrics counts for Prometheus; docs/operations.md says what each metric says.
+package metrics
 
 import (
 	"context"
@@ -11,13 +12,16 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/collectors"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
-
-	"github.com/everthread/everthread/configs"
-	"github.com/everthread/everthread/core"
 )
 
-// meter counts for Prometheus; see docs/operations.md for what each metric says.
-type meter struct {
+// Prices are what a million tokens cost.
+type Prices struct {
+	Prompt, Cached, Completion float64
+	Currency                   string
+}
+
+// Meter counts. Its methods may be called concurrently.
+type Meter struct {
 	registry   *prometheus.Registry
 	counters   map[string]*prometheus.CounterVec
 	histograms map[string]*prometheus.HistogramVec
@@ -26,7 +30,7 @@ type meter struct {
 	spent      spent
 }
 
-// labels of a metric: names, each with the values that are known before anything
+// metric is one with its labels: names, each with the values that are known before anything
 // happens. Their series are there from the start, at 0: what first appears with 1
 // has not risen for Prometheus.
 type metric struct{ name, help, labels string }
@@ -94,9 +98,10 @@ func (m metric) known(channels []string) [][]string {
 	return out
 }
 
-func newMeter(c configs.LLM, channels []string) *meter {
-	m := &meter{registry: prometheus.NewRegistry(), counters: map[string]*prometheus.CounterVec{}, histograms: map[string]*prometheus.HistogramVec{},
-		gauges: map[string]*prometheus.GaugeVec{}, spent: spent{prices: c.Prices}}
+// New returns a meter of channels, whose costs are at these prices.
+func New(p Prices, channels []string) *Meter {
+	m := &Meter{registry: prometheus.NewRegistry(), counters: map[string]*prometheus.CounterVec{}, histograms: map[string]*prometheus.HistogramVec{},
+		gauges: map[string]*prometheus.GaugeVec{}, spent: spent{prices: p}}
 	for _, c := range counters {
 		m.counters[c.name] = prometheus.NewCounterVec(prometheus.CounterOpts{Name: c.name, Help: c.help}, c.names())
 		m.registry.MustRegister(m.counters[c.name])
@@ -117,13 +122,13 @@ func newMeter(c configs.LLM, channels []string) *meter {
 		m.registry.MustRegister(m.gauges[g.name])
 	}
 	m.registry.MustRegister(prometheus.NewCounterFunc(prometheus.CounterOpts{Name: "everthread_cost_total",
-		Help: "What tokens cost at llm.prices.", ConstLabels: prometheus.Labels{"currency": c.Currency}}, m.spent.total))
+		Help: "What tokens cost at llm.prices.", ConstLabels: prometheus.Labels{"currency": p.Currency}}, m.spent.total))
 	m.registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	return m
 }
 
 // Count adds n to a counter.
-func (m *meter) Count(name string, n float64, labels ...string) {
+func (m *Meter) Count(name string, n float64, labels ...string) {
 	m.counters[name].WithLabelValues(labels...).Add(n)
 	if name == "everthread_tokens_total" {
 		m.spent.add(labels[0], n)
@@ -131,19 +136,19 @@ func (m *meter) Count(name string, n float64, labels ...string) {
 }
 
 // Observe adds a value to a histogram.
-func (m *meter) Observe(name string, v float64, labels ...string) {
+func (m *Meter) Observe(name string, v float64, labels ...string) {
 	m.histograms[name].WithLabelValues(labels...).Observe(v)
 }
 
-// set gives a gauge its value.
-func (m *meter) set(name string, v float64, labels ...string) {
+// Set gives a gauge its value.
+func (m *Meter) Set(name string, v float64, labels ...string) {
 	m.gauges[name].WithLabelValues(labels...).Set(v)
 }
 
 // spent sums up what tokens cost.
 type spent struct {
 	mu     sync.Mutex
-	prices configs.Prices
+	prices Prices
 	tokens map[string]float64 // by kind
 	most   float64            // what was told last: a counter never falls
 }
@@ -166,71 +171,19 @@ func (s *spent) total() float64 {
 	return s.most
 }
 
-// metrics serves the metrics. What stands in the store is read at each scrape.
-func (a *app) metrics() http.Handler {
-	h := promhttp.HandlerFor(a.meter.registry, promhttp.HandlerOpts{})
+// Handler serves the metrics. measure reads the gauges at each scrape, with Set: what it
+// leaves out is not told.
+func (m *Meter) Handler(measure func(ctx context.Context)) http.Handler {
+	h := promhttp.HandlerFor(m.registry, promhttp.HandlerOpts{})
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		a.meter.scraping.Lock()
-		defer a.meter.scraping.Unlock()
+		m.scraping.Lock()
+		defer m.scraping.Unlock()
 		ctx, cancel := context.WithTimeout(r.Context(), 5*time.Second)
 		defer cancel()
-		a.measure(ctx)
+		for _, g := range m.gauges {
+			g.Reset()
+		}
+		measure(ctx)
 		h.ServeHTTP(w, r)
 	})
-}
-
-// measure reads the gauges. What cannot be read is left out.
-func (a *app) measure(ctx context.Context) {
-	m, truth := a.meter, map[bool]float64{true: 1}
-	for _, g := range m.gauges {
-		g.Reset()
-	}
-	m.set("everthread_info", 1, version, strings.Fields(databaseName(a.cfg))[0])
-	state := a.readiness(ctx)
-	m.set("everthread_ready", truth[state.Ready])
-	for name, said := range state.Channels {
-		m.set("everthread_channel_up", truth[said == "ok"], name)
-	}
-	a.measureQueues(ctx)
-	a.measureDay(ctx)
-	if a.cfg.Backup.Cron == "" {
-		return
-	}
-	last, due, err := backupTimes(ctx, a.cfg, a.store)
-	if err != nil {
-		return
-	}
-	if last.IsZero() { // the first one is due from the start
-		due = a.began
-	}
-	m.set("everthread_backup_overdue_seconds", max(0, a.now().Sub(due).Seconds()))
-	m.set("everthread_backup_last_timestamp_seconds", max(0, float64(last.Unix())))
-}
-
-// measureDay tells how much of the day's tokens is used.
-func (a *app) measureDay(ctx context.Context) {
-	used, granted, err := a.store.SpentAll(ctx, a.now().UTC().Format(time.DateOnly), a.now())
-	if a.ledger.PerDay <= 0 || err != nil {
-		return
-	}
-	for state, n := range map[string]int{"used": used, "granted": granted, "limit": a.ledger.PerDay} {
-		a.meter.set("everthread_day_tokens", float64(n), state)
-	}
-}
-
-func (a *app) measureQueues(ctx context.Context) {
-	stats, err := a.store.QueueStats(ctx)
-	if err != nil {
-		return
-	}
-	for _, queue := range []string{core.QueueTurn, core.QueueSummarize, core.QueueEmbed, core.QueueCompress} {
-		for _, state := range []core.JobState{core.JobWaiting, core.JobReady, core.JobRunning, core.JobDead} {
-			a.meter.set("everthread_queue_depth", 0, queue, string(state))
-			a.meter.set("everthread_queue_age_seconds", 0, queue, string(state))
-		}
-	}
-	for _, q := range stats {
-		a.meter.set("everthread_queue_depth", float64(q.Depth), q.Queue, string(q.State))
-		a.meter.set("everthread_queue_age_seconds", max(0, a.now().Sub(q.Oldest).Seconds()), q.Queue, string(q.State))
-	}
 }

@@ -1,0 +1,173 @@
+package engine
+
+import (
+	"context"
+	"fmt"
+	"sync"
+
+	"github.com/everthread/everthread/configs"
+	"github.com/everthread/everthread/core"
+	llmembed "github.com/everthread/everthread/core/llm/embed"
+	"github.com/everthread/everthread/core/trust"
+	"github.com/everthread/everthread/core/trust/egress"
+)
+
+// OwnKey is what the key of a user's own embeddings is sealed as.
+const OwnKey = "embeddings of a user"
+
+// Embedders finds whose vectors count for a user: those of the configuration,
+// else of their own settings (SPEC 9). It is safe for concurrent use.
+type Embedders struct {
+	process *Process
+	system  core.Embedder // nil: everybody may have their own
+	config  string
+	tried   string        // fingerprint of system
+	ledger  *trust.Ledger // nil: nothing is counted
+
+	mu  sync.Mutex
+	own map[core.UserID]ownEmbedder
+}
+
+type ownEmbedder struct {
+	choice core.OwnEmbeddings
+	core.Embedder
+	config string
+}
+
+// NewEmbedders returns the embedders of a process, counted by a ledger; nil: by none.
+func NewEmbedders(p *Process, ledger *trust.Ledger) (*Embedders, error) {
+	e, config, err := Embedder(p.Config, p.Way)
+	out := &Embedders{process: p, system: e, config: config, ledger: ledger, own: map[core.UserID]ownEmbedder{}}
+	if e != nil {
+		out.tried = core.FingerprintOf(e, config)
+	}
+	return out, err
+}
+
+// Embedder returns the configured embedder and the name of its configuration, or nil.
+// Its calls are not counted.
+func Embedder(c configs.Config, way *egress.Gate) (core.Embedder, string, error) {
+	e := c.Embeddings
+	if e.Provider == "none" || e.Provider == "" {
+		return nil, "", nil
+	}
+	out, err := llmembed.New(llmembed.Options{Provider: e.Provider, BaseURL: e.BaseURL, APIKey: string(e.APIKey), Model: e.Model,
+		Dimensions: e.Dimensions, Timeout: e.Timeout, Written: true, Way: way})
+	if err != nil {
+		return nil, "", fmt.Errorf("embeddings: %w", err)
+	}
+	return out, llmembed.Config(e.Provider, e.Model, e.Dimensions), nil
+}
+
+// counted is an embedder for a user, whose calls the ledger counts.
+func (e *Embedders) counted(one core.Embedder, config string, user core.UserID) core.Embedder {
+	one = behalf{one, config, user}
+	if e.ledger == nil {
+		return one
+	}
+	return e.ledger.Embedder(one, user)
+}
+
+// Of is a core.EmbedderOf.
+func (e *Embedders) Of(ctx context.Context, user core.UserID) (core.Embedder, string, error) {
+	if e.system != nil {
+		return e.counted(e.system, e.config, user), e.config, nil
+	}
+	u, err := e.process.Store.User(ctx, user)
+	if err != nil || u.Settings.Embeddings.Provider == "" {
+		return nil, "", err
+	}
+	choice := u.Settings.Embeddings
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if known, ok := e.own[user]; ok && known.choice == choice {
+		return e.counted(known.Embedder, known.config, user), known.config, nil
+	}
+	made, err := e.Open(choice)
+	if err != nil {
+		return nil, "", fmt.Errorf("the user's own embeddings: %w", err)
+	}
+	config := llmembed.Config(choice.Provider, choice.Model, choice.Dimensions)
+	e.own[user] = ownEmbedder{choice, made, config}
+	return e.counted(made, config, user), config, nil
+}
+
+// behalf is an embedder whose calls count as a user's.
+type behalf struct {
+	core.Embedder
+	config string
+	user   core.UserID
+}
+
+// Embed embeds.
+func (b behalf) Embed(ctx context.Context, texts []string) ([][]float32, error) {
+	return b.Embedder.Embed(egress.For(ctx, b.user), texts)
+}
+
+// Fingerprint is that of the embedder.
+func (b behalf) Fingerprint() string { return core.FingerprintOf(b.Embedder, b.config) }
+
+// Open makes the embedder of a choice. Its calls are not counted.
+func (e *Embedders) Open(c core.OwnEmbeddings) (core.Embedder, error) {
+	var key string
+	if c.Sealed != "" {
+		s, err := e.process.Sealer()
+		if err != nil {
+			return nil, err
+		}
+		if key, err = s.Open(OwnKey, c.Sealed); err != nil {
+			return nil, fmt.Errorf("its key cannot be read; set it again: %w", err)
+		}
+	}
+	return llmembed.New(llmembed.Options{Provider: c.Provider, BaseURL: c.BaseURL, APIKey: key, Model: c.Model, Dimensions: c.Dimensions,
+		Timeout: e.process.Config.Embeddings.Timeout, Way: e.process.Way})
+}
+
+// Seal encrypts a key as it is stored in a choice; empty for none.
+func (e *Embedders) Seal(key string) (string, error) {
+	if key == "" {
+		return "", nil
+	}
+	s, err := e.process.Sealer()
+	if err != nil {
+		return "", err
+	}
+	return s.Seal(OwnKey, key)
+}
+
+// System names the configuration that holds for everybody, empty if there is none.
+func (e *Embedders) System() string { return e.config }
+
+// Name is the name of the configuration for a user, empty if there is none.
+func (e *Embedders) Name(ctx context.Context, user core.UserID) (string, error) {
+	_, config, err := e.Of(ctx, user)
+	return config, err
+}
+
+// Shared is the embedder of the configuration for work that is nobody's, counted; nil:
+// there is none.
+func (e *Embedders) Shared() core.Embedder { return e.ledger.Embedder(e.system, 0) }
+
+// want enqueues the work of users who have something to be embedded.
+func (e *Embedders) want(ctx context.Context) error {
+	const page = 500
+	for after := core.UserID(0); ; {
+		users, err := e.process.Store.EmbeddingDue(ctx, after, e.system == nil, e.tried, page)
+		if err != nil {
+			return err
+		}
+		for _, u := range users {
+			after = u
+			if config, err := e.Name(ctx, u); err != nil || config == "" {
+				continue // the job would only say why, again and again
+			}
+			err := e.process.Store.Enqueue(ctx, core.NewJob{User: u, Queue: core.QueueEmbed, Key: core.EmbedKey, RunAt: e.process.Now(), Unique: true})
+			if err != nil {
+				return err
+			}
+		}
+		if len(users) < page {
+			return nil
+		}
+	}
+}

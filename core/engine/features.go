@@ -1,0 +1,148 @@
+package engine
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"go.uber.org/zap"
+
+	"github.com/everthread/everthread/configs"
+	"github.com/everthread/everthread/core"
+	"github.com/everthread/everthread/core/day"
+	"github.com/everthread/everthread/core/embed"
+	"github.com/everthread/everthread/core/gateway"
+	"github.com/everthread/everthread/core/long"
+	"github.com/everthread/everthread/core/loops"
+	"github.com/everthread/everthread/core/memory"
+	"github.com/everthread/everthread/core/people"
+	"github.com/everthread/everthread/core/recall"
+	"github.com/everthread/everthread/core/remind"
+	"github.com/everthread/everthread/core/summary"
+)
+
+// channelNames are the names under which messages come and go.
+func (e *Engine) channelNames() []string { return slices.Sorted(maps.Keys(e.Channels)) }
+
+// NewAnalyzer is the analyzer of the full-text index.
+func NewAnalyzer(c configs.Config) (*recall.Analyzer, error) {
+	a, err := recall.NewAnalyzer(c.Recall.Languages)
+	if err != nil {
+		return nil, fmt.Errorf("recall.languages: %w", err)
+	}
+	return a, nil
+}
+
+// NewSearcher returns what searches a store; embedders may be nil.
+func NewSearcher(c configs.Config, st core.Store, embedders core.EmbedderOf, t core.Tokenizer, log *zap.Logger) (*recall.Searcher, error) {
+	analyzer, err := NewAnalyzer(c)
+	if err != nil {
+		return nil, err
+	}
+	s := recall.Default()
+	s.Semantic, s.Lexical, s.Covered, s.Candidates = c.Recall.SemanticWeight, c.Recall.LexicalWeight, c.Recall.CoveredPenalty, c.Recall.Candidates
+	return &recall.Searcher{Store: st, Days: st, Embedders: embedders, Analyzer: analyzer, Tokens: t, Settings: s, Log: log}, nil
+}
+
+// NewMemory returns the memory that a store keeps.
+func NewMemory(c configs.Config, st core.Store, search *recall.Searcher, embedders *Embedders) *memory.Memory {
+	return &memory.Memory{Store: st, Signals: search, Embed: embedders.Name,
+		Settings: memory.Settings{SemanticWeight: c.Recall.SemanticWeight, LexicalWeight: c.Recall.LexicalWeight, Candidates: c.Recall.Candidates}}
+}
+
+// NewDeleter returns what deletes accounts of a store.
+func NewDeleter(c configs.Config, st Store, crash func(step string)) *people.Deleter {
+	return &people.Deleter{Store: st, Media: mediaDir(c), Crash: crash}
+}
+
+// newRecall makes search, embeddings and memory.
+func (e *Engine) newRecall() (err error) {
+	if e.Embedders, err = NewEmbedders(e.Process, e.Ledger); err != nil {
+		return err
+	}
+	if e.Search, err = NewSearcher(e.Config, e.Store, e.Embedders.Of, e.Tokens, e.Log.Named("recall")); err != nil {
+		return err
+	}
+	e.embedding = &embed.Worker{Store: e.Store, Jobs: e.jobs, Embedders: e.Embedders.Of, Cut: recall.Cut, Text: recall.WindowText,
+		Passages: recall.Passages, Count: e.Meter.Count, Log: e.Log.Named("embeddings"), Now: e.Now}
+	e.Memory = NewMemory(e.Config, e.Store, e.Search, e.Embedders)
+	return nil
+}
+
+func (e *Engine) newReminders(planner gateway.Planner) error {
+	c := e.Config
+	hour, err := day.Clock(c.Reminders.DefaultHour)
+	if err != nil {
+		return fmt.Errorf("reminders.default_hour: %w", err)
+	}
+	s := remind.Settings{DefaultHour: hour, MinEvery: c.Reminders.MinEvery, MaxActive: c.Reminders.MaxActive, Language: c.DefaultLanguage}
+	e.Reminders = &remind.Reminders{Store: e.Store, Settings: s}
+	e.firer = &remind.Firer{Store: e.Store, Users: e.People, Planner: planner, Tokens: e.Tokens, Settings: s,
+		Channels: e.Channels, Count: e.Meter.Count, Log: e.Log.Named("reminders")}
+	return nil
+}
+
+// newSummaries makes what writes summaries and compresses old pages, by a model of
+// their own if one is configured.
+func (e *Engine) newSummaries(chat core.Model, planner gateway.Planner) (err error) {
+	c, m, llm := e.Config, chat, e.Config.LLM
+	if c.SummaryLLM.Provider != "" {
+		llm = c.SummaryLLM
+		if m, err = e.models(llm); err != nil {
+			return fmt.Errorf("summary_llm: %w", err)
+		}
+	}
+	e.summary = &summary.Summarizer{
+		Store: e.Store, Jobs: e.jobs, Users: e.People, Planner: planner, Model: m, Tokens: e.Tokens,
+		Settings: summary.Settings{Window: SmallestWindow(llm), MaxOutput: llm.MaxOutputTokens, TokensPerDay: c.Limits.TokensPerDay,
+			Attempts: c.Summaries.Attempts, PostForward: c.Summaries.PostForward, PostMin: c.Summaries.PostMinMessages,
+			PostExpires: c.Summaries.PostExpires, Language: c.DefaultLanguage},
+		Calendar: e.Calendar, Channels: e.Channels, Support: e.Search.Support, SameLoop: loops.Match,
+		Count: e.Meter.Count, Log: e.Log.Named("summary"), Now: e.Now,
+	}
+	x := c.Context.Long
+	e.compress = &long.Worker{
+		Store: e.Store, Jobs: e.jobs, Users: e.People, Model: m, Compressor: long.New(e.Tokens, long.Options{}), Tokens: e.Tokens,
+		Settings: long.Settings{Budget: LongBudget(c), Threshold: x.CompressThreshold, Raw: LongRaw(c), MaxOutput: llm.MaxOutputTokens,
+			TokensPerDay: c.Limits.TokensPerDay, Attempts: c.Summaries.Attempts},
+		Calendar: e.Calendar, Count: e.Meter.Count, Log: e.Log.Named("compress"), Now: e.Now,
+	}
+	return nil
+}
+
+// newMover makes what merges and splits people.
+func (e *Engine) newMover() *people.Mover {
+	return &people.Mover{Store: e.Store, Channels: e.Channels, Language: e.Config.DefaultLanguage, Released: e.receiveApproved, Poll: movePoll,
+		Worker: e.Name, Log: e.Log.Named("people"), Now: e.Now, Crash: e.options.Crash}
+}
+
+// ownTools are the tools of the features.
+func (e *Engine) ownTools() []core.Tool {
+	tools := append(e.ReadingTools(), (&loops.Loops{Store: e.Store}).Tools()...)
+	return append(tools, e.Reminders.Tools()...)
+}
+
+// ReadingTools are those of recall and memory.
+func (e *Engine) ReadingTools() []core.Tool { return ReadingTools(e.Search, e.Memory, e.People) }
+
+// ReadingTools are the tools of a searcher and a memory of users.
+func ReadingTools(s *recall.Searcher, m *memory.Memory, users Users) []core.Tool {
+	return append(recall.Tools(s, recall.UserNames(users)), m.Tools()...)
+}
+
+// WebLink makes links that sign a user in to the web page; nil: there is none.
+func (e *Engine) WebLink() func(core.UserID) (string, core.Code, error) {
+	if !e.Config.Channels.Web.Enabled {
+		return nil
+	}
+	return func(user core.UserID) (string, core.Code, error) {
+		code, stored, err := e.People.NewWebCode(user, e.Config.Channels.Web.LinkLife)
+		return SignIn(e.Config, code), stored, err
+	}
+}
+
+// SignIn is the address at which a code signs somebody in to the web page.
+func SignIn(c configs.Config, code string) string {
+	return strings.TrimRight(c.HTTP.PublicURL, "/") + "/signin?code=" + code
+}

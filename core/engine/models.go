@@ -1,0 +1,135 @@
+package engine
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/everthread/everthread/configs"
+	"github.com/everthread/everthread/core"
+	"github.com/everthread/everthread/core/agent/mcp"
+	"github.com/everthread/everthread/core/day"
+	"github.com/everthread/everthread/core/llm/anthropic"
+	"github.com/everthread/everthread/core/llm/demo"
+	"github.com/everthread/everthread/core/llm/fallback"
+	"github.com/everthread/everthread/core/llm/openai"
+	"github.com/everthread/everthread/core/llm/transcribe"
+	"github.com/everthread/everthread/core/media"
+	"github.com/everthread/everthread/core/trust"
+	"github.com/everthread/everthread/core/trust/egress"
+)
+
+// Models returns the configured model with its fallbacks. Its calls are not counted:
+// see trust.Ledger.
+func Models(c configs.LLM, t core.Tokenizer, way *egress.Gate) (core.Model, error) {
+	first, err := Model(c, t, way)
+	if err != nil {
+		return nil, err
+	}
+	var rest []core.Model
+	for i, f := range c.Fallbacks {
+		m, err := Model(f, t, way)
+		if err != nil {
+			return nil, fmt.Errorf("fallbacks[%d]: %w", i, err)
+		}
+		rest = append(rest, m)
+	}
+	if len(rest) == 0 {
+		return first, nil
+	}
+	return fallback.New(first, rest...), nil
+}
+
+// Model returns one configured model.
+func Model(c configs.LLM, t core.Tokenizer, way *egress.Gate) (core.Model, error) {
+	switch c.Provider {
+	case "demo":
+		return demo.New(t), nil
+	case "openai":
+		return openai.New(openai.Options{BaseURL: c.BaseURL, APIKey: string(c.APIKey), Model: c.Model, Timeout: c.Timeout, Way: way}), nil
+	case "anthropic":
+		return anthropic.New(anthropic.Options{BaseURL: c.BaseURL, APIKey: string(c.APIKey), Model: c.Model, MaxTokens: c.MaxOutputTokens,
+			Timeout: c.Timeout, Way: way}), nil
+	}
+	return nil, fmt.Errorf("provider %q is not known; use openai, anthropic or demo", c.Provider)
+}
+
+// Transcriber is the configured service that writes down voice notes, or nil.
+func Transcriber(t configs.Transcription, way *egress.Gate) media.Transcriber {
+	if t.Model == "" {
+		return nil
+	}
+	return transcribe.New(transcribe.Options{BaseURL: t.BaseURL, APIKey: string(t.APIKey), Model: t.Model, Timeout: t.Timeout, Way: way})
+}
+
+// ledgerLease is how long what a process was granted of a day is kept for it.
+const ledgerLease = 10 * time.Minute
+
+// newLedger makes the ledger through which all providers are asked.
+func (e *Engine) newLedger() *trust.Ledger {
+	c := e.Config
+	return &trust.Ledger{Store: e.Store, PerDay: AllTokensPerDay(c), PerUser: c.Limits.TokensPerDay, Worker: e.Name, Lease: ledgerLease,
+		Tokens: e.Tokens, MaxOutput: c.LLM.MaxOutputTokens, Log: e.Log.Named("ledger"), Now: e.Now, Day: today(e.Calendar, e.Store, e.Now)}
+}
+
+// today tells a user's day of the moment.
+func today(c day.Calendar, users Users, now func() time.Time) func(context.Context, core.UserID) (core.Day, error) {
+	return func(ctx context.Context, user core.UserID) (core.Day, error) {
+		u, err := users.User(ctx, user)
+		return c.Day(u.Settings, now()), err
+	}
+}
+
+// AllTokensPerDay is how many tokens all users may use a day; 0: there is no limit.
+func AllTokensPerDay(c configs.Config) int {
+	switch n := c.Limits.AllTokensPerDay; {
+	case n < 0:
+		return 0
+	case n == 0 && c.Access.Policy == "open":
+		return configs.OpenTokensPerDay
+	default:
+		return n
+	}
+}
+
+// models is a configured model with its fallbacks, as the ledger counts it.
+func (e *Engine) models(c configs.LLM) (core.Model, error) {
+	m, err := Models(c, e.Tokens, e.Way)
+	if err != nil {
+		return nil, err
+	}
+	return e.Ledger.Model(m), nil
+}
+
+// transcriber is the configured one, as the ledger counts it; nil: there is none.
+func (e *Engine) transcriber() media.Transcriber {
+	t := Transcriber(e.Config.Transcription, e.Way)
+	if t == nil {
+		return nil
+	}
+	return e.Ledger.Transcriber(t)
+}
+
+// Servers are the configured MCP servers.
+func Servers(list []configs.MCPServer) []mcp.Server {
+	plain := func(m map[string]configs.Secret) map[string]string {
+		out := map[string]string{}
+		for k, v := range m {
+			out[k] = string(v)
+		}
+		return out
+	}
+	var out []mcp.Server
+	for _, s := range list {
+		server := mcp.Server{Name: s.Name, Command: s.Command, Args: s.Args, Env: plain(s.Env), URL: s.URL, Headers: plain(s.Headers),
+			Allow: s.Allow, TrustHints: s.TrustHints}
+		for _, role := range s.Roles {
+			server.Roles = append(server.Roles, core.UserRole(role))
+		}
+		for _, id := range s.Users {
+			server.Users = append(server.Users, core.UserID(id))
+		}
+		out = append(out, server)
+	}
+	return out
+}

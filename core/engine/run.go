@@ -1,0 +1,188 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"go.uber.org/zap"
+	"golang.org/x/sync/errgroup"
+
+	"github.com/everthread/everthread/core"
+	"github.com/everthread/everthread/core/job"
+	"github.com/everthread/everthread/scheduler"
+)
+
+// How a process ends: SIGTERM to exit takes at most 10 s (SPEC 18).
+const (
+	graceTurns = 7 * time.Second
+	graceWay   = time.Second
+)
+
+// Run runs everything until ctx ends, with the doors: first channels and doors stop
+// taking, then what runs is finished or handed back.
+func (e *Engine) Run(ctx context.Context, doors ...func(context.Context) error) error {
+	ctx = core.WithActor(ctx, core.Actor{}) // who comes in says who they are
+	work, stopWork := context.WithCancel(context.WithoutCancel(ctx))
+	defer stopWork()
+	inner, workCtx := errgroup.WithContext(work)
+	inner.Go(func() error { return e.Work(workCtx, graceTurns) })
+
+	outer, ctx := errgroup.WithContext(ctx)
+	for _, ch := range e.options.Channels {
+		outer.Go(func() error { return e.runChannel(ctx, ch) })
+	}
+	for _, run := range doors {
+		outer.Go(func() error { return run(ctx) })
+	}
+	outer.Go(func() error { // nothing is served if the work cannot go on
+		select {
+		case <-ctx.Done():
+		case <-workCtx.Done():
+		}
+		return context.Cause(workCtx)
+	})
+	err := outer.Wait()
+	stopWork()
+	err = errors.Join(ignoreCancel(err), ignoreCancel(inner.Wait()))
+	end, cancel := context.WithTimeout(context.WithoutCancel(ctx), graceWay)
+	defer cancel()
+	return errors.Join(err, e.Way.Settle(end))
+}
+
+// TakeOver frees what a process that died on the embedded store had claimed: it was the
+// only server, as this one is now, so nothing has to lapse first.
+func (e *Engine) TakeOver(ctx context.Context) error {
+	if e.Config.DatabaseURL != "" {
+		return nil
+	}
+	n, err := e.Store.Lapse(ctx)
+	if n > 0 {
+		e.Log.Info("going on with what was under way when the gateway ended", zap.Int("jobs", n))
+	}
+	return err
+}
+
+// Work does what is to be done until ctx ends: turns, deliveries and all that goes on
+// beside them. Turns that run then have grace to end.
+func (e *Engine) Work(ctx context.Context, grace time.Duration) error {
+	group, ctx := errgroup.WithContext(ctx)
+	group.Go(func() error { return e.Gateway.Run(ctx, grace) })
+	for _, run := range []func(context.Context) error{e.beside, e.Ledger.Run, e.Store.Listen, e.Hub.Run} {
+		group.Go(func() error { return run(ctx) })
+	}
+	return ignoreCancel(group.Wait())
+}
+
+func ignoreCancel(err error) error {
+	if errors.Is(err, context.Canceled) {
+		return nil
+	}
+	return err
+}
+
+// How many jobs of a kind are done at once.
+const (
+	summaryWorkers  = 16 // they yield to replies
+	compressWorkers = 1  // nobody waits for it
+	embedWorkers    = 2
+	downloadWorkers = 4
+)
+
+// pollEvery is how often work is looked for when nothing wakes.
+const pollEvery = time.Second
+
+// movePoll is how often merges and splits are looked for when nothing wakes.
+const movePoll = 2 * time.Second
+
+// beside runs what nobody waits for: background jobs, the index, merges, and what the
+// clock asks for.
+func (e *Engine) beside(ctx context.Context) error {
+	runner := func(queues []string, workers int, take func(context.Context, core.JobRef)) *job.Runner {
+		return &job.Runner{Jobs: e.Store, Queues: queues, Workers: workers, Take: take, Poll: pollEvery, Now: e.Now, Log: e.Log}
+	}
+	runners := []*job.Runner{
+		runner([]string{core.QueueSummarize}, summaryWorkers, e.summary.Take),
+		runner([]string{core.QueueCompress}, compressWorkers, e.compress.Take),
+		runner([]string{core.QueueEmbed}, embedWorkers, e.embedding.Take),
+		runner(e.Files.Queues(), downloadWorkers, e.Files.Take),
+	}
+	clock := &scheduler.Scheduler{Tasks: e.tasks(), Log: e.Log.Named("scheduler"), Now: e.Now}
+	group, ctx := errgroup.WithContext(ctx)
+	for _, r := range runners {
+		group.Go(func() error { return r.Run(ctx) })
+	}
+	for _, run := range []func(context.Context) error{clock.Run, e.index, e.servers.Run, e.mover.Run} {
+		group.Go(func() error { return run(ctx) })
+	}
+	group.Go(func() error {
+		for topic := range e.Store.Wakes(ctx) {
+			for _, r := range runners {
+				r.Wake(topic)
+			}
+		}
+		return nil
+	})
+	return group.Wait()
+}
+
+// tasks are what the clock asks for. Each asks the store what is due.
+func (e *Engine) tasks() []scheduler.Task {
+	often := e.options.Ticks
+	return []scheduler.Task{
+		{Name: "finalize days", Spec: often.Usual, Run: e.summary.Finalize},
+		{Name: "post summaries", Spec: often.Usual, Run: e.summary.Post},
+		{Name: "receive approved messages", Spec: often.Usual, Run: e.receiveApproved},
+		{Name: "ask about linked addresses", Spec: often.Usual, Run: e.People.AskLinks},
+		{Name: "close late questions", Spec: often.Usual, Run: e.closeLate},
+		{Name: "remind", Spec: often.Reminders, Run: func(ctx context.Context) error { return e.firer.Run(ctx, e.Now()) }},
+		{Name: "redirect what is parked", Spec: often.Reminders, Run: e.Gateway.Redirect},
+		{Name: "embed", Spec: often.Embeddings, Run: e.Embedders.want},
+		{Name: "back up", Spec: often.Usual, Run: e.backups.run},
+		{Name: "sweep", Spec: "17 * * * *", Run: e.sweep},
+	}
+}
+
+// receiveApproved receives held messages whose sender has been let in, in case the
+// process that let them in died before it did.
+func (e *Engine) receiveApproved(ctx context.Context) error {
+	held, err := e.Store.Approved(ctx, 100)
+	if err != nil || len(held) == 0 {
+		return err
+	}
+	return e.Gateway.Receive(ctx, held...)
+}
+
+func (e *Engine) sweep(ctx context.Context) error {
+	now := e.Now()
+	_, err := e.Store.Sweep(ctx, now.Add(-e.Config.Retention.Raw), now)
+	_, late := e.Store.SweepAudit(ctx, now.Add(-e.Config.Retention.Audit))
+	return errors.Join(err, late)
+}
+
+// closeLate closes questions that nobody answered in time.
+func (e *Engine) closeLate(ctx context.Context) error {
+	_, err := e.Store.ExpireApprovals(ctx, e.Now())
+	return err
+}
+
+// How many users' new messages are indexed in one round, and how often new ones are
+// looked for.
+const (
+	indexUsers = 256
+	indexEvery = 2 * time.Second
+)
+
+// index keeps the full-text index up to date until ctx ends.
+func (e *Engine) index(ctx context.Context) error {
+	for ctx.Err() == nil {
+		n, err := e.Store.Index(ctx, indexUsers)
+		if err != nil && ctx.Err() == nil {
+			e.Log.Warn("index", zap.Error(err))
+		}
+		if n == 0 || err != nil || e.slots.Busy() {
+			job.Wait(ctx, indexEvery)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,91 @@
+package engine
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/everthread/everthread/configs"
+	"github.com/everthread/everthread/core"
+	"github.com/everthread/everthread/core/agent"
+	"github.com/everthread/everthread/core/agent/mcp"
+	"github.com/everthread/everthread/core/day"
+	"github.com/everthread/everthread/core/media"
+	"github.com/everthread/everthread/core/memory"
+	"github.com/everthread/everthread/core/prompt"
+	"github.com/everthread/everthread/core/trust"
+)
+
+// TurnStore is what a turn reads and reserves.
+type TurnStore interface {
+	SnapshotStore
+	agent.Journal
+	Window(ctx context.Context, t *core.Turn, q core.WindowQuery) (core.Window, error)
+	Approval(ctx context.Context, user core.UserID, id core.ApprovalID) (core.Approval, error)
+	ReserveMore(ctx context.Context, t *core.Turn, b core.Budget) (bool, error)
+	ReserveCall(ctx context.Context, user core.UserID, day string, n, limit int) (bool, error)
+	SettleCall(ctx context.Context, user core.UserID, day string, n int, u core.Usage) error
+	UsageOf(ctx context.Context, user core.UserID, day string) (used, reserved int, err error)
+}
+
+// Users tells who a user is.
+type Users interface {
+	User(ctx context.Context, id core.UserID) (core.User, error)
+}
+
+// TurnOptions are what turns are made of. All are required.
+type TurnOptions struct {
+	Config   configs.Config
+	Store    TurnStore
+	Users    Users
+	Model    core.Model // whose calls Ledger counts
+	Ledger   *trust.Ledger
+	Tokens   core.Tokenizer
+	Calendar day.Calendar
+	Files    *media.Files
+	Memory   *memory.Memory
+	Servers  *mcp.Client // of tools
+	// Tools are those of the features; time_now and delegate come with the engine.
+	Tools []core.Tool
+	Now   func() time.Time
+}
+
+// Turns builds the prompts of turns and answers them. It is safe for concurrent use.
+type Turns struct {
+	TurnOptions
+	tools   *toolbox
+	budgets prompt.Budgets // but ToolSchemaTokens
+	// static is what stands first in every prompt; forgetful is that of people who
+	// switched memory off.
+	static, forgetful []prompt.Static
+}
+
+// NewTurns returns what builds and answers turns. It fails if two tools have one name.
+func NewTurns(o TurnOptions) (*Turns, error) {
+	ts := &Turns{TurnOptions: o, budgets: budgets(o.Config)}
+	c := o.Config.Agent
+	delegate := &agent.Delegate{Model: o.Model, Tools: ts.toolsOf, Journal: o.Store, MaxSteps: c.MaxSteps, ToolTokens: c.ToolTokens,
+		ResultTokens: c.ResultTokens, ToolTimeout: c.ToolTimeout, MaxOutputTokens: o.Config.LLM.MaxOutputTokens,
+		Patience: c.DelegateTimeout, Tokenizer: o.Tokens, Now: o.Now}
+	base, err := agent.NewRegistry(append([]core.Tool{agent.TimeNow{}, delegate}, o.Tools...)...)
+	if err != nil {
+		return nil, fmt.Errorf("tools: %w", err)
+	}
+	ts.tools = &toolbox{base: base, outside: o.Servers.Tools, tokenizer: o.Tokens}
+	var names, others []string
+	for _, s := range base.Specs() {
+		names = append(names, s.Name)
+		if !memory.IsTool(s.Name) {
+			others = append(others, s.Name)
+		}
+	}
+	instructions := c.Instructions
+	if instructions == "" {
+		instructions = defaultInstructions
+	}
+	head := func(tools []string) []prompt.Static {
+		return []prompt.Static{{Name: "instructions", Text: instructions}, {Name: "policy", Text: prompt.Policy(tools)}}
+	}
+	ts.static, ts.forgetful = head(names), head(others)
+	return ts, nil
+}
