@@ -51,7 +51,7 @@ func (d *desk) export(ctx context.Context, file string, u core.User) (messages i
 	shown := d.steps()
 	defer shown.end()
 	shown.line("days", "Writing the days of "+u.Name+" …")
-	x := &export.Exporter{Store: d.store, Media: os.DirFS(filepath.Join(d.cfg.DataDir, "media")), Zone: calendar.Zone, Now: clock()}
+	x := &export.Exporter{Store: d.store, Media: os.DirFS(filepath.Join(d.cfg.DataDir, "media")), Zone: calendar.Zone, Language: d.cfg.DefaultLanguage, Now: clock()}
 	err = (&export.Saver{Exporter: x, Lock: lockFile, Crash: crash}).Save(ctx, file, u.ID, func(n int) {
 		messages = n
 		if n > 0 { // before that it reads the days

@@ -23,7 +23,7 @@ import (
 func (a *app) settingsPage() *web.Settings {
 	c := a.Config
 	apps := &linkApps{app: a}
-	exporter := &export.Exporter{Store: a.store, Media: os.DirFS(a.Files.Dir), Zone: a.Calendar.Zone, Now: a.Now}
+	exporter := &export.Exporter{Store: a.store, Media: os.DirFS(a.Files.Dir), Zone: a.Calendar.Zone, Language: c.DefaultLanguage, Now: a.Now}
 	return &web.Settings{Store: a.store, Capabilities: a.capable, NewCode: a.People.NewLinkCode, Apps: apps.list,
 		Embeddings: a.Embedders, Agents: agentsPage{a}, Delete: a.Delete, Resume: a.Deleter.Resume, Traces: a.Traces,
 		Export: func(ctx context.Context, w io.Writer, user core.UserID) error {

@@ -165,7 +165,7 @@ func (c *Commands) summary(ctx context.Context, r *request) (core.Outcome, error
 	if r.arg != "" {
 		var ok bool
 		if label, ok = c.label(r, r.arg); !ok {
-			return r.sayf(r.words.BadDate, "`/summary DATE`"), nil
+			return r.sayf(r.words.BadDate, "`/summary "+r.words.Args["day"]+"`"), nil
 		}
 	}
 	g, err := c.Store.Day(ctx, r.user.ID, label)

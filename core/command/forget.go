@@ -40,7 +40,7 @@ func (c *Commands) forgetDay(ctx context.Context, r *request) (core.Outcome, err
 	date, sure := confirmed(r.arg)
 	label, ok := c.label(r, date)
 	if !ok {
-		return r.sayf(r.words.BadDate, "`/forget DATE`"), nil
+		return r.sayf(r.words.BadDate, r.usage("forget")), nil
 	}
 	g, err := c.Store.Day(ctx, r.user.ID, label)
 	if missing(err) {

@@ -11,6 +11,7 @@ import (
 	"unicode"
 
 	"github.com/everthread/everthread/core"
+	"github.com/everthread/everthread/core/day"
 )
 
 // days writes the days, oldest first, and their summaries.
@@ -54,11 +55,12 @@ func (x *export) day(g core.Segment, versions []core.Summary) error {
 		return err
 	}
 	zone := core.Settings{Zone: g.Day.Zone}.Location(x.zone)
-	fmt.Fprintf(f, "# %s\n\nTimes of %s.\n", g.Day.Start.In(zone).Format("Monday 2 January 2006"), g.Day.Zone)
+	w := say(x.language)
+	fmt.Fprintf(f, "# %s\n\n"+w.Zone+"\n", day.Name(g.Day.Label, "", x.language), g.Day.Zone)
 	if len(versions) > 0 && !g.Hidden {
 		fmt.Fprintf(f, "\n%s\n", strings.ReplaceAll("\n"+versions[0].Markdown, "\n## ", "\n### ")[1:])
 	}
-	fmt.Fprint(f, "\n## Conversation\n\n")
+	fmt.Fprintf(f, "\n## %s\n\n", w.Conversation)
 	for after := core.MessageID(0); ; {
 		ms, err := x.Store.DayMessages(x.ctx, x.user.ID, g.ID, after, page)
 		if err != nil {
@@ -84,11 +86,11 @@ func (x *export) say(w io.Writer, m core.Message, zone *time.Location) error {
 	text := strings.TrimSpace(m.Text)
 	switch {
 	case m.Redacted:
-		text = "*(deleted)*"
+		text = "*(" + say(x.language).Deleted + ")*"
 	case m.Role == core.RoleTool || text == "" && len(m.Attachments) == 0:
 		return nil
 	}
-	who := map[core.Role]string{core.RoleUser: x.user.Name, core.RoleAssistant: "Assistant", core.RoleSystem: "Everthread"}[m.Role]
+	who := map[core.Role]string{core.RoleUser: x.user.Name, core.RoleAssistant: say(x.language).Assistant, core.RoleSystem: "Everthread"}[m.Role]
 	_, err := fmt.Fprintf(w, "**%s, %s** (#%d)\n\n", m.SentAt.In(zone).Format("15:04"), who, m.ID)
 	if m.Quote != nil {
 		_, err = fmt.Fprintf(w, "> %s\n\n", strings.ReplaceAll(m.Quote.Text, "\n", "\n> "))

@@ -5,6 +5,7 @@ package export
 
 import (
 	"archive/zip"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -14,6 +15,7 @@ import (
 	"time"
 
 	"github.com/everthread/everthread/core"
+	"github.com/everthread/everthread/core/day"
 )
 
 // Store is what is exported.
@@ -30,10 +32,11 @@ type Store interface {
 
 // Exporter writes exports. All fields are required.
 type Exporter struct {
-	Store Store
-	Media fs.FS          // of data_dir/media
-	Zone  *time.Location // of people who chose none
-	Now   func() time.Time
+	Store    Store
+	Media    fs.FS          // of data_dir/media
+	Language string         // of people who chose none
+	Zone     *time.Location // of people who chose none
+	Now      func() time.Time
 }
 
 // pages are how much is read at once, and how much of what is never long.
@@ -55,7 +58,7 @@ func (e *Exporter) Write(ctx context.Context, w io.Writer, user core.UserID, pro
 	if err != nil {
 		return fmt.Errorf("export: %w", err)
 	}
-	x := &export{Exporter: e, ctx: ctx, zip: zip.NewWriter(w), user: u, zone: u.Settings.Location(e.Zone), progress: progress, labels: map[core.SegmentID]string{}}
+	x := &export{Exporter: e, ctx: ctx, zip: zip.NewWriter(w), user: u, language: cmp.Or(u.Settings.Language, e.Language), zone: u.Settings.Location(e.Zone), progress: progress, labels: map[core.SegmentID]string{}}
 	for _, part := range []func() error{x.readme, x.profile, x.days, x.threads, x.memory, x.plans, x.audit, x.files} {
 		if err := part(); err != nil {
 			return fmt.Errorf("export: %w", err)
@@ -71,6 +74,7 @@ type export struct {
 	zip      *zip.Writer
 	user     core.User
 	zone     *time.Location
+	language string
 	progress func(int)
 	messages int
 	labels   map[core.SegmentID]string // of days
@@ -108,19 +112,9 @@ func lines[T any](x *export, name string, values []T) error {
 }
 
 func (x *export) readme() error {
-	return x.text("README.md", fmt.Sprintf(`# Everthread: everything of %s
-
-Written on %s.
-
-- days/ has a Markdown file for each day, with its summary and what was said.
-- threads/ has one for each thread of its own.
-- messages.jsonl has every message, one JSON object a line, in the order of display of its thread.
-- summaries.jsonl, memory.jsonl, themes.jsonl, loops.jsonl and reminders.jsonl have the rest.
-- audit.jsonl has what was done with the account.
-- media/ has the attachments that messages name in "path".
-
-Times are UTC unless a file says otherwise.
-`, x.user.Name, x.Now().In(x.zone).Format("2 January 2006 15:04 MST")))
+	now := x.Now().In(x.zone)
+	at := day.Name(now.Format(time.DateOnly), "", x.language) + now.Format(", 15:04 MST")
+	return x.text("README.md", fmt.Sprintf(say(x.language).Readme, x.user.Name, at))
 }
 
 // address is an identity as it is exported.

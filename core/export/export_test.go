@@ -117,7 +117,7 @@ func TestEverythingOfAUserAndNothingOfAnother(t *testing.T) {
 
 	files := w.export(ada.ID, media)
 	for name, want := range map[string][]string{
-		"README.md":          {"everything of Ada", "18 November 2026 13:00 CET"},
+		"README.md":          {"everything of Ada", "18 November 2026, 13:00 CET"},
 		"days/2026-11-18.md": {"# Wednesday 18 November 2026", "**13:00, Ada** (#1)", "first <day>", "[a (b).jpg](<../media/" + path + ">)"},
 		"days/2026-11-19.md": {"second day 0\n", "second day 1099", "> first\n> day"},
 		"messages.jsonl":     {`"text":"first <day>"`, `"day":"2026-11-18"`, `"text":"second day 1099"`, "in the thread"},

@@ -22,9 +22,6 @@ const (
 	settleDelay  = time.Minute // for a service to tell what became of a part
 )
 
-// repeatMark ends a part that may have arrived before.
-const repeatMark = "\n\n(may be a repeat)"
-
 // takeDelivery claims a due delivery, once its address may be sent to, and sends it.
 func (g *Gateway) takeDelivery(ctx context.Context, ref core.JobRef) {
 	if !g.begin(ref.User, ref.ID) {
@@ -101,7 +98,7 @@ func (g *Gateway) sendPart(ctx context.Context, d *core.Delivery, p *core.Delive
 		}
 		part.Again = true
 		if !g.Channels.Capabilities(d.To.Channel).Idempotent {
-			part.Text += repeatMark
+			part.Text += "\n\n" + say(g.languageOf(ctx, d.User)).Repeat
 		}
 	}
 	ctx, cancel := context.WithTimeout(ctx, sendTimeout)

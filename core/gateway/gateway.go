@@ -18,6 +18,7 @@ import (
 	"github.com/everthread/everthread/core/day"
 	"github.com/everthread/everthread/core/job"
 	"github.com/everthread/everthread/core/markup"
+	"github.com/everthread/everthread/core/words"
 )
 
 // Store is what the road needs of a store.
@@ -292,6 +293,16 @@ func (g *Gateway) language(s core.Settings) string {
 	return cmp.Or(s.Language, g.Settings.Language)
 }
 
+// languageOf is the language of a user; of one who cannot be read just now, the
+// gateway's.
+func (g *Gateway) languageOf(ctx context.Context, user core.UserID) string {
+	u, err := g.People.User(ctx, user)
+	if err != nil {
+		return g.Settings.Language
+	}
+	return g.language(u.Settings)
+}
+
 // parts renders Markdown for a channel. Where a part may have to be sent again
 // each leaves room for the mark of a repeat.
 func (g *Gateway) parts(markdown, channel string) []core.Part {
@@ -302,7 +313,11 @@ func (g *Gateway) parts(markdown, channel string) []core.Part {
 func (g *Gateway) room(channel string) core.Capabilities {
 	c := g.Channels.Capabilities(channel)
 	if c.MaxText > 0 && !c.Idempotent {
-		c.MaxText = max(c.MaxText-len(repeatMark), 1) // it is ASCII: no unit makes it longer
+		mark := 0
+		for _, language := range words.Languages() {
+			mark = max(mark, len("\n\n"+say(language).Repeat)) // in bytes: no unit makes it longer
+		}
+		c.MaxText = max(c.MaxText-mark, 1)
 	}
 	return c
 }

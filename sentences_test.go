@@ -1,0 +1,156 @@
+package everthread_test
+
+import (
+	"fmt"
+	"go/ast"
+	"go/token"
+	"os"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"testing/fstest"
+)
+
+// TestSentencesAreInCatalogues finds what people would read in one language only: a
+// string of two words or more in a package that speaks to people. Developers' errors
+// and logs, and what a model reads, are not for them.
+func TestSentencesAreInCatalogues(t *testing.T) {
+	t.Parallel()
+	files, _, err := load(os.DirFS("."))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, f := range files {
+		for _, s := range sentences(f) {
+			t.Error(s)
+		}
+	}
+}
+
+// speaks reports whether people read the words of the package in a directory.
+func speaks(dir string) bool {
+	return slices.Contains([]string{"adapters/web", "core/command", "core/gateway", "core/people", "core/remind", "core/trust",
+		"core/summary", "core/media", "core/loops", "core/memory", "core/history", "core/export", "core/live", "core/when", "core/day", "core/words"}, dir)
+}
+
+// otherwise says why sentences may stand in a file all the same: in all of it, or
+// those that hold a text.
+func otherwise() []struct{ file, text, why string } {
+	const (
+		model  = "a model reads it"
+		typed  = "people type it"
+		zone   = "operators read it, beside names of tables and settings"
+		http   = "it is a part of HTTP or HTML"
+		caller = "programs read it"
+	)
+	return []struct{ file, text, why string }{
+		{"adapters/web/assets.go", "", http}, {"adapters/web/media.go", "", http}, {"adapters/web/route.go", "", http},
+		{"adapters/web/markdown.go", "", http}, {"adapters/web/qr.go", "", http},
+		{"adapters/web/settings_leave.go", "", http}, {"adapters/web/fault.go", "there is nothing at", caller},
+		{"adapters/web/settings_keys.go", "Mac OS X", "it is a name"},
+		{"adapters/web/settings_traces.go", "index of", "it names a table"}, {"core/command/approval.go", "", typed},
+		{"core/command/zone.go", "", typed}, {"core/loops/words.go", "", typed}, {"core/when/names.go", "", typed},
+		{"core/remind/dates.go", "", typed}, {"core/remind/repeat.go", "", typed}, {"core/remind/times.go", "", typed},
+		{"core/history/whatsapp_words.go", "", "WhatsApp writes it"}, {"core/memory/", "", model},
+		{"core/summary/generate.go", "", model}, {"core/summary/ground.go", "", model},
+		{"core/media/fetch.go", "not written down", model}, {"core/live/", "", caller},
+		{"core/trust/ledger.go", "limits.", zone}, {"core/people/delete.go", "files in ", zone},
+		{"core/people/delete.go", "attachments that are listed", zone}, {"core/summary/summary.go", "", zone},
+		{"core/gateway/deliver.go", "the channel ", zone}, {"core/gateway/deliver.go", " is not ", zone},
+		{"core/gateway/deliver.go", "the file ", zone},
+		{"core/gateway/deliver.go", "it may or may not have arrived", zone},
+		{"core/gateway/deliver.go", "it is held until", zone},
+		{"core/gateway/deliver.go", " lets nobody be written to", zone}, {"core/gateway/planner.go", "", zone},
+		{"core/gateway/approval.go", "there is nowhere else", zone},
+		{"core/history/", "", "the command line tells it whoever imports"},
+	}
+}
+
+var twoWords = regexp.MustCompile(`\pL[\pL'’]*[,.:;!?]? \pL`)
+
+// sentences are the texts of a file that are in no catalogue.
+func sentences(f source) []string {
+	if f.test || !speaks(f.dir) {
+		return nil
+	}
+	var out []string
+	ast.Inspect(f.file, func(n ast.Node) bool {
+		switch n := n.(type) {
+		case *ast.CallExpr:
+			return !forDevelopers(n.Fun)
+		case *ast.KeyValueExpr:
+			key, ok := n.Key.(*ast.Ident)
+			return !ok || !slices.Contains([]string{"Description", "Schema", "Why"}, key.Name)
+		case *ast.ImportSpec:
+			return false
+		case *ast.Field:
+			return n.Tag == nil
+		case *ast.BasicLit:
+			text, err := strconv.Unquote(n.Value)
+			if n.Kind == token.STRING && err == nil && twoWords.MatchString(text) && !excused(f.name, text) {
+				out = append(out, fmt.Sprintf("%s: %q is in no catalogue", f.at(n), text))
+			}
+		}
+		return true
+	})
+	return out
+}
+
+func excused(file, text string) bool {
+	for _, o := range otherwise() {
+		if strings.HasPrefix(file, o.file) && strings.Contains(text, o.text) {
+			return true
+		}
+	}
+	return false
+}
+
+// forDevelopers reports whether a function is given words that no person is to read:
+// an error, a line of the log, an operation that one of those is about.
+func forDevelopers(f ast.Expr) bool {
+	name := ""
+	switch f := f.(type) {
+	case *ast.Ident:
+		name = f.Name
+	case *ast.SelectorExpr:
+		name = f.Sel.Name
+		switch on := f.X.(type) {
+		case *ast.SelectorExpr:
+			name = on.Sel.Name + "." + name
+		case *ast.Ident:
+			name = on.Name + "." + name
+		}
+	}
+	return regexp.MustCompile(`^(panic|errors\.New|fmt\.Errorf|regexp\.MustCompile|zap\.\w+|(?i:log)\.\w+|` +
+		`.*\.(insist|logUnless|failed|try|(?i:crash)))$`).MatchString(name)
+}
+
+// TestASentenceInCodeIsFound adds sentences where they do not belong, and where they do.
+func TestASentenceInCodeIsFound(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		name, file, code string
+		found            bool
+	}{
+		{"an answer", "core/command/a.go", `func f() string { return "Nothing is open." }`, true},
+		{"a format", "core/gateway/a.go", `func f() string { return fmt.Sprintf("%d things wait", 3) }`, true},
+		{"a label", "adapters/web/a.go", `var x = page{Title: "Sign in"}`, true},
+		{"a text in backquotes", "core/people/a.go", "const x = `two\nlines of it`", true},
+		{"an error", "core/command/a.go", `var err = errors.New("no such user")`, false},
+		{"a log", "core/gateway/a.go", `func (g *G) f() { g.Log.Warn("lease was lost") }`, false},
+		{"a tool's description", "core/remind/a.go", `var x = core.Tool{Description: "Sets a reminder."}`, false},
+		{"a key", "core/command/a.go", `const x = "users.name"`, false},
+		{"a package that nobody reads", "core/prompt/a.go", `const x = "You are an assistant."`, false},
+		{"what is excused", "core/live/a.go", `const x = "the answer was stopped"`, false},
+	} {
+		files, _, err := load(fstest.MapFS{c.file: {Data: []byte("package x\n" + c.code + "\n")}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := sentences(files[0]); (len(got) == 1) != c.found {
+			t.Errorf("%s: got %q", c.name, got)
+		}
+	}
+}
