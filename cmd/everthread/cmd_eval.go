@@ -8,6 +8,7 @@ import (
 	"maps"
 	"os"
 	"slices"
+	"strings"
 	"text/tabwriter"
 	"time"
 
@@ -16,6 +17,7 @@ import (
 	"github.com/everthread/everthread/configs"
 	"github.com/everthread/everthread/core"
 	"github.com/everthread/everthread/core/engine"
+	"github.com/everthread/everthread/core/eval"
 	"github.com/everthread/everthread/core/llm/tokens"
 	"github.com/everthread/everthread/core/recall"
 )
@@ -51,13 +53,20 @@ func (e evalRecallCmd) Run(ctx context.Context, c *console) error {
 		return err
 	}
 	defer remove()
-	t, err := newEvalTarget(ctx, cfg)
+	st, err := openNew(ctx, cfg)
 	if err != nil {
 		return err
 	}
-	defer t.close()
-	t.progress = c.err
-	report, err := recall.Evaluate(ctx, t, samples)
+	defer st.Close()
+	calendar, err := engine.NewCalendar(cfg)
+	if err != nil {
+		return err
+	}
+	search, err := engine.NewSearcher(cfg, st, nil, tokens.New(), zap.NewNop())
+	if err != nil {
+		return err
+	}
+	report, err := recall.Trial{Store: st, Search: search, Calendar: calendar, Now: time.Now(), Progress: c.err}.Run(ctx, samples)
 	if err != nil {
 		return err
 	}
@@ -77,17 +86,8 @@ func scratch(c configs.Config, url string) (configs.Config, func(), error) {
 	return c, func() { _ = os.RemoveAll(dir) }, nil
 }
 
-// evalTarget keeps what is evaluated, each conversation as a user of its own.
-type evalTarget struct {
-	cfg      configs.Config
-	store    store
-	search   *recall.Searcher
-	users    map[core.UserID]core.Identity
-	progress io.Writer
-	began    time.Time
-}
-
-func newEvalTarget(ctx context.Context, c configs.Config) (*evalTarget, error) {
+// openNew opens a store for trying things out.
+func openNew(ctx context.Context, c configs.Config) (store, error) {
 	st, err := openStore(ctx, c)
 	if err != nil {
 		return nil, explainStore(c, err)
@@ -96,62 +96,7 @@ func newEvalTarget(ctx context.Context, c configs.Config) (*evalTarget, error) {
 		st.Close()
 		return nil, explainStore(c, err)
 	}
-	search, err := engine.NewSearcher(c, st, nil, tokens.New(), zap.NewNop())
-	if err != nil {
-		return nil, err
-	}
-	return &evalTarget{cfg: c, store: st, search: search, users: map[core.UserID]core.Identity{}, began: time.Now()}, nil
-}
-
-// close deletes the users and closes the store.
-func (t *evalTarget) close() {
-	for u := range t.users {
-		_, _ = t.store.DeleteUser(context.Background(), u) // the store is one for trying things out
-	}
-	t.store.Close()
-}
-
-// Begin makes a user for a conversation.
-func (t *evalTarget) Begin(ctx context.Context, s recall.Sample) (core.UserID, core.Tool, error) {
-	fmt.Fprintf(t.progress, "conversation %s: %d sessions, %d questions\n", s.Name, len(s.Sessions), len(s.Questions))
-	a := core.Address{Channel: "terminal", Account: "eval", External: fmt.Sprintf("%s-%d", s.Name, t.began.UnixNano())}
-	u, err := t.store.AddUserAt(ctx, core.User{Name: s.Name, Role: core.RoleMember, CreatedAt: t.began}, core.Identity{Name: s.Name, Address: a, LastUsed: t.began})
-	if err != nil {
-		return 0, nil, err
-	}
-	i, _, err := t.store.Identify(ctx, a)
-	t.users[u.ID] = i
-	names := func(context.Context, core.UserID) map[string]core.Role { return s.Names }
-	return u.ID, recall.Tools(t.search, names)[0], err
-}
-
-// People searches as people do.
-func (t *evalTarget) People(ctx context.Context, _ core.UserID, q core.SearchQuery) ([]core.Hit, error) {
-	got, err := t.search.Search(ctx, q)
-	return got.Hits, err
-}
-
-// Load stores a session as the messages of one day, in the transaction that
-// stores what people write.
-func (t *evalTarget) Load(ctx context.Context, user core.UserID, s recall.Session) ([]core.MessageID, error) {
-	cal, err := engine.NewCalendar(t.cfg)
-	if err != nil {
-		return nil, err
-	}
-	i := t.users[user]
-	a := core.Append{User: user, Identity: i.ID, Paused: true, Now: s.At, RunAt: s.At}
-	for n, turn := range s.Turns {
-		at := s.At.Add(time.Duration(n) * time.Second)
-		a.Events = append(a.Events, core.Inbound{Address: i.Address, EventID: fmt.Sprintf("%d-%s", user, turn.Key), Kind: core.InMessage, Text: turn.Text, SentAt: at})
-		a.Messages = append(a.Messages, core.NewMessage{Role: turn.Role, Kind: core.KindChat, Text: turn.Text, Tokens: t.search.Tokens.Count(turn.Text),
-			SentAt: at, Day: cal.Day(core.Settings{}, at)})
-	}
-	out, err := t.store.Append(ctx, a)
-	if err != nil {
-		return nil, err
-	}
-	_, err = t.store.Index(ctx, len(t.users))
-	return out.Messages, err
+	return st, nil
 }
 
 func writeReport(w io.Writer, r recall.Report) {
@@ -187,7 +132,10 @@ func (e evalContinuityCmd) Run(ctx context.Context, c *console) error {
 	if err != nil {
 		return err
 	}
-	scenes, err := loadScenes(e.Scenes, e.Only)
+	scenes, err := eval.Load(e.Scenes, e.Only)
+	if errors.Is(err, eval.ErrNoScene) {
+		return errUsage{err}
+	}
 	if err != nil {
 		return err
 	}
@@ -196,17 +144,36 @@ func (e evalContinuityCmd) Run(ctx context.Context, c *console) error {
 		return err
 	}
 	defer remove()
-	report, err := playScenes(ctx, cfg, scenes, c.err)
+	cfg.Turn.Debounce, cfg.Limits.TurnsPerMinute, cfg.Limits.TokensPerDay, cfg.Summaries.PostForward = 0, 0, 0, "off"
+	st, err := openNew(ctx, cfg)
 	if err != nil {
 		return err
 	}
-	if err := c.show(report, report.write); err != nil {
+	defer st.Close()
+	open := func(channels []core.Channel, now func() time.Time) (eval.Gateway, error) {
+		made, err := newHolder(cfg, zap.NewNop(), st, now).engine(channels)
+		return measured{made}, err
+	}
+	p := &eval.Player{Model: strings.TrimSpace(cfg.LLM.Provider + " " + cfg.LLM.Model), Store: st, Open: open, Progress: c.err}
+	report, err := p.Play(ctx, scenes)
+	if err != nil {
+		return err
+	}
+	if err := c.show(report, report.Write); err != nil {
 		return err
 	}
 	if report.Score < continuityGoal {
 		return errContinuity
 	}
 	return nil
+}
+
+// measured is an engine as scenes play with it.
+type measured struct{ *engine.Engine }
+
+// Receive takes what people write.
+func (m measured) Receive(ctx context.Context, in ...core.Inbound) error {
+	return m.Gateway.Receive(ctx, in...)
 }
 
 // continuityGoal is how many of the scenes a good model gets right.

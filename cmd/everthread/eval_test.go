@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/everthread/everthread/core/eval"
 	"github.com/everthread/everthread/core/fulltest"
 	"github.com/everthread/everthread/core/recall"
 )
@@ -64,7 +65,7 @@ func TestContinuityOfTheBuiltInScenes(t *testing.T) {
 	var out, errs bytes.Buffer
 	code := run([]string{"--json", "eval", "continuity"}, strings.NewReader(""), &out, &errs, []string{
 		"EVERTHREAD_LLM_PROVIDER=openai", "EVERTHREAD_LLM_BASE_URL=" + model.URL + "/v1", "EVERTHREAD_LLM_MODEL=seer", "EVERTHREAD_LLM_API_KEY=x"})
-	var report continuityReport
+	var report eval.Report
 	if err := json.Unmarshal(out.Bytes(), &report); err != nil {
 		t.Fatalf("%v\n%s\n%s", err, out.String(), errs.String())
 	}

@@ -1,4 +1,6 @@
-package main
+// Package eval measures whether a gateway goes on with what was said: scenes of people
+// who talk, go away, come back and ask.
+package eval
 
 import (
 	"context"
@@ -12,21 +14,19 @@ import (
 	"sync"
 	"time"
 
-	"go.uber.org/zap"
 	"golang.org/x/sync/errgroup"
 
-	"github.com/everthread/everthread/configs"
 	"github.com/everthread/everthread/core"
-	"github.com/everthread/everthread/core/engine"
 	"github.com/everthread/everthread/core/job"
 	"github.com/everthread/everthread/core/text"
+	"github.com/everthread/everthread/core/trust"
 )
 
 //go:embed scenes.json
 var builtinScenes []byte
 
-// scene is somebody who talks, goes away, comes back and asks.
-type scene struct {
+// Scene is somebody who talks, goes away, comes back and asks.
+type Scene struct {
 	Name     string   `json:"name"`
 	Language string   `json:"language"`
 	Talk     []string `json:"talk"`   // on the first day
@@ -40,15 +40,19 @@ type scene struct {
 	Expect [][]string `json:"expect"`
 }
 
-// scenes is the file of scenes: Fillers are by language.
-type scenes struct {
+// Scenes is the file of scenes: Fillers are by language.
+type Scenes struct {
 	Fillers map[string][]string `json:"fillers"`
-	Scenes  []scene             `json:"scenes"`
+	Scenes  []Scene             `json:"scenes"`
 }
 
-// loadScenes reads a file of scenes, or the built-in ones.
-func loadScenes(path, only string) (scenes, error) {
-	var out scenes
+// ErrNoScene: no scene has a name that contains what was asked for.
+var ErrNoScene = errors.New("no scene has such a name")
+
+// Load reads a file of scenes, or the built-in ones, and keeps those whose names contain
+// only.
+func Load(path, only string) (Scenes, error) {
+	var out Scenes
 	data := builtinScenes
 	if path != "" {
 		var err error
@@ -59,7 +63,7 @@ func loadScenes(path, only string) (scenes, error) {
 	if err := json.Unmarshal(data, &out); err != nil {
 		return out, fmt.Errorf("read scenes: %w", err)
 	}
-	var kept []scene
+	var kept []Scene
 	for _, s := range out.Scenes {
 		if strings.Contains(s.Name, only) {
 			kept = append(kept, s)
@@ -67,26 +71,28 @@ func loadScenes(path, only string) (scenes, error) {
 	}
 	out.Scenes = kept
 	if len(kept) == 0 {
-		return out, errUsage{errors.New("no scene has such a name")}
+		return out, ErrNoScene
 	}
 	return out, nil
 }
 
-// continuityReport is what came of the scenes.
-type continuityReport struct {
-	Model  string        `json:"model"`
-	Score  float64       `json:"score"`
-	Scenes []sceneResult `json:"scenes"`
+// Report is what came of the scenes.
+type Report struct {
+	Model  string   `json:"model"`
+	Score  float64  `json:"score"`
+	Scenes []Result `json:"scenes"`
 }
 
-type sceneResult struct {
+// Result is what came of a scene.
+type Result struct {
 	Name   string `json:"name"`
 	Right  bool   `json:"right"`
 	Ask    string `json:"ask"`
 	Answer string `json:"answer"`
 }
 
-func (r continuityReport) write(w io.Writer) {
+// Write writes the report for people.
+func (r Report) Write(w io.Writer) {
 	right := 0
 	for _, s := range r.Scenes {
 		mark := "ok   "
@@ -97,22 +103,52 @@ func (r continuityReport) write(w io.Writer) {
 		}
 		fmt.Fprintf(w, "%s  %s\n", mark, s.Name)
 		if !s.Right {
-			fmt.Fprintf(w, "       asked: %s\n       got: %s\n", s.Ask, short(strings.ReplaceAll(s.Answer, "\n", " "), 300))
+			fmt.Fprintf(w, "       asked: %s\n       got: %s\n", s.Ask, text.Within(trust.Line(s.Answer), 300))
 		}
 	}
 	fmt.Fprintf(w, "%d of %d callbacks right (%.0f %%) with %s.\n", right, len(r.Scenes), 100*r.Score, r.Model)
 }
 
-// stage is a whole gateway with channels that are played by the scenes, and a
-// clock that they move.
+// Gateway is what is measured.
+type Gateway interface {
+	core.Receiver
+	// Work answers what was received until ctx ends.
+	Work(ctx context.Context, grace time.Duration) error
+	// Finalize closes the days whose time has come.
+	Finalize(ctx context.Context) error
+}
+
+// Store is what the scenes need of the gateway's store.
+type Store interface {
+	AddUser(ctx context.Context, u core.User) (core.User, error)
+	AddIdentity(ctx context.Context, i core.Identity) (core.Identity, error)
+	Identify(ctx context.Context, a core.Address) (core.Identity, core.User, error)
+	Deliveries(ctx context.Context, q core.DeliveryQuery) ([]core.Delivery, error)
+	DueSegments(ctx context.Context, now time.Time, limit int) ([]core.Segment, error)
+	QueueStats(ctx context.Context) ([]core.QueueStat, error)
+}
+
+// Player plays scenes. All fields are required.
+type Player struct {
+	Model string // the name of who answers
+	Store Store
+	// Open makes the gateway, with the channels that the scenes play and the clock that
+	// they move.
+	Open     func(channels []core.Channel, now func() time.Time) (Gateway, error)
+	Progress io.Writer
+}
+
+// stage is a whole gateway with channels that are played by the scenes, and a clock that
+// they move.
 type stage struct {
-	*engine.Engine
+	Gateway
+	store    Store
 	channels map[string]*prop
-	mu       sync.Mutex
-	offset   time.Duration
 	start    time.Time
-	store    store
 	events   int
+
+	mu     sync.Mutex
+	offset time.Duration
 }
 
 // prop is a channel that keeps what is sent.
@@ -150,26 +186,25 @@ func (s *stage) wait(d time.Duration) {
 	s.offset += d
 }
 
-// playScenes plays all scenes one after another.
-func playScenes(ctx context.Context, c configs.Config, list scenes, progress io.Writer) (continuityReport, error) {
-	report := continuityReport{Model: strings.TrimSpace(c.LLM.Provider + " " + c.LLM.Model)}
-	s, err := setStage(ctx, c)
+// Play plays all scenes one after another.
+func (p *Player) Play(ctx context.Context, list Scenes) (Report, error) {
+	report := Report{Model: p.Model}
+	s, err := p.stage()
 	if err != nil {
 		return report, err
 	}
-	defer s.store.Close()
 	ctx, stop := context.WithCancel(ctx)
 	group, ctx := errgroup.WithContext(ctx)
 	group.Go(func() error { return s.Work(ctx, time.Second) })
 	right := 0
 	for _, sc := range list.Scenes {
-		fmt.Fprintln(progress, sc.Name)
+		fmt.Fprintln(p.Progress, sc.Name)
 		answer, err := s.play(ctx, sc, list.Fillers[sc.Language])
 		if err != nil {
 			stop()
 			return report, errors.Join(fmt.Errorf("scene %s: %w", sc.Name, err), group.Wait())
 		}
-		r := sceneResult{Name: sc.Name, Ask: sc.Ask, Answer: answer, Right: holds(answer, sc.Expect)}
+		r := Result{Name: sc.Name, Ask: sc.Ask, Answer: answer, Right: holds(answer, sc.Expect)}
 		if r.Right {
 			right++
 		}
@@ -180,27 +215,20 @@ func playScenes(ctx context.Context, c configs.Config, list scenes, progress io.
 	return report, group.Wait()
 }
 
-func setStage(ctx context.Context, c configs.Config) (*stage, error) {
-	c.Turn.Debounce, c.Limits.TurnsPerMinute, c.Limits.TokensPerDay, c.Summaries.PostForward = 0, 0, 0, "off"
-	st, err := openStore(ctx, c)
-	if err != nil {
-		return nil, err
-	}
-	if err := st.Migrate(ctx); err != nil {
-		return nil, err
-	}
-	s := &stage{channels: map[string]*prop{}, start: time.Now(), store: st}
+func (p *Player) stage() (*stage, error) {
+	s := &stage{store: p.Store, channels: map[string]*prop{}, start: time.Now()}
 	var props []core.Channel
 	for _, name := range []string{"telegram", "whatsapp"} {
 		s.channels[name] = &prop{name, make(chan string, 64)}
 		props = append(props, s.channels[name])
 	}
-	s.Engine, err = newHolder(c, zap.NewNop(), st, s.clock).engine(props)
+	var err error
+	s.Gateway, err = p.Open(props, s.clock)
 	return s, err
 }
 
 // play plays one scene and returns the answer to its question.
-func (s *stage) play(ctx context.Context, sc scene, fillers []string) (string, error) {
+func (s *stage) play(ctx context.Context, sc Scene, fillers []string) (string, error) {
 	u, err := s.store.AddUser(ctx, core.User{Name: sc.Name, Role: core.RoleMember, Settings: core.Settings{Language: sc.Language}, CreatedAt: s.clock()})
 	if err != nil {
 		return "", err
@@ -253,7 +281,7 @@ func (s *stage) say(ctx context.Context, to core.Address, text string) (string, 
 	s.events++
 	now := s.clock()
 	in := core.Inbound{Address: to, EventID: fmt.Sprint(s.events), NativeID: fmt.Sprint(s.events), Kind: core.InMessage, Text: text, SentAt: now}
-	if err := s.Gateway.Receive(ctx, in); err != nil {
+	if err := s.Receive(ctx, in); err != nil {
 		return "", err
 	}
 	var out []string
