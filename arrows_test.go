@@ -165,9 +165,9 @@ func roomOf(dir string) string {
 	parts := strings.Split(dir, "/")
 	depth := 1
 	switch parts[0] {
-	case ".", "core", "adapters":
+	case ".", "core", "adapters", "configs":
 		depth = 2
-	case "cmd", "scheduler", "migrations", "configs", "deploy", "e2e":
+	case "cmd", "scheduler", "migrations", "deploy", "e2e":
 	default:
 		return ""
 	}
@@ -184,7 +184,7 @@ func isAdapter(room string) bool { return strings.HasPrefix(room, "adapters/") }
 // isTier is true for the rooms between features and the vocabulary: features and
 // adapters may import them, and they import none of those.
 func isTier(room string) bool {
-	return slices.Contains([]string{"core/trust", "core/job", "core/media", "core/disk"}, room)
+	return slices.Contains([]string{"core/trust", "core/job", "core/media", "core/disk", "core/intake", "core/channel"}, room)
 }
 
 // isLeaf is true for the rooms of pure functions below features and adapters: they
@@ -274,6 +274,8 @@ func arrow(from, to string) string {
 		return "nothing imports cmd"
 	case to == "e2e":
 		return "nothing imports e2e"
+	case to == "configs/section" && (from == "configs" || from == "core/channel" || isAdapter(from)):
+		return "" // a channel owns its part of the configuration
 	case isStore(from) && (to == "core/store/sqlstore" || to == "migrations"):
 		return ""
 	case strings.HasPrefix(from, "core/llm/") && to == "core/llm":

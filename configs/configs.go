@@ -3,7 +3,12 @@
 // documentation, and a test keeps it true.
 package configs
 
-import "time"
+import (
+	"fmt"
+	"time"
+
+	"github.com/everthread/everthread/configs/section"
+)
 
 // Config is everything that can be configured. Keys are those of SPEC 16; each
 // can also be given as EVERTHREAD_… in the environment.
@@ -233,15 +238,24 @@ type Backup struct {
 	Dir  string `yaml:"dir"`
 }
 
-// Channels are the ways in. One is on when its credentials are there.
+// Channels are the ways in. A channel of another service is on when its credentials
+// are there.
 type Channels struct {
-	Telegram      Telegram      `yaml:"telegram"`
-	WhatsApp      WhatsApp      `yaml:"whatsapp"`
-	WhatsAppAgent WhatsAppAgent `yaml:"whatsapp_agent"`
-	Matrix        Matrix        `yaml:"matrix"`
-	Web           Web           `yaml:"web"`
-	OpenAI        Switch        `yaml:"openai"`
-	MCP           Switch        `yaml:"mcp"`
+	Sections Sections `yaml:"-"` // of the channels of other services, each below its key
+	Web      Web      `yaml:"web"`
+	OpenAI   Switch   `yaml:"openai"`
+	MCP      Switch   `yaml:"mcp"`
+}
+
+// Sections are the parts of the configuration that channels own.
+type Sections []section.Section
+
+// Format writes their keys, whatever the verb: fmt would show the secrets behind a
+// pointer for a verb that does not fit.
+func (s Sections) Format(f fmt.State, _ rune) {
+	for _, one := range s {
+		fmt.Fprint(f, one.Key(), " ")
+	}
 }
 
 // Web is the web page. A session ends SessionLife after it was used last.
@@ -258,51 +272,6 @@ type Switch struct {
 	Enabled bool `yaml:"enabled"`
 }
 
-// Telegram is a bot of the Telegram Bot API. Mode is polling or webhook.
-type Telegram struct {
-	Token          Secret  `yaml:"token"`
-	Mode           string  `yaml:"mode"`
-	APIURL         string  `yaml:"api_url"`
-	WebhookSecret  Secret  `yaml:"webhook_secret"`
-	PreviousSecret Secret  `yaml:"previous_webhook_secret"`
-	RatePerChat    float64 `yaml:"rate_per_chat"`
-	RatePerBot     float64 `yaml:"rate_per_bot"`
-}
-
-// WhatsApp is a business number of the Cloud API. Without a SummaryTemplate what
-// comes after the 24 hours of its window is held until the person writes.
-type WhatsApp struct {
-	PhoneNumberID    string  `yaml:"phone_number_id"`
-	AccessToken      Secret  `yaml:"access_token"`
-	AppSecret        Secret  `yaml:"app_secret"`
-	PreviousSecret   Secret  `yaml:"previous_app_secret"`
-	VerifyToken      Secret  `yaml:"verify_token"`
-	APIURL           string  `yaml:"api_url"`
-	APIVersion       string  `yaml:"api_version"`
-	SummaryTemplate  string  `yaml:"summary_template"`
-	TemplateLanguage string  `yaml:"template_language"`
-	RatePerChat      float64 `yaml:"rate_per_chat"`
-	RatePerBot       float64 `yaml:"rate_per_bot"`
-}
-
-// WhatsAppAgent is where personal agents are reached; their keys are added with
-// `everthread users agent add`.
-type WhatsAppAgent struct {
-	APIURL string `yaml:"api_url"`
-}
-
-// Matrix is an account on a homeserver. Each of Bridges is NETWORK=@BOT:SERVER.
-type Matrix struct {
-	Homeserver  string   `yaml:"homeserver"`
-	UserID      string   `yaml:"user_id"`
-	AccessToken Secret   `yaml:"access_token"`
-	Password    Secret   `yaml:"password"`
-	RecoveryKey Secret   `yaml:"recovery_key"`
-	Autojoin    []string `yaml:"autojoin"`
-	Bridges     []string `yaml:"bridges"`
-	RatePerChat float64  `yaml:"rate_per_chat"`
-}
-
 // Transcription is the service that writes down voice notes; off without a model.
 type Transcription struct {
 	BaseURL string        `yaml:"base_url"`
@@ -314,8 +283,12 @@ type Transcription struct {
 // Size is a number of bytes, written as 20MiB or 20971520.
 type Size int64
 
-// Default returns the configuration that holds without a file.
-func Default() Config {
+// Secret is a value that is never shown.
+type Secret = section.Secret
+
+// Default returns the configuration that holds without a file. sections are the
+// channels' own, with their defaults; what is read is written into them.
+func Default(sections ...section.Section) Config {
 	return Config{
 		DataDir:         "./data",
 		HTTP:            HTTP{Listen: "127.0.0.1:8080", PublicURL: "http://127.0.0.1:8080"},
@@ -341,12 +314,10 @@ func Default() Config {
 		Retention: Retention{Raw: 7 * 24 * time.Hour, Audit: 400 * 24 * time.Hour},
 		Backup:    Backup{Keep: 7},
 		Channels: Channels{
-			Telegram:      Telegram{Mode: "polling", APIURL: "https://api.telegram.org", RatePerChat: 1, RatePerBot: 30},
-			WhatsApp:      WhatsApp{APIURL: "https://graph.facebook.com", APIVersion: "v25.0", TemplateLanguage: "en", RatePerChat: 0.16, RatePerBot: 80},
-			WhatsAppAgent: WhatsAppAgent{APIURL: "https://api.whatsapp.com/agent/v1"},
-			Web:           Web{Enabled: true, LinkLife: 10 * time.Minute, SessionLife: 30 * 24 * time.Hour, SignInsPerMinute: 10, LivePages: 30},
-			OpenAI:        Switch{Enabled: true},
-			MCP:           Switch{Enabled: true},
+			Sections: sections,
+			Web:      Web{Enabled: true, LinkLife: 10 * time.Minute, SessionLife: 30 * 24 * time.Hour, SignInsPerMinute: 10, LivePages: 30},
+			OpenAI:   Switch{Enabled: true},
+			MCP:      Switch{Enabled: true},
 		},
 	}
 }

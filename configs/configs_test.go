@@ -14,7 +14,27 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"go.uber.org/zap"
 	"go.uber.org/zap/zapcore"
+
+	"github.com/everthread/everthread/adapters/matrix"
+	"github.com/everthread/everthread/adapters/telegram"
+	"github.com/everthread/everthread/adapters/whatsapp"
+	"github.com/everthread/everthread/adapters/whatsapp/agent"
+	"github.com/everthread/everthread/configs/section"
 )
+
+// channels are the sections of the product.
+func channels() []section.Section {
+	return []section.Section{telegram.Default(), matrix.Default(), whatsapp.Default(), agent.Default()}
+}
+
+// telegramOf is the section of Telegram.
+func telegramOf(c Config) *telegram.Config { return c.Channels.Sections[0].(*telegram.Config) }
+
+// keys are all keys of the product.
+func keys() []string {
+	c := Default(channels()...)
+	return c.Keys()
+}
 
 // write puts text into a file of its own.
 func write(t *testing.T, text string) string {
@@ -28,25 +48,25 @@ func write(t *testing.T, text string) string {
 
 func TestDefaultsAreValid(t *testing.T) {
 	t.Parallel()
-	if err := Default().Validate(); err != nil {
+	if err := Default(channels()...).Validate(); err != nil {
 		t.Error(err)
 	}
 }
 
 func TestExampleHasEveryKeyWithItsDefault(t *testing.T) {
 	t.Parallel()
-	c := Config{}
-	if err := c.parse(Example); err != nil {
+	c := Config{Channels: Channels{Sections: []section.Section{&telegram.Config{}, &matrix.Config{}, &whatsapp.Config{}, &agent.Config{}}}}
+	if err := c.parse(Example(channels()...)); err != nil {
 		t.Fatal(err)
 	}
-	if d := cmp.Diff(Default(), c); d != "" {
+	if d := cmp.Diff(Default(channels()...), c); d != "" {
 		t.Errorf("the example differs from the defaults (-default +example):\n%s", d)
 	}
 	var tree map[string]any
-	if err := yaml.Unmarshal(Example, &tree); err != nil {
+	if err := yaml.Unmarshal(Example(channels()...), &tree); err != nil {
 		t.Fatal(err)
 	}
-	for _, key := range Keys() {
+	for _, key := range keys() {
 		if !has(tree, strings.Split(key, ".")) {
 			t.Errorf("the example does not have %s", key)
 		}
@@ -65,7 +85,7 @@ func has(tree map[string]any, path []string) bool {
 func TestVariablesAreUnambiguous(t *testing.T) {
 	t.Parallel()
 	seen := map[string]string{}
-	for _, key := range Keys() {
+	for _, key := range keys() {
 		name := leaf{path: key}.variable()
 		if other := seen[name]; other != "" {
 			t.Errorf("%s names both %s and %s", name, key, other)
@@ -83,16 +103,16 @@ func TestEnvironmentWinsOverFileOverDefaults(t *testing.T) {
 		"EVERTHREAD_CHANNELS_TELEGRAM_TOKEN_FILE=" + secret, "EVERTHREAD_LLM_VISION=true", "EVERTHREAD_LLM_BASE_URL=",
 		"EVERTHREAD_CHANNELS_TELEGRAM_RATE_PER_CHAT=0.5", "EVERTHREAD_TEST_ANYTHING=1", "EVERTHREAD_CRASH_AT=sent",
 		"EVERTHREAD_LLM_FALLBACKS=[{provider: anthropic, model: m, api_key: k}]",
-	})
+	}, channels()...)
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := Default()
+	want := Default(channels()...)
 	want.LLM.Provider, want.LLM.Model, want.LLM.Timeout, want.LLM.Vision = "openai", "from-env", 5*time.Second, true
 	want.LLM.Fallbacks = []LLM{{Provider: "anthropic", Model: "m", APIKey: "k", ContextWindow: 128_000, MaxOutputTokens: 1024, Timeout: 5 * time.Second}}
 	want.Media.MaxBytes, want.Turn.Debounce = 3<<20, 0
 	want.HTTP.TrustedProxies = []string{"10.0.0.1", "10.1.0.0/16"}
-	want.Channels.Telegram.Token, want.Channels.Telegram.RatePerChat = "from-a-file", 0.5
+	telegramOf(want).Token, telegramOf(want).RatePerChat = "from-a-file", 0.5
 	if d := cmp.Diff(want, c); d != "" {
 		t.Errorf("(-want +got):\n%s", d)
 	}
@@ -132,7 +152,7 @@ func TestLoadSaysWhatIsWrong(t *testing.T) {
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
-			_, err := Load(write(t, c.file), c.environ)
+			_, err := Load(write(t, c.file), c.environ, channels()...)
 			if err == nil || !strings.Contains(err.Error(), c.want) {
 				t.Errorf("got %v, want %q", err, c.want)
 			}
@@ -142,7 +162,7 @@ func TestLoadSaysWhatIsWrong(t *testing.T) {
 
 func TestAGivenFileMustExist(t *testing.T) {
 	t.Parallel()
-	_, err := Load(filepath.Join(t.TempDir(), "none.yaml"), nil)
+	_, err := Load(filepath.Join(t.TempDir(), "none.yaml"), nil, channels()...)
 	if err == nil || !strings.Contains(err.Error(), "there is no configuration file") {
 		t.Errorf("got %v", err)
 	}
@@ -157,7 +177,7 @@ func TestErrorsNeverQuoteSecrets(t *testing.T) {
 		"secret_key: \"hunter2\n",
 		"llm: {api_key: {hunter2: 1}}\n",
 	} {
-		_, err := Load(write(t, file), nil)
+		_, err := Load(write(t, file), nil, channels()...)
 		if err == nil || strings.Contains(err.Error(), "hunter2") {
 			t.Errorf("%q: got %v", file, err)
 		}
@@ -187,12 +207,12 @@ func TestValidateSaysWhatToDo(t *testing.T) {
 		{"listen", func(c *Config) { c.HTTP.Listen = "8080" }, "http.listen is \"8080\"; write it like 127.0.0.1:8080"},
 		{"proxies", func(c *Config) { c.HTTP.TrustedProxies = []string{"proxy"} }, "http.trusted_proxies"},
 		{"webhook without https", func(c *Config) {
-			c.Channels.Telegram.Token, c.Channels.Telegram.Mode, c.Channels.Telegram.WebhookSecret = "1:a", "webhook", "s"
+			telegramOf(*c).Token, telegramOf(*c).Mode, telegramOf(*c).WebhookSecret = "1:a", "webhook", "s"
 		}, "http.public_url must begin with https://"},
 		{"webhook without secret", func(c *Config) {
-			c.Channels.Telegram.Token, c.Channels.Telegram.Mode, c.HTTP.PublicURL = "1:a", "webhook", "https://x.example"
+			telegramOf(*c).Token, telegramOf(*c).Mode, c.HTTP.PublicURL = "1:a", "webhook", "https://x.example"
 		}, "channels.telegram.webhook_secret"},
-		{"token", func(c *Config) { c.Channels.Telegram.Token = "hunter2" }, "copy it from @BotFather"},
+		{"token", func(c *Config) { telegramOf(*c).Token = "hunter2" }, "copy it from @BotFather"},
 		{"database without key", func(c *Config) { c.DatabaseURL = "postgres://u:hunter2@h/d" }, "secret_key is required with database_url"},
 		{"database of another kind", func(c *Config) { c.DatabaseURL, c.SecretKey = "mysql://u:hunter2@h/d", "k" }, "database_url must begin with postgres://"},
 		{"context", func(c *Config) { c.Context.TotalTokens = 100 }, "context.total_tokens is 100; it must be at least context.target_tokens"},
@@ -223,7 +243,7 @@ func TestValidateSaysWhatToDo(t *testing.T) {
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
-			cfg := Default()
+			cfg := Default(channels()...)
 			c.spoil(&cfg)
 			err := cfg.Validate()
 			if err == nil || !strings.Contains(err.Error(), c.want) || strings.Contains(err.Error(), "hunter2") {
@@ -245,11 +265,11 @@ func TestServersOfToolsAreReadFromFileAndEnvironment(t *testing.T) {
 	}
 	const list = `[{name: files, command: mcp, args: [-v, /srv], env: {KEY: hunter2, N: 1}},
   {name: wiki, url: "https://wiki.example/mcp", headers: {Authorization: Bearer hunter2}}]`
-	file, err := Load(write(t, "agent:\n mcp_servers: "+list), nil)
+	file, err := Load(write(t, "agent:\n mcp_servers: "+list), nil, channels()...)
 	if err != nil {
 		t.Fatal(err)
 	}
-	environ, err := Load(write(t, ""), []string{"EVERTHREAD_AGENT_MCP_SERVERS=" + list, "EVERTHREAD_RECALL_LANGUAGES=de,ru"})
+	environ, err := Load(write(t, ""), []string{"EVERTHREAD_AGENT_MCP_SERVERS=" + list, "EVERTHREAD_RECALL_LANGUAGES=de,ru"}, channels()...)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -275,7 +295,7 @@ func TestProvidersOfEmbeddingsAreValid(t *testing.T) {
 		{Provider: "openai", Model: "m", BaseURL: "http://127.0.0.1:1/v1"},
 		{Provider: "custom_http", BaseURL: "https://x.example/embed"},
 	} {
-		c := Default()
+		c := Default(channels()...)
 		c.Embeddings = e
 		c.Embeddings.Timeout = time.Minute
 		if err := c.Validate(); err != nil {
@@ -286,7 +306,7 @@ func TestProvidersOfEmbeddingsAreValid(t *testing.T) {
 
 func TestValidateTellsEverythingAtOnce(t *testing.T) {
 	t.Parallel()
-	c := Default()
+	c := Default(channels()...)
 	c.DefaultTimezone, c.Access.Policy, c.Turn.Workers = "x", "x", 0
 	if n := strings.Count(c.Validate().Error(), "\n") + 1; n != 3 {
 		t.Errorf("%d problems, want 3: %v", n, c.Validate())
@@ -296,15 +316,15 @@ func TestValidateTellsEverythingAtOnce(t *testing.T) {
 func TestSecretsAreNeverShown(t *testing.T) {
 	t.Parallel()
 	const secret = "hunter2"
-	c := Default()
+	c := Default(channels()...)
 	c.SecretKey, c.LLM.APIKey, c.SummaryLLM.APIKey, c.DatabaseURL = secret, secret, secret, "postgres://u:hunter2@h/d"
 	c.LLM.Fallbacks = []LLM{{APIKey: secret}}
-	c.Channels.Telegram.Token, c.Channels.Telegram.WebhookSecret = secret, secret
+	telegramOf(c).Token, telegramOf(c).WebhookSecret = secret, secret
 	c.Embeddings.APIKey = secret
 	c.Agent.MCPServers = []MCPServer{{Env: map[string]Secret{"A": secret}, Headers: map[string]Secret{"A": secret}}}
 	shown := map[string]string{}
 	for _, verb := range []string{"%v", "%+v", "%#v", "%s", "%q", "%x", "%d"} {
-		shown[verb] = fmt.Sprintf(verb, c) + fmt.Sprintf(verb, &c) + fmt.Sprintf(verb, c.LLM) + fmt.Sprintf(verb, c.SecretKey)
+		shown[verb] = fmt.Sprintf(verb, c) + fmt.Sprintf(verb, &c) + fmt.Sprintf(verb, c.LLM) + fmt.Sprintf(verb, telegramOf(c)) + fmt.Sprintf(verb, c.SecretKey)
 	}
 	b, err := json.Marshal(c)
 	if err != nil {
@@ -345,12 +365,12 @@ func TestSizes(t *testing.T) {
 }
 
 func FuzzParse(f *testing.F) {
-	f.Add(Example)
+	f.Add(Example(channels()...))
 	for _, s := range []string{"", "a: b", "llm: {fallbacks: [{provider: demo}]}", "- a\n- b", "access:\n  allow: [a, 'b', \"c\"]", "data_dir: |\n  x\n", "? a\n: b", "&a *a", "<<: {a: b}", "!!int x"} {
 		f.Add([]byte(s))
 	}
 	f.Fuzz(func(t *testing.T, text []byte) {
-		c := Default()
+		c := Default(channels()...)
 		if err := c.parse(text); err == nil {
 			c.complete()
 			_ = c.Validate()
@@ -359,7 +379,7 @@ func FuzzParse(f *testing.F) {
 }
 
 func FuzzEnvironment(f *testing.F) {
-	for _, key := range Keys() {
+	for _, key := range keys() {
 		f.Add(leaf{path: key}.variable(), "1")
 	}
 	f.Add("EVERTHREAD_LLM_FALLBACKS", "[{provider: demo}]")
@@ -367,7 +387,7 @@ func FuzzEnvironment(f *testing.F) {
 		if strings.HasSuffix(name, "_FILE") {
 			return // reads a file
 		}
-		c := Default()
+		c := Default(channels()...)
 		if err := c.environment([]string{name + "=" + value}); err == nil {
 			c.complete()
 			_ = c.Validate()

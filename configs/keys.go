@@ -14,7 +14,7 @@ const prefix = "EVERTHREAD_"
 
 // leaf is a key that has a value.
 type leaf struct {
-	path  string // such as channels.telegram.token
+	path  string // such as channels.web.enabled
 	value reflect.Value
 }
 
@@ -25,23 +25,45 @@ func (l leaf) variable() string {
 
 func (l leaf) secret() bool { return l.value.Type() == reflect.TypeFor[Secret]() }
 
+// field is a key of a struct and its value.
+type field struct {
+	key   string
+	value reflect.Value
+}
+
+// fields lists the keys of a struct in its order; sections stand where the list of them
+// does.
+func fields(v reflect.Value) []field {
+	var out []field
+	for i := range v.NumField() {
+		sections, ok := v.Field(i).Interface().(Sections)
+		if !ok {
+			out = append(out, field{v.Type().Field(i).Tag.Get("yaml"), v.Field(i)})
+		}
+		for _, s := range sections {
+			out = append(out, field{s.Key(), reflect.ValueOf(s).Elem()})
+		}
+	}
+	return out
+}
+
 // leaves lists the keys below v, which must be settable, in the order of the structs.
 func leaves(v reflect.Value, path string) []leaf {
 	if v.Kind() != reflect.Struct {
 		return []leaf{{path, v}}
 	}
 	var out []leaf
-	for i := range v.NumField() {
-		out = append(out, leaves(v.Field(i), join(path, v.Type().Field(i).Tag.Get("yaml")))...)
+	for _, f := range fields(v) {
+		out = append(out, leaves(f.value, join(path, f.key))...)
 	}
 	return out
 }
 
 // child is the field of a struct with this key.
 func child(v reflect.Value, key string) (reflect.Value, bool) {
-	for i := range v.NumField() {
-		if v.Type().Field(i).Tag.Get("yaml") == key {
-			return v.Field(i), true
+	for _, f := range fields(v) {
+		if f.key == key {
+			return f.value, true
 		}
 	}
 	return reflect.Value{}, false
@@ -54,11 +76,10 @@ func join(path, key string) string {
 	return path + "." + key
 }
 
-// Keys lists every key that has a value, such as channels.telegram.token.
-func Keys() []string {
-	var c Config
+// Keys lists every key that has a value, such as channels.web.enabled.
+func (c *Config) Keys() []string {
 	var out []string
-	for _, l := range leaves(reflect.ValueOf(&c).Elem(), "") {
+	for _, l := range leaves(reflect.ValueOf(c).Elem(), "") {
 		out = append(out, l.path)
 	}
 	return out
@@ -197,8 +218,8 @@ func hint(text string, known []string) string {
 // siblings lists the keys of a struct: those that could have been meant.
 func siblings(v reflect.Value) []string {
 	var out []string
-	for i := range v.NumField() {
-		out = append(out, v.Type().Field(i).Tag.Get("yaml"))
+	for _, f := range fields(v) {
+		out = append(out, f.key)
 	}
 	slices.Sort(out)
 	return out

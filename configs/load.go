@@ -10,33 +10,35 @@ import (
 	"reflect"
 	"slices"
 	"strings"
+
+	"github.com/everthread/everthread/configs/section"
 )
 
 // File is what Load reads if no path is given and it exists.
 const File = "everthread.yaml"
 
 // Load reads the configuration: the defaults, then the file, then the
-// environment. environ is like os.Environ. A path that is given must exist. What the
-// values mean is not checked; see Validate. Errors repeat nothing that looks like a key.
-func Load(path string, environ []string) (Config, error) {
-	c, err := load(path, environ)
-	return c, redact(err)
+// environment. environ is like os.Environ, sections are as for Default. A path that is
+// given must exist. What the values mean is not checked; see Validate. Errors repeat
+// nothing that looks like a key.
+func Load(path string, environ []string, sections ...section.Section) (Config, error) {
+	c := Default(sections...)
+	return c, redact(c.load(path, environ))
 }
 
-func load(path string, environ []string) (Config, error) {
-	c := Default()
+func (c *Config) load(path string, environ []string) error {
 	text, name, err := read(path)
 	if err != nil {
-		return c, err
+		return err
 	}
 	if err := c.parse(text); err != nil {
-		return c, fmt.Errorf("%s: %w", name, err)
+		return fmt.Errorf("%s: %w", name, err)
 	}
 	if err := c.environment(environ); err != nil {
-		return c, err
+		return err
 	}
 	c.complete()
-	return c, nil
+	return nil
 }
 
 func read(path string) (text []byte, name string, err error) {

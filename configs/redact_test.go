@@ -38,7 +38,7 @@ func secretOf(key string) string {
 // in the environment.
 func TestKeysInTheWrongPlaceAreNotRepeated(t *testing.T) {
 	t.Parallel()
-	var c Config
+	c := Default(channels()...)
 	said := 0
 	for n, l := range leaves(reflect.ValueOf(&c).Elem(), "") {
 		keys := pasted
@@ -56,11 +56,13 @@ func TestKeysInTheWrongPlaceAreNotRepeated(t *testing.T) {
 			}
 			file += `"` + key + `"` + strings.Repeat("}", len(path)-1) + "\n"
 			for how, try := range map[string]func() (Config, error){
-				"file":        func() (Config, error) { return Load(write(t, file), nil) },
-				"environment": func() (Config, error) { return Load("/dev/null", []string{l.variable() + "=" + key}) },
-				"file of it":  func() (Config, error) { return Load("/dev/null", []string{l.variable() + "_FILE=" + key}) },
+				"file":        func() (Config, error) { return Load(write(t, file), nil, channels()...) },
+				"environment": func() (Config, error) { return Load("/dev/null", []string{l.variable() + "=" + key}, channels()...) },
+				"file of it": func() (Config, error) {
+					return Load("/dev/null", []string{l.variable() + "_FILE=" + key}, channels()...)
+				},
 				"as a key": func() (Config, error) {
-					return Load(write(t, strings.ReplaceAll(file, path[len(path)-1]+": ", `"`+key+`": `)), nil)
+					return Load(write(t, strings.ReplaceAll(file, path[len(path)-1]+": ", `"`+key+`": `)), nil, channels()...)
 				},
 			} {
 				cfg, err := try()

@@ -5,28 +5,30 @@ import (
 	"math"
 	"regexp"
 	"time"
+
+	"github.com/everthread/everthread/configs/section"
 )
 
 // mostDimensions is the length of a stored vector (SPEC 9).
 const mostDimensions = 1024
 
-func (e Embeddings) check(p *problems) {
-	p.oneOf("embeddings.provider", e.Provider, "none", "llamacpp", "ollama", "openai", "custom_http")
-	atLeast(p, "embeddings.timeout", e.Timeout, time.Second)
+func (e Embeddings) check(p *section.Problems) {
+	p.OneOf("embeddings.provider", e.Provider, "none", "llamacpp", "ollama", "openai", "custom_http")
+	section.AtLeast(p, "embeddings.timeout", e.Timeout, time.Second)
 	if e.Dimensions < 0 || e.Dimensions > mostDimensions {
-		p.add("embeddings.dimensions is %d; it must be between 1 and %d, or 0 for the model's own", e.Dimensions, mostDimensions)
+		p.Add("embeddings.dimensions is %d; it must be between 1 and %d, or 0 for the model's own", e.Dimensions, mostDimensions)
 	}
 	if e.BaseURL != "" {
-		p.web("embeddings.base_url", e.BaseURL)
+		p.Web("embeddings.base_url", e.BaseURL)
 	}
 	switch e.Provider {
 	case "none":
 		if e.BaseURL != "" || e.APIKey != "" || e.Model != "" {
-			p.add("embeddings.provider is none, so the rest of embeddings has no effect; set it to llamacpp, ollama, openai or custom_http")
+			p.Add("embeddings.provider is none, so the rest of embeddings has no effect; set it to llamacpp, ollama, openai or custom_http")
 		}
 	case "llamacpp", "custom_http":
 		if e.BaseURL == "" {
-			p.add("embeddings.base_url is empty; set it to the address of the server, such as http://127.0.0.1:8081")
+			p.Add("embeddings.base_url is empty; set it to the address of the server, such as http://127.0.0.1:8081")
 		}
 	case "ollama", "openai":
 		e.checkNamed(p)
@@ -34,81 +36,81 @@ func (e Embeddings) check(p *problems) {
 }
 
 // checkNamed checks providers that serve several models.
-func (e Embeddings) checkNamed(p *problems) {
+func (e Embeddings) checkNamed(p *section.Problems) {
 	if e.Model == "" {
-		p.add("embeddings.model is empty; name the model to use")
+		p.Add("embeddings.model is empty; name the model to use")
 	}
 	if e.Provider == "openai" && e.APIKey == "" && e.BaseURL == "" {
-		p.add("embeddings.api_key is empty; set it, or embeddings.base_url for a server that wants no key")
+		p.Add("embeddings.api_key is empty; set it, or embeddings.base_url for a server that wants no key")
 	}
 }
 
-func (c Config) checkRecall(p *problems) {
+func (c Config) checkRecall(p *section.Problems) {
 	r := c.Recall
 	for _, l := range r.Languages {
 		if !regexp.MustCompile(`^[a-z]{2,3}$`).MatchString(l) {
-			p.add("recall.languages: %q is no language; write codes such as en or fr", l)
+			p.Add("recall.languages: %q is no language; write codes such as en or fr", l)
 		}
 	}
-	within(p, "recall.semantic_weight", r.SemanticWeight, 0, 1)
-	within(p, "recall.lexical_weight", r.LexicalWeight, 0, 1)
+	section.Within(p, "recall.semantic_weight", r.SemanticWeight, 0, 1)
+	section.Within(p, "recall.lexical_weight", r.LexicalWeight, 0, 1)
 	if math.Abs(r.SemanticWeight+r.LexicalWeight-1) > 1e-6 {
-		p.add("recall.semantic_weight (%v) and recall.lexical_weight (%v) must make 1 together", r.SemanticWeight, r.LexicalWeight)
+		p.Add("recall.semantic_weight (%v) and recall.lexical_weight (%v) must make 1 together", r.SemanticWeight, r.LexicalWeight)
 	}
-	within(p, "recall.covered_penalty", r.CoveredPenalty, 0, 1)
-	within(p, "recall.candidates", r.Candidates, 1, 1000)
+	section.Within(p, "recall.covered_penalty", r.CoveredPenalty, 0, 1)
+	section.Within(p, "recall.candidates", r.Candidates, 1, 1000)
 }
 
 // checkServers checks the MCP servers.
-func (c Config) checkServers(p *problems) {
+func (c Config) checkServers(p *section.Problems) {
 	seen := map[string]bool{}
 	for i, s := range c.Agent.MCPServers {
 		at := fmt.Sprintf("agent.mcp_servers[%d]", i)
 		if !regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9_-]{0,31}$`).MatchString(s.Name) {
-			p.add("%s.name is %q; its tools are called by it: write 1 to 32 letters, digits, _ or -", at, s.Name)
+			p.Add("%s.name is %q; its tools are called by it: write 1 to 32 letters, digits, _ or -", at, s.Name)
 		}
 		if builtIn := regexp.MustCompile(`^(conversation|memory|loops|reminder)(_|$)`); builtIn.MatchString(s.Name) {
-			p.add("%s.name is %q, which begins the names of built-in tools; choose another, such as my-%s", at, s.Name, s.Name)
+			p.Add("%s.name is %q, which begins the names of built-in tools; choose another, such as my-%s", at, s.Name, s.Name)
 		}
 		if seen[s.Name] {
-			p.add("%s.name is %q, as that of another server; give each its own", at, s.Name)
+			p.Add("%s.name is %q, as that of another server; give each its own", at, s.Name)
 		}
 		seen[s.Name] = true
 		s.check(p, at)
 	}
 }
 
-func (s MCPServer) check(p *problems, at string) {
+func (s MCPServer) check(p *section.Problems, at string) {
 	for _, role := range s.Roles {
 		if role != "owner" && role != "member" {
-			p.add("%s.roles has %q; there are owner and member", at, role)
+			p.Add("%s.roles has %q; there are owner and member", at, role)
 		}
 	}
 	for _, id := range s.Users {
 		if id < 1 {
-			p.add("%s.users has %d; write the numbers that `everthread users list` shows", at, id)
+			p.Add("%s.users has %d; write the numbers that `everthread users list` shows", at, id)
 		}
 	}
 	switch {
 	case s.Command == "" && s.URL == "":
-		p.add("%s has neither command nor url; set one of them", at)
+		p.Add("%s has neither command nor url; set one of them", at)
 	case s.Command != "" && s.URL != "":
-		p.add("%s has both command and url; keep one of them", at)
+		p.Add("%s has both command and url; keep one of them", at)
 	case s.Command != "" && len(s.Headers) > 0:
-		p.add("%s.headers have no effect with command; use env", at)
+		p.Add("%s.headers have no effect with command; use env", at)
 	case s.URL != "" && len(s.Args)+len(s.Env) > 0:
-		p.add("%s.args and env have no effect with url; use headers", at)
+		p.Add("%s.args and env have no effect with url; use headers", at)
 	case s.URL != "":
-		p.web(at+".url", s.URL)
+		p.Web(at+".url", s.URL)
 	}
 	for name, value := range s.Headers {
 		if !regexp.MustCompile("^[A-Za-z0-9!#$%&'*+.^_`|~-]+$").MatchString(name) || regexp.MustCompile(`[\x00-\x08\x0a-\x1f\x7f]`).MatchString(string(value)) {
-			p.add("%s.headers: %q cannot be sent; a name has letters, digits and -, a value is one line", at, name)
+			p.Add("%s.headers: %q cannot be sent; a name has letters, digits and -, a value is one line", at, name)
 		}
 	}
 	for name := range s.Env {
 		if !regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`).MatchString(name) {
-			p.add("%s.env: %q is no name of a variable; write letters, digits and _", at, name)
+			p.Add("%s.env: %q is no name of a variable; write letters, digits and _", at, name)
 		}
 	}
 }

@@ -17,7 +17,7 @@ func (c *Config) parse(text []byte) error {
 	if err != nil || root == nil {
 		return err
 	}
-	return errors.Join(decode(reflect.ValueOf(c).Elem(), root, "")...)
+	return errors.Join(decoder{c.Keys()}.decode(reflect.ValueOf(c).Elem(), root, "")...)
 }
 
 // fromYAML reads a list of maps out of an environment variable.
@@ -26,7 +26,7 @@ func (l leaf) fromYAML(text string) error {
 	if err != nil || root == nil {
 		return err
 	}
-	return errors.Join(decode(l.value, root, l.path)...)
+	return errors.Join(decoder{}.decode(l.value, root, l.path)...)
 }
 
 // parseYAML returns the root of the only document, nil if it is empty.
@@ -72,8 +72,11 @@ func line(n ast.Node, err error) error {
 	return err
 }
 
+// decoder reads nodes into values. keys are those that a wrong one could have meant.
+type decoder struct{ keys []string }
+
 // decode writes a node into v, and says of everything in it that is wrong.
-func decode(v reflect.Value, n ast.Node, path string) []error {
+func (d decoder) decode(v reflect.Value, n ast.Node, path string) []error {
 	switch n.Type() {
 	case ast.NullType:
 		return nil // as if the key were not there
@@ -82,11 +85,11 @@ func decode(v reflect.Value, n ast.Node, path string) []error {
 	}
 	switch v.Kind() {
 	case reflect.Struct:
-		return decodeMap(v, n, path)
+		return d.decodeMap(v, n, path)
 	case reflect.Slice:
-		return decodeList(v, n, path)
+		return d.decodeList(v, n, path)
 	case reflect.Map:
-		return decodeNames(v, n, path)
+		return d.decodeNames(v, n, path)
 	}
 	text, ok := scalar(n)
 	if !ok {
@@ -109,7 +112,7 @@ func entries(n ast.Node, path string) ([]*ast.MappingValueNode, error) {
 	return nil, line(n, fmt.Errorf("%s wants keys and values", orFile(path)))
 }
 
-func decodeMap(v reflect.Value, n ast.Node, path string) []error {
+func (d decoder) decodeMap(v reflect.Value, n ast.Node, path string) []error {
 	entries, err := entries(n, path)
 	if err != nil {
 		return []error{err}
@@ -119,10 +122,10 @@ func decodeMap(v reflect.Value, n ast.Node, path string) []error {
 		key := e.Key.GetToken().Value
 		field, ok := child(v, key)
 		if !ok {
-			errs = append(errs, line(e.Key, unknown(v, path, key)))
+			errs = append(errs, line(e.Key, d.unknown(v, path, key)))
 			continue
 		}
-		errs = append(errs, decode(field, e.Value, join(path, key))...)
+		errs = append(errs, d.decode(field, e.Value, join(path, key))...)
 	}
 	return errs
 }
@@ -136,15 +139,15 @@ func orFile(path string) string {
 
 // unknown says that there is no such key, and which is meant: one beside it, or
 // one elsewhere.
-func unknown(v reflect.Value, path, key string) error {
+func (d decoder) unknown(v reflect.Value, path, key string) error {
 	if n := nearest(key, siblings(v)); n != "" {
 		return fmt.Errorf("there is no key %s; did you mean %s?", join(path, key), join(path, n))
 	}
-	return fmt.Errorf("there is no key %s%s", join(path, key), hint(join(path, key), Keys()))
+	return fmt.Errorf("there is no key %s%s", join(path, key), hint(join(path, key), d.keys))
 }
 
 // decodeNames reads a map whose keys are free, such as those of the environment.
-func decodeNames(v reflect.Value, n ast.Node, path string) []error {
+func (d decoder) decodeNames(v reflect.Value, n ast.Node, path string) []error {
 	entries, err := entries(n, path)
 	if err != nil {
 		return []error{err}
@@ -153,14 +156,14 @@ func decodeNames(v reflect.Value, n ast.Node, path string) []error {
 	out := reflect.MakeMap(v.Type())
 	for _, e := range entries {
 		key, value := e.Key.GetToken().Value, reflect.New(v.Type().Elem()).Elem()
-		errs = append(errs, decode(value, e.Value, join(path, key))...)
+		errs = append(errs, d.decode(value, e.Value, join(path, key))...)
 		out.SetMapIndex(reflect.ValueOf(key), value)
 	}
 	v.Set(out)
 	return errs
 }
 
-func decodeList(v reflect.Value, n ast.Node, path string) []error {
+func (d decoder) decodeList(v reflect.Value, n ast.Node, path string) []error {
 	s, ok := n.(*ast.SequenceNode)
 	if !ok {
 		return []error{line(n, fmt.Errorf("%s wants a list, such as [a, b]", path))}
@@ -168,7 +171,7 @@ func decodeList(v reflect.Value, n ast.Node, path string) []error {
 	out := reflect.MakeSlice(v.Type(), len(s.Values), len(s.Values))
 	var errs []error
 	for i, e := range s.Values {
-		errs = append(errs, decode(out.Index(i), e, fmt.Sprintf("%s[%d]", path, i))...)
+		errs = append(errs, d.decode(out.Index(i), e, fmt.Sprintf("%s[%d]", path, i))...)
 	}
 	if len(s.Values) == 0 {
 		out = reflect.Zero(v.Type())

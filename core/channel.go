@@ -107,6 +107,7 @@ type App struct {
 	Channel string
 	Name    string                   // of the assistant there
 	Link    func(text string) string // opens the app with a text to be sent
+	Start   func(code string) string // opens it so that one tap sends "/start CODE"; may be nil
 }
 
 // Linker is an optional interface of a Channel whose app can be opened by a link. It

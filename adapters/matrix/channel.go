@@ -74,8 +74,7 @@ type Options struct {
 
 	RatePerRoom float64 // messages a second to one room; 0: no limit
 
-	HTTP *http.Client     // nil: that of Way
-	Way  *egress.Gate     // nil: the policy alone
+	HTTP *http.Client     // nil: the policy alone
 	Log  *zap.Logger      // nil: none
 	Now  func() time.Time // nil: time.Now
 	Rand io.Reader        // nil: crypto/rand
@@ -129,7 +128,7 @@ func New(opts Options) (*Channel, error) {
 		return nil, fmt.Errorf("matrix: %w", err)
 	}
 	if opts.HTTP == nil {
-		opts.HTTP = opts.Way.Client(written(opts)...)
+		opts.HTTP = (*egress.Gate)(nil).Client(written(opts)...)
 	}
 	if opts.Log == nil {
 		opts.Log = zap.NewNop()

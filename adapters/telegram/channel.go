@@ -15,7 +15,6 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
-	"regexp"
 	"strings"
 	"sync"
 	"time"
@@ -61,8 +60,7 @@ type Options struct {
 	RatePerChat float64 // messages a second to one chat; 0: no limit
 	RatePerBot  float64 // messages a second over all chats; 0: no limit
 
-	HTTP     *http.Client     // nil: that of Way
-	Way      *egress.Gate     // nil: the policy alone
+	HTTP     *http.Client     // nil: the policy alone
 	Log      *zap.Logger      // nil: none
 	Now      func() time.Time // nil: time.Now
 	Commands []Command        // of the command menu
@@ -82,11 +80,6 @@ type Channel struct {
 	state error // what is wrong; nil: nothing known
 }
 
-var (
-	tokenForm  = regexp.MustCompile(`^([0-9]{1,20}):[A-Za-z0-9_-]{1,128}$`)
-	secretForm = regexp.MustCompile(`^[A-Za-z0-9_-]{1,256}$`)
-)
-
 // New checks opts and returns the channel. It does not use the network. The
 // account of its addresses is the bot's id, taken from the token.
 func New(opts Options) (*Channel, error) {
@@ -95,13 +88,13 @@ func New(opts Options) (*Channel, error) {
 		return nil, errors.New("telegram: token has not the form 123456:ABC; copy it from @BotFather")
 	}
 	if opts.APIURL == "" {
-		opts.APIURL = "https://api.telegram.org"
+		opts.APIURL = publicAPI
 	}
 	if err := checkOptions(&opts); err != nil {
 		return nil, fmt.Errorf("telegram: %w", err)
 	}
 	if opts.HTTP == nil {
-		opts.HTTP = opts.Way.Client(opts.APIURL)
+		opts.HTTP = (*egress.Gate)(nil).Client(opts.APIURL)
 	}
 	if opts.Log == nil {
 		opts.Log = zap.NewNop()

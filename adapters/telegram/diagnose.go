@@ -78,33 +78,47 @@ func host(address string) string {
 }
 
 // look calls a method that changes nothing. It returns the service's clock, zero if it
-// is not known, and errors that say what to do.
-func (c *Channel) look(ctx context.Context, method string, result any) (time.Time, error) {
+// is not known. Errors are *apiError or *netError: Left means that somebody else
+// answered, with Err as the status.
+func (a *api) look(ctx context.Context, method string, result any) (time.Time, error) {
 	ctx, cancel := context.WithTimeout(ctx, lookTimeout)
 	defer cancel()
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, c.api.root+"/bot"+c.api.token+"/"+method, nil)
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, strings.TrimRight(a.root, "/")+"/bot"+a.token+"/"+method, nil)
 	if err != nil {
-		return time.Time{}, errors.New("the address is wrong; check channels.telegram.api_url")
+		return time.Time{}, &netError{Method: method, Err: errors.New("the address is wrong")}
 	}
 	req.Close = true
-	resp, err := c.api.http.Do(req)
+	resp, err := a.http.Do(req)
 	if err != nil {
-		return time.Time{}, fmt.Errorf("%s is not reached: %w; check the network and channels.telegram.api_url", host(c.opts.APIURL), c.api.clean(err))
+		return time.Time{}, &netError{Method: method, Err: a.clean(err)}
 	}
 	defer resp.Body.Close()
 	theirs, _ := http.ParseTime(resp.Header.Get("Date"))
 	var said answer
 	raw, err := io.ReadAll(io.LimitReader(resp.Body, 1<<20))
-	if err == nil {
-		err = json.Unmarshal(raw, &said)
-	}
-	if err != nil {
-		return theirs, fmt.Errorf("%s does not answer like Telegram (%s); check channels.telegram.api_url", host(c.opts.APIURL), resp.Status)
+	if err != nil || json.Unmarshal(raw, &said) != nil {
+		return theirs, &netError{Method: method, Left: true, Err: errors.New(resp.Status)}
 	}
 	if !said.OK {
-		return theirs, fmt.Errorf("telegram refuses the token (%s); get a new one from @BotFather and set channels.telegram.token", said.Description)
+		return theirs, &apiError{Method: method, Code: resp.StatusCode, Description: said.Description}
 	}
 	return theirs, json.Unmarshal(said.Result, result)
+}
+
+// look is look of the api, with errors that say what to do.
+func (c *Channel) look(ctx context.Context, method string, result any) (time.Time, error) {
+	theirs, err := c.api.look(ctx, method, result)
+	var away *netError
+	var refused *apiError
+	switch {
+	case errors.As(err, &refused):
+		err = fmt.Errorf("telegram refuses the token (%s); get a new one from @BotFather and set channels.telegram.token", refused.Description)
+	case errors.As(err, &away) && away.Left:
+		err = fmt.Errorf("%s does not answer like Telegram (%w); check channels.telegram.api_url", host(c.opts.APIURL), away.Err)
+	case away != nil:
+		err = fmt.Errorf("%s is not reached: %w; check the network and channels.telegram.api_url", host(c.opts.APIURL), away.Err)
+	}
+	return theirs, err
 }
 
 // App asks for the name of the bot; t.me opens a chat with it.
@@ -116,7 +130,10 @@ func (c *Channel) App(ctx context.Context) (core.App, error) {
 	if me.Username == "" {
 		return core.App{}, errors.New("the bot has no name")
 	}
-	return core.App{Channel: Name, Name: "@" + me.Username, Link: func(text string) string {
-		return "https://t.me/" + url.PathEscape(me.Username) + "?text=" + url.PathEscape(text)
-	}}, nil
+	chat := "https://t.me/" + url.PathEscape(me.Username)
+	return core.App{
+		Channel: Name, Name: "@" + me.Username,
+		Link:  func(text string) string { return chat + "?text=" + url.PathEscape(text) },
+		Start: func(code string) string { return chat + "?start=" + url.QueryEscape(code) },
+	}, nil
 }

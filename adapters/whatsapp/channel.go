@@ -79,8 +79,7 @@ type Options struct {
 	RatePerChat   float64 // messages a second to one person; 0: no limit; Meta allows 1/6
 	RatePerNumber float64 // messages a second over all; 0: no limit; Meta allows 80
 
-	HTTP   *http.Client     // nil: that of Way
-	Way    *egress.Gate     // nil: the policy alone
+	HTTP   *http.Client     // nil: the policy alone
 	Log    *zap.Logger      // nil: none
 	Now    func() time.Time // nil: time.Now
 	Intake *intake.Budget   // of what is posted to us; nil: one of its own
@@ -137,7 +136,7 @@ func defaults(o *Options) {
 		o.TemplateLanguage = "en"
 	}
 	if o.HTTP == nil {
-		o.HTTP = o.Way.Client(o.APIURL, "https://"+mediaHost)
+		o.HTTP = (*egress.Gate)(nil).Client(o.APIURL, "https://"+mediaHost)
 	}
 	if o.Log == nil {
 		o.Log = zap.NewNop()

@@ -164,7 +164,7 @@ func (c *console) end() {
 
 // config loads the configuration and checks it.
 func (c *console) config() (configs.Config, error) {
-	cfg, err := configs.Load(c.configFile(), c.environ)
+	cfg, err := configs.Load(c.configFile(), c.environ, sections()...)
 	if err != nil {
 		return cfg, err
 	}

@@ -30,10 +30,10 @@ type configExampleCmd struct{}
 // Run writes the example; as JSON its values without the comments.
 func (configExampleCmd) Run(c *console) error {
 	if !c.json {
-		_, err := c.out.Write(configs.Example)
+		_, err := c.out.Write(configs.Example(sections()...))
 		return err
 	}
-	b, err := yaml.YAMLToJSON(configs.Example)
+	b, err := yaml.YAMLToJSON(configs.Example(sections()...))
 	if err != nil {
 		return fmt.Errorf("read the example: %w", err)
 	}

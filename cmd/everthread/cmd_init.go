@@ -17,6 +17,8 @@ import (
 
 	"github.com/everthread/everthread/cmd/everthread/setup"
 	"github.com/everthread/everthread/configs"
+	"github.com/everthread/everthread/core/channel"
+	"github.com/everthread/everthread/core/trust/egress"
 )
 
 type initCmd struct {
@@ -106,7 +108,7 @@ func (b *beginning) open() (err error) {
 			return errUsage{fmt.Errorf("read the answers: %w", bare(err))}
 		}
 		defer f.Close()
-		answers, err := setup.ReadAnswers(f)
+		answers, err := setup.ReadAnswers(f, setup.IDs(sections()...))
 		if err != nil {
 			return errUsage{err}
 		}
@@ -152,11 +154,12 @@ func (b *beginning) configure(ctx context.Context) (configs.Config, error) {
 	if err := b.mayOverwrite(ctx); err != nil {
 		return configs.Config{}, err
 	}
-	given, err := configs.Load(os.DevNull, b.environ)
+	given, err := configs.Load(os.DevNull, b.environ, sections()...)
 	if err != nil {
 		return given, err
 	}
-	w := &setup.Wizard{Asker: b.asker, Say: b.say, Language: b.words, Given: given, Environ: b.variable, Try: trials{given}, Rand: rand.Reader}
+	w := &setup.Wizard{Asker: b.asker, Say: b.say, Language: b.words, Given: given, Environ: b.variable, Try: trials{given}, Rand: rand.Reader,
+		Host: channel.Host{Client: (*egress.Gate)(nil).Client, Now: clock(), Rand: rand.Reader}}
 	answers, err := w.Run(ctx)
 	if err != nil {
 		return given, err
@@ -228,7 +231,7 @@ func (b *beginning) write(a setup.Answers) (configs.Config, error) {
 		return configs.Config{}, fmt.Errorf("%s cannot be written: %w", b.file, bare(err))
 	}
 	defer func() { _ = draft.Drop() }() // gone already if it was kept
-	cfg, err := configs.Load(draft.Path(), b.environ)
+	cfg, err := configs.Load(draft.Path(), b.environ, sections()...)
 	if err == nil {
 		err = cfg.Validate()
 	}
@@ -242,7 +245,10 @@ func (b *beginning) write(a setup.Answers) (configs.Config, error) {
 		b.sayf(b.Kept, b.report.Backup)
 	}
 	b.sayf(b.Written, b.file)
-	b.report.File, b.report.Provider, b.report.Model, b.report.Bot = b.file, cfg.LLM.Provider, cfg.LLM.Model, a.Telegram.Bot
+	b.report.File, b.report.Provider, b.report.Model = b.file, cfg.LLM.Provider, cfg.LLM.Model
+	for _, c := range a.Channels {
+		b.report.Bot = cmp.Or(b.report.Bot, c.Name)
+	}
 	b.report.Language, b.report.Zone, b.report.Database = a.Language, a.Zone, strings.Fields(databaseName(cfg))[0]
 	return cfg, nil
 }

@@ -133,7 +133,7 @@ func (b *beginning) pair(ctx context.Context, a *app) error {
 	if !slices.ContainsFunc(slices.Collect(maps.Keys(a.Channels)), func(name string) bool { return !people.Own(name) && !a.Channels.Capabilities(name).Personal }) {
 		return nil
 	}
-	b.showCode(code)
+	b.showCode(ctx, a, code)
 	if b.Wait == 0 {
 		return nil
 	}
@@ -163,17 +163,28 @@ func (b *beginning) showPage(ctx context.Context, a *app, owner core.User) error
 }
 
 // showCode shows how an address becomes the owner's.
-func (b *beginning) showCode(code string) {
-	if b.report.Bot == "" {
+func (b *beginning) showCode(ctx context.Context, a *app, code string) {
+	if b.report.Link = startLink(ctx, a, code); b.report.Link == "" {
 		b.sayf(b.PairCode, code)
 		return
 	}
-	b.report.Link = "https://t.me/" + b.report.Bot + "?start=" + code
 	b.say("\n" + b.Pair + "\n\n  " + b.report.Link + "\n")
 	if picture, err := setup.QR(b.report.Link); err == nil && (b.keyboard != nil || isTerminal(b.human())) {
 		b.say(b.Scan + "\n")
 		fmt.Fprintln(drawn(b.human()), picture)
 	}
+}
+
+// startLink opens the first app in which one tap sends a code; empty: there is none.
+func startLink(ctx context.Context, a *app, code string) string {
+	for _, name := range slices.Sorted(maps.Keys(a.Channels)) {
+		if l, ok := a.Channels[name].(core.Linker); ok {
+			if app, err := l.App(ctx); err == nil && app.Start != nil {
+				return app.Start(code)
+			}
+		}
+	}
+	return ""
 }
 
 // await waits until an address is the owner's, and until it was answered.

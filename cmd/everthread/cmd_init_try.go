@@ -2,17 +2,14 @@ package main
 
 import (
 	"context"
-	"crypto/tls"
 	"encoding/json"
 	"errors"
 	"io"
-	"net"
 	"net/http"
 	"net/url"
 	"os"
 	"regexp"
 	"strings"
-	"syscall"
 	"time"
 
 	"github.com/jackc/pgx/v5/pgconn"
@@ -106,29 +103,16 @@ func unreached(where string, err error) *setup.Fault {
 	return f
 }
 
-// reason is why nobody answers; empty: it cannot be told.
+// reason is why nobody answers, a database included; empty: it cannot be told.
 func reason(err error) setup.Reason {
-	var (
-		name    *net.DNSError
-		timeout net.Error
-		cert    *tls.CertificateVerificationError
-		pg      *pgconn.PgError
-	)
+	var pg *pgconn.PgError
 	switch {
 	case errors.As(err, &pg) && (pg.Code == "28P01" || pg.Code == "28000"):
 		return setup.ReasonPassword
 	case errors.As(err, &pg) && pg.Code == "3D000":
 		return setup.ReasonNoDatabase
-	case errors.Is(err, syscall.ECONNREFUSED):
-		return setup.ReasonRefused
-	case errors.As(err, &name) && name.IsNotFound:
-		return setup.ReasonNoHost
-	case errors.As(err, &cert):
-		return setup.ReasonCertificate
-	case errors.Is(err, context.DeadlineExceeded), errors.As(err, &timeout) && timeout.Timeout():
-		return setup.ReasonTime
 	}
-	return ""
+	return setup.ReasonOf(err)
 }
 
 // Model has a model say a word.
@@ -178,29 +162,6 @@ func modelFault(where string, err error) error {
 	return f
 }
 
-// Bot tells the name of the bot that a token is of.
-func (t trials) Bot(ctx context.Context, token string) (string, error) {
-	base := t.given.Channels.Telegram.APIURL
-	a, err := get(ctx, strings.TrimRight(base, "/")+"/bot"+token+"/getMe")
-	if err != nil {
-		return "", unreached(host(base), err)
-	}
-	var said struct {
-		OK          bool   `json:"ok"`
-		Description string `json:"description"`
-		Result      struct {
-			Username string `json:"username"`
-		} `json:"result"`
-	}
-	if err := json.Unmarshal(a.body, &said); err != nil {
-		return "", &setup.Fault{Wrong: setup.WrongTelegram, Where: host(base), Detail: a.resp.Status, Err: err}
-	}
-	if !said.OK {
-		return "", &setup.Fault{Wrong: setup.WrongToken, Detail: said.Description}
-	}
-	return said.Result.Username, nil
-}
-
 // Database connects.
 func (t trials) Database(ctx context.Context, address string) error {
 	c := t.given
@@ -217,27 +178,6 @@ func (t trials) Database(ctx context.Context, address string) error {
 	}
 	if err != nil {
 		return &setup.Fault{Wrong: setup.WrongDatabase, Reason: reason(err), Detail: err.Error(), Err: err}
-	}
-	return nil
-}
-
-// WhatsApp asks Meta for the number.
-func (t trials) WhatsApp(ctx context.Context, w setup.WhatsApp) error {
-	c := t.given.Channels.WhatsApp
-	ctx, cancel := context.WithTimeout(ctx, checkTimeout)
-	defer cancel()
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, strings.TrimRight(c.APIURL, "/")+"/"+c.APIVersion+"/"+url.PathEscape(w.Number)+"?fields=id", nil)
-	if err != nil {
-		return &setup.Fault{Wrong: setup.WrongNumberID, Err: err}
-	}
-	req.Header.Set("Authorization", "Bearer "+w.Token)
-	resp, err := ask(req)
-	if err != nil {
-		return unreached(host(c.APIURL), unaddressed(err))
-	}
-	defer resp.Body.Close()
-	if resp.StatusCode != http.StatusOK {
-		return &setup.Fault{Wrong: setup.WrongNumber, Detail: resp.Status}
 	}
 	return nil
 }

@@ -10,7 +10,6 @@ import (
 
 	"github.com/pressly/goose/v3"
 
-	"github.com/everthread/everthread/adapters/matrix"
 	"github.com/everthread/everthread/configs"
 	"github.com/everthread/everthread/core/backup"
 	"github.com/everthread/everthread/core/store/postgres"
@@ -37,7 +36,7 @@ func (r restoreCmd) Run(ctx context.Context, c *console) error {
 		return err
 	}
 	defer unlock()
-	to := &backup.Restorer{Data: cfg.DataDir, Engine: backup.SQLite, Prepare: sqlite.Preparer(matrix.MakeTables), Force: r.Force, Now: clock(), Sync: backup.SyncDisk, Crash: crash, Progress: c.bytes("unpacked")}
+	to := &backup.Restorer{Data: cfg.DataDir, Engine: backup.SQLite, Prepare: sqlite.Preparer(makeTables), Force: r.Force, Now: clock(), Sync: backup.SyncDisk, Crash: crash, Progress: c.bytes("unpacked")}
 	if cfg.SecretKey != "" {
 		if to.Key, err = keyID(cfg); err != nil {
 			return err
@@ -45,7 +44,7 @@ func (r restoreCmd) Run(ctx context.Context, c *console) error {
 	}
 	known := migrations.SQLite()
 	if cfg.DatabaseURL != "" {
-		st, err := postgres.Open(ctx, postgres.Options{URL: string(cfg.DatabaseURL), Library: matrix.MakeTables})
+		st, err := postgres.Open(ctx, postgres.Options{URL: string(cfg.DatabaseURL), Library: makeTables})
 		if err != nil {
 			return explainStore(cfg, err)
 		}

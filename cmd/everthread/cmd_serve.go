@@ -223,7 +223,7 @@ func (a *app) welcome(ctx context.Context, addr net.Addr) error {
 	a.Log.Info("everthread is up", zap.String("version", version), zap.String("http", addr.String()), zap.String("model", a.Config.LLM.Provider),
 		zap.Strings("channels", names), zap.String("database", databaseName(a.Config)))
 	if apps == 0 {
-		a.Log.Info("no messaging app is configured: to talk at once open the web page or run `everthread chat`; for Telegram get a token from @BotFather and set channels.telegram.token (EVERTHREAD_CHANNELS_TELEGRAM_TOKEN)")
+		a.Log.Info("no messaging app is configured: to talk at once open the web page or run `everthread chat`; " + hint())
 	}
 	if code != "" {
 		a.Log.Info("no address is the owner's yet: send this message to any channel to make yours the owner's", zap.String("message", "/start "+code))

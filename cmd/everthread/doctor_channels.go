@@ -3,18 +3,16 @@ package main
 import (
 	"cmp"
 	"context"
+	"errors"
 	"slices"
 	"strings"
 	"time"
 
 	"go.uber.org/zap"
 
-	"github.com/everthread/everthread/adapters/matrix"
-	"github.com/everthread/everthread/adapters/telegram"
-	"github.com/everthread/everthread/adapters/whatsapp"
-	"github.com/everthread/everthread/adapters/whatsapp/agent"
 	"github.com/everthread/everthread/configs"
 	"github.com/everthread/everthread/core"
+	"github.com/everthread/everthread/core/channel"
 	"github.com/everthread/everthread/core/engine"
 	"github.com/everthread/everthread/core/llm/transcribe"
 )
@@ -22,27 +20,44 @@ import (
 // channelTimeout bounds the checks of one channel: there are several.
 const channelTimeout = time.Minute
 
-// checkChannels checks every channel that is configured.
+// checkChannels checks every channel that is configured. One that keeps something is
+// left out while the store cannot be used, which is told already.
 func checkChannels(ctx context.Context, cfg configs.Config) []finding {
+	h := &hosted{holder: newHolder(cfg, zap.NewNop(), usableStore(ctx, cfg), clock())}
+	if h.store != nil {
+		defer h.store.Close()
+	}
+	defer h.close()
 	var out []finding
-	h := newHolder(cfg, zap.NewNop(), nil, clock())
-	if cfg.Channels.Telegram.Token != "" {
-		ch, err := h.telegram()
-		out = append(out, diagnose(ctx, telegram.Name, ch, err)...)
-	}
-	if cfg.Channels.WhatsApp.PhoneNumberID != "" {
-		ch, err := h.whatsapp()
-		out = append(out, diagnose(ctx, whatsapp.Name, ch, err)...)
-	}
-	if cfg.DatabaseURL != "" || hasDatabase(cfg) {
-		out = append(out, checkKept(ctx, cfg)...)
-	} else if cfg.Channels.Matrix.UserID != "" {
-		out = append(out, fine("matrix", "it is checked once the database is there, after the first start"))
+	for _, c := range configured(cfg) {
+		ch, err := h.open(ctx, c)
+		switch {
+		case !errors.Is(err, channel.ErrNoStore):
+			out = append(out, diagnose(ctx, c.Key(), ch, err)...)
+		case cfg.DatabaseURL == "" && !hasDatabase(cfg):
+			out = append(out, fine(c.Key(), "it is checked once the database is there, after the first start"))
+		}
 	}
 	if len(out) == 0 {
-		out = []finding{fine("channels", "none is configured; `everthread chat` works, for Telegram set channels.telegram.token")}
+		out = []finding{fine("channels", "none is configured; `everthread chat` works; "+hint())}
 	}
 	return out
+}
+
+// usableStore is the store if it is there with this program's schema, else nil.
+func usableStore(ctx context.Context, cfg configs.Config) store {
+	if cfg.DatabaseURL == "" && !hasDatabase(cfg) {
+		return nil
+	}
+	st, err := openStore(ctx, cfg)
+	if err != nil {
+		return nil
+	}
+	if s, err := st.Schema(ctx); err != nil || s.Current != s.Target {
+		st.Close()
+		return nil
+	}
+	return st
 }
 
 // diagnose has a channel look at all it needs. A channel of people's own accounts has
@@ -66,34 +81,6 @@ func diagnose(ctx context.Context, name string, ch core.Channel, err error) []fi
 		out[i].Check = cmp.Or(out[i].Check, title)
 	}
 	return out
-}
-
-// checkKept checks the channels that keep something in the store.
-func checkKept(ctx context.Context, cfg configs.Config) []finding {
-	ctx, cancel := context.WithTimeout(ctx, channelTimeout)
-	defer cancel()
-	st, err := openStore(ctx, cfg)
-	if err != nil {
-		return nil // told already
-	}
-	defer st.Close()
-	if s, err := st.Schema(ctx); err != nil || s.Current != s.Target {
-		return nil
-	}
-	h := newHolder(cfg, zap.NewNop(), st, clock())
-	ch, err := h.agents()
-	return append(diagnose(ctx, agent.Name, ch, err), checkMatrix(ctx, h)...)
-}
-
-func checkMatrix(ctx context.Context, h *holder) []finding {
-	if h.cfg.Channels.Matrix.UserID == "" {
-		return nil
-	}
-	ch, db, err := h.matrix(ctx)
-	if db != nil {
-		defer func() { _ = db.Close() }() // it was only read
-	}
-	return diagnose(ctx, matrix.Name, ch, err)
 }
 
 // checkTranscription sends a second of silence.

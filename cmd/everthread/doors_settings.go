@@ -9,14 +9,14 @@ import (
 	"os"
 	"slices"
 	"strconv"
-	"strings"
 	"sync"
 	"time"
 
 	"github.com/everthread/everthread/adapters/web"
-	"github.com/everthread/everthread/adapters/whatsapp/agent"
 	"github.com/everthread/everthread/core"
+	"github.com/everthread/everthread/core/channel"
 	"github.com/everthread/everthread/core/export"
+	"github.com/everthread/everthread/core/trust/egress"
 )
 
 // settingsPage is what the page of settings needs.
@@ -110,37 +110,13 @@ func (a agentsPage) List(ctx context.Context, user core.UserID) ([]web.Agent, er
 
 // Check tries a key with the service.
 func (a agentsPage) Check(ctx context.Context, key string) error {
-	ch, err := agent.New(agent.Options{APIURL: a.Config.Channels.WhatsAppAgent.APIURL, Keys: oneKey(key),
-		Keeper: func(string) core.Keeper { return nothingKept{} },
-		Lease:  func(ctx context.Context, _ string, run func(context.Context) error) error { return run(ctx) }, Now: a.Now})
-	if err != nil {
-		return err
-	}
-	for _, f := range ch.Diagnose(ctx) {
-		if !f.OK {
-			_, why, _ := strings.Cut(f.Detail, ": ") // whose agent it is
-			return errors.New(why)
+	for _, c := range configured(a.Config) {
+		if k, ok := c.(channel.KeyChecker); ok {
+			return k.CheckKey(ctx, channel.Host{Client: (*egress.Gate)(nil).Client, Now: a.Now}, key)
 		}
 	}
-	return nil
+	return errors.New("no channel has keys of people")
 }
-
-// oneKey is the key of an agent that is not stored.
-type oneKey string
-
-// Keys returns it.
-func (k oneKey) Keys(context.Context) ([]agent.Key, error) {
-	return []agent.Key{{ID: 1, User: 1, Secret: string(k)}}, nil
-}
-
-// nothingKept is the state of an agent that is not stored.
-type nothingKept struct{}
-
-// State returns nothing.
-func (nothingKept) State(context.Context, string) (string, error) { return "", nil }
-
-// SetState forgets it.
-func (nothingKept) SetState(context.Context, map[string]string) error { return nil }
 
 // Add stores a key, encrypted, and has it taken up.
 func (a agentsPage) Add(ctx context.Context, user core.UserID, name, key string, now time.Time) error {

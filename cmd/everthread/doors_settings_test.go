@@ -11,9 +11,13 @@ import (
 
 	"go.uber.org/zap"
 
+	"github.com/everthread/everthread/adapters/telegram"
 	"github.com/everthread/everthread/adapters/web"
+	"github.com/everthread/everthread/adapters/whatsapp"
+	"github.com/everthread/everthread/adapters/whatsapp/agent"
 	"github.com/everthread/everthread/adapters/whatsapp/agent/agenttest"
 	"github.com/everthread/everthread/configs"
+	"github.com/everthread/everthread/configs/section"
 	"github.com/everthread/everthread/core"
 	"github.com/everthread/everthread/core/people"
 )
@@ -21,7 +25,7 @@ import (
 // newPage is an app over an embedded store, with its owner.
 func newPage(t *testing.T, change func(*configs.Config)) (*app, core.User) {
 	t.Helper()
-	c := configs.Default()
+	c := configs.Default(sections()...)
 	c.DataDir, c.SecretKey = t.TempDir(), "secret"
 	change(&c)
 	st, err := openStore(t.Context(), c)
@@ -49,6 +53,16 @@ func newPage(t *testing.T, change func(*configs.Config)) (*app, core.User) {
 	return a, owner
 }
 
+// sectionOf is the section of a type.
+func sectionOf[T section.Section](c *configs.Config) (out T) {
+	for _, s := range c.Channels.Sections {
+		if one, ok := s.(T); ok {
+			out = one
+		}
+	}
+	return out
+}
+
 func TestAppsHaveLinks(t *testing.T) {
 	t.Parallel()
 	asked := 0
@@ -63,8 +77,9 @@ func TestAppsHaveLinks(t *testing.T) {
 	}))
 	t.Cleanup(s.Close)
 	a, _ := newPage(t, func(c *configs.Config) {
-		c.Channels.Telegram.Token, c.Channels.Telegram.APIURL = "1:a", s.URL
-		w := &c.Channels.WhatsApp
+		b := sectionOf[*telegram.Config](c)
+		b.Token, b.APIURL = "1:a", s.URL
+		w := sectionOf[*whatsapp.Config](c)
 		w.PhoneNumberID, w.AccessToken, w.AppSecret, w.VerifyToken, w.APIURL = "77", "token", "s", "v", s.URL
 	})
 	links := func() []string {
@@ -96,7 +111,7 @@ func TestKeysOfAgentsAreTried(t *testing.T) {
 	s := agenttest.New()
 	t.Cleanup(s.Close)
 	s.Add("good", "15550001")
-	a, owner := newPage(t, func(c *configs.Config) { c.Channels.WhatsAppAgent.APIURL = s.URL() })
+	a, owner := newPage(t, func(c *configs.Config) { sectionOf[*agent.Config](c).APIURL = s.URL() })
 	p := agentsPage{a}
 	if err := p.Check(t.Context(), "good"); err != nil {
 		t.Error(err)
@@ -112,7 +127,7 @@ func TestKeysOfAgentsAreTried(t *testing.T) {
 	if err != nil || len(keys) != 1 || strings.Contains(keys[0].Sealed, "good") {
 		t.Fatalf("got %+v, %v", keys, err)
 	}
-	if opened, err := (agentKeys{newHolder(a.Config, zap.NewNop(), a.store, time.Now)}).Keys(t.Context()); err != nil || len(opened) != 1 || opened[0].Secret != "good" {
+	if opened, err := (channelStore{hosted: &hosted{holder: newHolder(a.Config, zap.NewNop(), a.store, time.Now)}}).Keys(t.Context()); err != nil || len(opened) != 1 || opened[0].Secret != "good" {
 		t.Errorf("got %+v, %v", opened, err)
 	}
 	if all, err := p.List(t.Context(), owner.ID+1); err != nil || len(all) > 0 {

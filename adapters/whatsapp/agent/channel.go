@@ -21,12 +21,15 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/everthread/everthread/core"
+	"github.com/everthread/everthread/core/channel"
 	"github.com/everthread/everthread/core/markup"
 	"github.com/everthread/everthread/core/trust/egress"
 )
 
 // Name is the channel's name.
 const Name = "whatsapp_agent"
+
+const publicAPI = "https://api.whatsapp.com/agent/v1"
 
 // maxText is the longest text of one message in UTF-16 units, with room for
 // markup (CHANNELS B2.4).
@@ -42,14 +45,8 @@ var (
 	_ core.AccountChecker = (*Channel)(nil)
 )
 
-// Key is the key of one personal agent. The account of its addresses is ID in
-// decimal.
-type Key struct {
-	ID        int64
-	User      core.UserID // whose agent it is
-	Secret    string
-	CreatedAt time.Time // messages from before are not acted on
-}
+// Key is the key of one personal agent.
+type Key = channel.Key
 
 // Keys knows the keys that are in use.
 type Keys interface {
@@ -67,8 +64,7 @@ type Options struct {
 	// returned, or at once if another process holds the account.
 	Lease func(ctx context.Context, account string, run func(ctx context.Context) error) error
 
-	HTTP *http.Client     // nil: that of Way
-	Way  *egress.Gate     // nil: the policy alone
+	HTTP *http.Client     // nil: the policy alone
 	Log  *zap.Logger      // nil: none
 	Now  func() time.Time // nil: time.Now
 }
@@ -110,7 +106,7 @@ func usual() pace {
 // New checks opts and returns the channel. It does not use the network.
 func New(opts Options) (*Channel, error) {
 	if opts.APIURL == "" {
-		opts.APIURL = "https://api.whatsapp.com/agent/v1"
+		opts.APIURL = publicAPI
 	}
 	if u, err := url.Parse(opts.APIURL); err != nil || u.Host == "" {
 		return nil, errors.New("whatsapp_agent: api_url is no URL")
@@ -119,7 +115,7 @@ func New(opts Options) (*Channel, error) {
 		return nil, errors.New("whatsapp_agent: keys, keeper and lease are required")
 	}
 	if opts.HTTP == nil {
-		opts.HTTP = opts.Way.Client(opts.APIURL)
+		opts.HTTP = (*egress.Gate)(nil).Client(opts.APIURL)
 	}
 	if opts.Log == nil {
 		opts.Log = zap.NewNop()

@@ -10,6 +10,8 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/everthread/everthread/configs/section"
+	"github.com/everthread/everthread/core/channel"
 	"github.com/everthread/everthread/core/trust"
 )
 
@@ -30,10 +32,17 @@ type Question struct {
 // Option is an answer to choose, and how it is shown.
 type Option struct{ Value, Label string }
 
-// IDs are the names of all questions.
-func IDs() []string {
-	return []string{"overwrite", "provider", "url", "key", "model", "telegram", "more", "database", "whatsapp_number", "whatsapp_token", "whatsapp_secret",
-		"matrix_homeserver", "matrix_user", "matrix_password", "service"}
+// IDs are the names of all questions; sections are those of the channels.
+func IDs(sections ...section.Section) []string {
+	out := []string{"overwrite", "provider", "url", "key", "model", "more", "database"}
+	for _, s := range sections {
+		if g, ok := s.(channel.Guided); ok {
+			for _, f := range g.Guide("en", channel.Host{}).Fields {
+				out = append(out, f.ID)
+			}
+		}
+	}
+	return append(out, "service")
 }
 
 // Asker asks a person, or whoever answers for them.
@@ -163,8 +172,8 @@ func values(options []Option) string {
 	return strings.Join(out, ", ")
 }
 
-// ReadAnswers reads lines of the form "question: answer".
-func ReadAnswers(r io.Reader) (map[string]string, error) {
+// ReadAnswers reads lines of the form "question: answer", to questions of these names.
+func ReadAnswers(r io.Reader, ids []string) (map[string]string, error) {
 	out := map[string]string{}
 	s := bufio.NewScanner(r)
 	for n := 1; s.Scan(); n++ {
@@ -174,8 +183,8 @@ func ReadAnswers(r io.Reader) (map[string]string, error) {
 		}
 		id, answer, ok := strings.Cut(line, ":")
 		id = strings.TrimSpace(id)
-		if !ok || !slices.Contains(IDs(), id) {
-			return nil, fmt.Errorf("line %d of the answers is no answer: write %q, with one of %s before the colon", n, "question: answer", strings.Join(IDs(), ", "))
+		if !ok || !slices.Contains(ids, id) {
+			return nil, fmt.Errorf("line %d of the answers is no answer: write %q, with one of %s before the colon", n, "question: answer", strings.Join(ids, ", "))
 		}
 		answer = strings.TrimSpace(answer)
 		if unquoted, err := strconv.Unquote(answer); err == nil {

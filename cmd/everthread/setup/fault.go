@@ -1,8 +1,13 @@
 package setup
 
 import (
+	"context"
+	"crypto/tls"
 	"errors"
-	"strings"
+	"net"
+	"syscall"
+
+	"github.com/everthread/everthread/core/channel"
 )
 
 // Wrong is a kind of what a trial finds.
@@ -10,28 +15,17 @@ type Wrong string
 
 // What trials find. Where and Detail of the Fault are beside each.
 const (
-	WrongAddress       Wrong = "address"        // no web address
-	WrongUnreached     Wrong = "unreached"      // host; why
-	WrongKey           Wrong = "key"            // host; what it said
-	WrongModelDown     Wrong = "model down"     // host; what it said
-	WrongModelBusy     Wrong = "model busy"     // host; what it said
-	WrongModel         Wrong = "model"          // host; what it said
-	WrongModelWindow   Wrong = "model window"   // host; what it said
-	WrongModelRefuses  Wrong = "model refuses"  // host; what it said
-	WrongModelCutOff   Wrong = "model cut off"  // host
-	WrongTelegram      Wrong = "telegram"       // host; what it said
-	WrongToken         Wrong = "token"          // what Telegram said
-	WrongDatabase      Wrong = "database"       // why
-	WrongDatabaseURL   Wrong = "database url"   // nothing
-	WrongNumber        Wrong = "number"         // what Meta said
-	WrongNumberID      Wrong = "number id"      // nothing
-	WrongAccount       Wrong = "account"        // what was typed
-	WrongHomeserver    Wrong = "homeserver"     // host; what it said
-	WrongPassword      Wrong = "password"       // account; what the homeserver said
-	WrongDeactivated   Wrong = "deactivated"    // account
-	WrongLater         Wrong = "later"          // host; what it said
-	WrongOtherAccount  Wrong = "other account"  // whose it is
-	WrongDeviceRemains Wrong = "device remains" // the device; why
+	WrongAddress      Wrong = "address"       // no web address
+	WrongUnreached    Wrong = "unreached"     // host; why
+	WrongKey          Wrong = "key"           // host; what it said
+	WrongModelDown    Wrong = "model down"    // host; what it said
+	WrongModelBusy    Wrong = "model busy"    // host; what it said
+	WrongModel        Wrong = "model"         // host; what it said
+	WrongModelWindow  Wrong = "model window"  // host; what it said
+	WrongModelRefuses Wrong = "model refuses" // host; what it said
+	WrongModelCutOff  Wrong = "model cut off" // host
+	WrongDatabase     Wrong = "database"      // why
+	WrongDatabaseURL  Wrong = "database url"  // nothing
 )
 
 // Reason is why something is not reached, as far as that can be told apart.
@@ -46,6 +40,26 @@ const (
 	ReasonPassword    Reason = "password"    // of a database
 	ReasonNoDatabase  Reason = "no database" // of this name
 )
+
+// ReasonOf is why nobody answers; empty: it cannot be told.
+func ReasonOf(err error) Reason {
+	var (
+		name    *net.DNSError
+		timeout net.Error
+		cert    *tls.CertificateVerificationError
+	)
+	switch {
+	case errors.Is(err, syscall.ECONNREFUSED):
+		return ReasonRefused
+	case errors.As(err, &name) && name.IsNotFound:
+		return ReasonNoHost
+	case errors.As(err, &cert):
+		return ReasonCertificate
+	case errors.Is(err, context.DeadlineExceeded), errors.As(err, &timeout) && timeout.Timeout():
+		return ReasonTime
+	}
+	return ""
+}
 
 // Fault is what a trial found wrong, for a person in their own language.
 type Fault struct {
@@ -68,18 +82,18 @@ func (w words) fault(f *Fault) string {
 	if said := w.reasons[f.Reason]; said != "" {
 		detail = said
 	}
-	text := w.faults[f.Wrong]
-	if detail == "" {
-		text = strings.ReplaceAll(text, " ({detail})", "")
-	}
-	return strings.NewReplacer("{where}", f.Where, "{detail}", strings.TrimSuffix(detail, ".")).Replace(text)
+	return channel.Fill(w.faults[f.Wrong], f.Where, detail)
 }
 
 // said is an error as a person reads it.
 func (w words) said(err error) string {
 	var f *Fault
-	if errors.As(err, &f) {
+	var away *channel.Unreached
+	switch {
+	case errors.As(err, &f):
 		return w.fault(f)
+	case errors.As(err, &away):
+		return w.fault(&Fault{Wrong: WrongUnreached, Where: away.Where, Reason: ReasonOf(away.Err), Detail: away.Err.Error()})
 	}
 	return plain(err)
 }

@@ -11,7 +11,7 @@ import (
 )
 
 // fileTexts are the comments of the configuration.
-type fileTexts struct{ head, rest, model, place, data, database, listen, channels, bot string }
+type fileTexts struct{ head, rest, model, place, data, database, listen, channels string }
 
 // YAML is the configuration that answers make: what was answered, with comments.
 func (a Answers) YAML() string {
@@ -38,21 +38,13 @@ func (a Answers) YAML() string {
 }
 
 func (a Answers) channels(f *yamlFile, t fileTexts) {
-	if a.Telegram.Token == "" && a.WhatsApp.Number == "" && a.Matrix.User == "" {
+	if len(a.Channels) == 0 {
 		return
 	}
 	f.part(t.channels, "channels")
-	if a.Telegram.Token != "" {
-		f.nested(fmt.Sprintf(t.bot, a.Telegram.Bot), "telegram")
-		f.keys(2, "token", a.Telegram.Token, "api_url", a.Telegram.APIURL)
-	}
-	if w := a.WhatsApp; w.Number != "" {
-		f.nested("docs/whatsapp.md", "whatsapp")
-		f.keys(2, "phone_number_id", w.Number, "access_token", w.Token, "app_secret", w.AppSecret, "verify_token", w.Verify)
-	}
-	if m := a.Matrix; m.User != "" {
-		f.nested("docs/matrix.md", "matrix")
-		f.keys(2, "homeserver", m.Homeserver, "user_id", m.User, "password", m.Password)
+	for _, c := range a.Channels {
+		f.nested(c.Comment, c.Key)
+		f.keys(2, c.Keys...)
 	}
 }
 

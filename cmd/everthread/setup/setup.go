@@ -7,10 +7,11 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"regexp"
+	"slices"
 	"strings"
 
 	"github.com/everthread/everthread/configs"
+	"github.com/everthread/everthread/core/channel"
 )
 
 // Answers are what was found out.
@@ -20,10 +21,8 @@ type Answers struct {
 	Listen   string // of the page, where it differs from the default
 	DataDir  string
 	LLM      Model
-	Telegram Telegram
-	WhatsApp WhatsApp
-	Matrix   Matrix
-	Database string // URL; empty: embedded
+	Channels []Channel // that were set up
+	Database string    // URL; empty: embedded
 	// Secret encrypts stored keys; with Database only.
 	Secret string
 }
@@ -31,14 +30,11 @@ type Answers struct {
 // Model is the model that answers.
 type Model struct{ Service, Provider, BaseURL, Key, Name string }
 
-// Telegram is a bot. APIURL is empty but for a server of one's own.
-type Telegram struct{ Token, Bot, APIURL string }
-
-// WhatsApp is a business number.
-type WhatsApp struct{ Number, Token, AppSecret, Verify string }
-
-// Matrix is an account on a homeserver.
-type Matrix struct{ Homeserver, User, Password string }
+// Channel is a channel that works as it was set up.
+type Channel struct {
+	Key string // of its section
+	channel.Tried
+}
 
 // Wizard asks. All fields are required but Rand, which only a database needs.
 type Wizard struct {
@@ -46,8 +42,9 @@ type Wizard struct {
 	Say      func(text string) // to the person, a line
 	Language string            // en or fr
 	// Given is the configuration that the environment makes: what stands in it is
-	// not asked for.
+	// not asked for. Answers go into its sections.
 	Given configs.Config
+	Host  channel.Host // of channels that are tried; without a store
 	// Environ looks up what other programs call the keys of services.
 	Environ func(name string) string
 	Try     Trials
@@ -61,12 +58,7 @@ type Trials interface {
 	Models(ctx context.Context, m Model) ([]string, error)
 	// Model has a model say a word.
 	Model(ctx context.Context, m Model) error
-	// Bot tells the name of the bot that a token is of.
-	Bot(ctx context.Context, token string) (string, error)
 	Database(ctx context.Context, url string) error
-	WhatsApp(ctx context.Context, w WhatsApp) error
-	// Matrix signs in with the password, and out again: no device is left.
-	Matrix(ctx context.Context, m Matrix) error
 }
 
 // asking is a Wizard at work.
@@ -80,7 +72,7 @@ type asking struct {
 func (w *Wizard) Run(ctx context.Context) (Answers, error) {
 	q := &asking{Wizard: w, words: wordsOf(w.Language)}
 	q.a.Language = w.Language
-	for _, step := range []func(context.Context) error{q.model, q.telegram, q.more} {
+	for _, step := range []func(context.Context) error{q.model, q.usual, q.more} {
 		if err := step(ctx); err != nil {
 			return q.a, err
 		}
@@ -91,58 +83,89 @@ func (w *Wizard) Run(ctx context.Context) (Answers, error) {
 // sayf writes a line.
 func (q *asking) sayf(format string, args ...any) { q.Say(fmt.Sprintf(format, args...)) }
 
-// token is what @BotFather gives out.
-var token = regexp.MustCompile(`^[0-9]+:[A-Za-z0-9_-]+$`)
-
-// telegram asks for a bot until its token is right, or none is wanted.
-func (q *asking) telegram(ctx context.Context) error {
-	given := q.Given.Channels.Telegram
-	if given.APIURL != configs.Default().Channels.Telegram.APIURL {
-		q.a.Telegram.APIURL = given.APIURL
+// guides are the channels that can be set up.
+func (q *asking) guides() []guide {
+	var out []guide
+	for _, s := range q.Given.Channels.Sections {
+		if g, ok := s.(channel.Guided); ok {
+			out = append(out, guide{s.Key(), g.Guide(q.Language, q.Host)})
+		}
 	}
-	answer := string(given.Token)
-	for {
-		if answer == "" {
-			var err error
-			if answer, err = q.Asker.Ask(ctx, Question{ID: "telegram", Title: q.telegramTitle, Help: q.telegramHelp, Secret: true, Empty: true}); err != nil {
+	return out
+}
+
+// guide is how the channel of a section is set up.
+type guide struct {
+	key string
+	channel.Guide
+}
+
+// usual sets up the channels that everybody is offered.
+func (q *asking) usual(ctx context.Context) error {
+	for _, g := range q.guides() {
+		if g.Option == "" {
+			given := !slices.ContainsFunc(g.Fields, func(f channel.Field) bool { return *f.Into == "" })
+			if err := q.channel(ctx, g, given); err != nil {
 				return err
 			}
 		}
-		if answer == "" {
-			return nil
+	}
+	return nil
+}
+
+// channel asks for a channel until the answers work, or it is not wanted. given: they
+// are there.
+func (q *asking) channel(ctx context.Context, g guide, given bool) error {
+	for ; ; given = false {
+		if wanted, err := q.fields(ctx, g, given); err != nil || !wanted {
+			return err
 		}
-		if !token.MatchString(answer) {
-			q.Say(q.telegramNoToken)
-			answer = ""
-			continue
-		}
-		name, err := q.Try.Bot(ctx, answer)
-		if err == nil {
-			q.a.Telegram.Token, q.a.Telegram.Bot = answer, name
-			q.sayf(q.telegramBot, name)
-			return nil
-		}
+		tried, err := g.Try(ctx)
 		if ctx.Err() != nil {
 			return ctx.Err()
 		}
+		if err == nil {
+			q.a.Channels = append(slices.DeleteFunc(q.a.Channels, func(c Channel) bool { return c.Key == g.key }), Channel{g.key, tried})
+			q.Say(tried.Said)
+			return nil
+		}
 		q.sayf(q.wrong, q.said(err))
-		answer = ""
 	}
+}
+
+// fields asks for all fields of a channel; given are those that are well-formed already.
+func (q *asking) fields(ctx context.Context, g guide, given bool) (wanted bool, err error) {
+	for _, f := range g.Fields {
+		for well := given; !well; {
+			*f.Into, err = q.Asker.Ask(ctx, Question{ID: f.ID, Title: f.Title, Help: f.Help, Secret: f.Secret, Empty: f.Empty})
+			if err != nil || *f.Into == "" {
+				return false, err
+			}
+			if well = f.Form == nil || f.Form.MatchString(*f.Into); !well {
+				q.Say(f.Malformed)
+			}
+		}
+	}
+	return true, nil
 }
 
 // more offers what few want, until nothing more is wanted.
 func (q *asking) more(ctx context.Context) error {
+	options, next := []Option{{"no", q.moreNo}}, map[string]func() error{}
+	for _, g := range q.guides() {
+		if g.Option != "" {
+			options = append(options, Option{g.key, g.Option})
+			next[g.key] = func() error { return q.channel(ctx, g, false) }
+		}
+	}
+	options = append(options, Option{"database", q.moreDatabase})
+	next["database"] = func() error { return q.database(ctx) }
 	for {
-		answer, err := q.Asker.Ask(ctx, Question{ID: "more", Title: q.moreTitle, Default: "no",
-			Options: []Option{{"no", q.moreNo}, {"matrix", q.moreMatrix}, {"whatsapp", q.moreWhatsApp}, {"database", q.moreDatabase}}})
-		if err != nil {
+		answer, err := q.Asker.Ask(ctx, Question{ID: "more", Title: q.moreTitle, Default: "no", Options: options})
+		if err != nil || next[answer] == nil {
 			return err
 		}
-		next := map[string]func(context.Context) error{"matrix": q.matrix, "whatsapp": q.whatsapp, "database": q.database}[answer]
-		if next == nil {
-			return nil
-		}
-		if err := next(ctx); err != nil {
+		if err := next[answer](); err != nil {
 			return err
 		}
 	}

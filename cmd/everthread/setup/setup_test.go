@@ -2,8 +2,12 @@ package setup_test
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
+	"fmt"
+	"io"
+	"net/http"
 	"os"
 	"path/filepath"
 	"reflect"
@@ -12,16 +16,20 @@ import (
 
 	"pgregory.net/rapid"
 
+	"github.com/everthread/everthread/adapters/matrix"
+	"github.com/everthread/everthread/adapters/telegram"
+	"github.com/everthread/everthread/adapters/whatsapp"
 	"github.com/everthread/everthread/cmd/everthread/setup"
 	"github.com/everthread/everthread/configs"
 	"github.com/everthread/everthread/core"
+	"github.com/everthread/everthread/core/channel"
 	"github.com/everthread/everthread/deploy"
 )
 
 // world answers trials: one key, one token and one database are right.
 type world struct{ models []string }
 
-var errRefused = &setup.Fault{Wrong: setup.WrongToken, Detail: "it is refused"}
+var errRefused = &setup.Fault{Wrong: setup.WrongDatabase, Detail: "it is refused"}
 
 func (w world) Models(_ context.Context, m setup.Model) ([]string, error) {
 	if strings.Contains(m.BaseURL, "away") {
@@ -40,18 +48,49 @@ func (world) Model(_ context.Context, m setup.Model) error {
 	return &setup.Fault{Wrong: setup.WrongModel, Where: "models", Err: &core.ModelError{Kind: core.ModelConfig, Err: errors.New("404")}}
 }
 
-func (world) Bot(_ context.Context, token string) (string, error) {
-	if token != "1:right" {
-		return "", errRefused
-	}
-	return "some_bot", nil
-}
-
 func (world) Database(_ context.Context, url string) error { return refuse(url != "postgres://right") }
 
-func (world) WhatsApp(_ context.Context, w setup.WhatsApp) error { return refuse(w.Token != "right") }
+// services are the channels' own: of each one account is right.
+type services struct{}
 
-func (world) Matrix(_ context.Context, m setup.Matrix) error { return refuse(m.Password != "right") }
+func (services) RoundTrip(r *http.Request) (*http.Response, error) {
+	status, body := http.StatusUnauthorized, `{"ok":false,"errcode":"M_FORBIDDEN","description":"it is refused"}`
+	said, _ := io.ReadAll(cmp.Or[io.Reader](r.Body, http.NoBody))
+	switch right := map[string]string{"/bot1:right/getMe": `{"ok":true,"result":{"username":"some_bot"}}`, "/v25.0/123": "{}",
+		"/_matrix/client/v3/account/whoami": `{"user_id":"@a:hs"}`, "/_matrix/client/v3/logout": "{}"}[r.URL.Path]; {
+	case r.URL.Path == "/_matrix/client/v3/login" && r.Method == http.MethodGet:
+		status, body = http.StatusOK, `{"flows":[{"type":"m.login.password"}]}`
+	case strings.Contains(string(said), `"password":"right"`):
+		status, body = http.StatusOK, `{"access_token":"right"}`
+	case right != "" && (strings.HasPrefix(r.URL.Path, "/bot") || r.Header.Get("Authorization") == "Bearer right"):
+		status, body = http.StatusOK, right
+	}
+	return &http.Response{StatusCode: status, Status: http.StatusText(status), Header: http.Header{}, Body: io.NopCloser(strings.NewReader(body)), Request: r}, nil
+}
+
+// host is where channels are tried.
+func host() channel.Host {
+	return channel.Host{Client: func(...string) *http.Client { return &http.Client{Transport: services{}} }, Rand: strings.NewReader(strings.Repeat("k", 100))}
+}
+
+// defaults are the defaults with the sections of channels.
+func defaults() configs.Config {
+	return configs.Default(telegram.Default(), matrix.Default(), whatsapp.Default())
+}
+
+// ofTelegram, ofMatrix and ofWhatsApp are set up so.
+func ofTelegram(said string) setup.Channel {
+	return setup.Channel{Key: "telegram", Tried: channel.Tried{Said: said, Name: "some_bot", Comment: said, Keys: []string{"token", "1:right"}}}
+}
+
+func ofMatrix(said string) setup.Channel {
+	return setup.Channel{Key: "matrix", Tried: channel.Tried{Said: said, Comment: "docs/matrix.md", Keys: []string{"homeserver", "https://hs", "user_id", "@a:hs", "password", "right"}}}
+}
+
+func ofWhatsApp(verify, said string) setup.Channel {
+	return setup.Channel{Key: "whatsapp", Tried: channel.Tried{Said: fmt.Sprintf(said, verify), Comment: "docs/whatsapp.md",
+		Keys: []string{"phone_number_id", "123", "access_token", "right", "app_secret", "secret", "verify_token", verify}}}
+}
 
 func refuse(wrong bool) error {
 	if wrong {
@@ -67,7 +106,7 @@ func talk(t *testing.T, w world, given configs.Config, environ map[string]string
 	var out bytes.Buffer
 	asker := &setup.Counted{Asker: &setup.Plain{In: setup.NewPiped(strings.NewReader(strings.Join(lines, "\n")+"\n"), &out, nil), Out: &out, Language: language}}
 	z := &setup.Wizard{Asker: asker, Say: func(s string) { out.WriteString(s + "\n") }, Language: language, Given: given, Environ: func(name string) string { return environ[name] },
-		Try: w, Rand: strings.NewReader(strings.Repeat("k", 100))}
+		Try: w, Host: host(), Rand: strings.NewReader(strings.Repeat("k", 100))}
 	a, err := z.Run(t.Context())
 	return a, out.String(), asker.N, err
 }
@@ -75,8 +114,9 @@ func talk(t *testing.T, w world, given configs.Config, environ map[string]string
 func TestWizard(t *testing.T) {
 	t.Parallel()
 	several := world{models: []string{"text-embedding-3", "other", "gpt-5-mini-2025"}}
-	inEnvironment := configs.Default()
-	inEnvironment.LLM.Provider, inEnvironment.LLM.Model, inEnvironment.LLM.APIKey, inEnvironment.Channels.Telegram.Token = "openai", "good", "right", "1:right"
+	inEnvironment := defaults()
+	inEnvironment.LLM.Provider, inEnvironment.LLM.Model, inEnvironment.LLM.APIKey = "openai", "good", "right"
+	inEnvironment.Channels.Sections[0].(*telegram.Config).Token = "1:right"
 	inEnvironment.LLM.BaseURL = "http://models/v1"
 	for name, c := range map[string]struct {
 		world    world
@@ -90,29 +130,30 @@ func TestWizard(t *testing.T) {
 	}{
 		"nothing at all": {lines: []string{"", "", ""}, answers: 3, want: setup.Answers{LLM: setup.Model{Service: "demo", Provider: "demo"}}, says: []string{"The demo answers"}},
 		"a number, and the model that is liked": {world: several, lines: []string{"1", "right", "", "1:right", ""}, answers: 5,
-			want: setup.Answers{LLM: setup.Model{Service: "openai", Provider: "openai", Key: "right", Name: "gpt-5-mini-2025"}, Telegram: setup.Telegram{Token: "1:right", Bot: "some_bot"}},
+			want: setup.Answers{LLM: setup.Model{Service: "openai", Provider: "openai", Key: "right", Name: "gpt-5-mini-2025"}, Channels: []setup.Channel{ofTelegram("The bot is @some_bot.")}},
 			says: []string{"The bot is @some_bot", "[gpt-5-mini-2025] >"}},
 		"the most that there can be": {world: several, lines: []string{"other", "http://models/v1/chat/completions", "right", "good", "1:right", "no"}, answers: 6,
-			want: setup.Answers{LLM: setup.Model{Service: "other", Provider: "openai", BaseURL: "http://models/v1", Key: "right", Name: "good"}, Telegram: setup.Telegram{Token: "1:right", Bot: "some_bot"}}},
+			want: setup.Answers{LLM: setup.Model{Service: "other", Provider: "openai", BaseURL: "http://models/v1", Key: "right", Name: "good"}, Channels: []setup.Channel{ofTelegram("The bot is @some_bot.")}}},
 		"everything wrong once": {world: several, lines: []string{"99", "nonsense", "http://away", "", "http://models/v1/", "wrong", "right", "bad", "good", "none", "1:wrong", "1:right", "7", "no"}, answers: 13,
-			want: setup.Answers{LLM: setup.Model{Service: "other", Provider: "openai", BaseURL: "http://models/v1", Key: "right", Name: "good"}, Telegram: setup.Telegram{Token: "1:right", Bot: "some_bot"}},
+			want: setup.Answers{LLM: setup.Model{Service: "other", Provider: "openai", BaseURL: "http://models/v1", Key: "right", Name: "good"}, Channels: []setup.Channel{ofTelegram("The bot is @some_bot.")}},
 			says: []string{"neither in the list", "away does not answer (the connection is refused); check the address", "models does not take this key (HTTP 401); copy it once more.", "models does not know this model, or nothing stands at this address; check both", "telegram refuses the token (it is refused)", "That is no token", "numbers from 1 to 4"}},
 		"a key of the environment": {world: world{models: []string{"good"}}, environ: map[string]string{"OPENAI_API_KEY": "right"}, lines: []string{"openai", "", ""}, answers: 3,
 			want: setup.Answers{LLM: setup.Model{Service: "openai", Provider: "openai", Key: "right", Name: "good"}}, says: []string{"OPENAI_API_KEY"}},
 		"all in the environment": {given: inEnvironment, lines: []string{""}, answers: 1,
-			want: setup.Answers{LLM: setup.Model{Service: "other", Provider: "openai", BaseURL: "http://models/v1", Key: "right", Name: "good"}, Telegram: setup.Telegram{Token: "1:right", Bot: "some_bot"}}},
+			want: setup.Answers{LLM: setup.Model{Service: "other", Provider: "openai", BaseURL: "http://models/v1", Key: "right", Name: "good"}, Channels: []setup.Channel{ofTelegram("The bot is @some_bot.")}}},
 		"everything wrong once, in French": {world: several, language: "fr", lines: []string{"http://away", "", "http://models/v1/", "wrong", "right", "bad", "good", "1:wrong", "1:right"}, answers: 9,
-			want: setup.Answers{Language: "fr", LLM: setup.Model{Service: "other", Provider: "openai", BaseURL: "http://models/v1", Key: "right", Name: "good"}, Telegram: setup.Telegram{Token: "1:right", Bot: "some_bot"}},
+			want: setup.Answers{Language: "fr", LLM: setup.Model{Service: "other", Provider: "openai", BaseURL: "http://models/v1", Key: "right", Name: "good"}, Channels: []setup.Channel{ofTelegram("Le bot est @some_bot.")}},
 			says: []string{"Cela n’a pas fonctionné : away ne répond pas (la connexion est refusée) ; vérifiez l’adresse", "models n’accepte pas cette clé (HTTP 401) ; recopiez-la.", "ne connaît pas ce modèle, ou il n’y a rien à cette adresse ; vérifiez", "Telegram refuse le jeton (it is refused)"}},
 		"more, in French": {language: "fr", lines: []string{"demo", "", "database", "postgres://wrong", "postgres://right", "matrix", "https://hs", "@a:hs", "right", "3", "123", "right", "secret", "non"}, answers: 13,
 			want: setup.Answers{Language: "fr", LLM: setup.Model{Service: "demo", Provider: "demo"}, Database: "postgres://right", Secret: strings.Repeat("6b", 32),
-				Matrix: setup.Matrix{Homeserver: "https://hs", User: "@a:hs", Password: "right"}, WhatsApp: setup.WhatsApp{Number: "123", Token: "right", AppSecret: "secret", Verify: strings.Repeat("6b", 12)}},
+				Channels: []setup.Channel{ofMatrix("Le compte peut se connecter."),
+					ofWhatsApp(strings.Repeat("6b", 12), "WhatsApp connaît le numéro. Son webhook demande une adresse https (docs/whatsapp.md) ; le jeton de vérification est %s.")}},
 			says: []string{"Quel modèle", "La base répond", "Tapez un des numéros"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			if c.given.LLM.Provider == "" {
-				c.given = configs.Default()
+				c.given = defaults()
 			}
 			if c.language == "" {
 				c.language, c.want.Language = "en", "en"
@@ -135,22 +176,22 @@ func TestWizard(t *testing.T) {
 			}
 		})
 	}
-	if _, _, _, err := talk(t, world{}, configs.Default(), nil, "en", "openai"); !errors.Is(err, setup.ErrUnanswered) {
+	if _, _, _, err := talk(t, world{}, defaults(), nil, "en", "openai"); !errors.Is(err, setup.ErrUnanswered) {
 		t.Errorf("an input that ends: %v", err)
 	}
 }
 
 func TestPrepared(t *testing.T) {
 	t.Parallel()
-	answers, err := setup.ReadAnswers(strings.NewReader("# c\nprovider: openai\nkey: \"wrong\"\n\n"))
+	answers, err := setup.ReadAnswers(strings.NewReader("# c\nprovider: openai\nkey: \"wrong\"\n\n"), setup.IDs())
 	if err != nil || answers["key"] != "wrong" {
 		t.Fatalf("got %v, %v", answers, err)
 	}
-	z := &setup.Wizard{Asker: &setup.Prepared{Answers: answers}, Say: func(string) {}, Language: "en", Given: configs.Default(), Environ: func(string) string { return "" }, Try: world{}}
+	z := &setup.Wizard{Asker: &setup.Prepared{Answers: answers}, Say: func(string) {}, Language: "en", Given: defaults(), Environ: func(string) string { return "" }, Try: world{}}
 	if _, err := z.Run(t.Context()); !errors.Is(err, setup.ErrUnanswered) || !strings.Contains(err.Error(), `"key" is wrong`) {
 		t.Errorf("a wrong answer: %v", err)
 	}
-	if _, err := setup.ReadAnswers(strings.NewReader("provder: x")); err == nil || !strings.Contains(err.Error(), "line 1") {
+	if _, err := setup.ReadAnswers(strings.NewReader("provder: x"), setup.IDs()); err == nil || !strings.Contains(err.Error(), "line 1") {
 		t.Errorf("an unknown name: %v", err)
 	}
 }
@@ -162,21 +203,24 @@ func TestWhatIsWrittenIsWhatWasAnswered(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		a := setup.Answers{Language: rapid.SampledFrom([]string{"en", "fr"}).Draw(t, "language"), Zone: "Europe/Paris", DataDir: text.Draw(t, "dir"),
 			LLM:      setup.Model{Provider: "openai", BaseURL: text.Draw(t, "base"), Key: text.Draw(t, "key"), Name: text.Draw(t, "model")},
-			Telegram: setup.Telegram{Token: text.Draw(t, "token"), Bot: "b"}, Database: text.Draw(t, "database"), Secret: text.Draw(t, "secret"), Listen: "127.0.0.1:8081",
-			Matrix: setup.Matrix{Homeserver: text.Draw(t, "hs"), User: text.Draw(t, "user"), Password: text.Draw(t, "password")}}
+			Database: text.Draw(t, "database"), Secret: text.Draw(t, "secret"), Listen: "127.0.0.1:8081",
+			Channels: []setup.Channel{{Key: "telegram", Tried: channel.Tried{Comment: "b", Keys: []string{"token", text.Draw(t, "token")}}},
+				{Key: "matrix", Tried: channel.Tried{Comment: "docs/matrix.md", Keys: []string{"homeserver", text.Draw(t, "hs"), "user_id", text.Draw(t, "user"), "password", text.Draw(t, "password")}}}}}
 		draft, err := setup.NewDraft(filepath.Join(dir, "c.yaml"), a.YAML())
 		if err != nil {
 			t.Fatal(err)
 		}
 		defer draft.Drop()
-		c, err := configs.Load(draft.Path(), nil)
+		c, err := configs.Load(draft.Path(), nil, defaults().Channels.Sections...)
 		if err != nil {
 			t.Fatalf("%v\n%s", err, a.YAML())
 		}
+		m := c.Channels.Sections[1].(*matrix.Config)
 		got := setup.Answers{Language: c.DefaultLanguage, Zone: c.DefaultTimezone, DataDir: c.DataDir, Listen: c.HTTP.Listen,
 			LLM:      setup.Model{Provider: c.LLM.Provider, BaseURL: c.LLM.BaseURL, Key: string(c.LLM.APIKey), Name: c.LLM.Model},
-			Telegram: setup.Telegram{Token: string(c.Channels.Telegram.Token), Bot: "b"}, Database: string(c.DatabaseURL), Secret: string(c.SecretKey),
-			Matrix: setup.Matrix{Homeserver: c.Channels.Matrix.Homeserver, User: c.Channels.Matrix.UserID, Password: string(c.Channels.Matrix.Password)}}
+			Database: string(c.DatabaseURL), Secret: string(c.SecretKey), Channels: []setup.Channel{
+				{Key: "telegram", Tried: channel.Tried{Comment: "b", Keys: []string{"token", string(c.Channels.Sections[0].(*telegram.Config).Token)}}},
+				{Key: "matrix", Tried: channel.Tried{Comment: "docs/matrix.md", Keys: []string{"homeserver", m.Homeserver, "user_id", m.UserID, "password", string(m.Password)}}}}}
 		if !reflect.DeepEqual(got, a) {
 			t.Fatalf("got %+v\nwant %+v", got, a)
 		}

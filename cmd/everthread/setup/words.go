@@ -2,42 +2,33 @@ package setup
 
 // words are the texts of the wizard in one language.
 type words struct {
-	wrong           string
-	noOption        string
-	noAnswer        string
-	moreOptions     string
-	notShown        string
-	providerTitle   string
-	providerHelp    string
-	providerWrong   string
-	services        map[string]string
-	demoChosen      string
-	urlTitle        string
-	urlHelp         string
-	urlWrong        string
-	keyTitle        string
-	keyHelp         map[string]string
-	keyFound        string
-	modelTitle      string
-	modelHelp       string
-	modelUnlisted   string
-	modelTrying     string
-	modelAnswers    string
-	telegramTitle   string
-	telegramHelp    string
-	telegramNoToken string
-	telegramBot     string
-	moreTitle       string
-	moreNo          string
-	moreMatrix      string
-	moreWhatsApp    string
-	moreDatabase    string
-	databaseTitle   string
-	databaseHelp    string
-	databaseGood    string
-
-	whatsAppNumber, whatsAppHelp, whatsAppToken, whatsAppSecret, whatsAppGood string
-	matrixHomeserver, matrixHelp, matrixUser, matrixPassword, matrixGood      string
+	wrong         string
+	noOption      string
+	noAnswer      string
+	moreOptions   string
+	notShown      string
+	providerTitle string
+	providerHelp  string
+	providerWrong string
+	services      map[string]string
+	demoChosen    string
+	urlTitle      string
+	urlHelp       string
+	urlWrong      string
+	keyTitle      string
+	keyHelp       map[string]string
+	keyFound      string
+	modelTitle    string
+	modelHelp     string
+	modelUnlisted string
+	modelTrying   string
+	modelAnswers  string
+	moreTitle     string
+	moreNo        string
+	moreDatabase  string
+	databaseTitle string
+	databaseHelp  string
+	databaseGood  string
 
 	faults  map[Wrong]string
 	reasons map[Reason]string
@@ -83,13 +74,8 @@ func english() words {
 		keyFound:   "The key is the one of %s.",
 		modelTitle: "Which of its models?", modelHelp: "Any can be chosen later.", modelUnlisted: "The server does not list its models: type the name.",
 		modelTrying: "Asking %s …", modelAnswers: "%s answers.",
-		telegramTitle: "The token of your Telegram bot", telegramHelp: "In Telegram write /newbot to @BotFather; it gives you one. Nothing: no Telegram.",
-		telegramNoToken: "That is no token: it looks like 123456789:AAE… and stands in @BotFather's message.", telegramBot: "The bot is @%s.",
-		moreTitle: "Anything else?", moreNo: "No, that is all", moreMatrix: "Matrix (and through it Signal and others)", moreWhatsApp: "WhatsApp, with a business number", moreDatabase: "PostgreSQL instead of the embedded database",
+		moreTitle: "Anything else?", moreNo: "No, that is all", moreDatabase: "PostgreSQL instead of the embedded database",
 		databaseTitle: "The address of the database", databaseHelp: "postgres://user:password@host/database, version 15 or later, with pgvector", databaseGood: "The database answers.",
-		whatsAppNumber: "The phone number's id", whatsAppHelp: "From the app's WhatsApp page on developers.facebook.com; not the number itself. Meta's terms do not allow general-purpose assistants on it everywhere.",
-		whatsAppToken: "The access token of a system user", whatsAppSecret: "The app secret", whatsAppGood: "WhatsApp knows the number. Its webhook needs an https address (docs/whatsapp.md); the verify token is %s.",
-		matrixHomeserver: "The homeserver", matrixHelp: "Such as https://matrix.example.org, with an account made for the assistant.", matrixUser: "The assistant's account, such as @assistant:example.org", matrixPassword: "Its password", matrixGood: "The account can sign in.",
 		Texts: Texts{
 			Hello:     "This makes %s: a model that answers, and an app to write from. Ctrl-C leaves everything as it is.",
 			Overwrite: "%s is there already. Make a new one?", OverwriteHelp: "The old one is kept beside it.", Yes: "Yes", No: "No",
@@ -106,7 +92,7 @@ func english() words {
 			Temporary: "Build it first (go build -o everthread ./cmd/everthread): the service names %s.",
 			File: fileTexts{head: "Everthread's configuration, made by `everthread init`.", rest: "Every key with its default: `everthread config example`. Is it right: `everthread doctor`.",
 				model: "The model that answers.", place: "For people who chose neither.", data: "The database if it is embedded, attachments, keys.", database: "The database, and what encrypts keys in it.",
-				listen: "The page, interfaces, webhooks. 8080 was taken.", channels: "The apps that can be written from.", bot: "The bot is @%s."},
+				listen: "The page, interfaces, webhooks. 8080 was taken.", channels: "The apps that can be written from."},
 		},
 	}
 }

@@ -16,13 +16,8 @@ func french() words {
 		keyFound:   "La clé est celle de %s.",
 		modelTitle: "Lequel de ses modèles ?", modelHelp: "On peut en changer plus tard.", modelUnlisted: "Le serveur ne donne pas la liste de ses modèles : tapez le nom.",
 		modelTrying: "Question à %s …", modelAnswers: "%s répond.",
-		telegramTitle: "Le jeton de votre bot Telegram", telegramHelp: "Dans Telegram, écrivez /newbot à @BotFather ; il vous en donne un. Rien : pas de Telegram.",
-		telegramNoToken: "Ce n’est pas un jeton : il ressemble à 123456789:AAE… et se trouve dans le message de @BotFather.", telegramBot: "Le bot est @%s.",
-		moreTitle: "Autre chose ?", moreNo: "Non, c’est tout", moreMatrix: "Matrix (et par lui Signal et d’autres)", moreWhatsApp: "WhatsApp, avec un numéro professionnel", moreDatabase: "PostgreSQL au lieu de la base intégrée",
+		moreTitle: "Autre chose ?", moreNo: "Non, c’est tout", moreDatabase: "PostgreSQL au lieu de la base intégrée",
 		databaseTitle: "L’adresse de la base", databaseHelp: "postgres://utilisateur:motdepasse@machine/base, version 15 ou plus, avec pgvector", databaseGood: "La base répond.",
-		whatsAppNumber: "L’identifiant du numéro", whatsAppHelp: "Sur la page WhatsApp de l’application, à developers.facebook.com ; pas le numéro lui-même. Les conditions de Meta n’y permettent pas partout les assistants généralistes.",
-		whatsAppToken: "Le jeton d’accès d’un utilisateur système", whatsAppSecret: "Le secret de l’application", whatsAppGood: "WhatsApp connaît le numéro. Son webhook demande une adresse https (docs/whatsapp.md) ; le jeton de vérification est %s.",
-		matrixHomeserver: "Le serveur d’accueil", matrixHelp: "Comme https://matrix.example.org, avec un compte créé pour l’assistant.", matrixUser: "Le compte de l’assistant, comme @assistant:example.org", matrixPassword: "Son mot de passe", matrixGood: "Le compte peut se connecter.",
 		Texts: Texts{
 			Hello:     "Ceci crée %s : un modèle qui répond, et une application d’où écrire. Ctrl-C laisse tout en l’état.",
 			Overwrite: "%s est déjà là. En faire un nouveau ?", OverwriteHelp: "L’ancien est gardé à côté.", Yes: "Oui", No: "Non",
@@ -39,7 +34,7 @@ func french() words {
 			Temporary: "Construisez-le d’abord (go build -o everthread ./cmd/everthread) : le service nomme %s.",
 			File: fileTexts{head: "La configuration d’Everthread, créée par `everthread init`.", rest: "Toutes les clés avec leur valeur par défaut : `everthread config example`. Est-elle juste : `everthread doctor`.",
 				model: "Le modèle qui répond.", place: "Pour qui n’a choisi ni l’un ni l’autre.", data: "La base si elle est intégrée, les pièces jointes, les clés.", database: "La base, et ce qui y chiffre les clés.",
-				listen: "La page, les interfaces, les webhooks. 8080 était pris.", channels: "Les applications d’où écrire.", bot: "Le bot est @%s."},
+				listen: "La page, les interfaces, les webhooks. 8080 était pris.", channels: "Les applications d’où écrire."},
 		},
 	}
 }

@@ -1,4 +1,4 @@
-package main
+package matrix
 
 import (
 	"bytes"
@@ -8,46 +8,75 @@ import (
 	"errors"
 	"io"
 	"net/http"
+	"net/url"
 	"strings"
+	"time"
 
-	"github.com/everthread/everthread/cmd/everthread/setup"
-	"github.com/everthread/everthread/core/trust/egress"
+	"github.com/everthread/everthread/core/channel"
 )
 
-// Matrix signs in with the password, asks whose it is, and signs out again: that
+// tryTimeout bounds one question of a trial.
+const tryTimeout = 20 * time.Second
+
+// try signs in with the password, asks whose it is, and signs out again: that
 // removes the device that signing in made.
-func (trials) Matrix(ctx context.Context, m setup.Matrix) (err error) {
-	if !strings.HasPrefix(m.User, "@") || !strings.Contains(m.User, ":") {
-		return &setup.Fault{Wrong: setup.WrongAccount, Where: m.User}
+func (c *Config) try(ctx context.Context, host channel.Host, w guideWords) (err error) {
+	if !mxid.MatchString(c.UserID) {
+		return &channel.Fault{Text: w.noAccount, Where: c.UserID}
 	}
-	s := &homeserver{base: strings.TrimRight(m.Homeserver, "/") + "/_matrix/client/v3/", user: m.User}
-	if err := s.open(ctx); err != nil {
+	h := &trial{base: strings.TrimRight(c.Homeserver, "/") + "/_matrix/client/v3/", user: c.UserID, http: host.Client(c.Homeserver), words: w}
+	if err := h.open(ctx); err != nil {
 		return err
 	}
-	made, err := s.signIn(ctx, m.Password)
+	made, err := h.signIn(ctx, string(c.Password))
 	if err != nil {
 		return err
 	}
 	defer func() { // also if the person gives up meanwhile
-		if left := s.signOut(context.WithoutCancel(ctx), made); left != nil {
+		if left := h.signOut(context.WithoutCancel(ctx), made); left != nil {
 			err = left
 		}
 	}()
-	me, err := s.ask(ctx, http.MethodGet, "account/whoami", made.Token, nil)
-	if err != nil {
+	return h.check(ctx, made)
+}
+
+// check makes sure that the session is the account's.
+func (h *trial) check(ctx context.Context, made said) error {
+	me, err := h.ask(ctx, http.MethodGet, "account/whoami", made.Token, nil)
+	switch {
+	case err != nil:
 		return err
-	}
-	if me.status != http.StatusOK {
-		return &setup.Fault{Wrong: setup.WrongHomeserver, Where: host(s.base), Detail: me.detail()}
-	}
-	if me.User != m.User {
-		return &setup.Fault{Wrong: setup.WrongOtherAccount, Where: me.User}
+	case me.status != http.StatusOK:
+		return &channel.Fault{Text: h.words.noHomeserver, Where: host(h.base), Detail: me.detail()}
+	case me.User != h.user:
+		return &channel.Fault{Text: h.words.otherAccount, Where: me.User}
 	}
 	return nil
 }
 
-// homeserver is asked whether an account opens.
-type homeserver struct{ base, user string }
+func host(address string) string {
+	u, err := url.Parse(address)
+	if err != nil {
+		return ""
+	}
+	return u.Host
+}
+
+// withoutURL is an error without the address, which may hold a secret.
+func withoutURL(err error) error {
+	var u *url.Error
+	if errors.As(err, &u) {
+		return u.Err
+	}
+	return err
+}
+
+// trial asks a homeserver whether an account opens.
+type trial struct {
+	base, user string
+	http       *http.Client
+	words      guideWords
+}
 
 // said is what a homeserver answers, as far as it matters here.
 type said struct {
@@ -67,8 +96,8 @@ type said struct {
 func (s said) detail() string { return cmp.Or(strings.TrimSpace(s.Code+" "+s.Error), s.line) }
 
 // ask sends a request. Redirections are not followed: the password would go along.
-func (h *homeserver) ask(ctx context.Context, method, path, token string, body any) (said, error) {
-	ctx, cancel := context.WithTimeout(ctx, checkTimeout)
+func (h *trial) ask(ctx context.Context, method, path, token string, body any) (said, error) {
+	ctx, cancel := context.WithTimeout(ctx, tryTimeout)
 	defer cancel()
 	var out said
 	var sent io.Reader
@@ -81,18 +110,18 @@ func (h *homeserver) ask(ctx context.Context, method, path, token string, body a
 	}
 	req, err := http.NewRequestWithContext(ctx, method, h.base+path, sent)
 	if err != nil || req.URL.Host == "" {
-		return out, &setup.Fault{Wrong: setup.WrongAddress, Err: err}
+		return out, &channel.Fault{Text: h.words.noAddress, Err: err}
 	}
 	req.Header.Set("Content-Type", "application/json")
 	if token != "" {
 		req.Header.Set("Authorization", "Bearer "+token)
 	}
 	req.Close = true
-	client := (*egress.Gate)(nil).Client(h.base)
+	client := *h.http
 	client.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
 	resp, err := client.Do(req)
 	if err != nil {
-		return out, unreached(host(h.base), err)
+		return out, &channel.Unreached{Where: host(h.base), Err: withoutURL(err)}
 	}
 	defer resp.Body.Close()
 	if out.status, out.line = resp.StatusCode, resp.Status; json.NewDecoder(io.LimitReader(resp.Body, 1<<20)).Decode(&out) != nil {
@@ -102,7 +131,7 @@ func (h *homeserver) ask(ctx context.Context, method, path, token string, body a
 }
 
 // open makes sure that it lets people in with a password.
-func (h *homeserver) open(ctx context.Context) error {
+func (h *trial) open(ctx context.Context) error {
 	a, err := h.ask(ctx, http.MethodGet, "login", "", nil)
 	if err != nil {
 		return err
@@ -112,7 +141,7 @@ func (h *homeserver) open(ctx context.Context) error {
 			return nil
 		}
 	}
-	return &setup.Fault{Wrong: setup.WrongHomeserver, Where: host(h.base), Detail: a.detail()}
+	return &channel.Fault{Text: h.words.noHomeserver, Where: host(h.base), Detail: a.detail()}
 }
 
 // trialDevice is the device that a trial makes: always the same, so that the next
@@ -121,7 +150,7 @@ const trialDevice = "EVERTHREADTRIAL"
 
 // signIn makes a session. It does not stop half-way: what the homeserver has made
 // is to be removed again.
-func (h *homeserver) signIn(ctx context.Context, password string) (said, error) {
+func (h *trial) signIn(ctx context.Context, password string) (said, error) {
 	a, err := h.ask(context.WithoutCancel(ctx), http.MethodPost, "login", "", map[string]any{"type": "m.login.password", "password": password,
 		"identifier": map[string]string{"type": "m.id.user", "user": h.user}, "device_id": trialDevice, "initial_device_display_name": "Everthread, trying the password"})
 	switch {
@@ -130,26 +159,26 @@ func (h *homeserver) signIn(ctx context.Context, password string) (said, error) 
 	case a.status == http.StatusOK && a.Token != "":
 		return a, nil
 	case a.Code == "M_USER_DEACTIVATED":
-		err = &setup.Fault{Wrong: setup.WrongDeactivated, Where: h.user}
+		err = &channel.Fault{Text: h.words.deactivated, Where: h.user}
 	case a.status == http.StatusTooManyRequests:
-		err = &setup.Fault{Wrong: setup.WrongLater, Where: host(h.base), Detail: a.detail()}
+		err = &channel.Fault{Text: h.words.later, Where: host(h.base), Detail: a.detail()}
 	case a.status == http.StatusForbidden || a.status == http.StatusUnauthorized:
-		err = &setup.Fault{Wrong: setup.WrongPassword, Where: h.user, Detail: a.detail()}
+		err = &channel.Fault{Text: h.words.refused, Where: h.user, Detail: a.detail()}
 	default:
-		err = &setup.Fault{Wrong: setup.WrongHomeserver, Where: host(h.base), Detail: a.detail()}
+		err = &channel.Fault{Text: h.words.noHomeserver, Where: host(h.base), Detail: a.detail()}
 	}
 	return a, err
 }
 
 // signOut ends the session. The person is told of a device that stays.
-func (h *homeserver) signOut(ctx context.Context, made said) error {
+func (h *trial) signOut(ctx context.Context, made said) error {
 	a, err := h.ask(ctx, http.MethodPost, "logout", made.Token, struct{}{})
 	if err == nil && a.status == http.StatusOK {
 		return nil
 	}
-	f := &setup.Fault{Wrong: setup.WrongDeviceRemains, Where: made.Device, Detail: a.detail(), Err: err}
-	if away := (*setup.Fault)(nil); errors.As(err, &away) {
-		f.Reason, f.Detail = away.Reason, away.Detail
+	f := &channel.Fault{Text: h.words.deviceRemains, Where: made.Device, Detail: a.detail(), Err: err}
+	if away := (*channel.Unreached)(nil); errors.As(err, &away) {
+		f.Detail = away.Err.Error()
 	}
 	return f
 }

@@ -1,0 +1,106 @@
+package matrix
+
+import (
+	"context"
+	"database/sql"
+	_ "embed"
+	"regexp"
+	"strings"
+
+	"github.com/everthread/everthread/configs/section"
+	"github.com/everthread/everthread/core"
+	"github.com/everthread/everthread/core/channel"
+)
+
+// Config is channels.matrix: an account on a homeserver. Each of Bridges is
+// NETWORK=@BOT:SERVER.
+type Config struct {
+	Homeserver  string         `yaml:"homeserver"`
+	UserID      string         `yaml:"user_id"`
+	AccessToken section.Secret `yaml:"access_token"`
+	Password    section.Secret `yaml:"password"`
+	RecoveryKey section.Secret `yaml:"recovery_key"`
+	Autojoin    []string       `yaml:"autojoin"`
+	Bridges     []string       `yaml:"bridges"`
+	RatePerChat float64        `yaml:"rate_per_chat"`
+}
+
+var (
+	_ channel.Config = (*Config)(nil)
+	_ channel.Tabler = (*Config)(nil)
+)
+
+// Default returns the configuration without an account.
+func Default() *Config { return &Config{} }
+
+//go:embed config.yaml
+var example string
+
+// Key returns "matrix".
+func (*Config) Key() string { return Name }
+
+// Example returns the section of the commented example.
+func (*Config) Example() string { return example }
+
+// On reports whether there is an account.
+func (c *Config) On() bool { return c.UserID != "" }
+
+var bridgeForm = regexp.MustCompile(`^[a-z0-9_]+=@[^:\s]+:[^\s]+$`)
+
+// Validate checks the values; all that is required is, once one is there.
+func (c *Config) Validate(p *section.Problems, _ string) {
+	section.AtLeast(p, "channels.matrix.rate_per_chat", c.RatePerChat, 0)
+	if c.Homeserver == "" && c.UserID == "" && c.AccessToken == "" && c.Password == "" {
+		return
+	}
+	p.Web("channels.matrix.homeserver", c.Homeserver)
+	if !mxid.MatchString(c.UserID) {
+		p.Add("channels.matrix.user_id is %q; write it like @assistant:example.org", c.UserID)
+	}
+	if c.AccessToken == "" && c.Password == "" {
+		p.Add("channels.matrix.access_token is empty; set it, or channels.matrix.password")
+	}
+	for _, a := range c.Autojoin {
+		if !mxid.MatchString(a) && !strings.HasPrefix(a, "*:") {
+			p.Add("channels.matrix.autojoin: %q is neither a user such as @ada:example.org nor a server such as *:example.org", a)
+		}
+	}
+	for _, b := range c.Bridges {
+		if !bridgeForm.MatchString(b) {
+			p.Add("channels.matrix.bridges: %q has not the form network=@bot:server, such as signal=@signalbot:example.org", b)
+		}
+	}
+}
+
+// Open returns the channel of the account.
+func (c *Config) Open(ctx context.Context, h channel.Host) (core.Channel, error) {
+	if h.Store == nil {
+		return nil, channel.ErrNoStore
+	}
+	pickle, err := h.Store.Secret(ctx, c.UserID, "pickle_key", 32)
+	if err != nil {
+		return nil, err
+	}
+	db, dialect, err := h.Store.Database()
+	if err != nil {
+		return nil, err
+	}
+	return New(Options{Homeserver: c.Homeserver, UserID: c.UserID, AccessToken: string(c.AccessToken), Password: string(c.Password), RecoveryKey: string(c.RecoveryKey),
+		Autojoin: c.Autojoin, Bridges: c.bridges(), Keeper: h.Store.Keeper(c.UserID), CryptoDB: db, Dialect: dialect, PickleKey: pickle,
+		RatePerRoom: c.RatePerChat, HTTP: h.Client(c.Homeserver), Log: h.Log, Now: h.Now, Rand: h.Rand})
+}
+
+// bridges reads NETWORK=@BOT:SERVER, as Validate has checked it.
+func (c *Config) bridges() []Bridge {
+	var out []Bridge
+	for _, b := range c.Bridges {
+		network, bot, _ := strings.Cut(b, "=")
+		out = append(out, Bridge{Network: network, Bot: bot})
+	}
+	return out
+}
+
+// MakeTables makes the tables of the channel's library.
+func (*Config) MakeTables(ctx context.Context, db *sql.DB, dialect string) error {
+	return MakeTables(ctx, db, dialect)
+}

@@ -1,0 +1,100 @@
+package agent
+
+import (
+	"context"
+	_ "embed"
+	"errors"
+	"strings"
+
+	"github.com/everthread/everthread/configs/section"
+	"github.com/everthread/everthread/core"
+	"github.com/everthread/everthread/core/channel"
+)
+
+// Config is channels.whatsapp_agent: where personal agents are reached. Their keys are
+// added with `everthread users agent add`.
+type Config struct {
+	APIURL string `yaml:"api_url"`
+}
+
+var (
+	_ channel.Config     = (*Config)(nil)
+	_ channel.KeyChecker = (*Config)(nil)
+)
+
+// Default returns the configuration of the public service.
+func Default() *Config { return &Config{APIURL: publicAPI} }
+
+//go:embed config.yaml
+var example string
+
+// Key returns "whatsapp_agent".
+func (*Config) Key() string { return Name }
+
+// Example returns the section of the commented example.
+func (*Config) Example() string { return example }
+
+// On is true: keys come and go.
+func (*Config) On() bool { return true }
+
+// Validate checks the address.
+func (c *Config) Validate(p *section.Problems, _ string) {
+	p.Web("channels.whatsapp_agent.api_url", c.APIURL)
+}
+
+// Open returns the channel of all personal agents.
+func (c *Config) Open(_ context.Context, h channel.Host) (core.Channel, error) {
+	if h.Store == nil {
+		return c.open(h, keys(nil))
+	}
+	return c.open(h, h.Store)
+}
+
+// store is what is asked of a channel.Store.
+type store interface {
+	Keys
+	Keeper(account string) core.Keeper
+	Lease(ctx context.Context, account string, run func(ctx context.Context) error) error
+}
+
+func (c *Config) open(h channel.Host, s store) (*Channel, error) {
+	return New(Options{APIURL: c.APIURL, Keys: s, Keeper: s.Keeper, Lease: s.Lease, HTTP: h.Client(c.APIURL), Log: h.Log, Now: h.Now})
+}
+
+// CheckKey asks the service whether a key that is not stored works.
+func (c *Config) CheckKey(ctx context.Context, h channel.Host, key string) error {
+	ch, err := c.open(h, keys{{ID: 1, User: 1, Secret: key}})
+	if err != nil {
+		return err
+	}
+	for _, f := range ch.Diagnose(ctx) {
+		if !f.OK {
+			_, why, _ := strings.Cut(f.Detail, ": ") // whose agent it is
+			return errors.New(why)
+		}
+	}
+	return nil
+}
+
+// keys are those of agents that are not stored.
+type keys []Key
+
+// Keys returns them.
+func (k keys) Keys(context.Context) ([]Key, error) { return k, nil }
+
+// Keeper keeps nothing.
+func (keys) Keeper(string) core.Keeper { return nothingKept{} }
+
+// Lease runs it.
+func (keys) Lease(ctx context.Context, _ string, run func(context.Context) error) error {
+	return run(ctx)
+}
+
+// nothingKept is the state of an agent that is not stored.
+type nothingKept struct{}
+
+// State returns nothing.
+func (nothingKept) State(context.Context, string) (string, error) { return "", nil }
+
+// SetState forgets it.
+func (nothingKept) SetState(context.Context, map[string]string) error { return nil }

@@ -1,0 +1,81 @@
+package whatsapp
+
+import (
+	"context"
+	_ "embed"
+	"regexp"
+
+	"github.com/everthread/everthread/configs/section"
+	"github.com/everthread/everthread/core"
+	"github.com/everthread/everthread/core/channel"
+)
+
+// Config is channels.whatsapp: a business number of the Cloud API. Without a
+// SummaryTemplate what comes after the 24 hours of its window is held until the person
+// writes.
+type Config struct {
+	PhoneNumberID    string         `yaml:"phone_number_id"`
+	AccessToken      section.Secret `yaml:"access_token"`
+	AppSecret        section.Secret `yaml:"app_secret"`
+	PreviousSecret   section.Secret `yaml:"previous_app_secret"`
+	VerifyToken      section.Secret `yaml:"verify_token"`
+	APIURL           string         `yaml:"api_url"`
+	APIVersion       string         `yaml:"api_version"`
+	SummaryTemplate  string         `yaml:"summary_template"`
+	TemplateLanguage string         `yaml:"template_language"`
+	RatePerChat      float64        `yaml:"rate_per_chat"`
+	RatePerBot       float64        `yaml:"rate_per_bot"`
+}
+
+var _ channel.Config = (*Config)(nil)
+
+// Default returns the configuration without a number.
+func Default() *Config {
+	return &Config{APIURL: "https://graph.facebook.com", APIVersion: "v25.0", TemplateLanguage: "en", RatePerChat: 0.16, RatePerBot: 80}
+}
+
+//go:embed config.yaml
+var example string
+
+// Key returns "whatsapp".
+func (*Config) Key() string { return Name }
+
+// Example returns the section of the commented example.
+func (*Config) Example() string { return example }
+
+// On reports whether there is a number.
+func (c *Config) On() bool { return c.PhoneNumberID != "" }
+
+// Validate checks the values; all that is required is, once one is there.
+func (c *Config) Validate(p *section.Problems, _ string) {
+	p.Web("channels.whatsapp.api_url", c.APIURL)
+	section.AtLeast(p, "channels.whatsapp.rate_per_chat", c.RatePerChat, 0)
+	section.AtLeast(p, "channels.whatsapp.rate_per_bot", c.RatePerBot, 0)
+	if c.PhoneNumberID == "" && c.AccessToken == "" {
+		return
+	}
+	for _, v := range []struct{ key, value, from string }{
+		{"phone_number_id", c.PhoneNumberID, "Meta's dashboard shows it beside the number, under API setup"},
+		{"access_token", string(c.AccessToken), "make one for a system user"},
+		{"app_secret", string(c.AppSecret), "copy it from the app's basic settings"},
+		{"verify_token", string(c.VerifyToken), "choose one, and enter the same in the dashboard's webhook form"},
+	} {
+		if v.value == "" {
+			p.Add("channels.whatsapp.%s is empty; %s", v.key, v.from)
+		}
+	}
+	if !regexp.MustCompile(`^v[0-9]+\.[0-9]+$`).MatchString(c.APIVersion) {
+		p.Add("channels.whatsapp.api_version is %q; write it like v25.0", c.APIVersion)
+	}
+	if c.SummaryTemplate != "" && c.TemplateLanguage == "" {
+		p.Add("channels.whatsapp.template_language is empty; name the language of the template, such as en")
+	}
+}
+
+// Open returns the channel of the number.
+func (c *Config) Open(_ context.Context, h channel.Host) (core.Channel, error) {
+	return New(Options{PhoneNumberID: c.PhoneNumberID, AccessToken: string(c.AccessToken), AppSecret: string(c.AppSecret), PreviousAppSecret: string(c.PreviousSecret),
+		VerifyToken: string(c.VerifyToken), PublicURL: h.PublicURL, APIURL: c.APIURL, APIVersion: c.APIVersion, SummaryTemplate: c.SummaryTemplate,
+		TemplateLanguage: c.TemplateLanguage, RatePerChat: c.RatePerChat, RatePerNumber: c.RatePerBot, HTTP: h.Client(c.APIURL, "https://"+mediaHost),
+		Log: h.Log, Now: h.Now, Intake: h.Intake})
+}

@@ -1,0 +1,70 @@
+// Package section is what the parts of the configuration share that others own: a
+// channel's settings are a struct of its own package, which the configuration reads and
+// checks without knowing it.
+package section
+
+import (
+	"errors"
+	"fmt"
+	"net/url"
+	"slices"
+	"strings"
+)
+
+// Section is a part of the configuration below channels: a pointer to a struct that
+// holds the defaults. Its fields have the names of keys in yaml tags, and are strings,
+// Secrets, numbers, booleans, durations or lists of strings.
+type Section interface {
+	// Key is its name below channels.
+	Key() string
+	// Example is its part of the commented example: every key with its default, indented
+	// by two.
+	Example() string
+	// Validate adds what is wrong with its values. publicURL is http.public_url.
+	Validate(p *Problems, publicURL string)
+}
+
+// Problems collects what is wrong with values: each with its key and what to do.
+type Problems struct{ errs []error }
+
+// Err returns all problems, or nil.
+func (p *Problems) Err() error { return errors.Join(p.errs...) }
+
+// Add adds a problem.
+func (p *Problems) Add(format string, args ...any) {
+	p.errs = append(p.errs, fmt.Errorf(format, args...))
+}
+
+// OneOf checks a word.
+func (p *Problems) OneOf(key, value string, words ...string) {
+	if !slices.Contains(words, value) {
+		p.Add("%s is %q; it must be one of %s", key, value, strings.Join(words, ", "))
+	}
+}
+
+// Web checks that a value is an http or https URL.
+func (p *Problems) Web(key, value string) {
+	u, err := url.Parse(value)
+	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
+		p.Add("%s is no web address; write it like https://example.org", key)
+	}
+}
+
+// Number is a value with an order: a number, a size or a duration.
+type Number interface {
+	~int | ~int64 | ~float64
+}
+
+// AtLeast checks a number.
+func AtLeast[T Number](p *Problems, key string, value, low T) {
+	if value < low {
+		p.Add("%s is %v; it must be at least %v", key, value, low)
+	}
+}
+
+// Within checks a number against both ends.
+func Within[T Number](p *Problems, key string, value, low, high T) {
+	if value < low || value > high {
+		p.Add("%s is %v; it must be between %v and %v", key, value, low, high)
+	}
+}

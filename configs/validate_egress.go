@@ -1,0 +1,32 @@
+package configs
+
+import (
+	"net/url"
+	"strings"
+	"time"
+
+	"github.com/everthread/everthread/configs/section"
+)
+
+func (c Config) checkEgress(p *section.Problems) {
+	e := c.Egress
+	for _, entry := range e.AllowHosts {
+		u, err := url.Parse("//" + entry)
+		if err != nil || u.Host != entry || u.Hostname() == "" || strings.Contains(strings.TrimPrefix(entry, "*."), "*") {
+			p.Add("egress.allow_hosts has %q; write hosts like api.example.org, *.example.org or 10.0.0.5:8080", entry)
+		}
+	}
+	section.AtLeast(p, "egress.bytes_per_day", e.BytesPerDay, 0)
+	section.AtLeast(p, "egress.calls_per_day", e.CallsPerDay, 0)
+}
+
+func (c Config) checkTranscription(p *section.Problems) {
+	t := c.Transcription
+	if t.BaseURL != "" {
+		p.Web("transcription.base_url", t.BaseURL)
+	}
+	if t.Model == "" && (t.BaseURL != "" || t.APIKey != "") {
+		p.Add("transcription.model is empty; name the model to use")
+	}
+	section.Within(p, "transcription.timeout", t.Timeout, time.Second, 10*time.Minute)
+}
