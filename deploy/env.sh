@@ -14,7 +14,7 @@ if [ ! -e .env ]; then
 # EVERTHREAD_SECRET_KEY stored keys cannot be read, and the database was made with
 # POSTGRES_PASSWORD.
 #
-# Any key of the configuration can stand here (configs/everthread.example.yaml), as
+# Any key of the configuration can stand here (everthread config example), as
 # EVERTHREAD_LLM_PROVIDER=openai
 # EVERTHREAD_LLM_MODEL=gpt-5-mini
 # EVERTHREAD_LLM_API_KEY='in single quotes if it has a $ or a #'
