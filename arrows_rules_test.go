@@ -34,6 +34,8 @@ func TestEveryBrokenRuleIsFound(t *testing.T) {
 		{"the scheduler imports a store", "scheduler/a.go", imports("core/store/sqlstore"), "only cmd knows the stores"},
 		{"the scheduler imports an adapter", "scheduler/a.go", imports("adapters/web"), "no arrow leads"},
 		{"an adapter imports cmd", "adapters/web/a.go", imports("cmd/everthread"), "nothing imports cmd"},
+		{"cmd knows a channel", "cmd/everthread/a.go", imports("adapters/whatsapp/agent"), "names the channel whatsapp"},
+		{"the core knows a channel", "core/people/a.go", "package people\nconst c = \"telegram\"\n", "names the channel telegram"},
 		{"code imports a test suite", "core/store/sqlite/a.go", imports("core/store/storetest"), "only tests import"},
 		{"a feature imports the engine", "core/gateway/a.go", imports("core/engine"), "only cmd imports the engine"},
 		{"the engine imports a store", "core/engine/a.go", imports("core/store/sqlite"), "features do not import"},
@@ -76,6 +78,9 @@ func TestAllowedCodeIsNotRefused(t *testing.T) {
 	tree := fstest.MapFS{}
 	for name, text := range map[string]string{
 		"cmd/everthread/a.go":                 imports("adapters/web"),
+		"cmd/everthread/channels.go":          imports("adapters/telegram"),
+		"core/people/c.go":                    "package people\nconst example = \"such as telegram:123\"\n",
+		"core/history/a.go":                   "package history\nconst format = \"telegram\"\n",
 		"cmd/everthread/b.go":                 imports("core/store/sqlite"),
 		"adapters/web/a.go":                   imports("core/markup"),
 		"adapters/web/b_test.go":              imports("core/store/sqlite"),

@@ -62,6 +62,7 @@ func inspect(tree fs.FS) ([]string, error) {
 		faults = append(faults, badImports(f)...)
 		faults = append(faults, badDials(f)...)
 		faults = append(faults, badLeaf(f)...)
+		faults = append(faults, badNames(f)...)
 		if strict(f.dir) {
 			packages[f.dir] = append(packages[f.dir], f)
 		}
