@@ -114,7 +114,7 @@ func (e *Engine) newSummaries(chat core.Model, planner gateway.Planner) (err err
 // newMover makes what merges and splits people.
 func (e *Engine) newMover() *people.Mover {
 	return &people.Mover{Store: e.Store, Channels: e.Channels, Language: e.Config.DefaultLanguage, Released: e.receiveApproved, Poll: movePoll,
-		Worker: e.Name, Log: e.Log.Named("people"), Now: e.Now, Crash: e.options.Crash}
+		Leases: e.Process, Log: e.Log.Named("people"), Now: e.Now, Crash: e.options.Crash}
 }
 
 // ownTools are the tools of the features.

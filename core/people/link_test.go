@@ -188,7 +188,7 @@ func TestMover(t *testing.T) {
 	h.accept()
 	h.said()
 	released := 0
-	v := &people.Mover{Store: h.Store, Channels: abroad{}, Language: "en", Worker: "w", Poll: time.Millisecond, Log: zap.NewNop(), Now: func() time.Time { return h.now },
+	v := &people.Mover{Store: h.Store, Channels: abroad{}, Language: "en", Leases: alone{}, Poll: time.Millisecond, Log: zap.NewNop(), Now: func() time.Time { return h.now },
 		Released: func(context.Context) error { released++; return nil }}
 	ctx, stop := context.WithCancel(t.Context())
 	defer stop()
@@ -241,3 +241,8 @@ func TestAnAccountOfWhoWasMergedIsTheirHeirs(t *testing.T) {
 		t.Errorf("the address is user %d's, of %d", u.ID, len(all))
 	}
 }
+
+// alone is the only process.
+type alone struct{}
+
+func (alone) While(ctx context.Context, _ string, f func(context.Context) error) error { return f(ctx) }

@@ -16,11 +16,17 @@ import (
 // MoveStore is what moves are carried with.
 type MoveStore interface {
 	core.MoveStore
-	core.LeaseStore
 	Wakes(ctx context.Context) <-chan string
 	Note(ctx context.Context, n core.Note) (core.Noted, error)
 	User(ctx context.Context, id core.UserID) (core.User, error)
 	Identities(ctx context.Context, user core.UserID) ([]core.Identity, error)
+}
+
+// Leases hold names, of all processes one at a time.
+type Leases interface {
+	// While runs f while this process holds a name, and returns at once without an
+	// error if another does.
+	While(ctx context.Context, name string, f func(context.Context) error) error
 }
 
 // Mover carries merges and splits to their end (SPEC 2). One process does so at a
@@ -32,7 +38,7 @@ type Mover struct {
 	// Released receives what was held while people were moved.
 	Released func(ctx context.Context) error
 	Poll     time.Duration // how often moves are looked for when nothing wakes
-	Worker   string        // this process, in the lease: one carries at a time
+	Leases   Leases        // one process carries at a time
 	Log      *zap.Logger
 	Now      func() time.Time
 	Crash    func(step string) // dies on demand after a step, in tests; may be nil
@@ -89,46 +95,38 @@ func sleep(ctx context.Context, wakes <-chan string, tick <-chan time.Time, wait
 // openMoves bounds how many moves are looked at in one round.
 const openMoves = 50
 
-// All carries every move as far as it goes now, and tells how soon one of them
-// is to be looked at again (0: none is left).
+// All carries every move as far as it goes now, and returns how soon one of them is to
+// be looked at again (0: none is left).
 func (v *Mover) All(ctx context.Context) (time.Duration, error) {
 	list, err := v.Store.Moves(ctx, openMoves)
 	if err != nil || len(list) == 0 {
 		return 0, err
 	}
-	if held, err := v.hold(ctx); err != nil || !held {
-		return v.Poll, err
-	}
-	var next time.Duration
-	var errs []error
-	for _, m := range list {
-		wait, err := v.one(ctx, m)
-		errs = append(errs, err)
-		if wait > 0 && (next == 0 || wait < next) {
-			next = wait
+	next := v.Poll // if another process carries them
+	err = v.Leases.While(ctx, moveLease, func(ctx context.Context) error {
+		next = 0
+		var errs []error
+		for _, m := range list {
+			wait, err := v.one(ctx, m)
+			errs = append(errs, err)
+			if wait > 0 && (next == 0 || wait < next) {
+				next = wait
+			}
 		}
-	}
-	return next, errors.Join(append(errs, v.Store.Release(context.WithoutCancel(ctx), moveLease, v.Worker))...)
+		return errors.Join(errs...)
+	})
+	return next, err
 }
 
-// The lease of who carries moves, and how long it holds after each step.
-const (
-	moveLease    = "moves"
-	moveLeaseFor = 3 * time.Second
-)
-
-func (v *Mover) hold(ctx context.Context) (bool, error) {
-	now := v.Now()
-	_, held, err := v.Store.Acquire(ctx, moveLease, v.Worker, now, now.Add(moveLeaseFor))
-	return held, err
-}
+// moveLease is the lease of who carries moves.
+const moveLease = "moves"
 
 // releaseEvery is how often what was held is let in while rows go on being moved.
 const releaseEvery = 50 * time.Millisecond
 
 // one carries a move until it is done or has to wait.
 func (v *Mover) one(ctx context.Context, m core.Move) (time.Duration, error) {
-	began, renewed, released := v.Now(), v.Now(), time.Time{}
+	began, released := v.Now(), time.Time{}
 	for m.Phase != core.MoveDone && ctx.Err() == nil {
 		if m.Phase == core.MoveTold {
 			if err := v.tell(ctx, m); err != nil {
@@ -140,12 +138,6 @@ func (v *Mover) one(ctx context.Context, m core.Move) (time.Duration, error) {
 		if now := v.Now(); now.Sub(released) > releaseEvery {
 			v.release(ctx)
 			released = now
-		}
-		if now := v.Now(); now.Sub(renewed) > moveLeaseFor/4 {
-			if held, err := v.hold(ctx); err != nil || !held {
-				return v.Poll, err
-			}
-			renewed = now
 		}
 		var wait time.Duration
 		var err error
