@@ -15,6 +15,7 @@ import (
 	"github.com/everthread/everthread/configs"
 	"github.com/everthread/everthread/core"
 	"github.com/everthread/everthread/core/engine"
+	"github.com/everthread/everthread/core/folder"
 )
 
 // cli is the command line (SPEC 16).
@@ -172,7 +173,7 @@ func (c *console) config() (configs.Config, error) {
 		return cfg, err
 	}
 	c.atEnd = append(c.atEnd, func() {
-		if err := handOver(cfg.DataDir); err != nil {
+		if err := folder.HandOver(cfg.DataDir); err != nil {
 			c.complain(fmt.Errorf("files in %s belong to root now: %w", cfg.DataDir, err))
 		}
 	})

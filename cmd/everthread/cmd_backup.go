@@ -6,14 +6,13 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"path/filepath"
-	"strings"
 	"time"
 
 	"github.com/everthread/everthread/configs"
 	"github.com/everthread/everthread/core"
 	"github.com/everthread/everthread/core/backup"
 	"github.com/everthread/everthread/core/engine"
+	"github.com/everthread/everthread/core/folder"
 	"github.com/everthread/everthread/core/job"
 	"github.com/everthread/everthread/core/store/sqlite"
 )
@@ -63,7 +62,7 @@ func (b backupCmd) Run(ctx context.Context, c *console) error {
 // openAsIs opens the store for a command without migrating it. The embedded one
 // must exist, and no store may be newer than the program.
 func (c *console) openAsIs(ctx context.Context, cfg configs.Config) (store, error) {
-	if err := unfinished(cfg.DataDir); err != nil {
+	if err := backup.Whole(cfg.DataDir); err != nil {
 		return nil, err
 	}
 	if cfg.DatabaseURL == "" && !hasDatabase(cfg) {
@@ -114,7 +113,7 @@ func newMaker(c configs.Config, st store) (*backup.Maker, error) {
 	if err != nil {
 		return nil, err
 	}
-	m := &backup.Maker{Data: c.DataDir, Program: version, Key: key, Check: sqlite.Check, Lock: lockFile, Now: clock(), Wait: job.Wait, Crash: crash}
+	m := &backup.Maker{Data: c.DataDir, Program: version, Key: key, Check: sqlite.Check, Lock: folder.LockFile, Now: clock(), Wait: job.Wait, Crash: crash}
 	if file, ok := st.(backup.FileStore); ok {
 		m.File = file
 	} else {
@@ -126,14 +125,11 @@ func newMaker(c configs.Config, st store) (*backup.Maker, error) {
 // keyID is the id of the secret key, empty if there is none yet.
 func keyID(c configs.Config) (string, error) {
 	if c.SecretKey == "" {
-		text, err := os.ReadFile(filepath.Join(c.DataDir, secretFile))
-		if errors.Is(err, os.ErrNotExist) {
-			return "", nil
+		key, err := folder.KnownKey(c.DataDir)
+		if err != nil || key == "" {
+			return "", err
 		}
-		if err != nil {
-			return "", fmt.Errorf("read the secret key: %w", err)
-		}
-		c.SecretKey = configs.Secret(strings.TrimSpace(string(text)))
+		c.SecretKey = configs.Secret(key)
 	}
 	s, err := engine.NewSealer(c)
 	if err != nil {

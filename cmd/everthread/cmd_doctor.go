@@ -13,6 +13,7 @@ import (
 	"github.com/everthread/everthread/configs"
 	"github.com/everthread/everthread/core"
 	"github.com/everthread/everthread/core/engine"
+	"github.com/everthread/everthread/core/folder"
 	"github.com/everthread/everthread/core/llm/tokens"
 )
 
@@ -124,9 +125,9 @@ func fine(check, detail string) finding { return finding{Check: check, OK: true,
 func problem(check, detail string) finding { return finding{Check: check, Detail: detail} }
 
 func checkData(c configs.Config) finding {
-	err := writable(c.DataDir)
+	err := folder.Make(c.DataDir)
 	if err != nil {
-		err = fmt.Errorf("%s cannot be written (%w): make it writable for this user, or set data_dir", c.DataDir, bare(err))
+		err = fmt.Errorf("%s cannot be written (%w): make it writable for this user, or set data_dir", c.DataDir, folder.Cause(err))
 	}
 	return verdict("data folder", err, c.DataDir+" can be written")
 }

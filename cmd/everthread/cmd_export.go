@@ -11,6 +11,7 @@ import (
 	"github.com/everthread/everthread/core"
 	"github.com/everthread/everthread/core/engine"
 	"github.com/everthread/everthread/core/export"
+	"github.com/everthread/everthread/core/folder"
 )
 
 type exportCmd struct {
@@ -52,7 +53,7 @@ func (d *desk) export(ctx context.Context, file string, u core.User) (messages i
 	defer shown.end()
 	shown.line("days", "Writing the days of "+u.Name+" …")
 	x := &export.Exporter{Store: d.store, Media: os.DirFS(filepath.Join(d.cfg.DataDir, "media")), Zone: calendar.Zone, Language: d.cfg.DefaultLanguage, Now: clock()}
-	err = (&export.Saver{Exporter: x, Lock: lockFile, Crash: crash}).Save(ctx, file, u.ID, func(n int) {
+	err = (&export.Saver{Exporter: x, Lock: folder.LockFile, Crash: crash}).Save(ctx, file, u.ID, func(n int) {
 		messages = n
 		if n > 0 { // before that it reads the days
 			shown.line("messages", counted(n, "message")+" of "+u.Name+" so far")

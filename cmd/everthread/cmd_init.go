@@ -18,6 +18,7 @@ import (
 	"github.com/everthread/everthread/cmd/everthread/setup"
 	"github.com/everthread/everthread/configs"
 	"github.com/everthread/everthread/core/channel"
+	"github.com/everthread/everthread/core/folder"
 	"github.com/everthread/everthread/core/trust/egress"
 )
 
@@ -105,7 +106,7 @@ func (b *beginning) open() (err error) {
 	case b.Answers != "":
 		f, err := os.Open(b.Answers)
 		if err != nil {
-			return errUsage{fmt.Errorf("read the answers: %w", bare(err))}
+			return errUsage{fmt.Errorf("read the answers: %w", folder.Cause(err))}
 		}
 		defer f.Close()
 		answers, err := setup.ReadAnswers(f, setup.IDs(sections()...))
@@ -228,7 +229,7 @@ func freeListen(listen string) string {
 func (b *beginning) write(a setup.Answers) (configs.Config, error) {
 	draft, err := setup.NewDraft(b.file, a.YAML())
 	if err != nil {
-		return configs.Config{}, fmt.Errorf("%s cannot be written: %w", b.file, bare(err))
+		return configs.Config{}, fmt.Errorf("%s cannot be written: %w", b.file, folder.Cause(err))
 	}
 	defer func() { _ = draft.Drop() }() // gone already if it was kept
 	cfg, err := configs.Load(draft.Path(), b.environ, sections()...)
@@ -239,7 +240,7 @@ func (b *beginning) write(a setup.Answers) (configs.Config, error) {
 		return cfg, err
 	}
 	if b.report.Backup, err = draft.Keep(); err != nil {
-		return cfg, fmt.Errorf("%s cannot be written: %w", b.file, bare(err))
+		return cfg, fmt.Errorf("%s cannot be written: %w", b.file, folder.Cause(err))
 	}
 	if b.report.Backup != "" {
 		b.sayf(b.Kept, b.report.Backup)

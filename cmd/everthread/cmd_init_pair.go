@@ -17,6 +17,7 @@ import (
 	"github.com/everthread/everthread/configs"
 	"github.com/everthread/everthread/core"
 	"github.com/everthread/everthread/core/engine"
+	"github.com/everthread/everthread/core/folder"
 	"github.com/everthread/everthread/core/job"
 	"github.com/everthread/everthread/core/people"
 )
@@ -39,7 +40,7 @@ func (b *beginning) begin(ctx context.Context, cfg configs.Config) error {
 		<-ctx.Done()
 		return nil
 	})
-	if errors.Is(err, errServed) {
+	if errors.Is(err, folder.ErrServed) {
 		b.say(b.Served)
 		err = nil
 	}
@@ -63,7 +64,7 @@ func (b *beginning) withGateway(ctx context.Context, cfg configs.Config, f func(
 		return err
 	}
 	if cfg.DatabaseURL == "" {
-		unlock, err := lock(cfg.DataDir)
+		unlock, err := folder.Lock(cfg.DataDir)
 		if err != nil {
 			return err
 		}

@@ -16,6 +16,7 @@ import (
 
 	"github.com/everthread/everthread/cmd/everthread/setup"
 	"github.com/everthread/everthread/configs"
+	"github.com/everthread/everthread/core/folder"
 )
 
 // service asks how the gateway is to run from now on, and writes what that takes.
@@ -92,14 +93,14 @@ func (b *beginning) writeService(s setup.Service, how string) error {
 	}
 	draft, err := setup.NewDraft(to, text)
 	if err != nil {
-		return fmt.Errorf("%s cannot be written: %w", to, bare(err))
+		return fmt.Errorf("%s cannot be written: %w", to, folder.Cause(err))
 	}
 	backup := ""
 	if err = draft.Publish(); err == nil {
 		backup, err = draft.Keep()
 	}
 	if err != nil {
-		return fmt.Errorf("%s cannot be written: %w", to, bare(err))
+		return fmt.Errorf("%s cannot be written: %w", to, folder.Cause(err))
 	}
 	if backup != "" {
 		b.sayf(b.Kept, backup)
@@ -123,7 +124,7 @@ func (b *beginning) systemOfRoot(s setup.Service) (next string, err error) {
 			err = draft.Replace()
 		}
 		if err != nil {
-			return "", fmt.Errorf("%s cannot be written: %w", b.file, bare(err))
+			return "", fmt.Errorf("%s cannot be written: %w", b.file, folder.Cause(err))
 		}
 	}
 	return fmt.Sprintf(b.StartSystem, "mv -T "+shellWord(s.Data)+" "+setup.StateDir+" && "), nil
@@ -151,7 +152,7 @@ func (b *beginning) composeKeys() error {
 	}
 	wrote, err := setup.WriteEnv(filepath.Dir(path), rand.Reader)
 	if err != nil {
-		return fmt.Errorf("%s cannot be written: %w", path, bare(err))
+		return fmt.Errorf("%s cannot be written: %w", path, folder.Cause(err))
 	}
 	return b.show(map[string]any{"file": path, "written": wrote}, func(w io.Writer) {
 		said := b.EnvKept

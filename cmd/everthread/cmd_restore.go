@@ -12,6 +12,7 @@ import (
 
 	"github.com/everthread/everthread/configs"
 	"github.com/everthread/everthread/core/backup"
+	"github.com/everthread/everthread/core/folder"
 	"github.com/everthread/everthread/core/store/postgres"
 	"github.com/everthread/everthread/core/store/sqlite"
 	"github.com/everthread/everthread/migrations"
@@ -28,8 +29,8 @@ func (r restoreCmd) Run(ctx context.Context, c *console) error {
 	if err != nil {
 		return err
 	}
-	if err := writable(cfg.DataDir); err != nil {
-		return fmt.Errorf("the data folder %s cannot be written: %w; make it writable for this user, or set data_dir", cfg.DataDir, bare(err))
+	if err := folder.Make(cfg.DataDir); err != nil {
+		return fmt.Errorf("the data folder %s cannot be written: %w; make it writable for this user, or set data_dir", cfg.DataDir, folder.Cause(err))
 	}
 	unlock, err := r.alone(ctx, cfg)
 	if err != nil {
@@ -64,8 +65,8 @@ func (r restoreCmd) Run(ctx context.Context, c *console) error {
 
 // alone makes sure that nobody works in the data folder.
 func (r restoreCmd) alone(ctx context.Context, cfg configs.Config) (unlock func(), err error) {
-	unlock, err = lock(cfg.DataDir)
-	if errors.Is(err, errServed) {
+	unlock, err = folder.Lock(cfg.DataDir)
+	if errors.Is(err, folder.ErrServed) {
 		return nil, fmt.Errorf("%w (%s); stop it first", err, cfg.DataDir)
 	}
 	if err != nil {

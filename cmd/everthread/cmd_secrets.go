@@ -3,19 +3,15 @@ package main
 import (
 	"context"
 	"crypto/rand"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
-	"os"
-	"path/filepath"
-	"strings"
 
 	"github.com/everthread/everthread/configs"
 	"github.com/everthread/everthread/core"
 	"github.com/everthread/everthread/core/backup"
 	"github.com/everthread/everthread/core/engine"
+	"github.com/everthread/everthread/core/folder"
 	"github.com/everthread/everthread/core/seal"
 )
 
@@ -24,10 +20,6 @@ type secretsCmd struct {
 }
 
 type secretsRotateCmd struct{}
-
-// nextFile is the key that is being changed to, beside the key file. As long as
-// it is there, both keys are known.
-const nextFile = secretFile + ".next"
 
 // Run changes the key file, or encrypts anew with the key of the configuration.
 func (secretsRotateCmd) Run(ctx context.Context, c *console) error {
@@ -38,8 +30,8 @@ func (secretsRotateCmd) Run(ctx context.Context, c *console) error {
 	if cfg.SecretKey != "" {
 		return rotateConfigured(ctx, c, cfg)
 	}
-	unlock, err := lock(cfg.DataDir)
-	if errors.Is(err, errServed) {
+	unlock, err := folder.Lock(cfg.DataDir)
+	if errors.Is(err, folder.ErrServed) {
 		return fmt.Errorf("%w (%s); stop it first: it knows the old key only", err, cfg.DataDir)
 	}
 	if err != nil {
@@ -63,12 +55,11 @@ func (secretsRotateCmd) Run(ctx context.Context, c *console) error {
 // rotateFile changes the key file of the embedded store. What was killed half-way
 // goes on from there.
 func rotateFile(ctx context.Context, cfg configs.Config, st store) (int, error) {
-	path, nextPath := filepath.Join(cfg.DataDir, secretFile), filepath.Join(cfg.DataDir, nextFile)
-	old, err := secretKey(path)
+	old, err := folder.Key(cfg.DataDir)
 	if err != nil {
 		return 0, err
 	}
-	next, err := secretKey(nextPath)
+	next, err := folder.NextKey(cfg.DataDir)
 	if err != nil {
 		return 0, err
 	}
@@ -84,8 +75,8 @@ func rotateFile(ctx context.Context, cfg configs.Config, st store) (int, error) 
 		return 0, err
 	}
 	crash("resealed")
-	if err := os.Rename(nextPath, path); err != nil {
-		return 0, fmt.Errorf("replace the key file: %w; run the same command again", err)
+	if err := folder.ChangeKey(cfg.DataDir); err != nil {
+		return 0, err
 	}
 	return changed, backup.SyncDir(cfg.DataDir)
 }
@@ -94,11 +85,11 @@ func rotateFile(ctx context.Context, cfg configs.Config, st store) (int, error) 
 // to change that. It may run beside servers that know both keys.
 func rotateConfigured(ctx context.Context, c *console, cfg configs.Config) error {
 	if cfg.PreviousKey == "" {
-		key := make([]byte, 32)
-		if _, err := rand.Read(key); err != nil {
-			return fmt.Errorf("make the secret key: %w", err)
+		key, err := folder.NewKey()
+		if err != nil {
+			return err
 		}
-		return c.show(map[string]any{"changed": 0, "next": hex.EncodeToString(key)}, func(w io.Writer) { fmt.Fprintf(w, howToRotate, hex.EncodeToString(key)) })
+		return c.show(map[string]any{"changed": 0, "next": key}, func(w io.Writer) { fmt.Fprintf(w, howToRotate, key) })
 	}
 	st, err := c.openAsIs(ctx, cfg)
 	if err != nil {
@@ -155,16 +146,4 @@ func sealedAs(v core.Sealed) string {
 		return v.Account + " " + v.Key
 	}
 	return engine.OwnKey
-}
-
-// nextKey is the key that a rotation which was killed was changing to; empty: none was.
-func nextKey(dir string) (string, error) {
-	text, err := os.ReadFile(filepath.Join(dir, nextFile))
-	if errors.Is(err, fs.ErrNotExist) {
-		return "", nil
-	}
-	if err != nil {
-		return "", fmt.Errorf("read the next secret key: %w", err)
-	}
-	return strings.TrimSpace(string(text)), nil
 }

@@ -18,6 +18,7 @@ import (
 	"github.com/everthread/everthread/configs"
 	"github.com/everthread/everthread/core"
 	"github.com/everthread/everthread/core/engine"
+	"github.com/everthread/everthread/core/folder"
 	"github.com/everthread/everthread/core/job"
 	"github.com/everthread/everthread/core/people"
 )
@@ -44,8 +45,8 @@ func (s serveCmd) Run(ctx context.Context, c *console) error {
 		return err
 	}
 	if cfg.DatabaseURL == "" {
-		unlock, err := lock(cfg.DataDir)
-		if errors.Is(err, errServed) {
+		unlock, err := folder.Lock(cfg.DataDir)
+		if errors.Is(err, folder.ErrServed) {
 			return fmt.Errorf("%w (%s); stop it first, or give this one a data_dir of its own", err, cfg.DataDir)
 		}
 		if err != nil {

@@ -2,11 +2,8 @@ package main
 
 import (
 	"context"
-	"crypto/rand"
-	"encoding/hex"
 	"errors"
 	"fmt"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -18,115 +15,33 @@ import (
 	"github.com/everthread/everthread/core"
 	"github.com/everthread/everthread/core/backup"
 	"github.com/everthread/everthread/core/engine"
+	"github.com/everthread/everthread/core/folder"
 	"github.com/everthread/everthread/core/trust"
 )
 
-// prepare makes the data folder and checks that it can be written, and reads or
-// makes the secret key of the embedded store.
+// prepare makes the data folder and checks that it can be written, and reads or makes
+// the secret key of the embedded store.
 func prepare(c *configs.Config) error {
-	if err := writable(c.DataDir); err != nil {
-		return fmt.Errorf("the data folder %s cannot be written: %w; make it writable for this user, or set data_dir", c.DataDir, bare(err))
+	if err := folder.Make(c.DataDir); err != nil {
+		return fmt.Errorf("the data folder %s cannot be written: %w; make it writable for this user, or set data_dir", c.DataDir, folder.Cause(err))
 	}
-	if err := unfinished(c.DataDir); err != nil {
+	if err := backup.Whole(c.DataDir); err != nil {
 		return err
 	}
 	if c.SecretKey != "" || c.DatabaseURL != "" {
 		return nil
 	}
-	key, err := secretKey(filepath.Join(c.DataDir, secretFile))
+	key, err := folder.Key(c.DataDir)
 	if err != nil {
 		return err
 	}
-	next, err := nextKey(c.DataDir)
+	next, err := folder.KnownNextKey(c.DataDir)
 	c.SecretKey, c.PreviousKey = configs.Secret(key), configs.Secret(next)
 	return err
 }
 
-// unfinished is an error if a restore into a data folder was not finished.
-func unfinished(dir string) error {
-	if _, err := os.Lstat(filepath.Join(dir, backup.Unfinished)); err == nil {
-		return fmt.Errorf("%w (%s)", core.ErrUnfinished, dir)
-	}
-	return nil
-}
-
-// secretFile is the name of the key file in the data folder.
-const secretFile = "secret_key"
-
-func writable(dir string) error {
-	if err := os.MkdirAll(dir, 0o700); err != nil {
-		return err
-	}
-	f, err := os.CreateTemp(dir, ".write-*")
-	if err != nil {
-		return err
-	}
-	return errors.Join(f.Close(), os.Remove(f.Name()))
-}
-
-// bare is the cause of an error about a path.
-func bare(err error) error {
-	var p *fs.PathError
-	if errors.As(err, &p) {
-		return p.Err
-	}
-	return err
-}
-
-// secretKey reads the key file, made if it is not there.
-func secretKey(path string) (string, error) {
-	key := make([]byte, 32)
-	if _, err := rand.Read(key); err != nil {
-		return "", fmt.Errorf("make the secret key: %w", err)
-	}
-	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
-	if errors.Is(err, fs.ErrExist) {
-		b, err := os.ReadFile(path)
-		if err != nil {
-			return "", fmt.Errorf("read the secret key: %w", err)
-		}
-		return strings.TrimSpace(string(b)), nil
-	}
-	if err != nil {
-		return "", fmt.Errorf("write the secret key: %w", err)
-	}
-	text := hex.EncodeToString(key)
-	_, err = f.WriteString(text + "\n")
-	if err := errors.Join(err, f.Sync(), f.Close()); err != nil {
-		return "", fmt.Errorf("write the secret key: %w", err)
-	}
-	return text, nil
-}
-
-// lock makes sure that one process serves a data folder. The lock ends with the
-// process, however that ends.
-func lock(dir string) (unlock func(), err error) {
-	unlock, err = lockFile(filepath.Join(dir, "serve.lock"))
-	if errors.Is(err, errLocked) {
-		return nil, errServed
-	}
-	if err != nil {
-		return nil, fmt.Errorf("lock the data folder: %w", err)
-	}
-	return unlock, nil
-}
-
-// errLocked: somebody else holds the lock.
-var errLocked = errors.New("it is locked")
-
-var errServed = errors.New("another everthread serves this data folder already")
-
 // served reports whether a process serves the embedded store.
-func served(c configs.Config) bool {
-	if c.DatabaseURL != "" {
-		return false
-	}
-	unlock, err := lock(c.DataDir)
-	if err == nil {
-		unlock()
-	}
-	return errors.Is(err, errServed)
-}
+func served(c configs.Config) bool { return c.DatabaseURL == "" && folder.Served(c.DataDir) }
 
 // desk is an open store and whose it is, for commands that look after it.
 type desk struct {
@@ -142,7 +57,7 @@ func (c *console) open(ctx context.Context) (*desk, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := unfinished(cfg.DataDir); err != nil {
+	if err := backup.Whole(cfg.DataDir); err != nil {
 		return nil, err
 	}
 	if cfg.DatabaseURL == "" && !hasDatabase(cfg) {

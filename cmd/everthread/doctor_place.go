@@ -17,6 +17,7 @@ import (
 	"github.com/everthread/everthread/core"
 	"github.com/everthread/everthread/core/backup"
 	"github.com/everthread/everthread/core/engine"
+	"github.com/everthread/everthread/core/folder"
 )
 
 // checkListening reports whether the gateway can listen where it is to, or does already.
@@ -127,7 +128,7 @@ func checkBackups(ctx context.Context, c configs.Config, now time.Time) []findin
 	defer st.Close()
 	newest, err := backup.Newest(engine.BackupDir(c))
 	if err != nil && !errors.Is(err, os.ErrPermission) {
-		return []finding{verdict(check, fmt.Errorf("%w; make %s readable, or set backup.dir", bare(err), engine.BackupDir(c)), "")}
+		return []finding{verdict(check, fmt.Errorf("%w; make %s readable, or set backup.dir", folder.Cause(err), engine.BackupDir(c)), "")}
 	}
 	if c.Backup.Cron != "" {
 		return []finding{checkSchedule(ctx, c, st, newest, since, now)}

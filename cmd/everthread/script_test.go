@@ -328,19 +328,3 @@ func TestAliveLeavesTheListenerOpen(t *testing.T) {
 		t.Errorf("the next server answers %d", got)
 	}
 }
-
-func TestSecretKeyIsMadeOnce(t *testing.T) {
-	t.Parallel()
-	path := filepath.Join(t.TempDir(), "secret_key")
-	first, err := secretKey(path)
-	if err != nil || len(first) != 64 {
-		t.Fatalf("got %q, %v", first, err)
-	}
-	again, err := secretKey(path)
-	if err != nil || again != first {
-		t.Errorf("got %q, %v", again, err)
-	}
-	if info, err := os.Stat(path); err != nil || info.Mode().Perm() != 0o600 {
-		t.Errorf("mode %v, %v", info.Mode(), err)
-	}
-}

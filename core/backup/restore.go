@@ -12,12 +12,21 @@ import (
 	"strings"
 	"time"
 
+	"github.com/everthread/everthread/core"
 	"github.com/everthread/everthread/core/disk"
 )
 
 // Unfinished is the folder in a data folder that stands for a restore that was
 // not finished: nothing may work there while it exists.
 const Unfinished = "restore.unfinished"
+
+// Whole returns core.ErrUnfinished if a restore into a data folder was not finished.
+func Whole(dir string) error {
+	if _, err := os.Lstat(filepath.Join(dir, Unfinished)); err == nil {
+		return fmt.Errorf("%w (%s)", core.ErrUnfinished, dir)
+	}
+	return nil
+}
 
 // placing, in it, says that what was in the way is gone: whatever stands in the
 // data folder now came from the backup.

@@ -1,4 +1,4 @@
-package main
+package folder
 
 import (
 	"errors"
@@ -7,10 +7,10 @@ import (
 	"golang.org/x/sys/windows"
 )
 
-// lockFile locks a file, made if need be, until unlock or the end of the process,
-// however that ends. errLocked: somebody else has it. Locks of this system keep
+// LockFile locks a file, made if need be, until unlock or the end of the process,
+// however that ends. ErrLocked: somebody else has it. Locks of this system keep
 // others from reading too, so it is a byte that no file has.
-func lockFile(path string) (unlock func(), err error) {
+func LockFile(path string) (unlock func(), err error) {
 	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)
 	if err != nil {
 		return nil, err
@@ -22,7 +22,7 @@ func lockFile(path string) (unlock func(), err error) {
 	}
 	f.Close()
 	if errors.Is(err, windows.ERROR_LOCK_VIOLATION) {
-		return nil, errLocked
+		return nil, ErrLocked
 	}
 	return nil, err
 }

@@ -1,6 +1,6 @@
 //go:build unix
 
-package main
+package folder
 
 import (
 	"errors"
@@ -8,9 +8,9 @@ import (
 	"syscall"
 )
 
-// lockFile locks a file, made if need be, until unlock or the end of the process,
-// however that ends. errLocked: somebody else has it.
-func lockFile(path string) (unlock func(), err error) {
+// LockFile locks a file, made if need be, until unlock or the end of the process,
+// however that ends. ErrLocked: somebody else has it.
+func LockFile(path string) (unlock func(), err error) {
 	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)
 	if err != nil {
 		return nil, err
@@ -21,7 +21,7 @@ func lockFile(path string) (unlock func(), err error) {
 	}
 	f.Close()
 	if errors.Is(err, syscall.EWOULDBLOCK) {
-		return nil, errLocked
+		return nil, ErrLocked
 	}
 	return nil, err
 }

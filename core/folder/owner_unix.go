@@ -1,6 +1,6 @@
 //go:build unix
 
-package main
+package folder
 
 import (
 	"errors"
@@ -9,9 +9,9 @@ import (
 	"syscall"
 )
 
-// handOver gives what root left in the data folder of somebody else, such as that
+// HandOver gives what root left in the data folder of somebody else, such as that
 // of a service, to them: who serves it has to be able to read and write it.
-func handOver(dir string) error {
+func HandOver(dir string) error {
 	if os.Geteuid() != 0 {
 		return nil
 	}

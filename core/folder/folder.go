@@ -1,0 +1,60 @@
+// Package folder looks after the data folder of a process: whether it can be written,
+// who serves it, whose it is, and the secret key that lies in it.
+package folder
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+)
+
+// Errors of locks.
+var (
+	ErrLocked = errors.New("it is locked") // by somebody else
+	ErrServed = errors.New("another everthread serves this data folder already")
+)
+
+// Make makes a folder that can be written, or says why there is none.
+func Make(dir string) error {
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return err
+	}
+	f, err := os.CreateTemp(dir, ".write-*")
+	if err != nil {
+		return err
+	}
+	return errors.Join(f.Close(), os.Remove(f.Name()))
+}
+
+// Cause is the cause of an error about a path.
+func Cause(err error) error {
+	var p *fs.PathError
+	if errors.As(err, &p) {
+		return p.Err
+	}
+	return err
+}
+
+// Lock makes sure that one process serves a folder; ErrServed: another one does. The
+// lock ends with the process, however that ends.
+func Lock(dir string) (unlock func(), err error) {
+	unlock, err = LockFile(filepath.Join(dir, "serve.lock"))
+	if errors.Is(err, ErrLocked) {
+		return nil, ErrServed
+	}
+	if err != nil {
+		return nil, fmt.Errorf("lock the data folder: %w", err)
+	}
+	return unlock, nil
+}
+
+// Served reports whether a process serves a folder.
+func Served(dir string) bool {
+	unlock, err := Lock(dir)
+	if err == nil {
+		unlock()
+	}
+	return errors.Is(err, ErrServed)
+}
