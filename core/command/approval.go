@@ -11,6 +11,7 @@ import (
 	"unicode"
 
 	"github.com/everthread/everthread/core"
+	"github.com/everthread/everthread/core/text"
 	"github.com/everthread/everthread/core/trust"
 )
 
@@ -26,10 +27,10 @@ type reply struct {
 	typed   string // the text itself, in capitals
 }
 
-// yesWords and noWords are what answers a question in one word.
+// yesWords and noWords answer a question, too, in languages that are not spoken.
 var (
-	yesWords = []string{"yes", "yes please", "oui", "ja", "si", "sí", "sim"}
-	noWords  = []string{"no", "non", "nein", "não", "nao"}
+	yesWords = []string{"si", "sim"}
+	noWords  = []string{"nao"}
 )
 
 // Answers reports whether a text may answer a question: a word that says yes or
@@ -39,17 +40,18 @@ func (c *Commands) Answers(text string) bool {
 	return ok
 }
 
-func readReply(text string) (reply, bool) {
+func readReply(said string) (reply, bool) {
 	const longest = 40
-	if len(text) > longest {
+	if len(said) > longest {
 		return reply{}, false
 	}
-	word := strings.ToLower(strings.TrimFunc(text, func(r rune) bool { return unicode.IsSpace(r) || strings.ContainsRune(".!?«»\"'`*", r) }))
+	word := strings.ToLower(strings.TrimFunc(said, func(r rune) bool { return unicode.IsSpace(r) || strings.ContainsRune(".!?«»\"'`*", r) }))
 	r := reply{typed: strings.ToUpper(word)}
-	if l, ok := parse(text); ok {
+	if l, ok := parse(said); ok {
 		word, r.code = l.word, l.arg
 	}
-	r.yes, r.no = slices.Contains(yesWords, word), slices.Contains(noWords, word)
+	folded := text.Fold(word)
+	r.yes, r.no = means(word, yes) || slices.Contains(yesWords, folded), means(word, no) || slices.Contains(noWords, folded)
 	return r, r.yes || r.no || r.typed == trust.OwnerWord
 }
 

@@ -2,7 +2,6 @@ package command
 
 import (
 	"context"
-	"slices"
 	"strings"
 
 	"github.com/everthread/everthread/core"
@@ -71,8 +70,7 @@ func (c *Commands) forgetDay(ctx context.Context, r *request) (core.Outcome, err
 // confirmed takes a yes off the end of an argument.
 func confirmed(arg string) (rest string, sure bool) {
 	f := strings.Fields(arg)
-	last := strings.ToLower(f[len(f)-1])
-	if !slices.Contains([]string{"yes", "oui"}, last) {
+	if !means(f[len(f)-1], yes) {
 		return arg, false
 	}
 	return strings.Join(f[:len(f)-1], " "), true

@@ -156,12 +156,12 @@ func readUnlink(arg string) unlinking {
 	var a unlinking
 	var rest []string
 	for _, w := range strings.Fields(strings.ToLower(arg)) {
-		switch strings.Trim(w, "-—") {
-		case "split", "séparer", "separer":
+		switch word := strings.Trim(w, "-—"); {
+		case means(word, func(t *typed) []string { return t.Split }):
 			a.split = true
-		case "yes", "oui":
+		case means(word, yes):
 			a.sure = true
-		case "list", "liste":
+		case means(word, func(t *typed) []string { return t.List }):
 			a.list = true
 		default:
 			rest = append(rest, w)

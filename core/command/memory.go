@@ -35,7 +35,7 @@ func (c *Commands) memory(ctx context.Context, r *request) (core.Outcome, error)
 	}
 	verb, rest, _ := strings.Cut(r.arg, " ")
 	ids, numbered := numbers(rest)
-	switch is := text.Fold(verb) == "archive" || text.Fold(verb) == "archiver"; {
+	switch is := means(verb, func(t *typed) []string { return t.Archive }); {
 	case r.arg == "":
 		return c.allItems(ctx, r)
 	case text.Fold(r.arg) == "off" || text.Fold(r.arg) == "on":

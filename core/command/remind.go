@@ -12,7 +12,6 @@ import (
 	"unicode/utf8"
 
 	"github.com/everthread/everthread/core"
-	"github.com/everthread/everthread/core/text"
 )
 
 // Reminders is what commands read and set of reminders.
@@ -35,7 +34,7 @@ const mostReminders = 1000
 func (c *Commands) remind(ctx context.Context, r *request) (core.Outcome, error) {
 	verb, rest, _ := strings.Cut(r.arg, " ")
 	ids, numbered := numbers(rest)
-	switch cancel := slices.Contains([]string{"cancel", "annuler", "annule"}, text.Fold(verb)); {
+	switch cancel := means(verb, func(t *typed) []string { return t.Cancel }); {
 	case c.Reminders == nil:
 		return r.say(r.words.Unavailable), nil
 	case r.arg == "":

@@ -109,8 +109,16 @@ func (c *Commands) summaries(_ context.Context, r *request) (core.Outcome, error
 	if r.arg == "" {
 		return r.sayf(r.words.SummariesAre, r.posts(cmp.Or(s.Summaries, c.Defaults.PostForward, "home"))), nil
 	}
-	choices := map[string]string{"on": "home", "home": "home", "oui": "home", "off": "off", "non": "off", "all": "all", "tous": "all", "tout": "all"}
+	choices := map[string]string{"on": "home", "home": "home", "off": "off"}
 	s.Summaries = choices[text.Fold(r.arg)]
+	switch {
+	case means(r.arg, yes):
+		s.Summaries = "home"
+	case means(r.arg, no):
+		s.Summaries = "off"
+	case means(r.arg, func(t *typed) []string { return t.All }):
+		s.Summaries = "all"
+	}
 	if s.Summaries == "" {
 		return r.say(r.words.SummariesUnknown), nil
 	}
@@ -136,10 +144,14 @@ func (c *Commands) strategy(_ context.Context, r *request) (core.Outcome, error)
 	if r.arg == "" {
 		return r.sayf(r.words.StrategyIs, r.sees(cmp.Or(s.Strategy, c.Defaults.Strategy))), nil
 	}
-	choices := map[string]string{"continuous": "continuous", "days": "continuous", "jours": "continuous", "continue": "continuous",
-		"long": "long", "longue": "long", "all": "long", "tout": "long", "truncate": "truncate", "newest": "truncate", "recents": "truncate"}
-	s.Strategy = choices[text.Fold(r.arg)]
-	if s.Strategy == "" {
+	switch {
+	case means(r.arg, func(t *typed) []string { return t.Days }):
+		s.Strategy = "continuous"
+	case means(r.arg, func(t *typed) []string { return t.Long }):
+		s.Strategy = "long"
+	case means(r.arg, func(t *typed) []string { return t.Newest }):
+		s.Strategy = "truncate"
+	default:
 		return r.say(r.words.StrategyUnknown), nil
 	}
 	out := r.sayf(r.words.StrategySet, r.sees(s.Strategy))

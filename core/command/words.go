@@ -1,9 +1,25 @@
 package command
 
 import (
+	"slices"
+
 	"github.com/everthread/everthread/core"
+	"github.com/everthread/everthread/core/text"
 	"github.com/everthread/everthread/core/words"
 )
+
+// typed are the words that people type behind a command, folded.
+type typed struct{ Yes, No, Cancel, Archive, List, Split, All, Days, Long, Newest []string }
+
+// means reports whether somebody typed one of the words that some language has for
+// something.
+func means(s string, of func(*typed) []string) bool {
+	s = text.Fold(s)
+	return slices.ContainsFunc(words.Languages(), func(l string) bool { return slices.Contains(of(&say(l).Typed), s) })
+}
+
+func yes(t *typed) []string { return t.Yes }
+func no(t *typed) []string  { return t.No }
 
 // taken says that something that had been made, or ended, is taken back.
 type taken struct{ Made, Ended string } // text
@@ -14,6 +30,7 @@ var say = words.In[texts]("command")
 // texts are all that commands say in one language. Verbs are filled in the
 // order in which they stand in the comments.
 type texts struct {
+	Typed             typed
 	Args, Lines, More map[string]string // by the command's name: its arguments, a line for menus, and more for those who ask
 
 	Welcome, HelpTitle, HelpOwner, HelpMore string
