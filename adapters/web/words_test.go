@@ -21,8 +21,8 @@ func TestNumbersAndDates(t *testing.T) {
 func TestTheLanguageOfAPage(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct{ chosen, house, accepted, want string }{
-		{"fr", "en", "en", "fr"}, {"fr-CA", "en", "", "fr"}, {"de", "fr", "fr", "en"}, {"", "en", "fr-FR,fr;q=0.9,en;q=0.5", "fr"},
-		{"", "fr", "en-US", "en"}, {"", "fr", "de", "fr"}, {"", "fr", "", "fr"}, {"", "", "\xff;;;", "en"}, {"", "en", "frisian", "en"},
+		{"fr", "en", "en", "fr"}, {"fr-CA", "en", "", "fr"}, {"es", "fr", "fr", "en"}, {"de-CH", "fr", "fr", "de"}, {"", "en", "fr-FR,fr;q=0.9,en;q=0.5", "fr"},
+		{"", "fr", "en-US", "en"}, {"", "fr", "nl", "fr"}, {"", "fr", "de-AT,en;q=0.5", "de"}, {"", "fr", "", "fr"}, {"", "", "\xff;;;", "en"}, {"", "en", "frisian", "en"},
 	} {
 		if got := languageOf(c.chosen, c.house, c.accepted); got != c.want {
 			t.Errorf("%+v: got %s", c, got)

@@ -305,7 +305,7 @@ func TestParametersAreOneLine(t *testing.T) {
 			t.Errorf("%q: %q, want %q", in, got, want)
 		}
 	}
-	for code, want := range map[string]string{"en": "1 March", "en_US": "1 March", "fr": "1 mars", "de": "2026-03-01"} {
+	for code, want := range map[string]string{"en": "1 March", "en_US": "1 March", "fr": "1er mars", "de": "1. März", "es": "2026-03-01"} {
 		if got := dateInWords(code, time.Date(2026, 3, 1, 0, 0, 0, 0, time.UTC)); got != want {
 			t.Errorf("%s: %q, want %q", code, got, want)
 		}

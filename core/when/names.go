@@ -34,8 +34,6 @@ var calendars = sync.OnceValue(func() map[string]*calendar {
 	out := map[string]*calendar{
 		"es": {Months: []string{"enero ene", "febrero", "!marzo", "abril", "mayo", "junio", "julio", "agosto", "septiembre", "octubre", "noviembre", "diciembre !dic"},
 			Weekdays: []string{"domingo", "lunes", "martes", "miércoles", "jueves", "viernes", "sábado"}},
-		"de": {Months: []string{"Januar", "Februar", "März", "April", "!Mai", "Juni", "Juli", "August", "September", "Oktober okt", "November", "Dezember dez"},
-			Weekdays: []string{"Sonntag", "Montag", "Dienstag", "Mittwoch", "Donnerstag", "Freitag", "Samstag Sonnabend"}},
 	}
 	for _, language := range words.Languages() {
 		out[language] = calendarOf(language)

@@ -18,7 +18,7 @@ func TestDate(t *testing.T) {
 		"November 3rd": "2026-11-03", "the 1st of may": "2026-05-01", "1er août": "2026-08-01", "le 1er janvier": "2026-01-01",
 		"12 déc": "2025-12-12", "3 mar": "2026-03-03", "14 juillet 1999": "1999-07-14", "Thursday 19 November 2026": "2026-11-19",
 		"jeudi 19 novembre": "2026-11-19", "19/11": "2026-11-19", "19/11/2025": "2025-11-19", "19.11.2025": "2025-11-19",
-		"29 feb": "2024-02-29",
+		"29 feb": "2024-02-29", "gestern": Yesterday, "vorgestern": "2026-11-17", "19. März": "2026-03-19", "letzten Montag": "2026-11-16", "Donnerstag, 19. November 2026": "2026-11-19",
 	}
 	for s, want := range cases {
 		if got, ok := Date(s, today); !ok || got != want {
@@ -49,7 +49,7 @@ func FuzzDate(f *testing.F) {
 
 func TestNames(t *testing.T) {
 	t.Parallel()
-	for language, want := range map[string][2]string{"en": {"February", "Wednesday"}, "fr-CA": {"février", "mercredi"}, "FR": {"février", "mercredi"}, "fr_FR": {"février", "mercredi"}, "frr": {"February", "Wednesday"}, "": {"February", "Wednesday"}} {
+	for language, want := range map[string][2]string{"en": {"February", "Wednesday"}, "fr-CA": {"février", "mercredi"}, "de": {"Februar", "Mittwoch"}, "FR": {"février", "mercredi"}, "fr_FR": {"février", "mercredi"}, "frr": {"February", "Wednesday"}, "": {"February", "Wednesday"}} {
 		if m, d := MonthName(time.February, language), WeekdayName(time.Wednesday, language); m != want[0] || d != want[1] {
 			t.Errorf("%q: got %s, %s", language, m, d)
 		}
