@@ -9,6 +9,7 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/everthread/everthread/core"
+	"github.com/everthread/everthread/core/channel"
 )
 
 // Keys of what is kept for an account. Those that end in a colon are followed by
@@ -48,7 +49,7 @@ func (c *Channel) kept(ctx context.Context, key string) (string, error) {
 
 // keep stores values until they are stored, or another process has the account.
 func (c *Channel) keep(ctx context.Context, values map[string]string) error {
-	for pause := (backoff{}); ; {
+	for pause := (channel.Backoff{}); ; {
 		err := c.opts.Keeper.SetState(ctx, values)
 		if err == nil || errors.Is(err, core.ErrFenced) {
 			return err
@@ -58,7 +59,7 @@ func (c *Channel) keep(ctx context.Context, values map[string]string) error {
 		}
 		c.report(fmt.Errorf("what must be kept of matrix cannot be stored: %w", err))
 		c.log.Error("keep state", zap.Error(err))
-		pause.wait(ctx, nil)
+		pause.Wait(ctx, 0)
 	}
 }
 
@@ -82,7 +83,7 @@ func (c *Channel) login(ctx context.Context) (*session, error) {
 	if s := c.session.Load(); s != nil {
 		return s, nil
 	}
-	for pause := (backoff{}); ; {
+	for pause := (channel.Backoff{}); ; {
 		s, err := c.open(ctx)
 		if err == nil {
 			c.session.Store(s)
@@ -94,7 +95,7 @@ func (c *Channel) login(ctx context.Context) (*session, error) {
 		}
 		c.report(fmt.Errorf("matrix: %w", err))
 		c.log.Warn("matrix login", zap.Error(err))
-		pause.wait(ctx, err)
+		pause.Wait(ctx, retryAfterOf(err))
 	}
 }
 

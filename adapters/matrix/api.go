@@ -155,3 +155,11 @@ func forGood(err error) bool {
 func (e *apiError) loggedOut() bool {
 	return e.Code == "M_UNKNOWN_TOKEN" || e.Code == "M_MISSING_TOKEN" || e.Status == http.StatusUnauthorized
 }
+
+// retryAfterOf is how long the server asks to wait; 0: it does not.
+func retryAfterOf(err error) time.Duration {
+	if e := refused(err); e != nil {
+		return e.RetryAfter
+	}
+	return 0
+}

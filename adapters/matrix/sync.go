@@ -16,6 +16,7 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/everthread/everthread/core"
+	"github.com/everthread/everthread/core/channel"
 )
 
 const (
@@ -92,7 +93,7 @@ func (c *Channel) receive(ctx context.Context, r core.Receiver) error {
 	if err != nil {
 		return err
 	}
-	for pause := (backoff{}); ctx.Err() == nil; {
+	for pause := (channel.Backoff{}); ctx.Err() == nil; {
 		s, err := c.login(ctx)
 		if err != nil {
 			return err
@@ -100,7 +101,7 @@ func (c *Channel) receive(ctx context.Context, r core.Receiver) error {
 		next, err := c.step(ctx, s, r, since, &background)
 		switch e := refused(err); {
 		case err == nil:
-			pause = backoff{}
+			pause = channel.Backoff{}
 			since = next
 			c.report(c.well())
 		case errors.Is(err, core.ErrFenced):
@@ -109,7 +110,7 @@ func (c *Channel) receive(ctx context.Context, r core.Receiver) error {
 			c.log.Warn("the session was ended", zap.Bool("soft", e.SoftLogout))
 			s.close()
 			c.logout(s)
-			pause.wait(ctx, nil)
+			pause.Wait(ctx, 0)
 		case ctx.Err() == nil:
 			if errors.Is(err, errReload) {
 				s.close()
@@ -117,7 +118,7 @@ func (c *Channel) receive(ctx context.Context, r core.Receiver) error {
 			}
 			c.report(fmt.Errorf("sync matrix: %w", err))
 			c.log.Warn("sync failed", zap.Error(err))
-			pause.wait(ctx, err)
+			pause.Wait(ctx, retryAfterOf(err))
 		}
 	}
 	return ctx.Err()
@@ -139,7 +140,7 @@ func (s *session) close() {
 
 // resume returns the token to go on from.
 func (c *Channel) resume(ctx context.Context) (string, error) {
-	for pause := (backoff{}); ; {
+	for pause := (channel.Backoff{}); ; {
 		since, err := c.kept(ctx, keySync)
 		if err == nil {
 			err = c.recall(ctx)
@@ -148,7 +149,7 @@ func (c *Channel) resume(ctx context.Context) (string, error) {
 			return since, err
 		}
 		c.report(err)
-		pause.wait(ctx, nil)
+		pause.Wait(ctx, 0)
 	}
 }
 
@@ -237,7 +238,7 @@ func (c *Channel) hand(ctx context.Context, r core.Receiver, in []core.Inbound) 
 	if len(in) == 0 {
 		return nil
 	}
-	for pause := (backoff{}); ; {
+	for pause := (channel.Backoff{}); ; {
 		err := r.Receive(ctx, in...)
 		if err == nil {
 			return nil
@@ -247,7 +248,7 @@ func (c *Channel) hand(ctx context.Context, r core.Receiver, in []core.Inbound) 
 		}
 		c.report(fmt.Errorf("messages from matrix cannot be stored: %w", err))
 		c.log.Error("store events", zap.Int("events", len(in)), zap.Error(err))
-		pause.wait(ctx, nil)
+		pause.Wait(ctx, 0)
 	}
 }
 

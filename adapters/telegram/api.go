@@ -9,17 +9,20 @@ import (
 	"fmt"
 	"io"
 	"net/http"
-	"net/http/httptrace"
 	"net/url"
 	"strconv"
 	"strings"
 	"sync/atomic"
 	"time"
+
+	"github.com/everthread/everthread/core/channel"
 )
 
 // maxAnswer bounds what is read of an answer, in bytes. A full batch of
 // updates stays far below.
 const maxAnswer = 32 << 20
+
+const callTimeout = 30 * time.Second
 
 // api calls the Bot API with JSON bodies, and forms for files (CHANNELS A.2). The client of
 // go-telegram/bot is not used: it writes every request as multipart through a
@@ -83,7 +86,7 @@ func (a *api) post(ctx context.Context, timeout time.Duration, method, kind stri
 	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
 	var left atomic.Bool
-	req, err := http.NewRequestWithContext(watch(ctx, &left), http.MethodPost, a.root+"/bot"+a.token+"/"+method, bytes.NewReader(body))
+	req, err := http.NewRequestWithContext(channel.Watch(ctx, &left), http.MethodPost, a.root+"/bot"+a.token+"/"+method, bytes.NewReader(body))
 	if err != nil {
 		return &netError{Method: method, Err: a.clean(err)}
 	}
@@ -98,20 +101,6 @@ func (a *api) post(ctx context.Context, timeout time.Duration, method, kind stri
 		return &netError{Method: method, Left: true, Err: a.clean(err)}
 	}
 	return decode(method, resp, raw, result)
-}
-
-// watch notes in left whether the request may have been sent. Each attempt of
-// the transport begins anew; it makes another one only if nothing was sent.
-func watch(ctx context.Context, left *atomic.Bool) context.Context {
-	return httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{
-		GetConn: func(string) { left.Store(false) },
-		GotConn: func(httptrace.GotConnInfo) { left.Store(true) },
-		WroteRequest: func(info httptrace.WroteRequestInfo) {
-			if info.Err != nil {
-				left.Store(false)
-			}
-		},
-	})
 }
 
 func decode(method string, resp *http.Response, raw []byte, result any) error {
@@ -155,4 +144,13 @@ func (a *api) clean(err error) error {
 		return errors.New(strings.ReplaceAll(err.Error(), a.token, "***"))
 	}
 	return err
+}
+
+// retryAfterOf is how long the service asks to wait; 0: it does not.
+func retryAfterOf(err error) time.Duration {
+	var refused *apiError
+	if errors.As(err, &refused) {
+		return refused.RetryAfter
+	}
+	return 0
 }

@@ -23,6 +23,7 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/everthread/everthread/core"
+	"github.com/everthread/everthread/core/channel"
 	"github.com/everthread/everthread/core/markup"
 	"github.com/everthread/everthread/core/trust/egress"
 )
@@ -216,7 +217,7 @@ func (c *Channel) route(ctx context.Context) error {
 // insist calls method until it is answered. Only a refusal of the token, or of
 // the request for good, and the end of ctx end it.
 func (c *Channel) insist(ctx context.Context, method string, params, result any) error {
-	for pause := (backoff{}); ; {
+	for pause := (channel.Backoff{}); ; {
 		err := c.api.call(ctx, callTimeout, method, params, result)
 		if err == nil || ctx.Err() != nil {
 			return err
@@ -226,7 +227,7 @@ func (c *Channel) insist(ctx context.Context, method string, params, result any)
 		}
 		c.report(fmt.Errorf("telegram: %w", err))
 		c.log.Warn("telegram does not answer", zap.Error(err))
-		pause.wait(ctx, err)
+		pause.Wait(ctx, retryAfterOf(err))
 	}
 }
 

@@ -12,6 +12,7 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/everthread/everthread/core"
+	"github.com/everthread/everthread/core/channel"
 )
 
 const (
@@ -43,28 +44,28 @@ func allowedUpdates() []string {
 func (c *Channel) poll(ctx context.Context, r core.Receiver) error {
 	var offset int64
 	last := c.now()
-	var stuck backoff // on updates that say no id, so that nothing confirms them
-	for pause := (backoff{}); ctx.Err() == nil; {
+	var stuck channel.Backoff // on updates that say no id, so that nothing confirms them
+	for pause := (channel.Backoff{}); ctx.Err() == nil; {
 		params := pollParams{Offset: offset, Timeout: pollSeconds, Allowed: allowedUpdates()}
 		var batch []json.RawMessage
 		if err := c.api.call(ctx, pollTimeout, "getUpdates", params, &batch); err != nil {
 			if err := c.pollFailed(ctx, err); err != nil {
 				return err
 			}
-			pause.wait(ctx, err)
+			pause.Wait(ctx, retryAfterOf(err))
 			continue
 		}
-		pause = backoff{}
+		pause = channel.Backoff{}
 		c.report(nil)
 		switch {
 		case len(batch) > 0:
 			last = c.now()
 			before := offset
 			if offset = c.hand(ctx, r, batch, offset); offset > before {
-				stuck = backoff{}
+				stuck = channel.Backoff{}
 				continue
 			}
-			stuck.wait(ctx, nil)
+			stuck.Wait(ctx, 0)
 		case c.now().Sub(last) > idleReset:
 			offset = 0
 		}
@@ -106,7 +107,7 @@ func (c *Channel) hand(ctx context.Context, r core.Receiver, batch []json.RawMes
 		next = max(next, updateID(raw, u)+1)
 		buttons = appendButton(buttons, u)
 	}
-	for pause := (backoff{}); ctx.Err() == nil; {
+	for pause := (channel.Backoff{}); ctx.Err() == nil; {
 		err := r.Receive(ctx, in...)
 		if err == nil {
 			c.answerButtons(ctx, buttons)
@@ -116,7 +117,7 @@ func (c *Channel) hand(ctx context.Context, r core.Receiver, batch []json.RawMes
 			c.report(fmt.Errorf("messages from telegram cannot be stored: %w", err))
 			c.log.Error("store updates", zap.Int("updates", len(in)), zap.Error(err))
 		}
-		pause.wait(ctx, nil)
+		pause.Wait(ctx, 0)
 	}
 	return offset
 }

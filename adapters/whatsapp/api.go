@@ -1,199 +1,24 @@
 package whatsapp
 
 import (
-	"bytes"
-	"context"
-	"encoding/json"
-	"errors"
-	"fmt"
-	"io"
-	"net/http"
-	"net/http/httptrace"
-	"net/url"
-	"strconv"
 	"strings"
-	"sync/atomic"
-	"time"
+
+	"github.com/everthread/everthread/adapters/whatsapp/graph"
 )
 
-const (
-	// maxAnswer bounds what is read of an answer, in bytes.
-	maxAnswer = 1 << 20
-	// userAgent is set since requests without one were refused (CHANNELS B.7).
-	userAgent = "everthread/1.0.0" // name/number, as the API description wants it
+// maxAnswer bounds what is read of an answer, in bytes.
+const maxAnswer = 1 << 20
+
+// What both of Meta's interfaces have in common.
+type (
+	apiError = graph.Error
+	netError = graph.NetError
+	call     = graph.Call
 )
 
-// api calls the Graph API (CHANNELS B, B.6). Its errors are *apiError or
-// *netError and never hold the token.
-type api struct {
-	root  string // with the version
-	host  string
-	token string
-	http  *http.Client
-}
-
-func newAPI(o Options) *api {
-	u, _ := url.Parse(o.APIURL) // checked before
-	return &api{root: strings.TrimRight(o.APIURL, "/") + "/" + o.APIVersion, host: u.Host, token: o.AccessToken, http: o.HTTP}
-}
-
-// apiError is the service's own refusal of a request, or of a message later.
-type apiError struct {
-	Op      string
-	HTTP    int // 0: it came with a webhook
-	Code    int // 0: none was given
-	Subcode int
-	Text    string
-	Trace   string
-	Wait    time.Duration
-}
-
-func (e *apiError) Error() string {
-	what := e.Text
-	if e.Op != "" {
-		what = e.Op + ": " + what
-	}
-	if e.Code != 0 || e.HTTP == 0 {
-		return fmt.Sprintf("%s (WhatsApp error %d)", what, e.Code)
-	}
-	return fmt.Sprintf("%s (HTTP %d)", what, e.HTTP)
-}
-
-// netError is a request without an answer. Left reports whether it may have
-// reached the service.
-type netError struct {
-	Op   string
-	Left bool
-	Err  error
-}
-
-func (e *netError) Error() string { return e.Op + ": " + e.Err.Error() }
-
-// Unwrap returns the cause.
-func (e *netError) Unwrap() error { return e.Err }
-
-// call is one request to the API.
-type call struct {
-	op      string // what it is for, in errors
-	method  string
-	path    string // below the version
-	kind    string // content type of body
-	body    []byte
-	timeout time.Duration
-}
-
-// post returns a call with v as its JSON body.
-func post(op, path string, timeout time.Duration, v any) (call, error) {
-	body, err := json.Marshal(v)
-	if err != nil {
-		return call{}, &netError{Op: op, Err: err}
-	}
-	return call{op: op, method: http.MethodPost, path: path, kind: "application/json", body: body, timeout: timeout}, nil
-}
-
-// do makes a call and decodes the answer into result, if that is not nil.
-func (a *api) do(ctx context.Context, c call, result any) error {
-	_, err := a.answer(ctx, c, result)
-	return err
-}
-
-// answer is do, and returns the header of the answer as well.
-func (a *api) answer(ctx context.Context, c call, result any) (http.Header, error) {
-	ctx, cancel := context.WithTimeout(ctx, c.timeout)
-	defer cancel()
-	var left atomic.Bool
-	req, err := http.NewRequestWithContext(watchRequest(ctx, &left), c.method, a.root+"/"+c.path, bytes.NewReader(c.body))
-	if err != nil {
-		return nil, &netError{Op: c.op, Err: a.clean(err)}
-	}
-	if c.kind != "" {
-		req.Header.Set("Content-Type", c.kind)
-	}
-	req.Header.Set("Authorization", "Bearer "+a.token)
-	req.Header.Set("User-Agent", userAgent)
-	resp, err := a.http.Do(req)
-	if err != nil {
-		return nil, &netError{Op: c.op, Left: left.Load(), Err: a.clean(err)}
-	}
-	defer resp.Body.Close()
-	raw, err := io.ReadAll(io.LimitReader(resp.Body, maxAnswer))
-	if err != nil {
-		return nil, &netError{Op: c.op, Left: true, Err: a.clean(err)}
-	}
-	return resp.Header, decode(c.op, resp, raw, result)
-}
-
-// watchRequest notes in left whether the request may have been sent. Each
-// attempt of the transport begins anew; it makes another one only if nothing
-// was sent.
-func watchRequest(ctx context.Context, left *atomic.Bool) context.Context {
-	return httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{
-		GetConn: func(string) { left.Store(false) },
-		GotConn: func(httptrace.GotConnInfo) { left.Store(true) },
-		WroteRequest: func(info httptrace.WroteRequestInfo) {
-			if info.Err != nil {
-				left.Store(false)
-			}
-		},
-	})
-}
-
-// graphError is the service's description of an error (CHANNELS B.10).
-type graphError struct {
-	Message string `json:"message"`
-	Title   string `json:"title"`
-	Code    int    `json:"code"`
-	Subcode int    `json:"error_subcode"`
-	Data    struct {
-		Details string `json:"details"`
-	} `json:"error_data"`
-	Trace string `json:"fbtrace_id"`
-}
-
-// text is the most telling of what the service says, in one line.
-func (g graphError) text() string {
-	for _, s := range []string{g.Data.Details, g.Message, g.Title} {
-		if s = strings.Join(strings.Fields(s), " "); s != "" {
-			return s
-		}
-	}
-	return "no reason given"
-}
-
-func decode(op string, resp *http.Response, raw []byte, result any) error {
-	if resp.StatusCode < 200 || resp.StatusCode > 299 {
-		return refusal(op, resp, raw)
-	}
-	if result == nil {
-		return nil
-	}
-	if err := json.Unmarshal(raw, result); err != nil {
-		return &netError{Op: op, Left: true, Err: errors.New("the answer is not what was expected")}
-	}
-	return nil
-}
-
-func refusal(op string, resp *http.Response, raw []byte) error {
-	e := &apiError{Op: op, HTTP: resp.StatusCode, Text: http.StatusText(resp.StatusCode)}
-	var body struct {
-		Error *graphError `json:"error"`
-	}
-	if json.Unmarshal(raw, &body) == nil && body.Error != nil {
-		e.Code, e.Subcode, e.Text, e.Trace = body.Error.Code, body.Error.Subcode, body.Error.text(), body.Error.Trace
-	}
-	seconds, _ := strconv.Atoi(resp.Header.Get("Retry-After"))
-	e.Wait = time.Duration(max(0, seconds)) * time.Second
-	return e
-}
-
-// clean takes the URL and the token out of an error of net/http.
-func (a *api) clean(err error) error {
-	var u *url.Error
-	if errors.As(err, &u) {
-		err = u.Err
-	}
-	if strings.Contains(err.Error(), a.token) {
-		return errors.New(strings.ReplaceAll(err.Error(), a.token, "***"))
-	}
-	return err
+// newAPI calls the Graph API (CHANNELS B, B.6).
+func newAPI(o Options) *graph.API {
+	a := graph.New(strings.TrimRight(o.APIURL, "/")+"/"+o.APIVersion, o.AccessToken, o.HTTP, maxAnswer)
+	a.CDN = true
+	return a
 }

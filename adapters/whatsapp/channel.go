@@ -23,6 +23,7 @@ import (
 
 	"go.uber.org/zap"
 
+	"github.com/everthread/everthread/adapters/whatsapp/graph"
 	"github.com/everthread/everthread/core"
 	"github.com/everthread/everthread/core/intake"
 	"github.com/everthread/everthread/core/markup"
@@ -89,7 +90,7 @@ type Options struct {
 // any number of processes.
 type Channel struct {
 	opts  Options
-	api   *api
+	api   *graph.API
 	log   *zap.Logger
 	now   func() time.Time
 	state state
@@ -136,7 +137,7 @@ func defaults(o *Options) {
 		o.TemplateLanguage = "en"
 	}
 	if o.HTTP == nil {
-		o.HTTP = (*egress.Gate)(nil).Client(o.APIURL, "https://"+mediaHost)
+		o.HTTP = (*egress.Gate)(nil).Client(o.APIURL, "https://"+graph.MediaHost)
 	}
 	if o.Log == nil {
 		o.Log = zap.NewNop()

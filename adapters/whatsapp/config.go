@@ -5,6 +5,7 @@ import (
 	_ "embed"
 	"regexp"
 
+	"github.com/everthread/everthread/adapters/whatsapp/graph"
 	"github.com/everthread/everthread/configs/section"
 	"github.com/everthread/everthread/core"
 	"github.com/everthread/everthread/core/channel"
@@ -76,6 +77,6 @@ func (c *Config) Validate(p *section.Problems, _ string) {
 func (c *Config) Open(_ context.Context, h channel.Host) (core.Channel, error) {
 	return New(Options{PhoneNumberID: c.PhoneNumberID, AccessToken: string(c.AccessToken), AppSecret: string(c.AppSecret), PreviousAppSecret: string(c.PreviousSecret),
 		VerifyToken: string(c.VerifyToken), PublicURL: h.PublicURL, APIURL: c.APIURL, APIVersion: c.APIVersion, SummaryTemplate: c.SummaryTemplate,
-		TemplateLanguage: c.TemplateLanguage, RatePerChat: c.RatePerChat, RatePerNumber: c.RatePerBot, HTTP: h.Client(c.APIURL, "https://"+mediaHost),
+		TemplateLanguage: c.TemplateLanguage, RatePerChat: c.RatePerChat, RatePerNumber: c.RatePerBot, HTTP: h.Client(c.APIURL, "https://"+graph.MediaHost),
 		Log: h.Log, Now: h.Now, Intake: h.Intake})
 }

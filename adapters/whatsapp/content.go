@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/everthread/everthread/adapters/whatsapp/graph"
 	"github.com/everthread/everthread/core"
 )
 
@@ -107,7 +108,7 @@ func unsupported(m *message) string {
 
 // unavailable reports whether the service could not show m for now.
 func unavailable(m *message) bool {
-	return m.Type == "unsupported" && slices.ContainsFunc(m.Errors, func(e graphError) bool { return e.Code == 131060 })
+	return m.Type == "unsupported" && slices.ContainsFunc(m.Errors, func(e graph.Described) bool { return e.Code == 131060 })
 }
 
 // payload returns what we gave the button that was pressed, "" if none was.

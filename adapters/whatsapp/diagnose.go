@@ -2,6 +2,7 @@ package whatsapp
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -76,7 +77,7 @@ func (c *Channel) reachable(ctx context.Context, publicURL string) core.Finding 
 		return core.Finding{Detail: "Meta posts to https only, and http.public_url is " + u.Scheme + "."}
 	}
 	if err := c.challenge(ctx, address); err != nil {
-		return core.Finding{Detail: fmt.Sprintf("The webhook %s does not answer (%v): see that the server runs and is reachable from outside.", address, c.api.clean(err))}
+		return core.Finding{Detail: fmt.Sprintf("The webhook %s does not answer (%v): see that the server runs and is reachable from outside.", address, c.api.Clean(err))}
 	}
 	return core.Finding{OK: true, Detail: "The webhook " + address + " answers; it has to be entered in the app with the same verify token, subscribed to messages."}
 }
@@ -113,4 +114,24 @@ func skew(theirs, ours time.Time) core.Finding {
 		return core.Finding{Detail: fmt.Sprintf("This machine's clock is %s away from Meta's: set it, since the 24 hours are counted by it.", d.Round(time.Second))}
 	}
 	return core.Finding{OK: true, Detail: "The clock is right."}
+}
+
+// App asks for the number that people write to; wa.me opens a chat with it.
+func (c *Channel) App(ctx context.Context) (core.App, error) {
+	n, _, err := c.number(ctx)
+	if err != nil {
+		return core.App{}, err
+	}
+	digits := strings.Map(func(r rune) rune {
+		if r < '0' || r > '9' {
+			return -1
+		}
+		return r
+	}, n.Number)
+	if digits == "" {
+		return core.App{}, errors.New("the number is not known")
+	}
+	return core.App{Channel: Name, Name: "+" + digits, Link: func(text string) string {
+		return "https://wa.me/" + digits + "?text=" + url.PathEscape(text)
+	}}, nil
 }

@@ -75,14 +75,14 @@ func (c *Config) ask(ctx context.Context, h channel.Host, w guideWords) error {
 		return &channel.Fault{Text: w.noNumber}
 	}
 	a := newAPI(Options{APIURL: c.APIURL, APIVersion: c.APIVersion, AccessToken: string(c.AccessToken), HTTP: h.Client(c.APIURL)})
-	err := a.do(ctx, call{op: "look up the number", method: http.MethodGet, path: url.PathEscape(c.PhoneNumberID) + "?fields=id", timeout: callTimeout}, nil)
+	_, err := a.Do(ctx, call{Op: "look up the number", Method: http.MethodGet, Path: url.PathEscape(c.PhoneNumberID) + "?fields=id", Timeout: callTimeout}, nil)
 	var refused *apiError
 	var away *netError
 	switch {
 	case errors.As(err, &refused):
 		return &channel.Fault{Text: w.notFound, Detail: fmt.Sprintf("%d %s", refused.HTTP, http.StatusText(refused.HTTP)), Err: err}
 	case errors.As(err, &away):
-		return &channel.Unreached{Where: a.host, Err: away.Err}
+		return &channel.Unreached{Where: a.Host, Err: away.Err}
 	}
 	return err
 }

@@ -2,25 +2,20 @@ package whatsapp
 
 import (
 	"context"
-	"crypto/sha256"
-	"crypto/subtle"
-	"encoding/base64"
-	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"net/http"
 	"net/url"
 	"strings"
 	"time"
 
+	"github.com/everthread/everthread/adapters/whatsapp/graph"
 	"github.com/everthread/everthread/core"
 )
 
 const (
 	callTimeout = 30 * time.Second
-	fileTimeout = 2 * time.Minute
 	// maxFile bounds a file that the caller sets no limit for, in bytes; the
 	// service carries no larger one (CHANNELS B.7).
 	maxFile = 100 << 20
@@ -61,7 +56,7 @@ func (c *Channel) Fetch(ctx context.Context, ref string, max int64) ([]byte, str
 		return nil, "", &core.Permanent{Err: fmt.Errorf("fetch whatsapp file: %w", err)}
 	case err != nil:
 		return nil, "", fmt.Errorf("fetch whatsapp file: %w", err)
-	case !matches(data, digest) || !matches(data, info.SHA256):
+	case !graph.Matches(data, digest) || !graph.Matches(data, info.SHA256):
 		return nil, "", &core.Permanent{Err: errors.New("fetch whatsapp file: what came is not the file that was sent")}
 	}
 	return data, info.MIME, nil
@@ -73,18 +68,18 @@ var errExpired = errors.New("the service no longer has the file")
 // fetch asks for the address of a file and gets it.
 func (c *Channel) fetch(ctx context.Context, id string, max int64) ([]byte, fileInfo, error) {
 	var info fileInfo
-	err := c.api.do(ctx, call{op: "look up", method: http.MethodGet, path: url.PathEscape(id), timeout: callTimeout}, &info)
+	_, err := c.api.Do(ctx, call{Op: "look up", Method: http.MethodGet, Path: url.PathEscape(id), Timeout: callTimeout}, &info)
 	if err != nil {
 		return nil, info, gone(err)
 	}
 	if size, _ := info.Size.Int64(); size > max {
-		return nil, info, tooLarge(max)
+		return nil, info, graph.TooLarge(max)
 	}
-	if err := c.api.trusts(info.URL); err != nil {
+	if err := c.api.Trusts(info.URL); err != nil {
 		return nil, info, err
 	}
-	data, err := c.api.download(ctx, info.URL, max)
-	return data, info, err
+	data, err := c.api.Download(ctx, info.URL, max)
+	return data, info, notServed(err)
 }
 
 // gone makes an error permanent if the service says that there is no such file.
@@ -99,79 +94,17 @@ func gone(err error) error {
 	return err
 }
 
-func tooLarge(max int64) error {
-	return &core.Permanent{Err: fmt.Errorf("the file is larger than %d bytes", max)}
-}
-
-// mediaHost is where Meta keeps files.
-const mediaHost = "lookaside.fbsbx.com"
-
-// trusts reports whether the token may go to address: Meta's media hosts over
-// https, and the host of the API itself.
-func (a *api) trusts(address string) error {
-	u, err := url.Parse(address)
-	if err != nil || u.User != nil {
-		return &core.Permanent{Err: errors.New("the service gave no proper address for the file")}
-	}
-	host := strings.ToLower(u.Hostname())
-	ours := host == mediaHost || strings.HasSuffix(host, ".fbcdn.net")
-	if u.Host == a.host && strings.HasPrefix(a.root, u.Scheme+"://") || ours && u.Scheme == "https" && u.Port() == "" {
-		return nil
-	}
-	return &core.Permanent{Err: errors.New("the file is on a host that is not Meta's")}
-}
-
-// download gets a file from a trusted address.
-func (a *api) download(ctx context.Context, address string, max int64) ([]byte, error) {
-	ctx, cancel := context.WithTimeout(ctx, fileTimeout)
-	defer cancel()
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, address, nil)
-	if err != nil {
-		return nil, a.clean(err)
-	}
-	req.Header.Set("Authorization", "Bearer "+a.token)
-	req.Header.Set("User-Agent", userAgent)
-	still := *a.http
-	still.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
-	resp, err := still.Do(req)
-	if err != nil {
-		return nil, a.clean(err)
-	}
-	defer resp.Body.Close()
-	if resp.StatusCode != http.StatusOK {
-		return nil, notServed(resp.StatusCode)
-	}
-	data, err := io.ReadAll(io.LimitReader(resp.Body, max+1))
-	if err != nil {
-		return nil, a.clean(err)
-	}
-	if int64(len(data)) > max {
-		return nil, tooLarge(max)
-	}
-	return data, nil
-}
-
-// notServed says what it means that a file's address answered with code.
-func notServed(code int) error {
-	err := fmt.Errorf("the file's host answered %d", code)
-	switch {
-	case code == http.StatusNotFound, code == http.StatusGone:
-		return errExpired
-	case code >= 500, code == http.StatusTooManyRequests, code == http.StatusUnauthorized:
+// notServed says what it means that a file's address did not answer with the file.
+func notServed(err error) error {
+	var unserved *graph.Unserved
+	if !errors.As(err, &unserved) {
 		return err
 	}
-	return &core.Permanent{Err: err}
-}
-
-// matches reports whether data has the digest, in Base64 or hex; "" fits all.
-func matches(data []byte, digest string) bool {
-	if digest == "" {
-		return true
+	switch unserved.Code {
+	case http.StatusNotFound, http.StatusGone:
+		return errExpired
+	case http.StatusUnauthorized:
+		return unserved // the token may be changed
 	}
-	want, err := hex.DecodeString(digest)
-	if err != nil || len(want) != sha256.Size {
-		want, err = base64.StdEncoding.DecodeString(digest)
-	}
-	got := sha256.Sum256(data)
-	return err == nil && subtle.ConstantTimeCompare(got[:], want) == 1
+	return err
 }

@@ -130,7 +130,7 @@ func TestTokenGoesToTrustedHostsOnly(t *testing.T) {
 		"https://evil.example/lookaside.fbsbx.com": false, "https://xfbcdn.net/1": false, "https://user@lookaside.fbsbx.com/1": false,
 		"file:///etc/passwd": false, "": false, "://": false,
 	} {
-		if got := a.trusts(address) == nil; got != want {
+		if got := a.Trusts(address) == nil; got != want {
 			t.Errorf("%q: %v, want %v", address, got, want)
 		}
 	}
@@ -148,7 +148,7 @@ func TestTokenFollowsNoRedirect(t *testing.T) {
 	tr := &http.Transport{}
 	defer tr.CloseIdleConnections()
 	a := newAPI(Options{APIURL: trusted.URL, APIVersion: "v23.0", AccessToken: "t", HTTP: &http.Client{Transport: tr}})
-	if _, err := a.download(t.Context(), trusted.URL+"/file", 10); classOfError(err, nil) != "permanent" {
+	if _, err := a.Download(t.Context(), trusted.URL+"/file", 10); classOfError(err, nil) != "permanent" {
 		t.Errorf("%v", err)
 	}
 }

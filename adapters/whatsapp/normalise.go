@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/everthread/everthread/adapters/whatsapp/graph"
 	"github.com/everthread/everthread/core"
 )
 
@@ -86,9 +87,9 @@ func (r *reader) value(raw json.RawMessage) {
 }
 
 // note keeps errors for the state of the account.
-func (r *reader) note(errs []graphError) {
+func (r *reader) note(errs []graph.Described) {
 	for _, e := range errs {
-		r.errs = append(r.errs, &apiError{Code: e.Code, Subcode: e.Subcode, Text: clean(e.text())})
+		r.errs = append(r.errs, &apiError{Code: e.Code, Subcode: e.Subcode, Text: clean(e.Text())})
 	}
 }
 
@@ -318,11 +319,11 @@ func outcome(s status) *core.Status {
 
 // fate says what a failed message means. What only the owner can mend is held,
 // so that nothing is lost.
-func fate(errs []graphError) (core.DeliveryState, string) {
+func fate(errs []graph.Described) (core.DeliveryState, string) {
 	if len(errs) == 0 {
 		return core.DeliveryFailed, "whatsapp did not deliver it and does not say why"
 	}
-	e := &apiError{Code: errs[0].Code, Subcode: errs[0].Subcode, Text: clean(errs[0].text())}
+	e := &apiError{Code: errs[0].Code, Subcode: errs[0].Subcode, Text: clean(errs[0].Text())}
 	words := strings.TrimPrefix(explain(e).Error(), "send to ")
 	switch classOf(e) {
 	case away, trouble:

@@ -5,6 +5,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/everthread/everthread/adapters/whatsapp/graph"
 )
 
 // envelope is the body of a webhook (CHANNELS B.4).
@@ -29,7 +31,7 @@ type value struct {
 	Contacts []contact         `json:"contacts"`
 	Messages []json.RawMessage `json:"messages"`
 	Statuses []json.RawMessage `json:"statuses"`
-	Errors   []graphError      `json:"errors"`
+	Errors   []graph.Described `json:"errors"`
 }
 
 type contact struct {
@@ -65,7 +67,7 @@ type message struct {
 		SourceURL string `json:"source_url"`
 		Headline  string `json:"headline"`
 	} `json:"referral"`
-	Errors []graphError `json:"errors"`
+	Errors []graph.Described `json:"errors"`
 
 	Text        *struct{ Body string } `json:"text"`
 	Image       *media                 `json:"image"`
@@ -151,14 +153,14 @@ type system struct {
 
 // status is what became of a message of ours.
 type status struct {
-	ID              string       `json:"id"`
-	Status          string       `json:"status"`
-	Timestamp       seconds      `json:"timestamp"`
-	RecipientID     string       `json:"recipient_id"`
-	RecipientUserID string       `json:"recipient_user_id"`
-	RecipientType   string       `json:"recipient_type"`
-	Callback        string       `json:"biz_opaque_callback_data"`
-	Errors          []graphError `json:"errors"`
+	ID              string            `json:"id"`
+	Status          string            `json:"status"`
+	Timestamp       seconds           `json:"timestamp"`
+	RecipientID     string            `json:"recipient_id"`
+	RecipientUserID string            `json:"recipient_user_id"`
+	RecipientType   string            `json:"recipient_type"`
+	Callback        string            `json:"biz_opaque_callback_data"`
+	Errors          []graph.Described `json:"errors"`
 }
 
 // seconds is a Unix time that comes as a string; a number is taken too, and

@@ -8,6 +8,7 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"github.com/everthread/everthread/adapters/whatsapp/graph"
 	"github.com/everthread/everthread/core"
 )
 
@@ -172,7 +173,7 @@ func (c *Channel) deliver(ctx context.Context, to core.Address, m *outgoing) (co
 
 // send makes the request and returns the wamid.
 func (c *Channel) send(ctx context.Context, m *outgoing) (string, error) {
-	req, err := post("send", c.opts.PhoneNumberID+"/messages", sendTimeout, m)
+	req, err := graph.Post("send", c.opts.PhoneNumberID+"/messages", sendTimeout, m)
 	if err != nil {
 		return "", err
 	}
@@ -181,7 +182,7 @@ func (c *Channel) send(ctx context.Context, m *outgoing) (string, error) {
 			ID string `json:"id"`
 		} `json:"messages"`
 	}
-	if err := c.api.do(ctx, req, &sent); err != nil {
+	if _, err := c.api.Do(ctx, req, &sent); err != nil {
 		return "", err
 	}
 	if len(sent.Messages) == 0 || sent.Messages[0].ID == "" {
@@ -207,12 +208,13 @@ func (c *Channel) Typing(ctx context.Context, _ core.Address, event string) erro
 	if !strings.HasPrefix(event, "wamid.") {
 		return nil
 	}
-	req, err := post("show typing", c.opts.PhoneNumberID+"/messages", callTimeout, map[string]any{
+	req, err := graph.Post("show typing", c.opts.PhoneNumberID+"/messages", callTimeout, map[string]any{
 		"messaging_product": "whatsapp", "status": "read", "message_id": event,
 		"typing_indicator": map[string]string{"type": "text"},
 	})
 	if err != nil {
 		return err
 	}
-	return c.api.do(ctx, req, nil)
+	_, err = c.api.Do(ctx, req, nil)
+	return err
 }

@@ -75,10 +75,10 @@ type numberInfo struct {
 func (c *Channel) number(ctx context.Context) (numberInfo, time.Time, error) {
 	var n numberInfo
 	fields := url.Values{"fields": {"display_phone_number,verified_name,quality_rating"}}
-	header, err := c.api.answer(ctx, call{
-		op: "look up the number", method: http.MethodGet, path: c.opts.PhoneNumberID + "?" + fields.Encode(), timeout: callTimeout,
+	answer, err := c.api.Do(ctx, call{
+		Op: "look up the number", Method: http.MethodGet, Path: c.opts.PhoneNumberID + "?" + fields.Encode(), Timeout: callTimeout,
 	}, &n)
-	clock, _ := http.ParseTime(header.Get("Date"))
+	clock, _ := http.ParseTime(answer.Header.Get("Date"))
 	var refused *apiError
 	if errors.As(err, &refused) && classOf(refused) == trouble {
 		return n, clock, fmt.Errorf("whatsapp: %s: %w", advice(refused), err)
@@ -106,7 +106,7 @@ type tokenInfo struct {
 func (c *Channel) token(ctx context.Context) (tokenInfo, error) {
 	var t tokenInfo
 	q := url.Values{"input_token": {c.opts.AccessToken}}
-	err := c.api.do(ctx, call{op: "look up the token", method: http.MethodGet, path: "debug_token?" + q.Encode(), timeout: callTimeout}, &t)
+	_, err := c.api.Do(ctx, call{Op: "look up the token", Method: http.MethodGet, Path: "debug_token?" + q.Encode(), Timeout: callTimeout}, &t)
 	return t, err
 }
 
@@ -147,7 +147,7 @@ type list struct {
 // owns reports whether the business account has our number.
 func (c *Channel) owns(ctx context.Context, account string) (bool, error) {
 	var numbers list
-	err := c.api.do(ctx, call{op: "list numbers", method: http.MethodGet, path: url.PathEscape(account) + "/phone_numbers?fields=id&limit=100", timeout: callTimeout}, &numbers)
+	_, err := c.api.Do(ctx, call{Op: "list numbers", Method: http.MethodGet, Path: url.PathEscape(account) + "/phone_numbers?fields=id&limit=100", Timeout: callTimeout}, &numbers)
 	for _, n := range numbers.Data {
 		if n.ID == c.opts.PhoneNumberID {
 			return true, nil
@@ -158,7 +158,7 @@ func (c *Channel) owns(ctx context.Context, account string) (bool, error) {
 
 func (c *Channel) subscribedTo(ctx context.Context, account string) error {
 	var apps list
-	err := c.api.do(ctx, call{op: "list subscribed apps", method: http.MethodGet, path: url.PathEscape(account) + "/subscribed_apps", timeout: callTimeout}, &apps)
+	_, err := c.api.Do(ctx, call{Op: "list subscribed apps", Method: http.MethodGet, Path: url.PathEscape(account) + "/subscribed_apps", Timeout: callTimeout}, &apps)
 	if err == nil && len(apps.Data) == 0 {
 		return fmt.Errorf("whatsapp: no app gets the webhooks of the business account %s, so no message arrives: subscribe the app in the WhatsApp Manager, or POST /%s/subscribed_apps", account, account)
 	}

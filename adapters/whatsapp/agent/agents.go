@@ -12,7 +12,9 @@ import (
 
 	"go.uber.org/zap"
 
+	"github.com/everthread/everthread/adapters/whatsapp/graph"
 	"github.com/everthread/everthread/core"
+	"github.com/everthread/everthread/core/channel"
 )
 
 // agent is one key in use.
@@ -20,7 +22,7 @@ type agent struct {
 	c       *Channel
 	key     Key
 	account string
-	api     *api
+	api     *graph.API
 	limits  limits
 	sending chan struct{} // held by whoever sends: one at a time (CHANNELS B2.4)
 	log     *zap.Logger
@@ -244,7 +246,7 @@ func (a *agent) keepPolling(ctx context.Context, r core.Receiver) {
 		if err != nil && ctx.Err() == nil && !stopped {
 			a.log.Debug("lease of personal agent", zap.Error(err))
 		}
-		if !stopped && pause(ctx, a.c.pace.lease) != nil {
+		if !stopped && channel.Pause(ctx, a.c.pace.lease) != nil {
 			return
 		}
 	}

@@ -4,6 +4,8 @@ import (
 	"context"
 	"sync"
 	"time"
+
+	"github.com/everthread/everthread/core/channel"
 )
 
 // limits are the rolling limits of one key, one for each kind of call (CHANNELS
@@ -56,20 +58,8 @@ func (l *limit) wait(ctx context.Context, now func() time.Time) error {
 		if d <= 0 {
 			return ctx.Err()
 		}
-		if err := pause(ctx, d); err != nil {
+		if err := channel.Pause(ctx, d); err != nil {
 			return err
 		}
-	}
-}
-
-// pause waits for d, or until ctx ends, with its error.
-func pause(ctx context.Context, d time.Duration) error {
-	t := time.NewTimer(d)
-	defer t.Stop()
-	select {
-	case <-ctx.Done():
-		return ctx.Err()
-	case <-t.C:
-		return nil
 	}
 }

@@ -1,28 +1,19 @@
 package agent
 
 import (
-	"bytes"
 	"context"
-	"crypto/sha256"
-	"crypto/subtle"
-	"encoding/base64"
-	"encoding/hex"
 	"errors"
 	"fmt"
-	"io"
 	"mime"
-	"mime/multipart"
 	"net/http"
-	"net/textproto"
 	"net/url"
 	"strings"
-	"time"
 
+	"github.com/everthread/everthread/adapters/whatsapp/graph"
 	"github.com/everthread/everthread/core"
 )
 
 const (
-	fileTimeout = 2 * time.Minute
 	// maxIncoming bounds a file that the caller sets no limit for, in bytes.
 	maxIncoming = 64 << 20
 	maxImage    = 5e6
@@ -103,18 +94,7 @@ func (a *agent) upload(ctx context.Context, name, mediaType string, data []byte)
 	if wait := a.limits.uploads.take(a.c.now()); wait > 0 {
 		return "", &core.RetryAfter{After: wait, Err: errors.New("a personal agent may upload twelve files a minute")}
 	}
-	body, kind, err := multipartFile(name, mediaType, data)
-	if err != nil {
-		return "", &netError{Op: "upload", Err: err}
-	}
-	var stored struct {
-		ID string `json:"id"`
-	}
-	_, err = a.api.do(ctx, call{op: "upload", method: http.MethodPost, path: "media", kind: kind, body: body, timeout: fileTimeout}, &stored)
-	if err == nil && stored.ID == "" {
-		err = &netError{Op: "upload", Err: errors.New("the answer has no id")}
-	}
-	return stored.ID, err
+	return a.api.Upload(ctx, "media", name, mediaType, data)
 }
 
 // notUploaded classifies an error of an upload. It may be repeated harmlessly,
@@ -126,38 +106,6 @@ func (a *agent) notUploaded(ctx context.Context, err error) error {
 		return unknown.Err
 	}
 	return err
-}
-
-// multipartFile returns the body of an upload and its content type. The name
-// that is shown goes with the message; a form can carry ASCII without quotes.
-func multipartFile(name, mediaType string, data []byte) ([]byte, string, error) {
-	name = strings.Map(func(r rune) rune {
-		if r < ' ' || r > '~' || strings.ContainsRune(`"\/`, r) {
-			return '_'
-		}
-		return r
-	}, name)
-	if name == "" || len(name) > 200 {
-		name = "file"
-	}
-	var b bytes.Buffer
-	w := multipart.NewWriter(&b)
-	header := textproto.MIMEHeader{}
-	header.Set("Content-Disposition", mime.FormatMediaType("form-data", map[string]string{"name": "file", "filename": name}))
-	header.Set("Content-Type", mediaType)
-	err := errors.Join(w.WriteField("messaging_product", "whatsapp"), w.WriteField("type", mediaType))
-	if err != nil {
-		return nil, "", fmt.Errorf("write form: %w", err)
-	}
-	part, err := w.CreatePart(header)
-	if err != nil {
-		return nil, "", fmt.Errorf("write form: %w", err)
-	}
-	_, err = part.Write(data)
-	if err = errors.Join(err, w.Close()); err != nil {
-		return nil, "", fmt.Errorf("write form: %w", err)
-	}
-	return b.Bytes(), w.FormDataContentType(), nil
 }
 
 // fileInfo is what the service knows of a file.
@@ -186,7 +134,7 @@ func (c *Channel) Fetch(ctx context.Context, ref string, max int64) ([]byte, str
 	if err != nil {
 		return nil, "", fmt.Errorf("fetch file of personal agent: %w", err)
 	}
-	if !matches(data, digest) || !matches(data, info.SHA256) {
+	if !graph.Matches(data, digest) || !graph.Matches(data, info.SHA256) {
 		return nil, "", &core.Permanent{Err: errors.New("fetch file of personal agent: what came is not the file that was sent")}
 	}
 	return data, info.MIME, nil
@@ -198,7 +146,7 @@ func (a *agent) fetch(ctx context.Context, id string, max int64) ([]byte, fileIn
 	if err := a.limits.lookups.wait(ctx, a.c.now); err != nil {
 		return nil, info, err
 	}
-	_, err := a.api.do(ctx, call{op: "look up", method: http.MethodGet, path: "media/" + url.PathEscape(id), timeout: callTimeout}, &info)
+	_, err := a.api.Do(ctx, call{Op: "look up", Method: http.MethodGet, Path: "media/" + url.PathEscape(id), Timeout: callTimeout}, &info)
 	var refused *apiError
 	if errors.As(err, &refused) && refused.HTTP >= 400 && refused.HTTP < 500 && refused.HTTP != http.StatusTooManyRequests {
 		return nil, info, &core.Permanent{Err: err}
@@ -207,77 +155,11 @@ func (a *agent) fetch(ctx context.Context, id string, max int64) ([]byte, fileIn
 		return nil, info, err
 	}
 	if info.Size > max {
-		return nil, info, tooLarge(max)
+		return nil, info, graph.TooLarge(max)
 	}
-	if err := a.api.trusts(info.URL); err != nil {
+	if err := a.api.Trusts(info.URL); err != nil {
 		return nil, info, err
 	}
-	data, err := a.api.download(ctx, info.URL, max)
+	data, err := a.api.Download(ctx, info.URL, max)
 	return data, info, err
-}
-
-func tooLarge(max int64) error {
-	return &core.Permanent{Err: fmt.Errorf("the file is larger than %d bytes", max)}
-}
-
-// trusts reports whether the key may go to address: Meta's media host over https,
-// and the host of the API itself.
-func (a *api) trusts(address string) error {
-	u, err := url.Parse(address)
-	if err != nil || u.User != nil {
-		return &core.Permanent{Err: errors.New("the service gave no proper address for the file")}
-	}
-	ours := strings.EqualFold(u.Host, "lookaside.fbsbx.com") && u.Scheme == "https"
-	if ours || u.Host == a.host && strings.HasPrefix(a.root, u.Scheme+"://") {
-		return nil
-	}
-	return &core.Permanent{Err: errors.New("the file is on a host that is not Meta's")}
-}
-
-// download gets a file from a trusted address.
-func (a *api) download(ctx context.Context, address string, max int64) ([]byte, error) {
-	ctx, cancel := context.WithTimeout(ctx, fileTimeout)
-	defer cancel()
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, address, nil)
-	if err != nil {
-		return nil, a.clean(err)
-	}
-	req.Header.Set("Authorization", "Bearer "+a.key)
-	req.Header.Set("User-Agent", userAgent)
-	still := *a.http
-	still.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
-	resp, err := still.Do(req)
-	if err != nil {
-		return nil, a.clean(err)
-	}
-	defer resp.Body.Close()
-	if code := resp.StatusCode; code != http.StatusOK {
-		err := fmt.Errorf("the file's host answered %d", code)
-		if code >= 500 || code == http.StatusTooManyRequests {
-			return nil, err
-		}
-		return nil, &core.Permanent{Err: err}
-	}
-	data, err := io.ReadAll(io.LimitReader(resp.Body, max+1))
-	if err != nil {
-		return nil, a.clean(err)
-	}
-	if int64(len(data)) > max {
-		return nil, tooLarge(max)
-	}
-	return data, nil
-}
-
-// matches reports whether data has the digest, in Base64 as messages have it or in
-// hex as look-ups do; "" fits all.
-func matches(data []byte, digest string) bool {
-	if digest == "" {
-		return true
-	}
-	want, err := hex.DecodeString(digest)
-	if err != nil || len(want) != sha256.Size {
-		want, err = base64.StdEncoding.DecodeString(digest)
-	}
-	got := sha256.Sum256(data)
-	return err == nil && subtle.ConstantTimeCompare(got[:], want) == 1
 }

@@ -11,6 +11,7 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/everthread/everthread/core"
+	"github.com/everthread/everthread/core/channel"
 )
 
 // What the Keeper of an account holds.
@@ -86,14 +87,14 @@ func (a *agent) place(ctx context.Context, k core.Keeper) (place, error) {
 func (a *agent) step(ctx context.Context, r core.Receiver, k core.Keeper, at *place) error {
 	var raw rawUpdates
 	c := call{
-		op: "poll", method: http.MethodGet, timeout: a.c.pace.longPoll + 15*time.Second,
-		path: fmt.Sprintf("updates?offset=%d&limit=%d&timeout=%d", at.cursor, pollLimit, int(a.c.pace.longPoll.Seconds())),
+		Op: "poll", Method: http.MethodGet, Timeout: a.c.pace.longPoll + 15*time.Second,
+		Path: fmt.Sprintf("updates?offset=%d&limit=%d&timeout=%d", at.cursor, pollLimit, int(a.c.pace.longPoll.Seconds())),
 	}
-	status, err := a.api.do(ctx, c, &raw)
+	answer, err := a.api.Do(ctx, c, &raw)
 	switch {
 	case err != nil:
 		return useless(err)
-	case status == http.StatusNoContent:
+	case answer.Status == http.StatusNoContent:
 		return nil
 	}
 	got := Normalise(a.key, raw, a.c.now())
@@ -187,14 +188,14 @@ func (a *agent) rest(ctx context.Context, w *waits, err error) error {
 		d = w.pace.standDown
 		w.conflict(a.c.now())
 		if len(w.conflicts) < w.pace.conflicts {
-			return pause(ctx, d)
+			return channel.Pause(ctx, d)
 		}
 		err = fmt.Errorf("another program receives with the key of this personal agent: end it, or make a new key: %w", err)
 	case isRefusal && refused.HTTP == http.StatusTooManyRequests:
 		d = max(d, refused.Wait, w.pace.busyPause)
 	}
 	a.report(err)
-	return pause(ctx, d)
+	return channel.Pause(ctx, d)
 }
 
 // conflict counts that another poller took over.

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/everthread/everthread/adapters/whatsapp/graph"
 	"github.com/everthread/everthread/core"
 	"github.com/everthread/everthread/core/markup"
 )
@@ -126,7 +127,7 @@ func (a *agent) post(ctx context.Context, m *outgoing) (string, error) {
 	if wait := a.limits.messages.take(a.c.now()); wait > 0 {
 		return "", &core.RetryAfter{After: wait, Account: true, Err: errors.New("a personal agent may send twelve messages a minute")}
 	}
-	req, err := jsonCall("send", "messages", sendTimeout, m)
+	req, err := graph.Post("send", "messages", sendTimeout, m)
 	if err != nil {
 		return "", err
 	}
@@ -135,7 +136,7 @@ func (a *agent) post(ctx context.Context, m *outgoing) (string, error) {
 			ID string `json:"id"`
 		} `json:"messages"`
 	}
-	if _, err := a.api.do(ctx, req, &sent); err != nil {
+	if _, err := a.api.Do(ctx, req, &sent); err != nil {
 		return "", err
 	}
 	if len(sent.Messages) == 0 || sent.Messages[0].ID == "" {
@@ -186,11 +187,11 @@ func (a *agent) setStatus(ctx context.Context, wamid string, typing bool) error 
 	if typing {
 		body["typing_indicator"] = map[string]string{"type": "text"}
 	}
-	req, err := jsonCall("mark as read", "statuses", callTimeout, body)
+	req, err := graph.Post("mark as read", "statuses", callTimeout, body)
 	if err != nil {
 		return err
 	}
-	_, err = a.api.do(ctx, req, nil)
+	_, err = a.api.Do(ctx, req, nil)
 	return err
 }
 

@@ -154,7 +154,7 @@ func TestKeyFollowsNoRedirect(t *testing.T) {
 	tr := &http.Transport{}
 	defer tr.CloseIdleConnections()
 	a := newAPI(Options{APIURL: trusted.URL, HTTP: &http.Client{Transport: tr}}, "k")
-	if _, err := a.download(t.Context(), trusted.URL+"/file", 10); classOf(err) != "permanent" {
+	if _, err := a.Download(t.Context(), trusted.URL+"/file", 10); classOf(err) != "permanent" {
 		t.Errorf("%v", err)
 	}
 }
@@ -274,7 +274,7 @@ func TestKeyGoesToTrustedHostsOnly(t *testing.T) {
 		"http://api.whatsapp.com/x": false, "http://lookaside.fbsbx.com/1": false, "https://evil.example/": false,
 		"https://lookaside.fbsbx.com.evil.example/": false, "https://a@lookaside.fbsbx.com/": false, "": false,
 	} {
-		if got := a.trusts(address) == nil; got != want {
+		if got := a.Trusts(address) == nil; got != want {
 			t.Errorf("%q: %v, want %v", address, got, want)
 		}
 	}

@@ -1,18 +1,13 @@
 package whatsapp
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
 	"mime"
-	"mime/multipart"
-	"net/http"
-	"net/textproto"
 	"strings"
 
 	"github.com/everthread/everthread/core"
-	"github.com/everthread/everthread/core/markup"
 )
 
 const maxCaption = 1024 // UTF-16 units
@@ -39,7 +34,7 @@ func (c *Channel) attach(ctx context.Context, m *outgoing, to core.Address, p co
 		}
 		b.Caption = caption
 	}
-	id, err := c.upload(ctx, p.Attachment.Name, mediaType, p.Data)
+	id, err := c.api.Upload(ctx, c.opts.PhoneNumberID+"/media", p.Attachment.Name, mediaType, p.Data)
 	if err != nil {
 		return c.notUploaded(err, to)
 	}
@@ -99,63 +94,6 @@ func documentType(base string) string {
 		return base
 	}
 	return "application/octet-stream"
-}
-
-// upload stores a file with the service and returns its id, which is good for
-// 30 days.
-func (c *Channel) upload(ctx context.Context, name, mediaType string, data []byte) (string, error) {
-	body, kind, err := multipartFile(name, mediaType, data)
-	if err != nil {
-		return "", &netError{Op: "upload", Err: err}
-	}
-	var stored struct {
-		ID string `json:"id"`
-	}
-	err = c.api.do(ctx, call{
-		op: "upload", method: http.MethodPost, path: c.opts.PhoneNumberID + "/media",
-		kind: kind, body: body, timeout: fileTimeout,
-	}, &stored)
-	if err == nil && stored.ID == "" {
-		err = &netError{Op: "upload", Err: errors.New("the answer has no id")}
-	}
-	return stored.ID, err
-}
-
-// multipartFile returns the body of an upload and its content type.
-func multipartFile(name, mediaType string, data []byte) ([]byte, string, error) {
-	var b bytes.Buffer
-	w := multipart.NewWriter(&b)
-	header := textproto.MIMEHeader{}
-	header.Set("Content-Disposition", mime.FormatMediaType("form-data", map[string]string{"name": "file", "filename": fileName(name)}))
-	header.Set("Content-Type", mediaType)
-	err := errors.Join(w.WriteField("messaging_product", "whatsapp"), w.WriteField("type", mediaType))
-	if err != nil {
-		return nil, "", fmt.Errorf("write form: %w", err)
-	}
-	part, err := w.CreatePart(header)
-	if err != nil {
-		return nil, "", fmt.Errorf("write form: %w", err)
-	}
-	_, err = part.Write(data)
-	if err = errors.Join(err, w.Close()); err != nil {
-		return nil, "", fmt.Errorf("write form: %w", err)
-	}
-	return b.Bytes(), w.FormDataContentType(), nil
-}
-
-// fileName returns a name that a form can carry: ASCII without quotes. The name
-// that is shown goes with the message.
-func fileName(name string) string {
-	name = strings.Map(func(r rune) rune {
-		if r < ' ' || r > '~' || strings.ContainsRune(`"\/`, r) {
-			return '_'
-		}
-		return r
-	}, name)
-	if name == "" || markup.UTF16Len(name) > 200 {
-		return "file"
-	}
-	return name
 }
 
 // notUploaded classifies an error of an upload. It may be repeated harmlessly,

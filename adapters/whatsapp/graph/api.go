@@ -1,0 +1,200 @@
+// Package graph is what Meta's two interfaces to WhatsApp have in common: requests and
+// their errors, and files.
+package graph
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"strconv"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	"github.com/everthread/everthread/core/channel"
+)
+
+// userAgent is set since requests without one were refused (CHANNELS B.7).
+const userAgent = "everthread/1.0.0" // name/number, as the API description wants it
+
+// API makes requests with one token (CHANNELS B, B2.1). Its errors are *Error or
+// *NetError and never hold the token.
+type API struct {
+	Root  string // below which paths are
+	Host  string // of Root
+	Token string
+	HTTP  *http.Client
+	Max   int64 // bytes that are read of an answer
+	// CDN is true where files come from Meta's content network as well.
+	CDN bool
+}
+
+// New returns the API at root, a URL that was checked.
+func New(root, token string, client *http.Client, most int64) *API {
+	u, _ := url.Parse(root) // checked before
+	return &API{Root: root, Host: u.Host, Token: token, HTTP: client, Max: most}
+}
+
+// Error is the service's own refusal of a request, or of a message later.
+type Error struct {
+	Op      string
+	HTTP    int // 0: it came with a webhook
+	Code    int // 0: none was given
+	Subcode int
+	Text    string
+	Trace   string
+	Wait    time.Duration
+}
+
+func (e *Error) Error() string {
+	what := e.Text
+	if e.Op != "" {
+		what = e.Op + ": " + what
+	}
+	switch {
+	case e.HTTP == 0:
+		return fmt.Sprintf("%s (WhatsApp error %d)", what, e.Code)
+	case e.Code == 0:
+		return fmt.Sprintf("%s (HTTP %d)", what, e.HTTP)
+	}
+	return fmt.Sprintf("%s (HTTP %d, WhatsApp error %d)", what, e.HTTP, e.Code)
+}
+
+// NetError is a request without an answer. Left reports whether it may have reached the
+// service.
+type NetError struct {
+	Op   string
+	Left bool
+	Err  error
+}
+
+func (e *NetError) Error() string { return e.Op + ": " + e.Err.Error() }
+
+// Unwrap returns the cause.
+func (e *NetError) Unwrap() error { return e.Err }
+
+// Call is one request.
+type Call struct {
+	Op      string // what it is for, in errors
+	Method  string
+	Path    string // below the root
+	Kind    string // content type of Body
+	Body    []byte
+	Timeout time.Duration
+}
+
+// Post returns a call with v as its JSON body.
+func Post(op, path string, timeout time.Duration, v any) (Call, error) {
+	body, err := json.Marshal(v)
+	if err != nil {
+		return Call{}, &NetError{Op: op, Err: err}
+	}
+	return Call{Op: op, Method: http.MethodPost, Path: path, Kind: "application/json", Body: body, Timeout: timeout}, nil
+}
+
+// Answer is what came with the body.
+type Answer struct {
+	Status int
+	Header http.Header
+}
+
+// Do makes a call and decodes the answer into result, if that is not nil and there is
+// one.
+func (a *API) Do(ctx context.Context, c Call, result any) (Answer, error) {
+	ctx, cancel := context.WithTimeout(ctx, c.Timeout)
+	defer cancel()
+	var left atomic.Bool
+	req, err := a.request(channel.Watch(ctx, &left), c.Method, a.Root+"/"+c.Path, bytes.NewReader(c.Body))
+	if err != nil {
+		return Answer{}, &NetError{Op: c.Op, Err: err}
+	}
+	if c.Kind != "" {
+		req.Header.Set("Content-Type", c.Kind)
+	}
+	resp, err := a.HTTP.Do(req)
+	if err != nil {
+		return Answer{}, &NetError{Op: c.Op, Left: left.Load(), Err: a.Clean(err)}
+	}
+	defer resp.Body.Close()
+	raw, err := io.ReadAll(io.LimitReader(resp.Body, a.Max))
+	if err != nil {
+		return Answer{}, &NetError{Op: c.Op, Left: true, Err: a.Clean(err)}
+	}
+	return Answer{resp.StatusCode, resp.Header}, decode(c.Op, resp, raw, result)
+}
+
+// request is a request with the token.
+func (a *API) request(ctx context.Context, method, address string, body io.Reader) (*http.Request, error) {
+	req, err := http.NewRequestWithContext(ctx, method, address, body)
+	if err != nil {
+		return nil, a.Clean(err)
+	}
+	req.Header.Set("Authorization", "Bearer "+a.Token)
+	req.Header.Set("User-Agent", userAgent)
+	return req, nil
+}
+
+// Described is the service's description of an error (CHANNELS B.10, B2.7).
+type Described struct {
+	Message string `json:"message"`
+	Title   string `json:"title"`
+	Code    int    `json:"code"`
+	Subcode int    `json:"error_subcode"`
+	Data    struct {
+		Details string `json:"details"`
+	} `json:"error_data"`
+	Trace string `json:"fbtrace_id"`
+}
+
+// Text is the most telling of what the service says, in one line.
+func (d Described) Text() string {
+	for _, s := range []string{d.Data.Details, d.Message, d.Title} {
+		if s = strings.Join(strings.Fields(s), " "); s != "" {
+			return s
+		}
+	}
+	return "no reason given"
+}
+
+func decode(op string, resp *http.Response, raw []byte, result any) error {
+	if resp.StatusCode < 200 || resp.StatusCode > 299 {
+		return refusal(op, resp, raw)
+	}
+	if result == nil || resp.StatusCode == http.StatusNoContent {
+		return nil
+	}
+	if err := json.Unmarshal(raw, result); err != nil {
+		return &NetError{Op: op, Left: true, Err: errors.New("the answer is not what was expected")}
+	}
+	return nil
+}
+
+func refusal(op string, resp *http.Response, raw []byte) error {
+	e := &Error{Op: op, HTTP: resp.StatusCode, Text: http.StatusText(resp.StatusCode)}
+	var body struct {
+		Error *Described `json:"error"`
+	}
+	if json.Unmarshal(raw, &body) == nil && body.Error != nil {
+		e.Code, e.Subcode, e.Text, e.Trace = body.Error.Code, body.Error.Subcode, body.Error.Text(), body.Error.Trace
+	}
+	seconds, _ := strconv.Atoi(resp.Header.Get("Retry-After"))
+	e.Wait = time.Duration(max(0, seconds)) * time.Second
+	return e
+}
+
+// Clean takes the URL and the token out of an error of net/http.
+func (a *API) Clean(err error) error {
+	var u *url.Error
+	if errors.As(err, &u) {
+		err = u.Err
+	}
+	if strings.Contains(err.Error(), a.Token) {
+		return errors.New(strings.ReplaceAll(err.Error(), a.Token, "***"))
+	}
+	return err
+}

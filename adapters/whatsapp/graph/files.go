@@ -1,0 +1,157 @@
+package graph
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"crypto/subtle"
+	"encoding/base64"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"mime"
+	"mime/multipart"
+	"net/http"
+	"net/textproto"
+	"net/url"
+	"strings"
+	"time"
+
+	"github.com/everthread/everthread/core"
+)
+
+// FileTimeout bounds one transfer of a file.
+const FileTimeout = 2 * time.Minute
+
+// MediaHost is where Meta keeps files.
+const MediaHost = "lookaside.fbsbx.com"
+
+// Upload stores a file with the service and returns its id.
+func (a *API) Upload(ctx context.Context, path, name, mediaType string, data []byte) (string, error) {
+	body, kind, err := form(name, mediaType, data)
+	if err != nil {
+		return "", &NetError{Op: "upload", Err: err}
+	}
+	var stored struct {
+		ID string `json:"id"`
+	}
+	_, err = a.Do(ctx, Call{Op: "upload", Method: http.MethodPost, Path: path, Kind: kind, Body: body, Timeout: FileTimeout}, &stored)
+	if err == nil && stored.ID == "" {
+		err = &NetError{Op: "upload", Err: errors.New("the answer has no id")}
+	}
+	return stored.ID, err
+}
+
+// form returns the body of an upload and its content type.
+func form(name, mediaType string, data []byte) ([]byte, string, error) {
+	var b bytes.Buffer
+	w := multipart.NewWriter(&b)
+	header := textproto.MIMEHeader{}
+	header.Set("Content-Disposition", mime.FormatMediaType("form-data", map[string]string{"name": "file", "filename": fileName(name)}))
+	header.Set("Content-Type", mediaType)
+	err := errors.Join(w.WriteField("messaging_product", "whatsapp"), w.WriteField("type", mediaType))
+	if err != nil {
+		return nil, "", fmt.Errorf("write form: %w", err)
+	}
+	part, err := w.CreatePart(header)
+	if err != nil {
+		return nil, "", fmt.Errorf("write form: %w", err)
+	}
+	_, err = part.Write(data)
+	if err = errors.Join(err, w.Close()); err != nil {
+		return nil, "", fmt.Errorf("write form: %w", err)
+	}
+	return b.Bytes(), w.FormDataContentType(), nil
+}
+
+// fileName returns a name that a form can carry: ASCII without quotes. The name that is
+// shown goes with the message.
+func fileName(name string) string {
+	name = strings.Map(func(r rune) rune {
+		if r < ' ' || r > '~' || strings.ContainsRune(`"\/`, r) {
+			return '_'
+		}
+		return r
+	}, name)
+	if name == "" || len(name) > 200 {
+		return "file"
+	}
+	return name
+}
+
+// TooLarge is the error of a file of more than max bytes.
+func TooLarge(max int64) error {
+	return &core.Permanent{Err: fmt.Errorf("the file is larger than %d bytes", max)}
+}
+
+// Trusts reports whether the token may go to address: Meta's media hosts over https, and
+// the host of the API itself.
+func (a *API) Trusts(address string) error {
+	u, err := url.Parse(address)
+	if err != nil || u.User != nil {
+		return &core.Permanent{Err: errors.New("the service gave no proper address for the file")}
+	}
+	host := strings.ToLower(u.Hostname())
+	metas := host == MediaHost || a.CDN && strings.HasSuffix(host, ".fbcdn.net")
+	if u.Host == a.Host && strings.HasPrefix(a.Root, u.Scheme+"://") || metas && u.Scheme == "https" && u.Port() == "" {
+		return nil
+	}
+	return &core.Permanent{Err: errors.New("the file is on a host that is not Meta's")}
+}
+
+// Unserved means that the address of a file answered with a status of its own.
+type Unserved struct{ Code int }
+
+func (e *Unserved) Error() string { return fmt.Sprintf("the file's host answered %d", e.Code) }
+
+// unserved is an Unserved, for good unless the host is busy or broken.
+func unserved(code int) error {
+	err := &Unserved{code}
+	if code >= 500 || code == http.StatusTooManyRequests {
+		return err
+	}
+	return &core.Permanent{Err: err}
+}
+
+// Download gets a file from a trusted address, at most max bytes. It follows no
+// redirect.
+func (a *API) Download(ctx context.Context, address string, max int64) ([]byte, error) {
+	ctx, cancel := context.WithTimeout(ctx, FileTimeout)
+	defer cancel()
+	req, err := a.request(ctx, http.MethodGet, address, nil)
+	if err != nil {
+		return nil, err
+	}
+	still := *a.HTTP
+	still.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
+	resp, err := still.Do(req)
+	if err != nil {
+		return nil, a.Clean(err)
+	}
+	defer resp.Body.Close()
+	if resp.StatusCode != http.StatusOK {
+		return nil, unserved(resp.StatusCode)
+	}
+	data, err := io.ReadAll(io.LimitReader(resp.Body, max+1))
+	if err != nil {
+		return nil, a.Clean(err)
+	}
+	if int64(len(data)) > max {
+		return nil, TooLarge(max)
+	}
+	return data, nil
+}
+
+// Matches reports whether data has the digest, in Base64 or hex; "" fits all.
+func Matches(data []byte, digest string) bool {
+	if digest == "" {
+		return true
+	}
+	want, err := hex.DecodeString(digest)
+	if err != nil || len(want) != sha256.Size {
+		want, err = base64.StdEncoding.DecodeString(digest)
+	}
+	got := sha256.Sum256(data)
+	return err == nil && subtle.ConstantTimeCompare(got[:], want) == 1
+}
