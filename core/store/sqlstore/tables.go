@@ -110,7 +110,7 @@ func Tables() []Table {
 		owned(Table{Name: "segments", Export: "- the program says it", Key: "id", Forget: ForgetMade, Row: "id", Words: []string{"error"}, Refs: refs("thread_id", "threads"),
 			Plain: []string{"label", "zone", "state", "post"}, Merge: MergeSwitched}),
 		owned(Table{Name: "summaries", Export: "summaries.jsonl", Key: "segment_id", Forget: ForgetMade, Row: "segment_id", Words: []string{"body"}, Refs: refs("segment_id", "segments"),
-			Plain: []string{"label", "covers", "model", "usage", "ungrounded"}, Merge: MergeSwitched}),
+			Plain: []string{"label", "covers", "model", "usage"}, Merge: MergeSwitched}),
 		owned(Table{Name: "loops", Export: "loops.jsonl", Key: "id", Forget: ForgetMade, Row: "id", Words: []string{"body"}, Plain: []string{"state", "sources"}, Merge: MergeCopied}),
 		owned(Table{Name: "turns", Export: "- prompts are made of the rest", Key: "id", Forget: ForgetMade, Row: "id", Words: []string{"snapshot", "error"}, Refs: refs("thread_id", "threads"),
 			Loose: []string{"identity_id", "segment_id", "epoch_id"}, Plain: []string{"state", "inputs", "day"}, Merge: MergeCopied}),

@@ -125,7 +125,7 @@ func Check(t testing.TB, db *sql.DB) {
 	for _, table := range sqlstore.Tables() {
 		for _, column := range table.Plain {
 			if !slices.Contains([]string{"digest", "hash", "key", "config", "cron", "index_version"}, column) { // tests write them as they like
-				all["there are no words in "+table.Name+"."+column] = `SELECT ` + column + ` FROM ` + table.Name + ` WHERE ` + column + ` LIKE '% %'`
+				all["there are no words in "+table.Name+"."+column] = `SELECT ` + column + ` FROM ` + table.Name + ` WHERE CAST(` + column + ` AS text) LIKE '% %'`
 			}
 		}
 	}
