@@ -46,7 +46,7 @@ func body(m *message) (string, []core.Attachment) {
 // file describes the file that m carries, and returns nil if there is none.
 func file(m *message) (string, *core.Attachment) {
 	var kind string
-	var f *media
+	var f *graph.Media
 	switch {
 	case m.Image != nil:
 		kind, f = "photo", m.Image

@@ -23,7 +23,7 @@ const (
 
 // reference returns the Ref of a file: its id and, if known, its digest, which
 // Base64 writes without "#".
-func reference(f *media) string {
+func reference(f *graph.Media) string {
 	if f.SHA256 == "" {
 		return clean(f.ID)
 	}

@@ -2,9 +2,6 @@ package whatsapp
 
 import (
 	"encoding/json"
-	"strconv"
-	"strings"
-	"time"
 
 	"github.com/everthread/everthread/adapters/whatsapp/graph"
 )
@@ -45,12 +42,12 @@ type contact struct {
 
 // origin is what every message says of itself.
 type origin struct {
-	From       string  `json:"from"`
-	FromUserID string  `json:"from_user_id"`
-	ID         string  `json:"id"`
-	Timestamp  seconds `json:"timestamp"`
-	Type       string  `json:"type"`
-	GroupID    string  `json:"group_id"`
+	From       string        `json:"from"`
+	FromUserID string        `json:"from_user_id"`
+	ID         string        `json:"id"`
+	Timestamp  graph.Seconds `json:"timestamp"`
+	Type       string        `json:"type"`
+	GroupID    string        `json:"group_id"`
 }
 
 // message is a message of a person, with the objects of the types that are
@@ -70,11 +67,11 @@ type message struct {
 	Errors []graph.Described `json:"errors"`
 
 	Text        *struct{ Body string } `json:"text"`
-	Image       *media                 `json:"image"`
-	Video       *media                 `json:"video"`
-	Audio       *media                 `json:"audio"`
-	Document    *media                 `json:"document"`
-	Sticker     *media                 `json:"sticker"`
+	Image       *graph.Media           `json:"image"`
+	Video       *graph.Media           `json:"video"`
+	Audio       *graph.Media           `json:"audio"`
+	Document    *graph.Media           `json:"document"`
+	Sticker     *graph.Media           `json:"sticker"`
 	Location    *location              `json:"location"`
 	Contacts    []card                 `json:"contacts"`
 	Interactive *interactive           `json:"interactive"`
@@ -91,15 +88,6 @@ type message struct {
 	Revoke *struct {
 		OriginalMessageID string `json:"original_message_id"`
 	} `json:"revoke"`
-}
-
-type media struct {
-	ID       string `json:"id"`
-	MIME     string `json:"mime_type"`
-	SHA256   string `json:"sha256"` // Base64
-	Caption  string `json:"caption"`
-	Filename string `json:"filename"`
-	Voice    bool   `json:"voice"`
 }
 
 type location struct {
@@ -155,23 +143,10 @@ type system struct {
 type status struct {
 	ID              string            `json:"id"`
 	Status          string            `json:"status"`
-	Timestamp       seconds           `json:"timestamp"`
+	Timestamp       graph.Seconds     `json:"timestamp"`
 	RecipientID     string            `json:"recipient_id"`
 	RecipientUserID string            `json:"recipient_user_id"`
 	RecipientType   string            `json:"recipient_type"`
 	Callback        string            `json:"biz_opaque_callback_data"`
 	Errors          []graph.Described `json:"errors"`
-}
-
-// seconds is a Unix time that comes as a string; a number is taken too, and
-// anything else is the zero time.
-type seconds struct{ time.Time }
-
-// UnmarshalJSON never fails.
-func (s *seconds) UnmarshalJSON(raw []byte) error {
-	n, err := strconv.ParseInt(strings.Trim(string(raw), `"`), 10, 64)
-	if err == nil && n > 0 && n < 1<<36 {
-		s.Time = time.Unix(n, 0).UTC()
-	}
-	return nil
 }

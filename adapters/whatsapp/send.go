@@ -21,36 +21,14 @@ const (
 
 // outgoing is the body of POST /{phone_number_id}/messages (CHANNELS B.6).
 type outgoing struct {
-	Product       string           `json:"messaging_product"`
-	RecipientType string           `json:"recipient_type"`
-	To            string           `json:"to,omitempty"`
-	Recipient     string           `json:"recipient,omitempty"`
-	Context       *quoted          `json:"context,omitempty"`
-	Callback      string           `json:"biz_opaque_callback_data,omitempty"`
-	Type          string           `json:"type"`
-	Text          *textBody        `json:"text,omitempty"`
-	Image         *mediaBody       `json:"image,omitempty"`
-	Audio         *mediaBody       `json:"audio,omitempty"`
-	Video         *mediaBody       `json:"video,omitempty"`
-	Document      *mediaBody       `json:"document,omitempty"`
-	Template      *templateRef     `json:"template,omitempty"`
-	Interactive   *interactiveBody `json:"interactive,omitempty"`
-}
-
-type quoted struct {
-	MessageID string `json:"message_id"`
-}
-
-type textBody struct {
-	Body       string `json:"body"`
-	PreviewURL bool   `json:"preview_url"`
-}
-
-type mediaBody struct {
-	ID       string `json:"id"`
-	Caption  string `json:"caption,omitempty"`
-	Filename string `json:"filename,omitempty"`
-	Voice    bool   `json:"voice,omitempty"`
+	Product       string `json:"messaging_product"`
+	RecipientType string `json:"recipient_type"`
+	To            string `json:"to,omitempty"`
+	Recipient     string `json:"recipient,omitempty"`
+	Callback      string `json:"biz_opaque_callback_data,omitempty"`
+	graph.Content
+	Template    *templateRef     `json:"template,omitempty"`
+	Interactive *interactiveBody `json:"interactive,omitempty"`
 }
 
 // groupPrefix marks the External of a group.
@@ -73,9 +51,7 @@ func addressed(to core.Address, p core.Part) (*outgoing, error) {
 	if len(p.Key) <= maxCallback {
 		m.Callback = p.Key
 	}
-	if strings.HasPrefix(p.Reply, "wamid.") {
-		m.Context = &quoted{MessageID: p.Reply}
-	}
+	m.Reply(p.Reply)
 	return m, nil
 }
 
@@ -107,7 +83,7 @@ func (c *Channel) fill(ctx context.Context, m *outgoing, to core.Address, p core
 		m.Type, m.Interactive = "interactive", withButtons(body, p.Buttons)
 		return nil
 	}
-	m.Type, m.Text = "text", &textBody{Body: body}
+	m.Say(body)
 	return nil
 }
 

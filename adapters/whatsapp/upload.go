@@ -2,11 +2,11 @@ package whatsapp
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"mime"
 	"strings"
 
+	"github.com/everthread/everthread/adapters/whatsapp/graph"
 	"github.com/everthread/everthread/core"
 )
 
@@ -26,31 +26,15 @@ func (c *Channel) attach(ctx context.Context, m *outgoing, to core.Address, p co
 	if len(p.Data) == 0 || len(p.Data) > maxDocument {
 		return &core.Permanent{Err: fmt.Errorf("send to whatsapp: the file %s has %d bytes; between 1 and %d can be sent", p.Attachment.Name, len(p.Data), int(maxDocument))}
 	}
-	b := &mediaBody{}
-	if strings.TrimSpace(p.Text) != "" {
-		caption, err := Render(core.Part{Text: p.Text, Spans: p.Spans}, maxCaption)
-		if err != nil {
-			return err
-		}
-		b.Caption = caption
+	caption, err := graph.Caption("whatsapp", p, maxCaption)
+	if err != nil {
+		return err
 	}
 	id, err := c.api.Upload(ctx, c.opts.PhoneNumberID+"/media", p.Attachment.Name, mediaType, p.Data)
 	if err != nil {
-		return c.notUploaded(err, to)
+		return graph.Repeatable(c.classify(err, to))
 	}
-	b.ID, m.Type = id, kind
-	switch kind {
-	case "image":
-		m.Image = b
-	case "video":
-		m.Video = b
-	case "audio":
-		b.Voice = p.Attachment.Kind == "voice" && mediaType == "audio/ogg"
-		m.Audio = b
-	default:
-		b.Filename = p.Attachment.Name
-		m.Document = b
-	}
+	m.Carry(kind, graph.File{ID: id, Caption: caption, Voice: kind == "audio" && p.Attachment.Kind == "voice" && mediaType == "audio/ogg"}, p.Attachment.Name)
 	return nil
 }
 
@@ -94,15 +78,4 @@ func documentType(base string) string {
 		return base
 	}
 	return "application/octet-stream"
-}
-
-// notUploaded classifies an error of an upload. It may be repeated harmlessly,
-// so nothing about it is ever unknown.
-func (c *Channel) notUploaded(err error, to core.Address) error {
-	err = c.classify(err, to)
-	var unknown *core.Unknown
-	if errors.As(err, &unknown) {
-		return unknown.Err
-	}
-	return err
 }

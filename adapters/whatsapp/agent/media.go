@@ -25,31 +25,16 @@ func (a *agent) attach(ctx context.Context, m *outgoing, p core.Part) error {
 	if len(p.Data) == 0 || len(p.Data) > maxFile {
 		return &core.Permanent{Err: fmt.Errorf("send to personal agent: the file %s has %d bytes; between 1 and %d can be sent", p.Attachment.Name, len(p.Data), int(maxFile))}
 	}
-	b := &mediaBody{}
-	if strings.TrimSpace(p.Text) != "" {
-		caption, err := Render(core.Part{Text: p.Text, Spans: p.Spans}, maxCaption)
-		if err != nil {
-			return err
-		}
-		b.Caption = caption
+	caption, err := graph.Caption("personal agent", p, maxCaption)
+	if err != nil {
+		return err
 	}
-	kind, mediaType := form(p.Attachment.MIME, len(p.Data), b.Caption != "")
+	kind, mediaType := form(p.Attachment.MIME, len(p.Data), caption != "")
 	id, err := a.upload(ctx, p.Attachment.Name, mediaType, p.Data)
 	if err != nil {
-		return a.notUploaded(ctx, err)
+		return graph.Repeatable(a.classify(ctx, err))
 	}
-	b.ID, m.Type = id, kind
-	switch kind {
-	case "image":
-		m.Image = b
-	case "video":
-		m.Video = b
-	case "audio":
-		m.Audio = b
-	default:
-		b.Filename = p.Attachment.Name
-		m.Document = b
-	}
+	m.Carry(kind, graph.File{ID: id, Caption: caption}, p.Attachment.Name)
 	return nil
 }
 
@@ -95,17 +80,6 @@ func (a *agent) upload(ctx context.Context, name, mediaType string, data []byte)
 		return "", &core.RetryAfter{After: wait, Err: errors.New("a personal agent may upload twelve files a minute")}
 	}
 	return a.api.Upload(ctx, "media", name, mediaType, data)
-}
-
-// notUploaded classifies an error of an upload. It may be repeated harmlessly,
-// so nothing about it is ever unknown.
-func (a *agent) notUploaded(ctx context.Context, err error) error {
-	err = a.classify(ctx, err)
-	var unknown *core.Unknown
-	if errors.As(err, &unknown) {
-		return unknown.Err
-	}
-	return err
 }
 
 // fileInfo is what the service knows of a file.

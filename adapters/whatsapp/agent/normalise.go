@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/everthread/everthread/adapters/whatsapp/graph"
 	"github.com/everthread/everthread/core"
 )
 
@@ -43,53 +44,31 @@ type envelope struct {
 }
 
 type message struct {
-	From      string  `json:"from"`
-	ID        string  `json:"id"`
-	Timestamp seconds `json:"timestamp"`
-	Type      string  `json:"type"`
+	From      string        `json:"from"`
+	ID        string        `json:"id"`
+	Timestamp graph.Seconds `json:"timestamp"`
+	Type      string        `json:"type"`
 	Context   *struct {
 		ID   string `json:"id"`
 		From string `json:"from"`
 	} `json:"context"`
 	Text     *struct{ Body string } `json:"text"`
-	Image    *media                 `json:"image"`
-	Video    *media                 `json:"video"`
-	Audio    *media                 `json:"audio"`
-	Document *media                 `json:"document"`
-	Sticker  *media                 `json:"sticker"`
+	Image    *graph.Media           `json:"image"`
+	Video    *graph.Media           `json:"video"`
+	Audio    *graph.Media           `json:"audio"`
+	Document *graph.Media           `json:"document"`
+	Sticker  *graph.Media           `json:"sticker"`
 	Reaction *struct {
 		MessageID string `json:"message_id"`
 		Emoji     string `json:"emoji"`
 	} `json:"reaction"`
 }
 
-type media struct {
-	ID       string `json:"id"`
-	MIME     string `json:"mime_type"`
-	SHA256   string `json:"sha256"` // Base64
-	Caption  string `json:"caption"`
-	Filename string `json:"filename"`
-	Voice    bool   `json:"voice"`
-}
-
 type status struct {
-	ID        string  `json:"id"`
-	Status    string  `json:"status"`
-	Recipient string  `json:"recipient_id"`
-	Timestamp seconds `json:"timestamp"`
-}
-
-// seconds is a Unix time that comes as a string; a number is taken too, and
-// anything else is the zero time.
-type seconds struct{ time.Time }
-
-// UnmarshalJSON never fails.
-func (s *seconds) UnmarshalJSON(raw []byte) error {
-	n, err := strconv.ParseInt(strings.Trim(string(raw), `"`), 10, 64)
-	if err == nil && n > 0 && n < 1<<36 {
-		s.Time = time.Unix(n, 0).UTC()
-	}
-	return nil
+	ID        string        `json:"id"`
+	Status    string        `json:"status"`
+	Recipient string        `json:"recipient_id"`
+	Timestamp graph.Seconds `json:"timestamp"`
 }
 
 // reader reads the answer to one poll.
@@ -171,10 +150,10 @@ func (r *reader) message(raw json.RawMessage) {
 // essential reads of a strange message who sent it and what it is.
 func essential(raw []byte) message {
 	var m struct {
-		From      string  `json:"from"`
-		ID        string  `json:"id"`
-		Timestamp seconds `json:"timestamp"`
-		Type      string  `json:"type"`
+		From      string        `json:"from"`
+		ID        string        `json:"id"`
+		Timestamp graph.Seconds `json:"timestamp"`
+		Type      string        `json:"type"`
 	}
 	_ = json.Unmarshal(raw, &m)
 	return message{From: m.From, ID: m.ID, Timestamp: m.Timestamp, Type: m.Type}
@@ -199,7 +178,7 @@ func content(account string, m *message) (string, []core.Attachment) {
 	}}
 }
 
-func file(m *message) (string, *media) {
+func file(m *message) (string, *graph.Media) {
 	switch {
 	case m.Image != nil:
 		return "photo", m.Image

@@ -10,7 +10,6 @@ import (
 
 	"github.com/everthread/everthread/adapters/whatsapp/graph"
 	"github.com/everthread/everthread/core"
-	"github.com/everthread/everthread/core/markup"
 )
 
 const (
@@ -28,30 +27,9 @@ const (
 
 // outgoing is the body of POST /messages (CHANNELS B2.4).
 type outgoing struct {
-	Product  string     `json:"messaging_product"`
-	To       string     `json:"to"`
-	Type     string     `json:"type"`
-	Context  *quoted    `json:"context,omitempty"`
-	Text     *textBody  `json:"text,omitempty"`
-	Image    *mediaBody `json:"image,omitempty"`
-	Audio    *mediaBody `json:"audio,omitempty"`
-	Video    *mediaBody `json:"video,omitempty"`
-	Document *mediaBody `json:"document,omitempty"`
-}
-
-type quoted struct {
-	MessageID string `json:"message_id"`
-}
-
-type textBody struct {
-	Body       string `json:"body"`
-	PreviewURL bool   `json:"preview_url"`
-}
-
-type mediaBody struct {
-	ID       string `json:"id"`
-	Caption  string `json:"caption,omitempty"`
-	Filename string `json:"filename,omitempty"`
+	Product string `json:"messaging_product"`
+	To      string `json:"to"`
+	graph.Content
 }
 
 // Send delivers one part (SPEC 12), one at a time for each agent. A file is
@@ -77,9 +55,7 @@ func (c *Channel) Send(ctx context.Context, to core.Address, p core.Part) (core.
 
 func (a *agent) send(ctx context.Context, to core.Address, p core.Part) (core.Receipt, error) {
 	m := &outgoing{Product: "whatsapp", To: to.External}
-	if strings.HasPrefix(p.Reply, "wamid.") {
-		m.Context = &quoted{MessageID: p.Reply}
-	}
+	m.Reply(p.Reply)
 	if err := a.fill(ctx, m, p); err != nil {
 		return core.Receipt{}, err
 	}
@@ -104,23 +80,12 @@ func (a *agent) fill(ctx context.Context, m *outgoing, p core.Part) error {
 	if err != nil {
 		return err
 	}
-	m.Type, m.Text = "text", &textBody{Body: body}
+	m.Say(body)
 	return nil
 }
 
-// Render returns p as the text of a message of at most max UTF-16 units, in
-// WhatsApp's markup (markup.WhatsApp). It is *core.Permanent if the text is
-// empty or does not fit even without markup.
-func Render(p core.Part, max int) (string, error) {
-	if strings.TrimSpace(p.Text) == "" {
-		return "", &core.Permanent{Err: errors.New("send to personal agent: the text is empty")}
-	}
-	text := markup.WhatsApp(markup.Text{Text: p.Text, Spans: p.Spans}, max)
-	if n := markup.UTF16Len(text); n > max {
-		return "", &core.Permanent{Err: fmt.Errorf("send to personal agent: the text has %d characters, and at most %d are taken", n, max)}
-	}
-	return text, nil
-}
+// Render returns p as the text of a message (graph.Render).
+func Render(p core.Part, max int) (string, error) { return graph.Render("personal agent", p, max) }
 
 // post makes the request, if the key may make one now, and returns the wamid.
 func (a *agent) post(ctx context.Context, m *outgoing) (string, error) {

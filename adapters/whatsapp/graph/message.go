@@ -1,0 +1,121 @@
+package graph
+
+import (
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/everthread/everthread/core"
+	"github.com/everthread/everthread/core/markup"
+)
+
+// Content is what a message of ours holds: of the field that Type names (CHANNELS B.6,
+// B2.4).
+type Content struct {
+	Type     string  `json:"type"`
+	Context  *quoted `json:"context,omitempty"`
+	Text     *text   `json:"text,omitempty"`
+	Image    *File   `json:"image,omitempty"`
+	Audio    *File   `json:"audio,omitempty"`
+	Video    *File   `json:"video,omitempty"`
+	Document *File   `json:"document,omitempty"`
+}
+
+type quoted struct {
+	MessageID string `json:"message_id"`
+}
+
+type text struct {
+	Body       string `json:"body"`
+	PreviewURL bool   `json:"preview_url"`
+}
+
+// File is a file that was uploaded.
+type File struct {
+	ID       string `json:"id"`
+	Caption  string `json:"caption,omitempty"`
+	Filename string `json:"filename,omitempty"`
+	Voice    bool   `json:"voice,omitempty"`
+}
+
+// Reply makes the message an answer to another, if id is that of one.
+func (c *Content) Reply(id string) {
+	if strings.HasPrefix(id, "wamid.") {
+		c.Context = &quoted{MessageID: id}
+	}
+}
+
+// Say makes the message a text.
+func (c *Content) Say(body string) { c.Type, c.Text = "text", &text{Body: body} }
+
+// Carry makes the message a file of a kind: image, video, audio or document.
+func (c *Content) Carry(kind string, f File, name string) {
+	switch c.Type = kind; kind {
+	case "image":
+		c.Image = &f
+	case "video":
+		c.Video = &f
+	case "audio":
+		c.Audio = &f
+	default:
+		f.Filename = name
+		c.Document = &f
+	}
+}
+
+// Render returns p as the text of a message of at most max UTF-16 units, in WhatsApp's
+// markup (CHANNELS B.11, markup.WhatsApp). It is *core.Permanent if the text is empty or
+// does not fit even without markup; to says where it was to be sent.
+func Render(to string, p core.Part, max int) (string, error) {
+	if strings.TrimSpace(p.Text) == "" {
+		return "", &core.Permanent{Err: fmt.Errorf("send to %s: the text is empty", to)}
+	}
+	text := markup.WhatsApp(markup.Text{Text: p.Text, Spans: p.Spans}, max)
+	if n := markup.UTF16Len(text); n > max {
+		return "", &core.Permanent{Err: fmt.Errorf("send to %s: the text has %d characters, and at most %d are taken", to, n, max)}
+	}
+	return text, nil
+}
+
+// Caption returns the text of a file, "" if it has none.
+func Caption(to string, p core.Part, max int) (string, error) {
+	if strings.TrimSpace(p.Text) == "" {
+		return "", nil
+	}
+	return Render(to, core.Part{Text: p.Text, Spans: p.Spans}, max)
+}
+
+// Repeatable is the error of a request that may be repeated harmlessly, such as an
+// upload: nothing about it is ever unknown.
+func Repeatable(err error) error {
+	var unknown *core.Unknown
+	if errors.As(err, &unknown) {
+		return unknown.Err
+	}
+	return err
+}
+
+// Media is a file of a message that came.
+type Media struct {
+	ID       string `json:"id"`
+	MIME     string `json:"mime_type"`
+	SHA256   string `json:"sha256"` // Base64
+	Caption  string `json:"caption"`
+	Filename string `json:"filename"`
+	Voice    bool   `json:"voice"`
+}
+
+// Seconds is a Unix time that comes as a string; a number is taken too, and anything
+// else is the zero time.
+type Seconds struct{ time.Time }
+
+// UnmarshalJSON never fails.
+func (s *Seconds) UnmarshalJSON(raw []byte) error {
+	n, err := strconv.ParseInt(strings.Trim(string(raw), `"`), 10, 64)
+	if err == nil && n > 0 && n < 1<<36 {
+		s.Time = time.Unix(n, 0).UTC()
+	}
+	return nil
+}
