@@ -17,7 +17,8 @@ const registry = "cmd/everthread/channels.go"
 func badNames(f source) []string {
 	top, _, _ := strings.Cut(f.dir, "/")
 	exempt := []string{"core/history", "core/markup", "core/eval"}
-	if !slices.Contains([]string{"core", "configs", "cmd"}, top) || f.name == registry || isSuite(f.dir) || slices.Contains(exempt, roomOf(f.dir)) {
+	if !slices.Contains([]string{"core", "configs", "cmd"}, top) || f.name == registry || isSuite(f.dir) ||
+		slices.Contains(exempt, roomOf(f.dir)) {
 		return nil
 	}
 	channels := []string{"telegram", "whatsapp", "whatsapp_agent", "matrix", "signal"}
@@ -31,7 +32,8 @@ func badNames(f source) []string {
 		target, imported := strings.CutPrefix(text, module+"/adapters/")
 		target, _, _ = strings.Cut(target, "/")
 		if slices.Contains(channels, target) && (imported || target == text) {
-			faults = append(faults, fmt.Sprintf("%s: names the channel %s: only its package and %s know it", f.at(l), target, registry))
+			faults = append(faults, fmt.Sprintf("%s: names the channel %s: only its package and %s know it", f.at(l),
+				target, registry))
 		}
 		return true
 	})

@@ -38,7 +38,8 @@ func withEcho(t *testing.T, path string) {
 	must(t, err)
 	added := string(text)
 	for _, line := range [][2]string{
-		{"\t\"github.com/everthread/everthread/adapters/matrix\"\n", "\t\"github.com/everthread/everthread/adapters/echo\"\n"},
+		{"\t\"github.com/everthread/everthread/adapters/matrix\"\n",
+			"\t\"github.com/everthread/everthread/adapters/echo\"\n"},
 		{"\t\tmatrix.Default(),\n", "\t\techo.Default(),\n"},
 	} {
 		if strings.Count(added, line[0]) != 1 {
@@ -51,12 +52,14 @@ func withEcho(t *testing.T, path string) {
 	must(t, os.WriteFile(patched, []byte(added), 0o600))
 	overlay := map[string]map[string]string{"Replace": {registry: patched}}
 	for _, file := range []string{"channel.go", "config.go"} {
-		overlay["Replace"][filepath.Join(root, "adapters", "echo", file)] = filepath.Join(root, "e2e", "testdata", "echo", file)
+		overlay["Replace"][filepath.Join(root, "adapters", "echo", file)] = filepath.Join(root, "e2e", "testdata",
+			"echo", file)
 	}
 	list, err := json.Marshal(overlay)
 	must(t, err)
 	must(t, os.WriteFile(filepath.Join(dir, "overlay.json"), list, 0o600))
-	build := exec.Command("go", "build", "-overlay", filepath.Join(dir, "overlay.json"), "-tags", "goolm crashpoints", "-o", path, "../cmd/everthread")
+	build := exec.Command("go", "build", "-overlay", filepath.Join(dir, "overlay.json"), "-tags", "goolm crashpoints",
+		"-o", path, "../cmd/everthread")
 	build.Env = append(os.Environ(), "CGO_ENABLED=0")
 	if out, err := build.CombinedOutput(); err != nil {
 		t.Fatalf("build: %v\n%s", err, out)
@@ -146,13 +149,16 @@ func TestAChannelIsAPackageAndOneLine(t *testing.T) {
 	service, address := newEchoService(t)
 	w := newTown(t, "")
 	w.program = echoProgram(t)
-	w.env = append(w.env, "EVERTHREAD_LLM_PROVIDER=demo", "EVERTHREAD_CHANNELS_ECHO_TOKEN=right", "EVERTHREAD_CHANNELS_ECHO_API_URL="+address)
+	w.env = append(w.env, "EVERTHREAD_LLM_PROVIDER=demo", "EVERTHREAD_CHANNELS_ECHO_TOKEN=right",
+		"EVERTHREAD_CHANNELS_ECHO_API_URL="+address)
 
 	contains(t, "the example", w.mustRun("config", "example"), "  echo:\n    token: \"\"")
-	_, err := (&town{t: t, program: w.program, dir: w.dir, env: append(slices.Clone(w.env), "EVERTHREAD_CHANNELS_ECHO_TOKN=x")}).run("config", "check")
+	_, err := (&town{t: t, program: w.program, dir: w.dir, env: append(slices.Clone(w.env),
+		"EVERTHREAD_CHANNELS_ECHO_TOKN=x")}).run("config", "check")
 	contains(t, "a misspelt key", fmt.Sprint(err), "did you mean EVERTHREAD_CHANNELS_ECHO_TOKEN?")
 	contains(t, "doctor", strings.Join(w.doctor()["echo"], "\n"), "ok the account is echo_bot")
-	contains(t, "doctor of a wrong token", strings.Join(w.doctor("EVERTHREAD_CHANNELS_ECHO_TOKEN=wrong")["echo"], "\n"), "PROBLEM", "channels.echo.token")
+	contains(t, "doctor of a wrong token", strings.Join(w.doctor("EVERTHREAD_CHANNELS_ECHO_TOKEN=wrong")["echo"],
+		"\n"), "PROBLEM", "channels.echo.token")
 
 	g := w.start()
 	contains(t, "an answer", service.say(t, g, "eve", "I like trains"), "I like trains")
@@ -216,10 +222,12 @@ func TestTheWizardSetsUpAChannelThatItDoesNotKnow(t *testing.T) {
 	_, address := newEchoService(t)
 	w := &town{t: t, program: echoProgram(t), dir: t.TempDir()}
 	answers := filepath.Join(t.TempDir(), "answers")
-	must(t, os.WriteFile(answers, []byte("provider: demo\nmore: echo\necho_url: "+address+"\necho_token: wrong\n"), 0o600))
+	must(t, os.WriteFile(answers, []byte("provider: demo\nmore: echo\necho_url: "+address+"\necho_token: wrong\n"),
+		0o600))
 	_, err := w.run("init", "--answers", answers, "--wait", "0s", "--json")
 	contains(t, "a wrong token", fmt.Sprint(err), "Echo refuses the token (echo answers 401 Unauthorized)")
-	must(t, os.WriteFile(answers, []byte("provider: demo\nmore: echo\necho_url: "+address+"\necho_token: right\n"), 0o600))
+	must(t, os.WriteFile(answers, []byte("provider: demo\nmore: echo\necho_url: "+address+"\necho_token: right\n"),
+		0o600))
 	contains(t, "init", w.mustRun("init", "--answers", answers, "--wait", "0s", "--json"), `"bot": "echo_bot"`)
 	file, err := os.ReadFile(filepath.Join(w.dir, "everthread.yaml"))
 	must(t, err)

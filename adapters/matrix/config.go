@@ -85,9 +85,24 @@ func (c *Config) Open(ctx context.Context, h channel.Host) (core.Channel, error)
 	if err != nil {
 		return nil, err
 	}
-	return New(Options{Homeserver: c.Homeserver, UserID: c.UserID, AccessToken: string(c.AccessToken), Password: string(c.Password), RecoveryKey: string(c.RecoveryKey),
-		Autojoin: c.Autojoin, Bridges: c.bridges(), Keeper: h.Store.Keeper(c.UserID), CryptoDB: db, Dialect: dialect, PickleKey: pickle,
-		RatePerRoom: c.RatePerChat, HTTP: h.Client(c.Homeserver), Log: h.Log, Now: h.Now, Rand: h.Rand})
+	return New(Options{
+		Homeserver:  c.Homeserver,
+		UserID:      c.UserID,
+		AccessToken: string(c.AccessToken),
+		Password:    string(c.Password),
+		RecoveryKey: string(c.RecoveryKey),
+		Autojoin:    c.Autojoin,
+		Bridges:     c.bridges(),
+		Keeper:      h.Store.Keeper(c.UserID),
+		CryptoDB:    db,
+		Dialect:     dialect,
+		PickleKey:   pickle,
+		RatePerRoom: c.RatePerChat,
+		HTTP:        h.Client(c.Homeserver),
+		Log:         h.Log,
+		Now:         h.Now,
+		Rand:        h.Rand,
+	})
 }
 
 // bridges reads NETWORK=@BOT:SERVER, as Validate has checked it.

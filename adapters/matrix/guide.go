@@ -18,7 +18,8 @@ func guideWordsOf(language string) guideWords {
 	if language == "fr" {
 		return guideWords{
 			option: "Matrix (et par lui Signal et d’autres)", homeserver: "Le serveur d’accueil",
-			help: "Comme https://matrix.example.org, avec un compte créé pour l’assistant.", user: "Le compte de l’assistant, comme @assistant:example.org",
+			help:     "Comme https://matrix.example.org, avec un compte créé pour l’assistant.",
+			user:     "Le compte de l’assistant, comme @assistant:example.org",
 			password: "Son mot de passe", good: "Le compte peut se connecter.",
 			noAddress:     "l’adresse n’est pas bonne",
 			noAccount:     "{where} n’est pas un compte ; écrivez-le comme @assistant:example.org",
@@ -32,7 +33,8 @@ func guideWordsOf(language string) guideWords {
 	}
 	return guideWords{
 		option: "Matrix (and through it Signal and others)", homeserver: "The homeserver",
-		help: "Such as https://matrix.example.org, with an account made for the assistant.", user: "The assistant's account, such as @assistant:example.org",
+		help:     "Such as https://matrix.example.org, with an account made for the assistant.",
+		user:     "The assistant's account, such as @assistant:example.org",
 		password: "Its password", good: "The account can sign in.",
 		noAddress:     "the address is wrong",
 		noAccount:     "{where} is no account; write it like @assistant:example.org",

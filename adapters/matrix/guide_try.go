@@ -24,7 +24,8 @@ func (c *Config) try(ctx context.Context, host channel.Host, w guideWords) (err 
 	if !mxid.MatchString(c.UserID) {
 		return &channel.Fault{Text: w.noAccount, Where: c.UserID}
 	}
-	h := &trial{base: strings.TrimRight(c.Homeserver, "/") + "/_matrix/client/v3/", user: c.UserID, http: host.Client(c.Homeserver), words: w}
+	h := &trial{base: strings.TrimRight(c.Homeserver, "/") + "/_matrix/client/v3/", user: c.UserID,
+		http: host.Client(c.Homeserver), words: w}
 	if err := h.open(ctx); err != nil {
 		return err
 	}
@@ -124,7 +125,8 @@ func (h *trial) ask(ctx context.Context, method, path, token string, body any) (
 		return out, &channel.Unreached{Where: host(h.base), Err: withoutURL(err)}
 	}
 	defer resp.Body.Close()
-	if out.status, out.line = resp.StatusCode, resp.Status; json.NewDecoder(io.LimitReader(resp.Body, 1<<20)).Decode(&out) != nil {
+	out.status, out.line = resp.StatusCode, resp.Status
+	if json.NewDecoder(io.LimitReader(resp.Body, 1<<20)).Decode(&out) != nil {
 		out = said{status: out.status, line: out.line}
 	}
 	return out, nil
@@ -151,8 +153,10 @@ const trialDevice = "EVERTHREADTRIAL"
 // signIn makes a session. It does not stop half-way: what the homeserver has made
 // is to be removed again.
 func (h *trial) signIn(ctx context.Context, password string) (said, error) {
-	a, err := h.ask(context.WithoutCancel(ctx), http.MethodPost, "login", "", map[string]any{"type": "m.login.password", "password": password,
-		"identifier": map[string]string{"type": "m.id.user", "user": h.user}, "device_id": trialDevice, "initial_device_display_name": "Everthread, trying the password"})
+	a, err := h.ask(context.WithoutCancel(ctx), http.MethodPost, "login", "",
+		map[string]any{"type": "m.login.password", "password": password,
+			"identifier": map[string]string{"type": "m.id.user", "user": h.user}, "device_id": trialDevice,
+			"initial_device_display_name": "Everthread, trying the password"})
 	switch {
 	case err != nil:
 		return a, err

@@ -74,8 +74,20 @@ var (
 
 // Open returns the channel of the bot.
 func (c *Config) Open(_ context.Context, h channel.Host) (core.Channel, error) {
-	return New(Options{Token: string(c.Token), APIURL: c.APIURL, Mode: c.Mode, WebhookSecret: string(c.WebhookSecret), PreviousSecret: string(c.PreviousSecret),
-		PublicURL: h.PublicURL, RatePerChat: c.RatePerChat, RatePerBot: c.RatePerBot, HTTP: h.Client(c.APIURL), Log: h.Log, Now: h.Now, Commands: commands()})
+	return New(Options{
+		Token:          string(c.Token),
+		APIURL:         c.APIURL,
+		Mode:           c.Mode,
+		WebhookSecret:  string(c.WebhookSecret),
+		PreviousSecret: string(c.PreviousSecret),
+		PublicURL:      h.PublicURL,
+		RatePerChat:    c.RatePerChat,
+		RatePerBot:     c.RatePerBot,
+		HTTP:           h.Client(c.APIURL),
+		Log:            h.Log,
+		Now:            h.Now,
+		Commands:       commands(),
+	})
 }
 
 // commands is the command menu.

@@ -48,13 +48,16 @@ func (c *Channel) judge(w models.WebhookInfo) core.Finding {
 	f := core.Finding{Check: "webhook", OK: true}
 	switch {
 	case c.opts.Mode == "polling" && w.URL != "":
-		f.Detail = "updates go to " + host(w.URL) + " until `everthread serve` starts: it takes the webhook away and polls"
+		f.Detail = "updates go to " + host(w.URL) +
+			" until `everthread serve` starts: it takes the webhook away and polls"
 	case c.opts.Mode == "polling":
 		f.Detail = fmt.Sprintf("none, as polling wants it; %d updates wait", w.PendingUpdateCount)
 	case w.URL != ours:
 		f.Detail = "not registered yet; `everthread serve` registers " + ours
 	case w.LastErrorMessage != "" && c.now().Sub(time.Unix(int64(w.LastErrorDate), 0)) < time.Hour:
-		f.OK, f.Detail = false, fmt.Sprintf("Telegram could not deliver to %s: %s; check that http.public_url reaches this server", ours, w.LastErrorMessage)
+		f.OK = false
+		f.Detail = fmt.Sprintf("Telegram could not deliver to %s: %s; check that http.public_url reaches this server",
+			ours, w.LastErrorMessage)
 	default:
 		f.Detail = fmt.Sprintf("registered; %d updates wait", w.PendingUpdateCount)
 	}
@@ -64,7 +67,9 @@ func (c *Channel) judge(w models.WebhookInfo) core.Finding {
 // clock compares ours with the service's.
 func (c *Channel) clock(theirs time.Time) core.Finding {
 	if off := c.now().Sub(theirs).Round(time.Second); off.Abs() > maxSkew {
-		return core.Finding{Check: "clock", Detail: fmt.Sprintf("it is %s off against %s: set the machine's clock, for example with an NTP service", off, host(c.opts.APIURL))}
+		return core.Finding{Check: "clock",
+			Detail: fmt.Sprintf("it is %s off against %s: set the machine's clock, for example with an NTP service",
+				off, host(c.opts.APIURL))}
 	}
 	return core.Finding{Check: "clock", OK: true, Detail: "agrees with " + host(c.opts.APIURL)}
 }
@@ -83,7 +88,8 @@ func host(address string) string {
 func (a *api) look(ctx context.Context, method string, result any) (time.Time, error) {
 	ctx, cancel := context.WithTimeout(ctx, lookTimeout)
 	defer cancel()
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, strings.TrimRight(a.root, "/")+"/bot"+a.token+"/"+method, nil)
+	address := strings.TrimRight(a.root, "/") + "/bot" + a.token + "/" + method
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, address, nil)
 	if err != nil {
 		return time.Time{}, &netError{Method: method, Err: errors.New("the address is wrong")}
 	}
@@ -114,9 +120,11 @@ func (c *Channel) look(ctx context.Context, method string, result any) (time.Tim
 	case errors.As(err, &refused):
 		err = fmt.Errorf("telegram refuses the token (%s); get a new one from @BotFather and set channels.telegram.token", refused.Description)
 	case errors.As(err, &away) && away.Left:
-		err = fmt.Errorf("%s does not answer like Telegram (%w); check channels.telegram.api_url", host(c.opts.APIURL), away.Err)
+		err = fmt.Errorf("%s does not answer like Telegram (%w); check channels.telegram.api_url",
+			host(c.opts.APIURL), away.Err)
 	case away != nil:
-		err = fmt.Errorf("%s is not reached: %w; check the network and channels.telegram.api_url", host(c.opts.APIURL), away.Err)
+		err = fmt.Errorf("%s is not reached: %w; check the network and channels.telegram.api_url",
+			host(c.opts.APIURL), away.Err)
 	}
 	return theirs, err
 }

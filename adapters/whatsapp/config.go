@@ -32,7 +32,8 @@ var _ channel.Config = (*Config)(nil)
 
 // Default returns the configuration without a number.
 func Default() *Config {
-	return &Config{APIURL: "https://graph.facebook.com", APIVersion: "v25.0", TemplateLanguage: "en", RatePerChat: 0.16, RatePerBot: 80}
+	return &Config{APIURL: "https://graph.facebook.com", APIVersion: "v25.0", TemplateLanguage: "en",
+		RatePerChat: 0.16, RatePerBot: 80}
 }
 
 //go:embed config.yaml
@@ -75,8 +76,22 @@ func (c *Config) Validate(p *section.Problems, _ string) {
 
 // Open returns the channel of the number.
 func (c *Config) Open(_ context.Context, h channel.Host) (core.Channel, error) {
-	return New(Options{PhoneNumberID: c.PhoneNumberID, AccessToken: string(c.AccessToken), AppSecret: string(c.AppSecret), PreviousAppSecret: string(c.PreviousSecret),
-		VerifyToken: string(c.VerifyToken), PublicURL: h.PublicURL, APIURL: c.APIURL, APIVersion: c.APIVersion, SummaryTemplate: c.SummaryTemplate,
-		TemplateLanguage: c.TemplateLanguage, RatePerChat: c.RatePerChat, RatePerNumber: c.RatePerBot, HTTP: h.Client(c.APIURL, "https://"+graph.MediaHost),
-		Log: h.Log, Now: h.Now, Intake: h.Intake})
+	return New(Options{
+		PhoneNumberID:     c.PhoneNumberID,
+		AccessToken:       string(c.AccessToken),
+		AppSecret:         string(c.AppSecret),
+		PreviousAppSecret: string(c.PreviousSecret),
+		VerifyToken:       string(c.VerifyToken),
+		PublicURL:         h.PublicURL,
+		APIURL:            c.APIURL,
+		APIVersion:        c.APIVersion,
+		SummaryTemplate:   c.SummaryTemplate,
+		TemplateLanguage:  c.TemplateLanguage,
+		RatePerChat:       c.RatePerChat,
+		RatePerNumber:     c.RatePerBot,
+		HTTP:              h.Client(c.APIURL, "https://"+graph.MediaHost),
+		Log:               h.Log,
+		Now:               h.Now,
+		Intake:            h.Intake,
+	})
 }

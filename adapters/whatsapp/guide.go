@@ -34,7 +34,8 @@ func guideWordsOf(language string) guideWords {
 		help:  "From the app's WhatsApp page on developers.facebook.com; not the number itself. Meta's terms do not allow general-purpose assistants on it everywhere.",
 		token: "The access token of a system user", secret: "The app secret",
 		good:     "WhatsApp knows the number. Its webhook needs an https address (docs/whatsapp.md); the verify token is %s.",
-		notFound: "the number is not found ({detail}); check the id of the number, and that the token may use it", noNumber: "the id of the number is wrong",
+		notFound: "the number is not found ({detail}); check the id of the number, and that the token may use it",
+		noNumber: "the id of the number is wrong",
 	}
 }
 
@@ -66,21 +67,27 @@ func (c *Config) try(ctx context.Context, h channel.Host, w guideWords) (channel
 		return channel.Tried{}, fmt.Errorf("make a verify token: %w", err)
 	}
 	c.VerifyToken = section.Secret(hex.EncodeToString(b))
-	return channel.Tried{Said: fmt.Sprintf(w.good, string(c.VerifyToken)), Comment: "docs/whatsapp.md", Keys: []string{"phone_number_id", c.PhoneNumberID,
-		"access_token", string(c.AccessToken), "app_secret", string(c.AppSecret), "verify_token", string(c.VerifyToken)}}, nil
+	return channel.Tried{
+		Said: fmt.Sprintf(w.good, string(c.VerifyToken)), Comment: "docs/whatsapp.md",
+		Keys: []string{"phone_number_id", c.PhoneNumberID, "access_token", string(c.AccessToken),
+			"app_secret", string(c.AppSecret), "verify_token", string(c.VerifyToken)},
+	}, nil
 }
 
 func (c *Config) ask(ctx context.Context, h channel.Host, w guideWords) error {
 	if c.PhoneNumberID == "" {
 		return &channel.Fault{Text: w.noNumber}
 	}
-	a := newAPI(Options{APIURL: c.APIURL, APIVersion: c.APIVersion, AccessToken: string(c.AccessToken), HTTP: h.Client(c.APIURL)})
-	_, err := a.Do(ctx, call{Op: "look up the number", Method: http.MethodGet, Path: url.PathEscape(c.PhoneNumberID) + "?fields=id", Timeout: callTimeout}, nil)
+	a := newAPI(Options{APIURL: c.APIURL, APIVersion: c.APIVersion, AccessToken: string(c.AccessToken),
+		HTTP: h.Client(c.APIURL)})
+	path := url.PathEscape(c.PhoneNumberID) + "?fields=id"
+	_, err := a.Do(ctx, call{Op: "look up the number", Method: http.MethodGet, Path: path, Timeout: callTimeout}, nil)
 	var refused *apiError
 	var away *netError
 	switch {
 	case errors.As(err, &refused):
-		return &channel.Fault{Text: w.notFound, Detail: fmt.Sprintf("%d %s", refused.HTTP, http.StatusText(refused.HTTP)), Err: err}
+		status := fmt.Sprintf("%d %s", refused.HTTP, http.StatusText(refused.HTTP))
+		return &channel.Fault{Text: w.notFound, Detail: status, Err: err}
 	case errors.As(err, &away):
 		return &channel.Unreached{Where: a.Host, Err: away.Err}
 	}

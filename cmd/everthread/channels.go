@@ -102,7 +102,8 @@ func (s *hosted) open(ctx context.Context, c channel.Config) (core.Channel, erro
 
 // host is what a channel is given.
 func (s *hosted) host(c channel.Config) channel.Host {
-	out := channel.Host{PublicURL: s.cfg.HTTP.PublicURL, Client: s.way.Client, Intake: s.intake, Log: s.log.Named(c.Key()), Now: s.now, Rand: rand.Reader}
+	out := channel.Host{PublicURL: s.cfg.HTTP.PublicURL, Client: s.way.Client, Intake: s.intake,
+		Log: s.log.Named(c.Key()), Now: s.now, Rand: rand.Reader}
 	if s.store != nil {
 		out.Store = channelStore{s, c.Key()}
 	}
@@ -182,7 +183,8 @@ func (s channelStore) Keys(ctx context.Context) ([]channel.Key, error) {
 	for _, k := range stored {
 		secret, err := by.Open(agentName(k.ID), k.Sealed)
 		if err != nil {
-			s.log.Warn("the key of a personal agent cannot be read; remove it and add it again", zap.Int64("agent", k.ID), zap.Error(err))
+			s.log.Warn("the key of a personal agent cannot be read; remove it and add it again", zap.Int64("agent",
+				k.ID), zap.Error(err))
 			continue
 		}
 		out = append(out, channel.Key{ID: k.ID, User: k.User, Secret: secret, CreatedAt: k.CreatedAt})

@@ -74,7 +74,8 @@ func diagnose(ctx context.Context, name string, ch core.Channel, err error) []fi
 	ctx, cancel := context.WithTimeout(ctx, channelTimeout)
 	defer cancel()
 	out := d.Diagnose(ctx)
-	if a, ok := ch.(core.AccountChecker); ok && len(a.CheckAccounts()) == 0 && !slices.ContainsFunc(out, func(f finding) bool { return !f.OK }) {
+	if a, ok := ch.(core.AccountChecker); ok && len(a.CheckAccounts()) == 0 && !slices.ContainsFunc(out,
+		func(f finding) bool { return !f.OK }) {
 		return nil
 	}
 	for i := range out {

@@ -58,7 +58,8 @@ type store interface {
 }
 
 func (c *Config) open(h channel.Host, s store) (*Channel, error) {
-	return New(Options{APIURL: c.APIURL, Keys: s, Keeper: s.Keeper, Lease: s.Lease, HTTP: h.Client(c.APIURL), Log: h.Log, Now: h.Now})
+	return New(Options{APIURL: c.APIURL, Keys: s, Keeper: s.Keeper, Lease: s.Lease, HTTP: h.Client(c.APIURL),
+		Log: h.Log, Now: h.Now})
 }
 
 // CheckKey asks the service whether a key that is not stored works.

@@ -94,7 +94,8 @@ func Post(op, path string, timeout time.Duration, v any) (Call, error) {
 	if err != nil {
 		return Call{}, &NetError{Op: op, Err: err}
 	}
-	return Call{Op: op, Method: http.MethodPost, Path: path, Kind: "application/json", Body: body, Timeout: timeout}, nil
+	c := Call{Op: op, Method: http.MethodPost, Path: path, Kind: "application/json", Body: body, Timeout: timeout}
+	return c, nil
 }
 
 // Answer is what came with the body.

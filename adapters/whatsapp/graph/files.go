@@ -36,7 +36,8 @@ func (a *API) Upload(ctx context.Context, path, name, mediaType string, data []b
 	var stored struct {
 		ID string `json:"id"`
 	}
-	_, err = a.Do(ctx, Call{Op: "upload", Method: http.MethodPost, Path: path, Kind: kind, Body: body, Timeout: FileTimeout}, &stored)
+	c := Call{Op: "upload", Method: http.MethodPost, Path: path, Kind: kind, Body: body, Timeout: FileTimeout}
+	_, err = a.Do(ctx, c, &stored)
 	if err == nil && stored.ID == "" {
 		err = &NetError{Op: "upload", Err: errors.New("the answer has no id")}
 	}
@@ -48,7 +49,8 @@ func form(name, mediaType string, data []byte) ([]byte, string, error) {
 	var b bytes.Buffer
 	w := multipart.NewWriter(&b)
 	header := textproto.MIMEHeader{}
-	header.Set("Content-Disposition", mime.FormatMediaType("form-data", map[string]string{"name": "file", "filename": fileName(name)}))
+	field := map[string]string{"name": "file", "filename": fileName(name)}
+	header.Set("Content-Disposition", mime.FormatMediaType("form-data", field))
 	header.Set("Content-Type", mediaType)
 	err := errors.Join(w.WriteField("messaging_product", "whatsapp"), w.WriteField("type", mediaType))
 	if err != nil {

@@ -74,7 +74,8 @@ func Render(to string, p core.Part, max int) (string, error) {
 	}
 	text := markup.WhatsApp(markup.Text{Text: p.Text, Spans: p.Spans}, max)
 	if n := markup.UTF16Len(text); n > max {
-		return "", &core.Permanent{Err: fmt.Errorf("send to %s: the text has %d characters, and at most %d are taken", to, n, max)}
+		return "", &core.Permanent{Err: fmt.Errorf("send to %s: the text has %d characters, and at most %d are taken",
+			to, n, max)}
 	}
 	return text, nil
 }

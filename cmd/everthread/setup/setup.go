@@ -125,7 +125,8 @@ func (q *asking) channel(ctx context.Context, g guide, given bool) error {
 			return ctx.Err()
 		}
 		if err == nil {
-			q.a.Channels = append(slices.DeleteFunc(q.a.Channels, func(c Channel) bool { return c.Key == g.key }), Channel{g.key, tried})
+			q.a.Channels = append(slices.DeleteFunc(q.a.Channels, func(c Channel) bool { return c.Key == g.key }),
+				Channel{g.key, tried})
 			q.Say(tried.Said)
 			return nil
 		}
@@ -137,7 +138,8 @@ func (q *asking) channel(ctx context.Context, g guide, given bool) error {
 func (q *asking) fields(ctx context.Context, g guide, given bool) (wanted bool, err error) {
 	for _, f := range g.Fields {
 		for well := given; !well; {
-			*f.Into, err = q.Asker.Ask(ctx, Question{ID: f.ID, Title: f.Title, Help: f.Help, Secret: f.Secret, Empty: f.Empty})
+			*f.Into, err = q.Asker.Ask(ctx, Question{ID: f.ID, Title: f.Title, Help: f.Help, Secret: f.Secret,
+				Empty: f.Empty})
 			if err != nil || *f.Into == "" {
 				return false, err
 			}
@@ -175,7 +177,8 @@ func (q *asking) more(ctx context.Context) error {
 // only programs need.
 func plain(err error) string {
 	text := strings.TrimSpace(err.Error())
-	for _, kind := range []string{"model down: ", "model busy: ", "model auth: ", "model config: ", "model rejected: ", "model too_long: "} {
+	for _, kind := range []string{"model down: ", "model busy: ", "model auth: ", "model config: ",
+		"model rejected: ", "model too_long: "} {
 		text = strings.TrimPrefix(text, kind)
 	}
 	return strings.TrimSuffix(text, ".")

@@ -89,7 +89,8 @@ func normalise(updates []update, now time.Time) []core.Inbound {
 	var out []core.Inbound
 	for _, u := range updates {
 		id := fmt.Sprint(u.ID)
-		out = append(out, core.Inbound{Address: core.Address{Channel: Name, Account: "1", External: u.From}, EventID: id, NativeID: id,
+		out = append(out, core.Inbound{Address: core.Address{Channel: Name, Account: "1", External: u.From},
+			EventID: id, NativeID: id,
 			Kind: core.InMessage, Text: u.Text, Name: u.From, ReceivedAt: now})
 	}
 	return out

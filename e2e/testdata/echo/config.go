@@ -51,9 +51,11 @@ func (c *Config) Guide(_ string, h channel.Host) channel.Guide {
 		Try: func(ctx context.Context) (channel.Tried, error) {
 			me, err := (&Channel{c: *c, http: h.Client(c.APIURL)}).me(ctx)
 			if err != nil {
-				return channel.Tried{}, &channel.Fault{Text: "Echo refuses the token ({detail})", Detail: err.Error(), Err: err}
+				return channel.Tried{}, &channel.Fault{Text: "Echo refuses the token ({detail})", Detail: err.Error(),
+					Err: err}
 			}
-			return channel.Tried{Said: "The account is " + me + ".", Name: me, Comment: me, Keys: []string{"token", string(c.Token), "api_url", c.APIURL}}, nil
+			return channel.Tried{Said: "The account is " + me + ".", Name: me, Comment: me, Keys: []string{"token",
+				string(c.Token), "api_url", c.APIURL}}, nil
 		},
 	}
 }
