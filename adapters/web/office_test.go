@@ -23,6 +23,7 @@ import (
 	"github.com/everthread/everthread/core/people"
 	"github.com/everthread/everthread/core/seal"
 	"github.com/everthread/everthread/core/store/sqlite"
+	"github.com/everthread/everthread/core/trust"
 	"github.com/everthread/everthread/core/trust/egress"
 )
 
@@ -259,7 +260,7 @@ func (f *office) asks(name string) string {
 	code := rand.Text()[:8]
 	a := core.Address{Channel: "telegram", Account: "1", External: code}
 	e := core.Inbound{Address: a, EventID: code, Kind: core.InMessage, Text: "secret of a stranger", Name: name, SentAt: f.clock.now(), ReceivedAt: f.clock.now()}
-	_, err := f.store.Hold(f.ctx, core.Hold{Event: e, Keep: true, Now: f.clock.now(), MaxCodes: 100, Code: &core.Code{Kind: core.CodePair, Hash: people.Hash(code), Hint: code, Address: a, Name: name,
+	_, err := f.store.Hold(f.ctx, core.Hold{Event: e, Keep: true, Now: f.clock.now(), MaxCodes: 100, Code: &core.Code{Kind: core.CodePair, Hash: trust.CodeHash(code), Hint: code, Address: a, Name: name,
 		Created: f.clock.now(), Expires: f.clock.now().Add(time.Hour)}})
 	f.must(err)
 	return code

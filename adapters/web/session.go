@@ -14,7 +14,7 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/everthread/everthread/core"
-	"github.com/everthread/everthread/core/people"
+	"github.com/everthread/everthread/core/trust"
 )
 
 // noteUse is how much later than noted a session is used before that is noted.
@@ -106,7 +106,7 @@ func (v *visit) signInPage() error {
 		return v.page("signedout", v.words.SignInTitle, nil)
 	}
 	page := signInView{Code: short(code, 100), Next: local(v.r.URL.Query().Get("next"))}
-	switch u, err := v.Store.SignsIn(v.ctx(), people.Hash(page.Code), v.now); {
+	switch u, err := v.Store.SignsIn(v.ctx(), trust.CodeHash(page.Code), v.now); {
 	case err == nil:
 		page.Name = fmt.Sprintf(v.words.SignInName, u.Name)
 		if v.user.ID != 0 && v.user.ID != u.ID {
@@ -132,7 +132,7 @@ func (v *visit) signIn() error {
 		return err
 	}
 	s := core.Session{Hash: hashOf(token), Browser: short(v.r.UserAgent(), 200), CreatedAt: v.now, UsedAt: v.now, Expires: v.now.Add(v.Limits.SessionLife)}
-	s, err = v.Store.SignIn(v.ctx(), people.Hash(v.r.PostForm.Get("code")), s, v.now)
+	s, err = v.Store.SignIn(v.ctx(), trust.CodeHash(v.r.PostForm.Get("code")), s, v.now)
 	if errors.Is(err, core.ErrRefused) { // only a wrong code counts: it has 120 bits, and nobody locks the right one out
 		if wait := v.tries.take(v.client()); wait > 0 {
 			return &fault{status: http.StatusTooManyRequests, text: func(w *texts) string { return w.ErrTries }, after: wait}

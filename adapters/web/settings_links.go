@@ -14,6 +14,7 @@ import (
 
 	"github.com/everthread/everthread/core"
 	"github.com/everthread/everthread/core/people"
+	"github.com/everthread/everthread/core/trust"
 )
 
 // linkLife is how long a code of /link is valid (SPEC 2).
@@ -194,7 +195,7 @@ func (v *visit) newLink() error {
 	if err != nil {
 		return err
 	}
-	link := core.NewLink{Code: core.Code{Kind: core.CodeLink, Hash: people.Hash(code), User: v.user.ID, Address: door.Address, Name: v.user.Name, Created: v.now, Expires: v.now.Add(linkLife)}}
+	link := core.NewLink{Code: core.Code{Kind: core.CodeLink, Hash: trust.CodeHash(code), User: v.user.ID, Address: door.Address, Name: v.user.Name, Created: v.now, Expires: v.now.Add(linkLife)}}
 	if _, err := v.Gateway.Act(v.ctx(), v.user.ID, link); err != nil {
 		return refusal(fmt.Errorf("make a code: %w", err))
 	}

@@ -15,7 +15,7 @@ import (
 
 	"github.com/everthread/everthread/core"
 	"github.com/everthread/everthread/core/client"
-	"github.com/everthread/everthread/core/people"
+	"github.com/everthread/everthread/core/trust"
 )
 
 func TestTheProfileIsSet(t *testing.T) {
@@ -102,13 +102,13 @@ func TestALinkCodeIsShownOnceAndWorks(t *testing.T) {
 	a.wants(t, 200, "Valid for 10 minutes, until 14:50", "Give the code to nobody else", `href="https://t.me/thread_bot?text=/link%20`, "@thread_bot", `<svg class="qr"`, "Open Telegram")
 	a.lacks(t, "javascript:")
 	code := a.between(t, `<output id="secret">/link `, "<")
-	l, err := f.store.LinkCode(f.ctx, people.Hash(code), core.Address{Channel: "matrix", Account: "1", External: "@new"}, f.clock.now())
+	l, err := f.store.LinkCode(f.ctx, trust.CodeHash(code), core.Address{Channel: "matrix", Account: "1", External: "@new"}, f.clock.now())
 	f.must(err)
 	if l.State != core.LinkValid || l.User != p.user.ID {
 		t.Errorf("got %+v", l)
 	}
 	p.get("/settings").lacks(t, code)
-	if l, _ = f.store.LinkCode(f.ctx, people.Hash(code), core.Address{Channel: "matrix", External: "@new"}, f.clock.now().Add(linkLife+time.Second)); l.State != core.LinkWrong {
+	if l, _ = f.store.LinkCode(f.ctx, trust.CodeHash(code), core.Address{Channel: "matrix", External: "@new"}, f.clock.now().Add(linkLife+time.Second)); l.State != core.LinkWrong {
 		t.Errorf("after its time it is %s", l.State)
 	}
 }

@@ -27,6 +27,7 @@ import (
 	"github.com/everthread/everthread/core/people"
 	"github.com/everthread/everthread/core/store/sqlite"
 	"github.com/everthread/everthread/core/store/sqlite/sqlitetest"
+	"github.com/everthread/everthread/core/trust"
 )
 
 // world is the page over a real store, with a gateway that stores what it is told.
@@ -255,7 +256,7 @@ func (w *world) browser() *http.Client {
 func (p *person) code() string {
 	p.t.Helper()
 	code := rand.Text()
-	p.must(p.store.PutCode(p.ctx, core.Code{Kind: core.CodeWeb, Hash: people.Hash(code), User: p.user.ID, Address: p.chat.Address, Created: p.clock.now(), Expires: p.clock.now().Add(10 * time.Minute)}))
+	p.must(p.store.PutCode(p.ctx, core.Code{Kind: core.CodeWeb, Hash: trust.CodeHash(code), User: p.user.ID, Address: p.chat.Address, Created: p.clock.now(), Expires: p.clock.now().Add(10 * time.Minute)}))
 	return code
 }
 

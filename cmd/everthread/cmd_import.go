@@ -83,9 +83,9 @@ func (c importCmd) bring(ctx context.Context, d *desk, e *engine.Engine, u core.
 	}
 	began := time.Now()
 	i := &history.Importer{Store: d.store, Tokens: e.Tokens, User: u, Embedding: embedding, Summaries: !c.NoSummaries, Now: clock(), Wait: job.Wait,
-		Calendar: e.Calendar,
-		Media:    &history.Media{Dir: e.Files.Dir, Max: e.Files.Max},
-		Admit:    func(r core.Reminder) error { return e.Reminders.Settings.Admit(r, clock()()) }, MaxReminders: d.cfg.Reminders.MaxActive,
+		Calendar:  e.Calendar,
+		Media:     &history.Media{Dir: e.Files.Dir, Max: e.Files.Max},
+		Reminders: e.Reminders.Settings, MaxReminders: d.cfg.Reminders.MaxActive,
 		Progress: d.importing(s.Messages, began)}
 	out, err := i.Run(ctx, file, c.Format, o, s)
 	if err != nil {

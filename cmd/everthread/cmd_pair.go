@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/everthread/everthread/core"
-	"github.com/everthread/everthread/core/people"
+	"github.com/everthread/everthread/core/trust"
 )
 
 type pairCmd struct {
@@ -57,7 +57,7 @@ func (p pairApproveCmd) Run(ctx context.Context, d *desk) error {
 		return err
 	}
 	now := clock()()
-	e := core.Approve{CodeHash: people.Hash(p.Code), Name: p.Name, At: now}
+	e := core.Approve{CodeHash: trust.CodeHash(p.Code), Name: p.Name, At: now}
 	if p.User != "" {
 		u, err := d.user(ctx, p.User)
 		if err != nil {
@@ -92,7 +92,7 @@ func (p pairDenyCmd) Run(ctx context.Context, d *desk) error {
 		return err
 	}
 	now := clock()()
-	_, err = d.store.Note(ctx, core.Note{User: owner.ID, Effects: []core.Effect{core.Deny{CodeHash: people.Hash(p.Code), At: now}}, Now: now})
+	_, err = d.store.Note(ctx, core.Note{User: owner.ID, Effects: []core.Effect{core.Deny{CodeHash: trust.CodeHash(p.Code), At: now}}, Now: now})
 	if err != nil {
 		return explainCode(err)
 	}

@@ -15,7 +15,7 @@ import (
 
 	"github.com/everthread/everthread/core"
 	"github.com/everthread/everthread/core/command"
-	"github.com/everthread/everthread/core/people"
+	"github.com/everthread/everthread/core/trust"
 )
 
 var update = flag.Bool("update", false, "write the golden files anew")
@@ -95,7 +95,7 @@ var answers = map[string]struct {
 	"export":       {webPage, "", []string{"/export", "/help export"}},
 	"export-here": {func(w *world) {
 		w.options.NewWebLink = func(user core.UserID) (string, core.Code, error) {
-			return "http://127.0.0.1:8080/signin?code=ABCD", core.Code{Kind: core.CodeWeb, Hash: people.Hash("ABCD"), User: user, Expires: w.now.Add(10 * time.Minute)}, nil
+			return "http://127.0.0.1:8080/signin?code=ABCD", core.Code{Kind: core.CodeWeb, Hash: trust.CodeHash("ABCD"), User: user, Expires: w.now.Add(10 * time.Minute)}, nil
 		}
 	}, "", []string{"/export"}},
 	"undo":        {nil, "", []string{"/undo", "/undo 7"}},
@@ -136,7 +136,7 @@ func linking(w *world) {
 func (w *world) code(a core.Address, code string) {
 	w.t.Helper()
 	_, u := w.identify(a)
-	_, err := w.Note(w.ctx, core.Note{User: u.ID, Now: w.now, Effects: []core.Effect{core.NewLink{Code: core.Code{Hash: people.Hash(code), Address: a, Created: w.now, Expires: w.now.Add(10 * time.Minute)}}}})
+	_, err := w.Note(w.ctx, core.Note{User: u.ID, Now: w.now, Effects: []core.Effect{core.NewLink{Code: core.Code{Hash: trust.CodeHash(code), Address: a, Created: w.now, Expires: w.now.Add(10 * time.Minute)}}}})
 	must(w.t, err)
 }
 
@@ -392,7 +392,7 @@ func FuzzCommand(f *testing.F) {
 			t.Errorf("%q is answered with %q", text, out.Text)
 		}
 		for _, e := range out.Effects {
-			if a, is := e.(core.Approve); is && (!owner || a.CodeHash != people.Hash("ABCD2345")) {
+			if a, is := e.(core.Approve); is && (!owner || a.CodeHash != trust.CodeHash("ABCD2345")) {
 				t.Errorf("%q lets somebody in: %+v", text, a)
 			}
 		}
@@ -402,6 +402,6 @@ func FuzzCommand(f *testing.F) {
 // webPage is a world with a web page.
 func webPage(w *world) {
 	w.options.NewWebLink = func(user core.UserID) (string, core.Code, error) {
-		return "https://chat.example/signin?code=ABCD", core.Code{Kind: core.CodeWeb, Hash: people.Hash("ABCD"), User: user, Expires: w.now.Add(10 * time.Minute)}, nil
+		return "https://chat.example/signin?code=ABCD", core.Code{Kind: core.CodeWeb, Hash: trust.CodeHash("ABCD"), User: user, Expires: w.now.Add(10 * time.Minute)}, nil
 	}
 }

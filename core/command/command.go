@@ -47,8 +47,6 @@ type Options struct {
 	Store    Store
 	Calendar day.Calendar
 	Channels core.Channels
-	// Hash is how a code is kept.
-	Hash func(code string) string
 	// NewCode makes a code for /link; nil: there are none.
 	NewCode func() (string, error)
 	// NewWebLink makes a link that signs a user in to the web page, and what is to be

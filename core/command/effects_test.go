@@ -12,7 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/everthread/everthread/core"
-	"github.com/everthread/everthread/core/people"
+	"github.com/everthread/everthread/core/trust"
 )
 
 // dump is everything that the store holds, as text.
@@ -150,7 +150,7 @@ func TestDenyDropsWhatWasHeld(t *testing.T) {
 	if err != nil || !again {
 		t.Errorf("a repeat of a dropped event is held again: %v, %v", again, err)
 	}
-	_, err = w.Note(w.ctx, core.Note{User: 1, Now: w.now, Effects: []core.Effect{core.Deny{CodeHash: people.Hash("ABCD2345"), At: w.now}}})
+	_, err = w.Note(w.ctx, core.Note{User: 1, Now: w.now, Effects: []core.Effect{core.Deny{CodeHash: trust.CodeHash("ABCD2345"), At: w.now}}})
 	if !errors.Is(err, core.ErrRefused) {
 		t.Errorf("denied twice: %v, want ErrRefused", err)
 	}

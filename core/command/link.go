@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/everthread/everthread/core"
+	"github.com/everthread/everthread/core/trust"
 )
 
 // Links is what /link and /unlink read.
@@ -24,7 +25,7 @@ func (c *Commands) link(ctx context.Context, r *request) (core.Outcome, error) {
 	if r.arg == "" {
 		return c.newLink(r)
 	}
-	hash := c.Hash(r.arg)
+	hash := trust.CodeHash(r.arg)
 	l, err := c.Store.LinkCode(ctx, hash, r.at.Address, r.now)
 	if err != nil {
 		return core.Outcome{}, err
@@ -111,7 +112,7 @@ func (c *Commands) newLink(r *request) (core.Outcome, error) {
 		return core.Outcome{}, err
 	}
 	out := r.sayf(r.words.LinkCode, code, code)
-	out.Effects = []core.Effect{core.NewLink{Code: core.Code{Kind: core.CodeLink, Hash: c.Hash(code), Address: r.at.Address, Name: r.at.Name,
+	out.Effects = []core.Effect{core.NewLink{Code: core.Code{Kind: core.CodeLink, Hash: trust.CodeHash(code), Address: r.at.Address, Name: r.at.Name,
 		Created: r.now, Expires: r.now.Add(core.LinkLife)}}}
 	return out, nil
 }

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/everthread/everthread/core"
+	"github.com/everthread/everthread/core/trust"
 )
 
 // pair lists who asks to be let in.
@@ -61,7 +62,7 @@ func (c *Commands) requested(ctx context.Context, r *request) (*core.Code, strin
 	}
 	codes, err := c.Store.Codes(ctx, core.CodePair, r.now)
 	for _, code := range codes {
-		if code.Hash == c.Hash(f[0]) {
+		if code.Hash == trust.CodeHash(f[0]) {
 			return &code, title(strings.Join(f[1:], " ")), err
 		}
 	}

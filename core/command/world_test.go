@@ -14,10 +14,10 @@ import (
 	"github.com/everthread/everthread/core/command"
 	"github.com/everthread/everthread/core/day"
 	"github.com/everthread/everthread/core/memory"
-	"github.com/everthread/everthread/core/people"
 	"github.com/everthread/everthread/core/remind"
 	"github.com/everthread/everthread/core/store/sqlite"
 	"github.com/everthread/everthread/core/store/sqlite/sqlitetest"
+	"github.com/everthread/everthread/core/trust"
 )
 
 // morning is Thursday 19 November 2026, 09:00 in Paris.
@@ -42,7 +42,7 @@ func newWorld(t testing.TB, language string) *world {
 	dir := t.TempDir()
 	s := sqlitetest.Open(t, dir)
 	w := &world{Store: s, t: t, dir: dir, ctx: context.WithoutCancel(t.Context()), now: morning(), language: language}
-	w.options = command.Options{Store: s, Calendar: calendar(), Channels: telegram{}, Hash: people.Hash,
+	w.options = command.Options{Store: s, Calendar: calendar(), Channels: telegram{},
 		Search: &finder{w, "fts"}, Memory: &memory.Memory{Store: s, Signals: &finder{w, "fts"}}, Reminders: &remind.Reminders{Store: s},
 		Defaults: command.Defaults{Language: "en", PostForward: "home"}}
 	w.ada = w.person("Ada", core.RoleOwner, "telegram", "111")
@@ -186,7 +186,7 @@ func (w *world) stranger(name, external, code string) {
 	a := core.Address{Channel: "telegram", Account: "42", External: external}
 	e := w.event(a, "let me in, says "+name)
 	e.Name = name
-	_, err := w.Hold(w.ctx, core.Hold{Event: e, Keep: true, Now: w.now, Code: &core.Code{Kind: core.CodePair, Hash: people.Hash(code), Hint: code,
+	_, err := w.Hold(w.ctx, core.Hold{Event: e, Keep: true, Now: w.now, Code: &core.Code{Kind: core.CodePair, Hash: trust.CodeHash(code), Hint: code,
 		Address: a, Name: name, Created: w.now, Expires: w.now.Add(time.Hour)}})
 	must(w.t, err)
 }

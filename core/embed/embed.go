@@ -37,22 +37,27 @@ type Store interface {
 	Reembed(ctx context.Context, user core.UserID, config string, dry bool, now time.Time) (int, error)
 }
 
+// Windows are the stretches of a conversation that get vectors. Its methods are pure.
+type Windows interface {
+	// Cut makes windows of a day's messages, and tells through which message they
+	// are in windows; 0: through none of them.
+	Cut(messages []core.Message, closed bool) (windows []core.TextWindow, through core.MessageID)
+	// Text is what of a window's messages is embedded; empty: nothing is.
+	Text(messages []core.Message) string
+	// Passages are the stretches of a window's messages that get vectors, too.
+	Passages(messages []core.Message) []core.Passage
+}
+
 // Worker does the jobs of core.QueueEmbed. All fields are required. It is
 // safe for concurrent use.
 type Worker struct {
 	Store     Store
 	Jobs      *job.Worker
 	Embedders core.EmbedderOf
-	// Cut makes windows of a day's messages, and tells through which message they
-	// are in windows; 0: through none of them.
-	Cut func(messages []core.Message, closed bool) ([]core.TextWindow, core.MessageID)
-	// Text is what of a window's messages is embedded; empty: nothing is.
-	Text func(messages []core.Message) string
-	// Passages are the stretches of a window's messages that get vectors, too.
-	Passages func(messages []core.Message) []core.Passage
-	Count    func(name string, n float64, labels ...string)
-	Log      *zap.Logger
-	Now      func() time.Time
+	Windows   Windows
+	Count     func(name string, n float64, labels ...string)
+	Log       *zap.Logger
+	Now       func() time.Time
 }
 
 // Take claims a due job and does it.

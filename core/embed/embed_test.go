@@ -76,12 +76,12 @@ func TestADayOfManyShortMessagesIsReadFurther(t *testing.T) {
 	w, p := newWorld(), &provider{}
 	w.say(1, numbered(1200)...)
 	wk, _ := worker(w, p)
-	wk.Cut = func(messages []core.Message, _ bool) ([]core.TextWindow, core.MessageID) {
+	wk.Windows = threes{cut: func(messages []core.Message, _ bool) ([]core.TextWindow, core.MessageID) {
 		if len(messages) < 1000 {
 			return nil, 0
 		}
 		return []core.TextWindow{{First: messages[0].ID, Last: messages[999].ID}}, messages[999].ID
-	}
+	}}
 	w.run(t, wk)
 	if len(w.windows) != 1 || w.windows[0].Last != 1000 || len(w.queue) != 0 {
 		t.Errorf("windows %+v", w.windows)

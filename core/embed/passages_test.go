@@ -48,9 +48,9 @@ func TestPassagesGoInBatches(t *testing.T) {
 	w.say(1, numbered(40)...)
 	w.closed[1] = true
 	wk, _ := worker(w, p)
-	wk.Passages = func(messages []core.Message) []core.Passage {
+	wk.Windows = threes{passages: func(messages []core.Message) []core.Passage {
 		return append(make([]core.Passage, 99), each(messages)[0])
-	}
+	}}
 	w.run(t, wk)
 	most := 0
 	for _, call := range p.calls {

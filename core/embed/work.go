@@ -44,7 +44,7 @@ func (r *round) windows(ctx context.Context) error {
 		if err != nil {
 			return fmt.Errorf("read messages: %w", err)
 		}
-		windows, through := r.Cut(messages, closed)
+		windows, through := r.Windows.Cut(messages, closed)
 		if len(windows) == 0 && len(messages) >= limit && limit < mostMessages {
 			limit *= 4 // many short messages: one window takes more than a page
 			continue
@@ -118,7 +118,7 @@ func (r *round) batch(ctx context.Context, waiting []core.Embeddable) error {
 	for _, e := range waiting {
 		w := wanted{EmbeddingResult: core.EmbeddingResult{Kind: e.Kind, ID: e.ID, Revision: e.Revision}, text: e.Text}
 		if e.Kind == core.VectorWindow {
-			w.text, w.passages = r.Text(e.Messages), r.Passages(e.Messages)
+			w.text, w.passages = r.Windows.Text(e.Messages), r.Windows.Passages(e.Messages)
 		}
 		if w.text == "" {
 			w.Error, w.Tried = "there is no text", r.tried

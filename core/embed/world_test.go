@@ -323,11 +323,34 @@ func each(messages []core.Message) []core.Passage {
 	return out
 }
 
+// threes are windows of three messages, or as cut says, with passages of one, or as
+// passages says.
+type threes struct {
+	cut      func(messages []core.Message, closed bool) ([]core.TextWindow, core.MessageID)
+	passages func(messages []core.Message) []core.Passage
+}
+
+func (t threes) Cut(messages []core.Message, closed bool) ([]core.TextWindow, core.MessageID) {
+	if t.cut != nil {
+		return t.cut(messages, closed)
+	}
+	return byThrees(messages, closed)
+}
+
+func (threes) Text(messages []core.Message) string { return joined(messages) }
+
+func (t threes) Passages(messages []core.Message) []core.Passage {
+	if t.passages != nil {
+		return t.passages(messages)
+	}
+	return each(messages)
+}
+
 // worker works in w with p, and logs into the observer.
 func worker(w *world, p *provider) (*Worker, *observer.ObservedLogs) {
 	logs, seen := observer.New(zap.DebugLevel)
 	return &Worker{
-		Store: w, Embedders: fixed(p, "c"), Cut: byThrees, Text: joined, Passages: each, Count: func(string, float64, ...string) {},
+		Store: w, Embedders: fixed(p, "c"), Windows: threes{}, Count: func(string, float64, ...string) {},
 		Log: zap.New(logs), Now: time.Now,
 		Jobs: &job.Worker{Store: w, Name: "w", Lease: 30 * time.Second, Now: time.Now, Rand: func() float64 { return 0.5 }, Log: zap.New(logs)},
 	}, seen

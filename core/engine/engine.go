@@ -157,8 +157,8 @@ func (e *Engine) newGateway() *gateway.Gateway {
 		Calendar: e.Calendar, Limiter: e.limiter(), Tokens: e.Tokens, Channels: e.Channels, Slots: e.slots,
 		Settings: gateway.Settings{Debounce: c.Turn.Debounce, GiveUpAfter: c.Turn.GiveUpAfter,
 			Poll: pollEvery, TokensPerDay: c.Limits.TokensPerDay, TurnsPerMinute: c.Limits.TurnsPerMinute,
-			Reserve: e.Turns.Reserve, Closed: e.Turns.Closed, SummarizeAfter: c.Summaries.AfterMessages, Language: c.DefaultLanguage},
-		Preview: e.Hub.Preview, Meter: e.Meter, Log: e.Log, Now: e.Now, Rand: rand.New(rand.NewPCG(rand.Uint64(), rand.Uint64())), Crash: e.options.Crash,
+			SummarizeAfter: c.Summaries.AfterMessages, Language: c.DefaultLanguage},
+		Budgets: e.Turns, Previews: e.Hub, Meter: e.Meter, Log: e.Log, Now: e.Now, Rand: rand.New(rand.NewPCG(rand.Uint64(), rand.Uint64())), Crash: e.options.Crash,
 	})
 }
 
@@ -174,7 +174,7 @@ func (e *Engine) limiter() gateway.Limiter {
 func (e *Engine) newCommands() *command.Commands {
 	c := e.Config
 	return command.New(command.Options{
-		Store: e.Store, Calendar: e.Calendar, Hash: people.Hash, NewCode: e.People.NewLinkCode, Channels: e.Channels,
+		Store: e.Store, Calendar: e.Calendar, NewCode: e.People.NewLinkCode, Channels: e.Channels,
 		NewWebLink: e.WebLink(), Search: e.Search, Memory: e.Memory, Reminders: e.Reminders,
 		Defaults: command.Defaults{Language: c.DefaultLanguage, TokensPerDay: c.Limits.TokensPerDay, AllTokensPerDay: AllTokensPerDay(c),
 			PostForward: c.Summaries.PostForward, Strategy: c.Context.Strategy},

@@ -64,8 +64,8 @@ func (e *Engine) newRecall() (err error) {
 	if e.Search, err = NewSearcher(e.Config, e.Store, e.Embedders.Of, e.Tokens, e.Log.Named("recall")); err != nil {
 		return err
 	}
-	e.embedding = &embed.Worker{Store: e.Store, Jobs: e.jobs, Embedders: e.Embedders.Of, Cut: recall.Cut, Text: recall.WindowText,
-		Passages: recall.Passages, Count: e.Meter.Count, Log: e.Log.Named("embeddings"), Now: e.Now}
+	e.embedding = &embed.Worker{Store: e.Store, Jobs: e.jobs, Embedders: e.Embedders.Of, Windows: recall.Windows{},
+		Count: e.Meter.Count, Log: e.Log.Named("embeddings"), Now: e.Now}
 	e.Memory = NewMemory(e.Config, e.Store, e.Search, e.Embedders)
 	return nil
 }
@@ -98,7 +98,7 @@ func (e *Engine) newSummaries(chat core.Model, planner gateway.Planner) (err err
 		Settings: summary.Settings{Window: SmallestWindow(llm), MaxOutput: llm.MaxOutputTokens, TokensPerDay: c.Limits.TokensPerDay,
 			Attempts: c.Summaries.Attempts, PostForward: c.Summaries.PostForward, PostMin: c.Summaries.PostMinMessages,
 			PostExpires: c.Summaries.PostExpires, Language: c.DefaultLanguage},
-		Calendar: e.Calendar, Channels: e.Channels, Support: e.Search.Support, SameLoop: loops.Match,
+		Calendar: e.Calendar, Channels: e.Channels, Grounds: e.Search, SameLoop: loops.Match,
 		Count: e.Meter.Count, Log: e.Log.Named("summary"), Now: e.Now,
 	}
 	x := c.Context.Long

@@ -84,6 +84,21 @@ type Meter interface {
 	Observe(name string, v float64, labels ...string)
 }
 
+// Budgets bounds turns by what they may take of the tokens of a day.
+type Budgets interface {
+	// Reserve is how many tokens are reserved for a turn of a user, and for one that
+	// must do without tools, where there are no more.
+	Reserve(s core.Settings) (full, least int)
+	// Closed is until when nobody's turn begins, as the tokens of all are used up; zero:
+	// they are not.
+	Closed(s core.Settings) time.Time
+}
+
+// Previews is told all that is written of an answer so far.
+type Previews interface {
+	Preview(t *core.Turn, soFar string)
+}
+
 // Settings are the numbers of the road; see SPEC 16 for their defaults.
 type Settings struct {
 	Debounce       time.Duration
@@ -91,12 +106,6 @@ type Settings struct {
 	Poll           time.Duration // the net under wake-ups
 	TokensPerDay   int
 	TurnsPerMinute int
-	// Reserve is how many tokens are reserved for a turn of a user, and for one that
-	// must do without tools, where there are no more.
-	Reserve func(s core.Settings) (full, least int)
-	// Closed is until when nobody's turn begins, as the tokens of all are used up; nil
-	// or zero: they are not.
-	Closed         func(s core.Settings) time.Time
 	SummarizeAfter int
 	Language       string // of users who chose none
 }
@@ -120,13 +129,13 @@ type Options struct {
 	// Slots are the turns that may run at once.
 	Slots    job.Slots
 	Settings Settings
-	// Preview is told all that is written of an answer so far; nil: nobody is.
-	Preview func(t *core.Turn, soFar string)
-	Meter   Meter
-	Log     *zap.Logger
-	Now     func() time.Time
-	Rand    *rand.Rand // jitter of back-offs
-	Crash   func(step string)
+	Budgets  Budgets  // nil: there is no bound
+	Previews Previews // nil: nobody is told
+	Meter    Meter
+	Log      *zap.Logger
+	Now      func() time.Time
+	Rand     *rand.Rand // jitter of back-offs
+	Crash    func(step string)
 }
 
 // Gateway runs the road. It implements core.Receiver.
@@ -278,12 +287,13 @@ func (g *Gateway) drain(grace time.Duration) {
 // budget bounds the next turn of a user.
 func (g *Gateway) budget(s core.Settings, now time.Time) core.Budget {
 	b := core.Budget{TokensPerDay: g.Settings.TokensPerDay, TurnsPerMinute: g.Settings.TurnsPerMinute}
-	if g.Settings.Closed != nil {
-		b.Closed = g.Settings.Closed(s)
+	if g.Budgets == nil {
+		return b
 	}
+	b.Closed = g.Budgets.Closed(s)
 	if b.TokensPerDay > 0 {
 		d := g.Calendar.Day(s, now)
-		b.Reserve, b.Least = g.Settings.Reserve(s)
+		b.Reserve, b.Least = g.Budgets.Reserve(s)
 		b.Day, b.NextDay = d.Label, d.End
 	}
 	return b

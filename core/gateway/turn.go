@@ -149,8 +149,8 @@ func (g *Gateway) attempt(held context.Context, r *running, u core.User) (*core.
 	g.logContext(r.turn, &p.Snapshot)
 	show := g.show(ctx, r)
 	a, err := g.Agent.Answer(ctx, r.turn, u, p, func(soFar string) {
-		if g.Preview != nil {
-			g.Preview(r.turn, soFar)
+		if g.Previews != nil {
+			g.Previews.Preview(r.turn, soFar)
 		}
 		show.text(soFar)
 	})

@@ -59,7 +59,7 @@ func (w *world) label(t time.Time) string { return w.calendar().Day(w.u.Settings
 func (w *world) importer(store history.Store) *history.Importer {
 	return &history.Importer{Store: store, Tokens: tokens.New(), User: w.u, Calendar: w.calendar(), Media: &history.Media{Dir: w.media, Max: w.max}, Summaries: true,
 		Now: func() time.Time { return now }, Wait: func(context.Context, time.Duration) { w.waits++ },
-		Admit: func(core.Reminder) error { return nil }, MaxReminders: 100}
+		Reminders: everyOne{}, MaxReminders: 100}
 }
 
 // bring imports an archive.
@@ -297,3 +297,8 @@ func BenchmarkImport(b *testing.B) {
 		b.ReportMetric(n/time.Since(began).Seconds(), "messages/s")
 	}
 }
+
+// everyOne admits every reminder.
+type everyOne struct{}
+
+func (everyOne) Admit(core.Reminder, time.Time) error { return nil }

@@ -21,6 +21,11 @@ type Store interface {
 	Items(ctx context.Context, q core.ItemQuery) ([]core.Item, error)
 }
 
+// Admitter says why an active reminder cannot be one here; nil: it can.
+type Admitter interface {
+	Admit(r core.Reminder, now time.Time) error
+}
+
 // Importer brings archives in. All fields but Progress are required.
 type Importer struct {
 	Store     Store
@@ -29,9 +34,9 @@ type Importer struct {
 	Calendar  day.Calendar
 	Embedding string // the configuration that memory is embedded with; empty: none
 	Media     *Media
-	// Admit says why an active reminder cannot be one here; nil: it can. At most
-	// MaxReminders are active, with those that are here.
-	Admit        func(r core.Reminder) error
+	// Reminders says which active reminders can be some here. At most MaxReminders are
+	// active, with those that are here.
+	Reminders    Admitter
 	MaxReminders int
 	Summaries    bool // days are to be summarized
 	Now          func() time.Time

@@ -236,7 +236,7 @@ func (r *run) admitted(ctx context.Context, list []core.Reminder) (out []core.Re
 	}
 	for _, o := range list {
 		if o.State == core.ReminderActive && !here[sameAs(o)] {
-			err := r.Admit(o)
+			err := r.Reminders.Admit(o, r.Now())
 			if err == nil && active >= r.MaxReminders {
 				err = fmt.Errorf("more than the %d that can be active", r.MaxReminders)
 			}

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/everthread/everthread/core"
+	"github.com/everthread/everthread/core/trust"
 )
 
 // ownChannels are doors of the gateway itself: nobody can be written to there who
@@ -57,5 +58,5 @@ func (p *People) door(ctx context.Context, user core.UserID, channel string) (co
 func (p *People) NewWebCode(user core.UserID, life time.Duration) (string, core.Code, error) {
 	code, err := p.Code(linkSigns)
 	now := p.Now()
-	return code, core.Code{Kind: core.CodeWeb, Hash: Hash(code), User: user, Created: now, Expires: now.Add(life)}, err
+	return code, core.Code{Kind: core.CodeWeb, Hash: trust.CodeHash(code), User: user, Created: now, Expires: now.Add(life)}, err
 }

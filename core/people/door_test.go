@@ -6,6 +6,7 @@ import (
 
 	"github.com/everthread/everthread/core"
 	"github.com/everthread/everthread/core/people"
+	"github.com/everthread/everthread/core/trust"
 )
 
 func TestADoorIsMadeOnceAndIsNoProofOfTheOwner(t *testing.T) {
@@ -41,11 +42,11 @@ func TestALinkToThePageWorksOnce(t *testing.T) {
 	must(t, err)
 	must(t, h.Store.PutCode(t.Context(), stored))
 	s := core.Session{Hash: "token", CreatedAt: h.now, UsedAt: h.now, Expires: h.now.Add(time.Hour)}
-	got, err := h.SignIn(t.Context(), people.Hash(code), s, h.now.Add(9*time.Minute))
+	got, err := h.SignIn(t.Context(), trust.CodeHash(code), s, h.now.Add(9*time.Minute))
 	if err != nil || got.User != h.owner.ID {
 		t.Errorf("got %+v, %v", got, err)
 	}
-	if _, err := h.SignIn(t.Context(), people.Hash(code), s, h.now); err == nil {
+	if _, err := h.SignIn(t.Context(), trust.CodeHash(code), s, h.now); err == nil {
 		t.Error("it worked twice")
 	}
 }

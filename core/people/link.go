@@ -10,6 +10,7 @@ import (
 
 	"github.com/everthread/everthread/core"
 	"github.com/everthread/everthread/core/markup"
+	"github.com/everthread/everthread/core/trust"
 )
 
 // LinkCodeSigns is how long a code of /link is.
@@ -33,14 +34,14 @@ func linkCode(text string) (string, bool) {
 // plain words.
 func (p *People) link(ctx context.Context, in core.Inbound, code string) (known bool, err error) {
 	now := p.Now()
-	l, err := p.LinkCode(ctx, Hash(code), in.Address, now)
+	l, err := p.LinkCode(ctx, trust.CodeHash(code), in.Address, now)
 	if err != nil {
 		return false, err
 	}
 	language := cmp.Or(in.Language, p.Settings.Language)
 	in.Text, in.Raw, in.Attachments, in.Quote = "", nil, nil, nil
 	if l.State == core.LinkValid || l.State == core.LinkTaken {
-		err := p.UseLink(ctx, Hash(code), core.Hold{Event: in, Now: now, Delivery: p.toStranger(in, say(language).LinkAsked)})
+		err := p.UseLink(ctx, trust.CodeHash(code), core.Hold{Event: in, Now: now, Delivery: p.toStranger(in, say(language).LinkAsked)})
 		if !errors.Is(err, core.ErrRefused) {
 			return false, cmp.Or(err, p.AskLinks(ctx))
 		}

@@ -16,6 +16,7 @@ import (
 	"github.com/everthread/everthread/core/people"
 	"github.com/everthread/everthread/core/store/sqlite"
 	"github.com/everthread/everthread/core/store/sqlite/sqlitetest"
+	"github.com/everthread/everthread/core/trust"
 )
 
 // house is an embedded store with the owner in it.
@@ -71,7 +72,7 @@ func (h *house) code() string {
 	if len(code) != people.LinkCodeSigns {
 		h.t.Fatalf("got code %q", code)
 	}
-	_, err = h.Store.Note(h.t.Context(), core.Note{User: h.owner.ID, Now: h.now, Effects: []core.Effect{core.NewLink{Code: core.Code{Hash: people.Hash(code), Address: h.home,
+	_, err = h.Store.Note(h.t.Context(), core.Note{User: h.owner.ID, Now: h.now, Effects: []core.Effect{core.NewLink{Code: core.Code{Hash: trust.CodeHash(code), Address: h.home,
 		Created: h.now, Expires: h.now.Add(10 * time.Minute)}}}})
 	must(h.t, err)
 	return code
@@ -183,7 +184,7 @@ func TestMover(t *testing.T) {
 	}
 	bo, u, err := h.Store.Identify(t.Context(), core.Address{Channel: "telegram", Account: "42", External: "900"})
 	must(t, err)
-	_, err = h.Store.Note(t.Context(), core.Note{User: u.ID, Now: h.now, Effects: []core.Effect{core.UseLink{Hash: people.Hash(h.code()), Identity: bo.ID, At: h.now}}})
+	_, err = h.Store.Note(t.Context(), core.Note{User: u.ID, Now: h.now, Effects: []core.Effect{core.UseLink{Hash: trust.CodeHash(h.code()), Identity: bo.ID, At: h.now}}})
 	must(t, err)
 	h.accept()
 	h.said()

@@ -4,8 +4,6 @@ package people
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"io"
@@ -17,6 +15,7 @@ import (
 
 	"github.com/everthread/everthread/core"
 	"github.com/everthread/everthread/core/markup"
+	"github.com/everthread/everthread/core/trust"
 )
 
 // Policy says what becomes of messages of strangers.
@@ -79,16 +78,6 @@ func (p *People) Code(n int) (string, error) {
 	return string(b), nil
 }
 
-// spoken takes out how people write a code in groups.
-var spoken = strings.NewReplacer("-", "", " ", "")
-
-// Hash is how a code is kept: hex SHA-256 of its signs in capitals.
-func Hash(code string) string {
-	clean := strings.ToUpper(spoken.Replace(strings.TrimSpace(code)))
-	sum := sha256.Sum256([]byte(clean))
-	return hex.EncodeToString(sum[:])
-}
-
 // EnsureOwner makes the owner at the first start. As long as no address is the
 // owner's it also makes a new owner code and returns it; else "".
 func (p *People) EnsureOwner(ctx context.Context) (core.User, string, error) {
@@ -110,7 +99,7 @@ func (p *People) EnsureOwner(ctx context.Context) (core.User, string, error) {
 	if err != nil {
 		return owner, "", err
 	}
-	return owner, code, p.PutCode(ctx, core.Code{Kind: core.CodeOwner, Hash: Hash(code), User: owner.ID, Created: p.Now()})
+	return owner, code, p.PutCode(ctx, core.Code{Kind: core.CodeOwner, Hash: trust.CodeHash(code), User: owner.ID, Created: p.Now()})
 }
 
 // Owner returns the owner, or ErrNotFound before the first start.
@@ -189,7 +178,7 @@ func startCode(text string) (string, bool) {
 // identity is added first: a repeat after a crash finds it there.
 func (p *People) claimOwner(ctx context.Context, in core.Inbound, code string) (bool, error) {
 	codes, err := p.Codes(ctx, core.CodeOwner, p.Now())
-	if err != nil || !slices.ContainsFunc(codes, func(c core.Code) bool { return c.Hash == Hash(code) }) {
+	if err != nil || !slices.ContainsFunc(codes, func(c core.Code) bool { return c.Hash == trust.CodeHash(code) }) {
 		return false, err
 	}
 	ctx = core.WithActor(ctx, core.Actor{Via: core.ViaGateway, At: p.Now()})
@@ -197,7 +186,7 @@ func (p *People) claimOwner(ctx context.Context, in core.Inbound, code string) (
 	if err != nil && !errors.Is(err, core.ErrExists) {
 		return false, err
 	}
-	if _, err := p.UseCode(ctx, core.CodeOwner, Hash(code), p.Now()); err != nil && !errors.Is(err, core.ErrRefused) {
+	if _, err := p.UseCode(ctx, core.CodeOwner, trust.CodeHash(code), p.Now()); err != nil && !errors.Is(err, core.ErrRefused) {
 		return false, err
 	}
 	p.Log.Info("an address is the owner's now", zap.String("channel", in.Address.Channel), zap.String("address", in.Address.External))
@@ -212,7 +201,7 @@ func (p *People) ClaimOwner(ctx context.Context, in core.Inbound, i core.Identit
 		return false, nil
 	}
 	codes, err := p.Codes(ctx, core.CodeOwner, p.Now())
-	if err != nil || len(codes) == 0 || codes[0].Hash != Hash(code) || codes[0].User == i.User {
+	if err != nil || len(codes) == 0 || codes[0].Hash != trust.CodeHash(code) || codes[0].User == i.User {
 		return false, err
 	}
 	i.LastUsed = p.Now()
@@ -220,7 +209,7 @@ func (p *People) ClaimOwner(ctx context.Context, in core.Inbound, i core.Identit
 	if err := p.MoveIdentity(ctx, i, codes[0].User); err != nil && !errors.Is(err, core.ErrNotFound) {
 		return false, err
 	}
-	if _, err := p.UseCode(ctx, core.CodeOwner, Hash(code), p.Now()); err != nil && !errors.Is(err, core.ErrRefused) {
+	if _, err := p.UseCode(ctx, core.CodeOwner, trust.CodeHash(code), p.Now()); err != nil && !errors.Is(err, core.ErrRefused) {
 		return false, err
 	}
 	p.Log.Info("an address is the owner's now", zap.String("channel", in.Address.Channel), zap.String("address", in.Address.External))
@@ -287,7 +276,7 @@ func (p *People) withCode(h *core.Hold, now time.Time) error {
 	if _, server, ok := strings.Cut(in.Address.External, ":"); ok && p.Settings.MaxOrigin > 0 && strings.HasPrefix(in.Address.External, "@") {
 		h.Origin, h.MaxOrigin = ":"+server, p.Settings.MaxOrigin
 	}
-	h.Code = &core.Code{Kind: core.CodePair, Hash: Hash(code), Hint: code, Address: in.Address, Name: in.Name, Created: now, Expires: now.Add(p.Settings.CodeLife)}
+	h.Code = &core.Code{Kind: core.CodePair, Hash: trust.CodeHash(code), Hint: code, Address: in.Address, Name: in.Name, Created: now, Expires: now.Add(p.Settings.CodeLife)}
 	language := in.Language
 	if language == "" {
 		language = p.Settings.Language

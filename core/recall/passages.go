@@ -17,7 +17,7 @@ const (
 // Passages cuts what the person and the assistant said in a window into the
 // stretches that are compared with a query one by one: whole sentences of one
 // message, as many as make 200 characters. Of a longer sentence each is a piece.
-func Passages(messages []core.Message) []core.Passage {
+func (Windows) Passages(messages []core.Message) []core.Passage {
 	var out []core.Passage
 	for _, m := range messages {
 		if !inWindow(m) {

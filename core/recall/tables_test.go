@@ -88,7 +88,7 @@ func (w *world) embedInto(ctx context.Context, s sqlStore) {
 			break
 		}
 		if err == nil {
-			windows, through := Cut(messages, closed)
+			windows, through := Windows{}.Cut(messages, closed)
 			err = s.PutWindows(ctx, core.PutWindows{User: me, Segment: segment, Windows: windows, Through: through, Read: messages, Closed: closed, Config: "test", Now: saturday})
 		}
 		if err != nil {
@@ -105,7 +105,7 @@ func (w *world) embedInto(ctx context.Context, s sqlStore) {
 		}
 		var results []core.EmbeddingResult
 		for _, e := range waiting {
-			results = append(results, core.EmbeddingResult{Kind: e.Kind, ID: e.ID, Revision: e.Revision, Vector: padded(w.means(WindowText(e.Messages))), Passages: w.passages(e.Messages)})
+			results = append(results, core.EmbeddingResult{Kind: e.Kind, ID: e.ID, Revision: e.Revision, Vector: padded(w.means(Windows{}.Text(e.Messages))), Passages: w.passages(e.Messages)})
 		}
 		if err := s.PutVectors(ctx, me, "test", results, saturday); err != nil {
 			w.t.Fatal(err)

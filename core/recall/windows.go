@@ -12,13 +12,16 @@ const (
 	windowMax = 800
 )
 
+// Windows are the runs of messages that are found by their meaning, with their passages.
+type Windows struct{}
+
 // Cut cuts messages of one day, in order, into windows (SPEC 8.1). A window is
 // full with 400 tokens and has at most 800, unless one message is longer: that is
 // a window of its own. Each begins with the last message of the one before,
 // unless that does not fit beside the next message. What is not full yet becomes
 // a window only if closed. Through is the last message that is in a window, 0:
 // none. To go on, pass the messages from that one on.
-func Cut(messages []core.Message, closed bool) (windows []core.TextWindow, through core.MessageID) {
+func (Windows) Cut(messages []core.Message, closed bool) (windows []core.TextWindow, through core.MessageID) {
 	for start := 0; start < len(messages); {
 		n, tokens, full := fill(messages[start:])
 		if !full && !closed {
@@ -58,9 +61,9 @@ func window(messages []core.Message, tokens int) core.TextWindow {
 	return core.TextWindow{User: first.User, Segment: first.Segment, First: first.ID, Last: last.ID, Tokens: tokens}
 }
 
-// WindowText returns the text of a window as it is embedded: a line of role and
+// Text returns the text of a window as it is embedded: a line of role and
 // text for what the person and the assistant said. Redacted messages are left out.
-func WindowText(messages []core.Message) string {
+func (Windows) Text(messages []core.Message) string {
 	var b strings.Builder
 	for _, m := range messages {
 		if !inWindow(m) {

@@ -43,7 +43,7 @@ func TestCut(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
-			windows, through := Cut(dayOf(c.tokens...), c.closed)
+			windows, through := Windows{}.Cut(dayOf(c.tokens...), c.closed)
 			if got := spans(windows); got != c.want || through != c.through {
 				t.Errorf("got %q through %d, want %q through %d", got, through, c.want, c.through)
 			}
@@ -69,7 +69,7 @@ func TestCutLosesNothing(t *testing.T) {
 		for _, m := range messages {
 			tokens[m.ID] = m.Tokens
 		}
-		windows, through := Cut(messages, true)
+		windows, through := Windows{}.Cut(messages, true)
 		if len(messages) == 0 {
 			return
 		}
@@ -86,7 +86,7 @@ func TestCutLosesNothing(t *testing.T) {
 				t.Fatalf("%s: window %d says nothing new", spans(windows), i)
 			}
 		}
-		open, _ := Cut(messages, false)
+		open, _ := Windows{}.Cut(messages, false)
 		if len(open) > len(windows) || spans(open) != spans(windows[:len(open)]) {
 			t.Fatalf("while open %s, when closed %s", spans(open), spans(windows))
 		}
@@ -111,7 +111,7 @@ func checkSize(t *rapid.T, w core.TextWindow, tokens map[core.MessageID]int, las
 
 func TestWindowText(t *testing.T) {
 	t.Parallel()
-	got := WindowText([]core.Message{
+	got := Windows{}.Text([]core.Message{
 		{Role: core.RoleUser, Text: "Where is it?"},
 		{Role: core.RoleTool, Text: "{}"},
 		{Role: core.RoleUser, Text: "secret", Redacted: true},

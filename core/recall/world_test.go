@@ -102,7 +102,7 @@ func (w *world) embed() {
 				day = append(day, m)
 			}
 		}
-		windows, _ := Cut(day, true)
+		windows, _ := Windows{}.Cut(day, true)
 		for _, window := range windows {
 			window.ID = core.WindowID(len(w.windows) + 1)
 			w.windows = append(w.windows, window)
@@ -112,7 +112,7 @@ func (w *world) embed() {
 					text = append(text, m)
 				}
 			}
-			w.vectors[window.ID] = padded(w.means(WindowText(text)))
+			w.vectors[window.ID] = padded(w.means(Windows{}.Text(text)))
 			w.windows[len(w.windows)-1].Passages = w.passages(text)
 		}
 	}
@@ -121,7 +121,7 @@ func (w *world) embed() {
 // passages are those of a window's messages, with vectors.
 func (w *world) passages(messages []core.Message) []core.PassageVector {
 	var out []core.PassageVector
-	for _, p := range Passages(messages) {
+	for _, p := range (Windows{}).Passages(messages) {
 		out = append(out, core.PassageVector{Message: p.Message, From: p.From, To: p.To, Values: core.Direction(w.means(p.Text))})
 	}
 	return out

@@ -110,7 +110,7 @@ func (s *Summarizer) trace(ctx context.Context, w *work, d *draft, allowed map[c
 	for n, i := range loose {
 		claims[n] = d.bullets[i].text
 	}
-	for n, refs := range s.Support(claims, said) {
+	for n, refs := range s.Grounds.Support(claims, said) {
 		d.bullets[loose[n]].refs = refs
 	}
 	return nil

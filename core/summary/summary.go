@@ -46,6 +46,13 @@ type Planner interface {
 // Target is where something proactive goes, and why there.
 type Target = core.Target
 
+// Grounds finds what claims rest on.
+type Grounds interface {
+	// Support finds for claims about a day the messages that they can be traced to
+	// among those that were said; none for one that nobody said.
+	Support(claims []string, said []core.Message) [][]core.MessageID
+}
+
 // Settings are the numbers of SPEC 6 and 7.
 type Settings struct {
 	Window       int // of the summary model, in tokens
@@ -69,9 +76,7 @@ type Summarizer struct {
 	Settings Settings
 	Calendar day.Calendar
 	Channels core.Channels
-	// Support finds for claims about a day the messages that they can be traced to
-	// among those that were said; none for one that nobody said.
-	Support func(claims []string, said []core.Message) [][]core.MessageID
+	Grounds  Grounds
 	// SameLoop recognises a loop that is open already; nil: none is.
 	SameLoop func(text string, open []core.Loop) (core.LoopID, bool)
 	Count    func(name string, n float64, labels ...string)

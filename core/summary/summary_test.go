@@ -49,14 +49,14 @@ func newNight(t *testing.T) *night {
 		Settings: summary.Settings{Window: 100_000, MaxOutput: 1000, Attempts: 3, PostForward: "home", PostMin: 4,
 			PostExpires: 48 * time.Hour, Language: "en"},
 		Calendar: day.Calendar{Zone: time.UTC, Finalize: 3 * time.Hour, Post: 8 * time.Hour}, Channels: home{n},
-		Support: n.support, Count: func(string, float64, ...string) {},
+		Grounds: n, Count: func(string, float64, ...string) {},
 		Log: zap.NewNop(), Now: func() time.Time { return n.now },
 	}
 	return n
 }
 
-// support traces a claim to the messages that are a part of it.
-func (n *night) support(claims []string, said []core.Message) [][]core.MessageID {
+// Support traces a claim to the messages that are a part of it.
+func (n *night) Support(claims []string, said []core.Message) [][]core.MessageID {
 	out := make([][]core.MessageID, len(claims))
 	for i, c := range claims {
 		for _, m := range said {
