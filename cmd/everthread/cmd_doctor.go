@@ -15,6 +15,7 @@ import (
 	"github.com/everthread/everthread/core/engine"
 	"github.com/everthread/everthread/core/folder"
 	"github.com/everthread/everthread/core/llm/tokens"
+	"github.com/everthread/everthread/core/server"
 )
 
 type doctorCmd struct {
@@ -77,7 +78,7 @@ func health(ctx context.Context, c *console) error {
 	}
 	resp, err := ask(req)
 	if err != nil {
-		return fmt.Errorf("no server answers on %s: %w", cfg.HTTP.Listen, cause(err))
+		return fmt.Errorf("no server answers on %s: %w", cfg.HTTP.Listen, server.Cause(err))
 	}
 	defer resp.Body.Close()
 	if resp.StatusCode != http.StatusOK {

@@ -22,6 +22,7 @@ import (
 	"github.com/everthread/everthread/core/llm"
 	"github.com/everthread/everthread/core/llm/openai"
 	"github.com/everthread/everthread/core/llm/tokens"
+	"github.com/everthread/everthread/core/server"
 )
 
 // trials finds out whether answers are right. given is what the environment says.
@@ -90,7 +91,7 @@ func unaddressed(err error) error {
 	if errors.As(err, &u) {
 		err = u.Err
 	}
-	return cause(err)
+	return server.Cause(err)
 }
 
 // unreached is the fault of somebody who does not answer.

@@ -7,9 +7,7 @@ import (
 	"fmt"
 	"maps"
 	"net"
-	"net/http"
 	"slices"
-	"sync"
 	"time"
 
 	"go.uber.org/zap"
@@ -21,6 +19,7 @@ import (
 	"github.com/everthread/everthread/core/folder"
 	"github.com/everthread/everthread/core/job"
 	"github.com/everthread/everthread/core/people"
+	"github.com/everthread/everthread/core/server"
 )
 
 type serveCmd struct {
@@ -69,14 +68,14 @@ func (s serveCmd) override(cfg *configs.Config) error {
 
 // serveStore listens, waits for the database and serves until ctx ends.
 func serveStore(ctx context.Context, cfg configs.Config, log *zap.Logger) error {
-	ln, err := listenOn("http.listen", cfg.HTTP.Listen)
+	ln, err := server.Listen("http.listen", cfg.HTTP.Listen)
 	if err != nil {
 		return err
 	}
 	defer ln.Close()
 	var metricsAt net.Listener
 	if at := cfg.HTTP.MetricsListen; at != "" {
-		if metricsAt, err = listenOn("http.metrics_listen", at); err != nil {
+		if metricsAt, err = server.Listen("http.metrics_listen", at); err != nil {
 			return err
 		}
 		defer metricsAt.Close()
@@ -116,30 +115,12 @@ func serveStore(ctx context.Context, cfg configs.Config, log *zap.Logger) error 
 		return err
 	}
 	err = a.serve(ctx, ln, metricsAt)
-	end, cancel := context.WithTimeout(context.WithoutCancel(ctx), graceHTTP)
+	end, cancel := context.WithTimeout(context.WithoutCancel(ctx), server.Grace)
 	defer cancel()
 	if err := stopTracing(end); err != nil {
 		log.Warn("the last traces were not sent", zap.Error(err))
 	}
 	log.Info("everthread has stopped")
-	return err
-}
-
-// listenOn listens on the address that a key names.
-func listenOn(key, address string) (net.Listener, error) {
-	ln, err := net.Listen("tcp", address)
-	if err != nil {
-		return nil, fmt.Errorf("listen on %s: %w; set %s to an address that is free", address, cause(err), key)
-	}
-	return ln, nil
-}
-
-// cause is the innermost reason of a network error.
-func cause(err error) error {
-	var op *net.OpError
-	if errors.As(err, &op) && op.Err != nil {
-		return op.Err
-	}
 	return err
 }
 
@@ -152,7 +133,7 @@ const (
 // awaitStore migrates the store, and waits for a database server that is away.
 // Meanwhile the process says that it is alive.
 func awaitStore(ctx context.Context, cfg configs.Config, st store, ln net.Listener, log *zap.Logger) error {
-	defer alive(ln)()
+	defer server.Alive(ln)()
 	for wait := firstTry; ; wait = min(2*wait, lastTry) {
 		err := st.Migrate(ctx)
 		if err == nil || ctx.Err() != nil {
@@ -164,42 +145,6 @@ func awaitStore(ctx context.Context, cfg configs.Config, st store, ln net.Listen
 		log.Warn("the database does not answer; check that it runs and that database_url is right", zap.Duration("next_try", wait), zap.Error(err))
 		job.Wait(ctx, wait)
 	}
-}
-
-// alive answers /healthz on ln until the returned function is called, which
-// leaves ln open.
-func alive(ln net.Listener) (stop func()) {
-	mux := http.NewServeMux()
-	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) {
-		writeJSON(w, http.StatusOK, map[string]string{"status": "ok"})
-	})
-	mux.HandleFunc("/", func(w http.ResponseWriter, _ *http.Request) {
-		w.Header().Set("Retry-After", "5")
-		writeError(w, http.StatusServiceUnavailable, "starting", "the database does not answer yet")
-	})
-	s := &http.Server{Handler: mux, ReadHeaderTimeout: 10 * time.Second, WriteTimeout: 10 * time.Second}
-	l := &lent{Listener: ln}
-	var work sync.WaitGroup
-	work.Go(func() { _ = s.Serve(l) }) // it ends with Close
-	return func() {
-		_ = s.Close()
-		work.Wait()
-		_ = l.deadline(time.Time{})
-	}
-}
-
-// lent is a listener that another server goes on with: closing it only ends the
-// waiting for connections.
-type lent struct{ net.Listener }
-
-// Close interrupts Accept.
-func (l *lent) Close() error { return l.deadline(time.Unix(1, 0)) }
-
-func (l *lent) deadline(t time.Time) error {
-	if d, ok := l.Listener.(interface{ SetDeadline(time.Time) error }); ok {
-		return d.SetDeadline(t)
-	}
-	return nil
 }
 
 // welcome makes the owner at the first start and says what to do next.

@@ -18,6 +18,7 @@ import (
 	"github.com/everthread/everthread/core/backup"
 	"github.com/everthread/everthread/core/engine"
 	"github.com/everthread/everthread/core/folder"
+	"github.com/everthread/everthread/core/server"
 )
 
 // checkListening reports whether the gateway can listen where it is to, or does already.
@@ -71,7 +72,7 @@ func checkAddress(key, address string, taken func() (string, error)) finding {
 	case errors.Is(err, syscall.EADDRNOTAVAIL):
 		err = fmt.Errorf("%s is no address of this machine; 127.0.0.1 is one that only this machine reaches, 0.0.0.0 stands for all", address)
 	default:
-		err = fmt.Errorf("nothing can listen on %s: %w", address, cause(err))
+		err = fmt.Errorf("nothing can listen on %s: %w", address, server.Cause(err))
 	}
 	return verdict(key, err, "")
 }

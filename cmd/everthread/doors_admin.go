@@ -8,7 +8,7 @@ import (
 
 // adminPage is what the owner's page needs.
 func (a *app) adminPage() *web.Admin {
-	return &web.Admin{Store: a.store, NewWebLink: a.WebLink(), Health: a.health, Check: a.findings}
+	return &web.Admin{Store: a.store, NewWebLink: a.WebLink(), Health: a.Health, Check: a.findings}
 }
 
 // findings checks the configuration as `everthread doctor` does.

@@ -2,23 +2,23 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"maps"
 	"net/http"
 	"time"
 
 	"github.com/everthread/everthread/core"
+	"github.com/everthread/everthread/core/server"
 )
 
 // routes are everything that is served over HTTP (SPEC 15).
 func (a *app) routes() http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) {
-		writeJSON(w, http.StatusOK, map[string]string{"status": "ok"})
+		server.WriteJSON(w, http.StatusOK, map[string]string{"status": "ok"})
 	})
 	mux.HandleFunc("GET /readyz", a.ready)
 	if a.Config.HTTP.MetricsListen == "" {
-		mux.Handle("GET /metrics", onlyHere(a.metrics()))
+		mux.Handle("GET /metrics", server.OnlyHere(a.Metrics(a.isReady)))
 	}
 	var nowhere http.Handler
 	for pattern, handler := range a.allRoutes() {
@@ -33,7 +33,7 @@ func (a *app) routes() http.Handler {
 			nowhere.ServeHTTP(w, r)
 			return
 		}
-		writeError(w, http.StatusNotFound, "not_found", "there is nothing at "+r.URL.Path)
+		server.WriteError(w, http.StatusNotFound, "not_found", "there is nothing at "+r.URL.Path)
 	})
 	return mux
 }
@@ -74,10 +74,10 @@ func (a *app) ready(w http.ResponseWriter, r *http.Request) {
 	if !out.Ready {
 		status = http.StatusServiceUnavailable
 	}
-	if !here(r) && !a.isOwner(r) {
+	if !server.Here(r) && !a.isOwner(r) {
 		out = readiness{Ready: out.Ready}
 	}
-	writeJSON(w, status, out)
+	server.WriteJSON(w, status, out)
 }
 
 // readiness finds out whether messages can be taken: the store answers and has this
@@ -93,7 +93,7 @@ func (a *app) readiness(ctx context.Context) readiness {
 	if s, err := a.store.Schema(ctx); err != nil || s.Current < s.Target {
 		out.Ready, out.Schema = false, "run `everthread migrate up`"
 	}
-	for name, err := range a.health() {
+	for name, err := range a.Health() {
 		out.Channels[name] = "ok"
 		if err != nil {
 			out.Channels[name] = err.Error()
@@ -102,33 +102,25 @@ func (a *app) readiness(ctx context.Context) readiness {
 	return out
 }
 
-// health says of every channel what is wrong with it, or nil; of one
-// with many accounts one by one.
-func (a *app) health() map[string]error {
-	out := map[string]error{}
-	for name, ch := range a.Channels {
-		if accounts, ok := ch.(core.AccountChecker); ok {
-			for account, err := range accounts.CheckAccounts() {
-				out[name+":"+account] = err
-			}
-			continue
-		}
-		out[name] = nil
-		if c, ok := ch.(core.Checker); ok {
-			out[name] = c.Check()
-		}
+// isReady reports whether messages can be taken.
+func (a *app) isReady(ctx context.Context) bool { return a.readiness(ctx).Ready }
+
+// isOwner reports whether a request brings a session of the owner, or a key of theirs
+// that may administer.
+func (a *app) isOwner(r *http.Request) bool {
+	if r.Header.Get("Authorization") != "" {
+		_, err := a.guard.Admit(r, core.CanAdmin)
+		return err == nil
 	}
-	return out
+	return a.page != nil && a.page.IsOwner(r)
 }
 
-func writeJSON(w http.ResponseWriter, status int, v any) {
-	w.Header().Set("Content-Type", "application/json")
-	w.Header().Set("X-Content-Type-Options", "nosniff")
-	w.WriteHeader(status)
-	_ = json.NewEncoder(w).Encode(v) // the client is gone: there is nobody to tell
-}
-
-// writeError answers as SPEC 15 wants errors.
-func writeError(w http.ResponseWriter, status int, code, message string) {
-	writeJSON(w, status, map[string]any{"error": map[string]string{"code": code, "message": message}})
+// metricsRoutes are what is served on http.metrics_listen.
+func (a *app) metricsRoutes() http.Handler {
+	mux := http.NewServeMux()
+	mux.Handle("GET /metrics", a.Metrics(a.isReady))
+	mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
+		server.WriteError(w, http.StatusNotFound, "not_found", "there is nothing at "+r.URL.Path+", but /metrics")
+	})
+	return mux
 }

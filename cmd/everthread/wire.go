@@ -3,10 +3,7 @@ package main
 import (
 	"context"
 	"database/sql"
-	"errors"
-	"fmt"
 	"net"
-	"net/http"
 	"time"
 
 	"go.uber.org/zap"
@@ -18,6 +15,7 @@ import (
 	"github.com/everthread/everthread/core"
 	"github.com/everthread/everthread/core/engine"
 	"github.com/everthread/everthread/core/intake"
+	"github.com/everthread/everthread/core/server"
 	"github.com/everthread/everthread/core/store/postgres"
 	"github.com/everthread/everthread/core/store/sqlite"
 	"github.com/everthread/everthread/core/store/sqlstore"
@@ -104,7 +102,6 @@ type app struct {
 	*engine.Engine
 	*doors
 	store store
-	began time.Time
 }
 
 // newApp makes a process that serves channels.
@@ -113,7 +110,7 @@ func newApp(h *holder, channels []core.Channel) (*app, error) {
 	if err != nil {
 		return nil, err
 	}
-	a := &app{Engine: e, store: h.store, began: h.now()}
+	a := &app{Engine: e, store: h.store}
 	a.doors, err = a.newDoors()
 	return a, err
 }
@@ -122,35 +119,14 @@ func newApp(h *holder, channels []core.Channel) (*app, error) {
 // served; nil: they have no address of their own.
 func (a *app) serve(ctx context.Context, ln, metricsAt net.Listener) error {
 	run := []func(context.Context) error{
-		func(ctx context.Context) error { return listen(ctx, ln, a.routes()) },
-		func(ctx context.Context) error { return trim(ctx, a.Log) },
+		func(ctx context.Context) error { return server.Serve(ctx, ln, a.routes()) },
+		func(ctx context.Context) error { return server.Trim(ctx, a.Log) },
 	}
 	if a.page != nil {
 		run = append(run, a.page.Run)
 	}
 	if metricsAt != nil {
-		run = append(run, func(ctx context.Context) error { return listen(ctx, metricsAt, a.metricsRoutes()) })
+		run = append(run, func(ctx context.Context) error { return server.Serve(ctx, metricsAt, a.metricsRoutes()) })
 	}
 	return a.Run(ctx, run...)
 }
-
-// listen serves HTTP until ctx ends.
-func listen(ctx context.Context, ln net.Listener, routes http.Handler) error {
-	s := &http.Server{Handler: routes, ReadHeaderTimeout: 10 * time.Second, ReadTimeout: time.Minute, WriteTimeout: 2 * time.Minute,
-		IdleTimeout: 2 * time.Minute, MaxHeaderBytes: 64 << 10, ConnState: new(crowd).note}
-	stopped := context.AfterFunc(ctx, func() {
-		end, cancel := context.WithTimeout(context.WithoutCancel(ctx), graceHTTP)
-		defer cancel()
-		if s.Shutdown(end) != nil {
-			_ = s.Close()
-		}
-	})
-	defer stopped()
-	if err := s.Serve(ln); !errors.Is(err, http.ErrServerClosed) {
-		return fmt.Errorf("serve http: %w", err)
-	}
-	return nil
-}
-
-// graceHTTP is how long requests may take to end.
-const graceHTTP = time.Second

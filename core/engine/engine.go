@@ -11,6 +11,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"path/filepath"
+	"time"
 
 	"github.com/everthread/everthread/core"
 	"github.com/everthread/everthread/core/agent/mcp"
@@ -66,6 +67,7 @@ type Engine struct {
 	Deleter   *people.Deleter
 
 	options   Options
+	began     time.Time
 	slots     job.Slots
 	jobs      *job.Worker
 	firer     *remind.Firer
@@ -84,7 +86,7 @@ func New(p *Process, o Options) (*Engine, error) {
 	if err != nil {
 		return nil, err
 	}
-	e := &Engine{Process: p, options: o, Calendar: calendar, Tokens: tokens.New(), Channels: gateway.NewChannels(o.Channels...),
+	e := &Engine{Process: p, options: o, began: p.Now(), Calendar: calendar, Tokens: tokens.New(), Channels: gateway.NewChannels(o.Channels...),
 		Hub: live.New(p.Store, p.Name, p.Now, p.Log.Named("live")), slots: make(job.Slots, c.Turn.Workers),
 		Deleter: NewDeleter(c, p.Store, o.Crash)}
 	e.Meter = metrics.New(metrics.Prices{Prompt: c.LLM.Prices.Prompt, Cached: c.LLM.Prices.Cached, Completion: c.LLM.Prices.Completion,

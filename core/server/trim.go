@@ -1,4 +1,4 @@
-package main
+package server
 
 import (
 	"context"
@@ -22,11 +22,11 @@ const (
 	trimWork = 8 << 20         // bytes allocated since the last time that make it worthwhile
 )
 
-// trim gives memory back when the process has become idle after work: what the
+// Trim gives memory back when the process has become idle after work: what the
 // heap keeps in reserve, and the pages of the program that only the start or the
 // loading of the vocabulary read. An idle process takes 28 MB that way in place
 // of 51; the next turn finds what it needs in the page cache.
-func trim(ctx context.Context, log *zap.Logger) error {
+func Trim(ctx context.Context, log *zap.Logger) error {
 	last, trimmed := uint64(0), uint64(0)
 	for {
 		job.Wait(ctx, trimLook)

@@ -1,4 +1,4 @@
-package main
+package server
 
 import (
 	"net/http/httptest"
@@ -19,7 +19,7 @@ func TestWhoIsOnThisMachine(t *testing.T) {
 		if r.RemoteAddr = c.peer; c.header != "" {
 			r.Header.Set(c.header, "127.0.0.1")
 		}
-		if got := here(r); got != c.want {
+		if got := Here(r); got != c.want {
 			t.Errorf("%s with %q: %v", c.peer, c.header, got)
 		}
 	}

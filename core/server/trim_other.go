@@ -1,6 +1,6 @@
 //go:build !linux
 
-package main
+package server
 
 // dropProgram does nothing: only Linux is known to bear it.
 func dropProgram() error { return nil }

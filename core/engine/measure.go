@@ -1,0 +1,90 @@
+package engine
+
+import (
+	"context"
+	"net/http"
+	"time"
+
+	"github.com/everthread/everthread/core"
+)
+
+// Health says of every channel what is wrong with it, or nil; of one
+// with many accounts one by one.
+func (e *Engine) Health() map[string]error {
+	out := map[string]error{}
+	for name, ch := range e.Channels {
+		if accounts, ok := ch.(core.AccountChecker); ok {
+			for account, err := range accounts.CheckAccounts() {
+				out[name+":"+account] = err
+			}
+			continue
+		}
+		out[name] = nil
+		if c, ok := ch.(core.Checker); ok {
+			out[name] = c.Check()
+		}
+	}
+	return out
+}
+
+// Metrics serves the metrics. What stands in the store is read at each scrape; ready
+// reports whether messages can be taken.
+func (e *Engine) Metrics(ready func(context.Context) bool) http.Handler {
+	return e.Meter.Handler(func(ctx context.Context) { e.measure(ctx, ready(ctx)) })
+}
+
+// measure reads the gauges. What cannot be read is left out.
+func (e *Engine) measure(ctx context.Context, ready bool) {
+	m, truth := e.Meter, map[bool]float64{true: 1}
+	database := "sqlite"
+	if e.Config.DatabaseURL != "" {
+		database = "postgres"
+	}
+	m.Set("everthread_info", 1, e.options.Version, database)
+	m.Set("everthread_ready", truth[ready])
+	for name, err := range e.Health() {
+		m.Set("everthread_channel_up", truth[err == nil], name)
+	}
+	e.measureQueues(ctx)
+	e.measureDay(ctx)
+	if e.Config.Backup.Cron == "" {
+		return
+	}
+	last, due, err := BackupTimes(ctx, e.Config, e.Store)
+	if err != nil {
+		return
+	}
+	if last.IsZero() { // the first one is due from the start
+		due = e.began
+	}
+	m.Set("everthread_backup_overdue_seconds", max(0, e.Now().Sub(due).Seconds()))
+	m.Set("everthread_backup_last_timestamp_seconds", max(0, float64(last.Unix())))
+}
+
+// measureDay tells how much of the day's tokens is used.
+func (e *Engine) measureDay(ctx context.Context) {
+	used, granted, err := e.Store.SpentAll(ctx, e.Now().UTC().Format(time.DateOnly), e.Now())
+	if e.Ledger.PerDay <= 0 || err != nil {
+		return
+	}
+	for state, n := range map[string]int{"used": used, "granted": granted, "limit": e.Ledger.PerDay} {
+		e.Meter.Set("everthread_day_tokens", float64(n), state)
+	}
+}
+
+func (e *Engine) measureQueues(ctx context.Context) {
+	stats, err := e.Store.QueueStats(ctx)
+	if err != nil {
+		return
+	}
+	for _, queue := range []string{core.QueueTurn, core.QueueSummarize, core.QueueEmbed, core.QueueCompress} {
+		for _, state := range []core.JobState{core.JobWaiting, core.JobReady, core.JobRunning, core.JobDead} {
+			e.Meter.Set("everthread_queue_depth", 0, queue, string(state))
+			e.Meter.Set("everthread_queue_age_seconds", 0, queue, string(state))
+		}
+	}
+	for _, q := range stats {
+		e.Meter.Set("everthread_queue_depth", float64(q.Depth), q.Queue, string(q.State))
+		e.Meter.Set("everthread_queue_age_seconds", max(0, e.Now().Sub(q.Oldest).Seconds()), q.Queue, string(q.State))
+	}
+}

@@ -1,0 +1,102 @@
+// Package server serves HTTP: on listeners that the configuration names, with answers as
+// SPEC wants them, and with as little memory as it can.
+package server
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"sync"
+	"time"
+)
+
+// Listen listens on the address that a key names.
+func Listen(key, address string) (net.Listener, error) {
+	ln, err := net.Listen("tcp", address)
+	if err != nil {
+		return nil, fmt.Errorf("listen on %s: %w; set %s to an address that is free", address, Cause(err), key)
+	}
+	return ln, nil
+}
+
+// Cause is the innermost reason of a network error.
+func Cause(err error) error {
+	var op *net.OpError
+	if errors.As(err, &op) && op.Err != nil {
+		return op.Err
+	}
+	return err
+}
+
+// Alive answers /healthz on ln until the returned function is called, which
+// leaves ln open.
+func Alive(ln net.Listener) (stop func()) {
+	mux := http.NewServeMux()
+	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) {
+		WriteJSON(w, http.StatusOK, map[string]string{"status": "ok"})
+	})
+	mux.HandleFunc("/", func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Retry-After", "5")
+		WriteError(w, http.StatusServiceUnavailable, "starting", "the database does not answer yet")
+	})
+	s := &http.Server{Handler: mux, ReadHeaderTimeout: 10 * time.Second, WriteTimeout: 10 * time.Second}
+	l := &lent{Listener: ln}
+	var work sync.WaitGroup
+	work.Go(func() { _ = s.Serve(l) }) // it ends with Close
+	return func() {
+		_ = s.Close()
+		work.Wait()
+		_ = l.deadline(time.Time{})
+	}
+}
+
+// lent is a listener that another server goes on with: closing it only ends the
+// waiting for connections.
+type lent struct{ net.Listener }
+
+// Close interrupts Accept.
+func (l *lent) Close() error { return l.deadline(time.Unix(1, 0)) }
+
+func (l *lent) deadline(t time.Time) error {
+	if d, ok := l.Listener.(interface{ SetDeadline(time.Time) error }); ok {
+		return d.SetDeadline(t)
+	}
+	return nil
+}
+
+// Serve serves HTTP on ln until ctx ends.
+func Serve(ctx context.Context, ln net.Listener, routes http.Handler) error {
+	s := &http.Server{Handler: routes, ReadHeaderTimeout: 10 * time.Second, ReadTimeout: time.Minute, WriteTimeout: 2 * time.Minute,
+		IdleTimeout: 2 * time.Minute, MaxHeaderBytes: 64 << 10, ConnState: new(crowd).note}
+	stopped := context.AfterFunc(ctx, func() {
+		end, cancel := context.WithTimeout(context.WithoutCancel(ctx), Grace)
+		defer cancel()
+		if s.Shutdown(end) != nil {
+			_ = s.Close()
+		}
+	})
+	defer stopped()
+	if err := s.Serve(ln); !errors.Is(err, http.ErrServerClosed) {
+		return fmt.Errorf("serve http: %w", err)
+	}
+	return nil
+}
+
+// Grace is how long requests may take to end.
+const Grace = time.Second
+
+// WriteJSON answers with a value as JSON.
+func WriteJSON(w http.ResponseWriter, status int, v any) {
+	w.Header().Set("Content-Type", "application/json")
+	w.Header().Set("X-Content-Type-Options", "nosniff")
+	w.WriteHeader(status)
+	_ = json.NewEncoder(w).Encode(v) // the client is gone: there is nobody to tell
+}
+
+// WriteError answers as SPEC 15 wants errors.
+func WriteError(w http.ResponseWriter, status int, code, message string) {
+	WriteJSON(w, status, map[string]any{"error": map[string]string{"code": code, "message": message}})
+}
