@@ -79,21 +79,21 @@ func TestThePasswordOfMatrixIsTried(t *testing.T) {
 	for name, c := range map[string]struct {
 		user, password string
 		change         func(f *fakeHomeserver)
-		want           func(w guideWords) string
+		want           func(w *guideWords) string
 		says           string
 		left           int // devices
 	}{
 		"it opens":               {},
-		"no account":             {user: "assistant", want: func(w guideWords) string { return w.noAccount }},
-		"a wrong password":       {password: "wrong", want: func(w guideWords) string { return w.refused }, says: "Invalid username or password"},
-		"no passwords":           {change: func(f *fakeHomeserver) { f.flows = "m.login.token" }, want: func(w guideWords) string { return w.noHomeserver }},
-		"no homeserver":          {change: func(f *fakeHomeserver) { f.refuses["GET login"] = 404 }, want: func(w guideWords) string { return w.noHomeserver }},
-		"another's":              {change: func(f *fakeHomeserver) { f.owner = "@b:hs" }, want: func(w guideWords) string { return w.otherAccount }, says: "@b:hs"},
-		"too often":              {change: func(f *fakeHomeserver) { f.refuses["POST login"], f.code = 429, "M_LIMIT_EXCEEDED" }, want: func(w guideWords) string { return w.later }},
-		"deactivated":            {change: func(f *fakeHomeserver) { f.refuses["POST login"], f.code = 403, "M_USER_DEACTIVATED" }, want: func(w guideWords) string { return w.deactivated }},
-		"a redirection":          {change: func(f *fakeHomeserver) { f.refuses["POST login"] = 307 }, want: func(w guideWords) string { return w.noHomeserver }},
-		"it cannot be read back": {change: func(f *fakeHomeserver) { f.refuses["GET account/whoami"] = 500 }, want: func(w guideWords) string { return w.noHomeserver }},
-		"it cannot sign out":     {change: func(f *fakeHomeserver) { f.refuses["POST logout"] = 500 }, want: func(w guideWords) string { return w.deviceRemains }, says: trialDevice, left: 1},
+		"no account":             {user: "assistant", want: func(w *guideWords) string { return w.NoAccount }},
+		"a wrong password":       {password: "wrong", want: func(w *guideWords) string { return w.Refused }, says: "Invalid username or password"},
+		"no passwords":           {change: func(f *fakeHomeserver) { f.flows = "m.login.token" }, want: func(w *guideWords) string { return w.NoHomeserver }},
+		"no homeserver":          {change: func(f *fakeHomeserver) { f.refuses["GET login"] = 404 }, want: func(w *guideWords) string { return w.NoHomeserver }},
+		"another's":              {change: func(f *fakeHomeserver) { f.owner = "@b:hs" }, want: func(w *guideWords) string { return w.OtherAccount }, says: "@b:hs"},
+		"too often":              {change: func(f *fakeHomeserver) { f.refuses["POST login"], f.code = 429, "M_LIMIT_EXCEEDED" }, want: func(w *guideWords) string { return w.Later }},
+		"deactivated":            {change: func(f *fakeHomeserver) { f.refuses["POST login"], f.code = 403, "M_USER_DEACTIVATED" }, want: func(w *guideWords) string { return w.Deactivated }},
+		"a redirection":          {change: func(f *fakeHomeserver) { f.refuses["POST login"] = 307 }, want: func(w *guideWords) string { return w.NoHomeserver }},
+		"it cannot be read back": {change: func(f *fakeHomeserver) { f.refuses["GET account/whoami"] = 500 }, want: func(w *guideWords) string { return w.NoHomeserver }},
+		"it cannot sign out":     {change: func(f *fakeHomeserver) { f.refuses["POST logout"] = 500 }, want: func(w *guideWords) string { return w.DeviceRemains }, says: trialDevice, left: 1},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

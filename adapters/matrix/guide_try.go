@@ -20,9 +20,9 @@ const tryTimeout = 20 * time.Second
 
 // try signs in with the password, asks whose it is, and signs out again: that
 // removes the device that signing in made.
-func (c *Config) try(ctx context.Context, host channel.Host, w guideWords) (err error) {
+func (c *Config) try(ctx context.Context, host channel.Host, w *guideWords) (err error) {
 	if !mxid.MatchString(c.UserID) {
-		return &channel.Fault{Text: w.noAccount, Where: c.UserID}
+		return &channel.Fault{Text: w.NoAccount, Where: c.UserID}
 	}
 	h := &trial{base: strings.TrimRight(c.Homeserver, "/") + "/_matrix/client/v3/", user: c.UserID,
 		http: host.Client(c.Homeserver), words: w}
@@ -48,9 +48,9 @@ func (h *trial) check(ctx context.Context, made said) error {
 	case err != nil:
 		return err
 	case me.status != http.StatusOK:
-		return &channel.Fault{Text: h.words.noHomeserver, Where: host(h.base), Detail: me.detail()}
+		return &channel.Fault{Text: h.words.NoHomeserver, Where: host(h.base), Detail: me.detail()}
 	case me.User != h.user:
-		return &channel.Fault{Text: h.words.otherAccount, Where: me.User}
+		return &channel.Fault{Text: h.words.OtherAccount, Where: me.User}
 	}
 	return nil
 }
@@ -76,7 +76,7 @@ func withoutURL(err error) error {
 type trial struct {
 	base, user string
 	http       *http.Client
-	words      guideWords
+	words      *guideWords
 }
 
 // said is what a homeserver answers, as far as it matters here.
@@ -111,7 +111,7 @@ func (h *trial) ask(ctx context.Context, method, path, token string, body any) (
 	}
 	req, err := http.NewRequestWithContext(ctx, method, h.base+path, sent)
 	if err != nil || req.URL.Host == "" {
-		return out, &channel.Fault{Text: h.words.noAddress, Err: err}
+		return out, &channel.Fault{Text: h.words.NoAddress, Err: err}
 	}
 	req.Header.Set("Content-Type", "application/json")
 	if token != "" {
@@ -143,7 +143,7 @@ func (h *trial) open(ctx context.Context) error {
 			return nil
 		}
 	}
-	return &channel.Fault{Text: h.words.noHomeserver, Where: host(h.base), Detail: a.detail()}
+	return &channel.Fault{Text: h.words.NoHomeserver, Where: host(h.base), Detail: a.detail()}
 }
 
 // trialDevice is the device that a trial makes: always the same, so that the next
@@ -163,13 +163,13 @@ func (h *trial) signIn(ctx context.Context, password string) (said, error) {
 	case a.status == http.StatusOK && a.Token != "":
 		return a, nil
 	case a.Code == "M_USER_DEACTIVATED":
-		err = &channel.Fault{Text: h.words.deactivated, Where: h.user}
+		err = &channel.Fault{Text: h.words.Deactivated, Where: h.user}
 	case a.status == http.StatusTooManyRequests:
-		err = &channel.Fault{Text: h.words.later, Where: host(h.base), Detail: a.detail()}
+		err = &channel.Fault{Text: h.words.Later, Where: host(h.base), Detail: a.detail()}
 	case a.status == http.StatusForbidden || a.status == http.StatusUnauthorized:
-		err = &channel.Fault{Text: h.words.refused, Where: h.user, Detail: a.detail()}
+		err = &channel.Fault{Text: h.words.Refused, Where: h.user, Detail: a.detail()}
 	default:
-		err = &channel.Fault{Text: h.words.noHomeserver, Where: host(h.base), Detail: a.detail()}
+		err = &channel.Fault{Text: h.words.NoHomeserver, Where: host(h.base), Detail: a.detail()}
 	}
 	return a, err
 }
@@ -180,7 +180,7 @@ func (h *trial) signOut(ctx context.Context, made said) error {
 	if err == nil && a.status == http.StatusOK {
 		return nil
 	}
-	f := &channel.Fault{Text: h.words.deviceRemains, Where: made.Device, Detail: a.detail(), Err: err}
+	f := &channel.Fault{Text: h.words.DeviceRemains, Where: made.Device, Detail: a.detail(), Err: err}
 	if away := (*channel.Unreached)(nil); errors.As(err, &away) {
 		f.Detail = away.Err.Error()
 	}

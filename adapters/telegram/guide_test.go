@@ -46,8 +46,8 @@ func TestATokenIsTried(t *testing.T) {
 	for _, language := range []string{"en", "fr"} {
 		w := guideWordsOf(language)
 		for name, c := range map[string]struct{ url, want, says string }{
-			"a server that is something": {answers(t, 200, "<html>"), w.notTelegram, "127.0.0.1"},
-			"a token that is refused":    {answers(t, 401, `{"ok":false,"description":"Unauthorized"}`), w.refused, "(Unauthorized)"},
+			"a server that is something": {answers(t, 200, "<html>"), w.NotTelegram, "127.0.0.1"},
+			"a token that is refused":    {answers(t, 401, `{"ok":false,"description":"Unauthorized"}`), w.Refused, "(Unauthorized)"},
 		} {
 			_, err := guided(t, language, c.url)
 			var f *channel.Fault

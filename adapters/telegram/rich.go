@@ -27,7 +27,7 @@ func richText(update []byte) string {
 	}
 	var lines []string
 	for _, block := range m.Rich.Blocks {
-		if line := strings.TrimSpace(words(block)); line != "" {
+		if line := strings.TrimSpace(shown(block)); line != "" {
 			lines = append(lines, line)
 		}
 	}
@@ -40,9 +40,9 @@ type richUpdate struct {
 	} `json:"rich_message"`
 }
 
-// words joins the strings of a JSON value that stand under a key "text", or in
+// shown joins the strings of a JSON value that stand under a key "text", or in
 // a list under one, in their order.
-func words(value json.RawMessage) string {
+func shown(value json.RawMessage) string {
 	var b strings.Builder
 	collect(&b, json.NewDecoder(bytes.NewReader(value)), false)
 	return b.String()

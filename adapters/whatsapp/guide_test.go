@@ -31,7 +31,7 @@ func TestANumberIsTried(t *testing.T) {
 	c.AccessToken = "sk-secret-0123456789"
 	var f *channel.Fault
 	for _, language := range []string{"en", "fr"} {
-		if _, err := c.Guide(language, host).Try(t.Context()); !errors.As(err, &f) || f.Text != guideWordsOf(language).notFound || !strings.Contains(err.Error(), "(400 Bad Request)") || strings.Contains(err.Error(), "sk-") {
+		if _, err := c.Guide(language, host).Try(t.Context()); !errors.As(err, &f) || f.Text != guideWordsOf(language).NotFound || !strings.Contains(err.Error(), "(400 Bad Request)") || strings.Contains(err.Error(), "sk-") {
 			t.Errorf("got %v", err)
 		}
 	}

@@ -95,7 +95,7 @@ func (p *Plain) Ask(ctx context.Context, q Question) (string, error) {
 		fmt.Fprintf(p.Out, "  %d  %s\n", n+1, trust.Line(o.Label))
 	}
 	if len(q.Options) > shownOptions {
-		fmt.Fprintf(p.Out, "  … "+w.moreOptions+"\n", len(q.Options)-shownOptions)
+		fmt.Fprintf(p.Out, "  … "+w.MoreOptions+"\n", len(q.Options)-shownOptions)
 	}
 	for {
 		line, err := p.line(ctx, q)
@@ -106,10 +106,10 @@ func (p *Plain) Ask(ctx context.Context, q Question) (string, error) {
 			return answer, nil
 		}
 		if len(q.Options) > 0 {
-			fmt.Fprintf(p.Out, w.noOption+"\n", len(q.Options))
+			fmt.Fprintf(p.Out, w.NoOption+"\n", len(q.Options))
 			continue
 		}
-		fmt.Fprintln(p.Out, w.noAnswer)
+		fmt.Fprintln(p.Out, w.NoAnswer)
 	}
 }
 
@@ -119,7 +119,7 @@ func (p *Plain) line(ctx context.Context, q Question) (string, error) {
 	case q.Default != "":
 		prompt = "[" + trust.Line(q.Default) + "] > "
 	case q.Secret:
-		prompt = wordsOf(p.Language).notShown + " > "
+		prompt = wordsOf(p.Language).NotShown + " > "
 	}
 	line, err := p.In.ReadLine(ctx, prompt, q.Secret)
 	if errors.Is(err, io.EOF) {

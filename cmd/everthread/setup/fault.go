@@ -8,6 +8,7 @@ import (
 	"syscall"
 
 	"github.com/everthread/everthread/core/channel"
+	"github.com/everthread/everthread/core/words"
 )
 
 // Wrong is a kind of what a trial finds.
@@ -71,22 +72,22 @@ type Fault struct {
 }
 
 // Error returns the English words.
-func (f *Fault) Error() string { return english().fault(f) }
+func (f *Fault) Error() string { return wordsOf(words.English).fault(f) }
 
 // Unwrap returns the cause.
 func (f *Fault) Unwrap() error { return f.Err }
 
 // fault is a fault in words, one sentence without its full stop.
-func (w words) fault(f *Fault) string {
+func (w *texts) fault(f *Fault) string {
 	detail := f.Detail
-	if said := w.reasons[f.Reason]; said != "" {
+	if said := w.Reasons[f.Reason]; said != "" {
 		detail = said
 	}
-	return channel.Fill(w.faults[f.Wrong], f.Where, detail)
+	return channel.Fill(w.Faults[f.Wrong], f.Where, detail)
 }
 
 // said is an error as a person reads it.
-func (w words) said(err error) string {
+func (w *texts) said(err error) string {
 	var f *Fault
 	var away *channel.Unreached
 	switch {

@@ -11,26 +11,26 @@ import (
 )
 
 // fileTexts are the comments of the configuration.
-type fileTexts struct{ head, rest, model, place, data, database, listen, channels string }
+type fileTexts struct{ Head, Rest, Model, Place, Data, Database, Listen, Channels string }
 
 // YAML is the configuration that answers make: what was answered, with comments.
 func (a Answers) YAML() string {
 	t := wordsOf(a.Language).File
 	var f yamlFile
-	f.comment(t.head)
-	f.comment(t.rest)
-	f.part(t.model, "llm")
+	f.comment(t.Head)
+	f.comment(t.Rest)
+	f.part(t.Model, "llm")
 	f.keys(1, "provider", a.LLM.Provider, "base_url", a.LLM.BaseURL, "api_key", a.LLM.Key, "model", a.LLM.Name)
-	f.blank(t.place)
+	f.blank(t.Place)
 	f.keys(0, "default_language", a.Language, "default_timezone", a.Zone)
-	f.blank(t.data)
+	f.blank(t.Data)
 	f.keys(0, "data_dir", a.DataDir)
 	if a.Database != "" {
-		f.blank(t.database)
+		f.blank(t.Database)
 		f.keys(0, "database_url", a.Database, "secret_key", a.Secret)
 	}
 	if a.Listen != "" {
-		f.part(t.listen, "http")
+		f.part(t.Listen, "http")
 		f.keys(1, "listen", a.Listen)
 	}
 	a.channels(&f, t)
@@ -41,7 +41,7 @@ func (a Answers) channels(f *yamlFile, t fileTexts) {
 	if len(a.Channels) == 0 {
 		return
 	}
-	f.part(t.channels, "channels")
+	f.part(t.Channels, "channels")
 	for _, c := range a.Channels {
 		f.nested(c.Comment, c.Key)
 		f.keys(2, c.Keys...)

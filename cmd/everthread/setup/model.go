@@ -42,7 +42,7 @@ func (q *asking) model(ctx context.Context) error {
 		}
 		if m.Provider == "demo" {
 			q.a.LLM = m
-			q.Say(q.demoChosen)
+			q.Say(q.DemoChosen)
 			return nil
 		}
 		if err := q.key(ctx, &m, s, &keyed); err != nil {
@@ -50,18 +50,18 @@ func (q *asking) model(ctx context.Context) error {
 		}
 		err := q.which(ctx, &m, s)
 		if err == nil {
-			q.sayf(q.modelTrying, m.Name)
+			q.sayf(q.ModelTrying, m.Name)
 			err = q.Try.Model(ctx, m)
 		}
 		if err == nil {
 			q.a.LLM = m
-			q.sayf(q.modelAnswers, m.Name)
+			q.sayf(q.ModelAnswers, m.Name)
 			return nil
 		}
 		if ctx.Err() != nil || errors.Is(err, errAsk) {
 			return errors.Join(ctx.Err(), err)
 		}
-		q.sayf(q.wrong, q.said(err))
+		q.sayf(q.Wrong, q.said(err))
 		again(err, &m, &s, &keyed)
 	}
 }
@@ -103,9 +103,9 @@ func (q *asking) whose(ctx context.Context, m *Model, s *service) error {
 	}
 	options := []Option{}
 	for _, x := range services() {
-		options = append(options, Option{x.name, q.services[x.name]})
+		options = append(options, Option{x.name, q.Services[x.name]})
 	}
-	answer, err := q.Asker.Ask(ctx, Question{ID: "provider", Title: q.providerTitle, Help: q.providerHelp, Options: options, Default: "demo", Free: true})
+	answer, err := q.Asker.Ask(ctx, Question{ID: "provider", Title: q.ProviderTitle, Help: q.ProviderHelp, Options: options, Default: "demo", Free: true})
 	if err != nil {
 		return err
 	}
@@ -114,7 +114,7 @@ func (q *asking) whose(ctx context.Context, m *Model, s *service) error {
 		n = slices.IndexFunc(services(), func(x service) bool { return x.name == "other" })
 		*s = services()[n]
 		if m.BaseURL, err = address(answer); err != nil {
-			q.sayf(q.providerWrong, answer)
+			q.sayf(q.ProviderWrong, answer)
 			return q.whose(ctx, m, s)
 		}
 	}
@@ -124,12 +124,12 @@ func (q *asking) whose(ctx context.Context, m *Model, s *service) error {
 		m.BaseURL = s.base
 	}
 	for s.name == "other" && m.BaseURL == "" {
-		answer, err := q.Asker.Ask(ctx, Question{ID: "url", Title: q.urlTitle, Help: q.urlHelp})
+		answer, err := q.Asker.Ask(ctx, Question{ID: "url", Title: q.UrlTitle, Help: q.UrlHelp})
 		if err != nil {
 			return err
 		}
 		if m.BaseURL, err = address(answer); err != nil {
-			q.Say(q.urlWrong)
+			q.Say(q.UrlWrong)
 		}
 	}
 	m.Provider = s.provider
@@ -154,13 +154,13 @@ func (q *asking) key(ctx context.Context, m *Model, s service, keyed *bool) erro
 	}
 	if s.variable != "" && m.Key == "" {
 		if m.Key = q.Environ(s.variable); m.Key != "" {
-			q.sayf(q.keyFound, s.variable)
+			q.sayf(q.KeyFound, s.variable)
 			*keyed = true
 			return nil
 		}
 	}
 	var err error
-	m.Key, err = q.Asker.Ask(ctx, Question{ID: "key", Title: q.keyTitle, Help: q.keyHelp[s.name], Secret: true, Empty: s.name == "other"})
+	m.Key, err = q.Asker.Ask(ctx, Question{ID: "key", Title: q.KeyTitle, Help: q.KeyHelp[s.name], Secret: true, Empty: s.name == "other"})
 	*keyed = err == nil
 	return err
 }
@@ -180,9 +180,9 @@ func (q *asking) which(ctx context.Context, m *Model, s service) error {
 		return nil
 	}
 	slices.Sort(names)
-	ask := Question{ID: "model", Title: q.modelTitle, Help: q.modelHelp, Default: liked(names, s.likes), Free: true}
+	ask := Question{ID: "model", Title: q.ModelTitle, Help: q.ModelHelp, Default: liked(names, s.likes), Free: true}
 	if len(names) == 0 {
-		ask.Help = q.modelUnlisted
+		ask.Help = q.ModelUnlisted
 	}
 	for _, name := range names {
 		ask.Options = append(ask.Options, Option{name, name})

@@ -10,7 +10,7 @@ import (
 // database asks for a database until it answers.
 func (q *asking) database(ctx context.Context) error {
 	for {
-		url, err := q.Asker.Ask(ctx, Question{ID: "database", Title: q.databaseTitle, Help: q.databaseHelp, Secret: true})
+		url, err := q.Asker.Ask(ctx, Question{ID: "database", Title: q.DatabaseTitle, Help: q.DatabaseHelp, Secret: true})
 		if err != nil {
 			return err
 		}
@@ -21,11 +21,11 @@ func (q *asking) database(ctx context.Context) error {
 		if err == nil {
 			q.a.Database = url
 			if q.a.Secret, err = q.secret(32); err == nil {
-				q.Say(q.databaseGood)
+				q.Say(q.DatabaseGood)
 			}
 			return err
 		}
-		q.sayf(q.wrong, q.said(err))
+		q.sayf(q.Wrong, q.said(err))
 	}
 }
 

@@ -4,19 +4,18 @@ import (
 	"path/filepath"
 	"strings"
 	"time"
+
+	"github.com/everthread/everthread/core/words"
 )
 
-// Language is the language that an environment asks for: fr, or else en.
+// Language is the language that an environment asks for, English if it is not spoken.
 func Language(get func(name string) string) string {
 	for _, name := range []string{"LC_ALL", "LC_MESSAGES", "LANG"} {
 		if v := get(name); v != "" {
-			if strings.HasPrefix(strings.ToLower(v), "fr") {
-				return "fr"
-			}
-			return "en"
+			return words.Match(v)
 		}
 	}
-	return "en"
+	return words.English
 }
 
 // Zone is the time zone of a machine: what TZ says, else where local, as

@@ -64,13 +64,13 @@ type Trials interface {
 // asking is a Wizard at work.
 type asking struct {
 	*Wizard
-	words
+	*texts
 	a Answers
 }
 
 // Run asks everything.
 func (w *Wizard) Run(ctx context.Context) (Answers, error) {
-	q := &asking{Wizard: w, words: wordsOf(w.Language)}
+	q := &asking{Wizard: w, texts: wordsOf(w.Language)}
 	q.a.Language = w.Language
 	for _, step := range []func(context.Context) error{q.model, q.usual, q.more} {
 		if err := step(ctx); err != nil {
@@ -130,7 +130,7 @@ func (q *asking) channel(ctx context.Context, g guide, given bool) error {
 			q.Say(tried.Said)
 			return nil
 		}
-		q.sayf(q.wrong, q.said(err))
+		q.sayf(q.Wrong, q.said(err))
 	}
 }
 
@@ -153,17 +153,17 @@ func (q *asking) fields(ctx context.Context, g guide, given bool) (wanted bool, 
 
 // more offers what few want, until nothing more is wanted.
 func (q *asking) more(ctx context.Context) error {
-	options, next := []Option{{"no", q.moreNo}}, map[string]func() error{}
+	options, next := []Option{{"no", q.MoreNo}}, map[string]func() error{}
 	for _, g := range q.guides() {
 		if g.Option != "" {
 			options = append(options, Option{g.key, g.Option})
 			next[g.key] = func() error { return q.channel(ctx, g, false) }
 		}
 	}
-	options = append(options, Option{"database", q.moreDatabase})
+	options = append(options, Option{"database", q.MoreDatabase})
 	next["database"] = func() error { return q.database(ctx) }
 	for {
-		answer, err := q.Asker.Ask(ctx, Question{ID: "more", Title: q.moreTitle, Default: "no", Options: options})
+		answer, err := q.Asker.Ask(ctx, Question{ID: "more", Title: q.MoreTitle, Default: "no", Options: options})
 		if err != nil || next[answer] == nil {
 			return err
 		}

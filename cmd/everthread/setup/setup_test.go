@@ -143,11 +143,11 @@ func TestWizard(t *testing.T) {
 			want: setup.Answers{LLM: setup.Model{Service: "other", Provider: "openai", BaseURL: "http://models/v1", Key: "right", Name: "good"}, Channels: []setup.Channel{ofTelegram("The bot is @some_bot.")}}},
 		"everything wrong once, in French": {world: several, language: "fr", lines: []string{"http://away", "", "http://models/v1/", "wrong", "right", "bad", "good", "1:wrong", "1:right"}, answers: 9,
 			want: setup.Answers{Language: "fr", LLM: setup.Model{Service: "other", Provider: "openai", BaseURL: "http://models/v1", Key: "right", Name: "good"}, Channels: []setup.Channel{ofTelegram("Le bot est @some_bot.")}},
-			says: []string{"Cela n’a pas fonctionné : away ne répond pas (la connexion est refusée) ; vérifiez l’adresse", "models n’accepte pas cette clé (HTTP 401) ; recopiez-la.", "ne connaît pas ce modèle, ou il n’y a rien à cette adresse ; vérifiez", "Telegram refuse le jeton (it is refused)"}},
+			says: []string{"Cela n’a pas fonctionné\u00a0: away ne répond pas (la connexion est refusée)\u00a0; vérifiez l’adresse", "models n’accepte pas cette clé (HTTP 401)\u00a0; recopiez-la.", "ne connaît pas ce modèle, ou il n’y a rien à cette adresse\u00a0; vérifiez", "Telegram refuse le jeton (it is refused)"}},
 		"more, in French": {language: "fr", lines: []string{"demo", "", "database", "postgres://wrong", "postgres://right", "matrix", "https://hs", "@a:hs", "right", "3", "123", "right", "secret", "non"}, answers: 13,
 			want: setup.Answers{Language: "fr", LLM: setup.Model{Service: "demo", Provider: "demo"}, Database: "postgres://right", Secret: strings.Repeat("6b", 32),
 				Channels: []setup.Channel{ofMatrix("Le compte peut se connecter."),
-					ofWhatsApp(strings.Repeat("6b", 12), "WhatsApp connaît le numéro. Son webhook demande une adresse https (docs/whatsapp.md) ; le jeton de vérification est %s.")}},
+					ofWhatsApp(strings.Repeat("6b", 12), "WhatsApp connaît le numéro. Son webhook demande une adresse https (docs/whatsapp.md)\u00a0; le jeton de vérification est %s.")}},
 			says: []string{"Quel modèle", "La base répond", "Tapez un des numéros"}},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -293,7 +293,7 @@ func TestPlace(t *testing.T) {
 			return ""
 		}
 	}
-	for lang, want := range map[string]string{"fr_CA.UTF-8": "fr", "C": "en", "": "en", "de_DE": "en"} {
+	for lang, want := range map[string]string{"fr_CA.UTF-8": "fr", "C": "en", "": "en", "de_DE": "de", "es_ES": "en"} {
 		if got := setup.Language(env("LANG", lang)); got != want {
 			t.Errorf("%s: %s", lang, got)
 		}
