@@ -7,10 +7,7 @@ import (
 	"io"
 	"strconv"
 
-	"go.uber.org/zap"
-
 	"github.com/everthread/everthread/core"
-	"github.com/everthread/everthread/core/engine"
 	"github.com/everthread/everthread/core/trust"
 )
 
@@ -39,7 +36,7 @@ type faultView struct {
 
 // Run counts embeddings by user.
 func (embeddingsStatusCmd) Run(ctx context.Context, d *desk) error {
-	embedders, err := engine.NewEmbedders(newHolder(d.cfg, zap.NewNop(), d.store, clock()).Process, nil)
+	embedders, err := d.embedders()
 	if err != nil {
 		return err
 	}
@@ -96,7 +93,7 @@ type embeddingsRebuildCmd struct {
 
 // Run marks everything to be embedded anew. A running server does it.
 func (r embeddingsRebuildCmd) Run(ctx context.Context, d *desk) error {
-	embedders, err := engine.NewEmbedders(newHolder(d.cfg, zap.NewNop(), d.store, clock()).Process, nil)
+	embedders, err := d.embedders()
 	if err != nil {
 		return err
 	}

@@ -12,6 +12,7 @@ import (
 	"github.com/everthread/everthread/core"
 	"github.com/everthread/everthread/core/engine"
 	"github.com/everthread/everthread/core/llm/tokens"
+	"github.com/everthread/everthread/core/recall"
 )
 
 type mcpCmd struct {
@@ -38,15 +39,26 @@ func (m mcpCmd) Run(ctx context.Context, d *desk) error {
 
 // tools are those of recall and memory, over the desk's store.
 func (d *desk) tools() ([]core.Tool, error) {
-	embedders, err := engine.NewEmbedders(newHolder(d.cfg, zap.NewNop(), d.store, clock()).Process, nil)
-	if err != nil {
-		return nil, err
-	}
-	searcher, err := engine.NewSearcher(d.cfg, d.store, embedders.Of, tokens.New(), zap.NewNop())
+	searcher, embedders, err := d.searcher()
 	if err != nil {
 		return nil, err
 	}
 	return engine.ReadingTools(searcher, engine.NewMemory(d.cfg, d.store, searcher, embedders), d.store), nil
+}
+
+// embedders are those of the desk's store.
+func (d *desk) embedders() (*engine.Embedders, error) {
+	return engine.NewEmbedders(newHolder(d.cfg, zap.NewNop(), d.store, clock()).Process, nil)
+}
+
+// searcher searches the desk's store.
+func (d *desk) searcher() (*recall.Searcher, *engine.Embedders, error) {
+	embedders, err := d.embedders()
+	if err != nil {
+		return nil, nil, err
+	}
+	s, err := engine.NewSearcher(d.cfg, d.store, embedders.Of, tokens.New(), zap.NewNop())
+	return s, embedders, err
 }
 
 // noter makes changes in the store.

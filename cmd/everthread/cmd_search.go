@@ -9,11 +9,7 @@ import (
 	"strings"
 	"time"
 
-	"go.uber.org/zap"
-
 	"github.com/everthread/everthread/core"
-	"github.com/everthread/everthread/core/engine"
-	"github.com/everthread/everthread/core/llm/tokens"
 	"github.com/everthread/everthread/core/recall"
 	"github.com/everthread/everthread/core/trust"
 )
@@ -79,19 +75,11 @@ func (s searchCmd) Run(ctx context.Context, d *desk) error {
 			return err
 		}
 	}
-	zone, err := time.LoadLocation(d.cfg.DefaultTimezone)
-	if err != nil {
-		return fmt.Errorf("default_timezone: %w", err)
-	}
-	embedders, err := engine.NewEmbedders(newHolder(d.cfg, zap.NewNop(), d.store, clock()).Process, nil)
+	searcher, _, err := d.searcher()
 	if err != nil {
 		return err
 	}
-	searcher, err := engine.NewSearcher(d.cfg, d.store, embedders.Of, tokens.New(), zap.NewNop())
-	if err != nil {
-		return err
-	}
-	v := searchView{zone: u.Settings.Location(zone), full: s.Explain, Hits: []hitView{}}
+	v := searchView{zone: d.zone(u), full: s.Explain, Hits: []hitView{}}
 	r, err := searcher.Search(ctx, core.SearchQuery{User: u.ID, Query: strings.Join(s.Words, " "), Day: s.Day, Recency: s.Recency, Limit: s.Limit, Matching: true,
 		MinScore: s.MinScore, Now: clock()(), Location: v.zone, Names: recall.NamesOf(u)})
 	if err != nil {

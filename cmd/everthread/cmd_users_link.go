@@ -10,7 +10,6 @@ import (
 
 	"github.com/everthread/everthread/core"
 	"github.com/everthread/everthread/core/engine"
-	"github.com/everthread/everthread/core/job"
 	"github.com/everthread/everthread/core/people"
 )
 
@@ -93,51 +92,10 @@ func (d *desk) counts(ctx context.Context, users ...core.UserID) ([]int, error) 
 // carry carries all moves until one is done, and shows how far it is.
 func (d *desk) carry(ctx context.Context, id core.MoveID) error {
 	shown := time.Time{}
-	for {
-		m, err := d.store.Move(ctx, id)
-		if err != nil || m.Phase == core.MoveDone {
-			return err
-		}
-		wait, err := d.carryAll(ctx, id)
-		if err != nil {
-			return err
-		}
+	return people.Carry(ctx, d.store, id, clock(), func(m core.Move) {
 		if now := time.Now(); now.Sub(shown) > time.Second && m.Total > 0 && !d.json {
 			shown = now
 			fmt.Fprintf(d.err, "%s: %s\n", m.Phase, counted(m.Rows, "row"))
 		}
-		if wait > 0 {
-			job.Wait(ctx, wait)
-		}
-		if ctx.Err() != nil {
-			return ctx.Err()
-		}
-	}
-}
-
-// carryAll does a step of every move, and tells how soon there is another.
-func (d *desk) carryAll(ctx context.Context, id core.MoveID) (time.Duration, error) {
-	list, err := d.store.Moves(ctx, 100)
-	if err != nil {
-		return 0, err
-	}
-	shortest := time.Duration(-1)
-	for _, m := range list {
-		if m.Phase == core.MoveTold && m.ID != id {
-			continue // whoever serves tells the person first
-		}
-		if m.Phase == core.MoveTold {
-			if err := d.store.Told(ctx, m.ID); err != nil {
-				return 0, err
-			}
-		}
-		_, wait, err := d.store.Carry(ctx, m.ID, clock()())
-		if err != nil {
-			return 0, err
-		}
-		if shortest < 0 || wait < shortest {
-			shortest = wait
-		}
-	}
-	return max(shortest, 0), nil
+	})
 }

@@ -1,0 +1,66 @@
+package people
+
+import (
+	"context"
+	"time"
+
+	"github.com/everthread/everthread/core"
+	"github.com/everthread/everthread/core/job"
+)
+
+// CarryStore is what moves are carried in.
+type CarryStore interface {
+	Move(ctx context.Context, id core.MoveID) (core.Move, error)
+	Moves(ctx context.Context, limit int) ([]core.Move, error)
+	Carry(ctx context.Context, id core.MoveID, now time.Time) (m core.Move, wait time.Duration, err error)
+	Told(ctx context.Context, id core.MoveID) error
+}
+
+// Carry carries all moves until one is done, for an operator who waits for it: that one
+// is told to nobody else. tell is told how far it is after each step.
+func Carry(ctx context.Context, st CarryStore, id core.MoveID, now func() time.Time, tell func(core.Move)) error {
+	for {
+		m, err := st.Move(ctx, id)
+		if err != nil || m.Phase == core.MoveDone {
+			return err
+		}
+		wait, err := carryAll(ctx, st, id, now)
+		if err != nil {
+			return err
+		}
+		tell(m)
+		if job.Wait(ctx, wait); ctx.Err() != nil {
+			return ctx.Err()
+		}
+	}
+}
+
+// carriedAtOnce bounds how many moves one step looks at.
+const carriedAtOnce = 100
+
+// carryAll does a step of every move, and tells how soon there is another.
+func carryAll(ctx context.Context, st CarryStore, id core.MoveID, now func() time.Time) (time.Duration, error) {
+	list, err := st.Moves(ctx, carriedAtOnce)
+	if err != nil {
+		return 0, err
+	}
+	shortest := time.Duration(-1)
+	for _, m := range list {
+		if m.Phase == core.MoveTold && m.ID != id {
+			continue // whoever serves tells the person first
+		}
+		if m.Phase == core.MoveTold {
+			if err := st.Told(ctx, m.ID); err != nil {
+				return 0, err
+			}
+		}
+		_, wait, err := st.Carry(ctx, m.ID, now())
+		if err != nil {
+			return 0, err
+		}
+		if shortest < 0 || wait < shortest {
+			shortest = wait
+		}
+	}
+	return max(shortest, 0), nil
+}
