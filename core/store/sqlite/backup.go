@@ -17,7 +17,7 @@ import (
 )
 
 // Image passes the database file as of one moment to read. It is a read like any
-// other: whoever writes goes on, and does not wait.
+// other: writers go on, and do not wait.
 func (s *Store) Image(ctx context.Context, read func(schema, size int64, r io.Reader) error) (map[string]int64, error) {
 	db, err := open(s.path, "deferred", 1)
 	if err != nil {

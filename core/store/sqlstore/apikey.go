@@ -9,7 +9,7 @@ import (
 
 // AddAPIKey stores a key; see core.APIKeyStore.
 func (s *Store) AddAPIKey(ctx context.Context, k core.APIKey) (core.APIKey, error) {
-	err := s.even(ctx, "add API key", k.User, func(t *tx) (err error) {
+	err := s.updateFrozen(ctx, "add API key", k.User, func(t *tx) (err error) {
 		k.ID, err = t.addKey(k)
 		return err
 	})
@@ -68,14 +68,14 @@ func (s *Store) APIKeys(ctx context.Context, user core.UserID) ([]core.APIKey, e
 
 // UseAPIKey records when a key was used last.
 func (s *Store) UseAPIKey(ctx context.Context, user core.UserID, id int64, at time.Time) error {
-	return s.even(ctx, "use API key", user, func(t *tx) error {
+	return s.updateFrozen(ctx, "use API key", user, func(t *tx) error {
 		return t.exec(`UPDATE api_keys SET used_at = CASE WHEN used_at > $3 THEN used_at ELSE $3 END WHERE user_id = $1 AND id = $2`, t.user, id, ms(at))
 	})
 }
 
 // RevokeAPIKey removes a user's key, or is core.ErrNotFound.
 func (s *Store) RevokeAPIKey(ctx context.Context, user core.UserID, id int64) error {
-	return s.even(ctx, "revoke API key", user, func(t *tx) error { return t.revokeKey(id) })
+	return s.updateFrozen(ctx, "revoke API key", user, func(t *tx) error { return t.revokeKey(id) })
 }
 
 func (t *tx) revokeKey(id int64) error {

@@ -132,13 +132,13 @@ func (s *Store) Audit(ctx context.Context, q core.AuditQuery) ([]core.AuditRow, 
 
 // PutAudit writes a row; see core.AuditStore.
 func (s *Store) PutAudit(ctx context.Context, user core.UserID, r core.AuditRow) error {
-	return s.even(ctx, "write the audit", user, func(t *tx) error { return t.exercised(r) })
+	return s.updateFrozen(ctx, "write the audit", user, func(t *tx) error { return t.exercised(r) })
 }
 
 // SweepAudit removes old rows; see core.AuditStore.
 func (s *Store) SweepAudit(ctx context.Context, before time.Time) (int, error) {
 	var n int64
-	err := s.plain(ctx, "sweep the audit", func(q querier) error {
+	err := s.writeShared(ctx, "sweep the audit", func(q querier) error {
 		res, err := q.exec(`DELETE FROM audit WHERE at < $1`, ms(before))
 		if err != nil {
 			return err
@@ -187,7 +187,7 @@ func toolOf(a core.Approval) string {
 
 // copyAudit copies what was done, with the numbers that things have from now on.
 // Nothing goes with a split: what was done to an account stays told there.
-func (p pair) copyAudit(m *move, g slab) error {
+func (p pair) copyAudit(m *move, g keyRange) error {
 	rows, err := p.rows(`SELECT `+auditColumns+` FROM audit WHERE user_id = $1 AND id > $2 AND id <= $3`, m.From, g.after[0], g.through[0])
 	list, err := collect(rows, err, scanAudit)
 	for _, r := range list {

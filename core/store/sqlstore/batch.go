@@ -9,12 +9,12 @@ import (
 	"sync"
 )
 
-// batcher commits transactions that wait for the one writer together: who comes
-// while a commit is under way shares the next one. Each keeps its own outcome: a
-// savepoint undoes one that failed without touching the others.
+// batcher commits transactions that wait for the one writer together: those
+// that come while a commit is under way share the next one. Each keeps its own outcome:
+// a savepoint undoes one that failed without touching the others.
 //
-// Who finds nobody leading leads until its own transaction is committed, and
-// hands over to one that waits: nobody works for others longer than that.
+// The first leads until its own transaction is committed, then hands over to one that
+// waits, so that none works for others longer than that.
 type batcher struct {
 	mu      sync.Mutex
 	waiting []*entry

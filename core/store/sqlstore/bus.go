@@ -11,7 +11,7 @@ import (
 )
 
 // bus passes values within the process: wake-ups, and users whose rows changed.
-// Who is behind misses some, and holds nobody up.
+// A listener that is behind misses some, and holds no other up.
 type bus[T any] struct {
 	mu    sync.Mutex
 	subs  map[chan T]struct{}

@@ -12,7 +12,7 @@ import (
 func (s *Store) Commit(ctx context.Context, r core.Reply, c *core.Claim) (core.Committed, error) {
 	var out core.Committed
 	var st state
-	err := s.even(ctx, "commit reply", r.Turn.User, func(t *tx) error {
+	err := s.updateFrozen(ctx, "commit reply", r.Turn.User, func(t *tx) error {
 		if !st.held {
 			return core.ErrFenced
 		}
@@ -273,7 +273,7 @@ func (t *tx) release(l core.Lease) error {
 // ReserveMore reserves more for a running turn; see core.TurnStore.
 func (s *Store) ReserveMore(ctx context.Context, turn *core.Turn, b core.Budget) (bool, error) {
 	ok := false
-	err := s.even(ctx, "reserve more", turn.User, func(t *tx) error {
+	err := s.updateFrozen(ctx, "reserve more", turn.User, func(t *tx) error {
 		if err := t.holds(turn.Lease); err != nil {
 			return err
 		}
@@ -297,7 +297,7 @@ func (s *Store) ReserveMore(ctx context.Context, turn *core.Turn, b core.Budget)
 // ReserveCall takes tokens of a day's budget for one call; see core.UsageStore.
 func (s *Store) ReserveCall(ctx context.Context, user core.UserID, day string, n, limit int) (bool, error) {
 	ok := false
-	err := s.even(ctx, "reserve call", user, func(t *tx) error {
+	err := s.updateFrozen(ctx, "reserve call", user, func(t *tx) error {
 		p, err := t.reserve(&core.Budget{TokensPerDay: limit, Reserve: n, Day: day})
 		ok = p == nil
 		return err
@@ -307,7 +307,7 @@ func (s *Store) ReserveCall(ctx context.Context, user core.UserID, day string, n
 
 // SettleCall replaces what a call had reserved by what it took.
 func (s *Store) SettleCall(ctx context.Context, user core.UserID, day string, n int, u core.Usage) error {
-	return s.even(ctx, "settle call", user, func(t *tx) error { return t.spend(day, u, n, 0) })
+	return s.updateFrozen(ctx, "settle call", user, func(t *tx) error { return t.spend(day, u, n, 0) })
 }
 
 // Spend adds a background call's tokens to a day.
@@ -328,7 +328,7 @@ func usageOf(q reader, user core.UserID, day string) (used, reserved int, err er
 
 // TakeEgress adds to what went out on a day; see core.UsageStore.
 func (s *Store) TakeEgress(ctx context.Context, user core.UserID, day string, want, most core.Egress) (got core.Egress, err error) {
-	err = s.even(ctx, "count what goes out", user, func(t *tx) error {
+	err = s.updateFrozen(ctx, "count what goes out", user, func(t *tx) error {
 		var used core.Egress
 		err := t.row(`SELECT COALESCE(MAX(calls), 0), COALESCE(MAX(bytes), 0) FROM usage WHERE user_id = $1 AND day = $2`, t.user, day).
 			Scan(&used.Calls, &used.Bytes)

@@ -164,7 +164,7 @@ func loadParts(q reader, d *core.Delivery) error {
 // ClaimDelivery takes a due delivery job; see core.DeliveryStore.
 func (s *Store) ClaimDelivery(ctx context.Context, ref core.JobRef, c core.Claim) (*core.Delivery, error) {
 	var out *core.Delivery
-	err := s.even(ctx, "claim delivery", ref.User, func(t *tx) error {
+	err := s.updateFrozen(ctx, "claim delivery", ref.User, func(t *tx) error {
 		out = nil
 		l, ok, err := t.take(ref, c)
 		if err != nil || !ok {
@@ -247,7 +247,7 @@ func (t *tx) markPart(d *core.Delivery, p *core.DeliveryPart, state core.Deliver
 func (s *Store) FinishPart(ctx context.Context, d *core.Delivery, n int, r core.PartResult, now time.Time) (bool, error) {
 	var more bool
 	var h holding
-	err := s.even(ctx, "finish part", d.User, func(t *tx) error {
+	err := s.updateFrozen(ctx, "finish part", d.User, func(t *tx) error {
 		if err := t.holdsAs(d.Lease, h); err != nil {
 			return err
 		}

@@ -331,7 +331,7 @@ func (in *importing) copyAll(into importTable, all [][]any) error {
 }
 
 // indexAll puts what came into the full-text index, if that is up to date; else
-// whoever brings it up to date does.
+// the job that brings it up to date does.
 func (in *importing) indexAll() error {
 	if in.s.analyze == nil {
 		return nil

@@ -105,7 +105,7 @@ func (in *importing) addTo(d *importedDay) error {
 		WHERE user_id = $1 AND id = $2`, in.user, d.id, d.said, d.last, flag(d.over && in.b.Summaries))
 }
 
-// tellThread moves the end of the thread, and begins the prompt anew if
+// tellThread moves the end of the thread, and begins a new prompt if
 // something came to stand within it.
 func (in *importing) tellThread() error {
 	last, first := int64(0), int64(0)

@@ -259,7 +259,7 @@ func (s *Store) Enqueue(ctx context.Context, jobs ...core.NewJob) error {
 
 // Extend moves the end of a lease.
 func (s *Store) Extend(ctx context.Context, user core.UserID, l core.Lease, until time.Time) error {
-	return s.even(ctx, "extend lease", user, func(t *tx) error {
+	return s.updateFrozen(ctx, "extend lease", user, func(t *tx) error {
 		if err := t.holds(l); err != nil {
 			return err
 		}
@@ -269,7 +269,7 @@ func (s *Store) Extend(ctx context.Context, user core.UserID, l core.Lease, unti
 
 // Finish ends a job: done if cause is empty, dead otherwise.
 func (s *Store) Finish(ctx context.Context, user core.UserID, l core.Lease, cause string) error {
-	return s.even(ctx, "finish job", user, func(t *tx) error {
+	return s.updateFrozen(ctx, "finish job", user, func(t *tx) error {
 		if err := t.holds(l); err != nil {
 			return err
 		}
@@ -279,7 +279,7 @@ func (s *Store) Finish(ctx context.Context, user core.UserID, l core.Lease, caus
 
 // RetryJob gives a claimed job back.
 func (s *Store) RetryJob(ctx context.Context, user core.UserID, l core.Lease, at time.Time, cause string) error {
-	return s.even(ctx, "retry job", user, func(t *tx) error {
+	return s.updateFrozen(ctx, "retry job", user, func(t *tx) error {
 		if err := t.holds(l); err != nil {
 			return err
 		}
@@ -307,7 +307,7 @@ func (s *Store) DeadJobs(ctx context.Context, limit int) ([]core.Job, error) {
 // Lapse ends every lease at once.
 func (s *Store) Lapse(ctx context.Context) (int, error) {
 	var n int64
-	err := s.plain(ctx, "lapse leases", func(q querier) error {
+	err := s.writeShared(ctx, "lapse leases", func(q querier) error {
 		res, err := q.exec(`UPDATE jobs SET lease_until = 0 WHERE state = 'running'`)
 		if err != nil {
 			return err

@@ -15,7 +15,7 @@ import (
 func (s *Store) Acquire(ctx context.Context, name, worker string, now, until time.Time) (int64, bool, error) {
 	var fence int64
 	held := false
-	err := s.plain(ctx, "acquire lease", func(q querier) error {
+	err := s.writeShared(ctx, "acquire lease", func(q querier) error {
 		err := q.row(`INSERT INTO leases (name, worker, fence, until) VALUES ($1, $2, 1, $3)
 			ON CONFLICT (name) DO UPDATE SET until = excluded.until, worker = excluded.worker,
 				fence = CASE WHEN leases.worker = excluded.worker THEN leases.fence ELSE leases.fence + 1 END
@@ -32,21 +32,21 @@ func (s *Store) Acquire(ctx context.Context, name, worker string, now, until tim
 
 // Release gives a lease back.
 func (s *Store) Release(ctx context.Context, name, worker string) error {
-	return s.plain(ctx, "release lease", func(q querier) error {
+	return s.writeShared(ctx, "release lease", func(q querier) error {
 		_, err := q.exec(`UPDATE leases SET until = 0 WHERE name = $1 AND worker = $2`, name, worker)
 		return err
 	})
 }
 
-// plain runs f in one writing transaction that concerns no user.
-func (s *Store) plain(ctx context.Context, op string, f func(q querier) error) error {
+// writeShared runs f in one writing transaction that concerns no user.
+func (s *Store) writeShared(ctx context.Context, op string, f func(q querier) error) error {
 	ctx, cancel := s.bounded(ctx)
 	defer cancel()
-	return s.plainly(ctx, op, f)
+	return s.writeSharedLong(ctx, op, f)
 }
 
-// plainly is plain for what may take long.
-func (s *Store) plainly(ctx context.Context, op string, f func(q querier) error) error {
+// writeSharedLong is writeShared for what may take long.
+func (s *Store) writeSharedLong(ctx context.Context, op string, f func(q querier) error) error {
 	tx, err := s.write.BeginTx(ctx, nil)
 	if err != nil {
 		return wrap(op, err)
@@ -63,7 +63,7 @@ func (s *Store) plainly(ctx context.Context, op string, f func(q querier) error)
 // its next free slot in microseconds.
 func (s *Store) Take(ctx context.Context, key string, every time.Duration, burst int, now time.Time) (time.Duration, error) {
 	var slot int64
-	err := s.plain(ctx, "take rate", func(q querier) error {
+	err := s.writeShared(ctx, "take rate", func(q querier) error {
 		return q.row(`INSERT INTO rates (key, at) VALUES ($1, $2)
 			ON CONFLICT (key) DO UPDATE SET at = CASE WHEN rates.at + $3 > excluded.at THEN rates.at + $3 ELSE excluded.at END
 			RETURNING at - $3`, key, now.Add(-every*time.Duration(burst-2)).UnixMicro(), every.Microseconds()).Scan(&slot)
@@ -73,7 +73,7 @@ func (s *Store) Take(ctx context.Context, key string, every time.Duration, burst
 
 // Push makes everybody wait on key until until.
 func (s *Store) Push(ctx context.Context, key string, until time.Time) error {
-	return s.plain(ctx, "push rate", func(q querier) error {
+	return s.writeShared(ctx, "push rate", func(q querier) error {
 		_, err := q.exec(`INSERT INTO rates (key, at) VALUES ($1, $2)
 			ON CONFLICT (key) DO UPDATE SET at = CASE WHEN rates.at > excluded.at THEN rates.at ELSE excluded.at END`, key, until.UnixMicro())
 		return err
@@ -142,7 +142,7 @@ func (s *Store) Lookup(ctx context.Context, user core.UserID, turn core.TurnID, 
 
 // Record journals the result of a call of an outside tool.
 func (s *Store) Record(ctx context.Context, user core.UserID, c core.CallRecord) error {
-	return s.even(ctx, "record call", user, func(t *tx) error {
+	return s.updateFrozen(ctx, "record call", user, func(t *tx) error {
 		if c.Result != "" {
 			err := t.audit(core.AuditRow{At: c.At, Via: cmp.Or(c.By.Via, core.ViaGateway), ViaID: c.By.ID, What: core.AuditCall, Object: "turn", IDs: []int64{int64(c.Turn)}, Tool: c.Tool, Result: c.Result})
 			if err != nil {
@@ -158,7 +158,7 @@ func (s *Store) Record(ctx context.Context, user core.UserID, c core.CallRecord)
 func (s *Store) Sweep(ctx context.Context, raw, now time.Time) (int, error) {
 	total := int64(0)
 	var late []core.UserID
-	err := s.plainly(ctx, "sweep", func(q querier) (err error) {
+	err := s.writeSharedLong(ctx, "sweep", func(q querier) (err error) {
 		if late, err = expire(q, now); err != nil {
 			return err
 		}

@@ -9,7 +9,7 @@ import (
 	"github.com/everthread/everthread/core"
 )
 
-// beginMerge begins a merge: from now on who comes is frozen, and who stays is
+// beginMerge begins a merge: from now on the source user is frozen, and the target user is
 // not answered. The owner always stays.
 func (s *Store) beginMerge(ctx context.Context, m move, now time.Time) (time.Duration, error) {
 	roles, err := s.rolesOf(ctx, m)
@@ -67,7 +67,7 @@ func (s *Store) rolesOf(ctx context.Context, m move) (map[core.UserID]core.UserR
 // dropMove ends a move that has become pointless: nobody became anybody, and a
 // user who was paused for it goes on.
 func (s *Store) dropMove(ctx context.Context, m move, now time.Time) error {
-	err := s.plain(ctx, "drop a move", func(q querier) error {
+	err := s.writeShared(ctx, "drop a move", func(q querier) error {
 		_, err := q.exec(`UPDATE moves SET phase = 'done', into_user = from_user WHERE id = $1 AND phase = 'asked'`, m.ID)
 		return err
 	})
@@ -81,7 +81,7 @@ func (s *Store) dropMove(ctx context.Context, m move, now time.Time) error {
 
 // unpause lets a user go on whom no move keeps paused any more.
 func (s *Store) unpause(ctx context.Context, user core.UserID, now time.Time) error {
-	err := s.even(ctx, "end a pause", user, func(t *tx) error {
+	err := s.updateFrozen(ctx, "end a pause", user, func(t *tx) error {
 		var kept bool
 		if err := t.row(`SELECT EXISTS (SELECT 1 FROM moves WHERE phase <> 'done' AND (from_user = $1 OR into_user = $1))`, user).Scan(&kept); err != nil {
 			return err
@@ -108,7 +108,7 @@ func moveBegun(q reader, other core.MoveID, from, into core.UserID) (yes bool, e
 	return yes, err
 }
 
-// toldFirst reports whether what was to be said to who comes is still on its way:
+// toldFirst reports whether what was to be said to the source user is still on its way:
 // for a while the move waits for it.
 func (s *Store) toldFirst(ctx context.Context, m move, now time.Time) (busy bool, err error) {
 	if !now.Before(m.AskedAt.Add(moveTellFor)) {
@@ -119,7 +119,7 @@ func (s *Store) toldFirst(ctx context.Context, m move, now time.Time) (busy bool
 	return busy, err
 }
 
-// planMerge reserves the numbers of what comes, after those of who stays.
+// planMerge reserves the numbers of what comes, after those of the target user.
 func (p pair) planMerge(m *move, asked core.UserID) error {
 	m.plan = movePlan{Message: p.into.lastMessage, ID: p.into.lastID, Through: p.into.lastMessage, Tell: m.Identity}
 	if asked == m.From {
@@ -144,7 +144,7 @@ func (p pair) planMerge(m *move, asked core.UserID) error {
 	return err
 }
 
-// halt stops what runs of who comes and what answers of who stays, and leaves
+// halt stops what runs of the source user and what answers of the target user, and leaves
 // room for all that comes before what is answered next.
 func (p pair) halt(m *move, now time.Time) error {
 	last, err := p.lastPosition(m)
@@ -209,7 +209,7 @@ func (p pair) restand(user core.UserID, t core.Turn, last int64) (int64, error) 
 	return last, nil
 }
 
-// haltTurns stops the running turns of who comes. They run again when the move
+// haltTurns stops the running turns of the source user. They run again when the move
 // is done, with what they have called so far. Only where both continuous threads
 // have one, the messages of the one that comes wait for their turn again.
 func (p pair) haltTurns(m *move, now time.Time) error {
@@ -228,7 +228,7 @@ func (p pair) haltTurns(m *move, now time.Time) error {
 	return err
 }
 
-// giveBack makes the inputs of a turn of who comes wait again.
+// giveBack makes the inputs of a turn of the source user wait again.
 func (p pair) giveBack(t core.Turn, now time.Time) error {
 	h, busy, err := p.from.head(threadKey(t.Thread))
 	if err != nil {
@@ -245,7 +245,7 @@ func (p pair) giveBack(t core.Turn, now time.Time) error {
 	return p.from.dropTurn(t.ID, core.Lease{Job: h.id, Key: threadKey(t.Thread)})
 }
 
-// haltJobs fences what works for who comes, except for what is being sent.
+// haltJobs fences what works for the source user, except for what is being sent.
 func (p pair) haltJobs(user core.UserID, now time.Time) error {
 	if err := p.from.send(); err != nil {
 		return err
@@ -335,7 +335,7 @@ func (s *Store) movedPositions(ctx context.Context, m move) ([]placed, error) {
 	return slices.DeleteFunc(interleave(lists[0], lists[1]), func(p placed) bool { return p.next == p.position }), nil
 }
 
-// makeRoom gives messages of who stays their new positions, the last first.
+// makeRoom gives messages of the target user their new positions, the last first.
 func (s *Store) makeRoom(ctx context.Context, m move) error {
 	before := int64(1) << 62
 	if m.cursor != "" {

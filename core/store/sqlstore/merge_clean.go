@@ -66,7 +66,7 @@ func (s *Store) cleanRows(ctx context.Context, m move) error {
 }
 
 // cleanPage removes a page of rows with what is found of them.
-func (p pair) cleanPage(m *move, c cleaning, g slab) error {
+func (p pair) cleanPage(m *move, c cleaning, g keyRange) error {
 	for kind, table := range map[core.DocKind]string{core.DocMessage: "messages", core.DocSummary: "summaries", core.DocItem: "items"} {
 		if table != c.table {
 			continue
@@ -89,7 +89,7 @@ func (p pair) cleanPage(m *move, c cleaning, g slab) error {
 }
 
 // cleanVectors removes the vectors of a page.
-func (p pair) cleanVectors(user core.UserID, kind core.VectorKind, g slab) error {
+func (p pair) cleanVectors(user core.UserID, kind core.VectorKind, g keyRange) error {
 	rows, err := p.rows(`SELECT id FROM embeddings WHERE user_id = $1 AND kind = $2 AND id <= $3`, user, string(kind), g.through[0])
 	ids, err := collect(rows, err, func(r scanner) (id int64, err error) { return id, r.Scan(&id) })
 	for _, id := range ids {
@@ -103,7 +103,7 @@ func (p pair) cleanVectors(user core.UserID, kind core.VectorKind, g slab) error
 	return p.exec(`DELETE FROM embeddings WHERE user_id = $1 AND kind = $2 AND id <= $3`, user, string(kind), g.through[0])
 }
 
-// forgetUser removes who came, of whom nothing is left.
+// forgetUser removes the source user, of whom nothing is left.
 func (p pair) forgetUser(m *move) error {
 	if err := p.exec(`DELETE FROM move_positions WHERE user_id = $1`, m.Into); err != nil {
 		return err

@@ -19,11 +19,11 @@ type copying struct {
 	split string // which of them a split takes: @ stands for the table, ? for the identity; empty: none
 	page  int
 	// rows copies those of a page.
-	rows func(p pair, m *move, g slab) error
+	rows func(p pair, m *move, g keyRange) error
 }
 
-// slab is a run of rows: those after one key through another.
-type slab struct {
+// keyRange is a range of rows: those after one key through another.
+type keyRange struct {
 	after, through []any
 	numbers        renumbering
 	last           bool
@@ -82,7 +82,7 @@ func plainly(which func(t Table) bool) (out []copying) {
 }
 
 // copyPage copies a page of rows with the numbers that they have at the target user.
-func (t Table) copyPage(p pair, m *move, g slab) error {
+func (t Table) copyPage(p pair, m *move, g keyRange) error {
 	args := []any{m.From, m.Into}
 	arg := func(v any) string {
 		args = append(args, v)
@@ -121,7 +121,7 @@ func (t Table) columns() []string {
 }
 
 // between is the condition of the keys of a page.
-func (g slab) between(key string, arg func(v any) string) string {
+func (g keyRange) between(key string, arg func(v any) string) string {
 	list := func(values []any) string {
 		var out []string
 		for _, v := range values {
@@ -180,9 +180,9 @@ func (s *Store) numbersOf(ctx context.Context, m move) (r renumbering, err error
 }
 
 // pageOf finds the page after a cursor: its keys, and the cursor of its last row.
-func (s *Store) pageOf(ctx context.Context, m move, c copying, cursor string) (slab, string, error) {
+func (s *Store) pageOf(ctx context.Context, m move, c copying, cursor string) (keyRange, string, error) {
 	columns := strings.Split(c.key, ", ")
-	g := slab{after: make([]any, len(columns)), last: true}
+	g := keyRange{after: make([]any, len(columns)), last: true}
 	parts := strings.SplitN(cursor, "\t", len(columns))
 	for i, column := range columns {
 		g.after[i] = startOf(c.table, column)
@@ -233,14 +233,14 @@ func (s *Store) pageOf(ctx context.Context, m move, c copying, cursor string) (s
 
 // of is the condition of the rows of a page beside its keys; n is the number of
 // its argument, which args adds.
-func (g slab) of(alias string, n int) string {
+func (g keyRange) of(alias string, n int) string {
 	if g.split == "" {
 		return ""
 	}
 	return ` AND ` + strings.NewReplacer("@", alias, "?", fmt.Sprintf("$%d", n)).Replace(g.split)
 }
 
-func (g slab) args(list ...any) []any {
+func (g keyRange) args(list ...any) []any {
 	if g.split == "" {
 		return list
 	}
@@ -287,7 +287,7 @@ func placeholders(from, n int) string {
 
 // copyMessages copies messages into the order of both threads, counts them in
 // their days, and renumbers what they name.
-func (p pair) copyMessages(m *move, g slab) error {
+func (p pair) copyMessages(m *move, g keyRange) error {
 	err := p.exec(`INSERT INTO messages (user_id, id, thread_id, segment_id, turn_id, identity_id, channel, role, kind, body, tokens, extra, position, shown, sent_at, platform_at, revision, redacted, covered, solo)
 		SELECT CAST($2 AS bigint), m.id + $3, CASE WHEN m.thread_id = $7 THEN $8 ELSE m.thread_id + $4 END, COALESCE(s.into_id, 0),
 			CASE WHEN m.turn_id > 0 THEN m.turn_id + $4 ELSE 0 END, CASE WHEN m.identity_id > 0 THEN m.identity_id + $4 ELSE 0 END, m.channel, m.role, m.kind, m.body, m.tokens, m.extra,
@@ -315,7 +315,7 @@ func covered(m *move) string {
 }
 
 // countDays counts the messages of a page in their days.
-func (p pair) countDays(m *move, g slab) error {
+func (p pair) countDays(m *move, g keyRange) error {
 	rows, err := p.rows(`SELECT segment_id, COUNT(*), COALESCE(SUM(CASE WHEN `+covered(m)+` = 0 THEN 1 ELSE 0 END), 0) FROM messages m
 		WHERE user_id = $1 AND id > $2 AND id <= $3 AND segment_id > 0 AND kind = 'chat' AND (role = 'user' OR role = 'assistant' AND (body <> '' OR redacted = 1))`+g.of("m", 4)+` GROUP BY segment_id`,
 		g.args(m.From, g.after[0], g.through[0])...)
@@ -337,7 +337,7 @@ func (p pair) countDays(m *move, g slab) error {
 
 // renumberMessages rewrites what messages of a page name, unless they are a
 // person's own words.
-func (p pair) renumberMessages(m *move, g slab) error {
+func (p pair) renumberMessages(m *move, g keyRange) error {
 	if m.Kind == core.MoveSplit {
 		return nil // its numbers stay
 	}
@@ -355,8 +355,8 @@ func (p pair) renumberMessages(m *move, g slab) error {
 	return err
 }
 
-// moveEvents gives events to who stays: their keys are those of the services.
-func (p pair) moveEvents(m *move, g slab) error {
+// moveEvents gives events to the target user: their keys are those of the services.
+func (p pair) moveEvents(m *move, g keyRange) error {
 	err := p.exec(`UPDATE event_ids SET user_id = $2 WHERE (channel, account, event_id) IN (SELECT channel, account, event_id FROM events WHERE user_id = $1 AND message_id > $3 AND message_id <= $4`+g.of("events", 5)+`)`,
 		g.args(m.From, m.Into, g.after[0], g.through[0])...)
 	if err != nil {

@@ -22,8 +22,8 @@ func numberCursor(n int) string { return strconv.Itoa(n) }
 // dayPage is how many days one step joins.
 const dayPage = 20
 
-// joinDays brings the days of who comes, and their summaries. A day that who
-// stays has too is joined: it shows both summaries until it is rewritten.
+// joinDays brings the days of the source user, and their summaries. A day that the
+// target user has too is joined: it shows both summaries until it is rewritten.
 func (s *Store) joinDays(ctx context.Context, m move) error {
 	page, err := s.daysAfter(ctx, m.From, m.cursor)
 	if err != nil {
@@ -61,8 +61,8 @@ func (m move) numbers() renumbering {
 	return renumbering{message: m.plan.Message, id: m.plan.ID, segments: map[core.SegmentID]day{}, threads: map[core.ThreadID]core.ThreadID{m.plan.Was: m.plan.Thread}}
 }
 
-// bringThreads brings the plain threads of who comes, without a name that who
-// stays has given to one already, and identities that are
+// bringThreads brings the plain threads of the source user, without a name that the
+// target user has given to one already, and identities that are
 // nobody's address until the switch.
 func (p pair) bringThreads(m *move) error {
 	err := p.exec(`INSERT INTO threads (user_id, id, mode, title, name, last_position, edits, summaries, created_at)
@@ -93,7 +93,7 @@ func (p pair) bringDay(m *move, r renumbering, g core.Segment) error {
 	return p.joinDay(m, r, g, there, versions)
 }
 
-// addDay brings a day that who stays does not have. Its messages are counted as
+// addDay brings a day that the target user does not have. Its messages are counted as
 // they come.
 func (p pair) addDay(m *move, r renumbering, g core.Segment, versions []core.Summary) error {
 	id := r.segment(g.ID)
@@ -131,7 +131,7 @@ func (p pair) remember(m *move, id core.SegmentID, d day) error {
 		m.From, id, d.into, d.versions, flag(d.windows))
 }
 
-// joinDay joins a day with one of who stays. Its versions come after those that
+// joinDay joins a day with one of the target user. Its versions come after those that
 // are there; the newest says what both last said.
 func (p pair) joinDay(m *move, r renumbering, g, there core.Segment, versions []core.Summary) error {
 	newest, err := p.newestVersion(m.Into, there.ID)
@@ -224,7 +224,7 @@ func (p pair) joinSummaries(m *move, r renumbering, g, there core.Segment, versi
 }
 
 // joinWindows reports whether the windows of a day are kept: where all of the day
-// that is there is in windows already. Else they are cut anew.
+// that is there is in windows already. Else they are cut again.
 func (p pair) joinWindows(m *move, g, there core.Segment) (bool, error) {
 	var all bool
 	err := p.row(`SELECT unwindowed = 0 FROM segments WHERE user_id = $1 AND id = $2`, m.Into, there.ID).Scan(&all)

@@ -3,7 +3,7 @@ package sqlstore
 // placed is a message in the order of its thread.
 type placed struct {
 	id, turn, position int64
-	into               bool // of the user who stays
+	into               bool // of the target user
 	next               int64
 }
 

@@ -10,8 +10,8 @@ import (
 	"github.com/everthread/everthread/core"
 )
 
-// switchMerge makes who comes a part of who stays, in one short transaction,
-// when nothing is being sent any more for who comes.
+// switchMerge makes the source user a part of the target user, in one short transaction,
+// when nothing is being sent any more for the source user.
 func (s *Store) switchMerge(ctx context.Context, m move, now time.Time) (time.Duration, error) {
 	r, err := s.numbersOf(ctx, m)
 	if err != nil {
@@ -42,7 +42,7 @@ func (p pair) sending(user core.UserID, now time.Time) (yes bool, err error) {
 	return yes, err
 }
 
-// switchIdentities gives the addresses to who stays.
+// switchIdentities gives the addresses to the target user.
 func (p pair) switchIdentities(m *move, _ renumbering, now time.Time) error {
 	rows, err := p.rows(`SELECT `+identityColumns+` FROM identities i WHERE user_id = $1 AND detached = 0 ORDER BY id`, m.From)
 	list, err := collect(rows, err, scanIdentity)
@@ -161,7 +161,7 @@ func (p pair) switchJobs(m *move, r renumbering, now time.Time) error {
 	return err
 }
 
-// job gives n, which is j for who stays, the numbers there.
+// job gives n, which is j for the target user, the numbers there.
 func (r renumbering) job(j core.Job, n core.NewJob) (core.NewJob, error) {
 	switch {
 	case j.Queue == core.QueueSummarize:
@@ -209,7 +209,7 @@ func (p pair) switchDead(m *move, r renumbering, j core.Job, n core.NewJob) erro
 		m.Into, r.other(int64(j.ID)), n.Queue, n.Key, n.Ref, string(n.Payload), ms(j.RunAt), j.Lease.Attempt, j.Error, j.Failures, ms(j.Since))
 }
 
-// switchHeld gives what is held for who comes the new numbers of its threads.
+// switchHeld gives what is held for the source user the new numbers of its threads.
 func (p pair) switchHeld(m *move, r renumbering, _ time.Time) error {
 	rows, err := p.rows(`SELECT e.payload FROM identities i JOIN events e ON e.user_id = 0 AND e.channel = i.channel AND e.account = i.account AND e.external = i.external
 		WHERE i.user_id = $1 AND e.state = 'held' AND e.payload IS NOT NULL`, m.From)
@@ -228,8 +228,8 @@ func (p pair) switchHeld(m *move, r renumbering, _ time.Time) error {
 	return err
 }
 
-// switchRest brings what hangs on no number, and begins prompts anew. Sessions, keys
-// and codes do not come along: whoever holds one was not asked.
+// switchRest brings what hangs on no number, and begins new prompts. Sessions, keys
+// and codes do not come along: their holders were not asked.
 func (p pair) switchRest(m *move, _ renumbering, _ time.Time) error {
 	if err := p.forgetPages(m); err != nil {
 		return err
@@ -257,7 +257,7 @@ func (p pair) switchRest(m *move, _ renumbering, _ time.Time) error {
 	return nil
 }
 
-// forgetPages takes what long prompts showed of both: it is made anew.
+// forgetPages takes what long prompts showed of both: it is made again.
 func (p pair) forgetPages(m *move) error {
 	for _, table := range []string{"page_forms", "pages", "repeats", "prints"} {
 		for _, user := range []core.UserID{m.From, m.Into} {
@@ -269,7 +269,7 @@ func (p pair) forgetPages(m *move) error {
 	return nil
 }
 
-// switchUsers lets who stays be answered again, and who came be nobody.
+// switchUsers lets the target user be answered again, and the source user be nobody.
 func (p pair) switchUsers(m *move, r renumbering, now time.Time) error {
 	if err := p.mergeSettings(r); err != nil {
 		return err
@@ -285,7 +285,7 @@ func (p pair) switchUsers(m *move, r renumbering, now time.Time) error {
 	return p.resumeAll(p.into, now)
 }
 
-// mergeSettings takes what who stays has not chosen from who comes.
+// mergeSettings takes what the target user has not chosen from the source user.
 func (p pair) mergeSettings(r renumbering) error {
 	var mine, theirs core.Settings
 	if err := unjson(p.into.settings, &mine); err != nil {

@@ -5,7 +5,7 @@ import (
 )
 
 // copyTurns copies turns; those that come along running are not so before the switch.
-func (p pair) copyTurns(m *move, g slab) error {
+func (p pair) copyTurns(m *move, g keyRange) error {
 	rows, err := p.rows(`SELECT id, thread_id, identity_id, segment_id, state, inputs, stop, restarts, failures, error, reserved, day, started_at, ended_at, epoch_id, snapshot
 		FROM turns WHERE user_id = $1 AND id > $2 AND id <= $3`+g.of("turns", 4), g.args(m.From, g.after[0], g.through[0])...)
 	type turn struct {
@@ -33,7 +33,7 @@ func (p pair) copyTurns(m *move, g slab) error {
 	return err
 }
 
-func (p pair) copyEpochs(m *move, g slab) error {
+func (p pair) copyEpochs(m *move, g keyRange) error {
 	rows, err := p.rows(`SELECT id, thread_id, data FROM epochs WHERE user_id = $1 AND id > $2 AND id <= $3`, m.From, g.after[0], g.through[0])
 	type epoch struct {
 		id     int64
@@ -60,7 +60,7 @@ const (
 		SELECT CAST($2 AS bigint), p.delivery_id + $3, p.n, p.body, p.state, p.native_id, p.repeats, p.resent, p.sent_at, p.error FROM delivery_parts p WHERE p.user_id = $1`
 )
 
-func (p pair) copyDeliveries(m *move, g slab) error {
+func (p pair) copyDeliveries(m *move, g keyRange) error {
 	err := p.exec(deliveryCopy+` AND id > $5 AND id <= $6 AND state NOT IN ('pending', 'sending')`+g.of("deliveries", 7), g.args(m.From, m.Into, m.plan.ID, m.plan.Message, g.after[0], g.through[0])...)
 	if err != nil {
 		return err
@@ -69,7 +69,7 @@ func (p pair) copyDeliveries(m *move, g slab) error {
 		m.From, m.Into, m.plan.ID, g.after[0], g.through[0])
 }
 
-func (p pair) copyLoops(m *move, g slab) error {
+func (p pair) copyLoops(m *move, g keyRange) error {
 	rows, err := p.rows(`SELECT id, body, state, sources, opened_at, mentioned_at, tainted FROM loops WHERE user_id = $1 AND id > $2 AND id <= $3`, m.From, g.after[0], g.through[0])
 	type loop struct {
 		id, opened, mentioned, tainted int64
@@ -95,8 +95,8 @@ func (p pair) copyLoops(m *move, g slab) error {
 	return err
 }
 
-// copyItems copies memory. What who stays has in mind already is not doubled.
-func (p pair) copyItems(m *move, g slab) error {
+// copyItems copies memory. What the target user has in memory already is not doubled.
+func (p pair) copyItems(m *move, g keyRange) error {
 	rows, err := p.rows(`SELECT i.id, i.digest, i.content, i.theme, i.status, h.name, h.description, i.updated_at, h.tainted FROM items i JOIN themes h ON h.user_id = i.user_id AND h.slug = i.theme
 		WHERE i.user_id = $1 AND i.id > $2 AND i.id <= $3`+g.of("i", 4), g.args(m.From, g.after[0], g.through[0])...)
 	type item struct {
@@ -140,7 +140,7 @@ func (p pair) copyItem(m *move, id int64) error {
 }
 
 // copyEmbeddings copies the states and vectors of a page of what was copied.
-func (p pair) copyEmbeddings(m *move, kind core.VectorKind, table string, g slab) error {
+func (p pair) copyEmbeddings(m *move, kind core.VectorKind, table string, g keyRange) error {
 	if err := p.into.send(); err != nil {
 		return err
 	}
@@ -160,7 +160,7 @@ func int64Of(v any) int64 {
 	return n
 }
 
-func (p pair) copyReminders(m *move, g slab) error {
+func (p pair) copyReminders(m *move, g keyRange) error {
 	return p.exec(`INSERT INTO reminders (user_id, id, body, due_at, cron, zone, state, source_message, created_at, fired_at, message_id, tainted)
 		SELECT CAST($2 AS bigint), id + $3, body, due_at, cron, zone, state, CASE WHEN source_message > 0 THEN source_message + $4 ELSE 0 END, created_at, fired_at,
 			CASE WHEN message_id > 0 AND `+reminded(m)+` THEN message_id + $4 ELSE 0 END, tainted FROM reminders WHERE user_id = $1 AND id > $5 AND id <= $6`+g.of("reminders", 7),
@@ -169,7 +169,7 @@ func (p pair) copyReminders(m *move, g slab) error {
 
 // copyApprovals copies what was answered; what is open is not, as the other side
 // has not seen it.
-func (p pair) copyApprovals(m *move, g slab) error {
+func (p pair) copyApprovals(m *move, g keyRange) error {
 	return p.exec(`INSERT INTO approvals (user_id, id, kind, state, identity_id, message_id, turn_id, word, subject, asked_at, expires_at, decided_at, code)
 		SELECT CAST($2 AS bigint), id + $3, kind, state, identity_id + $3, CASE WHEN message_id > 0 THEN message_id + $4 ELSE 0 END,
 			CASE WHEN turn_id > 0 THEN turn_id + $3 ELSE 0 END, word, subject, asked_at, expires_at, decided_at, code
@@ -187,7 +187,7 @@ func reminded(m *move) string {
 }
 
 // copyWindows copies the windows of days that keep them.
-func (p pair) copyWindows(m *move, g slab) error {
+func (p pair) copyWindows(m *move, g keyRange) error {
 	err := p.exec(`INSERT INTO windows (user_id, id, segment_id, first_message, last_message, tokens, passages)
 		SELECT CAST($2 AS bigint), w.id + $3, s.into_id, w.first_message + $4, w.last_message + $4, w.tokens, w.passages
 		FROM windows w JOIN move_segments s ON s.user_id = w.user_id AND s.segment_id = w.segment_id AND s.windows = 1
@@ -199,7 +199,7 @@ func (p pair) copyWindows(m *move, g slab) error {
 }
 
 // copyUsage adds up what was used. What is reserved comes with the turns that run.
-func (p pair) copyUsage(m *move, g slab) error {
+func (p pair) copyUsage(m *move, g keyRange) error {
 	return p.exec(`INSERT INTO usage (user_id, day, reserved, prompt, cached, completion, turns, calls, bytes)
 		SELECT CAST($2 AS bigint), day, 0, prompt, cached, completion, turns, calls, bytes FROM usage WHERE user_id = $1 AND day > $3 AND day <= $4
 		ON CONFLICT (user_id, day) DO UPDATE SET prompt = usage.prompt + excluded.prompt, cached = usage.cached + excluded.cached,

@@ -19,7 +19,7 @@ const (
 // Phases of a move between core.MoveAsked and core.MoveTold, and after it.
 const (
 	phaseOrder  = "order"  // positions are planned
-	phaseRoom   = "room"   // who stays makes room for who comes
+	phaseRoom   = "room"   // the target user makes room for the source user
 	phaseDays   = "days"   // segments and summaries
 	phaseCopy   = "copy"   // all other rows
 	phaseSwitch = "switch" // identities and what is under way
@@ -46,10 +46,10 @@ type move struct {
 type movePlan struct {
 	Message int64             `json:"message,omitempty"` // added to message numbers
 	ID      int64             `json:"id,omitempty"`      // added to other ids
-	Thread  core.ThreadID     `json:"thread,omitempty"`  // the continuous one of who stays
-	Was     core.ThreadID     `json:"was,omitempty"`     // of who comes
-	Through int64             `json:"through,omitempty"` // last message of who stays
-	Tell    core.IdentityID   `json:"tell,omitempty"`    // of who stays, where the end is told
+	Thread  core.ThreadID     `json:"thread,omitempty"`  // the continuous one of the target user
+	Was     core.ThreadID     `json:"was,omitempty"`     // of the source user
+	Through int64             `json:"through,omitempty"` // last message of the target user
+	Tell    core.IdentityID   `json:"tell,omitempty"`    // of the target user, where the end is told
 	Answers core.TurnID       `json:"answers,omitempty"` // running turn of the thread that stays
 	Turns   []core.TurnID     `json:"turns,omitempty"`   // running ones that come along
 	Goes    core.IdentityID   `json:"goes,omitempty"`    // of a split
@@ -140,7 +140,7 @@ func (s *Store) moveByID(ctx context.Context, id core.MoveID) (move, error) {
 
 // Told ends MoveTold; see core.MoveStore.
 func (s *Store) Told(ctx context.Context, id core.MoveID) error {
-	return s.plain(ctx, "told of a move", func(q querier) error {
+	return s.writeShared(ctx, "told of a move", func(q querier) error {
 		_, err := q.exec(`UPDATE moves SET phase = 'clean', cursor = '' WHERE id = $1 AND phase = 'told'`, id)
 		return err
 	})
@@ -216,14 +216,14 @@ type pair struct {
 // step runs f in one transaction of both users and moves the move on to what f
 // makes of it. core.ErrChanged if somebody else did that since it was read.
 func (s *Store) step(ctx context.Context, m move, f func(p pair, m *move) error) error {
-	left := m.Kind == core.MoveMerge && m.Phase == phaseLet // only who stays is
+	left := m.Kind == core.MoveMerge && m.Phase == phaseLet // only the target user is
 	first := m.From
 	if left {
 		first = m.Into
 	} else if m.Into > 0 { // 0 counts users, and is locked after any of them
 		first = min(m.From, m.Into)
 	}
-	return s.even(ctx, "step", first, func(t *tx) error {
+	return s.updateFrozen(ctx, "step", first, func(t *tx) error {
 		p := pair{tx: t, from: t, into: t}
 		if m.From != t.user && !left {
 			p.from = t.beside()
@@ -244,7 +244,7 @@ func (s *Store) step(ctx context.Context, m move, f func(p pair, m *move) error)
 	})
 }
 
-// hold locks whoever is not locked yet, and sees that the move is what it was.
+// hold locks those users that are not locked yet, and sees that the move is what it was.
 func (p pair) hold(m move) error {
 	for _, t := range []*tx{p.from, p.into} {
 		if t == p.tx {

@@ -20,7 +20,7 @@ type pageSizes struct {
 }
 
 // pageWith scans pageColumns and what more stands in a row. A page that was made
-// before there were so many tiers is to be made anew.
+// before there were so many tiers is to be made again.
 func pageWith(r scanner, more ...any) (p core.Page, err error) {
 	var stored string
 	err = r.Scan(append([]any{&p.User, &p.ID, &p.Thread, &p.Segment, &p.Start, &p.End, &p.Messages, &p.Original, &p.Tier, &p.Stale, &stored}, more...)...)
@@ -345,7 +345,7 @@ func (t *tx) putPrints(p core.PutPages) error {
 }
 
 // stalePages takes what pages show of a message that was edited or redacted, and
-// what others show as a change of it, and has them made anew.
+// what others show as a change of it, and has them made again.
 func (t *tx) stalePages(m core.Message) error {
 	rows, err := t.rows(`SELECT m.thread_id, m.position FROM repeats r JOIN messages m ON m.user_id = r.user_id AND m.id = r.message_id
 		WHERE r.user_id = $1 AND r.original_id = $2`, t.user, m.ID)
@@ -386,7 +386,7 @@ func (t *tx) stalePages(m core.Message) error {
 }
 
 // dropPages forgets all pages of a thread from a position on: something was put
-// before them, or went. They are made anew when they are needed.
+// before them, or went. They are made again when they are needed.
 func (t *tx) dropPages(thread core.ThreadID, from int64) error {
 	for _, query := range []string{
 		`UPDATE threads SET edits = edits + 1 WHERE user_id = $1 AND id = $2 AND EXISTS (SELECT 1 FROM pages WHERE user_id = $1 AND thread_id = $2 AND last >= $3)`,

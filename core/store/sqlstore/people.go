@@ -385,7 +385,7 @@ func (t *tx) approved(e core.Approve, c core.Code) (core.UserID, error) {
 // PutCode stores a code; of CodeOwner there is at most one.
 func (s *Store) PutCode(ctx context.Context, c core.Code) error {
 	if c.Kind == core.CodeWeb {
-		return s.even(ctx, "put code", c.User, func(t *tx) error {
+		return s.updateFrozen(ctx, "put code", c.User, func(t *tx) error {
 			return errors.Join(t.newWebLink(c), t.did(core.AuditSignInLink, "user", int64(t.user)))
 		})
 	}

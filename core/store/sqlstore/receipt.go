@@ -112,7 +112,7 @@ func (t *tx) settlePart(d *core.Delivery, p *core.DeliveryPart, e core.Inbound, 
 		}
 	}
 	if d.State == core.DeliveryPending || d.State == core.DeliverySending {
-		return t.goOn(d, now) // whoever sends the rest says how it ended
+		return t.goOn(d, now) // the process that sends the rest says how it ended
 	}
 	return t.exec(setDelivered, t.user, d.ID, string(core.DeliverySent), e.Status.Error)
 }
@@ -252,7 +252,7 @@ func (s *Store) State(ctx context.Context, account, key string) (string, error) 
 
 // SetState stores what a channel keeps; see core.StateStore.
 func (s *Store) SetState(ctx context.Context, account string, values map[string]string, f core.Fence) error {
-	return s.plainly(ctx, "set state", func(q querier) error {
+	return s.writeSharedLong(ctx, "set state", func(q querier) error {
 		if f != (core.Fence{}) {
 			var held bool
 			err := q.row(`SELECT EXISTS (SELECT 1 FROM leases WHERE name = $1 AND worker = $2 AND fence = $3)`, f.Lease, f.Worker, f.N).Scan(&held)

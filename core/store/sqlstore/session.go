@@ -62,7 +62,7 @@ func (s *Store) SignIn(ctx context.Context, codeHash string, n core.Session, now
 // signIn stores a session of who a code was for when it was read; core.ErrChanged
 // if it is for somebody else by now.
 func (s *Store) signIn(ctx context.Context, codeHash string, n core.Session, now time.Time) (id int64, err error) {
-	err = s.even(ctx, "use code", n.User, func(t *tx) error {
+	err = s.updateFrozen(ctx, "use code", n.User, func(t *tx) error {
 		c, err := t.useCode(core.CodeWeb, codeHash, now)
 		if err != nil {
 			return err
@@ -137,7 +137,7 @@ func (o *owner) user() (core.User, error) {
 
 // UseSession records when a session was used last, and moves its end.
 func (s *Store) UseSession(ctx context.Context, user core.UserID, id int64, used, expires time.Time) error {
-	return s.even(ctx, "use session", user, func(t *tx) error {
+	return s.updateFrozen(ctx, "use session", user, func(t *tx) error {
 		return t.exec(`UPDATE sessions SET used_at = CASE WHEN used_at > $3 THEN used_at ELSE $3 END, expires_at = $4 WHERE user_id = $1 AND id = $2`,
 			t.user, id, ms(used), ms(expires))
 	})
@@ -151,7 +151,7 @@ func (s *Store) Sessions(ctx context.Context, user core.UserID, now time.Time) (
 
 // EndSession ends a user's session, or all of them if id is 0.
 func (s *Store) EndSession(ctx context.Context, user core.UserID, id int64) error {
-	return s.even(ctx, "end session", user, func(t *tx) error {
+	return s.updateFrozen(ctx, "end session", user, func(t *tx) error {
 		if err := t.dropTokens(tokenSession, "sessions", ` AND (id = $2 OR $2 = 0)`, id); err != nil {
 			return err
 		}

@@ -72,7 +72,7 @@ func (p pair) planSplit(m *move, i core.Identity, now time.Time) error {
 
 // haltSplit freezes the user, and notes what of the identity is under way.
 func (p pair) haltSplit(m *move, now time.Time) error {
-	rows, err := p.rows(`SELECT id FROM deliveries WHERE user_id = $1 AND state IN ('pending', 'sending')`+slab{split: cameToSend}.of("deliveries", 2)+` ORDER BY id`, m.From, m.plan.Goes)
+	rows, err := p.rows(`SELECT id FROM deliveries WHERE user_id = $1 AND state IN ('pending', 'sending')`+keyRange{split: cameToSend}.of("deliveries", 2)+` ORDER BY id`, m.From, m.plan.Goes)
 	m.plan.Live, err = collect(rows, err, func(r scanner) (id core.DeliveryID, err error) { return id, r.Scan(&id) })
 	if err != nil {
 		return err
@@ -94,7 +94,7 @@ func (p pair) haltSplit(m *move, now time.Time) error {
 }
 
 // splitDays opens the days on which something came through the identity. Their
-// summaries are written anew.
+// summaries are rewritten.
 func (s *Store) splitDays(ctx context.Context, m move) error {
 	page, err := s.daysAfter(ctx, m.From, m.cursor)
 	if err != nil {

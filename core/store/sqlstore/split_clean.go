@@ -13,7 +13,7 @@ import (
 // messages before the messages.
 type parting struct {
 	copying
-	drop func(p pair, m *move, g slab) error
+	drop func(p pair, m *move, g keyRange) error
 }
 
 // movedDay is a day of which something went.
@@ -73,8 +73,8 @@ func (s *Store) cleanSplit(ctx context.Context, m move) error {
 }
 
 // deleteOf deletes the rows of a page.
-func deleteOf(table, key string) func(p pair, m *move, g slab) error {
-	return func(p pair, m *move, g slab) error {
+func deleteOf(table, key string) func(p pair, m *move, g keyRange) error {
+	return func(p pair, m *move, g keyRange) error {
 		args := []any{m.From}
 		where := g.between(key, func(v any) string {
 			args = append(args, v)
@@ -84,7 +84,7 @@ func deleteOf(table, key string) func(p pair, m *move, g slab) error {
 	}
 }
 
-func (p pair) partDeliveries(m *move, g slab) error {
+func (p pair) partDeliveries(m *move, g keyRange) error {
 	err := p.exec(`DELETE FROM delivery_parts WHERE user_id = $1 AND delivery_id > $2 AND delivery_id <= $3
 		AND EXISTS (SELECT 1 FROM deliveries d WHERE d.user_id = $1 AND d.id = delivery_parts.delivery_id`+g.of("d", 4)+`)`, g.args(m.From, g.after[0], g.through[0])...)
 	if err != nil {
@@ -95,7 +95,7 @@ func (p pair) partDeliveries(m *move, g slab) error {
 
 // partDays takes back what was made of days of which something went: summaries
 // that rested on it, as after a redaction, and windows.
-func (p pair) partDays(m *move, g slab) error {
+func (p pair) partDays(m *move, g keyRange) error {
 	rows, err := p.rows(`SELECT x.segment_id FROM move_segments x WHERE x.user_id = $1 AND x.segment_id > $2 AND x.segment_id <= $3`, m.From, g.after[0], g.through[0])
 	ids, err := collect(rows, err, func(r scanner) (id core.SegmentID, err error) { return id, r.Scan(&id) })
 	for _, id := range ids {
@@ -138,7 +138,7 @@ func (p pair) partWindows(m *move, id core.SegmentID) error {
 	return err
 }
 
-func (p pair) partItems(m *move, g slab) error {
+func (p pair) partItems(m *move, g keyRange) error {
 	rows, err := p.rows(selectItems+` WHERE i.user_id = $1 AND i.id > $2 AND i.id <= $3`+g.of("i", 4), g.args(m.From, g.after[0], g.through[0])...)
 	items, err := collect(rows, err, scanItem)
 	for _, i := range items {
@@ -150,7 +150,7 @@ func (p pair) partItems(m *move, g slab) error {
 }
 
 // partLoops removes loops that went, and what went from the sources of others.
-func (p pair) partLoops(m *move, g slab) error {
+func (p pair) partLoops(m *move, g keyRange) error {
 	rows, err := p.rows(`SELECT id, sources FROM loops WHERE user_id = $1 AND id > $2 AND id <= $3`, m.From, g.after[0], g.through[0])
 	type loop struct {
 		id      core.LoopID
@@ -179,7 +179,7 @@ func (p pair) partLoops(m *move, g slab) error {
 
 // partMessages removes messages, and counts them out of their days. A day of
 // which nothing is left goes, too.
-func (p pair) partMessages(m *move, g slab) error {
+func (p pair) partMessages(m *move, g keyRange) error {
 	rows, err := p.rows(`SELECT id FROM messages WHERE user_id = $1 AND id > $2 AND id <= $3 AND segment_id > 0`+g.of("messages", 4), g.args(m.From, g.after[0], g.through[0])...)
 	ids, err := collect(rows, err, func(r scanner) (id int64, err error) { return id, r.Scan(&id) })
 	for _, id := range ids {

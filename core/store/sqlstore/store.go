@@ -217,8 +217,8 @@ func (s *Store) update(ctx context.Context, op string, user core.UserID, f func(
 	return s.unbounded(ctx, op, user, f, first...)
 }
 
-// even is update for what is finished even while the user is being moved.
-func (s *Store) even(ctx context.Context, op string, user core.UserID, f func(t *tx) error, first ...Statement) error {
+// updateFrozen is update for what is finished even while a move has frozen the user.
+func (s *Store) updateFrozen(ctx context.Context, op string, user core.UserID, f func(t *tx) error, first ...Statement) error {
 	ctx, cancel := s.bounded(ctx)
 	defer cancel()
 	return s.written(op, &tx{s: s, ctx: ctx, user: user, first: first, even: true}, f)
@@ -249,7 +249,7 @@ func (s *Store) written(op string, t *tx, f func(t *tx) error) error {
 }
 
 // run runs f in a transaction: one of its own, or, where there is one writer,
-// shared with whoever waits too.
+// shared with others that wait.
 func (t *tx) run(f func(t *tx) error) (err error) {
 	if t.s.dialect.OneWriter {
 		return t.s.batch.do(t, f)

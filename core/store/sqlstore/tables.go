@@ -78,7 +78,7 @@ func (t Table) textual(column string) bool {
 type MergeRule string
 
 // Copied rows get new numbers at the target user; switched ones are taken over in
-// one step with the user; ended ones are deleted; remade ones are made anew of
+// one step with the user; ended ones are deleted; remade ones are made again of
 // what was copied.
 const (
 	MergeCopied   MergeRule = "copied"

@@ -302,7 +302,7 @@ func (t *tx) spent(turn *core.Turn) (back int, err error) {
 
 // RetryTurn gives a failed turn back to run again.
 func (s *Store) RetryTurn(ctx context.Context, turn *core.Turn, again time.Time, cause string) error {
-	return s.even(ctx, "retry turn", turn.User, func(t *tx) error {
+	return s.updateFrozen(ctx, "retry turn", turn.User, func(t *tx) error {
 		if err := t.holds(turn.Lease); err != nil {
 			return err
 		}

@@ -17,7 +17,7 @@ func importCases() []testCase {
 		{"many messages of one moment keep their order", testImportMoment},
 		{"nothing comes to stand within a turn", testImportWithin},
 		{"an import waits for a turn that it would stand in", testImportWaits},
-		{"what comes into the prompt begins it anew", testImportEpoch},
+		{"what comes into the prompt begins it again", testImportEpoch},
 		{"imported days are summarized newest first, one at a time, behind no other", testImportSummaries},
 		{"imported days that are not wanted summarized stay so", testImportWithout},
 		{"an export finds its own messages", testImportOwn},

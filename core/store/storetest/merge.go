@@ -21,7 +21,7 @@ func mergeCases() []testCase {
 		{"a pause ends with a merge that comes to nothing", testMergeDropped},
 		{"both may be running when a merge begins", testMergeBothRunning},
 		{"what is being sent ends under its key before the switch", testMergeSending},
-		{"nothing is written for who comes, and who stays goes on", testMergeMeanwhile},
+		{"nothing is written for the source user, and the target user goes on", testMergeMeanwhile},
 		{"two who link each other are merged once", testMergeMutual},
 		{"random histories are merged and split again", testMergeRandom},
 		{"memory that both have is not doubled", testMergeMemory},
@@ -96,7 +96,7 @@ func (b *bench) carryMove(id core.MoveID, until ...core.MovePhase) core.Move {
 	return core.Move{}
 }
 
-// owner is the bench of who stays: with one exchange and a day.
+// owner is the bench of the target user: with one exchange and a day.
 func (b *bench) second(name, external string) *bench {
 	u, i := b.person(name, core.RoleMember, external)
 	return b.as(u, i)

@@ -87,7 +87,7 @@ func (b *bench) inOrder(got []string, lists ...[]string) {
 }
 
 // same fails unless a person's conversation is what it was, but for entries of
-// summaries, which are written anew.
+// summaries, which are rewritten.
 func (b *bench) same(want []string) {
 	b.t.Helper()
 	entry := func(s string) bool { return s == "so far" || s == "" }

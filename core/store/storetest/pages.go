@@ -14,15 +14,15 @@ func pageCases() []testCase {
 		{"pages stand in a window before the messages", testPages},
 		{"an epoch that goes on has the pages of its head", testPagesOfEpoch},
 		{"of many pages the newest that are asked for are read", testManyPages},
-		{"an edit makes a page anew", testPageEdited},
+		{"an edit makes a page again", testPageEdited},
 		{"a redaction takes what pages show of a message", testPageRedacted},
 		{"pages of what was changed meanwhile are not stored", testPageChanged},
 		{"the newest messages stay as they are", testRawFrom},
 		{"a compression is seen by the prompt that goes on", testCompressed},
-		{"pages of an earlier build are made anew", testPagesOfBefore},
+		{"pages of an earlier build are made again", testPagesOfBefore},
 		{"repetition is found among one's own messages only", testPrinted},
-		{"what is brought from elsewhere makes later pages anew", testPagesImport},
-		{"a merge makes pages anew", testPagesMerge},
+		{"what is brought from elsewhere makes later pages again", testPagesImport},
+		{"a merge makes pages again", testPagesMerge},
 	}
 }
 
@@ -178,7 +178,7 @@ func testPageEdited(b *bench) {
 	pages, messages, _ := b.longWindow(1000)
 	wantList(b, "pages", pages, "secretive 1", "")
 	wantList(b, "messages", messages, "now")
-	again := b.pageOf("p2 anew", u2, a2)
+	again := b.pageOf("p2 again", u2, a2)
 	again.ID, again.Tier = all[1].ID, core.TierPoints
 	lease := b.due(core.QueueCompress)
 	equal(b, "one job", len(lease), 1)
@@ -295,7 +295,7 @@ func testCompressed(b *bench) {
 	equal(b, "after", compressed(), 1)
 }
 
-// testPagesOfBefore: what an earlier build made of messages is made anew, and
+// testPagesOfBefore: what an earlier build made of messages is made again, and
 // stands in the prompts that showed it until then.
 func testPagesOfBefore(b *bench) {
 	u1, a1 := b.exchange("one", "first")

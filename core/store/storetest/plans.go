@@ -47,7 +47,7 @@ func rare() []string {
 		WHERE t.user_id = $1 ORDER BY t.started_at DESC, t.id DESC LIMIT`, // likewise
 		`FROM deliveries WHERE user_id = $2 ORDER BY id DESC LIMIT`,                    // as many as are wanted, in their order
 		`e.state = 'held' AND e.payload IS NOT NULL AND`,                               // held events are few and swept
-		`INSERT INTO embeddings (user_id, kind, id, config, state, updated_at) SELECT`, // all vectors are made anew
+		`INSERT INTO embeddings (user_id, kind, id, config, state, updated_at) SELECT`, // all vectors are made again
 		`AND s.version = g.version WHERE g.user_id = $1 AND g.hidden = 0`,              // so is the index
 		`SELECT id, content FROM items WHERE user_id = $1`,
 		`SELECT id, segment_id, tokens, channel, role FROM messages`,                 // the directory, what is new of it

@@ -189,7 +189,7 @@ func testRelease(b *bench) {
 	b.must(err)
 	again := b.takeDelivery()
 	equal(b, "the same", again.ID, d.ID)
-	equal(b, "asked anew", again.Asked, false)
+	equal(b, "asked again", again.Asked, false)
 	b.sent(again)
 }
 
