@@ -151,8 +151,8 @@ func (p *tab) check(axe string) []fault {
 	return all
 }
 
-// Every page, as it is seen on a phone and on a desktop, light and dark, in both
-// languages: nobody is shut out, nothing is cut off. The screenshots are kept.
+// Every page, as it is seen on a phone and on a desktop, light and dark, in every
+// language: nobody is shut out, nothing is cut off. The screenshots are kept.
 func TestEveryPageCanBeUsedByEverybody(t *testing.T) {
 	axe, err := os.ReadFile(filepath.Join(filepath.Dir(os.Getenv("EVERTHREAD_TEST_AIMOCK")), "../axe-core/axe.min.js"))
 	if err != nil {
@@ -175,7 +175,10 @@ func TestEveryPageCanBeUsedByEverybody(t *testing.T) {
 	for i, look := range []struct {
 		width           int64
 		theme, language string
-	}{{1280, "light", "en"}, {360, "dark", "fr"}, {1280, "dark", "en"}, {360, "light", "fr"}, {1280, "light", "fr"}, {360, "dark", "en"}, {1280, "dark", "fr"}, {360, "light", "en"}} {
+	}{
+		{1280, "light", "en"}, {360, "dark", "fr"}, {1280, "dark", "en"}, {360, "light", "fr"}, {1280, "light", "fr"}, {360, "dark", "en"},
+		{1280, "dark", "fr"}, {360, "light", "en"}, {1280, "light", "de"}, {360, "dark", "de"},
+	} {
 		for _, who := range []struct {
 			*tab
 			pages []string

@@ -44,8 +44,9 @@ func differences(at string, english, other any) []string {
 		}
 		return nil
 	}
-	e, o := english.(catalogue), catalogue(nil)
-	if o, _ = other.(catalogue); o == nil {
+	e := english.(catalogue)
+	o, ok := other.(catalogue)
+	if !ok {
 		return []string{at + " is missing"}
 	}
 	if isForms(e) {

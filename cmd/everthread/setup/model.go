@@ -124,12 +124,12 @@ func (q *asking) whose(ctx context.Context, m *Model, s *service) error {
 		m.BaseURL = s.base
 	}
 	for s.name == "other" && m.BaseURL == "" {
-		answer, err := q.Asker.Ask(ctx, Question{ID: "url", Title: q.UrlTitle, Help: q.UrlHelp})
+		answer, err := q.Asker.Ask(ctx, Question{ID: "url", Title: q.URLTitle, Help: q.URLHelp})
 		if err != nil {
 			return err
 		}
 		if m.BaseURL, err = address(answer); err != nil {
-			q.Say(q.UrlWrong)
+			q.Say(q.URLWrong)
 		}
 	}
 	m.Provider = s.provider

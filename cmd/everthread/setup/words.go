@@ -14,9 +14,9 @@ type texts struct {
 	ProviderWrong string
 	Services      map[string]string
 	DemoChosen    string
-	UrlTitle      string
-	UrlHelp       string
-	UrlWrong      string
+	URLTitle      string
+	URLHelp       string
+	URLWrong      string
 	KeyTitle      string
 	KeyHelp       map[string]string
 	KeyFound      string
