@@ -39,6 +39,9 @@ type Channels interface {
 
 // Capabilities are what the core must know of a channel, as data.
 type Capabilities struct {
+	// Title is what people call the service, where no catalogue has a word for it; empty:
+	// the channel's name.
+	Title   string
 	MaxText int                // longest text of one part in units of Length; 0: no limit
 	Length  func(s string) int // measures a text in the channel's unit; nil: bytes
 	Push    bool               // may be a target of proactive messages

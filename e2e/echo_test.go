@@ -170,11 +170,11 @@ func TestAChannelIsAPackageAndOneLine(t *testing.T) {
 	eve := w.userOf("echo", "eve")
 	v := g.newGuest(w.signInCode(eve))
 	_, page := v.get("/settings")
-	contains(t, "the settings", page, "echo")
+	contains(t, "the settings", page, "Echo &amp; Sons")
 	_, page = v.post("/settings/channels/link", url.Values{})
 	contains(t, "the page of links", page, "https://echo.example/echo_bot?text=%2Flink%20", "echo_bot")
 	_, page = g.newGuest(w.signInCode("owner")).get("/admin")
-	contains(t, "the owner's page", page, "echo")
+	contains(t, "the owner's page", page, "Echo &amp; Sons")
 
 	w.mergesEcho(t, g, service)
 	w.deletesEcho(t, g, service, eve)

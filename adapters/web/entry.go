@@ -254,7 +254,12 @@ func (v *visit) join(all []*entry) {
 }
 
 func (v *visit) channelName(name string) string {
-	return cmp.Or(v.words.Channels[name], name)
+	title := ""
+	if v.Settings != nil {
+		can, _ := v.Settings.Capabilities(name)
+		title = can.Title
+	}
+	return cmp.Or(v.words.Channels[name], title, name)
 }
 
 func (v *visit) state(d core.Delivery, channel string) shownState {

@@ -44,7 +44,7 @@ func (*Channel) Account() string { return "1" }
 
 // Capabilities: the service drops a key that it has seen.
 func (*Channel) Capabilities() core.Capabilities {
-	return core.Capabilities{MaxText: 4000, Push: true, Idempotent: true}
+	return core.Capabilities{Title: "Echo & Sons", MaxText: 4000, Push: true, Idempotent: true}
 }
 
 // Check returns why nothing is received, or nil.
