@@ -95,22 +95,11 @@ func serveStore(ctx context.Context, cfg configs.Config, log *zap.Logger) error 
 	if err := awaitStore(ctx, cfg, st, ln, log); err != nil || ctx.Err() != nil {
 		return err
 	}
-	h, err := newServing(cfg, log, st)
-	if err != nil {
-		return err
-	}
-	chs, shut, err := h.channels(ctx)
+	a, shut, err := startApp(ctx, cfg, log, st)
 	if err != nil {
 		return err
 	}
 	defer shut()
-	a, err := newApp(h, chs)
-	if err != nil {
-		return err
-	}
-	if err := a.TakeOver(ctx); err != nil {
-		return err
-	}
 	if err := a.welcome(ctx, ln.Addr()); err != nil {
 		return err
 	}
@@ -122,6 +111,27 @@ func serveStore(ctx context.Context, cfg configs.Config, log *zap.Logger) error 
 	}
 	log.Info("everthread has stopped")
 	return err
+}
+
+// startApp makes the process that serves a store. What its channels opened is closed by
+// shut.
+func startApp(ctx context.Context, cfg configs.Config, log *zap.Logger, st store) (a *app, shut func(), err error) {
+	h, err := newServing(cfg, log, st)
+	if err != nil {
+		return nil, nil, err
+	}
+	chs, shut, err := h.channels(ctx)
+	if err != nil {
+		return nil, nil, err
+	}
+	if a, err = newApp(h, chs); err == nil {
+		err = a.TakeOver(ctx)
+	}
+	if err != nil {
+		shut()
+		return nil, nil, err
+	}
+	return a, shut, nil
 }
 
 // How long a database that is away is left in peace between two tries.
