@@ -31,8 +31,9 @@ func TestSentencesAreInCatalogues(t *testing.T) {
 
 // speaks reports whether people read the words of the package in a directory.
 func speaks(dir string) bool {
-	return slices.Contains([]string{"adapters/web", "core/command", "core/gateway", "core/people", "core/remind", "core/trust",
-		"core/summary", "core/media", "core/loops", "core/memory", "core/history", "core/export", "core/live", "core/when", "core/day", "core/words"}, dir)
+	return slices.Contains([]string{"adapters/web", "core/command", "core/gateway", "core/people", "core/remind",
+		"core/trust", "core/summary", "core/media", "core/loops", "core/memory", "core/history", "core/export",
+		"core/live", "core/when", "core/day", "core/words"}, dir)
 }
 
 // otherwise says why sentences may stand in a file all the same: in all of it, or

@@ -140,5 +140,6 @@ func size(lang string, n int64) string {
 
 // moment writes a date and time in full.
 func moment(lang string, t time.Time) string {
-	return fmt.Sprintf(say(lang).Moment, when.DayOfMonth(t.Day(), lang), when.MonthName(t.Month(), lang), t.Year(), t.Format(hoursMinutes))
+	return fmt.Sprintf(say(lang).Moment, when.DayOfMonth(t.Day(), lang), when.MonthName(t.Month(), lang), t.Year(),
+		t.Format(hoursMinutes))
 }

@@ -30,8 +30,9 @@ var say = words.In[texts]("command")
 // texts are all that commands say in one language. Verbs are filled in the
 // order in which they stand in the comments.
 type texts struct {
-	Typed             typed
-	Args, Lines, More map[string]string // by the command's name: its arguments, a line for menus, and more for those who ask
+	Typed typed
+	// By the command's name: its arguments, a line for menus, and more for those who ask.
+	Args, Lines, More map[string]string
 
 	Welcome, HelpTitle, HelpOwner, HelpMore string
 	Unknown                                 string // word, nearest command

@@ -32,7 +32,8 @@ var calendarOf = words.In[calendar]("calendar")
 // calendars are those of the languages that are spoken, and of what else is read.
 var calendars = sync.OnceValue(func() map[string]*calendar {
 	out := map[string]*calendar{
-		"es": {Months: []string{"enero ene", "febrero", "!marzo", "abril", "mayo", "junio", "julio", "agosto", "septiembre", "octubre", "noviembre", "diciembre !dic"},
+		"es": {Months: []string{"enero ene", "febrero", "!marzo", "abril", "mayo", "junio", "julio", "agosto", "septiembre",
+			"octubre", "noviembre", "diciembre !dic"},
 			Weekdays: []string{"domingo", "lunes", "martes", "miércoles", "jueves", "viernes", "sábado"}},
 	}
 	for _, language := range words.Languages() {
@@ -57,7 +58,8 @@ func DayOfMonth(day int, tag string) string {
 
 // DateName is a date with its weekday, without its year: Thursday 19 November.
 func DateName(t time.Time, tag string) string {
-	return fmt.Sprintf(calendarOf(tag).Date, WeekdayName(t.Weekday(), tag), DayOfMonth(t.Day(), tag), MonthName(t.Month(), tag))
+	weekday, month := WeekdayName(t.Weekday(), tag), MonthName(t.Month(), tag)
+	return fmt.Sprintf(calendarOf(tag).Date, weekday, DayOfMonth(t.Day(), tag), month)
 }
 
 // TodayName is what today is called, YesterdayName what yesterday is.

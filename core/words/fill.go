@@ -125,8 +125,8 @@ func keyOf(field string) string {
 	var out []rune
 	letters := []rune(field)
 	for i, r := range letters {
-		begins := i > 0 && unicode.IsUpper(r) && (!unicode.IsUpper(letters[i-1]) || i+1 < len(letters) && unicode.IsLower(letters[i+1]))
-		if begins {
+		follows := i > 0 && !unicode.IsUpper(letters[i-1]) || i+1 < len(letters) && unicode.IsLower(letters[i+1])
+		if i > 0 && unicode.IsUpper(r) && follows {
 			out = append(out, '_')
 		}
 		out = append(out, unicode.ToLower(r))
