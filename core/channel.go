@@ -87,7 +87,7 @@ type AccountChecker interface {
 	// CheckAccounts says of every account that this process knows what is wrong with
 	// it and what to do, or nil.
 	CheckAccounts() map[string]error
-	// Refresh has the list of accounts read anew: one was added or removed.
+	// Refresh has the list of accounts read again: one was added or removed.
 	Refresh()
 }
 

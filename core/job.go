@@ -126,7 +126,7 @@ type JobAdmin interface {
 	// DeadJobs lists jobs that gave up, newest first.
 	DeadJobs(ctx context.Context, limit int) ([]Job, error)
 	// Lapse ends every lease at once and returns how many there were: for a
-	// store whose only server has just started. Whoever still works is fenced.
+	// store whose only server has just started. Processes that still work are fenced.
 	Lapse(ctx context.Context) (int, error)
 	// Revive makes a dead job ready again.
 	Revive(ctx context.Context, user UserID, id JobID, now time.Time) error

@@ -42,7 +42,7 @@ type Page struct {
 	Original    int  // tokens of their texts
 	Tier        Tier // of its form in the next prompt
 	// Stale: a message was edited or redacted since. A stale page has no forms and
-	// is in no prompt until it is made anew.
+	// is in no prompt until it is made again.
 	Stale bool
 	Forms [MaxTier + 1]PageForm // by tier; 0 is not used
 }

@@ -244,9 +244,9 @@ func TestADeletionIsWholeIfTheProcessDiesAfterTheYes(t *testing.T) {
 	engines(t, func(t *testing.T, database func(*testing.T) string) {
 		for _, c := range []struct {
 			step string
-			anew bool // in another browser, which has to ask
+			again bool // in another browser, which has to ask
 		}{{"sure", false}, {"sure", true}, {"deleting rows", false}} {
-			t.Run(fmt.Sprint(c.step, " ", c.anew), func(t *testing.T) {
+			t.Run(fmt.Sprint(c.step, " ", c.again), func(t *testing.T) {
 				t.Parallel()
 				f := newFarewell(t, database(t), 0, "EVERTHREAD_CRASH_AT="+c.step)
 				v := f.g.newGuest(f.signInCode(f.user))
@@ -270,7 +270,7 @@ func TestADeletionIsWholeIfTheProcessDiesAfterTheYes(t *testing.T) {
 				if fmt.Sprint(now) != fmt.Sprint(before) {
 					t.Errorf("she has %v, had %v", now, before)
 				}
-				if c.anew {
+				if c.again {
 					v = f.g.newGuest(f.signInCode(f.user))
 					f.sure(v)
 				}

@@ -99,7 +99,7 @@ func TestAParaphraseIsFoundByItsMeaning(t *testing.T) {
 	})
 }
 
-// rebuild has all vectors made anew, after it was told how many they are.
+// rebuild has all vectors made again, after it was told how many they are.
 func (w *week) rebuild(t *testing.T) {
 	t.Helper()
 	out, err := w.run("embeddings", "rebuild")

@@ -183,7 +183,7 @@ func TestAnImportWhileTheServerIsFull(t *testing.T) {
 	}
 }
 
-// A restore into a server whose disk is full changes nothing, and is begun anew.
+// A restore into a server whose disk is full changes nothing, and is begun again.
 func TestARestoreWhileTheServerIsFull(t *testing.T) {
 	t.Parallel()
 	w := newTown(t, newSchema(t))

@@ -129,12 +129,12 @@ func (a *account) olm() *olmDevice {
 // peerStore is the keys of a client.
 type peerStore struct {
 	*crypto.SQLCryptoStore
-	anew atomic.Bool // the next session with any device is a new one
+	again atomic.Bool // the next session with any device is a new one
 }
 
 // HasSession reports whether there is a session to write to a device with.
 func (p *peerStore) HasSession(ctx context.Context, key id.SenderKey) bool {
-	return !p.anew.Load() && p.SQLCryptoStore.HasSession(ctx, key)
+	return !p.again.Load() && p.SQLCryptoStore.HasSession(ctx, key)
 }
 
 func newPeerStore(t *testing.T, user string, device id.DeviceID) *peerStore {

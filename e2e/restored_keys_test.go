@@ -52,10 +52,10 @@ func TestARestoredBackupGoesOnInEncryptedRooms(t *testing.T) {
 		h.until("there are new one-time keys", func() bool { return bot.oneTimeKeys() >= 50 })
 		for _, d := range []*olmDevice{ada, carol} {
 			d.plain(rooms[d])
-			d.store.anew.Store(true) // the next keys go over a new session
+			d.store.again.Store(true) // the next keys go over a new session
 			d.forget(rooms[d])
 			tell("since then, over another session", d)
-			d.store.anew.Store(false)
+			d.store.again.Store(false)
 		}
 		before.heard(g, said)
 		w.settle(before, g)

@@ -42,7 +42,7 @@ func TestTheKeyFileIsChanged(t *testing.T) {
 		g.stop()
 	}
 	works()
-	w.crashes("resealed", "secrets", "rotate") // encrypted anew, and the file is the old one
+	w.crashes("resealed", "secrets", "rotate") // encrypted again, and the file is the old one
 	works()
 	if out := w.mustRun("secrets", "rotate"); !strings.Contains(out, "0 stored values were encrypted again") {
 		t.Errorf("it went not on: %s", out)

@@ -278,7 +278,7 @@ func TestGuessingIsStopped(t *testing.T) {
 	}
 }
 
-// Who does not finish a request is cut off, and others are served meanwhile.
+// A client that does not finish a request is cut off, and others are served meanwhile.
 func TestHalfARequestHoldsNobodyUp(t *testing.T) {
 	t.Parallel()
 	w := newTown(t, "")

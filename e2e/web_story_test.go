@@ -262,12 +262,12 @@ func (v *visitor) embeds() {
 	v.press("#embeddings", "Test endpoint")
 	v.sees("#embeddings .note.good", "It works: vectors of 256 dimensions")
 	v.press("#embeddings", "Save")
-	v.sees("#embeddings .ask", "embedded anew with this model")
+	v.sees("#embeddings .ask", "embedded again with this model")
 	if n := v.l.count(`SELECT COUNT(*) FROM users WHERE settings LIKE '%emulated-embeddings%'`); n != 0 {
 		v.t.Error("it was saved before it was confirmed")
 	}
-	v.press("#embeddings .ask", "Save and embed anew")
-	v.sees("#toast", "embedded anew")
+	v.press("#embeddings .ask", "Save and embed again")
+	v.sees("#toast", "embedded again")
 	v.l.until(`SELECT CASE WHEN COUNT(*) > 1 AND SUM(CASE WHEN state = 'ready' THEN 0 ELSE 1 END) = 0 THEN 1 ELSE 0 END FROM embeddings`, 1, v.g)
 	v.open("/search?q=lovely+Groix&scope=all")
 	v.sees("main", "by words and by meaning")

@@ -58,7 +58,7 @@ func (b *batch) prepare(ctx context.Context, join map[string]joinedRoom) (map[st
 	for id, j := range join {
 		_, known := b.c.rooms.get(id)
 		if known && arrives(b.c.rooms.home, j) && !b.first {
-			b.c.rooms.drop(id) // joined anew: what was known is old
+			b.c.rooms.drop(id) // joined again: what was known is old
 			known = false
 		}
 		busy := len(j.Timeline.Events) > 0 || len(j.Ephemeral.Events) > 0

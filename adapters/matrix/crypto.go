@@ -41,7 +41,7 @@ type olm struct {
 
 	background sync.WaitGroup
 	mu         sync.Mutex                 // held while an event to a device is made or taken
-	repaired   map[id.SenderKey]time.Time // when a session was last made anew with a device
+	repaired   map[id.SenderKey]time.Time // when a session was last made again with a device
 	rooms      map[string]string          // what was last told of an encrypted room's members
 	asked      map[id.SessionID]time.Time // when keys were last asked for; sync's alone
 
@@ -105,7 +105,7 @@ func (c *Channel) newOlm(ctx context.Context, s *session) (*olm, error) {
 }
 
 // errKeysLost is that the server has other keys for this device than we have.
-var errKeysLost = errors.New("start matrix: the keys of this device do not fit the server's, so its store was lost or is another's; log the device out, log in anew and set the new access token (with a password, a restart does it)")
+var errKeysLost = errors.New("start matrix: the keys of this device do not fit the server's, so its store was lost or is another's; log the device out, log in again and set the new access token (with a password, a restart does it)")
 
 // load loads the device's keys and makes sure that the server has the same. A new
 // device, which is fresh, uploads them.

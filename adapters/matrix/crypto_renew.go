@@ -162,14 +162,14 @@ func (o *olm) met(ctx context.Context, key id.SenderKey) bool {
 // there is none. The device writes over it from then on.
 func (o *olm) greet(ctx context.Context, d *id.Device) {
 	if err := o.mach.SendEncryptedToDevice(ctx, d, mevent.ToDeviceDummy, mevent.Content{}); err != nil {
-		o.log.Debug("begin anew with a device", zap.Error(clean(err)))
+		o.log.Debug("begin again with a device", zap.Error(clean(err)))
 	}
 }
 
-// repairEvery is how often a session is made anew with the same device.
+// repairEvery is how often a session is made again with the same device.
 const repairEvery = time.Hour
 
-// repair begins anew with a device whose event could not be read: what it wrote
+// repair begins again with a device whose event could not be read: what it wrote
 // with is not here, as after a restore.
 func (o *olm) repair(ctx context.Context, user id.UserID, key id.SenderKey) {
 	o.mu.Lock()

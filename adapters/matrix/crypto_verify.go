@@ -133,7 +133,7 @@ func missing(err error) bool {
 	return e != nil && e.Status == http.StatusNotFound
 }
 
-// How often the backup is asked for the same keys, and opened anew, since another
+// How often the backup is asked for the same keys, and opened again, since another
 // may have taken its place.
 const (
 	recoverEvery = time.Minute

@@ -77,7 +77,7 @@ func (o *olm) take(ctx context.Context, evt *mevent.Event) error {
 // key for good, for the server offers the event again and the machine would refuse
 // it as known.
 func (o *olm) unwrap(ctx context.Context, evt *mevent.Event) error {
-	// Whoever encrypts holds a lock of the machine while it waits for the store.
+	// Encrypting holds a lock of the machine while it waits for the store.
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	var failed error

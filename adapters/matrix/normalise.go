@@ -110,7 +110,7 @@ func message(s scene, in core.Inbound, e event) core.Inbound {
 }
 
 // messageID is the event's own id, and for bridged messages what does not change
-// when the bridge makes the room anew (SPEC 3.1).
+// when the bridge makes the room again (SPEC 3.1).
 func messageID(to core.Address, e event, body string, files []core.Attachment) string {
 	if to.Channel == Name {
 		return e.ID

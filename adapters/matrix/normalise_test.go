@@ -16,7 +16,7 @@ import (
 	"github.com/everthread/everthread/core"
 )
 
-var update = flag.Bool("update", false, "write the golden files anew")
+var update = flag.Bool("update", false, "write the golden files again")
 
 // recording is what a room brought: its state before, and its events.
 type recording struct {

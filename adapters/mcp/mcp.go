@@ -88,7 +88,7 @@ func New(o Options) (*Server, error) {
 		}
 		s.public = u
 	}
-	// Whoever asks comes through admit first, which knows the hosts.
+	// A caller comes through admit first, which knows the hosts.
 	s.http = sdk.NewStreamableHTTPHandler(func(r *http.Request) *sdk.Server {
 		who, _ := r.Context().Value(caller{}).(client.Caller)
 		return s.serverFor(who)

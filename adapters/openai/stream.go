@@ -88,7 +88,7 @@ func (s *streamer) begin() {
 	s.delta(delta{Role: "assistant", Content: &empty}, nil)
 }
 
-// text shows what is new of the text so far. After tools a text begins anew: it
+// text shows what is new of the text so far. After tools a text begins again: it
 // stands below what was shown.
 func (s *streamer) text(soFar string) {
 	s.begin()

@@ -95,7 +95,7 @@ func TestStream(t *testing.T) {
 	}
 }
 
-// TestStreamAfterTools: after tools the text begins anew; what was shown stays.
+// TestStreamAfterTools: after tools the text begins again; what was shown stays.
 func TestStreamAfterTools(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)

@@ -121,7 +121,7 @@ func message(in *core.Inbound, m *models.Message, raw []byte) {
 }
 
 // edited fills in the new text of a message. The service also sends this when
-// only a reaction or a preview changed; whoever holds the earlier text sees it.
+// only a reaction or a preview changed; the holder of the earlier text sees it.
 func edited(in *core.Inbound, m *models.Message, raw []byte) {
 	message(in, m, raw)
 	in.Edited = in.EventID

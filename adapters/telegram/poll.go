@@ -20,7 +20,7 @@ const (
 	pollTimeout = (pollSeconds + 15) * time.Second
 
 	// idleReset is how long nothing may come before the offset is forgotten:
-	// after a week without updates the service starts anew at a random id.
+	// after a week without updates the service starts again at a random id.
 	idleReset = 24 * time.Hour
 )
 

@@ -1,4 +1,4 @@
-// Package terminal is the channel of whoever sits at the keyboard: lines in,
+// Package terminal is the channel of the person at the keyboard: lines in,
 // text out, streamed (SPEC 13).
 //
 // Policy. A terminal keeps nothing: event ids are random per process, a line

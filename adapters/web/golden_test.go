@@ -13,7 +13,7 @@ import (
 	"github.com/everthread/everthread/core"
 )
 
-var anew = flag.Bool("update", false, "write the golden files anew")
+var again = flag.Bool("update", false, "write the golden files again")
 
 // TestPagesAreAsTheyWere compares pages with those in testdata.
 func TestPagesAreAsTheyWere(t *testing.T) {
@@ -49,7 +49,7 @@ func golden(t *testing.T, name, body string) {
 	_, body, _ = strings.Cut(body, `<main id="main" tabindex="-1">`)
 	body, _, _ = strings.Cut(body, "</main>")
 	file := "testdata/" + name + ".html"
-	if *anew {
+	if *again {
 		if err := os.WriteFile(file, []byte(body), 0o644); err != nil {
 			t.Fatal(err)
 		}
@@ -60,6 +60,6 @@ func golden(t *testing.T, name, body string) {
 		t.Fatal(err)
 	}
 	if diff := cmp.Diff(string(want), body); diff != "" {
-		t.Errorf("%s differs (-want +got); -update writes it anew:\n%s", name, diff)
+		t.Errorf("%s differs (-want +got); -update writes it again:\n%s", name, diff)
 	}
 }

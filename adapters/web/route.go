@@ -25,7 +25,7 @@ type route struct {
 	Serve   func(v *visit) error
 	Open    bool            // for everybody, signed in or not
 	Owner   bool            // for the owner only; others do not find it
-	Needs   core.Capability // of whoever visits; see needing
+	Needs   core.Capability // of the visitor; see needing
 	Body    int64           // largest body, in bytes; 0: formBody
 	// Tab names the entry of the navigation that leads here; nil: none. It is the
 	// first segment of Pattern's path.
@@ -162,7 +162,7 @@ func (c *Channel) visit(w http.ResponseWriter, r *http.Request) *visit {
 	return v
 }
 
-// settle takes the language, zone and day of whoever visits.
+// settle takes the language, zone and day of the visitor.
 func (v *visit) settle() {
 	v.lang = languageOf(v.user.Settings.Language, v.Language, v.r.Header.Get("Accept-Language"))
 	v.words = say(v.lang)

@@ -45,7 +45,7 @@ type meaningView struct {
 	Form           meaningForm
 	Providers      []choice
 	Tried          string // the endpoint works, and how
-	Count          string // of texts that would be embedded anew; not empty: it is asked
+	Count          string // of texts that would be embedded again; not empty: it is asked
 }
 
 // meaningForm is a choice as a form holds it. Sealed is a key that was typed before.
@@ -80,7 +80,7 @@ func (v *visit) fillMeaning(page *settingsView) error {
 }
 
 // setEmbeddings tries, saves or removes a person's own embedding model. Saving
-// another one makes all vectors anew, so it is asked with their number first.
+// another one makes all vectors again, so it is asked with their number first.
 func (v *visit) setEmbeddings() error {
 	if err := v.r.ParseForm(); err != nil {
 		return badForm(err)
@@ -188,7 +188,7 @@ func (v *visit) explainMeaning(err error) string {
 	return w.MeaningFails + " " + fmt.Sprintf(w.Detail, err.Error())
 }
 
-// renewed is how many texts would be embedded anew for a choice.
+// renewed is how many texts would be embedded again for a choice.
 func (v *visit) renewed(c core.OwnEmbeddings) (int, error) {
 	now, err := v.Settings.Embeddings.Name(v.ctx(), v.user.ID)
 	next := embed.Config(c.Provider, c.Model, c.Dimensions)

@@ -94,7 +94,7 @@ func TestAnEndpointIsTriedAndSaved(t *testing.T) {
 		t.Fatal("a test keeps nothing, and shows no key")
 	}
 	asked := p.post("/settings/embeddings", form("save", "", unquote(sealed)))
-	asked.wants(t, 200, "1 text is embedded anew with this model", `value="confirm"`, "Save and embed anew")
+	asked.wants(t, 200, "1 text is embedded again with this model", `value="confirm"`, "Save and embed again")
 	if p.settings().Settings.Embeddings.Provider != "" {
 		t.Fatal("it is saved before it was asked")
 	}
@@ -110,7 +110,7 @@ func TestAnEndpointIsTriedAndSaved(t *testing.T) {
 	if len(pending) != 1 || len(refs) != 1 {
 		t.Errorf("%d texts wait, %d jobs", len(pending), len(refs))
 	}
-	p.get("/settings").wants(t, 200, "Saved. 1 text is embedded anew.", "A key is stored", "0 ready, 1 waiting")
+	p.get("/settings").wants(t, 200, "Saved. 1 text is embedded again.", "A key is stored", "0 ready, 1 waiting")
 	p.post("/settings/embeddings", form("save", "", "")).elsewhere(t, "/settings#embeddings") // the same model: nothing is asked
 
 	before := e.asked()

@@ -62,7 +62,7 @@ func (c *Channel) trusts(a netip.Addr) bool {
 	return false
 }
 
-// client is the address of whoever visits: the last one in X-Forwarded-For that is
+// client is the address of the visitor: the last one in X-Forwarded-For that is
 // no proxy of ours, if a proxy of ours says so. An IPv6 client is its /64.
 func (v *visit) client() netip.Addr {
 	at := v.remote()

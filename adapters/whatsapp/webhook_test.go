@@ -99,7 +99,7 @@ func TestWebhook(t *testing.T) {
 		"forged":                   {sign("guess", text(hello())), hello(), nil, 401, ""},
 		"of an empty secret":       {sign("", text(hello())), hello(), nil, 401, ""},
 		"of another body":          {good, strings.Replace(hello(), "wamid.1", "wamid.2", 1), nil, 401, ""},
-		"of the same written anew": {good, strings.ReplaceAll(hello(), `\/`, `/`), nil, 401, ""},
+		"of the same rewritten": {good, strings.ReplaceAll(hello(), `\/`, `/`), nil, 401, ""},
 		"in upper case":            {"sha256=" + strings.ToUpper(good[7:]), hello(), nil, 401, ""},
 		"of another algorithm":     {"sha512=" + good[7:], hello(), nil, 401, ""},
 		"signed but not JSON":      {whatsapptest.Sign([]byte(`{"object":`)), `{"object":`, nil, 200, "unsupported"},

@@ -55,7 +55,7 @@ func (b backupCmd) Run(ctx context.Context, c *console) error {
 		for _, name := range res.Removed {
 			fmt.Fprintf(w, "Removed the older %s.\n", name)
 		}
-		fmt.Fprintln(w, "Whoever has it can read all of it: keep it where nobody else looks.")
+		fmt.Fprintln(w, "It can be read by anybody who has it: keep it where nobody else looks.")
 	})
 }
 

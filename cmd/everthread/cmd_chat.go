@@ -150,7 +150,7 @@ func plainScreen(entry string) bool {
 	return entry == "TERM=dumb" || len(entry) > len("NO_COLOR=") && entry[:len("NO_COLOR=")] == "NO_COLOR="
 }
 
-// person is the address of whoever sits there: their name on this machine; beside
+// person is the address of the person at the keyboard: their name on this machine; beside
 // the owner's own one, one for everybody they talk as.
 func (t *chat) person() string {
 	name := "me"

@@ -13,7 +13,7 @@ import (
 
 type embeddingsCmd struct {
 	Status  embeddingsStatusCmd  `cmd:"" help:"How many texts have vectors."`
-	Rebuild embeddingsRebuildCmd `cmd:"" help:"Make all vectors anew, after the provider or the model changed."`
+	Rebuild embeddingsRebuildCmd `cmd:"" help:"Make all vectors again, after the provider or the model changed."`
 }
 
 type embeddingsStatusCmd struct{}
@@ -91,7 +91,7 @@ type embeddingsRebuildCmd struct {
 	Yes  bool   `help:"Do it."`
 }
 
-// Run marks everything to be embedded anew. A running server does it.
+// Run marks everything to be embedded again. A running server does it.
 func (r embeddingsRebuildCmd) Run(ctx context.Context, d *desk) error {
 	embedders, err := d.embedders()
 	if err != nil {

@@ -52,7 +52,7 @@ func (trials) Models(ctx context.Context, m setup.Model) ([]string, error) {
 	return listed(resp, host(base))
 }
 
-// baseOf is the address of whoever runs a model.
+// baseOf is the address of a model's provider.
 func baseOf(m setup.Model) string {
 	if m.BaseURL != "" {
 		return m.BaseURL

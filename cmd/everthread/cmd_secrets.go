@@ -16,12 +16,12 @@ import (
 )
 
 type secretsCmd struct {
-	Rotate secretsRotateCmd `cmd:"" help:"Change the secret key: encrypt everything anew that is stored encrypted."`
+	Rotate secretsRotateCmd `cmd:"" help:"Change the secret key: re-encrypt everything that is stored encrypted."`
 }
 
 type secretsRotateCmd struct{}
 
-// Run changes the key file, or encrypts anew with the key of the configuration.
+// Run changes the key file, or re-encrypts with the key of the configuration.
 func (secretsRotateCmd) Run(ctx context.Context, c *console) error {
 	cfg, err := c.config()
 	if err != nil {
@@ -81,7 +81,7 @@ func rotateFile(ctx context.Context, cfg configs.Config, st store) (int, error) 
 	return changed, backup.SyncDir(cfg.DataDir)
 }
 
-// rotateConfigured encrypts anew with the key of the configuration, or says how
+// rotateConfigured re-encrypts with the key of the configuration, or says how
 // to change that. It may run beside servers that know both keys.
 func rotateConfigured(ctx context.Context, c *console, cfg configs.Config) error {
 	if cfg.PreviousKey == "" {
@@ -116,13 +116,13 @@ const howToRotate = `The secret key is in the configuration, so it is changed th
        %s
 2. Exchange the two: secret_key is the new key, previous_secret_key the old one;
    restart them one after the other. A single process can begin with this step.
-3. Run this command again: it encrypts everything anew.
+3. Run this command again: it re-encrypts everything.
 4. Remove previous_secret_key. Keep the old key for backups that are older.
 
 Nothing stops meanwhile: everybody reads what either key encrypted.
 `
 
-// resealed encrypts anew what was encrypted with another key than the present one.
+// resealed re-encrypts what was encrypted with another key than the present one.
 func resealed(s *seal.Sealer) func(core.Sealed) (string, error) {
 	return func(v core.Sealed) (string, error) {
 		if s.Current(v.Text) {

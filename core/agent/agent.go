@@ -78,7 +78,7 @@ type Request struct {
 
 	// OnText is called with all that has been written of the answer, each time
 	// there is more. What a model writes before it asks for tools counts as an
-	// answer until it does: after the tools the text begins anew.
+	// answer until it does: after the tools the text begins again.
 	OnText func(soFar string)
 	// OnTool is called after each call of a tool, by several goroutines at once.
 	OnTool func(name string, took time.Duration, err error)

@@ -11,7 +11,7 @@ import (
 
 // second is what the model would do if it had not read the words that the person
 // did not write. A call that it makes then, too, is the person's wish and not that
-// of whoever wrote these words.
+// of the author of these words.
 type second struct {
 	mu    sync.Mutex
 	asked int             // step, from 1, that calls are of; 0: none yet

@@ -12,7 +12,7 @@
 //	end.json             how many entries there are
 //
 // It holds everything that anybody ever said, and what is needed to read stored
-// keys: whoever has it has all of it.
+// keys: its holder has all of it.
 //
 // Writing needs little memory, whatever the size. A backup appears under its name
 // only after it was read back whole; what a killed one leaves is removed by the

@@ -68,7 +68,7 @@ func addFile(ctx context.Context, w *writer, root *os.Root, name string) error {
 	return w.add(name, info.Size(), limited{ctx, f})
 }
 
-// steady writes to a file a little at a time: whoever waits for the disk, as a
+// steady writes to a file a little at a time: others that wait for the disk, as a
 // reply does that is being stored, waits for little of ours.
 type steady struct {
 	file  disk.File

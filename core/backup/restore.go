@@ -79,7 +79,7 @@ type Restored struct {
 
 // Restore puts a backup in its place. Nothing is changed if the backup is of
 // another engine, newer than the program, or if something is there already and
-// nobody forces it. What is killed half-way is begun anew by the next.
+// nobody forces it. What is killed half-way is started over by the next.
 func (r *Restorer) Restore(ctx context.Context, file string) (Restored, error) {
 	f, err := os.Open(file)
 	if err != nil {

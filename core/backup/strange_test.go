@@ -153,7 +153,7 @@ func TestAChangedArchiveIsRefused(t *testing.T) {
 	}
 }
 
-// A restore that dies at any step is known by its folder, and begun anew.
+// A restore that dies at any step is known by its folder, and begun again.
 func TestARestoreThatDiesIsBegunAnew(t *testing.T) {
 	t.Parallel()
 	from := kept(t)

@@ -8,7 +8,7 @@ import (
 )
 
 // Watch notes in left whether a request with the context that it returns may have been
-// sent. Each attempt of the transport begins anew; it makes another one only if nothing
+// sent. Each attempt of the transport begins again; it makes another one only if nothing
 // was sent.
 func Watch(ctx context.Context, left *atomic.Bool) context.Context {
 	return httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{

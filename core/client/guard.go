@@ -79,7 +79,7 @@ type Caller struct {
 }
 
 // Refusal is the error of a request that is not let in. Message is a plain
-// sentence for whoever wrote the program.
+// sentence for the author of the program.
 type Refusal struct {
 	Status  int // 401, 403 or 429
 	Code    string

@@ -18,7 +18,7 @@ import (
 	"github.com/everthread/everthread/core/trust"
 )
 
-var update = flag.Bool("update", false, "write the golden files anew")
+var update = flag.Bool("update", false, "write the golden files again")
 
 const markdown = `## Summary
 We planned the **garden** and the trip to Lyon. [#1]
@@ -229,7 +229,7 @@ func golden(t *testing.T, name, got string) {
 	want, err := os.ReadFile(file)
 	must(t, err)
 	if d := cmp.Diff(string(want), got); d != "" {
-		t.Errorf("%s (-update writes it anew):\n%s", file, d)
+		t.Errorf("%s (-update writes it again):\n%s", file, d)
 	}
 }
 

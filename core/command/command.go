@@ -75,7 +75,7 @@ type Commands struct {
 	list []command
 }
 
-// command is a command, what it does and what whoever gives it must be able to.
+// command is a command, what it does and which capability it needs.
 type command struct {
 	name  string
 	needs core.Capability

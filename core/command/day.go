@@ -159,7 +159,7 @@ func (c *Commands) dayAfter(ctx context.Context, user core.UserID, label string)
 	return from.AddDate(0, 0, n+1).Format(time.DateOnly), err
 }
 
-// summary has a day's summary written anew and shows the current one.
+// summary has a day's summary rewritten and shows the current one.
 func (c *Commands) summary(ctx context.Context, r *request) (core.Outcome, error) {
 	label := r.today.Label
 	if r.arg != "" {

@@ -108,7 +108,7 @@ func (r *round) fail(ctx context.Context, err error) error {
 }
 
 // Rebuild marks everything of a user, archived items included, to be embedded
-// anew and returns how much that is; unless it is confirmed it only counts.
+// again and returns how much that is; unless it is confirmed it only counts.
 func (w *Worker) Rebuild(ctx context.Context, user core.UserID, confirm bool) (int, error) {
 	now := w.Now()
 	e, config, err := w.Embedders(ctx, user)

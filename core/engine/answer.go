@@ -117,7 +117,7 @@ func (ts *Turns) reserved(t *core.Turn, u core.User, output int) *trust.Reservat
 }
 
 // several reports whether a turn has tokens for more than one call. What attempts of
-// it took before is reserved anew first; the error is an OverCap where not even one
+// it took before is reserved again first; the error is an OverCap where not even one
 // call is left.
 func (ts *Turns) several(ctx context.Context, t *core.Turn, u core.User, r *trust.Reservation) (bool, error) {
 	full, least := ts.Reserve(u.Settings)

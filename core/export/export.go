@@ -45,7 +45,7 @@ const (
 	all  = 1_000_000
 )
 
-// Done is the row of an export, which whoever asks for one writes down.
+// Done is the row of an export, which the one who asks for it writes down.
 func Done(user core.UserID) core.AuditRow {
 	return core.AuditRow{What: core.AuditExport, Object: "user", IDs: []int64{int64(user)}}
 }

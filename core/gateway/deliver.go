@@ -70,7 +70,7 @@ func (g *Gateway) send(ctx context.Context, d *core.Delivery) {
 func (g *Gateway) finishPart(ctx context.Context, d *core.Delivery, n int, r core.PartResult) (more bool, err error) {
 	if r.State == core.DeliverySent && n+1 < len(d.Parts) {
 		if g.stopping.Load() {
-			r.RetryAt = g.Now() // whoever runs next goes on
+			r.RetryAt = g.Now() // the next process goes on
 		} else if wait := g.rate(ctx, d.To, g.Now()); wait > 0 {
 			r.RetryAt = g.Now().Add(wait)
 			g.reserve(d.To, r.RetryAt)

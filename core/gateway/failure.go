@@ -76,7 +76,7 @@ func (g *Gateway) backoff(n int, m *core.ModelError) time.Duration {
 	return g.jitter(min(firstBackoff<<min(n, 10), lastBackoff))
 }
 
-// handBack gives a turn to whoever takes it next. An empty cause is no failure.
+// handBack gives a turn back, for any process to take. An empty cause is no failure.
 func (g *Gateway) handBack(t *core.Turn, at time.Time, cause string) error {
 	err := g.insist(g.ctx, "hand back turn", func(ctx context.Context) error { return g.Store.RetryTurn(ctx, t, at, cause) })
 	if err != nil {

@@ -15,7 +15,7 @@ import (
 	"github.com/everthread/everthread/core/history"
 )
 
-var update = flag.Bool("update", false, "write the golden files anew")
+var update = flag.Bool("update", false, "write the golden files again")
 
 var now = time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
 

@@ -118,7 +118,7 @@ func (s *Survey) files(a *Archive, l Line) {
 }
 
 // recognise decides who is the person, and who of the others is the assistant of
-// a chat: whoever says most.
+// a chat: the one who says most.
 func (s *Survey) recognise(me, name string) error {
 	all, open := map[string]int{}, map[string]int{}
 	for id, chat := range s.said {

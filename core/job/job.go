@@ -100,7 +100,7 @@ func (w *Worker) giveBack(ctx context.Context, j *core.Job, err error) error {
 	return errors.Join(cause, w.Store.RetryJob(context.WithoutCancel(ctx), j.User, j.Lease, at, text))
 }
 
-// Slots bound how many replies are written at once: whoever writes one puts a value in,
+// Slots bound how many replies are written at once: the writer of one puts a value in,
 // and takes it out when it is done.
 type Slots chan struct{}
 

@@ -1,10 +1,10 @@
 // Package live tells open pages and waiting clients what happens to a user: that
 // something of theirs changed, and what there is of an answer that is being
-// written. Whoever follows hears of everything in this process, and of other
+// written. A follower hears of everything in this process, and of other
 // processes what they do for users who are followed here.
 //
 // Nothing passes through here that is not stored or about to be: news may be
-// lost, and whoever follows reads the store from time to time.
+// lost, and followers read the store from time to time.
 package live
 
 import (

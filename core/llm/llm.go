@@ -55,7 +55,7 @@ type watchedBody struct {
 	ended  bool
 }
 
-// Read reads, and begins to wait anew.
+// Read reads, and begins to wait again.
 func (b *watchedBody) Read(p []byte) (int, error) {
 	n, err := b.ReadCloser.Read(p)
 	if err != nil {

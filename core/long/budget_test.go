@@ -133,7 +133,7 @@ func TestPagesFitAnyBudget(t *testing.T) {
 			}
 			w.Take(t.Context(), core.JobRef{})
 			if s.changed {
-				t.Error("nothing was made, and prompts begin anew")
+				t.Error("nothing was made, and prompts begin again")
 			}
 		}
 	}

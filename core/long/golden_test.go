@@ -15,7 +15,7 @@ import (
 	"github.com/everthread/everthread/core/long"
 )
 
-var update = flag.Bool("update", false, "write the golden files anew")
+var update = flag.Bool("update", false, "write the golden files again")
 
 var section = regexp.MustCompile(`(?m)^-- (\w+)(?: .*)? --\n`)
 

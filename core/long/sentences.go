@@ -205,7 +205,7 @@ func abbreviated(text string, next rune) bool {
 }
 
 // lineBreak reports whether the writer ended the line at i: it is short, or the
-// next begins anew.
+// next begins again.
 func lineBreak(s string, start, i int) int {
 	line := s[max(start, strings.LastIndexByte(s[:i], '\n')+1):i]
 	next := strings.TrimLeft(s[i+1:], " \t")

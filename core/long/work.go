@@ -91,7 +91,7 @@ func (r *round) run(ctx context.Context) error {
 	}
 	r.pages, r.edits, r.head = list.Pages, list.Edits, list.Head
 	if err := r.again(ctx); err != nil {
-		return fmt.Errorf("make pages anew: %w", err)
+		return fmt.Errorf("make pages again: %w", err)
 	}
 	if err := r.onward(ctx); err != nil {
 		return fmt.Errorf("make pages: %w", err)
@@ -117,7 +117,7 @@ func (r *round) put(ctx context.Context, p core.PutPages) error {
 	return nil
 }
 
-// again makes stale pages anew.
+// again makes stale pages again.
 func (r *round) again(ctx context.Context) error {
 	for i := range r.pages {
 		p := &r.pages[i]

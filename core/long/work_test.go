@@ -280,7 +280,7 @@ func TestPagesHoldWhatIsOld(t *testing.T) {
 	s.covered(w)
 	for i, p := range before {
 		if s.pages[i].Forms != p.Forms {
-			t.Errorf("page %d was made anew", p.ID)
+			t.Errorf("page %d was made again", p.ID)
 		}
 	}
 }

@@ -47,7 +47,7 @@ func carryAll(ctx context.Context, st CarryStore, id core.MoveID, now func() tim
 	shortest := time.Duration(-1)
 	for _, m := range list {
 		if m.Phase == core.MoveTold && m.ID != id {
-			continue // whoever serves tells the person first
+			continue // the serving process tells the person first
 		}
 		if m.Phase == core.MoveTold {
 			if err := st.Told(ctx, m.ID); err != nil {

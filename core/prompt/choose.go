@@ -101,7 +101,7 @@ func (c *choice) wanted() (target, count int) {
 	if !c.Window.More && c.recount() <= c.builder.cap && count <= c.budgets.MaxHistoryMessages {
 		return c.builder.cap, count
 	}
-	// A third is left to grow, so that not every message cuts the middle anew.
+	// A third is left to grow, so that not every message cuts the middle again.
 	return c.budgets.target(c.plan), max(c.budgets.MaxHistoryMessages*2/3, 1)
 }
 

@@ -17,7 +17,7 @@ import (
 	"github.com/everthread/everthread/core/prompt"
 )
 
-var update = flag.Bool("update", false, "write the golden files anew")
+var update = flag.Bool("update", false, "write the golden files again")
 
 // scene is the input of a golden file.
 type scene struct {

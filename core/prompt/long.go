@@ -14,7 +14,7 @@ const historyTitle = `[What was said before, oldest first; "…" stands where so
 
 // goneMark stands in a prompt of earlier for what is not as it was. %d is how many
 // of %d pages.
-const goneMark = "\n\n[%d of %d pages of this prompt are gone: something on them was edited, forgotten or brought in since. They were made anew.]"
+const goneMark = "\n\n[%d of %d pages of this prompt are gone: something on them was edited, forgotten or brought in since. They were made again.]"
 
 // headOf is the head of an epoch, with its history put together from pages.
 func (v *view) headOf(e *core.Epoch, pages []core.Page) head {

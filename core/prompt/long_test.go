@@ -41,7 +41,7 @@ func TestCompressionBeginsAtTheThreshold(t *testing.T) {
 		}
 		w.compress(4, 10)
 		if p := w.exchange("and now?", "well"); p.Epoch != nil {
-			t.Errorf("budget %d: a prompt of %d tokens began anew: %q", budget, p.Snapshot.Total, p.Snapshot.NewEpoch)
+			t.Errorf("budget %d: a prompt of %d tokens began again: %q", budget, p.Snapshot.Total, p.Snapshot.NewEpoch)
 		}
 	}
 }

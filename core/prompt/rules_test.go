@@ -145,7 +145,7 @@ func TestOneMegabyte(t *testing.T) {
 	w.answer(p, says("a lot"))
 	_, next := w.ask("short")
 	if next.Epoch != nil || !strings.HasPrefix(text(next.Messages), text(p.Messages)) {
-		t.Error("the next turn cuts it anew")
+		t.Error("the next turn cuts it again")
 	}
 }
 

@@ -45,7 +45,7 @@ type search struct {
 
 // Search returns the best hits of a query, nothing of another user's ever. A
 // limit of 0 is the default, one above the maximum is the maximum; what else
-// makes no sense is an error in words for whoever asked. That nothing was found
+// makes no sense is an error in words for the person who asked. That nothing was found
 // is no error: Note says so. If the embedder fails, takes longer than
 // Settings.EmbedTimeout or nothing is ready, full text alone answers.
 func (s *Searcher) Search(ctx context.Context, q core.SearchQuery) (core.SearchResult, error) {

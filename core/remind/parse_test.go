@@ -16,7 +16,7 @@ import (
 	"github.com/everthread/everthread/core/remind"
 )
 
-var update = flag.Bool("update", false, "write the golden files anew")
+var update = flag.Bool("update", false, "write the golden files again")
 
 func golden(t *testing.T, name, got string) {
 	t.Helper()
@@ -31,7 +31,7 @@ func golden(t *testing.T, name, got string) {
 		t.Fatal(err)
 	}
 	if d := cmp.Diff(string(want), got); d != "" {
-		t.Errorf("%s (-update writes it anew):\n%s", file, d)
+		t.Errorf("%s (-update writes it again):\n%s", file, d)
 	}
 }
 

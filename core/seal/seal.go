@@ -1,4 +1,4 @@
-// Package seal encrypts what is stored but must not be read by whoever gets
+// Package seal encrypts what is stored but must not be read by somebody who gets
 // hold of the database: keys of services, and tokens (SPEC 17, 18).
 package seal
 

@@ -296,7 +296,7 @@ func (s *Server) keep(method string, p params) {
 	s.signal()
 }
 
-// signal wakes whoever waits for a change. The lock is held.
+// signal wakes those who wait for a change. The lock is held.
 func (s *Server) signal() {
 	close(s.changed)
 	s.changed = make(chan struct{})

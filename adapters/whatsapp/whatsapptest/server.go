@@ -285,7 +285,7 @@ func (s *Server) manage(w http.ResponseWriter, what, id string) {
 	}
 }
 
-// signal wakes whoever waits for a change. The lock is held.
+// signal wakes those who wait for a change. The lock is held.
 func (s *Server) signal() {
 	close(s.changed)
 	s.changed = make(chan struct{})

@@ -45,7 +45,7 @@ func IDs(sections ...section.Section) []string {
 	return append(out, "service")
 }
 
-// Asker asks a person, or whoever answers for them.
+// Asker asks a person, or a script that answers for them.
 type Asker interface {
 	// Ask returns the answer, trimmed: an option's value where there are options.
 	Ask(ctx context.Context, q Question) (string, error)

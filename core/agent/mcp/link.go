@@ -23,7 +23,7 @@ const protocol = "2025-11-25"
 const (
 	firstWait   = time.Second
 	longestWait = 2 * time.Minute
-	goodLife    = 30 * time.Second // of a connection after which waits begin anew
+	goodLife    = 30 * time.Second // of a connection after which waits begin again
 	mostTools   = 500              // of one server
 	pulse       = time.Minute      // between looks whether a program still answers
 )

@@ -85,7 +85,7 @@ func checkProperties(schema map[string]any) error {
 	return nil
 }
 
-// tidier rewrites the schemas in a schema, which are of whoever wrote the server. It
+// tidier rewrites the schemas in a schema, which are those of the server's author. It
 // does bounded work: what is nested deeper, or comes after so many, takes anything.
 type tidier struct {
 	root map[string]any

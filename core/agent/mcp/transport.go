@@ -79,7 +79,7 @@ func (l *limits) RoundTrip(req *http.Request) (*http.Response, error) {
 }
 
 // bounded is a reader that fails after so many bytes of one message. Messages
-// of a program are lines, so there the count begins anew after each; an answer
+// of a program are lines, so there the count begins again after each; an answer
 // over HTTP is one message.
 type bounded struct {
 	io.ReadCloser

@@ -115,7 +115,7 @@ func (a *assembly) run(body io.Reader) {
 	case errors.Is(err, errEnough):
 		return
 	case err != nil && !a.complete():
-		_ = a.fail(llm.Broken(a.ctx, err)) // told to whoever reads
+		_ = a.fail(llm.Broken(a.ctx, err)) // the reader is told
 	case !a.complete():
 		_ = a.fail(llm.CutOff())
 	case a.text(a.thought.rest()) == nil:

@@ -133,7 +133,7 @@ func (p pair) switchTurns(m *move, r renumbering, _ time.Time) error {
 }
 
 // switchJobs brings jobs under their new numbers. Those of embeddings are asked
-// for anew, and what only waits for a turn gets one.
+// for again, and what only waits for a turn gets one.
 func (p pair) switchJobs(m *move, r renumbering, now time.Time) error {
 	list, err := p.takeJobs(m)
 	for _, j := range list {

@@ -235,7 +235,7 @@ func answer(w http.ResponseWriter, v any) {
 	_ = json.NewEncoder(w).Encode(v)
 }
 
-// signal wakes whoever waits for a change. The lock is held.
+// signal wakes those who wait for a change. The lock is held.
 func (s *Server) signal() {
 	close(s.changed)
 	s.changed = make(chan struct{})
