@@ -1,0 +1,37 @@
+//go:build e2e
+
+package e2etest
+
+import (
+	"strings"
+	"time"
+)
+
+const (
+	Failed = `SELECT COUNT(*) FROM embeddings WHERE state = 'error'`
+	// soon is how long something takes that is done at once, on a busy machine: much
+	// less than the 30 seconds after which it is looked for.
+	soon = 12 * time.Second
+)
+
+// Within waits for a count, and says if that took long.
+func (l *Ledger) Within(query string, n int, g *Gateway) {
+	l.t.Helper()
+	begin := time.Now()
+	l.Until(query, n, g)
+	if took := time.Since(begin); took > soon {
+		l.t.Errorf("%s: %d after %s", query, n, took.Round(time.Second))
+	}
+}
+
+// Says checks that a reason is told by the commands that tell such things.
+func (w *Town) Says(why string) {
+	w.T.Helper()
+	if out := w.MustRun("embeddings", "status"); !strings.Contains(out, "1 text has no vector: ") || !strings.Contains(out, why) {
+		w.T.Errorf("status says %s, want %q", out, why)
+	}
+	out, _ := w.Run("doctor")
+	if _, vectors, _ := strings.Cut(out, "vectors"); !strings.Contains(vectors, why) {
+		w.T.Errorf("doctor says %s, want %q", out, why)
+	}
+}

@@ -1,0 +1,385 @@
+//go:build e2e
+
+// Package e2e drives the built binary as a process, from outside only: its
+// configuration is the environment, its peers are real or emulators by others.
+// One scenario a file, named as a sentence.
+package e2etest
+
+import (
+	"bytes"
+	"context"
+	"crypto/rand"
+	"encoding/json"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/url"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"runtime"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/everthread/everthread/adapters/telegram/telegramtest"
+)
+
+// Program is the binary under test.
+var Program string
+
+func Main(m *testing.M) {
+	if path := os.Getenv(mcpLedger); path != "" {
+		os.Exit(serveMCP(path))
+	}
+	os.Exit(func() int {
+		dir, err := os.MkdirTemp("", "everthread-e2e")
+		if err != nil {
+			panic(err)
+		}
+		defer os.RemoveAll(dir)
+		Program = filepath.Join(dir, "everthread")
+		flag.Parse()
+		// The scenarios mostly wait. Those that look at the clock, or at a browser,
+		// are not parallel: they run alone, before the others.
+		_ = flag.Set("test.parallel", strconv.Itoa(4*runtime.NumCPU()))
+		defer Common.end()
+		defer endChromium()
+		defer peers.end()
+		build := exec.Command("go", "build", "-tags", "goolm crashpoints", "-o", Program, "../../cmd/everthread")
+		build.Env = append(os.Environ(), "CGO_ENABLED=0")
+		if out, err := build.CombinedOutput(); err != nil {
+			fmt.Fprintf(os.Stderr, "build: %v\n%s", err, out)
+			return 1
+		}
+		return m.Run()
+	}())
+}
+
+// Engines runs a test on both stores. database returns the configured URL of a
+// store that is new for the test.
+func Engines(t *testing.T, test func(t *testing.T, database func(t *testing.T) string)) {
+	t.Run("sqlite", func(t *testing.T) {
+		t.Parallel()
+		test(t, func(*testing.T) string { return "" })
+	})
+	t.Run("postgres", func(t *testing.T) {
+		t.Parallel()
+		test(t, NewSchema)
+	})
+}
+
+// NewSchema makes an empty schema in the test database and returns its URL.
+func NewSchema(t *testing.T) string {
+	t.Helper()
+	dsn := os.Getenv("TEST_POSTGRES_DSN")
+	if dsn == "" {
+		t.Skip("TEST_POSTGRES_DSN is not set; `make test` starts a PostgreSQL")
+	}
+	ctx := context.Background()
+	c, err := pgx.Connect(ctx, dsn)
+	Must(t, err)
+	name := "e2e_" + strings.ToLower(rand.Text())
+	_, err = c.Exec(ctx, "CREATE SCHEMA "+name)
+	Must(t, err)
+	t.Cleanup(func() {
+		_, err := c.Exec(ctx, "DROP SCHEMA "+name+" CASCADE")
+		Must(t, errors.Join(err, c.Close(ctx)))
+	})
+	u, err := url.Parse(dsn)
+	Must(t, err)
+	q := u.Query()
+	q.Set("search_path", name+",public")
+	u.RawQuery = q.Encode()
+	return u.String()
+}
+
+func Must(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// Town is a test's surroundings: the chat service, the model, the data.
+type Town struct {
+	T        *testing.T
+	Telegram *telegramtest.Server
+	Model    string // base URL of the emulator
+	Database string // URL; empty: SQLite in dir
+	Dir      string
+	Env      []string
+	Program  string // the binary; see upgraded
+
+	ShopsOf []string // roles whose the servers of tools are; nil: everybody's
+	Allowed []string // tools of the shop that need no question
+}
+
+// NewTown starts the peers. Anybody who writes is let in. The model emulator is
+// shared with other tests; see useModel.
+func NewTown(t *testing.T, database string) *Town {
+	t.Helper()
+	w := &Town{T: t, Telegram: telegramtest.New(), Model: Common.Url(t), Database: database, Dir: t.TempDir(), Program: Program}
+	t.Cleanup(func() {
+		w.Telegram.Close()
+		if err := errors.Join(w.Telegram.Errors()...); err != nil {
+			t.Errorf("requests that the Bot API does not know: %v", err)
+		}
+	})
+	w.Env = []string{
+		"EVERTHREAD_DATA_DIR=" + w.Dir, "EVERTHREAD_DATABASE_URL=" + database, "EVERTHREAD_SECRET_KEY=a-key-for-tests-of-enough-length-000",
+		"EVERTHREAD_ACCESS_POLICY=open", "EVERTHREAD_TURN_DEBOUNCE=0s", "EVERTHREAD_LIMITS_TURNS_PER_MINUTE=0", "EVERTHREAD_LIMITS_ALL_TOKENS_PER_DAY=-1",
+		"EVERTHREAD_LLM_PROVIDER=openai", "EVERTHREAD_LLM_BASE_URL=" + w.Model + "/v1", "EVERTHREAD_LLM_MODEL=emulated", "EVERTHREAD_LLM_API_KEY=none",
+		"EVERTHREAD_CHANNELS_TELEGRAM_TOKEN=" + telegramtest.Token, "EVERTHREAD_CHANNELS_TELEGRAM_API_URL=" + w.Telegram.URL(),
+		"EVERTHREAD_CHANNELS_TELEGRAM_RATE_PER_CHAT=0", "EVERTHREAD_CHANNELS_TELEGRAM_RATE_PER_BOT=0",
+	}
+	return w
+}
+
+// UseModel has the gateway talk to another model than the shared one.
+func (w *Town) UseModel(base string) {
+	w.Model = base
+	w.Env = append(w.Env, "EVERTHREAD_LLM_BASE_URL="+base+"/v1")
+}
+
+// emulator is a model emulator, started when it is first wanted.
+type emulator struct {
+	once    sync.Once
+	latency time.Duration // before each chunk
+	env     []string      // more environment
+	cmd     *exec.Cmd
+	stdin   io.Closer
+	started struct{ URL string }
+	err     error
+}
+
+// Common is the emulator that tests share: nobody changes how it answers.
+var Common emulator
+
+// Url returns where the emulator answers.
+func (e *emulator) Url(t *testing.T) string {
+	t.Helper()
+	if os.Getenv("EVERTHREAD_TEST_AIMOCK") == "" {
+		t.Skip("EVERTHREAD_TEST_AIMOCK is not set; `make test` installs the model emulator")
+	}
+	e.once.Do(func() { e.err = e.start() })
+	Must(t, e.err)
+	return e.started.URL
+}
+
+func (e *emulator) start() error {
+	e.cmd = exec.Command("node", "../peers/model.mjs", "--latency", fmt.Sprint(e.latency.Milliseconds()))
+	e.cmd.Env = append(os.Environ(), e.env...)
+	e.cmd.Stderr = os.Stderr
+	stdin, err := e.cmd.StdinPipe()
+	if err != nil {
+		return err
+	}
+	stdout, err := e.cmd.StdoutPipe()
+	if err != nil {
+		return err
+	}
+	e.stdin = stdin
+	if err := e.cmd.Start(); err != nil {
+		return err
+	}
+	if err := json.NewDecoder(stdout).Decode(&e.started); err != nil {
+		return err
+	}
+	go func() { _, _ = io.Copy(io.Discard, stdout) }()
+	return nil
+}
+
+// end ends the emulator, if it was started.
+func (e *emulator) end() {
+	if e.stdin != nil {
+		_ = e.stdin.Close() // which ends it
+		_ = e.cmd.Wait()
+	}
+}
+
+// StartModel starts an emulator of the test's own, which waits for latency before
+// each chunk of an answer, and returns its address.
+func StartModel(t *testing.T, latency time.Duration, env ...string) string {
+	t.Helper()
+	e := &emulator{latency: latency, env: env}
+	t.Cleanup(e.end)
+	return e.Url(t)
+}
+
+// Gateway is a running process.
+type Gateway struct {
+	t    *testing.T
+	Cmd  *exec.Cmd
+	URL  string
+	Log  *logBuffer
+	exit chan error
+}
+
+// Start starts the gateway with more environment, and waits until it is ready.
+func (w *Town) Start(env ...string) *Gateway {
+	w.T.Helper()
+	g := w.Launch(env...)
+	deadline := time.Now().Add(20 * time.Second)
+	for time.Now().Before(deadline) {
+		select {
+		case err := <-g.exit:
+			w.T.Fatalf("the gateway ended: %v\n%s", err, g.Log)
+		default:
+		}
+		if status, _ := g.Get("/readyz"); status == http.StatusOK {
+			return g
+		}
+		time.Sleep(20 * time.Millisecond) // a process has no event to wait for
+	}
+	_ = g.Cmd.Process.Signal(syscall.SIGQUIT) // shows what it waits for
+	g.Wait(5 * time.Second)
+	w.T.Fatalf("the gateway is not ready\n%s", g.Log)
+	return nil
+}
+
+// Launch starts the gateway without waiting.
+func (w *Town) Launch(env ...string) *Gateway {
+	w.T.Helper()
+	addr := FreeAddress(w.T)
+	g := &Gateway{t: w.T, URL: "http://" + addr, Log: &logBuffer{}, exit: make(chan error, 1)}
+	g.Cmd = exec.Command(w.Program, "serve")
+	g.Cmd.Dir = w.Dir
+	g.Cmd.Env = append([]string{"PATH=" + os.Getenv("PATH"), "HOME=" + w.Dir, "EVERTHREAD_HTTP_LISTEN=" + addr}, append(w.Env, env...)...)
+	g.Cmd.Stdout, g.Cmd.Stderr = g.Log, g.Log
+	Must(w.T, g.Cmd.Start())
+	go func() { g.exit <- g.Cmd.Wait() }()
+	w.T.Cleanup(g.Kill)
+	return g
+}
+
+// Run runs a subcommand and returns what it prints.
+func (w *Town) Run(args ...string) (string, error) {
+	cmd := exec.Command(w.Program, args...)
+	cmd.Dir = w.Dir
+	cmd.Env = append([]string{"PATH=" + os.Getenv("PATH"), "HOME=" + w.Dir}, w.Env...)
+	var out, errs bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &out, &errs
+	if err := cmd.Run(); err != nil {
+		return out.String(), fmt.Errorf("everthread %s: %w\n%s", strings.Join(args, " "), err, errs.String())
+	}
+	return out.String(), nil
+}
+
+// MustRun is run for what must succeed.
+func (w *Town) MustRun(args ...string) string {
+	w.T.Helper()
+	out, err := w.Run(args...)
+	Must(w.T, err)
+	return out
+}
+
+// ports are handed out once, from below those that the system gives to whoever
+// asks for any: one of these could be somebody else's before it is used.
+var ports atomic.Uint32
+
+func FreeAddress(t *testing.T) string {
+	t.Helper()
+	const first, count = 12_000, 18_000
+	ports.CompareAndSwap(0, uint32(os.Getpid())*100)
+	for range count {
+		addr := fmt.Sprintf("127.0.0.1:%d", first+ports.Add(1)%count)
+		if ln, err := net.Listen("tcp", addr); err == nil {
+			Must(t, ln.Close())
+			return addr
+		}
+	}
+	t.Fatal("there is no free port")
+	return ""
+}
+
+func (g *Gateway) Get(path string) (int, string) {
+	client := http.Client{Timeout: 5 * time.Second}
+	resp, err := client.Get(g.URL + path)
+	if err != nil {
+		return 0, err.Error()
+	}
+	defer resp.Body.Close()
+	b, _ := io.ReadAll(resp.Body)
+	return resp.StatusCode, string(b)
+}
+
+// Kill ends the process as a power cut would.
+func (g *Gateway) Kill() {
+	_ = g.Cmd.Process.Signal(syscall.SIGKILL)
+	g.Wait(10 * time.Second)
+}
+
+// Stop asks the process to end and returns how long that took.
+func (g *Gateway) Stop() time.Duration {
+	begin := time.Now()
+	_ = g.Cmd.Process.Signal(syscall.SIGTERM)
+	if !g.Wait(15 * time.Second) {
+		g.t.Errorf("the gateway did not end\n%s", g.Log)
+	}
+	return time.Since(begin)
+}
+
+// Wait waits for the process to end.
+func (g *Gateway) Wait(d time.Duration) bool {
+	select {
+	case err := <-g.exit:
+		g.exit <- err
+		return true
+	case <-time.After(d):
+		return false
+	}
+}
+
+// logBuffer keeps what a process logs.
+type logBuffer struct {
+	mu sync.Mutex
+	b  bytes.Buffer
+}
+
+func (l *logBuffer) Write(p []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.b.Write(p)
+}
+
+func (l *logBuffer) String() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.b.String()
+}
+
+// Logged waits until the log matches a pattern, and returns what did.
+func (g *Gateway) Logged(pattern string) []string {
+	g.t.Helper()
+	re := regexp.MustCompile(pattern)
+	for deadline := time.Now().Add(10 * time.Second); time.Now().Before(deadline); time.Sleep(10 * time.Millisecond) {
+		if found := re.FindStringSubmatch(g.Log.String()); found != nil {
+			return found
+		}
+	}
+	g.t.Fatalf("the log does not show %s\n%s", pattern, g.Log)
+	return nil
+}
+
+// Sent waits until chat has got n messages.
+func (w *Town) Sent(chat int64, n int) []telegramtest.Message {
+	w.T.Helper()
+	ctx, cancel := context.WithTimeout(w.T.Context(), 30*time.Second)
+	defer cancel()
+	ms, err := w.Telegram.WaitSent(ctx, chat, n)
+	if err != nil {
+		w.T.Fatalf("chat %d got %d messages, want %d: %v", chat, len(w.Telegram.Sent(chat)), n, err)
+	}
+	return ms
+}

@@ -1,0 +1,390 @@
+//go:build e2e
+
+package e2etest
+
+import (
+	"encoding/json"
+	"fmt"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+)
+
+// ShownCode matches a code for linking.
+var ShownCode = regexp.MustCompile(`\b[2-9A-HJ-NP-Z]{8}\b`)
+
+// Open starts a process that WhatsApp's webhooks go to from now on.
+func (p *Person) Open(env ...string) *Gateway {
+	g := p.Start(env...)
+	p.Wa.Webhook(g.URL + "/webhooks/whatsapp")
+	return g
+}
+
+// Merge links WhatsApp to Telegram and waits until both are one.
+func (p *Person) Merge(l *Ledger, g *Gateway) {
+	p.T.Helper()
+	code := ShownCode.FindString(p.Say("telegram", "/link"))
+	p.Contains(p.Say("whatsapp", "/link "+strings.ToLower(code[:4])+"-"+code[4:]), "Is this you, too?", "telegram", "Say yes or no")
+	p.Wa.Tap(p.Phone, p.Wa.Sent()[p.Heard["whatsapp"]-1], 0)
+	p.Contains(p.Hear("whatsapp"), "I have asked")
+	p.Contains(p.Hear("telegram"), "Is this you?", "whatsapp", p.Phone.Name)
+	question := p.Telegram.Sent(Ada)[p.Heard["telegram"]-1]
+	if !strings.Contains(question.Markup, `"/yes L`) || !strings.Contains(question.Markup, `"/no L`) {
+		p.T.Errorf("the question has the buttons %s", question.Markup)
+	}
+	p.Contains(p.Say("telegram", "yes"), "bringing your two conversations together")
+	p.Contains(p.Hear("whatsapp"), "one now")
+	l.Until(`SELECT COUNT(*) FROM moves WHERE phase <> 'done'`, 0, g)
+}
+
+// Split parts WhatsApp again and waits until both are two.
+func (p *Person) Split(l *Ledger, g *Gateway) {
+	p.T.Helper()
+	p.Contains(p.Say("whatsapp", "/unlink --split"), "whatsapp")
+	p.Contains(p.Hear("whatsapp"), "of its own again")
+	l.Until(`SELECT COUNT(*) FROM moves WHERE phase <> 'done'`, 0, g)
+}
+
+// Users are those with an address.
+const Users = `SELECT COUNT(DISTINCT user_id) FROM identities WHERE detached = 0 AND channel <> 'terminal'`
+
+// TalkApart fills both conversations: on two days, in turn.
+func (p *Person) TalkApart() (said []string) {
+	for day, lines := range [][]string{
+		{"telegram: I want to sail to Groix on Friday", "whatsapp: I want a new rope for the dinghy", "telegram: the tide is at seven", "whatsapp: the rope is blue"},
+		{"whatsapp: the rope has come", "telegram: the forecast is fair"},
+	} {
+		p.Set(time.Date(2026, 10, 24+day, 12, 0, 0, 0, time.UTC))
+		for n, line := range lines {
+			channel, text, _ := strings.Cut(line, ": ")
+			p.Set(time.Date(2026, 10, 24+day, 12, 10*n, 0, 0, time.UTC))
+			p.Say(channel, text)
+			said = append(said, text)
+		}
+	}
+	return said
+}
+
+// KeepApart gives both things to keep in mind, reminders, and an open loop.
+func (p *Person) KeepApart() {
+	p.Say("telegram", "/home")
+	p.Say("telegram", "/remember I keep bees behind the shed")
+	p.Say("whatsapp", "/remember My boots are size forty")
+	for _, channel := range []string{"telegram", "whatsapp"} {
+		p.Say(channel, "/remember I drink my tea black")
+	}
+	p.Say("telegram", "/remind in 3 days water the plants")
+	p.Say("whatsapp", "/remind in 3 days feed the cat")
+	p.Say("whatsapp", `call loops_open {"text":"choose the paint for the hull"}`)
+	p.Show("the dinghy")
+}
+
+// Show sends a picture by WhatsApp.
+func (p *Person) Show(what string) {
+	f := p.Wa.AddFile(append([]byte(what), Picture...), "image/png")
+	f["caption"] = what
+	p.Wa.Write(p.Phone, map[string]any{"type": "image", "image": f})
+	p.Hear("whatsapp")
+}
+
+// Said are a person's own words in the order in which they stand.
+func (l *Ledger) Said(channel, external string) []string {
+	return l.Lines(`SELECT m.body FROM messages m JOIN identities i ON i.user_id = m.user_id AND i.external = $1 AND i.detached = 0
+		WHERE m.role = 'user' AND m.kind = 'chat' AND ($2 = '' OR m.channel = $2) ORDER BY CASE WHEN m.position = 0 THEN 9000000000000000000 ELSE m.position END, m.id`, external, channel)
+}
+
+// OneReplyEach fails unless every message is answered, every turn has one reply,
+// and every message of ours one delivery.
+func (l *Ledger) OneReplyEach() {
+	l.t.Helper()
+	for _, bad := range l.Lines(`SELECT 'turn ' || id || ' of ' || user_id || ' is ' || state || ' and has ' || replies || ' replies' FROM (
+		SELECT t.user_id, t.id, t.state, (SELECT COUNT(*) FROM messages m WHERE m.user_id = t.user_id AND m.turn_id = t.id AND m.role = 'assistant' AND m.kind = 'chat' AND m.body <> '') AS replies
+		FROM turns t) AS x WHERE NOT (state = 'done' AND replies = 1 OR state = 'stopped' AND replies = 0)`) {
+		l.t.Error(bad)
+	}
+	for _, bad := range l.Lines(`SELECT m.id || ' of ' || m.user_id || ': ' || m.body FROM messages m LEFT JOIN turns t ON t.user_id = m.user_id AND t.id = m.turn_id
+		WHERE m.role = 'user' AND m.kind = 'chat' AND COALESCE(t.state, '') <> 'done'`) {
+		l.t.Errorf("nothing answers message %s", bad)
+	}
+	for _, bad := range l.Lines(`SELECT m.id || ' of ' || m.user_id || ' has ' || COUNT(d.id) || ': ' || m.body FROM messages m LEFT JOIN deliveries d ON d.user_id = m.user_id AND d.message_id = m.id
+		WHERE m.role = 'assistant' AND m.kind IN ('chat', 'notice') AND m.body <> '' GROUP BY m.user_id, m.id, m.body HAVING COUNT(d.id) <> 1`) {
+		l.t.Errorf("deliveries of message %s", bad)
+	}
+}
+
+// bullet matches a bullet of a summary and the one message that it names.
+var bullet = regexp.MustCompile(`(?m)^- (.*) \[#(\d+)\]$`)
+
+// points fails unless every bullet of a day's summary says what the message says
+// that it names; want are among them.
+func (p *Person) points(l *Ledger, summary string, want ...string) {
+	p.T.Helper()
+	var got []string
+	for _, b := range bullet.FindAllStringSubmatch(summary, -1) {
+		got = append(got, b[1])
+		if body := l.Lines(`SELECT body FROM messages m WHERE user_id`+OfChat+` AND m.id = `+b[2], fmt.Sprint(Ada)); !slices.Equal(body, []string{b[1]}) {
+			p.T.Errorf("%q names #%s, which says %q", b[1], b[2], body)
+		}
+	}
+	if !slices.Equal(got, want) {
+		p.T.Errorf("the summary says %q, want %q", got, want)
+	}
+}
+
+// IsOne looks at a merge from all sides.
+func (p *Person) IsOne(l *Ledger, g *Gateway, said []string, deliveries int) {
+	p.T.Helper()
+	if n := l.Count(Users); n != 1 {
+		p.T.Errorf("they are %d users", n)
+	}
+	if got := l.Said("", fmt.Sprint(Ada)); !slices.Equal(got, said) {
+		p.T.Errorf("said was\n%q\nthe transcript is\n%q", said, got)
+	}
+	l.OneReplyEach()
+	p.Until("2026-10-24", func(d DayJSON) bool {
+		return d.State == "final" && strings.Contains(d.Summary, "Groix") && strings.Contains(d.Summary, "dinghy")
+	})
+	l.Until(`SELECT COUNT(*) FROM segments WHERE label = '2026-10-24' AND stale = 0 AND hidden = 0`, 1, g)
+	day := p.Until("2026-10-24", func(d DayJSON) bool { return d.State == "final" })
+	p.points(l, day.Summary, "I want to sail to Groix on Friday", "I want a new rope for the dinghy")
+	if day.Messages != 8 {
+		p.T.Errorf("the joined day: %+v", day)
+	}
+	p.linesInTime("2026-10-24")
+	for channel, words := range map[string]string{"telegram": "rope", "whatsapp": "tide"} {
+		p.Contains(p.Say(channel, "/search "+words), map[string]string{"rope": "dinghy", "tide": "at seven"}[words])
+		p.Contains(p.Say(channel, "/memory"), "bees", "size forty", "tea black")
+		p.Contains(p.Say(channel, "/loops"), "paint")
+		p.Contains(p.Say(channel, "/day 2026-10-24"), "Groix", "dinghy")
+	}
+	if n := l.Count(`SELECT COUNT(*) FROM items WHERE status = 'active'`); n != 3 {
+		p.T.Errorf("%d items are kept", n)
+	}
+	var list []struct{ To, State string }
+	Must(p.T, json.Unmarshal([]byte(p.MustRun("deliveries", "list", "--all", "--user", "Ada", "--limit", "500", "--json")), &list))
+	old := 0
+	for _, d := range list {
+		if strings.HasPrefix(d.To, "whatsapp:") {
+			old++
+		}
+	}
+	if len(list) < deliveries || old < 8 {
+		p.T.Errorf("%d deliveries are listed, %d of WhatsApp; there were %d before", len(list), old, deliveries)
+	}
+}
+
+// linesInTime fails unless a day is shown in the order of time.
+func (p *Person) linesInTime(label string) {
+	p.T.Helper()
+	var d struct {
+		Lines []struct {
+			ID int64     `json:"message_id"`
+			At time.Time `json:"sent_at"`
+		} `json:"conversation"`
+	}
+	Must(p.T, json.Unmarshal([]byte(p.MustRun("days", "show", label, "--user", "Ada", "--json")), &d))
+	if len(d.Lines) != 8 {
+		p.T.Errorf("%s has %d lines", label, len(d.Lines))
+	}
+	for i := 1; i < len(d.Lines); i++ {
+		if d.Lines[i].At.Before(d.Lines[i-1].At) {
+			p.T.Errorf("%s: #%d stands after #%d", label, d.Lines[i].ID, d.Lines[i-1].ID)
+		}
+	}
+}
+
+// RemindsOnce lets both reminders come: once, and where Ada is at home.
+func (p *Person) RemindsOnce(l *Ledger, g *Gateway) {
+	p.T.Helper()
+	p.Set(time.Date(2026, 10, 28, 9, 0, 1, 0, time.UTC))
+	got := []string{p.Hear("telegram"), p.Hear("telegram")}
+	slices.Sort(got)
+	if !slices.Equal(got, []string{"⏰ feed the cat", "⏰ water the plants"}) {
+		p.T.Errorf("Ada is reminded of %q", got)
+	}
+	p.Settle(l, g)
+	if n := l.Count(`SELECT COUNT(*) FROM deliveries WHERE kind = 'reminder'`); n != 2 {
+		p.T.Errorf("%d reminders went out", n)
+	}
+}
+
+// IsTwo looks at a split from both sides.
+func (p *Person) IsTwo(l *Ledger, g *Gateway, said []string) {
+	p.T.Helper()
+	var mine, hers []string
+	for _, text := range said {
+		if strings.Contains(text, "Groix") || strings.Contains(text, "tide") || strings.Contains(text, "forecast") {
+			mine = append(mine, text)
+		} else {
+			hers = append(hers, text)
+		}
+	}
+	if n := l.Count(Users); n != 2 {
+		p.T.Errorf("they are %d users", n)
+	}
+	for _, x := range []struct {
+		external string
+		want     []string
+	}{{fmt.Sprint(Ada), mine}, {p.Phone.UserID, hers}} {
+		if got := l.Said("", x.external); !slices.Equal(got, x.want) {
+			p.T.Errorf("%s said\n%q\nthe transcript is\n%q", x.external, x.want, got)
+		}
+	}
+	l.OneReplyEach()
+	l.Until(`SELECT COUNT(*) FROM segments WHERE label = '2026-10-24' AND stale = 0 AND hidden = 0 AND version > 0`, 2, g)
+	for channel, x := range map[string]struct{ own, other, memory, strange string }{
+		"telegram": {"Groix", "rope", "bees", "forty"}, "whatsapp": {"rope", "Groix", "forty", "bees"},
+	} {
+		p.Contains(p.Say(channel, "/search "+x.own), x.own)
+		p.silent(p.Say(channel, "/search "+x.other), "dinghy", "on Friday")
+		day := p.Say(channel, "/day 2026-10-24")
+		p.Contains(day, x.own)
+		p.silent(day, x.other)
+		memory := p.Say(channel, "/memory")
+		p.Contains(memory, x.memory)
+		p.silent(memory, x.strange)
+		p.Contains(p.Say(channel, "still there?"), "echo: still there?")
+	}
+	p.ownFiles(l)
+}
+
+// silent fails the test if an answer holds words.
+func (p *Person) silent(got string, words ...string) {
+	p.T.Helper()
+	for _, w := range words {
+		if strings.Contains(got, w) {
+			p.T.Errorf("%q says %q", got, w)
+		}
+	}
+}
+
+// ownFiles deletes Ada, whose files are not Vera's, and then Vera.
+func (p *Person) ownFiles(l *Ledger) {
+	p.T.Helper()
+	p.MustRun("users", "delete", "--yes", l.Lines(`SELECT user_id FROM identities WHERE external = $1 AND detached = 0`, fmt.Sprint(Ada))[0])
+	if got := p.Kept(); len(got) != 2 {
+		p.T.Errorf("Vera's files are %v", got)
+	}
+	p.MustRun("users", "delete", "--yes", l.Lines(`SELECT user_id FROM identities WHERE external = $1 AND detached = 0`, p.Phone.UserID)[0])
+	if got := p.Kept(); len(got) != 0 {
+		p.T.Errorf("left are %v", got)
+	}
+	if n := l.Count(`SELECT COUNT(*) FROM messages WHERE user_id > 1`); n != 0 {
+		p.T.Errorf("%d messages are left", n)
+	}
+	if left, _ := filepath.Glob(filepath.Join(p.Dir, "media", "*")); len(left) != 0 {
+		p.T.Errorf("left are %q", left)
+	}
+}
+
+// Both has WhatsApp, which used a code, and Telegram, where it was made, say yes,
+// whatever else is said there.
+func (p *Person) Both(l *Ledger, g *Gateway) {
+	p.T.Helper()
+	l.Until(`SELECT COUNT(*) FROM approvals WHERE kind = 'join' AND state = 'open'`, 1, g)
+	p.Wa.Say(p.Phone, "/yes")
+	l.Until(`SELECT COUNT(*) FROM approvals WHERE kind = 'link' AND state = 'open'`, 1, g)
+	p.Telegram.Say(Ada, "/yes")
+}
+
+// ArrivedOnce holds what arrived on both channels against what was to be sent.
+func (p *Person) ArrivedOnce(l *Ledger, kills int) {
+	p.T.Helper()
+	for external, got := range map[string][]string{fmt.Sprint(Ada): Texts(p.Telegram.Sent(Ada)), p.Phone.UserID: p.OnPhone()} {
+		r := p.Arrived(l, external, got)
+		p.T.Logf("%s: %d messages arrived: %+v", external, len(got), r)
+		if r.Marked > kills || r.Missing > kills/2 {
+			p.T.Errorf("%s: %d kills do not explain %+v", external, kills, r)
+		}
+	}
+}
+
+// OnPhone is what arrived on WhatsApp, without the signs of what is bold or code there.
+func (p *Person) OnPhone() (got []string) {
+	for _, m := range p.Wa.Sent() {
+		got = append(got, strings.NewReplacer("*", "", "`", "").Replace(m.Text))
+	}
+	return got
+}
+
+// Strangers are addresses on Telegram that nobody knows.
+const Strangers = int64(900_000)
+
+// At writes from another address on Telegram, and returns what came back since, if
+// anything is to come.
+func (p *Person) At(chat int64, text string, answered bool) string {
+	p.T.Helper()
+	n := len(p.Telegram.Sent(chat))
+	p.Telegram.Say(chat, text)
+	if !answered {
+		return ""
+	}
+	return p.Town.Sent(chat, n+1)[n].Text
+}
+
+// Shown asks for a code on Telegram.
+func (p *Person) Shown() string {
+	p.T.Helper()
+	return ShownCode.FindString(p.Say("telegram", "/link"))
+}
+
+// Guess has a stranger guess until they are locked, and wait.
+func (p *Person) Guess() {
+	p.T.Helper()
+	guesser := Strangers + 1
+	for n := range 5 {
+		want := "not valid"
+		if n == 4 {
+			want = "in 60 min"
+		}
+		p.Contains(p.At(guesser, fmt.Sprint("/link WRNG222", n+2), true), want)
+	}
+	code := p.Shown()
+	p.Contains(p.At(guesser, "/link "+code, true), "Too many wrong codes")
+	p.Set(p.Now().Add(59 * time.Minute))
+	code = p.Shown()
+	p.Contains(p.At(guesser, "/link "+code, true), "Too many wrong codes")
+	p.Set(p.Now().Add(2 * time.Minute))
+	code = p.Shown()
+	p.accepted(guesser, strings.ToLower(code[:2]+"-"+code[2:5]+"-"+code[5:]))
+	p.Contains(p.At(guesser, "two", true), "echo: two")
+}
+
+// accepted has a stranger use a code, and the one who made it say that it is them.
+func (p *Person) accepted(stranger int64, code string) {
+	p.T.Helper()
+	p.Contains(p.At(stranger, "/link "+code, true), "I have asked")
+	question := p.Hear("telegram")
+	p.Contains(question, "Is this you?", fmt.Sprint(stranger))
+	answer := "yes"
+	if strings.Contains(question, "OWNER") { // a yes is not enough then
+		p.Contains(p.Say("telegram", answer), "type OWNER")
+		answer = "owner"
+	}
+	n := len(p.Telegram.Sent(stranger))
+	p.Contains(p.Say("telegram", answer), "is you from now on")
+	p.Contains(p.Town.Sent(stranger, n+1)[n].Text, "connected now")
+}
+
+// UseOnce tries codes that are nobody's any more, or one's own.
+func (p *Person) UseOnce(l *Ledger, g *Gateway) {
+	p.T.Helper()
+	code := p.Shown()
+	p.Contains(p.Say("telegram", "/link "+code), "for another app")
+	p.Contains(p.At(Strangers+1, "/link "+code, true), "connected already")
+	p.Set(p.Now().Add(11 * time.Minute))
+	p.Contains(p.At(Strangers+2, "/link "+code, true), "not valid")
+	first, second := p.Shown(), p.Shown()
+	p.Contains(p.At(Strangers+2, "/link "+first, true), "not valid") // there is a newer one
+	p.accepted(Strangers+2, second)
+	p.Contains(p.At(Strangers+3, "/link "+second, true), "not valid")
+	p.At(Strangers+4, "hello", false)
+	p.At(Strangers+4, "/help", false)
+	p.At(Strangers+4, "/link", false)
+	p.Settle(l, g)
+	if got := Texts(p.Telegram.Sent(Strangers + 4)); len(got) > 1 || len(got) == 1 && !strings.Contains(got[0], "This assistant is private") {
+		p.T.Errorf("a stranger is told %q", got)
+	}
+}

@@ -1,0 +1,67 @@
+//go:build e2e
+
+package e2etest
+
+import (
+	"encoding/json"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
+)
+
+// Shops configures an MCP server that is a program, one that is an address and
+// one that does not start, and returns the file in which calls are noted.
+func (w *Town) Shops(t *testing.T) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "calls")
+	server := newMCP(path)
+	remote := httptest.NewServer(sdk.NewStreamableHTTPHandler(func(*http.Request) *sdk.Server { return server }, nil))
+	t.Cleanup(func() {
+		remote.CloseClientConnections()
+		for s := range server.Sessions() {
+			_ = s.Close()
+		}
+		remote.Close()
+	})
+	self, err := os.Executable()
+	Must(t, err)
+	list, err := json.Marshal([]map[string]any{
+		{"name": "shop", "command": self, "env": map[string]string{mcpLedger: path}, "roles": w.roles(), "trust_hints": true, "allow": w.Allowed},
+		{"name": "remote", "url": remote.URL, "roles": w.roles(), "trust_hints": true},
+		{"name": "dead", "command": "/bin/false"},
+	})
+	Must(t, err)
+	w.Env = append(w.Env, "EVERTHREAD_AGENT_MCP_SERVERS="+string(list), "EVERTHREAD_AGENT_TOOL_TIMEOUT=2s", "EVERTHREAD_TURN_LEASE=3s")
+	return path
+}
+
+// roles are those whose the shops are: everybody's, unless a test says else.
+func (w *Town) roles() []string {
+	if w.ShopsOf != nil {
+		return w.ShopsOf
+	}
+	return []string{"owner", "member"}
+}
+
+// Calls are the calls that were noted.
+func Calls(t *testing.T, path string) []string {
+	t.Helper()
+	b, err := os.ReadFile(path)
+	if os.IsNotExist(err) {
+		return nil
+	}
+	Must(t, err)
+	return strings.Fields(string(b))
+}
+
+// Up waits until the shops can be called.
+func (g *Gateway) Up() {
+	g.t.Helper()
+	g.Logged(`MCP server is up.*"shop"`)
+	g.Logged(`MCP server is up.*"remote"`)
+}

@@ -1,0 +1,94 @@
+//go:build e2e
+
+package e2etest
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"strings"
+
+	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
+)
+
+// mcpLedger is the variable that makes the test binary an MCP server on its
+// standard input and output; its value is the file in which calls are noted.
+const mcpLedger = "EVERTHREAD_TEST_MCP"
+
+// serveMCP serves until the input ends.
+func serveMCP(path string) int {
+	if err := newMCP(path).Run(context.Background(), &sdk.StdioTransport{}); err != nil {
+		return 1
+	}
+	return 0
+}
+
+type lookup struct {
+	Item string `json:"item"`
+}
+
+type mail struct {
+	To   string `json:"to"`
+	Text string `json:"text,omitempty"`
+}
+
+// newMCP is a shop that knows what is on its shelves and draws it; it also dies,
+// hangs and floods on demand.
+func newMCP(path string) *sdk.Server {
+	s := sdk.NewServer(&sdk.Implementation{Name: "shop", Version: "1"}, nil)
+	reads := &sdk.ToolAnnotations{ReadOnlyHint: true}
+	add := func(name string, do func(ctx context.Context, in lookup) string) {
+		sdk.AddTool(s, &sdk.Tool{Name: name, Description: "The shop: " + name, Annotations: reads}, func(ctx context.Context, _ *sdk.CallToolRequest, in lookup) (*sdk.CallToolResult, any, error) {
+			return &sdk.CallToolResult{Content: []sdk.Content{&sdk.TextContent{Text: do(ctx, in)}}}, nil, nil
+		})
+	}
+	add("stock", func(_ context.Context, in lookup) string {
+		if err := note(path, in.Item); err != nil {
+			return err.Error()
+		}
+		return "42 boxes of " + in.Item
+	})
+	sdk.AddTool(s, &sdk.Tool{Name: "draw", Description: "The shop: draw", Annotations: reads}, func(_ context.Context, _ *sdk.CallToolRequest, in lookup) (*sdk.CallToolResult, any, error) {
+		return draw(in.Item), nil, note(path, in.Item)
+	})
+	add("inbox", func(context.Context, lookup) string {
+		letter, err := os.ReadFile(path + ".inbox")
+		if err != nil {
+			return err.Error()
+		}
+		return string(letter)
+	})
+	add("letter", func(_ context.Context, in lookup) string { return in.Item })
+	sdk.AddTool(s, &sdk.Tool{Name: "mail", Description: "Send a mail"}, func(_ context.Context, _ *sdk.CallToolRequest, in mail) (*sdk.CallToolResult, any, error) {
+		return &sdk.CallToolResult{Content: []sdk.Content{&sdk.TextContent{Text: "sent to " + in.To}}}, nil, note(path, "mail:"+in.To)
+	})
+	sdk.AddTool(s, &sdk.Tool{Name: "order", Description: "Order a thing"}, func(_ context.Context, _ *sdk.CallToolRequest, in lookup) (*sdk.CallToolResult, any, error) {
+		return &sdk.CallToolResult{Content: []sdk.Content{&sdk.TextContent{Text: "ordered " + in.Item}}}, nil, note(path, "order:"+in.Item)
+	})
+	add("die", func(context.Context, lookup) string { os.Exit(7); return "" })
+	add("hang", func(ctx context.Context, _ lookup) string { <-ctx.Done(); return "late" })
+	add("flood", func(context.Context, lookup) string { return "start" + strings.Repeat("flood ", 8<<20) + "end" })
+	return s
+}
+
+// draw is a picture of a thing, and its plan as a file.
+func draw(item string) *sdk.CallToolResult {
+	return &sdk.CallToolResult{Content: []sdk.Content{
+		&sdk.TextContent{Text: "a drawing of " + item},
+		&sdk.ImageContent{MIMEType: "image/png", Data: Picture},
+		&sdk.EmbeddedResource{Resource: &sdk.ResourceContents{URI: "file:///plans/" + Drawn, MIMEType: "text/plain", Blob: []byte("plan of " + item)}},
+	}}
+}
+
+// note adds a line to a file.
+func note(path, line string) error {
+	f, err := os.OpenFile(path, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600)
+	if err != nil {
+		return err
+	}
+	_, err = fmt.Fprintln(f, line)
+	if closed := f.Close(); err == nil {
+		err = closed
+	}
+	return err
+}

@@ -1,0 +1,5 @@
+//go:build e2e
+
+package e2etest
+
+const Bob = int64(444555666)

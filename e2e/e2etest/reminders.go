@@ -1,0 +1,35 @@
+//go:build e2e
+
+package e2etest
+
+import (
+	"slices"
+	"strings"
+)
+
+// Told are the reminders that arrived at Ada's.
+func (w *Week) Told() []string {
+	var out []string
+	for _, m := range w.Telegram.Sent(Ada) {
+		if strings.HasPrefix(m.Text, "⏰ ") {
+			out = append(out, strings.TrimPrefix(m.Text, "⏰ "))
+		}
+	}
+	return out
+}
+
+// WantTold checks which reminders arrived, in order.
+func (w *Week) WantTold(g *Gateway, want ...string) {
+	w.T.Helper()
+	if got := w.Told(); !slices.Equal(got, want) {
+		w.T.Errorf("Ada was reminded of %q, want %q\n%s", got, want, g.Log)
+	}
+}
+
+// RemindIn has Ada ask for a reminder.
+func (w *Week) RemindIn(when, what string) {
+	w.T.Helper()
+	if got := w.Ask("/remind " + when + " " + what).Text; !strings.Contains(got, "I will remind you") || !strings.Contains(got, what) {
+		w.T.Fatalf("got %q", got)
+	}
+}

@@ -1,0 +1,56 @@
+//go:build e2e
+
+package e2etest
+
+import (
+	"encoding/json"
+	"regexp"
+
+	"github.com/chromedp/cdproto/emulation"
+	"github.com/chromedp/chromedp"
+)
+
+// WebLink is the code of the link that /web brings in a chat.
+func (w *Week) WebLink() string {
+	w.T.Helper()
+	m := regexp.MustCompile(`/signin\?code=([A-Z0-9]+)`).FindStringSubmatch(w.Ask("/web").Text)
+	if m == nil {
+		w.T.Fatal("there is no link")
+	}
+	return m[1]
+}
+
+// fault is something that a page does to people that it should not.
+type fault struct {
+	ID, Impact, Help string
+	Nodes            []struct {
+		HTML    string
+		Summary string `json:"failureSummary"`
+	}
+}
+
+// Check runs axe-core on a page.
+func (p *Tab) Check(axe string) []fault {
+	p.T.Helper()
+	if !p.Is("window.axe") {
+		Js[chromedp.Void](p, axe)
+	}
+	Js[chromedp.Void](p, "scrollTo(0, 0)") // what is half below a bar is no small target
+	out := Js[string](p, `axe.run(document, {resultTypes: ['violations'], runOnly: ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa', 'wcag22aa', 'best-practice']}).then((r) => JSON.stringify(r.violations))`)
+	var all []fault
+	Must(p.T, json.Unmarshal([]byte(out), &all))
+	return all
+}
+
+// Picture is a screenshot of a page in a window that is as high as the page.
+func (p *Tab) Picture(width int64) []byte {
+	p.T.Helper()
+	size := func(height int64) action {
+		return Command(emulation.SetDeviceMetricsOverride, emulation.SetDeviceMetricsOverrideParams{Width: width, Height: height, DeviceScaleFactor: 1, Mobile: width < 600})
+	}
+	p.Do(size(min(3000, max(800, Js[int64](p, "document.documentElement.scrollHeight")))))
+	out, err := chromedp.Run(p.Ctx, chromedp.CaptureScreenshot())
+	Must(p.T, err)
+	p.Do(size(800))
+	return out
+}

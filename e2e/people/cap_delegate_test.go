@@ -1,0 +1,46 @@
+//go:build e2e
+
+package people
+
+import (
+	"fmt"
+	"net/http"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/everthread/everthread/e2e/e2etest"
+)
+
+// However many helpers the turns of one person start at once, all calls together use
+// no more than the person's day has, and each turn ends with an answer.
+func TestAttackHelpersDoNotPassThePersonsDay(t *testing.T) {
+	t.Parallel()
+	e2etest.Engines(t, func(t *testing.T, database func(*testing.T) string) {
+		const limit = 150_000
+		w := e2etest.NewTown(t, database(t))
+		g := w.Start(fmt.Sprint("EVERTHREAD_LIMITS_TOKENS_PER_DAY=", limit), "EVERTHREAD_AGENT_MAX_STEPS=30")
+		w.AddOwner(g)
+		key, _ := w.ApiKey("", "chat")
+		var wg sync.WaitGroup
+		for n := range 5 { // the day has a claim of each
+			wg.Go(func() {
+				status, body := g.Request(http.MethodPost, "/v1/chat/completions", key, map[string]any{"model": fmt.Sprint("everthread/plain", n),
+					"messages": []any{map[string]any{"role": "user", "content": `keep calling delegate {"task":"keep calling time_now {}"}`}}})
+				if status != http.StatusOK || !strings.Contains(body, "all I could find out") {
+					t.Errorf("%d: %.300s\n%s", status, body, g.Log)
+				}
+			})
+		}
+		wg.Wait()
+		l := w.Ledger()
+		w.Settle(l, g)
+		used, reserved := l.Count(`SELECT SUM(prompt + completion) FROM usage`), l.Count(`SELECT SUM(reserved) FROM usage`)
+		if used > limit || used < limit/2 || reserved != 0 {
+			t.Errorf("%d of %d tokens were used, %d are reserved", used, limit, reserved)
+		}
+		if n := l.Count(`SELECT COUNT(*) FROM messages WHERE role = 'tool' AND body LIKE '%the user''s tokens of today are used up%'`); n == 0 {
+			t.Error("no helper was refused")
+		}
+	})
+}

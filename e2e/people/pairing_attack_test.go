@@ -1,0 +1,34 @@
+//go:build e2e
+
+package people
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/everthread/everthread/e2e/e2etest"
+)
+
+// TestAttackAllSeatsOfStrangers has many strangers ask to be let in before an honest
+// one does.
+func TestAttackAllSeatsOfStrangers(t *testing.T) {
+	t.Parallel()
+	e2etest.Engines(t, func(t *testing.T, database func(*testing.T) string) {
+		w := e2etest.NewTown(t, database(t))
+		w.Start("EVERTHREAD_ACCESS_POLICY=pairing")
+		const trolls = 30
+		for n := range int64(trolls) {
+			w.Telegram.Say(700_000+n, "let me in")
+			w.Telegram.Say(700_000+n, "LET ME IN")
+		}
+		w.Telegram.Say(e2etest.Ada, "hello, it is Ada")
+		if got := w.Sent(e2etest.Ada, 1)[0].Text; !strings.Contains(got, "Your code is") {
+			t.Errorf("an honest stranger is told %q", got)
+		}
+		for n := range int64(trolls) {
+			if got := w.Sent(700_000+n, 1); len(got) != 1 {
+				t.Errorf("a troll is told %q", e2etest.Texts(got))
+			}
+		}
+	})
+}

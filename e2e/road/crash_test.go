@@ -1,0 +1,75 @@
+//go:build e2e
+
+package road
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/everthread/everthread/e2e/e2etest"
+)
+
+// fallen is what a crash may leave behind at a person's: parts that arrived with
+// a mark, and those of them that had arrived before.
+type fallen struct {
+	step            string
+	marked, doubled int
+}
+
+// The road, with a power cut at each step, at its first and at a later time.
+// Between the service's yes and ours to disk lies the only window for a repeat;
+// a part that was about to be sent counts as one that may have arrived.
+var falls = []fallen{
+	{step: "received"}, {step: "received:3"}, {step: "stored"}, {step: "stored:3"}, {step: "claimed"}, {step: "claimed:3"},
+	{step: "prompt"}, {step: "prompt:2"}, {step: "model"}, {step: "model:3"},
+	{step: "committed", marked: 1}, {step: "committed:2", marked: 1}, {step: "sending", marked: 1}, {step: "sending:3", marked: 1},
+	{step: "sent", marked: 1, doubled: 1}, {step: "sent:2", marked: 1, doubled: 1}, {step: "sent:3", marked: 1, doubled: 1},
+	{step: "marked"}, {step: "marked:2", marked: 1}, // the next part counts as under way already
+}
+
+func TestAPowerCutAtEveryStepLosesAndRepeatsNothing(t *testing.T) {
+	t.Parallel()
+	e2etest.Engines(t, func(t *testing.T, database func(*testing.T) string) {
+		for _, f := range falls {
+			t.Run(f.step, func(t *testing.T) {
+				t.Parallel()
+				w := e2etest.NewTown(t, database(t))
+				w.Env = append(w.Env, "EVERTHREAD_TURN_LEASE=3s")
+				g := w.Start("EVERTHREAD_CRASH_AT=" + f.step)
+				l := w.Ledger()
+				said, g := w.TalkThrough(t, l, g)
+				l.Quiet(30*time.Second, g.Log)
+				got := w.Check(l, e2etest.Ada, said)
+				if want := (e2etest.Repeats{Marked: f.marked, Doubled: f.doubled}); got != want {
+					t.Errorf("got %+v, want %+v", got, want)
+				}
+			})
+		}
+	})
+}
+
+// After the service was told that a message is taken, it is never offered again:
+// it has to be in the store by then.
+func TestAPowerCutAfterTheAcknowledgementLosesNothing(t *testing.T) {
+	t.Parallel()
+	e2etest.Engines(t, func(t *testing.T, database func(*testing.T) string) {
+		w := e2etest.NewTown(t, database(t))
+		w.Env = append(w.Env, "EVERTHREAD_TURN_LEASE=3s")
+		var said []string
+		var g *e2etest.Gateway
+		for n := range 5 {
+			g = w.Start()
+			said = append(said, fmt.Sprintf("message %d", n))
+			w.Telegram.Say(e2etest.Ada, said[n])
+			e2etest.Must(t, w.Telegram.Wait(t.Context(), func() bool { return w.Telegram.Pending() == 0 }))
+			g.Kill()
+		}
+		g = w.Start()
+		l := w.Ledger()
+		l.Quiet(30*time.Second, g.Log)
+		if got := w.Check(l, e2etest.Ada, said); got.Missing > 0 {
+			t.Errorf("got %+v", got)
+		}
+	})
+}

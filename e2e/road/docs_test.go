@@ -1,0 +1,177 @@
+//go:build e2e
+
+package road
+
+import (
+	"bytes"
+	"fmt"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/everthread/everthread/e2e/e2etest"
+)
+
+// Every block of commands in the documents is run as it stands, each document from
+// its beginning to its end in one shell and a copy of the checkout of its own.
+//
+//	```sh                     is run, and must succeed
+//	<!-- not run: WHY -->     before such a block: it cannot be, and why
+//	<!-- serves -->           before such a block: it runs until the page answers
+//	<!-- before: COMMANDS --> is run, and not shown: what a reader has already
+//
+// All other blocks say what they are (text, yaml, …), so that none goes unseen.
+
+// step is something that a document has its reader do.
+type step struct {
+	line   int
+	script string
+	serves bool
+}
+
+var (
+	fence  = regexp.MustCompile("^ *(```+)([a-z]*)$")
+	notRun = regexp.MustCompile(`^ *<!-- not run: \S.* -->$`)
+)
+
+// steps reads the steps of a document, and what is wrong with its blocks.
+func steps(text string) (out []step, faults []string) {
+	lines := strings.Split(text, "\n")
+	before := "" // the line before a block, if not empty
+	for n := 0; n < len(lines); n++ {
+		line := lines[n]
+		if rest, ok := strings.CutPrefix(line, "<!-- before:"); ok {
+			begin := n
+			var script []string
+			for !strings.HasSuffix(rest, "-->") && n+1 < len(lines) {
+				script = append(script, rest)
+				n++
+				rest = lines[n]
+			}
+			script = append(script, strings.TrimSuffix(rest, "-->"))
+			out = append(out, step{line: begin + 1, script: strings.Join(script, "\n")})
+			continue
+		}
+		m := fence.FindStringSubmatch(line)
+		if m == nil {
+			if strings.TrimSpace(line) != "" {
+				before = line
+			}
+			continue
+		}
+		begin := n
+		var body []string
+		for n++; n < len(lines) && strings.TrimSpace(lines[n]) != m[1]; n++ {
+			body = append(body, lines[n])
+		}
+		switch {
+		case m[2] == "":
+			faults = append(faults, fmt.Sprintf("line %d: the block does not say what it is: ```sh is run, ```text is not", begin+1))
+		case m[2] == "sh" && !notRun.MatchString(before):
+			out = append(out, step{line: begin + 1, script: strings.Join(body, "\n"), serves: strings.TrimSpace(before) == "<!-- serves -->"})
+		}
+		before = ""
+	}
+	return out, faults
+}
+
+func TestCommandsOfTheDocumentsAreRun(t *testing.T) {
+	documents, err := filepath.Glob("../../docs/*.md")
+	e2etest.Must(t, err)
+	for _, path := range append(documents, "../../README.md", "../../CONTRIBUTING.md") {
+		t.Run(filepath.Base(path), func(t *testing.T) {
+			text, err := os.ReadFile(path)
+			e2etest.Must(t, err)
+			all, faults := steps(string(text))
+			for _, f := range faults {
+				t.Error(f)
+			}
+			if len(all) > 0 {
+				runDocument(t, all)
+			}
+		})
+	}
+}
+
+// runDocument runs the steps in one shell after the other.
+func runDocument(t *testing.T, all []step) {
+	t.Helper()
+	dir := copyOfCheckout(t)
+	address := e2etest.FreeAddress(t)
+	home := t.TempDir()
+	bin := t.TempDir()
+	e2etest.Must(t, os.Symlink(e2etest.Program, filepath.Join(bin, "everthread")))
+	state := filepath.Join(home, "variables")
+	for _, s := range all {
+		// Variables live on from one block to the next, as in a reader's shell.
+		script := fmt.Sprintf("set -euo pipefail\nset -a\n[ ! -f %[1]q ] || . %[1]q\n%[2]s\nset +x\nexport -p >%[1]q\n", state, s.script)
+		cmd := exec.Command("bash", "-c", strings.ReplaceAll(script, "127.0.0.1:8080", address))
+		cmd.Dir = dir
+		cmd.Env = append(os.Environ(), "HOME="+home, "PATH="+bin+":"+os.Getenv("PATH"), "EVERTHREAD_HTTP_LISTEN="+address,
+			"EVERTHREAD_HTTP_PUBLIC_URL=http://"+address, "GOFLAGS=-tags=goolm", "GOCACHE="+goEnv(t, "GOCACHE"), "GOMODCACHE="+goEnv(t, "GOMODCACHE"), "GOPATH="+goEnv(t, "GOPATH"))
+		cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+		var out bytes.Buffer
+		cmd.Stdout, cmd.Stderr = &out, &out
+		cmd.WaitDelay = time.Second // what goes on in the background may hold the pipe
+		e2etest.Must(t, cmd.Start())
+		group := cmd.Process.Pid
+		t.Cleanup(func() { _ = syscall.Kill(-group, syscall.SIGKILL) })
+		done := make(chan error, 1)
+		go func() { done <- cmd.Wait() }()
+		if s.serves {
+			if err := untilServed(address, done); err != nil {
+				t.Fatalf("line %d:\n%s\n%v\n%s", s.line, s.script, err, out.String())
+			}
+			_ = syscall.Kill(-group, syscall.SIGTERM)
+			<-done
+			continue
+		}
+		select {
+		case err := <-done:
+			if err != nil && !strings.Contains(err.Error(), "WaitDelay expired") {
+				t.Fatalf("line %d:\n%s\n%v\n%s", s.line, s.script, err, out.String())
+			}
+		case <-time.After(3 * time.Minute):
+			t.Fatalf("line %d does not end:\n%s\n%s", s.line, s.script, out.String())
+		}
+	}
+}
+
+// untilServed waits until something listens at an address.
+func untilServed(address string, done chan error) error {
+	for deadline := time.Now().Add(3 * time.Minute); time.Now().Before(deadline); time.Sleep(100 * time.Millisecond) {
+		if c, err := net.Dial("tcp", address); err == nil {
+			return c.Close()
+		}
+		select {
+		case err := <-done:
+			return fmt.Errorf("it ended: %w", err)
+		default:
+		}
+	}
+	return fmt.Errorf("nothing listens at %s", address)
+}
+
+func goEnv(t *testing.T, name string) string {
+	t.Helper()
+	out, err := exec.Command("go", "env", name).Output()
+	e2etest.Must(t, err)
+	return strings.TrimSpace(string(out))
+}
+
+// copyOfCheckout copies the files of the repository to a folder of the test's.
+func copyOfCheckout(t *testing.T) string {
+	t.Helper()
+	dir := t.TempDir()
+	copied := exec.Command("bash", "-c", `cd ../.. && git ls-files -z --cached --others --exclude-standard | while IFS= read -r -d '' f; do [ ! -e "$f" ] || printf '%s\0' "$f"; done | tar --null -T - -cf - | tar -xf - -C "$1"`, "copy", dir)
+	if out, err := copied.CombinedOutput(); err != nil {
+		t.Fatalf("copy the checkout: %v\n%s", err, out)
+	}
+	return dir
+}

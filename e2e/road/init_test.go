@@ -1,0 +1,209 @@
+//go:build e2e
+
+package road
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/everthread/everthread/adapters/telegram/telegramtest"
+	"github.com/everthread/everthread/e2e/e2etest"
+)
+
+// newWizard is a town whose gateway is not configured yet: its environment tells
+// only where the chat service is, and a free address.
+func newWizard(t *testing.T) *e2etest.Wizard { return e2etest.NewWizardOn(t, "") }
+
+func TestFromAnEmptyFolderToAnAnsweredMessage(t *testing.T) {
+	t.Parallel()
+	w := newWizard(t)
+	w.Ask()
+	w.Answer(`Which model is to answer`, w.Model+"/v1")
+	w.Answer(`Its key`, "none")
+	w.Answer(`Which of its models`, "emulated")
+	w.Until(`emulated answers`)
+	w.Answer(`token of your Telegram bot`, telegramtest.Token)
+	w.Until(`The bot is @test_bot`)
+	w.Answer(`Anything else`, "")
+	w.Come()
+	if took := time.Since(w.Began); w.Answers > 6 {
+		t.Errorf("it took %d answers", w.Answers)
+	} else {
+		t.Logf("%d answers and %s from an empty folder to an answered message", w.Answers, took.Round(time.Millisecond))
+	}
+	w.Answer(`How is it to run`, "user")
+	e2etest.Must(t, w.End())
+	unit, err := os.ReadFile(filepath.Join(w.Dir, ".config/systemd/user/everthread.service"))
+	e2etest.Must(t, err)
+	if !strings.Contains(string(unit), "ExecStart="+e2etest.Program+" serve --config "+filepath.Join(w.Dir, "everthread.yaml")) {
+		t.Errorf("the unit is\n%s", unit)
+	}
+	info, err := os.Stat(filepath.Join(w.Dir, "everthread.yaml"))
+	e2etest.Must(t, err)
+	if info.Mode().Perm() != 0o600 {
+		t.Errorf("the configuration is %s", info.Mode())
+	}
+	w.Env = slices.DeleteFunc(w.Env, func(v string) bool { return strings.HasPrefix(v, "EVERTHREAD_HTTP_LISTEN=") }) // start finds one
+	w.Start()
+	w.Telegram.Say(e2etest.Ada, "still there?")
+	if got := w.Sent(e2etest.Ada, 3)[2].Text; got != "echo: still there?" {
+		t.Errorf("got %q", got)
+	}
+}
+
+func TestTheSameOnATerminal(t *testing.T) {
+	t.Parallel()
+	w := newWizard(t)
+	w.AskOnScreen()
+	w.Answer(`Which model is to answer`, w.Model+"/v2\x7f1") // a slip, mended
+	w.Answer(`Its key`, "a-key-that-is-secret")
+	w.Answer(`Which of its models`, "emulated")
+	w.Until(`emulated answers`)
+	w.Answer(`token of your Telegram bot`, telegramtest.Token)
+	w.Until(`The bot is @test_bot`)
+	w.Answer(`Anything else`, "")
+	w.Come()
+	if w.Answers > 6 {
+		t.Errorf("it took %d answers", w.Answers)
+	}
+	if !strings.Contains(w.Out.String(), "▀") {
+		t.Error("it shows no QR code")
+	}
+	w.Until(`How is it to run`)
+	w.Press("\x03")
+	e2etest.Must(t, w.End())
+	w.ShowsNoSecret(telegramtest.Token, "a-key-that-is-secret")
+}
+
+// TestNothingTypedIsLost: what is typed or pasted before it is asked for answers in
+// its turn, however often a question is asked again, and one Ctrl-C ends it all.
+func TestNothingTypedIsLost(t *testing.T) {
+	t.Parallel()
+	w := newWizard(t)
+	w.Telegram.Fail("getMe", 1, telegramtest.Failure{Code: http.StatusUnauthorized})
+	w.AskOnScreen("--wait", "1h")
+	w.Until(`Which model is to answer`)
+	const wrong = "123456:AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA"
+	w.Press(strings.Join([]string{"http://127.0.0.1:1", "pasted-too-early", w.Model + "/v1", "none", "emulated", "no token", wrong, "none either", telegramtest.Token, "no", ""}, "\r"))
+	w.Until(`127\.0\.0\.1:1 does not answer`)
+	w.Until(`emulated answers`)
+	w.Until(`That is no token(?s:.*)refuses the token(?s:.*)That is no token(?s:.*)The bot is @test_bot`)
+	w.Until(`everthread\.yaml is written`)
+	w.Until(`Waiting for you`)
+	w.ShowsNoSecret("pasted-too-early", wrong, telegramtest.Token)
+	w.EndsAtCtrlC()
+	file, err := os.ReadFile(filepath.Join(w.Dir, "everthread.yaml"))
+	if err != nil || !strings.Contains(string(file), telegramtest.Token) {
+		t.Errorf("it wrote %s, %v", file, err)
+	}
+}
+
+// TestCtrlCEndsAQuestion also where lines were typed before it.
+func TestCtrlCEndsAQuestion(t *testing.T) {
+	t.Parallel()
+	for _, typed := range []string{"", "ope", "demo\rno token\r", "openai\rsk-half"} {
+		w := newWizard(t)
+		w.AskOnScreen()
+		w.Until(`Which model is to answer`)
+		w.Press(typed)
+		if err := w.EndsAtCtrlC(); err == nil {
+			t.Error("Ctrl-C is no success")
+		}
+		w.Until(`everthread: Stopped\. Nothing was written`)
+		if got := w.Files(); got != "" {
+			t.Errorf("Ctrl-C left %s", got)
+		}
+	}
+}
+
+func TestWrongAnswersAreToldInASentence(t *testing.T) {
+	t.Parallel()
+	w := newWizard(t)
+	refusing := httptest.NewServer(http.HandlerFunc(func(rw http.ResponseWriter, _ *http.Request) { rw.WriteHeader(http.StatusUnauthorized) }))
+	t.Cleanup(refusing.Close)
+	w.Ask()
+	w.Answer(`Which model`, "nonsense")
+	w.Until(`neither in the list nor a web address`)
+	w.Answer(`Which model`, "http://127.0.0.1:1/v1")
+	w.Answer(`Its key`, "")
+	w.Until(`127\.0\.0\.1:1 does not answer .*; check the address`)
+	w.Answer(`Which model`, refusing.URL)
+	w.Answer(`Its key`, "wrong-key")
+	w.Until(`does not take this key`)
+	w.Until(`Its key`)
+	e2etest.Must(t, w.Cmd.Process.Signal(syscall.SIGINT))
+	if err := w.End(); err == nil {
+		t.Error("Ctrl-C is no success")
+	}
+	w.Until(`Nothing was written`)
+	if got := w.Files(); got != "" {
+		t.Errorf("Ctrl-C left %s", got)
+	}
+	if strings.Contains(w.Out.String(), "wrong-key") {
+		t.Error("a key is shown")
+	}
+	w.Ask()
+	w.Answer(`Which model`, "demo")
+	w.Answer(`token`, "123")
+	w.Until(`That is no token`)
+	w.Telegram.Fail("getMe", 1, telegramtest.Failure{Code: http.StatusUnauthorized})
+	w.Answer(`token`, "123:AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA")
+	w.Until(`telegram refuses the token`)
+	w.Answer(`token`, "")
+	w.Answer(`Anything else`, "")
+	w.Until(`everthread.yaml is written`)
+	w.Answer(`How is it to run`, "no")
+	e2etest.Must(t, w.End())
+}
+
+func TestAConfigurationIsNeverLost(t *testing.T) {
+	t.Parallel()
+	w := newWizard(t)
+	file, answers := filepath.Join(w.Dir, "everthread.yaml"), filepath.Join(t.TempDir(), "answers")
+	e2etest.Must(t, os.WriteFile(file, []byte("log: {level: warn}\n"), 0o600))
+	e2etest.Must(t, os.WriteFile(answers, []byte("# all of it\nprovider: demo\ntelegram: "+telegramtest.Token+"\n"), 0o600))
+	out, err := w.Run("init", "--answers", answers, "--json")
+	var exit *exec.ExitError
+	if !errors.As(err, &exit) || exit.ExitCode() != 2 || !strings.Contains(err.Error(), "--force") {
+		t.Fatalf("got %s, %v", out, err)
+	}
+	for range 2 {
+		var said struct {
+			File, Backup, Bot, Link string
+			Answers                 int
+			Answered                bool
+		}
+		e2etest.Must(t, json.Unmarshal([]byte(w.MustRun("init", "--answers", answers, "--force", "--json", "--wait", "0s")), &said))
+		if said.File != file || said.Bot != "test_bot" || !strings.HasPrefix(said.Link, "https://t.me/test_bot?start=") || said.Answered {
+			t.Errorf("got %+v", said)
+		}
+	}
+	old, err := os.ReadFile(file + ".bak")
+	e2etest.Must(t, err)
+	if string(old) != "log: {level: warn}\n" || w.Files() != "data everthread.yaml everthread.yaml.bak everthread.yaml.bak.1" {
+		t.Errorf("the old one is %q of %s", old, w.Files())
+	}
+	w.Ask()
+	w.Answer(`is there already`, "")
+	if err := w.End(); err == nil {
+		t.Error("it went on")
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), e2etest.Patience)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, e2etest.Program, "init", "--force")
+	cmd.Dir, cmd.Env = w.Dir, append([]string{"HOME=" + w.Dir}, w.Env...)
+	if b, err := cmd.CombinedOutput(); err == nil || !strings.Contains(string(b), "the input ended") {
+		t.Errorf("without an input: %v, %s", err, b)
+	}
+}

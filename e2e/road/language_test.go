@@ -1,0 +1,70 @@
+//go:build e2e
+
+package road
+
+import (
+	"net/url"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/everthread/everthread/e2e/e2etest"
+)
+
+// Ada asks for German: commands, notices, what she is reminded of and the page are in
+// German from then on, and in English again when she asks for that on the page.
+func TestSomebodySpeaksGerman(t *testing.T) {
+	t.Parallel()
+	w := e2etest.NewTown(t, "")
+	g := w.Start()
+	n := 0
+	say := func(text string, want ...string) string {
+		t.Helper()
+		n++
+		w.Telegram.Say(e2etest.Ada, text)
+		got := w.Sent(e2etest.Ada, n)[n-1].Text
+		for _, s := range want {
+			if !strings.Contains(got, s) {
+				t.Errorf("%s: got %q, want %q in it", text, got, s)
+			}
+		}
+		return got
+	}
+	say("hello")
+	say("/language klingon", "/language de (Deutsch)")
+	say("/language Deutsch", "Ich spreche von jetzt an Deutsch mit dir.")
+	say("/help", "Schreib mir einfach", "/search WÖRTER", "Was noch offen ist")
+	say("/help day", "Das Datum kann")
+	say("/today", "Zusammenfassung des Tages (Heute)", "Nachricht")
+	say("/day vorgestern", "keine Nachrichten")
+	say("/stop", "Es lief nichts.")
+	say("/nonsense", "kenne ich nicht")
+	say("/remind 2027-03-01 9:00 Ana", "Ich erinnere dich", "Montag, 1. März 2027, 09:00")
+	say("/remind when the moon is full", "Darin erkenne ich keine Zeit")
+	say("/mine", "Einstellungen geändert")
+
+	link := regexp.MustCompile(`code=([A-Za-z0-9-]+)`).FindStringSubmatch(say("/web", "Deine Seite", "Er gilt einmal"))
+	if link == nil {
+		t.Fatal("there is no link")
+	}
+	v := g.NewGuest(link[1])
+	for path, want := range map[string][]string{
+		"/":         {`lang="de"`, "Fortlaufend", "Zusammenfassung des Tages (Heute)", "Nachricht schreiben …"},
+		"/settings": {"Einstellungen", "Zusammenfassungen der Tage", `<option value="de" selected>Deutsch`, "Alles löschen"},
+		"/memory":   {"Gedächtnis", "Noch ist nichts gemerkt"},
+		"/threads":  {"Noch keine Threads"},
+		"/admin":    {"Hier ist nichts."},
+	} {
+		_, body := v.Get(path)
+		for _, s := range want {
+			if !strings.Contains(body, s) {
+				t.Errorf("%s lacks %q: %.3000s", path, s, body)
+			}
+		}
+	}
+	v.Post("/settings/language", url.Values{"language": {"en"}})
+	if _, body := v.Get("/settings"); !strings.Contains(body, "are in English now") || !strings.Contains(body, `lang="en"`) {
+		t.Errorf("the page in English says %.3000s", body)
+	}
+	say("/stop", "Nothing was running.")
+}

@@ -1,0 +1,56 @@
+//go:build e2e
+
+package road
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/everthread/everthread/e2e/e2etest"
+)
+
+// What changes while a prompt goes on is told in it before the message that follows,
+// and overrules what stands above; the prompt only grows. What is forgotten is gone
+// from there too.
+func TestWhatChangedIsToldInTheSamePrompt(t *testing.T) {
+	t.Parallel()
+	e2etest.Engines(t, func(t *testing.T, database func(*testing.T) string) {
+		w := e2etest.NewClock(t, database(t))
+		w.UseModel(e2etest.StartModel(t, 0))
+		w.Start("EVERTHREAD_SUMMARIES_POST_FORWARD=off")
+		w.Ask(`call loops_open {"text":"choose the paint for the hull"}`)
+		w.Set(w.Now().Add(time.Hour))
+		before := w.Prompt("hello")
+		if !strings.Contains(before, `,"text":"choose the paint for the hull"}`) || !strings.Contains(before, `{"is":"open loop","loop":`) || !strings.Contains(before, "Memory is empty so far.") || strings.Contains(before, "[News since") {
+			t.Fatalf("the prompt begins with\n%s", before)
+		}
+		l := w.Ledger()
+		id := l.Lines(`SELECT id FROM loops WHERE body LIKE '%paint%'`)[0]
+		w.Ask("/done " + id)
+		w.Ask("/remember I am allergic to walnuts")
+		w.Ask("/timezone Asia/Tokyo")
+		after := w.Prompt("what is left to do?")
+		for _, want := range []string{"[News since the notes above were written", "- Loop " + id + " is closed: choose the paint for the hull\n", "- Active items in memory now: general 1\n", "- The user's time zone is Asia/Tokyo now"} {
+			if strings.Count(after, want) != 1 {
+				t.Errorf("%q is not in\n%s", want, after)
+			}
+		}
+		if strings.Contains(after, "walnuts") {
+			t.Errorf("the prompt has what memory says:\n%s", after)
+		}
+		if again := w.Prompt("and then?"); !strings.HasPrefix(messagesOf(again), messagesOf(after)) || !strings.HasPrefix(messagesOf(after), messagesOf(before)) {
+			t.Errorf("the prompt did not only grow:\n%s", again)
+		}
+		w.Ask("/forget 2026-10-24 yes")
+		if out := w.MustRun("forget", "--verify", "paint for the hull", "--user", "Ada"); !strings.HasPrefix(out, "Nothing of it is left") {
+			t.Errorf("what is left: %s", out)
+		}
+	})
+}
+
+// messagesOf is what a turn's prompt has, without what is said of it.
+func messagesOf(shown string) string {
+	_, messages, _ := strings.Cut(shown, "\n--- 1 ")
+	return messages
+}

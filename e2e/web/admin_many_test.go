@@ -1,0 +1,45 @@
+//go:build e2e
+
+package web
+
+import (
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/everthread/everthread/e2e/e2etest"
+)
+
+// TestTheOwnersPageOfManyPeople is small and quick however many there are.
+func TestTheOwnersPageOfManyPeople(t *testing.T) {
+	t.Parallel()
+	w := e2etest.NewTown(t, "")
+	g := w.Start()
+	_, err := w.Ledger().Db.Exec(`WITH RECURSIVE n(i) AS (SELECT 1001 UNION ALL SELECT i + 1 FROM n WHERE i < 21000)
+		INSERT INTO users (id, name, role, settings, created_at) SELECT i, 'Person ' || i, 'member', '{}', 1 FROM n`)
+	e2etest.Must(t, err)
+	v := g.NewGuest(g.WebCode())
+	page := func(path string, wants ...string) {
+		t.Helper()
+		v.Get(path)
+		began := time.Now()
+		r, body := v.Get(path)
+		took := time.Since(began)
+		t.Logf("%s: %d kB in %s", path, len(body)>>10, took.Round(time.Millisecond))
+		if r.StatusCode != http.StatusOK || len(body) > 200<<10 || took > 3*time.Second { // 200 ms where nothing else runs
+			t.Errorf("%s: %s, %d kB, %s", path, r.Status, len(body)>>10, took)
+		}
+		for _, want := range wants {
+			if !strings.Contains(body, want) {
+				t.Errorf("%s does not show %q", path, want)
+			}
+		}
+	}
+	page("/admin", "1 to 50 of 20,00", `rel="next" href="/admin?page=1&amp;who=#users"`, "Person 1049")
+	page("/admin?page=400", "Person 21000", `rel="prev"`)
+	page("/admin?page=99999&who=", "Person 21000")
+	page("/admin?who=person+20999", "Person 20999")
+	page("/admin?who=%2320998", "Person 20998")
+	page("/admin?who=nobody+at+all", "There is nobody of that name.")
+}

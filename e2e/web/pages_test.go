@@ -1,0 +1,180 @@
+//go:build e2e
+
+package web
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/chromedp/chromedp"
+
+	"github.com/everthread/everthread/e2e/e2etest"
+)
+
+// onThePage is what is said there, and answered.
+var onThePage = [][2]string{
+	{"This is where it will stand. Is that a **good place**?\n[photo]", "Yes: it is open to the south, so there is light from morning to evening.\n\n| side | metres | what stands there |\n|---|---|---|\n| south | 2.4 | the bench |\n| west | 1.8 | the door |\n\nMind the wind: **screw the frame to the shed**."},
+	{"Which train is the fastest?", "The one at 07:58 from Gare de Lyon: two hours to Part-Dieu."},
+}
+
+// gallery is a page with days behind it: everything that is shown has something
+// to show.
+type gallery struct {
+	*e2etest.Week
+	g     *e2etest.Gateway
+	start string // the code of a link to sign in
+	pages []string
+}
+
+func newGallery(t *testing.T) *gallery {
+	t.Helper()
+	zone, err := time.LoadLocation("Europe/Paris")
+	e2etest.Must(t, err)
+	scenes := e2etest.ReadScenes(t, zone)
+	w := e2etest.NewWeek(t, "", zone, append(slices.Clone(scenes), e2etest.Scene{Pairs: onThePage}))
+	w.Env = append(w.Env, "EVERTHREAD_ACCESS_POLICY=pairing", "EVERTHREAD_SUMMARIES_POST_FORWARD=off", "EVERTHREAD_DEFAULT_TIMEZONE=Europe/Paris", "EVERTHREAD_TURN_GIVE_UP_AFTER=1s")
+	g := w.Start()
+	w.Ask("/start " + g.Logged(`/start ([A-Z0-9]{10})`)[1])
+	w.Talk(scenes, "2026-10-24")
+	w.Set(time.Date(2026, 10, 25, 3, 5, 0, 0, zone))
+	l := w.Ledger()
+	l.Until(`SELECT COUNT(*) FROM segments WHERE label = '2026-10-24' AND state = 'final'`, 1, g)
+	w.Talk(scenes[:8], "2026-10-25")
+	m := e2etest.Written(e2etest.Bob, 9001, "May I come in?")
+	m["date"], m["from"] = w.Now().Unix(), map[string]any{"id": e2etest.Bob, "is_bot": false, "first_name": "Bob", "language_code": "en"}
+	w.Telegram.Offer(map[string]any{"message": m})
+	w.Town.Sent(e2etest.Bob, 1)
+	v := &gallery{Week: w, g: g, start: w.WebLink()}
+	l.Until(`SELECT COUNT(*) FROM jobs WHERE queue = 'summarize' AND state IN ('ready', 'running')`, 0, g)
+	id := l.Lines(`SELECT MAX(id) FROM messages WHERE role = 'assistant' AND kind = 'chat'`)[0]
+	v.pages = []string{"/", "/day/2026-10-24", "/day/2026-10-24/history", "/day/2026-10-20", "/days", "/search", "/search?q=greenhouse&scope=all", "/search?q=nothingofthesort", "/threads",
+		"/m/" + id + "/why", "/m/" + id + "/remember", "/m/" + id + "/forget", "/m/999999"}
+	return v
+}
+
+// stay says more on the page itself: a picture, a thread, something remembered.
+func (v *gallery) stay(p *e2etest.Tab) {
+	v.T.Helper()
+	p.SignIn(v.start)
+	path := filepath.Join(v.T.TempDir(), "greenhouse.png")
+	e2etest.Must(v.T, os.WriteFile(path, aPicture(v.T), 0o600))
+	p.Do(chromedp.SetUploadFiles(chromedp.CSS("#write input[type=file]"), []string{path}))
+	p.Send(onThePage[0][0][:strings.Index(onThePage[0][0], "\n")])
+	p.Sees(".entry.agent", "bench")
+	p.Open(v.pages[10])
+	p.Press("main", "Remember")
+	p.Sees("#toast", "Remembered.")
+	for _, item := range []string{"Léa is allergic to walnuts.", "The greenhouse stands behind the shed, 2.4 by 1.8 metres.", "Answers in the language of the question."} {
+		p.Open("/memory")
+		p.Press("details.add", "Remember something")
+		p.Fill("#add-text", item)
+		p.Press("details.add form", "Remember")
+		p.Sees(".statement", item)
+	}
+	p.Open("/settings")
+	p.Fill("#profile input[name=name]", "Ada")
+	p.Press("#profile", "Save")
+	p.Sees(".account", "Ada")
+	p.Open("/threads")
+	p.Fill("#title", "A trip to Lyon")
+	p.Press("main", "Open thread")
+	p.Send("Which train is the fastest?")
+	p.Sees(".entry.agent", "07:58")
+	v.pages = append(v.pages, e2etest.Js[string](p, "location.pathname"))
+	v.pages = append(v.pages, v.found(p)...)
+}
+
+// found are the pages that the navigation leads to, and those beside them.
+func (v *gallery) found(p *e2etest.Tab) []string {
+	v.T.Helper()
+	const links = `[...document.querySelectorAll('.tabs a, .side a, nav a')].filter((x) => x.origin === location.origin).map((x) => x.pathname)`
+	var out []string
+	area := regexp.MustCompile(`^/(memory|settings|admin)(/[a-z]+)?$`)
+	for _, top := range e2etest.Js[[]string](p, links) {
+		if !area.MatchString(top) {
+			continue
+		}
+		p.Open(top)
+		for _, at := range append([]string{top}, e2etest.Js[[]string](p, links)...) {
+			if area.MatchString(at) && !slices.Contains(out, at) {
+				out = append(out, at)
+			}
+		}
+	}
+	return out
+}
+
+// name is a file for a page.
+func pageName(path string) string {
+	path = regexp.MustCompile(`\d{3,}|[?&=]`).ReplaceAllString(strings.Trim(path, "/"), "-")
+	if path = strings.Trim(strings.ReplaceAll(path, "/", "-"), "-"); path == "" {
+		return "today"
+	}
+	return path
+}
+
+// Every page, as it is seen on a phone and on a desktop, light and dark, in every
+// language: nobody is shut out, nothing is cut off. The screenshots are kept.
+func TestEveryPageCanBeUsedByEverybody(t *testing.T) {
+	axe, err := os.ReadFile(filepath.Join(filepath.Dir(os.Getenv("EVERTHREAD_TEST_AIMOCK")), "../axe-core/axe.min.js"))
+	if err != nil {
+		t.Skip("axe-core is not there; `make test` installs it")
+	}
+	v := newGallery(t)
+	p := v.g.NewTab(t).Allow("404")
+	p.Look(1280, "light", "en")
+	v.stay(p)
+	for name, width := range map[string]int64{"page.png": 1280, "phone.png": 390} { // as docs/images shows them
+		p.Look(width, map[int64]string{1280: "light", 390: "dark"}[width], "en")
+		p.Open("/day/2026-10-24")
+		e2etest.Js[chromedp.Void](p, "document.querySelector('#older').open = true; innerWidth > 600 && scrollTo(0, document.querySelector('.entry.said').getBoundingClientRect().top + scrollY - 80)")
+		b, err := chromedp.Run(p.Ctx, chromedp.CaptureScreenshot())
+		e2etest.Must(t, err)
+		v.Artefact(name, b)
+	}
+	stranger := v.g.NewTab(t).Allow("401")
+	all := map[string][]string{} // what is wrong, and where
+	for i, look := range []struct {
+		width           int64
+		theme, language string
+	}{
+		{1280, "light", "en"}, {360, "dark", "fr"}, {1280, "dark", "en"}, {360, "light", "fr"}, {1280, "light", "fr"}, {360, "dark", "en"},
+		{1280, "dark", "fr"}, {360, "light", "en"}, {1280, "light", "de"}, {360, "dark", "de"},
+	} {
+		for _, who := range []struct {
+			*e2etest.Tab
+			pages []string
+		}{{p, v.pages}, {stranger, []string{"/signin", "/signin?code=ABCDEFGHJKLMNPQRSTUVWXYZ"}}} {
+			who.Look(look.width, look.theme, look.language)
+			for _, path := range who.pages {
+				who.Open(path)
+				name := fmt.Sprintf("%s-%d-%s-%s.png", pageName(path), look.width, look.theme, look.language)
+				v.Artefact(name, who.Picture(look.width))
+				if wide := e2etest.Js[int](who.Tab, "document.documentElement.scrollWidth"); wide > int(look.width) {
+					all["is too wide"] = append(all["is too wide"], fmt.Sprintf("%s (%d)", name, wide))
+				}
+				if lang := e2etest.Js[string](who.Tab, "document.documentElement.lang"); lang != look.language {
+					all["is in another language"] = append(all["is in another language"], name)
+				}
+				if i < 4 {
+					for _, f := range who.Check(string(axe)) {
+						for _, n := range f.Nodes {
+							said := fmt.Sprintf("%s (%s): %s\n    %.300s\n    %s", f.ID, f.Impact, f.Help, n.HTML, strings.ReplaceAll(n.Summary, "\n", " "))
+							all[said] = append(all[said], name)
+						}
+					}
+				}
+			}
+		}
+	}
+	for wrong, where := range all {
+		t.Errorf("%s: %s", wrong, strings.Join(where, ", "))
+	}
+	t.Logf("%d pages: %q", len(v.pages)+2, v.pages)
+}
