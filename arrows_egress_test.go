@@ -22,7 +22,8 @@ func dialers() []string {
 // somebody else made is no dialling.
 func dialing() map[string][]string {
 	return map[string][]string{
-		"net/http":                     {"Client", "Transport", "DefaultClient", "DefaultTransport", "Get", "Head", "Post", "PostForm"},
+		"net/http": {"Client", "Transport", "DefaultClient", "DefaultTransport", "Get", "Head",
+			"Post", "PostForm"},
 		"net":                          {"Dial", "DialTimeout", "DialTCP", "DialUDP", "DialIP", "DialUnix", "Dialer"},
 		"crypto/tls":                   {"Dial", "DialWithDialer", "Dialer"},
 		"net/smtp":                     {"Dial", "SendMail"},
@@ -59,7 +60,8 @@ func badDials(f source) []string {
 		case *ast.SelectorExpr:
 			pkg, ok := n.X.(*ast.Ident)
 			if ok && slices.Contains(names[pkg.Name], n.Sel.Name) && !pointed[n] {
-				faults = append(faults, fmt.Sprintf("%s: %s.%s dials: connections are made by %s", f.at(n), pkg.Name, n.Sel.Name, wayOut))
+				faults = append(faults, fmt.Sprintf("%s: %s.%s dials: connections are made by %s", f.at(n), pkg.Name,
+					n.Sel.Name, wayOut))
 			}
 		}
 		return true

@@ -27,7 +27,8 @@ func badSleeps(f source) []string {
 			return true
 		}
 		if pkg, ok := call.X.(*ast.Ident); ok && pkg.Name == "time" && !said[f.set.Position(call.Pos()).Line] {
-			faults = append(faults, fmt.Sprintf("%s: time.Sleep: wait for what happens, or say why it cannot be seen", f.at(call)))
+			faults = append(faults, fmt.Sprintf("%s: time.Sleep: wait for what happens, or say why it cannot be seen",
+				f.at(call)))
 		}
 		return true
 	})

@@ -98,6 +98,7 @@ func load(tree fs.FS) (files []source, faults []string, err error) {
 			return nil
 		}
 		faults = append(faults, oldWords(name, string(text))...)
+		faults = append(faults, longLines(name, string(text))...)
 		file, err := parser.ParseFile(set, name, text, parser.ParseComments)
 		if err != nil {
 			return err
@@ -135,7 +136,8 @@ func machinePaths(name, text string) []string {
 
 // oldWords finds words that the code has better ones for.
 func oldWords(name, text string) []string {
-	better := map[string]string{"tells " + "whether": "reports whether", "leav" + "er ": "account deletion", "func po" + "ke(": "signal", ") he" + "ed(": "a verb that says what is done"}
+	better := map[string]string{"tells " + "whether": "reports whether", "leav" + "er ": "account deletion",
+		"func po" + "ke(": "signal", ") he" + "ed(": "a verb that says what is done"}
 	var faults []string
 	for i, line := range strings.Split(text, "\n") {
 		for old, word := range better {
@@ -185,7 +187,8 @@ func isAdapter(room string) bool { return strings.HasPrefix(room, "adapters/") }
 // isTier is true for the rooms between features and the vocabulary: features and
 // adapters may import them, and they import none of those.
 func isTier(room string) bool {
-	return slices.Contains([]string{"core/trust", "core/job", "core/media", "core/disk", "core/intake", "core/channel"}, room)
+	return slices.Contains([]string{"core/trust", "core/job", "core/media", "core/disk", "core/intake", "core/channel"},
+		room)
 }
 
 // isLeaf is true for the rooms of pure functions below features and adapters: they
@@ -223,7 +226,8 @@ func badLeaf(f source) []string {
 	}
 	var faults []string
 	for _, spec := range f.file.Imports {
-		if regexp.MustCompile(`^"(context|database|io|log|net|os|runtime|sync/atomic|(math|crypto)/rand)\b`).MatchString(spec.Path.Value) {
+		if regexp.MustCompile(`^"(context|database|io|log|net|os|runtime|sync/atomic|(math|crypto)/rand)\b`).MatchString(
+			spec.Path.Value) {
 			faults = append(faults, fmt.Sprintf("%s: a leaf imports %s: leaves are pure", f.at(spec), spec.Path.Value))
 		}
 	}
@@ -233,7 +237,8 @@ func badLeaf(f source) []string {
 			return true
 		}
 		pkg, ok := s.X.(*ast.Ident)
-		if ok && pkg.Name == "time" && slices.Contains([]string{"Now", "Since", "Until", "Sleep", "After", "NewTimer", "NewTicker", "AfterFunc"}, s.Sel.Name) {
+		if ok && pkg.Name == "time" && slices.Contains([]string{"Now", "Since", "Until", "Sleep", "After", "NewTimer",
+			"NewTicker", "AfterFunc"}, s.Sel.Name) {
 			faults = append(faults, f.at(s)+": a leaf reads the clock: time is passed in")
 		}
 		return true

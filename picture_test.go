@@ -65,7 +65,8 @@ func imports(files []source) map[string][]string {
 		}
 		out[room] = append(out[room], "")
 		for _, spec := range f.file.Imports {
-			if ours, inside := strings.CutPrefix(strings.Trim(spec.Path.Value, `"`), module+"/"); inside && roomOf(ours) != room {
+			if ours, inside := strings.CutPrefix(strings.Trim(spec.Path.Value, `"`), module+"/"); inside &&
+				roomOf(ours) != room {
 				out[room] = append(out[room], roomOf(ours))
 			}
 		}
@@ -108,7 +109,8 @@ func draw(files []source) string {
 			if x+width > pictureWidth-boxGap {
 				x, y = titleWidth, y+boxHeight+boxGap
 			}
-			fmt.Fprintf(&b, "<rect class=\"%s\" x=\"%d\" y=\"%d\" width=\"%d\" height=\"%d\" rx=\"6\"/>\n", layer.title, x, y, width, boxHeight)
+			fmt.Fprintf(&b, "<rect class=\"%s\" x=\"%d\" y=\"%d\" width=\"%d\" height=\"%d\" rx=\"6\"/>\n", layer.title, x,
+				y, width, boxHeight)
 			fmt.Fprintf(&b, "<text x=\"%d\" y=\"%d\">%s</text>\n", x+10, y+19, html.EscapeString(name))
 			fmt.Fprintf(&b, "<text class=\"uses\" x=\"%d\" y=\"%d\">%s</text>\n", x+10, y+35, html.EscapeString(uses))
 			x += width + boxGap

@@ -25,7 +25,8 @@ func TestEveryProviderIsAskedThroughTheLedger(t *testing.T) {
 	seen := 0
 	for _, dir := range []string{"cmd", "adapters", "core"} {
 		err := filepath.WalkDir(dir, func(path string, d os.DirEntry, err error) error {
-			if err != nil || d.IsDir() || !strings.HasSuffix(path, ".go") || strings.HasSuffix(path, "_test.go") || strings.HasPrefix(path, "core/llm/") {
+			if err != nil || d.IsDir() || !strings.HasSuffix(path, ".go") || strings.HasSuffix(path, "_test.go") ||
+				strings.HasPrefix(path, "core/llm/") {
 				return err
 			}
 			b, err := os.ReadFile(path)

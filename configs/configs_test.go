@@ -55,7 +55,8 @@ func TestDefaultsAreValid(t *testing.T) {
 
 func TestExampleHasEveryKeyWithItsDefault(t *testing.T) {
 	t.Parallel()
-	c := Config{Channels: Channels{Sections: []section.Section{&telegram.Config{}, &matrix.Config{}, &whatsapp.Config{}, &agent.Config{}}}}
+	c := Config{Channels: Channels{Sections: []section.Section{&telegram.Config{}, &matrix.Config{},
+		&whatsapp.Config{}, &agent.Config{}}}}
 	if err := c.parse(Example(channels()...)); err != nil {
 		t.Fatal(err)
 	}
@@ -96,7 +97,8 @@ func TestVariablesAreUnambiguous(t *testing.T) {
 
 func TestEnvironmentWinsOverFileOverDefaults(t *testing.T) {
 	t.Parallel()
-	path := write(t, "llm: {provider: openai, model: from-file, timeout: 5s}\nmedia: {max_bytes: 3MiB}\nturn:\n  debounce: 0s\n")
+	path := write(t,
+		"llm: {provider: openai, model: from-file, timeout: 5s}\nmedia: {max_bytes: 3MiB}\nturn:\n  debounce: 0s\n")
 	secret := write(t, "from-a-file\n")
 	c, err := Load(path, []string{
 		"PATH=/bin", "EVERTHREAD_LLM_MODEL=from-env", "EVERTHREAD_HTTP_TRUSTED_PROXIES=10.0.0.1, 10.1.0.0/16",
@@ -109,7 +111,8 @@ func TestEnvironmentWinsOverFileOverDefaults(t *testing.T) {
 	}
 	want := Default(channels()...)
 	want.LLM.Provider, want.LLM.Model, want.LLM.Timeout, want.LLM.Vision = "openai", "from-env", 5*time.Second, true
-	want.LLM.Fallbacks = []LLM{{Provider: "anthropic", Model: "m", APIKey: "k", ContextWindow: 128_000, MaxOutputTokens: 1024, Timeout: 5 * time.Second}}
+	want.LLM.Fallbacks = []LLM{{Provider: "anthropic", Model: "m", APIKey: "k", ContextWindow: 128_000,
+		MaxOutputTokens: 1024, Timeout: 5 * time.Second}}
 	want.Media.MaxBytes, want.Turn.Debounce = 3<<20, 0
 	want.HTTP.TrustedProxies = []string{"10.0.0.1", "10.1.0.0/16"}
 	telegramOf(want).Token, telegramOf(want).RatePerChat = "from-a-file", 0.5
@@ -125,29 +128,41 @@ func TestLoadSaysWhatIsWrong(t *testing.T) {
 		environ    []string
 		want       string
 	}{
-		{"a misspelt key", "log: {level: info}\nchannels:\n  telegram:\n    tokne: x\n", nil, "line 4: there is no key channels.telegram.tokne; did you mean channels.telegram.token?"},
+		{"a misspelt key", "log: {level: info}\nchannels:\n  telegram:\n    tokne: x\n", nil,
+			"line 4: there is no key channels.telegram.tokne; did you mean channels.telegram.token?"},
 		{"a key in the wrong place", "api_url: http://x\n", nil, "line 1: there is no key api_url"},
 		{"a key at the root", "telegram: {token: x}\n", nil, "line 1: there is no key telegram"},
 		{"a key of a later release", "billing: {model: x}\n", nil, "line 1: there is no key billing"},
-		{"a server's key", "agent: {mcp_servers: [{name: a, comand: b}]}\n", nil, "there is no key agent.mcp_servers[0].comand; did you mean agent.mcp_servers[0].command?"},
-		{"a list for a server's variables", "agent: {mcp_servers: [{env: [a]}]}\n", nil, "agent.mcp_servers[0].env wants keys and values"},
-		{"a map as a server's variable", "agent: {mcp_servers: [{env: {A: {B: c}}}]}\n", nil, "agent.mcp_servers[0].env.A wants one value"},
+		{"a server's key", "agent: {mcp_servers: [{name: a, comand: b}]}\n", nil,
+			"there is no key agent.mcp_servers[0].comand; did you mean agent.mcp_servers[0].command?"},
+		{"a list for a server's variables", "agent: {mcp_servers: [{env: [a]}]}\n", nil,
+			"agent.mcp_servers[0].env wants keys and values"},
+		{"a map as a server's variable", "agent: {mcp_servers: [{env: {A: {B: c}}}]}\n", nil,
+			"agent.mcp_servers[0].env.A wants one value"},
 		{"a word for a number", "turn: {workers: many}\n", nil, `line 1: turn.workers: "many" is not a whole number`},
-		{"a duration without unit", "turn: {debounce: 700}\n", nil, `"700" is not a duration; write it like 700ms, 10m or 48h`},
+		{"a duration without unit", "turn: {debounce: 700}\n", nil,
+			`"700" is not a duration; write it like 700ms, 10m or 48h`},
 		{"a size of nothing", "media: {max_bytes: big}\n", nil, `"big" is not a size; write it like 20MiB`},
 		{"a map for a word", "data_dir: {a: b}\n", nil, "data_dir wants one value"},
 		{"a word for a map", "http: 127.0.0.1:80\n", nil, "http wants keys and values"},
 		{"a word for a list", "access: {allow: telegram:1}\n", nil, "access.allow wants a list, such as [a, b]"},
-		{"an alias", "data_dir: &x a\nlog: {level: *x}\n", nil, "line 2: log.level: anchors, aliases and tags are not understood"},
+		{"an alias", "data_dir: &x a\nlog: {level: *x}\n", nil,
+			"line 2: log.level: anchors, aliases and tags are not understood"},
 		{"a key twice", "data_dir: a\ndata_dir: b\n", nil, "already defined"},
 		{"no YAML", "data_dir: [\n", nil, "line 1"},
 		{"two documents", "data_dir: a\n---\ndata_dir: b\n", nil, "more than one document"},
-		{"a fallback's key", "llm: {fallbacks: [{provder: demo}]}\n", nil, "there is no key llm.fallbacks[0].provder; did you mean llm.fallbacks[0].provider?"},
-		{"an unknown variable", "", []string{"EVERTHREAD_LLM_APIKEY=x"}, "EVERTHREAD_LLM_APIKEY means nothing; did you mean EVERTHREAD_LLM_API_KEY?"},
-		{"a wrong value in a variable", "", []string{"EVERTHREAD_LLM_VISION=perhaps"}, `EVERTHREAD_LLM_VISION: "perhaps" is neither true nor false`},
-		{"a variable and its file", "", []string{"EVERTHREAD_SECRET_KEY=x", "EVERTHREAD_SECRET_KEY_FILE=y"}, "both EVERTHREAD_SECRET_KEY and EVERTHREAD_SECRET_KEY_FILE are set; keep one"},
-		{"a secret file that is not there", "", []string{"EVERTHREAD_SECRET_KEY_FILE=nowhere"}, "EVERTHREAD_SECRET_KEY_FILE: read the secret"},
-		{"a file variant of something open", "", []string{"EVERTHREAD_DATA_DIR_FILE=x"}, "EVERTHREAD_DATA_DIR_FILE means nothing"},
+		{"a fallback's key", "llm: {fallbacks: [{provder: demo}]}\n", nil,
+			"there is no key llm.fallbacks[0].provder; did you mean llm.fallbacks[0].provider?"},
+		{"an unknown variable", "", []string{"EVERTHREAD_LLM_APIKEY=x"},
+			"EVERTHREAD_LLM_APIKEY means nothing; did you mean EVERTHREAD_LLM_API_KEY?"},
+		{"a wrong value in a variable", "", []string{"EVERTHREAD_LLM_VISION=perhaps"},
+			`EVERTHREAD_LLM_VISION: "perhaps" is neither true nor false`},
+		{"a variable and its file", "", []string{"EVERTHREAD_SECRET_KEY=x", "EVERTHREAD_SECRET_KEY_FILE=y"},
+			"both EVERTHREAD_SECRET_KEY and EVERTHREAD_SECRET_KEY_FILE are set; keep one"},
+		{"a secret file that is not there", "", []string{"EVERTHREAD_SECRET_KEY_FILE=nowhere"},
+			"EVERTHREAD_SECRET_KEY_FILE: read the secret"},
+		{"a file variant of something open", "", []string{"EVERTHREAD_DATA_DIR_FILE=x"},
+			"EVERTHREAD_DATA_DIR_FILE means nothing"},
 	}
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
@@ -193,16 +208,20 @@ func TestValidateSaysWhatToDo(t *testing.T) {
 	}{
 		{"zone", func(c *Config) { c.DefaultTimezone = "Europe/Pairs" }, `default_timezone "Europe/Pairs" is not known`},
 		{"language", func(c *Config) { c.DefaultLanguage = "French!" }, "default_language"},
-		{"time of day", func(c *Config) { c.Summaries.PostAt = "8:00" }, `summaries.post_at is "8:00"; write a time of day as HH:MM`},
-		{"policy", func(c *Config) { c.Access.Policy = "closed" }, "access.policy is \"closed\"; it must be one of pairing, allowlist, open"},
+		{"time of day", func(c *Config) { c.Summaries.PostAt = "8:00" },
+			`summaries.post_at is "8:00"; write a time of day as HH:MM`},
+		{"policy", func(c *Config) { c.Access.Policy = "closed" },
+			"access.policy is \"closed\"; it must be one of pairing, allowlist, open"},
 		{"allow", func(c *Config) { c.Access.Allow = []string{"123"} }, "channel:id"},
-		{"openai without key", func(c *Config) { c.LLM.Provider, c.LLM.Model = "openai", "m" }, "llm.api_key is empty; set it, or llm.base_url"},
+		{"openai without key", func(c *Config) { c.LLM.Provider, c.LLM.Model = "openai", "m" },
+			"llm.api_key is empty; set it, or llm.base_url"},
 		{"openai without model", func(c *Config) { c.LLM.Provider, c.LLM.APIKey = "openai", "k" }, "llm.model is empty"},
 		{"anthropic without key", func(c *Config) { c.LLM.Provider, c.LLM.Model = "anthropic", "m" }, "llm.api_key is empty"},
 		{"provider", func(c *Config) { c.LLM.Provider = "gpt" }, "llm.provider is \"gpt\""},
 		{"fallback", func(c *Config) { c.LLM.Fallbacks = []LLM{{Provider: "x"}} }, "llm.fallbacks[0].provider"},
 		{"price", func(c *Config) { c.LLM.Prices.Cached = -1 }, "llm.prices.cached is -1; it must be between 0 and"},
-		{"prices without currency", func(c *Config) { c.LLM.Prices.Prompt, c.LLM.Currency = 2.5, "" }, "llm.currency is \"\"; name it"},
+		{"prices without currency", func(c *Config) { c.LLM.Prices.Prompt, c.LLM.Currency = 2.5, "" },
+			"llm.currency is \"\"; name it"},
 		{"summary model without provider", func(c *Config) { c.SummaryLLM.Model = "m" }, "summary_llm.provider is empty"},
 		{"listen", func(c *Config) { c.HTTP.Listen = "8080" }, "http.listen is \"8080\"; write it like 127.0.0.1:8080"},
 		{"proxies", func(c *Config) { c.HTTP.TrustedProxies = []string{"proxy"} }, "http.trusted_proxies"},
@@ -213,32 +232,48 @@ func TestValidateSaysWhatToDo(t *testing.T) {
 			telegramOf(*c).Token, telegramOf(*c).Mode, c.HTTP.PublicURL = "1:a", "webhook", "https://x.example"
 		}, "channels.telegram.webhook_secret"},
 		{"token", func(c *Config) { telegramOf(*c).Token = "hunter2" }, "copy it from @BotFather"},
-		{"database without key", func(c *Config) { c.DatabaseURL = "postgres://u:hunter2@h/d" }, "secret_key is required with database_url"},
-		{"database of another kind", func(c *Config) { c.DatabaseURL, c.SecretKey = "mysql://u:hunter2@h/d", "k" }, "database_url must begin with postgres://"},
-		{"context", func(c *Config) { c.Context.TotalTokens = 100 }, "context.total_tokens is 100; it must be at least context.target_tokens"},
+		{"database without key", func(c *Config) { c.DatabaseURL = "postgres://u:hunter2@h/d" },
+			"secret_key is required with database_url"},
+		{"database of another kind", func(c *Config) { c.DatabaseURL, c.SecretKey = "mysql://u:hunter2@h/d", "k" },
+			"database_url must begin with postgres://"},
+		{"context", func(c *Config) { c.Context.TotalTokens = 100 },
+			"context.total_tokens is 100; it must be at least context.target_tokens"},
 		{"window", func(c *Config) { c.LLM.ContextWindow = 4000 }, "fit into llm.context_window"},
-		{"embeddings provider", func(c *Config) { c.Embeddings.Provider = "local" }, "embeddings.provider is \"local\"; it must be one of none, llamacpp,"},
+		{"embeddings provider", func(c *Config) { c.Embeddings.Provider = "local" },
+			"embeddings.provider is \"local\"; it must be one of none, llamacpp,"},
 		{"embeddings without provider", func(c *Config) { c.Embeddings.Model = "m" }, "embeddings.provider is none"},
-		{"embeddings without address", func(c *Config) { c.Embeddings.Provider = "llamacpp" }, "embeddings.base_url is empty"},
+		{"embeddings without address", func(c *Config) { c.Embeddings.Provider = "llamacpp" },
+			"embeddings.base_url is empty"},
 		{"embeddings without model", func(c *Config) { c.Embeddings.Provider = "ollama" }, "embeddings.model is empty"},
-		{"embeddings without key", func(c *Config) { c.Embeddings.Provider, c.Embeddings.Model = "openai", "m" }, "embeddings.api_key is empty"},
-		{"embeddings address", func(c *Config) { c.Embeddings.Provider, c.Embeddings.BaseURL = "custom_http", "host:1" }, "embeddings.base_url is no web address"},
-		{"dimensions", func(c *Config) { c.Embeddings.Dimensions = 1536 }, "embeddings.dimensions is 1536; it must be between 1 and 1024"},
-		{"search language", func(c *Config) { c.Recall.Languages = []string{"French"} }, `recall.languages: "French" is no language`},
+		{"embeddings without key", func(c *Config) { c.Embeddings.Provider, c.Embeddings.Model = "openai", "m" },
+			"embeddings.api_key is empty"},
+		{"embeddings address", func(c *Config) { c.Embeddings.Provider, c.Embeddings.BaseURL = "custom_http", "host:1" },
+			"embeddings.base_url is no web address"},
+		{"dimensions", func(c *Config) { c.Embeddings.Dimensions = 1536 },
+			"embeddings.dimensions is 1536; it must be between 1 and 1024"},
+		{"search language", func(c *Config) { c.Recall.Languages = []string{"French"} },
+			`recall.languages: "French" is no language`},
 		{"weights", func(c *Config) { c.Recall.LexicalWeight = 0.7 }, "must make 1 together"},
 		{"hour of reminders", func(c *Config) { c.Reminders.DefaultHour = "9" }, "reminders.default_hour"},
 		{"server without name", servers(MCPServer{URL: "https://x.example"}), "agent.mcp_servers[0].name is \"\""},
-		{"server named like our tools", servers(MCPServer{Name: "memory", Command: "a"}), "agent.mcp_servers[0].name is \"memory\", which begins the names of built-in tools"},
-		{"servers of one name", servers(MCPServer{Name: "a", Command: "a"}, MCPServer{Name: "a", Command: "b"}), "agent.mcp_servers[1].name is \"a\", as that of another"},
+		{"server named like our tools", servers(MCPServer{Name: "memory", Command: "a"}),
+			"agent.mcp_servers[0].name is \"memory\", which begins the names of built-in tools"},
+		{"servers of one name", servers(MCPServer{Name: "a", Command: "a"}, MCPServer{Name: "a", Command: "b"}),
+			"agent.mcp_servers[1].name is \"a\", as that of another"},
 		{"server of nothing", servers(MCPServer{Name: "a"}), "agent.mcp_servers[0] has neither command nor url"},
 		{"server of both", servers(MCPServer{Name: "a", Command: "a", URL: "https://x.example"}), "has both command and url"},
-		{"server with useless headers", servers(MCPServer{Name: "a", Command: "a", Headers: map[string]Secret{"A": "hunter2"}}), "headers have no effect with command"},
-		{"server with useless arguments", servers(MCPServer{Name: "a", URL: "https://x.example", Args: []string{"x"}}), "have no effect with url"},
+		{"server with useless headers", servers(MCPServer{Name: "a", Command: "a",
+			Headers: map[string]Secret{"A": "hunter2"}}), "headers have no effect with command"},
+		{"server with useless arguments", servers(MCPServer{Name: "a", URL: "https://x.example", Args: []string{"x"}}),
+			"have no effect with url"},
 		{"server's address", servers(MCPServer{Name: "a", URL: "x.example"}), "agent.mcp_servers[0].url is no web address"},
-		{"server's header", servers(MCPServer{Name: "a", URL: "https://x.example", Headers: map[string]Secret{"A": "hunter2\nB: c"}}), "cannot be sent"},
-		{"server's variable", servers(MCPServer{Name: "a", Command: "a", Env: map[string]Secret{"A B": "hunter2"}}), "no name of a variable"},
+		{"server's header", servers(MCPServer{Name: "a", URL: "https://x.example",
+			Headers: map[string]Secret{"A": "hunter2\nB: c"}}), "cannot be sent"},
+		{"server's variable", servers(MCPServer{Name: "a", Command: "a", Env: map[string]Secret{"A B": "hunter2"}}),
+			"no name of a variable"},
 		{"range", func(c *Config) { c.Summaries.Pressure = 2 }, "summaries.pressure is 2; it must be between 0.1 and 1"},
-		{"duration", func(c *Config) { c.Turn.Debounce = time.Hour }, "turn.debounce is 1h0m0s; it must be between 0s and 1m0s"},
+		{"duration", func(c *Config) { c.Turn.Debounce = time.Hour },
+			"turn.debounce is 1h0m0s; it must be between 0s and 1m0s"},
 	}
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
@@ -269,7 +304,8 @@ func TestServersOfToolsAreReadFromFileAndEnvironment(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	environ, err := Load(write(t, ""), []string{"EVERTHREAD_AGENT_MCP_SERVERS=" + list, "EVERTHREAD_RECALL_LANGUAGES=de,ru"}, channels()...)
+	environ, err := Load(write(t, ""), []string{"EVERTHREAD_AGENT_MCP_SERVERS=" + list,
+		"EVERTHREAD_RECALL_LANGUAGES=de,ru"}, channels()...)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -324,7 +360,8 @@ func TestSecretsAreNeverShown(t *testing.T) {
 	c.Agent.MCPServers = []MCPServer{{Env: map[string]Secret{"A": secret}, Headers: map[string]Secret{"A": secret}}}
 	shown := map[string]string{}
 	for _, verb := range []string{"%v", "%+v", "%#v", "%s", "%q", "%x", "%d"} {
-		shown[verb] = fmt.Sprintf(verb, c) + fmt.Sprintf(verb, &c) + fmt.Sprintf(verb, c.LLM) + fmt.Sprintf(verb, telegramOf(c)) + fmt.Sprintf(verb, c.SecretKey)
+		shown[verb] = fmt.Sprintf(verb, c) + fmt.Sprintf(verb, &c) + fmt.Sprintf(verb, c.LLM) + fmt.Sprintf(verb,
+			telegramOf(c)) + fmt.Sprintf(verb, c.SecretKey)
 	}
 	b, err := json.Marshal(c)
 	if err != nil {
@@ -336,8 +373,10 @@ func TestSecretsAreNeverShown(t *testing.T) {
 	}
 	shown["json"], shown["yaml"] = string(b), string(y)
 	var log bytes.Buffer
-	z := zap.New(zapcore.NewCore(zapcore.NewJSONEncoder(zap.NewProductionEncoderConfig()), zapcore.AddSync(&log), zap.DebugLevel))
-	z.Info("configuration", zap.Any("config", c), zap.Any("llm", &c.LLM), zap.Any("key", c.SecretKey), zap.Stringer("key", c.SecretKey))
+	z := zap.New(zapcore.NewCore(zapcore.NewJSONEncoder(zap.NewProductionEncoderConfig()),
+		zapcore.AddSync(&log), zap.DebugLevel))
+	z.Info("configuration", zap.Any("config", c), zap.Any("llm", &c.LLM), zap.Any("key", c.SecretKey),
+		zap.Stringer("key", c.SecretKey))
 	z.Sugar().Infow("configuration", "config", c, "key", c.SecretKey)
 	shown["zap"] = log.String()
 	for how, text := range shown {
@@ -352,7 +391,8 @@ func TestSecretsAreNeverShown(t *testing.T) {
 
 func TestSizes(t *testing.T) {
 	t.Parallel()
-	for text, want := range map[string]Size{"20MiB": 20 << 20, "20 MiB": 20 << 20, "1GB": 1e9, "512": 512, "512B": 512, "0": 0} {
+	for text, want := range map[string]Size{"20MiB": 20 << 20, "20 MiB": 20 << 20, "1GB": 1e9, "512": 512,
+		"512B": 512, "0": 0} {
 		got, err := parseSize(text)
 		if err != nil || got != want {
 			t.Errorf("%q: got %d, %v, want %d", text, got, err, want)
@@ -366,7 +406,8 @@ func TestSizes(t *testing.T) {
 
 func FuzzParse(f *testing.F) {
 	f.Add(Example(channels()...))
-	for _, s := range []string{"", "a: b", "llm: {fallbacks: [{provider: demo}]}", "- a\n- b", "access:\n  allow: [a, 'b', \"c\"]", "data_dir: |\n  x\n", "? a\n: b", "&a *a", "<<: {a: b}", "!!int x"} {
+	for _, s := range []string{"", "a: b", "llm: {fallbacks: [{provider: demo}]}", "- a\n- b",
+		"access:\n  allow: [a, 'b', \"c\"]", "data_dir: |\n  x\n", "? a\n: b", "&a *a", "<<: {a: b}", "!!int x"} {
 		f.Add([]byte(s))
 	}
 	f.Fuzz(func(t *testing.T, text []byte) {

@@ -56,8 +56,11 @@ func TestKeysInTheWrongPlaceAreNotRepeated(t *testing.T) {
 			}
 			file += `"` + key + `"` + strings.Repeat("}", len(path)-1) + "\n"
 			for how, try := range map[string]func() (Config, error){
-				"file":        func() (Config, error) { return Load(write(t, file), nil, channels()...) },
-				"environment": func() (Config, error) { return Load("/dev/null", []string{l.variable() + "=" + key}, channels()...) },
+				"file": func() (Config, error) { return Load(write(t, file), nil, channels()...) },
+				"environment": func() (Config, error) {
+					return Load("/dev/null", []string{l.variable() + "=" + key},
+						channels()...)
+				},
 				"file of it": func() (Config, error) {
 					return Load("/dev/null", []string{l.variable() + "_FILE=" + key}, channels()...)
 				},
@@ -86,11 +89,16 @@ func TestKeysInTheWrongPlaceAreNotRepeated(t *testing.T) {
 func TestWhatIsNoKeyIsShown(t *testing.T) {
 	t.Parallel()
 	for _, text := range []string{
-		"claude-sonnet-4-5-20250929", "gpt-4o-mini-2024-07-18", "meta-llama/Llama-3.3-70B-Instruct", "Qwen2.5-Coder-32B-Instruct-GGUF", "text-embedding-3-large",
-		"EVERTHREAD_CHANNELS_TELEGRAM_WEBHOOK_SECRET_FILE", "context.long.compress_threshold", "agent.mcp_servers[0].command", "channels.matrix.bridges",
-		"/var/lib/everthread/everthread-20261122-031500.tar.zst", "/srv/Documents/MyAssistantConfiguration2026/everthread.yaml", "https://matrix.example.org:8448/_matrix/client/v3",
-		"postgres://ada@db.example.org:5432/everthread?sslmode=disable", "Europe/Paris", "America/Argentina/ComodRivadavia", "@assistant:matrix.example.org", "2026-11-22T03:15:00Z",
-		"the schema has version 20261122, this program wants 20261123: run `everthread migrate up`", "TestErrorsNeverQuoteSecrets2903294468", "Llama-2-7B-Chat-GPTQ-4bit-128g", "phi-3.5-mini-instruct-q4_K_M.gguf", "schema_v1_2_3_of_2026", "everthread20261122031500",
+		"claude-sonnet-4-5-20250929", "gpt-4o-mini-2024-07-18", "meta-llama/Llama-3.3-70B-Instruct",
+		"Qwen2.5-Coder-32B-Instruct-GGUF", "text-embedding-3-large", "EVERTHREAD_CHANNELS_TELEGRAM_WEBHOOK_SECRET_FILE",
+		"context.long.compress_threshold", "agent.mcp_servers[0].command", "channels.matrix.bridges",
+		"/var/lib/everthread/everthread-20261122-031500.tar.zst",
+		"/srv/Documents/MyAssistantConfiguration2026/everthread.yaml", "https://matrix.example.org:8448/_matrix/client/v3",
+		"postgres://ada@db.example.org:5432/everthread?sslmode=disable", "Europe/Paris", "America/Argentina/ComodRivadavia",
+		"@assistant:matrix.example.org", "2026-11-22T03:15:00Z",
+		"the schema has version 20261122, this program wants 20261123: run `everthread migrate up`",
+		"TestErrorsNeverQuoteSecrets2903294468", "Llama-2-7B-Chat-GPTQ-4bit-128g", "phi-3.5-mini-instruct-q4_K_M.gguf",
+		"schema_v1_2_3_of_2026", "everthread20261122031500",
 	} {
 		if got := Redact(text); got != text {
 			t.Errorf("%s became %s", text, got)

@@ -69,7 +69,8 @@ func (c Config) checkBackup(p *section.Problems) {
 		return
 	}
 	if _, err := cron.ParseStandard(c.Backup.Cron); err != nil {
-		p.Add("backup.cron is %q; write five fields as for cron, such as \"15 3 * * *\" for every night at 03:15", c.Backup.Cron)
+		p.Add("backup.cron is %q; write five fields as for cron, such as \"15 3 * * *\" for every night at 03:15",
+			c.Backup.Cron)
 	}
 }
 
@@ -188,8 +189,10 @@ func (c Config) checkContext(p *section.Problems) {
 	if t := x.Long.CompressThreshold; t < 0.3 || t > 0.95 {
 		p.Add("context.long.compress_threshold is %g; it must be from 0.3 to 0.95", t)
 	}
-	if n := x.Long.RawRecentTokens; n != Default().Context.Long.RawRecentTokens && float64(n) > x.Long.CompressThreshold*float64(x.Long.Budget)*0.8 {
-		p.Add("context.long.raw_recent_tokens is %d; it must be at most four fifths of where compression starts (context.long.compress_threshold of context.long.budget)", x.Long.RawRecentTokens)
+	if n := x.Long.RawRecentTokens; n != Default().Context.Long.RawRecentTokens &&
+		float64(n) > x.Long.CompressThreshold*float64(x.Long.Budget)*0.8 {
+		p.Add(
+			"context.long.raw_recent_tokens is %d; it must be at most four fifths of where compression starts (context.long.compress_threshold of context.long.budget)", x.Long.RawRecentTokens)
 	}
 	section.AtLeast(p, "context.min_turns", x.MinTurns, 0)
 	section.AtLeast(p, "context.silence", x.Silence, 0)
@@ -197,7 +200,8 @@ func (c Config) checkContext(p *section.Problems) {
 		p.Add("context.total_tokens is %d; it must be at least context.target_tokens (%d)", x.TotalTokens, x.TargetTokens)
 	}
 	if w := c.LLM.ContextWindow; x.TotalTokens+c.LLM.MaxOutputTokens > w {
-		p.Add("context.total_tokens is %d; with llm.max_output_tokens it must fit into llm.context_window (%d)", x.TotalTokens, w)
+		p.Add("context.total_tokens is %d; with llm.max_output_tokens it must fit into llm.context_window (%d)",
+			x.TotalTokens, w)
 	}
 }
 

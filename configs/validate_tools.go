@@ -16,7 +16,8 @@ func (e Embeddings) check(p *section.Problems) {
 	p.OneOf("embeddings.provider", e.Provider, "none", "llamacpp", "ollama", "openai", "custom_http")
 	section.AtLeast(p, "embeddings.timeout", e.Timeout, time.Second)
 	if e.Dimensions < 0 || e.Dimensions > mostDimensions {
-		p.Add("embeddings.dimensions is %d; it must be between 1 and %d, or 0 for the model's own", e.Dimensions, mostDimensions)
+		p.Add("embeddings.dimensions is %d; it must be between 1 and %d, or 0 for the model's own",
+			e.Dimensions, mostDimensions)
 	}
 	if e.BaseURL != "" {
 		p.Web("embeddings.base_url", e.BaseURL)
@@ -24,7 +25,8 @@ func (e Embeddings) check(p *section.Problems) {
 	switch e.Provider {
 	case "none":
 		if e.BaseURL != "" || e.APIKey != "" || e.Model != "" {
-			p.Add("embeddings.provider is none, so the rest of embeddings has no effect; set it to llamacpp, ollama, openai or custom_http")
+			p.Add(
+				"embeddings.provider is none, so the rest of embeddings has no effect; set it to llamacpp, ollama, openai or custom_http")
 		}
 	case "llamacpp", "custom_http":
 		if e.BaseURL == "" {
@@ -55,7 +57,8 @@ func (c Config) checkRecall(p *section.Problems) {
 	section.Within(p, "recall.semantic_weight", r.SemanticWeight, 0, 1)
 	section.Within(p, "recall.lexical_weight", r.LexicalWeight, 0, 1)
 	if math.Abs(r.SemanticWeight+r.LexicalWeight-1) > 1e-6 {
-		p.Add("recall.semantic_weight (%v) and recall.lexical_weight (%v) must make 1 together", r.SemanticWeight, r.LexicalWeight)
+		p.Add("recall.semantic_weight (%v) and recall.lexical_weight (%v) must make 1 together",
+			r.SemanticWeight, r.LexicalWeight)
 	}
 	section.Within(p, "recall.covered_penalty", r.CoveredPenalty, 0, 1)
 	section.Within(p, "recall.candidates", r.Candidates, 1, 1000)
@@ -104,7 +107,8 @@ func (s MCPServer) check(p *section.Problems, at string) {
 		p.Web(at+".url", s.URL)
 	}
 	for name, value := range s.Headers {
-		if !regexp.MustCompile("^[A-Za-z0-9!#$%&'*+.^_`|~-]+$").MatchString(name) || regexp.MustCompile(`[\x00-\x08\x0a-\x1f\x7f]`).MatchString(string(value)) {
+		if !regexp.MustCompile("^[A-Za-z0-9!#$%&'*+.^_`|~-]+$").MatchString(name) ||
+			regexp.MustCompile(`[\x00-\x08\x0a-\x1f\x7f]`).MatchString(string(value)) {
 			p.Add("%s.headers: %q cannot be sent; a name has letters, digits and -, a value is one line", at, name)
 		}
 	}

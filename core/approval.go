@@ -81,7 +81,8 @@ type ApprovalReader interface {
 	Approval(ctx context.Context, user UserID, id ApprovalID) (Approval, error)
 	// OpenApprovals lists the questions that an identity may answer, oldest first,
 	// and the newest words of the assistant in its thread (0: the continuous one).
-	OpenApprovals(ctx context.Context, user UserID, identity IdentityID, thread ThreadID, now time.Time) (open []Approval, newest MessageID, err error)
+	OpenApprovals(ctx context.Context, user UserID, identity IdentityID, thread ThreadID,
+		now time.Time) (open []Approval, newest MessageID, err error)
 	// Approvals lists a user's questions before one (0: all), newest first.
 	Approvals(ctx context.Context, user UserID, before ApprovalID, limit int) ([]Approval, error)
 }

@@ -25,9 +25,11 @@ var (
 	// ErrUnfinished: the store was not restored whole.
 	ErrUnfinished = errors.New("a restore was not finished here; run the same `everthread restore` again")
 	// ErrNoRoom: the files of a user take as much as they may (media.bytes_per_user).
-	ErrNoRoom = errors.New("there is no room for more files of this person; /forget removes old ones, and the operator can raise media.bytes_per_user")
+	ErrNoRoom = errors.New(
+		"there is no room for more files of this person; /forget removes old ones, and the operator can raise media.bytes_per_user")
 	// ErrNewerSchema: the store was written by a newer release.
-	ErrNewerSchema = errors.New("the store was written by a newer version of everthread; start that version or restore a backup")
+	ErrNewerSchema = errors.New(
+		"the store was written by a newer version of everthread; start that version or restore a backup")
 )
 
 // Permanent is an error of Channel.Send that no retry can mend.

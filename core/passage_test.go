@@ -14,7 +14,8 @@ func TestPassagesArePackedAndRead(t *testing.T) {
 		first := MessageID(rapid.IntRange(1, 1<<27).Draw(t, "first"))
 		var list []PassageVector
 		for range rapid.IntRange(0, 5).Draw(t, "passages") {
-			p := PassageVector{Message: first + MessageID(rapid.IntRange(0, 300).Draw(t, "message")), From: rapid.IntRange(0, 9000).Draw(t, "from")}
+			p := PassageVector{Message: first + MessageID(rapid.IntRange(0, 300).Draw(t, "message")),
+				From: rapid.IntRange(0, 9000).Draw(t, "from")}
 			p.To = p.From + rapid.IntRange(0, 800).Draw(t, "length")
 			p.Values = rapid.SliceOfN(rapid.Int8(), size, size).Draw(t, "values")
 			list = append(list, p)
@@ -37,7 +38,8 @@ func TestADirectionKeepsItsSigns(t *testing.T) {
 }
 
 func FuzzUnpackPassages(f *testing.F) {
-	f.Add(PackPassages(7, []PassageVector{{Message: 7, From: 0, To: 3, Values: []int8{1, -2}}, {Message: 9, From: 4, To: 5, Values: []int8{3, 4}}}))
+	f.Add(PackPassages(7, []PassageVector{{Message: 7, From: 0, To: 3, Values: []int8{1, -2}},
+		{Message: 9, From: 4, To: 5, Values: []int8{3, 4}}}))
 	f.Add([]byte{1})
 	f.Add([]byte{1, 1, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 1})
 	f.Fuzz(func(t *testing.T, b []byte) {

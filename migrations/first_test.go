@@ -49,7 +49,9 @@ func TestTheFirstSchemaStaysAsItWasReleased(t *testing.T) {
 			t.Fatal(err)
 		}
 		if !bytes.Equal(now, then) {
-			t.Errorf("%s/00001_first.sql was changed; add a migration instead (before the first release: go test ./migrations -update)", engine)
+			t.Errorf(
+				"%s/00001_first.sql was changed; add a migration instead (before the first release: go test ./migrations -update)",
+				engine)
 		}
 	}
 }
@@ -71,7 +73,8 @@ func migrated(t *testing.T, engine string, dialect goose.Dialect, db *sql.DB, mi
 		t.Fatal(err)
 	}
 	first := fstest.MapFS{"00001_first.sql": {Data: text}}
-	p, err := goose.NewProvider(dialect, db, first, goose.WithDisableGlobalRegistry(true), goose.WithLogger(goose.NopLogger()))
+	p, err := goose.NewProvider(dialect, db, first, goose.WithDisableGlobalRegistry(true),
+		goose.WithLogger(goose.NopLogger()))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -92,7 +95,8 @@ func migrated(t *testing.T, engine string, dialect goose.Dialect, db *sql.DB, mi
 		t.Errorf("rows are not what they were (-before +after):\n%s", d)
 	}
 	var body string
-	if err := db.QueryRow(`SELECT body FROM messages WHERE user_id = 7 AND id = 1`).Scan(&body); err != nil || body != "the first words" {
+	if err := db.QueryRow(`SELECT body FROM messages WHERE user_id = 7 AND id = 1`).Scan(&body); err != nil ||
+		body != "the first words" {
 		t.Errorf("the message is %q: %v", body, err)
 	}
 }
@@ -113,7 +117,9 @@ func TestTheFirstSchemaMigratesUpOnSQLite(t *testing.T) {
 			t.Fatal(err)
 		}
 		var schema string
-		err = s.DB().QueryRow(`SELECT group_concat(sql, char(10)) FROM (SELECT sql FROM sqlite_schema WHERE sql <> '' ORDER BY type, name)`).Scan(&schema)
+		err = s.DB().QueryRow(
+			`SELECT group_concat(sql, char(10)) FROM (SELECT sql FROM sqlite_schema WHERE sql <> '' ORDER BY type, name)`).Scan(
+			&schema)
 		if err != nil {
 			t.Fatal(err)
 		}

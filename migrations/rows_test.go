@@ -129,11 +129,13 @@ func found(t *testing.T, s core.Store) {
 		duplicate, err := s.Hold(ctx, core.Hold{Event: e, Keep: true, Now: now})
 		got["event "+id] = fmt.Sprint(duplicate, err)
 	}
-	noted, err := s.Note(ctx, core.Note{User: 7, Now: now, Effects: []core.Effect{core.Approve{CodeHash: "cc", User: 7, At: now}}})
+	noted, err := s.Note(ctx, core.Note{User: 7, Now: now,
+		Effects: []core.Effect{core.Approve{CodeHash: "cc", User: 7, At: now}}})
 	got["released"] = fmt.Sprint(len(noted.Released), err)
 	want := map[string]any{"4711": "7 1 <nil>", "+49171": "8 4 <nil>",
 		"session": "7 1 <nil>", "key": "7 3 <nil>", "code": "7 <nil>", "held for somebody": "0 <nil>",
-		"event 1": "true <nil>", "event 4": "true <nil>", "event 5": "true <nil>", "event 6": "false <nil>", "released": "2 <nil>"}
+		"event 1": "true <nil>", "event 4": "true <nil>", "event 5": "true <nil>", "event 6": "false <nil>",
+		"released": "2 <nil>"}
 	if d := cmp.Diff(want, got); d != "" {
 		t.Errorf("what is found (-want +got):\n%s", d)
 	}

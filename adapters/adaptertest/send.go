@@ -179,8 +179,9 @@ func splitsLongAnswers(t *testing.T, h Harness) {
 func keepsWordsInMarkup(t *testing.T, h Harness) {
 	p := run(t, h, newStore())
 	defer p.end(t)
-	text := markup.Parse("# Heading one\n\nPlain **bold _both_** ~~gone~~ `code2` [link](https://example.org/a_b) 2\\*3\\*4 snake_case_word <tag> & more\n\n" +
-		"> quoted words\n\n- first\n- second\n\n1. one\n2. two\n\n```go\nfunc main() {}\n```\n\nend")
+	text := markup.Parse(
+		"# Heading one\n\nPlain **bold _both_** ~~gone~~ `code2` [link](https://example.org/a_b) 2\\*3\\*4 snake_case_word <tag> & more\n\n" +
+			"> quoted words\n\n- first\n- second\n\n1. one\n2. two\n\n```go\nfunc main() {}\n```\n\nend")
 	if _, err := p.ch.Send(t.Context(), h.To, core.Part{Text: text.Text, Spans: text.Spans, Key: "markup"}); err != nil {
 		t.Fatalf("send: %v", err)
 	}
@@ -217,7 +218,8 @@ func settlesLostParts(t *testing.T, h Harness) {
 	}
 	s.wait(t, "a receipt with the key of the part", func() bool {
 		return slices.ContainsFunc(s.offers(), func(in core.Inbound) bool {
-			return in.Kind == core.InReceipt && in.Status != nil && in.Status.Key == lost.Key && in.Target != "" && in.Address == h.To
+			return in.Kind == core.InReceipt && in.Status != nil && in.Status.Key == lost.Key &&
+				in.Target != "" && in.Address == h.To
 		})
 	})
 }

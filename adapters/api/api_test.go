@@ -18,25 +18,30 @@ func TestChat(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	out := w.get(w.ada, 200, "POST", "/api/v1/chat", `{"message":"hello"}`, "Idempotency-Key", "k")
-	want := map[string]any{"reply": "You said: hello\n\n[photo: a.png]", "session_id": nil, "turn_id": 3., "message_id": 4.}
+	want := map[string]any{"reply": "You said: hello\n\n[photo: a.png]", "session_id": nil,
+		"turn_id": 3., "message_id": 4.}
 	if d := cmp.Diff(want, out); d != "" {
 		t.Error(d)
 	}
-	if out := w.get(w.ada, 200, "POST", "/api/v1/chat", `{"message":"a","session_id":"tests"}`); out["session_id"] != "tests" {
+	if out := w.get(w.ada, 200, "POST", "/api/v1/chat",
+		`{"message":"a","session_id":"tests"}`); out["session_id"] != "tests" {
 		t.Error(out)
 	}
 	w.get(w.ada, 200, "POST", "/api/v1/chat", `{"message":"b","session_id":"tests"}`, "Idempotency-Key", "k")
 	w.get(w.eve, 200, "POST", "/api/v1/chat", `{"message":"b","session_id":"tests"}`, "Idempotency-Key", "k")
 	w.get(w.eve, 200, "POST", "/api/v1/chat", `{"message":"b","session_id":null}`)
 	w.cut = true
-	if out := w.get(w.eve, 200, "POST", "/api/v1/chat", `{"message":"/today","session_id":""}`); out["turn_id"] != nil || out["session_id"] != nil {
+	if out := w.get(w.eve, 200, "POST", "/api/v1/chat", `{"message":"/today","session_id":""}`); out["turn_id"] != nil ||
+		out["session_id"] != nil {
 		t.Error(out)
 	}
 	in := w.asked
-	if in[0].Thread != 0 || in[1].Thread == 0 || in[1].Thread != in[2].Thread || in[4].Thread != 0 || !in[0].Solo || in[0].Address.Channel != "api" {
+	if in[0].Thread != 0 || in[1].Thread == 0 || in[1].Thread != in[2].Thread || in[4].Thread != 0 || !in[0].Solo ||
+		in[0].Address.Channel != "api" {
 		t.Errorf("%+v", in)
 	}
-	if in[0].EventID != in[2].EventID || in[1].EventID == in[0].EventID || in[3].EventID == in[0].EventID || in[3].Address == in[0].Address {
+	if in[0].EventID != in[2].EventID || in[1].EventID == in[0].EventID || in[3].EventID == in[0].EventID ||
+		in[3].Address == in[0].Address {
 		t.Error("an Idempotency-Key is one program's, and means one request")
 	}
 }
@@ -45,14 +50,16 @@ func TestChat(t *testing.T) {
 func TestDaysAndSearch(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	message := map[string]any{"message_id": float64(w.ada.message), "role": "user", "content": "The dinghy is called Kestrel.", "sent_at": "2026-11-21T13:00:00+01:00", "channel": "telegram"}
+	message := map[string]any{"message_id": float64(w.ada.message), "role": "user",
+		"content": "The dinghy is called Kestrel.", "sent_at": "2026-11-21T13:00:00+01:00", "channel": "telegram"}
 
 	day := w.get(w.ada, 200, "GET", "/api/v1/days/2026-11-21", "")
 	if d := cmp.Diff(message, day["conversation"].([]any)[0]); d != "" {
 		t.Error(d)
 	}
 	summary := day["summary"].(map[string]any)
-	if len(day["conversation"].([]any)) != 2 || summary["markdown"] != "## Summary\n\nAda named something." || day["next_after"] != nil || day["zone"] != "Europe/Paris" {
+	if len(day["conversation"].([]any)) != 2 || summary["markdown"] != "## Summary\n\nAda named something." ||
+		day["next_after"] != nil || day["zone"] != "Europe/Paris" {
 		t.Errorf("%v", day)
 	}
 	out := w.get(w.ada, 200, "GET", fmt.Sprintf("/api/v1/conversation/messages?message_id=%d", w.ada.message), "")
@@ -63,26 +70,32 @@ func TestDaysAndSearch(t *testing.T) {
 	if out["summary_markdown"] != summary["markdown"] || out["day_label"] != "2026-11-21" {
 		t.Error(out)
 	}
-	out = w.get(w.ada, 200, "GET", fmt.Sprintf("/api/v1/conversation/messages?day_segment_id=%d&from_message_id=%d&to_message_id=%d", w.ada.segment, w.ada.message, w.ada.reply), "")
+	out = w.get(w.ada, 200, "GET",
+		fmt.Sprintf("/api/v1/conversation/messages?day_segment_id=%d&from_message_id=%d&to_message_id=%d", w.ada.segment,
+			w.ada.message, w.ada.reply), "")
 	if len(out["messages"].([]any)) != 2 {
 		t.Error(out)
 	}
-	out = w.get(w.ada, 200, "GET", "/api/v1/conversation/search?query=kestrel&limit=3&min_score=0.01&recency_days=30&day=2026-11-21", "")
+	out = w.get(w.ada, 200, "GET",
+		"/api/v1/conversation/search?query=kestrel&limit=3&min_score=0.01&recency_days=30&day=2026-11-21", "")
 	if len(out["results"].([]any)) == 0 || out["mode"] != "fts" {
 		t.Error(out)
 	}
-	if out = w.get(w.ada, 200, "GET", "/api/v1/conversation/search?query=captain", ""); len(out["results"].([]any)) != 0 || out["note"] == nil {
+	if out = w.get(w.ada, 200, "GET", "/api/v1/conversation/search?query=captain", ""); len(out["results"].([]any)) != 0 ||
+		out["note"] == nil {
 		t.Errorf("another user's words: %v", out)
 	}
 	out = w.get(w.ada, 200, "GET", fmt.Sprintf("/api/v1/turns/%d/context", w.ada.turn), "")
-	if out["state"] != "done" || out["context"].(map[string]any)["total_tokens"] != 90. || len(out["inputs"].([]any)) != 1 {
+	if out["state"] != "done" || out["context"].(map[string]any)["total_tokens"] != 90. ||
+		len(out["inputs"].([]any)) != 1 {
 		t.Error(out)
 	}
 	out = w.get(w.ada, 202, "POST", "/api/v1/days/2026-11-21/summary", "")
 	if out["status"] != "queued" {
 		t.Error(out)
 	}
-	if jobs, _, err := w.Due(context.Background(), []string{core.QueueSummarize}, w.now.Add(time.Hour), 10); err != nil || len(jobs) != 1 {
+	if jobs, _, err := w.Due(context.Background(), []string{core.QueueSummarize}, w.now.Add(time.Hour), 10); err != nil ||
+		len(jobs) != 1 {
 		t.Error(jobs, err)
 	}
 }
@@ -130,19 +143,25 @@ func TestMemory(t *testing.T) {
 	w := newWorld(t)
 	item := fmt.Sprintf("/api/v1/memory/%d", w.ada.item)
 	out := w.get(w.ada, 200, "GET", item, "")
-	want := map[string]any{"id": float64(w.ada.item), "theme": "boats-birds", "type": "fact", "content": "The dinghy is called Kestrel.", "tags": []any{"name"}, "status": "active", "foreign": true,
-		"source_message_id": float64(w.ada.message), "source_thread_id": out["source_thread_id"], "created_at": "2026-11-21T13:00:00+01:00", "updated_at": "2026-11-21T13:00:00+01:00"}
+	want := map[string]any{"id": float64(w.ada.item), "theme": "boats-birds", "type": "fact",
+		"content": "The dinghy is called Kestrel.", "tags": []any{"name"}, "status": "active", "foreign": true,
+		"source_message_id": float64(w.ada.message), "source_thread_id": out["source_thread_id"],
+		"created_at": "2026-11-21T13:00:00+01:00", "updated_at": "2026-11-21T13:00:00+01:00"}
 	if d := cmp.Diff(want, out); d != "" {
 		t.Error(d)
 	}
-	added := w.get(w.ada, 201, "POST", "/api/v1/memory", `{"content":"The dinghy Kestrel is called fast.","theme":"boats birds","type":"preference","tags":["a"]}`)
+	added := w.get(w.ada, 201, "POST", "/api/v1/memory",
+		`{"content":"The dinghy Kestrel is called fast.","theme":"boats birds","type":"preference","tags":["a"]}`)
 	if added["status"] != "added" || len(added["similar"].([]any)) != 1 {
 		t.Error(added)
 	}
-	if again := w.get(w.ada, 200, "POST", "/api/v1/memory", `{"content":"the dinghy Kestrel is called fast"}`); again["status"] != "exists" || again["id"] != added["id"] {
+	if again := w.get(w.ada, 200, "POST", "/api/v1/memory",
+		`{"content":"the dinghy Kestrel is called fast"}`); again["status"] != "exists" || again["id"] != added["id"] {
 		t.Error(again)
 	}
-	for query, n := range map[string]int{"": 2, "?query=kestrel": 2, "?query=*&types=preference": 1, "?types=fact,other": 1, "?theme=Boats+birds&limit=1": 1, "?status=archived": 0, "?recency_days=1": 2, "?query=captain": 0} {
+	for query, n := range map[string]int{"": 2, "?query=kestrel": 2, "?query=*&types=preference": 1,
+		"?types=fact,other": 1, "?theme=Boats+birds&limit=1": 1, "?status=archived": 0, "?recency_days=1": 2,
+		"?query=captain": 0} {
 		if out := w.get(w.ada, 200, "GET", "/api/v1/memory"+query, ""); len(out["results"].([]any)) != n {
 			t.Errorf("%s: %v", query, out)
 		}
@@ -168,7 +187,8 @@ func TestAnothersIDs(t *testing.T) {
 		w.now = w.now.Add(time.Hour)
 		m, r, turn := w.say(i, w.now, "more", "more")
 		w.ada.message, w.ada.reply, w.ada.turn = m, r, turn
-		_, err = w.Act(context.Background(), w.ada.ID, core.AddItem{Item: core.Item{User: w.ada.ID, Content: fmt.Sprint("more ", m), Type: core.ItemFact, Theme: "general", Status: core.ItemActive},
+		_, err = w.Act(context.Background(), w.ada.ID, core.AddItem{Item: core.Item{User: w.ada.ID,
+			Content: fmt.Sprint("more ", m), Type: core.ItemFact, Theme: "general", Status: core.ItemActive},
 			Digest: fmt.Sprint(m), Theme: core.Theme{User: w.ada.ID, Slug: "general", Name: "general"}, At: w.now})
 		check(t, err)
 	}
@@ -261,7 +281,8 @@ func TestBadRequests(t *testing.T) {
 		{"GET", "/api/v1/conversation/messages?message_id=9999", ``, 404, "no message 9999"},
 		{"GET", "/api/v1/conversation/messages?day_segment_id=9999", ``, 404, "no day_segment_id 9999"},
 		{"GET", "/api/v1/conversation/messages?day_segment_id=1&from_message_id=2", ``, 400, "must both be given"},
-		{"GET", "/api/v1/conversation/messages?day_segment_id=1&from_message_id=3&to_message_id=2", ``, 400, "must both be given"},
+		{"GET", "/api/v1/conversation/messages?day_segment_id=1&from_message_id=3&to_message_id=2", ``, 400,
+			"must both be given"},
 		{"GET", "/api/v1/memory?types=idea", ``, 400, `"idea" is not known`},
 		{"GET", "/api/v1/memory?status=gone", ``, 400, `"gone" is not known`},
 		{"GET", "/api/v1/memory?limit=51", ``, 400, "from 1 to 50"},
@@ -285,7 +306,8 @@ func TestBadRequests(t *testing.T) {
 	} {
 		w.refused(w.ada, c.status, c.want, c.method, c.path, c.body)
 	}
-	w.refused(w.ada, 400, "Idempotency-Key", "POST", "/api/v1/chat", `{"message":"a"}`, "Idempotency-Key", strings.Repeat("k", 256))
+	w.refused(w.ada, 400, "Idempotency-Key", "POST", "/api/v1/chat", `{"message":"a"}`, "Idempotency-Key",
+		strings.Repeat("k", 256))
 	if len(w.asked) != 0 {
 		t.Errorf("%d messages went on the road", len(w.asked))
 	}
@@ -322,7 +344,8 @@ func TestScopes(t *testing.T) {
 		}
 		w.refused(person{}, 401, "no API key", c.method, c.path, c.body)
 	}
-	if res, text := w.call(person{}, "GET", "/api/openapi.yaml", ""); res.StatusCode != 200 || !strings.HasPrefix(text, "openapi: 3.1.0") {
+	if res, text := w.call(person{}, "GET", "/api/openapi.yaml", ""); res.StatusCode != 200 ||
+		!strings.HasPrefix(text, "openapi: 3.1.0") {
 		t.Errorf("%d %.40s", res.StatusCode, text)
 	}
 	for range 10 {
@@ -355,7 +378,8 @@ func TestFailures(t *testing.T) {
 	w.refused(w.ada, 409, "is paused", "POST", "/api/v1/chat", `{"message":"a"}`)
 	w.refused(w.ada, 409, "is paused", "POST", "/api/v1/chat", `{"message":"/pause"}`)
 	w.get(w.ada, 200, "POST", "/api/v1/chat", `{"command":"/usage"}`)
-	for _, bad := range []string{`{"command":"usage"}`, `{"command":"!usage"}`, `{"command":"/"}`, `{"command":"/a.b"}`, `{"command":"/usage","message":"a"}`} {
+	for _, bad := range []string{`{"command":"usage"}`, `{"command":"!usage"}`, `{"command":"/"}`, `{"command":"/a.b"}`,
+		`{"command":"/usage","message":"a"}`} {
 		w.refused(w.ada, 400, "command", "POST", "/api/v1/chat", bad)
 	}
 }

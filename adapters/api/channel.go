@@ -45,7 +45,8 @@ type Store interface {
 	client.Threads
 	Days(ctx context.Context, user core.UserID, before string, limit int) ([]core.Segment, error)
 	Day(ctx context.Context, user core.UserID, label string) (core.Segment, error)
-	DayMessages(ctx context.Context, user core.UserID, id core.SegmentID, after core.MessageID, limit int) ([]core.Message, error)
+	DayMessages(ctx context.Context, user core.UserID, id core.SegmentID, after core.MessageID,
+		limit int) ([]core.Message, error)
 	Summaries(ctx context.Context, user core.UserID, id core.SegmentID, limit int) ([]core.Summary, error)
 	Turn(ctx context.Context, user core.UserID, id core.TurnID) (core.Turn, *core.Snapshot, error)
 }
@@ -187,10 +188,12 @@ func (c *Server) serve(w http.ResponseWriter, r *http.Request) {
 		}
 	}
 	if allow := w.Header().Values("Allow"); len(allow) > 0 {
-		c.refuse(w, &failure{http.StatusMethodNotAllowed, "method_not_allowed", r.URL.Path + " does not take " + r.Method + ", but " + list(allow) + ".", 0})
+		c.refuse(w, &failure{http.StatusMethodNotAllowed, "method_not_allowed", r.URL.Path + " does not take " + r.Method +
+			", but " + list(allow) + ".", 0})
 		return
 	}
-	c.refuse(w, &failure{http.StatusNotFound, "not_found", "There is nothing at " + r.URL.Path + "; GET /api/openapi.yaml describes what there is.", 0})
+	c.refuse(w, &failure{http.StatusNotFound, "not_found", "There is nothing at " + r.URL.Path +
+		"; GET /api/openapi.yaml describes what there is.", 0})
 }
 
 //go:embed openapi.yaml

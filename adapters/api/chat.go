@@ -49,7 +49,8 @@ func (c *Server) chat(w http.ResponseWriter, r *http.Request, who client.Caller)
 		return 0, nil, err
 	}
 	if who.User.Settings.Paused && b.Command == nil {
-		return 0, nil, &failure{http.StatusConflict, "paused", "The conversation is paused, so nothing would be answered; nothing was stored. /pause in a chat app, or the settings page, goes on.", 0}
+		return 0, nil, &failure{http.StatusConflict, "paused",
+			"The conversation is paused, so nothing would be answered; nothing was stored. /pause in a chat app, or the settings page, goes on.", 0}
 	}
 	ctx, cancel := context.WithTimeout(r.Context(), c.Patience)
 	defer cancel()
@@ -98,7 +99,8 @@ func readChat(w http.ResponseWriter, r *http.Request) (chatBody, error) {
 		return b, invalid("message says nothing.")
 	case len(*b.Message) > maxMessage:
 		return b, invalid("message has %d bytes; at most %d fit.", len(*b.Message), maxMessage)
-	case b.Session != nil && (len(*b.Session) > maxSession || strings.TrimSpace(*b.Session) == "" || strings.ContainsFunc(*b.Session, unicode.IsControl)):
+	case b.Session != nil && (len(*b.Session) > maxSession || strings.TrimSpace(*b.Session) == "" ||
+		strings.ContainsFunc(*b.Session, unicode.IsControl)):
 		return b, invalid("session_id must have 1 to %d bytes, and no control characters.", maxSession)
 	}
 	return b, paramsOf(r).err
@@ -129,8 +131,9 @@ func (c *Server) ask(ctx context.Context, b chatBody, who client.Caller, event s
 	if err != nil {
 		return live.Answer{}, err
 	}
-	in := []core.Inbound{{Address: i.Address, EventID: event, NativeID: event, Kind: core.InMessage, Name: i.Name, Solo: true,
-		Text: *b.Message, SentAt: now, ReceivedAt: now, Program: true, Grants: who.Key.Scopes, Command: b.Command != nil}}
+	in := []core.Inbound{{Address: i.Address, EventID: event, NativeID: event, Kind: core.InMessage,
+		Name: i.Name, Solo: true, Text: *b.Message, SentAt: now, ReceivedAt: now, Program: true, Grants: who.Key.Scopes,
+		Command: b.Command != nil}}
 	name := ""
 	if b.Session != nil {
 		name = *b.Session

@@ -47,22 +47,25 @@ type signals struct {
 func thousandths(f float64) float64 { return math.Round(f*1000) / 1000 }
 
 func viewHit(h core.Hit, zone *time.Location) hitView {
-	v := hitView{Kind: h.Kind, Label: h.Label, Segment: h.Segment, Score: thousandths(h.Score), Signals: signals{h.FTS, h.Near, h.Neighbour}}
+	v := hitView{Kind: h.Kind, Label: h.Label, Segment: h.Segment, Score: thousandths(h.Score),
+		Signals: signals{h.FTS, h.Near, h.Neighbour}}
 	if h.Kind == core.DocSummary {
 		v.Summary, v.Foreign = h.Snippet, h.Summary.Tainted
 		return v
 	}
 	covered := h.Message.Covered
 	v.From, v.To, v.Foreign = h.From, h.To, h.Message.Foreign()
-	v.Message, v.Role, v.SentAt, v.Snippet, v.Covered = h.Message.ID, h.Message.Role, core.Stamp(h.Message.SentAt, zone), h.Snippet, &covered
+	v.Message, v.Role, v.SentAt, v.Snippet, v.Covered = h.Message.ID, h.Message.Role, core.Stamp(h.Message.SentAt, zone),
+		h.Snippet, &covered
 	return v
 }
 
 // search answers GET /api/v1/conversation/search.
 func (c *Server) search(_ http.ResponseWriter, r *http.Request, who client.Caller) (int, any, error) {
 	p := paramsOf(r, "query", "day", "recency_days", "limit", "min_score")
-	q := core.SearchQuery{User: who.User.ID, Query: p.text("query"), Day: p.day("day"), Recency: int(p.number("recency_days", 1, maxDays)),
-		Limit: p.limit(6, 20), MinScore: p.share("min_score"), Now: c.Now(), Location: who.User.Settings.Location(c.Zone)}
+	q := core.SearchQuery{User: who.User.ID, Query: p.text("query"), Day: p.day("day"),
+		Recency: int(p.number("recency_days", 1, maxDays)), Limit: p.limit(6, 20), MinScore: p.share("min_score"),
+		Now: c.Now(), Location: who.User.Settings.Location(c.Zone)}
 	if q.Query == "" || len(q.Query) > maxQuery {
 		p.fail("query must have 1 to %d bytes.", maxQuery)
 	}
@@ -111,7 +114,8 @@ func (c *Server) messages(_ http.ResponseWriter, r *http.Request, who client.Cal
 	case message != 0 && segment == 0 && from == 0 && to == 0:
 		return c.message(r, who, message)
 	case message != 0 || segment == 0:
-		return 0, nil, invalid("Give either message_id, or day_segment_id, or day_segment_id with from_message_id and to_message_id.")
+		return 0, nil,
+			invalid("Give either message_id, or day_segment_id, or day_segment_id with from_message_id and to_message_id.")
 	case from == 0 && to == 0:
 		return c.summary(r, who, segment)
 	case from == 0 || to < from:
@@ -144,7 +148,8 @@ func (c *Server) summary(r *http.Request, who client.Caller, id core.SegmentID) 
 	return http.StatusOK, out, noSegment(err, id)
 }
 
-func (c *Server) stretch(r *http.Request, who client.Caller, id core.SegmentID, from, to core.MessageID) (int, any, error) {
+func (c *Server) stretch(r *http.Request, who client.Caller, id core.SegmentID, from,
+	to core.MessageID) (int, any, error) {
 	page, err := c.Searcher.Range(r.Context(), who.User.ID, id, from, to)
 	out := rangeAnswer{Messages: []messageView{}, Next: page.Next}
 	for _, m := range page.Messages {

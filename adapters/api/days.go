@@ -28,7 +28,8 @@ type dayView struct {
 }
 
 func viewDay(g core.Segment) dayView {
-	return dayView{g.Day.Label, g.ID, g.Day.Zone, g.State, g.Messages, g.SummaryVersion, g.Stale || g.Hidden, g.SummaryError}
+	return dayView{g.Day.Label, g.ID, g.Day.Zone, g.State, g.Messages, g.SummaryVersion, g.Stale ||
+		g.Hidden, g.SummaryError}
 }
 
 type daysAnswer struct {

@@ -76,7 +76,8 @@ func (c *Server) explain(err error) *failure {
 	case errors.Is(err, core.ErrRefused):
 		return &failure{http.StatusBadRequest, "invalid_request", sentence(err.Error()), 0}
 	case errors.Is(err, core.ErrMoving):
-		return &failure{http.StatusServiceUnavailable, "moving", "Two conversations are being joined at the moment. Try again in some seconds.", 5 * time.Second}
+		return &failure{http.StatusServiceUnavailable, "moving",
+			"Two conversations are being joined at the moment. Try again in some seconds.", 5 * time.Second}
 	}
 	return c.explainAnswer(err)
 }
@@ -88,7 +89,8 @@ func (c *Server) explainAnswer(err error) *failure {
 	switch {
 	case errors.As(err, &over):
 		return &failure{http.StatusTooManyRequests, "budget_exceeded", "The day's budget of tokens is used up until " +
-			over.Until.UTC().Format(time.RFC3339) + ". The message is kept, and is answered then.", max(over.Until.Sub(c.Now()), time.Second)}
+			over.Until.UTC().Format(time.RFC3339) + ". The message is kept, and is answered then.",
+			max(over.Until.Sub(c.Now()), time.Second)}
 	case ok && failed.Stopped:
 		return &failure{http.StatusConflict, "stopped", "The answer was stopped before there was anything to say.", 0}
 	case ok:
@@ -99,7 +101,8 @@ func (c *Server) explainAnswer(err error) *failure {
 			"There was no answer in time. It is still worked on, and will be in the conversation; a request with the same Idempotency-Key waits for it again.", 0}
 	}
 	c.Log.Error("answer a program", zap.Error(err))
-	return &failure{http.StatusInternalServerError, "internal_error", "Something went wrong on the server; its log says what.", 0}
+	return &failure{http.StatusInternalServerError, "internal_error",
+		"Something went wrong on the server; its log says what.", 0}
 }
 
 func reason(s string) string {

@@ -54,8 +54,9 @@ func (c *Server) memory(_ http.ResponseWriter, r *http.Request, who client.Calle
 	}
 	out := foundItems{Results: []foundItem{}, Mode: found.Mode, Note: found.Note}
 	for _, h := range found.Hits {
-		out.Results = append(out.Results, foundItem{h.ID, h.Theme, h.Type, text.Shorten(h.Content, snippetLength), h.Status, core.Stamp(h.CreatedAt, who.User.Settings.Location(c.Zone)), h.Tainted,
-			thousandths(h.Score), signals{FTS: h.FTS, Semantic: h.Semantic}})
+		out.Results = append(out.Results, foundItem{h.ID, h.Theme, h.Type, text.Shorten(h.Content, snippetLength), h.Status,
+			core.Stamp(h.CreatedAt, who.User.Settings.Location(c.Zone)), h.Tainted, thousandths(h.Score),
+			signals{FTS: h.FTS, Semantic: h.Semantic}})
 	}
 	return http.StatusOK, out, nil
 }
@@ -97,11 +98,13 @@ func (c *Server) remember(w http.ResponseWriter, r *http.Request, who client.Cal
 	if err != nil {
 		return 0, nil, err
 	}
-	a, err := c.Memory.Add(r.Context(), core.Item{User: who.User.ID, Theme: b.Theme, Type: core.ItemType(b.Type), Content: *b.Content, Tags: b.Tags}, c.Now())
+	a, err := c.Memory.Add(r.Context(), core.Item{User: who.User.ID, Theme: b.Theme, Type: core.ItemType(b.Type),
+		Content: *b.Content, Tags: b.Tags}, c.Now())
 	if err != nil {
 		return 0, nil, err
 	}
-	out := keptItem{ID: a.Item.ID, Status: "exists", Theme: a.Item.Theme, Embedding: a.Item.Embedding, Similar: []similarItem{}}
+	out := keptItem{ID: a.Item.ID, Status: "exists", Theme: a.Item.Theme, Embedding: a.Item.Embedding,
+		Similar: []similarItem{}}
 	for _, s := range a.Near {
 		out.Similar = append(out.Similar, similarItem{s.ID, text.Shorten(s.Content, snippetLength)})
 	}
@@ -130,8 +133,8 @@ type itemView struct {
 }
 
 func viewItem(i core.Item, zone *time.Location) itemView {
-	return itemView{i.ID, i.Theme, i.Type, i.Content, append([]string{}, i.Tags...), i.Status, i.Embedding, i.SourceThread, i.SourceMessage,
-		core.Stamp(i.CreatedAt, zone), core.Stamp(i.UpdatedAt, zone), i.Tainted}
+	return itemView{i.ID, i.Theme, i.Type, i.Content, append([]string{}, i.Tags...), i.Status, i.Embedding,
+		i.SourceThread, i.SourceMessage, core.Stamp(i.CreatedAt, zone), core.Stamp(i.UpdatedAt, zone), i.Tainted}
 }
 
 // item answers GET /api/v1/memory/{id}.

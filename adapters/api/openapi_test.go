@@ -41,7 +41,8 @@ type seen struct {
 }
 
 func newSeen(t testing.TB) *seen {
-	return &seen{t: t, doc: description(t), shapes: map[string]*jsonschema.Resolved{}, answers: map[string]bool{}, fields: map[string]bool{}}
+	return &seen{t: t, doc: description(t), shapes: map[string]*jsonschema.Resolved{}, answers: map[string]bool{},
+		fields: map[string]bool{}}
 }
 
 // operation is what the description says of a request, and its path there.
@@ -185,7 +186,8 @@ func TestDescription(t *testing.T) {
 	slices.Sort(unseen)
 	// Without embeddings an item has none, and nothing is found by its meaning; days
 	// of one page are never continued.
-	allowed := []string{"field Hit.from_message_id", "field Hit.to_message_id", "field Item.embedding", "field KeptItem.embedding", "field Messages.next_from_message_id"}
+	allowed := []string{"field Hit.from_message_id", "field Hit.to_message_id", "field Item.embedding",
+		"field KeptItem.embedding", "field Messages.next_from_message_id"}
 	for _, u := range unseen {
 		if !slices.Contains(allowed, u) {
 			t.Errorf("described, but never seen: %s", u)
@@ -196,29 +198,36 @@ func TestDescription(t *testing.T) {
 // visit sends a request of every kind, and one that fails in every way.
 func (w *world) visit() {
 	ada := w.ada
-	for _, path := range []string{"/api/openapi.yaml", "/api/v1/days", "/api/v1/days?limit=1", "/api/v1/days/2026-11-21", "/api/v1/days/2026-11-21?limit=1",
-		"/api/v1/conversation/search?query=kestrel", "/api/v1/conversation/search?query=named", "/api/v1/conversation/search?query=noted", "/api/v1/conversation/search?query=zebra",
-		fmt.Sprintf("/api/v1/conversation/messages?message_id=%d", ada.message), fmt.Sprintf("/api/v1/conversation/messages?day_segment_id=%d", ada.segment),
+	for _, path := range []string{"/api/openapi.yaml", "/api/v1/days", "/api/v1/days?limit=1", "/api/v1/days/2026-11-21",
+		"/api/v1/days/2026-11-21?limit=1", "/api/v1/conversation/search?query=kestrel",
+		"/api/v1/conversation/search?query=named", "/api/v1/conversation/search?query=noted",
+		"/api/v1/conversation/search?query=zebra", fmt.Sprintf("/api/v1/conversation/messages?message_id=%d", ada.message),
+		fmt.Sprintf("/api/v1/conversation/messages?day_segment_id=%d", ada.segment),
 		fmt.Sprintf("/api/v1/conversation/messages?day_segment_id=%d&from_message_id=1&to_message_id=99", ada.segment),
-		"/api/v1/memory", "/api/v1/memory?query=kestrel", "/api/v1/memory/themes", fmt.Sprintf("/api/v1/memory/%d", ada.item), fmt.Sprintf("/api/v1/turns/%d/context", ada.turn)} {
+		"/api/v1/memory", "/api/v1/memory?query=kestrel", "/api/v1/memory/themes", fmt.Sprintf("/api/v1/memory/%d", ada.item),
+		fmt.Sprintf("/api/v1/turns/%d/context", ada.turn)} {
 		w.get2(path)
 	}
 	for _, c := range []struct{ path, body string }{
-		{"/api/v1/chat", `{"message":"a","session_id":"b"}`}, {"/api/v1/memory", `{"content":"The dinghy Kestrel is called quick.","theme":"boats birds"}`},
-		{"/api/v1/memory", `{"content":"The dinghy Kestrel is called quick."}`}, {"/api/v1/days/2026-11-21/summary", ""}, {fmt.Sprintf("/api/v1/memory/%d/archive", ada.item), ""},
+		{"/api/v1/chat", `{"message":"a","session_id":"b"}`},
+		{"/api/v1/memory", `{"content":"The dinghy Kestrel is called quick.","theme":"boats birds"}`},
+		{"/api/v1/memory", `{"content":"The dinghy Kestrel is called quick."}`}, {"/api/v1/days/2026-11-21/summary", ""},
+		{fmt.Sprintf("/api/v1/memory/%d/archive", ada.item), ""},
 	} {
 		if res, text := w.call(ada, "POST", c.path, c.body); res.StatusCode >= 300 {
 			w.t.Errorf("%s: %d %s", c.path, res.StatusCode, text)
 		}
 	}
-	for _, path := range []string{"/api/v1/days/2026-02-30", "/api/v1/days?x=1", "/api/v1/conversation/search", "/api/v1/conversation/messages", "/api/v1/memory?status=x", "/api/v1/memory/0", "/api/v1/turns/0/context"} {
+	for _, path := range []string{"/api/v1/days/2026-02-30", "/api/v1/days?x=1", "/api/v1/conversation/search",
+		"/api/v1/conversation/messages", "/api/v1/memory?status=x", "/api/v1/memory/0", "/api/v1/turns/0/context"} {
 		w.call(ada, "GET", path, "")
 	}
 	w.call(ada, "POST", "/api/v1/chat", "{}")
 	w.call(ada, "POST", "/api/v1/chat", `{"message":"`+strings.Repeat("x", 2<<20)+`"}`)
 	w.call(person{}, "POST", "/api/v1/chat", "{}")
 	w.call(person{key: w.newKey(ada.User, "read")}, "POST", "/api/v1/chat", "{}")
-	for _, err := range []error{&live.OverBudget{Until: w.now.Add(time.Hour)}, &live.Failed{}, &live.Failed{Stopped: true}, core.ErrMoving, fmt.Errorf("wait: %w", errDeadline())} {
+	for _, err := range []error{&live.OverBudget{Until: w.now.Add(time.Hour)}, &live.Failed{}, &live.Failed{Stopped: true},
+		core.ErrMoving, fmt.Errorf("wait: %w", errDeadline())} {
 		w.fail = err
 		w.call(ada, "POST", "/api/v1/chat", `{"message":"a"}`)
 	}
@@ -235,8 +244,10 @@ func (w *world) get2(path string) {
 func TestDescribedRoutes(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	want := []string{"GET /api/openapi.yaml", "GET /api/v1/conversation/messages", "GET /api/v1/conversation/search", "GET /api/v1/days", "GET /api/v1/days/{label}", "GET /api/v1/memory",
-		"GET /api/v1/memory/themes", "GET /api/v1/memory/{id}", "GET /api/v1/turns/{id}/context", "POST /api/v1/chat", "POST /api/v1/days/{label}/summary", "POST /api/v1/memory", "POST /api/v1/memory/{id}/archive"}
+	want := []string{"GET /api/openapi.yaml", "GET /api/v1/conversation/messages", "GET /api/v1/conversation/search",
+		"GET /api/v1/days", "GET /api/v1/days/{label}", "GET /api/v1/memory", "GET /api/v1/memory/themes",
+		"GET /api/v1/memory/{id}", "GET /api/v1/turns/{id}/context", "POST /api/v1/chat", "POST /api/v1/days/{label}/summary",
+		"POST /api/v1/memory", "POST /api/v1/memory/{id}/archive"}
 	var got []string
 	ids := map[string]bool{}
 	for path, methods := range description(t)["paths"].(object) {

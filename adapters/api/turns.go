@@ -34,6 +34,7 @@ func (c *Server) turn(_ http.ResponseWriter, r *http.Request, who client.Caller)
 	if errors.Is(err, core.ErrNotFound) {
 		err = missing("There is no turn %d.", id)
 	}
-	return http.StatusOK, turnView{t.ID, t.Thread, t.Mode, t.State, core.Stamp(t.StartedAt, who.User.Settings.Location(c.Zone)), append([]core.MessageID{}, t.Inputs...),
-		t.Failures, t.LastError, s}, err
+	return http.StatusOK, turnView{t.ID, t.Thread, t.Mode, t.State,
+		core.Stamp(t.StartedAt, who.User.Settings.Location(c.Zone)), append([]core.MessageID{}, t.Inputs...), t.Failures,
+		t.LastError, s}, err
 }

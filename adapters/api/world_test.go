@@ -64,10 +64,11 @@ func newWorld(t testing.TB) *world {
 	analyzer, err := recall.NewAnalyzer([]string{"en"})
 	check(t, err)
 	s.Analyze(analyzer)
-	search := &recall.Searcher{Store: s, Days: s, Analyzer: analyzer, Tokens: tokens.New(), Settings: recall.Default(), Log: zap.NewNop()}
+	search := &recall.Searcher{Store: s, Days: s, Analyzer: analyzer, Tokens: tokens.New(),
+		Settings: recall.Default(), Log: zap.NewNop()}
 	clock := func() time.Time { return w.now }
-	c := api.New(api.Options{Guard: client.NewGuard(client.GuardOptions{Store: s, Now: clock}), Asker: w, Actor: w, Store: s, Searcher: search,
-		Memory: &memory.Memory{Store: s, Signals: search}, Now: clock})
+	c := api.New(api.Options{Guard: client.NewGuard(client.GuardOptions{Store: s, Now: clock}), Asker: w, Actor: w,
+		Store: s, Searcher: search, Memory: &memory.Memory{Store: s, Signals: search}, Now: clock})
 	mux := http.NewServeMux()
 	for pattern, h := range c.Routes() {
 		mux.Handle(pattern, h)
@@ -90,10 +91,12 @@ func check(t testing.TB, err error) {
 func (w *world) person(name string, role core.UserRole, said string) person {
 	w.t.Helper()
 	ctx := context.Background()
-	u, err := w.AddUser(ctx, core.User{Name: name, Role: role, CreatedAt: w.now, Settings: core.Settings{Zone: "Europe/Paris"}})
+	u, err := w.AddUser(ctx, core.User{Name: name, Role: role, CreatedAt: w.now,
+		Settings: core.Settings{Zone: "Europe/Paris"}})
 	check(w.t, err)
 	p := person{User: u, key: w.newKey(u, "chat", "read", "memory")}
-	i, err := w.AddIdentity(ctx, core.Identity{User: u.ID, Address: core.Address{Channel: "telegram", Account: "1", External: name}})
+	i, err := w.AddIdentity(ctx, core.Identity{User: u.ID, Address: core.Address{Channel: "telegram",
+		Account: "1", External: name}})
 	check(w.t, err)
 	p.message, p.reply, p.turn = w.say(i, w.now, said, "Noted: "+said)
 	g, err := w.Day(ctx, u.ID, "2026-11-21")
@@ -101,7 +104,8 @@ func (w *world) person(name string, role core.UserRole, said string) person {
 	p.segment = g.ID
 	w.summarize(g, p)
 	m := &memory.Memory{Store: w.Store}
-	a, err := m.Add(ctx, core.Item{User: u.ID, Content: said, Type: core.ItemFact, Theme: "Boats & birds", Tags: []string{"name"}, SourceMessage: p.message, SourceThread: g.Thread}, w.now)
+	a, err := m.Add(ctx, core.Item{User: u.ID, Content: said, Type: core.ItemFact, Theme: "Boats & birds",
+		Tags: []string{"name"}, SourceMessage: p.message, SourceThread: g.Thread}, w.now)
 	check(w.t, err)
 	_, err = w.Act(ctx, u.ID, core.Taint(*a.Effect))
 	check(w.t, err)
@@ -114,16 +118,23 @@ func (w *world) say(i core.Identity, at time.Time, said, answer string) (core.Me
 	w.t.Helper()
 	ctx := context.Background()
 	start := at.Truncate(24 * time.Hour)
-	day := core.Day{Label: at.Format(time.DateOnly), Zone: "Europe/Paris", Start: start, End: start.Add(24 * time.Hour), Finalize: start.Add(27 * time.Hour), Post: start.Add(32 * time.Hour)}
+	day := core.Day{Label: at.Format(time.DateOnly), Zone: "Europe/Paris", Start: start, End: start.Add(24 * time.Hour),
+		Finalize: start.Add(27 * time.Hour), Post: start.Add(32 * time.Hour)}
 	id := fmt.Sprintf("%d-%d", i.User, at.UnixNano())
-	out, err := w.Append(ctx, core.Append{User: i.User, Identity: i.ID, Now: at, RunAt: at, Events: []core.Inbound{{Address: i.Address, EventID: id, NativeID: id, Kind: core.InMessage, Text: said, SentAt: at, ReceivedAt: at}},
-		Messages: []core.NewMessage{{Role: core.RoleUser, Kind: core.KindChat, Text: said, Tokens: 7, SentAt: at, Day: day}}, Claim: &core.Claim{Worker: "w", Now: at, Until: at.Add(time.Minute)}})
+	out, err := w.Append(ctx, core.Append{User: i.User, Identity: i.ID, Now: at, RunAt: at,
+		Events: []core.Inbound{{Address: i.Address, EventID: id, NativeID: id, Kind: core.InMessage, Text: said, SentAt: at,
+			ReceivedAt: at}}, Messages: []core.NewMessage{{Role: core.RoleUser, Kind: core.KindChat, Text: said, Tokens: 7,
+			SentAt: at, Day: day}},
+		Claim: &core.Claim{Worker: "w", Now: at, Until: at.Add(time.Minute)}})
 	check(w.t, err)
-	snapshot := &core.Snapshot{Strategy: "continuous", Epoch: out.Turn.ID, NewEpoch: "first", Messages: core.NewIDSet(out.Messages...), Revisions: map[core.MessageID]int{out.Messages[0]: 1},
-		Parts: []core.PartTokens{{Name: "instructions", Tokens: 9}, {Name: "memory", Error: "away"}}, ClientTokens: 3, Total: 90, Cap: 6150, Model: "demo", Usage: core.Usage{Prompt: 90, Completion: 5}, Steps: 1, Finish: core.FinishStop}
-	done, err := w.Commit(ctx, core.Reply{Turn: out.Turn, State: core.TurnDone, Now: at, Day: day.Label, Snapshot: snapshot,
-		Epoch:    &core.Epoch{ID: out.Turn.ID, StartedAt: at, Strategy: "continuous"},
-		Messages: []core.NewMessage{{Role: core.RoleAssistant, Kind: core.KindChat, Text: answer, Tokens: 7, SentAt: at.Add(time.Second), Tainted: true}}}, nil)
+	snapshot := &core.Snapshot{Strategy: "continuous", Epoch: out.Turn.ID, NewEpoch: "first",
+		Messages: core.NewIDSet(out.Messages...), Revisions: map[core.MessageID]int{out.Messages[0]: 1},
+		Parts: []core.PartTokens{{Name: "instructions", Tokens: 9}, {Name: "memory", Error: "away"}}, ClientTokens: 3,
+		Total: 90, Cap: 6150, Model: "demo", Usage: core.Usage{Prompt: 90, Completion: 5}, Steps: 1, Finish: core.FinishStop}
+	done, err := w.Commit(ctx, core.Reply{Turn: out.Turn, State: core.TurnDone, Now: at,
+		Day: day.Label, Snapshot: snapshot, Epoch: &core.Epoch{ID: out.Turn.ID, StartedAt: at, Strategy: "continuous"},
+		Messages: []core.NewMessage{{Role: core.RoleAssistant, Kind: core.KindChat, Text: answer, Tokens: 7,
+			SentAt: at.Add(time.Second), Tainted: true}}}, nil)
 	check(w.t, err)
 	return out.Messages[0], done.Messages[0], out.Turn.ID
 }
@@ -143,9 +154,11 @@ func (w *world) summarize(g core.Segment, p person) {
 		check(w.t, err)
 		g, err := w.Segment(ctx, g.User, g.ID)
 		check(w.t, err)
-		check(w.t, w.PutSummary(ctx, core.PutSummary{Lease: j.Lease, ReadTo: p.reply, Edits: g.Edits, Now: w.now, Day: g.Day.Label,
-			Summary: core.Summary{User: g.User, Segment: g.ID, Label: g.Day.Label, Markdown: "## Summary\n\n" + p.Name + " named something.", Tokens: 9, Covers: core.NewIDSet(p.message, p.reply), Model: "demo", CreatedAt: w.now},
-			Entry:   core.NewMessage{Role: core.RoleSystem, Kind: core.KindDaySummary, Text: "A summary.", SentAt: w.now}}))
+		check(w.t, w.PutSummary(ctx, core.PutSummary{Lease: j.Lease, ReadTo: p.reply, Edits: g.Edits,
+			Now: w.now, Day: g.Day.Label, Summary: core.Summary{User: g.User, Segment: g.ID, Label: g.Day.Label,
+				Markdown: "## Summary\n\n" + p.Name +
+					" named something.", Tokens: 9, Covers: core.NewIDSet(p.message, p.reply), Model: "demo", CreatedAt: w.now},
+			Entry: core.NewMessage{Role: core.RoleSystem, Kind: core.KindDaySummary, Text: "A summary.", SentAt: w.now}}))
 	}
 }
 
@@ -172,7 +185,8 @@ func (w *world) Ask(ctx context.Context, in []core.Inbound, _ func(string)) (liv
 	if err == nil {
 		err = w.fail
 	}
-	a := live.Answer{User: i.User, Turn: core.Turn{ID: 3}, Message: core.Message{ID: 4, Text: "You said: " + in[0].Text, Attachments: []core.Attachment{{Kind: "photo", Name: "a.png"}}}}
+	a := live.Answer{User: i.User, Turn: core.Turn{ID: 3}, Message: core.Message{ID: 4, Text: "You said: " + in[0].Text,
+		Attachments: []core.Attachment{{Kind: "photo", Name: "a.png"}}}}
 	if w.cut {
 		a.Turn.ID = 0
 	}
@@ -221,7 +235,8 @@ func (w *world) refused(p person, status int, want, method, path, body string, h
 	var out struct {
 		Error struct{ Code, Message string }
 	}
-	if err := json.Unmarshal([]byte(text), &out); err != nil || res.StatusCode != status || out.Error.Code == "" || !strings.Contains(out.Error.Message, want) {
+	if err := json.Unmarshal([]byte(text), &out); err != nil || res.StatusCode != status || out.Error.Code == "" ||
+		!strings.Contains(out.Error.Message, want) {
 		w.t.Errorf("%s %s %s: %d %s, want %d %q", method, path, body, res.StatusCode, text, status, want)
 	}
 }

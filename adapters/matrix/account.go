@@ -171,7 +171,8 @@ func explain(err error) error {
 	case e == nil:
 		return err
 	case e.loggedOut():
-		return stopError{fmt.Errorf("start matrix: the session was ended; log in again and set channels.matrix.access_token (with encrypted rooms, use a new device): %w", err)}
+		return stopError{fmt.Errorf(
+			"start matrix: the session was ended; log in again and set channels.matrix.access_token (with encrypted rooms, use a new device): %w", err)}
 	case e.Code == "M_FORBIDDEN":
 		return stopError{fmt.Errorf("start matrix: the server refuses channels.matrix.password: %w", err)}
 	case e.Code == "M_USER_DEACTIVATED":
@@ -189,7 +190,9 @@ func (c *Channel) whoami(ctx context.Context, s *session) error {
 		return clean(err)
 	}
 	if me.UserID.String() != c.opts.UserID {
-		return stopError{fmt.Errorf("start matrix: the access token is of %s; set channels.matrix.user_id to it, or use a token of %s", me.UserID, c.opts.UserID)}
+		return stopError{fmt.Errorf(
+			"start matrix: the access token is of %s; set channels.matrix.user_id to it, or use a token of %s",
+			me.UserID, c.opts.UserID)}
 	}
 	s.cli.DeviceID = me.DeviceID
 	return c.keepUnless(ctx, keyDevice, me.DeviceID.String())
@@ -219,7 +222,8 @@ func (c *Channel) password(ctx context.Context, s *session, device string) error
 		body["device_id"] = device
 	}
 	s.cli.AccessToken = ""
-	if err := s.call(ctx, callTimeout, request{method: http.MethodPost, path: []any{"v3", "login"}, body: body, result: &got}); err != nil {
+	if err := s.call(ctx, callTimeout, request{method: http.MethodPost, path: []any{"v3", "login"}, body: body,
+		result: &got}); err != nil {
 		return err
 	}
 	s.cli.AccessToken = got.Token

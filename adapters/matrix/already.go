@@ -52,7 +52,8 @@ func (c *Channel) newestOf(ctx context.Context, s *session, r room, wanted func(
 			Chunk []json.RawMessage `json:"chunk"`
 			End   string            `json:"end"`
 		}
-		err := s.call(ctx, callTimeout, request{method: http.MethodGet, path: []any{"v3", "rooms", r.id, "messages"}, query: q, result: &page})
+		err := s.call(ctx, callTimeout, request{method: http.MethodGet, path: []any{"v3", "rooms", r.id, "messages"},
+			query: q, result: &page})
 		if err != nil {
 			return "", fmt.Errorf("look for what was sent: %w", err)
 		}

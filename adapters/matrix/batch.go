@@ -86,7 +86,8 @@ func (b *batch) recent(j joinedRoom) bool {
 func arrives(h household, j joinedRoom) bool {
 	for _, raw := range slices.Concat(j.State.Events, j.Timeline.Events) {
 		e, _ := readEvent(raw)
-		if e.is(typeMember) && *e.StateKey == h.self && text(e.fields()["membership"]) == "join" && text(object(e.Prev)["membership"]) != "join" {
+		if e.is(typeMember) && *e.StateKey == h.self && text(e.fields()["membership"]) == "join" &&
+			text(object(e.Prev)["membership"]) != "join" {
 			return true
 		}
 	}
@@ -194,7 +195,8 @@ func (b *batch) event(ctx context.Context, r room, e event) error {
 	}
 	b.remember(r, e)
 	b.health(r, e)
-	s := scene{home: h, room: r, now: b.c.now(), renewal: b.s.renewal, known: func(id string) (seen, bool) { return b.find(ctx, r, id) }}
+	s := scene{home: h, room: r, now: b.c.now(), renewal: b.s.renewal,
+		known: func(id string) (seen, bool) { return b.find(ctx, r, id) }}
 	in, ok := normalise(s, e)
 	if !ok {
 		return nil

@@ -22,7 +22,8 @@ func TestOwnPhoneIsByHandAndOurMessagesAreNot(t *testing.T) {
 	_, err := w.c.Carries()[0].Send(t.Context(), toAlice, core.Part{Text: "ours", Key: "k1"})
 	require.NoError(t, err)
 	w.Say(room, matrixtest.Ghost(matrixtest.Receiver), "from the phone")
-	w.Post(room, us, "m.room.message", map[string]any{"msgtype": "m.text", "body": "double puppet", "fi.mau.double_puppet_source": "mautrix-signal"})
+	w.Post(room, us, "m.room.message", map[string]any{"msgtype": "m.text", "body": "double puppet",
+		"fi.mau.double_puppet_source": "mautrix-signal"})
 	w.Say(room, us, "another client")
 	w.barrier(t)
 	by := w.in.of(core.InByHand)
@@ -69,7 +70,8 @@ func TestPortalIsDeafToOthers(t *testing.T) {
 	w.State(group, matrixtest.Bot, "uk.half-shot.bridge", "hs.test/signal", matrixtest.BridgeState("R3JvdXA=", ""))
 	w.Say(group, matrixtest.Ghost(alice), "hello group")
 	space := w.Portal("__personal_filtering_space__")
-	w.State(space, matrixtest.Bot, "m.bridge", "hs.test/signal", matrixtest.BridgeState("__personal_filtering_space__", "personal_filtering_space"))
+	w.State(space, matrixtest.Bot, "m.bridge", "hs.test/signal", matrixtest.BridgeState("__personal_filtering_space__",
+		"personal_filtering_space"))
 	w.Say(space, matrixtest.Ghost(alice), "hello space")
 	w.barrier(t)
 	require.Equal(t, []string{"the person"}, w.messages())
@@ -136,14 +138,16 @@ func TestRemadePortalRepeatsNothing(t *testing.T) {
 func TestNothingBecomesACommandOfTheBridge(t *testing.T) {
 	t.Parallel()
 	for _, text := range []string{"!signal logout", "  !SIGNAL logout", "fine\n!signal logout", "!signal"} {
-		c := Render(core.Part{Text: text, Spans: []core.Span{{Kind: core.SpanBold, Start: 0, End: len(text)}}}, &Bridge{Network: "signal", Prefix: "!signal"})
+		c := Render(core.Part{Text: text, Spans: []core.Span{{Kind: core.SpanBold, Start: 0, End: len(text)}}},
+			&Bridge{Network: "signal", Prefix: "!signal"})
 		for _, field := range []string{"body", "formatted_body"} {
 			for line := range strings.SplitSeq(c[field].(string), "\n") {
 				require.False(t, strings.HasPrefix(strings.ToLower(strings.TrimSpace(line)), "!signal"), "%q of %q", line, text)
 			}
 		}
 	}
-	c := Render(core.Part{Text: "see !signal help", Quiet: true, Fold: true}, &Bridge{Network: "signal", Prefix: "!signal"})
+	c := Render(core.Part{Text: "see !signal help", Quiet: true, Fold: true},
+		&Bridge{Network: "signal", Prefix: "!signal"})
 	require.Equal(t, "see !signal help", c["body"])
 	require.Equal(t, "m.text", c["msgtype"], "notices are not bridged")
 }
@@ -156,19 +160,22 @@ func TestReceiptsOfABridge(t *testing.T) {
 	w.barrier(t)
 	got, err := w.c.Carries()[0].Send(t.Context(), toAlice, core.Part{Text: "a", Key: "everthread-1-1-0"})
 	require.NoError(t, err)
-	warn := map[string]any{"msgtype": "m.notice", "body": "⚠️ Your message was not bridged: no", "m.relates_to": map[string]any{"m.in_reply_to": map[string]any{"event_id": got.NativeID}}}
+	warn := map[string]any{"msgtype": "m.notice", "body": "⚠️ Your message was not bridged: no",
+		"m.relates_to": map[string]any{"m.in_reply_to": map[string]any{"event_id": got.NativeID}}}
 	w.Post(room, matrixtest.Bot, "m.room.message", warn)
 	w.barrier(t)
 	mss := func(state string) {
 		w.Post(room, matrixtest.Bot, typeStatus, map[string]any{
-			"m.relates_to": map[string]any{"rel_type": "m.reference", "event_id": got.NativeID}, "status": state, "relates_to_txn_id": "everthread-1-1-0", "reason": "m.foreign_network_error",
+			"m.relates_to": map[string]any{"rel_type": "m.reference", "event_id": got.NativeID}, "status": state,
+			"relates_to_txn_id": "everthread-1-1-0", "reason": "m.foreign_network_error",
 		})
 	}
 	for _, state := range []string{"PENDING", "FAIL_RETRIABLE", "FAIL_PERMANENT", "SUCCESS"} {
 		mss(state)
 	}
 	w.Post(room, matrixtest.Bot, "m.room.message", warn) // said by status events already
-	w.Post(room, matrixtest.Ghost(alice), typeStatus, map[string]any{"m.relates_to": map[string]any{"event_id": got.NativeID}, "status": "FAIL_PERMANENT"})
+	w.Post(room, matrixtest.Ghost(alice), typeStatus,
+		map[string]any{"m.relates_to": map[string]any{"event_id": got.NativeID}, "status": "FAIL_PERMANENT"})
 	w.Receipt(room, got.NativeID, matrixtest.Bot)
 	w.Receipt(room, got.NativeID, matrixtest.Ghost(alice))
 	w.Receipt(room, got.NativeID, matrixtest.Ghost(matrixtest.Receiver))
@@ -207,7 +214,8 @@ func TestLoginOfTheBridgeIsWatched(t *testing.T) {
 	management := w.Direct(matrixtest.Bot)
 	signal := w.c.Carries()[0].(core.Checker)
 	say := func(state string) {
-		w.Post(management, matrixtest.Bot, "m.room.message", map[string]any{"msgtype": "m.text", "body": "State update", "fi.mau.bridge_state": map[string]any{"state_event": state, "message": "You were logged out"}})
+		w.Post(management, matrixtest.Bot, "m.room.message", map[string]any{"msgtype": "m.text", "body": "State update",
+			"fi.mau.bridge_state": map[string]any{"state_event": state, "message": "You were logged out"}})
 	}
 	say("BAD_CREDENTIALS")
 	eventually(t, "the problem", func() bool { return signal.Check() != nil })
@@ -227,7 +235,8 @@ func TestLoginOfTheBridgeIsWatched(t *testing.T) {
 func TestLinksThatWouldMakeATextTooLongAreLeftOut(t *testing.T) {
 	t.Parallel()
 	text := strings.Repeat("x", 1990) + " link"
-	long := core.Span{Kind: core.SpanLink, Start: 1991, End: 1995, Value: "https://example.org/" + strings.Repeat("y", 100)}
+	long := core.Span{Kind: core.SpanLink, Start: 1991, End: 1995, Value: "https://example.org/" +
+		strings.Repeat("y", 100)}
 	c := Render(core.Part{Text: text, Spans: []core.Span{long}}, &Bridge{Network: "signal", Prefix: "!signal"})
 	require.NotContains(t, c, "formatted_body")
 	require.Contains(t, Render(core.Part{Text: text, Spans: []core.Span{long}}, nil), "formatted_body")
@@ -239,7 +248,8 @@ func TestSendNotLeft(t *testing.T) {
 	w.Say(w.Direct(ada), ada, "hi")
 	w.barrier(t)
 	w.stop()
-	c := open(t, w.Server, w.k, func(o *Options) { o.HTTP = &http.Client{Transport: http.DefaultTransport.(*http.Transport).Clone()} })
+	c := open(t, w.Server, w.k,
+		func(o *Options) { o.HTTP = &http.Client{Transport: http.DefaultTransport.(*http.Transport).Clone()} })
 	_, err := c.Send(t.Context(), toAda, core.Part{Text: "one", Key: "1"})
 	require.NoError(t, err)
 	w.Server.Stop()

@@ -62,7 +62,8 @@ func (c *Config) Validate(p *section.Problems, _ string) {
 	}
 	for _, a := range c.Autojoin {
 		if !mxid.MatchString(a) && !strings.HasPrefix(a, "*:") {
-			p.Add("channels.matrix.autojoin: %q is neither a user such as @ada:example.org nor a server such as *:example.org", a)
+			p.Add("channels.matrix.autojoin: %q is neither a user such as @ada:example.org nor a server such as *:example.org",
+				a)
 		}
 	}
 	for _, b := range c.Bridges {

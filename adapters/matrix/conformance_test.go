@@ -60,7 +60,8 @@ func (k *keeper) SetState(_ context.Context, values map[string]string) error {
 func TestConformanceNative(t *testing.T) {
 	adaptertest.Test(t, func(t *testing.T) adaptertest.Harness {
 		s := matrixtest.New(us)
-		return harness(s, s.Direct(ada), ada, func(c *Channel) core.Channel { return c }, core.Address{Channel: Name, Account: us, External: ada})
+		return harness(s, s.Direct(ada), ada, func(c *Channel) core.Channel { return c },
+			core.Address{Channel: Name, Account: us, External: ada})
 	})
 }
 
@@ -68,7 +69,8 @@ func TestConformanceBridged(t *testing.T) {
 	adaptertest.Test(t, func(t *testing.T) adaptertest.Harness {
 		s := matrixtest.New(us)
 		pick := func(c *Channel) core.Channel { return portalChannel{Channel: c.Carries()[0], carrier: c} }
-		return harness(s, s.Portal(alice), matrixtest.Ghost(alice), pick, core.Address{Channel: "signal", Account: us, External: alice})
+		return harness(s, s.Portal(alice), matrixtest.Ghost(alice), pick,
+			core.Address{Channel: "signal", Account: us, External: alice})
 	})
 }
 
@@ -85,7 +87,8 @@ func (p portalChannel) Capabilities() core.Capabilities {
 }
 
 // harness is an account that has synced before, with one person.
-func harness(s *matrixtest.Server, room, person string, pick func(*Channel) core.Channel, to core.Address) adaptertest.Harness {
+func harness(s *matrixtest.Server, room, person string, pick func(*Channel) core.Channel,
+	to core.Address) adaptertest.Harness {
 	k := newKeeper(map[string]string{keySync: s.Position()})
 	var mu sync.Mutex
 	var last string

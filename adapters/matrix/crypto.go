@@ -87,7 +87,8 @@ func (c *Channel) newOlm(ctx context.Context, s *session) (*olm, error) {
 	db.Log = failures{dbutil.NoopLogger}
 	state := sqlstatestore.NewSQLStateStore(db, dbutil.NoopLogger, false)
 	account := c.opts.UserID + "/" + s.cli.DeviceID.String()
-	keys := &deviceStore{crypto.NewSQLCryptoStore(db, dbutil.NoopLogger, account, s.cli.DeviceID, c.opts.PickleKey), map[id.SenderKey]bool{}}
+	keys := &deviceStore{crypto.NewSQLCryptoStore(db, dbutil.NoopLogger, account, s.cli.DeviceID, c.opts.PickleKey),
+		map[id.SenderKey]bool{}}
 	if err := errors.Join(versions(ctx, db), state.Upgrade(ctx), keys.DB.Upgrade(ctx)); err != nil {
 		return nil, fmt.Errorf("open the store of keys: %w", err)
 	}
@@ -105,7 +106,8 @@ func (c *Channel) newOlm(ctx context.Context, s *session) (*olm, error) {
 }
 
 // errKeysLost is that the server has other keys for this device than we have.
-var errKeysLost = errors.New("start matrix: the keys of this device do not fit the server's, so its store was lost or is another's; log the device out, log in again and set the new access token (with a password, a restart does it)")
+var errKeysLost = errors.New(
+	"start matrix: the keys of this device do not fit the server's, so its store was lost or is another's; log the device out, log in again and set the new access token (with a password, a restart does it)")
 
 // load loads the device's keys and makes sure that the server has the same. A new
 // device, which is fresh, uploads them.
@@ -153,7 +155,8 @@ func (o *olm) decrypt(ctx context.Context, room string, e event) (string, json.R
 // lacksKey reports whether err is that there is no key of an event: none at all,
 // one of later events only, or a refusal by who was asked.
 func lacksKey(err error) bool {
-	return errors.Is(err, crypto.ErrNoSessionFound) || errors.Is(err, olmlib.ErrUnknownMessageIndex) || errors.Is(err, crypto.ErrGroupSessionWithheld)
+	return errors.Is(err, crypto.ErrNoSessionFound) || errors.Is(err, olmlib.ErrUnknownMessageIndex) ||
+		errors.Is(err, crypto.ErrGroupSessionWithheld)
 }
 
 // askPause is the least between two requests for the same key.
@@ -193,7 +196,8 @@ func (o *olm) encrypt(ctx context.Context, r room, kind string, content any) (an
 	}
 	in, as := id.RoomID(r.id), mevent.Type{Type: kind, Class: mevent.MessageEventType}
 	cipher, err := o.mach.EncryptMegolmEvent(ctx, in, as, content)
-	if !errors.Is(err, crypto.ErrSessionExpired) && !errors.Is(err, crypto.ErrNoGroupSession) && !errors.Is(err, crypto.ErrSessionNotShared) {
+	if !errors.Is(err, crypto.ErrSessionExpired) && !errors.Is(err, crypto.ErrNoGroupSession) &&
+		!errors.Is(err, crypto.ErrSessionNotShared) {
 		return cipher, err
 	}
 	users, err := o.state.GetRoomJoinedOrInvitedMembers(ctx, in)

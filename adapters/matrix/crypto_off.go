@@ -11,7 +11,8 @@ import (
 // openCrypto says that this build cannot read encrypted rooms.
 func (c *Channel) openCrypto(context.Context, *session) (cryptor, error) {
 	if c.opts.CryptoDB != nil {
-		c.log.Warn("encrypted rooms cannot be read: this program was built without -tags goolm", zap.String("do", "use a release, or build with make"))
+		c.log.Warn("encrypted rooms cannot be read: this program was built without -tags goolm",
+			zap.String("do", "use a release, or build with make"))
 	}
 	return nil, nil
 }

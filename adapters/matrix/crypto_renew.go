@@ -72,7 +72,8 @@ func retired() time.Time { return time.Unix(0, 0).UTC().AddDate(1, 0, 0) }
 // here. A process that dies over it begins again. fresh: the device is a new one.
 func (c *Channel) renew(ctx context.Context, o *olm, fresh bool) error {
 	left := 0
-	err := o.db.QueryRow(ctx, `SELECT COUNT(*) FROM crypto_megolm_outbound_session WHERE account_id = $1`, o.keys.AccountID).Scan(&left)
+	err := o.db.QueryRow(ctx, `SELECT COUNT(*) FROM crypto_megolm_outbound_session WHERE account_id = $1`,
+		o.keys.AccountID).Scan(&left)
 	if err != nil {
 		return fmt.Errorf("read the keys of rooms: %w", err)
 	}
@@ -102,7 +103,8 @@ func (c *Channel) renew(ctx context.Context, o *olm, fresh bool) error {
 
 // retire has nothing be written over the sessions with devices that are there.
 func (o *olm) retire(ctx context.Context) error {
-	if _, err := o.db.Exec(ctx, `UPDATE crypto_olm_session SET created_at = $1 WHERE account_id = $2`, time.Unix(0, 0).UTC(), o.keys.AccountID); err != nil {
+	if _, err := o.db.Exec(ctx, `UPDATE crypto_olm_session SET created_at = $1 WHERE account_id = $2`,
+		time.Unix(0, 0).UTC(), o.keys.AccountID); err != nil {
 		return fmt.Errorf("retire the sessions with devices: %w", err)
 	}
 	return nil
@@ -111,7 +113,8 @@ func (o *olm) retire(ctx context.Context) error {
 // behind forgets the keys of rooms, as a restore does, so that the next cryptor
 // renews the store.
 func (o *olm) behind(ctx context.Context) error {
-	if _, err := o.db.Exec(ctx, `DELETE FROM crypto_megolm_outbound_session WHERE account_id = $1`, o.keys.AccountID); err != nil {
+	if _, err := o.db.Exec(ctx, `DELETE FROM crypto_megolm_outbound_session WHERE account_id = $1`,
+		o.keys.AccountID); err != nil {
 		return fmt.Errorf("forget the keys of rooms: %w", err)
 	}
 	return nil

@@ -51,7 +51,8 @@ func rewound(t *testing.T) (*world, *device, func(*Options)) {
 	w.barrier(t)
 	w.stop()
 	c := open(t, w.Server, w.k, crypt)
-	for _, table := range []string{"crypto_megolm_outbound_session", "crypto_megolm_inbound_session", "crypto_olm_session"} {
+	for _, table := range []string{"crypto_megolm_outbound_session", "crypto_megolm_inbound_session",
+		"crypto_olm_session"} {
 		_, err := c.opts.CryptoDB.Exec("DELETE FROM " + table)
 		require.NoError(t, err)
 	}
@@ -96,7 +97,8 @@ func TestARenewalThatFailsIsBegunAgain(t *testing.T) {
 	t.Parallel()
 	w, d, crypt := rewound(t)
 	c := open(t, w.Server, w.k, crypt)
-	_, err := c.opts.CryptoDB.Exec(`CREATE TRIGGER full BEFORE INSERT ON crypto_megolm_outbound_session BEGIN SELECT RAISE(FAIL, 'disk full'); END`)
+	_, err := c.opts.CryptoDB.Exec(
+		`CREATE TRIGGER full BEFORE INSERT ON crypto_megolm_outbound_session BEGIN SELECT RAISE(FAIL, 'disk full'); END`)
 	require.NoError(t, err)
 	_, err = c.open(t.Context())
 	require.ErrorContains(t, err, "disk full")
@@ -129,7 +131,8 @@ func TestASecondCopyIsSpokenOf(t *testing.T) {
 	require.NoError(t, w.c.Check())
 	s, err := w.c.login(t.Context())
 	require.NoError(t, err)
-	cipher, err := s.crypto.encrypt(t.Context(), d.room, typeMessage, map[string]any{"msgtype": "m.text", "body": "by another"})
+	cipher, err := s.crypto.encrypt(t.Context(), d.room, typeMessage,
+		map[string]any{"msgtype": "m.text", "body": "by another"})
 	require.NoError(t, err)
 	_, err = w.c.opts.CryptoDB.Exec(`DELETE FROM crypto_megolm_inbound_session`) // as if its keys had been made elsewhere
 	require.NoError(t, err)
@@ -138,7 +141,10 @@ func TestASecondCopyIsSpokenOf(t *testing.T) {
 	eventually(t, "the warning", func() bool { return w.c.Check() != nil })
 	require.ErrorIs(t, w.c.Check(), errTwin)
 	found := w.c.Diagnose(t.Context())
-	require.True(t, slices.ContainsFunc(found, func(f core.Finding) bool { return !f.OK && strings.Contains(f.Detail, "a second copy") }))
+	require.True(t, slices.ContainsFunc(found, func(f core.Finding) bool {
+		return !f.OK &&
+			strings.Contains(f.Detail, "a second copy")
+	}))
 }
 
 // A store of an earlier version has keys of rooms, but no anchor.

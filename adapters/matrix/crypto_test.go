@@ -21,7 +21,8 @@ import (
 
 func keyStore(t *testing.T, name string) *sql.DB {
 	t.Helper()
-	db, err := sql.Open("sqlite", "file:"+filepath.Join(t.TempDir(), name)+"?_pragma=foreign_keys(1)&_pragma=busy_timeout(5000)&_pragma=journal_mode(wal)")
+	db, err := sql.Open("sqlite", "file:"+filepath.Join(t.TempDir(), name)+
+		"?_pragma=foreign_keys(1)&_pragma=busy_timeout(5000)&_pragma=journal_mode(wal)")
 	require.NoError(t, err)
 	db.SetMaxOpenConns(1)
 	t.Cleanup(func() { require.NoError(t, db.Close()) })
@@ -58,7 +59,8 @@ func deviceOn(t *testing.T, address, user, token string) *device {
 
 func (d *device) sync(ctx context.Context) {
 	var resp syncResponse
-	c := request{method: "GET", path: []any{"v3", "sync"}, query: map[string][]string{"since": {d.since}, "filter": {"{}"}, "timeout": {"0"}}, result: &resp}
+	c := request{method: "GET", path: []any{"v3", "sync"}, query: map[string][]string{"since": {d.since}, "filter": {"{}"},
+		"timeout": {"0"}}, result: &resp}
 	require.NoError(d.t, d.s.call(ctx, callTimeout, c))
 	require.NoError(d.t, d.s.crypto.sync(ctx, &resp, d.since))
 	d.since = resp.NextBatch
@@ -66,7 +68,8 @@ func (d *device) sync(ctx context.Context) {
 
 // say posts an encrypted message.
 func (d *device) say(hs *matrixtest.Server, user, text string) string {
-	cipher, err := d.s.crypto.encrypt(d.t.Context(), d.room, typeMessage, map[string]any{"msgtype": "m.text", "body": text})
+	cipher, err := d.s.crypto.encrypt(d.t.Context(), d.room, typeMessage,
+		map[string]any{"msgtype": "m.text", "body": text})
 	require.NoError(d.t, err)
 	return hs.Post(d.room.id, user, typeEncrypted, cipher)
 }
@@ -86,14 +89,16 @@ func (d *device) read(e matrixtest.Event) string {
 // the server offers it again, and the machine must not take it for known.
 func TestAKeyThatCannotBeStoredIsNotLost(t *testing.T) {
 	t.Parallel()
-	for _, table := range []string{"crypto_olm_message_hash", "crypto_olm_session", "crypto_account", "crypto_megolm_inbound_session"} {
+	for _, table := range []string{"crypto_olm_message_hash", "crypto_olm_session", "crypto_account",
+		"crypto_megolm_inbound_session"} {
 		t.Run(table, func(t *testing.T) {
 			t.Parallel()
 			w, d, _ := encryptedWorld(t)
 			w.barrier(t)
 			for _, when := range []string{"INSERT", "UPDATE"} {
 				name := "full_" + when
-				_, err := w.c.opts.CryptoDB.Exec("CREATE TRIGGER " + name + " BEFORE " + when + " ON " + table + " BEGIN SELECT RAISE(FAIL, 'disk full'); END")
+				_, err := w.c.opts.CryptoDB.Exec("CREATE TRIGGER " + name + " BEFORE " + when + " ON " + table +
+					" BEGIN SELECT RAISE(FAIL, 'disk full'); END")
 				require.NoError(t, err)
 			}
 			syncs := w.Calls("sync")

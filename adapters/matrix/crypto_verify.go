@@ -21,7 +21,8 @@ import (
 // published returns the keys of this device as the server tells them to others,
 // and the account's cross-signing keys.
 func (o *olm) published(ctx context.Context) (mautrix.DeviceKeys, *mautrix.RespQueryKeys, error) {
-	resp, err := o.cli.QueryKeys(ctx, &mautrix.ReqQueryKeys{DeviceKeys: map[id.UserID]mautrix.DeviceIDList{o.cli.UserID: {o.cli.DeviceID}}})
+	resp, err := o.cli.QueryKeys(ctx,
+		&mautrix.ReqQueryKeys{DeviceKeys: map[id.UserID]mautrix.DeviceIDList{o.cli.UserID: {o.cli.DeviceID}}})
 	if err != nil {
 		return mautrix.DeviceKeys{}, nil, clean(err)
 	}
@@ -59,9 +60,11 @@ func (o *olm) verify(ctx context.Context) error {
 	}
 	switch {
 	case !has && o.key == "":
-		return errors.New("the account has no cross-signing keys; make them with a client (such as Element: Settings, Encryption) and set channels.matrix.recovery_key")
+		return errors.New(
+			"the account has no cross-signing keys; make them with a client (such as Element: Settings, Encryption) and set channels.matrix.recovery_key")
 	case !has:
-		return errors.New("the account has no cross-signing keys; make them with a client (such as Element: Settings, Encryption)")
+		return errors.New(
+			"the account has no cross-signing keys; make them with a client (such as Element: Settings, Encryption)")
 	case o.key == "":
 		return errors.New("set channels.matrix.recovery_key to the account's recovery key")
 	}

@@ -22,18 +22,22 @@ func (c *Channel) Diagnose(ctx context.Context) []core.Finding {
 	var versions struct {
 		Versions []string `json:"versions"`
 	}
-	if err := ask.call(ctx, showTimeout, request{method: http.MethodGet, path: []any{"versions"}, result: &versions}); err != nil {
+	if err := ask.call(ctx, showTimeout, request{method: http.MethodGet, path: []any{"versions"},
+		result: &versions}); err != nil {
 		return []core.Finding{{Detail: "matrix: " + err.Error() + "; check channels.matrix.homeserver"}}
 	}
-	out := []core.Finding{{OK: true, Detail: fmt.Sprintf("matrix: %s answers, newest version %s", c.opts.Homeserver, last(versions.Versions))}, c.clock(ctx)}
+	out := []core.Finding{{OK: true, Detail: fmt.Sprintf("matrix: %s answers, newest version %s", c.opts.Homeserver,
+		last(versions.Versions))}, c.clock(ctx)}
 	s, err := c.enter(ctx)
 	if err != nil {
 		return append(out, core.Finding{Detail: "matrix: " + err.Error()})
 	}
-	out = append(out, core.Finding{OK: true, Detail: fmt.Sprintf("matrix: logged in as %s, device %s", c.opts.UserID, s.cli.DeviceID)}, c.encryption(ctx, s))
+	out = append(out, core.Finding{OK: true, Detail: fmt.Sprintf("matrix: logged in as %s, device %s", c.opts.UserID,
+		s.cli.DeviceID)}, c.encryption(ctx, s))
 	out = append(out, c.copies(ctx)...)
 	if len(c.opts.Autojoin) == 0 && len(c.opts.Bridges) == 0 {
-		out = append(out, core.Finding{Detail: "matrix: no invitation is accepted; set channels.matrix.autojoin, or channels.matrix.bridges"})
+		out = append(out,
+			core.Finding{Detail: "matrix: no invitation is accepted; set channels.matrix.autojoin, or channels.matrix.bridges"})
 	}
 	return append(out, c.inspect(ctx, s)...)
 }
@@ -62,7 +66,8 @@ func (c *Channel) clock(ctx context.Context) core.Finding {
 	}
 	off := c.now().Sub(theirs).Round(time.Second)
 	if off.Abs() > time.Minute {
-		return core.Finding{Detail: fmt.Sprintf("matrix: our clock is %s off the homeserver's; set it (systemd-timesyncd, chrony)", off)}
+		return core.Finding{Detail: fmt.Sprintf(
+			"matrix: our clock is %s off the homeserver's; set it (systemd-timesyncd, chrony)", off)}
 	}
 	return core.Finding{OK: true, Detail: "matrix: the clocks agree"}
 }
@@ -83,7 +88,8 @@ func (c *Channel) inspect(ctx context.Context, s *session) []core.Finding {
 	var got struct {
 		Rooms []string `json:"joined_rooms"`
 	}
-	if err := s.call(ctx, callTimeout, request{method: http.MethodGet, path: []any{"v3", "joined_rooms"}, result: &got}); err != nil {
+	if err := s.call(ctx, callTimeout, request{method: http.MethodGet, path: []any{"v3", "joined_rooms"},
+		result: &got}); err != nil {
 		return []core.Finding{{Detail: "matrix: " + err.Error()}}
 	}
 	if err := c.rooms.loadAll(ctx, s, got.Rooms); err != nil {
@@ -99,9 +105,12 @@ func (c *Channel) inspect(ctx context.Context, s *session) []core.Finding {
 			portals[p.bridge.Network]++
 		}
 	}
-	out := []core.Finding{{OK: true, Detail: fmt.Sprintf("matrix: %d rooms, %d direct chats, %d of bridges, %d groups", len(got.Rooms), kinds[kindNative], kinds[kindPortal], kinds[kindGroup]+kinds[kindBridged])}}
+	out := []core.Finding{{OK: true, Detail: fmt.Sprintf("matrix: %d rooms, %d direct chats, %d of bridges, %d groups",
+		len(got.Rooms), kinds[kindNative], kinds[kindPortal], kinds[kindGroup]+kinds[kindBridged])}}
 	if n := kinds[kindWaiting]; n > 0 {
-		out = append(out, core.Finding{Detail: fmt.Sprintf("matrix: %d rooms have ghosts of a bridge but no bridge state by its bot; check that channels.matrix.bridges names the right bot", n)})
+		out = append(out,
+			core.Finding{Detail: fmt.Sprintf(
+				"matrix: %d rooms have ghosts of a bridge but no bridge state by its bot; check that channels.matrix.bridges names the right bot", n)})
 	}
 	for _, b := range c.opts.Bridges {
 		out = append(out, c.inspectBridge(ctx, s, b, portals[b.Network])...)
@@ -113,10 +122,13 @@ func (c *Channel) inspectBridge(ctx context.Context, s *session, b Bridge, porta
 	var profile struct {
 		Name string `json:"displayname"`
 	}
-	if err := s.call(ctx, showTimeout, request{method: http.MethodGet, path: []any{"v3", "profile", b.Bot}, result: &profile}); err != nil {
-		return []core.Finding{{Detail: fmt.Sprintf("%s: the homeserver does not know %s; is the bridge registered and running? (%v)", b.Network, b.Bot, err)}}
+	if err := s.call(ctx, showTimeout, request{method: http.MethodGet, path: []any{"v3", "profile", b.Bot},
+		result: &profile}); err != nil {
+		return []core.Finding{{Detail: fmt.Sprintf(
+			"%s: the homeserver does not know %s; is the bridge registered and running? (%v)", b.Network, b.Bot, err)}}
 	}
-	out := []core.Finding{{OK: true, Detail: fmt.Sprintf("%s: %s is %q, %d chats", b.Network, b.Bot, profile.Name, portals)}}
+	out := []core.Finding{{OK: true, Detail: fmt.Sprintf("%s: %s is %q, %d chats", b.Network, b.Bot,
+		profile.Name, portals)}}
 	states := []loginState{c.memory.login(b.Network)}
 	if b.ProvisioningSecret != "" {
 		var err error
@@ -124,7 +136,8 @@ func (c *Channel) inspectBridge(ctx context.Context, s *session, b Bridge, porta
 			return append(out, core.Finding{Detail: b.Network + ": " + err.Error()})
 		}
 		if len(states) == 0 {
-			return append(out, core.Finding{Detail: fmt.Sprintf("%s: nobody is logged in; open the chat with %s and send: login", b.Network, b.Bot)})
+			return append(out, core.Finding{Detail: fmt.Sprintf("%s: nobody is logged in; open the chat with %s and send: login",
+				b.Network, b.Bot)})
 		}
 	}
 	for _, st := range states {
@@ -133,7 +146,8 @@ func (c *Channel) inspectBridge(ctx context.Context, s *session, b Bridge, porta
 		}
 	}
 	if portals == 0 {
-		out = append(out, core.Finding{OK: true, Detail: fmt.Sprintf("%s: there is no chat yet; if the account is linked, write to its number", b.Network)})
+		out = append(out, core.Finding{OK: true, Detail: fmt.Sprintf(
+			"%s: there is no chat yet; if the account is linked, write to its number", b.Network)})
 	}
 	return out
 }

@@ -266,7 +266,8 @@ func (c *Channel) askAgain(ctx context.Context, s *session, id string, u unread)
 		return false
 	}
 	content := map[string]any{
-		"msgtype": "m.text", "body": "I could not read your last message. Please send it again.", "m.mentions": struct{}{}, sentMark: "unreadable",
+		"msgtype": "m.text", "body": "I could not read your last message. Please send it again.", "m.mentions": struct{}{},
+		sentMark: "unreadable",
 	}
 	if _, err := c.put(ctx, s, r, typeMessage, "unreadable-"+digest(id, u.First), content); err != nil {
 		c.log.Warn("ask to send again", zap.Error(err))

@@ -57,7 +57,8 @@ func readEvent(raw []byte) (e event, ok bool) {
 	}
 	_ = json.Unmarshal(f["origin_server_ts"], &e.TS)
 	var key string
-	if json.Unmarshal(f["state_key"], &key) == nil && len(f["state_key"]) > 0 && !bytes.Equal(f["state_key"], []byte("null")) {
+	if json.Unmarshal(f["state_key"], &key) == nil && len(f["state_key"]) > 0 &&
+		!bytes.Equal(f["state_key"], []byte("null")) {
 		e.StateKey = &key
 	}
 	var u map[string]json.RawMessage

@@ -83,17 +83,30 @@ func TestThePasswordOfMatrixIsTried(t *testing.T) {
 		says           string
 		left           int // devices
 	}{
-		"it opens":               {},
-		"no account":             {user: "assistant", want: func(w *guideWords) string { return w.NoAccount }},
-		"a wrong password":       {password: "wrong", want: func(w *guideWords) string { return w.Refused }, says: "Invalid username or password"},
-		"no passwords":           {change: func(f *fakeHomeserver) { f.flows = "m.login.token" }, want: func(w *guideWords) string { return w.NoHomeserver }},
-		"no homeserver":          {change: func(f *fakeHomeserver) { f.refuses["GET login"] = 404 }, want: func(w *guideWords) string { return w.NoHomeserver }},
-		"another's":              {change: func(f *fakeHomeserver) { f.owner = "@b:hs" }, want: func(w *guideWords) string { return w.OtherAccount }, says: "@b:hs"},
-		"too often":              {change: func(f *fakeHomeserver) { f.refuses["POST login"], f.code = 429, "M_LIMIT_EXCEEDED" }, want: func(w *guideWords) string { return w.Later }},
-		"deactivated":            {change: func(f *fakeHomeserver) { f.refuses["POST login"], f.code = 403, "M_USER_DEACTIVATED" }, want: func(w *guideWords) string { return w.Deactivated }},
-		"a redirection":          {change: func(f *fakeHomeserver) { f.refuses["POST login"] = 307 }, want: func(w *guideWords) string { return w.NoHomeserver }},
-		"it cannot be read back": {change: func(f *fakeHomeserver) { f.refuses["GET account/whoami"] = 500 }, want: func(w *guideWords) string { return w.NoHomeserver }},
-		"it cannot sign out":     {change: func(f *fakeHomeserver) { f.refuses["POST logout"] = 500 }, want: func(w *guideWords) string { return w.DeviceRemains }, says: trialDevice, left: 1},
+		"it opens":   {},
+		"no account": {user: "assistant", want: func(w *guideWords) string { return w.NoAccount }},
+		"a wrong password": {password: "wrong", want: func(w *guideWords) string { return w.Refused },
+			says: "Invalid username or password"},
+		"no passwords": {change: func(f *fakeHomeserver) { f.flows = "m.login.token" },
+			want: func(w *guideWords) string { return w.NoHomeserver }},
+		"no homeserver": {change: func(f *fakeHomeserver) { f.refuses["GET login"] = 404 },
+			want: func(w *guideWords) string { return w.NoHomeserver }},
+		"another's": {change: func(f *fakeHomeserver) { f.owner = "@b:hs" },
+			want: func(w *guideWords) string { return w.OtherAccount }, says: "@b:hs"},
+		"too often": {change: func(f *fakeHomeserver) {
+			f.refuses["POST login"], f.code = 429,
+				"M_LIMIT_EXCEEDED"
+		}, want: func(w *guideWords) string { return w.Later }},
+		"deactivated": {change: func(f *fakeHomeserver) {
+			f.refuses["POST login"], f.code = 403,
+				"M_USER_DEACTIVATED"
+		}, want: func(w *guideWords) string { return w.Deactivated }},
+		"a redirection": {change: func(f *fakeHomeserver) { f.refuses["POST login"] = 307 },
+			want: func(w *guideWords) string { return w.NoHomeserver }},
+		"it cannot be read back": {change: func(f *fakeHomeserver) { f.refuses["GET account/whoami"] = 500 },
+			want: func(w *guideWords) string { return w.NoHomeserver }},
+		"it cannot sign out": {change: func(f *fakeHomeserver) { f.refuses["POST logout"] = 500 },
+			want: func(w *guideWords) string { return w.DeviceRemains }, says: trialDevice, left: 1},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -101,11 +114,13 @@ func TestThePasswordOfMatrixIsTried(t *testing.T) {
 			if c.change != nil {
 				c.change(f)
 			}
-			m := &Config{Homeserver: url + "/", UserID: cmp.Or(c.user, "@a:hs"), Password: section.Secret(cmp.Or(c.password, "right"))}
+			m := &Config{Homeserver: url + "/", UserID: cmp.Or(c.user, "@a:hs"),
+				Password: section.Secret(cmp.Or(c.password, "right"))}
 			language := []string{"en", "fr"}[len(name)%2]
 			_, err := m.Guide(language, anyHost()).Try(t.Context())
 			var fault *channel.Fault
-			if errors.As(err, &fault); (err == nil) != (c.want == nil) || err != nil && (fault == nil || fault.Text != c.want(guideWordsOf(language)) || !strings.Contains(err.Error(), c.says)) {
+			if errors.As(err, &fault); (err == nil) != (c.want == nil) || err != nil &&
+				(fault == nil || fault.Text != c.want(guideWordsOf(language)) || !strings.Contains(err.Error(), c.says)) {
 				t.Errorf("got %v", err)
 			}
 			if err != nil && strings.Contains(err.Error(), string(m.Password)) && c.password == "" {
@@ -118,7 +133,8 @@ func TestThePasswordOfMatrixIsTried(t *testing.T) {
 	}
 	var away *channel.Unreached
 	nowhere := &Config{Homeserver: "http://127.0.0.1:1", UserID: "@a:hs", Password: "right"}
-	if _, err := nowhere.Guide("en", anyHost()).Try(t.Context()); !errors.As(err, &away) || !errors.Is(err, syscall.ECONNREFUSED) {
+	if _, err := nowhere.Guide("en", anyHost()).Try(t.Context()); !errors.As(err, &away) ||
+		!errors.Is(err, syscall.ECONNREFUSED) {
 		t.Errorf("a homeserver that is away: %v", err)
 	}
 	f, url := newFakeHomeserver(t)

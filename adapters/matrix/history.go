@@ -123,7 +123,8 @@ func (c *Channel) history(ctx context.Context, s *session, room, from string, pa
 			End   string            `json:"end"`
 			Chunk []json.RawMessage `json:"chunk"`
 		}
-		err := s.call(ctx, syncTimeout, request{method: http.MethodGet, path: []any{"v3", "rooms", room, "messages"}, query: q, result: &page})
+		err := s.call(ctx, syncTimeout, request{method: http.MethodGet, path: []any{"v3", "rooms", room, "messages"},
+			query: q, result: &page})
 		if err != nil && !forGood(err) {
 			return nil, fmt.Errorf("read what came before: %w", err)
 		}
@@ -156,7 +157,8 @@ func (b *batch) find(ctx context.Context, r room, id string) (seen, bool) {
 		return seen{}, false
 	}
 	var raw json.RawMessage
-	err := b.s.call(ctx, showTimeout, request{method: http.MethodGet, path: []any{"v3", "rooms", r.id, "event", id}, result: &raw})
+	err := b.s.call(ctx, showTimeout, request{method: http.MethodGet, path: []any{"v3", "rooms", r.id, "event", id},
+		result: &raw})
 	if err != nil && !forGood(err) {
 		b.finds = maxFinds // the server is slow or away: the rest goes without
 	}

@@ -109,7 +109,8 @@ func (b *batch) join(ctx context.Context, i invitation) (again bool, err error) 
 		q.Set("server_name", i.Via)
 		q.Set("via", i.Via)
 	}
-	err = b.s.call(ctx, syncTimeout, request{method: http.MethodPost, path: []any{"v3", "join", i.Room}, query: q, body: struct{}{}})
+	err = b.s.call(ctx, syncTimeout, request{method: http.MethodPost, path: []any{"v3", "join", i.Room},
+		query: q, body: struct{}{}})
 	if e := refused(err); e != nil && e.loggedOut() {
 		return true, err
 	}

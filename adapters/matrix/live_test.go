@@ -45,14 +45,16 @@ func homeserver(t *testing.T) string {
 	require.NoError(t, err)
 	listen := l.Addr().String()
 	require.NoError(t, l.Close())
-	config, err := exec.Command(filepath.Join(bin, "generate-config"), "--server", "hs.test", "--ci", "--dir", dir).Output()
+	config, err := exec.Command(filepath.Join(bin, "generate-config"), "--server", "hs.test", "--ci",
+		"--dir", dir).Output()
 	require.NoError(t, err)
 	key := filepath.Join(dir, "matrix_key.pem")
 	require.NoError(t, exec.Command(filepath.Join(bin, "generate-keys"), "--private-key", key).Run())
 	config = bytes.Replace(config, []byte("private_key: matrix_key.pem"), []byte("private_key: "+key), 1)
 	path := filepath.Join(dir, "dendrite.yaml")
 	require.NoError(t, os.WriteFile(path, config, 0o600))
-	cmd := exec.Command(filepath.Join(bin, "dendrite"), "--config", path, "--http-bind-address", listen, "--really-enable-open-registration")
+	cmd := exec.Command(filepath.Join(bin, "dendrite"), "--config", path, "--http-bind-address", listen,
+		"--really-enable-open-registration")
 	cmd.Dir = dir
 	require.NoError(t, cmd.Start())
 	t.Cleanup(func() {
@@ -80,7 +82,8 @@ func register(t *testing.T, address, name string) *person {
 		Token  string `json:"access_token"`
 		Device string `json:"device_id"`
 	}
-	p.call("POST", "v3/register", map[string]any{"username": name, "password": "password of " + name, "auth": map[string]string{"type": "m.login.dummy"}}, &out)
+	p.call("POST", "v3/register", map[string]any{"username": name, "password": "password of " + name,
+		"auth": map[string]string{"type": "m.login.dummy"}}, &out)
 	p.id, p.token, p.dev = out.ID, out.Token, out.Device
 	return p
 }
@@ -117,7 +120,8 @@ func (p *person) try(method, path string, body any) (status int, answer []byte) 
 func (p *person) chat(with string, encrypted bool) string {
 	body := map[string]any{"is_direct": true, "invite": []string{with}, "preset": "trusted_private_chat"}
 	if encrypted {
-		body["initial_state"] = []any{map[string]any{"type": typeEncryption, "content": map[string]string{"algorithm": "m.megolm.v1.aes-sha2"}}}
+		body["initial_state"] = []any{map[string]any{"type": typeEncryption,
+			"content": map[string]string{"algorithm": "m.megolm.v1.aes-sha2"}}}
 	}
 	var out struct {
 		ID string `json:"room_id"`
@@ -176,7 +180,10 @@ func TestRealHomeserver(t *testing.T) {
 	require.Equal(t, sent, same)
 	ada.call("POST", fmt.Sprintf("v3/rooms/%s/receipt/m.read/%s", url.PathEscape(room), sent.NativeID), struct{}{}, nil)
 	eventually(t, "read", func() bool {
-		return slices.ContainsFunc(in.of(core.InReceipt), func(e core.Inbound) bool { return e.Target == sent.NativeID && e.Status.State == core.DeliveryRead })
+		return slices.ContainsFunc(in.of(core.InReceipt), func(e core.Inbound) bool {
+			return e.Target == sent.NativeID &&
+				e.Status.State == core.DeliveryRead
+		})
 	})
 	stop()
 

@@ -138,7 +138,8 @@ func (s *session) download(ctx context.Context, address string, max int64) ([]by
 func (s *session) get(ctx context.Context, address string, max int64) ([]byte, error) {
 	ctx, cancel := context.WithTimeout(ctx, fileTimeout)
 	defer cancel()
-	_, resp, err := s.cli.MakeFullRequestWithResp(ctx, mautrix.FullRequest{Method: http.MethodGet, URL: address, DontReadResponse: true})
+	_, resp, err := s.cli.MakeFullRequestWithResp(ctx, mautrix.FullRequest{Method: http.MethodGet, URL: address,
+		DontReadResponse: true})
 	if err != nil {
 		return nil, clean(err)
 	}

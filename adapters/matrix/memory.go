@@ -35,7 +35,8 @@ type trace struct{ id, mine string }
 func newMemory() *memory {
 	return &memory{
 		events: map[string]seen{}, traces: map[string][]trace{}, where: map[core.Address]string{},
-		known: map[core.Address]bool{}, status: map[string]bool{}, logins: map[string]loginState{}, doubts: map[string]string{},
+		known: map[core.Address]bool{}, status: map[string]bool{}, logins: map[string]loginState{},
+		doubts: map[string]string{},
 	}
 }
 

@@ -107,7 +107,8 @@ func previewTxn(key string) string { return "preview-" + key }
 
 // begin makes sure that the message of a preview is there. again: a process that
 // died before it knew its id may have sent it.
-func (c *Channel) begin(ctx context.Context, s *session, r room, p shown, content map[string]any, again bool) (shown, error) {
+func (c *Channel) begin(ctx context.Context, s *session, r room, p shown, content map[string]any,
+	again bool) (shown, error) {
 	id := ""
 	var err error
 	if again {
@@ -127,7 +128,8 @@ func (c *Channel) begin(ctx context.Context, s *session, r room, p shown, conten
 
 // place returns the message that a part takes the place of, "" if it is to be one
 // of its own. That it does is kept before it is sent, so that a repeat does it too.
-func (c *Channel) place(ctx context.Context, s *session, r room, p core.Part, key string, bridge *Bridge) (string, error) {
+func (c *Channel) place(ctx context.Context, s *session, r room, p core.Part, key string,
+	bridge *Bridge) (string, error) {
 	if bridge != nil || p.Attachment != nil || p.Quiet {
 		return "", nil
 	}

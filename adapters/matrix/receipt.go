@@ -34,7 +34,8 @@ func notice(in core.Inbound, e event) (core.Inbound, bool) {
 	f := e.fields()
 	body := text(f["body"])
 	rel := e.relation()
-	if rel.reply == "" || rel.kind == "m.replace" || !strings.HasPrefix(body, "\u26a0") || !strings.Contains(body, "bridged") {
+	if rel.reply == "" || rel.kind == "m.replace" || !strings.HasPrefix(body, "\u26a0") ||
+		!strings.Contains(body, "bridged") {
 		return in, false
 	}
 	in.Kind, in.Target = core.InReceipt, rel.reply
@@ -54,8 +55,9 @@ func receipts(s scene, raw json.RawMessage, latest func(event string) string) []
 	for id, kinds := range object(raw) {
 		for user, mark := range object(object(kinds)["m.read"]) {
 			in := core.Inbound{
-				Address: address, Kind: core.InReceipt, Target: latest(id), Status: &core.Status{State: core.DeliveryRead, Through: true},
-				EventID: "read:" + id + ":" + user, SentAt: event{TS: number(object(mark)["ts"])}.time(), ReceivedAt: s.now,
+				Address: address, Kind: core.InReceipt, Target: latest(id),
+				Status: &core.Status{State: core.DeliveryRead, Through: true}, EventID: "read:" + id + ":" + user,
+				SentAt: event{TS: number(object(mark)["ts"])}.time(), ReceivedAt: s.now,
 			}
 			switch s.room.role(s.home, user) {
 			case roleBot:

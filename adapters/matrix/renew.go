@@ -68,7 +68,8 @@ func (r renewal) key(txn string) string {
 const twinSlack = time.Minute
 
 // errTwin is that another copy of this gateway is at work.
-var errTwin = errors.New("another program writes with the keys of this device: a second copy of this gateway, such as the one that a backup was restored from. Stop one of them, or answers are lost")
+var errTwin = errors.New(
+	"another program writes with the keys of this device: a second copy of this gateway, such as the one that a backup was restored from. Stop one of them, or answers are lost")
 
 // ours looks at an encrypted event of ours. One that was written with keys that are
 // not here shows that the store is older than they are, or that another copy of it

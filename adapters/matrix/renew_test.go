@@ -41,7 +41,8 @@ func TestAnAnswerAfterARestoreIsNoRepeat(t *testing.T) {
 // What was on its way when the backup was made has arrived since, or has not.
 func TestWhatMayHaveArrivedBeforeARestore(t *testing.T) {
 	t.Parallel()
-	w, room := renewedWorld(t, [2]string{"everthread-1-5-0", "On its **way**."}, [2]string{"everthread-1-6-0", "Something else."})
+	w, room := renewedWorld(t, [2]string{"everthread-1-5-0", "On its **way**."},
+		[2]string{"everthread-1-6-0", "Something else."})
 	lost := w.Sent(room)
 	there, err := w.c.Send(t.Context(), toAda, core.Part{Text: "On its **way**.", Key: "everthread-1-5-0", Again: true})
 	require.NoError(t, err)
@@ -63,7 +64,9 @@ func TestWhatCannotBeReadMayBeARepeat(t *testing.T) {
 	var sent struct {
 		ID string `json:"event_id"`
 	}
-	require.NoError(t, s.call(t.Context(), callTimeout, request{method: "PUT", path: []any{"v3", "rooms", room, "send", typeEncrypted, "everthread-1-5-0"}, body: closed, result: &sent}))
+	require.NoError(t, s.call(t.Context(), callTimeout,
+		request{method: "PUT", path: []any{"v3", "rooms", room, "send", typeEncrypted, "everthread-1-5-0"},
+			body: closed, result: &sent}))
 	w.stop()
 	require.NoError(t, w.k.SetState(t.Context(), map[string]string{keyRenewal: `{"salt":"r0-","at":1}`}))
 	w = start(t, w.Server, w.k, nil)
@@ -77,7 +80,8 @@ func TestWhatCannotBeReadMayBeARepeat(t *testing.T) {
 func TestStatusesNameThePartsOfThisStore(t *testing.T) {
 	t.Parallel()
 	for txn, want := range map[string]string{"r0-everthread-1-5-0": "everthread-1-5-0", "everthread-1-5-0": "", "": ""} {
-		raw, err := json.Marshal(map[string]any{"status": "SUCCESS", "relates_to_txn_id": txn, "m.relates_to": map[string]string{"rel_type": "m.reference", "event_id": "$e"}})
+		raw, err := json.Marshal(map[string]any{"status": "SUCCESS", "relates_to_txn_id": txn,
+			"m.relates_to": map[string]string{"rel_type": "m.reference", "event_id": "$e"}})
 		require.NoError(t, err)
 		in, ok := status(scene{renewal: renewal{Salt: "r0-"}}, core.Inbound{}, event{Type: typeStatus, Content: raw})
 		require.True(t, ok)
@@ -112,5 +116,6 @@ func TestAnswersAreMarkedWhereALostLifeWrote(t *testing.T) {
 		require.NoError(t, err)
 		w.stop()
 	}
-	require.Equal(t, []string{"A day.", "A day.\n\n(may be a repeat)", "A day.\n\n(may be a repeat)", "A day."}, screen(w, room))
+	require.Equal(t, []string{"A day.", "A day.\n\n(may be a repeat)", "A day.\n\n(may be a repeat)", "A day."},
+		screen(w, room))
 }

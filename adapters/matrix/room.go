@@ -261,7 +261,8 @@ func (r room) role(h household, sender string) role {
 		switch {
 		case b == nil || b.Network != p.bridge.Network:
 			return roleOther
-		case r.serviceBy == p.bridge.Bot && slices.Contains(r.service, sender), sameID(remote, p.receiver) && !sameID(remote, p.remote):
+		case r.serviceBy == p.bridge.Bot && slices.Contains(r.service, sender), sameID(remote, p.receiver) &&
+			!sameID(remote, p.remote):
 			return roleOwn
 		}
 		return rolePerson

@@ -98,7 +98,8 @@ func (rs *rooms) load(ctx context.Context, s *session, id string) (room, error) 
 func (rs *rooms) read(ctx context.Context, s *session, id string) (room, error) {
 	r := room{id: id}
 	var state []json.RawMessage
-	err := s.call(ctx, callTimeout, request{method: http.MethodGet, path: []any{"v3", "rooms", id, "state"}, result: &state})
+	err := s.call(ctx, callTimeout, request{method: http.MethodGet, path: []any{"v3", "rooms", id, "state"},
+		result: &state})
 	switch {
 	case forGood(err):
 		return r, nil

@@ -109,7 +109,8 @@ var errEncrypted = errors.New("the room is encrypted, and this program was built
 
 // put sends an event, encrypted where the room is. The same txn returns the same
 // event however often it is sent.
-func (c *Channel) put(ctx context.Context, s *session, r room, kind, txn string, content map[string]any) (string, error) {
+func (c *Channel) put(ctx context.Context, s *session, r room, kind, txn string,
+	content map[string]any) (string, error) {
 	var body any = content
 	if r.encrypted {
 		if s.crypto == nil {
@@ -223,7 +224,8 @@ func (c *Channel) search(ctx context.Context, s *session, to core.Address) (room
 	var got struct {
 		Rooms []string `json:"joined_rooms"`
 	}
-	if err := s.call(ctx, callTimeout, request{method: http.MethodGet, path: []any{"v3", "joined_rooms"}, result: &got}); err != nil {
+	if err := s.call(ctx, callTimeout, request{method: http.MethodGet, path: []any{"v3", "joined_rooms"},
+		result: &got}); err != nil {
 		return room{}, fmt.Errorf("look for a room: %w", err)
 	}
 	unread := slices.DeleteFunc(got.Rooms, func(id string) bool { _, ok := c.rooms.get(id); return ok })
@@ -233,12 +235,15 @@ func (c *Channel) search(ctx context.Context, s *session, to core.Address) (room
 	if r, ok := c.rooms.with(to, ""); ok {
 		return r, c.found(ctx, to, r)
 	}
-	return room{}, &core.Unreachable{Err: errors.New("send to matrix: there is no direct chat with them; they have to write or invite first")}
+	return room{},
+		&core.Unreachable{Err: errors.New(
+			"send to matrix: there is no direct chat with them; they have to write or invite first")}
 }
 
 func (c *Channel) found(ctx context.Context, to core.Address, r room) error {
 	c.memory.setRoom(to, r.id)
-	err := c.opts.Keeper.SetState(ctx, map[string]string{keyOf(keyRoom, to): r.id, keyWho + r.id: to.Channel + ":" + to.External})
+	err := c.opts.Keeper.SetState(ctx, map[string]string{keyOf(keyRoom, to): r.id,
+		keyWho + r.id: to.Channel + ":" + to.External})
 	if err != nil {
 		return fmt.Errorf("keep the room: %w", err)
 	}
@@ -295,5 +300,6 @@ func (c *Channel) setTyping(ctx context.Context, s *session, room string, on boo
 	if on {
 		body["timeout"] = typingTTL.Milliseconds()
 	}
-	return s.call(ctx, showTimeout, request{method: http.MethodPut, path: []any{"v3", "rooms", room, "typing", c.opts.UserID}, body: body})
+	return s.call(ctx, showTimeout, request{method: http.MethodPut, path: []any{"v3", "rooms", room, "typing",
+		c.opts.UserID}, body: body})
 }

@@ -27,14 +27,18 @@ func TestRender(t *testing.T) {
 		fold             bool
 	}{
 		{"plain", "a < b", "", nil, false},
-		{"nested", "bold both", "<strong>bold <em>both</em></strong>", []core.Span{span(core.SpanBold, 0, 9, ""), span(core.SpanItalic, 5, 9, "")}, false},
+		{"nested", "bold both", "<strong>bold <em>both</em></strong>", []core.Span{span(core.SpanBold, 0, 9, ""),
+			span(core.SpanItalic, 5, 9, "")}, false},
 		{"escaped", "<b> & co", "<strong>&lt;b&gt;</strong> &amp; co", []core.Span{span(core.SpanBold, 0, 3, "")}, false},
-		{"block", "see:\nx < y\nend", `see:<pre><code class="language-go">x &lt; y</code></pre>end`, []core.Span{span(core.SpanPre, 5, 10, "go")}, false},
+		{"block", "see:\nx < y\nend", `see:<pre><code class="language-go">x &lt; y</code></pre>end`,
+			[]core.Span{span(core.SpanPre, 5, 10, "go")}, false},
 		{"quote", "a\nb\nc", "a<blockquote>b</blockquote>c", []core.Span{span(core.SpanQuote, 2, 3, "")}, false},
 		{"heading", "T\ntext", "<h4>T</h4>text", []core.Span{span(core.SpanHeading, 0, 1, "")}, false},
-		{"link", "go", `<a href="https://e.org/?a=1&amp;b=2">go</a>`, []core.Span{span(core.SpanLink, 0, 2, "https://e.org/?a=1&b=2")}, false},
+		{"link", "go", `<a href="https://e.org/?a=1&amp;b=2">go</a>`,
+			[]core.Span{span(core.SpanLink, 0, 2, "https://e.org/?a=1&b=2")}, false},
 		{"no script", "go", "go", []core.Span{span(core.SpanLink, 0, 2, "javascript:alert(1)")}, false},
-		{"fold", "Day\none\ntwo", "<details><summary><strong>Day</strong></summary>one<br/>two</details>", []core.Span{span(core.SpanBold, 0, 3, "")}, true},
+		{"fold", "Day\none\ntwo", "<details><summary><strong>Day</strong></summary>one<br/>two</details>",
+			[]core.Span{span(core.SpanBold, 0, 3, "")}, true},
 		{"spoiler", "x", "<span data-mx-spoiler>x</span>", []core.Span{span(core.SpanSpoiler, 0, 1, "")}, false},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -51,12 +55,14 @@ func TestRender(t *testing.T) {
 // are the text's, in an event that a server takes.
 func TestRenderedMarkdown(t *testing.T) {
 	t.Parallel()
-	pieces := []string{"# head\n", "**bold** ", "_it_ ", "`code` ", "```go\nx<y\n```\n", "> quote\n", "- item\n", "[l](https://e.org) ", "a & b\n\n", "||s|| ", "🙂 ", "!signal x\n"}
+	pieces := []string{"# head\n", "**bold** ", "_it_ ", "`code` ", "```go\nx<y\n```\n", "> quote\n", "- item\n",
+		"[l](https://e.org) ", "a & b\n\n", "||s|| ", "🙂 ", "!signal x\n"}
 	rapid.Check(t, func(t *rapid.T) {
 		doc := markup.Parse(strings.Join(rapid.SliceOf(rapid.SampledFrom(pieces)).Draw(t, "md"), ""))
 		for _, part := range markup.Split(doc, maxText, nil) {
 			got := toHTML(part.Text, part.Spans, rapid.Bool().Draw(t, "fold"), false)
-			if strings.Count(got, "<details>") != strings.Count(got, "</details>") || strings.Count(got, "<strong>") != strings.Count(got, "</strong>") {
+			if strings.Count(got, "<details>") != strings.Count(got, "</details>") ||
+				strings.Count(got, "<strong>") != strings.Count(got, "</strong>") {
 				t.Fatalf("unbalanced: %s", got)
 			}
 			if bare(stripTags(got)) != bare(part.Text) {
@@ -135,8 +141,11 @@ func TestTypingEndsWithTheAnswer(t *testing.T) {
 func TestFilesGoBothWays(t *testing.T) {
 	t.Parallel()
 	w, room := talking(t)
-	for _, a := range []core.Attachment{{Kind: "photo", Name: "a.png", MIME: "image/png"}, {Kind: "voice", Name: "v.ogg", MIME: "audio/ogg", Duration: 3 * time.Second}, {Kind: "document", Name: "a.pdf", MIME: "application/pdf"}} {
-		_, err := w.c.Send(t.Context(), toAda, core.Part{Text: "caption", Attachment: &a, Data: []byte("data of " + a.Name), Key: a.Name})
+	for _, a := range []core.Attachment{{Kind: "photo", Name: "a.png", MIME: "image/png"},
+		{Kind: "voice", Name: "v.ogg", MIME: "audio/ogg", Duration: 3 * time.Second},
+		{Kind: "document", Name: "a.pdf", MIME: "application/pdf"}} {
+		_, err := w.c.Send(t.Context(), toAda, core.Part{Text: "caption", Attachment: &a, Data: []byte("data of " + a.Name),
+			Key: a.Name})
 		require.NoError(t, err)
 		sent := w.Sent(room)
 		last := sent[len(sent)-1]
@@ -188,7 +197,10 @@ func TestOptionsAreChecked(t *testing.T) {
 		"access_token":  func(o *Options) { o.AccessToken = "" },
 		"keep":          func(o *Options) { o.Keeper = nil },
 		"bridge signal": func(o *Options) { o.Bridges = []Bridge{{Network: "signal", Bot: "signalbot"}} },
-		"twice":         func(o *Options) { o.Bridges = []Bridge{{Network: "a", Bot: "@b:hs"}, {Network: "c", Bot: "@b:hs"}} },
+		"twice": func(o *Options) {
+			o.Bridges = []Bridge{{Network: "a", Bot: "@b:hs"},
+				{Network: "c", Bot: "@b:hs"}}
+		},
 	} {
 		o := good
 		change(&o)

@@ -177,7 +177,8 @@ func (c *Channel) recall(ctx context.Context) error {
 
 // step syncs once: what came is stored by r, then the token is kept. It returns
 // the token to go on from.
-func (c *Channel) step(ctx context.Context, s *session, r core.Receiver, since string, background *sync.WaitGroup) (string, error) {
+func (c *Channel) step(ctx context.Context, s *session, r core.Receiver, since string,
+	background *sync.WaitGroup) (string, error) {
 	resp, err := c.poll(ctx, s, since)
 	if err != nil {
 		return "", err
@@ -213,7 +214,8 @@ func (c *Channel) poll(ctx context.Context, s *session, since string) (*syncResp
 		q.Set("timeout", strconv.FormatInt(c.patience().Milliseconds(), 10))
 	}
 	var resp syncResponse
-	err := s.call(ctx, syncTimeout+syncWait, request{method: http.MethodGet, path: []any{"v3", "sync"}, query: q, result: &resp})
+	err := s.call(ctx, syncTimeout+syncWait, request{method: http.MethodGet, path: []any{"v3", "sync"},
+		query: q, result: &resp})
 	if err == nil && resp.NextBatch == "" {
 		err = errors.New("the homeserver's sync has no token to go on from")
 	}
@@ -263,7 +265,8 @@ func (c *Channel) after(ctx context.Context, s *session, b *batch) {
 			continue
 		}
 		path := []any{"v3", "rooms", id, "receipt", "m.read", b.read[id]}
-		if err := s.call(ctx, showTimeout, request{method: http.MethodPost, path: path, body: struct{}{}}); err != nil && ctx.Err() == nil {
+		if err := s.call(ctx, showTimeout, request{method: http.MethodPost, path: path, body: struct{}{}}); err != nil &&
+			ctx.Err() == nil {
 			c.log.Debug("mark read", zap.Error(err))
 		}
 	}

@@ -20,7 +20,8 @@ func MakeTables(ctx context.Context, to *sql.DB, dialect string) error {
 	}
 	db.Log = dbutil.NoopLogger
 	keys := db.Child(sql_store_upgrade.VersionTableName, sql_store_upgrade.Table, dbutil.NoopLogger)
-	return errors.Join(versions(ctx, db), sqlstatestore.NewSQLStateStore(db, dbutil.NoopLogger, false).Upgrade(ctx), keys.Upgrade(ctx))
+	return errors.Join(versions(ctx, db), sqlstatestore.NewSQLStateStore(db, dbutil.NoopLogger, false).Upgrade(ctx),
+		keys.Upgrade(ctx))
 }
 
 // versions makes the tables that say how far the stores of mautrix were upgraded:

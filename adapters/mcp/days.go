@@ -28,7 +28,8 @@ func (s *Server) addDays(server *sdk.Server, who client.Caller) {
 	read := func(ctx context.Context, req *sdk.ReadResourceRequest) (*sdk.ReadResourceResult, error) {
 		return s.readDay(ctx, who, req.Params.URI)
 	}
-	server.AddResourceTemplate(&sdk.ResourceTemplate{Name: "day", Title: "A day of the conversation", URITemplate: dayURI + "{label}", MIMEType: markdown,
+	server.AddResourceTemplate(&sdk.ResourceTemplate{Name: "day", Title: "A day of the conversation",
+		URITemplate: dayURI + "{label}", MIMEType: markdown,
 		Description: "The summary of a day and what was said, as Markdown. label is the date, such as 2026-01-31."}, read)
 	server.AddReceivingMiddleware(func(next sdk.MethodHandler) sdk.MethodHandler {
 		return func(ctx context.Context, method string, req sdk.Request) (sdk.Result, error) {
@@ -48,8 +49,8 @@ func (s *Server) listDays(ctx context.Context, who client.Caller) ([]*sdk.Resour
 	}
 	out := make([]*sdk.Resource, 0, len(days))
 	for _, g := range days {
-		out = append(out, &sdk.Resource{URI: dayURI + g.Day.Label, Name: g.Day.Label, Title: "Conversation of " + g.Day.Label, MIMEType: markdown,
-			Description: fmt.Sprintf("%d messages", g.Messages)})
+		out = append(out, &sdk.Resource{URI: dayURI + g.Day.Label, Name: g.Day.Label, Title: "Conversation of " + g.Day.Label,
+			MIMEType: markdown, Description: fmt.Sprintf("%d messages", g.Messages)})
 	}
 	return out, nil
 }

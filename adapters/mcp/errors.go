@@ -21,5 +21,6 @@ func refuse(w http.ResponseWriter, e *client.Refusal) {
 	h.Set("Content-Type", "application/json")
 	h.Set("X-Content-Type-Options", "nosniff")
 	w.WriteHeader(e.Status)
-	_ = json.NewEncoder(w).Encode(map[string]any{"error": map[string]string{"code": e.Code, "message": e.Message}}) // nobody to tell if the client is gone
+	_ = json.NewEncoder(w).Encode(map[string]any{"error": map[string]string{"code": e.Code,
+		"message": e.Message}}) // nobody to tell if the client is gone
 }

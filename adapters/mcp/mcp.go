@@ -37,7 +37,8 @@ type Actor interface {
 type Days interface {
 	Days(ctx context.Context, user core.UserID, before string, limit int) ([]core.Segment, error)
 	Day(ctx context.Context, user core.UserID, label string) (core.Segment, error)
-	DayMessages(ctx context.Context, user core.UserID, id core.SegmentID, after core.MessageID, limit int) ([]core.Message, error)
+	DayMessages(ctx context.Context, user core.UserID, id core.SegmentID, after core.MessageID,
+		limit int) ([]core.Message, error)
 	Summaries(ctx context.Context, user core.UserID, id core.SegmentID, limit int) ([]core.Summary, error)
 }
 
@@ -92,7 +93,8 @@ func New(o Options) (*Server, error) {
 	s.http = sdk.NewStreamableHTTPHandler(func(r *http.Request) *sdk.Server {
 		who, _ := r.Context().Value(caller{}).(client.Caller)
 		return s.serverFor(who)
-	}, &sdk.StreamableHTTPOptions{Stateless: true, JSONResponse: true, DisableLocalhostProtection: true, MaxRequestBodyBytes: o.MaxBody, PropagateRequestCancellation: true})
+	}, &sdk.StreamableHTTPOptions{Stateless: true, JSONResponse: true, DisableLocalhostProtection: true,
+		MaxRequestBodyBytes: o.MaxBody, PropagateRequestCancellation: true})
 	return s, nil
 }
 
@@ -118,11 +120,13 @@ func (s *Server) Handler() http.Handler {
 			return
 		case err != nil:
 			s.Log.Error("answer an MCP client", zap.Error(err))
-			refuse(w, &client.Refusal{Status: http.StatusInternalServerError, Code: "internal_error", Message: "Something went wrong on the server; its log says what."})
+			refuse(w, &client.Refusal{Status: http.StatusInternalServerError, Code: "internal_error",
+				Message: "Something went wrong on the server; its log says what."})
 			return
 		}
 		if !who.Allows(core.CanRead) && !who.Allows(core.CanMemory) {
-			refuse(w, &client.Refusal{Status: http.StatusForbidden, Code: "missing_scope", Message: "This API key may neither read the conversation nor memory: it lacks the scopes read and memory."})
+			refuse(w, &client.Refusal{Status: http.StatusForbidden, Code: "missing_scope",
+				Message: "This API key may neither read the conversation nor memory: it lacks the scopes read and memory."})
 			return
 		}
 		r = who.Acting(r, s.Now())
@@ -136,7 +140,8 @@ func (s *Server) Handler() http.Handler {
 func (s *Server) stranger(r *http.Request) string {
 	local, _ := r.Context().Value(http.LocalAddrContextKey).(net.Addr)
 	if local != nil && loopback(hostOf(local.String())) && !s.ours(hostOf(r.Host)) {
-		return "This server is not known as " + strconv.Quote(r.Host) + "; set http.public_url to the address that clients use."
+		return "This server is not known as " + strconv.Quote(r.Host) +
+			"; set http.public_url to the address that clients use."
 	}
 	origin := r.Header.Get("Origin")
 	if origin == "" {

@@ -85,24 +85,29 @@ func TestMemoryIsOff(t *testing.T) {
 func TestTools(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	for name, s := range map[string]*sdk.ClientSession{"http": w.connect(w.key(w.ada, "read", "memory")), "stdio": w.stdio(w.ada)} {
+	for name, s := range map[string]*sdk.ClientSession{"http": w.connect(w.key(w.ada, "read", "memory")),
+		"stdio": w.stdio(w.ada)} {
 		if got := names(t, s); !slices.Equal(got, append(slices.Clone(ofConversation), ofMemory...)) {
 			t.Errorf("%s: %v", name, got)
 		}
-		if text, bad := call(t, s, "conversation_search", map[string]any{"query": "kestrel"}); bad || !strings.Contains(text, `"day_label":"2026-01-31"`) {
+		if text, bad := call(t, s, "conversation_search", map[string]any{"query": "kestrel"}); bad ||
+			!strings.Contains(text, `"day_label":"2026-01-31"`) {
 			t.Errorf("%s: %s", name, text)
 		}
-		if text, bad := call(t, s, "conversation_search", map[string]any{"query": "captain"}); bad || !strings.Contains(text, `"results":[]`) {
+		if text, bad := call(t, s, "conversation_search", map[string]any{"query": "captain"}); bad ||
+			!strings.Contains(text, `"results":[]`) {
 			t.Errorf("%s: another user's words: %s", name, text)
 		}
 		text, bad := call(t, s, "memory_add", map[string]any{"type": "fact", "content": "The dinghy came by " + name})
 		if bad || !strings.Contains(text, `"status":"added"`) {
 			t.Errorf("%s: %s", name, text)
 		}
-		if text, bad = call(t, s, "memory_search", map[string]any{"query": "came by " + name}); bad || !strings.Contains(text, "The dinghy came by "+name) {
+		if text, bad = call(t, s, "memory_search", map[string]any{"query": "came by " + name}); bad ||
+			!strings.Contains(text, "The dinghy came by "+name) {
 			t.Errorf("%s: %s", name, text)
 		}
-		if text, bad = call(t, s, "memory_get", map[string]any{"item_id": 999999}); !bad || !strings.Contains(text, "there is no item 999999") {
+		if text, bad = call(t, s, "memory_get", map[string]any{"item_id": 999999}); !bad ||
+			!strings.Contains(text, "there is no item 999999") {
 			t.Errorf("%s: %s", name, text)
 		}
 		if text, bad = call(t, s, "conversation_get", map[string]any{"message_id": "x"}); !bad {
@@ -142,11 +147,13 @@ func TestStructured(t *testing.T) {
 	check(t, err)
 	for _, tool := range tools.Tools {
 		changes := tool.Name == "memory_add" || tool.Name == "memory_archive"
-		if tool.Annotations.ReadOnlyHint == changes || *tool.Annotations.DestructiveHint != (tool.Name == "memory_archive") || tool.Title == "" {
+		if tool.Annotations.ReadOnlyHint == changes || *tool.Annotations.DestructiveHint != (tool.Name == "memory_archive") ||
+			tool.Title == "" {
 			t.Errorf("%s: %+v", tool.Name, tool.Annotations)
 		}
 	}
-	if i := s.InitializeResult(); i.ServerInfo.Name != "everthread" || i.ServerInfo.Version != "1.2.3" || i.Capabilities.Resources != nil || i.Instructions == "" {
+	if i := s.InitializeResult(); i.ServerInfo.Name != "everthread" || i.ServerInfo.Version != "1.2.3" ||
+		i.Capabilities.Resources != nil || i.Instructions == "" {
 		t.Errorf("%+v", i)
 	}
 }
@@ -165,7 +172,8 @@ func TestScopes(t *testing.T) {
 	if text, bad := call(t, reader, "memory_search", map[string]any{"query": "*"}); !bad {
 		t.Errorf("memory with read: %s", text)
 	}
-	if out, err := keeper.ReadResource(context.Background(), &sdk.ReadResourceParams{URI: "everthread://days/2026-01-31"}); err == nil {
+	if out, err := keeper.ReadResource(context.Background(),
+		&sdk.ReadResourceParams{URI: "everthread://days/2026-01-31"}); err == nil {
 		t.Errorf("a day with memory: %+v", out)
 	}
 	if got := w.post(w.key(w.ada, "chat")); got.StatusCode != 403 {
@@ -206,11 +214,13 @@ func TestDays(t *testing.T) {
 	s := w.connect(w.key(w.ada, "read"))
 	list, err := s.ListResources(context.Background(), nil)
 	check(t, err)
-	if len(list.Resources) != 50 || list.Resources[0].URI != "everthread://days/2026-03-27" || list.Resources[0].MIMEType != "text/markdown" {
+	if len(list.Resources) != 50 || list.Resources[0].URI != "everthread://days/2026-03-27" ||
+		list.Resources[0].MIMEType != "text/markdown" {
 		t.Errorf("%d resources, the first is %+v", len(list.Resources), list.Resources[0])
 	}
 	templates, err := s.ListResourceTemplates(context.Background(), nil)
-	if err != nil || len(templates.ResourceTemplates) != 1 || templates.ResourceTemplates[0].URITemplate != "everthread://days/{label}" {
+	if err != nil || len(templates.ResourceTemplates) != 1 ||
+		templates.ResourceTemplates[0].URITemplate != "everthread://days/{label}" {
 		t.Errorf("%+v, %v", templates, err)
 	}
 	day, err := s.ReadResource(context.Background(), &sdk.ReadResourceParams{URI: "everthread://days/2026-01-31"})
@@ -218,13 +228,15 @@ func TestDays(t *testing.T) {
 	if want := "# 2026-01-31\n\n## Conversation\n\n**user** 13:00 [#1]\n\nThe dinghy is called Kestrel.\n"; strings.ReplaceAll(day.Contents[0].Text, "#2]", "#1]") != want {
 		t.Errorf("%q", day.Contents[0].Text)
 	}
-	for _, uri := range []string{"everthread://days/2026-02-30", "everthread://days/2025-01-01", "everthread://days/", "everthread://days/2026-01-31/x", "everthread://other/2026-01-31", "file:///etc/passwd"} {
+	for _, uri := range []string{"everthread://days/2026-02-30", "everthread://days/2025-01-01", "everthread://days/",
+		"everthread://days/2026-01-31/x", "everthread://other/2026-01-31", "file:///etc/passwd"} {
 		if out, err := s.ReadResource(context.Background(), &sdk.ReadResourceParams{URI: uri}); err == nil {
 			t.Errorf("%s: %+v", uri, out.Contents[0])
 		}
 	}
 	eve := w.connect(w.key(w.eve, "read"))
-	if out, err := eve.ReadResource(context.Background(), &sdk.ReadResourceParams{URI: "everthread://days/2026-03-27"}); err == nil {
+	if out, err := eve.ReadResource(context.Background(),
+		&sdk.ReadResourceParams{URI: "everthread://days/2026-03-27"}); err == nil {
 		t.Errorf("another's day: %+v", out.Contents[0])
 	}
 }
@@ -296,7 +308,8 @@ func TestPiped(t *testing.T) {
 	in := `{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-06-18","capabilities":{},"clientInfo":{"name":"t","version":"1"}}}` + "\n" +
 		`{"jsonrpc":"2.0","method":"notifications/initialized"}` + "\n"
 	for n := range 20 {
-		in += fmt.Sprintf(`{"jsonrpc":"2.0","id":%d,"method":"tools/call","params":{"name":"conversation_search","arguments":{"query":"kestrel"}}}`+"\n", n+2)
+		in += fmt.Sprintf(
+			`{"jsonrpc":"2.0","id":%d,"method":"tools/call","params":{"name":"conversation_search","arguments":{"query":"kestrel"}}}`+"\n", n+2)
 	}
 	check(t, w.server.Stdio(context.Background(), w.ada, io.NopCloser(strings.NewReader(in)), closed{&out}))
 	if n := strings.Count(out.String(), "\n"); n != 21 {

@@ -29,7 +29,8 @@ func describe(spec core.ToolSpec) *sdk.Tool {
 	closed, destroys := false, spec.Name == "memory_archive"
 	reads := spec.Name != "memory_add" && spec.Name != "memory_archive"
 	return &sdk.Tool{Name: spec.Name, Title: title(spec.Name), Description: spec.Description, InputSchema: spec.Schema,
-		Annotations: &sdk.ToolAnnotations{ReadOnlyHint: reads, DestructiveHint: &destroys, IdempotentHint: true, OpenWorldHint: &closed}}
+		Annotations: &sdk.ToolAnnotations{ReadOnlyHint: reads, DestructiveHint: &destroys, IdempotentHint: true,
+			OpenWorldHint: &closed}}
 }
 
 // title is the name of a tool for people.
@@ -44,7 +45,8 @@ func (s *Server) handler(t core.Tool, who client.Caller) sdk.ToolHandler {
 	return func(ctx context.Context, req *sdk.CallToolRequest) (*sdk.CallToolResult, error) {
 		out, err := s.use(ctx, t, who, req.Params.Arguments)
 		if err != nil {
-			s.Log.Debug("a tool failed", zap.String("tool", t.Spec().Name), zap.Int64("user", int64(who.User.ID)), zap.Error(err))
+			s.Log.Debug("a tool failed", zap.String("tool", t.Spec().Name), zap.Int64("user", int64(who.User.ID)),
+				zap.Error(err))
 			return &sdk.CallToolResult{IsError: true, Content: []sdk.Content{&sdk.TextContent{Text: err.Error()}}}, nil
 		}
 		res := &sdk.CallToolResult{Content: []sdk.Content{&sdk.TextContent{Text: out.Text}}}
@@ -56,8 +58,10 @@ func (s *Server) handler(t core.Tool, who client.Caller) sdk.ToolHandler {
 }
 
 // use runs a tool, and makes the changes that it wants.
-func (s *Server) use(ctx context.Context, t core.Tool, who client.Caller, arguments json.RawMessage) (core.ToolResult, error) {
-	out, err := t.Use(ctx, core.ToolUse{User: who.User.ID, Now: s.Now(), Location: who.User.Settings.Location(s.Zone), Language: who.User.Settings.Language, Arguments: arguments})
+func (s *Server) use(ctx context.Context, t core.Tool, who client.Caller,
+	arguments json.RawMessage) (core.ToolResult, error) {
+	out, err := t.Use(ctx, core.ToolUse{User: who.User.ID, Now: s.Now(), Location: who.User.Settings.Location(s.Zone),
+		Language: who.User.Settings.Language, Arguments: arguments})
 	if err != nil || len(out.Effects) == 0 {
 		return out, err
 	}

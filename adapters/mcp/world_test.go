@@ -46,12 +46,14 @@ func newWorld(t *testing.T) *world {
 	check(t, err)
 	s.Analyze(analyzer)
 	w := &world{Store: s, t: t, now: time.Date(2026, 1, 31, 12, 0, 0, 0, time.UTC)}
-	search := &recall.Searcher{Store: s, Days: s, Analyzer: analyzer, Tokens: tokens.New(), Settings: recall.Default(), Log: zap.NewNop()}
+	search := &recall.Searcher{Store: s, Days: s, Analyzer: analyzer, Tokens: tokens.New(),
+		Settings: recall.Default(), Log: zap.NewNop()}
 	tools := append(recall.Tools(search, nil), (&memory.Memory{Store: s, Signals: search}).Tools()...)
 	tools = append(tools, other{})
 	clock := func() time.Time { return w.now }
-	w.server, err = mcp.New(mcp.Options{Tools: tools, Actor: w, Days: s, Guard: client.NewGuard(client.GuardOptions{Store: s, Now: clock}),
-		PublicURL: "https://chat.example.org", Version: "1.2.3", Now: clock})
+	w.server, err = mcp.New(mcp.Options{Tools: tools, Actor: w, Days: s,
+		Guard: client.NewGuard(client.GuardOptions{Store: s, Now: clock}), PublicURL: "https://chat.example.org",
+		Version: "1.2.3", Now: clock})
 	check(t, err)
 	mux := http.NewServeMux()
 	mux.Handle(mcp.Path, w.server.Handler())
@@ -88,9 +90,11 @@ func (w *world) Act(ctx context.Context, user core.UserID, effects ...core.Effec
 // person is somebody who said something.
 func (w *world) person(name string, role core.UserRole, said string) core.User {
 	w.t.Helper()
-	u, err := w.AddUser(context.Background(), core.User{Name: name, Role: role, CreatedAt: w.now, Settings: core.Settings{Zone: "Europe/Paris"}})
+	u, err := w.AddUser(context.Background(), core.User{Name: name, Role: role, CreatedAt: w.now,
+		Settings: core.Settings{Zone: "Europe/Paris"}})
 	check(w.t, err)
-	i, err := w.AddIdentity(context.Background(), core.Identity{User: u.ID, Address: core.Address{Channel: "telegram", Account: "1", External: name}})
+	i, err := w.AddIdentity(context.Background(), core.Identity{User: u.ID, Address: core.Address{Channel: "telegram",
+		Account: "1", External: name}})
 	check(w.t, err)
 	w.say(i, w.now, said)
 	return u
@@ -99,10 +103,13 @@ func (w *world) person(name string, role core.UserRole, said string) core.User {
 func (w *world) say(i core.Identity, at time.Time, said string) {
 	w.t.Helper()
 	start := at.Truncate(24 * time.Hour)
-	day := core.Day{Label: at.Format(time.DateOnly), Zone: "Europe/Paris", Start: start, End: start.Add(24 * time.Hour), Finalize: start.Add(27 * time.Hour), Post: start.Add(32 * time.Hour)}
+	day := core.Day{Label: at.Format(time.DateOnly), Zone: "Europe/Paris", Start: start, End: start.Add(24 * time.Hour),
+		Finalize: start.Add(27 * time.Hour), Post: start.Add(32 * time.Hour)}
 	id := fmt.Sprint(at.UnixNano())
-	_, err := w.Append(context.Background(), core.Append{User: i.User, Identity: i.ID, Now: at, Events: []core.Inbound{{Address: i.Address, EventID: i.Address.External + id, NativeID: id, Kind: core.InMessage, Text: said, SentAt: at}},
-		Messages: []core.NewMessage{{Role: core.RoleUser, Kind: core.KindChat, Text: said, Tokens: 7, SentAt: at, Day: day}}})
+	_, err := w.Append(context.Background(), core.Append{User: i.User, Identity: i.ID, Now: at,
+		Events: []core.Inbound{{Address: i.Address, EventID: i.Address.External + id, NativeID: id, Kind: core.InMessage,
+			Text: said, SentAt: at}}, Messages: []core.NewMessage{{Role: core.RoleUser, Kind: core.KindChat, Text: said,
+			Tokens: 7, SentAt: at, Day: day}}})
 	check(w.t, err)
 }
 
@@ -132,7 +139,8 @@ func (w *world) connect(key string) *sdk.ClientSession {
 	w.t.Helper()
 	base := &http.Transport{}
 	c := sdk.NewClient(&sdk.Implementation{Name: "test", Version: "1"}, nil)
-	s, err := c.Connect(context.Background(), &sdk.StreamableClientTransport{Endpoint: w.http.URL + mcp.Path, HTTPClient: &http.Client{Transport: bearer{key, base}}, DisableStandaloneSSE: true}, nil)
+	s, err := c.Connect(context.Background(), &sdk.StreamableClientTransport{Endpoint: w.http.URL + mcp.Path,
+		HTTPClient: &http.Client{Transport: bearer{key, base}}, DisableStandaloneSSE: true}, nil)
 	check(w.t, err)
 	w.t.Cleanup(func() { _ = s.Close(); base.CloseIdleConnections() })
 	return s

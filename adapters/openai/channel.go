@@ -143,5 +143,6 @@ func (c *Server) admitted(h handler) http.Handler {
 
 func (c *Server) nothing(w http.ResponseWriter, r *http.Request) {
 	c.refuse(w, &failure{status: http.StatusNotFound, kind: invalidRequest, code: "unknown_url",
-		message: "There is nothing at " + r.Method + " " + r.URL.Path + ". There are POST /v1/chat/completions, POST /v1/embeddings and GET /v1/models."})
+		message: "There is nothing at " + r.Method + " " + r.URL.Path +
+			". There are POST /v1/chat/completions, POST /v1/embeddings and GET /v1/models."})
 }

@@ -75,7 +75,8 @@ const maxIdempotencyKey = 255
 func (c *Server) event(r *http.Request, who client.Caller) (string, error) {
 	key := r.Header.Get("Idempotency-Key")
 	if len(key) > maxIdempotencyKey {
-		return "", invalid("Idempotency-Key", "string_above_max_length", "Idempotency-Key has more than %d bytes.", maxIdempotencyKey)
+		return "", invalid("Idempotency-Key", "string_above_max_length", "Idempotency-Key has more than %d bytes.",
+			maxIdempotencyKey)
 	}
 	id := make([]byte, 16)
 	if key != "" {
@@ -116,13 +117,14 @@ func (c *Server) inbound(ctx context.Context, q question, who client.Caller, eve
 // base is an inbound message without content.
 func (c *Server) base(i core.Identity, event string) core.Inbound {
 	now := c.Now()
-	return core.Inbound{Address: i.Address, EventID: event, NativeID: event, Kind: core.InMessage, Name: i.Name, Solo: true,
-		SentAt: now, ReceivedAt: now, Program: true}
+	return core.Inbound{Address: i.Address, EventID: event, NativeID: event, Kind: core.InMessage,
+		Name: i.Name, Solo: true, SentAt: now, ReceivedAt: now, Program: true}
 }
 
 // fresh turns new messages into inbound ones: runs of the user's into one, results
 // of tools each for itself. The last one has the request, and its event.
-func (c *Server) fresh(ctx context.Context, q question, who client.Caller, i core.Identity, event string) ([]core.Inbound, error) {
+func (c *Server) fresh(ctx context.Context, q question, who client.Caller, i core.Identity,
+	event string) ([]core.Inbound, error) {
 	var in []core.Inbound
 	for _, m := range q.fresh {
 		text, images, err := m.read()
@@ -156,7 +158,8 @@ func (c *Server) fresh(ctx context.Context, q question, who client.Caller, i cor
 }
 
 // keep stores pictures, and puts a placeholder for each into the text (SPEC 3.9).
-func (c *Server) keep(ctx context.Context, who client.Caller, path, text string, images []core.File) (string, []core.Attachment, error) {
+func (c *Server) keep(ctx context.Context, who client.Caller, path, text string,
+	images []core.File) (string, []core.Attachment, error) {
 	var out []core.Attachment
 	said := make([]string, 0, len(images)+1)
 	for _, f := range images {
@@ -213,7 +216,8 @@ func (c *Server) waiting(ctx context.Context, user core.UserID, thread core.Thre
 	}
 	for id := range open {
 		if !given[id] {
-			return invalid("messages", "invalid_value", "The tool call %s waits for its result, too: send the results of all calls of one message together.", id)
+			return invalid("messages", "invalid_value",
+				"The tool call %s waits for its result, too: send the results of all calls of one message together.", id)
 		}
 	}
 	return nil

@@ -24,7 +24,8 @@ const hello = `{"model": "everthread", "messages": [{"role": "user", "content": 
 func TestAnswer(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	out := w.ok(`{"model":"everthread","messages":[{"role":"system","content":"Be brief."},{"role":"user","content":"hello"}],"max_tokens":50,"temperature":0.5,"made_up":[1]}`)
+	out := w.ok(
+		`{"model":"everthread","messages":[{"role":"system","content":"Be brief."},{"role":"user","content":"hello"}],"max_tokens":50,"temperature":0.5,"made_up":[1]}`)
 	id, _ := out["id"].(string)
 	if !strings.HasPrefix(id, "chatcmpl-") {
 		t.Errorf("id %q", id)
@@ -33,12 +34,14 @@ func TestAnswer(t *testing.T) {
 	want := map[string]any{"object": "chat.completion", "created": 1.8e9, "model": "everthread",
 		"choices": []any{map[string]any{"index": 0., "finish_reason": "stop", "logprobs": nil,
 			"message": map[string]any{"role": "assistant", "content": "You said: hello", "refusal": nil}}},
-		"usage": map[string]any{"prompt_tokens": 120., "completion_tokens": 7., "total_tokens": 127., "prompt_tokens_details": map[string]any{"cached_tokens": 100.}}}
+		"usage": map[string]any{"prompt_tokens": 120., "completion_tokens": 7., "total_tokens": 127.,
+			"prompt_tokens_details": map[string]any{"cached_tokens": 100.}}}
 	if d := cmp.Diff(want, out); d != "" {
 		t.Error(d)
 	}
 	in := w.questions()[0]
-	if len(in) != 1 || in[0].Text != "hello" || !in[0].Solo || in[0].Thread != 0 || in[0].Address.Channel != "openai" || in[0].EventID != in[0].NativeID {
+	if len(in) != 1 || in[0].Text != "hello" || !in[0].Solo || in[0].Thread != 0 || in[0].Address.Channel != "openai" ||
+		in[0].EventID != in[0].NativeID {
 		t.Errorf("%+v", in)
 	}
 	if d := cmp.Diff(&core.Request{Instructions: "Be brief.", MaxTokens: 50}, in[0].Request); d != "" {
@@ -54,10 +57,11 @@ func TestWhatIsNew(t *testing.T) {
 	user := func(s string) string { return fmt.Sprintf(`{"role":"user","content":%q}`, s) }
 	assistant := `{"role":"assistant","content":"aha"}`
 	for name, c := range map[string]struct{ messages, want string }{
-		"the last message only":       {user("b"), "b"},
-		"the whole history":           {user("a") + "," + assistant + "," + user("b"), "b"},
-		"two after the last answer":   {assistant + "," + user("b") + "," + user("c"), "b\n\nc"},
-		"parts":                       {`{"role":"user","content":[{"type":"text","text":"b"},{"type":"text","text":"c"}]}`, "b\nc"},
+		"the last message only":     {user("b"), "b"},
+		"the whole history":         {user("a") + "," + assistant + "," + user("b"), "b"},
+		"two after the last answer": {assistant + "," + user("b") + "," + user("c"), "b\n\nc"},
+		"parts": {`{"role":"user","content":[{"type":"text","text":"b"},{"type":"text","text":"c"}]}`,
+			"b\nc"},
 		"a system message in between": {user("a") + `,{"role":"developer","content":"x"},` + user("b"), "a\n\nb"},
 		"a command":                   {user("/today"), "/today"},
 		"history that is refused now": {`{"role":"user","content":[{"type":"input_audio","input_audio":{}}]},{"role":"assistant","content":null,"tool_calls":[]},` + user("b"), "b"},
@@ -102,7 +106,8 @@ func TestRepeat(t *testing.T) {
 	if d := cmp.Diff(first, again); d != "" {
 		t.Error(d)
 	}
-	streamed := w.events(`{"model":"everthread","stream":true,"messages":[{"role":"user","content":"hello"}]}`, "Idempotency-Key", "k1")
+	streamed := w.events(`{"model":"everthread","stream":true,"messages":[{"role":"user","content":"hello"}]}`,
+		"Idempotency-Key", "k1")
 	if got := streamed.text(); got != "You said: hello" {
 		t.Errorf("streamed again: %q", got)
 	}
@@ -124,7 +129,8 @@ func TestRepeat(t *testing.T) {
 func TestTools(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	calls := []core.ToolCall{{ID: "c1", Name: "weather", Arguments: `{"city":"Oslo"}`}, {ID: "c2", Name: "weather", Arguments: `{`}}
+	calls := []core.ToolCall{{ID: "c1", Name: "weather", Arguments: `{"city":"Oslo"}`},
+		{ID: "c2", Name: "weather", Arguments: `{`}}
 	w.next = func(context.Context, []core.Inbound, func(string)) (live.Answer, error) {
 		a := said("")
 		a.Calls, a.Snapshot.Finish = calls, core.FinishTools
@@ -137,17 +143,20 @@ func TestTools(t *testing.T) {
 	if choice["finish_reason"] != "tool_calls" || message["content"] != nil {
 		t.Errorf("%v", choice)
 	}
-	want := []any{map[string]any{"id": "c1", "type": "function", "function": map[string]any{"name": "weather", "arguments": `{"city":"Oslo"}`}},
+	want := []any{map[string]any{"id": "c1", "type": "function", "function": map[string]any{"name": "weather",
+		"arguments": `{"city":"Oslo"}`}},
 		map[string]any{"id": "c2", "type": "function", "function": map[string]any{"name": "weather", "arguments": "{"}}}
 	if d := cmp.Diff(want, message["tool_calls"]); d != "" {
 		t.Error(d)
 	}
 	asked := w.questions()[0][0].Request
-	if asked.Choice != "weather" || len(asked.Tools) != 1 || string(asked.Tools[0].Schema) != `{"type":"object","properties":{"b":{},"a":{"x-odd": 1.50}}}` {
+	if asked.Choice != "weather" || len(asked.Tools) != 1 ||
+		string(asked.Tools[0].Schema) != `{"type":"object","properties":{"b":{},"a":{"x-odd": 1.50}}}` {
 		t.Errorf("%+v", asked)
 	}
 
-	w.timeline = []core.Message{{Role: core.RoleUser, Kind: core.KindChat}, {Role: core.RoleAssistant, Kind: core.KindChat, ToolCalls: calls}}
+	w.timeline = []core.Message{{Role: core.RoleUser, Kind: core.KindChat},
+		{Role: core.RoleAssistant, Kind: core.KindChat, ToolCalls: calls}}
 	w.next = nil
 	result := func(id string) string { return fmt.Sprintf(`{"role":"tool","tool_call_id":%q,"content":"4 °C"}`, id) }
 	for _, c := range []struct{ messages, want string }{
@@ -162,17 +171,21 @@ func TestTools(t *testing.T) {
 			t.Errorf("%s: %d %s", c.messages, res.StatusCode, text)
 		}
 	}
-	w.ok(`{"model":"everthread","messages":[{"role":"assistant","content":null,"tool_calls":[{}]},`+result("c1")+","+result("c2")+`]}`, "Idempotency-Key", "r")
+	w.ok(`{"model":"everthread","messages":[{"role":"assistant","content":null,"tool_calls":[{}]},`+result("c1")+","+
+		result("c2")+`]}`, "Idempotency-Key", "r")
 	in := w.questions()[1]
-	if len(in) != 2 || in[0].ToolCallID != "c1" || in[1].ToolCallID != "c2" || in[0].Text != "4 °C" || in[0].Request != nil || in[1].Request == nil || in[0].Solo || in[1].Solo {
+	if len(in) != 2 || in[0].ToolCallID != "c1" || in[1].ToolCallID != "c2" || in[0].Text != "4 °C" ||
+		in[0].Request != nil || in[1].Request == nil || in[0].Solo || in[1].Solo {
 		t.Errorf("%+v", in)
 	}
-	w.timeline = append(w.timeline, core.Message{Role: core.RoleTool, ToolCallID: "c1"}, core.Message{Role: core.RoleTool, ToolCallID: "c2"})
+	w.timeline = append(w.timeline, core.Message{Role: core.RoleTool, ToolCallID: "c1"},
+		core.Message{Role: core.RoleTool, ToolCallID: "c2"})
 	res, _ := w.chat(`{"model":"everthread","messages":[` + result("c1") + "," + result("c2") + `]}`)
 	if res.StatusCode != 400 {
 		t.Errorf("results that were given already: %d", res.StatusCode)
 	}
-	w.ok(`{"model":"everthread","messages":[`+result("c1")+","+result("c2")+`]}`, "Idempotency-Key", "r") // the repeat of what was taken
+	w.ok(`{"model":"everthread","messages":[`+result("c1")+","+result("c2")+`]}`, "Idempotency-Key",
+		"r") // the repeat of what was taken
 }
 
 // dot is a picture of one pixel.
@@ -181,7 +194,8 @@ const dot = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwA
 func TestPictures(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	w.ok(`{"model":"everthread","messages":[{"role":"user","content":[{"type":"text","text":"what is this?"},{"type":"image_url","image_url":{"url":"data:image/png;base64,` + dot + `","detail":"low"}}]}]}`)
+	w.ok(
+		`{"model":"everthread","messages":[{"role":"user","content":[{"type":"text","text":"what is this?"},{"type":"image_url","image_url":{"url":"data:image/png;base64,` + dot + `","detail":"low"}}]}]}`)
 	in := w.questions()[0][0]
 	data, err := base64.StdEncoding.DecodeString(dot)
 	if err != nil || len(w.kept) != 1 || !slices.Equal(w.kept[0].Data, data) || w.kept[0].MIME != "image/png" {
@@ -203,19 +217,24 @@ func TestFailures(t *testing.T) {
 		want         string
 		after, retry bool
 	}{
-		"no budget":     {&live.OverBudget{Until: time.Now().Add(time.Hour)}, 429, "budget_exceeded", "insufficient_quota", "used up until", true, false},
-		"model failed":  {&live.Failed{Reason: "the API key is wrong"}, 502, "model_failed", "server_error", "the API key is wrong", false, false},
-		"stopped":       {&live.Failed{Stopped: true}, 409, "stopped", "invalid_request_error", "was stopped", false, true},
-		"moving":        {fmt.Errorf("receive: %w", core.ErrMoving), 503, "moving", "server_error", "are being joined", true, true},
-		"out of time":   {context.DeadlineExceeded, 504, "timeout", "server_error", "no answer in time", false, false},
-		"anything else": {errors.New("disk at /var/secret is full"), 500, "internal_error", "server_error", "its log says", false, true},
+		"no budget": {&live.OverBudget{Until: time.Now().Add(time.Hour)}, 429, "budget_exceeded", "insufficient_quota",
+			"used up until", true, false},
+		"model failed": {&live.Failed{Reason: "the API key is wrong"}, 502, "model_failed", "server_error",
+			"the API key is wrong", false, false},
+		"stopped": {&live.Failed{Stopped: true}, 409, "stopped", "invalid_request_error", "was stopped", false, true},
+		"moving": {fmt.Errorf("receive: %w", core.ErrMoving), 503, "moving", "server_error",
+			"are being joined", true, true},
+		"out of time": {context.DeadlineExceeded, 504, "timeout", "server_error", "no answer in time", false, false},
+		"anything else": {errors.New("disk at /var/secret is full"), 500, "internal_error", "server_error",
+			"its log says", false, true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			for _, stream := range []string{"false", "true"} { // before a stream has begun, errors are the same
 				w.next = func(context.Context, []core.Inbound, func(string)) (live.Answer, error) { return live.Answer{}, c.err }
 				res, text := w.chat(strings.Replace(hello, "{", `{"stream":`+stream+",", 1))
 				e := readError(t, text)
-				if res.StatusCode != c.status || e.Code != c.code || e.Type != c.kind || !strings.Contains(e.Message, c.want) || strings.Contains(text, "secret") {
+				if res.StatusCode != c.status || e.Code != c.code || e.Type != c.kind || !strings.Contains(e.Message, c.want) ||
+					strings.Contains(text, "secret") {
 					t.Errorf("%d %s", res.StatusCode, text)
 				}
 				if got := res.Header.Get("Retry-After") != ""; got != c.after {
@@ -246,7 +265,8 @@ func TestPatience(t *testing.T) {
 func TestFinish(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	for finish, want := range map[core.Finish]string{core.FinishLength: "length", core.FinishRefused: "content_filter", core.FinishStop: "stop", "": "stop"} {
+	for finish, want := range map[core.Finish]string{core.FinishLength: "length", core.FinishRefused: "content_filter",
+		core.FinishStop: "stop", "": "stop"} {
 		w.next = func(context.Context, []core.Inbound, func(string)) (live.Answer, error) {
 			a := said("x")
 			a.Snapshot.Finish = finish
@@ -257,7 +277,8 @@ func TestFinish(t *testing.T) {
 		}
 	}
 	w.next = func(context.Context, []core.Inbound, func(string)) (live.Answer, error) { // a command
-		return live.Answer{Message: core.Message{ID: 2, Kind: core.KindNotice, Text: "Nothing today.", Attachments: []core.Attachment{{Kind: "document", Name: "a.pdf"}}}}, nil
+		return live.Answer{Message: core.Message{ID: 2, Kind: core.KindNotice, Text: "Nothing today.",
+			Attachments: []core.Attachment{{Kind: "document", Name: "a.pdf"}}}}, nil
 	}
 	if got := content(t, w.ok(hello)); got != "Nothing today.\n\n[document: a.pdf]" {
 		t.Errorf("%q", got)
@@ -268,12 +289,14 @@ func TestFinish(t *testing.T) {
 func TestPaused(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	_, err := w.Note(t.Context(), core.Note{User: w.user.ID, Effects: []core.Effect{core.SetSettings{Settings: core.Settings{Paused: true}}}, Now: time.Now()})
+	_, err := w.Note(t.Context(), core.Note{User: w.user.ID,
+		Effects: []core.Effect{core.SetSettings{Settings: core.Settings{Paused: true}}}, Now: time.Now()})
 	check(t, err)
 	if res, text := w.chat(hello); res.StatusCode != 409 || readError(t, text).Code != "paused" {
 		t.Errorf("%d %s", res.StatusCode, text)
 	}
-	if res, text := w.chat(`{"model":"everthread","messages":[{"role":"user","content":"/pause"}]}`); res.StatusCode != 409 {
+	if res, text := w.chat(
+		`{"model":"everthread","messages":[{"role":"user","content":"/pause"}]}`); res.StatusCode != 409 {
 		t.Errorf("a command: %d %s", res.StatusCode, text)
 	}
 }
@@ -284,13 +307,15 @@ func TestKeys(t *testing.T) {
 	w := newWorld(t)
 	reader, _ := w.newKey(w.user, "read", "memory")
 	for _, path := range []string{"/v1/models", "/v1/models/everthread"} {
-		if res, text := w.call("GET", path, "", "Authorization", "Bearer "+reader); res.StatusCode != 403 || readError(t, text).Type != "permission_error" {
+		if res, text := w.call("GET", path, "", "Authorization", "Bearer "+reader); res.StatusCode != 403 ||
+			readError(t, text).Type != "permission_error" {
 			t.Errorf("%s: %d %s", path, res.StatusCode, text)
 		}
 	}
 	for _, authorization := range []string{"", "Bearer et_wrong", "Basic x"} {
 		res, text := w.chat(hello, "Authorization", authorization)
-		if e := readError(t, text); res.StatusCode != 401 || e.Type != "authentication_error" || res.Header.Get("WWW-Authenticate") != "Bearer" {
+		if e := readError(t, text); res.StatusCode != 401 || e.Type != "authentication_error" ||
+			res.Header.Get("WWW-Authenticate") != "Bearer" {
 			t.Errorf("%q: %d %s", authorization, res.StatusCode, text)
 		}
 	}
@@ -343,7 +368,8 @@ func TestUnlinked(t *testing.T) {
 		if err != nil || len(all) != 1 {
 			t.Fatal(all, err)
 		}
-		_, err = w.Note(t.Context(), core.Note{User: w.user.ID, Effects: []core.Effect{core.Unlink{Identity: all[0].ID, At: time.Now()}}, Now: time.Now()})
+		_, err = w.Note(t.Context(), core.Note{User: w.user.ID,
+			Effects: []core.Effect{core.Unlink{Identity: all[0].ID, At: time.Now()}}, Now: time.Now()})
 		check(t, err)
 	}
 }
@@ -355,12 +381,15 @@ func TestOfficialTypes(t *testing.T) {
 	c := sdk.DefaultConfig(w.key)
 	c.BaseURL = w.server.URL + "/v1"
 	cl := sdk.NewClientWithConfig(c)
-	out, err := cl.CreateChatCompletion(t.Context(), sdk.ChatCompletionRequest{Model: "everthread", Messages: []sdk.ChatCompletionMessage{{Role: "user", Content: "hello"}}})
+	out, err := cl.CreateChatCompletion(t.Context(), sdk.ChatCompletionRequest{Model: "everthread",
+		Messages: []sdk.ChatCompletionMessage{{Role: "user", Content: "hello"}}})
 	check(t, err)
-	if out.Choices[0].Message.Content != "You said: hello" || out.Usage.TotalTokens != 127 || out.Usage.PromptTokensDetails.CachedTokens != 100 {
+	if out.Choices[0].Message.Content != "You said: hello" || out.Usage.TotalTokens != 127 ||
+		out.Usage.PromptTokensDetails.CachedTokens != 100 {
 		t.Errorf("%+v", out)
 	}
-	_, err = cl.CreateChatCompletion(t.Context(), sdk.ChatCompletionRequest{Model: "nothing", Messages: []sdk.ChatCompletionMessage{{Role: "user", Content: "hello"}}})
+	_, err = cl.CreateChatCompletion(t.Context(), sdk.ChatCompletionRequest{Model: "nothing",
+		Messages: []sdk.ChatCompletionMessage{{Role: "user", Content: "hello"}}})
 	var told *sdk.APIError
 	if !errors.As(err, &told) || told.HTTPStatusCode != 404 || told.Code != "model_not_found" || *told.Param != "model" {
 		t.Errorf("%+v", err)

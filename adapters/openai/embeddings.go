@@ -70,7 +70,8 @@ func (c *Server) embed(w http.ResponseWriter, r *http.Request, who client.Caller
 	for n, v := range vectors {
 		out[n] = embedding{Object: "embedding", Index: n, Vector: encode(v, b.Format)}
 	}
-	writeJSON(w, http.StatusOK, map[string]any{"object": "list", "data": out, "model": b.Model, "usage": embeddingUsage{n, n}})
+	writeJSON(w, http.StatusOK, map[string]any{"object": "list", "data": out, "model": b.Model,
+		"usage": embeddingUsage{n, n}})
 	return nil
 }
 
@@ -125,7 +126,9 @@ func inputs(raw json.RawMessage) ([]string, error) {
 	if json.Unmarshal(raw, &many) == nil {
 		return many, nil
 	}
-	return nil, invalid("input", "invalid_type", "input must be a string or an array of strings; tokens are not taken, as they are another model's.")
+	return nil,
+		invalid("input", "invalid_type",
+			"input must be a string or an array of strings; tokens are not taken, as they are another model's.")
 }
 
 // encode is a vector as numbers, or as base64 of its 32-bit numbers, little end

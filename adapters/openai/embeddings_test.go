@@ -37,10 +37,13 @@ func TestEmbeddings(t *testing.T) {
 	c := sdk.DefaultConfig(w.key)
 	c.BaseURL = w.server.URL + "/v1"
 	cl := sdk.NewClientWithConfig(c)
-	for _, format := range []sdk.EmbeddingEncodingFormat{"", sdk.EmbeddingEncodingFormatFloat, sdk.EmbeddingEncodingFormatBase64} {
-		out, err := cl.CreateEmbeddings(t.Context(), sdk.EmbeddingRequestStrings{Input: []string{"ab", "abc"}, Model: "small", EncodingFormat: format})
+	for _, format := range []sdk.EmbeddingEncodingFormat{"", sdk.EmbeddingEncodingFormatFloat,
+		sdk.EmbeddingEncodingFormatBase64} {
+		out, err := cl.CreateEmbeddings(t.Context(), sdk.EmbeddingRequestStrings{Input: []string{"ab", "abc"}, Model: "small",
+			EncodingFormat: format})
 		check(t, err)
-		if len(out.Data) != 2 || out.Data[1].Index != 1 || out.Data[1].Embedding[0] != 3 || out.Data[1].Embedding[1] != -0.5 || out.Usage.TotalTokens != 5 {
+		if len(out.Data) != 2 || out.Data[1].Index != 1 || out.Data[1].Embedding[0] != 3 ||
+			out.Data[1].Embedding[1] != -0.5 || out.Usage.TotalTokens != 5 {
 			t.Errorf("%q: %+v", format, out)
 		}
 	}
@@ -48,11 +51,14 @@ func TestEmbeddings(t *testing.T) {
 		t.Errorf("charged %+v for three calls of 5 tokens", w.took)
 	}
 	w.over = time.Now().Add(time.Hour)
-	if _, err := cl.CreateEmbeddings(t.Context(), sdk.EmbeddingRequestStrings{Input: []string{"ab"}, Model: "small"}); err == nil || !strings.Contains(err.Error(), "429") {
+	if _, err := cl.CreateEmbeddings(t.Context(), sdk.EmbeddingRequestStrings{Input: []string{"ab"},
+		Model: "small"}); err == nil || !strings.Contains(err.Error(), "429") {
 		t.Errorf("over the budget: %v", err)
 	}
 	w.over = time.Time{}
-	if res, text := w.call("POST", "/v1/embeddings", `{"model":"small","input":"abcd","dimensions":2}`); res.StatusCode != 200 || !strings.Contains(text, `"embedding":[4,-0.5]`) {
+	if res, text := w.call("POST", "/v1/embeddings",
+		`{"model":"small","input":"abcd","dimensions":2}`); res.StatusCode != 200 ||
+		!strings.Contains(text, `"embedding":[4,-0.5]`) {
 		t.Errorf("%d %s", res.StatusCode, text)
 	}
 	if _, text := w.call("GET", "/v1/models", ""); !strings.Contains(text, `"small"`) {
@@ -79,12 +85,14 @@ func TestBadEmbeddings(t *testing.T) {
 		`{"model":"small","input":"a","encoding_format":"int8"}`: {400, "encoding_format"},
 		`{"model":"small","input":"a","dimensions":"many"}`:      {400, "dimensions"},
 	} {
-		if res, text := w.call("POST", "/v1/embeddings", body); res.StatusCode != c.status || readError(t, text).Param != c.param {
+		if res, text := w.call("POST", "/v1/embeddings", body); res.StatusCode != c.status ||
+			readError(t, text).Param != c.param {
 			t.Errorf("%s: %d %s", body, res.StatusCode, text)
 		}
 	}
 	off := newWorld(t)
-	if res, text := off.call("POST", "/v1/embeddings", `{"model":"small","input":"a"}`); res.StatusCode != 404 || !strings.Contains(text, "embeddings.provider") {
+	if res, text := off.call("POST", "/v1/embeddings", `{"model":"small","input":"a"}`); res.StatusCode != 404 ||
+		!strings.Contains(text, "embeddings.provider") {
 		t.Errorf("not configured: %d %s", res.StatusCode, text)
 	}
 	down := newWorld(t, embedding(&core.ModelError{Kind: core.ModelDown, Err: errors.New("no answer")}))

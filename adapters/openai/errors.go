@@ -42,7 +42,8 @@ func (f *failure) Error() string { return f.message }
 
 // invalid is a request that can never work. param is the field that is wrong.
 func invalid(param, code, format string, args ...any) error {
-	return &failure{status: http.StatusBadRequest, kind: invalidRequest, code: code, param: param, message: fmt.Sprintf(format, args...)}
+	return &failure{status: http.StatusBadRequest, kind: invalidRequest, code: code, param: param,
+		message: fmt.Sprintf(format, args...)}
 }
 
 // errorBody is OpenAI's shape of an error.
@@ -93,12 +94,15 @@ func (c *Server) explain(err error) *failure {
 	case errors.As(err, &known):
 		return known
 	case errors.As(err, &refusal):
-		return &failure{status: refusal.Status, kind: kindOf(refusal.Status), code: refusal.Code, message: refusal.Message, after: refusal.After}
+		return &failure{status: refusal.Status, kind: kindOf(refusal.Status), code: refusal.Code, message: refusal.Message,
+			after: refusal.After}
 	case errors.As(err, &body):
 		return &failure{status: body.Status, kind: invalidRequest, param: body.Param, message: body.Message}
 	case errors.As(err, &over):
-		return &failure{status: http.StatusTooManyRequests, kind: quota, code: "budget_exceeded", after: max(over.Until.Sub(c.Now()), time.Second),
-			message: "The day's budget of tokens is used up until " + over.Until.UTC().Format(time.RFC3339) + ". A message that was stored is answered then."}
+		return &failure{status: http.StatusTooManyRequests, kind: quota, code: "budget_exceeded",
+			after: max(over.Until.Sub(c.Now()), time.Second), message: "The day's budget of tokens is used up until " +
+				over.Until.UTC().Format(time.RFC3339) +
+				". A message that was stored is answered then."}
 	case errors.Is(err, core.ErrMoving):
 		return &failure{status: http.StatusServiceUnavailable, kind: serverError, code: "moving", after: 5 * time.Second,
 			message: "Two conversations are being joined at the moment. Try again in some seconds."}
@@ -115,15 +119,19 @@ func (c *Server) explainModel(err error) *failure {
 	failed, ok := live.IsFailed(err)
 	switch {
 	case ok && failed.Stopped:
-		return &failure{status: http.StatusConflict, kind: invalidRequest, code: "stopped", message: "The answer was stopped before there was anything to say."}
+		return &failure{status: http.StatusConflict, kind: invalidRequest, code: "stopped",
+			message: "The answer was stopped before there was anything to say."}
 	case ok:
 		return &failure{status: http.StatusBadGateway, kind: serverError, code: "model_failed",
-			message: "The model did not answer: " + reason(failed.Reason) + ". The message is kept, and is answered with the next one or after /retry."}
+			message: "The model did not answer: " + reason(failed.Reason) +
+				". The message is kept, and is answered with the next one or after /retry."}
 	case errors.As(err, &model):
-		return &failure{status: http.StatusBadGateway, kind: serverError, code: "model_failed", message: "The model did not answer: " + model.Error() + "."}
+		return &failure{status: http.StatusBadGateway, kind: serverError, code: "model_failed",
+			message: "The model did not answer: " + model.Error() + "."}
 	}
 	c.Log.Error("answer a program", zap.Error(err))
-	return &failure{status: http.StatusInternalServerError, kind: serverError, code: "internal_error", message: "Something went wrong on the server; its log says what."}
+	return &failure{status: http.StatusInternalServerError, kind: serverError, code: "internal_error",
+		message: "Something went wrong on the server; its log says what."}
 }
 
 func reason(s string) string {

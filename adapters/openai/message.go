@@ -42,7 +42,8 @@ func readMessages(raw []json.RawMessage) ([]message, error) {
 			return nil, err
 		}
 		if role == core.RoleTool && m.Call == "" {
-			return nil, invalid(path+".tool_call_id", "missing_required_parameter", "%s is a tool's result, but has no tool_call_id.", path)
+			return nil, invalid(path+".tool_call_id", "missing_required_parameter",
+				"%s is a tool's result, but has no tool_call_id.", path)
 		}
 		out = append(out, message{path, role, m.Content, m.Call})
 	}
@@ -120,10 +121,12 @@ func (m message) read() (text string, images []core.File, err error) {
 	}
 	text = strings.Join(said, "\n")
 	if len(text) > maxText {
-		err = invalid(m.path+".content", "string_above_max_length", "%s.content has %d bytes; at most %d fit.", m.path, len(text), maxText)
+		err = invalid(m.path+".content", "string_above_max_length", "%s.content has %d bytes; at most %d fit.",
+			m.path, len(text), maxText)
 	}
 	if len(images) > maxImages {
-		err = invalid(m.path+".content", "array_above_max_length", "%s.content has %d pictures; at most %d fit.", m.path, len(images), maxImages)
+		err = invalid(m.path+".content", "array_above_max_length", "%s.content has %d pictures; at most %d fit.", m.path,
+			len(images), maxImages)
 	}
 	return text, images, err
 }
@@ -133,13 +136,16 @@ const maxImages = 16
 func refusePart(path, kind string) error {
 	switch kind {
 	case "input_audio":
-		return invalid(path, "unsupported_value", "%s is a recording, which is not taken here. Send what was said as text.", path)
+		return invalid(path, "unsupported_value", "%s is a recording, which is not taken here. Send what was said as text.",
+			path)
 	case "file":
-		return invalid(path, "unsupported_value", "%s is a file, which is not taken here. Send its text, or pictures as image_url with a data: URL.", path)
+		return invalid(path, "unsupported_value",
+			"%s is a file, which is not taken here. Send its text, or pictures as image_url with a data: URL.", path)
 	case "":
 		return invalid(path+".type", "missing_required_parameter", "%s has no type; it is text or image_url.", path)
 	}
-	return invalid(path+".type", "unsupported_value", "%s is of a type that is not taken here; it can be text or image_url.", path)
+	return invalid(path+".type", "unsupported_value",
+		"%s is of a type that is not taken here; it can be text or image_url.", path)
 }
 
 // readImage reads a picture from a data: URL. Others are refused: fetching what
@@ -148,12 +154,14 @@ func readImage(path, url string) (core.File, error) {
 	path += ".image_url.url"
 	rest, ok := strings.CutPrefix(url, "data:")
 	if !ok {
-		return core.File{}, invalid(path, "invalid_image_url", "%s must be a data: URL with the picture in it, such as data:image/png;base64,…: pictures are not fetched from elsewhere.", path)
+		return core.File{}, invalid(path, "invalid_image_url",
+			"%s must be a data: URL with the picture in it, such as data:image/png;base64,…: pictures are not fetched from elsewhere.", path)
 	}
 	media, encoded, ok := strings.Cut(rest, ",")
 	media, isBase64 := strings.CutSuffix(media, ";base64")
 	if !ok || !isBase64 {
-		return core.File{}, invalid(path, "invalid_image_url", "%s must hold the picture in base64: data:image/png;base64,…", path)
+		return core.File{}, invalid(path, "invalid_image_url", "%s must hold the picture in base64: data:image/png;base64,…",
+			path)
 	}
 	data, err := base64.StdEncoding.DecodeString(encoded)
 	if err != nil {

@@ -117,7 +117,8 @@ func (b *body) check() error {
 	case !absent(b.Functions):
 		return invalid("functions", "unsupported_parameter", "functions are not supported any more; send them as tools.")
 	case len(b.Tools) > maxTools:
-		return invalid("tools", "array_above_max_length", "There are %d tools; at most %d can be sent.", len(b.Tools), maxTools)
+		return invalid("tools", "array_above_max_length", "There are %d tools; at most %d can be sent.",
+			len(b.Tools), maxTools)
 	case len(b.Messages) == 0:
 		return invalid("messages", "empty_array", "messages is empty; send at least what the user says.")
 	}
@@ -135,7 +136,8 @@ func readModel(name string) (model, thread string, err error) {
 		return name, "", nil
 	}
 	thread, ok := strings.CutPrefix(name, modelThread+"/")
-	if !ok || strings.TrimSpace(thread) == "" || len(thread) > maxThreadName || strings.ContainsFunc(thread, unicode.IsControl) {
+	if !ok || strings.TrimSpace(thread) == "" || len(thread) > maxThreadName ||
+		strings.ContainsFunc(thread, unicode.IsControl) {
 		return "", "", noModel(name)
 	}
 	return name, strings.TrimSpace(thread), nil
@@ -146,7 +148,8 @@ func noModel(name string) error {
 		name = string(r[:80]) + "…"
 	}
 	return &failure{status: 404, kind: invalidRequest, code: "model_not_found", param: "model",
-		message: "There is no model " + name + ". There is everthread, the user's conversation; everthread-long, the same with all of it in the prompt; and everthread/NAME, a thread of its own of that name."}
+		message: "There is no model " + name +
+			". There is everthread, the user's conversation; everthread-long, the same with all of it in the prompt; and everthread/NAME, a thread of its own of that name."}
 }
 
 // takeFresh finds what is new among the messages.
@@ -158,7 +161,8 @@ func (q *question) takeFresh() error {
 		}
 	}
 	if last == len(q.all)-1 {
-		return invalid("messages", "invalid_value", "The last message is the assistant's, so there is nothing to answer. End with what the user says.")
+		return invalid("messages", "invalid_value",
+			"The last message is the assistant's, so there is nothing to answer. End with what the user says.")
 	}
 	for _, m := range q.all[last+1:] {
 		if m.role != core.RoleSystem {
@@ -166,7 +170,8 @@ func (q *question) takeFresh() error {
 		}
 	}
 	if len(q.fresh) == 0 {
-		return invalid("messages", "invalid_value", "There is no message of the user after the last one of the assistant, so there is nothing to answer.")
+		return invalid("messages", "invalid_value",
+			"There is no message of the user after the last one of the assistant, so there is nothing to answer.")
 	}
 	return nil
 }
@@ -192,7 +197,8 @@ func (b *body) request(all []message) (core.Request, error) {
 	}
 	out.Instructions = strings.Join(said, "\n\n")
 	if len(out.Instructions) > maxInstructions {
-		return out, invalid("messages", "string_above_max_length", "The system messages have %d bytes; at most %d fit.", len(out.Instructions), maxInstructions)
+		return out, invalid("messages", "string_above_max_length", "The system messages have %d bytes; at most %d fit.",
+			len(out.Instructions), maxInstructions)
 	}
 	var err error
 	if out.Tools, err = b.tools(); err != nil {

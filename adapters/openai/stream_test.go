@@ -28,7 +28,8 @@ type streamed struct {
 func (w *world) events(body string, header ...string) streamed {
 	w.t.Helper()
 	res, text := w.chat(body, header...)
-	if res.StatusCode != 200 || !strings.HasPrefix(res.Header.Get("Content-Type"), "text/event-stream") || res.Header.Get("Cache-Control") != "no-cache" {
+	if res.StatusCode != 200 || !strings.HasPrefix(res.Header.Get("Content-Type"), "text/event-stream") ||
+		res.Header.Get("Cache-Control") != "no-cache" {
 		w.t.Fatalf("%d %v %s", res.StatusCode, res.Header, text)
 	}
 	s := streamed{t: w.t, raw: text}
@@ -81,10 +82,12 @@ func TestStream(t *testing.T) {
 		t.Errorf("said %q", got)
 	}
 	first, last := s.chunks[0], s.chunks[len(s.chunks)-1]
-	if first.Choices[0].Delta.Role != "assistant" || first.Object != "chat.completion.chunk" || first.ID != last.ID || first.Model != "everthread" || first.Created == 0 {
+	if first.Choices[0].Delta.Role != "assistant" || first.Object != "chat.completion.chunk" || first.ID != last.ID ||
+		first.Model != "everthread" || first.Created == 0 {
 		t.Errorf("begins with %+v", first)
 	}
-	if len(s.chunks) < 6 || s.finish() != "stop" || last.Usage == nil || last.Usage.TotalTokens != 127 || len(last.Choices) != 0 {
+	if len(s.chunks) < 6 || s.finish() != "stop" || last.Usage == nil || last.Usage.TotalTokens != 127 ||
+		len(last.Choices) != 0 {
 		t.Errorf("ends with %+v", last)
 	}
 	if !strings.HasSuffix(s.raw, "data: [DONE]\n\n") {
@@ -104,7 +107,8 @@ func TestStreamAfterTools(t *testing.T) {
 		said  string
 		want  string
 	}{
-		"words before tools":    {[]string{"Let me", "Let me look.", "It", "It was"}, "It was Oslo.", "Let me look.\n\nIt was Oslo."},
+		"words before tools": {[]string{"Let me", "Let me look.", "It", "It was"}, "It was Oslo.",
+			"Let me look.\n\nIt was Oslo."},
 		"another final text":    {[]string{"It was Berg"}, "It was Oslo.", "It was Berg\n\nIt was Oslo."},
 		"an older state":        {[]string{"It was", "It"}, "It was Oslo.", "It was Oslo."},
 		"nothing in between":    {nil, "It was Oslo.", "It was Oslo."},
@@ -138,7 +142,8 @@ func TestStreamOfCalls(t *testing.T) {
 	for _, c := range s.chunks {
 		calls = append(calls, c.Choices[0].Delta.ToolCalls...)
 	}
-	if len(calls) != 2 || *calls[1].Index != 1 || calls[1].ID != "c2" || calls[1].Function.Name != "b" || s.finish() != "tool_calls" {
+	if len(calls) != 2 || *calls[1].Index != 1 || calls[1].ID != "c2" || calls[1].Function.Name != "b" ||
+		s.finish() != "tool_calls" {
 		t.Errorf("%+v %s", calls, s.raw)
 	}
 }
@@ -156,7 +161,8 @@ func TestKeepAlive(t *testing.T) {
 		}
 		return live.Answer{}, &live.Failed{Reason: "it is tired"}
 	}
-	r, err := http.NewRequestWithContext(t.Context(), "POST", w.server.URL+"/v1/chat/completions", strings.NewReader(streaming))
+	r, err := http.NewRequestWithContext(t.Context(), "POST", w.server.URL+"/v1/chat/completions",
+		strings.NewReader(streaming))
 	check(t, err)
 	r.Header.Set("Authorization", "Bearer "+w.key)
 	transport := &http.Transport{}

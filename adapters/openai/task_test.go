@@ -50,13 +50,16 @@ func TestTasks(t *testing.T) {
 func TestDirect(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	w.ok(`{"model":"everthread-task","max_tokens":9,"messages":[{"role":"system","content":"s"},{"role":"user","content":[{"type":"text","text":"a"}]},{"role":"assistant","content":"b"},{"role":"user","content":"c"}]}`)
+	w.ok(
+		`{"model":"everthread-task","max_tokens":9,"messages":[{"role":"system","content":"s"},{"role":"user","content":[{"type":"text","text":"a"}]},{"role":"assistant","content":"b"},{"role":"user","content":"c"}]}`)
 	want := []core.ModelRequest{{User: w.user.ID, MaxTokens: 9, Messages: []core.ModelMessage{
-		{Role: core.RoleSystem, Content: "s"}, {Role: core.RoleUser, Content: "a"}, {Role: core.RoleAssistant, Content: "b"}, {Role: core.RoleUser, Content: "c"}}}}
+		{Role: core.RoleSystem, Content: "s"}, {Role: core.RoleUser, Content: "a"}, {Role: core.RoleAssistant, Content: "b"},
+		{Role: core.RoleUser, Content: "c"}}}}
 	if d := cmp.Diff(want, w.directly); d != "" {
 		t.Error(d)
 	}
-	if got := w.events(`{"model":"everthread-task","stream":true,"messages":[{"role":"user","content":"c"}]}`).text(); got != `{"title": "Boats"}` {
+	if got := w.events(
+		`{"model":"everthread-task","stream":true,"messages":[{"role":"user","content":"c"}]}`).text(); got != `{"title": "Boats"}` {
 		t.Errorf("streamed %q", got)
 	}
 	w.direct = func(core.ModelRequest) (core.Delta, error) { return core.Delta{}, &live.OverBudget{} }
@@ -66,7 +69,9 @@ func TestDirect(t *testing.T) {
 	w.direct = func(core.ModelRequest) (core.Delta, error) {
 		return core.Delta{}, &core.ModelError{Kind: core.ModelDown, Err: os.ErrDeadlineExceeded}
 	}
-	if res, text := w.chat(`{"model":"everthread-task","messages":[{"role":"user","content":"c"}]}`); res.StatusCode != 502 || !strings.Contains(readError(t, text).Message, "timeout") {
+	if res, text := w.chat(
+		`{"model":"everthread-task","messages":[{"role":"user","content":"c"}]}`); res.StatusCode != 502 ||
+		!strings.Contains(readError(t, text).Message, "timeout") {
 		t.Errorf("without model: %d %s", res.StatusCode, text)
 	}
 	if res, _ := w.chat(`{"model":"everthread-task","messages":[{"role":"user","content":""}]}`); res.StatusCode != 400 {
@@ -76,9 +81,9 @@ func TestDirect(t *testing.T) {
 
 // FuzzComplete: whatever is sent, the answer is JSON, and 500 is none.
 func FuzzComplete(f *testing.F) {
-	for _, s := range []string{hello, streaming, `{"model":"everthread/a","messages":[{"role":"tool","tool_call_id":"x","content":[]}]}`,
-		`{"model":"everthread","messages":[{"role":"user","content":[{"type":"image_url","image_url":{"url":"data:,"}}]}],"tools":[{}],"tool_choice":{}}`,
-		`{"model":"everthread","messages":[{"role":"user","content":"### Task:\n<chat_history></chat_history>"}],"metadata":{"task":7}}`} {
+	for _, s := range []string{hello, streaming,
+		`{"model":"everthread/a","messages":[{"role":"tool","tool_call_id":"x","content":[]}]}`,
+		`{"model":"everthread","messages":[{"role":"user","content":[{"type":"image_url","image_url":{"url":"data:,"}}]}],"tools":[{}],"tool_choice":{}}`, `{"model":"everthread","messages":[{"role":"user","content":"### Task:\n<chat_history></chat_history>"}],"metadata":{"task":7}}`} {
 		f.Add(s)
 	}
 	w := newWorld(f)

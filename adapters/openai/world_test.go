@@ -94,7 +94,8 @@ func (w *world) Ask(ctx context.Context, in []core.Inbound, onText func(string))
 	a := core.Append{User: i.User, Identity: i.ID, Events: in, Now: time.Now(), Thread: last.Thread}
 	day := core.Day{Label: "2026-11-21", Zone: "UTC", Start: time.Now(), End: time.Now().Add(time.Hour)}
 	for _, e := range in {
-		m := core.NewMessage{Role: core.RoleUser, Kind: core.KindChat, Text: e.Text, SentAt: e.SentAt, Day: day, Solo: e.Solo, Attachments: e.Attachments}
+		m := core.NewMessage{Role: core.RoleUser, Kind: core.KindChat, Text: e.Text, SentAt: e.SentAt, Day: day, Solo: e.Solo,
+			Attachments: e.Attachments}
 		if e.ToolCallID != "" {
 			m.Role, m.ToolCallID = core.RoleTool, e.ToolCallID
 		}
@@ -125,7 +126,8 @@ func (w *world) Ask(ctx context.Context, in []core.Inbound, onText func(string))
 }
 
 func said(text string) live.Answer {
-	return live.Answer{Turn: core.Turn{ID: 5}, Message: core.Message{ID: 9, Role: core.RoleAssistant, Text: text, SentAt: time.Unix(1_800_000_000, 0)},
+	return live.Answer{Turn: core.Turn{ID: 5}, Message: core.Message{ID: 9, Role: core.RoleAssistant, Text: text,
+		SentAt: time.Unix(1_800_000_000, 0)},
 		Snapshot: &core.Snapshot{Usage: core.Usage{Prompt: 120, Cached: 100, Completion: 7}, Finish: core.FinishStop}}
 }
 
@@ -147,7 +149,8 @@ func (w *world) Direct(_ context.Context, user core.UserID, req core.ModelReques
 	if w.direct != nil {
 		return w.direct(req)
 	}
-	return core.Delta{Text: `{"title": "Boats"}`, Finish: core.FinishStop, Usage: &core.Usage{Prompt: 30, Completion: 4}}, nil
+	return core.Delta{Text: `{"title": "Boats"}`, Finish: core.FinishStop, Usage: &core.Usage{Prompt: 30, Completion: 4}},
+		nil
 }
 
 func (w *world) Keep(_ context.Context, user core.UserID, f core.File) (core.Attachment, error) {

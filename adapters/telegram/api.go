@@ -86,7 +86,8 @@ func (a *api) post(ctx context.Context, timeout time.Duration, method, kind stri
 	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
 	var left atomic.Bool
-	req, err := http.NewRequestWithContext(channel.Watch(ctx, &left), http.MethodPost, a.root+"/bot"+a.token+"/"+method, bytes.NewReader(body))
+	req, err := http.NewRequestWithContext(channel.Watch(ctx, &left), http.MethodPost, a.root+"/bot"+a.token+"/"+method,
+		bytes.NewReader(body))
 	if err != nil {
 		return &netError{Method: method, Err: a.clean(err)}
 	}

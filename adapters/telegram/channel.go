@@ -239,9 +239,11 @@ func hopeless(err error) error {
 	}
 	switch refused.Code {
 	case http.StatusUnauthorized:
-		return fmt.Errorf("the token was revoked or is wrong; get a new one from @BotFather and set channels.telegram.token: %w", err)
+		return fmt.Errorf(
+			"the token was revoked or is wrong; get a new one from @BotFather and set channels.telegram.token: %w", err)
 	case http.StatusNotFound:
-		return fmt.Errorf("the service does not know this token; check channels.telegram.token and channels.telegram.api_url: %w", err)
+		return fmt.Errorf(
+			"the service does not know this token; check channels.telegram.token and channels.telegram.api_url: %w", err)
 	}
 	return nil
 }

@@ -63,7 +63,8 @@ func (c *Config) Validate(p *section.Problems, publicURL string) {
 		p.Add("http.public_url must begin with https:// for channels.telegram.mode webhook; Telegram calls it")
 	}
 	if !secretForm.MatchString(string(c.WebhookSecret)) {
-		p.Add("channels.telegram.webhook_secret must be 1 to 256 letters, digits, _ or - for mode webhook; make one with `openssl rand -hex 32`")
+		p.Add(
+			"channels.telegram.webhook_secret must be 1 to 256 letters, digits, _ or - for mode webhook; make one with `openssl rand -hex 32`")
 	}
 }
 

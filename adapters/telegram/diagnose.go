@@ -118,7 +118,8 @@ func (c *Channel) look(ctx context.Context, method string, result any) (time.Tim
 	var refused *apiError
 	switch {
 	case errors.As(err, &refused):
-		err = fmt.Errorf("telegram refuses the token (%s); get a new one from @BotFather and set channels.telegram.token", refused.Description)
+		err = fmt.Errorf("telegram refuses the token (%s); get a new one from @BotFather and set channels.telegram.token",
+			refused.Description)
 	case errors.As(err, &away) && away.Left:
 		err = fmt.Errorf("%s does not answer like Telegram (%w); check channels.telegram.api_url",
 			host(c.opts.APIURL), away.Err)

@@ -12,7 +12,8 @@ import (
 	"github.com/everthread/everthread/core/markup"
 )
 
-var onePixel, _ = base64.StdEncoding.DecodeString("iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==")
+var onePixel, _ = base64.StdEncoding.DecodeString(
+	"iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==")
 
 func filePart(kind, name, mime string, data []byte) core.Part {
 	return core.Part{Attachment: &core.Attachment{Kind: kind, Name: name, MIME: mime}, Data: data}
@@ -25,16 +26,26 @@ func TestSendFile(t *testing.T) {
 		part core.Part
 		want telegramtest.File
 	}{
-		"a picture":            {filePart("photo", "boat.png", "image/png", onePixel), telegramtest.File{Kind: "photo", Name: "boat.png", MIME: "image/png"}},
-		"a large picture":      {filePart("photo", "boat.png", "image/png", large), telegramtest.File{Kind: "document", Name: "boat.png", MIME: "image/png"}},
-		"a picture as a file":  {filePart("document", "boat.png", "image/png", onePixel), telegramtest.File{Kind: "document", Name: "boat.png", MIME: "image/png"}},
-		"a film":               {filePart("video", "a.mp4", "video/mp4", []byte("film")), telegramtest.File{Kind: "video", Name: "a.mp4", MIME: "video/mp4"}},
-		"a film of other form": {filePart("video", "a.webm", "video/webm", []byte("film")), telegramtest.File{Kind: "document", Name: "a.webm", MIME: "video/webm"}},
-		"a recording":          {filePart("audio", "a.mp3", "audio/mpeg", []byte("sound")), telegramtest.File{Kind: "audio", Name: "a.mp3", MIME: "audio/mpeg"}},
-		"a voice note":         {filePart("voice", "a.ogg", "audio/ogg; codecs=opus", []byte("voice")), telegramtest.File{Kind: "voice", Name: "a.ogg", MIME: "audio/ogg"}},
-		"an Ogg file":          {filePart("audio", "a.ogg", "audio/ogg", []byte("sound")), telegramtest.File{Kind: "document", Name: "a.ogg", MIME: "audio/ogg"}},
-		"a text":               {filePart("document", "été \"1\"\r\n/x.txt", "text/plain; charset=utf-8", []byte("hello")), telegramtest.File{Kind: "document", Name: "été _1____x.txt", MIME: "text/plain"}},
-		"nothing known of it":  {filePart("document", "", "", []byte("?")), telegramtest.File{Kind: "document", Name: "file", MIME: "application/octet-stream"}},
+		"a picture": {filePart("photo", "boat.png", "image/png", onePixel),
+			telegramtest.File{Kind: "photo", Name: "boat.png", MIME: "image/png"}},
+		"a large picture": {filePart("photo", "boat.png", "image/png", large),
+			telegramtest.File{Kind: "document", Name: "boat.png", MIME: "image/png"}},
+		"a picture as a file": {filePart("document", "boat.png", "image/png", onePixel),
+			telegramtest.File{Kind: "document", Name: "boat.png", MIME: "image/png"}},
+		"a film": {filePart("video", "a.mp4", "video/mp4", []byte("film")),
+			telegramtest.File{Kind: "video", Name: "a.mp4", MIME: "video/mp4"}},
+		"a film of other form": {filePart("video", "a.webm", "video/webm", []byte("film")),
+			telegramtest.File{Kind: "document", Name: "a.webm", MIME: "video/webm"}},
+		"a recording": {filePart("audio", "a.mp3", "audio/mpeg", []byte("sound")),
+			telegramtest.File{Kind: "audio", Name: "a.mp3", MIME: "audio/mpeg"}},
+		"a voice note": {filePart("voice", "a.ogg", "audio/ogg; codecs=opus", []byte("voice")),
+			telegramtest.File{Kind: "voice", Name: "a.ogg", MIME: "audio/ogg"}},
+		"an Ogg file": {filePart("audio", "a.ogg", "audio/ogg", []byte("sound")),
+			telegramtest.File{Kind: "document", Name: "a.ogg", MIME: "audio/ogg"}},
+		"a text": {filePart("document", "été \"1\"\r\n/x.txt", "text/plain; charset=utf-8", []byte("hello")),
+			telegramtest.File{Kind: "document", Name: "été _1____x.txt", MIME: "text/plain"}},
+		"nothing known of it": {filePart("document", "", "", []byte("?")), telegramtest.File{Kind: "document", Name: "file",
+			MIME: "application/octet-stream"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -63,7 +74,8 @@ func TestSendFileWithACaption(t *testing.T) {
 	t.Parallel()
 	s, ch := served(t)
 	p := markup.Parse("Our **boat** 🚤 *here*").Part()
-	p.Attachment, p.Data, p.Quiet, p.Reply = &core.Attachment{Kind: "photo", Name: "boat.png", MIME: "image/png"}, onePixel, true, "1"
+	p.Attachment, p.Data, p.Quiet, p.Reply = &core.Attachment{Kind: "photo", Name: "boat.png", MIME: "image/png"},
+		onePixel, true, "1"
 	if _, err := ch.Send(t.Context(), adaAddress, core.Part{Text: "first"}); err != nil {
 		t.Fatal(err)
 	}
@@ -71,7 +83,8 @@ func TestSendFileWithACaption(t *testing.T) {
 		t.Fatal(err)
 	}
 	got := s.Sent(ada)[1]
-	if got.Text != "Our boat 🚤 here" || !got.Quiet || got.ReplyTo != 1 || len(got.Entities) != 2 || got.Entities[1] != (telegramtest.Entity{Type: "italic", Offset: 12, Length: 4}) {
+	if got.Text != "Our boat 🚤 here" || !got.Quiet || got.ReplyTo != 1 || len(got.Entities) != 2 ||
+		got.Entities[1] != (telegramtest.Entity{Type: "italic", Offset: 12, Length: 4}) {
 		t.Errorf("sent %+v", got)
 	}
 }
@@ -81,7 +94,8 @@ func TestSendFileWithACaption(t *testing.T) {
 func TestSendFileRefused(t *testing.T) {
 	t.Parallel()
 	s, ch := served(t)
-	if _, err := ch.Send(t.Context(), adaAddress, filePart("photo", "a.png", "image/png", []byte("no picture"))); err != nil {
+	if _, err := ch.Send(t.Context(), adaAddress, filePart("photo", "a.png", "image/png",
+		[]byte("no picture"))); err != nil {
 		t.Fatal(err)
 	}
 	s.Fail("sendPhoto", 1, telegramtest.Failure{Code: 400, Description: "Bad Request: PHOTO_INVALID_DIMENSIONS"})
@@ -98,7 +112,8 @@ func TestSendFileRefused(t *testing.T) {
 	for _, m := range s.Sent(ada) {
 		kinds = append(kinds, m.File.Kind+" "+m.File.Name)
 	}
-	if got := strings.Join(kinds, ", "); got != "document a.png, document b.png, photo c.png" || s.Sent(ada)[2].Entities != nil {
+	if got := strings.Join(kinds, ", "); got != "document a.png, document b.png, photo c.png" ||
+		s.Sent(ada)[2].Entities != nil {
 		t.Errorf("sent %s", got)
 	}
 }
@@ -111,13 +126,20 @@ func TestSendFileErrors(t *testing.T) {
 		want    any
 		says    string
 	}{
-		"nothing in it":  {filePart("photo", "a.png", "image/png", nil), telegramtest.Failure{}, new(*core.Permanent), "a.png has 0 bytes"},
-		"too large":      {filePart("document", "a.bin", "", make([]byte, maxFile+1)), telegramtest.Failure{}, new(*core.Permanent), "can be sent"},
-		"refused":        {filePart("photo", "a.png", "image/png", onePixel), telegramtest.Failure{Code: 413}, new(*core.Permanent), "413"},
-		"blocked":        {filePart("photo", "a.png", "image/png", onePixel), telegramtest.Failure{Code: 403}, new(*core.Unreachable), "blocked"},
-		"flood":          {filePart("photo", "a.png", "image/png", onePixel), telegramtest.Failure{Code: 429, RetryAfter: 35}, new(*core.RetryAfter), "35"},
-		"server error":   {filePart("photo", "a.png", "image/png", onePixel), telegramtest.Failure{Code: 502}, new(*core.Unknown), "502"},
-		"answer dropped": {filePart("photo", "a.png", "image/png", onePixel), telegramtest.Failure{Drop: true}, new(*core.Unknown), "may have arrived"},
+		"nothing in it": {filePart("photo", "a.png", "image/png", nil), telegramtest.Failure{}, new(*core.Permanent),
+			"a.png has 0 bytes"},
+		"too large": {filePart("document", "a.bin", "", make([]byte, maxFile+1)), telegramtest.Failure{},
+			new(*core.Permanent), "can be sent"},
+		"refused": {filePart("photo", "a.png", "image/png", onePixel), telegramtest.Failure{Code: 413},
+			new(*core.Permanent), "413"},
+		"blocked": {filePart("photo", "a.png", "image/png", onePixel), telegramtest.Failure{Code: 403},
+			new(*core.Unreachable), "blocked"},
+		"flood": {filePart("photo", "a.png", "image/png", onePixel), telegramtest.Failure{Code: 429, RetryAfter: 35},
+			new(*core.RetryAfter), "35"},
+		"server error": {filePart("photo", "a.png", "image/png", onePixel), telegramtest.Failure{Code: 502},
+			new(*core.Unknown), "502"},
+		"answer dropped": {filePart("photo", "a.png", "image/png", onePixel), telegramtest.Failure{Drop: true},
+			new(*core.Unknown), "may have arrived"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -24,8 +24,8 @@ func (c *Config) Guide(language string, h channel.Host) channel.Guide {
 	w := guideWordsOf(language)
 	return channel.Guide{
 		Hint: "for Telegram get a token from @BotFather and set channels.telegram.token (EVERTHREAD_CHANNELS_TELEGRAM_TOKEN)",
-		Fields: []channel.Field{{ID: "telegram", Title: w.Title, Help: w.Help, Into: (*string)(&c.Token), Secret: true, Empty: true,
-			Form: regexp.MustCompile(`^[0-9]+:[A-Za-z0-9_-]+$`), Malformed: w.NoToken}},
+		Fields: []channel.Field{{ID: "telegram", Title: w.Title, Help: w.Help, Into: (*string)(&c.Token),
+			Secret: true, Empty: true, Form: regexp.MustCompile(`^[0-9]+:[A-Za-z0-9_-]+$`), Malformed: w.NoToken}},
 		Try: func(ctx context.Context) (channel.Tried, error) { return c.try(ctx, h, w) },
 	}
 }
@@ -39,7 +39,8 @@ func (c *Config) try(ctx context.Context, h channel.Host, w *guideWords) (channe
 		var refused *apiError
 		switch {
 		case errors.As(err, &away) && away.Left:
-			return channel.Tried{}, &channel.Fault{Text: w.NotTelegram, Where: host(c.APIURL), Detail: away.Err.Error(), Err: err}
+			return channel.Tried{}, &channel.Fault{Text: w.NotTelegram, Where: host(c.APIURL),
+				Detail: away.Err.Error(), Err: err}
 		case errors.As(err, &refused):
 			return channel.Tried{}, &channel.Fault{Text: w.Refused, Detail: refused.Description, Err: err}
 		case away != nil:

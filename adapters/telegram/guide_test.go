@@ -40,31 +40,36 @@ func answers(t *testing.T, status int, body string) string {
 func TestATokenIsTried(t *testing.T) {
 	t.Parallel()
 	tried, err := guided(t, "en", answers(t, 200, `{"ok":true,"result":{"username":"some_bot"}}`))
-	if err != nil || tried.Name != "some_bot" || tried.Said != "The bot is @some_bot." || tried.Keys[1] != secretToken || tried.Keys[2] != "api_url" {
+	if err != nil || tried.Name != "some_bot" || tried.Said != "The bot is @some_bot." || tried.Keys[1] != secretToken ||
+		tried.Keys[2] != "api_url" {
 		t.Errorf("got %+v, %v", tried, err)
 	}
 	for _, language := range []string{"en", "fr"} {
 		w := guideWordsOf(language)
 		for name, c := range map[string]struct{ url, want, says string }{
 			"a server that is something": {answers(t, 200, "<html>"), w.NotTelegram, "127.0.0.1"},
-			"a token that is refused":    {answers(t, 401, `{"ok":false,"description":"Unauthorized"}`), w.Refused, "(Unauthorized)"},
+			"a token that is refused": {answers(t, 401, `{"ok":false,"description":"Unauthorized"}`),
+				w.Refused, "(Unauthorized)"},
 		} {
 			_, err := guided(t, language, c.url)
 			var f *channel.Fault
-			if !errors.As(err, &f) || f.Text != c.want || !strings.Contains(err.Error(), c.says) || strings.Contains(err.Error(), secretToken) {
+			if !errors.As(err, &f) || f.Text != c.want || !strings.Contains(err.Error(), c.says) ||
+				strings.Contains(err.Error(), secretToken) {
 				t.Errorf("%s: got %v", name, err)
 			}
 		}
 	}
 	var away *channel.Unreached
-	if _, err := guided(t, "en", "http://127.0.0.1:1"); !errors.As(err, &away) || !errors.Is(err, syscall.ECONNREFUSED) || strings.Contains(err.Error(), secretToken) {
+	if _, err := guided(t, "en", "http://127.0.0.1:1"); !errors.As(err, &away) || !errors.Is(err, syscall.ECONNREFUSED) ||
+		strings.Contains(err.Error(), secretToken) {
 		t.Errorf("no Telegram: %v", err)
 	}
 }
 
 func TestDiagnose(t *testing.T) {
 	t.Parallel()
-	body := map[string]string{"getMe": `{"ok":true,"result":{"username":"some_bot"}}`, "getWebhookInfo": `{"ok":true,"result":{"url":"","pending_update_count":3}}`}
+	body := map[string]string{"getMe": `{"ok":true,"result":{"username":"some_bot"}}`,
+		"getWebhookInfo": `{"ok":true,"result":{"url":"","pending_update_count":3}}`}
 	date := ""
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if date != "" {
@@ -74,7 +79,8 @@ func TestDiagnose(t *testing.T) {
 	}))
 	t.Cleanup(s.Close)
 	say := func(mode string) string {
-		c, err := New(Options{Token: "1:a", APIURL: s.URL, Mode: mode, PublicURL: "https://x.example", WebhookSecret: "s", HTTP: s.Client()})
+		c, err := New(Options{Token: "1:a", APIURL: s.URL, Mode: mode, PublicURL: "https://x.example",
+			WebhookSecret: "s", HTTP: s.Client()})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -85,12 +91,16 @@ func TestDiagnose(t *testing.T) {
 		return strings.Join(out, "\n")
 	}
 	for _, c := range []struct{ mode, hook, date, want string }{
-		{"polling", "", "", "ok  the bot is @some_bot\nok webhook none, as polling wants it; 3 updates wait\nok clock agrees with 127.0.0.1"},
+		{"polling", "", "",
+			"ok  the bot is @some_bot\nok webhook none, as polling wants it; 3 updates wait\nok clock agrees with 127.0.0.1"},
 		{"webhook", "", "", "ok webhook not registered yet"},
 		{"polling", `{"ok":true,"result":{"url":"https://elsewhere/x"}}`, "", "ok webhook updates go to elsewhere until"},
-		{"webhook", `{"ok":true,"result":{"url":"https://x.example/webhooks/telegram","pending_update_count":1}}`, "", "ok webhook registered; 1 updates wait"},
-		{"webhook", `{"ok":true,"result":{"url":"https://x.example/webhooks/telegram","last_error_message":"refused","last_error_date":99999999999}}`, "", "bad webhook Telegram could not deliver to https://x.example/webhooks/telegram: refused"},
-		{"polling", `{"ok":false,"description":"Flood"}`, "Mon, 02 Jan 2006 15:04:05 GMT", "bad webhook telegram refuses the token (Flood)"},
+		{"webhook", `{"ok":true,"result":{"url":"https://x.example/webhooks/telegram","pending_update_count":1}}`, "",
+			"ok webhook registered; 1 updates wait"},
+		{"webhook",
+			`{"ok":true,"result":{"url":"https://x.example/webhooks/telegram","last_error_message":"refused","last_error_date":99999999999}}`, "", "bad webhook Telegram could not deliver to https://x.example/webhooks/telegram: refused"},
+		{"polling", `{"ok":false,"description":"Flood"}`, "Mon, 02 Jan 2006 15:04:05 GMT",
+			"bad webhook telegram refuses the token (Flood)"},
 		{"polling", "", "Mon, 02 Jan 2006 15:04:05 GMT", "off against 127.0.0.1"},
 	} {
 		if date = c.date; c.hook != "" {
@@ -101,7 +111,8 @@ func TestDiagnose(t *testing.T) {
 		}
 	}
 	body["getMe"] = "<html>"
-	if got := say("polling"); !strings.HasPrefix(got, "bad  127.0.0.1") || !strings.Contains(got, "does not answer like Telegram") {
+	if got := say("polling"); !strings.HasPrefix(got, "bad  127.0.0.1") ||
+		!strings.Contains(got, "does not answer like Telegram") {
 		t.Errorf("got %s", got)
 	}
 }

@@ -50,22 +50,28 @@ func file(m *models.Message) (string, *core.Attachment) {
 	case m.Audio != nil:
 		v := m.Audio
 		name := cmp.Or(v.FileName, strings.Trim(v.Performer+" - "+v.Title, " -"))
-		return timed("audio", v.Duration, &core.Attachment{Kind: "audio", Ref: v.FileID, Name: name, MIME: v.MimeType, Size: v.FileSize})
+		return timed("audio", v.Duration, &core.Attachment{Kind: "audio", Ref: v.FileID, Name: name,
+			MIME: v.MimeType, Size: v.FileSize})
 	case m.Animation != nil: // comes with a document of the same file
 		v := m.Animation
-		return timed("animation", v.Duration, &core.Attachment{Kind: "video", Ref: v.FileID, Name: v.FileName, MIME: v.MimeType, Size: v.FileSize})
+		return timed("animation", v.Duration, &core.Attachment{Kind: "video", Ref: v.FileID, Name: v.FileName,
+			MIME: v.MimeType, Size: v.FileSize})
 	case m.Video != nil:
 		v := m.Video
-		return timed("video", v.Duration, &core.Attachment{Kind: "video", Ref: v.FileID, Name: v.FileName, MIME: v.MimeType, Size: v.FileSize})
+		return timed("video", v.Duration, &core.Attachment{Kind: "video", Ref: v.FileID, Name: v.FileName,
+			MIME: v.MimeType, Size: v.FileSize})
 	case m.VideoNote != nil:
 		v := m.VideoNote
-		return timed("video", v.Duration, &core.Attachment{Kind: "video", Ref: v.FileID, MIME: "video/mp4", Size: int64(v.FileSize)})
+		return timed("video", v.Duration, &core.Attachment{Kind: "video", Ref: v.FileID, MIME: "video/mp4",
+			Size: int64(v.FileSize)})
 	case m.Document != nil:
 		d := m.Document
-		return strings.TrimSpace("document " + d.FileName), &core.Attachment{Kind: "document", Ref: d.FileID, Name: d.FileName, MIME: d.MimeType, Size: d.FileSize}
+		return strings.TrimSpace("document " + d.FileName), &core.Attachment{Kind: "document", Ref: d.FileID,
+			Name: d.FileName, MIME: d.MimeType, Size: d.FileSize}
 	case m.Sticker != nil:
 		s := m.Sticker
-		return strings.TrimSpace("sticker " + s.Emoji), &core.Attachment{Kind: "sticker", Ref: s.FileID, MIME: stickerType(s), Size: int64(s.FileSize)}
+		return strings.TrimSpace("sticker " + s.Emoji), &core.Attachment{Kind: "sticker", Ref: s.FileID, MIME: stickerType(s),
+			Size: int64(s.FileSize)}
 	}
 	return "", nil
 }
@@ -143,7 +149,8 @@ func (c *Channel) Fetch(ctx context.Context, ref string, max int64) ([]byte, str
 	err := c.api.call(ctx, callTimeout, "getFile", map[string]string{"file_id": ref}, &f)
 	var refused *apiError
 	switch {
-	case errors.As(err, &refused) && refused.Code >= 400 && refused.Code < 500 && refused.Code != http.StatusTooManyRequests:
+	case errors.As(err, &refused) && refused.Code >= 400 && refused.Code < 500 &&
+		refused.Code != http.StatusTooManyRequests:
 		return nil, "", &core.Permanent{Err: fmt.Errorf("fetch telegram file: %w", err)}
 	case err != nil:
 		return nil, "", fmt.Errorf("fetch telegram file: %w", err)

@@ -139,7 +139,8 @@ func TestPollGoesOnAfterErrors(t *testing.T) {
 	s, c := served(t)
 	for _, f := range []telegramtest.Failure{
 		{Code: 500}, {Code: 502}, {Code: 429, RetryAfter: 1}, {Drop: true},
-		{Code: 409, Description: "Conflict: terminated by other getUpdates request; make sure that only one bot instance is running"},
+		{Code: 409,
+			Description: "Conflict: terminated by other getUpdates request; make sure that only one bot instance is running"},
 	} {
 		s.Fail("getUpdates", 1, f)
 	}
@@ -192,7 +193,8 @@ func TestPollRemovesWebhook(t *testing.T) {
 	if in := b.next(t); in.Text != "hello" {
 		t.Errorf("got %+v", in)
 	}
-	if err := s.Wait(within(t), func() bool { return s.Webhook() == "" }); err != nil { // a poll that waits may still have brought it
+	if err := s.Wait(within(t),
+		func() bool { return s.Webhook() == "" }); err != nil { // a poll that waits may still have brought it
 		t.Error("the webhook is still set")
 	}
 }
@@ -290,17 +292,18 @@ func TestCommandMenus(t *testing.T) {
 func TestNewRefuses(t *testing.T) {
 	t.Parallel()
 	for name, o := range map[string]Options{
-		"no token":                 {},
-		"token without colon":      {Token: "123456"},
-		"token with a path":        {Token: "1:a/../b"},
-		"unknown mode":             {Token: "1:a", Mode: "push"},
-		"webhook without secret":   {Token: "1:a", Mode: "webhook", PublicURL: "https://a.example"},
-		"webhook with odd secret":  {Token: "1:a", Mode: "webhook", PublicURL: "https://a.example", WebhookSecret: "a b"},
-		"webhook without address":  {Token: "1:a", Mode: "webhook", WebhookSecret: "x"},
-		"api_url without host":     {Token: "1:a", APIURL: "nowhere"},
-		"command with odd name":    {Token: "1:a", Commands: []Command{{Name: "No"}}},
-		"command not in English":   {Token: "1:a", Commands: []Command{{Name: "no"}}},
-		"previous secret is wrong": {Token: "1:a", Mode: "webhook", PublicURL: "https://a.example", WebhookSecret: "x", PreviousSecret: "é"},
+		"no token":                {},
+		"token without colon":     {Token: "123456"},
+		"token with a path":       {Token: "1:a/../b"},
+		"unknown mode":            {Token: "1:a", Mode: "push"},
+		"webhook without secret":  {Token: "1:a", Mode: "webhook", PublicURL: "https://a.example"},
+		"webhook with odd secret": {Token: "1:a", Mode: "webhook", PublicURL: "https://a.example", WebhookSecret: "a b"},
+		"webhook without address": {Token: "1:a", Mode: "webhook", WebhookSecret: "x"},
+		"api_url without host":    {Token: "1:a", APIURL: "nowhere"},
+		"command with odd name":   {Token: "1:a", Commands: []Command{{Name: "No"}}},
+		"command not in English":  {Token: "1:a", Commands: []Command{{Name: "no"}}},
+		"previous secret is wrong": {Token: "1:a", Mode: "webhook", PublicURL: "https://a.example", WebhookSecret: "x",
+			PreviousSecret: "é"},
 	} {
 		if _, err := New(o); err == nil {
 			t.Errorf("%s: no error", name)

@@ -23,13 +23,16 @@ func TestRenderEntities(t *testing.T) {
 		fold bool
 		want []string
 	}{
-		"plain":                             {md: "hello", want: nil},
-		"heading is bold":                   {md: "# Title\ntext", want: []string{`bold "Title"`}},
-		"counts UTF-16":                     {md: "🙂 **b** é *i*", want: []string{`bold "b"`, `italic "i"`}},
-		"nested":                            {md: "**a *b* ~~c~~**", want: []string{`bold "a b c"`, `italic "b"`, `strikethrough "c"`}},
-		"bold is cut around code":           {md: "**use `x` now**", want: []string{`bold "use "`, `code "x"`, `bold " now"`}},
-		"bold that is only code":            {md: "**`x`**", want: []string{`code "x"`}},
-		"a link keeps, its code goes":       {md: "[see `x`](https://a.example)", want: []string{`text_link "see x" https://a.example`}},
+		"plain":           {md: "hello", want: nil},
+		"heading is bold": {md: "# Title\ntext", want: []string{`bold "Title"`}},
+		"counts UTF-16":   {md: "🙂 **b** é *i*", want: []string{`bold "b"`, `italic "i"`}},
+		"nested": {md: "**a *b* ~~c~~**", want: []string{`bold "a b c"`, `italic "b"`,
+			`strikethrough "c"`}},
+		"bold is cut around code": {md: "**use `x` now**",
+			want: []string{`bold "use "`, `code "x"`, `bold " now"`}},
+		"bold that is only code": {md: "**`x`**", want: []string{`code "x"`}},
+		"a link keeps, its code goes": {md: "[see `x`](https://a.example)",
+			want: []string{`text_link "see x" https://a.example`}},
 		"code with language":                {md: "```go\nx := 1\n```", want: []string{`pre "x := 1" go`}},
 		"quote with code":                   {md: "> a\n> ```\n> b\n> ```", want: []string{`blockquote "a\nb"`, `pre "b"`}},
 		"mail addresses link by themselves": {md: "me@a.example", want: nil},
@@ -102,7 +105,8 @@ func TestRenderIsAlwaysTaken(t *testing.T) {
 	to := core.Address{Channel: Name, Account: "123456", External: "7"}
 	rapid.Check(t, func(t *rapid.T) {
 		pieces := rapid.SliceOfN(rapid.SampledFrom([]string{
-			"**", "*", "~~", "`", "[", "](https://a.example)", "\n", "\n\n", "> ", "- ", "# ", "```\n", "🙂", "a ", "word ", "|", "|-|", "é",
+			"**", "*", "~~", "`", "[", "](https://a.example)", "\n", "\n\n", "> ", "- ", "# ", "```\n", "🙂", "a ",
+			"word ", "|", "|-|", "é",
 		}), 1, 60).Draw(t, "pieces")
 		p := core.Part{}
 		for _, part := range markup.Split(markup.Parse("x "+strings.Join(pieces, "")), 200, markup.UTF16Len) {

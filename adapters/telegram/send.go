@@ -63,9 +63,11 @@ func amend(params *bot.SendMessageParams, file *upload, err error) bool {
 	switch {
 	case refused.MigrateTo != 0 && params.ChatID != refused.MigrateTo:
 		params.ChatID = refused.MigrateTo
-	case params.Entities != nil && (has(err, "can't parse entities") || has(err, "ENTITIES_TOO_LONG") || has(err, "ENTITY")):
+	case params.Entities != nil && (has(err, "can't parse entities") || has(err, "ENTITIES_TOO_LONG") ||
+		has(err, "ENTITY")):
 		params.Entities = nil
-	case params.ReplyParameters != nil && (has(err, "message to be replied not found") || has(err, "REPLY_MESSAGE_ID_INVALID")):
+	case params.ReplyParameters != nil && (has(err, "message to be replied not found") ||
+		has(err, "REPLY_MESSAGE_ID_INVALID")):
 		params.ReplyParameters = nil
 	default:
 		return file.plain(err)

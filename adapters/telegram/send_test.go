@@ -27,7 +27,8 @@ func served(t *testing.T) (*telegramtest.Server, *Channel) {
 
 func TestSendMarkupRefused(t *testing.T) {
 	t.Parallel()
-	for _, description := range []string{"Bad Request: can't parse entities: unsupported start tag", "Bad Request: ENTITIES_TOO_LONG"} {
+	for _, description := range []string{"Bad Request: can't parse entities: unsupported start tag",
+		"Bad Request: ENTITIES_TOO_LONG"} {
 		s, c := served(t)
 		s.Fail("sendMessage", 1, telegramtest.Failure{Code: 400, Description: description})
 		if _, err := c.Send(t.Context(), adaAddress, markup.Parse("**bold** text").Part()); err != nil {
@@ -57,7 +58,8 @@ func TestSendMarkupRefusedTwice(t *testing.T) {
 func TestSendFollowsMigration(t *testing.T) {
 	t.Parallel()
 	s, c := served(t)
-	s.Fail("sendMessage", 1, telegramtest.Failure{Code: 400, Description: "Bad Request: group chat was upgraded to a supergroup chat", MigrateTo: -1001})
+	s.Fail("sendMessage", 1, telegramtest.Failure{Code: 400,
+		Description: "Bad Request: group chat was upgraded to a supergroup chat", MigrateTo: -1001})
 	if _, err := c.Send(t.Context(), core.Address{External: "-5"}, core.Part{Text: "x"}); err != nil {
 		t.Fatal(err)
 	}
@@ -81,7 +83,8 @@ func TestSendReplyGone(t *testing.T) {
 func TestSendNotModified(t *testing.T) {
 	t.Parallel()
 	s, c := served(t)
-	s.Fail("sendMessage", 1, telegramtest.Failure{Code: 400, Description: "Bad Request: message is not modified: specified new message content"})
+	s.Fail("sendMessage", 1, telegramtest.Failure{Code: 400,
+		Description: "Bad Request: message is not modified: specified new message content"})
 	if _, err := c.Send(t.Context(), adaAddress, core.Part{Text: "x"}); err != nil {
 		t.Fatal(err)
 	}
@@ -94,12 +97,15 @@ func TestSendErrors(t *testing.T) {
 		want    any
 		says    string
 	}{
-		"token revoked":  {telegramtest.Failure{Code: 401}, new(*core.Permanent), "@BotFather"},
-		"token unknown":  {telegramtest.Failure{Code: 404}, new(*core.Permanent), "channels.telegram.token"},
-		"no such chat":   {telegramtest.Failure{Code: 400, Description: "Bad Request: chat not found"}, new(*core.Permanent), "chat not found"},
-		"other refusal":  {telegramtest.Failure{Code: 400, Description: "Bad Request: something new"}, new(*core.Permanent), "something new"},
-		"blocked":        {telegramtest.Failure{Code: 403}, new(*core.Unreachable), "blocked"},
-		"deactivated":    {telegramtest.Failure{Code: 403, Description: "Forbidden: user is deactivated"}, new(*core.Unreachable), "deactivated"},
+		"token revoked": {telegramtest.Failure{Code: 401}, new(*core.Permanent), "@BotFather"},
+		"token unknown": {telegramtest.Failure{Code: 404}, new(*core.Permanent), "channels.telegram.token"},
+		"no such chat": {telegramtest.Failure{Code: 400, Description: "Bad Request: chat not found"},
+			new(*core.Permanent), "chat not found"},
+		"other refusal": {telegramtest.Failure{Code: 400, Description: "Bad Request: something new"},
+			new(*core.Permanent), "something new"},
+		"blocked": {telegramtest.Failure{Code: 403}, new(*core.Unreachable), "blocked"},
+		"deactivated": {telegramtest.Failure{Code: 403, Description: "Forbidden: user is deactivated"},
+			new(*core.Unreachable), "deactivated"},
 		"flood":          {telegramtest.Failure{Code: 429, RetryAfter: 35}, new(*core.RetryAfter), "35"},
 		"server error":   {telegramtest.Failure{Code: 500}, new(*core.Unknown), "500"},
 		"answer dropped": {telegramtest.Failure{Drop: true}, new(*core.Unknown), "may have arrived"},

@@ -45,7 +45,9 @@ func uploadOf(p core.Part) (*upload, error) {
 		return nil, nil
 	}
 	if len(p.Data) == 0 || len(p.Data) > maxFile {
-		return nil, &core.Permanent{Err: fmt.Errorf("send to telegram: the file %s has %d bytes; between 1 and %d can be sent", a.Name, len(p.Data), int(maxFile))}
+		return nil,
+			&core.Permanent{Err: fmt.Errorf("send to telegram: the file %s has %d bytes; between 1 and %d can be sent", a.Name,
+				len(p.Data), int(maxFile))}
 	}
 	if markup.UTF16Len(p.Text) > maxCaption {
 		return nil, &core.Permanent{Err: errors.New("send to telegram: the caption is too long")}
@@ -78,7 +80,8 @@ func (u *upload) plain(err error) bool {
 	if u == nil || u.field == "document" {
 		return false
 	}
-	for _, words := range []string{"PHOTO_", "IMAGE_PROCESS_FAILED", "VIDEO_", "AUDIO_", "VOICE_MESSAGES_FORBIDDEN", "wrong file type"} {
+	for _, words := range []string{"PHOTO_", "IMAGE_PROCESS_FAILED", "VIDEO_", "AUDIO_", "VOICE_MESSAGES_FORBIDDEN",
+		"wrong file type"} {
 		if has(err, words) {
 			u.method, u.field = "sendDocument", "document"
 			return true

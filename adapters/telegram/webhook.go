@@ -70,7 +70,8 @@ func webhookTrouble(info models.WebhookInfo, now time.Time, lately time.Duration
 	if info.LastErrorMessage == "" || now.Sub(unix(info.LastErrorDate)) > lately {
 		return nil
 	}
-	return fmt.Errorf("telegram cannot deliver to %s (%s; %d updates wait): check http.public_url and that it is reachable on port 443, 80, 88 or 8443",
+	return fmt.Errorf(
+		"telegram cannot deliver to %s (%s; %d updates wait): check http.public_url and that it is reachable on port 443, 80, 88 or 8443",
 		info.URL, info.LastErrorMessage, info.PendingUpdateCount)
 }
 

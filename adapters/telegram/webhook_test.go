@@ -43,11 +43,13 @@ func TestWebhook(t *testing.T) {
 		"malformed":              {"s3cret", strings.NewReader(`{"update_id":`), nil, 200, core.InUnsupported},
 		"no bytes":               {"s3cret", strings.NewReader(""), nil, 200, core.InUnsupported},
 		"too large":              {"s3cret", strings.NewReader(strings.Repeat(" ", 1<<20+1)), nil, 413, ""},
-		"at the limit":           {"s3cret", strings.NewReader(hello + strings.Repeat(" ", 1<<20-len(hello))), nil, 200, core.InMessage},
+		"at the limit": {"s3cret", strings.NewReader(hello + strings.Repeat(" ", 1<<20-len(hello))), nil,
+			200, core.InMessage},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			ch := open(t, Options{Mode: "webhook", WebhookSecret: "s3cret", PreviousSecret: "older", PublicURL: "https://a.example/"})
+			ch := open(t, Options{Mode: "webhook", WebhookSecret: "s3cret", PreviousSecret: "older",
+				PublicURL: "https://a.example/"})
 			b := newInbox()
 			b.fail = c.fail
 			req := httptest.NewRequest(http.MethodPost, WebhookPath, c.body)

@@ -150,8 +150,8 @@ func (c *Channel) store(ctx context.Context, r core.Receiver, in core.Inbound) e
 func (c *Channel) inbound(text string) core.Inbound {
 	now := c.opts.Now()
 	id := fmt.Sprintf("%s-%d", c.process, c.lines.Add(1))
-	return core.Inbound{Address: c.Address(), EventID: id, Kind: core.InMessage, NativeID: id, Text: strings.ToValidUTF8(text, "\uFFFD"),
-		Name: c.opts.Name, SentAt: now, ReceivedAt: now, Raw: []byte(text)}
+	return core.Inbound{Address: c.Address(), EventID: id, Kind: core.InMessage, NativeID: id,
+		Text: strings.ToValidUTF8(text, "\uFFFD"), Name: c.opts.Name, SentAt: now, ReceivedAt: now, Raw: []byte(text)}
 }
 
 // Stop asks r to stop the answer that is being written.

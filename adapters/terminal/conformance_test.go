@@ -67,7 +67,8 @@ func (d *desk) unacknowledged() int {
 }
 
 func (d *desk) sent() []string {
-	return slices.DeleteFunc(strings.Split(d.paper.String(), "\n"), func(s string) bool { return s == "" || strings.HasPrefix(s, "(not stored yet") })
+	return slices.DeleteFunc(strings.Split(d.paper.String(), "\n"),
+		func(s string) bool { return s == "" || strings.HasPrefix(s, "(not stored yet") })
 }
 
 // TestConformance runs what makes sense for a terminal: it offers nothing twice,

@@ -59,14 +59,22 @@ func TestStreamedAnswers(t *testing.T) {
 		want  string
 	}{
 		{"not streamed", []step{{send: "Hello **you**."}}, "Hello you.\n"},
-		{"only the rest is printed", []step{{preview: "Hello the"}, {preview: "Hello there, how are"}, {send: "Hello there, how are you?"}}, "Hello there, how are you?\n"},
+		{"only the rest is printed", []step{{preview: "Hello the"}, {preview: "Hello there, how are"},
+			{send: "Hello there, how are you?"}}, "Hello there, how are you?\n"},
 		{"all of it was printed", []step{{preview: "One. Two. "}, {send: "One. Two."}}, "One. Two.\n"},
-		{"markup that was not closed yet", []step{{preview: "It is **ve"}, {preview: "It is **very** nice "}, {send: "It is **very** nice *indeed*"}}, "It is very nice indeed\n"},
-		{"a list", []step{{preview: "Two things:\n\n- on"}, {preview: "Two things:\n\n- one\n- tw"}, {send: "Two things:\n\n- one\n- two"}}, markup.Plain("Two things:\n\n- one\n- two") + "\n"},
-		{"a table appears when it is whole", []step{{preview: "See:\n\n| a | b |\n| --"}, {send: "See:\n\n| a | b |\n| --- | --- |\n| 1 | 2 |"}}, markup.Plain("See:\n\n| a | b |\n| --- | --- |\n| 1 | 2 |") + "\n"},
-		{"it began again", []step{{preview: "First try is "}, {preview: "Second try "}, {send: "Second try works"}}, "First try \nSecond try works\n"},
-		{"a notice in between", []step{{preview: "I was saying that "}, {send: "Stopped."}, {send: "I was saying that it"}}, "I was saying \nStopped.\nthat it\n"},
-		{"a link keeps its target", []step{{send: "See [the page](https://x.example/a)."}}, "See the page <https://x.example/a>.\n"},
+		{"markup that was not closed yet", []step{{preview: "It is **ve"}, {preview: "It is **very** nice "},
+			{send: "It is **very** nice *indeed*"}}, "It is very nice indeed\n"},
+		{"a list", []step{{preview: "Two things:\n\n- on"}, {preview: "Two things:\n\n- one\n- tw"},
+			{send: "Two things:\n\n- one\n- two"}}, markup.Plain("Two things:\n\n- one\n- two") + "\n"},
+		{"a table appears when it is whole", []step{{preview: "See:\n\n| a | b |\n| --"},
+			{send: "See:\n\n| a | b |\n| --- | --- |\n| 1 | 2 |"}}, markup.Plain("See:\n\n| a | b |\n| --- | --- |\n| 1 | 2 |") +
+			"\n"},
+		{"it began again", []step{{preview: "First try is "}, {preview: "Second try "}, {send: "Second try works"}},
+			"First try \nSecond try works\n"},
+		{"a notice in between", []step{{preview: "I was saying that "}, {send: "Stopped."}, {send: "I was saying that it"}},
+			"I was saying \nStopped.\nthat it\n"},
+		{"a link keeps its target", []step{{send: "See [the page](https://x.example/a)."}},
+			"See the page <https://x.example/a>.\n"},
 		{"control characters are taken out", []step{{preview: "a\x1b[2J b "}, {send: "a\x1b[2J b \u202ec\a"}}, "a[2J b c\n"},
 	}
 	for _, c := range cases {
@@ -111,7 +119,8 @@ func TestStyles(t *testing.T) {
 func TestStreamingLosesNothing(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
-		words := rapid.SliceOfN(rapid.SampledFrom([]string{"one ", "two\n", "**", "*", "- ", "\n\n", "`", "```\n", "1. ", "# ", "| ", "[x](http://y) ", "_z_ ", "é🙂 "}), 1, 40).Draw(t, "words")
+		words := rapid.SliceOfN(rapid.SampledFrom([]string{"one ", "two\n", "**", "*", "- ", "\n\n", "`", "```\n", "1. ",
+			"# ", "| ", "[x](http://y) ", "_z_ ", "é🙂 "}), 1, 40).Draw(t, "words")
 		full := strings.Join(words, "")
 		want := (&screen{}).render(markup.Parse(full))
 		var out bytes.Buffer

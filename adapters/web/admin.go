@@ -75,7 +75,8 @@ type adminView struct {
 
 func (v *visit) adminSections() []section {
 	w := v.words.Admin
-	return []section{{"requests", w.Requests}, {"users", w.Users}, {"channels", w.Channels}, {"deliveries", w.Deliveries}, {"jobs", w.Jobs}, {"usage", w.Usage}, {"check", w.Check}}
+	return []section{{"requests", w.Requests}, {"users", w.Users}, {"channels", w.Channels}, {"deliveries", w.Deliveries},
+		{"jobs", w.Jobs}, {"usage", w.Usage}, {"check", w.Check}}
 }
 
 // adminSection leads to a part of the page.
@@ -160,7 +161,8 @@ func (v *visit) checkAll() error {
 	case v.checks <- struct{}{}:
 		defer func() { <-v.checks }()
 	default:
-		return &fault{status: http.StatusTooManyRequests, text: func(w *texts) string { return w.Admin.CheckRuns }, after: 30 * time.Second}
+		return &fault{status: http.StatusTooManyRequests, text: func(w *texts) string { return w.Admin.CheckRuns },
+			after: 30 * time.Second}
 	}
 	ctx, cancel := context.WithTimeout(v.ctx(), checkAllTime)
 	defer cancel()
@@ -175,5 +177,6 @@ func (v *visit) checkAll() error {
 	if wrong > 0 {
 		said = v.words.Admin.CheckWrong.Of(wrong)
 	}
-	return v.page("check", v.words.Admin.Check, map[string]any{"Findings": found, "Said": said, "Wrong": wrong, "Late": errors.Is(ctx.Err(), context.DeadlineExceeded)})
+	return v.page("check", v.words.Admin.Check, map[string]any{"Findings": found, "Said": said, "Wrong": wrong,
+		"Late": errors.Is(ctx.Err(), context.DeadlineExceeded)})
 }

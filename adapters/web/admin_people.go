@@ -33,8 +33,9 @@ func (v *visit) requests(users []core.User) ([]shownRequest, error) {
 	}
 	var out []shownRequest
 	for _, c := range codes[:min(len(codes), peopleShown)] {
-		out = append(out, shownRequest{Code: c.Hint, Hash: c.Hash, Channel: v.channelName(c.Address.Channel), Who: cmp.Or(c.Name, c.Address.External),
-			Asked: v.ago(c.Created), Until: c.Expires.In(v.zone).Format(hoursMinutes), Users: known})
+		out = append(out, shownRequest{Code: c.Hint, Hash: c.Hash, Channel: v.channelName(c.Address.Channel),
+			Who: cmp.Or(c.Name, c.Address.External), Asked: v.ago(c.Created), Until: c.Expires.In(v.zone).Format(hoursMinutes),
+			Users: known})
 	}
 	return out, nil
 }
@@ -108,7 +109,8 @@ func (v *visit) somePeople(users []core.User) ([]core.User, peoplePage) {
 		found = nil
 		words := strings.ToLower(p.Words)
 		for _, u := range users {
-			if strings.Contains(strings.ToLower(u.Name), words) || strings.TrimPrefix(words, "#") == strconv.FormatInt(int64(u.ID), 10) {
+			if strings.Contains(strings.ToLower(u.Name), words) ||
+				strings.TrimPrefix(words, "#") == strconv.FormatInt(int64(u.ID), 10) {
 				found = append(found, u)
 			}
 		}
@@ -130,7 +132,8 @@ func (v *visit) somePeople(users []core.User) ([]core.User, peoplePage) {
 	}
 	first, end := n*peopleShown, min(len(found), (n+1)*peopleShown)
 	if last > 0 {
-		p.Range = fmt.Sprintf(v.words.Admin.UsersOf, words.Number(v.lang, first+1), words.Number(v.lang, end), words.Number(v.lang, len(found)))
+		p.Range = fmt.Sprintf(v.words.Admin.UsersOf, words.Number(v.lang, first+1), words.Number(v.lang, end),
+			words.Number(v.lang, len(found)))
 	}
 	return found[first:end], p
 }
@@ -163,8 +166,10 @@ func (v *visit) shownUsers(users []core.User, used []core.UsageDay) ([]shownUser
 			}
 		}
 		s := sums[u.ID].Usage
-		out = append(out, shownUser{ID: u.ID, Name: called(users, u.ID), Addresses: cmp.Or(strings.Join(at, ", "), v.words.Admin.NoAddress), Used: v.lastUsed(last),
-			Tokens: words.Number(v.lang, s.Prompt+s.Completion), Cost: v.money(s), Owner: u.Role == core.RoleOwner, Paused: u.Settings.Paused})
+		out = append(out, shownUser{ID: u.ID, Name: called(users, u.ID), Addresses: cmp.Or(strings.Join(at, ", "),
+			v.words.Admin.NoAddress), Used: v.lastUsed(last),
+			Tokens: words.Number(v.lang, s.Prompt+s.Completion), Cost: v.money(s), Owner: u.Role == core.RoleOwner,
+			Paused: u.Settings.Paused})
 	}
 	return out, nil
 }
@@ -199,6 +204,7 @@ func (v *visit) signInLink() error {
 	v.Log.Info("the owner made a sign-in link", zap.Int64("for", int64(u.ID)))
 	w := v.words.Admin
 	minutes := words.Number(v.lang, int(code.Expires.Sub(v.now).Minutes()))
-	return v.page("secret", w.LinkTitle, secretView{Title: w.LinkTitle, Lead: fmt.Sprintf(w.LinkLead, called([]core.User{u}, u.ID), minutes), Secret: url, More: w.LinkMore,
+	return v.page("secret", w.LinkTitle, secretView{Title: w.LinkTitle,
+		Lead: fmt.Sprintf(w.LinkLead, called([]core.User{u}, u.ID), minutes), Secret: url, More: w.LinkMore,
 		Back: "/admin#users", BackName: w.Title})
 }

@@ -21,7 +21,8 @@ func TestRequestsAreDecided(t *testing.T) {
 	theo, zoe, eve := f.asks("Theo"), f.asks("Zoe"), f.asks("Eve")
 	f.clock.pass(7 * time.Minute)
 	page := p.get("/admin")
-	page.wants(t, 200, theo, "Theo", "Telegram", "asked 7 minutes ago", "valid until 15:40", `<option value="`+sprint(f.bob.user.ID)+`">Bob`)
+	page.wants(t, 200, theo, "Theo", "Telegram", "asked 7 minutes ago", "valid until 15:40",
+		`<option value="`+sprint(f.bob.user.ID)+`">Bob`)
 	page.lacks(t, "secret of a stranger")
 	hash := func(code string) string {
 		codes, err := f.store.Codes(f.ctx, core.CodePair, f.clock.now())
@@ -34,21 +35,26 @@ func TestRequestsAreDecided(t *testing.T) {
 		return ""
 	}
 	stale := hash(theo)
-	p.post("/admin/requests", url.Values{"code": {stale}, "do": {"approve"}, "name": {"Theodor"}}).elsewhere(t, "/admin#requests")
+	p.post("/admin/requests", url.Values{"code": {stale}, "do": {"approve"}, "name": {"Theodor"}}).elsewhere(t,
+		"/admin#requests")
 	_, u, err := f.store.Identify(f.ctx, core.Address{Channel: "telegram", Account: "1", External: theo})
 	f.must(err)
 	if u.Name != "Theodor" || u.Role != core.RoleMember {
 		t.Errorf("got %+v", u)
 	}
 	p.get("/admin").wants(t, 200, "They are let in.", "Theodor")
-	p.post("/admin/requests", url.Values{"code": {hash(zoe)}, "do": {"approve"}, "user": {sprint(f.bob.user.ID)}}).elsewhere(t, "/admin#requests")
-	if _, u, err = f.store.Identify(f.ctx, core.Address{Channel: "telegram", Account: "1", External: zoe}); err != nil || u.ID != f.bob.user.ID {
+	p.post("/admin/requests", url.Values{"code": {hash(zoe)}, "do": {"approve"},
+		"user": {sprint(f.bob.user.ID)}}).elsewhere(t, "/admin#requests")
+	if _, u, err = f.store.Identify(f.ctx, core.Address{Channel: "telegram", Account: "1", External: zoe}); err != nil ||
+		u.ID != f.bob.user.ID {
 		t.Errorf("got %+v, %v", u, err)
 	}
-	p.post("/admin/requests", url.Values{"code": {hash(eve)}, "do": {"approve"}, "user": {"999"}}).wants(t, http.StatusNotFound)
+	p.post("/admin/requests", url.Values{"code": {hash(eve)}, "do": {"approve"}, "user": {"999"}}).wants(t,
+		http.StatusNotFound)
 	p.post("/admin/requests", url.Values{"code": {hash(eve)}, "do": {"deny"}}).elsewhere(t, "/admin#requests")
 	for _, code := range []string{stale, "", "x"} {
-		p.post("/admin/requests", url.Values{"code": {code}, "do": {"approve"}}).wants(t, http.StatusConflict, "Nobody waits with this code any more")
+		p.post("/admin/requests", url.Values{"code": {code}, "do": {"approve"}}).wants(t, http.StatusConflict,
+			"Nobody waits with this code any more")
 	}
 }
 
@@ -56,7 +62,8 @@ func TestTheOwnerSeesWorkAndNoWords(t *testing.T) {
 	t.Parallel()
 	f := newOffice(t)
 	p, bob := f.ana.signedIn(), f.bob
-	p.get("/admin").wants(t, 200, "Everything was delivered.", "Nothing gave up.", "Nothing was used in the last thirty days.")
+	p.get("/admin").wants(t, 200, "Everything was delivered.", "Nothing gave up.",
+		"Nothing was used in the last thirty days.")
 	bob.talks("secret question", "secret answer")
 	bob.deliver(core.DeliveryFailed, "the bot was blocked")
 	bob.keeps("secret theme", core.ItemFact, "secret item")
@@ -67,21 +74,24 @@ func TestTheOwnerSeesWorkAndNoWords(t *testing.T) {
 	f.health = map[string]error{"telegram": nil, "whatsapp_agent:7": errors.New("the key is dead; make a new one")}
 	f.clock.pass(3 * time.Hour)
 	a := p.get("/admin")
-	a.wants(t, 200, "Bob", "answer · Telegram", "failed", "the bot was blocked", "3 hours ago", "Vectors", "the model answered 400", "fine", "the key is dead; make a new one",
-		"2,500,000", "4.00", "EUR", `<span class="dot c0"></span>Bob`, `<span class="dot c1"></span>Ana`, "no address yet"[:2])
+	a.wants(t, 200, "Bob", "answer · Telegram", "failed", "the bot was blocked", "3 hours ago", "Vectors",
+		"the model answered 400", "fine", "the key is dead; make a new one", "2,500,000", "4.00", "EUR",
+		`<span class="dot c0"></span>Bob`, `<span class="dot c1"></span>Ana`, "no address yet"[:2])
 	a.lacks(t, "secret")
 	failed, err := f.store.Deliveries(f.ctx, core.DeliveryQuery{User: bob.user.ID, Limit: 10})
 	f.must(err)
 	at := sprint(bob.user.ID) + "/" + sprint(failed[0].ID)
 	p.post("/admin/deliveries/"+at+"/retry", nil).elsewhere(t, "/admin#deliveries")
-	if failed, err = f.store.Deliveries(f.ctx, core.DeliveryQuery{User: bob.user.ID, Limit: 10}); err != nil || failed[0].State != core.DeliveryPending {
+	if failed, err = f.store.Deliveries(f.ctx, core.DeliveryQuery{User: bob.user.ID, Limit: 10}); err != nil ||
+		failed[0].State != core.DeliveryPending {
 		t.Errorf("got %+v, %v", failed, err)
 	}
 	p.post("/admin/jobs/"+sprint(bob.user.ID)+"/"+sprint(dead.ID)+"/retry", nil).elsewhere(t, "/admin#jobs")
 	if jobs, err := f.store.DeadJobs(f.ctx, 10); err != nil || len(jobs) > 0 {
 		t.Errorf("got %+v, %v", jobs, err)
 	}
-	for _, path := range []string{"/admin/deliveries/" + at + "/retry", "/admin/deliveries/x/1/retry", "/admin/deliveries/1/999/retry", "/admin/jobs/1/999/retry", "/admin/jobs/1/x/retry"} {
+	for _, path := range []string{"/admin/deliveries/" + at + "/retry", "/admin/deliveries/x/1/retry",
+		"/admin/deliveries/1/999/retry", "/admin/jobs/1/999/retry", "/admin/jobs/1/x/retry"} {
 		if s := p.post(path, nil).status; s != http.StatusNotFound && s != http.StatusConflict {
 			t.Errorf("%s answered %d", path, s)
 		}
@@ -127,7 +137,8 @@ func TestAdministrationIsTheOwnersOnly(t *testing.T) {
 		if !r.Owner {
 			t.Errorf("%s is for everybody", r.Pattern)
 		}
-		method, path := concrete(r.Pattern, map[string]string{"id": sprint(bob.user.ID), "user": sprint(bob.user.ID), "section": "users"})
+		method, path := concrete(r.Pattern, map[string]string{"id": sprint(bob.user.ID), "user": sprint(bob.user.ID),
+			"section": "users"})
 		a := bob.do(bob.request(method, path, strings.NewReader("do=approve")))
 		a.wants(t, http.StatusNotFound, "There is nothing here")
 		a.lacks(t, "Theo", "Ana")
@@ -152,7 +163,8 @@ func TestNobodyChangesAnothersThings(t *testing.T) {
 	sessions, err := f.store.Sessions(f.ctx, bob.user.ID, f.clock.now())
 	f.must(err)
 	f.must(f.agents.Add(f.ctx, bob.user.ID, "secret agent", "good", f.clock.now()))
-	ids := map[string]string{"memory": sprint(item), "channels": sprint(other.ID), "agents": "1", "keys": sprint(key.ID), "sessions": sprint(sessions[0].ID)}
+	ids := map[string]string{"memory": sprint(item), "channels": sprint(other.ID), "agents": "1", "keys": sprint(key.ID),
+		"sessions": sprint(sessions[0].ID)}
 	seen := map[string]bool{}
 	for _, r := range append(f.page.memoryRoutes(), f.page.settingsRoutes()...) {
 		what := regexp.MustCompile(`memory|channels|agents|keys|sessions`).FindString(r.Pattern)
@@ -194,7 +206,8 @@ func TestTheOfficeIsGuarded(t *testing.T) {
 				p.do(req).wants(t, http.StatusForbidden, "another page than ours")
 			}
 			big := p.do(p.request(method, path, strings.NewReader("name="+strings.Repeat("x", formBody+1))))
-			if big.status < 300 && !strings.Contains(path, "link") && path != "/admin/check" && path != "/settings/sessions/end" {
+			if big.status < 300 && !strings.Contains(path, "link") && path != "/admin/check" &&
+				path != "/settings/sessions/end" {
 				t.Errorf("%s takes a body of any size: %d", path, big.status)
 			}
 			f.clock.pass(time.Minute)
@@ -204,7 +217,8 @@ func TestTheOfficeIsGuarded(t *testing.T) {
 		stranger.do(stranger.request(method, path, nil)).wants(t, http.StatusUnauthorized, "There is no password")
 		if method == http.MethodGet {
 			a := p.get(path)
-			if a.header.Get("Cache-Control") != "no-store" || !strings.HasPrefix(a.header.Get("Content-Security-Policy"), "default-src 'none'") || strings.Contains(a.body, " style=") || strings.Contains(a.body, "<script>") {
+			if a.header.Get("Cache-Control") != "no-store" || !strings.HasPrefix(a.header.Get("Content-Security-Policy"),
+				"default-src 'none'") || strings.Contains(a.body, " style=") || strings.Contains(a.body, "<script>") {
 				t.Errorf("%s: %v", path, a.header)
 			}
 		}
@@ -213,7 +227,8 @@ func TestTheOfficeIsGuarded(t *testing.T) {
 
 // drawn is a page without the pictures that we draw, and the links to apps.
 func (a answer) drawn() answer {
-	ours := regexp.MustCompile(`<svg (class="qr" viewBox="[0-9 ]+"|viewBox="0 0 300 100") |href="https://t\.me/thread_bot\?text=/link%20[0-9A-Z]+"`)
+	ours := regexp.MustCompile(
+		`<svg (class="qr" viewBox="[0-9 ]+"|viewBox="0 0 300 100") |href="https://t\.me/thread_bot\?text=/link%20[0-9A-Z]+"`)
 	a.body = ours.ReplaceAllString(a.body, "<p ")
 	return a
 }
@@ -229,7 +244,8 @@ func TestNamesOfThingsRunNowhere(t *testing.T) {
 		}
 		x = strings.ToValidUTF8(strings.ReplaceAll(x, "\x00", ""), "")
 		name := short(x, 90)
-		i := core.Item{User: p.user.ID, Theme: name, Type: core.ItemFact, Content: x + " " + strconv.Itoa(n), Tags: []string{short(x, 40)}}
+		i := core.Item{User: p.user.ID, Theme: name, Type: core.ItemFact, Content: x + " " + strconv.Itoa(n),
+			Tags: []string{short(x, 40)}}
 		if add, _, err := f.page.Memory.Keep(f.ctx, i, f.clock.now()); err == nil && add != nil {
 			_, err = f.store.Note(f.ctx, core.Note{User: p.user.ID, Effects: []core.Effect{*add}, Now: f.clock.now()})
 			f.must(err)
@@ -252,7 +268,8 @@ func TestNamesOfThingsRunNowhere(t *testing.T) {
 		p.post("/settings/name", url.Values{"name": {x + strings.Repeat("x", 100)}}).harmless(t, "a name")
 		p.post("/settings/zone", url.Values{"zone": {x}}).harmless(t, "a zone")
 		p.post("/settings/agents", url.Values{"name": {x}, "key": {x}}).harmless(t, "an agent")
-		p.post("/settings/embeddings", url.Values{"provider": {"custom_http"}, "base_url": {x}, "model": {x}, "dimensions": {x}, "sealed": {x}}).harmless(t, "an endpoint")
+		p.post("/settings/embeddings", url.Values{"provider": {"custom_http"}, "base_url": {x}, "model": {x},
+			"dimensions": {x}, "sealed": {x}}).harmless(t, "an endpoint")
 		p.post("/memory", url.Values{"text": {x}, "new": {x}, "type": {x}}).harmless(t, "an item")
 	}
 	_, err := f.gate.Act(f.ctx, p.user.ID, core.SetName{Name: `"><img src=x onerror=alert(1)>`})

@@ -40,8 +40,8 @@ func (v *visit) undelivered(users []core.User) ([]shownDelivery, error) {
 		if d.State == core.DeliveryParked {
 			state = v.words.Admin.Parked
 		}
-		out = append(out, shownDelivery{d.User, d.ID, called(users, d.User), v.channelName(d.To.Channel), v.words.Admin.Kinds[string(d.Kind)],
-			state, string(d.State), d.Error, v.ago(d.CreatedAt)})
+		out = append(out, shownDelivery{d.User, d.ID, called(users, d.User), v.channelName(d.To.Channel),
+			v.words.Admin.Kinds[string(d.Kind)], state, string(d.State), d.Error, v.ago(d.CreatedAt)})
 	}
 	return out, nil
 }
@@ -100,7 +100,8 @@ func (v *visit) queues(users []core.User) ([]shownQueue, []shownJob, error) {
 	}
 	var dead []shownJob
 	for _, j := range jobs {
-		dead = append(dead, shownJob{j.User, j.ID, called(users, j.User), v.queueName(j.Queue), words.Number(v.lang, max(j.Failures, j.Lease.Attempt)), j.Error, v.ago(j.Since)})
+		dead = append(dead, shownJob{j.User, j.ID, called(users, j.User), v.queueName(j.Queue),
+			words.Number(v.lang, max(j.Failures, j.Lease.Attempt)), j.Error, v.ago(j.Since)})
 	}
 	return v.byQueue(stats), dead, nil
 }
@@ -208,7 +209,8 @@ func (v *visit) adminUsage(used []core.UsageDay, users []core.User) adminUsage {
 			tokens := d.Usage.Prompt + d.Usage.Completion
 			values[day] = append(values[day], tokens)
 			if tokens > 0 {
-				page.People = append(page.People, adminUsed{v.dayName(day), names[i].Name, words.Number(v.lang, tokens), words.Number(v.lang, d.Turns), v.money(d.Usage)})
+				page.People = append(page.People, adminUsed{v.dayName(day), names[i].Name, words.Number(v.lang, tokens),
+					words.Number(v.lang, d.Turns), v.money(d.Usage)})
 			}
 		}
 	}

@@ -20,14 +20,16 @@ func TestWhyDidItSayThat(t *testing.T) {
 			if broken {
 				return nil, errors.New("gone")
 			}
-			return []core.ModelMessage{{Role: core.RoleSystem, Content: "Be <kind>."}, {Role: core.RoleAssistant, ToolCalls: []core.ToolCall{{Name: "time_now", Arguments: "{}"}}}}, nil
+			return []core.ModelMessage{{Role: core.RoleSystem, Content: "Be <kind>."},
+				{Role: core.RoleAssistant, ToolCalls: []core.ToolCall{{Name: "time_now", Arguments: "{}"}}}}, nil
 		}
 	})
 	p := w.ana.signedIn()
 	q, a := p.talks("hello", "hello")
 	got := p.get("/m/" + strings.TrimPrefix(name(a), "m") + "/why")
-	got.wants(t, 200, "Why did it say that?", "continuous: today", "it is the first of the conversation", "included 9", "shortened 1", "Instructions", "310",
-		"1,186", "of at most 6,150", "2,431 tokens read (1,800 of them", "64 written", "410\u00a0ms", "1.9\u00a0s", "1,240 tokens besides", "Today", "#1", "Be &lt;kind&gt;.", "time_now")
+	got.wants(t, 200, "Why did it say that?", "continuous: today", "it is the first of the conversation", "included 9",
+		"shortened 1", "Instructions", "310", "1,186", "of at most 6,150", "2,431 tokens read (1,800 of them", "64 written",
+		"410\u00a0ms", "1.9\u00a0s", "1,240 tokens besides", "Today", "#1", "Be &lt;kind&gt;.", "time_now")
 	p.get("/m/"+strings.TrimPrefix(name(q), "m")+"/why").wants(t, 200, "it is no answer of the model")
 	broken = true
 	p.get("/m/2/why").wants(t, 200, "not available")
@@ -43,18 +45,22 @@ func TestRememberThis(t *testing.T) {
 	w := newWorld(t)
 	p := w.ana.signedIn()
 	p.says("I am allergic to nuts.")
-	p.get("/m/1/remember").wants(t, 200, "I am allergic to nuts.", `value="general" selected`, `value="fact" selected`, "Preference")
-	a := p.post("/m/1/remember", url.Values{"text": {"Allergic to nuts"}, "theme": {"general"}, "new": {"Health"}, "type": {"preference"}})
+	p.get("/m/1/remember").wants(t, 200, "I am allergic to nuts.", `value="general" selected`,
+		`value="fact" selected`, "Preference")
+	a := p.post("/m/1/remember", url.Values{"text": {"Allergic to nuts"}, "theme": {"general"}, "new": {"Health"},
+		"type": {"preference"}})
 	a.wants(t, http.StatusSeeOther)
 	p.get(a.header.Get("Location")).wants(t, 200, "Remembered.")
 	items, err := w.store.Items(w.ctx, core.ItemQuery{User: p.user.ID, Limit: 10})
 	w.must(err)
-	if len(items) != 1 || items[0].Theme != "health" || items[0].Type != core.ItemPreference || items[0].SourceMessage != 1 || items[0].Content != "Allergic to nuts" {
+	if len(items) != 1 || items[0].Theme != "health" || items[0].Type != core.ItemPreference ||
+		items[0].SourceMessage != 1 || items[0].Content != "Allergic to nuts" {
 		t.Fatalf("got %+v", items)
 	}
 	a = p.post("/m/1/remember", url.Values{"text": {"Allergic to nuts"}, "theme": {"general"}, "type": {"fact"}})
 	p.get(a.header.Get("Location")).wants(t, 200, "This is known already", "under health")
-	p.post("/m/1/remember", url.Values{"text": {"?!"}, "type": {"fact"}}).wants(t, http.StatusUnprocessableEntity, "cannot be remembered")
+	p.post("/m/1/remember", url.Values{"text": {"?!"}, "type": {"fact"}}).wants(t, http.StatusUnprocessableEntity,
+		"cannot be remembered")
 	p.post("/m/1/remember", url.Values{"text": {"x"}, "type": {"nonsense"}}).wants(t, http.StatusUnprocessableEntity)
 }
 
@@ -68,7 +74,11 @@ func TestForgettingIsAskedFor(t *testing.T) {
 		t.Fatal("a look removed it")
 	}
 	p.post("/m/1/forget", nil).wants(t, http.StatusSeeOther)
-	if !slices.ContainsFunc(w.gate.acted, func(e core.Effect) bool { r, ok := e.(core.Redact); return ok && r.Message == 1 }) {
+	if !slices.ContainsFunc(w.gate.acted, func(e core.Effect) bool {
+		r, ok := e.(core.Redact)
+		return ok &&
+			r.Message == 1
+	}) {
 		t.Errorf("got %v", w.gate.acted)
 	}
 }
@@ -83,8 +93,9 @@ func TestSearch(t *testing.T) {
 	p.at(31, 10, 0)
 	p.talks("tomatoes again", "again?")
 	all := p.get("/search?q=tomatoes&scope=all&day=2026-01-31")
-	all.wants(t, 200, "Results", "kind: <b>summary</b>", "kind: <b>message</b>", "<b>2026-01-29</b>", "score: <b>0.78</b>", "covered by summary: <b>yes</b>", "covered by summary: <b>no</b>",
-		"<mark>tomatoes</mark>", `href="/m/1"`, `href="/day/2026-01-29#summary"`, "Open", "by words")
+	all.wants(t, 200, "Results", "kind: <b>summary</b>", "kind: <b>message</b>", "<b>2026-01-29</b>", "score: <b>0.78</b>",
+		"covered by summary: <b>yes</b>", "covered by summary: <b>no</b>", "<mark>tomatoes</mark>", `href="/m/1"`,
+		`href="/day/2026-01-29#summary"`, "Open", "by words")
 	day := p.get("/search?q=tomatoes&scope=day&day=2026-01-31")
 	day.wants(t, 200, "again")
 	day.lacks(t, "2026-01-29</b>")

@@ -60,7 +60,8 @@ func (a *assets) add(name string) error {
 	if err := z.Close(); err != nil {
 		return err
 	}
-	kinds := map[string]string{".css": "text/css; charset=utf-8", ".js": "text/javascript; charset=utf-8", ".svg": "image/svg+xml"}
+	kinds := map[string]string{".css": "text/css; charset=utf-8", ".js": "text/javascript; charset=utf-8",
+		".svg": "image/svg+xml"}
 	a.names[name] = "/static/" + served
 	a.files[served] = asset{kinds[ext], data, packed.Bytes()}
 	return nil

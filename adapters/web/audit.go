@@ -24,7 +24,8 @@ type shownAudit struct{ When, Who, What, Through string }
 
 // auditPage shows the owner what was done, by ids and fixed words.
 func (v *visit) auditPage() error {
-	rows, err := v.Admin.Store.Audit(v.ctx(), core.AuditQuery{All: true, Before: auditCursor(v.r.URL.Query().Get("before")), Limit: auditShown + 1})
+	rows, err := v.Admin.Store.Audit(v.ctx(), core.AuditQuery{All: true,
+		Before: auditCursor(v.r.URL.Query().Get("before")), Limit: auditShown + 1})
 	if err != nil {
 		return fmt.Errorf("read the audit: %w", err)
 	}
@@ -40,7 +41,8 @@ func (v *visit) auditPage() error {
 	}
 	for _, r := range rows {
 		page.Rows = append(page.Rows, shownAudit{When: r.At.In(v.zone).Format(time.DateTime), Who: called(users, r.User),
-			What: strings.ReplaceAll(trust.Told(v.lang, r), "`", ""), Through: trust.Through(v.lang, r, fmt.Sprintf(v.words.Admin.AuditIdentity, strconv.FormatInt(r.ViaID, 10)))})
+			What:    strings.ReplaceAll(trust.Told(v.lang, r), "`", ""),
+			Through: trust.Through(v.lang, r, fmt.Sprintf(v.words.Admin.AuditIdentity, strconv.FormatInt(r.ViaID, 10)))})
 	}
 	return v.page("audit", v.words.Admin.Audit, page)
 }

@@ -61,7 +61,8 @@ func (v *visit) calendar(month, here string) (calendar, error) {
 	if err != nil || first.Year() < 1970 || first.Year() > 9000 {
 		return calendar{}, core.ErrNotFound
 	}
-	c := calendar{Month: month, Title: fmt.Sprintf("%s %d", when.MonthName(first.Month(), v.lang), first.Year()), Previous: shiftMonth(month, -1), Year: first.Year()}
+	c := calendar{Month: month, Title: fmt.Sprintf("%s %d", when.MonthName(first.Month(), v.lang), first.Year()),
+		Previous: shiftMonth(month, -1), Year: first.Year()}
 	if month < v.today.Label[:7] {
 		c.Next = shiftMonth(month, 1)
 	}
@@ -90,7 +91,8 @@ func (v *visit) calendar(month, here string) (calendar, error) {
 
 func (v *visit) cell(d time.Time, messages int, here string) cell {
 	label := d.Format(time.DateOnly)
-	c := cell{Label: label, Day: d.Day(), Name: v.dayName(label), Messages: messages, Here: label == here, Today: label == v.today.Label}
+	c := cell{Label: label, Day: d.Day(), Name: v.dayName(label), Messages: messages, Here: label == here,
+		Today: label == v.today.Label}
 	if messages > 0 {
 		c.Count = v.words.Messages.Of(messages)
 		c.Level = min(1+messages/20, 3)

@@ -77,8 +77,9 @@ func (v *visit) stack(day int, values []int, top int, label string) []bar {
 		}
 		below += n
 		y := barHeight - float64(below)*barHeight/float64(top)
-		out = append(out, bar{X: strconv.Itoa(day*barStep + 1), Y: decimal(y), Height: decimal(float64(n) * barHeight / float64(top)), Class: class,
-			Title: v.dayName(label) + ": " + words.Number(v.lang, n)})
+		out = append(out, bar{X: strconv.Itoa(day*barStep + 1), Y: decimal(y),
+			Height: decimal(float64(n) * barHeight / float64(top)), Class: class, Title: v.dayName(label) + ": " +
+				words.Number(v.lang, n)})
 	}
 	return out
 }

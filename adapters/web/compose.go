@@ -159,8 +159,8 @@ func (v *visit) receive(f form, door core.Identity, thread core.ThreadID) error 
 	if !missing(err) {
 		return fmt.Errorf("look for the message: %w", err)
 	}
-	in := core.Inbound{Address: door.Address, EventID: id, NativeID: id, Kind: core.InMessage, Text: f.text, Name: v.user.Name, Thread: thread,
-		Language: v.lang, SentAt: v.now, ReceivedAt: v.now}
+	in := core.Inbound{Address: door.Address, EventID: id, NativeID: id, Kind: core.InMessage, Text: f.text,
+		Name: v.user.Name, Thread: thread, Language: v.lang, SentAt: v.now, ReceivedAt: v.now}
 	for _, file := range f.files {
 		a, err := v.Files.Keep(v.ctx(), v.user.ID, file)
 		if err != nil {
@@ -341,5 +341,6 @@ func (v *visit) named(thread, day string) (place, error) {
 }
 
 func isRefused(err error) bool {
-	return errors.Is(err, core.ErrRefused) || errors.Is(err, core.ErrNotFound) || errors.Is(err, core.ErrExists) || errors.Is(err, core.ErrChanged)
+	return errors.Is(err, core.ErrRefused) || errors.Is(err, core.ErrNotFound) || errors.Is(err, core.ErrExists) ||
+		errors.Is(err, core.ErrChanged)
 }

@@ -25,14 +25,16 @@ func TestAMessageIsSentWithoutAScript(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	p := w.ana.signedIn()
-	a := p.upload("/messages", map[string]string{"text": "hello\r\nthere", "nonce": nonce, "day": "2026-01-31", "thread": ""}, map[string]string{"": ""})
+	a := p.upload("/messages", map[string]string{"text": "hello\r\nthere", "nonce": nonce, "day": "2026-01-31",
+		"thread": ""}, map[string]string{"": ""})
 	a.wants(t, http.StatusSeeOther)
 	if got := a.header.Get("Location"); got != "/" {
 		t.Errorf("led to %s", got)
 	}
 	p.get("/").wants(t, 200, "hello<br", "there", "Web")
 	in := w.taken()[0]
-	if in.Text != "hello\nthere" || in.Address != p.door.Address || in.Thread != 0 || in.Kind != core.InMessage || !in.SentAt.Equal(w.clock.now()) {
+	if in.Text != "hello\nthere" || in.Address != p.door.Address || in.Thread != 0 || in.Kind != core.InMessage ||
+		!in.SentAt.Equal(w.clock.now()) {
 		t.Errorf("got %+v", in)
 	}
 }
@@ -48,7 +50,8 @@ func TestAFormThatIsSentTwiceIsOneMessage(t *testing.T) {
 	if n := len(p.get("/").shown()); n != 1 || w.gate.kept != 1 {
 		t.Errorf("%d messages, %d files", n, w.gate.kept)
 	}
-	w.bob.signedIn().upload("/messages", map[string]string{"text": "bob's", "nonce": nonce}, nil).wants(t, http.StatusSeeOther)
+	w.bob.signedIn().upload("/messages", map[string]string{"text": "bob's", "nonce": nonce}, nil).wants(t,
+		http.StatusSeeOther)
 	w.bob.get("/").wants(t, 200, "bob&#39;s")
 	body := p.get("/").body
 	again := p.get("/").body
@@ -71,9 +74,11 @@ func TestFilesComeWithAMessage(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	p := w.ana.signedIn()
-	p.upload("/messages", map[string]string{"text": "see these", "nonce": nonce}, map[string]string{`..\..\etc/pass"wd[1]: x.txt`: "root"}).wants(t, http.StatusSeeOther)
+	p.upload("/messages", map[string]string{"text": "see these", "nonce": nonce},
+		map[string]string{`..\..\etc/pass"wd[1]: x.txt`: "root"}).wants(t, http.StatusSeeOther)
 	in := w.taken()[0]
-	if len(in.Attachments) != 1 || in.Attachments[0].Name != "passwd_1__ x.txt" && in.Attachments[0].Name != `pass"wd_1__ x.txt` {
+	if len(in.Attachments) != 1 || in.Attachments[0].Name != "passwd_1__ x.txt" &&
+		in.Attachments[0].Name != `pass"wd_1__ x.txt` {
 		t.Fatalf("got %+v", in.Attachments)
 	}
 	if !strings.HasPrefix(in.Text, "see these\n[document ") {
@@ -94,14 +99,17 @@ func TestWhatIsTooMuchIsRefused(t *testing.T) {
 	w := newWorld(t)
 	p := w.ana.signedIn()
 	form := map[string]string{"text": "x", "nonce": nonce}
-	p.upload("/messages", form, map[string]string{"a": strings.Repeat("x", 1<<20+1)}).wants(t, http.StatusRequestEntityTooLarge, "too large together")
-	p.upload("/messages", form, map[string]string{"a": strings.Repeat("x", 600<<10), "b": strings.Repeat("x", 600<<10)}).wants(t, http.StatusRequestEntityTooLarge, "too large together")
+	p.upload("/messages", form, map[string]string{"a": strings.Repeat("x", 1<<20+1)}).wants(t,
+		http.StatusRequestEntityTooLarge, "too large together")
+	p.upload("/messages", form, map[string]string{"a": strings.Repeat("x", 600<<10),
+		"b": strings.Repeat("x", 600<<10)}).wants(t, http.StatusRequestEntityTooLarge, "too large together")
 	many := map[string]string{}
 	for n := range maxFiles + 1 {
 		many[string(rune('a'+n))] = "x"
 	}
 	p.upload("/messages", form, many).wants(t, http.StatusRequestEntityTooLarge, "too many files")
-	p.upload("/messages", form, map[string]string{"no-room": "x"}).wants(t, http.StatusRequestEntityTooLarge, "no room for more of your files")
+	p.upload("/messages", form, map[string]string{"no-room": "x"}).wants(t, http.StatusRequestEntityTooLarge,
+		"no room for more of your files")
 	if len(w.taken()) > 0 {
 		t.Error("something was taken")
 	}
@@ -120,10 +128,12 @@ func TestTheScriptIsAnsweredWithData(t *testing.T) {
 		decode(t, a.body, &out)
 		return a.status, out
 	}
-	if status, out := post(url.Values{"text": {"hello"}, "nonce": {nonce}, "day": {"2026-01-31"}}); status != 200 || out["url"] != "/" {
+	if status, out := post(url.Values{"text": {"hello"}, "nonce": {nonce}, "day": {"2026-01-31"}}); status != 200 ||
+		out["url"] != "/" {
 		t.Errorf("got %d %v", status, out)
 	}
-	if status, out := post(url.Values{"text": {"hello"}, "nonce": {nonce + "2"}, "day": {"2026-01-29"}}); status != 200 || out["url"] != "/day/2026-01-31" {
+	if status, out := post(url.Values{"text": {"hello"}, "nonce": {nonce + "2"}, "day": {"2026-01-29"}}); status != 200 ||
+		out["url"] != "/day/2026-01-31" {
 		t.Errorf("from another day: %d %v", status, out)
 	}
 	if status, out := post(url.Values{"text": {" "}, "nonce": {nonce}}); status != 400 || out["error"] == "" {
@@ -145,7 +155,8 @@ func TestThreads(t *testing.T) {
 	at := a.header.Get("Location")
 	p.get(at).wants(t, 200, "Recipes for May", "Nothing said here yet", "Send")
 	id := strings.TrimPrefix(at, "/threads/")
-	p.upload("/messages", map[string]string{"text": "soup", "nonce": nonce, "thread": id}, nil).wants(t, http.StatusSeeOther)
+	p.upload("/messages", map[string]string{"text": "soup", "nonce": nonce, "thread": id}, nil).wants(t,
+		http.StatusSeeOther)
 	p.get(at).wants(t, 200, "soup")
 	p.get("/").lacks(t, "soup")
 	p.get("/threads").wants(t, 200, "Recipes for May", at)
@@ -201,11 +212,14 @@ func writingID(t *core.Turn) string { return "t" + strings.TrimPrefix(name(core.
 
 // commitFailed gives a turn up, with an apology.
 func commitFailed(p *person, t *core.Turn) error {
-	_, err := p.store.Commit(p.ctx, core.Reply{Turn: t, State: core.TurnFailed, Now: p.clock.now(), Error: "no model", Day: "2026-01-31"}, nil)
+	_, err := p.store.Commit(p.ctx, core.Reply{Turn: t, State: core.TurnFailed, Now: p.clock.now(), Error: "no model",
+		Day: "2026-01-31"}, nil)
 	if err != nil {
 		return err
 	}
-	_, err = p.store.Note(p.ctx, core.Note{User: p.user.ID, Now: p.clock.now(), Messages: []core.NewMessage{{Role: core.RoleAssistant, Kind: core.KindNotice, Text: "The model is down. /retry", SentAt: p.clock.now()}}})
+	_, err = p.store.Note(p.ctx, core.Note{User: p.user.ID, Now: p.clock.now(),
+		Messages: []core.NewMessage{{Role: core.RoleAssistant, Kind: core.KindNotice, Text: "The model is down. /retry",
+			SentAt: p.clock.now()}}})
 	return err
 }
 
@@ -235,13 +249,16 @@ func TestMediaIsOnesOwnAndHarmless(t *testing.T) {
 	p.says("[photo]", func(s *said) { s.files = as })
 	png := p.get("/media/1/0")
 	png.wants(t, 200, "picture")
-	if png.header.Get("Content-Type") != "image/png" || !strings.HasPrefix(png.header.Get("Content-Disposition"), "inline") {
+	if png.header.Get("Content-Type") != "image/png" ||
+		!strings.HasPrefix(png.header.Get("Content-Disposition"), "inline") {
 		t.Errorf("got %v", png.header)
 	}
 	for _, path := range []string{"/media/1/1", "/media/1/2"} {
 		a := p.get(path)
-		if a.status != 200 || a.header.Get("Content-Type") != "application/octet-stream" || !strings.HasPrefix(a.header.Get("Content-Disposition"), "attachment") ||
-			a.header.Get("Content-Security-Policy") != "default-src 'none'; sandbox" || a.header.Get("X-Content-Type-Options") != "nosniff" {
+		if a.status != 200 || a.header.Get("Content-Type") != "application/octet-stream" ||
+			!strings.HasPrefix(a.header.Get("Content-Disposition"), "attachment") ||
+			a.header.Get("Content-Security-Policy") != "default-src 'none'; sandbox" ||
+			a.header.Get("X-Content-Type-Options") != "nosniff" {
 			t.Errorf("%s: %d %v", path, a.status, a.header)
 		}
 	}

@@ -229,7 +229,8 @@ func (v *visit) emptyDay(p place, d dayBar) *emptiness {
 	if d.Previous == "" {
 		return &emptiness{Title: v.words.EmptyToday, Hint: v.words.EmptyFirst}
 	}
-	return &emptiness{Title: v.words.EmptyToday, Hint: v.words.EmptyTodayHint, Link: "/day/" + d.Previous, Label: fmt.Sprintf(v.words.LastTalk, d.PreviousN)}
+	return &emptiness{Title: v.words.EmptyToday, Hint: v.words.EmptyTodayHint, Link: "/day/" + d.Previous,
+		Label: fmt.Sprintf(v.words.LastTalk, d.PreviousN)}
 }
 
 // summaryCard is a day's summary with what is to be known about it.
@@ -245,7 +246,8 @@ type summaryCard struct {
 
 func (v *visit) summaryCard(p place) (*summaryCard, error) {
 	g := p.segment
-	s := &summaryCard{Label: p.day.Label, Title: fmt.Sprintf(v.words.DaySummary, v.dayName(p.day.Label)), Can: g.Messages > 0, Version: g.SummaryVersion}
+	s := &summaryCard{Label: p.day.Label, Title: fmt.Sprintf(v.words.DaySummary, v.dayName(p.day.Label)),
+		Can: g.Messages > 0, Version: g.SummaryVersion}
 	var newest []core.Summary
 	var err error
 	if g.SummaryVersion > 0 && !g.Hidden {

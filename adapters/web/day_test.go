@@ -41,8 +41,9 @@ func TestTodayShowsWhatWasSaid(t *testing.T) {
 	p := w.ana.signedIn()
 	p.talks("On avance sur les segments journaliers.", "Ok, voici les options...")
 	a := p.get("/")
-	a.wants(t, 200, "Continuous", "Threads", "Today", "Yesterday", "Pick date", "Scope", "Go", "Day Summary (Today)", "Timeline (Today)",
-		"On avance", "voici les options", "14:40", "You", "Agent", "Telegram", "Type message…", "Send", "Why did it say that?")
+	a.wants(t, 200, "Continuous", "Threads", "Today", "Yesterday", "Pick date", "Scope", "Go",
+		"Day Summary (Today)", "Timeline (Today)", "On avance", "voici les options", "14:40", "You", "Agent", "Telegram",
+		"Type message…", "Send", "Why did it say that?")
 	if got := a.shown(); !slices.Equal(got, []string{"m1", "m2"}) {
 		t.Errorf("got %v", got)
 	}
@@ -74,7 +75,8 @@ func TestADayHoldsWhatTheStoreSays(t *testing.T) {
 	p.talks("morning", "good morning")
 	p.at(31, 9, 0)
 	night := p.get("/day/2026-01-29")
-	night.wants(t, 200, "a question before midnight", "an answer after midnight", "Day summary finalized", "expand to read the summary")
+	night.wants(t, 200, "a question before midnight", "an answer after midnight", "Day summary finalized",
+		"expand to read the summary")
 	night.lacks(t, "good morning")
 	morning := p.get("/day/2026-01-30")
 	morning.wants(t, 200, "good morning", `rel="prev" href="/day/2026-01-29"`)
@@ -91,7 +93,8 @@ func TestTheZoneDecidesTheClock(t *testing.T) {
 	p.talks("hello", "hello")
 	_, err := w.gate.Act(w.ctx, p.user.ID, core.SetSettings{Settings: core.Settings{Zone: "Asia/Tokyo", Language: "fr"}})
 	w.must(err)
-	p.get("/day/2026-01-31").wants(t, 200, `lang="fr"`, "22:40", "Résumé du jour", "Aujourd’hui", "Écrivez un message…", "Pourquoi a-t-il dit cela\u00a0?")
+	p.get("/day/2026-01-31").wants(t, 200, `lang="fr"`, "22:40", "Résumé du jour", "Aujourd’hui", "Écrivez un message…",
+		"Pourquoi a-t-il dit cela\u00a0?")
 }
 
 func TestWhatASummaryCoversIsFolded(t *testing.T) {
@@ -108,7 +111,8 @@ func TestWhatASummaryCoversIsFolded(t *testing.T) {
 	w.clock.pass(time.Minute)
 	p.talks("after the summary", "yes")
 	a := p.get("/")
-	a.wants(t, 200, "Older messages folded", "Day summary updated", "6 messages, in the summary", `href="/m/1"`, "2 messages since")
+	a.wants(t, 200, "Older messages folded", "Day summary updated", "6 messages, in the summary",
+		`href="/m/1"`, "2 messages since")
 	fold := a.folded()
 	if !strings.Contains(fold, "question 2") || strings.Contains(fold, "question 3") {
 		t.Errorf("folded is %s", fold)
@@ -204,20 +208,28 @@ func TestMessagesOfAllKinds(t *testing.T) {
 	p.says("forwarded words", func(s *said) { s.forward = "Carla" })
 	p.says("a reply", func(s *said) { s.quote = &core.Quote{Text: "what I said", Mine: true} })
 	p.says("[document plan.pdf: look at this]", func(s *said) {
-		s.files = []core.Attachment{{Kind: "document", Name: "plan.pdf", MIME: "application/pdf", Size: 2_500_000, Path: "1/x"}}
+		s.files = []core.Attachment{{Kind: "document", Name: "plan.pdf", MIME: "application/pdf",
+			Size: 2_500_000, Path: "1/x"}}
 	})
 	p.says("[voice 0:12: hello from the train]", func(s *said) {
 		s.files = []core.Attachment{{Kind: "voice", MIME: "audio/ogg", Path: "1/y"}}
 	})
 	p.says("[photo]", func(s *said) { s.files = []core.Attachment{{Kind: "photo", Error: "it was too large"}} })
-	p.answers("found it", core.NewMessage{Role: core.RoleAssistant, ToolCalls: []core.ToolCall{{ID: "c", Name: "conversation_search", Arguments: `{"query":"tomatoes"}`}, {ID: "d", Name: "wiki_read", Arguments: `{}`}}},
-		core.NewMessage{Role: core.RoleTool, ToolCallID: "c", ToolName: "conversation_search", Text: "tomatoes in May"}, core.NewMessage{Role: core.RoleTool, ToolCallID: "d", ToolName: "wiki_read", Text: "a page"})
+	p.answers("found it", core.NewMessage{Role: core.RoleAssistant,
+		ToolCalls: []core.ToolCall{{ID: "c", Name: "conversation_search", Arguments: `{"query":"tomatoes"}`},
+			{ID: "d", Name: "wiki_read", Arguments: `{}`}}},
+		core.NewMessage{Role: core.RoleTool, ToolCallID: "c", ToolName: "conversation_search", Text: "tomatoes in May"},
+		core.NewMessage{Role: core.RoleTool, ToolCallID: "d", ToolName: "wiki_read", Text: "a page"})
 	a := p.get("/")
-	a.wants(t, 200, "Forwarded from Carla", "In reply to the agent", "what I said", `href="/media/3/0" download`, "plan.pdf", "2.4", "look at this",
-		`<audio controls preload="none" src="/media/4/0">`, "hello from the train", "it was too large", "Searched the conversation for “tomatoes”", "tomatoes in May", "Used wiki_read")
+	a.wants(t, 200, "Forwarded from Carla", "In reply to the agent", "what I said", `href="/media/3/0" download`,
+		"plan.pdf", "2.4", "look at this", `<audio controls preload="none" src="/media/4/0">`,
+		"hello from the train", "it was too large", "Searched the conversation for “tomatoes”",
+		"tomatoes in May", "Used wiki_read")
 	a.lacks(t, "[voice", "[document", "[photo]")
-	note := core.Note{User: p.user.ID, Identity: p.chat.ID, Now: w.clock.now(), Command: &core.NewMessage{Role: core.RoleUser, Kind: core.KindCommand, Text: "/today", SentAt: w.clock.now()},
-		Messages: []core.NewMessage{{Role: core.RoleAssistant, Kind: core.KindNotice, Text: "Nothing yet.", SentAt: w.clock.now()}}, Event: &core.Inbound{Address: p.chat.Address, EventID: "n"}}
+	note := core.Note{User: p.user.ID, Identity: p.chat.ID, Now: w.clock.now(),
+		Command: &core.NewMessage{Role: core.RoleUser, Kind: core.KindCommand, Text: "/today", SentAt: w.clock.now()},
+		Messages: []core.NewMessage{{Role: core.RoleAssistant, Kind: core.KindNotice, Text: "Nothing yet.",
+			SentAt: w.clock.now()}}, Event: &core.Inbound{Address: p.chat.Address, EventID: "n"}}
 	_, err := w.store.Note(w.ctx, note)
 	w.must(err)
 	p.get("/").wants(t, 200, `class="entry command user"`, "/today", `class="entry notice system"`, "Nothing yet.")
@@ -228,9 +240,12 @@ func TestEditedAndDeleted(t *testing.T) {
 	w := newWorld(t)
 	p := w.ana.signedIn()
 	id := "native"
-	e := core.Inbound{Address: p.chat.Address, EventID: id, NativeID: id, Kind: core.InMessage, Text: "first text", SentAt: w.clock.now()}
-	m := core.NewMessage{Role: core.RoleUser, Kind: core.KindChat, Text: "first text", SentAt: w.clock.now(), Day: dayOf(p.user.Settings, w.clock.now())}
-	_, err := w.store.Append(w.ctx, core.Append{User: p.user.ID, Identity: p.chat.ID, Events: []core.Inbound{e}, Messages: []core.NewMessage{m}, Now: w.clock.now(), RunAt: w.clock.now()})
+	e := core.Inbound{Address: p.chat.Address, EventID: id, NativeID: id, Kind: core.InMessage, Text: "first text",
+		SentAt: w.clock.now()}
+	m := core.NewMessage{Role: core.RoleUser, Kind: core.KindChat, Text: "first text", SentAt: w.clock.now(),
+		Day: dayOf(p.user.Settings, w.clock.now())}
+	_, err := w.store.Append(w.ctx, core.Append{User: p.user.ID, Identity: p.chat.ID, Events: []core.Inbound{e},
+		Messages: []core.NewMessage{m}, Now: w.clock.now(), RunAt: w.clock.now()})
 	w.must(err)
 	e.Kind, e.Target, e.EventID = core.InEdit, id, "edit"
 	m.Text = "second text"
@@ -261,7 +276,8 @@ func TestTheSummaryAndItsStates(t *testing.T) {
 	p.sums("## Summary\nSecond version.", false, q, a)
 	got := p.get("/")
 	got.wants(t, 200, "Second version.", "Version 2", "by demo", "/day/2026-01-31/history")
-	p.get("/day/2026-01-31/history").wants(t, 200, "First version.", "Second version.", "Version 1", "rests on 2 messages", `href="/m/2"`)
+	p.get("/day/2026-01-31/history").wants(t, 200, "First version.", "Second version.", "Version 1",
+		"rests on 2 messages", `href="/m/2"`)
 	done := p.post("/day/2026-01-31/summary", nil)
 	done.wants(t, http.StatusSeeOther)
 	p.get(done.header.Get("Location")).wants(t, 200, "A new summary is on its way.", "being rewritten")
@@ -270,7 +286,8 @@ func TestTheSummaryAndItsStates(t *testing.T) {
 	if len(refs) != 1 {
 		t.Fatalf("%d jobs are due", len(refs))
 	}
-	j, err := w.store.Claim(w.ctx, refs[0], core.Claim{Worker: "test", Now: w.clock.now(), Until: w.clock.now().Add(time.Minute)})
+	j, err := w.store.Claim(w.ctx, refs[0], core.Claim{Worker: "test", Now: w.clock.now(),
+		Until: w.clock.now().Add(time.Minute)})
 	w.must(err)
 	w.must(w.store.FailSummary(w.ctx, p.user.ID, core.SegmentID(j.Ref), j.Lease, "no model", w.clock.now()))
 	p.get("/").wants(t, 200, "The last try to write the summary failed", "Retry")
@@ -302,6 +319,7 @@ func TestTheCalendarOfAYear(t *testing.T) {
 	if got := p.get("/days?date=2025-03-03").header.Get("Location"); got != "/day/2025-03-03" {
 		t.Errorf("picking leads to %q", got)
 	}
-	p.get("/day/2025-03-03").wants(t, 200, `id="next-day" rel="next" href="/day/2025-03-09"`, `rel="prev" href="/day/2025-02-25"`)
+	p.get("/day/2025-03-03").wants(t, 200, `id="next-day" rel="next" href="/day/2025-03-09"`,
+		`rel="prev" href="/day/2025-02-25"`)
 	p.get("/day/2025-03-27").wants(t, 200, `href="/day/2025-04-02"`)
 }

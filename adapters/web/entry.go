@@ -129,13 +129,17 @@ func (v *visit) buttons(all []*entry) error {
 		return fmt.Errorf("read identities: %w", err)
 	}
 	for _, a := range questions {
-		here := slices.ContainsFunc(ids, func(i core.Identity) bool { return i.ID == a.Identity && i.Address.Channel == Name })
+		here := slices.ContainsFunc(ids, func(i core.Identity) bool {
+			return i.ID == a.Identity &&
+				i.Address.Channel == Name
+		})
 		n := slices.IndexFunc(all, func(e *entry) bool { return e.Number == a.Message && a.Message != 0 })
 		if !here || n < 0 {
 			continue
 		}
 		for _, b := range trust.YesNo(v.lang, a.Code, a.Word != "") {
-			nonce := fmt.Sprintf("answer-%d-%s", a.AskedAt.UnixMilli(), strings.NewReplacer("/", "", " ", "-").Replace(b.Command))
+			nonce := fmt.Sprintf("answer-%d-%s", a.AskedAt.UnixMilli(),
+				strings.NewReplacer("/", "", " ", "-").Replace(b.Command))
 			all[n].Answers = append(all[n].Answers, replyButton{b.Label, b.Command, nonce})
 		}
 		all[n].Version = hashed(all[n].Version, a.Code)
@@ -167,8 +171,8 @@ func (v *visit) sent(ms []core.Message) (map[core.MessageID][]core.Delivery, err
 
 // entry is a message as it is shown.
 func (v *visit) entry(m core.Message, sent []core.Delivery, results map[string]core.Message) *entry {
-	e := &entry{ID: "m" + strconv.FormatInt(int64(m.ID), 10), Number: m.ID, Turn: m.Turn, At: shownAt(m), Deleted: m.Redacted,
-		Edited: m.Revision > 0 && !m.Redacted, Covered: m.Covered, Forwarded: m.ForwardedFrom}
+	e := &entry{ID: "m" + strconv.FormatInt(int64(m.ID), 10), Number: m.ID, Turn: m.Turn, At: shownAt(m),
+		Deleted: m.Redacted, Edited: m.Revision > 0 && !m.Redacted, Covered: m.Covered, Forwarded: m.ForwardedFrom}
 	v.stamp(e, m.SentAt)
 	v.speaker(e, m)
 	e.text = func() template.HTML { return v.markdown.message(captions(m.Text, m.Attachments)) }
@@ -228,7 +232,8 @@ func (v *visit) stamp(e *entry, t time.Time) {
 
 // versionEntry is the system entry that a summary was written.
 func (v *visit) versionEntry(s core.Summary) *entry {
-	e := &entry{ID: "v" + strconv.Itoa(s.Version), Kind: "entry", Who: "system", Name: v.words.SummaryUpdated, At: s.CreatedAt, text: func() template.HTML { return v.markdown.summary(s.Markdown) }}
+	e := &entry{ID: "v" + strconv.Itoa(s.Version), Kind: "entry", Who: "system", Name: v.words.SummaryUpdated,
+		At: s.CreatedAt, text: func() template.HTML { return v.markdown.summary(s.Markdown) }}
 	if s.Final {
 		e.Name = v.words.SummaryFinalized
 	}
@@ -249,7 +254,8 @@ func (v *visit) join(all []*entry) {
 		if date != v.Calendar.Day(v.user.Settings, before.At).Label {
 			e.Day = v.dayName(date)
 		}
-		e.Follows = e.Day == "" && e.Kind == "said" && before.Kind == "said" && before.Who == e.Who && e.At.Sub(before.At) < together
+		e.Follows = e.Day == "" && e.Kind == "said" && before.Kind == "said" && before.Who == e.Who &&
+			e.At.Sub(before.At) < together
 	}
 }
 

@@ -91,7 +91,8 @@ func (v *visit) refuse() {
 func (c *Channel) nothing(w http.ResponseWriter, r *http.Request) {
 	v := c.visit(w, r)
 	if !strings.Contains(r.Header.Get("Accept"), "text/html") {
-		_ = v.json(http.StatusNotFound, map[string]any{"error": map[string]string{"code": "not_found", "message": "there is nothing at " + r.URL.Path}})
+		_ = v.json(http.StatusNotFound, map[string]any{"error": map[string]string{"code": "not_found",
+			"message": "there is nothing at " + r.URL.Path}})
 		return
 	}
 	if err := v.identify(route{Open: true}); err != nil {

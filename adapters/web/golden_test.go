@@ -27,12 +27,17 @@ func TestPagesAreAsTheyWere(t *testing.T) {
 	p.at(31, 9, 5)
 	p.talks("On avance sur les segments journaliers.", "Ok, voici les options...")
 	p.deliver(core.DeliverySent, "")
-	p.says("Et pour conversation.search ?", func(s *said) { s.quote = &core.Quote{Text: "Ok, voici les options...", Mine: true} })
-	p.answers("V1: summaries + transcript FTS + embeddings.", core.NewMessage{Role: core.RoleAssistant, ToolCalls: []core.ToolCall{{ID: "c", Name: "conversation_search", Arguments: `{"query":"search"}`}}},
+	p.says("Et pour conversation.search ?", func(s *said) {
+		s.quote = &core.Quote{Text: "Ok, voici les options...",
+			Mine: true}
+	})
+	p.answers("V1: summaries + transcript FTS + embeddings.", core.NewMessage{Role: core.RoleAssistant,
+		ToolCalls: []core.ToolCall{{ID: "c", Name: "conversation_search", Arguments: `{"query":"search"}`}}},
 		core.NewMessage{Role: core.RoleTool, ToolCallID: "c", ToolName: "conversation_search", Text: `{"results":[]}`})
 	p.post("/threads", url.Values{"title": {"Recipes"}})
-	for name, path := range map[string]string{"today": "/", "past": "/day/2026-01-29", "empty": "/day/2026-01-30", "why": "/m/5/why", "search": "/search?q=flight&scope=all",
-		"threads": "/threads", "forget": "/m/1/forget", "error": "/nowhere", "signin": "/signin?code=ABC"} {
+	for name, path := range map[string]string{"today": "/", "past": "/day/2026-01-29", "empty": "/day/2026-01-30",
+		"why": "/m/5/why", "search": "/search?q=flight&scope=all", "threads": "/threads", "forget": "/m/1/forget",
+		"error": "/nowhere", "signin": "/signin?code=ABC"} {
 		golden(t, name, p.get(path).body)
 	}
 	golden(t, "signedout", w.bob.get("/").body)
@@ -42,7 +47,8 @@ func TestPagesAreAsTheyWere(t *testing.T) {
 // left out.
 func golden(t *testing.T, name, body string) {
 	t.Helper()
-	for pattern, with := range map[string]string{`name="nonce" value="[^"]*"`: `name="nonce" value="NONCE"`, `/static/(\w+)\.[0-9a-f]+\.`: `/static/$1.HASH.`, `data-v="[^"]*"`: `data-v="V"`,
+	for pattern, with := range map[string]string{`name="nonce" value="[^"]*"`: `name="nonce" value="NONCE"`,
+		`/static/(\w+)\.[0-9a-f]+\.`: `/static/$1.HASH.`, `data-v="[^"]*"`: `data-v="V"`,
 		`data-last="[^"]*"`: `data-last="LAST"`, `data-turn="t\d+"`: `data-turn="TURN"`, `/threads/\d+`: `/threads/N`} {
 		body = regexp.MustCompile(pattern).ReplaceAllString(body, with)
 	}

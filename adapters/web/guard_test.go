@@ -50,24 +50,28 @@ func TestEveryAnswerHasItsHeaders(t *testing.T) {
 		method, path := concrete(pattern, values)
 		for _, who := range []*person{p, w.bob} {
 			a := who.do(who.request(method, path, nil))
-			for name, want := range map[string]string{"X-Content-Type-Options": "nosniff", "Referrer-Policy": "same-origin", "Cross-Origin-Opener-Policy": "same-origin"} {
+			for name, want := range map[string]string{"X-Content-Type-Options": "nosniff", "Referrer-Policy": "same-origin",
+				"Cross-Origin-Opener-Policy": "same-origin"} {
 				if got := a.header.Get(name); got != want {
 					t.Errorf("%s: %s is %q", pattern, name, got)
 				}
 			}
-			if !strings.HasPrefix(a.header.Get("Content-Security-Policy"), "default-src 'none'") || a.header.Get("Permissions-Policy") == "" {
+			if !strings.HasPrefix(a.header.Get("Content-Security-Policy"), "default-src 'none'") ||
+				a.header.Get("Permissions-Policy") == "" {
 				t.Errorf("%s: %v", pattern, a.header)
 			}
 			if !strings.Contains(a.header.Get("Cache-Control"), "no-store") {
 				t.Errorf("%s may be kept: %q", pattern, a.header.Get("Cache-Control"))
 			}
-			if strings.Contains(a.body, "<script>") || strings.Contains(a.body, " style=") || strings.Contains(a.body, "<style") || strings.Contains(a.body, "onclick") {
+			if strings.Contains(a.body, "<script>") || strings.Contains(a.body, " style=") ||
+				strings.Contains(a.body, "<style") || strings.Contains(a.body, "onclick") {
 				t.Errorf("%s has inline script or style", pattern)
 			}
 		}
 	}
 	csp := p.get("/").header.Get("Content-Security-Policy")
-	for _, want := range []string{"script-src 'self'", "style-src 'self'", "img-src 'self' data:", "connect-src 'self'", "form-action 'self'", "frame-ancestors 'none'", "base-uri 'none'"} {
+	for _, want := range []string{"script-src 'self'", "style-src 'self'", "img-src 'self' data:", "connect-src 'self'",
+		"form-action 'self'", "frame-ancestors 'none'", "base-uri 'none'"} {
 		if !strings.Contains(csp, want) {
 			t.Errorf("the policy lacks %s: %s", want, csp)
 		}
@@ -87,7 +91,8 @@ func TestAssetsAreKeptForGood(t *testing.T) {
 		r := httptest.NewRequest(http.MethodGet, path, nil)
 		r.Header.Set("Accept-Encoding", "gzip, br")
 		packed := w.try(r)
-		if packed.Header().Get("Content-Encoding") != "gzip" || !strings.Contains(packed.Header().Get("Cache-Control"), "immutable") {
+		if packed.Header().Get("Content-Encoding") != "gzip" ||
+			!strings.Contains(packed.Header().Get("Cache-Control"), "immutable") {
 			t.Fatalf("%s: %v", name, packed.Header())
 		}
 		z, err := gzip.NewReader(packed.Body)
@@ -105,12 +110,15 @@ func TestTheFirstPageIsSmall(t *testing.T) {
 	w := newWorld(t)
 	p := w.ana.signedIn()
 	for range 50 {
-		p.talks("What did we say about the tomatoes on the balcony?", "They stand on the south side and get **five hours** of sun; cherry varieties cope with that.")
+		p.talks("What did we say about the tomatoes on the balcony?",
+			"They stand on the south side and get **five hours** of sun; cherry varieties cope with that.")
 	}
 	page := len(p.get("/").body)
-	css, js := w.page.assets.files[strings.TrimPrefix(w.page.assets.names["app.css"], "/static/")], w.page.assets.files[strings.TrimPrefix(w.page.assets.names["app.js"], "/static/")]
+	css, js := w.page.assets.files[strings.TrimPrefix(w.page.assets.names["app.css"], "/static/")],
+		w.page.assets.files[strings.TrimPrefix(w.page.assets.names["app.js"], "/static/")]
 	all := page + len(css.gzip) + len(js.gzip)
-	t.Logf("page %d, css %d (%d packed), js %d (%d packed), in all %d", page, len(css.plain), len(css.gzip), len(js.plain), len(js.gzip), all)
+	t.Logf("page %d, css %d (%d packed), js %d (%d packed), in all %d", page, len(css.plain), len(css.gzip),
+		len(js.plain), len(js.gzip), all)
 	if all > 150_000 {
 		t.Errorf("the first page takes %d bytes", all)
 	}
@@ -127,7 +135,8 @@ func TestChangesComeFromOurPagesOnly(t *testing.T) {
 		if method == http.MethodGet {
 			continue
 		}
-		for _, foreign := range []http.Header{{"Origin": {"https://evil.example"}}, {"Sec-Fetch-Site": {"cross-site"}}, {"Sec-Fetch-Site": {"same-site"}}, {"Origin": {"null"}}} {
+		for _, foreign := range []http.Header{{"Origin": {"https://evil.example"}}, {"Sec-Fetch-Site": {"cross-site"}},
+			{"Sec-Fetch-Site": {"same-site"}}, {"Origin": {"null"}}} {
 			req := p.request(method, path, strings.NewReader("text=x&nonce=aaaaaaaaaaaaaaaaaaaa&title=x"))
 			req.Header.Del("Origin")
 			for k, v := range foreign {
@@ -180,7 +189,9 @@ func TestNobodySeesAnother(t *testing.T) {
 		}
 		a.lacks(t, "secret")
 	}
-	for _, path := range []string{"/live?thread=" + thread, "/threads/" + thread, "/m/" + last, "/day/2026-01-31?at=" + last, "/day/" + label + "?at=" + last, "/?before=" + last, "/?after=1000000", "/search?q=secret"} {
+	for _, path := range []string{"/live?thread=" + thread, "/threads/" + thread, "/m/" + last,
+		"/day/2026-01-31?at=" + last, "/day/" + label + "?at=" + last, "/?before=" + last, "/?after=1000000",
+		"/search?q=secret"} {
 		a := ana.get(path)
 		a.lacks(t, "secret answer", "secret of", "secret thread", "secret summary")
 	}
@@ -234,11 +245,14 @@ func TestBadInputGetsAClearPage(t *testing.T) {
 		{"a place far away", "GET", "/?before=9223372036854775807", "", "", 200, "hello"},
 		{"nothing to send", "POST", "/messages", "form", "nonce=aaaaaaaaaaaaaaaaaaaa&text=++", 400, "Write something"},
 		{"no nonce", "POST", "/messages", "form", "text=x", 400, "could not be read"},
-		{"a nonce that is code", "POST", "/messages", "form", "text=x&nonce=%27+OR+1%3D1--aaaaaaaaaa", 400, "could not be read"},
+		{"a nonce that is code", "POST", "/messages", "form", "text=x&nonce=%27+OR+1%3D1--aaaaaaaaaa", 400,
+			"could not be read"},
 		{"a broken form", "POST", "/messages", "form", "text=%zz", 400, "could not be read"},
-		{"a broken upload", "POST", "/messages", "multipart/form-data; boundary=x", "--x\r\nnonsense", 400, "could not be read"},
+		{"a broken upload", "POST", "/messages", "multipart/form-data; boundary=x", "--x\r\nnonsense", 400,
+			"could not be read"},
 		{"an upload without a boundary", "POST", "/messages", "multipart/form-data", "x", 400, "could not be read"},
-		{"a message too long", "POST", "/messages", "form", "nonce=aaaaaaaaaaaaaaaaaaaa&text=" + strings.Repeat("x", maxText+1), 413, "too large"},
+		{"a message too long", "POST", "/messages", "form", "nonce=aaaaaaaaaaaaaaaaaaaa&text=" + strings.Repeat("x",
+			maxText+1), 413, "too large"},
 		{"a body too long", "POST", "/threads", "form", "title=" + strings.Repeat("x", formBody), 413, "too large"},
 		{"a title too long", "POST", "/threads", "form", "title=" + strings.Repeat("x", 201), 400, "too long"},
 		{"no title", "POST", "/threads", "form", "title=+", 400, "title"},
@@ -261,7 +275,8 @@ func TestAPageThatBreaksSaysSo(t *testing.T) {
 	rec := httptest.NewRecorder()
 	r := httptest.NewRequest(http.MethodGet, "/x", nil)
 	h.ServeHTTP(rec, r)
-	if rec.Code != 500 || !strings.Contains(rec.Body.String(), "Something broke") || strings.Contains(rec.Body.String(), "panic") {
+	if rec.Code != 500 || !strings.Contains(rec.Body.String(), "Something broke") ||
+		strings.Contains(rec.Body.String(), "panic") {
 		t.Errorf("got %d: %s", rec.Code, rec.Body)
 	}
 }

@@ -52,7 +52,8 @@ func (v *visit) live() error {
 		return &fault{status: http.StatusTooManyRequests, text: func(w *texts) string { return w.ErrMany }, after: keepAlive}
 	}
 	defer leave()
-	f := &follower{v: v, p: p, rc: http.NewResponseController(v.w), last: v.r.Header.Get("Last-Event-ID"), turns: map[core.TurnID]int{}}
+	f := &follower{v: v, p: p, rc: http.NewResponseController(v.w), last: v.r.Header.Get("Last-Event-ID"),
+		turns: map[core.TurnID]int{}}
 	if f.last == "" {
 		f.last = q.Get("last")
 	}

@@ -37,7 +37,8 @@ func (p *person) watch(path, last string) *watching {
 	}
 	res, err := p.client.Do(r)
 	p.must(err)
-	w := &watching{t: p.t, events: make(chan event, 1000), status: res.StatusCode, header: res.Header, last: last, ended: make(chan struct{})}
+	w := &watching{t: p.t, events: make(chan event, 1000), status: res.StatusCode, header: res.Header, last: last,
+		ended: make(chan struct{})}
 	w.close = func() { cancel(); <-w.ended }
 	p.t.Cleanup(w.close)
 	go func() {

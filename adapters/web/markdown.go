@@ -33,7 +33,8 @@ type markdown struct {
 }
 
 func newMarkdown() *markdown {
-	return &markdown{plain: newGoldmark(), refs: newGoldmark(parser.WithInlineParsers(util.Prioritized(refParser{}, 50))), clean: policy()}
+	return &markdown{plain: newGoldmark(), refs: newGoldmark(parser.WithInlineParsers(util.Prioritized(refParser{}, 50))),
+		clean: policy()}
 }
 
 func newGoldmark(more ...parser.Option) goldmark.Markdown {
@@ -47,8 +48,8 @@ func newGoldmark(more ...parser.Option) goldmark.Markdown {
 // policy is all that may be in the HTML of a message.
 func policy() *bluemonday.Policy {
 	p := bluemonday.NewPolicy()
-	p.AllowElements("p", "br", "hr", "em", "strong", "del", "code", "pre", "blockquote", "ul", "ol", "li", "h3", "h4", "h5", "h6",
-		"table", "thead", "tbody", "tr", "th", "td")
+	p.AllowElements("p", "br", "hr", "em", "strong", "del", "code", "pre", "blockquote", "ul", "ol", "li",
+		"h3", "h4", "h5", "h6", "table", "thead", "tbody", "tr", "th", "td")
 	p.AllowAttrs("start").Matching(bluemonday.Integer).OnElements("ol")
 	p.AllowAttrs("href").OnElements("a")
 	p.AllowAttrs("class").Matching(regexp.MustCompile(`^ref$`)).OnElements("a")

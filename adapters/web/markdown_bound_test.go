@@ -29,14 +29,16 @@ func TestMarkdownDoesNotExplode(t *testing.T) {
 	} {
 		html := newMarkdown().message(md)
 		parts := markup.Parse(md)
-		if most := outputBase + outputTimes*len(md); len(html) > most || len(parts.Text) > most || len(parts.Spans) > len(md) {
+		if most := outputBase + outputTimes*len(md); len(html) > most || len(parts.Text) > most ||
+			len(parts.Spans) > len(md) {
 			t.Errorf("%s: %d bytes became %d on the page and %d in a chat", name, len(md), len(html), len(parts.Text))
 		}
 	}
 	if html := newMarkdown().message(table(3, 200, "|1|2|3|\n")); !strings.Contains(string(html), "<td>2</td>") {
 		t.Error("an ordinary table is none")
 	}
-	if html := newMarkdown().message(fmt.Sprintf("[a]: https://example.org\n\n%s", strings.Repeat("[a] ", 50))); !strings.Contains(string(html), `href="https://example.org"`) {
+	if html := newMarkdown().message(fmt.Sprintf("[a]: https://example.org\n\n%s",
+		strings.Repeat("[a] ", 50))); !strings.Contains(string(html), `href="https://example.org"`) {
 		t.Error("an ordinary definition is none")
 	}
 }

@@ -17,12 +17,17 @@ func TestMarkdown(t *testing.T) {
 		{"line breaks stay", "a\nb", "<p>a<br>\nb</p>\n"},
 		{"raw HTML is text", "a <b>c</b>", "<p>a &lt;b&gt;c&lt;/b&gt;</p>\n"},
 		{"a block of HTML is text", "<div onclick=x>\ny\n</div>", "<p>&lt;div onclick=x&gt;<br>y<br>&lt;/div&gt;<br></p>\n"},
-		{"links lead out", "[x](https://example.org/?a=1&b=2)", `<p><a href="https://example.org/?a=1&amp;b=2" rel="nofollow noreferrer noopener" target="_blank">x</a></p>` + "\n"},
-		{"bare links too", "see https://example.org", `<p>see <a href="https://example.org" rel="nofollow noreferrer noopener" target="_blank">https://example.org</a></p>` + "\n"},
+		{"links lead out", "[x](https://example.org/?a=1&b=2)",
+			`<p><a href="https://example.org/?a=1&amp;b=2" rel="nofollow noreferrer noopener" target="_blank">x</a></p>` + "\n"},
+		{"bare links too", "see https://example.org",
+			`<p>see <a href="https://example.org" rel="nofollow noreferrer noopener" target="_blank">https://example.org</a></p>` + "\n"},
 		{"links that lead within are text", "[x](/signout) [y](m/1) [z](//evil.example)", "<p>x y z</p>\n"},
-		{"schemes that nobody knows are text", "[x](javascript:alert(1)) [y](data:text/html,x) <vbscript:x>", "<p>x y vbscript:x</p>\n"},
-		{"images are links", "![a cat](https://example.org/cat.png)", `<p><a href="https://example.org/cat.png" rel="nofollow noreferrer noopener" target="_blank">a cat</a></p>` + "\n"},
-		{"images without words too", "![](https://example.org/cat.png)", `<p><a href="https://example.org/cat.png" rel="nofollow noreferrer noopener" target="_blank">https://example.org/cat.png</a></p>` + "\n"},
+		{"schemes that nobody knows are text", "[x](javascript:alert(1)) [y](data:text/html,x) <vbscript:x>",
+			"<p>x y vbscript:x</p>\n"},
+		{"images are links", "![a cat](https://example.org/cat.png)",
+			`<p><a href="https://example.org/cat.png" rel="nofollow noreferrer noopener" target="_blank">a cat</a></p>` + "\n"},
+		{"images without words too", "![](https://example.org/cat.png)",
+			`<p><a href="https://example.org/cat.png" rel="nofollow noreferrer noopener" target="_blank">https://example.org/cat.png</a></p>` + "\n"},
 		{"headings stand below the page's", "# a\n## b\n### c\n###### d", "<h3>a</h3>\n<h3>b</h3>\n<h4>c</h4>\n<h6>d</h6>\n"},
 		{"references are text in messages", "see [#12]", "<p>see [#12]</p>\n"},
 		{"code is code", "```js\n<script>\n```", "<pre><code>&lt;script&gt;\n</code></pre>\n"},
@@ -68,7 +73,9 @@ func TestMarkdownIsQuick(t *testing.T) {
 	}
 	usual := timed(strings.Repeat("some words\n", 6000))
 	texts := []string{}
-	for _, bit := range []string{"[", "![", "*", "**a", "_a_", "> ", ">", "- ", "`", "``` ", "<", "<a", "|a", "(", "[](", "\\", "&", "a\n", "[a]: b\n", "#", "~~", "http://a", "<!--", "\n> ", "1. ", "\t", "* * *\n", "a|b\n-|-\n", "1) ", "+ ", "1. > ", "- 1. "} {
+	for _, bit := range []string{"[", "![", "*", "**a", "_a_", "> ", ">", "- ", "`", "``` ", "<", "<a", "|a", "(", "[](",
+		"\\", "&", "a\n", "[a]: b\n", "#", "~~", "http://a", "<!--", "\n> ", "1. ", "\t", "* * *\n", "a|b\n-|-\n", "1) ",
+		"+ ", "1. > ", "- 1. "} {
 		texts = append(texts, strings.Repeat(bit, 60_000/len(bit)))
 	}
 	var deep strings.Builder
@@ -118,7 +125,8 @@ func dangers(t *testing.T, body string) []string {
 			continue
 		}
 		switch n.Data {
-		case "iframe", "object", "embed", "base", "svg", "math", "frame", "applet", "style", "noscript", "template", "foreignobject":
+		case "iframe", "object", "embed", "base", "svg", "math", "frame", "applet", "style", "noscript",
+			"template", "foreignobject":
 			out = append(out, "<"+n.Data+">")
 		}
 		for _, a := range n.Attr {

@@ -22,8 +22,8 @@ func shownAs(media string) string {
 	}
 	switch kind {
 	case "image/png", "image/jpeg", "image/gif", "image/webp", "image/avif", "image/bmp",
-		"audio/mpeg", "audio/ogg", "audio/wav", "audio/x-wav", "audio/wave", "audio/mp4", "audio/aac", "audio/webm", "audio/flac",
-		"video/mp4", "video/webm", "video/ogg":
+		"audio/mpeg", "audio/ogg", "audio/wav", "audio/x-wav", "audio/wave", "audio/mp4", "audio/aac",
+		"audio/webm", "audio/flac", "video/mp4", "video/webm", "video/ogg":
 		return kind
 	case "application/ogg":
 		return "audio/ogg"

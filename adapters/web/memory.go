@@ -49,7 +49,8 @@ type memoryQuery struct {
 
 func (v *visit) memoryQuery() memoryQuery {
 	f := v.r.URL.Query()
-	q := memoryQuery{Words: strings.TrimSpace(short(f.Get("q"), 500)), Theme: short(f.Get("theme"), 200), Type: short(f.Get("type"), 40), Archived: f.Get("archived") != "", Page: 1}
+	q := memoryQuery{Words: strings.TrimSpace(short(f.Get("q"), 500)), Theme: short(f.Get("theme"), 200),
+		Type: short(f.Get("type"), 40), Archived: f.Get("archived") != "", Page: 1}
 	if n, err := strconv.Atoi(f.Get("page")); err == nil && n > 1 && n <= memoryPages {
 		q.Page = n
 	}
@@ -121,7 +122,8 @@ type shownItem struct {
 }
 
 func (v *visit) memoryPage() error {
-	return v.showMemory(http.StatusOK, v.memoryQuery(), addedItem{Theme: core.DefaultTheme, Type: string(core.ItemFact)}, "")
+	return v.showMemory(http.StatusOK, v.memoryQuery(), addedItem{Theme: core.DefaultTheme, Type: string(core.ItemFact)},
+		"")
 }
 
 // showMemory shows memory, with what was wrong with the form, if anything was.
@@ -137,7 +139,8 @@ func (v *visit) showMemory(status int, q memoryQuery, form addedItem, problem st
 	v.listThemes(&page, themes)
 	for _, t := range itemTypes() {
 		page.Types = append(page.Types, choice{Value: string(t), Name: v.words.Types[string(t)], Here: string(t) == q.Type})
-		page.ItemTypes = append(page.ItemTypes, choice{Value: string(t), Name: v.words.Types[string(t)], Here: string(t) == form.Type})
+		page.ItemTypes = append(page.ItemTypes, choice{Value: string(t), Name: v.words.Types[string(t)],
+			Here: string(t) == form.Type})
 	}
 	if err := v.listItems(&page, themes); err != nil {
 		return err
@@ -156,9 +159,11 @@ func (v *visit) listThemes(page *memoryView, themes []core.Theme) {
 		total += t.Active
 		one := page.Query
 		one.Theme, one.Page = t.Slug, 1
-		page.Themes = append(page.Themes, shownTheme{t.Name, words.Number(v.lang, t.Active), one.path(), t.Slug == page.Query.Theme})
+		page.Themes = append(page.Themes, shownTheme{t.Name, words.Number(v.lang, t.Active), one.path(),
+			t.Slug == page.Query.Theme})
 	}
-	page.Themes = append([]shownTheme{{v.words.Memory.AllThemes, words.Number(v.lang, total), all.path(), page.Query.Theme == ""}}, page.Themes...)
+	page.Themes = append([]shownTheme{{v.words.Memory.AllThemes, words.Number(v.lang, total), all.path(),
+		page.Query.Theme == ""}}, page.Themes...)
 }
 
 // listItems reads the items that are asked for: by words the best, else a page of
@@ -229,7 +234,8 @@ func (v *visit) foundItems(q memoryQuery) ([]core.Item, string, error) {
 }
 
 func (v *visit) newestItems(q memoryQuery) ([]core.Item, error) {
-	ask := core.ItemQuery{User: v.user.ID, Theme: q.Theme, Status: core.ItemActive, Skip: (q.Page - 1) * itemsShown, Limit: itemsShown + 1}
+	ask := core.ItemQuery{User: v.user.ID, Theme: q.Theme, Status: core.ItemActive, Skip: (q.Page - 1) * itemsShown,
+		Limit: itemsShown + 1}
 	if q.Archived {
 		ask.Status = ""
 	}
@@ -245,8 +251,9 @@ func (v *visit) newestItems(q memoryQuery) ([]core.Item, error) {
 
 // item is an item as it is shown.
 func (v *visit) item(i core.Item, themes map[string]string) shownItem {
-	s := shownItem{ID: i.ID, Content: i.Content, Type: v.words.Types[string(i.Type)], Theme: themes[i.Theme], When: moment(v.lang, i.CreatedAt.In(v.zone)),
-		Tags: strings.Join(i.Tags, ", "), Archived: i.Status == core.ItemArchived, Foreign: i.Tainted}
+	s := shownItem{ID: i.ID, Content: i.Content, Type: v.words.Types[string(i.Type)], Theme: themes[i.Theme],
+		When: moment(v.lang, i.CreatedAt.In(v.zone)), Tags: strings.Join(i.Tags, ", "),
+		Archived: i.Status == core.ItemArchived, Foreign: i.Tainted}
 	if s.Theme == "" {
 		s.Theme = i.Theme
 	}

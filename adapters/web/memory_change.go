@@ -17,7 +17,8 @@ func (v *visit) addItem() error {
 		return badForm(err)
 	}
 	f := v.r.PostForm
-	form := addedItem{Text: strings.TrimSpace(f.Get("text")), Theme: f.Get("theme"), New: strings.TrimSpace(f.Get("new")), Type: f.Get("type")}
+	form := addedItem{Text: strings.TrimSpace(f.Get("text")), Theme: f.Get("theme"), New: strings.TrimSpace(f.Get("new")),
+		Type: f.Get("type")}
 	i := core.Item{User: v.user.ID, Content: form.Text, Theme: form.Theme, Type: core.ItemType(form.Type)}
 	if form.New != "" {
 		i.Theme = form.New
@@ -30,7 +31,8 @@ func (v *visit) addItem() error {
 		return fmt.Errorf("remember: %w", err)
 	}
 	if add == nil {
-		return v.back(fmt.Sprintf("/memory#i%d", same.ID), fmt.Sprintf(v.words.RememberKnown, words.Number(v.lang, int(same.ID)), same.Theme))
+		return v.back(fmt.Sprintf("/memory#i%d", same.ID),
+			fmt.Sprintf(v.words.RememberKnown, words.Number(v.lang, int(same.ID)), same.Theme))
 	}
 	if _, err := v.Gateway.Act(v.ctx(), v.user.ID, *add); err != nil {
 		return refusal(fmt.Errorf("remember: %w", err))

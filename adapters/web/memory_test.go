@@ -17,14 +17,19 @@ func TestMemoryIsListedAndNarrowed(t *testing.T) {
 	p := f.ana.signedIn()
 	p.get("/memory").wants(t, 200, "Nothing is remembered yet", "Remember this", `aria-current="page">Memory`)
 	q := p.says("I sit on the aisle")
-	p.keeps("Travel", core.ItemPreference, "Prefers aisle seats", func(i *core.Item) { i.SourceMessage, i.Tags = q, []string{"train"} })
+	p.keeps("Travel", core.ItemPreference, "Prefers aisle seats", func(i *core.Item) {
+		i.SourceMessage, i.Tags = q,
+			[]string{"train"}
+	})
 	f.clock.pass(time.Minute)
 	gone := p.keeps("", core.ItemFact, "Lives in Lyon")
 	p.keeps("garden", core.ItemFact, "Grows tomatoes")
-	p.post("/memory/"+sprint(gone)+"/archive", url.Values{"next": {"/memory?theme=travel"}}).elsewhere(t, "/memory?theme=travel")
+	p.post("/memory/"+sprint(gone)+"/archive", url.Values{"next": {"/memory?theme=travel"}}).elsewhere(t,
+		"/memory?theme=travel")
 
 	all := p.get("/memory")
-	all.wants(t, 200, "Prefers aisle seats", "Grows tomatoes", "Preference", "Travel", "tags: train", fmt.Sprintf(`href="/m/%d">from this message`, q), "All themes", "31 January 2026, 14:40")
+	all.wants(t, 200, "Prefers aisle seats", "Grows tomatoes", "Preference", "Travel", "tags: train",
+		fmt.Sprintf(`href="/m/%d">from this message`, q), "All themes", "31 January 2026, 14:40")
 	all.lacks(t, "Lives in Lyon")
 	if strings.Index(all.body, "Grows tomatoes") > strings.Index(all.body, "Prefers aisle") {
 		t.Error("the newest is not first")
@@ -57,7 +62,8 @@ func TestMemoryHasPages(t *testing.T) {
 	first := p.get("/memory")
 	first.wants(t, 200, "Fact number 101.", "Fact number 52.", `rel="next" href="/memory?page=2"`)
 	first.lacks(t, "Fact number 51.", `rel="prev"`)
-	p.get("/memory?page=2").wants(t, 200, "Fact number 51.", "Fact number 2.", `rel="prev" href="/memory"`, `href="/memory?page=3"`)
+	p.get("/memory?page=2").wants(t, 200, "Fact number 51.", "Fact number 2.", `rel="prev" href="/memory"`,
+		`href="/memory?page=3"`)
 	last := p.get("/memory?page=3")
 	last.wants(t, 200, "Fact number 1.")
 	last.lacks(t, `rel="next"`)
@@ -69,7 +75,8 @@ func TestItemsAreAddedArchivedAndRestored(t *testing.T) {
 	t.Parallel()
 	f := newOffice(t)
 	p := f.ana.signedIn()
-	a := p.post("/memory", url.Values{"text": {"Likes herons"}, "theme": {"general"}, "new": {"Birds of prey"}, "type": {"preference"}})
+	a := p.post("/memory", url.Values{"text": {"Likes herons"}, "theme": {"general"}, "new": {"Birds of prey"},
+		"type": {"preference"}})
 	if a.status != http.StatusSeeOther {
 		t.Fatal(a.status)
 	}
@@ -78,7 +85,8 @@ func TestItemsAreAddedArchivedAndRestored(t *testing.T) {
 	id := page.between(t, `action="/memory/`, "/archive")
 	p.post("/memory", url.Values{"text": {"likes  herons"}, "type": {"fact"}})
 	p.get("/memory").wants(t, 200, "This is known already")
-	for _, bad := range []url.Values{{"text": {""}}, {"text": {"!!!"}}, {"text": {strings.Repeat("word ", 900)}}, {"text": {"x"}, "type": {"nonsense"}}} {
+	for _, bad := range []url.Values{{"text": {""}}, {"text": {"!!!"}}, {"text": {strings.Repeat("word ", 900)}},
+		{"text": {"x"}, "type": {"nonsense"}}} {
 		p.post("/memory", bad).wants(t, http.StatusUnprocessableEntity, "cannot be remembered", "open", `aria-invalid="true"`)
 	}
 	p.post("/memory/"+id+"/archive", url.Values{"next": {"//evil.example"}}).elsewhere(t, "/memory")
@@ -102,7 +110,9 @@ func TestVectorsAreSaidInWords(t *testing.T) {
 	p.keeps("", core.ItemFact, "Refused")
 	pending, err := f.store.PendingEmbeddings(f.ctx, p.user.ID, f.models.system, 10)
 	f.must(err)
-	f.must(f.store.PutVectors(f.ctx, p.user.ID, f.models.system, []core.EmbeddingResult{{Kind: core.VectorItem, ID: pending[1].ID, Revision: pending[1].Revision, Error: "too odd"}}, f.clock.now()))
+	f.must(f.store.PutVectors(f.ctx, p.user.ID, f.models.system,
+		[]core.EmbeddingResult{{Kind: core.VectorItem, ID: pending[1].ID, Revision: pending[1].Revision, Error: "too odd"}},
+		f.clock.now()))
 	p.get("/memory").wants(t, 200, "waits for its vector", "no vector could be made", "0 ready, 1 waiting, 1 failed")
 	p.get("/settings").wants(t, 200, "The gateway&#39;s own model is used for everybody: ollama/x@0")
 }

@@ -80,7 +80,8 @@ func (v *visit) earlierPage() error {
 	}
 	var out []earlier
 	for _, r := range all {
-		out = append(out, earlier{fmt.Sprintf(v.words.EarlierUntil, moment(v.lang, r.ReplacedAt.In(v.zone))), v.markdown.message(captions(r.Text, m.Attachments))})
+		out = append(out, earlier{fmt.Sprintf(v.words.EarlierUntil, moment(v.lang, r.ReplacedAt.In(v.zone))),
+			v.markdown.message(captions(r.Text, m.Attachments))})
 	}
 	return v.page("earlier", v.words.EarlierTitle, map[string]any{"Back": path, "All": out})
 }
@@ -107,7 +108,8 @@ func (v *visit) rememberPage() error {
 	if err != nil {
 		return err
 	}
-	f := remembering{Message: m.ID, Back: path, Text: short(captions(m.Text, m.Attachments), 2000), Theme: core.DefaultTheme, Type: core.ItemFact, Types: itemTypes()}
+	f := remembering{Message: m.ID, Back: path, Text: short(captions(m.Text, m.Attachments), 2000),
+		Theme: core.DefaultTheme, Type: core.ItemFact, Types: itemTypes()}
 	if f.Themes, err = v.Memory.Themes(v.ctx(), v.user.ID, 50); err != nil {
 		return fmt.Errorf("read themes: %w", err)
 	}
@@ -129,7 +131,8 @@ func (v *visit) remember() error {
 		return badForm(err)
 	}
 	f := v.r.PostForm
-	i := core.Item{User: v.user.ID, Content: f.Get("text"), Theme: f.Get("theme"), Type: core.ItemType(f.Get("type")), SourceThread: m.Thread, SourceMessage: m.ID}
+	i := core.Item{User: v.user.ID, Content: f.Get("text"), Theme: f.Get("theme"), Type: core.ItemType(f.Get("type")),
+		SourceThread: m.Thread, SourceMessage: m.ID}
 	if name := strings.TrimSpace(f.Get("new")); name != "" {
 		i.Theme = name
 	}
@@ -154,7 +157,8 @@ func (v *visit) forgetPage() error {
 	if err != nil {
 		return err
 	}
-	return v.page("forget", v.words.ForgetTitle, map[string]any{"Message": m.ID, "Back": path, "HTML": v.markdown.message(short(captions(m.Text, m.Attachments), 2000))})
+	return v.page("forget", v.words.ForgetTitle, map[string]any{"Message": m.ID, "Back": path,
+		"HTML": v.markdown.message(short(captions(m.Text, m.Attachments), 2000))})
 }
 
 // forget removes a message and everything made from it (SPEC 3.7).

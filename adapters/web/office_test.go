@@ -40,7 +40,8 @@ type office struct {
 
 func newOffice(t *testing.T, change ...func(o *Options)) *office {
 	t.Helper()
-	f := &office{agents: &fakeAgents{keys: map[int64]string{}}, health: map[string]error{"telegram": nil}, found: []core.Finding{{Check: "llm", OK: true, Detail: "the model answers"}}}
+	f := &office{agents: &fakeAgents{keys: map[int64]string{}}, health: map[string]error{"telegram": nil},
+		found: []core.Finding{{Check: "llm", OK: true, Detail: "the model answers"}}}
 	f.world = newWorld(t, append([]func(o *Options){func(o *Options) { f.open(t, o) }}, change...)...)
 	return f
 }
@@ -50,7 +51,9 @@ func (f *office) open(t *testing.T, o *Options) {
 	st := o.Store.(*sqlite.Store)
 	f.leaves = func(ctx context.Context, user core.UserID, tell func(people.Deletion)) ([]string, error) {
 		for _, r := range []people.Deletion{{Step: people.DeletionCount},
-			{Step: people.DeletionCount, Done: 1200, Total: 1}, {Step: people.DeletionRows, Total: 1200}, {Step: people.DeletionFiles, Total: 2}, {Step: people.DeletionFiles, Done: 2, Total: 2}, {Step: people.DeletionClean}, {Step: people.DeletionLook}} {
+			{Step: people.DeletionCount, Done: 1200, Total: 1}, {Step: people.DeletionRows, Total: 1200},
+			{Step: people.DeletionFiles, Total: 2}, {Step: people.DeletionFiles, Done: 2, Total: 2},
+			{Step: people.DeletionClean}, {Step: people.DeletionLook}} {
 			if tell(r); r.Step == people.DeletionRows {
 				if _, err := st.DeleteUser(ctx, user); err != nil {
 					return nil, err
@@ -69,9 +72,11 @@ func (f *office) open(t *testing.T, o *Options) {
 	p := o.People.(*people.People)
 	o.Prices = Prices{Prompt: 1, Cached: 0.1, Completion: 4, Currency: "EUR"}
 	exporter := &export.Exporter{Store: st, Media: os.DirFS(o.MediaDir), Zone: paris(), Now: o.Now}
-	o.Settings = &Settings{Store: st, NewCode: p.NewLinkCode, Embeddings: f.models, Agents: f.agents, Capabilities: capable, TokensPerDay: 5000,
-		Apps: func(context.Context) []core.App {
-			return []core.App{{Channel: "telegram", Name: "@thread_bot", Link: func(text string) string { return "https://t.me/thread_bot?text=" + text }}, {Channel: "matrix", Name: "x", Link: func(string) string { return "javascript:alert(1)" }}}
+	o.Settings = &Settings{Store: st, NewCode: p.NewLinkCode, Embeddings: f.models, Agents: f.agents,
+		Capabilities: capable, TokensPerDay: 5000, Apps: func(context.Context) []core.App {
+			return []core.App{{Channel: "telegram", Name: "@thread_bot",
+				Link: func(text string) string { return "https://t.me/thread_bot?text=" + text }},
+				{Channel: "matrix", Name: "x", Link: func(string) string { return "javascript:alert(1)" }}}
 		},
 		Export: func(ctx context.Context, w io.Writer, user core.UserID) error {
 			return exporter.Write(ctx, w, user, nil)
@@ -155,7 +160,8 @@ func (f *fakeModels) Open(c core.OwnEmbeddings) (core.Embedder, error) {
 			return nil, err
 		}
 	}
-	return embed.New(embed.Options{Provider: c.Provider, BaseURL: c.BaseURL, APIKey: key, Model: c.Model, Dimensions: c.Dimensions, Timeout: 5 * time.Second, Way: egress.New(egress.Options{AllowPrivate: f.private})})
+	return embed.New(embed.Options{Provider: c.Provider, BaseURL: c.BaseURL, APIKey: key, Model: c.Model,
+		Dimensions: c.Dimensions, Timeout: 5 * time.Second, Way: egress.New(egress.Options{AllowPrivate: f.private})})
 }
 
 func (f *fakeModels) Seal(key string) (string, error) { return f.sealer.Seal("key", key) }
@@ -233,7 +239,8 @@ func (p *person) settings() core.User {
 // at has an identity on a channel.
 func (p *person) on(channel, name string) core.Identity {
 	p.t.Helper()
-	i, err := p.store.AddIdentity(p.ctx, core.Identity{User: p.user.ID, Address: core.Address{Channel: channel, Account: "1", External: rand.Text()}, Name: name, LastUsed: p.clock.now()})
+	i, err := p.store.AddIdentity(p.ctx, core.Identity{User: p.user.ID,
+		Address: core.Address{Channel: channel, Account: "1", External: rand.Text()}, Name: name, LastUsed: p.clock.now()})
 	p.must(err)
 	return i
 }
@@ -259,9 +266,11 @@ func (f *office) asks(name string) string {
 	f.t.Helper()
 	code := rand.Text()[:8]
 	a := core.Address{Channel: "telegram", Account: "1", External: code}
-	e := core.Inbound{Address: a, EventID: code, Kind: core.InMessage, Text: "secret of a stranger", Name: name, SentAt: f.clock.now(), ReceivedAt: f.clock.now()}
-	_, err := f.store.Hold(f.ctx, core.Hold{Event: e, Keep: true, Now: f.clock.now(), MaxCodes: 100, Code: &core.Code{Kind: core.CodePair, Hash: trust.CodeHash(code), Hint: code, Address: a, Name: name,
-		Created: f.clock.now(), Expires: f.clock.now().Add(time.Hour)}})
+	e := core.Inbound{Address: a, EventID: code, Kind: core.InMessage, Text: "secret of a stranger", Name: name,
+		SentAt: f.clock.now(), ReceivedAt: f.clock.now()}
+	_, err := f.store.Hold(f.ctx, core.Hold{Event: e, Keep: true, Now: f.clock.now(), MaxCodes: 100,
+		Code: &core.Code{Kind: core.CodePair, Hash: trust.CodeHash(code), Hint: code, Address: a, Name: name,
+			Created: f.clock.now(), Expires: f.clock.now().Add(time.Hour)}})
 	f.must(err)
 	return code
 }
@@ -323,7 +332,8 @@ func TestTheOfficeIsAsItWas(t *testing.T) {
 	f.clock.pass(time.Hour)
 	for name, path := range map[string]string{"memory": "/memory", "settings": "/settings", "admin": "/admin"} {
 		a := p.get(path)
-		for pattern, with := range map[string]string{`<option value="[A-Z][A-Za-z_]+/[^"]*">`: "", `<option value="(UTC|GMT|Etc/[^"]*|[A-Z][A-Za-z0-9-]+)">`: "", `et_[A-Za-z0-9]{4}`: "et_HINT"} {
+		for pattern, with := range map[string]string{`<option value="[A-Z][A-Za-z_]+/[^"]*">`: "",
+			`<option value="(UTC|GMT|Etc/[^"]*|[A-Z][A-Za-z0-9-]+)">`: "", `et_[A-Za-z0-9]{4}`: "et_HINT"} {
 			a.body = regexp.MustCompile(pattern).ReplaceAllString(a.body, with)
 		}
 		golden(t, name, a.body)

@@ -27,10 +27,13 @@ func (p *person) says(text string, more ...func(*said)) core.MessageID {
 		f(&s)
 	}
 	now := p.clock.now()
-	m := core.NewMessage{Role: core.RoleUser, Kind: core.KindChat, Text: text, Tokens: 5, Quote: s.quote, ForwardedFrom: s.forward, Attachments: s.files, SentAt: now, Day: dayOf(p.user.Settings, now)}
+	m := core.NewMessage{Role: core.RoleUser, Kind: core.KindChat, Text: text, Tokens: 5, Quote: s.quote,
+		ForwardedFrom: s.forward, Attachments: s.files, SentAt: now, Day: dayOf(p.user.Settings, now)}
 	id := rand.Text()
-	e := core.Inbound{Address: s.at.Address, EventID: id, NativeID: id, Kind: core.InMessage, Text: text, SentAt: now, ReceivedAt: now}
-	out, err := p.store.Append(p.ctx, core.Append{User: p.user.ID, Identity: s.at.ID, Events: []core.Inbound{e}, Messages: []core.NewMessage{m}, Now: now, RunAt: now, Thread: s.thread})
+	e := core.Inbound{Address: s.at.Address, EventID: id, NativeID: id, Kind: core.InMessage, Text: text,
+		SentAt: now, ReceivedAt: now}
+	out, err := p.store.Append(p.ctx, core.Append{User: p.user.ID, Identity: s.at.ID, Events: []core.Inbound{e},
+		Messages: []core.NewMessage{m}, Now: now, RunAt: now, Thread: s.thread})
 	p.must(err)
 	return out.Messages[0]
 }
@@ -64,15 +67,21 @@ func (p *person) answers(text string, before ...core.NewMessage) core.MessageID 
 func (p *person) replies(t *core.Turn, text string, before ...core.NewMessage) core.MessageID {
 	p.t.Helper()
 	now := p.clock.now()
-	ms := append(before, core.NewMessage{Role: core.RoleAssistant, Kind: core.KindChat, Text: text, Tokens: 7, SentAt: now})
+	ms := append(before, core.NewMessage{Role: core.RoleAssistant, Kind: core.KindChat, Text: text,
+		Tokens: 7, SentAt: now})
 	for i := range ms {
 		ms[i].Kind, ms[i].SentAt = core.KindChat, now
 	}
-	s := &core.Snapshot{Strategy: "continuous", Epoch: t.ID, NewEpoch: "first", Messages: core.NewIDSet(t.Inputs...), Parts: []core.PartTokens{{Name: "instructions", Tokens: 310}, {Name: "policy", Tokens: 140}, {Name: "last", Tokens: 96}, {Name: "messages", Tokens: 640}},
-		Thread: 812, Loaded: 12, Included: 9, LeftOut: 3, Truncated: 1, OpenLoops: 2, ToolTokens: 1240, Total: 1186, Cap: 6150, Model: "demo", Usage: core.Usage{Prompt: 2431, Cached: 1800, Completion: 64}, FirstTokenMS: 410, TotalMS: 1850, Steps: 1}
-	r := core.Reply{Turn: t, State: core.TurnDone, Now: now, Messages: ms, Snapshot: s, Day: dayOf(p.user.Settings, now).Label,
-		Epoch:      &core.Epoch{ID: t.ID, StartedAt: now, Zone: "Europe/Paris", Strategy: "continuous", Head: []core.HeadPart{{Name: "instructions", Text: "Be kind.", Tokens: 310}}},
-		Deliveries: []core.NewDelivery{{To: t.Address, Identity: t.Identity, Kind: core.DeliverReply, Parts: []core.Part{{Text: text}}}}}
+	s := &core.Snapshot{Strategy: "continuous", Epoch: t.ID, NewEpoch: "first", Messages: core.NewIDSet(t.Inputs...),
+		Parts: []core.PartTokens{{Name: "instructions", Tokens: 310}, {Name: "policy", Tokens: 140},
+			{Name: "last", Tokens: 96}, {Name: "messages", Tokens: 640}}, Thread: 812, Loaded: 12, Included: 9, LeftOut: 3,
+		Truncated: 1, OpenLoops: 2, ToolTokens: 1240, Total: 1186, Cap: 6150, Model: "demo",
+		Usage: core.Usage{Prompt: 2431, Cached: 1800, Completion: 64}, FirstTokenMS: 410, TotalMS: 1850, Steps: 1}
+	r := core.Reply{Turn: t, State: core.TurnDone, Now: now, Messages: ms, Snapshot: s,
+		Day: dayOf(p.user.Settings, now).Label, Epoch: &core.Epoch{ID: t.ID, StartedAt: now, Zone: "Europe/Paris",
+			Strategy: "continuous", Head: []core.HeadPart{{Name: "instructions", Text: "Be kind.", Tokens: 310}}},
+		Deliveries: []core.NewDelivery{{To: t.Address, Identity: t.Identity, Kind: core.DeliverReply,
+			Parts: []core.Part{{Text: text}}}}}
 	out, err := p.store.Commit(p.ctx, r, nil)
 	p.must(err)
 	return out.Messages[len(out.Messages)-1]
@@ -99,14 +108,16 @@ func (p *person) sumsOf(label, markdown string, final bool, covers ...core.Messa
 	g, err = p.store.Segment(p.ctx, p.user.ID, g.ID)
 	p.must(err)
 	now := p.clock.now()
-	p.must(p.store.Enqueue(p.ctx, core.NewJob{User: p.user.ID, Queue: core.QueueSummarize, Key: core.SummaryKey, Ref: int64(g.ID), RunAt: now, Unique: true}))
+	p.must(p.store.Enqueue(p.ctx, core.NewJob{User: p.user.ID, Queue: core.QueueSummarize, Key: core.SummaryKey,
+		Ref: int64(g.ID), RunAt: now, Unique: true}))
 	refs, _, err := p.store.Due(p.ctx, []string{core.QueueSummarize}, now, 10)
 	p.must(err)
 	j, err := p.store.Claim(p.ctx, refs[0], core.Claim{Worker: "test", Now: now, Until: now.Add(time.Minute)})
 	p.must(err)
 	ms, err := p.store.DayMessages(p.ctx, p.user.ID, g.ID, 0, 1000)
 	p.must(err)
-	put := core.PutSummary{Summary: core.Summary{User: p.user.ID, Segment: g.ID, Markdown: markdown, Tokens: 40, Covers: core.NewIDSet(covers...), Model: "demo"}, ReadTo: ms[len(ms)-1].ID,
+	put := core.PutSummary{Summary: core.Summary{User: p.user.ID, Segment: g.ID, Markdown: markdown, Tokens: 40,
+		Covers: core.NewIDSet(covers...), Model: "demo"}, ReadTo: ms[len(ms)-1].ID,
 		Edits: g.Edits, Lease: j.Lease, Final: final, Post: core.PostSkipped, Day: label, Now: now,
 		Entry: core.NewMessage{Role: core.RoleSystem, Kind: core.KindDaySummary, Text: markdown, SentAt: now}}
 	p.must(p.store.PutSummary(p.ctx, put))
@@ -118,12 +129,14 @@ func (p *person) deliver(state core.DeliveryState, why string) {
 	refs, _, err := p.store.Due(p.ctx, []string{core.QueueDeliver + "telegram"}, p.clock.now(), 100)
 	p.must(err)
 	for _, ref := range refs {
-		d, err := p.store.ClaimDelivery(p.ctx, ref, core.Claim{Worker: "test", Now: p.clock.now(), Until: p.clock.now().Add(time.Minute)})
+		d, err := p.store.ClaimDelivery(p.ctx, ref, core.Claim{Worker: "test", Now: p.clock.now(),
+			Until: p.clock.now().Add(time.Minute)})
 		p.must(err)
 		if d == nil {
 			continue
 		}
-		_, err = p.store.FinishPart(p.ctx, d, 0, core.PartResult{State: state, Receipt: core.Receipt{NativeID: rand.Text()}, Error: why}, p.clock.now())
+		_, err = p.store.FinishPart(p.ctx, d, 0, core.PartResult{State: state, Receipt: core.Receipt{NativeID: rand.Text()},
+			Error: why}, p.clock.now())
 		p.must(err)
 	}
 }

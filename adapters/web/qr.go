@@ -17,7 +17,8 @@ func qrSVG(text string) (template.HTML, error) {
 	const quiet = 4
 	side := code.Size + 2*quiet
 	var b strings.Builder
-	fmt.Fprintf(&b, `<svg class="qr" viewBox="0 0 %d %d" width="%d" height="%d" shape-rendering="crispEdges" aria-hidden="true"><path class="qr-paper" d="M0 0h%dv%dH0z"/><path class="qr-ink" d="`, side, side, side*4, side*4, side, side)
+	fmt.Fprintf(&b,
+		`<svg class="qr" viewBox="0 0 %d %d" width="%d" height="%d" shape-rendering="crispEdges" aria-hidden="true"><path class="qr-paper" d="M0 0h%dv%dH0z"/><path class="qr-ink" d="`, side, side, side*4, side*4, side, side)
 	for y := range code.Size {
 		for x := range code.Size {
 			if code.Black(x, y) {

@@ -179,7 +179,8 @@ func (v *visit) recover() {
 	if err, ok := cause.(error); ok && errors.Is(err, http.ErrAbortHandler) {
 		panic(cause)
 	}
-	v.Log.Error("a page broke", zap.String("page", v.r.Pattern), zap.Any("cause", cause), zap.ByteString("stack", debug.Stack()))
+	v.Log.Error("a page broke", zap.String("page", v.r.Pattern), zap.Any("cause", cause),
+		zap.ByteString("stack", debug.Stack()))
 	v.fail(errBroken)
 }
 
@@ -231,7 +232,8 @@ func (v *visit) back(path, toast string) error {
 		return v.json(http.StatusOK, map[string]string{"url": local(path), "toast": toast})
 	}
 	if toast != "" {
-		http.SetCookie(v.w, &http.Cookie{Name: toastCookie, Value: escape(toast), Path: "/", MaxAge: 30, HttpOnly: true, SameSite: http.SameSiteLaxMode, Secure: v.secure()})
+		http.SetCookie(v.w, &http.Cookie{Name: toastCookie, Value: escape(toast), Path: "/", MaxAge: 30, HttpOnly: true,
+			SameSite: http.SameSiteLaxMode, Secure: v.secure()})
 	}
 	http.Redirect(v.w, v.r, local(path), http.StatusSeeOther)
 	return nil
@@ -243,7 +245,8 @@ func (v *visit) toast() string {
 	if err != nil || v.wantsPart() {
 		return ""
 	}
-	http.SetCookie(v.w, &http.Cookie{Name: toastCookie, Path: "/", MaxAge: -1, HttpOnly: true, SameSite: http.SameSiteLaxMode, Secure: v.secure()})
+	http.SetCookie(v.w, &http.Cookie{Name: toastCookie, Path: "/", MaxAge: -1, HttpOnly: true,
+		SameSite: http.SameSiteLaxMode, Secure: v.secure()})
 	return unescape(k.Value)
 }
 

@@ -42,7 +42,8 @@ const maxQuery = 500
 
 func (v *visit) searchPage() error {
 	q := v.r.URL.Query()
-	box := searchBox{Query: strings.TrimSpace(short(q.Get("q"), maxQuery)), Day: q.Get("day"), Scope: "all", Off: v.Search == nil}
+	box := searchBox{Query: strings.TrimSpace(short(q.Get("q"), maxQuery)), Day: q.Get("day"), Scope: "all",
+		Off: v.Search == nil}
 	if q.Get("scope") == "day" {
 		box.Scope = "day"
 	}
@@ -62,7 +63,8 @@ func (v *visit) searchPage() error {
 }
 
 func (v *visit) search(box searchBox, data map[string]any) error {
-	q := core.SearchQuery{User: v.user.ID, Query: box.Query, Matching: true, Limit: 20, Now: v.now, Location: v.zone, Names: map[string]core.Role{v.user.Name: core.RoleUser}}
+	q := core.SearchQuery{User: v.user.ID, Query: box.Query, Matching: true, Limit: 20, Now: v.now, Location: v.zone,
+		Names: map[string]core.Role{v.user.Name: core.RoleUser}}
 	if box.Scope == "day" {
 		q.Day = box.Day
 	}
@@ -79,7 +81,8 @@ func (v *visit) search(box searchBox, data map[string]any) error {
 }
 
 func (v *visit) hit(n int, h core.Hit, query string) hit {
-	out := hit{N: n, Kind: v.words.Kinds[string(h.Kind)], Day: v.dayName(h.Label), Label: h.Label, Score: words.Decimal(v.lang, h.Score, 2), Path: "/day/" + h.Label + "#summary"}
+	out := hit{N: n, Kind: v.words.Kinds[string(h.Kind)], Day: v.dayName(h.Label), Label: h.Label,
+		Score: words.Decimal(v.lang, h.Score, 2), Path: "/day/" + h.Label + "#summary"}
 	if h.Kind == core.DocSummary {
 		h.Snippet = plainly(h.Snippet)
 	}

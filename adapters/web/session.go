@@ -91,8 +91,8 @@ func (v *visit) used() error {
 }
 
 func (v *visit) setCookie(token string) {
-	http.SetCookie(v.w, &http.Cookie{Name: v.cookieName(), Value: token, Path: "/", MaxAge: int(v.Limits.SessionLife.Seconds()),
-		HttpOnly: true, SameSite: http.SameSiteLaxMode, Secure: v.secure()})
+	http.SetCookie(v.w, &http.Cookie{Name: v.cookieName(), Value: token, Path: "/",
+		MaxAge: int(v.Limits.SessionLife.Seconds()), HttpOnly: true, SameSite: http.SameSiteLaxMode, Secure: v.secure()})
 }
 
 // signInPage shows a button: chat apps fetch links for their previews, so a GET
@@ -131,7 +131,8 @@ func (v *visit) signIn() error {
 	if err != nil {
 		return err
 	}
-	s := core.Session{Hash: hashOf(token), Browser: short(v.r.UserAgent(), 200), CreatedAt: v.now, UsedAt: v.now, Expires: v.now.Add(v.Limits.SessionLife)}
+	s := core.Session{Hash: hashOf(token), Browser: short(v.r.UserAgent(), 200), CreatedAt: v.now, UsedAt: v.now,
+		Expires: v.now.Add(v.Limits.SessionLife)}
 	s, err = v.Store.SignIn(v.ctx(), trust.CodeHash(v.r.PostForm.Get("code")), s, v.now)
 	if errors.Is(err, core.ErrRefused) { // only a wrong code counts: it has 120 bits, and nobody locks the right one out
 		if wait := v.tries.take(v.client()); wait > 0 {
@@ -178,7 +179,8 @@ func (v *visit) signOut() error {
 	if err := v.Store.EndSession(v.ctx(), v.user.ID, v.session.ID); err != nil && !missing(err) {
 		return fmt.Errorf("sign out: %w", err)
 	}
-	http.SetCookie(v.w, &http.Cookie{Name: v.cookieName(), Path: "/", MaxAge: -1, HttpOnly: true, SameSite: http.SameSiteLaxMode, Secure: v.secure()})
+	http.SetCookie(v.w, &http.Cookie{Name: v.cookieName(), Path: "/", MaxAge: -1, HttpOnly: true,
+		SameSite: http.SameSiteLaxMode, Secure: v.secure()})
 	v.user = core.User{}
 	return v.page("signedout", v.words.SignedOut, map[string]bool{"Bye": true})
 }
@@ -199,7 +201,8 @@ func (v *visit) setTheme() error {
 	if err := v.r.ParseForm(); err != nil {
 		return badForm(err)
 	}
-	k := &http.Cookie{Name: themeCookie, Value: v.r.PostForm.Get("theme"), Path: "/", MaxAge: 365 * 24 * 3600, HttpOnly: true, SameSite: http.SameSiteLaxMode, Secure: v.secure()}
+	k := &http.Cookie{Name: themeCookie, Value: v.r.PostForm.Get("theme"), Path: "/", MaxAge: 365 * 24 * 3600,
+		HttpOnly: true, SameSite: http.SameSiteLaxMode, Secure: v.secure()}
 	if k.Value != "light" && k.Value != "dark" {
 		k.Value, k.MaxAge = "", -1
 	}

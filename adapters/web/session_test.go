@@ -36,7 +36,8 @@ func TestALinkSignsInOnce(t *testing.T) {
 		t.Errorf("led to %q", got)
 	}
 	k := a.cookie("everthread")
-	if k == nil || !k.HttpOnly || k.SameSite != http.SameSiteLaxMode || k.Secure || k.Path != "/" || k.MaxAge != 30*24*3600 {
+	if k == nil || !k.HttpOnly || k.SameSite != http.SameSiteLaxMode || k.Secure || k.Path != "/" ||
+		k.MaxAge != 30*24*3600 {
 		t.Errorf("got cookie %+v", k)
 	}
 	p.get("/").wants(t, 200, "Ana")
@@ -216,9 +217,11 @@ func TestCookiesAreSecureOverHTTPS(t *testing.T) {
 
 func TestRedirectsStayHere(t *testing.T) {
 	t.Parallel()
-	for _, path := range []string{"//evil.example", "https://evil.example", "/\\evil.example", "\\\\evil.example", "javascript:alert(1)", "evil.example", "http:evil",
-		"/\t/evil.example", "/%09/x\r\nSet-Cookie: a=b", "///evil.example", "/a\x00b", "https:///evil", "", "?x", "//", "/%2f%2fevil.example/..", "http://user@evil.example"} {
-		if got := local(path); got != "/" && (strings.HasPrefix(got, "//") || !strings.HasPrefix(got, "/") || strings.Contains(got, "\\")) {
+	for _, path := range []string{"//evil.example", "https://evil.example", "/\\evil.example", "\\\\evil.example",
+		"javascript:alert(1)", "evil.example", "http:evil", "/\t/evil.example", "/%09/x\r\nSet-Cookie: a=b",
+		"///evil.example", "/a\x00b", "https:///evil", "", "?x", "//", "/%2f%2fevil.example/..", "http://user@evil.example"} {
+		if got := local(path); got != "/" && (strings.HasPrefix(got, "//") || !strings.HasPrefix(got, "/") ||
+			strings.Contains(got, "\\")) {
 			t.Errorf("%q became %q", path, got)
 		}
 	}
@@ -232,7 +235,8 @@ func TestRedirectsStayHere(t *testing.T) {
 	if got := a.header.Get("Location"); got != "/" {
 		t.Errorf("signing in led to %q", got)
 	}
-	if got := w.ana.post("/theme", url.Values{"theme": {"dark"}, "next": {"https://evil.example"}}).header.Get("Location"); got != "/" {
+	if got := w.ana.post("/theme", url.Values{"theme": {"dark"}, "next": {"https://evil.example"}}).header.Get(
+		"Location"); got != "/" {
 		t.Errorf("the theme led to %q", got)
 	}
 }

@@ -132,7 +132,8 @@ func (v *visit) settingsSections() []section {
 	if v.Settings.Embeddings != nil {
 		all = append(all, section{"embeddings", w.Meaning})
 	}
-	return append(all, section{"keys", w.Keys}, section{"sessions", w.Sessions}, section{"usage", w.Usage}, section{"data", w.Data})
+	return append(all, section{"keys", w.Keys}, section{"sessions", w.Sessions}, section{"usage", w.Usage},
+		section{"data", w.Data})
 }
 
 // wrong shows the settings again with what is wrong with a form.
@@ -147,7 +148,8 @@ func (v *visit) showSettings(status int, page settingsView) error {
 	if page.Problem == nil || page.Problem.Field != "name" {
 		page.Name = v.user.Name
 	}
-	for _, fill := range []func(*settingsView) error{v.fillChoices, v.fillLinks, v.fillMeaning, v.fillKeys, v.fillSessions, v.fillUsage, v.fillData} {
+	for _, fill := range []func(*settingsView) error{v.fillChoices, v.fillLinks, v.fillMeaning, v.fillKeys, v.fillSessions,
+		v.fillUsage, v.fillData} {
 		if err := fill(&page); err != nil {
 			return err
 		}
@@ -167,11 +169,14 @@ func (v *visit) fillChoices(page *settingsView) error {
 		language = words.Match(language)
 	}
 	mark(page.Languages, language)
-	page.Summaries = []choice{{Value: "home", Name: w.PostsHome, Hint: w.PostsHomeHint}, {Value: "all", Name: w.PostsAll, Hint: w.PostsAllHint}, {Value: "off", Name: w.PostsOff, Hint: w.PostsOffHint}}
+	page.Summaries = []choice{{Value: "home", Name: w.PostsHome, Hint: w.PostsHomeHint},
+		{Value: "all", Name: w.PostsAll, Hint: w.PostsAllHint}, {Value: "off", Name: w.PostsOff, Hint: w.PostsOffHint}}
 	mark(page.Summaries, cmp.Or(s.Summaries, v.Settings.Summaries, "home"))
-	page.Strategy = []choice{{Value: "continuous", Name: w.Continuous, Hint: w.ContinuousHint}, {Value: "long", Name: w.Long, Hint: w.LongHint}, {Value: "truncate", Name: w.Truncate, Hint: w.TruncateHint}}
+	page.Strategy = []choice{{Value: "continuous", Name: w.Continuous, Hint: w.ContinuousHint},
+		{Value: "long", Name: w.Long, Hint: w.LongHint}, {Value: "truncate", Name: w.Truncate, Hint: w.TruncateHint}}
 	mark(page.Strategy, cmp.Or(s.Strategy, v.Settings.Strategy, "continuous"))
-	page.Memory = []choice{{Value: "on", Name: w.MemoryOn, Hint: w.MemoryOnHint}, {Value: "off", Name: w.MemoryOff, Hint: w.MemoryOffHint}}
+	page.Memory = []choice{{Value: "on", Name: w.MemoryOn, Hint: w.MemoryOnHint},
+		{Value: "off", Name: w.MemoryOff, Hint: w.MemoryOffHint}}
 	mark(page.Memory, map[bool]string{false: "on", true: "off"}[s.MemoryOff])
 	return nil
 }

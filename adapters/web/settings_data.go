@@ -112,7 +112,8 @@ func (p Prices) known() bool { return p.Prompt > 0 || p.Cached > 0 || p.Completi
 
 // of is what usage cost.
 func (p Prices) of(u core.Usage) float64 {
-	return (float64(max(0, u.Prompt-u.Cached))*p.Prompt + float64(u.Cached)*p.Cached + float64(u.Completion)*p.Completion) / 1e6
+	return (float64(max(0, u.Prompt-u.Cached))*p.Prompt + float64(u.Cached)*p.Cached +
+		float64(u.Completion)*p.Completion) / 1e6
 }
 
 // money writes what usage cost; empty: nobody knows.
@@ -195,13 +196,16 @@ func (v *visit) export() error {
 		return err
 	}
 	if !v.exports.take(v.user.ID) {
-		return &fault{status: http.StatusTooManyRequests, text: func(w *texts) string { return w.Settings.ExportBusy }, after: time.Minute}
+		return &fault{status: http.StatusTooManyRequests, text: func(w *texts) string { return w.Settings.ExportBusy },
+			after: time.Minute}
 	}
 	defer v.exports.leave(v.user.ID)
-	if err := http.NewResponseController(v.w).SetWriteDeadline(time.Now().Add(exportTime)); err != nil && !errors.Is(err, http.ErrNotSupported) {
+	if err := http.NewResponseController(v.w).SetWriteDeadline(time.Now().Add(exportTime)); err != nil &&
+		!errors.Is(err, http.ErrNotSupported) {
 		return fmt.Errorf("export: %w", err)
 	}
-	name := "everthread-" + fileName(strings.ReplaceAll(strings.ToLower(v.user.Name), " ", "-")) + "-" + v.today.Label + ".zip"
+	name := "everthread-" + fileName(strings.ReplaceAll(strings.ToLower(v.user.Name), " ", "-")) + "-" +
+		v.today.Label + ".zip"
 	file := &download{to: v.w, begin: func() {
 		v.w.Header().Set("Content-Type", "application/zip")
 		v.w.Header().Set("Content-Disposition", mime.FormatMediaType("attachment", map[string]string{"filename": name}))

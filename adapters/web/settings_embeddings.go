@@ -74,7 +74,8 @@ func (v *visit) fillMeaning(page *settingsView) error {
 		}
 	}
 	w := v.words.Settings
-	p.Providers = []choice{{Value: embed.OpenAI, Name: w.ProviderOpenAI}, {Value: embed.Ollama, Name: "Ollama"}, {Value: embed.LlamaCPP, Name: "llama.cpp"}, {Value: embed.CustomHTTP, Name: w.ProviderCustom}}
+	p.Providers = []choice{{Value: embed.OpenAI, Name: w.ProviderOpenAI}, {Value: embed.Ollama, Name: "Ollama"},
+		{Value: embed.LlamaCPP, Name: "llama.cpp"}, {Value: embed.CustomHTTP, Name: w.ProviderCustom}}
 	mark(p.Providers, p.Form.Provider)
 	return nil
 }
@@ -106,7 +107,8 @@ func (v *visit) setEmbeddings() error {
 	if err != nil {
 		return v.wrong(problem{"embeddings", "endpoint", v.explainMeaning(err)}, page)
 	}
-	page.Meaning.Tried = fmt.Sprintf(v.words.Settings.MeaningWorks, words.Number(v.lang, dimensions), words.Number(v.lang, int(took.Milliseconds())))
+	page.Meaning.Tried = fmt.Sprintf(v.words.Settings.MeaningWorks, words.Number(v.lang, dimensions),
+		words.Number(v.lang, int(took.Milliseconds())))
 	if do != "save" {
 		return v.showSettings(http.StatusOK, page)
 	}
@@ -126,11 +128,14 @@ func (v *visit) setEmbeddings() error {
 func (v *visit) readMeaning() (c core.OwnEmbeddings, form meaningForm, wrong *problem, err error) {
 	f, w := v.r.PostForm, v.words.Settings
 	field := func(name string) string { return strings.TrimSpace(short(f.Get(name), 2000)) }
-	form = meaningForm{Provider: field("provider"), BaseURL: field("base_url"), Model: field("model"), Dimensions: field("dimensions"), Sealed: field("sealed")}
+	form = meaningForm{Provider: field("provider"), BaseURL: field("base_url"), Model: field("model"),
+		Dimensions: field("dimensions"), Sealed: field("sealed")}
 	c = core.OwnEmbeddings{Provider: form.Provider, BaseURL: form.BaseURL, Model: form.Model}
 	if form.Dimensions != "" {
-		if c.Dimensions, err = strconv.Atoi(form.Dimensions); err != nil || c.Dimensions < 0 || c.Dimensions > core.VectorSize {
-			return c, form, &problem{"embeddings", "dimensions", fmt.Sprintf(w.DimensionsWrong, words.Number(v.lang, core.VectorSize))}, nil
+		if c.Dimensions, err = strconv.Atoi(form.Dimensions); err != nil || c.Dimensions < 0 ||
+			c.Dimensions > core.VectorSize {
+			return c, form, &problem{"embeddings", "dimensions",
+				fmt.Sprintf(w.DimensionsWrong, words.Number(v.lang, core.VectorSize))}, nil
 		}
 	}
 	switch {
@@ -182,7 +187,8 @@ func (v *visit) explainMeaning(err error) string {
 	case errors.Is(err, context.DeadlineExceeded):
 		return fmt.Sprintf(w.MeaningSlow, words.Number(v.lang, int(checkTime.Seconds())))
 	case errors.As(err, &model):
-		advice := map[core.ModelErrorKind]string{core.ModelDown: w.MeaningDown, core.ModelBusy: w.MeaningBusy, core.ModelAuth: w.MeaningAuth, core.ModelConfig: w.MeaningConfig}[model.Kind]
+		advice := map[core.ModelErrorKind]string{core.ModelDown: w.MeaningDown, core.ModelBusy: w.MeaningBusy,
+			core.ModelAuth: w.MeaningAuth, core.ModelConfig: w.MeaningConfig}[model.Kind]
 		return strings.TrimSpace(cmp.Or(advice, w.MeaningFails) + " " + fmt.Sprintf(w.Detail, model.Err.Error()))
 	}
 	return w.MeaningFails + " " + fmt.Sprintf(w.Detail, err.Error())
@@ -214,11 +220,13 @@ func (v *visit) saveMeaning(c core.OwnEmbeddings) error {
 		return refusal(fmt.Errorf("change settings: %w", err))
 	}
 	if n > 0 {
-		if n, err = v.Settings.Store.Reembed(v.ctx(), v.user.ID, embed.Config(c.Provider, c.Model, c.Dimensions), false, v.now); err != nil {
+		if n, err = v.Settings.Store.Reembed(v.ctx(), v.user.ID, embed.Config(c.Provider, c.Model, c.Dimensions), false,
+			v.now); err != nil {
 			return fmt.Errorf("have everything embedded: %w", err)
 		}
 	}
-	err = v.Settings.Store.Enqueue(v.ctx(), core.NewJob{User: v.user.ID, Queue: core.QueueEmbed, Key: core.EmbedKey, RunAt: v.now, Unique: true})
+	err = v.Settings.Store.Enqueue(v.ctx(), core.NewJob{User: v.user.ID, Queue: core.QueueEmbed, Key: core.EmbedKey,
+		RunAt: v.now, Unique: true})
 	if err != nil {
 		return fmt.Errorf("have everything embedded: %w", err)
 	}

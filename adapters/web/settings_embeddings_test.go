@@ -50,20 +50,25 @@ func TestPrivateAddressesAreRefused(t *testing.T) {
 	p := f.ana.signedIn()
 	e := newEndpoint(t)
 	port := e.URL[strings.LastIndexByte(e.URL, ':'):]
-	for _, host := range []string{"127.0.0.1", "localhost", "[::1]", "[::ffff:127.0.0.1]", "0.0.0.0", "0x7f000001", "2130706433", "127.1", "10.0.0.1", "192.168.1.1", "172.16.0.1", "169.254.169.254", "100.64.0.1", "[fe80::1]", "[fd00::1]", "[::]"} {
+	for _, host := range []string{"127.0.0.1", "localhost", "[::1]", "[::ffff:127.0.0.1]", "0.0.0.0", "0x7f000001",
+		"2130706433", "127.1", "10.0.0.1", "192.168.1.1", "172.16.0.1", "169.254.169.254", "100.64.0.1", "[fe80::1]",
+		"[fd00::1]", "[::]"} {
 		for _, do := range []string{"test", "save"} {
-			form := url.Values{"provider": {"custom_http"}, "base_url": {"http://" + host + port + "/embed"}, "key": {"right"}, "model": {"m"}, "do": {do}}
+			form := url.Values{"provider": {"custom_http"}, "base_url": {"http://" + host + port + "/embed"}, "key": {"right"},
+				"model": {"m"}, "do": {do}}
 			a := p.post("/settings/embeddings", form)
 			if a.status != http.StatusUnprocessableEntity {
 				t.Errorf("%s of %s answered %d", do, host, a.status)
 			}
-			if !strings.Contains(a.body, "leads into the gateway&#39;s own network") && !strings.Contains(a.body, "could not be reached") {
+			if !strings.Contains(a.body, "leads into the gateway&#39;s own network") &&
+				!strings.Contains(a.body, "could not be reached") {
 				t.Errorf("%s is not refused in words", host)
 			}
 		}
 	}
 	for _, host := range []string{"127.0.0.1", "localhost", "[::1]", "169.254.169.254", "10.0.0.1"} {
-		a := p.post("/settings/embeddings", url.Values{"provider": {"custom_http"}, "base_url": {"http://" + host + port}, "model": {"m"}, "do": {"test"}})
+		a := p.post("/settings/embeddings", url.Values{"provider": {"custom_http"}, "base_url": {"http://" + host + port},
+			"model": {"m"}, "do": {"test"}})
 		a.wants(t, http.StatusUnprocessableEntity, "leads into the gateway&#39;s own network", "No request was made")
 	}
 	if n := e.asked(); n > 0 {
@@ -82,7 +87,8 @@ func TestAnEndpointIsTriedAndSaved(t *testing.T) {
 	p.keeps("", core.ItemFact, "Likes herons")
 	e := newEndpoint(t)
 	form := func(do, key, sealed string) url.Values {
-		return url.Values{"provider": {"custom_http"}, "base_url": {e.URL}, "model": {"m"}, "key": {key}, "sealed": {sealed}, "do": {do}}
+		return url.Values{"provider": {"custom_http"}, "base_url": {e.URL}, "model": {"m"}, "key": {key},
+			"sealed": {sealed}, "do": {do}}
 	}
 	wrong := p.post("/settings/embeddings", form("test", "wrong", ""))
 	wrong.wants(t, http.StatusUnprocessableEntity, "It refuses the key", "The key that you typed is kept")
@@ -111,7 +117,8 @@ func TestAnEndpointIsTriedAndSaved(t *testing.T) {
 		t.Errorf("%d texts wait, %d jobs", len(pending), len(refs))
 	}
 	p.get("/settings").wants(t, 200, "Saved. 1 text is embedded again.", "A key is stored", "0 ready, 1 waiting")
-	p.post("/settings/embeddings", form("save", "", "")).elsewhere(t, "/settings#embeddings") // the same model: nothing is asked
+	p.post("/settings/embeddings", form("save", "", "")).elsewhere(t,
+		"/settings#embeddings") // the same model: nothing is asked
 
 	before := e.asked()
 	elsewhere := newEndpoint(t)
@@ -156,7 +163,8 @@ func TestTheGatewaysOwnModelIsNotChangedHere(t *testing.T) {
 	f := newOffice(t, func(o *Options) { o.Settings.Embeddings.(*fakeModels).system = "ollama/m@0" })
 	p := f.ana.signedIn()
 	p.get("/settings").wants(t, 200, "ollama/m@0")
-	p.post("/settings/embeddings", url.Values{"provider": {"ollama"}, "do": {"clear"}}).wants(t, http.StatusMethodNotAllowed)
+	p.post("/settings/embeddings", url.Values{"provider": {"ollama"}, "do": {"clear"}}).wants(t,
+		http.StatusMethodNotAllowed)
 }
 
 func TestThePageSaysWhyThereIsNoVector(t *testing.T) {
@@ -165,7 +173,8 @@ func TestThePageSaysWhyThereIsNoVector(t *testing.T) {
 	p := f.ana.signedIn()
 	p.keeps("", core.ItemFact, "Likes herons")
 	p.get("/settings").wants(t, 200, "1 waiting")
-	if err := f.store.FailEmbeddings(t.Context(), f.ana.user.ID, "ollama/m@0", "the key is <refused>", time.Now()); err != nil {
+	if err := f.store.FailEmbeddings(t.Context(), f.ana.user.ID, "ollama/m@0", "the key is <refused>",
+		time.Now()); err != nil {
 		t.Fatal(err)
 	}
 	for _, page := range []string{"/settings", "/memory"} {

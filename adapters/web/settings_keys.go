@@ -44,7 +44,8 @@ func (v *visit) fillKeys(page *settingsView) error {
 		for _, s := range k.Scopes {
 			scopes = append(scopes, w.Scopes[string(s)])
 		}
-		p.Keys = append(p.Keys, shownKey{k.ID, k.Name, k.Hint, strings.Join(scopes, ", "), moment(v.lang, k.CreatedAt.In(v.zone)), v.ago(k.UsedAt)})
+		p.Keys = append(p.Keys, shownKey{k.ID, k.Name, k.Hint, strings.Join(scopes, ", "),
+			moment(v.lang, k.CreatedAt.In(v.zone)), v.ago(k.UsedAt)})
 	}
 	if len(p.Scopes) == 0 {
 		p.Scopes = v.scopes([]string{string(core.CanTalk), string(core.CanRead)})
@@ -57,7 +58,8 @@ func (v *visit) scopes(chosen []string) []choice {
 	var out []choice
 	for _, s := range client.Scopes() {
 		if s != core.CanAdmin || v.user.Role == core.RoleOwner {
-			out = append(out, choice{Value: string(s), Name: v.words.Settings.Scopes[string(s)], Here: slices.Contains(chosen, string(s))})
+			out = append(out, choice{Value: string(s), Name: v.words.Settings.Scopes[string(s)],
+				Here: slices.Contains(chosen, string(s))})
 		}
 	}
 	return out
@@ -98,8 +100,8 @@ func (v *visit) addKey() error {
 	if err != nil {
 		return fmt.Errorf("make an API key: %w", err)
 	}
-	return v.page("secret", w.KeyMade, secretView{Title: w.KeyMade, Lead: fmt.Sprintf(w.KeyMadeLead, k.Name), Secret: secret, More: fmt.Sprintf(w.KeyUse, v.PublicURL),
-		Back: "/settings#keys", BackName: w.Title})
+	return v.page("secret", w.KeyMade, secretView{Title: w.KeyMade, Lead: fmt.Sprintf(w.KeyMadeLead, k.Name),
+		Secret: secret, More: fmt.Sprintf(w.KeyUse, v.PublicURL), Back: "/settings#keys", BackName: w.Title})
 }
 
 func (v *visit) revokeKey() error {
@@ -146,8 +148,10 @@ func (v *visit) browser(agent string) string {
 		}
 		return ""
 	}
-	name := find("Edg", "Edge", "OPR/", "Opera", "Firefox/", "Firefox", "FxiOS", "Firefox", "CriOS", "Chrome", "Chromium", "Chromium", "Chrome/", "Chrome", "Safari/", "Safari")
-	system := find("Android", "Android", "iPhone", "iPhone", "iPad", "iPad", "Windows", "Windows", "CrOS", "ChromeOS", "Mac OS X", "macOS", "Linux", "Linux")
+	name := find("Edg", "Edge", "OPR/", "Opera", "Firefox/", "Firefox", "FxiOS", "Firefox", "CriOS", "Chrome", "Chromium",
+		"Chromium", "Chrome/", "Chrome", "Safari/", "Safari")
+	system := find("Android", "Android", "iPhone", "iPhone", "iPad", "iPad", "Windows", "Windows", "CrOS", "ChromeOS",
+		"Mac OS X", "macOS", "Linux", "Linux")
 	switch {
 	case name != "" && system != "":
 		return fmt.Sprintf(v.words.Settings.BrowserOn, name, system)

@@ -90,7 +90,8 @@ func (v *visit) farewell(ctx context.Context, user core.UserID, session string, 
 	}
 	if err == nil {
 		v.Log.Error("something is left of a user who deleted everything", id, zap.Strings("left", left))
-		return farewellView{Class: "bad", Title: w.LeftTitle, Lines: []string{w.LeftLead, fmt.Sprintf(w.LeftDo, verify)}, Left: left}
+		return farewellView{Class: "bad", Title: w.LeftTitle, Lines: []string{w.LeftLead, fmt.Sprintf(w.LeftDo, verify)},
+			Left: left}
 	}
 	if errors.Is(err, core.ErrMoving) {
 		return farewellView{Class: "bad", Title: w.StayTitle, Lines: []string{w.StayMoving}, Back: true}
@@ -184,7 +185,8 @@ func (p *growing) show(told <-chan people.Deletion) {
 func (p *growing) step(r people.Deletion) {
 	p.last, p.began = people.Deletion{Step: r.Step}, time.Now()
 	w := p.v.words.Settings
-	text := map[people.DeletionStep]string{people.DeletionCount: w.LeaveCount, people.DeletionRows: w.LeaveRows, people.DeletionFiles: w.LeaveFiles, people.DeletionClean: w.LeaveClean, people.DeletionLook: w.LeaveLook}[r.Step]
+	text := map[people.DeletionStep]string{people.DeletionCount: w.LeaveCount, people.DeletionRows: w.LeaveRows,
+		people.DeletionFiles: w.LeaveFiles, people.DeletionClean: w.LeaveClean, people.DeletionLook: w.LeaveLook}[r.Step]
 	if r.Step == people.DeletionRows {
 		text = fmt.Sprintf(w.LeaveRowsOf, p.v.words.Messages.Of(r.Total))
 	}

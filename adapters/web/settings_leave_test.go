@@ -29,7 +29,8 @@ func TestADeletionIsShownAndProved(t *testing.T) {
 	t.Parallel()
 	f := newOffice(t)
 	a := f.bob.signedIn().deletes()
-	a.wants(t, 200, "Looking at what there is", "1,200 messages, 1 attachment", "Removing 1,200 messages, with days", `class="far">2 of 2<`, "Looking everywhere", "Everything is deleted",
+	a.wants(t, 200, "Looking at what there is", "1,200 messages, 1 attachment", "Removing 1,200 messages, with days",
+		`class="far">2 of 2<`, "Looking everywhere", "Everything is deleted",
 		"no row in any table, no entry in any index and no file", "backups")
 	a.lacks(t, "Bob", removalMark, "/signout")
 	golden(t, "gone", a.body)
@@ -98,7 +99,8 @@ func TestADeletionGoesOnWithoutItsPage(t *testing.T) {
 		return nil, err
 	}
 	ctx, cancel := context.WithCancel(t.Context())
-	res, err := p.client.Do(p.request(http.MethodPost, "/settings/delete", strings.NewReader("word=DELETE")).WithContext(ctx))
+	res, err := p.client.Do(p.request(http.MethodPost, "/settings/delete",
+		strings.NewReader("word=DELETE")).WithContext(ctx))
 	f.must(err)
 	defer res.Body.Close()
 	<-begun
@@ -155,7 +157,8 @@ func TestALongStepGivesSignsOfLife(t *testing.T) {
 	f := newOffice(t)
 	synctest.Test(t, func(t *testing.T) {
 		rec := &recorder{header: http.Header{}}
-		v := f.page.visit(rec, (&http.Request{Method: "POST", URL: &url.URL{Path: "/settings/delete"}, Header: http.Header{}}).WithContext(t.Context()))
+		v := f.page.visit(rec, (&http.Request{Method: "POST", URL: &url.URL{Path: "/settings/delete"},
+			Header: http.Header{}}).WithContext(t.Context()))
 		p, err := v.grow("leaving", "x")
 		if err != nil {
 			t.Fatal(err)
@@ -172,7 +175,8 @@ func TestALongStepGivesSignsOfLife(t *testing.T) {
 		}()
 		p.show(told)
 		p.end(farewellView{Title: "Done"})
-		want := []string{"Removing 7 messages", ">1\u00a0s<", ">2\u00a0s<", ">3\u00a0s<", "Removing attachments", ">3 of 3<", "Done", "</html>"}
+		want := []string{"Removing 7 messages", ">1\u00a0s<", ">2\u00a0s<", ">3\u00a0s<", "Removing attachments",
+			">3 of 3<", "Done", "</html>"}
 		for body := rec.body.String(); len(want) > 0; want = want[1:] {
 			var ok bool
 			if _, body, ok = strings.Cut(body, want[0]); !ok {
@@ -216,7 +220,8 @@ func TestWhatIsLeftOfATextIsFound(t *testing.T) {
 	f.bob.talks("The ostrich is Bob's", "It is")
 	look := func(text string) answer { return p.post("/settings/data", url.Values{"text": {text}}) }
 	a := look(" heron ")
-	a.wants(t, 200, "It still stands in", fmt.Sprintf(`<a href="/m/%d">#%d</a>`, m, m), "Messages", "Memory", `value="heron"`, "Only what is yours")
+	a.wants(t, 200, "It still stands in", fmt.Sprintf(`<a href="/m/%d">#%d</a>`, m, m), "Messages", "Memory",
+		`value="heron"`, "Only what is yours")
 	for _, path := range regexp.MustCompile(`<p class="places"><a href="([^"]+)"`).FindAllStringSubmatch(a.body, -1) {
 		if s := p.get(path[1]).status; s != 200 && s != http.StatusSeeOther {
 			t.Errorf("%s answers %d", path[1], s)
@@ -235,7 +240,8 @@ func TestWhatIsLeftOfATextIsFound(t *testing.T) {
 		}
 		return append(found, core.Trace{Where: "file everthread.db, 3 times"}, core.Trace{Where: "news.body"}), true, nil
 	}
-	look("many").wants(t, 200, "It still stands in 42 places.", "#30", "and 10 more", "Files of the database", "news.body", "byte by byte")
+	look("many").wants(t, 200, "It still stands in 42 places.", "#30", "and 10 more", "Files of the database",
+		"news.body", "byte by byte")
 	f.page.looks <- struct{}{}
 	look("busy").wants(t, http.StatusTooManyRequests, "Somebody else has everything looked through")
 }

@@ -78,8 +78,8 @@ func (v *visit) fillLinks(page *settingsView) error {
 func (v *visit) link(i core.Identity) shownLink {
 	w := v.words.Settings
 	can, on := v.Settings.Capabilities(i.Address.Channel)
-	s := shownLink{ID: i.ID, Channel: v.channelName(i.Address.Channel), Name: cmp.Or(i.Name, i.Address.External), IsHome: i.ID == v.user.Settings.Home, CanHome: can.Push,
-		Used: v.ago(i.LastUsed), State: w.LinkOpen}
+	s := shownLink{ID: i.ID, Channel: v.channelName(i.Address.Channel), Name: cmp.Or(i.Name, i.Address.External),
+		IsHome: i.ID == v.user.Settings.Home, CanHome: can.Push, Used: v.ago(i.LastUsed), State: w.LinkOpen}
 	switch {
 	case !on:
 		s.State, s.Class = w.LinkOff, "warn"
@@ -144,7 +144,8 @@ func (v *visit) setHome() error {
 	}
 	s := v.user.Settings
 	s.Home = i.ID
-	return v.change("channels", fmt.Sprintf(v.words.Settings.HomeSet, v.channelName(i.Address.Channel)), core.SetSettings{Settings: s})
+	return v.change("channels", fmt.Sprintf(v.words.Settings.HomeSet, v.channelName(i.Address.Channel)),
+		core.SetSettings{Settings: s})
 }
 
 // unlink detaches an identity; with split, what came through it goes to a user of
@@ -195,11 +196,13 @@ func (v *visit) newLink() error {
 	if err != nil {
 		return err
 	}
-	link := core.NewLink{Code: core.Code{Kind: core.CodeLink, Hash: trust.CodeHash(code), User: v.user.ID, Address: door.Address, Name: v.user.Name, Created: v.now, Expires: v.now.Add(linkLife)}}
+	link := core.NewLink{Code: core.Code{Kind: core.CodeLink, Hash: trust.CodeHash(code), User: v.user.ID,
+		Address: door.Address, Name: v.user.Name, Created: v.now, Expires: v.now.Add(linkLife)}}
 	if _, err := v.Gateway.Act(v.ctx(), v.user.ID, link); err != nil {
 		return refusal(fmt.Errorf("make a code: %w", err))
 	}
-	page := codeView{Code: code, Command: "/link " + code, Minutes: int(linkLife.Minutes()), Until: link.Code.Expires.In(v.zone).Format(hoursMinutes)}
+	page := codeView{Code: code, Command: "/link " + code, Minutes: int(linkLife.Minutes()),
+		Until: link.Code.Expires.In(v.zone).Format(hoursMinutes)}
 	if page.QR, err = qrSVG(page.Command); err != nil {
 		return err
 	}

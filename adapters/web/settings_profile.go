@@ -38,7 +38,8 @@ func (v *visit) fillZone(page *settingsView) {
 // clockIn is what a clock in a zone shows, with its weekday and date.
 func (v *visit) clockIn(zone *time.Location) string {
 	t := v.now.In(zone)
-	return fmt.Sprintf(v.words.Settings.ZoneNow, t.Format(hoursMinutes), day.Name(t.Format(time.DateOnly), "", v.lang), zone)
+	return fmt.Sprintf(v.words.Settings.ZoneNow, t.Format(hoursMinutes), day.Name(t.Format(time.DateOnly), "", v.lang),
+		zone)
 }
 
 func (v *visit) setName() error {
@@ -51,7 +52,8 @@ func (v *visit) setName() error {
 	case name == "":
 		return v.wrong(problem{"profile", "name", w.NameEmpty}, settingsView{})
 	case utf8.RuneCountInString(name) > maxName:
-		return v.wrong(problem{"profile", "name", fmt.Sprintf(w.NameLong, words.Number(v.lang, maxName))}, settingsView{Name: short(name, 400)})
+		return v.wrong(problem{"profile", "name", fmt.Sprintf(w.NameLong, words.Number(v.lang, maxName))},
+			settingsView{Name: short(name, 400)})
 	}
 	return v.change("profile", fmt.Sprintf(w.NameSet, name), core.SetName{Name: name})
 }

@@ -22,7 +22,8 @@ func TestTheProfileIsSet(t *testing.T) {
 	t.Parallel()
 	f := newOffice(t)
 	p := f.ana.signedIn()
-	p.get("/settings").wants(t, 200, `value="Ana"`, "It is 14:40 on Saturday 31 January 2026 in Europe/Paris.", "You chose none", `<option value="Pacific/Auckland">`, `aria-current="page"`)
+	p.get("/settings").wants(t, 200, `value="Ana"`, "It is 14:40 on Saturday 31 January 2026 in Europe/Paris.",
+		"You chose none", `<option value="Pacific/Auckland">`, `aria-current="page"`)
 	cases := []struct {
 		name, path string
 		form       url.Values
@@ -34,12 +35,17 @@ func TestTheProfileIsSet(t *testing.T) {
 		{"a name too long", "/settings/name", url.Values{"name": {strings.Repeat("é", 81)}}, 422, "at most 80 characters"},
 		{"a city", "/settings/zone", url.Values{"zone": {"new york"}}, 303, ""},
 		{"a zone nearly", "/settings/zone", url.Values{"zone": {"Pariss"}}, 422, "<b>Europe/Paris</b>"},
-		{"a zone that is a path", "/settings/zone", url.Values{"zone": {"../../etc/passwd"}}, 422, "No time zone has this name"},
+		{"a zone that is a path", "/settings/zone", url.Values{"zone": {"../../etc/passwd"}}, 422,
+			"No time zone has this name"},
 		{"a language that is none", "/settings/language", url.Values{"language": {"xx"}}, 400, "could not be read"},
-		{"summaries nowhere known", "/settings/assistant", url.Values{"summaries": {"x"}, "strategy": {"truncate"}}, 400, "could not be read"},
-		{"a strategy that is none", "/settings/assistant", url.Values{"summaries": {"off"}, "strategy": {"x"}}, 400, "could not be read"},
-		{"memory neither on nor off", "/settings/assistant", url.Values{"summaries": {"off"}, "strategy": {"long"}, "memory": {"x"}}, 400, "could not be read"},
-		{"memory off", "/settings/assistant", url.Values{"summaries": {"off"}, "strategy": {"long"}, "memory": {"off"}}, 303, ""},
+		{"summaries nowhere known", "/settings/assistant", url.Values{"summaries": {"x"}, "strategy": {"truncate"}}, 400,
+			"could not be read"},
+		{"a strategy that is none", "/settings/assistant", url.Values{"summaries": {"off"}, "strategy": {"x"}}, 400,
+			"could not be read"},
+		{"memory neither on nor off", "/settings/assistant", url.Values{"summaries": {"off"}, "strategy": {"long"},
+			"memory": {"x"}}, 400, "could not be read"},
+		{"memory off", "/settings/assistant", url.Values{"summaries": {"off"}, "strategy": {"long"}, "memory": {"off"}}, 303,
+			""},
 		{"choices", "/settings/assistant", url.Values{"summaries": {"all"}, "strategy": {"truncate"}}, 303, ""},
 	}
 	for _, c := range cases {
@@ -47,13 +53,16 @@ func TestTheProfileIsSet(t *testing.T) {
 		a.wants(t, c.status, c.want)
 	}
 	u := p.settings()
-	if u.Name != "Ana María" || u.Settings.Zone != "America/New_York" || u.Settings.Summaries != "all" || u.Settings.Strategy != "truncate" || !u.Settings.MemoryOff {
+	if u.Name != "Ana María" || u.Settings.Zone != "America/New_York" || u.Settings.Summaries != "all" ||
+		u.Settings.Strategy != "truncate" || !u.Settings.MemoryOff {
 		t.Errorf("got %q %+v", u.Name, u.Settings)
 	}
-	p.get("/settings").wants(t, 200, "It is 08:40 on Saturday 31 January 2026 in America/New_York.", `value="all" checked`, `value="truncate" checked`, `name="memory" value="off" checked`)
+	p.get("/settings").wants(t, 200, "It is 08:40 on Saturday 31 January 2026 in America/New_York.", `value="all" checked`,
+		`value="truncate" checked`, `name="memory" value="off" checked`)
 	p.post("/settings/zone", url.Values{"zone": {""}}).elsewhere(t, "/settings#profile")
 	p.post("/settings/language", url.Values{"language": {"fr"}}).elsewhere(t, "/settings#profile")
-	p.get("/settings").wants(t, 200, `lang="fr"`, "Réglages", "Il est 14:40", "sont en français désormais", `value="fr" selected`)
+	p.get("/settings").wants(t, 200, `lang="fr"`, "Réglages", "Il est 14:40", "sont en français désormais",
+		`value="fr" selected`)
 	if u := p.settings(); u.Settings.Zone != "" || u.Settings.Language != "fr" {
 		t.Errorf("got %+v", u.Settings)
 	}
@@ -65,17 +74,20 @@ func TestChannelsAreSeenAndChanged(t *testing.T) {
 	t.Parallel()
 	f := newOffice(t)
 	p := f.ana.signedIn()
-	p.get("/settings").wants(t, 200, "Telegram", "can be written to", "None is your home", "only app that the assistant knows you by", "You also use: Web.")
+	p.get("/settings").wants(t, 200, "Telegram", "can be written to", "None is your home",
+		"only app that the assistant knows you by", "You also use: Web.")
 	wa, off, blocked := p.on("whatsapp", "+15550001"), p.on("signal", "Ana S."), p.on("matrix", "@ana")
 	f.must(f.store.SetBlocked(f.ctx, p.user.ID, blocked.ID, true, f.clock.now()))
 	f.clock.pass(2 * time.Hour)
 	page := p.get("/settings")
-	page.wants(t, 200, "15550001", "has to hear from you first", "this channel is turned off on the gateway", "cannot be written to until you write again", "2 hours ago")
+	page.wants(t, 200, "15550001", "has to hear from you first", "this channel is turned off on the gateway",
+		"cannot be written to until you write again", "2 hours ago")
 	page.lacks(t, "only app that the assistant knows you by")
 
 	p.post("/settings/home", url.Values{"identity": {sprint(p.chat.ID)}}).elsewhere(t, "/settings#channels")
 	p.get("/settings").wants(t, 200, "Telegram is your home now.", `<span class="tag">Home</span>`)
-	p.post("/settings/home", url.Values{"identity": {sprint(p.door.ID)}}).wants(t, http.StatusConflict, "cannot be your home")
+	p.post("/settings/home", url.Values{"identity": {sprint(p.door.ID)}}).wants(t, http.StatusConflict,
+		"cannot be your home")
 	p.post("/settings/home", url.Values{"identity": {sprint(off.ID)}}).wants(t, http.StatusConflict)
 	for _, bad := range []string{"", "x", "-1", "999"} {
 		p.post("/settings/home", url.Values{"identity": {bad}}).wants(t, http.StatusNotFound)
@@ -84,7 +96,8 @@ func TestChannelsAreSeenAndChanged(t *testing.T) {
 	after := p.get("/settings")
 	after.wants(t, 200, "Disconnected: WhatsApp (")
 	after.lacks(t, `action="/settings/channels/`+sprint(wa.ID)+"/")
-	p.post("/settings/channels/"+sprint(blocked.ID)+"/unlink", url.Values{"how": {"split"}}).elsewhere(t, "/settings#channels")
+	p.post("/settings/channels/"+sprint(blocked.ID)+"/unlink", url.Values{"how": {"split"}}).elsewhere(t,
+		"/settings#channels")
 	f.gate.mu.Lock()
 	last := f.gate.acted[len(f.gate.acted)-1]
 	f.gate.mu.Unlock()
@@ -99,16 +112,19 @@ func TestALinkCodeIsShownOnceAndWorks(t *testing.T) {
 	f := newOffice(t)
 	p := f.ana.signedIn()
 	a := p.post("/settings/channels/link", nil)
-	a.wants(t, 200, "Valid for 10 minutes, until 14:50", "Give the code to nobody else", `href="https://t.me/thread_bot?text=/link%20`, "@thread_bot", `<svg class="qr"`, "Open Telegram")
+	a.wants(t, 200, "Valid for 10 minutes, until 14:50", "Give the code to nobody else",
+		`href="https://t.me/thread_bot?text=/link%20`, "@thread_bot", `<svg class="qr"`, "Open Telegram")
 	a.lacks(t, "javascript:")
 	code := a.between(t, `<output id="secret">/link `, "<")
-	l, err := f.store.LinkCode(f.ctx, trust.CodeHash(code), core.Address{Channel: "matrix", Account: "1", External: "@new"}, f.clock.now())
+	l, err := f.store.LinkCode(f.ctx, trust.CodeHash(code), core.Address{Channel: "matrix", Account: "1",
+		External: "@new"}, f.clock.now())
 	f.must(err)
 	if l.State != core.LinkValid || l.User != p.user.ID {
 		t.Errorf("got %+v", l)
 	}
 	p.get("/settings").lacks(t, code)
-	if l, _ = f.store.LinkCode(f.ctx, trust.CodeHash(code), core.Address{Channel: "matrix", External: "@new"}, f.clock.now().Add(linkLife+time.Second)); l.State != core.LinkWrong {
+	if l, _ = f.store.LinkCode(f.ctx, trust.CodeHash(code), core.Address{Channel: "matrix", External: "@new"},
+		f.clock.now().Add(linkLife+time.Second)); l.State != core.LinkWrong {
 		t.Errorf("after its time it is %s", l.State)
 	}
 }
@@ -117,8 +133,10 @@ func TestAgentsAreTriedFirst(t *testing.T) {
 	t.Parallel()
 	f := newOffice(t)
 	p := f.ana.signedIn()
-	for key, want := range map[string]string{"": "This is no key", "two words": "This is no key", "bad": "The key does not work: WhatsApp does not know it"} {
-		p.post("/settings/agents", url.Values{"name": {"Mine"}, "key": {key}}).wants(t, http.StatusUnprocessableEntity, want, `value="Mine"`)
+	for key, want := range map[string]string{"": "This is no key", "two words": "This is no key",
+		"bad": "The key does not work: WhatsApp does not know it"} {
+		p.post("/settings/agents", url.Values{"name": {"Mine"}, "key": {key}}).wants(t, http.StatusUnprocessableEntity,
+			want, `value="Mine"`)
 	}
 	p.post("/settings/agents", url.Values{"name": {""}, "key": {" good-key "}}).elsewhere(t, "/settings#channels")
 	page := p.get("/settings")
@@ -137,7 +155,8 @@ func TestAPIKeysAreShownOnce(t *testing.T) {
 	t.Parallel()
 	f := newOffice(t)
 	p := f.bob.signedIn()
-	for _, bad := range []url.Values{{"scope": {"chat"}}, {"name": {strings.Repeat("x", 101)}, "scope": {"chat"}}, {"name": {"x"}}} {
+	for _, bad := range []url.Values{{"scope": {"chat"}}, {"name": {strings.Repeat("x", 101)}, "scope": {"chat"}},
+		{"name": {"x"}}} {
 		p.post("/settings/keys", bad).wants(t, http.StatusUnprocessableEntity)
 	}
 	p.post("/settings/keys", url.Values{"name": {"x"}, "scope": {"admin"}}).wants(t, http.StatusBadRequest)
@@ -194,7 +213,9 @@ func TestUsageIsShownAgainstTheBudget(t *testing.T) {
 	p.spends("2026-01-01", core.Usage{Prompt: 777777}) // too long ago
 	f.bob.spends("2026-01-31", core.Usage{Prompt: 999999})
 	a := p.get("/settings")
-	a.wants(t, 200, "Today: 3,500 of 5,000 tokens.", "2 January", "31 January", `<td class="n">3,000</td><td class="n">1,000</td><td class="n">500</td>`, "0.01", "EUR", "<title>Today: 3,500</title>", `class="limit" d="M0 0.00h300"`,
+	a.wants(t, 200, "Today: 3,500 of 5,000 tokens.", "2 January", "31 January",
+		`<td class="n">3,000</td><td class="n">1,000</td><td class="n">500</td>`, "0.01", "EUR",
+		"<title>Today: 3,500</title>", `class="limit" d="M0 0.00h300"`,
 		`<rect class="c0" x="291" y="30.00" width="8" height="70.00">`)
 	a.lacks(t, "777,777", "999,999")
 	f.page.Settings.TokensPerDay = 0
@@ -209,7 +230,8 @@ func TestEverythingCanBeTakenAway(t *testing.T) {
 	f.bob.talks("secret of Bob", "secret")
 	a := p.get("/settings/export")
 	a.wants(t, 200)
-	if a.header.Get("Content-Disposition") != "attachment; filename=everthread-ana-2026-01-31.zip" || a.header.Get("Content-Type") != "application/zip" {
+	if a.header.Get("Content-Disposition") != "attachment; filename=everthread-ana-2026-01-31.zip" ||
+		a.header.Get("Content-Type") != "application/zip" {
 		t.Errorf("got %v", a.header)
 	}
 	z, err := zip.NewReader(strings.NewReader(a.body), int64(len(a.body)))
@@ -224,7 +246,10 @@ func TestEverythingCanBeTakenAway(t *testing.T) {
 	if !strings.Contains(all.String(), "my own words") || strings.Contains(all.String(), "secret") {
 		t.Error("the export holds too little, or too much")
 	}
-	f.page.Settings.Export = func(_ context.Context, w io.Writer, _ core.UserID) error { return errors.New("the store is away") }
+	f.page.Settings.Export = func(_ context.Context, w io.Writer,
+		_ core.UserID) error {
+		return errors.New("the store is away")
+	}
 	broken := p.get("/settings/export")
 	broken.wants(t, http.StatusInternalServerError, "Something broke")
 	if broken.header.Get("Content-Disposition") != "" {
@@ -253,12 +278,14 @@ func TestEverythingCanBeTakenAway(t *testing.T) {
 func TestEverythingCanBeDeleted(t *testing.T) {
 	t.Parallel()
 	f := newOffice(t)
-	f.ana.signedIn().post("/settings/delete", url.Values{"word": {"DELETE"}}).wants(t, http.StatusConflict, "You run this gateway")
+	f.ana.signedIn().post("/settings/delete", url.Values{"word": {"DELETE"}}).wants(t, http.StatusConflict,
+		"You run this gateway")
 	f.ana.get("/settings").wants(t, 200, "stop it and remove its data folder")
 	p := f.bob.signedIn()
 	p.get("/settings").wants(t, 200, "Type DELETE to confirm")
 	for _, word := range []string{"", "yes", "DELETE ALL"} {
-		p.post("/settings/delete", url.Values{"word": {word}}).wants(t, http.StatusUnprocessableEntity, "Type DELETE, then everything is deleted.")
+		p.post("/settings/delete", url.Values{"word": {word}}).wants(t, http.StatusUnprocessableEntity,
+			"Type DELETE, then everything is deleted.")
 	}
 	if len(f.gone) > 0 {
 		t.Fatal("somebody is gone")

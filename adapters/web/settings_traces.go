@@ -62,9 +62,11 @@ func (v *visit) traces() error {
 	case v.looks <- struct{}{}:
 		defer func() { <-v.looks }()
 	default:
-		return &fault{status: http.StatusTooManyRequests, text: func(w *texts) string { return w.Settings.TracesBusy }, after: 30 * time.Second}
+		return &fault{status: http.StatusTooManyRequests, text: func(w *texts) string { return w.Settings.TracesBusy },
+			after: 30 * time.Second}
 	}
-	_ = http.NewResponseController(v.w).SetWriteDeadline(time.Now().Add(tracesTime)) // what cannot have deadlines needs none
+	_ = http.NewResponseController(v.w).SetWriteDeadline(
+		time.Now().Add(tracesTime)) // what cannot have deadlines needs none
 	ctx, cancel := context.WithTimeout(v.ctx(), tracesTime)
 	defer cancel()
 	found, files, err := v.Settings.Traces(ctx, v.user.ID, page.Text)
@@ -129,7 +131,8 @@ func (v *visit) traceLink(kind string, id int64) (traceLink, bool) {
 		return messageLink(t.Inputs[len(t.Inputs)-1])
 	case "threads":
 		h, err := v.Store.Thread(v.ctx(), v.user.ID, core.ThreadID(id))
-		return traceLink{place{thread: h}.path(), short(h.Title, 60)}, err == nil && h.Mode == core.ModeThread && h.Title != ""
+		return traceLink{place{thread: h}.path(), short(h.Title, 60)}, err == nil &&
+			h.Mode == core.ModeThread && h.Title != ""
 	case "items", "themes", "index of item":
 		return traceLink{"/memory?archived=1", v.words.Memory.Title}, v.Items != nil
 	case "sessions":

@@ -8,8 +8,10 @@ type settingsWords struct {
 	AskedTitle, AskedLead, AskedHere, AskedGoOn                      string // AskedLead: channel, name
 
 	// Profile.
-	Profile, Name, NameHint, NameEmpty, NameLong, NameSet                                  string // NameLong: number; NameSet: name
-	Zone, ZoneHint, ZoneNow, ZoneHouse, ZoneUnknown, ZoneNear, ZoneHere                    string // ZoneNow: time, day, zone; ZoneHouse: zone
+	Profile, Name, NameHint, NameEmpty, NameLong,
+	NameSet string // NameLong: number; NameSet: name
+	Zone, ZoneHint, ZoneNow, ZoneHouse, ZoneUnknown, ZoneNear,
+	ZoneHere string // ZoneNow: time, day, zone; ZoneHouse: zone
 	Language, LanguageAuto, LanguageSet                                                    string
 	Assistant, Summaries, PostsHome, PostsHomeHint, PostsAll, PostsAllHint                 string
 	PostsOff, PostsOffHint, Strategy, Continuous, ContinuousHint, Long, LongHint, Truncate string
@@ -20,53 +22,67 @@ type settingsWords struct {
 	DaysAgo                                                                                words.Counted // number
 	Channels, ChannelsLead, LinksNone, LinksNoneHint, Own, LastUsed                        string        // Own: names
 	LinkOpen, LinkBlocked, LinkNoPush, LinkClosed, LinkUntil, LinkOff                      string        // LinkUntil: time
-	Home, HomeMake, HomeSet, HomeAuto, HomeCannot                                          string        // HomeSet: channel
-	Unlink, UnlinkHint, UnlinkLast, UnlinkDo, Split, SplitHint                             string
-	SplitLast, SplitDo, Unlinked, Splitting                                                string // Unlinked, Splitting: name
-	LinkNew, LinkTitle, LinkLead, LinkUntilThen, LinkAny, LinkOpens                        string // LinkUntilThen: minutes, time; LinkOpens: app
-	LinkScan, LinkSecret, LinkAgain, Back                                                  string
-	Agents, AgentsLead, AgentName, AgentKey, AgentKeyHint, AgentAdd                        string
-	AgentDefault, AgentNoKey, AgentRefused, AgentAdded, AgentRemoved                       string // AgentRefused: why
-	AgentSince, AgentRemoveHint                                                            string // AgentSince: date
+	Home, HomeMake, HomeSet, HomeAuto,
+	HomeCannot string // HomeSet: channel
+	Unlink, UnlinkHint, UnlinkLast, UnlinkDo, Split, SplitHint string
+	SplitLast, SplitDo, Unlinked,
+	Splitting string // Unlinked, Splitting: name
+	LinkNew, LinkTitle, LinkLead, LinkUntilThen, LinkAny,
+	LinkOpens string // LinkUntilThen: minutes, time; LinkOpens: app
+	LinkScan, LinkSecret, LinkAgain, Back                            string
+	Agents, AgentsLead, AgentName, AgentKey, AgentKeyHint, AgentAdd  string
+	AgentDefault, AgentNoKey, AgentRefused, AgentAdded, AgentRemoved string // AgentRefused: why
+	AgentSince, AgentRemoveHint                                      string // AgentSince: date
 
 	// Search by meaning.
 	Meaning, MeaningLead, MeaningSystem                                          string // MeaningSystem: configuration
 	Provider, ProviderOpenAI, ProviderCustom, ProviderMissing, Address           string
 	AddressHint, AddressMissing, Model, ModelMissing, Dimensions, DimensionsHint string
-	DimensionsWrong, Key, KeyHint, KeyKept, KeyTyped, Test, MeaningOff           string        // DimensionsWrong: number
-	MeaningWorks, MeaningDo                                                      string        // MeaningWorks: dimensions, milliseconds; the rest: number
-	MeaningAsk                                                                   words.Counted // number
-	MeaningSaved                                                                 words.Counted // number
-	MeaningRemove, MeaningRemoveHint, MeaningPrivate, MeaningSlow                string        // MeaningSlow: seconds
-	MeaningDown, MeaningBusy, MeaningAuth, MeaningConfig, MeaningFails           string
-	MeaningUnlisted, MeaningSpent                                                string
+	DimensionsWrong, Key, KeyHint, KeyKept, KeyTyped, Test, MeaningOff           string // DimensionsWrong: number
+	MeaningWorks,
+	MeaningDo string // MeaningWorks: dimensions, milliseconds; the rest: number
+	MeaningAsk                                                         words.Counted // number
+	MeaningSaved                                                       words.Counted // number
+	MeaningRemove, MeaningRemoveHint, MeaningPrivate, MeaningSlow      string        // MeaningSlow: seconds
+	MeaningDown, MeaningBusy, MeaningAuth, MeaningConfig, MeaningFails string
+	MeaningUnlisted, MeaningSpent                                      string
 
 	// Keys and sessions.
-	Keys, KeysLead, KeysNone, KeyNew, KeyName, KeyNameHint, KeyMake, KeyMade    string
-	KeyMadeLead, KeyUse, KeyNameWrong, KeyNoScope, KeyScopes, KeySince, KeyUsed string // KeyMadeLead: name; KeyUse: address; KeySince: date
-	KeyRevoke, KeyRevokeHint, KeyRevoked                                        string
-	Scopes                                                                      map[string]string
-	Sessions, SessionsLead, SessionThis, SessionEnd, SessionEnded, SessionsEnd  string
-	SessionsEndHint, BrowserOn, BrowserUnknown                                  string // SessionsLead: days; BrowserOn: browser, system
+	Keys, KeysLead, KeysNone, KeyNew, KeyName, KeyNameHint, KeyMake, KeyMade string
+	KeyMadeLead, KeyUse, KeyNameWrong, KeyNoScope, KeyScopes, KeySince,
+	KeyUsed string // KeyMadeLead: name; KeyUse: address; KeySince: date
+	KeyRevoke, KeyRevokeHint, KeyRevoked                                       string
+	Scopes                                                                     map[string]string
+	Sessions, SessionsLead, SessionThis, SessionEnd, SessionEnded, SessionsEnd string
+	SessionsEndHint, BrowserOn,
+	BrowserUnknown string // SessionsLead: days; BrowserOn: browser, system
 
 	// Usage and data.
-	Usage, UsageLead, UsageToday, UsageBudget, UsageNone, UsageTable, UsageDay      string // UsageToday: number; UsageBudget: number, number
+	Usage, UsageLead, UsageToday, UsageBudget, UsageNone, UsageTable,
+	UsageDay string // UsageToday: number; UsageBudget: number, number
 	UsageRead, UsageCached, UsageWritten, UsageTurns, UsageCost, UsageLimit         string
 	Data, Export, ExportLead, ExportDo, ExportBusy, Delete, DeleteLead, DeleteOwner string
-	ExportAbout, ExportAboutFiles                                                   string // ExportAbout: messages; ExportAboutFiles: messages, files, size; the rest: number
-	DeleteTitle, DeleteWord, DeleteType, DeleteWrong, DeleteDo, Gone, GoneLead      string // DeleteType, DeleteWrong: word
+	ExportAbout,
+	ExportAboutFiles string // ExportAbout: messages; ExportAboutFiles: messages, files, size; the rest: number
+	DeleteTitle, DeleteWord, DeleteType, DeleteWrong, DeleteDo, Gone, GoneLead string // DeleteType, DeleteWrong: word
 
 	// While everything is deleted, and its end.
-	Leave, LeaveLead, LeaveBreaks, LeaveCount, LeaveFound, LeaveRows, LeaveRowsOf                string // LeaveFound: messages, files; LeaveRowsOf: messages
-	LeaveFiles, LeaveFilesOf, LeaveClean, LeaveLook, LeaveSeconds                                string // LeaveFilesOf: number, number; LeaveSeconds, LeaveMessage, LeaveMessages: number
-	GoneProof, GoneBackups                                                                       string // numbers
-	LeftTitle, LeftLead, LeftDo, StayTitle, StayLead, HalfTitle, HalfLead, DoubtTitle, DoubtLead string // LeftDo, HalfLead: command
-	StayBack, StayMoving, LeaveStopping                                                          string
+	Leave, LeaveLead, LeaveBreaks, LeaveCount, LeaveFound, LeaveRows,
+	LeaveRowsOf string // LeaveFound: messages, files; LeaveRowsOf: messages
+	LeaveFiles, LeaveFilesOf, LeaveClean, LeaveLook,
+	LeaveSeconds string // LeaveFilesOf: number, number; LeaveSeconds, LeaveMessage, LeaveMessages: number
+	GoneProof, GoneBackups string // numbers
+	LeftTitle, LeftLead, LeftDo, StayTitle, StayLead, HalfTitle, HalfLead, DoubtTitle,
+	DoubtLead string // LeftDo, HalfLead: command
+	StayBack, StayMoving, LeaveStopping string
 
 	// Is anything left of a text.
-	Traces, TracesLead, TracesText, TracesHint, TracesDo, TracesShort, TracesLong, TracesBusy string        // TracesShort, TracesLong: number
-	TracesNone, TracesNoneLead, TracesFiles, TracesNoFiles, TracesMore                        string        // TracesOne, TracesMany, TracesMore: number
-	TracesFound                                                                               words.Counted // number
-	TracesForget, TracesAgain                                                                 string        // TracesTimes: number
-	Places                                                                                    map[string]string
+	Traces, TracesLead, TracesText, TracesHint, TracesDo, TracesShort, TracesLong,
+	TracesBusy string // TracesShort, TracesLong: number
+	TracesNone, TracesNoneLead, TracesFiles, TracesNoFiles,
+	TracesMore string // TracesOne, TracesMany, TracesMore: number
+	TracesFound words.Counted // number
+	TracesForget,
+	TracesAgain string // TracesTimes: number
+	Places map[string]string
 }

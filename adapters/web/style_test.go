@@ -24,8 +24,11 @@ func TestColoursCanBeRead(t *testing.T) {
 		}
 	}
 	for theme, c := range map[string]map[string]string{"light": light, "dark": dark} {
-		for _, pair := range [][2]string{{"ink", "paper"}, {"ink", "surface"}, {"ink", "sunken"}, {"ink", "tint"}, {"ink", "mark"}, {"soft", "paper"}, {"soft", "surface"}, {"soft", "tint"}, {"accent", "paper"},
-			{"accent", "surface"}, {"accent", "tint"}, {"accent-ink", "accent"}, {"bad", "paper"}, {"bad", "surface"}, {"bad", "bad-tint"}, {"warn", "paper"}, {"warn", "surface"}, {"warn", "warn-tint"}, {"paper", "ink"}, {"paper", "bad"}} {
+		for _, pair := range [][2]string{{"ink", "paper"}, {"ink", "surface"}, {"ink", "sunken"}, {"ink", "tint"},
+			{"ink", "mark"}, {"soft", "paper"}, {"soft", "surface"}, {"soft", "tint"}, {"accent", "paper"},
+			{"accent", "surface"}, {"accent", "tint"}, {"accent-ink", "accent"}, {"bad", "paper"}, {"bad", "surface"},
+			{"bad", "bad-tint"}, {"warn", "paper"}, {"warn", "surface"}, {"warn", "warn-tint"},
+			{"paper", "ink"}, {"paper", "bad"}} {
 			if got := contrast(t, c[pair[0]], c[pair[1]]); got < 4.5 {
 				t.Errorf("%s: %s on %s has %.2f", theme, pair[0], pair[1], got)
 			}

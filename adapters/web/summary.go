@@ -33,7 +33,8 @@ func (v *visit) historyPage() error {
 		}
 	}
 	title := v.words.History + " · " + v.dayName(g.Day.Label)
-	return v.page("history", title, map[string]any{"Title": title, "Back": "/day/" + g.Day.Label, "All": all, "Hidden": g.Hidden})
+	return v.page("history", title, map[string]any{"Title": title, "Back": "/day/" + g.Day.Label, "All": all,
+		"Hidden": g.Hidden})
 }
 
 // regenerate asks for a new summary of a day.

@@ -34,7 +34,8 @@ func (v *visit) sure(c core.AccountSubject, back string, effects ...core.Effect)
 		return true, nil
 	}
 	w := v.words.Settings
-	page := askedView{Lead: fmt.Sprintf(w.AskedLead, v.channelName(at.Address.Channel), trust.Line(at.Name)), Path: v.r.URL.Path, Post: v.r.Method == "POST", Back: back}
+	page := askedView{Lead: fmt.Sprintf(w.AskedLead, v.channelName(at.Address.Channel), trust.Line(at.Name)),
+		Path: v.r.URL.Path, Post: v.r.Method == "POST", Back: back}
 	if at.Address.Channel == Name {
 		page.Lead = w.AskedHere
 	}

@@ -24,7 +24,8 @@ type views struct {
 func newViews(c *Channel) (*views, error) {
 	v := &views{pages: map[string]map[string]*template.Template{}, parts: map[string]*template.Template{}}
 	for _, lang := range words.Languages() {
-		base, err := template.New("base").Funcs(c.funcs(lang)).ParseFS(sources, "templates/layout.html", "templates/parts.html", "templates/entry.html", "templates/office.html")
+		base, err := template.New("base").Funcs(c.funcs(lang)).ParseFS(sources, "templates/layout.html",
+			"templates/parts.html", "templates/entry.html", "templates/office.html")
 		if err != nil {
 			return nil, fmt.Errorf("web: read templates: %w", err)
 		}
@@ -109,7 +110,8 @@ func (s *views) execute(w io.Writer, v *visit, name, title string, data any) err
 	if t == nil {
 		return fmt.Errorf("there is no page %s", name)
 	}
-	all := shell{Title: title, Lang: v.lang, Theme: v.theme(), Path: v.r.URL.RequestURI(), User: v.user, Signed: v.user.ID != 0, Page: data}
+	all := shell{Title: title, Lang: v.lang, Theme: v.theme(), Path: v.r.URL.RequestURI(), User: v.user,
+		Signed: v.user.ID != 0, Page: data}
 	if v.r.Method != "GET" {
 		all.Path = "/"
 	}

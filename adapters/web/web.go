@@ -62,7 +62,8 @@ type Options struct {
 	Prices   Prices // of the model's tokens
 	// Sure reports whether a user has just said yes to an account change, which is then
 	// made by effects and told to all of the user's identities; it asks if not.
-	Sure func(ctx context.Context, u core.User, s core.Session, c core.AccountSubject, effects ...core.Effect) (asked core.Identity, sure bool, err error)
+	Sure func(ctx context.Context, u core.User, s core.Session, c core.AccountSubject,
+		effects ...core.Effect) (asked core.Identity, sure bool, err error)
 	// Prompt returns what a turn sent to the model, by its snapshot; nil: it is not shown.
 	Prompt   func(ctx context.Context, user core.UserID, s *core.Snapshot) ([]core.ModelMessage, error)
 	Calendar day.Calendar

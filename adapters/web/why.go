@@ -67,7 +67,8 @@ func (v *visit) explain(out *why, t core.Turn, s *core.Snapshot) error {
 	out.Total, out.Cap = s.Total, s.Cap
 	out.Share = percent(s.Total, s.Cap)
 	for _, p := range s.Parts {
-		out.Parts = append(out.Parts, shownPart{cmp.Or(w.Parts[p.Name], p.Name), p.Tokens, percent(p.Tokens, s.Total), p.Error})
+		out.Parts = append(out.Parts, shownPart{cmp.Or(w.Parts[p.Name], p.Name), p.Tokens,
+			percent(p.Tokens, s.Total), p.Error})
 	}
 	if s.ToolTokens > 0 {
 		out.Tools = fmt.Sprintf(w.WhyTools, words.Number(v.lang, s.ToolTokens))
@@ -95,7 +96,8 @@ func (v *visit) facts(s *core.Snapshot) []fact {
 	if s.NewEpoch != "" {
 		began = fmt.Sprintf(w.WhyEpochNew, cmp.Or(w.Epochs[s.NewEpoch], s.NewEpoch))
 	}
-	messages := fmt.Sprintf("%s %s · %s %s · %s %s · %s %s", w.WhyIncluded, n(s.Included), w.WhyShortened, n(s.Truncated), w.WhyCovered, n(s.LeftOut), w.WhyLoaded, n(s.Loaded))
+	messages := fmt.Sprintf("%s %s · %s %s · %s %s · %s %s", w.WhyIncluded, n(s.Included), w.WhyShortened, n(s.Truncated),
+		w.WhyCovered, n(s.LeftOut), w.WhyLoaded, n(s.Loaded))
 	cached := ""
 	if s.Usage.Cached > 0 {
 		cached = " (" + fmt.Sprintf(w.WhyCached, n(s.Usage.Cached)) + ")"
@@ -106,8 +108,8 @@ func (v *visit) facts(s *core.Snapshot) []fact {
 		{w.WhyMessages, messages},
 	}
 	if h := s.History; h != nil && h.Pages > 0 {
-		facts = append(facts, fact{w.WhyHistory, fmt.Sprintf(w.WhyHistoryIs, n(h.Messages), n(h.Pages), n(h.Raw), n(h.Summarized), n(h.References), n(h.Omitted),
-			n(h.Original), n(h.Tokens), n(h.UserTotal))})
+		facts = append(facts, fact{w.WhyHistory, fmt.Sprintf(w.WhyHistoryIs, n(h.Messages), n(h.Pages), n(h.Raw),
+			n(h.Summarized), n(h.References), n(h.Omitted), n(h.Original), n(h.Tokens), n(h.UserTotal))})
 	}
 	return append(facts, []fact{
 		{w.WhyLoops, n(s.OpenLoops)},
@@ -159,7 +161,8 @@ func (v *visit) whyDays(out *why, t core.Turn, s *core.Snapshot) error {
 		if len(all) == 1 {
 			span = fmt.Sprintf("#%d", all[0])
 		}
-		out.Days = append(out.Days, whyDay{v.dayName(g.Day.Label), fmt.Sprintf("/day/%s?at=%d#m%d", g.Day.Label, all[0], all[0]), span})
+		out.Days = append(out.Days, whyDay{v.dayName(g.Day.Label), fmt.Sprintf("/day/%s?at=%d#m%d", g.Day.Label,
+			all[0], all[0]), span})
 	}
 	return nil
 }
@@ -184,7 +187,8 @@ func (v *visit) whySummaries(out *why, s *core.Snapshot) error {
 		if err != nil {
 			return fmt.Errorf("read a day of the prompt: %w", err)
 		}
-		out.Summaries = append(out.Summaries, fmt.Sprintf(v.words.WhySummaryOf, v.dayName(g.Day.Label), words.Number(v.lang, h.Version)))
+		out.Summaries = append(out.Summaries, fmt.Sprintf(v.words.WhySummaryOf, v.dayName(g.Day.Label),
+			words.Number(v.lang, h.Version)))
 	}
 	return nil
 }

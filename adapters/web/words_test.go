@@ -9,8 +9,9 @@ func TestNumbersAndDates(t *testing.T) {
 	t.Parallel()
 	at := time.Date(2026, 3, 1, 9, 5, 0, 0, time.UTC)
 	for got, want := range map[string]string{
-		size("en", 512): "512\u00a0B", size("en", 1536): "1.5\u00a0KB", size("fr", 20<<20): "20\u00a0Mo", size("fr", 2<<20+100<<10): "2,1\u00a0Mo",
-		moment("en", at): "1 March 2026, 09:05", moment("fr", at): "1er mars 2026 à 09:05",
+		size("en", 512): "512\u00a0B", size("en", 1536): "1.5\u00a0KB", size("fr", 20<<20): "20\u00a0Mo",
+		size("fr", 2<<20+100<<10): "2,1\u00a0Mo", moment("en", at): "1 March 2026, 09:05",
+		moment("fr", at): "1er mars 2026 à 09:05",
 	} {
 		if got != want {
 			t.Errorf("got %q, want %q", got, want)
@@ -21,8 +22,10 @@ func TestNumbersAndDates(t *testing.T) {
 func TestTheLanguageOfAPage(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct{ chosen, house, accepted, want string }{
-		{"fr", "en", "en", "fr"}, {"fr-CA", "en", "", "fr"}, {"es", "fr", "fr", "en"}, {"de-CH", "fr", "fr", "de"}, {"", "en", "fr-FR,fr;q=0.9,en;q=0.5", "fr"},
-		{"", "fr", "en-US", "en"}, {"", "fr", "nl", "fr"}, {"", "fr", "de-AT,en;q=0.5", "de"}, {"", "fr", "", "fr"}, {"", "", "\xff;;;", "en"}, {"", "en", "frisian", "en"},
+		{"fr", "en", "en", "fr"}, {"fr-CA", "en", "", "fr"}, {"es", "fr", "fr", "en"}, {"de-CH", "fr", "fr", "de"},
+		{"", "en", "fr-FR,fr;q=0.9,en;q=0.5", "fr"},
+		{"", "fr", "en-US", "en"}, {"", "fr", "nl", "fr"}, {"", "fr", "de-AT,en;q=0.5", "de"}, {"", "fr", "", "fr"},
+		{"", "", "\xff;;;", "en"}, {"", "en", "frisian", "en"},
 	} {
 		if got := languageOf(c.chosen, c.house, c.accepted); got != c.want {
 			t.Errorf("%+v: got %s", c, got)

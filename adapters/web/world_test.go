@@ -120,8 +120,10 @@ func (g *gate) Receive(ctx context.Context, in ...core.Inbound) error {
 		if err != nil {
 			return err
 		}
-		m := core.NewMessage{Role: core.RoleUser, Kind: core.KindChat, Text: e.Text, Attachments: e.Attachments, SentAt: e.SentAt, Day: dayOf(u.Settings, e.SentAt), Quote: e.Quote, ForwardedFrom: e.ForwardedFrom}
-		_, err = g.w.store.Append(ctx, core.Append{User: u.ID, Identity: i.ID, Events: []core.Inbound{e}, Messages: []core.NewMessage{m}, Now: g.w.clock.now(), RunAt: g.w.clock.now(), Thread: e.Thread})
+		m := core.NewMessage{Role: core.RoleUser, Kind: core.KindChat, Text: e.Text, Attachments: e.Attachments,
+			SentAt: e.SentAt, Day: dayOf(u.Settings, e.SentAt), Quote: e.Quote, ForwardedFrom: e.ForwardedFrom}
+		_, err = g.w.store.Append(ctx, core.Append{User: u.ID, Identity: i.ID, Events: []core.Inbound{e},
+			Messages: []core.NewMessage{m}, Now: g.w.clock.now(), RunAt: g.w.clock.now(), Thread: e.Thread})
 		if err != nil {
 			return err
 		}
@@ -147,7 +149,8 @@ func (g *gate) Keep(_ context.Context, user core.UserID, f core.File) (core.Atta
 	if f.Name == "no-room" {
 		return core.Attachment{}, &core.Permanent{Err: core.ErrNoRoom}
 	}
-	a := core.Attachment{Kind: "document", Name: f.Name, MIME: f.MIME, Size: int64(len(f.Data)), Path: fmt.Sprintf("%d/upload-%d", user, n)}
+	a := core.Attachment{Kind: "document", Name: f.Name, MIME: f.MIME, Size: int64(len(f.Data)),
+		Path: fmt.Sprintf("%d/upload-%d", user, n)}
 	if strings.HasPrefix(f.MIME, "image/") {
 		a.Kind = "photo"
 	}
@@ -171,15 +174,18 @@ func (f finder) Search(ctx context.Context, q core.SearchQuery) (core.SearchResu
 		all, _ := f.w.store.Summaries(ctx, q.User, g.ID, 1)
 		for _, s := range all {
 			if strings.Contains(s.Markdown, q.Query) {
-				r.Hits = append(r.Hits, core.Hit{Kind: core.DocSummary, Segment: g.ID, Label: g.Day.Label, Summary: s, Snippet: s.Markdown, Score: 0.78})
+				r.Hits = append(r.Hits, core.Hit{Kind: core.DocSummary, Segment: g.ID, Label: g.Day.Label, Summary: s,
+					Snippet: s.Markdown, Score: 0.78})
 			}
 		}
 		ms, _ := f.w.store.DayMessages(ctx, q.User, g.ID, 0, 1000)
 		for _, m := range ms {
 			if strings.Contains(m.Text, q.Query) {
-				r.Hits = append(r.Hits, core.Hit{Kind: core.DocMessage, Segment: g.ID, Label: g.Day.Label, Message: m, Snippet: m.Text, Score: 0.62})
+				r.Hits = append(r.Hits, core.Hit{Kind: core.DocMessage, Segment: g.ID, Label: g.Day.Label, Message: m,
+					Snippet: m.Text, Score: 0.62})
 				if q.Matching {
-					r.Hits[len(r.Hits)-1].After = core.Beside{Message: m.ID + 1, Role: core.RoleAssistant, Snippet: "What stands\nbeside it"}
+					r.Hits[len(r.Hits)-1].After = core.Beside{Message: m.ID + 1, Role: core.RoleAssistant,
+						Snippet: "What stands\nbeside it"}
 				}
 			}
 		}
@@ -191,16 +197,19 @@ func (f finder) Search(ctx context.Context, q core.SearchQuery) (core.SearchResu
 // may be changed before the page is made.
 func newWorld(t *testing.T, change ...func(o *Options)) *world {
 	t.Helper()
-	w := &world{t: t, ctx: context.Background(), media: t.TempDir(), clock: &clock{at: time.Date(2026, 1, 31, 14, 40, 0, 0, paris())}}
+	w := &world{t: t, ctx: context.Background(), media: t.TempDir(),
+		clock: &clock{at: time.Date(2026, 1, 31, 14, 40, 0, 0, paris())}}
 	var err error
 	w.store = sqlitetest.Open(t, t.TempDir())
 	log := zaptest.NewLogger(t)
 	w.hub = live.New(w.store, "test", w.clock.now, log)
 	w.gate = &gate{w: w}
-	o := Options{Store: w.store, Hub: w.hub, Gateway: w.gate, Files: w.gate, Calendar: day.Calendar{Zone: paris(), Finalize: 3 * time.Hour, Post: 8 * time.Hour}, MediaDir: w.media, MediaMax: 1 << 20, PublicURL: "http://127.0.0.1:8080",
-		Sure:   w.yes,
+	o := Options{Store: w.store, Hub: w.hub, Gateway: w.gate, Files: w.gate,
+		Calendar: day.Calendar{Zone: paris(), Finalize: 3 * time.Hour, Post: 8 * time.Hour}, MediaDir: w.media,
+		MediaMax: 1 << 20, PublicURL: "http://127.0.0.1:8080", Sure: w.yes,
 		People: &people.People{Store: w.store, Now: w.clock.now, Rand: rand.Reader, Log: log},
-		Memory: &memory.Memory{Store: w.store}, Search: finder{w}, Zone: "Europe/Paris", Language: "en", Log: log, Now: w.clock.now, Rand: rand.Reader}
+		Memory: &memory.Memory{Store: w.store}, Search: finder{w}, Zone: "Europe/Paris", Language: "en", Log: log,
+		Now: w.clock.now, Rand: rand.Reader}
 	for _, f := range change {
 		f(&o)
 	}
@@ -217,7 +226,8 @@ func newWorld(t *testing.T, change ...func(o *Options)) *world {
 }
 
 // yes is somebody who has said yes to whatever is asked.
-func (w *world) yes(ctx context.Context, u core.User, _ core.Session, c core.AccountSubject, effects ...core.Effect) (core.Identity, bool, error) {
+func (w *world) yes(ctx context.Context, u core.User, _ core.Session, c core.AccountSubject,
+	effects ...core.Effect) (core.Identity, bool, error) {
 	if c.User == 0 {
 		c.User = u.ID
 	}
@@ -236,7 +246,8 @@ func (w *world) person(name string, role core.UserRole) *person {
 	w.t.Helper()
 	u, err := w.store.AddUser(w.ctx, core.User{Name: name, Role: role, CreatedAt: w.clock.now()})
 	w.must(err)
-	chat, err := w.store.AddIdentity(w.ctx, core.Identity{User: u.ID, Address: core.Address{Channel: "telegram", Account: "1", External: name}, LastUsed: w.clock.now()})
+	chat, err := w.store.AddIdentity(w.ctx, core.Identity{User: u.ID, Address: core.Address{Channel: "telegram",
+		Account: "1", External: name}, LastUsed: w.clock.now()})
 	w.must(err)
 	door, err := w.page.People.Door(w.ctx, u.ID, Name)
 	w.must(err)
@@ -249,14 +260,18 @@ func (w *world) person(name string, role core.UserRole) *person {
 func (w *world) browser() *http.Client {
 	jar, err := cookiejar.New(nil)
 	w.must(err)
-	return &http.Client{Jar: jar, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
+	return &http.Client{Jar: jar, CheckRedirect: func(*http.Request,
+		[]*http.Request) error {
+		return http.ErrUseLastResponse
+	}}
 }
 
 // code is a fresh code that signs in.
 func (p *person) code() string {
 	p.t.Helper()
 	code := rand.Text()
-	p.must(p.store.PutCode(p.ctx, core.Code{Kind: core.CodeWeb, Hash: trust.CodeHash(code), User: p.user.ID, Address: p.chat.Address, Created: p.clock.now(), Expires: p.clock.now().Add(10 * time.Minute)}))
+	p.must(p.store.PutCode(p.ctx, core.Code{Kind: core.CodeWeb, Hash: trust.CodeHash(code), User: p.user.ID,
+		Address: p.chat.Address, Created: p.clock.now(), Expires: p.clock.now().Add(10 * time.Minute)}))
 	return code
 }
 

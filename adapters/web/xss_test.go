@@ -34,7 +34,9 @@ func (a answer) harmless(t *testing.T, what string) {
 	}
 	for _, tag := range []string{"<link ", "<meta "} {
 		for _, rest := range strings.Split(a.body, tag)[1:] {
-			if !strings.HasPrefix(rest, "rel=\"icon\" href=\"/static/") && !strings.HasPrefix(rest, "rel=\"stylesheet\" href=\"/static/") && !strings.HasPrefix(rest, "charset") && !strings.HasPrefix(rest, "name=\"viewport\"") && !strings.HasPrefix(rest, "name=\"color-scheme\"") {
+			if !strings.HasPrefix(rest, "rel=\"icon\" href=\"/static/") &&
+				!strings.HasPrefix(rest, "rel=\"stylesheet\" href=\"/static/") && !strings.HasPrefix(rest, "charset") &&
+				!strings.HasPrefix(rest, "name=\"viewport\"") && !strings.HasPrefix(rest, "name=\"color-scheme\"") {
 				t.Errorf("%s: %s%s", what, tag, short(rest, 100))
 			}
 		}
@@ -54,10 +56,13 @@ func TestNothingThatSomebodyWroteRuns(t *testing.T) {
 		w.clock.pass(1e9)
 		q := p.says(x, func(s *said) {
 			s.quote, s.forward = &core.Quote{Text: x}, short(x, 200)
-			s.files = []core.Attachment{{Kind: "document", Name: short(x, 200), MIME: x, Path: "1/x"}, {Kind: "photo", Name: short(x, 200), Error: short(x, 200)}}
+			s.files = []core.Attachment{{Kind: "document", Name: short(x, 200), MIME: x, Path: "1/x"},
+				{Kind: "photo", Name: short(x, 200), Error: short(x, 200)}}
 		})
 		if i%4 == 0 {
-			covers = append(covers, q, p.answers(x, core.NewMessage{Role: core.RoleAssistant, ToolCalls: []core.ToolCall{{ID: "c", Name: short(x, 60), Arguments: x}, {ID: "d", Name: "memory_search", Arguments: `{"query":"` + strings.ReplaceAll(short(x, 50), `"`, "") + `"}`}}},
+			covers = append(covers, q, p.answers(x, core.NewMessage{Role: core.RoleAssistant,
+				ToolCalls: []core.ToolCall{{ID: "c", Name: short(x, 60), Arguments: x},
+					{ID: "d", Name: "memory_search", Arguments: `{"query":"` + strings.ReplaceAll(short(x, 50), `"`, "") + `"}`}}},
 				core.NewMessage{Role: core.RoleTool, ToolCallID: "c", ToolName: short(x, 60), Text: x}))
 			p.deliver(core.DeliveryFailed, short(x, 100))
 		}

@@ -108,7 +108,8 @@ func unsupported(m *message) string {
 
 // unavailable reports whether the service could not show m for now.
 func unavailable(m *message) bool {
-	return m.Type == "unsupported" && slices.ContainsFunc(m.Errors, func(e graph.Described) bool { return e.Code == 131060 })
+	return m.Type == "unsupported" && slices.ContainsFunc(m.Errors,
+		func(e graph.Described) bool { return e.Code == 131060 })
 }
 
 // payload returns what we gave the button that was pressed, "" if none was.

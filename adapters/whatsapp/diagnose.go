@@ -54,11 +54,13 @@ func (c *Channel) permissions(ctx context.Context) []core.Finding {
 	var out []core.Finding
 	for _, scope := range []string{"whatsapp_business_messaging", "whatsapp_business_management"} {
 		if !slices.Contains(t.Data.Scopes, scope) {
-			out = append(out, core.Finding{Detail: "The token lacks the permission " + scope + ": give it to the system user and make a new token."})
+			out = append(out, core.Finding{Detail: "The token lacks the permission " + scope +
+				": give it to the system user and make a new token."})
 		}
 	}
 	if t.Data.Expires > 0 {
-		out = append(out, core.Finding{Detail: "The token ends at " + time.Unix(t.Data.Expires, 0).UTC().Format(time.RFC3339) + ": make one for a system user that never ends."})
+		out = append(out, core.Finding{Detail: "The token ends at " + time.Unix(t.Data.Expires,
+			0).UTC().Format(time.RFC3339) + ": make one for a system user that never ends."})
 	}
 	if len(out) == 0 {
 		out = append(out, core.Finding{OK: true, Detail: "The token has the permissions it needs and does not end."})
@@ -77,9 +79,12 @@ func (c *Channel) reachable(ctx context.Context, publicURL string) core.Finding 
 		return core.Finding{Detail: "Meta posts to https only, and http.public_url is " + u.Scheme + "."}
 	}
 	if err := c.challenge(ctx, address); err != nil {
-		return core.Finding{Detail: fmt.Sprintf("The webhook %s does not answer (%v): see that the server runs and is reachable from outside.", address, c.api.Clean(err))}
+		return core.Finding{Detail: fmt.Sprintf(
+			"The webhook %s does not answer (%v): see that the server runs and is reachable from outside.",
+			address, c.api.Clean(err))}
 	}
-	return core.Finding{OK: true, Detail: "The webhook " + address + " answers; it has to be entered in the app with the same verify token, subscribed to messages."}
+	return core.Finding{OK: true, Detail: "The webhook " + address +
+		" answers; it has to be entered in the app with the same verify token, subscribed to messages."}
 }
 
 // challenge does what Meta does when a webhook is set up.
@@ -111,7 +116,8 @@ func skew(theirs, ours time.Time) core.Finding {
 		return core.Finding{OK: true, Detail: "Meta's clock is not known."}
 	}
 	if d := ours.Sub(theirs).Abs(); d > maxSkew {
-		return core.Finding{Detail: fmt.Sprintf("This machine's clock is %s away from Meta's: set it, since the 24 hours are counted by it.", d.Round(time.Second))}
+		return core.Finding{Detail: fmt.Sprintf(
+			"This machine's clock is %s away from Meta's: set it, since the 24 hours are counted by it.", d.Round(time.Second))}
 	}
 	return core.Finding{OK: true, Detail: "The clock is right."}
 }

@@ -50,8 +50,10 @@ func (c *Config) try(ctx context.Context, h channel.Host, w *guideWords) (channe
 		return channel.Tried{}, fmt.Errorf("make a verify token: %w", err)
 	}
 	c.VerifyToken = section.Secret(hex.EncodeToString(b))
-	return channel.Tried{Said: fmt.Sprintf(w.Good, string(c.VerifyToken)), Comment: "docs/whatsapp.md", Keys: []string{"phone_number_id", c.PhoneNumberID,
-		"access_token", string(c.AccessToken), "app_secret", string(c.AppSecret), "verify_token", string(c.VerifyToken)}}, nil
+	return channel.Tried{Said: fmt.Sprintf(w.Good, string(c.VerifyToken)), Comment: "docs/whatsapp.md",
+			Keys: []string{"phone_number_id", c.PhoneNumberID,
+				"access_token", string(c.AccessToken), "app_secret", string(c.AppSecret), "verify_token", string(c.VerifyToken)}},
+		nil
 }
 
 func (c *Config) ask(ctx context.Context, h channel.Host, w *guideWords) error {
@@ -66,7 +68,8 @@ func (c *Config) ask(ctx context.Context, h channel.Host, w *guideWords) error {
 	var away *netError
 	switch {
 	case errors.As(err, &refused):
-		return &channel.Fault{Text: w.NotFound, Detail: fmt.Sprintf("%d %s", refused.HTTP, http.StatusText(refused.HTTP)), Err: err}
+		return &channel.Fault{Text: w.NotFound, Detail: fmt.Sprintf("%d %s", refused.HTTP, http.StatusText(refused.HTTP)),
+			Err: err}
 	case errors.As(err, &away):
 		return &channel.Unreached{Where: a.Host, Err: away.Err}
 	}

@@ -68,7 +68,8 @@ var errExpired = errors.New("the service no longer has the file")
 // fetch asks for the address of a file and gets it.
 func (c *Channel) fetch(ctx context.Context, id string, max int64) ([]byte, fileInfo, error) {
 	var info fileInfo
-	_, err := c.api.Do(ctx, call{Op: "look up", Method: http.MethodGet, Path: url.PathEscape(id), Timeout: callTimeout}, &info)
+	_, err := c.api.Do(ctx, call{Op: "look up", Method: http.MethodGet, Path: url.PathEscape(id), Timeout: callTimeout},
+		&info)
 	if err != nil {
 		return nil, info, gone(err)
 	}

@@ -25,23 +25,34 @@ func TestFilesGoOut(t *testing.T) {
 		filename string
 		voice    bool
 	}{
-		"photo":                {core.Attachment{Kind: "photo", MIME: "image/jpeg"}, small, "look", "image", "image/jpeg", "", false},
-		"large photo":          {core.Attachment{Kind: "photo", MIME: "image/jpeg", Name: "a.jpg"}, large, "", "document", "image/jpeg", "a.jpg", false},
-		"webp":                 {core.Attachment{Kind: "photo", MIME: "image/webp", Name: "a.webp"}, small, "", "document", "application/octet-stream", "a.webp", false},
-		"video":                {core.Attachment{Kind: "video", MIME: "video/mp4"}, small, "c", "video", "video/mp4", "", false},
-		"voice":                {core.Attachment{Kind: "voice", MIME: "audio/ogg; codecs=opus"}, small, "", "audio", "audio/ogg", "", true},
-		"music":                {core.Attachment{Kind: "audio", MIME: "audio/mpeg"}, small, "", "audio", "audio/mpeg", "", false},
-		"music with a caption": {core.Attachment{Kind: "audio", MIME: "audio/mpeg", Name: "a.mp3"}, small, "hear", "document", "audio/mpeg", "a.mp3", false},
-		"pdf":                  {core.Attachment{Kind: "document", MIME: "application/pdf", Name: "Übung \"1\".pdf"}, small, "", "document", "application/pdf", "Übung \"1\".pdf", false},
-		"markdown":             {core.Attachment{Kind: "document", MIME: "text/markdown; charset=utf-8", Name: "a.md"}, small, "", "document", "text/plain", "a.md", false},
-		"unknown":              {core.Attachment{Kind: "document", MIME: "?", Name: "a.bin"}, small, "", "document", "application/octet-stream", "a.bin", false},
+		"photo": {core.Attachment{Kind: "photo", MIME: "image/jpeg"}, small, "look", "image",
+			"image/jpeg", "", false},
+		"large photo": {core.Attachment{Kind: "photo", MIME: "image/jpeg", Name: "a.jpg"}, large, "", "document",
+			"image/jpeg", "a.jpg", false},
+		"webp": {core.Attachment{Kind: "photo", MIME: "image/webp", Name: "a.webp"}, small, "", "document",
+			"application/octet-stream", "a.webp", false},
+		"video": {core.Attachment{Kind: "video", MIME: "video/mp4"}, small, "c", "video",
+			"video/mp4", "", false},
+		"voice": {core.Attachment{Kind: "voice", MIME: "audio/ogg; codecs=opus"}, small, "", "audio",
+			"audio/ogg", "", true},
+		"music": {core.Attachment{Kind: "audio", MIME: "audio/mpeg"}, small, "", "audio",
+			"audio/mpeg", "", false},
+		"music with a caption": {core.Attachment{Kind: "audio", MIME: "audio/mpeg", Name: "a.mp3"}, small, "hear", "document",
+			"audio/mpeg", "a.mp3", false},
+		"pdf": {core.Attachment{Kind: "document", MIME: "application/pdf", Name: "Übung \"1\".pdf"}, small,
+			"", "document", "application/pdf", "Übung \"1\".pdf", false},
+		"markdown": {core.Attachment{Kind: "document", MIME: "text/markdown; charset=utf-8", Name: "a.md"}, small,
+			"", "document", "text/plain", "a.md", false},
+		"unknown": {core.Attachment{Kind: "document", MIME: "?", Name: "a.bin"}, small, "", "document",
+			"application/octet-stream", "a.bin", false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			p := play(t, Options{})
 			m := p.send(t, ada, core.Part{Text: c.caption, Attachment: &c.a, Data: c.data, Key: "k"})
 			data, mime := p.s.Uploaded(m.Media)
-			if m.Type != c.kind || m.Text != c.caption || m.Filename != c.filename || m.Voice != c.voice || mime != c.mime || !bytes.Equal(data, c.data) {
+			if m.Type != c.kind || m.Text != c.caption || m.Filename != c.filename || m.Voice != c.voice || mime != c.mime ||
+				!bytes.Equal(data, c.data) {
 				t.Errorf("sent %+v with %d bytes of %s", m, len(data), mime)
 			}
 		})
@@ -52,9 +63,11 @@ func TestFilesThatDoNotGoOut(t *testing.T) {
 	t.Parallel()
 	p := play(t, Options{})
 	part := func(size int, caption string) core.Part {
-		return core.Part{Text: caption, Attachment: &core.Attachment{Name: "a.bin", MIME: "application/pdf"}, Data: make([]byte, size)}
+		return core.Part{Text: caption, Attachment: &core.Attachment{Name: "a.bin", MIME: "application/pdf"},
+			Data: make([]byte, size)}
 	}
-	for name, c := range map[string]core.Part{"empty": part(0, ""), "too large": part(maxDocument+1, ""), "caption": part(1, strings.Repeat("x", 1025))} {
+	for name, c := range map[string]core.Part{"empty": part(0, ""), "too large": part(maxDocument+1, ""),
+		"caption": part(1, strings.Repeat("x", 1025))} {
 		if _, err := p.ch.Send(t.Context(), to(ada), c); classOfError(err, nil) != "permanent" {
 			t.Errorf("%s: %v", name, err)
 		}
@@ -83,16 +96,18 @@ func TestFetch(t *testing.T) {
 		ref  func(string) string
 		want string // "": the file comes
 	}{
-		"comes":                    {"", whatsapptest.Failure{}, 7, nil, ""},
-		"without limit":            {"", whatsapptest.Failure{}, 0, nil, ""},
-		"too large":                {"", whatsapptest.Failure{}, 6, nil, "permanent"},
-		"address ran out":          {"file", whatsapptest.Failure{HTTP: 404}, 0, nil, ""},
-		"host busy":                {"file", whatsapptest.Failure{HTTP: 503}, 0, nil, "temporary"},
-		"cut off":                  {"file", whatsapptest.Failure{Drop: true}, 0, nil, "temporary"},
-		"gone":                     {"", whatsapptest.Failure{}, 0, func(string) string { return "77" }, "permanent"},
-		"look-up fails":            {"lookup", whatsapptest.Failure{HTTP: 500, Code: 2}, 0, nil, "temporary"},
-		"another digest":           {"", whatsapptest.Failure{}, 0, func(r string) string { return r[:len(r)-4] + "AAA=" }, "permanent"},
-		"without digest":           {"", whatsapptest.Failure{}, 0, func(r string) string { return r[:strings.IndexByte(r, '#')] }, ""},
+		"comes":           {"", whatsapptest.Failure{}, 7, nil, ""},
+		"without limit":   {"", whatsapptest.Failure{}, 0, nil, ""},
+		"too large":       {"", whatsapptest.Failure{}, 6, nil, "permanent"},
+		"address ran out": {"file", whatsapptest.Failure{HTTP: 404}, 0, nil, ""},
+		"host busy":       {"file", whatsapptest.Failure{HTTP: 503}, 0, nil, "temporary"},
+		"cut off":         {"file", whatsapptest.Failure{Drop: true}, 0, nil, "temporary"},
+		"gone":            {"", whatsapptest.Failure{}, 0, func(string) string { return "77" }, "permanent"},
+		"look-up fails":   {"lookup", whatsapptest.Failure{HTTP: 500, Code: 2}, 0, nil, "temporary"},
+		"another digest": {"", whatsapptest.Failure{}, 0, func(r string) string { return r[:len(r)-4] + "AAA=" },
+			"permanent"},
+		"without digest": {"", whatsapptest.Failure{}, 0,
+			func(r string) string { return r[:strings.IndexByte(r, '#')] }, ""},
 		"moved to another address": {"file", whatsapptest.Failure{HTTP: 302}, 0, nil, "permanent"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -124,11 +139,12 @@ func TestTokenGoesToTrustedHostsOnly(t *testing.T) {
 	t.Parallel()
 	a := newAPI(Options{APIURL: "http://127.0.0.1:9", APIVersion: "v23.0", AccessToken: "t"})
 	for address, want := range map[string]bool{
-		"https://lookaside.fbsbx.com/whatsapp/1?x=2": true, "https://LOOKASIDE.fbsbx.com/1": true, "https://scontent.xx.fbcdn.net/1": true,
-		"http://127.0.0.1:9/file/1": true, "https://127.0.0.1:9/file/1": false, "http://127.0.0.1:10/file/1": false,
-		"http://lookaside.fbsbx.com/1": false, "https://lookaside.fbsbx.com:8443/1": false, "https://fbcdn.net.evil.example/": false,
-		"https://evil.example/lookaside.fbsbx.com": false, "https://xfbcdn.net/1": false, "https://user@lookaside.fbsbx.com/1": false,
-		"file:///etc/passwd": false, "": false, "://": false,
+		"https://lookaside.fbsbx.com/whatsapp/1?x=2": true, "https://LOOKASIDE.fbsbx.com/1": true,
+		"https://scontent.xx.fbcdn.net/1": true, "http://127.0.0.1:9/file/1": true, "https://127.0.0.1:9/file/1": false,
+		"http://127.0.0.1:10/file/1": false, "http://lookaside.fbsbx.com/1": false,
+		"https://lookaside.fbsbx.com:8443/1": false, "https://fbcdn.net.evil.example/": false,
+		"https://evil.example/lookaside.fbsbx.com": false, "https://xfbcdn.net/1": false,
+		"https://user@lookaside.fbsbx.com/1": false, "file:///etc/passwd": false, "": false, "://": false,
 	} {
 		if got := a.Trusts(address) == nil; got != want {
 			t.Errorf("%q: %v, want %v", address, got, want)
@@ -188,10 +204,12 @@ func TestDiagnose(t *testing.T) {
 			}
 		}
 	}
-	want(say(""), "ok: The token works for the number +1 555-078-3881", "ok: The token has the permissions", "bad: http.public_url is not set", "ok: The clock is right", "general-purpose assistants")
+	want(say(""), "ok: The token works for the number +1 555-078-3881", "ok: The token has the permissions",
+		"bad: http.public_url is not set", "ok: The clock is right", "general-purpose assistants")
 	want(say("http://gateway.example"), "bad: Meta posts to https only")
 	p.s.Configure(false, []string{"whatsapp_business_management"}, "RED")
-	want(say(""), "bad: The quality of the number is low", "bad: The token lacks the permission whatsapp_business_messaging", "bad: whatsapp: no app gets the webhooks")
+	want(say(""), "bad: The quality of the number is low",
+		"bad: The token lacks the permission whatsapp_business_messaging", "bad: whatsapp: no app gets the webhooks")
 	p.s.Fail("number", 1, whatsapptest.Failure{HTTP: 401, Code: 190})
 	want(say(""), "bad: whatsapp: the token is refused")
 }

@@ -137,7 +137,8 @@ func (r *reader) sender(in *core.Inbound, v *value, m *message) {
 	user, phone := m.FromUserID, m.From
 	for _, c := range v.Contacts {
 		switch {
-		case user != "" && c.UserID == user, phone != "" && c.WaID == phone, user == "" && phone == "" && len(v.Contacts) == 1:
+		case user != "" && c.UserID == user, phone != "" && c.WaID == phone, user == "" && phone == "" &&
+			len(v.Contacts) == 1:
 			user, phone = cmp.Or(user, c.UserID), cmp.Or(phone, c.WaID)
 			in.Name = clean(cmp.Or(c.Profile.Name, c.Profile.Username))
 		}

@@ -35,7 +35,8 @@ func TestNormaliseGolden(t *testing.T) {
 			}
 			raw, want, _ := strings.Cut(string(content), wantMark)
 			var got strings.Builder
-			for _, in := range Normalise(whatsapptest.PhoneNumberID, []byte(strings.TrimSuffix(raw, "\n")), time.Unix(1790000999, 0)) {
+			for _, in := range Normalise(whatsapptest.PhoneNumberID, []byte(strings.TrimSuffix(raw, "\n")),
+				time.Unix(1790000999, 0)) {
 				got.WriteString(dump(in) + "\n")
 			}
 			if *update {
@@ -150,10 +151,12 @@ func FuzzNormalise(f *testing.F) {
 
 func check(t *testing.T, in core.Inbound) {
 	t.Helper()
-	if in.EventID == "" || in.Kind == "" || in.Address.Channel != Name || in.Address.Account != whatsapptest.PhoneNumberID {
+	if in.EventID == "" || in.Kind == "" || in.Address.Channel != Name ||
+		in.Address.Account != whatsapptest.PhoneNumberID {
 		t.Errorf("incomplete: %+v", in)
 	}
-	for _, s := range []string{in.Text, in.Name, in.EventID, in.Address.External, in.Target, in.Reaction, in.ForwardedFrom} {
+	for _, s := range []string{in.Text, in.Name, in.EventID, in.Address.External, in.Target,
+		in.Reaction, in.ForwardedFrom} {
 		if !utf8.ValidString(s) || strings.Contains(s, "\x00") {
 			t.Errorf("cannot be stored: %q", s)
 		}

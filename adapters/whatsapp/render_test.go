@@ -14,7 +14,8 @@ import (
 // stands in it and even if it is marked as a repeat.
 func TestPartsAlwaysFit(t *testing.T) {
 	t.Parallel()
-	piece := rapid.SampledFrom([]string{"**b** ", "*i* ", "`c` ", "~~s~~ ", "[l](https://a.example/a/long/path?with=a&query=that&goes=on) ", "# h\n\n", "> q\n", "🙂", "word ", "\n\n", "2*3*4 "})
+	piece := rapid.SampledFrom([]string{"**b** ", "*i* ", "`c` ", "~~s~~ ",
+		"[l](https://a.example/a/long/path?with=a&query=that&goes=on) ", "# h\n\n", "> q\n", "🙂", "word ", "\n\n", "2*3*4 "})
 	c := open(t, nil, Options{}).(*Channel).Capabilities()
 	rapid.Check(t, func(t *rapid.T) {
 		pieces := rapid.SliceOfN(piece, 1, 30).Draw(t, "pieces")

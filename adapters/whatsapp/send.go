@@ -46,7 +46,8 @@ func addressed(to core.Address, p core.Part) (*outgoing, error) {
 	case to.External != "" && to.External[0] != '+' && !isGroup:
 		m.Recipient = to.External
 	default:
-		return nil, &core.Permanent{Err: errors.New("send to whatsapp: the address is neither a phone number with + nor an id")}
+		return nil,
+			&core.Permanent{Err: errors.New("send to whatsapp: the address is neither a phone number with + nor an id")}
 	}
 	if len(p.Key) <= maxCallback {
 		m.Callback = p.Key

@@ -78,7 +78,8 @@ func TestSendGivesKeyAndReply(t *testing.T) {
 	if got.Status.Key != "delivery-1" || got.Address != to(ada) {
 		t.Errorf("receipt %+v of %v", got.Status, got.Address)
 	}
-	if m := p.send(t, ada, core.Part{Text: "to a vanished message", Reply: "wamid.GONE"}); m.ReplyTo != "" || m.Text == "" {
+	if m := p.send(t, ada, core.Part{Text: "to a vanished message", Reply: "wamid.GONE"}); m.ReplyTo != "" ||
+		m.Text == "" {
 		t.Errorf("%+v", m)
 	}
 }
@@ -136,14 +137,22 @@ func TestErrorClasses(t *testing.T) {
 		http, code, subcode int
 		want                string
 	}{
-		{401, 0, 0, "trouble"}, {401, 190, 0, "trouble"}, {400, 3, 0, "trouble"}, {403, 10, 0, "trouble"}, {403, 200, 0, "trouble"}, {403, 299, 0, "trouble"},
-		{400, 33, 0, "trouble"}, {400, 100, 33, "trouble"}, {403, 368, 0, "trouble"}, {403, 131031, 0, "trouble"}, {400, 131042, 0, "trouble"},
-		{400, 131045, 0, "trouble"}, {400, 133010, 0, "trouble"}, {400, 133016, 0, "trouble"}, {400, 131048, 0, "trouble"}, {403, 0, 0, "trouble"},
-		{400, 100, 0, "permanent"}, {400, 131008, 0, "permanent"}, {400, 131009, 0, "permanent"}, {400, 131021, 0, "permanent"}, {400, 131030, 0, "permanent"},
-		{403, 130497, 0, "permanent"}, {400, 131050, 0, "permanent"}, {400, 130472, 0, "permanent"}, {400, 131051, 0, "permanent"}, {400, 131053, 0, "permanent"},
-		{404, 132001, 0, "permanent"}, {400, 132000, 0, "permanent"}, {400, 132015, 0, "permanent"}, {400, 0, 0, "permanent"}, {422, 0, 0, "permanent"},
-		{500, 1, 0, "unknown"}, {503, 2, 0, "unknown"}, {500, 131000, 0, "unknown"}, {503, 131016, 0, "unknown"}, {503, 133004, 0, "unknown"}, {502, 0, 0, "unknown"},
-		{400, 4, 0, "account"}, {429, 80007, 0, "account"}, {429, 130429, 0, "account"}, {429, 0, 0, "account"}, {500, 131057, 0, "account"},
+		{401, 0, 0, "trouble"}, {401, 190, 0, "trouble"}, {400, 3, 0, "trouble"}, {403, 10, 0, "trouble"},
+		{403, 200, 0, "trouble"}, {403, 299, 0, "trouble"},
+		{400, 33, 0, "trouble"}, {400, 100, 33, "trouble"}, {403, 368, 0, "trouble"}, {403, 131031, 0, "trouble"},
+		{400, 131042, 0, "trouble"},
+		{400, 131045, 0, "trouble"}, {400, 133010, 0, "trouble"}, {400, 133016, 0, "trouble"}, {400, 131048, 0, "trouble"},
+		{403, 0, 0, "trouble"},
+		{400, 100, 0, "permanent"}, {400, 131008, 0, "permanent"}, {400, 131009, 0, "permanent"},
+		{400, 131021, 0, "permanent"}, {400, 131030, 0, "permanent"},
+		{403, 130497, 0, "permanent"}, {400, 131050, 0, "permanent"}, {400, 130472, 0, "permanent"},
+		{400, 131051, 0, "permanent"}, {400, 131053, 0, "permanent"},
+		{404, 132001, 0, "permanent"}, {400, 132000, 0, "permanent"}, {400, 132015, 0, "permanent"}, {400, 0, 0, "permanent"},
+		{422, 0, 0, "permanent"},
+		{500, 1, 0, "unknown"}, {503, 2, 0, "unknown"}, {500, 131000, 0, "unknown"}, {503, 131016, 0, "unknown"},
+		{503, 133004, 0, "unknown"}, {502, 0, 0, "unknown"},
+		{400, 4, 0, "account"}, {429, 80007, 0, "account"}, {429, 130429, 0, "account"}, {429, 0, 0, "account"},
+		{500, 131057, 0, "account"},
 		{429, 131056, 0, "pair"}, {400, 131049, 0, "pair"},
 		{400, 131047, 0, "unreachable"}, {400, 131026, 0, "unreachable"},
 	} {
@@ -198,7 +207,8 @@ func TestPairLimitGrows(t *testing.T) {
 	t.Parallel()
 	var p pairs
 	now := time.Unix(1790000000, 0)
-	for i, want := range []time.Duration{time.Second, 4 * time.Second, 16 * time.Second, 64 * time.Second, 256 * time.Second, 1024 * time.Second, 4096 * time.Second, 4096 * time.Second} {
+	for i, want := range []time.Duration{time.Second, 4 * time.Second, 16 * time.Second, 64 * time.Second,
+		256 * time.Second, 1024 * time.Second, 4096 * time.Second, 4096 * time.Second} {
 		if got := p.note("a", now); got != want {
 			t.Errorf("wait %d is %s, want %s", i, got, want)
 		}
@@ -277,7 +287,8 @@ func TestTeaser(t *testing.T) {
 	if _, ok := play(t, Options{}).ch.(core.Reopener); ok {
 		t.Error("it can reopen without a template")
 	}
-	p := play(t, Options{SummaryTemplate: "daily_summary", Now: func() time.Time { return time.Date(2026, 11, 19, 8, 0, 0, 0, time.UTC) }})
+	p := play(t, Options{SummaryTemplate: "daily_summary",
+		Now: func() time.Time { return time.Date(2026, 11, 19, 8, 0, 0, 0, time.UTC) }})
 	p.s.CloseWindow(ada)
 	r, err := p.ch.(core.Reopener).Reopen(t.Context(), to(ada), "reopen-1")
 	if err != nil {
@@ -293,7 +304,8 @@ func TestTeaser(t *testing.T) {
 		t.Errorf("asked: %+v", in)
 	}
 	p.s.Fail("messages", 1, whatsapptest.Failure{HTTP: 404, Code: 132001, Details: "template does not exist"})
-	if _, err := p.ch.(core.Reopener).Reopen(t.Context(), to(ada), "x"); classOfError(err, nil) != "permanent" || !strings.Contains(err.Error(), "daily_summary") {
+	if _, err := p.ch.(core.Reopener).Reopen(t.Context(), to(ada), "x"); classOfError(err, nil) != "permanent" ||
+		!strings.Contains(err.Error(), "daily_summary") {
 		t.Errorf("%v", err)
 	}
 }
@@ -305,7 +317,8 @@ func TestParametersAreOneLine(t *testing.T) {
 			t.Errorf("%q: %q, want %q", in, got, want)
 		}
 	}
-	for code, want := range map[string]string{"en": "1 March", "en_US": "1 March", "fr": "1er mars", "de": "1. März", "es": "2026-03-01"} {
+	for code, want := range map[string]string{"en": "1 March", "en_US": "1 March", "fr": "1er mars", "de": "1. März",
+		"es": "2026-03-01"} {
 		if got := dateInWords(code, time.Date(2026, 3, 1, 0, 0, 0, 0, time.UTC)); got != want {
 			t.Errorf("%s: %q, want %q", code, got, want)
 		}

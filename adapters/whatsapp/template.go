@@ -44,7 +44,8 @@ func (t *reopening) Reopen(ctx context.Context, to core.Address, key string) (co
 		return core.Receipt{}, err
 	}
 	m.Type = "template"
-	m.Template = summaryTemplate(t.opts.SummaryTemplate, t.opts.TemplateLanguage, dateInWords(t.opts.TemplateLanguage, t.now()))
+	m.Template = summaryTemplate(t.opts.SummaryTemplate, t.opts.TemplateLanguage,
+		dateInWords(t.opts.TemplateLanguage, t.now()))
 	receipt, err := t.deliver(ctx, to, m)
 	if err != nil {
 		return core.Receipt{}, fmt.Errorf("send the template %s: %w", t.opts.SummaryTemplate, err)
@@ -55,7 +56,8 @@ func (t *reopening) Reopen(ctx context.Context, to core.Address, key string) (co
 func summaryTemplate(name, code, date string) *templateRef {
 	return &templateRef{Name: name, Language: language{Policy: "deterministic", Code: code}, Components: []component{
 		{Type: "body", Parameters: []parameter{{Type: "text", Text: oneLine(date)}}},
-		{Type: "button", SubType: "quick_reply", Index: "0", Parameters: []parameter{{Type: "payload", Payload: waitingPayload}}},
+		{Type: "button", SubType: "quick_reply", Index: "0",
+			Parameters: []parameter{{Type: "payload", Payload: waitingPayload}}},
 	}}
 }
 

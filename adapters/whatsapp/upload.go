@@ -24,7 +24,8 @@ const (
 func (c *Channel) attach(ctx context.Context, m *outgoing, to core.Address, p core.Part) error {
 	kind, mediaType := form(p.Attachment, len(p.Data), p.Text != "")
 	if len(p.Data) == 0 || len(p.Data) > maxDocument {
-		return &core.Permanent{Err: fmt.Errorf("send to whatsapp: the file %s has %d bytes; between 1 and %d can be sent", p.Attachment.Name, len(p.Data), int(maxDocument))}
+		return &core.Permanent{Err: fmt.Errorf("send to whatsapp: the file %s has %d bytes; between 1 and %d can be sent",
+			p.Attachment.Name, len(p.Data), int(maxDocument))}
 	}
 	caption, err := graph.Caption("whatsapp", p, maxCaption)
 	if err != nil {
@@ -34,7 +35,8 @@ func (c *Channel) attach(ctx context.Context, m *outgoing, to core.Address, p co
 	if err != nil {
 		return graph.Repeatable(c.classify(err, to))
 	}
-	m.Carry(kind, graph.File{ID: id, Caption: caption, Voice: kind == "audio" && p.Attachment.Kind == "voice" && mediaType == "audio/ogg"}, p.Attachment.Name)
+	m.Carry(kind, graph.File{ID: id, Caption: caption, Voice: kind == "audio" && p.Attachment.Kind == "voice" &&
+		mediaType == "audio/ogg"}, p.Attachment.Name)
 	return nil
 }
 
@@ -67,14 +69,16 @@ func form(a *core.Attachment, size int, captioned bool) (kind, mediaType string)
 // is plain text, and what is not known is bytes.
 func documentType(base string) string {
 	switch {
-	case strings.HasPrefix(base, "text/"), base == "application/json", base == "application/xml", base == "application/yaml":
+	case strings.HasPrefix(base, "text/"), base == "application/json", base == "application/xml",
+		base == "application/yaml":
 		return "text/plain"
 	case strings.HasPrefix(base, "application/vnd.openxmlformats-officedocument."):
 		return base
 	}
 	switch base {
 	case "application/pdf", "application/msword", "application/vnd.ms-excel", "application/vnd.ms-powerpoint",
-		"image/jpeg", "image/png", "video/mp4", "video/3gpp", "audio/aac", "audio/amr", "audio/mpeg", "audio/mp4", "audio/ogg":
+		"image/jpeg", "image/png", "video/mp4", "video/3gpp", "audio/aac", "audio/amr", "audio/mpeg",
+		"audio/mp4", "audio/ogg":
 		return base
 	}
 	return "application/octet-stream"

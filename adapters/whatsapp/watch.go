@@ -76,7 +76,8 @@ func (c *Channel) number(ctx context.Context) (numberInfo, time.Time, error) {
 	var n numberInfo
 	fields := url.Values{"fields": {"display_phone_number,verified_name,quality_rating"}}
 	answer, err := c.api.Do(ctx, call{
-		Op: "look up the number", Method: http.MethodGet, Path: c.opts.PhoneNumberID + "?" + fields.Encode(), Timeout: callTimeout,
+		Op: "look up the number", Method: http.MethodGet, Path: c.opts.PhoneNumberID + "?" + fields.Encode(),
+		Timeout: callTimeout,
 	}, &n)
 	clock, _ := http.ParseTime(answer.Header.Get("Date"))
 	var refused *apiError
@@ -106,7 +107,8 @@ type tokenInfo struct {
 func (c *Channel) token(ctx context.Context) (tokenInfo, error) {
 	var t tokenInfo
 	q := url.Values{"input_token": {c.opts.AccessToken}}
-	_, err := c.api.Do(ctx, call{Op: "look up the token", Method: http.MethodGet, Path: "debug_token?" + q.Encode(), Timeout: callTimeout}, &t)
+	_, err := c.api.Do(ctx, call{Op: "look up the token", Method: http.MethodGet, Path: "debug_token?" + q.Encode(),
+		Timeout: callTimeout}, &t)
 	return t, err
 }
 
@@ -147,7 +149,8 @@ type list struct {
 // owns reports whether the business account has our number.
 func (c *Channel) owns(ctx context.Context, account string) (bool, error) {
 	var numbers list
-	_, err := c.api.Do(ctx, call{Op: "list numbers", Method: http.MethodGet, Path: url.PathEscape(account) + "/phone_numbers?fields=id&limit=100", Timeout: callTimeout}, &numbers)
+	_, err := c.api.Do(ctx, call{Op: "list numbers", Method: http.MethodGet, Path: url.PathEscape(account) +
+		"/phone_numbers?fields=id&limit=100", Timeout: callTimeout}, &numbers)
 	for _, n := range numbers.Data {
 		if n.ID == c.opts.PhoneNumberID {
 			return true, nil
@@ -158,9 +161,11 @@ func (c *Channel) owns(ctx context.Context, account string) (bool, error) {
 
 func (c *Channel) subscribedTo(ctx context.Context, account string) error {
 	var apps list
-	_, err := c.api.Do(ctx, call{Op: "list subscribed apps", Method: http.MethodGet, Path: url.PathEscape(account) + "/subscribed_apps", Timeout: callTimeout}, &apps)
+	_, err := c.api.Do(ctx, call{Op: "list subscribed apps", Method: http.MethodGet, Path: url.PathEscape(account) +
+		"/subscribed_apps", Timeout: callTimeout}, &apps)
 	if err == nil && len(apps.Data) == 0 {
-		return fmt.Errorf("whatsapp: no app gets the webhooks of the business account %s, so no message arrives: subscribe the app in the WhatsApp Manager, or POST /%s/subscribed_apps", account, account)
+		return fmt.Errorf(
+			"whatsapp: no app gets the webhooks of the business account %s, so no message arrives: subscribe the app in the WhatsApp Manager, or POST /%s/subscribed_apps", account, account)
 	}
 	return nil
 }

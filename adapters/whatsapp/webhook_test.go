@@ -93,20 +93,20 @@ func TestWebhook(t *testing.T) {
 		code      int
 		kinds     string
 	}{
-		"stored":                   {good, hello(), nil, 200, "message"},
-		"with the secret before":   {sign("older-secret", text(hello())), hello(), nil, 200, "message"},
-		"not stored":               {good, hello(), errors.New("disk full"), 503, "message"},
-		"forged":                   {sign("guess", text(hello())), hello(), nil, 401, ""},
-		"of an empty secret":       {sign("", text(hello())), hello(), nil, 401, ""},
-		"of another body":          {good, strings.Replace(hello(), "wamid.1", "wamid.2", 1), nil, 401, ""},
-		"of the same rewritten": {good, strings.ReplaceAll(hello(), `\/`, `/`), nil, 401, ""},
-		"in upper case":            {"sha256=" + strings.ToUpper(good[7:]), hello(), nil, 401, ""},
-		"of another algorithm":     {"sha512=" + good[7:], hello(), nil, 401, ""},
-		"signed but not JSON":      {whatsapptest.Sign([]byte(`{"object":`)), `{"object":`, nil, 200, "unsupported"},
-		"signed and empty":         {whatsapptest.Sign(nil), "", nil, 200, "unsupported"},
-		"of another number":        {"", strings.Replace(hello(), whatsapptest.PhoneNumberID, "999", 1), nil, 200, ""},
-		"too large":                {"", hello() + strings.Repeat(" ", maxPayload), nil, 413, ""},
-		"at the limit":             {"", hello() + strings.Repeat(" ", maxPayload-len(hello())), nil, 200, "message"},
+		"stored":                 {good, hello(), nil, 200, "message"},
+		"with the secret before": {sign("older-secret", text(hello())), hello(), nil, 200, "message"},
+		"not stored":             {good, hello(), errors.New("disk full"), 503, "message"},
+		"forged":                 {sign("guess", text(hello())), hello(), nil, 401, ""},
+		"of an empty secret":     {sign("", text(hello())), hello(), nil, 401, ""},
+		"of another body":        {good, strings.Replace(hello(), "wamid.1", "wamid.2", 1), nil, 401, ""},
+		"of the same rewritten":  {good, strings.ReplaceAll(hello(), `\/`, `/`), nil, 401, ""},
+		"in upper case":          {"sha256=" + strings.ToUpper(good[7:]), hello(), nil, 401, ""},
+		"of another algorithm":   {"sha512=" + good[7:], hello(), nil, 401, ""},
+		"signed but not JSON":    {whatsapptest.Sign([]byte(`{"object":`)), `{"object":`, nil, 200, "unsupported"},
+		"signed and empty":       {whatsapptest.Sign(nil), "", nil, 200, "unsupported"},
+		"of another number":      {"", strings.Replace(hello(), whatsapptest.PhoneNumberID, "999", 1), nil, 200, ""},
+		"too large":              {"", hello() + strings.Repeat(" ", maxPayload), nil, 413, ""},
+		"at the limit":           {"", hello() + strings.Repeat(" ", maxPayload-len(hello())), nil, 200, "message"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -187,8 +187,10 @@ func TestVerify(t *testing.T) {
 	} {
 		rec := httptest.NewRecorder()
 		ch := open(t, nil, Options{}).(core.Handler)
-		ch.Routes(newInbox())["GET "+WebhookPath].ServeHTTP(rec, httptest.NewRequest(http.MethodGet, WebhookPath+"?"+query, nil))
-		if rec.Code != want || want == 200 && rec.Body.String() != "42" || want != 200 && strings.Contains(rec.Body.String(), "42") {
+		ch.Routes(newInbox())["GET "+WebhookPath].ServeHTTP(rec,
+			httptest.NewRequest(http.MethodGet, WebhookPath+"?"+query, nil))
+		if rec.Code != want || want == 200 && rec.Body.String() != "42" || want != 200 &&
+			strings.Contains(rec.Body.String(), "42") {
 			t.Errorf("%q: answered %d %q", query, rec.Code, rec.Body)
 		}
 	}

@@ -24,7 +24,8 @@ func (t *chat) greet(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	coming, err := t.Store.Deliveries(ctx, core.DeliveryQuery{User: u.ID, States: []core.DeliveryState{core.DeliveryPending, core.DeliverySending}, Limit: 100})
+	coming, err := t.Store.Deliveries(ctx, core.DeliveryQuery{User: u.ID,
+		States: []core.DeliveryState{core.DeliveryPending, core.DeliverySending}, Limit: 100})
 	if err != nil {
 		return err
 	}

@@ -46,7 +46,8 @@ func sitDown(t *testing.T, dir string, environ []string, args ...string) *keyboa
 	k := &keyboard{t: t, ptmx: ptmx, done: make(chan error, 1), changed: make(chan struct{}, 1)}
 	k.cmd = exec.Command(self, args...)
 	k.cmd.Args[0] = "everthread"
-	k.cmd.Dir, k.cmd.Env = dir, append([]string{"PATH=" + os.Getenv("PATH"), "TERM=xterm", "NO_COLOR=1", "GORACE=" + noSleep}, environ...)
+	k.cmd.Dir, k.cmd.Env = dir, append([]string{"PATH=" + os.Getenv("PATH"), "TERM=xterm", "NO_COLOR=1",
+		"GORACE=" + noSleep}, environ...)
 	k.cmd.Stdin, k.cmd.Stdout, k.cmd.Stderr = tty, tty, tty
 	k.cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Setctty: true}
 	if err := k.cmd.Start(); err != nil {
@@ -169,7 +170,8 @@ func TestCtrlCStopsTheAnswer(t *testing.T) {
 	t.Parallel()
 	model := httptest.NewServer(http.HandlerFunc(talkForEver))
 	defer model.Close()
-	k := sitDown(t, t.TempDir(), []string{"EVERTHREAD_LLM_PROVIDER=openai", "EVERTHREAD_LLM_MODEL=m", "EVERTHREAD_LLM_BASE_URL=" + model.URL + "/v1"}, "chat")
+	k := sitDown(t, t.TempDir(), []string{"EVERTHREAD_LLM_PROVIDER=openai", "EVERTHREAD_LLM_MODEL=m",
+		"EVERTHREAD_LLM_BASE_URL=" + model.URL + "/v1"}, "chat")
 	k.see("> ")
 	k.press("tell me everything\r")
 	k.see("word 5 ")
@@ -189,7 +191,8 @@ func TestCtrlCStopsTheAnswer(t *testing.T) {
 func talkForEver(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("Content-Type", "text/event-stream")
 	for i := 0; r.Context().Err() == nil; i++ {
-		fmt.Fprintf(w, "data: {\"id\":\"x\",\"object\":\"chat.completion.chunk\",\"model\":\"m\",\"choices\":[{\"index\":0,\"delta\":{\"content\":\"word %d \"}}]}\n\n", i)
+		fmt.Fprintf(w,
+			"data: {\"id\":\"x\",\"object\":\"chat.completion.chunk\",\"model\":\"m\",\"choices\":[{\"index\":0,\"delta\":{\"content\":\"word %d \"}}]}\n\n", i)
 		w.(http.Flusher).Flush()
 		job.Wait(r.Context(), 20*time.Millisecond)
 	}

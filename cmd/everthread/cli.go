@@ -103,8 +103,9 @@ func run(args []string, stdin io.Reader, stdout, stderr io.Writer, environ []str
 // newParser is the parser of the command line, and what it fills.
 func newParser(con *console) (*cli, *kong.Kong) {
 	c := &cli{}
-	parser := kong.Must(c, kong.Name("everthread"), kong.Writers(con.out, con.err), kong.Exit(func(n int) { panic(exited(n)) }),
-		kong.Description("One conversation with an assistant, across all your messaging apps."),
+	parser := kong.Must(c, kong.Name("everthread"), kong.Writers(con.out, con.err),
+		kong.Exit(func(n int) { panic(exited(n)) }), kong.Description(
+			"One conversation with an assistant, across all your messaging apps."),
 		kong.ConfigureHelp(kong.HelpOptions{Compact: true, NoExpandSubcommands: true}))
 	addExamples(parser.Model.Node)
 	return c, parser

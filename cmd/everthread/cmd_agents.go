@@ -51,7 +51,9 @@ func (a agentAddCmd) Run(ctx context.Context, d *desk) error {
 		return err
 	}
 	return d.show(viewAgent(k), func(w io.Writer) {
-		fmt.Fprintf(w, "Agent %d serves user %d. A running server takes it up within half a minute; then they write to the agent once.\n", k.ID, k.User)
+		fmt.Fprintf(w,
+			"Agent %d serves user %d. A running server takes it up within half a minute; then they write to the agent once.\n",
+			k.ID, k.User)
 	})
 }
 
@@ -106,9 +108,11 @@ func (agentListCmd) Run(ctx context.Context, d *desk) error {
 	var rows [][]string
 	for _, k := range keys {
 		views = append(views, viewAgent(k))
-		rows = append(rows, []string{strconv.FormatInt(k.ID, 10), strconv.FormatInt(int64(k.User), 10), short(k.Name, 30), clockTime(k.CreatedAt, time.Local)})
+		rows = append(rows, []string{strconv.FormatInt(k.ID, 10), strconv.FormatInt(int64(k.User), 10), short(k.Name, 30),
+			clockTime(k.CreatedAt, time.Local)})
 	}
-	return d.table(list(views), "ID\tUSER\tNAME\tSINCE", rows, "There is none yet; add one with `everthread users agent add USER`.")
+	return d.table(list(views), "ID\tUSER\tNAME\tSINCE", rows,
+		"There is none yet; add one with `everthread users agent add USER`.")
 }
 
 type agentRemoveCmd struct {

@@ -66,7 +66,8 @@ func (a apikeyCreateCmd) Run(ctx context.Context, d *desk) error {
 	v.Key = secret
 	return d.show(v, func(w io.Writer) {
 		fmt.Fprintln(w, secret)
-		fmt.Fprintf(d.err, "Key %d acts for %s. It is shown only now; `everthread apikey revoke %d` makes it worthless.\n", k.ID, called(u), k.ID)
+		fmt.Fprintf(d.err, "Key %d acts for %s. It is shown only now; `everthread apikey revoke %d` makes it worthless.\n",
+			k.ID, called(u), k.ID)
 	})
 }
 
@@ -96,10 +97,12 @@ func (a apikeyListCmd) Run(ctx context.Context, d *desk) error {
 		for _, s := range k.Scopes {
 			scopes = append(scopes, string(s))
 		}
-		rows = append(rows, []string{strconv.FormatInt(k.ID, 10), strconv.FormatInt(int64(k.User), 10), short(k.Name, 30), k.Hint + "…",
-			strings.Join(scopes, ","), clockTime(k.CreatedAt, time.Local), clockTime(k.UsedAt, time.Local)})
+		rows = append(rows, []string{strconv.FormatInt(k.ID, 10), strconv.FormatInt(int64(k.User), 10),
+			short(k.Name, 30), k.Hint + "…", strings.Join(scopes, ","), clockTime(k.CreatedAt, time.Local),
+			clockTime(k.UsedAt, time.Local)})
 	}
-	return d.table(list(views), "ID\tUSER\tNAME\tKEY\tSCOPES\tMADE\tUSED", rows, "There is none yet; make one with `everthread apikey create --name N --scope chat,read`.")
+	return d.table(list(views), "ID\tUSER\tNAME\tKEY\tSCOPES\tMADE\tUSED", rows,
+		"There is none yet; make one with `everthread apikey create --name N --scope chat,read`.")
 }
 
 // apiKeys are the keys of a user, or of everybody.
@@ -141,7 +144,10 @@ func (a apikeyRevokeCmd) Run(ctx context.Context, d *desk) error {
 		if err := d.store.RevokeAPIKey(ctx, k.User, k.ID); err != nil {
 			return err
 		}
-		return d.show(map[string]any{"revoked": a.ID}, func(w io.Writer) { fmt.Fprintf(w, "Key %d (%s) is worthless now.\n", a.ID, short(k.Name, 60)) })
+		return d.show(map[string]any{"revoked": a.ID}, func(w io.Writer) {
+			fmt.Fprintf(w, "Key %d (%s) is worthless now.\n",
+				a.ID, short(k.Name, 60))
+		})
 	}
 	return fmt.Errorf("there is no key %d; see `everthread apikey list`", a.ID)
 }

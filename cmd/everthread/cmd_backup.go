@@ -51,7 +51,8 @@ func (b backupCmd) Run(ctx context.Context, c *console) error {
 	}
 	took := time.Since(began)
 	return c.show(map[string]any{"backup": res, "seconds": took.Seconds()}, func(w io.Writer) {
-		fmt.Fprintf(w, "%s holds everything: %s in a file of %s, read back and checked (%s).\n", res.File, rounded(res.Bytes), rounded(res.Size), took.Round(100*time.Millisecond))
+		fmt.Fprintf(w, "%s holds everything: %s in a file of %s, read back and checked (%s).\n", res.File, rounded(res.Bytes),
+			rounded(res.Size), took.Round(100*time.Millisecond))
 		for _, name := range res.Removed {
 			fmt.Fprintf(w, "Removed the older %s.\n", name)
 		}
@@ -66,7 +67,8 @@ func (c *console) openAsIs(ctx context.Context, cfg configs.Config) (store, erro
 		return nil, err
 	}
 	if cfg.DatabaseURL == "" && !hasDatabase(cfg) {
-		return nil, fmt.Errorf("there is no data in %s yet; say with EVERTHREAD_DATA_DIR or --config where it is", cfg.DataDir)
+		return nil, fmt.Errorf("there is no data in %s yet; say with EVERTHREAD_DATA_DIR or --config where it is",
+			cfg.DataDir)
 	}
 	st, err := openStore(ctx, cfg)
 	if err != nil {
@@ -113,7 +115,8 @@ func newMaker(c configs.Config, st store) (*backup.Maker, error) {
 	if err != nil {
 		return nil, err
 	}
-	m := &backup.Maker{Data: c.DataDir, Program: version, Key: key, Check: sqlite.Check, Lock: folder.LockFile, Now: clock(), Wait: job.Wait, Crash: crash}
+	m := &backup.Maker{Data: c.DataDir, Program: version, Key: key, Check: sqlite.Check, Lock: folder.LockFile,
+		Now: clock(), Wait: job.Wait, Crash: crash}
 	if file, ok := st.(backup.FileStore); ok {
 		m.File = file
 	} else {

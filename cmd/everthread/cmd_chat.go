@@ -112,7 +112,8 @@ func (t *chat) sit(ctx context.Context, who string, cfg configs.Config, log *zap
 	}
 	_, _, err = st.Identify(ctx, t.channel.Address())
 	if errors.Is(err, core.ErrNotFound) {
-		_, err = st.AddIdentity(ctx, core.Identity{User: t.user.ID, Address: t.channel.Address(), Name: t.user.Name, LastUsed: t.started})
+		_, err = st.AddIdentity(ctx, core.Identity{User: t.user.ID, Address: t.channel.Address(), Name: t.user.Name,
+			LastUsed: t.started})
 		if errors.Is(err, core.ErrExists) {
 			err = nil // another chat was first
 		}
@@ -140,8 +141,9 @@ func (t *chat) openChannel(files string) (err error) {
 		t.tty = terminal.Open(in, out, "> ")
 		lines, out = t.tty, t.tty
 	}
-	t.channel, err = terminal.New(terminal.Options{Lines: lines, Out: out, Person: t.person(), Name: t.user.Name, Rand: rand.Reader,
-		Style: screen && !slices.ContainsFunc(t.con.environ, plainScreen), Now: clock(), Answered: t.answered, Files: files})
+	t.channel, err = terminal.New(terminal.Options{Lines: lines, Out: out, Person: t.person(),
+		Name: t.user.Name, Rand: rand.Reader, Style: screen && !slices.ContainsFunc(t.con.environ, plainScreen), Now: clock(),
+		Answered: t.answered, Files: files})
 	return err
 }
 

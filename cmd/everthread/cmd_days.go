@@ -48,8 +48,8 @@ func viewDay(g core.Segment) dayView {
 	if err != nil {
 		zone = time.UTC
 	}
-	return dayView{Day: g.Day.Label, Zone: g.Day.Zone, State: string(g.State), Messages: g.Messages, Version: g.SummaryVersion, Hidden: g.Hidden,
-		Error: g.SummaryError, Post: string(g.Post), zone: zone}
+	return dayView{Day: g.Day.Label, Zone: g.Day.Zone, State: string(g.State), Messages: g.Messages,
+		Version: g.SummaryVersion, Hidden: g.Hidden, Error: g.SummaryError, Post: string(g.Post), zone: zone}
 }
 
 type daysListCmd struct {
@@ -171,12 +171,14 @@ func (d *desk) wholeDay(ctx context.Context, g core.Segment) (dayView, error) {
 }
 
 func (v dayView) write(w io.Writer) {
-	fmt.Fprintf(w, "%s (%s), %s, %s, summary: %s\n\n", v.Day, v.Zone, v.State, counted(v.Messages, "message"), v.summaryState())
+	fmt.Fprintf(w, "%s (%s), %s, %s, summary: %s\n\n", v.Day, v.Zone, v.State, counted(v.Messages, "message"),
+		v.summaryState())
 	if v.Summary != "" {
 		fmt.Fprintf(w, "%s\n\n", v.Summary)
 	}
 	for _, m := range v.Lines {
-		fmt.Fprintf(w, "#%d %s %s: %s\n", m.ID, m.At.In(v.zone).Format("15:04"), m.Role, strings.ReplaceAll(m.Text, "\n", "\n    "))
+		fmt.Fprintf(w, "#%d %s %s: %s\n", m.ID, m.At.In(v.zone).Format("15:04"), m.Role,
+			strings.ReplaceAll(m.Text, "\n", "\n    "))
 	}
 }
 

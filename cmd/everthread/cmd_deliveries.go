@@ -56,9 +56,11 @@ func (l deliveriesListCmd) Run(ctx context.Context, d *desk) error {
 	var views []deliveryView
 	var rows [][]string
 	for _, x := range found {
-		v := deliveryView{x.User, x.ID, x.Message, x.To.Channel + ":" + x.To.External, string(x.Kind), string(x.State), x.Why, x.Error, len(x.Parts), x.CreatedAt}
+		v := deliveryView{x.User, x.ID, x.Message, x.To.Channel + ":" + x.To.External, string(x.Kind), string(x.State), x.Why,
+			x.Error, len(x.Parts), x.CreatedAt}
 		views = append(views, v)
-		rows = append(rows, []string{strconv.FormatInt(int64(v.ID), 10), strconv.FormatInt(int64(v.User), 10), clockTime(v.Created, time.Local), v.To, v.Kind, v.State, dash(short(v.Error, 60))})
+		rows = append(rows, []string{strconv.FormatInt(int64(v.ID), 10), strconv.FormatInt(int64(v.User), 10),
+			clockTime(v.Created, time.Local), v.To, v.Kind, v.State, dash(short(v.Error, 60))})
 	}
 	return d.table(list(views), "ID\tUSER\tCREATED\tTO\tKIND\tSTATE\tERROR", rows, "Everything was delivered.")
 }
@@ -76,10 +78,14 @@ func (r deliveriesRetryCmd) Run(ctx context.Context, d *desk) error {
 	}
 	err = d.store.Redeliver(ctx, u.ID, r.ID, clock()())
 	if errors.Is(err, core.ErrNotFound) {
-		return fmt.Errorf("%s has no delivery %d that failed; `everthread deliveries list` shows them, --user says whose", u.Name, r.ID)
+		return fmt.Errorf("%s has no delivery %d that failed; `everthread deliveries list` shows them, --user says whose",
+			u.Name, r.ID)
 	}
 	if err != nil {
 		return err
 	}
-	return d.show(map[string]any{"retried": r.ID}, func(w io.Writer) { fmt.Fprintln(w, "It is sent again as soon as a server runs.") })
+	return d.show(map[string]any{"retried": r.ID}, func(w io.Writer) {
+		fmt.Fprintln(w,
+			"It is sent again as soon as a server runs.")
+	})
 }

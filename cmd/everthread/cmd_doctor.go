@@ -128,7 +128,8 @@ func problem(check, detail string) finding { return finding{Check: check, Detail
 func checkData(c configs.Config) finding {
 	err := folder.Make(c.DataDir)
 	if err != nil {
-		err = fmt.Errorf("%s cannot be written (%w): make it writable for this user, or set data_dir", c.DataDir, folder.Cause(err))
+		err = fmt.Errorf("%s cannot be written (%w): make it writable for this user, or set data_dir",
+			c.DataDir, folder.Cause(err))
 	}
 	return verdict("data folder", err, c.DataDir+" can be written")
 }
@@ -178,9 +179,11 @@ func checkTokens(ctx context.Context, c configs.Config) []finding {
 		return nil // its schema is told already
 	}
 	if used*10 >= limit*9 {
-		err = fmt.Errorf("%d of %d tokens of today are used: at the limit nobody is answered until 00:00 UTC; raise limits.all_tokens_per_day", used, limit)
+		err = fmt.Errorf(
+			"%d of %d tokens of today are used: at the limit nobody is answered until 00:00 UTC; raise limits.all_tokens_per_day", used, limit)
 	}
-	return []finding{verdict("tokens of the day", err, fmt.Sprintf("%d of %d are used today by all people together", used, limit))}
+	return []finding{verdict("tokens of the day", err,
+		fmt.Sprintf("%d of %d are used today by all people together", used, limit))}
 }
 
 // checkModels makes one tiny call of each model.
@@ -203,7 +206,8 @@ func checkModel(ctx context.Context, name string, c configs.LLM) finding {
 	ctx, cancel := context.WithTimeout(ctx, max(checkTimeout, min(c.Timeout, time.Minute)))
 	defer cancel()
 	start := time.Now()
-	req := core.ModelRequest{Messages: []core.ModelMessage{{Role: core.RoleUser, Content: "Answer with the word ok."}}, MaxTokens: 16}
+	req := core.ModelRequest{Messages: []core.ModelMessage{{Role: core.RoleUser, Content: "Answer with the word ok."}},
+		MaxTokens: 16}
 	finished := false
 	for d, err := range m.Stream(ctx, req) {
 		if err != nil {
@@ -212,10 +216,12 @@ func checkModel(ctx context.Context, name string, c configs.LLM) finding {
 		finished = finished || d.Finish != ""
 	}
 	if !finished {
-		err = errors.New("the answer was cut off; check base_url, and whether something between here and there buffers or ends streams")
+		err = errors.New(
+			"the answer was cut off; check base_url, and whether something between here and there buffers or ends streams")
 	}
 	if c.Provider == "demo" {
-		return verdict(name, err, "the demo model answers: it understands nothing; set llm.provider, llm.model and llm.api_key for a real one")
+		return verdict(name, err,
+			"the demo model answers: it understands nothing; set llm.provider, llm.model and llm.api_key for a real one")
 	}
 	return verdict(name, err, fmt.Sprintf("%s %s answers (%d ms)", c.Provider, c.Model, time.Since(start).Milliseconds()))
 }

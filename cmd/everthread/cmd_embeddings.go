@@ -59,12 +59,14 @@ func (embeddingsStatusCmd) Run(ctx context.Context, d *desk) error {
 		if err != nil {
 			return err
 		}
-		v := embeddingsView{u.ID, n[string(core.EmbeddingPending)], n[string(core.EmbeddingReady)], n[string(core.EmbeddingError)], n["stale"], nil}
+		v := embeddingsView{u.ID, n[string(core.EmbeddingPending)], n[string(core.EmbeddingReady)],
+			n[string(core.EmbeddingError)], n["stale"], nil}
 		for _, f := range faults {
 			v.Faults = append(v.Faults, faultView(f))
 		}
 		views = append(views, v)
-		rows = append(rows, []string{strconv.FormatInt(int64(u.ID), 10), strconv.Itoa(v.Ready), strconv.Itoa(v.Pending), strconv.Itoa(v.Error), strconv.Itoa(v.Stale)})
+		rows = append(rows, []string{strconv.FormatInt(int64(u.ID), 10), strconv.Itoa(v.Ready), strconv.Itoa(v.Pending),
+			strconv.Itoa(v.Error), strconv.Itoa(v.Stale)})
 	}
 	err = d.table(list(views), "USER\tREADY\tPENDING\tERROR\tOF ANOTHER MODEL", rows, "There are no users yet.")
 	if err != nil || d.json {
@@ -131,6 +133,7 @@ func (r embeddingsRebuildCmd) Run(ctx context.Context, d *desk) error {
 		return errUsage{fmt.Errorf("this makes %s again with %s; say --yes to do it", counted(total, "vector"), with)}
 	}
 	return d.show(map[string]any{"pending": total, "config": with}, func(w io.Writer) {
-		fmt.Fprintf(w, "%s for new vectors; a running server makes them. Until then they are found by their words.\n", counted(total, "text waits", "texts wait"))
+		fmt.Fprintf(w, "%s for new vectors; a running server makes them. Until then they are found by their words.\n",
+			counted(total, "text waits", "texts wait"))
 	})
 }

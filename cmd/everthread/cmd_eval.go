@@ -66,7 +66,8 @@ func (e evalRecallCmd) Run(ctx context.Context, c *console) error {
 	if err != nil {
 		return err
 	}
-	report, err := recall.Trial{Store: st, Search: search, Calendar: calendar, Now: time.Now(), Progress: c.err}.Run(ctx, samples)
+	report, err := recall.Trial{Store: st, Search: search, Calendar: calendar, Now: time.Now(),
+		Progress: c.err}.Run(ctx, samples)
 	if err != nil {
 		return err
 	}
@@ -103,7 +104,8 @@ func writeReport(w io.Writer, r recall.Report) {
 	t := tabwriter.NewWriter(w, 0, 4, 2, ' ', tabwriter.AlignRight)
 	fmt.Fprintln(t, "CATEGORY\tQUESTIONS\tRECALL@5\t@10\t@20\tMRR\tANY@10\tDAY@10\tPEOPLE@10\t")
 	line := func(name string, s recall.Score) {
-		fmt.Fprintf(t, "%s\t%d\t%.3f\t%.3f\t%.3f\t%.3f\t%.3f\t%.3f\t%.3f\t\n", name, s.Questions, s.Recall5, s.Recall10, s.Recall20, s.MRR, s.Found10, s.Day10, s.People10)
+		fmt.Fprintf(t, "%s\t%d\t%.3f\t%.3f\t%.3f\t%.3f\t%.3f\t%.3f\t%.3f\t\n", name, s.Questions, s.Recall5, s.Recall10,
+			s.Recall20, s.MRR, s.Found10, s.Day10, s.People10)
 	}
 	for _, c := range slices.Sorted(maps.Keys(r.Categories)) {
 		line(fmt.Sprint(c), r.Categories[c])
@@ -154,7 +156,8 @@ func (e evalContinuityCmd) Run(ctx context.Context, c *console) error {
 		made, err := newHolder(cfg, zap.NewNop(), st, now).engine(channels)
 		return measured{made}, err
 	}
-	p := &eval.Player{Model: strings.TrimSpace(cfg.LLM.Provider + " " + cfg.LLM.Model), Store: st, Open: open, Progress: c.err}
+	p := &eval.Player{Model: strings.TrimSpace(cfg.LLM.Provider + " " + cfg.LLM.Model), Store: st,
+		Open: open, Progress: c.err}
 	report, err := p.Play(ctx, scenes)
 	if err != nil {
 		return err

@@ -35,11 +35,13 @@ func (e exportCmd) Run(ctx context.Context, d *desk) error {
 	if err != nil {
 		return err
 	}
-	if err := d.store.PutAudit(ctx, u.ID, export.Done(u.ID)); err != nil { // a disk that is full must not keep anybody from what is theirs
+	if err := d.store.PutAudit(ctx, u.ID, export.Done(
+		u.ID)); err != nil { // a disk that is full must not keep anybody from what is theirs
 		fmt.Fprintf(d.err, "The export is whole. That it was made could not be written down: %v\n", err)
 	}
 	return d.show(map[string]any{"user_id": u.ID, "file": e.Out, "messages": messages}, func(w io.Writer) {
-		fmt.Fprintf(w, "%s has %s of %s, with days, memory and attachments. `everthread import jsonl` brings it in again.\n", e.Out, counted(messages, "message"), u.Name)
+		fmt.Fprintf(w, "%s has %s of %s, with days, memory and attachments. `everthread import jsonl` brings it in again.\n",
+			e.Out, counted(messages, "message"), u.Name)
 	})
 }
 
@@ -52,7 +54,8 @@ func (d *desk) export(ctx context.Context, file string, u core.User) (messages i
 	shown := d.steps()
 	defer shown.end()
 	shown.line("days", "Writing the days of "+u.Name+" …")
-	x := &export.Exporter{Store: d.store, Media: os.DirFS(filepath.Join(d.cfg.DataDir, "media")), Zone: calendar.Zone, Language: d.cfg.DefaultLanguage, Now: clock()}
+	x := &export.Exporter{Store: d.store, Media: os.DirFS(filepath.Join(d.cfg.DataDir, "media")), Zone: calendar.Zone,
+		Language: d.cfg.DefaultLanguage, Now: clock()}
 	err = (&export.Saver{Exporter: x, Lock: folder.LockFile, Crash: crash}).Save(ctx, file, u.ID, func(n int) {
 		messages = n
 		if n > 0 { // before that it reads the days

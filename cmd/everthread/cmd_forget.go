@@ -66,7 +66,8 @@ func (f forgetCmd) removeDay(ctx context.Context, d *desk, u core.User) error {
 		}
 	}
 	if !f.Yes && len(ids) > 0 {
-		return errUsage{fmt.Errorf("this removes %s of %s for good, with everything made from them; say --yes to do it", counted(len(ids), "message"), label)}
+		return errUsage{fmt.Errorf("this removes %s of %s for good, with everything made from them; say --yes to do it",
+			counted(len(ids), "message"), label)}
 	}
 	return f.remove(ctx, d, u, ids)
 }
@@ -108,7 +109,8 @@ func (f forgetCmd) verify(ctx context.Context, d *desk, u core.User) error {
 	}
 	err = d.show(map[string]any{"found": lines}, func(w io.Writer) {
 		if len(found) == 0 {
-			fmt.Fprintln(w, "Nothing of it is left: not in the transcript, its revisions, raw events, summaries, loops, memory, reminders, queued messages or indexes.")
+			fmt.Fprintln(w,
+				"Nothing of it is left: not in the transcript, its revisions, raw events, summaries, loops, memory, reminders, queued messages or indexes.")
 			return
 		}
 		fmt.Fprintf(w, "It still stands in %d places:\n  %s\n", len(lines), strings.Join(lines, "\n  "))

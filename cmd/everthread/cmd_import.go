@@ -33,7 +33,8 @@ type importCmd struct {
 // Run brings an archive in.
 func (c importCmd) Run(ctx context.Context, d *desk) error {
 	if !slices.Contains(history.Formats(), c.Format) {
-		return errUsage{fmt.Errorf("%s is no kind of archive; say one of %s", c.Format, strings.Join(history.Formats(), ", "))}
+		return errUsage{fmt.Errorf("%s is no kind of archive; say one of %s", c.Format,
+			strings.Join(history.Formats(), ", "))}
 	}
 	u, err := d.user(ctx, c.User)
 	if err != nil {
@@ -55,7 +56,8 @@ func (c importCmd) Run(ctx context.Context, d *desk) error {
 	}
 	defer file.Close()
 	d.tell("Reading " + filepath.Base(c.File) + " …")
-	survey, err := history.NewSurvey(file, c.Format, o, c.Me, u.Name, func(t time.Time) string { return e.Calendar.Day(u.Settings, t).Label })
+	survey, err := history.NewSurvey(file, c.Format, o, c.Me, u.Name,
+		func(t time.Time) string { return e.Calendar.Day(u.Settings, t).Label })
 	if err != nil {
 		return c.explain(err)
 	}
@@ -76,25 +78,28 @@ func (c importCmd) explain(err error) error {
 	return fmt.Errorf("%s cannot be read as %s: %w", filepath.Base(c.File), c.Format, err)
 }
 
-func (c importCmd) bring(ctx context.Context, d *desk, e *engine.Engine, u core.User, file *history.Archive, o history.Options, s *history.Survey) error {
+func (c importCmd) bring(ctx context.Context, d *desk, e *engine.Engine, u core.User, file *history.Archive,
+	o history.Options, s *history.Survey) error {
 	embedding, err := e.Embedders.Name(ctx, u.ID)
 	if err != nil {
 		return err
 	}
 	began := time.Now()
-	i := &history.Importer{Store: d.store, Tokens: e.Tokens, User: u, Embedding: embedding, Summaries: !c.NoSummaries, Now: clock(), Wait: job.Wait,
-		Calendar:  e.Calendar,
+	i := &history.Importer{Store: d.store, Tokens: e.Tokens, User: u, Embedding: embedding, Summaries: !c.NoSummaries,
+		Now: clock(), Wait: job.Wait, Calendar: e.Calendar,
 		Media:     &history.Media{Dir: e.Files.Dir, Max: e.Files.Max},
 		Reminders: e.Reminders.Settings, MaxReminders: d.cfg.Reminders.MaxActive,
 		Progress: d.importing(s.Messages, began)}
 	out, err := i.Run(ctx, file, c.Format, o, s)
 	if err != nil {
-		return fmt.Errorf("%w; %s in, and the same command goes on from there", d.noRoom(err), counted(out.Fresh, "message is", "messages are"))
+		return fmt.Errorf("%w; %s in, and the same command goes on from there", d.noRoom(err),
+			counted(out.Fresh, "message is", "messages are"))
 	}
-	return d.show(map[string]any{"user_id": u.ID, "found": s, "result": out, "seconds": time.Since(began).Seconds()}, func(w io.Writer) {
-		s.Describe(w, o.Zone)
-		c.done(w, u, out)
-	})
+	return d.show(map[string]any{"user_id": u.ID, "found": s, "result": out, "seconds": time.Since(began).Seconds()},
+		func(w io.Writer) {
+			s.Describe(w, o.Zone)
+			c.done(w, u, out)
+		})
 }
 
 // noRoom says of an error of the store where room is needed, if it is one of that.
@@ -111,12 +116,14 @@ func (d *desk) noRoom(err error) error {
 
 // done says what was brought in, and what to do next.
 func (c importCmd) done(w io.Writer, u core.User, r history.Result) {
-	fmt.Fprintf(w, "\n%s became %s's, on %s; %s here already.\n", counted(r.Fresh, "message"), u.Name, counted(r.Days, "new day"), counted(r.Known, "was", "were"))
+	fmt.Fprintf(w, "\n%s became %s's, on %s; %s here already.\n", counted(r.Fresh, "message"), u.Name,
+		counted(r.Days, "new day"), counted(r.Known, "was", "were"))
 	if r.Files > 0 {
 		fmt.Fprintf(w, "%s came along.\n", counted(r.Files, "file"))
 	}
 	if r.Summaries+r.Items+r.Loops+r.Reminders > 0 {
-		fmt.Fprintf(w, "Summaries of %s, %s, %s and %s came back.\n", counted(r.Summaries, "day"), counted(r.Items, "memory item"), counted(r.Loops, "loop"), counted(r.Reminders, "reminder"))
+		fmt.Fprintf(w, "Summaries of %s, %s, %s and %s came back.\n", counted(r.Summaries, "day"),
+			counted(r.Items, "memory item"), counted(r.Loops, "loop"), counted(r.Reminders, "reminder"))
 	}
 	for _, reason := range slices.Sorted(maps.Keys(r.LeftOut)) {
 		fmt.Fprintf(w, "%s left out: %s.\n", counted(r.LeftOut[reason], "reminder is", "reminders are"), reason)
@@ -129,7 +136,8 @@ func (c importCmd) done(w io.Writer, u core.User, r history.Result) {
 	case c.NoSummaries:
 		fmt.Fprintln(w, "The days have no summaries; `everthread days finalize DATE` writes one.")
 	default:
-		fmt.Fprintln(w, "While `everthread serve` runs, it writes the summaries of these days, newest first, behind all other work; `everthread days list` shows how far it is.")
+		fmt.Fprintln(w,
+			"While `everthread serve` runs, it writes the summaries of these days, newest first, behind all other work; `everthread days list` shows how far it is.")
 	}
 	fmt.Fprintln(w, "`everthread search WORDS` finds what was said.")
 }

@@ -159,8 +159,9 @@ func (b *beginning) configure(ctx context.Context) (configs.Config, error) {
 	if err != nil {
 		return given, err
 	}
-	w := &setup.Wizard{Asker: b.asker, Say: b.say, Language: b.words, Given: given, Environ: b.variable, Try: trials{given}, Rand: rand.Reader,
-		Host: channel.Host{Client: (*egress.Gate)(nil).Client, Now: clock(), Rand: rand.Reader}}
+	w := &setup.Wizard{Asker: b.asker, Say: b.say, Language: b.words, Given: given, Environ: b.variable,
+		Try: trials{given}, Rand: rand.Reader, Host: channel.Host{Client: (*egress.Gate)(nil).Client,
+			Now: clock(), Rand: rand.Reader}}
 	answers, err := w.Run(ctx)
 	if err != nil {
 		return given, err
@@ -179,8 +180,9 @@ func (b *beginning) mayOverwrite(ctx context.Context) error {
 	if b.Answers != "" {
 		return refused
 	}
-	answer, err := b.asker.Ask(ctx, setup.Question{ID: "overwrite", Title: fmt.Sprintf(b.Overwrite, filepath.Base(b.file)), Help: b.OverwriteHelp, Default: "no",
-		Options: []setup.Option{{Value: "no", Label: b.No}, {Value: "yes", Label: b.Yes}}})
+	answer, err := b.asker.Ask(ctx, setup.Question{ID: "overwrite", Title: fmt.Sprintf(b.Overwrite, filepath.Base(b.file)),
+		Help: b.OverwriteHelp, Default: "no", Options: []setup.Option{{Value: "no", Label: b.No},
+			{Value: "yes", Label: b.Yes}}})
 	if err == nil && answer != "yes" {
 		return refused
 	}

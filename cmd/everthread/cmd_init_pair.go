@@ -59,7 +59,8 @@ func (b *beginning) begin(ctx context.Context, cfg configs.Config) error {
 }
 
 // withGateway runs f beside a gateway of this configuration.
-func (b *beginning) withGateway(ctx context.Context, cfg configs.Config, f func(ctx context.Context, a *app) error) error {
+func (b *beginning) withGateway(ctx context.Context, cfg configs.Config,
+	f func(ctx context.Context, a *app) error) error {
 	if err := prepare(&cfg); err != nil {
 		return err
 	}
@@ -84,7 +85,8 @@ func (b *beginning) withGateway(ctx context.Context, cfg configs.Config, f func(
 }
 
 // serveWhile wires the gateway and serves until f returned.
-func (b *beginning) serveWhile(ctx context.Context, cfg configs.Config, log *zap.Logger, ln net.Listener, f func(ctx context.Context, a *app) error) error {
+func (b *beginning) serveWhile(ctx context.Context, cfg configs.Config, log *zap.Logger, ln net.Listener,
+	f func(ctx context.Context, a *app) error) error {
 	st, err := openStore(ctx, cfg)
 	if err != nil {
 		return explainStore(cfg, err)
@@ -131,7 +133,10 @@ func (b *beginning) pair(ctx context.Context, a *app) error {
 		b.say(b.Own)
 		return nil
 	}
-	if !slices.ContainsFunc(slices.Collect(maps.Keys(a.Channels)), func(name string) bool { return !people.Own(name) && !a.Channels.Capabilities(name).Personal }) {
+	if !slices.ContainsFunc(slices.Collect(maps.Keys(a.Channels)), func(name string) bool {
+		return !people.Own(name) &&
+			!a.Channels.Capabilities(name).Personal
+	}) {
 		return nil
 	}
 	b.showCode(ctx, a, code)
@@ -203,7 +208,8 @@ func (b *beginning) await(ctx context.Context, a *app, owner core.UserID) error 
 	}
 	b.sayf(b.Came, b.report.Paired)
 	return until(ctx, func() (bool, error) {
-		sent, err := a.store.Deliveries(ctx, core.DeliveryQuery{User: owner, States: []core.DeliveryState{core.DeliverySent, core.DeliveryDelivered, core.DeliveryRead}, Limit: 1})
+		sent, err := a.store.Deliveries(ctx, core.DeliveryQuery{User: owner, States: []core.DeliveryState{core.DeliverySent,
+			core.DeliveryDelivered, core.DeliveryRead}, Limit: 1})
 		if err != nil || len(sent) == 0 || len(sent[0].Parts) == 0 {
 			return false, err
 		}

@@ -22,7 +22,8 @@ import (
 // service asks how the gateway is to run from now on, and writes what that takes.
 func (b *beginning) service(ctx context.Context, cfg configs.Config) (how string, err error) {
 	how, err = b.asker.Ask(ctx, setup.Question{ID: "service", Title: b.Service, Default: "here", Unattended: "no",
-		Options: []setup.Option{{Value: "here", Label: b.ServiceHere}, {Value: "user", Label: b.ServiceUser}, {Value: "system", Label: b.ServiceSystem},
+		Options: []setup.Option{{Value: "here", Label: b.ServiceHere}, {Value: "user", Label: b.ServiceUser},
+			{Value: "system", Label: b.ServiceSystem},
 			{Value: "compose", Label: b.ServiceCompose}, {Value: "no", Label: b.ServiceNo}}})
 	if err != nil || how == "here" || how == "no" {
 		return how, err
@@ -43,7 +44,8 @@ func (b *beginning) serviceOf(cfg configs.Config, how string) (setup.Service, er
 	if err != nil {
 		return setup.Service{}, err
 	}
-	s := setup.Service{Program: program(), Config: b.file, Folder: filepath.Dir(b.file), Data: data, Port: port, UID: os.Getuid(), GID: os.Getgid(), System: how == "system"}
+	s := setup.Service{Program: program(), Config: b.file, Folder: filepath.Dir(b.file), Data: data, Port: port,
+		UID: os.Getuid(), GID: os.Getgid(), System: how == "system"}
 	if me, err := user.Current(); err == nil {
 		s.User = me.Username
 	}
@@ -78,7 +80,8 @@ func (b *beginning) writeService(s setup.Service, how string) error {
 		if err != nil {
 			return err
 		}
-		to = filepath.Join(cmp.Or(b.variable("XDG_CONFIG_HOME"), filepath.Join(home, ".config")), "systemd", "user", "everthread.service")
+		to = filepath.Join(cmp.Or(b.variable("XDG_CONFIG_HOME"), filepath.Join(home, ".config")), "systemd", "user",
+			"everthread.service")
 		next = b.StartUser
 	case "system":
 		if next = fmt.Sprintf(b.StartSystemCopy, to); s.User == "root" {

@@ -35,7 +35,8 @@ func (trials) Models(ctx context.Context, m setup.Model) ([]string, error) {
 	defer cancel()
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, strings.TrimRight(base, "/")+"/models", nil)
 	if err != nil {
-		return nil, &setup.Fault{Wrong: setup.WrongAddress, Err: &core.ModelError{Kind: core.ModelDown, Err: errors.New("the address is wrong")}}
+		return nil, &setup.Fault{Wrong: setup.WrongAddress, Err: &core.ModelError{Kind: core.ModelDown,
+			Err: errors.New("the address is wrong")}}
 	}
 	switch {
 	case m.Provider == "anthropic":
@@ -65,7 +66,8 @@ func listed(resp *http.Response, from string) ([]string, error) {
 	switch resp.StatusCode {
 	case http.StatusOK:
 	case http.StatusUnauthorized, http.StatusForbidden:
-		return nil, &setup.Fault{Wrong: setup.WrongKey, Where: from, Detail: resp.Status, Err: &core.ModelError{Kind: core.ModelAuth, Err: errors.New(resp.Status)}}
+		return nil, &setup.Fault{Wrong: setup.WrongKey, Where: from, Detail: resp.Status,
+			Err: &core.ModelError{Kind: core.ModelAuth, Err: errors.New(resp.Status)}}
 	default:
 		return nil, nil
 	}
@@ -127,7 +129,8 @@ func (t trials) Model(ctx context.Context, m setup.Model) error {
 	ctx, cancel := context.WithTimeout(ctx, max(checkTimeout, min(c.Timeout, time.Minute)))
 	defer cancel()
 	finished := false
-	for d, err := range made.Stream(ctx, core.ModelRequest{Messages: []core.ModelMessage{{Role: core.RoleUser, Content: "Answer with the word ok."}}, MaxTokens: 16}) {
+	for d, err := range made.Stream(ctx, core.ModelRequest{Messages: []core.ModelMessage{{Role: core.RoleUser,
+		Content: "Answer with the word ok."}}, MaxTokens: 16}) {
 		if err != nil {
 			return modelFault(host(baseOf(m)), err)
 		}
@@ -156,7 +159,8 @@ func modelFault(where string, err error) error {
 	}
 	f := &setup.Fault{Where: where, Err: m, Wrong: map[core.ModelErrorKind]setup.Wrong{
 		core.ModelDown: setup.WrongModelDown, core.ModelBusy: setup.WrongModelBusy, core.ModelAuth: setup.WrongKey,
-		core.ModelConfig: setup.WrongModel, core.ModelTooLong: setup.WrongModelWindow, core.ModelRejected: setup.WrongModelRefuses}[m.Kind]}
+		core.ModelConfig: setup.WrongModel, core.ModelTooLong: setup.WrongModelWindow,
+		core.ModelRejected: setup.WrongModelRefuses}[m.Kind]}
 	if said := ofServer.FindStringSubmatch(m.Err.Error()); said != nil {
 		f.Detail = said[1] + said[2]
 	}

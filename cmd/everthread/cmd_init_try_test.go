@@ -28,7 +28,8 @@ func TestWhatTrialsFindIsTold(t *testing.T) {
 		return s.URL
 	}
 	ask := func(base string) error {
-		return trials{configs.Default()}.Model(t.Context(), setup.Model{Provider: "openai", BaseURL: base, Key: key, Name: "m"})
+		return trials{configs.Default()}.Model(t.Context(), setup.Model{Provider: "openai", BaseURL: base,
+			Key: key, Name: "m"})
 	}
 	list := func(base string) error {
 		_, err := trials{}.Models(t.Context(), setup.Model{Provider: "openai", BaseURL: base, Key: key})
@@ -41,17 +42,23 @@ func TestWhatTrialsFindIsTold(t *testing.T) {
 		reason setup.Reason
 		kind   core.ModelErrorKind
 	}{
-		"no server of models":       {list(away), setup.WrongUnreached, setup.ReasonRefused, core.ModelDown},
-		"no machine":                {list("http://nowhere.invalid"), setup.WrongUnreached, setup.ReasonNoHost, core.ModelDown},
-		"a list for another key":    {list(answers(401, "")), setup.WrongKey, "", core.ModelAuth},
-		"a model that is away":      {ask(away), setup.WrongUnreached, setup.ReasonRefused, core.ModelDown},
-		"a model for another key":   {ask(answers(401, `{"error":{"message":"Incorrect API key `+key+`"}}`)), setup.WrongKey, "", core.ModelAuth},
-		"a model that is not there": {ask(answers(404, `{"error":{"message":"no"}}`)), setup.WrongModel, "", core.ModelConfig},
-		"a model without credit":    {ask(answers(429, `{"error":{"code":"insufficient_quota"}}`)), setup.WrongModelBusy, "", core.ModelBusy},
-		"a model that refuses":      {ask(answers(400, `{"error":{"message":"no"}}`)), setup.WrongModelRefuses, "", core.ModelRejected},
-		"a model with a problem":    {ask(answers(503, "")), setup.WrongModelDown, "", core.ModelDown},
-		"no address of a database":  {database("mysql://x"), setup.WrongDatabaseURL, "", ""},
-		"no database":               {database("postgres://u:" + key + "@127.0.0.1:1/d"), setup.WrongDatabase, setup.ReasonRefused, ""},
+		"no server of models": {list(away), setup.WrongUnreached, setup.ReasonRefused, core.ModelDown},
+		"no machine": {list("http://nowhere.invalid"), setup.WrongUnreached,
+			setup.ReasonNoHost, core.ModelDown},
+		"a list for another key": {list(answers(401, "")), setup.WrongKey, "", core.ModelAuth},
+		"a model that is away":   {ask(away), setup.WrongUnreached, setup.ReasonRefused, core.ModelDown},
+		"a model for another key": {ask(answers(401, `{"error":{"message":"Incorrect API key `+key+`"}}`)), setup.WrongKey,
+			"", core.ModelAuth},
+		"a model that is not there": {ask(answers(404, `{"error":{"message":"no"}}`)), setup.WrongModel,
+			"", core.ModelConfig},
+		"a model without credit": {ask(answers(429, `{"error":{"code":"insufficient_quota"}}`)), setup.WrongModelBusy,
+			"", core.ModelBusy},
+		"a model that refuses": {ask(answers(400, `{"error":{"message":"no"}}`)), setup.WrongModelRefuses, "",
+			core.ModelRejected},
+		"a model with a problem":   {ask(answers(503, "")), setup.WrongModelDown, "", core.ModelDown},
+		"no address of a database": {database("mysql://x"), setup.WrongDatabaseURL, "", ""},
+		"no database": {database("postgres://u:" + key + "@127.0.0.1:1/d"), setup.WrongDatabase,
+			setup.ReasonRefused, ""},
 	} {
 		var f *setup.Fault
 		if !errors.As(c.err, &f) || f.Wrong != c.want || f.Reason != c.reason {
@@ -70,7 +77,8 @@ func TestWhatTrialsFindIsTold(t *testing.T) {
 		user, rest, _ := strings.Cut(strings.TrimPrefix(dsn, "postgres://"), ":")
 		_, rest, _ = strings.Cut(rest, "@")
 		var f *setup.Fault
-		if err := database("postgres://" + user + ":" + key + "@" + rest); !errors.As(err, &f) || f.Reason != setup.ReasonPassword || strings.Contains(err.Error(), key) {
+		if err := database("postgres://" + user + ":" + key + "@" + rest); !errors.As(err, &f) ||
+			f.Reason != setup.ReasonPassword || strings.Contains(err.Error(), key) {
 			t.Errorf("a wrong password: %v", err)
 		}
 	}

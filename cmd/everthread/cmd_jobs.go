@@ -45,8 +45,8 @@ func (l jobsListCmd) Run(ctx context.Context, d *desk) error {
 	for _, j := range jobs {
 		v := jobView{j.ID, j.User, j.Queue, j.Ref, j.Lease.Attempt, j.Error, j.Since}
 		views = append(views, v)
-		rows = append(rows, []string{strconv.FormatInt(int64(v.ID), 10), strconv.FormatInt(int64(v.User), 10), v.Queue, strconv.FormatInt(v.Ref, 10),
-			strconv.Itoa(v.Attempts), clockTime(v.Since, time.Local), dash(short(v.Error, 60))})
+		rows = append(rows, []string{strconv.FormatInt(int64(v.ID), 10), strconv.FormatInt(int64(v.User), 10), v.Queue,
+			strconv.FormatInt(v.Ref, 10), strconv.Itoa(v.Attempts), clockTime(v.Since, time.Local), dash(short(v.Error, 60))})
 	}
 	return d.table(list(views), "ID\tUSER\tQUEUE\tABOUT\tATTEMPTS\tSINCE\tERROR", rows, "No job gave up.")
 }
@@ -68,5 +68,8 @@ func (r jobsRetryCmd) Run(ctx context.Context, d *desk) error {
 	if err := d.store.Revive(ctx, jobs[i].User, r.ID, clock()()); err != nil {
 		return err
 	}
-	return d.show(map[string]any{"retried": r.ID}, func(w io.Writer) { fmt.Fprintln(w, "It is done again as soon as a server runs.") })
+	return d.show(map[string]any{"retried": r.ID}, func(w io.Writer) {
+		fmt.Fprintln(w,
+			"It is done again as soon as a server runs.")
+	})
 }

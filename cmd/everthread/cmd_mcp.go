@@ -30,7 +30,8 @@ func (m mcpCmd) Run(ctx context.Context, d *desk) error {
 	if err != nil {
 		return err
 	}
-	s, err := mcp.New(mcp.Options{Tools: tools, Actor: noter{d.store, clock()}, Days: d.store, Zone: d.zone(core.User{}), Version: version, Now: clock()})
+	s, err := mcp.New(mcp.Options{Tools: tools, Actor: noter{d.store, clock()}, Days: d.store, Zone: d.zone(core.User{}),
+		Version: version, Now: clock()})
 	if err != nil {
 		return err
 	}

@@ -79,6 +79,7 @@ func (migrateStatusCmd) Run(ctx context.Context, c *console) error {
 			fmt.Fprintf(w, "The schema is up to date (version %d).\n", s.Current)
 			return
 		}
-		fmt.Fprintf(w, "The schema has version %d, this program wants %d: run `everthread migrate up`.\n", s.Current, s.Target)
+		fmt.Fprintf(w, "The schema has version %d, this program wants %d: run `everthread migrate up`.\n",
+			s.Current, s.Target)
 	})
 }

@@ -39,7 +39,8 @@ func (pairListCmd) Run(ctx context.Context, d *desk) error {
 	var rows [][]string
 	for _, p := range codes {
 		views = append(views, codeView{p.Hint, p.Address.Channel, p.Address.External, p.Name, p.Created, p.Expires})
-		rows = append(rows, []string{p.Hint, p.Address.Channel, p.Address.External, dash(short(p.Name, 30)), clockTime(p.Expires, time.Local)})
+		rows = append(rows, []string{p.Hint, p.Address.Channel, p.Address.External, dash(short(p.Name, 30)),
+			clockTime(p.Expires, time.Local)})
 	}
 	return d.table(list(views), "CODE\tCHANNEL\tADDRESS\tNAME\tVALID UNTIL", rows, "Nobody asks to be let in.")
 }
@@ -92,7 +93,8 @@ func (p pairDenyCmd) Run(ctx context.Context, d *desk) error {
 		return err
 	}
 	now := clock()()
-	_, err = d.store.Note(ctx, core.Note{User: owner.ID, Effects: []core.Effect{core.Deny{CodeHash: trust.CodeHash(p.Code), At: now}}, Now: now})
+	_, err = d.store.Note(ctx, core.Note{User: owner.ID,
+		Effects: []core.Effect{core.Deny{CodeHash: trust.CodeHash(p.Code), At: now}}, Now: now})
 	if err != nil {
 		return explainCode(err)
 	}

@@ -30,14 +30,16 @@ func (r restoreCmd) Run(ctx context.Context, c *console) error {
 		return err
 	}
 	if err := folder.Make(cfg.DataDir); err != nil {
-		return fmt.Errorf("the data folder %s cannot be written: %w; make it writable for this user, or set data_dir", cfg.DataDir, folder.Cause(err))
+		return fmt.Errorf("the data folder %s cannot be written: %w; make it writable for this user, or set data_dir",
+			cfg.DataDir, folder.Cause(err))
 	}
 	unlock, err := r.alone(ctx, cfg)
 	if err != nil {
 		return err
 	}
 	defer unlock()
-	to := &backup.Restorer{Data: cfg.DataDir, Engine: backup.SQLite, Prepare: sqlite.Preparer(makeTables), Force: r.Force, Now: clock(), Sync: backup.SyncDisk, Crash: crash, Progress: c.bytes("unpacked")}
+	to := &backup.Restorer{Data: cfg.DataDir, Engine: backup.SQLite, Prepare: sqlite.Preparer(makeTables), Force: r.Force,
+		Now: clock(), Sync: backup.SyncDisk, Crash: crash, Progress: c.bytes("unpacked")}
 	if cfg.SecretKey != "" {
 		if to.Key, err = keyID(cfg); err != nil {
 			return err
@@ -60,7 +62,8 @@ func (r restoreCmd) Run(ctx context.Context, c *console) error {
 	if err != nil {
 		return err
 	}
-	return c.show(map[string]any{"restored": res, "seconds": time.Since(began).Seconds()}, func(w io.Writer) { describe(w, cfg, res) })
+	return c.show(map[string]any{"restored": res, "seconds": time.Since(began).Seconds()},
+		func(w io.Writer) { describe(w, cfg, res) })
 }
 
 // alone makes sure that nobody works in the data folder.
@@ -93,8 +96,9 @@ func newest(migrations fs.FS) (version int64, err error) {
 }
 
 func describe(w io.Writer, cfg configs.Config, res backup.Restored) {
-	fmt.Fprintf(w, "The backup of %s (everthread %s) is back in %s: %s of %s, %s.\n", res.Made.Format(time.RFC1123), res.Program,
-		databaseName(cfg), counted(res.Rows["messages"], "message"), counted(max(0, res.Rows["users"]-1), "person", "people"), counted(res.Files, "attachment"))
+	fmt.Fprintf(w, "The backup of %s (everthread %s) is back in %s: %s of %s, %s.\n", res.Made.Format(time.RFC1123),
+		res.Program, databaseName(cfg), counted(res.Rows["messages"], "message"),
+		counted(max(0, res.Rows["users"]-1), "person", "people"), counted(res.Files, "attachment"))
 	if res.Aside != "" {
 		fmt.Fprintf(w, "What was there is in %s now; remove it when you are sure.\n", res.Aside)
 	}
@@ -102,7 +106,9 @@ func describe(w io.Writer, cfg configs.Config, res backup.Restored) {
 		fmt.Fprintln(w, "Left out: the table "+left+".")
 	}
 	if res.OtherKey {
-		fmt.Fprintln(w, "It was made with another secret_key. Set that one, or enter the keys that were stored again: personal agents, embeddings, sign-ins of channels.")
+		fmt.Fprintln(w,
+			"It was made with another secret_key. Set that one, or enter the keys that were stored again: personal agents, embeddings, sign-ins of channels.")
 	}
-	fmt.Fprintln(w, "What was being said or sent when it was made may be answered or sent once more; docs/operations.md says what can be doubled.")
+	fmt.Fprintln(w,
+		"What was being said or sent when it was made may be answered or sent once more; docs/operations.md says what can be doubled.")
 }

@@ -80,8 +80,9 @@ func (s searchCmd) Run(ctx context.Context, d *desk) error {
 		return err
 	}
 	v := searchView{zone: d.zone(u), full: s.Explain, Hits: []hitView{}}
-	r, err := searcher.Search(ctx, core.SearchQuery{User: u.ID, Query: strings.Join(s.Words, " "), Day: s.Day, Recency: s.Recency, Limit: s.Limit, Matching: true,
-		MinScore: s.MinScore, Now: clock()(), Location: v.zone, Names: recall.NamesOf(u)})
+	r, err := searcher.Search(ctx, core.SearchQuery{User: u.ID, Query: strings.Join(s.Words, " "), Day: s.Day,
+		Recency: s.Recency, Limit: s.Limit, Matching: true, MinScore: s.MinScore, Now: clock()(), Location: v.zone,
+		Names: recall.NamesOf(u)})
 	if err != nil {
 		return err
 	}

@@ -48,7 +48,8 @@ func (secretsRotateCmd) Run(ctx context.Context, c *console) error {
 		return err
 	}
 	return c.show(map[string]any{"changed": changed}, func(w io.Writer) {
-		fmt.Fprintf(w, "The secret key is a new one; %s encrypted again. Backups that are older hold the old key.\n", counted(changed, "stored value was", "stored values were"))
+		fmt.Fprintf(w, "The secret key is a new one; %s encrypted again. Backups that are older hold the old key.\n",
+			counted(changed, "stored value was", "stored values were"))
 	})
 }
 
@@ -105,7 +106,9 @@ func rotateConfigured(ctx context.Context, c *console, cfg configs.Config) error
 		return err
 	}
 	return c.show(map[string]any{"changed": changed}, func(w io.Writer) {
-		fmt.Fprintf(w, "%s encrypted again. When every process has been started with the new secret_key, remove previous_secret_key.\n", counted(changed, "stored value was", "stored values were"))
+		fmt.Fprintf(w,
+			"%s encrypted again. When every process has been started with the new secret_key, remove previous_secret_key.\n",
+			counted(changed, "stored value was", "stored values were"))
 	})
 }
 

@@ -152,7 +152,8 @@ func awaitStore(ctx context.Context, cfg configs.Config, st store, ln net.Listen
 		if errors.Is(err, core.ErrNewerSchema) || errors.Is(err, core.ErrUnfinished) || cfg.DatabaseURL == "" {
 			return explainStore(cfg, err)
 		}
-		log.Warn("the database does not answer; check that it runs and that database_url is right", zap.Duration("next_try", wait), zap.Error(err))
+		log.Warn("the database does not answer; check that it runs and that database_url is right",
+			zap.Duration("next_try", wait), zap.Error(err))
 		job.Wait(ctx, wait)
 	}
 }
@@ -176,19 +177,22 @@ func (a *app) welcome(ctx context.Context, addr net.Addr) error {
 			apps++
 		}
 	}
-	a.Log.Info("everthread is up", zap.String("version", version), zap.String("http", addr.String()), zap.String("model", a.Config.LLM.Provider),
-		zap.Strings("channels", names), zap.String("database", databaseName(a.Config)))
+	a.Log.Info("everthread is up", zap.String("version", version), zap.String("http", addr.String()),
+		zap.String("model", a.Config.LLM.Provider), zap.Strings("channels", names),
+		zap.String("database", databaseName(a.Config)))
 	if apps == 0 {
 		a.Log.Info("no messaging app is configured: to talk at once open the web page or run `everthread chat`; " + hint())
 	}
 	if code != "" {
-		a.Log.Info("no address is the owner's yet: send this message to any channel to make yours the owner's", zap.String("message", "/start "+code))
+		a.Log.Info("no address is the owner's yet: send this message to any channel to make yours the owner's",
+			zap.String("message", "/start "+code))
 	}
 	if err := a.firstLink(ctx, owner); err != nil {
 		return fmt.Errorf("make a link to the web page: %w", err)
 	}
 	if a.Config.LLM.Provider == "demo" {
-		a.Log.Info("the demo model answers: it understands nothing; set llm.provider, llm.model and llm.api_key for a real one")
+		a.Log.Info(
+			"the demo model answers: it understands nothing; set llm.provider, llm.model and llm.api_key for a real one")
 	}
 	return nil
 }
@@ -210,7 +214,8 @@ func (a *app) firstLink(ctx context.Context, owner core.User) error {
 		err = a.store.PutCode(ctx, stored)
 	}
 	if err == nil {
-		a.Log.Info("open the web page with this link; it works once, for an hour", zap.String("url", engine.SignIn(a.Config, code)))
+		a.Log.Info("open the web page with this link; it works once, for an hour",
+			zap.String("url", engine.SignIn(a.Config, code)))
 	}
 	return err
 }

@@ -37,8 +37,8 @@ type turnView struct {
 }
 
 func viewTurn(t core.Turn, zone *time.Location) turnView {
-	return turnView{ID: t.ID, Thread: t.Thread, Mode: string(t.Mode), State: string(t.State), Started: t.StartedAt, Inputs: list(t.Inputs),
-		Failures: t.Failures, Error: t.LastError, zone: zone}
+	return turnView{ID: t.ID, Thread: t.Thread, Mode: string(t.Mode), State: string(t.State), Started: t.StartedAt,
+		Inputs: list(t.Inputs), Failures: t.Failures, Error: t.LastError, zone: zone}
 }
 
 type turnsListCmd struct {
@@ -62,7 +62,8 @@ func (l turnsListCmd) Run(ctx context.Context, d *desk) error {
 	for _, t := range turns {
 		v := viewTurn(t, zone)
 		views = append(views, v)
-		rows = append(rows, []string{strconv.FormatInt(int64(v.ID), 10), clockTime(v.Started, zone), v.State, v.Mode, ids(v.Inputs), dash(short(v.Error, 60))})
+		rows = append(rows, []string{strconv.FormatInt(int64(v.ID), 10), clockTime(v.Started, zone), v.State, v.Mode,
+			ids(v.Inputs), dash(short(v.Error, 60))})
 	}
 	return d.table(list(views), "ID\tSTARTED\tSTATE\tMODE\tANSWERS\tERROR", rows, "There is no turn yet.")
 }
@@ -118,7 +119,8 @@ func (s turnsShowCmd) Run(ctx context.Context, d *desk) error {
 }
 
 func (v turnView) write(w io.Writer) {
-	fmt.Fprintf(w, "Turn %d of %s, %s, %s. It answers %s.\n", v.ID, clockTime(v.Started, v.zone), v.Mode, v.State, ids(v.Inputs))
+	fmt.Fprintf(w, "Turn %d of %s, %s, %s. It answers %s.\n", v.ID, clockTime(v.Started, v.zone), v.Mode,
+		v.State, ids(v.Inputs))
 	if v.Error != "" {
 		fmt.Fprintf(w, "Last error (%d so far): %s\n", v.Failures, v.Error)
 	}
@@ -159,16 +161,19 @@ func writeSnapshot(w io.Writer, s *core.Snapshot) {
 	if s.ToolTokens > 0 {
 		fmt.Fprintf(w, "The tools' descriptions take %s besides.\n", counted(s.ToolTokens, "token"))
 	}
-	fmt.Fprintf(w, "\nMessages: %d included of %d loaded, %d of them shortened; left out are %d that a summary covers and %d that none does. The conversation has %d.\n",
-		s.Included, s.Loaded, s.Truncated, s.LeftOut, s.Dropped, s.Thread)
+	fmt.Fprintf(w,
+		"\nMessages: %d included of %d loaded, %d of them shortened; left out are %d that a summary covers and %d that none does. The conversation has %d.\n", s.Included, s.Loaded, s.Truncated, s.LeftOut, s.Dropped, s.Thread)
 	fmt.Fprintf(w, "Included: %s\n", ranges(s.Messages))
 	if h := s.History; h != nil && h.Pages+h.LeftOut > 0 {
-		fmt.Fprintf(w, "History: %s on %s, %d word for word, %d shortened, %d by reference to an earlier one, %d left out; %s became %d. %s left out.\n",
-			counted(h.Messages, "message"), counted(h.Pages, "page"), h.Raw, h.Summarized, h.References, h.Omitted, counted(h.Original, "token"), h.Tokens, counted(h.LeftOut, "older page is", "older pages are"))
+		fmt.Fprintf(w,
+			"History: %s on %s, %d word for word, %d shortened, %d by reference to an earlier one, %d left out; %s became %d. %s left out.\n", counted(h.Messages, "message"), counted(h.Pages, "page"), h.Raw, h.Summarized, h.References, h.Omitted,
+			counted(h.Original, "token"), h.Tokens, counted(h.LeftOut, "older page is", "older pages are"))
 		fmt.Fprintf(w, "Of the prompt, %d tokens are the user's words.\n", h.UserTotal)
 	}
-	fmt.Fprintf(w, "Summaries: today %s, last conversation %s. Open loops: %d.\n", yes(s.TodaySummary), yes(s.LastConversation), s.OpenLoops)
-	fmt.Fprintf(w, "\nModel %s: %d prompt tokens (%d from the provider's cache), %d written; the model was asked %s.\n", dash(s.Model), s.Usage.Prompt, s.Usage.Cached, s.Usage.Completion, times(s.Steps))
+	fmt.Fprintf(w, "Summaries: today %s, last conversation %s. Open loops: %d.\n", yes(s.TodaySummary),
+		yes(s.LastConversation), s.OpenLoops)
+	fmt.Fprintf(w, "\nModel %s: %d prompt tokens (%d from the provider's cache), %d written; the model was asked %s.\n",
+		dash(s.Model), s.Usage.Prompt, s.Usage.Cached, s.Usage.Completion, times(s.Steps))
 	fmt.Fprintf(w, "First token after %d ms, all after %d ms.\n", s.FirstTokenMS, s.TotalMS)
 }
 

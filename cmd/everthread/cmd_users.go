@@ -35,8 +35,8 @@ type userView struct {
 }
 
 func (d *desk) view(ctx context.Context, u core.User) (userView, error) {
-	v := userView{ID: u.ID, Name: u.Name, Role: string(u.Role), Zone: u.Settings.Zone, Language: u.Settings.Language, Paused: u.Settings.Paused,
-		Identities: []string{}, Created: u.CreatedAt}
+	v := userView{ID: u.ID, Name: u.Name, Role: string(u.Role), Zone: u.Settings.Zone, Language: u.Settings.Language,
+		Paused: u.Settings.Paused, Identities: []string{}, Created: u.CreatedAt}
 	ids, err := d.store.Identities(ctx, u.ID)
 	for _, i := range ids {
 		v.Identities = append(v.Identities, i.Address.Channel+":"+i.Address.External)
@@ -60,8 +60,8 @@ func (usersListCmd) Run(ctx context.Context, d *desk) error {
 			return err
 		}
 		views = append(views, v)
-		rows = append(rows, []string{strconv.FormatInt(int64(v.ID), 10), short(v.Name, 30), v.Role, dash(v.Zone), dash(v.Language),
-			clockTime(v.Created, time.Local), dash(strings.Join(v.Identities, " "))})
+		rows = append(rows, []string{strconv.FormatInt(int64(v.ID), 10), short(v.Name, 30), v.Role,
+			dash(v.Zone), dash(v.Language), clockTime(v.Created, time.Local), dash(strings.Join(v.Identities, " "))})
 	}
 	return d.table(list(views), "ID\tNAME\tROLE\tZONE\tLANGUAGE\tSINCE\tADDRESSES", rows, "There is nobody yet.")
 }
@@ -89,7 +89,8 @@ func (u usersAddCmd) Run(ctx context.Context, d *desk) error {
 		return err
 	}
 	return d.show(v, func(w io.Writer) {
-		fmt.Fprintf(w, "%s is user %d. Attach an address with `everthread pair approve CODE --user %d`.\n", v.Name, v.ID, v.ID)
+		fmt.Fprintf(w, "%s is user %d. Attach an address with `everthread pair approve CODE --user %d`.\n", v.Name, v.ID,
+			v.ID)
 	})
 }
 
@@ -101,7 +102,8 @@ func (u usersAddCmd) taken(ctx context.Context, d *desk, name string) error {
 	}
 	for _, other := range users {
 		if strings.EqualFold(other.Name, name) {
-			return fmt.Errorf("there is a %s already (user %d); --another adds somebody else of that name", trust.Line(other.Name), other.ID)
+			return fmt.Errorf("there is a %s already (user %d); --another adds somebody else of that name",
+				trust.Line(other.Name), other.ID)
 		}
 	}
 	return nil

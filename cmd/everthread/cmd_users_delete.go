@@ -56,7 +56,8 @@ func (u usersDeleteCmd) Run(ctx context.Context, d *desk) error {
 func removing(r people.Deletion, name string) string {
 	switch r.Step {
 	case people.DeletionCount:
-		return fmt.Sprintf("Looking at what there is of %s: %s, %s", name, counted(r.Done, "message"), counted(r.Total, "attachment"))
+		return fmt.Sprintf("Looking at what there is of %s: %s, %s", name, counted(r.Done, "message"),
+			counted(r.Total, "attachment"))
 	case people.DeletionRows:
 		return fmt.Sprintf("Deleting %s of %s …", counted(r.Total, "message"), name)
 	case people.DeletionFiles:

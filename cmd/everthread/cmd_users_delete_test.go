@@ -56,7 +56,8 @@ func (s *leaves) member(name string) core.User {
 func (s *leaves) says(u core.User, text string, files ...string) {
 	s.t.Helper()
 	now := time.Now()
-	m := core.NewMessage{Role: core.RoleUser, Kind: core.KindChat, Text: text, SentAt: now, Day: s.Calendar.Day(u.Settings, now)}
+	m := core.NewMessage{Role: core.RoleUser, Kind: core.KindChat, Text: text, SentAt: now,
+		Day: s.Calendar.Day(u.Settings, now)}
 	for _, f := range files {
 		path := fmt.Sprintf("%d/%s", u.ID, f)
 		s.must(os.MkdirAll(filepath.Join(s.l.Media, fmt.Sprint(u.ID)), 0o700))
@@ -68,7 +69,8 @@ func (s *leaves) says(u core.User, text string, files ...string) {
 	e := core.Inbound{Address: i.Address, EventID: text, Kind: core.InMessage, Text: text, SentAt: now, ReceivedAt: now}
 	e.Raw, err = json.Marshal(map[string]string{"text": text}) // as services send it
 	s.must(err)
-	_, err = s.store.Append(s.t.Context(), core.Append{User: u.ID, Identity: i.ID, Events: []core.Inbound{e}, Messages: []core.NewMessage{m}, Now: now, RunAt: now})
+	_, err = s.store.Append(s.t.Context(), core.Append{User: u.ID, Identity: i.ID, Events: []core.Inbound{e},
+		Messages: []core.NewMessage{m}, Now: now, RunAt: now})
 	s.must(err)
 }
 
@@ -119,7 +121,8 @@ func TestSomebodyLeaves(t *testing.T) {
 			steps = append(steps, r.Step)
 		}
 	}
-	if want := []people.DeletionStep{people.DeletionCount, people.DeletionRows, people.DeletionFiles, people.DeletionClean, people.DeletionLook}; !slices.Equal(steps, want) {
+	if want := []people.DeletionStep{people.DeletionCount, people.DeletionRows, people.DeletionFiles, people.DeletionClean,
+		people.DeletionLook}; !slices.Equal(steps, want) {
 		t.Errorf("steps %v", steps)
 	}
 	if n := slices.Index(told, people.Deletion{Step: people.DeletionCount, Done: 2, Total: 3}); n < 0 {
@@ -209,7 +212,8 @@ func TestADeletionThatWasKilledIsFinished(t *testing.T) {
 
 func TestStepsAreShown(t *testing.T) {
 	t.Parallel()
-	for screen, want := range map[bool]string{false: "a 1\nb 1\n", true: fmt.Sprintf("\r%-78s\r%-78s\n\r%-78s\r%-78s\n", "a 1", "a 3", "b 1", "b 3")} {
+	for screen, want := range map[bool]string{false: "a 1\nb 1\n", true: fmt.Sprintf("\r%-78s\r%-78s\n\r%-78s\r%-78s\n",
+		"a 1", "a 3", "b 1", "b 3")} {
 		var b bytes.Buffer
 		s := &steps{console: &console{err: &b}, screen: screen}
 		for _, step := range []string{"a", "b"} {

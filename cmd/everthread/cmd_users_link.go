@@ -43,7 +43,8 @@ func (u usersLinkCmd) Run(ctx context.Context, d *desk) error {
 	if err != nil {
 		return err
 	}
-	question := fmt.Sprintf("Make %s (user %d, %s) a part of %s (user %d, %s)? Addresses, days, memory and reminders come along.",
+	question := fmt.Sprintf(
+		"Make %s (user %d, %s) a part of %s (user %d, %s)? Addresses, days, memory and reminders come along.",
 		from.Name, from.ID, counted(counts[0], "message"), into.Name, into.ID, counted(counts[1], "message"))
 	if !u.Yes && !d.confirm(question) {
 		return errors.New("nothing was changed; answer yes, or give --yes")
@@ -55,9 +56,11 @@ func (u usersLinkCmd) Run(ctx context.Context, d *desk) error {
 	if err := d.carry(ctx, id); err != nil {
 		return fmt.Errorf("it goes on when `everthread serve` runs, or with the next `everthread users link`: %w", err)
 	}
-	return d.show(map[string]any{"user_id": into.ID, "was": from.ID, "messages": counts[0] + counts[1]}, func(w io.Writer) {
-		fmt.Fprintf(w, "%s is user %d now, with all that was said. `/unlink --split` from an app takes it apart again.\n", from.Name, into.ID)
-	})
+	return d.show(map[string]any{"user_id": into.ID, "was": from.ID, "messages": counts[0] + counts[1]},
+		func(w io.Writer) {
+			fmt.Fprintf(w, "%s is user %d now, with all that was said. `/unlink --split` from an app takes it apart again.\n",
+				from.Name, into.ID)
+		})
 }
 
 // webLink shows a link that signs a user in.
@@ -72,7 +75,8 @@ func (d *desk) webLink(ctx context.Context, u core.User) error {
 	}
 	url := engine.SignIn(d.cfg, code)
 	return d.show(map[string]any{"user_id": u.ID, "url": url, "expires_at": stored.Expires}, func(w io.Writer) {
-		fmt.Fprintf(w, "%s\nThe link signs %s in. It works once, within %s.\n", url, u.Name, counted(int(d.cfg.Channels.Web.LinkLife.Minutes()), "minute"))
+		fmt.Fprintf(w, "%s\nThe link signs %s in. It works once, within %s.\n", url, u.Name,
+			counted(int(d.cfg.Channels.Web.LinkLife.Minutes()), "minute"))
 	})
 }
 

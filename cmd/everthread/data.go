@@ -23,7 +23,8 @@ import (
 // the secret key of the embedded store.
 func prepare(c *configs.Config) error {
 	if err := folder.Make(c.DataDir); err != nil {
-		return fmt.Errorf("the data folder %s cannot be written: %w; make it writable for this user, or set data_dir", c.DataDir, folder.Cause(err))
+		return fmt.Errorf("the data folder %s cannot be written: %w; make it writable for this user, or set data_dir",
+			c.DataDir, folder.Cause(err))
 	}
 	if err := backup.Whole(c.DataDir); err != nil {
 		return err
@@ -61,7 +62,9 @@ func (c *console) open(ctx context.Context) (*desk, error) {
 		return nil, err
 	}
 	if cfg.DatabaseURL == "" && !hasDatabase(cfg) {
-		return nil, fmt.Errorf("there is no data in %s yet; run `everthread serve` or `everthread chat` there first, or say with EVERTHREAD_DATA_DIR or --config where it is", cfg.DataDir)
+		return nil,
+			fmt.Errorf(
+				"there is no data in %s yet; run `everthread serve` or `everthread chat` there first, or say with EVERTHREAD_DATA_DIR or --config where it is", cfg.DataDir)
 	}
 	if cfg.DatabaseURL == "" {
 		if err := prepare(&cfg); err != nil {
@@ -122,7 +125,8 @@ func (d *desk) user(ctx context.Context, who string) (core.User, error) {
 	}
 	var found []core.User
 	for _, u := range users {
-		if who == "" && u.Role == core.RoleOwner || who != "" && (who == strconv.FormatInt(int64(u.ID), 10) || strings.EqualFold(who, u.Name)) {
+		if who == "" && u.Role == core.RoleOwner || who != "" && (who == strconv.FormatInt(int64(u.ID), 10) ||
+			strings.EqualFold(who, u.Name)) {
 			found = append(found, u)
 		}
 	}

@@ -21,7 +21,8 @@ import (
 func checkEmbeddings(ctx context.Context, c configs.Config) finding {
 	e, config, err := engine.Embedder(c, nil)
 	if err != nil || e == nil {
-		return verdict("embeddings", err, "none are configured: search goes by words; set embeddings.provider for search by meaning")
+		return verdict("embeddings", err,
+			"none are configured: search goes by words; set embeddings.provider for search by meaning")
 	}
 	ctx, cancel := context.WithTimeout(ctx, checkTimeout)
 	defer cancel()
@@ -47,7 +48,8 @@ func checkVectors(ctx context.Context, c configs.Config) finding {
 		return fine("vectors", "not looked for: see database")
 	}
 	if len(faults) > 0 {
-		err = fmt.Errorf("%s no vector, and can be found only by words: %s (`everthread embeddings status` tells whose)", texts(faults[0].Count), faults[0].Reason)
+		err = fmt.Errorf("%s no vector, and can be found only by words: %s (`everthread embeddings status` tells whose)",
+			texts(faults[0].Count), faults[0].Reason)
 	}
 	return verdict("vectors", err, good)
 }
@@ -59,10 +61,12 @@ func checkServers(ctx context.Context, c configs.Config) []finding {
 	}
 	ctx, cancel := context.WithTimeout(ctx, checkTimeout)
 	defer cancel()
-	client := mcp.New(mcp.Options{Servers: engine.Servers(c.Agent.MCPServers), Version: version, Tokenizer: tokens.New(), Log: zap.NewNop(), Now: time.Now, Rand: rand.Float64})
+	client := mcp.New(mcp.Options{Servers: engine.Servers(c.Agent.MCPServers), Version: version, Tokenizer: tokens.New(),
+		Log: zap.NewNop(), Now: time.Now, Rand: rand.Float64})
 	done := make(chan error, 1)
 	go func() { done <- client.Run(ctx) }()
-	for ctx.Err() == nil && slices.ContainsFunc(client.Status(), func(s mcp.Status) bool { return !s.Up && s.Error == "" }) {
+	for ctx.Err() == nil && slices.ContainsFunc(client.Status(),
+		func(s mcp.Status) bool { return !s.Up && s.Error == "" }) {
 		job.Wait(ctx, 50*time.Millisecond)
 	}
 	status := client.Status()

@@ -40,7 +40,8 @@ func checkClock(ctx context.Context, c configs.Config) finding {
 	}
 	off := time.Since(theirs).Round(time.Second)
 	if off.Abs() > maxSkew {
-		return problem(clockCheck, fmt.Sprintf("it is %s off against %s: set the machine's clock, for example with an NTP service", off, host(base)))
+		return problem(clockCheck,
+			fmt.Sprintf("it is %s off against %s: set the machine's clock, for example with an NTP service", off, host(base)))
 	}
 	return fine(clockCheck, "agrees with "+host(base))
 }

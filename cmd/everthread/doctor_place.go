@@ -70,7 +70,8 @@ func checkAddress(key, address string, taken func() (string, error)) finding {
 	case errors.Is(err, syscall.EACCES):
 		err = fmt.Errorf("%s may not be used by this user; choose a port above 1023", address)
 	case errors.Is(err, syscall.EADDRNOTAVAIL):
-		err = fmt.Errorf("%s is no address of this machine; 127.0.0.1 is one that only this machine reaches, 0.0.0.0 stands for all", address)
+		err = fmt.Errorf(
+			"%s is no address of this machine; 127.0.0.1 is one that only this machine reaches, 0.0.0.0 stands for all", address)
 	default:
 		err = fmt.Errorf("nothing can listen on %s: %w", address, server.Cause(err))
 	}
@@ -104,7 +105,8 @@ func checkPublic(ctx context.Context, c configs.Config) []finding {
 		if missing := (*net.DNSError)(nil); errors.As(err, &missing) {
 			reason = errors.New(missing.Err)
 		}
-		err = fmt.Errorf("the name %s cannot be found (%w): links and webhooks lead nowhere; make a DNS record for it, or correct http.public_url", name, reason)
+		err = fmt.Errorf(
+			"the name %s cannot be found (%w): links and webhooks lead nowhere; make a DNS record for it, or correct http.public_url", name, reason)
 	}
 	return []finding{verdict("http.public_url", err, fmt.Sprintf("%s is %s", name, strings.Join(found, ", ")))}
 }
@@ -129,22 +131,27 @@ func checkBackups(ctx context.Context, c configs.Config, now time.Time) []findin
 	defer st.Close()
 	newest, err := backup.Newest(engine.BackupDir(c))
 	if err != nil && !errors.Is(err, os.ErrPermission) {
-		return []finding{verdict(check, fmt.Errorf("%w; make %s readable, or set backup.dir", folder.Cause(err), engine.BackupDir(c)), "")}
+		return []finding{verdict(check, fmt.Errorf("%w; make %s readable, or set backup.dir", folder.Cause(err),
+			engine.BackupDir(c)), "")}
 	}
 	if c.Backup.Cron != "" {
 		return []finding{checkSchedule(ctx, c, st, newest, since, now)}
 	}
 	if now.Sub(newest) < backupOld {
-		return []finding{fine(check, fmt.Sprintf("the newest is of %s; nothing makes them by the clock: %s", at(newest), how))}
+		return []finding{fine(check, fmt.Sprintf("the newest is of %s; nothing makes them by the clock: %s", at(newest),
+			how))}
 	}
 	if c.DatabaseURL != "" {
-		return []finding{fine(check, "the gateway makes none: see that the database server and "+c.DataDir+" are in others, or "+how)}
+		return []finding{fine(check, "the gateway makes none: see that the database server and "+c.DataDir+
+			" are in others, or "+how)}
 	}
 	if now.Sub(since) < backupGrace {
 		return []finding{fine(check, "none yet: "+how)}
 	}
 	if newest.IsZero() {
-		return []finding{problem(check, fmt.Sprintf("there is none in %s: a disk that dies takes everything; %s, or run `everthread backup`", engine.BackupDir(c), how))}
+		return []finding{problem(check,
+			fmt.Sprintf("there is none in %s: a disk that dies takes everything; %s, or run `everthread backup`",
+				engine.BackupDir(c), how))}
 	}
 	return []finding{problem(check, fmt.Sprintf("the newest is of %s: %s, or run `everthread backup`", at(newest), how))}
 }
@@ -164,7 +171,9 @@ func checkSchedule(ctx context.Context, c configs.Config, st store, newest, sinc
 		if !newest.IsZero() {
 			what = "the newest is of " + at(newest)
 		}
-		return problem(check, fmt.Sprintf("%s, and one has been due since %s: the gateway makes it while it runs, and its log says why it could not; %s has to be writable and have room", what, at(due), engine.BackupDir(c)))
+		return problem(check,
+			fmt.Sprintf(
+				"%s, and one has been due since %s: the gateway makes it while it runs, and its log says why it could not; %s has to be writable and have room", what, at(due), engine.BackupDir(c)))
 	}
 	if newest.IsZero() {
 		return fine(check, "the gateway makes the first when it starts")

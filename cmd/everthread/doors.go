@@ -32,7 +32,8 @@ func (a *app) newDoors() (*doors, error) {
 	if err != nil {
 		return nil, fmt.Errorf("http.trusted_proxies: %w", err)
 	}
-	d := &doors{guard: client.NewGuard(client.GuardOptions{Store: a.Store, Address: address, Log: a.Log.Named("keys"), Now: a.Now})}
+	d := &doors{guard: client.NewGuard(client.GuardOptions{Store: a.Store, Address: address,
+		Log: a.Log.Named("keys"), Now: a.Now})}
 	if c.Web.Enabled {
 		if d.page, err = a.newPage(); err != nil {
 			return nil, err
@@ -41,13 +42,16 @@ func (a *app) newDoors() (*doors, error) {
 	if c.OpenAI.Enabled {
 		asker := &live.Asker{Hub: a.Hub, Receiver: a.Gateway, Store: a.Store, Over: a.Turns.Over}
 		d.openai = openai.New(openai.Options{Guard: d.guard, Asker: asker, Director: a.Turns, Keeper: a.Files, Store: a.Store,
-			Embedder: a.Embedders.Shared(), EmbeddingModel: a.Config.Embeddings.Model, Tokens: a.Tokens, Log: a.Log.Named("openai"), Now: a.Now})
-		d.api = api.New(api.Options{Guard: d.guard, Asker: asker, Actor: a.Gateway, Store: a.Store, Searcher: a.Search, Memory: a.Memory,
-			Names: recall.UserNames(a.People), Zone: a.Calendar.Zone, Log: a.Log.Named("api"), Now: a.Now})
+			Embedder: a.Embedders.Shared(), EmbeddingModel: a.Config.Embeddings.Model, Tokens: a.Tokens,
+			Log: a.Log.Named("openai"), Now: a.Now})
+		d.api = api.New(api.Options{Guard: d.guard, Asker: asker, Actor: a.Gateway, Store: a.Store,
+			Searcher: a.Search, Memory: a.Memory, Names: recall.UserNames(a.People), Zone: a.Calendar.Zone,
+			Log: a.Log.Named("api"), Now: a.Now})
 	}
 	if c.MCP.Enabled {
 		d.mcp, err = mcp.New(mcp.Options{Tools: a.ReadingTools(), Actor: a.Gateway, Days: a.Store, Guard: d.guard,
-			PublicURL: a.Config.HTTP.PublicURL, Zone: a.Calendar.Zone, Version: version, Log: a.Log.Named("mcp_server"), Now: a.Now})
+			PublicURL: a.Config.HTTP.PublicURL, Zone: a.Calendar.Zone, Version: version, Log: a.Log.Named("mcp_server"),
+			Now: a.Now})
 		if err != nil {
 			return nil, fmt.Errorf("mcp: %w", err)
 		}
@@ -58,12 +62,13 @@ func (a *app) newDoors() (*doors, error) {
 // newPage is the web page.
 func (a *app) newPage() (*web.Channel, error) {
 	h, w := a.Config.HTTP, a.Config.Channels.Web
-	return web.New(web.Options{Store: a.Store, People: a.People, Hub: a.Hub, Gateway: a.Gateway, Files: a.Files, Search: a.Search,
-		Memory: a.Memory, Items: a.Memory, Settings: a.settingsPage(), Admin: a.adminPage(), Prices: a.prices(), Sure: a.People.Sure,
-		Prompt: a.rebuild, Calendar: a.Calendar, MediaDir: a.Files.Dir, MediaMax: a.Files.Max,
-		Limits:    web.Limits{SignInsPerAddress: w.SignInsPerMinute, SessionLife: w.SessionLife, LivePages: w.LivePages},
-		PublicURL: h.PublicURL, TrustedProxies: h.TrustedProxies, Language: a.Config.DefaultLanguage, Zone: a.Config.DefaultTimezone,
-		Log: a.Log.Named("web"), Now: a.Now, Rand: rand.Reader, Intake: a.Intake})
+	return web.New(web.Options{Store: a.Store, People: a.People, Hub: a.Hub, Gateway: a.Gateway,
+		Files: a.Files, Search: a.Search, Memory: a.Memory, Items: a.Memory, Settings: a.settingsPage(),
+		Admin: a.adminPage(), Prices: a.prices(), Sure: a.People.Sure, Prompt: a.rebuild, Calendar: a.Calendar,
+		MediaDir: a.Files.Dir, MediaMax: a.Files.Max, Limits: web.Limits{SignInsPerAddress: w.SignInsPerMinute,
+			SessionLife: w.SessionLife, LivePages: w.LivePages},
+		PublicURL: h.PublicURL, TrustedProxies: h.TrustedProxies, Language: a.Config.DefaultLanguage,
+		Zone: a.Config.DefaultTimezone, Log: a.Log.Named("web"), Now: a.Now, Rand: rand.Reader, Intake: a.Intake})
 }
 
 // rebuild returns the prompt that a snapshot describes.

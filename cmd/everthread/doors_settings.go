@@ -23,7 +23,8 @@ import (
 func (a *app) settingsPage() *web.Settings {
 	c := a.Config
 	apps := &linkApps{app: a}
-	exporter := &export.Exporter{Store: a.store, Media: os.DirFS(a.Files.Dir), Zone: a.Calendar.Zone, Language: c.DefaultLanguage, Now: a.Now}
+	exporter := &export.Exporter{Store: a.store, Media: os.DirFS(a.Files.Dir), Zone: a.Calendar.Zone,
+		Language: c.DefaultLanguage, Now: a.Now}
 	return &web.Settings{Store: a.store, Capabilities: a.capable, NewCode: a.People.NewLinkCode, Apps: apps.list,
 		Embeddings: a.Embedders, Agents: agentsPage{a}, Delete: a.Delete, Resume: a.Deleter.Resume, Traces: a.Traces,
 		Export: func(ctx context.Context, w io.Writer, user core.UserID) error {
@@ -124,7 +125,8 @@ func (a agentsPage) Add(ctx context.Context, user core.UserID, name, key string,
 	if err != nil {
 		return err
 	}
-	_, err = a.store.AddAgentKey(ctx, core.AgentKey{User: user, Name: name, CreatedAt: now}, func(id int64) (string, error) { return s.Seal(agentName(id), key) })
+	_, err = a.store.AddAgentKey(ctx, core.AgentKey{User: user, Name: name, CreatedAt: now},
+		func(id int64) (string, error) { return s.Seal(agentName(id), key) })
 	if err != nil {
 		return fmt.Errorf("store the key: %w", err)
 	}

@@ -127,7 +127,8 @@ func TestKeysOfAgentsAreTried(t *testing.T) {
 	if err != nil || len(keys) != 1 || strings.Contains(keys[0].Sealed, "good") {
 		t.Fatalf("got %+v, %v", keys, err)
 	}
-	if opened, err := (channelStore{hosted: &hosted{holder: newHolder(a.Config, zap.NewNop(), a.store, time.Now)}}).Keys(t.Context()); err != nil || len(opened) != 1 || opened[0].Secret != "good" {
+	if opened, err := (channelStore{hosted: &hosted{holder: newHolder(a.Config, zap.NewNop(), a.store, time.Now)}}).Keys(
+		t.Context()); err != nil || len(opened) != 1 || opened[0].Secret != "good" {
 		t.Errorf("got %+v, %v", opened, err)
 	}
 	if all, err := p.List(t.Context(), owner.ID+1); err != nil || len(all) > 0 {

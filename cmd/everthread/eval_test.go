@@ -64,7 +64,8 @@ func TestContinuityOfTheBuiltInScenes(t *testing.T) {
 	defer model.Close()
 	var out, errs bytes.Buffer
 	code := run([]string{"--json", "eval", "continuity"}, strings.NewReader(""), &out, &errs, []string{
-		"EVERTHREAD_LLM_PROVIDER=openai", "EVERTHREAD_LLM_BASE_URL=" + model.URL + "/v1", "EVERTHREAD_LLM_MODEL=seer", "EVERTHREAD_LLM_API_KEY=x"})
+		"EVERTHREAD_LLM_PROVIDER=openai", "EVERTHREAD_LLM_BASE_URL=" + model.URL + "/v1", "EVERTHREAD_LLM_MODEL=seer",
+		"EVERTHREAD_LLM_API_KEY=x"})
 	var report eval.Report
 	if err := json.Unmarshal(out.Bytes(), &report); err != nil {
 		t.Fatalf("%v\n%s\n%s", err, out.String(), errs.String())
@@ -84,13 +85,17 @@ func TestContinuityFailsWithoutMemory(t *testing.T) {
 	t.Parallel()
 	model := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", "application/json")
-		fmt.Fprint(w, `{"choices":[{"index":0,"message":{"role":"assistant","content":"Who knows."},"finish_reason":"stop"}]}`)
+		fmt.Fprint(w,
+			`{"choices":[{"index":0,"message":{"role":"assistant","content":"Who knows."},"finish_reason":"stop"}]}`)
 	}))
 	defer model.Close()
 	var out, errs bytes.Buffer
-	code := run([]string{"eval", "continuity", "--only", fulltest.Size("same day: why", "same day")}, strings.NewReader(""), &out, &errs, []string{
-		"EVERTHREAD_LLM_PROVIDER=openai", "EVERTHREAD_LLM_BASE_URL=" + model.URL + "/v1", "EVERTHREAD_LLM_MODEL=none", "EVERTHREAD_LLM_API_KEY=x"})
-	if code != 1 || !strings.Contains(out.String(), "WRONG") || !strings.Contains(errs.String(), "fewer than nine in ten") {
+	code := run([]string{"eval", "continuity", "--only", fulltest.Size("same day: why", "same day")},
+		strings.NewReader(""), &out, &errs, []string{
+			"EVERTHREAD_LLM_PROVIDER=openai", "EVERTHREAD_LLM_BASE_URL=" + model.URL + "/v1", "EVERTHREAD_LLM_MODEL=none",
+			"EVERTHREAD_LLM_API_KEY=x"})
+	if code != 1 || !strings.Contains(out.String(), "WRONG") ||
+		!strings.Contains(errs.String(), "fewer than nine in ten") {
 		t.Errorf("exit code %d\n%s\n%s", code, out.String(), errs.String())
 	}
 }
@@ -98,7 +103,8 @@ func TestContinuityFailsWithoutMemory(t *testing.T) {
 func TestEvalRecall(t *testing.T) {
 	t.Parallel()
 	var out, errs bytes.Buffer
-	code := run([]string{"--json", "eval", "recall", "../../core/recall/testdata/friends.json"}, strings.NewReader(""), &out, &errs, nil)
+	code := run([]string{"--json", "eval", "recall", "../../core/recall/testdata/friends.json"},
+		strings.NewReader(""), &out, &errs, nil)
 	var report recall.Report
 	if err := json.Unmarshal(out.Bytes(), &report); err != nil {
 		t.Fatalf("%v\n%s\n%s", err, out.String(), errs.String())
@@ -106,7 +112,8 @@ func TestEvalRecall(t *testing.T) {
 	if code != 0 || report.All.Questions < 60 || report.All.Recall10 < 0.798 || report.All.People10 == 0 {
 		t.Errorf("exit code %d: %+v", code, report.All)
 	}
-	if code := run([]string{"eval", "recall", "eval_test.go"}, strings.NewReader(""), &out, &errs, nil); code != 1 || !strings.Contains(errs.String(), "eval_test.go: read samples") {
+	if code := run([]string{"eval", "recall", "eval_test.go"}, strings.NewReader(""), &out, &errs, nil); code != 1 ||
+		!strings.Contains(errs.String(), "eval_test.go: read samples") {
 		t.Errorf("another file: exit code %d, %s", code, errs.String())
 	}
 }

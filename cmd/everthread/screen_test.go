@@ -38,16 +38,19 @@ func TestNamesOnlyShow(t *testing.T) {
 	}
 	eve, err := st.AddUser(t.Context(), core.User{Name: hostile, Role: core.RoleMember, CreatedAt: time.Now()})
 	if err == nil {
-		_, err = st.AddIdentity(t.Context(), core.Identity{User: eve.ID, Address: core.Address{Channel: "telegram", Account: "1", External: hostile}, Name: hostile})
+		_, err = st.AddIdentity(t.Context(), core.Identity{User: eve.ID, Address: core.Address{Channel: "telegram",
+			Account: "1", External: hostile}, Name: hostile})
 	}
 	if err != nil {
 		t.Fatal(err)
 	}
 	st.Close()
 	id := fmt.Sprint(eve.ID)
-	for _, args := range []string{"users list", "users link " + id, "users link " + id + " 1", "users link 1 " + id, "apikey create --name x --scope read --user " + id,
-		"apikey list", "export --user " + id + " --out " + filepath.Join(t.TempDir(), "a.zip"), "turns show 99 --user " + id, "deliveries retry 99 --user " + id,
-		"deliveries list --all", "days show today", "search trains", "turns list", "users delete " + id, "users delete --yes --verify " + id} {
+	for _, args := range []string{"users list", "users link " + id, "users link " + id + " 1", "users link 1 " + id,
+		"apikey create --name x --scope read --user " + id, "apikey list", "export --user " + id + " --out " +
+			filepath.Join(t.TempDir(), "a.zip"), "turns show 99 --user " + id,
+		"deliveries retry 99 --user " + id, "deliveries list --all", "days show today", "search trains", "turns list",
+		"users delete " + id, "users delete --yes --verify " + id} {
 		for _, extra := range []string{"", "--json"} {
 			if extra != "" && strings.HasPrefix(args, "export") {
 				continue
@@ -58,7 +61,8 @@ func TestNamesOnlyShow(t *testing.T) {
 			}
 		}
 	}
-	for _, args := range [][]string{{"users", "delete", hostile}, {"import", hostile, hostile}, {"users", "add", hostile}, {"pair", "approve", hostile}, {hostile}} {
+	for _, args := range [][]string{{"users", "delete", hostile}, {"import", hostile, hostile}, {"users", "add", hostile},
+		{"pair", "approve", hostile}, {hostile}} {
 		if said := do("", args...); said == "" || strings.ContainsFunc(said, trust.Obeyed) {
 			t.Errorf("%q says %q", args, said)
 		}
@@ -86,7 +90,8 @@ func TestTheLogOnlyShows(t *testing.T) {
 		var out bytes.Buffer
 		log := newLogger(configs.Log{Level: "info", Format: format}, &out).With(zap.String("name", hostile))
 		log.Info("came "+hostile, zap.Error(errors.New(hostile)), zap.Strings("names", []string{hostile}))
-		if said := out.String(); strings.ContainsFunc(said, trust.Obeyed) || strings.Count(said, "\n") != 1 || !strings.Contains(said, `\u202e`) {
+		if said := out.String(); strings.ContainsFunc(said, trust.Obeyed) || strings.Count(said, "\n") != 1 ||
+			!strings.Contains(said, `\u202e`) {
 			t.Errorf("%s: %q", format, said)
 		}
 	}

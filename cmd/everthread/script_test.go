@@ -63,7 +63,8 @@ func TestScripts(t *testing.T) {
 				n, err := strconv.Atoi(args[1])
 				ts.Check(err)
 				for i := range n {
-					fmt.Fprintf(&lines, `{"text":"water %d","due_at":"2024-01-01T10:00:00Z","cron":%q,"zone":"UTC","state":"active","created_at":"2024-01-01T09:00:00Z"}`+"\n", i, args[2])
+					fmt.Fprintf(&lines,
+						`{"text":"water %d","due_at":"2024-01-01T10:00:00Z","cron":%q,"zone":"UTC","state":"active","created_at":"2024-01-01T09:00:00Z"}`+"\n", i, args[2])
 				}
 				ts.Check(os.WriteFile(ts.MkAbs(args[0]), []byte(lines.String()), 0o600))
 			},
@@ -153,8 +154,8 @@ func knock(ts *testscript.TestScript, _ bool, args []string) {
 		Settings: people.Settings{Policy: people.Pairing, CodeLife: time.Hour, MaxCodes: 3, Language: "en"},
 		Channels: gateway.Channels{}}
 	a := core.Address{Channel: "telegram", Account: "1", External: "chat-of-" + args[0]}
-	_, err = p.Stranger(context.Background(), core.Inbound{Address: a, EventID: args[0] + time.Now().String(), Kind: core.InMessage,
-		NativeID: "1", Text: args[1], Name: args[0], SentAt: time.Now(), ReceivedAt: time.Now()})
+	_, err = p.Stranger(context.Background(), core.Inbound{Address: a, EventID: args[0] + time.Now().String(),
+		Kind: core.InMessage, NativeID: "1", Text: args[1], Name: args[0], SentAt: time.Now(), ReceivedAt: time.Now()})
 	ts.Check(err)
 	codes, err := st.Codes(context.Background(), core.CodePair, time.Now())
 	ts.Check(err)
@@ -239,7 +240,8 @@ func TestDeletedUsersLeaveNothing(t *testing.T) {
 	}
 	for _, table := range tables {
 		var n int
-		if err := db.QueryRow(fmt.Sprintf(`SELECT COUNT(*) FROM %s WHERE user_id = ?`, table), u.ID).Scan(&n); err != nil || n > 0 {
+		if err := db.QueryRow(fmt.Sprintf(`SELECT COUNT(*) FROM %s WHERE user_id = ?`, table), u.ID).Scan(&n); err != nil ||
+			n > 0 {
 			t.Errorf("%s has %d rows of a deleted user (%v)", table, n, err)
 		}
 	}
@@ -249,7 +251,8 @@ func TestDeletedUsersLeaveNothing(t *testing.T) {
 }
 
 func userTables(t *testing.T, db *sql.DB) []string {
-	rows, err := db.Query(`SELECT m.name FROM sqlite_master m JOIN pragma_table_info(m.name) c ON c.name = 'user_id' WHERE m.type = 'table' AND m.name NOT LIKE '%\_vectors%' ESCAPE '\'`)
+	rows, err := db.Query(
+		`SELECT m.name FROM sqlite_master m JOIN pragma_table_info(m.name) c ON c.name = 'user_id' WHERE m.type = 'table' AND m.name NOT LIKE '%\_vectors%' ESCAPE '\'`)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -23,12 +23,14 @@ func TestSecurityTable(t *testing.T) {
 	t.Parallel()
 	all := slices.Concat(command.Needs(), web.Needs(), api.Needs(), openai.Needs())
 	slices.SortStableFunc(all, func(a, b trust.Need) int {
-		return cmp.Or(slices.Index(trust.Known(), a.Capability)-slices.Index(trust.Known(), b.Capability), cmp.Compare(a.Door, b.Door))
+		return cmp.Or(slices.Index(trust.Known(), a.Capability)-slices.Index(trust.Known(), b.Capability),
+			cmp.Compare(a.Door, b.Door))
 	})
 	by := map[string][]string{}
 	var rows []string
 	for _, n := range all {
-		if n.Capability == trust.Open && n.Door != trust.DoorPage || n.Capability != trust.Open && !slices.Contains(trust.Known(), n.Capability) {
+		if n.Capability == trust.Open && n.Door != trust.DoorPage || n.Capability != trust.Open &&
+			!slices.Contains(trust.Known(), n.Capability) {
 			t.Errorf("%s %s needs %q", n.Door, n.What, n.Capability)
 		}
 		row := trust.Word(n.Capability) + "|" + string(n.Door)

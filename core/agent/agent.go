@@ -221,7 +221,8 @@ func newRun(req Request) *run {
 	}
 	foreign := make([]bool, len(prompt), cap(prompt))
 	copy(foreign, req.Foreign)
-	return &run{Request: req, tainted: req.Tainted, prompt: prompt, foreign: foreign, base: len(prompt), specs: req.offered(), ids: ids, step: req.firstStep, started: req.Now()}
+	return &run{Request: req, tainted: req.Tainted, prompt: prompt, foreign: foreign, base: len(prompt),
+		specs: req.offered(), ids: ids, step: req.firstStep, started: req.Now()}
 }
 
 // offered are the tools that the model is told of, the client's last.
@@ -230,7 +231,10 @@ func (r *Request) offered() []core.ToolSpec {
 	if len(r.Client) == 0 {
 		return own
 	}
-	out := slices.DeleteFunc(slices.Clone(own), func(s core.ToolSpec) bool { return r.clients(core.ToolCall{Name: s.Name}) })
+	out := slices.DeleteFunc(slices.Clone(own), func(s core.ToolSpec) bool {
+		return r.clients(
+			core.ToolCall{Name: s.Name})
+	})
 	return append(out, r.Client...)
 }
 
@@ -260,7 +264,8 @@ func (r *run) finish(a answer) Outcome {
 
 // note appends a message to the prompt that is not stored.
 func (r *run) note(role core.Role, text string) {
-	r.prompt, r.foreign = append(r.prompt, core.ModelMessage{Role: role, Content: text}), append(r.foreign, r.tainted && role == core.RoleAssistant)
+	r.prompt, r.foreign = append(r.prompt, core.ModelMessage{Role: role, Content: text}),
+		append(r.foreign, r.tainted && role == core.RoleAssistant)
 }
 
 // add appends a message to the prompt and to what is stored.

@@ -38,7 +38,8 @@ func (f fakeTool) Outside() bool { return f.external }
 
 func echo(name string) fakeTool {
 	return fakeTool{name: name, do: func(_ context.Context, c core.ToolUse) (core.ToolResult, error) {
-		return core.ToolResult{Text: name + " got " + string(c.Arguments), Effects: []core.Effect{core.SetName{Name: name}}}, nil
+		return core.ToolResult{Text: name + " got " + string(c.Arguments), Effects: []core.Effect{core.SetName{Name: name}}},
+			nil
 	}}
 }
 
@@ -119,7 +120,8 @@ func TestToolsRunAndResultsComeInOrder(t *testing.T) {
 	}
 	want := []core.ModelMessage{
 		{Role: core.RoleUser, Content: "hello"},
-		{Role: core.RoleAssistant, Content: "Let me see.", ToolCalls: []core.ToolCall{wish("a", "slow", "{}"), wish("b", "quick", "{}")}},
+		{Role: core.RoleAssistant, Content: "Let me see.", ToolCalls: []core.ToolCall{wish("a", "slow", "{}"),
+			wish("b", "quick", "{}")}},
 		{Role: core.RoleTool, Content: "slow", ToolCallID: "a"},
 		{Role: core.RoleTool, Content: "quick", ToolCallID: "b"},
 	}
@@ -133,19 +135,29 @@ func TestWhatGoesWrongInToolsIsToldToTheModel(t *testing.T) {
 	broken := fakeTool{name: "broken", do: func(context.Context, core.ToolUse) (core.ToolResult, error) {
 		return core.ToolResult{}, errors.New("no such day")
 	}}
-	panics := fakeTool{name: "panics", do: func(context.Context, core.ToolUse) (core.ToolResult, error) { panic("secret detail") }}
-	silent := fakeTool{name: "silent", do: func(context.Context, core.ToolUse) (core.ToolResult, error) { return core.ToolResult{}, nil }}
+	panics := fakeTool{name: "panics", do: func(context.Context,
+		core.ToolUse) (core.ToolResult, error) {
+		panic("secret detail")
+	}}
+	silent := fakeTool{name: "silent", do: func(context.Context,
+		core.ToolUse) (core.ToolResult, error) {
+		return core.ToolResult{}, nil
+	}}
 	cases := []struct {
 		name string
 		call core.ToolCall
 		want string
 	}{
 		{"an error in its own words", wish("1", "broken", "{}"), "Error: no such day"},
-		{"a panic without its detail", wish("1", "panics", "{}"), "Error: the tool broke down; do not call it again in this answer"},
+		{"a panic without its detail", wish("1", "panics", "{}"),
+			"Error: the tool broke down; do not call it again in this answer"},
 		{"no output", wish("1", "silent", "{}"), "(no output)"},
-		{"an unknown tool with those there are", wish("1", "no such", "{}"), `Error: there is no tool "no such"; there are: broken, panics, silent`},
-		{"arguments that are no JSON", wish("1", "silent", `{"a":`), "Error: the arguments are not a JSON object (unexpected end of JSON input); they began with: {\"a\":"},
-		{"arguments that are no object", wish("1", "silent", `null`), "Error: the arguments are not a JSON object (null is not an object); they began with: null"},
+		{"an unknown tool with those there are", wish("1", "no such", "{}"),
+			`Error: there is no tool "no such"; there are: broken, panics, silent`},
+		{"arguments that are no JSON", wish("1", "silent", `{"a":`),
+			"Error: the arguments are not a JSON object (unexpected end of JSON input); they began with: {\"a\":"},
+		{"arguments that are no object", wish("1", "silent", `null`),
+			"Error: the arguments are not a JSON object (null is not an object); they began with: null"},
 	}
 	for _, c := range cases {
 		m := llmtest.Replies(llmtest.Call(c.call), llmtest.Say("sorry"))
@@ -156,7 +168,8 @@ func TestWhatGoesWrongInToolsIsToldToTheModel(t *testing.T) {
 		if got := out.Messages[1].Text; got != c.want {
 			t.Errorf("%s: result %q, want %q", c.name, got, c.want)
 		}
-		if sent := m.Requests()[1].Messages[1].ToolCalls[0]; !toolName.MatchString(sent.Name) || wellFormed(sent.Arguments) != nil {
+		if sent := m.Requests()[1].Messages[1].ToolCalls[0]; !toolName.MatchString(sent.Name) ||
+			wellFormed(sent.Arguments) != nil {
 			t.Errorf("%s: sent back %+v", c.name, sent)
 		}
 	}
@@ -191,7 +204,8 @@ func TestSlowToolIsToldToTheModel(t *testing.T) {
 		req := request(llmtest.Replies(llmtest.Call(wish("1", "hung", "")), llmtest.Say("too slow")), registry(t, hung))
 		start := time.Now()
 		out, err := Run(t.Context(), req)
-		if err != nil || time.Since(start) != 30*time.Second || out.Messages[1].Text != "Error: the tool did not answer within 30s" {
+		if err != nil || time.Since(start) != 30*time.Second ||
+			out.Messages[1].Text != "Error: the tool did not answer within 30s" {
 			t.Errorf("after %s: %+v, %v", time.Since(start), out.Messages, err)
 		}
 	})
@@ -239,7 +253,8 @@ func TestEndsOfAnAnswer(t *testing.T) {
 		{"too long is kept", llmtest.Reply{Text: "half", Finish: core.FinishLength}, ""},
 		{"refused", llmtest.Reply{Text: "half", Finish: core.FinishRefused}, core.ModelRejected},
 		{"cut off", llmtest.Reply{Text: "half", Cut: true}, core.ModelDown},
-		{"busy", llmtest.Reply{Text: "half", Err: &core.ModelError{Kind: core.ModelBusy, Err: errors.New("wait")}}, core.ModelBusy},
+		{"busy", llmtest.Reply{Text: "half", Err: &core.ModelError{Kind: core.ModelBusy, Err: errors.New("wait")}},
+			core.ModelBusy},
 	}
 	for _, c := range cases {
 		out, err := Run(t.Context(), request(llmtest.Replies(c.reply), nil))
@@ -285,7 +300,8 @@ func TestStopInAToolKeepsNoWishWithoutItsResult(t *testing.T) {
 func TestUsageIsSummedOrEstimated(t *testing.T) {
 	t.Parallel()
 	m := llmtest.Replies(
-		llmtest.Reply{ToolCalls: []core.ToolCall{wish("1", "e", "")}, Usage: &core.Usage{Prompt: 100, Cached: 40, Completion: 5}},
+		llmtest.Reply{ToolCalls: []core.ToolCall{wish("1", "e", "")},
+			Usage: &core.Usage{Prompt: 100, Cached: 40, Completion: 5}},
 		llmtest.Say("two words"))
 	out, err := Run(t.Context(), request(m, registry(t, echo("e"))))
 	if err != nil || !out.Estimated {

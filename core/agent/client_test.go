@@ -10,13 +10,15 @@ import (
 	"github.com/everthread/everthread/core/llm/llmtest"
 )
 
-var weather = core.ToolSpec{Name: "weather", Description: "the client's", Schema: json.RawMessage(`{"type":"object","properties":{"city":{"type":"string"}}}`)}
+var weather = core.ToolSpec{Name: "weather", Description: "the client's",
+	Schema: json.RawMessage(`{"type":"object","properties":{"city":{"type":"string"}}}`)}
 
 func TestAToolOfTheClientEndsTheTurn(t *testing.T) {
 	t.Parallel()
 	m := llmtest.Replies(
 		llmtest.Call(wish("1", "own", "{}")),
-		llmtest.Reply{Text: "Let me look.", ToolCalls: []core.ToolCall{wish("2", "own", "{}"), wish("3", "weather", `{"city":"Oslo"}`)}},
+		llmtest.Reply{Text: "Let me look.", ToolCalls: []core.ToolCall{wish("2", "own", "{}"),
+			wish("3", "weather", `{"city":"Oslo"}`)}},
 		llmtest.Say("never asked"))
 	req := request(m, registry(t, echo("own")))
 	req.Client, req.Choice = []core.ToolSpec{weather}, "required"
@@ -26,14 +28,17 @@ func TestAToolOfTheClientEndsTheTurn(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := "assistant |tool 1own got {}|assistant Let me look.|tool 2own got {}|"
-	if got := shown(out.Messages); got != want || out.Finish != core.FinishTools || out.Steps != 2 || len(out.Effects) != 2 {
+	if got := shown(out.Messages); got != want || out.Finish != core.FinishTools || out.Steps != 2 ||
+		len(out.Effects) != 2 {
 		t.Errorf("got %s after %d steps, %s", got, out.Steps, out.Finish)
 	}
-	if d := cmp.Diff([]core.ToolCall{wish("2", "own", "{}"), wish("3", "weather", `{"city":"Oslo"}`)}, out.Messages[2].ToolCalls); d != "" {
+	if d := cmp.Diff([]core.ToolCall{wish("2", "own", "{}"), wish("3", "weather", `{"city":"Oslo"}`)},
+		out.Messages[2].ToolCalls); d != "" {
 		t.Error(d)
 	}
 	asked := m.Requests()
-	if d := cmp.Diff([]core.ToolSpec{echo("own").Spec(), weather}, asked[0].Tools); d != "" || asked[0].Choice != "required" || asked[1].Choice != "" {
+	if d := cmp.Diff([]core.ToolSpec{echo("own").Spec(), weather}, asked[0].Tools); d != "" ||
+		asked[0].Choice != "required" || asked[1].Choice != "" {
 		t.Errorf("the model was told of %s; it had to choose %q, then %q", d, asked[0].Choice, asked[1].Choice)
 	}
 }

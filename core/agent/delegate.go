@@ -120,7 +120,8 @@ func (d *Delegate) tools(ctx context.Context, user core.UserID) *Registry {
 	}
 	return d.Tools(ctx, user).Only(func(name string) bool {
 		personal := []string{"conversation_", "memory_", "loops_", "reminder_"}
-		return name != "delegate" && !slices.ContainsFunc(personal, func(prefix string) bool { return strings.HasPrefix(name, prefix) })
+		return name != "delegate" && !slices.ContainsFunc(personal,
+			func(prefix string) bool { return strings.HasPrefix(name, prefix) })
 	})
 }
 

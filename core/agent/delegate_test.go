@@ -17,7 +17,8 @@ import (
 )
 
 func delegate(m core.Model, tools *Registry) *Delegate {
-	return &Delegate{Model: m, Tools: func(context.Context, core.UserID) *Registry { return tools }, Tokenizer: words{}, Now: time.Now}
+	return &Delegate{Model: m, Tools: func(context.Context, core.UserID) *Registry { return tools },
+		Tokenizer: words{}, Now: time.Now}
 }
 
 func use(arguments string) core.ToolUse {
@@ -26,8 +27,10 @@ func use(arguments string) core.ToolUse {
 
 func TestAHelperSeesItsTaskAndNothingOfThePerson(t *testing.T) {
 	t.Parallel()
-	m := llmtest.Replies(llmtest.Call(wish("1", "wiki_search", `{"q":"x"}`)), llmtest.Reply{Text: "42", Usage: &core.Usage{Prompt: 50, Completion: 1}})
-	d := delegate(m, registry(t, TimeNow{}, echo("wiki_search"), echo("conversation_search"), echo("memory_add"), echo("loops_open"), echo("reminder_set")))
+	m := llmtest.Replies(llmtest.Call(wish("1", "wiki_search", `{"q":"x"}`)),
+		llmtest.Reply{Text: "42", Usage: &core.Usage{Prompt: 50, Completion: 1}})
+	d := delegate(m, registry(t, TimeNow{}, echo("wiki_search"), echo("conversation_search"), echo("memory_add"),
+		echo("loops_open"), echo("reminder_set")))
 	d.Tools = func(context.Context, core.UserID) *Registry {
 		return registry(t, echo("wiki_search"), echo("memory_add"), echo("conversation_get"), TimeNow{}, d)
 	}
@@ -36,7 +39,8 @@ func TestAHelperSeesItsTaskAndNothingOfThePerson(t *testing.T) {
 		t.Fatalf("%+v, %v", res, err)
 	}
 	first := m.Requests()[0]
-	want := []core.ModelMessage{{Role: core.RoleSystem, Content: helperPrompt}, {Role: core.RoleUser, Content: "find x\n\n" + `{"context":"x is a\nnumber"}`}}
+	want := []core.ModelMessage{{Role: core.RoleSystem, Content: helperPrompt},
+		{Role: core.RoleUser, Content: "find x\n\n" + `{"context":"x is a\nnumber"}`}}
 	if diff := cmp.Diff(want, first.Messages); diff != "" {
 		t.Error(diff)
 	}
@@ -51,11 +55,13 @@ func TestAHelperSeesItsTaskAndNothingOfThePerson(t *testing.T) {
 
 func TestAHelperIsAToolOfTheTurn(t *testing.T) {
 	t.Parallel()
-	helper := llmtest.Replies(llmtest.Reply{Text: strings.Repeat("fact ", 900), Usage: &core.Usage{Prompt: 30, Completion: 900}})
+	helper := llmtest.Replies(llmtest.Reply{Text: strings.Repeat("fact ", 900),
+		Usage: &core.Usage{Prompt: 30, Completion: 900}})
 	d := delegate(helper, nil)
 	d.Tools = nil
 	m := llmtest.Replies(
-		llmtest.Reply{ToolCalls: []core.ToolCall{wish("1", "delegate", `{"task":"find facts"}`)}, Usage: &core.Usage{Prompt: 5, Completion: 5}},
+		llmtest.Reply{ToolCalls: []core.ToolCall{wish("1", "delegate", `{"task":"find facts"}`)},
+			Usage: &core.Usage{Prompt: 5, Completion: 5}},
 		llmtest.Reply{Text: "thanks", Usage: &core.Usage{Prompt: 5, Completion: 5}})
 	req := request(m, registry(t, d))
 	req.ResultTokens = 100
@@ -92,14 +98,16 @@ func TestAHelperHasATimeOfItsOwnAndCountsWhatItTook(t *testing.T) {
 			<-ctx.Done()
 			return core.ToolResult{}, ctx.Err()
 		}}
-		step := llmtest.Reply{ToolCalls: []core.ToolCall{wish("", "slow", "{}")}, Usage: &core.Usage{Prompt: 10, Completion: 1}}
+		step := llmtest.Reply{ToolCalls: []core.ToolCall{wish("", "slow", "{}")},
+			Usage: &core.Usage{Prompt: 10, Completion: 1}}
 		d := delegate(llmtest.Replies(step), registry(t, slow))
 		d.ToolTimeout = 50 * time.Second
 		call := llmtest.Reply{ToolCalls: []core.ToolCall{wish("1", "delegate", `{"task":"x"}`)}, Usage: &core.Usage{}}
 		req := request(llmtest.Replies(call, llmtest.Reply{Text: "sorry", Usage: &core.Usage{}}), registry(t, d))
 		start := time.Now()
 		out, err := Run(t.Context(), req)
-		if err != nil || time.Since(start) != 120*time.Second || out.Messages[1].Text != "Error: the tool did not answer within 2m0s" {
+		if err != nil || time.Since(start) != 120*time.Second ||
+			out.Messages[1].Text != "Error: the tool did not answer within 2m0s" {
 			t.Errorf("after %s: %+v, %v", time.Since(start), out.Messages, err)
 		}
 		if out.Usage != (core.Usage{Prompt: 30, Completion: 3}) { // steps at 0, 50 and 100 s
@@ -110,10 +118,12 @@ func TestAHelperHasATimeOfItsOwnAndCountsWhatItTook(t *testing.T) {
 
 func TestAHelperStopsWhenTheDayIsUsedUp(t *testing.T) {
 	t.Parallel()
-	helper := llmtest.Replies(llmtest.Reply{ToolCalls: []core.ToolCall{wish("", "time_now", "{}")}, Usage: &core.Usage{Prompt: 30, Completion: 1}})
+	helper := llmtest.Replies(llmtest.Reply{ToolCalls: []core.ToolCall{wish("", "time_now", "{}")},
+		Usage: &core.Usage{Prompt: 30, Completion: 1}})
 	d := delegate(helper, registry(t, TimeNow{}))
 	d.MaxOutputTokens = 100
-	req := request(llmtest.Replies(llmtest.Call(wish("1", "delegate", `{"task":"x"}`)), llmtest.Say("what I have")), registry(t, d))
+	req := request(llmtest.Replies(llmtest.Call(wish("1", "delegate", `{"task":"x"}`)), llmtest.Say("what I have")),
+		registry(t, d))
 	var reserved, took []int
 	req.Call.Reserve = func(_ context.Context, n int) (func(int), error) {
 		if len(reserved) == 2 {
@@ -123,10 +133,12 @@ func TestAHelperStopsWhenTheDayIsUsedUp(t *testing.T) {
 		return func(n int) { took = append(took, n) }, nil
 	}
 	out, err := Run(t.Context(), req)
-	if err != nil || out.Text != "what I have" || !strings.Contains(out.Messages[1].Text, "Error: the helper did not finish: ") || !strings.Contains(out.Messages[1].Text, "today is used up") {
+	if err != nil || out.Text != "what I have" || !strings.Contains(out.Messages[1].Text,
+		"Error: the helper did not finish: ") || !strings.Contains(out.Messages[1].Text, "today is used up") {
 		t.Errorf("%+v, %v", out.Messages, err)
 	}
-	if len(helper.Requests()) != 2 || len(reserved) != 2 || reserved[0] < 100 || fmt.Sprint(took) != "[31 31]" || out.Usage.Prompt < 60 {
+	if len(helper.Requests()) != 2 || len(reserved) != 2 || reserved[0] < 100 || fmt.Sprint(took) != "[31 31]" ||
+		out.Usage.Prompt < 60 {
 		t.Errorf("%d calls, reserved %v, took %v, used %+v", len(helper.Requests()), reserved, took, out.Usage)
 	}
 }
@@ -138,7 +150,8 @@ func TestWhatAStoppedHelperTookCounts(t *testing.T) {
 		cancel()
 		return core.ToolResult{}, nil
 	}}
-	helper := llmtest.Replies(llmtest.Reply{ToolCalls: []core.ToolCall{wish("1", "stop", "{}")}, Usage: &core.Usage{Prompt: 30, Completion: 1}})
+	helper := llmtest.Replies(llmtest.Reply{ToolCalls: []core.ToolCall{wish("1", "stop", "{}")},
+		Usage: &core.Usage{Prompt: 30, Completion: 1}})
 	call := llmtest.Reply{ToolCalls: []core.ToolCall{wish("1", "delegate", `{"task":"x"}`)}, Usage: &core.Usage{Prompt: 5}}
 	out, err := Run(ctx, request(llmtest.Replies(call), registry(t, delegate(helper, registry(t, stop)))))
 	if !errors.Is(err, context.Canceled) || out.Usage.Prompt != 35 {
@@ -205,7 +218,8 @@ func TestRegistryWithMoreTools(t *testing.T) {
 		t.Error("a tool was replaced")
 	}
 	var none *Registry
-	if none.With(echo("a")).names() != "a" || none.With() != nil || none.Only(func(string) bool { return true }).names() != "" {
+	if none.With(echo("a")).names() != "a" || none.With() != nil ||
+		none.Only(func(string) bool { return true }).names() != "" {
 		t.Error("the empty set")
 	}
 }

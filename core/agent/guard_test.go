@@ -53,7 +53,8 @@ func TestAnAnswerThatTheGuardRefusesIsReplaced(t *testing.T) {
 	if err != nil || out.Text != "I'll remind you, and it is set" || len(out.Effects) != 1 || out.Steps != 3 {
 		t.Fatalf("%+v, %v", out, err)
 	}
-	if got := shown(out.Messages); got != "assistant |tool 1reminder_set got {}|assistant I'll remind you, and it is set|" {
+	if got := shown(
+		out.Messages); got != "assistant |tool 1reminder_set got {}|assistant I'll remind you, and it is set|" {
 		t.Errorf("stored %s", got)
 	}
 	want := []core.ModelMessage{
@@ -86,7 +87,8 @@ func TestWhereNothingComesOfTheSecondChanceTheAnswerStays(t *testing.T) {
 		req := guardedRequest(llmtest.Replies(append([]llmtest.Reply{llmtest.Say("I'll do it")}, replies...)...), nil, &asked)
 		req.OnText = func(s string) { last = s }
 		out, err := Run(t.Context(), req)
-		if err != nil || shown(out.Messages) != "assistant I'll do it|" || last != "I'll do it" || out.Finish != core.FinishStop {
+		if err != nil || shown(out.Messages) != "assistant I'll do it|" || last != "I'll do it" ||
+			out.Finish != core.FinishStop {
 			t.Errorf("%s: %+v, %v, shown %q", name, out, err, last)
 		}
 	}
@@ -98,7 +100,8 @@ func TestAToolOfTheSecondChanceIsKeptThoughItsAnswerFails(t *testing.T) {
 	m := llmtest.Replies(llmtest.Say("I'll remind you"), llmtest.Call(wish("1", "reminder_set", "{}")),
 		llmtest.Fail(&core.ModelError{Kind: core.ModelDown, Err: errors.New("gone")}))
 	out, err := Run(t.Context(), guardedRequest(m, registry(t, echo("reminder_set")), &asked))
-	if err != nil || len(out.Effects) != 1 || shown(out.Messages) != "assistant |tool 1reminder_set got {}|assistant I'll remind you|" {
+	if err != nil || len(out.Effects) != 1 ||
+		shown(out.Messages) != "assistant |tool 1reminder_set got {}|assistant I'll remind you|" {
 		t.Errorf("%+v, %v", out, err)
 	}
 }
@@ -127,7 +130,8 @@ func TestTheSecondChanceHasToolsAtTheStepLimitToo(t *testing.T) {
 	req := guardedRequest(m, registry(t, echo("e")), &asked)
 	req.MaxSteps = 2
 	out, err := Run(t.Context(), req)
-	if err != nil || out.Text != "done" || out.Steps != 5 || len(m.Requests()[3].Tools) != 1 || len(m.Requests()[4].Tools) != 0 {
+	if err != nil || out.Text != "done" || out.Steps != 5 || len(m.Requests()[3].Tools) != 1 ||
+		len(m.Requests()[4].Tools) != 0 {
 		t.Errorf("%+v, %v", out, err)
 	}
 }
@@ -146,8 +150,10 @@ func TestResultsShrinkInTheirPlaceAfterNotes(t *testing.T) {
 		t.Fatal(err)
 	}
 	last := m.Requests()[4].Messages
-	for i, role := range []core.Role{core.RoleUser, core.RoleAssistant, core.RoleTool, core.RoleAssistant, core.RoleUser, core.RoleAssistant, core.RoleTool} {
-		if isLong := strings.Contains(last[i].Content, "word word"); last[i].Role != role || isLong != (role == core.RoleTool) {
+	for i, role := range []core.Role{core.RoleUser, core.RoleAssistant, core.RoleTool, core.RoleAssistant, core.RoleUser,
+		core.RoleAssistant, core.RoleTool} {
+		if isLong := strings.Contains(last[i].Content, "word word"); last[i].Role != role ||
+			isLong != (role == core.RoleTool) {
 			t.Errorf("message %d is %s: %.40q", i, last[i].Role, last[i].Content)
 		}
 	}

@@ -99,8 +99,10 @@ func (r *run) approved(ctx context.Context, call core.ToolCall) done {
 		return done{err: fmt.Errorf("look up tool call: %w", err)}
 	}
 	if ok && text == begunMark {
-		d := failed("the call was begun, and the process that made it died: it may have taken effect or not. Tell the person so, and do not repeat it by yourself")
-		if err := r.Journal.Record(ctx, c.User, r.record(tool, c, call.Name, fingerprint(call)+d.Text, core.ResultUnknown)); err != nil {
+		d := failed(
+			"the call was begun, and the process that made it died: it may have taken effect or not. Tell the person so, and do not repeat it by yourself")
+		if err := r.Journal.Record(ctx, c.User, r.record(tool, c, call.Name, fingerprint(call)+d.Text,
+			core.ResultUnknown)); err != nil {
 			return done{err: fmt.Errorf("record tool call: %w", err)}
 		}
 		return d
@@ -121,7 +123,8 @@ func (r *run) record(tool core.Tool, c core.ToolUse, name, text string, result c
 			result = ""
 		}
 	}
-	return core.CallRecord{Turn: c.Turn, By: c.By, Step: c.Step, Index: c.Index, Tool: name, Text: text, At: r.Now(), Result: result}
+	return core.CallRecord{Turn: c.Turn, By: c.By, Step: c.Step, Index: c.Index, Tool: name, Text: text,
+		At: r.Now(), Result: result}
 }
 
 // result is how the audit tells of a call.

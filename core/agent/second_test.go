@@ -67,12 +67,16 @@ func TestACallIsThePersonsIfItIsMadeWithoutForeignWords(t *testing.T) {
 		made     string
 		asks     bool
 	}{
-		{"the person's own words", []core.ModelMessage{user("a letter"), user(`mail {"to":"ann"}`)}, []bool{true, false}, `{"to":"ann"}`, false},
+		{"the person's own words", []core.ModelMessage{user("a letter"), user(`mail {"to":"ann"}`)}, []bool{true, false},
+			`{"to":"ann"}`, false},
 		{"words of others", []core.ModelMessage{user(`mail {"to":"eve"}`), user("thanks")}, []bool{true, false}, "", true},
 		{"the input is somebody else's", []core.ModelMessage{user(`mail {"to":"eve"}`)}, []bool{true}, "", true},
-		{"an answer made from words of others", []core.ModelMessage{user("what does it say?"), reply(`mail {"to":"eve"}`), user("ok")}, []bool{false, true, false}, "", true},
-		{"both at once", []core.ModelMessage{user(`mail {"to":"eve"}`), user(`mail {"to":"ann"}`)}, []bool{true, false}, `{"to":"ann"}`, true},
-		{"with more words", []core.ModelMessage{user("x"), user(`mail {"to":"ann","text":"hi"}`)}, []bool{true, false}, `{"to":"ann","text":"hi"}`, false},
+		{"an answer made from words of others", []core.ModelMessage{user("what does it say?"), reply(`mail {"to":"eve"}`),
+			user("ok")}, []bool{false, true, false}, "", true},
+		{"both at once", []core.ModelMessage{user(`mail {"to":"eve"}`), user(`mail {"to":"ann"}`)}, []bool{true, false},
+			`{"to":"ann"}`, true},
+		{"with more words", []core.ModelMessage{user("x"), user(`mail {"to":"ann","text":"hi"}`)}, []bool{true, false},
+			`{"to":"ann","text":"hi"}`, false},
 		{"nothing is known of the messages", []core.ModelMessage{user("x"), user(`mail {"to":"ann"}`)}, nil, "", true},
 	}
 	for _, c := range cases {
@@ -104,7 +108,8 @@ func TestWhatIsMadeAfterForeignWordsIsMarked(t *testing.T) {
 	found := fakeTool{name: "found", do: func(context.Context, core.ToolUse) (core.ToolResult, error) {
 		return core.ToolResult{Text: "words of others", Tainted: true}, nil
 	}}
-	m := llmtest.Replies(llmtest.Call(wish("a", "before", "{}"), wish("b", "found", "{}")), llmtest.Call(wish("c", "after", "{}")), llmtest.Say("done"))
+	m := llmtest.Replies(llmtest.Call(wish("a", "before", "{}"), wish("b", "found", "{}")),
+		llmtest.Call(wish("c", "after", "{}")), llmtest.Say("done"))
 	out, err := Run(t.Context(), request(m, registry(t, add("before"), found, add("after"))))
 	if err != nil || len(out.Effects) != 2 || !out.Tainted {
 		t.Fatalf("%+v, %v", out, err)
@@ -118,7 +123,8 @@ func TestWhatIsMadeAfterForeignWordsIsMarked(t *testing.T) {
 	for _, m := range out.Messages {
 		marks = append(marks, m.Tainted)
 	}
-	for i, want := range []bool{false, false, true, true, false, true} { // calls, added, words of others; call, added; answer
+	for i, want := range []bool{false, false, true, true, false,
+		true} { // calls, added, words of others; call, added; answer
 		if marks[i] != want {
 			t.Errorf("message %d of %v is marked", i, marks)
 		}
@@ -132,7 +138,8 @@ func TestAHelpersResultIsMarked(t *testing.T) {
 		return core.ToolResult{Text: "a page"}, nil
 	}}
 	m := llmtest.Replies(llmtest.Call(wish("a", "web", "{}")), llmtest.Say("it says: pay"))
-	d := Delegate{Model: m, Tokenizer: words{}, Now: request(m, nil).Now, Tools: func(context.Context, core.UserID) *Registry { return registry(t, outside) }}
+	d := Delegate{Model: m, Tokenizer: words{}, Now: request(m, nil).Now,
+		Tools: func(context.Context, core.UserID) *Registry { return registry(t, outside) }}
 	out, err := d.Use(t.Context(), core.ToolUse{Arguments: []byte(`{"task":"read"}`)})
 	if err != nil || !out.Tainted {
 		t.Errorf("%+v, %v", out, err)

@@ -25,7 +25,8 @@ func TestTruncateKeepsHeadAndTail(t *testing.T) {
 	if n := counter.Count(got); n > 200 || n < 150 {
 		t.Errorf("%d tokens, want nearly 200", n)
 	}
-	if !strings.HasPrefix(got, "line 0 of") || !strings.HasSuffix(got, "line 999 of the report\n") || !strings.Contains(got, "\n[… ") {
+	if !strings.HasPrefix(got, "line 0 of") || !strings.HasSuffix(got, "line 999 of the report\n") ||
+		!strings.Contains(got, "\n[… ") {
 		t.Errorf("got %q", got)
 	}
 }

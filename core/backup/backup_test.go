@@ -101,7 +101,8 @@ func keptOf(t testing.TB, attachments int) string {
 	dir := t.TempDir()
 	write(t, filepath.Join(dir, "secret_key"), "a secret")
 	for n := range attachments {
-		write(t, filepath.Join(dir, "media", fmt.Sprint(n%7), fmt.Sprintf("file %d.png", n)), strings.Repeat(fmt.Sprint(n), n%50))
+		write(t, filepath.Join(dir, "media", fmt.Sprint(n%7), fmt.Sprintf("file %d.png", n)),
+			strings.Repeat(fmt.Sprint(n), n%50))
 	}
 	write(t, filepath.Join(dir, "media", "1", ".part-123"), "under way")
 	return dir
@@ -134,20 +135,22 @@ func tree(t testing.TB, dir string) map[string]string {
 }
 
 func maker(t testing.TB, dir string) *backup.Maker {
-	return &backup.Maker{File: oneFile{data: bytes.Repeat([]byte("the database "), 300_000)}, Data: dir, Program: "v1.2", Key: "abcd",
-		Check: func(_ context.Context, path string) error {
+	return &backup.Maker{File: oneFile{data: bytes.Repeat([]byte("the database "), 300_000)}, Data: dir,
+		Program: "v1.2", Key: "abcd", Check: func(_ context.Context, path string) error {
 			b, err := os.ReadFile(path)
 			if err == nil && !bytes.HasPrefix(b, []byte("the database")) {
 				err = errors.New("malformed")
 			}
 			return err
 		},
-		Lock: func(string) (func(), error) { return func() {}, nil }, Now: func() time.Time { return noon }, Wait: func(context.Context, time.Duration) {}, Crash: func(string) {}}
+		Lock: func(string) (func(), error) { return func() {}, nil }, Now: func() time.Time { return noon },
+		Wait: func(context.Context, time.Duration) {}, Crash: func(string) {}}
 }
 
 func restorer(dir string) *backup.Restorer {
-	return &backup.Restorer{Data: dir, Engine: backup.SQLite, Schema: 3, Prepare: func(context.Context, string) error { return nil },
-		Now: func() time.Time { return noon }, Sync: func(string) error { return nil }, Crash: func(string) {}}
+	return &backup.Restorer{Data: dir, Engine: backup.SQLite, Schema: 3,
+		Prepare: func(context.Context, string) error { return nil }, Now: func() time.Time { return noon },
+		Sync: func(string) error { return nil }, Crash: func(string) {}}
 }
 
 // made is the path of a backup of a folder.
@@ -201,7 +204,8 @@ func TestTablesComeBack(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if !slices.EqualFunc(s.filled, s.tables, bytes.Equal) || out.Rows["table0"] != 10_000_000 || out.Files != int64(attachments()) {
+	if !slices.EqualFunc(s.filled, s.tables, bytes.Equal) || out.Rows["table0"] != 10_000_000 ||
+		out.Files != int64(attachments()) {
 		t.Errorf("other rows came back: %+v", out)
 	}
 	if _, err := os.Stat(filepath.Join(r.Data, "secret_key")); err == nil {
@@ -218,8 +222,10 @@ func TestOnlyWhatFitsIsRestored(t *testing.T) {
 		name, want string
 		change     func(r *backup.Restorer)
 	}{
-		{"a newer schema", "made by everthread v1.2 (schema 3), this one knows schema 2", func(r *backup.Restorer) { r.Schema = 2 }},
-		{"another engine", "is of the embedded database, and database_url says PostgreSQL", func(r *backup.Restorer) { r.Engine = backup.Postgres }},
+		{"a newer schema", "made by everthread v1.2 (schema 3), this one knows schema 2",
+			func(r *backup.Restorer) { r.Schema = 2 }},
+		{"another engine", "is of the embedded database, and database_url says PostgreSQL",
+			func(r *backup.Restorer) { r.Engine = backup.Postgres }},
 		{"a full folder", "has data already (media, secret_key, everthread.db)", func(r *backup.Restorer) { r.Data = full }},
 		{"no folder", "open the data folder", func(r *backup.Restorer) { r.Data = filepath.Join(full, "nowhere") }},
 	} {
@@ -238,7 +244,8 @@ func TestOnlyWhatFitsIsRestored(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got := tree(t, full); got[out.Aside+"/everthread.db"] != "old" || !strings.HasPrefix(got["everthread.db"], "the database") {
+	if got := tree(t, full); got[out.Aside+"/everthread.db"] != "old" ||
+		!strings.HasPrefix(got["everthread.db"], "the database") {
 		t.Errorf("moved aside to %q", out.Aside)
 	}
 	other := restorer(t.TempDir())
@@ -284,7 +291,8 @@ func TestADamagedBackupIsRefused(t *testing.T) {
 	}
 	file := filepath.Join(t.TempDir(), "b")
 	write(t, file, string(flipped(whole, len(whole)/4)))
-	if _, err := restorer(t.TempDir()).Restore(t.Context(), file); err == nil || !strings.Contains(err.Error(), "damaged at its entry everthread.db") {
+	if _, err := restorer(t.TempDir()).Restore(t.Context(), file); err == nil ||
+		!strings.Contains(err.Error(), "damaged at its entry everthread.db") {
 		t.Errorf("in the database: %v", err)
 	}
 }
@@ -348,7 +356,8 @@ func TestABackupThatFailsLeavesNothing(t *testing.T) {
 func TestOldBackupsAreRemovedAndNothingElse(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
-	others := []string{"everthread-20200101-000000.tar.zst.bak", "notes.txt", "everthread-2020.tar.zst", "holiday-20200101-000000.tar.zst"}
+	others := []string{"everthread-20200101-000000.tar.zst.bak", "notes.txt", "everthread-2020.tar.zst",
+		"holiday-20200101-000000.tar.zst"}
 	for _, name := range others {
 		write(t, filepath.Join(dir, name), "mine")
 	}
@@ -375,7 +384,8 @@ func TestOldBackupsAreRemovedAndNothingElse(t *testing.T) {
 			t.Error(err)
 		}
 	}
-	if _, err := m.Make(t.Context(), filepath.Join(dir, "notes.txt"), 0); err == nil || !strings.Contains(err.Error(), "is there already") {
+	if _, err := m.Make(t.Context(), filepath.Join(dir, "notes.txt"), 0); err == nil ||
+		!strings.Contains(err.Error(), "is there already") {
 		t.Errorf("over a file: %v", err)
 	}
 	if _, err := m.Make(t.Context(), filepath.Join(dir, "none", "b"), 0); err == nil {

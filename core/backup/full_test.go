@@ -112,7 +112,8 @@ func TestABackupWithoutRoomSaysWhatItNeeds(t *testing.T) {
 		for name, d := range faults(counted.took) {
 			m.Disk = d.take
 			_, err := m.Make(t.Context(), dir, 1)
-			if err == nil || !strings.HasPrefix(err.Error(), "write the backup: ") || !strings.Contains(err.Error(), d.said(dir)) {
+			if err == nil || !strings.HasPrefix(err.Error(), "write the backup: ") ||
+				!strings.Contains(err.Error(), d.said(dir)) {
 				t.Errorf("tables %t, %s: %v, want %q", tables, name, err, d.said(dir))
 			}
 			needs := "up to " + text.Bytes(2*(13+3<<20)+66_000+8) + " are needed: "
@@ -176,7 +177,8 @@ func TestARestoreWithoutRoomSaysWhatItNeeds(t *testing.T) {
 			r.Force, r.Disk = true, d.take
 			_, err := r.Restore(t.Context(), file)
 			needs := text.Bytes(map[bool]int64{false: 2*(13+3<<20) + 66_000 + 8, true: 66_000}[tables])
-			if err == nil || !strings.Contains(err.Error(), d.said(dir)) || disk.Full(err) && !strings.Contains(err.Error(), "up to "+needs+" are needed: ") {
+			if err == nil || !strings.Contains(err.Error(), d.said(dir)) || disk.Full(err) &&
+				!strings.Contains(err.Error(), "up to "+needs+" are needed: ") {
 				t.Errorf("tables %t, %s: %v, want %q and %s", tables, name, err, d.said(dir), needs)
 			}
 			if got := tree(t, dir); len(got) != 1 || got["media/1/old"] != "old" {
@@ -214,7 +216,8 @@ func TestADiskThatFailsWhenItIsSynced(t *testing.T) {
 			return nil
 		}
 		_, err := r.Restore(t.Context(), file)
-		if err == nil || !strings.Contains(err.Error(), "there is no room in "+dir) || call > 1 != strings.Contains(err.Error(), "run the same command again") {
+		if err == nil || !strings.Contains(err.Error(), "there is no room in "+dir) ||
+			call > 1 != strings.Contains(err.Error(), "run the same command again") {
 			t.Errorf("at %d: %v", call, err)
 		}
 		if got := tree(t, dir); call == 1 && (len(got) != 1 || got["everthread.db"] != "old") {
@@ -280,14 +283,17 @@ func TestADatabaseWithoutRoom(t *testing.T) {
 	file := made(t, m)
 	r := to(t.TempDir())
 	r.Prepare = func(context.Context, string) error { return fmt.Errorf("migrate: %w", coded(13)) }
-	if _, err := r.Restore(t.Context(), file); err == nil || !strings.Contains(err.Error(), "no room in "+r.Data) || len(tree(t, r.Data)) > 0 {
+	if _, err := r.Restore(t.Context(), file); err == nil || !strings.Contains(err.Error(), "no room in "+r.Data) ||
+		len(tree(t, r.Data)) > 0 {
 		t.Errorf("got %v", err)
 	}
 	m, to = engine(t, true)
 	file = made(t, m)
 	r = to(t.TempDir())
 	r.Tables = crowded{}
-	if _, err := r.Restore(t.Context(), file); err == nil || !strings.Contains(err.Error(), "the disk of the database server is full; make room there") || len(tree(t, r.Data)) > 0 {
+	if _, err := r.Restore(t.Context(), file); err == nil ||
+		!strings.Contains(err.Error(), "the disk of the database server is full; make room there") ||
+		len(tree(t, r.Data)) > 0 {
 		t.Errorf("got %v", err)
 	}
 }

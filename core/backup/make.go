@@ -185,7 +185,8 @@ func (m *Maker) write(ctx context.Context, d *draft) error {
 }
 
 func (m *Maker) manifest(engine string, schema int64, tables []core.Table) Manifest {
-	return Manifest{Format: format, Program: m.Program, Schema: schema, Engine: engine, Made: m.Now().UTC().Truncate(time.Second), Key: m.Key, Tables: tables}
+	return Manifest{Format: format, Program: m.Program, Schema: schema, Engine: engine,
+		Made: m.Now().UTC().Truncate(time.Second), Key: m.Key, Tables: tables}
 }
 
 // writeFile begins an archive with a database that is one file.

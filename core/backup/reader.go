@@ -39,7 +39,8 @@ type Reader struct {
 // NewReader reads the manifest of an archive. What is no archive of ours, or of a
 // format that is not known yet, is an error that says so.
 func NewReader(r io.Reader) (*Reader, error) {
-	z, err := zstd.NewReader(bufio.NewReaderSize(r, 1<<20), zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxWindow(maxWindow), zstd.WithDecoderLowmem(true))
+	z, err := zstd.NewReader(bufio.NewReaderSize(r, 1<<20), zstd.WithDecoderConcurrency(1),
+		zstd.WithDecoderMaxWindow(maxWindow), zstd.WithDecoderLowmem(true))
 	if err != nil {
 		return nil, err
 	}
@@ -64,7 +65,8 @@ func NewReader(r io.Reader) (*Reader, error) {
 func (m Manifest) check() error {
 	switch {
 	case m.Format > format:
-		return fmt.Errorf("the backup was made by everthread %s, in a format that this version does not know; restore it with that version or a later one", m.Program)
+		return fmt.Errorf(
+			"the backup was made by everthread %s, in a format that this version does not know; restore it with that version or a later one", m.Program)
 	case m.Format < 1 || m.Engine != SQLite && m.Engine != Postgres:
 		return errNotOurs
 	}
@@ -249,7 +251,8 @@ func validName(name string) bool {
 	if pieceNames.MatchString(name) {
 		return true
 	}
-	return strings.HasPrefix(name, mediaName+"/") && fs.ValidPath(name) && !strings.ContainsAny(name, "\\:\x00") && filepath.IsLocal(filepath.FromSlash(name))
+	return strings.HasPrefix(name, mediaName+"/") && fs.ValidPath(name) && !strings.ContainsAny(name, "\\:\x00") &&
+		filepath.IsLocal(filepath.FromSlash(name))
 }
 
 var pieceNames = regexp.MustCompile(`^tables/[0-9]{3,6}/[0-9]{6,9}$`)

@@ -116,9 +116,12 @@ func (r *Restorer) fits(m Manifest) error {
 	names := map[string]string{SQLite: "the embedded database", Postgres: "PostgreSQL"}
 	switch {
 	case m.Engine != r.Engine:
-		return fmt.Errorf("the backup is of %s, and database_url says %s; to go from one to the other use `everthread export` and `everthread import jsonl` for each person", names[m.Engine], names[r.Engine])
+		return fmt.Errorf(
+			"the backup is of %s, and database_url says %s; to go from one to the other use `everthread export` and `everthread import jsonl` for each person", names[m.Engine], names[r.Engine])
 	case m.Schema > r.Schema:
-		return fmt.Errorf("the backup was made by everthread %s (schema %d), this one knows schema %d; restore it with everthread %s or later", m.Program, m.Schema, r.Schema, m.Program)
+		return fmt.Errorf(
+			"the backup was made by everthread %s (schema %d), this one knows schema %d; restore it with everthread %s or later",
+			m.Program, m.Schema, r.Schema, m.Program)
 	case m.Schema < 1:
 		return errNotOurs
 	}
@@ -158,7 +161,8 @@ func (r *Restorer) begin() error {
 		return err
 	}
 	if len(there) > 0 && !r.Force {
-		return fmt.Errorf("%s has data already (%s); restore into another folder, or move what is there aside with --force", r.Data, strings.Join(there, ", "))
+		return fmt.Errorf("%s has data already (%s); restore into another folder, or move what is there aside with --force",
+			r.Data, strings.Join(there, ", "))
 	}
 	if err := r.root.Mkdir(Unfinished, 0o700); err != nil {
 		return fmt.Errorf("write into the data folder: %w", err)

@@ -18,7 +18,8 @@ func (m *Maker) noRoom(err error, d *draft) error {
 	case !disk.Full(err):
 		return err
 	case m.File == nil: // only the server knows how much its tables are
-		return fmt.Errorf("%w (%s were written until then)", disk.NoRoom(err, filepath.Dir(d.file.Name()), 0), text.Bytes(d.result.Size))
+		return fmt.Errorf("%w (%s were written until then)", disk.NoRoom(err, filepath.Dir(d.file.Name()), 0),
+			text.Bytes(d.result.Size))
 	}
 	return disk.NoRoom(err, filepath.Dir(d.file.Name()), m.wants())
 }

@@ -25,7 +25,8 @@ func archive(t testing.TB, entries ...*tar.Header) []byte {
 	}
 	w := tar.NewWriter(z)
 	manifest, _ := json.Marshal(backup.Manifest{Format: 1, Program: "v1", Schema: 1, Engine: backup.SQLite})
-	for _, h := range append([]*tar.Header{{Name: "manifest.json", Size: int64(len(manifest)), Typeflag: tar.TypeReg}}, entries...) {
+	for _, h := range append([]*tar.Header{{Name: "manifest.json", Size: int64(len(manifest)), Typeflag: tar.TypeReg}},
+		entries...) {
 		if err := w.WriteHeader(h); err != nil {
 			t.Fatal(err)
 		}
@@ -48,11 +49,15 @@ func archive(t testing.TB, entries ...*tar.Header) []byte {
 func TestStrangeEntriesAreRefused(t *testing.T) {
 	t.Parallel()
 	for _, h := range []*tar.Header{
-		{Name: "../everthread.db"}, {Name: "/etc/passwd"}, {Name: "media/../../x"}, {Name: "media/./x"}, {Name: `media\..\..\x`}, {Name: "media/C:x"},
-		{Name: "media/"}, {Name: "media"}, {Name: "serve.lock"}, {Name: "restore.unfinished/placing"}, {Name: "tables/1/2"}, {Name: "contents/000002.jsonl"},
-		{Name: "media/link", Typeflag: tar.TypeSymlink, Linkname: "/etc/passwd"}, {Name: "everthread.db", Typeflag: tar.TypeLink, Linkname: "secret_key"},
+		{Name: "../everthread.db"}, {Name: "/etc/passwd"}, {Name: "media/../../x"}, {Name: "media/./x"},
+		{Name: `media\..\..\x`}, {Name: "media/C:x"},
+		{Name: "media/"}, {Name: "media"}, {Name: "serve.lock"}, {Name: "restore.unfinished/placing"}, {Name: "tables/1/2"},
+		{Name: "contents/000002.jsonl"},
+		{Name: "media/link", Typeflag: tar.TypeSymlink, Linkname: "/etc/passwd"},
+		{Name: "everthread.db", Typeflag: tar.TypeLink, Linkname: "secret_key"},
 		{Name: "media/dir", Typeflag: tar.TypeDir}, {Name: "media/fifo", Typeflag: tar.TypeFifo},
-		{Name: "everthread.db", Size: 1 << 60}, {Name: "contents/000001.jsonl", Size: 1 << 40}, {Name: "end.json", Size: 1 << 50},
+		{Name: "everthread.db", Size: 1 << 60}, {Name: "contents/000001.jsonl", Size: 1 << 40},
+		{Name: "end.json", Size: 1 << 50},
 	} {
 		dir, file := t.TempDir(), filepath.Join(t.TempDir(), "b")
 		write(t, file, string(archive(t, h)))
@@ -67,7 +72,8 @@ func TestStrangeEntriesAreRefused(t *testing.T) {
 	for name, text := range map[string]string{"empty": "", "words": "no archive", "no manifest": string(archive(t)[:8])} {
 		file := filepath.Join(t.TempDir(), "b")
 		write(t, file, text)
-		if _, err := restorer(t.TempDir()).Restore(t.Context(), file); err == nil || !strings.Contains(err.Error(), "no backup of everthread") {
+		if _, err := restorer(t.TempDir()).Restore(t.Context(), file); err == nil ||
+			!strings.Contains(err.Error(), "no backup of everthread") {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
@@ -137,11 +143,17 @@ func TestAChangedArchiveIsRefused(t *testing.T) {
 		{"a name", "is damaged at its entry media/3/other.png", func(name string, body []byte) (string, []byte) {
 			return strings.Replace(name, "media/3/file 10.png", "media/3/other.png", 1), body
 		}},
-		{"a file less", "is damaged", func(name string, body []byte) (string, []byte) { return strings.TrimPrefix(name, file), body }},
+		{"a file less", "is damaged", func(name string, body []byte) (string, []byte) {
+			return strings.TrimPrefix(name, file),
+				body
+		}},
 		{"a list less", "is damaged", func(name string, body []byte) (string, []byte) {
 			return strings.TrimPrefix(name, "contents/000002.jsonl"), body
 		}},
-		{"no end", "the file ends too early", func(name string, body []byte) (string, []byte) { return strings.TrimPrefix(name, "end.json"), body }},
+		{"no end", "the file ends too early", func(name string,
+			body []byte) (string, []byte) {
+			return strings.TrimPrefix(name, "end.json"), body
+		}},
 		{"nothing", "", func(name string, body []byte) (string, []byte) { return name, body }},
 	} {
 		path := filepath.Join(t.TempDir(), "b")
@@ -189,7 +201,8 @@ func TestARestoreThatDiesIsBegunAnew(t *testing.T) {
 					old++
 				}
 			}
-			if want := map[bool]int{true: 1}[force]; old != want || len(got) != attachments()+2+want || got["secret_key"] != "a secret" {
+			if want := map[bool]int{true: 1}[force]; old != want || len(got) != attachments()+2+want ||
+				got["secret_key"] != "a secret" {
 				t.Errorf("%s: %d files, %d old", step, len(got), old)
 			}
 		}
@@ -209,7 +222,8 @@ func FuzzReader(f *testing.F) {
 	f.Add(unpacked(f, whole))
 	f.Add(unpacked(f, archive(f, &tar.Header{Name: "../x"})))
 	f.Add([]byte("no archive"))
-	z, err := zstd.NewWriter(nil, zstd.WithEncoderConcurrency(1), zstd.WithEncoderLevel(zstd.SpeedFastest), zstd.WithWindowSize(zstd.MinWindowSize))
+	z, err := zstd.NewWriter(nil, zstd.WithEncoderConcurrency(1), zstd.WithEncoderLevel(zstd.SpeedFastest),
+		zstd.WithWindowSize(zstd.MinWindowSize))
 	if err != nil {
 		f.Fatal(err)
 	}

@@ -37,7 +37,8 @@ type writer struct {
 }
 
 func newWriter(out io.Writer, m Manifest) (*writer, error) {
-	z, err := zstd.NewWriter(out, zstd.WithEncoderLevel(zstd.SpeedFastest), zstd.WithEncoderConcurrency(1), zstd.WithWindowSize(windowSize), zstd.WithLowerEncoderMem(true))
+	z, err := zstd.NewWriter(out, zstd.WithEncoderLevel(zstd.SpeedFastest), zstd.WithEncoderConcurrency(1),
+		zstd.WithWindowSize(windowSize), zstd.WithLowerEncoderMem(true))
 	if err != nil {
 		return nil, err
 	}

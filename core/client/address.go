@@ -80,7 +80,8 @@ type Threads interface {
 // Place puts messages into the plain thread of a name, or, without one, into the
 // continuous thread, and returns where that is (0: the continuous one). A program
 // says with each message where it goes; /thread moves nothing for it.
-func Place(ctx context.Context, s Threads, i core.Identity, name string, in []core.Inbound, now time.Time) (core.ThreadID, error) {
+func Place(ctx context.Context, s Threads, i core.Identity, name string, in []core.Inbound,
+	now time.Time) (core.ThreadID, error) {
 	if name == "" && i.Thread == 0 {
 		return 0, nil
 	}

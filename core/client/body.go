@@ -39,7 +39,8 @@ func ReadJSON(w http.ResponseWriter, r *http.Request, max int64) ([]byte, error)
 	var large *http.MaxBytesError
 	switch {
 	case errors.As(err, &large):
-		return nil, &BadBody{Status: http.StatusRequestEntityTooLarge, Message: fmt.Sprintf("The body is larger than %d bytes.", max)}
+		return nil, &BadBody{Status: http.StatusRequestEntityTooLarge,
+			Message: fmt.Sprintf("The body is larger than %d bytes.", max)}
 	case err != nil:
 		return nil, bad("", "The body was cut off.")
 	case len(bytes.TrimSpace(data)) == 0:
@@ -126,7 +127,8 @@ func Decode(data []byte, into any, path string, strict bool) error {
 		return nil
 	case errors.As(err, &kind):
 		param := join(path, kind.Field)
-		return bad(param, "%s must be %s, not %s.", or(param, "The body"), wanted(kind.Type), article(strings.Fields(kind.Value)[0]))
+		return bad(param, "%s must be %s, not %s.", or(param, "The body"), wanted(kind.Type),
+			article(strings.Fields(kind.Value)[0]))
 	}
 	if name, ok := strings.CutPrefix(err.Error(), "json: unknown field "); ok {
 		param := join(path, strings.Trim(name, `"`))

@@ -30,7 +30,8 @@ func TestNewKey(t *testing.T) {
 	if !regexp.MustCompile(`^et_[A-Za-z0-9]{40}$`).MatchString(secret) {
 		t.Errorf("the key is %q", secret)
 	}
-	if k.Hash != client.Hash(secret) || k.Hint != secret[:7] || k.Name != "Open WebUI" || k.User != 1 || !k.CreatedAt.Equal(noon()) {
+	if k.Hash != client.Hash(secret) || k.Hint != secret[:7] || k.Name != "Open WebUI" || k.User != 1 ||
+		!k.CreatedAt.Equal(noon()) {
 		t.Errorf("stored as %+v", k)
 	}
 	if !slices.Equal(k.Scopes, []core.Capability{core.CanTalk, core.CanRead}) {
@@ -66,7 +67,8 @@ func TestNewKeyRefuses(t *testing.T) {
 		"no name":          {" ", []string{"chat"}, "a name of 1 to"},
 		"long name":        {strings.Repeat("x", 101), []string{"chat"}, "a name of 1 to"},
 	} {
-		if _, _, err := client.NewKey(rand.Reader, member, c.name, c.scopes, noon()); !errors.Is(err, core.ErrRefused) || !strings.Contains(err.Error(), c.want) {
+		if _, _, err := client.NewKey(rand.Reader, member, c.name, c.scopes, noon()); !errors.Is(err, core.ErrRefused) ||
+			!strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
@@ -245,7 +247,8 @@ func TestUseIsRecordedOnceAMinute(t *testing.T) {
 		g.try(t, "Bearer "+g.secret, "192.0.2.1", core.CanTalk)
 		g.now = g.now.Add(20 * time.Second)
 	}
-	if want := []time.Time{noon(), noon().Add(time.Minute), noon().Add(2 * time.Minute)}; !slices.Equal(g.store.uses, want) {
+	if want := []time.Time{noon(), noon().Add(time.Minute), noon().Add(2 * time.Minute)}; !slices.Equal(g.store.uses,
+		want) {
 		t.Errorf("recorded %v", g.store.uses)
 	}
 }
@@ -364,7 +367,8 @@ func TestDecode(t *testing.T) {
 
 // FuzzReadJSON: what is read is one object without doubles, and nothing panics.
 func FuzzReadJSON(f *testing.F) {
-	for _, s := range []string{`{}`, `{"a":[{"b":null}]}`, `{"a":1,"a":2}`, `[[]]`, `{"a"}`, `{]`, `{"a":{}}}`, `{"":{"":[]}}`} {
+	for _, s := range []string{`{}`, `{"a":[{"b":null}]}`, `{"a":1,"a":2}`, `[[]]`, `{"a"}`, `{]`,
+		`{"a":{}}}`, `{"":{"":[]}}`} {
 		f.Add(s)
 	}
 	f.Fuzz(func(t *testing.T, body string) {

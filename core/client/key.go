@@ -27,7 +27,8 @@ const (
 // NewKey makes an API key of a user from random bytes. secret is the key itself,
 // which is told once and stored nowhere. scopes are names; core.ErrRefused: one is
 // not known, or not for this user, or the name is no name.
-func NewKey(random io.Reader, u core.User, name string, scopes []string, now time.Time) (k core.APIKey, secret string, err error) {
+func NewKey(random io.Reader, u core.User, name string, scopes []string,
+	now time.Time) (k core.APIKey, secret string, err error) {
 	name = strings.Join(strings.Fields(name), " ")
 	if name == "" || len(name) > maxName {
 		return k, "", fault(fmt.Sprintf("a key has a name of 1 to %d bytes, such as the program that it is for", maxName))
@@ -40,7 +41,8 @@ func NewKey(random io.Reader, u core.User, name string, scopes []string, now tim
 	if err != nil {
 		return k, "", err
 	}
-	return core.APIKey{User: u.ID, Name: name, Hash: Hash(secret), Hint: secret[:hint], Scopes: granted, CreatedAt: now}, secret, nil
+	return core.APIKey{User: u.ID, Name: name, Hash: Hash(secret), Hint: secret[:hint], Scopes: granted, CreatedAt: now},
+		secret, nil
 }
 
 // Hash is how an API key is stored: hex SHA-256.
@@ -92,7 +94,8 @@ func newSecret(random io.Reader) (string, error) {
 // isKey reports whether a text has the form of a key.
 func isKey(s string) bool {
 	rest, ok := strings.CutPrefix(s, prefix)
-	return ok && len(rest) == length && !strings.ContainsFunc(rest, func(r rune) bool { return !strings.ContainsRune(signs, r) })
+	return ok && len(rest) == length && !strings.ContainsFunc(rest,
+		func(r rune) bool { return !strings.ContainsRune(signs, r) })
 }
 
 // fault is what is wrong with a wish, in plain words. It is core.ErrRefused.

@@ -33,17 +33,20 @@ var answers = map[string]struct {
 	who      string // a member if "bo"
 	commands []string
 }{
-	"start":    {nil, "", []string{"/start", "/start ABCDEFGHJK"}},
-	"web":      {webPage, "", []string{"/web"}},
-	"help":     {nil, "", []string{"/help", "/help day", "/help /Timezon", "/help flying", "/help approve"}},
-	"member":   {nil, "bo", []string{"/help", "/pair", "/approve ABCD2345", "/deny ABCD2345", "/help approve", "/pare"}},
-	"unknown":  {nil, "", []string{"/summry", "/serch cats", "/wep", "/to`day", "!todya"}},
-	"nothing":  {nil, "", []string{"/today", "/yesterday", "/day 2026-11-16", "/summary", "/loops", "/threads", "/forget monday", "/pair"}},
-	"days":     {week, "", []string{"/today", "/yesterday", "/day", "/day monday", "/day lundi", "/day 16 nov", "/day 2026-11-15", "/day 20 nov", "/day 1 jan 2020", "/day soon"}},
+	"start":   {nil, "", []string{"/start", "/start ABCDEFGHJK"}},
+	"web":     {webPage, "", []string{"/web"}},
+	"help":    {nil, "", []string{"/help", "/help day", "/help /Timezon", "/help flying", "/help approve"}},
+	"member":  {nil, "bo", []string{"/help", "/pair", "/approve ABCD2345", "/deny ABCD2345", "/help approve", "/pare"}},
+	"unknown": {nil, "", []string{"/summry", "/serch cats", "/wep", "/to`day", "!todya"}},
+	"nothing": {nil, "", []string{"/today", "/yesterday", "/day 2026-11-16", "/summary", "/loops", "/threads",
+		"/forget monday", "/pair"}},
+	"days": {week, "", []string{"/today", "/yesterday", "/day", "/day monday", "/day lundi", "/day 16 nov",
+		"/day 2026-11-15", "/day 20 nov", "/day 1 jan 2020", "/day soon"}},
 	"summary":  {week, "", []string{"/summary", "/summary monday", "/summary sunday", "/summary soon"}},
 	"states":   {states, "", []string{"/today", "/day 17 nov", "/yesterday"}},
 	"redacted": {hidden, "", []string{"/today", "/loops"}},
-	"loops":    {week, "", []string{"/loops", "/done", "/done seven", "/done 999", "/done #LOOP", "/done LOOP 999", "/loops"}},
+	"loops": {week, "", []string{"/loops", "/done", "/done seven", "/done 999", "/done #LOOP",
+		"/done LOOP 999", "/loops"}},
 	"loops-stale": {func(w *world) {
 		w.later(-40*24*time.Hour).talk(w.ada, "long ago")
 		w.summarize(w.ada, "2026-10-10", markdown, "Sell the old *bike*")
@@ -58,36 +61,49 @@ var answers = map[string]struct {
 			w.talk(w.ada, fmt.Sprint("cats, ", n))
 		}
 	}, "", []string{"/search", "/search tomatoes", "/search foo_bar", "/search cats", "/search dogs", "/search `\"*[%s"}},
-	"search-meaning": {func(w *world) { week(w); w.options.Search = &finder{w, "hybrid"} }, "", []string{"/search lyon", "/search dogs"}},
+	"search-meaning": {func(w *world) { week(w); w.options.Search = &finder{w, "hybrid"} }, "",
+		[]string{"/search lyon", "/search dogs"}},
 	"memory": {func(w *world) {
 		for n, text := range []string{"Prefers *tea* to coffee", "Ana's birthday is on 3 June", "Works on foo_bar at Acme"} {
 			w.later(time.Duration(n)*time.Minute).keep(w.ada, text, []string{"", "Family & Friends", "work"}[n])
 		}
 		w.keep(w.bo, "Bo's secret", "")
-	}, "", []string{"/memory", "/memory tea", "/memory TEA", "/memory secret", "/memory archive", "/memory archive ITEM", "/memory archive ITEM 1", "/memory archive BOS", "/memory archive of photos",
-		"/memory foo_bar", "/memory"}},
+	}, "", []string{"/memory", "/memory tea", "/memory TEA", "/memory secret", "/memory archive", "/memory archive ITEM",
+		"/memory archive ITEM 1", "/memory archive BOS", "/memory archive of photos", "/memory foo_bar", "/memory"}},
 	"memory-many": {func(w *world) {
 		for n := range 33 {
 			w.keep(w.ada, fmt.Sprint("statement no. ", n), fmt.Sprint("theme ", n%3))
 		}
 	}, "", []string{"/memory"}},
-	"memory-off":   {nil, "", []string{"/memory off", "/memory", "/memory off the record", "/remember tea", "/memory", "/memory ON", "/memory", "/search off"}},
+	"memory-off": {nil, "", []string{"/memory off", "/memory", "/memory off the record", "/remember tea", "/memory",
+		"/memory ON", "/memory", "/search off"}},
 	"memory-empty": {nil, "", []string{"/memory", "/memory tea", "/memory archive 7"}},
-	"remember": {week, "", []string{"/remember", "/remember Prefers *tea*  to coffee", "/remember prefers tea to coffee!", "reply:m1 /remember", "reply:n1 /remember", "reply:m1 /remember",
-		"reply:m1 /remember tomatoes need sun", "reply:zzz /remember", "reply: /remember", "/remember 🎂", "/memory"}},
-	"remind": {nil, "", []string{"/remind", "/remind tomorrow 9 call Ana", "/remind every Monday at 8 water the *plants*", "/remind in 20 minutes tea", "/remind dans 2 heures le thé", "/remind",
-		"/remind cancel", "/remind cancel REMINDER", "/remind annuler REMINDER 999", "/remind cancel the subscription tomorrow at 18:00", "/remind", "/remind today at 8 call Ana", "/remind every second jump",
-		"/remind call Ana", "/remind 🎂", "/remind tomorrow 9", "/remind cancel BOS"}},
-	"undo-answers": {tainted, "", []string{"/undo", "/undo it", "/undo 901 902 903", "/undo 901 902 903", "/undo 911 912 913", "/undo 911 912 913", "/undo 914", "/undo 999", "/memory", "/loops", "/remind"}},
-	"receipts":     {receipts, "", []string{"/remind"}},
-	"unavailable":  {func(w *world) { w.options.Search, w.options.Memory, w.options.Reminders = nil, nil, nil }, "", []string{"/search tea", "/search", "/memory", "/memory archive 7", "/remember tea", "/remind", "/remind tomorrow tea", "/remind cancel 7", "/web"}},
-	"timezone":     {nil, "", []string{"/timezone", "/timezone New York", "/timezone europe/paris", "/timezone Lyon", "/timezone Europe/Pariss", "/timezone xxxxxxxxxxxx", "/timezone Local", "/timezone"}},
-	"language":     {nil, "", []string{"/language", "/language klingon", "/language Français", "/language", "/language en-GB"}},
-	"home":         {nil, "", []string{"/home", "/home"}},
-	"summaries":    {nil, "", []string{"/summaries", "/summaries all", "/summaries", "/summaries off", "/summaries on", "/summaries sometimes"}},
-	"strategy":     {nil, "", []string{"/strategy", "/strategy long", "/strategy", "/strategy Récents", "/strategy days", "/strategy everything"}},
-	"threads": {nil, "", []string{"/threads", "/thread", "/thread Garden *plans* [2026]", "/thread", "/threads", "/continuous", "/thread NEW  Recipes\nof old", "/thread new",
-		"/thread 999", "/thread THREAD", "/thread 1", "/continuous"}},
+	"remember": {week, "", []string{"/remember", "/remember Prefers *tea*  to coffee", "/remember prefers tea to coffee!",
+		"reply:m1 /remember", "reply:n1 /remember", "reply:m1 /remember", "reply:m1 /remember tomatoes need sun",
+		"reply:zzz /remember", "reply: /remember", "/remember 🎂", "/memory"}},
+	"remind": {nil, "", []string{"/remind", "/remind tomorrow 9 call Ana", "/remind every Monday at 8 water the *plants*",
+		"/remind in 20 minutes tea", "/remind dans 2 heures le thé", "/remind", "/remind cancel", "/remind cancel REMINDER",
+		"/remind annuler REMINDER 999", "/remind cancel the subscription tomorrow at 18:00", "/remind",
+		"/remind today at 8 call Ana", "/remind every second jump", "/remind call Ana", "/remind 🎂", "/remind tomorrow 9",
+		"/remind cancel BOS"}},
+	"undo-answers": {tainted, "", []string{"/undo", "/undo it", "/undo 901 902 903", "/undo 901 902 903",
+		"/undo 911 912 913", "/undo 911 912 913", "/undo 914", "/undo 999", "/memory", "/loops", "/remind"}},
+	"receipts": {receipts, "", []string{"/remind"}},
+	"unavailable": {func(w *world) { w.options.Search, w.options.Memory, w.options.Reminders = nil, nil, nil }, "",
+		[]string{"/search tea", "/search", "/memory", "/memory archive 7", "/remember tea", "/remind", "/remind tomorrow tea",
+			"/remind cancel 7", "/web"}},
+	"timezone": {nil, "", []string{"/timezone", "/timezone New York", "/timezone europe/paris", "/timezone Lyon",
+		"/timezone Europe/Pariss", "/timezone xxxxxxxxxxxx", "/timezone Local", "/timezone"}},
+	"language": {nil, "", []string{"/language", "/language klingon", "/language Français", "/language",
+		"/language en-GB"}},
+	"home": {nil, "", []string{"/home", "/home"}},
+	"summaries": {nil, "", []string{"/summaries", "/summaries all", "/summaries", "/summaries off", "/summaries on",
+		"/summaries sometimes"}},
+	"strategy": {nil, "", []string{"/strategy", "/strategy long", "/strategy", "/strategy Récents", "/strategy days",
+		"/strategy everything"}},
+	"threads": {nil, "", []string{"/threads", "/thread", "/thread Garden *plans* [2026]", "/thread", "/threads",
+		"/continuous", "/thread NEW  Recipes\nof old", "/thread new", "/thread 999", "/thread THREAD",
+		"/thread 1", "/continuous"}},
 	"turn-none":    {nil, "", []string{"/stop", "/retry"}},
 	"turn-pending": {func(w *world) { w.say(w.ada, "hello?", false) }, "", []string{"/stop", "/retry"}},
 	"turn-runs":    {func(w *world) { w.say(w.ada, "hello?", true) }, "", []string{"/retry", "/stop"}},
@@ -95,7 +111,8 @@ var answers = map[string]struct {
 	"export":       {webPage, "", []string{"/export", "/help export"}},
 	"export-here": {func(w *world) {
 		w.options.NewWebLink = func(user core.UserID) (string, core.Code, error) {
-			return "http://127.0.0.1:8080/signin?code=ABCD", core.Code{Kind: core.CodeWeb, Hash: trust.CodeHash("ABCD"), User: user, Expires: w.now.Add(10 * time.Minute)}, nil
+			return "http://127.0.0.1:8080/signin?code=ABCD", core.Code{Kind: core.CodeWeb, Hash: trust.CodeHash("ABCD"),
+				User: user, Expires: w.now.Add(10 * time.Minute)}, nil
 		}
 	}, "", []string{"/export"}},
 	"undo":        {nil, "", []string{"/undo", "/undo 7"}},
@@ -115,16 +132,23 @@ var answers = map[string]struct {
 	"pause":  {nil, "", []string{"/pause", "/retry", "/pause"}},
 	"resume": {func(w *world) { w.send(w.ada, "/pause"); w.say(w.ada, "still there?", false) }, "", []string{"/pause"}},
 	"forget": {week, "", []string{"/forget", "reply:m1 /forget", "reply:n1 /forget", "reply:zzz /forget", "reply: /forget",
-		"/forget monday", "/forget 16 nov yes", "/forget 2026-11-16 OUI", "/forget sunday", "/forget yes", "/forget soon yes"}},
-	"link":         {func(w *world) { linking(w); w.talk(w.bo, "hello"); w.code(w.bo, "KITE2345") }, "", []string{"/link", "/link C0DE2222", "/link CODE2222", "/link WRONG222", "/link kite2345", "/link KITE-2345"}},
-	"link-locked":  {func(w *world) { linking(w); w.code(w.bo, "KITE2345") }, "", []string{"/link A", "/link B", "/link C", "/link D", "/link E", "/link KITE2345"}},
-	"unlink":       {func(w *world) { linking(w); w.also(w.ada, "terminal", "home") }, "", []string{"/unlink list", "/unlink liste", "/unlink 7", "/unlink garden", "/unlink 2", "/unlink", "/unlink --split", "/unlink oui"}},
-	"unlink-split": {func(w *world) { w.also(w.ada, "terminal", "home") }, "", []string{"/unlink terminal --split", "/unlink"}},
-	"link-none":    {nil, "", []string{"/link", "/unlink --split"}},
+		"/forget monday", "/forget 16 nov yes", "/forget 2026-11-16 OUI", "/forget sunday", "/forget yes",
+		"/forget soon yes"}},
+	"link": {func(w *world) { linking(w); w.talk(w.bo, "hello"); w.code(w.bo, "KITE2345") }, "",
+		[]string{"/link", "/link C0DE2222", "/link CODE2222", "/link WRONG222", "/link kite2345", "/link KITE-2345"}},
+	"link-locked": {func(w *world) { linking(w); w.code(w.bo, "KITE2345") }, "", []string{"/link A", "/link B", "/link C",
+		"/link D", "/link E", "/link KITE2345"}},
+	"unlink": {func(w *world) { linking(w); w.also(w.ada, "terminal", "home") }, "",
+		[]string{"/unlink list", "/unlink liste", "/unlink 7", "/unlink garden", "/unlink 2", "/unlink",
+			"/unlink --split", "/unlink oui"}},
+	"unlink-split": {func(w *world) { w.also(w.ada, "terminal", "home") }, "",
+		[]string{"/unlink terminal --split", "/unlink"}},
+	"link-none": {nil, "", []string{"/link", "/unlink --split"}},
 	"pair": {func(w *world) {
 		w.stranger("Cléo *the* cat", "333", "ABCD2345")
 		w.later(time.Minute).stranger("", "444", "EFGH6789")
-	}, "", []string{"/pair", "/approve", "/approve NOPE2345", "/approve abcd-2345 Cléo", "/deny", "/deny NOPE2345", "/deny EFGH6789", "/pair"}},
+	}, "", []string{"/pair", "/approve", "/approve NOPE2345", "/approve abcd-2345 Cléo", "/deny", "/deny NOPE2345",
+		"/deny EFGH6789", "/pair"}},
 }
 
 // linking lets codes be made: always the same.
@@ -136,7 +160,9 @@ func linking(w *world) {
 func (w *world) code(a core.Address, code string) {
 	w.t.Helper()
 	_, u := w.identify(a)
-	_, err := w.Note(w.ctx, core.Note{User: u.ID, Now: w.now, Effects: []core.Effect{core.NewLink{Code: core.Code{Hash: trust.CodeHash(code), Address: a, Created: w.now, Expires: w.now.Add(10 * time.Minute)}}}})
+	_, err := w.Note(w.ctx, core.Note{User: u.ID, Now: w.now,
+		Effects: []core.Effect{core.NewLink{Code: core.Code{Hash: trust.CodeHash(code), Address: a, Created: w.now,
+			Expires: w.now.Add(10 * time.Minute)}}}})
 	must(w.t, err)
 }
 
@@ -144,7 +170,8 @@ func (w *world) code(a core.Address, code string) {
 func (w *world) also(a core.Address, channel, external string) {
 	w.t.Helper()
 	_, u := w.identify(a)
-	_, err := w.AddIdentity(w.ctx, core.Identity{User: u.ID, Address: core.Address{Channel: channel, External: external}, LastUsed: w.now})
+	_, err := w.AddIdentity(w.ctx, core.Identity{User: u.ID, Address: core.Address{Channel: channel, External: external},
+		LastUsed: w.now})
 	must(w.t, err)
 }
 
@@ -217,7 +244,8 @@ func (w *world) named(user core.UserID, text string) string {
 }
 
 // numbered are ids that the store gives out as it likes.
-var numbered = regexp.MustCompile(`((?:Segment|Identity|Home|Loop|Thread|ID|Item|Reminder):|/thread |/done |/memory archive |/remind cancel |/remind annuler |number |numéro |- \*\*)[1-9][0-9]*`)
+var numbered = regexp.MustCompile(
+	`((?:Segment|Identity|Home|Loop|Thread|ID|Item|Reminder):|/thread |/done |/memory archive |/remind cancel |/remind annuler |number |numéro |- \*\*)[1-9][0-9]*`)
 
 func golden(t *testing.T, name, got string) {
 	t.Helper()
@@ -319,7 +347,8 @@ func TestYesterdayIsTheDayThatWas(t *testing.T) {
 		said time.Time
 		wait time.Duration
 	}{
-		{"Pacific/Apia", time.Date(2011, 12, 30, 8, 0, 0, 0, time.UTC), 12 * time.Hour}, // 29 December there; the 30th never was
+		{"Pacific/Apia", time.Date(2011, 12, 30, 8, 0, 0, 0, time.UTC),
+			12 * time.Hour}, // 29 December there; the 30th never was
 		{"Europe/Paris", time.Date(2026, 3, 29, 12, 0, 0, 0, time.UTC), 24 * time.Hour},
 		{"Europe/Paris", time.Date(2026, 10, 25, 12, 0, 0, 0, time.UTC), 24 * time.Hour},
 	} {
@@ -349,8 +378,9 @@ func TestNearestDays(t *testing.T) {
 	w.now = now
 	for label, want := range map[string][]string{
 		"1990-01-01": {"2019-03-05"}, "2019-03-04": {"2019-03-05"}, "2019-03-06": {"2019-03-05", "2024-02-29"},
-		"2024-12-30": {"2024-02-29", "2024-12-31"}, "2025-01-01": {"2024-12-31", "2026-11-18"}, "2026-11-17": {"2024-12-31", "2026-11-18"},
-		"2026-11-19": {"2026-11-18"}, "9999-12-31": {"2026-11-18"}, "0001-01-01": {"2019-03-05"},
+		"2024-12-30": {"2024-02-29", "2024-12-31"}, "2025-01-01": {"2024-12-31", "2026-11-18"},
+		"2026-11-17": {"2024-12-31", "2026-11-18"}, "2026-11-19": {"2026-11-18"}, "9999-12-31": {"2026-11-18"},
+		"0001-01-01": {"2019-03-05"},
 	} {
 		out, _ := w.ask(w.ada, "/day "+label)
 		var got []string
@@ -402,6 +432,7 @@ func FuzzCommand(f *testing.F) {
 // webPage is a world with a web page.
 func webPage(w *world) {
 	w.options.NewWebLink = func(user core.UserID) (string, core.Code, error) {
-		return "https://chat.example/signin?code=ABCD", core.Code{Kind: core.CodeWeb, Hash: trust.CodeHash("ABCD"), User: user, Expires: w.now.Add(10 * time.Minute)}, nil
+		return "https://chat.example/signin?code=ABCD", core.Code{Kind: core.CodeWeb, Hash: trust.CodeHash("ABCD"),
+			User: user, Expires: w.now.Add(10 * time.Minute)}, nil
 	}
 }

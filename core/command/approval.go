@@ -17,7 +17,8 @@ import (
 
 // Approvals is what answers to questions read.
 type Approvals interface {
-	OpenApprovals(ctx context.Context, user core.UserID, identity core.IdentityID, thread core.ThreadID, now time.Time) (open []core.Approval, newest core.MessageID, err error)
+	OpenApprovals(ctx context.Context, user core.UserID, identity core.IdentityID, thread core.ThreadID,
+		now time.Time) (open []core.Approval, newest core.MessageID, err error)
 }
 
 // reply is a text that may answer a question.
@@ -45,13 +46,17 @@ func readReply(said string) (reply, bool) {
 	if len(said) > longest {
 		return reply{}, false
 	}
-	word := strings.ToLower(strings.TrimFunc(said, func(r rune) bool { return unicode.IsSpace(r) || strings.ContainsRune(".!?«»\"'`*", r) }))
+	word := strings.ToLower(strings.TrimFunc(said, func(r rune) bool {
+		return unicode.IsSpace(r) ||
+			strings.ContainsRune(".!?«»\"'`*", r)
+	}))
 	r := reply{typed: strings.ToUpper(word)}
 	if l, ok := parse(said); ok {
 		word, r.code = l.word, l.arg
 	}
 	folded := text.Fold(word)
-	r.yes, r.no = means(word, yes) || slices.Contains(yesWords, folded), means(word, no) || slices.Contains(noWords, folded)
+	r.yes, r.no = means(word, yes) || slices.Contains(yesWords, folded), means(word, no) ||
+		slices.Contains(noWords, folded)
 	return r, r.yes || r.no || r.typed == trust.OwnerWord
 }
 
@@ -159,7 +164,8 @@ func (c *Commands) askJoin(r *request, hash string, l core.Link) (core.Outcome, 
 	if err != nil {
 		return core.Outcome{}, err
 	}
-	a := core.Approval{Code: "J" + hash[:min(8, len(hash))], Kind: core.ApproveJoin, Identity: r.at.ID, Subject: string(subject), AskedAt: r.now, Expires: r.now.Add(core.LinkLife)}
+	a := core.Approval{Code: "J" + hash[:min(8, len(hash))], Kind: core.ApproveJoin, Identity: r.at.ID,
+		Subject: string(subject), AskedAt: r.now, Expires: r.now.Add(core.LinkLife)}
 	who := trust.AddressName(l.Made, l.Name)
 	out := r.sayf(r.words.JoinAsk, who, who)
 	if owner {

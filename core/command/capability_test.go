@@ -27,7 +27,8 @@ func TestAProgramDoesWhatItsKeyMay(t *testing.T) {
 	must(t, err)
 	commands := command.New(w.options)
 	for _, need := range command.Needs() {
-		for _, grants := range [][]core.Capability{nil, {core.CanTalk}, {core.CanRead}, {core.CanMemory}, {core.CanAdmin}, trust.Known()} {
+		for _, grants := range [][]core.Capability{nil, {core.CanTalk}, {core.CanRead}, {core.CanMemory},
+			{core.CanAdmin}, trust.Known()} {
 			in := core.Inbound{Text: need.What + " 1", Program: true, Grants: grants, Command: true}
 			out, ok, err := commands.Command(w.ctx, owner, at, in, w.now)
 			if err != nil || !ok {

@@ -37,7 +37,8 @@ type Store interface {
 type Days interface {
 	Days(ctx context.Context, user core.UserID, before string, limit int) ([]core.Segment, error)
 	Day(ctx context.Context, user core.UserID, label string) (core.Segment, error)
-	DayMessages(ctx context.Context, user core.UserID, id core.SegmentID, after core.MessageID, limit int) ([]core.Message, error)
+	DayMessages(ctx context.Context, user core.UserID, id core.SegmentID, after core.MessageID,
+		limit int) ([]core.Message, error)
 	Summaries(ctx context.Context, user core.UserID, id core.SegmentID, limit int) ([]core.Summary, error)
 }
 
@@ -176,7 +177,8 @@ type request struct {
 }
 
 // Command answers a command. ok is false if the text is none: it is conversation.
-func (c *Commands) Command(ctx context.Context, u core.User, i core.Identity, in core.Inbound, now time.Time) (out core.Outcome, ok bool, err error) {
+func (c *Commands) Command(ctx context.Context, u core.User, i core.Identity, in core.Inbound,
+	now time.Time) (out core.Outcome, ok bool, err error) {
 	if in.ForwardedFrom != "" {
 		return out, false, nil
 	}
@@ -219,7 +221,8 @@ func (c *Commands) request(u core.User, i core.Identity, in core.Inbound, now ti
 func (c *Commands) run(ctx context.Context, r *request, cmd command) (core.Outcome, error) {
 	refused := func(out core.Outcome) (core.Outcome, error) {
 		if cmd.needs == core.CanAccount || cmd.needs == core.CanAdmin {
-			out.Effects = []core.Effect{core.Tell{Row: core.AuditRow{What: core.AuditCommand, Tool: cmd.name, Result: core.ResultRefused}}}
+			out.Effects = []core.Effect{core.Tell{Row: core.AuditRow{What: core.AuditCommand, Tool: cmd.name,
+				Result: core.ResultRefused}}}
 		}
 		return out, nil
 	}

@@ -150,7 +150,8 @@ func TestDenyDropsWhatWasHeld(t *testing.T) {
 	if err != nil || !again {
 		t.Errorf("a repeat of a dropped event is held again: %v, %v", again, err)
 	}
-	_, err = w.Note(w.ctx, core.Note{User: 1, Now: w.now, Effects: []core.Effect{core.Deny{CodeHash: trust.CodeHash("ABCD2345"), At: w.now}}})
+	_, err = w.Note(w.ctx, core.Note{User: 1, Now: w.now,
+		Effects: []core.Effect{core.Deny{CodeHash: trust.CodeHash("ABCD2345"), At: w.now}}})
 	if !errors.Is(err, core.ErrRefused) {
 		t.Errorf("denied twice: %v, want ErrRefused", err)
 	}
@@ -163,10 +164,11 @@ func TestStopEndsAWaitingTurn(t *testing.T) {
 	w := newWorld(t, "en")
 	i, u := w.identify(w.ada)
 	e := w.event(w.ada, "hello?")
-	out, err := w.Append(w.ctx, core.Append{User: u.ID, Identity: i.ID, Events: []core.Inbound{e}, Now: w.now, RunAt: w.now,
-		Messages: []core.NewMessage{{Role: core.RoleUser, Kind: core.KindChat, Text: "hello?", SentAt: w.now, Day: dayOf(u.Settings, w.now)}},
-		Claim:    &core.Claim{Worker: "w", Now: w.now, Until: w.now.Add(time.Minute)},
-		Budget:   core.Budget{TokensPerDay: 1000, Reserve: 600, Day: "2026-11-19", NextDay: w.now.Add(time.Hour)}})
+	out, err := w.Append(w.ctx, core.Append{User: u.ID, Identity: i.ID, Events: []core.Inbound{e},
+		Now: w.now, RunAt: w.now, Messages: []core.NewMessage{{Role: core.RoleUser, Kind: core.KindChat,
+			Text: "hello?", SentAt: w.now, Day: dayOf(u.Settings, w.now)}},
+		Claim:  &core.Claim{Worker: "w", Now: w.now, Until: w.now.Add(time.Minute)},
+		Budget: core.Budget{TokensPerDay: 1000, Reserve: 600, Day: "2026-11-19", NextDay: w.now.Add(time.Hour)}})
 	must(t, err)
 	must(t, w.RetryTurn(w.ctx, out.Turn, w.now.Add(time.Hour), "the model is down"))
 	w.send(w.ada, "/stop")
@@ -242,8 +244,10 @@ func TestAnotherUsersIds(t *testing.T) {
 	w.stranger("Cléo", "333", "ABCD2345")
 	before := w.state(w.ada)
 	for _, c := range [][2]string{
-		{"/today", "not talked yet"}, {"/yesterday", "not talked yet"}, {"/day 2026-11-16", "not talked yet"}, {"/summary 2026-11-16", "not talked yet"},
-		{"/loops", "Nothing is open"}, {"/threads", "no threads"}, {"/stop", "Nothing was running"}, {"/retry", "Nothing waits"}, {"/usage", "0 tokens"},
+		{"/today", "not talked yet"}, {"/yesterday", "not talked yet"}, {"/day 2026-11-16", "not talked yet"},
+		{"/summary 2026-11-16", "not talked yet"},
+		{"/loops", "Nothing is open"}, {"/threads", "no threads"}, {"/stop", "Nothing was running"},
+		{"/retry", "Nothing waits"}, {"/usage", "0 tokens"},
 		{fmt.Sprintf("/done %d", loops[0].ID), "There is no open loop"},
 		{fmt.Sprintf("/thread %d", threads[0].ID), "There is no thread"},
 		{"/forget 2026-11-16 yes", "not talked yet"}, {"/forget monday", "not talked yet"},
@@ -278,8 +282,10 @@ func TestEffectsOnAnotherUsersIds(t *testing.T) {
 	must(t, err)
 	before := w.state(w.ada)
 	i, bo := w.identify(w.bo)
-	for _, e := range []core.Effect{core.UseThread{Identity: i.ID, Thread: threads[0].ID}, core.CloseLoop{Loop: loops[0].ID}, core.Redact{Message: 1}} {
-		if _, err := w.Note(w.ctx, core.Note{User: bo.ID, Identity: i.ID, Effects: []core.Effect{e}, Now: w.now}); !errors.Is(err, core.ErrNotFound) {
+	for _, e := range []core.Effect{core.UseThread{Identity: i.ID, Thread: threads[0].ID},
+		core.CloseLoop{Loop: loops[0].ID}, core.Redact{Message: 1}} {
+		if _, err := w.Note(w.ctx, core.Note{User: bo.ID, Identity: i.ID, Effects: []core.Effect{e}, Now: w.now}); !errors.Is(
+			err, core.ErrNotFound) {
 			t.Errorf("%T: got %v, want ErrNotFound", e, err)
 		}
 	}

@@ -26,7 +26,8 @@ func (c *Commands) loops(ctx context.Context, r *request) (core.Outcome, error) 
 	var fresh, stale []string
 	for _, l := range open {
 		mentioned := c.name(r, c.Calendar.Day(r.user.Settings, l.Mentioned).Label)
-		line := "- **" + strconv.FormatInt(int64(l.ID), 10) + "** " + oneLine(l.Text) + " · " + mentioned + r.origin(l.Tainted)
+		line := "- **" + strconv.FormatInt(int64(l.ID), 10) + "** " + oneLine(l.Text) + " · " +
+			mentioned + r.origin(l.Tainted)
 		if l.Stale(r.now) {
 			stale = append(stale, line)
 			continue
@@ -104,7 +105,8 @@ func (c *Commands) usage(ctx context.Context, r *request) (core.Outcome, error) 
 	if limit <= 0 {
 		return core.Outcome{Text: fmt.Sprintf(r.words.UsageFree, words.Number(r.lang, used)) + all}, nil
 	}
-	text := fmt.Sprintf(r.words.UsageOf, words.Number(r.lang, used), words.Number(r.lang, limit), words.Percent(r.lang, used*100/limit))
+	text := fmt.Sprintf(r.words.UsageOf, words.Number(r.lang, used), words.Number(r.lang, limit),
+		words.Percent(r.lang, used*100/limit))
 	if reserved > 0 {
 		text += "\n" + fmt.Sprintf(r.words.UsageReserved, words.Number(r.lang, reserved))
 	}
@@ -124,5 +126,6 @@ func (c *Commands) usageOfAll(ctx context.Context, r *request) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	return "\n" + fmt.Sprintf(r.words.UsageOfAll, words.Number(r.lang, used), words.Number(r.lang, limit), words.Percent(r.lang, used*100/limit)), nil
+	return "\n" + fmt.Sprintf(r.words.UsageOfAll, words.Number(r.lang, used), words.Number(r.lang, limit),
+		words.Percent(r.lang, used*100/limit)), nil
 }

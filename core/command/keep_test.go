@@ -33,9 +33,11 @@ func TestRememberAnAnswer(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, "en")
 	w.send(w.ada, "/usage")
-	for _, native := range []string{fmt.Sprint("m", w.n), fmt.Sprint("n", w.n), fmt.Sprint("m", w.n-1), fmt.Sprint("n", w.n-1)} {
+	for _, native := range []string{fmt.Sprint("m", w.n), fmt.Sprint("n", w.n), fmt.Sprint("m", w.n-1),
+		fmt.Sprint("n", w.n-1)} {
 		w.quote = &core.Quote{NativeID: native, Text: "Used today"}
-		if out, _ := w.ask(w.ada, "/remember"); len(out.Effects) != 0 || !strings.Contains(out.Text, "cannot find that message") {
+		if out, _ := w.ask(w.ada, "/remember"); len(out.Effects) != 0 ||
+			!strings.Contains(out.Text, "cannot find that message") {
 			t.Errorf("%s: %+v", native, out)
 		}
 	}
@@ -65,7 +67,8 @@ func TestAnswersFail(t *testing.T) {
 	w := newWorld(t, "en")
 	i, u := w.identify(w.ada)
 	must(t, w.Close())
-	for _, text := range []string{"/search tea", "/memory", "/memory tea", "/memory archive 7", "/remember tea", "/remind", "/remind tomorrow tea", "/remind cancel 7", "/loops"} {
+	for _, text := range []string{"/search tea", "/memory", "/memory tea", "/memory archive 7", "/remember tea", "/remind",
+		"/remind tomorrow tea", "/remind cancel 7", "/loops"} {
 		out, ok, err := command.New(w.options).Command(w.ctx, u, i, w.event(w.ada, text), w.now)
 		if err == nil || !ok || out.Text != "" {
 			t.Errorf("%s: %+v, %v, %v", text, out, ok, err)
@@ -80,7 +83,8 @@ func TestArchivedItemIsGone(t *testing.T) {
 	_, u := w.identify(w.ada)
 	text := w.named(u.ID, "/memory archive ITEM")
 	w.send(w.ada, text)
-	if out, _ := w.send(w.ada, text); len(out.Effects) != 0 || !strings.Contains(out.Text, "I keep nothing with the number") {
+	if out, _ := w.send(w.ada, text); len(out.Effects) != 0 ||
+		!strings.Contains(out.Text, "I keep nothing with the number") {
 		t.Errorf("got %+v", out)
 	}
 }
@@ -96,7 +100,8 @@ func (r told) DeliveriesOf(context.Context, core.UserID, core.MessageID) ([]core
 }
 
 func (told) Reminders(context.Context, core.UserID, int) ([]core.Reminder, error) {
-	return []core.Reminder{{ID: 7, Text: "plants", DueAt: morning().Add(time.Hour), Cron: "0 10 * * *", Zone: "Europe/Paris", FiredAt: morning(), Message: 3}}, nil
+	return []core.Reminder{{ID: 7, Text: "plants", DueAt: morning().Add(time.Hour), Cron: "0 10 * * *",
+		Zone: "Europe/Paris", FiredAt: morning(), Message: 3}}, nil
 }
 
 type reminders = command.Reminders
@@ -135,7 +140,8 @@ func TestRecurringInItsZone(t *testing.T) {
 	w.send(w.ada, "/remind tomorrow at 9 call Ana")
 	w.send(w.ada, "/timezone Tokyo")
 	out, _ := w.ask(w.ada, "/remind")
-	for _, want := range []string{"plants · **Monday 23 November, 08:00** (Europe/Paris) · every Monday at 08:00", "call Ana · **Friday 20 November, 17:00**\n"} {
+	for _, want := range []string{"plants · **Monday 23 November, 08:00** (Europe/Paris) · every Monday at 08:00",
+		"call Ana · **Friday 20 November, 17:00**\n"} {
 		if !strings.Contains(out.Text, want) {
 			t.Errorf("%q is not in %s", want, out.Text)
 		}
@@ -144,9 +150,11 @@ func TestRecurringInItsZone(t *testing.T) {
 
 func TestUsageOfAllIsForOwners(t *testing.T) {
 	t.Parallel()
-	for language, want := range map[string]string{"en": "Everybody together, today (UTC): 250 of 1,000 tokens (25%).", "fr": "aujourd’hui (UTC)\u00a0: 250 jetons sur 1\u202f000 (25\u202f%)."} {
+	for language, want := range map[string]string{"en": "Everybody together, today (UTC): 250 of 1,000 tokens (25%).",
+		"fr": "aujourd’hui (UTC)\u00a0: 250 jetons sur 1\u202f000 (25\u202f%)."} {
 		w := newWorld(t, language)
-		_, err := w.Grant(w.ctx, core.Grant{Day: w.now.UTC().Format(time.DateOnly), Worker: "w", Used: 250, Want: 50, PerDay: 1000, Now: w.now, Until: w.now.Add(time.Hour)})
+		_, err := w.Grant(w.ctx, core.Grant{Day: w.now.UTC().Format(time.DateOnly), Worker: "w", Used: 250, Want: 50,
+			PerDay: 1000, Now: w.now, Until: w.now.Add(time.Hour)})
 		must(t, err)
 		if out, _ := w.ask(w.ada, "/usage"); strings.Contains(out.Text, "UTC") {
 			t.Errorf("without a limit: %q", out.Text)

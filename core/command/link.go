@@ -112,8 +112,8 @@ func (c *Commands) newLink(r *request) (core.Outcome, error) {
 		return core.Outcome{}, err
 	}
 	out := r.sayf(r.words.LinkCode, code, code)
-	out.Effects = []core.Effect{core.NewLink{Code: core.Code{Kind: core.CodeLink, Hash: trust.CodeHash(code), Address: r.at.Address, Name: r.at.Name,
-		Created: r.now, Expires: r.now.Add(core.LinkLife)}}}
+	out.Effects = []core.Effect{core.NewLink{Code: core.Code{Kind: core.CodeLink, Hash: trust.CodeHash(code),
+		Address: r.at.Address, Name: r.at.Name, Created: r.now, Expires: r.now.Add(core.LinkLife)}}}
 	return out, nil
 }
 
@@ -182,8 +182,8 @@ func (a unlinking) pick(all []core.Identity, here core.Identity) (core.Identity,
 	}
 	var found []core.Identity
 	for _, i := range all {
-		if slices.Contains([]string{strings.ToLower(i.Address.Channel), strings.ToLower(i.Name), strings.ToLower(i.Address.External),
-			strings.ToLower(i.Address.Channel + ":" + i.Address.External)}, a.which) {
+		if slices.Contains([]string{strings.ToLower(i.Address.Channel), strings.ToLower(i.Name),
+			strings.ToLower(i.Address.External), strings.ToLower(i.Address.Channel + ":" + i.Address.External)}, a.which) {
 			found = append(found, i)
 		}
 	}

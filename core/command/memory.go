@@ -22,7 +22,8 @@ type Memory interface {
 	// Item returns an item, or core.ErrNotFound.
 	Item(ctx context.Context, user core.UserID, id core.ItemID) (core.Item, error)
 	// Find returns the active items that match words, best first.
-	Find(ctx context.Context, user core.UserID, words string, limit int, now time.Time) (items []core.Item, mode string, err error)
+	Find(ctx context.Context, user core.UserID, words string, limit int,
+		now time.Time) (items []core.Item, mode string, err error)
 	// Keep prepares an item; if one says the same, that one is returned and
 	// nothing is to be added. core.ErrRefused: it has no words or too many.
 	Keep(ctx context.Context, i core.Item, now time.Time) (add *core.AddItem, same core.Item, err error)
@@ -113,7 +114,8 @@ const mostThemes = 1000
 
 // item shows an item with its number and day.
 func (c *Commands) item(r *request, i core.Item) string {
-	return "- **" + strconv.FormatInt(int64(i.ID), 10) + "** " + plainLine(i.Content) + " · " + c.name(r, c.Calendar.Day(r.user.Settings, i.CreatedAt).Label) + r.origin(i.Tainted)
+	return "- **" + strconv.FormatInt(int64(i.ID), 10) + "** " + plainLine(i.Content) + " · " +
+		c.name(r, c.Calendar.Day(r.user.Settings, i.CreatedAt).Label) + r.origin(i.Tainted)
 }
 
 // origin says of something that words went into it which are not the person's.

@@ -22,7 +22,8 @@ func (c *Commands) pair(ctx context.Context, r *request) (core.Outcome, error) {
 	lines := []string{r.words.RequestsTitle, ""}
 	for _, code := range codes {
 		until := code.Expires.In(r.user.Settings.Location(c.Calendar.Zone)).Format("15:04")
-		lines = append(lines, "- `"+code.Hint+"` · "+who(code)+" · "+fmt.Sprintf(r.words.RequestUntil, code.Address.Channel, until))
+		lines = append(lines, "- `"+code.Hint+"` · "+who(code)+" · "+fmt.Sprintf(r.words.RequestUntil,
+			code.Address.Channel, until))
 	}
 	lines = append(lines, "", fmt.Sprintf(r.words.RequestsMore, codes[0].Hint, codes[0].Hint))
 	return core.Outcome{Text: strings.Join(lines, "\n")}, nil

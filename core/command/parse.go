@@ -91,7 +91,8 @@ func distance(a, b string) int {
 func title(s string) string { return text.Shorten(strings.Join(strings.Fields(s), " "), 80) }
 
 // escaper takes the meaning from signs that are Markdown.
-var escaper = strings.NewReplacer(`\`, `\\`, "`", "\\`", "*", `\*`, "_", `\_`, "[", `\[`, "]", `\]`, "<", `\<`, ">", `\>`, "~", `\~`, "#", `\#`, "|", `\|`)
+var escaper = strings.NewReplacer(`\`, `\\`, "`", "\\`", "*", `\*`, "_", `\_`, "[", `\[`, "]", `\]`, "<", `\<`, ">",
+	`\>`, "~", `\~`, "#", `\#`, "|", `\|`)
 
 // bold is free text in bold.
 func bold(s string) string { return "**" + escaper.Replace(title(s)) + "**" }

@@ -93,7 +93,8 @@ func TestDistance(t *testing.T) {
 	for _, c := range []struct {
 		a, b string
 		want int
-	}{{"", "", 0}, {"", "day", 3}, {"day", "dya", 1}, {"summry", "summary", 1}, {"hlep", "help", 1}, {"home", "hoem", 1}, {"été", "ete", 2}, {"start", "search", 3}} {
+	}{{"", "", 0}, {"", "day", 3}, {"day", "dya", 1}, {"summry", "summary", 1}, {"hlep", "help", 1}, {"home", "hoem", 1},
+		{"été", "ete", 2}, {"start", "search", 3}} {
 		if got := distance(c.a, c.b); got != c.want {
 			t.Errorf("%s to %s: got %d, want %d", c.a, c.b, got, c.want)
 		}
@@ -107,17 +108,19 @@ func TestFindZone(t *testing.T) {
 	t.Parallel()
 	now := time.Date(2026, 11, 19, 9, 0, 0, 0, time.UTC)
 	for s, want := range map[string]string{
-		"Europe/Paris": "Europe/Paris", "europe/paris": "Europe/Paris", "paris": "Europe/Paris", "New York": "America/New_York", "america/new york": "America/New_York",
-		"UTC": "UTC", "utc": "UTC", "CET": "CET", "lyon": "Europe/Paris", "Genève": "Europe/Zurich", "San Francisco": "America/Los_Angeles",
-		"Sao Paulo": "America/Sao_Paulo", "São Paulo": "America/Sao_Paulo", "Etc/GMT+5": "Etc/GMT+5", "port-au-prince": "America/Port-au-Prince",
-		"Buenos Aires": "America/Argentina/Buenos_Aires", "bombay": "",
+		"Europe/Paris": "Europe/Paris", "europe/paris": "Europe/Paris", "paris": "Europe/Paris",
+		"New York": "America/New_York", "america/new york": "America/New_York", "UTC": "UTC", "utc": "UTC", "CET": "CET",
+		"lyon": "Europe/Paris", "Genève": "Europe/Zurich", "San Francisco": "America/Los_Angeles",
+		"Sao Paulo": "America/Sao_Paulo", "São Paulo": "America/Sao_Paulo", "Etc/GMT+5": "Etc/GMT+5",
+		"port-au-prince": "America/Port-au-Prince", "Buenos Aires": "America/Argentina/Buenos_Aires", "bombay": "",
 	} {
 		got, zone, ok := findZone(s, now)
 		if got != want || ok != (want != "") || ok && zone.String() != want {
 			t.Errorf("%q: got %q, %v, want %q", s, got, zone, want)
 		}
 	}
-	for _, s := range []string{"", "Local", "local", "../etc/passwd", "posix/Europe/Paris", "right/UTC", "Mars/Phobos", "west", "+02:00", "Europe"} {
+	for _, s := range []string{"", "Local", "local", "../etc/passwd", "posix/Europe/Paris", "right/UTC", "Mars/Phobos",
+		"west", "+02:00", "Europe"} {
 		if got, _, ok := findZone(s, now); ok {
 			t.Errorf("%q: got %q, want none", s, got)
 		}
@@ -141,7 +144,8 @@ func TestEveryZoneAndCityIsKnown(t *testing.T) {
 
 func TestSuggestZones(t *testing.T) {
 	t.Parallel()
-	for s, want := range map[string]string{"Europe/Pariss": "Europe/Paris", "Amerika/New_York": "America/New_York", "berln": "Europe/Berlin", "munch": "Europe/Berlin", "xxxxxxxx": ""} {
+	for s, want := range map[string]string{"Europe/Pariss": "Europe/Paris", "Amerika/New_York": "America/New_York",
+		"berln": "Europe/Berlin", "munch": "Europe/Berlin", "xxxxxxxx": ""} {
 		got := suggestZones(s)
 		if want == "" && len(got) > 0 || want != "" && (len(got) == 0 || got[0] != want || len(got) > 3) {
 			t.Errorf("%q: got %v, want %q first", s, got, want)
@@ -163,7 +167,8 @@ func FuzzParse(f *testing.F) {
 		if !ok {
 			return
 		}
-		if l.word == "" || strings.ContainsAny(l.word, " \n@\x00") || l.arg != strings.TrimSpace(l.arg) || !utf8.ValidString(l.word+l.arg) || strings.Contains(l.arg, "\x00") {
+		if l.word == "" || strings.ContainsAny(l.word, " \n@\x00") || l.arg != strings.TrimSpace(l.arg) ||
+			!utf8.ValidString(l.word+l.arg) || strings.Contains(l.arg, "\x00") {
 			t.Errorf("%q: got %+v", s, l)
 		}
 		if strings.ContainsAny(l.shown(), "`\n") {

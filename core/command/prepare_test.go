@@ -62,13 +62,17 @@ func tainted(w *world) {
 		must(w.t, err)
 	}
 	for _, n := range []int64{901, 911} {
-		item := core.AddItem{Item: core.Item{ID: core.ItemID(n), Type: core.ItemFact, Content: fmt.Sprint("item *", n)}, Digest: fmt.Sprint(n), At: w.now}
+		item := core.AddItem{Item: core.Item{ID: core.ItemID(n), Type: core.ItemFact, Content: fmt.Sprint("item *", n)},
+			Digest: fmt.Sprint(n), At: w.now}
 		loop := core.OpenLoop{Loop: core.Loop{ID: core.LoopID(n + 1), Text: fmt.Sprint("loop *", n+1)}, At: w.now}
-		reminder := core.SetReminder{Reminder: core.Reminder{ID: core.ReminderID(n + 2), Text: fmt.Sprint("reminder *", n+2), DueAt: w.now.Add(time.Hour), Zone: "UTC"}, At: w.now}
+		reminder := core.SetReminder{Reminder: core.Reminder{ID: core.ReminderID(n + 2), Text: fmt.Sprint("reminder *", n+2),
+			DueAt: w.now.Add(time.Hour), Zone: "UTC"}, At: w.now}
 		act(core.Taint(item), core.Taint(loop), core.Taint(reminder))
 	}
-	act(core.SetReminder{Reminder: core.Reminder{ID: 914, Text: "too late", DueAt: w.now.Add(-time.Hour), Zone: "UTC"}, At: w.now})
-	act(core.Taint(core.ArchiveItem{Item: 911, At: w.now}), core.Taint(core.CloseLoop{Loop: 912, At: w.now}), core.Taint(core.CancelReminder{Reminder: 913, At: w.now}), core.Taint(core.CancelReminder{Reminder: 914, At: w.now}))
+	act(core.SetReminder{Reminder: core.Reminder{ID: 914, Text: "too late", DueAt: w.now.Add(-time.Hour), Zone: "UTC"},
+		At: w.now})
+	act(core.Taint(core.ArchiveItem{Item: 911, At: w.now}), core.Taint(core.CloseLoop{Loop: 912, At: w.now}),
+		core.Taint(core.CancelReminder{Reminder: 913, At: w.now}), core.Taint(core.CancelReminder{Reminder: 914, At: w.now}))
 }
 
 // receipts are reminders that recur, the last times of which came to all ends.
@@ -85,7 +89,8 @@ func receipts(w *world) {
 		f := core.Fire{User: u.ID, Reminder: x.ID, Due: x.DueAt, Next: x.DueAt.AddDate(0, 0, 1), Now: w.now,
 			Message: core.NewMessage{Role: core.RoleAssistant, Kind: core.KindReminder, Text: "⏰ " + x.Text, SentAt: w.now}}
 		if state != "none" {
-			f.Deliveries = []core.NewDelivery{{To: w.ada, Identity: i.ID, Kind: core.DeliverReminder, Parts: []core.Part{{Text: "⏰ " + x.Text}}}}
+			f.Deliveries = []core.NewDelivery{{To: w.ada, Identity: i.ID, Kind: core.DeliverReminder,
+				Parts: []core.Part{{Text: "⏰ " + x.Text}}}}
 		}
 		_, err = w.Fire(w.ctx, f)
 		must(w.t, err)

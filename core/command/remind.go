@@ -99,7 +99,8 @@ func (c *Commands) reminders(ctx context.Context, r *request) (core.Outcome, err
 		if err != nil {
 			return core.Outcome{}, err
 		}
-		lines = append(lines, "- **"+strconv.FormatInt(int64(x.ID), 10)+"** "+oneLine(x.Text)+" · "+c.when(r, x)+receipt+r.origin(x.Tainted))
+		lines = append(lines, "- **"+strconv.FormatInt(int64(x.ID), 10)+"** "+oneLine(x.Text)+" · "+c.when(r, x)+receipt+
+			r.origin(x.Tainted))
 	}
 	lines = append(lines, "")
 	if more := len(active) - listed; more > 0 {
@@ -126,13 +127,14 @@ func (c *Commands) receipt(ctx context.Context, r *request, x core.Reminder) (st
 		}
 	}
 	last := x.FiredAt.In(c.location(r))
-	return " · " + fmt.Sprintf(r.words.ReceiptLast, c.name(r, last.Format(time.DateOnly)), last.Format("15:04"), state), nil
+	return " · " + fmt.Sprintf(r.words.ReceiptLast, c.name(r, last.Format(time.DateOnly)), last.Format("15:04"), state),
+		nil
 }
 
 // byReceipt are the states of deliveries from what says least to what says most.
 func byReceipt() []core.DeliveryState {
-	return []core.DeliveryState{core.DeliveryExpired, core.DeliveryFailed, core.DeliveryParked, core.DeliveryPending, core.DeliverySending, core.DeliveryUnknown,
-		core.DeliverySent, core.DeliveryDelivered, core.DeliveryRead}
+	return []core.DeliveryState{core.DeliveryExpired, core.DeliveryFailed, core.DeliveryParked, core.DeliveryPending,
+		core.DeliverySending, core.DeliveryUnknown, core.DeliverySent, core.DeliveryDelivered, core.DeliveryRead}
 }
 
 func (c *Commands) cancel(ctx context.Context, r *request, ids []int64) (core.Outcome, error) {

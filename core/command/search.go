@@ -52,7 +52,8 @@ func (c *Commands) hit(r *request, h core.Hit) string {
 	if h.Kind == core.DocSummary {
 		return "**" + when + "** · " + r.words.FromSummary + ": " + plainLine(markup.StripRefs(h.Snippet))
 	}
-	lines := []string{"**" + when + ", " + h.Message.SentAt.In(c.location(r)).Format("15:04") + "** · " + said(r, h.Message.Role, h.Snippet)}
+	lines := []string{"**" + when + ", " + h.Message.SentAt.In(c.location(r)).Format("15:04") + "** · " +
+		said(r, h.Message.Role, h.Snippet)}
 	if h.Before.Message != 0 {
 		lines = append(lines, "  - *"+r.words.SaidBefore+"* "+said(r, h.Before.Role, h.Before.Snippet))
 	}

@@ -36,15 +36,17 @@ func TestEveryCommandIsDescribed(t *testing.T) {
 			t.Errorf("%s: %d commands are described, %d exist", language, len(w.Lines), len(list))
 		}
 		for _, c := range list {
-			if line := w.Lines[c.name]; line == "" || len(line) > 100 || strings.HasSuffix(line, ".") || !strings.HasSuffix(w.More[c.name], ".") {
+			if line := w.Lines[c.name]; line == "" || len(line) > 100 || strings.HasSuffix(line, ".") ||
+				!strings.HasSuffix(w.More[c.name], ".") {
 				t.Errorf("%s: %s: %s, %s", language, c.name, line, w.More[c.name])
 			}
 			if (w.Args[c.name] == "") != (say("en").Args[c.name] == "") {
 				t.Errorf("%s takes arguments in one language only", c.name)
 			}
 		}
-		for _, state := range []core.DeliveryState{core.DeliveryPending, core.DeliverySending, core.DeliverySent, core.DeliveryDelivered, core.DeliveryRead, core.DeliveryUnknown,
-			core.DeliveryFailed, core.DeliveryExpired, core.DeliveryParked} {
+		for _, state := range []core.DeliveryState{core.DeliveryPending, core.DeliverySending, core.DeliverySent,
+			core.DeliveryDelivered, core.DeliveryRead, core.DeliveryUnknown, core.DeliveryFailed, core.DeliveryExpired,
+			core.DeliveryParked} {
 			if w.Receipts[state] == "" {
 				t.Errorf("%s: nothing is said of the state %s", language, state)
 			}

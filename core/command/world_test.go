@@ -43,8 +43,8 @@ func newWorld(t testing.TB, language string) *world {
 	s := sqlitetest.Open(t, dir)
 	w := &world{Store: s, t: t, dir: dir, ctx: context.WithoutCancel(t.Context()), now: morning(), language: language}
 	w.options = command.Options{Store: s, Calendar: calendar(), Channels: telegram{},
-		Search: &finder{w, "fts"}, Memory: &memory.Memory{Store: s, Signals: &finder{w, "fts"}}, Reminders: &remind.Reminders{Store: s},
-		Defaults: command.Defaults{Language: "en", PostForward: "home"}}
+		Search: &finder{w, "fts"}, Memory: &memory.Memory{Store: s, Signals: &finder{w, "fts"}},
+		Reminders: &remind.Reminders{Store: s}, Defaults: command.Defaults{Language: "en", PostForward: "home"}}
 	w.ada = w.person("Ada", core.RoleOwner, "telegram", "111")
 	w.bo = w.person("Bo", core.RoleMember, "telegram", "222")
 	return w
@@ -76,7 +76,8 @@ func must(t testing.TB, err error) {
 
 func (w *world) person(name string, role core.UserRole, channel, external string) core.Address {
 	w.t.Helper()
-	u, err := w.AddUser(w.ctx, core.User{Name: name, Role: role, Settings: core.Settings{Language: w.language}, CreatedAt: w.now})
+	u, err := w.AddUser(w.ctx, core.User{Name: name, Role: role, Settings: core.Settings{Language: w.language},
+		CreatedAt: w.now})
 	must(w.t, err)
 	a := core.Address{Channel: channel, Account: "42", External: external}
 	_, err = w.AddIdentity(w.ctx, core.Identity{User: u.ID, Name: name, Address: a, LastUsed: w.now})
@@ -94,7 +95,8 @@ func (w *world) identify(a core.Address) (core.Identity, core.User) {
 func (w *world) event(a core.Address, text string) core.Inbound {
 	w.n++
 	id := fmt.Sprintf("m%d", w.n)
-	return core.Inbound{Address: a, EventID: id, NativeID: id, Kind: core.InMessage, Text: text, SentAt: w.now, ReceivedAt: w.now, Raw: []byte(text)}
+	return core.Inbound{Address: a, EventID: id, NativeID: id, Kind: core.InMessage, Text: text, SentAt: w.now,
+		ReceivedAt: w.now, Raw: []byte(text)}
 }
 
 // say appends a message; with claim its turn is claimed.
@@ -102,8 +104,9 @@ func (w *world) say(a core.Address, text string, claim bool) core.Appended {
 	w.t.Helper()
 	i, u := w.identify(a)
 	e := w.event(a, text)
-	in := core.Append{User: u.ID, Identity: i.ID, Events: []core.Inbound{e}, Now: w.now, RunAt: w.now, Paused: u.Settings.Paused, Budget: w.budget,
-		Messages: []core.NewMessage{{Role: core.RoleUser, Kind: core.KindChat, Text: text, Tokens: 5, SentAt: w.now, Day: dayOf(u.Settings, w.now)}}}
+	in := core.Append{User: u.ID, Identity: i.ID, Events: []core.Inbound{e}, Now: w.now, RunAt: w.now,
+		Paused: u.Settings.Paused, Budget: w.budget, Messages: []core.NewMessage{{Role: core.RoleUser, Kind: core.KindChat,
+			Text: text, Tokens: 5, SentAt: w.now, Day: dayOf(u.Settings, w.now)}}}
 	if claim {
 		in.Claim = &core.Claim{Worker: "w", Now: w.now, Until: w.now.Add(time.Minute)}
 	}
@@ -117,9 +120,12 @@ func (w *world) say(a core.Address, text string, claim bool) core.Appended {
 func (w *world) talk(a core.Address, text string) string {
 	w.t.Helper()
 	turn := w.say(a, text, true).Turn
-	_, err := w.Commit(w.ctx, core.Reply{Turn: turn, State: core.TurnDone, Now: w.now, Day: "2026-11-19", Usage: core.Usage{Prompt: 12000, Completion: 345},
-		Messages:   []core.NewMessage{{Role: core.RoleAssistant, Kind: core.KindChat, Text: "You said: " + text, Tokens: 5, SentAt: w.now}},
-		Deliveries: []core.NewDelivery{{To: turn.Address, Identity: turn.Identity, Kind: core.DeliverReply, Parts: []core.Part{{Text: "You said: " + text}}}}}, nil)
+	_, err := w.Commit(w.ctx, core.Reply{Turn: turn, State: core.TurnDone, Now: w.now, Day: "2026-11-19",
+		Usage: core.Usage{Prompt: 12000, Completion: 345},
+		Messages: []core.NewMessage{{Role: core.RoleAssistant, Kind: core.KindChat, Text: "You said: " + text,
+			Tokens: 5, SentAt: w.now}},
+		Deliveries: []core.NewDelivery{{To: turn.Address, Identity: turn.Identity, Kind: core.DeliverReply,
+			Parts: []core.Part{{Text: "You said: " + text}}}}}, nil)
 	must(w.t, err)
 	return w.deliver()
 }
@@ -133,7 +139,8 @@ func (w *world) deliver() (native string) {
 		d, err := w.ClaimDelivery(w.ctx, ref, core.Claim{Worker: "w", Now: w.now, Until: w.now.Add(time.Minute)})
 		must(w.t, err)
 		native = fmt.Sprintf("n%d", w.n)
-		_, err = w.FinishPart(w.ctx, d, 0, core.PartResult{State: core.DeliverySent, Receipt: core.Receipt{NativeID: native}}, w.now)
+		_, err = w.FinishPart(w.ctx, d, 0, core.PartResult{State: core.DeliverySent, Receipt: core.Receipt{NativeID: native}},
+			w.now)
 		must(w.t, err)
 	}
 	return native
@@ -149,8 +156,9 @@ func (w *world) summarize(a core.Address, label, markdown string, opened ...stri
 	must(w.t, err)
 	read, err := w.DayMessages(w.ctx, u.ID, g.ID, 0, 1000)
 	must(w.t, err)
-	p := core.PutSummary{Edits: g.Edits, Opened: opened, Now: w.now, Day: label, ReadTo: read[len(read)-1].ID, Lease: w.job(u.ID, int64(g.ID)),
-		Entry: core.NewMessage{Role: core.RoleSystem, Kind: core.KindDaySummary, Text: markdown, SentAt: w.now}}
+	p := core.PutSummary{Edits: g.Edits, Opened: opened, Now: w.now, Day: label, ReadTo: read[len(read)-1].ID,
+		Lease: w.job(u.ID, int64(g.ID)), Entry: core.NewMessage{Role: core.RoleSystem, Kind: core.KindDaySummary,
+			Text: markdown, SentAt: w.now}}
 	var ids []core.MessageID
 	for _, m := range read {
 		ids = append(ids, m.ID)
@@ -158,14 +166,16 @@ func (w *world) summarize(a core.Address, label, markdown string, opened ...stri
 	for range opened {
 		p.Sources = append(p.Sources, ids[:1])
 	}
-	p.Summary = core.Summary{User: u.ID, Segment: g.ID, Label: label, Markdown: markdown, Tokens: 10, Covers: core.NewIDSet(ids...)}
+	p.Summary = core.Summary{User: u.ID, Segment: g.ID, Label: label, Markdown: markdown, Tokens: 10,
+		Covers: core.NewIDSet(ids...)}
 	must(w.t, w.PutSummary(w.ctx, p))
 }
 
 // job enqueues and claims a summary job.
 func (w *world) job(u core.UserID, segment int64) core.Lease {
 	w.t.Helper()
-	must(w.t, w.Enqueue(w.ctx, core.NewJob{User: u, Queue: core.QueueSummarize, Key: core.SummaryKey, Ref: segment, RunAt: w.now, Unique: true}))
+	must(w.t, w.Enqueue(w.ctx, core.NewJob{User: u, Queue: core.QueueSummarize, Key: core.SummaryKey, Ref: segment,
+		RunAt: w.now, Unique: true}))
 	refs, _, err := w.Due(w.ctx, []string{core.QueueSummarize}, w.now, 10)
 	must(w.t, err)
 	for _, ref := range refs {
@@ -186,8 +196,9 @@ func (w *world) stranger(name, external, code string) {
 	a := core.Address{Channel: "telegram", Account: "42", External: external}
 	e := w.event(a, "let me in, says "+name)
 	e.Name = name
-	_, err := w.Hold(w.ctx, core.Hold{Event: e, Keep: true, Now: w.now, Code: &core.Code{Kind: core.CodePair, Hash: trust.CodeHash(code), Hint: code,
-		Address: a, Name: name, Created: w.now, Expires: w.now.Add(time.Hour)}})
+	_, err := w.Hold(w.ctx, core.Hold{Event: e, Keep: true, Now: w.now,
+		Code: &core.Code{Kind: core.CodePair, Hash: trust.CodeHash(code), Hint: code,
+			Address: a, Name: name, Created: w.now, Expires: w.now.Add(time.Hour)}})
 	must(w.t, err)
 }
 
@@ -218,9 +229,10 @@ func (w *world) send(a core.Address, text string) (core.Outcome, core.Noted) {
 	}
 	w.quote = nil
 	noted, err := w.Note(w.ctx, core.Note{User: u.ID, Identity: i.ID, Event: &e, Effects: out.Effects, Now: w.now,
-		Command:    &core.NewMessage{Role: core.RoleUser, Kind: core.KindCommand, Text: text, Quote: e.Quote, SentAt: w.now},
-		Messages:   []core.NewMessage{{Role: core.RoleAssistant, Kind: core.KindNotice, Text: out.Text, SentAt: w.now}},
-		Deliveries: []core.NewDelivery{{To: a, Identity: i.ID, Kind: core.DeliverNotice, Parts: []core.Part{{Text: out.Text}}}}})
+		Command:  &core.NewMessage{Role: core.RoleUser, Kind: core.KindCommand, Text: text, Quote: e.Quote, SentAt: w.now},
+		Messages: []core.NewMessage{{Role: core.RoleAssistant, Kind: core.KindNotice, Text: out.Text, SentAt: w.now}},
+		Deliveries: []core.NewDelivery{{To: a, Identity: i.ID, Kind: core.DeliverNotice,
+			Parts: []core.Part{{Text: out.Text}}}}})
 	if err != nil {
 		w.t.Fatalf("%s: note: %v", text, err)
 	}
@@ -239,11 +251,14 @@ func (f *finder) Search(ctx context.Context, q core.SearchQuery) (core.SearchRes
 	out := core.SearchResult{Mode: f.mode}
 	for i, m := range slices.Backward(all) {
 		if m.Kind == core.KindChat && strings.Contains(strings.ToLower(m.Text), strings.ToLower(q.Query)) {
-			out.Hits = append(out.Hits, core.Hit{Kind: core.DocMessage, Label: dayOf(core.Settings{}, m.SentAt).Label, Message: m, Snippet: m.Text, FTS: true})
-			if h := &out.Hits[len(out.Hits)-1]; q.Matching && i > 0 && !strings.Contains(strings.ToLower(all[i-1].Text), strings.ToLower(q.Query)) {
+			out.Hits = append(out.Hits, core.Hit{Kind: core.DocMessage, Label: dayOf(core.Settings{}, m.SentAt).Label,
+				Message: m, Snippet: m.Text, FTS: true})
+			if h := &out.Hits[len(out.Hits)-1]; q.Matching && i > 0 && !strings.Contains(strings.ToLower(all[i-1].Text),
+				strings.ToLower(q.Query)) {
 				h.Before = core.Beside{Message: all[i-1].ID, Role: all[i-1].Role, Snippet: all[i-1].Text}
 			}
-			if h := &out.Hits[len(out.Hits)-1]; q.Matching && i+1 < len(all) && !strings.Contains(strings.ToLower(all[i+1].Text), strings.ToLower(q.Query)) {
+			if h := &out.Hits[len(out.Hits)-1]; q.Matching && i+1 < len(all) && !strings.Contains(strings.ToLower(all[i+1].Text),
+				strings.ToLower(q.Query)) {
 				h.After = core.Beside{Message: all[i+1].ID, Role: all[i+1].Role, Snippet: all[i+1].Text}
 			}
 		}
@@ -253,7 +268,8 @@ func (f *finder) Search(ctx context.Context, q core.SearchQuery) (core.SearchRes
 		versions, e := f.Summaries(ctx, q.User, g.ID, 1)
 		more = errors.Join(more, e)
 		if len(versions) > 0 && strings.Contains(versions[0].Markdown, q.Query) {
-			out.Hits = append([]core.Hit{{Kind: core.DocSummary, Label: g.Day.Label, Summary: versions[0], Snippet: versions[0].Markdown}}, out.Hits...)
+			out.Hits = append([]core.Hit{{Kind: core.DocSummary, Label: g.Day.Label, Summary: versions[0],
+				Snippet: versions[0].Markdown}}, out.Hits...)
 		}
 	}
 	return out, errors.Join(err, more)

@@ -102,7 +102,8 @@ func TestDaysOfEveryZone(t *testing.T) {
 		zones = append(zones, location(t, name))
 	}
 	rapid.Check(t, func(t *rapid.T) {
-		at := time.Unix(rapid.Int64Range(0, 4133980800).Draw(t, "seconds"), rapid.Int64Range(0, 999999999).Draw(t, "nanoseconds"))
+		at := time.Unix(rapid.Int64Range(0, 4133980800).Draw(t, "seconds"),
+			rapid.Int64Range(0, 999999999).Draw(t, "nanoseconds"))
 		clock := rapid.Map(rapid.IntRange(0, 24*60-1), func(m int) time.Duration { return time.Duration(m) * time.Minute })
 		starts, finalize, post := clock.Draw(t, "starts"), clock.Draw(t, "finalize"), clock.Draw(t, "post")
 		for _, zone := range zones {
@@ -149,7 +150,8 @@ func check(t *rapid.T, d core.Day, at time.Time) {
 // TestEveryDayOfOddZones walks through 130 years of days where clocks did odd things.
 func TestEveryDayOfOddZones(t *testing.T) {
 	t.Parallel()
-	for _, name := range []string{"Pacific/Apia", "Pacific/Kwajalein", "America/St_Johns", "Africa/Casablanca", "Antarctica/Troll", "Asia/Gaza", "Africa/Monrovia", "Pacific/Kiritimati"} {
+	for _, name := range []string{"Pacific/Apia", "Pacific/Kwajalein", "America/St_Johns", "Africa/Casablanca",
+		"Antarctica/Troll", "Asia/Gaza", "Africa/Monrovia", "Pacific/Kiritimati"} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			zone := location(t, name)
@@ -193,12 +195,14 @@ func TestNoZoneIsUTC(t *testing.T) {
 
 func TestClock(t *testing.T) {
 	t.Parallel()
-	for s, want := range map[string]time.Duration{"00:00": 0, "03:00": 3 * time.Hour, "23:59": 24*time.Hour - time.Minute} {
+	for s, want := range map[string]time.Duration{"00:00": 0, "03:00": 3 * time.Hour,
+		"23:59": 24*time.Hour - time.Minute} {
 		if got, err := day.Clock(s); err != nil || got != want {
 			t.Errorf("%q: got %v, %v", s, got, err)
 		}
 	}
-	for _, s := range []string{"", "3:00", "24:00", "12:60", "12:00:00", "12.00", "-1:00", "noon", "12:0", " 2:00", "１２:00"} {
+	for _, s := range []string{"", "3:00", "24:00", "12:60", "12:00:00", "12.00", "-1:00", "noon", "12:0",
+		" 2:00", "１２:00"} {
 		if got, err := day.Clock(s); err == nil || !strings.Contains(err.Error(), "HH:MM") {
 			t.Errorf("%q: got %v, %v", s, got, err)
 		}

@@ -69,9 +69,11 @@ func NoRoom(err error, dir string, wants int64) error {
 	said := "make room there"
 	switch {
 	case known && wants > free:
-		said = fmt.Sprintf("%s are free and up to %s are needed: free %s more", text.Bytes(free), text.Bytes(wants), text.Bytes(wants-free))
+		said = fmt.Sprintf("%s are free and up to %s are needed: free %s more", text.Bytes(free), text.Bytes(wants),
+			text.Bytes(wants-free))
 	case known && wants > 0:
-		said = fmt.Sprintf("%s are free and up to %s are needed: raise the quota, or the limit on the size of files", text.Bytes(free), text.Bytes(wants))
+		said = fmt.Sprintf("%s are free and up to %s are needed: raise the quota, or the limit on the size of files",
+			text.Bytes(free), text.Bytes(wants))
 	case wants > 0:
 		said = fmt.Sprintf("up to %s are needed: make room there", text.Bytes(wants))
 	case known:

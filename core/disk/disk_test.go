@@ -27,7 +27,8 @@ func TestNoRoomSaysWhereAndHowMuch(t *testing.T) {
 			}
 		}
 	}
-	if err := disk.NoRoom(full, dir+"/nowhere", 5); !strings.Contains(err.Error(), "up to 5 bytes are needed: make room there") {
+	if err := disk.NoRoom(full, dir+"/nowhere", 5); !strings.Contains(err.Error(),
+		"up to 5 bytes are needed: make room there") {
 		t.Errorf("of a folder that is gone: %v", err)
 	}
 	other := errors.New("it rains")
@@ -49,7 +50,8 @@ func (s stated) SQLState() string { return string(s) }
 func TestStoreFull(t *testing.T) {
 	t.Parallel()
 	for err, want := range map[error][2]bool{
-		errors.New("x"): {}, coded(13): {true, false}, coded(778): {true, false}, coded(5): {}, stated("53100"): {true, true}, stated("23505"): {false, true},
+		errors.New("x"): {}, coded(13): {true, false}, coded(778): {true, false}, coded(5): {}, stated("53100"): {true, true},
+		stated("23505"): {false, true},
 	} {
 		if full, server := disk.StoreFull(fmt.Errorf("import: %w", err)); full != want[0] || server != want[1] {
 			t.Errorf("%#v: %t, %t", err, full, server)

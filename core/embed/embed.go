@@ -104,7 +104,8 @@ func (r *round) fail(ctx context.Context, err error) error {
 	if !errors.As(err, &m) || m.Kind != core.ModelAuth && m.Kind != core.ModelConfig {
 		return err
 	}
-	return errors.Join(err, wrap("mark what cannot be embedded", r.Store.FailEmbeddings(ctx, r.user, r.tried, m.Err.Error(), r.Now())))
+	return errors.Join(err, wrap("mark what cannot be embedded", r.Store.FailEmbeddings(ctx, r.user, r.tried,
+		m.Err.Error(), r.Now())))
 }
 
 // Rebuild marks everything of a user, archived items included, to be embedded

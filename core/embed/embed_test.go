@@ -47,7 +47,8 @@ func TestEverythingThatWaitsIsEmbedded(t *testing.T) {
 	}
 	for _, it := range w.items {
 		text := it.Text + joined(it.Messages)
-		if len(it.vector) != core.VectorSize || it.vector[0] != float32(len(text)) || it.vector[1] != 1 || it.vector[2] != 0 || it.config != "c" {
+		if len(it.vector) != core.VectorSize || it.vector[0] != float32(len(text)) || it.vector[1] != 1 ||
+			it.vector[2] != 0 || it.config != "c" {
 			t.Errorf("%q: %d values, %v", text, len(it.vector), it.vector[:3])
 		}
 	}
@@ -165,7 +166,8 @@ func TestWhenTheProviderIsDownTheJobGoesBack(t *testing.T) {
 		if waits[0] != 4500*time.Millisecond || waits[1] != 9*time.Second || waits[11] != 810*time.Second {
 			t.Errorf("waits %v", waits)
 		}
-		if len(p.calls) != 12 || w.states()[core.EmbeddingPending] != 2 || logs.Len() != 12 || !strings.Contains(w.queue[0].Error, "the provider says down") {
+		if len(p.calls) != 12 || w.states()[core.EmbeddingPending] != 2 || logs.Len() != 12 ||
+			!strings.Contains(w.queue[0].Error, "the provider says down") {
 			t.Errorf("%d calls, %v, %+v", len(p.calls), w.states(), w.queue[0])
 		}
 		p.do = nil
@@ -190,7 +192,8 @@ func TestATextThatIsRefusedDoesNotHoldUpOthers(t *testing.T) {
 		}
 		wk, logs := worker(w, p)
 		w.run(t, wk)
-		if w.states()[core.EmbeddingReady] != 38 || w.items[5].cause != "the provider says "+string(kind) || w.items[20].state != core.EmbeddingError {
+		if w.states()[core.EmbeddingReady] != 38 || w.items[5].cause != "the provider says "+string(kind) ||
+			w.items[20].state != core.EmbeddingError {
 			t.Errorf("%s: %v, %q", kind, w.states(), w.items[5].cause)
 		}
 		if len(w.queue) != 0 || logs.Len() != 2 {
@@ -211,7 +214,8 @@ func TestAProviderThatRefusesEverythingCondemnsNothing(t *testing.T) {
 	p.do = func(context.Context, []string) ([][]float32, error) { return nil, model(core.ModelRejected, 0) }
 	wk, _ := worker(w, p)
 	w.run(t, wk)
-	if w.states()[core.EmbeddingPending] != 2 || len(w.queue) != 1 || !strings.Contains(w.queue[0].Error, "plain sentence") {
+	if w.states()[core.EmbeddingPending] != 2 || len(w.queue) != 1 ||
+		!strings.Contains(w.queue[0].Error, "plain sentence") {
 		t.Errorf("%v, queue %+v", w.states(), w.queue)
 	}
 }
@@ -222,7 +226,8 @@ func TestWhatHasNoTextIsNotSent(t *testing.T) {
 	w.remember("", "b", "")
 	wk, _ := worker(w, p)
 	w.run(t, wk)
-	if d := cmp.Diff([][]string{{"b"}}, p.calls); d != "" || w.states()[core.EmbeddingError] != 2 || w.states()[core.EmbeddingReady] != 1 {
+	if d := cmp.Diff([][]string{{"b"}}, p.calls); d != "" || w.states()[core.EmbeddingError] != 2 ||
+		w.states()[core.EmbeddingReady] != 1 {
 		t.Error(d, w.states())
 	}
 }
@@ -261,7 +266,8 @@ func TestWhatSomebodyHasToMendIsAnErrorUntilItIs(t *testing.T) {
 		wk, _ := worker(w, p)
 		wk.Embedders = fixed(keyed{p, "wrong"}, "c")
 		w.run(t, wk)
-		if w.states()[core.EmbeddingError] != 2 || w.items[0].cause != "the provider says "+string(kind) || len(w.queue) != 1 {
+		if w.states()[core.EmbeddingError] != 2 || w.items[0].cause != "the provider says "+string(kind) ||
+			len(w.queue) != 1 {
 			t.Errorf("%s: %v, %q", kind, w.states(), w.items[0].cause)
 		}
 		w.queue[0].RunAt = wk.Now() // the same is tried again, rarely

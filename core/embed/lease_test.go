@@ -70,7 +70,8 @@ func TestALostLeaseEndsTheWork(t *testing.T) {
 		wk, logs := worker(w, p)
 		start := time.Now()
 		w.once(t, wk)
-		if time.Since(start) != 10*time.Second || len(w.ended) != 0 || w.queue[0].State != core.JobRunning || logs.Len() != 0 {
+		if time.Since(start) != 10*time.Second || len(w.ended) != 0 || w.queue[0].State != core.JobRunning ||
+			logs.Len() != 0 {
 			t.Errorf("after %s: %+v, log %v", time.Since(start), w.queue[0], logs.All())
 		}
 	})
@@ -121,7 +122,8 @@ func TestRebuildAsksFirst(t *testing.T) {
 	wk, _ := worker(w, p)
 	w.run(t, wk)
 	wk.Embedders = fixed(p, "another")
-	if n, err := wk.Rebuild(t.Context(), ada, false); n != 3 || err != nil || w.states()[core.EmbeddingReady] != 3 || len(w.queue) != 0 {
+	if n, err := wk.Rebuild(t.Context(), ada, false); n != 3 || err != nil || w.states()[core.EmbeddingReady] != 3 ||
+		len(w.queue) != 0 {
 		t.Fatalf("counted %d, %v, %v", n, err, w.states())
 	}
 	for range 2 { // a second click changes nothing

@@ -80,7 +80,8 @@ func TestAPassageThatIsRefusedIsLeftOut(t *testing.T) {
 
 func TestAWindowWaitsForItsPassages(t *testing.T) {
 	t.Parallel()
-	for name, vectors := range map[string][][]float32{"down": nil, "of another length": {{1, 2, 3}, {1, 2, 3}, {1, 2, 3}}} {
+	for name, vectors := range map[string][][]float32{"down": nil,
+		"of another length": {{1, 2, 3}, {1, 2, 3}, {1, 2, 3}}} {
 		w, p := newWorld(), &provider{}
 		w.say(1, "a", "bb", "ccc")
 		p.do = func(_ context.Context, texts []string) ([][]float32, error) {

@@ -172,11 +172,13 @@ func (r *round) ask(ctx context.Context, texts []string) ([][]float32, error) {
 		return nil, err
 	}
 	if len(vectors) != len(texts) {
-		return nil, &core.ModelError{Kind: core.ModelConfig, Err: fmt.Errorf("the provider gave %d vectors for %d texts", len(vectors), len(texts))}
+		return nil, &core.ModelError{Kind: core.ModelConfig, Err: fmt.Errorf("the provider gave %d vectors for %d texts",
+			len(vectors), len(texts))}
 	}
 	for _, v := range vectors {
 		if r.length = cmp.Or(r.length, len(v)); len(v) == 0 || len(v) != r.length {
-			return nil, &core.ModelError{Kind: core.ModelConfig, Err: errors.New("the provider gave vectors of different lengths, or empty ones")}
+			return nil, &core.ModelError{Kind: core.ModelConfig,
+				Err: errors.New("the provider gave vectors of different lengths, or empty ones")}
 		}
 	}
 	return vectors, nil
@@ -199,7 +201,8 @@ func (r *round) store(ctx context.Context, list []wanted) error {
 		for i := range results {
 			mine := len(list[i].passages)
 			results[i] = list[i].EmbeddingResult
-			results[i].Passages = slices.DeleteFunc(vectors[:mine:mine], func(p core.PassageVector) bool { return p.Values == nil })
+			results[i].Passages = slices.DeleteFunc(vectors[:mine:mine],
+				func(p core.PassageVector) bool { return p.Values == nil })
 			vectors = vectors[mine:]
 		}
 		if err := r.put(ctx, results); err != nil {
@@ -261,7 +264,8 @@ func (r *round) condemn(ctx context.Context, e core.EmbeddingResult, cause error
 	var m *core.ModelError
 	errors.As(cause, &m)
 	e.Error, e.Tried = m.Err.Error(), r.tried
-	r.Log.Warn("text not embedded", zap.Int64("user", int64(r.user)), zap.String("kind", string(e.Kind)), zap.Int64("id", e.ID), zap.Error(cause))
+	r.Log.Warn("text not embedded", zap.Int64("user", int64(r.user)), zap.String("kind", string(e.Kind)),
+		zap.Int64("id", e.ID), zap.Error(cause))
 	return r.put(ctx, []core.EmbeddingResult{e})
 }
 
@@ -285,7 +289,8 @@ func (r *round) put(ctx context.Context, results []core.EmbeddingResult) error {
 // padded returns v with zeros up to the length of stored vectors.
 func padded(v []float32) ([]float32, error) {
 	if len(v) == 0 || len(v) > core.VectorSize {
-		return nil, &core.ModelError{Kind: core.ModelConfig, Err: fmt.Errorf("a vector of %d dimensions cannot be stored; at most %d can", len(v), core.VectorSize)}
+		return nil, &core.ModelError{Kind: core.ModelConfig,
+			Err: fmt.Errorf("a vector of %d dimensions cannot be stored; at most %d can", len(v), core.VectorSize)}
 	}
 	out := make([]float32, core.VectorSize)
 	copy(out, v)

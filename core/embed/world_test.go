@@ -47,7 +47,8 @@ type world struct {
 }
 
 func newWorld() *world {
-	return &world{closed: map[core.SegmentID]bool{}, through: map[core.SegmentID]core.MessageID{}, done: map[core.SegmentID]bool{}}
+	return &world{closed: map[core.SegmentID]bool{}, through: map[core.SegmentID]core.MessageID{},
+		done: map[core.SegmentID]bool{}}
 }
 
 // say adds messages to a day; ids go on from day to day.
@@ -60,7 +61,8 @@ func (w *world) say(segment core.SegmentID, texts ...string) {
 		for _, day := range w.days {
 			id += core.MessageID(len(day))
 		}
-		w.days[segment-1] = append(w.days[segment-1], core.Message{User: ada, ID: id, Segment: segment, Text: text, Tokens: 1})
+		w.days[segment-1] = append(w.days[segment-1], core.Message{User: ada, ID: id, Segment: segment,
+			Text: text, Tokens: 1})
 		w.done[segment] = false
 	}
 }
@@ -73,7 +75,8 @@ func (w *world) remember(texts ...string) {
 	}
 }
 
-func (w *world) Unwindowed(ctx context.Context, _ core.UserID, limit int) (core.SegmentID, []core.Message, bool, error) {
+func (w *world) Unwindowed(ctx context.Context, _ core.UserID,
+	limit int) (core.SegmentID, []core.Message, bool, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if err := first(ctx.Err(), w.broken); err != nil {
@@ -121,7 +124,8 @@ func (w *world) PutWindows(ctx context.Context, p core.PutWindows) error {
 	return ctx.Err()
 }
 
-func (w *world) PendingEmbeddings(ctx context.Context, _ core.UserID, config string, limit int) ([]core.Embeddable, error) {
+func (w *world) PendingEmbeddings(ctx context.Context, _ core.UserID, config string,
+	limit int) ([]core.Embeddable, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	var out []core.Embeddable
@@ -133,7 +137,8 @@ func (w *world) PendingEmbeddings(ctx context.Context, _ core.UserID, config str
 	return out, ctx.Err()
 }
 
-func (w *world) PutVectors(ctx context.Context, _ core.UserID, config string, results []core.EmbeddingResult, _ time.Time) error {
+func (w *world) PutVectors(ctx context.Context, _ core.UserID, config string, results []core.EmbeddingResult,
+	_ time.Time) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	for _, r := range results {
@@ -191,7 +196,8 @@ func (w *world) Enqueue(_ context.Context, jobs ...core.NewJob) error {
 			continue
 		}
 		w.next++
-		w.queue = append(w.queue, &core.Job{ID: w.next, User: n.User, Queue: n.Queue, Key: n.Key, Ref: n.Ref, State: core.JobReady, RunAt: n.RunAt})
+		w.queue = append(w.queue, &core.Job{ID: w.next, User: n.User, Queue: n.Queue, Key: n.Key, Ref: n.Ref,
+			State: core.JobReady, RunAt: n.RunAt})
 	}
 	return nil
 }
@@ -199,7 +205,8 @@ func (w *world) Enqueue(_ context.Context, jobs ...core.NewJob) error {
 func (w *world) Claim(_ context.Context, ref core.JobRef, c core.Claim) (*core.Job, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if len(w.queue) == 0 || w.queue[0].ID != ref.ID || w.queue[0].State == core.JobRunning || w.queue[0].RunAt.After(c.Now) {
+	if len(w.queue) == 0 || w.queue[0].ID != ref.ID || w.queue[0].State == core.JobRunning ||
+		w.queue[0].RunAt.After(c.Now) {
 		return nil, nil
 	}
 	j := w.queue[0]
@@ -352,14 +359,16 @@ func worker(w *world, p *provider) (*Worker, *observer.ObservedLogs) {
 	return &Worker{
 		Store: w, Embedders: fixed(p, "c"), Windows: threes{}, Count: func(string, float64, ...string) {},
 		Log: zap.New(logs), Now: time.Now,
-		Jobs: &job.Worker{Store: w, Name: "w", Lease: 30 * time.Second, Now: time.Now, Rand: func() float64 { return 0.5 }, Log: zap.New(logs)},
+		Jobs: &job.Worker{Store: w, Name: "w", Lease: 30 * time.Second, Now: time.Now, Rand: func() float64 { return 0.5 },
+			Log: zap.New(logs)},
 	}, seen
 }
 
 // run enqueues a job and does it, and the ones that follow, until none is due.
 func (w *world) run(t *testing.T, wk *Worker) {
 	t.Helper()
-	if err := w.Enqueue(t.Context(), core.NewJob{User: ada, Queue: core.QueueEmbed, Key: core.EmbedKey, RunAt: wk.Now(), Unique: true}); err != nil {
+	if err := w.Enqueue(t.Context(), core.NewJob{User: ada, Queue: core.QueueEmbed, Key: core.EmbedKey, RunAt: wk.Now(),
+		Unique: true}); err != nil {
 		t.Fatal(err)
 	}
 	for range 20 {
@@ -374,7 +383,8 @@ func (w *world) run(t *testing.T, wk *Worker) {
 // once enqueues a job and does it one time.
 func (w *world) once(t *testing.T, wk *Worker) {
 	t.Helper()
-	if err := w.Enqueue(t.Context(), core.NewJob{User: ada, Queue: core.QueueEmbed, Key: core.EmbedKey, RunAt: wk.Now()}); err != nil {
+	if err := w.Enqueue(t.Context(), core.NewJob{User: ada, Queue: core.QueueEmbed, Key: core.EmbedKey,
+		RunAt: wk.Now()}); err != nil {
 		t.Fatal(err)
 	}
 	wk.Take(t.Context(), core.JobRef{User: ada, ID: w.queue[0].ID})

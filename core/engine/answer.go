@@ -13,7 +13,8 @@ import (
 )
 
 // Answer runs the loop of one turn.
-func (ts *Turns) Answer(ctx context.Context, t *core.Turn, u core.User, p core.Prompt, onText func(string)) (core.Answer, error) {
+func (ts *Turns) Answer(ctx context.Context, t *core.Turn, u core.User, p core.Prompt,
+	onText func(string)) (core.Answer, error) {
 	ctx, end := span(ctx, "answer", t)
 	defer end()
 	if ts.Config.LLM.Vision {
@@ -29,7 +30,8 @@ func (ts *Turns) Answer(ctx context.Context, t *core.Turn, u core.User, p core.P
 		asked = *p.Request
 	}
 	model, reserved := ts.Model, ts.reserved(t, u, ts.maxOutput(asked))
-	call := core.ToolUse{User: t.User, Thread: t.Thread, Turn: t.ID, By: through(t), Inputs: t.Inputs, Location: u.Settings.Location(ts.Calendar.Zone), Language: u.Settings.Language}
+	call := core.ToolUse{User: t.User, Thread: t.Thread, Turn: t.ID, By: through(t), Inputs: t.Inputs,
+		Location: u.Settings.Location(ts.Calendar.Zone), Language: u.Settings.Language}
 	var more func(context.Context, core.ModelRequest) (bool, error)
 	if reserved != nil {
 		model, call.Reserve, more = reserved.Model(ts.Model), reserved.Take, reserved.Affords
@@ -44,11 +46,13 @@ func (ts *Turns) Answer(ctx context.Context, t *core.Turn, u core.User, p core.P
 		return core.Answer{}, err
 	}
 	out, err := agent.Run(ctx, agent.Request{Model: model, Messages: p.Messages, CachePrefix: p.CachePrefix, Tools: tools,
-		Call: call, Journal: ts.Store, MaxSteps: c.MaxSteps, ToolTokens: c.ToolTokens, ResultTokens: c.ResultTokens, ToolTimeout: c.ToolTimeout,
-		Client: asked.Tools, Choice: asked.Choice, Permit: permit, Tainted: p.Tainted, Foreign: p.Foreign, Decided: decided,
-		MaxOutputTokens: ts.maxOutput(asked), Tokenizer: ts.Tokens, Now: ts.Now, Keep: ts.Files.KeepFile, OnText: onText, Guard: guard, More: more})
-	return core.Answer{Messages: out.Messages, Usage: out.Usage, Effects: out.Effects, FirstToken: out.FirstToken, Model: out.Model,
-		Finish: out.Finish, Steps: out.Steps, Question: out.Question, Tainted: out.Tainted}, err
+		Call: call, Journal: ts.Store, MaxSteps: c.MaxSteps, ToolTokens: c.ToolTokens, ResultTokens: c.ResultTokens,
+		ToolTimeout: c.ToolTimeout, Client: asked.Tools, Choice: asked.Choice, Permit: permit, Tainted: p.Tainted,
+		Foreign: p.Foreign, Decided: decided, MaxOutputTokens: ts.maxOutput(asked), Tokenizer: ts.Tokens, Now: ts.Now,
+		Keep: ts.Files.KeepFile, OnText: onText, Guard: guard, More: more})
+	return core.Answer{Messages: out.Messages, Usage: out.Usage, Effects: out.Effects,
+		FirstToken: out.FirstToken, Model: out.Model, Finish: out.Finish, Steps: out.Steps, Question: out.Question,
+		Tainted: out.Tainted}, err
 }
 
 // through is through whom a turn came: the key of a program, or an identity.
@@ -109,8 +113,8 @@ func (ts *Turns) reserved(t *core.Turn, u core.User, output int) *trust.Reservat
 	if limit == 0 {
 		return nil
 	}
-	return &trust.Reservation{Reserved: t.Reserved, Taken: t.Used.Prompt + t.Used.Completion, Output: output, Results: ts.Config.Agent.ToolTokens,
-		Tokens: ts.Tokens, Until: ts.Calendar.Day(u.Settings, ts.Now()).End,
+	return &trust.Reservation{Reserved: t.Reserved, Taken: t.Used.Prompt + t.Used.Completion, Output: output,
+		Results: ts.Config.Agent.ToolTokens, Tokens: ts.Tokens, Until: ts.Calendar.Day(u.Settings, ts.Now()).End,
 		More: func(ctx context.Context, n int) (bool, error) {
 			return ts.Store.ReserveMore(ctx, t, core.Budget{TokensPerDay: limit, Reserve: n})
 		}}

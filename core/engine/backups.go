@@ -62,7 +62,8 @@ func (b *backups) run(ctx context.Context) error {
 			return err
 		}
 		b.count("everthread_backups_total", 1, "made")
-		err = b.Store.SetState(ctx, backupState, map[string]string{backupMade: strconv.FormatInt(now.UnixMilli(), 10)}, core.Fence{})
+		err = b.Store.SetState(ctx, backupState, map[string]string{backupMade: strconv.FormatInt(now.UnixMilli(), 10)},
+			core.Fence{})
 		if err == nil {
 			b.Log.Info("backup made", made...)
 		}
@@ -78,7 +79,8 @@ func (b *backups) make(ctx context.Context) ([]zap.Field, error) {
 	}
 	began := b.Now()
 	res, err := b.maker.Make(ctx, dir, b.Config.Backup.Keep)
-	return []zap.Field{zap.String("file", res.File), zap.Int64("bytes", res.Size), zap.Duration("took", b.Now().Sub(began)), zap.Strings("removed", res.Removed)}, err
+	return []zap.Field{zap.String("file", res.File), zap.Int64("bytes", res.Size),
+		zap.Duration("took", b.Now().Sub(began)), zap.Strings("removed", res.Removed)}, err
 }
 
 // BackupTimes are when the clock had the last backup made, zero for never, and when the

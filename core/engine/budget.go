@@ -12,10 +12,10 @@ import (
 
 // budgets bounds prompts as it is configured.
 func budgets(c configs.Config) prompt.Budgets {
-	return prompt.Budgets{Raw: c.Context.TodayRawTokens, TodaySummary: c.Context.TodaySummaryTokens, Last: c.Context.LastConversationTokens,
-		Loops: c.Context.OpenLoopsTokens, News: c.Context.NewsTokens, Target: c.Context.TargetTokens, Cap: c.Context.TotalTokens,
-		MaxHistoryMessages: c.Context.MaxHistoryMessages, MaxContextTokens: c.Context.MaxContextTokens,
-		ContextWindow: SmallestWindow(c.LLM), MaxOutput: c.LLM.MaxOutputTokens,
+	return prompt.Budgets{Raw: c.Context.TodayRawTokens, TodaySummary: c.Context.TodaySummaryTokens,
+		Last: c.Context.LastConversationTokens, Loops: c.Context.OpenLoopsTokens, News: c.Context.NewsTokens,
+		Target: c.Context.TargetTokens, Cap: c.Context.TotalTokens, MaxHistoryMessages: c.Context.MaxHistoryMessages,
+		MaxContextTokens: c.Context.MaxContextTokens, ContextWindow: SmallestWindow(c.LLM), MaxOutput: c.LLM.MaxOutputTokens,
 		LongBudget: LongBudget(c), LongThreshold: c.Context.Long.CompressThreshold, LongRaw: LongRaw(c),
 		MinTurns: c.Context.MinTurns, Silence: c.Context.Silence, Pressure: c.Summaries.Pressure}
 }

@@ -17,7 +17,8 @@ import (
 func (ts *Turns) Prompt(ctx context.Context, t *core.Turn, u core.User, now time.Time) (core.Prompt, error) {
 	ctx, end := span(ctx, "build context", t)
 	defer end()
-	if ts.Config.Transcription.Model != "" || ts.Config.LLM.Vision { // what is heard stands in the prompt, what is seen goes with it
+	if ts.Config.Transcription.Model != "" ||
+		ts.Config.LLM.Vision { // what is heard stands in the prompt, what is seen goes with it
 		if err := ts.Files.Loaded(ctx, t.User, t.Inputs); err != nil {
 			return core.Prompt{}, fmt.Errorf("wait for attachments: %w", err)
 		}
@@ -26,7 +27,8 @@ func (ts *Turns) Prompt(ctx context.Context, t *core.Turn, u core.User, now time
 	budgets.ToolSchemaTokens = ts.tools.schema(u)
 	static := ts.forgetful
 	if !u.Settings.MemoryOff {
-		static = append(ts.static[:len(ts.static):len(ts.static)], prompt.Static{Name: "memory", Text: memory.Guidance}, ts.hints(ctx, t.User))
+		static = append(ts.static[:len(ts.static):len(ts.static)], prompt.Static{Name: "memory", Text: memory.Guidance},
+			ts.hints(ctx, t.User))
 	}
 	in := prompt.Input{Turn: *t, Strategy: strategy(ts.Config, u.Settings), Budgets: budgets, Static: static, Now: now,
 		Zone: u.Settings.Location(ts.Calendar.Zone), Tokens: ts.Tokens, Nonce: nonce}

@@ -51,8 +51,8 @@ func Embedder(c configs.Config, way *egress.Gate) (core.Embedder, string, error)
 	if e.Provider == "none" || e.Provider == "" {
 		return nil, "", nil
 	}
-	out, err := llmembed.New(llmembed.Options{Provider: e.Provider, BaseURL: e.BaseURL, APIKey: string(e.APIKey), Model: e.Model,
-		Dimensions: e.Dimensions, Timeout: e.Timeout, Written: true, Way: way})
+	out, err := llmembed.New(llmembed.Options{Provider: e.Provider, BaseURL: e.BaseURL,
+		APIKey: string(e.APIKey), Model: e.Model, Dimensions: e.Dimensions, Timeout: e.Timeout, Written: true, Way: way})
 	if err != nil {
 		return nil, "", fmt.Errorf("embeddings: %w", err)
 	}
@@ -119,8 +119,8 @@ func (e *Embedders) Open(c core.OwnEmbeddings) (core.Embedder, error) {
 			return nil, fmt.Errorf("its key cannot be read; set it again: %w", err)
 		}
 	}
-	return llmembed.New(llmembed.Options{Provider: c.Provider, BaseURL: c.BaseURL, APIKey: key, Model: c.Model, Dimensions: c.Dimensions,
-		Timeout: e.process.Config.Embeddings.Timeout, Way: e.process.Way})
+	return llmembed.New(llmembed.Options{Provider: c.Provider, BaseURL: c.BaseURL, APIKey: key, Model: c.Model,
+		Dimensions: c.Dimensions, Timeout: e.process.Config.Embeddings.Timeout, Way: e.process.Way})
 }
 
 // Seal encrypts a key as it is stored in a choice; empty for none.
@@ -161,7 +161,8 @@ func (e *Embedders) want(ctx context.Context) error {
 			if config, err := e.Name(ctx, u); err != nil || config == "" {
 				continue // the job would only say why, again and again
 			}
-			err := e.process.Store.Enqueue(ctx, core.NewJob{User: u, Queue: core.QueueEmbed, Key: core.EmbedKey, RunAt: e.process.Now(), Unique: true})
+			err := e.process.Store.Enqueue(ctx, core.NewJob{User: u, Queue: core.QueueEmbed, Key: core.EmbedKey,
+				RunAt: e.process.Now(), Unique: true})
 			if err != nil {
 				return err
 			}

@@ -86,13 +86,14 @@ func New(p *Process, o Options) (*Engine, error) {
 	if err != nil {
 		return nil, err
 	}
-	e := &Engine{Process: p, options: o, began: p.Now(), Calendar: calendar, Tokens: tokens.New(), Channels: gateway.NewChannels(o.Channels...),
-		Hub: live.New(p.Store, p.Name, p.Now, p.Log.Named("live")), slots: make(job.Slots, c.Turn.Workers),
-		Deleter: NewDeleter(c, p.Store, o.Crash)}
-	e.Meter = metrics.New(metrics.Prices{Prompt: c.LLM.Prices.Prompt, Cached: c.LLM.Prices.Cached, Completion: c.LLM.Prices.Completion,
-		Currency: c.LLM.Currency}, e.channelNames())
+	e := &Engine{Process: p, options: o, began: p.Now(), Calendar: calendar, Tokens: tokens.New(),
+		Channels: gateway.NewChannels(o.Channels...), Hub: live.New(p.Store, p.Name, p.Now, p.Log.Named("live")),
+		slots: make(job.Slots, c.Turn.Workers), Deleter: NewDeleter(c, p.Store, o.Crash)}
+	e.Meter = metrics.New(metrics.Prices{Prompt: c.LLM.Prices.Prompt, Cached: c.LLM.Prices.Cached,
+		Completion: c.LLM.Prices.Completion, Currency: c.LLM.Currency}, e.channelNames())
 	e.Ledger = e.newLedger()
-	e.jobs = &job.Worker{Store: p.Store, Name: p.Name, Lease: c.Turn.Lease, Busy: e.busy, Now: p.Now, Rand: rand.Float64, Log: p.Log.Named("jobs")}
+	e.jobs = &job.Worker{Store: p.Store, Name: p.Name, Lease: c.Turn.Lease, Busy: e.busy, Now: p.Now, Rand: rand.Float64,
+		Log: p.Log.Named("jobs")}
 	e.People = e.newPeople()
 	e.Files = e.newFiles()
 	if err := e.newRecall(); err != nil {
@@ -126,9 +127,9 @@ func (e *Engine) busy() bool {
 
 func (e *Engine) newPeople() *people.People {
 	a := e.Config.Access
-	return &people.People{Store: e.Store, Log: e.Log, Now: e.Now, Rand: crand.Reader, Channels: e.Channels, Crash: e.options.Crash,
-		Settings: people.Settings{Policy: people.Policy(a.Policy), Allow: a.Allow, CodeLife: a.CodeLife, MaxCodes: a.MaxCodes,
-			MaxOrigin: a.MaxCodesOrigin, Language: e.Config.DefaultLanguage}}
+	return &people.People{Store: e.Store, Log: e.Log, Now: e.Now, Rand: crand.Reader, Channels: e.Channels,
+		Crash: e.options.Crash, Settings: people.Settings{Policy: people.Policy(a.Policy), Allow: a.Allow,
+			CodeLife: a.CodeLife, MaxCodes: a.MaxCodes, MaxOrigin: a.MaxCodesOrigin, Language: e.Config.DefaultLanguage}}
 }
 
 // newFiles keeps the attachments of all channels.
@@ -139,28 +140,30 @@ func (e *Engine) newFiles() *media.Files {
 			fetchers[name] = f
 		}
 	}
-	return &media.Files{Store: e.Store, Users: e.People, Jobs: e.jobs, Fetchers: fetchers, Transcriber: e.transcriber(), Tokens: e.Tokens,
-		Dir: filepath.Join(c.DataDir, "media"), Max: int64(c.Media.MaxBytes), PerUser: int64(c.Media.BytesPerUser), Wait: c.Media.Wait,
-		Log: e.Log.Named("media"), Now: e.Now}
+	return &media.Files{Store: e.Store, Users: e.People, Jobs: e.jobs, Fetchers: fetchers,
+		Transcriber: e.transcriber(), Tokens: e.Tokens, Dir: filepath.Join(c.DataDir, "media"), Max: int64(c.Media.MaxBytes),
+		PerUser: int64(c.Media.BytesPerUser), Wait: c.Media.Wait, Log: e.Log.Named("media"), Now: e.Now}
 }
 
 // newTurns makes what answers turns, with the tools of the features.
 func (e *Engine) newTurns(chat core.Model) (*Turns, error) {
-	e.servers = mcp.New(mcp.Options{Servers: Servers(e.Config.Agent.MCPServers), Version: e.options.Version, Tokenizer: e.Tokens, Way: e.Way,
-		Log: e.Log.Named("mcp"), Now: e.Now, Rand: rand.Float64})
-	return NewTurns(TurnOptions{Config: e.Config, Store: e.Store, Users: e.People, Model: chat, Ledger: e.Ledger, Tokens: e.Tokens,
-		Calendar: e.Calendar, Files: e.Files, Memory: e.Memory, Servers: e.servers, Tools: e.ownTools(), Now: e.Now})
+	e.servers = mcp.New(mcp.Options{Servers: Servers(e.Config.Agent.MCPServers), Version: e.options.Version,
+		Tokenizer: e.Tokens, Way: e.Way, Log: e.Log.Named("mcp"), Now: e.Now, Rand: rand.Float64})
+	return NewTurns(TurnOptions{Config: e.Config, Store: e.Store, Users: e.People, Model: chat,
+		Ledger: e.Ledger, Tokens: e.Tokens, Calendar: e.Calendar, Files: e.Files, Memory: e.Memory, Servers: e.servers,
+		Tools: e.ownTools(), Now: e.Now})
 }
 
 func (e *Engine) newGateway() *gateway.Gateway {
 	c := e.Config
 	return gateway.New(gateway.Options{
-		Store: e.Store, Wakes: e.Store, Jobs: e.jobs, Files: e.Files, People: e.People, Commands: e.newCommands(), Prompts: e.Turns, Agent: e.Turns,
-		Calendar: e.Calendar, Limiter: e.limiter(), Tokens: e.Tokens, Channels: e.Channels, Slots: e.slots,
-		Settings: gateway.Settings{Debounce: c.Turn.Debounce, GiveUpAfter: c.Turn.GiveUpAfter,
-			Poll: pollEvery, TokensPerDay: c.Limits.TokensPerDay, TurnsPerMinute: c.Limits.TurnsPerMinute,
-			SummarizeAfter: c.Summaries.AfterMessages, Language: c.DefaultLanguage},
-		Budgets: e.Turns, Previews: e.Hub, Meter: e.Meter, Log: e.Log, Now: e.Now, Rand: rand.New(rand.NewPCG(rand.Uint64(), rand.Uint64())), Crash: e.options.Crash,
+		Store: e.Store, Wakes: e.Store, Jobs: e.jobs, Files: e.Files, People: e.People, Commands: e.newCommands(),
+		Prompts: e.Turns, Agent: e.Turns, Calendar: e.Calendar, Limiter: e.limiter(), Tokens: e.Tokens,
+		Channels: e.Channels, Slots: e.slots, Settings: gateway.Settings{Debounce: c.Turn.Debounce,
+			GiveUpAfter: c.Turn.GiveUpAfter, Poll: pollEvery, TokensPerDay: c.Limits.TokensPerDay,
+			TurnsPerMinute: c.Limits.TurnsPerMinute, SummarizeAfter: c.Summaries.AfterMessages, Language: c.DefaultLanguage},
+		Budgets: e.Turns, Previews: e.Hub, Meter: e.Meter, Log: e.Log, Now: e.Now,
+		Rand: rand.New(rand.NewPCG(rand.Uint64(), rand.Uint64())), Crash: e.options.Crash,
 	})
 }
 
@@ -178,7 +181,7 @@ func (e *Engine) newCommands() *command.Commands {
 	return command.New(command.Options{
 		Store: e.Store, Calendar: e.Calendar, NewCode: e.People.NewLinkCode, Channels: e.Channels,
 		NewWebLink: e.WebLink(), Search: e.Search, Memory: e.Memory, Reminders: e.Reminders,
-		Defaults: command.Defaults{Language: c.DefaultLanguage, TokensPerDay: c.Limits.TokensPerDay, AllTokensPerDay: AllTokensPerDay(c),
-			PostForward: c.Summaries.PostForward, Strategy: c.Context.Strategy},
+		Defaults: command.Defaults{Language: c.DefaultLanguage, TokensPerDay: c.Limits.TokensPerDay,
+			AllTokensPerDay: AllTokensPerDay(c), PostForward: c.Summaries.PostForward, Strategy: c.Context.Strategy},
 	})
 }

@@ -35,20 +35,24 @@ func NewAnalyzer(c configs.Config) (*recall.Analyzer, error) {
 }
 
 // NewSearcher returns what searches a store; embedders may be nil.
-func NewSearcher(c configs.Config, st core.Store, embedders core.EmbedderOf, t core.Tokenizer, log *zap.Logger) (*recall.Searcher, error) {
+func NewSearcher(c configs.Config, st core.Store, embedders core.EmbedderOf, t core.Tokenizer,
+	log *zap.Logger) (*recall.Searcher, error) {
 	analyzer, err := NewAnalyzer(c)
 	if err != nil {
 		return nil, err
 	}
 	s := recall.Default()
-	s.Semantic, s.Lexical, s.Covered, s.Candidates = c.Recall.SemanticWeight, c.Recall.LexicalWeight, c.Recall.CoveredPenalty, c.Recall.Candidates
-	return &recall.Searcher{Store: st, Days: st, Embedders: embedders, Analyzer: analyzer, Tokens: t, Settings: s, Log: log}, nil
+	s.Semantic, s.Lexical, s.Covered, s.Candidates = c.Recall.SemanticWeight, c.Recall.LexicalWeight,
+		c.Recall.CoveredPenalty, c.Recall.Candidates
+	return &recall.Searcher{Store: st, Days: st, Embedders: embedders, Analyzer: analyzer, Tokens: t,
+		Settings: s, Log: log}, nil
 }
 
 // NewMemory returns the memory that a store keeps.
 func NewMemory(c configs.Config, st core.Store, search *recall.Searcher, embedders *Embedders) *memory.Memory {
 	return &memory.Memory{Store: st, Signals: search, Embed: embedders.Name,
-		Settings: memory.Settings{SemanticWeight: c.Recall.SemanticWeight, LexicalWeight: c.Recall.LexicalWeight, Candidates: c.Recall.Candidates}}
+		Settings: memory.Settings{SemanticWeight: c.Recall.SemanticWeight, LexicalWeight: c.Recall.LexicalWeight,
+			Candidates: c.Recall.Candidates}}
 }
 
 // NewDeleter returns what deletes accounts of a store.
@@ -76,7 +80,8 @@ func (e *Engine) newReminders(planner gateway.Planner) error {
 	if err != nil {
 		return fmt.Errorf("reminders.default_hour: %w", err)
 	}
-	s := remind.Settings{DefaultHour: hour, MinEvery: c.Reminders.MinEvery, MaxActive: c.Reminders.MaxActive, Language: c.DefaultLanguage}
+	s := remind.Settings{DefaultHour: hour, MinEvery: c.Reminders.MinEvery, MaxActive: c.Reminders.MaxActive,
+		Language: c.DefaultLanguage}
 	e.Reminders = &remind.Reminders{Store: e.Store, Settings: s}
 	e.firer = &remind.Firer{Store: e.Store, Users: e.People, Planner: planner, Tokens: e.Tokens, Settings: s,
 		Channels: e.Channels, Count: e.Meter.Count, Log: e.Log.Named("reminders")}
@@ -95,17 +100,17 @@ func (e *Engine) newSummaries(chat core.Model, planner gateway.Planner) (err err
 	}
 	e.summary = &summary.Summarizer{
 		Store: e.Store, Jobs: e.jobs, Users: e.People, Planner: planner, Model: m, Tokens: e.Tokens,
-		Settings: summary.Settings{Window: SmallestWindow(llm), MaxOutput: llm.MaxOutputTokens, TokensPerDay: c.Limits.TokensPerDay,
-			Attempts: c.Summaries.Attempts, PostForward: c.Summaries.PostForward, PostMin: c.Summaries.PostMinMessages,
-			PostExpires: c.Summaries.PostExpires, Language: c.DefaultLanguage},
+		Settings: summary.Settings{Window: SmallestWindow(llm), MaxOutput: llm.MaxOutputTokens,
+			TokensPerDay: c.Limits.TokensPerDay, Attempts: c.Summaries.Attempts, PostForward: c.Summaries.PostForward,
+			PostMin: c.Summaries.PostMinMessages, PostExpires: c.Summaries.PostExpires, Language: c.DefaultLanguage},
 		Calendar: e.Calendar, Channels: e.Channels, Grounds: e.Search, SameLoop: loops.Match,
 		Count: e.Meter.Count, Log: e.Log.Named("summary"), Now: e.Now,
 	}
 	x := c.Context.Long
 	e.compress = &long.Worker{
-		Store: e.Store, Jobs: e.jobs, Users: e.People, Model: m, Compressor: long.New(e.Tokens, long.Options{}), Tokens: e.Tokens,
-		Settings: long.Settings{Budget: LongBudget(c), Threshold: x.CompressThreshold, Raw: LongRaw(c), MaxOutput: llm.MaxOutputTokens,
-			TokensPerDay: c.Limits.TokensPerDay, Attempts: c.Summaries.Attempts},
+		Store: e.Store, Jobs: e.jobs, Users: e.People, Model: m, Compressor: long.New(e.Tokens, long.Options{}),
+		Tokens: e.Tokens, Settings: long.Settings{Budget: LongBudget(c), Threshold: x.CompressThreshold, Raw: LongRaw(c),
+			MaxOutput: llm.MaxOutputTokens, TokensPerDay: c.Limits.TokensPerDay, Attempts: c.Summaries.Attempts},
 		Calendar: e.Calendar, Count: e.Meter.Count, Log: e.Log.Named("compress"), Now: e.Now,
 	}
 	return nil
@@ -113,8 +118,9 @@ func (e *Engine) newSummaries(chat core.Model, planner gateway.Planner) (err err
 
 // newMover makes what merges and splits people.
 func (e *Engine) newMover() *people.Mover {
-	return &people.Mover{Store: e.Store, Channels: e.Channels, Language: e.Config.DefaultLanguage, Released: e.receiveApproved, Poll: movePoll,
-		Leases: e.Process, Log: e.Log.Named("people"), Now: e.Now, Crash: e.options.Crash}
+	return &people.Mover{Store: e.Store, Channels: e.Channels, Language: e.Config.DefaultLanguage,
+		Released: e.receiveApproved, Poll: movePoll, Leases: e.Process, Log: e.Log.Named("people"), Now: e.Now,
+		Crash: e.options.Crash}
 }
 
 // ownTools are the tools of the features.

@@ -46,10 +46,11 @@ func Model(c configs.LLM, t core.Tokenizer, way *egress.Gate) (core.Model, error
 	case "demo":
 		return demo.New(t), nil
 	case "openai":
-		return openai.New(openai.Options{BaseURL: c.BaseURL, APIKey: string(c.APIKey), Model: c.Model, Timeout: c.Timeout, Way: way}), nil
-	case "anthropic":
-		return anthropic.New(anthropic.Options{BaseURL: c.BaseURL, APIKey: string(c.APIKey), Model: c.Model, MaxTokens: c.MaxOutputTokens,
+		return openai.New(openai.Options{BaseURL: c.BaseURL, APIKey: string(c.APIKey), Model: c.Model,
 			Timeout: c.Timeout, Way: way}), nil
+	case "anthropic":
+		return anthropic.New(anthropic.Options{BaseURL: c.BaseURL, APIKey: string(c.APIKey), Model: c.Model,
+			MaxTokens: c.MaxOutputTokens, Timeout: c.Timeout, Way: way}), nil
 	}
 	return nil, fmt.Errorf("provider %q is not known; use openai, anthropic or demo", c.Provider)
 }
@@ -59,7 +60,8 @@ func Transcriber(t configs.Transcription, way *egress.Gate) media.Transcriber {
 	if t.Model == "" {
 		return nil
 	}
-	return transcribe.New(transcribe.Options{BaseURL: t.BaseURL, APIKey: string(t.APIKey), Model: t.Model, Timeout: t.Timeout, Way: way})
+	return transcribe.New(transcribe.Options{BaseURL: t.BaseURL, APIKey: string(t.APIKey), Model: t.Model,
+		Timeout: t.Timeout, Way: way})
 }
 
 // ledgerLease is how long what a process was granted of a day is kept for it.
@@ -68,8 +70,9 @@ const ledgerLease = 10 * time.Minute
 // newLedger makes the ledger through which all providers are asked.
 func (e *Engine) newLedger() *trust.Ledger {
 	c := e.Config
-	return &trust.Ledger{Store: e.Store, PerDay: AllTokensPerDay(c), PerUser: c.Limits.TokensPerDay, Worker: e.Name, Lease: ledgerLease,
-		Tokens: e.Tokens, MaxOutput: c.LLM.MaxOutputTokens, Log: e.Log.Named("ledger"), Now: e.Now, Day: today(e.Calendar, e.Store, e.Now)}
+	return &trust.Ledger{Store: e.Store, PerDay: AllTokensPerDay(c), PerUser: c.Limits.TokensPerDay,
+		Worker: e.Name, Lease: ledgerLease, Tokens: e.Tokens, MaxOutput: c.LLM.MaxOutputTokens,
+		Log: e.Log.Named("ledger"), Now: e.Now, Day: today(e.Calendar, e.Store, e.Now)}
 }
 
 // today tells a user's day of the moment.
@@ -121,8 +124,8 @@ func Servers(list []configs.MCPServer) []mcp.Server {
 	}
 	var out []mcp.Server
 	for _, s := range list {
-		server := mcp.Server{Name: s.Name, Command: s.Command, Args: s.Args, Env: plain(s.Env), URL: s.URL, Headers: plain(s.Headers),
-			Allow: s.Allow, TrustHints: s.TrustHints}
+		server := mcp.Server{Name: s.Name, Command: s.Command, Args: s.Args, Env: plain(s.Env), URL: s.URL,
+			Headers: plain(s.Headers), Allow: s.Allow, TrustHints: s.TrustHints}
 		for _, role := range s.Roles {
 			server.Roles = append(server.Roles, core.UserRole(role))
 		}

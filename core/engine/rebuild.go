@@ -17,7 +17,8 @@ type SnapshotStore interface {
 }
 
 // Rebuild returns the prompt that a snapshot describes.
-func Rebuild(ctx context.Context, st SnapshotStore, c configs.Config, t core.Tokenizer, user core.UserID, s *core.Snapshot) ([]core.ModelMessage, error) {
+func Rebuild(ctx context.Context, st SnapshotStore, c configs.Config, t core.Tokenizer, user core.UserID,
+	s *core.Snapshot) ([]core.ModelMessage, error) {
 	e, err := st.Epoch(ctx, user, s.Epoch)
 	if err != nil {
 		return nil, fmt.Errorf("read the epoch of the prompt: %w", err)

@@ -99,7 +99,8 @@ const movePoll = 2 * time.Second
 // clock asks for.
 func (e *Engine) beside(ctx context.Context) error {
 	runner := func(queues []string, workers int, take func(context.Context, core.JobRef)) *job.Runner {
-		return &job.Runner{Jobs: e.Store, Queues: queues, Workers: workers, Take: take, Poll: pollEvery, Now: e.Now, Log: e.Log}
+		return &job.Runner{Jobs: e.Store, Queues: queues, Workers: workers, Take: take, Poll: pollEvery,
+			Now: e.Now, Log: e.Log}
 	}
 	runners := []*job.Runner{
 		runner([]string{core.QueueSummarize}, summaryWorkers, e.summary.Take),

@@ -16,7 +16,8 @@ func (e *Engine) Finalize(ctx context.Context) error { return e.summary.Finalize
 // another process is quicker.
 func (e *Engine) Summarize(ctx context.Context, g core.Segment) (core.Segment, error) {
 	now := e.Now()
-	_, err := e.Store.Note(ctx, core.Note{User: g.User, Effects: []core.Effect{core.Summarize{Segment: g.ID, At: now}}, Now: now})
+	_, err := e.Store.Note(ctx, core.Note{User: g.User, Effects: []core.Effect{core.Summarize{Segment: g.ID, At: now}},
+		Now: now})
 	for err == nil {
 		if err = e.summarizeDue(ctx, g.User); err != nil {
 			break

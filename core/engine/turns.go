@@ -64,9 +64,9 @@ type Turns struct {
 func NewTurns(o TurnOptions) (*Turns, error) {
 	ts := &Turns{TurnOptions: o, budgets: budgets(o.Config)}
 	c := o.Config.Agent
-	delegate := &agent.Delegate{Model: o.Model, Tools: ts.toolsOf, Journal: o.Store, MaxSteps: c.MaxSteps, ToolTokens: c.ToolTokens,
-		ResultTokens: c.ResultTokens, ToolTimeout: c.ToolTimeout, MaxOutputTokens: o.Config.LLM.MaxOutputTokens,
-		Patience: c.DelegateTimeout, Tokenizer: o.Tokens, Now: o.Now}
+	delegate := &agent.Delegate{Model: o.Model, Tools: ts.toolsOf, Journal: o.Store, MaxSteps: c.MaxSteps,
+		ToolTokens: c.ToolTokens, ResultTokens: c.ResultTokens, ToolTimeout: c.ToolTimeout,
+		MaxOutputTokens: o.Config.LLM.MaxOutputTokens, Patience: c.DelegateTimeout, Tokenizer: o.Tokens, Now: o.Now}
 	base, err := agent.NewRegistry(append([]core.Tool{agent.TimeNow{}, delegate}, o.Tools...)...)
 	if err != nil {
 		return nil, fmt.Errorf("tools: %w", err)

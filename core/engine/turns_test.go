@@ -95,8 +95,8 @@ func TestADayIsOverWhenNoStepFitsIntoIt(t *testing.T) {
 	c := configs.Default()
 	now := time.Date(2026, 11, 20, 15, 0, 0, 0, time.UTC)
 	b := &books{}
-	e := &Turns{TurnOptions: TurnOptions{Config: c, Store: b, Users: b, Calendar: day.Calendar{Zone: time.UTC}, Ledger: &trust.Ledger{Now: time.Now},
-		Now: func() time.Time { return now }}}
+	e := &Turns{TurnOptions: TurnOptions{Config: c, Store: b, Users: b, Calendar: day.Calendar{Zone: time.UTC},
+		Ledger: &trust.Ledger{Now: time.Now}, Now: func() time.Time { return now }}}
 	full, least := e.Reserve(core.Settings{})
 	if least != c.Context.TotalTokens+c.LLM.MaxOutputTokens+maxSchema || full != 2*least+c.Agent.ToolTokens {
 		t.Errorf("reserves %d, or %d at least", full, least)

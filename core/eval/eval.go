@@ -229,14 +229,16 @@ func (p *Player) stage() (*stage, error) {
 
 // play plays one scene and returns the answer to its question.
 func (s *stage) play(ctx context.Context, sc Scene, fillers []string) (string, error) {
-	u, err := s.store.AddUser(ctx, core.User{Name: sc.Name, Role: core.RoleMember, Settings: core.Settings{Language: sc.Language}, CreatedAt: s.clock()})
+	u, err := s.store.AddUser(ctx, core.User{Name: sc.Name, Role: core.RoleMember,
+		Settings: core.Settings{Language: sc.Language}, CreatedAt: s.clock()})
 	if err != nil {
 		return "", err
 	}
 	at := map[string]core.Address{}
 	for name := range s.channels {
 		at[name] = core.Address{Channel: name, Account: "eval", External: fmt.Sprint(u.ID)}
-		if _, err := s.store.AddIdentity(ctx, core.Identity{User: u.ID, Address: at[name], Name: sc.Name, LastUsed: s.clock()}); err != nil {
+		if _, err := s.store.AddIdentity(ctx, core.Identity{User: u.ID, Address: at[name], Name: sc.Name,
+			LastUsed: s.clock()}); err != nil {
 			return "", err
 		}
 	}
@@ -280,7 +282,8 @@ func (s *stage) say(ctx context.Context, to core.Address, text string) (string, 
 	defer cancel()
 	s.events++
 	now := s.clock()
-	in := core.Inbound{Address: to, EventID: fmt.Sprint(s.events), NativeID: fmt.Sprint(s.events), Kind: core.InMessage, Text: text, SentAt: now}
+	in := core.Inbound{Address: to, EventID: fmt.Sprint(s.events), NativeID: fmt.Sprint(s.events), Kind: core.InMessage,
+		Text: text, SentAt: now}
 	if err := s.Receive(ctx, in); err != nil {
 		return "", err
 	}
@@ -305,7 +308,8 @@ func (s *stage) quiet(ctx context.Context, to core.Address) (bool, error) {
 		return false, err
 	}
 	for ctx.Err() == nil {
-		left, err := s.store.Deliveries(ctx, core.DeliveryQuery{User: i.User, States: []core.DeliveryState{core.DeliveryPending, core.DeliverySending}, Limit: 1})
+		left, err := s.store.Deliveries(ctx, core.DeliveryQuery{User: i.User,
+			States: []core.DeliveryState{core.DeliveryPending, core.DeliverySending}, Limit: 1})
 		if err != nil {
 			return false, err
 		}

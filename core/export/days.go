@@ -28,7 +28,8 @@ func (x *export) days() error {
 			return err
 		}
 		for _, s := range slices.Backward(versions) {
-			summaries = append(summaries, summaryLine{g.Day.Label, s.Version, s.Markdown, s.Covers, s.Model, s.Final, s.Ungrounded, s.CreatedAt})
+			summaries = append(summaries, summaryLine{g.Day.Label, s.Version, s.Markdown, s.Covers, s.Model, s.Final,
+				s.Ungrounded, s.CreatedAt})
 		}
 		if err := x.day(g, versions); err != nil {
 			return fmt.Errorf("day %s: %w", g.Day.Label, err)
@@ -90,7 +91,8 @@ func (x *export) say(w io.Writer, m core.Message, zone *time.Location) error {
 	case m.Role == core.RoleTool || text == "" && len(m.Attachments) == 0:
 		return nil
 	}
-	who := map[core.Role]string{core.RoleUser: x.user.Name, core.RoleAssistant: say(x.language).Assistant, core.RoleSystem: "Everthread"}[m.Role]
+	who := map[core.Role]string{core.RoleUser: x.user.Name, core.RoleAssistant: say(x.language).Assistant,
+		core.RoleSystem: "Everthread"}[m.Role]
 	_, err := fmt.Fprintf(w, "**%s, %s** (#%d)\n\n", m.SentAt.In(zone).Format("15:04"), who, m.ID)
 	if m.Quote != nil {
 		_, err = fmt.Fprintf(w, "> %s\n\n", strings.ReplaceAll(m.Quote.Text, "\n", "\n> "))
@@ -179,8 +181,9 @@ func (x *export) each(thread core.ThreadID, f func(core.Message) error) error {
 }
 
 func (x *export) line(m core.Message) (messageLine, error) {
-	l := messageLine{Thread: m.Thread, ID: m.ID, Day: x.labels[m.Segment], Role: m.Role, Kind: m.Kind, Channel: m.Channel, SentAt: m.SentAt,
-		Text: m.Text, Redacted: m.Redacted, Quote: m.Quote, Forwarded: m.ForwardedFrom, ToolCalls: m.ToolCalls, ToolCallID: m.ToolCallID, ToolName: m.ToolName}
+	l := messageLine{Thread: m.Thread, ID: m.ID, Day: x.labels[m.Segment], Role: m.Role, Kind: m.Kind,
+		Channel: m.Channel, SentAt: m.SentAt, Text: m.Text, Redacted: m.Redacted, Quote: m.Quote, Forwarded: m.ForwardedFrom,
+		ToolCalls: m.ToolCalls, ToolCallID: m.ToolCallID, ToolName: m.ToolName}
 	for _, a := range m.Attachments {
 		l.Attachments = append(l.Attachments, fileLine{a.Kind, a.Name, a.MIME, a.Size, a.Path, a.Transcript})
 		if a.Path != "" {

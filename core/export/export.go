@@ -58,7 +58,8 @@ func (e *Exporter) Write(ctx context.Context, w io.Writer, user core.UserID, pro
 	if err != nil {
 		return fmt.Errorf("export: %w", err)
 	}
-	x := &export{Exporter: e, ctx: ctx, zip: zip.NewWriter(w), user: u, language: cmp.Or(u.Settings.Language, e.Language), zone: u.Settings.Location(e.Zone), progress: progress, labels: map[core.SegmentID]string{}}
+	x := &export{Exporter: e, ctx: ctx, zip: zip.NewWriter(w), user: u, language: cmp.Or(u.Settings.Language, e.Language),
+		zone: u.Settings.Location(e.Zone), progress: progress, labels: map[core.SegmentID]string{}}
 	for _, part := range []func() error{x.readme, x.profile, x.days, x.threads, x.memory, x.plans, x.audit, x.files} {
 		if err := part(); err != nil {
 			return fmt.Errorf("export: %w", err)
@@ -137,7 +138,8 @@ func (x *export) profile() error {
 	}
 	settings := x.user.Settings
 	settings.Embeddings.Sealed = ""
-	b, err := json.MarshalIndent(map[string]any{"name": x.user.Name, "settings": settings, "addresses": addresses, "since": x.user.CreatedAt}, "", "  ")
+	b, err := json.MarshalIndent(map[string]any{"name": x.user.Name, "settings": settings, "addresses": addresses,
+		"since": x.user.CreatedAt}, "", "  ")
 	if err != nil {
 		return err
 	}

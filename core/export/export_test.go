@@ -36,8 +36,10 @@ func newWorld(t *testing.T) *world {
 func (w *world) person(name string) (core.User, core.Identity) {
 	w.t.Helper()
 	a := core.Address{Channel: "telegram", Account: "1", External: name}
-	u, err := w.st.AddUserAt(w.t.Context(), core.User{Name: name, Role: core.RoleMember, CreatedAt: noon, Settings: core.Settings{Zone: "Europe/Paris",
-		Embeddings: core.OwnEmbeddings{Provider: "openai", Sealed: "a secret"}}}, core.Identity{Address: a, Name: name + " from the woods", LastUsed: noon})
+	u, err := w.st.AddUserAt(w.t.Context(), core.User{Name: name, Role: core.RoleMember, CreatedAt: noon,
+		Settings: core.Settings{Zone: "Europe/Paris",
+			Embeddings: core.OwnEmbeddings{Provider: "openai", Sealed: "a secret"}}},
+		core.Identity{Address: a, Name: name + " from the woods", LastUsed: noon})
 	if err != nil {
 		w.t.Fatal(err)
 	}
@@ -53,9 +55,11 @@ func (w *world) say(i core.Identity, at time.Time, m core.NewMessage) {
 	w.n++
 	m.Role, m.Kind, m.SentAt = core.RoleUser, core.KindChat, at
 	day := at.Truncate(24 * time.Hour)
-	m.Day = core.Day{Label: at.Format(time.DateOnly), Zone: "Europe/Paris", Start: day, End: day.Add(24 * time.Hour), Finalize: day.Add(27 * time.Hour), Post: day.Add(30 * time.Hour)}
+	m.Day = core.Day{Label: at.Format(time.DateOnly), Zone: "Europe/Paris", Start: day, End: day.Add(24 * time.Hour),
+		Finalize: day.Add(27 * time.Hour), Post: day.Add(30 * time.Hour)}
 	e := core.Inbound{Address: i.Address, EventID: fmt.Sprint(w.n), NativeID: fmt.Sprint(w.n), Kind: core.InMessage}
-	if _, err := w.st.Append(w.t.Context(), core.Append{User: i.User, Identity: i.ID, Events: []core.Inbound{e}, Messages: []core.NewMessage{m}, Now: at, RunAt: at}); err != nil {
+	if _, err := w.st.Append(w.t.Context(), core.Append{User: i.User, Identity: i.ID, Events: []core.Inbound{e},
+		Messages: []core.NewMessage{m}, Now: at, RunAt: at}); err != nil {
 		w.t.Fatal(err)
 	}
 }
@@ -101,15 +105,19 @@ func TestEverythingOfAUserAndNothingOfAnother(t *testing.T) {
 		t.Fatal(err)
 	}
 	w.say(at, noon, core.NewMessage{Text: "first <day>", Attachments: []core.Attachment{
-		{Kind: "photo", Name: "a [b].jpg", Path: path}, {Kind: "photo", Name: "gone.jpg", Path: fmt.Sprintf("%d/9-9", ada.ID)}}})
+		{Kind: "photo", Name: "a [b].jpg", Path: path}, {Kind: "photo", Name: "gone.jpg",
+			Path: fmt.Sprintf("%d/9-9", ada.ID)}}})
 	w.say(bob, noon, core.NewMessage{Text: "bob's words"})
 	for n := range 1100 { // more than two pages
-		w.say(at, noon.Add(24*time.Hour+time.Duration(n)*time.Second), core.NewMessage{Text: fmt.Sprint("second day ", n), Quote: &core.Quote{Text: "first\nday"}})
+		w.say(at, noon.Add(24*time.Hour+time.Duration(n)*time.Second), core.NewMessage{Text: fmt.Sprint("second day ", n),
+			Quote: &core.Quote{Text: "first\nday"}})
 	}
 	if _, err := w.st.Note(t.Context(), core.Note{User: ada.ID, Now: noon, Effects: []core.Effect{
-		core.AddItem{Item: core.Item{Theme: "garden", Type: core.ItemFact, Content: "likes roses"}, Digest: "d", Theme: core.Theme{Slug: "garden", Name: "Garden"}, At: noon},
+		core.AddItem{Item: core.Item{Theme: "garden", Type: core.ItemFact, Content: "likes roses"}, Digest: "d",
+			Theme: core.Theme{Slug: "garden", Name: "Garden"}, At: noon},
 		core.OpenLoop{Loop: core.Loop{Text: "buy seeds"}, At: noon},
-		core.SetReminder{Reminder: core.Reminder{Text: "tea", DueAt: noon.Add(time.Hour), State: core.ReminderActive}, At: noon},
+		core.SetReminder{Reminder: core.Reminder{Text: "tea", DueAt: noon.Add(time.Hour), State: core.ReminderActive},
+			At: noon},
 		core.OpenThread{Identity: at.ID, Title: "../../etc/pass*wd", At: noon}}}); err != nil {
 		t.Fatal(err)
 	}
@@ -117,8 +125,9 @@ func TestEverythingOfAUserAndNothingOfAnother(t *testing.T) {
 
 	files := w.export(ada.ID, media)
 	for name, want := range map[string][]string{
-		"README.md":          {"everything of Ada", "18 November 2026, 13:00 CET"},
-		"days/2026-11-18.md": {"# Wednesday 18 November 2026", "**13:00, Ada** (#1)", "first <day>", "[a (b).jpg](<../media/" + path + ">)"},
+		"README.md": {"everything of Ada", "18 November 2026, 13:00 CET"},
+		"days/2026-11-18.md": {"# Wednesday 18 November 2026", "**13:00, Ada** (#1)", "first <day>",
+			"[a (b).jpg](<../media/" + path + ">)"},
 		"days/2026-11-19.md": {"second day 0\n", "second day 1099", "> first\n> day"},
 		"messages.jsonl":     {`"text":"first <day>"`, `"day":"2026-11-18"`, `"text":"second day 1099"`, "in the thread"},
 		"memory.jsonl":       {"likes roses", `"theme":"garden"`},
@@ -148,7 +157,8 @@ func TestEverythingOfAUserAndNothingOfAnother(t *testing.T) {
 			t.Errorf("%s holds what it must not", name)
 		}
 	}
-	if got := files["threads/"+threadOf(files)+".md"]; !strings.Contains(got, "in the thread") || !strings.Contains(got, "# ../../etc/pass*wd") {
+	if got := files["threads/"+threadOf(files)+".md"]; !strings.Contains(got, "in the thread") ||
+		!strings.Contains(got, "# ../../etc/pass*wd") {
 		t.Errorf("the thread is %q of %v", got, threadOf(files))
 	}
 }
@@ -188,18 +198,21 @@ func (w *world) fill(at core.Identity) {
 	w.t.Helper()
 	w.say(at, noon, core.NewMessage{Text: "a heffalump came", ForwardedFrom: "Pooh", Quote: &core.Quote{Text: "a woozle"}})
 	edit := core.Inbound{Address: at.Address, EventID: "e", Target: "1", Kind: core.InEdit}
-	if err := w.st.Edit(w.t.Context(), at.User, at.ID, edit, core.NewMessage{Text: "two heffalumps came", SentAt: noon}, noon); err != nil {
+	if err := w.st.Edit(w.t.Context(), at.User, at.ID, edit, core.NewMessage{Text: "two heffalumps came", SentAt: noon},
+		noon); err != nil {
 		w.t.Fatal(err)
 	}
-	if _, err := w.st.DB().Exec(`INSERT INTO summaries (user_id, segment_id, version, label, body, tokens, covers, model, usage, ungrounded, final, created_at)
+	if _, err := w.st.DB().Exec(
+		`INSERT INTO summaries (user_id, segment_id, version, label, body, tokens, covers, model, usage, ungrounded, final, created_at)
 		SELECT user_id, id, 1, label, '## Heffalumps', 3, '[]', 'm', '{}', 0, 0, 0 FROM segments`); err != nil {
 		w.t.Fatal(err)
 	}
 	if _, err := w.st.Note(w.t.Context(), core.Note{User: at.User, Now: noon, Effects: []core.Effect{
-		core.AddItem{Item: core.Item{Theme: "garden", Type: core.ItemFact, Content: "likes roses", Tags: []string{"flowers"}}, Digest: "d",
-			Theme: core.Theme{Slug: "garden", Name: "Garden", Description: "what grows"}, At: noon},
+		core.AddItem{Item: core.Item{Theme: "garden", Type: core.ItemFact, Content: "likes roses", Tags: []string{"flowers"}},
+			Digest: "d", Theme: core.Theme{Slug: "garden", Name: "Garden", Description: "what grows"}, At: noon},
 		core.OpenLoop{Loop: core.Loop{Text: "buy seeds"}, At: noon},
-		core.SetReminder{Reminder: core.Reminder{Text: "tea", DueAt: noon.Add(time.Hour), State: core.ReminderActive}, At: noon},
+		core.SetReminder{Reminder: core.Reminder{Text: "tea", DueAt: noon.Add(time.Hour), State: core.ReminderActive},
+			At: noon},
 		core.OpenThread{Identity: at.ID, Title: "Honey", At: noon}}}); err != nil {
 		w.t.Fatal(err)
 	}

@@ -54,14 +54,17 @@ func saver(t *testing.T) (*export.Saver, core.UserID) {
 	noise := make([]byte, 300_000)
 	random := rand.NewChaCha8([32]byte{1})
 	_, _ = random.Read(noise)
-	if err := errors.Join(os.MkdirAll(filepath.Dir(filepath.Join(media, path)), 0o700), os.WriteFile(filepath.Join(media, path), noise, 0o600)); err != nil {
+	if err := errors.Join(os.MkdirAll(filepath.Dir(filepath.Join(media, path)), 0o700),
+		os.WriteFile(filepath.Join(media, path), noise, 0o600)); err != nil {
 		t.Fatal(err)
 	}
-	w.say(at, noon, core.NewMessage{Text: "look", Attachments: []core.Attachment{{Kind: "photo", Name: "a.jpg", Path: path}}})
+	w.say(at, noon, core.NewMessage{Text: "look", Attachments: []core.Attachment{{Kind: "photo",
+		Name: "a.jpg", Path: path}}})
 	for n := range 50 {
 		w.say(at, noon.Add(time.Duration(n)*time.Hour), core.NewMessage{Text: fmt.Sprint("something else ", n)})
 	}
-	return &export.Saver{Exporter: &export.Exporter{Store: w.st, Media: os.DirFS(media), Zone: time.UTC, Now: func() time.Time { return noon }},
+	return &export.Saver{Exporter: &export.Exporter{Store: w.st, Media: os.DirFS(media), Zone: time.UTC,
+		Now: func() time.Time { return noon }},
 		Lock: func(string) (func(), error) { return func() {}, nil }, Crash: func(string) {}}, ada.ID
 }
 
@@ -99,7 +102,8 @@ func TestAnExportWithoutRoomLeavesNothing(t *testing.T) {
 		t.Fatal(err)
 	}
 	file := filepath.Join(dir, "second.zip")
-	faults := map[string]*smallDisk{"sync": {left: 1 << 40, sync: syscall.EIO}, "close": {left: 1 << 40, close: syscall.ENOSPC}, "short": {left: counted.took / 2, silent: true},
+	faults := map[string]*smallDisk{"sync": {left: 1 << 40, sync: syscall.EIO},
+		"close": {left: 1 << 40, close: syscall.ENOSPC}, "short": {left: counted.took / 2, silent: true},
 		"a byte less": {left: counted.took - 1}}
 	for n := range 20 {
 		faults[fmt.Sprint(n, " twentieths")] = &smallDisk{left: counted.took * n / 20}
@@ -114,7 +118,9 @@ func TestAnExportWithoutRoomLeavesNothing(t *testing.T) {
 		case "short":
 			want = "short write"
 		}
-		if err == nil || !strings.Contains(err.Error(), want) || disk.Full(err) && (!strings.Contains(err.Error(), "make room there, and try again") || !strings.Contains(err.Error(), " were written until then")) {
+		if err == nil || !strings.Contains(err.Error(), want) || disk.Full(err) &&
+			(!strings.Contains(err.Error(), "make room there, and try again") ||
+				!strings.Contains(err.Error(), " were written until then")) {
 			t.Errorf("%s: %v, want %q", name, err, want)
 		}
 		if got := names(t, dir); got != "first.zip" {
@@ -159,22 +165,26 @@ func TestAnExportThatDiesIsClearedAway(t *testing.T) {
 		}
 	}
 	s.Crash = func(string) {}
-	if err := s.Save(t.Context(), file, user, nil); err != nil || names(t, dir) != filepath.Base(busy)+" a.zip" || !whole(t, file) {
+	if err := s.Save(t.Context(), file, user, nil); err != nil || names(t, dir) != filepath.Base(busy)+" a.zip" ||
+		!whole(t, file) {
 		t.Errorf("again: %v, there are %s", err, names(t, dir))
 	}
-	if err := s.Save(t.Context(), file, user, nil); err == nil || !strings.Contains(err.Error(), "is there already") || !whole(t, file) {
+	if err := s.Save(t.Context(), file, user, nil); err == nil || !strings.Contains(err.Error(), "is there already") ||
+		!whole(t, file) {
 		t.Errorf("over another: %v", err)
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if err := s.Save(ctx, filepath.Join(dir, "b.zip"), user, nil); !errors.Is(err, context.Canceled) || strings.Contains(names(t, dir), "b.zip") {
+	if err := s.Save(ctx, filepath.Join(dir, "b.zip"), user, nil); !errors.Is(err, context.Canceled) ||
+		strings.Contains(names(t, dir), "b.zip") {
 		t.Errorf("cancelled: %v", err)
 	}
 	if err := s.Save(t.Context(), filepath.Join(dir, "none", "b.zip"), user, nil); err == nil {
 		t.Error("into no folder")
 	}
 	s.Crash = func(string) { _ = os.Mkdir(filepath.Join(dir, "c.zip"), 0o700) } // while it was written
-	if err := s.Save(t.Context(), filepath.Join(dir, "c.zip"), user, nil); err == nil || strings.Count(names(t, dir), "partial") != 1 {
+	if err := s.Save(t.Context(), filepath.Join(dir, "c.zip"), user, nil); err == nil ||
+		strings.Count(names(t, dir), "partial") != 1 {
 		t.Errorf("the name is taken: %v, there are %s", err, names(t, dir))
 	}
 }

@@ -15,7 +15,8 @@ import (
 
 // decide stores the answer to a question of a turn, and starts the turn that goes
 // on with it. An answer that came too late, or twice, is told so.
-func (g *Gateway) decide(ctx context.Context, u core.User, i core.Identity, e core.Inbound, d core.Decision, now time.Time) error {
+func (g *Gateway) decide(ctx context.Context, u core.User, i core.Identity, e core.Inbound, d core.Decision,
+	now time.Time) error {
 	e.Text = say(g.language(u.Settings)).DecidedNo
 	if d.Yes {
 		e.Text = say(g.language(u.Settings)).DecidedYes
@@ -25,7 +26,8 @@ func (g *Gateway) decide(ctx context.Context, u core.User, i core.Identity, e co
 		return err
 	}
 	n := core.Note{User: u.ID, Identity: i.ID, Event: &e, Now: now, Window: g.window(e, now),
-		Effects: []core.Effect{core.Tell{Row: core.AuditRow{What: core.AuditQuestion, Object: "question", IDs: []int64{int64(d.Approval)}, Result: core.ResultRefused}}}}
+		Effects: []core.Effect{core.Tell{Row: core.AuditRow{What: core.AuditQuestion, Object: "question",
+			IDs: []int64{int64(d.Approval)}, Result: core.ResultRefused}}}}
 	n.Messages, n.Deliveries = g.notice(say(g.language(u.Settings)).Refused, i, now)
 	_, err = g.Store.Note(ctx, n)
 	return err
@@ -40,7 +42,8 @@ type asking struct {
 
 // question makes the answer of a turn the question that it ends with. A program's
 // turn asks its person where something proactive goes.
-func (g *Gateway) question(ctx context.Context, t *core.Turn, u core.User, a *core.Answer, now time.Time) (q asking, err error) {
+func (g *Gateway) question(ctx context.Context, t *core.Turn, u core.User, a *core.Answer,
+	now time.Time) (q asking, err error) {
 	if a.Question == nil {
 		return q, nil
 	}
@@ -50,8 +53,8 @@ func (g *Gateway) question(ctx context.Context, t *core.Turn, u core.User, a *co
 	}
 	language := g.language(u.Settings)
 	text := questionText(language, *a.Question)
-	q.approval = &core.Approval{Code: fmt.Sprintf("T%d", t.ID), Kind: core.ApproveCall, Identity: t.Identity, Turn: t.ID, Subject: string(subject),
-		AskedAt: now, Expires: now.Add(core.ApprovalLife)}
+	q.approval = &core.Approval{Code: fmt.Sprintf("T%d", t.ID), Kind: core.ApproveCall, Identity: t.Identity, Turn: t.ID,
+		Subject: string(subject), AskedAt: now, Expires: now.Add(core.ApprovalLife)}
 	q.buttons = trust.YesNo(language, q.approval.Code, false)
 	if g.Channels.Capabilities(t.Address.Channel).Program {
 		at, why, err := g.askedElsewhere(ctx, u)
@@ -116,7 +119,8 @@ func questionText(language string, q core.Question) string {
 		fence += "`"
 	}
 	w := say(language)
-	text := fmt.Sprintf(w.AskCall, strings.ReplaceAll(q.Call.Name, "`", "'")) + "\n\n" + fence + "\n" + pretty.String() + "\n" + fence + "\n\n"
+	text := fmt.Sprintf(w.AskCall, strings.ReplaceAll(q.Call.Name, "`", "'")) + "\n\n" + fence + "\n" + pretty.String() +
+		"\n" + fence + "\n\n"
 	if q.Tainted {
 		text += w.AskTainted + "\n\n"
 	}
@@ -141,8 +145,8 @@ func (g *Gateway) others(ctx context.Context, n *core.Note, u core.User, i core.
 		if to.Identity.ID == i.ID {
 			continue
 		}
-		n.Deliveries = append(n.Deliveries, core.NewDelivery{To: to.Identity.Address, Identity: to.Identity.ID, Kind: core.DeliverNotice,
-			Why: "told to all identities", Parts: g.parts(text, to.Identity.Address.Channel)})
+		n.Deliveries = append(n.Deliveries, core.NewDelivery{To: to.Identity.Address, Identity: to.Identity.ID,
+			Kind: core.DeliverNotice, Why: "told to all identities", Parts: g.parts(text, to.Identity.Address.Channel)})
 	}
 	return err
 }

@@ -110,7 +110,8 @@ func (g *Gateway) sendPart(ctx context.Context, d *core.Delivery, p *core.Delive
 	if part.Attachment != nil {
 		data, err := g.Files.Read(part.Attachment.Path)
 		if err != nil {
-			return core.PartResult{State: core.DeliveryFailed, Error: "the file " + part.Attachment.Name + " is not there any more"}
+			return core.PartResult{State: core.DeliveryFailed, Error: "the file " + part.Attachment.Name +
+				" is not there any more"}
 		}
 		part.Data = data
 	}
@@ -120,7 +121,8 @@ func (g *Gateway) sendPart(ctx context.Context, d *core.Delivery, p *core.Delive
 		g.Meter.Count("everthread_messages_total", 1, "out", d.To.Channel)
 		return core.PartResult{State: core.DeliverySent, Receipt: receipt}
 	}
-	g.Log.Warn("part not sent", zap.Int64("user", int64(d.User)), zap.Int64("delivery", int64(d.ID)), zap.String("channel", d.To.Channel), zap.Error(err))
+	g.Log.Warn("part not sent", zap.Int64("user", int64(d.User)), zap.Int64("delivery", int64(d.ID)),
+		zap.String("channel", d.To.Channel), zap.Error(err))
 	return g.judge(ctx, d, err)
 }
 
@@ -147,7 +149,8 @@ func (g *Gateway) unsettled(d *core.Delivery, p *core.DeliveryPart) *core.PartRe
 // reopen parks a delivery to somebody who may not be written to until they write,
 // after asking them once, where the channel can, whether they want it.
 func (g *Gateway) reopen(ctx context.Context, ch core.Channel, d *core.Delivery, key string) core.PartResult {
-	parked := core.PartResult{State: core.DeliveryParked, Error: "it is held until the person writes: " + d.To.Channel + " lets nobody be written to later than that after their last message"}
+	parked := core.PartResult{State: core.DeliveryParked, Error: "it is held until the person writes: " + d.To.Channel +
+		" lets nobody be written to later than that after their last message"}
 	reopener, ok := ch.(core.Reopener)
 	if !ok || d.Asked || d.Kind == core.DeliverReply {
 		return parked
@@ -155,7 +158,8 @@ func (g *Gateway) reopen(ctx context.Context, ch core.Channel, d *core.Delivery,
 	_, err := reopener.Reopen(ctx, d.To, key)
 	var unknown *core.Unknown
 	if err != nil && !errors.As(err, &unknown) {
-		g.Log.Warn("the question whether to send what waits was not sent", zap.Int64("user", int64(d.User)), zap.String("channel", d.To.Channel), zap.Error(err))
+		g.Log.Warn("the question whether to send what waits was not sent", zap.Int64("user", int64(d.User)),
+			zap.String("channel", d.To.Channel), zap.Error(err))
 		return parked
 	}
 	parked.Asked = true

@@ -78,7 +78,10 @@ func (g *Gateway) backoff(n int, m *core.ModelError) time.Duration {
 
 // handBack gives a turn back, for any process to take. An empty cause is no failure.
 func (g *Gateway) handBack(t *core.Turn, at time.Time, cause string) error {
-	err := g.insist(g.ctx, "hand back turn", func(ctx context.Context) error { return g.Store.RetryTurn(ctx, t, at, cause) })
+	err := g.insist(g.ctx, "hand back turn", func(ctx context.Context) error {
+		return g.Store.RetryTurn(ctx, t, at,
+			cause)
+	})
 	if err != nil {
 		return fmt.Errorf("hand back turn: %w", err)
 	}
@@ -94,7 +97,8 @@ func (g *Gateway) giveUp(t *core.Turn, u core.User, state core.TurnState, cause 
 		r.Error = cause.Error()
 		text := g.apology(u, cause)
 		r.Messages = []core.NewMessage{{Role: core.RoleAssistant, Kind: core.KindNotice, Text: text, SentAt: now}}
-		r.Deliveries = []core.NewDelivery{{To: t.Address, Identity: t.Identity, Kind: core.DeliverNotice, Parts: g.parts(text, t.Address.Channel)}}
+		r.Deliveries = []core.NewDelivery{{To: t.Address, Identity: t.Identity, Kind: core.DeliverNotice,
+			Parts: g.parts(text, t.Address.Channel)}}
 	}
 	err := g.insist(g.ctx, "give up turn", func(ctx context.Context) error {
 		_, err := g.Store.Commit(ctx, r, nil)
@@ -149,18 +153,19 @@ func (g *Gateway) tellOwner(ctx context.Context, u core.User, m *core.ModelError
 	}
 	now := g.Now()
 	text := fmt.Sprintf(say(g.language(owner.Settings)).MembersUnanswered, quoted(m.Err))
-	n := core.Note{User: owner.ID, Once: "model " + string(m.Kind) + ":" + g.Calendar.Day(owner.Settings, now).Label, Now: now,
-		Messages: []core.NewMessage{{Role: core.RoleAssistant, Kind: core.KindNotice, Text: text, SentAt: now}}}
+	n := core.Note{User: owner.ID, Once: "model " + string(m.Kind) + ":" + g.Calendar.Day(owner.Settings, now).Label,
+		Now: now, Messages: []core.NewMessage{{Role: core.RoleAssistant, Kind: core.KindNotice, Text: text, SentAt: now}}}
 	for _, to := range targets {
-		n.Deliveries = append(n.Deliveries, core.NewDelivery{To: to.Identity.Address, Identity: to.Identity.ID, Kind: core.DeliverNotice,
-			Why: to.Why, Parts: g.parts(text, to.Identity.Address.Channel)})
+		n.Deliveries = append(n.Deliveries, core.NewDelivery{To: to.Identity.Address, Identity: to.Identity.ID,
+			Kind: core.DeliverNotice, Why: to.Why, Parts: g.parts(text, to.Identity.Address.Channel)})
 	}
 	_, err = g.Store.Note(ctx, n)
 	return err
 }
 
 func (g *Gateway) logTurn(t *core.Turn, err error) {
-	fields := []zap.Field{zap.Int64("user", int64(t.User)), zap.Int64("thread", int64(t.Thread)), zap.Int64("turn", int64(t.ID)), zap.String("channel", t.Address.Channel)}
+	fields := []zap.Field{zap.Int64("user", int64(t.User)), zap.Int64("thread", int64(t.Thread)),
+		zap.Int64("turn", int64(t.ID)), zap.String("channel", t.Address.Channel)}
 	switch {
 	case err == nil:
 		g.Log.Debug("turn done", fields...)
@@ -172,10 +177,12 @@ func (g *Gateway) logTurn(t *core.Turn, err error) {
 }
 
 func (g *Gateway) logContext(t *core.Turn, s *core.Snapshot) {
-	g.Log.Info("context built", zap.Int64("user", int64(t.User)), zap.Int64("turn", int64(t.ID)), zap.String("strategy", s.Strategy),
-		zap.Int("total", s.Total), zap.Int("cap", s.Cap), zap.Int("in_thread", s.Thread), zap.Int("loaded", s.Loaded), zap.Int("included", s.Included),
-		zap.Int("truncated", s.Truncated), zap.Int("left_out_covered", s.LeftOut), zap.Int("dropped_uncovered", s.Dropped), zap.Bool("today_summary", s.TodaySummary),
-		zap.Bool("last_conversation", s.LastConversation), zap.Int("open_loops", s.OpenLoops), zap.String("new_epoch", s.NewEpoch))
+	g.Log.Info("context built", zap.Int64("user", int64(t.User)), zap.Int64("turn", int64(t.ID)),
+		zap.String("strategy", s.Strategy), zap.Int("total", s.Total), zap.Int("cap", s.Cap), zap.Int("in_thread", s.Thread),
+		zap.Int("loaded", s.Loaded), zap.Int("included", s.Included), zap.Int("truncated", s.Truncated),
+		zap.Int("left_out_covered", s.LeftOut), zap.Int("dropped_uncovered", s.Dropped),
+		zap.Bool("today_summary", s.TodaySummary), zap.Bool("last_conversation", s.LastConversation),
+		zap.Int("open_loops", s.OpenLoops), zap.String("new_epoch", s.NewEpoch))
 }
 
 func (g *Gateway) countTokens(u core.Usage) {

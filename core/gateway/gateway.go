@@ -55,7 +55,8 @@ type Files interface {
 
 // Commander answers slash commands. ok is false if the text is none.
 type Commander interface {
-	Command(ctx context.Context, u core.User, i core.Identity, in core.Inbound, now time.Time) (out core.Outcome, ok bool, err error)
+	Command(ctx context.Context, u core.User, i core.Identity, in core.Inbound,
+		now time.Time) (out core.Outcome, ok bool, err error)
 	// Answers reports whether a text may answer a question: Command decides.
 	Answers(text string) bool
 }
@@ -256,7 +257,8 @@ func (g *Gateway) sends(channel string) bool {
 }
 
 func (g *Gateway) runner(queues []string, workers int, take func(context.Context, core.JobRef)) *job.Runner {
-	return &job.Runner{Jobs: g.Store, Queues: queues, Workers: workers, Take: take, Poll: g.Settings.Poll, Now: g.Now, Log: g.Log}
+	return &job.Runner{Jobs: g.Store, Queues: queues, Workers: workers, Take: take, Poll: g.Settings.Poll,
+		Now: g.Now, Log: g.Log}
 }
 
 // dispatch passes wake-ups to those they concern.

@@ -59,9 +59,10 @@ func (w *world) people() *people.People {
 }
 
 func (w *world) start(change func(*gateway.Options)) {
-	o := gateway.Options{Store: w.store, Wakes: w.store, Jobs: worker(w.store), Files: noFiles{}, People: w.people(), Commands: noCommands{}, Prompts: w.brain, Agent: w.brain,
-		Calendar: day.Calendar{Finalize: 3 * time.Hour, Post: 8 * time.Hour}, Limiter: gateway.NewMemoryLimiter(), Tokens: byLength{}, Channels: gateway.NewChannels(w.line),
-		Slots:    make(job.Slots, 8),
+	o := gateway.Options{Store: w.store, Wakes: w.store, Jobs: worker(w.store), Files: noFiles{}, People: w.people(),
+		Commands: noCommands{}, Prompts: w.brain, Agent: w.brain, Calendar: day.Calendar{Finalize: 3 * time.Hour,
+			Post: 8 * time.Hour}, Limiter: gateway.NewMemoryLimiter(),
+		Tokens: byLength{}, Channels: gateway.NewChannels(w.line), Slots: make(job.Slots, 8),
 		Settings: gateway.Settings{GiveUpAfter: time.Second, Poll: 50 * time.Millisecond, Language: "en"},
 		Log:      zap.NewNop(), Now: time.Now, Rand: mrand.New(mrand.NewPCG(1, 2))}
 	if change != nil {
@@ -82,7 +83,8 @@ func (noFiles) Remove([]string) error       { return nil }
 
 // worker leases for a process that never yields.
 func worker(s job.Store) *job.Worker {
-	return &job.Worker{Store: s, Name: "test", Lease: 2 * time.Second, Now: time.Now, Rand: func() float64 { return 0 }, Log: zap.NewNop()}
+	return &job.Worker{Store: s, Name: "test", Lease: 2 * time.Second, Now: time.Now, Rand: func() float64 { return 0 },
+		Log: zap.NewNop()}
 }
 
 func (w *world) address() core.Address {
@@ -92,7 +94,8 @@ func (w *world) address() core.Address {
 // say has Ada write a message and returns its event.
 func (w *world) say(text string) core.Inbound {
 	w.n++
-	in := core.Inbound{Address: w.address(), EventID: fmt.Sprint(w.n), NativeID: fmt.Sprint(w.n), Kind: core.InMessage, Text: text, SentAt: time.Now()}
+	in := core.Inbound{Address: w.address(), EventID: fmt.Sprint(w.n), NativeID: fmt.Sprint(w.n), Kind: core.InMessage,
+		Text: text, SentAt: time.Now()}
 	w.receive(in)
 	return in
 }
@@ -211,7 +214,8 @@ func (b *brain) Prompt(_ context.Context, t *core.Turn, _ core.User, _ time.Time
 	return core.Prompt{Sources: t.Inputs}, nil
 }
 
-func (b *brain) Answer(ctx context.Context, t *core.Turn, _ core.User, _ core.Prompt, onText func(string)) (core.Answer, error) {
+func (b *brain) Answer(ctx context.Context, t *core.Turn, _ core.User, _ core.Prompt,
+	onText func(string)) (core.Answer, error) {
 	ms, err := b.store(ctx, t.User, t.Inputs)
 	if err != nil {
 		return core.Answer{}, err
@@ -238,7 +242,8 @@ type noCommands struct{}
 
 func (noCommands) Answers(string) bool { return false }
 
-func (noCommands) Command(_ context.Context, _ core.User, i core.Identity, in core.Inbound, _ time.Time) (core.Outcome, bool, error) {
+func (noCommands) Command(_ context.Context, _ core.User, i core.Identity, in core.Inbound,
+	_ time.Time) (core.Outcome, bool, error) {
 	switch in.Text {
 	case "/stop":
 		return core.Outcome{Text: "Stopped.", Effects: []core.Effect{core.StopTurn{Thread: 1}}}, true, nil

@@ -89,7 +89,8 @@ const redirects = 200
 // Redirect sends summaries and reminders that are parked, because the person
 // could not be written to where they were planned, to where they can be by now.
 func (g *Gateway) Redirect(ctx context.Context) error {
-	parked, err := g.Store.Deliveries(ctx, core.DeliveryQuery{States: []core.DeliveryState{core.DeliveryParked}, Limit: redirects})
+	parked, err := g.Store.Deliveries(ctx, core.DeliveryQuery{States: []core.DeliveryState{core.DeliveryParked},
+		Limit: redirects})
 	for _, d := range parked {
 		if err != nil {
 			return err
@@ -107,7 +108,8 @@ func (g *Gateway) redirect(ctx context.Context, d core.Delivery) error {
 		return err
 	}
 	targets, err := g.planner.Plan(ctx, u, false)
-	if err != nil || len(targets) == 0 || targets[0].Identity.ID == d.Identity || targets[0].Identity.Blocked || len(d.Parts) == 0 {
+	if err != nil || len(targets) == 0 || targets[0].Identity.ID == d.Identity || targets[0].Identity.Blocked ||
+		len(d.Parts) == 0 {
 		return err
 	}
 	to := targets[0].Identity
@@ -115,8 +117,8 @@ func (g *Gateway) redirect(ctx context.Context, d core.Delivery) error {
 	for _, p := range d.Parts {
 		parts = append(parts, p.Part)
 	}
-	err = g.Store.Redirect(ctx, d, core.NewDelivery{To: to.Address, Identity: to.ID, Kind: d.Kind, Why: targets[0].Why, Expires: d.Expires,
-		Parts: markup.Refit(parts, g.room(to.Address.Channel))}, g.Now())
+	err = g.Store.Redirect(ctx, d, core.NewDelivery{To: to.Address, Identity: to.ID, Kind: d.Kind,
+		Why: targets[0].Why, Expires: d.Expires, Parts: markup.Refit(parts, g.room(to.Address.Channel))}, g.Now())
 	if errors.Is(err, core.ErrChanged) {
 		return nil
 	}

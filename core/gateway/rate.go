@@ -22,7 +22,8 @@ func NewMemoryLimiter() *MemoryLimiter { return &MemoryLimiter{next: map[string]
 const maxKeys = 10_000
 
 // Take reserves the next slot of a key.
-func (l *MemoryLimiter) Take(_ context.Context, key string, every time.Duration, burst int, now time.Time) (time.Duration, error) {
+func (l *MemoryLimiter) Take(_ context.Context, key string, every time.Duration, burst int,
+	now time.Time) (time.Duration, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if len(l.next) > maxKeys {

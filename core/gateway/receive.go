@@ -78,7 +78,8 @@ func (g *Gateway) plain(in core.Inbound) bool {
 // answers reports whether an event may answer a question of ours. What a program
 // sends never does.
 func (g *Gateway) answers(in core.Inbound) bool {
-	return in.ToolCallID == "" && !in.Program && in.ForwardedFrom == "" && len(in.Attachments) == 0 && g.Commands.Answers(in.Text)
+	return in.ToolCallID == "" && !in.Program && in.ForwardedFrom == "" && len(in.Attachments) == 0 &&
+		g.Commands.Answers(in.Text)
 }
 
 // commands reports whether an event is a command. The result of a tool never is,
@@ -137,7 +138,8 @@ func (g *Gateway) identify(ctx context.Context, e core.Inbound) (core.Identity, 
 func (g *Gateway) moved(ctx context.Context, i core.Identity, e core.Inbound, now time.Time) error {
 	err := g.Store.Readdress(ctx, i, e.Target, e.Aliases)
 	if errors.Is(err, core.ErrExists) {
-		g.Log.Warn("a person moved to an address that is somebody's already", zap.Int64("user", int64(i.User)), zap.String("channel", i.Address.Channel))
+		g.Log.Warn("a person moved to an address that is somebody's already", zap.Int64("user", int64(i.User)),
+			zap.String("channel", i.Address.Channel))
 		err = nil
 	}
 	if err != nil {
@@ -223,9 +225,11 @@ func (g *Gateway) fromUser(ctx context.Context, u core.User, i core.Identity, in
 // append stores plain messages and, if the thread is idle and nothing more is to
 // be waited for, starts their turn at once. With a decision the only one of them
 // answers a question of an earlier turn.
-func (g *Gateway) append(ctx context.Context, u core.User, i core.Identity, in []core.Inbound, d *core.Decision, now time.Time) error {
-	a := core.Append{User: u.ID, Identity: i.ID, Events: in, Now: now, RunAt: now.Add(g.Settings.Debounce), Paused: u.Settings.Paused,
-		Budget: g.budget(u.Settings, now), Window: g.window(in[len(in)-1], now), Thread: in[0].Thread}
+func (g *Gateway) append(ctx context.Context, u core.User, i core.Identity, in []core.Inbound, d *core.Decision,
+	now time.Time) error {
+	a := core.Append{User: u.ID, Identity: i.ID, Events: in, Now: now, RunAt: now.Add(g.Settings.Debounce),
+		Paused: u.Settings.Paused, Budget: g.budget(u.Settings, now), Window: g.window(in[len(in)-1], now),
+		Thread: in[0].Thread}
 	for _, e := range in {
 		m := g.newMessage(u, e, now)
 		m.Decides, m.Solo = d, m.Solo || d != nil
@@ -285,8 +289,9 @@ func (g *Gateway) slot() bool {
 // newMessage is an inbound message as the transcript keeps it.
 func (g *Gateway) newMessage(u core.User, e core.Inbound, now time.Time) core.NewMessage {
 	text := strings.ReplaceAll(strings.ToValidUTF8(e.Text, "\uFFFD"), "\x00", "")
-	m := core.NewMessage{Role: core.RoleUser, Kind: core.KindChat, Text: text, Tokens: g.Tokens.Count(text), Attachments: e.Attachments,
-		Quote: e.Quote, ForwardedFrom: e.ForwardedFrom, SentAt: e.SentAt, Solo: e.Solo, Request: e.Request}
+	m := core.NewMessage{Role: core.RoleUser, Kind: core.KindChat, Text: text, Tokens: g.Tokens.Count(text),
+		Attachments: e.Attachments, Quote: e.Quote, ForwardedFrom: e.ForwardedFrom, SentAt: e.SentAt,
+		Solo: e.Solo, Request: e.Request}
 	if e.ToolCallID != "" {
 		m.Role, m.ToolCallID = core.RoleTool, e.ToolCallID
 	}
@@ -319,7 +324,8 @@ func (g *Gateway) redacted(ctx context.Context, u core.User, i core.Identity, e 
 		return err
 	}
 	e.Raw = nil
-	n, err := g.Store.Note(ctx, core.Note{User: u.ID, Identity: i.ID, Event: &e, Effects: []core.Effect{core.Redact{Message: m, At: now}}, Now: now})
+	n, err := g.Store.Note(ctx, core.Note{User: u.ID, Identity: i.ID, Event: &e,
+		Effects: []core.Effect{core.Redact{Message: m, At: now}}, Now: now})
 	if err != nil {
 		return err
 	}
@@ -368,7 +374,8 @@ func (g *Gateway) command(ctx context.Context, u core.User, i core.Identity, e c
 	}
 	asked := g.newMessage(u, e, now)
 	asked.Kind = core.KindCommand
-	n := core.Note{User: u.ID, Identity: i.ID, Event: &e, Command: &asked, Effects: out.Effects, Now: now, Window: g.window(e, now)}
+	n := core.Note{User: u.ID, Identity: i.ID, Event: &e, Command: &asked, Effects: out.Effects, Now: now,
+		Window: g.window(e, now)}
 	if out.Text != "" {
 		n.Messages, n.Deliveries = g.notice(out.Text, i, now)
 		g.button(n.Deliveries, out.Buttons)
@@ -377,7 +384,8 @@ func (g *Gateway) command(ctx context.Context, u core.User, i core.Identity, e c
 		}
 	}
 	if to := out.Greet; to != nil {
-		n.Deliveries = append(n.Deliveries, core.NewDelivery{To: to.To, Kind: core.DeliverNotice, Why: "it was linked", Parts: g.parts(to.Text, to.To.Channel)})
+		n.Deliveries = append(n.Deliveries, core.NewDelivery{To: to.To, Kind: core.DeliverNotice, Why: "it was linked",
+			Parts: g.parts(to.Text, to.To.Channel)})
 	}
 	noted, err := g.Store.Note(ctx, n)
 	if refused(err) {
@@ -410,7 +418,8 @@ func changesAccount(effects []core.Effect) bool {
 }
 
 // tellPostponed says once a day that the budget is used up, and until when.
-func (g *Gateway) tellPostponed(ctx context.Context, u core.User, i core.Identity, p *core.Postponed, now time.Time) error {
+func (g *Gateway) tellPostponed(ctx context.Context, u core.User, i core.Identity, p *core.Postponed,
+	now time.Time) error {
 	if p == nil || !p.Budget {
 		return nil
 	}

@@ -127,7 +127,8 @@ func TestAWrongKeyIsGivenUpAtOnce(t *testing.T) {
 		return "", &core.ModelError{Kind: core.ModelAuth, Err: errors.New("the server says `no such key`: check llm.api_key")}
 	}
 	w.say("hello")
-	if got := w.sent(1); !strings.Contains(got, "the server says 'no such key': check llm.api_key") || !strings.Contains(got, "/retry") {
+	if got := w.sent(1); !strings.Contains(got, "the server says 'no such key': check llm.api_key") ||
+		!strings.Contains(got, "/retry") {
 		t.Errorf("the owner reads %q", got)
 	}
 }
@@ -150,11 +151,13 @@ func TestAWrongKeyIsNotAMembersFault(t *testing.T) {
 	_, err = p.AddIdentity(t.Context(), core.Identity{User: bob.ID, Address: at, LastUsed: time.Now()})
 	must(t, err)
 	ask := func(n int) {
-		w.receive(core.Inbound{Address: at, EventID: fmt.Sprint("bob", n), NativeID: fmt.Sprint("bob", n), Kind: core.InMessage, Text: "hello", SentAt: time.Now()})
+		w.receive(core.Inbound{Address: at, EventID: fmt.Sprint("bob", n), NativeID: fmt.Sprint("bob", n),
+			Kind: core.InMessage, Text: "hello", SentAt: time.Now()})
 	}
 	ask(1)
 	got := w.sent(1) + "\n" + w.sent(2) // in either order
-	if !strings.Contains(got, "not your fault") || strings.Count(got, "the server's words") != 1 || !strings.Contains(got, "cannot answer anybody") {
+	if !strings.Contains(got, "not your fault") || strings.Count(got, "the server's words") != 1 ||
+		!strings.Contains(got, "cannot answer anybody") {
 		t.Errorf("they read %q", got)
 	}
 	ask(2)
@@ -254,7 +257,8 @@ func TestABlockedPersonGetsItAllWhenTheyComeBack(t *testing.T) {
 	w.line.failNext(&core.Unreachable{Err: errors.New("blocked")})
 	w.say("hello")
 	waitFor(t, func() bool {
-		ds, err := w.store.Deliveries(t.Context(), core.DeliveryQuery{States: []core.DeliveryState{core.DeliveryParked}, Limit: 5})
+		ds, err := w.store.Deliveries(t.Context(), core.DeliveryQuery{States: []core.DeliveryState{core.DeliveryParked},
+			Limit: 5})
 		must(t, err)
 		return len(ds) == 1
 	})
@@ -289,7 +293,8 @@ func TestARestartGoesOnWhereItWas(t *testing.T) {
 func TestADayThatIsFarOffIsNotBelieved(t *testing.T) {
 	w := newWorld(t, nil)
 	for n, sent := range []time.Time{time.Unix(0, 0), time.Now().Add(24 * time.Hour)} {
-		in := core.Inbound{Address: w.address(), EventID: "far" + string(rune('0'+n)), Kind: core.InMessage, Text: "when?", SentAt: sent}
+		in := core.Inbound{Address: w.address(), EventID: "far" + string(rune('0'+n)), Kind: core.InMessage,
+			Text: "when?", SentAt: sent}
 		w.receive(in)
 		w.sent(n + 1)
 	}

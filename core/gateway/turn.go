@@ -57,7 +57,8 @@ func (g *Gateway) takeTurn(ctx context.Context, ref core.JobRef) {
 		g.end(ref.User, ref.ID)
 		g.logUnless(ctx, err, "claim turn", zap.Int64("user", int64(ref.User)))
 		if put != nil {
-			g.logUnless(ctx, g.postponed(ctx, u, put, now), "tell that the budget is used up", zap.Int64("user", int64(ref.User)))
+			g.logUnless(ctx, g.postponed(ctx, u, put, now), "tell that the budget is used up",
+				zap.Int64("user", int64(ref.User)))
 		}
 		return
 	}
@@ -190,8 +191,9 @@ func finish(s *core.Snapshot, a core.Answer, total time.Duration) {
 
 // reply is what an answer leaves in the store.
 func (g *Gateway) reply(t *core.Turn, u core.User, p core.Prompt, a core.Answer, now time.Time) core.Reply {
-	r := core.Reply{Turn: t, State: core.TurnDone, Now: now, Messages: a.Messages, Snapshot: &p.Snapshot, Epoch: p.Epoch, News: p.News, Told: p.Told, Usage: t.Used,
-		Effects: a.Effects, Summarize: p.Pressure, Compress: p.Compress, SummarizeAfter: g.Settings.SummarizeAfter, Day: g.Calendar.Day(u.Settings, now).Label}
+	r := core.Reply{Turn: t, State: core.TurnDone, Now: now, Messages: a.Messages, Snapshot: &p.Snapshot, Epoch: p.Epoch,
+		News: p.News, Told: p.Told, Usage: t.Used, Effects: a.Effects, Summarize: p.Pressure, Compress: p.Compress,
+		SummarizeAfter: g.Settings.SummarizeAfter, Day: g.Calendar.Day(u.Settings, now).Label}
 	for i := range r.Messages {
 		m := &r.Messages[i]
 		m.Kind, m.SentAt = core.KindChat, now
@@ -200,7 +202,8 @@ func (g *Gateway) reply(t *core.Turn, u core.User, p core.Prompt, a core.Answer,
 		}
 	}
 	if n := len(r.Messages); n > 0 && r.Messages[n-1].Role == core.RoleAssistant && r.Messages[n-1].Text != "" {
-		parts := append(g.parts(r.Messages[n-1].Text, t.Address.Channel), g.files(r.Messages[n-1].Attachments, t.Address.Channel)...)
+		parts := append(g.parts(r.Messages[n-1].Text, t.Address.Channel),
+			g.files(r.Messages[n-1].Attachments, t.Address.Channel)...)
 		r.Deliveries = []core.NewDelivery{{To: t.Address, Identity: t.Identity, Kind: core.DeliverReply, Parts: parts}}
 	}
 	return r

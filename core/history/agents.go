@@ -232,7 +232,8 @@ func (p *picoclaw) message(m picoclawMessage) error {
 	}
 	at := slices.MaxFunc([]time.Time{m.At.Time, m.Other.Time}, time.Time.Compare)
 	if at.IsZero() && !p.since.IsZero() {
-		at = p.since.Add(time.Duration(float64(p.until.Sub(p.since)) * float64(p.n-1) / float64(max(p.count, 1)))).Truncate(time.Millisecond)
+		at = p.since.Add(time.Duration(float64(p.until.Sub(p.since)) * float64(p.n-1) / float64(max(p.count, 1)))).Truncate(
+			time.Millisecond)
 	}
 	if !at.IsZero() && at.Before(p.last) {
 		at = p.last

@@ -55,7 +55,10 @@ type chatgptAttachment struct {
 
 // readChatGPT reads the export of ChatGPT: conversations.json, or its parts.
 func readChatGPT(a *Archive, _ Options, out output) error {
-	names := a.find(func(base string) bool { return strings.HasPrefix(base, "conversations") && path.Ext(base) == ".json" })
+	names := a.find(func(base string) bool {
+		return strings.HasPrefix(base, "conversations") &&
+			path.Ext(base) == ".json"
+	})
 	if len(names) == 0 {
 		return fmt.Errorf("there is no conversations.json in it; ask for your data in ChatGPT's settings")
 	}
@@ -165,8 +168,10 @@ func (c chatgptConversation) branch(out output) []chatgptNode {
 
 // shown reports whether a message was seen by the person.
 func (m *chatgptMessage) shown() bool {
-	conversation := m.Author.Role == core.RoleUser || m.Author.Role == core.RoleAssistant && (m.Recipient == "all" || m.Recipient == "")
-	return conversation && !m.Metadata.Hidden && (m.Content.Type == "text" || m.Content.Type == "multimodal_text" || m.Content.Type == "code")
+	conversation := m.Author.Role == core.RoleUser || m.Author.Role == core.RoleAssistant &&
+		(m.Recipient == "all" || m.Recipient == "")
+	return conversation && !m.Metadata.Hidden && (m.Content.Type == "text" || m.Content.Type == "multimodal_text" ||
+		m.Content.Type == "code")
 }
 
 // text is the text of a message, with placeholders for its files, which l gets.
@@ -212,5 +217,6 @@ func (m *chatgptMessage) text(l *Line, files map[string]string) string {
 	if m.Content.Text != "" {
 		parts = append(parts, m.Content.Text)
 	}
-	return strings.TrimSpace(strings.Join(slices.DeleteFunc(parts, func(s string) bool { return strings.TrimSpace(s) == "" }), "\n"))
+	return strings.TrimSpace(strings.Join(slices.DeleteFunc(parts,
+		func(s string) bool { return strings.TrimSpace(s) == "" }), "\n"))
 }

@@ -43,7 +43,8 @@ func readClaude(a *Archive, _ Options, out output) error {
 	}
 	return eachConversation(a, names, out, func(c claudeConversation) error {
 		for _, m := range c.branch(out) {
-			l := Line{Chat: c.ID, Title: c.Name, ID: m.ID, At: m.Created.Time, Role: map[string]core.Role{"human": core.RoleUser, "assistant": core.RoleAssistant}[m.Sender]}
+			l := Line{Chat: c.ID, Title: c.Name, ID: m.ID, At: m.Created.Time, Role: map[string]core.Role{"human": core.RoleUser,
+				"assistant": core.RoleAssistant}[m.Sender]}
 			switch l.Text = m.text(&l); {
 			case l.Text == "" && len(l.Files) == 0:
 				out.left(l.place(), "it is empty")

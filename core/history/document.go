@@ -154,9 +154,11 @@ func (d *document) ended(err error) error {
 	var syntax *json.SyntaxError
 	switch {
 	case errors.Is(err, errLarge):
-		d.out.left(fmt.Sprintf("%s, byte %d", d.name, d.InputOffset()), "what comes here is too large, and nothing after it was read")
+		d.out.left(fmt.Sprintf("%s, byte %d", d.name, d.InputOffset()),
+			"what comes here is too large, and nothing after it was read")
 	case errors.As(err, &syntax), errors.Is(err, io.ErrUnexpectedEOF), errors.Is(err, io.EOF):
-		d.out.left(fmt.Sprintf("%s, byte %d", d.name, d.InputOffset()), "the file is cut off or broken here, and nothing after it was read")
+		d.out.left(fmt.Sprintf("%s, byte %d", d.name, d.InputOffset()),
+			"the file is cut off or broken here, and nothing after it was read")
 	default:
 		return err
 	}

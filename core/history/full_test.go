@@ -55,7 +55,8 @@ func album(files, size int) map[string]string {
 		if n > 0 {
 			chat.WriteByte(',')
 		}
-		fmt.Fprintf(&chat, `{"id":%d,"type":"message","date_unixtime":"%d","from_id":"user1","file":"files/%d.bin","file_name":"%d.bin","text":"file %d"}`, n+1, 1709280060+n, n, n, n)
+		fmt.Fprintf(&chat,
+			`{"id":%d,"type":"message","date_unixtime":"%d","from_id":"user1","file":"files/%d.bin","file_name":"%d.bin","text":"file %d"}`, n+1, 1709280060+n, n, n, n)
 		out[fmt.Sprintf("files/%d.bin", n)] = strings.Repeat(string(rune('a'+n)), size)
 	}
 	out["result.json"] = chat.String() + "]}"
@@ -103,7 +104,9 @@ func TestFilesWithoutRoomSayWhatTheyNeed(t *testing.T) {
 	t.Parallel()
 	const files, size = 5, 100_000
 	dir := spread(t, album(files, size))
-	faults := map[string]*smallDisk{"sync": {left: 1 << 30, sync: syscall.EIO}, "close": {left: 1 << 30, close: syscall.ENOSPC}, "short": {left: size / 2, silent: true}, "a byte less": {left: files*size - 1}}
+	faults := map[string]*smallDisk{"sync": {left: 1 << 30, sync: syscall.EIO},
+		"close": {left: 1 << 30, close: syscall.ENOSPC}, "short": {left: size / 2, silent: true},
+		"a byte less": {left: files*size - 1}}
 	for n := range 10 {
 		faults[fmt.Sprint(n, " tenths")] = &smallDisk{left: files * size * n / 10}
 	}
@@ -117,7 +120,8 @@ func TestFilesWithoutRoomSayWhatTheyNeed(t *testing.T) {
 		case "short":
 			want = "short write"
 		}
-		if err == nil || !strings.HasPrefix(err.Error(), "copy ") || !strings.Contains(err.Error(), want) || disk.Full(err) && !strings.Contains(err.Error(), " are needed: ") {
+		if err == nil || !strings.HasPrefix(err.Error(), "copy ") || !strings.Contains(err.Error(), want) || disk.Full(err) &&
+			!strings.Contains(err.Error(), " are needed: ") {
 			t.Errorf("%s: %v, want %q", name, err, want)
 		}
 		if got := w.kept(); len(got) > 0 || out.Files != 0 {
@@ -126,7 +130,8 @@ func TestFilesWithoutRoomSayWhatTheyNeed(t *testing.T) {
 		if name == "0 tenths" && !strings.Contains(err.Error(), "up to "+text.Bytes(files*size)+" are needed") {
 			t.Errorf("%s: %v", name, err)
 		}
-		if out, err := w.run("telegram", dir, nil); err != nil || out.Fresh != files || out.Files != files || len(w.kept()) != files {
+		if out, err := w.run("telegram", dir, nil); err != nil || out.Fresh != files || out.Files != files ||
+			len(w.kept()) != files {
 			t.Errorf("%s, again: %+v, %v", name, out, err)
 		}
 	}
@@ -161,14 +166,17 @@ func TestWhatWasLeftOfFilesIsSwept(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	folder := filepath.Join(w.media, "1")
-	for name, age := range map[string]time.Duration{".import-old": 2 * time.Hour, ".import-new": time.Minute, ".part-other": 48 * time.Hour} {
+	for name, age := range map[string]time.Duration{".import-old": 2 * time.Hour, ".import-new": time.Minute,
+		".part-other": 48 * time.Hour} {
 		file := filepath.Join(folder, name)
-		if err := errors.Join(os.MkdirAll(folder, 0o700), os.WriteFile(file, nil, 0o600), os.Chtimes(file, now.Add(-age), now.Add(-age))); err != nil {
+		if err := errors.Join(os.MkdirAll(folder, 0o700), os.WriteFile(file, nil, 0o600),
+			os.Chtimes(file, now.Add(-age), now.Add(-age))); err != nil {
 			t.Fatal(err)
 		}
 	}
 	w.bring("telegram", spread(t, album(1, 10)), "")
-	if got := fmt.Sprint(w.kept()); strings.Contains(got, ".import-old") || !strings.Contains(got, ".import-new") || !strings.Contains(got, ".part-other") {
+	if got := fmt.Sprint(w.kept()); strings.Contains(got, ".import-old") || !strings.Contains(got, ".import-new") ||
+		!strings.Contains(got, ".part-other") {
 		t.Errorf("there are %s", got)
 	}
 }
@@ -183,7 +191,8 @@ func TestAForgottenFileStaysAway(t *testing.T) {
 	if err != nil || len(ms) != 1 || len(ms[0].Attachments) != 1 {
 		t.Fatalf("got %+v, %v", ms, err)
 	}
-	if _, err := w.st.Note(t.Context(), core.Note{User: w.u.ID, Now: now, Effects: []core.Effect{core.Redact{Message: 2, At: now}}}); err != nil {
+	if _, err := w.st.Note(t.Context(), core.Note{User: w.u.ID, Now: now,
+		Effects: []core.Effect{core.Redact{Message: 2, At: now}}}); err != nil {
 		t.Fatal(err)
 	}
 	file := filepath.Join(w.media, ms[0].Attachments[0].Path)
@@ -222,7 +231,8 @@ func TestADamagedFileIsLeftOut(t *testing.T) {
 		t.Fatal(err)
 	}
 	w := newWorld(t)
-	if out := w.bring("telegram", file, ""); out.Fresh != 3 || out.Files != 2 || len(w.kept()) != 2 || fmt.Sprint(out.Missing) != "[1.bin: it cannot be read]" {
+	if out := w.bring("telegram", file, ""); out.Fresh != 3 || out.Files != 2 || len(w.kept()) != 2 ||
+		fmt.Sprint(out.Missing) != "[1.bin: it cannot be read]" {
 		t.Errorf("got %+v, there are %v", out, w.kept())
 	}
 }
@@ -317,7 +327,8 @@ func TestABombOfFiles(t *testing.T) {
 	w := newWorld(t)
 	w.max = size
 	out, err := w.run("telegram", pack(t, files), func(f disk.File) disk.File { return hole{f} })
-	if err != nil || out.Fresh != messages || out.Files < 50 || out.Files > 53 || len(out.Missing) != shownMissing || !strings.Contains(out.Missing[0], "the files of the archive take too much") {
+	if err != nil || out.Fresh != messages || out.Files < 50 || out.Files > 53 || len(out.Missing) != shownMissing ||
+		!strings.Contains(out.Missing[0], "the files of the archive take too much") {
 		t.Errorf("got %+v, %v", out, err)
 	}
 }

@@ -85,8 +85,8 @@ type reader func(a *Archive, o Options, out output) error
 
 // readers are the kinds of archives, by their names.
 func readers() map[string]reader {
-	return map[string]reader{"telegram": readTelegram, "whatsapp": readWhatsApp, "chatgpt": readChatGPT, "claude": readClaude,
-		"openclaw": readOpenClaw, "picoclaw": readPicoClaw, "jsonl": readOwn}
+	return map[string]reader{"telegram": readTelegram, "whatsapp": readWhatsApp, "chatgpt": readChatGPT,
+		"claude": readClaude, "openclaw": readOpenClaw, "picoclaw": readPicoClaw, "jsonl": readOwn}
 }
 
 // Formats lists the kinds of archives that can be read.

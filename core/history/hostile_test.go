@@ -72,9 +72,11 @@ func TestNoNameIsAPath(t *testing.T) {
 		{"id":1,"type":"message","date_unixtime":"1709280060","from_id":"user1","file":"../../../../../../../..%s","file_name":"secret.txt","text":"absolute"},
 		{"id":2,"type":"message","date_unixtime":"1709280061","from_id":"user1","file":"../evil.txt","file_name":"../../evil.txt","text":"up"},
 		{"id":3,"type":"message","date_unixtime":"1709280062","from_id":"user1","file":"%s","file_name":"link","text":"link"}]}`, outside, "link")
-	packed := pack(t, map[string]string{"result.json": chat, "../evil.txt": "evil", "../../../../../../../../tmp/evil.txt": "evil"})
+	packed := pack(t, map[string]string{"result.json": chat, "../evil.txt": "evil",
+		"../../../../../../../../tmp/evil.txt": "evil"})
 	folder := t.TempDir()
-	if err := errors.Join(os.WriteFile(filepath.Join(folder, "result.json"), []byte(chat), 0o600), os.Symlink(outside, filepath.Join(folder, "link"))); err != nil {
+	if err := errors.Join(os.WriteFile(filepath.Join(folder, "result.json"), []byte(chat), 0o600),
+		os.Symlink(outside, filepath.Join(folder, "link"))); err != nil {
 		t.Fatal(err)
 	}
 	for name, file := range map[string]string{"packed": packed, "folder": folder} {
@@ -160,7 +162,8 @@ func TestEncodings(t *testing.T) {
 	var wide bytes.Buffer
 	wide.WriteString("\xff\xfe")
 	_ = binary.Write(&wide, binary.LittleEndian, utf16.Encode([]rune(chat)))
-	for name, text := range map[string]string{"UTF-8": chat, "with a mark": "\ufeff" + chat, "Latin-1 within": latin, "UTF-16": wide.String()} {
+	for name, text := range map[string]string{"UTF-8": chat, "with a mark": "\ufeff" + chat, "Latin-1 within": latin,
+		"UTF-16": wide.String()} {
 		file := filepath.Join(t.TempDir(), "_chat.txt")
 		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
 			t.Fatal(err)

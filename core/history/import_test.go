@@ -57,9 +57,9 @@ func (w *world) calendar() day.Calendar {
 func (w *world) label(t time.Time) string { return w.calendar().Day(w.u.Settings, t).Label }
 
 func (w *world) importer(store history.Store) *history.Importer {
-	return &history.Importer{Store: store, Tokens: tokens.New(), User: w.u, Calendar: w.calendar(), Media: &history.Media{Dir: w.media, Max: w.max}, Summaries: true,
-		Now: func() time.Time { return now }, Wait: func(context.Context, time.Duration) { w.waits++ },
-		Reminders: everyOne{}, MaxReminders: 100}
+	return &history.Importer{Store: store, Tokens: tokens.New(), User: w.u, Calendar: w.calendar(),
+		Media: &history.Media{Dir: w.media, Max: w.max}, Summaries: true, Now: func() time.Time { return now },
+		Wait: func(context.Context, time.Duration) { w.waits++ }, Reminders: everyOne{}, MaxReminders: 100}
 }
 
 // bring imports an archive.
@@ -101,7 +101,8 @@ func TestAnExportComesBack(t *testing.T) {
 	w := newWorld(t)
 	out := w.bring("jsonl", "testdata/jsonl/export", "")
 	storetest.Check(t, w.st.DB())
-	if out.Fresh != 6 || out.Days != 2 || out.Files != 1 || len(out.Missing) != 1 || out.Summaries != 1 || out.Items != 2 || out.Loops != 1 {
+	if out.Fresh != 6 || out.Days != 2 || out.Files != 1 || len(out.Missing) != 1 || out.Summaries != 1 ||
+		out.Items != 2 || out.Loops != 1 {
 		t.Errorf("got %+v", out)
 	}
 	want := "user chat: [photo: the <mat>]\nassistant chat: The key is under it.\nsystem day_summary: ## Summary\nA key.\nuser chat: \nuser command: /thread Trip"
@@ -123,7 +124,8 @@ func TestAnExportComesBack(t *testing.T) {
 	if err != nil || len(summaries) != 1 {
 		t.Fatalf("summaries %v, %v", summaries, err)
 	}
-	if got, want := summaries[0].Markdown, "## Summary\nA key.\n## Decisions\n- It is under the mat. [#2]\n- Elsewhere.\n- Both [#1]."; got != want {
+	if got, want := summaries[0].Markdown,
+		"## Summary\nA key.\n## Decisions\n- It is under the mat. [#2]\n- Elsewhere.\n- Both [#1]."; got != want {
 		t.Errorf("summary %s", got)
 	}
 	items, err := w.st.Items(t.Context(), core.ItemQuery{User: w.u.ID, Limit: 10})
@@ -131,7 +133,8 @@ func TestAnExportComesBack(t *testing.T) {
 		t.Fatalf("items %+v, %v", items, err)
 	}
 	for _, i := range items {
-		if archived := i.Status == core.ItemArchived; i.Theme != "home" || archived != strings.Contains(i.Content, "lost") || !archived && i.SourceMessage != 2 {
+		if archived := i.Status == core.ItemArchived; i.Theme != "home" || archived != strings.Contains(i.Content, "lost") ||
+			!archived && i.SourceMessage != 2 {
 			t.Errorf("item %+v", i)
 		}
 	}
@@ -157,8 +160,9 @@ func TestAnExportComesBack(t *testing.T) {
 
 func TestEveryFormatTwice(t *testing.T) {
 	t.Parallel()
-	for file, want := range map[string]int{"telegram/one": 7, "telegram/all": 6, "whatsapp/ios": 7, "whatsapp/android": 5, "whatsapp/german": 4, "chatgpt/tree": 2, "claude/two": 4, "openclaw/branch": 2,
-		"picoclaw/meta": 2, "picoclaw/whole": 2} {
+	for file, want := range map[string]int{"telegram/one": 7, "telegram/all": 6, "whatsapp/ios": 7, "whatsapp/android": 5,
+		"whatsapp/german": 4, "chatgpt/tree": 2, "claude/two": 4, "openclaw/branch": 2, "picoclaw/meta": 2,
+		"picoclaw/whole": 2} {
 		w := newWorld(t)
 		format := filepath.Dir(file)
 		if out := w.bring(format, "testdata/"+file, "ada"); out.Fresh != want {
@@ -197,13 +201,15 @@ func TestAReplyStaysWithItsQuestion(t *testing.T) {
 		return string(b) + "\n"
 	}
 	file := filepath.Join(t.TempDir(), "messages.jsonl")
-	text := line("user", "2024-03-01T22:58:00Z", "late") + line("assistant", "2024-03-01T23:02:00Z", "reply") + line("assistant", "2024-03-04T12:00:00Z", "by itself")
+	text := line("user", "2024-03-01T22:58:00Z", "late") + line("assistant", "2024-03-01T23:02:00Z", "reply") +
+		line("assistant", "2024-03-04T12:00:00Z", "by itself")
 	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	w.bring("jsonl", file, "")
 	days, err := w.st.Days(t.Context(), w.u.ID, "", 10)
-	if err != nil || len(days) != 2 || days[0].Day.Label != "2024-03-04" || days[1].Day.Label != "2024-03-01" || days[1].Messages != 2 {
+	if err != nil || len(days) != 2 || days[0].Day.Label != "2024-03-04" || days[1].Day.Label != "2024-03-01" ||
+		days[1].Messages != 2 {
 		t.Errorf("days %+v, %v", days, err)
 	}
 }
@@ -275,8 +281,8 @@ func many(t testing.TB, n int) string {
 			b.WriteByte(',')
 		}
 		from := []string{"user5", "user7"}[i%2]
-		fmt.Fprintf(&b, `{"id":%d,"type":"message","date_unixtime":"%d","from":"x","from_id":"%s","text":"message number %d says something of the weather in town %d","text_entities":[]}`,
-			i+1, 1_600_000_000+i*300, from, i, i%97)
+		fmt.Fprintf(&b,
+			`{"id":%d,"type":"message","date_unixtime":"%d","from":"x","from_id":"%s","text":"message number %d says something of the weather in town %d","text_entities":[]}`, i+1, 1_600_000_000+i*300, from, i, i%97)
 	}
 	b.WriteString("]}")
 	file := filepath.Join(t.TempDir(), "result.json")

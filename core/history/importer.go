@@ -68,8 +68,9 @@ const ownGap = 3 * time.Hour
 // Run brings in what an archive holds, as its survey found it. What came in
 // before stays as it is, so an import that was cut off can be run again.
 func (i *Importer) Run(ctx context.Context, a *Archive, format string, o Options, s *Survey) (Result, error) {
-	r := &run{Importer: i, archive: a, format: format, who: s.who, days: map[string]lastSaid{}, last: map[string]int64{}, numbers: map[core.MessageID]core.MessageID{}, threads: map[core.ThreadID]*core.ImportThread{},
-		wants: s.Bytes, room: a.room(i.Media.Max)}
+	r := &run{Importer: i, archive: a, format: format, who: s.who, days: map[string]lastSaid{}, last: map[string]int64{},
+		numbers: map[core.MessageID]core.MessageID{}, threads: map[core.ThreadID]*core.ImportThread{}, wants: s.Bytes,
+		room: a.room(i.Media.Max)}
 	i.Media.sweep(i.User.ID, i.Now())
 	wanted := ctx
 	ctx, cancel := context.WithCancel(ctx)
@@ -203,7 +204,8 @@ func (r *run) thread(l Line) *core.ImportThread {
 func (r *run) message(l Line) core.ImportMessage {
 	role, from := r.who.role(l)
 	m := core.ImportMessage{Channel: r.format, Key: r.key(l)}
-	m.NewMessage = core.NewMessage{Role: role, Kind: core.KindChat, Text: l.Text, SentAt: l.At.UTC().Truncate(time.Millisecond), ForwardedFrom: from}
+	m.NewMessage = core.NewMessage{Role: role, Kind: core.KindChat, Text: l.Text,
+		SentAt: l.At.UTC().Truncate(time.Millisecond), ForwardedFrom: from}
 	if l.Quote != "" {
 		m.Quote = &core.Quote{Text: l.Quote}
 	}

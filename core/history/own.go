@@ -121,12 +121,13 @@ func (r *own) read(n int, m ownMessage) error {
 	}
 	title, plain := r.titles[m.Thread]
 	plain = plain || !r.packed && m.Thread != r.first
-	l := Line{Chat: fmt.Sprintf("thread %d", m.Thread), Title: title, Place: fmt.Sprintf("%s, line %d", r.name, n), At: m.SentAt.Time, From: m.From, Role: m.Role, Text: m.Text, ForwardedFrom: m.Forwarded}
+	l := Line{Chat: fmt.Sprintf("thread %d", m.Thread), Title: title, Place: fmt.Sprintf("%s, line %d", r.name, n),
+		At: m.SentAt.Time, From: m.From, Role: m.Role, Text: m.Text, ForwardedFrom: m.Forwarded}
 	if m.ID > 0 {
 		l.ID = strconv.FormatInt(int64(m.ID), 10)
 	}
-	l.Own = &Own{Thread: m.Thread, Plain: plain, ID: m.ID, Day: m.Day, Kind: m.Kind, Channel: m.Channel, Quote: m.Quote, ToolCalls: m.ToolCalls, ToolCallID: m.ToolCallID,
-		ToolName: m.ToolName, Redacted: m.Redacted}
+	l.Own = &Own{Thread: m.Thread, Plain: plain, ID: m.ID, Day: m.Day, Kind: m.Kind, Channel: m.Channel, Quote: m.Quote,
+		ToolCalls: m.ToolCalls, ToolCallID: m.ToolCallID, ToolName: m.ToolName, Redacted: m.Redacted}
 	for i, old := range m.Revisions {
 		l.Own.Revisions = append(l.Own.Revisions, core.Revision{Revision: i, Text: old.Text, ReplacedAt: old.ReplacedAt.Time})
 	}
@@ -157,7 +158,8 @@ func sibling[T any](a *Archive, name string, left func(Left), f func(T) error) e
 	if len(names) == 0 || a.main != "" {
 		return nil
 	}
-	err := eachJSON(a, beside(names[0], name), output{left: func(place, why string) { left(Left{place, why}) }}, func(_ int, v T) error { return f(v) })
+	err := eachJSON(a, beside(names[0], name), output{left: func(place, why string) { left(Left{place, why}) }},
+		func(_ int, v T) error { return f(v) })
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}

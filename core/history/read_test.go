@@ -45,7 +45,8 @@ func render(a *history.Archive, format string, o history.Options) string {
 			fmt.Fprintf(&b, "\tfile %s %q %s in %q\n", f.Kind, f.Name, f.MIME, f.Entry)
 		}
 		if o := l.Own; o != nil {
-			fmt.Fprintf(&b, "\town %s day %q plain %t title %q redacted %t revisions %d\n", o.Kind, o.Day, o.Plain, l.Title, o.Redacted, len(o.Revisions))
+			fmt.Fprintf(&b, "\town %s day %q plain %t title %q redacted %t revisions %d\n", o.Kind, o.Day, o.Plain, l.Title,
+				o.Redacted, len(o.Revisions))
 		}
 		return nil
 	}, func(l history.Left) { left = append(left, "left out: "+l.Place+": "+l.Why+"\n") })
@@ -127,7 +128,8 @@ func open(t testing.TB, file string) *history.Archive {
 
 func TestPackedIsReadAsTheFolder(t *testing.T) {
 	t.Parallel()
-	for _, dir := range []string{"testdata/whatsapp/ios", "testdata/telegram/one", "testdata/jsonl/export", "testdata/chatgpt/tree"} {
+	for _, dir := range []string{"testdata/whatsapp/ios", "testdata/telegram/one", "testdata/jsonl/export",
+		"testdata/chatgpt/tree"} {
 		entries := map[string]string{"__MACOSX/._chat.txt": "x"}
 		err := filepath.WalkDir(dir, func(name string, d os.DirEntry, err error) error {
 			if err != nil || d.IsDir() {
@@ -157,10 +159,12 @@ func TestBombs(t *testing.T) {
 	for format, entries := range map[string]map[string]string{
 		"telegram": {"result.json": `{"name":"x","type":"bot_chat","id":1,"messages":[{"id":1,"type":"message","date_unixtime":"1709280060","from_id":"user1","text":"hi"},{"text":"` + zeros + `"}]}`},
 		"whatsapp": {"_chat.txt": "[03.04.23, 21:41:07] Ada: hi\n[03.04.23, 21:41:08] Ada: " + line},
-		"jsonl":    {"messages.jsonl": `{"role":"user","text":"hi","sent_at":"2024-01-01T00:00:00Z"}` + "\n" + `{"text":"` + line + `"}`},
+		"jsonl": {"messages.jsonl": `{"role":"user","text":"hi","sent_at":"2024-01-01T00:00:00Z"}` + "\n" +
+			`{"text":"` + line + `"}`},
 	} {
 		a := open(t, pack(t, entries))
-		if got := render(a, format, paris(t)); !strings.Contains(got, `"hi"`) || !strings.Contains(got, "left out: ") || len(got) > 2000 {
+		if got := render(a, format, paris(t)); !strings.Contains(got, `"hi"`) || !strings.Contains(got, "left out: ") ||
+			len(got) > 2000 {
 			t.Errorf("%s: got %.2000s", format, got)
 		}
 	}
@@ -169,8 +173,10 @@ func TestBombs(t *testing.T) {
 func TestNothingInIt(t *testing.T) {
 	t.Parallel()
 	for _, format := range history.Formats() {
-		for name, entries := range map[string]map[string]string{"empty": {}, "other": {"x.bin": "\x00\x01"}, "hollow": {"result.json": "{}", "conversations.json": "[]", "messages.jsonl": "\n", "_chat.txt": ""}} {
-			err := history.Read(open(t, pack(t, entries)), format, paris(t), func(history.Line) error { return nil }, func(history.Left) {})
+		for name, entries := range map[string]map[string]string{"empty": {}, "other": {"x.bin": "\x00\x01"},
+			"hollow": {"result.json": "{}", "conversations.json": "[]", "messages.jsonl": "\n", "_chat.txt": ""}} {
+			err := history.Read(open(t, pack(t, entries)), format, paris(t), func(history.Line) error { return nil },
+				func(history.Left) {})
 			if err == nil {
 				t.Errorf("%s of an archive that is %s: no error", format, name)
 			}

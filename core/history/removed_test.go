@@ -24,16 +24,21 @@ func TestWordsOfDeletedAccounts(t *testing.T) {
 		name, file, me string
 		want           []string
 	}{
-		{"a chat of two and a group", "telegram/deleted", "", []string{"assistant chat: are you coming?", "user chat: yes", "user chat, from Deleted account: they said so", "assistant chat: of a chat without a number",
-			"user chat: of nobody at all", "assistant chat: who drives?", "user chat, from Deleted account 7: not me", "assistant chat: I do, then", "user chat, from Bob: of an old export",
+		{"a chat of two and a group", "telegram/deleted", "", []string{"assistant chat: are you coming?", "user chat: yes",
+			"user chat, from Deleted account: they said so", "assistant chat: of a chat without a number",
+			"user chat: of nobody at all", "assistant chat: who drives?", "user chat, from Deleted account 7: not me",
+			"assistant chat: I do, then", "user chat, from Bob: of an old export",
 			"user chat, from Deleted account 12: of a channel that is gone"}},
 		{"nobody else in it", "telegram/alone", "", []string{"user chat: one", "user chat: two"}},
-		{"one of them is me", "telegram/deleted", "deleted account 7", []string{"assistant chat: who drives?", "user chat, from Deleted account 7: not me"}},
-		{"numbers for names", "whatsapp/numbers", "Ada", []string{"assistant chat: it is me", "user chat, from Bob: is WhatsApp end-to-end encrypted?", "user chat, from +15550199: my new number",
-			"user chat: my aunt changed their phone number, too"}},
+		{"one of them is me", "telegram/deleted", "deleted account 7",
+			[]string{"assistant chat: who drives?", "user chat, from Deleted account 7: not me"}},
+		{"numbers for names", "whatsapp/numbers", "Ada",
+			[]string{"assistant chat: it is me", "user chat, from Bob: is WhatsApp end-to-end encrypted?",
+				"user chat, from +15550199: my new number", "user chat: my aunt changed their phone number, too"}},
 		{"one of the numbers is me", "whatsapp/numbers", "+15550199", []string{"user chat: my new number"}},
 		{"ChatGPT", "chatgpt/removed", "", []string{"user chat: first", "assistant chat: last"}},
-		{"Claude", "claude/removed", "", []string{"user chat: kept", "user chat: before", "assistant chat: an answer", "assistant chat: after", "user chat: and on"}},
+		{"Claude", "claude/removed", "", []string{"user chat: kept", "user chat: before", "assistant chat: an answer",
+			"assistant chat: after", "user chat: and on"}},
 		{"OpenClaw", "openclaw/removed", "", []string{"user chat: hello", "assistant chat: hi"}},
 		{"PicoClaw", "picoclaw/removed", "", []string{"user chat: hello", "assistant chat: hi"}},
 		{"JSON Lines", "jsonl/removed", "", []string{"user chat: hello", "assistant chat: ", "assistant chat: hi"}},
@@ -47,7 +52,8 @@ func TestWordsOfDeletedAccounts(t *testing.T) {
 				t.Errorf("%s: got\n%s\nwant %q", c.name, got, want)
 			}
 		}
-		if again := w.bring(format, "testdata/"+c.file, c.me); again.Fresh != 0 || again.Known != first.Fresh || w.said(0) != got {
+		if again := w.bring(format, "testdata/"+c.file, c.me); again.Fresh != 0 ||
+			again.Known != first.Fresh || w.said(0) != got {
 			t.Errorf("%s, again: %+v", c.name, again)
 		}
 	}
@@ -72,8 +78,9 @@ func TestAGroupInWhichThePersonSaidNothing(t *testing.T) {
 
 // texts are files of each format that are text, and hold a few messages.
 func texts() map[string]string {
-	return map[string]string{"telegram": "deleted/result.json", "whatsapp": "android/WhatsApp Chat with Bob.txt", "chatgpt": "tree/conversations.json", "claude": "two/conversations.json",
-		"openclaw": "removed/s1.jsonl", "picoclaw": "removed/telegram_42.jsonl", "jsonl": "export/messages.jsonl"}
+	return map[string]string{"telegram": "deleted/result.json", "whatsapp": "android/WhatsApp Chat with Bob.txt",
+		"chatgpt": "tree/conversations.json", "claude": "two/conversations.json", "openclaw": "removed/s1.jsonl",
+		"picoclaw": "removed/telegram_42.jsonl", "jsonl": "export/messages.jsonl"}
 }
 
 // try imports a file that may hold nothing.
@@ -124,7 +131,8 @@ func (w *world) giveText(format, name string, text []byte) history.Result {
 		w.t.Fatal(err)
 	}
 	out, err := w.try(format, file)
-	if err != nil && !strings.Contains(err.Error(), "no message in it that can be read") && !errors.Is(err, history.ErrMe) {
+	if err != nil && !strings.Contains(err.Error(), "no message in it that can be read") &&
+		!errors.Is(err, history.ErrMe) {
 		w.t.Fatalf("%s: %v", name, err)
 	}
 	return out
@@ -164,13 +172,15 @@ func TestEveryFormatMayChangeItsEncoding(t *testing.T) {
 		} {
 			file := filepath.Join(t.TempDir(), filepath.Base(name))
 			if kind == "Latin-1 within" { // of texts, not of names of fields
-				changed = []byte(strings.NewReplacer("key", "k\xe9y", "hello", "h\xe9llo", "table", "tabl\xe9", "dough", "do\xfcgh", "sow", "s\xf6w", "coming", "com\xefng", "later", "lat\xe9r").Replace(text))
+				changed = []byte(strings.NewReplacer("key", "k\xe9y", "hello", "h\xe9llo", "table", "tabl\xe9", "dough", "do\xfcgh",
+					"sow", "s\xf6w", "coming", "com\xefng", "later", "lat\xe9r").Replace(text))
 			}
 			if err := os.WriteFile(file, changed, 0o600); err != nil {
 				t.Fatal(err)
 			}
 			a := open(t, file)
-			s, err := history.NewSurvey(a, format, paris(t), map[string]string{"whatsapp": "Ada"}[format], "Ada", func(at time.Time) string { return at.Format(time.DateOnly) })
+			s, err := history.NewSurvey(a, format, paris(t), map[string]string{"whatsapp": "Ada"}[format], "Ada",
+				func(at time.Time) string { return at.Format(time.DateOnly) })
 			got := render(a, format, paris(t))
 			switch {
 			case kind == "UTF-16":
@@ -179,7 +189,8 @@ func TestEveryFormatMayChangeItsEncoding(t *testing.T) {
 				}
 				continue
 			case format == "chatgpt" && err != nil: // of a conversation, all or nothing
-				if !strings.Contains(err.Error(), "conversations.json, byte ") || !strings.Contains(err.Error(), "cut off or broken here") {
+				if !strings.Contains(err.Error(), "conversations.json, byte ") ||
+					!strings.Contains(err.Error(), "cut off or broken here") {
 					t.Errorf("%s: %s: %v", format, kind, err)
 				}
 				continue
@@ -192,7 +203,8 @@ func TestEveryFormatMayChangeItsEncoding(t *testing.T) {
 			if strings.Contains(got, `\x00`) || strings.Contains(got, "\ufffd\ufffd") {
 				t.Errorf("%s: %s: got %q", format, kind, got)
 			}
-			if strings.HasSuffix(kind, "half") && (s.LeftOut == 0 || !strings.Contains(fmt.Sprint(s.Left), filepath.Base(name)+", ")) {
+			if strings.HasSuffix(kind, "half") && (s.LeftOut == 0 ||
+				!strings.Contains(fmt.Sprint(s.Left), filepath.Base(name)+", ")) {
 				t.Errorf("%s: %s: it is not said that something is left out: %+v", format, kind, s)
 			}
 		}

@@ -99,8 +99,8 @@ func (r *run) summaries(ctx context.Context) error {
 			day = s.Day
 		}
 		markdown := r.references(s.Markdown)
-		versions = append(versions, core.Summary{Markdown: markdown, Tokens: r.Tokens.Count(markdown), Covers: r.covers(s.Covers), Model: s.Model, Final: s.Final,
-			Ungrounded: s.Ungrounded, CreatedAt: s.CreatedAt})
+		versions = append(versions, core.Summary{Markdown: markdown, Tokens: r.Tokens.Count(markdown),
+			Covers: r.covers(s.Covers), Model: s.Model, Final: s.Final, Ungrounded: s.Ungrounded, CreatedAt: s.CreatedAt})
 		return nil
 	})
 	if err != nil {
@@ -146,7 +146,8 @@ func (r *run) references(markdown string) string {
 func (r *run) memory(ctx context.Context) error {
 	themes := map[string]core.Theme{}
 	err := sibling(r.archive, "themes.jsonl", ignore, func(t ownTheme) error {
-		themes[t.Slug] = core.Theme{User: r.User.ID, Slug: t.Slug, Name: t.Name, Description: t.Description, CreatedAt: t.CreatedAt}
+		themes[t.Slug] = core.Theme{User: r.User.ID, Slug: t.Slug, Name: t.Name, Description: t.Description,
+			CreatedAt: t.CreatedAt}
 		return nil
 	})
 	if err != nil {
@@ -175,18 +176,22 @@ func (r *run) addItem(ctx context.Context, i ownItem, theme core.Theme) error {
 	if theme.Slug == "" {
 		theme = core.Theme{User: r.User.ID, Slug: core.DefaultTheme, Name: core.DefaultTheme}
 	}
-	item := core.Item{User: r.User.ID, Theme: theme.Slug, Type: i.Type, Content: i.Content, Tags: i.Tags, SourceMessage: r.numbers[i.Source], Status: core.ItemActive, CreatedAt: i.CreatedAt}
+	item := core.Item{User: r.User.ID, Theme: theme.Slug, Type: i.Type, Content: i.Content, Tags: i.Tags,
+		SourceMessage: r.numbers[i.Source], Status: core.ItemActive, CreatedAt: i.CreatedAt}
 	_, err := r.Store.Note(ctx, core.Note{User: r.User.ID, Now: r.Now(), Effects: []core.Effect{
-		core.Taint(core.AddItem{Item: item, Digest: text.Digest(i.Content), Theme: theme, Embed: r.Embedding, At: i.UpdatedAt})}})
+		core.Taint(core.AddItem{Item: item, Digest: text.Digest(i.Content), Theme: theme, Embed: r.Embedding,
+			At: i.UpdatedAt})}})
 	if err != nil || i.Status != core.ItemArchived {
 		return err
 	}
-	newest, err := r.Store.Items(ctx, core.ItemQuery{User: r.User.ID, Theme: theme.Slug, Status: core.ItemActive, Limit: 1_000_000})
+	newest, err := r.Store.Items(ctx, core.ItemQuery{User: r.User.ID, Theme: theme.Slug,
+		Status: core.ItemActive, Limit: 1_000_000})
 	n := slices.IndexFunc(newest, func(x core.Item) bool { return x.Content == i.Content })
 	if err != nil || n < 0 {
 		return err
 	}
-	_, err = r.Store.Note(ctx, core.Note{User: r.User.ID, Now: r.Now(), Effects: []core.Effect{core.ArchiveItem{Item: newest[n].ID, At: i.UpdatedAt}}})
+	_, err = r.Store.Note(ctx, core.Note{User: r.User.ID, Now: r.Now(),
+		Effects: []core.Effect{core.ArchiveItem{Item: newest[n].ID, At: i.UpdatedAt}}})
 	return err
 }
 
@@ -198,7 +203,8 @@ func (r *run) plans(ctx context.Context) error {
 		if l.Text == "" || l.State != core.LoopOpen && l.State != core.LoopClosed {
 			return nil
 		}
-		p.Loops = append(p.Loops, core.Loop{Text: storable(l.Text), State: l.State, Sources: r.renumbered(l.Sources), OpenedAt: l.OpenedAt, Mentioned: l.Mentioned})
+		p.Loops = append(p.Loops, core.Loop{Text: storable(l.Text), State: l.State, Sources: r.renumbered(l.Sources),
+			OpenedAt: l.OpenedAt, Mentioned: l.Mentioned})
 		return nil
 	})
 	if err != nil {
@@ -278,8 +284,8 @@ func (r *run) reminder(o ownReminder) core.Reminder {
 	if o.DueAt.IsZero() {
 		return core.Reminder{}
 	}
-	return core.Reminder{Text: storable(o.Text), DueAt: o.DueAt, Cron: o.Cron, Zone: o.Zone, State: o.State, Source: r.numbers[o.Source], CreatedAt: o.CreatedAt, FiredAt: o.FiredAt,
-		Message: r.numbers[o.Message]}
+	return core.Reminder{Text: storable(o.Text), DueAt: o.DueAt, Cron: o.Cron, Zone: o.Zone, State: o.State,
+		Source: r.numbers[o.Source], CreatedAt: o.CreatedAt, FiredAt: o.FiredAt, Message: r.numbers[o.Message]}
 }
 
 // renumbered are the numbers that messages have now, of those that came in.

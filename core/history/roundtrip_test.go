@@ -71,15 +71,18 @@ func (w *world) live() {
 	}
 	note(core.CloseLoop{Loop: 9001, At: now})
 	for n, text := range []string{"tea", "called off", "every week"} {
-		r := core.Reminder{ID: core.ReminderID(9100 + n), Text: text, DueAt: now.Add(48 * time.Hour), Zone: "Europe/Paris", State: core.ReminderActive, Source: 1}
+		r := core.Reminder{ID: core.ReminderID(9100 + n), Text: text, DueAt: now.Add(48 * time.Hour), Zone: "Europe/Paris",
+			State: core.ReminderActive, Source: 1}
 		if n == 2 {
 			r.Cron = "0 9 * * 1"
 		}
 		note(core.SetReminder{Reminder: r, At: at})
 	}
 	note(core.CancelReminder{Reminder: 9101, At: now})
-	note(core.AddItem{Item: core.Item{User: w.u.ID, Theme: "garden", Type: "fact", Content: "likes roses", Tags: []string{"flowers"}, SourceMessage: 1, Status: core.ItemActive, CreatedAt: at},
-		Digest: text.Digest("likes roses"), Theme: core.Theme{User: w.u.ID, Slug: "garden", Name: "Garden", CreatedAt: at}, At: at})
+	note(core.AddItem{Item: core.Item{User: w.u.ID, Theme: "garden", Type: "fact", Content: "likes roses",
+		Tags: []string{"flowers"}, SourceMessage: 1, Status: core.ItemActive, CreatedAt: at},
+		Digest: text.Digest("likes roses"), Theme: core.Theme{User: w.u.ID, Slug: "garden", Name: "Garden", CreatedAt: at},
+		At: at})
 }
 
 // own are the numbers that only a store gives: of threads, items, loops, reminders
@@ -148,7 +151,8 @@ func TestPlansThatWereForgottenStayAway(t *testing.T) {
 	w := newWorld(t)
 	w.live()
 	file, _ := w.give()
-	if _, err := w.st.Note(t.Context(), core.Note{User: w.u.ID, Now: now, Effects: []core.Effect{core.Redact{Message: 1, At: now}}}); err != nil {
+	if _, err := w.st.Note(t.Context(), core.Note{User: w.u.ID, Now: now,
+		Effects: []core.Effect{core.Redact{Message: 1, At: now}}}); err != nil {
 		t.Fatal(err)
 	}
 	plans, err := w.st.Plans(t.Context(), w.u.ID)

@@ -61,7 +61,8 @@ const mostSpeakers = 100_000
 // NewSurvey reads an archive once, and finds out who is who: me is the person, as
 // the archive calls them; empty: as name does, if somebody is called that.
 func NewSurvey(a *Archive, format string, o Options, me, name string, label func(time.Time) string) (*Survey, error) {
-	s := &Survey{Why: map[string]int{}, days: map[string]bool{}, said: map[string]map[string]int{}, told: map[string]bool{}}
+	s := &Survey{Why: map[string]int{}, days: map[string]bool{}, said: map[string]map[string]int{},
+		told: map[string]bool{}}
 	chats := map[string]bool{}
 	people := 0
 	err := Read(a, format, o, func(l Line) error {
@@ -149,7 +150,10 @@ func (s *Survey) recognise(me, name string) error {
 
 // loudest are names, who said most first.
 func loudest(said map[string]int) []string {
-	return slices.SortedFunc(maps.Keys(said), func(a, b string) int { return cmp.Or(cmp.Compare(said[b], said[a]), cmp.Compare(a, b)) })
+	return slices.SortedFunc(maps.Keys(said), func(a, b string) int {
+		return cmp.Or(cmp.Compare(said[b], said[a]),
+			cmp.Compare(a, b))
+	})
 }
 
 func (s *Survey) is(from string) string {
@@ -212,10 +216,12 @@ func (r roles) role(l Line) (role core.Role, from string) {
 
 // Describe writes what an archive holds for a person, with times of a zone.
 func (s *Survey) Describe(w io.Writer, zone *time.Location) {
-	fmt.Fprintf(w, "%s of %s on %s, from %s to %s\n", counted(s.Messages, "message"), counted(s.Chats, "conversation"), counted(s.Days, "day"),
-		s.First.In(zone).Format(time.DateOnly), s.Last.In(zone).Format(time.DateOnly))
+	fmt.Fprintf(w, "%s of %s on %s, from %s to %s\n", counted(s.Messages, "message"), counted(s.Chats, "conversation"),
+		counted(s.Days, "day"), s.First.In(zone).Format(time.DateOnly), s.Last.In(zone).Format(time.DateOnly))
 	for _, p := range s.Speakers {
-		fmt.Fprintf(w, "  %s: %s, %s\n", trust.Line(p.Name), counted(p.Messages, "message"), map[string]string{"user": "the person", "assistant": "the assistant", "other": "as the person's, with the name before them"}[p.Is])
+		fmt.Fprintf(w, "  %s: %s, %s\n", trust.Line(p.Name), counted(p.Messages, "message"),
+			map[string]string{"user": "the person", "assistant": "the assistant",
+				"other": "as the person's, with the name before them"}[p.Is])
 	}
 	if s.Files > 0 {
 		fmt.Fprintf(w, "%s (%s), %d of them not in the archive\n", counted(s.Files, "file"), text.Bytes(s.Bytes), s.Missing)

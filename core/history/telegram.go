@@ -158,7 +158,8 @@ func (t *telegram) message(c *telegramChat) error {
 	if err != nil || !ok || m.Type != "message" {
 		return err
 	}
-	l := Line{Chat: c.id, Title: c.name, ID: strconv.FormatInt(m.ID, 10), At: m.Unix.Time, From: m.From, Role: c.role(string(m.FromID)), Told: c.me != ""}
+	l := Line{Chat: c.id, Title: c.name, ID: strconv.FormatInt(m.ID, 10), At: m.Unix.Time, From: m.From,
+		Role: c.role(string(m.FromID)), Told: c.me != ""}
 	if l.At.IsZero() {
 		l.At, _ = time.ParseInLocation("2006-01-02T15:04:05", m.Date, t.zone)
 	}

@@ -136,7 +136,8 @@ var (
 	attached    = regexp.MustCompile(`^<[^<>:]{2,30}\s?:\s?([^<>/\\]+\.[0-9A-Za-z]{1,5})>`)
 	parenthesis = regexp.MustCompile(`^([^/\\:*?"<>|\n]{1,150}\.[0-9A-Za-z]{1,5}) \([^()\n]{5,40}\)`)
 	omitted     = regexp.MustCompile(`^<[^<>:\n]{4,60}>$`)
-	editedMark  = regexp.MustCompile(`(?i)\s*<[^<>\n]*(edited|bearbeitet|modifié|editó|editado|editada|modificato|bewerkt|изменено)[^<>\n]*>$`)
+	editedMark  = regexp.MustCompile(
+		`(?i)\s*<[^<>\n]*(edited|bearbeitet|modifié|editó|editado|editada|modificato|bewerkt|изменено)[^<>\n]*>$`)
 )
 
 // cutSpeaker parts a message from who said it. Notices have no speaker.
@@ -154,7 +155,8 @@ func cutSpeaker(s string) (from, text string, ok bool) {
 func unmarked(s string) string {
 	return strings.Map(func(r rune) rune {
 		switch {
-		case r == '\u200e' || r == '\u200f' || r >= '\u202a' && r <= '\u202e' || r == '\u2068' || r == '\u2069' || r == '\ufeff':
+		case r == '\u200e' || r == '\u200f' || r >= '\u202a' && r <= '\u202e' || r == '\u2068' ||
+			r == '\u2069' || r == '\ufeff':
 			return -1
 		case r == '\u00a0' || r == '\u202f':
 			return ' '

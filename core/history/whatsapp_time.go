@@ -19,8 +19,9 @@ type head struct {
 
 // headForm matches it: [date, time] or date, time - , with what languages put
 // between the two and around the hour.
-var headForm = regexp.MustCompile(`^(\[)?(\d{1,4})([./\-])\s?(\d{1,2})[./\-]\s?(\d{1,4})\.?(?:,|،)?\s(?:à |a las |alle |klo |kl\. |at |um |om |в )?` +
-	`([^\d\s\[\]:]{1,12}\s?)?(\d{1,2})[:.](\d{2})(?:[:.](\d{2}))?(?:\s?([^\d\s\[\]:,\-–]{1,6}(?:\s[^\d\s\[\]:,\-–]{1,3})?))?(\]\s|\s[-–]\s|,\s)`)
+var headForm = regexp.MustCompile(
+	`^(\[)?(\d{1,4})([./\-])\s?(\d{1,2})[./\-]\s?(\d{1,4})\.?(?:,|،)?\s(?:à |a las |alle |klo |kl\. |at |um |om |в )?` +
+		`([^\d\s\[\]:]{1,12}\s?)?(\d{1,2})[:.](\d{2})(?:[:.](\d{2}))?(?:\s?([^\d\s\[\]:,\-–]{1,6}(?:\s[^\d\s\[\]:,\-–]{1,3})?))?(\]\s|\s[-–]\s|,\s)`)
 
 // parseHead reads the beginning of a message. false: the line is none.
 func parseHead(line string) (h head, ok bool) {
@@ -127,7 +128,8 @@ func (d *dateOrder) see(h head) {
 	if h.half {
 		d.half++
 	}
-	for i, n := range [2]int{h.numbers[2]*400 + h.numbers[1]*31 + h.numbers[0], h.numbers[2]*400 + h.numbers[0]*31 + h.numbers[1]} {
+	for i, n := range [2]int{h.numbers[2]*400 + h.numbers[1]*31 + h.numbers[0],
+		h.numbers[2]*400 + h.numbers[0]*31 + h.numbers[1]} {
 		if n < d.last[i] {
 			d.back[i]++
 		}
@@ -165,7 +167,8 @@ func (d *dateOrder) time(h head, zone *time.Location) time.Time {
 		y -= 543
 	}
 	t := time.Date(y, time.Month(m), n, h.hour, h.minute, h.second, 0, zone)
-	if m < 1 || m > 12 || t.Day() != n && h.hour < 24 && n > 28 || n < 1 || n > 31 || h.hour > 23 || h.minute > 59 || h.second > 60 {
+	if m < 1 || m > 12 || t.Day() != n && h.hour < 24 && n > 28 || n < 1 || n > 31 || h.hour > 23 ||
+		h.minute > 59 || h.second > 60 {
 		return time.Time{}
 	}
 	return t.UTC()

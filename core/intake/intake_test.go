@@ -60,7 +60,8 @@ func stall(t *testing.T, url string, announced, sent int) <-chan int {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = c.Close() })
-	_, err = fmt.Fprintf(c, "POST / HTTP/1.1\r\nHost: x\r\nContent-Length: %d\r\n\r\n%s", announced, strings.Repeat("x", sent))
+	_, err = fmt.Fprintf(c, "POST / HTTP/1.1\r\nHost: x\r\nContent-Length: %d\r\n\r\n%s", announced,
+		strings.Repeat("x", sent))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -80,13 +81,15 @@ func TestBodiesComeThroughAsTheyAre(t *testing.T) {
 	url := serve(t, intake.New(1<<20, time.Minute, time.Now), 200_000)
 	for _, n := range []int{0, 1, 4095, 4096, 4097, 36_863, 36_864, 36_865, 199_999, 200_000} {
 		body := strings.Repeat("0123456789", n/10+1)[:n]
-		for how, sent := range map[string]io.Reader{"announced": strings.NewReader(body), "in chunks": io.MultiReader(strings.NewReader(body))} {
+		for how, sent := range map[string]io.Reader{"announced": strings.NewReader(body),
+			"in chunks": io.MultiReader(strings.NewReader(body))} {
 			if status, got := post(t, url, sent); status != 200 || got != body {
 				t.Errorf("%d bytes, %s: status %d, %d bytes", n, how, status, len(got))
 			}
 		}
 	}
-	for how, sent := range map[string]io.Reader{"announced": strings.NewReader(strings.Repeat("x", 200_001)), "in chunks": io.MultiReader(strings.NewReader(strings.Repeat("x", 200_001)))} {
+	for how, sent := range map[string]io.Reader{"announced": strings.NewReader(strings.Repeat("x", 200_001)),
+		"in chunks": io.MultiReader(strings.NewReader(strings.Repeat("x", 200_001)))} {
 		if status, _ := post(t, url, sent); status != http.StatusRequestEntityTooLarge {
 			t.Errorf("too large, %s: %d", how, status)
 		}
@@ -174,7 +177,8 @@ func TestTheBudgetIsGivenBack(t *testing.T) {
 		if status, _ := post(t, url, strings.NewReader(strings.Repeat("x", 240_000))); status != 200 {
 			t.Fatalf("body %d: %d", n, status)
 		}
-		if status, _ := post(t, url, strings.NewReader(strings.Repeat("x", 260_000))); status != http.StatusRequestEntityTooLarge {
+		if status, _ := post(t, url, strings.NewReader(strings.Repeat("x",
+			260_000))); status != http.StatusRequestEntityTooLarge {
 			t.Fatalf("body %d, too large: %d", n, status)
 		}
 	}

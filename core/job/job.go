@@ -75,7 +75,8 @@ func (w *Worker) Take(ctx context.Context, ref core.JobRef, do Func) {
 		err = w.giveBack(ctx, j, err)
 	}
 	if err != nil && ctx.Err() == nil {
-		w.Log.Warn("job failed", zap.String("queue", ref.Queue), zap.Int64("user", int64(ref.User)), zap.Int64("ref", ref.Ref), zap.Error(err))
+		w.Log.Warn("job failed", zap.String("queue", ref.Queue), zap.Int64("user", int64(ref.User)),
+			zap.Int64("ref", ref.Ref), zap.Error(err))
 	}
 }
 
@@ -144,7 +145,8 @@ const longestYield = 5 * time.Second
 // for yields before each of its steps.
 func (w *Worker) Yield(ctx context.Context) {
 	const step = 100 * time.Millisecond
-	for waited := time.Duration(0); w.Busy != nil && w.Busy() && waited < longestYield && ctx.Err() == nil; waited += step {
+	for waited := time.Duration(0); w.Busy != nil && w.Busy() && waited < longestYield &&
+		ctx.Err() == nil; waited += step {
 		Wait(ctx, step)
 	}
 }

@@ -63,7 +63,8 @@ func (q *queue) RetryJob(ctx context.Context, _ core.UserID, _ core.Lease, at ti
 
 func worker(q *queue) (*Worker, *observer.ObservedLogs) {
 	logs, seen := observer.New(zap.DebugLevel)
-	return &Worker{Store: q, Name: "w", Lease: 30 * time.Second, Now: time.Now, Rand: func() float64 { return 0 }, Log: zap.New(logs)}, seen
+	return &Worker{Store: q, Name: "w", Lease: 30 * time.Second, Now: time.Now, Rand: func() float64 { return 0 },
+		Log: zap.New(logs)}, seen
 }
 
 func model(kind core.ModelErrorKind, after time.Duration) error {
@@ -80,17 +81,21 @@ func TestWhatBecomesOfAJob(t *testing.T) {
 		cause    string
 		logged   int
 	}{
-		"done":                     {0, nil, never, "", 0},
-		"somebody else's":          {0, fmt.Errorf("put: %w", core.ErrFenced), never, "", 0},
-		"changed meanwhile":        {0, fmt.Errorf("put: %w", core.ErrChanged), 0, "", 0},
-		"put off":                  {0, &Later{At: time.Unix(0, 0)}, 0, "", 0},
-		"later, with a cause":      {0, fmt.Errorf("w: %w", &Later{At: time.Unix(0, 0), Err: errors.New("quota")}), 0, "quota", 1},
-		"a first failure":          {0, errors.New("disk full"), 5 * time.Second, "disk full", 1},
-		"a third failure":          {2, errors.New("disk full"), 20 * time.Second, "disk full", 1},
-		"a hundredth failure":      {99, errors.New("disk full"), 15 * time.Minute, "disk full", 1},
-		"a busy provider's time":   {0, model(core.ModelBusy, time.Hour), 75 * time.Minute, "model busy: the provider says busy", 1},
-		"a wrong key":              {0, fmt.Errorf("probe: %w", model(core.ModelAuth, 0)), 15 * time.Minute, "probe: model auth: the provider says auth", 1},
-		"a busy provider's second": {1, model(core.ModelBusy, time.Second), 10 * time.Second, "model busy: the provider says busy", 1},
+		"done":              {0, nil, never, "", 0},
+		"somebody else's":   {0, fmt.Errorf("put: %w", core.ErrFenced), never, "", 0},
+		"changed meanwhile": {0, fmt.Errorf("put: %w", core.ErrChanged), 0, "", 0},
+		"put off":           {0, &Later{At: time.Unix(0, 0)}, 0, "", 0},
+		"later, with a cause": {0, fmt.Errorf("w: %w", &Later{At: time.Unix(0, 0), Err: errors.New("quota")}), 0,
+			"quota", 1},
+		"a first failure":     {0, errors.New("disk full"), 5 * time.Second, "disk full", 1},
+		"a third failure":     {2, errors.New("disk full"), 20 * time.Second, "disk full", 1},
+		"a hundredth failure": {99, errors.New("disk full"), 15 * time.Minute, "disk full", 1},
+		"a busy provider's time": {0, model(core.ModelBusy, time.Hour), 75 * time.Minute,
+			"model busy: the provider says busy", 1},
+		"a wrong key": {0, fmt.Errorf("probe: %w", model(core.ModelAuth, 0)), 15 * time.Minute,
+			"probe: model auth: the provider says auth", 1},
+		"a busy provider's second": {1, model(core.ModelBusy, time.Second), 10 * time.Second,
+			"model busy: the provider says busy", 1},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -103,7 +108,8 @@ func TestWhatBecomesOfAJob(t *testing.T) {
 					later.At = begin.Add(0)
 				}
 				w.Take(t.Context(), core.JobRef{User: 2, ID: 1}, func(context.Context, *core.Job) error { return c.err })
-				if c.back == never != q.backAt.IsZero() || c.back != never && !q.backAt.Equal(begin.Add(c.back)) || q.cause != c.cause || logs.Len() != c.logged {
+				if c.back == never != q.backAt.IsZero() || c.back != never && !q.backAt.Equal(begin.Add(c.back)) ||
+					q.cause != c.cause || logs.Len() != c.logged {
 					t.Errorf("back at %s because of %q, log %v", q.backAt.Sub(begin), q.cause, logs.All())
 				}
 			})

@@ -174,7 +174,8 @@ const answered = 400
 // answer reads what a turn that is over said.
 func (a *Asker) answer(ctx context.Context, out *Answer) error {
 	after := out.Turn.Inputs[len(out.Turn.Inputs)-1]
-	ms, _, err := a.Store.Timeline(ctx, core.TimelineQuery{User: out.User, Thread: out.Thread, After: after, Limit: answered})
+	ms, _, err := a.Store.Timeline(ctx, core.TimelineQuery{User: out.User, Thread: out.Thread,
+		After: after, Limit: answered})
 	if err != nil {
 		return err
 	}

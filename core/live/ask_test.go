@@ -29,7 +29,8 @@ func (s *thread) Identify(context.Context, core.Address) (core.Identity, core.Us
 	return core.Identity{User: 1, ID: 3}, core.User{ID: 1}, nil
 }
 
-func (s *thread) Referred(_ context.Context, user core.UserID, identity core.IdentityID, native string) (core.MessageID, error) {
+func (s *thread) Referred(_ context.Context, user core.UserID, identity core.IdentityID,
+	native string) (core.MessageID, error) {
 	if user != 1 || identity != 3 || native != "n1" {
 		return 0, core.ErrNotFound
 	}
@@ -78,7 +79,8 @@ func (s *thread) change(f func()) {
 }
 
 // asking asks in a bubble, with what a script changes meanwhile.
-func asking(t *testing.T, s *thread, over func() time.Time, script func(hub *live.Hub)) (out live.Answer, texts []string, err error) {
+func asking(t *testing.T, s *thread, over func() time.Time,
+	script func(hub *live.Hub)) (out live.Answer, texts []string, err error) {
 	synctest.Test(t, func(t *testing.T) {
 		_, _, hubs := processes(t)
 		a := &live.Asker{Hub: hubs[0], Receiver: s, Store: s}
@@ -105,7 +107,8 @@ var question = core.Message{User: 1, ID: 1, Thread: 5, Kind: core.KindChat, Role
 
 // by is a message of a turn.
 func by(id core.MessageID, turn core.TurnID, role core.Role, text string, calls ...core.ToolCall) core.Message {
-	return core.Message{User: 1, ID: id, Thread: 5, Turn: turn, Kind: core.KindChat, Role: role, Text: text, ToolCalls: calls}
+	return core.Message{User: 1, ID: id, Thread: 5, Turn: turn, Kind: core.KindChat, Role: role,
+		Text: text, ToolCalls: calls}
 }
 
 func TestAQuestionIsAnsweredWhenItsTurnIs(t *testing.T) {
@@ -122,12 +125,14 @@ func TestAQuestionIsAnsweredWhenItsTurnIs(t *testing.T) {
 		hub.Preview(&turn, "Good mor")
 		synctest.Wait()
 		s.change(func() {
-			s.after = []core.Message{by(2, 7, core.RoleAssistant, "", core.ToolCall{ID: "a"}), {ID: 3, Turn: 7, Role: core.RoleTool, ToolCallID: "a"},
-				by(4, 7, core.RoleAssistant, "Good morning"), by(5, 8, core.RoleAssistant, "of the next turn")}
+			s.after = []core.Message{by(2, 7, core.RoleAssistant, "", core.ToolCall{ID: "a"}),
+				{ID: 3, Turn: 7, Role: core.RoleTool, ToolCallID: "a"}, by(4, 7, core.RoleAssistant, "Good morning"),
+				by(5, 8, core.RoleAssistant, "of the next turn")}
 			s.snapshot, s.turn.State = &core.Snapshot{Model: "m"}, core.TurnDone
 		})
 	})
-	if err != nil || out.Message.Text != "Good morning" || len(out.Calls) != 0 || out.Snapshot.Model != "m" || out.Turn.ID != 7 || len(s.asked) != 1 {
+	if err != nil || out.Message.Text != "Good morning" || len(out.Calls) != 0 || out.Snapshot.Model != "m" ||
+		out.Turn.ID != 7 || len(s.asked) != 1 {
 		t.Errorf("got %+v, %v", out, err)
 	}
 	if got := strings.Join(texts, "|"); got != "Go|Good mor" {
@@ -139,7 +144,8 @@ func TestCallsOfTheClientsToolsWaitForTheirResults(t *testing.T) {
 	t.Parallel()
 	s := &thread{question: question, turn: core.Turn{ID: 7, State: core.TurnDone, Inputs: []core.MessageID{1}}}
 	s.question.Turn = 7
-	s.after = []core.Message{by(2, 7, core.RoleAssistant, "", core.ToolCall{ID: "own"}, core.ToolCall{ID: "client"}), {ID: 3, Turn: 7, Role: core.RoleTool, ToolCallID: "own"},
+	s.after = []core.Message{by(2, 7, core.RoleAssistant, "", core.ToolCall{ID: "own"}, core.ToolCall{ID: "client"}),
+		{ID: 3, Turn: 7, Role: core.RoleTool, ToolCallID: "own"},
 		{ID: 4, Turn: 8, Role: core.RoleTool, ToolCallID: "client"}} // the answer to the same question does not change later
 	out, _, err := asking(t, s, nil, nil)
 	if err != nil || len(out.Calls) != 1 || out.Calls[0].ID != "client" {
@@ -162,12 +168,19 @@ func TestWhyThereIsNoAnswer(t *testing.T) {
 		over time.Time
 		want func(error) bool
 	}{
-		"stopped":      {answered(core.TurnStopped), time.Time{}, func(err error) bool { f, ok := live.IsFailed(err); return ok && f.Stopped }},
-		"gave up":      {&thread{question: question, failed: []core.Turn{{ID: 6, Thread: 5, State: core.TurnFailed, Inputs: []core.MessageID{1}, LastError: "down"}}}, time.Time{}, func(err error) bool { f, ok := live.IsFailed(err); return ok && !f.Stopped && f.Reason == "down" }},
-		"taken back":   {&thread{question: redacted}, time.Time{}, func(err error) bool { _, ok := live.IsFailed(err); return ok }},
-		"budget":       {&thread{question: question}, tomorrow, func(err error) bool { var o *live.OverBudget; return errors.As(err, &o) && o.Until.Equal(tomorrow) }},
-		"not received": {&thread{question: question, refused: core.ErrMoving}, time.Time{}, func(err error) bool { return errors.Is(err, core.ErrMoving) }},
-		"too long":     {&thread{question: question}, time.Time{}, func(err error) bool { return errors.Is(err, context.DeadlineExceeded) }},
+		"stopped": {answered(core.TurnStopped), time.Time{},
+			func(err error) bool { f, ok := live.IsFailed(err); return ok && f.Stopped }},
+		"gave up": {&thread{question: question, failed: []core.Turn{{ID: 6, Thread: 5, State: core.TurnFailed,
+			Inputs: []core.MessageID{1}, LastError: "down"}}}, time.Time{},
+			func(err error) bool { f, ok := live.IsFailed(err); return ok && !f.Stopped && f.Reason == "down" }},
+		"taken back": {&thread{question: redacted}, time.Time{},
+			func(err error) bool { _, ok := live.IsFailed(err); return ok }},
+		"budget": {&thread{question: question}, tomorrow,
+			func(err error) bool { var o *live.OverBudget; return errors.As(err, &o) && o.Until.Equal(tomorrow) }},
+		"not received": {&thread{question: question, refused: core.ErrMoving}, time.Time{},
+			func(err error) bool { return errors.Is(err, core.ErrMoving) }},
+		"too long": {&thread{question: question}, time.Time{},
+			func(err error) bool { return errors.Is(err, context.DeadlineExceeded) }},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

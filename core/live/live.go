@@ -43,8 +43,9 @@ type Hub struct {
 
 // New returns a hub. worker is this process's name, different from all others'.
 func New(bus Bus, worker string, now func() time.Time, log *zap.Logger) *Hub {
-	return &Hub{bus: bus, worker: worker, now: now, log: log, listens: make(chan struct{}, 1), asked: make(chan struct{}, 1), feeds: map[core.UserID]map[*Feed]struct{}{},
-		afar: map[core.UserID]time.Time{}, told: map[previewID]time.Time{}}
+	return &Hub{bus: bus, worker: worker, now: now, log: log, listens: make(chan struct{}, 1),
+		asked: make(chan struct{}, 1), feeds: map[core.UserID]map[*Feed]struct{}{}, afar: map[core.UserID]time.Time{},
+		told: map[previewID]time.Time{}}
 }
 
 // Preview is what there is of an answer that is being written.

@@ -12,7 +12,8 @@ import (
 type SittingStore interface {
 	Identify(ctx context.Context, a core.Address) (core.Identity, core.User, error)
 	Turns(ctx context.Context, user core.UserID, limit int) ([]core.Turn, error)
-	History(ctx context.Context, user core.UserID, thread core.ThreadID, before core.MessageID, limit int) ([]core.Message, error)
+	History(ctx context.Context, user core.UserID, thread core.ThreadID, before core.MessageID,
+		limit int) ([]core.Message, error)
 	Deliveries(ctx context.Context, q core.DeliveryQuery) ([]core.Delivery, error)
 }
 
@@ -75,7 +76,8 @@ func (s *Sitting) spent(ctx context.Context, user core.UserID) bool {
 
 // sending lists what is on its way there since the sitting began.
 func (s *Sitting) sending(ctx context.Context, user core.UserID) ([]core.Delivery, error) {
-	all, err := s.Store.Deliveries(ctx, core.DeliveryQuery{User: user, States: []core.DeliveryState{core.DeliveryPending, core.DeliverySending}, Limit: 100})
+	all, err := s.Store.Deliveries(ctx, core.DeliveryQuery{User: user, States: []core.DeliveryState{core.DeliveryPending,
+		core.DeliverySending}, Limit: 100})
 	return slices.DeleteFunc(all, func(d core.Delivery) bool {
 		return d.To != s.Address || d.CreatedAt.Before(s.Since.Truncate(time.Millisecond))
 	}), err

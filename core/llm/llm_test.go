@@ -82,10 +82,12 @@ func TestFailureHidesSecretsAndQuotations(t *testing.T) {
 	t.Parallel()
 	private := "please keep this between us: I am moving to Lyon in May"
 	for _, message := range []string{
-		`bad key my-own-key`, `bad key sk-proj-abcdef123456`, `invalid content "` + private + `"`, strings.Repeat("x", 150) + " " + private + private,
+		`bad key my-own-key`, `bad key sk-proj-abcdef123456`, `invalid content "` + private + `"`, strings.Repeat("x", 150) +
+			" " + private + private,
 	} {
 		got := Failure{Status: 400, Message: message, Secret: "my-own-key"}.Error().Error()
-		if strings.Contains(got, "my-own-key") || strings.Contains(got, "abcdef") || strings.Contains(got, private) || len(got) > 300 {
+		if strings.Contains(got, "my-own-key") || strings.Contains(got, "abcdef") || strings.Contains(got, private) ||
+			len(got) > 300 {
 			t.Errorf("%q", got)
 		}
 	}

@@ -131,7 +131,8 @@ func (v vocabulary) hasParts(w *word) bool {
 
 // isNumberWord reports whether a word is a number from two up.
 func isNumberWord(lower string) bool {
-	return strings.Contains(" two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen seventeen eighteen nineteen twenty thirty forty fifty sixty seventy eighty ninety hundred thousand million deux trois quatre cinq sept huit neuf dix onze douze treize quatorze quinze seize vingt trente quarante cinquante soixante cent mille ", " "+lower+" ")
+	return strings.Contains(
+		" two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen seventeen eighteen nineteen twenty thirty forty fifty sixty seventy eighty ninety hundred thousand million deux trois quatre cinq sept huit neuf dix onze douze treize quatorze quinze seize vingt trente quarante cinquante soixante cent mille ", " "+lower+" ")
 }
 
 // believeUser puts together what a model kept of a user's message with all that
@@ -231,13 +232,15 @@ func within(a, b []word) bool {
 		}
 		found, at = found+1, j+1
 	}
-	return found > 0 && float64(found) >= ownWords*float64(len(a)) && !turns(b, at, len(b)) && missingIsPlain(a, b, missing)
+	return found > 0 && float64(found) >= ownWords*float64(len(a)) && !turns(b, at, len(b)) &&
+		missingIsPlain(a, b, missing)
 }
 
 // turns reports whether leaving the words from at to end out may turn a sentence
 // into its opposite: a condition, or a negation unless its whole clause is left out.
 func turns(b []word, at, end int) bool {
-	clause := (at == 0 || strings.IndexByte(",;:", b[at-1].last) >= 0) && (end == len(b) || end > at && strings.IndexByte(",;:", b[end-1].last) >= 0)
+	clause := (at == 0 || strings.IndexByte(",;:", b[at-1].last) >= 0) &&
+		(end == len(b) || end > at && strings.IndexByte(",;:", b[end-1].last) >= 0)
 	for i := at; i < end; i++ {
 		if isCondition(b[i].lower) || !clause && isNegation(b[i].lower) {
 			return true
@@ -258,7 +261,8 @@ func missingIsPlain(a, b []word, missing int) bool {
 	}
 	for i := range a {
 		w := &a[i]
-		if !has[w.lower] && (hasDigit(w.text) || isNumberWord(w.lower) || !w.first && isNameLike(w) || isNegation(w.lower) || isCondition(w.lower)) {
+		if !has[w.lower] && (hasDigit(w.text) || isNumberWord(w.lower) || !w.first && isNameLike(w) || isNegation(w.lower) ||
+			isCondition(w.lower)) {
 			return false
 		}
 	}
@@ -268,11 +272,13 @@ func missingIsPlain(a, b []word, missing int) bool {
 // isNegation reports whether a sentence without the word may say the opposite.
 func isNegation(lower string) bool {
 	return strings.HasSuffix(lower, "n't") || strings.HasPrefix(lower, "n'") ||
-		strings.Contains(" not no never nobody nothing none neither nor cannot hardly ne pas jamais aucun aucune rien personne ni plus guère non ", " "+lower+" ")
+		strings.Contains(
+			" not no never nobody nothing none neither nor cannot hardly ne pas jamais aucun aucune rien personne ni plus guère non ", " "+lower+" ")
 }
 
 // isCondition reports whether a sentence without what the word begins says more
 // than the person did.
 func isCondition(lower string) bool {
-	return strings.Contains(" if unless except without only provided si sauf sans seulement s'il s'ils maybe perhaps peut-être ", " "+lower+" ")
+	return strings.Contains(
+		" if unless except without only provided si sauf sans seulement s'il s'ils maybe perhaps peut-être ", " "+lower+" ")
 }

@@ -19,15 +19,21 @@ func project(t testing.TB, exchanges int) *shelf {
 	at := time.Date(2026, 10, 1, 9, 0, 0, 0, time.UTC)
 	for n := range exchanges {
 		day := n / 12
-		said := fmt.Sprintf("Boat %d needs %d screws of 40 mm and a new rope by Friday, Marie said so. The weather is fine. I had soup for lunch, and it was good.", n, n+7)
+		said := fmt.Sprintf(
+			"Boat %d needs %d screws of 40 mm and a new rope by Friday, Marie said so. The weather is fine. I had soup for lunch, and it was good.", n, n+7)
 		switch n % 6 {
 		case 1:
 			said = "ok thanks"
 		case 4:
-			said = fmt.Sprintf("It fails here:\n```go\nfunc row%d() error {\n\tif tide < %d {\n\t\treturn errLow\n\t}\n\treturn nil\n}\n```\nWhy?", n, n)
+			said = fmt.Sprintf(
+				"It fails here:\n```go\nfunc row%d() error {\n\tif tide < %d {\n\t\treturn errLow\n\t}\n\treturn nil\n}\n```\nWhy?",
+				n, n)
 		}
 		s.add(core.RoleUser, said, day, at.AddDate(0, 0, day))
-		s.add(core.RoleAssistant, strings.Repeat(fmt.Sprintf("There is much to say about boat %d and its rope. You decided to buy %d screws at Houat. If you like I can explain each step in more detail, just ask. ", n, n+7), 3), day, at.AddDate(0, 0, day))
+		s.add(core.RoleAssistant,
+			strings.Repeat(
+				fmt.Sprintf(
+					"There is much to say about boat %d and its rope. You decided to buy %d screws at Houat. If you like I can explain each step in more detail, just ask. ", n, n+7), 3), day, at.AddDate(0, 0, day))
 	}
 	return s
 }
@@ -78,7 +84,8 @@ func TestNothingOfAUsersGoesUnnamed(t *testing.T) {
 				}
 				code++
 				block := m.Text[strings.Index(m.Text, "```") : strings.LastIndex(m.Text, "```")+3]
-				if whole := strings.Contains(text, block); !whole && (tier < core.TierKernel || !strings.Contains(text, fmt.Sprintf("see #%d]", m.ID))) {
+				if whole := strings.Contains(text, block); !whole &&
+					(tier < core.TierKernel || !strings.Contains(text, fmt.Sprintf("see #%d]", m.ID))) {
 					t.Fatalf("tier %d has no code of message %d and no mark of it:\n%s", tier, m.ID, text)
 				}
 			}
@@ -98,7 +105,8 @@ func TestAUsersWordsAreShortenedLast(t *testing.T) {
 		u, a := lengths(tier)
 		got = append(got, [2]int{u, a})
 	}
-	want := [][2]int{{Older, Older}, {Older, VeryOld}, {Older, Kernel}, {VeryOld, Kernel}, {VeryOld, none}, {Kernel, Kernel}}
+	want := [][2]int{{Older, Older}, {Older, VeryOld}, {Older, Kernel}, {VeryOld, Kernel},
+		{VeryOld, none}, {Kernel, Kernel}}
 	if !slices.Equal(got, want) {
 		t.Errorf("got %v, want %v", got, want)
 	}
@@ -148,11 +156,13 @@ func TestOnlyTheOldestIsCompressed(t *testing.T) {
 	w.Settings.Budget, w.Settings.Raw = total*10/8, 2000 // the prompt has just passed the threshold
 	w.Take(t.Context(), core.JobRef{})
 	s.covered(w)
-	if n := len(s.pages); n == 0 || slices.ContainsFunc(s.pages, func(p core.Page) bool { return p.Tier != core.TierOlder }) {
+	if n := len(s.pages); n == 0 || slices.ContainsFunc(s.pages,
+		func(p core.Page) bool { return p.Tier != core.TierOlder }) {
 		t.Fatalf("%d pages", n)
 	}
 	last := s.pages[len(s.pages)-1]
-	if until, _ := s.RawFrom(t.Context(), 1, 1, core.RawQuery{Tokens: 2000, Users: rawUsers, Answers: rawAnswers, Most: 1 << 30}); last.End > until*2/3 {
+	if until, _ := s.RawFrom(t.Context(), 1, 1, core.RawQuery{Tokens: 2000, Users: rawUsers, Answers: rawAnswers,
+		Most: 1 << 30}); last.End > until*2/3 {
 		t.Errorf("messages up to position %d are on pages, the newest begin at %d", last.End, until)
 	}
 }
@@ -166,7 +176,8 @@ func TestForwardedWordsAreNotTheUsers(t *testing.T) {
 	w.Settings.Budget = 4000
 	w.Take(t.Context(), core.JobRef{})
 	text := s.pages[0].Forms[core.TierOlder].Text
-	if !strings.Contains(text, "\n#1 (forwarded): Boat 0") || strings.Contains(text, "Eve") || !strings.Contains(text, "#3 me: yes, sell it all\n```\n#4 me: ") {
+	if !strings.Contains(text, "\n#1 (forwarded): Boat 0") || strings.Contains(text, "Eve") ||
+		!strings.Contains(text, "#3 me: yes, sell it all\n```\n#4 me: ") {
 		t.Errorf("the page is\n%s", text)
 	}
 }

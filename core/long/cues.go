@@ -83,7 +83,8 @@ const conclusion = 1.0
 
 // units are what numbers count, in the singular.
 var units = sync.OnceValue(func() map[string]bool {
-	return set(`% € $ £ ¥ euro dollar pound cent franc eur usd gbp chf kg g mg gram gramme kilo kilogram lb oz l ml cl dl litre liter cm mm m km metre mètre meter mile inch inche foot feet ft yard
+	return set(
+		`% € $ £ ¥ euro dollar pound cent franc eur usd gbp chf kg g mg gram gramme kilo kilogram lb oz l ml cl dl litre liter cm mm m km metre mètre meter mile inch inche foot feet ft yard
 percent degree degré °c bar volt v watt w kw kwh amp gb mb tb ghz mhz hz dpi bag sac bottle bouteille box ticket billet kcal`)
 })
 
@@ -128,7 +129,8 @@ func elision(word string) int {
 
 // denseSigns tell in Chinese, Japanese or Korean that somebody tells of
 // themselves, of a preference or of a decision.
-var denseSigns = []string{"我", "私", "僕", "俺", "나는", "저는", "제", "喜欢", "喜歡", "讨厌", "討厭", "过敏", "過敏", "决定", "決定", "决め", "決め", "アレルギー", "好き", "嫌い", "苦手", "住", "生日", "誕生日", "名前", "名字", "叫", "電話", "电话", "予約", "预订", "예약", "알레르기", "결정", "생일"}
+var denseSigns = []string{"我", "私", "僕", "俺", "나는", "저는", "제", "喜欢", "喜歡", "讨厌", "討厭", "过敏", "過敏", "决定", "決定", "决め",
+	"決め", "アレルギー", "好き", "嫌い", "苦手", "住", "生日", "誕生日", "名前", "名字", "叫", "電話", "电话", "予約", "预订", "예약", "알레르기", "결정", "생일"}
 
 // dateWords are the names of days and months.
 var dateWords = sync.OnceValue(func() map[string]bool {
@@ -142,7 +144,8 @@ func isDate(lower string) bool { return dateWords()[lower] }
 
 // functionWords are words that no sentence of English or French does without.
 var functionWords = sync.OnceValue(func() map[string]bool {
-	return set(`a about after all also am an and any are as at be because been before but by can could did do does don't for from get go got had has have he her
+	return set(
+		`a about after all also am an and any are as at be because been before but by can could did do does don't for from get go got had has have he her
 here him his how i i'm i've i'll i'd if in into is isn't it it's its just let's like me more most my no not now of off on one only or our out over she should so some such than that that's the
 their them then there these they this those to too up us very was we we're were what when where which while who why will with would yes you your yours can't won't didn't doesn't there's you're you'll you've
 à ai aller alors après as au aussi aux avait avant avec avez avons bien bon car ce ceci cela ces cet cette chez comme d dans de des donc du elle elles en encore est et été être eu eux fait
@@ -155,7 +158,8 @@ func isFunctionWord(lower string) bool { return functionWords()[lower] }
 // foreignWords are such words of Spanish, Italian, Portuguese, German and Dutch
 // that English and French do not have.
 var foreignWords = sync.OnceValue(func() map[string]bool {
-	return set(`el los las y con por una del mi su sus al lo más pero muy ya porque cuando desde hasta sin sobre este esta hay está están soy era tengo tiene yo
+	return set(
+		`el los las y con por una del mi su sus al lo más pero muy ya porque cuando desde hasta sin sobre este esta hay está están soy era tengo tiene yo
 il lo gli di che per non è e sono della dello dei delle nel nella al alla ho hai mio mia ma anche più perché quando dove questo questa io solo se ci
 o os as um uma em com para não mais meu minha do da dos das no na pelo pela também já eu tenho tem são foi
 der das und ist ich nicht ein eine einen einem einer mit auf für von zu im den dem wir sie er es aber auch noch schon mein meine meinem meiner habe hat war bin sind nach bei aus wenn weil dass nur
@@ -168,7 +172,8 @@ func isForeignWord(lower string) bool {
 
 // openers are words that often begin a sentence and are hardly ever names.
 var openers = sync.OnceValue(func() map[string]bool {
-	return set(`ok okay thanks thank hello hi hey sure great good well please maybe perhaps today tomorrow yesterday tonight however also another each both many most some start use try check add keep make
+	return set(
+		`ok okay thanks thank hello hi hey sure great good well please maybe perhaps today tomorrow yesterday tonight however also another each both many most some start use try check add keep make
 take first second third next finally last still once remember consider avoid store cook bring put set run write read think look here's what's who's how's where's let haha lol yeah nope sorry absolutely exactly
 got been never always sometimes usually often instead meanwhile anyway although though since until during despite besides overall nothing nobody everyone everybody something someone weather work
 bonjour salut coucou bonsoir merci bref enfin aujourd'hui demain hier ensuite d'abord pense pensez essaie essayez vérifie ajoute ajoutez garde gardez prends prenez voici voilà parfait super génial bien peut-être

@@ -95,7 +95,10 @@ func (d *draft) onlyKnown(units []unit) bool {
 // known returns the repeats that say nothing new: all of code, but only exact
 // ones of prose, whose changes may be facts.
 func (d *draft) known() []Repeat {
-	return slices.DeleteFunc(slices.Clone(d.repeats), func(r Repeat) bool { return !r.Exact && !d.pieces[r.Piece].kind.isCode() })
+	return slices.DeleteFunc(slices.Clone(d.repeats), func(r Repeat) bool {
+		return !r.Exact &&
+			!d.pieces[r.Piece].kind.isCode()
+	})
 }
 
 func (d *draft) ofAssistant(given string) [4]string {
@@ -105,7 +108,8 @@ func (d *draft) ofAssistant(given string) [4]string {
 	older.most = older.room * 3 / 2
 	veryOld := wish{room: d.share(o.AssistantVeryOld, leastAssistantVeryOld), least: 0.8, must: assistantFact, any: true}
 	veryOld.most = older.most
-	kernel := wish{room: d.share(o.AssistantKernel, leastAssistantKernel), least: assistantFact, must: hardest, most: longSentence, facts: true, any: true}
+	kernel := wish{room: d.share(o.AssistantKernel, leastAssistantKernel), least: assistantFact, must: hardest,
+		most: longSentence, facts: true, any: true}
 	out[Older] = d.render(d.units, d.choose(d.units, older), style{marks: true, plain: true, edges: true})
 	out[VeryOld] = d.points(d.units, veryOld)
 	out[Kernel] = d.points(d.units, kernel)

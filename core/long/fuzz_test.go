@@ -12,7 +12,9 @@ import (
 // FuzzForms holds that no text, however broken, makes a panic or a form longer
 // than itself, and that pieces cover all of it but white space.
 func FuzzForms(f *testing.F) {
-	for _, s := range []string{"", "a", "```", "```go\nx\n```", "> q\n\n- a\n  b\n\n    code\n\n\n    more", "\"a. B\" c. «d", "\xff\xfe. A\x80", "`` ` ``. B", "|a|b|\n|-|-|", "1. a\n2) b", "。。", "…\n…", "**a**:", "a \"b", "~~~\n```\n~~~"} {
+	for _, s := range []string{"", "a", "```", "```go\nx\n```", "> q\n\n- a\n  b\n\n    code\n\n\n    more",
+		"\"a. B\" c. «d", "\xff\xfe. A\x80", "`` ` ``. B", "|a|b|\n|-|-|", "1. a\n2) b", "。。", "…\n…", "**a**:",
+		"a \"b", "~~~\n```\n~~~"} {
 		f.Add(s, "{\"id\": 1}")
 	}
 	c := long.New(bytesCounter{}, long.Options{})
@@ -50,7 +52,9 @@ type bytesCounter struct{}
 func (bytesCounter) Count(text string) int { return len(text) }
 
 func FuzzParse(f *testing.F) {
-	for _, s := range []string{`{"id": 12, "text": "a"}`, `{"id":"#12","text":"a"},`, "```json\n{\"id\":1,\"text\":\"x\"}\n```", `[{"id":1,"text":"{}"}]`, `{"id": 1e9, "text": null}`, "{", "}{", `{"id":-1,"text":""}`} {
+	for _, s := range []string{`{"id": 12, "text": "a"}`, `{"id":"#12","text":"a"},`,
+		"```json\n{\"id\":1,\"text\":\"x\"}\n```", `[{"id":1,"text":"{}"}]`, `{"id": 1e9, "text": null}`, "{", "}{",
+		`{"id":-1,"text":""}`} {
 		f.Add(s)
 	}
 	f.Fuzz(func(t *testing.T, answer string) {

@@ -29,7 +29,8 @@ func (x *index) similar(p long.Print) []long.Candidate {
 		out = append(out, c)
 	}
 	slices.SortFunc(out, func(a, b long.Candidate) int {
-		return cmp.Or(cmp.Compare(shared[place{b.Message, b.Piece}], shared[place{a.Message, a.Piece}]), cmp.Compare(b.Message, a.Message))
+		return cmp.Or(cmp.Compare(shared[place{b.Message, b.Piece}], shared[place{a.Message, a.Piece}]),
+			cmp.Compare(b.Message, a.Message))
 	})
 	return out[:min(len(out), mostCandidates)]
 }

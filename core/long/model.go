@@ -77,7 +77,8 @@ func Request(ms []core.Message, words ...string) []core.ModelMessage {
 		return nil
 	}
 	system := strings.Join(append([]string{instructions}, words...), "\n")
-	return []core.ModelMessage{{Role: core.RoleSystem, Content: system}, {Role: core.RoleUser, Content: strings.Join(lines, "\n")}}
+	return []core.ModelMessage{{Role: core.RoleSystem, Content: system},
+		{Role: core.RoleUser, Content: strings.Join(lines, "\n")}}
 }
 
 // askedLine is a message in a request.

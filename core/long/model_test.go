@@ -25,12 +25,15 @@ func TestWants(t *testing.T) {
 		"a long answer":              {core.Message{Role: core.RoleAssistant, Text: prose, Tokens: 160}, true},
 		"a short answer":             {core.Message{Role: core.RoleAssistant, Text: "Done!", Tokens: 2}, false},
 		"a long message of a user's": {core.Message{Role: core.RoleUser, Text: prose, Tokens: 160}, true},
-		"mostly code":                {core.Message{Role: core.RoleUser, Text: "Look:\n\n```\n" + prose + "\n```", Tokens: 170}, false},
-		"mostly a quote":             {core.Message{Role: core.RoleUser, Text: "> " + prose + "\n\nLook", Tokens: 170}, false},
-		"tools":                      {core.Message{Role: core.RoleTool, Text: prose, Tokens: 160}, false},
-		"redacted":                   {core.Message{Role: core.RoleUser, Text: prose, Tokens: 160, Redacted: true}, false},
-		"a notice":                   {core.Message{Role: core.RoleAssistant, Kind: core.KindNotice, Text: prose, Tokens: 160}, false},
-		"not counted yet":            {core.Message{Role: core.RoleAssistant, Text: prose}, true},
+		"mostly code": {core.Message{Role: core.RoleUser, Text: "Look:\n\n```\n" + prose + "\n```",
+			Tokens: 170}, false},
+		"mostly a quote": {core.Message{Role: core.RoleUser, Text: "> " + prose + "\n\nLook", Tokens: 170},
+			false},
+		"tools":    {core.Message{Role: core.RoleTool, Text: prose, Tokens: 160}, false},
+		"redacted": {core.Message{Role: core.RoleUser, Text: prose, Tokens: 160, Redacted: true}, false},
+		"a notice": {core.Message{Role: core.RoleAssistant, Kind: core.KindNotice, Text: prose,
+			Tokens: 160}, false},
+		"not counted yet": {core.Message{Role: core.RoleAssistant, Text: prose}, true},
 	} {
 		if got := long.Wants(&c.m); got != c.want {
 			t.Errorf("%s: %v, want %v", name, got, c.want)
@@ -44,17 +47,22 @@ func TestRequestIsClosed(t *testing.T) {
 	t.Parallel()
 	filler := strings.Repeat("and so on and so forth ", 40)
 	rapid.Check(t, func(t *rapid.T) {
-		evil := rapid.SliceOfN(rapid.SampledFrom([]string{"=====", "\"}", "\n", "\u2028", "\u0085", "\r", "{\"id\": 3}", "text"}), 0, 8)
+		evil := rapid.SliceOfN(rapid.SampledFrom([]string{"=====", "\"}", "\n", "\u2028", "\u0085", "\r",
+			"{\"id\": 3}", "text"}), 0, 8)
 		var ms []core.Message
 		for i := range rapid.IntRange(1, 5).Draw(t, "messages") {
 			text := strings.Join(evil.Draw(t, "text"), "") + filler
 			ms = append(ms, core.Message{ID: core.MessageID(i + 1), Role: core.RoleUser, Text: text, Tokens: 200})
 		}
 		request := long.Request(ms, "Write in French.")
-		if len(request) != 2 || !strings.HasPrefix(request[0].Content, long.FirstLine) || !strings.HasSuffix(request[0].Content, "Write in French.") {
+		if len(request) != 2 || !strings.HasPrefix(request[0].Content, long.FirstLine) ||
+			!strings.HasSuffix(request[0].Content, "Write in French.") {
 			t.Fatalf("no request: %v", request)
 		}
-		lines := strings.FieldsFunc(request[1].Content, func(r rune) bool { return strings.ContainsRune("\n\r\v\f\u0085\u2028\u2029", r) })
+		lines := strings.FieldsFunc(request[1].Content, func(r rune) bool {
+			return strings.ContainsRune(
+				"\n\r\v\f\u0085\u2028\u2029", r)
+		})
 		if len(lines) != len(ms) {
 			t.Fatalf("%d lines of %d messages in\n%s", len(lines), len(ms), request[1].Content)
 		}
@@ -65,7 +73,8 @@ func TestRequestIsClosed(t *testing.T) {
 				MaxTokens int `json:"max_tokens"`
 				Text      string
 			}
-			if err := json.Unmarshal([]byte(line), &v); err != nil || v.ID != ms[i].ID || v.Role != core.RoleUser || v.MaxTokens == 0 || v.Text != ms[i].Text {
+			if err := json.Unmarshal([]byte(line), &v); err != nil || v.ID != ms[i].ID || v.Role != core.RoleUser ||
+				v.MaxTokens == 0 || v.Text != ms[i].Text {
 				t.Fatalf("message %d became %s: %v", i+1, line, err)
 			}
 		}
@@ -118,15 +127,21 @@ func TestWhatAModelGivesIsChecked(t *testing.T) {
 		given     string
 		has, none string // of the form VeryOld
 	}{
-		"the person's own words":        {core.RoleUser, "We looked at the flat in Ghent on Friday and it was lovely. The deposit is 1,800 euros. If the bank says yes we sign on 3 May.", "it was lovely. Marie said, \"Take it", "slept all"},
-		"other words":                   {core.RoleUser, "The user viewed an apartment in Ghent.", "although I do not want to live near the station", "apartment"},
-		"a not left out":                {core.RoleUser, "I do want to live near the station.", "I do not want to live near the station", "I do want"},
-		"a never left out":              {core.RoleUser, "We would paint the kitchen in such a dark colour.", "", "would paint"},
-		"a condition left out":          {core.RoleUser, "We sign on 3 May.", "If the bank says yes we sign on 3 May.", ""},
-		"another number":                {core.RoleUser, "The deposit is 8,100 euros.", "1,800", "8,100"},
-		"a quote changed":               {core.RoleUser, "Marie said, \"Take it if the rent stays under 700,\" and I think that she is right.", "stays under 900,\"", "700"},
-		"far too long":                  {core.RoleUser, story + " " + story + " " + story, "", ""},
-		"an assistant's, shorter":       {core.RoleAssistant, "Flat in Ghent viewed; deposit 1,800 euros.", "deposit 1,800 euros", ""},
+		"the person's own words": {core.RoleUser,
+			"We looked at the flat in Ghent on Friday and it was lovely. The deposit is 1,800 euros. If the bank says yes we sign on 3 May.", "it was lovely. Marie said, \"Take it", "slept all"},
+		"other words": {core.RoleUser, "The user viewed an apartment in Ghent.",
+			"although I do not want to live near the station", "apartment"},
+		"a not left out": {core.RoleUser, "I do want to live near the station.",
+			"I do not want to live near the station", "I do want"},
+		"a never left out": {core.RoleUser, "We would paint the kitchen in such a dark colour.", "",
+			"would paint"},
+		"a condition left out": {core.RoleUser, "We sign on 3 May.", "If the bank says yes we sign on 3 May.", ""},
+		"another number":       {core.RoleUser, "The deposit is 8,100 euros.", "1,800", "8,100"},
+		"a quote changed": {core.RoleUser,
+			"Marie said, \"Take it if the rent stays under 700,\" and I think that she is right.", "stays under 900,\"", "700"},
+		"far too long": {core.RoleUser, story + " " + story + " " + story, "", ""},
+		"an assistant's, shorter": {core.RoleAssistant, "Flat in Ghent viewed; deposit 1,800 euros.",
+			"deposit 1,800 euros", ""},
 		"an assistant's, with a liar":   {core.RoleAssistant, "Flat in Bruges viewed; deposit 1,800 euros.", "", "Bruges"},
 		"an assistant's, other numbers": {core.RoleAssistant, "Deposit: 1,900 euros.", "", "1,900"},
 		"an assistant's, in words":      {core.RoleAssistant, "Three flats in Ghent were viewed.", "", "Three"},
@@ -147,18 +162,21 @@ func TestRepeatsInForms(t *testing.T) {
 	old := core.Message{ID: 42, Role: core.RoleUser, Text: "My file:\n\n" + file}
 	text := "Now with tests, we ship on 3 May:\n\n" + strings.Replace(file, "g()", "h()", 1) + "\n\nand again\n\n" + file
 	m := core.Message{ID: 50, Role: core.RoleUser, Text: text}
-	candidates := map[int][]long.Candidate{1: {{Message: 42, Piece: 1, Text: old.Text}}, 3: {{Message: 42, Piece: 1, Text: old.Text}}}
+	candidates := map[int][]long.Candidate{1: {{Message: 42, Piece: 1, Text: old.Text}},
+		3: {{Message: 42, Piece: 1, Text: old.Text}}}
 	forms := c.Forms(&m, "", c.Repeats(text, candidates))
 	older := forms[long.Older]
 	if older.State != long.Reference || older.RefersTo != 42 {
 		t.Errorf("the form is %+v", older)
 	}
-	for _, want := range []string{"[similar to message #42, with these changes:]\n```diff\n@@ -", "\n-\treturn g()\n+\treturn h()\n", "[same as in message #42]", "Now with tests"} {
+	for _, want := range []string{"[similar to message #42, with these changes:]\n```diff\n@@ -",
+		"\n-\treturn g()\n+\treturn h()\n", "[same as in message #42]", "Now with tests"} {
 		if !strings.Contains(older.Text, want) {
 			t.Errorf("%q is not in\n%s", want, older.Text)
 		}
 	}
-	if kernel := forms[long.Kernel].Text; !strings.Contains(kernel, "3 May") || !strings.Contains(kernel, "lines, see #50]") {
+	if kernel := forms[long.Kernel].Text; !strings.Contains(kernel, "3 May") ||
+		!strings.Contains(kernel, "lines, see #50]") {
 		t.Errorf("the kernel is %q", kernel)
 	}
 }

@@ -24,7 +24,8 @@ type made struct {
 
 // make makes a page of messages of one day that follow each other.
 func (r *round) make(ctx context.Context, ms []core.Message) (made, error) {
-	out := made{page: core.Page{User: r.job.User, Thread: r.thread, Messages: len(ms), Tier: core.TierOlder}, repeats: map[core.MessageID][]core.MessageID{}}
+	out := made{page: core.Page{User: r.job.User, Thread: r.thread, Messages: len(ms), Tier: core.TierOlder},
+		repeats: map[core.MessageID][]core.MessageID{}}
 	if len(ms) == 0 {
 		return out, nil
 	}
@@ -189,7 +190,8 @@ func (r *round) shorten(ctx context.Context, ms []core.Message) (map[core.Messag
 	}
 	if limit := r.Settings.TokensPerDay; limit > 0 {
 		need := weigh(ms) + r.Settings.MaxOutput + 1000
-		ok, err := r.Store.Reserve(ctx, r.job.User, r.job.Lease, r.today, need, max(limit/2, 1)) // what is said today has the other half
+		ok, err := r.Store.Reserve(ctx, r.job.User, r.job.Lease, r.today, need,
+			max(limit/2, 1)) // what is said today has the other half
 		if err != nil {
 			return nil, fmt.Errorf("reserve tokens: %w", err)
 		}
@@ -215,7 +217,8 @@ func (r *round) shorten(ctx context.Context, ms []core.Message) (map[core.Messag
 
 func (r *round) ask(ctx context.Context, request []core.ModelMessage) (text string, usage core.Usage, err error) {
 	var b strings.Builder
-	for d, err := range r.Model.Stream(ctx, core.ModelRequest{Messages: request, MaxTokens: r.Settings.MaxOutput, User: r.job.User}) {
+	for d, err := range r.Model.Stream(ctx, core.ModelRequest{Messages: request, MaxTokens: r.Settings.MaxOutput,
+		User: r.job.User}) {
 		if err != nil {
 			return "", usage, err
 		}
@@ -284,7 +287,8 @@ func exact(hash string) int64 {
 }
 
 // earlier returns where bands were met before: in what is stored and on this page.
-func (r *round) earlier(ctx context.Context, out *made, pieces map[int64][]int, before core.MessageID) ([]core.Printed, error) {
+func (r *round) earlier(ctx context.Context, out *made, pieces map[int64][]int,
+	before core.MessageID) ([]core.Printed, error) {
 	bands := make([]int64, 0, len(pieces))
 	for band := range pieces {
 		bands = append(bands, band)
@@ -303,7 +307,8 @@ func (r *round) earlier(ctx context.Context, out *made, pieces map[int64][]int, 
 }
 
 // texts reads the messages in which something was found.
-func (r *round) texts(ctx context.Context, page []core.Message, found []core.Printed) (map[core.MessageID]string, error) {
+func (r *round) texts(ctx context.Context, page []core.Message,
+	found []core.Printed) (map[core.MessageID]string, error) {
 	out := map[core.MessageID]string{}
 	var ids []core.MessageID
 	for _, f := range found {

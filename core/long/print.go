@@ -76,7 +76,8 @@ func sketch(body string) []int64 {
 		least[i] = ^uint64(0)
 	}
 	var window [shingle]uint64
-	words := strings.FieldsFunc(strings.ToLower(body), func(r rune) bool { return r <= ' ' || strings.ContainsRune("()[]{},;:\"'`", r) })
+	words := strings.FieldsFunc(strings.ToLower(body),
+		func(r rune) bool { return r <= ' ' || strings.ContainsRune("()[]{},;:\"'`", r) })
 	if len(words) < 2*shingle {
 		words = letters(body)
 	}

@@ -14,7 +14,8 @@ import (
 // names and verbs make code that looks like code, but is never twice the same.
 func codeLine(r *rand.Rand) string {
 	name := func() string {
-		return []string{"user", "row", "total", "err", "limit", "value", "key", "data", "path", "log", "item", "size", "ctx", "page", "list", "token"}[r.IntN(16)] + []string{"", "", "ID", "s", "Of", "Name"}[r.IntN(6)]
+		return []string{"user", "row", "total", "err", "limit", "value", "key", "data", "path", "log", "item", "size", "ctx",
+			"page", "list", "token"}[r.IntN(16)] + []string{"", "", "ID", "s", "Of", "Name"}[r.IntN(6)]
 	}
 	switch r.IntN(7) {
 	case 0:
@@ -145,7 +146,9 @@ func share(a, b map[int64]bool) bool {
 
 func BenchmarkForms(b *testing.B) {
 	c := long.New(counter(), long.Options{})
-	m := core.Message{ID: 1, Role: core.RoleUser, Text: strings.TrimSpace(strings.Repeat("My sister Clara moved to Porto in 2019, she lives at Rua das Flores 12. The weather is nice, and I never go there. ", 3))}
+	m := core.Message{ID: 1, Role: core.RoleUser, Text: strings.TrimSpace(
+		strings.Repeat(
+			"My sister Clara moved to Porto in 2019, she lives at Rua das Flores 12. The weather is nice, and I never go there. ", 3))}
 	b.ReportMetric(float64(counter().Count(m.Text)), "tokens")
 	for b.Loop() {
 		c.Forms(&m, "", nil)
@@ -156,7 +159,8 @@ func BenchmarkFindAmong20000(b *testing.B) {
 	r := rand.New(rand.NewPCG(3, 3))
 	c, x := long.New(counter(), long.Options{}), newIndex()
 	for i := range 20_000 {
-		m := core.Message{ID: core.MessageID(i + 1), Text: "```\n" + strings.Join(codeBlock(r, 10+r.IntN(50)), "\n") + "\n```"}
+		m := core.Message{ID: core.MessageID(i + 1), Text: "```\n" + strings.Join(codeBlock(r, 10+r.IntN(50)), "\n") +
+			"\n```"}
 		x.add(&m, c.Prints(m.Text))
 	}
 	lines := codeBlock(r, 60)
@@ -200,7 +204,8 @@ func TestWhatIsNoRepeat(t *testing.T) {
 			t.Errorf("%s: %+v", name, got)
 		}
 	}
-	got := c.Repeats(block(lines), map[int][]long.Candidate{0: {{Message: 3, Piece: 9, Text: block(lines)}, {Message: 5, Text: block(everywhere)}, {Message: 4, Text: block(lines)}}, 7: {{Message: 3}}})
+	got := c.Repeats(block(lines), map[int][]long.Candidate{0: {{Message: 3, Piece: 9, Text: block(lines)},
+		{Message: 5, Text: block(everywhere)}, {Message: 4, Text: block(lines)}}, 7: {{Message: 3}}})
 	if len(got) != 1 || !got[0].Exact || got[0].Of != 4 {
 		t.Errorf("of three candidates: %+v", got)
 	}

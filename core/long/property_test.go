@@ -21,13 +21,15 @@ type part struct {
 
 func drawPart(t *rapid.T) part {
 	prose := rapid.SampledFrom([]string{
-		"My sister Clara moved to Porto in 2019.", "The weather is nice.", "Je déteste la coriandre !", "I never said that, did I?",
-		"We'll take the 7:42 to Gdansk on Friday.", "ok", "merci, à demain", "昨日、東京に引っ越しました。天気がいいですね。", "It costs 1,284.50 euros... maybe more",
+		"My sister Clara moved to Porto in 2019.", "The weather is nice.", "Je déteste la coriandre !",
+		"I never said that, did I?", "We'll take the 7:42 to Gdansk on Friday.", "ok", "merci, à demain",
+		"昨日、東京に引っ越しました。天気がいいですね。", "It costs 1,284.50 euros... maybe more",
 		"This is a sentence that goes on and on, with a pause here, another pause there, the code 48B12, a few names like Maël and Ingrid, and then some more words, so that nobody could possibly read it in one breath, which is the point of it, after all, or is it not",
 	})
 	switch rapid.IntRange(0, 5).Draw(t, "kind") {
 	case 0:
-		lines := rapid.SliceOfN(rapid.SampledFrom([]string{"x := 1", "\tif err != nil {", "", "    return nil", "SELECT 1;", "# **note**", "> no quote", "\"s\""}), 1, 30).Draw(t, "code")
+		lines := rapid.SliceOfN(rapid.SampledFrom([]string{"x := 1", "\tif err != nil {", "", "    return nil", "SELECT 1;",
+			"# **note**", "> no quote", "\"s\""}), 1, 30).Draw(t, "code")
 		return part{"```go\n" + strings.Join(lines, "\n") + "\n```", true}
 	case 1:
 		return part{"> " + prose.Draw(t, "quoted") + "\n> second line", true}
@@ -47,7 +49,8 @@ func drawMessage(t *rapid.T) (core.Message, []part) {
 		if i > 0 {
 			gap := "\n\n"
 			if !strings.HasPrefix(p.text, "```") && !strings.HasPrefix(p.text, ">") && !strings.HasPrefix(p.text, "-") &&
-				!strings.HasSuffix(parts[i-1].text, "```") && !strings.Contains(parts[i-1].text, "\n") && rapid.Bool().Draw(t, "same line") {
+				!strings.HasSuffix(parts[i-1].text, "```") && !strings.Contains(parts[i-1].text, "\n") &&
+				rapid.Bool().Draw(t, "same line") {
 				gap = " "
 			}
 			b.WriteString(gap)

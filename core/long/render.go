@@ -239,5 +239,6 @@ func clauseEnd(s string, start, target int) int {
 // joins reports whether a text begins with a word that often begins a clause.
 func joins(s string) bool {
 	word, _, _ := strings.Cut(s[:min(len(s), 12)], " ")
-	return strings.Contains(" and but because so which who that until where then although et mais parce donc qui alors puis ou car quand où und aber weil y pero porque ", " "+word+" ")
+	return strings.Contains(
+		" and but because so which who that until where then although et mais parce donc qui alors puis ou car quand où und aber weil y pero porque ", " "+word+" ")
 }

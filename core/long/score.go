@@ -46,13 +46,18 @@ func wordsOf(s string) []word {
 	var out []word
 	first := true
 	for field := range strings.FieldsSeq(s) {
-		text := strings.TrimFunc(field, func(r rune) bool { return !isWord(r) && !unicode.In(r, unicode.Sc) && r != '%' && r != '@' && r != '/' })
+		text := strings.TrimFunc(field, func(r rune) bool {
+			return !isWord(r) && !unicode.In(r, unicode.Sc) && r != '%' &&
+				r != '@' && r != '/'
+		})
 		if text == "" {
 			first = first || strings.ContainsAny(field, ":-–—|")
 			continue
 		}
-		w := word{text: text, lower: strings.ReplaceAll(strings.ToLower(text), "’", "'"), first: first, last: field[len(field)-1]}
-		if strings.HasPrefix(field, "*") || strings.HasPrefix(field, "_") || strings.HasPrefix(field, "\"") || strings.HasPrefix(field, "“") || strings.HasPrefix(field, "«") {
+		w := word{text: text, lower: strings.ReplaceAll(strings.ToLower(text), "’", "'"), first: first,
+			last: field[len(field)-1]}
+		if strings.HasPrefix(field, "*") || strings.HasPrefix(field, "_") || strings.HasPrefix(field, "\"") ||
+			strings.HasPrefix(field, "“") || strings.HasPrefix(field, "«") {
 			w.first = true
 		}
 		out = append(out, w)
@@ -194,7 +199,8 @@ func (t *tally) shape(i int) {
 		}
 	}
 	switch {
-	case strings.Contains(w.text, "://") || strings.HasPrefix(w.lower, "www.") || strings.Contains(w.text, "@") && strings.Contains(w.text, "."):
+	case strings.Contains(w.text, "://") || strings.HasPrefix(w.lower, "www.") || strings.Contains(w.text, "@") &&
+		strings.Contains(w.text, "."):
 		t.links++
 	case digits == 3 && letters == 0 && i > 0 && thousands(t.words[i-1].text):
 		t.numbers += 0.7 // 2 340
@@ -264,7 +270,8 @@ func thousands(s string) bool {
 }
 
 func ordinal(w string) bool {
-	return len(w) < 6 && (strings.HasSuffix(w, "th") || strings.HasSuffix(w, "st") || strings.HasSuffix(w, "nd") || strings.HasSuffix(w, "rd") || strings.HasSuffix(w, "er") || strings.HasSuffix(w, "h"))
+	return len(w) < 6 && (strings.HasSuffix(w, "th") || strings.HasSuffix(w, "st") || strings.HasSuffix(w, "nd") ||
+		strings.HasSuffix(w, "rd") || strings.HasSuffix(w, "er") || strings.HasSuffix(w, "h"))
 }
 
 // mixedCase reports whether the sentence is not all in capitals.
@@ -284,7 +291,8 @@ func isNameLike(w *word) bool {
 		c, _ = utf8.DecodeRuneInString(strings.TrimLeft(w.text[i:], "'’"))
 		return unicode.IsUpper(c)
 	}
-	return w.lower != "i" && !strings.HasPrefix(w.lower, "i'") && (unicode.IsUpper(c) || strings.IndexFunc(w.text[1:], unicode.IsUpper) >= 0)
+	return w.lower != "i" && !strings.HasPrefix(w.lower, "i'") &&
+		(unicode.IsUpper(c) || strings.IndexFunc(w.text[1:], unicode.IsUpper) >= 0)
 }
 
 func (t *tally) name(i int, w *word, letters int) {

@@ -100,7 +100,8 @@ func quoted(s string, i int) int {
 
 // straight is quoted for the marks of typewriters, which are inches, too.
 func straight(s string, i int) int {
-	if before, _ := utf8.DecodeLastRuneInString(s[:i]); i > 0 && !unicode.IsSpace(before) && !strings.ContainsRune("([{—–:'’", before) {
+	if before, _ := utf8.DecodeLastRuneInString(s[:i]); i > 0 && !unicode.IsSpace(before) &&
+		!strings.ContainsRune("([{—–:'’", before) {
 		return 0
 	}
 	if after, _ := utf8.DecodeRuneInString(s[i+1:]); i+1 >= len(s) || unicode.IsSpace(after) || after == '"' {

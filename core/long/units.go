@@ -75,7 +75,8 @@ func (d *draft) cutUnits(text string, pieces []piece) []unit {
 			continue
 		}
 		sentences(p.of(text), func(start, end int) {
-			u := unit{text: text[p.start+start : p.start+end], kind: p.kind, start: p.start + start, end: p.start + end, piece: i}
+			u := unit{text: text[p.start+start : p.start+end], kind: p.kind, start: p.start + start,
+				end: p.start + end, piece: i}
 			u.quotes = quotedWords(u.text)
 			out = append(out, u)
 		})

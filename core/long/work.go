@@ -100,7 +100,8 @@ func (r *round) run(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("weigh messages: %w", err)
 	}
-	return r.put(ctx, core.PutPages{Tiers: tiers, Done: true, Changed: r.made > 0 || len(tiers) > 0 || r.job.Lease.Attempt > 1})
+	return r.put(ctx, core.PutPages{Tiers: tiers, Done: true, Changed: r.made > 0 || len(tiers) > 0 ||
+		r.job.Lease.Attempt > 1})
 }
 
 // put stores what was made.

@@ -72,7 +72,8 @@ func (s *shelf) RawFrom(_ context.Context, _ core.UserID, _ core.ThreadID, q cor
 	return 0, nil
 }
 
-func (s *shelf) Between(_ context.Context, _ core.UserID, _ core.ThreadID, from, to int64, limit int) ([]core.Message, error) {
+func (s *shelf) Between(_ context.Context, _ core.UserID, _ core.ThreadID, from, to int64,
+	limit int) ([]core.Message, error) {
 	var out []core.Message
 	for _, m := range s.messages {
 		if m.Position >= from && m.Position < to && !m.Redacted && len(out) < limit {
@@ -82,7 +83,8 @@ func (s *shelf) Between(_ context.Context, _ core.UserID, _ core.ThreadID, from,
 	return out, nil
 }
 
-func (s *shelf) Printed(_ context.Context, _ core.UserID, bands []int64, before core.MessageID, limit int) ([]core.Printed, error) {
+func (s *shelf) Printed(_ context.Context, _ core.UserID, bands []int64, before core.MessageID,
+	limit int) ([]core.Printed, error) {
 	var out []core.Printed
 	count := map[int64]int{}
 	for _, p := range s.prints {
@@ -128,7 +130,8 @@ func (s *shelf) PutPages(_ context.Context, p core.PutPages) error {
 }
 
 func (s *shelf) Messages(_ context.Context, _ core.UserID, ids []core.MessageID) ([]core.Message, error) {
-	return slices.DeleteFunc(slices.Clone(s.messages), func(m core.Message) bool { return !slices.Contains(ids, m.ID) }), nil
+	return slices.DeleteFunc(slices.Clone(s.messages), func(m core.Message) bool { return !slices.Contains(ids, m.ID) }),
+		nil
 }
 
 func (s *shelf) Reserve(_ context.Context, _ core.UserID, _ core.Lease, _ string, n, _ int) (bool, error) {
@@ -177,7 +180,8 @@ func (s *scribe) Stream(_ context.Context, r core.ModelRequest) iter.Seq2[core.D
 func newWorker(t testing.TB, s *shelf, m *scribe) *Worker {
 	count := tokens.New()
 	now := func() time.Time { return time.Unix(1795500000, 0) }
-	jobs := &job.Worker{Store: s, Name: "w", Lease: time.Minute, Now: now, Rand: func() float64 { return 0 }, Log: zap.NewNop()}
+	jobs := &job.Worker{Store: s, Name: "w", Lease: time.Minute, Now: now, Rand: func() float64 { return 0 },
+		Log: zap.NewNop()}
 	return &Worker{Store: s, Jobs: jobs, Users: s, Model: m, Compressor: New(count, Options{}), Tokens: count,
 		Settings: Settings{Budget: 5000, Threshold: 0.8, Raw: 500, MaxOutput: 1000, TokensPerDay: 1_000_000, Attempts: 3},
 		Calendar: day.Calendar{Zone: time.UTC}, Count: func(string, float64, ...string) {}, Log: zap.NewNop(), Now: now}
@@ -189,22 +193,26 @@ func talk(t testing.TB, exchanges, perDay int) *shelf {
 	at := time.Date(2026, 10, 1, 9, 0, 0, 0, time.UTC)
 	for n := range exchanges {
 		day := n / perDay
-		s.add(core.RoleUser, fmt.Sprintf("On day %d I rowed %d kilometres to the island of Houat with Marie.", day, n), day, at.AddDate(0, 0, day))
-		s.add(core.RoleAssistant, fmt.Sprintf("That sounds like a lovely trip. Rowing is good for the back, and for much else. I noted %d kilometres for day %d. If you like I can also keep a table of all of your trips. Just say so whenever you want it.", n, day), day, at.AddDate(0, 0, day))
+		s.add(core.RoleUser, fmt.Sprintf("On day %d I rowed %d kilometres to the island of Houat with Marie.", day, n), day,
+			at.AddDate(0, 0, day))
+		s.add(core.RoleAssistant,
+			fmt.Sprintf(
+				"That sounds like a lovely trip. Rowing is good for the back, and for much else. I noted %d kilometres for day %d. If you like I can also keep a table of all of your trips. Just say so whenever you want it.", n, day), day, at.AddDate(0, 0, day))
 	}
 	return s
 }
 
 func (s *shelf) add(role core.Role, text string, day int, at time.Time) {
 	id := core.MessageID(len(s.messages) + 1)
-	s.messages = append(s.messages, core.Message{ID: id, Position: int64(id) * 10, Segment: core.SegmentID(day + 1), Thread: 1, Role: role, Kind: core.KindChat,
-		Text: text, Tokens: tokens.New().Count(text), SentAt: at})
+	s.messages = append(s.messages, core.Message{ID: id, Position: int64(id) * 10, Segment: core.SegmentID(day + 1),
+		Thread: 1, Role: role, Kind: core.KindChat, Text: text, Tokens: tokens.New().Count(text), SentAt: at})
 }
 
 // lengthy makes the second message one that a model can shorten.
 func (s *shelf) lengthy() {
 	m := &s.messages[1]
-	m.Text = strings.Repeat("There are many things to say about boats and their oars. ", 20) + "I will keep 42 euros for the oars."
+	m.Text = strings.Repeat("There are many things to say about boats and their oars. ", 20) +
+		"I will keep 42 euros for the oars."
 	m.Tokens = tokens.New().Count(m.Text)
 }
 
@@ -231,8 +239,10 @@ func (s *shelf) covered(w *Worker) {
 		}
 		after, n, size = p.End, n+p.Messages, size+p.Forms[p.Tier].Tokens+1
 		for _, m := range s.messages {
-			if in := m.Position >= p.Start && m.Position <= p.End; in && (m.Segment != p.Segment || m.ID < p.First || m.ID > p.Last) {
-				s.t.Errorf("page %d (#%d–#%d) of day %d holds message %d of day %d", p.ID, p.First, p.Last, p.Segment, m.ID, m.Segment)
+			if in := m.Position >= p.Start && m.Position <= p.End; in &&
+				(m.Segment != p.Segment || m.ID < p.First || m.ID > p.Last) {
+				s.t.Errorf("page %d (#%d–#%d) of day %d holds message %d of day %d", p.ID, p.First, p.Last,
+					p.Segment, m.ID, m.Segment)
 			}
 		}
 	}
@@ -265,10 +275,12 @@ func TestPagesHoldWhatIsOld(t *testing.T) {
 		t.Fatalf("%d pages, done %v", len(s.pages), s.done)
 	}
 	first := s.pages[0].Forms[core.TierOlder]
-	if !strings.HasPrefix(first.Text, "## Thu 1 Oct 2026\n#1: On day 0 I rowed 0 kilometres") || !strings.Contains(first.Text, "#2 me: ") {
+	if !strings.HasPrefix(first.Text, "## Thu 1 Oct 2026\n#1: On day 0 I rowed 0 kilometres") ||
+		!strings.Contains(first.Text, "#2 me: ") {
 		t.Errorf("the first page is\n%s", first.Text)
 	}
-	if got := tokens.New().Count(first.Text); got != first.Tokens || first.UserTokens == 0 || first.UserTokens >= first.Tokens {
+	if got := tokens.New().Count(first.Text); got != first.Tokens || first.UserTokens == 0 ||
+		first.UserTokens >= first.Tokens {
 		t.Errorf("%d tokens, it says %+v", got, first)
 	}
 	before := slices.Clone(s.pages)
@@ -334,7 +346,8 @@ func TestWhatWasChangedMeanwhileIsTriedAgain(t *testing.T) {
 
 func TestRepetitionRefersToTheFirst(t *testing.T) {
 	t.Parallel()
-	code := "```go\n" + strings.Repeat("if err := boat.Row(island); err != nil {\n\treturn fmt.Errorf(\"row: %w\", err)\n}\n", 6) + "```"
+	code := "```go\n" +
+		strings.Repeat("if err := boat.Row(island); err != nil {\n\treturn fmt.Errorf(\"row: %w\", err)\n}\n", 6) + "```"
 	s := talk(t, 12, 4)
 	at := time.Date(2026, 10, 4, 9, 0, 0, 0, time.UTC)
 	s.add(core.RoleUser, "Look at this:\n"+code, 3, at)
@@ -394,7 +407,8 @@ func TestTheModelHelpsWithinTheBudget(t *testing.T) {
 			if s.done != c.done || (m.asked > 0) != c.asked {
 				t.Errorf("done %v, asked %d times, retried %q", s.done, m.asked, s.retried)
 			}
-			if name == "it answers" && (!strings.Contains(s.pages[0].Forms[core.TierOlder].Text, "42 euros are kept for the oars.") || s.spent.Prompt == 0) {
+			if name == "it answers" && (!strings.Contains(s.pages[0].Forms[core.TierOlder].Text,
+				"42 euros are kept for the oars.") || s.spent.Prompt == 0) {
 				t.Errorf("spent %+v, the page is\n%s", s.spent, s.pages[0].Forms[core.TierOlder].Text)
 			}
 		})

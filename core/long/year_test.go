@@ -39,12 +39,13 @@ func TestYear(t *testing.T) {
 	}
 	t.Logf("raw: %d of users, %d of assistants", raw[core.RoleUser], raw[core.RoleAssistant])
 	for tier := long.Older; tier <= long.Kernel; tier++ {
-		t.Logf("tier %d: %d of users (%.2f), %d of assistants (%.3f)", tier, sizes[tier][core.RoleUser], ratio(sizes[tier], raw, core.RoleUser),
-			sizes[tier][core.RoleAssistant], ratio(sizes[tier], raw, core.RoleAssistant))
+		t.Logf("tier %d: %d of users (%.2f), %d of assistants (%.3f)", tier, sizes[tier][core.RoleUser],
+			ratio(sizes[tier], raw, core.RoleUser), sizes[tier][core.RoleAssistant], ratio(sizes[tier], raw, core.RoleAssistant))
 	}
 	kernel := sizes[long.Kernel]
 	if kernel.sum() > 80_000 || kernel[core.RoleUser]*4 < kernel.sum()*3 {
-		t.Errorf("the kernels take %d tokens, %d of them users'; want at most 80,000, three in four of them users'", kernel.sum(), kernel[core.RoleUser])
+		t.Errorf("the kernels take %d tokens, %d of them users'; want at most 80,000, three in four of them users'",
+			kernel.sum(), kernel[core.RoleUser])
 	}
 	lost := map[core.Role]int{}
 	for _, n := range longtest.Needles() {
@@ -54,7 +55,8 @@ func TestYear(t *testing.T) {
 		}
 	}
 	if lost[core.RoleUser] > 2 || lost[core.RoleAssistant] > 10 {
-		t.Errorf("lost %d facts of 50 of the user's and %d of the assistant's; want at most 2 and 10", lost[core.RoleUser], lost[core.RoleAssistant])
+		t.Errorf("lost %d facts of 50 of the user's and %d of the assistant's; want at most 2 and 10", lost[core.RoleUser],
+			lost[core.RoleAssistant])
 	}
 }
 

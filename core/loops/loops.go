@@ -46,7 +46,8 @@ type openTool struct{ *Loops }
 // Spec describes loops_open.
 func (openTool) Spec() core.ToolSpec {
 	return core.ToolSpec{Name: "loops_open", Description: "Note an unresolved topic to come back to.",
-		Schema: json.RawMessage(`{"type":"object","properties":{"text":{"type":"string","description":"one short line"}},"required":["text"]}`)}
+		Schema: json.RawMessage(
+			`{"type":"object","properties":{"text":{"type":"string","description":"one short line"}},"required":["text"]}`)}
 }
 
 type loopJSON struct {
@@ -79,7 +80,8 @@ func (t openTool) Use(ctx context.Context, use core.ToolUse) (core.ToolResult, e
 	if err != nil {
 		return core.ToolResult{}, fmt.Errorf("open loop: %w", err)
 	}
-	l := core.Loop{User: use.User, ID: core.LoopID(id), Text: text, State: core.LoopOpen, Sources: use.Inputs, OpenedAt: use.Now, Mentioned: use.Now}
+	l := core.Loop{User: use.User, ID: core.LoopID(id), Text: text, State: core.LoopOpen, Sources: use.Inputs,
+		OpenedAt: use.Now, Mentioned: use.Now}
 	return core.ResultOf(loopJSON{ID: l.ID, Status: "opened"}, core.OpenLoop{Loop: l, At: use.Now})
 }
 
@@ -106,7 +108,8 @@ type closeTool struct{ *Loops }
 // Spec describes loops_close.
 func (closeTool) Spec() core.ToolSpec {
 	return core.ToolSpec{Name: "loops_close", Description: "Close an open loop that is settled.",
-		Schema: json.RawMessage(`{"type":"object","properties":{"loop":{"type":"string","description":"its number, or words of it"}},"required":["loop"]}`)}
+		Schema: json.RawMessage(
+			`{"type":"object","properties":{"loop":{"type":"string","description":"its number, or words of it"}},"required":["loop"]}`)}
 }
 
 // Use closes the loop that is named by its number or by words of it.
@@ -165,7 +168,8 @@ func choose(which string, open []core.Loop) (core.Loop, error) {
 	for _, l := range found[:min(len(found), 5)] {
 		lines = append(lines, fmt.Sprintf("%d (%s)", l.ID, l.Text))
 	}
-	return core.Loop{}, fmt.Errorf("%d open loops have these words: %s; name one by its number", len(found), strings.Join(lines, ", "))
+	return core.Loop{}, fmt.Errorf("%d open loops have these words: %s; name one by its number", len(found),
+		strings.Join(lines, ", "))
 }
 
 // named returns the loop of an id, or a zero one.

@@ -65,7 +65,8 @@ func TestMatchTakesTheNearest(t *testing.T) {
 		{ID: 3, Text: "Call the dentist", Mentioned: noon().Add(-2 * time.Hour)},
 		{ID: 4, Text: "call dentist", Mentioned: noon()},
 	}
-	for text, want := range map[string]core.LoopID{"Book the train to Lyon!": 2, "Book the train": 1, "The dentist: call": 4, "Water the plants": 0} {
+	for text, want := range map[string]core.LoopID{"Book the train to Lyon!": 2, "Book the train": 1,
+		"The dentist: call": 4, "Water the plants": 0} {
 		if id, ok := loops.Match(text, open); id != want || ok != (want != 0) {
 			t.Errorf("%q: got %d", text, id)
 		}
@@ -127,7 +128,8 @@ func use(t testing.TB, s *ring, tool, arguments string) (core.ToolResult, error)
 	t.Helper()
 	for _, x := range (&loops.Loops{Store: s}).Tools() {
 		if x.Spec().Name == tool {
-			return x.Use(t.Context(), core.ToolUse{User: 1, Inputs: []core.MessageID{41, 42}, Now: noon(), Arguments: json.RawMessage(arguments)})
+			return x.Use(t.Context(), core.ToolUse{User: 1, Inputs: []core.MessageID{41, 42}, Now: noon(),
+				Arguments: json.RawMessage(arguments)})
 		}
 	}
 	t.Fatalf("no tool %s", tool)
@@ -140,13 +142,15 @@ func TestTools(t *testing.T) {
 	for _, c := range []struct{ tool, arguments, want string }{
 		{"loops_open", `{"text":" Book the\ntrain to Lyon "}`, `{"id":11,"status":"opened"}
 -> core.OpenLoop {Loop:{User:1 ID:11 Text:Book the train to Lyon State:open Sources:[41 42] Tainted:false OpenedAt:2026-11-19 12:00:00 +0000 UTC Mentioned:2026-11-19 12:00:00 +0000 UTC} At:2026-11-19 12:00:00 +0000 UTC}`},
-		{"loops_open", `{"text":"The train to Lyon is not booked yet"}`, `{"id":11,"status":"exists","text":"Book the train to Lyon"}
+		{"loops_open", `{"text":"The train to Lyon is not booked yet"}`,
+			`{"id":11,"status":"exists","text":"Book the train to Lyon"}
 -> core.MentionLoop {Loop:11 At:2026-11-19 12:00:00 +0000 UTC}`},
 		{"loops_open", `{"text":"Book a hotel in Lyon"}`, `{"id":12,"status":"opened"}
 -> core.OpenLoop {Loop:{User:1 ID:12 Text:Book a hotel in Lyon State:open Sources:[41 42] Tainted:false OpenedAt:2026-11-19 12:00:00 +0000 UTC Mentioned:2026-11-19 12:00:00 +0000 UTC} At:2026-11-19 12:00:00 +0000 UTC}`},
 		{"loops_open", `{"text":""}`, "Error: text has no words; say in one short line what is open"},
 		{"loops_open", `{"text":"🎂"}`, "Error: text has no words; say in one short line what is open"},
-		{"loops_open", `{"text":"` + strings.Repeat("é", 301) + `"}`, "Error: text has 301 characters; at most 300 fit: one short line"},
+		{"loops_open", `{"text":"` + strings.Repeat("é", 301) + `"}`,
+			"Error: text has 301 characters; at most 300 fit: one short line"},
 		{"loops_open", `{"text":7}`, `Error: the arguments are not as described: "text" cannot be of type number`},
 		{"loops_close", `{"loop":"11"}`, `{"id":11,"status":"closed","text":"Book the train to Lyon"}
 -> core.CloseLoop {Loop:11 At:2026-11-19 12:00:00 +0000 UTC Text:Book the train to Lyon Tainted:false}`},
@@ -156,7 +160,8 @@ func TestTools(t *testing.T) {
 -> core.CloseLoop {Loop:12 At:2026-11-19 12:00:00 +0000 UTC Text:Book a hotel in Lyon Tainted:false}`},
 		{"loops_close", `{"loop":"the hotel"}`, `{"id":12,"status":"closed","text":"Book a hotel in Lyon"}
 -> core.CloseLoop {Loop:12 At:2026-11-19 12:00:00 +0000 UTC Text:Book a hotel in Lyon Tainted:false}`},
-		{"loops_close", `{"loop":"Lyon"}`, "Error: 2 open loops have these words: 11 (Book the train to Lyon), 12 (Book a hotel in Lyon); name one by its number"},
+		{"loops_close", `{"loop":"Lyon"}`,
+			"Error: 2 open loops have these words: 11 (Book the train to Lyon), 12 (Book a hotel in Lyon); name one by its number"},
 		{"loops_close", `{"loop":"seeds"}`, "Error: no open loop has these words; name one by its number"},
 		{"loops_close", `{"loop":5}`, "Error: there is no open loop 5"},
 		{"loops_close", `{"loop":99}`, "Error: there is no open loop 99"},

@@ -109,7 +109,10 @@ func (t topic) negated() bool {
 }
 
 func topicOf(said string) topic {
-	fields := strings.FieldsFunc(text.Fold(said), func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsDigit(r) && r != '\'' })
+	fields := strings.FieldsFunc(text.Fold(said), func(r rune) bool {
+		return !unicode.IsLetter(r) &&
+			!unicode.IsDigit(r) && r != '\''
+	})
 	t := topic{plain: strings.Join(fields, " ")}
 	if t.plain == "" {
 		t.plain = strings.TrimSpace(said)

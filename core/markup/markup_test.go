@@ -118,7 +118,8 @@ func TestParseLongCode(t *testing.T) {
 	code := strings.TrimSpace(strings.Repeat("# no heading\n\n- *no* item\n    x := `y`\n~~~\n", 1000))
 	x := Parse("before\n\n```go\n" + code + "\n```\n\nafter **that**")
 	checkText(t, x)
-	if len(x.Spans) != 2 || x.Spans[0].Kind != core.SpanPre || x.Spans[0].Value != "go" || x.Spans[1].Kind != core.SpanBold {
+	if len(x.Spans) != 2 || x.Spans[0].Kind != core.SpanPre || x.Spans[0].Value != "go" ||
+		x.Spans[1].Kind != core.SpanBold {
 		t.Fatalf("spans %v", x.Spans)
 	}
 	if got := x.Text[x.Spans[0].Start:x.Spans[0].End]; got != code {
@@ -312,7 +313,8 @@ func BenchmarkParseHostile(b *testing.B) {
 }
 
 func BenchmarkParseReply(b *testing.B) {
-	md := strings.Repeat("A sentence with **bold** and `code`, a [link](https://x.example).\n\n- item one\n- item two\n\n", 10)
+	md := strings.Repeat("A sentence with **bold** and `code`, a [link](https://x.example).\n\n- item one\n- item two\n\n",
+		10)
 	for b.Loop() {
 		Split(Parse(md), 4096, UTF16Len)
 	}

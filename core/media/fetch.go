@@ -75,7 +75,8 @@ func (m *Files) fetch(ctx context.Context, j *core.Job) error {
 		done.Text, done.Tokens = text, m.Tokens.Count(text)
 	}
 	err = m.Store.SetAttachment(ctx, done)
-	if errors.Is(err, core.ErrNotFound) || errors.Is(err, core.ErrMoving) { // it was redacted while it came, or comes again as another's
+	if errors.Is(err, core.ErrNotFound) || errors.Is(err,
+		core.ErrMoving) { // it was redacted while it came, or comes again as another's
 		err = m.Remove([]string{a.Path})
 	}
 	return err
@@ -83,7 +84,8 @@ func (m *Files) fetch(ctx context.Context, j *core.Job) error {
 
 // download returns the file of an attachment: from where it was kept before, or else
 // as the service has it, and keeps that.
-func (m *Files) download(ctx context.Context, j *core.Job, name string, a *core.Attachment) (data []byte, said string, err error) {
+func (m *Files) download(ctx context.Context, j *core.Job, name string,
+	a *core.Attachment) (data []byte, said string, err error) {
 	if a.Path != "" {
 		if data, err = os.ReadFile(filepath.Join(m.Dir, a.Path)); err == nil {
 			return data, a.MIME, nil
@@ -106,7 +108,8 @@ func sniffed(said, seen string) string {
 	if strings.HasPrefix(seen, "image/") {
 		return seen
 	}
-	if said != "" && (strings.HasPrefix(seen, "application/octet-stream") || strings.HasPrefix(seen, "text/plain") || strings.HasPrefix(seen, "application/zip")) {
+	if said != "" && (strings.HasPrefix(seen, "application/octet-stream") || strings.HasPrefix(seen, "text/plain") ||
+		strings.HasPrefix(seen, "application/zip")) {
 		return said
 	}
 	if major(said) == major(seen) || seen == "application/ogg" || said == "audio/mp4" || said == "audio/aac" {
@@ -142,7 +145,8 @@ func (m *Files) listen(ctx context.Context, j *core.Job, text string, a *core.At
 // transcribe adds to the text of a message what its voice note says. A service
 // that does not answer is tried again with the download; one that refuses the
 // recording leaves the placeholder as it is.
-func (m *Files) transcribe(ctx context.Context, j *core.Job, text string, a *core.Attachment, data []byte) (string, error) {
+func (m *Files) transcribe(ctx context.Context, j *core.Job, text string, a *core.Attachment,
+	data []byte) (string, error) {
 	if m.Transcriber == nil || a.Kind != "voice" && a.Kind != "audio" || a.Transcript != "" {
 		return "", nil
 	}

@@ -14,7 +14,8 @@ import (
 	"github.com/everthread/everthread/core"
 )
 
-var onePixel, _ = base64.StdEncoding.DecodeString("iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==")
+var onePixel, _ = base64.StdEncoding.DecodeString(
+	"iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==")
 
 func TestTypesOfFilesAreThoseOfTheirContent(t *testing.T) {
 	t.Parallel()
@@ -25,7 +26,8 @@ func TestTypesOfFilesAreThoseOfTheirContent(t *testing.T) {
 		{"audio/ogg; codecs=opus", "application/ogg", "audio/ogg; codecs=opus"},
 		{"audio/mp4", "video/mp4", "audio/mp4"},
 		{"application/json", "text/plain; charset=utf-8", "application/json"},
-		{"application/vnd.openxmlformats-officedocument.wordprocessingml.document", "application/zip", "application/vnd.openxmlformats-officedocument.wordprocessingml.document"},
+		{"application/vnd.openxmlformats-officedocument.wordprocessingml.document", "application/zip",
+			"application/vnd.openxmlformats-officedocument.wordprocessingml.document"},
 		{"image/heic", "application/octet-stream", "image/heic"},
 		{"image/png", "text/html; charset=utf-8", "text/html; charset=utf-8"}, // a page in disguise
 		{"", "application/octet-stream", "application/octet-stream"},
@@ -39,7 +41,8 @@ func TestTypesOfFilesAreThoseOfTheirContent(t *testing.T) {
 func TestModelsAreShownOnlyPicturesThatTheyTake(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
-	for name, data := range map[string]string{"png": string(onePixel), "heic": "\x00\x00\x00\x18ftypheic", "broken": "no picture", "svg": "<svg/>"} {
+	for name, data := range map[string]string{"png": string(onePixel), "heic": "\x00\x00\x00\x18ftypheic",
+		"broken": "no picture", "svg": "<svg/>"} {
 		if err := os.WriteFile(filepath.Join(dir, name), []byte(data), 0o600); err != nil {
 			t.Fatal(err)
 		}

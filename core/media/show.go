@@ -30,7 +30,8 @@ func (m *Files) Loaded(ctx context.Context, u core.UserID, ids []core.MessageID)
 
 // Images returns the pictures among the messages' attachments, as far as they
 // are there; see Loaded.
-func (m *Files) Images(ctx context.Context, u core.UserID, ids []core.MessageID) (map[core.MessageID][]core.Image, error) {
+func (m *Files) Images(ctx context.Context, u core.UserID,
+	ids []core.MessageID) (map[core.MessageID][]core.Image, error) {
 	ms, err := m.Store.Messages(ctx, u, ids)
 	if err != nil {
 		return nil, err

@@ -56,7 +56,8 @@ func (m *Memory) Add(ctx context.Context, i core.Item, now time.Time) (Added, er
 		name = i.Theme
 	}
 	theme := core.Theme{User: i.User, Slug: i.Theme, Name: text.Shorten(name, maxSlug), CreatedAt: now, UpdatedAt: now}
-	return Added{Effect: &core.AddItem{Item: i, Digest: digest, Theme: theme, Embed: config, At: now}, Item: i, Near: near}, nil
+	return Added{Effect: &core.AddItem{Item: i, Digest: digest, Theme: theme, Embed: config, At: now},
+		Item: i, Near: near}, nil
 }
 
 // Keep prepares what a person wants to keep; see Add. same is the item that

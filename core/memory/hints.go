@@ -55,7 +55,8 @@ func Hints(themes []core.Theme, err error) string {
 		}
 		active++
 		longer := h
-		longer.Themes, longer.Text = append(h.Themes[:len(h.Themes):len(h.Themes)], fmt.Sprintf("%s (%d)", t.Slug, t.Active)), more
+		longer.Themes, longer.Text = append(h.Themes[:len(h.Themes):len(h.Themes)], fmt.Sprintf("%s (%d)", t.Slug, t.Active)),
+			more
 		if len(h.Themes) == active-1 && active <= hintThemes && len(Guidance)+len(core.DataLine(longer)) <= hintBytes {
 			h.Themes = longer.Themes
 		}

@@ -15,7 +15,8 @@ import (
 func themes(n int, slug string) []core.Theme {
 	var out []core.Theme
 	for i := range n {
-		out = append(out, core.Theme{Slug: fmt.Sprintf("%s%d", slug, i), Name: "never shown", Description: "never shown", Active: 100 - i})
+		out = append(out, core.Theme{Slug: fmt.Sprintf("%s%d", slug, i), Name: "never shown",
+			Description: "never shown", Active: 100 - i})
 	}
 	return out
 }

@@ -72,7 +72,8 @@ func (m *Memory) Item(ctx context.Context, user core.UserID, id core.ItemID) (co
 
 // Find returns the active items that match words, best first, and the mode of
 // the search: hybrid, fts, or recent for no words.
-func (m *Memory) Find(ctx context.Context, user core.UserID, words string, limit int, now time.Time) ([]core.Item, string, error) {
+func (m *Memory) Find(ctx context.Context, user core.UserID, words string, limit int,
+	now time.Time) ([]core.Item, string, error) {
 	f, err := m.Search(ctx, Query{User: user, Words: words, Status: string(core.ItemActive), Limit: limit, Now: now})
 	var out []core.Item
 	for _, h := range f.Hits {

@@ -135,7 +135,8 @@ func (m *Memory) newest(ctx context.Context, filter core.ItemQuery, limit int) (
 }
 
 // candidates are the items of signals that pass the filter, by their ids.
-func (m *Memory) candidates(ctx context.Context, filter core.ItemQuery, signals []core.ItemSignal) (map[core.ItemID]core.Item, error) {
+func (m *Memory) candidates(ctx context.Context, filter core.ItemQuery,
+	signals []core.ItemSignal) (map[core.ItemID]core.Item, error) {
 	out := map[core.ItemID]core.Item{}
 	if len(signals) == 0 {
 		return out, nil

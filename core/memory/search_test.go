@@ -36,21 +36,25 @@ func TestRank(t *testing.T) {
 		signals []core.ItemSignal
 		want    []string
 	}{
-		"meaning outweighs words": {"hybrid", []core.ItemSignal{both(1, 9, 0.8), both(2, 1, 0.1)}, []string{"2 0.700", "1 0.300"}},
-		"similarity is 1/(1+d)":   {"hybrid", []core.ItemSignal{near(1, 0), near(2, 1), near(3, 3)}, []string{"1 0.700", "2 0.233", "3 0.000"}},
-		"one candidate":           {"hybrid", []core.ItemSignal{both(1, 2, 0.5)}, []string{"1 1.000"}},
-		"one of each signal":      {"hybrid", []core.ItemSignal{fts(1, 2), near(2, 0.5)}, []string{"2 0.700", "1 0.300"}},
-		"words alone":             {"fts", []core.ItemSignal{fts(1, 2), fts(2, 6), fts(3, 4)}, []string{"2 1.000", "3 0.500", "1 0.000"}},
-		"ties: newer first":       {"fts", []core.ItemSignal{fts(1, 2), fts(2, 2)}, []string{"2 1.000", "1 1.000"}},
-		"same moment: lower id":   {"fts", []core.ItemSignal{fts(5, 2), fts(4, 2)}, []string{"4 1.000", "5 1.000"}},
-		"unknown items":           {"fts", []core.ItemSignal{fts(99, 2)}, nil},
-		"nothing":                 {"fts", nil, nil},
+		"meaning outweighs words": {"hybrid", []core.ItemSignal{both(1, 9, 0.8), both(2, 1, 0.1)},
+			[]string{"2 0.700", "1 0.300"}},
+		"similarity is 1/(1+d)": {"hybrid", []core.ItemSignal{near(1, 0), near(2, 1), near(3, 3)},
+			[]string{"1 0.700", "2 0.233", "3 0.000"}},
+		"one candidate":      {"hybrid", []core.ItemSignal{both(1, 2, 0.5)}, []string{"1 1.000"}},
+		"one of each signal": {"hybrid", []core.ItemSignal{fts(1, 2), near(2, 0.5)}, []string{"2 0.700", "1 0.300"}},
+		"words alone": {"fts", []core.ItemSignal{fts(1, 2), fts(2, 6), fts(3, 4)},
+			[]string{"2 1.000", "3 0.500", "1 0.000"}},
+		"ties: newer first":     {"fts", []core.ItemSignal{fts(1, 2), fts(2, 2)}, []string{"2 1.000", "1 1.000"}},
+		"same moment: lower id": {"fts", []core.ItemSignal{fts(5, 2), fts(4, 2)}, []string{"4 1.000", "5 1.000"}},
+		"unknown items":         {"fts", []core.ItemSignal{fts(99, 2)}, nil},
+		"nothing":               {"fts", nil, nil},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			w := newWorld(t)
 			for n, at := range []int{1, 2, 3, 4, 4} {
-				w.items = append(w.items, core.Item{User: 1, ID: core.ItemID(n + 1), Status: core.ItemActive, CreatedAt: noon().Add(time.Duration(at) * time.Hour)})
+				w.items = append(w.items, core.Item{User: 1, ID: core.ItemID(n + 1), Status: core.ItemActive,
+					CreatedAt: noon().Add(time.Duration(at) * time.Hour)})
 			}
 			w.signals = core.ItemSignals{Mode: c.mode, Signals: c.signals}
 			f, err := w.memory.Search(t.Context(), memory.Query{User: 1, Words: "x", Now: w.now})
@@ -66,7 +70,8 @@ func TestFiltersComeFirst(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	for n := range 120 {
-		i := core.Item{User: 1, ID: core.ItemID(n + 1), Theme: "noise", Type: core.ItemOther, Status: core.ItemActive, CreatedAt: noon()}
+		i := core.Item{User: 1, ID: core.ItemID(n + 1), Theme: "noise", Type: core.ItemOther,
+			Status: core.ItemActive, CreatedAt: noon()}
 		if n >= 110 {
 			i.Theme, i.Type = "work", core.ItemFact
 		}
@@ -105,7 +110,8 @@ func TestCandidates(t *testing.T) {
 	for n := range 6 {
 		id := core.ItemID(n + 1)
 		w.items = append(w.items, core.Item{User: 1, ID: id, Status: core.ItemActive, CreatedAt: noon()})
-		w.signals.Signals = append(w.signals.Signals, core.ItemSignal{ID: id, FTS: true, Lexical: float64(n), Near: n < 4, Distance: float64(n) / 2})
+		w.signals.Signals = append(w.signals.Signals, core.ItemSignal{ID: id, FTS: true, Lexical: float64(n), Near: n < 4,
+			Distance: float64(n) / 2})
 	}
 	f, err := w.memory.Search(t.Context(), memory.Query{User: 1, Words: "x", Now: w.now})
 	want := []string{"1 0.700", "6 0.300", "5 0.240", "2 0.060"} // 3 and 4 are among the best two of neither
@@ -124,8 +130,10 @@ func TestRankProperties(t *testing.T) {
 		mode := rapid.SampledFrom([]string{"fts", "hybrid"}).Draw(r, "mode")
 		for i := range n {
 			id := core.ItemID(i + 1)
-			w.items = append(w.items, core.Item{User: 1, ID: id, Status: core.ItemActive, CreatedAt: noon().Add(time.Duration(rapid.IntRange(0, 3).Draw(r, "h")) * time.Hour)})
-			s := core.ItemSignal{ID: id, FTS: rapid.Bool().Draw(r, "fts"), Near: mode == "hybrid" && rapid.Bool().Draw(r, "near")}
+			w.items = append(w.items, core.Item{User: 1, ID: id, Status: core.ItemActive,
+				CreatedAt: noon().Add(time.Duration(rapid.IntRange(0, 3).Draw(r, "h")) * time.Hour)})
+			s := core.ItemSignal{ID: id, FTS: rapid.Bool().Draw(r, "fts"), Near: mode == "hybrid" &&
+				rapid.Bool().Draw(r, "near")}
 			if s.FTS {
 				s.Lexical = rapid.Float64Range(0.01, 20).Draw(r, "lexical")
 			}

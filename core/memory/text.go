@@ -77,9 +77,11 @@ func contentWords(content string) map[string]bool {
 
 // smallWords say little in English or French.
 var smallWords = map[string]bool{
-	"the": true, "an": true, "as": true, "by": true, "and": true, "of": true, "to": true, "in": true, "on": true, "at": true, "is": true, "are": true, "was": true,
-	"has": true, "have": true, "for": true, "with": true, "that": true, "this": true, "it": true, "his": true, "her": true, "their": true,
-	"my": true, "user": true, "le": true, "la": true, "les": true, "un": true, "une": true, "des": true, "du": true, "de": true, "et": true,
-	"est": true, "sont": true, "dans": true, "pour": true, "avec": true, "que": true, "qui": true, "son": true, "sa": true, "ses": true,
-	"mon": true, "ma": true, "mes": true, "il": true, "elle": true, "au": true, "aux": true, "en": true, "utilisateur": true,
+	"the": true, "an": true, "as": true, "by": true, "and": true, "of": true, "to": true, "in": true, "on": true,
+	"at": true, "is": true, "are": true, "was": true, "has": true, "have": true, "for": true, "with": true, "that": true,
+	"this": true, "it": true, "his": true, "her": true, "their": true, "my": true, "user": true, "le": true, "la": true,
+	"les": true, "un": true, "une": true, "des": true, "du": true, "de": true, "et": true, "est": true, "sont": true,
+	"dans": true, "pour": true, "avec": true, "que": true, "qui": true, "son": true, "sa": true, "ses": true,
+	"mon": true, "ma": true, "mes": true, "il": true, "elle": true, "au": true, "aux": true, "en": true,
+	"utilisateur": true,
 }

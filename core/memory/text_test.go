@@ -15,17 +15,20 @@ import (
 func TestSlug(t *testing.T) {
 	t.Parallel()
 	for theme, want := range map[string]string{
-		"": "general", "  ": "general", "Work": "work", "Home  Improvement": "home-improvement", "Santé & Bien-être": "sante-bien-etre",
-		"--a--b--": "a-b", "C++": "c", "仕事": "仕事", "Μουσική": "μουσικη", "ÉTÉ 2026": "ete-2026", "a_b/c": "a-b-c", "งาน": "งาน", "ﬁn": "fin",
-		strings.Repeat("x", 64): strings.Repeat("x", 64), strings.Repeat(" x", 1) + strings.Repeat(" ", 400): "x",
+		"": "general", "  ": "general", "Work": "work", "Home  Improvement": "home-improvement",
+		"Santé & Bien-être": "sante-bien-etre", "--a--b--": "a-b", "C++": "c", "仕事": "仕事", "Μουσική": "μουσικη",
+		"ÉTÉ 2026": "ete-2026", "a_b/c": "a-b-c", "งาน": "งาน", "ﬁn": "fin", strings.Repeat("x", 64): strings.Repeat("x", 64),
+		strings.Repeat(" x", 1) +
+			strings.Repeat(" ", 400): "x",
 	} {
 		if got, err := memory.Slug(theme); err != nil || got != want {
 			t.Errorf("%q: got %q, %v, want %q", theme, got, err, want)
 		}
 	}
 	for theme, want := range map[string]string{
-		strings.Repeat("theme ", 50): "at most 64 bytes", strings.Repeat("x", 65): "at most 64 bytes", strings.Repeat("é", 300): "at most 64 bytes",
-		strings.Repeat("仕", 22): "at most 64 bytes", "🎂": "no letters", "---": "no letters",
+		strings.Repeat("theme ", 50): "at most 64 bytes", strings.Repeat("x", 65): "at most 64 bytes",
+		strings.Repeat("é", 300): "at most 64 bytes", strings.Repeat("仕", 22): "at most 64 bytes", "🎂": "no letters",
+		"---": "no letters",
 	} {
 		if got, err := memory.Slug(theme); !errors.Is(err, core.ErrRefused) || !strings.Contains(err.Error(), want) {
 			t.Errorf("%q: got %q, %v", theme, got, err)
@@ -41,7 +44,8 @@ func TestSlugProperties(t *testing.T) {
 			return
 		}
 		again, err := memory.Slug(slug)
-		if err != nil || again != slug || len(slug) > 64 || slug == "" || !utf8.ValidString(slug) || strings.ContainsAny(slug, " \n\"'<>") {
+		if err != nil || again != slug || len(slug) > 64 || slug == "" || !utf8.ValidString(slug) ||
+			strings.ContainsAny(slug, " \n\"'<>") {
 			r.Fatalf("%q, then %q, %v", slug, again, err)
 		}
 	})
@@ -58,7 +62,8 @@ func TestNearDuplicatesAreTold(t *testing.T) {
 		{"Prefers short answers in French", "The user prefers short French answers", true},
 		{"Préfère les réponses courtes", "prefere des reponses courtes", true},
 		{"Likes tea", "Likes coffee", false},
-		{"Works at Acme as an engineer in Paris", "Works at Acme as an engineer in Berlin", true}, // one may have to be archived
+		{"Works at Acme as an engineer in Paris", "Works at Acme as an engineer in Berlin",
+			true}, // one may have to be archived
 		{"tea", "Tea!!", false},
 		{"Allergic to nuts", "Ana's phone number is 0612345678", false},
 	} {

@@ -54,7 +54,8 @@ type searchTool struct{ *Memory }
 // Spec describes memory_search.
 func (searchTool) Spec() core.ToolSpec {
 	return core.ToolSpec{Name: "memory_search", Description: "Search durable memory about the user. * returns the newest.",
-		Schema: json.RawMessage(`{"type":"object","properties":{"query":{"type":"string"},"limit":{"type":"integer","description":"default 10, max 50"},"theme":{"type":"string"},"types":{"type":"array","items":{"type":"string","enum":["preference","fact","instruction","summary","other"]}},"recency_days":{"type":"integer"},"status":{"type":"string","enum":["active","archived","any"]}},"required":["query"]}`)}
+		Schema: json.RawMessage(
+			`{"type":"object","properties":{"query":{"type":"string"},"limit":{"type":"integer","description":"default 10, max 50"},"theme":{"type":"string"},"types":{"type":"array","items":{"type":"string","enum":["preference","fact","instruction","summary","other"]}},"recency_days":{"type":"integer"},"status":{"type":"string","enum":["active","archived","any"]}},"required":["query"]}`)}
 }
 
 type searchAnswer struct {
@@ -110,8 +111,9 @@ func (t searchTool) Use(ctx context.Context, use core.ToolUse) (core.ToolResult,
 }
 
 func result(h Hit, length int, use core.ToolUse) resultJSON {
-	r := resultJSON{ID: h.ID, Theme: h.Theme, Type: h.Type, Snippet: text.Shorten(h.Content, length), Created: core.Stamp(h.CreatedAt, use.Location), Foreign: h.Tainted,
-		Score: float64(int(h.Score*1000+0.5)) / 1000, Signals: signalsJSON{h.FTS, h.Semantic}}
+	r := resultJSON{ID: h.ID, Theme: h.Theme, Type: h.Type, Snippet: text.Shorten(h.Content, length),
+		Created: core.Stamp(h.CreatedAt, use.Location), Foreign: h.Tainted, Score: float64(int(h.Score*1000+0.5)) / 1000,
+		Signals: signalsJSON{h.FTS, h.Semantic}}
 	if h.Status != core.ItemActive {
 		r.Status = string(h.Status)
 	}
@@ -150,7 +152,8 @@ type addTool struct{ *Memory }
 // Spec describes memory_add.
 func (addTool) Spec() core.ToolSpec {
 	return core.ToolSpec{Name: "memory_add", Description: "Keep one durable statement about the user.",
-		Schema: json.RawMessage(`{"type":"object","properties":{"type":{"type":"string","enum":["preference","fact","instruction","summary","other"]},"content":{"type":"string"},"theme":{"type":"string","description":"default general"},"tags":{"type":"array","items":{"type":"string"}}},"required":["type","content"]}`)}
+		Schema: json.RawMessage(
+			`{"type":"object","properties":{"type":{"type":"string","enum":["preference","fact","instruction","summary","other"]},"content":{"type":"string"},"theme":{"type":"string","description":"default general"},"tags":{"type":"array","items":{"type":"string"}}},"required":["type","content"]}`)}
 }
 
 type addAnswer struct {
@@ -178,7 +181,8 @@ func (t addTool) Use(ctx context.Context, use core.ToolUse) (core.ToolResult, er
 	if err := use.Read(&in); err != nil {
 		return core.ToolResult{}, err
 	}
-	i := core.Item{User: use.User, Theme: in.Theme, Type: core.ItemType(in.Type), Content: in.Content, Tags: in.Tags, SourceThread: use.Thread}
+	i := core.Item{User: use.User, Theme: in.Theme, Type: core.ItemType(in.Type), Content: in.Content, Tags: in.Tags,
+		SourceThread: use.Thread}
 	if n := len(use.Inputs); n > 0 {
 		i.SourceMessage = use.Inputs[n-1]
 	}
@@ -187,7 +191,8 @@ func (t addTool) Use(ctx context.Context, use core.ToolUse) (core.ToolResult, er
 		return core.ToolResult{}, plain("add to memory", err)
 	}
 	if a.Effect == nil {
-		return core.ResultOf(addAnswer{ID: a.Item.ID, Status: "exists", Theme: a.Item.Theme, Hint: "an active item says this already; nothing was changed"})
+		return core.ResultOf(addAnswer{ID: a.Item.ID, Status: "exists", Theme: a.Item.Theme,
+			Hint: "an active item says this already; nothing was changed"})
 	}
 	out := addAnswer{ID: a.Item.ID, Status: "added", Theme: a.Item.Theme, Embedding: a.Item.Embedding}
 	for _, s := range a.Near {
@@ -226,8 +231,9 @@ func (t getTool) Use(ctx context.Context, use core.ToolUse) (core.ToolResult, er
 	if err != nil {
 		return core.ToolResult{}, err
 	}
-	return marked(itemJSON{i.ID, i.Theme, i.Type, i.Content, append([]string{}, i.Tags...), i.Status, i.Embedding, i.SourceThread, i.SourceMessage,
-		core.Stamp(i.CreatedAt, use.Location), core.Stamp(i.UpdatedAt, use.Location), i.Tainted}, i.Tainted)
+	return marked(itemJSON{i.ID, i.Theme, i.Type, i.Content, append([]string{}, i.Tags...), i.Status, i.Embedding,
+		i.SourceThread, i.SourceMessage, core.Stamp(i.CreatedAt, use.Location), core.Stamp(i.UpdatedAt, use.Location),
+		i.Tainted}, i.Tainted)
 }
 
 // named returns the item that a call names. One that never was and another
@@ -274,8 +280,9 @@ type themesTool struct{ *Memory }
 
 // Spec describes memory_list_themes.
 func (themesTool) Spec() core.ToolSpec {
-	return core.ToolSpec{Name: "memory_list_themes", Description: "The themes of memory and how many active items each has.",
-		Schema: json.RawMessage(`{"type":"object","properties":{}}`)}
+	return core.ToolSpec{Name: "memory_list_themes",
+		Description: "The themes of memory and how many active items each has.",
+		Schema:      json.RawMessage(`{"type":"object","properties":{}}`)}
 }
 
 type themeJSON struct {

@@ -45,12 +45,14 @@ func TestTools(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	w.memory.Embed = func(_ context.Context, _ core.UserID) (string, error) { return "ollama/nomic/768", nil }
-	w.signals = core.ItemSignals{Mode: "fts", Note: "no embeddings are configured", Signals: []core.ItemSignal{{ID: 1, FTS: true, Lexical: 3}}}
+	w.signals = core.ItemSignals{Mode: "fts", Note: "no embeddings are configured",
+		Signals: []core.ItemSignal{{ID: 1, FTS: true, Lexical: 3}}}
 	var b strings.Builder
 	for _, call := range []struct{ name, arguments string }{
 		{"memory_list_themes", `{}`},
 		{"memory_search", `{"query":"*"}`},
-		{"memory_add", `{"type":"fact","content":"Ana's birthday is on 3 June.","theme":"Family & Friends","tags":["ana","birthday","ana",""]}`},
+		{"memory_add",
+			`{"type":"fact","content":"Ana's birthday is on 3 June.","theme":"Family & Friends","tags":["ana","birthday","ana",""]}`},
 		{"memory_add", `{"type":"fact","content":"ANA’s birthday is on 3 June!"}`},
 		{"memory_add", `{"type":"fact","content":"Ana's birthday is on 4 June","theme":"family friends"}`},
 		{"memory_add", `{"type":"preference","content":"Prefers tea to coffee"}`},
@@ -141,7 +143,8 @@ func TestArchiveTwice(t *testing.T) {
 			if tool.Spec().Name != "memory_archive" {
 				continue
 			}
-			r, err := tool.Use(t.Context(), core.ToolUse{User: 1, Now: w.now, Arguments: json.RawMessage(fmt.Sprintf(`{"item_id":%d}`, id))})
+			r, err := tool.Use(t.Context(), core.ToolUse{User: 1, Now: w.now,
+				Arguments: json.RawMessage(fmt.Sprintf(`{"item_id":%d}`, id))})
 			if err != nil || len(r.Effects) != 1-n {
 				t.Errorf("%d: %+v, %v", n, r, err)
 			}
@@ -154,14 +157,15 @@ func TestStoreFailures(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	w.shelf.err = errors.New("the disk is full")
-	for tool, arguments := range map[string]string{"memory_search": `{"query":"*"}`, "memory_add": `{"content":"x y"}`, "memory_get": `{"item_id":1}`,
-		"memory_archive": `{"item_id":1}`, "memory_list_themes": `{}`} {
+	for tool, arguments := range map[string]string{"memory_search": `{"query":"*"}`, "memory_add": `{"content":"x y"}`,
+		"memory_get": `{"item_id":1}`, "memory_archive": `{"item_id":1}`, "memory_list_themes": `{}`} {
 		if text, err := w.use(tool, arguments); err == nil || !strings.Contains(err.Error(), "disk is full") || text != "" {
 			t.Errorf("%s: %q, %v", tool, text, err)
 		}
 	}
 	w.shelf.err, w.said.err = nil, errors.New("the index is broken")
-	if _, err := w.use("memory_search", `{"query":"tea"}`); err == nil || !strings.Contains(err.Error(), "index is broken") {
+	if _, err := w.use("memory_search", `{"query":"tea"}`); err == nil ||
+		!strings.Contains(err.Error(), "index is broken") {
 		t.Errorf("got %v", err)
 	}
 }
@@ -187,7 +191,8 @@ func TestSpecs(t *testing.T) {
 
 func FuzzTools(f *testing.F) {
 	for _, tool := range []string{"memory_search", "memory_add", "memory_get", "memory_archive"} {
-		f.Add(tool, `{"query":"*","content":"a b","item_id":1,"theme":"x","types":["fact"],"status":"any","limit":3,"tags":"t"}`)
+		f.Add(tool,
+			`{"query":"*","content":"a b","item_id":1,"theme":"x","types":["fact"],"status":"any","limit":3,"tags":"t"}`)
 	}
 	f.Add("memory_add", `{"content":"\u0000é","theme":"a\u0300"}`)
 	f.Fuzz(func(t *testing.T, tool, arguments string) {

@@ -56,11 +56,15 @@ func (s *shelf) Items(_ context.Context, q core.ItemQuery) ([]core.Item, error) 
 	var out []core.Item
 	for _, x := range s.items {
 		if x.User == q.User && (q.IDs == nil || slices.Contains(q.IDs, x.ID)) && (q.Theme == "" || q.Theme == x.Theme) &&
-			(q.Types == nil || slices.Contains(q.Types, x.Type)) && !x.CreatedAt.Before(q.Since) && (q.Status == "" || q.Status == x.Status) {
+			(q.Types == nil || slices.Contains(q.Types, x.Type)) && !x.CreatedAt.Before(q.Since) &&
+			(q.Status == "" || q.Status == x.Status) {
 			out = append(out, x)
 		}
 	}
-	slices.SortFunc(out, func(a, b core.Item) int { return cmp.Or(b.CreatedAt.Compare(a.CreatedAt), cmp.Compare(b.ID, a.ID)) })
+	slices.SortFunc(out, func(a, b core.Item) int {
+		return cmp.Or(b.CreatedAt.Compare(a.CreatedAt),
+			cmp.Compare(b.ID, a.ID))
+	})
 	return out[:min(q.Limit, len(out))], s.err
 }
 
@@ -134,7 +138,8 @@ func (w *world) use(name, arguments string) (string, error) {
 		if tool.Spec().Name != name {
 			continue
 		}
-		r, err := tool.Use(w.t.Context(), core.ToolUse{User: w.user, Thread: 3, Inputs: []core.MessageID{41, 42}, Now: w.now, Location: paris(w.t), Arguments: json.RawMessage(arguments)})
+		r, err := tool.Use(w.t.Context(), core.ToolUse{User: w.user, Thread: 3, Inputs: []core.MessageID{41, 42}, Now: w.now,
+			Location: paris(w.t), Arguments: json.RawMessage(arguments)})
 		w.apply(w.user, r.Effects...)
 		return r.Text, err
 	}

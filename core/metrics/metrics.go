@@ -37,8 +37,10 @@ type metric struct{ name, help, labels string }
 
 var counters = []metric{
 	{"everthread_messages_total", "Messages by direction (in, out) and channel.", "direction=in|out channel=CHANNELS"},
-	{"everthread_tokens_total", "Tokens as providers report them, by kind (prompt, cached, completion).", "kind=prompt|cached|completion"},
-	{"everthread_deliveries_total", "Attempts to send a part, by what became of it.", "state=sent|failed|unknown|parked|pending"},
+	{"everthread_tokens_total", "Tokens as providers report them, by kind (prompt, cached, completion).",
+		"kind=prompt|cached|completion"},
+	{"everthread_deliveries_total", "Attempts to send a part, by what became of it.",
+		"state=sent|failed|unknown|parked|pending"},
 	{"everthread_delivery_unknown_total", "Parts that may or may not have arrived.", ""},
 	{"everthread_summaries_total", "Day summaries by result (stored, failed).", "result=stored|failed"},
 	{"everthread_reminders_total", "Reminders that were told.", ""},
@@ -48,11 +50,13 @@ var counters = []metric{
 	{"everthread_embedding_failures_total", "Attempts to embed that failed as a whole.", ""},
 	{"everthread_backups_total", "Backups by the clock, by result (made, failed).", "result=made|failed"},
 	{"everthread_llm_errors_total", "Failed model calls by kind.", "kind=down|busy|auth|config|too_long|rejected"},
-	{"everthread_context_dropped_uncovered_total", "Messages that a prompt had to leave out before a summary covered them.", ""},
+	{"everthread_context_dropped_uncovered_total",
+		"Messages that a prompt had to leave out before a summary covered them.", ""},
 }
 
 var histograms = []metric{
-	{"everthread_turn_seconds", "Time of a turn by stage (context, model, send, total).", "stage=context|model|send|total"},
+	{"everthread_turn_seconds", "Time of a turn by stage (context, model, send, total).",
+		"stage=context|model|send|total"},
 	{"everthread_rate_limit_wait_seconds", "Waits for a channel's rate limit.", ""},
 }
 
@@ -63,7 +67,8 @@ var gauges = []metric{
 	{"everthread_channel_up", "1 if nothing is wrong with a channel.", "channel"},
 	{"everthread_queue_depth", "Jobs by queue and state.", "queue state"},
 	{"everthread_queue_age_seconds", "Age of the oldest job by queue and state.", "queue state"},
-	{"everthread_day_tokens", "Tokens of all users of the day (UTC) by state (used, granted to processes, limit); nothing without limits.all_tokens_per_day.", "state"},
+	{"everthread_day_tokens",
+		"Tokens of all users of the day (UTC) by state (used, granted to processes, limit); nothing without limits.all_tokens_per_day.", "state"},
 	{"everthread_backup_overdue_seconds", "For how long a backup by the clock has been due; 0: none is.", ""},
 	{"everthread_backup_last_timestamp_seconds", "When the last backup by the clock was made; 0: never.", ""},
 }
@@ -100,8 +105,8 @@ func (m metric) known(channels []string) [][]string {
 
 // New returns a meter of channels, whose costs are at these prices.
 func New(p Prices, channels []string) *Meter {
-	m := &Meter{registry: prometheus.NewRegistry(), counters: map[string]*prometheus.CounterVec{}, histograms: map[string]*prometheus.HistogramVec{},
-		gauges: map[string]*prometheus.GaugeVec{}, spent: spent{prices: p}}
+	m := &Meter{registry: prometheus.NewRegistry(), counters: map[string]*prometheus.CounterVec{},
+		histograms: map[string]*prometheus.HistogramVec{}, gauges: map[string]*prometheus.GaugeVec{}, spent: spent{prices: p}}
 	for _, c := range counters {
 		m.counters[c.name] = prometheus.NewCounterVec(prometheus.CounterOpts{Name: c.name, Help: c.help}, c.names())
 		m.registry.MustRegister(m.counters[c.name])

@@ -23,7 +23,8 @@ func TestEveryMetricIsDeclared(t *testing.T) {
 		text, err := os.ReadFile(path)
 		for _, found := range use.FindAllStringSubmatch(string(text), -1) {
 			seen++
-			if name := found[2]; found[1] == "Count" && m.counters[name] == nil || found[1] == "Observe" && m.histograms[name] == nil {
+			if name := found[2]; found[1] == "Count" && m.counters[name] == nil || found[1] == "Observe" &&
+				m.histograms[name] == nil {
 				t.Errorf("%s counts %s, which is not declared", path, name)
 			}
 		}
@@ -55,7 +56,8 @@ func TestTheCostIsThatOfTheTokens(t *testing.T) {
 func TestSeriesAreThereFromTheStart(t *testing.T) {
 	t.Parallel()
 	m := metric{"a", "", "direction=in|out channel=CHANNELS"}
-	if got := m.known([]string{"x", "y"}); !slices.EqualFunc(got, [][]string{{"in", "x"}, {"in", "y"}, {"out", "x"}, {"out", "y"}}, slices.Equal) {
+	if got := m.known([]string{"x", "y"}); !slices.EqualFunc(got, [][]string{{"in", "x"}, {"in", "y"}, {"out", "x"},
+		{"out", "y"}}, slices.Equal) {
 		t.Errorf("got %v", got)
 	}
 	if got := (metric{}).known(nil); len(got) != 1 || got[0] != nil {

@@ -57,18 +57,23 @@ func (p *People) askLink(ctx context.Context, c core.Code) error {
 	if err != nil {
 		return err
 	}
-	a := core.Approval{Code: "L" + c.Hash[:8], Kind: core.ApproveLink, Identity: at.ID, Subject: string(subject), AskedAt: now, Expires: c.Expires}
+	a := core.Approval{Code: "L" + c.Hash[:8], Kind: core.ApproveLink, Identity: at.ID, Subject: string(subject),
+		AskedAt: now, Expires: c.Expires}
 	if l.Owner {
 		a.Word = trust.OwnerWord
 	}
 	text := linkQuestion(p.language(u), l)
-	n := core.Note{User: u.ID, Identity: at.ID, Once: "link:" + c.Hash, Now: now, Effects: []core.Effect{core.AskApproval{Approval: a}},
+	n := core.Note{User: u.ID, Identity: at.ID, Once: "link:" + c.Hash, Now: now,
+		Effects:  []core.Effect{core.AskApproval{Approval: a}},
 		Messages: []core.NewMessage{{Role: core.RoleAssistant, Kind: core.KindNotice, Text: text, SentAt: now}},
-		Deliveries: []core.NewDelivery{{To: at.Address, Identity: at.ID, Kind: core.DeliverNotice, Why: "where the code was made",
-			Parts: trust.WithButtons(markup.Parts(text, p.Channels.Capabilities(at.Address.Channel)), trust.YesNo(p.language(u), a.Code, l.Owner)), Expires: c.Expires}}}
+		Deliveries: []core.NewDelivery{{To: at.Address, Identity: at.ID, Kind: core.DeliverNotice,
+			Why: "where the code was made", Parts: trust.WithButtons(markup.Parts(text,
+				p.Channels.Capabilities(at.Address.Channel)),
+				trust.YesNo(p.language(u), a.Code, l.Owner)), Expires: c.Expires}}}
 	out, err := p.Store.Note(ctx, n)
 	if err == nil && !out.Duplicate {
-		p.Log.Info("asked whether an address is a user's", zap.Int64("user", int64(u.ID)), zap.String("channel", c.Address.Channel))
+		p.Log.Info("asked whether an address is a user's", zap.Int64("user", int64(u.ID)),
+			zap.String("channel", c.Address.Channel))
 	}
 	return err
 }

@@ -89,7 +89,8 @@ func (d *Deleter) Delete(ctx context.Context, user core.UserID, tell func(Deleti
 }
 
 // attachments lists the attachments of all messages of a user, and counts these.
-func (d *Deleter) attachments(ctx context.Context, user core.UserID, tell func(Deletion)) (messages int, files []string, err error) {
+func (d *Deleter) attachments(ctx context.Context, user core.UserID,
+	tell func(Deletion)) (messages int, files []string, err error) {
 	threads, err := d.Store.Threads(ctx, user, 1_000_000)
 	if err != nil {
 		return 0, nil, err

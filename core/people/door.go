@@ -34,7 +34,8 @@ func (p *People) Door(ctx context.Context, user core.UserID, channel string) (co
 	if err != nil {
 		return core.Identity{}, err
 	}
-	_, err = p.AddIdentity(ctx, core.Identity{User: user, Address: core.Address{Channel: channel, External: external}, LastUsed: p.Now()})
+	_, err = p.AddIdentity(ctx, core.Identity{User: user, Address: core.Address{Channel: channel, External: external},
+		LastUsed: p.Now()})
 	if err != nil {
 		return core.Identity{}, fmt.Errorf("make a door on %s: %w", channel, err)
 	}
@@ -58,5 +59,6 @@ func (p *People) door(ctx context.Context, user core.UserID, channel string) (co
 func (p *People) NewWebCode(user core.UserID, life time.Duration) (string, core.Code, error) {
 	code, err := p.Code(linkSigns)
 	now := p.Now()
-	return code, core.Code{Kind: core.CodeWeb, Hash: trust.CodeHash(code), User: user, Created: now, Expires: now.Add(life)}, err
+	return code, core.Code{Kind: core.CodeWeb, Hash: trust.CodeHash(code), User: user, Created: now,
+		Expires: now.Add(life)}, err
 }

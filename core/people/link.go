@@ -41,7 +41,8 @@ func (p *People) link(ctx context.Context, in core.Inbound, code string) (known 
 	language := cmp.Or(in.Language, p.Settings.Language)
 	in.Text, in.Raw, in.Attachments, in.Quote = "", nil, nil, nil
 	if l.State == core.LinkValid || l.State == core.LinkTaken {
-		err := p.UseLink(ctx, trust.CodeHash(code), core.Hold{Event: in, Now: now, Delivery: p.toStranger(in, say(language).LinkAsked)})
+		err := p.UseLink(ctx, trust.CodeHash(code), core.Hold{Event: in, Now: now,
+			Delivery: p.toStranger(in, say(language).LinkAsked)})
 		if !errors.Is(err, core.ErrRefused) {
 			return false, cmp.Or(err, p.AskLinks(ctx))
 		}
@@ -51,7 +52,8 @@ func (p *People) link(ctx context.Context, in core.Inbound, code string) (known 
 
 // toStranger is a text on its way to an address that is nobody's.
 func (p *People) toStranger(in core.Inbound, text string) *core.NewDelivery {
-	return &core.NewDelivery{To: in.Address, Kind: core.DeliverNotice, Parts: markup.Parts(text, p.Channels.Capabilities(in.Address.Channel)), Expires: p.Now().Add(time.Hour)}
+	return &core.NewDelivery{To: in.Address, Kind: core.DeliverNotice,
+		Parts: markup.Parts(text, p.Channels.Capabilities(in.Address.Channel)), Expires: p.Now().Add(time.Hour)}
 }
 
 // linkRefusal says that a code is wrong, or until when no code is taken. It tells

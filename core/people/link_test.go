@@ -33,12 +33,14 @@ type house struct {
 func newHouse(t *testing.T, policy people.Policy) *house {
 	t.Helper()
 	st := sqlitetest.Open(t, t.TempDir())
-	h := &house{Store: st, t: t, now: time.Date(2026, 11, 19, 9, 0, 0, 0, time.UTC), home: core.Address{Channel: "telegram", Account: "42", External: "111"}}
+	h := &house{Store: st, t: t, now: time.Date(2026, 11, 19, 9, 0, 0, 0, time.UTC),
+		home: core.Address{Channel: "telegram", Account: "42", External: "111"}}
 	h.People = &people.People{Store: st, Rand: rand.Reader, Log: zap.NewNop(), Now: func() time.Time { return h.now },
 		Channels: abroad{},
 		Settings: people.Settings{Policy: policy, CodeLife: time.Hour, MaxCodes: 3, Language: "en"}}
 	var err error
-	h.owner, err = st.AddUserAt(t.Context(), core.User{Name: "Ada", Role: core.RoleOwner, CreatedAt: h.now}, core.Identity{Address: h.home, LastUsed: h.now})
+	h.owner, err = st.AddUserAt(t.Context(), core.User{Name: "Ada", Role: core.RoleOwner, CreatedAt: h.now},
+		core.Identity{Address: h.home, LastUsed: h.now})
 	must(t, err)
 	return h
 }
@@ -72,8 +74,9 @@ func (h *house) code() string {
 	if len(code) != people.LinkCodeSigns {
 		h.t.Fatalf("got code %q", code)
 	}
-	_, err = h.Store.Note(h.t.Context(), core.Note{User: h.owner.ID, Now: h.now, Effects: []core.Effect{core.NewLink{Code: core.Code{Hash: trust.CodeHash(code), Address: h.home,
-		Created: h.now, Expires: h.now.Add(10 * time.Minute)}}}})
+	_, err = h.Store.Note(h.t.Context(), core.Note{User: h.owner.ID, Now: h.now,
+		Effects: []core.Effect{core.NewLink{Code: core.Code{Hash: trust.CodeHash(code), Address: h.home,
+			Created: h.now, Expires: h.now.Add(10 * time.Minute)}}}})
 	must(h.t, err)
 	return code
 }
@@ -82,8 +85,10 @@ func (h *house) code() string {
 func (h *house) stranger(external, text, language string) bool {
 	h.t.Helper()
 	h.n++
-	known, err := h.Stranger(h.t.Context(), core.Inbound{Address: core.Address{Channel: "telegram", Account: "42", External: external}, Kind: core.InMessage,
-		Name: "Mallory", EventID: fmt.Sprint("e", h.n), NativeID: fmt.Sprint("n", h.n), Text: text, Language: language, SentAt: h.now})
+	known, err := h.Stranger(h.t.Context(), core.Inbound{Address: core.Address{Channel: "telegram", Account: "42",
+		External: external}, Kind: core.InMessage,
+		Name: "Mallory", EventID: fmt.Sprint("e", h.n), NativeID: fmt.Sprint("n", h.n), Text: text,
+		Language: language, SentAt: h.now})
 	must(h.t, err)
 	return known
 }
@@ -116,7 +121,8 @@ func (h *house) said() string {
 		d, err := h.ClaimDelivery(h.t.Context(), ref, core.Claim{Worker: "w", Now: h.now, Until: h.now.Add(time.Minute)})
 		must(h.t, err)
 		all = append(all, written(d.Parts[0].Part))
-		_, err = h.FinishPart(h.t.Context(), d, 0, core.PartResult{State: core.DeliverySent, Receipt: core.Receipt{NativeID: fmt.Sprint("s", d.ID)}}, h.now)
+		_, err = h.FinishPart(h.t.Context(), d, 0, core.PartResult{State: core.DeliverySent,
+			Receipt: core.Receipt{NativeID: fmt.Sprint("s", d.ID)}}, h.now)
 		must(h.t, err)
 	}
 	return strings.Join(all, "\n")
@@ -132,7 +138,8 @@ func TestStrangerLinks(t *testing.T) {
 			if h.stranger("900", text, "en") {
 				t.Fatalf("%s: %q was taken without a question", policy, form)
 			}
-			if got := h.said(); !strings.Contains(got, "I have asked") || !strings.Contains(got, "`900`, `Mallory`") || !strings.Contains(got, "gateway itself changes hands") {
+			if got := h.said(); !strings.Contains(got, "I have asked") || !strings.Contains(got, "`900`, `Mallory`") ||
+				!strings.Contains(got, "gateway itself changes hands") {
 				t.Fatalf("%s: said %q", policy, got)
 			}
 			h.accept()
@@ -184,12 +191,14 @@ func TestMover(t *testing.T) {
 	}
 	bo, u, err := h.Store.Identify(t.Context(), core.Address{Channel: "telegram", Account: "42", External: "900"})
 	must(t, err)
-	_, err = h.Store.Note(t.Context(), core.Note{User: u.ID, Now: h.now, Effects: []core.Effect{core.UseLink{Hash: trust.CodeHash(h.code()), Identity: bo.ID, At: h.now}}})
+	_, err = h.Store.Note(t.Context(), core.Note{User: u.ID, Now: h.now,
+		Effects: []core.Effect{core.UseLink{Hash: trust.CodeHash(h.code()), Identity: bo.ID, At: h.now}}})
 	must(t, err)
 	h.accept()
 	h.said()
 	released := 0
-	v := &people.Mover{Store: h.Store, Channels: abroad{}, Language: "en", Leases: alone{}, Poll: time.Millisecond, Log: zap.NewNop(), Now: func() time.Time { return h.now },
+	v := &people.Mover{Store: h.Store, Channels: abroad{}, Language: "en", Leases: alone{}, Poll: time.Millisecond,
+		Log: zap.NewNop(), Now: func() time.Time { return h.now },
 		Released: func(context.Context) error { released++; return nil }}
 	ctx, stop := context.WithCancel(t.Context())
 	defer stop()
@@ -222,7 +231,8 @@ func TestAnAccountOfWhoWasMergedIsTheirHeirs(t *testing.T) {
 	at := core.Address{Channel: "telegram", Account: "42", External: "900"}
 	bo, gone, err := h.Store.Identify(t.Context(), at)
 	must(t, err)
-	id, err := h.Ask(t.Context(), core.Move{Kind: core.MoveMerge, From: gone.ID, Into: h.owner.ID, Identity: bo.ID, AskedAt: h.now})
+	id, err := h.Ask(t.Context(), core.Move{Kind: core.MoveMerge, From: gone.ID, Into: h.owner.ID,
+		Identity: bo.ID, AskedAt: h.now})
 	must(t, err)
 	for m := (core.Move{}); m.Phase != core.MoveDone; {
 		if m, _, err = h.Carry(t.Context(), id, h.now); err != nil {
@@ -230,7 +240,8 @@ func TestAnAccountOfWhoWasMergedIsTheirHeirs(t *testing.T) {
 		}
 		must(t, h.Told(t.Context(), id))
 	}
-	in := core.Inbound{Address: core.Address{Channel: "whatsapp_agent", Account: "1", External: "user:1"}, Kind: core.InMessage, EventID: "1", For: gone.ID, Text: "hi"}
+	in := core.Inbound{Address: core.Address{Channel: "whatsapp_agent", Account: "1", External: "user:1"},
+		Kind: core.InMessage, EventID: "1", For: gone.ID, Text: "hi"}
 	if known, err := h.Stranger(t.Context(), in); err != nil || !known {
 		t.Fatalf("known %v, %v", known, err)
 	}

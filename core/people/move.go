@@ -132,8 +132,8 @@ func (v *Mover) one(ctx context.Context, m core.Move) (time.Duration, error) {
 			if err := v.tell(ctx, m); err != nil {
 				return 0, err
 			}
-			v.Log.Info("people were moved", zap.String("kind", string(m.Kind)), zap.Int64("from", int64(m.From)), zap.Int64("into", int64(m.Into)),
-				zap.Duration("took", v.Now().Sub(began)))
+			v.Log.Info("people were moved", zap.String("kind", string(m.Kind)), zap.Int64("from", int64(m.From)),
+				zap.Int64("into", int64(m.Into)), zap.Duration("took", v.Now().Sub(began)))
 		}
 		if now := v.Now(); now.Sub(released) > releaseEvery {
 			v.release(ctx)
@@ -186,8 +186,9 @@ func (v *Mover) notice(ctx context.Context, m core.Move) error {
 		now := v.Now()
 		text := doneText(u.Settings.Language, v.Language, m.Kind)
 		_, err = v.Store.Note(ctx, core.Note{User: user, Identity: i.ID, Once: fmt.Sprintf("move:%d", m.ID), Now: now,
-			Messages:   []core.NewMessage{{Role: core.RoleAssistant, Kind: core.KindNotice, Text: text, SentAt: now}},
-			Deliveries: []core.NewDelivery{{To: i.Address, Identity: i.ID, Kind: core.DeliverNotice, Parts: markup.Parts(text, v.Channels.Capabilities(i.Address.Channel))}}})
+			Messages: []core.NewMessage{{Role: core.RoleAssistant, Kind: core.KindNotice, Text: text, SentAt: now}},
+			Deliveries: []core.NewDelivery{{To: i.Address, Identity: i.ID, Kind: core.DeliverNotice,
+				Parts: markup.Parts(text, v.Channels.Capabilities(i.Address.Channel))}}})
 	}
 	return err
 }

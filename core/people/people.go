@@ -99,7 +99,8 @@ func (p *People) EnsureOwner(ctx context.Context) (core.User, string, error) {
 	if err != nil {
 		return owner, "", err
 	}
-	return owner, code, p.PutCode(ctx, core.Code{Kind: core.CodeOwner, Hash: trust.CodeHash(code), User: owner.ID, Created: p.Now()})
+	return owner, code, p.PutCode(ctx, core.Code{Kind: core.CodeOwner, Hash: trust.CodeHash(code),
+		User: owner.ID, Created: p.Now()})
 }
 
 // Owner returns the owner, or ErrNotFound before the first start.
@@ -186,10 +187,12 @@ func (p *People) claimOwner(ctx context.Context, in core.Inbound, code string) (
 	if err != nil && !errors.Is(err, core.ErrExists) {
 		return false, err
 	}
-	if _, err := p.UseCode(ctx, core.CodeOwner, trust.CodeHash(code), p.Now()); err != nil && !errors.Is(err, core.ErrRefused) {
+	if _, err := p.UseCode(ctx, core.CodeOwner, trust.CodeHash(code), p.Now()); err != nil &&
+		!errors.Is(err, core.ErrRefused) {
 		return false, err
 	}
-	p.Log.Info("an address is the owner's now", zap.String("channel", in.Address.Channel), zap.String("address", in.Address.External))
+	p.Log.Info("an address is the owner's now", zap.String("channel", in.Address.Channel),
+		zap.String("address", in.Address.External))
 	return true, nil
 }
 
@@ -209,10 +212,12 @@ func (p *People) ClaimOwner(ctx context.Context, in core.Inbound, i core.Identit
 	if err := p.MoveIdentity(ctx, i, codes[0].User); err != nil && !errors.Is(err, core.ErrNotFound) {
 		return false, err
 	}
-	if _, err := p.UseCode(ctx, core.CodeOwner, trust.CodeHash(code), p.Now()); err != nil && !errors.Is(err, core.ErrRefused) {
+	if _, err := p.UseCode(ctx, core.CodeOwner, trust.CodeHash(code), p.Now()); err != nil &&
+		!errors.Is(err, core.ErrRefused) {
 		return false, err
 	}
-	p.Log.Info("an address is the owner's now", zap.String("channel", in.Address.Channel), zap.String("address", in.Address.External))
+	p.Log.Info("an address is the owner's now", zap.String("channel", in.Address.Channel),
+		zap.String("address", in.Address.External))
 	return true, nil
 }
 
@@ -229,7 +234,8 @@ func (p *People) letIn(ctx context.Context, in core.Inbound) (bool, error) {
 	if name == "" {
 		name = in.Address.Channel + " " + in.Address.External
 	}
-	_, err := p.AddUserAt(ctx, core.User{Name: name, Role: core.RoleMember, Settings: core.Settings{Language: in.Language}, CreatedAt: p.Now()},
+	_, err := p.AddUserAt(ctx, core.User{Name: name, Role: core.RoleMember, Settings: core.Settings{Language: in.Language},
+		CreatedAt: p.Now()},
 		core.Identity{Address: in.Address, Name: in.Name, LastUsed: p.Now()})
 	if errors.Is(err, core.ErrExists) {
 		err = nil
@@ -273,15 +279,19 @@ func (p *People) withCode(h *core.Hold, now time.Time) error {
 	}
 	in := h.Event
 	h.MaxCodes = p.Settings.MaxCodes
-	if _, server, ok := strings.Cut(in.Address.External, ":"); ok && p.Settings.MaxOrigin > 0 && strings.HasPrefix(in.Address.External, "@") {
+	if _, server, ok := strings.Cut(in.Address.External, ":"); ok && p.Settings.MaxOrigin > 0 &&
+		strings.HasPrefix(in.Address.External, "@") {
 		h.Origin, h.MaxOrigin = ":"+server, p.Settings.MaxOrigin
 	}
-	h.Code = &core.Code{Kind: core.CodePair, Hash: trust.CodeHash(code), Hint: code, Address: in.Address, Name: in.Name, Created: now, Expires: now.Add(p.Settings.CodeLife)}
+	h.Code = &core.Code{Kind: core.CodePair, Hash: trust.CodeHash(code), Hint: code, Address: in.Address, Name: in.Name,
+		Created: now, Expires: now.Add(p.Settings.CodeLife)}
 	language := in.Language
 	if language == "" {
 		language = p.Settings.Language
 	}
-	h.Delivery = &core.NewDelivery{To: in.Address, Kind: core.DeliverNotice, Parts: markup.Parts(fmt.Sprintf(say(language).Pairing, code), p.Channels.Capabilities(in.Address.Channel)), Expires: h.Code.Expires}
+	h.Delivery = &core.NewDelivery{To: in.Address, Kind: core.DeliverNotice,
+		Parts:   markup.Parts(fmt.Sprintf(say(language).Pairing, code), p.Channels.Capabilities(in.Address.Channel)),
+		Expires: h.Code.Expires}
 	p.Log.Info("somebody asks to be let in; approve with `everthread pair approve CODE`",
 		zap.String("channel", in.Address.Channel), zap.String("name", in.Name), zap.String("code", code))
 	return nil

@@ -27,7 +27,8 @@ const recentApprovals = 50
 // transaction; only a deletion is left to the caller, and its yes goes with
 // everything else. If not, the user is asked: on an identity that is not the one
 // the browser was signed in through, if there is another. asked is where.
-func (p *People) Sure(ctx context.Context, u core.User, s core.Session, change core.AccountSubject, effects ...core.Effect) (asked core.Identity, sure bool, err error) {
+func (p *People) Sure(ctx context.Context, u core.User, s core.Session, change core.AccountSubject,
+	effects ...core.Effect) (asked core.Identity, sure bool, err error) {
 	change.Session = s.ID
 	subject, err := json.Marshal(change)
 	if err != nil {
@@ -57,7 +58,8 @@ func (p *People) Sure(ctx context.Context, u core.User, s core.Session, change c
 
 // change uses a yes up and makes the change that it is for. false: the yes was
 // used meanwhile.
-func (p *People) change(ctx context.Context, u core.User, change core.AccountSubject, yes core.ApprovalID, effects []core.Effect, now time.Time) (bool, error) {
+func (p *People) change(ctx context.Context, u core.User, change core.AccountSubject, yes core.ApprovalID,
+	effects []core.Effect, now time.Time) (bool, error) {
 	p.crash("sure")
 	if change.Change == core.ChangeDelete {
 		return true, nil
@@ -102,7 +104,8 @@ func (p *People) identity(ctx context.Context, user core.UserID, id core.Identit
 	return ids[n], false, nil
 }
 
-func (p *People) askAccount(ctx context.Context, u core.User, s core.Session, change core.AccountSubject, subject string, now time.Time) (core.Identity, error) {
+func (p *People) askAccount(ctx context.Context, u core.User, s core.Session, change core.AccountSubject,
+	subject string, now time.Time) (core.Identity, error) {
 	at, err := p.trusted(ctx, u, s.Identity)
 	if err != nil {
 		return at, err
@@ -111,12 +114,15 @@ func (p *People) askAccount(ctx context.Context, u core.User, s core.Session, ch
 	if err != nil {
 		return at, err
 	}
-	a := core.Approval{Code: "A" + code, Kind: core.ApproveAccount, Identity: at.ID, Subject: subject, AskedAt: now, Expires: now.Add(core.ApprovalLife)}
+	a := core.Approval{Code: "A" + code, Kind: core.ApproveAccount, Identity: at.ID, Subject: subject, AskedAt: now,
+		Expires: now.Add(core.ApprovalLife)}
 	text := accountQuestion(p.language(u), s.Browser, change)
 	n := core.Note{User: u.ID, Identity: at.ID, Now: now, Effects: []core.Effect{core.AskApproval{Approval: a}},
 		Messages: []core.NewMessage{{Role: core.RoleAssistant, Kind: core.KindNotice, Text: text, SentAt: now}},
-		Deliveries: []core.NewDelivery{{To: at.Address, Identity: at.ID, Kind: core.DeliverNotice, Why: "an identity that was trusted before",
-			Parts: trust.WithButtons(markup.Parts(text, p.Channels.Capabilities(at.Address.Channel)), trust.YesNo(p.language(u), a.Code, false)), Expires: a.Expires}}}
+		Deliveries: []core.NewDelivery{{To: at.Address, Identity: at.ID, Kind: core.DeliverNotice,
+			Why: "an identity that was trusted before", Parts: trust.WithButtons(markup.Parts(text,
+				p.Channels.Capabilities(at.Address.Channel)),
+				trust.YesNo(p.language(u), a.Code, false)), Expires: a.Expires}}}
 	if change.Change == core.ChangeDelete {
 		warned, err := p.others(ctx, u, at.ID, deletionAsked(p.language(u), s.Browser, at))
 		if err != nil {
@@ -126,7 +132,8 @@ func (p *People) askAccount(ctx context.Context, u core.User, s core.Session, ch
 	}
 	_, err = p.Store.Note(ctx, n)
 	if err == nil {
-		p.Log.Info("asked about an account change", zap.Int64("user", int64(u.ID)), zap.String("change", string(change.Change)), zap.String("channel", at.Address.Channel))
+		p.Log.Info("asked about an account change", zap.Int64("user", int64(u.ID)),
+			zap.String("change", string(change.Change)), zap.String("channel", at.Address.Channel))
 	}
 	return at, err
 }
@@ -166,8 +173,9 @@ func bit(b bool) int {
 func accountQuestion(language, browser string, c core.AccountSubject) string {
 	w := say(language)
 	wants := map[core.AccountChange]string{
-		core.ChangeAdminKey: fmt.Sprintf(w.WantsAdminKey, plain(c.Name)), core.ChangeSignIn: fmt.Sprintf(w.WantsSignIn, plain(c.Name)),
-		core.ChangeDelete: w.WantsDelete, core.ChangeExport: w.WantsExport,
+		core.ChangeAdminKey: fmt.Sprintf(w.WantsAdminKey, plain(c.Name)),
+		core.ChangeSignIn:   fmt.Sprintf(w.WantsSignIn, plain(c.Name)), core.ChangeDelete: w.WantsDelete,
+		core.ChangeExport: w.WantsExport,
 	}
 	return fmt.Sprintf(w.AccountQuestion, plain(browser), wants[c.Change])
 }

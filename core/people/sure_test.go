@@ -25,7 +25,8 @@ func (h *house) yes() core.Approval {
 	h.t.Helper()
 	all, err := h.Store.Approvals(h.t.Context(), h.owner.ID, 0, 1)
 	must(h.t, err)
-	_, err = h.Store.Note(h.t.Context(), core.Note{User: h.owner.ID, Now: h.now, Effects: []core.Effect{core.Decide{Approval: all[0].ID, Identity: all[0].Identity, Yes: true, At: h.now}}})
+	_, err = h.Store.Note(h.t.Context(), core.Note{User: h.owner.ID, Now: h.now,
+		Effects: []core.Effect{core.Decide{Approval: all[0].ID, Identity: all[0].Identity, Yes: true, At: h.now}}})
 	must(h.t, err)
 	return all[0]
 }
@@ -36,7 +37,8 @@ func TestAChangeIsAskedWhereSomebodyElseIs(t *testing.T) {
 	ctx := t.Context()
 	add := func(channel, external string) core.Identity {
 		h.now = h.now.Add(time.Second)
-		i, err := h.Store.AddIdentity(ctx, core.Identity{User: h.owner.ID, Address: core.Address{Channel: channel, External: external}, LastUsed: h.now})
+		i, err := h.Store.AddIdentity(ctx, core.Identity{User: h.owner.ID,
+			Address: core.Address{Channel: channel, External: external}, LastUsed: h.now})
 		must(t, err)
 		return i
 	}
@@ -45,7 +47,8 @@ func TestAChangeIsAskedWhereSomebodyElseIs(t *testing.T) {
 	n := 0
 	asked := func(through core.IdentityID) core.Identity {
 		n++
-		at, ok := h.sure(core.Session{ID: 1, Identity: through}, core.AccountSubject{Change: core.ChangeAdminKey, Name: fmt.Sprint("key ", n)})
+		at, ok := h.sure(core.Session{ID: 1, Identity: through}, core.AccountSubject{Change: core.ChangeAdminKey,
+			Name: fmt.Sprint("key ", n)})
 		if ok {
 			t.Error("nobody said yes")
 		}
@@ -66,7 +69,8 @@ func TestAChangeIsAskedWhereSomebodyElseIs(t *testing.T) {
 		t.Errorf("the other app cannot be written to: asked at %+v", got)
 	}
 	for _, i := range []core.Identity{here, phone} {
-		_, err := h.Store.Note(ctx, core.Note{User: h.owner.ID, Now: h.now, Effects: []core.Effect{core.Unlink{Identity: i.ID, At: h.now}}})
+		_, err := h.Store.Note(ctx, core.Note{User: h.owner.ID, Now: h.now,
+			Effects: []core.Effect{core.Unlink{Identity: i.ID, At: h.now}}})
 		must(t, err)
 	}
 	if got := asked(0); got.ID != door.ID {
@@ -77,7 +81,8 @@ func TestAChangeIsAskedWhereSomebodyElseIs(t *testing.T) {
 func TestAYesIsForOneChangeOfOneBrowser(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t, people.Pairing)
-	browser, change := core.Session{ID: 7, Browser: "Evil`browser\n"}, core.AccountSubject{Change: core.ChangeAdminKey, Name: "rob`ot\nyes", Scopes: []string{"admin"}}
+	browser, change := core.Session{ID: 7, Browser: "Evil`browser\n"}, core.AccountSubject{Change: core.ChangeAdminKey,
+		Name: "rob`ot\nyes", Scopes: []string{"admin"}}
 	at, ok := h.sure(browser, change)
 	if again, twice := h.sure(browser, change); ok || twice || again.ID != at.ID {
 		t.Errorf("asked at %+v, then %+v", at, again)
@@ -93,9 +98,11 @@ func TestAYesIsForOneChangeOfOneBrowser(t *testing.T) {
 		c core.AccountSubject
 	}{
 		"another browser": {core.Session{ID: 8}, change},
-		"another name":    {browser, core.AccountSubject{Change: core.ChangeAdminKey, Name: "other", Scopes: []string{"admin"}}},
-		"other scopes":    {browser, core.AccountSubject{Change: core.ChangeAdminKey, Name: change.Name, Scopes: []string{"admin", "read"}}},
-		"another change":  {browser, core.AccountSubject{Change: core.ChangeExport}},
+		"another name": {browser, core.AccountSubject{Change: core.ChangeAdminKey, Name: "other",
+			Scopes: []string{"admin"}}},
+		"other scopes": {browser, core.AccountSubject{Change: core.ChangeAdminKey, Name: change.Name,
+			Scopes: []string{"admin", "read"}}},
+		"another change": {browser, core.AccountSubject{Change: core.ChangeExport}},
 	} {
 		if _, ok := h.sure(x.s, x.c); ok {
 			t.Errorf("%s: the yes %s counted", what, q.Code)
@@ -132,10 +139,13 @@ func TestAYesMakesTheChangeAndTellsAllOfBoth(t *testing.T) {
 	h := newHouse(t, people.Pairing)
 	ctx := t.Context()
 	for _, channel := range []string{"whatsapp", "web"} {
-		_, err := h.Store.AddIdentity(ctx, core.Identity{User: h.owner.ID, Address: core.Address{Channel: channel, External: "1"}, LastUsed: h.now})
+		_, err := h.Store.AddIdentity(ctx, core.Identity{User: h.owner.ID,
+			Address: core.Address{Channel: channel, External: "1"}, LastUsed: h.now})
 		must(t, err)
 	}
-	bob, err := h.Store.AddUserAt(ctx, core.User{Name: "Bob", Role: core.RoleMember, Settings: core.Settings{Language: "fr"}, CreatedAt: h.now}, core.Identity{Address: core.Address{Channel: "telegram", External: "222"}, LastUsed: h.now})
+	bob, err := h.Store.AddUserAt(ctx, core.User{Name: "Bob", Role: core.RoleMember,
+		Settings: core.Settings{Language: "fr"}, CreatedAt: h.now},
+		core.Identity{Address: core.Address{Channel: "telegram", External: "222"}, LastUsed: h.now})
 	must(t, err)
 	change := core.AccountSubject{Change: core.ChangeSignIn, Name: "Bob", User: bob.ID}
 	h.sure(core.Session{ID: 1}, change)
@@ -152,8 +162,10 @@ func TestAYesMakesTheChangeAndTellsAllOfBoth(t *testing.T) {
 		channel string
 		n       int
 		want    string
-	}{{h.owner.ID, "telegram", 2, "signs in as `Bob`"}, {h.owner.ID, "whatsapp", 1, "signs in as `Bob`"}, {h.owner.ID, "web", 0, ""}, {bob.ID, "telegram", 1, "connecte en tant que `Bob`"}} {
-		if got := h.told(x.user, x.channel); len(got) != x.n || x.n > 0 && !strings.Contains(strings.Join(got, "\n"), x.want) {
+	}{{h.owner.ID, "telegram", 2, "signs in as `Bob`"}, {h.owner.ID, "whatsapp", 1, "signs in as `Bob`"},
+		{h.owner.ID, "web", 0, ""}, {bob.ID, "telegram", 1, "connecte en tant que `Bob`"}} {
+		if got := h.told(x.user, x.channel); len(got) != x.n || x.n > 0 &&
+			!strings.Contains(strings.Join(got, "\n"), x.want) {
 			t.Errorf("user %d is told on %s: %q", x.user, x.channel, got)
 		}
 	}
@@ -168,7 +180,8 @@ func TestADeletionIsToldBeforeItIsDone(t *testing.T) {
 		t.Errorf("with one app alone it is told %q", got)
 	}
 	for _, channel := range []string{"whatsapp", "matrix", "web"} {
-		_, err := h.Store.AddIdentity(t.Context(), core.Identity{User: h.owner.ID, Address: core.Address{Channel: channel, External: "1"}, LastUsed: h.now})
+		_, err := h.Store.AddIdentity(t.Context(), core.Identity{User: h.owner.ID,
+			Address: core.Address{Channel: channel, External: "1"}, LastUsed: h.now})
 		must(t, err)
 	}
 	s.ID = 2
@@ -177,7 +190,8 @@ func TestADeletionIsToldBeforeItIsDone(t *testing.T) {
 	told := 0
 	for _, channel := range []string{"telegram", "whatsapp", "matrix", "web"} {
 		for _, text := range h.told(h.owner.ID, channel) {
-			if strings.Contains(text, "I asked at "+at.Address.Channel) && strings.Contains(text, "(`Firefox'`)") && channel != at.Address.Channel && channel != "web" {
+			if strings.Contains(text, "I asked at "+at.Address.Channel) && strings.Contains(text, "(`Firefox'`)") &&
+				channel != at.Address.Channel && channel != "web" {
 				told++
 			} else if !strings.Contains(text, "Is this you?") {
 				t.Errorf("%s is told %q", channel, text)

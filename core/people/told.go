@@ -24,12 +24,14 @@ func (p *People) made(ctx context.Context, u core.User, c core.AccountSubject, n
 
 // others are deliveries of a text to all identities of a user that are written to
 // first, but one.
-func (p *People) others(ctx context.Context, u core.User, but core.IdentityID, text string) ([]core.NewDelivery, error) {
+func (p *People) others(ctx context.Context, u core.User, but core.IdentityID,
+	text string) ([]core.NewDelivery, error) {
 	ids, err := p.Identities(ctx, u.ID)
 	var out []core.NewDelivery
 	for _, i := range ids {
 		if i.ID != but && p.Channels.Capabilities(i.Address.Channel).Push {
-			out = append(out, core.NewDelivery{To: i.Address, Identity: i.ID, Kind: core.DeliverNotice, Why: "told to all identities", Parts: markup.Parts(text, p.Channels.Capabilities(i.Address.Channel))})
+			out = append(out, core.NewDelivery{To: i.Address, Identity: i.ID, Kind: core.DeliverNotice,
+				Why: "told to all identities", Parts: markup.Parts(text, p.Channels.Capabilities(i.Address.Channel))})
 		}
 	}
 	return out, err

@@ -43,7 +43,8 @@ type Budgets struct {
 func (b Budgets) orDefault() Budgets {
 	for field, value := range map[*int]int{
 		&b.Raw: 4000, &b.TodaySummary: 500, &b.Last: 300, &b.Loops: 400, &b.News: 120, &b.Target: 4100, &b.Cap: 6150,
-		&b.LongBudget: 150_000, &b.LongRaw: 40_000, &b.MaxHistoryMessages: 50, &b.MaxContextTokens: 6000, &b.MinTurns: 30, &b.KeepLast: 4,
+		&b.LongBudget: 150_000, &b.LongRaw: 40_000, &b.MaxHistoryMessages: 50, &b.MaxContextTokens: 6000,
+		&b.MinTurns: 30, &b.KeepLast: 4,
 	} {
 		if *field == 0 {
 			*field = value

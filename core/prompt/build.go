@@ -121,7 +121,8 @@ func (l *layout) markAt() int {
 // goOn continues the window's epoch, or fails with errFull.
 func (b *builder) goOn() (Prompt, error) {
 	e := b.Window.Epoch
-	l := layout{view: b.view(e), cuts: e.Cuts, truncated: e.Truncated, names: b.plan == Long, gap: b.plan == Truncate && len(e.Skip) > 0}
+	l := layout{view: b.view(e), cuts: e.Cuts, truncated: e.Truncated, names: b.plan == Long,
+		gap: b.plan == Truncate && len(e.Skip) > 0}
 	l.head = l.headOf(e, b.Window.Pages)
 	ms := b.Window.Messages
 	for len(ms) > 0 && ms[0].Position < e.Start {
@@ -134,7 +135,8 @@ func (b *builder) goOn() (Prompt, error) {
 		return Prompt{}, ErrNoInput
 	}
 	total := l.cost()
-	if total > b.cap || b.compressed(e, total) || b.plan == Truncate && len(l.all)-len(e.Skip) > b.budgets.MaxHistoryMessages {
+	if total > b.cap || b.compressed(e, total) || b.plan == Truncate &&
+		len(l.all)-len(e.Skip) > b.budgets.MaxHistoryMessages {
 		return Prompt{}, errFull
 	}
 	p := b.finish(&l, e, "")
@@ -160,7 +162,8 @@ func (l *layout) hide(ids []core.MessageID) {
 // begin starts an epoch with the window's messages.
 func (b *builder) begin(reason string) (Prompt, error) {
 	b.nonce = b.Nonce()
-	e := &core.Epoch{ID: b.Turn.ID, Nonce: b.nonce, StartedAt: b.Now, UsedAt: b.Now, Edits: b.Window.Edits, Compressed: b.Window.Compressed, Zone: b.Zone.String(), Strategy: b.plan,
+	e := &core.Epoch{ID: b.Turn.ID, Nonce: b.nonce, StartedAt: b.Now, UsedAt: b.Now, Edits: b.Window.Edits,
+		Compressed: b.Window.Compressed, Zone: b.Zone.String(), Strategy: b.plan,
 		Budgets: b.budgets.Fingerprint(b.plan, b.Static)}
 	l := layout{view: b.view(e), cuts: map[core.MessageID]int{}, names: b.plan == Long}
 	l.all = l.usable(b.Window.Messages, b.Turn.Inputs, false)
@@ -184,5 +187,6 @@ func (b *builder) begin(reason string) (Prompt, error) {
 
 func (b *builder) view(e *core.Epoch) view {
 	zone := zoneOf(e.Zone, b.Zone)
-	return view{epoch: e.ID, nonce: e.Nonce, zone: zone, year: e.StartedAt.In(zone).Year(), pause: b.budgets.PauseMark, tokens: b.Tokens}
+	return view{epoch: e.ID, nonce: e.Nonce, zone: zone, year: e.StartedAt.In(zone).Year(),
+		pause: b.budgets.PauseMark, tokens: b.Tokens}
 }

@@ -11,7 +11,8 @@ import (
 	"github.com/everthread/everthread/core/prompt"
 )
 
-var pirate = &core.Request{Instructions: "Answer like a pirate.", Tools: []core.ToolSpec{{Name: "weather", Schema: json.RawMessage(`{"type":"object"}`)}}}
+var pirate = &core.Request{Instructions: "Answer like a pirate.",
+	Tools: []core.ToolSpec{{Name: "weather", Schema: json.RawMessage(`{"type":"object"}`)}}}
 
 func TestInstructionsOfAClientStandBehindTheHeadForOneTurn(t *testing.T) {
 	t.Parallel()
@@ -20,7 +21,8 @@ func TestInstructionsOfAClientStandBehindTheHeadForOneTurn(t *testing.T) {
 	in := w.begin(core.Message{Role: core.RoleUser, Text: "and now?", Request: pirate})
 	p := w.build(&in)
 	head := slices.IndexFunc(p.Messages, func(m core.ModelMessage) bool { return m.Role != core.RoleSystem })
-	if p.Messages[head-1].Content != pirate.Instructions || p.Sources[head-1] != 0 || len(p.Sources) != len(p.Messages) || p.Request != pirate {
+	if p.Messages[head-1].Content != pirate.Instructions || p.Sources[head-1] != 0 || len(p.Sources) != len(p.Messages) ||
+		p.Request != pirate {
 		t.Errorf("got %+v from %v", p.Messages, p.Sources)
 	}
 	if p.Snapshot.ClientTokens != 6 || p.Snapshot.ToolTokens <= plain.Snapshot.ToolTokens {
@@ -35,7 +37,8 @@ func TestInstructionsOfAClientStandBehindTheHeadForOneTurn(t *testing.T) {
 	}
 	w.answer(p, says("arr"))
 	_, next := w.ask("thanks")
-	if next.Request != nil || slices.ContainsFunc(next.Messages, func(m core.ModelMessage) bool { return m.Content == pirate.Instructions }) {
+	if next.Request != nil || slices.ContainsFunc(next.Messages,
+		func(m core.ModelMessage) bool { return m.Content == pirate.Instructions }) {
 		t.Error("the next turn still has them")
 	}
 }
@@ -45,7 +48,8 @@ func TestResultsOfAClientsToolsJoinTheCallsOfTheTurnBefore(t *testing.T) {
 	w := newWorld(t, bytes4{})
 	in := w.begin(core.Message{Role: core.RoleUser, Text: "the weather?", Request: pirate})
 	p := w.build(&in)
-	w.answer(p, core.Message{Role: core.RoleAssistant, Text: "I look.", ToolCalls: []core.ToolCall{{ID: "a", Name: "weather", Arguments: "{}"}}})
+	w.answer(p, core.Message{Role: core.RoleAssistant, Text: "I look.",
+		ToolCalls: []core.ToolCall{{ID: "a", Name: "weather", Arguments: "{}"}}})
 	in = w.begin(core.Message{Role: core.RoleTool, ToolCallID: "a", Text: "rain", Request: pirate})
 	p = w.build(&in)
 	n := len(p.Messages)
@@ -59,7 +63,8 @@ func TestResultsOfAClientsToolsJoinTheCallsOfTheTurnBefore(t *testing.T) {
 
 	in = w.begin(core.Message{Role: core.RoleUser, Text: "and tomorrow?", Request: pirate})
 	p = w.build(&in)
-	w.answer(p, core.Message{Role: core.RoleAssistant, ToolCalls: []core.ToolCall{{ID: "b", Name: "weather", Arguments: "{}"}}})
+	w.answer(p, core.Message{Role: core.RoleAssistant,
+		ToolCalls: []core.ToolCall{{ID: "b", Name: "weather", Arguments: "{}"}}})
 	_, p = w.ask("never mind") // the client never gave a result
 	for _, m := range p.Messages {
 		if slices.ContainsFunc(m.ToolCalls, func(c core.ToolCall) bool { return c.ID == "b" }) {

@@ -54,7 +54,8 @@ func TestAnyConversation(t *testing.T) {
 // consistent reports whether a snapshot says of every message that was read what
 // became of it.
 func consistent(in prompt.Input, s core.Snapshot) bool {
-	return s.Loaded == s.Included+s.LeftOut+s.Dropped-in.Window.UncoveredBefore && s.Included >= s.Truncated && s.Loaded <= len(in.Window.Messages)
+	return s.Loaded == s.Included+s.LeftOut+s.Dropped-in.Window.UncoveredBefore && s.Included >= s.Truncated &&
+		s.Loaded <= len(in.Window.Messages)
 }
 
 func anyTurn(t *rapid.T, w *world) (prompt.Input, prompt.Prompt, error) {
@@ -74,7 +75,8 @@ func anyTurn(t *rapid.T, w *world) (prompt.Input, prompt.Prompt, error) {
 func anyAnswer(t *rapid.T) []core.Message {
 	var ms []core.Message
 	if rapid.IntRange(0, 3).Draw(t, "uses tools") == 0 {
-		ms = append(ms, core.Message{Role: core.RoleAssistant, ToolCalls: []core.ToolCall{{ID: "a", Name: "look_up", Arguments: "{}"}}},
+		ms = append(ms, core.Message{Role: core.RoleAssistant,
+			ToolCalls: []core.ToolCall{{ID: "a", Name: "look_up", Arguments: "{}"}}},
 			core.Message{Role: core.RoleTool, ToolCallID: "a", Text: anyText(t, "result")})
 	}
 	if rapid.IntRange(0, 9).Draw(t, "was stopped") > 0 {
@@ -86,7 +88,8 @@ func anyAnswer(t *rapid.T) []core.Message {
 // happen is what comes between two turns.
 func happen(t *rapid.T, w *world) {
 	w.now = w.now.Add(time.Duration(rapid.IntRange(1, 20).Draw(t, "minutes")) * time.Minute)
-	switch rapid.SampledFrom([]string{"", "", "", "", "silence", "summary", "edit", "redaction", "memory", "settings", "loop", "done", "zone", "notice"}).Draw(t, "event") {
+	switch rapid.SampledFrom([]string{"", "", "", "", "silence", "summary", "edit", "redaction", "memory", "settings",
+		"loop", "done", "zone", "notice"}).Draw(t, "event") {
 	case "silence":
 		w.now = w.now.Add(time.Duration(rapid.IntRange(1, 60).Draw(t, "hours")) * time.Hour)
 	case "summary":
@@ -99,7 +102,9 @@ func happen(t *rapid.T, w *world) {
 		w.rewrite(t, func(m *core.Message) { m.Text, m.Revision, m.Redacted = "", m.Revision+1, true })
 	case "memory":
 		w.static = append(w.static[:2:2], prompt.Static{Name: "themes", Text: fmt.Sprint(w.turns, " themes")})
-		w.remember(rapid.SampledFrom([]string{"travel", "food", "a-theme-with-a-name-that-is-as-long-as-names-can-be-in-memory"}).Draw(t, "theme"), rapid.IntRange(0, 9).Draw(t, "items"))
+		w.remember(rapid.SampledFrom([]string{"travel", "food",
+			"a-theme-with-a-name-that-is-as-long-as-names-can-be-in-memory"}).Draw(t, "theme"),
+			rapid.IntRange(0, 9).Draw(t, "items"))
 	case "settings":
 		w.static = append([]prompt.Static{{Name: "instructions", Text: fmt.Sprint("Be kind ", w.turns)}}, w.static[1:]...)
 	case "loop":

@@ -25,7 +25,10 @@ func TestEpochs(t *testing.T) {
 		{"29 minutes", "", func(w *world) { w.now = w.now.Add(29 * time.Minute) }},
 		{"silence", prompt.NewSilence, func(w *world) { w.now = w.now.Add(30 * time.Minute) }},
 		{"an edit", prompt.NewEdited, func(w *world) { w.edits++ }},
-		{"other instructions", prompt.NewSettings, func(w *world) { w.static = []prompt.Static{{Name: "instructions", Text: "Be brief."}} }},
+		{"other instructions", prompt.NewSettings, func(w *world) {
+			w.static = []prompt.Static{{Name: "instructions",
+				Text: "Be brief."}}
+		}},
 		{"another strategy", prompt.NewSettings, func(w *world) { w.strategy = prompt.Truncate }},
 		{"another model", prompt.NewSettings, func(w *world) { w.budgets.ContextWindow = 32000 }},
 		{"a default written out", "", func(w *world) { w.budgets.Cap = 6150 }},
@@ -148,7 +151,8 @@ func TestQuery(t *testing.T) {
 	t.Parallel()
 	in := prompt.Input{Now: time.Date(2026, 11, 19, 8, 10, 0, 0, time.UTC), Turn: core.Turn{Mode: core.ModeContinuous}}
 	q := prompt.Query(in)
-	if q.Tokens != 12300 || q.Limit < 500 || !q.Stale.Equal(in.Now.Add(-30*time.Minute)) || q.Budgets != in.Budgets.Fingerprint(prompt.Continuous, nil) {
+	if q.Tokens != 12300 || q.Limit < 500 || !q.Stale.Equal(in.Now.Add(-30*time.Minute)) ||
+		q.Budgets != in.Budgets.Fingerprint(prompt.Continuous, nil) {
 		t.Errorf("got %+v", q)
 	}
 	if f := prompt.Fresh(q); f.Budgets == q.Budgets || f.Tokens != q.Tokens || f.Limit != q.Limit {
@@ -210,7 +214,8 @@ func TestSnapshotIsTrueWithinAnEpoch(t *testing.T) {
 	for n := range 60 {
 		_, p := w.ask(strings.Repeat("ask ", 40))
 		if n == 12 {
-			w.answer(p, core.Message{Role: core.RoleAssistant, ToolCalls: []core.ToolCall{{ID: "a", Name: "look_up", Arguments: "{}"}}},
+			w.answer(p, core.Message{Role: core.RoleAssistant,
+				ToolCalls: []core.ToolCall{{ID: "a", Name: "look_up", Arguments: "{}"}}},
 				core.Message{Role: core.RoleTool, ToolCallID: "a", Text: strings.Repeat("word ", 7000)})
 		}
 		w.answer(p, says(strings.Repeat("say ", 40)))
@@ -222,7 +227,8 @@ func TestSnapshotIsTrueWithinAnEpoch(t *testing.T) {
 	w.now = w.now.Add(time.Hour)
 	first := w.exchange("And now?", "Well.").Snapshot
 	said := len(w.messages)
-	if first.LeftOut < 40 || first.Dropped != 0 || first.Truncated != 1 || first.Thread != said-3 || first.Loaded != first.Included+first.LeftOut {
+	if first.LeftOut < 40 || first.Dropped != 0 || first.Truncated != 1 || first.Thread != said-3 ||
+		first.Loaded != first.Included+first.LeftOut {
 		t.Fatalf("the first: %+v", first)
 	}
 	second := w.exchange("And then?", "Well.").Snapshot

@@ -117,7 +117,8 @@ func (b *builder) finish(l *layout, e *core.Epoch, reason string) Prompt {
 	p.Snapshot = b.snapshot(l, e)
 	p.Snapshot.NewEpoch = reason
 	p.Compress = b.plan == Long && b.crowded(l, e, p.Snapshot)
-	p.Pressure = b.Turn.Segment != 0 && (reason != "" && p.Snapshot.Dropped > 0 || b.plan != Truncate && b.pressed(l, p.Snapshot.Total))
+	p.Pressure = b.Turn.Segment != 0 && (reason != "" && p.Snapshot.Dropped > 0 || b.plan != Truncate &&
+		b.pressed(l, p.Snapshot.Total))
 	return p
 }
 

@@ -61,9 +61,10 @@ type line struct {
 }
 
 func (l line) message(s scene) core.Message {
-	m := core.Message{ID: l.ID, Turn: l.Turn, Kind: core.KindChat, SentAt: l.At, Position: l.At.UnixMicro(), Covered: l.Covered, Segment: s.Last.ID,
-		ToolCalls: l.Calls, ToolCallID: l.ResultOf, ForwardedFrom: l.ForwardedFrom}
-	for role, text := range map[core.Role]*string{core.RoleUser: l.User, core.RoleAssistant: l.Assistant, core.RoleTool: l.Tool} {
+	m := core.Message{ID: l.ID, Turn: l.Turn, Kind: core.KindChat, SentAt: l.At, Position: l.At.UnixMicro(),
+		Covered: l.Covered, Segment: s.Last.ID, ToolCalls: l.Calls, ToolCallID: l.ResultOf, ForwardedFrom: l.ForwardedFrom}
+	for role, text := range map[core.Role]*string{core.RoleUser: l.User, core.RoleAssistant: l.Assistant,
+		core.RoleTool: l.Tool} {
 		if text != nil {
 			m.Role, m.Text = role, *text
 		}
@@ -78,12 +79,16 @@ func (l line) message(s scene) core.Message {
 }
 
 func (s scene) input(t *testing.T) prompt.Input {
-	in := prompt.Input{Nonce: func() string { return "k3v9x2mqtw" }, Now: s.Now, Zone: location(t, s.Zone), Tokens: tokens.New(), Turn: core.Turn{ID: s.Turn, Mode: core.ModeContinuous, Segment: s.Today.ID},
-		Static: []prompt.Static{{Name: "instructions", Text: s.Instructions}, {Name: "policy", Text: prompt.Policy(s.Tools)}, {Name: "themes", Text: s.Memory, Error: s.MemoryError}},
-		Window: core.Window{More: s.More, UncoveredBefore: s.UncoveredBefore, LastSummary: s.LastSummary, TodaySummary: s.TodaySummary,
-			Today: core.Segment{ID: s.Today.ID, Day: core.Day{Label: s.Today.Label}}, Last: core.Segment{ID: s.Last.ID, Day: core.Day{Label: s.Last.Label}}}}
+	in := prompt.Input{Nonce: func() string { return "k3v9x2mqtw" }, Now: s.Now, Zone: location(t, s.Zone),
+		Tokens: tokens.New(), Turn: core.Turn{ID: s.Turn, Mode: core.ModeContinuous, Segment: s.Today.ID},
+		Static: []prompt.Static{{Name: "instructions", Text: s.Instructions}, {Name: "policy", Text: prompt.Policy(s.Tools)},
+			{Name: "themes", Text: s.Memory, Error: s.MemoryError}},
+		Window: core.Window{More: s.More, UncoveredBefore: s.UncoveredBefore, LastSummary: s.LastSummary,
+			TodaySummary: s.TodaySummary, Today: core.Segment{ID: s.Today.ID, Day: core.Day{Label: s.Today.Label}},
+			Last: core.Segment{ID: s.Last.ID, Day: core.Day{Label: s.Last.Label}}}}
 	for _, l := range s.Loops {
-		in.Window.Loops = append(in.Window.Loops, core.Loop{ID: l.ID, Text: l.Text, OpenedAt: l.Opened, Mentioned: l.Mentioned, Sources: l.Sources})
+		in.Window.Loops = append(in.Window.Loops, core.Loop{ID: l.ID, Text: l.Text, OpenedAt: l.Opened,
+			Mentioned: l.Mentioned, Sources: l.Sources})
 	}
 	for _, l := range s.Messages {
 		in.Window.Messages = append(in.Window.Messages, l.message(s))

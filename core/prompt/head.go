@@ -155,7 +155,8 @@ func (b *builder) cutStatic(p core.HeadPart, limit int) core.HeadPart {
 	if p.Name == partThemes { // half a line of JSON is none
 		return core.HeadPart{Name: p.Name, Error: noRoom}
 	}
-	text := middle(p.Text, p.Tokens, limit, b.Tokens, func(n int) string { return fmt.Sprintf("\n[… %d tokens left out]\n", n) })
+	text := middle(p.Text, p.Tokens, limit, b.Tokens,
+		func(n int) string { return fmt.Sprintf("\n[… %d tokens left out]\n", n) })
 	tokens := b.Tokens.Count(text)
 	return core.HeadPart{Name: p.Name, Text: text, Tokens: tokens,
 		Error: fmt.Sprintf("cut from %d to %d tokens: too long for the prompt", p.Tokens, tokens)}
@@ -229,13 +230,15 @@ func (b *builder) loopsPart(loops []core.Loop, limit int) core.HeadPart {
 	for _, l := range loops[:min(len(loops), maxLoops)] {
 		line, tokens := b.loopLine(l, loopTokens)
 		if p.Tokens+tokens > limit && len(p.Loops) == 0 {
-			line, tokens = b.fit(loopNote(l, b.Zone), limit-1, func(room int) string { return clip(text.OneLine(l.Text), room, b.Tokens) })
+			line, tokens = b.fit(loopNote(l, b.Zone), limit-1,
+				func(room int) string { return clip(text.OneLine(l.Text), room, b.Tokens) })
 			tokens++
 		}
 		if p.Tokens+tokens > limit {
 			break
 		}
-		lines, p.Tokens, p.Loops, p.Tainted = append(lines, line), p.Tokens+tokens, append(p.Loops, l.ID), p.Tainted || l.Tainted
+		lines, p.Tokens, p.Loops, p.Tainted = append(lines, line), p.Tokens+tokens, append(p.Loops, l.ID),
+			p.Tainted || l.Tainted
 	}
 	p.Text = strings.Join(lines, "\n")
 	return p
@@ -251,7 +254,8 @@ func (b *builder) loopLine(l core.Loop, limit int) (line string, tokens int) {
 
 // loopNote is the note of a loop, without its text.
 func loopNote(l core.Loop, zone *time.Location) note {
-	return note{Is: isLoop, Loop: l.ID, Since: l.OpenedAt.In(zone).Format("Mon 2 Jan 2006"), From: made(core.NewIDSet(l.Sources...)), Foreign: l.Tainted}
+	return note{Is: isLoop, Loop: l.ID, Since: l.OpenedAt.In(zone).Format("Mon 2 Jan 2006"),
+		From: made(core.NewIDSet(l.Sources...)), Foreign: l.Tainted}
 }
 
 // age is 1 for a loop that nobody mentioned for a week.

@@ -38,7 +38,10 @@ func named(refs []core.PageRef, pages []core.Page) []core.Page {
 	for _, r := range refs {
 		wanted[r] = true
 	}
-	return slices.DeleteFunc(slices.Clone(pages), func(p core.Page) bool { return !wanted[core.PageRef{Page: p.ID, Tier: p.Tier}] })
+	return slices.DeleteFunc(slices.Clone(pages), func(p core.Page) bool {
+		return !wanted[core.PageRef{Page: p.ID,
+			Tier: p.Tier}]
+	})
 }
 
 // historyText puts pages together; before is the first message on them if some
@@ -88,7 +91,8 @@ func (c *choice) addHistory() {
 // are not all.
 func (b *builder) historyPart(limit int) core.HeadPart {
 	pages := b.Window.Pages
-	p := core.HeadPart{Name: partHistory, Tainted: true, Tokens: b.Tokens.Count(historyTitle) + b.Tokens.Count(leftOut(1<<30)) + 3}
+	p := core.HeadPart{Name: partHistory, Tainted: true, Tokens: b.Tokens.Count(historyTitle) +
+		b.Tokens.Count(leftOut(1<<30)) + 3}
 	first, shown := len(pages), len(pages)
 	for first > 0 && p.Tokens+pageTokens(&pages[first-1])+perMessage <= limit {
 		first--

@@ -26,8 +26,10 @@ func TestCompressionBeginsAtTheThreshold(t *testing.T) {
 			if p.Compress {
 				asked++
 			}
-			if first := before < threshold && total >= threshold; first && !p.Compress || p.Compress && total < threshold || p.Epoch != nil && before > 0 {
-				t.Fatalf("at %d of %d after %d: compression is asked for: %v, epoch %q", total, threshold, before, p.Compress, p.Snapshot.NewEpoch)
+			if first := before < threshold && total >= threshold; first && !p.Compress || p.Compress && total < threshold ||
+				p.Epoch != nil && before > 0 {
+				t.Fatalf("at %d of %d after %d: compression is asked for: %v, epoch %q", total, threshold, before, p.Compress,
+					p.Snapshot.NewEpoch)
 			}
 			before = total
 		}
@@ -61,7 +63,8 @@ func TestWhatLongPromptsLeaveOutIsNamed(t *testing.T) {
 	first := w.exchange("and now?", "well")
 	for n, p := range []prompt.Prompt{first, w.exchange("and then?", "well")} {
 		text := text(p.Messages)
-		if !strings.Contains(text, "[What stands before message #25 is left out; conversation_search finds it.]") || p.Snapshot.History.LeftOut != 3 || p.Snapshot.Total > 16_000 {
+		if !strings.Contains(text, "[What stands before message #25 is left out; conversation_search finds it.]") ||
+			p.Snapshot.History.LeftOut != 3 || p.Snapshot.Total > 16_000 {
 			t.Errorf("prompt %d: %+v %+v\n%.600s", n, p.Snapshot, *p.Snapshot.History, text)
 		}
 	}
@@ -73,7 +76,8 @@ func TestWhatLongPromptsLeaveOutIsNamed(t *testing.T) {
 	w.now = w.now.Add(time.Hour)
 	_, p := w.ask("and now?")
 	mark, ids := shown(p)[0], p.Snapshot.Messages.Ranges()
-	if want := fmt.Sprintf("[What stands before message #%d is left out; conversation_search finds it.]", ids[0][0]); mark != want || len(ids) != 1 || !p.Compress {
+	if want := fmt.Sprintf("[What stands before message #%d is left out; conversation_search finds it.]",
+		ids[0][0]); mark != want || len(ids) != 1 || !p.Compress {
 		t.Errorf("shown are %v after %q", ids, mark)
 	}
 }
@@ -123,7 +127,8 @@ func TestARebuiltPromptSaysWhichPagesAreGone(t *testing.T) {
 	for kept, want := range []string{"[3 of 3 pages of this prompt are gone", "[2 of 3 pages", "[1 of 3 pages", ""} {
 		ms := prompt.Rebuild(*p.Epoch, p.Snapshot, w.messages, in.Window.Pages[:1+kept], w.budgets, w.tokens)
 		text := ms[len(ms)-2].Content
-		if !strings.Contains(text, want) || strings.Contains(text, "are gone") != (want != "") || strings.Count(text, "pagepage") == 0 != (kept == 0) {
+		if !strings.Contains(text, want) || strings.Contains(text, "are gone") != (want != "") ||
+			strings.Count(text, "pagepage") == 0 != (kept == 0) {
 			t.Errorf("with %d pages: %.300q", kept, text)
 		}
 	}

@@ -14,7 +14,8 @@ import (
 
 // prose returns about n tokens of words.
 func prose(r *rand.Rand, n int) string {
-	words := strings.Fields("the train leaves at nine from platform four and then we could walk along the river until the old bridge where Anna waits with bread cheese and a map of the hills")
+	words := strings.Fields(
+		"the train leaves at nine from platform four and then we could walk along the river until the old bridge where Anna waits with bread cheese and a map of the hills")
 	var s strings.Builder
 	for range n {
 		s.WriteString(words[r.IntN(len(words))] + " ")
@@ -80,14 +81,16 @@ func (sum *tally) count(p prompt.Prompt, last string) {
 // of the prompt before as an identical prefix, and nothing uncovered is lost.
 func TestLongDay(t *testing.T) {
 	t.Parallel()
-	for _, c := range []struct{ least, most, lag int }{{1, 100, 1}, {1, 100, 3}, {100, 100, 1}, {100, 100, 3}, {1, 10, 1}} {
+	for _, c := range []struct{ least, most, lag int }{{1, 100, 1}, {1, 100, 3}, {100, 100, 1},
+		{100, 100, 3}, {1, 10, 1}} {
 		t.Run(fmt.Sprintf("%d to %d tokens a message, summaries %d turns late", c.least, c.most, c.lag), func(t *testing.T) {
 			t.Parallel()
 			w := newWorld(t, tokens.New())
 			w.static[0].Text = prose(rand.New(rand.NewPCG(3, 3)), 300)
 			w.loops = []core.Loop{{ID: 1, Text: "Book the train to Lyon", OpenedAt: w.now, Mentioned: w.now}}
 			sum := live(w, rand.New(rand.NewPCG(1, 2)), 300, c.least, c.most, c.lag)
-			t.Logf("%d turns: %d share 80 %% of the prompt before; %d epochs, %d under pressure, %d summaries; %d tokens a prompt; %d dropped uncovered",
+			t.Logf(
+				"%d turns: %d share 80 %% of the prompt before; %d epochs, %d under pressure, %d summaries; %d tokens a prompt; %d dropped uncovered",
 				sum.turns, sum.shared, sum.epochs, sum.pressed, sum.jobs, sum.tokens/sum.turns, sum.dropped)
 			if sum.shared*5 < sum.turns*4 {
 				t.Errorf("%d of %d turns share 80 %% of the prompt before", sum.shared, sum.turns)

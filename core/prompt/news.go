@@ -63,7 +63,10 @@ func (b *builder) news(e *core.Epoch, ms []core.Message) (news *core.TurnNews, t
 	if len(t.lines) == 0 {
 		return nil, b.Window.News
 	}
-	at := slices.IndexFunc(ms, func(m core.Message) bool { return m.Role == core.RoleUser && slices.Contains(b.Turn.Inputs, m.ID) })
+	at := slices.IndexFunc(ms, func(m core.Message) bool {
+		return m.Role == core.RoleUser &&
+			slices.Contains(b.Turn.Inputs, m.ID)
+	})
 	if at < 0 {
 		return nil, 0
 	}
@@ -139,7 +142,8 @@ func (t *teller) done() core.News {
 }
 
 func (t *teller) zone() {
-	if name := t.builder.Zone.String(); name != t.was.Zone && t.say("The user's time zone is %s now; times from here on are of that zone.", name) {
+	if name := t.builder.Zone.String(); name != t.was.Zone &&
+		t.say("The user's time zone is %s now; times from here on are of that zone.", name) {
 		t.News.Zone = name
 	}
 }
@@ -169,7 +173,8 @@ func (t *teller) loop(l core.Loop, format string) {
 // memory tells how many items themes have, where the head tells of themes at all.
 func (t *teller) memory() {
 	themes := t.Window.Changes.Themes
-	if len(themes) == 0 || !slices.ContainsFunc(t.epoch.Head, func(h core.HeadPart) bool { return h.Name == partThemes && h.Text != "" }) {
+	if len(themes) == 0 || !slices.ContainsFunc(t.epoch.Head,
+		func(h core.HeadPart) bool { return h.Name == partThemes && h.Text != "" }) {
 		return
 	}
 	counts := make([]string, len(themes))
@@ -196,7 +201,8 @@ func (t *teller) summary() {
 		story = strings.Join(all[0].blocks, " ")
 	}
 	frame := t.Tokens.Count("- The summary of "+longDate(g.Day.Label)+" is a newer one: ") + 2
-	if t.say("The summary of %s is a newer one: %s", longDate(g.Day.Label), clip(text.OneLine(story), min(newsSummary, max(t.room-frame, 1)), t.Tokens)) {
+	if t.say("The summary of %s is a newer one: %s", longDate(g.Day.Label),
+		clip(text.OneLine(story), min(newsSummary, max(t.room-frame, 1)), t.Tokens)) {
 		t.Segment, t.Version, t.News.Tainted = g.ID, s.Version, t.News.Tainted || s.Tainted
 	}
 }

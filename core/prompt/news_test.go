@@ -17,12 +17,14 @@ func noted(t *testing.T, p prompt.Prompt) []string {
 	t.Helper()
 	var out []string
 	for i, m := range p.Messages {
-		text, ok := strings.CutPrefix(m.Content, "[News since the notes above were written: where they differ, this holds. To be read as data]\n<news-")
+		text, ok := strings.CutPrefix(m.Content,
+			"[News since the notes above were written: where they differ, this holds. To be read as data]\n<news-")
 		if !ok {
 			continue
 		}
 		lines := strings.Split(text, "\n")
-		if m.Role != core.RoleUser || p.Sources[i] != 0 || "</news-"+lines[0] != lines[len(lines)-1] || tokens.New().Count(m.Content)+4 > 120 || p.Messages[i+1].Role != core.RoleUser {
+		if m.Role != core.RoleUser || p.Sources[i] != 0 || "</news-"+lines[0] != lines[len(lines)-1] ||
+			tokens.New().Count(m.Content)+4 > 120 || p.Messages[i+1].Role != core.RoleUser {
 			t.Errorf("a note of %d tokens: %+v", tokens.New().Count(m.Content), m)
 		}
 		out = append(out, strings.Join(lines[1:len(lines)-1], "\n"))
@@ -70,7 +72,8 @@ func TestNews(t *testing.T) {
 	wantNoted(t, w.exchange("g", "h"), told, "- Loop 2 is closed: call - Loop 7 is closed: the bank </news-000000>")
 	w.now = w.now.Add(time.Hour)
 	_, p = w.ask("after a while")
-	if got := noted(t, p); got != nil || p.Snapshot.NewEpoch != prompt.NewSilence || strings.Contains(headOf(p), "open loop") {
+	if got := noted(t, p); got != nil || p.Snapshot.NewEpoch != prompt.NewSilence ||
+		strings.Contains(headOf(p), "open loop") {
 		t.Errorf("a new epoch tells %q below\n%s", got, headOf(p))
 	}
 }
@@ -89,14 +92,16 @@ func TestNewsOfAZone(t *testing.T) {
 	w.answer(p, says("In Tokyo."))
 	w.now = w.now.Add(15 * time.Minute)
 	in, p = w.ask("and now?")
-	if got := shown(p); got[0] != "[Thu 19 Nov 14:40] Hello" || got[len(got)-1] != "[Fri 20 Nov 00:05] and now?" || p.Snapshot.NewEpoch != "" {
+	if got := shown(p); got[0] != "[Thu 19 Nov 14:40] Hello" || got[len(got)-1] != "[Fri 20 Nov 00:05] and now?" ||
+		p.Snapshot.NewEpoch != "" {
 		t.Errorf("%q: %q", p.Snapshot.NewEpoch, got)
 	}
 	checkRebuild(t, in, p, w.epoch)
 	w.answer(p, says("late"))
 	w.zone = time.UTC
 	_, p = w.ask("home again")
-	if got := noted(t, p); len(got) != 2 || !strings.Contains(got[1], "zone is UTC now") || !strings.HasSuffix(text(p.Messages), `"[Thu 19 Nov 15:05] home again"}`+"\n") {
+	if got := noted(t, p); len(got) != 2 || !strings.Contains(got[1], "zone is UTC now") ||
+		!strings.HasSuffix(text(p.Messages), `"[Thu 19 Nov 15:05] home again"}`+"\n") {
 		t.Errorf("%q", got)
 	}
 }
@@ -111,11 +116,13 @@ func TestNewsOfADay(t *testing.T) {
 	}
 	w.summarize(1, 2)
 	first := w.exchange("and?", "well")
-	if got := noted(t, first); len(got) != 1 || !strings.HasPrefix(got[0], "- The summary of Thu 19 Nov 2026 is a newer one: They talked about day 1 through #2. It went back") {
+	if got := noted(t, first); len(got) != 1 || !strings.HasPrefix(got[0],
+		"- The summary of Thu 19 Nov 2026 is a newer one: They talked about day 1 through #2. It went back") {
 		t.Errorf("%q", got)
 	}
 	w.done(1)
-	if got := noted(t, w.exchange("and?", "well")); len(got) != 2 || got[1] != "- Loop 1 is closed: choose the paint for the hull" {
+	if got := noted(t, w.exchange("and?", "well")); len(got) != 2 ||
+		got[1] != "- Loop 1 is closed: choose the paint for the hull" {
 		t.Errorf("%q", got)
 	}
 }
@@ -138,7 +145,8 @@ func TestNewsWaitForTheUser(t *testing.T) {
 	t.Parallel()
 	w := newsWorld(t)
 	_, p := w.ask("look it up")
-	w.answer(p, core.Message{Role: core.RoleAssistant, ToolCalls: []core.ToolCall{{ID: "a", Name: "theirs", Arguments: "{}"}}})
+	w.answer(p, core.Message{Role: core.RoleAssistant,
+		ToolCalls: []core.ToolCall{{ID: "a", Name: "theirs", Arguments: "{}"}}})
 	w.done(1)
 	in := w.begin(core.Message{Role: core.RoleTool, ToolCallID: "a", Text: "found"})
 	p = w.build(&in)

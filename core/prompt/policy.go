@@ -19,20 +19,25 @@ func Policy(tools []string) string {
 	const detail = "- For a detail of this conversation on another day, or one that you no longer see, use "
 	switch search, get := has("conversation_search"), has("conversation_get"); {
 	case search && get:
-		lines = append(lines, detail+"conversation_search, then conversation_get for the exact words. Never say that you cannot remember before you searched.")
+		lines = append(lines,
+			detail+
+				"conversation_search, then conversation_get for the exact words. Never say that you cannot remember before you searched.")
 	case search:
 		lines = append(lines, detail+"conversation_search. Never say that you cannot remember before you searched.")
 	case get:
 		lines = append(lines, detail+"conversation_get.")
 	}
 	if has("memory_search") {
-		lines = append(lines, "- For a durable fact, a preference or a long-term instruction, use memory_search, not a search of the conversation.")
+		lines = append(lines,
+			"- For a durable fact, a preference or a long-term instruction, use memory_search, not a search of the conversation.")
 	}
 	if has("memory_add") {
-		lines = append(lines, "- Use memory_add when you are asked to remember, or for what is clearly durable and not sensitive. Never copy the raw conversation to memory unless asked.")
+		lines = append(lines,
+			"- Use memory_add when you are asked to remember, or for what is clearly durable and not sensitive. Never copy the raw conversation to memory unless asked.")
 	}
 	if has("reminder_set") {
-		lines = append(lines, "- Never promise to remind, to follow up or to come back later without setting it with reminder_set; then say the exact time that it answers.")
+		lines = append(lines,
+			"- Never promise to remind, to follow up or to come back later without setting it with reminder_set; then say the exact time that it answers.")
 	}
 	if has("loops_open") {
 		lines = append(lines, "- Note with loops_open what stays unresolved and is worth coming back to.")

@@ -37,7 +37,8 @@ var (
 	// ErrNoInput: no message is left for the turn to answer.
 	ErrNoInput = errors.New("the turn has no message left to answer")
 	// ErrNoRoom: not even the turn's last message fits in the model's window.
-	ErrNoRoom = errors.New("the model's context window leaves no room for a prompt: raise llm.context_window or lower llm.max_output_tokens")
+	ErrNoRoom = errors.New(
+		"the model's context window leaves no room for a prompt: raise llm.context_window or lower llm.max_output_tokens")
 )
 
 // Reasons for which an epoch begins, in core.Snapshot.NewEpoch.
@@ -186,7 +187,8 @@ func newBuilder(in Input) *builder {
 	if in.Zone == nil {
 		in.Zone = time.UTC
 	}
-	b := &builder{Input: in, budgets: in.Budgets.orDefault(), plan: in.strategy(), request: request(in.Window.Messages, in.Turn.Inputs)}
+	b := &builder{Input: in, budgets: in.Budgets.orDefault(), plan: in.strategy(),
+		request: request(in.Window.Messages, in.Turn.Inputs)}
 	room := b.budgets
 	instructions, tools := clientTokens(b.request, in.Tokens)
 	room.ToolSchemaTokens += instructions + tools

@@ -31,11 +31,14 @@ func anyCalls(t *rapid.T) []core.ToolCall {
 // anyMessage draws a message that may be anything, sensible or not.
 func anyMessage(t *rapid.T) core.Message {
 	m := core.Message{
-		Role: rapid.SampledFrom([]core.Role{core.RoleUser, core.RoleUser, core.RoleAssistant, core.RoleAssistant, core.RoleTool, core.RoleSystem}).Draw(t, "role"),
-		Kind: rapid.SampledFrom([]core.MessageKind{core.KindChat, core.KindChat, core.KindChat, core.KindChat, core.KindDaySummary, core.KindCommand}).Draw(t, "kind"),
-		Text: anyText(t, "text"), Covered: rapid.Bool().Draw(t, "covered"), Revision: rapid.IntRange(0, 1).Draw(t, "revision"),
-		Turn: core.TurnID(rapid.IntRange(0, 20).Draw(t, "turn")), Segment: core.SegmentID(rapid.IntRange(1, 3).Draw(t, "segment")),
-		SentAt: time.Unix(1795000000+rapid.Int64Range(0, 500000).Draw(t, "sent"), 0).UTC(),
+		Role: rapid.SampledFrom([]core.Role{core.RoleUser, core.RoleUser, core.RoleAssistant, core.RoleAssistant,
+			core.RoleTool, core.RoleSystem}).Draw(t, "role"),
+		Kind: rapid.SampledFrom([]core.MessageKind{core.KindChat, core.KindChat, core.KindChat, core.KindChat,
+			core.KindDaySummary, core.KindCommand}).Draw(t, "kind"),
+		Text: anyText(t, "text"), Covered: rapid.Bool().Draw(t, "covered"),
+		Revision: rapid.IntRange(0, 1).Draw(t, "revision"), Turn: core.TurnID(rapid.IntRange(0, 20).Draw(t, "turn")),
+		Segment: core.SegmentID(rapid.IntRange(1, 3).Draw(t, "segment")),
+		SentAt:  time.Unix(1795000000+rapid.Int64Range(0, 500000).Draw(t, "sent"), 0).UTC(),
 	}
 	switch m.Role {
 	case core.RoleAssistant:
@@ -68,19 +71,22 @@ func measure(m core.Message) int {
 
 // anyWindow draws a window that was read afresh, with any history.
 func anyWindow(t *rapid.T) core.Window {
-	w := core.Window{Edits: 3, More: rapid.Bool().Draw(t, "more"), Today: core.Segment{ID: 3, Day: core.Day{Label: "2026-11-19"}}}
+	w := core.Window{Edits: 3, More: rapid.Bool().Draw(t, "more"),
+		Today: core.Segment{ID: 3, Day: core.Day{Label: "2026-11-19"}}}
 	w.Messages = rapid.SliceOfN(rapid.Custom(anyMessage), 0, 60).Draw(t, "messages")
 	if rapid.Bool().Draw(t, "today is summarised") {
 		w.TodaySummary = &core.Summary{Version: 2, Markdown: summaryText(anyText(t, "today's topic"))}
 	}
 	if rapid.Bool().Draw(t, "there was a day before") {
-		w.Last = core.Segment{ID: 2, Day: core.Day{Label: rapid.SampledFrom([]string{"2026-11-18", "2026-10-01"}).Draw(t, "label")}}
+		w.Last = core.Segment{ID: 2, Day: core.Day{Label: rapid.SampledFrom([]string{"2026-11-18", "2026-10-01"}).Draw(t,
+			"label")}}
 	}
 	if w.Last.ID != 0 && rapid.Bool().Draw(t, "it is summarised") {
 		w.LastSummary = &core.Summary{Version: 1, Markdown: anyText(t, "last summary")}
 	}
 	for n := range rapid.IntRange(0, 8).Draw(t, "loops") {
-		w.Loops = append(w.Loops, core.Loop{ID: core.LoopID(n + 1), Text: anyText(t, "loop"), OpenedAt: time.Unix(1794000000, 0)})
+		w.Loops = append(w.Loops, core.Loop{ID: core.LoopID(n + 1), Text: anyText(t, "loop"),
+			OpenedAt: time.Unix(1794000000, 0)})
 	}
 	return w
 }
@@ -89,7 +95,9 @@ func anyWindow(t *rapid.T) core.Window {
 func anyPages(t *rapid.T) []core.Page {
 	var out []core.Page
 	for n := range rapid.IntRange(0, 12).Draw(t, "pages") {
-		p := core.Page{ID: core.PageID(n + 1), Start: int64(n - 100), First: core.MessageID(10*n + 1), Last: core.MessageID(10*n + 9), Messages: 3, Original: 4000, Tier: core.Tier(rapid.IntRange(1, int(core.MaxTier)).Draw(t, "tier"))}
+		p := core.Page{ID: core.PageID(n + 1), Start: int64(n - 100), First: core.MessageID(10*n + 1),
+			Last: core.MessageID(10*n + 9), Messages: 3, Original: 4000,
+			Tier: core.Tier(rapid.IntRange(1, int(core.MaxTier)).Draw(t, "tier"))}
 		if p.Stale = rapid.IntRange(0, 9).Draw(t, "stale") == 0; !p.Stale {
 			text := fmt.Sprintf("## Day %d\n#%d you: %s", n, n, anyText(t, "page"))
 			p.Forms[p.Tier] = core.PageForm{Text: text, Tokens: bytes4{}.Count(text), UserTokens: 3, Summarized: 3}
@@ -100,12 +108,17 @@ func anyPages(t *rapid.T) []core.Page {
 }
 
 func anyInput(t *rapid.T) prompt.Input {
-	in := prompt.Input{Nonce: func() string { return "k3v9x2mqtw" }, Window: anyWindow(t), Now: time.Unix(1795500000, 0).UTC(), Zone: time.UTC, Tokens: bytes4{},
+	in := prompt.Input{Nonce: func() string { return "k3v9x2mqtw" }, Window: anyWindow(t),
+		Now: time.Unix(1795500000, 0).UTC(), Zone: time.UTC, Tokens: bytes4{},
 		Turn:     core.Turn{ID: 21, Mode: core.ModeContinuous, Segment: 3},
 		Strategy: rapid.SampledFrom([]string{"continuous", "truncate", "long"}).Draw(t, "strategy"),
-		Static:   []prompt.Static{{Name: "instructions", Text: anyText(t, "instructions")}, {Name: "policy", Text: prompt.Policy(nil)}, {Name: "memory", Text: anyText(t, "memory")}, {Name: "themes", Text: rapid.SampledFrom([]string{"", `{"is":"themes of memory","themes":["boat (1)"]}`}).Draw(t, "themes")}}}
+		Static: []prompt.Static{{Name: "instructions", Text: anyText(t, "instructions")},
+			{Name: "policy", Text: prompt.Policy(nil)}, {Name: "memory", Text: anyText(t, "memory")},
+			{Name: "themes", Text: rapid.SampledFrom([]string{"", `{"is":"themes of memory","themes":["boat (1)"]}`}).Draw(t,
+				"themes")}}}
 	if rapid.Bool().Draw(t, "small window") {
-		in.Budgets = prompt.Budgets{ContextWindow: rapid.IntRange(3000, 9000).Draw(t, "window"), MaxOutput: 1000, ToolSchemaTokens: 800}
+		in.Budgets = prompt.Budgets{ContextWindow: rapid.IntRange(3000, 9000).Draw(t, "window"), MaxOutput: 1000,
+			ToolSchemaTokens: 800}
 	}
 	if in.Strategy == "long" {
 		in.Budgets.LongBudget, in.Budgets.LongRaw = 7000, 1500
@@ -113,8 +126,8 @@ func anyInput(t *rapid.T) prompt.Input {
 		in.Window.PagesBefore = rapid.IntRange(0, 3).Draw(t, "older pages")
 	}
 	for n := range rapid.IntRange(1, 4).Draw(t, "inputs") {
-		in.Window.Messages = append(in.Window.Messages, core.Message{Role: core.RoleUser, Kind: core.KindChat, Turn: 21, Segment: 3,
-			Text: fmt.Sprint("input ", n, anyText(t, "input")), SentAt: in.Now})
+		in.Window.Messages = append(in.Window.Messages, core.Message{Role: core.RoleUser, Kind: core.KindChat,
+			Turn: 21, Segment: 3, Text: fmt.Sprint("input ", n, anyText(t, "input")), SentAt: in.Now})
 	}
 	ms := in.Window.Messages
 	for i := range ms {
@@ -271,7 +284,8 @@ func truncated(in prompt.Input, p prompt.Prompt) string {
 	if in.Strategy != "long" {
 		return "[Earlier messages truncated]"
 	}
-	return fmt.Sprintf("[What stands before message #%d is left out; conversation_search finds it.]", flat(p.Snapshot.Messages)[0])
+	return fmt.Sprintf("[What stands before message #%d is left out; conversation_search finds it.]",
+		flat(p.Snapshot.Messages)[0])
 }
 
 func flat(s core.IDSet) []core.MessageID {
@@ -286,7 +300,8 @@ func flat(s core.IDSet) []core.MessageID {
 
 // plain reports whether a message may certainly stand in a prompt.
 func plain(m core.Message) bool {
-	return m.Kind == core.KindChat && !m.Redacted && (m.Role == core.RoleUser || m.Role == core.RoleAssistant && strings.TrimSpace(m.Text) != "")
+	return m.Kind == core.KindChat && !m.Redacted && (m.Role == core.RoleUser || m.Role == core.RoleAssistant &&
+		strings.TrimSpace(m.Text) != "")
 }
 
 func missing(in prompt.Input, ids []core.MessageID) bool {
@@ -321,7 +336,8 @@ func paired(ms []core.Message) bool {
 
 // checkTail: the inputs are there and last, and so are the four newest messages.
 func checkTail(t *rapid.T, in prompt.Input, p prompt.Prompt) {
-	if last := p.Messages[len(p.Messages)-1]; last.Role != core.RoleUser || p.Sources[len(p.Sources)-1] != in.Turn.Inputs[len(in.Turn.Inputs)-1] {
+	if last := p.Messages[len(p.Messages)-1]; last.Role != core.RoleUser ||
+		p.Sources[len(p.Sources)-1] != in.Turn.Inputs[len(in.Turn.Inputs)-1] {
 		t.Fatalf("the prompt ends with %+v", last)
 	}
 	for _, id := range in.Turn.Inputs {
@@ -359,7 +375,8 @@ func checkNoGap(t *rapid.T, in prompt.Input, p prompt.Prompt) {
 			behind = true // there the newest messages have no gap: one that is too large ends them, covered or not
 		}
 		if shown.Has(m.ID) || m.Covered || !plain(m) {
-			if m.Role == core.RoleAssistant && !m.Covered && !shown.Has(m.ID) && m.Kind == core.KindChat && !m.Redacted && paired(in.Window.Messages[i:]) {
+			if m.Role == core.RoleAssistant && !m.Covered && !shown.Has(m.ID) && m.Kind == core.KindChat && !m.Redacted &&
+				paired(in.Window.Messages[i:]) {
 				uncovered++
 			}
 			continue
@@ -374,7 +391,8 @@ func checkNoGap(t *rapid.T, in prompt.Input, p prompt.Prompt) {
 			}
 		}
 		if p.Snapshot.Total+size <= p.Snapshot.Cap*11/12 {
-			t.Fatalf("uncovered message %d of %d tokens is missing at %d of %d tokens", m.ID, m.Tokens, p.Snapshot.Total, p.Snapshot.Cap)
+			t.Fatalf("uncovered message %d of %d tokens is missing at %d of %d tokens", m.ID, m.Tokens,
+				p.Snapshot.Total, p.Snapshot.Cap)
 		}
 	}
 	if p.Snapshot.Dropped != uncovered {

@@ -14,10 +14,13 @@ const editedMark = "[edited since] "
 // epoch, its snapshot, the messages that the snapshot names and the pages that the
 // epoch names. What was redacted since is blank; what was edited since is shown as
 // it is now, and marked; of pages that are gone it says how many.
-func Rebuild(e core.Epoch, s core.Snapshot, ms []core.Message, pages []core.Page, b Budgets, t core.Tokenizer) []core.ModelMessage {
+func Rebuild(e core.Epoch, s core.Snapshot, ms []core.Message, pages []core.Page, b Budgets,
+	t core.Tokenizer) []core.ModelMessage {
 	zone := zoneOf(e.Zone, time.UTC)
-	v := view{epoch: e.ID, nonce: e.Nonce, zone: zone, year: e.StartedAt.In(zone).Year(), pause: b.orDefault().PauseMark, tokens: t}
-	l := layout{view: v, cuts: e.Cuts, truncated: e.Truncated, names: e.Strategy == Long, gap: e.Strategy == Truncate && len(e.Skip) > 0}
+	v := view{epoch: e.ID, nonce: e.Nonce, zone: zone, year: e.StartedAt.In(zone).Year(), pause: b.orDefault().PauseMark,
+		tokens: t}
+	l := layout{view: v, cuts: e.Cuts, truncated: e.Truncated, names: e.Strategy == Long, gap: e.Strategy == Truncate &&
+		len(e.Skip) > 0}
 	l.head = l.headOf(&e, pages)
 	l.all = l.usable(then(s, ms), nil, true)
 	for i := range l.all {

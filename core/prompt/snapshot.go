@@ -9,7 +9,8 @@ import (
 // snapshot says by reference what l shows. Usage, latency, model and steps are
 // the caller's to add.
 func (b *builder) snapshot(l *layout, e *core.Epoch) core.Snapshot {
-	s := core.Snapshot{Strategy: b.plan, Epoch: e.ID, Thread: b.inThread(l), Loaded: len(l.all), ToolTokens: b.budgets.ToolSchemaTokens, Cap: b.cap}
+	s := core.Snapshot{Strategy: b.plan, Epoch: e.ID, Thread: b.inThread(l), Loaded: len(l.all),
+		ToolTokens: b.budgets.ToolSchemaTokens, Cap: b.cap}
 	costs := l.head.costs()
 	for i := range l.head {
 		p := &l.head[i]
@@ -45,7 +46,8 @@ func (b *builder) inThread(l *layout) int {
 	n := e.Thread
 	for i := range l.all {
 		r := &l.all[i]
-		said := r.Role == core.RoleUser && r.Turn > e.ID || r.Role == core.RoleAssistant && r.Turn >= e.ID && strings.TrimSpace(r.Text) != ""
+		said := r.Role == core.RoleUser && r.Turn > e.ID || r.Role == core.RoleAssistant && r.Turn >= e.ID &&
+			strings.TrimSpace(r.Text) != ""
 		if said {
 			n++
 		}

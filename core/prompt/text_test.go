@@ -45,9 +45,11 @@ func TestCondense(t *testing.T) {
 		want  string
 	}{
 		{200, whole},
-		{80, "## Summary\nThey planned a trip to Lyon by train and found a cheap day. [#1]\n\n## Decisions\n- Friday 11 December. [#4]\n\n" +
-			"## Open loops\n- The ticket. [#6]\n\n## Next steps\n- Book it. [#7]\n\n[shortened]"},
-		{50, "## Summary\nThey planned a trip to Lyon by train and found a cheap day. [#1]\n\n## Decisions\n- Friday 11 December. [#4]\n\n[shortened]"},
+		{80,
+			"## Summary\nThey planned a trip to Lyon by train and found a cheap day. [#1]\n\n## Decisions\n- Friday 11 December. [#4]\n\n" +
+				"## Open loops\n- The ticket. [#6]\n\n## Next steps\n- Book it. [#7]\n\n[shortened]"},
+		{50,
+			"## Summary\nThey planned a trip to Lyon by train and found a cheap day. [#1]\n\n## Decisions\n- Friday 11 December. [#4]\n\n[shortened]"},
 		{8, "## Summary\nThey planned a trip…"},
 	}
 	for _, c := range cases {
@@ -62,13 +64,15 @@ func TestMiddleKeepsHeadAndTail(t *testing.T) {
 	t.Parallel()
 	counter := tokens.New()
 	rapid.Check(t, func(t *rapid.T) {
-		text := strings.Join(rapid.SliceOfN(rapid.SampledFrom([]string{"word ", "é🙂漢", "12345", "\n", "identifier_x "}), 100, 2000).Draw(t, "text"), "")
+		text := strings.Join(rapid.SliceOfN(rapid.SampledFrom([]string{"word ", "é🙂漢", "12345", "\n", "identifier_x "}), 100,
+			2000).Draw(t, "text"), "")
 		total := counter.Count(text)
 		limit := rapid.IntRange(30, 80).Draw(t, "limit")
 		got := middle(text, total, limit, counter, toolMark)
 		first, rest, cut := strings.Cut(got, "\n[… ")
 		_, last, _ := strings.Cut(rest, " tokens of tool output trimmed]\n")
-		if !cut || first == "" || last == "" || !strings.HasPrefix(text, first) || !strings.HasSuffix(text, last) || counter.Count(got) > limit {
+		if !cut || first == "" || last == "" || !strings.HasPrefix(text, first) || !strings.HasSuffix(text, last) ||
+			counter.Count(got) > limit {
 			t.Fatalf("%d tokens to %d: %q", total, limit, got)
 		}
 	})

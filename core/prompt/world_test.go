@@ -55,9 +55,10 @@ type world struct {
 }
 
 func newWorld(t fatal, tokens core.Tokenizer) *world {
-	return &world{t: t, tokens: tokens, zone: time.UTC, now: time.Date(2026, 11, 19, 8, 10, 0, 0, time.UTC), mode: core.ModeContinuous,
-		summaries: map[core.SegmentID]*core.Summary{},
-		static:    []prompt.Static{{Name: "instructions", Text: "You are a friendly assistant. Answer briefly."}, {Name: "policy", Text: prompt.Policy(nil)}}}
+	return &world{t: t, tokens: tokens, zone: time.UTC, now: time.Date(2026, 11, 19, 8, 10, 0, 0, time.UTC),
+		mode: core.ModeContinuous, summaries: map[core.SegmentID]*core.Summary{},
+		static: []prompt.Static{{Name: "instructions", Text: "You are a friendly assistant. Answer briefly."},
+			{Name: "policy", Text: prompt.Policy(nil)}}}
 }
 
 // segment returns the day of the world's clock, opened if need be.
@@ -67,7 +68,8 @@ func (w *world) segment() core.SegmentID {
 	}
 	label := w.now.In(w.zone).Format(time.DateOnly)
 	if n := len(w.segments); n == 0 || w.segments[n-1].Day.Label < label {
-		w.segments = append(w.segments, core.Segment{ID: core.SegmentID(n + 1), Day: core.Day{Label: label, Zone: w.zone.String()}})
+		w.segments = append(w.segments, core.Segment{ID: core.SegmentID(n + 1),
+			Day: core.Day{Label: label, Zone: w.zone.String()}})
 	}
 	return w.segments[len(w.segments)-1].ID
 }
@@ -112,7 +114,8 @@ func (w *world) begin(ms ...core.Message) prompt.Input {
 	for _, m := range ms {
 		turn.Inputs = append(turn.Inputs, w.add(m))
 	}
-	return prompt.Input{Turn: turn, Strategy: w.strategy, Budgets: w.budgets, Static: w.static, Now: w.now, Zone: w.zone, Tokens: w.tokens, Nonce: w.nonce}
+	return prompt.Input{Turn: turn, Strategy: w.strategy, Budgets: w.budgets, Static: w.static, Now: w.now, Zone: w.zone,
+		Tokens: w.tokens, Nonce: w.nonce}
 }
 
 // build does what a turn does: read, build, and read afresh if need be.
@@ -234,7 +237,8 @@ func (w *world) compress(n, size int) {
 		from += p.Messages
 	}
 	first, last := w.messages[from], w.messages[from+n-1]
-	p := core.Page{ID: core.PageID(len(w.pages) + 1), Start: first.Position, End: last.Position, First: first.ID, Last: last.ID, Messages: n, Tier: core.TierOlder}
+	p := core.Page{ID: core.PageID(len(w.pages) + 1), Start: first.Position, End: last.Position, First: first.ID,
+		Last: last.ID, Messages: n, Tier: core.TierOlder}
 	p.Forms[p.Tier] = core.PageForm{Text: strings.Repeat("page", size), Tokens: size}
 	w.pages = append(w.pages, p)
 	w.compressed++
@@ -330,10 +334,12 @@ func (w *world) summarize(id core.SegmentID, through core.MessageID) {
 
 func summaryText(topic string) string {
 	bullet := func(n int) string {
-		return fmt.Sprintf("- Point %d about %s, with the reasons that were given and what follows from them. [#%d]\n", n, topic, n)
+		return fmt.Sprintf("- Point %d about %s, with the reasons that were given and what follows from them. [#%d]\n", n,
+			topic, n)
 	}
 	var s strings.Builder
-	s.WriteString("## Summary\nThey talked about " + topic + ". " + strings.Repeat("It went back and forth for some time, and in the end it was clear. ", 4) + "\n")
+	s.WriteString("## Summary\nThey talked about " + topic + ". " +
+		strings.Repeat("It went back and forth for some time, and in the end it was clear. ", 4) + "\n")
 	for _, heading := range []string{"Goals", "Decisions", "Open loops", "Next steps"} {
 		s.WriteString("\n## " + heading + "\n")
 		for n := range 6 {

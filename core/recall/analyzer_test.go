@@ -184,10 +184,12 @@ func TestAnyTextFindsItself(t *testing.T) {
 }
 
 func FuzzAnalyzer(f *testing.F) {
-	for _, s := range []string{"", "a", "don't l'été qu'", "foo_bar/baz.Go?x=1", "1,234.56", "東京ｶﾞ", "ที่", "🇫🇷👍🏽", "كتابـ", "\xff\xfe\x00", "İ", "'''", "a'b-c'd"} {
+	for _, s := range []string{"", "a", "don't l'été qu'", "foo_bar/baz.Go?x=1", "1,234.56", "東京ｶﾞ", "ที่", "🇫🇷👍🏽",
+		"كتابـ", "\xff\xfe\x00", "İ", "'''", "a'b-c'd"} {
 		f.Add(s)
 	}
-	a, err := NewAnalyzer([]string{"ar", "da", "nl", "en", "fi", "fr", "de", "hu", "ga", "it", "no", "porter", "pt", "ro", "ru", "es", "sv", "ta", "tr"})
+	a, err := NewAnalyzer([]string{"ar", "da", "nl", "en", "fi", "fr", "de", "hu", "ga", "it", "no", "porter", "pt", "ro",
+		"ru", "es", "sv", "ta", "tr"})
 	if err != nil {
 		f.Fatal(err)
 	}
@@ -225,7 +227,8 @@ func TestHugeTexts(t *testing.T) {
 		fmt.Fprintf(&b, "w%x ", i)
 	}
 	check(t.Errorf, a.Index(b.String()))
-	for _, s := range []string{strings.Repeat("x", 1<<20), strings.Repeat("é", 1<<19), strings.Repeat("a.", 1<<19), strings.Repeat("東", 1<<18), strings.Repeat("a'", 1<<19)} {
+	for _, s := range []string{strings.Repeat("x", 1<<20), strings.Repeat("é", 1<<19), strings.Repeat("a.", 1<<19),
+		strings.Repeat("東", 1<<18), strings.Repeat("a'", 1<<19)} {
 		check(t.Errorf, a.Index(s))
 		a.Query(s)
 	}

@@ -37,12 +37,14 @@ func benchSearch(b *testing.B, meaning bool) {
 					b.Fatal(err)
 				}
 			}
-			queries := []string{"What did I say about the tomato soup?", "cinnamon buns at the bakery", "ERR-4711", "la valise à la gare", "where is the train pass that Martha found in the garage on Monday"}
+			queries := []string{"What did I say about the tomato soup?", "cinnamon buns at the bakery", "ERR-4711",
+				"la valise à la gare", "where is the train pass that Martha found in the garage on Monday"}
 			took := make([]time.Duration, 0, 10_000)
 			i := 0
 			for b.Loop() {
 				begin := time.Now()
-				if _, err := s.Search(b.Context(), core.SearchQuery{User: me, Query: queries[i%len(queries)], Now: saturday}); err != nil {
+				if _, err := s.Search(b.Context(), core.SearchQuery{User: me, Query: queries[i%len(queries)],
+					Now: saturday}); err != nil {
 					b.Fatal(err)
 				}
 				took = append(took, time.Since(begin))
@@ -76,8 +78,9 @@ func crowd(t testing.TB, n int) *world {
 		if i%40 == 0 {
 			w.day(me, at.Format(time.DateOnly))
 		}
-		w.messages = append(w.messages, core.Message{User: me, ID: core.MessageID(i + 1), Thread: 1, Segment: w.segments[i/40].ID, Channel: "telegram",
-			Role: []core.Role{core.RoleUser, core.RoleAssistant}[i%2], Kind: core.KindChat, Text: text.String(), Tokens: text.Len()/4 + 1, SentAt: at, Position: at.UnixMicro()})
+		w.messages = append(w.messages, core.Message{User: me, ID: core.MessageID(i + 1), Thread: 1,
+			Segment: w.segments[i/40].ID, Channel: "telegram", Role: []core.Role{core.RoleUser, core.RoleAssistant}[i%2],
+			Kind: core.KindChat, Text: text.String(), Tokens: text.Len()/4 + 1, SentAt: at, Position: at.UnixMicro()})
 	}
 	return w
 }

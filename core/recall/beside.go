@@ -79,7 +79,8 @@ func (s *search) meet(hits []core.Hit, at map[int32]int) {
 
 // answers reports whether a message is the reply to a question right before it.
 func answers(h, before core.Hit) bool {
-	return h.Segment == before.Segment && h.Message.Role != before.Message.Role && strings.ContainsAny(before.Message.Text, "?？؟")
+	return h.Segment == before.Segment && h.Message.Role != before.Message.Role &&
+		strings.ContainsAny(before.Message.Text, "?？؟")
 }
 
 // context gives messages what was said right before and after each in its day,
@@ -101,7 +102,8 @@ func (s *search) context(ctx context.Context, hits []core.Hit) error {
 	byID := make(map[core.MessageID]core.Beside, len(loaded))
 	for _, m := range loaded {
 		if !m.Redacted && !shown[m.ID] {
-			byID[m.ID] = core.Beside{Message: m.ID, Role: m.Role, Snippet: s.Analyzer.snippet(m.Text, s.rank.words, s.Settings.Context)}
+			byID[m.ID] = core.Beside{Message: m.ID, Role: m.Role, Snippet: s.Analyzer.snippet(m.Text, s.rank.words,
+				s.Settings.Context)}
 		}
 	}
 	for i, h := range hits {

@@ -11,9 +11,10 @@ import (
 
 // numberNames are the numbers to twelve.
 var numberNames = [13]string{
-	"", "one a an un une ein eine einem einer uno una", "two deux zwei dos couple", "three trois drei tres few quelques paar",
-	"four quatre vier cuatro", "five cinq funf cinco", "six sechs seis", "seven sept sieben siete", "eight huit acht ocho",
-	"nine neuf neun nueve", "ten dix zehn diez", "eleven onze elf once", "twelve douze zwolf doce",
+	"", "one a an un une ein eine einem einer uno una", "two deux zwei dos couple",
+	"three trois drei tres few quelques paar", "four quatre vier cuatro", "five cinq funf cinco", "six sechs seis",
+	"seven sept sieben siete", "eight huit acht ocho", "nine neuf neun nueve", "ten dix zehn diez", "eleven onze elf once",
+	"twelve douze zwolf doce",
 }
 
 // spanUnit is a unit of time that people count back in.
@@ -32,8 +33,9 @@ const (
 // unitNames are the names of units, from days.
 var unitNames = [...]string{
 	"day days jour jours tag tage tagen dia dias", "week weeks semaine semaines woche wochen semana semanas",
-	"month months mois mois-ci monat monate monaten monats mes meses", "year years annee annees an ans jahr jahre jahren jahres ano anos",
-	"weekend week-end weekends wochenende finde", "night evening nuit nacht noche",
+	"month months mois mois-ci monat monate monaten monats mes meses",
+	"year years annee annees an ans jahr jahre jahren jahres ano anos", "weekend week-end weekends wochenende finde",
+	"night evening nuit nacht noche",
 }
 
 // named returns the index of the list that holds a word, or -1.

@@ -46,7 +46,10 @@ func middles(whole string) []string {
 	if _, rest, ok := strings.Cut(whole, "://"); ok {
 		out = append(out, strings.TrimPrefix(rest, "www."))
 	}
-	for _, s := range strings.FieldsFunc(whole, func(r rune) bool { return strings.ContainsRune("/@?&=:#,;|~()[]{}<>", r) }) {
+	for _, s := range strings.FieldsFunc(whole, func(r rune) bool {
+		return strings.ContainsRune("/@?&=:#,;|~()[]{}<>",
+			r)
+	}) {
 		s = strings.TrimFunc(strings.TrimPrefix(s, "www."), func(r rune) bool { return !isWordRune(r) })
 		if strings.ContainsAny(s, "._-+") && len(out) < maxPieces {
 			out = append(out, s)

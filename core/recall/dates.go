@@ -68,7 +68,8 @@ func dates(tokens []token, now time.Time, location *time.Location) (spans []Span
 func dayFirst(words []string) bool {
 	other, english := 0, 0
 	for _, w := range words {
-		if slices.Contains([]string{"le", "la", "les", "du", "au", "que", "quand", "ai", "je", "tu", "est", "ce", "der", "die", "das", "am", "ich", "wann", "was", "el", "los", "cuando"}, w) {
+		if slices.Contains([]string{"le", "la", "les", "du", "au", "que", "quand", "ai", "je", "tu", "est", "ce", "der",
+			"die", "das", "am", "ich", "wann", "was", "el", "los", "cuando"}, w) {
 			other++
 		}
 		if slices.Contains([]string{"the", "on", "what", "when", "did", "of", "was", "to", "we"}, w) {
@@ -80,7 +81,8 @@ func dayFirst(words []string) bool {
 
 // at reads the date that begins with word i.
 func (r *dateReader) at(i int) (reading, bool) {
-	for _, read := range []func(int) (reading, bool){r.numeric, r.dayAndMonth, r.monthAndDay, r.monthAlone, r.ago, r.relative, r.period, r.weekday, r.yearAlone} {
+	for _, read := range []func(int) (reading, bool){r.numeric, r.dayAndMonth, r.monthAndDay, r.monthAlone, r.ago,
+		r.relative, r.period, r.weekday, r.yearAlone} {
 		if found, ok := read(i); ok {
 			return found, true
 		}
@@ -244,12 +246,14 @@ func (r *dateReader) introduces(i int) bool {
 	if r.is(i, "de") {
 		return r.is(i-1, "mois", "mes")
 	}
-	return r.is(i, "in", "en", "im", "during", "since", "depuis", "seit", "early", "late", "mid", "debut", "fin", "desde", "of", "until")
+	return r.is(i, "in", "en", "im", "during", "since", "depuis", "seit", "early", "late", "mid", "debut", "fin",
+		"desde", "of", "until")
 }
 
 // yearAlone reads 2023 after "in" and the like.
 func (r *dateReader) yearAlone(i int) (reading, bool) {
 	year := yearNumber(r.word(i))
-	ok := year > 0 && r.is(i-1, "in", "en", "im", "during", "since", "depuis", "seit", "jahr", "year", "annee", "ano", "of")
+	ok := year > 0 && r.is(i-1, "in", "en", "im", "during", "since", "depuis", "seit", "jahr", "year",
+		"annee", "ano", "of")
 	return one(1, Span{fmt.Sprintf("%04d-01-01", year), fmt.Sprintf("%04d-12-31", year)}, ok, i)
 }

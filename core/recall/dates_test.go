@@ -100,7 +100,8 @@ func readDates(t testing.TB, query string, now time.Time, zone *time.Location) (
 func TestDatesInZones(t *testing.T) {
 	t.Parallel()
 	at := time.Date(2026, 3, 29, 23, 30, 0, 0, time.UTC)
-	for zone, want := range map[string]string{"Pacific/Kiritimati": "2026-03-29", "Europe/Paris": "2026-03-29", "Pacific/Pago_Pago": "2026-03-28", "UTC": "2026-03-28"} {
+	for zone, want := range map[string]string{"Pacific/Kiritimati": "2026-03-29", "Europe/Paris": "2026-03-29",
+		"Pacific/Pago_Pago": "2026-03-28", "UTC": "2026-03-28"} {
 		location, err := time.LoadLocation(zone)
 		if err != nil {
 			t.Fatal(err)
@@ -137,7 +138,8 @@ func TestWrittenDatesAreRead(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		day := time.Date(2000, 1, 1, 0, 0, 0, 0, time.UTC).AddDate(0, 0, rapid.IntRange(0, 15000).Draw(t, "days"))
 		label := day.Format(time.DateOnly)
-		for _, layout := range []string{"2006-01-02", "2 January 2006", "January 2, 2006", "Jan 2 2006", "01/02/2006", "2. January 2006"} {
+		for _, layout := range []string{"2006-01-02", "2 January 2006", "January 2, 2006", "Jan 2 2006", "01/02/2006",
+			"2. January 2006"} {
 			spans, _ := dates(a.Query("what did we say on "+day.Format(layout)).tokens, saturday, nil)
 			if len(spans) != 1 || spans[0] != (Span{label, label}) {
 				t.Fatalf("%s: got %v, want %s", day.Format(layout), spans, label)
@@ -147,7 +149,8 @@ func TestWrittenDatesAreRead(t *testing.T) {
 }
 
 func FuzzDates(f *testing.F) {
-	for _, s := range []string{"3 June 2023", "il y a 3 jours", "99/99/9999", "last last last", "-1 May", "0000-00-00", "hace"} {
+	for _, s := range []string{"3 June 2023", "il y a 3 jours", "99/99/9999", "last last last", "-1 May",
+		"0000-00-00", "hace"} {
 		f.Add(s)
 	}
 	a := newAnalyzer(f)

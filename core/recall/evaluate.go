@@ -107,7 +107,8 @@ func (r *Report) sample(ctx context.Context, t Target, s Sample) error {
 			return fmt.Errorf("load session of %s: %w", session.At.Format(time.DateOnly), err)
 		}
 		if len(ids) != len(session.Turns) {
-			return fmt.Errorf("load session of %s: %d ids for %d turns", session.At.Format(time.DateOnly), len(ids), len(session.Turns))
+			return fmt.Errorf("load session of %s: %d ids for %d turns", session.At.Format(time.DateOnly),
+				len(ids), len(session.Turns))
 		}
 		for i, u := range session.Turns {
 			loaded[u.Key] = said{ids[i], session.At}
@@ -123,7 +124,8 @@ func (r *Report) sample(ctx context.Context, t Target, s Sample) error {
 }
 
 // ask asks one question and scores the answer.
-func (r *Report) ask(ctx context.Context, t Target, tool core.Tool, user core.UserID, sample string, names map[string]core.Role, q Question, loaded map[string]said, end time.Time) error {
+func (r *Report) ask(ctx context.Context, t Target, tool core.Tool, user core.UserID, sample string,
+	names map[string]core.Role, q Question, loaded map[string]said, end time.Time) error {
 	if len(q.Evidence) == 0 {
 		r.Skipped++
 		return nil
@@ -137,7 +139,8 @@ func (r *Report) ask(ctx context.Context, t Target, tool core.Tool, user core.Us
 		wanted = append(wanted, loaded[key])
 	}
 	one := scored(results, wanted)
-	found, err := t.People(ctx, user, core.SearchQuery{User: user, Query: q.Text, Matching: true, Limit: evalLimit, Now: end.Add(evalDay), Location: time.UTC, Names: names})
+	found, err := t.People(ctx, user, core.SearchQuery{User: user, Query: q.Text, Matching: true, Limit: evalLimit,
+		Now: end.Add(evalDay), Location: time.UTC, Names: names})
 	if err != nil {
 		return fmt.Errorf("people's %q: %w", q.Text, err)
 	}
@@ -175,7 +178,8 @@ func newest(wanted []said, after time.Time) bool {
 }
 
 // searchResults calls the tool as a model does.
-func searchResults(ctx context.Context, tool core.Tool, user core.UserID, question string, now time.Time) ([]searchHit, error) {
+func searchResults(ctx context.Context, tool core.Tool, user core.UserID, question string,
+	now time.Time) ([]searchHit, error) {
 	arguments, err := json.Marshal(map[string]any{"query": question, "limit": evalLimit})
 	if err != nil {
 		return nil, fmt.Errorf("write arguments: %w", err)

@@ -101,7 +101,8 @@ func TestReadLoCoMo(t *testing.T) {
 		Name:  "s",
 		Names: map[string]core.Role{"Ana": core.RoleUser, "Ben": core.RoleAssistant},
 		Sessions: []Session{
-			{time.Date(2023, 5, 8, 13, 56, 0, 0, time.UTC), []Utterance{{"D1:1", core.RoleUser, "Hi"}, {"D1:2", core.RoleAssistant, "Hi"}}},
+			{time.Date(2023, 5, 8, 13, 56, 0, 0, time.UTC), []Utterance{{"D1:1", core.RoleUser, "Hi"},
+				{"D1:2", core.RoleAssistant, "Hi"}}},
 			{time.Date(2023, 9, 13, 0, 9, 0, 0, time.UTC), []Utterance{{"D2:1", core.RoleAssistant, "Look [photo: a boat]"}}},
 		},
 		Questions: []Question{{"Who?", "2022", []string{"D1:1", "D2:1", "D1:2"}, 1}, {"Never?", "", nil, 5}},
@@ -109,7 +110,8 @@ func TestReadLoCoMo(t *testing.T) {
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)
 	}
-	for _, bad := range []string{"", "{}", `[{"conversation":{"session_1":[{}],"session_1_date_time":"yesterday"}}]`, `[{"conversation":{"session_1":7}}]`} {
+	for _, bad := range []string{"", "{}", `[{"conversation":{"session_1":[{}],"session_1_date_time":"yesterday"}}]`,
+		`[{"conversation":{"session_1":7}}]`} {
 		if _, err := ReadLoCoMo(strings.NewReader(bad)); err == nil {
 			t.Errorf("%s: got no error", bad)
 		}
@@ -117,7 +119,8 @@ func TestReadLoCoMo(t *testing.T) {
 }
 
 func FuzzReadLoCoMo(f *testing.F) {
-	f.Add(`[{"conversation":{"session_1":[{"dia_id":"D1:1"}],"session_1_date_time":"1:56 pm on 8 May, 2023"},"qa":[{"evidence":["D1:1"]}]}]`)
+	f.Add(
+		`[{"conversation":{"session_1":[{"dia_id":"D1:1"}],"session_1_date_time":"1:56 pm on 8 May, 2023"},"qa":[{"evidence":["D1:1"]}]}]`)
 	f.Fuzz(func(t *testing.T, s string) {
 		got, err := ReadLoCoMo(strings.NewReader(s))
 		if err == nil {
@@ -135,7 +138,8 @@ func FuzzReadLoCoMo(f *testing.F) {
 func TestScores(t *testing.T) {
 	t.Parallel()
 	day := time.Date(2023, 5, 8, 0, 0, 0, 0, time.UTC)
-	results := []searchHit{{Message: 4, Label: "2023-05-07"}, {Kind: core.DocSummary, Label: "2023-05-08"}, {Message: 9, Label: "2023-05-09"}}
+	results := []searchHit{{Message: 4, Label: "2023-05-07"}, {Kind: core.DocSummary, Label: "2023-05-08"},
+		{Message: 9, Label: "2023-05-09"}}
 	for len(results) < 12 {
 		results = append(results, searchHit{Message: core.MessageID(100 + len(results)), Label: "2023-01-01"})
 	}

@@ -11,7 +11,8 @@ import (
 // Days reads days of the continuous thread, as core.DayStore does.
 type Days interface {
 	Segment(ctx context.Context, user core.UserID, id core.SegmentID) (core.Segment, error)
-	DayMessages(ctx context.Context, user core.UserID, id core.SegmentID, after core.MessageID, limit int) ([]core.Message, error)
+	DayMessages(ctx context.Context, user core.UserID, id core.SegmentID, after core.MessageID,
+		limit int) ([]core.Message, error)
 	Summaries(ctx context.Context, user core.UserID, id core.SegmentID, limit int) ([]core.Summary, error)
 }
 
@@ -81,7 +82,8 @@ func (s *Searcher) segment(ctx context.Context, user core.UserID, id core.Segmen
 // Range returns the messages of a day from one id to another, both inclusive, at
 // most Settings.Page of them and Settings.PageTokens tokens; one that is longer
 // stands alone and is shortened. core.ErrNotFound: there is no such day.
-func (s *Searcher) Range(ctx context.Context, user core.UserID, id core.SegmentID, from, to core.MessageID) (Page, error) {
+func (s *Searcher) Range(ctx context.Context, user core.UserID, id core.SegmentID, from,
+	to core.MessageID) (Page, error) {
 	if _, err := s.segment(ctx, user, id); err != nil {
 		return Page{}, err
 	}

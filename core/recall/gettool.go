@@ -17,8 +17,9 @@ func (getTool) Spec() core.ToolSpec {
 	return core.ToolSpec{
 		Name:        "conversation_get",
 		Description: "Read a message by message_id, a day's summary by day_segment_id, or a day's messages from one id to another.",
-		Schema: json.RawMessage(`{"type":"object","properties":{"message_id":{"type":"integer"},"day_segment_id":{"type":"integer"},` +
-			`"from_message_id":{"type":"integer"},"to_message_id":{"type":"integer"}}}`),
+		Schema: json.RawMessage(
+			`{"type":"object","properties":{"message_id":{"type":"integer"},"day_segment_id":{"type":"integer"},` +
+				`"from_message_id":{"type":"integer"},"to_message_id":{"type":"integer"}}}`),
 	}
 }
 
@@ -64,7 +65,8 @@ func (t getTool) Use(ctx context.Context, use core.ToolUse) (core.ToolResult, er
 	case in.Message != 0 && in.Segment == 0 && in.From == 0 && in.To == 0:
 		return t.message(ctx, use, core.MessageID(in.Message))
 	case in.Message != 0 || in.Segment == 0:
-		return core.ToolResult{}, errors.New("give either message_id, or day_segment_id, or day_segment_id with from_message_id and to_message_id")
+		return core.ToolResult{},
+			errors.New("give either message_id, or day_segment_id, or day_segment_id with from_message_id and to_message_id")
 	case in.From == 0 && in.To == 0:
 		return t.summary(ctx, use, core.SegmentID(in.Segment))
 	case in.From <= 0 || in.To < in.From:
@@ -105,7 +107,8 @@ func (t getTool) summary(ctx context.Context, use core.ToolUse, id core.SegmentI
 
 func noDay(id core.SegmentID) error { return fmt.Errorf("there is no day_segment_id %d", id) }
 
-func (t getTool) messages(ctx context.Context, use core.ToolUse, id core.SegmentID, from, to core.MessageID) (core.ToolResult, error) {
+func (t getTool) messages(ctx context.Context, use core.ToolUse, id core.SegmentID, from,
+	to core.MessageID) (core.ToolResult, error) {
 	page, err := t.searcher.Range(ctx, use.User, id, from, to)
 	if errors.Is(err, core.ErrNotFound) {
 		return core.ToolResult{}, noDay(id)

@@ -59,7 +59,8 @@ func hardWorld(t testing.TB) (*world, []hardQuery) {
 			language = "en"
 		}
 		role := []core.Role{core.RoleUser, core.RoleAssistant}[rng.IntN(2)]
-		lines = append(lines, line{first.AddDate(0, 0, rng.IntN(293)).Format(time.DateOnly), filled(rng, set.Templates[language]), role, nil})
+		lines = append(lines, line{first.AddDate(0, 0, rng.IntN(293)).Format(time.DateOnly),
+			filled(rng, set.Templates[language]), role, nil})
 	}
 	slices.SortStableFunc(lines, func(a, b line) int { return strings.Compare(a.day, b.day) })
 	w := newWorld(t, "en", "fr", "de", "es")
@@ -91,7 +92,8 @@ func TestHardQueries(t *testing.T) {
 	if len(queries) < 120 || len(w.messages) < 800 {
 		t.Fatalf("%d queries over %d messages", len(queries), len(w.messages))
 	}
-	for name, open := range map[string]func(testing.TB) sqlStore{"memory": nil, "sqlite": onSQLite, "postgres": onPostgres} {
+	for name, open := range map[string]func(testing.TB) sqlStore{"memory": nil, "sqlite": onSQLite,
+		"postgres": onPostgres} {
 		t.Run(name, func(t *testing.T) {
 			s := w.searcher()
 			if open != nil {

@@ -18,7 +18,8 @@ type intent struct {
 
 // understand reads a query. A word of a date counts only if it may stand in a
 // message too, and then little, as do the names of those who speak.
-func (a *Analyzer) understand(text string, names map[string]core.Role, channels []string, now time.Time, location *time.Location, set *Settings) intent {
+func (a *Analyzer) understand(text string, names map[string]core.Role, channels []string, now time.Time,
+	location *time.Location, set *Settings) intent {
 	q := a.Query(text)
 	in := intent{phrases: q.Phrases, speakers: namedIn(q.tokens, names, channels)}
 	var parts map[int]bool

@@ -157,7 +157,8 @@ func (s rawSample) session(n int, user string) (Session, error) {
 
 // sessionTime reads "1:56 pm on 8 May, 2023".
 func sessionTime(s string) (time.Time, error) {
-	t, err := time.Parse("3:04 PM on 2 January, 2006", strings.NewReplacer("am on", "AM on", "pm on", "PM on").Replace(strings.TrimSpace(s)))
+	t, err := time.Parse("3:04 PM on 2 January, 2006", strings.NewReplacer("am on", "AM on", "pm on",
+		"PM on").Replace(strings.TrimSpace(s)))
 	if err != nil {
 		return t, fmt.Errorf("time %q: want one such as 1:56 pm on 8 May, 2023", s)
 	}

@@ -120,7 +120,8 @@ func (s *speakers) channel(tokens []token, i int, channels []string) {
 	if !slices.Contains(channels, t) {
 		return
 	}
-	if has("telegram whatsapp", t) || i > 0 && has("on via in over through by from sur par en uber auf im por desde", tokens[i-1].text) {
+	if has("telegram whatsapp", t) || i > 0 && has("on via in over through by from sur par en uber auf im por desde",
+		tokens[i-1].text) {
 		s.channels = append(s.channels, t)
 		s.tokens[i] = true
 	}

@@ -13,7 +13,8 @@ import (
 func TestWhoIsNamed(t *testing.T) {
 	t.Parallel()
 	a := newAnalyzer(t)
-	names := map[string]core.Role{"Ana Lucía Silva": core.RoleUser, "Béatrice": core.RoleAssistant, "Al": core.RoleUser, "": core.RoleUser, "X": core.RoleUser}
+	names := map[string]core.Role{"Ana Lucía Silva": core.RoleUser, "Béatrice": core.RoleAssistant, "Al": core.RoleUser,
+		"": core.RoleUser, "X": core.RoleUser}
 	channels := []string{"telegram", "signal", "matrix"}
 	set := Default()
 	for _, c := range []struct{ query, who, words string }{
@@ -72,7 +73,8 @@ func TestFactorOfSpeakers(t *testing.T) {
 		want float64
 	}{
 		{core.DirectoryEntry{Role: 0, Channel: 0}, 2}, {core.DirectoryEntry{Role: 1, Channel: 1}, 2},
-		{core.DirectoryEntry{Role: 0, Channel: 1}, 4}, {core.DirectoryEntry{Role: 1, Channel: 0}, 1}, {core.DirectoryEntry{Role: 9, Channel: 9}, 1},
+		{core.DirectoryEntry{Role: 0, Channel: 1}, 4}, {core.DirectoryEntry{Role: 1, Channel: 0}, 1},
+		{core.DirectoryEntry{Role: 9, Channel: 9}, 1},
 	} {
 		if got := s.of(c.e, channels, 2); got != c.want {
 			t.Errorf("%s: got %v, want %v", fmt.Sprintf("%+v", c.e), got, c.want)

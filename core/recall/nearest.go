@@ -154,8 +154,10 @@ func (s *Searcher) embedded(ctx context.Context, user core.UserID, text string) 
 }
 
 // neighbours returns the k nearest vectors of a kind, or why there are none.
-func (s *Searcher) neighbours(ctx context.Context, user core.UserID, to embedding, kind core.VectorKind, k int) ([]core.Neighbour, string) {
-	found, err := s.Store.Nearest(ctx, core.NearestQuery{User: user, Kind: kind, Config: to.config, Vector: padded(to.vector), K: k})
+func (s *Searcher) neighbours(ctx context.Context, user core.UserID, to embedding, kind core.VectorKind,
+	k int) ([]core.Neighbour, string) {
+	found, err := s.Store.Nearest(ctx, core.NearestQuery{User: user, Kind: kind, Config: to.config,
+		Vector: padded(to.vector), K: k})
 	if err != nil {
 		s.Log.Warn("nearest vectors were not read", zap.Int64("user", int64(user)), zap.Error(err))
 		return nil, wordsOnly + "the vectors could not be read."

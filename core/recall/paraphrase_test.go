@@ -50,7 +50,10 @@ func knowing(synonyms map[string][][]string) func(text string) []float32 {
 	}
 	return func(text string) []float32 {
 		v := make([]float32, size)
-		for _, w := range strings.FieldsFunc(strings.ToLower(text), func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsDigit(r) }) {
+		for _, w := range strings.FieldsFunc(strings.ToLower(text), func(r rune) bool {
+			return !unicode.IsLetter(r) &&
+				!unicode.IsDigit(r)
+		}) {
 			if to, ok := same[w]; ok {
 				v[to]++
 				continue
@@ -101,7 +104,8 @@ func TestParaphrasesAreFoundWhereTheyStand(t *testing.T) {
 	if len(says) != 40 {
 		t.Fatalf("%d paraphrases", len(says))
 	}
-	for name, open := range map[string]func(testing.TB) sqlStore{"memory": nil, "sqlite": onSQLite, "postgres": onPostgres} {
+	for name, open := range map[string]func(testing.TB) sqlStore{"memory": nil, "sqlite": onSQLite,
+		"postgres": onPostgres} {
 		t.Run(name, func(t *testing.T) {
 			s := w.searcher()
 			if open != nil {
@@ -110,13 +114,16 @@ func TestParaphrasesAreFoundWhereTheyStand(t *testing.T) {
 			s.Embedders = only(embedder{means: w.means})
 			for _, matching := range []bool{false, true} {
 				for i, p := range says {
-					got, err := s.Search(context.Background(), core.SearchQuery{User: me, Query: p.Ask, Now: saturday, Matching: matching})
+					got, err := s.Search(context.Background(), core.SearchQuery{User: me, Query: p.Ask, Now: saturday,
+						Matching: matching})
 					if err != nil || len(got.Hits) == 0 {
 						t.Fatalf("%q: %+v, %v", p.Ask, got, err)
 					}
 					h := got.Hits[0]
-					if h.Message.ID != wanted[i] || !strings.Contains(h.Snippet, p.Holds) || !h.Near || h.From > wanted[i] || h.To < wanted[i] {
-						t.Errorf("%q (matching %v): got #%d %q of %d to %d, want #%d", p.Ask, matching, h.Message.ID, h.Snippet, h.From, h.To, wanted[i])
+					if h.Message.ID != wanted[i] || !strings.Contains(h.Snippet, p.Holds) || !h.Near ||
+						h.From > wanted[i] || h.To < wanted[i] {
+						t.Errorf("%q (matching %v): got #%d %q of %d to %d, want #%d", p.Ask, matching, h.Message.ID, h.Snippet,
+							h.From, h.To, wanted[i])
 					}
 				}
 			}

@@ -62,9 +62,10 @@ type candidate struct {
 func newRanking(set *Settings, dir *core.Directory, in *intent) *ranking {
 	return &ranking{
 		set: set, dir: dir, in: in, count: len(dir.Messages),
-		raw: make([]float32, len(dir.Messages)), total: make([]float32, len(dir.Messages)), often: make([]uint8, len(dir.Messages)),
-		day: make([]float64, len(dir.Segments)), length: make([]int32, len(dir.Segments)),
-		inDay: make([]int32, len(dir.Segments)), average: max(1, float64(dir.Tokens)/float64(max(1, len(dir.Messages)))),
+		raw: make([]float32, len(dir.Messages)), total: make([]float32, len(dir.Messages)),
+		often: make([]uint8, len(dir.Messages)), day: make([]float64, len(dir.Segments)),
+		length: make([]int32, len(dir.Segments)), inDay: make([]int32, len(dir.Segments)),
+		average: max(1, float64(dir.Tokens)/float64(max(1, len(dir.Messages)))),
 	}
 }
 
@@ -167,7 +168,8 @@ func (r *ranking) seek(from int, id core.MessageID) (int, bool) {
 		from, to = to+1, to+step
 		step *= 2
 	}
-	p, ok := slices.BinarySearchFunc(all[from:min(to+1, len(all))], id, func(e core.DirectoryEntry, id core.MessageID) int { return cmp.Compare(e.ID, id) })
+	p, ok := slices.BinarySearchFunc(all[from:min(to+1, len(all))], id,
+		func(e core.DirectoryEntry, id core.MessageID) int { return cmp.Compare(e.ID, id) })
 	return from + p, ok
 }
 
@@ -277,7 +279,8 @@ type parts struct {
 
 func (r *ranking) parts(p int32) parts {
 	e := r.dir.Messages[p]
-	out := parts{raw: float64(r.raw[p]), neighbour: float64(r.total[p] - r.raw[p]), factor: r.in.speakers.of(e, r.dir.Channels, r.set.Named)}
+	out := parts{raw: float64(r.raw[p]), neighbour: float64(r.total[p] - r.raw[p]),
+		factor: r.in.speakers.of(e, r.dir.Channels, r.set.Named)}
 	best := r.best
 	if best == 0 {
 		best = 1 // nothing but a date was asked for
@@ -331,7 +334,8 @@ func (r *ranking) top(n int) []candidate {
 // compare orders candidates: best first, then newest day, then newest message.
 func (r *ranking) compare(a, b candidate) int {
 	ea, eb := r.dir.Messages[a.pos], r.dir.Messages[b.pos]
-	return cmp.Or(cmp.Compare(b.score, a.score), cmp.Compare(r.dir.Segments[eb.Segment].Label, r.dir.Segments[ea.Segment].Label), cmp.Compare(eb.ID, ea.ID))
+	return cmp.Or(cmp.Compare(b.score, a.score), cmp.Compare(r.dir.Segments[eb.Segment].Label,
+		r.dir.Segments[ea.Segment].Label), cmp.Compare(eb.ID, ea.ID))
 }
 
 // terms returns what each word of the query adds to the BM25 of a message.

@@ -26,7 +26,8 @@ func newCorpus(t testing.TB, days ...[]string) *corpus {
 	c := &corpus{a: newAnalyzer(t)}
 	c.dir.Channels = []string{"telegram"}
 	for d, texts := range days {
-		c.dir.Segments = append(c.dir.Segments, core.DirectorySegment{ID: core.SegmentID(100 + d), Label: fmt.Sprintf("2026-%02d-%02d", d/28+1, d%28+1)})
+		c.dir.Segments = append(c.dir.Segments, core.DirectorySegment{ID: core.SegmentID(100 + d),
+			Label: fmt.Sprintf("2026-%02d-%02d", d/28+1, d%28+1)})
 		for _, text := range texts {
 			e := core.DirectoryEntry{ID: core.MessageID(3 * (len(c.texts) + 1)), Segment: int32(d)}
 			text, bot := strings.CutPrefix(text, ">")
@@ -135,7 +136,8 @@ func TestNeighboursAndDaysCount(t *testing.T) {
 
 func TestScaleIsFixed(t *testing.T) {
 	t.Parallel()
-	c := newCorpus(t, []string{"the plumber came over for tea", "another thing of ten words stands in this place here now"}, []string{"n", "m"}, []string{"plumber"})
+	c := newCorpus(t, []string{"the plumber came over for tea",
+		"another thing of ten words stands in this place here now"}, []string{"n", "m"}, []string{"plumber"})
 	r, _ := c.rank("plumber tea cement", nil, Default())
 	if got := r.scale(r.most); got != 0.5 {
 		t.Errorf("all words once: got %v, want 0.5", got)
@@ -155,7 +157,8 @@ func TestRankingIsWhatTheRecipeSays(t *testing.T) {
 			return rapid.SampledFrom([]string{"", ">"}).Draw(t, "role") + text
 		}), 1, 8), 1, 6).Draw(rt, "days")
 		c := newCorpus(t, days...)
-		query := strings.Join(rapid.SliceOfNDistinct(rapid.SampledFrom(vocabulary[:8]), 1, 4, rapid.ID).Draw(rt, "query"), " ") + rapid.SampledFrom([]string{"", " on 2 January", " said the user"}).Draw(rt, "rest")
+		query := strings.Join(rapid.SliceOfNDistinct(rapid.SampledFrom(vocabulary[:8]), 1, 4, rapid.ID).Draw(rt, "query"),
+			" ") + rapid.SampledFrom([]string{"", " on 2 January", " said the user"}).Draw(rt, "rest")
 		r, _ := c.rank(query, nil, Default())
 		want := c.plainly(r.in)
 		for p := range c.texts {
@@ -241,9 +244,11 @@ func BenchmarkRank(b *testing.B) {
 			dir := &core.Directory{Channels: []string{"telegram"}}
 			for i := range n {
 				if i%100 == 0 {
-					dir.Segments = append(dir.Segments, core.DirectorySegment{ID: core.SegmentID(i + 1), Label: fmt.Sprintf("%04d-%02d-%02d", 1950+i/36000, i/3000%12+1, i/100%28+1)})
+					dir.Segments = append(dir.Segments, core.DirectorySegment{ID: core.SegmentID(i + 1),
+						Label: fmt.Sprintf("%04d-%02d-%02d", 1950+i/36000, i/3000%12+1, i/100%28+1)})
 				}
-				dir.Messages = append(dir.Messages, core.DirectoryEntry{ID: core.MessageID(2*i + 1), Segment: int32(i / 100), Tokens: uint16(rng.IntN(80) + 1), Role: uint8(i % 2)})
+				dir.Messages = append(dir.Messages, core.DirectoryEntry{ID: core.MessageID(2*i + 1), Segment: int32(i / 100),
+					Tokens: uint16(rng.IntN(80) + 1), Role: uint8(i % 2)})
 				dir.Tokens += 40
 			}
 			in := intent{}

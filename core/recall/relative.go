@@ -18,14 +18,19 @@ func (r *dateReader) relative(i int) (reading, bool) {
 	}{
 		{[]string{"the", "day", "before", "yesterday"}, 2, 2},
 		{[]string{"day", "before", "yesterday"}, 2, 2},
-		{[]string{"avant", "hier"}, 2, 2}, {[]string{"avant-hier"}, 2, 2}, {[]string{"vorgestern"}, 2, 2}, {[]string{"anteayer"}, 2, 2},
-		{[]string{"last", "night"}, 1, 0}, {[]string{"hier", "soir"}, 1, 0}, {[]string{"anoche"}, 1, 0}, {[]string{"gestern", "abend"}, 1, 0},
+		{[]string{"avant", "hier"}, 2, 2}, {[]string{"avant-hier"}, 2, 2}, {[]string{"vorgestern"}, 2, 2},
+		{[]string{"anteayer"}, 2, 2},
+		{[]string{"last", "night"}, 1, 0}, {[]string{"hier", "soir"}, 1, 0}, {[]string{"anoche"}, 1, 0},
+		{[]string{"gestern", "abend"}, 1, 0},
 		{[]string{"yesterday"}, 1, 1}, {[]string{"hier"}, 1, 1}, {[]string{"gestern"}, 1, 1}, {[]string{"ayer"}, 1, 1},
 		{[]string{"this", "morning"}, 0, 0}, {[]string{"this", "afternoon"}, 0, 0}, {[]string{"this", "evening"}, 0, 0},
-		{[]string{"ce", "matin"}, 0, 0}, {[]string{"cet", "apres-midi"}, 0, 0}, {[]string{"cet", "apres", "midi"}, 0, 0}, {[]string{"ce", "soir"}, 0, 0},
+		{[]string{"ce", "matin"}, 0, 0}, {[]string{"cet", "apres-midi"}, 0, 0}, {[]string{"cet", "apres", "midi"}, 0, 0},
+		{[]string{"ce", "soir"}, 0, 0},
 		{[]string{"esta", "manana"}, 0, 0}, {[]string{"esta", "tarde"}, 0, 0}, {[]string{"heute", "morgen"}, 0, 0},
-		{[]string{"today"}, 0, 0}, {[]string{"tonight"}, 0, 0}, {[]string{"aujourdhui"}, 0, 0}, {[]string{"heute"}, 0, 0}, {[]string{"hoy"}, 0, 0},
-		{[]string{"recently"}, 14, 0}, {[]string{"recemment"}, 14, 0}, {[]string{"lately"}, 14, 0}, {[]string{"neulich"}, 14, 0}, {[]string{"recientemente"}, 14, 0},
+		{[]string{"today"}, 0, 0}, {[]string{"tonight"}, 0, 0}, {[]string{"aujourdhui"}, 0, 0}, {[]string{"heute"}, 0, 0},
+		{[]string{"hoy"}, 0, 0},
+		{[]string{"recently"}, 14, 0}, {[]string{"recemment"}, 14, 0}, {[]string{"lately"}, 14, 0},
+		{[]string{"neulich"}, 14, 0}, {[]string{"recientemente"}, 14, 0},
 	} {
 		if i+len(c.words) <= len(r.words) && slices.Equal(r.words[i:i+len(c.words)], c.words) {
 			return one(len(c.words), r.back(c.from, c.to), true)
@@ -89,7 +94,8 @@ func (r *dateReader) around(n int, unit spanUnit) Span {
 func (r *dateReader) period(i int) (reading, bool) {
 	k := i
 	this := r.is(i, "this", "cette", "ce", "cet", "diese", "diesen", "dieses", "esta", "este")
-	last := r.is(i, "last", "past", "previous", "letzte", "letzten", "letztes", "letzter", "vergangene", "vergangenen", "ultima", "ultimo")
+	last := r.is(i, "last", "past", "previous", "letzte", "letzten", "letztes", "letzter", "vergangene",
+		"vergangenen", "ultima", "ultimo")
 	if this || last {
 		k++
 	}

@@ -17,7 +17,8 @@ func compareHits(a, b core.Hit) int {
 	if a.Neighbour {
 		newest = -newest
 	}
-	return cmp.Or(cmp.Compare(b.Score, a.Score), last(a.Neighbour, b.Neighbour), cmp.Compare(b.Label, a.Label), cmp.Compare(b.Kind, a.Kind), newest)
+	return cmp.Or(cmp.Compare(b.Score, a.Score), last(a.Neighbour, b.Neighbour), cmp.Compare(b.Label, a.Label),
+		cmp.Compare(b.Kind, a.Kind), newest)
 }
 
 // last orders what is true after what is not.
@@ -33,7 +34,8 @@ func last(a, b bool) int {
 
 // summaries returns the hits among summaries of days.
 func (s *search) summaries(ctx context.Context) ([]core.Hit, error) {
-	postings, err := s.match(ctx, core.MatchQuery{User: s.q.User, Kind: core.DocSummary, Limit: s.Settings.Matches}, s.in.words)
+	postings, err := s.match(ctx, core.MatchQuery{User: s.q.User, Kind: core.DocSummary, Limit: s.Settings.Matches},
+		s.in.words)
 	if err != nil {
 		return nil, err
 	}
@@ -109,7 +111,8 @@ func (s *search) summariesWith(w Word, postings map[string]core.Posting) map[int
 
 // place finds a day; days are in the order of their ids.
 func (s *search) place(id core.SegmentID) (int, bool) {
-	return slices.BinarySearchFunc(s.dir.Segments, id, func(g core.DirectorySegment, id core.SegmentID) int { return cmp.Compare(g.ID, id) })
+	return slices.BinarySearchFunc(s.dir.Segments, id,
+		func(g core.DirectorySegment, id core.SegmentID) int { return cmp.Compare(g.ID, id) })
 }
 
 // bestDays keeps the days with the best scores.
@@ -118,14 +121,18 @@ func (s *search) bestDays(ids []core.SegmentID, scores []float64) []core.Segment
 		i, _ := s.place(id)
 		return scores[i]
 	}
-	slices.SortStableFunc(ids, func(a, b core.SegmentID) int { return cmp.Or(cmp.Compare(score(b), score(a)), cmp.Compare(b, a)) })
+	slices.SortStableFunc(ids, func(a, b core.SegmentID) int {
+		return cmp.Or(cmp.Compare(score(b), score(a)),
+			cmp.Compare(b, a))
+	})
 	return ids[:min(len(ids), s.Settings.Candidates)]
 }
 
 // summary scores the summary of a day.
 func (s *search) summary(m core.Summary, x float64, terms map[string]float64) core.Hit {
 	i, _ := s.place(m.Segment)
-	h := core.Hit{Kind: core.DocSummary, Segment: m.Segment, Label: s.dir.Segments[i].Label, Summary: m, FTS: len(terms) > 0}
+	h := core.Hit{Kind: core.DocSummary, Segment: m.Segment, Label: s.dir.Segments[i].Label, Summary: m,
+		FTS: len(terms) > 0}
 	h.Explain = core.Explanation{Terms: terms, Lexical: x / (x + 1), Named: 1}
 	if s.rank.named != nil && s.rank.named[i] {
 		h.Explain.Date = s.Settings.Date
@@ -155,7 +162,8 @@ func (s *search) result(hits []core.Hit) core.SearchResult {
 	case all == 0:
 		out.Note = sentences("Nothing matched.", out.Note)
 	case len(hits) == 0:
-		out.Note = sentences(fmt.Sprintf("Everything was below min_score %g; the best had %.2f.", s.q.MinScore, best), out.Note)
+		out.Note = sentences(fmt.Sprintf("Everything was below min_score %g; the best had %.2f.", s.q.MinScore, best),
+			out.Note)
 	case s.in.common:
 		out.Note = sentences("The query has only very common words.", out.Note)
 	}
@@ -179,7 +187,10 @@ func summariesFirst(hits []core.Hit) []core.Hit {
 		if h.Kind != core.DocSummary {
 			continue
 		}
-		first := slices.IndexFunc(hits[:i], func(m core.Hit) bool { return m.Kind == core.DocMessage && m.Segment == h.Segment })
+		first := slices.IndexFunc(hits[:i], func(m core.Hit) bool {
+			return m.Kind == core.DocMessage &&
+				m.Segment == h.Segment
+		})
 		if first >= 0 {
 			copy(hits[first+1:i+1], hits[first:i])
 			hits[first] = h

@@ -119,7 +119,8 @@ func until(d *core.Directory, before core.MessageID) *core.Directory {
 	if before == 0 {
 		return d
 	}
-	n, _ := slices.BinarySearchFunc(d.Messages, before, func(e core.DirectoryEntry, id core.MessageID) int { return cmp.Compare(e.ID, id) })
+	n, _ := slices.BinarySearchFunc(d.Messages, before,
+		func(e core.DirectoryEntry, id core.MessageID) int { return cmp.Compare(e.ID, id) })
 	earlier := *d
 	earlier.Messages = d.Messages[:n:n]
 	return &earlier
@@ -185,7 +186,8 @@ func (s *search) hits(ctx context.Context) ([]core.Hit, error) {
 
 // fullText returns the best messages by their words.
 func (s *search) fullText(ctx context.Context) ([]candidate, error) {
-	postings, err := s.match(ctx, core.MatchQuery{User: s.q.User, Kind: core.DocMessage, From: int64(s.from), To: int64(s.to), Limit: s.Settings.Matches}, s.in.words)
+	postings, err := s.match(ctx, core.MatchQuery{User: s.q.User, Kind: core.DocMessage, From: int64(s.from),
+		To: int64(s.to), Limit: s.Settings.Matches}, s.in.words)
 	if err != nil {
 		return nil, err
 	}

@@ -75,15 +75,18 @@ func TestSearchSaysWhyThereIsNothing(t *testing.T) {
 		{core.SearchQuery{Query: "z"}, "Nothing matched. Searched by words only: no embeddings are configured."},
 		{core.SearchQuery{Query: "🦄"}, "Nothing matched. Searched by words only: no embeddings are configured."},
 		{core.SearchQuery{Query: "cat", Day: "2020-02-02"}, "Nothing was said on 2020-02-02."},
-		{core.SearchQuery{Query: "cat", Recency: 0, Day: "2026-05-08"}, "Nothing matched. Searched by words only: no embeddings are configured."},
-		{core.SearchQuery{Query: "shelter", MinScore: 0.99}, "Everything was below min_score 0.99; the best had 0.58. Searched by words only: no embeddings are configured."},
+		{core.SearchQuery{Query: "cat", Recency: 0, Day: "2026-05-08"},
+			"Nothing matched. Searched by words only: no embeddings are configured."},
+		{core.SearchQuery{Query: "shelter", MinScore: 0.99},
+			"Everything was below min_score 0.99; the best had 0.58. Searched by words only: no embeddings are configured."},
 	} {
 		got := w.searchWith(c.q)
 		if len(got.Hits) > 0 || got.Note != c.note || got.Mode != modeFTS {
 			t.Errorf("%+v: got %s, %s, %q, want %q", c.q, ids(got.Hits), got.Mode, got.Note, c.note)
 		}
 	}
-	if got := w.search("to be or not to be"); !strings.HasPrefix(got.Note, "The query has only very common words.") || len(got.Hits) == 0 {
+	if got := w.search("to be or not to be"); !strings.HasPrefix(got.Note, "The query has only very common words.") ||
+		len(got.Hits) == 0 {
 		t.Errorf("stop words: got %s, %q", ids(got.Hits), got.Note)
 	}
 	if got := newWorld(t).search("cat"); got.Note != "Nothing was said yet." {
@@ -141,7 +144,8 @@ func TestFilters(t *testing.T) {
 		{core.SearchQuery{Query: "zebra", Recency: 1 << 40}, "#2 #4 #3 #1"},
 	} {
 		got := w.searchWith(c.q)
-		if len(strings.Fields(ids(got.Hits))) != len(strings.Fields(c.want)) || !strings.Contains(c.want, strings.Fields(ids(got.Hits))[0]) {
+		if len(strings.Fields(ids(got.Hits))) != len(strings.Fields(c.want)) ||
+			!strings.Contains(c.want, strings.Fields(ids(got.Hits))[0]) {
 			t.Errorf("%+v: got %s, want %s", c.q, ids(got.Hits), c.want)
 		}
 	}
@@ -198,7 +202,8 @@ func TestPeopleFindWhatMatches(t *testing.T) {
 	if got := w.searchWith(core.SearchQuery{Query: "on 8 May", Matching: true, Limit: 20}); len(got.Hits) != 4 {
 		t.Errorf("a day: got %s", ids(got.Hits))
 	}
-	if got := w.searchWith(core.SearchQuery{Query: "what did Ana say on 8 May", Matching: true, Limit: 20}); len(got.Hits) != 4 {
+	if got := w.searchWith(core.SearchQuery{Query: "what did Ana say on 8 May", Matching: true,
+		Limit: 20}); len(got.Hits) != 4 {
 		t.Errorf("what somebody said on a day: got %s", ids(got.Hits))
 	}
 	if got := w.searchWith(core.SearchQuery{Query: "xylophone", Matching: true}); len(got.Hits) != 0 || got.Note == "" {
@@ -264,7 +269,8 @@ func TestWindowsStandForTheirBestMessage(t *testing.T) {
 	w := newWorld(t)
 	w.say("2026-01-01", core.RoleUser, "my car")
 	w.say("2026-01-01", core.RoleUser, "my car is parked in front of the house")
-	w.say("2026-01-01", core.RoleAssistant, "I see, so it is parked there, which is very good news for everybody who is around")
+	w.say("2026-01-01", core.RoleAssistant,
+		"I see, so it is parked there, which is very good news for everybody who is around")
 	w.say("2026-01-02", core.RoleUser, "nothing about that, but the violin")
 	w.say("2026-01-02", core.RoleUser, "nothing at all, although it is a rather long message")
 	w.embed()
@@ -277,7 +283,8 @@ func TestWindowsStandForTheirBestMessage(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if all := ids(got.Hits) + " "; !strings.Contains(all, "#2 ") || strings.Contains(all, "#1 ") || strings.Contains(all, "#3 ") || !strings.Contains(all, "#4 ") {
+	if all := ids(got.Hits) + " "; !strings.Contains(all, "#2 ") || strings.Contains(all, "#1 ") ||
+		strings.Contains(all, "#3 ") || !strings.Contains(all, "#4 ") {
 		t.Errorf("got %s", all)
 	}
 }
@@ -314,7 +321,8 @@ func TestMeaning(t *testing.T) {
 	if err != nil || len(both.Hits) == 0 {
 		t.Fatal(both, err)
 	}
-	if h := both.Hits[0]; h.Message.ID != 9 || !h.Near || !h.FTS || h.Score < 0.3*h.Explain.Lexical+0.7*h.Explain.Semantic-1e-9 {
+	if h := both.Hits[0]; h.Message.ID != 9 || !h.Near || !h.FTS || h.Score < 0.3*h.Explain.Lexical+
+		0.7*h.Explain.Semantic-1e-9 {
 		t.Errorf("got %+v, want both signals", h)
 	}
 }
@@ -347,7 +355,8 @@ func TestWithoutVectors(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				if got.Mode != modeFTS || got.Note != wordsOnly+c.note || !strings.HasPrefix(ids(got.Hits), "#4") && !strings.HasPrefix(ids(got.Hits), "#5") {
+				if got.Mode != modeFTS || got.Note != wordsOnly+c.note || !strings.HasPrefix(ids(got.Hits), "#4") &&
+					!strings.HasPrefix(ids(got.Hits), "#5") {
 					t.Errorf("got %+v", got)
 				}
 				if took := time.Since(begin); took > 2*time.Second {
@@ -362,7 +371,8 @@ func TestStoreFails(t *testing.T) {
 	t.Parallel()
 	w := household(t)
 	w.failing = errors.New("disk on fire")
-	if _, err := w.searcher().Search(context.Background(), core.SearchQuery{User: me, Query: "cat"}); !errors.Is(err, w.failing) {
+	if _, err := w.searcher().Search(context.Background(), core.SearchQuery{User: me, Query: "cat"}); !errors.Is(err,
+		w.failing) {
 		t.Errorf("got %v", err)
 	}
 }
@@ -372,7 +382,8 @@ func TestExplanation(t *testing.T) {
 	w := household(t)
 	h := w.search("what did I say about the boiler on 8 May").Hits[0]
 	e := h.Explain
-	if h.Message.ID != 4 || e.Terms["boiler"] <= 0 || e.Named != 2 || e.Date <= 0 || e.Day <= 0 || e.Neighbour <= 0 || e.Lexical != h.Score {
+	if h.Message.ID != 4 || e.Terms["boiler"] <= 0 || e.Named != 2 || e.Date <= 0 || e.Day <= 0 || e.Neighbour <= 0 ||
+		e.Lexical != h.Score {
 		t.Errorf("got %+v", h)
 	}
 }

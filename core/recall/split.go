@@ -62,7 +62,8 @@ func classOf(r rune) class {
 	switch {
 	case r < 0x0E00:
 		return classOfWestern(r)
-	case r <= 0x0EFF, r >= 0x1000 && r <= 0x109F, r >= 0x1780 && r <= 0x17FF, r >= 0x19E0 && r <= 0x19FF, r >= 0xA9E0 && r <= 0xA9FF, r >= 0xAA60 && r <= 0xAA7F:
+	case r <= 0x0EFF, r >= 0x1000 && r <= 0x109F, r >= 0x1780 && r <= 0x17FF, r >= 0x19E0 && r <= 0x19FF, r >= 0xA9E0 &&
+		r <= 0xA9FF, r >= 0xAA60 && r <= 0xAA7F:
 		if unicode.IsLetter(r) || unicode.IsMark(r) {
 			return thai
 		}
@@ -83,7 +84,8 @@ func classOfWestern(r rune) class {
 		return word // apostrophes
 	case unicode.In(r, unicode.Pi, unicode.Pf, unicode.Ps, unicode.Pe), r == 0x201A, r == 0x201E, r == 0xFF02:
 		return gap // quotes and brackets of all kinds
-	case unicode.IsLetter(r), unicode.IsMark(r), unicode.IsNumber(r), invisible(r), unicode.IsPunct(r), unicode.IsSymbol(r):
+	case unicode.IsLetter(r), unicode.IsMark(r), unicode.IsNumber(r), invisible(r), unicode.IsPunct(r),
+		unicode.IsSymbol(r):
 		return word
 	}
 	return gap
@@ -106,7 +108,8 @@ func isDense(r rune) bool {
 
 // isEmoji reports whether r is a picture or part of one.
 func isEmoji(r rune) bool {
-	return r >= 0x1F000 && r <= 0x1FAFF || r >= 0x2600 && r <= 0x27BF || r >= 0x2B05 && r <= 0x2B55 || r >= 0x2300 && r <= 0x23FF && unicode.Is(unicode.So, r)
+	return r >= 0x1F000 && r <= 0x1FAFF || r >= 0x2600 && r <= 0x27BF || r >= 0x2B05 && r <= 0x2B55 || r >= 0x2300 &&
+		r <= 0x23FF && unicode.Is(unicode.So, r)
 }
 
 // trim returns a run without what stands around its word, and how many bytes

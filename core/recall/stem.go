@@ -59,7 +59,8 @@ func parseLanguages(names []string) ([]string, error) {
 			short = s
 		}
 		if stemmers[short] == nil {
-			return nil, fmt.Errorf("no stemmer for language %q; there are %s", name, strings.Join(slices.Sorted(maps.Keys(stemmers)), ", "))
+			return nil, fmt.Errorf("no stemmer for language %q; there are %s", name,
+				strings.Join(slices.Sorted(maps.Keys(stemmers)), ", "))
 		}
 		known = append(known, short)
 	}

@@ -28,7 +28,8 @@ func supported(t *testing.T) (days [][]core.Message, claims [][][2]string) {
 			days, claims = append(days, nil), append(claims, nil)
 		case ">", "<":
 			role := map[string]core.Role{">": core.RoleUser, "<": core.RoleAssistant}[kind]
-			days[last] = append(days[last], core.Message{ID: core.MessageID(len(days[last]) + 1), Role: role, Text: text, Tokens: len(strings.Fields(text)) + 1})
+			days[last] = append(days[last], core.Message{ID: core.MessageID(len(days[last]) + 1), Role: role, Text: text,
+				Tokens: len(strings.Fields(text)) + 1})
 		case "=":
 			refs, claim, _ := strings.Cut(text, " ")
 			claims[last] = append(claims[last], [2]string{refs, claim})
@@ -80,7 +81,8 @@ func TestSupportOfNothing(t *testing.T) {
 	if got := s.Support([]string{"The boat is blue"}, nil)[0]; got != nil {
 		t.Errorf("got %v of a day without messages", got)
 	}
-	if got := s.Support([]string{"The boat is blue", "x"}, said); len(got) != 2 || !slices.Equal(got[0], []core.MessageID{3}) {
+	if got := s.Support([]string{"The boat is blue", "x"}, said); len(got) != 2 ||
+		!slices.Equal(got[0], []core.MessageID{3}) {
 		t.Errorf("got %v", got)
 	}
 }

@@ -36,12 +36,15 @@ func (w *world) into(s sqlStore) *Searcher {
 		last[m.User] = m.ID
 	}
 	for user, id := range last {
-		exec(`INSERT INTO users (id, name, role, last_message, last_id, indexed, index_version, created_at) VALUES ($1, 'u', 'member', $2, 100000, $2, 'older', 0)`, int64(user), int64(id))
+		exec(
+			`INSERT INTO users (id, name, role, last_message, last_id, indexed, index_version, created_at) VALUES ($1, 'u', 'member', $2, 100000, $2, 'older', 0)`, int64(user), int64(id))
 		exec(`INSERT INTO threads (user_id, id, mode, title, created_at) VALUES ($1, 1, 'continuous', '', 0)`, int64(user))
 	}
 	for _, g := range w.segments {
-		exec(`INSERT INTO segments (user_id, id, thread_id, label, zone, starts_at, ends_at, finalize_at, post_at, state, first_message, hidden, version)
-			VALUES ($1, $2, 1, $3, 'UTC', 0, 0, 0, 0, 'final', 1, $4, 1)`, int64(g.User), int64(g.ID), g.Day.Label, flag(g.Hidden))
+		exec(
+			`INSERT INTO segments (user_id, id, thread_id, label, zone, starts_at, ends_at, finalize_at, post_at, state, first_message, hidden, version)
+			VALUES ($1, $2, 1, $3, 'UTC', 0, 0, 0, 0, 'final', 1, $4, 1)`, int64(g.User), int64(g.ID),
+			g.Day.Label, flag(g.Hidden))
 	}
 	w.rows(exec)
 	for n := 1; n > 0; {
@@ -59,17 +62,21 @@ func (w *world) into(s sqlStore) *Searcher {
 // rows puts messages and summaries into tables.
 func (w *world) rows(exec func(string, ...any)) {
 	for _, m := range w.messages {
-		exec(`INSERT INTO messages (user_id, id, thread_id, segment_id, turn_id, identity_id, channel, role, kind, body, tokens, extra, position, shown, sent_at, platform_at, redacted, covered)
-			VALUES ($1, $2, $3, $4, 0, 0, $5, $6, $7, $8, $9, '{}', $10, $10, $11, 0, $12, $13)`, int64(m.User), int64(m.ID), int64(m.Thread), int64(m.Segment), m.Channel,
-			string(m.Role), string(m.Kind), m.Text, m.Tokens, m.Position, m.SentAt.UnixMilli(), flag(m.Redacted), flag(m.Covered))
+		exec(
+			`INSERT INTO messages (user_id, id, thread_id, segment_id, turn_id, identity_id, channel, role, kind, body, tokens, extra, position, shown, sent_at, platform_at, redacted, covered)
+			VALUES ($1, $2, $3, $4, 0, 0, $5, $6, $7, $8, $9, '{}', $10, $10, $11, 0, $12, $13)`, int64(m.User), int64(m.ID),
+			int64(m.Thread), int64(m.Segment), m.Channel, string(m.Role), string(m.Kind), m.Text, m.Tokens, m.Position,
+			m.SentAt.UnixMilli(), flag(m.Redacted), flag(m.Covered))
 	}
 	for _, s := range w.summaries {
 		covers, err := json.Marshal(s.Covers)
 		if err != nil {
 			w.t.Fatal(err)
 		}
-		exec(`INSERT INTO summaries (user_id, segment_id, version, label, body, tokens, covers, model, usage, ungrounded, final, created_at)
-			VALUES ($1, $2, 1, $3, $4, 9, $5, 'm', '{}', 0, 1, $6)`, int64(s.User), int64(s.Segment), s.Label, s.Markdown, string(covers), s.CreatedAt.UnixMilli())
+		exec(
+			`INSERT INTO summaries (user_id, segment_id, version, label, body, tokens, covers, model, usage, ungrounded, final, created_at)
+			VALUES ($1, $2, 1, $3, $4, 9, $5, 'm', '{}', 0, 1, $6)`, int64(s.User), int64(s.Segment), s.Label, s.Markdown,
+			string(covers), s.CreatedAt.UnixMilli())
 	}
 }
 
@@ -89,7 +96,8 @@ func (w *world) embedInto(ctx context.Context, s sqlStore) {
 		}
 		if err == nil {
 			windows, through := Windows{}.Cut(messages, closed)
-			err = s.PutWindows(ctx, core.PutWindows{User: me, Segment: segment, Windows: windows, Through: through, Read: messages, Closed: closed, Config: "test", Now: saturday})
+			err = s.PutWindows(ctx, core.PutWindows{User: me, Segment: segment, Windows: windows, Through: through,
+				Read: messages, Closed: closed, Config: "test", Now: saturday})
 		}
 		if err != nil {
 			w.t.Fatal(err)
@@ -105,7 +113,8 @@ func (w *world) embedInto(ctx context.Context, s sqlStore) {
 		}
 		var results []core.EmbeddingResult
 		for _, e := range waiting {
-			results = append(results, core.EmbeddingResult{Kind: e.Kind, ID: e.ID, Revision: e.Revision, Vector: padded(w.means(Windows{}.Text(e.Messages))), Passages: w.passages(e.Messages)})
+			results = append(results, core.EmbeddingResult{Kind: e.Kind, ID: e.ID, Revision: e.Revision,
+				Vector: padded(w.means(Windows{}.Text(e.Messages))), Passages: w.passages(e.Messages)})
 		}
 		if err := s.PutVectors(ctx, me, "test", results, saturday); err != nil {
 			w.t.Fatal(err)

@@ -31,7 +31,10 @@ func (a *Analyzer) parts(run string) []part {
 		return a.wordParts(run, 1)
 	}
 	run = strings.Map(apostrophe, run)
-	if strings.Contains(run, "'") && !strings.ContainsFunc(run, func(r rune) bool { return r != '\'' && r != '-' && !isWordRune(r) && !invisible(r) }) {
+	if strings.Contains(run, "'") && !strings.ContainsFunc(run, func(r rune) bool {
+		return r != '\'' && r != '-' &&
+			!isWordRune(r) && !invisible(r)
+	}) {
 		return a.contracted(run)
 	}
 	return a.compound(strings.ReplaceAll(run, "'", ""))

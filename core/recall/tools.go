@@ -60,8 +60,9 @@ func (searchTool) Spec() core.ToolSpec {
 	return core.ToolSpec{
 		Name:        "conversation_search",
 		Description: "Search everything said with the user on earlier days, by words and meaning. Name days and who spoke in the query.",
-		Schema: json.RawMessage(`{"type":"object","properties":{"query":{"type":"string"},"day":{"type":"string","description":"YYYY-MM-DD"},` +
-			`"recency_days":{"type":"integer"},"limit":{"type":"integer","description":"6, at most 20"},"min_score":{"type":"number","description":"0 to 1"}},"required":["query"]}`),
+		Schema: json.RawMessage(
+			`{"type":"object","properties":{"query":{"type":"string"},"day":{"type":"string","description":"YYYY-MM-DD"},` +
+				`"recency_days":{"type":"integer"},"limit":{"type":"integer","description":"6, at most 20"},"min_score":{"type":"number","description":"0 to 1"}},"required":["query"]}`),
 	}
 }
 
@@ -143,7 +144,8 @@ func shownHit(h core.Hit, location *time.Location) searchHit {
 	covered := h.Message.Covered
 	out.Foreign = h.Message.Foreign()
 	out.From, out.To = h.From, h.To
-	out.Message, out.Role, out.SentAt, out.Snippet, out.Covered = h.Message.ID, h.Message.Role, core.Stamp(h.Message.SentAt, location), h.Snippet, &covered
+	out.Message, out.Role, out.SentAt, out.Snippet, out.Covered = h.Message.ID, h.Message.Role,
+		core.Stamp(h.Message.SentAt, location), h.Snippet, &covered
 	return out
 }
 

@@ -26,7 +26,8 @@ func (w *world) use(name, arguments string) (string, error) {
 	names := func(context.Context, core.UserID) map[string]core.Role { return w.names }
 	for _, tool := range Tools(w.searcher(), names) {
 		if tool.Spec().Name == name {
-			got, err := tool.Use(context.Background(), core.ToolUse{User: me, Now: saturday, Location: paris, Arguments: json.RawMessage(arguments)})
+			got, err := tool.Use(context.Background(), core.ToolUse{User: me, Now: saturday, Location: paris,
+				Arguments: json.RawMessage(arguments)})
 			if len(got.Effects) > 0 {
 				w.t.Errorf("%s has effects", name)
 			}
@@ -114,7 +115,8 @@ func TestRangeInPages(t *testing.T) {
 		}
 		from = page.Next
 	}
-	if pages != 3 || len(got) != 107 || !slices.IsSorted(got) || got[0] != 3 || got[106] != 110 || slices.Contains(got, 7) {
+	if pages != 3 || len(got) != 107 || !slices.IsSorted(got) || got[0] != 3 || got[106] != 110 ||
+		slices.Contains(got, 7) {
 		t.Errorf("got %d pages and %v", pages, got)
 	}
 }
@@ -163,7 +165,8 @@ func TestGetPassesFailuresOn(t *testing.T) {
 	t.Parallel()
 	w := household(t)
 	w.failing = errors.New("disk on fire")
-	for _, arguments := range []string{`{"message_id":1}`, `{"day_segment_id":100}`, `{"day_segment_id":100,"from_message_id":1,"to_message_id":3}`} {
+	for _, arguments := range []string{`{"message_id":1}`, `{"day_segment_id":100}`,
+		`{"day_segment_id":100,"from_message_id":1,"to_message_id":3}`} {
 		if _, err := w.use("conversation_get", arguments); !errors.Is(err, w.failing) {
 			t.Errorf("%s: got %v", arguments, err)
 		}
@@ -171,7 +174,8 @@ func TestGetPassesFailuresOn(t *testing.T) {
 }
 
 func FuzzArguments(f *testing.F) {
-	for _, s := range []string{`{}`, `{"query":"cat","limit":"6"}`, `{"limit":1e400}`, `[]`, `{"message_id":"#1"}`, `{"day_segment_id":100,"from_message_id":-1,"to_message_id":9e15}`, ``} {
+	for _, s := range []string{`{}`, `{"query":"cat","limit":"6"}`, `{"limit":1e400}`, `[]`, `{"message_id":"#1"}`,
+		`{"day_segment_id":100,"from_message_id":-1,"to_message_id":9e15}`, ``} {
 		f.Add(s)
 	}
 	w := household(f)
@@ -195,8 +199,8 @@ func TestAQuestionDoesNotFindItself(t *testing.T) {
 	w.say("2026-05-09", core.RoleUser, "The spare key, I mean.")
 	tool := Tools(w.searcher(), nil)[0]
 	for inputs, want := range map[core.MessageID]core.MessageID{asked: first, first: 0} {
-		got, err := tool.Use(t.Context(), core.ToolUse{User: me, Now: saturday, Location: time.UTC, Inputs: []core.MessageID{inputs},
-			Arguments: json.RawMessage(`{"query":"where does the spare key lie?"}`)})
+		got, err := tool.Use(t.Context(), core.ToolUse{User: me, Now: saturday, Location: time.UTC,
+			Inputs: []core.MessageID{inputs}, Arguments: json.RawMessage(`{"query":"where does the spare key lie?"}`)})
 		if err != nil {
 			t.Fatal(err)
 		}

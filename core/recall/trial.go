@@ -50,7 +50,8 @@ func (t Trial) Run(ctx context.Context, samples []Sample) (Report, error) {
 func (t *trial) Begin(ctx context.Context, s Sample) (core.UserID, core.Tool, error) {
 	fmt.Fprintf(t.Progress, "conversation %s: %d sessions, %d questions\n", s.Name, len(s.Sessions), len(s.Questions))
 	a := core.Address{Channel: "terminal", Account: "eval", External: fmt.Sprintf("%s-%d", s.Name, t.Now.UnixNano())}
-	u, err := t.Store.AddUserAt(ctx, core.User{Name: s.Name, Role: core.RoleMember, CreatedAt: t.Now}, core.Identity{Name: s.Name, Address: a, LastUsed: t.Now})
+	u, err := t.Store.AddUserAt(ctx, core.User{Name: s.Name, Role: core.RoleMember, CreatedAt: t.Now},
+		core.Identity{Name: s.Name, Address: a, LastUsed: t.Now})
 	if err != nil {
 		return 0, nil, err
 	}
@@ -73,9 +74,10 @@ func (t *trial) Load(ctx context.Context, user core.UserID, s Session) ([]core.M
 	a := core.Append{User: user, Identity: i.ID, Paused: true, Now: s.At, RunAt: s.At}
 	for n, turn := range s.Turns {
 		at := s.At.Add(time.Duration(n) * time.Second)
-		a.Events = append(a.Events, core.Inbound{Address: i.Address, EventID: fmt.Sprintf("%d-%s", user, turn.Key), Kind: core.InMessage, Text: turn.Text, SentAt: at})
-		a.Messages = append(a.Messages, core.NewMessage{Role: turn.Role, Kind: core.KindChat, Text: turn.Text, Tokens: t.Search.Tokens.Count(turn.Text),
-			SentAt: at, Day: t.Calendar.Day(core.Settings{}, at)})
+		a.Events = append(a.Events, core.Inbound{Address: i.Address, EventID: fmt.Sprintf("%d-%s", user, turn.Key),
+			Kind: core.InMessage, Text: turn.Text, SentAt: at})
+		a.Messages = append(a.Messages, core.NewMessage{Role: turn.Role, Kind: core.KindChat, Text: turn.Text,
+			Tokens: t.Search.Tokens.Count(turn.Text), SentAt: at, Day: t.Calendar.Day(core.Settings{}, at)})
 	}
 	out, err := t.Store.Append(ctx, a)
 	if err != nil {

@@ -14,7 +14,8 @@ import (
 func dayOf(tokens ...int) []core.Message {
 	var out []core.Message
 	for i, n := range tokens {
-		out = append(out, core.Message{User: 1, ID: core.MessageID(10 + 2*i), Segment: 3, Tokens: n, Role: core.RoleUser, Text: fmt.Sprint("message ", i)})
+		out = append(out, core.Message{User: 1, ID: core.MessageID(10 + 2*i), Segment: 3, Tokens: n, Role: core.RoleUser,
+			Text: fmt.Sprint("message ", i)})
 	}
 	return out
 }
@@ -64,7 +65,8 @@ func spans(windows []core.TextWindow) string {
 func TestCutLosesNothing(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
-		messages := dayOf(rapid.SliceOfN(rapid.OneOf(rapid.IntRange(0, 150), rapid.IntRange(0, 1200)), 0, 60).Draw(t, "tokens")...)
+		messages := dayOf(rapid.SliceOfN(rapid.OneOf(rapid.IntRange(0, 150), rapid.IntRange(0, 1200)), 0,
+			60).Draw(t, "tokens")...)
 		tokens := map[core.MessageID]int{}
 		for _, m := range messages {
 			tokens[m.ID] = m.Tokens
@@ -74,12 +76,14 @@ func TestCutLosesNothing(t *testing.T) {
 			return
 		}
 		last := messages[len(messages)-1].ID
-		if len(windows) == 0 || windows[0].First != messages[0].ID || windows[len(windows)-1].Last != last || through != last {
+		if len(windows) == 0 || windows[0].First != messages[0].ID || windows[len(windows)-1].Last != last ||
+			through != last {
 			t.Fatalf("%s do not hold all of %d to %d", spans(windows), messages[0].ID, last)
 		}
 		for i, w := range windows {
 			checkSize(t, w, tokens, i == len(windows)-1)
-			if i > 0 && w.First != windows[i-1].Last && (w.First != windows[i-1].Last+2 || tokens[w.First]+tokens[windows[i-1].Last] <= windowMax) {
+			if i > 0 && w.First != windows[i-1].Last && (w.First != windows[i-1].Last+2 ||
+				tokens[w.First]+tokens[windows[i-1].Last] <= windowMax) {
 				t.Fatalf("%s: window %d overlaps by other than one message", spans(windows), i)
 			}
 			if i > 0 && w.Last <= windows[i-1].Last {

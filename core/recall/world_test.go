@@ -59,8 +59,9 @@ func (w *world) sayAs(user core.UserID, label string, role core.Role, text strin
 		}
 	}
 	at := day.Add(12*time.Hour + time.Duration(id)*time.Second)
-	w.messages = append(w.messages, core.Message{User: user, ID: id, Thread: 1, Segment: segment, Identity: 1, Channel: "telegram", Role: role, Kind: core.KindChat,
-		Text: text, Tokens: len(text)/4 + 1, SentAt: at, Position: at.UnixMicro()})
+	w.messages = append(w.messages, core.Message{User: user, ID: id, Thread: 1, Segment: segment, Identity: 1,
+		Channel: "telegram", Role: role, Kind: core.KindChat, Text: text, Tokens: len(text)/4 + 1, SentAt: at,
+		Position: at.UnixMicro()})
 	return id
 }
 
@@ -71,7 +72,8 @@ func (w *world) day(user core.UserID, label string) core.SegmentID {
 		}
 	}
 	id := core.SegmentID(100 + len(w.segments))
-	w.segments = append(w.segments, core.Segment{User: user, ID: id, Day: core.Day{Label: label, Zone: "UTC"}, State: core.SegmentFinal})
+	w.segments = append(w.segments, core.Segment{User: user, ID: id, Day: core.Day{Label: label, Zone: "UTC"},
+		State: core.SegmentFinal})
 	return id
 }
 
@@ -89,7 +91,8 @@ func (w *world) message(id core.MessageID) *core.Message {
 // summarize gives a day of mine a summary.
 func (w *world) summarize(label, markdown string) core.SegmentID {
 	id := w.day(me, label)
-	w.summaries = append(w.summaries, core.Summary{User: me, Segment: id, Label: label, Version: 1, Markdown: markdown, CreatedAt: saturday})
+	w.summaries = append(w.summaries, core.Summary{User: me, Segment: id, Label: label, Version: 1, Markdown: markdown,
+		CreatedAt: saturday})
 	return id
 }
 
@@ -122,14 +125,16 @@ func (w *world) embed() {
 func (w *world) passages(messages []core.Message) []core.PassageVector {
 	var out []core.PassageVector
 	for _, p := range (Windows{}).Passages(messages) {
-		out = append(out, core.PassageVector{Message: p.Message, From: p.From, To: p.To, Values: core.Direction(w.means(p.Text))})
+		out = append(out, core.PassageVector{Message: p.Message, From: p.From, To: p.To,
+			Values: core.Direction(w.means(p.Text))})
 	}
 	return out
 }
 
 // found reports whether a message is in the full-text index.
 func found(m core.Message, user core.UserID) bool {
-	return m.User == user && m.Kind == core.KindChat && m.Segment > 0 && !m.Redacted && m.Text != "" && m.Role != core.RoleTool
+	return m.User == user && m.Kind == core.KindChat && m.Segment > 0 && !m.Redacted && m.Text != "" &&
+		m.Role != core.RoleTool
 }
 
 func (w *world) Directory(_ context.Context, user core.UserID) (*core.Directory, error) {
@@ -254,7 +259,8 @@ func (w *world) Segment(_ context.Context, user core.UserID, id core.SegmentID) 
 	return core.Segment{}, cmp.Or(w.failing, core.ErrNotFound)
 }
 
-func (w *world) DayMessages(_ context.Context, user core.UserID, id core.SegmentID, after core.MessageID, limit int) ([]core.Message, error) {
+func (w *world) DayMessages(_ context.Context, user core.UserID, id core.SegmentID, after core.MessageID,
+	limit int) ([]core.Message, error) {
 	var out []core.Message
 	for _, m := range w.messages {
 		if m.User == user && m.Segment == id && m.ID > after && m.Kind == core.KindChat && len(out) < limit {
@@ -296,7 +302,8 @@ var sameMeaning = strings.NewReplacer("automobile", "car", "vehicle", "car", "ph
 // meaning is a vector of a text: its words, and words that mean the same.
 func meaning(text string) []float32 {
 	v := make([]float32, core.VectorSize)
-	for _, w := range strings.FieldsFunc(sameMeaning.Replace(strings.ToLower(text)), func(r rune) bool { return !isWordRune(r) }) {
+	for _, w := range strings.FieldsFunc(sameMeaning.Replace(strings.ToLower(text)),
+		func(r rune) bool { return !isWordRune(r) }) {
 		h := fnv.New32a()
 		h.Write([]byte(w))
 		v[h.Sum32()%core.VectorSize]++

@@ -14,9 +14,10 @@ import (
 // zones change their clocks by an hour, by half of one, by two, at midnight,
 // over the date line, in the south, in winter, or never.
 func zones() []string {
-	return []string{"Europe/Paris", "America/New_York", "Australia/Lord_Howe", "Antarctica/Troll", "America/Santiago", "Asia/Beirut", "Africa/Casablanca",
-		"Pacific/Apia", "Pacific/Kwajalein", "Asia/Tehran", "America/St_Johns", "Pacific/Chatham", "Asia/Kolkata", "UTC", "Europe/Dublin", "America/Scoresbysund",
-		"Africa/Cairo", "America/Havana", "Asia/Gaza", "America/Nuuk"}
+	return []string{"Europe/Paris", "America/New_York", "Australia/Lord_Howe", "Antarctica/Troll", "America/Santiago",
+		"Asia/Beirut", "Africa/Casablanca", "Pacific/Apia", "Pacific/Kwajalein", "Asia/Tehran", "America/St_Johns",
+		"Pacific/Chatham", "Asia/Kolkata", "UTC", "Europe/Dublin", "America/Scoresbysund", "Africa/Cairo", "America/Havana",
+		"Asia/Gaza", "America/Nuuk"}
 }
 
 func wall(t time.Time, l *time.Location) time.Time {
@@ -76,7 +77,8 @@ func TestNextNeitherSkipsNorDoubles(t *testing.T) {
 		name := rapid.SampledFrom(zones()).Draw(r, "zone")
 		l := zone(t, name)
 		h, m := rapid.IntRange(0, 23).Draw(r, "hour"), rapid.IntRange(0, 59).Draw(r, "minute")
-		start := time.Date(rapid.IntRange(2008, 2030).Draw(r, "year"), time.Month(rapid.IntRange(1, 12).Draw(r, "month")), rapid.IntRange(1, 28).Draw(r, "day"), 12, 0, 0, 0, time.UTC)
+		start := time.Date(rapid.IntRange(2008, 2030).Draw(r, "year"), time.Month(rapid.IntRange(1, 12).Draw(r, "month")),
+			rapid.IntRange(1, 28).Draw(r, "day"), 12, 0, 0, 0, time.UTC)
 		x := core.Reminder{Cron: fmt.Sprintf("%d %d * * *", m, h), Zone: name}
 		last := start
 		days := map[string]int{}
@@ -94,7 +96,8 @@ func TestNextNeitherSkipsNorDoubles(t *testing.T) {
 				r.Fatalf("%s: got %v, want %v", x.Cron, at.In(l), want.In(l))
 			}
 			days[wanted.Format(time.DateOnly)]++
-			if gap := at.Sub(last); last != start && gap > 27*time.Hour && name != "Pacific/Apia" && name != "Pacific/Kwajalein" {
+			if gap := at.Sub(last); last != start && gap > 27*time.Hour && name != "Pacific/Apia" &&
+				name != "Pacific/Kwajalein" {
 				r.Fatalf("%v to %v", last.In(l), at.In(l))
 			}
 			last = at
@@ -114,7 +117,8 @@ func TestNextOfManyKinds(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(r *rapid.T) {
 		x := core.Reminder{Zone: rapid.SampledFrom(zones()).Draw(r, "zone"),
-			Cron: rapid.SampledFrom([]string{"*/15 * * * *", "0 * * * *", "30 2 * * 0", "0 9 1 * *", "0 0 29 2 *", "0 8,20 * * *", "15 1-3 * * *", "0 9 31 * *"}).Draw(r, "cron")}
+			Cron: rapid.SampledFrom([]string{"*/15 * * * *", "0 * * * *", "30 2 * * 0", "0 9 1 * *", "0 0 29 2 *",
+				"0 8,20 * * *", "15 1-3 * * *", "0 9 31 * *"}).Draw(r, "cron")}
 		last := time.Unix(rapid.Int64Range(1.2e9, 1.9e9).Draw(r, "now"), 0)
 		for range 100 {
 			if last.Year() > 2090 { // 2100 is no leap year: eight years are too far
@@ -146,7 +150,8 @@ func TestNextInTheRepeatedHour(t *testing.T) {
 
 func TestNextOfNothing(t *testing.T) {
 	t.Parallel()
-	for _, cron := range []string{"", "soon", "* * * *", "TZ=UTC 0 8 * *", "@every 1s", "0 8 30 2 *", "99 * * * *", "CRON_TZ= * * * *"} {
+	for _, cron := range []string{"", "soon", "* * * *", "TZ=UTC 0 8 * *", "@every 1s", "0 8 30 2 *", "99 * * * *",
+		"CRON_TZ= * * * *"} {
 		if at := remind.Next(core.Reminder{Cron: cron, Zone: "Europe/Paris"}, morning()); !at.IsZero() {
 			t.Errorf("%q: %v", cron, at)
 		}
@@ -161,9 +166,11 @@ func TestNextOfNothing(t *testing.T) {
 // and what recurs can be read again.
 func TestParseProperties(t *testing.T) {
 	t.Parallel()
-	words := []string{"in", "20", "minutes", "tomorrow", "at", "9", "9:30", "pm", "next", "Tuesday", "on", "3", "June", "3rd", "the", "every", "each", "Monday", "and", "day", "week",
-		"2", "hours", "month", "of", "noon", "tonight", "evening", "demain", "à", "9h", "h", "dans", "le", "1er", "de", "chaque", "mois", "tous", "les", "jours", "lundi", "prochain",
-		"soir", "call", "Ana", ",", "2026-12-01", "24:00", "31", "29", "February", "second", "other", "last", "weekend", "*", "0", "8", "1-5", "🎂", "from", "now", "half", "past", "a", "an"}
+	words := []string{"in", "20", "minutes", "tomorrow", "at", "9", "9:30", "pm", "next", "Tuesday", "on", "3", "June",
+		"3rd", "the", "every", "each", "Monday", "and", "day", "week", "2", "hours", "month", "of", "noon", "tonight",
+		"evening", "demain", "à", "9h", "h", "dans", "le", "1er", "de", "chaque", "mois", "tous", "les", "jours", "lundi",
+		"prochain", "soir", "call", "Ana", ",", "2026-12-01", "24:00", "31", "29", "February", "second", "other", "last",
+		"weekend", "*", "0", "8", "1-5", "🎂", "from", "now", "half", "past", "a", "an"}
 	rapid.Check(t, func(r *rapid.T) {
 		text := ""
 		for range rapid.IntRange(0, 9).Draw(r, "words") {
@@ -194,7 +201,8 @@ func TestParseProperties(t *testing.T) {
 }
 
 func FuzzParse(f *testing.F) {
-	for _, text := range []string{"tomorrow at 9 call Ana", "every Monday and Thursday at 8", "dans 1h30", "le 1er de chaque mois à 9h", "0 8 * * 1", "2026-11-23T08:00:00+01:00", "\x00\xff d’ L'"} {
+	for _, text := range []string{"tomorrow at 9 call Ana", "every Monday and Thursday at 8", "dans 1h30",
+		"le 1er de chaque mois à 9h", "0 8 * * 1", "2026-11-23T08:00:00+01:00", "\x00\xff d’ L'"} {
 		f.Add(text, "fr")
 	}
 	l, err := time.LoadLocation("Europe/Paris")

@@ -35,8 +35,9 @@ func (r *reader) day(i int, f *found, going bool) int {
 
 // near reads a day that is named from today, with a part of it.
 func (r *reader) near(i int, f *found) int {
-	for words, days := range map[string]int{"today": 0, "aujourd'hui": 0, "aujourdhui": 0, "tomorrow": 1, "tmrw": 1, "demain": 1, "the day after tomorrow": 2,
-		"day after tomorrow": 2, "apres-demain": 2, "apres demain": 2, "yesterday": -1, "hier": -1, "avant-hier": -2} {
+	for words, days := range map[string]int{"today": 0, "aujourd'hui": 0, "aujourdhui": 0, "tomorrow": 1, "tmrw": 1,
+		"demain": 1, "the day after tomorrow": 2, "day after tomorrow": 2, "apres-demain": 2, "apres demain": 2,
+		"yesterday": -1, "hier": -1, "avant-hier": -2} {
 		if n := r.is(i, words); n > 0 {
 			f.date = date{kind: relative, days: days}
 			return n + r.partOf(i+n, f)
@@ -73,7 +74,8 @@ func (r *reader) partOf(i int, f *found) int {
 // weekday reads a weekday: on Monday, next Tuesday, lundi prochain, Friday next
 // week, mardi en huit.
 func (r *reader) weekday(i int, f *found) int {
-	lead := r.any(i, "on next", "on the next", "this coming", "on this", "on", "this", "next", "coming", "le", "ce", "for", "pour", "by", "last")
+	lead := r.any(i, "on next", "on the next", "this coming", "on this", "on", "this", "next", "coming", "le", "ce", "for",
+		"pour", "by", "last")
 	before := r.word(i + lead - 1)
 	if lead == 0 {
 		before = ""

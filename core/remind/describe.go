@@ -95,7 +95,8 @@ func (p phrases) days(dom, month, dow string) (string, bool) {
 	if !ok || len(m) != 1 || m[0] < 1 {
 		return "", false
 	}
-	return fmt.Sprintf(p.Repeats.Year, when.DayOfMonth(d[0], p.language), when.MonthName(time.Month(m[0]), p.language)), true
+	return fmt.Sprintf(p.Repeats.Year, when.DayOfMonth(d[0], p.language), when.MonthName(time.Month(m[0]), p.language)),
+		true
 }
 
 func (p phrases) weekly(dow string) (string, bool) {

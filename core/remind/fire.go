@@ -73,7 +73,8 @@ func (f *Firer) Run(ctx context.Context, now time.Time) error {
 			}
 			if err != nil {
 				failed++
-				f.Log.Warn("reminder not fired", zap.Int64("user", int64(r.User)), zap.Int64("reminder", int64(r.ID)), zap.Error(err))
+				f.Log.Warn("reminder not fired", zap.Int64("user", int64(r.User)), zap.Int64("reminder", int64(r.ID)),
+					zap.Error(err))
 			}
 		}
 		if len(tried) == before || len(due) < batch {
@@ -101,10 +102,12 @@ func (f *Firer) fire(ctx context.Context, r core.Reminder, now time.Time) error 
 	}
 	text := f.text(u, r, now)
 	out := core.Fire{User: r.User, Reminder: r.ID, Due: r.DueAt, Next: Next(r, now), Now: now,
-		Message: core.NewMessage{Role: core.RoleAssistant, Kind: core.KindReminder, Text: text, Tokens: f.Tokens.Count(text), SentAt: now}}
+		Message: core.NewMessage{Role: core.RoleAssistant, Kind: core.KindReminder, Text: text,
+			Tokens: f.Tokens.Count(text), SentAt: now}}
 	for _, t := range targets {
-		out.Deliveries = append(out.Deliveries, core.NewDelivery{To: t.Identity.Address, Identity: t.Identity.ID, Kind: core.DeliverReminder,
-			Parts: markup.Parts(text, f.Channels.Capabilities(t.Identity.Address.Channel)), Why: t.Why})
+		out.Deliveries = append(out.Deliveries, core.NewDelivery{To: t.Identity.Address, Identity: t.Identity.ID,
+			Kind: core.DeliverReminder, Parts: markup.Parts(text, f.Channels.Capabilities(t.Identity.Address.Channel)),
+			Why: t.Why})
 	}
 	_, err = f.Store.Fire(ctx, out)
 	if errors.Is(err, core.ErrChanged) {

@@ -15,7 +15,8 @@ import (
 )
 
 func (w *world) add(id core.ReminderID, text string, due time.Time, cron string) {
-	w.all = append(w.all, core.Reminder{User: w.user, ID: id, Text: text, DueAt: due, Cron: cron, Zone: "Europe/Paris", State: core.ReminderActive})
+	w.all = append(w.all, core.Reminder{User: w.user, ID: id, Text: text, DueAt: due, Cron: cron, Zone: "Europe/Paris",
+		State: core.ReminderActive})
 }
 
 func (w *world) run() string {
@@ -33,17 +34,24 @@ func TestFire(t *testing.T) {
 		prepare  func(w *world)
 		want     string
 	}{
-		"at its time":       {"en", func(w *world) { w.add(1, "call Ana", w.now, "") }, "⏰ call Ana\n"},
-		"not before":        {"en", func(w *world) { w.add(1, "call Ana", w.now.Add(time.Second), "") }, ""},
-		"a little late":     {"en", func(w *world) { w.add(1, "call Ana", w.now.Add(-5*time.Minute), "") }, "⏰ call Ana\n"},
-		"late":              {"en", func(w *world) { w.add(1, "call Ana", w.now.Add(-26*time.Hour), "") }, "⏰ call Ana\n\nThis was due on Wednesday 18 November 2026 at 07:30.\n"},
-		"late in French":    {"fr", func(w *world) { w.add(1, "appeler Ana", w.now.Add(-6*time.Minute), "") }, "⏰ appeler Ana\n\nC’était pour jeudi 19 novembre 2026 à 09:24.\n"},
-		"recurring":         {"en", func(w *world) { w.add(1, "plants", w.now, "30 9 * * *") }, "⏰ plants | next Fri 20 Nov 09:30\n"},
-		"missed for weeks":  {"en", func(w *world) { w.add(1, "plants", w.now.Add(-20*24*time.Hour), "30 9 * * *") }, "⏰ plants | next Fri 20 Nov 09:30\n"},
-		"missed, and late":  {"en", func(w *world) { w.add(1, "plants", w.now.Add(-50*time.Hour), "30 7 * * *") }, "⏰ plants\n\nThis was due on Thursday 19 November 2026 at 07:30. | next Fri 20 Nov 07:30\n"},
-		"missed for a year": {"en", func(w *world) { w.add(1, "plants", w.now.AddDate(-1, 0, 0), "0 * * * *") }, "⏰ plants\n\nThis was due on Thursday 19 November 2026 at 09:00. | next Thu 19 Nov 10:00\n"},
-		"oldest first":      {"en", func(w *world) { w.add(2, "b", w.now, ""); w.add(1, "a", w.now.Add(-time.Minute), "") }, "⏰ a\n⏰ b\n"},
-		"cancelled":         {"en", func(w *world) { w.add(1, "a", w.now, ""); w.all[0].State = core.ReminderCancelled }, ""},
+		"at its time":   {"en", func(w *world) { w.add(1, "call Ana", w.now, "") }, "⏰ call Ana\n"},
+		"not before":    {"en", func(w *world) { w.add(1, "call Ana", w.now.Add(time.Second), "") }, ""},
+		"a little late": {"en", func(w *world) { w.add(1, "call Ana", w.now.Add(-5*time.Minute), "") }, "⏰ call Ana\n"},
+		"late": {"en", func(w *world) { w.add(1, "call Ana", w.now.Add(-26*time.Hour), "") },
+			"⏰ call Ana\n\nThis was due on Wednesday 18 November 2026 at 07:30.\n"},
+		"late in French": {"fr", func(w *world) { w.add(1, "appeler Ana", w.now.Add(-6*time.Minute), "") },
+			"⏰ appeler Ana\n\nC’était pour jeudi 19 novembre 2026 à 09:24.\n"},
+		"recurring": {"en", func(w *world) { w.add(1, "plants", w.now, "30 9 * * *") },
+			"⏰ plants | next Fri 20 Nov 09:30\n"},
+		"missed for weeks": {"en", func(w *world) { w.add(1, "plants", w.now.Add(-20*24*time.Hour), "30 9 * * *") },
+			"⏰ plants | next Fri 20 Nov 09:30\n"},
+		"missed, and late": {"en", func(w *world) { w.add(1, "plants", w.now.Add(-50*time.Hour), "30 7 * * *") },
+			"⏰ plants\n\nThis was due on Thursday 19 November 2026 at 07:30. | next Fri 20 Nov 07:30\n"},
+		"missed for a year": {"en", func(w *world) { w.add(1, "plants", w.now.AddDate(-1, 0, 0), "0 * * * *") },
+			"⏰ plants\n\nThis was due on Thursday 19 November 2026 at 09:00. | next Thu 19 Nov 10:00\n"},
+		"oldest first": {"en", func(w *world) { w.add(2, "b", w.now, ""); w.add(1, "a", w.now.Add(-time.Minute), "") },
+			"⏰ a\n⏰ b\n"},
+		"cancelled": {"en", func(w *world) { w.add(1, "a", w.now, ""); w.all[0].State = core.ReminderCancelled }, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -72,9 +80,10 @@ func TestWhatIsStored(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := []core.Fire{{User: 1, Reminder: 1, Due: w.now, Now: w.now,
-		Message: core.NewMessage{Role: core.RoleAssistant, Kind: core.KindReminder, Text: "⏰ call Ana", Tokens: w.fired[0].Message.Tokens, SentAt: w.now},
-		Deliveries: []core.NewDelivery{{To: w.targets[0].Identity.Address, Identity: 9, Kind: core.DeliverReminder, Why: w.targets[0].Why,
-			Parts: []core.Part{{Text: "⏰ call Ana"}}}}}}
+		Message: core.NewMessage{Role: core.RoleAssistant, Kind: core.KindReminder, Text: "⏰ call Ana",
+			Tokens: w.fired[0].Message.Tokens, SentAt: w.now},
+		Deliveries: []core.NewDelivery{{To: w.targets[0].Identity.Address, Identity: 9, Kind: core.DeliverReminder,
+			Why: w.targets[0].Why, Parts: []core.Part{{Text: "⏰ call Ana"}}}}}}
 	if d := cmp.Diff(want, w.fired); d != "" || w.fired[0].Message.Tokens == 0 {
 		t.Error(d)
 	}

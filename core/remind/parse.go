@@ -51,7 +51,8 @@ func (s Settings) orDefault() Settings {
 //
 // Errors are plain sentences in lang (fr…, else English) and core.ErrRefused:
 // nothing is understood, the time is past, or it recurs more often than MinEvery.
-func (s Settings) Parse(text string, now time.Time, loc *time.Location, lang string) (at time.Time, cron, rest string, err error) {
+func (s Settings) Parse(text string, now time.Time, loc *time.Location,
+	lang string) (at time.Time, cron, rest string, err error) {
 	s = s.orDefault()
 	r := &reader{tokens: tokenize(text), french: words.Match(lang) == "fr", faults: say(lang).Faults}
 	f, used := r.read()
@@ -210,7 +211,8 @@ var (
 	stranded = regexp.MustCompile(`\s+\.(\s|$)`)
 	asked    = regexp.MustCompile(`(?i)[,\s]+(?:please|svp|stp|s['’]il (?:te|vous) pla[iî]t)$`)
 	doubled  = regexp.MustCompile(`\s{2,}`)
-	opening  = regexp.MustCompile(`(?i)^(?:(?:please |can you )?(?:remind )?me(?: |$)|(?:s'il te pla[iî]t )?rappelle[sz]?[- ]?moi(?: |$)|moi(?: |$))?(?:(?:to|that|about|de|que)(?: |$)|[dq]u?['’])?`)
+	opening  = regexp.MustCompile(
+		`(?i)^(?:(?:please |can you )?(?:remind )?me(?: |$)|(?:s'il te pla[iî]t )?rappelle[sz]?[- ]?moi(?: |$)|moi(?: |$))?(?:(?:to|that|about|de|que)(?: |$)|[dq]u?['’])?`)
 )
 
 // without is the text without stretches, and without what led over to them.
@@ -235,6 +237,9 @@ func without(text string, tokens []token, used []stretch) string {
 	})
 	rest = stranded.ReplaceAllString(rest, ".$1")
 	edge := func(r rune) bool { return unicode.IsSpace(r) || strings.ContainsRune(",;:.-–—", r) }
-	rest = strings.TrimRightFunc(strings.TrimLeftFunc(rest, edge), func(r rune) bool { return unicode.IsSpace(r) || strings.ContainsRune(",;:-–—", r) })
+	rest = strings.TrimRightFunc(strings.TrimLeftFunc(rest, edge), func(r rune) bool {
+		return unicode.IsSpace(r) ||
+			strings.ContainsRune(",;:-–—", r)
+	})
 	return strings.TrimSpace(asked.ReplaceAllString(opening.ReplaceAllString(rest, ""), ""))
 }

@@ -39,7 +39,8 @@ func (m *Reminders) Reminders(ctx context.Context, user core.UserID, limit int) 
 }
 
 // DeliveriesOf lists the deliveries of a message: the receipts of a reminder.
-func (m *Reminders) DeliveriesOf(ctx context.Context, user core.UserID, message core.MessageID) ([]core.Delivery, error) {
+func (m *Reminders) DeliveriesOf(ctx context.Context, user core.UserID,
+	message core.MessageID) ([]core.Delivery, error) {
 	return m.Store.DeliveriesOf(ctx, user, message)
 }
 
@@ -82,7 +83,8 @@ func (m *Reminders) prepare(ctx context.Context, use core.ToolUse, r core.Remind
 	if err != nil {
 		return r, fmt.Errorf("set reminder: %w", err)
 	}
-	r.User, r.ID, r.State, r.CreatedAt, r.Zone = use.User, core.ReminderID(id), core.ReminderActive, use.Now, zoneName(use.Location)
+	r.User, r.ID, r.State, r.CreatedAt, r.Zone = use.User, core.ReminderID(id), core.ReminderActive, use.Now,
+		zoneName(use.Location)
 	if n := len(use.Inputs); n > 0 {
 		r.Source = use.Inputs[n-1]
 	}

@@ -58,8 +58,9 @@ func (r *reader) eachPart(i int, f *found) int {
 		f.repeat, f.period = repeat{every: day, n: 1}, p
 		return 1
 	}
-	if n := r.any(i, "weekday", "weekdays", "week day", "working day", "workday", "business day", "jour ouvrable", "jours ouvrables", "jour ouvre", "jours ouvres",
-		"jour de semaine", "jours de semaine", "jours de la semaine", "jour de la semaine", "jours en semaine"); n > 0 {
+	if n := r.any(i, "weekday", "weekdays", "week day", "working day", "workday", "business day", "jour ouvrable",
+		"jours ouvrables", "jour ouvre", "jours ouvres", "jour de semaine", "jours de semaine", "jours de la semaine",
+		"jour de la semaine", "jours en semaine"); n > 0 {
 		f.repeat = repeat{every: week, n: 1, weekdays: weekdaysFrom(time.Monday, time.Friday)}
 		return n
 	}
@@ -155,7 +156,8 @@ func (r *reader) monthly(i int, f *found) int {
 		return lead + n
 	}
 	n := lead + 1 + r.any(i+lead+1, "day", "jour")
-	tail := r.any(i+n, "of every month", "of each month", "every month", "each month", "de chaque mois", "chaque mois", "de tous les mois", "tous les mois")
+	tail := r.any(i+n, "of every month", "of each month", "every month", "each month", "de chaque mois", "chaque mois",
+		"de tous les mois", "tous les mois")
 	if !ok || tail == 0 {
 		return 0
 	}
@@ -178,9 +180,10 @@ func (r *reader) weekRange(i int, f *found) int {
 
 // adverb reads daily, weekly, quotidiennement.
 func (r *reader) adverb(i int, f *found) int {
-	for words, u := range map[string]unit{"daily": day, "weekly": week, "monthly": month, "yearly": year, "annually": year, "hourly": hour,
-		"quotidiennement": day, "mensuellement": month, "once a day": day, "once a week": week, "once a month": month, "une fois par jour": day,
-		"une fois par semaine": week, "une fois par mois": month} {
+	for words, u := range map[string]unit{"daily": day, "weekly": week, "monthly": month, "yearly": year,
+		"annually": year, "hourly": hour, "quotidiennement": day, "mensuellement": month, "once a day": day,
+		"once a week": week, "once a month": month, "une fois par jour": day, "une fois par semaine": week,
+		"une fois par mois": month} {
 		if n := r.is(i, words); n > 0 {
 			f.repeat = repeat{every: u, n: 1}
 			return n

@@ -97,7 +97,8 @@ func (c calendar) once(f found) (time.Time, error) {
 // minutes is the time of day that was said or is meant, since midnight.
 func (c calendar) minutes(f found) int {
 	if f.times == nil {
-		return map[period]int{anyTime: int(c.DefaultHour.Minutes()), morning: int(c.DefaultHour.Minutes()), afternoon: 15 * 60, evening: 20 * 60, night: 20 * 60}[f.period]
+		return map[period]int{anyTime: int(c.DefaultHour.Minutes()), morning: int(c.DefaultHour.Minutes()),
+			afternoon: 15 * 60, evening: 20 * 60, night: 20 * 60}[f.period]
 	}
 	return inPeriod(f.times[0], f.period)
 }
@@ -155,7 +156,8 @@ func (c calendar) weekday(f found, today time.Time) time.Time {
 			ahead += 7
 		}
 	case coming:
-		passed := f.times == nil && f.period == anyTime || !first(today.Add(time.Duration(c.minutes(f))*time.Minute), c.zone).After(c.now)
+		passed := f.times == nil && f.period == anyTime || !first(today.Add(time.Duration(c.minutes(f))*time.Minute),
+			c.zone).After(c.now)
 		if ahead == 0 && passed {
 			ahead = 7
 		}

@@ -36,7 +36,8 @@ func TestOnceOnTheStore(t *testing.T) {
 	s := sqlitetest.Open(t, t.TempDir())
 	u, err := s.AddUser(ctx, core.User{Name: "Ada", Role: core.RoleOwner, CreatedAt: morning()})
 	check(t, err)
-	_, err = s.AddIdentity(ctx, core.Identity{User: u.ID, Address: core.Address{Channel: "telegram", Account: "42", External: "1"}, LastUsed: morning()})
+	_, err = s.AddIdentity(ctx, core.Identity{User: u.ID, Address: core.Address{Channel: "telegram", Account: "42",
+		External: "1"}, LastUsed: morning()})
 	check(t, err)
 	m := &remind.Reminders{Store: s}
 	for n := range 12 {
@@ -44,16 +45,19 @@ func TestOnceOnTheStore(t *testing.T) {
 		if n == 11 {
 			words = "every day at 10:30 no. 11"
 		}
-		r, err := m.New(ctx, core.ToolUse{User: u.ID, Now: morning(), Location: zone(t, "Europe/Paris"), Language: "en"}, words)
+		r, err := m.New(ctx, core.ToolUse{User: u.ID, Now: morning(), Location: zone(t, "Europe/Paris"), Language: "en"},
+			words)
 		check(t, err)
-		_, err = s.Note(ctx, core.Note{User: u.ID, Effects: []core.Effect{core.SetReminder{Reminder: r, At: morning()}}, Now: morning()})
+		_, err = s.Note(ctx, core.Note{User: u.ID, Effects: []core.Effect{core.SetReminder{Reminder: r, At: morning()}},
+			Now: morning()})
 		check(t, err)
 	}
 	later := morning().Add(time.Hour)
 	var work sync.WaitGroup
 	var failed [4]error
 	for n := range failed {
-		f := &remind.Firer{Store: s, Users: s, Planner: homes{s}, Tokens: tokens.New(), Channels: new(world), Log: zap.NewNop()}
+		f := &remind.Firer{Store: s, Users: s, Planner: homes{s}, Tokens: tokens.New(),
+			Channels: new(world), Log: zap.NewNop()}
 		work.Go(func() { failed[n] = f.Run(ctx, later) })
 	}
 	work.Wait()

@@ -26,7 +26,8 @@ type setTool struct{ *Reminders }
 // Spec describes reminder_set.
 func (setTool) Spec() core.ToolSpec {
 	return core.ToolSpec{Name: "reminder_set", Description: "Remind the user later, once or recurring. Give when or cron.",
-		Schema: json.RawMessage(`{"type":"object","properties":{"text":{"type":"string","description":"what to say then"},"when":{"type":"string","description":"user's local time: tomorrow at 9, 2026-11-23 08:00, every Monday at 8"},"cron":{"type":"string","description":"five fields"}},"required":["text"]}`)}
+		Schema: json.RawMessage(
+			`{"type":"object","properties":{"text":{"type":"string","description":"what to say then"},"when":{"type":"string","description":"user's local time: tomorrow at 9, 2026-11-23 08:00, every Monday at 8"},"cron":{"type":"string","description":"five fields"}},"required":["text"]}`)}
 }
 
 type reminderJSON struct {
@@ -42,8 +43,8 @@ type reminderJSON struct {
 
 func (m *Reminders) show(r core.Reminder, status, language string) reminderJSON {
 	zone := zoneOf(r)
-	out := reminderJSON{ID: r.ID, Status: status, Text: r.Text, At: r.DueAt.In(zone).Format(time.RFC3339), Zone: r.Zone, Foreign: r.Tainted,
-		Local: moment(r.DueAt, zone, language)}
+	out := reminderJSON{ID: r.ID, Status: status, Text: r.Text, At: r.DueAt.In(zone).Format(time.RFC3339),
+		Zone: r.Zone, Foreign: r.Tainted, Local: moment(r.DueAt, zone, language)}
 	if r.Cron != "" {
 		out.Repeats = Describe(r.Cron, language)
 	}
@@ -118,7 +119,8 @@ type listTool struct{ *Reminders }
 
 // Spec describes reminder_list.
 func (listTool) Spec() core.ToolSpec {
-	return core.ToolSpec{Name: "reminder_list", Description: "The active reminders, soonest first.", Schema: json.RawMessage(`{"type":"object","properties":{}}`)}
+	return core.ToolSpec{Name: "reminder_list", Description: "The active reminders, soonest first.",
+		Schema: json.RawMessage(`{"type":"object","properties":{}}`)}
 }
 
 // listed is how many reminders the model is shown at most.
@@ -163,7 +165,8 @@ func (t cancelTool) Use(ctx context.Context, use core.ToolUse) (core.ToolResult,
 		return core.ToolResult{}, faultf(say(t.language(use)).Faults.None, in.ID)
 	}
 	r := active[n]
-	return marked(t.show(r, "cancelled", t.language(use)), r.Tainted, core.CancelReminder{Reminder: r.ID, At: use.Now, Text: r.Text})
+	return marked(t.show(r, "cancelled", t.language(use)), r.Tainted,
+		core.CancelReminder{Reminder: r.ID, At: use.Now, Text: r.Text})
 }
 
 // marked is an answer that says whether words that the user did not write are in it.

@@ -44,7 +44,10 @@ func (s *shelf) active(limit int, want func(core.Reminder) bool) []core.Reminder
 			out = append(out, r)
 		}
 	}
-	slices.SortStableFunc(out, func(a, b core.Reminder) int { return cmp.Or(a.DueAt.Compare(b.DueAt), cmp.Compare(a.ID, b.ID)) })
+	slices.SortStableFunc(out, func(a, b core.Reminder) int {
+		return cmp.Or(a.DueAt.Compare(b.DueAt),
+			cmp.Compare(a.ID, b.ID))
+	})
 	return out[:min(limit, len(out))]
 }
 
@@ -106,7 +109,8 @@ type world struct {
 func newWorld(t testing.TB) *world {
 	w := &world{shelf: &shelf{t: t, last: 4, stuck: map[core.ReminderID]error{}}, now: morning(), user: 1, language: "en"}
 	w.reminders = &remind.Reminders{Store: w.shelf}
-	w.targets = []core.Target{{Identity: core.Identity{ID: 9, Address: core.Address{Channel: "telegram", External: "111"}}, Why: "home"}}
+	w.targets = []core.Target{{Identity: core.Identity{ID: 9, Address: core.Address{Channel: "telegram", External: "111"}},
+		Why: "home"}}
 	w.firer = &remind.Firer{Store: w.shelf, Users: w, Planner: w, Tokens: tokens.New(), Channels: w, Log: zap.NewNop()}
 	return w
 }
@@ -137,8 +141,8 @@ func (w *world) use(name, arguments string) string {
 		if tool.Spec().Name != name {
 			continue
 		}
-		r, err := tool.Use(w.t.Context(), core.ToolUse{User: w.user, Inputs: []core.MessageID{41, 42}, Now: w.now, Location: zone(w.t, "Europe/Paris"), Language: w.language,
-			Arguments: json.RawMessage(arguments)})
+		r, err := tool.Use(w.t.Context(), core.ToolUse{User: w.user, Inputs: []core.MessageID{41, 42}, Now: w.now,
+			Location: zone(w.t, "Europe/Paris"), Language: w.language, Arguments: json.RawMessage(arguments)})
 		if err != nil {
 			return "Error: " + err.Error()
 		}

@@ -57,7 +57,8 @@ func TestWhatIsNotOursDoesNotOpen(t *testing.T) {
 	if strings.HasSuffix(a, "A") {
 		last = "Q"
 	}
-	for what, text := range map[string]string{"cut": a[:len(a)-4], "changed": a[:len(a)-1] + last, "plain": "key", "empty": "", "no body": "sealed:"} {
+	for what, text := range map[string]string{"cut": a[:len(a)-4], "changed": a[:len(a)-1] + last, "plain": "key",
+		"empty": "", "no body": "sealed:"} {
 		if got, err := s.Open("agent 1", text); err == nil {
 			t.Errorf("%s: opened as %q", what, got)
 		}

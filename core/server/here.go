@@ -6,8 +6,8 @@ import (
 )
 
 // forwarding are the headers by which a proxy says that it passes somebody on.
-var forwarding = []string{"Forwarded", "Via", "X-Forwarded-For", "X-Forwarded-Host", "X-Forwarded-Proto", "X-Forwarded-Server", "X-Real-Ip",
-	"X-Client-Ip", "True-Client-Ip", "Cf-Connecting-Ip"}
+var forwarding = []string{"Forwarded", "Via", "X-Forwarded-For", "X-Forwarded-Host", "X-Forwarded-Proto",
+	"X-Forwarded-Server", "X-Real-Ip", "X-Client-Ip", "True-Client-Ip", "Cf-Connecting-Ip"}
 
 // Here reports whether a request comes from this machine, and from nobody else
 // through a proxy on it.
@@ -28,7 +28,8 @@ func Here(r *http.Request) bool {
 func OnlyHere(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if !Here(r) {
-			WriteError(w, http.StatusForbidden, "forbidden", "this is told on the machine itself only; http.metrics_listen gives it an address of its own")
+			WriteError(w, http.StatusForbidden, "forbidden",
+				"this is told on the machine itself only; http.metrics_listen gives it an address of its own")
 			return
 		}
 		next.ServeHTTP(w, r)

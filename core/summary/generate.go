@@ -74,7 +74,8 @@ func allow(set map[core.MessageID]bool, ids core.IDSet) {
 
 // once asks for a summary, once more if bullets come without references, and
 // looks for the messages of those that still have none.
-func (s *Summarizer) once(ctx context.Context, w *work, soFar string, chunk []core.Message, allowed map[core.MessageID]bool) (draft, error) {
+func (s *Summarizer) once(ctx context.Context, w *work, soFar string, chunk []core.Message,
+	allowed map[core.MessageID]bool) (draft, error) {
 	request := []core.ModelMessage{
 		{Role: core.RoleSystem, Content: instructions},
 		{Role: core.RoleUser, Content: s.question(w, soFar, chunk)},
@@ -85,7 +86,8 @@ func (s *Summarizer) once(ctx context.Context, w *work, soFar string, chunk []co
 	}
 	d := ground(text, allowed)
 	if d.careless() {
-		request = append(request, core.ModelMessage{Role: core.RoleAssistant, Content: text}, core.ModelMessage{Role: core.RoleUser, Content: repair})
+		request = append(request, core.ModelMessage{Role: core.RoleAssistant, Content: text},
+			core.ModelMessage{Role: core.RoleUser, Content: repair})
 		if again, err := s.ask(ctx, w, request); err == nil { // else the first answer has to do
 			if better := ground(again, allowed); better.betterThan(d) {
 				d = better
@@ -134,7 +136,8 @@ func (s *Summarizer) said(ctx context.Context, w *work, allowed map[core.Message
 func (s *Summarizer) ask(ctx context.Context, w *work, request []core.ModelMessage) (string, error) {
 	var text strings.Builder
 	finish := core.Finish("")
-	for d, err := range s.Model.Stream(ctx, core.ModelRequest{Messages: request, MaxTokens: s.Settings.MaxOutput, User: w.user.ID}) {
+	for d, err := range s.Model.Stream(ctx, core.ModelRequest{Messages: request, MaxTokens: s.Settings.MaxOutput,
+		User: w.user.ID}) {
 		if err != nil {
 			return "", err
 		}
@@ -177,7 +180,8 @@ func (s *Summarizer) question(w *work, soFar string, chunk []core.Message) strin
 	zone := w.user.Settings.Location(s.Calendar.Zone)
 	for _, m := range chunk {
 		if spoken(m) {
-			lines = append(lines, core.DataLine(messageLine{m.ID, m.Role, m.SentAt.In(zone).Format("Mon 2 Jan 15:04"), m.ForwardedFrom, m.Foreign(), s.cut(m)}))
+			lines = append(lines, core.DataLine(messageLine{m.ID, m.Role, m.SentAt.In(zone).Format("Mon 2 Jan 15:04"),
+				m.ForwardedFrom, m.Foreign(), s.cut(m)}))
 		}
 	}
 	return strings.Join(append(lines, "Write the summary of these lines now."), "\n")

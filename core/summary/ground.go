@@ -161,7 +161,10 @@ func cite(ids []core.MessageID) string {
 func certain(markdown string) string {
 	var parts []string
 	for part := range strings.SplitSeq(markdown, "\n\n## ") {
-		lines := slices.DeleteFunc(strings.Split(part, "\n"), func(l string) bool { return strings.HasPrefix(l, "- ") && strings.HasSuffix(l, unsure) })
+		lines := slices.DeleteFunc(strings.Split(part, "\n"), func(l string) bool {
+			return strings.HasPrefix(l, "- ") &&
+				strings.HasSuffix(l, unsure)
+		})
 		if len(lines) > 1 {
 			parts = append(parts, strings.TrimPrefix(strings.Join(lines, "\n"), "## "))
 		}

@@ -13,15 +13,20 @@ func TestGroundKeepsOnlyWhatRestsOnMessages(t *testing.T) {
 	t.Parallel()
 	allowed := map[core.MessageID]bool{1: true, 2: true, 3: true}
 	cases := []struct{ name, in, want string }{
-		{"a whole summary", "## Summary\nThey met [#1].\n\n## Goals\n- Learn Go [#2]\n\n## Open loops\n* Who pays? [#3, #1]\n",
+		{"a whole summary",
+			"## Summary\nThey met [#1].\n\n## Goals\n- Learn Go [#2]\n\n## Open loops\n* Who pays? [#3, #1]\n",
 			"## Summary\nThey met.\n\n## Goals\n- Learn Go [#2]\n\n## Open loops\n- Who pays? [#3, #1]"},
-		{"foreign references go", "## Summary\nx\n## Decisions\n- Red [#9][#2]\n- Blue [#99]\n", "## Summary\nx\n\n## Decisions\n- Red [#2]\n- Blue [?]"},
-		{"what has no reference stays, marked once", "## Goals\n- a\n- b [?] [#77]\n- [?]\n- c [?].\n", "## Goals\n- a [?]\n- b [?]\n- c. [?]"},
+		{"foreign references go", "## Summary\nx\n## Decisions\n- Red [#9][#2]\n- Blue [#99]\n",
+			"## Summary\nx\n\n## Decisions\n- Red [#2]\n- Blue [?]"},
+		{"what has no reference stays, marked once", "## Goals\n- a\n- b [?] [#77]\n- [?]\n- c [?].\n",
+			"## Goals\n- a [?]\n- b [?]\n- c. [?]"},
 		{"a reference in a reference", "## Goals\n- a [[?]#1] [[#2]?]\n", "## Goals\n- a [#2, #1]"},
 		{"a heading behind a reference", "x\n[#1]## Goals\n- a [#2]", "## Summary\nx\n\n## Goals\n- a [#2]"},
-		{"empty sections go, order is fixed", "## Next steps\n- Go [#1]\n## Goals\n\n## Summary\nx", "## Summary\nx\n\n## Next steps\n- Go [#1]"},
+		{"empty sections go, order is fixed", "## Next steps\n- Go [#1]\n## Goals\n\n## Summary\nx",
+			"## Summary\nx\n\n## Next steps\n- Go [#1]"},
 		{"a preamble is narrative", "Here it is:\n## Goals\n- a [#1]", "## Summary\nHere it is:\n\n## Goals\n- a [#1]"},
-		{"other spellings of headings", "# summary:\nx\n### **Open Loops**\n- y [#2]", "## Summary\nx\n\n## Open loops\n- y [#2]"},
+		{"other spellings of headings", "# summary:\nx\n### **Open Loops**\n- y [#2]",
+			"## Summary\nx\n\n## Open loops\n- y [#2]"},
 		{"nothing", "\n\n", ""},
 	}
 	for _, c := range cases {
@@ -46,7 +51,8 @@ func TestOnlyGroundedLoopsAreOpened(t *testing.T) {
 
 func TestTheModelsOwnMarkAsksForNoRepair(t *testing.T) {
 	t.Parallel()
-	for in, want := range map[string]bool{"## Goals\n- a [?]\n- b [#1]": false, "## Goals\n- a [?]\n- b": true, "## Summary\nx": false} {
+	for in, want := range map[string]bool{"## Goals\n- a [?]\n- b [#1]": false, "## Goals\n- a [?]\n- b": true,
+		"## Summary\nx": false} {
 		if d := ground(in, map[core.MessageID]bool{1: true}); d.careless() != want {
 			t.Errorf("%q: %+v", in, d)
 		}

@@ -29,7 +29,8 @@ func (s *Summarizer) Finalize(ctx context.Context) error {
 		return err
 	}
 	for _, g := range due {
-		err := s.Store.Enqueue(ctx, core.NewJob{User: g.User, Queue: core.QueueSummarize, Key: core.SummaryKey, Ref: int64(g.ID), RunAt: now, Unique: true})
+		err := s.Store.Enqueue(ctx, core.NewJob{User: g.User, Queue: core.QueueSummarize, Key: core.SummaryKey,
+			Ref: int64(g.ID), RunAt: now, Unique: true})
 		if err != nil {
 			return err
 		}
@@ -96,10 +97,12 @@ func (s *Summarizer) post(ctx context.Context, g core.Segment, newest bool) erro
 	}
 	text := s.text(u, g, versions[0])
 	p.State = core.PostDone
-	p.Message = core.NewMessage{Role: core.RoleAssistant, Kind: core.KindDayPost, Text: text, Tokens: s.Tokens.Count(text), SentAt: now}
+	p.Message = core.NewMessage{Role: core.RoleAssistant, Kind: core.KindDayPost, Text: text,
+		Tokens: s.Tokens.Count(text), SentAt: now}
 	for _, t := range targets {
-		p.Deliveries = append(p.Deliveries, core.NewDelivery{To: t.Identity.Address, Identity: t.Identity.ID, Kind: core.DeliverPost,
-			Parts: quiet(markup.Parts(text, s.Channels.Capabilities(t.Identity.Address.Channel))), Why: t.Why, Expires: expires})
+		p.Deliveries = append(p.Deliveries, core.NewDelivery{To: t.Identity.Address, Identity: t.Identity.ID,
+			Kind: core.DeliverPost, Parts: quiet(markup.Parts(text, s.Channels.Capabilities(t.Identity.Address.Channel))),
+			Why: t.Why, Expires: expires})
 	}
 	return s.Store.PutPost(ctx, p)
 }

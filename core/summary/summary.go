@@ -29,7 +29,8 @@ type Store interface {
 	SummarizeImported(ctx context.Context, now time.Time, limit int) (int, error)
 	core.UsageStore
 	Segment(ctx context.Context, user core.UserID, id core.SegmentID) (core.Segment, error)
-	DayMessages(ctx context.Context, user core.UserID, id core.SegmentID, after core.MessageID, limit int) ([]core.Message, error)
+	DayMessages(ctx context.Context, user core.UserID, id core.SegmentID, after core.MessageID,
+		limit int) ([]core.Message, error)
 	Summaries(ctx context.Context, user core.UserID, id core.SegmentID, limit int) ([]core.Summary, error)
 }
 
@@ -184,7 +185,8 @@ func (s *Summarizer) transcript(ctx context.Context, g core.Segment, after core.
 
 // write makes the summary and stores it.
 func (s *Summarizer) write(ctx context.Context, w *work) error {
-	p := core.PutSummary{SameLoop: s.SameLoop, Lease: w.job.Lease, Final: w.final, Edits: w.segment.Edits, Day: w.today, Now: s.Now(), Post: s.postState(w)}
+	p := core.PutSummary{SameLoop: s.SameLoop, Lease: w.job.Lease, Final: w.final, Edits: w.segment.Edits, Day: w.today,
+		Now: s.Now(), Post: s.postState(w)}
 	p.Summary = core.Summary{User: w.user.ID, Segment: w.segment.ID, Label: w.segment.Day.Label, Final: w.final}
 	p.ReadTo = w.readTo
 	if slices.ContainsFunc(w.messages, spoken) {
@@ -199,7 +201,8 @@ func (s *Summarizer) write(ctx context.Context, w *work) error {
 		m.Markdown, m.Ungrounded, m.Covers = d.markdown(), len(d.loose()) > 0, covers(w)
 		m.Tokens, m.Tainted = s.Tokens.Count(m.Markdown), foreign(w)
 		p.Opened, p.Sources = d.loops()
-		p.Entry = core.NewMessage{Role: core.RoleSystem, Kind: core.KindDaySummary, Text: m.Markdown, Tokens: m.Tokens, SentAt: p.Now}
+		p.Entry = core.NewMessage{Role: core.RoleSystem, Kind: core.KindDaySummary, Text: m.Markdown,
+			Tokens: m.Tokens, SentAt: p.Now}
 	}
 	p.Summary.Usage, p.Summary.Model = w.usage, w.model
 	return s.Store.PutSummary(ctx, p)
@@ -212,7 +215,8 @@ func spoken(m core.Message) bool {
 
 // foreign reports whether words that the person did not write went into a summary.
 func foreign(w *work) bool {
-	return w.previous != nil && w.previous.Tainted || slices.ContainsFunc(w.messages, func(m core.Message) bool { return spoken(m) && m.Foreign() })
+	return w.previous != nil && w.previous.Tainted ||
+		slices.ContainsFunc(w.messages, func(m core.Message) bool { return spoken(m) && m.Foreign() })
 }
 
 // covers is the set of messages that a summary rests on.
@@ -289,7 +293,8 @@ func (s *Summarizer) failed(ctx context.Context, j *core.Job, w *work, cause err
 // giveUp ends a job without a summary. Why is what the person is told.
 func (s *Summarizer) giveUp(ctx context.Context, j *core.Job, why string, cause error) error {
 	s.Count("everthread_summaries_total", 1, "failed")
-	s.Log.Warn("summary not written", zap.Int64("user", int64(j.User)), zap.Int64("segment", j.Ref), zap.String("why", why), zap.Error(cause))
+	s.Log.Warn("summary not written", zap.Int64("user", int64(j.User)), zap.Int64("segment", j.Ref),
+		zap.String("why", why), zap.Error(cause))
 	return s.Store.FailSummary(ctx, j.User, core.SegmentID(j.Ref), j.Lease, why, s.Now())
 }
 

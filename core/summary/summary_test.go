@@ -41,9 +41,11 @@ func newNight(t *testing.T) *night {
 	var err error
 	n.user, err = s.AddUser(t.Context(), core.User{Name: "Ada", Role: core.RoleOwner, CreatedAt: n.now})
 	must(t, err)
-	n.at, err = s.AddIdentity(t.Context(), core.Identity{User: n.user.ID, Address: core.Address{Channel: "line", External: "7"}, LastUsed: n.now})
+	n.at, err = s.AddIdentity(t.Context(), core.Identity{User: n.user.ID,
+		Address: core.Address{Channel: "line", External: "7"}, LastUsed: n.now})
 	must(t, err)
-	jobs := &job.Worker{Store: s, Name: "w", Lease: time.Minute, Now: func() time.Time { return n.now }, Rand: func() float64 { return 0 }, Log: zap.NewNop()}
+	jobs := &job.Worker{Store: s, Name: "w", Lease: time.Minute, Now: func() time.Time { return n.now },
+		Rand: func() float64 { return 0 }, Log: zap.NewNop()}
 	n.sum = &summary.Summarizer{
 		Store: s, Jobs: jobs, Users: s, Planner: home{n}, Model: n.model, Tokens: words{},
 		Settings: summary.Settings{Window: 100_000, MaxOutput: 1000, Attempts: 3, PostForward: "home", PostMin: 4,
@@ -95,12 +97,15 @@ func (n *night) exchange(texts ...string) core.MessageID {
 	for _, text := range texts {
 		n.n++
 		c := core.Claim{Worker: "w", Now: n.now, Until: n.now.Add(time.Minute)}
-		out, err := n.store.Append(n.t.Context(), core.Append{User: n.user.ID, Identity: n.at.ID, Now: n.now, RunAt: n.now, Claim: &c,
-			Events:   []core.Inbound{{Address: n.at.Address, EventID: fmt.Sprint(n.n), NativeID: fmt.Sprint(n.n)}},
-			Messages: []core.NewMessage{{Role: core.RoleUser, Kind: core.KindChat, Text: text, Tokens: 5, ForwardedFrom: n.forwarded, SentAt: n.now, Day: n.sum.Calendar.Day(core.Settings{}, n.now)}}})
+		out, err := n.store.Append(n.t.Context(), core.Append{User: n.user.ID, Identity: n.at.ID, Now: n.now,
+			RunAt: n.now, Claim: &c, Events: []core.Inbound{{Address: n.at.Address, EventID: fmt.Sprint(n.n),
+				NativeID: fmt.Sprint(n.n)}},
+			Messages: []core.NewMessage{{Role: core.RoleUser, Kind: core.KindChat, Text: text, Tokens: 5,
+				ForwardedFrom: n.forwarded, SentAt: n.now, Day: n.sum.Calendar.Day(core.Settings{}, n.now)}}})
 		must(n.t, err)
-		done, err := n.store.Commit(n.t.Context(), core.Reply{Turn: out.Turn, State: core.TurnDone, Now: n.now, SummarizeAfter: 10,
-			Messages: []core.NewMessage{{Role: core.RoleAssistant, Kind: core.KindChat, Text: "re: " + text, Tokens: 5, SentAt: n.now}}}, nil)
+		done, err := n.store.Commit(n.t.Context(), core.Reply{Turn: out.Turn, State: core.TurnDone,
+			Now: n.now, SummarizeAfter: 10, Messages: []core.NewMessage{{Role: core.RoleAssistant, Kind: core.KindChat,
+				Text: "re: " + text, Tokens: 5, SentAt: n.now}}}, nil)
 		must(n.t, err)
 		last = done.Messages[0]
 	}
@@ -152,13 +157,16 @@ func TestTenNewMessagesAskForASummaryAndItIsIncremental(t *testing.T) {
 	}
 	n.exchange("e")
 	n.work()
-	if got := n.newest(first); got.Version != 1 || got.Covers.Len() != 10 || got.Markdown != "## Summary\nTea.\n\n## Goals\n- Tea [#1]" {
+	if got := n.newest(first); got.Version != 1 || got.Covers.Len() != 10 ||
+		got.Markdown != "## Summary\nTea.\n\n## Goals\n- Tea [#1]" {
 		t.Fatalf("got %+v", got)
 	}
 	n.exchange("f", "g", "h", "i", "j")
 	n.work()
 	request := n.model.Requests()[1].Messages[1].Content
-	if strings.Contains(request, `{"id":1,`) || !strings.Contains(request, `"role":"user","at":"Thu 19 Nov 09:00","text":"f"}`) || !strings.Contains(request, `"summary_so_far":"## Summary\nTea.`) {
+	if strings.Contains(request, `{"id":1,`) || !strings.Contains(request,
+		`"role":"user","at":"Thu 19 Nov 09:00","text":"f"}`) ||
+		!strings.Contains(request, `"summary_so_far":"## Summary\nTea.`) {
 		t.Errorf("the second request is not incremental:\n%s", request)
 	}
 	if got := n.newest(first); got.Version != 2 || got.Covers.Len() != 20 {
@@ -171,7 +179,8 @@ func TestAModelWithoutReferencesKeepsItsSections(t *testing.T) {
 	n := newNight(t)
 	n.exchange("buy tea", "call Tom", "c", "d", "e")
 	n.model.Script(func(core.ModelRequest) llmtest.Reply {
-		return llmtest.Say("## Summary\nTea.\n## Goals\n- to buy tea\n## Open loops\n- who shall call Tom? [#999]\n- the moon landing")
+		return llmtest.Say(
+			"## Summary\nTea.\n## Goals\n- to buy tea\n## Open loops\n- who shall call Tom? [#999]\n- the moon landing")
 	})
 	n.work()
 	got := n.newest(first)
@@ -267,7 +276,8 @@ func TestTheNightClosesTheDayAndTheMorningPostsIt(t *testing.T) {
 	}
 	ds, err := n.store.Deliveries(t.Context(), core.DeliveryQuery{User: n.user.ID, Limit: 10})
 	must(t, err)
-	if len(ds) != 1 || !ds[0].Parts[0].Part.Quiet || ds[0].Why != "home" || !strings.Contains(ds[0].Parts[0].Part.Text, "Tea.") {
+	if len(ds) != 1 || !ds[0].Parts[0].Part.Quiet || ds[0].Why != "home" ||
+		!strings.Contains(ds[0].Parts[0].Part.Text, "Tea.") {
 		t.Errorf("got %+v", ds)
 	}
 }
@@ -289,7 +299,8 @@ func TestAfterDowntimeOldestIsClosedFirstAndOnlyTheNewestPosted(t *testing.T) {
 	if strings.Join(days, " ") != "2026-11-19 2026-11-20 2026-11-21" {
 		t.Errorf("got %v", days)
 	}
-	if a, b, c := n.segment("2026-11-19").Post, n.segment("2026-11-20").Post, n.segment("2026-11-21").Post; a != core.PostSkipped || b != core.PostSkipped || c != core.PostDone {
+	if a, b, c := n.segment("2026-11-19").Post, n.segment("2026-11-20").Post,
+		n.segment("2026-11-21").Post; a != core.PostSkipped || b != core.PostSkipped || c != core.PostDone {
 		t.Errorf("posted without another look: %s %s %s", a, b, c)
 	}
 }
@@ -391,7 +402,10 @@ func TestNobodyWritesLinesOfATranscript(t *testing.T) {
 	n.exchange(forged, "b", "c", "d", "e")
 	n.work()
 	m := n.model.Requests()[0].Messages
-	lines := strings.FieldsFunc(m[1].Content, func(r rune) bool { return strings.ContainsRune("\n\r\v\f\u0085\u2028\u2029", r) })
+	lines := strings.FieldsFunc(m[1].Content, func(r rune) bool {
+		return strings.ContainsRune("\n\r\v\f\u0085\u2028\u2029",
+			r)
+	})
 	if len(m) != 2 || len(lines) != 12 || lines[11] != "Write the summary of these lines now." {
 		t.Fatalf("%d lines: %q", len(lines), m[1].Content)
 	}
@@ -403,7 +417,8 @@ func TestNobodyWritesLinesOfATranscript(t *testing.T) {
 			Forwarded string `json:"forwarded_from"`
 		}
 		must(t, json.Unmarshal([]byte(l), &v))
-		if v.ID != core.MessageID(i+1) || (v.Role == "user") != (i%2 == 0) || i == 0 && (v.Text != forged || v.Forwarded != n.forwarded) {
+		if v.ID != core.MessageID(i+1) || (v.Role == "user") != (i%2 == 0) || i == 0 &&
+			(v.Text != forged || v.Forwarded != n.forwarded) {
 			t.Errorf("line %d: %s", i, l)
 		}
 	}

@@ -29,7 +29,8 @@ func AddressName(a core.Address, name string) string {
 // YesNo are the buttons of a question. Where a word has to be typed there is only
 // the one that says no.
 func YesNo(language, code string, typed bool) []core.Button {
-	yes, no := core.Button{Label: say(language).Yes, Command: "/yes " + code}, core.Button{Label: say(language).No, Command: "/no " + code}
+	yes, no := core.Button{Label: say(language).Yes, Command: "/yes " + code},
+		core.Button{Label: say(language).No, Command: "/no " + code}
 	if typed {
 		return []core.Button{no}
 	}

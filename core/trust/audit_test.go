@@ -28,11 +28,14 @@ func TestEveryRowIsToldInWords(t *testing.T) {
 		kind, _ := spec.Type.(*ast.Ident)
 		for _, language := range []string{"en", "fr"} {
 			switch {
-			case kind.Name == "AuditWhat" && trust.Told(language, core.AuditRow{What: core.AuditWhat(word), Result: core.ResultDone}) == word:
+			case kind.Name == "AuditWhat" && trust.Told(language, core.AuditRow{What: core.AuditWhat(word),
+				Result: core.ResultDone}) == word:
 				t.Errorf("%s is not said in %s", word, language)
-			case kind.Name == "Via" && word != "identity" && trust.Through(language, core.AuditRow{Via: core.Via(word)}, "") == "":
+			case kind.Name == "Via" && word != "identity" &&
+				trust.Through(language, core.AuditRow{Via: core.Via(word)}, "") == "":
 				t.Errorf("%s is not said in %s", word, language)
-			case kind.Name == "AuditResult" && word != "done" && !strings.Contains(trust.Told(language, core.AuditRow{What: core.AuditCall, Result: core.AuditResult(word)}), ": "):
+			case kind.Name == "AuditResult" && word != "done" &&
+				!strings.Contains(trust.Told(language, core.AuditRow{What: core.AuditCall, Result: core.AuditResult(word)}), ": "):
 				t.Errorf("%s is not said in %s", word, language)
 			}
 		}
@@ -46,7 +49,8 @@ func TestEveryRowIsToldInWords(t *testing.T) {
 
 func TestToldIsOneLine(t *testing.T) {
 	t.Parallel()
-	r := core.AuditRow{What: core.AuditCall, Tool: "shop\n`mail\x1b", Object: "turn", IDs: []int64{4}, Result: core.ResultFailed}
+	r := core.AuditRow{What: core.AuditCall, Tool: "shop\n`mail\x1b", Object: "turn", IDs: []int64{4},
+		Result: core.ResultFailed}
 	if got := trust.Told("en", r); got != "Tool called `shop 'mail`: failed" {
 		t.Errorf("got %q", got)
 	}

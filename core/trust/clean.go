@@ -11,7 +11,8 @@ import (
 // that control a terminal (C0 but newline and tab, DEL, C1), those that change the
 // direction of a line, those that end one without being a newline.
 func Obeyed(r rune) bool {
-	return r != '\n' && r != '\t' && unicode.IsControl(r) || unicode.Is(unicode.Bidi_Control, r) || r == '\u2028' || r == '\u2029'
+	return r != '\n' && r != '\t' && unicode.IsControl(r) || unicode.Is(unicode.Bidi_Control, r) ||
+		r == '\u2028' || r == '\u2029'
 }
 
 // Visible is a text of others as a screen can show it: without what it would obey.

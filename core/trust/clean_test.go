@@ -33,7 +33,8 @@ func TestClean(t *testing.T) {
 func TestEscapedSaysTheSame(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
-		text := strings.ToValidUTF8(rapid.OneOf(rapid.String(), rapid.StringMatching("[a\u009b\u202e\u2028\x1b\x7f\n\"\\\\]{0,9}")).Draw(t, "text"), "")
+		text := strings.ToValidUTF8(rapid.OneOf(rapid.String(),
+			rapid.StringMatching("[a\u009b\u202e\u2028\x1b\x7f\n\"\\\\]{0,9}")).Draw(t, "text"), "")
 		b, err := json.Marshal(text)
 		if err != nil {
 			t.Fatal(err)

@@ -63,7 +63,8 @@ func (e *OverCap) Error() string {
 	if e.One {
 		return "the user's tokens of today are used up (limits.tokens_per_day); it goes on at " + e.Until.Format("15:04 MST")
 	}
-	return "the gateway's tokens of today are used up (limits.all_tokens_per_day); it goes on at " + e.Until.Format("15:04 MST")
+	return "the gateway's tokens of today are used up (limits.all_tokens_per_day); it goes on at " +
+		e.Until.Format("15:04 MST")
 }
 
 // today is the day that is counted now, and when it ends.
@@ -78,7 +79,8 @@ func (l *Ledger) ahead() int { return max(l.PerDay/20, 1) }
 // turn begins a new day, with nothing granted. The caller holds mu.
 func (l *Ledger) turn() {
 	if day, _ := l.today(); day != l.day {
-		l.day, l.granted, l.used, l.reported, l.until = day, 0, 0, 0, time.Time{} // what is reserved goes on, and is settled on the new day
+		l.day, l.granted, l.used, l.reported, l.until = day, 0, 0, 0,
+			time.Time{} // what is reserved goes on, and is settled on the new day
 	}
 	if !l.until.IsZero() && !l.Now().Before(l.until) { // others may have the rest by now
 		l.granted, l.until = l.used, time.Time{}
@@ -130,7 +132,8 @@ func (l *Ledger) refill(ctx context.Context, n int) error {
 
 func (l *Ledger) grant(ctx context.Context, day string, used, want int) error {
 	now := l.Now()
-	got, err := l.Store.Grant(ctx, core.Grant{Day: day, Worker: l.Worker, Used: used, Want: want, PerDay: l.PerDay, Now: now, Until: now.Add(l.Lease)})
+	got, err := l.Store.Grant(ctx, core.Grant{Day: day, Worker: l.Worker, Used: used, Want: want, PerDay: l.PerDay,
+		Now: now, Until: now.Add(l.Lease)})
 	if err != nil {
 		return fmt.Errorf("get tokens of the day: %w", err)
 	}
@@ -233,7 +236,8 @@ func (l *Ledger) Close(ctx context.Context) {
 	l.mu.Lock()
 	day, used := l.day, l.used+l.reserved
 	l.mu.Unlock()
-	if _, err := l.Store.Grant(ctx, core.Grant{Day: day, Worker: l.Worker, Used: used, PerDay: l.PerDay, Now: l.Now(), Until: l.Now()}); err != nil {
+	if _, err := l.Store.Grant(ctx, core.Grant{Day: day, Worker: l.Worker, Used: used, PerDay: l.PerDay, Now: l.Now(),
+		Until: l.Now()}); err != nil {
 		l.Log.Warn("give back tokens of the day", zap.Error(err))
 	}
 }

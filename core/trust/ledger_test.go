@@ -64,7 +64,8 @@ func (m *answers) Stream(context.Context, core.ModelRequest) iter.Seq2[core.Delt
 	return func(yield func(core.Delta, error) bool) {
 		m.asked.Add(1)
 		time.Sleep(time.Millisecond) // others ask meanwhile
-		yield(core.Delta{Text: strings.Repeat("x ", m.n), Finish: core.FinishStop, Usage: &core.Usage{Prompt: 6, Completion: m.n}}, nil)
+		yield(core.Delta{Text: strings.Repeat("x ", m.n), Finish: core.FinishStop,
+			Usage: &core.Usage{Prompt: 6, Completion: m.n}}, nil)
 	}
 }
 
@@ -115,7 +116,8 @@ func TestAUsersDayBoundsWhatIsCalledForThem(t *testing.T) {
 	if refused.Load() != 199 || g.charged[7] != 60 {
 		t.Errorf("%d of 200 calls were refused, charged %v", refused.Load(), g.charged)
 	}
-	if _, err := l.Transcriber(m).Transcribe(t.Context(), core.Recording{User: 7, Data: make([]byte, 20_000)}); err == nil || !strings.Contains(err.Error(), "tokens_per_day") {
+	if _, err := l.Transcriber(m).Transcribe(t.Context(),
+		core.Recording{User: 7, Data: make([]byte, 20_000)}); err == nil || !strings.Contains(err.Error(), "tokens_per_day") {
 		t.Errorf("a recording: %v", err)
 	}
 	if _, err := l.Embedder(m, 8).Embed(t.Context(), []string{text}); err != nil {
@@ -128,8 +130,8 @@ func newGrants() *grants {
 }
 
 func ledger(g *grants, worker string, perDay int, now func() time.Time) *trust.Ledger {
-	return &trust.Ledger{Store: g, PerDay: perDay, Worker: worker, Lease: time.Minute, Tokens: words{}, MaxOutput: 50, Log: zap.NewNop(), Now: now,
-		Day: func(context.Context, core.UserID) (core.Day, error) {
+	return &trust.Ledger{Store: g, PerDay: perDay, Worker: worker, Lease: time.Minute, Tokens: words{}, MaxOutput: 50,
+		Log: zap.NewNop(), Now: now, Day: func(context.Context, core.UserID) (core.Day, error) {
 			return core.Day{Label: "2026-11-19", End: noon().Add(12 * time.Hour)}, nil
 		}}
 }
@@ -146,9 +148,11 @@ func TestParallelCallsCannotPassTheCap(t *testing.T) {
 		model := ledger(g, fmt.Sprint("p", p), 2_000, noon).Model(m)
 		for range 50 {
 			wg.Go(func() {
-				for d, err := range model.Stream(t.Context(), core.ModelRequest{Messages: []core.ModelMessage{{Content: "one two"}}}) {
+				for d, err := range model.Stream(t.Context(),
+					core.ModelRequest{Messages: []core.ModelMessage{{Content: "one two"}}}) {
 					var busy *core.ModelError
-					if err != nil && (!errors.As(err, &busy) || busy.Kind != core.ModelBusy || !strings.Contains(err.Error(), "00:00 UTC")) {
+					if err != nil && (!errors.As(err, &busy) || busy.Kind != core.ModelBusy ||
+						!strings.Contains(err.Error(), "00:00 UTC")) {
 						t.Errorf("got %v", err)
 					}
 					if err != nil {

@@ -97,7 +97,8 @@ func (r *Reservation) Model(m core.Model) core.Model {
 // Bounded is a model whose calls take what they may need by reserve before they are
 // made, and give back what they did not. output bounds an answer of which a request
 // says nothing.
-func Bounded(m core.Model, reserve func(ctx context.Context, n int) (give func(took int), err error), tokens core.Tokenizer, output int) core.Model {
+func Bounded(m core.Model, reserve func(ctx context.Context, n int) (give func(took int), err error),
+	tokens core.Tokenizer, output int) core.Model {
 	return &bounded{m, reserve, tokens, output}
 }
 

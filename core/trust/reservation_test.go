@@ -30,7 +30,8 @@ func reservation(d *day, reserved int) *trust.Reservation {
 
 func ask(t *testing.T, m core.Model, words int) (err error) {
 	t.Helper()
-	for _, err = range m.Stream(t.Context(), core.ModelRequest{Messages: []core.ModelMessage{{Content: strings.Repeat("x ", words)}}}) {
+	for _, err = range m.Stream(t.Context(),
+		core.ModelRequest{Messages: []core.ModelMessage{{Content: strings.Repeat("x ", words)}}}) {
 		if err != nil {
 			return err
 		}
@@ -78,7 +79,8 @@ func TestParallelHelpersKeepToTheDayAndLeaveAnAnswer(t *testing.T) {
 			err := ask(t, helper, 2)
 			var busy *core.ModelError
 			var over *trust.OverCap
-			if err != nil && (!errors.As(err, &busy) || busy.Kind != core.ModelBusy || !errors.As(err, &over) || !over.One || !strings.Contains(err.Error(), "limits.tokens_per_day")) {
+			if err != nil && (!errors.As(err, &busy) || busy.Kind != core.ModelBusy || !errors.As(err, &over) || !over.One ||
+				!strings.Contains(err.Error(), "limits.tokens_per_day")) {
 				t.Errorf("got %v", err)
 			}
 			if err != nil {

@@ -12,20 +12,23 @@ func TestDate(t *testing.T) {
 		"2026-11-16": "2026-11-16", "2026-2-3": "2026-02-03", "2025/11/19": "2025-11-19", "2027-01-01": "2027-01-01",
 		"today": today, "Aujourd’hui": today, "aujourd'hui": today, "yesterday": Yesterday, "HIER": Yesterday,
 		"avant-hier": "2026-11-17", "day before yesterday": "2026-11-17",
-		"monday": "2026-11-16", "Mon": "2026-11-16", "last monday": "2026-11-16", "lundi": "2026-11-16", "lundi dernier": "2026-11-16",
-		"thursday": "2026-11-12", "jeudi": "2026-11-12", "wednesday": "2026-11-18", "friday": "2026-11-13", "mar": "2026-11-17", "dim.": "2026-11-15",
-		"19 nov": "2026-11-19", "20 nov": "2025-11-20", "nov 19": "2026-11-19", "Nov. 19, 2025": "2025-11-19", "19 novembre": "2026-11-19",
-		"November 3rd": "2026-11-03", "the 1st of may": "2026-05-01", "1er août": "2026-08-01", "le 1er janvier": "2026-01-01",
-		"12 déc": "2025-12-12", "3 mar": "2026-03-03", "14 juillet 1999": "1999-07-14", "Thursday 19 November 2026": "2026-11-19",
+		"monday": "2026-11-16", "Mon": "2026-11-16", "last monday": "2026-11-16", "lundi": "2026-11-16",
+		"lundi dernier": "2026-11-16", "thursday": "2026-11-12", "jeudi": "2026-11-12", "wednesday": "2026-11-18",
+		"friday": "2026-11-13", "mar": "2026-11-17", "dim.": "2026-11-15", "19 nov": "2026-11-19", "20 nov": "2025-11-20",
+		"nov 19": "2026-11-19", "Nov. 19, 2025": "2025-11-19", "19 novembre": "2026-11-19", "November 3rd": "2026-11-03",
+		"the 1st of may": "2026-05-01", "1er août": "2026-08-01", "le 1er janvier": "2026-01-01", "12 déc": "2025-12-12",
+		"3 mar": "2026-03-03", "14 juillet 1999": "1999-07-14", "Thursday 19 November 2026": "2026-11-19",
 		"jeudi 19 novembre": "2026-11-19", "19/11": "2026-11-19", "19/11/2025": "2025-11-19", "19.11.2025": "2025-11-19",
-		"29 feb": "2024-02-29", "gestern": Yesterday, "vorgestern": "2026-11-17", "19. März": "2026-03-19", "letzten Montag": "2026-11-16", "Donnerstag, 19. November 2026": "2026-11-19",
+		"29 feb": "2024-02-29", "gestern": Yesterday, "vorgestern": "2026-11-17", "19. März": "2026-03-19",
+		"letzten Montag": "2026-11-16", "Donnerstag, 19. November 2026": "2026-11-19",
 	}
 	for s, want := range cases {
 		if got, ok := Date(s, today); !ok || got != want {
 			t.Errorf("%q: got %q, %v, want %q", s, got, ok, want)
 		}
 	}
-	for _, s := range []string{"", "soon", "mo", "31 feb", "32/1", "19/13", "2026-13-01", "2026-02-30", "19 jui", "19", "november", "1 2 3 4", "19 nov 26", "0 may", "-1 may", "/", "nov nov"} {
+	for _, s := range []string{"", "soon", "mo", "31 feb", "32/1", "19/13", "2026-13-01", "2026-02-30", "19 jui", "19",
+		"november", "1 2 3 4", "19 nov 26", "0 may", "-1 may", "/", "nov nov"} {
 		if got, ok := Date(s, today); ok {
 			t.Errorf("%q: got %q, want none", s, got)
 		}
@@ -33,7 +36,8 @@ func TestDate(t *testing.T) {
 }
 
 func FuzzDate(f *testing.F) {
-	for _, s := range []string{"2026-11-19", "19 nov", "lundi", "1er août", "29/2", "Thursday 19 November 2026", "´", "9999-12-31"} {
+	for _, s := range []string{"2026-11-19", "19 nov", "lundi", "1er août", "29/2", "Thursday 19 November 2026",
+		"´", "9999-12-31"} {
 		f.Add(s)
 	}
 	f.Fuzz(func(t *testing.T, s string) {
@@ -49,7 +53,9 @@ func FuzzDate(f *testing.F) {
 
 func TestNames(t *testing.T) {
 	t.Parallel()
-	for language, want := range map[string][2]string{"en": {"February", "Wednesday"}, "fr-CA": {"février", "mercredi"}, "de": {"Februar", "Mittwoch"}, "FR": {"février", "mercredi"}, "fr_FR": {"février", "mercredi"}, "frr": {"February", "Wednesday"}, "": {"February", "Wednesday"}} {
+	for language, want := range map[string][2]string{"en": {"February", "Wednesday"}, "fr-CA": {"février", "mercredi"},
+		"de": {"Februar", "Mittwoch"}, "FR": {"février", "mercredi"}, "fr_FR": {"février", "mercredi"},
+		"frr": {"February", "Wednesday"}, "": {"February", "Wednesday"}} {
 		if m, d := MonthName(time.February, language), WeekdayName(time.Wednesday, language); m != want[0] || d != want[1] {
 			t.Errorf("%q: got %s, %s", language, m, d)
 		}
@@ -62,7 +68,8 @@ func TestNamesAreRead(t *testing.T) {
 	for s, want := range map[string]struct {
 		m        time.Month
 		doubtful bool
-	}{"may": {time.May, true}, "aout": {time.August, false}, "marz": {time.March, false}, "octubre": {time.October, false}, "fev": {time.February, false}, "mayo": {time.May, false}, "ma": {0, false}, "!may": {0, false}, "": {0, false}} {
+	}{"may": {time.May, true}, "aout": {time.August, false}, "marz": {time.March, false}, "octubre": {time.October, false},
+		"fev": {time.February, false}, "mayo": {time.May, false}, "ma": {0, false}, "!may": {0, false}, "": {0, false}} {
 		if m, doubtful := Month(s, "en", "fr", "de", "es"); m != want.m || doubtful != want.doubtful {
 			t.Errorf("%q: got %s, %v", s, m, doubtful)
 		}
@@ -73,7 +80,8 @@ func TestNamesAreRead(t *testing.T) {
 	for s, want := range map[string]struct {
 		d         time.Weekday
 		short, ok bool
-	}{"sonnabend": {time.Saturday, false, true}, "miercoles": {time.Wednesday, false, true}, "mar": {time.Tuesday, true, true}, "mondays": {}} {
+	}{"sonnabend": {time.Saturday, false, true}, "miercoles": {time.Wednesday, false, true},
+		"mar": {time.Tuesday, true, true}, "mondays": {}} {
 		if d, short, ok := Weekday(s, "fr", "de", "es"); d != want.d || short != want.short || ok != want.ok {
 			t.Errorf("%q: got %s, %v, %v", s, d, short, ok)
 		}

@@ -50,7 +50,8 @@ func (f forms) needed() map[plural.Form]bool {
 
 // formNames are the forms of CLDR, as catalogues call them.
 var formNames = map[string]plural.Form{
-	"zero": plural.Zero, "one": plural.One, "two": plural.Two, "few": plural.Few, "many": plural.Many, "other": plural.Other,
+	"zero": plural.Zero, "one": plural.One, "two": plural.Two, "few": plural.Few, "many": plural.Many,
+	"other": plural.Other,
 }
 
 // readForms reads a table of forms: one = "%s message", other = "%s messages".

@@ -114,16 +114,20 @@ func verbsOf(s string) string {
 // TestWhatIsWrongIsFound breaks each rule of the catalogues in a small one.
 func TestWhatIsWrongIsFound(t *testing.T) {
 	t.Parallel()
-	english := catalogue{"a": "for %s and %d", "n": catalogue{"one": "%s thing", "other": "%s things"}, "t": catalogue{"x": "y"}}
+	english := catalogue{"a": "for %s and %d", "n": catalogue{"one": "%s thing", "other": "%s things"},
+		"t": catalogue{"x": "y"}}
 	for name, c := range map[string]struct {
 		other catalogue
 		want  string
 	}{
-		"fine":              {catalogue{"a": "%[2]d and %[1]s", "n": catalogue{"one": "a thing", "other": "%s"}, "t": catalogue{"x": "z"}}, ""},
-		"a word lacks":      {catalogue{"n": catalogue{"other": "%s"}, "t": catalogue{"x": "z"}}, ".a is missing"},
-		"a word too many":   {catalogue{"a": "%s%d", "b": "c", "n": catalogue{"other": "%s"}, "t": catalogue{"x": "z"}}, ".b is not in English"},
-		"another verb":      {catalogue{"a": "%s and %s", "n": catalogue{"other": "%s"}, "t": catalogue{"x": "z"}}, "verbs"},
-		"no number":         {catalogue{"a": "%s%d", "n": catalogue{"other": "things"}, "t": catalogue{"x": "z"}}, ".n.other has the verbs"},
+		"fine": {catalogue{"a": "%[2]d and %[1]s", "n": catalogue{"one": "a thing", "other": "%s"},
+			"t": catalogue{"x": "z"}}, ""},
+		"a word lacks": {catalogue{"n": catalogue{"other": "%s"}, "t": catalogue{"x": "z"}}, ".a is missing"},
+		"a word too many": {catalogue{"a": "%s%d", "b": "c", "n": catalogue{"other": "%s"}, "t": catalogue{"x": "z"}},
+			".b is not in English"},
+		"another verb": {catalogue{"a": "%s and %s", "n": catalogue{"other": "%s"}, "t": catalogue{"x": "z"}}, "verbs"},
+		"no number": {catalogue{"a": "%s%d", "n": catalogue{"other": "things"}, "t": catalogue{"x": "z"}},
+			".n.other has the verbs"},
 		"a stray percent":   {catalogue{"a": "%s%d 5 %", "n": catalogue{"other": "%s"}, "t": catalogue{"x": "z"}}, "stray"},
 		"a table is a text": {catalogue{"a": "%s%d", "n": catalogue{"other": "%s"}, "t": "z"}, ".t is missing"},
 	} {
@@ -155,7 +159,8 @@ func TestFillIsStrict(t *testing.T) {
 		"today: it is no table of plural":   new(struct{ Today Counted }),
 		"first: nothing fills a int":        new(struct{ First int }),
 	} {
-		if err := Fill("fr", "calendar", into); err == nil || !strings.Contains(err.Error(), want) || !strings.Contains(err.Error(), "fr.toml, section calendar") {
+		if err := Fill("fr", "calendar", into); err == nil || !strings.Contains(err.Error(), want) ||
+			!strings.Contains(err.Error(), "fr.toml, section calendar") {
 			t.Errorf("got %v, want %q", err, want)
 		}
 	}
@@ -171,9 +176,12 @@ func TestPluralForms(t *testing.T) {
 		from     catalogue
 		want     string
 	}{
-		{"en", catalogue{"one": "a", "other": "b"}, ""}, {"en", catalogue{"other": "b"}, `"one" is missing`}, {"en", catalogue{"one": "a"}, `"other" is missing`},
-		{"en", catalogue{"one": "a", "few": "c", "other": "b"}, `"few" is no form`}, {"en", catalogue{"one": "a", "some": "c", "other": "b"}, `"some" is no form`},
-		{"pl", catalogue{"one": "a", "few": "c", "many": "d"}, ""}, {"ja", catalogue{"other": "b"}, ""}, {"ja", catalogue{"one": "a", "other": "b"}, `"one" is no form`},
+		{"en", catalogue{"one": "a", "other": "b"}, ""}, {"en", catalogue{"other": "b"}, `"one" is missing`},
+		{"en", catalogue{"one": "a"}, `"other" is missing`},
+		{"en", catalogue{"one": "a", "few": "c", "other": "b"}, `"few" is no form`},
+		{"en", catalogue{"one": "a", "some": "c", "other": "b"}, `"some" is no form`},
+		{"pl", catalogue{"one": "a", "few": "c", "many": "d"}, ""}, {"ja", catalogue{"other": "b"}, ""},
+		{"ja", catalogue{"one": "a", "other": "b"}, `"one" is no form`},
 	} {
 		var into struct{ X Counted }
 		err := fillStruct(c.language, reflect.ValueOf(&into).Elem(), catalogue{"x": c.from})
@@ -195,11 +203,13 @@ func TestCounting(t *testing.T) {
 		}
 		return w
 	}
-	en := words("en", catalogue{"one": "one of %[2]s", "other": "%s of %s"}, catalogue{"one": "%sst", "two": "%snd", "few": "%srd", "other": "%sth"})
+	en := words("en", catalogue{"one": "one of %[2]s", "other": "%s of %s"},
+		catalogue{"one": "%sst", "two": "%snd", "few": "%srd", "other": "%sth"})
 	fr := words("fr", catalogue{"one": "%s jour", "other": "%s jours"}, catalogue{"one": "%ser", "other": "%s"})
 	for got, want := range map[string]string{
-		en.N.Of(1, "x"): "one of x", en.N.Of(0, "x"): "0 of x", en.N.Of(12345, "x"): "12,345 of x", fr.N.Of(0): "0 jour", fr.N.Of(2): "2 jours", fr.N.Of(20000): "20\u202f000 jours",
-		en.R.Of(1): "1st", en.R.Of(11): "11th", en.R.Of(22): "22nd", en.R.Of(13): "13th", en.R.Of(23): "23rd", fr.R.Of(1): "1er", fr.R.Of(31): "31",
+		en.N.Of(1, "x"): "one of x", en.N.Of(0, "x"): "0 of x", en.N.Of(12345, "x"): "12,345 of x", fr.N.Of(0): "0 jour",
+		fr.N.Of(2): "2 jours", fr.N.Of(20000): "20\u202f000 jours", en.R.Of(1): "1st", en.R.Of(11): "11th",
+		en.R.Of(22): "22nd", en.R.Of(13): "13th", en.R.Of(23): "23rd", fr.R.Of(1): "1er", fr.R.Of(31): "31",
 	} {
 		if got != want {
 			t.Errorf("got %q, want %q", got, want)
@@ -212,7 +222,8 @@ func TestLanguages(t *testing.T) {
 	if all := Languages(); all[0] != "en" || !slices.Contains(all, "fr") || !slices.IsSorted(all[1:]) {
 		t.Errorf("got %v", all)
 	}
-	for tag, want := range map[string]string{"fr": "fr", "FR": "fr", "fr-CA": "fr", "fr_FR.UTF-8": "fr", "frr": "en", "": "en", "tlh": "en", "en-GB": "en"} {
+	for tag, want := range map[string]string{"fr": "fr", "FR": "fr", "fr-CA": "fr", "fr_FR.UTF-8": "fr", "frr": "en",
+		"": "en", "tlh": "en", "en-GB": "en"} {
 		if got := Match(tag); got != want {
 			t.Errorf("%q: got %s, want %s", tag, got, want)
 		}
@@ -222,9 +233,10 @@ func TestLanguages(t *testing.T) {
 func TestNumbers(t *testing.T) {
 	t.Parallel()
 	for got, want := range map[string]string{
-		Number("en", 1234567): "1,234,567", Number("fr", 1234567): "1\u202f234\u202f567", Number("en", 999): "999", Number("en", -1000): "−1,000", Number("en", 0): "0",
-		Decimal("fr", 2.149, 1): "2,1", Decimal("en", 0.5, 2): "0.50", Percent("fr", 12): "12\u202f%", Percent("en", 12): "12%",
-		List("en", "a", "b", "c"): "a, b and c", List("fr", "a", "b"): "a et b", List("en", "a"): "a", List("en"): "",
+		Number("en", 1234567): "1,234,567", Number("fr", 1234567): "1\u202f234\u202f567", Number("en", 999): "999",
+		Number("en", -1000): "−1,000", Number("en", 0): "0", Decimal("fr", 2.149, 1): "2,1", Decimal("en", 0.5, 2): "0.50",
+		Percent("fr", 12): "12\u202f%", Percent("en", 12): "12%", List("en", "a", "b", "c"): "a, b and c",
+		List("fr", "a", "b"): "a et b", List("en", "a"): "a", List("en"): "",
 	} {
 		if got != want {
 			t.Errorf("got %q, want %q", got, want)
@@ -234,7 +246,8 @@ func TestNumbers(t *testing.T) {
 
 func TestKeys(t *testing.T) {
 	t.Parallel()
-	for field, want := range map[string]string{"Skip": "skip", "SignInAs": "sign_in_as", "WebURL": "web_url", "URLHelp": "url_help", "GoodByeA": "good_bye_a", "A": "a"} {
+	for field, want := range map[string]string{"Skip": "skip", "SignInAs": "sign_in_as", "WebURL": "web_url",
+		"URLHelp": "url_help", "GoodByeA": "good_bye_a", "A": "a"} {
 		if got := keyOf(field); got != want {
 			t.Errorf("%s: got %s, want %s", field, got, want)
 		}

@@ -42,7 +42,8 @@ func TestBenchBackup(t *testing.T) {
 			t.Logf("%d MiB in %d MiB: %s", res.Backup.Bytes>>20, res.Backup.Size>>20, took.Round(100*time.Millisecond))
 			show := func(name string, d []time.Duration) {
 				slices.Sort(d)
-				t.Logf("%s: %d answers, p50 %s, p95 %s, most %s", name, len(d), d[len(d)/2].Round(time.Millisecond), d[len(d)*95/100].Round(time.Millisecond), d[len(d)-1].Round(time.Millisecond))
+				t.Logf("%s: %d answers, p50 %s, p95 %s, most %s", name, len(d), d[len(d)/2].Round(time.Millisecond),
+					d[len(d)*95/100].Round(time.Millisecond), d[len(d)-1].Round(time.Millisecond))
 			}
 			show("alone", alone)
 			show("beside", beside)

@@ -47,7 +47,8 @@ func TestBenchAcknowledging(t *testing.T) {
 				}
 				all.Wait()
 				slices.Sort(took)
-				t.Logf("%d messages: p50 %s, p95 %s, p99 %s, most %s", len(took), took[len(took)/2], took[len(took)*95/100], took[len(took)*99/100], took[len(took)-1])
+				t.Logf("%d messages: p50 %s, p95 %s, p99 %s, most %s", len(took), took[len(took)/2], took[len(took)*95/100],
+					took[len(took)*99/100], took[len(took)-1])
 				if n := w.Ledger().Count(`SELECT COUNT(*) FROM messages WHERE role = 'user'`); n != len(took) {
 					t.Errorf("%d of %d messages are stored", n, len(took))
 				}
@@ -66,7 +67,8 @@ func stalled(t *testing.T, engine string) (*e2etest.Town, *e2etest.Gateway) {
 	w.UseModel(e2etest.StartModel(t, time.Hour))
 	s := w.OnWhatsApp()
 	_ = s
-	w.Env = append(w.Env, "EVERTHREAD_CHANNELS_TELEGRAM_MODE=webhook", "EVERTHREAD_CHANNELS_TELEGRAM_WEBHOOK_SECRET="+e2etest.WebhookKey,
+	w.Env = append(w.Env, "EVERTHREAD_CHANNELS_TELEGRAM_MODE=webhook",
+		"EVERTHREAD_CHANNELS_TELEGRAM_WEBHOOK_SECRET="+e2etest.WebhookKey,
 		"EVERTHREAD_HTTP_PUBLIC_URL=https://everthread.example.org", "EVERTHREAD_TURN_DEBOUNCE=700ms")
 	return w, w.Start()
 }
@@ -80,11 +82,14 @@ func TestBenchBatchOfWhatsApp(t *testing.T) {
 			var changes []any
 			for n := range 1000 {
 				var one map[string]any
-				e2etest.Must(t, json.Unmarshal(whatsapptest.Body(whatsapptest.Person{Phone: fmt.Sprint(16505550000 + n%100), UserID: fmt.Sprint("US.", 1000+n%100), Name: "Ada"},
-					fmt.Sprint("wamid.", n), time.Now(), map[string]any{"type": "text", "text": map[string]any{"body": strings.Repeat("word ", 20)}}), &one))
+				e2etest.Must(t, json.Unmarshal(whatsapptest.Body(whatsapptest.Person{Phone: fmt.Sprint(16505550000 + n%100),
+					UserID: fmt.Sprint("US.", 1000+n%100), Name: "Ada"},
+					fmt.Sprint("wamid.", n), time.Now(), map[string]any{"type": "text",
+						"text": map[string]any{"body": strings.Repeat("word ", 20)}}), &one))
 				changes = append(changes, one["entry"].([]any)[0].(map[string]any)["changes"].([]any)...)
 			}
-			body, err := json.Marshal(map[string]any{"object": "whatsapp_business_account", "entry": []any{map[string]any{"id": whatsapptest.Account, "changes": changes}}})
+			body, err := json.Marshal(map[string]any{"object": "whatsapp_business_account",
+				"entry": []any{map[string]any{"id": whatsapptest.Account, "changes": changes}}})
 			e2etest.Must(t, err)
 			begin := time.Now()
 			r, err := http.NewRequest(http.MethodPost, g.URL+"/webhooks/whatsapp", bytes.NewReader(body))
@@ -149,7 +154,8 @@ func TestBenchMatrixAfterDowntime(t *testing.T) {
 			t.Logf("%d messages written in %s", rooms*each, time.Since(begin))
 			begin = time.Now()
 			g = w.Start("EVERTHREAD_TURN_DEBOUNCE=700ms")
-			for l.Count(`SELECT COUNT(*) FROM messages WHERE role = 'user'`) < rooms*(each+1) && time.Since(begin) < 5*time.Minute {
+			for l.Count(`SELECT COUNT(*) FROM messages WHERE role = 'user'`) < rooms*(each+1) &&
+				time.Since(begin) < 5*time.Minute {
 				time.Sleep(50 * time.Millisecond) // a process has no event to wait for
 			}
 			stored := time.Since(begin)

@@ -47,8 +47,8 @@ func longChat(t *testing.T, n int) string {
 		}
 		text, err := json.Marshal(say())
 		e2etest.Must(t, err)
-		fmt.Fprintf(w, `{"id":%d,"type":"message","date":"2020-01-01T00:00:00","date_unixtime":"%d","from":"x","from_id":"%s","text":%s,"text_entities":[{"type":"plain","text":%s}]}`,
-			i+1, first+int64(i)*step, []string{"user5", "user7"}[i%2], text, text)
+		fmt.Fprintf(w,
+			`{"id":%d,"type":"message","date":"2020-01-01T00:00:00","date_unixtime":"%d","from":"x","from_id":"%s","text":%s,"text_entities":[{"type":"plain","text":%s}]}`, i+1, first+int64(i)*step, []string{"user5", "user7"}[i%2], text, text)
 	}
 	fmt.Fprint(w, "]}")
 	e2etest.Must(t, errors.Join(w.Flush(), f.Close()))
@@ -70,10 +70,12 @@ func TestBenchImport(t *testing.T) {
 			w := e2etest.NewTown(t, database)
 			w.Start().Stop()
 			took, rss := w.Timed("import", "telegram", file)
-			t.Logf("import of %d messages (%.0f MB): %.1f s, %.0f a second, at most %.0f MB", n, mb(int(info.Size())), took.Seconds(), float64(n)/took.Seconds(), mb(int(rss)))
+			t.Logf("import of %d messages (%.0f MB): %.1f s, %.0f a second, at most %.0f MB", n, mb(int(info.Size())),
+				took.Seconds(), float64(n)/took.Seconds(), mb(int(rss)))
 			l := w.Ledger()
 			if left := l.Count(`SELECT COUNT(*) FROM users WHERE id > 0 AND indexed < last_message`); left > 0 {
-				t.Errorf("it is not indexed: %v", l.Lines(`SELECT id || ' ' || name || ' ' || indexed || ' ' || last_message FROM users`))
+				t.Errorf("it is not indexed: %v",
+					l.Lines(`SELECT id || ' ' || name || ' ' || indexed || ' ' || last_message FROM users`))
 			}
 			took, _ = w.Timed("import", "telegram", file)
 			t.Logf("the same again: %.1f s", took.Seconds())

@@ -23,7 +23,8 @@ func TestBenchLong(t *testing.T) {
 				database = e2etest.NewSchema(t)
 			}
 			w := e2etest.NewTown(t, database)
-			w.Env = append(w.Env, "EVERTHREAD_CONTEXT_STRATEGY=long", "EVERTHREAD_LLM_CONTEXT_WINDOW=200000", "EVERTHREAD_CONTEXT_SILENCE=1ms", "EVERTHREAD_LIMITS_TURNS_PER_MINUTE=0")
+			w.Env = append(w.Env, "EVERTHREAD_CONTEXT_STRATEGY=long", "EVERTHREAD_LLM_CONTEXT_WINDOW=200000",
+				"EVERTHREAD_CONTEXT_SILENCE=1ms", "EVERTHREAD_LIMITS_TURNS_PER_MINUTE=0")
 			g := w.Start()
 			w.Telegram.Say(e2etest.Ada, "hello")
 			w.Sent(e2etest.Ada, 1)
@@ -52,5 +53,7 @@ func TestBenchLong(t *testing.T) {
 
 // stages are the lines of the metrics about building contexts.
 func stages(metrics string) string {
-	return strings.Join(regexp.MustCompile(`everthread_turn_seconds_(?:bucket|sum|count)\{[^}]*stage="context"[^\n]*`).FindAllString(metrics, -1), "\n")
+	return strings.Join(
+		regexp.MustCompile(`everthread_turn_seconds_(?:bucket|sum|count)\{[^}]*stage="context"[^\n]*`).FindAllString(metrics,
+			-1), "\n")
 }

@@ -49,7 +49,8 @@ func TestBenchPageTimes(t *testing.T) {
 			g = w.Start()
 			v.G = g
 			v = g.NewGuest(e2etest.NewLink(w, g))
-			for deadline := begin.Add(15 * time.Minute); l.Count(`SELECT COUNT(*) FROM users WHERE id = 1 AND indexed < last_message`) > 0; time.Sleep(500 * time.Millisecond) {
+			for deadline := begin.Add(15 * time.Minute); l.Count(
+				`SELECT COUNT(*) FROM users WHERE id = 1 AND indexed < last_message`) > 0; time.Sleep(500 * time.Millisecond) {
 				if time.Now().After(deadline) {
 					t.Fatal("it is not indexed")
 				}
@@ -58,7 +59,8 @@ func TestBenchPageTimes(t *testing.T) {
 			for n := range 40 {
 				v.Post("/messages", url.Values{"text": {fmt.Sprint("today ", n)}, "nonce": {e2etest.NonceFor(fmt.Sprint(n))}})
 				v.Post("/threads", url.Values{"title": {fmt.Sprint("thread ", n)}})
-				v.Post("/memory", url.Values{"text": {fmt.Sprint("They said a thing numbered ", n)}, "theme": {"general"}, "type": {"fact"}})
+				v.Post("/memory", url.Values{"text": {fmt.Sprint("They said a thing numbered ", n)},
+					"theme": {"general"}, "type": {"fact"}})
 			}
 			l.Quiet(60*time.Second, g.Log)
 			v.Times(t, l)
@@ -73,7 +75,8 @@ func TestBenchPageCold(t *testing.T) {
 	g := w.Start()
 	v := g.NewGuest(g.WebCode())
 	for n := range 60 {
-		v.Post("/messages", url.Values{"text": {fmt.Sprint("say ", n+10, " words")}, "nonce": {e2etest.NonceFor(fmt.Sprint(n))}})
+		v.Post("/messages", url.Values{"text": {fmt.Sprint("say ", n+10, " words")},
+			"nonce": {e2etest.NonceFor(fmt.Sprint(n))}})
 	}
 	w.Ledger().Quiet(60*time.Second, g.Log)
 	const read = `new Promise((done) => setTimeout(() => {
@@ -91,7 +94,8 @@ func TestBenchPageCold(t *testing.T) {
 		p.Do(e2etest.Command(network.ClearBrowserCache, cdp.Empty{}))
 		p.Open("/")
 		m := e2etest.Js[map[string]float64](p, read)
-		t.Logf("%.0f bytes (%.0f unpacked) in %.0f requests; answer %.0f ms, usable %.0f ms, loaded %.0f ms, largest paint %.0f ms, layout shift %.4f",
+		t.Logf(
+			"%.0f bytes (%.0f unpacked) in %.0f requests; answer %.0f ms, usable %.0f ms, loaded %.0f ms, largest paint %.0f ms, layout shift %.4f",
 			m["Bytes"], m["Whole"], m["Requests"], m["Answer"], m["Usable"], m["Loaded"], m["Paint"], m["Shift"])
 	}
 }
@@ -104,7 +108,8 @@ func firstToken(t *testing.T) (base string, said func() time.Time) {
 		w.Header().Set("Content-Type", "text/event-stream")
 		w.WriteHeader(http.StatusOK)
 		chunk := func(text, finish string) {
-			fmt.Fprintf(w, `data: {"id":"x","object":"chat.completion.chunk","created":1,"model":"m","choices":[{"index":0,"delta":{"content":%q},"finish_reason":%s}]}`+"\n\n", text, finish)
+			fmt.Fprintf(w,
+				`data: {"id":"x","object":"chat.completion.chunk","created":1,"model":"m","choices":[{"index":0,"delta":{"content":%q},"finish_reason":%s}]}`+"\n\n", text, finish)
 			w.(http.Flusher).Flush()
 		}
 		w.(http.Flusher).Flush()
@@ -139,7 +144,8 @@ func TestBenchPageFirstWord(t *testing.T) {
 			l := w.Ledger()
 			var took []time.Duration
 			for n := range 22 {
-				e2etest.Js[chromedp.Void](p, `window.first = 0; window.watch?.disconnect(); window.watch = new MutationObserver(() => {
+				e2etest.Js[chromedp.Void](p,
+					`window.first = 0; window.watch?.disconnect(); window.watch = new MutationObserver(() => {
 					if (!first && document.querySelector('.writing .prose')?.innerText.includes('Firstword')) first = performance.timeOrigin + performance.now();
 				}); watch.observe(document.querySelector('#entries'), {subtree: true, childList: true, characterData: true})`)
 				p.Send(fmt.Sprint("question ", n))
@@ -152,7 +158,8 @@ func TestBenchPageFirstWord(t *testing.T) {
 				l.Quiet(e2etest.Patience, g.Log)
 			}
 			slices.Sort(took)
-			t.Logf("the first word is seen after the model said it: p50 %.1f ms, p95 %.1f ms, most %.1f ms", e2etest.Ms(took[len(took)/2]), e2etest.Ms(took[len(took)*95/100]), e2etest.Ms(took[len(took)-1]))
+			t.Logf("the first word is seen after the model said it: p50 %.1f ms, p95 %.1f ms, most %.1f ms",
+				e2etest.Ms(took[len(took)/2]), e2etest.Ms(took[len(took)*95/100]), e2etest.Ms(took[len(took)-1]))
 		})
 	}
 }
@@ -248,7 +255,8 @@ func TestBenchPageFollowers(t *testing.T) {
 			l.Quiet(60*time.Second, g.Log)
 			say := func(n int) {
 				for i, v := range guests {
-					v.Post("/messages", url.Values{"text": {fmt.Sprintf("say %d words", 20+n)}, "nonce": {e2etest.NonceFor(fmt.Sprint(n, i))}})
+					v.Post("/messages", url.Values{"text": {fmt.Sprintf("say %d words", 20+n)},
+						"nonce": {e2etest.NonceFor(fmt.Sprint(n, i))}})
 				}
 			}
 			before := 0
@@ -300,7 +308,8 @@ func TestBenchPageFollowers(t *testing.T) {
 					}
 				}
 			}
-			t.Logf("%d pages: without them at most %.1f MB, with them idle %.1f MB, at most %.1f MB; messages missed over %d reconnects: %d", len(all), mb(before), mb(idle), mb(most), rounds*len(all)/3, missed)
+			t.Logf(
+				"%d pages: without them at most %.1f MB, with them idle %.1f MB, at most %.1f MB; messages missed over %d reconnects: %d", len(all), mb(before), mb(idle), mb(most), rounds*len(all)/3, missed)
 			if missed > 0 {
 				t.Errorf("%d messages were missed", missed)
 			}

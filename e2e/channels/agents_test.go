@@ -41,7 +41,8 @@ func TestAPersonalAgentIsOneMoreDoorToTheSameConversation(t *testing.T) {
 		if a, b := l.UserOf(fmt.Sprint(e2etest.Ada)), l.UserOf(e2etest.Erin); a != b || a != user {
 			t.Errorf("Telegram is user %s, the agent's is %s, Ada is %s", a, b, user)
 		}
-		if n := l.Count(`SELECT COUNT(DISTINCT thread_id) FROM messages WHERE user_id`+e2etest.OfChat+` AND kind = 'chat'`, e2etest.Erin); n != 1 {
+		if n := l.Count(`SELECT COUNT(DISTINCT thread_id) FROM messages WHERE user_id`+e2etest.OfChat+` AND kind = 'chat'`,
+			e2etest.Erin); n != 1 {
 			t.Errorf("the conversation is %d threads", n)
 		}
 		w.Unreadable(l, e2etest.AdaKey)
@@ -50,7 +51,8 @@ func TestAPersonalAgentIsOneMoreDoorToTheSameConversation(t *testing.T) {
 		}
 		w.MustRun("users", "agent", "remove", user, id)
 		w.Silent(t, s, g)
-		if _, err := w.Run("users", "agent", "remove", user, id); err == nil || !strings.Contains(err.Error(), "has no agent") {
+		if _, err := w.Run("users", "agent", "remove", user, id); err == nil ||
+			!strings.Contains(err.Error(), "has no agent") {
 			t.Errorf("removed again: %v", err)
 		}
 	})
@@ -142,7 +144,8 @@ func TestADeadKeyIsToldAndStopsNoOther(t *testing.T) {
 	s.Revoke("revoked-key")
 	for deadline := time.Now().Add(60 * time.Second); ; time.Sleep(200 * time.Millisecond) { // a poll waits for 25 s
 		said := w.Health(g)
-		if strings.Contains(said["whatsapp_agent:"+revoked], "not valid any more") && strings.Contains(said["whatsapp_agent:"+never], "not valid any more") &&
+		if strings.Contains(said["whatsapp_agent:"+revoked], "not valid any more") &&
+			strings.Contains(said["whatsapp_agent:"+never], "not valid any more") &&
 			said["whatsapp_agent:"+alive] == "ok" {
 			break
 		}
@@ -153,7 +156,8 @@ func TestADeadKeyIsToldAndStopsNoOther(t *testing.T) {
 	s.Say(e2etest.DaveKey, "still here?")
 	e2etest.Answered(t, s, e2etest.DaveKey, 2, 30*time.Second, g)
 	all := strings.Join(w.Doctor()["whatsapp agent"], "\n")
-	for _, want := range []string{"PROBLEM Agent " + never, "PROBLEM Agent " + revoked, "ok Agent " + alive, "users agent add"} {
+	for _, want := range []string{"PROBLEM Agent " + never, "PROBLEM Agent " + revoked, "ok Agent " + alive,
+		"users agent add"} {
 		if !strings.Contains(all, want) {
 			t.Errorf("doctor does not say %q:\n%s", want, all)
 		}
@@ -168,7 +172,8 @@ func TestPersonalAgentsArePolledByOneProcessEach(t *testing.T) {
 	t.Parallel()
 	w := e2etest.NewTown(t, e2etest.NewSchema(t))
 	s := w.OnAgents()
-	keys := map[string]string{e2etest.AdaKey: e2etest.Erin, e2etest.DaveKey: e2etest.Dave, "key-of-franks-agent": e2etest.Frank}
+	keys := map[string]string{e2etest.AdaKey: e2etest.Erin, e2etest.DaveKey: e2etest.Dave,
+		"key-of-franks-agent": e2etest.Frank}
 	for key, person := range keys {
 		s.Add(key, person)
 		w.AddKey(w.AddUser(person), key)

@@ -45,7 +45,8 @@ func TestTheClientOfMCPSharesRecall(t *testing.T) {
 // inspect runs the MCP inspector, which ends non-zero if the server is at fault.
 func inspect(t *testing.T, into any, args ...string) {
 	t.Helper()
-	node(t, nil, into, append([]string{filepath.Join(filepath.Dir(os.Getenv("EVERTHREAD_TEST_AIMOCK")), "mcp-inspector"), "--cli"}, args...)...)
+	node(t, nil, into, append([]string{filepath.Join(filepath.Dir(os.Getenv("EVERTHREAD_TEST_AIMOCK")), "mcp-inspector"),
+		"--cli"}, args...)...)
 }
 
 // The MCP inspector, as docs/interfaces.md says, over HTTP and to the program.
@@ -58,7 +59,8 @@ func TestTheInspectorOfMCPIsContent(t *testing.T) {
 			itself = append(itself, "-e", e)
 		}
 	}
-	for how, reach := range map[string][]string{"http": {g.URL + "/mcp", "--transport", "http", "--header", "Authorization: Bearer " + key}, "stdio": itself} {
+	for how, reach := range map[string][]string{"http": {g.URL + "/mcp", "--transport", "http", "--header",
+		"Authorization: Bearer " + key}, "stdio": itself} {
 		t.Run(how, func(t *testing.T) {
 			t.Parallel()
 			var tools struct {
@@ -72,7 +74,8 @@ func TestTheInspectorOfMCPIsContent(t *testing.T) {
 				t.Errorf("tools are %+v", tools)
 			}
 			var found struct{ Content []struct{ Text string } }
-			inspect(t, &found, append(slices.Clone(reach), "--method", "tools/call", "--tool-name", "conversation_search", "--tool-arg", "query=harbour")...)
+			inspect(t, &found, append(slices.Clone(reach), "--method", "tools/call", "--tool-name", "conversation_search",
+				"--tool-arg", "query=harbour")...)
 			if len(found.Content) != 1 || !strings.Contains(found.Content[0].Text, "Groix") {
 				t.Errorf("found %+v", found)
 			}

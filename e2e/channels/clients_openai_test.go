@@ -54,8 +54,8 @@ func TestTheClientOfOpenAISharesTheConversation(t *testing.T) {
 		w.Compare("openai-client.json", seen)
 
 		said := l.Lines(`SELECT body FROM messages WHERE role = 'user' AND kind = 'chat' ORDER BY id`)
-		want := []string{"hello from the SDK", "say 30 words", "say 12 words", `call weather {"city":"Oslo"}`, `call clock {"zone":"UTC"}`,
-			"[photo]\nwhat is this?", "say 60 words", "only once, please"}
+		want := []string{"hello from the SDK", "say 30 words", "say 12 words", `call weather {"city":"Oslo"}`,
+			`call clock {"zone":"UTC"}`, "[photo]\nwhat is this?", "say 60 words", "only once, please"}
 		if diff := cmp.Diff(want, said); diff != "" {
 			t.Errorf("stored (-want +got):\n%s", diff)
 		}

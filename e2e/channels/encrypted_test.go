@@ -34,14 +34,17 @@ func TestAPersonIsAnsweredInAnEncryptedRoom(t *testing.T) {
 		}
 
 		l := w.Ledger()
-		ada.Write(room, map[string]any{"msgtype": "m.text", "body": "and this", "m.relates_to": map[string]any{"m.in_reply_to": map[string]any{"event_id": got[0].ID}}})
+		ada.Write(room, map[string]any{"msgtype": "m.text", "body": "and this",
+			"m.relates_to": map[string]any{"m.in_reply_to": map[string]any{"event_id": got[0].ID}}})
 		ada.Answers(g, room, bot.Id, 2)
-		if quotes := l.Count(`SELECT COUNT(*) FROM messages WHERE body = 'and this' AND extra LIKE '%hello in secret%'`); quotes != 1 {
+		if quotes := l.Count(
+			`SELECT COUNT(*) FROM messages WHERE body = 'and this' AND extra LIKE '%hello in secret%'`); quotes != 1 {
 			t.Errorf("the quote is %v", l.Lines(`SELECT extra FROM messages WHERE body = 'and this'`))
 		}
 
-		ada.Write(room, map[string]any{"msgtype": "m.text", "body": "* hello, better", "m.new_content": map[string]any{"msgtype": "m.text", "body": "hello, better"},
-			"m.relates_to": map[string]any{"rel_type": "m.replace", "event_id": first}})
+		ada.Write(room, map[string]any{"msgtype": "m.text", "body": "* hello, better",
+			"m.new_content": map[string]any{"msgtype": "m.text", "body": "hello, better"},
+			"m.relates_to":  map[string]any{"rel_type": "m.replace", "event_id": first}})
 		l.Until(`SELECT COUNT(*) FROM messages WHERE role = 'user' AND body = 'hello, better'`, 1, g)
 
 		gone := ada.Tell(room, "take this back")
@@ -50,7 +53,8 @@ func TestAPersonIsAnsweredInAnEncryptedRoom(t *testing.T) {
 		l.Until(`SELECT COUNT(*) FROM messages WHERE role = 'user' AND redacted = 1`, 1, g)
 
 		data := append([]byte("a drawing, "), e2etest.Picture...)
-		ada.Write(room, map[string]any{"msgtype": "m.file", "body": "our plan", "filename": "plan.bin", "file": ada.Enclose(data), "info": map[string]any{"size": len(data)}})
+		ada.Write(room, map[string]any{"msgtype": "m.file", "body": "our plan", "filename": "plan.bin",
+			"file": ada.Enclose(data), "info": map[string]any{"size": len(data)}})
 		ada.Answers(g, room, bot.Id, 4)
 		l.Fetched(g)
 		if kept := l.StoredOf(ada.Id, "user"); len(kept) != 1 || string(w.Kept()[kept[0].Path]) != string(data) {
@@ -204,7 +208,8 @@ func TestTheRecoveryKeyVerifiesTheDeviceAndOpensTheBackup(t *testing.T) {
 		vault := client.Vault(recovery)
 		vault.Put(room, early)
 		w.Verdict(t, g, "PROBLEM", "set channels.matrix.recovery_key")
-		w.Env = append(w.Env, "EVERTHREAD_CHANNELS_MATRIX_RECOVERY_KEY=EsTc 5rr1 LKYs 9cDt 4RzB 7b7d Xm9Y nvKr R1Vs oXcd 8sp3 uvMP")
+		w.Env = append(w.Env,
+			"EVERTHREAD_CHANNELS_MATRIX_RECOVERY_KEY=EsTc 5rr1 LKYs 9cDt 4RzB 7b7d Xm9Y nvKr R1Vs oXcd 8sp3 uvMP")
 		w.Verdict(t, g, "PROBLEM", "is not the account's present recovery key")
 		w.Env = append(w.Env, "EVERTHREAD_CHANNELS_MATRIX_RECOVERY_KEY="+recovery)
 		w.Verdict(t, g, "PROBLEM", "restart")

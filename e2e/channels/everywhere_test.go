@@ -25,7 +25,8 @@ func TestOnePersonOnEveryChannel(t *testing.T) {
 		g := p.Start()
 		p.Wa.Webhook(g.URL + "/webhooks/whatsapp")
 
-		code := regexp.MustCompile(`[A-Z0-9]{8}`).FindString(p.Say("telegram", "Good morning! My sailing boat is called Albatros."))
+		code := regexp.MustCompile(`[A-Z0-9]{8}`).FindString(p.Say("telegram",
+			"Good morning! My sailing boat is called Albatros."))
 		p.MustRun("pair", "approve", code)
 		p.Hear("telegram")
 		p.Say("telegram", "/timezone Europe/Paris")
@@ -49,7 +50,8 @@ func TestOnePersonOnEveryChannel(t *testing.T) {
 		p.Contains(p.Say("whatsapp", "Where do we sail to on Friday?"), "Groix")
 		p.Contains(p.Say("telegram", "Who brings a warm jacket?"), "crew")
 		l := p.Ledger()
-		if n := l.Count(`SELECT COUNT(DISTINCT user_id) FROM identities WHERE channel IN ('telegram', 'whatsapp', 'signal')`); n != 1 {
+		if n := l.Count(
+			`SELECT COUNT(DISTINCT user_id) FROM identities WHERE channel IN ('telegram', 'whatsapp', 'signal')`); n != 1 {
 			t.Errorf("the person is %d users", n)
 		}
 
@@ -74,7 +76,8 @@ func newPerson(t *testing.T, database string, h *e2etest.Homeserver) *e2etest.Pe
 	w := &e2etest.Week{Town: e2etest.NewTown(t, database), Zone: zone}
 	w.Clock = filepath.Join(w.Dir, "clock")
 	w.Set(time.Now())
-	w.Env = append(w.Env, "EVERTHREAD_TEST_CLOCK="+w.Clock, "EVERTHREAD_ACCESS_POLICY=pairing", "EVERTHREAD_LLM_PROVIDER=demo", "EVERTHREAD_LLM_MODEL=")
+	w.Env = append(w.Env, "EVERTHREAD_TEST_CLOCK="+w.Clock, "EVERTHREAD_ACCESS_POLICY=pairing",
+		"EVERTHREAD_LLM_PROVIDER=demo", "EVERTHREAD_LLM_MODEL=")
 	p := &e2etest.Person{Week: w, Wa: w.OnWhatsApp(), Home: h, Heard: map[string]int{},
 		Phone: whatsapptest.Person{Phone: "16505551234", UserID: "US.13491208655302741918", Name: "Ada"}}
 	t.Cleanup(func() { p.Keep(p.Ledger()) })

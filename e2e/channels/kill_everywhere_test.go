@@ -36,13 +36,15 @@ type mouth struct {
 
 func newEverywhere(t *testing.T, database string) *everywhere {
 	h := e2etest.NewHomeserver(t, true)
-	e := &everywhere{Town: e2etest.NewTown(t, database), home: h, bob: whatsapptest.Person{Phone: "16505551234", UserID: "US.13491208655302741918", Name: "Bob"}}
+	e := &everywhere{Town: e2etest.NewTown(t, database), home: h, bob: whatsapptest.Person{Phone: "16505551234",
+		UserID: "US.13491208655302741918", Name: "Bob"}}
 	e.wa = e.OnWhatsApp()
 	e.bot = e.OnMatrix(h, "signal="+e2etest.BridgeBot)
 	e.bot.Link()
 	e.ada = h.Register("ada")
 	e.UseModel(e2etest.StartModel(t, 3*time.Millisecond))
-	e.Telegram.Fail("sendMessage", 10_000, telegramtest.Failure{Delay: 50 * time.Millisecond}) // so that kills fall into it
+	e.Telegram.Fail("sendMessage", 10_000,
+		telegramtest.Failure{Delay: 50 * time.Millisecond}) // so that kills fall into it
 	e.Env = append(e.Env, "EVERTHREAD_TURN_LEASE=3s")
 	return e
 }
@@ -63,7 +65,8 @@ func (e *everywhere) mouths() []mouth {
 			}
 			return got
 		}},
-		{e.ada.Id, func(_ int, text string) { e.ada.Say(e.room, text) }, func() []string { return e.ada.Heard(e.room, e.bot.Id, 0) }},
+		{e.ada.Id, func(_ int, text string) { e.ada.Say(e.room, text) },
+			func() []string { return e.ada.Heard(e.room, e.bot.Id, 0) }},
 		{e2etest.Alice, func(n int, text string) {
 			e.home.Act("say", map[string]any{"chat": e2etest.Alice, "name": "Alice", "id": fmt.Sprint("in-", n), "text": text})
 		}, func() (got []string) {
@@ -134,7 +137,8 @@ func TestRandomKillsWithEveryChannelLoseAndRepeatNothing(t *testing.T) {
 			e.arrive(l, m)
 			r := e.CheckAt(l, m.external, said[i], m.got())
 			t.Logf("%s: %d messages: %+v", m.external, len(said[i]), r)
-			if idempotent := m.external == e.ada.Id || m.external == e2etest.Alice; idempotent && r != (e2etest.Repeats{}) || r.Marked > kills {
+			if idempotent := m.external == e.ada.Id || m.external == e2etest.Alice; idempotent &&
+				r != (e2etest.Repeats{}) || r.Marked > kills {
 				t.Errorf("%s: %d kills do not explain %+v", m.external, kills, r)
 			}
 		}

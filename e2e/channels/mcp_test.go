@@ -45,11 +45,13 @@ func TestAnOutsideServerInTroubleCostsOneError(t *testing.T) {
 	for _, server := range []string{"shop", "remote"} {
 		begin := time.Now()
 		got := w.Ask("call " + server + `_hang {"item":"x"}`).Text
-		if !strings.HasPrefix(got, "tool said: Error: the tool did not answer within 2s") || time.Since(begin) > 10*time.Second {
+		if !strings.HasPrefix(got, "tool said: Error: the tool did not answer within 2s") ||
+			time.Since(begin) > 10*time.Second {
 			t.Errorf("%s hangs: after %s got %q", server, time.Since(begin), got)
 		}
 	}
-	if got := w.Ask(`call shop_die {"item":"x"}`).Text; !strings.HasPrefix(got, "tool said: Error: ") || !strings.Contains(got, "status 7") {
+	if got := w.Ask(`call shop_die {"item":"x"}`).Text; !strings.HasPrefix(got, "tool said: Error: ") ||
+		!strings.Contains(got, "status 7") {
 		t.Errorf("the server dies: got %q", got)
 	}
 	if got := w.Ask(`call remote_stock {"item":"nails"}`).Text; got != "tool said: 42 boxes of nails" {
@@ -59,7 +61,8 @@ func TestAnOutsideServerInTroubleCostsOneError(t *testing.T) {
 	if got := w.Ask(`call shop_stock {"item":"screws"}`).Text; got != "tool said: 42 boxes of screws" {
 		t.Errorf("after it was started again: got %q", got)
 	}
-	if got := w.Ask(`call shop_flood {"item":"x"}`).Text; !strings.HasPrefix(got, "tool said: Error: ") || len(got) > 2000 {
+	if got := w.Ask(`call shop_flood {"item":"x"}`).Text; !strings.HasPrefix(got, "tool said: Error: ") ||
+		len(got) > 2000 {
 		t.Errorf("the server floods: got %d bytes, %.300q", len(got), got)
 	}
 	if got := w.Ask("hello").Text; got != "echo: hello" {

@@ -31,9 +31,12 @@ func TestWhatIsNoTextIsStoredWithAPlaceholderAndItsFile(t *testing.T) {
 			text   string
 		}{
 			{map[string]any{"photo": e2etest.Photo("photo"), "caption": "our boat"}, "[photo: our boat]"},
-			{map[string]any{"voice": map[string]any{"file_id": "voice", "file_unique_id": "v", "duration": 12, "mime_type": "audio/ogg"}}, "[voice 0:12]"},
-			{map[string]any{"document": map[string]any{"file_id": "doc", "file_unique_id": "d", "file_name": "../../plan.pdf", "mime_type": "application/pdf"}}, "[document ../../plan.pdf]"},
-			{map[string]any{"sticker": map[string]any{"file_id": "sticker", "file_unique_id": "t", "type": "regular", "width": 1, "height": 1, "emoji": "🚤"}}, "[sticker 🚤]"},
+			{map[string]any{"voice": map[string]any{"file_id": "voice", "file_unique_id": "v", "duration": 12,
+				"mime_type": "audio/ogg"}}, "[voice 0:12]"},
+			{map[string]any{"document": map[string]any{"file_id": "doc", "file_unique_id": "d", "file_name": "../../plan.pdf",
+				"mime_type": "application/pdf"}}, "[document ../../plan.pdf]"},
+			{map[string]any{"sticker": map[string]any{"file_id": "sticker", "file_unique_id": "t", "type": "regular", "width": 1,
+				"height": 1, "emoji": "🚤"}}, "[sticker 🚤]"},
 			{map[string]any{"location": map[string]any{"latitude": 48.85, "longitude": 2.35}}, "[location 48.85000,2.35000]"},
 			{map[string]any{"contact": map[string]any{"phone_number": "+33123", "first_name": "Bob"}}, "[contact Bob +33123]"},
 		} {
@@ -86,7 +89,8 @@ func TestAnAlbumIsAnsweredOnceAndForgottenPhotosAreGone(t *testing.T) {
 		var ids []int64
 		for _, id := range []string{"a", "b", "c"} {
 			w.Telegram.AddFile(id, "photos/"+id, e2etest.Picture)
-			ids = append(ids, w.Telegram.Write(e2etest.Ada, map[string]any{"photo": e2etest.Photo(id), "media_group_id": "album"}))
+			ids = append(ids, w.Telegram.Write(e2etest.Ada, map[string]any{"photo": e2etest.Photo(id),
+				"media_group_id": "album"}))
 		}
 		w.Sent(e2etest.Ada, 1)
 		l := w.Ledger()
@@ -98,8 +102,10 @@ func TestAnAlbumIsAnsweredOnceAndForgottenPhotosAreGone(t *testing.T) {
 		if files := w.Kept(); len(files) != 3 {
 			t.Errorf("files are %v", e2etest.Names(files))
 		}
-		w.Telegram.Write(e2etest.Ada, map[string]any{"text": "/forget", "reply_to_message": map[string]any{"message_id": ids[1], "date": time.Now().Unix(),
-			"chat": map[string]any{"id": e2etest.Ada, "type": "private"}, "from": map[string]any{"id": e2etest.Ada, "is_bot": false, "first_name": "Ada"}, "photo": e2etest.Photo("b")}})
+		w.Telegram.Write(e2etest.Ada, map[string]any{"text": "/forget",
+			"reply_to_message": map[string]any{"message_id": ids[1], "date": time.Now().Unix(),
+				"chat": map[string]any{"id": e2etest.Ada, "type": "private"}, "from": map[string]any{"id": e2etest.Ada,
+					"is_bot": false, "first_name": "Ada"}, "photo": e2etest.Photo("b")}})
 		w.Sent(e2etest.Ada, 2)
 		if got := len(w.Kept()); got != 2 {
 			t.Errorf("%d files are left of 3: %v\n%q", got, e2etest.Names(w.Kept()), e2etest.Texts(w.Telegram.Sent(e2etest.Ada)))
@@ -149,7 +155,8 @@ func TestAttackFilesOfOnePersonAreBounded(t *testing.T) {
 		g := w.Start(fmt.Sprintf("EVERTHREAD_MEDIA_BYTES_PER_USER=%d", len(e2etest.Picture)+10))
 		l := w.Ledger()
 		for n, from := range []int64{e2etest.Ada, e2etest.Bob, e2etest.Ada} {
-			w.Telegram.Write(from, map[string]any{"photo": e2etest.Photo([]string{"one", "bobs", "two"}[n]), "caption": fmt.Sprint("boat ", n)})
+			w.Telegram.Write(from, map[string]any{"photo": e2etest.Photo([]string{"one", "bobs", "two"}[n]),
+				"caption": fmt.Sprint("boat ", n)})
 			w.Settle(l, g)
 			l.Fetched(g)
 		}
@@ -166,8 +173,11 @@ func TestAttackFilesOfOnePersonAreBounded(t *testing.T) {
 		w.Sent(e2etest.Ada, 2)
 		w.Sent(e2etest.Bob, 1)
 		key, _ := w.ApiKey(w.Member(), "talk")
-		status, body := g.Request(http.MethodPost, "/v1/chat/completions", key, map[string]any{"model": "everthread", "messages": []any{map[string]any{"role": "user",
-			"content": []any{map[string]any{"type": "image_url", "image_url": map[string]any{"url": "data:image/png;base64," + base64.StdEncoding.EncodeToString(e2etest.Picture)}}}}}})
+		status, body := g.Request(http.MethodPost, "/v1/chat/completions", key,
+			map[string]any{"model": "everthread", "messages": []any{map[string]any{"role": "user",
+				"content": []any{map[string]any{"type": "image_url",
+					"image_url": map[string]any{"url": "data:image/png;base64," +
+						base64.StdEncoding.EncodeToString(e2etest.Picture)}}}}}})
 		if status != http.StatusBadRequest || !strings.Contains(body, "no room for more files") {
 			t.Errorf("a program is answered %d %s", status, body)
 		}

@@ -36,7 +36,8 @@ func TestAnAnswerOnMatrixGrowsInOneMessage(t *testing.T) {
 		}
 		whole := l.Lines(`SELECT body FROM messages WHERE role = 'assistant' AND kind = 'chat' ORDER BY id DESC LIMIT 1`)[0]
 		if lasts[n] != whole || len(strings.Fields(whole)) < 150 || len(firsts[n]) >= len(whole) {
-			t.Errorf("it began as %.60q and is %d of %d letters in the end\n%s", firsts[n], len(lasts[n]), len(whole), g.Log.Tail())
+			t.Errorf("it began as %.60q and is %d of %d letters in the end\n%s", firsts[n], len(lasts[n]),
+				len(whole), g.Log.Tail())
 		}
 	}
 }

@@ -39,8 +39,10 @@ func strictModel(t *testing.T, behind string) (base string, tools *atomic.Int64)
 		_ = json.Unmarshal(body, &in)
 		for _, tool := range in.Tools {
 			f := tool.Function
-			if faults := tooltest.Faults(core.ToolSpec{Name: f.Name, Description: f.Description, Schema: f.Parameters}); len(faults) > 0 {
-				http.Error(w, `{"error":{"message":"Invalid schema for function","type":"invalid_request_error"}}`, http.StatusBadRequest)
+			if faults := tooltest.Faults(core.ToolSpec{Name: f.Name, Description: f.Description,
+				Schema: f.Parameters}); len(faults) > 0 {
+				http.Error(w, `{"error":{"message":"Invalid schema for function","type":"invalid_request_error"}}`,
+					http.StatusBadRequest)
 				t.Errorf("%s: %v", f.Name, faults)
 				return
 			}

@@ -28,7 +28,8 @@ func newScribe(t *testing.T) *e2etest.Scribe {
 	ctx := t.Context()
 	s.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		f, h, err := r.FormFile("file")
-		if err != nil || r.URL.Path != "/v1/audio/transcriptions" || r.FormValue("model") != "whisper-1" || r.Header.Get("Authorization") != "Bearer scribe-key" {
+		if err != nil || r.URL.Path != "/v1/audio/transcriptions" || r.FormValue("model") != "whisper-1" ||
+			r.Header.Get("Authorization") != "Bearer scribe-key" {
 			t.Errorf("asked %s for %q: %v", r.URL.Path, r.FormValue("model"), err)
 			return
 		}
@@ -76,7 +77,8 @@ func TestAVoiceNoteIsWrittenDownOnEveryChannel(t *testing.T) {
 				t.Errorf("%s: the transcript is %q", d.Channel, got)
 			}
 			a := l.StoredOf(d.External, "user")
-			if len(a) != 1 || a[0].Kind != "voice" || a[0].Transcript != words || a[0].Error != "" || !bytes.Equal(s.Kept()[a[0].Path], recording(words)) {
+			if len(a) != 1 || a[0].Kind != "voice" || a[0].Transcript != words || a[0].Error != "" ||
+				!bytes.Equal(s.Kept()[a[0].Path], recording(words)) {
 				t.Errorf("%s: stored %+v", d.Channel, a)
 			}
 			l.Until(`SELECT COUNT(*) FROM users WHERE id > 0 AND indexed < last_message`, 0, g)
@@ -115,10 +117,12 @@ func TestATranscriptionThatFailsCostsNoAnswer(t *testing.T) {
 			scribe := newScribe(t)
 			scribe.Set(c.status, c.hangs)
 			w.HearsWith(scribe)
-			g := w.Start("EVERTHREAD_LLM_VISION=true", "EVERTHREAD_TRANSCRIPTION_TIMEOUT=2s", fmt.Sprint("EVERTHREAD_MEDIA_WAIT=", wait))
+			g := w.Start("EVERTHREAD_LLM_VISION=true", "EVERTHREAD_TRANSCRIPTION_TIMEOUT=2s",
+				fmt.Sprint("EVERTHREAD_MEDIA_WAIT=", wait))
 			w.Telegram.AddFile("note", "files/note", recording("buy marmalade"))
 			begin := time.Now()
-			w.Telegram.Write(e2etest.Ada, map[string]any{"voice": map[string]any{"file_id": "note", "file_unique_id": "n", "duration": 7, "mime_type": "audio/ogg"}})
+			w.Telegram.Write(e2etest.Ada, map[string]any{"voice": map[string]any{"file_id": "note", "file_unique_id": "n",
+				"duration": 7, "mime_type": "audio/ogg"}})
 			if got := w.Sent(e2etest.Ada, 1)[0].Text; got != "echo: [voice 0:07]" {
 				t.Errorf("answered %q", got)
 			}
@@ -135,7 +139,8 @@ func TestATranscriptionThatFailsCostsNoAnswer(t *testing.T) {
 			if got := l.Transcript(fmt.Sprint(e2etest.Ada)); !slices.Equal(got, []string{want}) {
 				t.Errorf("the transcript is %q", got)
 			}
-			if a := l.StoredOf(fmt.Sprint(e2etest.Ada), "user"); len(a) != 1 || a[0].Path == "" || a[0].Error != "" || len(w.Kept()) != 1 {
+			if a := l.StoredOf(fmt.Sprint(e2etest.Ada), "user"); len(a) != 1 || a[0].Path == "" || a[0].Error != "" ||
+				len(w.Kept()) != 1 {
 				t.Errorf("stored %+v", a)
 			}
 		})
@@ -154,7 +159,8 @@ func TestAVoiceNoteOverTheBudgetIsWrittenDownTheNextDay(t *testing.T) {
 		l := w.Ledger()
 		w.Ask("hello")
 		l.Quiet(20*time.Second, g.Log)
-		if _, err := l.Db.ExecContext(t.Context(), `UPDATE usage SET prompt = 89700 - completion`); err != nil { // a call of the model is left, and little more
+		if _, err := l.Db.ExecContext(t.Context(),
+			`UPDATE usage SET prompt = 89700 - completion`); err != nil { // a call of the model is left, and little more
 			t.Fatal(err)
 		}
 		say := func(name string, data []byte) {
@@ -162,7 +168,8 @@ func TestAVoiceNoteOverTheBudgetIsWrittenDownTheNextDay(t *testing.T) {
 			w.Next++
 			m := e2etest.Written(e2etest.Ada, w.Next, "")
 			delete(m, "text")
-			m["date"], m["voice"] = w.Now().Unix(), map[string]any{"file_id": name, "file_unique_id": name, "duration": 7, "mime_type": "audio/ogg"}
+			m["date"], m["voice"] = w.Now().Unix(), map[string]any{"file_id": name, "file_unique_id": name, "duration": 7,
+				"mime_type": "audio/ogg"}
 			w.Telegram.Offer(map[string]any{"message": m})
 		}
 		const note = "[voice 0:07: not written down, today's tokens are used up]"
@@ -176,7 +183,8 @@ func TestAVoiceNoteOverTheBudgetIsWrittenDownTheNextDay(t *testing.T) {
 			t.Fatalf("got %q", got)
 		}
 		l.Until(`SELECT COUNT(*) FROM messages WHERE body LIKE '[voice 0:07: not written down%'`, 2, g)
-		if a := l.StoredOf(fmt.Sprint(e2etest.Ada), "user"); len(a) != 2 || a[0].Path == "" || a[1].Path == "" || a[0].Error != "" || len(scribe.Names()) != 0 {
+		if a := l.StoredOf(fmt.Sprint(e2etest.Ada), "user"); len(a) != 2 || a[0].Path == "" || a[1].Path == "" ||
+			a[0].Error != "" || len(scribe.Names()) != 0 {
 			t.Errorf("stored %+v, asked for %v", a, scribe.Names())
 		}
 		w.Set(time.Date(2026, 10, 25, 0, 0, 1, 0, time.UTC))

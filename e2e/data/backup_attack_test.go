@@ -88,7 +88,8 @@ func TestAttackAManifestRunsNothing(t *testing.T) {
 			tableOf(m, "messages")["rules"] = []map[string]any{{"name": "x", "definition": "CHECK (true); " + pwn}}
 		}, ""},
 		"another table": {func(m map[string]any) {
-			another(m, map[string]any{"name": "extra", "columns": []map[string]any{{"name": "a", "type": "int); " + pwn + "; --", "default": "pg_sleep(60)"}},
+			another(m, map[string]any{"name": "extra", "columns": []map[string]any{{"name": "a", "type": "int); " + pwn + "; --",
+				"default": "pg_sleep(60)"}},
 				"indexes": []string{pwn}, "rules": []map[string]any{{"name": "x", "definition": pwn}}})
 		}, ""},
 		"a type": {func(m map[string]any) {
@@ -108,7 +109,8 @@ func TestAttackAManifestRunsNothing(t *testing.T) {
 		if (err != nil) != (c.fails != "") || err != nil && !strings.Contains(err.Error(), c.fails) {
 			t.Errorf("%s: %s %v", name, out, err)
 		}
-		if n := there.Ledger().Count(`SELECT COUNT(*) FROM pg_class WHERE relname IN ('pwned', 'extra') AND relnamespace = current_schema()::regnamespace`); n != 0 {
+		if n := there.Ledger().Count(
+			`SELECT COUNT(*) FROM pg_class WHERE relname IN ('pwned', 'extra') AND relnamespace = current_schema()::regnamespace`); n != 0 {
 			t.Errorf("%s: it ran what the manifest says", name)
 		}
 	}

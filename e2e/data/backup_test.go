@@ -68,10 +68,12 @@ func TestTablesOfOthersAreLeftOut(t *testing.T) {
 	file := w.BackUp(t.TempDir())
 	g.Stop()
 	there := w.Elsewhere(e2etest.NewSchema(t))
-	if out := there.MustRun("restore", file); !strings.Contains(out, `Left out: the table "others": it is no table of everthread.`) {
+	if out := there.MustRun("restore", file); !strings.Contains(out,
+		`Left out: the table "others": it is no table of everthread.`) {
 		t.Errorf("it says %s", out)
 	}
-	if n := there.Ledger().Count(`SELECT COUNT(*) FROM pg_class WHERE relname = 'others' AND relnamespace = current_schema()::regnamespace`); n != 0 {
+	if n := there.Ledger().Count(
+		`SELECT COUNT(*) FROM pg_class WHERE relname = 'others' AND relnamespace = current_schema()::regnamespace`); n != 0 {
 		t.Error("it came back")
 	}
 }
@@ -87,7 +89,8 @@ func TestABackupThatIsKilledLeavesTheOldOnes(t *testing.T) {
 		for _, step := range []string{"backup written", "backup verified"} {
 			w.Crashes(step, "backup", "--to", dir)
 		}
-		if left, _ := filepath.Glob(filepath.Join(dir, ".everthread-backup-*")); len(left) != 1 { // each clears away what others left
+		if left, _ := filepath.Glob(filepath.Join(dir, ".everthread-backup-*")); len(
+			left) != 1 { // each clears away what others left
 			t.Fatalf("it left %v", left)
 		}
 		second := w.BackUp(dir)
@@ -97,7 +100,8 @@ func TestABackupThatIsKilledLeavesTheOldOnes(t *testing.T) {
 		for _, e := range entries {
 			names = append(names, e.Name())
 		}
-		if len(names) != 2 || !slices.Contains(names, filepath.Base(first)) || !slices.Contains(names, filepath.Base(second)) {
+		if len(names) != 2 || !slices.Contains(names, filepath.Base(first)) ||
+			!slices.Contains(names, filepath.Base(second)) {
 			t.Errorf("the folder has %v", entries)
 		}
 		info, err := os.Stat(second)
@@ -151,7 +155,8 @@ func TestARestoreTouchesNothingThatIsInUse(t *testing.T) {
 		t.Errorf("the old data is in %v, the other file %q (%v)", aside, b, err)
 	}
 	w.GoesOn(t, w, said, 0)
-	w.Fails("is of the embedded database", "restore", file, "--config", w.Configured("database_url: "+e2etest.NewSchema(t)))
+	w.Fails("is of the embedded database", "restore", file, "--config",
+		w.Configured("database_url: "+e2etest.NewSchema(t)))
 }
 
 // What was being sent when a backup was made, and what waited behind it, has
@@ -173,7 +178,8 @@ func TestWhatWasOnItsWayIsMarkedAfterARestore(t *testing.T) {
 		there := w.Elsewhere(database(t))
 		there.MustRun("restore", file)
 		there.Start()
-		if got, want := e2etest.Texts(w.Sent(e2etest.Ada, 2)), []string{"echo: one" + e2etest.RepeatMark, "echo: two" + e2etest.RepeatMark}; !slices.Equal(got, want) {
+		if got, want := e2etest.Texts(w.Sent(e2etest.Ada, 2)), []string{"echo: one" + e2etest.RepeatMark,
+			"echo: two" + e2etest.RepeatMark}; !slices.Equal(got, want) {
 			t.Errorf("sent %q, want %q", got, want)
 		}
 	})
@@ -184,7 +190,8 @@ func TestBackupsAreMadeByTheClock(t *testing.T) {
 	e2etest.Engines(t, func(t *testing.T, database func(*testing.T) string) {
 		w := e2etest.NewTown(t, database(t))
 		dir, offset := t.TempDir(), filepath.Join(t.TempDir(), "clock")
-		w.Env = append(w.Env, "EVERTHREAD_BACKUP_CRON=15 3 * * *", "EVERTHREAD_BACKUP_KEEP=2", "EVERTHREAD_BACKUP_DIR="+dir, "EVERTHREAD_TEST_CLOCK="+offset)
+		w.Env = append(w.Env, "EVERTHREAD_BACKUP_CRON=15 3 * * *", "EVERTHREAD_BACKUP_KEEP=2", "EVERTHREAD_BACKUP_DIR="+dir,
+			"EVERTHREAD_TEST_CLOCK="+offset)
 		running := []*e2etest.Gateway{w.Start()}
 		if w.Database != "" {
 			running = append(running, w.Start()) // which makes no other one
@@ -202,7 +209,8 @@ func TestBackupsAreMadeByTheClock(t *testing.T) {
 			}
 		}
 		w.Ledger().Until(`SELECT COUNT(*) FROM states WHERE account = 'backup'`, 1, running[0])
-		for deadline := time.Now().Add(30 * time.Second); len(backups(t, dir)) != 2 && time.Now().Before(deadline); time.Sleep(50 * time.Millisecond) {
+		for deadline := time.Now().Add(30 * time.Second); len(backups(t, dir)) != 2 &&
+			time.Now().Before(deadline); time.Sleep(50 * time.Millisecond) {
 			continue
 		}
 		if got := backups(t, dir); len(got) != 2 || len(made) != 4 {

@@ -16,7 +16,8 @@ func TestWhatCannotBeEmbeddedSaysWhy(t *testing.T) {
 	e2etest.Engines(t, func(t *testing.T, database func(*testing.T) string) {
 		w, vectors := e2etest.NewTown(t, database(t)), e2etest.NewVectorServer(t)
 		vectors.Is("large")
-		w.Env = append(append(w.Env, vectors.Env("first")...), "EVERTHREAD_EMBEDDINGS_API_KEY=wrong", "EVERTHREAD_EMBEDDINGS_DIMENSIONS=0")
+		w.Env = append(append(w.Env, vectors.Env("first")...), "EVERTHREAD_EMBEDDINGS_API_KEY=wrong",
+			"EVERTHREAD_EMBEDDINGS_DIMENSIONS=0")
 		g := w.Start()
 		l := w.Ledger()
 		w.Telegram.Say(e2etest.Ada, "/remember I keep bees behind the shed")

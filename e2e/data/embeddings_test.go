@@ -20,7 +20,8 @@ func TestAParaphraseIsFoundByItsMeaning(t *testing.T) {
 		w.Ask("/remember I keep bees behind the shed")
 		w.ThreeDays(l, g, e2etest.Towed, e2etest.Soup, e2etest.Tax)
 		l.Until(e2etest.Ready, 4, g)
-		for query, want := range map[string]string{"breakdown of the automobile": e2etest.Towed, "vegetable broth": e2etest.Soup, "levy filed": e2etest.Tax} {
+		for query, want := range map[string]string{"breakdown of the automobile": e2etest.Towed,
+			"vegetable broth": e2etest.Soup, "levy filed": e2etest.Tax} {
 			got := w.Search(query)
 			if got.Mode != "hybrid" || got.First() != want {
 				t.Errorf("%s: got %+v", query, got)
@@ -42,10 +43,13 @@ func TestAParaphraseIsFoundByItsMeaning(t *testing.T) {
 		if got := w.Search("breakdown of the automobile"); got.Mode != "hybrid" || got.First() != e2etest.Towed {
 			t.Errorf("after the rebuild: got %+v", got)
 		}
-		if got := result[e2etest.SearchJSON](t, w.Ask(`call conversation_search {"query":"trouble with a vehicle"}`).Text); got.Mode != "hybrid" || got.First() != e2etest.Towed {
+		if got := result[e2etest.SearchJSON](t,
+			w.Ask(`call conversation_search {"query":"trouble with a vehicle"}`).Text); got.Mode != "hybrid" ||
+			got.First() != e2etest.Towed {
 			t.Errorf("the model got %+v", got)
 		}
-		if got := w.Ask(`call memory_search {"query":"hives"}`).Text; !strings.Contains(got, "behind the shed") || !strings.Contains(got, `"mode":"hybrid"`) {
+		if got := w.Ask(`call memory_search {"query":"hives"}`).Text; !strings.Contains(got, "behind the shed") ||
+			!strings.Contains(got, `"mode":"hybrid"`) {
 			t.Errorf("got %q", got)
 		}
 	})

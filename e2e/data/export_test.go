@@ -53,7 +53,8 @@ func TestSomebodyLeavesWithEverything(t *testing.T) {
 	e2etest.Engines(t, func(t *testing.T, database func(*testing.T) string) {
 		w := e2etest.NewTown(t, database(t))
 		g := w.Start("EVERTHREAD_HTTP_PUBLIC_URL=http://chat.example.org")
-		for n, text := range []string{"hello", "/remember I like herons", "/remind in 3 days feed the heron", "/remind in 4 days never mind", "/remind cancel 2", "and now?"} {
+		for n, text := range []string{"hello", "/remember I like herons", "/remind in 3 days feed the heron",
+			"/remind in 4 days never mind", "/remind cancel 2", "and now?"} {
 			w.Telegram.Say(e2etest.Ada, text)
 			w.Sent(e2etest.Ada, n+1)
 		}

@@ -33,7 +33,8 @@ func TestAPhotoIsKeptAndSeenOnEveryChannel(t *testing.T) {
 				t.Errorf("%s: the transcript is %q", d.Channel, got)
 			}
 			a := l.StoredOf(d.External, "user")
-			if len(a) != 1 || a[0].Kind != "photo" || a[0].MIME != "image/png" || a[0].Error != "" || a[0].Size != int64(len(data)) {
+			if len(a) != 1 || a[0].Kind != "photo" || a[0].MIME != "image/png" || a[0].Error != "" ||
+				a[0].Size != int64(len(data)) {
 				t.Fatalf("%s: stored %+v", d.Channel, a)
 			}
 			if kept := s.Kept()[a[0].Path]; string(kept) != string(data) || filepath.Dir(a[0].Path) != l.UserOf(d.External) {
@@ -62,7 +63,8 @@ func TestAFileThatCannotBeKeptCostsNoAnswer(t *testing.T) {
 			t.Errorf("%s: answered %q", d.Channel, got)
 		}
 		l.Fetched(g)
-		if a := l.StoredOf(d.External, "user"); len(a) != 1 || a[0].Path != "" || !strings.Contains(a[0].Error, "larger than 1024 bytes") {
+		if a := l.StoredOf(d.External, "user"); len(a) != 1 || a[0].Path != "" ||
+			!strings.Contains(a[0].Error, "larger than 1024 bytes") {
 			t.Errorf("%s: stored %+v", d.Channel, a)
 		}
 	}
@@ -71,7 +73,8 @@ func TestAFileThatCannotBeKeptCostsNoAnswer(t *testing.T) {
 	s.Wa.Write(s.Bob, map[string]any{"type": "image", "image": forged})
 	s.Hears(s.Doors[1], 2, g)
 	l.Fetched(g)
-	if a := l.StoredOf(s.Bob.UserID, "user"); len(a) != 2 || a[1].Path != "" || !strings.Contains(a[1].Error, "not the file that was sent") {
+	if a := l.StoredOf(s.Bob.UserID, "user"); len(a) != 2 || a[1].Path != "" ||
+		!strings.Contains(a[1].Error, "not the file that was sent") {
 		t.Errorf("stored %+v", a)
 	}
 	if files := s.Kept(); len(files) > 0 {
@@ -98,7 +101,8 @@ func TestAPictureOfAToolArrivesOnEveryChannel(t *testing.T) {
 			if string(got[1].Data) != string(e2etest.Picture) || got[1].MIME != "image/png" {
 				t.Errorf("%s: got %+v", d.Channel, got[1])
 			}
-			if string(got[2].Data) != "plan of "+d.Channel || !strings.HasPrefix(got[2].MIME, "text/plain") || got[2].Name != e2etest.Drawn {
+			if string(got[2].Data) != "plan of "+d.Channel || !strings.HasPrefix(got[2].MIME, "text/plain") ||
+				got[2].Name != e2etest.Drawn {
 				t.Errorf("%s: got %+v", d.Channel, got[2])
 			}
 			s.Settle(l, g)
@@ -120,7 +124,8 @@ func TestATerminalTellsWhereThePictureOfAToolLies(t *testing.T) {
 	w := e2etest.NewTown(t, "")
 	w.Shops(t)
 	out := w.Chat(`call shop_draw {"item":"chairs"}`, "a drawing of chairs")
-	for _, want := range []string{"tool said: a drawing of chairs", "[photo ", "[document plan.txt: " + filepath.Join(w.Dir, "media")} {
+	for _, want := range []string{"tool said: a drawing of chairs", "[photo ",
+		"[document plan.txt: " + filepath.Join(w.Dir, "media")} {
 		if !strings.Contains(out, want) {
 			t.Errorf("the terminal does not show %q:\n%s", want, out)
 		}

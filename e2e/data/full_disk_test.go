@@ -49,10 +49,11 @@ func albumChat(t *testing.T, files int) string {
 		noise := make([]byte, 400<<10)
 		_, _ = random.Read(noise)
 		e2etest.Must(t, os.WriteFile(filepath.Join(dir, "files", fmt.Sprint(n)), noise, 0o600))
-		fmt.Fprintf(&b, `,{"id":%d,"type":"message","date_unixtime":"%d","from":"x","from_id":"user5","file":"files/%d","file_name":"%d.bin","text":"the parrot Hugo, no. %d"}`,
-			n+1, 1_700_000_000+n, n, n, n)
+		fmt.Fprintf(&b,
+			`,{"id":%d,"type":"message","date_unixtime":"%d","from":"x","from_id":"user5","file":"files/%d","file_name":"%d.bin","text":"the parrot Hugo, no. %d"}`, n+1, 1_700_000_000+n, n, n, n)
 	}
-	e2etest.Must(t, os.WriteFile(filepath.Join(dir, "result.json"), []byte(`{"name":"Bot","type":"bot_chat","id":7,"messages":[`+b.String()[1:]+"]}"), 0o600))
+	e2etest.Must(t, os.WriteFile(filepath.Join(dir, "result.json"),
+		[]byte(`{"name":"Bot","type":"bot_chat","id":7,"messages":[`+b.String()[1:]+"]}"), 0o600))
 	return dir
 }
 
@@ -77,7 +78,8 @@ func TestCommandsWithoutRoom(t *testing.T) {
 
 		album := albumChat(t, 3)
 		_, err := w.Limited(most, "import", "telegram", album, "--user", user)
-		refused(t, err, "copy 0.bin: there is no room in "+filepath.Join(w.Dir, "media"), "up to 1200 KiB are needed", "0 messages are in, and the same command goes on from there")
+		refused(t, err, "copy 0.bin: there is no room in "+filepath.Join(w.Dir, "media"), "up to 1200 KiB are needed",
+			"0 messages are in, and the same command goes on from there")
 		if got := w.Kept(); len(got) != 0 {
 			t.Errorf("%d files are left of it", len(got))
 		}
@@ -156,7 +158,8 @@ func TestAnImportWhileTheServerIsFull(t *testing.T) {
 		RETURN NEW; END $$`)
 	exec(`CREATE TRIGGER no_room BEFORE INSERT ON messages FOR EACH ROW EXECUTE FUNCTION no_room()`)
 	_, err := w.Run("import", "telegram", file, "--user", user)
-	refused(t, err, "the disk of the database server is full; make room there, and try again", "5000 messages are in, and the same command goes on from there")
+	refused(t, err, "the disk of the database server is full; make room there, and try again",
+		"5000 messages are in, and the same command goes on from there")
 	w.Telegram.Say(e2etest.Ada, "are you there?")
 	if got := w.Sent(e2etest.Ada, 2)[1].Text; got != "echo: are you there?" {
 		t.Errorf("got %q\n%s", got, g.Log)
@@ -205,7 +208,9 @@ func crowd(t *testing.T, disk *e2etest.Ledger) {
 			ALTER TABLE %[1]s.messages ADD CONSTRAINT crowded CHECK (%[1]s.room(id));
 		END IF; END $$`, schema))
 	e2etest.Must(t, err)
-	_, err = disk.Db.Exec(fmt.Sprintf(`CREATE EVENT TRIGGER crowded_%[1]s ON ddl_command_end WHEN TAG IN ('CREATE TABLE') EXECUTE FUNCTION %[1]s.crowded()`, schema))
+	_, err = disk.Db.Exec(
+		fmt.Sprintf(
+			`CREATE EVENT TRIGGER crowded_%[1]s ON ddl_command_end WHEN TAG IN ('CREATE TABLE') EXECUTE FUNCTION %[1]s.crowded()`, schema))
 	e2etest.Must(t, err)
 	t.Cleanup(func() {
 		_, err := disk.Db.Exec(`DROP EVENT TRIGGER IF EXISTS crowded_` + schema)
@@ -268,7 +273,9 @@ func TestOddTextsAreImported(t *testing.T) {
 		file := filepath.Join(t.TempDir(), "all.zip")
 		w.MustRun("export", "--out", file)
 		said, lines := exported(t, file)
-		if !slices.Contains(said, "2024-01-01 user chat a\ufffdb") || !slices.Contains(said, "2024-01-01 assistant chat half \ufffd here \ufffd") || lines["memory.jsonl"] != 1 || lines["loops.jsonl"] != 1 {
+		if !slices.Contains(said, "2024-01-01 user chat a\ufffdb") ||
+			!slices.Contains(said, "2024-01-01 assistant chat half \ufffd here \ufffd") || lines["memory.jsonl"] != 1 ||
+			lines["loops.jsonl"] != 1 {
 			t.Errorf("got %q, %v", said, lines)
 		}
 	})

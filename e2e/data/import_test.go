@@ -29,7 +29,8 @@ func oldChat(t *testing.T) string {
 		if i > 0 {
 			b.WriteByte(',')
 		}
-		fmt.Fprintf(&b, `{"id":%d,"type":"message","date_unixtime":"%d","from":"x","from_id":"%s","text":"old message %d about the heron"}`,
+		fmt.Fprintf(&b,
+			`{"id":%d,"type":"message","date_unixtime":"%d","from":"x","from_id":"%s","text":"old message %d about the heron"}`,
 			i+1, first+int64(i)*importEvery, []string{"user5", "user7"}[i%2], i)
 	}
 	b.WriteString("]}")
@@ -66,7 +67,8 @@ func TestAnImportThatIsKilledGoesOnAndNobodyNotices(t *testing.T) {
 		}
 		var out importJSON
 		e2etest.Must(t, json.Unmarshal([]byte(w.MustRun("import", "telegram", file, "--user", user, "--json")), &out))
-		if out.Found.Messages != importMessages || out.Result.Imported+out.Result.Known != importMessages || out.Result.Known == 0 || out.Result.Imported == 0 {
+		if out.Found.Messages != importMessages || out.Result.Imported+out.Result.Known != importMessages ||
+			out.Result.Known == 0 || out.Result.Imported == 0 {
 			t.Errorf("got %+v: the import was never killed in the middle, or lost something", out)
 		}
 		e2etest.Must(t, json.Unmarshal([]byte(w.MustRun("import", "telegram", file, "--user", user, "--json")), &out))

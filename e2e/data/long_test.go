@@ -19,7 +19,8 @@ import (
 func TestAYearStandsInOnePrompt(t *testing.T) {
 	e2etest.Engines(t, func(t *testing.T, database func(*testing.T) string) {
 		w := e2etest.NewTown(t, database(t))
-		w.Env = append(w.Env, "EVERTHREAD_CONTEXT_STRATEGY=long", "EVERTHREAD_LLM_CONTEXT_WINDOW=200000", "EVERTHREAD_CONTEXT_SILENCE=1ms")
+		w.Env = append(w.Env, "EVERTHREAD_CONTEXT_STRATEGY=long", "EVERTHREAD_LLM_CONTEXT_WINDOW=200000",
+			"EVERTHREAD_CONTEXT_SILENCE=1ms")
 		g := w.Start()
 		w.Telegram.Say(e2etest.Ada, "hello")
 		w.Sent(e2etest.Ada, 1)
@@ -50,8 +51,10 @@ func TestWhatIsForgottenLeavesLongPrompts(t *testing.T) {
 	t.Parallel()
 	e2etest.Engines(t, func(t *testing.T, database func(*testing.T) string) {
 		w := e2etest.NewTown(t, database(t))
-		w.Env = append(w.Env, "EVERTHREAD_CONTEXT_STRATEGY=long", "EVERTHREAD_CONTEXT_LONG_BUDGET=12000", "EVERTHREAD_CONTEXT_LONG_RAW_RECENT_TOKENS=600",
-			"EVERTHREAD_CONTEXT_SILENCE=1ms", "EVERTHREAD_LIMITS_TURNS_PER_MINUTE=0", "EVERTHREAD_TURN_DEBOUNCE=0s", "EVERTHREAD_CHANNELS_TELEGRAM_RATE_PER_CHAT=0")
+		w.Env = append(w.Env, "EVERTHREAD_CONTEXT_STRATEGY=long", "EVERTHREAD_CONTEXT_LONG_BUDGET=12000",
+			"EVERTHREAD_CONTEXT_LONG_RAW_RECENT_TOKENS=600", "EVERTHREAD_CONTEXT_SILENCE=1ms",
+			"EVERTHREAD_LIMITS_TURNS_PER_MINUTE=0", "EVERTHREAD_TURN_DEBOUNCE=0s",
+			"EVERTHREAD_CHANNELS_TELEGRAM_RATE_PER_CHAT=0")
 		g := w.Start()
 		l := w.Ledger()
 		recipe := strings.Repeat("Stir the xylophone sauce with forty grams of butter and wait for nine minutes. ", 4)
@@ -63,11 +66,13 @@ func TestWhatIsForgottenLeavesLongPrompts(t *testing.T) {
 		}
 		say("My recipe: " + recipe)
 		for n := range 6 {
-			say(fmt.Sprintf("On day %d we rowed %d miles and ate %d fish. %s", n, n+3, n+5, strings.Repeat("The sea was calm and the sky was wide. ", 12)))
+			say(fmt.Sprintf("On day %d we rowed %d miles and ate %d fish. %s", n, n+3, n+5,
+				strings.Repeat("The sea was calm and the sky was wide. ", 12)))
 		}
 		say("Once more: " + strings.Replace(recipe, "nine", "ten", 1))
 		for n := range 45 {
-			say(fmt.Sprintf("Later, on day %d, we walked %d miles. %s", n, n+7, strings.Repeat("The path was dry and the hills were green. ", 12)))
+			say(fmt.Sprintf("Later, on day %d, we walked %d miles. %s", n, n+7,
+				strings.Repeat("The path was dry and the hills were green. ", 12)))
 		}
 		l.Until(`SELECT COUNT(*) FROM jobs WHERE queue = 'compress'`, 0, g)
 		say("what was the recipe?")

@@ -26,9 +26,11 @@ func TestLongPromptsAreCompressedAtTheThreshold(t *testing.T) {
 			var said []string
 			user := ""
 			for n := range budget / 200 {
-				text := fmt.Sprintf("On day %d we rowed %d miles to the island and Marie paid %d euros. %s", n, n+3, n+40, strings.Repeat("The sea was calm and the sky was wide. ", 8))
+				text := fmt.Sprintf("On day %d we rowed %d miles to the island and Marie paid %d euros. %s", n, n+3, n+40,
+					strings.Repeat("The sea was calm and the sky was wide. ", 8))
 				if n%5 == 2 {
-					text += fmt.Sprintf("\n```go\nfunc row%d(tide int) error {\n\tif tide < %d {\n\t\treturn errLow\n\t}\n\treturn nil\n}\n```", n, n)
+					text += fmt.Sprintf(
+						"\n```go\nfunc row%d(tide int) error {\n\tif tide < %d {\n\t\treturn errLow\n\t}\n\treturn nil\n}\n```", n, n)
 				}
 				said = append(said, text)
 				w.Telegram.Say(e2etest.Ada, text)

@@ -16,7 +16,8 @@ func TestWhatIsLeftOpenIsRememberedUntilItIsDone(t *testing.T) {
 	e2etest.Engines(t, func(t *testing.T, database func(*testing.T) string) {
 		w := e2etest.NewClock(t, database(t))
 		g := w.Start("EVERTHREAD_SUMMARIES_POST_FORWARD=off")
-		if got := w.Ask(`call loops_open {"text":"choose the paint for the hull"}`).Text; !strings.HasPrefix(got, "tool said: ") || strings.Contains(got, "Error") {
+		if got := w.Ask(`call loops_open {"text":"choose the paint for the hull"}`).Text; !strings.HasPrefix(got,
+			"tool said: ") || strings.Contains(got, "Error") {
 			t.Fatalf("got %q", got)
 		}
 		w.Ask(`call loops_open {"text":"answer the letter of the bank"}`)
@@ -25,22 +26,26 @@ func TestWhatIsLeftOpenIsRememberedUntilItIsDone(t *testing.T) {
 		if got := l.Lines(`SELECT body FROM loops WHERE state = 'open' ORDER BY id`); len(got) != 2 {
 			t.Errorf("open are %q", got)
 		}
-		if got := w.Ask("/loops").Text; !strings.Contains(got, "choose the paint") || !strings.Contains(got, "letter of the bank") {
+		if got := w.Ask("/loops").Text; !strings.Contains(got, "choose the paint") ||
+			!strings.Contains(got, "letter of the bank") {
 			t.Errorf("got %q", got)
 		}
 		w.Silence(g)
-		if got := w.Prompt("hello"); !strings.Contains(got, "choose the paint") || !strings.Contains(got, "letter of the bank") {
+		if got := w.Prompt("hello"); !strings.Contains(got, "choose the paint") ||
+			!strings.Contains(got, "letter of the bank") {
 			t.Errorf("the prompt of another day:\n%s", got)
 		}
 		id := l.Lines(`SELECT id FROM loops WHERE body LIKE '%paint%'`)[0]
 		if got := w.Ask("/done " + id).Text; got != "Done: choose the paint for the hull" {
 			t.Errorf("got %q", got)
 		}
-		if got := w.Ask("/loops").Text; strings.Contains(got, "choose the paint") || !strings.Contains(got, "letter of the bank") {
+		if got := w.Ask("/loops").Text; strings.Contains(got, "choose the paint") ||
+			!strings.Contains(got, "letter of the bank") {
 			t.Errorf("got %q", got)
 		}
 		w.Silence(g)
-		if got := w.Prompt("hello"); strings.Contains(got, "choose the paint") || !strings.Contains(got, "letter of the bank") {
+		if got := w.Prompt("hello"); strings.Contains(got, "choose the paint") ||
+			!strings.Contains(got, "letter of the bank") {
 			t.Errorf("the prompt after it was done:\n%s", got)
 		}
 		w.Telegram.Say(e2etest.Bob, "/loops")
@@ -69,7 +74,8 @@ func TestALoopIsAsOldAsWhatItRestsOn(t *testing.T) {
 			t.Fatalf("the summary is %q", d.Summary)
 		}
 		prompt := w.Prompt("hello")
-		if n := strings.Count(prompt, `"text":"echo: I still have to answer the letter of the bank"`); n != 1 || !strings.Contains(prompt, `"since":"Sat 24 Oct 2026"`) {
+		if n := strings.Count(prompt, `"text":"echo: I still have to answer the letter of the bank"`); n != 1 ||
+			!strings.Contains(prompt, `"since":"Sat 24 Oct 2026"`) {
 			t.Errorf("the prompt has it %d times:\n%s", n, prompt)
 		}
 		if got := w.Ask("/loops").Text; !strings.Contains(got, "Oct") && !strings.Contains(got, "20 days") {

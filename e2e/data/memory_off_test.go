@@ -28,13 +28,15 @@ func TestMemoryIsSwitchedOff(t *testing.T) {
 		if got := w.Ask("/memory off").Text; !strings.Contains(got, "Memory is off") {
 			t.Errorf("got %q", got)
 		}
-		if got := w.Ask(`call memory_search {"query":"bees"}`).Text; strings.Contains(got, "behind the shed") || strings.Contains(got, `"results"`) {
+		if got := w.Ask(`call memory_search {"query":"bees"}`).Text; strings.Contains(got, "behind the shed") ||
+			strings.Contains(got, `"results"`) {
 			t.Errorf("off: got %q", got)
 		}
 		if prompt := w.LastPrompt(); strings.Contains(prompt, durable) || strings.Contains(prompt, "general (1)") {
 			t.Errorf("the prompt speaks of memory: %s", prompt)
 		}
-		if got := w.Ask("/memory").Text; !strings.Contains(got, "behind the shed") || !strings.Contains(got, "Memory is off") {
+		if got := w.Ask("/memory").Text; !strings.Contains(got, "behind the shed") ||
+			!strings.Contains(got, "Memory is off") {
 			t.Errorf("the list says %q", got)
 		}
 		w.Ask("/memory on")

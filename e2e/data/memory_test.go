@@ -49,8 +49,10 @@ func TestMemoryIsKeptSearchedAndArchived(t *testing.T) {
 		if first.Status != "added" || again.Status != "exists" || again.ID != first.ID {
 			t.Errorf("got %+v, then %+v", first, again)
 		}
-		other := result[addedJSON](t, w.Ask(`call memory_add {"type":"fact","theme":"house","content":"The spare key hangs in the shed"}`).Text)
-		if got := result[foundJSON](t, w.Ask(`call memory_search {"query":"cucumber"}`).Text); len(got.Results) != 1 || got.Results[0].ID != first.ID {
+		other := result[addedJSON](t,
+			w.Ask(`call memory_add {"type":"fact","theme":"house","content":"The spare key hangs in the shed"}`).Text)
+		if got := result[foundJSON](t, w.Ask(`call memory_search {"query":"cucumber"}`).Text); len(got.Results) != 1 ||
+			got.Results[0].ID != first.ID {
 			t.Errorf("got %+v", got)
 		}
 		if got := w.Ask("/memory").Text; !strings.Contains(got, "cucumbers") || !strings.Contains(got, "spare key") {
@@ -65,16 +67,19 @@ func TestMemoryIsKeptSearchedAndArchived(t *testing.T) {
 			t.Errorf("the prompt holds what is kept in mind:\n%s", prompt)
 		}
 		w.Stranger(t, first.ID)
-		if got := w.Ask(fmt.Sprintf(`call memory_archive {"item_id":%d}`, first.ID)).Text; !strings.Contains(got, "archived") {
+		if got := w.Ask(fmt.Sprintf(`call memory_archive {"item_id":%d}`, first.ID)).Text; !strings.Contains(got,
+			"archived") {
 			t.Errorf("got %q", got)
 		}
 		if got := result[foundJSON](t, w.Ask(`call memory_search {"query":"cucumber"}`).Text); len(got.Results) != 0 {
 			t.Errorf("got %+v", got)
 		}
-		if got := result[foundJSON](t, w.Ask(`call memory_search {"query":"cucumber","status":"any"}`).Text); len(got.Results) != 1 || got.Results[0].Status != "archived" {
+		if got := result[foundJSON](t, w.Ask(`call memory_search {"query":"cucumber","status":"any"}`).Text); len(
+			got.Results) != 1 || got.Results[0].Status != "archived" {
 			t.Errorf("got %+v", got)
 		}
-		if got := w.Ask("/memory").Text; strings.Contains(got, "cucumbers") || !strings.Contains(got, "spare key") || !strings.Contains(got, fmt.Sprint(other.ID)) {
+		if got := w.Ask("/memory").Text; strings.Contains(got, "cucumbers") || !strings.Contains(got, "spare key") ||
+			!strings.Contains(got, fmt.Sprint(other.ID)) {
 			t.Errorf("got %q", got)
 		}
 	})
@@ -93,7 +98,8 @@ func TestWhatIsRememberedByReplyIsForgottenByReply(t *testing.T) {
 		if got := w.Reply(said, secret, "/remember"); !strings.Contains(got, secret) {
 			t.Fatalf("got %q", got)
 		}
-		if got := result[foundJSON](t, w.Ask(`call memory_search {"query":"vault"}`).Text); len(got.Results) != 1 || got.Results[0].Snippet != secret {
+		if got := result[foundJSON](t, w.Ask(`call memory_search {"query":"vault"}`).Text); len(got.Results) != 1 ||
+			got.Results[0].Snippet != secret {
 			t.Errorf("got %+v", got)
 		}
 		l := w.Ledger()

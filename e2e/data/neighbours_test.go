@@ -24,7 +24,8 @@ func TestNeighboursAreContextForPeople(t *testing.T) {
 	e2etest.Engines(t, func(t *testing.T, database func(*testing.T) string) {
 		w := e2etest.NewClock(t, database(t))
 		w.Start("EVERTHREAD_SUMMARIES_AFTER_MESSAGES=100000")
-		for _, text := range []string{"the boiler is loud again", "x", "y", "a new boiler costs two thousand", "well", "nothing of that sort"} {
+		for _, text := range []string{"the boiler is loud again", "x", "y", "a new boiler costs two thousand", "well",
+			"nothing of that sort"} {
 			w.Ask(text)
 		}
 		var got struct {
@@ -33,7 +34,8 @@ func TestNeighboursAreContextForPeople(t *testing.T) {
 				Before, After *struct{ Snippet string }
 			}
 		}
-		e2etest.Must(t, json.Unmarshal([]byte(w.MustRun("search", "--user", "Ada", "--limit", "20", "--json", "boiler")), &got))
+		e2etest.Must(t, json.Unmarshal([]byte(w.MustRun("search", "--user", "Ada", "--limit", "20", "--json", "boiler")),
+			&got))
 		if len(got.Results) != 4 {
 			t.Errorf("got %d hits", len(got.Results))
 		}
@@ -55,7 +57,8 @@ func TestNeighboursAreContextForPeople(t *testing.T) {
 		if out := w.MustRun("search", "--user", "Ada", "boiler"); !strings.Contains(out, "(user: x)") {
 			t.Errorf("got %s", out)
 		}
-		if out := w.Ask("/search boiler").Text; !strings.Contains(out, "after: you: x") || strings.Contains(out, "nothing of that sort") {
+		if out := w.Ask("/search boiler").Text; !strings.Contains(out, "after: you: x") ||
+			strings.Contains(out, "nothing of that sort") {
 			t.Errorf("got %s", out)
 		}
 		model := result[modelJSON](t, w.Ask(`call conversation_search {"query":"boiler","limit":20}`).Text)

@@ -55,7 +55,10 @@ func knowing(synonyms map[string][][]string) func(text, model, fault string) []f
 	return func(text, _, _ string) []float32 {
 		v := make([]float32, size)
 		v[meanings-1] = 0.001 // no text is nothing
-		for _, w := range strings.FieldsFunc(strings.ToLower(text), func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsDigit(r) }) {
+		for _, w := range strings.FieldsFunc(strings.ToLower(text), func(r rune) bool {
+			return !unicode.IsLetter(r) &&
+				!unicode.IsDigit(r)
+		}) {
 			if to, ok := same[w]; ok {
 				v[to]++
 				continue
@@ -81,8 +84,9 @@ func busyDays(t *testing.T, says []saidOnce) string {
 		noon, err := time.Parse(time.DateOnly, day)
 		e2etest.Must(t, err)
 		at := noon.Add(10*time.Hour + time.Duration(len(messages)%100)*time.Minute).Unix()
-		messages = append(messages, map[string]any{"id": len(messages) + 1, "type": "message", "date_unixtime": fmt.Sprint(at), "from": "x",
-			"from_id": map[string]string{"user": "user5", "assistant": "user7"}[role], "text": text})
+		messages = append(messages, map[string]any{"id": len(messages) + 1, "type": "message",
+			"date_unixtime": fmt.Sprint(at), "from": "x", "from_id": map[string]string{"user": "user5",
+				"assistant": "user7"}[role], "text": text})
 	}
 	for k, s := range says {
 		template := set.Templates[s.Lang]
@@ -111,7 +115,8 @@ func TestTheAnswerIsShownThatSharesNoWord(t *testing.T) {
 		says, synonyms := otherWords(t)
 		w, vectors := e2etest.NewClock(t, database(t)), e2etest.NewVectorServer(t)
 		vectors.Vector = knowing(synonyms)
-		w.Env = append(append(w.Env, "EVERTHREAD_SUMMARIES_POST_FORWARD=off", "EVERTHREAD_RECALL_LANGUAGES=en,fr,de,es"), vectors.Env("knowing")...)
+		w.Env = append(append(w.Env, "EVERTHREAD_SUMMARIES_POST_FORWARD=off", "EVERTHREAD_RECALL_LANGUAGES=en,fr,de,es"),
+			vectors.Env("knowing")...)
 		w.Env = append(w.Env, "EVERTHREAD_EMBEDDINGS_DIMENSIONS=768")
 		g := w.Start()
 		l := w.Ledger()

@@ -22,7 +22,8 @@ func TestARestoredBackupGoesOnInEncryptedRooms(t *testing.T) {
 		bot := w.OnMatrix(h)
 		g := w.Start()
 		// Carol and erin come after the backup, bob and erin say nothing while nobody is there.
-		ada, bob, carol, erin := h.Register("ada").Olm(), h.Register("bob").Olm(), h.Register("carol").Olm(), h.Register("erin").Olm()
+		ada, bob, carol, erin := h.Register("ada").Olm(), h.Register("bob").Olm(), h.Register("carol").Olm(),
+			h.Register("erin").Olm()
 		rooms := map[*e2etest.OlmDevice]string{}
 		for _, d := range []*e2etest.OlmDevice{ada, bob} {
 			rooms[d] = d.SecretWith(g, bot, "hello")
@@ -83,7 +84,8 @@ func TestARestoredBackupGoesOnInEncryptedRooms(t *testing.T) {
 		}
 		tablet.Enter(rooms[bob], bob.Id, bot.Id)
 		tablet.Tell(rooms[bob], "from another device")
-		there.GoesOnInSecret(g, bot, map[*e2etest.OlmDevice]string{bob: rooms[bob]}, map[*e2etest.OlmDevice][]string{bob: append(said[bob], "from another device")})
+		there.GoesOnInSecret(g, bot, map[*e2etest.OlmDevice]string{bob: rooms[bob]},
+			map[*e2etest.OlmDevice][]string{bob: append(said[bob], "from another device")})
 	})
 }
 

@@ -28,7 +28,8 @@ func TestTheKeyFileIsChanged(t *testing.T) {
 		t.Helper()
 		g := w.Start()
 		answers++
-		w.Reads(t, g, func(text string) { s.Say(e2etest.AdaKey, text) }, func(n int) []string { return e2etest.Answered(t, s, e2etest.AdaKey, n, 30*time.Second, g) }, answers)
+		w.Reads(t, g, func(text string) { s.Say(e2etest.AdaKey, text) },
+			func(n int) []string { return e2etest.Answered(t, s, e2etest.AdaKey, n, 30*time.Second, g) }, answers)
 		w.Fails("it knows the old key only", "secrets", "rotate")
 		w.Settle(w.Ledger(), g)
 		g.Stop()
@@ -58,7 +59,8 @@ func TestTheConfiguredKeyIsChangedWhileEverybodyWorks(t *testing.T) {
 	t.Parallel()
 	e2etest.Engines(t, func(t *testing.T, database func(*testing.T) string) {
 		w := e2etest.NewTown(t, database(t))
-		const one, two = "EVERTHREAD_SECRET_KEY=the-first-key-of-enough-length-000000", "EVERTHREAD_SECRET_KEY=the-second-key-of-enough-length-00000"
+		const one, two = "EVERTHREAD_SECRET_KEY=the-first-key-of-enough-length-000000",
+			"EVERTHREAD_SECRET_KEY=the-second-key-of-enough-length-00000"
 		before := func(key string) string { return strings.Replace(key, "SECRET_KEY", "PREVIOUS_SECRET_KEY", 1) }
 		s := w.OnAgents()
 		env := w.Env

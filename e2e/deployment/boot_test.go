@@ -47,12 +47,14 @@ func (b *box) boot(script string) string {
 	group := newGroup(b.t)
 	ctx, cancel := context.WithTimeout(b.t.Context(), 3*time.Minute)
 	defer cancel()
-	cmd := exec.CommandContext(ctx, "sh", "-ec", `echo $$ >"$GROUP"; exec unshare --kill-child -m -p -f -u -i -C -n sh testdata/boot.sh`)
+	cmd := exec.CommandContext(ctx, "sh", "-ec",
+		`echo $$ >"$GROUP"; exec unshare --kill-child -m -p -f -u -i -C -n sh testdata/boot.sh`)
 	cmd.Env = append(os.Environ(), "GROUP="+filepath.Join(group, "cgroup.procs"), "STAGE="+b.stage, "OUT="+b.out)
 	booted, err := cmd.CombinedOutput()
 	said := b.left("check")
 	if err != nil || strings.TrimSpace(b.left("code")) != "0" {
-		b.t.Fatalf("the machine: %v\n%s\nthe check:\n%s\n%s\nthe journal:\n%s", err, booted, said, b.left("status"), b.left("journal"))
+		b.t.Fatalf("the machine: %v\n%s\nthe check:\n%s\n%s\nthe journal:\n%s", err, booted, said,
+			b.left("status"), b.left("journal"))
 	}
 	return said
 }

@@ -51,7 +51,8 @@ func docker(args []string) int {
 // load reads a Compose file, that of the working directory by default, with the
 // environment and .env.
 func load(files []string) (*types.Project, error) {
-	options, err := cli.NewProjectOptions(files, cli.WithOsEnv, cli.WithEnvFiles(), cli.WithDotEnv, cli.WithConfigFileEnv, cli.WithDefaultConfigPath)
+	options, err := cli.NewProjectOptions(files, cli.WithOsEnv, cli.WithEnvFiles(), cli.WithDotEnv, cli.WithConfigFileEnv,
+		cli.WithDefaultConfigPath)
 	if err != nil {
 		return nil, err
 	}
@@ -132,7 +133,8 @@ func newHost(t *testing.T) *host {
 
 // sh runs lines of shell in the clone, under a umask that is usual.
 func (h *host) sh(lines string, env ...string) (string, error) {
-	return run(h.dir, append([]string{"PATH=" + h.bin, "HOME=" + h.bin, "DOCKER_RECORD=" + h.record}, env...), filepath.Join(h.bin, "sh"), "-ec", "umask 022\n"+lines)
+	return run(h.dir, append([]string{"PATH=" + h.bin, "HOME=" + h.bin, "DOCKER_RECORD=" + h.record}, env...),
+		filepath.Join(h.bin, "sh"), "-ec", "umask 022\n"+lines)
 }
 
 func (h *host) mustSh(lines string, env ...string) {
@@ -229,8 +231,10 @@ func TestEveryKeyReachesTheGateway(t *testing.T) {
 	f, err := os.OpenFile(filepath.Join(h.dir, ".env"), os.O_APPEND|os.O_WRONLY, 0)
 	must(t, err)
 	const token = "123456:A$B#C"
-	given := map[string]string{"EVERTHREAD_LLM_PROVIDER": "openai", "EVERTHREAD_LLM_MODEL": "large", "EVERTHREAD_LLM_API_KEY": token, "EVERTHREAD_SUMMARY_LLM_PROVIDER": "demo",
-		"EVERTHREAD_DEFAULT_TIMEZONE": "Europe/Paris", "EVERTHREAD_BACKUP_CRON": "15 3 * * *", "EVERTHREAD_HTTP_PUBLIC_URL": "https://chat.example.org"}
+	given := map[string]string{"EVERTHREAD_LLM_PROVIDER": "openai", "EVERTHREAD_LLM_MODEL": "large",
+		"EVERTHREAD_LLM_API_KEY": token, "EVERTHREAD_SUMMARY_LLM_PROVIDER": "demo",
+		"EVERTHREAD_DEFAULT_TIMEZONE": "Europe/Paris", "EVERTHREAD_BACKUP_CRON": "15 3 * * *",
+		"EVERTHREAD_HTTP_PUBLIC_URL": "https://chat.example.org"}
 	for name, value := range given {
 		_, err := fmt.Fprintf(f, "%s='%s'\n", name, value)
 		must(t, err)
@@ -260,7 +264,8 @@ func TestEveryKeyReachesTheGateway(t *testing.T) {
 		t.Errorf("the program does not take that: %v\n%s", err, out)
 	}
 	must(t, os.WriteFile(filepath.Join(config, "everthread.yaml"), []byte("agent: {max_step: 3}\n"), 0o644))
-	if out, err := asStarted(t, gateway, config, "config", "check"); err == nil || !strings.Contains(out, "agent.max_steps") {
+	if out, err := asStarted(t, gateway, config, "config", "check"); err == nil ||
+		!strings.Contains(out, "agent.max_steps") {
 		t.Errorf("config/everthread.yaml is not read: %v\n%s", err, out)
 	}
 }
@@ -276,12 +281,14 @@ func TestKeysAreAddedAndNeverReplaced(t *testing.T) {
 	said := map[string]string{}
 	for how, way := range ways {
 		for name, c := range map[string]struct{ old, want string }{
-			"nothing":           {"", ""}, // script and program write the same
-			"other lines":       {"# mine\nEVERTHREAD_LLM_MODEL=x", "# mine\nEVERTHREAD_LLM_MODEL=x\n" + password + key},
-			"one of them":       {"export POSTGRES_PASSWORD = 'mine'\n", "export POSTGRES_PASSWORD = 'mine'\n" + key},
-			"one that is empty": {"EVERTHREAD_SECRET_KEY=\nPOSTGRES_PASSWORD=mine\n", "EVERTHREAD_SECRET_KEY=\nPOSTGRES_PASSWORD=mine\n" + key},
-			"one in a comment":  {"# EVERTHREAD_SECRET_KEY=x\n", "# EVERTHREAD_SECRET_KEY=x\n" + password + key},
-			"both":              {"EVERTHREAD_SECRET_KEY=mine\nPOSTGRES_PASSWORD: mine", "EVERTHREAD_SECRET_KEY=mine\nPOSTGRES_PASSWORD: mine"},
+			"nothing":     {"", ""}, // script and program write the same
+			"other lines": {"# mine\nEVERTHREAD_LLM_MODEL=x", "# mine\nEVERTHREAD_LLM_MODEL=x\n" + password + key},
+			"one of them": {"export POSTGRES_PASSWORD = 'mine'\n", "export POSTGRES_PASSWORD = 'mine'\n" + key},
+			"one that is empty": {"EVERTHREAD_SECRET_KEY=\nPOSTGRES_PASSWORD=mine\n",
+				"EVERTHREAD_SECRET_KEY=\nPOSTGRES_PASSWORD=mine\n" + key},
+			"one in a comment": {"# EVERTHREAD_SECRET_KEY=x\n", "# EVERTHREAD_SECRET_KEY=x\n" + password + key},
+			"both": {"EVERTHREAD_SECRET_KEY=mine\nPOSTGRES_PASSWORD: mine",
+				"EVERTHREAD_SECRET_KEY=mine\nPOSTGRES_PASSWORD: mine"},
 		} {
 			h := newHost(t)
 			path := filepath.Join(h.dir, ".env")
@@ -311,7 +318,8 @@ func TestKeysAreAddedAndNeverReplaced(t *testing.T) {
 			}
 		}
 	}
-	if out, err := run(t.TempDir(), []string{"LANG=C"}, program(t), "init", "--compose"); err == nil || !strings.Contains(out, "docker-compose.yml") {
+	if out, err := run(t.TempDir(), []string{"LANG=C"}, program(t), "init", "--compose"); err == nil ||
+		!strings.Contains(out, "docker-compose.yml") {
 		t.Errorf("where there is no docker-compose.yml: %v\n%s", err, out)
 	}
 }
@@ -323,7 +331,8 @@ func TestComposeFilesOfTheWizardStart(t *testing.T) {
 	must(t, os.WriteFile(answers, []byte("provider: demo\nservice: compose\n"), 0o600))
 	before, err := os.ReadFile(filepath.Join(h.dir, "docker-compose.yml"))
 	must(t, err)
-	out, err := run(h.dir, []string{"LANG=C", "EVERTHREAD_HTTP_LISTEN=127.0.0.1:0"}, program(t), "init", "--answers", answers, "--wait", "0s")
+	out, err := run(h.dir, []string{"LANG=C", "EVERTHREAD_HTTP_LISTEN=127.0.0.1:0"}, program(t), "init", "--answers",
+		answers, "--wait", "0s")
 	if err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}

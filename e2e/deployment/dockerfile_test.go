@@ -79,7 +79,8 @@ func build(t *testing.T, clone string) *picture {
 	must(t, err)
 	all, last := map[string]*stage{}, (*stage)(nil)
 	for _, described := range stages {
-		last = &stage{t: t, clone: clone, ignore: matcher, others: all, image: picture{Folder: t.TempDir(), Entries: map[string]entry{}, Dir: "/"}}
+		last = &stage{t: t, clone: clone, ignore: matcher, others: all,
+			image: picture{Folder: t.TempDir(), Entries: map[string]entry{}, Dir: "/"}}
 		all[described.Name] = last
 		if described.BaseName != "scratch" {
 			last.suits(described.BaseName)
@@ -171,7 +172,8 @@ func (s *stage) copy(c *instructions.CopyCommand) {
 			if err != nil {
 				return err
 			}
-			if ignored, err := s.ignore.MatchesOrParentMatches(filepath.Join(source, inside)); c.From == "" && (ignored || err != nil) {
+			if ignored, err := s.ignore.MatchesOrParentMatches(filepath.Join(source, inside)); c.From == "" &&
+				(ignored || err != nil) {
 				return err
 			}
 			return s.put(name, path.Join(to, inside), d, c)
@@ -232,7 +234,10 @@ func (p picture) withoutZones() picture {
 	p.Entries = maps.Clone(p.Entries)
 	maps.DeleteFunc(p.Entries, func(name string, _ entry) bool { return strings.HasPrefix(name, "/usr/share/zoneinfo/") })
 	p.Folder = ""
-	p.Env = slices.DeleteFunc(slices.Clone(p.Env), func(v string) bool { return strings.HasPrefix(v, "PATH=") }) // an engine sets it if nobody does
+	p.Env = slices.DeleteFunc(slices.Clone(p.Env), func(v string) bool {
+		return strings.HasPrefix(v,
+			"PATH=")
+	}) // an engine sets it if nobody does
 	return p
 }
 
@@ -248,7 +253,8 @@ func TestTheDockerfileMakesTheImageOfARelease(t *testing.T) {
 		}
 		info, err := buildinfo.ReadFile(filepath.Join(p.Folder, p.Entrypoint[0]))
 		must(t, err)
-		for _, want := range []string{"CGO_ENABLED=0", "-tags=goolm", "-trimpath=true", "GOOS=linux", "GOARCH=" + runtime.GOARCH} {
+		for _, want := range []string{"CGO_ENABLED=0", "-tags=goolm", "-trimpath=true", "GOOS=linux",
+			"GOARCH=" + runtime.GOARCH} {
 			if !slices.ContainsFunc(info.Settings, func(s debug.BuildSetting) bool { return s.Key+"="+s.Value == want }) {
 				t.Errorf("%s: the program was not built with %s", how, want)
 			}

@@ -30,8 +30,10 @@ func image(t *testing.T) string {
 	must(t, err)
 	for _, c := range [][]string{
 		{root + "/scripts/pack", "go", "build", "-o", pack, "."},
-		{root, "go", "build", "-trimpath", "-buildvcs=false", "-tags", "goolm", "-ldflags", "-s -w", "-o", binary, "./cmd/everthread"},
-		{root, pack, "image", filepath.Join(dir, "image.tar"), "0", "test", "/etc/ssl/certs/ca-certificates.crt", strings.TrimSpace(goroot) + "/lib/time/zoneinfo.zip", runtime.GOARCH + "=" + binary},
+		{root, "go", "build", "-trimpath", "-buildvcs=false", "-tags", "goolm", "-ldflags", "-s -w", "-o", binary,
+			"./cmd/everthread"},
+		{root, pack, "image", filepath.Join(dir, "image.tar"), "0", "test", "/etc/ssl/certs/ca-certificates.crt",
+			strings.TrimSpace(goroot) + "/lib/time/zoneinfo.zip", runtime.GOARCH + "=" + binary},
 	} {
 		if out, err := run(c[0], append(os.Environ(), "CGO_ENABLED=0"), c[1], c[2:]...); err != nil {
 			t.Fatalf("%s: %v\n%s", strings.Join(c, " "), err, out)
@@ -54,7 +56,8 @@ func unpacked(t *testing.T, archive string) *picture {
 	if os.Getuid() != 0 {
 		unpack = slices.Insert(unpack, 2, "--rootless")
 	}
-	for _, c := range [][]string{{"skopeo", "copy", "--insecure-policy", "oci-archive:" + archive, "oci:" + layout}, unpack} {
+	for _, c := range [][]string{{"skopeo", "copy", "--insecure-policy", "oci-archive:" + archive, "oci:" + layout},
+		unpack} {
 		if out, err := run(dir, os.Environ(), c[0], c[1:]...); err != nil {
 			t.Fatalf("%s: %v\n%s", strings.Join(c, " "), err, out)
 		}
@@ -71,7 +74,8 @@ func unpacked(t *testing.T, archive string) *picture {
 	}
 	must(t, json.Unmarshal([]byte(text), &said))
 	c := said.Config
-	p := &picture{Folder: filepath.Join(bundle, "rootfs"), User: c.User, Dir: c.WorkingDir, Entrypoint: c.Entrypoint, Cmd: c.Cmd, Env: c.Env, Health: c.Healthcheck.Test, Entries: map[string]entry{}}
+	p := &picture{Folder: filepath.Join(bundle, "rootfs"), User: c.User, Dir: c.WorkingDir, Entrypoint: c.Entrypoint,
+		Cmd: c.Cmd, Env: c.Env, Health: c.Healthcheck.Test, Entries: map[string]entry{}}
 	for port := range c.ExposedPorts {
 		p.Ports = append(p.Ports, strings.TrimSuffix(port, "/tcp"))
 	}
@@ -108,7 +112,8 @@ func begins(t *testing.T, p *picture) {
 			return cmd
 		}
 		user, group, _ := strings.Cut(p.User, ":")
-		cmd.SysProcAttr.Chroot, cmd.SysProcAttr.Credential = p.Folder, &syscall.Credential{Uid: number(t, user), Gid: number(t, group)}
+		cmd.SysProcAttr.Chroot, cmd.SysProcAttr.Credential = p.Folder, &syscall.Credential{Uid: number(t, user),
+			Gid: number(t, group)}
 		return cmd
 	}
 	if os.Getuid() == 0 {

@@ -62,7 +62,8 @@ func program(t *testing.T) string {
 // no path: all.
 func checkout(t *testing.T, paths ...string) string {
 	t.Helper()
-	list := exec.Command("git", append([]string{"ls-files", "-z", "--cached", "--others", "--exclude-standard", "--"}, paths...)...)
+	list := exec.Command("git", append([]string{"ls-files", "-z", "--cached", "--others", "--exclude-standard", "--"},
+		paths...)...)
 	list.Dir = root
 	names, err := list.Output()
 	must(t, err)

@@ -42,7 +42,8 @@ func scraped(t *testing.T) string {
 		_ = cmd.Process.Signal(syscall.SIGTERM)
 		_ = cmd.Wait()
 	}()
-	for end := time.Now().Add(30 * time.Second); time.Now().Before(end); time.Sleep(50 * time.Millisecond) { // a process has no event to wait for
+	for end := time.Now().Add(30 * time.Second); time.Now().Before(end); time.Sleep(
+		50 * time.Millisecond) { // a process has no event to wait for
 		resp, err := http.Get("http://" + address + "/metrics")
 		if err != nil {
 			continue
@@ -134,7 +135,8 @@ func TestWhatIsWatchedIsExported(t *testing.T) {
 			exported(t, title, expr, series)
 		}
 	}
-	for _, about := range []string{"everthread_backup", "everthread_cost_total", "process_resident_memory_bytes", "everthread_reminders_total"} {
+	for _, about := range []string{"everthread_backup", "everthread_cost_total", "process_resident_memory_bytes",
+		"everthread_reminders_total"} {
 		if !strings.Contains(fmt.Sprint(exprs), about) {
 			t.Errorf("no panel shows %s", about)
 		}
@@ -156,7 +158,8 @@ func TestWhatIsWatchedIsExported(t *testing.T) {
 func TestTheRulesAlert(t *testing.T) {
 	t.Parallel()
 	tool, dir := promtool(t), t.TempDir()
-	for _, name := range []string{"deploy/everthread.rules.yml", "deploy/prometheus.yml", "e2e/deployment/testdata/rules_test.yml"} {
+	for _, name := range []string{"deploy/everthread.rules.yml", "deploy/prometheus.yml",
+		"e2e/deployment/testdata/rules_test.yml"} {
 		copyFile(t, filepath.Join(root, name), filepath.Join(dir, filepath.Base(name)))
 	}
 	exprs, _ := dashboard(t)
@@ -168,7 +171,8 @@ func TestTheRulesAlert(t *testing.T) {
 		}
 	}
 	must(t, os.WriteFile(filepath.Join(dir, "panels.yml"), []byte(panels.String()), 0o644))
-	for _, args := range [][]string{{"check", "config", "prometheus.yml"}, {"check", "rules", "everthread.rules.yml", "panels.yml"}, {"test", "rules", "rules_test.yml"}} {
+	for _, args := range [][]string{{"check", "config", "prometheus.yml"}, {"check", "rules", "everthread.rules.yml",
+		"panels.yml"}, {"test", "rules", "rules_test.yml"}} {
 		if out, err := run(dir, os.Environ(), tool, args...); err != nil {
 			t.Errorf("promtool %s: %v\n%s", strings.Join(args, " "), err, out)
 		}

@@ -17,7 +17,8 @@ func TestTheUnitIsSoundAndHardened(t *testing.T) {
 	text, err := os.ReadFile(filepath.Join(root, "deploy/everthread.service"))
 	must(t, err)
 	path := filepath.Join(t.TempDir(), "everthread.service")
-	must(t, os.WriteFile(path, regexp.MustCompile(`/usr/local/bin/everthread`).ReplaceAll(text, []byte(program(t))), 0o644))
+	must(t, os.WriteFile(path, regexp.MustCompile(`/usr/local/bin/everthread`).ReplaceAll(text, []byte(program(t))),
+		0o644))
 	if out, err := run(".", os.Environ(), "systemd-analyze", "verify", "--man=no", path); err != nil || out != "" {
 		t.Errorf("verify: %v\n%s", err, out)
 	}

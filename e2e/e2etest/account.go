@@ -10,7 +10,8 @@ import (
 
 // OpenAccount finds the question about an account change that waits.
 func OpenAccount(l *Ledger) (code string, chat int64) {
-	for _, line := range l.Lines(`SELECT a.code || ' ' || i.external FROM approvals a JOIN identities i ON i.user_id = a.user_id AND i.id = a.identity_id
+	for _, line := range l.Lines(
+		`SELECT a.code || ' ' || i.external FROM approvals a JOIN identities i ON i.user_id = a.user_id AND i.id = a.identity_id
 		WHERE a.kind = 'account' AND a.state = 'open' AND i.channel = 'telegram' ORDER BY a.asked_at DESC, a.id DESC LIMIT 1`) {
 		code, external, _ := strings.Cut(line, " ")
 		chat, _ = strconv.ParseInt(external, 10, 64)
@@ -23,7 +24,8 @@ func OpenAccount(l *Ledger) (code string, chat int64) {
 func (w *Town) Agree(l *Ledger, g *Gateway) {
 	w.T.Helper()
 	code, chat := OpenAccount(l)
-	for deadline := time.Now().Add(Patience); code == "" && time.Now().Before(deadline); time.Sleep(20 * time.Millisecond) {
+	for deadline := time.Now().Add(Patience); code == "" &&
+		time.Now().Before(deadline); time.Sleep(20 * time.Millisecond) {
 		code, chat = OpenAccount(l)
 	}
 	if code == "" {

@@ -20,7 +20,8 @@ func (w *Town) Message(id int64, fields map[string]any) int64 {
 // Pushed starts a gateway with a webhook, and the service that calls it.
 func (w *Town) Pushed(t *testing.T) *Pushed {
 	t.Helper()
-	w.Env = append(w.Env, "EVERTHREAD_CHANNELS_TELEGRAM_MODE=webhook", "EVERTHREAD_CHANNELS_TELEGRAM_WEBHOOK_SECRET="+WebhookKey,
+	w.Env = append(w.Env, "EVERTHREAD_CHANNELS_TELEGRAM_MODE=webhook",
+		"EVERTHREAD_CHANNELS_TELEGRAM_WEBHOOK_SECRET="+WebhookKey,
 		"EVERTHREAD_HTTP_PUBLIC_URL=https://everthread.example.org")
 	g := w.Start()
 	p := &Pushed{T: t, Targets: []*AtomicGateway{{}}, Client: http.Client{Timeout: 10 * time.Second}}

@@ -28,13 +28,16 @@ func (w *Town) Hooks(g *Gateway) map[string]func(n int) {
 	}
 	return map[string]func(n int){
 		"telegram": func(n int) {
-			body, err := json.Marshal(map[string]any{"update_id": n + 1, "message": Written(int64(2000+n%50), int64(n+1), fmt.Sprint("message ", n))})
+			body, err := json.Marshal(map[string]any{"update_id": n + 1, "message": Written(int64(2000+n%50), int64(n+1),
+				fmt.Sprint("message ", n))})
 			Must(w.T, err)
 			post("/webhooks/telegram", body, "X-Telegram-Bot-Api-Secret-Token", WebhookKey)
 		},
 		"whatsapp": func(n int) {
-			body := whatsapptest.Body(whatsapptest.Person{Phone: fmt.Sprint(16505550000 + n%50), UserID: fmt.Sprint("US.", 1000+n%50), Name: "Ada"},
-				fmt.Sprint("wamid.", n), time.Now(), map[string]any{"type": "text", "text": map[string]any{"body": fmt.Sprint("message ", n)}})
+			body := whatsapptest.Body(whatsapptest.Person{Phone: fmt.Sprint(16505550000 + n%50),
+				UserID: fmt.Sprint("US.", 1000+n%50), Name: "Ada"},
+				fmt.Sprint("wamid.", n), time.Now(), map[string]any{"type": "text",
+					"text": map[string]any{"body": fmt.Sprint("message ", n)}})
 			post("/webhooks/whatsapp", body, "X-Hub-Signature-256", whatsapptest.Sign(body))
 		},
 	}

@@ -46,7 +46,10 @@ func (w *Town) FillYear(l *Ledger) {
 	}
 	var lastMessage, lastID, thread, turn, identity int64
 	Must(w.T, db.QueryRowContext(ctx, `SELECT last_message, last_id FROM users WHERE id = 1`).Scan(&lastMessage, &lastID))
-	Must(w.T, db.QueryRowContext(ctx, `SELECT MAX(thread_id), MAX(turn_id), MAX(identity_id) FROM messages WHERE user_id = 1 AND segment_id > 0`).Scan(&thread, &turn, &identity))
+	Must(w.T,
+		db.QueryRowContext(ctx,
+			`SELECT MAX(thread_id), MAX(turn_id), MAX(identity_id) FROM messages WHERE user_id = 1 AND segment_id > 0`).Scan(
+			&thread, &turn, &identity))
 	said := NewSayings()
 	today := time.Now().UTC().Truncate(24 * time.Hour)
 	const perDay = YearSays / yearDays
@@ -66,18 +69,23 @@ func (w *Town) FillYear(l *Ledger) {
 				sent = append(sent, 1, lastID, lastMessage, identity, "web", "local", "1", "reply", "sent", "", shown/1000, 0)
 			}
 			text := said()
-			rows = append(rows, 1, lastMessage, thread, segment, max(answers, turn), from, "web", role, "chat", text, len(text)/4, "{}", shown, shown, shown/1000, 0, 1, 0)
+			rows = append(rows, 1, lastMessage, thread, segment, max(answers, turn), from, "web", role, "chat", text,
+				len(text)/4, "{}", shown, shown, shown/1000, 0, 1, 0)
 			if len(rows) >= 50*18 || n == perDay-1 {
-				exec(len(rows)/18, `INSERT INTO messages (user_id, id, thread_id, segment_id, turn_id, identity_id, channel, role, kind, body, tokens, extra, position, shown, sent_at, platform_at, covered, solo) VALUES `, rows...)
+				exec(len(rows)/18,
+					`INSERT INTO messages (user_id, id, thread_id, segment_id, turn_id, identity_id, channel, role, kind, body, tokens, extra, position, shown, sent_at, platform_at, covered, solo) VALUES `, rows...)
 				rows = nil
 			}
 		}
-		exec(len(sent)/12, `INSERT INTO deliveries (user_id, id, message_id, identity_id, channel, account, external, kind, state, why, created_at, expires_at) VALUES `, sent...)
+		exec(len(sent)/12,
+			`INSERT INTO deliveries (user_id, id, message_id, identity_id, channel, account, external, kind, state, why, created_at, expires_at) VALUES `, sent...)
 		label := day.Format(time.DateOnly)
-		exec(1, `INSERT INTO segments (user_id, id, thread_id, label, zone, starts_at, ends_at, finalize_at, post_at, state, first_message, last_message, messages, version) VALUES `,
-			1, segment, thread, label, "UTC", at(0), at(24*time.Hour), at(27*time.Hour), at(32*time.Hour), "final", first, lastMessage, perDay, 1)
-		exec(1, `INSERT INTO summaries (user_id, segment_id, version, label, body, tokens, covers, model, usage, ungrounded, final, created_at) VALUES `,
-			1, segment, 1, label, fmt.Sprintf("## Summary\n%s\n\n## Decisions\n- %s [#%d]", said(), said(), first), 60, fmt.Sprintf("[[%d,%d]]", first, lastMessage), "emulated", "{}", 0, 1, at(27*time.Hour))
+		exec(1,
+			`INSERT INTO segments (user_id, id, thread_id, label, zone, starts_at, ends_at, finalize_at, post_at, state, first_message, last_message, messages, version) VALUES `, 1, segment, thread, label, "UTC", at(0), at(24*time.Hour), at(27*time.Hour), at(32*time.Hour), "final", first,
+			lastMessage, perDay, 1)
+		exec(1,
+			`INSERT INTO summaries (user_id, segment_id, version, label, body, tokens, covers, model, usage, ungrounded, final, created_at) VALUES `, 1, segment, 1, label, fmt.Sprintf("## Summary\n%s\n\n## Decisions\n- %s [#%d]", said(), said(), first), 60,
+			fmt.Sprintf("[[%d,%d]]", first, lastMessage), "emulated", "{}", 0, 1, at(27*time.Hour))
 	}
 	_, err = db.ExecContext(ctx, `UPDATE users SET last_message = $1, last_id = $2 WHERE id = 1`, lastMessage, lastID)
 	Must(w.T, err)
@@ -102,10 +110,14 @@ func (v *Guest) Times(t *testing.T, l *Ledger) {
 	t.Helper()
 	id := l.Lines(`SELECT MAX(id) FROM messages WHERE user_id = 1 AND role = 'assistant' AND kind = 'chat'`)[0]
 	middle := time.Now().UTC().AddDate(0, 0, -180).Format(time.DateOnly)
-	old := l.Lines(`SELECT MIN(m.id) + 100 FROM messages m JOIN segments s ON s.user_id = m.user_id AND s.id = m.segment_id WHERE s.label = $1`, middle)[0]
+	old := l.Lines(
+		`SELECT MIN(m.id) + 100 FROM messages m JOIN segments s ON s.user_id = m.user_id AND s.id = m.segment_id WHERE s.label = $1`, middle)[0]
 	var table strings.Builder
-	for _, path := range []string{"/", "/day/" + middle, "/day/" + middle + "?before=" + old, "/day/" + middle + "/history", "/m/" + old, "/days", "/search?q=plumber+harbour&scope=all", "/search?q=what+did+we+say+about+the+boat+in+May%3F&scope=all",
-		"/search?q=harbour&scope=day&day=" + middle, "/threads", "/m/" + id + "/why", "/m/" + id + "/remember", "/memory", "/memory?q=thing", "/settings", "/admin", "/signin?code=ABCDEFGHJKLMNPQRSTUVWXYZ"} {
+	for _, path := range []string{"/", "/day/" + middle, "/day/" + middle + "?before=" + old,
+		"/day/" + middle + "/history", "/m/" + old, "/days", "/search?q=plumber+harbour&scope=all",
+		"/search?q=what+did+we+say+about+the+boat+in+May%3F&scope=all", "/search?q=harbour&scope=day&day=" + middle,
+		"/threads", "/m/" + id + "/why", "/m/" + id + "/remember", "/memory", "/memory?q=thing", "/settings", "/admin",
+		"/signin?code=ABCDEFGHJKLMNPQRSTUVWXYZ"} {
 		var took []time.Duration
 		size := 0
 		for n := range 110 {

@@ -51,4 +51,5 @@ func (w *Town) SharesRecall(s McpSees, how string) {
 	}
 }
 
-var SharedTools = []string{"conversation_get", "conversation_search", "memory_add", "memory_archive", "memory_get", "memory_list_themes", "memory_search"}
+var SharedTools = []string{"conversation_get", "conversation_search", "memory_add", "memory_archive", "memory_get",
+	"memory_list_themes", "memory_search"}

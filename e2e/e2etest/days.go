@@ -176,7 +176,8 @@ func (w *Week) Days(t *testing.T, days ...DayJSON) {
 				written += 2 * len(s.Pairs)
 			}
 		}
-		if d.Messages != written || d.Version == 0 || !strings.HasPrefix(d.Summary, "## Summary\n") || !strings.Contains(d.Summary, "[#") {
+		if d.Messages != written || d.Version == 0 || !strings.HasPrefix(d.Summary, "## Summary\n") ||
+			!strings.Contains(d.Summary, "[#") {
 			t.Errorf("%s: %d messages written, got %+v", label, written, d)
 		}
 		w.Keep(t, "summary-"+label+".md", d.Summary)

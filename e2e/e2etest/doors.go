@@ -53,7 +53,8 @@ const spoken = 7 * time.Second
 func NewStreet(t *testing.T, database string) *street {
 	t.Helper()
 	h := NewHomeserver(t, true)
-	s := &street{Town: NewTown(t, database), home: h, Bob: whatsapptest.Person{Phone: "16505551234", UserID: "US.13491208655302741918", Name: "Bob"}}
+	s := &street{Town: NewTown(t, database), home: h, Bob: whatsapptest.Person{Phone: "16505551234",
+		UserID: "US.13491208655302741918", Name: "Bob"}}
 	s.Wa = s.OnWhatsApp()
 	s.bot = s.OnMatrix(h, "signal="+BridgeBot)
 	s.bot.Link()
@@ -94,7 +95,8 @@ func (s *street) telegramDoor() door {
 	write := func(kind string, data []byte, fields map[string]any) {
 		id := fmt.Sprint(kind, s.Telegram.LastUpdate())
 		s.Telegram.AddFile(id, "files/"+id, data)
-		fields[kind] = map[string]any{"file_id": id, "file_unique_id": id, "duration": int(spoken.Seconds()), "mime_type": "audio/ogg"}
+		fields[kind] = map[string]any{"file_id": id, "file_unique_id": id, "duration": int(spoken.Seconds()),
+			"mime_type": "audio/ogg"}
 		if kind == "photo" {
 			fields[kind] = Photo(id)
 		}
@@ -149,11 +151,13 @@ func (s *street) matrixDoor() door {
 	return door{Channel: "matrix", External: "@carol:" + serverName,
 		Say: func(text string) { s.carol.Say(s.room, text) },
 		Photo: func(data []byte, mime, caption string) {
-			write(map[string]any{"msgtype": "m.image", "body": caption, "filename": "IMG_1.jpg", "info": map[string]any{"mimetype": mime, "size": len(data)}}, data, mime)
+			write(map[string]any{"msgtype": "m.image", "body": caption, "filename": "IMG_1.jpg",
+				"info": map[string]any{"mimetype": mime, "size": len(data)}}, data, mime)
 		},
 		Voice: func(data []byte) {
 			write(map[string]any{"msgtype": "m.audio", "body": "Voice message.ogg", "org.matrix.msc3245.voice": map[string]any{},
-				"info": map[string]any{"mimetype": "audio/ogg", "size": len(data), "duration": spoken.Milliseconds()}}, data, "audio/ogg")
+				"info": map[string]any{"mimetype": "audio/ogg", "size": len(data), "duration": spoken.Milliseconds()}}, data,
+				"audio/ogg")
 		},
 		Got: func() (out []item) {
 			for _, e := range s.carol.timeline(s.room) {
@@ -178,14 +182,16 @@ func (a *Account) item(e timelineEvent) item {
 	}
 	info, _ := e.Content["info"].(map[string]any)
 	i.MIME, _ = info["mimetype"].(string)
-	_, i.Data = a.h.ask(http.MethodGet, "/_matrix/client/v1/media/download/"+strings.TrimPrefix(address, "mxc://"), a.Token, nil)
+	_, i.Data = a.h.ask(http.MethodGet, "/_matrix/client/v1/media/download/"+strings.TrimPrefix(address, "mxc://"),
+		a.Token, nil)
 	return i
 }
 
 // upload gives a file to the homeserver and returns its mxc address.
 func (a *Account) upload(data []byte, mime string) string {
 	a.h.t.Helper()
-	req, err := http.NewRequest(http.MethodPost, a.h.Url+"/_matrix/media/v3/upload?filename="+url.QueryEscape("a file"), strings.NewReader(string(data)))
+	req, err := http.NewRequest(http.MethodPost, a.h.Url+"/_matrix/media/v3/upload?filename="+url.QueryEscape("a file"),
+		strings.NewReader(string(data)))
 	Must(a.h.t, err)
 	req.Header.Set("Authorization", "Bearer "+a.Token)
 	req.Header.Set("Content-Type", mime)

@@ -61,7 +61,8 @@ func (s *EchoService) Say(t *testing.T, g *Gateway, from, text string) string {
 // hear waits for a message after the first n.
 func (s *EchoService) hear(t *testing.T, g *Gateway, to string, n int) string {
 	t.Helper()
-	for deadline := time.Now().Add(20 * time.Second); time.Now().Before(deadline); time.Sleep(10 * time.Millisecond) { // the service has no event to wait for
+	for deadline := time.Now().Add(20 * time.Second); time.Now().Before(deadline); time.Sleep(
+		10 * time.Millisecond) { // the service has no event to wait for
 		s.mu.Lock()
 		sent := s.Sent[to]
 		s.mu.Unlock()
@@ -85,7 +86,8 @@ func Contains(t *testing.T, where, text string, wants ...string) {
 // UserOf is the user who has an address.
 func (w *Town) UserOf(channel, external string) string {
 	w.T.Helper()
-	return fmt.Sprint(w.Ledger().Count(`SELECT user_id FROM identities WHERE detached = 0 AND channel = '` + channel + `' AND external = '` + external + `'`))
+	return fmt.Sprint(w.Ledger().Count(`SELECT user_id FROM identities WHERE detached = 0 AND channel = '` + channel +
+		`' AND external = '` + external + `'`))
 }
 
 // MergesEcho makes one user of a person on Telegram and one on the new channel.

@@ -27,7 +27,8 @@ func (l *Ledger) Within(query string, n int, g *Gateway) {
 // Says checks that a reason is told by the commands that tell such things.
 func (w *Town) Says(why string) {
 	w.T.Helper()
-	if out := w.MustRun("embeddings", "status"); !strings.Contains(out, "1 text has no vector: ") || !strings.Contains(out, why) {
+	if out := w.MustRun("embeddings", "status"); !strings.Contains(out, "1 text has no vector: ") ||
+		!strings.Contains(out, why) {
 		w.T.Errorf("status says %s, want %q", out, why)
 	}
 	out, _ := w.Run("doctor")

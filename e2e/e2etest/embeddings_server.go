@@ -60,7 +60,8 @@ func (s *vectorServer) serve(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	if fault == "refused" && r.Header.Get("Authorization") != "Bearer right" {
-		http.Error(w, `{"error":{"message":"Incorrect API key provided","type":"invalid_request_error"}}`, http.StatusUnauthorized)
+		http.Error(w, `{"error":{"message":"Incorrect API key provided","type":"invalid_request_error"}}`,
+			http.StatusUnauthorized)
 		return
 	}
 	if fault == "unknown" {
@@ -73,7 +74,8 @@ func (s *vectorServer) serve(w http.ResponseWriter, r *http.Request) {
 	}
 	data := []map[string]any{}
 	for i, text := range in.Input {
-		data = append(data, map[string]any{"object": "embedding", "index": i, "embedding": written64(s.Vector(text, in.Model, fault), fault)})
+		data = append(data, map[string]any{"object": "embedding", "index": i,
+			"embedding": written64(s.Vector(text, in.Model, fault), fault)})
 	}
 	w.Header().Set("Content-Type", "application/json")
 	_ = json.NewEncoder(w).Encode(map[string]any{"object": "list", "model": in.Model, "data": data})
@@ -120,8 +122,8 @@ func vectorOf(text, model, fault string) []float32 {
 // meanings are the words that count.
 func meanings() map[string]string {
 	out := map[string]string{}
-	for _, same := range []string{"car automobile vehicle", "towed breakdown", "soup broth", "leek vegetable", "taxes levy", "declared filed",
-		"bees hives", "cursed", "lake pond", "stir ladle", "office bureau"} {
+	for _, same := range []string{"car automobile vehicle", "towed breakdown", "soup broth", "leek vegetable",
+		"taxes levy", "declared filed", "bees hives", "cursed", "lake pond", "stir ladle", "office bureau"} {
 		words := strings.Fields(same)
 		for _, w := range words {
 			out[w] = words[0]

@@ -33,7 +33,8 @@ func (d *OlmDevice) Unseen(room string, words ...string) {
 
 func (a *Account) Redact(room, event string) {
 	a.h.t.Helper()
-	path := fmt.Sprintf("/_matrix/client/v3/rooms/%s/redact/%s/r%d", url.PathEscape(room), url.PathEscape(event), a.h.txn.Add(1))
+	path := fmt.Sprintf("/_matrix/client/v3/rooms/%s/redact/%s/r%d", url.PathEscape(room),
+		url.PathEscape(event), a.h.txn.Add(1))
 	a.h.Call(http.MethodPut, path, a.Token, map[string]any{}, nil)
 }
 
@@ -43,7 +44,10 @@ func (w *Town) Verdict(t *testing.T, g *Gateway, mark, want string) {
 	var said []string
 	for deadline := time.Now().Add(20 * time.Second); time.Now().Before(deadline); time.Sleep(100 * time.Millisecond) {
 		said = w.Doctor()["matrix"]
-		if slices.ContainsFunc(said, func(line string) bool { return strings.HasPrefix(line, mark) && strings.Contains(line, want) }) {
+		if slices.ContainsFunc(said, func(line string) bool {
+			return strings.HasPrefix(line, mark) &&
+				strings.Contains(line, want)
+		}) {
 			return
 		}
 	}

@@ -22,8 +22,10 @@ func (w *Town) OnWhatsApp() *whatsapptest.Server {
 			w.T.Errorf("a request that the Cloud API does not know: %v", err)
 		}
 	})
-	w.Env = append(w.Env, "EVERTHREAD_CHANNELS_WHATSAPP_API_URL="+throughPrism(w.T, s.URL()), "EVERTHREAD_CHANNELS_WHATSAPP_PHONE_NUMBER_ID="+whatsapptest.PhoneNumberID,
-		"EVERTHREAD_CHANNELS_WHATSAPP_ACCESS_TOKEN="+whatsapptest.Token, "EVERTHREAD_CHANNELS_WHATSAPP_APP_SECRET="+whatsapptest.AppSecret,
+	w.Env = append(w.Env, "EVERTHREAD_CHANNELS_WHATSAPP_API_URL="+throughPrism(w.T, s.URL()),
+		"EVERTHREAD_CHANNELS_WHATSAPP_PHONE_NUMBER_ID="+whatsapptest.PhoneNumberID,
+		"EVERTHREAD_CHANNELS_WHATSAPP_ACCESS_TOKEN="+whatsapptest.Token, "EVERTHREAD_CHANNELS_WHATSAPP_APP_SECRET="+
+			whatsapptest.AppSecret,
 		"EVERTHREAD_CHANNELS_WHATSAPP_VERIFY_TOKEN="+whatsapptest.VerifyToken, "EVERTHREAD_CHANNELS_WHATSAPP_RATE_PER_CHAT=0")
 	return s
 }
@@ -95,5 +97,6 @@ func (p *Person) Keep(l *Ledger) {
 	text := strings.Join(p.Script, "\n") + "\n\n" + strings.Join(l.Lines(
 		`SELECT channel || ' ' || kind || ' ' || state || ': ' || why FROM deliveries WHERE user_id > 0 ORDER BY user_id, id`), "\n") + "\n"
 	Must(p.T, os.MkdirAll("artefacts", 0o755))
-	Must(p.T, os.WriteFile(filepath.Join("artefacts", "every-channel-"+filepath.Base(p.T.Name())+".txt"), []byte(text), 0o644))
+	Must(p.T, os.WriteFile(filepath.Join("artefacts", "every-channel-"+filepath.Base(p.T.Name())+".txt"),
+		[]byte(text), 0o644))
 }

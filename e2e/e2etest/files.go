@@ -26,7 +26,8 @@ type stored struct {
 func (l *Ledger) StoredOf(external, role string) []stored {
 	l.t.Helper()
 	var out []stored
-	for _, extra := range l.Lines(`SELECT extra FROM messages WHERE user_id`+OfChat+` AND role = $2 ORDER BY id`, external, role) {
+	for _, extra := range l.Lines(`SELECT extra FROM messages WHERE user_id`+OfChat+` AND role = $2 ORDER BY id`, external,
+		role) {
 		var e struct{ Files []stored }
 		Must(l.t, json.Unmarshal([]byte(extra), &e))
 		out = append(out, e.Files...)
@@ -91,7 +92,8 @@ func (w *Week) ArrivedOnce(t *testing.T, g *Gateway) {
 		if m.File != nil {
 			kind = m.File.Kind
 		}
-		if kind == "photo" && string(m.File.Data) != string(Picture) || kind == "document" && string(m.File.Data) != "plan of tables" {
+		if kind == "photo" && string(m.File.Data) != string(Picture) || kind == "document" &&
+			string(m.File.Data) != "plan of tables" {
 			t.Errorf("got %+v", m.File)
 		}
 		if !strings.HasSuffix(m.Text, strings.TrimSpace(RepeatMark)) {

@@ -42,7 +42,8 @@ func (f Flood) Stand(t *testing.T) flooded {
 	out := flooded{answers: map[int]int{}}
 	talk := func(n int) time.Duration {
 		began := time.Now()
-		if status, body := g.Request(http.MethodPost, "/api/v1/chat", key, map[string]any{"message": fmt.Sprint("hello ", n)}); status != http.StatusOK {
+		if status, body := g.Request(http.MethodPost, "/api/v1/chat", key,
+			map[string]any{"message": fmt.Sprint("hello ", n)}); status != http.StatusOK {
 			t.Errorf("an honest person is answered %d %s", status, body)
 		}
 		return time.Since(began)
@@ -66,14 +67,17 @@ func (f Flood) Stand(t *testing.T) flooded {
 	out.Peak = g.Peak()
 	out.Quiet, out.quietWorst = p95(before)
 	out.Loud, out.loudMost = p95(during)
-	t.Logf("%d connections and %d posts: %d MiB at most; an answer's p95 %s before, %s beside as many posts to a server that does nothing, %s meanwhile (%d answers, most %s); they were answered %v",
-		f.Connections, f.Posts, out.Peak>>20, out.Quiet.Round(time.Millisecond), out.Beside.Round(time.Millisecond), out.Loud.Round(time.Millisecond), len(during), out.loudMost.Round(time.Millisecond), out.answers)
+	t.Logf(
+		"%d connections and %d posts: %d MiB at most; an answer's p95 %s before, %s beside as many posts to a server that does nothing, %s meanwhile (%d answers, most %s); they were answered %v",
+		f.Connections, f.Posts, out.Peak>>20, out.Quiet.Round(time.Millisecond), out.Beside.Round(time.Millisecond),
+		out.Loud.Round(time.Millisecond), len(during), out.loudMost.Round(time.Millisecond), out.answers)
 	return out
 }
 
 // beside sends the posts to a server while somebody talks to the gateway, and returns
 // how they were answered and how long each answer of the gateway took.
-func (f Flood) beside(t *testing.T, url string, talk func(n int) time.Duration) (answers map[int]int, took []time.Duration) {
+func (f Flood) beside(t *testing.T, url string, talk func(n int) time.Duration) (answers map[int]int,
+	took []time.Duration) {
 	var over atomic.Bool
 	var all sync.WaitGroup
 	all.Go(func() {
@@ -100,9 +104,11 @@ func (f Flood) post(t *testing.T, base string) map[int]int {
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
 	defer client.CloseIdleConnections()
 	kinds := []struct{ path, header, value, body string }{
-		{"/webhooks/whatsapp", "X-Hub-Signature-256", "sha256=" + strings.Repeat("0", 64), `{"object":"whatsapp_business_account","entry":"` + strings.Repeat("x", 1000) + `"}`},
+		{"/webhooks/whatsapp", "X-Hub-Signature-256", "sha256=" + strings.Repeat("0", 64),
+			`{"object":"whatsapp_business_account","entry":"` + strings.Repeat("x", 1000) + `"}`},
 		{"/api/v1/chat", "Authorization", "Bearer guessed", `{"message":"let me in"}`},
-		{"/signin", "Content-Type", "application/x-www-form-urlencoded", url.Values{"code": {"ABCDEFGHJKLMNPQRSTUVWXYZ"}}.Encode()},
+		{"/signin", "Content-Type", "application/x-www-form-urlencoded",
+			url.Values{"code": {"ABCDEFGHJKLMNPQRSTUVWXYZ"}}.Encode()},
 	}
 	answers := map[int]int{}
 	var mu sync.Mutex

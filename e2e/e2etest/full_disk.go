@@ -12,7 +12,8 @@ import (
 
 // Limited runs a command that may make no file larger than so many KiB.
 func (w *Town) Limited(kib int, args ...string) (string, error) {
-	cmd := exec.Command("/bin/sh", append([]string{"-c", fmt.Sprintf(`ulimit -f %d; exec "$0" "$@"`, 2*kib), w.Program}, args...)...)
+	cmd := exec.Command("/bin/sh", append([]string{"-c", fmt.Sprintf(`ulimit -f %d; exec "$0" "$@"`, 2*kib), w.Program},
+		args...)...)
 	cmd.Dir = w.Dir
 	cmd.Env = append([]string{"PATH=" + os.Getenv("PATH"), "HOME=" + w.Dir}, w.Env...)
 	var out, errs bytes.Buffer

@@ -129,7 +129,8 @@ type Town struct {
 // shared with other tests; see useModel.
 func NewTown(t *testing.T, database string) *Town {
 	t.Helper()
-	w := &Town{T: t, Telegram: telegramtest.New(), Model: Common.Url(t), Database: database, Dir: t.TempDir(), Program: Program}
+	w := &Town{T: t, Telegram: telegramtest.New(), Model: Common.Url(t), Database: database,
+		Dir: t.TempDir(), Program: Program}
 	t.Cleanup(func() {
 		w.Telegram.Close()
 		if err := errors.Join(w.Telegram.Errors()...); err != nil {
@@ -137,11 +138,14 @@ func NewTown(t *testing.T, database string) *Town {
 		}
 	})
 	w.Env = []string{
-		"EVERTHREAD_DATA_DIR=" + w.Dir, "EVERTHREAD_DATABASE_URL=" + database, "EVERTHREAD_SECRET_KEY=a-key-for-tests-of-enough-length-000",
-		"EVERTHREAD_ACCESS_POLICY=open", "EVERTHREAD_TURN_DEBOUNCE=0s", "EVERTHREAD_LIMITS_TURNS_PER_MINUTE=0", "EVERTHREAD_LIMITS_ALL_TOKENS_PER_DAY=-1",
-		"EVERTHREAD_LLM_PROVIDER=openai", "EVERTHREAD_LLM_BASE_URL=" + w.Model + "/v1", "EVERTHREAD_LLM_MODEL=emulated", "EVERTHREAD_LLM_API_KEY=none",
-		"EVERTHREAD_CHANNELS_TELEGRAM_TOKEN=" + telegramtest.Token, "EVERTHREAD_CHANNELS_TELEGRAM_API_URL=" + w.Telegram.URL(),
-		"EVERTHREAD_CHANNELS_TELEGRAM_RATE_PER_CHAT=0", "EVERTHREAD_CHANNELS_TELEGRAM_RATE_PER_BOT=0",
+		"EVERTHREAD_DATA_DIR=" + w.Dir, "EVERTHREAD_DATABASE_URL=" + database,
+		"EVERTHREAD_SECRET_KEY=a-key-for-tests-of-enough-length-000", "EVERTHREAD_ACCESS_POLICY=open",
+		"EVERTHREAD_TURN_DEBOUNCE=0s", "EVERTHREAD_LIMITS_TURNS_PER_MINUTE=0", "EVERTHREAD_LIMITS_ALL_TOKENS_PER_DAY=-1",
+		"EVERTHREAD_LLM_PROVIDER=openai", "EVERTHREAD_LLM_BASE_URL=" + w.Model +
+			"/v1", "EVERTHREAD_LLM_MODEL=emulated",
+		"EVERTHREAD_LLM_API_KEY=none", "EVERTHREAD_CHANNELS_TELEGRAM_TOKEN=" + telegramtest.Token,
+		"EVERTHREAD_CHANNELS_TELEGRAM_API_URL=" + w.Telegram.URL(), "EVERTHREAD_CHANNELS_TELEGRAM_RATE_PER_CHAT=0",
+		"EVERTHREAD_CHANNELS_TELEGRAM_RATE_PER_BOT=0",
 	}
 	return w
 }
@@ -255,7 +259,8 @@ func (w *Town) Launch(env ...string) *Gateway {
 	g := &Gateway{t: w.T, URL: "http://" + addr, Log: &logBuffer{}, exit: make(chan error, 1)}
 	g.Cmd = exec.Command(w.Program, "serve")
 	g.Cmd.Dir = w.Dir
-	g.Cmd.Env = append([]string{"PATH=" + os.Getenv("PATH"), "HOME=" + w.Dir, "EVERTHREAD_HTTP_LISTEN=" + addr}, append(w.Env, env...)...)
+	g.Cmd.Env = append([]string{"PATH=" + os.Getenv("PATH"), "HOME=" + w.Dir, "EVERTHREAD_HTTP_LISTEN=" + addr},
+		append(w.Env, env...)...)
 	g.Cmd.Stdout, g.Cmd.Stderr = g.Log, g.Log
 	Must(w.T, g.Cmd.Start())
 	go func() { g.exit <- g.Cmd.Wait() }()

@@ -52,14 +52,19 @@ func NewHomeserver(t *testing.T, bridge bool) *Homeserver {
 	dir := t.TempDir()
 	listen, appservice := FreeAddress(t), FreeAddress(t)
 	h := &Homeserver{t: t, Url: "http://" + listen}
-	config, err := exec.Command(filepath.Join(bin, "generate-config"), "--server", serverName, "--ci", "--dir", dir).Output()
+	config, err := exec.Command(filepath.Join(bin, "generate-config"), "--server", serverName, "--ci",
+		"--dir", dir).Output()
 	Must(t, err)
 	Must(t, exec.Command(filepath.Join(bin, "generate-keys"), "--private-key", filepath.Join(dir, "matrix_key.pem")).Run())
-	text := strings.Replace(string(config), "private_key: matrix_key.pem", "private_key: "+filepath.Join(dir, "matrix_key.pem"), 1)
+	text := strings.Replace(string(config), "private_key: matrix_key.pem",
+		"private_key: "+filepath.Join(dir, "matrix_key.pem"), 1)
 	if bridge {
-		writeFile(t, filepath.Join(dir, "bridge.yaml"), registration("signal", appservice, asToken, "@signal_.*:"+serverName, "@signalbot:"+serverName))
-		writeFile(t, filepath.Join(dir, "puppet.yaml"), registration("puppet", appservice, puppetToken, "@.*:"+serverName, ""))
-		text = strings.Replace(text, "config_files: []", "config_files: ["+filepath.Join(dir, "bridge.yaml")+", "+filepath.Join(dir, "puppet.yaml")+"]", 1)
+		writeFile(t, filepath.Join(dir, "bridge.yaml"), registration("signal", appservice, asToken, "@signal_.*:"+serverName,
+			"@signalbot:"+serverName))
+		writeFile(t, filepath.Join(dir, "puppet.yaml"), registration("puppet", appservice, puppetToken,
+			"@.*:"+serverName, ""))
+		text = strings.Replace(text, "config_files: []", "config_files: ["+filepath.Join(dir, "bridge.yaml")+", "+
+			filepath.Join(dir, "puppet.yaml")+"]", 1)
 	}
 	writeFile(t, filepath.Join(dir, "dendrite.yaml"), text)
 	run(t, "homeserver", exec.Command(filepath.Join(bin, "dendrite"), "--config", filepath.Join(dir, "dendrite.yaml"),
@@ -91,8 +96,10 @@ func registration(id, address, token, users, bot string) string {
 	} else {
 		link = "null"
 	}
-	return fmt.Sprintf("id: %s\nurl: %s\nas_token: %s\nhs_token: %s-%s\nsender_localpart: %s\nrate_limited: false\nnamespaces:\n%s"+
-		"de.sorunome.msc2409.push_ephemeral: true\nreceive_ephemeral: true\n", id, link, token, hsToken, id, sender, namespaces)
+	return fmt.Sprintf(
+		"id: %s\nurl: %s\nas_token: %s\nhs_token: %s-%s\nsender_localpart: %s\nrate_limited: false\nnamespaces:\n%s"+
+			"de.sorunome.msc2409.push_ephemeral: true\nreceive_ephemeral: true\n", id, link, token, hsToken,
+		id, sender, namespaces)
 }
 
 // startBridge starts the bridge. Nobody is logged in to it yet.
@@ -112,7 +119,8 @@ provisioning: {shared_secret: a-provisioning-secret-0123456789}
 double_puppet: {servers: {"%[1]s": "%[3]s"}, secrets: {"%[1]s": "as_token:%[8]s"}}
 logging: {min_level: debug, writers: [{type: stdout, format: json}]}
 `, serverName, dir, h.Url, appservice, port, asToken, hsToken, puppetToken))
-	c := exec.Command(filepath.Join(bin, "bridge"), "-n", "--ignore-unsupported-server", "-c", filepath.Join(dir, "config.yaml"), "-r", filepath.Join(dir, "bridge.yaml"))
+	c := exec.Command(filepath.Join(bin, "bridge"), "-n", "--ignore-unsupported-server", "-c",
+		filepath.Join(dir, "config.yaml"), "-r", filepath.Join(dir, "bridge.yaml"))
 	c.Env = append(os.Environ(), "BRIDGE_CONTROL="+controlPort)
 	run(h.t, "bridge", c, dir)
 	h.Until("the bridge answers", func() bool {
@@ -177,8 +185,8 @@ func (h *Homeserver) Register(name string) *Account {
 		UserID string `json:"user_id"`
 		Token  string `json:"access_token"`
 	}
-	h.Call(http.MethodPost, path, "", map[string]any{"nonce": nonce.Nonce, "username": name, "password": PasswordOf(name), "admin": false,
-		"mac": hex.EncodeToString(mac.Sum(nil))}, &out)
+	h.Call(http.MethodPost, path, "", map[string]any{"nonce": nonce.Nonce, "username": name,
+		"password": PasswordOf(name), "admin": false, "mac": hex.EncodeToString(mac.Sum(nil))}, &out)
 	return &Account{h: h, Id: out.UserID, Token: out.Token}
 }
 
@@ -224,7 +232,8 @@ func (a *Account) Chat(with string) string {
 	var out struct {
 		RoomID string `json:"room_id"`
 	}
-	a.h.Call(http.MethodPost, "/_matrix/client/v3/createRoom", a.Token, map[string]any{"is_direct": true, "invite": []string{with}, "preset": "trusted_private_chat"}, &out)
+	a.h.Call(http.MethodPost, "/_matrix/client/v3/createRoom", a.Token,
+		map[string]any{"is_direct": true, "invite": []string{with}, "preset": "trusted_private_chat"}, &out)
 	return out.RoomID
 }
 
@@ -263,7 +272,8 @@ func (a *Account) timeline(room string) []timelineEvent {
 			Chunk []timelineEvent
 			End   string
 		}
-		status, answer := a.h.ask(http.MethodGet, "/_matrix/client/v3/rooms/"+url.PathEscape(room)+"/messages?dir=b&limit=100"+from, a.Token, nil)
+		status, answer := a.h.ask(http.MethodGet, "/_matrix/client/v3/rooms/"+url.PathEscape(room)+
+			"/messages?dir=b&limit=100"+from, a.Token, nil)
 		if status != http.StatusOK {
 			return nil
 		}

@@ -28,8 +28,9 @@ type Wizard struct {
 
 func NewWizardOn(t *testing.T, database string) *Wizard {
 	w := &Wizard{Town: NewTown(t, database), Began: time.Now()}
-	w.Env = []string{"EVERTHREAD_CHANNELS_TELEGRAM_API_URL=" + w.Telegram.URL(), "EVERTHREAD_HTTP_LISTEN=" + FreeAddress(t),
-		"EVERTHREAD_TURN_DEBOUNCE=0s", "EVERTHREAD_CHANNELS_TELEGRAM_RATE_PER_CHAT=0", "LANG=C.UTF-8", "TZ=Europe/Paris", "TERM=xterm-256color"}
+	w.Env = []string{"EVERTHREAD_CHANNELS_TELEGRAM_API_URL=" + w.Telegram.URL(),
+		"EVERTHREAD_HTTP_LISTEN=" + FreeAddress(t), "EVERTHREAD_TURN_DEBOUNCE=0s",
+		"EVERTHREAD_CHANNELS_TELEGRAM_RATE_PER_CHAT=0", "LANG=C.UTF-8", "TZ=Europe/Paris", "TERM=xterm-256color"}
 	return w
 }
 

@@ -56,8 +56,9 @@ func (p *Pushed) Edit(chat, message int64, text string) {
 }
 
 func Written(chat, id int64, text string) map[string]any {
-	return map[string]any{"message_id": id, "date": time.Now().Unix(), "text": text, "chat": map[string]any{"id": chat, "type": "private"},
-		"from": map[string]any{"id": chat, "is_bot": false, "first_name": "Ada", "language_code": "en"}}
+	return map[string]any{"message_id": id, "date": time.Now().Unix(), "text": text,
+		"chat": map[string]any{"id": chat, "type": "private"}, "from": map[string]any{"id": chat, "is_bot": false,
+			"first_name": "Ada", "language_code": "en"}}
 }
 
 func (p *Pushed) push(update map[string]any) {

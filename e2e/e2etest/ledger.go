@@ -81,7 +81,8 @@ func (l *Ledger) Transcript(external string) []string {
 // run, deliveries under way.
 func (l *Ledger) left() int {
 	l.t.Helper()
-	return l.Count(`SELECT (SELECT COUNT(*) FROM messages WHERE role = 'user' AND kind = 'chat' AND turn_id = 0 AND redacted = 0)
+	return l.Count(
+		`SELECT (SELECT COUNT(*) FROM messages WHERE role = 'user' AND kind = 'chat' AND turn_id = 0 AND redacted = 0)
 		+ (SELECT COUNT(*) FROM turns WHERE state = 'running')
 		+ (SELECT COUNT(*) FROM deliveries WHERE state IN ('pending', 'sending'))`)
 }
@@ -98,7 +99,8 @@ func (l *Ledger) Quiet(within time.Duration, log fmt.Stringer) {
 	}
 	l.t.Fatalf("%d things are left to do after %s: %v %v\n%s", left, within,
 		l.Lines(`SELECT 'turn ' || id || ' ' || state || ' ' || error FROM turns WHERE state = 'running'`),
-		l.Lines(`SELECT 'job ' || id || ' ' || key || ' ' || state || ' ' || worker || ' ' || run_at || ' ' || lease_until FROM jobs`), log)
+		l.Lines(
+			`SELECT 'job ' || id || ' ' || key || ' ' || state || ' ' || worker || ' ' || run_at || ' ' || lease_until FROM jobs`), log)
 }
 
 // Settle waits until everything that was said is taken and done.
@@ -133,11 +135,14 @@ func (w *Town) CheckAt(l *Ledger, external string, said, arrived []string) Repea
 	}
 	for _, bad := range l.Lines(`SELECT 'turn ' || id || ' is ' || state || ' and has ' || replies || ' replies' FROM (
 		SELECT t.id, t.state, (SELECT COUNT(*) FROM messages m WHERE m.user_id = t.user_id AND m.turn_id = t.id AND m.role = 'assistant' AND m.kind = 'chat') AS replies
-		FROM turns t WHERE t.user_id`+OfChat+`) AS x WHERE NOT (state = 'done' AND replies = 1 OR state = 'stopped' AND replies <= 1)`, external) {
+		FROM turns t WHERE t.user_id`+OfChat+
+		`) AS x WHERE NOT (state = 'done' AND replies = 1 OR state = 'stopped' AND replies <= 1)`, external) {
 		w.T.Errorf("chat %s: %s", external, bad)
 	}
-	for _, bad := range l.Lines(`SELECT m.id || ' has ' || COUNT(d.id) FROM messages m LEFT JOIN deliveries d ON d.user_id = m.user_id AND d.message_id = m.id
-		WHERE m.user_id`+OfChat+` AND m.role = 'assistant' AND m.kind IN ('chat', 'notice') AND m.body <> '' GROUP BY m.user_id, m.id HAVING COUNT(d.id) <> 1`, external) {
+	for _, bad := range l.Lines(
+		`SELECT m.id || ' has ' || COUNT(d.id) FROM messages m LEFT JOIN deliveries d ON d.user_id = m.user_id AND d.message_id = m.id
+		WHERE m.user_id`+OfChat+
+			` AND m.role = 'assistant' AND m.kind IN ('chat', 'notice') AND m.body <> '' GROUP BY m.user_id, m.id HAVING COUNT(d.id) <> 1`, external) {
 		w.T.Errorf("chat %s: message %s deliveries", external, bad)
 	}
 	return w.Arrived(l, external, arrived)
@@ -147,7 +152,8 @@ func (w *Town) CheckAt(l *Ledger, external string, said, arrived []string) Repea
 func (w *Town) Arrived(l *Ledger, external string, got []string) Repeats {
 	w.T.Helper()
 	a := alignment{got: got, dead: map[[2]int]bool{}}
-	for _, p := range l.Lines(`SELECT p.state || ' ' || p.body FROM delivery_parts p JOIN deliveries d ON d.user_id = p.user_id AND d.id = p.delivery_id
+	for _, p := range l.Lines(
+		`SELECT p.state || ' ' || p.body FROM delivery_parts p JOIN deliveries d ON d.user_id = p.user_id AND d.id = p.delivery_id
 		WHERE d.external = $1 ORDER BY d.id, p.n`, external) {
 		state, body, _ := strings.Cut(p, " ")
 		var part struct{ Text string }
@@ -156,10 +162,14 @@ func (w *Town) Arrived(l *Ledger, external string, got []string) Repeats {
 	}
 	r, ok := a.from(0, 0)
 	if !ok {
-		w.T.Errorf("chat %s: what arrived does not fit what was to be sent, at the latest at %.40q (part %d of %d); what arrived from there: %.60q",
+		w.T.Errorf(
+			"chat %s: what arrived does not fit what was to be sent, at the latest at %.40q (part %d of %d); what arrived from there: %.60q",
 			external, append(a.parts, [2]string{"", "the end"})[a.far[0]], a.far[0], len(a.parts), a.got[a.far[1]:])
 		w.T.Logf("what arrived: %.60q", got)
-		w.T.Logf("what was sent:\n%s", strings.Join(l.Lines(`SELECT 'delivery ' || d.id || ' of message ' || d.message_id || ' part ' || p.n || ' ' || p.state || ' ' || p.native_id
+		w.T.Logf("what was sent:\n%s",
+			strings.Join(
+				l.Lines(
+					`SELECT 'delivery ' || d.id || ' of message ' || d.message_id || ' part ' || p.n || ' ' || p.state || ' ' || p.native_id
 			|| ', repeats ' || p.repeats || ', resent ' || p.resent || ' ' || p.body FROM delivery_parts p JOIN deliveries d ON d.user_id = p.user_id AND d.id = p.delivery_id
 			WHERE d.external = $1 ORDER BY d.id, p.n`, external), "\n"))
 	}
@@ -195,7 +205,8 @@ func (a *alignment) from(i, j int) (Repeats, bool) {
 		{[]string{text}, Repeats{}}, {[]string{text + RepeatMark}, Repeats{Marked: 1}},
 		{[]string{text, text + RepeatMark}, Repeats{Marked: 1, Doubled: 1}}, {nil, Repeats{Missing: 1}},
 	} {
-		if len(way.texts) > len(a.got)-j || !slices.Equal(a.got[j:j+len(way.texts)], way.texts) || way.Missing > 0 && a.parts[i][0] != "unknown" {
+		if len(way.texts) > len(a.got)-j || !slices.Equal(a.got[j:j+len(way.texts)], way.texts) || way.Missing > 0 &&
+			a.parts[i][0] != "unknown" {
 			continue
 		}
 		if r, ok := a.from(i+1, j+len(way.texts)); ok {

@@ -26,7 +26,8 @@ func (p *Person) Open(env ...string) *Gateway {
 func (p *Person) Merge(l *Ledger, g *Gateway) {
 	p.T.Helper()
 	code := ShownCode.FindString(p.Say("telegram", "/link"))
-	p.Contains(p.Say("whatsapp", "/link "+strings.ToLower(code[:4])+"-"+code[4:]), "Is this you, too?", "telegram", "Say yes or no")
+	p.Contains(p.Say("whatsapp", "/link "+strings.ToLower(code[:4])+"-"+code[4:]), "Is this you, too?",
+		"telegram", "Say yes or no")
 	p.Wa.Tap(p.Phone, p.Wa.Sent()[p.Heard["whatsapp"]-1], 0)
 	p.Contains(p.Hear("whatsapp"), "I have asked")
 	p.Contains(p.Hear("telegram"), "Is this you?", "whatsapp", p.Phone.Name)
@@ -53,7 +54,8 @@ const Users = `SELECT COUNT(DISTINCT user_id) FROM identities WHERE detached = 0
 // TalkApart fills both conversations: on two days, in turn.
 func (p *Person) TalkApart() (said []string) {
 	for day, lines := range [][]string{
-		{"telegram: I want to sail to Groix on Friday", "whatsapp: I want a new rope for the dinghy", "telegram: the tide is at seven", "whatsapp: the rope is blue"},
+		{"telegram: I want to sail to Groix on Friday", "whatsapp: I want a new rope for the dinghy",
+			"telegram: the tide is at seven", "whatsapp: the rope is blue"},
 		{"whatsapp: the rope has come", "telegram: the forecast is fair"},
 	} {
 		p.Set(time.Date(2026, 10, 24+day, 12, 0, 0, 0, time.UTC))
@@ -91,7 +93,8 @@ func (p *Person) Show(what string) {
 
 // Said are a person's own words in the order in which they stand.
 func (l *Ledger) Said(channel, external string) []string {
-	return l.Lines(`SELECT m.body FROM messages m JOIN identities i ON i.user_id = m.user_id AND i.external = $1 AND i.detached = 0
+	return l.Lines(
+		`SELECT m.body FROM messages m JOIN identities i ON i.user_id = m.user_id AND i.external = $1 AND i.detached = 0
 		WHERE m.role = 'user' AND m.kind = 'chat' AND ($2 = '' OR m.channel = $2) ORDER BY CASE WHEN m.position = 0 THEN 9000000000000000000 ELSE m.position END, m.id`, external, channel)
 }
 
@@ -99,16 +102,19 @@ func (l *Ledger) Said(channel, external string) []string {
 // and every message of ours one delivery.
 func (l *Ledger) OneReplyEach() {
 	l.t.Helper()
-	for _, bad := range l.Lines(`SELECT 'turn ' || id || ' of ' || user_id || ' is ' || state || ' and has ' || replies || ' replies' FROM (
+	for _, bad := range l.Lines(
+		`SELECT 'turn ' || id || ' of ' || user_id || ' is ' || state || ' and has ' || replies || ' replies' FROM (
 		SELECT t.user_id, t.id, t.state, (SELECT COUNT(*) FROM messages m WHERE m.user_id = t.user_id AND m.turn_id = t.id AND m.role = 'assistant' AND m.kind = 'chat' AND m.body <> '') AS replies
 		FROM turns t) AS x WHERE NOT (state = 'done' AND replies = 1 OR state = 'stopped' AND replies = 0)`) {
 		l.t.Error(bad)
 	}
-	for _, bad := range l.Lines(`SELECT m.id || ' of ' || m.user_id || ': ' || m.body FROM messages m LEFT JOIN turns t ON t.user_id = m.user_id AND t.id = m.turn_id
+	for _, bad := range l.Lines(
+		`SELECT m.id || ' of ' || m.user_id || ': ' || m.body FROM messages m LEFT JOIN turns t ON t.user_id = m.user_id AND t.id = m.turn_id
 		WHERE m.role = 'user' AND m.kind = 'chat' AND COALESCE(t.state, '') <> 'done'`) {
 		l.t.Errorf("nothing answers message %s", bad)
 	}
-	for _, bad := range l.Lines(`SELECT m.id || ' of ' || m.user_id || ' has ' || COUNT(d.id) || ': ' || m.body FROM messages m LEFT JOIN deliveries d ON d.user_id = m.user_id AND d.message_id = m.id
+	for _, bad := range l.Lines(
+		`SELECT m.id || ' of ' || m.user_id || ' has ' || COUNT(d.id) || ': ' || m.body FROM messages m LEFT JOIN deliveries d ON d.user_id = m.user_id AND d.message_id = m.id
 		WHERE m.role = 'assistant' AND m.kind IN ('chat', 'notice') AND m.body <> '' GROUP BY m.user_id, m.id, m.body HAVING COUNT(d.id) <> 1`) {
 		l.t.Errorf("deliveries of message %s", bad)
 	}
@@ -124,7 +130,8 @@ func (p *Person) points(l *Ledger, summary string, want ...string) {
 	var got []string
 	for _, b := range bullet.FindAllStringSubmatch(summary, -1) {
 		got = append(got, b[1])
-		if body := l.Lines(`SELECT body FROM messages m WHERE user_id`+OfChat+` AND m.id = `+b[2], fmt.Sprint(Ada)); !slices.Equal(body, []string{b[1]}) {
+		if body := l.Lines(`SELECT body FROM messages m WHERE user_id`+OfChat+` AND m.id = `+b[2],
+			fmt.Sprint(Ada)); !slices.Equal(body, []string{b[1]}) {
 			p.T.Errorf("%q names #%s, which says %q", b[1], b[2], body)
 		}
 	}
@@ -163,7 +170,8 @@ func (p *Person) IsOne(l *Ledger, g *Gateway, said []string, deliveries int) {
 		p.T.Errorf("%d items are kept", n)
 	}
 	var list []struct{ To, State string }
-	Must(p.T, json.Unmarshal([]byte(p.MustRun("deliveries", "list", "--all", "--user", "Ada", "--limit", "500", "--json")), &list))
+	Must(p.T, json.Unmarshal([]byte(p.MustRun("deliveries", "list", "--all", "--user", "Ada", "--limit", "500", "--json")),
+		&list))
 	old := 0
 	for _, d := range list {
 		if strings.HasPrefix(d.To, "whatsapp:") {
@@ -263,11 +271,13 @@ func (p *Person) silent(got string, words ...string) {
 // ownFiles deletes Ada, whose files are not Vera's, and then Vera.
 func (p *Person) ownFiles(l *Ledger) {
 	p.T.Helper()
-	p.MustRun("users", "delete", "--yes", l.Lines(`SELECT user_id FROM identities WHERE external = $1 AND detached = 0`, fmt.Sprint(Ada))[0])
+	p.MustRun("users", "delete", "--yes", l.Lines(`SELECT user_id FROM identities WHERE external = $1 AND detached = 0`,
+		fmt.Sprint(Ada))[0])
 	if got := p.Kept(); len(got) != 2 {
 		p.T.Errorf("Vera's files are %v", got)
 	}
-	p.MustRun("users", "delete", "--yes", l.Lines(`SELECT user_id FROM identities WHERE external = $1 AND detached = 0`, p.Phone.UserID)[0])
+	p.MustRun("users", "delete", "--yes", l.Lines(`SELECT user_id FROM identities WHERE external = $1 AND detached = 0`,
+		p.Phone.UserID)[0])
 	if got := p.Kept(); len(got) != 0 {
 		p.T.Errorf("left are %v", got)
 	}
@@ -292,7 +302,8 @@ func (p *Person) Both(l *Ledger, g *Gateway) {
 // ArrivedOnce holds what arrived on both channels against what was to be sent.
 func (p *Person) ArrivedOnce(l *Ledger, kills int) {
 	p.T.Helper()
-	for external, got := range map[string][]string{fmt.Sprint(Ada): Texts(p.Telegram.Sent(Ada)), p.Phone.UserID: p.OnPhone()} {
+	for external, got := range map[string][]string{fmt.Sprint(Ada): Texts(p.Telegram.Sent(Ada)),
+		p.Phone.UserID: p.OnPhone()} {
 		r := p.Arrived(l, external, got)
 		p.T.Logf("%s: %d messages arrived: %+v", external, len(got), r)
 		if r.Marked > kills || r.Missing > kills/2 {
@@ -384,7 +395,8 @@ func (p *Person) UseOnce(l *Ledger, g *Gateway) {
 	p.At(Strangers+4, "/help", false)
 	p.At(Strangers+4, "/link", false)
 	p.Settle(l, g)
-	if got := Texts(p.Telegram.Sent(Strangers + 4)); len(got) > 1 || len(got) == 1 && !strings.Contains(got[0], "This assistant is private") {
+	if got := Texts(p.Telegram.Sent(Strangers + 4)); len(got) > 1 || len(got) == 1 &&
+		!strings.Contains(got[0], "This assistant is private") {
 		p.T.Errorf("a stranger is told %q", got)
 	}
 }

@@ -40,7 +40,8 @@ type ShownTurn struct {
 func (w *Town) LastTurn(l *Ledger, user string) (out ShownTurn) {
 	w.T.Helper()
 	id := l.Count(`SELECT MAX(id) FROM turns WHERE state = 'done'`)
-	Must(w.T, json.Unmarshal([]byte(w.MustRun("turns", "show", fmt.Sprint(id), "--user", user, "--prompt", "--json")), &out))
+	Must(w.T, json.Unmarshal([]byte(w.MustRun("turns", "show", fmt.Sprint(id), "--user", user, "--prompt", "--json")),
+		&out))
 	return out
 }
 
@@ -71,7 +72,8 @@ func (w *Town) WholeYear(turn ShownTurn) {
 			found[n.Role]++
 		}
 	}
-	w.T.Logf("facts: %d of %d of the user's, %d of %d of the assistant's", found[core.RoleUser], of[core.RoleUser], found[core.RoleAssistant], of[core.RoleAssistant])
+	w.T.Logf("facts: %d of %d of the user's, %d of %d of the assistant's", found[core.RoleUser], of[core.RoleUser],
+		found[core.RoleAssistant], of[core.RoleAssistant])
 	if found[core.RoleUser]*100 < 95*of[core.RoleUser] || found[core.RoleAssistant]*100 < 80*of[core.RoleAssistant] {
 		w.T.Error("too few facts can be read")
 	}

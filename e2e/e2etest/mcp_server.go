@@ -38,9 +38,10 @@ func newMCP(path string) *sdk.Server {
 	s := sdk.NewServer(&sdk.Implementation{Name: "shop", Version: "1"}, nil)
 	reads := &sdk.ToolAnnotations{ReadOnlyHint: true}
 	add := func(name string, do func(ctx context.Context, in lookup) string) {
-		sdk.AddTool(s, &sdk.Tool{Name: name, Description: "The shop: " + name, Annotations: reads}, func(ctx context.Context, _ *sdk.CallToolRequest, in lookup) (*sdk.CallToolResult, any, error) {
-			return &sdk.CallToolResult{Content: []sdk.Content{&sdk.TextContent{Text: do(ctx, in)}}}, nil, nil
-		})
+		sdk.AddTool(s, &sdk.Tool{Name: name, Description: "The shop: " + name, Annotations: reads},
+			func(ctx context.Context, _ *sdk.CallToolRequest, in lookup) (*sdk.CallToolResult, any, error) {
+				return &sdk.CallToolResult{Content: []sdk.Content{&sdk.TextContent{Text: do(ctx, in)}}}, nil, nil
+			})
 	}
 	add("stock", func(_ context.Context, in lookup) string {
 		if err := note(path, in.Item); err != nil {
@@ -48,9 +49,10 @@ func newMCP(path string) *sdk.Server {
 		}
 		return "42 boxes of " + in.Item
 	})
-	sdk.AddTool(s, &sdk.Tool{Name: "draw", Description: "The shop: draw", Annotations: reads}, func(_ context.Context, _ *sdk.CallToolRequest, in lookup) (*sdk.CallToolResult, any, error) {
-		return draw(in.Item), nil, note(path, in.Item)
-	})
+	sdk.AddTool(s, &sdk.Tool{Name: "draw", Description: "The shop: draw", Annotations: reads},
+		func(_ context.Context, _ *sdk.CallToolRequest, in lookup) (*sdk.CallToolResult, any, error) {
+			return draw(in.Item), nil, note(path, in.Item)
+		})
 	add("inbox", func(context.Context, lookup) string {
 		letter, err := os.ReadFile(path + ".inbox")
 		if err != nil {
@@ -59,11 +61,15 @@ func newMCP(path string) *sdk.Server {
 		return string(letter)
 	})
 	add("letter", func(_ context.Context, in lookup) string { return in.Item })
-	sdk.AddTool(s, &sdk.Tool{Name: "mail", Description: "Send a mail"}, func(_ context.Context, _ *sdk.CallToolRequest, in mail) (*sdk.CallToolResult, any, error) {
-		return &sdk.CallToolResult{Content: []sdk.Content{&sdk.TextContent{Text: "sent to " + in.To}}}, nil, note(path, "mail:"+in.To)
+	sdk.AddTool(s, &sdk.Tool{Name: "mail", Description: "Send a mail"}, func(_ context.Context, _ *sdk.CallToolRequest,
+		in mail) (*sdk.CallToolResult, any, error) {
+		return &sdk.CallToolResult{Content: []sdk.Content{&sdk.TextContent{Text: "sent to " + in.To}}}, nil,
+			note(path, "mail:"+in.To)
 	})
-	sdk.AddTool(s, &sdk.Tool{Name: "order", Description: "Order a thing"}, func(_ context.Context, _ *sdk.CallToolRequest, in lookup) (*sdk.CallToolResult, any, error) {
-		return &sdk.CallToolResult{Content: []sdk.Content{&sdk.TextContent{Text: "ordered " + in.Item}}}, nil, note(path, "order:"+in.Item)
+	sdk.AddTool(s, &sdk.Tool{Name: "order", Description: "Order a thing"}, func(_ context.Context, _ *sdk.CallToolRequest,
+		in lookup) (*sdk.CallToolResult, any, error) {
+		return &sdk.CallToolResult{Content: []sdk.Content{&sdk.TextContent{Text: "ordered " + in.Item}}}, nil,
+			note(path, "order:"+in.Item)
 	})
 	add("die", func(context.Context, lookup) string { os.Exit(7); return "" })
 	add("hang", func(ctx context.Context, _ lookup) string { <-ctx.Done(); return "late" })
@@ -76,7 +82,8 @@ func draw(item string) *sdk.CallToolResult {
 	return &sdk.CallToolResult{Content: []sdk.Content{
 		&sdk.TextContent{Text: "a drawing of " + item},
 		&sdk.ImageContent{MIMEType: "image/png", Data: Picture},
-		&sdk.EmbeddedResource{Resource: &sdk.ResourceContents{URI: "file:///plans/" + Drawn, MIMEType: "text/plain", Blob: []byte("plan of " + item)}},
+		&sdk.EmbeddedResource{Resource: &sdk.ResourceContents{URI: "file:///plans/" + Drawn, MIMEType: "text/plain",
+			Blob: []byte("plan of " + item)}},
 	}}
 }
 

@@ -13,7 +13,8 @@ import (
 )
 
 // Picture is a PNG of one pixel.
-var Picture, _ = base64.StdEncoding.DecodeString("iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==")
+var Picture, _ = base64.StdEncoding.DecodeString(
+	"iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==")
 
 func Photo(id string) []any {
 	return []any{map[string]any{"file_id": "small", "file_unique_id": "s", "width": 1, "height": 1},
@@ -42,7 +43,8 @@ func (w *Town) Kept() map[string][]byte {
 // Fetched waits until no download is left to do.
 func (l *Ledger) Fetched(g *Gateway) {
 	l.t.Helper()
-	for deadline := time.Now().Add(20 * time.Second); l.Count(`SELECT COUNT(*) FROM jobs WHERE queue LIKE 'fetch%' AND state <> 'dead'`) > 0; time.Sleep(20 * time.Millisecond) {
+	for deadline := time.Now().Add(20 * time.Second); l.Count(
+		`SELECT COUNT(*) FROM jobs WHERE queue LIKE 'fetch%' AND state <> 'dead'`) > 0; time.Sleep(20 * time.Millisecond) {
 		if time.Now().After(deadline) {
 			l.t.Fatalf("downloads are left: %v\n%s", l.Lines(`SELECT key || ' ' || state || ' ' || error FROM jobs`), g.Log)
 		}

@@ -39,12 +39,14 @@ func (w *Week) Prompt(text string) string {
 // Stranger has somebody else look for Ada's memory, by every way there is.
 func (w *Week) Stranger(t *testing.T, item int64) {
 	t.Helper()
-	for n, text := range []string{`call memory_search {"query":"*"}`, `call memory_search {"query":"cucumber key","status":"any"}`,
-		fmt.Sprintf(`call memory_get {"item_id":%d}`, item), fmt.Sprintf(`call memory_archive {"item_id":%d}`, item), fmt.Sprint("/memory archive ", item),
+	for n, text := range []string{`call memory_search {"query":"*"}`,
+		`call memory_search {"query":"cucumber key","status":"any"}`, fmt.Sprintf(`call memory_get {"item_id":%d}`, item),
+		fmt.Sprintf(`call memory_archive {"item_id":%d}`, item), fmt.Sprint("/memory archive ", item),
 		"call memory_list_themes", "/memory", "/memory cucumber", "hello"} {
 		w.Telegram.Say(Bob, text)
 		got := w.Town.Sent(Bob, n+1)[n].Text
-		if strings.Contains(got, "food") || strings.Contains(got, "cucumbers") || strings.Contains(got, "spare key") || strings.Contains(got, "archived\"") {
+		if strings.Contains(got, "food") || strings.Contains(got, "cucumbers") || strings.Contains(got, "spare key") ||
+			strings.Contains(got, "archived\"") {
 			t.Errorf("%s shows a stranger %q", text, got)
 		}
 	}
@@ -54,7 +56,8 @@ func (w *Week) Stranger(t *testing.T, item int64) {
 // are messages of their own.
 func (w *Week) ForgetRest(t *testing.T) {
 	t.Helper()
-	for _, id := range w.Ledger().Lines(`SELECT id FROM messages WHERE user_id`+OfChat+` AND body LIKE '%zanzibar%'`, fmt.Sprint(Ada)) {
+	for _, id := range w.Ledger().Lines(`SELECT id FROM messages WHERE user_id`+OfChat+` AND body LIKE '%zanzibar%'`,
+		fmt.Sprint(Ada)) {
 		w.MustRun("forget", "--user", "Ada", "--message", id)
 	}
 }

@@ -9,5 +9,6 @@ import (
 // LastPrompt is the prompt of the newest turn.
 func (w *Week) LastPrompt() string {
 	w.T.Helper()
-	return w.MustRun("turns", "show", fmt.Sprint(w.Ledger().Count(`SELECT MAX(id) FROM turns`)), "--user", "Ada", "--prompt")
+	return w.MustRun("turns", "show", fmt.Sprint(w.Ledger().Count(`SELECT MAX(id) FROM turns`)),
+		"--user", "Ada", "--prompt")
 }

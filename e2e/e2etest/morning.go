@@ -30,6 +30,7 @@ func (w *Week) Context(text string) contextJSON {
 	var shown struct {
 		Context contextJSON `json:"context"`
 	}
-	Must(w.T, json.Unmarshal([]byte(w.MustRun("turns", "show", fmt.Sprint(turns[0].ID), "--user", "Ada", "--json")), &shown))
+	Must(w.T, json.Unmarshal([]byte(w.MustRun("turns", "show", fmt.Sprint(turns[0].ID), "--user", "Ada", "--json")),
+		&shown))
 	return shown.Context
 }

@@ -114,7 +114,8 @@ func (a *Account) Olm() *OlmDevice {
 	a.h.Call(http.MethodGet, "/_matrix/client/v3/account/whoami", a.Token, nil, &me)
 	cli, err := mautrix.NewClient(a.h.Url, id.UserID(a.Id), a.Token)
 	Must(t, err)
-	d := &OlmDevice{Account: a, cli: cli, state: mautrix.NewMemoryStateStore(), Gate: &gate{}, read: map[string]timelineEvent{}, Wrote: map[string]string{}}
+	d := &OlmDevice{Account: a, cli: cli, state: mautrix.NewMemoryStateStore(), Gate: &gate{},
+		read: map[string]timelineEvent{}, Wrote: map[string]string{}}
 	cli.DeviceID, cli.Log, cli.StateStore = me.Device, zerolog.Nop(), d.state
 	cli.Client = &http.Client{Transport: d.Gate}
 	quiet := zerolog.Nop()
@@ -139,7 +140,8 @@ func (p *peerStore) HasSession(ctx context.Context, key id.SenderKey) bool {
 
 func newPeerStore(t *testing.T, user string, device id.DeviceID) *peerStore {
 	t.Helper()
-	raw, err := sql.Open("sqlite", "file:"+filepath.Join(t.TempDir(), "keys.db")+"?_pragma=busy_timeout(10000)&_pragma=journal_mode(wal)")
+	raw, err := sql.Open("sqlite", "file:"+filepath.Join(t.TempDir(), "keys.db")+
+		"?_pragma=busy_timeout(10000)&_pragma=journal_mode(wal)")
 	Must(t, err)
 	t.Cleanup(func() { Must(t, raw.Close()) })
 	db, err := dbutil.NewWithDB(raw, "sqlite3")
@@ -165,9 +167,10 @@ func (d *OlmDevice) Secret(with string) string {
 	var out struct {
 		RoomID string `json:"room_id"`
 	}
-	d.h.Call(http.MethodPost, "/_matrix/client/v3/createRoom", d.Token, map[string]any{"is_direct": true, "invite": []string{with},
-		"preset": "trusted_private_chat", "initial_state": []any{map[string]any{"type": "m.room.encryption", "state_key": "",
-			"content": map[string]string{"algorithm": "m.megolm.v1.aes-sha2"}}}}, &out)
+	d.h.Call(http.MethodPost, "/_matrix/client/v3/createRoom", d.Token,
+		map[string]any{"is_direct": true, "invite": []string{with},
+			"preset": "trusted_private_chat", "initial_state": []any{map[string]any{"type": "m.room.encryption", "state_key": "",
+				"content": map[string]string{"algorithm": "m.megolm.v1.aes-sha2"}}}}, &out)
 	d.Enter(out.RoomID, d.Id, with)
 	return out.RoomID
 }
@@ -188,7 +191,8 @@ func (a *Account) Joined(g *Gateway, room, who string) {
 	path := "/_matrix/client/v3/rooms/" + url.PathEscape(room) + "/state/m.room.member/" + url.PathEscape(who)
 	var member struct{ Membership string }
 	for deadline := time.Now().Add(60 * time.Second); member.Membership != "join"; time.Sleep(50 * time.Millisecond) {
-		if _, answer := a.h.ask(http.MethodGet, path, a.Token, nil); json.Unmarshal(answer, &member) != nil || time.Now().After(deadline) {
+		if _, answer := a.h.ask(http.MethodGet, path, a.Token, nil); json.Unmarshal(answer, &member) != nil ||
+			time.Now().After(deadline) {
 			a.h.t.Fatalf("%s did not come: %s\n%s", who, answer, g.Log)
 		}
 	}
@@ -200,7 +204,8 @@ func (d *OlmDevice) Write(room string, content map[string]any) string {
 	d.Sync()
 	ctx, in := d.h.t.Context(), id.RoomID(room)
 	cipher, err := d.mach.EncryptMegolmEvent(ctx, in, event.EventMessage, content)
-	if errors.Is(err, crypto.ErrNoGroupSession) || errors.Is(err, crypto.ErrSessionExpired) || errors.Is(err, crypto.ErrSessionNotShared) {
+	if errors.Is(err, crypto.ErrNoGroupSession) || errors.Is(err, crypto.ErrSessionExpired) ||
+		errors.Is(err, crypto.ErrSessionNotShared) {
 		users, e := d.state.GetRoomJoinedOrInvitedMembers(ctx, in)
 		Must(d.h.t, errors.Join(e, d.mach.ShareGroupSession(ctx, in, users)))
 		cipher, err = d.mach.EncryptMegolmEvent(ctx, in, event.EventMessage, content)
@@ -249,7 +254,8 @@ func (d *OlmDevice) Plain(room string) []timelineEvent {
 func (d *OlmDevice) decrypt(room string, e timelineEvent) (timelineEvent, error) {
 	raw, err := json.Marshal(e.Content)
 	Must(d.h.t, err)
-	in := event.Event{ID: id.EventID(e.ID), RoomID: id.RoomID(room), Sender: id.UserID(e.Sender), Type: event.EventEncrypted, Content: event.Content{VeryRaw: raw}}
+	in := event.Event{ID: id.EventID(e.ID), RoomID: id.RoomID(room), Sender: id.UserID(e.Sender),
+		Type: event.EventEncrypted, Content: event.Content{VeryRaw: raw}}
 	if err := in.Content.ParseRaw(in.Type); err != nil {
 		return e, err
 	}
@@ -327,7 +333,8 @@ func (d *OlmDevice) File(e timelineEvent) []byte {
 		URL string `json:"url"`
 	}
 	Must(d.h.t, json.Unmarshal(raw, &f))
-	status, data := d.h.ask(http.MethodGet, "/_matrix/client/v1/media/download/"+strings.TrimPrefix(f.URL, "mxc://"), d.Token, nil)
+	status, data := d.h.ask(http.MethodGet, "/_matrix/client/v1/media/download/"+strings.TrimPrefix(f.URL, "mxc://"),
+		d.Token, nil)
 	if status != http.StatusOK {
 		d.h.t.Fatalf("file %s: %d %s", raw, status, data)
 	}
@@ -356,7 +363,8 @@ func (d *OlmDevice) Devices(of string) string {
 			Keys map[string]string `json:"keys"`
 		} `json:"device_keys"`
 	}
-	d.h.Call(http.MethodPost, "/_matrix/client/v3/keys/query", d.Token, map[string]any{"device_keys": map[string][]string{of: {}}}, &out)
+	d.h.Call(http.MethodPost, "/_matrix/client/v3/keys/query", d.Token,
+		map[string]any{"device_keys": map[string][]string{of: {}}}, &out)
 	return fmt.Sprint(out.Keys[of])
 }
 
@@ -403,7 +411,9 @@ func (d *OlmDevice) Vault(recovery string) *vault {
 	Must(t, err)
 	Must(t, d.mach.SSSS.SetEncryptedAccountData(ctx, event.AccountDataMegolmBackupKey, key.Bytes(), storage))
 	auth := backup.MegolmAuthData{PublicKey: id.Ed25519(base64.RawStdEncoding.EncodeToString(key.PublicKey().Bytes()))}
-	made, err := d.cli.CreateKeyBackupVersion(ctx, &mautrix.ReqRoomKeysVersionCreate[backup.MegolmAuthData]{Algorithm: id.KeyBackupAlgorithmMegolmBackupV1, AuthData: auth})
+	made, err := d.cli.CreateKeyBackupVersion(ctx,
+		&mautrix.ReqRoomKeysVersionCreate[backup.MegolmAuthData]{Algorithm: id.KeyBackupAlgorithmMegolmBackupV1,
+			AuthData: auth})
 	Must(t, err)
 	return &vault{d: d, key: key, version: made.Version}
 }
@@ -416,12 +426,14 @@ func (v *vault) Put(room, session string) {
 	Must(t, err)
 	exported, err := keys.Internal.Export(0)
 	Must(t, err)
-	sealed, err := backup.EncryptSessionData(v.key, backup.MegolmSessionData{Algorithm: id.AlgorithmMegolmV1, ForwardingKeyChain: []string{},
-		SenderClaimedKeys: backup.SenderClaimedKeys{Ed25519: keys.SigningKey}, SenderKey: keys.SenderKey, SessionKey: string(exported)})
+	sealed, err := backup.EncryptSessionData(v.key, backup.MegolmSessionData{Algorithm: id.AlgorithmMegolmV1,
+		ForwardingKeyChain: []string{}, SenderClaimedKeys: backup.SenderClaimedKeys{Ed25519: keys.SigningKey},
+		SenderKey: keys.SenderKey, SessionKey: string(exported)})
 	Must(t, err)
 	raw, err := json.Marshal(sealed)
 	Must(t, err)
-	_, err = v.d.cli.PutKeysInBackupForRoomAndSession(ctx, v.version, id.RoomID(room), id.SessionID(session), &mautrix.ReqKeyBackupData{SessionData: raw, IsVerified: true})
+	_, err = v.d.cli.PutKeysInBackupForRoomAndSession(ctx, v.version, id.RoomID(room), id.SessionID(session),
+		&mautrix.ReqKeyBackupData{SessionData: raw, IsVerified: true})
 	Must(t, err)
 }
 

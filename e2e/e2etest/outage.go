@@ -48,7 +48,8 @@ func (w *Town) Answered(t *testing.T, g *Gateway, text string) {
 func (w *Town) SentOrFailed(t *testing.T, g *Gateway) {
 	t.Helper()
 	l := w.Ledger()
-	for deadline := time.Now().Add(20 * time.Second); l.Count(`SELECT COUNT(*) FROM deliveries`) == 0; time.Sleep(20 * time.Millisecond) {
+	for deadline := time.Now().Add(20 * time.Second); l.Count(`SELECT COUNT(*) FROM deliveries`) == 0; time.Sleep(
+		20 * time.Millisecond) {
 		if time.Now().After(deadline) {
 			t.Fatalf("nothing was to be sent\n%s", g.Log)
 		}

@@ -31,7 +31,8 @@ func (w *Town) GoesOnInSecret(g *Gateway, bot *Account, rooms map[*OlmDevice]str
 	l.Heard(g, said)
 	w.Settle(l, g)
 	for d, room := range rooms {
-		if got, want := l.Transcript(d.Id), slices.Sorted(slices.Values(said[d])); !slices.Equal(slices.Sorted(slices.Values(got)), want) {
+		if got, want := l.Transcript(d.Id), slices.Sorted(slices.Values(said[d])); !slices.Equal(
+			slices.Sorted(slices.Values(got)), want) {
 			w.T.Errorf("%s is heard saying %q, want %q", d.Id, got, want)
 		}
 		d.legible(g, room, bot.Id)
@@ -42,7 +43,8 @@ func (w *Town) GoesOnInSecret(g *Gateway, bot *Account, rooms map[*OlmDevice]str
 			}
 			seen[e.Body()] = true
 		}
-		for _, line := range l.Lines(`SELECT p.native_id || ' ' || m.body FROM delivery_parts p JOIN deliveries d ON d.user_id = p.user_id AND d.id = p.delivery_id
+		for _, line := range l.Lines(
+			`SELECT p.native_id || ' ' || m.body FROM delivery_parts p JOIN deliveries d ON d.user_id = p.user_id AND d.id = p.delivery_id
 			JOIN messages m ON m.user_id = d.user_id AND m.id = d.message_id WHERE d.external = $1`, d.Id) {
 			id, body, _ := strings.Cut(line, " ")
 			if arrived[id] != body {
@@ -67,7 +69,8 @@ func (l *Ledger) Heard(g *Gateway, said map[*OlmDevice][]string) {
 				break
 			}
 			if time.Now().After(deadline) {
-				l.t.Fatalf("%s is heard saying %q, want %q; not read are %.300q\n%s", d.Id, got, texts, l.Lines(`SELECT value FROM states WHERE key = 'unread'`), g.Log)
+				l.t.Fatalf("%s is heard saying %q, want %q; not read are %.300q\n%s", d.Id, got, texts,
+					l.Lines(`SELECT value FROM states WHERE key = 'unread'`), g.Log)
 			}
 		}
 	}

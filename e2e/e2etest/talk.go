@@ -66,7 +66,8 @@ func TestTheOwnerPairsThenLetsAFriendIn(t *testing.T) {
 func TestAWebhookIsOnlyTakenWithItsSecret(t *testing.T) {
 	t.Parallel()
 	w := NewTown(t, "")
-	w.Env = append(w.Env, "EVERTHREAD_CHANNELS_TELEGRAM_MODE=webhook", "EVERTHREAD_CHANNELS_TELEGRAM_WEBHOOK_SECRET=s3cret-s3cret-s3cret",
+	w.Env = append(w.Env, "EVERTHREAD_CHANNELS_TELEGRAM_MODE=webhook",
+		"EVERTHREAD_CHANNELS_TELEGRAM_WEBHOOK_SECRET=s3cret-s3cret-s3cret",
 		"EVERTHREAD_HTTP_PUBLIC_URL=https://everthread.example.org")
 	g := w.Start()
 	post := func(secret, body string) int {
@@ -80,7 +81,8 @@ func TestAWebhookIsOnlyTakenWithItsSecret(t *testing.T) {
 		resp.Body.Close()
 		return resp.StatusCode
 	}
-	update := `{"update_id":1,"message":{"message_id":1,"date":` + fmt.Sprint(time.Now().Unix()) + `,"chat":{"id":111222333,"type":"private"},"from":{"id":111222333,"is_bot":false,"first_name":"Ada"},"text":"by webhook"}}`
+	update := `{"update_id":1,"message":{"message_id":1,"date":` + fmt.Sprint(time.Now().Unix()) +
+		`,"chat":{"id":111222333,"type":"private"},"from":{"id":111222333,"is_bot":false,"first_name":"Ada"},"text":"by webhook"}}`
 	for _, c := range []struct {
 		name, secret, body string
 		want               int

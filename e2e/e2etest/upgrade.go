@@ -14,7 +14,8 @@ import (
 // nextProgram is the program of a version to come: it knows one more migration.
 var nextProgram = sync.OnceValues(func() (string, error) {
 	path := filepath.Join(filepath.Dir(Program), "everthread-next")
-	build := exec.Command("go", "build", "-tags", "goolm crashpoints nextversion", "-ldflags", "-X main.version=next", "-o", path, "../../cmd/everthread")
+	build := exec.Command("go", "build", "-tags", "goolm crashpoints nextversion", "-ldflags", "-X main.version=next",
+		"-o", path, "../../cmd/everthread")
 	build.Env = append(os.Environ(), "CGO_ENABLED=0")
 	if out, err := build.CombinedOutput(); err != nil {
 		return "", fmt.Errorf("build the next version: %w\n%s", err, out)

@@ -44,9 +44,10 @@ func startChromium() (err error) {
 	if chromium.dir, err = os.MkdirTemp("", "everthread-chromium"); err != nil {
 		return err
 	}
-	options := append(chromedp.DefaultExecAllocatorOptions[:], chromedp.ExecPath(os.Getenv("EVERTHREAD_TEST_CHROMIUM")), chromedp.UserDataDir(chromium.dir),
-		chromedp.NoSandbox, chromedp.DisableGPU, chromedp.NoFirstRun, chromedp.Flag("disable-background-networking", true),
-		chromedp.Flag("disable-component-update", true), chromedp.Flag("disable-sync", true), chromedp.Flag("hide-scrollbars", true))
+	options := append(chromedp.DefaultExecAllocatorOptions[:], chromedp.ExecPath(os.Getenv("EVERTHREAD_TEST_CHROMIUM")),
+		chromedp.UserDataDir(chromium.dir), chromedp.NoSandbox, chromedp.DisableGPU, chromedp.NoFirstRun,
+		chromedp.Flag("disable-background-networking", true), chromedp.Flag("disable-component-update", true),
+		chromedp.Flag("disable-sync", true), chromedp.Flag("hide-scrollbars", true))
 	alloc, end := chromedp.NewExecAllocator(context.Background(), options...)
 	ctx, _ := chromedp.NewContext(alloc)
 	chromium.ctx, chromium.cancel = ctx, func() {
@@ -93,7 +94,8 @@ func (g *Gateway) begin(t *testing.T, ctx context.Context) *Tab {
 	p := &Tab{T: t, Ctx: ctx, Base: g.URL}
 	Must(t, chromedp.Do(ctx))
 	Must(t, chromedp.Listen(ctx, p.heard))
-	p.Do(Command(log.Enable, cdp.Empty{}), Command(runtime.Enable, cdp.Empty{}), Command(network.Enable, network.EnableParams{}))
+	p.Do(Command(log.Enable, cdp.Empty{}), Command(runtime.Enable, cdp.Empty{}),
+		Command(network.Enable, network.EnableParams{}))
 	t.Cleanup(func() {
 		_ = chromedp.Cancel(ctx)
 		p.mu.Lock()
@@ -228,7 +230,8 @@ func (p *Tab) Within(d time.Duration, expression string) {
 // Sees waits until a text stands within an element.
 func (p *Tab) Sees(selector, text string) {
 	p.T.Helper()
-	p.Comes(fmt.Sprintf("[...document.querySelectorAll(%s)].some((x) => x.innerText.includes(%s))", Quote(selector), Quote(text)))
+	p.Comes(fmt.Sprintf("[...document.querySelectorAll(%s)].some((x) => x.innerText.includes(%s))",
+		Quote(selector), Quote(text)))
 }
 
 // Shown is the text of the page.
@@ -255,7 +258,9 @@ func (p *Tab) Text(selector string) string {
 func (p *Tab) Click(selector string) {
 	p.T.Helper()
 	for range 5 {
-		Js[chromedp.Void](p, "window.hit = false; document.addEventListener('click', (e) => { window.hit ||= !!e.target.closest("+Quote(selector)+"); }, {capture: true})")
+		Js[chromedp.Void](p,
+			"window.hit = false; document.addEventListener('click', (e) => { window.hit ||= !!e.target.closest("+Quote(selector)+
+				"); }, {capture: true})")
 		p.Do(chromedp.Click(chromedp.CSS(selector), chromedp.NodeVisible))
 		// Who is on another page by now has hit.
 		if !p.Is("window.hit === false && document.querySelector(" + Quote(selector) + ")") {
@@ -268,7 +273,8 @@ func (p *Tab) Click(selector string) {
 // Press clicks on the button or link that begins with words, within an element.
 func (p *Tab) Press(within, words string) {
 	p.T.Helper()
-	find := fmt.Sprintf("[...document.querySelectorAll(%s)].flatMap((x) => [...x.querySelectorAll('button, a, summary')]).find((x) => x.checkVisibility() && x.innerText.trim().startsWith(%s))", Quote(within), Quote(words))
+	find := fmt.Sprintf(
+		"[...document.querySelectorAll(%s)].flatMap((x) => [...x.querySelectorAll('button, a, summary')]).find((x) => x.checkVisibility() && x.innerText.trim().startsWith(%s))", Quote(within), Quote(words))
 	p.Comes(find)
 	Js[chromedp.Void](p, "("+find+").setAttribute('data-pressed', '')")
 	p.Click("[data-pressed]")
@@ -308,10 +314,12 @@ func (g *Gateway) WebCode() string {
 // the language that the browser asks for.
 func (p *Tab) Look(width int64, theme, language string) {
 	p.T.Helper()
-	p.Do(Command(emulation.SetDeviceMetricsOverride, emulation.SetDeviceMetricsOverrideParams{Width: width, Height: 800, DeviceScaleFactor: 1, Mobile: width < 600}),
+	p.Do(Command(emulation.SetDeviceMetricsOverride, emulation.SetDeviceMetricsOverrideParams{Width: width, Height: 800,
+		DeviceScaleFactor: 1, Mobile: width < 600}),
 		Command(emulation.SetEmulatedMedia, emulation.SetEmulatedMediaParams{Features: []*emulation.MediaFeature{
 			{Name: "prefers-color-scheme", Value: theme}, {Name: "prefers-reduced-motion", Value: "reduce"}}}),
-		Command(network.SetExtraHTTPHeaders, network.SetExtraHTTPHeadersParams{Headers: network.Headers{"Accept-Language": language}}))
+		Command(network.SetExtraHTTPHeaders,
+			network.SetExtraHTTPHeadersParams{Headers: network.Headers{"Accept-Language": language}}))
 }
 
 // Quote is a text as JavaScript writes it.

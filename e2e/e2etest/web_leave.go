@@ -36,7 +36,8 @@ func NewFarewell(t *testing.T, database string, n int, env ...string) *farewell 
 	w.Telegram.Say(Bob, "I stay, whatever "+SecretWord+" says")
 	w.Sent(Bob, 1)
 	f.Bob = w.Member()
-	for n, text := range []string{"hello from the " + SecretWord, "/remember I like the " + SecretWord, "/remind in 3 days visit the " + SecretWord, "/thread About the " + SecretWord, "what is in it?", "/continuous"} {
+	for n, text := range []string{"hello from the " + SecretWord, "/remember I like the " + SecretWord,
+		"/remind in 3 days visit the " + SecretWord, "/thread About the " + SecretWord, "what is in it?", "/continuous"} {
 		w.Telegram.Say(Ada, text)
 		w.Sent(Ada, n+1)
 	}
@@ -64,8 +65,8 @@ func (f *farewell) History(n int) string {
 			b.WriteString(",\n")
 		}
 		text := fmt.Sprintf("number %d of what was said about the %s, and of %d other things", i, SecretWord, i%17)
-		fmt.Fprintf(&b, `{"id":%d,"type":"message","date":"2020-01-01T00:00:00","date_unixtime":"%d","from":"x","from_id":"%s","text":%[4]q,"text_entities":[{"type":"plain","text":%[4]q}]}`,
-			i+1, first+int64(i)*600, []string{"user5", "user7"}[i%2], text)
+		fmt.Fprintf(&b,
+			`{"id":%d,"type":"message","date":"2020-01-01T00:00:00","date_unixtime":"%d","from":"x","from_id":"%s","text":%[4]q,"text_entities":[{"type":"plain","text":%[4]q}]}`, i+1, first+int64(i)*600, []string{"user5", "user7"}[i%2], text)
 	}
 	b.WriteString("]}")
 	file := filepath.Join(f.T.TempDir(), "result.json")
@@ -192,7 +193,8 @@ func (f *farewell) LeaveSlowly(p *Tab, word string, see func(page string)) {
 	f.T.Helper()
 	f.AskToLeave(p, word)
 	see("asked")
-	if f.L.Count(`SELECT COUNT(*) FROM approvals a JOIN identities i ON i.user_id = a.user_id AND i.id = a.identity_id WHERE a.user_id = $1 AND a.state = 'open' AND i.channel = 'web'`, f.User) == 1 {
+	if f.L.Count(
+		`SELECT COUNT(*) FROM approvals a JOIN identities i ON i.user_id = a.user_id AND i.id = a.identity_id WHERE a.user_id = $1 AND a.state = 'open' AND i.channel = 'web'`, f.User) == 1 {
 		p.Open("/")
 		p.Comes("document.querySelector('.answer button')")
 		see("question")
@@ -209,7 +211,8 @@ func (f *farewell) LeaveSlowly(p *Tab, word string, see func(page string)) {
 	_, err = held.ExecContext(f.T.Context(), `BEGIN IMMEDIATE`)
 	Must(f.T, err)
 	p.Click(".danger-zone form button")
-	p.Comes(`[...document.querySelectorAll('.steps li:nth-child(2) .far')].filter((x) => x.checkVisibility()).some((x) => parseInt(x.innerText) >= 2 && x.innerText.endsWith('\u00a0s'))`)
+	p.Comes(
+		`[...document.querySelectorAll('.steps li:nth-child(2) .far')].filter((x) => x.checkVisibility()).some((x) => parseInt(x.innerText) >= 2 && x.innerText.endsWith('\u00a0s'))`)
 	see("leaving")
 	_, err = held.ExecContext(f.T.Context(), `ROLLBACK`)
 	Must(f.T, err)

@@ -36,7 +36,8 @@ func (p *Tab) Check(axe string) []fault {
 		Js[chromedp.Void](p, axe)
 	}
 	Js[chromedp.Void](p, "scrollTo(0, 0)") // what is half below a bar is no small target
-	out := Js[string](p, `axe.run(document, {resultTypes: ['violations'], runOnly: ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa', 'wcag22aa', 'best-practice']}).then((r) => JSON.stringify(r.violations))`)
+	out := Js[string](p,
+		`axe.run(document, {resultTypes: ['violations'], runOnly: ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa', 'wcag22aa', 'best-practice']}).then((r) => JSON.stringify(r.violations))`)
 	var all []fault
 	Must(p.T, json.Unmarshal([]byte(out), &all))
 	return all
@@ -46,7 +47,8 @@ func (p *Tab) Check(axe string) []fault {
 func (p *Tab) Picture(width int64) []byte {
 	p.T.Helper()
 	size := func(height int64) action {
-		return Command(emulation.SetDeviceMetricsOverride, emulation.SetDeviceMetricsOverrideParams{Width: width, Height: height, DeviceScaleFactor: 1, Mobile: width < 600})
+		return Command(emulation.SetDeviceMetricsOverride, emulation.SetDeviceMetricsOverrideParams{Width: width,
+			Height: height, DeviceScaleFactor: 1, Mobile: width < 600})
 	}
 	p.Do(size(min(3000, max(800, Js[int64](p, "document.documentElement.scrollHeight")))))
 	out, err := chromedp.Run(p.Ctx, chromedp.CaptureScreenshot())

@@ -29,7 +29,8 @@ func (g *Gateway) NewGuest(code string) *Guest {
 	g.t.Helper()
 	jar, err := cookiejar.New(nil)
 	Must(g.t, err)
-	v := &Guest{&http.Client{Jar: jar, Timeout: 20 * time.Second, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}, g, http.Header{}}
+	v := &Guest{&http.Client{Jar: jar, Timeout: 20 * time.Second,
+		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}, g, http.Header{}}
 	if code != "" {
 		if r, _ := v.Post("/signin", url.Values{"code": {code}}); r.StatusCode != http.StatusSeeOther {
 			g.t.Fatalf("the code %s signs nobody in: %s", code, r.Status)

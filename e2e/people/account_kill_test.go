@@ -35,7 +35,8 @@ func hearing(sent []string, words string) (n int) {
 func TestAYesToAMergeThatIsKilledCountsOnce(t *testing.T) {
 	t.Parallel()
 	e2etest.Engines(t, func(t *testing.T, database func(*testing.T) string) {
-		for _, c := range []struct{ at, step string }{{"whatsapp", "received"}, {"whatsapp", "stored"}, {"telegram", "received"}, {"telegram", "stored"}, {"telegram", "moved:2"}} {
+		for _, c := range []struct{ at, step string }{{"whatsapp", "received"}, {"whatsapp", "stored"},
+			{"telegram", "received"}, {"telegram", "stored"}, {"telegram", "moved:2"}} {
 			t.Run(c.at+" "+c.step, func(t *testing.T) {
 				t.Parallel()
 				p := newLinked(t, database(t))
@@ -43,7 +44,8 @@ func TestAYesToAMergeThatIsKilledCountsOnce(t *testing.T) {
 				l := p.Ledger()
 				p.Say("telegram", "one")
 				p.Say("whatsapp", "two")
-				p.Contains(p.Say("whatsapp", "/link "+e2etest.ShownCode.FindString(p.Say("telegram", "/link"))), "Is this you, too?")
+				p.Contains(p.Say("whatsapp", "/link "+e2etest.ShownCode.FindString(p.Say("telegram", "/link"))),
+					"Is this you, too?")
 				if c.at == "telegram" {
 					p.Contains(p.Say("whatsapp", "yes"), "I have asked")
 					p.Contains(p.Hear("telegram"), "Is this you?")
@@ -68,15 +70,18 @@ func TestAYesToAMergeThatIsKilledCountsOnce(t *testing.T) {
 				p.Write("/yes") // once more: there is nothing left to say it to
 				l.Until(`SELECT COUNT(*) FROM messages WHERE body LIKE '%nothing here to say yes or no to%'`, 1, g)
 				p.Settle(l, g)
-				for what, query := range map[string]string{"moves": `SELECT COUNT(*) FROM moves`, "merges that are told": `SELECT COUNT(*) FROM audit WHERE what = 'merged'`,
-					"yeses": `SELECT COUNT(*) FROM approvals WHERE kind = 'link' AND state = 'yes'`, "questions": `SELECT COUNT(*) FROM approvals WHERE kind = 'link'`} {
+				for what, query := range map[string]string{"moves": `SELECT COUNT(*) FROM moves`,
+					"merges that are told": `SELECT COUNT(*) FROM audit WHERE what = 'merged'`,
+					"yeses":                `SELECT COUNT(*) FROM approvals WHERE kind = 'link' AND state = 'yes'`,
+					"questions":            `SELECT COUNT(*) FROM approvals WHERE kind = 'link'`} {
 					if n := l.Count(query); n != 1 {
 						t.Errorf("%d %s", n, what)
 					}
 				}
 				home, phone := e2etest.Texts(p.Telegram.Sent(e2etest.Ada)), p.OnPhone()
-				for words, n := range map[string]int{"bringing your two conversations together": hearing(home, "bringing your two"), "Is this you?": hearing(home, "Is this you?"),
-					"one now": hearing(phone, "are one now"), "I have asked": hearing(phone, "I have asked")} {
+				for words, n := range map[string]int{"bringing your two conversations together": hearing(home, "bringing your two"),
+					"Is this you?": hearing(home, "Is this you?"), "one now": hearing(phone, "are one now"),
+					"I have asked": hearing(phone, "I have asked")} {
 					if n != 1 {
 						t.Errorf("%q is said %d times: %q, %q", words, n, home, phone)
 					}
@@ -129,9 +134,12 @@ type askedChange struct {
 
 func accountChanges(bob string) []askedChange {
 	return []askedChange{
-		{"key", "/settings/keys", "name=robot&scope=admin", `et_\w+`, `SELECT COUNT(*) FROM api_keys`, "A key with admin rights was made"},
-		{"sign-in", "/admin/users/" + bob + "/link", "", `signin\?code=\w+`, `SELECT COUNT(*) FROM codes WHERE kind = 'web' AND user_id = ` + cmp.Or(bob, "0"), "made a link that signs in as"},
-		{"export", "/settings/export", "GET", `^PK`, `SELECT COUNT(*) FROM audit WHERE what = 'export'`, "exported into a file"},
+		{"key", "/settings/keys", "name=robot&scope=admin", `et_\w+`, `SELECT COUNT(*) FROM api_keys`,
+			"A key with admin rights was made"},
+		{"sign-in", "/admin/users/" + bob + "/link", "", `signin\?code=\w+`,
+			`SELECT COUNT(*) FROM codes WHERE kind = 'web' AND user_id = ` + cmp.Or(bob, "0"), "made a link that signs in as"},
+		{"export", "/settings/export", "GET", `^PK`, `SELECT COUNT(*) FROM audit WHERE what = 'export'`,
+			"exported into a file"},
 	}
 }
 
@@ -246,7 +254,8 @@ func TestADeletionIsWholeIfTheProcessDiesAfterTheYes(t *testing.T) {
 					v = f.G.NewGuest(f.SignInCode(f.User))
 					f.Sure(v)
 				}
-				if _, body := v.Post("/settings/delete", url.Values{"word": {"DELETE"}}); !strings.Contains(body, "Everything is deleted") {
+				if _, body := v.Post("/settings/delete", url.Values{"word": {"DELETE"}}); !strings.Contains(body,
+					"Everything is deleted") {
 					t.Errorf("pressed again: %.500s", body)
 				}
 				f.UntilNoFiles()

@@ -56,7 +56,8 @@ func TestAttackAStolenBrowserIsNotTheAccount(t *testing.T) {
 		if _, body = v.Post("/settings/keys", form); !strings.Contains(body, "et_") || keys() != 1 {
 			t.Fatalf("after the yes: %.300s", body)
 		}
-		if told := x.Receive().Text; !strings.Contains(told, "A key with admin rights was made") || !strings.Contains(told, "/undo") {
+		if told := x.Receive().Text; !strings.Contains(told, "A key with admin rights was made") ||
+			!strings.Contains(told, "/undo") {
 			t.Errorf("told %q", told)
 		}
 		if v.Post("/settings/keys", form); keys() != 1 {
@@ -138,7 +139,8 @@ func TestAttackADeletionIsToldOnTheOtherApps(t *testing.T) {
 		v := enter()
 		v.Post("/settings/delete", word)
 		p.Contains(p.Hear("whatsapp"), "Is this you?", "delete your account")
-		p.Contains(p.Hear("telegram"), "A browser where you are signed in", "Go-http-client", "delete your account", "cannot be undone", "I asked at whatsapp", p.Phone.Name, "say no there", "/undo", "/web")
+		p.Contains(p.Hear("telegram"), "A browser where you are signed in", "Go-http-client", "delete your account",
+			"cannot be undone", "I asked at whatsapp", p.Phone.Name, "say no there", "/undo", "/web")
 		p.Contains(p.Say("whatsapp", "/yes"), "Go on in the browser")
 		n := regexp.MustCompile(`/undo (\d+)[^\n]*Browser signed in`).FindStringSubmatch(p.Say("telegram", "/undo"))
 		if n == nil {
@@ -155,7 +157,8 @@ func TestAttackADeletionIsToldOnTheOtherApps(t *testing.T) {
 		v, again := enter(), enter()
 		v.Post("/settings/delete", word)
 		p.Contains(p.Hear("whatsapp"), "Est-ce vous\u00a0?")
-		p.Contains(p.Hear("telegram"), "supprimer votre compte", "C’est définitif", "whatsapp", "répondez «\u00a0non\u00a0» là-bas", "/undo", "/web")
+		p.Contains(p.Hear("telegram"), "supprimer votre compte", "C’est définitif", "whatsapp",
+			"répondez «\u00a0non\u00a0» là-bas", "/undo", "/web")
 		p.Say("whatsapp", "/yes")
 		again.Post("/settings/sessions/end", nil)
 		if v.Post("/settings/delete", word); there() != 1 {
@@ -203,14 +206,18 @@ func TestAMergeIsToldOnTheOtherAppsOfBoth(t *testing.T) {
 			p.Contains(p.Town.Sent(other, 2)[1].Text, "connected now")
 		}
 		p.Merge(l, g)
-		p.Contains(p.Town.Sent(e2etest.Strangers, 3)[2].Text, "whatsapp", p.Phone.Name, "was linked to your account, by a yes at telegram", "/undo")
-		p.Contains(p.Town.Sent(e2etest.Strangers+1, 3)[2].Text, "telegram", "is to be you, too: that was said at whatsapp", p.Phone.Name, "/undo")
+		p.Contains(p.Town.Sent(e2etest.Strangers, 3)[2].Text, "whatsapp", p.Phone.Name,
+			"was linked to your account, by a yes at telegram", "/undo")
+		p.Contains(p.Town.Sent(e2etest.Strangers+1, 3)[2].Text, "telegram", "is to be you, too: that was said at whatsapp",
+			p.Phone.Name, "/undo")
 		l.Quiet(e2etest.Patience, g.Log)
-		n := regexp.MustCompile(`/undo (\d+)[^\n]*Apps came with somebody`).FindStringSubmatch(p.At(e2etest.Strangers+1, "/undo", true))
+		n := regexp.MustCompile(`/undo (\d+)[^\n]*Apps came with somebody`).FindStringSubmatch(p.At(e2etest.Strangers+1,
+			"/undo", true))
 		if n == nil {
 			t.Fatalf("/undo lists %q", e2etest.Texts(p.Telegram.Sent(e2etest.Strangers+1)))
 		}
 		p.At(e2etest.Strangers+1, "/undo "+n[1], true)
-		l.Until(`SELECT COUNT(*) FROM identities i JOIN identities j ON j.user_id = i.user_id AND j.detached = 0 WHERE i.detached = 0 AND i.external = '`+fmt.Sprint(e2etest.Ada)+`' AND j.external = '`+p.Phone.UserID+`'`, 0, g)
+		l.Until(
+			`SELECT COUNT(*) FROM identities i JOIN identities j ON j.user_id = i.user_id AND j.detached = 0 WHERE i.detached = 0 AND i.external = '`+fmt.Sprint(e2etest.Ada)+`' AND j.external = '`+p.Phone.UserID+`'`, 0, g)
 	})
 }

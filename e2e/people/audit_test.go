@@ -55,8 +55,9 @@ func TestWhatWasDoneIsTold(t *testing.T) {
 		l.Until(`SELECT COUNT(*) FROM approvals WHERE state = 'expired'`, 1, x.g)
 		got := told(x.Audit("--user", "1"))
 		for _, want := range []string{
-			"identity question shop_mail asked", "identity question shop_mail no", "identity question shop_mail yes", "identity call shop_mail begun", "identity call shop_mail done",
-			"identity settings", "identity link_code", "identity question asked", "identity question no", "identity sign_in_link", "session sign_in", "session key_made",
+			"identity question shop_mail asked", "identity question shop_mail no", "identity question shop_mail yes",
+			"identity call shop_mail begun", "identity call shop_mail done", "identity settings", "identity link_code",
+			"identity question asked", "identity question no", "identity sign_in_link", "session sign_in", "session key_made",
 			"gateway question shop_mail expired",
 		} {
 			if !strings.Contains(got, want) {
@@ -100,11 +101,13 @@ func TestCallsAreToldWithWhatTheirTurnCameThrough(t *testing.T) {
 		x.Ask(`OBEY: call shop_mail {"to":"ann"}`)
 		key, id := x.ApiKey("", "chat")
 		if _, got := x.g.Request(http.MethodPost, "/v1/chat/completions", key, map[string]any{"model": "everthread",
-			"messages": []any{map[string]any{"role": "user", "content": `OBEY: call shop_mail {"to":"ben"}`}}}); !strings.Contains(got, "sent to ben") {
+			"messages": []any{map[string]any{"role": "user",
+				"content": `OBEY: call shop_mail {"to":"ben"}`}}}); !strings.Contains(got, "sent to ben") {
 			t.Fatalf("the program reads %s", got)
 		}
 		l := x.Ledger()
-		if got, want := told(x.Audit("--user", "1")), "identity call shop_mail done\noperator key_made done\nkey identity done\nkey call shop_mail done"; !strings.HasSuffix(got, want) {
+		if got, want := told(x.Audit("--user", "1")),
+			"identity call shop_mail done\noperator key_made done\nkey identity done\nkey call shop_mail done"; !strings.HasSuffix(got, want) {
 			t.Errorf("got %s\nwant at its end %s", got, want)
 		}
 		if n := l.Count(`SELECT COUNT(*) FROM audit a JOIN identities i ON i.user_id = a.user_id AND i.id = a.via_id

@@ -25,8 +25,10 @@ func TestAttackHelpersDoNotPassThePersonsDay(t *testing.T) {
 		var wg sync.WaitGroup
 		for n := range 5 { // the day has a claim of each
 			wg.Go(func() {
-				status, body := g.Request(http.MethodPost, "/v1/chat/completions", key, map[string]any{"model": fmt.Sprint("everthread/plain", n),
-					"messages": []any{map[string]any{"role": "user", "content": `keep calling delegate {"task":"keep calling time_now {}"}`}}})
+				status, body := g.Request(http.MethodPost, "/v1/chat/completions", key,
+					map[string]any{"model": fmt.Sprint("everthread/plain", n),
+						"messages": []any{map[string]any{"role": "user",
+							"content": `keep calling delegate {"task":"keep calling time_now {}"}`}}})
 				if status != http.StatusOK || !strings.Contains(body, "all I could find out") {
 					t.Errorf("%d: %.300s\n%s", status, body, g.Log)
 				}
@@ -39,7 +41,8 @@ func TestAttackHelpersDoNotPassThePersonsDay(t *testing.T) {
 		if used > limit || used < limit/2 || reserved != 0 {
 			t.Errorf("%d of %d tokens were used, %d are reserved", used, limit, reserved)
 		}
-		if n := l.Count(`SELECT COUNT(*) FROM messages WHERE role = 'tool' AND body LIKE '%the user''s tokens of today are used up%'`); n == 0 {
+		if n := l.Count(
+			`SELECT COUNT(*) FROM messages WHERE role = 'tool' AND body LIKE '%the user''s tokens of today are used up%'`); n == 0 {
 			t.Error("no helper was refused")
 		}
 	})

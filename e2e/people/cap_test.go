@@ -30,7 +30,8 @@ func TestAttackParallelCallsDoNotPassTheCapOfAll(t *testing.T) {
 		var wg sync.WaitGroup
 		call := func(n int) {
 			status, body := gs[n%len(gs)].Request(http.MethodPost, "/v1/chat/completions", key,
-				map[string]any{"model": "everthread-task", "messages": []any{map[string]any{"role": "user", "content": strings.Repeat("word ", 500)}}})
+				map[string]any{"model": "everthread-task", "messages": []any{map[string]any{"role": "user",
+					"content": strings.Repeat("word ", 500)}}})
 			switch status {
 			case http.StatusOK:
 				done.Add(1)

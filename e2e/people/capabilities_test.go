@@ -42,8 +42,8 @@ func needs(t *testing.T) []need {
 // concrete is a route with values in its places, of things that are not there.
 func concrete(pattern string) (method, path string) {
 	method, path, _ = strings.Cut(pattern, " ")
-	return method, strings.NewReplacer("{$}", "", "{id...}", "everthread", "{label}", "2026-11-19", "{section}", "users", "{id}", "999999", "{message}", "999999",
-		"{n}", "0", "{user}", "1").Replace(path)
+	return method, strings.NewReplacer("{$}", "", "{id...}", "everthread", "{label}", "2026-11-19", "{section}", "users",
+		"{id}", "999999", "{message}", "999999", "{n}", "0", "{user}", "1").Replace(path)
 }
 
 // Every route and command, for everybody who might try it: the table holds.
@@ -92,10 +92,12 @@ func TestEveryDoorOpensToWhomTheTableSays(t *testing.T) {
 				if got := nobody.Status(method, path, ""); (got == http.StatusUnauthorized) == (n.capability == "open") {
 					t.Errorf("%s without a session: %d", n.what, got)
 				}
-				if got := owner.Status(method, path, ""); closed(got) || n.capability == "admin" && got == http.StatusNotFound && !strings.Contains(n.what, "{") {
+				if got := owner.Status(method, path, ""); closed(got) || n.capability == "admin" && got == http.StatusNotFound &&
+					!strings.Contains(n.what, "{") {
 					t.Errorf("%s for the owner: %d", n.what, got)
 				}
-				if got := other.Status(method, path, ""); n.capability == "admin" && got != http.StatusNotFound || n.capability != "admin" && closed(got) {
+				if got := other.Status(method, path, ""); n.capability == "admin" && got != http.StatusNotFound ||
+					n.capability != "admin" && closed(got) {
 					t.Errorf("%s for a member: %d", n.what, got)
 				}
 				for s, key := range keys {
@@ -136,7 +138,8 @@ func TestEveryDoorOpensToWhomTheTableSays(t *testing.T) {
 				t.Errorf("nobody tries the door %s (%s)", n.door, n.what)
 			}
 		}
-		if n := l.Count(`SELECT COUNT(*) FROM audit WHERE user_id = $1 AND what = 'command' AND result = 'refused'`, member); n < 3 {
+		if n := l.Count(`SELECT COUNT(*) FROM audit WHERE user_id = $1 AND what = 'command' AND result = 'refused'`,
+			member); n < 3 {
 			t.Errorf("%d refused commands of the member are told", n)
 		}
 	})

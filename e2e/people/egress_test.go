@@ -41,19 +41,22 @@ func TestAttackAddressesThatAPersonSets(t *testing.T) {
 		v := g.NewGuest(g.WebCode())
 		try := func(address string) string {
 			t.Helper()
-			resp, body := v.Post("/settings/embeddings", url.Values{"do": {"test"}, "provider": {"custom_http"}, "base_url": {address}, "model": {"m"}})
+			resp, body := v.Post("/settings/embeddings", url.Values{"do": {"test"}, "provider": {"custom_http"},
+				"base_url": {address}, "model": {"m"}})
 			if resp.StatusCode >= 500 {
 				t.Errorf("%s: %s", address, resp.Status)
 			}
 			return body
 		}
 		const private = "This address leads into the gateway&#39;s own network"
-		for _, host := range []string{"127.0.0.1", "localhost", "[::1]", "[::ffff:127.0.0.1]", "0.0.0.0", "[::]", "127.1.1.1"} {
+		for _, host := range []string{"127.0.0.1", "localhost", "[::1]", "[::ffff:127.0.0.1]", "0.0.0.0",
+			"[::]", "127.1.1.1"} {
 			if got := try("http://" + host + ":" + port + "/"); !strings.Contains(got, private) {
 				t.Errorf("%s: %s", host, got)
 			}
 		}
-		for _, address := range []string{"http://169.254.169.254/latest/meta-data/", "http://[fd00:ec2::254]/", "http://10.0.0.1/", w.Model + "/v1/embeddings", w.Telegram.URL() + "/", g.URL + "/metrics"} {
+		for _, address := range []string{"http://169.254.169.254/latest/meta-data/", "http://[fd00:ec2::254]/",
+			"http://10.0.0.1/", w.Model + "/v1/embeddings", w.Telegram.URL() + "/", g.URL + "/metrics"} {
 			if got := try(address); !strings.Contains(got, private) {
 				t.Errorf("%s: %s", address, got)
 			}

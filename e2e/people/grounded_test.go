@@ -19,14 +19,16 @@ func TestAModelWithoutReferencesStillSummarisesTheDay(t *testing.T) {
 		w := e2etest.NewClock(t, database(t))
 		w.UseModel(e2etest.StartModel(t, 0, "EVERTHREAD_TEST_LOOSE=1"))
 		w.Start()
-		for _, text := range []string{"I want to repaint the hull of the boat", "I still have to call the harbour master about the mooring fee",
-			"decided: white hull with a blue stripe", "still to do: order the paint in Ghent", "and that is all for now"} {
+		for _, text := range []string{"I want to repaint the hull of the boat",
+			"I still have to call the harbour master about the mooring fee", "decided: white hull with a blue stripe",
+			"still to do: order the paint in Ghent", "and that is all for now"} {
 			if got := w.Ask(text).Text; got != "echo: "+text {
 				t.Fatalf("got %q", got)
 			}
 		}
 		d := w.Until("2026-10-24", func(d e2etest.DayJSON) bool { return d.Version > 0 })
-		for _, want := range []string{"## Goals\n- I want to repaint the hull of the boat [#1", "## Decisions\n- echo: decided: white hull with a blue stripe [#", "- Still to sell the castle in Scotland [?]"} {
+		for _, want := range []string{"## Goals\n- I want to repaint the hull of the boat [#1",
+			"## Decisions\n- echo: decided: white hull with a blue stripe [#", "- Still to sell the castle in Scotland [?]"} {
 			if !strings.Contains(d.Summary, want) {
 				t.Errorf("%q is not in\n%s", want, d.Summary)
 			}
@@ -37,7 +39,8 @@ func TestAModelWithoutReferencesStillSummarisesTheDay(t *testing.T) {
 		w.Set(time.Date(2026, 10, 25, 3, 5, 0, 0, w.Zone))
 		w.Until("2026-10-24", func(d e2etest.DayJSON) bool { return d.State == "final" })
 		w.Set(time.Date(2026, 10, 25, 8, 0, 30, 0, w.Zone))
-		if post := w.Receive().Text; !strings.HasPrefix(post, "Summary: ") || strings.Contains(post, "castle") || !strings.Contains(post, "mooring fee") {
+		if post := w.Receive().Text; !strings.HasPrefix(post, "Summary: ") || strings.Contains(post, "castle") ||
+			!strings.Contains(post, "mooring fee") {
 			t.Errorf("posted is %q", post)
 		}
 		if got := w.Prompt("hello"); !strings.Contains(got, "castle in Scotland [?]") {

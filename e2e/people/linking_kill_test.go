@@ -39,10 +39,12 @@ func TestRandomKillsWhileConversationsAreJoinedAndPartedLoseAndRepeatNothing(t *
 	t.Run("two processes on postgres, webhook", func(t *testing.T) {
 		t.Parallel()
 		p := newLinked(t, e2etest.NewSchema(t))
-		p.Env = append(p.Env, "EVERTHREAD_CHANNELS_TELEGRAM_MODE=webhook", "EVERTHREAD_CHANNELS_TELEGRAM_WEBHOOK_SECRET="+e2etest.WebhookKey,
+		p.Env = append(p.Env, "EVERTHREAD_CHANNELS_TELEGRAM_MODE=webhook",
+			"EVERTHREAD_CHANNELS_TELEGRAM_WEBHOOK_SECRET="+e2etest.WebhookKey,
 			"EVERTHREAD_HTTP_PUBLIC_URL=https://everthread.example.org")
 		running := []*e2etest.AtomicGateway{{}, {}}
-		killLinking(t, p, &e2etest.Pushed{T: t, Targets: running, Client: http.Client{Timeout: 10 * time.Second}}, running, seed)
+		killLinking(t, p, &e2etest.Pushed{T: t, Targets: running, Client: http.Client{Timeout: 10 * time.Second}}, running,
+			seed)
 	})
 }
 
@@ -131,7 +133,8 @@ func (k *killing) whileBothWrite(s e2etest.Service, round int, command string, s
 func killLinking(t *testing.T, p *e2etest.Person, s e2etest.Service, running []*e2etest.AtomicGateway, seed uint64) {
 	p.UseModel(e2etest.StartModel(t, 3*time.Millisecond))
 	p.Set(time.Now())
-	p.Telegram.Fail("sendMessage", 10_000, telegramtest.Failure{Delay: 50 * time.Millisecond}) // so that kills fall into it
+	p.Telegram.Fail("sendMessage", 10_000,
+		telegramtest.Failure{Delay: 50 * time.Millisecond}) // so that kills fall into it
 	k := &killing{Person: p, running: running, rnd: rand.New(rand.NewPCG(seed, 7))}
 	k.start()
 	l := p.Ledger()

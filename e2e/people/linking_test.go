@@ -98,7 +98,8 @@ func TestTwoWhoLinkEachOtherAtOnceBecomeOne(t *testing.T) {
 		l := p.Ledger()
 		p.Say("telegram", "one")
 		p.Say("whatsapp", "two")
-		mine, hers := e2etest.ShownCode.FindString(p.Say("telegram", "/link")), e2etest.ShownCode.FindString(p.Say("whatsapp", "/link"))
+		mine, hers := e2etest.ShownCode.FindString(p.Say("telegram", "/link")),
+			e2etest.ShownCode.FindString(p.Say("whatsapp", "/link"))
 		p.Write("/link " + hers)
 		p.Wa.Say(p.Phone, "/link "+mine)
 		l.Until(`SELECT COUNT(*) FROM approvals WHERE kind = 'join' AND state = 'open'`, 2, g)
@@ -127,7 +128,8 @@ func TestCodesForLinkingAreGuessedFiveTimesAndUsedOnce(t *testing.T) {
 			t.Parallel()
 			e2etest.Engines(t, func(t *testing.T, database func(*testing.T) string) {
 				p := newLinked(t, database(t))
-				p.Env = append(p.Env, "EVERTHREAD_ACCESS_POLICY="+policy, fmt.Sprintf("EVERTHREAD_ACCESS_ALLOW=telegram:%d", e2etest.Ada))
+				p.Env = append(p.Env, "EVERTHREAD_ACCESS_POLICY="+policy,
+					fmt.Sprintf("EVERTHREAD_ACCESS_ALLOW=telegram:%d", e2etest.Ada))
 				g := p.Open()
 				l := p.Ledger()
 				if policy == "pairing" {
@@ -167,7 +169,8 @@ func TestAMergeIsUndone(t *testing.T) {
 		l.Until(e2etest.Users, 2, g)
 		l.Quiet(30*time.Second, g.Log)
 		for external, want := range map[string]string{fmt.Sprint(e2etest.Ada): "one", p.Phone.UserID: "two"} {
-			if got := l.Lines(`SELECT m.body FROM messages m JOIN identities i ON i.user_id = m.user_id AND i.detached = 0 WHERE i.external = $1 AND m.role = 'user' AND m.kind = 'chat'`, external); !slices.Equal(got, []string{want}) {
+			if got := l.Lines(
+				`SELECT m.body FROM messages m JOIN identities i ON i.user_id = m.user_id AND i.detached = 0 WHERE i.external = $1 AND m.role = 'user' AND m.kind = 'chat'`, external); !slices.Equal(got, []string{want}) {
 				t.Errorf("%s has said %q, want %q", external, got, want)
 			}
 		}

@@ -71,7 +71,8 @@ func newMonth(t *testing.T, database string) month {
 		}
 	}
 	w := e2etest.NewClock(t, database)
-	w.UseModel(e2etest.StartModel(t, 0, "EVERTHREAD_TEST_RECALL=1", "EVERTHREAD_TEST_SCRIPT="+e2etest.WriteJSON(t, script)))
+	w.UseModel(e2etest.StartModel(t, 0, "EVERTHREAD_TEST_RECALL=1", "EVERTHREAD_TEST_SCRIPT="+
+		e2etest.WriteJSON(t, script)))
 	return month{w}
 }
 
@@ -128,9 +129,11 @@ func (w month) Say(chat int64, text string) {
 func (w month) digest(l *e2etest.Ledger, g *e2etest.Gateway) {
 	w.T.Helper()
 	w.Set(time.Date(2026, 11, 2, 10, 0, 0, 0, time.UTC))
-	l.Until(`SELECT (SELECT COUNT(*) FROM segments WHERE state = 'open' OR version = 0) + (SELECT COUNT(*) FROM users WHERE id > 0 AND indexed < last_message)
+	l.Until(
+		`SELECT (SELECT COUNT(*) FROM segments WHERE state = 'open' OR version = 0) + (SELECT COUNT(*) FROM users WHERE id > 0 AND indexed < last_message)
 		+ (SELECT COUNT(*) FROM jobs WHERE queue = 'summarize' AND state IN ('ready', 'running', 'waiting'))`, 0, g)
-	if n := l.Count(`SELECT COUNT(*) FROM messages WHERE user_id`+e2etest.OfChat+` AND kind = 'chat' AND role = 'user'`, fmt.Sprint(e2etest.Ada)); n != e2etest.DaysOfMonth*e2etest.PerDay {
+	if n := l.Count(`SELECT COUNT(*) FROM messages WHERE user_id`+e2etest.OfChat+` AND kind = 'chat' AND role = 'user'`,
+		fmt.Sprint(e2etest.Ada)); n != e2etest.DaysOfMonth*e2etest.PerDay {
 		w.T.Fatalf("Ada wrote %d messages, %d are stored", e2etest.DaysOfMonth*e2etest.PerDay, n)
 	}
 }
@@ -138,7 +141,8 @@ func (w month) digest(l *e2etest.Ledger, g *e2etest.Gateway) {
 // right checks that an answer rests on the message of a fact.
 func (w month) right(l *e2etest.Ledger, f e2etest.Fact, answer string) {
 	w.T.Helper()
-	ids := l.Lines(`SELECT id FROM messages WHERE user_id`+e2etest.OfChat+` AND body = $2`, fmt.Sprint(e2etest.Ada), f.Evidence())
+	ids := l.Lines(`SELECT id FROM messages WHERE user_id`+e2etest.OfChat+` AND body = $2`,
+		fmt.Sprint(e2etest.Ada), f.Evidence())
 	if len(ids) != 1 {
 		w.T.Fatalf("%q is stored as %v", f.Evidence(), ids)
 	}
@@ -172,7 +176,8 @@ func questions(all []e2etest.Fact) []string {
 // onlyOwn checks that no result of a tool holds what the other person said.
 func (w month) onlyOwn(l *e2etest.Ledger) {
 	w.T.Helper()
-	for chat, not := range map[int64]func(e2etest.Fact) string{e2etest.Ada: func(f e2etest.Fact) string { return f.Other }, e2etest.Bob: e2etest.Fact.Evidence} {
+	for chat, not := range map[int64]func(e2etest.Fact) string{e2etest.Ada: func(f e2etest.Fact) string { return f.Other },
+		e2etest.Bob: e2etest.Fact.Evidence} {
 		results := l.Lines(`SELECT body FROM messages WHERE user_id`+e2etest.OfChat+` AND role = 'tool'`, fmt.Sprint(chat))
 		if len(results) < 2 {
 			w.T.Fatalf("chat %d has %d results of tools", chat, len(results))
@@ -190,7 +195,8 @@ func (w month) onlyOwn(l *e2etest.Ledger) {
 // entries of summaries, which come when they come.
 func (w month) searches(l *e2etest.Ledger, all []e2etest.Fact) []string {
 	w.T.Helper()
-	said := l.Lines(`SELECT id FROM messages WHERE user_id`+e2etest.OfChat+` AND kind = 'chat' ORDER BY id`, fmt.Sprint(e2etest.Ada))
+	said := l.Lines(`SELECT id FROM messages WHERE user_id`+e2etest.OfChat+` AND kind = 'chat' ORDER BY id`,
+		fmt.Sprint(e2etest.Ada))
 	var out []string
 	for _, f := range all {
 		var found struct {
@@ -199,7 +205,8 @@ func (w month) searches(l *e2etest.Ledger, all []e2etest.Fact) []string {
 				Message int64  `json:"message_id"`
 			} `json:"results"`
 		}
-		e2etest.Must(w.T, json.Unmarshal([]byte(w.MustRun("search", "--user", "Ada", "--limit", "10", "--json", f.Question)), &found))
+		e2etest.Must(w.T, json.Unmarshal([]byte(w.MustRun("search", "--user", "Ada", "--limit", "10", "--json", f.Question)),
+			&found))
 		line := f.Question
 		for _, r := range found.Results {
 			if r.Day == "2026-11-02" { // the questions' own, which a summary may cover by now or not

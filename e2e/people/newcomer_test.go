@@ -21,22 +21,28 @@ func bothPasts(t *testing.T) (telegram, whatsapp string) {
 	dir := t.TempDir()
 	var b strings.Builder
 	b.WriteString(`{"name":"Helper Bot","type":"bot_chat","id":777,"messages":[`)
-	for n, said := range []string{"My spare key lies under the blue flowerpot.", "I will remember that the key is under the flowerpot.", "My sailing boat is called Albatros.", "A fine name.", "My dentist is Doctor Moreau.", "Noted."} {
+	for n, said := range []string{"My spare key lies under the blue flowerpot.",
+		"I will remember that the key is under the flowerpot.", "My sailing boat is called Albatros.", "A fine name.",
+		"My dentist is Doctor Moreau.", "Noted."} {
 		from := []string{`"from":"Ada","from_id":"user5"`, `"from":"Helper Bot","from_id":"user777"`}[n%2]
 		at := time.Date(2024, 3, 1, 8, n, 0, 0, time.UTC).Unix()
-		fmt.Fprintf(&b, `%s{"id":%d,"type":"message","date_unixtime":"%d",%s,"text":%q}`, strings.Repeat(",", min(n, 1)), n+1, at, from, said)
+		fmt.Fprintf(&b, `%s{"id":%d,"type":"message","date_unixtime":"%d",%s,"text":%q}`, strings.Repeat(",", min(n, 1)),
+			n+1, at, from, said)
 	}
 	for n := range 400 { // so much came after it that it has to be looked for
 		from := []string{`"from":"Ada","from_id":"user5"`, `"from":"Helper Bot","from_id":"user777"`}[n%2]
 		at := time.Date(2025, 1, 1, 9, 0, 0, 0, time.UTC).AddDate(0, 0, n/4).Unix() + int64(n%4)
-		fmt.Fprintf(&b, `,{"id":%d,"type":"message","date_unixtime":"%d",%s,"text":"Nothing much on this one of many days, number %d."}`, n+7, at, from, n)
+		fmt.Fprintf(&b,
+			`,{"id":%d,"type":"message","date_unixtime":"%d",%s,"text":"Nothing much on this one of many days, number %d."}`,
+			n+7, at, from, n)
 	}
 	b.WriteString("]}")
 	telegram = filepath.Join(dir, "result.json")
 	e2etest.Must(t, os.WriteFile(telegram, []byte(b.String()), 0o600))
 	whatsapp = filepath.Join(dir, "WhatsApp Chat with Bob.txt")
-	e2etest.Must(t, os.WriteFile(whatsapp, []byte("14/03/23, 09:05 - Messages and calls are end-to-end encrypted. Tap to learn more.\n"+
-		"14/03/23, 09:06 - Ada: We meet the plumber at the harbour office on Thursday.\n14/03/23, 09:07 - Bob: Good, I bring the wrench.\n"), 0o600))
+	e2etest.Must(t,
+		os.WriteFile(whatsapp, []byte("14/03/23, 09:05 - Messages and calls are end-to-end encrypted. Tap to learn more.\n"+
+			"14/03/23, 09:06 - Ada: We meet the plumber at the harbour office on Thursday.\n14/03/23, 09:07 - Bob: Good, I bring the wrench.\n"), 0o600))
 	return telegram, whatsapp
 }
 
@@ -58,7 +64,10 @@ func setUp(t *testing.T, database string) (*e2etest.Town, *e2etest.Gateway) {
 	w.Answer(`How is it to run`, "no")
 	e2etest.Must(t, w.End())
 	made := w.Town
-	made.Env = append(slices.DeleteFunc(made.Env, func(v string) bool { return strings.HasPrefix(v, "EVERTHREAD_HTTP_LISTEN=") }),
+	made.Env = append(slices.DeleteFunc(made.Env, func(v string) bool {
+		return strings.HasPrefix(v,
+			"EVERTHREAD_HTTP_LISTEN=")
+	}),
 		"EVERTHREAD_CONFIG="+filepath.Join(made.Dir, "everthread.yaml"), "EVERTHREAD_CONTEXT_SILENCE=1ms")
 	made.Dir = filepath.Join(made.Dir, "data")
 	return made, made.Start()
@@ -83,10 +92,12 @@ func TestANewcomerBringsThePastAndTakesItAlong(t *testing.T) {
 		w.MustRun("import", "telegram", telegram, "--me", "Ada", "--no-summaries")
 		w.MustRun("import", "whatsapp", whatsapp, "--me", "Ada", "--no-summaries")
 		l.Until(`SELECT COUNT(*) FROM users WHERE id > 0 AND indexed < last_message`, 0, g)
-		if got := ask("Where does my spare key lie?"); !strings.Contains(got, "2024-03-01, you said: “My spare key lies under the blue flowerpot.”") {
+		if got := ask("Where does my spare key lie?"); !strings.Contains(got,
+			"2024-03-01, you said: “My spare key lies under the blue flowerpot.”") {
 			t.Errorf("about Telegram it was answered %q", got)
 		}
-		if got := ask("Where do we meet the plumber?"); !strings.Contains(got, "2023-03-14, you said: “We meet the plumber at the harbour office on Thursday.”") {
+		if got := ask("Where do we meet the plumber?"); !strings.Contains(got,
+			"2023-03-14, you said: “We meet the plumber at the harbour office on Thursday.”") {
 			t.Errorf("about WhatsApp it was answered %q", got)
 		}
 		if got := ask("/strategy long"); !strings.Contains(got, "the whole conversation") {

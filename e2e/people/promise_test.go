@@ -17,7 +17,8 @@ func TestAPromiseIsKept(t *testing.T) {
 	e2etest.Engines(t, func(t *testing.T, database func(*testing.T) string) {
 		w := e2etest.NewClock(t, database(t))
 		g := w.Start()
-		if got := w.Ask("promise the dentist").Text; !strings.HasPrefix(got, "tool said: ") || !strings.Contains(got, `"status":"set"`) {
+		if got := w.Ask("promise the dentist").Text; !strings.HasPrefix(got, "tool said: ") ||
+			!strings.Contains(got, `"status":"set"`) {
 			t.Errorf("got %q", got)
 		}
 		l := w.Ledger()

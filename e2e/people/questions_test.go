@@ -45,7 +45,8 @@ func TestAnOrdinaryMonthAsksLittle(t *testing.T) {
 			}
 			continue
 		}
-		if strings.HasPrefix(line.Text, "mail ") || strings.Contains(line.Text, "order ") && !strings.Contains(line.Text, "?") {
+		if strings.HasPrefix(line.Text, "mail ") || strings.Contains(line.Text, "order ") &&
+			!strings.Contains(line.Text, "?") {
 			wanted++
 		}
 		q := x.Ask(line.Text)
@@ -59,11 +60,13 @@ func TestAnOrdinaryMonthAsksLittle(t *testing.T) {
 		x.press(q, "yes")
 	}
 	done := len(writing(e2etest.Calls(t, x.path)))
-	t.Logf("%d turns, %d of them forwards; %d calls that change something, %d questions: %.2f in 100 turns", turns, forwards, done, asked, 100*float64(asked)/float64(turns))
+	t.Logf("%d turns, %d of them forwards; %d calls that change something, %d questions: %.2f in 100 turns", turns,
+		forwards, done, asked, 100*float64(asked)/float64(turns))
 	if turns != 300 || forwards != 90 || done != wanted || wanted < 25 || asked*100 > turns || asked == 0 {
 		t.Errorf("%d of %d wishes were done: %q", done, wanted, writing(e2etest.Calls(t, x.path)))
 	}
-	if n := x.Ledger().Count(`SELECT COUNT(*) FROM messages WHERE user_id = 1 AND role = 'assistant' AND extra LIKE '%"tainted":true%'`); n < turns/2 {
+	if n := x.Ledger().Count(
+		`SELECT COUNT(*) FROM messages WHERE user_id = 1 AND role = 'assistant' AND extra LIKE '%"tainted":true%'`); n < turns/2 {
 		t.Errorf("only %d answers came of turns that had read words of others", n)
 	}
 }

@@ -30,7 +30,8 @@ func TestForeignUpdatesAreKeptRawAndTakenOnce(t *testing.T) {
 			`{"update_id":%d,"message":{"message_id":2,"date":1,"chat":null,"from":null,"text":"x"}}`,
 			`{"update_id":%d,"message":{"message_id":3,"date":1,"chat":{"id":1,"type":"newkind"},"from":{"id":1},"text":"x"}}`,
 			`{"update_id":%d,"callback_query":{"id":["x"],"data":"/help"}}`,
-			`{"update_id":%d,"message":{"message_id":5,"reply_to_message":` + strings.Repeat(`{"reply_to_message":`, 500) + `{}` + strings.Repeat(`}`, 500) + `}}`,
+			`{"update_id":%d,"message":{"message_id":5,"reply_to_message":` + strings.Repeat(`{"reply_to_message":`, 500) +
+				`{}` + strings.Repeat(`}`, 500) + `}}`,
 		}
 		for n, raw := range foreign {
 			w.Telegram.OfferRaw(fmt.Sprintf(raw, first+int64(n)))
@@ -77,7 +78,8 @@ func TestAMalformedWebhookCallIsKeptRaw(t *testing.T) {
 	t.Parallel()
 	w := e2etest.NewTown(t, "")
 	p := w.Pushed(t)
-	bodies := []string{``, `{`, `[]`, `"text"`, `null`, `{"update_id":"x"}`, "\xff\xfe", `{"update_id":7,"message":{"text":"\ud800"}}`, strings.Repeat("[", 100_000)}
+	bodies := []string{``, `{`, `[]`, `"text"`, `null`, `{"update_id":"x"}`, "\xff\xfe",
+		`{"update_id":7,"message":{"text":"\ud800"}}`, strings.Repeat("[", 100_000)}
 	for _, body := range slices.Concat(bodies, bodies) {
 		if !p.Post(body) {
 			t.Errorf("%.20q was not taken", body)
@@ -101,7 +103,8 @@ func TestOddTextsAreStoredAsTheyAreAndAnswered(t *testing.T) {
 			{"a family of joiners", `"family 👩‍👩‍👧‍👦 here"`, "family 👩‍👩‍👧‍👦 here"},
 			{"right to left", `"\u202eשלום עולם مرحبا\u202c"`, "\u202eשלום עולם مرحبا\u202c"},
 			{"a NUL", `"a\u0000b"`, "a\uFFFDb"},
-			{"many accents", `"Z` + strings.Repeat(`\u0351\u0337`, 60) + `algo"`, "Z" + strings.Repeat("\u0351\u0337", 60) + "algo"},
+			{"many accents", `"Z` + strings.Repeat(`\u0351\u0337`, 60) + `algo"`,
+				"Z" + strings.Repeat("\u0351\u0337", 60) + "algo"},
 			{"quotes for SQL", `"'; DROP TABLE messages; --"`, "'; DROP TABLE messages; --"},
 			{"markup", `"*_[` + "`" + `<b>&amp;"`, "*_[`<b>&amp;"},
 			{"a path that looks like a command", `"/etc/passwd is a file"`, "/etc/passwd is a file"},
@@ -156,7 +159,8 @@ func TestADateThatCannotBeTrueIsReplaced(t *testing.T) {
 		}
 		l := w.Ledger()
 		now := time.Now().UnixMilli()
-		if got := l.Count(`SELECT COUNT(*) FROM messages WHERE role = 'user' AND sent_at BETWEEN $1 AND $2`, now-60_000, now+60_000); got != 5 {
+		if got := l.Count(`SELECT COUNT(*) FROM messages WHERE role = 'user' AND sent_at BETWEEN $1 AND $2`, now-60_000,
+			now+60_000); got != 5 {
 			t.Errorf("%d of 5 messages are of now", got)
 		}
 		if got := l.Count(`SELECT COUNT(*) FROM messages WHERE platform_at = $1`, tomorrow*1000); got != 1 {
@@ -183,7 +187,8 @@ func TestRepeatedAndReorderedUpdatesAreTakenOnce(t *testing.T) {
 		w.Telegram.Edit(e2etest.Ada, 51, "later id first, edited")
 		w.Message(52, map[string]any{"text": "the end"})
 		w.Settle(l, g)
-		w.Check(l, e2etest.Ada, []string{"later id first, edited", "earlier id second", "an edit of a message never seen", "the end"})
+		w.Check(l, e2etest.Ada, []string{"later id first, edited", "earlier id second", "an edit of a message never seen",
+			"the end"})
 	})
 }
 
@@ -223,7 +228,8 @@ func TestASchemaOfANewerReleaseIsLeftAlone(t *testing.T) {
 		_, err := w.Ledger().Db.Exec(`INSERT INTO goose_db_version (version_id, is_applied) VALUES (9999, $1)`, true)
 		e2etest.Must(t, err)
 		g := w.Launch()
-		if !g.Wait(10*time.Second) || g.Cmd.ProcessState.ExitCode() != 1 || !strings.Contains(g.Log.String(), "newer version of everthread") {
+		if !g.Wait(10*time.Second) || g.Cmd.ProcessState.ExitCode() != 1 ||
+			!strings.Contains(g.Log.String(), "newer version of everthread") {
 			t.Errorf("got %v\n%s", g.Cmd.ProcessState, g.Log)
 		}
 	})

@@ -26,7 +26,8 @@ func TestAReminderForWhoBlockedTheBotComesAfterTheyWriteAgain(t *testing.T) {
 		w.Ask("I am back")
 		w.Receive()
 		w.Settle(l, g)
-		if got := e2etest.Texts(w.Telegram.Sent(e2etest.Ada))[1:]; !slices.Equal(got, []string{"echo: I am back", "⏰ fetch the parcel"}) {
+		if got := e2etest.Texts(w.Telegram.Sent(e2etest.Ada))[1:]; !slices.Equal(got,
+			[]string{"echo: I am back", "⏰ fetch the parcel"}) {
 			t.Errorf("got %q\n%s", got, g.Log)
 		}
 	})

@@ -23,8 +23,10 @@ type fallen struct {
 var falls = []fallen{
 	{step: "received"}, {step: "received:3"}, {step: "stored"}, {step: "stored:3"}, {step: "claimed"}, {step: "claimed:3"},
 	{step: "prompt"}, {step: "prompt:2"}, {step: "model"}, {step: "model:3"},
-	{step: "committed", marked: 1}, {step: "committed:2", marked: 1}, {step: "sending", marked: 1}, {step: "sending:3", marked: 1},
-	{step: "sent", marked: 1, doubled: 1}, {step: "sent:2", marked: 1, doubled: 1}, {step: "sent:3", marked: 1, doubled: 1},
+	{step: "committed", marked: 1}, {step: "committed:2", marked: 1}, {step: "sending", marked: 1},
+	{step: "sending:3", marked: 1},
+	{step: "sent", marked: 1, doubled: 1}, {step: "sent:2", marked: 1, doubled: 1},
+	{step: "sent:3", marked: 1, doubled: 1},
 	{step: "marked"}, {step: "marked:2", marked: 1}, // the next part counts as under way already
 }
 

@@ -72,9 +72,11 @@ func steps(text string) (out []step, faults []string) {
 		}
 		switch {
 		case m[2] == "":
-			faults = append(faults, fmt.Sprintf("line %d: the block does not say what it is: ```sh is run, ```text is not", begin+1))
+			faults = append(faults, fmt.Sprintf("line %d: the block does not say what it is: ```sh is run, ```text is not",
+				begin+1))
 		case m[2] == "sh" && !notRun.MatchString(before):
-			out = append(out, step{line: begin + 1, script: strings.Join(body, "\n"), serves: strings.TrimSpace(before) == "<!-- serves -->"})
+			out = append(out, step{line: begin + 1, script: strings.Join(body, "\n"),
+				serves: strings.TrimSpace(before) == "<!-- serves -->"})
 		}
 		before = ""
 	}
@@ -110,11 +112,13 @@ func runDocument(t *testing.T, all []step) {
 	state := filepath.Join(home, "variables")
 	for _, s := range all {
 		// Variables live on from one block to the next, as in a reader's shell.
-		script := fmt.Sprintf("set -euo pipefail\nset -a\n[ ! -f %[1]q ] || . %[1]q\n%[2]s\nset +x\nexport -p >%[1]q\n", state, s.script)
+		script := fmt.Sprintf("set -euo pipefail\nset -a\n[ ! -f %[1]q ] || . %[1]q\n%[2]s\nset +x\nexport -p >%[1]q\n",
+			state, s.script)
 		cmd := exec.Command("bash", "-c", strings.ReplaceAll(script, "127.0.0.1:8080", address))
 		cmd.Dir = dir
 		cmd.Env = append(os.Environ(), "HOME="+home, "PATH="+bin+":"+os.Getenv("PATH"), "EVERTHREAD_HTTP_LISTEN="+address,
-			"EVERTHREAD_HTTP_PUBLIC_URL=http://"+address, "GOFLAGS=-tags=goolm", "GOCACHE="+goEnv(t, "GOCACHE"), "GOMODCACHE="+goEnv(t, "GOMODCACHE"), "GOPATH="+goEnv(t, "GOPATH"))
+			"EVERTHREAD_HTTP_PUBLIC_URL=http://"+address, "GOFLAGS=-tags=goolm", "GOCACHE="+goEnv(t, "GOCACHE"),
+			"GOMODCACHE="+goEnv(t, "GOMODCACHE"), "GOPATH="+goEnv(t, "GOPATH"))
 		cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 		var out bytes.Buffer
 		cmd.Stdout, cmd.Stderr = &out, &out
@@ -169,7 +173,8 @@ func goEnv(t *testing.T, name string) string {
 func copyOfCheckout(t *testing.T) string {
 	t.Helper()
 	dir := t.TempDir()
-	copied := exec.Command("bash", "-c", `cd ../.. && git ls-files -z --cached --others --exclude-standard | while IFS= read -r -d '' f; do [ ! -e "$f" ] || printf '%s\0' "$f"; done | tar --null -T - -cf - | tar -xf - -C "$1"`, "copy", dir)
+	copied := exec.Command("bash", "-c",
+		`cd ../.. && git ls-files -z --cached --others --exclude-standard | while IFS= read -r -d '' f; do [ ! -e "$f" ] || printf '%s\0' "$f"; done | tar --null -T - -cf - | tar -xf - -C "$1"`, "copy", dir)
 	if out, err := copied.CombinedOutput(); err != nil {
 		t.Fatalf("copy the checkout: %v\n%s", err, out)
 	}

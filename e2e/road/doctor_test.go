@@ -20,7 +20,8 @@ func TestDoctorChecksEveryChannelForReal(t *testing.T) {
 	wa.Webhook(g.URL + "/webhooks/whatsapp")
 	said := w.Doctor("EVERTHREAD_HTTP_PUBLIC_URL=" + g.URL)
 	for check, wants := range map[string][]string{
-		"telegram": {"ok the bot is @"}, "whatsapp": {"Meta's business terms", "The token works", "https"}, "matrix": {"signal", "device"},
+		"telegram": {"ok the bot is @"}, "whatsapp": {"Meta's business terms", "The token works", "https"},
+		"matrix": {"signal", "device"},
 	} {
 		all := strings.Join(said[check], "\n")
 		for _, want := range wants {

@@ -46,7 +46,8 @@ func TestFromAnEmptyFolderToAnAnsweredMessage(t *testing.T) {
 	e2etest.Must(t, w.End())
 	unit, err := os.ReadFile(filepath.Join(w.Dir, ".config/systemd/user/everthread.service"))
 	e2etest.Must(t, err)
-	if !strings.Contains(string(unit), "ExecStart="+e2etest.Program+" serve --config "+filepath.Join(w.Dir, "everthread.yaml")) {
+	if !strings.Contains(string(unit), "ExecStart="+e2etest.Program+" serve --config "+filepath.Join(w.Dir,
+		"everthread.yaml")) {
 		t.Errorf("the unit is\n%s", unit)
 	}
 	info, err := os.Stat(filepath.Join(w.Dir, "everthread.yaml"))
@@ -54,7 +55,10 @@ func TestFromAnEmptyFolderToAnAnsweredMessage(t *testing.T) {
 	if info.Mode().Perm() != 0o600 {
 		t.Errorf("the configuration is %s", info.Mode())
 	}
-	w.Env = slices.DeleteFunc(w.Env, func(v string) bool { return strings.HasPrefix(v, "EVERTHREAD_HTTP_LISTEN=") }) // start finds one
+	w.Env = slices.DeleteFunc(w.Env, func(v string) bool {
+		return strings.HasPrefix(v,
+			"EVERTHREAD_HTTP_LISTEN=")
+	}) // start finds one
 	w.Start()
 	w.Telegram.Say(e2etest.Ada, "still there?")
 	if got := w.Sent(e2etest.Ada, 3)[2].Text; got != "echo: still there?" {
@@ -95,7 +99,8 @@ func TestNothingTypedIsLost(t *testing.T) {
 	w.AskOnScreen("--wait", "1h")
 	w.Until(`Which model is to answer`)
 	const wrong = "123456:AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA"
-	w.Press(strings.Join([]string{"http://127.0.0.1:1", "pasted-too-early", w.Model + "/v1", "none", "emulated", "no token", wrong, "none either", telegramtest.Token, "no", ""}, "\r"))
+	w.Press(strings.Join([]string{"http://127.0.0.1:1", "pasted-too-early", w.Model + "/v1", "none", "emulated",
+		"no token", wrong, "none either", telegramtest.Token, "no", ""}, "\r"))
 	w.Until(`127\.0\.0\.1:1 does not answer`)
 	w.Until(`emulated answers`)
 	w.Until(`That is no token(?s:.*)refuses the token(?s:.*)That is no token(?s:.*)The bot is @test_bot`)
@@ -130,7 +135,10 @@ func TestCtrlCEndsAQuestion(t *testing.T) {
 func TestWrongAnswersAreToldInASentence(t *testing.T) {
 	t.Parallel()
 	w := newWizard(t)
-	refusing := httptest.NewServer(http.HandlerFunc(func(rw http.ResponseWriter, _ *http.Request) { rw.WriteHeader(http.StatusUnauthorized) }))
+	refusing := httptest.NewServer(http.HandlerFunc(func(rw http.ResponseWriter,
+		_ *http.Request) {
+		rw.WriteHeader(http.StatusUnauthorized)
+	}))
 	t.Cleanup(refusing.Close)
 	w.Ask()
 	w.Answer(`Which model`, "nonsense")
@@ -172,7 +180,8 @@ func TestAConfigurationIsNeverLost(t *testing.T) {
 	w := newWizard(t)
 	file, answers := filepath.Join(w.Dir, "everthread.yaml"), filepath.Join(t.TempDir(), "answers")
 	e2etest.Must(t, os.WriteFile(file, []byte("log: {level: warn}\n"), 0o600))
-	e2etest.Must(t, os.WriteFile(answers, []byte("# all of it\nprovider: demo\ntelegram: "+telegramtest.Token+"\n"), 0o600))
+	e2etest.Must(t, os.WriteFile(answers, []byte("# all of it\nprovider: demo\ntelegram: "+telegramtest.Token+"\n"),
+		0o600))
 	out, err := w.Run("init", "--answers", answers, "--json")
 	var exit *exec.ExitError
 	if !errors.As(err, &exit) || exit.ExitCode() != 2 || !strings.Contains(err.Error(), "--force") {
@@ -184,14 +193,17 @@ func TestAConfigurationIsNeverLost(t *testing.T) {
 			Answers                 int
 			Answered                bool
 		}
-		e2etest.Must(t, json.Unmarshal([]byte(w.MustRun("init", "--answers", answers, "--force", "--json", "--wait", "0s")), &said))
-		if said.File != file || said.Bot != "test_bot" || !strings.HasPrefix(said.Link, "https://t.me/test_bot?start=") || said.Answered {
+		e2etest.Must(t, json.Unmarshal([]byte(w.MustRun("init", "--answers", answers, "--force", "--json", "--wait", "0s")),
+			&said))
+		if said.File != file || said.Bot != "test_bot" || !strings.HasPrefix(said.Link, "https://t.me/test_bot?start=") ||
+			said.Answered {
 			t.Errorf("got %+v", said)
 		}
 	}
 	old, err := os.ReadFile(file + ".bak")
 	e2etest.Must(t, err)
-	if string(old) != "log: {level: warn}\n" || w.Files() != "data everthread.yaml everthread.yaml.bak everthread.yaml.bak.1" {
+	if string(old) != "log: {level: warn}\n" ||
+		w.Files() != "data everthread.yaml everthread.yaml.bak everthread.yaml.bak.1" {
 		t.Errorf("the old one is %q of %s", old, w.Files())
 	}
 	w.Ask()

@@ -18,12 +18,16 @@ func TestTheWizardSaysInFrenchWhatIsWrong(t *testing.T) {
 	t.Parallel()
 	w := newWizard(t)
 	w.Env = append(w.Env, "LANG=fr_FR.UTF-8")
-	refusing := httptest.NewServer(http.HandlerFunc(func(rw http.ResponseWriter, _ *http.Request) { rw.WriteHeader(http.StatusUnauthorized) }))
+	refusing := httptest.NewServer(http.HandlerFunc(func(rw http.ResponseWriter,
+		_ *http.Request) {
+		rw.WriteHeader(http.StatusUnauthorized)
+	}))
 	t.Cleanup(refusing.Close)
 	w.Ask()
 	w.Answer(`Quel modèle`, "http://127.0.0.1:1/v1")
 	w.Answer(`Sa clé`, "")
-	w.Until(`Cela n’a pas fonctionné\x{a0}: 127\.0\.0\.1:1 ne répond pas \(la connexion est refusée\)\x{a0}; vérifiez l’adresse`)
+	w.Until(
+		`Cela n’a pas fonctionné\x{a0}: 127\.0\.0\.1:1 ne répond pas \(la connexion est refusée\)\x{a0}; vérifiez l’adresse`)
 	w.Answer(`Quel modèle`, "http://nulle-part.invalid/v1")
 	w.Answer(`Sa clé`, "")
 	w.Until(`nulle-part\.invalid ne répond pas \(aucune machine ne porte ce nom\)`)
@@ -94,7 +98,8 @@ func TestTheWizardTriesThePasswordOfMatrix(t *testing.T) {
 	_ = w.Cmd.Wait()
 	file, err := os.ReadFile(w.Dir + "/everthread.yaml")
 	e2etest.Must(t, err)
-	if !strings.Contains(string(file), e2etest.PasswordOf("assistant")) || strings.Contains(w.Out.String(), "wrong-password") {
+	if !strings.Contains(string(file), e2etest.PasswordOf("assistant")) ||
+		strings.Contains(w.Out.String(), "wrong-password") {
 		t.Errorf("the configuration is\n%s\nit said\n%s", file, w.Out)
 	}
 }

@@ -31,17 +31,20 @@ func TestRandomKillsUnderLoadLoseAndRepeatNothing(t *testing.T) {
 	t.Run("two processes on postgres, webhook", func(t *testing.T) {
 		t.Parallel()
 		w := e2etest.NewTown(t, e2etest.NewSchema(t))
-		w.Env = append(w.Env, "EVERTHREAD_CHANNELS_TELEGRAM_MODE=webhook", "EVERTHREAD_CHANNELS_TELEGRAM_WEBHOOK_SECRET="+e2etest.WebhookKey,
+		w.Env = append(w.Env, "EVERTHREAD_CHANNELS_TELEGRAM_MODE=webhook",
+			"EVERTHREAD_CHANNELS_TELEGRAM_WEBHOOK_SECRET="+e2etest.WebhookKey,
 			"EVERTHREAD_HTTP_PUBLIC_URL=https://everthread.example.org")
 		running := []*e2etest.AtomicGateway{{}, {}}
-		killUnderLoad(t, w, &e2etest.Pushed{T: t, Targets: running, Client: http.Client{Timeout: 10 * time.Second}}, running, seed)
+		killUnderLoad(t, w, &e2etest.Pushed{T: t, Targets: running, Client: http.Client{Timeout: 10 * time.Second}}, running,
+			seed)
 	})
 }
 
 // killUnderLoad kills the processes in turn while people write.
 func killUnderLoad(t *testing.T, w *e2etest.Town, s e2etest.Service, running []*e2etest.AtomicGateway, seed uint64) {
 	w.UseModel(e2etest.StartModel(t, 3*time.Millisecond))
-	w.Telegram.Fail("sendMessage", 10_000, telegramtest.Failure{Delay: 100 * time.Millisecond}) // so that kills fall into it
+	w.Telegram.Fail("sendMessage", 10_000,
+		telegramtest.Failure{Delay: 100 * time.Millisecond}) // so that kills fall into it
 	w.Env = append(w.Env, "EVERTHREAD_TURN_LEASE=3s")
 	for _, p := range running {
 		p.Store(w.Start())
@@ -68,7 +71,8 @@ func killUnderLoad(t *testing.T, w *e2etest.Town, s e2etest.Service, running []*
 	for c := range said {
 		messages += len(said[c])
 		r := w.Check(l, int64(1000+c), said[c])
-		all = e2etest.Repeats{Marked: all.Marked + r.Marked, Doubled: all.Doubled + r.Doubled, Missing: all.Missing + r.Missing}
+		all = e2etest.Repeats{Marked: all.Marked + r.Marked, Doubled: all.Doubled + r.Doubled,
+			Missing: all.Missing + r.Missing}
 	}
 	t.Logf("%d kills, %d messages: %+v", kills, messages, all)
 	if most := kills * e2etest.KillChats; all.Marked > most || all.Missing > most/2 {

@@ -63,7 +63,8 @@ func TestSomebodySpeaksGerman(t *testing.T) {
 		}
 	}
 	v.Post("/settings/language", url.Values{"language": {"en"}})
-	if _, body := v.Get("/settings"); !strings.Contains(body, "are in English now") || !strings.Contains(body, `lang="en"`) {
+	if _, body := v.Get("/settings"); !strings.Contains(body, "are in English now") ||
+		!strings.Contains(body, `lang="en"`) {
 		t.Errorf("the page in English says %.3000s", body)
 	}
 	say("/stop", "Nothing was running.")

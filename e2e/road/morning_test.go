@@ -26,14 +26,18 @@ func TestTheMorningAfterALongDay(t *testing.T) {
 		w.Until("2026-10-24", func(d e2etest.DayJSON) bool { return d.State == "final" })
 		w.Set(time.Date(2026, 10, 25, 8, 5, 0, 0, w.Zone))
 		first := w.Context("yes")
-		if first.NewEpoch != "silence" || first.Included < 55 || first.Total > 4100 || first.Thread != 81 || first.Dropped != 0 || first.Loaded != first.Included+first.LeftOut {
+		if first.NewEpoch != "silence" || first.Included < 55 || first.Total > 4100 || first.Thread != 81 ||
+			first.Dropped != 0 || first.Loaded != first.Included+first.LeftOut {
 			t.Errorf("the first prompt of the day: %+v", first)
 		}
 		second := w.Context("why?")
-		if second.NewEpoch != "" || second.Included != first.Included+2 || second.Loaded != second.Included+second.LeftOut || second.Thread != 83 || second.Dropped != 0 {
+		if second.NewEpoch != "" || second.Included != first.Included+2 || second.Loaded != second.Included+second.LeftOut ||
+			second.Thread != 83 || second.Dropped != 0 {
 			t.Errorf("the second: %+v after %+v", second, first)
 		}
-		logged := fmt.Sprintf(`"in_thread": 83, "loaded": %d, "included": %d, "truncated": 0, "left_out_covered": %d, "dropped_uncovered": 0`, second.Loaded, second.Included, second.LeftOut)
+		logged := fmt.Sprintf(
+			`"in_thread": 83, "loaded": %d, "included": %d, "truncated": 0, "left_out_covered": %d, "dropped_uncovered": 0`,
+			second.Loaded, second.Included, second.LeftOut)
 		if !strings.Contains(g.Log.String(), logged) {
 			t.Errorf("the log does not say %s\n%s", logged, g.Log)
 		}

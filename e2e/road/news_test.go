@@ -22,7 +22,9 @@ func TestWhatChangedIsToldInTheSamePrompt(t *testing.T) {
 		w.Ask(`call loops_open {"text":"choose the paint for the hull"}`)
 		w.Set(w.Now().Add(time.Hour))
 		before := w.Prompt("hello")
-		if !strings.Contains(before, `,"text":"choose the paint for the hull"}`) || !strings.Contains(before, `{"is":"open loop","loop":`) || !strings.Contains(before, "Memory is empty so far.") || strings.Contains(before, "[News since") {
+		if !strings.Contains(before, `,"text":"choose the paint for the hull"}`) ||
+			!strings.Contains(before, `{"is":"open loop","loop":`) || !strings.Contains(before, "Memory is empty so far.") ||
+			strings.Contains(before, "[News since") {
 			t.Fatalf("the prompt begins with\n%s", before)
 		}
 		l := w.Ledger()
@@ -31,7 +33,9 @@ func TestWhatChangedIsToldInTheSamePrompt(t *testing.T) {
 		w.Ask("/remember I am allergic to walnuts")
 		w.Ask("/timezone Asia/Tokyo")
 		after := w.Prompt("what is left to do?")
-		for _, want := range []string{"[News since the notes above were written", "- Loop " + id + " is closed: choose the paint for the hull\n", "- Active items in memory now: general 1\n", "- The user's time zone is Asia/Tokyo now"} {
+		for _, want := range []string{"[News since the notes above were written",
+			"- Loop " + id + " is closed: choose the paint for the hull\n", "- Active items in memory now: general 1\n",
+			"- The user's time zone is Asia/Tokyo now"} {
 			if strings.Count(after, want) != 1 {
 				t.Errorf("%q is not in\n%s", want, after)
 			}
@@ -39,11 +43,13 @@ func TestWhatChangedIsToldInTheSamePrompt(t *testing.T) {
 		if strings.Contains(after, "walnuts") {
 			t.Errorf("the prompt has what memory says:\n%s", after)
 		}
-		if again := w.Prompt("and then?"); !strings.HasPrefix(messagesOf(again), messagesOf(after)) || !strings.HasPrefix(messagesOf(after), messagesOf(before)) {
+		if again := w.Prompt("and then?"); !strings.HasPrefix(messagesOf(again), messagesOf(after)) ||
+			!strings.HasPrefix(messagesOf(after), messagesOf(before)) {
 			t.Errorf("the prompt did not only grow:\n%s", again)
 		}
 		w.Ask("/forget 2026-10-24 yes")
-		if out := w.MustRun("forget", "--verify", "paint for the hull", "--user", "Ada"); !strings.HasPrefix(out, "Nothing of it is left") {
+		if out := w.MustRun("forget", "--verify", "paint for the hull", "--user", "Ada"); !strings.HasPrefix(out,
+			"Nothing of it is left") {
 			t.Errorf("what is left: %s", out)
 		}
 	})

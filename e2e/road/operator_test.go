@@ -23,10 +23,14 @@ func TestDoctorSaysWhatIsWrongWithThePlace(t *testing.T) {
 	e2etest.Must(t, err)
 	go func() { _ = http.Serve(ln, http.NotFoundHandler()) }() // until the listener is closed
 	defer ln.Close()
-	w.WantDoctor("http.listen", "PROBLEM another program listens on "+other+"; stop it, or set http.listen to an address that is free, such as 127.0.0.1:", "EVERTHREAD_HTTP_LISTEN="+other)
-	w.WantDoctor("http.metrics_listen", "PROBLEM another program listens on "+other+"; stop it, or set http.metrics_listen", "EVERTHREAD_HTTP_METRICS_LISTEN="+other)
-	w.WantDoctor("http.listen", "PROBLEM 192.0.2.1:80 is no address of this machine", "EVERTHREAD_HTTP_LISTEN=192.0.2.1:80")
-	w.WantDoctor("http.public_url", "PROBLEM the name nowhere.invalid cannot be found", "EVERTHREAD_HTTP_PUBLIC_URL=https://nowhere.invalid")
+	w.WantDoctor("http.listen", "PROBLEM another program listens on "+other+
+		"; stop it, or set http.listen to an address that is free, such as 127.0.0.1:", "EVERTHREAD_HTTP_LISTEN="+other)
+	w.WantDoctor("http.metrics_listen", "PROBLEM another program listens on "+other+
+		"; stop it, or set http.metrics_listen", "EVERTHREAD_HTTP_METRICS_LISTEN="+other)
+	w.WantDoctor("http.listen", "PROBLEM 192.0.2.1:80 is no address of this machine",
+		"EVERTHREAD_HTTP_LISTEN=192.0.2.1:80")
+	w.WantDoctor("http.public_url", "PROBLEM the name nowhere.invalid cannot be found",
+		"EVERTHREAD_HTTP_PUBLIC_URL=https://nowhere.invalid")
 	g := w.Start()
 	mine := "EVERTHREAD_HTTP_LISTEN=" + strings.TrimPrefix(g.URL, "http://")
 	w.WantDoctor("http.listen", "ok an everthread answers on", mine)
@@ -93,7 +97,8 @@ func TestWhatStrangersAreTold(t *testing.T) {
 	if status, body := g.Get("/metrics"); status != http.StatusOK || !strings.Contains(body, "everthread_info{") {
 		t.Errorf("on the machine: %d %.200s", status, body)
 	}
-	if status, body := passedOn(t, g.URL+"/metrics"); status != http.StatusForbidden || strings.Contains(body, "everthread_info") {
+	if status, body := passedOn(t, g.URL+"/metrics"); status != http.StatusForbidden ||
+		strings.Contains(body, "everthread_info") {
 		t.Errorf("through a proxy: %d %.200s", status, body)
 	}
 	const word = `{"ready":true}`
@@ -123,7 +128,8 @@ func TestWhatStrangersAreTold(t *testing.T) {
 		"the owner's browser":   {"Cookie", cookies, true},
 		"a browser of nobody's": {"Cookie", "everthread=x", false},
 	} {
-		if status, body := passedOn(t, g.URL+"/readyz", c.header, c.value); status != http.StatusOK || strings.Contains(body, "telegram") != c.told {
+		if status, body := passedOn(t, g.URL+"/readyz", c.header, c.value); status != http.StatusOK ||
+			strings.Contains(body, "telegram") != c.told {
 			t.Errorf("%s: %d %s", name, status, body)
 		}
 	}
@@ -137,7 +143,8 @@ func TestMetricsHaveAnAddressOfTheirOwn(t *testing.T) {
 	if status, body := g.Get("/metrics"); status != http.StatusNotFound {
 		t.Errorf("on the page's address: %d %.200s", status, body)
 	}
-	if status, body := passedOn(t, "http://"+at+"/metrics"); status != http.StatusOK || !strings.Contains(body, "everthread_info{") {
+	if status, body := passedOn(t, "http://"+at+"/metrics"); status != http.StatusOK ||
+		!strings.Contains(body, "everthread_info{") {
 		t.Errorf("on their own: %d %.200s", status, body)
 	}
 	for _, path := range []string{"/", "/readyz", "/api/v1/days"} {
@@ -147,7 +154,8 @@ func TestMetricsHaveAnAddressOfTheirOwn(t *testing.T) {
 	}
 	second := *w
 	second.Dir = t.TempDir()
-	second.Env = append(second.Env[:len(second.Env):len(second.Env)], "EVERTHREAD_DATA_DIR="+second.Dir, "EVERTHREAD_HTTP_METRICS_LISTEN="+at)
+	second.Env = append(second.Env[:len(second.Env):len(second.Env)], "EVERTHREAD_DATA_DIR="+second.Dir,
+		"EVERTHREAD_HTTP_METRICS_LISTEN="+at)
 	taken := second.Launch()
 	taken.Logged(`set http\.metrics_listen to an address that is free`)
 	if !taken.Wait(10*time.Second) || taken.Cmd.ProcessState.ExitCode() != 1 {

@@ -37,7 +37,8 @@ func TestADatabaseThatGoesAwayForAWhileLosesAndRepeatsNothing(t *testing.T) {
 		t.Run("lease "+lease, func(t *testing.T) {
 			t.Parallel()
 			w, c := cutTown(t)
-			w.Telegram.Fail("sendMessage", 10_000, telegramtest.Failure{Delay: 300 * time.Millisecond}) // so that the cut falls into it
+			w.Telegram.Fail("sendMessage", 10_000,
+				telegramtest.Failure{Delay: 300 * time.Millisecond}) // so that the cut falls into it
 			w.Env = append(w.Env, "EVERTHREAD_TURN_LEASE="+lease)
 			w.UseModel(e2etest.StartModel(t, 3*time.Millisecond))
 			g := w.Start()
@@ -114,7 +115,8 @@ func hangs(_ http.ResponseWriter, r *http.Request) {
 // cuts ends the connection after the first words.
 func cuts(w http.ResponseWriter, _ *http.Request) {
 	w.Header().Set("Content-Type", "text/event-stream")
-	fmt.Fprint(w, `data: {"id":"x","object":"chat.completion.chunk","choices":[{"index":0,"delta":{"role":"assistant","content":"half an ans"}}]}`+"\n\n")
+	fmt.Fprint(w,
+		`data: {"id":"x","object":"chat.completion.chunk","choices":[{"index":0,"delta":{"role":"assistant","content":"half an ans"}}]}`+"\n\n")
 	w.(http.Flusher).Flush()
 	panic(http.ErrAbortHandler)
 }
@@ -160,8 +162,9 @@ func TestAModelThatStaysAwayIsGivenUpWithAnHonestMessage(t *testing.T) {
 		trouble http.HandlerFunc
 		most    int // times that it may be asked
 	}{
-		"500": {answers(500, refusal), 8}, "429 for an hour": {answers(429, refusal, "Retry-After", "3600"), 1}, "hangs": {hangs, 8},
-		"401": {answers(401, refusal), 1}, "404": {answers(404, refusal), 1}, "400": {answers(400, refusal), 1},
+		"500": {answers(500, refusal), 8}, "429 for an hour": {answers(429, refusal, "Retry-After", "3600"), 1},
+		"hangs": {hangs, 8}, "401": {answers(401, refusal), 1}, "404": {answers(404, refusal), 1},
+		"400": {answers(400, refusal), 1},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -207,14 +210,22 @@ func TestTelegramInTroubleLosesNothing(t *testing.T) {
 		failure telegramtest.Failure
 		want    []string
 	}{
-		"429":                         {"sendMessage", 2, telegramtest.Failure{Code: 429, RetryAfter: 1}, []string{"echo: one", "echo: two"}},
-		"500":                         {"sendMessage", 1, telegramtest.Failure{Code: 500}, []string{"echo: one" + e2etest.RepeatMark, "echo: two"}},
-		"a lost answer":               {"sendMessage", 1, telegramtest.Failure{Drop: true}, []string{"echo: one", "echo: one" + e2etest.RepeatMark, "echo: two"}},
-		"400, entities":               {"sendMessage", 1, telegramtest.Failure{Code: 400, Description: "Bad Request: chat not found"}, []string{"echo: two"}},
-		"another poller":              {"getUpdates", 2, telegramtest.Failure{Code: 409, Description: "Conflict: terminated by other getUpdates request"}, []string{"echo: one", "echo: two"}},
-		"polls that fail":             {"getUpdates", 3, telegramtest.Failure{Code: 502}, []string{"echo: one", "echo: two"}},
-		"polls whose answer is lost":  {"getUpdates", 3, telegramtest.Failure{Drop: true}, []string{"echo: one", "echo: two"}},
-		"a poll that is held back":    {"getUpdates", 1, telegramtest.Failure{Code: 429, RetryAfter: 2}, []string{"echo: one", "echo: two"}},
+		"429": {"sendMessage", 2, telegramtest.Failure{Code: 429, RetryAfter: 1},
+			[]string{"echo: one", "echo: two"}},
+		"500": {"sendMessage", 1, telegramtest.Failure{Code: 500},
+			[]string{"echo: one" + e2etest.RepeatMark, "echo: two"}},
+		"a lost answer": {"sendMessage", 1, telegramtest.Failure{Drop: true},
+			[]string{"echo: one", "echo: one" + e2etest.RepeatMark, "echo: two"}},
+		"400, entities": {"sendMessage", 1,
+			telegramtest.Failure{Code: 400, Description: "Bad Request: chat not found"}, []string{"echo: two"}},
+		"another poller": {"getUpdates", 2,
+			telegramtest.Failure{Code: 409, Description: "Conflict: terminated by other getUpdates request"},
+			[]string{"echo: one", "echo: two"}},
+		"polls that fail": {"getUpdates", 3, telegramtest.Failure{Code: 502}, []string{"echo: one", "echo: two"}},
+		"polls whose answer is lost": {"getUpdates", 3, telegramtest.Failure{Drop: true},
+			[]string{"echo: one", "echo: two"}},
+		"a poll that is held back": {"getUpdates", 1, telegramtest.Failure{Code: 429, RetryAfter: 2},
+			[]string{"echo: one", "echo: two"}},
 		"a start that is not greeted": {"getMe", 2, telegramtest.Failure{Code: 500}, []string{"echo: one", "echo: two"}},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -246,7 +257,8 @@ func TestWhoBlockedTheBotGetsEverythingWhenTheyAreBack(t *testing.T) {
 		w.Telegram.Say(7, "of somebody else")
 		w.Sent(7, 1) // who does not wait
 		w.Settle(l, g)
-		if got := l.Lines(`SELECT state FROM deliveries WHERE external = $1`, fmt.Sprint(e2etest.Ada)); !slices.Equal(got, []string{"parked"}) {
+		if got := l.Lines(`SELECT state FROM deliveries WHERE external = $1`, fmt.Sprint(e2etest.Ada)); !slices.Equal(got,
+			[]string{"parked"}) {
 			t.Errorf("deliveries are %v", got)
 		}
 		w.Telegram.Say(e2etest.Ada, "back again")

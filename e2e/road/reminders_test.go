@@ -28,7 +28,8 @@ func TestAReminderComesAtItsTimeOnce(t *testing.T) {
 			}
 		}
 		w.RemindIn("in 2 hours", "water the plants")
-		if got := w.Ask("/remind").Text; strings.Index(got, "water the plants") > strings.Index(got, "call Ana") || !strings.Contains(got, "call Ana") {
+		if got := w.Ask("/remind").Text; strings.Index(got, "water the plants") > strings.Index(got, "call Ana") ||
+			!strings.Contains(got, "call Ana") {
 			t.Errorf("the soonest does not stand first: %q", got)
 		}
 		w.Set(time.Date(2026, 10, 24, 14, 0, 5, 0, time.UTC))
@@ -108,7 +109,8 @@ func TestAReminderThatWasMissedIsCaughtUpOnce(t *testing.T) {
 		time.Sleep(lookedTwice) // nothing more may come, which has no event
 		got := w.Told()
 		slices.Sort(got)
-		if len(got) != 2 || !strings.HasPrefix(got[0], "ring the bank") || !strings.Contains(got[0], "This was due on") || !strings.Contains(got[0], "14:00") ||
+		if len(got) != 2 || !strings.HasPrefix(got[0], "ring the bank") || !strings.Contains(got[0], "This was due on") ||
+			!strings.Contains(got[0], "14:00") ||
 			!strings.HasPrefix(got[1], "stretch") || !strings.Contains(got[1], "15:30") {
 			t.Errorf("Ada was reminded of %q", got)
 		}

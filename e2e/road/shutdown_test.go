@@ -33,7 +33,8 @@ func TestAStoppedServerHandsBackASlowTurnWhichIsAnsweredOnce(t *testing.T) {
 			t.Errorf("exit code %d\n%s", code, g.Log)
 		}
 		l := w.Ledger()
-		if got := l.Lines(`SELECT state FROM turns`); strings.Join(got, " ") != "running" || len(w.Telegram.Sent(e2etest.Ada)) != 0 {
+		if got := l.Lines(`SELECT state FROM turns`); strings.Join(got, " ") != "running" ||
+			len(w.Telegram.Sent(e2etest.Ada)) != 0 {
 			t.Errorf("turns are %v, sent was %q", got, e2etest.Texts(w.Telegram.Sent(e2etest.Ada)))
 		}
 		g = w.Start()

@@ -49,7 +49,9 @@ func TestAttackStalledBodiesHoldLittleMemory(t *testing.T) {
 		s.Say(phone, "beside "+name)
 		answers(had + 1)
 		for _, stalled := range waiting {
-			if answered := stalled(); answered[http.StatusServiceUnavailable]+answered[http.StatusRequestTimeout]+answered[0] != connections {
+			answered := stalled()
+			refused := answered[http.StatusServiceUnavailable] + answered[http.StatusRequestTimeout] + answered[0]
+			if refused != connections {
 				t.Errorf("%s: they were answered %v", name, answered)
 			}
 		}

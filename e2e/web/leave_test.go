@@ -42,10 +42,12 @@ func TestSomebodyDeletesEverythingOnThePage(t *testing.T) {
 		p.Press(".danger-zone form", "Delete everything for good")
 		p.Within(2*time.Minute, `document.querySelector('.farewell')`)
 		t.Logf("%d rows were gone after %s:\n%s", sum(before), time.Since(begun).Round(time.Millisecond), p.Text("main"))
-		for _, says := range []string{"20,0", "messages, 5 attachments", "5 of 5", "Looking everywhere", "Everything is deleted", "no row in any table"} {
+		for _, says := range []string{"20,0", "messages, 5 attachments", "5 of 5", "Looking everywhere",
+			"Everything is deleted", "no row in any table"} {
 			p.Sees("main", says)
 		}
-		if p.Is(`document.querySelector('.tabs')`) || !p.Is(`document.querySelector('.farewell').getBoundingClientRect().top < innerHeight`) {
+		if p.Is(`document.querySelector('.tabs')`) || !p.Is(
+			`document.querySelector('.farewell').getBoundingClientRect().top < innerHeight`) {
 			t.Error("the page is still somebody's, or its end is out of sight")
 		}
 		f.IsGone(bobs)
@@ -94,13 +96,15 @@ func TestADeletionThatIsKilledIsWholeOrNot(t *testing.T) {
 				if v.G = f.G; f.L.Count(`SELECT COUNT(*) FROM users WHERE id = $1`, f.User) > 0 {
 					now := f.Rows(f.User)
 					now["sessions"], now["once"] = 0, 0
-					if !signal || now["messages"] != before["messages"] || now["events"] != before["events"] || now["windows"] != before["windows"] {
+					if !signal || now["messages"] != before["messages"] || now["events"] != before["events"] ||
+						now["windows"] != before["windows"] {
 						t.Errorf("half of it is gone: %v, was %v", now, before)
 					}
 					t.Log("the signal came before the rows were gone")
 					v = f.G.NewGuest(f.SignInCode(f.User))
 					f.Sure(v)
-					if body, err := io.ReadAll(f.Press(v).Body); err != nil || !strings.Contains(string(body), "Everything is deleted") {
+					if body, err := io.ReadAll(f.Press(v).Body); err != nil ||
+						!strings.Contains(string(body), "Everything is deleted") {
 						t.Errorf("pressed again: %v, %.300s", err, body)
 					}
 				}
@@ -136,12 +140,14 @@ func TestThePageTellsWhatIsLeftOfAText(t *testing.T) {
 		if !strings.Contains(body, "It still stands in") || !strings.Contains(body, `<a href="/m/`+id+`">`) {
 			t.Errorf("got %s", body)
 		}
-		for _, link := range regexp.MustCompile(`<a href="(/[^"]+)">`).FindAllStringSubmatch(body[strings.Index(body, `class="found"`):], -1) {
+		for _, link := range regexp.MustCompile(`<a href="(/[^"]+)">`).FindAllStringSubmatch(body[strings.Index(body,
+			`class="found"`):], -1) {
 			if r, _ := v.Get(link[1]); r.StatusCode >= 400 {
 				t.Errorf("%s answers %s", link[1], r.Status)
 			}
 		}
-		for _, m := range f.L.Lines(`SELECT id FROM messages WHERE user_id = $1 AND body LIKE '%quagmire%' ORDER BY id`, f.User) { // the echo, too
+		for _, m := range f.L.Lines(`SELECT id FROM messages WHERE user_id = $1 AND body LIKE '%quagmire%' ORDER BY id`,
+			f.User) { // the echo, too
 			v.Post("/m/"+m+"/forget", nil)
 		}
 		f.L.Quiet(60*time.Second, f.G.Log)
@@ -168,7 +174,8 @@ func TestThePagesOfLeavingCanBeUsedByEverybody(t *testing.T) {
 	for n, look := range []struct {
 		width                         int64
 		theme, language, word, nobody string
-	}{{360, "light", "en", "DELETE", "nothingofthesort"}, {360, "dark", "fr", "SUPPRIMER", "riendetel"}, {1280, "dark", "en", "DELETE", "nothingofthesort"}, {1280, "light", "fr", "SUPPRIMER", "riendetel"},
+	}{{360, "light", "en", "DELETE", "nothingofthesort"}, {360, "dark", "fr", "SUPPRIMER", "riendetel"},
+		{1280, "dark", "en", "DELETE", "nothingofthesort"}, {1280, "light", "fr", "SUPPRIMER", "riendetel"},
 		{360, "light", "fr", "SUPPRIMER", "riendetel"}, {360, "dark", "en", "DELETE", "nothingofthesort"}} {
 		p := f.G.NewTab(t).Allow("401")
 		p.Look(look.width, look.theme, look.language)
@@ -185,7 +192,8 @@ func TestThePagesOfLeavingCanBeUsedByEverybody(t *testing.T) {
 			}
 		}
 		p.Open("/settings")
-		e2etest.Js[chromedp.Void](p, "document.querySelectorAll('.office-main > section:not(#data)').forEach((x) => x.remove()); document.querySelector('.danger-zone details').open = true")
+		e2etest.Js[chromedp.Void](p,
+			"document.querySelectorAll('.office-main > section:not(#data)').forEach((x) => x.remove()); document.querySelector('.danger-zone details').open = true")
 		see("data")
 		for page, text := range map[string]string{"traces-found": e2etest.SecretWord, "traces-none": look.nobody} {
 			p.Open("/settings")

@@ -19,7 +19,8 @@ import (
 
 // onThePage is what is said there, and answered.
 var onThePage = [][2]string{
-	{"This is where it will stand. Is that a **good place**?\n[photo]", "Yes: it is open to the south, so there is light from morning to evening.\n\n| side | metres | what stands there |\n|---|---|---|\n| south | 2.4 | the bench |\n| west | 1.8 | the door |\n\nMind the wind: **screw the frame to the shed**."},
+	{"This is where it will stand. Is that a **good place**?\n[photo]",
+		"Yes: it is open to the south, so there is light from morning to evening.\n\n| side | metres | what stands there |\n|---|---|---|\n| south | 2.4 | the bench |\n| west | 1.8 | the door |\n\nMind the wind: **screw the frame to the shed**."},
 	{"Which train is the fastest?", "The one at 07:58 from Gare de Lyon: two hours to Part-Dieu."},
 }
 
@@ -38,7 +39,8 @@ func newGallery(t *testing.T) *gallery {
 	e2etest.Must(t, err)
 	scenes := e2etest.ReadScenes(t, zone)
 	w := e2etest.NewWeek(t, "", zone, append(slices.Clone(scenes), e2etest.Scene{Pairs: onThePage}))
-	w.Env = append(w.Env, "EVERTHREAD_ACCESS_POLICY=pairing", "EVERTHREAD_SUMMARIES_POST_FORWARD=off", "EVERTHREAD_DEFAULT_TIMEZONE=Europe/Paris", "EVERTHREAD_TURN_GIVE_UP_AFTER=1s")
+	w.Env = append(w.Env, "EVERTHREAD_ACCESS_POLICY=pairing", "EVERTHREAD_SUMMARIES_POST_FORWARD=off",
+		"EVERTHREAD_DEFAULT_TIMEZONE=Europe/Paris", "EVERTHREAD_TURN_GIVE_UP_AFTER=1s")
 	g := w.Start()
 	w.Ask("/start " + g.Logged(`/start ([A-Z0-9]{10})`)[1])
 	w.Talk(scenes, "2026-10-24")
@@ -47,14 +49,16 @@ func newGallery(t *testing.T) *gallery {
 	l.Until(`SELECT COUNT(*) FROM segments WHERE label = '2026-10-24' AND state = 'final'`, 1, g)
 	w.Talk(scenes[:8], "2026-10-25")
 	m := e2etest.Written(e2etest.Bob, 9001, "May I come in?")
-	m["date"], m["from"] = w.Now().Unix(), map[string]any{"id": e2etest.Bob, "is_bot": false, "first_name": "Bob", "language_code": "en"}
+	m["date"], m["from"] = w.Now().Unix(), map[string]any{"id": e2etest.Bob, "is_bot": false, "first_name": "Bob",
+		"language_code": "en"}
 	w.Telegram.Offer(map[string]any{"message": m})
 	w.Town.Sent(e2etest.Bob, 1)
 	v := &gallery{Week: w, g: g, start: w.WebLink()}
 	l.Until(`SELECT COUNT(*) FROM jobs WHERE queue = 'summarize' AND state IN ('ready', 'running')`, 0, g)
 	id := l.Lines(`SELECT MAX(id) FROM messages WHERE role = 'assistant' AND kind = 'chat'`)[0]
-	v.pages = []string{"/", "/day/2026-10-24", "/day/2026-10-24/history", "/day/2026-10-20", "/days", "/search", "/search?q=greenhouse&scope=all", "/search?q=nothingofthesort", "/threads",
-		"/m/" + id + "/why", "/m/" + id + "/remember", "/m/" + id + "/forget", "/m/999999"}
+	v.pages = []string{"/", "/day/2026-10-24", "/day/2026-10-24/history", "/day/2026-10-20", "/days", "/search",
+		"/search?q=greenhouse&scope=all", "/search?q=nothingofthesort", "/threads", "/m/" + id + "/why",
+		"/m/" + id + "/remember", "/m/" + id + "/forget", "/m/999999"}
 	return v
 }
 
@@ -70,7 +74,8 @@ func (v *gallery) stay(p *e2etest.Tab) {
 	p.Open(v.pages[10])
 	p.Press("main", "Remember")
 	p.Sees("#toast", "Remembered.")
-	for _, item := range []string{"Léa is allergic to walnuts.", "The greenhouse stands behind the shed, 2.4 by 1.8 metres.", "Answers in the language of the question."} {
+	for _, item := range []string{"Léa is allergic to walnuts.",
+		"The greenhouse stands behind the shed, 2.4 by 1.8 metres.", "Answers in the language of the question."} {
 		p.Open("/memory")
 		p.Press("details.add", "Remember something")
 		p.Fill("#add-text", item)
@@ -133,7 +138,8 @@ func TestEveryPageCanBeUsedByEverybody(t *testing.T) {
 	for name, width := range map[string]int64{"page.png": 1280, "phone.png": 390} { // as docs/images shows them
 		p.Look(width, map[int64]string{1280: "light", 390: "dark"}[width], "en")
 		p.Open("/day/2026-10-24")
-		e2etest.Js[chromedp.Void](p, "document.querySelector('#older').open = true; innerWidth > 600 && scrollTo(0, document.querySelector('.entry.said').getBoundingClientRect().top + scrollY - 80)")
+		e2etest.Js[chromedp.Void](p,
+			"document.querySelector('#older').open = true; innerWidth > 600 && scrollTo(0, document.querySelector('.entry.said').getBoundingClientRect().top + scrollY - 80)")
 		b, err := chromedp.Run(p.Ctx, chromedp.CaptureScreenshot())
 		e2etest.Must(t, err)
 		v.Artefact(name, b)
@@ -144,7 +150,8 @@ func TestEveryPageCanBeUsedByEverybody(t *testing.T) {
 		width           int64
 		theme, language string
 	}{
-		{1280, "light", "en"}, {360, "dark", "fr"}, {1280, "dark", "en"}, {360, "light", "fr"}, {1280, "light", "fr"}, {360, "dark", "en"},
+		{1280, "light", "en"}, {360, "dark", "fr"}, {1280, "dark", "en"}, {360, "light", "fr"}, {1280, "light", "fr"},
+		{360, "dark", "en"},
 		{1280, "dark", "fr"}, {360, "light", "en"}, {1280, "light", "de"}, {360, "dark", "de"},
 	} {
 		for _, who := range []struct {
@@ -165,7 +172,8 @@ func TestEveryPageCanBeUsedByEverybody(t *testing.T) {
 				if i < 4 {
 					for _, f := range who.Check(string(axe)) {
 						for _, n := range f.Nodes {
-							said := fmt.Sprintf("%s (%s): %s\n    %.300s\n    %s", f.ID, f.Impact, f.Help, n.HTML, strings.ReplaceAll(n.Summary, "\n", " "))
+							said := fmt.Sprintf("%s (%s): %s\n    %.300s\n    %s", f.ID, f.Impact, f.Help, n.HTML,
+								strings.ReplaceAll(n.Summary, "\n", " "))
 							all[said] = append(all[said], name)
 						}
 					}

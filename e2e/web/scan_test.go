@@ -40,8 +40,9 @@ func TestAScannerFindsNothing(t *testing.T) {
 	front, seen := v.Behind(t, "/signout", "/settings/sessions/", "/settings/delete", "/settings/agents", "/live")
 	dir := t.TempDir()
 	report := filepath.Join(dir, "report.json")
-	cmd := exec.CommandContext(t.Context(), wapiti, "-u", front+"/", "--scope", "folder", "-m", scanned, "-d", "4", "--max-links-per-page", "40", "--max-scan-time", "15",
-		"--max-attack-time", "3", "-t", "5", "--flush-session", "--store-session", dir, "--store-config", dir, "--no-bugreport", "-f", "json", "-o", report)
+	cmd := exec.CommandContext(t.Context(), wapiti, "-u", front+"/", "--scope", "folder", "-m", scanned, "-d", "4",
+		"--max-links-per-page", "40", "--max-scan-time", "15", "--max-attack-time", "3", "-t", "5", "--flush-session",
+		"--store-session", dir, "--store-config", dir, "--no-bugreport", "-f", "json", "-o", report)
 	cmd.Env = append(os.Environ(), "HOME="+dir)
 	out, err := cmd.CombinedOutput()
 	if err != nil {

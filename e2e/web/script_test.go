@@ -38,7 +38,8 @@ func newHaunted(t *testing.T) *haunted {
 	t.Helper()
 	w := e2etest.NewTown(t, "")
 	w.UseModel(e2etest.StartModel(t, 0))
-	h := &haunted{Town: w, g: w.Start("EVERTHREAD_ACCESS_POLICY=pairing", "EVERTHREAD_SUMMARIES_AFTER_MESSAGES=100000"), texts: hostile(t), l: w.Ledger()}
+	h := &haunted{Town: w, g: w.Start("EVERTHREAD_ACCESS_POLICY=pairing", "EVERTHREAD_SUMMARIES_AFTER_MESSAGES=100000"),
+		texts: hostile(t), l: w.Ledger()}
 	h.owner = h.g.NewGuest(h.g.WebCode())
 	h.key, _ = w.ApiKey("", "chat,read,memory")
 	h.owner.Post("/settings/name", url.Values{"name": {h.texts[9]}})
@@ -47,11 +48,14 @@ func newHaunted(t *testing.T) *haunted {
 		h.owner.Post("/messages", url.Values{"text": {text}, "nonce": {e2etest.NonceFor(text)}})
 		h.owner.Upload(text+".txt", []byte(text))
 		h.owner.Post("/threads", url.Values{"title": {text}})
-		h.g.Request(http.MethodPost, "/api/v1/memory", h.key, map[string]any{"content": text, "type": "fact", "theme": text, "tags": []string{text}})
+		h.g.Request(http.MethodPost, "/api/v1/memory", h.key, map[string]any{"content": text, "type": "fact", "theme": text,
+			"tags": []string{text}})
 		h.owner.Post("/memory", url.Values{"text": {text + " again"}, "new": {text}, "type": {"fact"}})
 		if n%20 == 0 { // who asks to be let in has a name, too; there are few at a time
-			h.Telegram.Offer(map[string]any{"message": map[string]any{"message_id": 5000 + n, "date": time.Now().Unix(), "text": text,
-				"chat": map[string]any{"id": 7000 + n, "type": "private"}, "from": map[string]any{"id": 7000 + n, "is_bot": false, "first_name": text}}})
+			h.Telegram.Offer(map[string]any{"message": map[string]any{"message_id": 5000 + n,
+				"date": time.Now().Unix(), "text": text, "chat": map[string]any{"id": 7000 + n, "type": "private"},
+				"from": map[string]any{"id": 7000 + n, "is_bot": false,
+					"first_name": text}}})
 		}
 	}
 	h.l.Quiet(60*time.Second, h.g.Log)
@@ -62,8 +66,10 @@ func newHaunted(t *testing.T) *haunted {
 // summarize has the model write a summary that is hostile.
 func (h *haunted) summarize() {
 	h.T.Helper()
-	body := fmt.Sprintf(`{"fixtures": [{"match": {"systemMessage": "You write the summary of one day"}, "response": {"content": %s}}]}`,
-		e2etest.Quote("## Summary\nA hostile one. "+h.texts[0]+"\n\n## Decisions\n- "+strings.Join(h.texts, " [#1]\n- ")+" [#1]"))
+	body := fmt.Sprintf(
+		`{"fixtures": [{"match": {"systemMessage": "You write the summary of one day"}, "response": {"content": %s}}]}`,
+		e2etest.Quote("## Summary\nA hostile one. "+h.texts[0]+"\n\n## Decisions\n- "+strings.Join(h.texts,
+			" [#1]\n- ")+" [#1]"))
 	h.Control("/__aimock/fixtures", body)
 	day := h.l.Lines(`SELECT label FROM segments ORDER BY id DESC LIMIT 1`)[0]
 	if r, out := h.owner.Post("/day/"+day+"/summary", nil); r.StatusCode != http.StatusSeeOther {
@@ -82,10 +88,12 @@ func TestNothingThatIsWrittenRuns(t *testing.T) {
 	p.SignIn(e2etest.NewLink(h.Town, h.g))
 	day := h.l.Lines(`SELECT label FROM segments ORDER BY id DESC LIMIT 1`)[0]
 	first := h.l.Lines(`SELECT id FROM messages WHERE role = 'assistant' AND kind = 'chat' ORDER BY id LIMIT 1`)[0]
-	paths := []string{"/", "/day/" + day, "/day/" + day + "/history", "/threads", "/memory", "/memory?archived=1&q=pwned", "/settings", "/admin", "/days",
-		"/m/" + first, "/m/" + first + "/why", "/m/" + first + "/remember", "/m/" + first + "/forget", "/search?q=pwned&scope=all", "/day/" + url.PathEscape(h.texts[7])}
+	paths := []string{"/", "/day/" + day, "/day/" + day + "/history", "/threads", "/memory", "/memory?archived=1&q=pwned",
+		"/settings", "/admin", "/days", "/m/" + first, "/m/" + first + "/why", "/m/" + first + "/remember",
+		"/m/" + first + "/forget", "/search?q=pwned&scope=all", "/day/" + url.PathEscape(h.texts[7])}
 	for n, text := range h.texts {
-		paths = append(paths, "/search?q="+url.QueryEscape(text), "/signin?code="+url.QueryEscape(text)+"&next="+url.QueryEscape(text))
+		paths = append(paths, "/search?q="+url.QueryEscape(text), "/signin?code="+url.QueryEscape(text)+"&next="+
+			url.QueryEscape(text))
 		if n%8 == 0 {
 			paths = append(paths, "/memory?theme="+url.QueryEscape(text)+"&q="+url.QueryEscape(text))
 		}

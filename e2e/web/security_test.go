@@ -47,7 +47,8 @@ func TestAnotherPageCanDoNothing(t *testing.T) {
 	v.Post("/messages", url.Values{"text": {"mine"}, "nonce": {"aaaaaaaaaaaaaaaaaaaa"}})
 	l := w.Ledger()
 	l.Quiet(e2etest.Patience, g.Log)
-	for _, header := range []http.Header{{"Origin": {"https://evil.example"}}, {"Sec-Fetch-Site": {"cross-site"}}, {"Sec-Fetch-Site": {"same-site"}}, {"Origin": {"null"}}} {
+	for _, header := range []http.Header{{"Origin": {"https://evil.example"}}, {"Sec-Fetch-Site": {"cross-site"}},
+		{"Sec-Fetch-Site": {"same-site"}}, {"Origin": {"null"}}} {
 		v.Header = header
 		for path, form := range changes {
 			if r, _ := v.Post(path, form); r.StatusCode != http.StatusForbidden {
@@ -67,14 +68,16 @@ func TestAnotherPageCanDoNothing(t *testing.T) {
 
 	evil := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Content-Type", "text/html")
-		fmt.Fprintf(w, `<form method="post" action="%s/messages"><input name="text" value="forged"><input name="nonce" value="0123456789abcdef0123"></form><iframe src="%[1]s/"></iframe><script>if (location.search) document.forms[0].submit()</script>`, g.URL)
+		fmt.Fprintf(w,
+			`<form method="post" action="%s/messages"><input name="text" value="forged"><input name="nonce" value="0123456789abcdef0123"></form><iframe src="%[1]s/"></iframe><script>if (location.search) document.forms[0].submit()</script>`, g.URL)
 	}))
 	t.Cleanup(evil.Close)
 	p := g.NewTab(t).Allow("frame").Allow("403")
 	p.SignIn(e2etest.NewLink(w, g))
 	p.Base = evil.URL
 	p.Open("/")
-	if !p.Is("(() => { try { return !frames[0].document.body.innerText.includes('Everthread') } catch { return true } })()") {
+	if !p.Is(
+		"(() => { try { return !frames[0].document.body.innerText.includes('Everthread') } catch { return true } })()") {
 		t.Error("the page is shown in a frame of another")
 	}
 	p.Open("/?go")
@@ -93,8 +96,10 @@ func TestAnswersGiveBrowsersNoOpening(t *testing.T) {
 	nobody := g.NewGuest("")
 	u, err := url.Parse(g.URL)
 	e2etest.Must(t, err)
-	nobody.Jar.SetCookies(u, []*http.Cookie{{Name: "everthread", Value: "fixed-by-an-attacker-0123456789abcdefghijk", Path: "/"}})
-	for _, next := range []string{"https://evil.example/", "//evil.example", `/\evil.example`, `\\evil.example`, "/%09/evil.example", "javascript:alert(1)", "\t//evil.example", "/\n/evil.example", "http:evil.example"} {
+	nobody.Jar.SetCookies(u, []*http.Cookie{{Name: "everthread", Value: "fixed-by-an-attacker-0123456789abcdefghijk",
+		Path: "/"}})
+	for _, next := range []string{"https://evil.example/", "//evil.example", `/\evil.example`, `\\evil.example`,
+		"/%09/evil.example", "javascript:alert(1)", "\t//evil.example", "/\n/evil.example", "http:evil.example"} {
 		r, _ := nobody.Post("/theme", url.Values{"theme": {"dark"}, "next": {next}})
 		at, err := u.Parse(r.Header.Get("Location"))
 		if err != nil || at.Host != u.Host || at.Scheme != "http" || strings.HasPrefix(at.Path, "//") {
@@ -106,18 +111,24 @@ func TestAnswersGiveBrowsersNoOpening(t *testing.T) {
 		t.Errorf("signed in: %s, to %q", r.Status, r.Header.Get("Location"))
 	}
 	set := r.Header.Get("Set-Cookie")
-	if nobody.Cookie() == "fixed-by-an-attacker-0123456789abcdefghijk" || !strings.Contains(set, "HttpOnly") || !strings.Contains(set, "SameSite=Lax") {
+	if nobody.Cookie() == "fixed-by-an-attacker-0123456789abcdefghijk" || !strings.Contains(set, "HttpOnly") ||
+		!strings.Contains(set, "SameSite=Lax") {
 		t.Errorf("the session is %q", set)
 	}
-	for _, path := range []string{"/", "/signin", "/search?q=x", "/threads", "/memory", "/settings", "/admin", "/days", "/nothing", "/static/app.css", "/media/1/0"} {
+	for _, path := range []string{"/", "/signin", "/search?q=x", "/threads", "/memory", "/settings", "/admin", "/days",
+		"/nothing", "/static/app.css", "/media/1/0"} {
 		r, _ := nobody.Get(path)
 		policy := r.Header.Get("Content-Security-Policy")
-		if !strings.Contains(policy, "frame-ancestors 'none'") || !strings.Contains(policy, "default-src 'none'") || strings.Contains(policy, "unsafe") || r.Header.Get("X-Content-Type-Options") != "nosniff" {
+		if !strings.Contains(policy, "frame-ancestors 'none'") || !strings.Contains(policy, "default-src 'none'") ||
+			strings.Contains(policy, "unsafe") || r.Header.Get("X-Content-Type-Options") != "nosniff" {
 			t.Errorf("%s: %v", path, r.Header)
 		}
 	}
-	for _, path := range []string{"/media/1/..%2f..%2f..%2fetc%2fpasswd", "/media/..%2f..%2feverthread.db/0", "/media/1/%2e%2e", "/static/..%2f..%2fgo.mod", "/static/%2e%2e%2fapp.js", "/media/1/0/../../../etc/passwd", "/day/..%2f..%2f", "/static/..\\..\\x"} {
-		if r, body := nobody.Get(path); r.StatusCode/100 == 2 || strings.Contains(body, "root:") || strings.Contains(body, "SQLite format") {
+	for _, path := range []string{"/media/1/..%2f..%2f..%2fetc%2fpasswd", "/media/..%2f..%2feverthread.db/0",
+		"/media/1/%2e%2e", "/static/..%2f..%2fgo.mod", "/static/%2e%2e%2fapp.js", "/media/1/0/../../../etc/passwd",
+		"/day/..%2f..%2f", "/static/..\\..\\x"} {
+		if r, body := nobody.Get(path); r.StatusCode/100 == 2 || strings.Contains(body, "root:") ||
+			strings.Contains(body, "SQLite format") {
 			t.Errorf("%s: %s %.100s", path, r.Status, body)
 		}
 	}
@@ -205,30 +216,39 @@ func TestAnotherUsersNumbersAreNotFound(t *testing.T) {
 		owner := g.NewGuest(g.WebCode())
 		owner.Upload("secret.txt", []byte("the secret of the owner"))
 		for n := range 5 {
-			owner.Post("/messages", url.Values{"text": {fmt.Sprint("secret ", n)}, "nonce": {fmt.Sprintf("aaaaaaaaaaaaaaaaaaa%d", n)}})
+			owner.Post("/messages", url.Values{"text": {fmt.Sprint("secret ", n)},
+				"nonce": {fmt.Sprintf("aaaaaaaaaaaaaaaaaaa%d", n)}})
 		}
 		l := w.Ledger()
 		l.Quiet(e2etest.Patience, g.Log)
 		owner.Post("/threads", url.Values{"title": {"secret thread"}})
 		ownKey, id := w.ApiKey("", "chat,read,memory")
-		g.Request(http.MethodPost, "/api/v1/memory", ownKey, map[string]any{"content": "secret item", "type": "fact", "theme": "secret"})
+		g.Request(http.MethodPost, "/api/v1/memory", ownKey, map[string]any{"content": "secret item",
+			"type": "fact", "theme": "secret"})
 		w.MustRun("users", "add", "Eve")
 		eve := g.NewGuest(w.SignInCode("Eve"))
 		key, hers := w.ApiKey("Eve", "chat,read,memory")
 		for n := range 40 {
-			for _, path := range []string{"/m/%d", "/m/%d/why", "/m/%d/earlier", "/m/%d/remember", "/m/%d/forget", "/threads/%d", "/media/%d/0", "/live?thread=%d"} {
-				if r, body := eve.Get(fmt.Sprintf(path, n)); r.StatusCode != http.StatusNotFound || strings.Contains(body, "secret") {
+			for _, path := range []string{"/m/%d", "/m/%d/why", "/m/%d/earlier", "/m/%d/remember", "/m/%d/forget", "/threads/%d",
+				"/media/%d/0", "/live?thread=%d"} {
+				if r, body := eve.Get(fmt.Sprintf(path, n)); r.StatusCode != http.StatusNotFound ||
+					strings.Contains(body, "secret") {
 					t.Errorf(path+": %s", n, r.Status)
 				}
 			}
-			for _, path := range []string{"/m/%d/remember", "/m/%d/forget", "/memory/%d/archive", "/memory/%d/restore", "/settings/keys/%d/revoke", "/messages?%d"} {
-				r, body := eve.Post(fmt.Sprintf(path, n), url.Values{"text": {"x"}, "thread": {fmt.Sprint(n)}, "nonce": {"0123456789abcdef0123"}, "theme": {"general"}, "type": {"fact"}})
-				if strings.Contains(body, "secret") || r.StatusCode != http.StatusNotFound && (path != "/messages?%d" || n > 0) && (!strings.Contains(path, "keys") || fmt.Sprint(n) != hers) {
+			for _, path := range []string{"/m/%d/remember", "/m/%d/forget", "/memory/%d/archive", "/memory/%d/restore",
+				"/settings/keys/%d/revoke", "/messages?%d"} {
+				r, body := eve.Post(fmt.Sprintf(path, n), url.Values{"text": {"x"}, "thread": {fmt.Sprint(n)},
+					"nonce": {"0123456789abcdef0123"}, "theme": {"general"}, "type": {"fact"}})
+				if strings.Contains(body, "secret") || r.StatusCode != http.StatusNotFound && (path != "/messages?%d" || n > 0) &&
+					(!strings.Contains(path, "keys") || fmt.Sprint(n) != hers) {
 					t.Errorf(path+": %s", n, r.Status)
 				}
 			}
-			for _, path := range []string{"/api/v1/turns/%d/context", "/api/v1/memory/%d", "/api/v1/conversation/messages?message_id=%d", "/api/v1/conversation/messages?day_segment_id=%d"} {
-				if status, body := g.Request(http.MethodGet, fmt.Sprintf(path, n), key, nil); status < 400 || strings.Contains(body, "secret") {
+			for _, path := range []string{"/api/v1/turns/%d/context", "/api/v1/memory/%d",
+				"/api/v1/conversation/messages?message_id=%d", "/api/v1/conversation/messages?day_segment_id=%d"} {
+				if status, body := g.Request(http.MethodGet, fmt.Sprintf(path, n), key, nil); status < 400 ||
+					strings.Contains(body, "secret") {
 					t.Errorf(path+": %d %s", n, status, body)
 				}
 			}
@@ -236,7 +256,8 @@ func TestAnotherUsersNumbersAreNotFound(t *testing.T) {
 		if r, _ := eve.Get("/admin"); r.StatusCode != http.StatusNotFound {
 			t.Errorf("the owner's page: %s", r.Status)
 		}
-		for _, path := range []string{"/", "/search?q=secret&scope=all", "/memory", "/settings", "/threads", "/admin", "/api/v1/conversation/search?query=secret", "/api/v1/memory?query=secret"} {
+		for _, path := range []string{"/", "/search?q=secret&scope=all", "/memory", "/settings", "/threads", "/admin",
+			"/api/v1/conversation/search?query=secret", "/api/v1/memory?query=secret"} {
 			if _, body := eve.Get(path); regexp.MustCompile(`secret (\d|thread|item)|>secret`).MatchString(body) {
 				t.Errorf("%s shows it", path)
 			}
@@ -269,7 +290,8 @@ func TestARevokedKeyEndsWithItsRequest(t *testing.T) {
 	g := w.Start()
 	key, id := w.ApiKey("", "chat")
 	r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, g.URL+"/v1/chat/completions",
-		strings.NewReader(`{"model": "everthread", "stream": true, "messages": [{"role": "user", "content": "say 60 words"}]}`))
+		strings.NewReader(
+			`{"model": "everthread", "stream": true, "messages": [{"role": "user", "content": "say 60 words"}]}`))
 	e2etest.Must(t, err)
 	r.Header.Set("Authorization", "Bearer "+key)
 	resp, err := http.DefaultClient.Do(r)
@@ -284,7 +306,8 @@ func TestARevokedKeyEndsWithItsRequest(t *testing.T) {
 	if out := string(rest); !strings.Contains(out, "word60") || !strings.Contains(out, "[DONE]") {
 		t.Errorf("the answer ended with %.200s", out[max(0, len(out)-200):])
 	}
-	status, body := g.Request(http.MethodPost, "/v1/chat/completions", key, json.RawMessage(`{"model": "everthread", "messages": [{"role": "user", "content": "again"}]}`))
+	status, body := g.Request(http.MethodPost, "/v1/chat/completions", key,
+		json.RawMessage(`{"model": "everthread", "messages": [{"role": "user", "content": "again"}]}`))
 	if status != http.StatusUnauthorized {
 		t.Errorf("afterwards: %d %s", status, body)
 	}
@@ -333,11 +356,13 @@ func TestAPageSeesWhatAnotherProcessDoes(t *testing.T) {
 	two := w.Start()
 	asked := make(chan string)
 	go func() {
-		_, body := two.Request(http.MethodPost, "/v1/chat/completions", key, map[string]any{"model": "everthread", "messages": []any{map[string]any{"role": "user", "content": "say 80 words"}}})
+		_, body := two.Request(http.MethodPost, "/v1/chat/completions", key,
+			map[string]any{"model": "everthread", "messages": []any{map[string]any{"role": "user", "content": "say 80 words"}}})
 		asked <- body
 	}()
 	l.Until(`SELECT COUNT(*) FROM messages WHERE body = 'say 80 words'`, 1, two)
-	p.Within(time.Second, "[...document.querySelectorAll('.entry.user')].some((x) => x.innerText.includes('say 80 words'))")
+	p.Within(time.Second,
+		"[...document.querySelectorAll('.entry.user')].some((x) => x.innerText.includes('say 80 words'))")
 	p.Sees(".writing .prose", "word5")
 	if p.Is("document.body.innerText.includes('word80')") {
 		t.Error("it is seen only as a whole")
@@ -345,7 +370,8 @@ func TestAPageSeesWhatAnotherProcessDoes(t *testing.T) {
 	if body := <-asked; !strings.Contains(body, "word80") {
 		t.Errorf("answered %.200s", body)
 	}
-	p.Within(time.Second, "[...document.querySelectorAll('.entry.agent:not(.writing)')].some((x) => x.innerText.includes('word80'))")
+	p.Within(time.Second,
+		"[...document.querySelectorAll('.entry.agent:not(.writing)')].some((x) => x.innerText.includes('word80'))")
 	p.Send("and from the page")
 	p.Sees(".entry.agent", "echo: and from the page")
 }

@@ -33,7 +33,8 @@ func newVisitor(t *testing.T, database string, env ...string) *visitor {
 	t.Helper()
 	w := e2etest.NewClock(t, database)
 	w.UseModel(e2etest.StartModel(t, 20*time.Millisecond))
-	w.Env = append(w.Env, append([]string{"EVERTHREAD_ACCESS_POLICY=pairing", "EVERTHREAD_TURN_GIVE_UP_AFTER=1s", "EVERTHREAD_SUMMARIES_POST_FORWARD=off", "EVERTHREAD_ALLOW_PRIVATE_URLS=true"}, env...)...)
+	w.Env = append(w.Env, append([]string{"EVERTHREAD_ACCESS_POLICY=pairing", "EVERTHREAD_TURN_GIVE_UP_AFTER=1s",
+		"EVERTHREAD_SUMMARIES_POST_FORWARD=off", "EVERTHREAD_ALLOW_PRIVATE_URLS=true"}, env...)...)
 	v := &visitor{Week: w, g: w.Start(), l: w.Ledger()}
 	v.Tab = v.g.NewTab(t)
 	v.SignIn(v.g.WebCode())
@@ -148,7 +149,8 @@ func (v *visitor) whyIsShown() {
 func (v *visitor) remembers() {
 	v.T.Helper()
 	const entry = ".entry.user[data-remember]"
-	e2etest.Js[chromedp.Void](v.Tab, "[...document.querySelectorAll('.entry.user')].find((x) => x.innerText.includes('Groix')).setAttribute('data-remember', '')")
+	e2etest.Js[chromedp.Void](v.Tab,
+		"[...document.querySelectorAll('.entry.user')].find((x) => x.innerText.includes('Groix')).setAttribute('data-remember', '')")
 	v.Click(entry + " .acts > summary")
 	v.Press(entry, "Remember this")
 	v.Fill(entry+" .panel-here textarea", "They love Groix.")
@@ -225,7 +227,8 @@ func (v *visitor) searches() {
 	e2etest.Js[chromedp.Void](v.Tab, "document.querySelector('.scope select').value = 'all'")
 	v.Press(".search", "Go")
 	v.Sees(".hit mark", "Groix")
-	e2etest.Js[chromedp.Void](v.Tab, "[...document.querySelectorAll('.hit')].find((x) => x.innerText.includes('hello from my phone')).querySelector('a.button').setAttribute('data-hit', '')")
+	e2etest.Js[chromedp.Void](v.Tab,
+		"[...document.querySelectorAll('.hit')].find((x) => x.innerText.includes('hello from my phone')).querySelector('a.button').setAttribute('data-hit', '')")
 	v.Click("[data-hit]")
 	v.Sees(".entry.found", "hello from my phone")
 	v.Comes("(b => b.top >= 0 && b.bottom <= innerHeight)(document.querySelector('.entry.found').getBoundingClientRect())")
@@ -251,7 +254,8 @@ func (v *visitor) embeds() {
 	}
 	v.Press("#embeddings .ask", "Save and embed again")
 	v.Sees("#toast", "embedded again")
-	v.l.Until(`SELECT CASE WHEN COUNT(*) > 1 AND SUM(CASE WHEN state = 'ready' THEN 0 ELSE 1 END) = 0 THEN 1 ELSE 0 END FROM embeddings`, 1, v.g)
+	v.l.Until(
+		`SELECT CASE WHEN COUNT(*) > 1 AND SUM(CASE WHEN state = 'ready' THEN 0 ELSE 1 END) = 0 THEN 1 ELSE 0 END FROM embeddings`, 1, v.g)
 	v.Open("/search?q=lovely+Groix&scope=all")
 	v.Sees("main", "by words and by meaning")
 }
@@ -260,7 +264,8 @@ func (v *visitor) embeds() {
 func (v *visitor) letsIn() {
 	v.T.Helper()
 	m := e2etest.Written(e2etest.Bob, 9001, "May I come in?")
-	m["date"], m["from"] = v.Now().Unix(), map[string]any{"id": e2etest.Bob, "is_bot": false, "first_name": "Bob", "language_code": "en"}
+	m["date"], m["from"] = v.Now().Unix(), map[string]any{"id": e2etest.Bob, "is_bot": false, "first_name": "Bob",
+		"language_code": "en"}
 	v.Telegram.Offer(map[string]any{"message": m})
 	asked := v.Town.Sent(e2etest.Bob, 1)[0].Text
 	v.Open("/admin")

@@ -58,7 +58,8 @@ func archive(out string, at time.Time, folder string, paths []string) error {
 func writeTar(w io.Writer, at time.Time, files []file) error {
 	t := tar.NewWriter(w)
 	for _, f := range files {
-		h := &tar.Header{Typeflag: tar.TypeReg, Name: f.name, Mode: f.mode, Uid: f.id, Gid: f.id, Size: int64(len(f.data)), ModTime: at, Format: tar.FormatPAX}
+		h := &tar.Header{Typeflag: tar.TypeReg, Name: f.name, Mode: f.mode, Uid: f.id, Gid: f.id, Size: int64(len(f.data)),
+			ModTime: at, Format: tar.FormatPAX}
 		if strings.HasSuffix(f.name, "/") {
 			h.Typeflag = tar.TypeDir
 		}

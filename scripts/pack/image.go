@@ -90,7 +90,8 @@ func image(out string, at time.Time, version, certificates, zones string, binari
 	if err != nil {
 		return err
 	}
-	index.Annotations = map[string]string{"org.opencontainers.image.ref.name": version, "io.containerd.image.name": "everthread:" + version}
+	index.Annotations = map[string]string{"org.opencontainers.image.ref.name": version,
+		"io.containerd.image.name": "everthread:" + version}
 	return l.write(out, at, index)
 }
 
@@ -111,15 +112,18 @@ func (l *layout) layer(at time.Time, files []file) (descriptor, string, error) {
 
 // manifest adds the manifest of one platform. The health check is Docker's: the
 // OCI specification has none, and leaves room for it.
-func (l *layout) manifest(at time.Time, version string, p platform, layers []descriptor, ids []string) (descriptor, error) {
+func (l *layout) manifest(at time.Time, version string, p platform, layers []descriptor,
+	ids []string) (descriptor, error) {
 	second := time.Second.Nanoseconds()
 	config, err := l.json(typeConfig, map[string]any{
 		"created": at.Format(time.RFC3339), "architecture": p.Architecture, "os": p.OS,
 		"config": map[string]any{
-			"User": "65532:65532", "WorkingDir": "/data", "Entrypoint": []string{"/usr/local/bin/everthread"}, "Cmd": []string{"serve"},
-			"Env":          []string{"PATH=/usr/local/bin", "EVERTHREAD_DATA_DIR=/data", "EVERTHREAD_HTTP_LISTEN=0.0.0.0:8080"},
+			"User": "65532:65532", "WorkingDir": "/data", "Entrypoint": []string{"/usr/local/bin/everthread"},
+			"Cmd": []string{"serve"}, "Env": []string{"PATH=/usr/local/bin", "EVERTHREAD_DATA_DIR=/data",
+				"EVERTHREAD_HTTP_LISTEN=0.0.0.0:8080"},
 			"ExposedPorts": map[string]any{"8080/tcp": struct{}{}}, "Volumes": map[string]any{"/data": struct{}{}},
-			"Labels": map[string]string{"org.opencontainers.image.title": "everthread", "org.opencontainers.image.version": version},
+			"Labels": map[string]string{"org.opencontainers.image.title": "everthread",
+				"org.opencontainers.image.version": version},
 			"Healthcheck": map[string]any{"Test": []string{"CMD", "/usr/local/bin/everthread", "doctor", "--health"},
 				"Interval": 15 * second, "Timeout": 5 * second, "StartPeriod": 30 * second, "Retries": 3},
 		},
@@ -128,7 +132,8 @@ func (l *layout) manifest(at time.Time, version string, p platform, layers []des
 	if err != nil {
 		return descriptor{}, err
 	}
-	d, err := l.json(typeManifest, map[string]any{"schemaVersion": 2, "mediaType": typeManifest, "config": config, "layers": layers})
+	d, err := l.json(typeManifest, map[string]any{"schemaVersion": 2, "mediaType": typeManifest,
+		"config": config, "layers": layers})
 	d.Platform = &p
 	return d, err
 }
@@ -139,7 +144,8 @@ func (l *layout) write(out string, at time.Time, index descriptor) error {
 		return err
 	}
 	files := append([]file{
-		{name: "oci-layout", mode: 0o644, data: []byte(`{"imageLayoutVersion":"1.0.0"}`)}, {name: "index.json", mode: 0o644, data: top},
+		{name: "oci-layout", mode: 0o644, data: []byte(`{"imageLayoutVersion":"1.0.0"}`)},
+		{name: "index.json", mode: 0o644, data: top},
 		{name: "blobs/", mode: 0o755}, {name: "blobs/sha256/", mode: 0o755},
 	}, l.files...)
 	f, err := os.Create(out)
@@ -163,7 +169,8 @@ func base(certificates, zones string) ([]file, error) {
 		{name: "etc/passwd", mode: 0o644, data: []byte("everthread:x:65532:65532::/data:/sbin/nologin\n")},
 		{name: "etc/ssl/", mode: 0o755}, {name: "etc/ssl/certs/", mode: 0o755},
 		{name: "etc/ssl/certs/ca-certificates.crt", mode: 0o644, data: certs},
-		{name: "tmp/", mode: 0o1777}, {name: "usr/", mode: 0o755}, {name: "usr/local/", mode: 0o755}, {name: "usr/local/bin/", mode: 0o755},
+		{name: "tmp/", mode: 0o1777}, {name: "usr/", mode: 0o755}, {name: "usr/local/", mode: 0o755},
+		{name: "usr/local/bin/", mode: 0o755},
 		{name: "usr/share/", mode: 0o755},
 	}
 	more, err := unzipped(zones, "usr/share/zoneinfo/")

@@ -46,8 +46,9 @@ func sbom(out string, at time.Time, version, binary string) error {
 		components, refs = append(components, c), append(refs, c.Ref)
 	}
 	b, err := json.MarshalIndent(map[string]any{
-		"$schema": "http://cyclonedx.org/schema/bom-1.6.schema.json", "bomFormat": "CycloneDX", "specVersion": "1.6", "version": 1,
-		"metadata":     map[string]any{"timestamp": at.Format(time.RFC3339), "component": main},
+		"$schema": "http://cyclonedx.org/schema/bom-1.6.schema.json", "bomFormat": "CycloneDX",
+		"specVersion": "1.6", "version": 1, "metadata": map[string]any{"timestamp": at.Format(time.RFC3339),
+			"component": main},
 		"components":   components,
 		"dependencies": []map[string]any{{"ref": main.Ref, "dependsOn": refs}},
 	}, "", "  ")

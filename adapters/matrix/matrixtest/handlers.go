@@ -137,7 +137,8 @@ func (s *Server) join(w http.ResponseWriter, r *http.Request) {
 	case "join":
 	case "invite":
 		key := s.User
-		s.add(id, Event{Type: "m.room.member", Sender: s.User, StateKey: &key, Content: raw(map[string]string{"membership": "join"}), TS: s.millis(time.Time{})})
+		s.add(id, Event{Type: "m.room.member", Sender: s.User, StateKey: &key,
+			Content: raw(map[string]string{"membership": "join"}), TS: s.millis(time.Time{})})
 	default:
 		refuse(w, 403, "M_FORBIDDEN", nil)
 		return

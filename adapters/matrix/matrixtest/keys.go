@@ -132,7 +132,8 @@ func (s *Server) sendToDevice(w http.ResponseWriter, r *http.Request) {
 	defer s.mu.Unlock()
 	for user, devices := range in.Messages {
 		for device, content := range devices {
-			m := toDevice{pos: -1, user: user, device: device, event: map[string]any{"type": r.PathValue("type"), "sender": s.user(r), "content": content}}
+			m := toDevice{pos: -1, user: user, device: device, event: map[string]any{"type": r.PathValue("type"),
+				"sender": s.user(r), "content": content}}
 			if s.failures["hold"] == nil {
 				s.pos++
 				m.pos = s.pos

@@ -38,7 +38,8 @@ func (s *Server) Portal(remote string) string {
 	s.Member(id, Bot, "join")
 	s.State(id, Bot, "m.bridge", "hs.test/signal", BridgeState(remote, "dm"))
 	s.State(id, Bot, "uk.half-shot.bridge", "hs.test/signal", BridgeState(remote, "dm"))
-	s.State(id, Bot, "io.element.functional_members", "", map[string]any{"service_members": []string{Ghost(Receiver), Bot}})
+	s.State(id, Bot, "io.element.functional_members", "",
+		map[string]any{"service_members": []string{Ghost(Receiver), Bot}})
 	s.Member(id, s.User, "invite", Bot)
 	s.Member(id, s.User, "join")
 	s.Member(id, Ghost(remote), "join")

@@ -106,8 +106,9 @@ type sentEvent struct {
 func New(user string) *Server {
 	s := &Server{
 		User: user, done: make(chan struct{}), now: time.Now(), rooms: map[string]*room{},
-		tokens: map[string]string{Token: "DEVICE"}, others: map[string]string{}, txns: map[string]string{}, changed: make(chan struct{}),
-		failures: map[string]*Failure{}, calls: map[string]int{}, media: map[string][]byte{}, refused: map[string]bool{},
+		tokens: map[string]string{Token: "DEVICE"}, others: map[string]string{}, txns: map[string]string{},
+		changed: make(chan struct{}), failures: map[string]*Failure{}, calls: map[string]int{}, media: map[string][]byte{},
+		refused: map[string]bool{},
 	}
 	s.http = httptest.NewServer(s.routes())
 	return s
@@ -174,7 +175,8 @@ func (s *Server) State(room, sender, kind, key string, content any) string {
 func (s *Server) Redact(room, sender, event string) string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.add(room, Event{Type: "m.room.redaction", Sender: sender, Redacts: event, Content: raw(map[string]string{"redacts": event}), TS: s.millis(time.Time{})})
+	return s.add(room, Event{Type: "m.room.redaction", Sender: sender, Redacts: event,
+		Content: raw(map[string]string{"redacts": event}), TS: s.millis(time.Time{})})
 }
 
 // Say posts a text message.
@@ -336,7 +338,10 @@ func (s *Server) Devices() []string {
 func (s *Server) routes() http.Handler {
 	m := http.NewServeMux()
 	const base = "/_matrix/client/"
-	m.HandleFunc("GET "+base+"versions", func(w http.ResponseWriter, _ *http.Request) { answer(w, map[string]any{"versions": []string{"v1.11"}}) })
+	m.HandleFunc("GET "+base+"versions", func(w http.ResponseWriter,
+		_ *http.Request) {
+		answer(w, map[string]any{"versions": []string{"v1.11"}})
+	})
 	m.HandleFunc("POST "+base+"v3/login", s.kind("login", s.login))
 	m.HandleFunc("GET "+base+"v3/account/whoami", s.authed("whoami", s.whoami))
 	m.HandleFunc("GET "+base+"v3/sync", s.authed("sync", s.sync))

@@ -83,7 +83,8 @@ func (s *Server) response(since int, first bool, f filter) (map[string]any, bool
 			leave[id] = s.parted(r, since)
 		}
 	}
-	out := map[string]any{"next_batch": "s" + strconv.Itoa(s.pos), "rooms": map[string]any{"join": join, "invite": invite, "leave": leave}}
+	out := map[string]any{"next_batch": "s" + strconv.Itoa(s.pos),
+		"rooms": map[string]any{"join": join, "invite": invite, "leave": leave}}
 	return out, len(join)+len(invite)+len(leave) > 0
 }
 
@@ -143,8 +144,9 @@ func (s *Server) joined(r *room, since int, whole bool, f filter) map[string]any
 		return nil
 	}
 	return map[string]any{
-		"state":     map[string]any{"events": state},
-		"timeline":  map[string]any{"events": shown, "limited": begin > from || whole && begin > 0, "prev_batch": "p" + strconv.Itoa(begin)},
+		"state": map[string]any{"events": state},
+		"timeline": map[string]any{"events": shown, "limited": begin > from || whole && begin > 0,
+			"prev_batch": "p" + strconv.Itoa(begin)},
 		"ephemeral": map[string]any{"events": receipts},
 	}
 }

@@ -93,7 +93,8 @@ func (s *Server) enqueue(make func(id int64) json.RawMessage) int64 {
 }
 
 func personOf(chat int64) map[string]any {
-	return map[string]any{"id": chat, "is_bot": false, "first_name": "User" + strconv.FormatInt(chat, 10), "language_code": "en"}
+	return map[string]any{"id": chat, "is_bot": false, "first_name": "User" + strconv.FormatInt(chat, 10),
+		"language_code": "en"}
 }
 
 func chatOf(chat int64) map[string]any {

@@ -95,13 +95,18 @@ func (s *Server) editMessage(p params) (any, *refusal) {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	i := slices.IndexFunc(s.sent, func(m Message) bool { return m.Chat == p.int("chat_id") && m.ID == p.int("message_id") })
+	i := slices.IndexFunc(s.sent, func(m Message) bool {
+		return m.Chat == p.int("chat_id") &&
+			m.ID == p.int("message_id")
+	})
 	if i < 0 {
 		return nil, &refusal{code: 400, description: "Bad Request: message to edit not found"}
 	}
 	m := &s.sent[i]
 	if m.Text == text && slices.Equal(m.Entities, entities) {
-		return nil, &refusal{code: 400, description: "Bad Request: message is not modified: specified new message content and reply markup are exactly the same as a current content and reply markup of the message"}
+		return nil,
+			&refusal{code: 400,
+				description: "Bad Request: message is not modified: specified new message content and reply markup are exactly the same as a current content and reply markup of the message"}
 	}
 	m.Text, m.Entities, m.Edited = text, entities, true
 	s.signal()
@@ -109,7 +114,8 @@ func (s *Server) editMessage(p params) (any, *refusal) {
 }
 
 func (s *Server) sendDraft(p params) (any, *refusal) {
-	d := Draft{Chat: p.int("chat_id"), ID: p.int("draft_id"), Text: p.string("text"), CanStop: p.string("can_stop") == "true"}
+	d := Draft{Chat: p.int("chat_id"), ID: p.int("draft_id"), Text: p.string("text"),
+		CanStop: p.string("can_stop") == "true"}
 	switch {
 	case d.Chat <= 0:
 		return nil, &refusal{code: 400, description: "Bad Request: chat not found"}

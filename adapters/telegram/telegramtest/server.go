@@ -243,7 +243,8 @@ func (s *Server) fail(w http.ResponseWriter, r *http.Request, f Failure) bool {
 func (s *Server) call(ctx context.Context, bot, method string, p params) (any, *refusal) {
 	switch method {
 	case "getMe":
-		return map[string]any{"id": json.Number(bot), "is_bot": true, "first_name": "Test", "username": "test_bot", "can_join_groups": true}, nil
+		return map[string]any{"id": json.Number(bot), "is_bot": true, "first_name": "Test", "username": "test_bot",
+			"can_join_groups": true}, nil
 	case "getUpdates":
 		return s.getUpdates(ctx, p)
 	case "setWebhook", "deleteWebhook":

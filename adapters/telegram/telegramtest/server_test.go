@@ -55,7 +55,8 @@ func call(t *testing.T, s *Server, method, params string) result {
 
 func try(ctx context.Context, s *Server, method, params string) (result, error) {
 	var r result
-	req, err := http.NewRequestWithContext(ctx, http.MethodPost, s.URL()+"/bot"+Token+"/"+method, strings.NewReader(params))
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, s.URL()+"/bot"+Token+"/"+method,
+		strings.NewReader(params))
 	if err != nil {
 		return r, err
 	}
@@ -227,8 +228,9 @@ func TestTextsAreChecked(t *testing.T) {
 		"code in bold":       {"abcd", []Entity{entity("bold", 0, 3), entity("code", 1, 1)}, "code within"},
 		"bold in code":       {"abcd", []Entity{entity("pre", 0, 3), entity("bold", 1, 1)}, "code within"},
 		"code in quote":      {"abcd", []Entity{entity("blockquote", 0, 3), entity("pre", 1, 1)}, ""},
-		"nested quotes":      {"abcd", []Entity{entity("expandable_blockquote", 0, 3), entity("blockquote", 1, 1)}, "nested quotes"},
-		"too many":           {strings.Repeat("a", 101), manyEntities(), "ENTITIES_TOO_LONG"},
+		"nested quotes": {"abcd", []Entity{entity("expandable_blockquote", 0, 3), entity("blockquote", 1, 1)},
+			"nested quotes"},
+		"too many": {strings.Repeat("a", 101), manyEntities(), "ENTITIES_TOO_LONG"},
 	} {
 		f := checkText(c.text, c.entities)
 		if got := f == nil; got != (c.want == "") || f != nil && !strings.Contains(f.description, c.want) {
@@ -348,11 +350,13 @@ func TestFilesAreKeptAndChecked(t *testing.T) {
 	t.Parallel()
 	s := New()
 	defer s.Close()
-	if r := form(t, s, "sendDocument", "document", map[string]string{"chat_id": "7", "caption": "12", "caption_entities": `[{"type":"bold","offset":0,"length":2}]`}, []byte("data")); !r.OK {
+	if r := form(t, s, "sendDocument", "document", map[string]string{"chat_id": "7", "caption": "12",
+		"caption_entities": `[{"type":"bold","offset":0,"length":2}]`}, []byte("data")); !r.OK {
 		t.Errorf("got %+v", r)
 	}
 	sent := s.Sent(7)
-	if len(sent) != 1 || sent[0].Text != "12" || len(sent[0].Entities) != 1 || sent[0].File == nil || string(sent[0].File.Data) != "data" || sent[0].File.Name != "a.bin" {
+	if len(sent) != 1 || sent[0].Text != "12" || len(sent[0].Entities) != 1 || sent[0].File == nil ||
+		string(sent[0].File.Data) != "data" || sent[0].File.Name != "a.bin" {
 		t.Errorf("kept %+v", sent)
 	}
 	for name, c := range map[string]struct {
@@ -362,12 +366,15 @@ func TestFilesAreKeptAndChecked(t *testing.T) {
 		code          int
 		known         bool // by the description
 	}{
-		"empty":              {"sendDocument", "document", map[string]string{"chat_id": "7"}, "", 400, true},
-		"no picture":         {"sendPhoto", "photo", map[string]string{"chat_id": "7"}, "data", 400, true},
-		"a long caption":     {"sendDocument", "document", map[string]string{"chat_id": "7", "caption": strings.Repeat("x", 1025)}, "data", 400, true},
-		"entities elsewhere": {"sendDocument", "document", map[string]string{"chat_id": "7", "caption": "x", "caption_entities": `[{"type":"bold","offset":0,"length":9}]`}, "data", 400, true},
-		"a wrong field":      {"sendDocument", "photo", map[string]string{"chat_id": "7"}, "data", 400, false},
-		"a wrong type":       {"sendDocument", "document", map[string]string{"chat_id": "7", "disable_notification": "perhaps"}, "data", 400, false},
+		"empty":      {"sendDocument", "document", map[string]string{"chat_id": "7"}, "", 400, true},
+		"no picture": {"sendPhoto", "photo", map[string]string{"chat_id": "7"}, "data", 400, true},
+		"a long caption": {"sendDocument", "document",
+			map[string]string{"chat_id": "7", "caption": strings.Repeat("x", 1025)}, "data", 400, true},
+		"entities elsewhere": {"sendDocument", "document", map[string]string{"chat_id": "7", "caption": "x",
+			"caption_entities": `[{"type":"bold","offset":0,"length":9}]`}, "data", 400, true},
+		"a wrong field": {"sendDocument", "photo", map[string]string{"chat_id": "7"}, "data", 400, false},
+		"a wrong type": {"sendDocument", "document",
+			map[string]string{"chat_id": "7", "disable_notification": "perhaps"}, "data", 400, false},
 	} {
 		if !c.known && !HasDescription() {
 			continue

@@ -34,8 +34,8 @@ type agent struct {
 func (c *Channel) newAgent(k Key) *agent {
 	account := strconv.FormatInt(k.ID, 10)
 	return &agent{
-		c: c, key: k, account: account, api: newAPI(c.opts, k.Secret), limits: newLimits(c.pace), sending: make(chan struct{}, 1),
-		log: c.log.With(zap.String("account", account), zap.Int64("user", int64(k.User))),
+		c: c, key: k, account: account, api: newAPI(c.opts, k.Secret), limits: newLimits(c.pace),
+		sending: make(chan struct{}, 1), log: c.log.With(zap.String("account", account), zap.Int64("user", int64(k.User))),
 	}
 }
 
@@ -133,7 +133,8 @@ func (c *Channel) reload(ctx context.Context) (map[int64]*agent, error) {
 	next := make(map[int64]*agent, len(keys))
 	for _, k := range keys {
 		next[k.ID] = c.agents[k.ID]
-		if a := next[k.ID]; a == nil || a.key.Secret != k.Secret || a.key.User != k.User || !a.key.CreatedAt.Equal(k.CreatedAt) {
+		if a := next[k.ID]; a == nil || a.key.Secret != k.Secret || a.key.User != k.User ||
+			!a.key.CreatedAt.Equal(k.CreatedAt) {
 			next[k.ID] = c.newAgent(k)
 		}
 	}

@@ -98,8 +98,8 @@ type pace struct {
 func usual() pace {
 	return pace{
 		keys: 15 * time.Second, lease: 3 * time.Second, standDown: time.Minute, polls: 4300 * time.Millisecond,
-		firstPause: 100 * time.Millisecond, lastPause: 30 * time.Second, busyPause: 5 * time.Second, longPoll: 25 * time.Second,
-		conflicts: 3, conflictsIn: 10 * time.Minute, deadSender: 5 * time.Minute,
+		firstPause: 100 * time.Millisecond, lastPause: 30 * time.Second, busyPause: 5 * time.Second,
+		longPoll: 25 * time.Second, conflicts: 3, conflictsIn: 10 * time.Minute, deadSender: 5 * time.Minute,
 	}
 }
 

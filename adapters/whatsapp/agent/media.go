@@ -23,7 +23,9 @@ const (
 // attach uploads the file of p and makes m the message that carries it.
 func (a *agent) attach(ctx context.Context, m *outgoing, p core.Part) error {
 	if len(p.Data) == 0 || len(p.Data) > maxFile {
-		return &core.Permanent{Err: fmt.Errorf("send to personal agent: the file %s has %d bytes; between 1 and %d can be sent", p.Attachment.Name, len(p.Data), int(maxFile))}
+		return &core.Permanent{Err: fmt.Errorf(
+			"send to personal agent: the file %s has %d bytes; between 1 and %d can be sent", p.Attachment.Name,
+			len(p.Data), int(maxFile))}
 	}
 	caption, err := graph.Caption("personal agent", p, maxCaption)
 	if err != nil {
@@ -65,10 +67,11 @@ func form(mediaType string, size int, captioned bool) (kind, sent string) {
 // is plain text, and what is not known is bytes.
 func documentType(base string) string {
 	switch {
-	case strings.HasPrefix(base, "text/"), base == "application/json", base == "application/xml", base == "application/yaml":
+	case strings.HasPrefix(base, "text/"), base == "application/json", base == "application/xml",
+		base == "application/yaml":
 		return "text/plain"
-	case base == "application/pdf", base == "application/msword", base == "application/vnd.ms-excel", base == "application/vnd.ms-powerpoint",
-		strings.HasPrefix(base, "application/vnd.openxmlformats-officedocument."):
+	case base == "application/pdf", base == "application/msword", base == "application/vnd.ms-excel",
+		base == "application/vnd.ms-powerpoint", strings.HasPrefix(base, "application/vnd.openxmlformats-officedocument."):
 		return base
 	}
 	return "application/octet-stream"
@@ -109,7 +112,8 @@ func (c *Channel) Fetch(ctx context.Context, ref string, max int64) ([]byte, str
 		return nil, "", fmt.Errorf("fetch file of personal agent: %w", err)
 	}
 	if !graph.Matches(data, digest) || !graph.Matches(data, info.SHA256) {
-		return nil, "", &core.Permanent{Err: errors.New("fetch file of personal agent: what came is not the file that was sent")}
+		return nil, "",
+			&core.Permanent{Err: errors.New("fetch file of personal agent: what came is not the file that was sent")}
 	}
 	return data, info.MIME, nil
 }
@@ -120,9 +124,11 @@ func (a *agent) fetch(ctx context.Context, id string, max int64) ([]byte, fileIn
 	if err := a.limits.lookups.wait(ctx, a.c.now); err != nil {
 		return nil, info, err
 	}
-	_, err := a.api.Do(ctx, call{Op: "look up", Method: http.MethodGet, Path: "media/" + url.PathEscape(id), Timeout: callTimeout}, &info)
+	_, err := a.api.Do(ctx, call{Op: "look up", Method: http.MethodGet, Path: "media/" + url.PathEscape(id),
+		Timeout: callTimeout}, &info)
 	var refused *apiError
-	if errors.As(err, &refused) && refused.HTTP >= 400 && refused.HTTP < 500 && refused.HTTP != http.StatusTooManyRequests {
+	if errors.As(err, &refused) && refused.HTTP >= 400 && refused.HTTP < 500 &&
+		refused.HTTP != http.StatusTooManyRequests {
 		return nil, info, &core.Permanent{Err: err}
 	}
 	if err != nil {

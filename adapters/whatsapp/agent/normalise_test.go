@@ -107,10 +107,12 @@ func FuzzNormalise(f *testing.F) {
 
 func check(t *testing.T, in core.Inbound) {
 	t.Helper()
-	if in.EventID == "" || in.Kind == "" || in.Address.Channel != Name || in.Address.Account != "7" || (in.Address.External != "") != (in.For == testKey.User) {
+	if in.EventID == "" || in.Kind == "" || in.Address.Channel != Name || in.Address.Account != "7" ||
+		(in.Address.External != "") != (in.For == testKey.User) {
 		t.Errorf("incomplete: %+v", in)
 	}
-	for _, s := range []string{in.Text, in.Name, in.EventID, in.Address.External, in.Target, in.Reaction, in.ForwardedFrom} {
+	for _, s := range []string{in.Text, in.Name, in.EventID, in.Address.External, in.Target,
+		in.Reaction, in.ForwardedFrom} {
 		if !utf8.ValidString(s) || strings.Contains(s, "\x00") {
 			t.Errorf("cannot be stored: %q", s)
 		}

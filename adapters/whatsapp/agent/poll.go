@@ -137,7 +137,8 @@ func (p *place) admit(got *Updates) error {
 		}
 		if in.Address.External != p.creator {
 			got.In = got.In[:i]
-			return fmt.Errorf("the WhatsApp account behind this agent changed, so its messages are held: if it is still the same person, remove the key and add it again: %w", errStopped)
+			return fmt.Errorf(
+				"the WhatsApp account behind this agent changed, so its messages are held: if it is still the same person, remove the key and add it again: %w", errStopped)
 		}
 	}
 	return nil
@@ -156,7 +157,8 @@ func useless(err error) error {
 }
 
 func deadKey(err error) error {
-	return fmt.Errorf("the key of this personal agent is not valid any more; make a new one in WhatsApp (chat info of the agent, API key) and add it with everthread users agent add: %w", err)
+	return fmt.Errorf(
+		"the key of this personal agent is not valid any more; make a new one in WhatsApp (chat info of the agent, API key) and add it with everthread users agent add: %w", err)
 }
 
 // markRead tells the service that a message was read. That may remove it there,

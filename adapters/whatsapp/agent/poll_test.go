@@ -168,7 +168,8 @@ func TestSkipsWhatIsOlderThanTheKey(t *testing.T) {
 	k := keyOfAlex
 	k.CreatedAt = time.Now().Add(-time.Hour)
 	p.keys.set(nil, k)
-	p.s.Write(k.Secret, time.Now().Add(-2*time.Hour), map[string]any{"type": "text", "text": map[string]any{"body": "long ago"}})
+	p.s.Write(k.Secret, time.Now().Add(-2*time.Hour),
+		map[string]any{"type": "text", "text": map[string]any{"body": "long ago"}})
 	p.s.Say(k.Secret, "now")
 	p.run(t)
 	p.said(t, "now")
@@ -194,7 +195,8 @@ func TestDeadKeyIsReportedAndReplaced(t *testing.T) {
 	p.s.Revoke(keyOfAlex.Secret)
 	p.run(t)
 	until(t, "the report", func() bool { return p.ch.Check() != nil })
-	if err := p.ch.Check(); !strings.Contains(err.Error(), "make a new one") || strings.Contains(err.Error(), keyOfAlex.Secret) {
+	if err := p.ch.Check(); !strings.Contains(err.Error(), "make a new one") ||
+		strings.Contains(err.Error(), keyOfAlex.Secret) {
 		t.Errorf("check says %v", err)
 	}
 	p.s.Add("secret-new", alex)

@@ -38,7 +38,8 @@ type outgoing struct {
 // CHANNELS B2.7.
 func (c *Channel) Send(ctx context.Context, to core.Address, p core.Part) (core.Receipt, error) {
 	if !strings.HasPrefix(to.External, "user:") {
-		return core.Receipt{}, &core.Permanent{Err: errors.New("send to personal agent: the address is no person on WhatsApp")}
+		return core.Receipt{},
+			&core.Permanent{Err: errors.New("send to personal agent: the address is no person on WhatsApp")}
 	}
 	a, err := c.agent(ctx, to.Account)
 	if err != nil {
@@ -90,7 +91,8 @@ func Render(p core.Part, max int) (string, error) { return graph.Render("persona
 // post makes the request, if the key may make one now, and returns the wamid.
 func (a *agent) post(ctx context.Context, m *outgoing) (string, error) {
 	if wait := a.limits.messages.take(a.c.now()); wait > 0 {
-		return "", &core.RetryAfter{After: wait, Account: true, Err: errors.New("a personal agent may send twelve messages a minute")}
+		return "", &core.RetryAfter{After: wait, Account: true,
+			Err: errors.New("a personal agent may send twelve messages a minute")}
 	}
 	req, err := graph.Post("send", "messages", sendTimeout, m)
 	if err != nil {
@@ -140,7 +142,8 @@ func (a *agent) classify(ctx context.Context, err error) error {
 func (a *agent) probe(ctx context.Context) error {
 	err := a.setStatus(ctx, "wamid.none", false)
 	var refused *apiError
-	if errors.As(err, &refused) && (refused.HTTP == http.StatusUnauthorized || refused.HTTP == http.StatusBadRequest && refused.Code == codeGone) {
+	if errors.As(err, &refused) && (refused.HTTP == http.StatusUnauthorized || refused.HTTP == http.StatusBadRequest &&
+		refused.Code == codeGone) {
 		return err
 	}
 	return nil

@@ -193,7 +193,8 @@ func TestFilesGoOut(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			p := play(t)
-			part := core.Part{Text: c.caption, Attachment: &core.Attachment{Name: "a", MIME: c.mime}, Data: bytes.Repeat([]byte("x"), c.size)}
+			part := core.Part{Text: c.caption, Attachment: &core.Attachment{Name: "a", MIME: c.mime},
+				Data: bytes.Repeat([]byte("x"), c.size)}
 			if _, err := p.ch.Send(t.Context(), toAlex, part); err != nil {
 				t.Fatal(err)
 			}
@@ -290,7 +291,8 @@ func TestDiagnose(t *testing.T) {
 		}
 		return b.String()
 	}
-	if got := say(); !strings.Contains(got, "true: Agent 7 of user 3: the key works, and the person has yet to write") || !strings.Contains(got, "not end-to-end encrypted") {
+	if got := say(); !strings.Contains(got, "true: Agent 7 of user 3: the key works, and the person has yet to write") ||
+		!strings.Contains(got, "not end-to-end encrypted") {
 		t.Error(got)
 	}
 	p.s.Revoke(keyOfAlex.Secret)

@@ -131,7 +131,8 @@ func (s *Server) knows(wamid string) bool {
 func (q request) fillable() bool {
 	for _, c := range q.Template.Components {
 		for _, p := range c.Parameters {
-			if p.Type == "text" && (strings.TrimSpace(p.Text) == "" || strings.ContainsAny(p.Text, "\n\t") || strings.Contains(p.Text, "     ")) {
+			if p.Type == "text" && (strings.TrimSpace(p.Text) == "" || strings.ContainsAny(p.Text, "\n\t") ||
+				strings.Contains(p.Text, "     ")) {
 				return false
 			}
 		}

@@ -64,7 +64,8 @@ func (s *Server) Press(p Person, m Message, label string) string {
 func (s *Server) Tap(p Person, m Message, n int) string {
 	b := m.Buttons[n]
 	return s.Write(p, map[string]any{
-		"type": "interactive", "interactive": map[string]any{"type": "button_reply", "button_reply": map[string]any{"id": b.ID, "title": b.Title}},
+		"type": "interactive", "interactive": map[string]any{"type": "button_reply",
+			"button_reply": map[string]any{"id": b.ID, "title": b.Title}},
 		"context": map[string]any{"from": DisplayNumber, "id": m.ID},
 	})
 }
@@ -128,7 +129,8 @@ func statusBody(m Message, state string, code int) []byte {
 		st["biz_opaque_callback_data"] = m.Callback
 	}
 	if code != 0 {
-		st["errors"] = []any{map[string]any{"code": code, "title": "failed", "error_data": map[string]any{"details": "test failure"}}}
+		st["errors"] = []any{map[string]any{"code": code, "title": "failed",
+			"error_data": map[string]any{"details": "test failure"}}}
 	}
 	return wrap(map[string]any{"statuses": []any{st}})
 }

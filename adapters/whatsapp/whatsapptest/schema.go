@@ -130,8 +130,9 @@ func prune(v any) any {
 	switch v := v.(type) {
 	case map[string]map[string]any:
 		out := map[string]any{}
-		for _, name := range []string{"MessageContext", "MediaObject", "TemplateObject", "TemplateComponent", "LanguageObject",
-			"ActionObject", "BodyObject", "FooterObject", "HeaderObject", "InteractiveObject", "SectionObject"} {
+		for _, name := range []string{"MessageContext", "MediaObject", "TemplateObject",
+			"TemplateComponent", "LanguageObject", "ActionObject", "BodyObject", "FooterObject", "HeaderObject",
+			"InteractiveObject", "SectionObject"} {
 			out[name] = prune(v[name])
 		}
 		return out

@@ -132,9 +132,9 @@ func unstarted() *Server {
 	ctx, cancel := context.WithCancel(context.Background())
 	s := &Server{
 		ctx: ctx, cancel: cancel, client: &http.Client{Transport: &http.Transport{}, Timeout: 20 * time.Second},
-		changed: make(chan struct{}), received: map[string]Person{}, files: map[string]*file{}, addresses: map[string]string{},
-		failures: map[string][]Failure{}, closed: map[string]bool{}, subscribed: true, quality: "GREEN",
-		scopes: []string{"whatsapp_business_messaging", "whatsapp_business_management"},
+		changed: make(chan struct{}), received: map[string]Person{}, files: map[string]*file{},
+		addresses: map[string]string{}, failures: map[string][]Failure{}, closed: map[string]bool{},
+		subscribed: true, quality: "GREEN", scopes: []string{"whatsapp_business_messaging", "whatsapp_business_management"},
 	}
 	s.http = httptest.NewUnstartedServer(s)
 	return s
@@ -272,10 +272,12 @@ func (s *Server) manage(w http.ResponseWriter, what, id string) {
 	}
 	switch {
 	case what == "number":
-		answer(w, map[string]any{"id": id, "display_phone_number": "+1 555-078-3881", "verified_name": "Test", "quality_rating": s.quality})
+		answer(w, map[string]any{"id": id, "display_phone_number": "+1 555-078-3881", "verified_name": "Test",
+			"quality_rating": s.quality})
 	case what == "token":
 		granted := []any{map[string]any{"scope": "whatsapp_business_management", "target_ids": []string{Account}}}
-		answer(w, map[string]any{"data": map[string]any{"is_valid": true, "scopes": s.scopes, "expires_at": 0, "granular_scopes": granted}})
+		answer(w, map[string]any{"data": map[string]any{"is_valid": true, "scopes": s.scopes, "expires_at": 0,
+			"granular_scopes": granted}})
 	case what == "phone_numbers" && id == Account:
 		answer(w, map[string]any{"data": []any{map[string]any{"id": PhoneNumberID}}})
 	case what == "subscribed_apps" && id == Account:

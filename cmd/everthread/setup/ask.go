@@ -184,7 +184,8 @@ func ReadAnswers(r io.Reader, ids []string) (map[string]string, error) {
 		id, answer, ok := strings.Cut(line, ":")
 		id = strings.TrimSpace(id)
 		if !ok || !slices.Contains(ids, id) {
-			return nil, fmt.Errorf("line %d of the answers is no answer: write %q, with one of %s before the colon", n, "question: answer", strings.Join(ids, ", "))
+			return nil, fmt.Errorf("line %d of the answers is no answer: write %q, with one of %s before the colon", n,
+				"question: answer", strings.Join(ids, ", "))
 		}
 		answer = strings.TrimSpace(answer)
 		if unquoted, err := strconv.Unquote(answer); err == nil {

@@ -23,9 +23,12 @@ type service struct {
 // services are those that are offered by name. other: any that speaks OpenAI's API.
 func services() []service {
 	return []service{
-		{name: "openai", provider: "openai", keys: true, variable: "OPENAI_API_KEY", likes: []string{"gpt-5-mini", "gpt-5", "gpt-4.1-mini"}},
-		{name: "anthropic", provider: "anthropic", keys: true, variable: "ANTHROPIC_API_KEY", likes: []string{"claude-sonnet", "claude-haiku"}},
-		{name: "openrouter", provider: "openai", base: "https://openrouter.ai/api/v1", keys: true, variable: "OPENROUTER_API_KEY", likes: []string{"openai/gpt-5-mini"}},
+		{name: "openai", provider: "openai", keys: true, variable: "OPENAI_API_KEY",
+			likes: []string{"gpt-5-mini", "gpt-5", "gpt-4.1-mini"}},
+		{name: "anthropic", provider: "anthropic", keys: true, variable: "ANTHROPIC_API_KEY",
+			likes: []string{"claude-sonnet", "claude-haiku"}},
+		{name: "openrouter", provider: "openai", base: "https://openrouter.ai/api/v1", keys: true,
+			variable: "OPENROUTER_API_KEY", likes: []string{"openai/gpt-5-mini"}},
 		{name: "ollama", provider: "openai", base: "http://127.0.0.1:11434/v1"},
 		{name: "other", provider: "openai", keys: true},
 		{name: "demo", provider: "demo"},
@@ -105,7 +108,8 @@ func (q *asking) whose(ctx context.Context, m *Model, s *service) error {
 	for _, x := range services() {
 		options = append(options, Option{x.name, q.Services[x.name]})
 	}
-	answer, err := q.Asker.Ask(ctx, Question{ID: "provider", Title: q.ProviderTitle, Help: q.ProviderHelp, Options: options, Default: "demo", Free: true})
+	answer, err := q.Asker.Ask(ctx, Question{ID: "provider", Title: q.ProviderTitle, Help: q.ProviderHelp,
+		Options: options, Default: "demo", Free: true})
 	if err != nil {
 		return err
 	}
@@ -160,7 +164,8 @@ func (q *asking) key(ctx context.Context, m *Model, s service, keyed *bool) erro
 		}
 	}
 	var err error
-	m.Key, err = q.Asker.Ask(ctx, Question{ID: "key", Title: q.KeyTitle, Help: q.KeyHelp[s.name], Secret: true, Empty: s.name == "other"})
+	m.Key, err = q.Asker.Ask(ctx, Question{ID: "key", Title: q.KeyTitle, Help: q.KeyHelp[s.name], Secret: true,
+		Empty: s.name == "other"})
 	*keyed = err == nil
 	return err
 }
@@ -200,7 +205,8 @@ var errAsk = errors.New("no answer")
 
 // silent reports whether a model is one that does not talk.
 func silent(name string) bool {
-	for _, part := range []string{"embed", "whisper", "tts", "dall-e", "image", "moderation", "transcribe", "realtime", "audio", "sora", "babbage", "davinci"} {
+	for _, part := range []string{"embed", "whisper", "tts", "dall-e", "image", "moderation", "transcribe", "realtime",
+		"audio", "sora", "babbage", "davinci"} {
 		if strings.Contains(strings.ToLower(name), part) {
 			return true
 		}

@@ -20,8 +20,9 @@ func (s Service) Unit() string {
 	credentials := "${CREDENTIALS_DIRECTORY}/everthread.yaml"
 	switch {
 	case !s.System:
-		u = u.only("Description", "Type", "ExecStart", "WorkingDirectory", "Restart", "RestartSec", "KillSignal", "TimeoutStopSec", "LimitNOFILE", "UMask",
-			"NoNewPrivileges", "RestrictAddressFamilies", "RestrictNamespaces", "RestrictRealtime", "RestrictSUIDSGID", "LockPersonality",
+		u = u.only("Description", "Type", "ExecStart", "WorkingDirectory", "Restart", "RestartSec", "KillSignal",
+			"TimeoutStopSec", "LimitNOFILE", "UMask", "NoNewPrivileges", "RestrictAddressFamilies",
+			"RestrictNamespaces", "RestrictRealtime", "RestrictSUIDSGID", "LockPersonality",
 			"SystemCallArchitectures", "SystemCallFilter", "SystemCallErrorNumber", "WantedBy")
 		u.set("WorkingDirectory", path(s.Folder))
 		u.set("WantedBy", "default.target")

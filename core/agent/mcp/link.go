@@ -180,7 +180,8 @@ func (l *link) options() *sdk.ClientOptions {
 	o := &sdk.ClientOptions{
 		Capabilities: &sdk.ClientCapabilities{}, // we offer nothing to servers
 		ToolListChangedHandler: func(context.Context, *sdk.ToolListChangedRequest) {
-			l.client.Log.Info("tools of an MCP server changed; they are taken up at the next start", zap.String("server", l.server.Name))
+			l.client.Log.Info("tools of an MCP server changed; they are taken up at the next start",
+				zap.String("server", l.server.Name))
 		},
 	}
 	if l.server.Command != "" {
@@ -199,7 +200,8 @@ func (l *link) list(ctx context.Context, session *sdk.ClientSession) error {
 		}
 		names = append(names, t.Name)
 		if one, err := newTool(l, t); err != nil {
-			l.client.Log.Warn("MCP tool left out", zap.String("server", l.server.Name), zap.String("tool", t.Name), zap.Error(err))
+			l.client.Log.Warn("MCP tool left out", zap.String("server", l.server.Name),
+				zap.String("tool", t.Name), zap.Error(err))
 		} else {
 			found = append(found, one)
 		}
@@ -219,7 +221,8 @@ func (l *link) list(ctx context.Context, session *sdk.ClientSession) error {
 		l.client.adopt(l, found)
 		l.client.Log.Info("MCP server is up", zap.String("server", l.server.Name), zap.Int("tools", len(names)))
 	case !slices.Equal(before, names):
-		l.client.Log.Info("tools of an MCP server changed; they are taken up at the next start", zap.String("server", l.server.Name))
+		l.client.Log.Info("tools of an MCP server changed; they are taken up at the next start",
+			zap.String("server", l.server.Name))
 	default:
 		l.client.Log.Info("MCP server is up again", zap.String("server", l.server.Name))
 	}

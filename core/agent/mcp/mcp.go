@@ -155,7 +155,8 @@ func (c *Client) adopt(l *link, found []*tool) {
 	tools := slices.Clone(c.tools)
 	for _, t := range found {
 		t.spec.Name = c.free(l.server.Name + "_" + t.name)
-		need := specTokens + c.Tokenizer.Count(t.spec.Name) + c.Tokenizer.Count(t.spec.Description) + c.Tokenizer.Count(string(t.spec.Schema))
+		need := specTokens + c.Tokenizer.Count(t.spec.Name) + c.Tokenizer.Count(t.spec.Description) +
+			c.Tokenizer.Count(string(t.spec.Schema))
 		if need > c.room {
 			c.Log.Warn("MCP tool left out: descriptions of tools take too much of the prompt",
 				zap.String("server", l.server.Name), zap.String("tool", t.name), zap.Int("tokens", need), zap.Int("left", c.room))

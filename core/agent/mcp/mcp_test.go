@@ -99,19 +99,23 @@ func names(c *Client) string {
 
 func overHTTP(t *testing.T, name, kind string) Server {
 	t.Helper()
-	s := httptest.NewServer(streamable(t, newServer(kind), func(r *http.Request) bool { return r.Header.Get("Authorization") == "Bearer hunter2" }))
+	s := httptest.NewServer(streamable(t, newServer(kind),
+		func(r *http.Request) bool { return r.Header.Get("Authorization") == "Bearer hunter2" }))
 	t.Cleanup(s.Close)
-	return Server{Name: name, URL: s.URL + "/mcp?key=geheim", Headers: map[string]string{"Authorization": "Bearer hunter2"}}
+	return Server{Name: name, URL: s.URL + "/mcp?key=geheim",
+		Headers: map[string]string{"Authorization": "Bearer hunter2"}}
 }
 
 func TestToolsOfAServerAreTools(t *testing.T) {
 	t.Parallel()
-	for how, server := range map[string]Server{"program": programOf(t, "lab", "good"), "http": overHTTP(t, "lab", "good")} {
+	for how, server := range map[string]Server{"program": programOf(t, "lab", "good"),
+		"http": overHTTP(t, "lab", "good")} {
 		t.Run(how, func(t *testing.T) {
 			t.Parallel()
 			c, _ := start(t, Options{Servers: []Server{server}})
 			await(t, "the server", up(c))
-			if got := names(c); got != "lab_crash lab_echo lab_environment lab_fail lab_flood lab_mixed lab_refuse lab_slow lab_structured" {
+			if got := names(
+				c); got != "lab_crash lab_echo lab_environment lab_fail lab_flood lab_mixed lab_refuse lab_slow lab_structured" {
 				t.Fatalf("tools %s", got)
 			}
 			for name, want := range map[string]string{
@@ -130,7 +134,8 @@ func TestToolsOfAServerAreTools(t *testing.T) {
 				}
 			}
 			spec := c.Tools()[1].Spec()
-			want := core.ToolSpec{Name: "lab_echo", Description: "does echo", Schema: json.RawMessage(`{"properties":{"text":{"type":"string"}},"type":"object"}`)}
+			want := core.ToolSpec{Name: "lab_echo", Description: "does echo",
+				Schema: json.RawMessage(`{"properties":{"text":{"type":"string"}},"type":"object"}`)}
 			if d := cmp.Diff(want, spec); d != "" || !c.Tools()[1].(core.OutsideTool).Outside() {
 				t.Error(d)
 			}
@@ -146,7 +151,8 @@ func TestAProgramSeesLittleOfOurEnvironment(t *testing.T) {
 	c, _ := start(t, Options{Servers: []Server{programOf(t, "lab", "good")}})
 	await(t, "the server", up(c))
 	got, err := call(t.Context(), t, c, "lab_environment", `{}`)
-	if err != nil || strings.Contains(got, "very secret") || !strings.Contains(got, "SECRET=hunter2") || !strings.Contains(got, "PATH=") {
+	if err != nil || strings.Contains(got, "very secret") || !strings.Contains(got, "SECRET=hunter2") ||
+		!strings.Contains(got, "PATH=") {
 		t.Errorf("got %s, %v", got, err)
 	}
 }
@@ -160,11 +166,12 @@ func TestServersThatAreAwayCostNothingButTheirTools(t *testing.T) {
 	locked := overHTTP(t, "locked", "good")
 	locked.Headers = map[string]string{"Authorization": "Bearer wrong-key"}
 	c, logs := start(t, Options{Connect: 3 * time.Second, Servers: []Server{
-		programOf(t, "dead", "dead"), programOf(t, "mute", "mute"), programOf(t, "garbage", "garbage"), {Name: "none", Command: "/no/such/program"},
+		programOf(t, "dead", "dead"), programOf(t, "mute", "mute"), programOf(t, "garbage", "garbage"),
+		{Name: "none", Command: "/no/such/program"},
 		{Name: "away", URL: away.URL + "/?key=geheim"}, {Name: "page", URL: page.URL}, locked, programOf(t, "lab", "good"),
 	}})
-	want := map[string]string{"dead": "status 3", "mute": "deadline exceeded", "garbage": "invalid character", "none": "no such file",
-		"away": "connection refused", "page": "content type", "locked": "Unauthorized", "lab": ""}
+	want := map[string]string{"dead": "status 3", "mute": "deadline exceeded", "garbage": "invalid character",
+		"none": "no such file", "away": "connection refused", "page": "content type", "locked": "Unauthorized", "lab": ""}
 	await(t, "the end of the first attempts", func() bool {
 		for _, s := range c.Status() {
 			if !s.Up && s.Error == "" {
@@ -174,7 +181,8 @@ func TestServersThatAreAwayCostNothingButTheirTools(t *testing.T) {
 		return true
 	})
 	for _, s := range c.Status() {
-		if s.Up != (s.Name == "lab") || !strings.Contains(s.Error, want[s.Name]) || strings.Contains(s.Error, "geheim") || strings.Contains(s.Error, "wrong-key") {
+		if s.Up != (s.Name == "lab") || !strings.Contains(s.Error, want[s.Name]) || strings.Contains(s.Error, "geheim") ||
+			strings.Contains(s.Error, "wrong-key") {
 			t.Errorf("%+v, want %s", s, want[s.Name])
 		}
 	}
@@ -191,10 +199,13 @@ func TestACrashInACallIsOneErrorAndTheServerComesBack(t *testing.T) {
 	c, logs := start(t, Options{Servers: []Server{programOf(t, "lab", "good")}})
 	await(t, "the server", up(c))
 	_, err := call(t.Context(), t, c, "lab_crash", `{}`)
-	if err == nil || !strings.Contains(err.Error(), "the connection to the MCP server lab broke in the call, which may have taken effect or not: the program ended with status 7") {
+	if err == nil ||
+		!strings.Contains(err.Error(),
+			"the connection to the MCP server lab broke in the call, which may have taken effect or not: the program ended with status 7") {
 		t.Errorf("got %v", err)
 	}
-	if _, err := call(t.Context(), t, c, "lab_echo", `{}`); err == nil || !strings.Contains(err.Error(), "cannot be reached now") {
+	if _, err := call(t.Context(), t, c, "lab_echo", `{}`); err == nil ||
+		!strings.Contains(err.Error(), "cannot be reached now") {
 		t.Errorf("while it is away: %v", err)
 	}
 	await(t, "the server again", up(c))
@@ -208,7 +219,8 @@ func TestACrashInACallIsOneErrorAndTheServerComesBack(t *testing.T) {
 
 func TestASlowToolEndsWithItsContext(t *testing.T) {
 	t.Parallel()
-	for how, server := range map[string]Server{"program": programOf(t, "lab", "good"), "http": overHTTP(t, "lab", "good")} {
+	for how, server := range map[string]Server{"program": programOf(t, "lab", "good"),
+		"http": overHTTP(t, "lab", "good")} {
 		t.Run(how, func(t *testing.T) {
 			t.Parallel()
 			c, _ := start(t, Options{Servers: []Server{server}})
@@ -218,7 +230,8 @@ func TestASlowToolEndsWithItsContext(t *testing.T) {
 			if _, err := call(ctx, t, c, "lab_slow", `{}`); !errors.Is(err, context.DeadlineExceeded) {
 				t.Errorf("got %v", err)
 			}
-			if got, err := call(t.Context(), t, c, "lab_echo", `{"text":"still here"}`); got != "you said still here" || err != nil {
+			if got, err := call(t.Context(), t, c, "lab_echo", `{"text":"still here"}`); got != "you said still here" ||
+				err != nil {
 				t.Errorf("afterwards: %q, %v", got, err)
 			}
 		})
@@ -227,13 +240,15 @@ func TestASlowToolEndsWithItsContext(t *testing.T) {
 
 func TestFloodsAreCut(t *testing.T) {
 	t.Parallel()
-	for how, server := range map[string]Server{"program": programOf(t, "lab", "good"), "http": overHTTP(t, "lab", "good")} {
+	for how, server := range map[string]Server{"program": programOf(t, "lab", "good"),
+		"http": overHTTP(t, "lab", "good")} {
 		t.Run(how, func(t *testing.T) {
 			t.Parallel()
 			c, _ := start(t, Options{Servers: []Server{server}})
 			await(t, "the server", up(c))
 			got, err := call(t.Context(), t, c, "lab_flood", `{"bytes":"2000000"}`)
-			if err != nil || len(got) > longestText+100 || !strings.HasPrefix(got, "firstx") || !strings.HasSuffix(got, "xlast") || !strings.Contains(got, "bytes of tool output left out") {
+			if err != nil || len(got) > longestText+100 || !strings.HasPrefix(got, "firstx") ||
+				!strings.HasSuffix(got, "xlast") || !strings.Contains(got, "bytes of tool output left out") {
 				t.Errorf("%d bytes, %v", len(got), err)
 			}
 			for range 3 { // what was read does not add up over messages
@@ -241,7 +256,8 @@ func TestFloodsAreCut(t *testing.T) {
 					t.Error(err)
 				}
 			}
-			if _, err := call(t.Context(), t, c, "lab_flood", `{"bytes":"10000000"}`); err == nil || !strings.Contains(err.Error(), "more than 4 MiB at once; ask it for less") {
+			if _, err := call(t.Context(), t, c, "lab_flood", `{"bytes":"10000000"}`); err == nil ||
+				!strings.Contains(err.Error(), "more than 4 MiB at once; ask it for less") {
 				t.Errorf("got %v", err)
 			}
 			await(t, "the server again", func() bool {
@@ -260,7 +276,10 @@ func TestAnHTTPServerThatRestartsIsFoundAgain(t *testing.T) {
 		handler.Store(&h)
 	}
 	renew()
-	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { (*handler.Load()).ServeHTTP(w, r) }))
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter,
+		r *http.Request) {
+		(*handler.Load()).ServeHTTP(w, r)
+	}))
 	t.Cleanup(s.Close)
 	c, _ := start(t, Options{Servers: []Server{{Name: "lab", URL: s.URL}}})
 	await(t, "the server", up(c))
@@ -301,7 +320,8 @@ func TestAChangeWhileItRunsIsLogged(t *testing.T) {
 	}
 	logs, seen := observer.New(zap.DebugLevel)
 	l := New(Options{Servers: []Server{{Name: "lab", Command: "x"}}, Log: zap.New(logs), Tokenizer: words{}}).links[0]
-	cs, err := sdk.NewClient(&sdk.Implementation{Name: "x"}, l.options()).Connect(t.Context(), clientSide, &sdk.ClientSessionOptions{ProtocolVersion: protocol})
+	cs, err := sdk.NewClient(&sdk.Implementation{Name: "x"}, l.options()).Connect(t.Context(), clientSide,
+		&sdk.ClientSessionOptions{ProtocolVersion: protocol})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -327,7 +347,8 @@ func TestOddNamesAndSchemas(t *testing.T) {
 			Properties map[string]any `json:"properties"`
 			Dialect    string         `json:"$schema"`
 		}
-		if err := json.Unmarshal(spec.Schema, &schema); err != nil || schema.Type != "object" || schema.Properties == nil || schema.Dialect != "" || len(spec.Name) > 64 {
+		if err := json.Unmarshal(spec.Schema, &schema); err != nil || schema.Type != "object" || schema.Properties == nil ||
+			schema.Dialect != "" || len(spec.Name) > 64 {
 			t.Errorf("%s: %s, %v", spec.Name, spec.Schema, err)
 		}
 		if got, err := call(t.Context(), t, c, spec.Name, `{}`); got != "ok" || err != nil {
@@ -341,7 +362,8 @@ func TestOddNamesAndSchemas(t *testing.T) {
 
 func TestSchemasOfAnotherKindAreRefused(t *testing.T) {
 	t.Parallel()
-	for _, schema := range []any{"string", []any{}, true, map[string]any{"type": "string"}, map[string]any{"type": []any{"object"}}} {
+	for _, schema := range []any{"string", []any{}, true, map[string]any{"type": "string"},
+		map[string]any{"type": []any{"object"}}} {
 		if _, err := schemaOf(schema); err == nil {
 			t.Errorf("%v: no error", schema)
 		}
@@ -367,7 +389,8 @@ func TestDescriptionsStayWithinTheirTokens(t *testing.T) {
 func TestAProgramThatDoesNotEndIsEnded(t *testing.T) {
 	t.Parallel()
 	server := programOf(t, "lab", "stubborn")
-	o := Options{Servers: []Server{server}, Tokenizer: words{}, Log: zap.NewNop(), Now: time.Now, Rand: func() float64 { return 0 }}
+	o := Options{Servers: []Server{server}, Tokenizer: words{}, Log: zap.NewNop(), Now: time.Now,
+		Rand: func() float64 { return 0 }}
 	c := New(o)
 	ctx, cancel := context.WithCancel(t.Context())
 	done := make(chan error)
@@ -390,7 +413,8 @@ func TestTextsAreCutAtRunes(t *testing.T) {
 	if got := cut(long, 51); got != strings.Repeat("é", 25)+"…" {
 		t.Errorf("cut %q", got)
 	}
-	if got := middle(long, 81); !strings.HasPrefix(got, "éé") || strings.Contains(got, "\uFFFD") || got != strings.ToValidUTF8(got, "?") {
+	if got := middle(long, 81); !strings.HasPrefix(got, "éé") || strings.Contains(got, "\uFFFD") ||
+		got != strings.ToValidUTF8(got, "?") {
 		t.Errorf("middle %q", got)
 	}
 	if cut("short", 5) != "short" || middle("short", 5) != "short" {

@@ -24,17 +24,27 @@ func read(t testing.TB, text string) any {
 func TestSchemasOfServersAreTidied(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct{ name, given, want string }{
-		{"an enum without a type", `{"properties":{"unit":{"enum":["C","F"]}}}`, `{"type":"object","properties":{"unit":{"type":"string","enum":["C","F"]}}}`},
-		{"an enum of several types", `{"properties":{"n":{"enum":[1,"all",null]}}}`, `{"type":"object","properties":{"n":{"type":["number","string","null"],"enum":[1,"all",null]}}}`},
-		{"composition at the root", `{"type":"object","properties":{"a":{"type":"string"}},"anyOf":[{"required":["a"]}],"if":{},"then":{}}`, `{"type":"object","properties":{"a":{"type":"string"}}}`},
-		{"composition within", `{"properties":{"a":{"anyOf":[{"enum":["x"]},{"type":"null"}]}}}`, `{"type":"object","properties":{"a":{"anyOf":[{"type":"string","enum":["x"]},{"type":"null"}]}}}`},
-		{"a reference", `{"properties":{"at":{"$ref":"#/$defs/Point","description":"where"}},"$defs":{"Point":{"type":"object","properties":{"x":{"type":"number"}}}}}`,
-			`{"type":"object","properties":{"at":{"type":"object","properties":{"x":{"type":"number"}},"description":"where"}}}`},
-		{"a reference at the root", `{"$ref":"#/definitions/Args","definitions":{"Args":{"type":"object","properties":{"a":{"type":"string"}}}}}`, `{"type":"object","properties":{"a":{"type":"string"}}}`},
-		{"a reference to nothing", `{"properties":{"a":{"$ref":"https://example.com/x"}}}`, `{"type":"object","properties":{"a":{}}}`},
-		{"an array of anything", `{"properties":{"a":{"type":"array"}}}`, `{"type":"object","properties":{"a":{"type":"array","items":{}}}}`},
+		{"an enum without a type", `{"properties":{"unit":{"enum":["C","F"]}}}`,
+			`{"type":"object","properties":{"unit":{"type":"string","enum":["C","F"]}}}`},
+		{"an enum of several types", `{"properties":{"n":{"enum":[1,"all",null]}}}`,
+			`{"type":"object","properties":{"n":{"type":["number","string","null"],"enum":[1,"all",null]}}}`},
+		{"composition at the root",
+			`{"type":"object","properties":{"a":{"type":"string"}},"anyOf":[{"required":["a"]}],"if":{},"then":{}}`,
+			`{"type":"object","properties":{"a":{"type":"string"}}}`},
+		{"composition within", `{"properties":{"a":{"anyOf":[{"enum":["x"]},{"type":"null"}]}}}`,
+			`{"type":"object","properties":{"a":{"anyOf":[{"type":"string","enum":["x"]},{"type":"null"}]}}}`},
+		{"a reference",
+			`{"properties":{"at":{"$ref":"#/$defs/Point","description":"where"}},"$defs":{"Point":{"type":"object","properties":{"x":{"type":"number"}}}}}`, `{"type":"object","properties":{"at":{"type":"object","properties":{"x":{"type":"number"}},"description":"where"}}}`},
+		{"a reference at the root",
+			`{"$ref":"#/definitions/Args","definitions":{"Args":{"type":"object","properties":{"a":{"type":"string"}}}}}`,
+			`{"type":"object","properties":{"a":{"type":"string"}}}`},
+		{"a reference to nothing", `{"properties":{"a":{"$ref":"https://example.com/x"}}}`,
+			`{"type":"object","properties":{"a":{}}}`},
+		{"an array of anything", `{"properties":{"a":{"type":"array"}}}`,
+			`{"type":"object","properties":{"a":{"type":"array","items":{}}}}`},
 		{"parameters named as keywords are", `{"properties":{"enum":{"type":"string"},"$defs":true}}`, ""},
-		{"parameters named as keywords", `{"properties":{"enum":{"type":"string"},"items":true}}`, `{"type":"object","properties":{"enum":{"type":"string"},"items":{}}}`},
+		{"parameters named as keywords", `{"properties":{"enum":{"type":"string"},"items":true}}`,
+			`{"type":"object","properties":{"enum":{"type":"string"},"items":{}}}`},
 	} {
 		got, err := schemaOf(read(t, c.given))
 		if c.want == "" {
@@ -68,7 +78,8 @@ func TestASchemaThatNamesItselfEnds(t *testing.T) {
 }
 
 func FuzzSchemaOf(f *testing.F) {
-	for _, s := range []string{`{"properties":{"a":{"$ref":"#"}}}`, `{"$ref":"#/properties/a","properties":{"a":{"items":[{"enum":[[]]}]}}}`, `{"required":[1]}`, `{"allOf":{}}`} {
+	for _, s := range []string{`{"properties":{"a":{"$ref":"#"}}}`,
+		`{"$ref":"#/properties/a","properties":{"a":{"items":[{"enum":[[]]}]}}}`, `{"required":[1]}`, `{"allOf":{}}`} {
 		f.Add(s)
 	}
 	f.Fuzz(func(t *testing.T, s string) {
@@ -81,7 +92,8 @@ func FuzzSchemaOf(f *testing.F) {
 			return
 		}
 		var out map[string]any
-		if json.Unmarshal(got, &out) != nil || out["type"] != "object" || strings.Contains(string(got), `"$ref":"#`) && !strings.Contains(s, `\\`) && out["anyOf"] != nil {
+		if json.Unmarshal(got, &out) != nil || out["type"] != "object" || strings.Contains(string(got), `"$ref":"#`) &&
+			!strings.Contains(s, `\\`) && out["anyOf"] != nil {
 			t.Fatalf("%s becomes %s", s, got)
 		}
 	})

@@ -74,16 +74,20 @@ func text(s string) *sdk.CallToolResult {
 func newServer(kind string) *sdk.Server {
 	s := sdk.NewServer(&sdk.Implementation{Name: "test", Version: "1"}, nil)
 	add := func(name string, schema any, do handler) {
-		s.AddTool(&sdk.Tool{Name: name, Description: "does " + name, InputSchema: schema}, func(ctx context.Context, req *sdk.CallToolRequest) (*sdk.CallToolResult, error) {
-			var arguments map[string]any
-			if err := json.Unmarshal(req.Params.Arguments, &arguments); err != nil {
-				return nil, err
-			}
-			return do(ctx, arguments)
-		})
+		s.AddTool(&sdk.Tool{Name: name, Description: "does " + name, InputSchema: schema},
+			func(ctx context.Context, req *sdk.CallToolRequest) (*sdk.CallToolResult, error) {
+				var arguments map[string]any
+				if err := json.Unmarshal(req.Params.Arguments, &arguments); err != nil {
+					return nil, err
+				}
+				return do(ctx, arguments)
+			})
 	}
 	if kind == "changed" {
-		add("another", object("x"), func(context.Context, map[string]any) (*sdk.CallToolResult, error) { return text("new"), nil })
+		add("another", object("x"), func(context.Context, map[string]any) (*sdk.CallToolResult, error) {
+			return text("new"),
+				nil
+		})
 		return s
 	}
 	if kind == "odd" {
@@ -119,9 +123,11 @@ func newServer(kind string) *sdk.Server {
 	add("mixed", object("x"), func(context.Context, map[string]any) (*sdk.CallToolResult, error) {
 		return &sdk.CallToolResult{Content: []sdk.Content{
 			&sdk.TextContent{Text: "a\x00b\x1b[31m\n"}, &sdk.ImageContent{MIMEType: "image/png", Data: make([]byte, 300)},
-			&sdk.AudioContent{MIMEType: "audio/ogg", Data: make([]byte, 20)}, &sdk.ResourceLink{Name: "notes", URI: "file:///notes.txt"},
+			&sdk.AudioContent{MIMEType: "audio/ogg", Data: make([]byte, 20)},
+			&sdk.ResourceLink{Name: "notes", URI: "file:///notes.txt"},
 			&sdk.EmbeddedResource{Resource: &sdk.ResourceContents{URI: "file:///a", Text: "inside"}},
-			&sdk.EmbeddedResource{Resource: &sdk.ResourceContents{URI: "file:///b", MIMEType: "application/zip", Blob: make([]byte, 9)}},
+			&sdk.EmbeddedResource{Resource: &sdk.ResourceContents{URI: "file:///b", MIMEType: "application/zip",
+				Blob: make([]byte, 9)}},
 		}}, nil
 	})
 	add("structured", object("x"), func(context.Context, map[string]any) (*sdk.CallToolResult, error) {

@@ -64,7 +64,8 @@ func newTool(l *link, t *sdk.Tool) (*tool, error) {
 		description = t.Name
 	}
 	read := t.Annotations != nil && t.Annotations.ReadOnlyHint
-	return &tool{link: l, name: t.Name, read: read, spec: core.ToolSpec{Description: cut(clean(description), longestDescription), Schema: schema}}, nil
+	return &tool{link: l, name: t.Name, read: read, spec: core.ToolSpec{Description: cut(clean(description),
+		longestDescription), Schema: schema}}, nil
 }
 
 // Spec describes the tool.
@@ -129,7 +130,8 @@ func (t *tool) explain(ctx context.Context, err error) error {
 	case ctx.Err() != nil:
 		return ctx.Err()
 	case errors.As(err, &refused):
-		return errors.New(cut("the MCP server "+t.link.server.Name+" refused the call: "+clean(refused.Message), longestComplaint))
+		return errors.New(cut("the MCP server "+t.link.server.Name+" refused the call: "+clean(refused.Message),
+			longestComplaint))
 	}
 	return fmt.Errorf("the connection to the MCP server %s broke in the call, which may have taken effect or not: %w",
 		t.link.server.Name, t.link.broke(ctx, err))

@@ -33,7 +33,8 @@ func (l *link) transport() (t sdk.Transport, why func() error) {
 	client.CheckRedirect = func(*http.Request, []*http.Request) error {
 		return http.ErrUseLastResponse // headers are for this server only
 	}
-	return &sdk.StreamableClientTransport{Endpoint: l.server.URL, HTTPClient: &client, MaxRetries: -1, DisableStandaloneSSE: true, MaxEventSize: mostBytes}, limited.take
+	return &sdk.StreamableClientTransport{Endpoint: l.server.URL, HTTPClient: &client, MaxRetries: -1,
+		DisableStandaloneSSE: true, MaxEventSize: mostBytes}, limited.take
 }
 
 // fault remembers why something broke, until it is asked.
@@ -174,8 +175,9 @@ func (i *input) note(err error) {
 // environ is what a program sees: what most need to run at all, and env.
 func environ(env map[string]string) []string {
 	var out []string
-	for _, name := range []string{"PATH", "HOME", "USER", "LOGNAME", "SHELL", "TERM", "LANG", "LC_ALL", "LC_CTYPE", "TZ", "TMPDIR",
-		"SSL_CERT_FILE", "SSL_CERT_DIR", "SYSTEMROOT", "PATHEXT", "APPDATA", "LOCALAPPDATA", "USERPROFILE", "TEMP"} {
+	for _, name := range []string{"PATH", "HOME", "USER", "LOGNAME", "SHELL", "TERM", "LANG", "LC_ALL",
+		"LC_CTYPE", "TZ", "TMPDIR", "SSL_CERT_FILE", "SSL_CERT_DIR", "SYSTEMROOT", "PATHEXT", "APPDATA", "LOCALAPPDATA",
+		"USERPROFILE", "TEMP"} {
 		if value, ok := os.LookupEnv(name); ok {
 			out = append(out, name+"="+value)
 		}

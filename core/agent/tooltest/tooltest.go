@@ -131,7 +131,8 @@ func (c *checker) properties(path string, s map[string]any, depth int) {
 			c.fault(path, "%q is no property", name)
 			continue
 		}
-		if inner["type"] == nil && inner["anyOf"] == nil && inner["oneOf"] == nil && inner["allOf"] == nil && len(inner) > 0 && inner["const"] == nil && !onlyDescribed(inner) {
+		if inner["type"] == nil && inner["anyOf"] == nil && inner["oneOf"] == nil && inner["allOf"] == nil &&
+			len(inner) > 0 && inner["const"] == nil && !onlyDescribed(inner) {
 			c.fault(path+"/"+name, "it has no type")
 		}
 		c.schema(path+"/"+name, inner, depth+1)

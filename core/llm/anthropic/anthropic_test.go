@@ -46,7 +46,9 @@ func call(id, name string) core.ToolCall {
 	return core.ToolCall{ID: id, Name: name, Arguments: `{"x":1}`}
 }
 
-var timeNow = core.ToolSpec{Name: "time_now", Description: "The time.", Schema: json.RawMessage(`{"type":"object","properties":{"x":{"type":"integer"}},"required":["x"],"additionalProperties":false}`)}
+var timeNow = core.ToolSpec{Name: "time_now", Description: "The time.",
+	Schema: json.RawMessage(
+		`{"type":"object","properties":{"x":{"type":"integer"}},"required":["x"],"additionalProperties":false}`)}
 
 func TestRequestShape(t *testing.T) {
 	t.Parallel()
@@ -55,7 +57,8 @@ func TestRequestShape(t *testing.T) {
 		system,
 		{Role: core.RoleSystem, Content: "Yesterday: rain."},
 		{Role: core.RoleUser, Content: "what is this?", Images: []core.Image{{MIME: "image/png", Data: []byte("png")}}},
-		{Role: core.RoleAssistant, Content: "Let me see.", ToolCalls: []core.ToolCall{call("a.1", "time_now"), call("b", "time_now")}},
+		{Role: core.RoleAssistant, Content: "Let me see.", ToolCalls: []core.ToolCall{call("a.1", "time_now"),
+			call("b", "time_now")}},
 		{Role: core.RoleTool, Content: "08:10", ToolCallID: "a.1"},
 		{Role: core.RoleTool, Content: "", ToolCallID: "b"},
 		{Role: core.RoleUser, Content: "thanks"},
@@ -129,7 +132,8 @@ func (c canned) RoundTrip(r *http.Request) (*http.Response, error) {
 	if c.header == nil {
 		c.header = http.Header{}
 	}
-	return &http.Response{StatusCode: c.status, Header: c.header, Body: io.NopCloser(strings.NewReader(c.body)), Request: r}, nil
+	return &http.Response{StatusCode: c.status, Header: c.header, Body: io.NopCloser(strings.NewReader(c.body)),
+		Request: r}, nil
 }
 
 func answering(c canned) core.Model {
@@ -164,13 +168,21 @@ func TestRefusals(t *testing.T) {
 		kind   core.ModelErrorKind
 		wait   time.Duration
 	}{
-		{"wrong key", 401, "", `{"type":"error","error":{"type":"authentication_error","message":"invalid x-api-key ` + key + `"}}`, core.ModelAuth, 0},
-		{"rate limit", 429, "12", `{"type":"error","error":{"type":"rate_limit_error","message":"slow"}}`, core.ModelBusy, 12 * time.Second},
-		{"overloaded", 529, "", `{"type":"error","error":{"type":"overloaded_error","message":"Overloaded"}}`, core.ModelDown, 0},
-		{"model missing", 404, "", `{"type":"error","error":{"type":"not_found_error","message":"model: x"}}`, core.ModelConfig, 0},
-		{"too long", 400, "", `{"type":"error","error":{"type":"invalid_request_error","message":"prompt is too long: 210000 tokens > 200000 maximum"}}`, core.ModelTooLong, 0},
-		{"no money", 400, "", `{"type":"error","error":{"type":"invalid_request_error","message":"Your credit balance is too low"}}`, core.ModelBusy, 0},
-		{"bad request", 400, "", `{"type":"error","error":{"type":"invalid_request_error","message":"messages: roles"}}`, core.ModelRejected, 0},
+		{"wrong key", 401, "", `{"type":"error","error":{"type":"authentication_error","message":"invalid x-api-key ` + key +
+			`"}}`, core.ModelAuth, 0},
+		{"rate limit", 429, "12", `{"type":"error","error":{"type":"rate_limit_error","message":"slow"}}`,
+			core.ModelBusy, 12 * time.Second},
+		{"overloaded", 529, "", `{"type":"error","error":{"type":"overloaded_error","message":"Overloaded"}}`, core.ModelDown,
+			0},
+		{"model missing", 404, "", `{"type":"error","error":{"type":"not_found_error","message":"model: x"}}`,
+			core.ModelConfig, 0},
+		{"too long", 400, "",
+			`{"type":"error","error":{"type":"invalid_request_error","message":"prompt is too long: 210000 tokens > 200000 maximum"}}`, core.ModelTooLong, 0},
+		{"no money", 400, "",
+			`{"type":"error","error":{"type":"invalid_request_error","message":"Your credit balance is too low"}}`,
+			core.ModelBusy, 0},
+		{"bad request", 400, "", `{"type":"error","error":{"type":"invalid_request_error","message":"messages: roles"}}`,
+			core.ModelRejected, 0},
 		{"a proxy's page", 502, "", `<html></html>`, core.ModelDown, 0},
 	}
 	for _, c := range cases {

@@ -50,9 +50,11 @@ func TestAnswers(t *testing.T) {
 		messages []core.ModelMessage
 		want     []string // each is part of the answer
 	}{
-		{"greets and says what it is", []core.ModelMessage{user("[Thu 19 Nov 08:10] Hello!")}, []string{"Hello!", "demo model", "llm.provider"}},
+		{"greets and says what it is", []core.ModelMessage{user("[Thu 19 Nov 08:10] Hello!")},
+			[]string{"Hello!", "demo model", "llm.provider"}},
 		{"greets in French", []core.ModelMessage{user("Bonjour, ça va ?")}, []string{"Modèle de démonstration"}},
-		{"repeats back", []core.ModelMessage{user("[Thu 19 Nov 08:10] My dog is called Biscuit.")}, []string{"Demo model", "“My dog is called Biscuit.”"}},
+		{"repeats back", []core.ModelMessage{user("[Thu 19 Nov 08:10] My dog is called Biscuit.")},
+			[]string{"Demo model", "“My dog is called Biscuit.”"}},
 		{"quotes what was said", []core.ModelMessage{
 			user("[Thu 19 Nov 08:10] My dog is called Biscuit."), assistant("ok"), user("My car is red"), assistant("ok"),
 			user("What is my dog's name?"),
@@ -61,12 +63,17 @@ func TestAnswers(t *testing.T) {
 			user("Mon chien s'appelle Biscuit."), assistant("ok"), user("Comment s'appelle mon chien ?"),
 		}, []string{"vous avez dit : « Mon chien s'appelle Biscuit. »"}},
 		{"quotes the newest of two", []core.ModelMessage{
-			user("The meeting is at nine"), assistant("ok"), user("The meeting is at ten"), assistant("ok"), user("When is the meeting?"),
+			user("The meeting is at nine"), assistant("ok"), user("The meeting is at ten"), assistant("ok"),
+			user("When is the meeting?"),
 		}, []string{"at ten"}},
-		{"quotes a summary, not the instructions", []core.ModelMessage{notes, user("When is the dentist?")}, []string{"notes", "“The dentist is on Thursday at nine”"}},
-		{"admits that it does not know", []core.ModelMessage{user("Why is the sky blue?")}, []string{"nothing that I can see"}},
-		{"cannot see another day", []core.ModelMessage{user("What did we talk about yesterday?")}, []string{"only see today's messages and the summaries"}},
-		{"cannot see another day, in French", []core.ModelMessage{user("De quoi avons-nous parlé hier ?")}, []string{"que les messages d'aujourd'hui"}},
+		{"quotes a summary, not the instructions", []core.ModelMessage{notes, user("When is the dentist?")},
+			[]string{"notes", "“The dentist is on Thursday at nine”"}},
+		{"admits that it does not know", []core.ModelMessage{user("Why is the sky blue?")},
+			[]string{"nothing that I can see"}},
+		{"cannot see another day", []core.ModelMessage{user("What did we talk about yesterday?")},
+			[]string{"only see today's messages and the summaries"}},
+		{"cannot see another day, in French", []core.ModelMessage{user("De quoi avons-nous parlé hier ?")},
+			[]string{"que les messages d'aujourd'hui"}},
 	}
 	for _, c := range cases {
 		got, last := ask(t, core.ModelRequest{Messages: c.messages})
@@ -102,8 +109,8 @@ func TestSearchesForAnotherDay(t *testing.T) {
 func TestAnswersFromTheSearch(t *testing.T) {
 	t.Parallel()
 	cases := []struct{ name, result, want string }{
-		{"hits", `{"results":[{"kind":"summary","day_label":"2026-11-18","summary_snippet":"Biscuit came."},{"kind":"message","day_label":"2026-11-18","message_id":12,"role":"user","snippet":"My dog is called Biscuit."}]}`,
-			"Demo model: I searched our conversation and found:\n- 2026-11-18, from the summary: “Biscuit came.”\n- 2026-11-18, you said: “My dog is called Biscuit.”"},
+		{"hits",
+			`{"results":[{"kind":"summary","day_label":"2026-11-18","summary_snippet":"Biscuit came."},{"kind":"message","day_label":"2026-11-18","message_id":12,"role":"user","snippet":"My dog is called Biscuit."}]}`, "Demo model: I searched our conversation and found:\n- 2026-11-18, from the summary: “Biscuit came.”\n- 2026-11-18, you said: “My dog is called Biscuit.”"},
 		{"nothing", `{"results":[]}`, "Demo model: I searched our conversation and found nothing about it."},
 		{"an error", `Error: no store`, "Demo model: the search gave no list of results but: “Error: no store”"},
 	}
@@ -159,9 +166,11 @@ The person began with “Good morning! My dog is called Biscuit. He is two”. L
 	if got != want {
 		t.Errorf("got\n%s", got)
 	}
-	more := core.DataLine(map[string]string{"day": "2026-11-19", "summary_so_far": got}) + "\n" + line(20, "user", "We decided to take the train.")
+	more := core.DataLine(map[string]string{"day": "2026-11-19", "summary_so_far": got}) + "\n" + line(20, "user",
+		"We decided to take the train.")
 	got, _ = ask(t, core.ModelRequest{Messages: []core.ModelMessage{ordered, user(more)}})
-	for _, want := range []string{"- My dog is called Biscuit. [#12]\n- We decided to take the train. [#20]", "began with “Good morning!", "Later came “We decided to take the train”", "[#15]"} {
+	for _, want := range []string{"- My dog is called Biscuit. [#12]\n- We decided to take the train. [#20]",
+		"began with “Good morning!", "Later came “We decided to take the train”", "[#15]"} {
 		if !strings.Contains(got, want) {
 			t.Errorf("%q is not in\n%s", want, got)
 		}
@@ -173,7 +182,8 @@ The person began with “Good morning! My dog is called Biscuit. He is two”. L
 
 func TestSummaryInFrenchAndOfNothing(t *testing.T) {
 	t.Parallel()
-	got, _ := ask(t, core.ModelRequest{Messages: []core.ModelMessage{system(summaryRequest), user(line(3, "user", "Bonjour, il pleut sur la ville"))}})
+	got, _ := ask(t, core.ModelRequest{Messages: []core.ModelMessage{system(summaryRequest),
+		user(line(3, "user", "Bonjour, il pleut sur la ville"))}})
 	if want := "## Summary\nLa personne a commencé par « Bonjour, il pleut sur la ville ».\n\n## Decisions\n- Bonjour, il pleut sur la ville [#3]"; got != want {
 		t.Errorf("got\n%s", got)
 	}

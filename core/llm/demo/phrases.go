@@ -51,6 +51,7 @@ var french = phrases{
 }
 
 var questionWords = []string{
-	"what", "what's", "who", "who's", "whom", "whose", "when", "where", "where's", "why", "how", "which", "do", "does", "did", "can", "could", "remember", "tell",
-	"que", "quoi", "quel", "quelle", "quels", "quelles", "qui", "quand", "où", "pourquoi", "comment", "combien", "est-ce", "qu'est-ce", "rappelle-moi", "dis-moi",
+	"what", "what's", "who", "who's", "whom", "whose", "when", "where", "where's", "why", "how", "which", "do", "does",
+	"did", "can", "could", "remember", "tell", "que", "quoi", "quel", "quelle", "quels", "quelles", "qui", "quand", "où",
+	"pourquoi", "comment", "combien", "est-ce", "qu'est-ce", "rappelle-moi", "dis-moi",
 }

@@ -27,10 +27,14 @@ var sections = []string{"Goals", "Decisions", "Open loops", "Next steps"}
 
 // signs of what belongs where, in English or French.
 var signs = map[string]*regexp.Regexp{
-	"Goals":      regexp.MustCompile(`(?i)\b(i want|i'd like|i would like|we want|my goal|i hope|i plan|je veux|je voudrais|j['’]aimerais|mon but|j['’]esp[eè]re|je compte|on veut)`),
-	"Decisions":  regexp.MustCompile(`(?i)\b(decided|decide|agreed|chose|chosen|let's|booked|moved|is called|is named|my [\pL ]{2,20} is|d[ée]cid[ée]|choisi|convenu|r[ée]serv[ée]|s['’]appelle|mon [\pL ]{2,20} est|ma [\pL ]{2,20} est)`),
-	"Open loops": regexp.MustCompile(`(?i)\b(not yet|still (have|need)|remind me|waiting for|don't know|pas encore|il reste|rappelle|j['’]attends|je ne sais pas)`),
-	"Next steps": regexp.MustCompile(`(?i)\b(i will|i'll|we will|we'll|going to|tomorrow|next (week|month)|must|have to|je vais|on va|nous allons|demain|semaine prochaine|je dois|il faut)`),
+	"Goals": regexp.MustCompile(
+		`(?i)\b(i want|i'd like|i would like|we want|my goal|i hope|i plan|je veux|je voudrais|j['’]aimerais|mon but|j['’]esp[eè]re|je compte|on veut)`),
+	"Decisions": regexp.MustCompile(
+		`(?i)\b(decided|decide|agreed|chose|chosen|let's|booked|moved|is called|is named|my [\pL ]{2,20} is|d[ée]cid[ée]|choisi|convenu|r[ée]serv[ée]|s['’]appelle|mon [\pL ]{2,20} est|ma [\pL ]{2,20} est)`),
+	"Open loops": regexp.MustCompile(
+		`(?i)\b(not yet|still (have|need)|remind me|waiting for|don't know|pas encore|il reste|rappelle|j['’]attends|je ne sais pas)`),
+	"Next steps": regexp.MustCompile(
+		`(?i)\b(i will|i'll|we will|we'll|going to|tomorrow|next (week|month)|must|have to|je vais|on va|nous allons|demain|semaine prochaine|je dois|il faut)`),
 }
 
 // entry is one message of the transcript.

@@ -64,7 +64,8 @@ var timeMark = regexp.MustCompile(`^\[\pL{2,5}\.? \d{1,2} \pL{3,5}\.?( \d{4})? \
 // withoutTime takes the local time off the front of a message.
 func withoutTime(text string) string { return strings.TrimSpace(timeMark.ReplaceAllString(text, "")) }
 
-var noteHeading = regexp.MustCompile(`(?i)^#* ?(summary|goals|decisions|open loops|next steps|today|yesterday|last conversation)\b`)
+var noteHeading = regexp.MustCompile(
+	`(?i)^#* ?(summary|goals|decisions|open loops|next steps|today|yesterday|last conversation)\b`)
 
 // noteLines returns the lines of a summary or list in a system part: what the
 // instructions say is not the person's.
@@ -112,13 +113,15 @@ func (v *view) asks() bool {
 	return slices.Contains(questionWords, first)
 }
 
-var earlierDay = regexp.MustCompile(`(?i)\b(yesterday|last (week|month|year|time|night|monday|tuesday|wednesday|thursday|friday|saturday|sunday)|the other day|(days?|weeks?|months?) ago|(on|in) (monday|tuesday|wednesday|thursday|friday|saturday|sunday|january|february|march|april|may|june|july|august|september|october|november|december)|remember|earlier this (week|month|year)|\d{4}-\d{2}-\d{2})\b` +
-	`|(?i)\b(hier|avant-hier|l['’]autre jour|(semaine|fois|nuit) derni[eè]re|(mois|an) dernier|(lundi|mardi|mercredi|jeudi|vendredi|samedi|dimanche)|il y a|souviens|souvenez|rappelles|en (janvier|f[ée]vrier|mars|avril|mai|juin|juillet|ao[uû]t|septembre|octobre|novembre|d[ée]cembre))\b`)
+var earlierDay = regexp.MustCompile(
+	`(?i)\b(yesterday|last (week|month|year|time|night|monday|tuesday|wednesday|thursday|friday|saturday|sunday)|the other day|(days?|weeks?|months?) ago|(on|in) (monday|tuesday|wednesday|thursday|friday|saturday|sunday|january|february|march|april|may|june|july|august|september|october|november|december)|remember|earlier this (week|month|year)|\d{4}-\d{2}-\d{2})\b` +
+		`|(?i)\b(hier|avant-hier|l['’]autre jour|(semaine|fois|nuit) derni[eè]re|(mois|an) dernier|(lundi|mardi|mercredi|jeudi|vendredi|samedi|dimanche)|il y a|souviens|souvenez|rappelles|en (janvier|f[ée]vrier|mars|avril|mai|juin|juillet|ao[uû]t|septembre|octobre|novembre|d[ée]cembre))\b`)
 
 // earlier reports whether the question is about another day.
 func (v *view) earlier() bool { return earlierDay.MatchString(v.question) }
 
-var shortGreeting = regexp.MustCompile(`(?i)^(/start|hello|hi|hey|good (morning|afternoon|evening)|bonjour|bonsoir|salut|coucou)\b`)
+var shortGreeting = regexp.MustCompile(
+	`(?i)^(/start|hello|hi|hey|good (morning|afternoon|evening)|bonjour|bonsoir|salut|coucou)\b`)
 
 func (v *view) greets() bool {
 	return len(v.question) < 40 && shortGreeting.MatchString(v.question)

@@ -7,14 +7,16 @@ import (
 )
 
 var englishWords = sync.OnceValue(func() map[string]bool {
-	return set(`a about after all am an and any are as at be been but by can could did do does don't for from get had has have
+	return set(
+		`a about after all am an and any are as at be been but by can could did do does don't for from get had has have
 he her here him his how i i'm if in into is it it's its just let like me more my no not now of on one or our out please say said
 she should so some tell than that the their them then there they this to today told up us was we were what what's when where which
 who why will with would yes you your know talk talked discuss discussed mention mentioned remember call called name again still`)
 })
 
 var frenchWords = sync.OnceValue(func() map[string]bool {
-	return set(`à ai aller alors as au aussi aux avait avec avez avons bien ça ce ces cet cette c'est dans de des dit dites donc
+	return set(
+		`à ai aller alors as au aussi aux avait avec avez avons bien ça ce ces cet cette c'est dans de des dit dites donc
 du elle en es est et été être fait hier il ils j'ai je la le les leur lui ma mais me mes moi mon même ne non nos notre nous on ont
 ou où par parlé pas peux plus pour quand que quel quelle quels quelles qu qui quoi sa sais sans se ses si son sont suis sur ta te tes
 toi ton tu un une va vos votre vous y était appelle appelé comment combien pourquoi bonjour merci oui veux l d j m n s t c`)
@@ -23,11 +25,13 @@ toi ton tu un une va vos votre vous y était appelle appelé comment combien pou
 // onlyFrench are words that tell French from English; onlyEnglish the reverse.
 var (
 	onlyFrench = sync.OnceValue(func() map[string]bool {
-		return set(`à ai avec avez bien bonjour bonsoir c'est ce ces cette comment dans de des demain du elle est et hier il j'ai je la le les
+		return set(
+			`à ai avec avez bien bonjour bonsoir c'est ce ces cette comment dans de des demain du elle est et hier il j'ai je la le les
 ma mais merci mes moi mon ne nous oui où pas pour pourquoi quand que quel quelle qu'est-ce qui salut se sont suis sur tu un une vous votre`)
 	})
 	onlyEnglish = sync.OnceValue(func() map[string]bool {
-		return set(`and are about can did do does hello hi how i i'm is it it's my of that the this to was we what what's when where who why with you your`)
+		return set(
+			`and are about can did do does hello hi how i i'm is it it's my of that the this to was we what what's when where who why with you your`)
 	})
 )
 

@@ -27,7 +27,8 @@ type item struct {
 	Embedding json.RawMessage `json:"embedding"`
 }
 
-var errShape = errors.New("the embeddings server answered with something else than vectors; check embeddings.base_url and embeddings.provider")
+var errShape = errors.New(
+	"the embeddings server answered with something else than vectors; check embeddings.base_url and embeddings.provider")
 
 func config(err error) error { return &core.ModelError{Kind: core.ModelConfig, Err: err} }
 
@@ -112,7 +113,8 @@ func vector(raw json.RawMessage) ([]float32, error) {
 	var rows [][]float32
 	if json.Unmarshal(raw, &rows) == nil && len(rows) > 0 {
 		if len(rows) > 1 {
-			return nil, config(errors.New("the embeddings server gave a vector for each token; start llama-server with --pooling mean"))
+			return nil,
+				config(errors.New("the embeddings server gave a vector for each token; start llama-server with --pooling mean"))
 		}
 		return rows[0], nil
 	}
@@ -138,7 +140,8 @@ func fromBase64(text string) ([]float32, error) {
 // errNumbers is about the text as well as the model, so it does not condemn
 // the configuration.
 func errNumbers() error {
-	return &core.ModelError{Kind: core.ModelRejected, Err: errors.New("the embeddings server gave a vector that is no use: it is all zero, or not all of it are numbers")}
+	return &core.ModelError{Kind: core.ModelRejected,
+		Err: errors.New("the embeddings server gave a vector that is no use: it is all zero, or not all of it are numbers")}
 }
 
 // measure checks that vectors are of one length that can be stored, and numbers.
@@ -150,9 +153,12 @@ func (c *client) measure(vectors [][]float32) error {
 		case n != len(vectors[0]):
 			return config(errors.New("the embeddings server gave vectors of different lengths"))
 		case c.Dimensions > 0 && n != c.Dimensions:
-			return config(fmt.Errorf("vectors of the model have %d dimensions, not %d; set embeddings.dimensions to %s", n, c.Dimensions, settable(n)))
+			return config(fmt.Errorf("vectors of the model have %d dimensions, not %d; set embeddings.dimensions to %s", n,
+				c.Dimensions, settable(n)))
 		case n > core.VectorSize:
-			return config(fmt.Errorf("vectors of the model have %d dimensions, and at most %d can be stored; use a smaller model, or set embeddings.dimensions to %d if the model can shorten its vectors", n, core.VectorSize, core.VectorSize))
+			return config(
+				fmt.Errorf(
+					"vectors of the model have %d dimensions, and at most %d can be stored; use a smaller model, or set embeddings.dimensions to %d if the model can shorten its vectors", n, core.VectorSize, core.VectorSize))
 		}
 		if !usable(v) {
 			return errNumbers()

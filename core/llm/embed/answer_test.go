@@ -23,9 +23,9 @@ func TestHeadKeepsWholeCharacters(t *testing.T) {
 
 func FuzzParse(f *testing.F) {
 	for _, s := range []string{
-		`{"data":[{"index":0,"embedding":[1,2]}]}`, `{"embeddings":[[1],[2]]}`, `[[1,2]]`, `["AACAPw=="]`, `{"embedding":[1]}`,
-		`[{"index":0,"embedding":[[1]]}]`, `{"results":[{"embedding":[1]}]}`, `{"data":[{"index":-1,"embedding":[1]}]}`, `[[1e39]]`,
-		`[[NaN]]`, `[null]`, `{"data":[{}]}`, `[[[[]]]]`, `<html>`, ``,
+		`{"data":[{"index":0,"embedding":[1,2]}]}`, `{"embeddings":[[1],[2]]}`, `[[1,2]]`, `["AACAPw=="]`,
+		`{"embedding":[1]}`, `[{"index":0,"embedding":[[1]]}]`, `{"results":[{"embedding":[1]}]}`,
+		`{"data":[{"index":-1,"embedding":[1]}]}`, `[[1e39]]`, `[[NaN]]`, `[null]`, `{"data":[{}]}`, `[[[[]]]]`, `<html>`, ``,
 	} {
 		f.Add([]byte(s))
 	}

@@ -75,7 +75,8 @@ func New(o Options) (core.Embedder, error) {
 		o.Timeout = patience
 	}
 	if o.Dimensions < 0 || o.Dimensions > core.VectorSize {
-		return nil, fmt.Errorf("embeddings.dimensions is %d; it must be between 1 and %d, or 0 for the model's own", o.Dimensions, core.VectorSize)
+		return nil, fmt.Errorf("embeddings.dimensions is %d; it must be between 1 and %d, or 0 for the model's own",
+			o.Dimensions, core.VectorSize)
 	}
 	root, err := rootOf(o)
 	if err != nil {
@@ -96,7 +97,8 @@ func rootOf(o Options) (string, error) {
 		LlamaCPP: "", CustomHTTP: "", Ollama: "http://127.0.0.1:11434", OpenAI: "https://api.openai.com/v1",
 	}[o.Provider]
 	if !ok {
-		return "", fmt.Errorf("embeddings.provider is %q; it must be one of %s, %s, %s, %s", o.Provider, LlamaCPP, Ollama, OpenAI, CustomHTTP)
+		return "", fmt.Errorf("embeddings.provider is %q; it must be one of %s, %s, %s, %s", o.Provider, LlamaCPP,
+			Ollama, OpenAI, CustomHTTP)
 	}
 	base := o.BaseURL
 	if base == "" {
@@ -202,7 +204,8 @@ func Check(ctx context.Context, e core.Embedder) (dimensions int, err error) {
 		return 0, err
 	}
 	if slices.Equal(vectors[0], vectors[1]) {
-		return 0, &core.ModelError{Kind: core.ModelConfig, Err: errors.New("two different sentences got the same vector; embeddings.model is probably no embedding model")}
+		return 0, &core.ModelError{Kind: core.ModelConfig,
+			Err: errors.New("two different sentences got the same vector; embeddings.model is probably no embedding model")}
 	}
 	return len(vectors[0]), nil
 }

@@ -96,13 +96,15 @@ func TestEachProviderIsAskedInItsWay(t *testing.T) {
 		{"openai with the whole address", Options{Provider: OpenAI, BaseURL: "/v1/embeddings/", Model: "m"},
 			asked{Path: "/v1/embeddings", Model: &name}, openaiAnswer},
 		{"llama.cpp", Options{Provider: LlamaCPP, BaseURL: "/"}, asked{Path: "/v1/embeddings"}, openaiAnswer},
-		{"llama.cpp with the whole address", Options{Provider: LlamaCPP, BaseURL: "/v1/embeddings", Dimensions: 3}, asked{Path: "/v1/embeddings"}, openaiAnswer},
+		{"llama.cpp with the whole address", Options{Provider: LlamaCPP, BaseURL: "/v1/embeddings", Dimensions: 3},
+			asked{Path: "/v1/embeddings"}, openaiAnswer},
 		{"ollama", Options{Provider: Ollama, BaseURL: "/v1/", Model: "m", Dimensions: 3},
 			asked{Path: "/api/embed", Model: &name, Dimensions: &three, Truncate: true},
 			func(w io.Writer, texts []string) {
 				write(w, map[string]any{"model": "m", "embeddings": vectorsOf(texts...), "total_duration": 1})
 			}},
-		{"custom with OpenAI's shape", Options{Provider: CustomHTTP, BaseURL: "/e/", Model: "m"}, asked{Path: "/e/", Model: &name}, openaiAnswer},
+		{"custom with OpenAI's shape", Options{Provider: CustomHTTP, BaseURL: "/e/", Model: "m"},
+			asked{Path: "/e/", Model: &name}, openaiAnswer},
 		{"custom with embeddings", Options{Provider: CustomHTTP, BaseURL: "/e"}, asked{Path: "/e"},
 			func(w io.Writer, texts []string) { write(w, map[string]any{"embeddings": vectorsOf(texts...)}) }},
 		{"custom with a list", Options{Provider: CustomHTTP, BaseURL: "/e"}, asked{Path: "/e"},
@@ -198,7 +200,8 @@ func TestTextsAreSentInBatchesAndCut(t *testing.T) {
 	if d := cmp.Diff([]int{64, 64, 2}, sizes); d != "" {
 		t.Error(d)
 	}
-	if got, err := embedder(t, Options{Provider: OpenAI, BaseURL: url, Model: "m"}).Embed(t.Context(), nil); err != nil || len(got) != 0 {
+	if got, err := embedder(t, Options{Provider: OpenAI, BaseURL: url, Model: "m"}).Embed(t.Context(), nil); err != nil ||
+		len(got) != 0 {
 		t.Errorf("nothing: %v, %v", got, err)
 	}
 }
@@ -208,7 +211,8 @@ func TestATextThatIsTooLongIsShortened(t *testing.T) {
 	for name, refuse := range map[string]func(w http.ResponseWriter){
 		"llama.cpp": func(w http.ResponseWriter) {
 			w.WriteHeader(http.StatusInternalServerError)
-			fmt.Fprint(w, `{"error":{"code":500,"message":"input (734 tokens) is too large to process. increase the physical batch size (current batch size: 512)","type":"server_error"}}`)
+			fmt.Fprint(w,
+				`{"error":{"code":500,"message":"input (734 tokens) is too large to process. increase the physical batch size (current batch size: 512)","type":"server_error"}}`)
 		},
 		"ollama": func(w http.ResponseWriter) {
 			w.WriteHeader(http.StatusBadRequest)
@@ -216,7 +220,8 @@ func TestATextThatIsTooLongIsShortened(t *testing.T) {
 		},
 		"openai": func(w http.ResponseWriter) {
 			w.WriteHeader(http.StatusBadRequest)
-			fmt.Fprint(w, `{"error":{"message":"This model's maximum context length is 8192 tokens, however you requested 10000","type":"invalid_request_error"}}`)
+			fmt.Fprint(w,
+				`{"error":{"message":"This model's maximum context length is 8192 tokens, however you requested 10000","type":"invalid_request_error"}}`)
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -244,7 +249,8 @@ func TestAServerThatFindsEverythingTooLongIsBelieved(t *testing.T) {
 	url := server(t, func(w http.ResponseWriter, _ *http.Request, _ asked) {
 		w.WriteHeader(http.StatusRequestEntityTooLarge)
 	})
-	_, err := embedder(t, Options{Provider: OpenAI, BaseURL: url, Model: "m"}).Embed(t.Context(), []string{strings.Repeat("x", 4000)})
+	_, err := embedder(t, Options{Provider: OpenAI, BaseURL: url, Model: "m"}).Embed(t.Context(),
+		[]string{strings.Repeat("x", 4000)})
 	wantError(t, err, core.ModelTooLong, "longer than the embedding model can read")
 }
 
@@ -274,32 +280,50 @@ func TestFailuresSayWhatToDo(t *testing.T) {
 		words string
 	}{
 		{"busy", Options{}, status(429, `{"error":{"message":"slow down"}}`), core.ModelBusy, "slow down"},
-		{"a wrong key", Options{APIKey: "hunter2"}, status(401, `{"error":{"message":"bad key hunter2"}}`), core.ModelAuth, "embeddings.api_key"},
-		{"an unknown model", Options{}, status(404, `{"error":"model \"m\" not found, try pulling it first"}`), core.ModelConfig, "try pulling it first"},
+		{"a wrong key", Options{APIKey: "hunter2"}, status(401, `{"error":{"message":"bad key hunter2"}}`), core.ModelAuth,
+			"embeddings.api_key"},
+		{"an unknown model", Options{}, status(404, `{"error":"model \"m\" not found, try pulling it first"}`),
+			core.ModelConfig, "try pulling it first"},
 		{"a redirect", Options{}, status(308, ""), core.ModelConfig, "embeddings.base_url"},
 		{"an error of the server", Options{}, status(503, "<html>"), core.ModelDown, "the embeddings server has a problem"},
 		{"refused", Options{}, status(400, `{"detail":[{"msg":"no"}]}`), core.ModelRejected, "refused the request"},
-		{"an error with a good status", Options{}, status(200, `{"error":{"message":"Internal server error"}}`), core.ModelDown, "Internal server error"},
-		{"no embeddings", Options{}, status(501, `{"error":{"message":"This server does not support embeddings. Start it with --embeddings"}}`), core.ModelConfig, "--pooling mean"},
-		{"no pooling", Options{}, status(400, `{"error":{"message":"Pooling type 'none' is not OAI compatible. Please use a different pooling type"}}`), core.ModelConfig, "--pooling mean"},
-		{"dimensions refused", Options{Dimensions: 3}, status(400, `{"error":{"message":"Model does not support matryoshka representation"}}`), core.ModelConfig, "set embeddings.dimensions to 0"},
-		{"a page", Options{}, status(200, "<!doctype html><title>Welcome</title>"), core.ModelConfig, "something else than vectors"},
+		{"an error with a good status", Options{}, status(200, `{"error":{"message":"Internal server error"}}`),
+			core.ModelDown, "Internal server error"},
+		{"no embeddings", Options{},
+			status(501, `{"error":{"message":"This server does not support embeddings. Start it with --embeddings"}}`),
+			core.ModelConfig, "--pooling mean"},
+		{"no pooling", Options{},
+			status(400,
+				`{"error":{"message":"Pooling type 'none' is not OAI compatible. Please use a different pooling type"}}`),
+			core.ModelConfig, "--pooling mean"},
+		{"dimensions refused", Options{Dimensions: 3}, status(400,
+			`{"error":{"message":"Model does not support matryoshka representation"}}`), core.ModelConfig,
+			"set embeddings.dimensions to 0"},
+		{"a page", Options{}, status(200, "<!doctype html><title>Welcome</title>"), core.ModelConfig,
+			"something else than vectors"},
 		{"nothing", Options{}, status(200, ""), core.ModelConfig, "something else than vectors"},
 		{"another JSON", Options{}, status(200, `{"choices":[]}`), core.ModelConfig, "something else than vectors"},
 		{"too few", Options{}, status(200, `[[1,2,3]]`), core.ModelConfig, "1 vectors for 2 texts"},
 		{"too many", Options{}, status(200, `[[1],[2],[3]]`), core.ModelConfig, "3 vectors for 2 texts"},
-		{"one place twice", Options{}, status(200, `{"data":[{"index":1,"embedding":[1]},{"index":1,"embedding":[2]}]}`), core.ModelConfig, "something else than vectors"},
+		{"one place twice", Options{}, status(200, `{"data":[{"index":1,"embedding":[1]},{"index":1,"embedding":[2]}]}`),
+			core.ModelConfig, "something else than vectors"},
 		{"different lengths", Options{}, status(200, `[[1,2,3],[1,2]]`), core.ModelConfig, "different lengths"},
 		{"empty vectors", Options{}, status(200, `[[],[]]`), core.ModelConfig, "something else than vectors"},
-		{"another dimension", Options{Dimensions: 4}, status(200, `[[1,2,3],[1,2,3]]`), core.ModelConfig, "have 3 dimensions, not 4; set embeddings.dimensions to 3, or to 0"},
-		{"too many dimensions", Options{}, status(200, long(1025)), core.ModelConfig, "1025 dimensions, and at most 1024 can be stored; use a smaller model, or set embeddings.dimensions to 1024"},
-		{"more than asked for", Options{Dimensions: 1024}, status(200, long(1536)), core.ModelConfig, "set embeddings.dimensions to 0 and use a smaller model"},
-		{"a vector for each token", Options{}, status(200, `[{"index":0,"embedding":[[1],[2]]},{"index":1,"embedding":[[1],[2]]}]`), core.ModelConfig, "for each token"},
+		{"another dimension", Options{Dimensions: 4}, status(200, `[[1,2,3],[1,2,3]]`), core.ModelConfig,
+			"have 3 dimensions, not 4; set embeddings.dimensions to 3, or to 0"},
+		{"too many dimensions", Options{}, status(200, long(1025)), core.ModelConfig,
+			"1025 dimensions, and at most 1024 can be stored; use a smaller model, or set embeddings.dimensions to 1024"},
+		{"more than asked for", Options{Dimensions: 1024}, status(200, long(1536)), core.ModelConfig,
+			"set embeddings.dimensions to 0 and use a smaller model"},
+		{"a vector for each token", Options{}, status(200,
+			`[{"index":0,"embedding":[[1],[2]]},{"index":1,"embedding":[[1],[2]]}]`), core.ModelConfig, "for each token"},
 		{"null for NaN", Options{}, status(200, `[[1,null],[1,2]]`), core.ModelRejected, "not all of it are numbers"},
-		{"NaN", Options{}, status(200, `{"embeddings":["AADAfw==","AACAPw=="]}`), core.ModelRejected, "not all of it are numbers"},
+		{"NaN", Options{}, status(200, `{"embeddings":["AADAfw==","AACAPw=="]}`), core.ModelRejected,
+			"not all of it are numbers"},
 		{"all zero", Options{}, status(200, `[[0,0],[1,2]]`), core.ModelRejected, "all zero"},
 		{"torn base64", Options{}, status(200, `["AAA=","AACAPw=="]`), core.ModelConfig, "something else than vectors"},
-		{"slow", Options{Timeout: 20 * time.Millisecond}, stall, core.ModelDown, "did not answer within 20ms (embeddings.timeout)"},
+		{"slow", Options{Timeout: 20 * time.Millisecond}, stall, core.ModelDown,
+			"did not answer within 20ms (embeddings.timeout)"},
 		{"a stalled body", Options{Timeout: 20 * time.Millisecond}, func(w http.ResponseWriter, r *http.Request, a asked) {
 			fmt.Fprint(w, `{"data":[{"index":0,`)
 			w.(http.Flusher).Flush()

@@ -41,7 +41,8 @@ func plain(err error) error {
 }
 
 var (
-	tooLarge    = regexp.MustCompile(`(?i)too large to process|too long|(exceeds?|larger than) .{0,40}(length|context|tokens|batch)|token limit`)
+	tooLarge = regexp.MustCompile(
+		`(?i)too large to process|too long|(exceeds?|larger than) .{0,40}(length|context|tokens|batch)|token limit`)
 	aboutSize   = regexp.MustCompile(`(?i)dimension|matryoshka`)
 	noEmbedding = regexp.MustCompile(`(?i)pooling|does not support embeddings|not an? embedding`)
 )
@@ -55,11 +56,14 @@ func (c *client) refused(resp *http.Response) error {
 	e := f.Error()
 	switch {
 	case noEmbedding.MatchString(f.Message):
-		e = advise(core.ModelConfig, "the server makes no embeddings with this model; start llama-server with --embeddings --pooling mean, or use an embedding model", f.Status)
-	case e.Kind == core.ModelTooLong, (f.Status == 400 || f.Status == 422 || f.Status == 500) && tooLarge.MatchString(f.Message):
+		e = advise(core.ModelConfig,
+			"the server makes no embeddings with this model; start llama-server with --embeddings --pooling mean, or use an embedding model", f.Status)
+	case e.Kind == core.ModelTooLong, (f.Status == 400 || f.Status == 422 || f.Status == 500) &&
+		tooLarge.MatchString(f.Message):
 		e = advise(core.ModelTooLong, "a text is longer than the embedding model can read", f.Status)
 	case e.Kind == core.ModelRejected && aboutSize.MatchString(f.Message):
-		e = advise(core.ModelConfig, "the model cannot make vectors of that length; set embeddings.dimensions to 0, or use another model", f.Status)
+		e = advise(core.ModelConfig,
+			"the model cannot make vectors of that length; set embeddings.dimensions to 0, or use another model", f.Status)
 	case f.Status == http.StatusNotImplemented:
 		e.Kind = core.ModelConfig
 	}
@@ -119,7 +123,8 @@ func (c *client) explain(ctx, timed context.Context, err error) error {
 	case errors.As(err, &over):
 		return &core.ModelError{Kind: core.ModelBusy, After: min(over.After, time.Hour), Err: over}
 	case timed.Err() != nil:
-		return &core.ModelError{Kind: core.ModelDown, Err: fmt.Errorf("the embeddings server did not answer within %s (embeddings.timeout)", c.Timeout)}
+		return &core.ModelError{Kind: core.ModelDown, Err: fmt.Errorf(
+			"the embeddings server did not answer within %s (embeddings.timeout)", c.Timeout)}
 	}
 	broken := llm.Broken(ctx, err)
 	if errors.As(broken, &known) {

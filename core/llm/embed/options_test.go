@@ -13,7 +13,8 @@ func TestPrivateAddressesAreRefusedWhereTheyAreNotAllowed(t *testing.T) {
 	t.Parallel()
 	calls := 0
 	url := server(t, func(http.ResponseWriter, *http.Request, asked) { calls++ })
-	for _, base := range []string{url, strings.Replace(url, "127.0.0.1", "localhost", 1), strings.Replace(url, "127.0.0.1", "[::ffff:127.0.0.1]", 1)} {
+	for _, base := range []string{url, strings.Replace(url, "127.0.0.1", "localhost", 1),
+		strings.Replace(url, "127.0.0.1", "[::ffff:127.0.0.1]", 1)} {
 		e, err := New(Options{Provider: CustomHTTP, BaseURL: base})
 		if err != nil {
 			t.Fatal(err)
@@ -44,7 +45,8 @@ func TestNewSaysWhatIsWrong(t *testing.T) {
 func TestConfigDistinguishes(t *testing.T) {
 	t.Parallel()
 	seen := map[string]bool{}
-	for _, c := range []string{Config(OpenAI, "m", 0), Config(OpenAI, "m", 512), Config(Ollama, "m", 0), Config(OpenAI, "n", 0)} {
+	for _, c := range []string{Config(OpenAI, "m", 0), Config(OpenAI, "m", 512), Config(Ollama, "m", 0),
+		Config(OpenAI, "n", 0)} {
 		seen[c] = true
 	}
 	if len(seen) != 4 || !seen["openai/m@0"] {

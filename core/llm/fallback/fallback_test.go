@@ -37,7 +37,8 @@ func TestFallback(t *testing.T) {
 	for _, c := range cases {
 		var text, model string
 		var failed error
-		for d, err := range New(llmtest.Replies(c.first), llmtest.Replies(c.second)).Stream(t.Context(), core.ModelRequest{}) {
+		for d, err := range New(llmtest.Replies(c.first), llmtest.Replies(c.second)).Stream(t.Context(),
+			core.ModelRequest{}) {
 			text, model, failed = text+d.Text, d.Model, err
 		}
 		if text != c.text || model != c.model || kind(failed) != c.kind {
@@ -64,7 +65,8 @@ func TestStopAsksNobodyElse(t *testing.T) {
 func TestConsumerMayLeave(t *testing.T) {
 	t.Parallel()
 	second := &llmtest.Model{}
-	for range New(llmtest.Replies(llmtest.Reply{Text: "a b c", Pieces: 3}), second).Stream(t.Context(), core.ModelRequest{}) {
+	for range New(llmtest.Replies(llmtest.Reply{Text: "a b c", Pieces: 3}), second).Stream(t.Context(),
+		core.ModelRequest{}) {
 		break
 	}
 	if len(second.Requests()) != 0 {

@@ -70,7 +70,8 @@ func words(raw json.RawMessage) string {
 	return string(raw)
 }
 
-var unknownParameter = regexp.MustCompile(`(?i)unsupported|not supported|unrecognized|unknown|unexpected|extra|not permitted|not allowed|deprecated`)
+var unknownParameter = regexp.MustCompile(
+	`(?i)unsupported|not supported|unrecognized|unknown|unexpected|extra|not permitted|not allowed|deprecated`)
 
 // refusedParameter returns the optional parameter that a refusal names as
 // unknown, 0 if it names none; lacks are those known to be.

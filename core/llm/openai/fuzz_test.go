@@ -60,7 +60,8 @@ func BenchmarkEncode25KB(b *testing.B) {
 	m := New(Options{Model: "gpt-x"}).(*model)
 	req := full()
 	for range 60 {
-		req.Messages = append(req.Messages, core.ModelMessage{Role: core.RoleUser, Content: strings.Repeat("it's 8 o'clock & raining. ", 16)})
+		req.Messages = append(req.Messages, core.ModelMessage{Role: core.RoleUser,
+			Content: strings.Repeat("it's 8 o'clock & raining. ", 16)})
 	}
 	b.ReportAllocs()
 	for b.Loop() {
@@ -73,7 +74,8 @@ func BenchmarkEncode25KB(b *testing.B) {
 }
 
 func BenchmarkAnswer(b *testing.B) {
-	body := strings.Repeat("data: {\"id\":\"chatcmpl-123\",\"object\":\"chat.completion.chunk\",\"created\":1,\"model\":\"gpt-x\",\"choices\":[{\"index\":0,\"delta\":{\"content\":\" word\"},\"finish_reason\":null}]}\n\n", 200) + "data: [DONE]\n\n"
+	body := strings.Repeat(
+		"data: {\"id\":\"chatcmpl-123\",\"object\":\"chat.completion.chunk\",\"created\":1,\"model\":\"gpt-x\",\"choices\":[{\"index\":0,\"delta\":{\"content\":\" word\"},\"finish_reason\":null}]}\n\n", 200) + "data: [DONE]\n\n"
 	b.ReportAllocs()
 	for b.Loop() {
 		a := &assembly{ctx: b.Context(), yield: func(core.Delta, error) bool { return true }}

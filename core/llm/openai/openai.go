@@ -59,7 +59,8 @@ func New(o Options) core.Model {
 	if base == "" {
 		base = DefaultBaseURL
 	}
-	m := &model{endpoint: base + "/chat/completions", options: o, client: llm.NewClient(cmp.Or(o.HTTP, o.Way.Client(base)), o.Timeout)}
+	m := &model{endpoint: base + "/chat/completions", options: o,
+		client: llm.NewClient(cmp.Or(o.HTTP, o.Way.Client(base)), o.Timeout)}
 	address, err := url.Parse(base)
 	if err != nil || address.Host == "" || address.Scheme != "http" && address.Scheme != "https" {
 		m.invalid = errors.New("llm.base_url is not an address; it looks like http://127.0.0.1:11434/v1")

@@ -28,7 +28,8 @@ const key = "sk-secret-0123456789"
 func full() core.ModelRequest {
 	return core.ModelRequest{
 		User: 42, MaxTokens: 1024, CachePrefix: 2,
-		Tools: []core.ToolSpec{{Name: "time_now", Description: "The <time>.", Schema: json.RawMessage(`{"type":"object","properties":{}}`)}},
+		Tools: []core.ToolSpec{{Name: "time_now", Description: "The <time>.",
+			Schema: json.RawMessage(`{"type":"object","properties":{}}`)}},
 		Messages: []core.ModelMessage{
 			{Role: core.RoleSystem, Content: "You are kind."},
 			{Role: core.RoleSystem, Content: "Yesterday: rain."},
@@ -166,16 +167,21 @@ func TestRefusals(t *testing.T) {
 		after  time.Duration
 		words  string
 	}{
-		{"wrong key", 401, "", `{"error":{"message":"Incorrect API key provided: ` + key + `","code":"invalid_api_key"}}`, core.ModelAuth, 0, "llm.api_key"},
-		{"rate limit", 429, "7", `{"error":{"message":"slow down","type":"rate_limit"}}`, core.ModelBusy, 7 * time.Second, "slow down"},
+		{"wrong key", 401, "", `{"error":{"message":"Incorrect API key provided: ` + key + `","code":"invalid_api_key"}}`,
+			core.ModelAuth, 0, "llm.api_key"},
+		{"rate limit", 429, "7", `{"error":{"message":"slow down","type":"rate_limit"}}`, core.ModelBusy,
+			7 * time.Second, "slow down"},
 		{"fraction of a second", 429, "0.5", `{}`, core.ModelBusy, 500 * time.Millisecond, ""},
 		{"no money", 429, "", `{"error":{"message":"x","code":"insufficient_quota"}}`, core.ModelBusy, 0, "plan"},
 		{"model missing", 404, "", `{"error":{"message":"model 'x' not found"}}`, core.ModelConfig, 0, "llm.model"},
 		{"Ollama's form", 404, "", `{"error":"model not found"}`, core.ModelConfig, 0, "model not found"},
-		{"model missing by 400", 400, "", `{"error":{"code":"model_not_found","message":"no"}}`, core.ModelConfig, 0, "llm.model"},
+		{"model missing by 400", 400, "", `{"error":{"code":"model_not_found","message":"no"}}`,
+			core.ModelConfig, 0, "llm.model"},
 		{"moved", 302, "", ``, core.ModelConfig, 0, "llm.base_url"},
-		{"too long", 400, "", `{"error":{"code":"context_length_exceeded","message":"..."}}`, core.ModelTooLong, 0, "context.total_tokens"},
-		{"too long for llama.cpp", 400, "", `{"error":{"code":400,"message":"the request exceeds the available context size","type":"exceed_context_size_error"}}`, core.ModelTooLong, 0, ""},
+		{"too long", 400, "", `{"error":{"code":"context_length_exceeded","message":"..."}}`, core.ModelTooLong, 0,
+			"context.total_tokens"},
+		{"too long for llama.cpp", 400, "",
+			`{"error":{"code":400,"message":"the request exceeds the available context size","type":"exceed_context_size_error"}}`, core.ModelTooLong, 0, ""},
 		{"bad request", 400, "", `{"error":{"message":"bad role"}}`, core.ModelRejected, 0, "bad role"},
 		{"bad request in a list", 400, "", `[{"error":{"message":"bad role"}}]`, core.ModelRejected, 0, "bad role"},
 		{"loading", 503, "3", `{"error":{"message":"Loading model"}}`, core.ModelDown, 3 * time.Second, "Loading model"},
@@ -212,7 +218,8 @@ func TestUnknownParametersAreLeftOutFromThenOn(t *testing.T) {
 		for _, name := range []string{"stream_options", "max_tokens", "user", "max_completion_tokens"} {
 			if body[name] != nil {
 				w.WriteHeader(422)
-				fmt.Fprintf(w, `{"detail":[{"type":"extra_forbidden","loc":["body",%q],"msg":"Extra inputs are not permitted"}]}`, name)
+				fmt.Fprintf(w, `{"detail":[{"type":"extra_forbidden","loc":["body",%q],"msg":"Extra inputs are not permitted"}]}`,
+					name)
 				return
 			}
 		}
@@ -273,7 +280,8 @@ func TestNoServerAndNoAddress(t *testing.T) {
 	server := httptest.NewServer(nil)
 	server.Close()
 	for address, kind := range map[string]core.ModelErrorKind{
-		server.URL: core.ModelDown, "localhost:11434": core.ModelConfig, "ftp://x/v1": core.ModelConfig, "http://%zz": core.ModelConfig,
+		server.URL: core.ModelDown, "localhost:11434": core.ModelConfig, "ftp://x/v1": core.ModelConfig,
+		"http://%zz": core.ModelConfig,
 	} {
 		err := ask(t.Context(), New(Options{BaseURL: address}), full()).err
 		var got *core.ModelError

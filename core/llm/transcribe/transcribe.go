@@ -50,7 +50,8 @@ func New(o Options) *Transcriber {
 func (t *Transcriber) Transcribe(ctx context.Context, r core.Recording) (string, error) {
 	ctx, cancel := context.WithTimeout(ctx, t.timeout)
 	defer cancel()
-	out, err := t.client.CreateTranscription(ctx, openai.AudioRequest{Model: t.model, FilePath: fileName(r), Reader: bytes.NewReader(r.Data)})
+	out, err := t.client.CreateTranscription(ctx, openai.AudioRequest{Model: t.model, FilePath: fileName(r),
+		Reader: bytes.NewReader(r.Data)})
 	if err != nil {
 		return "", explain(err)
 	}
@@ -63,8 +64,9 @@ func fileName(r core.Recording) string {
 		return r.Name
 	}
 	base, _, _ := mime.ParseMediaType(r.MIME)
-	endings := map[string]string{"audio/ogg": ".ogg", "application/ogg": ".ogg", "audio/opus": ".ogg", "audio/mpeg": ".mp3", "audio/mp4": ".m4a",
-		"audio/aac": ".m4a", "audio/wav": ".wav", "audio/x-wav": ".wav", "audio/wave": ".wav", "audio/webm": ".webm", "audio/amr": ".amr", "video/mp4": ".mp4"}
+	endings := map[string]string{"audio/ogg": ".ogg", "application/ogg": ".ogg", "audio/opus": ".ogg",
+		"audio/mpeg": ".mp3", "audio/mp4": ".m4a", "audio/aac": ".m4a", "audio/wav": ".wav", "audio/x-wav": ".wav",
+		"audio/wave": ".wav", "audio/webm": ".webm", "audio/amr": ".amr", "video/mp4": ".mp4"}
 	return "recording" + cmp.Or(endings[base], ".ogg")
 }
 
@@ -83,8 +85,10 @@ func explain(err error) error {
 	case http.StatusUnauthorized, http.StatusForbidden:
 		return fmt.Errorf("transcribe: the key was refused, check transcription.api_key: %s", said)
 	case http.StatusNotFound:
-		return fmt.Errorf("transcribe: the server does not know the model or the address, check transcription.model and transcription.base_url: %s", said)
-	case http.StatusBadRequest, http.StatusRequestEntityTooLarge, http.StatusUnsupportedMediaType, http.StatusUnprocessableEntity:
+		return fmt.Errorf(
+			"transcribe: the server does not know the model or the address, check transcription.model and transcription.base_url: %s", said)
+	case http.StatusBadRequest, http.StatusRequestEntityTooLarge, http.StatusUnsupportedMediaType,
+		http.StatusUnprocessableEntity:
 		return &core.Permanent{Err: fmt.Errorf("transcribe: the server refused the recording: %s", said)}
 	}
 	return fmt.Errorf("transcribe: %w", err)
@@ -99,6 +103,7 @@ func (t *Transcriber) Check(ctx context.Context) error {
 // silence is a second of nothing as a WAV file: 8,000 samples of 8 bits.
 func silence() []byte {
 	const rate = 8000
-	b := []byte("RIFF\x64\x1f\x00\x00WAVEfmt \x10\x00\x00\x00\x01\x00\x01\x00\x40\x1f\x00\x00\x40\x1f\x00\x00\x01\x00\x08\x00data\x40\x1f\x00\x00")
+	b := []byte(
+		"RIFF\x64\x1f\x00\x00WAVEfmt \x10\x00\x00\x00\x01\x00\x01\x00\x40\x1f\x00\x00\x40\x1f\x00\x00\x01\x00\x08\x00data\x40\x1f\x00\x00")
 	return append(b, bytes.Repeat([]byte{0x80}, rate)...)
 }

@@ -28,7 +28,8 @@ func serve(t *testing.T, answer func(w http.ResponseWriter, name, model string, 
 		answer(w, h.Filename, r.FormValue("model"), data)
 	}))
 	t.Cleanup(s.Close)
-	return transcribe.New(transcribe.Options{BaseURL: s.URL + "/v1/", APIKey: "key", Model: "whisper-1", Timeout: time.Second})
+	return transcribe.New(transcribe.Options{BaseURL: s.URL + "/v1/", APIKey: "key", Model: "whisper-1",
+		Timeout: time.Second})
 }
 
 func TestWhatIsSaidIsReturnedOnOneLine(t *testing.T) {
@@ -82,7 +83,8 @@ func TestASlowServiceIsGivenUp(t *testing.T) {
 	tr := serve(t, func(http.ResponseWriter, string, string, []byte) { <-release })
 	t.Cleanup(func() { close(release) }) // before the server closes
 	start := time.Now()
-	if _, err := tr.Transcribe(t.Context(), core.Recording{Data: []byte("x")}); err == nil || time.Since(start) > 5*time.Second {
+	if _, err := tr.Transcribe(t.Context(), core.Recording{Data: []byte("x")}); err == nil ||
+		time.Since(start) > 5*time.Second {
 		t.Errorf("got %v after %s", err, time.Since(start))
 	}
 }

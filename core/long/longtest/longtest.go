@@ -51,7 +51,8 @@ func Needles() []Needle {
 			continue
 		}
 		role, language, _ := strings.Cut(parts[0], " ")
-		out = append(out, Needle{Role: core.Role(role), Question: parts[1], Words: parts[2], text: parts[3], french: language == "fr"})
+		out = append(out, Needle{Role: core.Role(role), Question: parts[1], Words: parts[2], text: parts[3],
+			french: language == "fr"})
 	}
 	// One in 390 messages of each role, all through the year.
 	place := map[core.Role]core.MessageID{core.RoleUser: 101, core.RoleAssistant: 302}

@@ -191,7 +191,8 @@ func (y *year) edit(file string) string {
 }
 
 func (y *year) name() string {
-	names := []string{"name", "row", "total", "err", "limit", "value", "key", "data", "path", "log", "item", "size", "wait", "dst"}
+	names := []string{"name", "row", "total", "err", "limit", "value", "key", "data", "path", "log", "item",
+		"size", "wait", "dst"}
 	return names[y.rand.IntN(len(names))]
 }
 
@@ -222,8 +223,9 @@ func (y *year) add(role core.Role, text string, after time.Duration) {
 	} else {
 		y.at = y.at.Add(7 * time.Second)
 	}
-	m := core.Message{User: 1, ID: core.MessageID(n + 1), Thread: 1, Segment: core.SegmentID(day + 1), Turn: core.TurnID(n/2 + 1), Identity: 1, Channel: "web",
-		Role: role, Kind: core.KindChat, Text: text, Position: y.at.UnixMicro(), SentAt: y.at, Covered: true}
+	m := core.Message{User: 1, ID: core.MessageID(n + 1), Thread: 1, Segment: core.SegmentID(day + 1),
+		Turn: core.TurnID(n/2 + 1), Identity: 1, Channel: "web", Role: role, Kind: core.KindChat, Text: text,
+		Position: y.at.UnixMicro(), SentAt: y.at, Covered: true}
 	if y.tokens != nil {
 		m.Tokens = y.tokens.Count(text)
 	}

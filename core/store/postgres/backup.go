@@ -39,7 +39,8 @@ func (s *Store) Unload(ctx context.Context, sink core.TableSink) error {
 	}
 	for n, t := range tables {
 		err := sink.Table(n, func(w io.Writer) (int64, error) {
-			done, err := c.PgConn().CopyTo(ctx, w, `COPY (SELECT `+columnsOf(t)+` FROM `+quoted(t.Name)+`) TO STDOUT (FORMAT binary)`)
+			done, err := c.PgConn().CopyTo(ctx, w, `COPY (SELECT `+columnsOf(t)+` FROM `+quoted(t.Name)+
+				`) TO STDOUT (FORMAT binary)`)
 			return done.RowsAffected(), err
 		})
 		if err != nil {

@@ -55,7 +55,8 @@ func Open(ctx context.Context, o Options) (*Store, error) {
 	}
 	cfg.MinIdleConns = 1
 	cfg.ConnConfig.ConnectTimeout = 5 * time.Second
-	cfg.ConnConfig.DialFunc = (&net.Dialer{KeepAliveConfig: net.KeepAliveConfig{Enable: true, Idle: 5 * time.Second, Interval: 2 * time.Second, Count: 2}}).DialContext
+	cfg.ConnConfig.DialFunc = (&net.Dialer{KeepAliveConfig: net.KeepAliveConfig{Enable: true, Idle: 5 * time.Second,
+		Interval: 2 * time.Second, Count: 2}}).DialContext
 	if o.Trace {
 		cfg.ConnConfig.Tracer = otelpgx.NewTracer()
 	}
@@ -74,12 +75,13 @@ func Open(ctx context.Context, o Options) (*Store, error) {
 		Lock:    " FOR UPDATE",
 		Timeout: patience,
 		Read:    sql.TxOptions{ReadOnly: true, Isolation: sql.LevelRepeatableRead},
-		Notify:  `SELECT pg_notify('` + channel + `', $1)`, Pipeline: pipeline, Copy: copyRows, Snapshot: `BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY`,
-		Listen: func(ctx context.Context, yield func(string)) error { return listen(ctx, cfg.ConnConfig, yield) },
-		Terms:  terms{}, Vector: vectors{},
-		Scrub: []string{`VACUUM`},
+		Notify:  `SELECT pg_notify('` + channel + `', $1)`, Pipeline: pipeline, Copy: copyRows,
+		Snapshot: `BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY`,
+		Listen:   func(ctx context.Context, yield func(string)) error { return listen(ctx, cfg.ConnConfig, yield) },
+		Terms:    terms{}, Vector: vectors{}, Scrub: []string{`VACUUM`},
 	}
-	return &Store{Store: sqlstore.New(db, db, d), db: db, pool: pool, beside: o.Library, schema: cfg.ConnConfig.RuntimeParams["search_path"]}, nil
+	return &Store{Store: sqlstore.New(db, db, d), db: db, pool: pool, beside: o.Library,
+		schema: cfg.ConnConfig.RuntimeParams["search_path"]}, nil
 }
 
 // Beside opens the database once more, for a library that keeps tables of its own

@@ -21,7 +21,8 @@ const restoring = "everthread_restoring"
 // Load makes the schema of a version in an empty one and fills it, whole or not at
 // all; see backup.Loader. Until it is whole the schema is marked, and Migrate refuses
 // it; one that is marked is emptied first. Only rows come from the backup.
-func (s *Store) Load(ctx context.Context, schema int64, tables []core.Table, source core.TableSource) (left []string, err error) {
+func (s *Store) Load(ctx context.Context, schema int64, tables []core.Table,
+	source core.TableSource) (left []string, err error) {
 	c, err := s.alone(ctx)
 	if err != nil {
 		return nil, err
@@ -128,7 +129,8 @@ func empty(ctx context.Context, tx pgx.Tx) error {
 		return fmt.Errorf("look into the database: %w", err)
 	}
 	if len(there) > 0 && !unfinished {
-		return fmt.Errorf("the database has tables already (%s and others); name an empty database in database_url, or an empty schema with search_path: on a server nothing is moved aside, whoever forces it", there[0])
+		return fmt.Errorf(
+			"the database has tables already (%s and others); name an empty database in database_url, or an empty schema with search_path: on a server nothing is moved aside, whoever forces it", there[0])
 	}
 	for _, name := range there {
 		if _, err := tx.Exec(ctx, `DROP TABLE `+quoted(name)+` CASCADE`); err != nil {
@@ -138,7 +140,8 @@ func empty(ctx context.Context, tx pgx.Tx) error {
 	if !unfinished {
 		return nil
 	}
-	kinds, err := list(ctx, tx, `SELECT typname FROM pg_type WHERE typnamespace = current_schema()::regnamespace AND typtype = 'e'`)
+	kinds, err := list(ctx, tx,
+		`SELECT typname FROM pg_type WHERE typnamespace = current_schema()::regnamespace AND typtype = 'e'`)
 	for _, name := range kinds {
 		if err == nil {
 			_, err = tx.Exec(ctx, `DROP TYPE `+quoted(name)+` CASCADE`)
@@ -218,7 +221,8 @@ func (l *loading) check(tables []core.Table) error {
 		m := l.into[t.Name]
 		for _, c := range t.Columns {
 			if m.ours && !slices.Contains(m.columns, c.Name) {
-				return fmt.Errorf("the backup has a column %q of %q, which the schema that it names does not have: it was changed by somebody, and is not restored", c.Name, t.Name)
+				return fmt.Errorf(
+					"the backup has a column %q of %q, which the schema that it names does not have: it was changed by somebody, and is not restored", c.Name, t.Name)
 			}
 		}
 	}
@@ -286,14 +290,16 @@ func unfit(err error) bool {
 
 // sameColumns reports whether a table of a backup has just these columns.
 func sameColumns(t core.Table, columns []string) bool {
-	return len(t.Columns) == len(columns) && !slices.ContainsFunc(t.Columns, func(c core.Column) bool { return !slices.Contains(columns, c.Name) })
+	return len(t.Columns) == len(columns) && !slices.ContainsFunc(t.Columns,
+		func(c core.Column) bool { return !slices.Contains(columns, c.Name) })
 }
 
 func fillTable(ctx context.Context, tx pgx.Tx, t core.Table, rows io.Reader) error {
 	if len(t.Columns) == 0 {
 		return fmt.Errorf("fill the table %s: the backup names no column of it", t.Name)
 	}
-	_, err := tx.Conn().PgConn().CopyFrom(ctx, rows, `COPY `+quoted(t.Name)+` (`+columnsOf(t)+`) FROM STDIN (FORMAT binary)`)
+	_, err := tx.Conn().PgConn().CopyFrom(ctx, rows, `COPY `+quoted(t.Name)+` (`+columnsOf(t)+
+		`) FROM STDIN (FORMAT binary)`)
 	if err != nil {
 		return fmt.Errorf("fill the table %s: %w", t.Name, err)
 	}

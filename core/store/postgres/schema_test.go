@@ -140,7 +140,8 @@ func (p *spaces) back(s *space) error {
 
 // look lists what a schema consists of, and says whether it takes more than 32 MiB.
 func (s *space) look() (objects string, large bool, err error) {
-	err = s.conn.QueryRow(context.Background(), `WITH c AS (SELECT oid FROM pg_class WHERE relnamespace = $1::text::regnamespace)
+	err = s.conn.QueryRow(context.Background(),
+		`WITH c AS (SELECT oid FROM pg_class WHERE relnamespace = $1::text::regnamespace)
 		SELECT (SELECT string_agg(o.oid::text, ' ' ORDER BY o.oid) FROM (
 			SELECT oid FROM c UNION ALL
 			SELECT oid FROM pg_trigger WHERE tgrelid IN (SELECT oid FROM c) UNION ALL
@@ -155,7 +156,8 @@ func (s *space) remember() (err error) {
 		return err
 	}
 	ctx := context.Background()
-	rows, err := s.conn.Query(ctx, `SELECT relname::text FROM pg_class WHERE relnamespace = $1::text::regnamespace AND relkind = 'r' AND relname <> 'goose_db_version'`, s.name)
+	rows, err := s.conn.Query(ctx,
+		`SELECT relname::text FROM pg_class WHERE relnamespace = $1::text::regnamespace AND relkind = 'r' AND relname <> 'goose_db_version'`, s.name)
 	if err != nil {
 		return err
 	}
@@ -170,7 +172,8 @@ func (s *space) remember() (err error) {
 			return err
 		}
 		if first != nil {
-			s.empty += fmt.Sprintf("INSERT INTO %[1]s SELECT * FROM json_populate_recordset(NULL::%[1]s, '%[2]s');\n", table, strings.ReplaceAll(*first, "'", "''"))
+			s.empty += fmt.Sprintf("INSERT INTO %[1]s SELECT * FROM json_populate_recordset(NULL::%[1]s, '%[2]s');\n", table,
+				strings.ReplaceAll(*first, "'", "''"))
 		}
 	}
 	return nil

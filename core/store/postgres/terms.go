@@ -17,7 +17,8 @@ type terms struct{}
 
 // Put indexes a document.
 func (terms) Put(kind core.DocKind, user core.UserID, id int64, list []string) sqlstore.Statement {
-	return sqlstore.Statement{Query: `INSERT INTO ` + string(kind) + `_terms (user_id, id, terms) VALUES ($1, $2, ($3::text)::tsvector)
+	return sqlstore.Statement{Query: `INSERT INTO ` + string(kind) +
+		`_terms (user_id, id, terms) VALUES ($1, $2, ($3::text)::tsvector)
 		ON CONFLICT (user_id, id) DO UPDATE SET terms = excluded.terms`, Args: []any{user, id, lexemes(user, list, " ")}}
 }
 
@@ -30,7 +31,8 @@ func (terms) PutAll(kind core.DocKind, user core.UserID, docs []sqlstore.TermDoc
 	}
 	return []sqlstore.Statement{
 		{Query: `SET LOCAL gin_pending_list_limit = '64MB'`},
-		{Query: `INSERT INTO ` + string(kind) + `_terms (user_id, id, terms) SELECT $1, d.id, d.terms::tsvector FROM unnest($2::bigint[], $3::text[]) d(id, terms)
+		{Query: `INSERT INTO ` + string(kind) +
+			`_terms (user_id, id, terms) SELECT $1, d.id, d.terms::tsvector FROM unnest($2::bigint[], $3::text[]) d(id, terms)
 			ON CONFLICT (user_id, id) DO UPDATE SET terms = excluded.terms`, Args: []any{user, ids, texts}},
 		{Query: `SELECT gin_clean_pending_list('` + string(kind) + `_terms_gin')`},
 	}
@@ -38,12 +40,14 @@ func (terms) PutAll(kind core.DocKind, user core.UserID, docs []sqlstore.TermDoc
 
 // Drop takes a document out.
 func (terms) Drop(kind core.DocKind, user core.UserID, id int64) sqlstore.Statement {
-	return sqlstore.Statement{Query: `DELETE FROM ` + string(kind) + `_terms WHERE user_id = $1 AND id = $2`, Args: []any{user, id}}
+	return sqlstore.Statement{Query: `DELETE FROM ` + string(kind) + `_terms WHERE user_id = $1 AND id = $2`,
+		Args: []any{user, id}}
 }
 
 // DropRange takes documents of a user out.
 func (terms) DropRange(kind core.DocKind, user core.UserID, from, through int64) sqlstore.Statement {
-	return sqlstore.Statement{Query: `DELETE FROM ` + string(kind) + `_terms WHERE user_id = $1 AND id BETWEEN $2 AND $3`, Args: []any{user, from, through}}
+	return sqlstore.Statement{Query: `DELETE FROM ` + string(kind) + `_terms WHERE user_id = $1 AND id BETWEEN $2 AND $3`,
+		Args: []any{user, from, through}}
 }
 
 // DropUser takes all documents of a user out.
@@ -53,7 +57,8 @@ func (terms) DropUser(kind core.DocKind, user core.UserID) sqlstore.Statement {
 
 // Count counts the documents of a user.
 func (terms) Count(kind core.DocKind, user core.UserID) sqlstore.Statement {
-	return sqlstore.Statement{Query: `SELECT COUNT(*) AS remains FROM ` + string(kind) + `_terms WHERE user_id = $1`, Args: []any{user}}
+	return sqlstore.Statement{Query: `SELECT COUNT(*) AS remains FROM ` + string(kind) + `_terms WHERE user_id = $1`,
+		Args: []any{user}}
 }
 
 // Match asks for the documents of each expression, all in one statement. Its
@@ -69,7 +74,8 @@ func (terms) Match(q sqlstore.TermQuery) sqlstore.Statement {
 	}
 	return sqlstore.Statement{Query: `SELECT e.n - 1, array_to_string(ARRAY(SELECT t.id FROM ` + string(q.Kind) + `_terms t
 			WHERE t.terms @@ (e.q)::tsquery AND t.user_id + 0 = $1 AND t.id + 0 BETWEEN $3 AND $4 ORDER BY t.id + 0 DESC LIMIT $5), ',')
-		FROM jsonb_array_elements_text(($2::text)::jsonb) WITH ORDINALITY e(q, n)`, Args: []any{q.User, string(list), q.From, q.To, q.Limit}}
+		FROM jsonb_array_elements_text(($2::text)::jsonb) WITH ORDINALITY e(q, n)`,
+		Args: []any{q.User, string(list), q.From, q.To, q.Limit}}
 }
 
 // expression writes an AND of ORs as a tsquery.

@@ -30,7 +30,8 @@ func (s *Store) Image(ctx context.Context, read func(schema, size int64, r io.Re
 	}
 	defer func() { _ = tx.Rollback() }()
 	var schema, pages, size int64
-	err = tx.QueryRowContext(ctx, `SELECT (SELECT MAX(version_id) FROM goose_db_version), (SELECT page_count FROM pragma_page_count), (SELECT page_size FROM pragma_page_size)`).
+	err = tx.QueryRowContext(ctx,
+		`SELECT (SELECT MAX(version_id) FROM goose_db_version), (SELECT page_count FROM pragma_page_count), (SELECT page_size FROM pragma_page_size)`).
 		Scan(&schema, &pages, &size)
 	if err != nil {
 		return nil, fmt.Errorf("read the database: %w", err)
@@ -85,7 +86,8 @@ func counts(ctx context.Context, tx *sql.Tx) (map[string]int64, error) {
 	out := map[string]int64{}
 	for _, name := range names {
 		var n int64
-		if err := tx.QueryRowContext(ctx, `SELECT COUNT(*) FROM "`+strings.ReplaceAll(name, `"`, `""`)+`"`).Scan(&n); err != nil {
+		if err := tx.QueryRowContext(ctx, `SELECT COUNT(*) FROM "`+strings.ReplaceAll(name, `"`, `""`)+
+			`"`).Scan(&n); err != nil {
 			return nil, fmt.Errorf("count the rows of %s: %w", name, err)
 		}
 		out[name] = n
@@ -95,7 +97,8 @@ func counts(ctx context.Context, tx *sql.Tx) (map[string]int64, error) {
 
 // plainTables lists the tables that are no part of an index.
 func plainTables(ctx context.Context, tx *sql.Tx) (names []string, err error) {
-	rows, err := tx.QueryContext(ctx, `SELECT name FROM pragma_table_list WHERE schema = 'main' AND type = 'table' AND name NOT LIKE 'sqlite\_%' ESCAPE '\'`)
+	rows, err := tx.QueryContext(ctx,
+		`SELECT name FROM pragma_table_list WHERE schema = 'main' AND type = 'table' AND name NOT LIKE 'sqlite\_%' ESCAPE '\'`)
 	if err != nil {
 		return nil, err
 	}
@@ -113,7 +116,8 @@ func plainTables(ctx context.Context, tx *sql.Tx) (names []string, err error) {
 // Check looks through a database file that nobody uses, and says what is wrong
 // with it.
 func Check(ctx context.Context, path string) error {
-	db, err := sql.Open("sqlite", "file:"+(&url.URL{Path: path}).EscapedPath()+"?_pragma=locking_mode(EXCLUSIVE)&_pragma=journal_mode(DELETE)&_pragma=cache_size(-32000)")
+	db, err := sql.Open("sqlite", "file:"+(&url.URL{Path: path}).EscapedPath()+
+		"?_pragma=locking_mode(EXCLUSIVE)&_pragma=journal_mode(DELETE)&_pragma=cache_size(-32000)")
 	if err != nil {
 		return err
 	}

@@ -50,7 +50,10 @@ func BenchmarkSearch(b *testing.B) {
 
 func BenchmarkTogether(b *testing.B) {
 	for _, every := range []time.Duration{0, 2 * time.Second} {
-		b.Run("index_every_"+every.String(), func(b *testing.B) { storetest.BenchTogether(b, database, analyzer(b), 64, every) })
+		b.Run("index_every_"+every.String(), func(b *testing.B) {
+			storetest.BenchTogether(b, database,
+				analyzer(b), 64, every)
+		})
 	}
 }
 
@@ -72,7 +75,8 @@ func analyzer(b *testing.B) *recall.Analyzer {
 func prompter() storetest.Prompter {
 	counter := tokens.New()
 	input := func(t core.Turn, now time.Time) prompt.Input {
-		return prompt.Input{Turn: t, Now: now, Tokens: counter, Static: []prompt.Static{{Name: "instructions", Text: "You are a friendly assistant."}}}
+		return prompt.Input{Turn: t, Now: now, Tokens: counter,
+			Static: []prompt.Static{{Name: "instructions", Text: "You are a friendly assistant."}}}
 	}
 	return storetest.Prompter{
 		Query: func(t core.Turn, now time.Time) core.WindowQuery { return prompt.Query(input(t, now)) },

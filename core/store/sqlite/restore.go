@@ -70,10 +70,13 @@ func checkSchema(ctx context.Context, dir string, library Library) error {
 		switch {
 		case ok && (known == o.text || o.kind == "table" && statistics(o)):
 		case ok:
-			return fmt.Errorf("the %s %q is not made as everthread makes it, so the backup is not restored: it was changed by somebody", o.kind, o.name)
+			return fmt.Errorf(
+				"the %s %q is not made as everthread makes it, so the backup is not restored: it was changed by somebody", o.kind,
+				o.name)
 		case statistics(o), theirs[o.table] && o.plain():
 		default:
-			return fmt.Errorf("there is a %s %q in it that everthread does not make, so the backup is not restored; if it is yours, remove it where the backup was made, and make another one", o.kind, o.name)
+			return fmt.Errorf(
+				"there is a %s %q in it that everthread does not make, so the backup is not restored; if it is yours, remove it where the backup was made, and make another one", o.kind, o.name)
 		}
 	}
 	return nil
@@ -87,12 +90,14 @@ func statistics(o object) bool {
 
 // plain reports whether an object of a library's table does nothing by itself.
 func (o object) plain() bool {
-	return o.kind == "index" || o.kind == "table" && !strings.HasPrefix(strings.ToUpper(strings.TrimSpace(o.text)), "CREATE VIRTUAL")
+	return o.kind == "index" || o.kind == "table" && !strings.HasPrefix(strings.ToUpper(strings.TrimSpace(o.text)),
+		"CREATE VIRTUAL")
 }
 
 // untrusted reads the schema of a file that anybody may have made, and its version.
 func untrusted(ctx context.Context, path string) (found []object, version int64, err error) {
-	db, err := sql.Open("sqlite", "file:"+(&url.URL{Path: path}).EscapedPath()+"?mode=ro&immutable=1&_pragma=trusted_schema(0)&_pragma=query_only(1)&_pragma=cell_size_check(1)")
+	db, err := sql.Open("sqlite", "file:"+(&url.URL{Path: path}).EscapedPath()+
+		"?mode=ro&immutable=1&_pragma=trusted_schema(0)&_pragma=query_only(1)&_pragma=cell_size_check(1)")
 	if err != nil {
 		return nil, 0, err
 	}
@@ -127,7 +132,8 @@ func objects(ctx context.Context, db *sql.DB) (out []object, err error) {
 
 // reference makes a new schema of a version below dir and says what is in it: ours
 // with its text, and the names of the library's tables.
-func reference(ctx context.Context, dir string, version int64, library Library) (ours map[object]string, theirs map[string]bool, err error) {
+func reference(ctx context.Context, dir string, version int64,
+	library Library) (ours map[object]string, theirs map[string]bool, err error) {
 	place, err := os.MkdirTemp(dir, "schema-")
 	if err != nil {
 		return nil, nil, fmt.Errorf("compare the schema: %w", err)

@@ -143,7 +143,8 @@ func TestLocked(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
 	defer cancel()
 	<-ctx.Done()
-	if err := s.Enqueue(ctx, core.NewJob{User: u.ID, Queue: "q", Key: "b", Ref: 2}); !errors.Is(err, context.DeadlineExceeded) {
+	if err := s.Enqueue(ctx, core.NewJob{User: u.ID, Queue: "q", Key: "b", Ref: 2}); !errors.Is(err,
+		context.DeadlineExceeded) {
 		t.Errorf("got %v, want it to give up", err)
 	}
 	if err := tx.Rollback(); err != nil {

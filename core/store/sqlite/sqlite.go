@@ -42,7 +42,8 @@ func Open(dir string) (*Store, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Store{Store: sqlstore.New(write, read, sqlstore.Dialect{Name: "sqlite", OneWriter: true, Terms: terms{}, Vector: vectors{}, Scrub: scrub()}), db: write, path: path}, nil
+	return &Store{Store: sqlstore.New(write, read, sqlstore.Dialect{Name: "sqlite", OneWriter: true, Terms: terms{},
+		Vector: vectors{}, Scrub: scrub()}), db: write, path: path}, nil
 }
 
 // private makes sure that a database is there, and that nobody else can read it,
@@ -65,7 +66,8 @@ func private(path string) error {
 		if err == nil {
 			err = os.Chmod(name, 0o600)
 		}
-		if err != nil && !errors.Is(err, fs.ErrPermission) && !errors.Is(err, fs.ErrNotExist) { // it is not ours: who owns it says who reads it
+		if err != nil && !errors.Is(err, fs.ErrPermission) &&
+			!errors.Is(err, fs.ErrNotExist) { // it is not ours: who owns it says who reads it
 			return err
 		}
 	}
@@ -82,7 +84,8 @@ type Store struct {
 func open(path, lock string, conns int) (*sql.DB, error) {
 	q := url.Values{
 		"_txlock": {lock},
-		"_pragma": {"busy_timeout(10000)", "journal_mode(WAL)", "synchronous(FULL)", "cache_size(-4000)", "secure_delete(ON)", "temp_store(MEMORY)"},
+		"_pragma": {"busy_timeout(10000)", "journal_mode(WAL)", "synchronous(FULL)", "cache_size(-4000)", "secure_delete(ON)",
+			"temp_store(MEMORY)"},
 	}
 	c, err := sqlite.NewConnector("file:" + (&url.URL{Path: path}).EscapedPath() + "?" + q.Encode())
 	if err != nil {
@@ -132,5 +135,6 @@ func (s *Store) Schema(ctx context.Context) (sqlstore.Schema, error) {
 }
 
 func (s *Store) provider() (*goose.Provider, error) {
-	return goose.NewProvider(goose.DialectSQLite3, s.db, migrations.SQLite(), goose.WithDisableGlobalRegistry(true), goose.WithLogger(goose.NopLogger()))
+	return goose.NewProvider(goose.DialectSQLite3, s.db, migrations.SQLite(), goose.WithDisableGlobalRegistry(true),
+		goose.WithLogger(goose.NopLogger()))
 }

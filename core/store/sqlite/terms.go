@@ -51,22 +51,26 @@ func led(user core.UserID, list []string) []string {
 
 // Drop takes a document out.
 func (terms) Drop(kind core.DocKind, user core.UserID, id int64) sqlstore.Statement {
-	return sqlstore.Statement{Query: `DELETE FROM ` + string(kind) + `_terms WHERE rowid = $1`, Args: []any{rowid(user, id)}}
+	return sqlstore.Statement{Query: `DELETE FROM ` + string(kind) + `_terms WHERE rowid = $1`,
+		Args: []any{rowid(user, id)}}
 }
 
 // DropRange takes documents of a user out.
 func (terms) DropRange(kind core.DocKind, user core.UserID, from, through int64) sqlstore.Statement {
-	return sqlstore.Statement{Query: `DELETE FROM ` + string(kind) + `_terms WHERE rowid BETWEEN $1 AND $2`, Args: []any{rowid(user, from), rowid(user, through)}}
+	return sqlstore.Statement{Query: `DELETE FROM ` + string(kind) + `_terms WHERE rowid BETWEEN $1 AND $2`,
+		Args: []any{rowid(user, from), rowid(user, through)}}
 }
 
 // DropUser takes all documents of a user out.
 func (terms) DropUser(kind core.DocKind, user core.UserID) sqlstore.Statement {
-	return sqlstore.Statement{Query: `DELETE FROM ` + string(kind) + `_terms WHERE rowid BETWEEN $1 AND $2`, Args: []any{rowid(user, 0), rowid(user+1, 0) - 1}}
+	return sqlstore.Statement{Query: `DELETE FROM ` + string(kind) + `_terms WHERE rowid BETWEEN $1 AND $2`,
+		Args: []any{rowid(user, 0), rowid(user+1, 0) - 1}}
 }
 
 // Count counts the documents of a user.
 func (terms) Count(kind core.DocKind, user core.UserID) sqlstore.Statement {
-	return sqlstore.Statement{Query: `SELECT COUNT(*) AS remains FROM ` + string(kind) + `_terms WHERE rowid BETWEEN $1 AND $2`, Args: []any{rowid(user, 0), rowid(user+1, 0) - 1}}
+	return sqlstore.Statement{Query: `SELECT COUNT(*) AS remains FROM ` + string(kind) +
+		`_terms WHERE rowid BETWEEN $1 AND $2`, Args: []any{rowid(user, 0), rowid(user+1, 0) - 1}}
 }
 
 // Match asks for the documents of each expression, all in one statement.
@@ -81,7 +85,8 @@ func (terms) Match(q sqlstore.TermQuery) sqlstore.Statement {
 		panic(fmt.Sprintf("sqlite: terms do not marshal: %v", err))
 	}
 	return sqlstore.Statement{Query: `SELECT e.key, coalesce((SELECT group_concat(id) FROM (SELECT rowid & 268435455 AS id FROM ` + table + ` WHERE ` + table + ` MATCH e.value
-		AND rowid BETWEEN $2 AND $3 ORDER BY rowid DESC LIMIT $4)), '') FROM json_each($1) e`, Args: []any{string(list), rowid(q.User, q.From), rowid(q.User, q.To), q.Limit}}
+		AND rowid BETWEEN $2 AND $3 ORDER BY rowid DESC LIMIT $4)), '') FROM json_each($1) e`,
+		Args: []any{string(list), rowid(q.User, q.From), rowid(q.User, q.To), q.Limit}}
 }
 
 // expression writes an AND of ORs for FTS5.
@@ -98,19 +103,22 @@ type vectors struct{}
 
 // Put stores a vector.
 func (v vectors) Put(kind core.VectorKind, user core.UserID, id int64, values []float32) []sqlstore.Statement {
-	return append(v.Drop(kind, user, id), sqlstore.Statement{Query: `INSERT INTO ` + string(kind) + `_vectors (id, user_id, embedding) VALUES ($1, $2, $3)`,
+	return append(v.Drop(kind, user, id), sqlstore.Statement{Query: `INSERT INTO ` + string(kind) +
+		`_vectors (id, user_id, embedding) VALUES ($1, $2, $3)`,
 		Args: []any{rowid(user, id), int64(user), blob(values)}})
 }
 
 // Drop removes a vector.
 func (vectors) Drop(kind core.VectorKind, user core.UserID, id int64) []sqlstore.Statement {
-	return []sqlstore.Statement{{Query: `DELETE FROM ` + string(kind) + `_vectors WHERE id = $1`, Args: []any{rowid(user, id)}}}
+	return []sqlstore.Statement{{Query: `DELETE FROM ` + string(kind) + `_vectors WHERE id = $1`,
+		Args: []any{rowid(user, id)}}}
 }
 
 // Copy gives vectors to another user.
 func (vectors) Copy(kind core.VectorKind, from, into core.UserID, after, through, shift int64) []sqlstore.Statement {
 	return []sqlstore.Statement{{Query: `INSERT INTO ` + string(kind) + `_vectors (id, user_id, embedding)
-		SELECT $2 << 28 | (e.id + $6), $2, v.embedding FROM embeddings e CROSS JOIN ` + string(kind) + `_vectors v ON v.id = ($1 << 28 | e.id)
+		SELECT $2 << 28 | (e.id + $6), $2, v.embedding FROM embeddings e CROSS JOIN ` + string(kind) +
+		`_vectors v ON v.id = ($1 << 28 | e.id)
 		WHERE e.user_id = $1 AND e.kind = $3 AND e.id > $4 AND e.id <= $5 AND EXISTS (SELECT 1 FROM embeddings n WHERE n.user_id = $2 AND n.kind = $3 AND n.id = e.id + $6)`,
 		Args: []any{int64(from), int64(into), string(kind), after, through, shift}}}
 }
@@ -118,7 +126,8 @@ func (vectors) Copy(kind core.VectorKind, from, into core.UserID, after, through
 // Nearest asks for the nearest vectors that are ready and of one configuration.
 // The few of another one that stand among them are made up for.
 func (vectors) Nearest(q core.NearestQuery) sqlstore.Statement {
-	return sqlstore.Statement{Query: `SELECT e.id, v.distance FROM (SELECT id & 268435455 AS ref, distance FROM ` + string(q.Kind) + `_vectors
+	return sqlstore.Statement{Query: `SELECT e.id, v.distance FROM (SELECT id & 268435455 AS ref, distance FROM ` +
+		string(q.Kind) + `_vectors
 		WHERE embedding MATCH $1 AND k = $2 AND user_id = $3) v JOIN embeddings e ON e.user_id = $3 AND e.kind = $4 AND e.id = v.ref
 		WHERE e.state = 'ready' AND e.config = $5 ORDER BY v.distance LIMIT $6`,
 		Args: []any{blob(q.Vector), min(2*q.K+20, 4096), int64(q.User), string(q.Kind), q.Config, q.K}}

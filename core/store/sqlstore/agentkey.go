@@ -7,7 +7,8 @@ import (
 )
 
 // AddAgentKey stores the key of a personal agent; see core.AgentKeyStore.
-func (s *Store) AddAgentKey(ctx context.Context, k core.AgentKey, seal func(id int64) (string, error)) (core.AgentKey, error) {
+func (s *Store) AddAgentKey(ctx context.Context, k core.AgentKey,
+	seal func(id int64) (string, error)) (core.AgentKey, error) {
 	err := s.updateFrozen(ctx, "add agent key", k.User, func(t *tx) (err error) {
 		if _, err := scanUser(t.row(`SELECT `+userColumns+` FROM users WHERE id = $1 AND id > 0`, k.User)); err != nil {
 			return err

@@ -31,8 +31,9 @@ func (t *tx) addKey(k core.APIKey) (int64, error) {
 	if err := t.putToken(tokenKey, k.Hash, id); err != nil {
 		return 0, err
 	}
-	return id, t.exec(`INSERT INTO api_keys (user_id, id, name, hash, hint, scopes, created_at) VALUES ($1, $2, $3, $4, $5, $6, $7)`,
-		t.user, id, k.Name, k.Hash, k.Hint, text(k.Scopes), ms(k.CreatedAt))
+	return id,
+		t.exec(`INSERT INTO api_keys (user_id, id, name, hash, hint, scopes, created_at) VALUES ($1, $2, $3, $4, $5, $6, $7)`,
+			t.user, id, k.Name, k.Hash, k.Hint, text(k.Scopes), ms(k.CreatedAt))
 }
 
 const apiKeyColumns = `api_keys.user_id, api_keys.id, api_keys.name, api_keys.hash, hint, scopes, api_keys.created_at, used_at`
@@ -69,7 +70,9 @@ func (s *Store) APIKeys(ctx context.Context, user core.UserID) ([]core.APIKey, e
 // UseAPIKey records when a key was used last.
 func (s *Store) UseAPIKey(ctx context.Context, user core.UserID, id int64, at time.Time) error {
 	return s.updateFrozen(ctx, "use API key", user, func(t *tx) error {
-		return t.exec(`UPDATE api_keys SET used_at = CASE WHEN used_at > $3 THEN used_at ELSE $3 END WHERE user_id = $1 AND id = $2`, t.user, id, ms(at))
+		return t.exec(
+			`UPDATE api_keys SET used_at = CASE WHEN used_at > $3 THEN used_at ELSE $3 END WHERE user_id = $1 AND id = $2`,
+			t.user, id, ms(at))
 	})
 }
 

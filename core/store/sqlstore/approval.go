@@ -14,30 +14,36 @@ func scanApproval(row scanner) (core.Approval, error) {
 	var a core.Approval
 	var subject string
 	var asked, expires, decided int64
-	err := row.Scan(&a.User, &a.ID, &a.Code, (*string)(&a.Kind), (*string)(&a.State), &a.Identity, &a.Message, &a.Turn, &a.Word, &subject, &asked, &expires, &decided)
+	err := row.Scan(&a.User, &a.ID, &a.Code, (*string)(&a.Kind), (*string)(&a.State), &a.Identity, &a.Message, &a.Turn,
+		&a.Word, &subject, &asked, &expires, &decided)
 	a.Subject, a.AskedAt, a.Expires, a.DecidedAt = subject, at(asked), at(expires), at(decided)
 	return a, found(err)
 }
 
 // Approval returns a question; see core.ApprovalReader.
 func (s *Store) Approval(ctx context.Context, user core.UserID, id core.ApprovalID) (core.Approval, error) {
-	a, err := scanApproval(s.one(ctx).row(`SELECT `+approvalColumns+` FROM approvals WHERE user_id = $1 AND id = $2`, user, id))
+	a, err := scanApproval(s.one(ctx).row(`SELECT `+approvalColumns+` FROM approvals WHERE user_id = $1 AND id = $2`, user,
+		id))
 	return a, wrap("read approval", err)
 }
 
 // Approvals lists a user's questions, newest first.
-func (s *Store) Approvals(ctx context.Context, user core.UserID, before core.ApprovalID, limit int) ([]core.Approval, error) {
+func (s *Store) Approvals(ctx context.Context, user core.UserID, before core.ApprovalID,
+	limit int) ([]core.Approval, error) {
 	if before == 0 {
 		before = 1 << 62
 	}
-	rows, err := s.one(ctx).rows(`SELECT `+approvalColumns+` FROM approvals WHERE user_id = $1 AND id < $2 ORDER BY id DESC LIMIT $3`, user, before, limit)
+	rows, err := s.one(ctx).rows(`SELECT `+approvalColumns+
+		` FROM approvals WHERE user_id = $1 AND id < $2 ORDER BY id DESC LIMIT $3`, user, before, limit)
 	return collect(rows, err, scanApproval)
 }
 
 // OpenApprovals lists what an identity may answer; see core.ApprovalReader.
-func (s *Store) OpenApprovals(ctx context.Context, user core.UserID, identity core.IdentityID, thread core.ThreadID, now time.Time) (open []core.Approval, newest core.MessageID, err error) {
+func (s *Store) OpenApprovals(ctx context.Context, user core.UserID, identity core.IdentityID, thread core.ThreadID,
+	now time.Time) (open []core.Approval, newest core.MessageID, err error) {
 	err = s.view(ctx, "read approvals", func(q querier) error {
-		rows, err := q.rows(`SELECT `+approvalColumns+` FROM approvals WHERE user_id = $1 AND identity_id = $2 AND state = 'open' AND expires_at > $3 ORDER BY id`,
+		rows, err := q.rows(`SELECT `+approvalColumns+
+			` FROM approvals WHERE user_id = $1 AND identity_id = $2 AND state = 'open' AND expires_at > $3 ORDER BY id`,
 			user, identity, ms(now))
 		if open, err = collect(rows, err, scanApproval); err != nil || len(open) == 0 {
 			return err
@@ -45,7 +51,9 @@ func (s *Store) OpenApprovals(ctx context.Context, user core.UserID, identity co
 		if thread, err = threadThere(q, user, thread); err != nil {
 			return err
 		}
-		rows, err = q.rows(`SELECT id, role, kind FROM messages WHERE user_id = $1 AND thread_id = $2 ORDER BY shown DESC, id DESC LIMIT 20`, user, thread)
+		rows, err = q.rows(
+			`SELECT id, role, kind FROM messages WHERE user_id = $1 AND thread_id = $2 ORDER BY shown DESC, id DESC LIMIT 20`,
+			user, thread)
 		_, err = collect(rows, err, func(r scanner) (struct{}, error) {
 			var id core.MessageID
 			var role core.Role
@@ -67,9 +75,10 @@ func (t *tx) askApproval(a core.Approval) error {
 	if err := t.question(a, a.AskedAt, core.ResultAsked); err != nil {
 		return err
 	}
-	return t.exec(`INSERT INTO approvals (user_id, id, kind, state, identity_id, message_id, turn_id, word, subject, asked_at, expires_at, code)
-		VALUES ($1, $2, $3, 'open', $4, $5, $6, $7, $8, $9, $10, $11)`, t.user, a.ID, string(a.Kind), a.Identity, t.lastMessage, a.Turn,
-		a.Word, a.Subject, ms(a.AskedAt), ms(a.Expires), a.Code)
+	return t.exec(
+		`INSERT INTO approvals (user_id, id, kind, state, identity_id, message_id, turn_id, word, subject, asked_at, expires_at, code)
+		VALUES ($1, $2, $3, 'open', $4, $5, $6, $7, $8, $9, $10, $11)`, t.user, a.ID, string(a.Kind), a.Identity,
+		t.lastMessage, a.Turn, a.Word, a.Subject, ms(a.AskedAt), ms(a.Expires), a.Code)
 }
 
 // decide answers a question, once.
@@ -78,7 +87,9 @@ func (t *tx) decide(e core.Decide) error {
 	if e.Yes {
 		state, result = core.ApprovalYes, core.ResultYes
 	}
-	a, err := scanApproval(t.row(`UPDATE approvals SET state = $3, decided_at = $4 WHERE user_id = $1 AND id = $2 AND identity_id = $5 AND state = 'open' AND expires_at > $4
+	a, err := scanApproval(
+		t.row(
+			`UPDATE approvals SET state = $3, decided_at = $4 WHERE user_id = $1 AND id = $2 AND identity_id = $5 AND state = 'open' AND expires_at > $4
 		RETURNING `+approvalColumns, t.user, e.Approval, string(state), ms(e.At), e.Identity))
 	if errors.Is(err, core.ErrNotFound) {
 		return core.ErrRefused
@@ -91,7 +102,8 @@ func (t *tx) decide(e core.Decide) error {
 
 // useYes uses a yes to an account change up.
 func (t *tx) useYes(e core.UseYes) error {
-	n, err := t.count(`UPDATE approvals SET state = 'used' WHERE user_id = $1 AND id = $2 AND kind = 'account' AND state = 'yes' AND decided_at > $3`,
+	n, err := t.count(
+		`UPDATE approvals SET state = 'used' WHERE user_id = $1 AND id = $2 AND kind = 'account' AND state = 'yes' AND decided_at > $3`,
 		t.user, e.Approval, ms(e.At.Add(-core.AccountLife)))
 	if err == nil && n == 0 {
 		return core.ErrRefused

@@ -51,8 +51,10 @@ func (t *tx) audit(r core.AuditRow) error {
 	if ids == nil {
 		ids = []int64{}
 	}
-	return t.exec(`INSERT INTO audit (user_id, id, at, via, via_id, what, object, ids, tool, result) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)`,
-		t.user, t.nextID(), ms(r.At), string(r.Via), r.ViaID, string(r.What), r.Object, text(ids), r.Tool, string(cmp.Or(r.Result, core.ResultDone)))
+	return t.exec(
+		`INSERT INTO audit (user_id, id, at, via, via_id, what, object, ids, tool, result) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)`,
+		t.user, t.nextID(), ms(r.At), string(r.Via), r.ViaID, string(r.What), r.Object, text(ids), r.Tool,
+		string(cmp.Or(r.Result, core.ResultDone)))
 }
 
 // did is exercised for what is named by ids of one kind.
@@ -106,7 +108,8 @@ const auditColumns = `user_id, id, at, via, via_id, what, object, ids, tool, res
 func scanAudit(row scanner) (r core.AuditRow, err error) {
 	var when int64
 	var ids string
-	err = row.Scan(&r.User, &r.ID, &when, (*string)(&r.Via), &r.ViaID, (*string)(&r.What), &r.Object, &ids, &r.Tool, (*string)(&r.Result))
+	err = row.Scan(&r.User, &r.ID, &when, (*string)(&r.Via), &r.ViaID, (*string)(&r.What), &r.Object, &ids, &r.Tool,
+		(*string)(&r.Result))
 	if err != nil {
 		return r, found(err)
 	}
@@ -120,10 +123,12 @@ func (s *Store) Audit(ctx context.Context, q core.AuditQuery) ([]core.AuditRow, 
 	if q.Before.ID == 0 {
 		before, q.Before.User, q.Before.ID = 1<<62, 1<<62, 1<<62
 	}
-	query, args := `SELECT `+auditColumns+` FROM audit WHERE at >= $1 AND (at, user_id, id) < ($2, $3, $4) ORDER BY at DESC, user_id DESC, id DESC LIMIT $5`,
+	query, args := `SELECT `+auditColumns+
+		` FROM audit WHERE at >= $1 AND (at, user_id, id) < ($2, $3, $4) ORDER BY at DESC, user_id DESC, id DESC LIMIT $5`,
 		[]any{ms(q.Since), before, q.Before.User, q.Before.ID, q.Limit}
 	if !q.All {
-		query, args = `SELECT `+auditColumns+` FROM audit WHERE user_id = $1 AND at >= $2 AND (at, id) < ($3, $4) ORDER BY at DESC, id DESC LIMIT $5`,
+		query, args = `SELECT `+auditColumns+
+			` FROM audit WHERE user_id = $1 AND at >= $2 AND (at, id) < ($3, $4) ORDER BY at DESC, id DESC LIMIT $5`,
 			[]any{q.User, ms(q.Since), before, q.Before.ID, q.Limit}
 	}
 	rows, err := s.one(ctx).rows(query, args...)
@@ -151,7 +156,8 @@ func (s *Store) SweepAudit(ctx context.Context, before time.Time) (int, error) {
 
 // ExpireApprovals closes questions whose time is over; see core.AuditStore.
 func (s *Store) ExpireApprovals(ctx context.Context, now time.Time) (int, error) {
-	rows, err := s.one(ctx).rows(`SELECT `+approvalColumns+` FROM approvals WHERE state = 'open' AND expires_at <= $1 ORDER BY expires_at LIMIT 500`, ms(now))
+	rows, err := s.one(ctx).rows(`SELECT `+approvalColumns+
+		` FROM approvals WHERE state = 'open' AND expires_at <= $1 ORDER BY expires_at LIMIT 500`, ms(now))
 	late, err := collect(rows, err, scanApproval)
 	n := 0
 	for _, a := range late {
@@ -160,11 +166,14 @@ func (s *Store) ExpireApprovals(ctx context.Context, now time.Time) (int, error)
 		}
 		done := false
 		err = s.update(ctx, "close a late question", a.User, func(t *tx) error {
-			changed, err := t.count(`UPDATE approvals SET state = 'expired' WHERE user_id = $1 AND id = $2 AND state = 'open' AND expires_at <= $3`, t.user, a.ID, ms(now))
+			changed, err := t.count(
+				`UPDATE approvals SET state = 'expired' WHERE user_id = $1 AND id = $2 AND state = 'open' AND expires_at <= $3`,
+				t.user, a.ID, ms(now))
 			if done = changed > 0; err != nil || !done {
 				return err
 			}
-			return t.audit(core.AuditRow{At: a.Expires, Via: core.ViaGateway, What: core.AuditQuestion, Object: "question", IDs: []int64{int64(a.ID)}, Tool: toolOf(a), Result: core.ResultExpired})
+			return t.audit(core.AuditRow{At: a.Expires, Via: core.ViaGateway, What: core.AuditQuestion, Object: "question",
+				IDs: []int64{int64(a.ID)}, Tool: toolOf(a), Result: core.ResultExpired})
 		})
 		if errors.Is(err, core.ErrMoving) || errors.Is(err, core.ErrNotFound) {
 			err = nil // the move keeps or drops it
@@ -188,7 +197,8 @@ func toolOf(a core.Approval) string {
 // copyAudit copies what was done, with the numbers that things have from now on.
 // Nothing goes with a split: what was done to an account stays told there.
 func (p pair) copyAudit(m *move, g keyRange) error {
-	rows, err := p.rows(`SELECT `+auditColumns+` FROM audit WHERE user_id = $1 AND id > $2 AND id <= $3`, m.From, g.after[0], g.through[0])
+	rows, err := p.rows(`SELECT `+auditColumns+` FROM audit WHERE user_id = $1 AND id > $2 AND id <= $3`, m.From,
+		g.after[0], g.through[0])
 	list, err := collect(rows, err, scanAudit)
 	for _, r := range list {
 		if err != nil {
@@ -205,8 +215,10 @@ func (p pair) copyAudit(m *move, g keyRange) error {
 				r.IDs[i] = g.numbers.other(id)
 			}
 		}
-		err = p.exec(`INSERT INTO audit (user_id, id, at, via, via_id, what, object, ids, tool, result) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)`,
-			m.Into, p.into.nextID(), ms(r.At), string(r.Via), r.ViaID, string(r.What), r.Object, text(r.IDs), r.Tool, string(r.Result))
+		err = p.exec(
+			`INSERT INTO audit (user_id, id, at, via, via_id, what, object, ids, tool, result) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)`,
+			m.Into, p.into.nextID(), ms(r.At), string(r.Via), r.ViaID, string(r.What), r.Object, text(r.IDs),
+			r.Tool, string(r.Result))
 	}
 	return err
 }
@@ -257,5 +269,6 @@ func (t *tx) question(a core.Approval, at time.Time, result core.AuditResult) er
 	if !ok {
 		by.Via, by.ID = core.ViaIdentity, int64(a.Identity) // it is asked and answered there only
 	}
-	return t.audit(core.AuditRow{At: at, Via: by.Via, ViaID: by.ID, What: core.AuditQuestion, Object: "question", IDs: []int64{int64(a.ID)}, Tool: toolOf(a), Result: result})
+	return t.audit(core.AuditRow{At: at, Via: by.Via, ViaID: by.ID, What: core.AuditQuestion, Object: "question",
+		IDs: []int64{int64(a.ID)}, Tool: toolOf(a), Result: result})
 }

@@ -75,9 +75,11 @@ func toState(r core.Reply, s *state) Statement {
 			EXISTS (SELECT 1 FROM deliveries WHERE user_id = $1 AND identity_id = $3 AND state = 'parked')
 		FROM threads h JOIN identities i ON i.user_id = h.user_id AND i.id = $3
 		LEFT JOIN segments g ON g.user_id = h.user_id AND g.id = $4
-		WHERE h.user_id = $1 AND h.id = $2`, Args: []any{r.Turn.User, r.Turn.Thread, r.Turn.Identity, r.Turn.Segment, r.Turn.Lease.Job, r.Turn.Lease.Attempt,
-		core.AddressKey(r.Turn.Address), r.Turn.Lease.Key, lowest, highest, r.Turn.ID}, Scan: func(row Row) error {
-		return found(row.Scan(&s.last, &s.epoch, &s.edits, &s.since, (*string)(&s.segment), &s.blocked, &s.held, &s.queued, &s.waiting, &s.pending, &s.left, &s.parked))
+		WHERE h.user_id = $1 AND h.id = $2`, Args: []any{r.Turn.User, r.Turn.Thread, r.Turn.Identity, r.Turn.Segment,
+		r.Turn.Lease.Job, r.Turn.Lease.Attempt, core.AddressKey(r.Turn.Address), r.Turn.Lease.Key, lowest, highest,
+		r.Turn.ID}, Scan: func(row Row) error {
+		return found(row.Scan(&s.last, &s.epoch, &s.edits, &s.since, (*string)(&s.segment), &s.blocked, &s.held, &s.queued,
+			&s.waiting, &s.pending, &s.left, &s.parked))
 	}}
 }
 
@@ -106,7 +108,8 @@ func (t *tx) say(r core.Reply, st *state) ([]core.MessageID, error) {
 	var ids []core.MessageID
 	counted := 0
 	for _, m := range r.Messages {
-		p := place{thread: r.Turn.Thread, segment: r.Turn.Segment, turn: r.Turn.ID, identity: r.Turn.Identity, channel: r.Turn.Address.Channel}
+		p := place{thread: r.Turn.Thread, segment: r.Turn.Segment, turn: r.Turn.ID, identity: r.Turn.Identity,
+			channel: r.Turn.Address.Channel}
 		if m.Kind == core.KindChat {
 			st.last = nextPosition(st.last, r.Now)
 			p.position = st.last
@@ -145,7 +148,8 @@ func (t *tx) moveThread(r core.Reply, last, epoch int64) error {
 			return err
 		}
 	}
-	return t.exec(`UPDATE threads SET last_position = $3, epoch_id = $4, epoch_used = $5, news = CASE WHEN news < $6 THEN $6 ELSE news END WHERE user_id = $1 AND id = $2`,
+	return t.exec(
+		`UPDATE threads SET last_position = $3, epoch_id = $4, epoch_used = $5, news = CASE WHEN news < $6 THEN $6 ELSE news END WHERE user_id = $1 AND id = $2`,
 		t.user, r.Turn.Thread, last, epoch, ms(r.Now), told(r))
 }
 
@@ -167,7 +171,8 @@ func (t *tx) closeTurn(r core.Reply, st state) error {
 	if r.Snapshot != nil {
 		snapshot, epoch = text(r.Snapshot), r.Snapshot.Epoch
 	}
-	err := t.exec(`UPDATE turns SET state = $3, ended_at = $4, snapshot = $5, epoch_id = $6, error = $7 WHERE user_id = $1 AND id = $2`,
+	err := t.exec(
+		`UPDATE turns SET state = $3, ended_at = $4, snapshot = $5, epoch_id = $6, error = $7 WHERE user_id = $1 AND id = $2`,
 		t.user, r.Turn.ID, string(r.State), ms(r.Now), snapshot, epoch, r.Error)
 	if err != nil {
 		return err
@@ -176,10 +181,12 @@ func (t *tx) closeTurn(r core.Reply, st state) error {
 		return err
 	}
 	for _, id := range r.Turn.Inputs {
-		if err := t.exec(`UPDATE messages SET position = 0, turn_id = 0 WHERE user_id = $1 AND id = $2`, t.user, id); err != nil {
+		if err := t.exec(`UPDATE messages SET position = 0, turn_id = 0 WHERE user_id = $1 AND id = $2`,
+			t.user, id); err != nil {
 			return err
 		}
-		if err := t.exec(`UPDATE threads SET failed = $3 WHERE user_id = $1 AND id = $2 AND failed < $3`, t.user, r.Turn.Thread, id); err != nil {
+		if err := t.exec(`UPDATE threads SET failed = $3 WHERE user_id = $1 AND id = $2 AND failed < $3`, t.user,
+			r.Turn.Thread, id); err != nil {
 			return err
 		}
 	}
@@ -190,7 +197,8 @@ func (t *tx) closeTurn(r core.Reply, st state) error {
 func (t *tx) settle(r core.Reply) error {
 	day, reserved := r.Day, 0
 	if r.Turn.Reserved > 0 {
-		if err := t.row(`SELECT day, reserved FROM turns WHERE user_id = $1 AND id = $2`, t.user, r.Turn.ID).Scan(&day, &reserved); err != nil {
+		if err := t.row(`SELECT day, reserved FROM turns WHERE user_id = $1 AND id = $2`, t.user, r.Turn.ID).Scan(&day,
+			&reserved); err != nil {
 			return err
 		}
 	}
@@ -215,7 +223,8 @@ func (t *tx) next(r core.Reply, st state) (again bool, err error) {
 		}
 	}
 	if r.Compress {
-		err := t.enqueue(core.NewJob{Queue: core.QueueCompress, Key: core.CompressKey, Ref: int64(r.Turn.Thread), RunAt: r.Now, Unique: true})
+		err := t.enqueue(core.NewJob{Queue: core.QueueCompress, Key: core.CompressKey, Ref: int64(r.Turn.Thread),
+			RunAt: r.Now, Unique: true})
 		if err != nil {
 			return false, err
 		}
@@ -234,7 +243,8 @@ func (t *tx) next(r core.Reply, st state) (again bool, err error) {
 
 // summarize enqueues the summary of a segment, once.
 func (t *tx) summarize(id core.SegmentID, now time.Time) error {
-	return t.enqueue(core.NewJob{Queue: core.QueueSummarize, Key: core.SummaryKey, Ref: int64(id), RunAt: now, Unique: true})
+	return t.enqueue(core.NewJob{Queue: core.QueueSummarize, Key: core.SummaryKey, Ref: int64(id),
+		RunAt: now, Unique: true})
 }
 
 // Reserve takes n tokens of a day's budget for a job; see core.UsageStore.
@@ -321,21 +331,26 @@ func (s *Store) UsageOf(ctx context.Context, user core.UserID, day string) (used
 }
 
 func usageOf(q reader, user core.UserID, day string) (used, reserved int, err error) {
-	err = q.row(`SELECT COALESCE(MAX(prompt + completion), 0), COALESCE(MAX(reserved), 0) FROM usage WHERE user_id = $1 AND day = $2`, user, day).
+	err = q.row(
+		`SELECT COALESCE(MAX(prompt + completion), 0), COALESCE(MAX(reserved), 0) FROM usage WHERE user_id = $1 AND day = $2`,
+		user, day).
 		Scan(&used, &reserved)
 	return used, reserved, err
 }
 
 // TakeEgress adds to what went out on a day; see core.UsageStore.
-func (s *Store) TakeEgress(ctx context.Context, user core.UserID, day string, want, most core.Egress) (got core.Egress, err error) {
+func (s *Store) TakeEgress(ctx context.Context, user core.UserID, day string, want,
+	most core.Egress) (got core.Egress, err error) {
 	err = s.updateFrozen(ctx, "count what goes out", user, func(t *tx) error {
 		var used core.Egress
-		err := t.row(`SELECT COALESCE(MAX(calls), 0), COALESCE(MAX(bytes), 0) FROM usage WHERE user_id = $1 AND day = $2`, t.user, day).
+		err := t.row(`SELECT COALESCE(MAX(calls), 0), COALESCE(MAX(bytes), 0) FROM usage WHERE user_id = $1 AND day = $2`,
+			t.user, day).
 			Scan(&used.Calls, &used.Bytes)
 		if err != nil {
 			return err
 		}
-		got = core.Egress{Calls: within(want.Calls, used.Calls, most.Calls), Bytes: within(want.Bytes, used.Bytes, most.Bytes)}
+		got = core.Egress{Calls: within(want.Calls, used.Calls, most.Calls),
+			Bytes: within(want.Bytes, used.Bytes, most.Bytes)}
 		return t.exec(`INSERT INTO usage (user_id, day, calls, bytes) VALUES ($1, $2, $3, $4)
 			ON CONFLICT (user_id, day) DO UPDATE SET calls = usage.calls + excluded.calls, bytes = usage.bytes + excluded.bytes`,
 			t.user, day, got.Calls, got.Bytes)

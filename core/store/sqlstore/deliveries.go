@@ -58,13 +58,17 @@ func deliveryQuery(q core.DeliveryQuery) (string, []any) {
 		}
 		where = append(where, "state IN ("+strings.Join(in, ", ")+")", narrowed(q.States))
 	}
-	return `SELECT ` + deliveryColumns + ` FROM deliveries WHERE ` + strings.Join(slices.Compact(where), " AND ") + ` ORDER BY ` + order + ` DESC LIMIT $1`, args
+	return `SELECT ` + deliveryColumns + ` FROM deliveries WHERE ` + strings.Join(slices.Compact(where), " AND ") +
+		` ORDER BY ` + order + ` DESC LIMIT $1`, args
 }
 
 // narrowed is the condition of the index that holds all of some states.
 func narrowed(states []core.DeliveryState) string {
 	for _, condition := range []string{inTrouble, underWay} {
-		if !slices.ContainsFunc(states, func(s core.DeliveryState) bool { return !strings.Contains(condition, "'"+string(s)+"'") }) {
+		if !slices.ContainsFunc(states, func(s core.DeliveryState) bool {
+			return !strings.Contains(condition,
+				"'"+string(s)+"'")
+		}) {
 			return condition
 		}
 	}

@@ -12,7 +12,8 @@ import (
 
 // deliverAll stores the deliveries of the last of ids. The first is claimed if a
 // claim is given and nothing stands before it.
-func (t *tx) deliverAll(ds []core.NewDelivery, ids []core.MessageID, c *core.Claim, now time.Time) (*core.Delivery, error) {
+func (t *tx) deliverAll(ds []core.NewDelivery, ids []core.MessageID, c *core.Claim,
+	now time.Time) (*core.Delivery, error) {
 	var message core.MessageID
 	if len(ids) > 0 {
 		message = ids[len(ids)-1]
@@ -44,15 +45,18 @@ type recipient struct {
 // of the user has its address by then.
 func (t *tx) deliver(m core.MessageID, n core.NewDelivery, c *core.Claim, now time.Time) (*core.Delivery, error) {
 	if n.Identity == 0 && t.user != 0 {
-		err := found(t.row(`SELECT id FROM identities WHERE user_id = $1 AND channel = $2 AND account = $3 AND external = $4 AND detached = 0`,
-			t.user, n.To.Channel, n.To.Account, n.To.External).Scan(&n.Identity))
+		err := found(
+			t.row(
+				`SELECT id FROM identities WHERE user_id = $1 AND channel = $2 AND account = $3 AND external = $4 AND detached = 0`,
+				t.user, n.To.Channel, n.To.Account, n.To.External).Scan(&n.Identity))
 		if err != nil && !errors.Is(err, core.ErrNotFound) {
 			return nil, err
 		}
 	}
 	var r recipient
 	err := t.row(`SELECT COALESCE((SELECT blocked FROM identities WHERE user_id = $1 AND id = $2), 0),
-		EXISTS (SELECT 1 FROM jobs WHERE user_id = $1 AND key = $3 AND state IN ('ready', 'running'))`, t.user, n.Identity, core.AddressKey(n.To)).
+		EXISTS (SELECT 1 FROM jobs WHERE user_id = $1 AND key = $3 AND state IN ('ready', 'running'))`, t.user, n.Identity,
+		core.AddressKey(n.To)).
 		Scan(&r.blocked, &r.busy)
 	if err != nil {
 		return nil, err
@@ -62,9 +66,10 @@ func (t *tx) deliver(m core.MessageID, n core.NewDelivery, c *core.Claim, now ti
 
 // deliverTo stores one delivery with its parts and its job; parked, without a
 // job, if the recipient is blocked. It is returned if it was claimed.
-func (t *tx) deliverTo(m core.MessageID, n core.NewDelivery, r recipient, c *core.Claim, now time.Time) (*core.Delivery, error) {
-	d := core.Delivery{User: t.user, ID: core.DeliveryID(t.nextID()), Message: m, To: n.To, Identity: n.Identity, Kind: n.Kind,
-		State: core.DeliveryPending, Why: n.Why, CreatedAt: now, Expires: n.Expires}
+func (t *tx) deliverTo(m core.MessageID, n core.NewDelivery, r recipient, c *core.Claim,
+	now time.Time) (*core.Delivery, error) {
+	d := core.Delivery{User: t.user, ID: core.DeliveryID(t.nextID()), Message: m, To: n.To,
+		Identity: n.Identity, Kind: n.Kind, State: core.DeliveryPending, Why: n.Why, CreatedAt: now, Expires: n.Expires}
 	claimed := c != nil && !r.blocked && !r.busy
 	if r.blocked {
 		d.State = core.DeliveryParked
@@ -103,7 +108,8 @@ func (t *tx) deliveryJob(d *core.Delivery, busy bool, c *core.Claim, now time.Ti
 }
 
 func (t *tx) insertDelivery(d core.Delivery) error {
-	err := t.exec(`INSERT INTO deliveries (user_id, id, message_id, identity_id, channel, account, external, kind, state, why, created_at, expires_at)
+	err := t.exec(
+		`INSERT INTO deliveries (user_id, id, message_id, identity_id, channel, account, external, kind, state, why, created_at, expires_at)
 		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12)`, t.user, d.ID, d.Message, d.Identity,
 		d.To.Channel, d.To.Account, d.To.External, string(d.Kind), string(d.State), d.Why, ms(d.CreatedAt), ms(d.Expires))
 	for _, p := range d.Parts {
@@ -132,7 +138,8 @@ const deliveryColumns = `user_id, id, message_id, identity_id, channel, account,
 func scanDelivery(row scanner) (core.Delivery, error) {
 	var d core.Delivery
 	var created, expires int64
-	err := row.Scan(&d.User, &d.ID, &d.Message, &d.Identity, &d.To.Channel, &d.To.Account, &d.To.External, (*string)(&d.Kind),
+	err := row.Scan(&d.User, &d.ID, &d.Message, &d.Identity, &d.To.Channel, &d.To.Account,
+		&d.To.External, (*string)(&d.Kind),
 		(*string)(&d.State), &d.Why, &d.Error, &created, &expires, &d.Born)
 	d.CreatedAt, d.Expires = at(created), at(expires)
 	return d, found(err)
@@ -147,7 +154,8 @@ func deliveryByID(q reader, user core.UserID, id core.DeliveryID) (core.Delivery
 }
 
 func loadParts(q reader, d *core.Delivery) error {
-	rows, err := q.rows(`SELECT n, body, state, native_id, repeats, resent, sent_at, error FROM delivery_parts WHERE user_id = $1 AND delivery_id = $2 ORDER BY n`, d.User, d.ID)
+	rows, err := q.rows(
+		`SELECT n, body, state, native_id, repeats, resent, sent_at, error FROM delivery_parts WHERE user_id = $1 AND delivery_id = $2 ORDER BY n`, d.User, d.ID)
 	d.Parts, err = collect(rows, err, func(r scanner) (p core.DeliveryPart, err error) {
 		var body string
 		var sent int64
@@ -193,7 +201,8 @@ func (t *tx) reachable(d *core.Delivery) error {
 	if d.Identity == 0 {
 		return nil
 	}
-	i, err := scanIdentity(t.row(`SELECT `+identityColumns+` FROM identities i WHERE user_id = $1 AND id = $2`, t.user, d.Identity))
+	i, err := scanIdentity(t.row(`SELECT `+identityColumns+` FROM identities i WHERE user_id = $1 AND id = $2`,
+		t.user, d.Identity))
 	if errors.Is(err, core.ErrNotFound) {
 		return nil
 	}
@@ -213,7 +222,9 @@ func (t *tx) startPart(d *core.Delivery) (started bool, err error) {
 			return true, t.markPart(d, p, core.DeliverySending)
 		case p.State == core.DeliverySending && (p.Part.Text != "" || p.Part.Attachment != nil):
 			p.State = core.DeliveryUnknown
-			return true, t.exec(`UPDATE delivery_parts SET repeats = repeats + 1 WHERE user_id = $1 AND delivery_id = $2 AND n = $3`, t.user, d.ID, p.N)
+			return true,
+				t.exec(`UPDATE delivery_parts SET repeats = repeats + 1 WHERE user_id = $1 AND delivery_id = $2 AND n = $3`, t.user,
+					d.ID, p.N)
 		case p.State == core.DeliverySending:
 			p.State = core.DeliveryUnknown
 			if err := t.markPart(d, p, core.DeliveryUnknown); err != nil {
@@ -230,7 +241,8 @@ func (t *tx) startPart(d *core.Delivery) (started bool, err error) {
 func (t *tx) markPart(d *core.Delivery, p *core.DeliveryPart, state core.DeliveryState) error {
 	// What a service said already of a part is not taken back when its answer to
 	// the request comes in.
-	err := t.exec(`UPDATE delivery_parts SET state = CASE WHEN $4 = 'sent' AND state IN ('delivered', 'read', 'failed') THEN state ELSE $4 END,
+	err := t.exec(
+		`UPDATE delivery_parts SET state = CASE WHEN $4 = 'sent' AND state IN ('delivered', 'read', 'failed') THEN state ELSE $4 END,
 		native_id = $5, sent_at = $6, error = $7 WHERE user_id = $1 AND delivery_id = $2 AND n = $3`,
 		t.user, d.ID, p.N, string(state), p.NativeID, ms(p.SentAt), p.Error)
 	if err != nil || d.State == state {
@@ -244,7 +256,8 @@ func (t *tx) markPart(d *core.Delivery, p *core.DeliveryPart, state core.Deliver
 }
 
 // FinishPart stores what became of a part; see core.DeliveryStore.
-func (s *Store) FinishPart(ctx context.Context, d *core.Delivery, n int, r core.PartResult, now time.Time) (bool, error) {
+func (s *Store) FinishPart(ctx context.Context, d *core.Delivery, n int, r core.PartResult,
+	now time.Time) (bool, error) {
 	var more bool
 	var h holding
 	err := s.updateFrozen(ctx, "finish part", d.User, func(t *tx) error {
@@ -275,7 +288,9 @@ func (s *Store) FinishPart(ctx context.Context, d *core.Delivery, n int, r core.
 // stillUnknown keeps a part, whose repeat was refused for now, one that may have
 // arrived before: its next try is marked as well.
 func (t *tx) stillUnknown(d *core.Delivery, p *core.DeliveryPart) error {
-	return t.exec(`UPDATE delivery_parts SET state = 'sending', repeats = $4 WHERE user_id = $1 AND delivery_id = $2 AND n = $3`, t.user, d.ID, p.N, p.Repeats)
+	return t.exec(
+		`UPDATE delivery_parts SET state = 'sending', repeats = $4 WHERE user_id = $1 AND delivery_id = $2 AND n = $3`,
+		t.user, d.ID, p.N, p.Repeats)
 }
 
 // storedState is how a part is kept: one that was parked is pending, and one
@@ -308,7 +323,8 @@ func (t *tx) afterPart(d *core.Delivery, n int, r core.PartResult, now time.Time
 		}
 		return false, t.finishDelivery(d, worst(d.Parts[:n+1]), r.Error)
 	case core.DeliveryParked:
-		err := t.exec(`UPDATE identities SET blocked = 1, teased = CASE WHEN $3 = 1 THEN 1 ELSE teased END WHERE user_id = $1 AND id = $2`,
+		err := t.exec(
+			`UPDATE identities SET blocked = 1, teased = CASE WHEN $3 = 1 THEN 1 ELSE teased END WHERE user_id = $1 AND id = $2`,
 			t.user, d.Identity, flag(r.Asked))
 		if err != nil {
 			return false, err
@@ -354,7 +370,8 @@ func (t *tx) finishDelivery(d *core.Delivery, state core.DeliveryState, cause st
 
 // unpark makes the parked deliveries of an identity pending again.
 func (t *tx) unpark(identity core.IdentityID, now time.Time) error {
-	rows, err := t.rows(`SELECT `+deliveryColumns+` FROM deliveries WHERE user_id = $1 AND identity_id = $2 AND state = 'parked' ORDER BY id`, t.user, identity)
+	rows, err := t.rows(`SELECT `+deliveryColumns+
+		` FROM deliveries WHERE user_id = $1 AND identity_id = $2 AND state = 'parked' ORDER BY id`, t.user, identity)
 	parked, err := collect(rows, err, scanDelivery)
 	for i := range parked {
 		if err != nil {
@@ -366,7 +383,8 @@ func (t *tx) unpark(identity core.IdentityID, now time.Time) error {
 }
 
 func (t *tx) requeue(d *core.Delivery, now time.Time) error {
-	if err := t.exec(`UPDATE deliveries SET state = 'pending', error = '' WHERE user_id = $1 AND id = $2`, t.user, d.ID); err != nil {
+	if err := t.exec(`UPDATE deliveries SET state = 'pending', error = '' WHERE user_id = $1 AND id = $2`,
+		t.user, d.ID); err != nil {
 		return err
 	}
 	return t.queueDelivery(d, now)
@@ -382,7 +400,8 @@ func (t *tx) queueDelivery(d *core.Delivery, now time.Time) error {
 }
 
 // SetBlocked records whether an identity can be written to.
-func (s *Store) SetBlocked(ctx context.Context, user core.UserID, identity core.IdentityID, blocked bool, now time.Time) error {
+func (s *Store) SetBlocked(ctx context.Context, user core.UserID, identity core.IdentityID, blocked bool,
+	now time.Time) error {
 	return s.update(ctx, "set blocked", user, func(t *tx) error {
 		return t.exec(`UPDATE identities SET blocked = $3 WHERE user_id = $1 AND id = $2`, t.user, identity, flag(blocked))
 	})
@@ -396,7 +415,8 @@ func (s *Store) Redeliver(ctx context.Context, user core.UserID, id core.Deliver
 		if err != nil || n == 0 {
 			return found(orNotFound(err))
 		}
-		err = t.exec(`UPDATE delivery_parts SET state = 'pending' WHERE user_id = $1 AND delivery_id = $2 AND state IN ('failed', 'unknown', 'sending')`, t.user, id)
+		err = t.exec(
+			`UPDATE delivery_parts SET state = 'pending' WHERE user_id = $1 AND delivery_id = $2 AND state IN ('failed', 'unknown', 'sending')`, t.user, id)
 		if err != nil {
 			return err
 		}
@@ -414,7 +434,8 @@ func (s *Store) Redeliver(ctx context.Context, user core.UserID, id core.Deliver
 // Redirect sends a parked delivery elsewhere; see core.DeliveryStore.
 func (s *Store) Redirect(ctx context.Context, d core.Delivery, to core.NewDelivery, now time.Time) error {
 	return s.update(ctx, "redirect", d.User, func(t *tx) error {
-		n, err := t.count(`UPDATE deliveries SET state = 'failed', error = $3 WHERE user_id = $1 AND id = $2 AND state = 'parked'
+		n, err := t.count(
+			`UPDATE deliveries SET state = 'failed', error = $3 WHERE user_id = $1 AND id = $2 AND state = 'parked'
 			AND NOT EXISTS (SELECT 1 FROM delivery_parts p WHERE p.user_id = $1 AND p.delivery_id = $2 AND p.state <> 'pending')`,
 			t.user, d.ID, "it went to "+to.To.Channel+" instead: "+d.Error)
 		if err != nil {

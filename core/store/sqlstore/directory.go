@@ -122,7 +122,8 @@ func (a *added) since(user core.UserID, d *directory) []Statement {
 			return err
 		},
 	}, {
-		Query: `SELECT id, segment_id, tokens, channel, role FROM messages WHERE user_id = $1 AND id > $2 AND ` + indexed + ` ORDER BY id`, Args: []any{user, d.through},
+		Query: `SELECT id, segment_id, tokens, channel, role FROM messages WHERE user_id = $1 AND id > $2 AND ` + indexed +
+			` ORDER BY id`, Args: []any{user, d.through},
 		All: a.read,
 	}}
 }
@@ -137,7 +138,8 @@ func (a *added) read(r Row) error {
 	if err := r.Scan(&e.ID, &segment, &tokens, &channel, (*string)(&role)); err != nil {
 		return err
 	}
-	n, _ := slices.BinarySearchFunc(a.Segments, segment, func(g core.DirectorySegment, id core.SegmentID) int { return cmp.Compare(g.ID, id) })
+	n, _ := slices.BinarySearchFunc(a.Segments, segment,
+		func(g core.DirectorySegment, id core.SegmentID) int { return cmp.Compare(g.ID, id) })
 	e.Segment, e.Tokens, e.Channel = int32(n), uint16(min(tokens, 1<<16-1)), a.channel(channel)
 	switch role {
 	case core.RoleAssistant:

@@ -14,17 +14,20 @@ const windowed = `kind = 'chat' AND redacted = 0 AND body <> '' AND role <> 'too
 
 // Unwindowed returns a day whose messages are not all in windows; see
 // core.EmbeddingStore. A day that turns out to have nothing new is no longer one.
-func (s *Store) Unwindowed(ctx context.Context, user core.UserID, limit int) (segment core.SegmentID, messages []core.Message, closed bool, err error) {
+func (s *Store) Unwindowed(ctx context.Context, user core.UserID,
+	limit int) (segment core.SegmentID, messages []core.Message, closed bool, err error) {
 	err = s.view(ctx, "read unwindowed", func(q querier) error {
 		var through int64
 		var state core.SegmentState
-		err := q.row(`SELECT id, windowed, state FROM segments WHERE user_id = $1 AND unwindowed = 1 ORDER BY id LIMIT 1`, user).
+		err := q.row(`SELECT id, windowed, state FROM segments WHERE user_id = $1 AND unwindowed = 1 ORDER BY id LIMIT 1`,
+			user).
 			Scan(&segment, &through, (*string)(&state))
 		if err != nil {
 			return found(err)
 		}
 		closed = state == core.SegmentFinal
-		rows, err := q.rows(`SELECT `+messageColumns+` FROM messages WHERE user_id = $1 AND segment_id = $2 AND segment_id > 0 AND id >= $3 AND `+windowed+`
+		rows, err := q.rows(`SELECT `+messageColumns+
+			` FROM messages WHERE user_id = $1 AND segment_id = $2 AND segment_id > 0 AND id >= $3 AND `+windowed+`
 			ORDER BY id LIMIT $4`, user, segment, through, limit)
 		messages, err = collect(rows, err, scanMessage)
 		if len(messages) == 1 && int64(messages[0].ID) == through {
@@ -44,7 +47,8 @@ func (s *Store) PutWindows(ctx context.Context, p core.PutWindows) error {
 		}
 		for _, w := range p.Windows {
 			id := t.nextID()
-			err := t.exec(`INSERT INTO windows (user_id, id, segment_id, first_message, last_message, tokens) VALUES ($1, $2, $3, $4, $5, $6)`,
+			err := t.exec(
+				`INSERT INTO windows (user_id, id, segment_id, first_message, last_message, tokens) VALUES ($1, $2, $3, $4, $5, $6)`,
 				t.user, id, p.Segment, w.First, w.Last, w.Tokens)
 			if err == nil {
 				err = t.embed(core.VectorWindow, id, p.Config, p.Now)
@@ -70,7 +74,9 @@ func (t *tx) unread(p core.PutWindows) (left bool, err error) {
 		return false, nil
 	}
 	first, last := p.Read[0].ID, p.Read[len(p.Read)-1].ID
-	rows, err := t.rows(`SELECT id, revision FROM messages WHERE user_id = $1 AND segment_id = $2 AND segment_id > 0 AND id >= $3 AND `+windowed+`
+	rows, err := t.rows(
+		`SELECT id, revision FROM messages WHERE user_id = $1 AND segment_id = $2 AND segment_id > 0 AND id >= $3 AND `+
+			windowed+`
 		ORDER BY id LIMIT $4`, t.user, p.Segment, first, len(p.Read)+1)
 	now, err := collect(rows, err, func(r scanner) (m core.Message, err error) { return m, r.Scan(&m.ID, &m.Revision) })
 	if err != nil {
@@ -87,16 +93,20 @@ func (t *tx) unread(p core.PutWindows) (left bool, err error) {
 
 // embed asks for the vector of something.
 func (t *tx) embed(kind core.VectorKind, id int64, config string, now time.Time) error {
-	return t.exec(`INSERT INTO embeddings (user_id, kind, id, config, state, updated_at) VALUES ($1, $2, $3, $4, 'pending', $5)
+	return t.exec(
+		`INSERT INTO embeddings (user_id, kind, id, config, state, updated_at) VALUES ($1, $2, $3, $4, 'pending', $5)
 		ON CONFLICT (user_id, kind, id) DO UPDATE SET config = excluded.config, state = 'pending', error = '', revision = embeddings.revision + 1, updated_at = excluded.updated_at`,
 		t.user, string(kind), id, config, ms(now))
 }
 
 // PendingEmbeddings returns what waits for a vector; see core.EmbeddingStore.
-func (s *Store) PendingEmbeddings(ctx context.Context, user core.UserID, config string, limit int) ([]core.Embeddable, error) {
+func (s *Store) PendingEmbeddings(ctx context.Context, user core.UserID, config string,
+	limit int) ([]core.Embeddable, error) {
 	var out []core.Embeddable
 	err := s.view(ctx, "pending embeddings", func(q querier) error {
-		rows, err := q.rows(`SELECT kind, id, revision FROM embeddings WHERE user_id = $1 AND state = 'pending' ORDER BY kind, id LIMIT $2`, user, limit)
+		rows, err := q.rows(
+			`SELECT kind, id, revision FROM embeddings WHERE user_id = $1 AND state = 'pending' ORDER BY kind, id LIMIT $2`,
+			user, limit)
 		out, err = collect(rows, err, func(r scanner) (e core.Embeddable, err error) {
 			return e, r.Scan((*string)(&e.Kind), &e.ID, &e.Revision)
 		})
@@ -116,7 +126,8 @@ func readText(q querier, user core.UserID, e *core.Embeddable) error {
 	if e.Kind == core.VectorItem {
 		return found(q.row(`SELECT content FROM items WHERE user_id = $1 AND id = $2`, user, e.ID).Scan(&e.Text))
 	}
-	rows, err := q.rows(`SELECT `+prefixed("m", messageColumns)+` FROM windows w JOIN messages m ON m.user_id = w.user_id AND m.segment_id = w.segment_id
+	rows, err := q.rows(`SELECT `+prefixed("m", messageColumns)+
+		` FROM windows w JOIN messages m ON m.user_id = w.user_id AND m.segment_id = w.segment_id
 		AND m.id BETWEEN w.first_message AND w.last_message WHERE w.user_id = $1 AND w.id = $2 AND m.segment_id > 0 AND m.kind = 'chat'
 		AND m.redacted = 0 AND m.body <> '' AND m.role <> 'tool' ORDER BY m.id`, user, e.ID)
 	e.Messages, err = collect(rows, err, scanMessage)
@@ -124,7 +135,8 @@ func readText(q querier, user core.UserID, e *core.Embeddable) error {
 }
 
 // PutVectors stores vectors; see core.EmbeddingStore.
-func (s *Store) PutVectors(ctx context.Context, user core.UserID, config string, vectors []core.EmbeddingResult, now time.Time) error {
+func (s *Store) PutVectors(ctx context.Context, user core.UserID, config string, vectors []core.EmbeddingResult,
+	now time.Time) error {
 	return s.update(ctx, "put vectors", user, func(t *tx) error {
 		for _, v := range vectors {
 			if err := t.putVector(v, config, now); err != nil {
@@ -142,7 +154,8 @@ func (t *tx) putVector(v core.EmbeddingResult, config string, now time.Time) err
 	} else if len(v.Vector) != core.VectorSize {
 		return fmt.Errorf("a vector has %d values, not %d", len(v.Vector), core.VectorSize)
 	}
-	n, err := t.count(`UPDATE embeddings SET state = $5, error = $6, config = $7, updated_at = $8 WHERE user_id = $1 AND kind = $2 AND id = $3 AND revision = $4 AND state = 'pending'`,
+	n, err := t.count(
+		`UPDATE embeddings SET state = $5, error = $6, config = $7, updated_at = $8 WHERE user_id = $1 AND kind = $2 AND id = $3 AND revision = $4 AND state = 'pending'`,
 		t.user, string(v.Kind), v.ID, v.Revision, string(state), v.Error, config, ms(now))
 	if err != nil || n == 0 {
 		return err
@@ -186,12 +199,15 @@ func (t *tx) all(statements []Statement) error {
 func (s *Store) Reembed(ctx context.Context, user core.UserID, config string, dry bool, now time.Time) (int, error) {
 	total := 0
 	err := s.unbounded(ctx, "reembed", user, func(t *tx) error {
-		err := t.row(`SELECT (SELECT COUNT(*) FROM windows WHERE user_id = $1) + (SELECT COUNT(*) FROM items WHERE user_id = $1)`, user).Scan(&total)
+		err := t.row(
+			`SELECT (SELECT COUNT(*) FROM windows WHERE user_id = $1) + (SELECT COUNT(*) FROM items WHERE user_id = $1)`,
+			user).Scan(&total)
 		if err != nil || dry {
 			return err
 		}
 		for kind, table := range map[core.VectorKind]string{core.VectorWindow: "windows", core.VectorItem: "items"} {
-			err := t.exec(`INSERT INTO embeddings (user_id, kind, id, config, state, updated_at) SELECT user_id, $2, id, $3, 'pending', $4 FROM `+table+` WHERE user_id = $1
+			err := t.exec(
+				`INSERT INTO embeddings (user_id, kind, id, config, state, updated_at) SELECT user_id, $2, id, $3, 'pending', $4 FROM `+table+` WHERE user_id = $1
 				ON CONFLICT (user_id, kind, id) DO UPDATE SET config = excluded.config, state = 'pending', error = '', revision = embeddings.revision + 1, updated_at = excluded.updated_at`,
 				user, string(kind), config, ms(now))
 			if err != nil {
@@ -206,7 +222,8 @@ func (s *Store) Reembed(ctx context.Context, user core.UserID, config string, dr
 // EmbeddingCounts counts a user's embeddings; see core.EmbeddingStore.
 func (s *Store) EmbeddingCounts(ctx context.Context, user core.UserID, config string) (map[string]int, error) {
 	out := map[string]int{}
-	rows, err := s.one(ctx).rows(`SELECT CASE WHEN state = 'ready' AND config <> $2 THEN 'stale' ELSE state END AS what, COUNT(*) FROM embeddings WHERE user_id = $1 GROUP BY what`, user, config)
+	rows, err := s.one(ctx).rows(
+		`SELECT CASE WHEN state = 'ready' AND config <> $2 THEN 'stale' ELSE state END AS what, COUNT(*) FROM embeddings WHERE user_id = $1 GROUP BY what`, user, config)
 	_, err = collect(rows, err, func(r scanner) (n int, err error) {
 		var what string
 		err = r.Scan(&what, &n)
@@ -225,19 +242,23 @@ const forAll = "!"
 // FailEmbeddings marks what is pending as an error; see core.EmbeddingStore.
 func (s *Store) FailEmbeddings(ctx context.Context, user core.UserID, tried, reason string, now time.Time) error {
 	return s.unbounded(ctx, "fail embeddings", user, func(t *tx) error {
-		return t.exec(`UPDATE embeddings SET state = 'error', error = $2, config = $3, updated_at = $4 WHERE user_id = $1 AND state = 'pending'`, user, reason, forAll+tried, ms(now))
+		return t.exec(
+			`UPDATE embeddings SET state = 'error', error = $2, config = $3, updated_at = $4 WHERE user_id = $1 AND state = 'pending'`, user, reason, forAll+tried, ms(now))
 	})
 }
 
 // RetryEmbeddings makes errors pending again; see core.EmbeddingStore.
 func (s *Store) RetryEmbeddings(ctx context.Context, user core.UserID, tried string, now time.Time) error {
 	var some bool
-	err := s.one(ctx).row(`SELECT EXISTS (SELECT 1 FROM embeddings WHERE user_id = $1 AND state = 'error' AND config <> $2)`, user, tried).Scan(&some)
+	err := s.one(ctx).row(
+		`SELECT EXISTS (SELECT 1 FROM embeddings WHERE user_id = $1 AND state = 'error' AND config <> $2)`,
+		user, tried).Scan(&some)
 	if err != nil || !some {
 		return wrap("look for errors of embeddings", err)
 	}
 	return s.unbounded(ctx, "retry embeddings", user, func(t *tx) error {
-		return t.exec(`UPDATE embeddings SET state = 'pending', error = '', updated_at = $3 WHERE user_id = $1 AND state = 'error' AND config <> $2`, user, tried, ms(now))
+		return t.exec(
+			`UPDATE embeddings SET state = 'pending', error = '', updated_at = $3 WHERE user_id = $1 AND state = 'error' AND config <> $2`, user, tried, ms(now))
 	})
 }
 
@@ -247,15 +268,20 @@ func (s *Store) EmbeddingFaults(ctx context.Context, user core.UserID) ([]core.E
 	if user == 0 {
 		where, args = `user_id > 0`, nil
 	}
-	rows, err := s.one(ctx).rows(`SELECT error, COUNT(*) FROM embeddings WHERE `+where+` AND state = 'error' GROUP BY error ORDER BY COUNT(*) DESC, error LIMIT 5`, args...)
-	out, err := collect(rows, err, func(r scanner) (f core.EmbeddingFault, err error) { return f, r.Scan(&f.Reason, &f.Count) })
+	rows, err := s.one(ctx).rows(`SELECT error, COUNT(*) FROM embeddings WHERE `+where+
+		` AND state = 'error' GROUP BY error ORDER BY COUNT(*) DESC, error LIMIT 5`, args...)
+	out, err := collect(rows, err, func(r scanner) (f core.EmbeddingFault, err error) {
+		return f,
+			r.Scan(&f.Reason, &f.Count)
+	})
 	return out, wrap("read errors of embeddings", err)
 }
 
 // EmbeddingDue lists users who have messages outside of windows or something
 // that waits for a vector, and no job for it: one that waits after a failure
 // keeps its time, unless something else is tried by now.
-func (s *Store) EmbeddingDue(ctx context.Context, after core.UserID, own bool, tried string, limit int) ([]core.UserID, error) {
+func (s *Store) EmbeddingDue(ctx context.Context, after core.UserID, own bool, tried string,
+	limit int) ([]core.UserID, error) {
 	whose, failed := ``, ``
 	args := []any{after, limit, core.EmbedKey}
 	if own {
@@ -265,9 +291,11 @@ func (s *Store) EmbeddingDue(ctx context.Context, after core.UserID, own bool, t
 		failed = ` OR EXISTS (SELECT 1 FROM embeddings e WHERE e.user_id = u.id AND e.state = 'error' AND e.config <> $4 AND e.config <> $5)`
 		args = append(args, tried, forAll+tried)
 	}
-	rows, err := s.one(ctx).rows(`SELECT u.id FROM users u WHERE u.id > $1 AND u.id > 0`+whose+` AND u.moving IN (0, 3) AND ((EXISTS (SELECT 1 FROM segments g WHERE g.user_id = u.id AND g.unwindowed = 1)
+	rows, err := s.one(ctx).rows(`SELECT u.id FROM users u WHERE u.id > $1 AND u.id > 0`+whose+
+		` AND u.moving IN (0, 3) AND ((EXISTS (SELECT 1 FROM segments g WHERE g.user_id = u.id AND g.unwindowed = 1)
 		OR EXISTS (SELECT 1 FROM embeddings e WHERE e.user_id = u.id AND e.state = 'pending'))
-		AND NOT EXISTS (SELECT 1 FROM jobs j WHERE j.user_id = u.id AND j.key = $3 AND j.state IN ('ready', 'running'))`+failed+`) ORDER BY u.id LIMIT $2`, args...)
+		AND NOT EXISTS (SELECT 1 FROM jobs j WHERE j.user_id = u.id AND j.key = $3 AND j.state IN ('ready', 'running'))`+
+		failed+`) ORDER BY u.id LIMIT $2`, args...)
 	return collect(rows, err, func(r scanner) (id core.UserID, err error) { return id, r.Scan(&id) })
 }
 
@@ -288,7 +316,8 @@ func (s *Store) Windows(ctx context.Context, user core.UserID, ids []core.Window
 	for _, id := range ids {
 		args = append(args, id)
 	}
-	rows, err := s.one(ctx).rows(`SELECT user_id, id, segment_id, first_message, last_message, tokens, passages FROM windows
+	rows, err := s.one(ctx).rows(
+		`SELECT user_id, id, segment_id, first_message, last_message, tokens, passages FROM windows
 		WHERE user_id = $1 AND id IN (`+placeholders(2, len(ids))+`) ORDER BY id`, args...)
 	out, err := collect(rows, err, func(r scanner) (w core.TextWindow, err error) {
 		var packed []byte
@@ -305,13 +334,16 @@ func (t *tx) reembedMessage(m core.Message) error {
 	if m.Segment == 0 {
 		return nil
 	}
-	rows, err := t.rows(`SELECT id FROM windows WHERE user_id = $1 AND segment_id = $2 AND first_message <= $3 AND last_message >= $3`, t.user, m.Segment, m.ID)
+	rows, err := t.rows(
+		`SELECT id FROM windows WHERE user_id = $1 AND segment_id = $2 AND first_message <= $3 AND last_message >= $3`,
+		t.user, m.Segment, m.ID)
 	ids, err := collect(rows, err, func(r scanner) (id int64, err error) { return id, r.Scan(&id) })
 	for _, id := range ids {
 		if err != nil {
 			return err
 		}
-		if err = t.exec(`UPDATE embeddings SET state = 'pending', error = '', revision = revision + 1 WHERE user_id = $1 AND kind = 'window' AND id = $2`, t.user, id); err != nil {
+		if err = t.exec(
+			`UPDATE embeddings SET state = 'pending', error = '', revision = revision + 1 WHERE user_id = $1 AND kind = 'window' AND id = $2`, t.user, id); err != nil {
 			return err
 		}
 		if err = t.exec(`UPDATE windows SET passages = $3 WHERE user_id = $1 AND id = $2`, t.user, id, []byte{}); err != nil {

@@ -14,11 +14,13 @@ func (s *Store) Grant(ctx context.Context, g core.Grant) (granted int, err error
 	err = s.update(ctx, "grant", 0, func(t *tx) error {
 		var others, has, used int
 		var until int64
-		err := t.row(`SELECT COALESCE(SUM(CASE WHEN until > $3 THEN granted ELSE used END), 0) FROM grants WHERE day = $1 AND worker <> $2`, g.Day, g.Worker, ms(g.Now)).Scan(&others)
+		err := t.row(
+			`SELECT COALESCE(SUM(CASE WHEN until > $3 THEN granted ELSE used END), 0) FROM grants WHERE day = $1 AND worker <> $2`, g.Day, g.Worker, ms(g.Now)).Scan(&others)
 		if err != nil {
 			return err
 		}
-		err = found(t.row(`SELECT granted, used, until FROM grants WHERE day = $1 AND worker = $2`, g.Day, g.Worker).Scan(&has, &used, &until))
+		err = found(t.row(`SELECT granted, used, until FROM grants WHERE day = $1 AND worker = $2`, g.Day,
+			g.Worker).Scan(&has, &used, &until))
 		if err != nil && !errors.Is(err, core.ErrNotFound) {
 			return err
 		}
@@ -28,11 +30,13 @@ func (s *Store) Grant(ctx context.Context, g core.Grant) (granted int, err error
 		}
 		granted = max(has, used)
 		granted += max(0, min(g.Want, g.PerDay-others-granted))
-		if err := t.exec(`DELETE FROM grants WHERE day < $1`, g.Now.UTC().AddDate(0, 0, -2).Format(time.DateOnly)); err != nil {
+		if err := t.exec(`DELETE FROM grants WHERE day < $1`,
+			g.Now.UTC().AddDate(0, 0, -2).Format(time.DateOnly)); err != nil {
 			return err
 		}
 		return t.exec(`INSERT INTO grants (day, worker, granted, used, until) VALUES ($1, $2, $3, $4, $5)
-			ON CONFLICT (day, worker) DO UPDATE SET granted = excluded.granted, used = excluded.used, until = excluded.until`, g.Day, g.Worker, granted, used, ms(g.Until))
+			ON CONFLICT (day, worker) DO UPDATE SET granted = excluded.granted, used = excluded.used, until = excluded.until`,
+			g.Day, g.Worker, granted, used, ms(g.Until))
 	})
 	return granted, err
 }
@@ -40,6 +44,7 @@ func (s *Store) Grant(ctx context.Context, g core.Grant) (granted int, err error
 // SpentAll is how many tokens all processes have used of a day, as they said, and
 // how many they were granted; see core.UsageStore.
 func (s *Store) SpentAll(ctx context.Context, day string, now time.Time) (used, granted int, err error) {
-	err = s.one(ctx).row(`SELECT COALESCE(SUM(used), 0), COALESCE(SUM(CASE WHEN until > $2 THEN granted ELSE used END), 0) FROM grants WHERE day = $1`, day, ms(now)).Scan(&used, &granted)
+	err = s.one(ctx).row(
+		`SELECT COALESCE(SUM(used), 0), COALESCE(SUM(CASE WHEN until > $2 THEN granted ELSE used END), 0) FROM grants WHERE day = $1`, day, ms(now)).Scan(&used, &granted)
 	return used, granted, wrap("read grants", err)
 }

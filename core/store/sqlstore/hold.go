@@ -57,7 +57,8 @@ func (t *tx) heldAfter(h core.Hold) (time.Time, error) {
 		return h.Now, nil
 	}
 	var last int64
-	err := t.row(`SELECT COALESCE(MAX(received_at), 0) FROM events WHERE user_id = 0 AND channel = $1 AND account = $2 AND external = $3 AND state = 'held'`,
+	err := t.row(
+		`SELECT COALESCE(MAX(received_at), 0) FROM events WHERE user_id = 0 AND channel = $1 AND account = $2 AND external = $3 AND state = 'held'`,
 		h.Event.Address.Channel, h.Event.Address.Account, h.Event.Address.External).Scan(&last)
 	return at(max(ms(h.Now), last+1)), err
 }
@@ -68,7 +69,8 @@ func (t *tx) changeHeld(h core.Hold) error {
 	if e.Kind != core.InEdit && e.Kind != core.InRedaction {
 		return nil
 	}
-	rows, err := t.rows(`SELECT payload FROM events WHERE user_id = 0 AND channel = $1 AND account = $2 AND external = $3 AND state = 'held' AND payload IS NOT NULL`,
+	rows, err := t.rows(
+		`SELECT payload FROM events WHERE user_id = 0 AND channel = $1 AND account = $2 AND external = $3 AND state = 'held' AND payload IS NOT NULL`,
 		e.Address.Channel, e.Address.Account, e.Address.External)
 	held, err := collect(rows, err, scanHeld)
 	for _, old := range held {
@@ -83,7 +85,8 @@ func (t *tx) changeHeld(h core.Hold) error {
 			old.Text, old.Raw = e.Text, nil
 			state, payload = "held", []byte(text(old))
 		}
-		err = t.exec(`UPDATE events SET state = $4, payload = $5 WHERE user_id = 0 AND message_id = 0 AND channel = $1 AND account = $2 AND event_id = $3`,
+		err = t.exec(
+			`UPDATE events SET state = $4, payload = $5 WHERE user_id = 0 AND message_id = 0 AND channel = $1 AND account = $2 AND event_id = $3`,
 			e.Address.Channel, e.Address.Account, old.EventID, state, payload)
 	}
 	return err
@@ -94,7 +97,8 @@ func (t *tx) pushOut(h core.Hold) error {
 	if h.Origin == "" {
 		return nil
 	}
-	rows, err := t.rows(`SELECT hash, external FROM codes WHERE user_id = 0 AND kind = $1 AND channel = $2 AND account = $3 AND substr(external, length(external) - length(CAST($4 AS text)) + 1) = CAST($4 AS text)
+	rows, err := t.rows(
+		`SELECT hash, external FROM codes WHERE user_id = 0 AND kind = $1 AND channel = $2 AND account = $3 AND substr(external, length(external) - length(CAST($4 AS text)) + 1) = CAST($4 AS text)
 		ORDER BY created_at DESC, hash`, string(h.Code.Kind), h.Code.Address.Channel, h.Code.Address.Account, h.Origin)
 	type code struct{ hash, external string }
 	there, err := collect(rows, err, func(r scanner) (c code, err error) { return c, r.Scan(&c.hash, &c.external) })
@@ -111,7 +115,8 @@ func (t *tx) fullOfCodes(h core.Hold) (bool, error) {
 	var channel, own int
 	a := h.Code.Address
 	err := t.row(`SELECT COUNT(*), COALESCE(SUM(CASE WHEN account = $3 AND external = $4 THEN 1 ELSE 0 END), 0) FROM codes
-		WHERE user_id = 0 AND kind = $1 AND channel = $2 AND (expires_at = 0 OR expires_at > $5)`, string(h.Code.Kind), a.Channel, a.Account, a.External, ms(h.Now)).
+		WHERE user_id = 0 AND kind = $1 AND channel = $2 AND (expires_at = 0 OR expires_at > $5)`, string(h.Code.Kind),
+		a.Channel, a.Account, a.External, ms(h.Now)).
 		Scan(&channel, &own)
 	return own > 0 || h.MaxCodes > 0 && channel >= h.MaxCodes, err
 }

@@ -73,7 +73,8 @@ func (s *Store) Import(ctx context.Context, b core.ImportBatch) (core.Imported, 
 		if err := in.admit(&out); err != nil || len(in.fresh) == 0 {
 			return err
 		}
-		for _, step := range []func() error{in.findThread, in.place, in.findDays, in.number, in.store, in.closeDays, in.tellThread, in.indexAll} {
+		for _, step := range []func() error{in.findThread, in.place, in.findDays, in.number, in.store, in.closeDays,
+			in.tellThread, in.indexAll} {
 			if err := step(); err != nil {
 				return err
 			}
@@ -171,7 +172,8 @@ func (in *importing) own() (map[core.MessageID]string, error) {
 		}
 	}
 	for _, r := range core.NewIDSet(ids...).Ranges() {
-		rows, err := in.rows(`SELECT id, sent_at, role, kind FROM messages WHERE user_id = $1 AND id BETWEEN $2 AND $3`, in.user, r[0], r[1])
+		rows, err := in.rows(`SELECT id, sent_at, role, kind FROM messages WHERE user_id = $1 AND id BETWEEN $2 AND $3`,
+			in.user, r[0], r[1])
 		if _, err := collect(rows, err, func(r scanner) (id core.MessageID, err error) {
 			var sent int64
 			var role core.Role
@@ -197,7 +199,8 @@ func (in *importing) findThread() error {
 		return in.plainThread()
 	}
 	var data string
-	err := in.row(`SELECT h.id, h.mode, h.last_position, COALESCE(e.data, '') FROM threads h LEFT JOIN epochs e ON e.user_id = h.user_id AND e.id = h.epoch_id
+	err := in.row(
+		`SELECT h.id, h.mode, h.last_position, COALESCE(e.data, '') FROM threads h LEFT JOIN epochs e ON e.user_id = h.user_id AND e.id = h.epoch_id
 		WHERE h.user_id = $1 AND h.mode = 'continuous'`, in.user).Scan(&in.thread, (*string)(&in.mode), &in.last, &data)
 	if err != nil {
 		return found(err)
@@ -210,7 +213,9 @@ func (in *importing) findThread() error {
 		in.epoch = e.Start
 	}
 	var started int64
-	err = in.row(`SELECT COALESCE(MIN(started_at), 0) FROM turns WHERE user_id = $1 AND thread_id = $2 AND state = 'running'`, in.user, in.thread).Scan(&started)
+	err = in.row(
+		`SELECT COALESCE(MIN(started_at), 0) FROM turns WHERE user_id = $1 AND thread_id = $2 AND state = 'running'`, in.user,
+		in.thread).Scan(&started)
 	if started > 0 && in.fresh[len(in.fresh)-1].wanted() >= started*1000 {
 		return core.ErrChanged
 	}
@@ -220,12 +225,14 @@ func (in *importing) findThread() error {
 func (in *importing) plainThread() error {
 	h := in.b.Thread
 	in.mode = core.ModeThread
-	err := in.row(`SELECT id, last_position FROM threads WHERE user_id = $1 AND name = $2 AND name <> ''`, in.user, h.Name).Scan(&in.thread, &in.last)
+	err := in.row(`SELECT id, last_position FROM threads WHERE user_id = $1 AND name = $2 AND name <> ''`, in.user,
+		h.Name).Scan(&in.thread, &in.last)
 	if !errors.Is(err, sql.ErrNoRows) {
 		return err
 	}
 	in.thread = core.ThreadID(in.nextID())
-	return in.exec(`INSERT INTO threads (user_id, id, mode, title, name, created_at) VALUES ($1, $2, 'thread', $3, $4, $5)`,
+	return in.exec(
+		`INSERT INTO threads (user_id, id, mode, title, name, created_at) VALUES ($1, $2, 'thread', $3, $4, $5)`,
 		in.user, in.thread, h.Title, h.Name, ms(in.fresh[0].SentAt))
 }
 
@@ -249,7 +256,9 @@ type importTable struct {
 }
 
 func importedMessages() importTable {
-	return importTable{"messages", strings.Fields(`user_id id thread_id segment_id turn_id identity_id channel role kind body tokens extra position shown sent_at platform_at revision redacted covered`)}
+	return importTable{"messages",
+		strings.Fields(
+			`user_id id thread_id segment_id turn_id identity_id channel role kind body tokens extra position shown sent_at platform_at revision redacted covered`)}
 }
 
 func importedKeys() importTable {
@@ -263,7 +272,9 @@ func (in *importing) store() error {
 		messages = append(messages, in.columns(m))
 		keys = append(keys, []any{int64(in.user), m.Key, int64(m.id)})
 		for n, r := range m.Revisions {
-			err := in.exec(`INSERT INTO revisions (user_id, message_id, revision, body, replaced_at) VALUES ($1, $2, $3, $4, $5)`, in.user, m.id, n, r.Text, ms(r.ReplacedAt))
+			err := in.exec(
+				`INSERT INTO revisions (user_id, message_id, revision, body, replaced_at) VALUES ($1, $2, $3, $4, $5)`, in.user,
+				m.id, n, r.Text, ms(r.ReplacedAt))
 			if err != nil {
 				return err
 			}
@@ -278,7 +289,8 @@ func (in *importing) store() error {
 // columns are a message as its row has it.
 func (in *importing) columns(m incoming) []any {
 	x := "{}"
-	if e := (extra{m.ToolCalls, m.ToolCallID, m.ToolName, m.Attachments, m.Quote, m.ForwardedFrom, m.Outside, nil, nil, nil, m.Tainted}); !e.empty() {
+	if e := (extra{m.ToolCalls, m.ToolCallID, m.ToolName, m.Attachments, m.Quote, m.ForwardedFrom, m.Outside, nil, nil,
+		nil, m.Tainted}); !e.empty() {
 		x = text(e)
 	}
 	shown := m.position
@@ -286,8 +298,9 @@ func (in *importing) columns(m incoming) []any {
 		shown = m.wanted()
 	}
 	d := in.days[m.Day.Label]
-	return []any{int64(in.user), int64(m.id), int64(in.thread), int64(m.segment), 0, 0, m.Channel, string(m.Role), string(m.Kind), m.Text, m.Tokens, x,
-		m.position, shown, ms(m.SentAt), 0, len(m.Revisions), flag(m.Redacted), flag(d != nil && d.over && m.Kind == core.KindChat)}
+	return []any{int64(in.user), int64(m.id), int64(in.thread), int64(m.segment), 0, 0, m.Channel, string(m.Role),
+		string(m.Kind), m.Text, m.Tokens, x, m.position, shown, ms(m.SentAt), 0, len(m.Revisions), flag(m.Redacted),
+		flag(d != nil && d.over && m.Kind == core.KindChat)}
 }
 
 // atOnce is how many rows one statement stores.
@@ -338,7 +351,8 @@ func (in *importing) indexAll() error {
 	}
 	var through int64
 	var version string
-	if err := in.row(`SELECT indexed, index_version FROM users WHERE id = $1`, in.user).Scan(&through, &version); err != nil {
+	if err := in.row(`SELECT indexed, index_version FROM users WHERE id = $1`, in.user).Scan(&through,
+		&version); err != nil {
 		return err
 	}
 	if before := int64(in.fresh[0].id) - 1; through != before || before > 0 && version != in.s.analyze.Version() {
@@ -355,5 +369,6 @@ func (in *importing) indexAll() error {
 			return err
 		}
 	}
-	return in.exec(`UPDATE users SET indexed = $2, index_version = $3 WHERE id = $1`, in.user, in.lastMessage, in.s.analyze.Version())
+	return in.exec(`UPDATE users SET indexed = $2, index_version = $3 WHERE id = $1`, in.user, in.lastMessage,
+		in.s.analyze.Version())
 }

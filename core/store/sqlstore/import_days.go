@@ -46,7 +46,8 @@ func (in *importing) findDays() error {
 			d.first = core.MessageID(in.lastMessage + int64(i) + 1)
 			in.days[m.Day.Label] = d
 		}
-		if m.Kind == core.KindChat && (m.Role == core.RoleUser || m.Role == core.RoleAssistant && (m.Text != "" || m.Redacted)) {
+		if m.Kind == core.KindChat && (m.Role == core.RoleUser || m.Role == core.RoleAssistant &&
+			(m.Text != "" || m.Redacted)) {
 			d.said++
 		}
 	}
@@ -55,7 +56,8 @@ func (in *importing) findDays() error {
 
 func (in *importing) findDay(day core.Day) (*importedDay, error) {
 	d := &importedDay{Day: day}
-	g, err := scanSegment(in.row(`SELECT `+segmentColumns+` FROM segments WHERE user_id = $1 AND thread_id = $2 AND label = $3`, in.user, in.thread, day.Label))
+	g, err := scanSegment(in.row(`SELECT `+segmentColumns+
+		` FROM segments WHERE user_id = $1 AND thread_id = $2 AND label = $3`, in.user, in.thread, day.Label))
 	if errors.Is(err, core.ErrNotFound) {
 		d.fresh, d.over = true, !day.Finalize.After(in.b.Now)
 		return d, nil
@@ -90,9 +92,11 @@ func (in *importing) open(d *importedDay) error {
 	if d.over {
 		state, post, last = core.SegmentFinal, core.PostSkipped, d.last
 	}
-	return in.exec(`INSERT INTO segments (user_id, id, thread_id, label, zone, starts_at, ends_at, finalize_at, post_at, state, first_message, last_message, messages, since_summary, post, backlog)
-		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $13, $14, $15)`, in.user, d.id, in.thread, d.Label, d.Zone, ms(d.Start), ms(d.End), ms(d.Finalize), ms(d.Post),
-		string(state), d.first, last, d.said, string(post), flag(d.over && in.b.Summaries && d.said > 0))
+	return in.exec(
+		`INSERT INTO segments (user_id, id, thread_id, label, zone, starts_at, ends_at, finalize_at, post_at, state, first_message, last_message, messages, since_summary, post, backlog)
+		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $13, $14, $15)`, in.user, d.id, in.thread, d.Label,
+		d.Zone, ms(d.Start), ms(d.End), ms(d.Finalize), ms(d.Post), string(state), d.first, last, d.said, string(post),
+		flag(d.over && in.b.Summaries && d.said > 0))
 }
 
 func (in *importing) addTo(d *importedDay) error {
@@ -121,12 +125,14 @@ func (in *importing) tellThread() error {
 		}
 	}
 	begins := in.epoch > 0 && last >= in.epoch
-	return in.exec(`UPDATE threads SET last_position = CASE WHEN last_position < $3 THEN $3 ELSE last_position END, edits = edits + $4 WHERE user_id = $1 AND id = $2`,
+	return in.exec(
+		`UPDATE threads SET last_position = CASE WHEN last_position < $3 THEN $3 ELSE last_position END, edits = edits + $4 WHERE user_id = $1 AND id = $2`,
 		in.user, in.thread, last, flag(begins))
 }
 
 // ImportSummary stores the versions of a day's summary; see core.ImportStore.
-func (s *Store) ImportSummary(ctx context.Context, user core.UserID, label string, versions []core.Summary) (bool, error) {
+func (s *Store) ImportSummary(ctx context.Context, user core.UserID, label string,
+	versions []core.Summary) (bool, error) {
 	stored := false
 	err := s.update(ctx, "import summary", user, func(t *tx) error {
 		g, err := scanSegment(t.row(`SELECT `+segmentColumns+` FROM segments WHERE user_id = $1 AND label = $2
@@ -134,14 +140,16 @@ func (s *Store) ImportSummary(ctx context.Context, user core.UserID, label strin
 		if errors.Is(err, core.ErrNotFound) {
 			return nil
 		}
-		if err != nil || g.SummaryVersion > 0 || g.State != core.SegmentFinal || g.Post != core.PostSkipped || len(versions) == 0 {
+		if err != nil || g.SummaryVersion > 0 || g.State != core.SegmentFinal || g.Post != core.PostSkipped ||
+			len(versions) == 0 {
 			return err
 		}
 		stored = true
 		for n, v := range versions {
-			err := t.exec(`INSERT INTO summaries (user_id, segment_id, version, label, body, tokens, covers, model, usage, ungrounded, final, created_at, tainted)
-				VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, 1)`, t.user, g.ID, n+1, label, v.Markdown, v.Tokens, text(v.Covers), v.Model, text(v.Usage),
-				flag(v.Ungrounded), flag(v.Final), ms(v.CreatedAt))
+			err := t.exec(
+				`INSERT INTO summaries (user_id, segment_id, version, label, body, tokens, covers, model, usage, ungrounded, final, created_at, tainted)
+				VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, 1)`, t.user, g.ID, n+1, label, v.Markdown, v.Tokens,
+				text(v.Covers), v.Model, text(v.Usage), flag(v.Ungrounded), flag(v.Final), ms(v.CreatedAt))
 			if err != nil {
 				return err
 			}
@@ -149,14 +157,16 @@ func (s *Store) ImportSummary(ctx context.Context, user core.UserID, label strin
 		if err := t.index(core.DocSummary, int64(g.ID), versions[len(versions)-1].Markdown); err != nil {
 			return err
 		}
-		return t.exec(`UPDATE segments SET version = $3, since_summary = 0, backlog = 0, stale = 0, error = '' WHERE user_id = $1 AND id = $2`, t.user, g.ID, len(versions))
+		return t.exec(
+			`UPDATE segments SET version = $3, since_summary = 0, backlog = 0, stale = 0, error = '' WHERE user_id = $1 AND id = $2`, t.user, g.ID, len(versions))
 	})
 	return stored, err
 }
 
 // SummarizeImported asks for summaries of imported days; see core.ImportStore.
 func (s *Store) SummarizeImported(ctx context.Context, now time.Time, limit int) (int, error) {
-	users, err := s.userIDs(ctx, `SELECT g.user_id FROM segments g WHERE g.backlog = 1 AND NOT EXISTS (SELECT 1 FROM jobs j WHERE j.user_id = g.user_id
+	users, err := s.userIDs(ctx,
+		`SELECT g.user_id FROM segments g WHERE g.backlog = 1 AND NOT EXISTS (SELECT 1 FROM jobs j WHERE j.user_id = g.user_id
 		AND j.key = $2 AND j.state IN ('ready', 'running')) AND NOT EXISTS (SELECT 1 FROM users u WHERE u.id = g.user_id AND u.moving IN (1, 2))
 		GROUP BY g.user_id LIMIT $1`, limit, core.ImportKey)
 	if err != nil {
@@ -173,7 +183,8 @@ func (s *Store) SummarizeImported(ctx context.Context, now time.Time, limit int)
 // nextImported asks for the summary of the newest imported day that waits for one.
 func (t *tx) nextImported(now time.Time) error {
 	var id int64
-	err := t.row(`SELECT id FROM segments WHERE user_id = $1 AND backlog = 1 ORDER BY label DESC LIMIT 1`, t.user).Scan(&id)
+	err := t.row(`SELECT id FROM segments WHERE user_id = $1 AND backlog = 1 ORDER BY label DESC LIMIT 1`,
+		t.user).Scan(&id)
 	if errors.Is(err, sql.ErrNoRows) || t.halted() {
 		return nil
 	}

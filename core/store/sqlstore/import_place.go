@@ -73,7 +73,8 @@ func (s *standing) begin(p int64) error {
 		return nil
 	}
 	s.begun = true
-	list, err := s.read(`SELECT position, turn_id FROM messages WHERE user_id = $1 AND thread_id = $2 AND position < $3 AND position > 0 ORDER BY position DESC LIMIT $4`, p, 1)
+	list, err := s.read(
+		`SELECT position, turn_id FROM messages WHERE user_id = $1 AND thread_id = $2 AND position < $3 AND position > 0 ORDER BY position DESC LIMIT $4`, p, 1)
 	if len(list) > 0 {
 		s.before = list[0]
 	}
@@ -90,7 +91,8 @@ func (s *standing) seek(p int64) error {
 		if len(s.page) > 0 || s.ended {
 			return nil
 		}
-		list, err := s.read(`SELECT position, turn_id FROM messages WHERE user_id = $1 AND thread_id = $2 AND position > $3 AND position > 0 ORDER BY position LIMIT $4`,
+		list, err := s.read(
+			`SELECT position, turn_id FROM messages WHERE user_id = $1 AND thread_id = $2 AND position > $3 AND position > 0 ORDER BY position LIMIT $4`,
 			max(s.before.position, 0), standingPage)
 		if err != nil {
 			return err

@@ -57,8 +57,10 @@ func (t *tx) importLoops(list, here []core.Loop) (n int, err error) {
 		}
 		here = append(here, l)
 		n++
-		if err := t.exec(`INSERT INTO loops (user_id, id, body, state, sources, opened_at, mentioned_at, changed, tainted) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, 1)`,
-			t.user, t.nextID(), l.Text, string(l.State), text(l.Sources), ms(l.OpenedAt), ms(l.Mentioned), t.change()); err != nil {
+		if err := t.exec(
+			`INSERT INTO loops (user_id, id, body, state, sources, opened_at, mentioned_at, changed, tainted) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, 1)`,
+			t.user, t.nextID(), l.Text, string(l.State), text(l.Sources), ms(l.OpenedAt), ms(l.Mentioned),
+			t.change()); err != nil {
 			return n, err
 		}
 	}
@@ -79,8 +81,10 @@ func (t *tx) importReminders(list, here []core.Reminder) (n int, err error) {
 		}
 		here = append(here, r)
 		n++
-		if err := t.exec(`INSERT INTO reminders (user_id, id, body, due_at, cron, zone, state, source_message, created_at, fired_at, message_id, tainted) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, 1)`,
-			t.user, t.nextID(), r.Text, ms(r.DueAt), r.Cron, r.Zone, string(r.State), r.Source, ms(r.CreatedAt), ms(r.FiredAt), r.Message); err != nil {
+		if err := t.exec(
+			`INSERT INTO reminders (user_id, id, body, due_at, cron, zone, state, source_message, created_at, fired_at, message_id, tainted) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, 1)`,
+			t.user, t.nextID(), r.Text, ms(r.DueAt), r.Cron, r.Zone, string(r.State), r.Source, ms(r.CreatedAt), ms(r.FiredAt),
+			r.Message); err != nil {
 			return n, err
 		}
 	}
@@ -97,6 +101,7 @@ func (t *tx) forgotten(sources ...core.MessageID) (yes bool, err error) {
 	for _, id := range sources {
 		ids = append(ids, strconv.FormatInt(int64(id), 10))
 	}
-	err = t.row(`SELECT EXISTS (SELECT 1 FROM messages WHERE user_id = $1 AND id IN (`+strings.Join(ids, ", ")+`) AND redacted = 1)`, t.user).Scan(&yes)
+	err = t.row(`SELECT EXISTS (SELECT 1 FROM messages WHERE user_id = $1 AND id IN (`+strings.Join(ids, ", ")+
+		`) AND redacted = 1)`, t.user).Scan(&yes)
 	return yes, err
 }

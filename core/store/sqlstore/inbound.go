@@ -16,7 +16,8 @@ func scanIdentity(row scanner) (core.Identity, error) {
 	var i core.Identity
 	var used, window int64
 	var aliases string
-	err := row.Scan(&i.User, &i.ID, &i.Address.Channel, &i.Address.Account, &i.Address.External, &i.Name, &i.Thread, &i.Blocked, &used,
+	err := row.Scan(&i.User, &i.ID, &i.Address.Channel, &i.Address.Account, &i.Address.External, &i.Name,
+		&i.Thread, &i.Blocked, &used,
 		&window, &i.Asked, &aliases)
 	if err != nil {
 		return i, found(err)
@@ -150,29 +151,34 @@ func toRoute(a core.Append, r *route) Statement {
 			ELSE (SELECT c.id FROM threads c WHERE c.user_id = i.user_id AND c.mode = 'continuous') END
 		LEFT JOIN jobs j ON j.user_id = i.user_id AND j.key = 'thread:' || t.id AND j.state IN ('ready', 'running')
 		LEFT JOIN segments g ON g.user_id = t.user_id AND g.thread_id = t.id AND g.label = $3
-		WHERE i.user_id = $1 AND i.id = $2 AND i.detached = 0`, Args: []any{a.User, a.Identity, r.label, a.Thread}, Scan: func(row Row) error {
-		i, err := scanIdentity(joined{row, []any{&r.thread, (*string)(&r.mode), &r.last, &r.head.id, (*string)(&r.head.state), &r.head.ref, &r.pending, &r.segment, &r.ends}})
-		r.identity = i
-		if errors.Is(err, core.ErrNotFound) {
-			return nil
-		}
-		return err
-	}}
+		WHERE i.user_id = $1 AND i.id = $2 AND i.detached = 0`, Args: []any{a.User, a.Identity, r.label, a.Thread},
+		Scan: func(row Row) error {
+			i, err := scanIdentity(joined{row, []any{&r.thread, (*string)(&r.mode), &r.last, &r.head.id,
+				(*string)(&r.head.state),
+				&r.head.ref, &r.pending, &r.segment, &r.ends}})
+			r.identity = i
+			if errors.Is(err, core.ErrNotFound) {
+				return nil
+			}
+			return err
+		}}
 }
 
 // atOnce returns the turn of messages that are about to be stored, if it can be
 // claimed with them: the thread is idle, nothing else waits and there is budget.
 func (t *tx) atOnce(a core.Append, to route, fresh []int) (*core.Turn, *core.Postponed, error) {
 	solo := slices.ContainsFunc(fresh, func(n int) bool { return a.Messages[n].Solo })
-	if a.Claim == nil || a.Paused || t.halted() || a.RunAt.After(a.Claim.Now) || to.head.id != 0 || to.pending || solo && len(fresh) > 1 {
+	if a.Claim == nil || a.Paused || t.halted() || a.RunAt.After(a.Claim.Now) || to.head.id != 0 || to.pending ||
+		solo && len(fresh) > 1 {
 		return nil, nil, nil
 	}
 	b := a.Budget
 	if p, err := t.postpone(&b, a.Claim.Now); err != nil || p != nil {
 		return nil, p, err
 	}
-	return &core.Turn{User: t.user, ID: core.TurnID(t.nextID()), Thread: to.thread, Mode: to.mode, Identity: to.identity.ID, Address: to.identity.Address,
-		State: core.TurnRunning, StartedAt: a.Claim.Now, Reserved: b.Reserve}, nil, nil
+	return &core.Turn{User: t.user, ID: core.TurnID(t.nextID()), Thread: to.thread, Mode: to.mode,
+		Identity: to.identity.ID, Address: to.identity.Address, State: core.TurnRunning, StartedAt: a.Claim.Now,
+		Reserved: b.Reserve}, nil, nil
 }
 
 // appendOne stores one message; with a turn as its next input.
@@ -215,8 +221,8 @@ func (t *tx) fetchJobs(id core.MessageID, e core.Inbound, m core.NewMessage) err
 		if f.Ref == "" {
 			continue
 		}
-		err := t.enqueue(core.NewJob{User: t.user, Queue: core.QueueFetch + e.Address.Channel, Key: key("fetch", int64(id), int64(i)),
-			Ref: int64(id), Payload: json.RawMessage(text(i)), RunAt: m.SentAt})
+		err := t.enqueue(core.NewJob{User: t.user, Queue: core.QueueFetch + e.Address.Channel,
+			Key: key("fetch", int64(id), int64(i)), Ref: int64(id), Payload: json.RawMessage(text(i)), RunAt: m.SentAt})
 		if err != nil {
 			return err
 		}
@@ -237,11 +243,13 @@ func (t *tx) touch(to route, a core.Append) error {
 // used records that an identity was used, and until when it can be written to.
 func (t *tx) used(identity core.IdentityID, now, window time.Time) error {
 	return t.exec(`UPDATE identities SET last_used = $3, blocked = 0, teased = 0,
-		window_until = CASE WHEN window_until > $4 THEN window_until ELSE $4 END WHERE user_id = $1 AND id = $2`, t.user, identity, ms(now), ms(window))
+		window_until = CASE WHEN window_until > $4 THEN window_until ELSE $4 END WHERE user_id = $1 AND id = $2`, t.user,
+		identity, ms(now), ms(window))
 }
 
 // Edit replaces the text of a message; see core.InboundStore.
-func (s *Store) Edit(ctx context.Context, user core.UserID, identity core.IdentityID, e core.Inbound, m core.NewMessage, now time.Time) error {
+func (s *Store) Edit(ctx context.Context, user core.UserID, identity core.IdentityID, e core.Inbound, m core.NewMessage,
+	now time.Time) error {
 	return s.update(ctx, "edit", user, func(t *tx) error {
 		old, err := t.referred(identity, e.Target)
 		if err != nil {
@@ -265,14 +273,17 @@ func (s *Store) Edit(ctx context.Context, user core.UserID, identity core.Identi
 }
 
 // Referred returns the message that a service knows by native, or ErrNotFound.
-func (s *Store) Referred(ctx context.Context, user core.UserID, identity core.IdentityID, native string) (core.MessageID, error) {
+func (s *Store) Referred(ctx context.Context, user core.UserID, identity core.IdentityID,
+	native string) (core.MessageID, error) {
 	var id core.MessageID
-	err := s.one(ctx).row(`SELECT message_id FROM refs WHERE user_id = $1 AND identity_id = $2 AND native_id = $3`, user, identity, native).Scan(&id)
+	err := s.one(ctx).row(`SELECT message_id FROM refs WHERE user_id = $1 AND identity_id = $2 AND native_id = $3`, user,
+		identity, native).Scan(&id)
 	return id, found(err)
 }
 
 func (t *tx) referred(identity core.IdentityID, native string) (core.Message, error) {
-	return scanMessage(t.row(`SELECT `+prefixed("m", messageColumns)+` FROM refs r JOIN messages m ON m.user_id = r.user_id AND m.id = r.message_id
+	return scanMessage(t.row(`SELECT `+prefixed("m", messageColumns)+
+		` FROM refs r JOIN messages m ON m.user_id = r.user_id AND m.id = r.message_id
 		WHERE r.user_id = $1 AND r.identity_id = $2 AND r.native_id = $3`, t.user, identity, native))
 }
 
@@ -282,7 +293,8 @@ func (t *tx) rewrite(old core.Message, m core.NewMessage, now time.Time) error {
 	if err != nil {
 		return err
 	}
-	err = t.exec(`UPDATE messages SET body = $3, tokens = $4, revision = revision + 1 WHERE user_id = $1 AND id = $2`, t.user, old.ID, m.Text, m.Tokens)
+	err = t.exec(`UPDATE messages SET body = $3, tokens = $4, revision = revision + 1 WHERE user_id = $1 AND id = $2`,
+		t.user, old.ID, m.Text, m.Tokens)
 	if err != nil {
 		return err
 	}
@@ -304,7 +316,8 @@ func (t *tx) disturbed(m core.Message) error {
 		return err
 	}
 	if m.Covered {
-		if err := t.exec(`UPDATE segments SET stale = 1, error = '' WHERE user_id = $1 AND id = $2`, t.user, m.Segment); err != nil {
+		if err := t.exec(`UPDATE segments SET stale = 1, error = '' WHERE user_id = $1 AND id = $2`, t.user,
+			m.Segment); err != nil {
 			return err
 		}
 	}
@@ -316,7 +329,8 @@ func (t *tx) disturbed(m core.Message) error {
 
 // restart asks a running turn to begin again.
 func (t *tx) restart(turn core.TurnID) error {
-	n, err := t.count(`UPDATE turns SET restarts = restarts + 1 WHERE user_id = $1 AND id = $2 AND state = 'running'`, t.user, turn)
+	n, err := t.count(`UPDATE turns SET restarts = restarts + 1 WHERE user_id = $1 AND id = $2 AND state = 'running'`,
+		t.user, turn)
 	if n > 0 {
 		t.wake = append(t.wake, core.TurnTopic(t.user, turn))
 	}

@@ -149,7 +149,8 @@ func (s *Store) readIndexing(ctx context.Context, user core.UserID) (indexing, e
 // readDocs reads a page of messages after one and returns the last id that it covers.
 func (s *Store) readDocs(ctx context.Context, p *indexing, after, last int64) (through int64, err error) {
 	through = min(after+indexPage, last)
-	rows, err := s.one(ctx).rows(`SELECT id, body FROM messages WHERE user_id = $1 AND id > $2 AND id <= $3 AND `+indexed+` ORDER BY id`, p.user, after, through)
+	rows, err := s.one(ctx).rows(`SELECT id, body FROM messages WHERE user_id = $1 AND id > $2 AND id <= $3 AND `+indexed+
+		` ORDER BY id`, p.user, after, through)
 	p.docs, err = collect(rows, err, func(r scanner) (doc, error) { return scanDoc(r) })
 	for i := range p.docs {
 		p.docs[i].kind, p.docs[i].terms = core.DocMessage, s.analyzed(p.docs[i].body)
@@ -209,7 +210,8 @@ func (t *tx) putIndexing(p indexing) (n int, err error) {
 			return n, err
 		}
 	}
-	return n + len(p.docs) + 1, t.exec(`UPDATE users SET indexed = $2, reindexed = $3, index_version = $4 WHERE id = $1`, t.user, p.next.indexed, p.next.reindexed, p.next.version)
+	return n + len(p.docs) + 1, t.exec(`UPDATE users SET indexed = $2, reindexed = $3, index_version = $4 WHERE id = $1`,
+		t.user, p.next.indexed, p.next.reindexed, p.next.version)
 }
 
 // indexRest indexes all summaries and items of a user.

@@ -33,7 +33,8 @@ type head struct {
 
 func (t *tx) head(k string) (head, bool, error) {
 	var h head
-	err := t.row(`SELECT id, state, ref FROM jobs WHERE user_id = $1 AND key = $2 AND state IN ('ready', 'running')`, t.user, k).
+	err := t.row(`SELECT id, state, ref FROM jobs WHERE user_id = $1 AND key = $2 AND state IN ('ready', 'running')`,
+		t.user, k).
 		Scan(&h.id, (*string)(&h.state), &h.ref)
 	if errors.Is(err, sql.ErrNoRows) {
 		return h, false, nil
@@ -74,9 +75,10 @@ func (t *tx) insertJob(j core.NewJob, state core.JobState, l core.Lease, worker 
 		payload = "{}"
 	}
 	id := core.JobID(t.nextID())
-	return id, t.exec(`INSERT INTO jobs (user_id, id, queue, key, ref, payload, state, run_at, attempt, lease_until, worker, since)
+	return id,
+		t.exec(`INSERT INTO jobs (user_id, id, queue, key, ref, payload, state, run_at, attempt, lease_until, worker, since)
 		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $8)`,
-		t.user, id, j.Queue, j.Key, j.Ref, payload, string(state), ms(j.RunAt), l.Attempt, ms(l.Until), worker)
+			t.user, id, j.Queue, j.Key, j.Ref, payload, string(state), ms(j.RunAt), l.Attempt, ms(l.Until), worker)
 }
 
 // take claims a due head, or one whose lease lapsed. false: it is not to be had.
@@ -100,14 +102,15 @@ type holding struct{ held, waits bool }
 // toHolding returns what reads it.
 func toHolding(user core.UserID, l core.Lease, h *holding) Statement {
 	return Statement{Query: `SELECT EXISTS (SELECT 1 FROM jobs w WHERE w.user_id = $1 AND w.key = j.key AND w.state = 'waiting') FROM jobs j
-		WHERE j.user_id = $1 AND j.id = $2 AND j.state = 'running' AND j.attempt = $3`, Args: []any{user, l.Job, l.Attempt}, Scan: func(r Row) error {
-		err := r.Scan(&h.waits)
-		if errors.Is(err, sql.ErrNoRows) {
-			return nil
-		}
-		h.held = err == nil
-		return err
-	}}
+		WHERE j.user_id = $1 AND j.id = $2 AND j.state = 'running' AND j.attempt = $3`, Args: []any{user, l.Job, l.Attempt},
+		Scan: func(r Row) error {
+			err := r.Scan(&h.waits)
+			if errors.Is(err, sql.ErrNoRows) {
+				return nil
+			}
+			h.held = err == nil
+			return err
+		}}
 }
 
 // holds fails with core.ErrFenced unless the lease is still ours. It also learns
@@ -150,7 +153,8 @@ func (t *tx) promote(k string) error {
 	}
 	var queue string
 	err := t.row(`UPDATE jobs SET state = 'ready' WHERE user_id = $1 AND id =
-		(SELECT id FROM jobs WHERE user_id = $1 AND key = $2 AND state = 'waiting' ORDER BY id LIMIT 1) RETURNING queue`, t.user, k).Scan(&queue)
+		(SELECT id FROM jobs WHERE user_id = $1 AND key = $2 AND state = 'waiting' ORDER BY id LIMIT 1) RETURNING queue`,
+		t.user, k).Scan(&queue)
 	if errors.Is(err, sql.ErrNoRows) {
 		return nil
 	}
@@ -193,8 +197,10 @@ func (s *Store) Due(ctx context.Context, queues []string, now time.Time, limit i
 
 func dueOf(q reader, queue string, now time.Time, limit int) ([]core.JobRef, error) {
 	var refs []core.JobRef
-	for _, where := range []string{`state = 'running' AND lease_until <= $2 ORDER BY lease_until`, `state = 'ready' AND run_at <= $2 ORDER BY run_at`} {
-		rows, err := q.rows(`SELECT user_id, id, queue, key, ref FROM jobs WHERE queue = $1 AND `+where+` LIMIT $3`, queue, ms(now), max(limit-len(refs), 0))
+	for _, where := range []string{`state = 'running' AND lease_until <= $2 ORDER BY lease_until`,
+		`state = 'ready' AND run_at <= $2 ORDER BY run_at`} {
+		rows, err := q.rows(`SELECT user_id, id, queue, key, ref FROM jobs WHERE queue = $1 AND `+where+` LIMIT $3`, queue,
+			ms(now), max(limit-len(refs), 0))
 		more, err := collect(rows, err, func(r scanner) (ref core.JobRef, err error) {
 			return ref, r.Scan(&ref.User, &ref.ID, &ref.Queue, &ref.Key, &ref.Ref)
 		})
@@ -210,7 +216,8 @@ func dueOf(q reader, queue string, now time.Time, limit int) ([]core.JobRef, err
 func nextOf(q reader, queue string, now time.Time) (int64, error) {
 	var run, lapse sql.NullInt64
 	err := q.row(`SELECT (SELECT MIN(run_at) FROM jobs WHERE queue = $1 AND state = 'ready' AND run_at > $2),
-		(SELECT MIN(lease_until) FROM jobs WHERE queue = $1 AND state = 'running' AND lease_until > $2)`, queue, ms(now)).Scan(&run, &lapse)
+		(SELECT MIN(lease_until) FROM jobs WHERE queue = $1 AND state = 'running' AND lease_until > $2)`, queue,
+		ms(now)).Scan(&run, &lapse)
 	if run.Valid && (!lapse.Valid || run.Int64 < lapse.Int64) {
 		return run.Int64, err
 	}
@@ -240,7 +247,8 @@ func scanJob(row scanner) (core.Job, error) {
 	var j core.Job
 	var payload string
 	var run, until, since int64
-	err := row.Scan(&j.ID, &j.User, &j.Queue, &j.Key, &j.Ref, &payload, (*string)(&j.State), &run, &j.Lease.Attempt, &until, &j.Worker, &j.Error, &j.Failures, &since)
+	err := row.Scan(&j.ID, &j.User, &j.Queue, &j.Key, &j.Ref, &payload, (*string)(&j.State), &run, &j.Lease.Attempt,
+		&until, &j.Worker, &j.Error, &j.Failures, &since)
 	j.Payload = json.RawMessage(payload)
 	j.RunAt, j.Since = at(run), at(since)
 	j.Lease.Job, j.Lease.Key, j.Lease.Until = j.ID, j.Key, at(until)
@@ -292,7 +300,8 @@ func (s *Store) RetryJob(ctx context.Context, user core.UserID, l core.Lease, at
 
 // failed gives a job back to run again; without a cause that is no failure of its.
 func (t *tx) failed(l core.Lease, at time.Time, cause string) error {
-	if err := t.exec(`UPDATE jobs SET failures = failures + $3 WHERE user_id = $1 AND id = $2`, t.user, l.Job, flag(cause != "")); err != nil {
+	if err := t.exec(`UPDATE jobs SET failures = failures + $3 WHERE user_id = $1 AND id = $2`, t.user, l.Job,
+		flag(cause != "")); err != nil {
 		return err
 	}
 	return t.again(l, at, cause)
@@ -300,7 +309,8 @@ func (t *tx) failed(l core.Lease, at time.Time, cause string) error {
 
 // DeadJobs lists jobs that gave up, newest first.
 func (s *Store) DeadJobs(ctx context.Context, limit int) ([]core.Job, error) {
-	rows, err := s.one(ctx).rows(`SELECT `+jobColumns+` FROM jobs WHERE state = 'dead' ORDER BY run_at DESC LIMIT $1`, limit)
+	rows, err := s.one(ctx).rows(`SELECT `+jobColumns+` FROM jobs WHERE state = 'dead' ORDER BY run_at DESC LIMIT $1`,
+		limit)
 	return collect(rows, err, scanJob)
 }
 
@@ -321,7 +331,8 @@ func (s *Store) Lapse(ctx context.Context) (int, error) {
 // Revive makes a dead job the last of its key again.
 func (s *Store) Revive(ctx context.Context, user core.UserID, id core.JobID, now time.Time) error {
 	return s.update(ctx, "revive job", user, func(t *tx) error {
-		j, err := scanJob(t.row(`SELECT `+jobColumns+` FROM jobs WHERE user_id = $1 AND id = $2 AND state = 'dead'`, t.user, id))
+		j, err := scanJob(t.row(`SELECT `+jobColumns+` FROM jobs WHERE user_id = $1 AND id = $2 AND state = 'dead'`, t.user,
+			id))
 		if err != nil {
 			return err
 		}
@@ -337,7 +348,8 @@ func (s *Store) Revive(ctx context.Context, user core.UserID, id core.JobID, now
 
 // QueueStats tells how many jobs each queue holds.
 func (s *Store) QueueStats(ctx context.Context) ([]core.QueueStat, error) {
-	rows, err := s.one(ctx).rows(`SELECT queue, state, COUNT(*), MIN(since) FROM jobs GROUP BY queue, state ORDER BY queue, state`)
+	rows, err := s.one(ctx).rows(
+		`SELECT queue, state, COUNT(*), MIN(since) FROM jobs GROUP BY queue, state ORDER BY queue, state`)
 	return collect(rows, err, func(r scanner) (q core.QueueStat, err error) {
 		var oldest int64
 		err = r.Scan(&q.Queue, (*string)(&q.State), &q.Depth, &oldest)

@@ -61,7 +61,8 @@ func (s *Store) writeSharedLong(ctx context.Context, op string, f func(q querier
 
 // Take reserves the next slot of a limiter: a leaky bucket, kept as the time of
 // its next free slot in microseconds.
-func (s *Store) Take(ctx context.Context, key string, every time.Duration, burst int, now time.Time) (time.Duration, error) {
+func (s *Store) Take(ctx context.Context, key string, every time.Duration, burst int,
+	now time.Time) (time.Duration, error) {
 	var slot int64
 	err := s.writeShared(ctx, "take rate", func(q querier) error {
 		return q.row(`INSERT INTO rates (key, at) VALUES ($1, $2)
@@ -75,7 +76,8 @@ func (s *Store) Take(ctx context.Context, key string, every time.Duration, burst
 func (s *Store) Push(ctx context.Context, key string, until time.Time) error {
 	return s.writeShared(ctx, "push rate", func(q querier) error {
 		_, err := q.exec(`INSERT INTO rates (key, at) VALUES ($1, $2)
-			ON CONFLICT (key) DO UPDATE SET at = CASE WHEN rates.at > excluded.at THEN rates.at ELSE excluded.at END`, key, until.UnixMicro())
+			ON CONFLICT (key) DO UPDATE SET at = CASE WHEN rates.at > excluded.at THEN rates.at ELSE excluded.at END`,
+			key, until.UnixMicro())
 		return err
 	})
 }
@@ -87,7 +89,8 @@ func (s *Store) SetAttachment(ctx context.Context, f core.Fetched) error {
 		if err := t.holds(f.Lease); err != nil {
 			return err
 		}
-		m, err := scanMessage(t.row(`SELECT `+messageColumns+` FROM messages WHERE user_id = $1 AND id = $2`, t.user, f.Message))
+		m, err := scanMessage(t.row(`SELECT `+messageColumns+` FROM messages WHERE user_id = $1 AND id = $2`, t.user,
+			f.Message))
 		if err != nil {
 			return err
 		}
@@ -120,7 +123,8 @@ func (s *Store) SetAttachment(ctx context.Context, f core.Fetched) error {
 
 // transcribed replaces a message's text by one that says what was heard.
 func (t *tx) transcribed(m core.Message, f core.Fetched) error {
-	err := t.exec(`UPDATE messages SET body = $3, tokens = $4 WHERE user_id = $1 AND id = $2`, t.user, m.ID, f.Text, f.Tokens)
+	err := t.exec(`UPDATE messages SET body = $3, tokens = $4 WHERE user_id = $1 AND id = $2`, t.user,
+		m.ID, f.Text, f.Tokens)
 	if err != nil {
 		return err
 	}
@@ -133,7 +137,8 @@ func (t *tx) transcribed(m core.Message, f core.Fetched) error {
 // Lookup returns the journalled result of a call of an outside tool.
 func (s *Store) Lookup(ctx context.Context, user core.UserID, turn core.TurnID, step, index int) (string, bool, error) {
 	var body string
-	err := s.one(ctx).row(`SELECT body FROM journal WHERE user_id = $1 AND turn_id = $2 AND step = $3 AND call = $4`, user, turn, step, index).Scan(&body)
+	err := s.one(ctx).row(`SELECT body FROM journal WHERE user_id = $1 AND turn_id = $2 AND step = $3 AND call = $4`, user,
+		turn, step, index).Scan(&body)
 	if errors.Is(err, sql.ErrNoRows) {
 		return "", false, nil
 	}
@@ -144,13 +149,15 @@ func (s *Store) Lookup(ctx context.Context, user core.UserID, turn core.TurnID, 
 func (s *Store) Record(ctx context.Context, user core.UserID, c core.CallRecord) error {
 	return s.updateFrozen(ctx, "record call", user, func(t *tx) error {
 		if c.Result != "" {
-			err := t.audit(core.AuditRow{At: c.At, Via: cmp.Or(c.By.Via, core.ViaGateway), ViaID: c.By.ID, What: core.AuditCall, Object: "turn", IDs: []int64{int64(c.Turn)}, Tool: c.Tool, Result: c.Result})
+			err := t.audit(core.AuditRow{At: c.At, Via: cmp.Or(c.By.Via, core.ViaGateway), ViaID: c.By.ID, What: core.AuditCall,
+				Object: "turn", IDs: []int64{int64(c.Turn)}, Tool: c.Tool, Result: c.Result})
 			if err != nil {
 				return err
 			}
 		}
 		return t.exec(`INSERT INTO journal (user_id, turn_id, step, call, name, body) VALUES ($1, $2, $3, $4, $5, $6)
-			ON CONFLICT (user_id, turn_id, step, call) DO UPDATE SET name = excluded.name, body = excluded.body`, t.user, c.Turn, c.Step, c.Index, c.Tool, c.Text)
+			ON CONFLICT (user_id, turn_id, step, call) DO UPDATE SET name = excluded.name, body = excluded.body`, t.user, c.Turn,
+			c.Step, c.Index, c.Tool, c.Text)
 	})
 }
 
@@ -168,8 +175,10 @@ func (s *Store) Sweep(ctx context.Context, raw, now time.Time) (int, error) {
 			args  []any
 		}{
 			{`UPDATE events SET payload = NULL, state = 'done' WHERE payload IS NOT NULL AND received_at < $1`, []any{ms(raw)}},
-			{`DELETE FROM tokens WHERE (kind, hash) IN (SELECT kind, hash FROM codes WHERE expires_at > 0 AND expires_at <= $1)`, []any{ms(now)}},
-			{`DELETE FROM tokens WHERE kind = 'session' AND hash IN (SELECT hash FROM sessions WHERE expires_at <= $1)`, []any{ms(now)}},
+			{`DELETE FROM tokens WHERE (kind, hash) IN (SELECT kind, hash FROM codes WHERE expires_at > 0 AND expires_at <= $1)`,
+				[]any{ms(now)}},
+			{`DELETE FROM tokens WHERE kind = 'session' AND hash IN (SELECT hash FROM sessions WHERE expires_at <= $1)`,
+				[]any{ms(now)}},
 			{`DELETE FROM codes WHERE expires_at > 0 AND expires_at <= $1`, []any{ms(now)}},
 			{`DELETE FROM sessions WHERE expires_at <= $1`, []any{ms(now)}},
 			{`DELETE FROM tries WHERE until <= $1`, []any{ms(now)}},
@@ -197,6 +206,7 @@ func (s *Store) Sweep(ctx context.Context, raw, now time.Time) (int, error) {
 // expire ends parked deliveries whose time is over, and returns whose they are.
 func expire(q querier, now time.Time) ([]core.UserID, error) {
 	rows, err := q.rows(`UPDATE deliveries SET state = 'expired', error = 'it was not delivered in time'
-		WHERE expires_at > 0 AND state IN ('pending', 'parked') AND state = 'parked' AND expires_at <= $1 RETURNING user_id`, ms(now))
+		WHERE expires_at > 0 AND state IN ('pending', 'parked') AND state = 'parked' AND expires_at <= $1 RETURNING user_id`,
+		ms(now))
 	return collect(rows, err, func(r scanner) (id core.UserID, err error) { return id, r.Scan(&id) })
 }

@@ -40,7 +40,8 @@ func linkOf(q reader, hash string, a core.Address, now time.Time) (core.Link, er
 		return l, err
 	}
 	var owner core.UserID
-	err = found(q.row(`SELECT user_id FROM addresses WHERE channel = $1 AND account = $2 AND external = $3`, a.Channel, a.Account, a.External).Scan(&owner))
+	err = found(q.row(`SELECT user_id FROM addresses WHERE channel = $1 AND account = $2 AND external = $3`, a.Channel,
+		a.Account, a.External).Scan(&owner))
 	switch {
 	case err != nil && !errors.Is(err, core.ErrNotFound):
 		return l, err
@@ -58,7 +59,8 @@ func linkOf(q reader, hash string, a core.Address, now time.Time) (core.Link, er
 // triesOf counts the wrong tries of an address; until is not zero while it is locked.
 func triesOf(q reader, a core.Address, now time.Time) (n int, until time.Time, err error) {
 	var end int64
-	err = found(q.row(`SELECT count, until FROM tries WHERE address = $1 AND until > $2`, core.AddressKey(a), ms(now)).Scan(&n, &end))
+	err = found(q.row(`SELECT count, until FROM tries WHERE address = $1 AND until > $2`, core.AddressKey(a),
+		ms(now)).Scan(&n, &end))
 	if errors.Is(err, core.ErrNotFound) {
 		return 0, until, nil
 	}
@@ -159,7 +161,8 @@ func (t *tx) newLink(c core.Code) error {
 
 // useLink uses a code at an address of the user.
 func (t *tx) useLink(e core.UseLink) error {
-	i, err := scanIdentity(t.row(`SELECT `+identityColumns+` FROM identities i WHERE user_id = $1 AND id = $2 AND detached = 0`, t.user, e.Identity))
+	i, err := scanIdentity(t.row(`SELECT `+identityColumns+
+		` FROM identities i WHERE user_id = $1 AND id = $2 AND detached = 0`, t.user, e.Identity))
 	if err != nil {
 		return err
 	}
@@ -182,11 +185,13 @@ func (t *tx) acceptLink(e core.AcceptLink) error {
 	}
 	if l.User != 0 {
 		var there bool
-		err := t.row(`SELECT EXISTS (SELECT 1 FROM identities WHERE user_id = $1 AND id = $2 AND detached = 0)`, l.User, l.Identity).Scan(&there)
+		err := t.row(`SELECT EXISTS (SELECT 1 FROM identities WHERE user_id = $1 AND id = $2 AND detached = 0)`, l.User,
+			l.Identity).Scan(&there)
 		if err != nil || !there {
 			return orRefused(err)
 		}
-		if _, err = t.askMove(core.Move{Kind: core.MoveMerge, From: l.User, Into: t.user, Identity: l.Identity, AskedAt: e.At}); err != nil {
+		if _, err = t.askMove(core.Move{Kind: core.MoveMerge, From: l.User, Into: t.user, Identity: l.Identity,
+			AskedAt: e.At}); err != nil {
 			return err
 		}
 		return t.did(core.AuditLink, "user", int64(l.User))
@@ -211,7 +216,8 @@ func (t *tx) unlink(id core.IdentityID) error {
 	if err != nil || n == 0 {
 		return orNotFound(err)
 	}
-	if err := t.exec(`UPDATE identities SET detached = 1, thread_id = 0 WHERE user_id = $1 AND id = $2`, t.user, id); err != nil {
+	if err := t.exec(`UPDATE identities SET detached = 1, thread_id = 0 WHERE user_id = $1 AND id = $2`,
+		t.user, id); err != nil {
 		return err
 	}
 	// A session that came through it ends, and one of which that is not known.
@@ -225,7 +231,8 @@ func (t *tx) unlink(id core.IdentityID) error {
 // split asks for the move of what came through an identity.
 func (t *tx) split(e core.Split) error {
 	var n int
-	err := t.row(`SELECT COUNT(*) FROM identities WHERE user_id = $1 AND id = $2 AND detached = 0`, t.user, e.Identity).Scan(&n)
+	err := t.row(`SELECT COUNT(*) FROM identities WHERE user_id = $1 AND id = $2 AND detached = 0`, t.user,
+		e.Identity).Scan(&n)
 	if err != nil || n == 0 {
 		return orNotFound(err)
 	}
@@ -238,7 +245,9 @@ func (s *Store) Became(ctx context.Context, user core.UserID) (core.UserID, erro
 	into := user
 	for seen := map[core.UserID]bool{}; !seen[into]; {
 		seen[into] = true
-		err := found(s.one(ctx).row(`SELECT into_user FROM moves WHERE from_user = $1 AND into_user <> from_user AND kind = 'merge' AND phase IN ('told', 'clean', 'let', 'done')
+		err := found(
+			s.one(ctx).row(
+				`SELECT into_user FROM moves WHERE from_user = $1 AND into_user <> from_user AND kind = 'merge' AND phase IN ('told', 'clean', 'let', 'done')
 			AND NOT EXISTS (SELECT 1 FROM users WHERE id = $1 AND role <> 'none') ORDER BY id DESC LIMIT 1`, into).Scan(&into))
 		if errors.Is(err, core.ErrNotFound) && into != user {
 			return into, nil

@@ -42,7 +42,8 @@ func (t *tx) dropTokens(kind, table, where string, args ...any) error {
 func (t *tx) dropCodes(user core.UserID, kind core.CodeKind, where string, args ...any) error {
 	of := ` WHERE user_id = $1 AND kind = $2` + where
 	args = append([]any{user, string(kind)}, args...)
-	if err := t.exec(`DELETE FROM tokens WHERE (kind, hash) IN (SELECT kind, hash FROM codes`+of+`)`, args...); err != nil {
+	if err := t.exec(`DELETE FROM tokens WHERE (kind, hash) IN (SELECT kind, hash FROM codes`+of+`)`,
+		args...); err != nil {
 		return err
 	}
 	return t.exec(`DELETE FROM codes`+of, args...)
@@ -104,7 +105,8 @@ func (t *tx) keep(e core.Inbound, how admission, m core.MessageID, state string,
 			WHERE user_id = 0 AND message_id = 0 AND channel = $1 AND account = $2 AND event_id = $3`,
 			a.Channel, a.Account, e.EventID, t.user, m, state, nullable(e.Raw))
 	}
-	return t.exec(`INSERT INTO events (user_id, message_id, channel, account, event_id, external, state, received_at, payload)
+	return t.exec(
+		`INSERT INTO events (user_id, message_id, channel, account, event_id, external, state, received_at, payload)
 		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)`,
 		t.user, m, a.Channel, a.Account, e.EventID, a.External, state, ms(now), nullable(e.Raw))
 }

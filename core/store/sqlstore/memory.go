@@ -22,9 +22,11 @@ func (t *tx) addItem(e core.AddItem) error {
 	if i.CreatedAt.IsZero() {
 		i.CreatedAt = e.At
 	}
-	n, err := t.count(`INSERT INTO items (user_id, id, theme, type, content, tags, digest, source_thread, source_message, status, created_at, updated_at, tainted)
-		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, 'active', $10, $11, $12) ON CONFLICT DO NOTHING`, t.user, i.ID, i.Theme, string(i.Type), i.Content,
-		text(i.Tags), e.Digest, i.SourceThread, i.SourceMessage, ms(i.CreatedAt), ms(e.At), flag(i.Tainted))
+	n, err := t.count(
+		`INSERT INTO items (user_id, id, theme, type, content, tags, digest, source_thread, source_message, status, created_at, updated_at, tainted)
+		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, 'active', $10, $11, $12) ON CONFLICT DO NOTHING`, t.user, i.ID, i.Theme,
+		string(i.Type), i.Content, text(i.Tags), e.Digest, i.SourceThread, i.SourceMessage, ms(i.CreatedAt),
+		ms(e.At), flag(i.Tainted))
 	if err != nil || n == 0 {
 		return err
 	}
@@ -46,7 +48,8 @@ func (t *tx) countTheme(slug string, made core.Theme, n int, at time.Time) error
 	if name == "" {
 		name = slug
 	}
-	return t.exec(`INSERT INTO themes (user_id, slug, name, description, active, created_at, updated_at, changed, tainted) VALUES ($1, $2, $3, $4, $5, $6, $6, $7, $8)
+	return t.exec(
+		`INSERT INTO themes (user_id, slug, name, description, active, created_at, updated_at, changed, tainted) VALUES ($1, $2, $3, $4, $5, $6, $6, $7, $8)
 		ON CONFLICT (user_id, slug) DO UPDATE SET active = themes.active + excluded.active, updated_at = excluded.updated_at, changed = excluded.changed`,
 		t.user, slug, name, made.Description, n, ms(at), t.change(), flag(made.Tainted))
 }
@@ -56,7 +59,9 @@ func (t *tx) archiveItem(e core.ArchiveItem) error {
 	if err != nil || i.Status == core.ItemArchived {
 		return err
 	}
-	if err := t.exec(`UPDATE items SET status = 'archived', updated_at = $3, tainted = tainted | $4 WHERE user_id = $1 AND id = $2`, t.user, e.Item, ms(e.At), ended(e.Tainted)); err != nil {
+	if err := t.exec(
+		`UPDATE items SET status = 'archived', updated_at = $3, tainted = tainted | $4 WHERE user_id = $1 AND id = $2`,
+		t.user, e.Item, ms(e.At), ended(e.Tainted)); err != nil {
 		return err
 	}
 	return t.countTheme(i.Theme, core.Theme{}, -1, e.At)
@@ -68,8 +73,10 @@ func (t *tx) restoreItem(e core.RestoreItem) error {
 	if err != nil || i.Status == core.ItemActive {
 		return err
 	}
-	n, err := t.count(`UPDATE items SET status = 'active', updated_at = $3, tainted = tainted & 1 WHERE user_id = $1 AND id = $2 AND NOT EXISTS
-		(SELECT 1 FROM items o WHERE o.user_id = items.user_id AND o.digest = items.digest AND o.status = 'active')`, t.user, e.Item, ms(e.At))
+	n, err := t.count(
+		`UPDATE items SET status = 'active', updated_at = $3, tainted = tainted & 1 WHERE user_id = $1 AND id = $2 AND NOT EXISTS
+		(SELECT 1 FROM items o WHERE o.user_id = items.user_id AND o.digest = items.digest AND o.status = 'active')`,
+		t.user, e.Item, ms(e.At))
 	if err != nil {
 		return err
 	}
@@ -81,7 +88,8 @@ func (t *tx) restoreItem(e core.RestoreItem) error {
 
 // redactItems deletes the items and reminders made from a message.
 func (t *tx) redactItems(m core.Message) error {
-	rows, err := t.rows(selectItems+` WHERE i.user_id = $1 AND i.source_message = $2 AND i.source_message > 0`, t.user, m.ID)
+	rows, err := t.rows(selectItems+` WHERE i.user_id = $1 AND i.source_message = $2 AND i.source_message > 0`, t.user,
+		m.ID)
 	items, err := collect(rows, err, scanItem)
 	for _, i := range items {
 		if err != nil {
@@ -115,7 +123,8 @@ func (t *tx) dropItem(i core.Item, at time.Time) error {
 	if err := t.all(t.s.dialect.Vector.Drop(core.VectorItem, t.user, int64(i.ID))); err != nil {
 		return err
 	}
-	for _, query := range []string{`DELETE FROM embeddings WHERE user_id = $1 AND kind = 'item' AND id = $2`, `DELETE FROM items WHERE user_id = $1 AND id = $2`} {
+	for _, query := range []string{`DELETE FROM embeddings WHERE user_id = $1 AND kind = 'item' AND id = $2`,
+		`DELETE FROM items WHERE user_id = $1 AND id = $2`} {
 		if err := t.exec(query, t.user, i.ID); err != nil {
 			return err
 		}
@@ -131,7 +140,8 @@ func scanItem(r scanner) (core.Item, error) {
 	var i core.Item
 	var tags string
 	var created, updated, tainted int64
-	err := r.Scan(&i.User, &i.ID, &i.Theme, (*string)(&i.Type), &i.Content, &tags, &i.SourceThread, &i.SourceMessage, (*string)(&i.Status),
+	err := r.Scan(&i.User, &i.ID, &i.Theme, (*string)(&i.Type), &i.Content, &tags, &i.SourceThread, &i.SourceMessage,
+		(*string)(&i.Status),
 		&created, &updated, &tainted, (*string)(&i.Embedding))
 	if err != nil {
 		return i, found(err)
@@ -152,7 +162,9 @@ func themes(q reader, user core.UserID, limit int) ([]core.Theme, error) {
 // themesWhere lists a user's themes; args are those of the rest of the query, from
 // $2 on.
 func themesWhere(q reader, where string, user core.UserID, args ...any) ([]core.Theme, error) {
-	rows, err := q.rows(`SELECT user_id, slug, name, description, active, created_at, updated_at, tainted FROM themes WHERE user_id = $1 `+where, append([]any{user}, args...)...)
+	rows, err := q.rows(
+		`SELECT user_id, slug, name, description, active, created_at, updated_at, tainted FROM themes WHERE user_id = $1 `+
+			where, append([]any{user}, args...)...)
 	return collect(rows, err, func(r scanner) (h core.Theme, err error) {
 		var created, updated int64
 		err = r.Scan(&h.User, &h.Slug, &h.Name, &h.Description, &h.Active, &created, &updated, &h.Tainted)
@@ -168,14 +180,17 @@ func (s *Store) Item(ctx context.Context, user core.UserID, id core.ItemID) (cor
 
 // SameItem returns the active item of a digest, or ErrNotFound.
 func (s *Store) SameItem(ctx context.Context, user core.UserID, digest string) (core.Item, error) {
-	return scanItem(s.one(ctx).row(selectItems+` WHERE i.user_id = $1 AND i.digest = $2 AND i.status = 'active'`, user, digest))
+	return scanItem(s.one(ctx).row(selectItems+` WHERE i.user_id = $1 AND i.digest = $2 AND i.status = 'active'`, user,
+		digest))
 }
 
 // Items lists items, newest first; see core.MemoryStore.
 func (s *Store) Items(ctx context.Context, q core.ItemQuery) ([]core.Item, error) {
 	where, args := itemFilter(q)
 	if len(q.IDs) == 0 {
-		rows, err := s.one(ctx).rows(selectItems+where+fmt.Sprintf(` ORDER BY i.created_at DESC, i.id DESC LIMIT $%d OFFSET $%d`, len(args)+1, len(args)+2), append(args, q.Limit, q.Skip)...)
+		rows, err := s.one(ctx).rows(selectItems+where+fmt.Sprintf(
+			` ORDER BY i.created_at DESC, i.id DESC LIMIT $%d OFFSET $%d`, len(args)+1, len(args)+2),
+			append(args, q.Limit, q.Skip)...)
 		return collect(rows, err, scanItem)
 	}
 	var out []core.Item
@@ -250,7 +265,8 @@ func (t *tx) openLoop(e core.OpenLoop) error {
 	if err != nil {
 		return err
 	}
-	return t.exec(`INSERT INTO loops (user_id, id, body, state, sources, opened_at, mentioned_at, changed, tainted) VALUES ($1, $2, $3, 'open', $4, $5, $5, $6, $7) ON CONFLICT (user_id, id) DO NOTHING`,
+	return t.exec(
+		`INSERT INTO loops (user_id, id, body, state, sources, opened_at, mentioned_at, changed, tainted) VALUES ($1, $2, $3, 'open', $4, $5, $5, $6, $7) ON CONFLICT (user_id, id) DO NOTHING`,
 		t.user, id, e.Loop.Text, text(e.Loop.Sources), ms(opened), t.change(), flag(e.Loop.Tainted))
 }
 
@@ -259,7 +275,8 @@ func (t *tx) newestOf(ids []core.MessageID, now time.Time) (time.Time, error) {
 	newest := int64(0)
 	for _, r := range core.NewIDSet(ids...).Ranges() {
 		var sent int64
-		if err := t.row(`SELECT COALESCE(MAX(sent_at), 0) FROM messages WHERE user_id = $1 AND id BETWEEN $2 AND $3`, t.user, r[0], r[1]).Scan(&sent); err != nil {
+		if err := t.row(`SELECT COALESCE(MAX(sent_at), 0) FROM messages WHERE user_id = $1 AND id BETWEEN $2 AND $3`, t.user,
+			r[0], r[1]).Scan(&sent); err != nil {
 			return now, err
 		}
 		newest = max(newest, sent)
@@ -271,5 +288,7 @@ func (t *tx) newestOf(ids []core.MessageID, now time.Time) (time.Time, error) {
 }
 
 func (t *tx) mentionLoop(id core.LoopID, at time.Time) error {
-	return t.exec(`UPDATE loops SET mentioned_at = $3 WHERE user_id = $1 AND id = $2 AND state = 'open' AND mentioned_at < $3`, t.user, id, ms(at))
+	return t.exec(
+		`UPDATE loops SET mentioned_at = $3 WHERE user_id = $1 AND id = $2 AND state = 'open' AND mentioned_at < $3`, t.user,
+		id, ms(at))
 }

@@ -83,7 +83,8 @@ func (s *Store) dropMove(ctx context.Context, m move, now time.Time) error {
 func (s *Store) unpause(ctx context.Context, user core.UserID, now time.Time) error {
 	err := s.updateFrozen(ctx, "end a pause", user, func(t *tx) error {
 		var kept bool
-		if err := t.row(`SELECT EXISTS (SELECT 1 FROM moves WHERE phase <> 'done' AND (from_user = $1 OR into_user = $1))`, user).Scan(&kept); err != nil {
+		if err := t.row(`SELECT EXISTS (SELECT 1 FROM moves WHERE phase <> 'done' AND (from_user = $1 OR into_user = $1))`,
+			user).Scan(&kept); err != nil {
 			return err
 		}
 		if kept || t.moving != paused {
@@ -114,7 +115,8 @@ func (s *Store) toldFirst(ctx context.Context, m move, now time.Time) (busy bool
 	if !now.Before(m.AskedAt.Add(moveTellFor)) {
 		return false, nil
 	}
-	err = s.one(ctx).row(`SELECT EXISTS (SELECT 1 FROM deliveries d JOIN jobs j ON j.user_id = d.user_id AND j.ref = d.id AND j.queue = 'deliver:' || d.channel
+	err = s.one(ctx).row(
+		`SELECT EXISTS (SELECT 1 FROM deliveries d JOIN jobs j ON j.user_id = d.user_id AND j.ref = d.id AND j.queue = 'deliver:' || d.channel
 		WHERE d.user_id = $1 AND d.state IN ('pending', 'sending') AND j.user_id = $1 AND j.state IN ('ready', 'running') AND j.run_at <= $2)`, m.From, ms(now)).Scan(&busy)
 	return busy, err
 }
@@ -135,7 +137,8 @@ func (p pair) planMerge(m *move, asked core.UserID) error {
 		}
 		*x.into = id
 	}
-	rows, err := p.rows(`SELECT id FROM deliveries WHERE user_id = $1 AND state IN ('pending', 'sending') ORDER BY id`, m.From)
+	rows, err := p.rows(`SELECT id FROM deliveries WHERE user_id = $1 AND state IN ('pending', 'sending') ORDER BY id`,
+		m.From)
 	m.plan.Live, err = collect(rows, err, func(r scanner) (id core.DeliveryID, err error) { return id, r.Scan(&id) })
 	m.Total = int(p.from.lastMessage + p.from.lastID)
 	p.into.lastMessage += p.from.lastMessage
@@ -161,7 +164,8 @@ func (p pair) halt(m *move, now time.Time) error {
 			return err
 		}
 	}
-	err = p.exec(`UPDATE threads SET last_position = $3, edits = edits + 1 WHERE user_id = $1 AND id = $2`, m.Into, m.plan.Thread, last)
+	err = p.exec(`UPDATE threads SET last_position = $3, edits = edits + 1 WHERE user_id = $1 AND id = $2`, m.Into,
+		m.plan.Thread, last)
 	if err != nil {
 		return err
 	}
@@ -186,7 +190,8 @@ func (p pair) lastPosition(m *move) (last int64, err error) {
 
 // runningTurns lists the running turns of a user, in one thread if it is not 0.
 func (p pair) runningTurns(user core.UserID, thread core.ThreadID) ([]core.Turn, error) {
-	rows, err := p.rows(`SELECT `+turnColumns+` FROM turns t WHERE t.user_id = $1 AND t.state = 'running' ORDER BY t.id`, user)
+	rows, err := p.rows(`SELECT `+turnColumns+` FROM turns t WHERE t.user_id = $1 AND t.state = 'running' ORDER BY t.id`,
+		user)
 	all, err := collect(rows, err, func(r scanner) (core.Turn, error) {
 		t, _, err := scanTurn(r)
 		return t, err
@@ -201,7 +206,8 @@ func (p pair) runningTurns(user core.UserID, thread core.ThreadID) ([]core.Turn,
 func (p pair) restand(user core.UserID, t core.Turn, last int64) (int64, error) {
 	for _, id := range t.Inputs {
 		last++
-		err := p.exec(`UPDATE messages SET position = $3, shown = $3 WHERE user_id = $1 AND id = $2 AND turn_id = $4`, user, id, last, t.ID)
+		err := p.exec(`UPDATE messages SET position = $3, shown = $3 WHERE user_id = $1 AND id = $2 AND turn_id = $4`,
+			user, id, last, t.ID)
 		if err != nil {
 			return 0, err
 		}
@@ -235,7 +241,8 @@ func (p pair) giveBack(t core.Turn, now time.Time) error {
 		return err
 	}
 	for _, id := range t.Inputs {
-		if err := p.from.exec(`UPDATE messages SET position = 0, turn_id = 0 WHERE user_id = $1 AND id = $2 AND turn_id = $3`, t.User, id, t.ID); err != nil {
+		if err := p.from.exec(`UPDATE messages SET position = 0, turn_id = 0 WHERE user_id = $1 AND id = $2 AND turn_id = $3`,
+			t.User, id, t.ID); err != nil {
 			return err
 		}
 	}
@@ -250,7 +257,8 @@ func (p pair) haltJobs(user core.UserID, now time.Time) error {
 	if err := p.from.send(); err != nil {
 		return err
 	}
-	rows, err := p.rows(`SELECT `+jobColumns+` FROM jobs WHERE user_id = $1 AND state = 'running' AND queue NOT LIKE 'deliver:%'`, user)
+	rows, err := p.rows(`SELECT `+jobColumns+
+		` FROM jobs WHERE user_id = $1 AND state = 'running' AND queue NOT LIKE 'deliver:%'`, user)
 	running, err := collect(rows, err, scanJob)
 	for _, j := range running {
 		if err != nil {
@@ -266,7 +274,8 @@ func (p pair) haltJobs(user core.UserID, now time.Time) error {
 	if err != nil {
 		return err
 	}
-	return p.from.exec(`UPDATE jobs SET run_at = $2 WHERE user_id = $1 AND state IN ('ready', 'waiting')`, user, ms(now.Add(moveOffUntil)))
+	return p.from.exec(`UPDATE jobs SET run_at = $2 WHERE user_id = $1 AND state IN ('ready', 'waiting')`, user,
+		ms(now.Add(moveOffUntil)))
 }
 
 // orderPage is how many positions one step stores or changes.
@@ -317,14 +326,19 @@ func (s *Store) movedPositions(ctx context.Context, m move) ([]placed, error) {
 			thread  core.ThreadID
 			through int64
 		}{{m.Into, m.plan.Thread, m.plan.Through}, {m.From, m.plan.Was, 1 << 62}} {
-			rows, err := q.rows(`SELECT id, turn_id, position FROM messages WHERE user_id = $1 AND thread_id = $2 AND position > 0 ORDER BY position`, x.user, x.thread)
-			lists[n], err = collect(rows, err, func(r scanner) (p placed, err error) { return p, r.Scan(&p.id, &p.turn, &p.position) })
+			rows, err := q.rows(
+				`SELECT id, turn_id, position FROM messages WHERE user_id = $1 AND thread_id = $2 AND position > 0 ORDER BY position`, x.user, x.thread)
+			lists[n], err = collect(rows, err, func(r scanner) (p placed, err error) {
+				return p,
+					r.Scan(&p.id, &p.turn, &p.position)
+			})
 			if err != nil {
 				return err
 			}
 			lists[n] = slices.DeleteFunc(lists[n], func(p placed) bool {
 				turn := core.TurnID(p.turn)
-				return p.id > x.through || n == 0 && turn != 0 && turn == m.plan.Answers || n == 1 && slices.Contains(m.plan.Turns, turn)
+				return p.id > x.through || n == 0 && turn != 0 && turn == m.plan.Answers || n == 1 &&
+					slices.Contains(m.plan.Turns, turn)
 			})
 		}
 		return nil
@@ -341,14 +355,20 @@ func (s *Store) makeRoom(ctx context.Context, m move) error {
 	if m.cursor != "" {
 		before = int64(cursorNumber(m.cursor))
 	}
-	rows, err := s.one(ctx).rows(`SELECT message_id, was, position FROM move_positions WHERE user_id = $1 AND was < $2 ORDER BY was DESC LIMIT $3`, m.Into, before, orderPage)
-	page, err := collect(rows, err, func(r scanner) (p placed, err error) { return p, r.Scan(&p.id, &p.position, &p.next) })
+	rows, err := s.one(ctx).rows(
+		`SELECT message_id, was, position FROM move_positions WHERE user_id = $1 AND was < $2 ORDER BY was DESC LIMIT $3`,
+		m.Into, before, orderPage)
+	page, err := collect(rows, err, func(r scanner) (p placed, err error) {
+		return p,
+			r.Scan(&p.id, &p.position, &p.next)
+	})
 	if err != nil {
 		return err
 	}
 	return s.step(ctx, m, func(p pair, m *move) error {
 		for _, x := range page {
-			if err := p.exec(`UPDATE messages SET position = $3, shown = $3 WHERE user_id = $1 AND id = $2 AND position > 0`, m.Into, x.id, x.next); err != nil {
+			if err := p.exec(`UPDATE messages SET position = $3, shown = $3 WHERE user_id = $1 AND id = $2 AND position > 0`,
+				m.Into, x.id, x.next); err != nil {
 				return err
 			}
 		}

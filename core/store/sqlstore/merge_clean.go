@@ -17,7 +17,11 @@ func cleanings() (out []cleaning) {
 	left := slices.DeleteFunc(Tables(), func(t Table) bool { return t.Key == "" || t.Shared })
 	for len(left) > 0 {
 		n := len(left) - 1
-		for n > 0 && slices.ContainsFunc(left, func(o Table) bool { return slices.Contains(slices.Collect(maps.Values(o.Refs)), left[n].Name) }) {
+		for n > 0 &&
+			slices.ContainsFunc(left, func(o Table) bool {
+				return slices.Contains(slices.Collect(maps.Values(o.Refs)),
+					left[n].Name)
+			}) {
 			n--
 		}
 		out = append(out, cleaning{left[n].Name, left[n].Key})
@@ -67,7 +71,8 @@ func (s *Store) cleanRows(ctx context.Context, m move) error {
 
 // cleanPage removes a page of rows with what is found of them.
 func (p pair) cleanPage(m *move, c cleaning, g keyRange) error {
-	for kind, table := range map[core.DocKind]string{core.DocMessage: "messages", core.DocSummary: "summaries", core.DocItem: "items"} {
+	for kind, table := range map[core.DocKind]string{core.DocMessage: "messages", core.DocSummary: "summaries",
+		core.DocItem: "items"} {
 		if table != c.table {
 			continue
 		}
@@ -85,12 +90,14 @@ func (p pair) cleanPage(m *move, c cleaning, g keyRange) error {
 		}
 	}
 	columns := strings.Count(c.key, ",") + 1
-	return p.exec(`DELETE FROM `+c.table+` WHERE user_id = $1 AND (`+c.key+`) <= (`+placeholders(2, columns)+`)`, append([]any{m.From}, g.through...)...)
+	return p.exec(`DELETE FROM `+c.table+` WHERE user_id = $1 AND (`+c.key+`) <= (`+placeholders(2, columns)+`)`,
+		append([]any{m.From}, g.through...)...)
 }
 
 // cleanVectors removes the vectors of a page.
 func (p pair) cleanVectors(user core.UserID, kind core.VectorKind, g keyRange) error {
-	rows, err := p.rows(`SELECT id FROM embeddings WHERE user_id = $1 AND kind = $2 AND id <= $3`, user, string(kind), g.through[0])
+	rows, err := p.rows(`SELECT id FROM embeddings WHERE user_id = $1 AND kind = $2 AND id <= $3`, user,
+		string(kind), g.through[0])
 	ids, err := collect(rows, err, func(r scanner) (id int64, err error) { return id, r.Scan(&id) })
 	for _, id := range ids {
 		if err == nil {

@@ -106,7 +106,8 @@ func (t Table) copyPage(p pair, m *move, g keyRange) error {
 	if g.split != "" {
 		where += g.of(t.Name, len(args)+1)
 	}
-	return p.exec(`INSERT INTO `+t.Name+` (`+strings.Join(columns, ", ")+`) SELECT `+strings.Join(values, ", ")+` FROM `+t.Name+`
+	return p.exec(`INSERT INTO `+t.Name+` (`+strings.Join(columns, ", ")+`) SELECT `+strings.Join(values, ", ")+` FROM `+
+		t.Name+`
 		WHERE user_id = $1`+where+` ON CONFLICT DO NOTHING`, g.args(args...)...)
 }
 
@@ -201,7 +202,8 @@ func (s *Store) pageOf(ctx context.Context, m move, c copying, cursor string) (k
 	args := g.args(append([]any{m.From}, g.after...)...)
 	read := func(order string, offset int) ([]any, error) {
 		into := make([]any, len(columns))
-		rows, err := s.one(ctx).rows(`SELECT `+c.key+` FROM `+c.table+` WHERE `+where+` ORDER BY `+order+fmt.Sprintf(` LIMIT 1 OFFSET $%d`, len(args)+1), append(slices.Clone(args), offset)...)
+		rows, err := s.one(ctx).rows(`SELECT `+c.key+` FROM `+c.table+` WHERE `+where+` ORDER BY `+order+
+			fmt.Sprintf(` LIMIT 1 OFFSET $%d`, len(args)+1), append(slices.Clone(args), offset)...)
 		got, err := collect(rows, err, func(r scanner) ([]any, error) {
 			dest := make([]any, len(columns))
 			for i := range into {
@@ -288,7 +290,8 @@ func placeholders(from, n int) string {
 // copyMessages copies messages into the order of both threads, counts them in
 // their days, and renumbers what they name.
 func (p pair) copyMessages(m *move, g keyRange) error {
-	err := p.exec(`INSERT INTO messages (user_id, id, thread_id, segment_id, turn_id, identity_id, channel, role, kind, body, tokens, extra, position, shown, sent_at, platform_at, revision, redacted, covered, solo)
+	err := p.exec(
+		`INSERT INTO messages (user_id, id, thread_id, segment_id, turn_id, identity_id, channel, role, kind, body, tokens, extra, position, shown, sent_at, platform_at, revision, redacted, covered, solo)
 		SELECT CAST($2 AS bigint), m.id + $3, CASE WHEN m.thread_id = $7 THEN $8 ELSE m.thread_id + $4 END, COALESCE(s.into_id, 0),
 			CASE WHEN m.turn_id > 0 THEN m.turn_id + $4 ELSE 0 END, CASE WHEN m.identity_id > 0 THEN m.identity_id + $4 ELSE 0 END, m.channel, m.role, m.kind, m.body, m.tokens, m.extra,
 			CASE WHEN t.state = 'running' THEN 0 ELSE COALESCE(o.position, m.position) END, COALESCE(o.position, m.shown), m.sent_at, m.platform_at, m.revision, m.redacted, `+covered(m)+`, m.solo
@@ -316,7 +319,8 @@ func covered(m *move) string {
 
 // countDays counts the messages of a page in their days.
 func (p pair) countDays(m *move, g keyRange) error {
-	rows, err := p.rows(`SELECT segment_id, COUNT(*), COALESCE(SUM(CASE WHEN `+covered(m)+` = 0 THEN 1 ELSE 0 END), 0) FROM messages m
+	rows, err := p.rows(`SELECT segment_id, COUNT(*), COALESCE(SUM(CASE WHEN `+covered(m)+
+		` = 0 THEN 1 ELSE 0 END), 0) FROM messages m
 		WHERE user_id = $1 AND id > $2 AND id <= $3 AND segment_id > 0 AND kind = 'chat' AND (role = 'user' OR role = 'assistant' AND (body <> '' OR redacted = 1))`+g.of("m", 4)+` GROUP BY segment_id`,
 		g.args(m.From, g.after[0], g.through[0])...)
 	type count struct {
@@ -329,7 +333,8 @@ func (p pair) countDays(m *move, g keyRange) error {
 			return err
 		}
 		m.Rows += c.all
-		err = p.exec(`UPDATE segments SET messages = messages + $3, since_summary = since_summary + $4 WHERE user_id = $1 AND id = $2`,
+		err = p.exec(
+			`UPDATE segments SET messages = messages + $3, since_summary = since_summary + $4 WHERE user_id = $1 AND id = $2`,
 			m.Into, g.numbers.segment(c.id), c.all, c.since)
 	}
 	return err
@@ -341,7 +346,8 @@ func (p pair) renumberMessages(m *move, g keyRange) error {
 	if m.Kind == core.MoveSplit {
 		return nil // its numbers stay
 	}
-	rows, err := p.rows(`SELECT `+messageColumns+` FROM messages WHERE user_id = $1 AND id > $2 AND id <= $3 AND (role <> 'user' AND (extra <> '{}' OR body LIKE '%[#%') OR extra LIKE '%"news":%')`,
+	rows, err := p.rows(`SELECT `+messageColumns+
+		` FROM messages WHERE user_id = $1 AND id > $2 AND id <= $3 AND (role <> 'user' AND (extra <> '{}' OR body LIKE '%[#%') OR extra LIKE '%"news":%')`,
 		m.From, g.after[0], g.through[0])
 	named, err := collect(rows, err, scanMessage)
 	for _, x := range named {
@@ -349,7 +355,8 @@ func (p pair) renumberMessages(m *move, g keyRange) error {
 			return err
 		}
 		if g.numbers.row(&x) {
-			err = p.exec(`UPDATE messages SET body = $3, extra = $4 WHERE user_id = $1 AND id = $2`, m.Into, g.numbers.messageID(x.ID), x.Text, text(extraOf(x)))
+			err = p.exec(`UPDATE messages SET body = $3, extra = $4 WHERE user_id = $1 AND id = $2`, m.Into,
+				g.numbers.messageID(x.ID), x.Text, text(extraOf(x)))
 		}
 	}
 	return err
@@ -357,11 +364,13 @@ func (p pair) renumberMessages(m *move, g keyRange) error {
 
 // moveEvents gives events to the target user: their keys are those of the services.
 func (p pair) moveEvents(m *move, g keyRange) error {
-	err := p.exec(`UPDATE event_ids SET user_id = $2 WHERE (channel, account, event_id) IN (SELECT channel, account, event_id FROM events WHERE user_id = $1 AND message_id > $3 AND message_id <= $4`+g.of("events", 5)+`)`,
+	err := p.exec(
+		`UPDATE event_ids SET user_id = $2 WHERE (channel, account, event_id) IN (SELECT channel, account, event_id FROM events WHERE user_id = $1 AND message_id > $3 AND message_id <= $4`+g.of("events", 5)+`)`,
 		g.args(m.From, m.Into, g.after[0], g.through[0])...)
 	if err != nil {
 		return err
 	}
-	return p.exec(`UPDATE events SET user_id = $2, message_id = message_id + $3 WHERE user_id = $1 AND message_id > $4 AND message_id <= $5`+g.of("events", 6),
+	return p.exec(
+		`UPDATE events SET user_id = $2, message_id = message_id + $3 WHERE user_id = $1 AND message_id > $4 AND message_id <= $5`+g.of("events", 6),
 		g.args(m.From, m.Into, m.plan.Message, g.after[0], g.through[0])...)
 }

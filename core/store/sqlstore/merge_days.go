@@ -52,13 +52,15 @@ func (s *Store) joinDays(ctx context.Context, m move) error {
 
 // daysAfter reads a page of a user's segments.
 func (s *Store) daysAfter(ctx context.Context, user core.UserID, cursor string) ([]core.Segment, error) {
-	rows, err := s.one(ctx).rows(`SELECT `+segmentColumns+` FROM segments WHERE user_id = $1 AND id > $2 ORDER BY id LIMIT $3`, user, cursorNumber(cursor), dayPage)
+	rows, err := s.one(ctx).rows(`SELECT `+segmentColumns+
+		` FROM segments WHERE user_id = $1 AND id > $2 ORDER BY id LIMIT $3`, user, cursorNumber(cursor), dayPage)
 	return collect(rows, err, scanSegment)
 }
 
 // numbers are those of a merge, as far as days do not matter.
 func (m move) numbers() renumbering {
-	return renumbering{message: m.plan.Message, id: m.plan.ID, segments: map[core.SegmentID]day{}, threads: map[core.ThreadID]core.ThreadID{m.plan.Was: m.plan.Thread}}
+	return renumbering{message: m.plan.Message, id: m.plan.ID, segments: map[core.SegmentID]day{},
+		threads: map[core.ThreadID]core.ThreadID{m.plan.Was: m.plan.Thread}}
 }
 
 // bringThreads brings the plain threads of the source user, without a name that the
@@ -71,19 +73,22 @@ func (p pair) bringThreads(m *move) error {
 	if err != nil {
 		return err
 	}
-	return p.exec(`INSERT INTO identities (user_id, id, channel, account, external, name, thread_id, blocked, last_used, window_until, teased, aliases, detached)
+	return p.exec(
+		`INSERT INTO identities (user_id, id, channel, account, external, name, thread_id, blocked, last_used, window_until, teased, aliases, detached)
 		SELECT CAST($2 AS bigint), id + $3, channel, account, external, name, CASE WHEN thread_id > 0 THEN thread_id + $3 ELSE 0 END, blocked, last_used, window_until, teased, aliases, 1
 		FROM identities WHERE user_id = $1`, m.From, m.Into, m.plan.ID)
 }
 
 // bringDay brings one day.
 func (p pair) bringDay(m *move, r renumbering, g core.Segment) error {
-	rows, err := p.rows(`SELECT `+summaryColumns+` FROM summaries WHERE user_id = $1 AND segment_id = $2 ORDER BY version`, m.From, g.ID)
+	rows, err := p.rows(`SELECT `+summaryColumns+` FROM summaries WHERE user_id = $1 AND segment_id = $2 ORDER BY version`,
+		m.From, g.ID)
 	versions, err := collect(rows, err, scanSummary)
 	if err != nil {
 		return err
 	}
-	there, err := scanSegment(p.row(`SELECT `+segmentColumns+` FROM segments WHERE user_id = $1 AND thread_id = $2 AND label = $3`, m.Into, m.plan.Thread, g.Day.Label))
+	there, err := scanSegment(p.row(`SELECT `+segmentColumns+
+		` FROM segments WHERE user_id = $1 AND thread_id = $2 AND label = $3`, m.Into, m.plan.Thread, g.Day.Label))
 	if errors.Is(err, core.ErrNotFound) {
 		return p.addDay(m, r, g, versions)
 	}
@@ -97,7 +102,8 @@ func (p pair) bringDay(m *move, r renumbering, g core.Segment) error {
 // they come.
 func (p pair) addDay(m *move, r renumbering, g core.Segment, versions []core.Summary) error {
 	id := r.segment(g.ID)
-	err := p.exec(`INSERT INTO segments (user_id, id, thread_id, label, zone, starts_at, ends_at, finalize_at, post_at, state, first_message, last_message,
+	err := p.exec(
+		`INSERT INTO segments (user_id, id, thread_id, label, zone, starts_at, ends_at, finalize_at, post_at, state, first_message, last_message,
 			messages, since_summary, stale, hidden, version, error, post, windowed, unwindowed, backlog)
 		SELECT CAST($2 AS bigint), CAST($3 AS bigint), CAST($4 AS bigint), label, zone, starts_at, ends_at, finalize_at, post_at, state, first_message + $5,
 			CASE WHEN last_message > 0 THEN last_message + $5 ELSE 0 END, 0, 0, stale, hidden, version, error, post,
@@ -120,14 +126,17 @@ func (p pair) addDay(m *move, r renumbering, g core.Segment, versions []core.Sum
 }
 
 func (p pair) putVersion(m *move, r renumbering, v core.Summary, id core.SegmentID, version int) error {
-	return p.exec(`INSERT INTO summaries (user_id, segment_id, version, label, body, tokens, covers, model, usage, ungrounded, final, created_at, tainted)
-		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13)`, m.Into, id, version, v.Label, r.text(v.Markdown), v.Tokens,
-		text(v.Covers.Shift(core.MessageID(r.message))), v.Model, text(v.Usage), flag(v.Ungrounded), flag(v.Final), ms(v.CreatedAt), flag(v.Tainted))
+	return p.exec(
+		`INSERT INTO summaries (user_id, segment_id, version, label, body, tokens, covers, model, usage, ungrounded, final, created_at, tainted)
+		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13)`, m.Into, id, version, v.Label,
+		r.text(v.Markdown), v.Tokens, text(v.Covers.Shift(core.MessageID(r.message))), v.Model, text(v.Usage),
+		flag(v.Ungrounded), flag(v.Final), ms(v.CreatedAt), flag(v.Tainted))
 }
 
 // remember keeps what became of a day.
 func (p pair) remember(m *move, id core.SegmentID, d day) error {
-	return p.exec(`INSERT INTO move_segments (user_id, segment_id, into_id, versions, windows) VALUES ($1, $2, $3, $4, $5)`,
+	return p.exec(
+		`INSERT INTO move_segments (user_id, segment_id, into_id, versions, windows) VALUES ($1, $2, $3, $4, $5)`,
 		m.From, id, d.into, d.versions, flag(d.windows))
 }
 
@@ -157,9 +166,11 @@ func (p pair) joinDay(m *move, r renumbering, g, there core.Segment, versions []
 		return err
 	}
 	state, post := joinStates(there, g)
-	err = p.exec(`UPDATE segments SET starts_at = CASE WHEN starts_at > $3 THEN $3 ELSE starts_at END, first_message = $4, last_message = CASE WHEN $5 = 'final' THEN CAST($6 AS bigint) ELSE 0 END,
+	err = p.exec(
+		`UPDATE segments SET starts_at = CASE WHEN starts_at > $3 THEN $3 ELSE starts_at END, first_message = $4, last_message = CASE WHEN $5 = 'final' THEN CAST($6 AS bigint) ELSE 0 END,
 			state = $5, post = $7, version = $8, hidden = $9, stale = 1, error = '' WHERE user_id = $1 AND id = $2`,
-		m.Into, there.ID, ms(g.Day.Start), first, string(state), r.messageID(max(g.EndsAt, g.StartsAt)), string(post), max(shown, there.SummaryVersion), flag(shown == 0 && (there.Hidden || g.Hidden)))
+		m.Into, there.ID, ms(g.Day.Start), first, string(state), r.messageID(max(g.EndsAt, g.StartsAt)), string(post),
+		max(shown, there.SummaryVersion), flag(shown == 0 && (there.Hidden || g.Hidden)))
 	if err != nil {
 		return err
 	}
@@ -167,7 +178,8 @@ func (p pair) joinDay(m *move, r renumbering, g, there core.Segment, versions []
 }
 
 func (p pair) newestVersion(user core.UserID, id core.SegmentID) (n int, err error) {
-	err = p.row(`SELECT COALESCE(MAX(version), 0) FROM (SELECT version FROM summaries WHERE user_id = $1 AND segment_id = $2
+	err = p.row(
+		`SELECT COALESCE(MAX(version), 0) FROM (SELECT version FROM summaries WHERE user_id = $1 AND segment_id = $2
 		UNION ALL SELECT version FROM segments WHERE user_id = $1 AND id = $2) AS v`, user, id).Scan(&n)
 	return n, err
 }
@@ -188,10 +200,12 @@ func joinStates(a, b core.Segment) (core.SegmentState, core.PostState) {
 
 // joinSummaries stores a version that says what both days' shown ones say, and
 // returns its number; 0: neither shows one.
-func (p pair) joinSummaries(m *move, r renumbering, g, there core.Segment, versions []core.Summary, newest int) (int, error) {
+func (p pair) joinSummaries(m *move, r renumbering, g, there core.Segment, versions []core.Summary,
+	newest int) (int, error) {
 	var both []core.Summary
 	if there.SummaryVersion > 0 && !there.Hidden {
-		s, err := scanSummary(p.row(`SELECT `+summaryColumns+` FROM summaries WHERE user_id = $1 AND segment_id = $2 AND version = $3`, m.Into, there.ID, there.SummaryVersion))
+		s, err := scanSummary(p.row(`SELECT `+summaryColumns+
+			` FROM summaries WHERE user_id = $1 AND segment_id = $2 AND version = $3`, m.Into, there.ID, there.SummaryVersion))
 		if err != nil && !errors.Is(err, core.ErrNotFound) {
 			return 0, err
 		}
@@ -199,7 +213,8 @@ func (p pair) joinSummaries(m *move, r renumbering, g, there core.Segment, versi
 			both = append(both, s)
 		}
 	}
-	if n := slices.IndexFunc(versions, func(v core.Summary) bool { return v.Version == g.SummaryVersion }); n >= 0 && !g.Hidden {
+	if n := slices.IndexFunc(versions, func(v core.Summary) bool { return v.Version == g.SummaryVersion }); n >= 0 &&
+		!g.Hidden {
 		v := versions[n]
 		v.Markdown, v.Covers = r.text(v.Markdown), v.Covers.Shift(core.MessageID(r.message))
 		both = append(both, v)
@@ -231,7 +246,8 @@ func (p pair) joinWindows(m *move, g, there core.Segment) (bool, error) {
 	if err != nil || !all {
 		return false, err
 	}
-	return true, p.exec(`UPDATE segments SET unwindowed = (SELECT b.unwindowed FROM segments b WHERE b.user_id = $3 AND b.id = $4),
+	return true,
+		p.exec(`UPDATE segments SET unwindowed = (SELECT b.unwindowed FROM segments b WHERE b.user_id = $3 AND b.id = $4),
 		windowed = (SELECT CASE WHEN b.windowed > 0 THEN b.windowed + $5 ELSE segments.windowed END FROM segments b WHERE b.user_id = $3 AND b.id = $4)
 		WHERE user_id = $1 AND id = $2`, m.Into, there.ID, m.From, g.ID, m.plan.Message)
 }
@@ -240,7 +256,8 @@ func (p pair) joinWindows(m *move, g, there core.Segment) (bool, error) {
 // after the move.
 func (p pair) earlier(m *move, there, came core.MessageID) (core.MessageID, error) {
 	var first bool
-	err := p.row(`SELECT COALESCE((SELECT shown FROM messages WHERE user_id = $1 AND id = $2), 0) <= COALESCE((SELECT shown FROM messages WHERE user_id = $3 AND id = $4), 0)`,
+	err := p.row(
+		`SELECT COALESCE((SELECT shown FROM messages WHERE user_id = $1 AND id = $2), 0) <= COALESCE((SELECT shown FROM messages WHERE user_id = $3 AND id = $4), 0)`,
 		m.Into, there, m.From, came).Scan(&first)
 	if first || err != nil {
 		return there, err
@@ -251,7 +268,8 @@ func (p pair) earlier(m *move, there, came core.MessageID) (core.MessageID, erro
 // segmentsOf reads what became of the days of a move.
 func (s *Store) segmentsOf(ctx context.Context, m move) (map[core.SegmentID]day, error) {
 	out := map[core.SegmentID]day{}
-	rows, err := s.one(ctx).rows(`SELECT segment_id, into_id, versions, windows FROM move_segments WHERE user_id = $1`, m.From)
+	rows, err := s.one(ctx).rows(`SELECT segment_id, into_id, versions, windows FROM move_segments WHERE user_id = $1`,
+		m.From)
 	_, err = collect(rows, err, func(r scanner) (d day, err error) {
 		var id core.SegmentID
 		err = r.Scan(&id, &d.into, &d.versions, &d.windows)

@@ -22,7 +22,8 @@ func (s *Store) switchMerge(ctx context.Context, m move, now time.Time) (time.Du
 		if waits, err = p.sending(m.From, now); err != nil || waits {
 			return err
 		}
-		for _, step := range []func(*move, renumbering, time.Time) error{p.switchIdentities, p.switchDeliveries, p.switchTurns, p.switchJobs, p.switchHeld, p.switchRest, p.switchUsers} {
+		for _, step := range []func(*move, renumbering, time.Time) error{p.switchIdentities, p.switchDeliveries,
+			p.switchTurns, p.switchJobs, p.switchHeld, p.switchRest, p.switchUsers} {
 			if err := step(m, r, now); err != nil {
 				return err
 			}
@@ -38,13 +39,15 @@ func (s *Store) switchMerge(ctx context.Context, m move, now time.Time) (time.Du
 
 // sending reports whether a part of a user's is being sent.
 func (p pair) sending(user core.UserID, now time.Time) (yes bool, err error) {
-	err = p.row(`SELECT EXISTS (SELECT 1 FROM jobs WHERE user_id = $1 AND state = 'running' AND lease_until > $2 AND queue LIKE 'deliver:%')`, user, ms(now)).Scan(&yes)
+	err = p.row(
+		`SELECT EXISTS (SELECT 1 FROM jobs WHERE user_id = $1 AND state = 'running' AND lease_until > $2 AND queue LIKE 'deliver:%')`, user, ms(now)).Scan(&yes)
 	return yes, err
 }
 
 // switchIdentities gives the addresses to the target user.
 func (p pair) switchIdentities(m *move, _ renumbering, now time.Time) error {
-	rows, err := p.rows(`SELECT `+identityColumns+` FROM identities i WHERE user_id = $1 AND detached = 0 ORDER BY id`, m.From)
+	rows, err := p.rows(`SELECT `+identityColumns+` FROM identities i WHERE user_id = $1 AND detached = 0 ORDER BY id`,
+		m.From)
 	list, err := collect(rows, err, scanIdentity)
 	var came []int64
 	if err == nil {
@@ -54,17 +57,21 @@ func (p pair) switchIdentities(m *move, _ renumbering, now time.Time) error {
 		if err != nil {
 			return err
 		}
-		err = p.exec(`UPDATE identities SET detached = 0, external = $3, blocked = $4, last_used = $5, window_until = $6, teased = $7, aliases = $8 WHERE user_id = $1 AND id = $2`,
-			m.Into, int64(i.ID)+m.plan.ID, i.Address.External, flag(i.Blocked), ms(i.LastUsed), ms(i.Window), flag(i.Asked), text(i.Aliases))
+		err = p.exec(
+			`UPDATE identities SET detached = 0, external = $3, blocked = $4, last_used = $5, window_until = $6, teased = $7, aliases = $8 WHERE user_id = $1 AND id = $2`,
+			m.Into, int64(i.ID)+m.plan.ID, i.Address.External, flag(i.Blocked), ms(i.LastUsed), ms(i.Window),
+			flag(i.Asked), text(i.Aliases))
 		came = append(came, int64(i.ID)+m.plan.ID)
 	}
 	if err == nil {
-		err = p.exec(`UPDATE addresses SET user_id = $2, identity_id = identity_id + $3 WHERE user_id = $1`, m.From, m.Into, m.plan.ID)
+		err = p.exec(`UPDATE addresses SET user_id = $2, identity_id = identity_id + $3 WHERE user_id = $1`,
+			m.From, m.Into, m.plan.ID)
 	}
 	if err != nil || len(came) == 0 {
 		return err
 	}
-	return p.into.audit(core.AuditRow{At: now, Via: core.ViaGateway, What: core.AuditMerged, Object: "identity", IDs: came})
+	return p.into.audit(core.AuditRow{At: now, Via: core.ViaGateway, What: core.AuditMerged,
+		Object: "identity", IDs: came})
 }
 
 // switchDeliveries brings what was under way as it is now.
@@ -102,7 +109,8 @@ func (p pair) switchTurns(m *move, r renumbering, _ time.Time) error {
 			return err
 		}
 		var last int64
-		if err := p.row(`SELECT last_position FROM threads WHERE user_id = $1 AND id = $2`, m.Into, t.Thread).Scan(&last); err != nil {
+		if err := p.row(`SELECT last_position FROM threads WHERE user_id = $1 AND id = $2`, m.Into,
+			t.Thread).Scan(&last); err != nil {
 			return err
 		}
 		if last, err = p.restand(m.Into, t, last); err != nil {
@@ -113,7 +121,8 @@ func (p pair) switchTurns(m *move, r renumbering, _ time.Time) error {
 			{Query: `INSERT INTO journal (user_id, turn_id, step, call, name, body) SELECT CAST($2 AS bigint), turn_id + $3, step, call, name, body FROM journal WHERE user_id = $1 AND turn_id = $4`,
 				Args: []any{m.From, m.Into, m.plan.ID, id}},
 			{Query: `INSERT INTO usage (user_id, day, reserved) SELECT user_id, day, reserved FROM turns WHERE user_id = $1 AND id = $2 AND reserved > 0
-				ON CONFLICT (user_id, day) DO UPDATE SET reserved = usage.reserved + excluded.reserved`, Args: []any{m.Into, there}},
+				ON CONFLICT (user_id, day) DO UPDATE SET reserved = usage.reserved + excluded.reserved`,
+				Args: []any{m.Into, there}},
 		} {
 			if err := p.exec(st.Query, st.Args...); err != nil {
 				return err
@@ -123,7 +132,8 @@ func (p pair) switchTurns(m *move, r renumbering, _ time.Time) error {
 	if m.Kind == core.MoveSplit {
 		return p.stopHere(m)
 	}
-	for _, query := range []string{`DELETE FROM journal WHERE user_id = $1`, `UPDATE turns SET state = 'stopped' WHERE user_id = $1 AND state = 'running'`,
+	for _, query := range []string{`DELETE FROM journal WHERE user_id = $1`,
+		`UPDATE turns SET state = 'stopped' WHERE user_id = $1 AND state = 'running'`,
 		`UPDATE usage SET reserved = 0 WHERE user_id = $1 AND reserved > 0`} {
 		if err := p.exec(query, m.From); err != nil {
 			return err
@@ -151,7 +161,9 @@ func (p pair) switchJobs(m *move, r renumbering, now time.Time) error {
 		case dead:
 			err = p.switchDead(m, r, j, n)
 		case j.Queue == core.QueueTurn: // what waits there gets its turn behind this
-			if err = p.into.exec(`DELETE FROM jobs WHERE user_id = $1 AND key = $2 AND ref = 0 AND state IN ('ready', 'waiting')`, m.Into, n.Key); err == nil {
+			if err = p.into.exec(
+				`DELETE FROM jobs WHERE user_id = $1 AND key = $2 AND ref = 0 AND state IN ('ready', 'waiting')`, m.Into,
+				n.Key); err == nil {
 				err = p.into.enqueue(n)
 			}
 		default:
@@ -205,13 +217,16 @@ func switchTurnJob(r renumbering, j core.Job, n core.NewJob) (core.NewJob, error
 
 // switchDead keeps a job that gave up, for the owner to see.
 func (p pair) switchDead(m *move, r renumbering, j core.Job, n core.NewJob) error {
-	return p.exec(`INSERT INTO jobs (user_id, id, queue, key, ref, payload, state, run_at, attempt, error, failures, since) VALUES ($1, $2, $3, $4, $5, $6, 'dead', $7, $8, $9, $10, $11)`,
-		m.Into, r.other(int64(j.ID)), n.Queue, n.Key, n.Ref, string(n.Payload), ms(j.RunAt), j.Lease.Attempt, j.Error, j.Failures, ms(j.Since))
+	return p.exec(
+		`INSERT INTO jobs (user_id, id, queue, key, ref, payload, state, run_at, attempt, error, failures, since) VALUES ($1, $2, $3, $4, $5, $6, 'dead', $7, $8, $9, $10, $11)`,
+		m.Into, r.other(int64(j.ID)), n.Queue, n.Key, n.Ref, string(n.Payload), ms(j.RunAt), j.Lease.Attempt, j.Error,
+		j.Failures, ms(j.Since))
 }
 
 // switchHeld gives what is held for the source user the new numbers of its threads.
 func (p pair) switchHeld(m *move, r renumbering, _ time.Time) error {
-	rows, err := p.rows(`SELECT e.payload FROM identities i JOIN events e ON e.user_id = 0 AND e.channel = i.channel AND e.account = i.account AND e.external = i.external
+	rows, err := p.rows(
+		`SELECT e.payload FROM identities i JOIN events e ON e.user_id = 0 AND e.channel = i.channel AND e.account = i.account AND e.external = i.external
 		WHERE i.user_id = $1 AND e.state = 'held' AND e.payload IS NOT NULL`, m.From)
 	held, err := collect(rows, err, scanHeld)
 	for _, e := range held {
@@ -222,7 +237,8 @@ func (p pair) switchHeld(m *move, r renumbering, _ time.Time) error {
 			continue
 		}
 		e.Thread = r.thread(e.Thread)
-		err = p.exec(`UPDATE events SET payload = $4 WHERE user_id = 0 AND message_id = 0 AND channel = $1 AND account = $2 AND event_id = $3 AND state = 'held'`,
+		err = p.exec(
+			`UPDATE events SET payload = $4 WHERE user_id = 0 AND message_id = 0 AND channel = $1 AND account = $2 AND event_id = $3 AND state = 'held'`,
 			e.Address.Channel, e.Address.Account, e.EventID, []byte(text(e)))
 	}
 	return err
@@ -294,7 +310,8 @@ func (p pair) mergeSettings(r renumbering) error {
 	if err := unjson(p.from.settings, &theirs); err != nil {
 		return err
 	}
-	for _, x := range []struct{ mine, theirs *string }{{&mine.Zone, &theirs.Zone}, {&mine.Language, &theirs.Language}, {&mine.Summaries, &theirs.Summaries}, {&mine.Strategy, &theirs.Strategy}} {
+	for _, x := range []struct{ mine, theirs *string }{{&mine.Zone, &theirs.Zone}, {&mine.Language, &theirs.Language},
+		{&mine.Summaries, &theirs.Summaries}, {&mine.Strategy, &theirs.Strategy}} {
 		if *x.mine == "" {
 			*x.mine = *x.theirs
 		}
@@ -344,7 +361,8 @@ func (p pair) resumeAll(t *tx, now time.Time) error {
 // over are found by the nightly task.
 func (t *tx) rewriteOpen(now time.Time) error {
 	rows, err := t.rows(`SELECT id FROM segments WHERE user_id = $1 AND state = 'open' AND stale = 1 AND version > 0
-		AND thread_id = (SELECT id FROM threads WHERE user_id = $1 AND mode = 'continuous') ORDER BY label DESC LIMIT 5`, t.user)
+		AND thread_id = (SELECT id FROM threads WHERE user_id = $1 AND mode = 'continuous') ORDER BY label DESC LIMIT 5`,
+		t.user)
 	ids, err := collect(rows, err, func(r scanner) (id core.SegmentID, err error) { return id, r.Scan(&id) })
 	for _, id := range ids {
 		if err != nil {

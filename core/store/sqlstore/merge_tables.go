@@ -6,7 +6,8 @@ import (
 
 // copyTurns copies turns; those that come along running are not so before the switch.
 func (p pair) copyTurns(m *move, g keyRange) error {
-	rows, err := p.rows(`SELECT id, thread_id, identity_id, segment_id, state, inputs, stop, restarts, failures, error, reserved, day, started_at, ended_at, epoch_id, snapshot
+	rows, err := p.rows(
+		`SELECT id, thread_id, identity_id, segment_id, state, inputs, stop, restarts, failures, error, reserved, day, started_at, ended_at, epoch_id, snapshot
 		FROM turns WHERE user_id = $1 AND id > $2 AND id <= $3`+g.of("turns", 4), g.args(m.From, g.after[0], g.through[0])...)
 	type turn struct {
 		id, identity, epoch, stop, restarts, failures, reserved, started, ended int64
@@ -15,7 +16,8 @@ func (p pair) copyTurns(m *move, g keyRange) error {
 		state, inputs, cause, day, snapshot                                     string
 	}
 	list, err := collect(rows, err, func(r scanner) (t turn, err error) {
-		return t, r.Scan(&t.id, &t.thread, &t.identity, &t.segment, &t.state, &t.inputs, &t.stop, &t.restarts, &t.failures, &t.cause, &t.reserved, &t.day, &t.started, &t.ended, &t.epoch, &t.snapshot)
+		return t, r.Scan(&t.id, &t.thread, &t.identity, &t.segment, &t.state, &t.inputs, &t.stop, &t.restarts, &t.failures,
+			&t.cause, &t.reserved, &t.day, &t.started, &t.ended, &t.epoch, &t.snapshot)
 	})
 	r := g.numbers
 	for _, t := range list {
@@ -25,16 +27,19 @@ func (p pair) copyTurns(m *move, g keyRange) error {
 		if t.state == string(core.TurnRunning) {
 			t.state = string(core.TurnStopped)
 		}
-		err = p.exec(`INSERT INTO turns (user_id, id, thread_id, identity_id, segment_id, state, inputs, stop, restarts, failures, error, reserved, day, started_at, ended_at, epoch_id, snapshot)
-			VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17)`, m.Into, r.other(t.id), r.thread(t.thread), r.other(t.identity), r.segment(t.segment),
-			t.state, r.ids(t.inputs), t.stop, t.restarts, t.failures, t.cause, t.reserved, t.day, t.started, t.ended, r.other(t.epoch), r.snapshot(t.snapshot))
+		err = p.exec(
+			`INSERT INTO turns (user_id, id, thread_id, identity_id, segment_id, state, inputs, stop, restarts, failures, error, reserved, day, started_at, ended_at, epoch_id, snapshot)
+			VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17)`, m.Into, r.other(t.id),
+			r.thread(t.thread), r.other(t.identity), r.segment(t.segment), t.state, r.ids(t.inputs), t.stop, t.restarts,
+			t.failures, t.cause, t.reserved, t.day, t.started, t.ended, r.other(t.epoch), r.snapshot(t.snapshot))
 	}
 	m.Rows += len(list)
 	return err
 }
 
 func (p pair) copyEpochs(m *move, g keyRange) error {
-	rows, err := p.rows(`SELECT id, thread_id, data FROM epochs WHERE user_id = $1 AND id > $2 AND id <= $3`, m.From, g.after[0], g.through[0])
+	rows, err := p.rows(`SELECT id, thread_id, data FROM epochs WHERE user_id = $1 AND id > $2 AND id <= $3`, m.From,
+		g.after[0], g.through[0])
 	type epoch struct {
 		id     int64
 		thread core.ThreadID
@@ -45,7 +50,8 @@ func (p pair) copyEpochs(m *move, g keyRange) error {
 		if err != nil {
 			return err
 		}
-		err = p.exec(`INSERT INTO epochs (user_id, id, thread_id, data) VALUES ($1, $2, $3, $4)`, m.Into, g.numbers.other(e.id), g.numbers.thread(e.thread), g.numbers.epoch(e.data))
+		err = p.exec(`INSERT INTO epochs (user_id, id, thread_id, data) VALUES ($1, $2, $3, $4)`, m.Into,
+			g.numbers.other(e.id), g.numbers.thread(e.thread), g.numbers.epoch(e.data))
 	}
 	return err
 }
@@ -61,16 +67,19 @@ const (
 )
 
 func (p pair) copyDeliveries(m *move, g keyRange) error {
-	err := p.exec(deliveryCopy+` AND id > $5 AND id <= $6 AND state NOT IN ('pending', 'sending')`+g.of("deliveries", 7), g.args(m.From, m.Into, m.plan.ID, m.plan.Message, g.after[0], g.through[0])...)
+	err := p.exec(deliveryCopy+` AND id > $5 AND id <= $6 AND state NOT IN ('pending', 'sending')`+g.of("deliveries", 7),
+		g.args(m.From, m.Into, m.plan.ID, m.plan.Message, g.after[0], g.through[0])...)
 	if err != nil {
 		return err
 	}
-	return p.exec(partCopy+` AND p.delivery_id > $4 AND p.delivery_id <= $5 AND EXISTS (SELECT 1 FROM deliveries d WHERE d.user_id = $2 AND d.id = p.delivery_id + $3)`,
+	return p.exec(partCopy+
+		` AND p.delivery_id > $4 AND p.delivery_id <= $5 AND EXISTS (SELECT 1 FROM deliveries d WHERE d.user_id = $2 AND d.id = p.delivery_id + $3)`,
 		m.From, m.Into, m.plan.ID, g.after[0], g.through[0])
 }
 
 func (p pair) copyLoops(m *move, g keyRange) error {
-	rows, err := p.rows(`SELECT id, body, state, sources, opened_at, mentioned_at, tainted FROM loops WHERE user_id = $1 AND id > $2 AND id <= $3`, m.From, g.after[0], g.through[0])
+	rows, err := p.rows(
+		`SELECT id, body, state, sources, opened_at, mentioned_at, tainted FROM loops WHERE user_id = $1 AND id > $2 AND id <= $3`, m.From, g.after[0], g.through[0])
 	type loop struct {
 		id, opened, mentioned, tainted int64
 		body, state, sources           string
@@ -89,15 +98,18 @@ func (p pair) copyLoops(m *move, g keyRange) error {
 				continue
 			}
 		}
-		err = p.exec(`INSERT INTO loops (user_id, id, body, state, sources, opened_at, mentioned_at, tainted) VALUES ($1, $2, $3, $4, $5, $6, $7, $8)`,
-			m.Into, g.numbers.other(l.id), g.numbers.text(l.body), l.state, g.numbers.ids(l.sources), l.opened, l.mentioned, l.tainted)
+		err = p.exec(
+			`INSERT INTO loops (user_id, id, body, state, sources, opened_at, mentioned_at, tainted) VALUES ($1, $2, $3, $4, $5, $6, $7, $8)`,
+			m.Into, g.numbers.other(l.id), g.numbers.text(l.body), l.state, g.numbers.ids(l.sources), l.opened,
+			l.mentioned, l.tainted)
 	}
 	return err
 }
 
 // copyItems copies memory. What the target user has in memory already is not doubled.
 func (p pair) copyItems(m *move, g keyRange) error {
-	rows, err := p.rows(`SELECT i.id, i.digest, i.content, i.theme, i.status, h.name, h.description, i.updated_at, h.tainted FROM items i JOIN themes h ON h.user_id = i.user_id AND h.slug = i.theme
+	rows, err := p.rows(
+		`SELECT i.id, i.digest, i.content, i.theme, i.status, h.name, h.description, i.updated_at, h.tainted FROM items i JOIN themes h ON h.user_id = i.user_id AND h.slug = i.theme
 		WHERE i.user_id = $1 AND i.id > $2 AND i.id <= $3`+g.of("i", 4), g.args(m.From, g.after[0], g.through[0])...)
 	type item struct {
 		id, updated                                        int64
@@ -115,11 +127,13 @@ func (p pair) copyItems(m *move, g keyRange) error {
 			continue
 		}
 		var there bool
-		if err = p.row(`SELECT EXISTS (SELECT 1 FROM items WHERE user_id = $1 AND id = $2)`, m.Into, g.numbers.other(i.id)).Scan(&there); err != nil || !there {
+		if err = p.row(`SELECT EXISTS (SELECT 1 FROM items WHERE user_id = $1 AND id = $2)`, m.Into,
+			g.numbers.other(i.id)).Scan(&there); err != nil || !there {
 			continue
 		}
 		active := int(flag(i.status == string(core.ItemActive)))
-		if err = p.into.countTheme(i.theme, core.Theme{Name: i.named, Description: i.description, Tainted: i.tainted}, active, at(i.updated)); err != nil {
+		if err = p.into.countTheme(i.theme, core.Theme{Name: i.named, Description: i.description, Tainted: i.tainted}, active,
+			at(i.updated)); err != nil {
 			continue
 		}
 		if err = p.into.index(core.DocItem, g.numbers.other(i.id), i.content); err == nil {
@@ -133,10 +147,12 @@ func (p pair) copyItems(m *move, g keyRange) error {
 }
 
 func (p pair) copyItem(m *move, id int64) error {
-	return p.exec(`INSERT INTO items (user_id, id, theme, type, content, tags, digest, source_thread, source_message, status, created_at, updated_at, tainted)
+	return p.exec(
+		`INSERT INTO items (user_id, id, theme, type, content, tags, digest, source_thread, source_message, status, created_at, updated_at, tainted)
 		SELECT CAST($2 AS bigint), id + $3, theme, type, content, tags, digest, CASE WHEN source_thread = $6 THEN $7 WHEN source_thread > 0 THEN source_thread + $3 ELSE 0 END,
 			CASE WHEN source_message > 0 THEN source_message + $4 ELSE 0 END, status, created_at, updated_at, tainted
-		FROM items WHERE user_id = $1 AND id = $5 ON CONFLICT DO NOTHING`, m.From, m.Into, m.plan.ID, m.plan.Message, id, m.plan.Was, m.plan.Thread)
+		FROM items WHERE user_id = $1 AND id = $5 ON CONFLICT DO NOTHING`, m.From, m.Into, m.plan.ID, m.plan.Message, id,
+		m.plan.Was, m.plan.Thread)
 }
 
 // copyEmbeddings copies the states and vectors of a page of what was copied.
@@ -146,7 +162,8 @@ func (p pair) copyEmbeddings(m *move, kind core.VectorKind, table string, g keyR
 	}
 	err := p.exec(`INSERT INTO embeddings (user_id, kind, id, config, state, error, revision, updated_at)
 		SELECT CAST($2 AS bigint), e.kind, e.id + $3, e.config, e.state, e.error, e.revision, e.updated_at FROM embeddings e
-		WHERE e.user_id = $1 AND e.kind = $4 AND e.id > $5 AND e.id <= $6 AND EXISTS (SELECT 1 FROM `+table+` x WHERE x.user_id = $2 AND x.id = e.id + $3)`,
+		WHERE e.user_id = $1 AND e.kind = $4 AND e.id > $5 AND e.id <= $6 AND EXISTS (SELECT 1 FROM `+table+
+		` x WHERE x.user_id = $2 AND x.id = e.id + $3)`,
 		m.From, m.Into, m.plan.ID, string(kind), g.after[0], g.through[0])
 	if err != nil {
 		return err
@@ -161,16 +178,20 @@ func int64Of(v any) int64 {
 }
 
 func (p pair) copyReminders(m *move, g keyRange) error {
-	return p.exec(`INSERT INTO reminders (user_id, id, body, due_at, cron, zone, state, source_message, created_at, fired_at, message_id, tainted)
+	return p.exec(
+		`INSERT INTO reminders (user_id, id, body, due_at, cron, zone, state, source_message, created_at, fired_at, message_id, tainted)
 		SELECT CAST($2 AS bigint), id + $3, body, due_at, cron, zone, state, CASE WHEN source_message > 0 THEN source_message + $4 ELSE 0 END, created_at, fired_at,
-			CASE WHEN message_id > 0 AND `+reminded(m)+` THEN message_id + $4 ELSE 0 END, tainted FROM reminders WHERE user_id = $1 AND id > $5 AND id <= $6`+g.of("reminders", 7),
+			CASE WHEN message_id > 0 AND `+reminded(m)+
+			` THEN message_id + $4 ELSE 0 END, tainted FROM reminders WHERE user_id = $1 AND id > $5 AND id <= $6`+
+			g.of("reminders", 7),
 		g.args(m.From, m.Into, m.plan.ID, m.plan.Message, g.after[0], g.through[0])...)
 }
 
 // copyApprovals copies what was answered; what is open is not, as the other side
 // has not seen it.
 func (p pair) copyApprovals(m *move, g keyRange) error {
-	return p.exec(`INSERT INTO approvals (user_id, id, kind, state, identity_id, message_id, turn_id, word, subject, asked_at, expires_at, decided_at, code)
+	return p.exec(
+		`INSERT INTO approvals (user_id, id, kind, state, identity_id, message_id, turn_id, word, subject, asked_at, expires_at, decided_at, code)
 		SELECT CAST($2 AS bigint), id + $3, kind, state, identity_id + $3, CASE WHEN message_id > 0 THEN message_id + $4 ELSE 0 END,
 			CASE WHEN turn_id > 0 THEN turn_id + $3 ELSE 0 END, word, subject, asked_at, expires_at, decided_at, code
 		FROM approvals WHERE user_id = $1 AND id > $5 AND id <= $6 AND state <> 'open'`+g.of("approvals", 7),
@@ -191,7 +212,8 @@ func (p pair) copyWindows(m *move, g keyRange) error {
 	err := p.exec(`INSERT INTO windows (user_id, id, segment_id, first_message, last_message, tokens, passages)
 		SELECT CAST($2 AS bigint), w.id + $3, s.into_id, w.first_message + $4, w.last_message + $4, w.tokens, w.passages
 		FROM windows w JOIN move_segments s ON s.user_id = w.user_id AND s.segment_id = w.segment_id AND s.windows = 1
-		WHERE w.user_id = $1 AND w.id > $5 AND w.id <= $6`, m.From, m.Into, m.plan.ID, m.plan.Message, g.after[0], g.through[0])
+		WHERE w.user_id = $1 AND w.id > $5 AND w.id <= $6`, m.From, m.Into, m.plan.ID, m.plan.Message,
+		g.after[0], g.through[0])
 	if err != nil {
 		return err
 	}
@@ -204,5 +226,6 @@ func (p pair) copyUsage(m *move, g keyRange) error {
 		SELECT CAST($2 AS bigint), day, 0, prompt, cached, completion, turns, calls, bytes FROM usage WHERE user_id = $1 AND day > $3 AND day <= $4
 		ON CONFLICT (user_id, day) DO UPDATE SET prompt = usage.prompt + excluded.prompt, cached = usage.cached + excluded.cached,
 			completion = usage.completion + excluded.completion, turns = usage.turns + excluded.turns,
-			calls = usage.calls + excluded.calls, bytes = usage.bytes + excluded.bytes`, m.From, m.Into, g.after[0], g.through[0])
+			calls = usage.calls + excluded.calls, bytes = usage.bytes + excluded.bytes`, m.From, m.Into,
+		g.after[0], g.through[0])
 }

@@ -60,7 +60,10 @@ func TestInterleave(t *testing.T) {
 			for n < len(got) && got[n].turn == got[i].turn && got[n].into == got[i].into {
 				n++
 			}
-			if slices.ContainsFunc(got[n:], func(p placed) bool { return p.turn != 0 && p.turn == got[i].turn && p.into == got[i].into }) {
+			if slices.ContainsFunc(got[n:], func(p placed) bool {
+				return p.turn != 0 && p.turn == got[i].turn &&
+					p.into == got[i].into
+			}) {
 				t.Fatalf("turn %d is torn apart", got[i].turn)
 			}
 		}
@@ -74,7 +77,8 @@ func TestInterleave(t *testing.T) {
 
 func TestRenumber(t *testing.T) {
 	t.Parallel()
-	r := renumbering{message: 100, id: 1000, segments: map[core.SegmentID]day{3: {into: 7, versions: 2}}, threads: map[core.ThreadID]core.ThreadID{1: 5}}
+	r := renumbering{message: 100, id: 1000, segments: map[core.SegmentID]day{3: {into: 7, versions: 2}},
+		threads: map[core.ThreadID]core.ThreadID{1: 5}}
 	for in, want := range map[string]string{
 		"tea [#1]":                      "tea [#101]",
 		"[#1, #2] and [#3–#12], #4":     "[#101, #102] and [#103–#112], #4",
@@ -96,16 +100,21 @@ func TestRenumber(t *testing.T) {
 			t.Errorf("json %s: got %s, want %s", in, got, want)
 		}
 	}
-	m := core.Message{Role: core.RoleUser, Text: "about [#1]", News: &core.News{Text: "Tea. [#1]", Loops: []core.LoopID{8}, Segment: 3, Version: 1}}
-	if !r.row(&m) || m.Text != "about [#1]" || text(m.News) != text(core.News{Text: "Tea. [#101]", Loops: []core.LoopID{1008}, Segment: 7, Version: 3}) {
+	m := core.Message{Role: core.RoleUser, Text: "about [#1]", News: &core.News{Text: "Tea. [#1]", Loops: []core.LoopID{8},
+		Segment: 3, Version: 1}}
+	if !r.row(&m) || m.Text != "about [#1]" || text(m.News) != text(core.News{Text: "Tea. [#101]",
+		Loops: []core.LoopID{1008}, Segment: 7, Version: 3}) {
 		t.Errorf("news: got %q below %+v", m.Text, m.News)
 	}
 	s := core.Snapshot{Messages: core.NewIDSet(1, 2, 3), Epoch: 4, Revisions: map[core.MessageID]int{2: 1}}
-	if got, want := r.snapshot(text(s)), text(core.Snapshot{Messages: core.NewIDSet(101, 102, 103), Epoch: 1004, Revisions: map[core.MessageID]int{102: 1}}); got != want {
+	if got, want := r.snapshot(text(s)), text(core.Snapshot{Messages: core.NewIDSet(101, 102, 103), Epoch: 1004,
+		Revisions: map[core.MessageID]int{102: 1}}); got != want {
 		t.Errorf("snapshot: got %s, want %s", got, want)
 	}
-	e := core.Epoch{ID: 2, Cuts: map[core.MessageID]int{5: 9}, Skip: []core.MessageID{6}, Head: []core.HeadPart{{Text: "x [#1]", Segment: 3, Version: 1, Loops: []core.LoopID{8}}}}
-	w := core.Epoch{ID: 1002, Cuts: map[core.MessageID]int{105: 9}, Skip: []core.MessageID{106}, Head: []core.HeadPart{{Text: "x [#101]", Segment: 7, Version: 3, Loops: []core.LoopID{1008}}}}
+	e := core.Epoch{ID: 2, Cuts: map[core.MessageID]int{5: 9}, Skip: []core.MessageID{6},
+		Head: []core.HeadPart{{Text: "x [#1]", Segment: 3, Version: 1, Loops: []core.LoopID{8}}}}
+	w := core.Epoch{ID: 1002, Cuts: map[core.MessageID]int{105: 9}, Skip: []core.MessageID{106},
+		Head: []core.HeadPart{{Text: "x [#101]", Segment: 7, Version: 3, Loops: []core.LoopID{1008}}}}
 	if got, want := r.epoch(text(e)), text(w); got != want {
 		t.Errorf("epoch: got %s, want %s", got, want)
 	}
@@ -141,7 +150,8 @@ func TestAMergeKnowsEveryTable(t *testing.T) {
 	for _, c := range cleanings() {
 		cleaned = append(cleaned, c.table)
 	}
-	beside := map[string]string{"delivery_parts": "deliveries", "events": "events", "event_ids": "events"} // copied with, moved instead of copied
+	beside := map[string]string{"delivery_parts": "deliveries", "events": "events",
+		"event_ids": "events"} // copied with, moved instead of copied
 	for _, table := range Tables() {
 		with := cmp.Or(beside[table.Name], table.Name)
 		if table.Merge == MergeCopied && !slices.Contains(copied, with) {

@@ -46,27 +46,32 @@ func (t *tx) insert(m core.NewMessage, p place) (core.MessageID, error) {
 		shown = m.SentAt.UnixMicro()
 	}
 	x := "{}"
-	if e := (extra{m.ToolCalls, m.ToolCallID, m.ToolName, m.Attachments, m.Quote, m.ForwardedFrom, m.Outside, m.Request, m.Decides, nil, m.Tainted}); !e.empty() {
+	if e := (extra{m.ToolCalls, m.ToolCallID, m.ToolName, m.Attachments, m.Quote, m.ForwardedFrom, m.Outside, m.Request,
+		m.Decides, nil, m.Tainted}); !e.empty() {
 		x = text(e)
 	}
-	return id, t.exec(insertMessage, t.user, id, p.thread, p.segment, p.turn, p.identity, p.channel, string(m.Role), string(m.Kind),
-		m.Text, m.Tokens, x, p.position, shown, ms(m.SentAt), ms(m.PlatformAt), flag(p.covered), flag(m.Solo))
+	return id, t.exec(insertMessage, t.user, id, p.thread, p.segment, p.turn, p.identity, p.channel,
+		string(m.Role), string(m.Kind), m.Text, m.Tokens, x, p.position, shown, ms(m.SentAt), ms(m.PlatformAt),
+		flag(p.covered), flag(m.Solo))
 }
 
 // extraOf is the part of a stored message that no query looks into.
 func extraOf(m core.Message) extra {
-	return extra{m.ToolCalls, m.ToolCallID, m.ToolName, m.Attachments, m.Quote, m.ForwardedFrom, m.Outside, m.Request, m.Decides, m.News, m.Tainted}
+	return extra{m.ToolCalls, m.ToolCallID, m.ToolName, m.Attachments, m.Quote, m.ForwardedFrom, m.Outside, m.Request,
+		m.Decides, m.News, m.Tainted}
 }
 
 func (e extra) empty() bool {
-	return e.Calls == nil && e.CallID == "" && e.Tool == "" && e.Files == nil && e.Quote == nil && e.Forwarded == "" && e.Request == nil && e.Decides == nil && !e.Tainted
+	return e.Calls == nil && e.CallID == "" && e.Tool == "" && e.Files == nil && e.Quote == nil && e.Forwarded == "" &&
+		e.Request == nil && e.Decides == nil && !e.Tainted
 }
 
 func scanMessage(row scanner) (core.Message, error) {
 	var m core.Message
 	var x string
 	var sent int64
-	err := row.Scan(&m.User, &m.ID, &m.Thread, &m.Segment, &m.Turn, &m.Identity, &m.Channel, (*string)(&m.Role), (*string)(&m.Kind),
+	err := row.Scan(&m.User, &m.ID, &m.Thread, &m.Segment, &m.Turn, &m.Identity, &m.Channel,
+		(*string)(&m.Role), (*string)(&m.Kind),
 		&m.Text, &m.Tokens, &x, &m.Position, &sent, &m.Revision, &m.Redacted, &m.Covered)
 	if err != nil {
 		return m, found(err)
@@ -80,7 +85,8 @@ func scanMessage(row scanner) (core.Message, error) {
 		return m, err
 	}
 	m.ToolCalls, m.ToolCallID, m.ToolName = e.Calls, e.CallID, e.Tool
-	m.Attachments, m.Quote, m.ForwardedFrom, m.Outside, m.Request, m.Decides, m.News, m.Tainted = e.Files, e.Quote, e.Forwarded, e.Outside, e.Request, e.Decides, e.News, e.Tainted
+	m.Attachments, m.Quote, m.ForwardedFrom, m.Outside, m.Request, m.Decides, m.News, m.Tainted = e.Files, e.Quote,
+		e.Forwarded, e.Outside, e.Request, e.Decides, e.News, e.Tainted
 	return m, nil
 }
 

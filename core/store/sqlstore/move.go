@@ -63,7 +63,8 @@ func scanMove(row scanner) (move, error) {
 	var m move
 	var plan string
 	var asked int64
-	err := row.Scan(&m.ID, (*string)(&m.Kind), &m.From, &m.Into, &m.Identity, (*string)(&m.Phase), &m.cursor, &plan, &m.Rows, &m.Total, &asked)
+	err := row.Scan(&m.ID, (*string)(&m.Kind), &m.From, &m.Into, &m.Identity, (*string)(&m.Phase), &m.cursor, &plan,
+		&m.Rows, &m.Total, &asked)
 	if err != nil {
 		return m, found(err)
 	}
@@ -104,7 +105,8 @@ func (t *tx) askMove(m core.Move) (core.MoveID, error) {
 		return 0, err
 	}
 	id := core.MoveID(counter.nextID())
-	err := counter.exec(`INSERT INTO moves (id, kind, from_user, into_user, identity_id, phase, asked_at) VALUES ($1, $2, $3, $4, $5, 'asked', $6)`,
+	err := counter.exec(
+		`INSERT INTO moves (id, kind, from_user, into_user, identity_id, phase, asked_at) VALUES ($1, $2, $3, $4, $5, 'asked', $6)`,
 		id, string(m.Kind), m.From, m.Into, m.Identity, ms(m.AskedAt))
 	if err != nil {
 		return 0, err
@@ -266,7 +268,8 @@ func (p pair) hold(m move) error {
 
 // end stores how far the move is.
 func (p pair) end(m move) error {
-	err := p.exec(`UPDATE moves SET from_user = $2, into_user = $3, phase = $4, cursor = $5, plan = $6, copied = $7, total = $8 WHERE id = $1`,
+	err := p.exec(
+		`UPDATE moves SET from_user = $2, into_user = $3, phase = $4, cursor = $5, plan = $6, copied = $7, total = $8 WHERE id = $1`,
 		m.ID, m.From, m.Into, string(m.Phase), m.cursor, text(m.plan), m.Rows, m.Total)
 	for _, t := range []*tx{p.from, p.into} {
 		if err != nil || t == p.tx {
@@ -284,7 +287,8 @@ func (m *move) next(phase core.MovePhase) { m.Phase, m.cursor = phase, "" }
 // waits reports whether jobs of a queue wait until the user is no longer moved.
 // What is to be delivered goes on, except for who is frozen.
 func (t *tx) waits(queue string) bool {
-	return t.moving == frozen || t.moving == paused && (queue == core.QueueTurn || queue == core.QueueSummarize || queue == core.QueueEmbed || queue == core.QueueCompress)
+	return t.moving == frozen || t.moving == paused && (queue == core.QueueTurn || queue == core.QueueSummarize ||
+		queue == core.QueueEmbed || queue == core.QueueCompress)
 }
 
 // halted reports whether nothing of a user's is answered or made.
@@ -292,7 +296,8 @@ func (t *tx) halted() bool { return t.moving == paused || t.moving == frozen }
 
 // putOff makes a job wait until the move ends.
 func (t *tx) putOff(id core.JobID, now time.Time) error {
-	return t.exec(`UPDATE jobs SET state = 'ready', run_at = $3 WHERE user_id = $1 AND id = $2 AND (state = 'ready' OR state = 'running' AND lease_until <= $4)`,
+	return t.exec(
+		`UPDATE jobs SET state = 'ready', run_at = $3 WHERE user_id = $1 AND id = $2 AND (state = 'ready' OR state = 'running' AND lease_until <= $4)`,
 		t.user, id, ms(now.Add(moveOffUntil)), ms(now))
 }
 

@@ -14,7 +14,8 @@ func (t *tx) inTurn(e core.Inbound) error {
 		return nil
 	}
 	var waits bool
-	err := t.row(`SELECT EXISTS (SELECT 1 FROM events h WHERE h.user_id = 0 AND h.channel = $1 AND h.account = $2 AND h.external = $3 AND h.state = 'held' AND h.event_id <> $4
+	err := t.row(
+		`SELECT EXISTS (SELECT 1 FROM events h WHERE h.user_id = 0 AND h.channel = $1 AND h.account = $2 AND h.external = $3 AND h.state = 'held' AND h.event_id <> $4
 		AND ($5 = 0 OR h.received_at < (SELECT o.received_at FROM events o WHERE o.user_id = 0 AND o.message_id = 0 AND o.channel = $1 AND o.account = $2 AND o.event_id = $4)))`,
 		e.Address.Channel, e.Address.Account, e.Address.External, e.EventID, flag(e.Held)).Scan(&waits)
 	if err == nil && waits {
@@ -52,7 +53,8 @@ func (s *Store) letIn(ctx context.Context, m move, now time.Time) (time.Duration
 
 // holdsBack reports whether something is held for a user.
 func (t *tx) holdsBack() (yes bool, err error) {
-	err = t.row(`SELECT EXISTS (SELECT 1 FROM addresses i JOIN events e ON e.user_id = 0 AND e.channel = i.channel AND e.account = i.account AND e.external = i.external
+	err = t.row(
+		`SELECT EXISTS (SELECT 1 FROM addresses i JOIN events e ON e.user_id = 0 AND e.channel = i.channel AND e.account = i.account AND e.external = i.external
 		WHERE i.user_id = $1 AND e.state = 'held' AND e.payload IS NOT NULL)`, t.user).Scan(&yes)
 	return yes, err
 }

@@ -13,7 +13,8 @@ func changes(q querier, user core.UserID, w *core.Window) (err error) {
 	if err != nil {
 		return err
 	}
-	if w.Changes.Themes, err = themesWhere(q, `AND changed > $2 ORDER BY changed DESC LIMIT 10`, user, w.Told); err != nil {
+	if w.Changes.Themes, err = themesWhere(q, `AND changed > $2 ORDER BY changed DESC LIMIT 10`, user,
+		w.Told); err != nil {
 		return err
 	}
 	for _, h := range w.Epoch.Head {
@@ -59,7 +60,8 @@ func blankNews(n *core.News) *core.News { return &core.News{Zone: n.Zone} }
 // summary of its day. They are listed once in a transaction.
 func (t *tx) redactNews(m core.Message, loops []core.LoopID) error {
 	if t.notes == nil {
-		rows, err := t.rows(`SELECT `+messageColumns+` FROM messages WHERE user_id = $1 AND extra <> '{}' AND extra LIKE '%"news":%'`, t.user)
+		rows, err := t.rows(`SELECT `+messageColumns+
+			` FROM messages WHERE user_id = $1 AND extra <> '{}' AND extra LIKE '%"news":%'`, t.user)
 		got, err := collect(rows, err, scanMessage)
 		if err != nil {
 			return err

@@ -221,13 +221,15 @@ func (t *tx) noteMessages(n core.Note, out *core.Noted) error {
 // they come last, in the day that goes on.
 func (t *tx) spoken(p place, now time.Time) (place, error) {
 	var last int64
-	err := t.row(`SELECT last_position, COALESCE((SELECT g.id FROM segments g WHERE g.user_id = h.user_id AND g.thread_id = h.id ORDER BY g.label DESC LIMIT 1), 0)
+	err := t.row(
+		`SELECT last_position, COALESCE((SELECT g.id FROM segments g WHERE g.user_id = h.user_id AND g.thread_id = h.id ORDER BY g.label DESC LIMIT 1), 0)
 		FROM threads h WHERE h.user_id = $1 AND h.id = $2`, t.user, p.thread).Scan(&last, &p.segment)
 	if err != nil {
 		return p, err
 	}
 	p.position = nextPosition(last, now)
-	if err := t.exec(`UPDATE threads SET last_position = $3 WHERE user_id = $1 AND id = $2`, t.user, p.thread, p.position); err != nil {
+	if err := t.exec(`UPDATE threads SET last_position = $3 WHERE user_id = $1 AND id = $2`, t.user, p.thread,
+		p.position); err != nil {
 		return p, err
 	}
 	return p, t.counted(p.segment, 1)
@@ -324,7 +326,8 @@ func (t *tx) applyOne(e core.Effect, out *core.Noted) error {
 }
 
 func (t *tx) summarizeAnew(e core.Summarize) error {
-	if err := t.exec(`UPDATE segments SET stale = 1, error = '' WHERE user_id = $1 AND id = $2`, t.user, e.Segment); err != nil {
+	if err := t.exec(`UPDATE segments SET stale = 1, error = '' WHERE user_id = $1 AND id = $2`, t.user,
+		e.Segment); err != nil {
 		return err
 	}
 	return t.summarize(e.Segment, e.At)
@@ -364,7 +367,8 @@ func (t *tx) applyLink(e core.Effect) error {
 
 // releaseParked sends what is parked for an identity.
 func (t *tx) releaseParked(e core.Release) error {
-	if err := t.exec(`UPDATE identities SET blocked = 0, teased = 0 WHERE user_id = $1 AND id = $2`, t.user, e.Identity); err != nil {
+	if err := t.exec(`UPDATE identities SET blocked = 0, teased = 0 WHERE user_id = $1 AND id = $2`, t.user,
+		e.Identity); err != nil {
 		return err
 	}
 	return t.unpark(e.Identity, e.At)
@@ -377,13 +381,15 @@ func (t *tx) deny(e core.Deny) error {
 	if err != nil {
 		return err
 	}
-	return t.exec(`UPDATE events SET state = 'done', payload = NULL WHERE user_id = 0 AND channel = $1 AND account = $2 AND external = $3 AND state = 'held'`,
+	return t.exec(
+		`UPDATE events SET state = 'done', payload = NULL WHERE user_id = 0 AND channel = $1 AND account = $2 AND external = $3 AND state = 'held'`,
 		c.Address.Channel, c.Address.Account, c.Address.External)
 }
 
 func (t *tx) openThread(e core.OpenThread) error {
 	id := core.ThreadID(t.nextID())
-	err := t.exec(`INSERT INTO threads (user_id, id, mode, title, created_at) VALUES ($1, $2, 'thread', $3, $4)`, t.user, id, e.Title, ms(e.At))
+	err := t.exec(`INSERT INTO threads (user_id, id, mode, title, created_at) VALUES ($1, $2, 'thread', $3, $4)`, t.user,
+		id, e.Title, ms(e.At))
 	if err != nil {
 		return err
 	}
@@ -425,7 +431,8 @@ func (t *tx) stopTurn(thread core.ThreadID, out *core.Noted) error {
 func (t *tx) dropTurn(id core.TurnID, l core.Lease) error {
 	var day string
 	var reserved int
-	err := t.row(`UPDATE turns SET state = 'stopped', stop = 1 WHERE user_id = $1 AND id = $2 RETURNING day, reserved`, t.user, id).Scan(&day, &reserved)
+	err := t.row(`UPDATE turns SET state = 'stopped', stop = 1 WHERE user_id = $1 AND id = $2 RETURNING day, reserved`,
+		t.user, id).Scan(&day, &reserved)
 	if err != nil {
 		return err
 	}
@@ -474,7 +481,9 @@ func (t *tx) retryTurn(e core.RetryTurn, out *core.Noted) error {
 		return err
 	}
 	e.Thread = thread
-	n, err := t.count(`UPDATE jobs SET run_at = $3 WHERE user_id = $1 AND key = $2 AND state IN ('ready', 'running') AND state = 'ready'`, t.user, threadKey(e.Thread), ms(e.At))
+	n, err := t.count(
+		`UPDATE jobs SET run_at = $3 WHERE user_id = $1 AND key = $2 AND state IN ('ready', 'running') AND state = 'ready'`,
+		t.user, threadKey(e.Thread), ms(e.At))
 	if err != nil || n > 0 {
 		t.wake = append(t.wake, core.QueueTurn)
 		return err
@@ -512,7 +521,8 @@ func (t *tx) resumePending(at time.Time) error {
 }
 
 func (t *tx) closeLoop(e core.CloseLoop) error {
-	n, err := t.count(`UPDATE loops SET state = 'closed', mentioned_at = $3, changed = $4, tainted = tainted | $5 WHERE user_id = $1 AND id = $2 AND state = 'open'`, t.user, e.Loop, ms(e.At), t.change(), ended(e.Tainted))
+	n, err := t.count(
+		`UPDATE loops SET state = 'closed', mentioned_at = $3, changed = $4, tainted = tainted | $5 WHERE user_id = $1 AND id = $2 AND state = 'open'`, t.user, e.Loop, ms(e.At), t.change(), ended(e.Tainted))
 	if err == nil && n == 0 {
 		return core.ErrNotFound
 	}

@@ -23,7 +23,8 @@ type pageSizes struct {
 // before there were so many tiers is to be made again.
 func pageWith(r scanner, more ...any) (p core.Page, err error) {
 	var stored string
-	err = r.Scan(append([]any{&p.User, &p.ID, &p.Thread, &p.Segment, &p.Start, &p.End, &p.Messages, &p.Original, &p.Tier, &p.Stale, &stored}, more...)...)
+	err = r.Scan(append([]any{&p.User, &p.ID, &p.Thread, &p.Segment, &p.Start, &p.End, &p.Messages, &p.Original, &p.Tier,
+		&p.Stale, &stored}, more...)...)
 	if p.Stale = p.Stale || strings.HasPrefix(stored, "["); err != nil || p.Stale {
 		return p, err
 	}
@@ -41,7 +42,8 @@ func (s *Store) Pages(ctx context.Context, user core.UserID, thread core.ThreadI
 			return err
 		}
 		out = core.PageList{Edits: w.Edits, Head: headTokens(w.Epoch)}
-		rows, err := q.rows(`SELECT `+pageColumns+` FROM pages p WHERE p.user_id = $1 AND p.thread_id = $2 ORDER BY p.last`, user, thread)
+		rows, err := q.rows(`SELECT `+pageColumns+` FROM pages p WHERE p.user_id = $1 AND p.thread_id = $2 ORDER BY p.last`,
+			user, thread)
 		out.Pages, err = collect(rows, err, func(r scanner) (core.Page, error) { return pageWith(r) })
 		return err
 	})
@@ -76,8 +78,10 @@ func pagesOf(q querier, user core.UserID, refs []core.PageRef) ([]core.Page, err
 			for len(some) < chunk { // one text of the statement for all
 				some = append(some[:len(some):len(some)], some[0])
 			}
-			rows, err := q.rows(`SELECT `+pageColumns+`, f.body, f.tier FROM page_forms f JOIN pages p ON p.user_id = f.user_id AND p.id = f.page_id
-				WHERE f.user_id = $1 AND f.tier = $2 AND f.page_id IN (`+numbered(3, chunk)+`)`, append([]any{user, tier}, some...)...)
+			rows, err := q.rows(`SELECT `+pageColumns+
+				`, f.body, f.tier FROM page_forms f JOIN pages p ON p.user_id = f.user_id AND p.id = f.page_id
+				WHERE f.user_id = $1 AND f.tier = $2 AND f.page_id IN (`+numbered(3, chunk)+`)`,
+				append([]any{user, tier}, some...)...)
 			got, err := collect(rows, err, scanForm)
 			if err != nil {
 				return nil, err
@@ -145,7 +149,8 @@ func newestPages(q querier, turn *core.Turn, tokens int, w *core.Window) (after 
 	for held < tokens {
 		rows, err := q.rows(`SELECT `+pageColumns+`, COALESCE(f.body, ''), p.tier
 			FROM pages p LEFT JOIN page_forms f ON f.user_id = p.user_id AND f.page_id = p.id AND f.tier = p.tier
-			WHERE p.user_id = $1 AND p.thread_id = $2 AND p.last < $3 ORDER BY p.last DESC LIMIT $4`, turn.User, turn.Thread, before, page)
+			WHERE p.user_id = $1 AND p.thread_id = $2 AND p.last < $3 ORDER BY p.last DESC LIMIT $4`, turn.User,
+			turn.Thread, before, page)
 		got, err := collect(rows, err, scanPage)
 		if err != nil {
 			return 0, err
@@ -165,15 +170,19 @@ func newestPages(q querier, turn *core.Turn, tokens int, w *core.Window) (after 
 	if len(w.Pages) == 0 {
 		return after, nil
 	}
-	return after, q.row(`SELECT COUNT(*) FROM (SELECT 1 FROM pages WHERE user_id = $1 AND thread_id = $2 AND last < $3 LIMIT 1000) AS counted`,
-		turn.User, turn.Thread, before).Scan(&w.PagesBefore)
+	return after,
+		q.row(
+			`SELECT COUNT(*) FROM (SELECT 1 FROM pages WHERE user_id = $1 AND thread_id = $2 AND last < $3 LIMIT 1000) AS counted`,
+			turn.User, turn.Thread, before).Scan(&w.PagesBefore)
 }
 
 // RawFrom finds where the messages begin that stay as they are; see core.PageStore.
-func (s *Store) RawFrom(ctx context.Context, user core.UserID, thread core.ThreadID, raw core.RawQuery) (from int64, err error) {
+func (s *Store) RawFrom(ctx context.Context, user core.UserID, thread core.ThreadID,
+	raw core.RawQuery) (from int64, err error) {
 	err = s.view(ctx, "find the newest messages", func(q querier) error {
 		for before := int64(1) << 62; ; {
-			rows, err := q.rows(`SELECT position, role, tokens FROM messages WHERE user_id = $1 AND thread_id = $2 AND position > 0 AND position < $3
+			rows, err := q.rows(
+				`SELECT position, role, tokens FROM messages WHERE user_id = $1 AND thread_id = $2 AND position > 0 AND position < $3
 				ORDER BY position DESC LIMIT $4`, user, thread, before, page)
 			got, err := collect(rows, err, func(r scanner) (m core.Message, err error) {
 				return m, r.Scan(&m.Position, (*string)(&m.Role), &m.Tokens)
@@ -204,21 +213,26 @@ func (s *Store) RawFrom(ctx context.Context, user core.UserID, thread core.Threa
 
 // Weight sums up what messages take of a prompt; see core.PageStore.
 func (s *Store) Weight(ctx context.Context, user core.UserID, thread core.ThreadID, from int64) (n int, err error) {
-	err = s.one(ctx).row(`SELECT COALESCE(SUM(CASE WHEN role = 'tool' AND tokens > 200 THEN 200 ELSE tokens END + 4), 0) FROM messages
+	err = s.one(ctx).row(
+		`SELECT COALESCE(SUM(CASE WHEN role = 'tool' AND tokens > 200 THEN 200 ELSE tokens END + 4), 0) FROM messages
 		WHERE user_id = $1 AND thread_id = $2 AND position >= $3 AND position > 0`, user, thread, from).Scan(&n)
 	return n, wrap("weigh messages", err)
 }
 
 // Between reads a stretch of a thread; see core.PageStore.
-func (s *Store) Between(ctx context.Context, user core.UserID, thread core.ThreadID, from, to int64, limit int) ([]core.Message, error) {
-	rows, err := s.one(ctx).rows(`SELECT `+messageColumns+` FROM messages WHERE user_id = $1 AND thread_id = $2 AND position >= $3 AND position < $4 AND position > 0
-		AND kind = 'chat' AND redacted = 0 AND role IN ('user', 'assistant') ORDER BY position LIMIT $5`, user, thread, from, to, limit)
+func (s *Store) Between(ctx context.Context, user core.UserID, thread core.ThreadID, from, to int64,
+	limit int) ([]core.Message, error) {
+	rows, err := s.one(ctx).rows(`SELECT `+messageColumns+
+		` FROM messages WHERE user_id = $1 AND thread_id = $2 AND position >= $3 AND position < $4 AND position > 0
+		AND kind = 'chat' AND redacted = 0 AND role IN ('user', 'assistant') ORDER BY position LIMIT $5`, user,
+		thread, from, to, limit)
 	out, err := collect(rows, err, scanMessage)
 	return out, wrap("read messages", err)
 }
 
 // Printed finds where pieces of a text may stand already; see core.PageStore.
-func (s *Store) Printed(ctx context.Context, user core.UserID, bands []int64, before core.MessageID, limit int) ([]core.Printed, error) {
+func (s *Store) Printed(ctx context.Context, user core.UserID, bands []int64, before core.MessageID,
+	limit int) ([]core.Printed, error) {
 	var out []core.Printed
 	err := s.view(ctx, "find repetition", func(q querier) error {
 		for some := range slices.Chunk(bands, printedBands) {
@@ -227,7 +241,10 @@ func (s *Store) Printed(ctx context.Context, user core.UserID, bands []int64, be
 				args = append(args, some[min(i, len(some)-1)])
 			}
 			rows, err := q.rows(printedQuery(), args...)
-			got, err := collect(rows, err, func(r scanner) (p core.Printed, err error) { return p, r.Scan(&p.Band, &p.Message, &p.Piece) })
+			got, err := collect(rows, err, func(r scanner) (p core.Printed, err error) {
+				return p,
+					r.Scan(&p.Band, &p.Message, &p.Piece)
+			})
 			if err != nil {
 				return err
 			}
@@ -249,7 +266,8 @@ const printedBands = 24
 func printedQuery() string {
 	each := make([]string, printedBands)
 	for i := range each {
-		each[i] = fmt.Sprintf(`SELECT * FROM (SELECT band, message_id, piece FROM prints WHERE user_id = $1 AND band = $%d AND message_id < $2 ORDER BY message_id, piece LIMIT $3) AS given`, i+4)
+		each[i] = fmt.Sprintf(
+			`SELECT * FROM (SELECT band, message_id, piece FROM prints WHERE user_id = $1 AND band = $%d AND message_id < $2 ORDER BY message_id, piece LIMIT $3) AS given`, i+4)
 	}
 	return strings.Join(each, " UNION ALL ")
 }
@@ -288,7 +306,8 @@ func (s *Store) PutPages(ctx context.Context, p core.PutPages) error {
 			return nil
 		}
 		if p.Changed {
-			if err := t.exec(`UPDATE threads SET compressed = compressed + 1 WHERE user_id = $1 AND id = $2`, t.user, p.Thread); err != nil {
+			if err := t.exec(`UPDATE threads SET compressed = compressed + 1 WHERE user_id = $1 AND id = $2`, t.user,
+				p.Thread); err != nil {
 				return err
 			}
 		}
@@ -313,12 +332,14 @@ func (t *tx) putPage(p *core.Page, old core.PageID) error {
 	p.ID = core.PageID(t.nextID())
 	sizes := pageSizes{p.First, p.Last, p.Forms}
 	for tier := core.TierOlder; tier <= core.MaxTier; tier++ {
-		err := t.exec(`INSERT INTO page_forms (user_id, page_id, tier, body) VALUES ($1, $2, $3, $4)`, t.user, p.ID, tier, p.Forms[tier].Text)
+		err := t.exec(`INSERT INTO page_forms (user_id, page_id, tier, body) VALUES ($1, $2, $3, $4)`, t.user, p.ID,
+			tier, p.Forms[tier].Text)
 		if err != nil {
 			return err
 		}
 	}
-	return t.exec(`INSERT INTO pages (user_id, id, thread_id, segment_id, first, last, messages, original, tier, stale, sizes) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, 0, $10)`,
+	return t.exec(
+		`INSERT INTO pages (user_id, id, thread_id, segment_id, first, last, messages, original, tier, stale, sizes) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, 0, $10)`,
 		t.user, p.ID, p.Thread, p.Segment, p.Start, p.End, p.Messages, p.Original, p.Tier, text(sizes))
 }
 
@@ -328,14 +349,16 @@ func (t *tx) dropForms(id core.PageID) error {
 
 func (t *tx) putPrints(p core.PutPages) error {
 	for _, r := range p.Prints {
-		err := t.exec(`INSERT INTO prints (user_id, band, message_id, piece) VALUES ($1, $2, $3, $4) ON CONFLICT DO NOTHING`, t.user, r.Band, r.Message, r.Piece)
+		err := t.exec(`INSERT INTO prints (user_id, band, message_id, piece) VALUES ($1, $2, $3, $4) ON CONFLICT DO NOTHING`,
+			t.user, r.Band, r.Message, r.Piece)
 		if err != nil {
 			return err
 		}
 	}
 	for _, id := range slices.Sorted(maps.Keys(p.Repeats)) {
 		for _, of := range p.Repeats[id] {
-			err := t.exec(`INSERT INTO repeats (user_id, original_id, message_id) VALUES ($1, $2, $3) ON CONFLICT DO NOTHING`, t.user, of, id)
+			err := t.exec(`INSERT INTO repeats (user_id, original_id, message_id) VALUES ($1, $2, $3) ON CONFLICT DO NOTHING`,
+				t.user, of, id)
 			if err != nil {
 				return err
 			}
@@ -347,15 +370,21 @@ func (t *tx) putPrints(p core.PutPages) error {
 // stalePages takes what pages show of a message that was edited or redacted, and
 // what others show as a change of it, and has them made again.
 func (t *tx) stalePages(m core.Message) error {
-	rows, err := t.rows(`SELECT m.thread_id, m.position FROM repeats r JOIN messages m ON m.user_id = r.user_id AND m.id = r.message_id
+	rows, err := t.rows(
+		`SELECT m.thread_id, m.position FROM repeats r JOIN messages m ON m.user_id = r.user_id AND m.id = r.message_id
 		WHERE r.user_id = $1 AND r.original_id = $2`, t.user, m.ID)
-	places, err := collect(rows, err, func(r scanner) (p core.Message, err error) { return p, r.Scan(&p.Thread, &p.Position) })
+	places, err := collect(rows, err, func(r scanner) (p core.Message, err error) {
+		return p,
+			r.Scan(&p.Thread, &p.Position)
+	})
 	if err != nil {
 		return err
 	}
 	var ids []core.PageID
 	for _, p := range append(places, m) {
-		rows, err := t.rows(`SELECT id FROM pages WHERE user_id = $1 AND thread_id = $2 AND last >= $3 AND first <= $3 ORDER BY last LIMIT 1`, t.user, p.Thread, p.Position)
+		rows, err := t.rows(
+			`SELECT id FROM pages WHERE user_id = $1 AND thread_id = $2 AND last >= $3 AND first <= $3 ORDER BY last LIMIT 1`,
+			t.user, p.Thread, p.Position)
 		some, err := collect(rows, err, func(r scanner) (id core.PageID, err error) { return id, r.Scan(&id) })
 		if err != nil {
 			return err

@@ -105,12 +105,14 @@ func (t *tx) addUser(u core.User) (core.UserID, error) {
 	if err != nil {
 		return 0, err
 	}
-	return id, t.exec(`INSERT INTO threads (user_id, id, mode, title, created_at) VALUES ($1, 1, 'continuous', '', $2)`, id, ms(u.CreatedAt))
+	return id, t.exec(`INSERT INTO threads (user_id, id, mode, title, created_at) VALUES ($1, 1, 'continuous', '', $2)`,
+		id, ms(u.CreatedAt))
 }
 
 // Identities lists a user's identities, last used first.
 func (s *Store) Identities(ctx context.Context, user core.UserID) ([]core.Identity, error) {
-	rows, err := s.one(ctx).rows(`SELECT `+identityColumns+` FROM identities i WHERE user_id = $1 AND detached = 0 ORDER BY last_used DESC, id`, user)
+	rows, err := s.one(ctx).rows(`SELECT `+identityColumns+
+		` FROM identities i WHERE user_id = $1 AND detached = 0 ORDER BY last_used DESC, id`, user)
 	return collect(rows, err, scanIdentity)
 }
 
@@ -128,12 +130,15 @@ func (s *Store) AddIdentity(ctx context.Context, i core.Identity) (core.Identity
 func (t *tx) addIdentity(i core.Identity) (core.IdentityID, error) {
 	id := core.IdentityID(t.nextID())
 	n, err := t.count(`INSERT INTO addresses (channel, account, external, user_id, identity_id) VALUES ($1, $2, $3, $4, $5)
-		ON CONFLICT (channel, account, external) DO NOTHING`, i.Address.Channel, i.Address.Account, i.Address.External, t.user, id)
+		ON CONFLICT (channel, account, external) DO NOTHING`, i.Address.Channel, i.Address.Account,
+		i.Address.External, t.user, id)
 	if err != nil || n == 0 {
 		return 0, orExists(err)
 	}
-	return id, t.exec(`INSERT INTO identities (user_id, id, channel, account, external, name, last_used) VALUES ($1, $2, $3, $4, $5, $6, $7)`,
-		t.user, id, i.Address.Channel, i.Address.Account, i.Address.External, i.Name, ms(i.LastUsed))
+	return id,
+		t.exec(
+			`INSERT INTO identities (user_id, id, channel, account, external, name, last_used) VALUES ($1, $2, $3, $4, $5, $6, $7)`,
+			t.user, id, i.Address.Channel, i.Address.Account, i.Address.External, i.Name, ms(i.LastUsed))
 }
 
 // DeleteUser removes a user and everything that is theirs; see core.PeopleStore.
@@ -170,7 +175,8 @@ func (s *Store) DeleteUser(ctx context.Context, id core.UserID) ([]string, error
 		if err := t.exec(`DELETE FROM users WHERE id = $1`, t.user); err != nil {
 			return err
 		}
-		if err := t.exercisedBy0(core.AuditRow{What: core.AuditUserDeleted, Object: "user", IDs: []int64{int64(t.user)}}); err != nil {
+		if err := t.exercisedBy0(core.AuditRow{What: core.AuditUserDeleted, Object: "user",
+			IDs: []int64{int64(t.user)}}); err != nil {
 			return err
 		}
 		free, err := t.folders(files)
@@ -243,7 +249,8 @@ func (t *tx) folders(files []string) ([]string, error) {
 	var free []string
 	for _, name := range names {
 		var taken bool
-		err := t.row(`SELECT EXISTS (SELECT 1 FROM messages WHERE user_id <> $1 AND extra <> '{}' AND extra LIKE $2)`, t.user, `%"path":"`+name+`/%`).Scan(&taken)
+		err := t.row(`SELECT EXISTS (SELECT 1 FROM messages WHERE user_id <> $1 AND extra <> '{}' AND extra LIKE $2)`, t.user,
+			`%"path":"`+name+`/%`).Scan(&taken)
 		if err != nil {
 			return nil, err
 		}
@@ -257,7 +264,8 @@ func (t *tx) folders(files []string) ([]string, error) {
 // mergedInto lists who became a part of a user, and reports whether anything of
 // theirs was ever moved.
 func (t *tx) mergedInto() (all []core.UserID, moved bool, err error) {
-	rows, err := t.rows(`SELECT from_user, into_user, kind FROM moves WHERE phase = 'done' AND from_user <> into_user ORDER BY id`)
+	rows, err := t.rows(
+		`SELECT from_user, into_user, kind FROM moves WHERE phase = 'done' AND from_user <> into_user ORDER BY id`)
 	became := map[core.UserID][]core.UserID{}
 	_, err = collect(rows, err, func(r scanner) (kind core.MoveKind, err error) {
 		var from, into core.UserID
@@ -277,9 +285,11 @@ func (t *tx) deleteAsStranger() error {
 		WHERE i.channel = d.channel AND i.account = d.account AND i.external = d.external AND i.user_id = $1)`
 	for _, query := range []string{
 		`DELETE FROM delivery_parts WHERE user_id = 0 AND delivery_id IN (SELECT id FROM deliveries d` + theirs + `)`,
-		`DELETE FROM jobs WHERE user_id = 0 AND queue LIKE 'deliver:%' AND ref IN (SELECT id FROM deliveries d` + theirs + `)`,
+		`DELETE FROM jobs WHERE user_id = 0 AND queue LIKE 'deliver:%' AND ref IN (SELECT id FROM deliveries d` + theirs +
+			`)`,
 		`DELETE FROM deliveries AS d` + theirs,
-		`DELETE FROM event_ids WHERE (channel, account, event_id) IN (SELECT channel, account, event_id FROM events d` + theirs + `)`,
+		`DELETE FROM event_ids WHERE (channel, account, event_id) IN (SELECT channel, account, event_id FROM events d` +
+			theirs + `)`,
 		`DELETE FROM events AS d` + theirs,
 		`DELETE FROM tokens WHERE (kind, hash) IN (SELECT kind, hash FROM codes d` + theirs + `)`,
 		`DELETE FROM codes AS d` + theirs,
@@ -311,7 +321,8 @@ func (s *Store) MoveIdentity(ctx context.Context, i core.Identity, to core.UserI
 		if err != nil {
 			return err
 		}
-		if err := errors.Join(from.did(core.AuditUnlink, "identity", int64(i.ID)), into.did(core.AuditIdentity, "identity", int64(id))); err != nil {
+		if err := errors.Join(from.did(core.AuditUnlink, "identity", int64(i.ID)), into.did(core.AuditIdentity, "identity",
+			int64(id))); err != nil {
 			return err
 		}
 		return other.flushAll()
@@ -345,7 +356,8 @@ func (t *tx) approve(e core.Approve, out *core.Noted) error {
 			return err
 		}
 	}
-	rows, err := t.rows(`SELECT payload FROM events WHERE user_id = 0 AND channel = $1 AND account = $2 AND external = $3 AND state = 'held' AND payload IS NOT NULL ORDER BY received_at`,
+	rows, err := t.rows(
+		`SELECT payload FROM events WHERE user_id = 0 AND channel = $1 AND account = $2 AND external = $3 AND state = 'held' AND payload IS NOT NULL ORDER BY received_at`,
 		c.Address.Channel, c.Address.Account, c.Address.External)
 	out.Released, err = collect(rows, err, scanHeld)
 	return err
@@ -414,14 +426,16 @@ const codeColumns = `kind, hash, hint, user_id, channel, account, external, name
 func scanCode(row scanner) (core.Code, error) {
 	var c core.Code
 	var created, expires int64
-	err := row.Scan((*string)(&c.Kind), &c.Hash, &c.Hint, &c.User, &c.Address.Channel, &c.Address.Account, &c.Address.External, &c.Name, &created, &expires)
+	err := row.Scan((*string)(&c.Kind), &c.Hash, &c.Hint, &c.User, &c.Address.Channel, &c.Address.Account,
+		&c.Address.External, &c.Name, &created, &expires)
 	c.Created, c.Expires = at(created), at(expires)
 	return c, found(err)
 }
 
 // Codes lists valid codes of a kind, oldest first.
 func (s *Store) Codes(ctx context.Context, kind core.CodeKind, now time.Time) ([]core.Code, error) {
-	rows, err := s.one(ctx).rows(`SELECT `+codeColumns+` FROM codes WHERE kind = $1 AND (expires_at = 0 OR expires_at > $2) ORDER BY created_at`, string(kind), ms(now))
+	rows, err := s.one(ctx).rows(`SELECT `+codeColumns+
+		` FROM codes WHERE kind = $1 AND (expires_at = 0 OR expires_at > $2) ORDER BY created_at`, string(kind), ms(now))
 	return collect(rows, err, scanCode)
 }
 
@@ -437,11 +451,14 @@ func (s *Store) UseCode(ctx context.Context, kind core.CodeKind, hash string, no
 
 func (t *tx) useCode(kind core.CodeKind, hash string, now time.Time) (core.Code, error) {
 	var user core.UserID
-	err := found(t.row(`DELETE FROM tokens WHERE kind = $1 AND hash = $2 RETURNING user_id`, string(kind), hash).Scan(&user))
+	err := found(t.row(`DELETE FROM tokens WHERE kind = $1 AND hash = $2 RETURNING user_id`,
+		string(kind), hash).Scan(&user))
 	var c core.Code
 	if err == nil {
-		c, err = scanCode(t.row(`DELETE FROM codes WHERE user_id = $4 AND kind = $1 AND hash = $2 AND (expires_at = 0 OR expires_at > $3) RETURNING `+codeColumns,
-			string(kind), hash, ms(now), user))
+		c, err = scanCode(
+			t.row(
+				`DELETE FROM codes WHERE user_id = $4 AND kind = $1 AND hash = $2 AND (expires_at = 0 OR expires_at > $3) RETURNING `+codeColumns,
+				string(kind), hash, ms(now), user))
 	}
 	if errors.Is(err, core.ErrNotFound) {
 		return c, core.ErrRefused

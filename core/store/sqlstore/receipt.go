@@ -21,7 +21,8 @@ const (
 const readThrough = 200
 
 // Settle stores what a service says of a part of ours; see core.InboundStore.
-func (s *Store) Settle(ctx context.Context, user core.UserID, identity core.IdentityID, e core.Inbound, now time.Time) error {
+func (s *Store) Settle(ctx context.Context, user core.UserID, identity core.IdentityID, e core.Inbound,
+	now time.Time) error {
 	return s.update(ctx, "settle", user, func(t *tx) error {
 		d, p, err := t.meant(identity, e)
 		if err != nil && !errors.Is(err, core.ErrNotFound) {
@@ -54,7 +55,8 @@ func (t *tx) meant(identity core.IdentityID, e core.Inbound) (*core.Delivery, *c
 		}
 		return nil, nil, nil // of an earlier try
 	}
-	rows, err := t.rows(`SELECT d.id FROM refs r JOIN deliveries d ON d.user_id = r.user_id AND d.message_id = r.message_id AND d.message_id > 0
+	rows, err := t.rows(
+		`SELECT d.id FROM refs r JOIN deliveries d ON d.user_id = r.user_id AND d.message_id = r.message_id AND d.message_id > 0
 		WHERE r.user_id = $1 AND r.identity_id = $2 AND r.native_id = $3 AND d.identity_id = $2`, t.user, identity, e.Target)
 	ids, err := collect(rows, err, func(r scanner) (id core.DeliveryID, err error) { return id, r.Scan(&id) })
 	for _, id := range ids {
@@ -78,7 +80,8 @@ func partOf(key string) (user core.UserID, id core.DeliveryID, n int, ok bool) {
 // bornAs returns the id of a delivery that was made for a user who is t's now.
 func (t *tx) bornAs(user core.UserID, id core.DeliveryID) (core.DeliveryID, error) {
 	var now core.DeliveryID
-	err := found(t.row(`SELECT id FROM deliveries WHERE user_id = $1 AND born = $2 AND born <> ''`, t.user, fmt.Sprintf("%d-%d", user, id)).Scan(&now))
+	err := found(t.row(`SELECT id FROM deliveries WHERE user_id = $1 AND born = $2 AND born <> ''`, t.user,
+		fmt.Sprintf("%d-%d", user, id)).Scan(&now))
 	if errors.Is(err, core.ErrNotFound) && user == t.user {
 		return id, nil
 	}
@@ -119,7 +122,8 @@ func (t *tx) settlePart(d *core.Delivery, p *core.DeliveryPart, e core.Inbound, 
 
 // goOn lets the job of a delivery run that waited for what became of a part.
 func (t *tx) goOn(d *core.Delivery, now time.Time) error {
-	n, err := t.count(`UPDATE jobs SET run_at = $4 WHERE user_id = $1 AND key = $2 AND state IN ('ready', 'running') AND state = 'ready' AND ref = $3 AND run_at > $4`,
+	n, err := t.count(
+		`UPDATE jobs SET run_at = $4 WHERE user_id = $1 AND key = $2 AND state IN ('ready', 'running') AND state = 'ready' AND ref = $3 AND run_at > $4`,
 		t.user, core.AddressKey(d.To), d.ID, ms(now))
 	if n > 0 {
 		t.wake = append(t.wake, core.QueueDeliver+d.To.Channel)
@@ -167,7 +171,8 @@ func (t *tx) parkAgain(d *core.Delivery, p *core.DeliveryPart, cause string) err
 	if err != nil {
 		return err
 	}
-	if err := t.exec(`UPDATE identities SET blocked = 1, window_until = 0 WHERE user_id = $1 AND id = $2`, t.user, d.Identity); err != nil {
+	if err := t.exec(`UPDATE identities SET blocked = 1, window_until = 0 WHERE user_id = $1 AND id = $2`, t.user,
+		d.Identity); err != nil {
 		return err
 	}
 	return t.exec(`UPDATE deliveries SET state = 'parked', error = $3 WHERE user_id = $1 AND id = $2`, t.user, d.ID, cause)
@@ -177,11 +182,13 @@ func (t *tx) parkAgain(d *core.Delivery, p *core.DeliveryPart, cause string) err
 func (t *tx) readBefore(d *core.Delivery) error {
 	const earlier = ` AND id > $3 AND id < $4 AND identity_id = $2 AND state IN ('sent', 'delivered')`
 	err := t.exec(`UPDATE delivery_parts SET state = 'read' WHERE user_id = $1 AND state IN ('sent', 'delivered')
-		AND delivery_id IN (SELECT id FROM deliveries WHERE user_id = $1`+earlier+`)`, t.user, d.Identity, d.ID-readThrough, d.ID)
+		AND delivery_id IN (SELECT id FROM deliveries WHERE user_id = $1`+earlier+`)`, t.user, d.Identity,
+		d.ID-readThrough, d.ID)
 	if err != nil {
 		return err
 	}
-	return t.exec(`UPDATE deliveries SET state = 'read' WHERE user_id = $1`+earlier, t.user, d.Identity, d.ID-readThrough, d.ID)
+	return t.exec(`UPDATE deliveries SET state = 'read' WHERE user_id = $1`+earlier, t.user, d.Identity,
+		d.ID-readThrough, d.ID)
 }
 
 // setDelivered ends a delivery that was sent ($3), as far as its parts came.
@@ -202,14 +209,17 @@ func (s *Store) Readdress(ctx context.Context, i core.Identity, external string,
 		if err != nil || n == 0 {
 			return orExists(err)
 		}
-		if err := t.exec(`UPDATE identities SET external = $3, aliases = $4 WHERE user_id = $1 AND id = $2`, t.user, i.ID, external, text(aliases)); err != nil {
+		if err := t.exec(`UPDATE identities SET external = $3, aliases = $4 WHERE user_id = $1 AND id = $2`, t.user, i.ID,
+			external, text(aliases)); err != nil {
 			return err
 		}
 		to := i.Address
 		to.External = external
-		err = t.exec(`UPDATE deliveries SET external = $3 WHERE user_id = $1 AND identity_id = $2 AND `+underWay, t.user, i.ID, external)
+		err = t.exec(`UPDATE deliveries SET external = $3 WHERE user_id = $1 AND identity_id = $2 AND `+underWay,
+			t.user, i.ID, external)
 		if err == nil {
-			err = t.exec(`UPDATE deliveries SET external = $3 WHERE user_id = $1 AND identity_id = $2 AND state = 'parked'`, t.user, i.ID, external)
+			err = t.exec(`UPDATE deliveries SET external = $3 WHERE user_id = $1 AND identity_id = $2 AND state = 'parked'`,
+				t.user, i.ID, external)
 		}
 		if err != nil || to == i.Address {
 			return err
@@ -222,7 +232,8 @@ func (s *Store) Readdress(ctx context.Context, i core.Identity, external string,
 // under the old one.
 func (t *tx) rekey(from, to string) error {
 	for _, state := range []string{"ready", "waiting"} {
-		err := t.exec(`UPDATE jobs SET key = $3, state = 'waiting' WHERE user_id = $1 AND key = $2 AND state = '`+state+`'`, t.user, from, to)
+		err := t.exec(`UPDATE jobs SET key = $3, state = 'waiting' WHERE user_id = $1 AND key = $2 AND state = '`+state+
+			`'`, t.user, from, to)
 		if err != nil {
 			return err
 		}
@@ -255,7 +266,8 @@ func (s *Store) SetState(ctx context.Context, account string, values map[string]
 	return s.writeSharedLong(ctx, "set state", func(q querier) error {
 		if f != (core.Fence{}) {
 			var held bool
-			err := q.row(`SELECT EXISTS (SELECT 1 FROM leases WHERE name = $1 AND worker = $2 AND fence = $3)`, f.Lease, f.Worker, f.N).Scan(&held)
+			err := q.row(`SELECT EXISTS (SELECT 1 FROM leases WHERE name = $1 AND worker = $2 AND fence = $3)`, f.Lease,
+				f.Worker, f.N).Scan(&held)
 			if err != nil || !held {
 				return orFenced(err)
 			}

@@ -11,7 +11,8 @@ import (
 
 // redact removes a message's text and every derived copy of it (SPEC 3.7).
 func (t *tx) redact(e core.Redact, out *core.Noted) error {
-	m, err := scanMessage(t.row(`SELECT `+messageColumns+` FROM messages WHERE user_id = $1 AND id = $2`, t.user, e.Message))
+	m, err := scanMessage(t.row(`SELECT `+messageColumns+` FROM messages WHERE user_id = $1 AND id = $2`, t.user,
+		e.Message))
 	if err != nil {
 		return err
 	}
@@ -23,8 +24,8 @@ func (t *tx) redact(e core.Redact, out *core.Noted) error {
 			out.Files = append(out.Files, f.Path)
 		}
 	}
-	for _, step := range []func(core.Message) error{t.redactQuotes, t.blank, t.disturbed, t.redactSummaries, t.redactEpochs, t.redactLoops,
-		t.redactItems, t.redactFound, t.redactDeliveries, t.redactApprovals} {
+	for _, step := range []func(core.Message) error{t.redactQuotes, t.blank, t.disturbed, t.redactSummaries,
+		t.redactEpochs, t.redactLoops, t.redactItems, t.redactFound, t.redactDeliveries, t.redactApprovals} {
 		if err := step(m); err != nil {
 			return err
 		}
@@ -52,7 +53,8 @@ func (t *tx) blank(m core.Message) error {
 	if m.News != nil && m.News.Zone != "" {
 		left = text(extra{News: blankNews(m.News)})
 	}
-	err := t.exec(`UPDATE messages SET body = '', tokens = 0, extra = $3, redacted = 1, revision = revision + 1 WHERE user_id = $1 AND id = $2`, t.user, m.ID, left)
+	err := t.exec(
+		`UPDATE messages SET body = '', tokens = 0, extra = $3, redacted = 1, revision = revision + 1 WHERE user_id = $1 AND id = $2`, t.user, m.ID, left)
 	if err != nil {
 		return err
 	}
@@ -102,7 +104,8 @@ const deletedResult = "[deleted]"
 // redactTools empties the calls of tools, and their results, of the turn that
 // answered the message. The rows stay, as calls and results belong together.
 func (t *tx) redactTools(m core.Message, turn core.Turn) error {
-	rows, err := t.rows(`SELECT `+messageColumns+` FROM messages WHERE user_id = $1 AND thread_id = $2 AND position > $3 AND turn_id = $4 AND extra <> '{}'`,
+	rows, err := t.rows(`SELECT `+messageColumns+
+		` FROM messages WHERE user_id = $1 AND thread_id = $2 AND position > $3 AND turn_id = $4 AND extra <> '{}'`,
 		t.user, m.Thread, m.Position, m.Turn)
 	steps, err := collect(rows, err, scanMessage)
 	open := map[string]bool{} // calls of a client's tools, whose results come later
@@ -133,7 +136,8 @@ func (t *tx) redactStep(s core.Message) error {
 	for i := range s.ToolCalls {
 		s.ToolCalls[i].Arguments = "{}"
 	}
-	err := t.exec(`UPDATE messages SET body = $3, tokens = $4, extra = $5 WHERE user_id = $1 AND id = $2`, t.user, s.ID, s.Text, s.Tokens, text(extraOf(s)))
+	err := t.exec(`UPDATE messages SET body = $3, tokens = $4, extra = $5 WHERE user_id = $1 AND id = $2`, t.user, s.ID,
+		s.Text, s.Tokens, text(extraOf(s)))
 	if err != nil || !s.Outside {
 		return err
 	}
@@ -142,7 +146,9 @@ func (t *tx) redactStep(s core.Message) error {
 
 // redactResults empties the results of calls that a client brought.
 func (t *tx) redactResults(m core.Message, calls map[string]bool) error {
-	rows, err := t.rows(`SELECT `+messageColumns+` FROM messages WHERE user_id = $1 AND id > $2 AND extra <> '{}' AND role = 'tool' AND thread_id = $3`, t.user, m.ID, m.Thread)
+	rows, err := t.rows(`SELECT `+messageColumns+
+		` FROM messages WHERE user_id = $1 AND id > $2 AND extra <> '{}' AND role = 'tool' AND thread_id = $3`,
+		t.user, m.ID, m.Thread)
 	results, err := collect(rows, err, scanMessage)
 	for _, s := range results {
 		if err != nil {
@@ -182,7 +188,8 @@ func (t *tx) redactQuotes(m core.Message) error {
 			return err
 		}
 		q := &quoting[i]
-		if q.Quote.Text == "" || !slices.ContainsFunc(words, func(w string) bool { return strings.Contains(w, q.Quote.Text) }) {
+		if q.Quote.Text == "" || !slices.ContainsFunc(words,
+			func(w string) bool { return strings.Contains(w, q.Quote.Text) }) {
 			continue
 		}
 		q.Quote.Text = ""
@@ -215,7 +222,8 @@ func (t *tx) quotesAfter(id core.MessageID) ([]core.Message, error) {
 	if t.quotes != nil && t.quotesFrom <= id {
 		return t.quotes, nil
 	}
-	rows, err := t.rows(`SELECT `+messageColumns+` FROM messages WHERE user_id = $1 AND id > $2 AND extra <> '{}' AND extra LIKE '%"quote":%'`, t.user, id)
+	rows, err := t.rows(`SELECT `+messageColumns+
+		` FROM messages WHERE user_id = $1 AND id > $2 AND extra <> '{}' AND extra LIKE '%"quote":%'`, t.user, id)
 	got, err := collect(rows, err, scanMessage)
 	if err != nil {
 		return nil, err
@@ -233,7 +241,8 @@ func (t *tx) redactSummaries(m core.Message) error {
 	if m.Segment == 0 {
 		return nil
 	}
-	rows, err := t.rows(`SELECT `+summaryColumns+` FROM summaries WHERE user_id = $1 AND segment_id = $2`, t.user, m.Segment)
+	rows, err := t.rows(`SELECT `+summaryColumns+` FROM summaries WHERE user_id = $1 AND segment_id = $2`, t.user,
+		m.Segment)
 	versions, err := collect(rows, err, scanSummary)
 	if err != nil || !slices.ContainsFunc(versions, func(s core.Summary) bool { return s.Covers.Has(m.ID) }) {
 		return err
@@ -273,7 +282,8 @@ func (t *tx) redactFound(m core.Message) error {
 // with prefix, that show something. They are read once in a transaction.
 func (t *tx) redactShown(shows func(body string) bool, prefix string) error {
 	if t.shown == nil {
-		rows, err := t.rows(`SELECT `+messageColumns+` FROM messages WHERE user_id = $1 AND extra <> '{}' AND role = 'tool' AND body <> $2
+		rows, err := t.rows(`SELECT `+messageColumns+
+			` FROM messages WHERE user_id = $1 AND extra <> '{}' AND role = 'tool' AND body <> $2
 			AND (extra LIKE '%"tool":"conversation_%' OR extra LIKE '%"tool":"memory_%')`, t.user, deletedResult)
 		if t.shown, err = collect(rows, err, scanMessage); err != nil {
 			return err
@@ -395,13 +405,15 @@ func (t *tx) redactLoops(m core.Message) error {
 // redactDeliveries empties the parts of the message's own deliveries; those that
 // wait are not sent any more.
 func (t *tx) redactDeliveries(m core.Message) error {
-	rows, err := t.rows(`SELECT id FROM deliveries WHERE user_id = $1 AND message_id = $2 AND message_id > 0`, t.user, m.ID)
+	rows, err := t.rows(`SELECT id FROM deliveries WHERE user_id = $1 AND message_id = $2 AND message_id > 0`, t.user,
+		m.ID)
 	ids, err := collect(rows, err, func(r scanner) (id core.DeliveryID, err error) { return id, r.Scan(&id) })
 	for _, id := range ids {
 		if err != nil {
 			return err
 		}
-		if err = t.exec(`DELETE FROM delivery_parts WHERE user_id = $1 AND delivery_id = $2 AND state = 'pending'`, t.user, id); err == nil {
+		if err = t.exec(`DELETE FROM delivery_parts WHERE user_id = $1 AND delivery_id = $2 AND state = 'pending'`,
+			t.user, id); err == nil {
 			err = t.exec(`UPDATE delivery_parts SET body = '{"text":""}' WHERE user_id = $1 AND delivery_id = $2`, t.user, id)
 		}
 	}

@@ -17,7 +17,8 @@ func (s *Store) Remains(ctx context.Context, user core.UserID) ([]string, error)
 			continue
 		}
 		var n int
-		if err := q.row(`SELECT COUNT(*) AS remains FROM `+table.Name+` WHERE `+table.Owner+` = $1`, user).Scan(&n); err != nil {
+		if err := q.row(`SELECT COUNT(*) AS remains FROM `+table.Name+` WHERE `+table.Owner+` = $1`,
+			user).Scan(&n); err != nil {
 			return nil, wrap("look for remains", err)
 		}
 		if n > 0 {

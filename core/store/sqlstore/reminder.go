@@ -13,7 +13,8 @@ const reminderColumns = `user_id, id, body, due_at, cron, zone, state, source_me
 func scanReminder(row scanner) (core.Reminder, error) {
 	var r core.Reminder
 	var due, created, fired, tainted int64
-	err := row.Scan(&r.User, &r.ID, &r.Text, &due, &r.Cron, &r.Zone, (*string)(&r.State), &r.Source, &created, &fired, &r.Message, &tainted)
+	err := row.Scan(&r.User, &r.ID, &r.Text, &due, &r.Cron, &r.Zone, (*string)(&r.State), &r.Source, &created, &fired,
+		&r.Message, &tainted)
 	r.Tainted = tainted&madeTainted != 0
 	r.DueAt, r.CreatedAt, r.FiredAt = at(due), at(created), at(fired)
 	return r, found(err)
@@ -21,13 +22,15 @@ func scanReminder(row scanner) (core.Reminder, error) {
 
 // Reminders lists active reminders, soonest first.
 func (s *Store) Reminders(ctx context.Context, user core.UserID, limit int) ([]core.Reminder, error) {
-	rows, err := s.one(ctx).rows(`SELECT `+reminderColumns+` FROM reminders WHERE user_id = $1 AND state = 'active' ORDER BY due_at LIMIT $2`, user, limit)
+	rows, err := s.one(ctx).rows(`SELECT `+reminderColumns+
+		` FROM reminders WHERE user_id = $1 AND state = 'active' ORDER BY due_at LIMIT $2`, user, limit)
 	return collect(rows, err, scanReminder)
 }
 
 // Reminder returns a reminder, or ErrNotFound.
 func (s *Store) Reminder(ctx context.Context, user core.UserID, id core.ReminderID) (core.Reminder, error) {
-	return scanReminder(s.one(ctx).row(`SELECT `+reminderColumns+` FROM reminders WHERE user_id = $1 AND id = $2`, user, id))
+	return scanReminder(s.one(ctx).row(`SELECT `+reminderColumns+` FROM reminders WHERE user_id = $1 AND id = $2`, user,
+		id))
 }
 
 // DueReminders lists active reminders that are due, oldest first.
@@ -39,7 +42,8 @@ func (s *Store) DueReminders(ctx context.Context, now time.Time, limit int) ([]c
 
 // DeliveriesOf lists the deliveries of a message.
 func (s *Store) DeliveriesOf(ctx context.Context, user core.UserID, m core.MessageID) ([]core.Delivery, error) {
-	rows, err := s.one(ctx).rows(`SELECT `+deliveryColumns+` FROM deliveries WHERE user_id = $1 AND message_id = $2 AND message_id > 0 ORDER BY id`, user, m)
+	rows, err := s.one(ctx).rows(`SELECT `+deliveryColumns+
+		` FROM deliveries WHERE user_id = $1 AND message_id = $2 AND message_id > 0 ORDER BY id`, user, m)
 	return collect(rows, err, scanDelivery)
 }
 
@@ -51,7 +55,8 @@ func (s *Store) Fire(ctx context.Context, f core.Fire) (core.MessageID, error) {
 		if f.Next.IsZero() {
 			state, due = core.ReminderDone, f.Due
 		}
-		n, err := t.count(`UPDATE reminders SET state = $4, due_at = $5, fired_at = $6, message_id = $7 WHERE user_id = $1 AND id = $2 AND state = 'active' AND due_at = $3`,
+		n, err := t.count(
+			`UPDATE reminders SET state = $4, due_at = $5, fired_at = $6, message_id = $7 WHERE user_id = $1 AND id = $2 AND state = 'active' AND due_at = $3`,
 			t.user, f.Reminder, ms(f.Due), string(state), ms(due), ms(f.Now), t.lastMessage+1)
 		if err != nil {
 			return err
@@ -77,12 +82,15 @@ func (t *tx) setReminder(e core.SetReminder) error {
 	if r.ID == 0 {
 		r.ID = core.ReminderID(t.nextID())
 	}
-	return t.exec(`INSERT INTO reminders (user_id, id, body, due_at, cron, zone, state, source_message, created_at, tainted) VALUES ($1, $2, $3, $4, $5, $6, 'active', $7, $8, $9)
-		ON CONFLICT (user_id, id) DO NOTHING`, t.user, r.ID, r.Text, ms(r.DueAt), r.Cron, r.Zone, r.Source, ms(e.At), flag(r.Tainted))
+	return t.exec(
+		`INSERT INTO reminders (user_id, id, body, due_at, cron, zone, state, source_message, created_at, tainted) VALUES ($1, $2, $3, $4, $5, $6, 'active', $7, $8, $9)
+		ON CONFLICT (user_id, id) DO NOTHING`, t.user, r.ID, r.Text, ms(r.DueAt), r.Cron, r.Zone, r.Source,
+		ms(e.At), flag(r.Tainted))
 }
 
 func (t *tx) cancelReminder(e core.CancelReminder) error {
-	n, err := t.count(`UPDATE reminders SET state = 'cancelled', tainted = tainted | $3 WHERE user_id = $1 AND id = $2 AND state = 'active'`, t.user, e.Reminder, ended(e.Tainted))
+	n, err := t.count(
+		`UPDATE reminders SET state = 'cancelled', tainted = tainted | $3 WHERE user_id = $1 AND id = $2 AND state = 'active'`, t.user, e.Reminder, ended(e.Tainted))
 	if err == nil && n == 0 {
 		return core.ErrNotFound
 	}
@@ -92,7 +100,8 @@ func (t *tx) cancelReminder(e core.CancelReminder) error {
 // redactReminders deletes the reminders that a message asked for, and empties
 // what they said.
 func (t *tx) redactReminders(m core.Message) error {
-	rows, err := t.rows(`SELECT `+reminderColumns+` FROM reminders WHERE user_id = $1 AND source_message = $2 AND source_message > 0`, t.user, m.ID)
+	rows, err := t.rows(`SELECT `+reminderColumns+
+		` FROM reminders WHERE user_id = $1 AND source_message = $2 AND source_message > 0`, t.user, m.ID)
 	made, err := collect(rows, err, scanReminder)
 	for _, r := range made {
 		if err != nil {
@@ -106,7 +115,8 @@ func (t *tx) redactReminders(m core.Message) error {
 }
 
 func (t *tx) redactReminded(r core.Reminder) error {
-	rows, err := t.rows(`SELECT `+messageColumns+` FROM messages WHERE user_id = $1 AND id > $2 AND kind = 'reminder' AND redacted = 0`, t.user, r.Source)
+	rows, err := t.rows(`SELECT `+messageColumns+
+		` FROM messages WHERE user_id = $1 AND id > $2 AND kind = 'reminder' AND redacted = 0`, t.user, r.Source)
 	said, err := collect(rows, err, scanMessage)
 	for _, m := range said {
 		if err != nil {
@@ -115,7 +125,8 @@ func (t *tx) redactReminded(r core.Reminder) error {
 		if !strings.Contains(m.Text, r.Text) {
 			continue
 		}
-		if err = t.exec(`UPDATE messages SET body = '', tokens = 0, redacted = 1 WHERE user_id = $1 AND id = $2`, t.user, m.ID); err == nil {
+		if err = t.exec(`UPDATE messages SET body = '', tokens = 0, redacted = 1 WHERE user_id = $1 AND id = $2`,
+			t.user, m.ID); err == nil {
 			err = t.redactDeliveries(m)
 		}
 	}

@@ -16,8 +16,10 @@ func scanSegment(row scanner) (core.Segment, error) { return segmentWith(row) }
 func segmentWith(row scanner, more ...any) (core.Segment, error) {
 	var g core.Segment
 	var start, end, fin, post int64
-	err := row.Scan(append([]any{&g.User, &g.ID, &g.Thread, &g.Day.Label, &g.Day.Zone, &start, &end, &fin, &post, (*string)(&g.State), &g.StartsAt, &g.EndsAt,
-		&g.Messages, &g.SinceSummary, &g.Stale, &g.Hidden, &g.SummaryVersion, &g.SummaryError, (*string)(&g.Post)}, more...)...)
+	err := row.Scan(append([]any{&g.User, &g.ID, &g.Thread, &g.Day.Label, &g.Day.Zone, &start, &end, &fin, &post,
+		(*string)(&g.State), &g.StartsAt, &g.EndsAt,
+		&g.Messages, &g.SinceSummary, &g.Stale, &g.Hidden, &g.SummaryVersion, &g.SummaryError, (*string)(&g.Post)},
+		more...)...)
 	g.Day.Start, g.Day.End, g.Day.Finalize, g.Day.Post = at(start), at(end), at(fin), at(post)
 	return g, found(err)
 }
@@ -28,7 +30,8 @@ func segmentWith(row scanner, more ...any) (core.Segment, error) {
 func (t *tx) segment(to *route, m core.NewMessage) (core.SegmentID, error) {
 	id, ends, d := to.segment, to.ends, m.Day
 	if d.Label != to.label || id == 0 {
-		err := t.row(`SELECT id, ends_at FROM segments WHERE user_id = $1 AND thread_id = $2 AND label = $3`, t.user, to.thread, d.Label).Scan(&id, &ends)
+		err := t.row(`SELECT id, ends_at FROM segments WHERE user_id = $1 AND thread_id = $2 AND label = $3`, t.user,
+			to.thread, d.Label).Scan(&id, &ends)
 		if errors.Is(err, sql.ErrNoRows) {
 			return t.openSegment(to.thread, d, counts(m))
 		}
@@ -56,9 +59,11 @@ func counts(m core.NewMessage) int {
 
 func (t *tx) openSegment(thread core.ThreadID, d core.Day, messages int) (core.SegmentID, error) {
 	id := core.SegmentID(t.nextID())
-	return id, t.exec(`INSERT INTO segments (user_id, id, thread_id, label, zone, starts_at, ends_at, finalize_at, post_at, state, first_message, messages, since_summary)
+	return id,
+		t.exec(
+			`INSERT INTO segments (user_id, id, thread_id, label, zone, starts_at, ends_at, finalize_at, post_at, state, first_message, messages, since_summary)
 		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, 'open', $10, $11, $11)`,
-		t.user, id, thread, d.Label, d.Zone, ms(d.Start), ms(d.End), ms(d.Finalize), ms(d.Post), t.lastMessage+1, messages)
+			t.user, id, thread, d.Label, d.Zone, ms(d.Start), ms(d.End), ms(d.Finalize), ms(d.Post), t.lastMessage+1, messages)
 }
 
 // counted adds n messages to a segment. A final one becomes stale.
@@ -77,7 +82,8 @@ func (s *Store) Days(ctx context.Context, user core.UserID, before string, limit
 		before = "9999-99-99"
 	}
 	rows, err := s.one(ctx).rows(`SELECT `+segmentColumns+` FROM segments WHERE user_id = $1 AND label < $2
-		AND thread_id = (SELECT id FROM threads WHERE user_id = $1 AND mode = 'continuous') ORDER BY label DESC LIMIT $3`, user, before, limit)
+		AND thread_id = (SELECT id FROM threads WHERE user_id = $1 AND mode = 'continuous') ORDER BY label DESC LIMIT $3`,
+		user, before, limit)
 	return collect(rows, err, scanSegment)
 }
 
@@ -110,9 +116,11 @@ func segmentByID(q reader, user core.UserID, id core.SegmentID) (core.Segment, e
 }
 
 // DayMessages returns a day's conversation in order, from message after on.
-func (s *Store) DayMessages(ctx context.Context, user core.UserID, id core.SegmentID, after core.MessageID, limit int) ([]core.Message, error) {
+func (s *Store) DayMessages(ctx context.Context, user core.UserID, id core.SegmentID, after core.MessageID,
+	limit int) ([]core.Message, error) {
 	rows, err := s.one(ctx).rows(`SELECT `+messageColumns+` FROM messages
-		WHERE user_id = $1 AND segment_id = $2 AND segment_id > 0 AND id > $3 AND kind = 'chat' ORDER BY id LIMIT $4`, user, id, after, limit)
+		WHERE user_id = $1 AND segment_id = $2 AND segment_id > 0 AND id > $3 AND kind = 'chat' ORDER BY id LIMIT $4`,
+		user, id, after, limit)
 	return collect(rows, err, scanMessage)
 }
 
@@ -122,7 +130,8 @@ func scanSummary(row scanner) (core.Summary, error) {
 	var s core.Summary
 	var covers, usage string
 	var created int64
-	err := row.Scan(&s.User, &s.Segment, &s.Version, &s.Label, &s.Markdown, &s.Tokens, &covers, &s.Model, &usage, &s.Ungrounded, &s.Final, &created, &s.Tainted)
+	err := row.Scan(&s.User, &s.Segment, &s.Version, &s.Label, &s.Markdown, &s.Tokens, &covers, &s.Model, &usage,
+		&s.Ungrounded, &s.Final, &created, &s.Tainted)
 	if err != nil {
 		return s, found(err)
 	}
@@ -132,7 +141,8 @@ func scanSummary(row scanner) (core.Summary, error) {
 
 // Summaries returns the versions of a day's summary, newest first.
 func (s *Store) Summaries(ctx context.Context, user core.UserID, id core.SegmentID, limit int) ([]core.Summary, error) {
-	rows, err := s.one(ctx).rows(`SELECT `+summaryColumns+` FROM summaries WHERE user_id = $1 AND segment_id = $2 ORDER BY version DESC LIMIT $3`, user, id, limit)
+	rows, err := s.one(ctx).rows(`SELECT `+summaryColumns+
+		` FROM summaries WHERE user_id = $1 AND segment_id = $2 ORDER BY version DESC LIMIT $3`, user, id, limit)
 	return collect(rows, err, scanSummary)
 }
 
@@ -141,7 +151,8 @@ func (s *Store) SummariesOf(ctx context.Context, user core.UserID, ids []core.Se
 	var out []core.Summary
 	err := s.view(ctx, "read summaries", func(q querier) error {
 		for _, id := range ids {
-			rows, err := q.rows(`SELECT `+prefixed("s", summaryColumns)+` FROM segments g JOIN summaries s ON s.user_id = g.user_id AND s.segment_id = g.id AND s.version = g.version
+			rows, err := q.rows(`SELECT `+prefixed("s", summaryColumns)+
+				` FROM segments g JOIN summaries s ON s.user_id = g.user_id AND s.segment_id = g.id AND s.version = g.version
 				WHERE g.user_id = $1 AND g.id = $2 AND g.hidden = 0`, user, id)
 			got, err := collect(rows, err, scanSummary)
 			if err != nil {

@@ -73,15 +73,18 @@ func (s *Store) signIn(ctx context.Context, codeHash string, n core.Session, now
 		if id, err = t.sharedID(); err != nil {
 			return err
 		}
-		if err := t.audit(core.AuditRow{At: now, Via: core.ViaSession, ViaID: id, What: core.AuditSignIn, Object: "session", IDs: []int64{id}}); err != nil {
+		if err := t.audit(core.AuditRow{At: now, Via: core.ViaSession, ViaID: id, What: core.AuditSignIn, Object: "session",
+			IDs: []int64{id}}); err != nil {
 			return err
 		}
 		if err := t.putToken(tokenSession, n.Hash, id); err != nil {
 			return err
 		}
-		return t.exec(`INSERT INTO sessions (user_id, id, hash, browser, created_at, used_at, expires_at, identity_id) VALUES ($1, $2, $3, $4, $5, $6, $7,
+		return t.exec(
+			`INSERT INTO sessions (user_id, id, hash, browser, created_at, used_at, expires_at, identity_id) VALUES ($1, $2, $3, $4, $5, $6, $7,
 			COALESCE((SELECT i.id FROM identities i WHERE i.user_id = $1 AND i.channel = $8 AND i.account = $9 AND i.external = $10 AND i.detached = 0), 0))`,
-			t.user, id, n.Hash, n.Browser, ms(n.CreatedAt), ms(n.UsedAt), ms(n.Expires), c.Address.Channel, c.Address.Account, c.Address.External)
+			t.user, id, n.Hash, n.Browser, ms(n.CreatedAt), ms(n.UsedAt), ms(n.Expires), c.Address.Channel,
+			c.Address.Account, c.Address.External)
 	})
 	return id, err
 }
@@ -138,14 +141,16 @@ func (o *owner) user() (core.User, error) {
 // UseSession records when a session was used last, and moves its end.
 func (s *Store) UseSession(ctx context.Context, user core.UserID, id int64, used, expires time.Time) error {
 	return s.updateFrozen(ctx, "use session", user, func(t *tx) error {
-		return t.exec(`UPDATE sessions SET used_at = CASE WHEN used_at > $3 THEN used_at ELSE $3 END, expires_at = $4 WHERE user_id = $1 AND id = $2`,
+		return t.exec(
+			`UPDATE sessions SET used_at = CASE WHEN used_at > $3 THEN used_at ELSE $3 END, expires_at = $4 WHERE user_id = $1 AND id = $2`,
 			t.user, id, ms(used), ms(expires))
 	})
 }
 
 // Sessions lists a user's sessions that have not expired, last used first.
 func (s *Store) Sessions(ctx context.Context, user core.UserID, now time.Time) ([]core.Session, error) {
-	rows, err := s.one(ctx).rows(`SELECT `+sessionColumns+` FROM sessions WHERE user_id = $1 AND expires_at > $2 ORDER BY used_at DESC, id DESC`, user, ms(now))
+	rows, err := s.one(ctx).rows(`SELECT `+sessionColumns+
+		` FROM sessions WHERE user_id = $1 AND expires_at > $2 ORDER BY used_at DESC, id DESC`, user, ms(now))
 	return collect(rows, err, scanSession)
 }
 

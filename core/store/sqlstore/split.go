@@ -20,7 +20,8 @@ func (s *Store) beginSplit(ctx context.Context, m move, now time.Time) (time.Dur
 	}
 	waits := false
 	err := s.step(ctx, m, func(p pair, m *move) error {
-		i, err := scanIdentity(p.row(`SELECT `+identityColumns+` FROM identities i WHERE user_id = $1 AND id = $2 AND detached = 0`, m.From, m.Identity))
+		i, err := scanIdentity(p.row(`SELECT `+identityColumns+
+			` FROM identities i WHERE user_id = $1 AND id = $2 AND detached = 0`, m.From, m.Identity))
 		if errors.Is(err, core.ErrNotFound) {
 			m.next(core.MoveDone) // it was unlinked meanwhile
 			return nil
@@ -67,12 +68,14 @@ func (p pair) planSplit(m *move, i core.Identity, now time.Time) error {
 	if m.plan.Was, err = threadOr(p, m.From, 0); err != nil {
 		return err
 	}
-	return p.exec(`UPDATE users SET last_message = $2, last_id = $3, moving = 1 WHERE id = $1`, id, p.from.lastMessage, p.from.lastID)
+	return p.exec(`UPDATE users SET last_message = $2, last_id = $3, moving = 1 WHERE id = $1`, id,
+		p.from.lastMessage, p.from.lastID)
 }
 
 // haltSplit freezes the user, and notes what of the identity is under way.
 func (p pair) haltSplit(m *move, now time.Time) error {
-	rows, err := p.rows(`SELECT id FROM deliveries WHERE user_id = $1 AND state IN ('pending', 'sending')`+keyRange{split: cameToSend}.of("deliveries", 2)+` ORDER BY id`, m.From, m.plan.Goes)
+	rows, err := p.rows(`SELECT id FROM deliveries WHERE user_id = $1 AND state IN ('pending', 'sending')`+
+		keyRange{split: cameToSend}.of("deliveries", 2)+` ORDER BY id`, m.From, m.plan.Goes)
 	m.plan.Live, err = collect(rows, err, func(r scanner) (id core.DeliveryID, err error) { return id, r.Scan(&id) })
 	if err != nil {
 		return err
@@ -131,17 +134,20 @@ func (p pair) splitThreads(m *move) error {
 		err = p.exec(`INSERT INTO threads (user_id, id, mode, title, last_position, edits, summaries, created_at)
 			SELECT CAST($2 AS bigint), id, mode, title, last_position, edits, summaries, created_at FROM threads
 			WHERE user_id = $1 AND id = $4 AND (EXISTS (SELECT 1 FROM messages m WHERE m.user_id = $1 AND m.thread_id = $4 AND m.identity_id = $3)
-				OR EXISTS (SELECT 1 FROM identities i WHERE i.user_id = $1 AND i.id = $3 AND i.thread_id = $4))`, m.From, m.Into, m.plan.Goes, id)
+				OR EXISTS (SELECT 1 FROM identities i WHERE i.user_id = $1 AND i.id = $3 AND i.thread_id = $4))`, m.From,
+			m.Into, m.plan.Goes, id)
 	}
 	if err != nil {
 		return err
 	}
-	err = p.exec(`UPDATE threads SET last_position = (SELECT o.last_position FROM threads o WHERE o.user_id = $1 AND o.id = $3) WHERE user_id = $2 AND id = $4`,
+	err = p.exec(
+		`UPDATE threads SET last_position = (SELECT o.last_position FROM threads o WHERE o.user_id = $1 AND o.id = $3) WHERE user_id = $2 AND id = $4`,
 		m.From, m.Into, m.plan.Was, m.plan.Thread)
 	if err != nil {
 		return err
 	}
-	return p.exec(`INSERT INTO identities (user_id, id, channel, account, external, name, thread_id, blocked, last_used, window_until, teased, aliases, detached)
+	return p.exec(
+		`INSERT INTO identities (user_id, id, channel, account, external, name, thread_id, blocked, last_used, window_until, teased, aliases, detached)
 		SELECT CAST($2 AS bigint), id, channel, account, external, name, thread_id, blocked, last_used, window_until, teased, aliases, 1
 		FROM identities WHERE user_id = $1 AND id = $3`, m.From, m.Into, m.plan.Goes)
 }
@@ -153,11 +159,13 @@ func (p pair) plainThreads(user core.UserID) ([]core.ThreadID, error) {
 
 func (p pair) splitDay(m *move, g core.Segment) error {
 	var first core.MessageID
-	err := p.row(`SELECT COALESCE(MIN(id), 0) FROM messages WHERE user_id = $1 AND segment_id = $2 AND segment_id > 0 AND identity_id = $3`, m.From, g.ID, m.plan.Goes).Scan(&first)
+	err := p.row(
+		`SELECT COALESCE(MIN(id), 0) FROM messages WHERE user_id = $1 AND segment_id = $2 AND segment_id > 0 AND identity_id = $3`, m.From, g.ID, m.plan.Goes).Scan(&first)
 	if err != nil || first == 0 {
 		return err
 	}
-	err = p.exec(`INSERT INTO segments (user_id, id, thread_id, label, zone, starts_at, ends_at, finalize_at, post_at, state, first_message, last_message, stale, post)
+	err = p.exec(
+		`INSERT INTO segments (user_id, id, thread_id, label, zone, starts_at, ends_at, finalize_at, post_at, state, first_message, last_message, stale, post)
 		SELECT CAST($2 AS bigint), id, CAST($4 AS bigint), label, zone, starts_at, ends_at, finalize_at, post_at, state, CAST($5 AS bigint), last_message,
 			CASE WHEN state = 'final' THEN 1 ELSE 0 END, CASE WHEN post = 'due' THEN 'skipped' ELSE post END FROM segments WHERE user_id = $1 AND id = $3`,
 		m.From, m.Into, g.ID, m.plan.Thread, first)
@@ -181,7 +189,8 @@ func (p pair) loopGoes(m *move, stored string) (bool, error) {
 func (p pair) notGoing(m *move, ids []core.MessageID) (left []core.MessageID, err error) {
 	for _, id := range ids {
 		var n int
-		err := p.row(`SELECT COUNT(*) FROM messages WHERE user_id = $1 AND id = $2 AND identity_id = $3`, m.From, id, m.plan.Goes).Scan(&n)
+		err := p.row(`SELECT COUNT(*) FROM messages WHERE user_id = $1 AND id = $2 AND identity_id = $3`, m.From, id,
+			m.plan.Goes).Scan(&n)
 		if err != nil {
 			return nil, err
 		}
@@ -204,7 +213,8 @@ func (s *Store) switchSplit(ctx context.Context, m move, now time.Time) (time.Du
 		if waits, err = p.sending(m.From, now); err != nil || waits {
 			return err
 		}
-		for _, step := range []func(*move, renumbering, time.Time) error{p.splitIdentity, p.switchDeliveries, p.switchTurns, p.switchJobs, p.splitUser} {
+		for _, step := range []func(*move, renumbering, time.Time) error{p.splitIdentity, p.switchDeliveries, p.switchTurns,
+			p.switchJobs, p.splitUser} {
 			if err := step(m, r, now); err != nil {
 				return err
 			}
@@ -219,20 +229,25 @@ func (s *Store) switchSplit(ctx context.Context, m move, now time.Time) (time.Du
 }
 
 func (p pair) splitIdentity(m *move, _ renumbering, _ time.Time) error {
-	i, err := scanIdentity(p.row(`SELECT `+identityColumns+` FROM identities i WHERE user_id = $1 AND id = $2`, m.From, m.plan.Goes))
+	i, err := scanIdentity(p.row(`SELECT `+identityColumns+` FROM identities i WHERE user_id = $1 AND id = $2`,
+		m.From, m.plan.Goes))
 	if err != nil {
 		return err
 	}
 	for _, st := range []Statement{
-		{Query: `UPDATE identities SET detached = 1, thread_id = 0 WHERE user_id = $1 AND id = $2`, Args: []any{m.From, i.ID}},
+		{Query: `UPDATE identities SET detached = 1, thread_id = 0 WHERE user_id = $1 AND id = $2`,
+			Args: []any{m.From, i.ID}},
 		{Query: `UPDATE identities SET detached = 0, external = $3, blocked = $4, last_used = $5, window_until = $6, teased = $7, aliases = $8 WHERE user_id = $1 AND id = $2`,
-			Args: []any{m.Into, i.ID, i.Address.External, flag(i.Blocked), ms(i.LastUsed), ms(i.Window), flag(i.Asked), text(i.Aliases)}},
-		{Query: `UPDATE addresses SET user_id = $2 WHERE user_id = $1 AND identity_id = $3`, Args: []any{m.From, m.Into, i.ID}},
+			Args: []any{m.Into, i.ID, i.Address.External, flag(i.Blocked), ms(i.LastUsed), ms(i.Window),
+				flag(i.Asked), text(i.Aliases)}},
+		{Query: `UPDATE addresses SET user_id = $2 WHERE user_id = $1 AND identity_id = $3`,
+			Args: []any{m.From, m.Into, i.ID}},
 		{Query: `UPDATE tokens SET user_id = $2 WHERE (kind, hash) IN (SELECT kind, hash FROM codes WHERE user_id = $1 AND channel = $3 AND account = $4 AND external = $5)`,
 			Args: []any{m.From, m.Into, i.Address.Channel, i.Address.Account, i.Address.External}},
 		{Query: `UPDATE codes SET user_id = $2 WHERE user_id = $1 AND channel = $3 AND account = $4 AND external = $5`,
 			Args: []any{m.From, m.Into, i.Address.Channel, i.Address.Account, i.Address.External}},
-		{Query: `UPDATE moves SET from_user = $2 WHERE from_user = $1 AND identity_id = $3 AND phase = 'asked'`, Args: []any{m.From, m.Into, i.ID}},
+		{Query: `UPDATE moves SET from_user = $2 WHERE from_user = $1 AND identity_id = $3 AND phase = 'asked'`,
+			Args: []any{m.From, m.Into, i.ID}},
 	} {
 		if err := p.exec(st.Query, st.Args...); err != nil {
 			return err

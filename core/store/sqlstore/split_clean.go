@@ -86,7 +86,8 @@ func deleteOf(table, key string) func(p pair, m *move, g keyRange) error {
 
 func (p pair) partDeliveries(m *move, g keyRange) error {
 	err := p.exec(`DELETE FROM delivery_parts WHERE user_id = $1 AND delivery_id > $2 AND delivery_id <= $3
-		AND EXISTS (SELECT 1 FROM deliveries d WHERE d.user_id = $1 AND d.id = delivery_parts.delivery_id`+g.of("d", 4)+`)`, g.args(m.From, g.after[0], g.through[0])...)
+		AND EXISTS (SELECT 1 FROM deliveries d WHERE d.user_id = $1 AND d.id = delivery_parts.delivery_id`+g.of("d", 4)+`)`,
+		g.args(m.From, g.after[0], g.through[0])...)
 	if err != nil {
 		return err
 	}
@@ -96,7 +97,9 @@ func (p pair) partDeliveries(m *move, g keyRange) error {
 // partDays takes back what was made of days of which something went: summaries
 // that rested on it, as after a redaction, and windows.
 func (p pair) partDays(m *move, g keyRange) error {
-	rows, err := p.rows(`SELECT x.segment_id FROM move_segments x WHERE x.user_id = $1 AND x.segment_id > $2 AND x.segment_id <= $3`, m.From, g.after[0], g.through[0])
+	rows, err := p.rows(
+		`SELECT x.segment_id FROM move_segments x WHERE x.user_id = $1 AND x.segment_id > $2 AND x.segment_id <= $3`, m.From,
+		g.after[0], g.through[0])
 	ids, err := collect(rows, err, func(r scanner) (id core.SegmentID, err error) { return id, r.Scan(&id) })
 	for _, id := range ids {
 		if err != nil {
@@ -139,7 +142,8 @@ func (p pair) partWindows(m *move, id core.SegmentID) error {
 }
 
 func (p pair) partItems(m *move, g keyRange) error {
-	rows, err := p.rows(selectItems+` WHERE i.user_id = $1 AND i.id > $2 AND i.id <= $3`+g.of("i", 4), g.args(m.From, g.after[0], g.through[0])...)
+	rows, err := p.rows(selectItems+` WHERE i.user_id = $1 AND i.id > $2 AND i.id <= $3`+g.of("i", 4),
+		g.args(m.From, g.after[0], g.through[0])...)
 	items, err := collect(rows, err, scanItem)
 	for _, i := range items {
 		if err == nil {
@@ -151,7 +155,8 @@ func (p pair) partItems(m *move, g keyRange) error {
 
 // partLoops removes loops that went, and what went from the sources of others.
 func (p pair) partLoops(m *move, g keyRange) error {
-	rows, err := p.rows(`SELECT id, sources FROM loops WHERE user_id = $1 AND id > $2 AND id <= $3`, m.From, g.after[0], g.through[0])
+	rows, err := p.rows(`SELECT id, sources FROM loops WHERE user_id = $1 AND id > $2 AND id <= $3`, m.From,
+		g.after[0], g.through[0])
 	type loop struct {
 		id      core.LoopID
 		sources string
@@ -180,7 +185,8 @@ func (p pair) partLoops(m *move, g keyRange) error {
 // partMessages removes messages, and counts them out of their days. A day of
 // which nothing is left goes, too.
 func (p pair) partMessages(m *move, g keyRange) error {
-	rows, err := p.rows(`SELECT id FROM messages WHERE user_id = $1 AND id > $2 AND id <= $3 AND segment_id > 0`+g.of("messages", 4), g.args(m.From, g.after[0], g.through[0])...)
+	rows, err := p.rows(`SELECT id FROM messages WHERE user_id = $1 AND id > $2 AND id <= $3 AND segment_id > 0`+
+		g.of("messages", 4), g.args(m.From, g.after[0], g.through[0])...)
 	ids, err := collect(rows, err, func(r scanner) (id int64, err error) { return id, r.Scan(&id) })
 	for _, id := range ids {
 		if err == nil {
@@ -190,8 +196,10 @@ func (p pair) partMessages(m *move, g keyRange) error {
 	if err != nil {
 		return err
 	}
-	rows, err = p.rows(`SELECT segment_id, COUNT(*) FROM messages m WHERE user_id = $1 AND id > $2 AND id <= $3 AND segment_id > 0 AND kind = 'chat'
-		AND (role = 'user' OR role = 'assistant' AND (body <> '' OR redacted = 1))`+g.of("m", 4)+` GROUP BY segment_id`, g.args(m.From, g.after[0], g.through[0])...)
+	rows, err = p.rows(
+		`SELECT segment_id, COUNT(*) FROM messages m WHERE user_id = $1 AND id > $2 AND id <= $3 AND segment_id > 0 AND kind = 'chat'
+		AND (role = 'user' OR role = 'assistant' AND (body <> '' OR redacted = 1))`+g.of("m", 4)+` GROUP BY segment_id`,
+		g.args(m.From, g.after[0], g.through[0])...)
 	type count struct {
 		id core.SegmentID
 		n  int
@@ -199,7 +207,8 @@ func (p pair) partMessages(m *move, g keyRange) error {
 	counts, err := collect(rows, err, func(r scanner) (c count, err error) { return c, r.Scan(&c.id, &c.n) })
 	for _, c := range counts {
 		if err == nil {
-			err = p.exec(`UPDATE segments SET messages = messages - $3, since_summary = CASE WHEN since_summary > $3 THEN since_summary - $3 ELSE 0 END WHERE user_id = $1 AND id = $2`, m.From, c.id, c.n)
+			err = p.exec(
+				`UPDATE segments SET messages = messages - $3, since_summary = CASE WHEN since_summary > $3 THEN since_summary - $3 ELSE 0 END WHERE user_id = $1 AND id = $2`, m.From, c.id, c.n)
 		}
 	}
 	if err != nil {
@@ -210,7 +219,8 @@ func (p pair) partMessages(m *move, g keyRange) error {
 	}
 	for _, c := range counts {
 		err := p.exec(`DELETE FROM segments WHERE user_id = $1 AND id = $2 AND messages = 0
-			AND NOT EXISTS (SELECT 1 FROM messages m WHERE m.user_id = $1 AND m.segment_id = $2 AND m.segment_id > 0)`, m.From, c.id)
+			AND NOT EXISTS (SELECT 1 FROM messages m WHERE m.user_id = $1 AND m.segment_id = $2 AND m.segment_id > 0)`, m.From,
+			c.id)
 		if err != nil {
 			return err
 		}
@@ -235,7 +245,8 @@ func (p pair) endSplit(m *move) error {
 	}
 	for _, st := range []Statement{
 		{Query: `DELETE FROM move_segments WHERE user_id = $1`, Args: []any{m.From}},
-		{Query: `UPDATE threads SET edits = edits + 1, summaries = summaries + 1, epoch_id = 0 WHERE user_id = $1`, Args: []any{m.From}},
+		{Query: `UPDATE threads SET edits = edits + 1, summaries = summaries + 1, epoch_id = 0 WHERE user_id = $1`,
+			Args: []any{m.From}},
 		{Query: `UPDATE users SET moving = $3, settings = $2 WHERE id = $1`, Args: []any{m.From, text(settings), letting}},
 	} {
 		if err := p.exec(st.Query, st.Args...); err != nil {

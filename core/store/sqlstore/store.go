@@ -211,14 +211,16 @@ type database interface {
 
 // update runs f in one transaction that holds user's row. What is read first is
 // read right after the lock, where that saves round trips with it.
-func (s *Store) update(ctx context.Context, op string, user core.UserID, f func(t *tx) error, first ...Statement) error {
+func (s *Store) update(ctx context.Context, op string, user core.UserID, f func(t *tx) error,
+	first ...Statement) error {
 	ctx, cancel := s.bounded(ctx)
 	defer cancel()
 	return s.unbounded(ctx, op, user, f, first...)
 }
 
 // updateFrozen is update for what is finished even while a move has frozen the user.
-func (s *Store) updateFrozen(ctx context.Context, op string, user core.UserID, f func(t *tx) error, first ...Statement) error {
+func (s *Store) updateFrozen(ctx context.Context, op string, user core.UserID, f func(t *tx) error,
+	first ...Statement) error {
 	ctx, cancel := s.bounded(ctx)
 	defer cancel()
 	return s.written(op, &tx{s: s, ctx: ctx, user: user, first: first, even: true}, f)
@@ -233,7 +235,8 @@ func (s *Store) bounded(ctx context.Context) (context.Context, context.CancelFun
 }
 
 // unbounded is update for what may take long.
-func (s *Store) unbounded(ctx context.Context, op string, user core.UserID, f func(t *tx) error, first ...Statement) error {
+func (s *Store) unbounded(ctx context.Context, op string, user core.UserID, f func(t *tx) error,
+	first ...Statement) error {
 	return s.written(op, &tx{s: s, ctx: ctx, user: user, first: first}, f)
 }
 
@@ -304,7 +307,8 @@ func (t *tx) work(f func(t *tx) error) error {
 
 // lock locks the user's row and reads its counters.
 func (t *tx) lock() Statement {
-	return Statement{Query: `SELECT last_message, last_id, news, settings, moving FROM users WHERE id = $1` + t.s.dialect.Lock, Args: []any{t.user},
+	return Statement{Query: `SELECT last_message, last_id, news, settings, moving FROM users WHERE id = $1` +
+		t.s.dialect.Lock, Args: []any{t.user},
 		Scan: func(r Row) error {
 			if t.user != 0 {
 				*t.touched = append(*t.touched, t.user)
@@ -341,7 +345,8 @@ func (t *tx) flushAll() error {
 // flush writes the counters and tells other processes what to look at.
 func (t *tx) flush() error {
 	if t.dirty {
-		if err := t.exec(`UPDATE users SET last_message = $2, last_id = $3, news = $4 WHERE id = $1`, t.user, t.lastMessage, t.lastID, t.news); err != nil {
+		if err := t.exec(`UPDATE users SET last_message = $2, last_id = $3, news = $4 WHERE id = $1`, t.user, t.lastMessage,
+			t.lastID, t.news); err != nil {
 			return err
 		}
 	}

@@ -11,17 +11,20 @@ import (
 
 // DueSegments lists segments whose finalization or rewriting is due.
 func (s *Store) DueSegments(ctx context.Context, now time.Time, limit int) ([]core.Segment, error) {
-	return s.dueSegments(ctx, "due segments", now, limit, `state = 'open' AND finalize_at <= $1`, `state = 'final' AND stale = 1 AND error = '' AND backlog = 0 AND finalize_at <= $1`)
+	return s.dueSegments(ctx, "due segments", now, limit, `state = 'open' AND finalize_at <= $1`,
+		`state = 'final' AND stale = 1 AND error = '' AND backlog = 0 AND finalize_at <= $1`)
 }
 
 // DuePosts lists segments whose summary is to be posted by now. A day waits as
 // long as a later one is still to be closed: only the newest is posted.
 func (s *Store) DuePosts(ctx context.Context, now time.Time, limit int) ([]core.Segment, error) {
-	return s.dueSegments(ctx, "due posts", now, limit, `post = 'due' AND post_at <= $1 AND NOT EXISTS (SELECT 1 FROM segments later
+	return s.dueSegments(ctx, "due posts", now, limit,
+		`post = 'due' AND post_at <= $1 AND NOT EXISTS (SELECT 1 FROM segments later
 		WHERE later.user_id = segments.user_id AND later.thread_id = segments.thread_id AND later.label > segments.label AND later.state = 'open' AND later.finalize_at <= $1)`)
 }
 
-func (s *Store) dueSegments(ctx context.Context, op string, now time.Time, limit int, wheres ...string) ([]core.Segment, error) {
+func (s *Store) dueSegments(ctx context.Context, op string, now time.Time, limit int,
+	wheres ...string) ([]core.Segment, error) {
 	var out []core.Segment
 	err := s.view(ctx, op, func(q querier) error {
 		for _, where := range wheres {
@@ -31,7 +34,8 @@ func (s *Store) dueSegments(ctx context.Context, op string, now time.Time, limit
 			}
 			rows, err := q.rows(`SELECT `+segmentColumns+` FROM segments WHERE `+where+` AND NOT EXISTS (SELECT 1 FROM jobs
 				WHERE jobs.queue = 'summarize' AND jobs.user_id = segments.user_id AND jobs.ref = segments.id AND jobs.state <> 'dead')
-				AND NOT EXISTS (SELECT 1 FROM users WHERE users.id = segments.user_id AND users.moving IN (1, 2)) ORDER BY `+order+` LIMIT $2`, ms(now), limit)
+				AND NOT EXISTS (SELECT 1 FROM users WHERE users.id = segments.user_id AND users.moving IN (1, 2)) ORDER BY `+order+
+				` LIMIT $2`, ms(now), limit)
 			got, err := collect(rows, err, scanSegment)
 			if err != nil {
 				return err
@@ -81,7 +85,8 @@ func (s *Store) PutSummary(ctx context.Context, p core.PutSummary) error {
 // out, or if a message that was read has been edited or redacted meanwhile.
 func (t *tx) unchanged(g core.Segment, p core.PutSummary) error {
 	var last core.MessageID
-	err := t.row(`SELECT COALESCE(MAX(id), 0) FROM messages WHERE user_id = $1 AND segment_id = $2 AND segment_id > 0 AND kind = 'chat'`, t.user, g.ID).Scan(&last)
+	err := t.row(
+		`SELECT COALESCE(MAX(id), 0) FROM messages WHERE user_id = $1 AND segment_id = $2 AND segment_id > 0 AND kind = 'chat'`, t.user, g.ID).Scan(&last)
 	if err != nil {
 		return err
 	}
@@ -98,9 +103,11 @@ func (t *tx) unchanged(g core.Segment, p core.PutSummary) error {
 func (t *tx) newVersion(g *core.Segment, p core.PutSummary) error {
 	g.SummaryVersion++
 	m := p.Summary
-	err := t.exec(`INSERT INTO summaries (user_id, segment_id, version, label, body, tokens, covers, model, usage, ungrounded, final, created_at, tainted)
-		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13)`, t.user, g.ID, g.SummaryVersion, g.Day.Label, m.Markdown, m.Tokens,
-		text(m.Covers), m.Model, text(m.Usage), flag(m.Ungrounded), flag(p.Final), ms(p.Now), flag(m.Tainted))
+	err := t.exec(
+		`INSERT INTO summaries (user_id, segment_id, version, label, body, tokens, covers, model, usage, ungrounded, final, created_at, tainted)
+		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13)`, t.user, g.ID, g.SummaryVersion, g.Day.Label,
+		m.Markdown, m.Tokens, text(m.Covers), m.Model, text(m.Usage), flag(m.Ungrounded), flag(p.Final),
+		ms(p.Now), flag(m.Tainted))
 	if err != nil {
 		return err
 	}
@@ -116,20 +123,24 @@ func (t *tx) newVersion(g *core.Segment, p core.PutSummary) error {
 	if g.Day.Label != p.Day { // what is said today stands in the prompt itself
 		t.change()
 	}
-	return t.exec(`UPDATE threads SET summaries = summaries + 1, edits = edits + $3 WHERE user_id = $1 AND id = $2`, t.user, g.Thread, flag(g.Hidden || g.Stale))
+	return t.exec(`UPDATE threads SET summaries = summaries + 1, edits = edits + $3 WHERE user_id = $1 AND id = $2`,
+		t.user, g.Thread, flag(g.Hidden || g.Stale))
 }
 
 // cover marks those of a day's messages that a summary covers first: most of what it
 // covers, the one before it did too.
 func (t *tx) cover(g core.SegmentID, covers core.IDSet) error {
-	rows, err := t.rows(`SELECT id FROM messages WHERE user_id = $1 AND segment_id = $2 AND segment_id > 0 AND kind = 'chat' AND covered = 0 ORDER BY id`, t.user, g)
+	rows, err := t.rows(
+		`SELECT id FROM messages WHERE user_id = $1 AND segment_id = $2 AND segment_id > 0 AND kind = 'chat' AND covered = 0 ORDER BY id`, t.user, g)
 	ids, err := collect(rows, err, func(r scanner) (id core.MessageID, err error) { return id, r.Scan(&id) })
 	if err != nil {
 		return err
 	}
 	ids = slices.DeleteFunc(ids, func(id core.MessageID) bool { return !covers.Has(id) })
 	for _, r := range core.NewIDSet(ids...).Ranges() {
-		err := t.exec(`UPDATE messages SET covered = 1 WHERE user_id = $1 AND segment_id = $2 AND segment_id > 0 AND id BETWEEN $3 AND $4`, t.user, g, r[0], r[1])
+		err := t.exec(
+			`UPDATE messages SET covered = 1 WHERE user_id = $1 AND segment_id = $2 AND segment_id > 0 AND id BETWEEN $3 AND $4`,
+			t.user, g, r[0], r[1])
 		if err != nil {
 			return err
 		}
@@ -145,7 +156,8 @@ func (t *tx) closeSegment(g core.Segment, p core.PutSummary) error {
 			post = p.Post
 		}
 	}
-	return t.exec(`UPDATE segments SET version = $3, state = $4, post = $5, last_message = $6, stale = 0, hidden = 0, backlog = 0, error = '', unwindowed = 1,
+	return t.exec(
+		`UPDATE segments SET version = $3, state = $4, post = $5, last_message = $6, stale = 0, hidden = 0, backlog = 0, error = '', unwindowed = 1,
 		since_summary = (SELECT COUNT(*) FROM messages WHERE user_id = $1 AND segment_id = $2 AND segment_id > 0 AND id > $7 AND kind = 'chat'
 			AND (role = 'user' OR role = 'assistant' AND (body <> '' OR redacted = 1)))
 		WHERE user_id = $1 AND id = $2`, t.user, g.ID, g.SummaryVersion, string(state), string(post), last, p.ReadTo)
@@ -200,7 +212,8 @@ func sameLoop(p core.PutSummary, body string, open []core.Loop) (core.LoopID, bo
 }
 
 // FailSummary records that a summary's job gave up; a day that is over is closed.
-func (s *Store) FailSummary(ctx context.Context, user core.UserID, id core.SegmentID, l core.Lease, cause string, now time.Time) error {
+func (s *Store) FailSummary(ctx context.Context, user core.UserID, id core.SegmentID, l core.Lease, cause string,
+	now time.Time) error {
 	return s.update(ctx, "fail summary", user, func(t *tx) error {
 		if err := t.holds(l); err != nil {
 			return err
@@ -208,9 +221,11 @@ func (s *Store) FailSummary(ctx context.Context, user core.UserID, id core.Segme
 		if err := t.release(l); err != nil {
 			return err
 		}
-		err := t.exec(`UPDATE segments SET error = $3, backlog = 0, post = CASE WHEN finalize_at <= $4 AND post = '' THEN 'skipped' ELSE post END,
+		err := t.exec(
+			`UPDATE segments SET error = $3, backlog = 0, post = CASE WHEN finalize_at <= $4 AND post = '' THEN 'skipped' ELSE post END,
 			last_message = CASE WHEN finalize_at <= $4 THEN (SELECT COALESCE(MAX(id), 0) FROM messages WHERE user_id = $1 AND segment_id = $2 AND segment_id > 0 AND kind = 'chat') ELSE last_message END,
-			state = CASE WHEN finalize_at <= $4 THEN 'final' ELSE state END WHERE user_id = $1 AND id = $2`, t.user, id, cause, ms(now))
+			state = CASE WHEN finalize_at <= $4 THEN 'final' ELSE state END WHERE user_id = $1 AND id = $2`,
+			t.user, id, cause, ms(now))
 		if err != nil {
 			return err
 		}
@@ -230,7 +245,8 @@ func (s *Store) PutPost(ctx context.Context, p core.PutPost) error {
 				return err
 			}
 		}
-		n, err := t.count(`UPDATE segments SET post = $3 WHERE user_id = $1 AND id = $2 AND post = 'due'`, t.user, p.Segment, string(p.State))
+		n, err := t.count(`UPDATE segments SET post = $3 WHERE user_id = $1 AND id = $2 AND post = 'due'`, t.user,
+			p.Segment, string(p.State))
 		if err != nil {
 			return err
 		}
@@ -252,7 +268,8 @@ func (s *Store) PutPost(ctx context.Context, p core.PutPost) error {
 // newestPost is PostDone, or PostSkipped if a later day is posted or about to be.
 func (t *tx) newestPost(g core.Segment) (core.PostState, error) {
 	var later bool
-	err := t.row(`SELECT EXISTS (SELECT 1 FROM segments WHERE user_id = $1 AND thread_id = $2 AND label > $3 AND post IN ('due', 'done'))`,
+	err := t.row(
+		`SELECT EXISTS (SELECT 1 FROM segments WHERE user_id = $1 AND thread_id = $2 AND label > $3 AND post IN ('due', 'done'))`,
 		t.user, g.Thread, g.Day.Label).Scan(&later)
 	if later {
 		return core.PostSkipped, err

@@ -49,7 +49,8 @@ func (t *tx) reindex(m core.Message, body string) error {
 		return nil
 	}
 	var through int64
-	if err := t.row(`SELECT indexed FROM users WHERE id = $1`, t.user).Scan(&through); err != nil || int64(m.ID) > through {
+	if err := t.row(`SELECT indexed FROM users WHERE id = $1`, t.user).Scan(&through); err != nil ||
+		int64(m.ID) > through {
 		return err
 	}
 	return t.index(core.DocMessage, int64(m.ID), body)

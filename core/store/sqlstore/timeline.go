@@ -26,7 +26,9 @@ func (s *Store) ThreadNamed(ctx context.Context, user core.UserID, name string, 
 		if h, err = threadNamed(t, t.user, name); !errors.Is(err, core.ErrNotFound) {
 			return err
 		}
-		err := t.exec(`INSERT INTO threads (user_id, id, mode, title, name, created_at) VALUES ($1, $2, 'thread', $3, $3, $4)`, t.user, t.nextID(), name, ms(now))
+		err := t.exec(
+			`INSERT INTO threads (user_id, id, mode, title, name, created_at) VALUES ($1, $2, 'thread', $3, $3, $4)`, t.user,
+			t.nextID(), name, ms(now))
 		if err != nil {
 			return err
 		}
@@ -37,7 +39,8 @@ func (s *Store) ThreadNamed(ctx context.Context, user core.UserID, name string, 
 }
 
 func threadNamed(q reader, user core.UserID, name string) (core.Thread, error) {
-	return scanThread(q.row(`SELECT `+threadColumns+` FROM threads WHERE user_id = $1 AND name = $2 AND name <> ''`, user, name))
+	return scanThread(q.row(`SELECT `+threadColumns+` FROM threads WHERE user_id = $1 AND name = $2 AND name <> ''`, user,
+		name))
 }
 
 // shownAt is a place in the order of display.
@@ -67,8 +70,10 @@ func (s *Store) Timeline(ctx context.Context, tq core.TimelineQuery) ([]core.Mes
 		if tq.After != 0 || tq.Oldest {
 			order = `ASC`
 		}
-		rows, err := q.rows(`SELECT `+messageColumns+` FROM messages WHERE user_id = $1 AND thread_id = $2 AND (shown, id) > ($3, $4) AND (shown, id) < ($5, $6)
-			ORDER BY shown `+order+`, id `+order+` LIMIT $7`, tq.User, tq.Thread, above.shown, above.id, below.shown, below.id, limit+1)
+		rows, err := q.rows(`SELECT `+messageColumns+
+			` FROM messages WHERE user_id = $1 AND thread_id = $2 AND (shown, id) > ($3, $4) AND (shown, id) < ($5, $6)
+			ORDER BY shown `+order+`, id `+order+` LIMIT $7`, tq.User, tq.Thread, above.shown, above.id,
+			below.shown, below.id, limit+1)
 		out, err = collect(rows, err, scanMessage)
 		return err
 	})
@@ -116,7 +121,8 @@ func bounds(q querier, tq core.TimelineQuery) (above, below shownAt, err error) 
 // placeOf is where a message of the thread is shown, or core.ErrNotFound.
 func placeOf(q querier, tq core.TimelineQuery, id core.MessageID) (shownAt, error) {
 	p := shownAt{id: id}
-	err := q.row(`SELECT shown FROM messages WHERE user_id = $1 AND id = $2 AND thread_id = $3`, tq.User, id, tq.Thread).Scan(&p.shown)
+	err := q.row(`SELECT shown FROM messages WHERE user_id = $1 AND id = $2 AND thread_id = $3`, tq.User, id,
+		tq.Thread).Scan(&p.shown)
 	return p, found(err)
 }
 
@@ -134,7 +140,8 @@ func (s *Store) Sent(ctx context.Context, user core.UserID, ids []core.MessageID
 	var out []core.Delivery
 	var reads []Statement
 	for _, r := range core.NewIDSet(ids...).Ranges() {
-		reads = append(reads, Statement{Query: `SELECT ` + deliveryColumns + ` FROM deliveries WHERE user_id = $1 AND message_id BETWEEN $2 AND $3 AND message_id > 0`,
+		reads = append(reads, Statement{Query: `SELECT ` + deliveryColumns +
+			` FROM deliveries WHERE user_id = $1 AND message_id BETWEEN $2 AND $3 AND message_id > 0`,
 			Args: []any{user, r[0], r[1]}, All: func(row Row) error {
 				d, err := scanDelivery(row)
 				out = append(out, d)
@@ -145,13 +152,18 @@ func (s *Store) Sent(ctx context.Context, user core.UserID, ids []core.MessageID
 		return nil, nil
 	}
 	err := s.reads(ctx, "list deliveries", reads...)
-	slices.SortFunc(out, func(a, b core.Delivery) int { return cmp.Or(a.CreatedAt.Compare(b.CreatedAt), cmp.Compare(a.ID, b.ID)) })
+	slices.SortFunc(out, func(a, b core.Delivery) int {
+		return cmp.Or(a.CreatedAt.Compare(b.CreatedAt),
+			cmp.Compare(a.ID, b.ID))
+	})
 	return out, err
 }
 
 // Revisions returns the earlier texts of a message, oldest first.
 func (s *Store) Revisions(ctx context.Context, user core.UserID, id core.MessageID) ([]core.Revision, error) {
-	rows, err := s.one(ctx).rows(`SELECT revision, body, replaced_at FROM revisions WHERE user_id = $1 AND message_id = $2 ORDER BY revision`, user, id)
+	rows, err := s.one(ctx).rows(
+		`SELECT revision, body, replaced_at FROM revisions WHERE user_id = $1 AND message_id = $2 ORDER BY revision`, user,
+		id)
 	return collect(rows, err, func(r scanner) (v core.Revision, err error) {
 		var replaced int64
 		err = r.Scan(&v.Revision, &v.Text, &replaced)
@@ -167,7 +179,8 @@ func (s *Store) Running(ctx context.Context, user core.UserID, thread core.Threa
 		if thread, err = threadOr(q, user, thread); err != nil {
 			return err
 		}
-		rows, err := q.rows(`SELECT `+turnColumns+` FROM turns t WHERE t.user_id = $1 AND t.thread_id = $2 AND t.state = 'running'`, user, thread)
+		rows, err := q.rows(`SELECT `+turnColumns+
+			` FROM turns t WHERE t.user_id = $1 AND t.thread_id = $2 AND t.state = 'running'`, user, thread)
 		out, err = collect(rows, err, func(r scanner) (core.Turn, error) {
 			t, _, err := scanTurn(r)
 			return t, err

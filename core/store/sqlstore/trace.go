@@ -35,9 +35,11 @@ func (s *Store) Traces(ctx context.Context, user core.UserID, text string) ([]co
 	return append(out, indexed...), wrap("look for traces", err)
 }
 
-func (s *Store) tracesIn(ctx context.Context, user core.UserID, table Table, column, text string) (out []core.Trace, err error) {
+func (s *Store) tracesIn(ctx context.Context, user core.UserID, table Table, column,
+	text string) (out []core.Trace, err error) {
 	q := querier{s: s, ctx: ctx, db: s.read} // it reads everything, so no time bounds it
-	rows, err := q.rows(fmt.Sprintf(`SELECT %s, %s FROM %s WHERE %s = $1`, cmp.Or(table.Row, "0"), column, table.Name, cmp.Or(table.Owner, "id")), user)
+	rows, err := q.rows(fmt.Sprintf(`SELECT %s, %s FROM %s WHERE %s = $1`, cmp.Or(table.Row, "0"), column, table.Name,
+		cmp.Or(table.Owner, "id")), user)
 	_, err = collect(rows, err, func(r scanner) (none struct{}, err error) {
 		var id int64
 		var body []byte

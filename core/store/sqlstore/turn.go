@@ -40,12 +40,15 @@ func (t *tx) startClaimed(turn *core.Turn, job core.NewJob, a core.Append, to ro
 
 // insertTurn stores a running turn, whose last input has the position last.
 func (t *tx) insertTurn(turn *core.Turn, last int64, b core.Budget) error {
-	if err := t.exec(`UPDATE threads SET last_position = $3 WHERE user_id = $1 AND id = $2`, t.user, turn.Thread, last); err != nil {
+	if err := t.exec(`UPDATE threads SET last_position = $3 WHERE user_id = $1 AND id = $2`, t.user,
+		turn.Thread, last); err != nil {
 		return err
 	}
-	return t.exec(`INSERT INTO turns (user_id, id, thread_id, identity_id, segment_id, state, inputs, reserved, day, started_at)
+	return t.exec(
+		`INSERT INTO turns (user_id, id, thread_id, identity_id, segment_id, state, inputs, reserved, day, started_at)
 		VALUES ($1, $2, $3, $4, $5, 'running', $6, $7, $8, $9)`,
-		t.user, turn.ID, turn.Thread, turn.Identity, turn.Segment, text(turn.Inputs), turn.Reserved, b.Day, ms(turn.StartedAt))
+		t.user, turn.ID, turn.Thread, turn.Identity, turn.Segment, text(turn.Inputs), turn.Reserved,
+		b.Day, ms(turn.StartedAt))
 }
 
 // behind makes sure that a job follows the head of a thread: a head without a
@@ -55,7 +58,8 @@ func (t *tx) behind(h head, thread core.ThreadID, runAt time.Time) error {
 		t.wake = append(t.wake, core.QueueTurn)
 		return t.exec(`UPDATE jobs SET run_at = $3 WHERE user_id = $1 AND id = $2`, t.user, h.id, ms(runAt))
 	}
-	n, err := t.count(`UPDATE jobs SET run_at = $3 WHERE user_id = $1 AND key = $2 AND state = 'waiting'`, t.user, threadKey(thread), ms(runAt))
+	n, err := t.count(`UPDATE jobs SET run_at = $3 WHERE user_id = $1 AND key = $2 AND state = 'waiting'`, t.user,
+		threadKey(thread), ms(runAt))
 	if err != nil || n > 0 {
 		return err
 	}
@@ -71,7 +75,8 @@ func turnJob(thread core.ThreadID, runAt time.Time) core.NewJob {
 // begin starts a turn under a lease: its inputs are the longest run of pending
 // messages of one identity, and get their positions. nil: nothing is pending and
 // the job is gone, or the budget put it off.
-func (t *tx) begin(thread core.ThreadID, l core.Lease, now time.Time, b core.Budget) (*core.Turn, *core.Postponed, error) {
+func (t *tx) begin(thread core.ThreadID, l core.Lease, now time.Time,
+	b core.Budget) (*core.Turn, *core.Postponed, error) {
 	run, err := t.pending(thread)
 	if err != nil {
 		return nil, nil, err
@@ -119,18 +124,21 @@ func (t *tx) pending(thread core.ThreadID) ([]pendingMessage, error) {
 	return all, err
 }
 
-func (t *tx) newTurn(thread core.ThreadID, run []pendingMessage, l core.Lease, now time.Time, b core.Budget) (*core.Turn, error) {
-	turn := &core.Turn{User: t.user, ID: core.TurnID(t.nextID()), Thread: thread, Identity: run[0].identity, State: core.TurnRunning,
-		Segment: run[len(run)-1].segment, Lease: l, StartedAt: now, Reserved: b.Reserve}
+func (t *tx) newTurn(thread core.ThreadID, run []pendingMessage, l core.Lease, now time.Time,
+	b core.Budget) (*core.Turn, error) {
+	turn := &core.Turn{User: t.user, ID: core.TurnID(t.nextID()), Thread: thread, Identity: run[0].identity,
+		State: core.TurnRunning, Segment: run[len(run)-1].segment, Lease: l, StartedAt: now, Reserved: b.Reserve}
 	var last int64
 	var failed core.MessageID
-	if err := t.row(`SELECT mode, last_position, failed FROM threads WHERE user_id = $1 AND id = $2`, t.user, thread).Scan((*string)(&turn.Mode), &last, &failed); err != nil {
+	if err := t.row(`SELECT mode, last_position, failed FROM threads WHERE user_id = $1 AND id = $2`, t.user,
+		thread).Scan((*string)(&turn.Mode), &last, &failed); err != nil {
 		return nil, err
 	}
 	for _, m := range run {
 		last = nextPosition(last, now)
 		turn.Inputs = append(turn.Inputs, m.id)
-		if err := t.exec(`UPDATE messages SET position = $3, shown = CASE WHEN id > $5 THEN $3 ELSE shown END, turn_id = $4 WHERE user_id = $1 AND id = $2`,
+		if err := t.exec(
+			`UPDATE messages SET position = $3, shown = CASE WHEN id > $5 THEN $3 ELSE shown END, turn_id = $4 WHERE user_id = $1 AND id = $2`,
 			t.user, m.id, last, turn.ID, failed); err != nil {
 			return nil, err
 		}
@@ -142,12 +150,14 @@ func (t *tx) newTurn(thread core.ThreadID, run []pendingMessage, l core.Lease, n
 }
 
 func (t *tx) addressTurn(turn *core.Turn) error {
-	i, err := scanIdentity(t.row(`SELECT `+identityColumns+` FROM identities i WHERE user_id = $1 AND id = $2`, t.user, turn.Identity))
+	i, err := scanIdentity(t.row(`SELECT `+identityColumns+` FROM identities i WHERE user_id = $1 AND id = $2`,
+		t.user, turn.Identity))
 	turn.Address = i.Address
 	if err != nil || len(turn.Inputs) == 0 {
 		return err
 	}
-	err = t.row(`SELECT event_id FROM events WHERE user_id = $1 AND message_id = $2 LIMIT 1`, t.user, slices.Max(turn.Inputs)).Scan(&turn.Event)
+	err = t.row(`SELECT event_id FROM events WHERE user_id = $1 AND message_id = $2 LIMIT 1`, t.user,
+		slices.Max(turn.Inputs)).Scan(&turn.Event)
 	if errors.Is(err, sql.ErrNoRows) {
 		return nil
 	}
@@ -191,7 +201,8 @@ func (t *tx) reserve(b *core.Budget) (*core.Postponed, error) {
 func (t *tx) tooFast(b core.Budget, now time.Time) (*core.Postponed, error) {
 	var n int
 	var first sql.NullInt64
-	err := t.row(`SELECT COUNT(*), MIN(started_at) FROM turns WHERE user_id = $1 AND started_at > $2`, t.user, ms(now.Add(-time.Minute))).Scan(&n, &first)
+	err := t.row(`SELECT COUNT(*), MIN(started_at) FROM turns WHERE user_id = $1 AND started_at > $2`, t.user,
+		ms(now.Add(-time.Minute))).Scan(&n, &first)
 	if err != nil || n < b.TurnsPerMinute {
 		return nil, err
 	}
@@ -199,7 +210,8 @@ func (t *tx) tooFast(b core.Budget, now time.Time) (*core.Postponed, error) {
 }
 
 // ClaimTurn takes a due turn job; see core.TurnStore.
-func (s *Store) ClaimTurn(ctx context.Context, ref core.JobRef, c core.Claim, b core.Budget) (*core.Turn, *core.Postponed, error) {
+func (s *Store) ClaimTurn(ctx context.Context, ref core.JobRef, c core.Claim,
+	b core.Budget) (*core.Turn, *core.Postponed, error) {
 	var turn *core.Turn
 	var put *core.Postponed
 	err := s.update(ctx, "claim turn", ref.User, func(t *tx) error {
@@ -210,7 +222,8 @@ func (s *Store) ClaimTurn(ctx context.Context, ref core.JobRef, c core.Claim, b 
 		}
 		var current core.TurnID
 		var thread core.ThreadID
-		if err := t.row(`SELECT ref, payload FROM jobs WHERE user_id = $1 AND id = $2`, t.user, ref.ID).Scan(&current, &thread); err != nil {
+		if err := t.row(`SELECT ref, payload FROM jobs WHERE user_id = $1 AND id = $2`, t.user, ref.ID).Scan(&current,
+			&thread); err != nil {
 			return err
 		}
 		if current != 0 {
@@ -246,7 +259,8 @@ func (t *tx) left(turn core.Turn) (n int, err error) {
 	if len(turn.Inputs) == 0 {
 		return 0, nil
 	}
-	err = t.row(countLeft("$1", "$2", "$3", "$4"), t.user, slices.Min(turn.Inputs), slices.Max(turn.Inputs), turn.ID).Scan(&n)
+	err = t.row(countLeft("$1", "$2", "$3", "$4"), t.user, slices.Min(turn.Inputs),
+		slices.Max(turn.Inputs), turn.ID).Scan(&n)
 	return n, err
 }
 
@@ -262,7 +276,8 @@ func scanTurn(row scanner) (core.Turn, string, error) {
 	var t core.Turn
 	var inputs, snapshot string
 	var started int64
-	err := row.Scan(&t.User, &t.ID, &t.Thread, (*string)(&t.Mode), &t.Identity, &t.Segment, (*string)(&t.State), &inputs, &t.Failures, &t.LastError,
+	err := row.Scan(&t.User, &t.ID, &t.Thread, (*string)(&t.Mode), &t.Identity, &t.Segment, (*string)(&t.State), &inputs,
+		&t.Failures, &t.LastError,
 		&t.Reserved, &started, &snapshot)
 	if err != nil {
 		return t, "", found(err)
@@ -278,7 +293,8 @@ func turnByID(q reader, user core.UserID, id core.TurnID) (core.Turn, string, er
 // Flags reads what was asked of a running turn.
 func (s *Store) Flags(ctx context.Context, user core.UserID, turn core.TurnID) (core.TurnFlags, error) {
 	var f core.TurnFlags
-	err := s.one(ctx).row(`SELECT stop, restarts FROM turns WHERE user_id = $1 AND id = $2`, user, turn).Scan(&f.Stop, &f.Restart)
+	err := s.one(ctx).row(`SELECT stop, restarts FROM turns WHERE user_id = $1 AND id = $2`, user,
+		turn).Scan(&f.Stop, &f.Restart)
 	return f, found(err)
 }
 
@@ -290,7 +306,8 @@ func (t *tx) spent(turn *core.Turn) (back int, err error) {
 	}
 	if turn.Reserved > 0 {
 		var day string
-		if err := t.row(`SELECT day, reserved FROM turns WHERE user_id = $1 AND id = $2`, t.user, turn.ID).Scan(&day, &back); err != nil {
+		if err := t.row(`SELECT day, reserved FROM turns WHERE user_id = $1 AND id = $2`, t.user, turn.ID).Scan(&day,
+			&back); err != nil {
 			return 0, found(err)
 		}
 		if back = min(back, turn.Used.Prompt+turn.Used.Completion); day != turn.Today {
@@ -310,7 +327,8 @@ func (s *Store) RetryTurn(ctx context.Context, turn *core.Turn, again time.Time,
 		if err != nil {
 			return err
 		}
-		err = t.exec(`UPDATE turns SET failures = failures + $4, error = $3, reserved = reserved - $5 WHERE user_id = $1 AND id = $2`,
+		err = t.exec(
+			`UPDATE turns SET failures = failures + $4, error = $3, reserved = reserved - $5 WHERE user_id = $1 AND id = $2`,
 			t.user, turn.ID, cause, flag(cause != ""), back)
 		if err != nil {
 			return err

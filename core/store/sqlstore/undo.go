@@ -53,11 +53,13 @@ func (t *tx) undo(e core.Undo) error {
 	case x.Kind == core.UndoItem:
 		return t.archiveItem(core.ArchiveItem{Item: core.ItemID(x.ID), At: e.At})
 	case x.Kind == core.UndoLoop && x.Ended:
-		return t.exec(`UPDATE loops SET state = 'open', mentioned_at = $3, changed = $4, tainted = tainted & 1 WHERE user_id = $1 AND id = $2`, t.user, x.ID, ms(e.At), t.change())
+		return t.exec(
+			`UPDATE loops SET state = 'open', mentioned_at = $3, changed = $4, tainted = tainted & 1 WHERE user_id = $1 AND id = $2`, t.user, x.ID, ms(e.At), t.change())
 	case x.Kind == core.UndoLoop:
 		return t.applyOne(core.CloseLoop{Loop: core.LoopID(x.ID), At: e.At}, nil)
 	case x.Ended:
-		return t.exec(`UPDATE reminders SET state = 'active', tainted = tainted & 1 WHERE user_id = $1 AND id = $2`, t.user, x.ID)
+		return t.exec(`UPDATE reminders SET state = 'active', tainted = tainted & 1 WHERE user_id = $1 AND id = $2`, t.user,
+			x.ID)
 	}
 	return t.cancelReminder(core.CancelReminder{Reminder: core.ReminderID(x.ID), At: e.At})
 }

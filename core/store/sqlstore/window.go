@@ -43,12 +43,14 @@ func (s *Store) guess(ctx context.Context, turn *core.Turn, wq core.WindowQuery)
 	var summaries int64
 	var fresh []core.Message
 	from := known.messages[len(known.messages)-1].Position + 1
-	err = s.snapshot(ctx, toThread(turn, &w, &summaries), Statement{Query: selectFrom, Args: []any{turn.User, turn.Thread, from}, All: func(r Row) error {
-		m, err := scanMessage(r)
-		fresh = append(fresh, m)
-		return err
-	}})
-	if err != nil || !continues(w, wq) || w.Epoch.Dropped > 0 || w.News > w.Told || !known.holds(w.Epoch.ID, w.Edits, summaries) {
+	err = s.snapshot(ctx, toThread(turn, &w, &summaries),
+		Statement{Query: selectFrom, Args: []any{turn.User, turn.Thread, from}, All: func(r Row) error {
+			m, err := scanMessage(r)
+			fresh = append(fresh, m)
+			return err
+		}})
+	if err != nil || !continues(w, wq) || w.Epoch.Dropped > 0 || w.News > w.Told ||
+		!known.holds(w.Epoch.ID, w.Edits, summaries) {
 		return core.Window{}, false, err
 	}
 	w.Pages = known.pages
@@ -65,8 +67,8 @@ func readThread(q querier, turn *core.Turn, w *core.Window) (summaries int64, er
 // toThread returns what reads it.
 func toThread(turn *core.Turn, w *core.Window, summaries *int64) Statement {
 	return Statement{Query: `SELECT h.edits, h.summaries, h.epoch_used, COALESCE(e.data, ''), h.news, u.news, h.compressed FROM threads h JOIN users u ON u.id = h.user_id
-		LEFT JOIN epochs e ON e.user_id = h.user_id AND e.id = h.epoch_id WHERE h.user_id = $1 AND h.id = $2`, Args: []any{turn.User, turn.Thread},
-		Scan: func(r Row) error {
+		LEFT JOIN epochs e ON e.user_id = h.user_id AND e.id = h.epoch_id WHERE h.user_id = $1 AND h.id = $2`,
+		Args: []any{turn.User, turn.Thread}, Scan: func(r Row) error {
 			var data string
 			var used int64
 			err := r.Scan(&w.Edits, summaries, &used, &data, &w.Told, &w.News, &w.Compressed)
@@ -125,7 +127,8 @@ func shown(q querier, user core.UserID, w *core.Window) (err error) {
 }
 
 // selectFrom reads the messages of a thread from a position on.
-const selectFrom = `SELECT ` + messageColumns + ` FROM messages WHERE user_id = $1 AND thread_id = $2 AND position >= $3 AND position > 0 ORDER BY position`
+const selectFrom = `SELECT ` + messageColumns +
+	` FROM messages WHERE user_id = $1 AND thread_id = $2 AND position >= $3 AND position > 0 ORDER BY position`
 
 // remember puts a window's messages together and keeps them for the next turn.
 func (s *Store) remember(k threadOf, turn *core.Turn, w *core.Window, summaries int64, known, fresh []core.Message) {
@@ -147,7 +150,8 @@ func afresh(q querier, turn *core.Turn, wq core.WindowQuery, w *core.Window) err
 		return err
 	}
 	if turn.Segment == 0 {
-		return q.row(`SELECT COUNT(*) FROM messages WHERE user_id = $1 AND thread_id = $2 AND position > 0 AND (role = 'user' OR role = 'assistant' AND body <> '')`,
+		return q.row(
+			`SELECT COUNT(*) FROM messages WHERE user_id = $1 AND thread_id = $2 AND position > 0 AND (role = 'user' OR role = 'assistant' AND body <> '')`,
 			turn.User, turn.Thread).Scan(&w.Thread)
 	}
 	if w.More && len(w.Messages) > 0 {
@@ -167,7 +171,8 @@ func afresh(q querier, turn *core.Turn, wq core.WindowQuery, w *core.Window) err
 func newest(q querier, turn *core.Turn, wq core.WindowQuery, from int64, w *core.Window) error {
 	before, tokens := int64(1)<<62, 0
 	for {
-		rows, err := q.rows(`SELECT `+messageColumns+` FROM messages WHERE user_id = $1 AND thread_id = $2 AND position < $3 AND position >= $5 AND position > 0
+		rows, err := q.rows(`SELECT `+messageColumns+
+			` FROM messages WHERE user_id = $1 AND thread_id = $2 AND position < $3 AND position >= $5 AND position > 0
 			ORDER BY position DESC LIMIT $4`, turn.User, turn.Thread, before, page+1, from)
 		got, err := collect(rows, err, scanMessage)
 		if err != nil {
@@ -211,12 +216,15 @@ func paged(pages []core.Page) int64 {
 
 // uncovered counts what no summary covers from one position to before another.
 func uncovered(q querier, turn *core.Turn, from, before int64, w *core.Window) error {
-	return q.row(`SELECT COUNT(*) FROM (SELECT 1 FROM messages WHERE user_id = $1 AND thread_id = $2 AND position > 0 AND covered = 0 AND segment_id > 0
-		AND redacted = 0 AND role <> 'tool' AND position < $3 AND position >= $5 LIMIT $4) AS counted`, turn.User, turn.Thread, before, maxUncovered, from).Scan(&w.UncoveredBefore)
+	return q.row(
+		`SELECT COUNT(*) FROM (SELECT 1 FROM messages WHERE user_id = $1 AND thread_id = $2 AND position > 0 AND covered = 0 AND segment_id > 0
+		AND redacted = 0 AND role <> 'tool' AND position < $3 AND position >= $5 LIMIT $4) AS counted`, turn.User,
+		turn.Thread, before, maxUncovered, from).Scan(&w.UncoveredBefore)
 }
 
 func days(q querier, turn *core.Turn, w *core.Window) (err error) {
-	w.Today, err = segmentWith(q.row(`SELECT `+segmentColumns+`, (SELECT COALESCE(SUM(a.messages), 0) FROM segments a WHERE a.user_id = $1 AND a.thread_id = $3)
+	w.Today, err = segmentWith(q.row(`SELECT `+segmentColumns+
+		`, (SELECT COALESCE(SUM(a.messages), 0) FROM segments a WHERE a.user_id = $1 AND a.thread_id = $3)
 		FROM segments WHERE user_id = $1 AND id = $2`, turn.User, turn.Segment, turn.Thread), &w.Thread)
 	if err != nil {
 		return err
@@ -224,7 +232,8 @@ func days(q querier, turn *core.Turn, w *core.Window) (err error) {
 	if w.TodaySummary, err = summaryOf(q, w.Today); err != nil {
 		return err
 	}
-	w.Last, err = scanSegment(q.row(`SELECT `+segmentColumns+` FROM segments WHERE user_id = $1 AND thread_id = $2 AND label < $3 ORDER BY label DESC LIMIT 1`,
+	w.Last, err = scanSegment(q.row(`SELECT `+segmentColumns+
+		` FROM segments WHERE user_id = $1 AND thread_id = $2 AND label < $3 ORDER BY label DESC LIMIT 1`,
 		turn.User, turn.Thread, w.Today.Day.Label))
 	if errors.Is(err, core.ErrNotFound) {
 		return nil
@@ -241,7 +250,8 @@ func summaryOf(q querier, g core.Segment) (*core.Summary, error) {
 	if g.SummaryVersion == 0 || g.Hidden {
 		return nil, nil
 	}
-	s, err := scanSummary(q.row(`SELECT `+summaryColumns+` FROM summaries WHERE user_id = $1 AND segment_id = $2 AND version = $3`, g.User, g.ID, g.SummaryVersion))
+	s, err := scanSummary(q.row(`SELECT `+summaryColumns+
+		` FROM summaries WHERE user_id = $1 AND segment_id = $2 AND version = $3`, g.User, g.ID, g.SummaryVersion))
 	if errors.Is(err, core.ErrNotFound) {
 		return nil, nil
 	}
@@ -309,7 +319,8 @@ func (s *Store) Messages(ctx context.Context, user core.UserID, ids []core.Messa
 	var out []core.Message
 	err := s.view(ctx, "read messages", func(q querier) error {
 		for _, r := range core.NewIDSet(ids...).Ranges() {
-			rows, err := q.rows(`SELECT `+messageColumns+` FROM messages WHERE user_id = $1 AND id BETWEEN $2 AND $3`, user, r[0], r[1])
+			rows, err := q.rows(`SELECT `+messageColumns+` FROM messages WHERE user_id = $1 AND id BETWEEN $2 AND $3`, user,
+				r[0], r[1])
 			got, err := collect(rows, err, scanMessage)
 			if err != nil {
 				return err
@@ -340,14 +351,16 @@ func scanThread(row scanner) (core.Thread, error) {
 // Thread returns a thread (0: the continuous one), or ErrNotFound.
 func (s *Store) Thread(ctx context.Context, user core.UserID, id core.ThreadID) (core.Thread, error) {
 	if id == 0 {
-		return scanThread(s.one(ctx).row(`SELECT `+threadColumns+` FROM threads WHERE user_id = $1 AND mode = 'continuous'`, user))
+		return scanThread(s.one(ctx).row(`SELECT `+threadColumns+` FROM threads WHERE user_id = $1 AND mode = 'continuous'`,
+			user))
 	}
 	return scanThread(s.one(ctx).row(`SELECT `+threadColumns+` FROM threads WHERE user_id = $1 AND id = $2`, user, id))
 }
 
 // Threads lists the plain threads, newest first.
 func (s *Store) Threads(ctx context.Context, user core.UserID, limit int) ([]core.Thread, error) {
-	rows, err := s.one(ctx).rows(`SELECT `+threadColumns+` FROM threads WHERE user_id = $1 AND mode = 'thread' ORDER BY id DESC LIMIT $2`, user, limit)
+	rows, err := s.one(ctx).rows(`SELECT `+threadColumns+
+		` FROM threads WHERE user_id = $1 AND mode = 'thread' ORDER BY id DESC LIMIT $2`, user, limit)
 	return collect(rows, err, scanThread)
 }
 
@@ -382,7 +395,8 @@ func threadOr(q reader, user core.UserID, id core.ThreadID) (core.ThreadID, erro
 }
 
 // History returns the newest messages of a thread in the order of display.
-func (s *Store) History(ctx context.Context, user core.UserID, thread core.ThreadID, before core.MessageID, limit int) ([]core.Message, error) {
+func (s *Store) History(ctx context.Context, user core.UserID, thread core.ThreadID, before core.MessageID,
+	limit int) ([]core.Message, error) {
 	var out []core.Message
 	err := s.view(ctx, "read history", func(q querier) (err error) {
 		if thread, err = threadOr(q, user, thread); err != nil {

@@ -24,7 +24,8 @@ func approvalCases() []testCase {
 func (b *bench) ask(code, subject string) core.Approval {
 	b.t.Helper()
 	_, err := b.Note(b.ctx, core.Note{User: b.user.ID, Identity: b.at.ID, Now: b.now,
-		Effects:  []core.Effect{core.AskApproval{Approval: core.Approval{Code: code, Kind: core.ApproveCall, Identity: b.at.ID, Subject: subject, AskedAt: b.now, Expires: b.now.Add(time.Hour)}}},
+		Effects: []core.Effect{core.AskApproval{Approval: core.Approval{Code: code, Kind: core.ApproveCall,
+			Identity: b.at.ID, Subject: subject, AskedAt: b.now, Expires: b.now.Add(time.Hour)}}},
 		Messages: []core.NewMessage{{Role: core.RoleAssistant, Kind: core.KindNotice, Text: "may I?", SentAt: b.now}}})
 	b.must(err)
 	open, _, err := b.OpenApprovals(b.ctx, b.user.ID, b.at.ID, 0, b.now)
@@ -34,7 +35,8 @@ func (b *bench) ask(code, subject string) core.Approval {
 
 func (b *bench) decide(a core.Approval, at core.IdentityID, when time.Time) bool {
 	b.t.Helper()
-	_, err := b.Note(b.ctx, core.Note{User: b.user.ID, Now: when, Effects: []core.Effect{core.Decide{Approval: a.ID, Identity: at, Yes: true, At: when}}})
+	_, err := b.Note(b.ctx, core.Note{User: b.user.ID, Now: when,
+		Effects: []core.Effect{core.Decide{Approval: a.ID, Identity: at, Yes: true, At: when}}})
 	if !errors.Is(err, core.ErrRefused) {
 		b.must(err)
 	}
@@ -112,7 +114,8 @@ func testApprovalRedacted(b *bench) {
 // askAccount stores a question about an account change.
 func (b *bench) askAccount(code string) core.Approval {
 	b.t.Helper()
-	b.effects(core.AskApproval{Approval: core.Approval{Code: code, Kind: core.ApproveAccount, Identity: b.at.ID, Subject: `{}`, AskedAt: b.now, Expires: b.now.Add(time.Hour)}})
+	b.effects(core.AskApproval{Approval: core.Approval{Code: code, Kind: core.ApproveAccount, Identity: b.at.ID,
+		Subject: `{}`, AskedAt: b.now, Expires: b.now.Add(time.Hour)}})
 	open, _, err := b.OpenApprovals(b.ctx, b.user.ID, b.at.ID, 0, b.now)
 	b.must(err)
 	return open[len(open)-1]
@@ -121,7 +124,8 @@ func (b *bench) askAccount(code string) core.Approval {
 // uses reports whether a yes could be used up.
 func (b *bench) uses(a core.Approval) bool {
 	b.t.Helper()
-	_, err := b.Note(b.ctx, core.Note{User: b.user.ID, Now: b.now, Effects: []core.Effect{core.UseYes{Approval: a.ID, At: b.now}}})
+	_, err := b.Note(b.ctx, core.Note{User: b.user.ID, Now: b.now,
+		Effects: []core.Effect{core.UseYes{Approval: a.ID, At: b.now}}})
 	if !errors.Is(err, core.ErrRefused) {
 		b.must(err)
 	}
@@ -166,12 +170,15 @@ func testAlso(b *bench) {
 	equal(b, "answered", b.decide(yes, b.at.ID, b.now), true)
 	code := core.Code{Kind: core.CodeWeb, Hash: "link", Created: b.now, Expires: b.now.Add(time.Hour)}
 	theirs := core.Note{User: v.user.ID, Now: b.now, Effects: []core.Effect{core.NewWebLink{Code: code}},
-		Messages:   []core.NewMessage{{Role: core.RoleAssistant, Kind: core.KindNotice, Text: "a link was made", SentAt: b.now}},
-		Deliveries: []core.NewDelivery{{To: v.at.Address, Kind: core.DeliverNotice, Parts: []core.Part{{Text: "a link was made"}}}}}
+		Messages: []core.NewMessage{{Role: core.RoleAssistant, Kind: core.KindNotice,
+			Text: "a link was made", SentAt: b.now}},
+		Deliveries: []core.NewDelivery{{To: v.at.Address, Kind: core.DeliverNotice,
+			Parts: []core.Part{{Text: "a link was made"}}}}}
 	change := func(user core.UserID) error {
 		theirs.User = user
 		_, err := b.Note(b.acting(core.ViaSession, 7), core.Note{User: b.user.ID, Now: b.now, Effects: []core.Effect{
-			core.UseYes{Approval: yes.ID, At: b.now}, core.AddKey{Key: core.APIKey{Name: "n", Hash: "h", CreatedAt: b.now}}, core.Also{Note: theirs}}})
+			core.UseYes{Approval: yes.ID, At: b.now}, core.AddKey{Key: core.APIKey{Name: "n", Hash: "h", CreatedAt: b.now}},
+			core.Also{Note: theirs}}})
 		return err
 	}
 	b.notFound("for nobody", change(987654))

@@ -30,7 +30,8 @@ func (b *bench) rows() string {
 	var out []string
 	for n := range all {
 		r := all[len(all)-1-n]
-		out = append(out, strings.TrimRight(fmt.Sprintf("%s:%d %s %s %s %s", r.Via, r.ViaID, r.What, r.Result, r.Object, r.Tool), " "))
+		out = append(out, strings.TrimRight(fmt.Sprintf("%s:%d %s %s %s %s", r.Via, r.ViaID, r.What, r.Result,
+			r.Object, r.Tool), " "))
 	}
 	return strings.Join(out, "; ")
 }
@@ -41,7 +42,8 @@ func (b *bench) acting(via core.Via, id int64) context.Context {
 }
 
 func testAudit(b *bench) {
-	_, err := b.Note(b.ctx, core.Note{User: b.user.ID, Identity: b.at.ID, Now: b.now, Effects: []core.Effect{core.SetSettings{}, core.NewLink{Code: core.Code{Hash: "h", Expires: b.now.Add(time.Hour)}}}})
+	_, err := b.Note(b.ctx, core.Note{User: b.user.ID, Identity: b.at.ID, Now: b.now,
+		Effects: []core.Effect{core.SetSettings{}, core.NewLink{Code: core.Code{Hash: "h", Expires: b.now.Add(time.Hour)}}}})
 	b.must(err)
 	id := int64(b.at.ID)
 	want := fmt.Sprintf("identity:%d settings done; identity:%d link_code done", id, id)
@@ -51,16 +53,19 @@ func testAudit(b *bench) {
 	b.must(err)
 	want += "; session:7 name done"
 	equal(b, "by a browser", b.rows(), want)
-	k, err := b.AddAPIKey(b.acting(core.ViaOperator, 0), core.APIKey{User: b.user.ID, Name: "n", Hash: "h", CreatedAt: b.now})
+	k, err := b.AddAPIKey(b.acting(core.ViaOperator, 0),
+		core.APIKey{User: b.user.ID, Name: "n", Hash: "h", CreatedAt: b.now})
 	b.must(err)
 	b.must(b.RevokeAPIKey(b.acting(core.ViaOperator, 0), b.user.ID, k.ID))
 	want += "; operator:0 key_made done key; operator:0 key_revoked done key"
 	equal(b, "by the operator", b.rows(), want)
-	b.must(b.RevokeAPIKey(b.ctx, b.user.ID, one(b, b.AddAPIKey, core.APIKey{User: b.user.ID, Name: "n", Hash: "i", CreatedAt: b.now}).ID))
+	b.must(b.RevokeAPIKey(b.ctx, b.user.ID, one(b, b.AddAPIKey, core.APIKey{User: b.user.ID, Name: "n", Hash: "i",
+		CreatedAt: b.now}).ID))
 	equal(b, "by the gateway itself", b.rows(), want)
 	s := b.signIn("token")
 	b.must(b.EndSession(session, b.user.ID, 0))
-	want += fmt.Sprintf("; identity:%d sign_in_link done user; session:%d sign_in done session; session:7 sign_out done session", id, s.ID)
+	want += fmt.Sprintf(
+		"; identity:%d sign_in_link done user; session:%d sign_in done session; session:7 sign_out done session", id, s.ID)
 	equal(b, "of sessions", b.rows(), want)
 	first, second := b.say(false, "one").Messages[0], b.say(false, "two").Messages[0]
 	b.effects(core.Redact{Message: first, At: b.now}, core.Redact{Message: second, At: b.now})
@@ -73,7 +78,8 @@ func testAuditRefused(b *bench) {
 	ctx := b.acting(core.ViaSession, 7)
 	b.notFound("a key of nobody", b.RevokeAPIKey(ctx, b.user.ID, 999))
 	b.must(b.EndSession(ctx, b.user.ID, 999))
-	_, err := b.Note(ctx, core.Note{User: b.user.ID, Now: b.now, Effects: []core.Effect{core.SetName{Name: "Eve"}, core.Unlink{Identity: 999}}})
+	_, err := b.Note(ctx, core.Note{User: b.user.ID, Now: b.now, Effects: []core.Effect{core.SetName{Name: "Eve"},
+		core.Unlink{Identity: 999}}})
 	b.notFound("an identity of nobody", err)
 	equal(b, "rows", b.rows(), "")
 }
@@ -83,7 +89,8 @@ func testAuditQuestions(b *bench) {
 	equal(b, "answered", b.decide(a, b.at.ID, b.now), true)
 	late := b.ask("T2", `{"call":{"name":"mail","arguments":"{}"}}`)
 	id := int64(b.at.ID)
-	want := fmt.Sprintf("identity:%d question asked question mail; identity:%d question yes question mail; identity:%d question asked question mail", id, id, id)
+	want := fmt.Sprintf(
+		"identity:%d question asked question mail; identity:%d question yes question mail; identity:%d question asked question mail", id, id, id)
 	equal(b, "rows", b.rows(), want)
 	n, err := b.ExpireApprovals(b.ctx, late.Expires.Add(-time.Second))
 	b.must(err)
@@ -106,12 +113,14 @@ func testAuditQuestions(b *bench) {
 func testAuditCalls(b *bench) {
 	t := b.turn("send a mail")
 	for n, result := range []core.AuditResult{"", core.ResultBegun, core.ResultDone} {
-		b.must(b.Record(b.ctx, b.user.ID, core.CallRecord{Turn: t.ID, Index: n / 2, Tool: "mail", Text: "secret", At: b.now, Result: result}))
+		b.must(b.Record(b.ctx, b.user.ID, core.CallRecord{Turn: t.ID, Index: n / 2, Tool: "mail", Text: "secret",
+			At: b.now, Result: result}))
 	}
 	want := "gateway:0 call begun turn mail; gateway:0 call done turn mail"
 	equal(b, "of a turn of nobody", b.rows(), want)
 	for n, by := range []core.Actor{{Via: core.ViaIdentity, ID: int64(t.Identity)}, {Via: core.ViaKey, ID: 7}} {
-		b.must(b.Record(b.ctx, b.user.ID, core.CallRecord{Turn: t.ID, By: by, Step: 1, Index: n, Tool: "mail", At: b.now, Result: core.ResultDone}))
+		b.must(b.Record(b.ctx, b.user.ID, core.CallRecord{Turn: t.ID, By: by, Step: 1, Index: n, Tool: "mail", At: b.now,
+			Result: core.ResultDone}))
 		want += fmt.Sprintf("; %s:%d call done turn mail", by.Via, by.ID)
 	}
 	equal(b, "of turns that came through somebody", b.rows(), want)
@@ -122,7 +131,8 @@ func testAuditPages(b *bench) {
 	for n := range 25 {
 		x := []*bench{b, v}[n%2]
 		at := b.now.Add(time.Duration(n/5) * time.Second)
-		b.must(x.PutAudit(core.WithActor(b.ctx, core.Actor{Via: core.ViaOperator, At: at}), x.user.ID, core.AuditRow{What: core.AuditExport}))
+		b.must(x.PutAudit(core.WithActor(b.ctx, core.Actor{Via: core.ViaOperator, At: at}), x.user.ID,
+			core.AuditRow{What: core.AuditExport}))
 	}
 	for _, q := range []core.AuditQuery{{All: true}, {User: b.user.ID}} {
 		seen := map[string]bool{}
@@ -154,7 +164,8 @@ func testAuditMerge(b *bench) {
 	a := v.ask("T1", `{"call":{"name":"mail"}}`)
 	equal(b, "answered", v.decide(a, v.at.ID, v.now), true)
 	v.effects(core.Redact{Message: v.say(false, "one").Messages[0], At: v.now})
-	b.must(v.PutAudit(v.acting(core.ViaIdentity, int64(v.at.ID)), v.user.ID, core.AuditRow{What: core.AuditCall, Tool: "mail"}))
+	b.must(v.PutAudit(v.acting(core.ViaIdentity, int64(v.at.ID)), v.user.ID,
+		core.AuditRow{What: core.AuditCall, Tool: "mail"}))
 	before := b.rows()
 	b.carryMove(v.merge(b.user.ID))
 	rows, err := b.Audit(b.ctx, core.AuditQuery{User: b.user.ID, Limit: 100})
@@ -202,7 +213,8 @@ func testAuditDeleted(b *bench) {
 	equal(b, "of theirs", len(rows), 0)
 	rows, err = b.Audit(b.ctx, core.AuditQuery{All: true, Limit: 10})
 	b.must(err)
-	equal(b, "left", fmt.Sprint(len(rows), rows[0].User, rows[0].What, rows[0].IDs), fmt.Sprint(1, 0, core.AuditUserDeleted, []core.UserID{v.user.ID}))
+	equal(b, "left", fmt.Sprint(len(rows), rows[0].User, rows[0].What, rows[0].IDs),
+		fmt.Sprint(1, 0, core.AuditUserDeleted, []core.UserID{v.user.ID}))
 }
 
 func testAuditSweep(b *bench) {

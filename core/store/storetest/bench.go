@@ -116,7 +116,8 @@ func BenchWindow(b *testing.B, open Open, history int, p Prompter) {
 	b.Run("fresh", func(b *testing.B) { w.benchWindow(b, w.Store, begin, p) })
 	w.firstOf(begin, p)
 	for n := range 74 {
-		w.exchange(fmt.Sprintf("question %d of the day, as long as they are", n), "an answer that says what there is to say about it, in a sentence")
+		w.exchange(fmt.Sprintf("question %d of the day, as long as they are", n),
+			"an answer that says what there is to say about it, in a sentence")
 	}
 	turn := w.turn("last")
 	b.Run("ongoing", func(b *testing.B) { w.benchWindow(b, w.Store, turn, p) })

@@ -31,8 +31,9 @@ const opened = `SELECT 'session' AS kind, hash, user_id, id FROM sessions UNION 
 // pageInvariants are those of what long prompts show.
 func pageInvariants() map[string]string {
 	return map[string]string{
-		"pages do not overlap":             `SELECT a.user_id, a.id FROM pages a JOIN pages b ON b.user_id = a.user_id AND b.thread_id = a.thread_id AND b.id <> a.id AND b.first <= a.last AND b.last >= a.first`,
-		"a page is stale or has its forms": fmt.Sprintf(`SELECT user_id, id FROM pages p WHERE (SELECT COUNT(*) FROM page_forms f WHERE f.user_id = p.user_id AND f.page_id = p.id) <> (1 - stale) * %d`, core.MaxTier),
+		"pages do not overlap": `SELECT a.user_id, a.id FROM pages a JOIN pages b ON b.user_id = a.user_id AND b.thread_id = a.thread_id AND b.id <> a.id AND b.first <= a.last AND b.last >= a.first`,
+		"a page is stale or has its forms": fmt.Sprintf(
+			`SELECT user_id, id FROM pages p WHERE (SELECT COUNT(*) FROM page_forms f WHERE f.user_id = p.user_id AND f.page_id = p.id) <> (1 - stale) * %d`, core.MaxTier),
 	}
 }
 
@@ -48,7 +49,8 @@ func invariants() map[string]string {
 		"replies stand after their inputs": `SELECT a.user_id, a.id FROM messages a JOIN messages u ON u.user_id = a.user_id AND u.turn_id = a.turn_id AND u.turn_id > 0 WHERE a.position > 0 AND a.position <= u.position AND ` + input("u") + ` AND NOT ` + input("a"),
 		"nothing stands within a turn": `SELECT x.user_id, x.id
 			FROM (SELECT u.user_id, u.thread_id, u.turn_id, MIN(u.position) AS since FROM messages u WHERE u.turn_id > 0 AND u.position > 0 AND ` + input("u") + ` GROUP BY u.user_id, u.thread_id, u.turn_id) i
-			JOIN (SELECT a.user_id, a.turn_id, MAX(a.position) AS until FROM messages a WHERE a.turn_id > 0 AND NOT ` + input("a") + ` GROUP BY a.user_id, a.turn_id) r ON r.user_id = i.user_id AND r.turn_id = i.turn_id
+			JOIN (SELECT a.user_id, a.turn_id, MAX(a.position) AS until FROM messages a WHERE a.turn_id > 0 AND NOT ` +
+			input("a") + ` GROUP BY a.user_id, a.turn_id) r ON r.user_id = i.user_id AND r.turn_id = i.turn_id
 			JOIN messages x ON x.user_id = i.user_id AND x.thread_id = i.thread_id AND x.position > i.since AND x.position < r.until WHERE x.turn_id <> i.turn_id`,
 		"only conversation has a position": `SELECT user_id, id FROM messages WHERE position > 0 AND kind <> 'chat'`,
 		"a thread knows its last position": `SELECT h.user_id, h.id FROM threads h JOIN messages m ON m.user_id = h.user_id AND m.thread_id = h.id WHERE m.position > h.last_position`,
@@ -98,7 +100,8 @@ func invariants() map[string]string {
 
 // orphans finds rows of a table that name a row of another that is not there.
 func orphans(table, column, of string) string {
-	return fmt.Sprintf(`SELECT c.user_id, c.%[2]s FROM %[1]s c WHERE c.%[2]s > 0 AND NOT EXISTS (SELECT 1 FROM %[3]s p WHERE p.user_id = c.user_id AND p.id = c.%[2]s)`,
+	return fmt.Sprintf(
+		`SELECT c.user_id, c.%[2]s FROM %[1]s c WHERE c.%[2]s > 0 AND NOT EXISTS (SELECT 1 FROM %[3]s p WHERE p.user_id = c.user_id AND p.id = c.%[2]s)`,
 		table, column, of)
 }
 
@@ -106,7 +109,9 @@ func everyUser() string {
 	var all []string
 	for _, table := range sqlstore.Tables() {
 		if table.Owner != "" {
-			all = append(all, fmt.Sprintf(`SELECT '%[1]s', %[2]s FROM %[1]s x WHERE NOT EXISTS (SELECT 1 FROM users u WHERE u.id = x.%[2]s)`, table.Name, table.Owner))
+			all = append(all,
+				fmt.Sprintf(`SELECT '%[1]s', %[2]s FROM %[1]s x WHERE NOT EXISTS (SELECT 1 FROM users u WHERE u.id = x.%[2]s)`,
+					table.Name, table.Owner))
 		}
 	}
 	return strings.Join(all, " UNION ALL ")
@@ -124,8 +129,10 @@ func Check(t testing.TB, db *sql.DB) {
 	}
 	for _, table := range sqlstore.Tables() {
 		for _, column := range table.Plain {
-			if !slices.Contains([]string{"digest", "hash", "key", "config", "cron", "index_version"}, column) { // tests write them as they like
-				all["there are no words in "+table.Name+"."+column] = `SELECT ` + column + ` FROM ` + table.Name + ` WHERE CAST(` + column + ` AS text) LIKE '% %'`
+			if !slices.Contains([]string{"digest", "hash", "key", "config", "cron", "index_version"},
+				column) { // tests write them as they like
+				all["there are no words in "+table.Name+"."+column] = `SELECT ` + column + ` FROM ` + table.Name + ` WHERE CAST(` +
+					column + ` AS text) LIKE '% %'`
 			}
 		}
 	}

@@ -70,7 +70,8 @@ func testThreadNamed(b *bench) {
 		_, err := b.ThreadNamed(b.ctx, b.user.ID, name, b.now)
 		equal(b, "refused", err != nil, true)
 	}
-	b.effects(core.OpenThread{Identity: b.at.ID, Title: "client", At: b.now}, core.OpenThread{Identity: b.at.ID, Title: "client", At: b.now})
+	b.effects(core.OpenThread{Identity: b.at.ID, Title: "client", At: b.now},
+		core.OpenThread{Identity: b.at.ID, Title: "client", At: b.now})
 	list, err := b.Threads(b.ctx, b.user.ID, 10)
 	b.must(err)
 	equal(b, "threads", len(list), 4)
@@ -122,7 +123,8 @@ func testAppendNoThread(b *bench) {
 
 func testRequest(b *bench) {
 	want := core.Request{Instructions: "Be brief.", Choice: "weather", MaxTokens: 7,
-		Tools: []core.ToolSpec{{Name: "weather", Description: "It tells.", Schema: json.RawMessage(`{"type":"object","properties":{"path":{"type":"string"}}}`)}}}
+		Tools: []core.ToolSpec{{Name: "weather", Description: "It tells.",
+			Schema: json.RawMessage(`{"type":"object","properties":{"path":{"type":"string"}}}`)}}}
 	a := b.batch(true, "hello")
 	a.Messages[0].Request = &want
 	t := one(b, b.Append, a).Turn
@@ -209,7 +211,8 @@ func testToolAndWords(b *bench) {
 
 func testToolFailed(b *bench) {
 	t := one(b, b.Append, b.results(true, "rain")).Turn
-	_, err := b.Commit(b.ctx, core.Reply{Turn: t, State: core.TurnFailed, Now: b.now, Day: dayOf(b.now).Label, Error: "down"}, nil)
+	_, err := b.Commit(b.ctx, core.Reply{Turn: t, State: core.TurnFailed, Now: b.now, Day: dayOf(b.now).Label,
+		Error: "down"}, nil)
 	b.must(err)
 	log, err := b.Backlog(b.ctx, b.user.ID, 0)
 	b.must(err)
@@ -223,7 +226,8 @@ func testToolFailed(b *bench) {
 
 func testToolRedacted(b *bench) {
 	t := one(b, b.Append, b.results(true, "rain")).Turn
-	b.must(b.Record(b.ctx, b.user.ID, core.CallRecord{Turn: t.ID, Step: 0, Index: 0, Tool: "search", Text: "rain everywhere"}))
+	b.must(b.Record(b.ctx, b.user.ID, core.CallRecord{Turn: t.ID, Step: 0, Index: 0, Tool: "search",
+		Text: "rain everywhere"}))
 	out := b.effects(core.Redact{Message: t.Inputs[0], At: b.now})
 	equal(b, "asked to stop", slices.Contains(out.StopTurns, t.ID), true)
 	got, err := b.Commit(b.ctx, b.reply(t, "rain, then"), nil)
@@ -239,7 +243,8 @@ func testRedactClient(b *bench) {
 	const word = "xylophone"
 	t := b.turn("where is my "+word, "quickly")
 	r := b.reply(t, "")
-	r.Messages[0].ToolCalls = []core.ToolCall{{ID: "call1", Name: "find", Arguments: `{"q":"` + word + `"}`}, {ID: "call2", Name: "wait", Arguments: `{}`}}
+	r.Messages[0].ToolCalls = []core.ToolCall{{ID: "call1", Name: "find", Arguments: `{"q":"` + word + `"}`},
+		{ID: "call2", Name: "wait", Arguments: `{}`}}
 	r.Deliveries = nil
 	_, err := b.Commit(b.ctx, r, nil)
 	b.must(err)

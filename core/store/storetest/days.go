@@ -106,7 +106,8 @@ func testDueSegments(b *bench) {
 	b.must(err)
 	equal(b, "due", len(due), 2)
 	equal(b, "oldest first", due[0].ID, ids[0])
-	b.must(b.Enqueue(b.ctx, core.NewJob{User: b.user.ID, Queue: core.QueueSummarize, Key: core.SummaryKey, Ref: int64(ids[0]), RunAt: b.now, Unique: true}))
+	b.must(b.Enqueue(b.ctx, core.NewJob{User: b.user.ID, Queue: core.QueueSummarize, Key: core.SummaryKey,
+		Ref: int64(ids[0]), RunAt: b.now, Unique: true}))
 	due, err = b.DueSegments(b.ctx, b.now, 10)
 	b.must(err)
 	equal(b, "due without the one with a job", len(due), 1)
@@ -178,7 +179,8 @@ func summaryCases() []testCase {
 // summaryJob claims a summary job of a segment, queued if there is none.
 func (b *bench) summaryJob(g core.Segment) core.Lease {
 	b.t.Helper()
-	b.must(b.Enqueue(b.ctx, core.NewJob{User: b.user.ID, Queue: core.QueueSummarize, Key: core.SummaryKey, Ref: int64(g.ID), RunAt: b.now, Unique: true}))
+	b.must(b.Enqueue(b.ctx, core.NewJob{User: b.user.ID, Queue: core.QueueSummarize, Key: core.SummaryKey,
+		Ref: int64(g.ID), RunAt: b.now, Unique: true}))
 	j, err := b.Claim(b.ctx, b.only(core.QueueSummarize), b.claim())
 	b.must(err)
 	return j.Lease
@@ -187,7 +189,8 @@ func (b *bench) summaryJob(g core.Segment) core.Lease {
 // put is a summary of a segment as it is now.
 func (b *bench) put(g core.Segment, final bool, text string, covers ...core.MessageID) core.PutSummary {
 	b.t.Helper()
-	p := core.PutSummary{Summary: core.Summary{User: b.user.ID, Segment: g.ID, Markdown: text, Tokens: 3, Covers: core.NewIDSet(covers...), Model: "m", Usage: core.Usage{Prompt: 10}},
+	p := core.PutSummary{Summary: core.Summary{User: b.user.ID, Segment: g.ID, Markdown: text, Tokens: 3,
+		Covers: core.NewIDSet(covers...), Model: "m", Usage: core.Usage{Prompt: 10}},
 		Edits: g.Edits, Lease: b.summaryJob(g), Final: final, Post: core.PostDue, Day: dayOf(b.now).Label, Now: b.now,
 		Entry: core.NewMessage{Role: core.RoleSystem, Kind: core.KindDaySummary, Text: text, SentAt: b.now}}
 	ms, err := b.DayMessages(b.ctx, b.user.ID, g.ID, 0, 1000)
@@ -211,7 +214,9 @@ func testCoveredOnce(b *bench) {
 	u2, a2 := b.exchange("two", "second")
 	trigger := `CREATE TRIGGER again BEFORE UPDATE OF covered ON messages FOR EACH ROW WHEN (OLD.covered = NEW.covered) `
 	if _, err := b.DB().Exec(trigger + `BEGIN SELECT RAISE(FAIL, 'covered again'); END`); err != nil { // PostgreSQL
-		_, err = b.DB().Exec(`CREATE FUNCTION again() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN RAISE EXCEPTION ''covered again''; END'; ` + trigger + `EXECUTE FUNCTION again()`)
+		_, err = b.DB().Exec(
+			`CREATE FUNCTION again() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN RAISE EXCEPTION ''covered again''; END'; ` +
+				trigger + `EXECUTE FUNCTION again()`)
 		b.must(err)
 	}
 	b.summary(b.segment(), false, "all", u1, a1, u2, a2)
@@ -250,8 +255,9 @@ func (b *bench) postOf(g core.Segment, text string) {
 
 func (b *bench) post(g core.Segment, text string) core.PutPost {
 	return core.PutPost{User: b.user.ID, Segment: g.ID, State: core.PostDone, Now: b.now,
-		Message:    core.NewMessage{Role: core.RoleAssistant, Kind: core.KindDayPost, Text: text, SentAt: b.now},
-		Deliveries: []core.NewDelivery{{To: b.at.Address, Identity: b.at.ID, Kind: core.DeliverPost, Parts: []core.Part{{Text: text}}}}}
+		Message: core.NewMessage{Role: core.RoleAssistant, Kind: core.KindDayPost, Text: text, SentAt: b.now},
+		Deliveries: []core.NewDelivery{{To: b.at.Address, Identity: b.at.ID, Kind: core.DeliverPost,
+			Parts: []core.Part{{Text: text}}}}}
 }
 
 func testSummary(b *bench) {
@@ -382,7 +388,8 @@ func testLoopDates(b *bench) {
 	p.SameLoop, p.Opened, p.Sources = sameLoop, []string{"the door"}, [][]core.MessageID{{second}}
 	b.must(b.PutSummary(b.ctx, p))
 	dates(begin, b.message(second).SentAt)
-	b.effects(core.OpenLoop{Loop: core.Loop{Text: "call Léa", Sources: []core.MessageID{first}}, At: b.now}, core.OpenLoop{Loop: core.Loop{Text: "no message", Sources: []core.MessageID{9999}}, At: b.now})
+	b.effects(core.OpenLoop{Loop: core.Loop{Text: "call Léa", Sources: []core.MessageID{first}}, At: b.now},
+		core.OpenLoop{Loop: core.Loop{Text: "no message", Sources: []core.MessageID{9999}}, At: b.now})
 	list, err := b.Loops(b.ctx, b.user.ID, 10)
 	b.must(err)
 	for _, l := range list {

@@ -79,7 +79,8 @@ func testUnknown(b *bench) {
 		equal(b, "repeats", d.Parts[0].Repeats, n)
 		equal(b, "key", d.Parts[0].Part.Key, key)
 		if n == 1 {
-			equal(b, "more", b.finish(d, 0, core.PartResult{State: core.DeliveryUnknown, RetryAt: b.now.Add(time.Second), Error: "timeout"}), false)
+			equal(b, "more", b.finish(d, 0, core.PartResult{State: core.DeliveryUnknown, RetryAt: b.now.Add(time.Second),
+				Error: "timeout"}), false)
 		}
 		if n == 2 {
 			b.finish(d, 0, core.PartResult{State: core.DeliveryUnknown, Error: "gave up"})
@@ -99,7 +100,8 @@ func testUnknownThenMore(b *bench) {
 func testPendingPart(b *bench) {
 	d := b.answer(b.turn("go"), "1", "2").Delivery
 	b.finish(d, 0, core.PartResult{State: core.DeliverySent})
-	equal(b, "more", b.finish(d, 1, core.PartResult{State: core.DeliveryPending, RetryAt: b.now.Add(time.Minute), Error: "429"}), false)
+	equal(b, "more", b.finish(d, 1, core.PartResult{State: core.DeliveryPending, RetryAt: b.now.Add(time.Minute),
+		Error: "429"}), false)
 	equal(b, "due", len(b.due(deliveries)), 0)
 	b.now = b.now.Add(time.Minute)
 	d = b.takeDelivery()
@@ -195,8 +197,9 @@ func troubleCases() []testCase {
 func (b *bench) notice(text string, expires time.Time) core.DeliveryID {
 	b.t.Helper()
 	one(b, b.Note, core.Note{User: b.user.ID, Now: b.now,
-		Messages:   []core.NewMessage{{Role: core.RoleAssistant, Kind: core.KindNotice, Text: text, SentAt: b.now}},
-		Deliveries: []core.NewDelivery{{To: b.at.Address, Identity: b.at.ID, Kind: core.DeliverNotice, Parts: []core.Part{{Text: text}}, Expires: expires}}})
+		Messages: []core.NewMessage{{Role: core.RoleAssistant, Kind: core.KindNotice, Text: text, SentAt: b.now}},
+		Deliveries: []core.NewDelivery{{To: b.at.Address, Identity: b.at.ID, Kind: core.DeliverNotice,
+			Parts: []core.Part{{Text: text}}, Expires: expires}}})
 	list, err := b.Deliveries(b.ctx, core.DeliveryQuery{User: b.user.ID, Limit: 1})
 	b.must(err)
 	return list[0].ID
@@ -248,7 +251,8 @@ func testManyParked(b *bench) {
 		b.notice("hello", time.Time{})
 	}
 	b.sent(b.answer(b.turn("hm"), "yes").Delivery)
-	list, err := b.Deliveries(b.ctx, core.DeliveryQuery{User: b.user.ID, States: []core.DeliveryState{core.DeliveryParked}, Limit: 500})
+	list, err := b.Deliveries(b.ctx, core.DeliveryQuery{User: b.user.ID, States: []core.DeliveryState{core.DeliveryParked},
+		Limit: 500})
 	b.must(err)
 	equal(b, "parked", len(list), 0)
 }

@@ -35,7 +35,8 @@ func importCases() []testCase {
 // line is a message of an archive, at a time before now.
 func (b *bench) line(before time.Duration, role core.Role, text string) core.ImportMessage {
 	at := b.now.Add(-before)
-	return core.ImportMessage{Key: text, Channel: "archive", NewMessage: core.NewMessage{Role: role, Kind: core.KindChat, Text: text, Tokens: 3, SentAt: at, Day: dayOf(at)}}
+	return core.ImportMessage{Key: text, Channel: "archive", NewMessage: core.NewMessage{Role: role, Kind: core.KindChat,
+		Text: text, Tokens: 3, SentAt: at, Day: dayOf(at)}}
 }
 
 func (b *bench) bring(ms ...core.ImportMessage) core.Imported {
@@ -46,11 +47,15 @@ func (b *bench) bring(ms ...core.ImportMessage) core.Imported {
 func testImportPlans(b *bench) {
 	out := b.bring(b.line(50*time.Hour, core.RoleUser, "a"), b.line(49*time.Hour, core.RoleUser, "b"))
 	p := core.Plans{
-		Loops: []core.Loop{{Text: "open", State: core.LoopOpen, Sources: out.Messages[:1], OpenedAt: b.now, Mentioned: b.now.Add(time.Hour)}, {Text: "closed", State: core.LoopClosed, OpenedAt: b.now},
+		Loops: []core.Loop{{Text: "open", State: core.LoopOpen, Sources: out.Messages[:1], OpenedAt: b.now,
+			Mentioned: b.now.Add(time.Hour)}, {Text: "closed", State: core.LoopClosed, OpenedAt: b.now},
 			{Text: "forgotten", State: core.LoopOpen, Sources: out.Messages[1:], OpenedAt: b.now}},
-		Reminders: []core.Reminder{{Text: "done", DueAt: b.now, State: core.ReminderDone, CreatedAt: b.now, FiredAt: b.now, Zone: "UTC"},
-			{Text: "active", DueAt: b.now.Add(time.Hour), State: core.ReminderActive, Source: out.Messages[0], CreatedAt: b.now, Cron: "0 9 * * *"},
-			{Text: "forgotten", DueAt: b.now.Add(time.Hour), State: core.ReminderActive, Source: out.Messages[1], CreatedAt: b.now}},
+		Reminders: []core.Reminder{{Text: "done", DueAt: b.now, State: core.ReminderDone, CreatedAt: b.now,
+			FiredAt: b.now, Zone: "UTC"},
+			{Text: "active", DueAt: b.now.Add(time.Hour), State: core.ReminderActive, Source: out.Messages[0],
+				CreatedAt: b.now, Cron: "0 9 * * *"},
+			{Text: "forgotten", DueAt: b.now.Add(time.Hour), State: core.ReminderActive,
+				Source: out.Messages[1], CreatedAt: b.now}},
 	}
 	b.effects(core.Redact{Message: out.Messages[1], At: b.now})
 	for n := range 2 {
@@ -75,7 +80,8 @@ func testImportPlans(b *bench) {
 }
 
 func testImportPrepared(b *bench) {
-	batch := core.ImportBatch{User: b.user.ID, Messages: []core.ImportMessage{b.line(50*time.Hour, core.RoleUser, "a heron"), b.line(49*time.Hour, core.RoleUser, "an otter")}, Now: b.now}
+	batch := core.ImportBatch{User: b.user.ID, Messages: []core.ImportMessage{b.line(50*time.Hour, core.RoleUser,
+		"a heron"), b.line(49*time.Hour, core.RoleUser, "an otter")}, Now: b.now}
 	b.must(b.PrepareImport(b.ctx, &batch))
 	b.bring(batch.Messages[0])
 	equal(b, "fresh", one(b, b.Import, batch).Fresh, 1)
@@ -95,7 +101,8 @@ func testRemains(b *bench) {
 	}
 	u, i := b.person("Platypus", core.RoleMember, "222")
 	b.as(u, i).exchange("hello", "hi")
-	batch := core.ImportBatch{User: u.ID, Messages: []core.ImportMessage{b.line(50*time.Hour, core.RoleUser, "a heron")}, Now: b.now}
+	batch := core.ImportBatch{User: u.ID, Messages: []core.ImportMessage{b.line(50*time.Hour, core.RoleUser, "a heron")},
+		Now: b.now}
 	one(b, b.Import, batch)
 	before, err := store.Remains(b.ctx, u.ID)
 	b.must(err)
@@ -121,7 +128,8 @@ func (b *bench) ordered() string {
 
 func testImport(b *bench) {
 	b.exchange("hello", "hi")
-	out := b.bring(b.line(49*time.Hour, core.RoleUser, "old"), b.line(48*time.Hour, core.RoleAssistant, "older reply"), b.line(2*time.Hour, core.RoleUser, "this morning"))
+	out := b.bring(b.line(49*time.Hour, core.RoleUser, "old"), b.line(48*time.Hour, core.RoleAssistant, "older reply"),
+		b.line(2*time.Hour, core.RoleUser, "this morning"))
 	equal(b, "fresh", out.Fresh, 3)
 	equal(b, "days", out.Days, 1)
 	equal(b, "order", b.ordered(), "old older reply this morning hello hi")
@@ -193,14 +201,16 @@ func testImportWithin(b *bench) {
 	b.sent(b.answer(t, "answer").Delivery)
 	b.now = b.now.Add(time.Hour)
 	at := time.Hour + 10*time.Second
-	b.bring(b.line(at, core.RoleUser, "between"), b.line(at, core.RoleUser, "too"), b.line(at+time.Hour, core.RoleUser, "before"))
+	b.bring(b.line(at, core.RoleUser, "between"), b.line(at, core.RoleUser, "too"),
+		b.line(at+time.Hour, core.RoleUser, "before"))
 	equal(b, "order", b.ordered(), "before question answer between too")
 }
 
 func testImportWaits(b *bench) {
 	t := b.turn("question")
 	b.now = b.now.Add(20 * time.Second)
-	late := core.ImportBatch{User: b.user.ID, Messages: []core.ImportMessage{b.line(10*time.Second, core.RoleUser, "late")}, Now: b.now}
+	late := core.ImportBatch{User: b.user.ID, Messages: []core.ImportMessage{b.line(10*time.Second, core.RoleUser,
+		"late")}, Now: b.now}
 	_, err := b.Import(b.ctx, late)
 	equal(b, "waits", errors.Is(err, core.ErrChanged), true)
 	b.bring(b.line(time.Hour, core.RoleUser, "early"))
@@ -231,7 +241,8 @@ func testImportEpoch(b *bench) {
 }
 
 func testImportSummaries(b *bench) {
-	b.bring(b.line(100*time.Hour, core.RoleUser, "a"), b.line(75*time.Hour, core.RoleUser, "b"), b.line(50*time.Hour, core.RoleUser, "c"))
+	b.bring(b.line(100*time.Hour, core.RoleUser, "a"), b.line(75*time.Hour, core.RoleUser, "b"),
+		b.line(50*time.Hour, core.RoleUser, "c"))
 	due, err := b.DueSegments(b.ctx, b.now, 10)
 	b.must(err)
 	equal(b, "due in the night", len(due), 0)
@@ -252,7 +263,8 @@ func testImportSummaries(b *bench) {
 			b.must(b.FailSummary(b.ctx, b.user.ID, g.ID, j.Lease, "no model", b.now))
 			continue
 		}
-		b.must(b.PutSummary(b.ctx, core.PutSummary{Summary: core.Summary{User: b.user.ID, Segment: g.ID, Label: label, Markdown: "## Summary\n" + label, Covers: core.NewIDSet(g.StartsAt)},
+		b.must(b.PutSummary(b.ctx, core.PutSummary{Summary: core.Summary{User: b.user.ID, Segment: g.ID, Label: label,
+			Markdown: "## Summary\n" + label, Covers: core.NewIDSet(g.StartsAt)},
 			ReadTo: g.EndsAt, Edits: b.edits(g.ID), Lease: j.Lease, Final: true, Post: core.PostDue, Day: label, Now: b.now,
 			Entry: core.NewMessage{Role: core.RoleSystem, Kind: core.KindDaySummary, SentAt: b.now}}))
 	}
@@ -278,7 +290,8 @@ func (b *bench) edits(id core.SegmentID) int64 {
 }
 
 func testImportWithout(b *bench) {
-	_, err := b.Import(b.ctx, core.ImportBatch{User: b.user.ID, Messages: []core.ImportMessage{b.line(50*time.Hour, core.RoleUser, "a")}, Now: b.now})
+	_, err := b.Import(b.ctx, core.ImportBatch{User: b.user.ID,
+		Messages: []core.ImportMessage{b.line(50*time.Hour, core.RoleUser, "a")}, Now: b.now})
 	b.must(err)
 	n, err := b.SummarizeImported(b.ctx, b.now, 10)
 	b.must(err)
@@ -291,7 +304,8 @@ func testImportOwn(b *bench) {
 	b.must(err)
 	var batch []core.ImportMessage
 	for _, m := range ms {
-		batch = append(batch, core.ImportMessage{Key: fmt.Sprint("x", m.ID), Was: m.ID, NewMessage: core.NewMessage{Role: m.Role, Kind: m.Kind, Text: m.Text, SentAt: m.SentAt, Day: dayOf(m.SentAt)}})
+		batch = append(batch, core.ImportMessage{Key: fmt.Sprint("x", m.ID), Was: m.ID,
+			NewMessage: core.NewMessage{Role: m.Role, Kind: m.Kind, Text: m.Text, SentAt: m.SentAt, Day: dayOf(m.SentAt)}})
 	}
 	equal(b, "here already", b.bring(batch...).Fresh, 0)
 	batch[0].SentAt = batch[0].SentAt.Add(-time.Hour)
@@ -301,7 +315,8 @@ func testImportOwn(b *bench) {
 func testImportThread(b *bench) {
 	m := b.line(time.Hour, core.RoleUser, "plain")
 	for range 2 {
-		_, err := b.Import(b.ctx, core.ImportBatch{User: b.user.ID, Thread: &core.ImportThread{Name: "import:1", Title: "A trip"}, Messages: []core.ImportMessage{m}, Now: b.now})
+		_, err := b.Import(b.ctx, core.ImportBatch{User: b.user.ID, Thread: &core.ImportThread{Name: "import:1",
+			Title: "A trip"}, Messages: []core.ImportMessage{m}, Now: b.now})
 		b.must(err)
 		m = b.line(time.Minute, core.RoleAssistant, "more")
 	}
@@ -314,7 +329,8 @@ func testImportThread(b *bench) {
 
 func testImportOldSummary(b *bench) {
 	out := b.bring(b.line(50*time.Hour, core.RoleUser, "a"))
-	versions := []core.Summary{{Markdown: "first", CreatedAt: b.now}, {Markdown: "second", Covers: core.NewIDSet(out.Messages...), CreatedAt: b.now}}
+	versions := []core.Summary{{Markdown: "first", CreatedAt: b.now},
+		{Markdown: "second", Covers: core.NewIDSet(out.Messages...), CreatedAt: b.now}}
 	for n := range 2 {
 		stored, err := b.ImportSummary(b.ctx, b.user.ID, "2026-11-17", versions)
 		b.must(err)
@@ -330,7 +346,8 @@ func testImportOldSummary(b *bench) {
 
 func testImportFound(b *bench) {
 	b.bring(b.line(50*time.Hour, core.RoleUser, "the umbrella is red"))
-	postings, err := b.Match(b.ctx, core.MatchQuery{User: b.user.ID, Kind: core.DocMessage, Terms: []string{"umbrella"}, Limit: 10})
+	postings, err := b.Match(b.ctx, core.MatchQuery{User: b.user.ID, Kind: core.DocMessage,
+		Terms: []string{"umbrella"}, Limit: 10})
 	b.must(err)
 	equal(b, "found", len(postings), 1)
 	b.exchange("is it green", "no")
@@ -339,7 +356,8 @@ func testImportFound(b *bench) {
 		n, err = b.Index(b.ctx, 10)
 		b.must(err)
 	}
-	postings, err = b.Match(b.ctx, core.MatchQuery{User: b.user.ID, Kind: core.DocMessage, Terms: []string{"umbrella"}, Limit: 10})
+	postings, err = b.Match(b.ctx, core.MatchQuery{User: b.user.ID, Kind: core.DocMessage,
+		Terms: []string{"umbrella"}, Limit: 10})
 	b.must(err)
 	equal(b, "both", len(postings[0].IDs), 2)
 	dir, err := b.Directory(b.ctx, b.user.ID)

@@ -174,9 +174,11 @@ func testPushedOut(b *bench) {
 		e := b.stranger("may I?")
 		e.Address.External = external
 		one(b, b.Hold, core.Hold{Event: e, Keep: true, Now: b.now, MaxCodes: 6, Origin: origin, MaxOrigin: 2,
-			Code: &core.Code{Kind: core.CodePair, Hash: "hash of " + external, Hint: external, Address: e.Address, Created: b.now, Expires: b.now.Add(time.Hour)}})
+			Code: &core.Code{Kind: core.CodePair, Hash: "hash of " + external, Hint: external, Address: e.Address,
+				Created: b.now, Expires: b.now.Add(time.Hour)}})
 	}
-	for _, external := range []string{"@a:honest.example", "111222", "@a:troll.example", "@b:troll.example", "@c:troll.example", "@d:troll.example", "@c:troll.example", "@b:x.troll.example"} {
+	for _, external := range []string{"@a:honest.example", "111222", "@a:troll.example", "@b:troll.example",
+		"@c:troll.example", "@d:troll.example", "@c:troll.example", "@b:x.troll.example"} {
 		_, server, ok := strings.Cut(external, ":")
 		if ok {
 			server = ":" + server
@@ -190,14 +192,17 @@ func testPushedOut(b *bench) {
 		got = append(got, c.Hint)
 	}
 	slices.Sort(got)
-	equal(b, "codes", strings.Join(got, " "), "111222 @a:honest.example @b:x.troll.example @c:troll.example @d:troll.example")
+	equal(b, "codes", strings.Join(got, " "),
+		"111222 @a:honest.example @b:x.troll.example @c:troll.example @d:troll.example")
 }
 
 func testHeld(b *bench) {
-	code := core.Code{Kind: core.CodePair, Hash: "H1", Hint: "ABCD", Address: b.stranger("").Address, Name: "Grace", Created: b.now, Expires: b.now.Add(time.Hour)}
+	code := core.Code{Kind: core.CodePair, Hash: "H1", Hint: "ABCD", Address: b.stranger("").Address, Name: "Grace",
+		Created: b.now, Expires: b.now.Add(time.Hour)}
 	first, second := b.stranger("may I?"), b.stranger("please")
 	dup := one(b, b.Hold, core.Hold{Event: first, Keep: true, Code: &code, Now: b.now,
-		Delivery: &core.NewDelivery{To: first.Address, Kind: core.DeliverNotice, Parts: []core.Part{{Text: "Your code is ABCD"}}}})
+		Delivery: &core.NewDelivery{To: first.Address, Kind: core.DeliverNotice,
+			Parts: []core.Part{{Text: "Your code is ABCD"}}}})
 	equal(b, "duplicate", dup, false)
 	equal(b, "repeat", one(b, b.Hold, core.Hold{Event: first, Keep: true, Now: b.now}), true)
 	b.now = b.now.Add(time.Second)
@@ -262,7 +267,8 @@ func testUserAt(b *bench) {
 	equal(b, "user", got.ID, u.ID)
 	b.as(u, i).exchange("hello", "hi")
 	before := one(b, func(ctx context.Context, _ int) ([]core.User, error) { return b.Users(ctx) }, 0)
-	if _, err := b.member(b.ctx, core.Identity{Name: "Eve", Address: a, LastUsed: b.now}); !errors.Is(err, core.ErrExists) {
+	if _, err := b.member(b.ctx, core.Identity{Name: "Eve", Address: a, LastUsed: b.now}); !errors.Is(err,
+		core.ErrExists) {
 		b.t.Errorf("got %v, want ErrExists", err)
 	}
 	after := one(b, func(ctx context.Context, _ int) ([]core.User, error) { return b.Users(ctx) }, 0)
@@ -292,7 +298,8 @@ func testAttachments(b *bench) {
 	for n, ref := range refs {
 		j, err := b.Claim(b.ctx, ref, b.claim())
 		b.must(err)
-		f := core.Fetched{User: b.user.ID, Message: out.Messages[0], Index: n, Attachment: core.Attachment{Kind: "photo", Ref: "r", Path: "1/p.jpg"}, Lease: j.Lease}
+		f := core.Fetched{User: b.user.ID, Message: out.Messages[0], Index: n, Attachment: core.Attachment{Kind: "photo",
+			Ref: "r", Path: "1/p.jpg"}, Lease: j.Lease}
 		b.must(b.SetAttachment(b.ctx, f))
 		err = b.SetAttachment(b.ctx, f)
 		equal(b, "fenced", errors.Is(err, core.ErrFenced), true)
@@ -321,7 +328,8 @@ func editCases() []testCase {
 
 // edit offers an edit event.
 func (b *bench) edit(target, event, text string) error {
-	return b.Edit(b.ctx, b.user.ID, b.at.ID, core.Inbound{Address: b.at.Address, EventID: event, Kind: core.InEdit, Target: target, Text: text, Raw: []byte(text)},
+	return b.Edit(b.ctx, b.user.ID, b.at.ID, core.Inbound{Address: b.at.Address, EventID: event, Kind: core.InEdit,
+		Target: target, Text: text, Raw: []byte(text)},
 		core.NewMessage{Role: core.RoleUser, Kind: core.KindChat, Text: text, Tokens: 7}, b.now)
 }
 

@@ -44,7 +44,8 @@ func (b *bench) victim() (*bench, theirs) {
 	e, m := b.inbound("secret")
 	e.NativeID = x.native
 	c := b.claim()
-	t := one(b, b.Append, core.Append{User: b.user.ID, Identity: b.at.ID, Now: b.now, RunAt: b.now, Events: []core.Inbound{e}, Messages: []core.NewMessage{m}, Claim: &c}).Turn
+	t := one(b, b.Append, core.Append{User: b.user.ID, Identity: b.at.ID, Now: b.now, RunAt: b.now,
+		Events: []core.Inbound{e}, Messages: []core.NewMessage{m}, Claim: &c}).Turn
 	x.message = t.Inputs[0]
 	r := b.reply(t, "secret answer")
 	r.Epoch = &core.Epoch{ID: t.ID, Start: 1}
@@ -236,10 +237,11 @@ func testForeignWrites(b *bench) {
 		"archive item": note(core.ArchiveItem{Item: x.item, At: b.now}),
 		"undo":         note(core.Undo{X: core.Undoable{Kind: core.UndoItem, ID: int64(x.item)}, At: b.now}),
 		"cancel":       note(core.CancelReminder{Reminder: x.reminder.ID, At: b.now}),
-		"fire":         second(b.Fire(b.ctx, core.Fire{User: me, Reminder: x.reminder.ID, Due: x.reminder.DueAt, Now: b.now})),
-		"reserve":      second(b.Reserve(b.ctx, me, x.job.Lease, dayOf(b.now).Label, 1, 10)),
-		"put windows": b.PutWindows(b.ctx, core.PutWindows{User: me, Segment: x.segment, Read: x.window.Messages, Config: config, Now: b.now,
-			Windows: []core.TextWindow{{First: x.message, Last: x.message}}}),
+		"fire": second(b.Fire(b.ctx, core.Fire{User: me, Reminder: x.reminder.ID,
+			Due: x.reminder.DueAt, Now: b.now})),
+		"reserve": second(b.Reserve(b.ctx, me, x.job.Lease, dayOf(b.now).Label, 1, 10)),
+		"put windows": b.PutWindows(b.ctx, core.PutWindows{User: me, Segment: x.segment, Read: x.window.Messages,
+			Config: config, Now: b.now, Windows: []core.TextWindow{{First: x.message, Last: x.message}}}),
 		"edit":           m.edit(x.native, "e666", "mine now"),
 		"redeliver":      b.Redeliver(b.ctx, me, x.delivery.ID, b.now),
 		"revive":         b.Revive(b.ctx, me, x.job.ID, b.now),
@@ -264,7 +266,8 @@ func testForeignWrites(b *bench) {
 	b.must(b.EndSession(b.ctx, me, 0))
 	b.must(note(core.StopTurn{Thread: x.thread}))
 	b.must(note(core.MentionLoop{Loop: x.loop, At: b.now}))
-	b.must(b.PutVectors(b.ctx, me, config, []core.EmbeddingResult{{Kind: core.VectorWindow, ID: x.window.ID, Vector: vector(1)}}, b.now))
+	b.must(b.PutVectors(b.ctx, me, config, []core.EmbeddingResult{{Kind: core.VectorWindow, ID: x.window.ID,
+		Vector: vector(1)}}, b.now))
 	b.must(note(core.RetryTurn{Thread: x.thread, At: b.now}))
 	b.must(b.SetBlocked(b.ctx, me, b.at.ID, true, b.now))
 	m.claimForeign(x)
@@ -302,7 +305,8 @@ func testForeignTurn(b *bench) {
 	equal(b, "reserve more", second(b.ReserveMore(b.ctx, &turn, core.Budget{TokensPerDay: 10, Reserve: 1})) != nil, true)
 	_, err = b.FinishPart(b.ctx, &d, 0, core.PartResult{State: core.DeliverySent}, b.now)
 	equal(b, "finish part", err != nil, true)
-	p := core.PutSummary{Summary: core.Summary{User: u.ID, Segment: x.segment, Markdown: "mine"}, Lease: x.job.Lease, Now: b.now}
+	p := core.PutSummary{Summary: core.Summary{User: u.ID, Segment: x.segment, Markdown: "mine"},
+		Lease: x.job.Lease, Now: b.now}
 	equal(b, "put summary", b.PutSummary(b.ctx, p) != nil, true)
 	b.unchanged(before)
 }

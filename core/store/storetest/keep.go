@@ -50,8 +50,9 @@ func noteCases() []testCase {
 
 func (b *bench) noteOf(e *core.Inbound, text, once string) core.Note {
 	n := core.Note{User: b.user.ID, Identity: b.at.ID, Event: e, Now: b.now, Once: once,
-		Messages:   []core.NewMessage{{Role: core.RoleAssistant, Kind: core.KindNotice, Text: text, SentAt: b.now}},
-		Deliveries: []core.NewDelivery{{To: b.at.Address, Identity: b.at.ID, Kind: core.DeliverNotice, Parts: []core.Part{{Text: text}}}}}
+		Messages: []core.NewMessage{{Role: core.RoleAssistant, Kind: core.KindNotice, Text: text, SentAt: b.now}},
+		Deliveries: []core.NewDelivery{{To: b.at.Address, Identity: b.at.ID, Kind: core.DeliverNotice,
+			Parts: []core.Part{{Text: text}}}}}
 	if e != nil {
 		n.Command = &core.NewMessage{Role: core.RoleUser, Kind: core.KindCommand, Text: e.Text, SentAt: b.now}
 	}
@@ -142,7 +143,8 @@ func testPeople(b *bench) {
 }
 
 func (b *bench) code(hash string) core.Code {
-	return core.Code{Kind: core.CodePair, Hash: hash, Hint: hash, Address: core.Address{Channel: "telegram", Account: "42", External: "999"}, Name: "Grace", Created: b.now, Expires: b.now.Add(time.Hour)}
+	return core.Code{Kind: core.CodePair, Hash: hash, Hint: hash, Address: core.Address{Channel: "telegram", Account: "42",
+		External: "999"}, Name: "Grace", Created: b.now, Expires: b.now.Add(time.Hour)}
 }
 
 func testCodes(b *bench) {
@@ -199,7 +201,8 @@ func testApproveWrong(b *bench) {
 		_, err := b.Note(b.ctx, core.Note{User: b.user.ID, Effects: []core.Effect{e}, Now: b.now})
 		equal(b, "refused", errors.Is(err, core.ErrRefused), true)
 	}
-	_, err := b.Note(b.ctx, core.Note{User: b.user.ID, Effects: []core.Effect{core.Approve{CodeHash: "A", User: 777, At: b.now}}, Now: b.now})
+	_, err := b.Note(b.ctx, core.Note{User: b.user.ID,
+		Effects: []core.Effect{core.Approve{CodeHash: "A", User: 777, At: b.now}}, Now: b.now})
 	equal(b, "no such user", errors.Is(err, core.ErrNotFound), true)
 	b.unchanged(before)
 }
@@ -211,7 +214,8 @@ func testDeny(b *bench) {
 	b.effects(core.Deny{CodeHash: "A", At: b.now})
 	b.missing("umbrella")
 	equal(b, "held again", one(b, b.Hold, core.Hold{Event: e, Keep: true, Now: b.now}), true)
-	_, err := b.Note(b.ctx, core.Note{User: b.user.ID, Effects: []core.Effect{core.Deny{CodeHash: "A", At: b.now}}, Now: b.now})
+	_, err := b.Note(b.ctx, core.Note{User: b.user.ID, Effects: []core.Effect{core.Deny{CodeHash: "A", At: b.now}},
+		Now: b.now})
 	equal(b, "refused", errors.Is(err, core.ErrRefused), true)
 }
 
@@ -223,7 +227,8 @@ func testDelete(b *bench) {
 	c.Address.External = "222"
 	e := b.stranger("platypus")
 	e.Address.External = "222"
-	one(b, b.Hold, core.Hold{Event: e, Keep: true, Code: &c, Now: b.now, Delivery: &core.NewDelivery{To: e.Address, Kind: core.DeliverNotice, Parts: []core.Part{{Text: "platypus?"}}}})
+	one(b, b.Hold, core.Hold{Event: e, Keep: true, Code: &c, Now: b.now, Delivery: &core.NewDelivery{To: e.Address,
+		Kind: core.DeliverNotice, Parts: []core.Part{{Text: "platypus?"}}}})
 	u, i := b.person("Platypus", core.RoleMember, "222")
 	other := b.as(u, i)
 	a := other.batch(true, "I am a platypus")

@@ -23,7 +23,8 @@ func linkCases() []testCase {
 // linkCode stores a code of the bench's person.
 func (b *bench) linkCode(hash string) {
 	b.t.Helper()
-	b.effects(core.NewLink{Code: core.Code{Hash: hash, Address: b.at.Address, Created: b.now, Expires: b.now.Add(10 * time.Minute)}})
+	b.effects(core.NewLink{Code: core.Code{Hash: hash, Address: b.at.Address, Created: b.now,
+		Expires: b.now.Add(10 * time.Minute)}})
 }
 
 func (b *bench) linkState(hash string, a core.Address, want core.LinkState) core.Link {
@@ -54,7 +55,8 @@ func testLinkStranger(b *bench) {
 	_, _, err := b.Identify(b.ctx, e.Address)
 	equal(b, "before the yes", errors.Is(err, core.ErrNotFound), true)
 	subject := core.LinkSubject{Hash: "A", Address: address("901"), Name: "Ada"}
-	_, err = b.Note(b.ctx, core.Note{User: b.user.ID, Now: b.now, Effects: []core.Effect{core.AcceptLink{Subject: subject, At: b.now}}})
+	_, err = b.Note(b.ctx, core.Note{User: b.user.ID, Now: b.now,
+		Effects: []core.Effect{core.AcceptLink{Subject: subject, At: b.now}}})
 	equal(b, "another address", errors.Is(err, core.ErrRefused), true)
 	subject.Address = e.Address
 	b.effects(core.AcceptLink{Subject: subject, At: b.now})
@@ -81,7 +83,8 @@ func testLinkOwn(b *bench) {
 	second := b.identity(b.user.ID, "Ada", "112")
 	b.linkState("A", second.Address, core.LinkSame)
 	for _, id := range []core.IdentityID{b.at.ID, second.ID} {
-		_, err := b.Note(b.ctx, core.Note{User: b.user.ID, Now: b.now, Effects: []core.Effect{core.UseLink{Hash: "A", Identity: id, At: b.now}}})
+		_, err := b.Note(b.ctx, core.Note{User: b.user.ID, Now: b.now,
+			Effects: []core.Effect{core.UseLink{Hash: "A", Identity: id, At: b.now}}})
 		equal(b, "refused", errors.Is(err, core.ErrRefused), true)
 	}
 	b.linkState("A", address("900"), core.LinkValid)
@@ -128,7 +131,8 @@ func testLinkLocked(b *bench) {
 	}
 	locked := b.now.Add(time.Hour)
 	equal(b, "until", b.linkState("A", i.Address, core.LinkLocked).Until, locked)
-	_, err := b.Note(b.ctx, core.Note{User: u.ID, Now: b.now, Effects: []core.Effect{core.UseLink{Hash: "A", Identity: i.ID, At: b.now}}})
+	_, err := b.Note(b.ctx, core.Note{User: u.ID, Now: b.now,
+		Effects: []core.Effect{core.UseLink{Hash: "A", Identity: i.ID, At: b.now}}})
 	equal(b, "a right code", errors.Is(err, core.ErrRefused), true)
 	b.now = b.now.Add(30 * time.Minute)
 	bob.now = b.now
@@ -144,7 +148,8 @@ func testLinkLocked(b *bench) {
 
 func testTryLink(b *bench) {
 	e := b.stranger("/link WRONG")
-	h := core.Hold{Event: e, Now: b.now, Delivery: &core.NewDelivery{To: e.Address, Kind: core.DeliverNotice, Parts: []core.Part{{Text: "wrong"}}}}
+	h := core.Hold{Event: e, Now: b.now, Delivery: &core.NewDelivery{To: e.Address, Kind: core.DeliverNotice,
+		Parts: []core.Part{{Text: "wrong"}}}}
 	b.must(b.TryLink(b.ctx, h))
 	b.must(b.TryLink(b.ctx, h))
 	equal(b, "tries", b.linkState("A", e.Address, core.LinkWrong).Tries, 1)
@@ -163,7 +168,8 @@ func testUnlink(b *bench) {
 	equal(b, "append", errors.Is(err, core.ErrNotFound), true)
 	equal(b, "history", len(b.texts()), 2)
 	equal(b, "identity", b.message(q).Identity, b.message(a).Identity)
-	_, err = b.Note(b.ctx, core.Note{User: b.user.ID, Now: b.now, Effects: []core.Effect{core.Unlink{Identity: b.at.ID, At: b.now}}})
+	_, err = b.Note(b.ctx, core.Note{User: b.user.ID, Now: b.now,
+		Effects: []core.Effect{core.Unlink{Identity: b.at.ID, At: b.now}}})
 	equal(b, "again", errors.Is(err, core.ErrNotFound), true)
 	u := one(b, b.AddUser, core.User{Name: "Bob", Role: core.RoleMember, CreatedAt: b.now})
 	b.identity(u.ID, "Bob", b.at.Address.External)

@@ -58,7 +58,8 @@ type send struct {
 
 func newMachine(t *testing.T, open Open, seed uint64) *machine {
 	b := newBench(t, open)
-	m := &machine{b: b, r: rand.New(rand.NewPCG(seed, 7)), said: map[core.UserID][]string{}, gone: map[string]bool{}, natives: map[core.UserID][]string{}}
+	m := &machine{b: b, r: rand.New(rand.NewPCG(seed, 7)), said: map[core.UserID][]string{}, gone: map[string]bool{},
+		natives: map[core.UserID][]string{}}
 	m.people = []*bench{b}
 	for n := range 2 {
 		u, i := b.person("P"+itoa(n), core.RoleMember, itoa(200+n))
@@ -179,7 +180,8 @@ func (m *machine) find(b *bench, w *worker) {
 func (m *machine) answer(b *bench, w *worker) {
 	t := w.turn
 	w.turn = nil
-	if win, err := b.Window(b.ctx, t, query()); err != nil || !slices.IsSortedFunc(win.Messages, func(x, y core.Message) int { return int(x.Position - y.Position) }) {
+	if win, err := b.Window(b.ctx, t, query()); err != nil ||
+		!slices.IsSortedFunc(win.Messages, func(x, y core.Message) int { return int(x.Position - y.Position) }) {
 		b.t.Errorf("window: %v", err)
 	}
 	r := b.reply(t, "re 1", "re 2")
@@ -271,7 +273,10 @@ func (m *machine) idle() bool {
 			return false
 		}
 	}
-	return len(stats) == 0 && !slices.ContainsFunc(m.workers, func(w *worker) bool { return w.turn != nil || w.delivery != nil })
+	return len(stats) == 0 && !slices.ContainsFunc(m.workers, func(w *worker) bool {
+		return w.turn != nil ||
+			w.delivery != nil
+	})
 }
 
 // verify checks that nothing was lost, doubled or moved.
@@ -306,7 +311,9 @@ func (m *machine) verifyTranscript(p *bench) {
 func (m *machine) verifyTurns(p *bench) {
 	all, err := p.Turns(p.ctx, p.user.ID, 100_000)
 	p.must(err)
-	rows, err := p.DB().Query(`SELECT turn_id, COUNT(*) FROM messages WHERE user_id = $1 AND role = 'assistant' AND turn_id > 0 GROUP BY turn_id`, p.user.ID)
+	rows, err := p.DB().Query(
+		`SELECT turn_id, COUNT(*) FROM messages WHERE user_id = $1 AND role = 'assistant' AND turn_id > 0 GROUP BY turn_id`,
+		p.user.ID)
 	p.must(err)
 	defer rows.Close()
 	replies := map[core.TurnID]int{}

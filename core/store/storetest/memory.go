@@ -56,8 +56,9 @@ func (b *bench) intoWindow() []core.Message {
 	segment, messages, closed, err := b.Unwindowed(b.ctx, b.user.ID, 100)
 	b.must(err)
 	first, last := messages[0].ID, messages[len(messages)-1].ID
-	b.must(b.PutWindows(b.ctx, core.PutWindows{User: b.user.ID, Segment: segment, Windows: []core.TextWindow{{First: first, Last: last, Tokens: 9}},
-		Through: last, Read: messages, Closed: closed, Config: config, Now: b.now}))
+	b.must(b.PutWindows(b.ctx, core.PutWindows{User: b.user.ID, Segment: segment,
+		Windows: []core.TextWindow{{First: first, Last: last, Tokens: 9}}, Through: last, Read: messages, Closed: closed,
+		Config: config, Now: b.now}))
 	return messages
 }
 
@@ -71,7 +72,8 @@ func (b *bench) pending() []core.Embeddable {
 
 func (b *bench) put1(e core.Embeddable, v []float32) {
 	b.t.Helper()
-	b.must(b.PutVectors(b.ctx, b.user.ID, config, []core.EmbeddingResult{{Kind: e.Kind, ID: e.ID, Revision: e.Revision, Vector: v}}, b.now))
+	b.must(b.PutVectors(b.ctx, b.user.ID, config, []core.EmbeddingResult{{Kind: e.Kind, ID: e.ID, Revision: e.Revision,
+		Vector: v}}, b.now))
 }
 
 func (b *bench) nearest(kind core.VectorKind, v []float32) []core.Neighbour {
@@ -86,9 +88,12 @@ func testVectors(b *bench) {
 		b.t.Errorf("due: got %v", due)
 	}
 	equal(b, "due with embeddings of their own", fmt.Sprint(second2(b.EmbeddingDue(b.ctx, 0, true, "", 10))), "[]")
-	_, err := b.Note(b.ctx, core.Note{User: b.user.ID, Now: b.now, Effects: []core.Effect{core.SetSettings{Settings: core.Settings{Embeddings: core.OwnEmbeddings{Provider: "ollama"}}}}})
+	_, err := b.Note(b.ctx, core.Note{User: b.user.ID, Now: b.now,
+		Effects: []core.Effect{core.SetSettings{
+			Settings: core.Settings{Embeddings: core.OwnEmbeddings{Provider: "ollama"}}}}})
 	b.must(err)
-	equal(b, "due with embeddings of their own", fmt.Sprint(second2(b.EmbeddingDue(b.ctx, 0, true, "", 10))), fmt.Sprint([]core.UserID{b.user.ID}))
+	equal(b, "due with embeddings of their own", fmt.Sprint(second2(b.EmbeddingDue(b.ctx, 0, true, "", 10))),
+		fmt.Sprint([]core.UserID{b.user.ID}))
 	b.intoWindow()
 	p := b.pending()
 	if len(p) != 1 || len(p[0].Messages) != 2 || p[0].Messages[0].ID != q || p[0].Messages[1].ID != a {
@@ -143,8 +148,8 @@ func testWindowsChanged(b *bench) {
 	segment, messages, _, err := b.Unwindowed(b.ctx, b.user.ID, 100)
 	b.must(err)
 	b.must(b.edit(target, "e1", "the stork"))
-	err = b.PutWindows(b.ctx, core.PutWindows{User: b.user.ID, Segment: segment, Read: messages, Through: messages[1].ID, Config: config, Now: b.now,
-		Windows: []core.TextWindow{{First: messages[0].ID, Last: messages[1].ID}}})
+	err = b.PutWindows(b.ctx, core.PutWindows{User: b.user.ID, Segment: segment, Read: messages, Through: messages[1].ID,
+		Config: config, Now: b.now, Windows: []core.TextWindow{{First: messages[0].ID, Last: messages[1].ID}}})
 	if !errors.Is(err, core.ErrChanged) {
 		b.t.Errorf("got %v, want ErrChanged", err)
 	}
@@ -154,7 +159,8 @@ func testVectorConfig(b *bench) {
 	b.exchange("the heron", "nice")
 	b.intoWindow()
 	b.put1(b.pending()[0], vector(1))
-	equal(b, "of another configuration", len(one(b, b.Nearest, core.NearestQuery{User: b.user.ID, Kind: core.VectorWindow, Config: "other", Vector: vector(1), K: 5})), 0)
+	equal(b, "of another configuration", len(one(b, b.Nearest, core.NearestQuery{User: b.user.ID, Kind: core.VectorWindow,
+		Config: "other", Vector: vector(1), K: 5})), 0)
 	counts := second2(b.EmbeddingCounts(b.ctx, b.user.ID, "other"))
 	equal(b, "stale", counts["stale"], 1)
 	n, err := b.Reembed(b.ctx, b.user.ID, "other", true, b.now)
@@ -173,7 +179,8 @@ func testVectorError(b *bench) {
 	b.exchange("the heron", "nice")
 	b.intoWindow()
 	e := b.pending()[0]
-	b.must(b.PutVectors(b.ctx, b.user.ID, config, []core.EmbeddingResult{{Kind: e.Kind, ID: e.ID, Revision: e.Revision, Error: "too long"}}, b.now))
+	b.must(b.PutVectors(b.ctx, b.user.ID, config, []core.EmbeddingResult{{Kind: e.Kind, ID: e.ID, Revision: e.Revision,
+		Error: "too long"}}, b.now))
 	equal(b, "pending", len(b.pending()), 0)
 	equal(b, "errors", second2(b.EmbeddingCounts(b.ctx, b.user.ID, config))[string(core.EmbeddingError)], 1)
 	equal(b, "found", len(b.nearest(core.VectorWindow, vector(1))), 0)
@@ -184,7 +191,8 @@ func testWindowsGoOn(b *bench) {
 	segment, messages, closed, err := b.Unwindowed(b.ctx, b.user.ID, 100)
 	b.must(err)
 	equal(b, "closed", closed, false)
-	b.must(b.PutWindows(b.ctx, core.PutWindows{User: b.user.ID, Segment: segment, Read: messages, Config: config, Now: b.now}))
+	b.must(b.PutWindows(b.ctx, core.PutWindows{User: b.user.ID, Segment: segment, Read: messages,
+		Config: config, Now: b.now}))
 	if _, _, _, err := b.Unwindowed(b.ctx, b.user.ID, 100); !errors.Is(err, core.ErrNotFound) {
 		b.t.Errorf("got %v, want ErrNotFound: nothing is new", err)
 	}
@@ -196,11 +204,13 @@ func testWindowsGoOn(b *bench) {
 	b.must(err)
 	equal(b, "closed in the end", closed, true)
 	equal(b, "messages that are in no window", len(messages), 0)
-	b.must(b.PutWindows(b.ctx, core.PutWindows{User: b.user.ID, Segment: segment, Config: config, Now: b.now})) // read before the day ended
+	b.must(b.PutWindows(b.ctx, core.PutWindows{User: b.user.ID, Segment: segment, Config: config,
+		Now: b.now})) // read before the day ended
 	if _, _, closed, err = b.Unwindowed(b.ctx, b.user.ID, 100); err != nil || !closed {
 		b.t.Errorf("got %v, %v; a day that ended meanwhile is not cut to its end", closed, err)
 	}
-	b.must(b.PutWindows(b.ctx, core.PutWindows{User: b.user.ID, Segment: segment, Closed: true, Config: config, Now: b.now}))
+	b.must(b.PutWindows(b.ctx, core.PutWindows{User: b.user.ID, Segment: segment, Closed: true,
+		Config: config, Now: b.now}))
 	if _, _, _, err := b.Unwindowed(b.ctx, b.user.ID, 100); !errors.Is(err, core.ErrNotFound) {
 		b.t.Errorf("got %v, want ErrNotFound: the day is done", err)
 	}
@@ -210,7 +220,8 @@ func testWindowsGoOn(b *bench) {
 func (b *bench) item(content string, source core.MessageID) core.ItemID {
 	b.t.Helper()
 	id := core.ItemID(one(b, b.NewID, b.user.ID))
-	b.effects(core.AddItem{Item: core.Item{ID: id, Theme: "birds", Type: core.ItemFact, Content: content, Tags: []string{"x"}, SourceMessage: source},
+	b.effects(core.AddItem{Item: core.Item{ID: id, Theme: "birds", Type: core.ItemFact, Content: content,
+		Tags: []string{"x"}, SourceMessage: source},
 		Digest: content, Theme: core.Theme{Name: "Birds"}, Embed: config, At: b.now})
 	return id
 }
@@ -221,7 +232,8 @@ func testItem(b *bench) {
 	b.item("fears geese", 0)
 	got, err := b.Item(b.ctx, b.user.ID, id)
 	b.must(err)
-	if got.Theme != "birds" || got.Status != core.ItemActive || got.Embedding != core.EmbeddingPending || !slices.Equal(got.Tags, []string{"x"}) {
+	if got.Theme != "birds" || got.Status != core.ItemActive || got.Embedding != core.EmbeddingPending ||
+		!slices.Equal(got.Tags, []string{"x"}) {
 		b.t.Errorf("got %+v", got)
 	}
 	b.wantFound("item", core.DocItem, "herons", int64(id))
@@ -232,7 +244,8 @@ func testItem(b *bench) {
 	b.effects(core.ArchiveItem{Item: id, At: b.now})
 	b.effects(core.ArchiveItem{Item: id, At: b.now})
 	equal(b, "active", second2(b.Themes(b.ctx, b.user.ID, 10))[0].Active, 1)
-	active := one(b, b.Items, core.ItemQuery{User: b.user.ID, Theme: "birds", Types: []core.ItemType{core.ItemFact, core.ItemOther}, Since: start(), Status: core.ItemActive, Limit: 10})
+	active := one(b, b.Items, core.ItemQuery{User: b.user.ID, Theme: "birds",
+		Types: []core.ItemType{core.ItemFact, core.ItemOther}, Since: start(), Status: core.ItemActive, Limit: 10})
 	equal(b, "active items", len(active), 1)
 	all := one(b, b.Items, core.ItemQuery{User: b.user.ID, Limit: 10})
 	if len(all) != 2 || all[0].Content != "fears geese" {
@@ -289,7 +302,8 @@ func testItemRestored(b *bench) {
 	equal(b, "active", second2(b.Themes(b.ctx, b.user.ID, 10))[0].Active, 2)
 	b.effects(core.ArchiveItem{Item: id, At: b.now})
 	b.item("likes herons", 0)
-	err := second(b.Note(b.ctx, core.Note{User: b.user.ID, Identity: b.at.ID, Effects: []core.Effect{core.RestoreItem{Item: id, At: b.now}}, Now: b.now}))
+	err := second(b.Note(b.ctx, core.Note{User: b.user.ID, Identity: b.at.ID,
+		Effects: []core.Effect{core.RestoreItem{Item: id, At: b.now}}, Now: b.now}))
 	if !errors.Is(err, core.ErrExists) {
 		b.t.Errorf("got %v, want ErrExists", err)
 	}
@@ -310,11 +324,13 @@ func testForeignItem(b *bench) {
 	if _, err := b.Item(b.ctx, u.ID, id); !errors.Is(err, core.ErrNotFound) {
 		b.t.Errorf("got %v, want ErrNotFound", err)
 	}
-	err := second(b.Note(b.ctx, core.Note{User: u.ID, Identity: i.ID, Effects: []core.Effect{core.ArchiveItem{Item: id, At: b.now}}, Now: b.now}))
+	err := second(b.Note(b.ctx, core.Note{User: u.ID, Identity: i.ID,
+		Effects: []core.Effect{core.ArchiveItem{Item: id, At: b.now}}, Now: b.now}))
 	if !errors.Is(err, core.ErrNotFound) {
 		b.t.Errorf("archive: got %v, want ErrNotFound", err)
 	}
-	err = second(b.Note(b.ctx, core.Note{User: u.ID, Identity: i.ID, Effects: []core.Effect{core.RestoreItem{Item: id, At: b.now}}, Now: b.now}))
+	err = second(b.Note(b.ctx, core.Note{User: u.ID, Identity: i.ID,
+		Effects: []core.Effect{core.RestoreItem{Item: id, At: b.now}}, Now: b.now}))
 	if !errors.Is(err, core.ErrNotFound) {
 		b.t.Errorf("restore: got %v, want ErrNotFound", err)
 	}
@@ -341,7 +357,8 @@ func testLoopEffects(b *bench) {
 func (b *bench) remind(text, cron string, source core.MessageID) core.Reminder {
 	b.t.Helper()
 	id := core.ReminderID(one(b, b.NewID, b.user.ID))
-	b.effects(core.SetReminder{Reminder: core.Reminder{ID: id, Text: text, DueAt: b.now.Add(time.Hour), Cron: cron, Zone: "UTC", Source: source}, At: b.now})
+	b.effects(core.SetReminder{Reminder: core.Reminder{ID: id, Text: text, DueAt: b.now.Add(time.Hour), Cron: cron,
+		Zone: "UTC", Source: source}, At: b.now})
 	r, err := b.Reminder(b.ctx, b.user.ID, id)
 	b.must(err)
 	return r
@@ -350,8 +367,9 @@ func (b *bench) remind(text, cron string, source core.MessageID) core.Reminder {
 // fire fires a reminder.
 func (b *bench) fire(r core.Reminder, next time.Time) (core.MessageID, error) {
 	return b.Fire(b.ctx, core.Fire{User: r.User, Reminder: r.ID, Due: r.DueAt, Next: next, Now: b.now,
-		Message:    core.NewMessage{Role: core.RoleAssistant, Kind: core.KindReminder, Text: "⏰ " + r.Text, SentAt: b.now},
-		Deliveries: []core.NewDelivery{{To: b.at.Address, Identity: b.at.ID, Kind: core.DeliverReminder, Parts: []core.Part{{Text: r.Text}}}}})
+		Message: core.NewMessage{Role: core.RoleAssistant, Kind: core.KindReminder, Text: "⏰ " + r.Text, SentAt: b.now},
+		Deliveries: []core.NewDelivery{{To: b.at.Address, Identity: b.at.ID, Kind: core.DeliverReminder,
+			Parts: []core.Part{{Text: r.Text}}}}})
 }
 
 func testFire(b *bench) {
@@ -374,7 +392,8 @@ func testFire(b *bench) {
 	if len(ds) != 1 || ds[0].State != core.DeliverySent {
 		b.t.Errorf("got %+v, want one that was sent", ds)
 	}
-	err = second(b.Note(b.ctx, core.Note{User: b.user.ID, Identity: b.at.ID, Effects: []core.Effect{core.CancelReminder{Reminder: r.ID, At: b.now}}, Now: b.now}))
+	err = second(b.Note(b.ctx, core.Note{User: b.user.ID, Identity: b.at.ID,
+		Effects: []core.Effect{core.CancelReminder{Reminder: r.ID, At: b.now}}, Now: b.now}))
 	if !errors.Is(err, core.ErrNotFound) {
 		b.t.Errorf("cancel: got %v, want ErrNotFound", err)
 	}

@@ -181,7 +181,8 @@ func (b *bench) lastID(user core.UserID) (n int64) {
 func (b *bench) gone(user core.UserID) {
 	b.t.Helper()
 	for line := range strings.Lines(Dump(b.t, b.DB())) {
-		if strings.Contains(line, fmt.Sprintf(" user_id=%d ", user)) && !strings.HasPrefix(line, "moves:") || strings.HasPrefix(line, fmt.Sprintf("users: id=%d ", user)) {
+		if strings.Contains(line, fmt.Sprintf(" user_id=%d ", user)) && !strings.HasPrefix(line, "moves:") ||
+			strings.HasPrefix(line, fmt.Sprintf("users: id=%d ", user)) {
 			b.t.Errorf("is left: %s", line)
 		}
 	}
@@ -202,7 +203,8 @@ func testMergeOthers(b *bench) {
 func (b *bench) rowsOf(user core.UserID) string {
 	var out strings.Builder
 	for line := range strings.Lines(Dump(b.t, b.DB())) {
-		if strings.Contains(line, fmt.Sprintf("user_id=%d ", user)) || strings.HasPrefix(line, fmt.Sprintf("users: id=%d ", user)) {
+		if strings.Contains(line, fmt.Sprintf("user_id=%d ", user)) ||
+			strings.HasPrefix(line, fmt.Sprintf("users: id=%d ", user)) {
 			out.WriteString(line)
 		}
 	}
@@ -257,7 +259,8 @@ func testMergeDays(b *bench) {
 	b.must(err)
 	equal(b, "versions", len(versions), 3)
 	equal(b, "shown", versions[0].Version, day.SummaryVersion)
-	equal(b, "both", versions[0].Markdown, fmt.Sprintf("## Summary\n\n- herons [#1]\n\n## Summary\n\n- geese [#%d, #%d]", shift+1, shift+2))
+	equal(b, "both", versions[0].Markdown, fmt.Sprintf("## Summary\n\n- herons [#1]\n\n## Summary\n\n- geese [#%d, #%d]",
+		shift+1, shift+2))
 	equal(b, "covers", versions[0].Covers.Has(shift+vq) && versions[0].Covers.Has(q), true)
 	for _, term := range []string{"herons", "geese"} {
 		equal(b, "found "+term, len(b.find(core.DocSummary, term)), 1)
@@ -355,7 +358,8 @@ func testMergeSending(b *bench) {
 	equal(b, "state", list[1].State, core.DeliverySent)
 	_, err = b.Referred(b.ctx, b.user.ID, d.Identity, fmt.Sprintf("n%d-1", out.Delivery.ID))
 	b.must(err)
-	e := core.Inbound{Address: v.at.Address, EventID: "receipt", Kind: core.InReceipt, Status: &core.Status{State: core.DeliveryRead, Key: key}}
+	e := core.Inbound{Address: v.at.Address, EventID: "receipt", Kind: core.InReceipt,
+		Status: &core.Status{State: core.DeliveryRead, Key: key}}
 	b.must(b.Settle(b.ctx, b.user.ID, d.Identity, e, b.now))
 	parts, err := b.Deliveries(b.ctx, core.DeliveryQuery{User: b.user.ID, Limit: 10})
 	b.must(err)
@@ -400,8 +404,10 @@ func testMergeMutual(b *bench) {
 	v.linkCode("V")
 	v.effects(core.UseLink{Hash: "A", Identity: v.at.ID, At: b.now})
 	ada.effects(core.UseLink{Hash: "V", Identity: ada.at.ID, At: b.now})
-	ada.effects(core.AcceptLink{Subject: core.LinkSubject{Hash: "A", User: v.user.ID, Identity: v.at.ID, Address: v.at.Address}, At: b.now})
-	v.effects(core.AcceptLink{Subject: core.LinkSubject{Hash: "V", User: ada.user.ID, Identity: ada.at.ID, Address: ada.at.Address}, At: b.now})
+	ada.effects(core.AcceptLink{Subject: core.LinkSubject{Hash: "A", User: v.user.ID, Identity: v.at.ID,
+		Address: v.at.Address}, At: b.now})
+	v.effects(core.AcceptLink{Subject: core.LinkSubject{Hash: "V", User: ada.user.ID, Identity: ada.at.ID,
+		Address: ada.at.Address}, At: b.now})
 	for {
 		list, err := b.Moves(b.ctx, 10)
 		b.must(err)

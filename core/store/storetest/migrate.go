@@ -25,13 +25,15 @@ func TestMigrate(t *testing.T, open func() Migrator) {
 			t.Fatal(err)
 		}
 	}
-	if _, err := s.DB().Exec(`INSERT INTO users (id, name, role, created_at) VALUES (77, 'kept', 'member', 0)`); err != nil {
+	if _, err := s.DB().Exec(
+		`INSERT INTO users (id, name, role, created_at) VALUES (77, 'kept', 'member', 0)`); err != nil {
 		t.Fatal(err)
 	}
 	if err := s.Migrate(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := s.DB().Exec(`INSERT INTO goose_db_version (version_id, is_applied) VALUES (99999, $1)`, true); err != nil {
+	if _, err := s.DB().Exec(`INSERT INTO goose_db_version (version_id, is_applied) VALUES (99999, $1)`,
+		true); err != nil {
 		t.Fatal(err)
 	}
 	before := Dump(t, s.DB())

@@ -58,8 +58,10 @@ func TestMergeSpeed(t *testing.T, open Open, n int) {
 	stop()
 	wg.Wait()
 	slices.Sort(waits)
-	t.Logf("%d messages each: %s in %d steps, longest %s (%s), others wait %s (p95 of %d), at most %s; %s", n, total.Round(time.Millisecond), steps,
-		longest.Round(time.Millisecond), where, waits[len(waits)*95/100].Round(100*time.Microsecond), len(waits), waits[len(waits)-1].Round(100*time.Microsecond), fmt.Sprint(phases))
+	t.Logf("%d messages each: %s in %d steps, longest %s (%s), others wait %s (p95 of %d), at most %s; %s", n,
+		total.Round(time.Millisecond), steps, longest.Round(time.Millisecond), where,
+		waits[len(waits)*95/100].Round(100*time.Microsecond), len(waits), waits[len(waits)-1].Round(100*time.Microsecond),
+		fmt.Sprint(phases))
 	b.gone(12)
 	var count int
 	b.must(b.DB().QueryRow(`SELECT COUNT(*) FROM messages WHERE user_id = 11`).Scan(&count))
@@ -69,7 +71,8 @@ func TestMergeSpeed(t *testing.T, open Open, n int) {
 // spread puts what a user said between what another said; one turn of 25 overlaps.
 func (b *bench) spread(user core.UserID) error {
 	const by = `CASE WHEN id % 2 = 1 THEN 70000000 ELSE 40000000 END + CASE WHEN id % 50 IN (1, 2) THEN 30000000 ELSE 0 END`
-	_, err := b.DB().Exec(`UPDATE messages SET position = -position - `+by+`, shown = shown + `+by+` WHERE user_id = $1`, user)
+	_, err := b.DB().Exec(`UPDATE messages SET position = -position - `+by+`, shown = shown + `+by+` WHERE user_id = $1`,
+		user)
 	if err == nil {
 		_, err = b.DB().Exec(`UPDATE messages SET position = -position WHERE user_id = $1`, user)
 	}

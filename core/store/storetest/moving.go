@@ -156,7 +156,8 @@ func testMoveFolders(b *bench) {
 	equal(b, "only their file goes", fmt.Sprint(files), fmt.Sprintf("[%s/1.jpg]", folder(v)))
 	files, err = b.DeleteUser(b.ctx, other.user.ID)
 	b.must(err)
-	equal(b, "all that is left goes", fmt.Sprint(files), fmt.Sprintf("[%[1]s/1.jpg %[2]s/2.jpg %[3]s %[1]s %[2]s]", folder(x), folder(v), folder(other)))
+	equal(b, "all that is left goes", fmt.Sprint(files), fmt.Sprintf("[%[1]s/1.jpg %[2]s/2.jpg %[3]s %[1]s %[2]s]",
+		folder(x), folder(v), folder(other)))
 }
 
 func testMoveEdits(b *bench) {
@@ -175,7 +176,8 @@ func testMoveEdits(b *bench) {
 	m := core.NewMessage{Role: core.RoleUser, Kind: core.KindChat, Text: "geese", SentAt: b.now, Day: dayOf(b.now)}
 	err := b.Edit(b.ctx, v.user.ID, v.at.ID, e, m, b.now)
 	equal(b, "an edit waits", isMoving(err), true)
-	redact := core.Note{User: v.user.ID, Identity: v.at.ID, Now: b.now, Effects: []core.Effect{core.Redact{Message: q, At: b.now}}}
+	redact := core.Note{User: v.user.ID, Identity: v.at.ID, Now: b.now,
+		Effects: []core.Effect{core.Redact{Message: q, At: b.now}}}
 	_, err = b.Note(b.ctx, redact)
 	equal(b, "a redaction waits", isMoving(err), true)
 	b.carryMove(id)

@@ -82,7 +82,8 @@ func BenchNearest(b *testing.B, open Open, n int) {
 	w.times(b, 300, func(int) time.Duration {
 		v := c.vector()
 		from := time.Now()
-		got, err := w.Nearest(w.ctx, core.NearestQuery{User: searcher, Kind: core.VectorWindow, Config: config, Vector: v, K: k})
+		got, err := w.Nearest(w.ctx, core.NearestQuery{User: searcher, Kind: core.VectorWindow,
+			Config: config, Vector: v, K: k})
 		took := time.Since(from)
 		if w.must(err); len(got) != min(k, n) {
 			b.Fatalf("got %d neighbours", len(got))
@@ -128,7 +129,8 @@ func nearest(all [][]float32, v []float32, k int) []int64 {
 // putCloud gives the searcher vectors, with ids from 1.
 func (b *bench) putCloud(vectors [][]float32) {
 	b.exec(`INSERT INTO users (id, name, role, created_at) VALUES ($1, 'talker', 'member', 0)`, searcher)
-	b.exec(`INSERT INTO embeddings (user_id, kind, id, config, state, updated_at) ` + fillRange(searcher, searcher, len(vectors)) +
+	b.exec(`INSERT INTO embeddings (user_id, kind, id, config, state, updated_at) ` + fillRange(searcher,
+		searcher, len(vectors)) +
 		fmt.Sprintf(` SELECT u.i, 'window', k.i, '%s', 'pending', 0 FROM u CROSS JOIN k`, config))
 	begin := time.Now()
 	var page []core.EmbeddingResult

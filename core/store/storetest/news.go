@@ -123,7 +123,8 @@ func testNewsOfDay(b *bench) {
 	b.now = b.now.Add(24 * time.Hour)
 	t := b.turn("first")
 	r := b.reply(t, "1")
-	r.Epoch = &core.Epoch{ID: t.ID, StartedAt: b.now, Start: b.message(t.Inputs[0]).Position, Budgets: "f", Head: []core.HeadPart{{Name: "last", Segment: yesterday.ID}}}
+	r.Epoch = &core.Epoch{ID: t.ID, StartedAt: b.now, Start: b.message(t.Inputs[0]).Position, Budgets: "f",
+		Head: []core.HeadPart{{Name: "last", Segment: yesterday.ID}}}
 	b.tell(r, core.News{})
 	q2, a2 := b.exchange("two", "2")
 	b.summary(b.segment(), false, "today", q2, a2)

@@ -29,7 +29,8 @@ func pageCases() []testCase {
 // compressing claims a compression job of the bench's person.
 func (b *bench) compressing() core.Lease {
 	b.t.Helper()
-	b.must(b.Enqueue(b.ctx, core.NewJob{User: b.user.ID, Queue: core.QueueCompress, Key: core.CompressKey, Ref: int64(b.continuous()), RunAt: b.now, Unique: true}))
+	b.must(b.Enqueue(b.ctx, core.NewJob{User: b.user.ID, Queue: core.QueueCompress, Key: core.CompressKey,
+		Ref: int64(b.continuous()), RunAt: b.now, Unique: true}))
 	j, err := b.Claim(b.ctx, b.only(core.QueueCompress), b.claim())
 	b.must(err)
 	return j.Lease
@@ -46,10 +47,12 @@ func (b *bench) continuous() core.ThreadID {
 func (b *bench) pageOf(text string, ids ...core.MessageID) core.Page {
 	b.t.Helper()
 	first, last := b.message(ids[0]), b.message(ids[len(ids)-1])
-	p := core.Page{User: b.user.ID, Thread: first.Thread, Segment: first.Segment, Start: first.Position, End: last.Position,
-		First: slices.Min(ids), Last: slices.Max(ids), Messages: len(ids), Original: 30, Tier: core.TierOlder}
+	p := core.Page{User: b.user.ID, Thread: first.Thread, Segment: first.Segment,
+		Start: first.Position, End: last.Position, First: slices.Min(ids), Last: slices.Max(ids), Messages: len(ids),
+		Original: 30, Tier: core.TierOlder}
 	for tier := core.TierOlder; tier <= core.MaxTier; tier++ {
-		p.Forms[tier] = core.PageForm{Text: fmt.Sprintf("%s %d", text, tier), Tokens: 12 / int(tier), UserTokens: 2, Raw: 1, Summarized: 1, References: 1, Omitted: 1}
+		p.Forms[tier] = core.PageForm{Text: fmt.Sprintf("%s %d", text, tier), Tokens: 12 / int(tier), UserTokens: 2, Raw: 1,
+			Summarized: 1, References: 1, Omitted: 1}
 	}
 	return p
 }
@@ -107,7 +110,8 @@ func testPages(b *bench) {
 	equal(b, "jobs", len(b.due(core.QueueCompress)), 0)
 	all := b.pages()
 	equal(b, "pages", len(all), 2)
-	equal(b, "form", all[0].Forms[core.TierPoints], core.PageForm{Tokens: 6, UserTokens: 2, Raw: 1, Summarized: 1, References: 1, Omitted: 1})
+	equal(b, "form", all[0].Forms[core.TierPoints], core.PageForm{Tokens: 6, UserTokens: 2, Raw: 1, Summarized: 1,
+		References: 1, Omitted: 1})
 	b.putPages(core.PutPages{Tiers: map[core.PageID]core.Tier{all[0].ID: core.TierKernel}})
 	pages, messages, w := b.longWindow(1000)
 	wantList(b, "pages", pages, "p1 6", "p2 1")
@@ -115,7 +119,8 @@ func testPages(b *bench) {
 	equal(b, "last", w.Pages[0].Last, a1)
 	wantList(b, "messages", messages, "three", "third", "now")
 	equal(b, "more", w.More, false)
-	got, err := b.PageTexts(b.ctx, b.user.ID, []core.PageRef{{Page: all[1].ID, Tier: core.TierPoints}, {Page: 999, Tier: 1}, {Page: all[0].ID, Tier: core.TierOlder}})
+	got, err := b.PageTexts(b.ctx, b.user.ID, []core.PageRef{{Page: all[1].ID, Tier: core.TierPoints},
+		{Page: 999, Tier: 1}, {Page: all[0].ID, Tier: core.TierOlder}})
 	b.must(err)
 	equal(b, "found", len(got), 2)
 	equal(b, "first text", got[0].Forms[got[0].Tier].Text, "p2 2")
@@ -142,7 +147,8 @@ func testPagesOfEpoch(b *bench) {
 	for range 2 { // the second from what the process remembers
 		b.now = b.now.Add(time.Second)
 		t := b.turn("three")
-		w, err := b.Window(b.ctx, t, core.WindowQuery{Tokens: 1000, Limit: 100, Pages: 1000, Budgets: "f", Stale: b.now.Add(-time.Hour)})
+		w, err := b.Window(b.ctx, t, core.WindowQuery{Tokens: 1000, Limit: 100, Pages: 1000, Budgets: "f",
+			Stale: b.now.Add(-time.Hour)})
 		b.must(err)
 		if len(w.Pages) != 1 || w.Pages[0].Tier != core.TierOlder || w.Pages[0].Forms[core.TierOlder].Text != "p1 1" {
 			b.t.Errorf("got pages %+v", w.Pages)
@@ -199,7 +205,8 @@ func testPageRedacted(b *bench) {
 	u1, a1 := b.exchange("my "+word, "first")
 	u2, a2 := b.exchange("the same again", "second")
 	u3, a3 := b.exchange("else", "third")
-	b.putPages(core.PutPages{Pages: []core.Page{b.pageOf("my "+word, u1, a1), b.pageOf("as before, without "+word, u2, a2), b.pageOf("p3", u3, a3)},
+	b.putPages(core.PutPages{Pages: []core.Page{b.pageOf("my "+word, u1, a1), b.pageOf("as before, without "+word, u2, a2),
+		b.pageOf("p3", u3, a3)},
 		Prints:  []core.Printed{{Band: 7, Message: u1}, {Band: 8, Message: u2}},
 		Repeats: map[core.MessageID][]core.MessageID{u2: {u1}}})
 	b.effects(core.Redact{Message: u1, At: b.now})
@@ -219,7 +226,8 @@ func testPageChanged(b *bench) {
 	target := b.native()
 	lease := b.compressing()
 	list := b.pageList()
-	p := core.PutPages{User: b.user.ID, Thread: b.continuous(), Lease: lease, Edits: list.Edits, Pages: []core.Page{b.pageOf("p1", u1, a1)}, Now: b.now}
+	p := core.PutPages{User: b.user.ID, Thread: b.continuous(), Lease: lease, Edits: list.Edits,
+		Pages: []core.Page{b.pageOf("p1", u1, a1)}, Now: b.now}
 	b.must(b.edit(target, "e1", "uno"))
 	if err := b.PutPages(b.ctx, p); !errors.Is(err, core.ErrChanged) {
 		b.t.Errorf("of changed messages: %v", err)
@@ -247,7 +255,8 @@ func testRawFrom(b *bench) {
 	}
 	from := func(tokens, users, answers int, most ...int) core.MessageID {
 		b.t.Helper()
-		at, err := b.RawFrom(b.ctx, b.user.ID, b.continuous(), core.RawQuery{Tokens: tokens, Users: users, Answers: answers, Most: append(most, 1<<40)[0]})
+		at, err := b.RawFrom(b.ctx, b.user.ID, b.continuous(), core.RawQuery{Tokens: tokens, Users: users, Answers: answers,
+			Most: append(most, 1<<40)[0]})
 		b.must(err)
 		for i, id := range ids {
 			if at > 0 && b.message(id).Position == at {
@@ -277,7 +286,8 @@ func testCompressed(b *bench) {
 	t := b.turn("two")
 	r := b.reply(t, "second")
 	r.Epoch = &core.Epoch{ID: t.ID, StartedAt: b.now, Start: 1, Budgets: "f",
-		Head: []core.HeadPart{{Name: "instructions", Text: "Be kind", Tokens: 20}, {Name: "history", Tokens: 100, Pages: []core.PageRef{{Page: 1, Tier: 1}}}, {Name: "loops", Tokens: 5}}}
+		Head: []core.HeadPart{{Name: "instructions", Text: "Be kind", Tokens: 20},
+			{Name: "history", Tokens: 100, Pages: []core.PageRef{{Page: 1, Tier: 1}}}, {Name: "loops", Tokens: 5}}}
 	b.commit(r)
 	equal(b, "tokens of the head", b.pageList().Head, 25)
 	compressed := func() int64 {
@@ -320,7 +330,8 @@ func testPagesOfBefore(b *bench) {
 func testPrinted(b *bench) {
 	u1, a1 := b.exchange("one", "first")
 	u2, a2 := b.exchange("two", "second")
-	prints := []core.Printed{{Band: -5, Message: u1, Piece: 2}, {Band: 1 << 62, Message: u1, Piece: 2}, {Band: -5, Message: u2}}
+	prints := []core.Printed{{Band: -5, Message: u1, Piece: 2}, {Band: 1 << 62, Message: u1, Piece: 2},
+		{Band: -5, Message: u2}}
 	b.putPages(core.PutPages{Pages: []core.Page{b.pageOf("p", u1, a2)}, Prints: append(prints, prints[0])})
 	_ = a1
 	found, err := b.Printed(b.ctx, b.user.ID, []int64{9, -5}, u2, 5)
@@ -337,7 +348,8 @@ func testPrinted(b *bench) {
 func testPagesImport(b *bench) {
 	b.bring(b.line(72*time.Hour, core.RoleUser, "long ago"), b.line(71*time.Hour, core.RoleAssistant, "so it was"))
 	u1, a1 := b.exchange("one", "first")
-	b.putPages(core.PutPages{Pages: []core.Page{b.pageOf("old", b.numbered("long ago"), b.numbered("so it was")), b.pageOf("p1", u1, a1)}})
+	b.putPages(core.PutPages{Pages: []core.Page{b.pageOf("old", b.numbered("long ago"), b.numbered("so it was")),
+		b.pageOf("p1", u1, a1)}})
 	edits := func() int64 { return b.pageList().Edits }
 	before := edits()
 	b.bring(b.line(24*time.Hour, core.RoleUser, "in between"))
@@ -362,7 +374,8 @@ func testPagesMerge(b *bench) {
 	b.putPages(core.PutPages{Pages: []core.Page{b.pageOf("p1", u1, a1)}, Prints: []core.Printed{{Band: 7, Message: u1}}})
 	other := b.second("Bob", "900")
 	u2, a2 := other.exchange("two", "second")
-	other.putPages(core.PutPages{Pages: []core.Page{other.pageOf("p2", u2, a2)}, Repeats: map[core.MessageID][]core.MessageID{u2: {u2}}})
+	other.putPages(core.PutPages{Pages: []core.Page{other.pageOf("p2", u2, a2)},
+		Repeats: map[core.MessageID][]core.MessageID{u2: {u2}}})
 	b.carryMove(other.merge(b.user.ID))
 	equal(b, "pages", len(b.pages()), 0)
 	for _, table := range []string{"pages", "page_forms", "prints", "repeats"} {

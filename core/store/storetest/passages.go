@@ -12,9 +12,11 @@ func testPassages(b *bench) {
 	q, a := b.exchange("the heron", "nice")
 	target := b.native()
 	b.intoWindow()
-	list := []core.PassageVector{{Message: q, From: 4, To: 9, Values: []int8{127, -3, 0}}, {Message: a, To: 4, Values: []int8{-128, 1, 1}}}
+	list := []core.PassageVector{{Message: q, From: 4, To: 9, Values: []int8{127, -3, 0}},
+		{Message: a, To: 4, Values: []int8{-128, 1, 1}}}
 	put := func(e core.Embeddable, v []float32, cause string) {
-		b.must(b.PutVectors(b.ctx, b.user.ID, config, []core.EmbeddingResult{{Kind: e.Kind, ID: e.ID, Revision: e.Revision, Vector: v, Error: cause, Passages: list}}, b.now))
+		b.must(b.PutVectors(b.ctx, b.user.ID, config, []core.EmbeddingResult{{Kind: e.Kind, ID: e.ID, Revision: e.Revision,
+			Vector: v, Error: cause, Passages: list}}, b.now))
 	}
 	passages := func() string {
 		ws, err := b.Windows(b.ctx, b.user.ID, []core.WindowID{core.WindowID(list[0].Message), 1, 2, 3, 4, 5, 6, 7, 8, 9})
@@ -52,12 +54,14 @@ func testEmbeddingFaults(b *bench) {
 	b.exec(`UPDATE segments SET unwindowed = 0`)
 	equal(b, "due with the same key", due("key 1"), false)
 	equal(b, "due with another key", due("key 2"), true)
-	b.must(b.Enqueue(b.ctx, core.NewJob{User: b.user.ID, Queue: core.QueueEmbed, Key: core.EmbedKey, RunAt: b.now, Unique: true}))
+	b.must(b.Enqueue(b.ctx, core.NewJob{User: b.user.ID, Queue: core.QueueEmbed, Key: core.EmbedKey,
+		RunAt: b.now, Unique: true}))
 	equal(b, "due with another key, while a job waits", due("key 2"), true)
 	b.must(b.RetryEmbeddings(b.ctx, b.user.ID, "key 1", b.now))
 	p := b.pending()
 	equal(b, "pending again", len(p), 1)
-	b.must(b.PutVectors(b.ctx, b.user.ID, config, []core.EmbeddingResult{{Kind: p[0].Kind, ID: p[0].ID, Revision: p[0].Revision, Error: "there is no text", Tried: "key 1"}}, b.now))
+	b.must(b.PutVectors(b.ctx, b.user.ID, config, []core.EmbeddingResult{{Kind: p[0].Kind, ID: p[0].ID,
+		Revision: p[0].Revision, Error: "there is no text", Tried: "key 1"}}, b.now))
 	b.must(b.RetryEmbeddings(b.ctx, b.user.ID, "key 1", b.now))
 	equal(b, "faults of one text", faults(), "[{there is no text 1}]")
 	equal(b, "pending after the same was tried", len(b.pending()), 0)

@@ -75,7 +75,8 @@ func rare() []string {
 }
 
 // deletion matches what deletes a user table by table.
-var deletion = regexp.MustCompile(`^DELETE FROM \w+ WHERE (\([\w, ]+\) IN \(SELECT [\w, ]+ FROM \w+ WHERE )?user_id = \$1\)?$`)
+var deletion = regexp.MustCompile(
+	`^DELETE FROM \w+ WHERE (\([\w, ]+\) IN \(SELECT [\w, ]+ FROM \w+ WHERE )?user_id = \$1\)?$`)
 
 // testPlans explains every statement over a large database.
 func testPlans(t *testing.T, open Open, s *statements) {
@@ -89,7 +90,8 @@ func testPlans(t *testing.T, open Open, s *statements) {
 	}
 	defer conn.Close()
 	explain, check := `EXPLAIN QUERY PLAN `, checkSQLite
-	if _, err := conn.ExecContext(t.Context(), `SET enable_seqscan = off`); err == nil { // a scan that is left is one that no index can spare
+	if _, err := conn.ExecContext(t.Context(),
+		`SET enable_seqscan = off`); err == nil { // a scan that is left is one that no index can spare
 		explain, check = `EXPLAIN `, checkPostgres
 	}
 	for query, args := range s.all {
@@ -116,7 +118,8 @@ var paged = regexp.MustCompile(`id > \$\d AND (\w+\.)?(\w+_)?id <= \$\d`)
 var gathering = regexp.MustCompile(`^SET LOCAL gin_pending|^SELECT gin_clean_pending`)
 
 func excused(query string) bool {
-	if paged.MatchString(query) || deletion.MatchString(query) || proof.MatchString(query) || strings.HasPrefix(query, `SELECT pg_notify`) || gathering.MatchString(query) {
+	if paged.MatchString(query) || deletion.MatchString(query) || proof.MatchString(query) ||
+		strings.HasPrefix(query, `SELECT pg_notify`) || gathering.MatchString(query) {
 		return true
 	}
 	for _, part := range rare() {
@@ -168,7 +171,8 @@ var (
 var virtual = regexp.MustCompile(`^SCAN (\w+_terms|\w+_vectors) VIRTUAL TABLE INDEX \d+:.`)
 
 // few are partial indexes and limited reads that hold or read few rows of a user.
-var few = regexp.MustCompile(`_uncovered|_continuous|_due|_trouble|_under_way|_unwindowed|_pending|embeddings_error|reminders_active|embeddings USING PRIMARY KEY \(user_id=\? AND kind`)
+var few = regexp.MustCompile(
+	`_uncovered|_continuous|_due|_trouble|_under_way|_unwindowed|_pending|embeddings_error|reminders_active|embeddings USING PRIMARY KEY \(user_id=\? AND kind`)
 
 // perUser are tables of which a user has few rows.
 const perUser = ` i identities reminders loops threads h once jobs themes sessions api_keys addresses tokens `
@@ -179,13 +183,18 @@ func checkSQLite(plan []string) string {
 		if virtual.MatchString(line) {
 			continue
 		}
-		if m := sqliteScan.FindStringSubmatch(line); m != nil && m[1] != "CONSTANT" && m[1] != "counted" && m[1] != "given" && !strings.HasSuffix(line, "CONSTANT ROWS") && !strings.HasSuffix(line, "VALUES CLAUSE") && !strings.HasPrefix(line, "SCAN e VIRTUAL TABLE") && !strings.Contains(line, "_due") && !strings.Contains(line, "_dead") && !strings.Contains(line, "_post") && !strings.Contains(line, "_trouble") {
+		if m := sqliteScan.FindStringSubmatch(line); m != nil && m[1] != "CONSTANT" && m[1] != "counted" && m[1] != "given" &&
+			!strings.HasSuffix(line, "CONSTANT ROWS") && !strings.HasSuffix(line, "VALUES CLAUSE") &&
+			!strings.HasPrefix(line, "SCAN e VIRTUAL TABLE") && !strings.Contains(line, "_due") &&
+			!strings.Contains(line, "_dead") && !strings.Contains(line, "_post") && !strings.Contains(line, "_trouble") {
 			return "a scan: " + line
 		}
-		if strings.HasPrefix(line, "USE TEMP B-TREE") && !strings.Contains(strings.Join(plan, " "), "identities") && !strings.Contains(strings.Join(plan, " "), " i USING") {
+		if strings.HasPrefix(line, "USE TEMP B-TREE") && !strings.Contains(strings.Join(plan, " "), "identities") &&
+			!strings.Contains(strings.Join(plan, " "), " i USING") {
 			return "a sort: " + line
 		}
-		if m := sqliteUser.FindStringSubmatch(line); m != nil && !strings.Contains(perUser, " "+m[1]+" ") && !few.MatchString(line) {
+		if m := sqliteUser.FindStringSubmatch(line); m != nil && !strings.Contains(perUser, " "+m[1]+" ") &&
+			!few.MatchString(line) {
 			return "all of a user's rows: " + line
 		}
 	}

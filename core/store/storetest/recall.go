@@ -80,11 +80,13 @@ func (b *bench) indexAll() {
 func testFindTail(b *bench) {
 	q, a := b.exchange("the blue heron", "a heron on a heron")
 	b.wantFound("tail", core.DocMessage, "heron", int64(q), int64(a))
-	got := one(b, b.Match, core.MatchQuery{User: b.user.ID, Kind: core.DocMessage, Terms: []string{"nothing", "heron"}, Limit: 10})
+	got := one(b, b.Match, core.MatchQuery{User: b.user.ID, Kind: core.DocMessage, Terms: []string{"nothing", "heron"},
+		Limit: 10})
 	if len(got) != 1 || !slices.Equal(got[0].Often, []int64{int64(a)}) {
 		b.t.Errorf("got %+v, want heron, often in #%d", got, a)
 	}
-	bounded := one(b, b.Match, core.MatchQuery{User: b.user.ID, Kind: core.DocMessage, Terms: []string{"heron"}, From: int64(a), To: int64(a), Limit: 10})
+	bounded := one(b, b.Match, core.MatchQuery{User: b.user.ID, Kind: core.DocMessage, Terms: []string{"heron"},
+		From: int64(a), To: int64(a), Limit: 10})
 	if len(bounded) != 1 || !slices.Equal(bounded[0].IDs, []int64{int64(a)}) {
 		b.t.Errorf("bounded: got %+v", bounded)
 	}
@@ -115,7 +117,8 @@ func testFindRare(b *bench) {
 		}
 	}
 	b.indexAll()
-	got := one(b, b.Match, core.MatchQuery{User: b.user.ID, Kind: core.DocMessage, Terms: []string{"common", "n0"}, Limit: 10})
+	got := one(b, b.Match, core.MatchQuery{User: b.user.ID, Kind: core.DocMessage, Terms: []string{"common", "n0"},
+		Limit: 10})
 	if len(got) != 2 || !got[0].Cut || got[1].Cut {
 		b.t.Fatalf("got %+v, want common cut and n0 whole", got)
 	}
@@ -179,7 +182,8 @@ func testEditedMeanwhile(b *bench) {
 	target := b.native()
 	other := b.as(b.user, b.at)
 	other.Store = b.open()
-	other.Analyze(meanwhile{words{"1"}, "the blue heron", new(sync.Once), func() { b.must(b.edit(target, "e1", "the grey heron")) }})
+	other.Analyze(meanwhile{words{"1"}, "the blue heron", new(sync.Once),
+		func() { b.must(b.edit(target, "e1", "the grey heron")) }})
 	other.indexAll()
 	b.wantFound("edited meanwhile", core.DocMessage, "grey", int64(q))
 	b.wantFound("before the edit", core.DocMessage, "blue")
@@ -207,7 +211,8 @@ func testCutDocs(b *bench) {
 	}
 	b.indexAll()
 	b.exchange("common rare", "common")
-	got := one(b, b.Match, core.MatchQuery{User: b.user.ID, Kind: core.DocMessage, Terms: []string{"common", "rare"}, Limit: 10})
+	got := one(b, b.Match, core.MatchQuery{User: b.user.ID, Kind: core.DocMessage, Terms: []string{"common", "rare"},
+		Limit: 10})
 	if len(got) != 2 || got[0].Docs != 42 || got[1].Docs != 1 {
 		b.t.Errorf("got %+v, want common in about 42 documents, rare in one", got)
 	}
@@ -217,16 +222,20 @@ func testFindOnly(b *bench) {
 	t := b.turn("heron one")
 	r := b.reply(t, "heron two")
 	r.Messages = append([]core.NewMessage{
-		{Role: core.RoleAssistant, Kind: core.KindChat, SentAt: b.now, ToolCalls: []core.ToolCall{{ID: "1", Name: "conversation_search"}, {ID: "2", Name: "web_get"}}},
-		{Role: core.RoleTool, Kind: core.KindChat, Text: "heron echo", ToolCallID: "1", ToolName: "conversation_search", SentAt: b.now},
-		{Role: core.RoleTool, Kind: core.KindChat, Text: "heron outside", ToolCallID: "2", ToolName: "web_get", Outside: true, SentAt: b.now},
+		{Role: core.RoleAssistant, Kind: core.KindChat, SentAt: b.now,
+			ToolCalls: []core.ToolCall{{ID: "1", Name: "conversation_search"}, {ID: "2", Name: "web_get"}}},
+		{Role: core.RoleTool, Kind: core.KindChat, Text: "heron echo", ToolCallID: "1", ToolName: "conversation_search",
+			SentAt: b.now},
+		{Role: core.RoleTool, Kind: core.KindChat, Text: "heron outside", ToolCallID: "2", ToolName: "web_get",
+			Outside: true, SentAt: b.now},
 	}, r.Messages...)
 	c := b.claim()
 	out, err := b.Commit(b.ctx, r, &c)
 	b.must(err)
 	b.sent(out.Delivery)
 	b.must(second(b.Note(b.ctx, core.Note{User: b.user.ID, Identity: b.at.ID, Now: b.now,
-		Messages: []core.NewMessage{{Role: core.RoleAssistant, Kind: core.KindNotice, Text: "heron notice", SentAt: b.now}}})))
+		Messages: []core.NewMessage{{Role: core.RoleAssistant, Kind: core.KindNotice,
+			Text: "heron notice", SentAt: b.now}}})))
 	b.effects(core.OpenThread{Identity: b.at.ID, Title: "apart", At: b.now})
 	b.exchange("heron apart", "heron apart too")
 	want := []int64{int64(t.Inputs[0]), int64(out.Messages[2]), int64(out.Messages[3])}
@@ -274,13 +283,15 @@ func second2[T any](v T, _ error) T { return v }
 func testDirectory(b *bench) {
 	q, a := b.exchange("one", "two")
 	d := one(b, b.Directory, b.user.ID)
-	if len(d.Messages) != 2 || d.Messages[0].ID != q || d.Messages[1].ID != a || d.Messages[1].Role != 1 || len(d.Segments) != 1 || d.Channels[d.Messages[0].Channel] != "telegram" {
+	if len(d.Messages) != 2 || d.Messages[0].ID != q || d.Messages[1].ID != a || d.Messages[1].Role != 1 ||
+		len(d.Segments) != 1 || d.Channels[d.Messages[0].Channel] != "telegram" {
 		b.t.Fatalf("got %+v", d)
 	}
 	b.now = b.now.Add(24 * time.Hour)
 	q2, _ := b.exchange("three", "four")
 	later := one(b, b.Directory, b.user.ID)
-	if len(later.Messages) != 4 || later.Segments[later.Messages[2].Segment].Label != dayOf(b.now).Label || len(d.Messages) != 2 {
+	if len(later.Messages) != 4 || later.Segments[later.Messages[2].Segment].Label != dayOf(b.now).Label ||
+		len(d.Messages) != 2 {
 		b.t.Errorf("got %+v, then %+v", d, later)
 	}
 	b.effects(core.Redact{Message: q2, At: b.now})
@@ -320,11 +331,13 @@ func complete(d *core.Directory) bool {
 	for _, m := range d.Messages {
 		left -= int64(m.Tokens)
 	}
-	return left == 0 && slices.IsSortedFunc(d.Messages, func(a, b core.DirectoryEntry) int { return cmp.Compare(a.ID, b.ID) })
+	return left == 0 && slices.IsSortedFunc(d.Messages,
+		func(a, b core.DirectoryEntry) int { return cmp.Compare(a.ID, b.ID) })
 }
 
 func testOddTerms(b *bench) {
-	odd := []string{"foo_bar", "v1.2.3", "日本", "err-42", "<x>", "😀", `back\slash`, "a&b", "(x|y)", "!not", "x:*", "naïve", "%", "--", ";drop"}
+	odd := []string{"foo_bar", "v1.2.3", "日本", "err-42", "<x>", "😀", `back\slash`, "a&b", "(x|y)", "!not", "x:*",
+		"naïve", "%", "--", ";drop"}
 	for _, term := range odd {
 		q, _ := b.exchange(term, "ok")
 		b.indexAll()

@@ -166,9 +166,11 @@ func testForeignReceipts(b *bench) {
 func testWindowOfIdentity(b *bench) {
 	until := b.now.Add(24 * time.Hour).Truncate(time.Millisecond)
 	e, m := b.inbound("hi")
-	one(b, b.Append, core.Append{User: b.user.ID, Identity: b.at.ID, Now: b.now, RunAt: b.now, Events: []core.Inbound{e}, Messages: []core.NewMessage{m}, Window: until})
+	one(b, b.Append, core.Append{User: b.user.ID, Identity: b.at.ID, Now: b.now, RunAt: b.now, Events: []core.Inbound{e},
+		Messages: []core.NewMessage{m}, Window: until})
 	e, m = b.inbound("an older one, late")
-	one(b, b.Append, core.Append{User: b.user.ID, Identity: b.at.ID, Now: b.now, RunAt: b.now, Events: []core.Inbound{e}, Messages: []core.NewMessage{m}, Window: until.Add(-time.Hour)})
+	one(b, b.Append, core.Append{User: b.user.ID, Identity: b.at.ID, Now: b.now, RunAt: b.now, Events: []core.Inbound{e},
+		Messages: []core.NewMessage{m}, Window: until.Add(-time.Hour)})
 	i, _, err := b.Identify(b.ctx, b.at.Address)
 	b.must(err)
 	equal(b, "window", i.Window.UnixMilli(), until.UnixMilli())
@@ -185,7 +187,8 @@ func testRelease(b *bench) {
 	d := b.answer(b.turn("go"), "1").Delivery
 	b.finish(d, 0, core.PartResult{State: core.DeliveryParked, Asked: true, Error: "closed"})
 	e, _ := b.inbound("")
-	_, err := b.Note(b.ctx, core.Note{User: b.user.ID, Identity: b.at.ID, Event: &e, Now: b.now, Effects: []core.Effect{core.Release{Identity: b.at.ID, At: b.now}}})
+	_, err := b.Note(b.ctx, core.Note{User: b.user.ID, Identity: b.at.ID, Event: &e, Now: b.now,
+		Effects: []core.Effect{core.Release{Identity: b.at.ID, At: b.now}}})
 	b.must(err)
 	again := b.takeDelivery()
 	equal(b, "the same", again.ID, d.ID)
@@ -290,12 +293,14 @@ func one2(b *bench) func(k core.AgentKey, err error) core.AgentKey {
 func testTranscript(b *bench) {
 	e, m := b.inbound("[voice 0:03]")
 	m.Attachments = []core.Attachment{{Kind: "voice", Ref: "r"}}
-	out := one(b, b.Append, core.Append{User: b.user.ID, Identity: b.at.ID, Now: b.now, RunAt: b.now, Events: []core.Inbound{e}, Messages: []core.NewMessage{m}})
+	out := one(b, b.Append, core.Append{User: b.user.ID, Identity: b.at.ID, Now: b.now, RunAt: b.now,
+		Events: []core.Inbound{e}, Messages: []core.NewMessage{m}})
 	j, err := b.Claim(b.ctx, b.due(core.QueueFetch + "telegram")[0], b.claim())
 	b.must(err)
 	later := b.now.Add(time.Hour)
-	b.must(b.SetAttachment(b.ctx, core.Fetched{User: b.user.ID, Message: out.Messages[0], Attachment: core.Attachment{Kind: "voice", Ref: "r", Path: "1/v", Unheard: later},
-		Text: "[voice 0:03: later]", Tokens: 9, Lease: j.Lease}))
+	b.must(b.SetAttachment(b.ctx, core.Fetched{User: b.user.ID, Message: out.Messages[0],
+		Attachment: core.Attachment{Kind: "voice", Ref: "r", Path: "1/v", Unheard: later}, Text: "[voice 0:03: later]",
+		Tokens: 9, Lease: j.Lease}))
 	equal(b, "text until then", b.message(out.Messages[0]).Text, "[voice 0:03: later]")
 	equal(b, "due at once", len(b.due(core.QueueFetch+"telegram")), 0)
 	b.now = later
@@ -303,7 +308,8 @@ func testTranscript(b *bench) {
 	b.must(err)
 	equal(b, "failures", j.Failures, 1)
 	equal(b, "unheard", b.message(out.Messages[0]).Attachments[0].Unheard.Equal(later), true)
-	f := core.Fetched{User: b.user.ID, Message: out.Messages[0], Attachment: core.Attachment{Kind: "voice", Ref: "r", Path: "1/v", Transcript: "buy milk"},
+	f := core.Fetched{User: b.user.ID, Message: out.Messages[0], Attachment: core.Attachment{Kind: "voice", Ref: "r",
+		Path: "1/v", Transcript: "buy milk"},
 		Text: "[voice 0:03: buy milk]", Tokens: 9, Lease: j.Lease}
 	b.must(b.SetAttachment(b.ctx, f))
 	got := b.message(out.Messages[0])
@@ -317,7 +323,8 @@ func testRedirect(b *bench) {
 	d := b.answer(b.turn("go"), "1", "2").Delivery
 	b.finish(d, 0, core.PartResult{State: core.DeliveryParked, Error: "blocked"})
 	other := b.identity(b.user.ID, "Ada", "999")
-	to := core.NewDelivery{To: other.Address, Identity: other.ID, Kind: core.DeliverPost, Parts: []core.Part{{Text: "1 2"}}}
+	to := core.NewDelivery{To: other.Address, Identity: other.ID, Kind: core.DeliverPost,
+		Parts: []core.Part{{Text: "1 2"}}}
 	b.must(b.Redirect(b.ctx, *d, to, b.now))
 	equal(b, "old", b.state(d.ID), core.DeliveryFailed)
 	next := b.takeDelivery()

@@ -32,11 +32,14 @@ func testRedact(b *bench) {
 	t := b.turn("my secret is " + word)
 	target := b.native()
 	secret := t.Inputs[0]
-	b.must(b.Record(b.ctx, b.user.ID, core.CallRecord{Turn: t.ID, Step: 0, Index: 0, Tool: "search", Text: "found " + word}))
+	b.must(b.Record(b.ctx, b.user.ID, core.CallRecord{Turn: t.ID, Step: 0, Index: 0, Tool: "search",
+		Text: "found " + word}))
 	r := b.reply(t, "noted")
 	r.Messages = append([]core.NewMessage{
-		{Role: core.RoleAssistant, Kind: core.KindChat, SentAt: b.now, ToolCalls: []core.ToolCall{{ID: "c1", Name: "search", Arguments: `{"q":"` + word + `"}`}}},
-		{Role: core.RoleTool, Kind: core.KindChat, Text: "found " + word, ToolCallID: "c1", ToolName: "search", SentAt: b.now},
+		{Role: core.RoleAssistant, Kind: core.KindChat, SentAt: b.now,
+			ToolCalls: []core.ToolCall{{ID: "c1", Name: "search", Arguments: `{"q":"` + word + `"}`}}},
+		{Role: core.RoleTool, Kind: core.KindChat, Text: "found " + word, ToolCallID: "c1",
+			ToolName: "search", SentAt: b.now},
 	}, r.Messages...)
 	r.Epoch = &core.Epoch{ID: t.ID, Start: 1}
 	c := b.claim()
@@ -99,9 +102,11 @@ func (b *bench) headShowing(g core.Segment, l core.Loop, word string) {
 	b.t.Helper()
 	t := b.turn("go on")
 	r := b.reply(t, "sure")
-	r.Epoch = &core.Epoch{ID: t.ID, Start: 1, Head: []core.HeadPart{{Name: "last", Text: "They own a " + word, Segment: g.ID, Version: 1}, {Name: "loops", Text: "tune the " + word, Loops: []core.LoopID{l.ID}}}}
+	r.Epoch = &core.Epoch{ID: t.ID, Start: 1, Head: []core.HeadPart{{Name: "last", Text: "They own a " + word,
+		Segment: g.ID, Version: 1}, {Name: "loops", Text: "tune the " + word, Loops: []core.LoopID{l.ID}}}}
 	b.tell(r, core.News{})
-	b.tell(b.reply(b.turn("and"), "well"), core.News{Text: "tune the " + word, Loops: []core.LoopID{9999, l.ID}, Zone: "Europe/Paris"})
+	b.tell(b.reply(b.turn("and"), "well"), core.News{Text: "tune the " + word, Loops: []core.LoopID{9999, l.ID},
+		Zone: "Europe/Paris"})
 	b.tell(b.reply(b.turn("on"), "well"), core.News{Text: "They own a " + word, Segment: g.ID})
 }
 
@@ -146,7 +151,8 @@ func testRedactWaiting(b *bench) {
 func testRedactSending(b *bench) {
 	out := b.answer(b.turn("tell me"), "first", "second", "third")
 	b.effects(core.Redact{Message: out.Messages[0], At: b.now})
-	more, err := b.FinishPart(b.ctx, out.Delivery, 0, core.PartResult{State: core.DeliverySent, Receipt: core.Receipt{NativeID: "n"}}, b.now)
+	more, err := b.FinishPart(b.ctx, out.Delivery, 0, core.PartResult{State: core.DeliverySent,
+		Receipt: core.Receipt{NativeID: "n"}}, b.now)
 	b.must(err)
 	equal(b, "more", more, false)
 	equal(b, "due", len(b.due(deliveries)), 0)

@@ -82,7 +82,8 @@ func (b *bench) search(store Store, s Searches, n int) {
 		b.t.Fatal(err)
 	}
 	terms := s.Terms(s.queries[n%len(s.queries)])
-	postings, err := store.Match(b.ctx, core.MatchQuery{User: searcher, Kind: core.DocMessage, Terms: terms, Limit: 20_000})
+	postings, err := store.Match(b.ctx, core.MatchQuery{User: searcher, Kind: core.DocMessage,
+		Terms: terms, Limit: 20_000})
 	if err != nil || len(postings) == 0 {
 		b.t.Fatalf("got %d postings of %q, %v", len(postings), terms, err)
 	}
@@ -114,21 +115,29 @@ const aDay = 60
 
 // talkOf writes n messages of a new user.
 func (b *bench) talkOf(t *talk, user, n int) {
-	b.exec(`INSERT INTO users (id, name, role, last_message, last_id, created_at) VALUES ($1, 'talker', 'member', $2, $3, 0)`, user, n, fillLast)
-	b.exec(`INSERT INTO threads (user_id, id, mode, title, last_position, created_at) VALUES ($1, 1, 'continuous', '', $2, 0)`, user, int64(n)*1000)
-	b.exec(`INSERT INTO segments (user_id, id, thread_id, label, zone, starts_at, ends_at, finalize_at, post_at, state, first_message, messages, version, post) ` +
-		fillRange(user, user, (n+aDay-1)/aDay) + fmt.Sprintf(` SELECT u.i, %d + k.i, 1, CAST(100000000 + k.i AS text), 'UTC', 0, 0, 0, 0, 'final', 1, %d, 0, 'done' FROM u CROSS JOIN k`, fillSegments, aDay))
+	b.exec(
+		`INSERT INTO users (id, name, role, last_message, last_id, created_at) VALUES ($1, 'talker', 'member', $2, $3, 0)`,
+		user, n, fillLast)
+	b.exec(
+		`INSERT INTO threads (user_id, id, mode, title, last_position, created_at) VALUES ($1, 1, 'continuous', '', $2, 0)`,
+		user, int64(n)*1000)
+	b.exec(
+		`INSERT INTO segments (user_id, id, thread_id, label, zone, starts_at, ends_at, finalize_at, post_at, state, first_message, messages, version, post) ` +
+			fillRange(user, user, (n+aDay-1)/aDay) + fmt.Sprintf(
+			` SELECT u.i, %d + k.i, 1, CAST(100000000 + k.i AS text), 'UTC', 0, 0, 0, 0, 'final', 1, %d, 0, 'done' FROM u CROSS JOIN k`, fillSegments, aDay))
 	const page = 500
 	for from := 0; from < n; from += page {
 		var rows []string
 		var args []any
 		for i := from; i < min(from+page, n); i++ {
 			args = append(args, t.message())
-			rows = append(rows, fmt.Sprintf(`(%d, %d, 1, %d, 0, 1, 'telegram', '%s', 'chat', $%d, 30, '{}', %d, %d, %d, 0)`, user, i+1, fillSegments+1+i/aDay,
+			rows = append(rows, fmt.Sprintf(`(%d, %d, 1, %d, 0, 1, 'telegram', '%s', 'chat', $%d, 30, '{}', %d, %d, %d, 0)`,
+				user, i+1, fillSegments+1+i/aDay,
 				[]string{"user", "assistant"}[i%2], len(args), i*1000, i*1000, i))
 		}
-		b.exec(`INSERT INTO messages (user_id, id, thread_id, segment_id, turn_id, identity_id, channel, role, kind, body, tokens, extra, position, shown, sent_at, platform_at) VALUES `+
-			strings.Join(rows, ", "), args...)
+		b.exec(
+			`INSERT INTO messages (user_id, id, thread_id, segment_id, turn_id, identity_id, channel, role, kind, body, tokens, extra, position, shown, sent_at, platform_at) VALUES `+
+				strings.Join(rows, ", "), args...)
 	}
 }
 

@@ -10,7 +10,8 @@ import (
 func testUnlinkSessions(b *bench) {
 	phone := b.identity(b.user.ID, "Ada", "112")
 	through := func(a core.Address, hash string) {
-		b.effects(core.NewWebLink{Code: core.Code{Hash: hash, Address: a, Created: b.now, Expires: b.now.Add(15 * time.Minute)}})
+		b.effects(core.NewWebLink{Code: core.Code{Hash: hash, Address: a, Created: b.now,
+			Expires: b.now.Add(15 * time.Minute)}})
 		u, err := b.SignsIn(b.ctx, hash, b.now)
 		b.must(err)
 		equal(b, "whom the code signs in", u.ID, b.user.ID)

@@ -58,7 +58,8 @@ func testSplit(b *bench) {
 	item := p.item("phones ring", q)
 	b.item("homes do not", 0)
 	reminder := p.remind("call", "", q)
-	b.effects(core.OpenLoop{Loop: core.Loop{Text: "the phone", Sources: []core.MessageID{q}}, At: b.now}, core.OpenLoop{Loop: core.Loop{Text: "both", Sources: []core.MessageID{1, q}}, At: b.now})
+	b.effects(core.OpenLoop{Loop: core.Loop{Text: "the phone", Sources: []core.MessageID{q}}, At: b.now},
+		core.OpenLoop{Loop: core.Loop{Text: "both", Sources: []core.MessageID{1, q}}, At: b.now})
 	b.intoWindow()
 	p.now = b.now
 	b.carryMove(b.split(p.at))

@@ -59,10 +59,11 @@ func Test(t *testing.T, open Open) {
 
 func testContract(t *testing.T, open Open) {
 	for _, group := range [][]testCase{
-		roadCases(), inboundCases(), editCases(), redactionCases(), turnCases(), askCases(), windowCases(), deliveryCases(), receiptCases(), troubleCases(), jobCases(), dayCases(),
-		summaryCases(), noteCases(), peopleCases(), keepCases(), wakeCases(), isolationCases(),
-		recallCases(), embeddingCases(), memoryCases(), reminderCases(), linkCases(), mergeCases(), splitCases(),
-		webCases(), clientCases(), timelineCases(), importCases(), pageCases(), approvalCases(), auditCases(), tableCases(),
+		roadCases(), inboundCases(), editCases(), redactionCases(), turnCases(), askCases(), windowCases(), deliveryCases(),
+		receiptCases(), troubleCases(), jobCases(), dayCases(), summaryCases(), noteCases(), peopleCases(), keepCases(),
+		wakeCases(), isolationCases(), recallCases(), embeddingCases(), memoryCases(), reminderCases(), linkCases(),
+		mergeCases(), splitCases(), webCases(), clientCases(), timelineCases(), importCases(), pageCases(), approvalCases(),
+		auditCases(), tableCases(),
 	} {
 		for _, c := range group {
 			t.Run(strings.ReplaceAll(c.name, " ", "_"), func(t *testing.T) {
@@ -147,8 +148,10 @@ func equal[T comparable](b *bench, what string, got, want T) {
 func (b *bench) inbound(text string) (core.Inbound, core.NewMessage) {
 	b.n++
 	id := fmt.Sprintf("m%d-%d", b.at.User, b.n)
-	return core.Inbound{Address: b.at.Address, EventID: id, Kind: core.InMessage, NativeID: id, Text: text, SentAt: b.now, Raw: []byte(`{"t":"` + text + `"}`)},
-		core.NewMessage{Role: core.RoleUser, Kind: core.KindChat, Text: text, Tokens: len(text)/4 + 1, SentAt: b.now, Day: dayOf(b.now)}
+	return core.Inbound{Address: b.at.Address, EventID: id, Kind: core.InMessage, NativeID: id, Text: text, SentAt: b.now,
+			Raw: []byte(`{"t":"` + text + `"}`)},
+		core.NewMessage{Role: core.RoleUser, Kind: core.KindChat, Text: text, Tokens: len(text)/4 + 1,
+			SentAt: b.now, Day: dayOf(b.now)}
 }
 
 func dayOf(t time.Time) core.Day { return dayIn(t, time.UTC) }
@@ -158,7 +161,8 @@ func dayIn(t time.Time, zone *time.Location) core.Day {
 	t = t.In(zone)
 	s := time.Date(t.Year(), t.Month(), t.Day(), 0, 0, 0, 0, zone)
 	e := s.AddDate(0, 0, 1)
-	return core.Day{Label: s.Format(time.DateOnly), Zone: zone.String(), Start: s, End: e, Finalize: e.Add(3 * time.Hour), Post: e.Add(8 * time.Hour)}
+	return core.Day{Label: s.Format(time.DateOnly), Zone: zone.String(), Start: s, End: e, Finalize: e.Add(3 * time.Hour),
+		Post: e.Add(8 * time.Hour)}
 }
 
 func (b *bench) claim() core.Claim {
@@ -202,7 +206,8 @@ func (b *bench) reply(t *core.Turn, parts ...string) core.Reply {
 	for _, p := range parts {
 		d.Parts = append(d.Parts, core.Part{Text: p})
 	}
-	return core.Reply{Turn: t, State: core.TurnDone, Now: b.now, Day: dayOf(b.now).Label, Snapshot: &core.Snapshot{Strategy: "continuous"},
+	return core.Reply{Turn: t, State: core.TurnDone, Now: b.now, Day: dayOf(b.now).Label,
+		Snapshot:   &core.Snapshot{Strategy: "continuous"},
 		Messages:   []core.NewMessage{{Role: core.RoleAssistant, Kind: core.KindChat, Text: text, Tokens: 5, SentAt: b.now}},
 		Deliveries: []core.NewDelivery{d}}
 }
@@ -223,7 +228,8 @@ func (b *bench) sent(d *core.Delivery) {
 		if p.State != core.DeliverySending && p.State != core.DeliveryUnknown {
 			continue
 		}
-		_, err := b.FinishPart(b.ctx, d, n, core.PartResult{State: core.DeliverySent, Receipt: core.Receipt{NativeID: fmt.Sprintf("n%d-%d", d.ID, n)}}, b.now)
+		_, err := b.FinishPart(b.ctx, d, n, core.PartResult{State: core.DeliverySent,
+			Receipt: core.Receipt{NativeID: fmt.Sprintf("n%d-%d", d.ID, n)}}, b.now)
 		b.must(err)
 	}
 }

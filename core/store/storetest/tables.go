@@ -28,9 +28,11 @@ var unclassified = regexp.MustCompile(`^(message|summary|item)_terms|^(window|it
 // schema reads the columns of all tables from the database itself.
 func (b *bench) schema() []column {
 	b.t.Helper()
-	rows, err := b.DB().Query(`SELECT table_name, column_name, data_type FROM information_schema.columns WHERE table_schema = current_schema() ORDER BY 1, ordinal_position`)
+	rows, err := b.DB().Query(
+		`SELECT table_name, column_name, data_type FROM information_schema.columns WHERE table_schema = current_schema() ORDER BY 1, ordinal_position`)
 	if err != nil {
-		rows, err = b.DB().Query(`SELECT m.name, p.name, p.type FROM sqlite_schema m JOIN pragma_table_info(m.name) p WHERE m.type = 'table' ORDER BY 1, p.cid`)
+		rows, err = b.DB().Query(
+			`SELECT m.name, p.name, p.type FROM sqlite_schema m JOIN pragma_table_info(m.name) p WHERE m.type = 'table' ORDER BY 1, p.cid`)
 	}
 	b.must(err)
 	defer rows.Close()
@@ -103,7 +105,8 @@ func testClassified(b *bench) {
 		}
 		for column, of := range t.Refs {
 			if t.Page > 0 && (of == "threads" || of == "segments") {
-				b.t.Errorf("%s.%s names one of %s, whose numbers a merge does not just shift: it needs a copying of its own", t.Name, column, of)
+				b.t.Errorf("%s.%s names one of %s, whose numbers a merge does not just shift: it needs a copying of its own",
+					t.Name, column, of)
 			}
 		}
 	}
@@ -132,7 +135,8 @@ func (b *bench) fillRow(t sqlstore.Table, columns []column, user core.UserID, me
 		}
 		names, values = append(names, c.name), append(values, value)
 	}
-	_, err := b.DB().Exec(`INSERT INTO ` + t.Name + ` (` + strings.Join(names, ", ") + `) VALUES (` + strings.Join(values, ", ") + `)`)
+	_, err := b.DB().Exec(`INSERT INTO ` + t.Name + ` (` + strings.Join(names, ", ") + `) VALUES (` +
+		strings.Join(values, ", ") + `)`)
 	b.must(err)
 }
 
@@ -161,7 +165,10 @@ func testForgotten(b *bench) {
 	g.effects(core.Redact{Message: m, At: g.now})
 	traces, err := b.Traces(b.ctx, u.ID, "heffalump")
 	b.must(err)
-	traces = slices.DeleteFunc(traces, func(t core.Trace) bool { return strings.HasPrefix(t.Where, "file ") }) // scrubbed later
+	traces = slices.DeleteFunc(traces, func(t core.Trace) bool {
+		return strings.HasPrefix(t.Where,
+			"file ")
+	}) // scrubbed later
 	if len(traces) > 0 {
 		b.t.Errorf("left of a forgotten message: %v", traces)
 	}
@@ -175,7 +182,8 @@ func testLedByUsers(b *bench) {
 		JOIN pg_namespace n ON n.oid = c.relnamespace AND n.nspname = current_schema()
 		JOIN pg_attribute a ON a.attrelid = c.oid AND a.attnum = i.indkey[0] WHERE i.indisunique`)
 	if err != nil {
-		rows, err = b.DB().Query(`SELECT m.name, x.name FROM sqlite_schema m JOIN pragma_index_list(m.name) l JOIN pragma_index_info(l.name) x
+		rows, err = b.DB().Query(
+			`SELECT m.name, x.name FROM sqlite_schema m JOIN pragma_index_list(m.name) l JOIN pragma_index_info(l.name) x
 			WHERE m.type = 'table' AND l."unique" = 1 AND x.seqno = 0`)
 	}
 	b.must(err)

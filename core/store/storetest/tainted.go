@@ -49,9 +49,11 @@ func testTainted(b *bench) {
 func testUndo(b *bench) {
 	id := func() int64 { return one(b, b.NewID, b.user.ID) }
 	item, loop, reminder := id(), id(), id()
-	add := core.AddItem{Item: core.Item{ID: core.ItemID(item), Theme: "birds", Type: core.ItemFact, Content: "likes herons"}, Digest: "herons", Theme: core.Theme{Name: "Birds"}, At: b.now}
+	add := core.AddItem{Item: core.Item{ID: core.ItemID(item), Theme: "birds", Type: core.ItemFact,
+		Content: "likes herons"}, Digest: "herons", Theme: core.Theme{Name: "Birds"}, At: b.now}
 	open := core.OpenLoop{Loop: core.Loop{ID: core.LoopID(loop), Text: "the door"}, At: b.now}
-	set := core.SetReminder{Reminder: core.Reminder{ID: core.ReminderID(reminder), Text: "tea", DueAt: b.now.Add(time.Hour), Zone: "UTC"}, At: b.now}
+	set := core.SetReminder{Reminder: core.Reminder{ID: core.ReminderID(reminder), Text: "tea",
+		DueAt: b.now.Add(time.Hour), Zone: "UTC"}, At: b.now}
 	b.effects(core.Taint(add), core.Taint(open), core.Taint(set))
 	i, err := b.Item(b.ctx, b.user.ID, core.ItemID(item))
 	b.must(err)
@@ -60,12 +62,14 @@ func testUndo(b *bench) {
 	ts, err := b.Themes(b.ctx, b.user.ID, 1)
 	b.must(err)
 	equal(b, "marks", [3]bool{i.Tainted, r.Tainted, ts[0].Tainted}, [3]bool{true, true, true})
-	made := []core.Undoable{{Kind: core.UndoItem, ID: item, Text: "likes herons"}, {Kind: core.UndoLoop, ID: loop, Text: "the door"}, {Kind: core.UndoReminder, ID: reminder, Text: "tea"}}
+	made := []core.Undoable{{Kind: core.UndoItem, ID: item, Text: "likes herons"},
+		{Kind: core.UndoLoop, ID: loop, Text: "the door"}, {Kind: core.UndoReminder, ID: reminder, Text: "tea"}}
 	for _, x := range made {
 		b.wantUndoable(x.ID, x)
 		b.effects(core.Undo{X: x, At: b.now})
 		b.wantUndoable(x.ID, core.Undoable{})
-		if _, err := b.Note(b.ctx, core.Note{User: b.user.ID, Identity: b.at.ID, Effects: []core.Effect{core.Undo{X: x, At: b.now}}, Now: b.now}); !errors.Is(err, core.ErrRefused) {
+		if _, err := b.Note(b.ctx, core.Note{User: b.user.ID, Identity: b.at.ID,
+			Effects: []core.Effect{core.Undo{X: x, At: b.now}}, Now: b.now}); !errors.Is(err, core.ErrRefused) {
 			b.t.Errorf("%s was taken back twice: %v", x.Text, err)
 		}
 	}
@@ -74,8 +78,11 @@ func testUndo(b *bench) {
 	for _, n := range []int64{int64(add.Item.ID), int64(open.Loop.ID), int64(set.Reminder.ID)} {
 		b.wantUndoable(n, core.Undoable{}) // it is the person's own
 	}
-	b.effects(core.Taint(core.ArchiveItem{Item: add.Item.ID, At: b.now}), core.Taint(core.CloseLoop{Loop: open.Loop.ID, At: b.now}), core.Taint(core.CancelReminder{Reminder: set.Reminder.ID, At: b.now}))
-	ended := []core.Undoable{{Kind: core.UndoItem, ID: int64(add.Item.ID), Text: "likes herons", Ended: true}, {Kind: core.UndoLoop, ID: int64(open.Loop.ID), Text: "the door", Ended: true},
+	b.effects(core.Taint(core.ArchiveItem{Item: add.Item.ID, At: b.now}),
+		core.Taint(core.CloseLoop{Loop: open.Loop.ID, At: b.now}),
+		core.Taint(core.CancelReminder{Reminder: set.Reminder.ID, At: b.now}))
+	ended := []core.Undoable{{Kind: core.UndoItem, ID: int64(add.Item.ID), Text: "likes herons", Ended: true},
+		{Kind: core.UndoLoop, ID: int64(open.Loop.ID), Text: "the door", Ended: true},
 		{Kind: core.UndoReminder, ID: int64(set.Reminder.ID), Text: "tea", Ended: true}}
 	for _, x := range ended {
 		b.wantUndoable(x.ID, x)

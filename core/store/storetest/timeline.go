@@ -177,7 +177,8 @@ func testRevisions(b *bench) {
 	b.must(b.edit(target, "e2", "third"))
 	got, err := b.Revisions(b.ctx, b.user.ID, id)
 	b.must(err)
-	want := []core.Revision{{Revision: 0, Text: "first", ReplacedAt: b.now}, {Revision: 1, Text: "second", ReplacedAt: b.now}}
+	want := []core.Revision{{Revision: 0, Text: "first", ReplacedAt: b.now},
+		{Revision: 1, Text: "second", ReplacedAt: b.now}}
 	if !slices.Equal(got, want) {
 		b.t.Errorf("got %+v, want %+v", got, want)
 	}
@@ -237,8 +238,10 @@ func testUsageDays(b *bench) {
 		}
 		return strings.Join(out, ", ")
 	}
-	equal(b, "mine", days(b.user.ID, "2026-11-01", "2026-11-02"), fmt.Sprintf("01 %[1]d: 1+2/0, 02 %[1]d: 2+2/0", b.user.ID))
-	equal(b, "all", days(0, "2026-11-02", "2026-11-03"), fmt.Sprintf("02 %[1]d: 2+2/0, 02 %[2]d: 20+2/0, 03 %[1]d: 3+2/0", b.user.ID, u.ID))
+	equal(b, "mine", days(b.user.ID, "2026-11-01", "2026-11-02"),
+		fmt.Sprintf("01 %[1]d: 1+2/0, 02 %[1]d: 2+2/0", b.user.ID))
+	equal(b, "all", days(0, "2026-11-02", "2026-11-03"),
+		fmt.Sprintf("02 %[1]d: 2+2/0, 02 %[2]d: 20+2/0, 03 %[1]d: 3+2/0", b.user.ID, u.ID))
 	equal(b, "turns", days(0, "2026-11-19", "2026-11-19"), fmt.Sprintf("19 %d: 0+0/1", b.user.ID))
 	equal(b, "none", days(b.user.ID, "2026-12-01", "2026-12-31"), "")
 }
@@ -275,7 +278,8 @@ func testChanged(b *bench) {
 	b.wantChanges(changes, u.ID)
 	e := b.stranger("let me in")
 	one(b, b.Hold, core.Hold{Event: e, Keep: true, Now: b.now})
-	_, err := b.Note(b.ctx, core.Note{User: b.user.ID, Now: b.now, Effects: []core.Effect{core.CloseLoop{Loop: 77, At: b.now}}})
+	_, err := b.Note(b.ctx, core.Note{User: b.user.ID, Now: b.now,
+		Effects: []core.Effect{core.CloseLoop{Loop: 77, At: b.now}}})
 	b.notFound("fails", err)
 	bob.say(false, "last") // nobody was named for what failed, nor for strangers
 	b.drain(changes, u.ID)

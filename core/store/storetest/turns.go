@@ -37,7 +37,8 @@ func testFence(b *bench) {
 	equal(b, "inputs", fresh.Inputs[0], old.Inputs[0])
 	before := Dump(b.t, b.DB())
 	_, err := b.Commit(b.ctx, b.reply(old, "from the dead"), nil)
-	for n, err := range []error{err, b.RetryTurn(b.ctx, old, b.now, "x"), b.Extend(b.ctx, b.user.ID, old.Lease, b.now), b.Finish(b.ctx, b.user.ID, old.Lease, ""), b.RetryJob(b.ctx, b.user.ID, old.Lease, b.now, "")} {
+	for n, err := range []error{err, b.RetryTurn(b.ctx, old, b.now, "x"), b.Extend(b.ctx, b.user.ID, old.Lease, b.now),
+		b.Finish(b.ctx, b.user.ID, old.Lease, ""), b.RetryJob(b.ctx, b.user.ID, old.Lease, b.now, "")} {
 		if !errors.Is(err, core.ErrFenced) {
 			b.t.Errorf("method %d: got %v, want ErrFenced", n, err)
 		}
@@ -274,7 +275,8 @@ func testRate(b *bench) {
 func testCommitEffects(b *bench) {
 	t := b.turn("call me Countess")
 	r := b.reply(t, "yes")
-	r.Effects = []core.Effect{core.SetName{Name: "Countess"}, core.SetSettings{Settings: core.Settings{Zone: "Europe/Paris"}}, core.CloseLoop{Loop: 9999, At: b.now}}
+	r.Effects = []core.Effect{core.SetName{Name: "Countess"},
+		core.SetSettings{Settings: core.Settings{Zone: "Europe/Paris"}}, core.CloseLoop{Loop: 9999, At: b.now}}
 	_, err := b.Commit(b.ctx, r, nil)
 	equal(b, "a loop that is not there", errors.Is(err, core.ErrNotFound), true)
 	u, err := b.User(b.ctx, b.user.ID)
@@ -434,7 +436,8 @@ func testTakeEgress(b *bench) {
 
 func testRetryFailed(b *bench) {
 	t := b.turn("one")
-	_, err := b.Commit(b.ctx, core.Reply{Turn: t, State: core.TurnFailed, Now: b.now, Day: dayOf(b.now).Label, Error: "down"}, nil)
+	_, err := b.Commit(b.ctx, core.Reply{Turn: t, State: core.TurnFailed, Now: b.now, Day: dayOf(b.now).Label,
+		Error: "down"}, nil)
 	b.must(err)
 	b.effects(core.RetryTurn{At: b.now})
 	b.effects(core.RetryTurn{At: b.now})
@@ -591,7 +594,8 @@ func testEpochDropped(b *bench) {
 	b.must(err)
 	equal(b, "in the thread", w.Thread, 5)
 	r := b.reply(t, "1")
-	r.Epoch = &core.Epoch{ID: t.ID, StartedAt: b.now, Start: b.message(t.Inputs[0]).Position, Edits: w.Edits, Budgets: "f", Thread: w.Thread, Dropped: 4}
+	r.Epoch = &core.Epoch{ID: t.ID, StartedAt: b.now, Start: b.message(t.Inputs[0]).Position, Edits: w.Edits, Budgets: "f",
+		Thread: w.Thread, Dropped: 4}
 	c := b.claim()
 	out, err := b.Commit(b.ctx, r, &c)
 	b.must(err)
@@ -627,7 +631,8 @@ func testEpochShared(b *bench) {
 	for _, s := range stores {
 		s.window(t)
 	}
-	_, err := b.Commit(b.ctx, core.Reply{Turn: t, State: core.TurnFailed, Now: b.now, Day: dayOf(b.now).Label, Error: "down"}, nil)
+	_, err := b.Commit(b.ctx, core.Reply{Turn: t, State: core.TurnFailed, Now: b.now, Day: dayOf(b.now).Label,
+		Error: "down"}, nil)
 	b.must(err)
 	zombie := *t
 	b.now = b.now.Add(time.Second)
@@ -636,7 +641,8 @@ func testEpochShared(b *bench) {
 	for _, s := range stores {
 		s.window(&zombie)
 	}
-	_, err = b.Commit(b.ctx, core.Reply{Turn: t, State: core.TurnFailed, Now: b.now, Day: dayOf(b.now).Label, Error: "down"}, nil)
+	_, err = b.Commit(b.ctx, core.Reply{Turn: t, State: core.TurnFailed, Now: b.now, Day: dayOf(b.now).Label,
+		Error: "down"}, nil)
 	b.must(err)
 	b.now = b.now.Add(time.Second)
 	b.effects(core.RetryTurn{At: b.now})
@@ -732,7 +738,8 @@ func testPlainThread(b *bench) {
 // grant asks for tokens of the day.
 func (b *bench) grant(worker string, used, want int) int {
 	b.t.Helper()
-	n, err := b.Grant(b.ctx, core.Grant{Day: "2026-11-19", Worker: worker, Used: used, Want: want, PerDay: 20_000, Now: b.now, Until: b.now.Add(time.Minute)})
+	n, err := b.Grant(b.ctx, core.Grant{Day: "2026-11-19", Worker: worker, Used: used, Want: want, PerDay: 20_000,
+		Now: b.now, Until: b.now.Add(time.Minute)})
 	b.must(err)
 	return n
 }
@@ -744,7 +751,8 @@ func testGrants(b *bench) {
 	var sum atomic.Int64
 	for n := range 200 {
 		wg.Go(func() {
-			got, err := b.Grant(b.ctx, core.Grant{Day: "2026-11-19", Worker: fmt.Sprint("w", n), Want: 300, PerDay: 20_000, Now: b.now, Until: b.now.Add(time.Minute)})
+			got, err := b.Grant(b.ctx, core.Grant{Day: "2026-11-19", Worker: fmt.Sprint("w", n), Want: 300, PerDay: 20_000,
+				Now: b.now, Until: b.now.Add(time.Minute)})
 			if err != nil {
 				b.t.Error(err)
 			}
@@ -767,8 +775,10 @@ func testGrantLapses(b *bench) {
 	equal(b, "what one had not used", b.grant("two", 0, 30_000), 16_000)
 	equal(b, "one comes back, and used more", b.grant("one", 4_500, 100), 4_500)
 	equal(b, "two gives back", b.grant("two", 1_000, 0), 16_000)
-	_, err := b.Grant(b.ctx, core.Grant{Day: "2026-11-19", Worker: "two", Used: 1_000, PerDay: 20_000, Now: b.now, Until: b.now})
+	_, err := b.Grant(b.ctx, core.Grant{Day: "2026-11-19", Worker: "two", Used: 1_000, PerDay: 20_000,
+		Now: b.now, Until: b.now})
 	b.must(err)
 	equal(b, "what is left after that", b.grant("three", 0, 30_000), 14_500)
-	equal(b, "another day", one(b, b.Grant, core.Grant{Day: "2026-11-20", Worker: "one", Want: 7, PerDay: 20_000, Now: b.now, Until: b.now.Add(time.Minute)}), 7)
+	equal(b, "another day", one(b, b.Grant, core.Grant{Day: "2026-11-20", Worker: "one", Want: 7, PerDay: 20_000,
+		Now: b.now, Until: b.now.Add(time.Minute)}), 7)
 }

@@ -37,7 +37,8 @@ func (b *bench) link(hash string) {
 
 // session is one that a browser asks for.
 func (b *bench) session(hash string) core.Session {
-	return core.Session{Hash: hash, Browser: "secret browser", CreatedAt: b.now, UsedAt: b.now, Expires: b.now.Add(30 * 24 * time.Hour)}
+	return core.Session{Hash: hash, Browser: "secret browser", CreatedAt: b.now, UsedAt: b.now,
+		Expires: b.now.Add(30 * 24 * time.Hour)}
 }
 
 // signIn signs the bench's person in with a new link.
@@ -52,7 +53,8 @@ func (b *bench) signIn(hash string) core.Session {
 // refused fails unless nobody is signed in by a link.
 func (b *bench) refused(link string) {
 	b.t.Helper()
-	if s, err := b.SignIn(b.ctx, link, b.session("refused "+link), b.now); !errors.Is(err, core.ErrRefused) || s != (core.Session{}) {
+	if s, err := b.SignIn(b.ctx, link, b.session("refused "+link), b.now); !errors.Is(err, core.ErrRefused) ||
+		s != (core.Session{}) {
 		b.t.Errorf("link %s: got %+v, %v", link, s, err)
 	}
 }
@@ -68,7 +70,8 @@ func (b *bench) notFound(what string, err error) {
 func testSignIn(b *bench) {
 	b.link("A")
 	b.link("B")
-	b.must(b.PutCode(b.ctx, core.Code{Kind: core.CodeWeb, Hash: "C", User: b.user.ID, Created: b.now, Expires: b.now.Add(time.Minute)}))
+	b.must(b.PutCode(b.ctx, core.Code{Kind: core.CodeWeb, Hash: "C", User: b.user.ID, Created: b.now,
+		Expires: b.now.Add(time.Minute)}))
 	b.linkCode("D")
 	links, err := b.Codes(b.ctx, core.CodeWeb, b.now)
 	b.must(err)
@@ -178,7 +181,8 @@ func testSignInGone(b *bench) {
 	b.notFound("key", err)
 	b.refused("B")
 	for _, nobody := range []core.UserID{u.ID, 0} {
-		b.notFound("link", b.PutCode(b.ctx, core.Code{Kind: core.CodeWeb, Hash: "C", User: nobody, Created: b.now, Expires: b.now.Add(time.Hour)}))
+		b.notFound("link", b.PutCode(b.ctx, core.Code{Kind: core.CodeWeb, Hash: "C", User: nobody, Created: b.now,
+			Expires: b.now.Add(time.Hour)}))
 	}
 }
 
@@ -195,7 +199,8 @@ func testSweepSessions(b *bench) {
 
 func testAPIKeys(b *bench) {
 	u, _ := b.person("Bob", core.RoleMember, "222")
-	want := core.APIKey{User: b.user.ID, Name: "home", Hash: "h1", Hint: "et_1", Scopes: []core.Capability{core.CanTalk, core.CanRead}, CreatedAt: b.now}
+	want := core.APIKey{User: b.user.ID, Name: "home", Hash: "h1", Hint: "et_1",
+		Scopes: []core.Capability{core.CanTalk, core.CanRead}, CreatedAt: b.now}
 	want.ID = one(b, b.AddAPIKey, want).ID
 	second := one(b, b.AddAPIKey, core.APIKey{User: b.user.ID, Name: "work", Hash: "h2", CreatedAt: b.now})
 	theirs := one(b, b.AddAPIKey, core.APIKey{User: u.ID, Name: "Bob's", Hash: "h3", CreatedAt: b.now})

@@ -24,10 +24,11 @@ func TestPublicAddresses(t *testing.T) {
 	t.Parallel()
 	for address, want := range map[string]bool{
 		"8.8.8.8": true, "93.184.216.34": true, "2606:4700::1111": true, "::ffff:8.8.8.8": true, "172.32.0.1": true,
-		"127.0.0.1": false, "127.9.9.9": false, "10.0.0.1": false, "172.16.0.1": false, "192.168.1.1": false, "169.254.169.254": false,
-		"100.64.0.1": false, "0.0.0.0": false, "0.1.2.3": false, "192.0.0.8": false, "198.18.0.1": false, "224.0.0.1": false,
-		"240.0.0.1": false, "255.255.255.255": false, "::": false, "::1": false, "::127.0.0.1": false, "::ffff:10.0.0.1": false, "::ffff:100.64.0.1": false,
-		"fe80::1": false, "fe80::1%eth0": false, "fc00::1": false, "fd12::1": false, "ff02::1": false, "fec0::1": false,
+		"127.0.0.1": false, "127.9.9.9": false, "10.0.0.1": false, "172.16.0.1": false, "192.168.1.1": false,
+		"169.254.169.254": false, "100.64.0.1": false, "0.0.0.0": false, "0.1.2.3": false, "192.0.0.8": false,
+		"198.18.0.1": false, "224.0.0.1": false, "240.0.0.1": false, "255.255.255.255": false, "::": false, "::1": false,
+		"::127.0.0.1": false, "::ffff:10.0.0.1": false, "::ffff:100.64.0.1": false, "fe80::1": false,
+		"fe80::1%eth0": false, "fc00::1": false, "fd12::1": false, "ff02::1": false, "fec0::1": false,
 		"64:ff9b::7f00:1": false, "64:ff9b:1::1": false, "2002:7f00:1::": false, "2001::1": false,
 	} {
 		if got := egress.Public(netip.MustParseAddr(address)); got != want {
@@ -79,14 +80,16 @@ func TestAttackPrivateAddresses(t *testing.T) {
 	url, reached := server(t, nil)
 	_, port, _ := net.SplitHostPort(strings.TrimPrefix(url, "http://"))
 	var gate *egress.Gate
-	for _, host := range []string{"127.0.0.1", "localhost", "LOCALHOST", "[::1]", "[::ffff:127.0.0.1]", "[::ffff:7f00:1]", "[0:0:0:0:0:ffff:127.0.0.1]",
-		"0.0.0.0", "[::]", "[::127.0.0.1]", "127.1.2.3", "[64:ff9b::7f00:1]"} {
+	for _, host := range []string{"127.0.0.1", "localhost", "LOCALHOST", "[::1]", "[::ffff:127.0.0.1]", "[::ffff:7f00:1]",
+		"[0:0:0:0:0:ffff:127.0.0.1]", "0.0.0.0", "[::]", "[::127.0.0.1]", "127.1.2.3", "[64:ff9b::7f00:1]"} {
 		for _, user := range []string{"", "example.org@", "a:b@"} {
 			refused(t, gate.Client(), "http://"+user+host+":"+port+"/", egress.ErrPrivate)
-			refused(t, gate.Client("http://127.0.0.1:1", "http://example.org:"+port), "http://"+user+host+":"+port+"/", egress.ErrPrivate)
+			refused(t, gate.Client("http://127.0.0.1:1", "http://example.org:"+port), "http://"+user+host+":"+port+
+				"/", egress.ErrPrivate)
 		}
 	}
-	for _, host := range []string{"169.254.169.254", "168.63.129.16", "100.100.100.200", "192.0.0.192", "[fd00:ec2::254]", "10.0.0.1", "192.168.0.1", "172.31.255.1"} {
+	for _, host := range []string{"169.254.169.254", "168.63.129.16", "100.100.100.200", "192.0.0.192", "[fd00:ec2::254]",
+		"10.0.0.1", "192.168.0.1", "172.31.255.1"} {
 		refused(t, gate.Client(), "http://"+host+"/latest/meta-data/", egress.ErrPrivate)
 	}
 	if n := reached.Load(); n != 0 {
@@ -106,10 +109,14 @@ func TestWhatIsWrittenIsReachedAsItIs(t *testing.T) {
 	if _, err := get(t.Context(), c, url+"/x"); err != nil {
 		t.Fatal(err)
 	}
-	refused(t, c, url+"/away", egress.ErrPrivate)                                                              // each hop is looked at
-	refused(t, c, strings.Replace(url, "127.0.0.1", "localhost", 1), egress.ErrPrivate)                        // so was it not written
-	refused(t, (*egress.Gate)(nil).Client(other), url, egress.ErrPrivate)                                      // nor this port
-	refused(t, egress.New(egress.Options{AllowHosts: []string{"127.0.0.1"}}).Client(), url, egress.ErrPrivate) // a host on the list has to be public
+	refused(t, c, url+"/away",
+		egress.ErrPrivate) // each hop is looked at
+	refused(t, c, strings.Replace(url, "127.0.0.1", "localhost", 1),
+		egress.ErrPrivate) // so was it not written
+	refused(t, (*egress.Gate)(nil).Client(other), url,
+		egress.ErrPrivate) // nor this port
+	refused(t, egress.New(egress.Options{AllowHosts: []string{"127.0.0.1"}}).Client(), url,
+		egress.ErrPrivate) // a host on the list has to be public
 	if n := reached.Load(); n != 0 {
 		t.Errorf("the other server was reached %d times", n)
 	}
@@ -128,10 +135,12 @@ func TestOnlyListedHostsAreReached(t *testing.T) {
 	url, _ := server(t, func(w http.ResponseWriter, r *http.Request) {
 		http.Redirect(w, r, "http://elsewhere.example/", http.StatusFound)
 	})
-	g := egress.New(egress.Options{AllowHosts: []string{"API.example.org", "*.example.net", "[2606:4700::1]"}, AllowPrivate: true, Resolver: nowhere()})
+	g := egress.New(egress.Options{AllowHosts: []string{"API.example.org", "*.example.net", "[2606:4700::1]"},
+		AllowPrivate: true, Resolver: nowhere()})
 	for host, listed := range map[string]bool{
 		"api.example.org": true, "api.example.org:8443": true, "a.example.net": true, "a.b.EXAMPLE.net": true,
-		"example.org": false, "example.net": false, "xexample.net": false, "api.example.org.evil.example": false, "8.8.8.8": false, "127.0.0.1:1": false,
+		"example.org": false, "example.net": false, "xexample.net": false, "api.example.org.evil.example": false,
+		"8.8.8.8": false, "127.0.0.1:1": false,
 	} {
 		_, err := get(t.Context(), g.Client(), "http://"+host+"/")
 		if errors.Is(err, egress.ErrUnlisted) == listed {
@@ -143,7 +152,10 @@ func TestOnlyListedHostsAreReached(t *testing.T) {
 
 // nowhere is a resolver that knows nothing.
 func nowhere() *net.Resolver {
-	return &net.Resolver{PreferGo: true, Dial: func(context.Context, string, string) (net.Conn, error) { return nil, errors.New("no name server") }}
+	return &net.Resolver{PreferGo: true, Dial: func(context.Context, string, string) (net.Conn, error) {
+		return nil,
+			errors.New("no name server")
+	}}
 }
 
 // TestAttackRebinding has a name that is public when it is asked for first, and private
@@ -236,7 +248,8 @@ type meter struct {
 	takes int
 }
 
-func (m *meter) TakeEgress(_ context.Context, user core.UserID, day string, want, most core.Egress) (core.Egress, error) {
+func (m *meter) TakeEgress(_ context.Context, user core.UserID, day string, want,
+	most core.Egress) (core.Egress, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	key := string(rune('0'+user)) + day
@@ -261,10 +274,11 @@ func (c *clock) Now() time.Time { return time.Unix(c.now.Load(), 0).UTC() }
 func limited(most core.Egress) (*egress.Gate, *meter, *clock) {
 	m, c := &meter{used: map[string]core.Egress{}}, &clock{}
 	c.now.Store(1_800_000_000)
-	return egress.New(egress.Options{PerDay: most, Meter: m, Now: c.Now, Day: func(context.Context, core.UserID) (core.Day, error) {
-		start := c.Now().Truncate(24 * time.Hour)
-		return core.Day{Label: start.Format(time.DateOnly), Start: start, End: start.Add(24 * time.Hour)}, nil
-	}}), m, c
+	return egress.New(egress.Options{PerDay: most, Meter: m, Now: c.Now,
+		Day: func(context.Context, core.UserID) (core.Day, error) {
+			start := c.Now().Truncate(24 * time.Hour)
+			return core.Day{Label: start.Format(time.DateOnly), Start: start, End: start.Add(24 * time.Hour)}, nil
+		}}), m, c
 }
 
 func TestCallsOfADay(t *testing.T) {
@@ -292,7 +306,8 @@ func TestCallsOfADay(t *testing.T) {
 		t.Errorf("200 calls cost %d writes", m.takes)
 	}
 	_, err := get(egress.For(t.Context(), 1), c, url)
-	if err == nil || !strings.Contains(err.Error(), "goes on at 00:00 UTC, and the operator can raise egress.calls_per_day") {
+	if err == nil ||
+		!strings.Contains(err.Error(), "goes on at 00:00 UTC, and the operator can raise egress.calls_per_day") {
 		t.Errorf("it says %v", err)
 	}
 	if _, err := get(egress.For(t.Context(), 2), c, url); err != nil {
@@ -326,7 +341,8 @@ func TestBytesOfADay(t *testing.T) {
 		t.Errorf("the third: %v", err)
 	}
 	at.now.Add(24 * 3600)
-	for _, body := range []io.Reader{strings.NewReader(strings.Repeat("x", 100_001)), io.LimitReader(strings.NewReader(strings.Repeat("x", 100_001)), 100_001)} {
+	for _, body := range []io.Reader{strings.NewReader(strings.Repeat("x", 100_001)),
+		io.LimitReader(strings.NewReader(strings.Repeat("x", 100_001)), 100_001)} {
 		req, _ := http.NewRequestWithContext(ctx, http.MethodPost, url, body)
 		if _, err := c.Do(req); !errors.As(err, &spent) {
 			t.Errorf("what is sent: %v", err)

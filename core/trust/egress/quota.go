@@ -26,7 +26,8 @@ type QuotaError struct {
 
 // Error says when it goes on, and what an operator can raise.
 func (e *QuotaError) Error() string {
-	return fmt.Sprintf("what may be fetched from outside for one person in a day is used up; it goes on at %s, and the operator can raise %s",
+	return fmt.Sprintf(
+		"what may be fetched from outside for one person in a day is used up; it goes on at %s, and the operator can raise %s",
 		e.Until.UTC().Format("15:04 MST"), e.Key)
 }
 
@@ -132,7 +133,8 @@ func (g *Gate) Settle(ctx context.Context) error {
 			continue
 		}
 		back := core.Egress{Calls: -left.Calls, Bytes: -left.Bytes}
-		if _, err := g.Meter.TakeEgress(ctx, user, a.day.Label, back, g.PerDay); err != nil && !errors.Is(err, core.ErrNotFound) {
+		if _, err := g.Meter.TakeEgress(ctx, user, a.day.Label, back, g.PerDay); err != nil &&
+			!errors.Is(err, core.ErrNotFound) {
 			errs = append(errs, fmt.Errorf("give back what was not used: %w", err))
 		}
 	}

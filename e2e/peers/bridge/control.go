@@ -96,23 +96,26 @@ func (n *network) meta(a act, kind bridgev2.RemoteEventType) simplevent.EventMet
 		n.names[from] = a.Name
 		n.mu.Unlock()
 	}
-	return simplevent.EventMeta{Type: kind, PortalKey: networkid.PortalKey{ID: networkid.PortalID(a.Chat), Receiver: self}, Sender: sender,
-		CreatePortal: true, Timestamp: at}
+	return simplevent.EventMeta{Type: kind, PortalKey: networkid.PortalKey{ID: networkid.PortalID(a.Chat), Receiver: self},
+		Sender: sender, CreatePortal: true, Timestamp: at}
 }
 
 func (n *network) say(a act, l *bridgev2.UserLogin) error {
 	if len(a.File) > 0 {
-		return done(l.QueueRemoteEvent(&simplevent.Message[act]{EventMeta: n.meta(a, bridgev2.RemoteEventMessage), ID: networkid.MessageID(a.ID), Data: a,
-			ConvertMessageFunc: convertFile}))
+		return done(l.QueueRemoteEvent(&simplevent.Message[act]{EventMeta: n.meta(a, bridgev2.RemoteEventMessage),
+			ID: networkid.MessageID(a.ID), Data: a, ConvertMessageFunc: convertFile}))
 	}
-	return done(l.QueueRemoteEvent(&simplevent.PreConvertedMessage{EventMeta: n.meta(a, bridgev2.RemoteEventMessage), ID: networkid.MessageID(a.ID),
+	return done(l.QueueRemoteEvent(&simplevent.PreConvertedMessage{EventMeta: n.meta(a, bridgev2.RemoteEventMessage),
+		ID: networkid.MessageID(a.ID),
 		Data: &bridgev2.ConvertedMessage{Parts: []*bridgev2.ConvertedMessagePart{{Type: event.EventMessage,
 			Content: &event.MessageEventContent{MsgType: event.MsgText, Body: a.Text, Mentions: &event.Mentions{}}}}}}))
 }
 
 // convertFile uploads a file to the homeserver, as bridges do.
-func convertFile(ctx context.Context, portal *bridgev2.Portal, intent bridgev2.MatrixAPI, a act) (*bridgev2.ConvertedMessage, error) {
-	c := &event.MessageEventContent{MsgType: event.MsgImage, Body: "image", Info: &event.FileInfo{MimeType: a.MIME, Size: len(a.File)}, Mentions: &event.Mentions{}}
+func convertFile(ctx context.Context, portal *bridgev2.Portal, intent bridgev2.MatrixAPI,
+	a act) (*bridgev2.ConvertedMessage, error) {
+	c := &event.MessageEventContent{MsgType: event.MsgImage, Body: "image",
+		Info: &event.FileInfo{MimeType: a.MIME, Size: len(a.File)}, Mentions: &event.Mentions{}}
 	if a.Seconds > 0 {
 		c.MsgType, c.Body = event.MsgAudio, "Voice message.ogg"
 		c.Info.Duration, c.MSC3245Voice = a.Seconds*1000, &event.MSC3245Voice{}
@@ -129,9 +132,10 @@ func convertFile(ctx context.Context, portal *bridgev2.Portal, intent bridgev2.M
 }
 
 func (n *network) edit(a act, l *bridgev2.UserLogin) error {
-	return done(l.QueueRemoteEvent(&simplevent.Message[string]{EventMeta: n.meta(a, bridgev2.RemoteEventEdit), ID: networkid.MessageID(a.ID),
-		TargetMessage: networkid.MessageID(a.Target), Data: a.Text,
-		ConvertEditFunc: func(_ context.Context, _ *bridgev2.Portal, _ bridgev2.MatrixAPI, old []*database.Message, text string) (*bridgev2.ConvertedEdit, error) {
+	return done(l.QueueRemoteEvent(&simplevent.Message[string]{EventMeta: n.meta(a, bridgev2.RemoteEventEdit),
+		ID: networkid.MessageID(a.ID), TargetMessage: networkid.MessageID(a.Target), Data: a.Text,
+		ConvertEditFunc: func(_ context.Context, _ *bridgev2.Portal, _ bridgev2.MatrixAPI, old []*database.Message,
+			text string) (*bridgev2.ConvertedEdit, error) {
 			return &bridgev2.ConvertedEdit{ModifiedParts: []*bridgev2.ConvertedEditPart{{Part: old[0], Type: event.EventMessage,
 				Content: &event.MessageEventContent{MsgType: event.MsgText, Body: text, Mentions: &event.Mentions{}}}}}, nil
 		}}))
@@ -143,12 +147,13 @@ func (n *network) react(a act, l *bridgev2.UserLogin) error {
 }
 
 func (n *network) remove(a act, l *bridgev2.UserLogin) error {
-	return done(l.QueueRemoteEvent(&simplevent.MessageRemove{EventMeta: n.meta(a, bridgev2.RemoteEventMessageRemove), TargetMessage: networkid.MessageID(a.Target)}))
+	return done(l.QueueRemoteEvent(&simplevent.MessageRemove{EventMeta: n.meta(a, bridgev2.RemoteEventMessageRemove),
+		TargetMessage: networkid.MessageID(a.Target)}))
 }
 
 func (n *network) read(a act, l *bridgev2.UserLogin) error {
-	return done(l.QueueRemoteEvent(&simplevent.Receipt{EventMeta: n.meta(a, bridgev2.RemoteEventReadReceipt), LastTarget: networkid.MessageID(a.Target),
-		Targets: []networkid.MessageID{networkid.MessageID(a.Target)}}))
+	return done(l.QueueRemoteEvent(&simplevent.Receipt{EventMeta: n.meta(a, bridgev2.RemoteEventReadReceipt),
+		LastTarget: networkid.MessageID(a.Target), Targets: []networkid.MessageID{networkid.MessageID(a.Target)}}))
 }
 
 // state changes the login's state, such as BAD_CREDENTIALS.

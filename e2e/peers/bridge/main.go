@@ -9,8 +9,8 @@ import (
 
 func main() {
 	net := newNetwork()
-	m := mxmain.BridgeMain{Name: "everthread-test-bridge", Description: "A bridge for tests.", Version: "0.1.0", Connector: net,
-		URL: "https://github.com/everthread/everthread"}
+	m := mxmain.BridgeMain{Name: "everthread-test-bridge", Description: "A bridge for tests.",
+		Version: "0.1.0", Connector: net, URL: "https://github.com/everthread/everthread"}
 	m.PostStart = net.control
 	m.Run()
 }

@@ -50,8 +50,8 @@ func (n *network) Start(context.Context) error      { return nil }
 func (n *network) GetBridgeInfoVersion() (int, int) { return 1, 1 }
 
 func (n *network) GetName() bridgev2.BridgeName {
-	return bridgev2.BridgeName{DisplayName: "Signal", NetworkURL: "https://signal.org", NetworkID: "signal", BeeperBridgeType: "signal",
-		DefaultPort: 29328, DefaultCommandPrefix: "!signal"}
+	return bridgev2.BridgeName{DisplayName: "Signal", NetworkURL: "https://signal.org", NetworkID: "signal",
+		BeeperBridgeType: "signal", DefaultPort: 29328, DefaultCommandPrefix: "!signal"}
 }
 
 func (n *network) GetDBMetaTypes() database.MetaTypes { return database.MetaTypes{} }
@@ -95,8 +95,8 @@ func (p *process) Start(ctx context.Context) (*bridgev2.LoginStep, error) {
 		return nil, err
 	}
 	l.Client.Connect(l.Log.WithContext(context.WithoutCancel(ctx)))
-	return &bridgev2.LoginStep{Type: bridgev2.LoginStepTypeComplete, StepID: "everthread.test.complete", Instructions: "Logged in.",
-		CompleteParams: &bridgev2.LoginCompleteParams{UserLoginID: l.ID, UserLogin: l}}, nil
+	return &bridgev2.LoginStep{Type: bridgev2.LoginStepTypeComplete, StepID: "everthread.test.complete",
+		Instructions: "Logged in.", CompleteParams: &bridgev2.LoginCompleteParams{UserLoginID: l.ID, UserLogin: l}}, nil
 }
 
 // client is the account's connection to the network.
@@ -124,7 +124,8 @@ func (c *client) IsThisUser(_ context.Context, id networkid.UserID) bool { retur
 
 func (c *client) GetChatInfo(_ context.Context, p *bridgev2.Portal) (*bridgev2.ChatInfo, error) {
 	id := string(p.ID)
-	mine := bridgev2.ChatMember{EventSender: bridgev2.EventSender{IsFromMe: true, Sender: self, SenderLogin: self}, Membership: event.MembershipJoin}
+	mine := bridgev2.ChatMember{EventSender: bridgev2.EventSender{IsFromMe: true, Sender: self, SenderLogin: self},
+		Membership: event.MembershipJoin}
 	members := []bridgev2.ChatMember{mine}
 	kind := database.RoomTypeDM
 	if group, ok := strings.CutPrefix(id, "group:"); ok {
@@ -143,7 +144,8 @@ func (c *client) GetChatInfo(_ context.Context, p *bridgev2.Portal) (*bridgev2.C
 }
 
 func member(id string) bridgev2.ChatMember {
-	return bridgev2.ChatMember{EventSender: bridgev2.EventSender{Sender: networkid.UserID(id)}, Membership: event.MembershipJoin}
+	return bridgev2.ChatMember{EventSender: bridgev2.EventSender{Sender: networkid.UserID(id)},
+		Membership: event.MembershipJoin}
 }
 
 func (c *client) GetUserInfo(_ context.Context, g *bridgev2.Ghost) (*bridgev2.UserInfo, error) {
@@ -152,16 +154,19 @@ func (c *client) GetUserInfo(_ context.Context, g *bridgev2.Ghost) (*bridgev2.Us
 }
 
 func (c *client) GetCapabilities(context.Context, *bridgev2.Portal) *event.RoomFeatures {
-	return &event.RoomFeatures{ID: "everthread.test", MaxTextLength: 2000, Edit: event.CapLevelFullySupported, EditMaxCount: 10,
-		Delete: event.CapLevelFullySupported, Reply: event.CapLevelFullySupported, Reaction: event.CapLevelFullySupported, ReadReceipts: true,
-		TypingNotifications: true,
+	return &event.RoomFeatures{ID: "everthread.test", MaxTextLength: 2000, Edit: event.CapLevelFullySupported,
+		EditMaxCount: 10, Delete: event.CapLevelFullySupported, Reply: event.CapLevelFullySupported,
+		Reaction: event.CapLevelFullySupported, ReadReceipts: true, TypingNotifications: true,
 		File: event.FileFeatureMap{event.MsgImage: {MimeTypes: map[string]event.CapabilitySupportLevel{"*/*": event.CapLevelFullySupported}, MaxSize: 100 << 20},
-			event.MsgFile:  {MimeTypes: map[string]event.CapabilitySupportLevel{"*/*": event.CapLevelFullySupported}, MaxSize: 100 << 20},
-			event.MsgAudio: {MimeTypes: map[string]event.CapabilitySupportLevel{"*/*": event.CapLevelFullySupported}, MaxSize: 100 << 20}}}
+			event.MsgFile: {MimeTypes: map[string]event.CapabilitySupportLevel{"*/*": event.CapLevelFullySupported},
+				MaxSize: 100 << 20},
+			event.MsgAudio: {MimeTypes: map[string]event.CapabilitySupportLevel{"*/*": event.CapLevelFullySupported},
+				MaxSize: 100 << 20}}}
 }
 
 // HandleMatrixMessage takes what the gateway wrote.
-func (c *client) HandleMatrixMessage(ctx context.Context, m *bridgev2.MatrixMessage) (*bridgev2.MatrixMessageResponse, error) {
+func (c *client) HandleMatrixMessage(ctx context.Context,
+	m *bridgev2.MatrixMessage) (*bridgev2.MatrixMessageResponse, error) {
 	if err := c.network.failing(); err != nil {
 		return nil, err
 	}
@@ -183,7 +188,8 @@ func (c *client) HandleMatrixMessage(ctx context.Context, m *bridgev2.MatrixMess
 		s.Target = string(m.ReplyTo.ID)
 	}
 	id := c.network.record(s)
-	return &bridgev2.MatrixMessageResponse{DB: &database.Message{ID: networkid.MessageID(id), SenderID: self, Timestamp: time.Now()}}, nil
+	return &bridgev2.MatrixMessageResponse{DB: &database.Message{ID: networkid.MessageID(id), SenderID: self,
+		Timestamp: time.Now()}}, nil
 }
 
 func (c *client) HandleMatrixEdit(_ context.Context, m *bridgev2.MatrixEdit) error {
@@ -239,7 +245,8 @@ func (n *network) failing() error {
 	}
 	kind := n.fail[0]
 	n.fail = n.fail[1:]
-	s := bridgev2.WrapErrorInStatus(errors.New("the network failed")).WithErrorAsMessage().WithIsCertain(true).WithSendNotice(true)
+	s := bridgev2.WrapErrorInStatus(errors.New("the network failed")).WithErrorAsMessage().WithIsCertain(
+		true).WithSendNotice(true)
 	if kind == "retriable" {
 		return s.WithStatus(event.MessageStatusRetriable).WithErrorReason(event.MessageStatusNetworkError)
 	}

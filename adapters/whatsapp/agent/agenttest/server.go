@@ -110,7 +110,8 @@ func (s *Server) Add(key, creator string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.ids++
-	s.agents[key] = &agent{id: fmt.Sprint(123456000 + s.ids), creator: creator, next: FirstOffset, calls: map[string][]time.Time{}}
+	s.agents[key] = &agent{id: fmt.Sprint(123456000 + s.ids), creator: creator, next: FirstOffset,
+		calls: map[string][]time.Time{}}
 }
 
 // Revoke makes a key invalid.

@@ -152,7 +152,8 @@ func (s *Server) Read(key string, m Message) {
 
 // receipt adds a receipt. The lock is held.
 func (s *Server) receipt(a *agent, m Message, state string) {
-	s.add(a, "", map[string]any{"id": m.ID, "status": state, "recipient_id": m.To, "timestamp": strconv.FormatInt(time.Now().Unix(), 10)})
+	s.add(a, "", map[string]any{"id": m.ID, "status": state, "recipient_id": m.To,
+		"timestamp": strconv.FormatInt(time.Now().Unix(), 10)})
 }
 
 // Again offers the last message once more, at a new place.
@@ -215,7 +216,8 @@ func (s *Server) AddFile(data []byte, mime string) map[string]any {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	sum := sha256.Sum256(data)
-	return map[string]any{"id": s.keepFile(file{data: data, mime: mime}), "mime_type": mime, "sha256": base64.StdEncoding.EncodeToString(sum[:])}
+	return map[string]any{"id": s.keepFile(file{data: data, mime: mime}), "mime_type": mime,
+		"sha256": base64.StdEncoding.EncodeToString(sum[:])}
 }
 
 // Sent returns what an agent sent, in order.
