@@ -131,7 +131,7 @@ func TestBenchMatrixAfterDowntime(t *testing.T) {
 				people[i] = h.Register(fmt.Sprint("p", i))
 				all.Go(func() {
 					defer func() { <-slots }()
-					chats[i] = people[i].Chat(bot.Id)
+					chats[i] = people[i].Chat(bot.ID)
 					people[i].Say(chats[i], "hello")
 				})
 			}

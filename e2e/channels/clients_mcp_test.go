@@ -21,7 +21,7 @@ func newLibrary(t *testing.T, database string) (*e2etest.Town, *e2etest.Gateway,
 	w.Telegram.Say(e2etest.Ada, "We leave the harbour of Groix at six.")
 	w.Sent(e2etest.Ada, 2)
 	w.Ledger().Until(`SELECT COUNT(*) FROM users WHERE id > 0 AND indexed < last_message`, 0, g)
-	key, _ := w.ApiKey("", "read,memory")
+	key, _ := w.APIKey("", "read,memory")
 	return w, g, key
 }
 

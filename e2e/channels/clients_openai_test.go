@@ -46,7 +46,7 @@ func TestTheClientOfOpenAISharesTheConversation(t *testing.T) {
 		w.Env = append(w.Env, e2etest.NewVectorServer(t).Env("embedded")...)
 		g := w.Start()
 		w.AddOwner(g)
-		key, _ := w.ApiKey("", "chat")
+		key, _ := w.APIKey("", "chat")
 		var seen map[string]any
 		node(t, nil, &seen, "../peers/openai.mjs", g.URL, key)
 		l := w.Ledger()
@@ -85,7 +85,7 @@ func TestOpenWebUIsOwnQuestionsStayOutOfTheConversation(t *testing.T) {
 	w := e2etest.NewTown(t, "")
 	g := w.Start()
 	w.AddOwner(g)
-	key, _ := w.ApiKey("", "chat")
+	key, _ := w.APIKey("", "chat")
 	chats := 0
 	for _, f := range files {
 		body, err := os.ReadFile(f)

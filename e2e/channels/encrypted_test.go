@@ -25,10 +25,10 @@ func TestAPersonIsAnsweredInAnEncryptedRoom(t *testing.T) {
 		g := w.Start()
 		g.Up()
 		ada := h.Register("ada").Olm()
-		room := ada.Secret(bot.Id)
-		ada.Joined(g, room, bot.Id)
+		room := ada.Secret(bot.ID)
+		ada.Joined(g, room, bot.ID)
 		first := ada.Tell(room, "hello in secret")
-		got := ada.Answers(g, room, bot.Id, 1)
+		got := ada.Answers(g, room, bot.ID, 1)
 		if !strings.Contains(got[0].Body(), "hello in secret") {
 			t.Errorf("answered %q\n%s", got[0].Body(), g.Log.Tail())
 		}
@@ -36,7 +36,7 @@ func TestAPersonIsAnsweredInAnEncryptedRoom(t *testing.T) {
 		l := w.Ledger()
 		ada.Write(room, map[string]any{"msgtype": "m.text", "body": "and this",
 			"m.relates_to": map[string]any{"m.in_reply_to": map[string]any{"event_id": got[0].ID}}})
-		ada.Answers(g, room, bot.Id, 2)
+		ada.Answers(g, room, bot.ID, 2)
 		if quotes := l.Count(
 			`SELECT COUNT(*) FROM messages WHERE body = 'and this' AND extra LIKE '%hello in secret%'`); quotes != 1 {
 			t.Errorf("the quote is %v", l.Lines(`SELECT extra FROM messages WHERE body = 'and this'`))
@@ -48,20 +48,20 @@ func TestAPersonIsAnsweredInAnEncryptedRoom(t *testing.T) {
 		l.Until(`SELECT COUNT(*) FROM messages WHERE role = 'user' AND body = 'hello, better'`, 1, g)
 
 		gone := ada.Tell(room, "take this back")
-		ada.Answers(g, room, bot.Id, 3)
+		ada.Answers(g, room, bot.ID, 3)
 		ada.Redact(room, gone)
 		l.Until(`SELECT COUNT(*) FROM messages WHERE role = 'user' AND redacted = 1`, 1, g)
 
 		data := append([]byte("a drawing, "), e2etest.Picture...)
 		ada.Write(room, map[string]any{"msgtype": "m.file", "body": "our plan", "filename": "plan.bin",
 			"file": ada.Enclose(data), "info": map[string]any{"size": len(data)}})
-		ada.Answers(g, room, bot.Id, 4)
+		ada.Answers(g, room, bot.ID, 4)
 		l.Fetched(g)
-		if kept := l.StoredOf(ada.Id, "user"); len(kept) != 1 || string(w.Kept()[kept[0].Path]) != string(data) {
+		if kept := l.StoredOf(ada.ID, "user"); len(kept) != 1 || string(w.Kept()[kept[0].Path]) != string(data) {
 			t.Errorf("stored %+v", kept)
 		}
 		ada.Tell(room, `call shop_draw {"item":"boats"}`)
-		got = ada.Answers(g, room, bot.Id, 7)
+		got = ada.Answers(g, room, bot.ID, 7)
 		if string(ada.File(got[5])) != string(e2etest.Picture) || string(ada.File(got[6])) != "plan of boats" {
 			t.Errorf("the files are %v", got[5:])
 		}
@@ -79,11 +79,11 @@ func TestAnAnswerGrowsInAnEncryptedRoom(t *testing.T) {
 	w.Env = append(w.Env, "EVERTHREAD_TURN_LEASE=3s")
 	g := w.Start()
 	ada := h.Register("ada").Olm()
-	room := ada.Secret(bot.Id)
-	ada.Joined(g, room, bot.Id)
+	room := ada.Secret(bot.ID)
+	ada.Joined(g, room, bot.ID)
 	for n, kill := range []bool{false, true} {
 		ada.Tell(room, "say 150 words")
-		ada.Answers(g, room, bot.Id, n+1)
+		ada.Answers(g, room, bot.ID, n+1)
 		if kill {
 			g.Kill()
 			g = w.Start()
@@ -91,7 +91,7 @@ func TestAnAnswerGrowsInAnEncryptedRoom(t *testing.T) {
 		l := w.Ledger()
 		l.Until(`SELECT COUNT(*) FROM deliveries WHERE kind = 'reply' AND state IN ('sent', 'delivered', 'read')`, n+1, g)
 		whole := l.Lines(`SELECT body FROM messages WHERE role = 'assistant' AND kind = 'chat' ORDER BY id DESC LIMIT 1`)[0]
-		got := e2etest.Bodies(ada.Answers(g, room, bot.Id, n+1))
+		got := e2etest.Bodies(ada.Answers(g, room, bot.ID, n+1))
 		if len(got) != n+1 || got[n] != whole || len(strings.Fields(whole)) < 150 {
 			t.Errorf("%d messages, the last is %.60q, want %.60q\n%s", len(got), got[n], whole, g.Log.Tail())
 		}
@@ -111,8 +111,8 @@ func TestTheDeviceGoesOnAfterAPowerCut(t *testing.T) {
 		w.Env = append(w.Env, "EVERTHREAD_TURN_LEASE=3s")
 		g := w.Start()
 		ada := h.Register("ada").Olm()
-		room := ada.Secret(bot.Id)
-		ada.Joined(g, room, bot.Id)
+		room := ada.Secret(bot.ID)
+		ada.Joined(g, room, bot.ID)
 		l := w.Ledger()
 		var said []string
 		tell := func(text string) {
@@ -120,8 +120,8 @@ func TestTheDeviceGoesOnAfterAPowerCut(t *testing.T) {
 			ada.Tell(room, text)
 		}
 		tell("before")
-		ada.Answers(g, room, bot.Id, 1)
-		devices, before := ada.Devices(bot.Id), ada.Session(room, bot.Id)
+		ada.Answers(g, room, bot.ID, 1)
+		devices, before := ada.Devices(bot.ID), ada.Session(room, bot.ID)
 		for n, end := range []func(){func() { g.Stop() }, func() { g.Kill() }, func() { g.Kill() }} {
 			if n == 2 {
 				tell("in the middle") // its turn may run when the process dies
@@ -138,11 +138,11 @@ func TestTheDeviceGoesOnAfterAPowerCut(t *testing.T) {
 			l.Until(`SELECT COUNT(*) FROM messages WHERE role = 'user'`, len(said), g)
 			w.Settle(l, g)
 		}
-		w.CheckAt(l, ada.Id, said, ada.Settled(l, g, room, bot.Id))
-		if now := ada.Devices(bot.Id); now != devices {
+		w.CheckAt(l, ada.ID, said, ada.Settled(l, g, room, bot.ID))
+		if now := ada.Devices(bot.ID); now != devices {
 			t.Errorf("the devices were %s and are %s", devices, now)
 		}
-		if now := ada.Session(room, bot.Id); now != before {
+		if now := ada.Session(room, bot.ID); now != before {
 			t.Errorf("the assistant writes with keys %s, before the restarts with %s", now, before)
 		}
 	})
@@ -157,14 +157,14 @@ func TestAnotherProcessTakesOverTheKeys(t *testing.T) {
 	w.Env = append(w.Env, "EVERTHREAD_TURN_LEASE=10s")
 	first := w.Start()
 	ada := h.Register("ada").Olm()
-	room := ada.Secret(bot.Id)
-	ada.Joined(first, room, bot.Id)
+	room := ada.Secret(bot.ID)
+	ada.Joined(first, room, bot.ID)
 	ada.Tell(room, "one")
-	ada.Answers(first, room, bot.Id, 1)
-	devices, before := ada.Devices(bot.Id), ada.Session(room, bot.Id)
+	ada.Answers(first, room, bot.ID, 1)
+	devices, before := ada.Devices(bot.ID), ada.Session(room, bot.ID)
 	second := w.Start()
 	ada.Tell(room, "two")
-	ada.Answers(second, room, bot.Id, 2)
+	ada.Answers(second, room, bot.ID, 2)
 	first.Kill()
 	died := time.Now()
 	ada.Tell(room, "three")
@@ -175,11 +175,11 @@ func TestAnotherProcessTakesOverTheKeys(t *testing.T) {
 	}
 	ada.Forget(room)
 	ada.Tell(room, "four")
-	ada.Answers(second, room, bot.Id, 4)
+	ada.Answers(second, room, bot.ID, 4)
 	w.Settle(l, second)
-	got := ada.Settled(l, second, room, bot.Id)
-	w.CheckAt(l, ada.Id, []string{"one", "two", "three", "four"}, got)
-	if now := ada.Devices(bot.Id) + ada.Session(room, bot.Id); now != devices+before {
+	got := ada.Settled(l, second, room, bot.ID)
+	w.CheckAt(l, ada.ID, []string{"one", "two", "three", "four"}, got)
+	if now := ada.Devices(bot.ID) + ada.Session(room, bot.ID); now != devices+before {
 		t.Errorf("device and keys were %s, and are %s", devices+before, now)
 	}
 }
@@ -194,7 +194,7 @@ func TestTheRecoveryKeyVerifiesTheDeviceAndOpensTheBackup(t *testing.T) {
 		bot := w.OnMatrix(h)
 		client := bot.Login().Olm()
 		ada := h.Register("ada").Olm()
-		room := ada.Secret(bot.Id)
+		room := ada.Secret(bot.ID)
 		h.Call(http.MethodPost, "/_matrix/client/v3/join/"+url.PathEscape(room), client.Token, map[string]any{}, nil)
 		ada.Tell(room, "backed up")
 		early := ada.Wrote[room]
@@ -220,7 +220,7 @@ func TestTheRecoveryKeyVerifiesTheDeviceAndOpensTheBackup(t *testing.T) {
 		g.Stop()
 
 		g = w.Start()
-		if got := e2etest.Bodies(ada.Answers(g, room, bot.Id, 1)); len(got) != 1 || got[0] != "echo: backed up" {
+		if got := e2etest.Bodies(ada.Answers(g, room, bot.ID, 1)); len(got) != 1 || got[0] != "echo: backed up" {
 			t.Errorf("answered %q\n%s", got, g.Log)
 		}
 		w.Verdict(t, g, "ok", "the device is verified; the key backup can be read")
@@ -229,10 +229,10 @@ func TestTheRecoveryKeyVerifiesTheDeviceAndOpensTheBackup(t *testing.T) {
 		}
 		vault.Put(room, ada.Wrote[room])
 		l := w.Ledger()
-		ada.Answers(g, room, bot.Id, 2) // the gateway asks for it, or has found it
+		ada.Answers(g, room, bot.ID, 2) // the gateway asks for it, or has found it
 		l.Until(`SELECT COUNT(*) FROM messages WHERE role = 'user' AND body = 'backed up late'`, 1, g)
 		w.Settle(l, g)
-		w.CheckAt(l, ada.Id, []string{"backed up", "backed up late"}, e2etest.Asked(ada.Settled(l, g, room, bot.Id), 1))
+		w.CheckAt(l, ada.ID, []string{"backed up", "backed up late"}, e2etest.Asked(ada.Settled(l, g, room, bot.ID), 1))
 	})
 }
 
@@ -246,16 +246,16 @@ func TestAMessageWithoutItsKeyIsAskedForOnceAndAnsweredLate(t *testing.T) {
 		bot := w.OnMatrix(h)
 		g := w.Start()
 		ada := h.Register("ada").Olm()
-		room := ada.Secret(bot.Id)
-		ada.Joined(g, room, bot.Id)
+		room := ada.Secret(bot.ID)
+		ada.Joined(g, room, bot.ID)
 		ada.Tell(room, "first")
-		ada.Answers(g, room, bot.Id, 1)
+		ada.Answers(g, room, bot.ID, 1)
 
 		ada.Gate.Hold()
 		ada.Forget(room)
 		ada.Tell(room, "the key is late")
 		ada.Redact(room, ada.Tell(room, "taken back"))
-		got := e2etest.Bodies(ada.Answers(g, room, bot.Id, 2))
+		got := e2etest.Bodies(ada.Answers(g, room, bot.ID, 2))
 		if !strings.Contains(got[1], "could not read") {
 			t.Errorf("asked %q", got)
 		}
@@ -277,6 +277,6 @@ func TestAMessageWithoutItsKeyIsAskedForOnceAndAnsweredLate(t *testing.T) {
 		said = append(said, "its key comes while the gateway is away")
 		l.Until(`SELECT COUNT(*) FROM messages WHERE role = 'user'`, len(said), g)
 		w.Settle(l, g)
-		w.CheckAt(l, ada.Id, said, e2etest.Asked(ada.Settled(l, g, room, bot.Id), 1))
+		w.CheckAt(l, ada.ID, said, e2etest.Asked(ada.Settled(l, g, room, bot.ID), 1))
 	})
 }

@@ -65,8 +65,8 @@ func (e *everywhere) mouths() []mouth {
 			}
 			return got
 		}},
-		{e.ada.Id, func(_ int, text string) { e.ada.Say(e.room, text) },
-			func() []string { return e.ada.Heard(e.room, e.bot.Id, 0) }},
+		{e.ada.ID, func(_ int, text string) { e.ada.Say(e.room, text) },
+			func() []string { return e.ada.Heard(e.room, e.bot.ID, 0) }},
 		{e2etest.Alice, func(n int, text string) {
 			e.home.Act("say", map[string]any{"chat": e2etest.Alice, "name": "Alice", "id": fmt.Sprint("in-", n), "text": text})
 		}, func() (got []string) {
@@ -102,7 +102,7 @@ func TestRandomKillsWithEveryChannelLoseAndRepeatNothing(t *testing.T) {
 	e2etest.Engines(t, func(t *testing.T, database func(*testing.T) string) {
 		e := newEverywhere(t, database(t))
 		g := e.launchAll()
-		e.room = e.ada.Chat(e.bot.Id)
+		e.room = e.ada.Chat(e.bot.ID)
 		end := time.Now().Add(e2etest.KillFor)
 		mouths := e.mouths()
 		said := make([][]string, len(mouths))
@@ -137,7 +137,7 @@ func TestRandomKillsWithEveryChannelLoseAndRepeatNothing(t *testing.T) {
 			e.arrive(l, m)
 			r := e.CheckAt(l, m.external, said[i], m.got())
 			t.Logf("%s: %d messages: %+v", m.external, len(said[i]), r)
-			if idempotent := m.external == e.ada.Id || m.external == e2etest.Alice; idempotent &&
+			if idempotent := m.external == e.ada.ID || m.external == e2etest.Alice; idempotent &&
 				r != (e2etest.Repeats{}) || r.Marked > kills {
 				t.Errorf("%s: %d kills do not explain %+v", m.external, kills, r)
 			}

@@ -172,7 +172,7 @@ func TestAttackFilesOfOnePersonAreBounded(t *testing.T) {
 		}
 		w.Sent(e2etest.Ada, 2)
 		w.Sent(e2etest.Bob, 1)
-		key, _ := w.ApiKey(w.Member(), "talk")
+		key, _ := w.APIKey(w.Member(), "talk")
 		status, body := g.Request(http.MethodPost, "/v1/chat/completions", key,
 			map[string]any{"model": "everthread", "messages": []any{map[string]any{"role": "user",
 				"content": []any{map[string]any{"type": "image_url",

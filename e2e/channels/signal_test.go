@@ -18,19 +18,19 @@ func TestAPersonIsAnsweredOnMatrix(t *testing.T) {
 		bot := w.OnMatrix(h)
 		g := w.Start()
 		ada := h.Register("ada")
-		room := ada.Chat(bot.Id)
+		room := ada.Chat(bot.ID)
 		ada.Say(room, "hello from Matrix")
-		if got := ada.Heard(room, bot.Id, 1); !strings.Contains(got[0], "hello from Matrix") {
+		if got := ada.Heard(room, bot.ID, 1); !strings.Contains(got[0], "hello from Matrix") {
 			t.Errorf("answered %q\n%s", got[0], g.Log.Tail())
 		}
 		g.Kill()
 		ada.Say(room, "said while it was down")
 		g = w.Start()
-		if got := ada.Heard(room, bot.Id, 2); !strings.Contains(got[1], "said while it was down") {
+		if got := ada.Heard(room, bot.ID, 2); !strings.Contains(got[1], "said while it was down") {
 			t.Errorf("answered %q\n%s", got, g.Log.Tail())
 		}
 		time.Sleep(time.Second) // nothing more must come, which has no event
-		if got := ada.Heard(room, bot.Id, 2); len(got) != 2 {
+		if got := ada.Heard(room, bot.ID, 2); len(got) != 2 {
 			t.Errorf("%d answers: %q", len(got), got)
 		}
 	})

@@ -20,17 +20,17 @@ func TestAnAnswerOnMatrixGrowsInOneMessage(t *testing.T) {
 	w.Env = append(w.Env, "EVERTHREAD_TURN_LEASE=3s")
 	g := w.Start()
 	ada := h.Register("ada")
-	room := ada.Chat(bot.Id)
+	room := ada.Chat(bot.ID)
 	for n, kill := range []bool{false, true} {
 		ada.Say(room, "say 150 words")
-		h.Until("the answer begins to show", func() bool { firsts, _ := ada.Shown(room, bot.Id); return len(firsts) > n })
+		h.Until("the answer begins to show", func() bool { firsts, _ := ada.Shown(room, bot.ID); return len(firsts) > n })
 		if kill {
 			g.Kill()
 			g = w.Start()
 		}
 		l := w.Ledger()
 		l.Until(`SELECT COUNT(*) FROM deliveries WHERE kind = 'reply' AND state IN ('sent', 'delivered', 'read')`, n+1, g)
-		firsts, lasts := ada.Shown(room, bot.Id)
+		firsts, lasts := ada.Shown(room, bot.ID)
 		if len(firsts) != n+1 {
 			t.Fatalf("%d messages, want %d: %.60q\n%s", len(firsts), n+1, firsts, g.Log.Tail())
 		}

@@ -159,7 +159,7 @@ func TestAVoiceNoteOverTheBudgetIsWrittenDownTheNextDay(t *testing.T) {
 		l := w.Ledger()
 		w.Ask("hello")
 		l.Quiet(20*time.Second, g.Log)
-		if _, err := l.Db.ExecContext(t.Context(),
+		if _, err := l.DB.ExecContext(t.Context(),
 			`UPDATE usage SET prompt = 89700 - completion`); err != nil { // a call of the model is left, and little more
 			t.Fatal(err)
 		}

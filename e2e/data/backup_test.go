@@ -62,7 +62,7 @@ func TestTablesOfOthersAreLeftOut(t *testing.T) {
 	w := e2etest.NewTown(t, e2etest.NewSchema(t))
 	g := w.Start()
 	l := w.Ledger()
-	_, err := l.Db.Exec(`CREATE TABLE others (id bigint PRIMARY KEY, name varchar(20) NOT NULL);
+	_, err := l.DB.Exec(`CREATE TABLE others (id bigint PRIMARY KEY, name varchar(20) NOT NULL);
 		INSERT INTO others VALUES (1, 'Lyon'), (2, 'Bath')`)
 	e2etest.Must(t, err)
 	file := w.BackUp(t.TempDir())

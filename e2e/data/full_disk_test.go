@@ -149,7 +149,7 @@ func TestAnImportWhileTheServerIsFull(t *testing.T) {
 	l := w.Ledger()
 	exec := func(statement string) {
 		t.Helper()
-		_, err := l.Db.Exec(statement)
+		_, err := l.DB.Exec(statement)
 		e2etest.Must(t, err)
 	}
 	exec(`CREATE SEQUENCE room`)
@@ -189,7 +189,7 @@ func TestARestoreWhileTheServerIsFull(t *testing.T) {
 		t.Errorf("it left %v", got)
 	}
 	there.Fails("restore was not finished", "serve")
-	_, err = disk.Db.Exec(`CREATE OR REPLACE FUNCTION room(n bigint) RETURNS boolean LANGUAGE sql AS 'SELECT true'`)
+	_, err = disk.DB.Exec(`CREATE OR REPLACE FUNCTION room(n bigint) RETURNS boolean LANGUAGE sql AS 'SELECT true'`)
 	e2etest.Must(t, err)
 	there.MustRun("restore", file)
 	there.GoesOn(t, w, said, 0)
@@ -199,21 +199,21 @@ func TestARestoreWhileTheServerIsFull(t *testing.T) {
 func crowd(t *testing.T, disk *e2etest.Ledger) {
 	t.Helper()
 	schema := disk.Lines(`SELECT current_schema()`)[0]
-	_, err := disk.Db.Exec(`CREATE FUNCTION room(n bigint) RETURNS boolean LANGUAGE plpgsql AS $$ BEGIN
+	_, err := disk.DB.Exec(`CREATE FUNCTION room(n bigint) RETURNS boolean LANGUAGE plpgsql AS $$ BEGIN
 		IF n > 1 THEN RAISE EXCEPTION 'could not extend file: No space left on device' USING ERRCODE = '53100'; END IF;
 		RETURN true; END $$`)
 	e2etest.Must(t, err)
-	_, err = disk.Db.Exec(fmt.Sprintf(`CREATE FUNCTION crowded() RETURNS event_trigger LANGUAGE plpgsql AS $$ BEGIN
+	_, err = disk.DB.Exec(fmt.Sprintf(`CREATE FUNCTION crowded() RETURNS event_trigger LANGUAGE plpgsql AS $$ BEGIN
 		IF EXISTS (SELECT 1 FROM pg_event_trigger_ddl_commands() WHERE object_identity = '%[1]s.messages') THEN
 			ALTER TABLE %[1]s.messages ADD CONSTRAINT crowded CHECK (%[1]s.room(id));
 		END IF; END $$`, schema))
 	e2etest.Must(t, err)
-	_, err = disk.Db.Exec(
+	_, err = disk.DB.Exec(
 		fmt.Sprintf(
 			`CREATE EVENT TRIGGER crowded_%[1]s ON ddl_command_end WHEN TAG IN ('CREATE TABLE') EXECUTE FUNCTION %[1]s.crowded()`, schema))
 	e2etest.Must(t, err)
 	t.Cleanup(func() {
-		_, err := disk.Db.Exec(`DROP EVENT TRIGGER IF EXISTS crowded_` + schema)
+		_, err := disk.DB.Exec(`DROP EVENT TRIGGER IF EXISTS crowded_` + schema)
 		e2etest.Must(t, err)
 	})
 }

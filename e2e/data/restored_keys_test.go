@@ -28,7 +28,7 @@ func TestARestoredBackupGoesOnInEncryptedRooms(t *testing.T) {
 		for _, d := range []*e2etest.OlmDevice{ada, bob} {
 			rooms[d] = d.SecretWith(g, bot, "hello")
 		}
-		device := ada.Devices(bot.Id)
+		device := ada.Devices(bot.ID)
 		file := w.BackUp(t.TempDir())
 
 		ada.ClaimAll(bot)           // has the assistant make more one-time keys when it is next written to
@@ -72,7 +72,7 @@ func TestARestoredBackupGoesOnInEncryptedRooms(t *testing.T) {
 			said[d] = append([]string{"hello"}, said[d]...)
 		}
 		there.GoesOnInSecret(g, bot, rooms, said)
-		if now := ada.Devices(bot.Id); now != device {
+		if now := ada.Devices(bot.ID); now != device {
 			t.Errorf("the device was %s and is %s", device, now)
 		}
 		// A message may come a moment before its key; not always.
@@ -82,7 +82,7 @@ func TestARestoredBackupGoesOnInEncryptedRooms(t *testing.T) {
 		}) {
 			t.Errorf("newcomers claimed keys that are not there\n%s", g.Log)
 		}
-		tablet.Enter(rooms[bob], bob.Id, bot.Id)
+		tablet.Enter(rooms[bob], bob.ID, bot.ID)
 		tablet.Tell(rooms[bob], "from another device")
 		there.GoesOnInSecret(g, bot, map[*e2etest.OlmDevice]string{bob: rooms[bob]},
 			map[*e2etest.OlmDevice][]string{bob: append(said[bob], "from another device")})
@@ -108,7 +108,7 @@ func TestACopyOfTheDataGoesOnInEncryptedRooms(t *testing.T) {
 
 	g = w.Start()
 	gone := ada.Tell(rooms[ada], "since then")
-	ada.Answers(g, rooms[ada], bot.Id, 2)
+	ada.Answers(g, rooms[ada], bot.ID, 2)
 	w.Settle(w.Ledger(), g)
 	ada.Redact(rooms[ada], gone) // so that only the answer is left of it
 	g.Stop()

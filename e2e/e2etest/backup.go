@@ -83,7 +83,7 @@ func (w *Town) ALife(g *Gateway) []string {
 	w.Settle(l, g)
 	l.Fetched(g)
 	said := l.Transcript(fmt.Sprint(Ada))
-	Must(w.T, l.Db.Close()) // nobody but the gateway has it open
+	Must(w.T, l.DB.Close()) // nobody but the gateway has it open
 	return said
 }
 

@@ -42,12 +42,12 @@ func (w *Town) FillGigabyte(l *Ledger) {
 			` INSERT INTO messages (user_id, id, thread_id, segment_id, turn_id, identity_id, channel, role, kind, body, tokens, extra, position, shown, sent_at, platform_at, covered)
 			SELECT 90, i, 1, 1, i, 1, 'web', 'user', 'chat', ` + noise + `, 100, '{}', i, i, i, 0, 1 FROM k`,
 	} {
-		_, err := l.Db.Exec(q)
+		_, err := l.DB.Exec(q)
 		Must(w.T, err)
 	}
 	if w.Database != "" { // what the server would do in the next minutes is not of the backup
 		for _, q := range []string{`VACUUM ANALYZE`, `CHECKPOINT`} {
-			_, err := l.Db.Exec(q)
+			_, err := l.DB.Exec(q)
 			Must(w.T, err)
 		}
 	}

@@ -24,7 +24,7 @@ const (
 func (w *Town) FillYear(l *Ledger) {
 	w.T.Helper()
 	ctx := context.Background()
-	db, err := l.Db.BeginTx(ctx, nil)
+	db, err := l.DB.BeginTx(ctx, nil)
 	Must(w.T, err)
 	exec := func(rows int, into string, args ...any) {
 		each := len(args) / rows

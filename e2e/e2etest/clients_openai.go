@@ -22,8 +22,8 @@ func (w *Town) AddOwner(g *Gateway) {
 	w.Sent(Ada, 1)
 }
 
-// ApiKey makes a key for somebody, the owner if user is empty.
-func (w *Town) ApiKey(user, scopes string) (key, id string) {
+// APIKey makes a key for somebody, the owner if user is empty.
+func (w *Town) APIKey(user, scopes string) (key, id string) {
 	w.T.Helper()
 	args := []string{"apikey", "create", "--name", "a program", "--scope", scopes, "--json"}
 	if user != "" {

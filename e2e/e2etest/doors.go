@@ -72,7 +72,7 @@ func (s *street) Open(env ...string) *Gateway {
 	g := s.Start(env...)
 	s.Wa.Webhook(g.URL + "/webhooks/whatsapp")
 	if s.room == "" {
-		s.room = s.carol.Chat(s.bot.Id)
+		s.room = s.carol.Chat(s.bot.ID)
 	}
 	return g
 }
@@ -161,7 +161,7 @@ func (s *street) matrixDoor() door {
 		},
 		Got: func() (out []item) {
 			for _, e := range s.carol.timeline(s.room) {
-				if e.Sender != s.bot.Id || e.Type != "m.room.message" || e.Content["m.new_content"] != nil {
+				if e.Sender != s.bot.ID || e.Type != "m.room.message" || e.Content["m.new_content"] != nil {
 					continue
 				}
 				out = append(out, s.carol.item(e))
@@ -190,7 +190,7 @@ func (a *Account) item(e timelineEvent) item {
 // upload gives a file to the homeserver and returns its mxc address.
 func (a *Account) upload(data []byte, mime string) string {
 	a.h.t.Helper()
-	req, err := http.NewRequest(http.MethodPost, a.h.Url+"/_matrix/media/v3/upload?filename="+url.QueryEscape("a file"),
+	req, err := http.NewRequest(http.MethodPost, a.h.URL+"/_matrix/media/v3/upload?filename="+url.QueryEscape("a file"),
 		strings.NewReader(string(data)))
 	Must(a.h.t, err)
 	req.Header.Set("Authorization", "Bearer "+a.Token)

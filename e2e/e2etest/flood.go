@@ -38,7 +38,7 @@ func (f Flood) Stand(t *testing.T) flooded {
 	w := NewTown(t, "")
 	w.OnWhatsApp()
 	g := w.Start("EVERTHREAD_LOG_LEVEL=warn", "EVERTHREAD_ACCESS_POLICY=pairing")
-	key, _ := w.ApiKey("", "talk")
+	key, _ := w.APIKey("", "talk")
 	out := flooded{answers: map[int]int{}}
 	talk := func(n int) time.Duration {
 		began := time.Now()

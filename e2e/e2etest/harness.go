@@ -129,7 +129,7 @@ type Town struct {
 // shared with other tests; see useModel.
 func NewTown(t *testing.T, database string) *Town {
 	t.Helper()
-	w := &Town{T: t, Telegram: telegramtest.New(), Model: Common.Url(t), Database: database,
+	w := &Town{T: t, Telegram: telegramtest.New(), Model: Common.URL(t), Database: database,
 		Dir: t.TempDir(), Program: Program}
 	t.Cleanup(func() {
 		w.Telegram.Close()
@@ -170,8 +170,8 @@ type emulator struct {
 // Common is the emulator that tests share: nobody changes how it answers.
 var Common emulator
 
-// Url returns where the emulator answers.
-func (e *emulator) Url(t *testing.T) string {
+// URL returns where the emulator answers.
+func (e *emulator) URL(t *testing.T) string {
 	t.Helper()
 	if os.Getenv("EVERTHREAD_TEST_AIMOCK") == "" {
 		t.Skip("EVERTHREAD_TEST_AIMOCK is not set; `make test` installs the model emulator")
@@ -218,7 +218,7 @@ func StartModel(t *testing.T, latency time.Duration, env ...string) string {
 	t.Helper()
 	e := &emulator{latency: latency, env: env}
 	t.Cleanup(e.end)
-	return e.Url(t)
+	return e.URL(t)
 }
 
 // Gateway is a running process.

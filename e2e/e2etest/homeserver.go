@@ -26,7 +26,7 @@ import (
 // Homeserver is a Dendrite with a bridge to a network of its own, signal.
 type Homeserver struct {
 	t       *testing.T
-	Url     string // of the client API
+	URL     string // of the client API
 	control string // of the bridge's network; "" without a bridge
 	txn     atomic.Int64
 }
@@ -51,7 +51,7 @@ func NewHomeserver(t *testing.T, bridge bool) *Homeserver {
 	begin := time.Now()
 	dir := t.TempDir()
 	listen, appservice := FreeAddress(t), FreeAddress(t)
-	h := &Homeserver{t: t, Url: "http://" + listen}
+	h := &Homeserver{t: t, URL: "http://" + listen}
 	config, err := exec.Command(filepath.Join(bin, "generate-config"), "--server", serverName, "--ci",
 		"--dir", dir).Output()
 	Must(t, err)
@@ -70,7 +70,7 @@ func NewHomeserver(t *testing.T, bridge bool) *Homeserver {
 	run(t, "homeserver", exec.Command(filepath.Join(bin, "dendrite"), "--config", filepath.Join(dir, "dendrite.yaml"),
 		"--http-bind-address", listen, "--really-enable-open-registration"), dir)
 	h.Until("the homeserver answers", func() bool {
-		resp, err := http.Get(h.Url + "/_matrix/client/versions")
+		resp, err := http.Get(h.URL + "/_matrix/client/versions")
 		if err != nil {
 			return false
 		}
@@ -118,7 +118,7 @@ matrix: {message_status_events: true, delivery_receipts: true}
 provisioning: {shared_secret: a-provisioning-secret-0123456789}
 double_puppet: {servers: {"%[1]s": "%[3]s"}, secrets: {"%[1]s": "as_token:%[8]s"}}
 logging: {min_level: debug, writers: [{type: stdout, format: json}]}
-`, serverName, dir, h.Url, appservice, port, asToken, hsToken, puppetToken))
+`, serverName, dir, h.URL, appservice, port, asToken, hsToken, puppetToken))
 	c := exec.Command(filepath.Join(bin, "bridge"), "-n", "--ignore-unsupported-server", "-c",
 		filepath.Join(dir, "config.yaml"), "-r", filepath.Join(dir, "bridge.yaml"))
 	c.Env = append(os.Environ(), "BRIDGE_CONTROL="+controlPort)
@@ -169,7 +169,7 @@ func (h *Homeserver) Until(what string, holds func() bool) {
 // Account is somebody on the homeserver.
 type Account struct {
 	h     *Homeserver
-	Id    string
+	ID    string
 	Token string
 }
 
@@ -187,7 +187,7 @@ func (h *Homeserver) Register(name string) *Account {
 	}
 	h.Call(http.MethodPost, path, "", map[string]any{"nonce": nonce.Nonce, "username": name,
 		"password": PasswordOf(name), "admin": false, "mac": hex.EncodeToString(mac.Sum(nil))}, &out)
-	return &Account{h: h, Id: out.UserID, Token: out.Token}
+	return &Account{h: h, ID: out.UserID, Token: out.Token}
 }
 
 func PasswordOf(name string) string { return "password-of-" + name }
@@ -212,7 +212,7 @@ func (h *Homeserver) ask(method, path, token string, body any) (int, []byte) {
 		Must(h.t, err)
 		in = bytes.NewReader(raw)
 	}
-	req, err := http.NewRequest(method, h.Url+path, in)
+	req, err := http.NewRequest(method, h.URL+path, in)
 	Must(h.t, err)
 	if token != "" {
 		req.Header.Set("Authorization", "Bearer "+token)
@@ -291,7 +291,7 @@ func (a *Account) timeline(room string) []timelineEvent {
 func (a *Account) Heard(room, sender string, n int) []string {
 	a.h.t.Helper()
 	var out []string
-	a.h.Until(fmt.Sprintf("%s has %d messages of %s", a.Id, n, sender), func() bool {
+	a.h.Until(fmt.Sprintf("%s has %d messages of %s", a.ID, n, sender), func() bool {
 		out = nil
 		for _, e := range a.timeline(room) {
 			if e.Sender == sender && e.Type == "m.room.message" && e.Content["m.new_content"] == nil {

@@ -25,7 +25,7 @@ const RepeatMark = "\n\n(may be a repeat)"
 // Ledger reads the raw tables: what is really stored.
 type Ledger struct {
 	t  *testing.T
-	Db *sql.DB
+	DB *sql.DB
 }
 
 // Ledger opens the town's database.
@@ -46,7 +46,7 @@ func (l *Ledger) Lines(query string, args ...any) []string {
 	l.t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
 	defer cancel()
-	rows, err := l.Db.QueryContext(ctx, query, args...)
+	rows, err := l.DB.QueryContext(ctx, query, args...)
 	Must(l.t, err)
 	defer rows.Close()
 	var out []string
@@ -64,7 +64,7 @@ func (l *Ledger) Count(query string, args ...any) (n int) {
 	l.t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
 	defer cancel()
-	Must(l.t, l.Db.QueryRowContext(ctx, query, args...).Scan(&n))
+	Must(l.t, l.DB.QueryRowContext(ctx, query, args...).Scan(&n))
 	return n
 }
 

@@ -98,10 +98,10 @@ func (a *Account) Login() *Account {
 	var out struct {
 		Token string `json:"access_token"`
 	}
-	name, _, _ := strings.Cut(strings.TrimPrefix(a.Id, "@"), ":")
+	name, _, _ := strings.Cut(strings.TrimPrefix(a.ID, "@"), ":")
 	a.h.Call(http.MethodPost, "/_matrix/client/v3/login", "", map[string]any{"type": "m.login.password",
-		"identifier": map[string]string{"type": "m.id.user", "user": a.Id}, "password": PasswordOf(name)}, &out)
-	return &Account{h: a.h, Id: a.Id, Token: out.Token}
+		"identifier": map[string]string{"type": "m.id.user", "user": a.ID}, "password": PasswordOf(name)}, &out)
+	return &Account{h: a.h, ID: a.ID, Token: out.Token}
 }
 
 // Olm makes keys for the device that the account is logged in on.
@@ -112,14 +112,14 @@ func (a *Account) Olm() *OlmDevice {
 		Device id.DeviceID `json:"device_id"`
 	}
 	a.h.Call(http.MethodGet, "/_matrix/client/v3/account/whoami", a.Token, nil, &me)
-	cli, err := mautrix.NewClient(a.h.Url, id.UserID(a.Id), a.Token)
+	cli, err := mautrix.NewClient(a.h.URL, id.UserID(a.ID), a.Token)
 	Must(t, err)
 	d := &OlmDevice{Account: a, cli: cli, state: mautrix.NewMemoryStateStore(), Gate: &gate{},
 		read: map[string]timelineEvent{}, Wrote: map[string]string{}}
 	cli.DeviceID, cli.Log, cli.StateStore = me.Device, zerolog.Nop(), d.state
 	cli.Client = &http.Client{Transport: d.Gate}
 	quiet := zerolog.Nop()
-	d.Store = newPeerStore(t, a.Id, me.Device)
+	d.Store = newPeerStore(t, a.ID, me.Device)
 	d.mach = crypto.NewOlmMachine(cli, &quiet, d.Store, d.state.(crypto.StateStore))
 	Must(t, d.mach.Load(t.Context()))
 	Must(t, d.mach.ShareKeys(t.Context(), -1))
@@ -171,7 +171,7 @@ func (d *OlmDevice) Secret(with string) string {
 		map[string]any{"is_direct": true, "invite": []string{with},
 			"preset": "trusted_private_chat", "initial_state": []any{map[string]any{"type": "m.room.encryption", "state_key": "",
 				"content": map[string]string{"algorithm": "m.megolm.v1.aes-sha2"}}}}, &out)
-	d.Enter(out.RoomID, d.Id, with)
+	d.Enter(out.RoomID, d.ID, with)
 	return out.RoomID
 }
 
@@ -277,7 +277,7 @@ func (d *OlmDevice) Answers(g *Gateway, room, sender string, n int) []timelineEv
 			return out
 		}
 		if time.Now().After(deadline) {
-			d.h.t.Fatalf("%s can read %d messages, want %d: %.80q\n%s", d.Id, len(out), n, Bodies(out), g.Log)
+			d.h.t.Fatalf("%s can read %d messages, want %d: %.80q\n%s", d.ID, len(out), n, Bodies(out), g.Log)
 		}
 	}
 }
@@ -384,7 +384,7 @@ func (d *OlmDevice) Session(room, sender string) (last string) {
 func (d *OlmDevice) CrossSign() string {
 	d.h.t.Helper()
 	ctx := d.h.t.Context()
-	name, _, _ := strings.Cut(strings.TrimPrefix(d.Id, "@"), ":")
+	name, _, _ := strings.Cut(strings.TrimPrefix(d.ID, "@"), ":")
 	recovery, _, err := d.mach.GenerateAndUploadCrossSigningKeysWithPassword(ctx, PasswordOf(name), "")
 	Must(d.h.t, err)
 	Must(d.h.t, d.mach.SignOwnDevice(ctx, d.mach.OwnIdentity()))
@@ -441,7 +441,7 @@ func (v *vault) Put(room, session string) {
 // is on.
 func (d *OlmDevice) Trust(other *Account) id.TrustState {
 	d.h.t.Helper()
-	ctx, us := d.h.t.Context(), id.UserID(other.Id)
+	ctx, us := d.h.t.Context(), id.UserID(other.ID)
 	var me struct {
 		Device id.DeviceID `json:"device_id"`
 	}

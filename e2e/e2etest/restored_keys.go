@@ -16,10 +16,10 @@ import (
 // answer to a text.
 func (d *OlmDevice) SecretWith(g *Gateway, bot *Account, text string) (room string) {
 	d.h.t.Helper()
-	room = d.Secret(bot.Id)
-	d.Joined(g, room, bot.Id)
+	room = d.Secret(bot.ID)
+	d.Joined(g, room, bot.ID)
 	d.Tell(room, text)
-	d.Answers(g, room, bot.Id, 1)
+	d.Answers(g, room, bot.ID, 1)
 	return room
 }
 
@@ -31,24 +31,24 @@ func (w *Town) GoesOnInSecret(g *Gateway, bot *Account, rooms map[*OlmDevice]str
 	l.Heard(g, said)
 	w.Settle(l, g)
 	for d, room := range rooms {
-		if got, want := l.Transcript(d.Id), slices.Sorted(slices.Values(said[d])); !slices.Equal(
+		if got, want := l.Transcript(d.ID), slices.Sorted(slices.Values(said[d])); !slices.Equal(
 			slices.Sorted(slices.Values(got)), want) {
-			w.T.Errorf("%s is heard saying %q, want %q", d.Id, got, want)
+			w.T.Errorf("%s is heard saying %q, want %q", d.ID, got, want)
 		}
-		d.legible(g, room, bot.Id)
+		d.legible(g, room, bot.ID)
 		arrived, seen := map[string]string{}, map[string]bool{}
-		for _, e := range latest(d.Plain(room), bot.Id) {
+		for _, e := range latest(d.Plain(room), bot.ID) {
 			if arrived[e.ID] = strings.TrimSuffix(e.Body(), RepeatMark); seen[e.Body()] {
-				w.T.Errorf("%s is told %q twice\n%s", d.Id, e.Body(), g.Log)
+				w.T.Errorf("%s is told %q twice\n%s", d.ID, e.Body(), g.Log)
 			}
 			seen[e.Body()] = true
 		}
 		for _, line := range l.Lines(
 			`SELECT p.native_id || ' ' || m.body FROM delivery_parts p JOIN deliveries d ON d.user_id = p.user_id AND d.id = p.delivery_id
-			JOIN messages m ON m.user_id = d.user_id AND m.id = d.message_id WHERE d.external = $1`, d.Id) {
+			JOIN messages m ON m.user_id = d.user_id AND m.id = d.message_id WHERE d.external = $1`, d.ID) {
 			id, body, _ := strings.Cut(line, " ")
 			if arrived[id] != body {
-				w.T.Errorf("%s sees %q where it was answered %q\n%s", d.Id, arrived[id], body, g.Log)
+				w.T.Errorf("%s sees %q where it was answered %q\n%s", d.ID, arrived[id], body, g.Log)
 			}
 			delete(arrived, id) // no other answer stands there
 		}
@@ -65,11 +65,11 @@ func (l *Ledger) Heard(g *Gateway, said map[*OlmDevice][]string) {
 			for other := range said {
 				other.Sync() // clients that run answer when they are asked for keys
 			}
-			if got = l.Transcript(d.Id); !slices.ContainsFunc(texts, missing) {
+			if got = l.Transcript(d.ID); !slices.ContainsFunc(texts, missing) {
 				break
 			}
 			if time.Now().After(deadline) {
-				l.t.Fatalf("%s is heard saying %q, want %q; not read are %.300q\n%s", d.Id, got, texts,
+				l.t.Fatalf("%s is heard saying %q, want %q; not read are %.300q\n%s", d.ID, got, texts,
 					l.Lines(`SELECT value FROM states WHERE key = 'unread'`), g.Log)
 			}
 		}
@@ -84,7 +84,7 @@ func (d *OlmDevice) ClaimAll(of *Account) {
 		Device string `json:"device_id"`
 	}
 	d.h.Call(http.MethodGet, "/_matrix/client/v3/account/whoami", of.Token, nil, &me)
-	claim := map[string]any{"one_time_keys": map[string]any{of.Id: map[string]string{me.Device: "signed_curve25519"}}}
+	claim := map[string]any{"one_time_keys": map[string]any{of.ID: map[string]string{me.Device: "signed_curve25519"}}}
 	for of.OneTimeKeys() > 0 {
 		d.h.Call(http.MethodPost, "/_matrix/client/v3/keys/claim", d.Token, claim, nil)
 	}
@@ -117,7 +117,7 @@ func (d *OlmDevice) legible(g *Gateway, room, sender string) {
 			break
 		}
 		if time.Now().After(deadline) {
-			d.h.t.Errorf("%s cannot read %q\n%s", d.Id, closed, g.Log)
+			d.h.t.Errorf("%s cannot read %q\n%s", d.ID, closed, g.Log)
 			break
 		}
 	}

@@ -13,7 +13,7 @@ const Alice = "11111111-bbbb-4000-8000-000000000002"
 func (w *Town) OnMatrix(h *Homeserver, bridges ...string) *Account {
 	w.T.Helper()
 	bot := h.Register("assistant")
-	w.Env = append(w.Env, "EVERTHREAD_CHANNELS_MATRIX_HOMESERVER="+h.Url, "EVERTHREAD_CHANNELS_MATRIX_USER_ID="+bot.Id,
+	w.Env = append(w.Env, "EVERTHREAD_CHANNELS_MATRIX_HOMESERVER="+h.URL, "EVERTHREAD_CHANNELS_MATRIX_USER_ID="+bot.ID,
 		"EVERTHREAD_CHANNELS_MATRIX_ACCESS_TOKEN="+bot.Token, "EVERTHREAD_CHANNELS_MATRIX_AUTOJOIN=*:"+serverName,
 		"EVERTHREAD_CHANNELS_MATRIX_BRIDGES="+strings.Join(bridges, ","))
 	return bot

@@ -206,7 +206,7 @@ func (f *farewell) LeaveSlowly(p *Tab, word string, see func(page string)) {
 	p.Open("/settings")
 	p.Press(".danger-zone", map[string]string{"DELETE": "Delete everything", "SUPPRIMER": "Tout supprimer"}[word])
 	p.Fill("#word", word)
-	held, err := f.L.Db.Conn(f.T.Context())
+	held, err := f.L.DB.Conn(f.T.Context())
 	Must(f.T, err)
 	_, err = held.ExecContext(f.T.Context(), `BEGIN IMMEDIATE`)
 	Must(f.T, err)

@@ -21,7 +21,7 @@ func TestAttackHelpersDoNotPassThePersonsDay(t *testing.T) {
 		w := e2etest.NewTown(t, database(t))
 		g := w.Start(fmt.Sprint("EVERTHREAD_LIMITS_TOKENS_PER_DAY=", limit), "EVERTHREAD_AGENT_MAX_STEPS=30")
 		w.AddOwner(g)
-		key, _ := w.ApiKey("", "chat")
+		key, _ := w.APIKey("", "chat")
 		var wg sync.WaitGroup
 		for n := range 5 { // the day has a claim of each
 			wg.Go(func() {

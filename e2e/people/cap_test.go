@@ -22,7 +22,7 @@ func TestAttackParallelCallsDoNotPassTheCapOfAll(t *testing.T) {
 		w.Env = append(w.Env, "EVERTHREAD_LIMITS_ALL_TOKENS_PER_DAY=40000")
 		gs := []*e2etest.Gateway{w.Start()}
 		w.AddOwner(gs[0])
-		key, _ := w.ApiKey("", "chat")
+		key, _ := w.APIKey("", "chat")
 		if w.Database != "" {
 			gs = append(gs, w.Start())
 		}

@@ -64,9 +64,9 @@ func TestEveryDoorOpensToWhomTheTableSays(t *testing.T) {
 		scopes := []string{"talk", "read", "memory", "admin"}
 		keys, members := map[string]string{}, map[string]string{}
 		for _, s := range scopes {
-			keys[s], _ = w.ApiKey("", s)
+			keys[s], _ = w.APIKey("", s)
 			if s != "admin" {
-				members[s], _ = w.ApiKey(member, s)
+				members[s], _ = w.APIKey(member, s)
 			}
 		}
 		closed := func(status int) bool { return status == http.StatusUnauthorized || status == http.StatusForbidden }

@@ -18,7 +18,7 @@ func TestAttackAKeyThatReadsSpendsNothing(t *testing.T) {
 		w.Ask("the boiler is loud again")
 		path := "/api/v1/days/" + w.Now().Format("2006-01-02") + "/summary"
 		for scope, want := range map[string]int{"read": http.StatusForbidden, "talk": http.StatusAccepted} {
-			key, _ := w.ApiKey("Ada", scope)
+			key, _ := w.APIKey("Ada", scope)
 			if status, body := g.Request(http.MethodPost, path, key, nil); status != want {
 				t.Errorf("a key that may %s: got %d %s, want %d", scope, status, body, want)
 			}

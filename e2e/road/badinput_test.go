@@ -225,7 +225,7 @@ func TestASchemaOfANewerReleaseIsLeftAlone(t *testing.T) {
 	e2etest.Engines(t, func(t *testing.T, database func(*testing.T) string) {
 		w := e2etest.NewTown(t, database(t))
 		w.Start().Stop()
-		_, err := w.Ledger().Db.Exec(`INSERT INTO goose_db_version (version_id, is_applied) VALUES (9999, $1)`, true)
+		_, err := w.Ledger().DB.Exec(`INSERT INTO goose_db_version (version_id, is_applied) VALUES (9999, $1)`, true)
 		e2etest.Must(t, err)
 		g := w.Launch()
 		if !g.Wait(10*time.Second) || g.Cmd.ProcessState.ExitCode() != 1 ||

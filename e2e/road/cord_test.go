@@ -109,7 +109,7 @@ type moody struct {
 
 func newMoody(t *testing.T) *moody {
 	t.Helper()
-	target, err := url.Parse(e2etest.Common.Url(t))
+	target, err := url.Parse(e2etest.Common.URL(t))
 	e2etest.Must(t, err)
 	proxy := httputil.NewSingleHostReverseProxy(target)
 	m := &moody{}

@@ -108,8 +108,8 @@ func TestWhatStrangersAreTold(t *testing.T) {
 	if status, body := passedOn(t, g.URL+"/readyz"); status != http.StatusOK || body != word {
 		t.Errorf("through a proxy: %d %s", status, body)
 	}
-	admin, _ := w.ApiKey("", "admin")
-	other, _ := w.ApiKey("", "talk")
+	admin, _ := w.APIKey("", "admin")
+	other, _ := w.APIKey("", "talk")
 	jar := &http.Client{CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
 	resp, err := jar.PostForm(g.URL+"/signin", url.Values{"code": {g.WebCode()}})
 	e2etest.Must(t, err)

@@ -16,7 +16,7 @@ func TestTheOwnersPageOfManyPeople(t *testing.T) {
 	t.Parallel()
 	w := e2etest.NewTown(t, "")
 	g := w.Start()
-	_, err := w.Ledger().Db.Exec(`WITH RECURSIVE n(i) AS (SELECT 1001 UNION ALL SELECT i + 1 FROM n WHERE i < 21000)
+	_, err := w.Ledger().DB.Exec(`WITH RECURSIVE n(i) AS (SELECT 1001 UNION ALL SELECT i + 1 FROM n WHERE i < 21000)
 		INSERT INTO users (id, name, role, settings, created_at) SELECT i, 'Person ' || i, 'member', '{}', 1 FROM n`)
 	e2etest.Must(t, err)
 	v := g.NewGuest(g.WebCode())

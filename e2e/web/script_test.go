@@ -41,7 +41,7 @@ func newHaunted(t *testing.T) *haunted {
 	h := &haunted{Town: w, g: w.Start("EVERTHREAD_ACCESS_POLICY=pairing", "EVERTHREAD_SUMMARIES_AFTER_MESSAGES=100000"),
 		texts: hostile(t), l: w.Ledger()}
 	h.owner = h.g.NewGuest(h.g.WebCode())
-	h.key, _ = w.ApiKey("", "chat,read,memory")
+	h.key, _ = w.APIKey("", "chat,read,memory")
 	h.owner.Post("/settings/name", url.Values{"name": {h.texts[9]}})
 	w.MustRun("apikey", "create", "--name", h.texts[7], "--scope", "read")
 	for n, text := range h.texts {

@@ -139,7 +139,7 @@ func TestGuessingIsStopped(t *testing.T) {
 	t.Parallel()
 	w := e2etest.NewTown(t, "")
 	g := w.Start()
-	good, _ := w.ApiKey("", "read")
+	good, _ := w.APIKey("", "read")
 	if status, body := g.Request(http.MethodGet, "/api/v1/days", good, nil); status != http.StatusOK {
 		t.Fatalf("%d %s", status, body)
 	}
@@ -222,12 +222,12 @@ func TestAnotherUsersNumbersAreNotFound(t *testing.T) {
 		l := w.Ledger()
 		l.Quiet(e2etest.Patience, g.Log)
 		owner.Post("/threads", url.Values{"title": {"secret thread"}})
-		ownKey, id := w.ApiKey("", "chat,read,memory")
+		ownKey, id := w.APIKey("", "chat,read,memory")
 		g.Request(http.MethodPost, "/api/v1/memory", ownKey, map[string]any{"content": "secret item",
 			"type": "fact", "theme": "secret"})
 		w.MustRun("users", "add", "Eve")
 		eve := g.NewGuest(w.SignInCode("Eve"))
-		key, hers := w.ApiKey("Eve", "chat,read,memory")
+		key, hers := w.APIKey("Eve", "chat,read,memory")
 		for n := range 40 {
 			for _, path := range []string{"/m/%d", "/m/%d/why", "/m/%d/earlier", "/m/%d/remember", "/m/%d/forget", "/threads/%d",
 				"/media/%d/0", "/live?thread=%d"} {
@@ -288,7 +288,7 @@ func TestARevokedKeyEndsWithItsRequest(t *testing.T) {
 	w := e2etest.NewTown(t, "")
 	w.UseModel(e2etest.StartModel(t, 60*time.Millisecond))
 	g := w.Start()
-	key, id := w.ApiKey("", "chat")
+	key, id := w.APIKey("", "chat")
 	r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, g.URL+"/v1/chat/completions",
 		strings.NewReader(
 			`{"model": "everthread", "stream": true, "messages": [{"role": "user", "content": "say 60 words"}]}`))
@@ -349,7 +349,7 @@ func TestAPageSeesWhatAnotherProcessDoes(t *testing.T) {
 	one := w.Start("EVERTHREAD_TURN_WORKERS=1")
 	p := one.NewTab(t)
 	p.SignIn(one.WebCode())
-	key, _ := w.ApiKey("", "chat")
+	key, _ := w.APIKey("", "chat")
 	w.Telegram.Say(e2etest.Bob, "say 3000 words") // keeps the only worker of the first process
 	l := w.Ledger()
 	l.Until(`SELECT COUNT(*) FROM turns WHERE state = 'running'`, 1, one)

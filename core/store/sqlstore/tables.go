@@ -90,6 +90,11 @@ const (
 
 // Tables are all tables of the schema but those of the indexes, which a Dialect keeps.
 func Tables() []Table {
+	return slices.Concat(tablesOfPeople(), tablesOfConversation(), tablesBeside())
+}
+
+// tablesOfPeople say who somebody is and what signs them in.
+func tablesOfPeople() []Table {
 	return []Table{
 		{Name: "users", Export: "profile.json", Forget: ForgetNone, Words: []string{"name", "settings"},
 			Sealed: []string{"settings"}, Plain: []string{"role", "index_version"}},
@@ -105,6 +110,12 @@ func Tables() []Table {
 		owned(Table{Name: "api_keys", Export: "- what signs in is not taken along", Forget: ForgetNone, Row: "id",
 			Words: []string{"name"}, Plain: []string{"hash", "hint", "scopes"}, Merge: MergeEnded}),
 		owned(Table{Name: "tokens", Shared: true, Row: "id", Plain: []string{"kind", "hash"}, Merge: MergeEnded}),
+	}
+}
+
+// tablesOfConversation hold what was said, and how it was answered.
+func tablesOfConversation() []Table {
+	return []Table{
 		owned(Table{Name: "threads", Export: "threads/", Key: "id", Forget: ForgetNone, Row: "id",
 			Words: []string{"title", "name"}, Loose: []string{"epoch_id"}, Plain: []string{"mode"}, Merge: MergeSwitched}),
 		owned(Table{Name: "messages", Export: "messages.jsonl", Key: "id", Forget: ForgetMade, Row: "id",
@@ -145,6 +156,12 @@ func Tables() []Table {
 		owned(Table{Name: "jobs", Export: "- the program says it", Forget: ForgetMade, Row: "id",
 			Words: []string{"payload", "error"}, Plain: []string{"queue", "key", "state", "worker", "day"},
 			Merge: MergeSwitched}),
+	}
+}
+
+// tablesBeside hold what was made of it, and the work of the gateway.
+func tablesBeside() []Table {
+	return []Table{
 		owned(Table{Name: "usage", Key: "day", Plain: []string{"day"}, Merge: MergeCopied}),
 		owned(Table{Name: "once", Key: "key", Page: 500, Numbers: []string{"at"}, Plain: []string{"key"},
 			Merge: MergeCopied}),
