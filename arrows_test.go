@@ -137,7 +137,7 @@ func machinePaths(name, text string) []string {
 // oldWords finds words that the code has better ones for.
 func oldWords(name, text string) []string {
 	better := map[string]string{"tells " + "whether": "reports whether", "leav" + "er ": "account deletion",
-		"func po" + "ke(": "signal", ") he" + "ed(": "a verb that says what is done"}
+		" an" + "ew": "again", "who st" + "ays": "the target user", "func po" + "ke(": "signal", ") he" + "ed(": "a verb that says what is done"}
 	var faults []string
 	for i, line := range strings.Split(text, "\n") {
 		for old, word := range better {

@@ -10,7 +10,7 @@ import (
 	"testing"
 )
 
-var update = flag.Bool("update", false, "draw the picture of the packages anew")
+var update = flag.Bool("update", false, "draw the picture of the packages again")
 
 const picture = "docs/images/packages.svg"
 
@@ -33,7 +33,7 @@ var layers = []struct {
 }
 
 // TestPicture holds the picture in docs/architecture.md to the imports.
-// `go test . -run Picture -update` draws it anew.
+// `go test . -run Picture -update` draws it again.
 func TestPicture(t *testing.T) {
 	t.Parallel()
 	files, _, err := load(os.DirFS("."))

@@ -184,7 +184,7 @@ func (b *batch) again(ctx context.Context, resp *syncResponse) error {
 		}
 		changed = changed || len(still) < len(u.Events)
 		u.Events = still
-		if b.insist(ctx, id, &u) {
+		if b.retry(ctx, id, &u) {
 			changed = true
 		}
 		all[id] = u
@@ -196,10 +196,10 @@ func (b *batch) again(ctx context.Context, resp *syncResponse) error {
 	return err
 }
 
-// insist asks again for the keys of the events of a room: soon, since a device that
+// retry asks again for the keys of the events of a room: soon, since a device that
 // was asked may have answered in a way that could not be read, and then ever more
 // rarely.
-func (b *batch) insist(ctx context.Context, id string, u *unread) bool {
+func (b *batch) retry(ctx context.Context, id string, u *unread) bool {
 	now := b.c.now()
 	last := time.UnixMilli(u.Asked)
 	if now.Sub(last) < max(askSoonest, last.Sub(time.UnixMilli(u.Since))) {

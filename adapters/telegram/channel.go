@@ -194,7 +194,7 @@ func (c *Channel) Run(ctx context.Context, r core.Receiver) error {
 // start makes sure that the token works and that updates come our way.
 func (c *Channel) start(ctx context.Context) error {
 	var me models.User
-	if err := c.insist(ctx, "getMe", struct{}{}, &me); err != nil {
+	if err := c.retry(ctx, "getMe", struct{}{}, &me); err != nil {
 		return err
 	}
 	c.announce(ctx)
@@ -209,14 +209,14 @@ func (c *Channel) start(ctx context.Context) error {
 // route tells the service where updates go.
 func (c *Channel) route(ctx context.Context) error {
 	if c.opts.Mode == "webhook" {
-		return c.insist(ctx, "setWebhook", webhookParams(c.opts), nil)
+		return c.retry(ctx, "setWebhook", webhookParams(c.opts), nil)
 	}
-	return c.insist(ctx, "deleteWebhook", struct{}{}, nil)
+	return c.retry(ctx, "deleteWebhook", struct{}{}, nil)
 }
 
-// insist calls method until it is answered. Only a refusal of the token, or of
+// retry calls method until it is answered. Only a refusal of the token, or of
 // the request for good, and the end of ctx end it.
-func (c *Channel) insist(ctx context.Context, method string, params, result any) error {
+func (c *Channel) retry(ctx context.Context, method string, params, result any) error {
 	for pause := (channel.Backoff{}); ; {
 		err := c.api.call(ctx, callTimeout, method, params, result)
 		if err == nil || ctx.Err() != nil {

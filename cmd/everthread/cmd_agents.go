@@ -33,7 +33,7 @@ type agentAddCmd struct {
 }
 
 // Run stores a key, encrypted.
-func (a agentAddCmd) Run(ctx context.Context, d *desk) error {
+func (a agentAddCmd) Run(ctx context.Context, d *opened) error {
 	s, err := engine.NewSealer(d.cfg)
 	if err != nil {
 		return err
@@ -58,7 +58,7 @@ func (a agentAddCmd) Run(ctx context.Context, d *desk) error {
 }
 
 // read returns the key, from a file, the terminal or standard input.
-func (a agentAddCmd) read(d *desk) (string, error) {
+func (a agentAddCmd) read(d *opened) (string, error) {
 	var text []byte
 	var err error
 	switch fd := int(os.Stdin.Fd()); {
@@ -99,7 +99,7 @@ func viewAgent(k core.AgentKey) agentView { return agentView{k.ID, k.User, k.Nam
 type agentListCmd struct{}
 
 // Run lists the agents of all users.
-func (agentListCmd) Run(ctx context.Context, d *desk) error {
+func (agentListCmd) Run(ctx context.Context, d *opened) error {
 	keys, err := d.store.AgentKeys(ctx)
 	if err != nil {
 		return err
@@ -121,7 +121,7 @@ type agentRemoveCmd struct {
 }
 
 // Run removes a key.
-func (a agentRemoveCmd) Run(ctx context.Context, d *desk) error {
+func (a agentRemoveCmd) Run(ctx context.Context, d *opened) error {
 	err := d.store.RemoveAgentKey(ctx, a.User, a.ID)
 	if errors.Is(err, core.ErrNotFound) {
 		return fmt.Errorf("user %d has no agent %d; see `everthread users agent list`", a.User, a.ID)

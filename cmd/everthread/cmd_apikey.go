@@ -47,7 +47,7 @@ func viewAPIKey(k core.APIKey) apikeyView {
 }
 
 // Run makes a key.
-func (a apikeyCreateCmd) Run(ctx context.Context, d *desk) error {
+func (a apikeyCreateCmd) Run(ctx context.Context, d *opened) error {
 	u, err := d.user(ctx, a.User)
 	if err != nil {
 		return err
@@ -84,7 +84,7 @@ type apikeyListCmd struct {
 }
 
 // Run lists keys.
-func (a apikeyListCmd) Run(ctx context.Context, d *desk) error {
+func (a apikeyListCmd) Run(ctx context.Context, d *opened) error {
 	keys, err := d.apiKeys(ctx, a.User)
 	if err != nil {
 		return err
@@ -106,7 +106,7 @@ func (a apikeyListCmd) Run(ctx context.Context, d *desk) error {
 }
 
 // apiKeys are the keys of a user, or of everybody.
-func (d *desk) apiKeys(ctx context.Context, who string) ([]core.APIKey, error) {
+func (d *opened) apiKeys(ctx context.Context, who string) ([]core.APIKey, error) {
 	users, err := d.store.Users(ctx)
 	if err == nil && who != "" {
 		var u core.User
@@ -132,7 +132,7 @@ type apikeyRevokeCmd struct {
 }
 
 // Run revokes a key.
-func (a apikeyRevokeCmd) Run(ctx context.Context, d *desk) error {
+func (a apikeyRevokeCmd) Run(ctx context.Context, d *opened) error {
 	keys, err := d.apiKeys(ctx, "")
 	if err != nil {
 		return err

@@ -18,7 +18,7 @@ type auditCmd struct {
 }
 
 // Run lists what was done.
-func (a auditCmd) Run(ctx context.Context, d *desk) error {
+func (a auditCmd) Run(ctx context.Context, d *opened) error {
 	q := core.AuditQuery{All: true, Limit: int(a.Limit)}
 	if a.User != "" {
 		u, err := d.user(ctx, a.User)

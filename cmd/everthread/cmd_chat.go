@@ -87,7 +87,7 @@ func (cmd chatCmd) Run(c *console) error {
 
 // sit wires the process and gives the person at the keyboard their address.
 func (t *chat) sit(ctx context.Context, who string, cfg configs.Config, log *zap.Logger, st store) error {
-	d := &desk{console: t.con, cfg: cfg, store: st}
+	d := &opened{console: t.con, cfg: cfg, store: st}
 	if err := ensureOwner(ctx, st); err != nil {
 		return err
 	}

@@ -58,7 +58,7 @@ type daysListCmd struct {
 }
 
 // Run lists days.
-func (l daysListCmd) Run(ctx context.Context, d *desk) error {
+func (l daysListCmd) Run(ctx context.Context, d *opened) error {
 	u, err := d.user(ctx, l.User)
 	if err != nil {
 		return err
@@ -95,7 +95,7 @@ type daysShowCmd struct {
 }
 
 // Run shows a day.
-func (s daysShowCmd) Run(ctx context.Context, d *desk) error {
+func (s daysShowCmd) Run(ctx context.Context, d *opened) error {
 	g, err := d.day(ctx, s.User, s.Day)
 	if err != nil {
 		return err
@@ -108,7 +108,7 @@ func (s daysShowCmd) Run(ctx context.Context, d *desk) error {
 }
 
 // label reads a date as /day does in a conversation.
-func (d *desk) label(u core.User, date string) (string, error) {
+func (d *opened) label(u core.User, date string) (string, error) {
 	cal, err := engine.NewCalendar(d.cfg)
 	if err != nil {
 		return "", err
@@ -125,7 +125,7 @@ func (d *desk) label(u core.User, date string) (string, error) {
 }
 
 // day finds a user's day by a date.
-func (d *desk) day(ctx context.Context, who, date string) (core.Segment, error) {
+func (d *opened) day(ctx context.Context, who, date string) (core.Segment, error) {
 	u, err := d.user(ctx, who)
 	if err != nil {
 		return core.Segment{}, err
@@ -144,7 +144,7 @@ func (d *desk) day(ctx context.Context, who, date string) (core.Segment, error) 
 // maxDay bounds what is shown of a day.
 const maxDay = 10_000
 
-func (d *desk) wholeDay(ctx context.Context, g core.Segment) (dayView, error) {
+func (d *opened) wholeDay(ctx context.Context, g core.Segment) (dayView, error) {
 	v := viewDay(g)
 	if !g.Hidden {
 		versions, err := d.store.Summaries(ctx, g.User, g.ID, 1)
@@ -189,7 +189,7 @@ type daysFinalizeCmd struct {
 
 // Run asks for a day's summary and waits for it. It is written here, unless a
 // server is quicker.
-func (f daysFinalizeCmd) Run(ctx context.Context, d *desk) error {
+func (f daysFinalizeCmd) Run(ctx context.Context, d *opened) error {
 	g, err := d.day(ctx, f.User, f.Day)
 	if err != nil {
 		return err

@@ -37,7 +37,7 @@ type deliveriesListCmd struct {
 }
 
 // Run lists deliveries.
-func (l deliveriesListCmd) Run(ctx context.Context, d *desk) error {
+func (l deliveriesListCmd) Run(ctx context.Context, d *opened) error {
 	q := core.DeliveryQuery{Limit: int(l.Limit)}
 	if !l.All {
 		q.States = []core.DeliveryState{core.DeliveryFailed, core.DeliveryUnknown, core.DeliveryParked, core.DeliveryExpired}
@@ -71,7 +71,7 @@ type deliveriesRetryCmd struct {
 }
 
 // Run makes a delivery pending again.
-func (r deliveriesRetryCmd) Run(ctx context.Context, d *desk) error {
+func (r deliveriesRetryCmd) Run(ctx context.Context, d *opened) error {
 	u, err := d.user(ctx, r.User)
 	if err != nil {
 		return err

@@ -35,7 +35,7 @@ type faultView struct {
 }
 
 // Run counts embeddings by user.
-func (embeddingsStatusCmd) Run(ctx context.Context, d *desk) error {
+func (embeddingsStatusCmd) Run(ctx context.Context, d *opened) error {
 	embedders, err := d.embedders()
 	if err != nil {
 		return err
@@ -94,7 +94,7 @@ type embeddingsRebuildCmd struct {
 }
 
 // Run marks everything to be embedded again. A running server does it.
-func (r embeddingsRebuildCmd) Run(ctx context.Context, d *desk) error {
+func (r embeddingsRebuildCmd) Run(ctx context.Context, d *opened) error {
 	embedders, err := d.embedders()
 	if err != nil {
 		return err

@@ -20,7 +20,7 @@ type exportCmd struct {
 }
 
 // Run writes everything of a user into one file, that is there whole or not at all.
-func (e exportCmd) Run(ctx context.Context, d *desk) error {
+func (e exportCmd) Run(ctx context.Context, d *opened) error {
 	u, err := d.user(ctx, e.User)
 	if err != nil {
 		return err
@@ -46,7 +46,7 @@ func (e exportCmd) Run(ctx context.Context, d *desk) error {
 }
 
 // export writes an export into a file, and shows how far it is.
-func (d *desk) export(ctx context.Context, file string, u core.User) (messages int, err error) {
+func (d *opened) export(ctx context.Context, file string, u core.User) (messages int, err error) {
 	calendar, err := engine.NewCalendar(d.cfg)
 	if err != nil {
 		return 0, err

@@ -20,7 +20,7 @@ type forgetCmd struct {
 }
 
 // Run removes messages for good, or proves that nothing is left of a text.
-func (f forgetCmd) Run(ctx context.Context, d *desk) error {
+func (f forgetCmd) Run(ctx context.Context, d *opened) error {
 	u, err := d.user(ctx, f.User)
 	if err != nil {
 		return err
@@ -36,7 +36,7 @@ func (f forgetCmd) Run(ctx context.Context, d *desk) error {
 	return errUsage{errors.New("say one of --message N, --day DATE and --verify TEXT")}
 }
 
-func (f forgetCmd) removeDay(ctx context.Context, d *desk, u core.User) error {
+func (f forgetCmd) removeDay(ctx context.Context, d *opened, u core.User) error {
 	label, err := d.label(u, f.Day)
 	if err != nil {
 		return err
@@ -72,7 +72,7 @@ func (f forgetCmd) removeDay(ctx context.Context, d *desk, u core.User) error {
 	return f.remove(ctx, d, u, ids)
 }
 
-func (f forgetCmd) remove(ctx context.Context, d *desk, u core.User, ids []core.MessageID) error {
+func (f forgetCmd) remove(ctx context.Context, d *opened, u core.User, ids []core.MessageID) error {
 	e, err := d.engine(ctx)
 	if err != nil {
 		return err
@@ -92,7 +92,7 @@ func (f forgetCmd) remove(ctx context.Context, d *desk, u core.User, ids []core.
 }
 
 // verify exits with 1 if anything of the text is left.
-func (f forgetCmd) verify(ctx context.Context, d *desk, u core.User) error {
+func (f forgetCmd) verify(ctx context.Context, d *opened, u core.User) error {
 	if err := d.store.Scrub(ctx); err != nil {
 		return err
 	}

@@ -31,7 +31,7 @@ type importCmd struct {
 }
 
 // Run brings an archive in.
-func (c importCmd) Run(ctx context.Context, d *desk) error {
+func (c importCmd) Run(ctx context.Context, d *opened) error {
 	if !slices.Contains(history.Formats(), c.Format) {
 		return errUsage{fmt.Errorf("%s is no kind of archive; say one of %s", c.Format,
 			strings.Join(history.Formats(), ", "))}
@@ -78,7 +78,7 @@ func (c importCmd) explain(err error) error {
 	return fmt.Errorf("%s cannot be read as %s: %w", filepath.Base(c.File), c.Format, err)
 }
 
-func (c importCmd) bring(ctx context.Context, d *desk, e *engine.Engine, u core.User, file *history.Archive,
+func (c importCmd) bring(ctx context.Context, d *opened, e *engine.Engine, u core.User, file *history.Archive,
 	o history.Options, s *history.Survey) error {
 	embedding, err := e.Embedders.Name(ctx, u.ID)
 	if err != nil {
@@ -103,7 +103,7 @@ func (c importCmd) bring(ctx context.Context, d *desk, e *engine.Engine, u core.
 }
 
 // noRoom says of an error of the store where room is needed, if it is one of that.
-func (d *desk) noRoom(err error) error {
+func (d *opened) noRoom(err error) error {
 	full, server := disk.StoreFull(err)
 	switch {
 	case full && server:

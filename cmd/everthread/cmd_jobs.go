@@ -35,7 +35,7 @@ type jobsListCmd struct {
 }
 
 // Run lists dead jobs.
-func (l jobsListCmd) Run(ctx context.Context, d *desk) error {
+func (l jobsListCmd) Run(ctx context.Context, d *opened) error {
 	jobs, err := d.store.DeadJobs(ctx, int(l.Limit))
 	if err != nil {
 		return err
@@ -56,7 +56,7 @@ type jobsRetryCmd struct {
 }
 
 // Run makes a dead job ready again.
-func (r jobsRetryCmd) Run(ctx context.Context, d *desk) error {
+func (r jobsRetryCmd) Run(ctx context.Context, d *opened) error {
 	jobs, err := d.store.DeadJobs(ctx, maxDead)
 	if err != nil {
 		return err

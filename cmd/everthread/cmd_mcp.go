@@ -21,7 +21,7 @@ type mcpCmd struct {
 
 // Run serves the Model Context Protocol on standard input and output. It needs no
 // server, and does not mind one.
-func (m mcpCmd) Run(ctx context.Context, d *desk) error {
+func (m mcpCmd) Run(ctx context.Context, d *opened) error {
 	u, err := d.user(ctx, m.User)
 	if err != nil {
 		return err
@@ -38,8 +38,8 @@ func (m mcpCmd) Run(ctx context.Context, d *desk) error {
 	return s.Stdio(ctx, u, io.NopCloser(d.in), unclosed{drawn(d.out)})
 }
 
-// tools are those of recall and memory, over the desk's store.
-func (d *desk) tools() ([]core.Tool, error) {
+// tools are those of recall and memory, over the open store.
+func (d *opened) tools() ([]core.Tool, error) {
 	searcher, embedders, err := d.searcher()
 	if err != nil {
 		return nil, err
@@ -47,13 +47,13 @@ func (d *desk) tools() ([]core.Tool, error) {
 	return engine.ReadingTools(searcher, engine.NewMemory(d.cfg, d.store, searcher, embedders), d.store), nil
 }
 
-// embedders are those of the desk's store.
-func (d *desk) embedders() (*engine.Embedders, error) {
+// embedders are those of the open store.
+func (d *opened) embedders() (*engine.Embedders, error) {
 	return engine.NewEmbedders(newHolder(d.cfg, zap.NewNop(), d.store, clock()).Process, nil)
 }
 
-// searcher searches the desk's store.
-func (d *desk) searcher() (*recall.Searcher, *engine.Embedders, error) {
+// searcher searches the open store.
+func (d *opened) searcher() (*recall.Searcher, *engine.Embedders, error) {
 	embedders, err := d.embedders()
 	if err != nil {
 		return nil, nil, err

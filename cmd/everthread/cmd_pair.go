@@ -30,7 +30,7 @@ type codeView struct {
 type pairListCmd struct{}
 
 // Run lists pending requests.
-func (pairListCmd) Run(ctx context.Context, d *desk) error {
+func (pairListCmd) Run(ctx context.Context, d *opened) error {
 	codes, err := d.store.Codes(ctx, core.CodePair, clock()())
 	if err != nil {
 		return err
@@ -52,7 +52,7 @@ type pairApproveCmd struct {
 }
 
 // Run attaches the address of a code to a user and receives what it wrote.
-func (p pairApproveCmd) Run(ctx context.Context, d *desk) error {
+func (p pairApproveCmd) Run(ctx context.Context, d *opened) error {
 	owner, err := d.user(ctx, "")
 	if err != nil {
 		return err
@@ -87,7 +87,7 @@ type pairDenyCmd struct {
 }
 
 // Run drops a request.
-func (p pairDenyCmd) Run(ctx context.Context, d *desk) error {
+func (p pairDenyCmd) Run(ctx context.Context, d *opened) error {
 	owner, err := d.user(ctx, "")
 	if err != nil {
 		return err

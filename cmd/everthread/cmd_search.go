@@ -62,7 +62,7 @@ type searchView struct {
 }
 
 // Run searches the conversation.
-func (s searchCmd) Run(ctx context.Context, d *desk) error {
+func (s searchCmd) Run(ctx context.Context, d *opened) error {
 	if s.Limit < 1 || s.Recency < 0 || !(s.MinScore >= 0 && s.MinScore <= 1) {
 		return errUsage{errors.New("--limit and --recency-days are 1 or more, --min-score is from 0 to 1")}
 	}

@@ -47,7 +47,7 @@ type turnsListCmd struct {
 }
 
 // Run lists turns.
-func (l turnsListCmd) Run(ctx context.Context, d *desk) error {
+func (l turnsListCmd) Run(ctx context.Context, d *opened) error {
 	u, err := d.user(ctx, l.User)
 	if err != nil {
 		return err
@@ -69,7 +69,7 @@ func (l turnsListCmd) Run(ctx context.Context, d *desk) error {
 }
 
 // zone is where a user lives.
-func (d *desk) zone(u core.User) *time.Location {
+func (d *opened) zone(u core.User) *time.Location {
 	home, err := time.LoadLocation(d.cfg.DefaultTimezone)
 	if err != nil {
 		home = time.UTC
@@ -93,7 +93,7 @@ type turnsShowCmd struct {
 }
 
 // Run shows a turn.
-func (s turnsShowCmd) Run(ctx context.Context, d *desk) error {
+func (s turnsShowCmd) Run(ctx context.Context, d *opened) error {
 	u, err := d.user(ctx, s.User)
 	if err != nil {
 		return err

@@ -34,7 +34,7 @@ type userView struct {
 	Created    time.Time   `json:"created_at"`
 }
 
-func (d *desk) view(ctx context.Context, u core.User) (userView, error) {
+func (d *opened) view(ctx context.Context, u core.User) (userView, error) {
 	v := userView{ID: u.ID, Name: u.Name, Role: string(u.Role), Zone: u.Settings.Zone, Language: u.Settings.Language,
 		Paused: u.Settings.Paused, Identities: []string{}, Created: u.CreatedAt}
 	ids, err := d.store.Identities(ctx, u.ID)
@@ -47,7 +47,7 @@ func (d *desk) view(ctx context.Context, u core.User) (userView, error) {
 type usersListCmd struct{}
 
 // Run lists all users.
-func (usersListCmd) Run(ctx context.Context, d *desk) error {
+func (usersListCmd) Run(ctx context.Context, d *opened) error {
 	users, err := d.store.Users(ctx)
 	if err != nil {
 		return err
@@ -72,7 +72,7 @@ type usersAddCmd struct {
 }
 
 // Run adds a member.
-func (u usersAddCmd) Run(ctx context.Context, d *desk) error {
+func (u usersAddCmd) Run(ctx context.Context, d *opened) error {
 	name := trust.Line(u.Name)
 	if name == "" {
 		return errUsage{errors.New("the name is empty")}
@@ -95,7 +95,7 @@ func (u usersAddCmd) Run(ctx context.Context, d *desk) error {
 }
 
 // taken is an error if somebody has a name, unless there are to be several.
-func (u usersAddCmd) taken(ctx context.Context, d *desk, name string) error {
+func (u usersAddCmd) taken(ctx context.Context, d *opened, name string) error {
 	users, err := d.store.Users(ctx)
 	if err != nil || u.Another {
 		return err

@@ -22,7 +22,7 @@ type usersDeleteCmd struct {
 }
 
 // Run deletes a user, really, after it asked.
-func (u usersDeleteCmd) Run(ctx context.Context, d *desk) error {
+func (u usersDeleteCmd) Run(ctx context.Context, d *opened) error {
 	l := engine.NewDeleter(d.cfg, d.store, crash)
 	user, err := d.user(ctx, u.User)
 	if id, wrong := strconv.ParseInt(u.User, 10, 64); err != nil && wrong == nil && u.Verify && id > 0 {
@@ -69,7 +69,7 @@ func removing(r people.Deletion, name string) string {
 }
 
 // verifyGone looks whether anything of a user is left, and fails if so.
-func (d *desk) verifyGone(ctx context.Context, l *people.Deleter, user core.UserID, name string) error {
+func (d *opened) verifyGone(ctx context.Context, l *people.Deleter, user core.UserID, name string) error {
 	shown := d.steps()
 	left, err := l.Left(ctx, user, func(r people.Deletion) { shown.line(string(r.Step), removing(r, name)) })
 	shown.end()

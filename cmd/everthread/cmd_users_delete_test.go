@@ -181,7 +181,7 @@ func TestADeletionThatWasKilledIsFinished(t *testing.T) {
 		eve := s.member("Eve")
 		_, err := s.store.Ask(t.Context(), core.Move{Kind: core.MoveMerge, From: s.bob.ID, Into: eve.ID, AskedAt: time.Now()})
 		s.must(err)
-		d := &desk{console: &console{out: &bytes.Buffer{}, err: &bytes.Buffer{}}, cfg: s.Config, store: s.store}
+		d := &opened{console: &console{out: &bytes.Buffer{}, err: &bytes.Buffer{}}, cfg: s.Config, store: s.store}
 		moves, err := s.store.Moves(t.Context(), 1)
 		s.must(err)
 		s.must(d.carry(t.Context(), moves[0].ID))

@@ -14,14 +14,14 @@ import (
 )
 
 type usersLinkCmd struct {
-	User string `arg:"" help:"Who gets a link that signs them in to the web page, or becomes a part of the other: id or name."`
-	Into string `arg:"" optional:"" help:"Of two that are to be one, who stays: id or name. The owner always does."`
+	User string `arg:"" help:"The user who gets a link that signs them in to the web page, or who becomes a part of the other: id or name."`
+	Into string `arg:"" optional:"" help:"Of two that are to be one, the user that remains: id or name. The owner always does."`
 	Yes  bool   `help:"Do not ask."`
 }
 
 // Run makes two users one, after it asked; a server that runs does its part. Of
 // one user it shows a link to the web page.
-func (u usersLinkCmd) Run(ctx context.Context, d *desk) error {
+func (u usersLinkCmd) Run(ctx context.Context, d *opened) error {
 	from, err := d.user(ctx, u.User)
 	if err != nil {
 		return err
@@ -64,7 +64,7 @@ func (u usersLinkCmd) Run(ctx context.Context, d *desk) error {
 }
 
 // webLink shows a link that signs a user in.
-func (d *desk) webLink(ctx context.Context, u core.User) error {
+func (d *opened) webLink(ctx context.Context, u core.User) error {
 	p := &people.People{Store: d.store, Now: clock(), Rand: rand.Reader}
 	code, stored, err := p.NewWebCode(u.ID, d.cfg.Channels.Web.LinkLife)
 	if err != nil {
@@ -81,7 +81,7 @@ func (d *desk) webLink(ctx context.Context, u core.User) error {
 }
 
 // counts are how many messages are found of users.
-func (d *desk) counts(ctx context.Context, users ...core.UserID) ([]int, error) {
+func (d *opened) counts(ctx context.Context, users ...core.UserID) ([]int, error) {
 	var out []int
 	for _, u := range users {
 		dir, err := d.store.Directory(ctx, u)
@@ -94,7 +94,7 @@ func (d *desk) counts(ctx context.Context, users ...core.UserID) ([]int, error) 
 }
 
 // carry carries all moves until one is done, and shows how far it is.
-func (d *desk) carry(ctx context.Context, id core.MoveID) error {
+func (d *opened) carry(ctx context.Context, id core.MoveID) error {
 	shown := time.Time{}
 	return people.Carry(ctx, d.store, id, clock(), func(m core.Move) {
 		if now := time.Now(); now.Sub(shown) > time.Second && m.Total > 0 && !d.json {

@@ -44,8 +44,8 @@ func prepare(c *configs.Config) error {
 // served reports whether a process serves the embedded store.
 func served(c configs.Config) bool { return c.DatabaseURL == "" && folder.Served(c.DataDir) }
 
-// desk is an open store and whose it is, for commands that look after it.
-type desk struct {
+// opened is an open store and whose it is, for commands that look after it.
+type opened struct {
 	*console
 	cfg   configs.Config
 	store store
@@ -53,7 +53,7 @@ type desk struct {
 
 // open opens the store for a command, migrated, until the command ends. The
 // embedded one must exist.
-func (c *console) open(ctx context.Context) (*desk, error) {
+func (c *console) open(ctx context.Context) (*opened, error) {
 	cfg, err := c.config()
 	if err != nil {
 		return nil, err
@@ -80,7 +80,7 @@ func (c *console) open(ctx context.Context) (*desk, error) {
 		return nil, explainStore(cfg, err)
 	}
 	c.atEnd = append(c.atEnd, func() { st.Close() })
-	return &desk{console: c, cfg: cfg, store: st}, nil
+	return &opened{console: c, cfg: cfg, store: st}, nil
 }
 
 func hasDatabase(c configs.Config) bool {
@@ -101,9 +101,9 @@ func explainStore(c configs.Config, err error) error {
 	return fmt.Errorf("the database in %s cannot be used: %w", c.DataDir, err)
 }
 
-// engine makes the engine of a process over the desk's store that receives and works but
+// engine makes the engine of a process over the open store that receives and works but
 // runs no channel. It logs nothing but errors.
-func (d *desk) engine(ctx context.Context) (*engine.Engine, error) {
+func (d *opened) engine(ctx context.Context) (*engine.Engine, error) {
 	h := newHolder(d.cfg, zap.NewNop(), d.store, clock())
 	chs, shut, err := h.channels(ctx)
 	if err != nil {
@@ -118,7 +118,7 @@ func (d *desk) engine(ctx context.Context) (*engine.Engine, error) {
 }
 
 // user finds the user that --user names, by id or name; the owner if it is empty.
-func (d *desk) user(ctx context.Context, who string) (core.User, error) {
+func (d *opened) user(ctx context.Context, who string) (core.User, error) {
 	users, err := d.store.Users(ctx)
 	if err != nil {
 		return core.User{}, err

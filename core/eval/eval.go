@@ -143,7 +143,7 @@ type Player struct {
 type stage struct {
 	Gateway
 	store    Store
-	channels map[string]*prop
+	channels map[string]*fakeChannel
 	start    time.Time
 	events   int
 
@@ -151,20 +151,20 @@ type stage struct {
 	offset time.Duration
 }
 
-// prop is a channel that keeps what is sent.
-type prop struct {
+// fakeChannel is a channel that keeps what is sent.
+type fakeChannel struct {
 	name string
 	sent chan string
 }
 
 // Name is the channel's name.
-func (p *prop) Name() string { return p.name }
+func (p *fakeChannel) Name() string { return p.name }
 
 // Run receives nothing: the stage hands messages in.
-func (p *prop) Run(ctx context.Context, _ core.Receiver) error { <-ctx.Done(); return nil }
+func (p *fakeChannel) Run(ctx context.Context, _ core.Receiver) error { <-ctx.Done(); return nil }
 
 // Send keeps a part.
-func (p *prop) Send(ctx context.Context, _ core.Address, part core.Part) (core.Receipt, error) {
+func (p *fakeChannel) Send(ctx context.Context, _ core.Address, part core.Part) (core.Receipt, error) {
 	select {
 	case p.sent <- part.Text:
 		return core.Receipt{}, nil
@@ -216,10 +216,10 @@ func (p *Player) Play(ctx context.Context, list Scenes) (Report, error) {
 }
 
 func (p *Player) stage() (*stage, error) {
-	s := &stage{store: p.Store, channels: map[string]*prop{}, start: time.Now()}
+	s := &stage{store: p.Store, channels: map[string]*fakeChannel{}, start: time.Now()}
 	var props []core.Channel
 	for _, name := range []string{"telegram", "whatsapp"} {
-		s.channels[name] = &prop{name, make(chan string, 64)}
+		s.channels[name] = &fakeChannel{name, make(chan string, 64)}
 		props = append(props, s.channels[name])
 	}
 	var err error

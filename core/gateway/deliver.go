@@ -77,7 +77,7 @@ func (g *Gateway) finishPart(ctx context.Context, d *core.Delivery, n int, r cor
 		}
 	}
 	g.Meter.Count("everthread_deliveries_total", 1, string(r.State))
-	err = g.insist(ctx, "finish part", func(ctx context.Context) (err error) {
+	err = g.retry(ctx, "finish part", func(ctx context.Context) (err error) {
 		more, err = g.Store.FinishPart(ctx, d, n, r, g.Now())
 		return err
 	})

@@ -78,7 +78,7 @@ func (g *Gateway) backoff(n int, m *core.ModelError) time.Duration {
 
 // handBack gives a turn back, for any process to take. An empty cause is no failure.
 func (g *Gateway) handBack(t *core.Turn, at time.Time, cause string) error {
-	err := g.insist(g.ctx, "hand back turn", func(ctx context.Context) error {
+	err := g.retry(g.ctx, "hand back turn", func(ctx context.Context) error {
 		return g.Store.RetryTurn(ctx, t, at,
 			cause)
 	})
@@ -100,7 +100,7 @@ func (g *Gateway) giveUp(t *core.Turn, u core.User, state core.TurnState, cause 
 		r.Deliveries = []core.NewDelivery{{To: t.Address, Identity: t.Identity, Kind: core.DeliverNotice,
 			Parts: g.parts(text, t.Address.Channel)}}
 	}
-	err := g.insist(g.ctx, "give up turn", func(ctx context.Context) error {
+	err := g.retry(g.ctx, "give up turn", func(ctx context.Context) error {
 		_, err := g.Store.Commit(ctx, r, nil)
 		return err
 	})

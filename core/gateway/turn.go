@@ -214,7 +214,7 @@ func (g *Gateway) commit(t *core.Turn, r core.Reply) (*core.Delivery, error) {
 	ctx := context.WithoutCancel(g.ctx)
 	claim := g.claimReply(ctx, t, r)
 	var out core.Committed
-	err := g.insist(g.ctx, "commit reply", func(ctx context.Context) (err error) {
+	err := g.retry(g.ctx, "commit reply", func(ctx context.Context) (err error) {
 		if claim != nil { // it counts from now, however long the store was away
 			c := g.Jobs.Claim()
 			claim = &c

@@ -9,9 +9,9 @@ import (
 	"github.com/everthread/everthread/core"
 )
 
-// parting is how what went with a split goes from one table: what was made of
+// splitRule is how what went with a split goes from one table: what was made of
 // messages before the messages.
-type parting struct {
+type splitRule struct {
 	copying
 	drop func(p pair, m *move, g keyRange) error
 }
@@ -19,8 +19,8 @@ type parting struct {
 // movedDay is a day of which something went.
 const movedDay = `EXISTS (SELECT 1 FROM move_segments x WHERE x.user_id = @.user_id AND x.segment_id = @.id) AND CAST(? AS bigint) > 0`
 
-func partings() []parting {
-	list := []parting{
+func splitRules() []splitRule {
+	list := []splitRule{
 		{copying{table: "segments", key: "id", page: 20, split: movedDay}, pair.partDays},
 		{copying{table: "items", key: "id", page: 50, split: cameFrom}, pair.partItems},
 		{copying{table: "reminders", key: "id", page: 200, split: cameFrom}, deleteOf("reminders", "id")},
@@ -28,9 +28,9 @@ func partings() []parting {
 		{copying{table: "loops", key: "id", page: 100, split: all}, pair.partLoops},
 	}
 	for _, c := range plainly(func(t Table) bool { return t.Split != "" }) {
-		list = append(list, parting{c, deleteOf(c.table, c.key)})
+		list = append(list, splitRule{c, deleteOf(c.table, c.key)})
 	}
-	return append(list, []parting{
+	return append(list, []splitRule{
 		{copying{table: "deliveries", key: "id", page: 200, split: cameToSend}, pair.partDeliveries},
 		{copying{table: "messages", key: "id", page: 200, split: came}, pair.partMessages},
 		{copying{table: "turns", key: "id", page: 300, split: came}, deleteOf("turns", "id")},
@@ -40,7 +40,7 @@ func partings() []parting {
 // cleanSplit removes the next page of what went, and in the end lets the user be
 // answered again.
 func (s *Store) cleanSplit(ctx context.Context, m move) error {
-	list := partings()
+	list := splitRules()
 	n := 0
 	table, rest, _ := strings.Cut(m.cursor, "\n")
 	for i, c := range list {

@@ -13,15 +13,15 @@ import (
 
 const (
 	storeBackoff = time.Second
-	insistFor    = 5 * time.Minute
+	retryFor     = 5 * time.Minute
 	lastWrite    = 2 * time.Second // of a write that a stopping process still waits for
 )
 
-// insist repeats a write that records what was done: a database that is away for
+// retry repeats a write that records what was done: a database that is away for
 // a while must not have it done again. While it is away nobody else can take what
 // this process has claimed. It ends soon after ctx.
-func (g *Gateway) insist(ctx context.Context, what string, write func(ctx context.Context) error) error {
-	until := g.Now().Add(insistFor)
+func (g *Gateway) retry(ctx context.Context, what string, write func(ctx context.Context) error) error {
+	until := g.Now().Add(retryFor)
 	inner, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	defer cancel()
 	defer context.AfterFunc(ctx, func() { job.Wait(inner, lastWrite); cancel() })()
