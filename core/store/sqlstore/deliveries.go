@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/everthread/everthread/core"
 )
@@ -73,4 +74,61 @@ func narrowed(states []core.DeliveryState) string {
 		}
 	}
 	return "1 = 1"
+}
+
+// SetBlocked records whether an identity can be written to.
+func (s *Store) SetBlocked(ctx context.Context, user core.UserID, identity core.IdentityID, blocked bool,
+	now time.Time) error {
+	return s.update(ctx, "set blocked", user, func(t *tx) error {
+		return t.exec(`UPDATE identities SET blocked = $3 WHERE user_id = $1 AND id = $2`, t.user, identity, flag(blocked))
+	})
+}
+
+// Redeliver makes a delivery in trouble pending again.
+func (s *Store) Redeliver(ctx context.Context, user core.UserID, id core.DeliveryID, now time.Time) error {
+	return s.update(ctx, "redeliver", user, func(t *tx) error {
+		n, err := t.count(`UPDATE deliveries SET state = 'pending', error = '', expires_at = 0
+			WHERE user_id = $1 AND id = $2 AND state IN ('failed', 'parked', 'expired', 'unknown')`, t.user, id)
+		if err != nil || n == 0 {
+			return found(orNotFound(err))
+		}
+		err = t.exec(
+			`UPDATE delivery_parts SET state = 'pending' WHERE user_id = $1 AND delivery_id = $2 AND state IN ('failed', 'unknown', 'sending')`, t.user, id)
+		if err != nil {
+			return err
+		}
+		if err := t.did(core.AuditRetry, "delivery", int64(id)); err != nil {
+			return err
+		}
+		d, err := deliveryByID(t, t.user, id)
+		if err != nil {
+			return err
+		}
+		return t.queueDelivery(&d, now)
+	})
+}
+
+// Redirect sends a parked delivery elsewhere; see core.DeliveryStore.
+func (s *Store) Redirect(ctx context.Context, d core.Delivery, to core.NewDelivery, now time.Time) error {
+	return s.update(ctx, "redirect", d.User, func(t *tx) error {
+		n, err := t.count(
+			`UPDATE deliveries SET state = 'failed', error = $3 WHERE user_id = $1 AND id = $2 AND state = 'parked'
+			AND NOT EXISTS (SELECT 1 FROM delivery_parts p WHERE p.user_id = $1 AND p.delivery_id = $2 AND p.state <> 'pending')`,
+			t.user, d.ID, "it went to "+to.To.Channel+" instead: "+d.Error)
+		if err != nil {
+			return err
+		}
+		if n == 0 {
+			return core.ErrChanged
+		}
+		_, err = t.deliver(d.Message, to, nil, now)
+		return err
+	})
+}
+
+func orNotFound(err error) error {
+	if err == nil {
+		return core.ErrNotFound
+	}
+	return err
 }
