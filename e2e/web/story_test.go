@@ -134,6 +134,7 @@ func (v *visitor) fileIsSeen() {
 // whyIsShown: what the model was shown, in place.
 func (v *visitor) whyIsShown() {
 	v.T.Helper()
+	e2etest.Js[chromedp.Void](v.Tab, entryChangesMeanwhile)
 	v.Press("#entries > .entry.agent:nth-last-child(1 of .agent)", "Why did it say that?")
 	v.Sees(".panel-here", "This is all that the model was shown")
 	v.Press(".panel-here", "The exact prompt")
@@ -144,6 +145,15 @@ func (v *visitor) whyIsShown() {
 	v.Press(".panel-here", "‹ Close")
 	v.Comes("!document.querySelector('.panel-here')")
 }
+
+// entryChangesMeanwhile has the entry that asks for a panel be shown again before the
+// panel is there, once, as when a summary covers its message at that moment.
+const entryChangesMeanwhile = `{ const real = window.fetch; window.fetch = async (...a) => {
+	window.fetch = real;
+	const r = await real(...a);
+	for (const e of document.querySelectorAll("#entries > .entry.agent")) e.replaceWith(e.cloneNode(true));
+	return r;
+} }`
 
 // remembers: a message becomes an item of memory, in place.
 func (v *visitor) remembers() {

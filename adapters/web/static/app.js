@@ -63,12 +63,8 @@
     if (r.status === 401) { say((await r.json()).error, true); return null; }
     return elements(await r.text());
   }
-  function placeFor(link) {
-    const entry = link.closest(".entry");
-    return { host: entry || link.closest(".summary") || link.parentElement };
-  }
   async function openPanel(link) {
-    const { host } = placeFor(link);
+    let host = link.closest(".entry") || link.closest(".summary") || link.parentElement;
     const old = host.querySelector(":scope > .panel-here");
     if (old) {
       old.remove();
@@ -76,6 +72,7 @@
     }
     const inside = await part(link.href);
     if (!inside) return;
+    if (!host.isConnected) host = $(host.id) || host; // it was shown again meanwhile
     const panel = document.createElement("div");
     panel.className = "panel-here";
     panel.tabIndex = -1;
