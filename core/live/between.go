@@ -41,6 +41,9 @@ func (h *Hub) Run(ctx context.Context) error {
 	group, ctx := errgroup.WithContext(ctx)
 	// Subscribe before anything is asked, or the answers may go unheard.
 	changes, wakes := h.bus.Changed(ctx), h.bus.Wakes(ctx)
+	for _, f := range h.all() { // what happened before it listened went unheard
+		f.change()
+	}
 	group.Go(func() error {
 		for user := range changes {
 			h.changed(ctx, user)

@@ -150,6 +150,18 @@ func (f *Feed) preview(p Preview) {
 	signal(f.wake)
 }
 
+// all are the feeds of everybody.
+func (h *Hub) all() (out []*Feed) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	for _, feeds := range h.feeds {
+		for f := range feeds {
+			out = append(out, f)
+		}
+	}
+	return out
+}
+
 // followers of a user in this process.
 func (h *Hub) followers(user core.UserID) []*Feed {
 	h.mu.Lock()

@@ -97,6 +97,23 @@ func next(t *testing.T, f *live.Feed) live.News {
 	return n
 }
 
+func TestWhoFollowedBeforeTheHubListenedLooksAgain(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		hub := live.New((&wire{}).port(), "a", time.Now, zap.NewNop())
+		f := hub.Follow(1)
+		defer f.Close()
+		ctx, cancel := context.WithCancel(t.Context())
+		ended := make(chan struct{})
+		go func() { defer close(ended); _ = hub.Run(ctx) }()
+		if n := next(t, f); !n.Changed {
+			t.Errorf("got %+v", n)
+		}
+		cancel()
+		<-ended
+	})
+}
+
 func TestNewsReachFollowersOfTheUserOnly(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
