@@ -24,20 +24,20 @@ const anchor = id.RoomID("everthread:anchor")
 // makes or takes an event to a device holds olm.mu.
 type deviceStore struct {
 	*crypto.SQLCryptoStore
-	anew map[id.SenderKey]bool // devices with which a session is to be made, though there is one
+	wanted map[id.SenderKey]bool // devices with which a session is to be made, though there is one
 }
 
 // HasSession reports whether there is a session to write to a device with.
 func (d *deviceStore) HasSession(ctx context.Context, key id.SenderKey) bool {
 	s, err := d.GetLatestSession(ctx, key)
-	return err == nil && s != nil && !d.anew[key]
+	return err == nil && s != nil && !d.wanted[key]
 }
 
 // AddSession keeps a new session.
 func (d *deviceStore) AddSession(ctx context.Context, key id.SenderKey, s *crypto.OlmSession) error {
 	err := d.SQLCryptoStore.AddSession(ctx, key, s)
 	if err == nil {
-		delete(d.anew, key)
+		delete(d.wanted, key)
 	}
 	return err
 }
@@ -190,7 +190,7 @@ func (o *olm) repair(ctx context.Context, user id.UserID, key id.SenderKey) {
 		return
 	}
 	if o.met(ctx, key) {
-		o.keys.anew[key] = true
+		o.keys.wanted[key] = true
 	}
 	o.greet(ctx, d)
 }

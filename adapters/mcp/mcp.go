@@ -1,7 +1,7 @@
 // Package mcp serves the Model Context Protocol: any client of it shares a
 // user's recall and memory (SPEC 15). Over HTTP the user is that of an API key,
 // whose scopes decide what is offered; on standard input and output it is
-// whoever the command names.
+// the user that the command names.
 //
 // Policy. Each request stands for itself: there are no sessions, so none can be
 // taken over, none is left behind, and any process answers the next request. The

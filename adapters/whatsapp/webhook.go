@@ -25,7 +25,7 @@ const (
 )
 
 // Routes returns the webhook (CHANNELS B.2). GET answers the challenge to
-// whoever knows the verify token, 403 else. POST answers 200 only after r
+// a caller that knows the verify token, 403 else. POST answers 200 only after r
 // stored all that the body holds; 401 to a wrong signature, before anything is
 // parsed; 413 to more than four mebibytes; 408 or 503 where bodies that nobody has
 // authenticated take too long or too much; 503 if r failed, so that the service offers

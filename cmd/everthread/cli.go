@@ -140,7 +140,7 @@ func (c *console) complain(err error) {
 		if f.Code == 2 {
 			f.Kind = "usage"
 		}
-		_ = encode(c.err, map[string]failure{"error": f}) // to somebody who went away
+		_ = encode(c.err, map[string]failure{"error": f}) // the reader may be gone
 		return
 	}
 	for line := range strings.SplitSeq(strings.TrimSpace(err.Error()), "\n") {

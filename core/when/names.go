@@ -62,8 +62,10 @@ func DateName(t time.Time, tag string) string {
 	return fmt.Sprintf(calendarOf(tag).Date, weekday, DayOfMonth(t.Day(), tag), month)
 }
 
-// TodayName is what today is called, YesterdayName what yesterday is.
-func TodayName(tag string) string     { return calendarOf(tag).Today }
+// TodayName is what today is called.
+func TodayName(tag string) string { return calendarOf(tag).Today }
+
+// YesterdayName is what yesterday is called.
 func YesterdayName(tag string) string { return calendarOf(tag).Yesterday }
 
 func written(names string) string {

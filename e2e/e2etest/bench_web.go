@@ -27,21 +27,7 @@ func (w *Town) FillYear(l *Ledger) {
 	db, err := l.DB.BeginTx(ctx, nil)
 	Must(w.T, err)
 	exec := func(rows int, into string, args ...any) {
-		each := len(args) / rows
-		var b strings.Builder
-		b.WriteString(into)
-		for i := range args {
-			switch {
-			case i == 0:
-				b.WriteString("(")
-			case i%each == 0:
-				b.WriteString("), (")
-			default:
-				b.WriteString(", ")
-			}
-			fmt.Fprintf(&b, "$%d", i+1)
-		}
-		_, err := db.ExecContext(ctx, b.String()+")", args...)
+		_, err := db.ExecContext(ctx, into+placeholders(rows, len(args)/rows), args...)
 		Must(w.T, err)
 	}
 	var lastMessage, lastID, thread, turn, identity int64
@@ -90,6 +76,23 @@ func (w *Town) FillYear(l *Ledger) {
 	_, err = db.ExecContext(ctx, `UPDATE users SET last_message = $1, last_id = $2 WHERE id = 1`, lastMessage, lastID)
 	Must(w.T, err)
 	Must(w.T, db.Commit())
+}
+
+// placeholders are those of so many rows of so many columns: ($1, $2), ($3, $4).
+func placeholders(rows, columns int) string {
+	var b strings.Builder
+	for i := range rows * columns {
+		switch {
+		case i == 0:
+			b.WriteString("(")
+		case i%columns == 0:
+			b.WriteString("), (")
+		default:
+			b.WriteString(", ")
+		}
+		fmt.Fprintf(&b, "$%d", i+1)
+	}
+	return b.String() + ")"
 }
 
 // NewSayings returns sentences that have names, numbers and dates in them.

@@ -1,0 +1,282 @@
+package storetest
+
+import (
+	"errors"
+	"time"
+
+	"github.com/everthread/everthread/core"
+)
+
+func windowCases() []testCase {
+	return []testCase{
+		{"a window is bounded by tokens and by count", testWindowBounds},
+		{"a window counts what no summary covers", testUncovered},
+		{"an epoch goes on until something changes", testEpoch},
+		{"an epoch knows what it dropped, until a summary covers it", testEpochDropped},
+		{"an epoch is read as the tables are, in every process", testEpochShared},
+		{"what was made from words of others keeps its mark", testTainted},
+		{"what was done after words of others can be taken back", testUndo},
+		{"what changed since an epoch began is read until it is told", testNews},
+		{"a note is kept with its message, without what was changed meanwhile", testNoteOfTurn},
+		{"news of a summary are of the day that the head shows", testNewsOfDay},
+		{"history is read page by page", testHistory},
+		{"a window knows today, the last day and the loops", testWindowDays},
+		{"plain threads have no days", testPlainThread},
+	}
+}
+
+func testWindowBounds(b *bench) {
+	for n := range 60 {
+		b.exchange("question "+itoa(n), "answer "+itoa(n))
+	}
+	t := b.turn("last")
+	for _, c := range []struct {
+		q    core.WindowQuery
+		want int
+		more bool
+	}{
+		{core.WindowQuery{Tokens: 1, Limit: 1000}, 4, true},
+		{core.WindowQuery{Tokens: 100_000, Limit: 50}, 50, true},
+		{core.WindowQuery{Tokens: 100_000, Limit: 100}, 100, true},
+		{core.WindowQuery{Tokens: 100_000, Limit: 101}, 101, true},
+		{core.WindowQuery{Tokens: 100_000, Limit: 120}, 120, true},
+		{core.WindowQuery{Tokens: 100_000, Limit: 121}, 121, false},
+		{core.WindowQuery{Tokens: 100_000, Limit: 500}, 121, false},
+	} {
+		w, err := b.Window(b.ctx, t, c.q)
+		b.must(err)
+		equal(b, "messages", len(w.Messages), c.want)
+		equal(b, "more", w.More, c.more)
+		equal(b, "newest", w.Messages[len(w.Messages)-1].Text, "last")
+	}
+}
+
+func testUncovered(b *bench) {
+	var ids []core.MessageID
+	for n := range 5 {
+		q, a := b.exchange("q"+itoa(n), "a"+itoa(n))
+		ids = append(ids, q, a)
+	}
+	uncovered := func(want int) {
+		b.t.Helper()
+		t := b.turn("now")
+		w, err := b.Window(b.ctx, t, core.WindowQuery{Tokens: 1, Limit: 100})
+		b.must(err)
+		equal(b, "uncovered", w.UncoveredBefore, want)
+		_, err = b.Commit(b.ctx, core.Reply{Turn: t, State: core.TurnStopped, Now: b.now, Day: dayOf(b.now).Label}, nil)
+		b.must(err)
+	}
+	uncovered(7)
+	b.effects(core.Redact{Message: ids[1], At: b.now})
+	uncovered(7)
+	b.summary(b.segment(), false, "all", ids[2:6]...)
+	uncovered(4)
+}
+
+// ongoing is a query that continues epochs of the last hour.
+func (b *bench) ongoing() core.WindowQuery {
+	q := query()
+	q.Stale, q.Budgets = b.now.Add(-time.Hour), "f"
+	return q
+}
+
+// epochFrom answers a turn and begins an epoch with its first input.
+func (b *bench) epochFrom(t *core.Turn, text string) {
+	b.t.Helper()
+	w, err := b.Window(b.ctx, t, query())
+	b.must(err)
+	r := b.reply(t, text)
+	r.Epoch = &core.Epoch{ID: t.ID, StartedAt: b.now, Start: b.message(t.Inputs[0]).Position, Edits: w.Edits, Budgets: "f"}
+	c := b.claim()
+	out, err := b.Commit(b.ctx, r, &c)
+	b.must(err)
+	if out.Delivery != nil {
+		b.sent(out.Delivery)
+	}
+}
+
+// window reads what an ongoing epoch shows, and whether one goes on.
+func (b *bench) window(t *core.Turn) (texts []string, goes bool) {
+	b.t.Helper()
+	w, err := b.Window(b.ctx, t, b.ongoing())
+	b.must(err)
+	for _, m := range w.Messages {
+		texts = append(texts, m.Text)
+	}
+	return texts, w.Epoch != nil && w.Epoch.Edits == w.Edits
+}
+
+func testEpoch(b *bench) {
+	b.exchange("before", "it")
+	b.epochFrom(b.turn("first"), "1")
+	native := b.native()
+	t := b.turn("second")
+	got, goes := b.window(t)
+	equal(b, "goes on", goes, true)
+	equal(b, "messages", len(got), 3)
+	equal(b, "first", got[0], "first")
+	q := b.ongoing()
+	q.Budgets = "g"
+	w, err := b.Window(b.ctx, t, q)
+	b.must(err)
+	equal(b, "other settings", len(w.Messages), 5)
+	q = b.ongoing()
+	q.Stale = b.now
+	w, err = b.Window(b.ctx, t, q)
+	b.must(err)
+	equal(b, "after a silence", len(w.Messages), 5)
+	b.must(b.edit(native, "e1", "FIRST"))
+	got, goes = b.window(t)
+	equal(b, "goes on after an edit", goes, false)
+	equal(b, "edited", got[2], "FIRST")
+}
+
+// testEpochDropped: what an epoch left out uncovered is counted in each of its turns.
+func testEpochDropped(b *bench) {
+	q, a := b.exchange("before", "it")
+	more, _ := b.exchange("more", "of it")
+	t := b.turn("first")
+	w, err := b.Window(b.ctx, t, query())
+	b.must(err)
+	equal(b, "in the thread", w.Thread, 5)
+	r := b.reply(t, "1")
+	r.Epoch = &core.Epoch{ID: t.ID, StartedAt: b.now, Start: b.message(t.Inputs[0]).Position, Edits: w.Edits, Budgets: "f",
+		Thread: w.Thread, Dropped: 4}
+	c := b.claim()
+	out, err := b.Commit(b.ctx, r, &c)
+	b.must(err)
+	b.sent(out.Delivery)
+	for _, want := range []int{4, 1, 1} {
+		t := b.turn("next")
+		for range 2 { // the second time with what the process read before
+			w, err := b.Window(b.ctx, t, b.ongoing())
+			b.must(err)
+			equal(b, "dropped", w.UncoveredBefore, want)
+			equal(b, "begun with", w.Epoch.Thread+w.Thread, 5)
+		}
+		b.sent(b.answer(t, "2").Delivery)
+		b.summary(b.segment(), false, "so far", q, a, more)
+	}
+}
+
+func testEpochShared(b *bench) {
+	other := *b
+	other.Store = b.open()
+	b.epochFrom(b.turn("first"), "1")
+	native := b.native()
+	stores := []*bench{b, &other}
+	for n := range 4 {
+		t := b.turn("q" + itoa(n))
+		for _, s := range stores {
+			got, _ := s.window(t)
+			equal(b, "messages", len(got), 3+2*n)
+		}
+		b.sent(b.answer(t, "a"+itoa(n)).Delivery)
+	}
+	t := b.turn("fails")
+	for _, s := range stores {
+		s.window(t)
+	}
+	_, err := b.Commit(b.ctx, core.Reply{Turn: t, State: core.TurnFailed, Now: b.now, Day: dayOf(b.now).Label,
+		Error: "down"}, nil)
+	b.must(err)
+	zombie := *t
+	b.now = b.now.Add(time.Second)
+	b.effects(core.RetryTurn{At: b.now})
+	t = b.take()
+	for _, s := range stores {
+		s.window(&zombie)
+	}
+	_, err = b.Commit(b.ctx, core.Reply{Turn: t, State: core.TurnFailed, Now: b.now, Day: dayOf(b.now).Label,
+		Error: "down"}, nil)
+	b.must(err)
+	b.now = b.now.Add(time.Second)
+	b.effects(core.RetryTurn{At: b.now})
+	t = b.take()
+	for _, s := range stores {
+		got, _ := s.window(t)
+		equal(b, "messages after failures", len(got), 11)
+		equal(b, "last", got[10], "fails")
+	}
+	b.summary(b.segment(), false, "so far", 1, 2)
+	for _, s := range stores {
+		w, err := s.Window(b.ctx, t, b.ongoing())
+		b.must(err)
+		equal(b, "covered after a summary", w.Messages[0].Covered, true)
+	}
+	b.must(b.edit(native, "e1", "FIRST"))
+	for _, s := range stores {
+		got, _ := s.window(t)
+		equal(b, "edited", got[0], "FIRST")
+	}
+	b.effects(core.Redact{Message: 1, At: b.now})
+	for _, s := range stores {
+		got, _ := s.window(t)
+		equal(b, "redacted", got[0], "")
+	}
+}
+
+func testHistory(b *bench) {
+	for n := range 25 {
+		b.now = b.now.Add(time.Second * time.Duration(n%2))
+		b.exchange("q"+itoa(n), "a"+itoa(n))
+	}
+	all := b.texts()
+	var got []string
+	before := core.MessageID(0)
+	for range 9 {
+		page, err := b.History(b.ctx, b.user.ID, 0, before, 7)
+		b.must(err)
+		var texts []string
+		for _, m := range page {
+			texts = append(texts, m.Text)
+		}
+		got = append(texts, got...)
+		if len(page) > 0 {
+			before = page[0].ID
+		}
+	}
+	equal(b, "messages", len(got), 50)
+	for n := range all {
+		equal(b, "message", got[n], all[n])
+	}
+	_, err := b.History(b.ctx, b.user.ID, 0, 9999, 7)
+	equal(b, "before a message that is not there", errors.Is(err, core.ErrNotFound), true)
+}
+
+func testWindowDays(b *bench) {
+	q, a := b.exchange("one", "1")
+	b.finalSummary(b.segment(), "yesterday", []string{"the door"}, q, a)
+	b.now = b.now.Add(24 * time.Hour)
+	q, a = b.exchange("two", "2")
+	b.summary(b.segment(), false, "today", q, a)
+	w, err := b.Window(b.ctx, b.turn("three"), query())
+	b.must(err)
+	equal(b, "in the thread", w.Thread, 5)
+	equal(b, "today", w.Today.Day.Label, "2026-11-20")
+	equal(b, "today's", w.TodaySummary.Markdown, "today")
+	equal(b, "last", w.Last.Day.Label, "2026-11-19")
+	equal(b, "last's", w.LastSummary.Markdown, "yesterday")
+	equal(b, "loop", w.Loops[0].Text, "the door")
+}
+
+func testPlainThread(b *bench) {
+	b.effects(core.OpenThread{Identity: b.at.ID, Title: "work", At: b.now})
+	t := b.turn("one")
+	equal(b, "mode", t.Mode, core.ModeThread)
+	equal(b, "segment", t.Segment, 0)
+	w, err := b.Window(b.ctx, t, query())
+	b.must(err)
+	equal(b, "messages", len(w.Messages), 1)
+	equal(b, "in the thread", w.Thread, 1)
+	b.sent(b.answer(t, "1").Delivery)
+	list, err := b.Threads(b.ctx, b.user.ID, 10)
+	b.must(err)
+	equal(b, "title", list[0].Title, "work")
+	b.effects(core.UseThread{Identity: b.at.ID})
+	equal(b, "mode afterwards", b.turn("two").Mode, core.ModeContinuous)
+	b.wantTexts("two")
+	days, err := b.Days(b.ctx, b.user.ID, "", 10)
+	b.must(err)
+	equal(b, "days", len(days), 1)
+}
