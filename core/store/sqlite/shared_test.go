@@ -25,7 +25,6 @@ func TestCommitsTogether(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	before := s.Commits()
 	const all = 300
 	var wg sync.WaitGroup
 	stored := make([]bool, all)
@@ -65,10 +64,44 @@ func TestCommitsTogether(t *testing.T) {
 			t.Errorf("job %d: stored %v, said %v", n, found[int64(n)], want)
 		}
 	}
-	if n := s.Commits() - before; n >= int64(len(refs)) {
-		t.Errorf("got %d commits for %d jobs, want them shared", n, len(refs))
+	before := s.Commits()
+	release := holdWriter(t, s, u.ID)
+	for n := range all {
+		wg.Go(func() {
+			if err := s.Enqueue(t.Context(), core.NewJob{User: u.ID, Queue: "later", Key: fmt.Sprint("later ", n)}); err != nil {
+				t.Errorf("enqueue: %v", err)
+			}
+		})
+	}
+	time.Sleep(50 * time.Millisecond) // that they wait for the writer is no event
+	release()
+	wg.Wait()
+	if n := s.Commits() - before; n >= all {
+		t.Errorf("got %d commits for %d jobs, want them shared", n, all)
 	}
 	storetest.Check(t, s.DB())
+}
+
+// holdWriter has a transaction last until the returned function is called, so that
+// others wait for the writer however many processors there are.
+func holdWriter(t *testing.T, s storetest.Store, user core.UserID) (release func()) {
+	t.Helper()
+	held, goOn, ended := make(chan struct{}), make(chan struct{}), make(chan error, 1)
+	go func() {
+		_, err := s.AddAgentKey(t.Context(), core.AgentKey{User: user}, func(int64) (string, error) {
+			close(held)
+			<-goOn
+			return "sealed", nil
+		})
+		ended <- err
+	}()
+	<-held
+	return func() {
+		close(goOn)
+		if err := <-ended; err != nil {
+			t.Error(err)
+		}
+	}
 }
 
 // TestFailedCommit: a COMMIT that fails tells everybody, and nothing is stored.
