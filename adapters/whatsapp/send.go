@@ -150,22 +150,7 @@ func (c *Channel) deliver(ctx context.Context, to core.Address, m *outgoing) (co
 
 // send makes the request and returns the wamid.
 func (c *Channel) send(ctx context.Context, m *outgoing) (string, error) {
-	req, err := graph.Post("send", c.opts.PhoneNumberID+"/messages", sendTimeout, m)
-	if err != nil {
-		return "", err
-	}
-	var sent struct {
-		Messages []struct {
-			ID string `json:"id"`
-		} `json:"messages"`
-	}
-	if _, err := c.api.Do(ctx, req, &sent); err != nil {
-		return "", err
-	}
-	if len(sent.Messages) == 0 || sent.Messages[0].ID == "" {
-		return "", &netError{Op: "send", Left: true, Err: errors.New("the answer has no message id")}
-	}
-	return sent.Messages[0].ID, nil
+	return c.api.Send(ctx, c.opts.PhoneNumberID+"/messages", sendTimeout, m)
 }
 
 // refusesParameter reports whether the service found a field wrong, in which case

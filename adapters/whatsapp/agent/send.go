@@ -94,22 +94,7 @@ func (a *agent) post(ctx context.Context, m *outgoing) (string, error) {
 		return "", &core.RetryAfter{After: wait, Account: true,
 			Err: errors.New("a personal agent may send twelve messages a minute")}
 	}
-	req, err := graph.Post("send", "messages", sendTimeout, m)
-	if err != nil {
-		return "", err
-	}
-	var sent struct {
-		Messages []struct {
-			ID string `json:"id"`
-		} `json:"messages"`
-	}
-	if _, err := a.api.Do(ctx, req, &sent); err != nil {
-		return "", err
-	}
-	if len(sent.Messages) == 0 || sent.Messages[0].ID == "" {
-		return "", &netError{Op: "send", Left: true, Err: errors.New("the answer has no message id")}
-	}
-	return sent.Messages[0].ID, nil
+	return a.api.Send(ctx, "messages", sendTimeout, m)
 }
 
 // classify says what a failed request to send means for the next one.

@@ -98,6 +98,26 @@ func Post(op, path string, timeout time.Duration, v any) (Call, error) {
 	return c, nil
 }
 
+// Send posts a message and returns its wamid.
+func (a *API) Send(ctx context.Context, path string, timeout time.Duration, message any) (string, error) {
+	c, err := Post("send", path, timeout, message)
+	if err != nil {
+		return "", err
+	}
+	var sent struct {
+		Messages []struct {
+			ID string `json:"id"`
+		} `json:"messages"`
+	}
+	if _, err := a.Do(ctx, c, &sent); err != nil {
+		return "", err
+	}
+	if len(sent.Messages) == 0 || sent.Messages[0].ID == "" {
+		return "", &NetError{Op: c.Op, Left: true, Err: errors.New("the answer has no message id")}
+	}
+	return sent.Messages[0].ID, nil
+}
+
 // Answer is what came with the body.
 type Answer struct {
 	Status int
