@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# Makes a release in dist/VERSION: static programs for six platforms, archives, a
-# container image as an OCI layout (no engine is needed), a bill of materials and
-# the sums of all. The same commit gives the same bytes with the same Go, and the
+# Makes a release in dist/VERSION: static programs for six platforms, archives, Debian
+# packages, a container image as an OCI layout (no engine is needed), a bill of materials
+# with licences, the sums of all, a Homebrew formula and the notes of the release page. The same commit gives the same bytes with the same Go, and the
 # same certificates on the machine; one platform is built twice to prove it.
 #
 #   scripts/release.sh [VERSION]      everything; scripts/image.sh has the image start
@@ -29,6 +29,7 @@ if [ "${1:-}" = --compile ]; then
 fi
 
 version=${1:-$(git describe --tags --always --dirty)}
+version=${version#v} # of a tag
 epoch=${SOURCE_DATE_EPOCH:-$(git log -1 --format=%ct)}
 out=dist/$version
 work=$(mktemp -d)
@@ -57,10 +58,19 @@ cmp "$work/second" "$linux-amd64/everthread" || die "two builds of linux/amd64 d
 "$work/pack" archive "$work/second.tar.gz" "$epoch" "everthread-$version-linux-amd64" "$linux-amd64/everthread" LICENSE README.md
 cmp "$work/second.tar.gz" "$out/everthread-$version-linux-amd64.tar.gz" || die "two archives of linux/amd64 differ"
 
-"$work/pack" sbom "$out/everthread-$version.cdx.json" "$epoch" "$version" "$linux-amd64/everthread"
+log "Debian packages"
+for arch in amd64 arm64; do
+	NATIVE=$linux-$(go env GOHOSTARCH)/everthread SOURCE_DATE_EPOCH=$epoch \
+		scripts/nfpm.sh "$version" $arch "$linux-$arch/everthread" "$out/everthread_${version}_$arch.deb"
+done
+log "bill of materials"
+scripts/sbom.sh "$version" "$epoch" "$linux-amd64/everthread" "$out/everthread-$version.cdx.json"
 "$work/pack" image "$out/everthread-$version-image.oci.tar" "$epoch" "$version" "$certificates" "$(go env GOROOT)/lib/time/zoneinfo.zip" \
 	"amd64=$linux-amd64/everthread" "arm64=$linux-arm64/everthread"
 scripts/image.sh "$out/everthread-$version-image.oci.tar:$version" >&2
-(cd "$out" && sha256sum -- everthread-* >SHA256SUMS)
+(cd "$out" && sha256sum -- everthread* >SHA256SUMS)
+for form in everthread.rb notes.md; do
+	"$work/pack" describe "$out/$form" deploy/package/$form.tmpl "$version" CHANGELOG.md "$out/SHA256SUMS"
+done
 log "$out, in $((SECONDS - begin)) s"
 ls -l "$out" >&2

@@ -63,7 +63,7 @@ start_peers() {
 		unset EVERTHREAD_TEST_MATRIX
 		missing "Matrix homeserver and bridge: not to be built, see above"
 	fi
-	(need_packages umoci:umoci skopeo:skopeo update-ca-certificates:ca-certificates systemd-analyze:systemd curl:curl node:nodejs) ||
+	(need_packages umoci:umoci skopeo:skopeo update-ca-certificates:ca-certificates systemd-analyze:systemd curl:curl node:nodejs fakeroot:fakeroot ruby:ruby caddy:caddy nginx:nginx-light) ||
 		missing "what the tests of the deployment need is not to be had, see above"
 	if EVERTHREAD_TEST_PROMTOOL=$(scripts/promtool.sh); then
 		export EVERTHREAD_TEST_PROMTOOL

@@ -23,6 +23,9 @@ const (
 	typeLayer    = "application/vnd.oci.image.layer.v1.tar+gzip"
 )
 
+// registry is the name under which the image is published.
+const registry = "ghcr.io/everthread/everthread"
+
 type platform struct {
 	Architecture string `json:"architecture"`
 	OS           string `json:"os"`
@@ -91,7 +94,7 @@ func image(out string, at time.Time, version, certificates, zones string, binari
 		return err
 	}
 	index.Annotations = map[string]string{"org.opencontainers.image.ref.name": version,
-		"io.containerd.image.name": "everthread:" + version}
+		"io.containerd.image.name": registry + ":" + version}
 	return l.write(out, at, index)
 }
 
@@ -122,8 +125,7 @@ func (l *layout) manifest(at time.Time, version string, p platform, layers []des
 			"Cmd": []string{"serve"}, "Env": []string{"PATH=/usr/local/bin", "EVERTHREAD_DATA_DIR=/data",
 				"EVERTHREAD_HTTP_LISTEN=0.0.0.0:8080"},
 			"ExposedPorts": map[string]any{"8080/tcp": struct{}{}}, "Volumes": map[string]any{"/data": struct{}{}},
-			"Labels": map[string]string{"org.opencontainers.image.title": "everthread",
-				"org.opencontainers.image.version": version},
+			"Labels": labels(at, version),
 			"Healthcheck": map[string]any{"Test": []string{"CMD", "/usr/local/bin/everthread", "doctor", "--health"},
 				"Interval": 15 * second, "Timeout": 5 * second, "StartPeriod": 30 * second, "Retries": 3},
 		},
@@ -136,6 +138,15 @@ func (l *layout) manifest(at time.Time, version string, p platform, layers []des
 		"config": config, "layers": layers})
 	d.Platform = &p
 	return d, err
+}
+
+// labels are what a registry shows of an image, in the words of the OCI specification.
+func labels(at time.Time, version string) map[string]string {
+	const of = "org.opencontainers.image."
+	return map[string]string{of + "title": "Everthread", of + "version": version,
+		of + "description": "Messaging gateway: one person, one assistant, one conversation that never ends",
+		of + "created":     at.Format(time.RFC3339), of + "licenses": "MIT", of + "vendor": "Everthread",
+		of + "url": project, of + "source": project, of + "documentation": project + "/tree/main/docs"}
 }
 
 func (l *layout) write(out string, at time.Time, index descriptor) error {

@@ -1,10 +1,10 @@
-// Command pack makes the files of a release: archives, an image, a bill of
-// materials. The same input gives the same bytes: what a file system knows of
+// Command pack makes the files of a release: archives, an image, and what is filled in
+// from them (the Homebrew formula, the notes of the release page). The same input gives the same bytes: what a file system knows of
 // files besides their content does not count, and every time is the one given.
 //
 //	pack archive OUT.tar.gz|OUT.zip EPOCH FOLDER FILE...
 //	pack image OUT.tar EPOCH VERSION CERTIFICATES ZONES.zip ARCH=BINARY...
-//	pack sbom OUT.json EPOCH VERSION BINARY
+//	pack describe OUT TEMPLATE VERSION CHANGELOG SHA256SUMS
 package main
 
 import (
@@ -28,6 +28,9 @@ func run(args []string) error {
 	if len(args) < 4 {
 		return errUsage
 	}
+	if args[0] == "describe" && len(args) == 6 {
+		return describe(args[1], args[2], args[3], args[4], args[5])
+	}
 	seconds, err := strconv.ParseInt(args[2], 10, 64)
 	if err != nil {
 		return fmt.Errorf("epoch: %w", err)
@@ -38,8 +41,6 @@ func run(args []string) error {
 		return archive(out, at, rest[0], rest[1:])
 	case args[0] == "image" && len(rest) > 3:
 		return image(out, at, rest[0], rest[1], rest[2], rest[3:])
-	case args[0] == "sbom" && len(rest) == 2:
-		return sbom(out, at, rest[0], rest[1])
 	}
 	return errUsage
 }

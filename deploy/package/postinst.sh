@@ -1,0 +1,8 @@
+#!/bin/sh
+# A service that runs goes on with the new program. A first installation starts nothing:
+# `everthread init` comes before it.
+set -e
+if [ "$1" = configure ] && [ -z "$DPKG_ROOT" ] && [ -d /run/systemd/system ]; then
+	systemctl daemon-reload
+	systemctl try-restart everthread.service
+fi
