@@ -4,16 +4,13 @@ import (
 	"bytes"
 	"compress/gzip"
 	"crypto/sha256"
-	"embed"
 	"encoding/hex"
 	"fmt"
+	"io/fs"
 	"net/http"
 	"path"
 	"strings"
 )
-
-//go:embed static/*
-var static embed.FS
 
 // assets serves the files of static under names that change with their content.
 type assets struct {
@@ -27,24 +24,30 @@ type asset struct {
 	gzip  []byte
 }
 
-func newAssets() (*assets, error) {
+func newAssets(rooms []Room) (*assets, error) {
 	a := &assets{names: map[string]string{}, files: map[string]asset{}}
-	all, err := static.ReadDir("static")
-	if err != nil {
-		return nil, fmt.Errorf("web: %w", err)
-	}
-	for _, entry := range all {
-		if err := a.add(entry.Name()); err != nil {
+	for _, from := range sources(rooms) {
+		all, err := fs.Glob(from, "static/*")
+		if err != nil {
 			return nil, fmt.Errorf("web: %w", err)
+		}
+		for _, file := range all {
+			if err := a.add(from, file); err != nil {
+				return nil, fmt.Errorf("web: %w", err)
+			}
 		}
 	}
 	return a, nil
 }
 
-func (a *assets) add(name string) error {
-	data, err := static.ReadFile("static/" + name)
+func (a *assets) add(from fs.FS, file string) error {
+	data, err := fs.ReadFile(from, file)
 	if err != nil {
 		return err
+	}
+	name := path.Base(file)
+	if a.names[name] != "" {
+		return fmt.Errorf("there are two files %s", name)
 	}
 	sum := sha256.Sum256(data)
 	ext := path.Ext(name)
@@ -61,7 +64,7 @@ func (a *assets) add(name string) error {
 		return err
 	}
 	kinds := map[string]string{".css": "text/css; charset=utf-8", ".js": "text/javascript; charset=utf-8",
-		".svg": "image/svg+xml"}
+		".svg": "image/svg+xml", ".png": "image/png", ".txt": "text/plain; charset=utf-8"}
 	a.names[name] = "/static/" + served
 	a.files[served] = asset{kinds[ext], data, packed.Bytes()}
 	return nil

@@ -1,4 +1,4 @@
-package web
+package web_test
 
 import (
 	"compress/gzip"
@@ -11,65 +11,46 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/everthread/everthread/core"
+	"github.com/everthread/everthread/adapters/web"
+	"github.com/everthread/everthread/adapters/web/webtest"
 )
-
-// try sends a request to the page without a browser.
-func (w *world) try(r *http.Request) *httptest.ResponseRecorder {
-	rec := httptest.NewRecorder()
-	w.mux.ServeHTTP(rec, r)
-	return rec
-}
-
-// name is the element of a message.
-func name(id core.MessageID) string { return fmt.Sprintf("m%d", id) }
-
-// concrete is a pattern with values in place of its wildcards.
-func concrete(pattern string, values map[string]string) (method, path string) {
-	method, path, _ = strings.Cut(pattern, " ")
-	path = strings.ReplaceAll(path, "{$}", "")
-	for name, value := range values {
-		path = strings.ReplaceAll(path, "{"+name+"}", value)
-	}
-	return method, path
-}
 
 func TestEveryAnswerHasItsHeaders(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	p := w.ana.signedIn()
-	p.talks("hello", "hello")
+	p := w.Ana.SignedIn()
+	p.Talks("hello", "hello")
 	values := map[string]string{"label": "2026-01-31", "id": "1", "message": "1", "n": "0", "file": "app.css"}
 	patterns := []string{"GET /static/{file}", "GET /"}
-	for _, r := range w.page.routes() {
+	for _, r := range w.Page.AllRoutes() {
 		if r.Pattern != "GET /live" { // it goes on
 			patterns = append(patterns, r.Pattern)
 		}
 	}
 	for _, pattern := range patterns {
-		method, path := concrete(pattern, values)
-		for _, who := range []*person{p, w.bob} {
-			a := who.do(who.request(method, path, nil))
+		method, path := webtest.Concrete(pattern, values)
+		for _, who := range []*webtest.Person{p, w.Bob} {
+			a := who.Do(who.Request(method, path, nil))
 			for name, want := range map[string]string{"X-Content-Type-Options": "nosniff", "Referrer-Policy": "same-origin",
 				"Cross-Origin-Opener-Policy": "same-origin"} {
-				if got := a.header.Get(name); got != want {
+				if got := a.Header.Get(name); got != want {
 					t.Errorf("%s: %s is %q", pattern, name, got)
 				}
 			}
-			if !strings.HasPrefix(a.header.Get("Content-Security-Policy"), "default-src 'none'") ||
-				a.header.Get("Permissions-Policy") == "" {
-				t.Errorf("%s: %v", pattern, a.header)
+			if !strings.HasPrefix(a.Header.Get("Content-Security-Policy"), "default-src 'none'") ||
+				a.Header.Get("Permissions-Policy") == "" {
+				t.Errorf("%s: %v", pattern, a.Header)
 			}
-			if !strings.Contains(a.header.Get("Cache-Control"), "no-store") {
-				t.Errorf("%s may be kept: %q", pattern, a.header.Get("Cache-Control"))
+			if !strings.Contains(a.Header.Get("Cache-Control"), "no-store") {
+				t.Errorf("%s may be kept: %q", pattern, a.Header.Get("Cache-Control"))
 			}
-			if strings.Contains(a.body, "<script>") || strings.Contains(a.body, " style=") ||
-				strings.Contains(a.body, "<style") || strings.Contains(a.body, "onclick") {
+			if strings.Contains(a.Body, "<script>") || strings.Contains(a.Body, " style=") ||
+				strings.Contains(a.Body, "<style") || strings.Contains(a.Body, "onclick") {
 				t.Errorf("%s has inline script or style", pattern)
 			}
 		}
 	}
-	csp := p.get("/").header.Get("Content-Security-Policy")
+	csp := p.Get("/").Header.Get("Content-Security-Policy")
 	for _, want := range []string{"script-src 'self'", "style-src 'self'", "img-src 'self' data:", "connect-src 'self'",
 		"form-action 'self'", "frame-ancestors 'none'", "base-uri 'none'"} {
 		if !strings.Contains(csp, want) {
@@ -85,20 +66,19 @@ func TestAssetsAreKeptForGood(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	for _, name := range []string{"app.css", "app.js", "icon.svg"} {
-		path, err := w.page.assets.path(name)
-		w.must(err)
-		plain := w.try(httptest.NewRequest(http.MethodGet, path, nil))
+		path, _, _ := w.Page.Asset(name)
+		plain := w.Try(httptest.NewRequest(http.MethodGet, path, nil))
 		r := httptest.NewRequest(http.MethodGet, path, nil)
 		r.Header.Set("Accept-Encoding", "gzip, br")
-		packed := w.try(r)
+		packed := w.Try(r)
 		if packed.Header().Get("Content-Encoding") != "gzip" ||
 			!strings.Contains(packed.Header().Get("Cache-Control"), "immutable") {
 			t.Fatalf("%s: %v", name, packed.Header())
 		}
 		z, err := gzip.NewReader(packed.Body)
-		w.must(err)
+		w.Must(err)
 		b, err := io.ReadAll(z)
-		w.must(err)
+		w.Must(err)
 		if string(b) != plain.Body.String() || len(b) == 0 {
 			t.Errorf("%s differs when it is packed", name)
 		}
@@ -108,17 +88,16 @@ func TestAssetsAreKeptForGood(t *testing.T) {
 func TestTheFirstPageIsSmall(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	p := w.ana.signedIn()
+	p := w.Ana.SignedIn()
 	for range 50 {
-		p.talks("What did we say about the tomatoes on the balcony?",
+		p.Talks("What did we say about the tomatoes on the balcony?",
 			"They stand on the south side and get **five hours** of sun; cherry varieties cope with that.")
 	}
-	page := len(p.get("/").body)
-	css, js := w.page.assets.files[strings.TrimPrefix(w.page.assets.names["app.css"], "/static/")],
-		w.page.assets.files[strings.TrimPrefix(w.page.assets.names["app.js"], "/static/")]
-	all := page + len(css.gzip) + len(js.gzip)
-	t.Logf("page %d, css %d (%d packed), js %d (%d packed), in all %d", page, len(css.plain), len(css.gzip),
-		len(js.plain), len(js.gzip), all)
+	page := len(p.Get("/").Body)
+	_, css, packedCSS := w.Page.Asset("app.css")
+	_, js, packedJS := w.Page.Asset("app.js")
+	all := page + packedCSS + packedJS
+	t.Logf("page %d, css %d (%d packed), js %d (%d packed), in all %d", page, css, packedCSS, js, packedJS, all)
 	if all > 150_000 {
 		t.Errorf("the first page takes %d bytes", all)
 	}
@@ -127,29 +106,29 @@ func TestTheFirstPageIsSmall(t *testing.T) {
 func TestChangesComeFromOurPagesOnly(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	p := w.ana.signedIn()
-	_, reply := p.talks("hello", "hello")
-	values := map[string]string{"label": "2026-01-31", "id": strings.TrimPrefix(name(reply), "m")}
-	for _, r := range w.page.routes() {
-		method, path := concrete(r.Pattern, values)
+	p := w.Ana.SignedIn()
+	_, reply := p.Talks("hello", "hello")
+	values := map[string]string{"label": "2026-01-31", "id": strings.TrimPrefix(webtest.Name(reply), "m")}
+	for _, r := range w.Page.AllRoutes() {
+		method, path := webtest.Concrete(r.Pattern, values)
 		if method == http.MethodGet {
 			continue
 		}
 		for _, foreign := range []http.Header{{"Origin": {"https://evil.example"}}, {"Sec-Fetch-Site": {"cross-site"}},
 			{"Sec-Fetch-Site": {"same-site"}}, {"Origin": {"null"}}} {
-			req := p.request(method, path, strings.NewReader("text=x&nonce=aaaaaaaaaaaaaaaaaaaa&title=x"))
+			req := p.Request(method, path, strings.NewReader("text=x&nonce=aaaaaaaaaaaaaaaaaaaa&title=x"))
 			req.Header.Del("Origin")
 			for k, v := range foreign {
 				req.Header[k] = v
 			}
-			p.do(req).wants(t, http.StatusForbidden, "another page than ours")
+			p.Do(req).Wants(t, http.StatusForbidden, "another page than ours")
 		}
-		p.get(path) // changes nothing either
+		p.Get(path) // changes nothing either
 	}
-	w.gate.mu.Lock()
-	defer w.gate.mu.Unlock()
-	if len(w.gate.acted)+len(w.gate.received) > 0 {
-		t.Errorf("something was done: %v %v", w.gate.acted, w.gate.received)
+	w.Gate.Mu.Lock()
+	defer w.Gate.Mu.Unlock()
+	if len(w.Gate.Acted)+len(w.Gate.Received) > 0 {
+		t.Errorf("something was done: %v %v", w.Gate.Acted, w.Gate.Received)
 	}
 }
 
@@ -157,24 +136,24 @@ func TestChangesComeFromOurPagesOnly(t *testing.T) {
 func TestNobodySeesAnother(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	bob, ana := w.bob, w.ana.signedIn()
-	ana.talks("mine", "yours")
-	w.clock.pass(-24 * 3600e9)
+	bob, ana := w.Bob, w.Ana.SignedIn()
+	ana.Talks("mine", "yours")
+	w.Clock.Pass(-24 * 3600e9)
 	var last string
 	for range 3 {
-		_, a := bob.talks("secret of Bob", "secret answer")
-		last = strings.TrimPrefix(name(a), "m")
+		_, a := bob.Talks("secret of Bob", "secret answer")
+		last = strings.TrimPrefix(webtest.Name(a), "m")
 	}
-	label := dayOf(bob.user.Settings, w.clock.now()).Label
-	bob.sums("## Summary\nsecret summary", false)
-	w.clock.pass(24 * 3600e9)
-	bob.signedIn().post("/threads", url.Values{"title": {"secret thread"}})
-	threads, err := w.store.Threads(w.ctx, bob.user.ID, 1)
-	w.must(err)
-	thread := strings.TrimPrefix(place{thread: threads[0]}.path(), "/threads/")
-	w.gate.acted = nil
+	label := webtest.DayOf(bob.User.Settings, w.Clock.Now()).Label
+	bob.Sums("## Summary\nsecret summary", false)
+	w.Clock.Pass(24 * 3600e9)
+	bob.SignedIn().Post("/threads", url.Values{"title": {"secret thread"}})
+	threads, err := w.Store.Threads(w.Context, bob.User.ID, 1)
+	w.Must(err)
+	thread := fmt.Sprint(threads[0].ID)
+	w.Gate.Acted = nil
 	open := []string{"GET /day/{label}", "GET /live"} // a day that Ana said nothing on
-	for _, r := range w.page.routes() {
+	for _, r := range w.Page.AllRoutes() {
 		values := map[string]string{"label": label, "id": last, "message": last, "n": "0"}
 		if strings.Contains(r.Pattern, "/threads/") {
 			values["id"] = thread
@@ -182,49 +161,49 @@ func TestNobodySeesAnother(t *testing.T) {
 		if !strings.Contains(r.Pattern, "{") || strings.HasSuffix(r.Pattern, "{$}") {
 			continue
 		}
-		method, path := concrete(r.Pattern, values)
-		a := ana.do(ana.request(method, path, strings.NewReader("text=x&theme=general&type=fact")))
-		if !slices.Contains(open, r.Pattern) && a.status != http.StatusNotFound {
-			t.Errorf("%s answered %d", r.Pattern, a.status)
+		method, path := webtest.Concrete(r.Pattern, values)
+		a := ana.Do(ana.Request(method, path, strings.NewReader("text=x&theme=general&type=fact")))
+		if !slices.Contains(open, r.Pattern) && a.Status != http.StatusNotFound {
+			t.Errorf("%s answered %d", r.Pattern, a.Status)
 		}
-		a.lacks(t, "secret")
+		a.Lacks(t, "secret")
 	}
 	for _, path := range []string{"/live?thread=" + thread, "/threads/" + thread, "/m/" + last,
 		"/day/2026-01-31?at=" + last, "/day/" + label + "?at=" + last, "/?before=" + last, "/?after=1000000",
 		"/search?q=secret"} {
-		a := ana.get(path)
-		a.lacks(t, "secret answer", "secret of", "secret thread", "secret summary")
+		a := ana.Get(path)
+		a.Lacks(t, "secret answer", "secret of", "secret thread", "secret summary")
 	}
 	form := map[string]string{"text": "x", "nonce": "aaaaaaaaaaaaaaaaaaaa", "thread": thread}
-	ana.upload("/messages", form, nil).wants(t, http.StatusNotFound)
-	ana.post("/stop", url.Values{"thread": {thread}}).wants(t, http.StatusNotFound)
-	ana.post("/retry", url.Values{"thread": {thread}}).wants(t, http.StatusNotFound)
-	if len(w.gate.acted)+len(w.gate.received) > 0 {
-		t.Errorf("something was done: %v %v", w.gate.acted, w.gate.received)
+	ana.Upload("/messages", form, nil).Wants(t, http.StatusNotFound)
+	ana.Post("/stop", url.Values{"thread": {thread}}).Wants(t, http.StatusNotFound)
+	ana.Post("/retry", url.Values{"thread": {thread}}).Wants(t, http.StatusNotFound)
+	if len(w.Gate.Acted)+len(w.Gate.Received) > 0 {
+		t.Errorf("something was done: %v %v", w.Gate.Acted, w.Gate.Received)
 	}
 }
 
 func TestWithoutASessionThereIsNothing(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	w.ana.talks("secret", "secret")
+	w.Ana.Talks("secret", "secret")
 	values := map[string]string{"label": "2026-01-31", "id": "1", "message": "1", "n": "0"}
-	for _, r := range w.page.routes() {
+	for _, r := range w.Page.AllRoutes() {
 		if r.Open {
 			continue
 		}
-		method, path := concrete(r.Pattern, values)
-		a := w.ana.do(w.ana.request(method, path, nil))
-		a.wants(t, http.StatusUnauthorized, "There is no password")
-		a.lacks(t, "secret")
+		method, path := webtest.Concrete(r.Pattern, values)
+		a := w.Ana.Do(w.Ana.Request(method, path, nil))
+		a.Wants(t, http.StatusUnauthorized, "There is no password")
+		a.Lacks(t, "secret")
 	}
 }
 
 func TestBadInputGetsAClearPage(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	p := w.ana.signedIn()
-	p.talks("hello", "hello")
+	p := w.Ana.SignedIn()
+	p.Talks("hello", "hello")
 	cases := []struct {
 		name, method, path, kind, body string
 		status                         int
@@ -252,18 +231,18 @@ func TestBadInputGetsAClearPage(t *testing.T) {
 			"could not be read"},
 		{"an upload without a boundary", "POST", "/messages", "multipart/form-data", "x", 400, "could not be read"},
 		{"a message too long", "POST", "/messages", "form", "nonce=aaaaaaaaaaaaaaaaaaaa&text=" + strings.Repeat("x",
-			maxText+1), 413, "too large"},
-		{"a body too long", "POST", "/threads", "form", "title=" + strings.Repeat("x", formBody), 413, "too large"},
+			100<<10+1), 413, "too large"},
+		{"a body too long", "POST", "/threads", "form", "title=" + strings.Repeat("x", web.FormBody), 413, "too large"},
 		{"a title too long", "POST", "/threads", "form", "title=" + strings.Repeat("x", 201), 400, "too long"},
 		{"no title", "POST", "/threads", "form", "title=+", 400, "title"},
 	}
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
-			r := p.request(c.method, c.path, strings.NewReader(c.body))
+			r := p.Request(c.method, c.path, strings.NewReader(c.body))
 			if c.kind != "" && c.kind != "form" {
 				r.Header.Set("Content-Type", c.kind)
 			}
-			p.do(r).wants(t, c.status, c.want)
+			p.Do(r).Wants(t, c.status, c.want)
 		})
 	}
 }
@@ -271,7 +250,7 @@ func TestBadInputGetsAClearPage(t *testing.T) {
 func TestAPageThatBreaksSaysSo(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	h := w.page.handler(route{Pattern: "GET /x", Open: true, Serve: func(*visit) error { panic("broken") }})
+	h := w.Page.Handler(web.Route{Pattern: "GET /x", Open: true, Serve: func(*web.Visit) error { panic("broken") }})
 	rec := httptest.NewRecorder()
 	r := httptest.NewRequest(http.MethodGet, "/x", nil)
 	h.ServeHTTP(rec, r)

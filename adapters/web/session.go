@@ -1,6 +1,7 @@
 package web
 
 import (
+	"context"
 	"crypto/sha256"
 	"encoding/base64"
 	"encoding/hex"
@@ -8,7 +9,6 @@ import (
 	"fmt"
 	"io"
 	"net/http"
-	"strings"
 	"time"
 
 	"go.uber.org/zap"
@@ -20,18 +20,18 @@ import (
 // noteUse is how much later than noted a session is used before that is noted.
 const noteUse = time.Hour
 
-func (c *Channel) signInRoutes() []route {
-	return []route{
-		{Pattern: "GET /signin", Serve: (*visit).signInPage, Open: true},
-		{Pattern: "POST /signin", Serve: (*visit).signIn, Open: true},
-		{Pattern: "POST /signout", Serve: (*visit).signOut},
-		{Pattern: "POST /theme", Serve: (*visit).setTheme, Open: true},
+func signInRoutes() []Route {
+	return []Route{
+		{Pattern: "GET /signin", Serve: (*Visit).signInPage, Open: true},
+		{Pattern: "POST /signin", Serve: (*Visit).signIn, Open: true},
+		{Pattern: "POST /signout", Serve: (*Visit).SignOut},
+		{Pattern: "POST /theme", Serve: (*Visit).setTheme, Open: true},
 	}
 }
 
 // cookieName is the name of the session's cookie: with __Host- it can come from
 // this very host and by https only.
-func (v *visit) cookieName() string {
+func (v *Visit) cookieName() string {
 	if v.secure() {
 		return "__Host-everthread"
 	}
@@ -39,8 +39,8 @@ func (v *visit) cookieName() string {
 }
 
 // secure reports whether the page is reached by https.
-func (v *visit) secure() bool {
-	return v.public.Scheme == "https" || v.r.TLS != nil || v.proxied() && v.r.Header.Get("X-Forwarded-Proto") == "https"
+func (v *Visit) secure() bool {
+	return v.channel.public.Scheme == "https" || v.R.TLS != nil || v.proxied() && v.R.Header.Get("X-Forwarded-Proto") == "https"
 }
 
 // hashOf is how a session's token is kept.
@@ -50,145 +50,159 @@ func hashOf(token string) string {
 }
 
 // identify finds out who visits. Nobody is no error.
-func (v *visit) identify(one route) error {
-	k, err := v.r.Cookie(v.cookieName())
+func (v *Visit) identify(one Route) error {
+	k, err := v.R.Cookie(v.cookieName())
 	if err != nil || len(k.Value) > 100 {
 		return nil
 	}
-	v.session, v.user, err = v.Store.Session(v.ctx(), hashOf(k.Value), v.now)
+	v.Session, v.User, err = v.channel.Store.Session(v.Context(), hashOf(k.Value), v.Now)
 	if missing(err) {
-		v.session, v.user = core.Session{}, core.User{}
+		v.Session, v.User = core.Session{}, core.User{}
 		return nil
 	}
 	if err != nil {
 		return fmt.Errorf("find the session: %w", err)
 	}
-	v.r = v.r.WithContext(core.WithActor(v.ctx(), core.Actor{Via: core.ViaSession, ID: v.session.ID, At: v.now}))
+	v.R = v.R.WithContext(core.WithActor(v.Context(), core.Actor{Via: core.ViaSession, ID: v.Session.ID, At: v.Now}))
 	v.settle()
-	if one.Owner && v.user.Role != core.RoleOwner {
+	if one.Owner && v.User.Role != core.RoleOwner {
 		return core.ErrNotFound
 	}
 	return v.used()
 }
 
 // used moves the end of the session, now and then.
-func (v *visit) used() error {
-	if v.now.Sub(v.session.UsedAt) < noteUse {
+func (v *Visit) used() error {
+	if v.Now.Sub(v.Session.UsedAt) < noteUse {
 		return nil
 	}
-	expires := v.now.Add(v.Limits.SessionLife)
-	err := v.Store.UseSession(v.ctx(), v.user.ID, v.session.ID, v.now, expires)
+	expires := v.Now.Add(v.channel.Limits.SessionLife)
+	err := v.channel.Store.UseSession(v.Context(), v.User.ID, v.Session.ID, v.Now, expires)
 	if missing(err) {
 		return nil
 	}
 	if err != nil {
 		return fmt.Errorf("note the use of the session: %w", err)
 	}
-	if k, err := v.r.Cookie(v.cookieName()); err == nil {
+	if k, err := v.R.Cookie(v.cookieName()); err == nil {
 		v.setCookie(k.Value)
 	}
 	return nil
 }
 
-func (v *visit) setCookie(token string) {
-	http.SetCookie(v.w, &http.Cookie{Name: v.cookieName(), Value: token, Path: "/",
-		MaxAge: int(v.Limits.SessionLife.Seconds()), HttpOnly: true, SameSite: http.SameSiteLaxMode, Secure: v.secure()})
+func (v *Visit) setCookie(token string) {
+	http.SetCookie(v.W, &http.Cookie{Name: v.cookieName(), Value: token, Path: "/",
+		MaxAge: int(v.channel.Limits.SessionLife.Seconds()), HttpOnly: true, SameSite: http.SameSiteLaxMode,
+		Secure: v.secure()})
 }
 
 // signInPage shows a button: chat apps fetch links for their previews, so a GET
 // never uses a code up.
-func (v *visit) signInPage() error {
-	code := v.r.URL.Query().Get("code")
+func (v *Visit) signInPage() error {
+	code := v.R.URL.Query().Get("code")
 	if code == "" {
-		if v.user.ID != 0 {
-			return v.back("/", "")
+		if v.User.ID != 0 {
+			return v.Back("/", "")
 		}
-		return v.page("signedout", v.words.SignInTitle, nil)
+		return v.Page("signedout", v.Words.SignInTitle, nil)
 	}
-	page := signInView{Code: short(code, 100), Next: local(v.r.URL.Query().Get("next"))}
-	switch u, err := v.Store.SignsIn(v.ctx(), trust.CodeHash(page.Code), v.now); {
+	page := signInView{Code: Short(code, 100), Next: local(v.R.URL.Query().Get("next"))}
+	switch u, until, err := v.channel.Store.SignsIn(v.Context(), trust.CodeHash(page.Code), v.Now); {
 	case err == nil:
-		page.Name = fmt.Sprintf(v.words.SignInName, u.Name)
-		if v.user.ID != 0 && v.user.ID != u.ID {
-			page.Other = fmt.Sprintf(v.words.SignInOther, v.user.Name, u.Name)
+		page.Name = fmt.Sprintf(v.Words.SignInName, u.Name)
+		page.Until = v.until(u, until)
+		if u.Settings.Zone == "" {
+			page.House = v.ZoneOf(u.Settings).String()
+		}
+		if v.User.ID != 0 && v.User.ID != u.ID {
+			page.Other = fmt.Sprintf(v.Words.SignInOther, v.User.Name, u.Name)
 		}
 	case !missing(err):
 		return fmt.Errorf("find whom the code signs in: %w", err)
 	}
-	return v.page("signin", v.words.SignInTitle, page)
+	return v.Page("signin", v.Words.SignInTitle, page)
 }
 
 // signInView is what the sign-in page says. Name says whose account the code opens,
-// and is empty if it opens none; Other warns if somebody else is signed in.
-type signInView struct{ Code, Next, Name, Other string }
+// and is empty if it opens none; Other warns if somebody else is signed in; Until says
+// how long the code is good for; House is the gateway's own zone.
+type signInView struct{ Code, Next, Name, Other, Until, House string }
+
+// until says how long a code is good for, by the clock of whom it signs in. That one and
+// this browser's may differ, so the minutes are said, too.
+func (v *Visit) until(u core.User, end time.Time) string {
+	left := int((end.Sub(v.Now) + time.Minute - 1) / time.Minute)
+	return fmt.Sprintf(v.Words.SignInUntil, end.In(v.ZoneOf(u.Settings)).Format(HourMinute), v.Words.Minutes.Of(left))
+}
 
 // signIn uses a code up and starts a session with a new token.
-func (v *visit) signIn() error {
-	if err := v.r.ParseForm(); err != nil {
-		return badForm(err)
-	}
-	token, err := v.token()
+func (v *Visit) signIn() error {
+	token, err := v.Token()
 	if err != nil {
 		return err
 	}
-	s := core.Session{Hash: hashOf(token), Browser: short(v.r.UserAgent(), 200), CreatedAt: v.now, UsedAt: v.now,
-		Expires: v.now.Add(v.Limits.SessionLife)}
-	s, err = v.Store.SignIn(v.ctx(), trust.CodeHash(v.r.PostForm.Get("code")), s, v.now)
+	s := core.Session{Hash: hashOf(token), Browser: Short(v.R.UserAgent(), 200), CreatedAt: v.Now, UsedAt: v.Now,
+		Expires: v.Now.Add(v.channel.Limits.SessionLife)}
+	s, err = v.channel.Store.SignIn(v.Context(), trust.CodeHash(v.R.PostForm.Get("code")), s, v.Now)
 	if errors.Is(err, core.ErrRefused) { // only a wrong code counts: it has 120 bits, and nobody locks the right one out
-		if wait := v.tries.take(v.client()); wait > 0 {
-			return &fault{status: http.StatusTooManyRequests, text: func(w *texts) string { return w.ErrTries }, after: wait}
+		if wait := v.channel.tries.take(v.client()); wait > 0 {
+			return &Fault{Status: http.StatusTooManyRequests, Text: v.Words.ErrTries, After: wait}
 		}
-		return because(http.StatusForbidden, func(w *texts) string { return w.ErrCode })
+		return Because(http.StatusForbidden, v.Words.ErrCode)
 	}
 	if err != nil {
 		return fmt.Errorf("sign in: %w", err)
 	}
 	v.endOther()
 	v.setCookie(token)
-	v.Log.Info("signed in", zap.Int64("user", int64(s.User)), zap.Int64("session", s.ID))
-	v.takeZone(s, v.r.PostForm.Get("zone"))
-	return v.back(v.r.PostForm.Get("next"), "")
+	v.channel.Log.Info("signed in", zap.Int64("user", int64(s.User)), zap.Int64("session", s.ID))
+	v.takeZone(s, v.R.PostForm.Get("zone"))
+	return v.Back(v.R.PostForm.Get("next"), "")
 }
 
 // endOther ends the session that the browser had before.
-func (v *visit) endOther() {
-	if v.user.ID == 0 {
+func (v *Visit) endOther() {
+	if v.User.ID == 0 {
 		return
 	}
-	if err := v.Store.EndSession(v.ctx(), v.user.ID, v.session.ID); err != nil && !missing(err) {
-		v.Log.Warn("end the session before", zap.Int64("user", int64(v.user.ID)), zap.Error(err))
+	if err := v.channel.Store.EndSession(v.Context(), v.User.ID, v.Session.ID); err != nil && !missing(err) {
+		v.channel.Log.Warn("end the session before", zap.Int64("user", int64(v.User.ID)), zap.Error(err))
 	}
 }
 
-// takeZone keeps the browser's time zone for a person who chose none (SPEC 4).
-func (v *visit) takeZone(s core.Session, zone string) {
+// takeZone keeps the time zone that a person who had none chose as they signed in (SPEC 4).
+func (v *Visit) takeZone(s core.Session, zone string) {
 	if _, err := time.LoadLocation(zone); err != nil || zone == "" || zone == "Local" || len(zone) > 60 {
 		return
 	}
-	_, u, err := v.Store.Session(v.ctx(), s.Hash, v.now)
+	_, u, err := v.channel.Store.Session(v.Context(), s.Hash, v.Now)
 	if err == nil && u.Settings.Zone == "" {
 		u.Settings.Zone = zone
-		_, err = v.Gateway.Act(v.ctx(), u.ID, core.SetSettings{Settings: u.Settings})
+		_, err = v.channel.Gateway.Act(v.Context(), u.ID, core.SetSettings{Settings: u.Settings})
 	}
 	if err != nil {
-		v.Log.Warn("keep the browser's time zone", zap.Int64("user", int64(s.User)), zap.Error(err))
+		v.channel.Log.Warn("keep the time zone", zap.Int64("user", int64(s.User)), zap.Error(err))
 	}
 }
 
-func (v *visit) signOut() error {
-	if err := v.Store.EndSession(v.ctx(), v.user.ID, v.session.ID); err != nil && !missing(err) {
+// SignOut ends the session, and answers that it did.
+func (v *Visit) SignOut() error {
+	if err := v.channel.Store.EndSession(v.Context(), v.User.ID, v.Session.ID); err != nil && !missing(err) {
 		return fmt.Errorf("sign out: %w", err)
 	}
-	http.SetCookie(v.w, &http.Cookie{Name: v.cookieName(), Path: "/", MaxAge: -1, HttpOnly: true,
+	http.SetCookie(v.W, &http.Cookie{Name: v.cookieName(), Path: "/", MaxAge: -1, HttpOnly: true,
 		SameSite: http.SameSiteLaxMode, Secure: v.secure()})
-	v.user = core.User{}
-	return v.page("signedout", v.words.SignedOut, map[string]bool{"Bye": true})
+	if v.secure() { // what the script keeps; where it is not heeded, the script of the page does the same
+		v.W.Header().Set("Clear-Site-Data", `"storage"`)
+	}
+	v.User = core.User{}
+	return v.Page("signedout", v.Words.SignedOut, map[string]bool{"Bye": true})
 }
 
-// token returns 256 random bits.
-func (v *visit) token() (string, error) {
+// Token returns 256 random bits.
+func (v *Visit) Token() (string, error) {
 	b := make([]byte, 32)
-	if _, err := io.ReadFull(v.Rand, b); err != nil {
+	if _, err := io.ReadFull(v.channel.Rand, b); err != nil {
 		return "", fmt.Errorf("make a token: %w", err)
 	}
 	return base64.RawURLEncoding.EncodeToString(b), nil
@@ -197,41 +211,42 @@ func (v *visit) token() (string, error) {
 // themeCookie keeps whether the page is light or dark.
 const themeCookie = "theme"
 
-func (v *visit) setTheme() error {
-	if err := v.r.ParseForm(); err != nil {
-		return badForm(err)
-	}
-	k := &http.Cookie{Name: themeCookie, Value: v.r.PostForm.Get("theme"), Path: "/", MaxAge: 365 * 24 * 3600,
+func (v *Visit) setTheme() error {
+	k := &http.Cookie{Name: themeCookie, Value: v.R.PostForm.Get("theme"), Path: "/", MaxAge: 365 * 24 * 3600,
 		HttpOnly: true, SameSite: http.SameSiteLaxMode, Secure: v.secure()}
 	if k.Value != "light" && k.Value != "dark" {
 		k.Value, k.MaxAge = "", -1
 	}
-	http.SetCookie(v.w, k)
-	return v.back(v.r.PostForm.Get("next"), "")
+	http.SetCookie(v.W, k)
+	return v.Back(v.R.PostForm.Get("next"), "")
 }
 
 // theme is light, dark or, as the system has it, empty.
-func (v *visit) theme() string {
-	if k, err := v.r.Cookie(themeCookie); err == nil && (k.Value == "light" || k.Value == "dark") {
+func (v *Visit) theme() string {
+	if k, err := v.R.Cookie(themeCookie); err == nil && (k.Value == "light" || k.Value == "dark") {
 		return k.Value
 	}
 	return ""
 }
 
-// badForm is what is said of a form that cannot be read.
-func badForm(err error) error {
-	var long *http.MaxBytesError
-	if errors.As(err, &long) {
-		return err
+// SessionLife is how long a session lasts after its last use.
+func (v *Visit) SessionLife() time.Duration { return v.channel.Limits.SessionLife }
+
+// Lives reports whether the visitor's session goes on.
+func (v *Visit) Lives(ctx context.Context) (bool, error) {
+	_, u, err := v.channel.Store.Session(ctx, v.Session.Hash, v.channel.Now())
+	if missing(err) {
+		return false, nil
 	}
-	return because(http.StatusBadRequest, func(w *texts) string { return w.ErrForm })
+	return err == nil && u.ID == v.Session.User, err
 }
 
-// short is at most n bytes of a text, whole characters.
-func short(s string, n int) string {
-	s = strings.ToValidUTF8(s, "\uFFFD")
-	if len(s) <= n {
-		return s
+// IsOwner reports whether a request comes from a browser that the owner signed in with.
+func (c *Channel) IsOwner(r *http.Request) bool {
+	k, err := r.Cookie(c.Visit(nil, r).cookieName())
+	if err != nil || len(k.Value) > 100 {
+		return false
 	}
-	return strings.ToValidUTF8(s[:n], "")
+	_, user, err := c.Store.Session(r.Context(), hashOf(k.Value), c.Now())
+	return err == nil && user.Role == core.RoleOwner
 }

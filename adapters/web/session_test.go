@@ -1,7 +1,6 @@
-package web
+package web_test
 
 import (
-	"context"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
@@ -9,58 +8,49 @@ import (
 	"testing"
 	"time"
 
-	"github.com/everthread/everthread/core"
+	"github.com/everthread/everthread/adapters/web"
+	"github.com/everthread/everthread/adapters/web/webtest"
 )
-
-// cookie is the cookie of a name that an answer sets, nil if it sets none.
-func (a answer) cookie(name string) *http.Cookie {
-	for _, k := range (&http.Response{Header: a.header}).Cookies() {
-		if k.Name == name {
-			return k
-		}
-	}
-	return nil
-}
 
 func TestALinkSignsInOnce(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	p := w.ana
-	code := p.code()
+	p := w.Ana
+	code := p.Code()
 	for range 3 { // as previews of chat apps do
-		p.get("/signin?code="+code).wants(t, 200, `value="`+code+`"`, "Sign in", "opens the account of Ana")
+		p.Get("/signin?code="+code).Wants(t, 200, `value="`+code+`"`, "Sign in", "opens the account of Ana")
 	}
-	a := p.post("/signin", url.Values{"code": {strings.ToLower(code)}, "next": {"/threads"}})
-	a.wants(t, http.StatusSeeOther)
-	if got := a.header.Get("Location"); got != "/threads" {
+	a := p.Post("/signin", url.Values{"code": {strings.ToLower(code)}, "next": {"/threads"}})
+	a.Wants(t, http.StatusSeeOther)
+	if got := a.Header.Get("Location"); got != "/threads" {
 		t.Errorf("led to %q", got)
 	}
-	k := a.cookie("everthread")
+	k := a.Cookie("everthread")
 	if k == nil || !k.HttpOnly || k.SameSite != http.SameSiteLaxMode || k.Secure || k.Path != "/" ||
 		k.MaxAge != 30*24*3600 {
 		t.Errorf("got cookie %+v", k)
 	}
-	p.get("/").wants(t, 200, "Ana")
-	p.get("/signin?code="+w.bob.code()).wants(t, 200, "opens the account of Bob", "Careful: you are signed in as Ana")
-	w.bob.post("/signin", url.Values{"code": {code}}).wants(t, http.StatusForbidden, "used already")
-	w.bob.get("/").wants(t, http.StatusUnauthorized, "/web")
+	p.Get("/").Wants(t, 200, "Ana")
+	p.Get("/signin?code="+w.Bob.Code()).Wants(t, 200, "opens the account of Bob", "Careful: you are signed in as Ana")
+	w.Bob.Post("/signin", url.Values{"code": {code}}).Wants(t, http.StatusForbidden, "used already")
+	w.Bob.Get("/").Wants(t, http.StatusUnauthorized, "/web")
 }
 
 func TestTokensAreKeptHashedAndNeverTakenFromOutside(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	p := w.ana
-	at, _ := url.Parse(w.http.URL)
+	p := w.Ana
+	at, _ := url.Parse(w.HTTP.URL)
 	planted := strings.Repeat("A", 43)
-	p.client.Jar.SetCookies(at, []*http.Cookie{{Name: "everthread", Value: planted, Path: "/"}})
-	first := p.post("/signin", url.Values{"code": {p.code()}}).cookie("everthread").Value
-	second := p.post("/signin", url.Values{"code": {p.code()}}).cookie("everthread").Value
+	p.Client.Jar.SetCookies(at, []*http.Cookie{{Name: "everthread", Value: planted, Path: "/"}})
+	first := p.Post("/signin", url.Values{"code": {p.Code()}}).Cookie("everthread").Value
+	second := p.Post("/signin", url.Values{"code": {p.Code()}}).Cookie("everthread").Value
 	if first == planted || first == second || len(first) != 43 {
 		t.Errorf("tokens are %q and %q", first, second)
 	}
-	all, err := w.store.Sessions(w.ctx, p.user.ID, w.clock.now())
-	w.must(err)
-	if len(all) != 1 || all[0].Hash == second || all[0].Hash != hashOf(second) {
+	all, err := w.Store.Sessions(w.Context, p.User.ID, w.Clock.Now())
+	w.Must(err)
+	if len(all) != 1 || all[0].Hash == second || all[0].Hash != web.HashOf(second) {
 		t.Errorf("the session before should have ended, and the token be hashed: %+v", all)
 	}
 	if all[0].Browser != "Go-http-client/1.1" {
@@ -71,18 +61,18 @@ func TestTokensAreKeptHashedAndNeverTakenFromOutside(t *testing.T) {
 func TestSessionsEnd(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	p := w.ana.signedIn()
-	w.clock.pass(29 * 24 * time.Hour)
-	p.get("/").wants(t, 200)
-	w.clock.pass(29 * 24 * time.Hour)
-	p.get("/").wants(t, 200)
-	w.clock.pass(31 * 24 * time.Hour)
-	p.get("/").wants(t, http.StatusUnauthorized)
-	p.signedIn()
-	p.post("/signout", nil).wants(t, 200, "You are signed out")
-	p.get("/").wants(t, http.StatusUnauthorized)
-	all, err := w.store.Sessions(w.ctx, p.user.ID, w.clock.now())
-	w.must(err)
+	p := w.Ana.SignedIn()
+	w.Clock.Pass(29 * 24 * time.Hour)
+	p.Get("/").Wants(t, 200)
+	w.Clock.Pass(29 * 24 * time.Hour)
+	p.Get("/").Wants(t, 200)
+	w.Clock.Pass(31 * 24 * time.Hour)
+	p.Get("/").Wants(t, http.StatusUnauthorized)
+	p.SignedIn()
+	p.Post("/signout", nil).Wants(t, 200, "You are signed out")
+	p.Get("/").Wants(t, http.StatusUnauthorized)
+	all, err := w.Store.Sessions(w.Context, p.User.ID, w.Clock.Now())
+	w.Must(err)
 	if len(all) != 0 {
 		t.Errorf("%d sessions are left", len(all))
 	}
@@ -91,27 +81,27 @@ func TestSessionsEnd(t *testing.T) {
 func TestTheLastUseIsNotedOnceAnHour(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	p := w.ana.signedIn()
+	p := w.Ana.SignedIn()
 	used := func() time.Time {
-		all, err := w.store.Sessions(w.ctx, p.user.ID, w.clock.now())
-		w.must(err)
+		all, err := w.Store.Sessions(w.Context, p.User.ID, w.Clock.Now())
+		w.Must(err)
 		return all[0].UsedAt
 	}
 	begin := used()
-	w.clock.pass(59 * time.Minute)
-	p.get("/")
+	w.Clock.Pass(59 * time.Minute)
+	p.Get("/")
 	if !used().Equal(begin) {
 		t.Error("noted too early")
 	}
-	w.clock.pass(2 * time.Minute)
-	if a := p.get("/"); !used().After(begin) || a.cookie("everthread") == nil {
+	w.Clock.Pass(2 * time.Minute)
+	if a := p.Get("/"); !used().After(begin) || a.Cookie("everthread") == nil {
 		t.Error("not noted, or the cookie was not prolonged")
 	}
 }
 
 func TestSignInsAreLimited(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, func(o *Options) { o.Limits.SignIns = 14 })
+	w := newWorld(t, func(o *web.Options) { o.Limits.SignIns = 14 })
 	try := func(remote, forwarded string) int {
 		r := httptest.NewRequest(http.MethodPost, "/signin", strings.NewReader("code=WRONG"))
 		r.Header.Set("Content-Type", "application/x-www-form-urlencoded")
@@ -120,7 +110,7 @@ func TestSignInsAreLimited(t *testing.T) {
 			r.Header.Set("X-Forwarded-For", forwarded)
 		}
 		rec := httptest.NewRecorder()
-		w.mux.ServeHTTP(rec, r)
+		w.Mux.ServeHTTP(rec, r)
 		if rec.Code == http.StatusTooManyRequests && rec.Header().Get("Retry-After") == "" {
 			t.Error("it is not said when to try again")
 		}
@@ -143,8 +133,8 @@ func TestSignInsAreLimited(t *testing.T) {
 		t.Errorf("in all there were 14, and one more answered %d", got)
 	}
 	// Whoever has the right link is not locked out by those who have not.
-	w.ana.post("/signin", url.Values{"code": {w.ana.code()}}).wants(t, http.StatusSeeOther)
-	w.clock.pass(time.Minute)
+	w.Ana.Post("/signin", url.Values{"code": {w.Ana.Code()}}).Wants(t, http.StatusSeeOther)
+	w.Clock.Pass(time.Minute)
 	if got := try("192.0.2.1", ""); got != http.StatusForbidden {
 		t.Errorf("a minute later it answered %d", got)
 	}
@@ -152,7 +142,7 @@ func TestSignInsAreLimited(t *testing.T) {
 
 func TestClientsBehindProxies(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, func(o *Options) { o.TrustedProxies = []string{"10.0.0.0/8", "192.0.2.9", "fd00::/8"} })
+	w := newWorld(t, func(o *web.Options) { o.TrustedProxies = []string{"10.0.0.0/8", "192.0.2.9", "fd00::/8"} })
 	cases := []struct{ name, remote, forwarded, want string }{
 		{"no proxy", "198.51.100.1", "", "198.51.100.1"},
 		{"no proxy of ours", "198.51.100.1", "203.0.113.5", "198.51.100.1"},
@@ -175,7 +165,7 @@ func TestClientsBehindProxies(t *testing.T) {
 			if c.forwarded != "" {
 				r.Header.Set("X-Forwarded-For", c.forwarded)
 			}
-			if got := w.page.visit(httptest.NewRecorder(), r).client().String(); got != c.want {
+			if got := w.Page.Visit(httptest.NewRecorder(), r).Client(); got != c.want {
 				t.Errorf("got %s, want %s", got, c.want)
 			}
 		})
@@ -196,18 +186,18 @@ func TestCookiesAreSecureOverHTTPS(t *testing.T) {
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
-			w := newWorld(t, func(o *Options) { o.PublicURL, o.TrustedProxies = c.public, []string{"10.0.0.0/8"} })
-			r := httptest.NewRequest(http.MethodPost, "/signin", strings.NewReader("code="+w.ana.code()))
+			w := newWorld(t, func(o *web.Options) { o.PublicURL, o.TrustedProxies = c.public, []string{"10.0.0.0/8"} })
+			r := httptest.NewRequest(http.MethodPost, "/signin", strings.NewReader("code="+w.Ana.Code()))
 			r.Header.Set("Content-Type", "application/x-www-form-urlencoded")
 			r.RemoteAddr = c.remote + ":1"
 			r.Header.Set("X-Forwarded-Proto", c.proto)
 			rec := httptest.NewRecorder()
-			w.mux.ServeHTTP(rec, r)
+			w.Mux.ServeHTTP(rec, r)
 			name := "everthread"
 			if c.secure {
 				name = "__Host-everthread"
 			}
-			k := answer{header: rec.Header()}.cookie(name)
+			k := webtest.Answer{Header: rec.Header()}.Cookie(name)
 			if k == nil || k.Secure != c.secure || k.Domain != "" {
 				t.Errorf("got %d with %v", rec.Code, rec.Header())
 			}
@@ -220,47 +210,60 @@ func TestRedirectsStayHere(t *testing.T) {
 	for _, path := range []string{"//evil.example", "https://evil.example", "/\\evil.example", "\\\\evil.example",
 		"javascript:alert(1)", "evil.example", "http:evil", "/\t/evil.example", "/%09/x\r\nSet-Cookie: a=b",
 		"///evil.example", "/a\x00b", "https:///evil", "", "?x", "//", "/%2f%2fevil.example/..", "http://user@evil.example"} {
-		if got := local(path); got != "/" && (strings.HasPrefix(got, "//") || !strings.HasPrefix(got, "/") ||
+		if got := web.Local(path); got != "/" && (strings.HasPrefix(got, "//") || !strings.HasPrefix(got, "/") ||
 			strings.Contains(got, "\\")) {
 			t.Errorf("%q became %q", path, got)
 		}
 	}
 	for _, path := range []string{"/", "/day/2026-01-31?at=5#m5", "/search?q=a%20b"} {
-		if got := local(path); got != path {
+		if got := web.Local(path); got != path {
 			t.Errorf("%q became %q", path, got)
 		}
 	}
 	w := newWorld(t)
-	a := w.ana.post("/signin", url.Values{"code": {w.ana.code()}, "next": {"//evil.example/x"}})
-	if got := a.header.Get("Location"); got != "/" {
+	a := w.Ana.Post("/signin", url.Values{"code": {w.Ana.Code()}, "next": {"//evil.example/x"}})
+	if got := a.Header.Get("Location"); got != "/" {
 		t.Errorf("signing in led to %q", got)
 	}
-	if got := w.ana.post("/theme", url.Values{"theme": {"dark"}, "next": {"https://evil.example"}}).header.Get(
+	if got := w.Ana.Post("/theme", url.Values{"theme": {"dark"}, "next": {"https://evil.example"}}).Header.Get(
 		"Location"); got != "/" {
 		t.Errorf("the theme led to %q", got)
 	}
 }
 
-func TestTheBrowsersZoneIsTakenFirst(t *testing.T) {
+func TestTheSignInPageSaysUntilWhenAndAsksWhichClock(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	p := w.ana
+	p := w.Ana
+	code := p.Code()
+	w.Clock.Pass(3*time.Minute + 30*time.Second)
+	p.Get("/signin?code="+code).Wants(t, 200, "once, until 14:50 (7 minutes left)", `data-house="Europe/Paris"`,
+		"Which clock is yours?")
+	p.Post("/signin", url.Values{"code": {code}, "zone": {"Europe/Paris"}}) // the gateway's, chosen: it is not asked again
+	p.Get("/signin?code="+p.Code()).Lacks(t, "Which clock is yours?")
+	unknown := p.Get("/signin?code=NOTONE")
+	unknown.Wants(t, 200, "for ten minutes after it was made")
+	unknown.Lacks(t, "Which clock is yours?")
+}
+
+func TestTheZoneThatWasChosenIsTakenFirst(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	p := w.Ana
 	zone := func() string {
-		u, err := w.page.People.(interface {
-			User(ctx context.Context, id core.UserID) (core.User, error)
-		}).User(w.ctx, p.user.ID)
-		w.must(err)
+		u, err := w.Store.User(w.Context, p.User.ID)
+		w.Must(err)
 		return u.Settings.Zone
 	}
-	p.post("/signin", url.Values{"code": {p.code()}, "zone": {"Nowhere/Town"}})
+	p.Post("/signin", url.Values{"code": {p.Code()}, "zone": {"Nowhere/Town"}})
 	if got := zone(); got != "" {
 		t.Errorf("took %q", got)
 	}
-	p.post("/signin", url.Values{"code": {p.code()}, "zone": {"Asia/Tokyo"}})
+	p.Post("/signin", url.Values{"code": {p.Code()}, "zone": {"Asia/Tokyo"}})
 	if got := zone(); got != "Asia/Tokyo" {
 		t.Errorf("got %q", got)
 	}
-	p.post("/signin", url.Values{"code": {p.code()}, "zone": {"Europe/Rome"}})
+	p.Post("/signin", url.Values{"code": {p.Code()}, "zone": {"Europe/Rome"}})
 	if got := zone(); got != "Asia/Tokyo" {
 		t.Errorf("it became %q", got)
 	}
@@ -269,10 +272,10 @@ func TestTheBrowsersZoneIsTakenFirst(t *testing.T) {
 func TestTheThemeIsKept(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	p := w.ana.signedIn()
-	p.get("/threads").lacks(t, "data-theme")
-	p.post("/theme", url.Values{"theme": {"dark"}})
-	p.get("/threads").wants(t, 200, `data-theme="dark"`)
-	p.post("/theme", url.Values{"theme": {`"><script>`}})
-	p.get("/threads").lacks(t, "data-theme")
+	p := w.Ana.SignedIn()
+	p.Get("/threads").Lacks(t, "data-theme")
+	p.Post("/theme", url.Values{"theme": {"dark"}})
+	p.Get("/threads").Wants(t, 200, `data-theme="dark"`)
+	p.Post("/theme", url.Values{"theme": {`"><script>`}})
+	p.Get("/threads").Lacks(t, "data-theme")
 }

@@ -11,7 +11,7 @@ import (
 // TestColoursCanBeRead: text has a contrast of at least 4.5 to 1 in both themes.
 func TestColoursCanBeRead(t *testing.T) {
 	t.Parallel()
-	b, err := static.ReadFile("static/app.css")
+	b, err := files.ReadFile("static/app.css")
 	if err != nil {
 		t.Fatal(err)
 	}

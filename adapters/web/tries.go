@@ -41,17 +41,17 @@ func (t *tries) take(from netip.Addr) time.Duration {
 }
 
 // remote is the address that a request's connection comes from.
-func (v *visit) remote() netip.Addr {
-	host, _, err := net.SplitHostPort(v.r.RemoteAddr)
+func (v *Visit) remote() netip.Addr {
+	host, _, err := net.SplitHostPort(v.R.RemoteAddr)
 	if err != nil {
-		host = v.r.RemoteAddr
+		host = v.R.RemoteAddr
 	}
 	a, _ := netip.ParseAddr(host)
 	return a.Unmap().WithZone("")
 }
 
 // proxied reports whether a request comes from a proxy that is believed.
-func (v *visit) proxied() bool { return v.trusts(v.remote()) }
+func (v *Visit) proxied() bool { return v.channel.trusts(v.remote()) }
 
 func (c *Channel) trusts(a netip.Addr) bool {
 	for _, p := range c.proxies {
@@ -64,10 +64,10 @@ func (c *Channel) trusts(a netip.Addr) bool {
 
 // client is the address of the visitor: the last one in X-Forwarded-For that is
 // no proxy of ours, if a proxy of ours says so. An IPv6 client is its /64.
-func (v *visit) client() netip.Addr {
+func (v *Visit) client() netip.Addr {
 	at := v.remote()
-	chain := strings.Split(strings.Join(v.r.Header.Values("X-Forwarded-For"), ","), ",")
-	for i := len(chain) - 1; i >= 0 && v.trusts(at); i-- {
+	chain := strings.Split(strings.Join(v.R.Header.Values("X-Forwarded-For"), ","), ",")
+	for i := len(chain) - 1; i >= 0 && v.channel.trusts(at); i-- {
 		a, err := netip.ParseAddr(strings.TrimSpace(chain[i]))
 		if err != nil {
 			break

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"html/template"
 	"io"
+	"io/fs"
 	"path"
 	"strings"
 
@@ -12,8 +13,17 @@ import (
 	"github.com/everthread/everthread/core/words"
 )
 
-//go:embed templates/*.html
-var sources embed.FS
+//go:embed templates static
+var files embed.FS
+
+// sources are where templates and static files come from: the shell and its rooms.
+func sources(rooms []Room) []fs.FS {
+	all := []fs.FS{files}
+	for _, room := range rooms {
+		all = append(all, room.Files())
+	}
+	return all
+}
 
 // views are the templates of all pages, in each language.
 type views struct {
@@ -24,39 +34,48 @@ type views struct {
 func newViews(c *Channel) (*views, error) {
 	v := &views{pages: map[string]map[string]*template.Template{}, parts: map[string]*template.Template{}}
 	for _, lang := range words.Languages() {
-		base, err := template.New("base").Funcs(c.funcs(lang)).ParseFS(sources, "templates/layout.html",
-			"templates/parts.html", "templates/entry.html", "templates/office.html")
+		var err error
+		if v.parts[lang], err = c.parts(lang); err == nil {
+			v.pages[lang], err = c.pages(v.parts[lang])
+		}
 		if err != nil {
-			return nil, fmt.Errorf("web: read templates: %w", err)
-		}
-		if v.parts[lang], err = base.Clone(); err != nil {
-			return nil, fmt.Errorf("web: read templates: %w", err)
-		}
-		if v.pages[lang], err = pagesOf(base); err != nil {
 			return nil, fmt.Errorf("web: read templates: %w", err)
 		}
 	}
 	return v, nil
 }
 
-// pagesOf are the pages that stand on a layout, by name.
-func pagesOf(base *template.Template) (map[string]*template.Template, error) {
-	all, err := sources.ReadDir("templates")
-	if err != nil {
-		return nil, err
-	}
-	out := map[string]*template.Template{}
-	for _, f := range all {
-		name := strings.TrimSuffix(f.Name(), path.Ext(f.Name()))
-		if name == "layout" || name == "parts" || name == "entry" || name == "office" {
-			continue
+// parts are what stands in pages, of the shell and all rooms.
+func (c *Channel) parts(lang string) (*template.Template, error) {
+	base := template.New("base").Funcs(c.funcs(lang))
+	for _, from := range sources(c.Rooms) {
+		if _, err := base.ParseFS(from, "templates/parts/*.html"); err != nil {
+			return nil, err
 		}
-		t, err := base.Clone()
+	}
+	return base, nil
+}
+
+// pages are the pages that stand on a layout, by name.
+func (c *Channel) pages(base *template.Template) (map[string]*template.Template, error) {
+	out := map[string]*template.Template{}
+	for _, from := range sources(c.Rooms) {
+		all, err := fs.Glob(from, "templates/*.html")
 		if err != nil {
 			return nil, err
 		}
-		if out[name], err = t.ParseFS(sources, "templates/"+f.Name()); err != nil {
-			return nil, err
+		for _, file := range all {
+			name := strings.TrimSuffix(path.Base(file), ".html")
+			if out[name] != nil {
+				return nil, fmt.Errorf("there are two pages %s", name)
+			}
+			t, err := base.Clone()
+			if err != nil {
+				return nil, err
+			}
+			if out[name], err = t.ParseFS(from, file); err != nil {
+				return nil, err
+			}
 		}
 	}
 	return out, nil
@@ -64,15 +83,19 @@ func pagesOf(base *template.Template) (map[string]*template.Template, error) {
 
 // funcs are what templates may call.
 func (c *Channel) funcs(lang string) template.FuncMap {
-	return template.FuncMap{
-		"t":      func() *texts { return say(lang) },
+	all := template.FuncMap{
+		"t":      func() *Texts { return say(lang) },
 		"asset":  c.assets.path,
 		"fill":   fmt.Sprintf,
 		"number": func(n int) string { return words.Number(lang, n) },
-		"size":   func(n int64) string { return size(lang, n) },
+		"size":   func(n int64) string { return Size(lang, n) },
 		"list":   func(all ...any) []any { return all },
 		"dict":   dict,
 	}
+	for _, room := range c.Rooms {
+		all[room.Name()] = func() any { return room.Words(lang) }
+	}
+	return all
 }
 
 // dict makes a map of pairs, for parts that take several values.
@@ -92,27 +115,40 @@ func dict(pairs ...any) (map[string]any, error) {
 type shell struct {
 	Title, Lang, Theme, Path string
 	Toast                    string
+	Colours                  []string // of the browser's own parts: light and dark, or the one that was chosen
 	User                     core.User
 	Signed                   bool
 	Tabs                     []shownTab
 	Page                     any
 }
 
+// Empty is what stands where nothing is, as the part "empty" shows it.
+type Empty struct {
+	Title, Hint string
+	Link, Label string
+}
+
 type shownTab struct {
 	Path, Name string
 	Here       bool
-	Office     bool // where there is little room it stands in the menu
+	InMenu     bool
 }
 
-// execute writes a page, or its inside if that is asked for.
-func (s *views) execute(w io.Writer, v *visit, name, title string, data any) error {
-	t := s.pages[v.lang][name]
+// Execute writes a page, or its inside if that is asked for.
+func (v *Visit) Execute(w io.Writer, name, title string, data any) error {
+	t := v.channel.views.pages[v.Lang][name]
 	if t == nil {
 		return fmt.Errorf("there is no page %s", name)
 	}
-	all := shell{Title: title, Lang: v.lang, Theme: v.theme(), Path: v.r.URL.RequestURI(), User: v.user,
-		Signed: v.user.ID != 0, Page: data}
-	if v.r.Method != "GET" {
+	all := shell{Title: title, Lang: v.Lang, Theme: v.theme(), Path: v.R.URL.RequestURI(), User: v.User,
+		Signed: v.User.ID != 0, Page: data, Colours: []string{paperLight, paperDark}}
+	switch all.Theme {
+	case "light":
+		all.Colours = []string{paperLight}
+	case "dark":
+		all.Colours = []string{paperDark}
+	}
+	if v.R.Method != "GET" {
 		all.Path = "/"
 	}
 	part := "layout"
@@ -128,25 +164,21 @@ func (s *views) execute(w io.Writer, v *visit, name, title string, data any) err
 }
 
 // tabs is the navigation as the visitor sees it.
-func (v *visit) tabs() []shownTab {
+func (v *Visit) tabs() []shownTab {
 	var out []shownTab
-	for _, t := range v.linkedTab {
-		if v.user.ID == 0 || t.Owner && v.user.Role != core.RoleOwner {
+	for _, t := range v.channel.linkedTab {
+		if v.User.ID == 0 || t.Owner && v.User.Role != core.RoleOwner {
 			continue
 		}
-		here := v.r.URL.Path == t.Path || t.Path != "/" && strings.HasPrefix(v.r.URL.Path, t.Path+"/")
-		if t.Path == "/" {
-			here = here || strings.HasPrefix(v.r.URL.Path, "/day") || v.r.URL.Path == "/search"
-		}
-		out = append(out, shownTab{t.Path, t.Name(v.words), here, t.Path == "/settings" || t.Path == "/admin"})
+		out = append(out, shownTab{t.Path, t.Name(v.Lang), t.holds(v.R.URL.Path), t.InMenu})
 	}
 	return out
 }
 
-// part renders something that stands in pages.
-func (s *views) part(lang, name string, data any) (template.HTML, error) {
+// Part renders something that stands in pages.
+func (v *Visit) Part(name string, data any) (template.HTML, error) {
 	var b strings.Builder
-	if err := s.parts[lang].ExecuteTemplate(&b, name, data); err != nil {
+	if err := v.channel.views.parts[v.Lang].ExecuteTemplate(&b, name, data); err != nil {
 		return "", fmt.Errorf("render %s: %w", name, err)
 	}
 	return template.HTML(b.String()), nil

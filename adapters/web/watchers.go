@@ -9,20 +9,13 @@ import (
 
 // watchers are the open pages that are kept up to date.
 type watchers struct {
-	most int // of one user
-
 	mu     sync.Mutex
 	ended  bool
 	cancel map[core.UserID]map[*context.CancelFunc]struct{}
 }
 
-// enter counts a page in, unless the user has too many. The context ends with the
-// request and when the process stops; leave is to be called.
-func (w *watchers) enter(ctx context.Context, user core.UserID) (_ context.Context, leave func(), ok bool) {
-	return w.stay(ctx, user, w.most)
-}
-
-// stay is enter with a number of pages of its own that is too many; 0: none is.
+// stay counts an answer in, unless the user has so many already; 0: there is no bound.
+// The context ends when the process stops; leave is to be called.
 func (w *watchers) stay(ctx context.Context, user core.UserID, most int) (_ context.Context, leave func(), ok bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()

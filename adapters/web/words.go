@@ -1,6 +1,7 @@
 package web
 
 import (
+	"cmp"
 	"fmt"
 	"time"
 
@@ -10,97 +11,50 @@ import (
 	"github.com/everthread/everthread/core/words"
 )
 
-// texts are all that the page says in one language. Verbs are filled in the order
-// in which they stand in the comments.
-type texts struct {
-	// The shell.
-	Skip, Continuous, Threads, Search, SignOut, Theme, Light, Dark, System string
-	Keys, KeysTitle, KeySearch, KeyDays, KeyGo, KeyWrite, KeyHelp, Close   string
-	Cancel, More, Offline                                                  string
+// Texts are what the shell says in one language, and what its rooms say alike. Verbs are
+// filled in the order in which they stand in the comments.
+type Texts struct {
+	Skip, Search, SignOut, Notify, Theme, Light, Dark, System          string
+	KeysTitle, KeySearch, KeyDays, KeyGo, KeyWrite, KeyEscape, KeyHelp string
+	Close, Cancel                                                      string
 
 	// Signing in.
 	SignInName, SignInOther                                        string // name; who is signed in, name
 	SignInTitle, SignInAs, SignInButton, SignInOnce, SignInAgain   string
+	SignInUntil                                                    string // time, minutes
+	SignInZone, SignInZoneHere, SignInZoneHouse                    string
 	SignedOutWhy, SignedOutChat, SignedOutLog, SignedOut, GoodByeA string
 
-	// A day.
-	Today, Yesterday, PickDate, DaySelector, PreviousDay, NextDay  string
-	Scope, ScopeDay, ScopeAll, Go, SearchWords                     string
-	DaySummary                                                     string // name of the day
-	Regenerate, History, Version, SummaryNone, SummaryNoneYet      string // Version: number
-	SummaryStale, SummaryHidden, SummaryError, SummaryUngrounded   string
-	SummaryComing, SummaryFinal                                    string        // SummarySince: number
-	SummarySince                                                   words.Counted // number
-	SummaryBy                                                      string        // model
-	SummaryCovers                                                  words.Counted // number
-	Retry                                                          string
-	Timeline                                                       string // name of the day
-	Older                                                          string
-	OlderCount                                                     words.Counted // number
-	EarlierMessages, LaterMessages, Newest                         string
-	EmptyToday, EmptyTodayHint, EmptyDay, EmptyDayHint, EmptyFirst string
-	LastTalk                                                       string        // name of a day
-	Messages                                                       words.Counted // number
-	Attachments                                                    words.Counted // number
-	Calendar, NoDays, Month, PreviousMonth, NextMonth              string
+	// Without network.
+	Offline offlineWords
 
-	// Messages.
-	You, Agent, SystemName, Edited, Deleted, Forwarded, InReply, InReplyMine string
-	SummaryUpdated, SummaryFinalized, ExpandSummary, Post, Reminder          string
-	Notice, Writing                                                          string        // Again: number of tries
-	Again                                                                    words.Counted // number
-	Showing                                                                  string        // number of characters
-	ToolUsed                                                                 string        // tool
-	ToolCalls, ToolArguments, ToolResult, ToolFailed                         string
-	Tools                                                                    map[string]string // by the tool's name; the verb is what was asked
-	Channels                                                                 map[string]string
-	States                                                                   map[string]string
-	Actions, Why, Remember, Forget, Earlier, Permalink                       string
-
-	// The composer.
-	TypeMessage, Send, Sending, Stop, AddFiles, Remove, FilesHint string // FilesHint: size, number
-	Failed, Paused, Waiting, TooManyFiles, TooLarge, NotSent      string
-	DropHere, NewDay, NothingToSend, Uploading, GoesToday         string
-
-	// What is asked of a message.
-	WhyTitle, WhyLead, WhyNone, WhyStrategy, WhyParts, WhyPart, WhyTokens, WhyTotal                   string
-	WhyOf, WhyMessages, WhyIncluded, WhyShortened, WhyCovered, WhyLeftOut, WhyLoaded                  string
-	WhyHistory, WhyHistoryIs, WhyDays, WhySummaries, WhyLoops, WhyModel, WhyUsage, WhyCached, WhyTime string
-	WhyPrompt, WhyPromptLead, WhyEpochOn, WhyEpochNew, WhyTools, WhyNothingLeft                       string
-	WhyGap, WhyTimeName, WhySummaryOf, WhyUnknown, WhyMissing                                         string
-	WhySteps                                                                                          words.Counted // number
-	Epochs, Parts, Strategies, Roles                                                                  map[string]string
-	RememberTitle, RememberLead, RememberText, RememberTheme, RememberNew                             string
-	RememberType, RememberDo, Remembered, RememberKnown, RememberRefused, NoMemory                    string
-	Types                                                                                             map[string]string
-	ForgetTitle, ForgetLead, ForgetDo, Forgotten                                                      string
-	EarlierTitle, EarlierLead, EarlierUntil                                                           string
-
-	// Search.
-	SearchTitle, SearchHint, SearchNone, SearchNoneHint, Results, SearchOff string
-	SearchMode                                                              map[string]string
-	HitKind, HitDay, HitScore, HitCovered, HitSnippet, Yes, No, Open        string
-	Kinds                                                                   map[string]string
-
-	// Threads.
-	ThreadsLead, NewThread, ThreadTitle, ThreadOpen, ThreadsNone, ThreadsHint, ThreadNew string
-	ThreadEmpty, ThreadEmptyHint, Untitled, Opened, BackToThreads                        string
+	// What is said in several rooms.
+	Retry, Tokens, Total                     string
+	Messages                                 words.Counted // number
+	Minutes                                  words.Counted // number
+	Channels, States, SearchMode             map[string]string
+	RememberText, RememberTheme, RememberNew string
+	RememberType, RememberDo, Remembered     string
+	RememberKnown, RememberRefused           string // RememberKnown: number, theme
+	Types                                    map[string]string
 
 	// Errors.
 	ErrTitle, ErrHome, ErrNotFound, ErrBroken, ErrTooLarge, ErrNoRoom, ErrForm, ErrForeign, ErrTries string
-	ErrCode, ErrMoving, ErrMany, ErrRefused, ErrFile, ErrTitleLong, ErrNoTitle                       string
+	ErrCode, ErrMoving, ErrRefused                                                                   string
 
-	Memory   memoryWords
-	Settings settingsWords
-	Admin    adminWords
+	Moment string // day, month, year, time
+	Units  [4]string
+}
 
-	Moment   string    // day, month, year, time
-	Weekdays [7]string // from Monday, two letters each
-	Units    [4]string
+// offlineWords are what is said without network, and by the manifest.
+type offlineWords struct {
+	About, Title, Lead, SignedOut, Write, Keep, Back, Again string
+	Since, Lost, Kept                                       string // Since: {time}
+	Unsent, Waits, Refused, Drop, Leave                     string
 }
 
 // say returns what the page says in a language.
-var say = words.In[texts]("web")
+var say = words.In[Texts]("web")
 
 // languageOf is the language of a page: what the person chose, what their browser
 // asks for, or else what the owner chose.
@@ -108,7 +62,7 @@ func languageOf(chosen, house, accepted string) string {
 	if chosen != "" {
 		return words.Match(chosen)
 	}
-	tags, _, err := language.ParseAcceptLanguage(short(accepted, 200))
+	tags, _, err := language.ParseAcceptLanguage(Short(accepted, 200))
 	if err == nil && len(tags) > 0 {
 		var spoken []language.Tag
 		for _, l := range words.Languages() {
@@ -121,11 +75,11 @@ func languageOf(chosen, house, accepted string) string {
 	return words.Match(house)
 }
 
-// hoursMinutes is how a time of day is written.
-const hoursMinutes = "15:04"
+// HourMinute is how a time of day is written.
+const HourMinute = "15:04"
 
-// size writes a number of bytes.
-func size(lang string, n int64) string {
+// Size writes a number of bytes.
+func Size(lang string, n int64) string {
 	units := say(lang).Units
 	x, i := float64(n), 0
 	for x >= 1000 && i < len(units)-1 {
@@ -138,8 +92,18 @@ func size(lang string, n int64) string {
 	return words.Decimal(lang, x, decimals) + "\u00a0" + units[i]
 }
 
-// moment writes a date and time in full.
-func moment(lang string, t time.Time) string {
-	return fmt.Sprintf(say(lang).Moment, when.DayOfMonth(t.Day(), lang), when.MonthName(t.Month(), lang), t.Year(),
-		t.Format(hoursMinutes))
+// ChannelName is what a channel is called.
+func (v *Visit) ChannelName(name string) string {
+	title := ""
+	if v.channel.Title != nil {
+		title = v.channel.Title(name)
+	}
+	return cmp.Or(v.Words.Channels[name], title, name)
+}
+
+// Moment writes a date and time in full, by the clock of the visitor.
+func (v *Visit) Moment(t time.Time) string {
+	t = t.In(v.Zone)
+	return fmt.Sprintf(v.Words.Moment, when.DayOfMonth(t.Day(), v.Lang), when.MonthName(t.Month(), v.Lang), t.Year(),
+		t.Format(HourMinute))
 }

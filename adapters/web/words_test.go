@@ -7,11 +7,14 @@ import (
 
 func TestNumbersAndDates(t *testing.T) {
 	t.Parallel()
-	at := time.Date(2026, 3, 1, 9, 5, 0, 0, time.UTC)
+	at := func(lang string) string {
+		v := &Visit{Lang: lang, Words: say(lang), Zone: time.UTC}
+		return v.Moment(time.Date(2026, 3, 1, 9, 5, 0, 0, time.UTC))
+	}
 	for got, want := range map[string]string{
-		size("en", 512): "512\u00a0B", size("en", 1536): "1.5\u00a0KB", size("fr", 20<<20): "20\u00a0Mo",
-		size("fr", 2<<20+100<<10): "2,1\u00a0Mo", moment("en", at): "1 March 2026, 09:05",
-		moment("fr", at): "1er mars 2026 à 09:05",
+		Size("en", 512): "512\u00a0B", Size("en", 1536): "1.5\u00a0KB", Size("fr", 20<<20): "20\u00a0Mo",
+		Size("fr", 2<<20+100<<10): "2,1\u00a0Mo", at("en"): "1 March 2026, 09:05",
+		at("fr"): "1er mars 2026 à 09:05",
 	} {
 		if got != want {
 			t.Errorf("got %q, want %q", got, want)

@@ -51,9 +51,20 @@ func Languages() []string { return slices.Clone(languages()) }
 // Match returns the language that is spoken with somebody who wants the one of a tag:
 // fr for fr, FR_fr and fr-CA, English for what is not spoken.
 func Match(tag string) string {
-	base, _, _ := strings.Cut(strings.ReplaceAll(strings.ToLower(tag), "_", "-"), "-")
+	base, _, _ := strings.Cut(strings.NewReplacer("_", "-", ".", "-").Replace(strings.ToLower(tag)), "-")
 	if slices.Contains(languages(), base) {
 		return base
+	}
+	return English
+}
+
+// Locale is the language that the environment of a program asks for, as LC_ALL,
+// LC_MESSAGES and LANG do, the first of them that is set.
+func Locale(variable func(name string) string) string {
+	for _, name := range []string{"LC_ALL", "LC_MESSAGES", "LANG"} {
+		if v := variable(name); v != "" {
+			return Match(v)
+		}
 	}
 	return English
 }

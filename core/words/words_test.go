@@ -128,7 +128,8 @@ func TestWhatIsWrongIsFound(t *testing.T) {
 		"another verb": {catalogue{"a": "%s and %s", "n": catalogue{"other": "%s"}, "t": catalogue{"x": "z"}}, "verbs"},
 		"no number": {catalogue{"a": "%s%d", "n": catalogue{"other": "things"}, "t": catalogue{"x": "z"}},
 			".n.other has the verbs"},
-		"a stray percent":   {catalogue{"a": "%s%d 5 %", "n": catalogue{"other": "%s"}, "t": catalogue{"x": "z"}}, "stray"},
+		"a stray percent": {catalogue{"a": "%s%d 5 %", "n": catalogue{"other": "%s"}, "t": catalogue{"x": "z"}},
+			"stray"},
 		"a table is a text": {catalogue{"a": "%s%d", "n": catalogue{"other": "%s"}, "t": "z"}, ".t is missing"},
 	} {
 		got := strings.Join(differences("", english, c.other), "; ")
@@ -234,7 +235,8 @@ func TestNumbers(t *testing.T) {
 	t.Parallel()
 	for got, want := range map[string]string{
 		Number("en", 1234567): "1,234,567", Number("fr", 1234567): "1\u202f234\u202f567", Number("en", 999): "999",
-		Number("en", -1000): "−1,000", Number("en", 0): "0", Decimal("fr", 2.149, 1): "2,1", Decimal("en", 0.5, 2): "0.50",
+		Number("en", -1000): "−1,000", Number("en", 0): "0", Decimal("fr", 2.149, 1): "2,1", Decimal("en", 0.5,
+			2): "0.50",
 		Percent("fr", 12): "12\u202f%", Percent("en", 12): "12%", List("en", "a", "b", "c"): "a, b and c",
 		List("fr", "a", "b"): "a et b", List("en", "a"): "a", List("en"): "",
 	} {
@@ -250,6 +252,23 @@ func TestKeys(t *testing.T) {
 		"URLHelp": "url_help", "GoodByeA": "good_bye_a", "A": "a"} {
 		if got := keyOf(field); got != want {
 			t.Errorf("%s: got %s, want %s", field, got, want)
+		}
+	}
+}
+
+func TestTheEnvironmentAsksForALanguage(t *testing.T) {
+	t.Parallel()
+	for want, env := range map[string]map[string]string{
+		"fr": {"LANG": "fr_CA.UTF-8"}, "de": {"LANG": "de.UTF-8", "LC_ALL": ""}, English: {"LANG": "fr_FR",
+			"LC_ALL": "en_GB"},
+	} {
+		if got := Locale(func(name string) string { return env[name] }); got != want {
+			t.Errorf("%v: got %s", env, got)
+		}
+	}
+	for _, tag := range []string{"C", "", "POSIX", "es_ES"} {
+		if got := Locale(func(string) string { return tag }); got != English {
+			t.Errorf("%s: got %s", tag, got)
 		}
 	}
 }

@@ -16,6 +16,7 @@
     if (text && !stays) toastTimer = setTimeout(() => { toast.textContent = ""; }, 6000);
   }
   if (toast && toast.textContent) say(toast.textContent);
+  document.addEventListener("say", (e) => say(e.detail)); // of scripts of rooms
 
   // ---- Markup that the server rendered, as elements. ----
   function elements(html) {
@@ -24,9 +25,19 @@
     return t.content;
   }
 
-  // ---- Signing in: the zone of this browser. ----
-  const signin = $("signin");
-  if (signin) signin.elements.zone.value = Intl.DateTimeFormat().resolvedOptions().timeZone || "";
+  // ---- Signing in: which clock is theirs, if this browser shows another one than the gateway. ----
+  const clocks = $("clocks");
+  const here = Intl.DateTimeFormat().resolvedOptions().timeZone;
+  if (clocks && here && here !== clocks.dataset.house) {
+    clocks.querySelectorAll("input").forEach((x, i) => {
+      if (!i) x.value = here;
+      const shown = { weekday: "long", hour: "2-digit", minute: "2-digit", hourCycle: "h23", timeZone: x.value };
+      let clock = "";
+      try { clock = new Intl.DateTimeFormat(clocks.dataset.lang, shown).format() + " – "; } catch { /* a zone that this browser does not know */ }
+      x.nextElementSibling.firstElementChild.textContent = clock + x.value;
+    });
+    clocks.hidden = clocks.disabled = false;
+  }
 
   // ---- Scrolling: kept, unless the reader is at the end. ----
   const entries = $("entries");
@@ -34,7 +45,9 @@
   const atEnd = () => root.scrollHeight - window.innerHeight - window.scrollY < 120;
   const toEnd = () => window.scrollTo(0, root.scrollHeight);
   let pinned = false; // the reader is at the end: pictures that come later move nothing away
-  window.addEventListener("scroll", () => { pinned = atEnd(); }, { passive: true });
+  let tall = window.innerHeight; // a keyboard that opens scrolls, too, and nobody has
+  window.addEventListener("scroll", () => { if (window.innerHeight === tall) pinned = atEnd(); }, { passive: true });
+  window.addEventListener("resize", () => { tall = window.innerHeight; if (pinned && live) toEnd(); });
   document.addEventListener("load", (e) => { if (pinned && live && e.target.tagName === "IMG") toEnd(); }, true);
   function keepPlace(change) {
     const end = atEnd();
@@ -47,15 +60,13 @@
     const id = decodeURIComponent(hash.slice(1));
     const el = /^[mv]\d+$/.test(id) && $(id);
     if (!el) return false;
-    const fold = el.closest("details.older");
-    if (fold) fold.open = true;
     document.querySelectorAll(".found").forEach((x) => x.classList.remove("found"));
     el.classList.add("found");
     el.scrollIntoView({ block: "center" });
     return true;
   }
   window.addEventListener("hashchange", () => reveal(location.hash));
-  if (!(location.hash && reveal(location.hash)) && live && !location.search && entries.children.length > 6) { toEnd(); pinned = true; }
+  if (!(location.hash && reveal(location.hash)) && live && !location.search) { toEnd(); pinned = true; }
 
   // ---- Panels in place: the inside of a page below the entry that asked. ----
   async function part(url) {
@@ -91,9 +102,9 @@
     panel.remove();
     if (panel.opener && panel.opener.isConnected) (panel.opener.closest("details.menu")?.querySelector("summary") || panel.opener).focus();
   }
-  async function submitPanel(form) {
+  async function submitPanel(form, button) {
     const panel = form.closest(".panel-here");
-    const r = await send(form.action, new URLSearchParams(new FormData(form)));
+    const r = await send(form.action, new URLSearchParams(new FormData(form, button)));
     if (!r.ok) { warn(form, r.error); return; }
     say(r.toast);
     if (panel) closePanel(panel);
@@ -116,7 +127,7 @@
       const data = await r.json().catch(() => ({}));
       return { ok: r.ok, error: data.error || String(r.status), ...data };
     } catch {
-      return { ok: false, error: write ? write.dataset.offline : "" };
+      return { ok: false, failed: true, error: write ? write.dataset.offline : "" };
     }
   }
 
@@ -124,12 +135,18 @@
     const link = e.target.closest("a");
     if (!e.target.closest("details.menu")) closeMenus();
     if (!link || e.defaultPrevented || e.button || e.metaKey || e.ctrlKey || e.shiftKey || e.altKey) {
-      if (e.target.closest("[data-keys]")) { closeMenus(); $("keys").showModal(); }
+      if (e.target.closest("[data-keys]")) { closeMenus(); $("shortcuts").showModal(); }
       return;
     }
     const panel = link.closest(".panel-here");
     if ("close" in link.dataset && panel) { e.preventDefault(); closePanel(panel); return; }
     if (link.classList.contains("inline")) { e.preventDefault(); closeMenus(); openPanel(link); return; }
+    if (link.dataset.copied && navigator.clipboard) {
+      e.preventDefault();
+      closeMenus();
+      navigator.clipboard.writeText(link.href).then(() => say(link.dataset.copied), () => location.assign(link.href));
+      return;
+    }
     if (link.classList.contains("ref")) {
       const hash = "#m" + link.pathname.split("/").pop();
       if (reveal(hash)) { e.preventDefault(); history.pushState(null, "", hash); }
@@ -140,9 +157,15 @@
   });
   function closeMenus() { document.querySelectorAll("details.menu[open]").forEach((d) => { d.open = false; }); }
 
+  // What this browser remembers of a person goes when they sign out.
+  function forget() {
+    try { for (const k of Object.keys(localStorage)) if (/^(draft|read):/.test(k)) localStorage.removeItem(k); } catch { /* it keeps nothing */ }
+  }
+
   document.addEventListener("submit", (e) => {
     const form = e.target;
-    if ("inline" in form.dataset) { e.preventDefault(); submitPanel(form); return; }
+    if (form.getAttribute("action") === "/signout") { forget(); return; }
+    if ("inline" in form.dataset) { e.preventDefault(); submitPanel(form, e.submitter); return; }
     if (form.closest("#status") || form.closest(".summary-foot")) {
       e.preventDefault();
       const button = form.querySelector("button");
@@ -156,18 +179,19 @@
 
   // ---- Earlier messages: above, without a jump. ----
   async function earlier(link) {
+    if (link.getAttribute("aria-busy")) return;
     link.setAttribute("aria-busy", "true");
-    const inside = await part(link.href);
-    if (!inside) return;
+    const inside = await part(link.href).catch(() => null);
+    if (!inside) { link.removeAttribute("aria-busy"); return; }
     const here = link.closest("p");
-    const list = here.parentElement.classList.contains("older") ? here.nextElementSibling : entries;
     const older = inside.querySelector("#entries");
     const next = inside.querySelector("#earlier");
-    const first = list.firstElementChild;
+    const first = entries.firstElementChild;
     const top = first ? first.getBoundingClientRect().top : 0;
-    list.prepend(...older.children);
+    entries.prepend(...older.children);
     if (next) link.replaceWith(next); else here.remove();
     if (first) window.scrollBy(0, first.getBoundingClientRect().top - top);
+    document.dispatchEvent(new Event("earlier"));
   }
 
   async function month(link) {
@@ -180,10 +204,14 @@
     fresh.querySelector(`a[rel=${rel}]`)?.focus();
   }
 
+  // ---- Promises: open where there is room beside the day. ----
+  if ($("promises")) $("promises").open = matchMedia("(min-width: 75rem)").matches;
+
   // ---- Live: entries, previews of answers, the summary. ----
   if (live) {
     let last = entries.dataset.last;
     let stream, away;
+    const tell = (there) => document.dispatchEvent(new CustomEvent("connection", { detail: there })); // to offline.js
     const order = (id) => id && $(id);
 
     const on = {
@@ -213,6 +241,11 @@
           if (before && before.compareDocumentPosition(el) & Node.DOCUMENT_POSITION_PRECEDING) before.after(el);
           before = el;
         }
+        // Among those that are still there, answers that are not were put aside.
+        const oldest = Math.min(...ids.filter((id) => id.startsWith("m")).map((id) => Number(id.slice(1))));
+        entries.querySelectorAll(":scope > .entry[data-turn], :scope > .entry.tools").forEach((x) => {
+          if (Number(x.id.slice(1)) > oldest && !ids.includes(x.id)) x.remove();
+        });
       },
       turns(list) {
         const ids = list.map((x) => x.id);
@@ -240,6 +273,17 @@
         const open = box && box.querySelector(".panel-here");
         if (box && !open) box.replaceChildren(...elements(d.html).childNodes);
       },
+      promises(d) {
+        const box = $("promises");
+        const same = document.createElement("details");
+        same.append(...elements(d.html).childNodes);
+        if (!box || box.innerHTML === same.innerHTML) return;
+        const open = [...box.querySelectorAll("details[open]")].map((x) => x.id);
+        const focused = box.contains(document.activeElement);
+        box.replaceChildren(...same.childNodes);
+        open.map($).forEach((x) => { if (x) x.open = true; });
+        if (focused) box.querySelector("summary").focus();
+      },
       end(d) { stream.close(); stream = null; say(d.text, true); },
     };
 
@@ -264,22 +308,28 @@
           keepPlace(() => on[name](JSON.parse(e.data)));
         });
       }
-      stream.addEventListener("open", () => { if (toast.dataset.offline) { delete toast.dataset.offline; say(""); } });
+      stream.addEventListener("open", () => tell(true));
       stream.addEventListener("error", () => {
         if (!stream) return;
-        toast.dataset.offline = "1";
-        setTimeout(() => { if (toast.dataset.offline && !document.hidden) say(write.dataset.offline, true); }, 4000);
+        tell(false);
         if (stream.readyState !== EventSource.CLOSED) return;
         stream = null; // it was refused: perhaps nobody is signed in any more, which is said then
         const again = () => setTimeout(open, 5000);
-        part(location.pathname).then((inside) => { if (inside) again(); else delete toast.dataset.offline; }, again);
+        part(location.pathname).then((inside) => { if (inside) again(); else tell(true); }, again);
       });
     }
-    // A hidden page lets go after a while; what it missed comes when it is seen again.
+    // A hidden page lets go after a while, but for one, which counts and notifies; what
+    // the others missed comes when they are seen again.
+    const letGo = () => { if (stream && document.hidden) { stream.close(); stream = null; } };
+    let shown = () => {};
     document.addEventListener("visibilitychange", () => {
       clearTimeout(away);
+      shown();
       if (!document.hidden) { open(); return; }
-      away = setTimeout(() => { if (stream) { stream.close(); stream = null; } }, 30000);
+      away = setTimeout(() => {
+        if (!navigator.locks) { letGo(); return; }
+        navigator.locks.request("live", { ifAvailable: true }, (lock) => lock ? new Promise((done) => { shown = done; }) : letGo());
+      }, 30000);
     });
     open();
   }
@@ -288,7 +338,7 @@
   const write = $("write");
   if (write) {
     const text = $("text"), picker = write.elements.file, button = $("send"), list = $("picked"), unsent = $("unsent");
-    const key = "draft:" + write.dataset.draft;
+    const key = "draft:" + entries.dataset.reader;
     const files = [];
     let busy = false;
 
@@ -298,14 +348,14 @@
       text.style.height = text.scrollHeight + "px";
     };
     const store = (f) => { try { return f(); } catch { return null; } };
-    text.value = store(() => sessionStorage.getItem(key)) || text.value;
+    text.value = store(() => localStorage.getItem(key)) || text.value;
     grow();
     text.addEventListener("input", () => {
       grow();
-      store(() => (text.value ? sessionStorage.setItem(key, text.value) : sessionStorage.removeItem(key)));
+      store(() => (text.value ? localStorage.setItem(key, text.value) : localStorage.removeItem(key)));
     });
     text.addEventListener("keydown", (e) => {
-      if (e.key === "Enter" && !e.shiftKey && !e.isComposing && e.keyCode !== 229) { e.preventDefault(); write.requestSubmit(); }
+      if (e.key === "Enter" && !e.shiftKey && !e.isComposing && e.keyCode !== 229 && !matchMedia("(pointer: coarse)").matches) { e.preventDefault(); write.requestSubmit(); }
     });
 
     function add(more) {
@@ -349,10 +399,16 @@
       button.textContent = write.dataset.sending;
       fail("");
       const body = new FormData();
-      for (const name of ["nonce", "thread", "day"]) body.append(name, write.elements[name].value);
+      for (const name of ["nonce", "thread", "day", "reply"]) body.append(name, write.elements[name].value);
       body.append("text", sent);
       for (const f of files) body.append("file", f, f.name);
-      const r = await send(write.action, body);
+      // What cannot be sent now waits, if this browser can keep it (offline.js).
+      const hold = (failed) => !write.dispatchEvent(new CustomEvent("hold", { detail: { body, failed }, cancelable: true }));
+      let r = { ok: true, url: write.dataset.draft };
+      if (!hold(false)) {
+        r = await send(write.action, body);
+        if (r.failed && hold(true)) r = { ok: true, url: write.dataset.draft };
+      }
       busy = false;
       button.disabled = false;
       button.textContent = label;
@@ -360,9 +416,10 @@
       write.elements.nonce.value = nonce();
       if (text.value === sent) text.value = "";
       files.length = 0;
-      store(() => sessionStorage.removeItem(key));
+      store(() => localStorage.removeItem(key));
       show();
       grow();
+      write.dispatchEvent(new Event("sent"));
       toEnd();
       if (r.url !== "/" && r.url !== write.dataset.draft) location.assign(r.url);
     });
@@ -393,7 +450,7 @@
       case "p": go($("previous-day")); break;
       case "i": if ($("text")) { e.preventDefault(); $("text").focus(); } break;
       case "g": g = Date.now(); break;
-      case "?": if ($("keys")) { e.preventDefault(); $("keys").showModal(); } break;
+      case "?": if ($("shortcuts")) { e.preventDefault(); $("shortcuts").showModal(); } break;
     }
   });
 })();

@@ -1,0 +1,254 @@
+package chat
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/everthread/everthread/adapters/web"
+	"github.com/everthread/everthread/core"
+	"github.com/everthread/everthread/core/command"
+	"github.com/everthread/everthread/core/markup"
+)
+
+func (r *Room) actRoutes() []web.Route {
+	return []web.Route{
+		{Pattern: "GET /m/{id}/text", Serve: r.text},
+		{Pattern: "GET /m/{id}/reply", Serve: r.reply},
+		{Pattern: "GET /m/{id}/edit", Serve: r.editPage},
+		{Pattern: "POST /m/{id}/edit", Serve: r.edit, Body: 4 * maxText},
+		{Pattern: "POST /m/{id}/again", Serve: r.again},
+		{Pattern: "POST /m/{id}/answer", Serve: r.choose},
+		{Pattern: "GET /m/{id}/unsend", Serve: r.unsendPage},
+		{Pattern: "POST /m/{id}/unsend", Serve: r.unsend},
+		{Pattern: "GET /commands", Serve: r.commandsPage},
+	}
+}
+
+// text is a message as it was written, in Markdown.
+func (r *Room) text(v *web.Visit) error {
+	m, err := r.message(v, messageNumber(v.R.PathValue("id")))
+	if err != nil {
+		return err
+	}
+	v.W.Header().Set("Content-Type", "text/plain; charset=utf-8")
+	_, _ = io.WriteString(v.W, captions(m.Text, m.Attachments)) // the client is gone: there is nobody to tell
+	return nil
+}
+
+// reply leads to where an answer to a message is written.
+func (r *Room) reply(v *web.Visit) error {
+	m, err := r.message(v, messageNumber(v.R.PathValue("id")))
+	if err != nil {
+		return err
+	}
+	t, err := r.Store.Thread(v.Context(), v.User.ID, m.Thread)
+	if err != nil {
+		return fmt.Errorf("read the thread: %w", err)
+	}
+	path := "/"
+	if t.Mode == core.ModeThread {
+		path = place{thread: t}.path()
+	}
+	return v.Back(fmt.Sprintf("%s?reply=%d#text", path, m.ID), "")
+}
+
+// replying is the message that the composer answers.
+type replying struct {
+	Number      core.MessageID // 0: none
+	Title, Text string
+}
+
+// longestQuote is how much of a message an answer to it quotes, in bytes.
+const longestQuote = 4000
+
+// replying is the message that is asked for in the address, if it can be answered.
+func (r *Room) replying(v *web.Visit) (replying, error) {
+	m, err := r.message(v, messageNumber(v.R.URL.Query().Get("reply")))
+	if errors.Is(err, core.ErrNotFound) {
+		return replying{}, nil
+	}
+	title := say(v.Lang).InReply
+	if m.Role != core.RoleUser {
+		title = say(v.Lang).InReplyMine
+	}
+	return replying{m.ID, title, web.Short(markup.Parse(captions(m.Text, m.Attachments)).Text, 300)}, err
+}
+
+// quote is what a message quotes that answers another; nil: it answers none.
+func (r *Room) quote(v *web.Visit, reply string) (*core.Quote, error) {
+	if reply == "" {
+		return nil, nil
+	}
+	m, err := r.message(v, messageNumber(reply))
+	if errors.Is(err, core.ErrNotFound) {
+		return nil, web.Because(http.StatusConflict, say(v.Lang).Act.ReplyGone)
+	}
+	if err != nil {
+		return nil, err
+	}
+	text := captions(m.Text, m.Attachments)
+	if len(text) > longestQuote {
+		text = strings.ToValidUTF8(text[:longestQuote], "")
+	}
+	return &core.Quote{Text: text, Mine: m.Role != core.RoleUser}, nil
+}
+
+// editing is a message that is written again, without the signs of its files.
+func editing(m core.Message) (text string, can bool) {
+	for _, a := range m.Attachments {
+		if !strings.Contains(m.Text, placeholder(a)) {
+			return "", false
+		}
+	}
+	return captions(m.Text, m.Attachments), m.Role == core.RoleUser && m.Kind == core.KindChat && m.ForwardedFrom == ""
+}
+
+func (r *Room) editPage(v *web.Visit) error {
+	m, path, err := r.asked(v)
+	if err != nil {
+		return err
+	}
+	text, can := editing(m)
+	if !can {
+		return core.ErrNotFound
+	}
+	return v.Page("edit", say(v.Lang).Act.EditTitle, map[string]any{"Message": m.ID, "Back": path, "Text": text,
+		"Most": maxText})
+}
+
+// edit has a message answered as it is written now.
+func (r *Room) edit(v *web.Visit) error {
+	if err := v.R.ParseForm(); err != nil {
+		return v.BadForm(err)
+	}
+	m, path, err := r.asked(v)
+	if err != nil {
+		return err
+	}
+	if _, can := editing(m); !can {
+		return core.ErrNotFound
+	}
+	var f form
+	f.set("text", v.R.PostForm.Get("text"))
+	text := strings.ReplaceAll(f.text, "\x00", "")
+	if strings.TrimSpace(text) == "" && len(m.Attachments) == 0 {
+		return web.Because(http.StatusBadRequest, say(v.Lang).NothingToSend)
+	}
+	if len(text) > maxText {
+		return web.Because(http.StatusRequestEntityTooLarge, v.Words.ErrTooLarge)
+	}
+	for _, a := range m.Attachments {
+		text = strings.TrimLeft(text+"\n"+placeholder(a), "\n")
+	}
+	return r.repeat(v, path, core.Regenerate{Message: m.ID, Text: &text, Tokens: r.Tokens.Count(text), At: v.Now})
+}
+
+// again has a message answered once more.
+func (r *Room) again(v *web.Visit) error {
+	m, path, err := r.asked(v)
+	if err != nil {
+		return err
+	}
+	return r.repeat(v, path, core.Regenerate{Message: m.ID, At: v.Now})
+}
+
+func (r *Room) repeat(v *web.Visit, path string, e core.Effect) error {
+	_, err := r.Gateway.Act(v.Context(), v.User.ID, e)
+	if errors.Is(err, core.ErrRefused) {
+		return web.Because(http.StatusConflict, say(v.Lang).Act.Newer)
+	}
+	if err != nil {
+		return fmt.Errorf("answer again: %w", err)
+	}
+	return v.Back(path, "")
+}
+
+// choose puts an earlier answer in the place of the present one.
+func (r *Room) choose(v *web.Visit) error {
+	m, path, err := r.asked(v)
+	if err != nil {
+		return err
+	}
+	turn, err := strconv.ParseInt(v.R.PostForm.Get("turn"), 10, 64)
+	if err != nil {
+		return core.ErrNotFound
+	}
+	_, err = r.Gateway.Act(v.Context(), v.User.ID, core.ChooseAnswer{Message: m.ID, Turn: core.TurnID(turn), At: v.Now})
+	if errors.Is(err, core.ErrRefused) {
+		return web.Because(http.StatusConflict, say(v.Lang).Act.Busy)
+	}
+	if err != nil {
+		return v.Refusal(fmt.Errorf("choose an answer: %w", err))
+	}
+	return v.Back(path, "")
+}
+
+func (r *Room) unsendPage(v *web.Visit) error {
+	m, path, err := r.asked(v)
+	if err != nil {
+		return err
+	}
+	said, err := r.answerTo(v, m)
+	if err != nil {
+		return err
+	}
+	data := map[string]any{"Message": m.ID, "Back": path,
+		"HTML": r.markdown.message(web.Short(captions(m.Text, m.Attachments), 2000))}
+	n := slices.IndexFunc(said, func(m core.Message) bool { return m.Text != "" && m.Role == core.RoleAssistant })
+	if n >= 0 {
+		data["Answer"] = r.markdown.message(web.Short(said[n].Text, 2000))
+	}
+	return v.Page("unsend", say(v.Lang).Act.UndoTitle, data)
+}
+
+// unsend forgets a message with the answer to it.
+func (r *Room) unsend(v *web.Visit) error {
+	m, path, err := r.asked(v)
+	if err != nil {
+		return err
+	}
+	said, err := r.answerTo(v, m)
+	if err != nil {
+		return err
+	}
+	effects := []core.Effect{core.Redact{Message: m.ID, At: v.Now}}
+	for _, a := range said {
+		effects = append(effects, core.Redact{Message: a.ID, At: v.Now})
+	}
+	if _, err := r.Gateway.Act(v.Context(), v.User.ID, effects...); err != nil {
+		return v.Refusal(fmt.Errorf("undo: %w", err))
+	}
+	return v.Back(path, say(v.Lang).Act.Undone)
+}
+
+// answerTo lists what was said to a message of the visitor's by the turn that read it.
+func (r *Room) answerTo(v *web.Visit, m core.Message) ([]core.Message, error) {
+	if m.Role != core.RoleUser || m.Kind != core.KindChat {
+		return nil, core.ErrNotFound
+	}
+	if m.Turn == 0 {
+		return nil, nil
+	}
+	all, _, err := r.Store.Timeline(v.Context(), core.TimelineQuery{User: v.User.ID, Thread: m.Thread, After: m.ID,
+		Limit: besides})
+	if err != nil {
+		return nil, fmt.Errorf("read the answer: %w", err)
+	}
+	return slices.DeleteFunc(all, func(a core.Message) bool {
+		return a.Turn != m.Turn || a.Role == core.RoleUser || a.Redacted || a.Kind != core.KindChat
+	}), nil
+}
+
+// commandsPage lists what may be written after a slash.
+func (r *Room) commandsPage(v *web.Visit) error {
+	var all [][2]string
+	for _, e := range command.Menu() {
+		all = append(all, [2]string{"/" + e.Name, e.Descriptions[v.Lang]})
+	}
+	return v.Page("commands", say(v.Lang).Act.Commands, all)
+}

@@ -1,0 +1,362 @@
+package chat
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"mime"
+	"mime/multipart"
+	"net/http"
+	"regexp"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/everthread/everthread/adapters/web"
+	"github.com/everthread/everthread/core"
+)
+
+// maxFiles is how many files one message may bring.
+const maxFiles = 10
+
+// maxText is how long a message may be, in bytes.
+const maxText = 100 << 10
+
+// compose is what stands where people write.
+type compose struct {
+	Nonce          string
+	Thread, Day    string
+	Path           string
+	Running, Retry bool
+	Note, Class    string
+	Size           int64
+	Files          int
+	Reply          replying
+}
+
+// writing is an answer that is being written.
+type writing struct {
+	ID   string
+	Turn core.TurnID
+	Note string
+	Day  core.SegmentID
+}
+
+func (r *Room) compose(v *web.Visit, p place) (compose, error) {
+	nonce, err := v.Token()
+	if err != nil {
+		return compose{}, err
+	}
+	c := compose{Nonce: nonce, Path: p.path(), Size: r.MediaMax, Files: maxFiles}
+	if p.plain() {
+		c.Thread = strconv.FormatInt(int64(p.thread.ID), 10)
+	} else {
+		c.Day = p.day.Label
+	}
+	if c.Reply, err = r.replying(v); err != nil {
+		return c, err
+	}
+	b, err := r.Store.Backlog(v.Context(), v.User.ID, p.thread.ID)
+	if err != nil {
+		return c, fmt.Errorf("read what waits: %w", err)
+	}
+	c.Running = b.Turn
+	switch {
+	case v.User.Settings.Paused:
+		c.Note, c.Class = say(v.Lang).Paused, "quiet"
+	case b.Pending > 0 && !b.Turn && r.failed(v, p):
+		c.Note, c.Class, c.Retry = say(v.Lang).Failed, "bad", true
+	case !p.plain() && p.day.Label != v.Today.Label:
+		c.Note, c.Class = say(v.Lang).GoesToday, "quiet"
+	}
+	return c, nil
+}
+
+// failed reports whether the last thing said in a place is an apology: a turn gave
+// up, and what it was to answer waits.
+func (r *Room) failed(v *web.Visit, p place) bool {
+	ms, _, err := r.Store.Timeline(v.Context(), core.TimelineQuery{User: v.User.ID, Thread: p.thread.ID, Limit: 1})
+	return err == nil && len(ms) == 1 && ms[0].Kind == core.KindNotice
+}
+
+// writing are the answers of a place that are being written.
+func (r *Room) writing(v *web.Visit, p place) ([]writing, error) {
+	turns, err := r.Store.Running(v.Context(), v.User.ID, p.thread.ID)
+	if err != nil {
+		return nil, fmt.Errorf("read running turns: %w", err)
+	}
+	var out []writing
+	for _, t := range turns {
+		if !p.plain() && t.Segment != 0 && t.Segment != p.segment.ID {
+			continue
+		}
+		w := writing{ID: fmt.Sprintf("t%d", t.ID), Turn: t.ID, Day: t.Segment}
+		if t.Failures > 0 {
+			w.Note = say(v.Lang).Again.Of(t.Failures)
+		}
+		out = append(out, w)
+	}
+	return out, nil
+}
+
+// form is what a person sends.
+type form struct {
+	text, nonce, thread, day, reply string
+	files                           []core.File
+	voice                           *core.File // a voice note; nil: none
+	long                            time.Duration
+}
+
+// post takes a message. Sent again with the same nonce it is the same message.
+func (r *Room) post(v *web.Visit) error {
+	f, err := r.readForm(v)
+	if err != nil {
+		return err
+	}
+	if strings.TrimSpace(f.text) == "" && len(f.files) == 0 && f.voice == nil {
+		return web.Because(http.StatusBadRequest, say(v.Lang).NothingToSend)
+	}
+	if len(f.text) > maxText {
+		return web.Because(http.StatusRequestEntityTooLarge, v.Words.ErrTooLarge)
+	}
+	door, err := r.People.Door(v.Context(), v.User.ID, web.Name)
+	if err != nil {
+		return fmt.Errorf("find the door: %w", err)
+	}
+	thread, path, err := r.target(v, f, door)
+	if err != nil {
+		return err
+	}
+	if err := r.receive(v, f, door, thread); err != nil {
+		return err
+	}
+	return v.Back(path, "")
+}
+
+// target is the thread that a message goes to (0: where the door leads), and the
+// page that shows it.
+func (r *Room) target(v *web.Visit, f form, door core.Identity) (core.ThreadID, string, error) {
+	if f.thread != "" {
+		n, err := strconv.ParseInt(f.thread, 10, 64)
+		if err != nil {
+			return 0, "", core.ErrNotFound
+		}
+		p, err := r.threadPlace(v, core.ThreadID(n))
+		return p.thread.ID, p.path(), err
+	}
+	path := "/"
+	if f.day != "" && f.day != v.Today.Label {
+		path = "/day/" + v.Today.Label
+	}
+	if door.Thread == 0 {
+		return 0, path, nil
+	}
+	t, err := r.Store.Thread(v.Context(), v.User.ID, 0)
+	return t.ID, path, err
+}
+
+// receive puts a message on the road, once.
+func (r *Room) receive(v *web.Visit, f form, door core.Identity, thread core.ThreadID) error {
+	id := fmt.Sprintf("web-%d-%s", v.User.ID, f.nonce)
+	_, err := r.Store.Referred(v.Context(), v.User.ID, door.ID, id)
+	if err == nil {
+		return nil // it was sent before
+	}
+	if !errors.Is(err, core.ErrNotFound) {
+		return fmt.Errorf("look for the message: %w", err)
+	}
+	in := core.Inbound{Address: door.Address, EventID: id, NativeID: id, Kind: core.InMessage, Text: f.text,
+		Name: v.User.Name, Thread: thread, Language: v.Lang, SentAt: v.Now, ReceivedAt: v.Now}
+	if in.Quote, err = r.quote(v, f.reply); err != nil {
+		return err
+	}
+	for _, file := range f.files {
+		a, err := r.Keeper.Keep(v.Context(), v.User.ID, file)
+		if err != nil {
+			return fmt.Errorf("keep a file: %w", err)
+		}
+		in.Attachments = append(in.Attachments, a)
+		in.Text = strings.TrimLeft(in.Text+"\n"+placeholder(a), "\n")
+	}
+	if f.voice != nil {
+		a, err := r.Keeper.KeepVoice(v.Context(), v.User.ID, *f.voice, f.long)
+		if err != nil {
+			return fmt.Errorf("keep a voice note: %w", err)
+		}
+		in.Attachments = append(in.Attachments, a)
+		in.Text = strings.TrimLeft(in.Text+"\n"+placeholder(a), "\n")
+	}
+	if err := r.Gateway.Receive(v.Context(), in); err != nil {
+		return fmt.Errorf("take the message: %w", err)
+	}
+	return nil
+}
+
+// placeholder stands in a text for a file (SPEC 3.9).
+func placeholder(a core.Attachment) string {
+	if a.Kind == "voice" {
+		s := int(a.Duration.Seconds())
+		return fmt.Sprintf("[voice %d:%02d]", s/60, s%60)
+	}
+	if a.Kind != "document" {
+		return "[" + a.Kind + "]"
+	}
+	return "[document " + a.Name + "]"
+}
+
+var nonces = regexp.MustCompile(`^[A-Za-z0-9_-]{16,64}$`)
+
+// readForm reads a message with its files, within the limits.
+func (r *Room) readForm(v *web.Visit) (form, error) {
+	var f form
+	kind, _, _ := mime.ParseMediaType(v.R.Header.Get("Content-Type"))
+	var err error
+	if kind == "multipart/form-data" {
+		err = r.readParts(v, &f)
+	} else if err = v.R.ParseForm(); err == nil {
+		for _, name := range []string{"text", "nonce", "thread", "day", "reply"} {
+			f.set(name, v.R.PostForm.Get(name))
+		}
+	}
+	if err != nil {
+		var told *web.Fault
+		if errors.As(err, &told) {
+			return f, err
+		}
+		return f, v.BadForm(err)
+	}
+	if !nonces.MatchString(f.nonce) {
+		return f, v.BadForm(errors.New("no nonce"))
+	}
+	return f, nil
+}
+
+func (r *Room) readParts(v *web.Visit, f *form) error {
+	parts, err := v.R.MultipartReader()
+	if err != nil {
+		return err
+	}
+	left := r.MediaMax
+	for range maxFiles + 20 {
+		p, err := parts.NextPart()
+		if errors.Is(err, io.EOF) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		data, err := io.ReadAll(io.LimitReader(p, left+1))
+		if err != nil {
+			return err
+		}
+		if int64(len(data)) > left {
+			return web.Because(http.StatusRequestEntityTooLarge, say(v.Lang).TooLarge)
+		}
+		if p.FormName() == "voice" {
+			left -= int64(len(data))
+			if f.voice, err = voice(p, data); err != nil {
+				return err
+			}
+			continue
+		}
+		if p.FormName() != "file" {
+			f.set(p.FormName(), string(data))
+			continue
+		}
+		left -= int64(len(data))
+		if err := addFile(v, f, p, data); err != nil {
+			return err
+		}
+	}
+	return web.Because(http.StatusRequestEntityTooLarge, say(v.Lang).TooManyFiles)
+}
+
+func (f *form) set(name, value string) {
+	value = strings.ReplaceAll(strings.ToValidUTF8(value, "\uFFFD"), "\r\n", "\n")
+	switch name {
+	case "text":
+		f.text = value
+	case "nonce":
+		f.nonce = value
+	case "thread":
+		f.thread = value
+	case "day":
+		f.day = value
+	case "seconds":
+		if s, err := strconv.Atoi(value); err == nil && s > 0 && s < 24*3600 {
+			f.long = time.Duration(s) * time.Second
+		}
+	case "reply":
+		f.reply = value
+	}
+}
+
+// voice is a recording that a browser made.
+func voice(p *multipart.Part, data []byte) (*core.File, error) {
+	kind, _, err := mime.ParseMediaType(p.Header.Get("Content-Type"))
+	if err != nil || !strings.HasPrefix(kind, "audio/") || len(data) == 0 {
+		return nil, errors.New("no recording")
+	}
+	return &core.File{Name: web.FileName(p.FileName()), MIME: kind, Data: data}, nil
+}
+
+// addFile takes a file; an empty one without a name is a field that was left empty.
+func addFile(v *web.Visit, f *form, p *multipart.Part, data []byte) error {
+	name := web.FileName(p.FileName())
+	if name == "" && len(data) == 0 {
+		return nil
+	}
+	if len(f.files) == maxFiles {
+		return web.Because(http.StatusRequestEntityTooLarge, say(v.Lang).TooManyFiles)
+	}
+	kind, _, err := mime.ParseMediaType(p.Header.Get("Content-Type"))
+	if err != nil {
+		kind = "application/octet-stream"
+	}
+	f.files = append(f.files, core.File{Name: name, MIME: kind, Data: data})
+	return nil
+}
+
+// stop stops the answer that is being written.
+func (r *Room) stop(v *web.Visit) error {
+	p, err := r.postedPlace(v)
+	if err != nil {
+		return err
+	}
+	if _, err := r.Gateway.Act(v.Context(), v.User.ID, core.StopTurn{Thread: p.thread.ID}); err != nil {
+		return v.Refusal(fmt.Errorf("stop: %w", err))
+	}
+	return v.Back(p.path(), "")
+}
+
+// retry has what waits answered now.
+func (r *Room) retry(v *web.Visit) error {
+	p, err := r.postedPlace(v)
+	if err != nil {
+		return err
+	}
+	if _, err := r.Gateway.Act(v.Context(), v.User.ID, core.RetryTurn{Thread: p.thread.ID, At: v.Now}); err != nil {
+		return v.Refusal(fmt.Errorf("retry: %w", err))
+	}
+	return v.Back(p.path(), "")
+}
+
+// postedPlace is the place that a form names.
+func (r *Room) postedPlace(v *web.Visit) (place, error) {
+	return r.named(v, v.R.PostForm.Get("thread"), v.R.PostForm.Get("day"))
+}
+
+// named is a thread or, of the continuous one, a day; neither: today.
+func (r *Room) named(v *web.Visit, thread, day string) (place, error) {
+	if thread != "" {
+		n, err := strconv.ParseInt(thread, 10, 64)
+		if err != nil {
+			return place{}, core.ErrNotFound
+		}
+		return r.threadPlace(v, core.ThreadID(n))
+	}
+	if day == "" {
+		day = v.Today.Label
+	}
+	return r.dayPlace(v, day)
+}

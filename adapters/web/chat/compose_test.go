@@ -1,0 +1,318 @@
+package chat
+
+import (
+	"bytes"
+	"errors"
+	"io"
+	"mime/multipart"
+	"net/http"
+	"net/textproto"
+	"net/url"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/everthread/everthread/adapters/web"
+	"github.com/everthread/everthread/adapters/web/webtest"
+	"github.com/everthread/everthread/core"
+)
+
+const nonce = "aaaabbbbccccddddeeee"
+
+func TestAMessageIsSentWithoutAScript(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	p := w.Ana.SignedIn()
+	a := p.Upload("/messages", map[string]string{"text": "hello\r\nthere", "nonce": nonce, "day": "2026-01-31",
+		"thread": ""}, map[string]string{"": ""})
+	a.Wants(t, http.StatusSeeOther)
+	if got := a.Header.Get("Location"); got != "/" {
+		t.Errorf("led to %s", got)
+	}
+	p.Get("/").Wants(t, 200, "hello<br", "there", "Web")
+	in := w.Taken()[0]
+	if in.Text != "hello\nthere" || in.Address != p.Door.Address || in.Thread != 0 || in.Kind != core.InMessage ||
+		!in.SentAt.Equal(w.Clock.Now()) {
+		t.Errorf("got %+v", in)
+	}
+}
+
+func TestAFormThatIsSentTwiceIsOneMessage(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	p := w.Ana.SignedIn()
+	form := map[string]string{"text": "once", "nonce": nonce}
+	for range 3 {
+		p.Upload("/messages", form, map[string]string{"a.txt": "x"}).Wants(t, http.StatusSeeOther)
+	}
+	if n := len(p.Get("/").Shown()); n != 1 || w.Gate.Kept != 1 {
+		t.Errorf("%d messages, %d files", n, w.Gate.Kept)
+	}
+	w.Bob.SignedIn().Upload("/messages", map[string]string{"text": "bob's", "nonce": nonce}, nil).Wants(t,
+		http.StatusSeeOther)
+	w.Bob.Get("/").Wants(t, 200, "bob&#39;s")
+	body := p.Get("/").Body
+	again := p.Get("/").Body
+	if webtest.NonceOf(t, body) == webtest.NonceOf(t, again) {
+		t.Error("two forms have one nonce")
+	}
+}
+
+func TestFilesComeWithAMessage(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	p := w.Ana.SignedIn()
+	p.Upload("/messages", map[string]string{"text": "see these", "nonce": nonce},
+		map[string]string{`..\..\etc/pass"wd[1]: x.txt`: "root"}).Wants(t, http.StatusSeeOther)
+	in := w.Taken()[0]
+	if len(in.Attachments) != 1 || in.Attachments[0].Name != "passwd_1__ x.txt" &&
+		in.Attachments[0].Name != `pass"wd_1__ x.txt` {
+		t.Fatalf("got %+v", in.Attachments)
+	}
+	if !strings.HasPrefix(in.Text, "see these\n[document ") {
+		t.Errorf("the text is %q", in.Text)
+	}
+	a := p.Get("/")
+	a.Wants(t, 200, "see these", "/media/1/0")
+	a.Lacks(t, "[document")
+	got := p.Get("/media/1/0")
+	got.Wants(t, 200, "root")
+	if d := got.Header.Get("Content-Disposition"); !strings.HasPrefix(d, "attachment") || strings.Contains(d, "/") {
+		t.Errorf("disposition %q", d)
+	}
+}
+
+func TestWhatIsTooMuchIsRefused(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	p := w.Ana.SignedIn()
+	form := map[string]string{"text": "x", "nonce": nonce}
+	p.Upload("/messages", form, map[string]string{"a": strings.Repeat("x", 1<<20+1)}).Wants(t,
+		http.StatusRequestEntityTooLarge, "too large together")
+	p.Upload("/messages", form, map[string]string{"a": strings.Repeat("x", 600<<10),
+		"b": strings.Repeat("x", 600<<10)}).Wants(t, http.StatusRequestEntityTooLarge, "too large together")
+	many := map[string]string{}
+	for n := range maxFiles + 1 {
+		many[string(rune('a'+n))] = "x"
+	}
+	p.Upload("/messages", form, many).Wants(t, http.StatusRequestEntityTooLarge, "too many files")
+	p.Upload("/messages", form, map[string]string{"no-room": "x"}).Wants(t, http.StatusRequestEntityTooLarge,
+		"no room for more of your files")
+	if len(w.Taken()) > 0 {
+		t.Error("something was taken")
+	}
+	p.Get("/").Wants(t, 200, `data-size="1048576"`, "1.0\u00a0MB together, at most 10")
+}
+
+func TestTheScriptIsAnsweredWithData(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	p := w.Ana.SignedIn()
+	post := func(form url.Values) (int, map[string]string) {
+		r := p.Request(http.MethodPost, "/messages", strings.NewReader(form.Encode()))
+		r.Header.Set("Accept", "application/json")
+		a := p.Do(r)
+		var out map[string]string
+		webtest.Decode(t, a.Body, &out)
+		return a.Status, out
+	}
+	if status, out := post(url.Values{"text": {"hello"}, "nonce": {nonce}, "day": {"2026-01-31"}}); status != 200 ||
+		out["url"] != "/" {
+		t.Errorf("got %d %v", status, out)
+	}
+	if status, out := post(url.Values{"text": {"hello"}, "nonce": {nonce + "2"}, "day": {"2026-01-29"}}); status != 200 ||
+		out["url"] != "/day/2026-01-31" {
+		t.Errorf("from another day: %d %v", status, out)
+	}
+	if status, out := post(url.Values{"text": {" "}, "nonce": {nonce}}); status != 400 || out["error"] == "" {
+		t.Errorf("got %d %v", status, out)
+	}
+	p.Post("/signout", nil)
+	if status, out := post(url.Values{"text": {"x"}, "nonce": {nonce}}); status != 401 || out["error"] == "" {
+		t.Errorf("got %d %v", status, out)
+	}
+}
+
+func TestThreads(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	p := w.Ana.SignedIn()
+	p.Get("/threads").Wants(t, 200, "No threads yet")
+	a := p.Post("/threads", url.Values{"title": {"  Recipes \n for  May "}})
+	a.Wants(t, http.StatusSeeOther)
+	at := a.Header.Get("Location")
+	p.Get(at).Wants(t, 200, "Recipes for May", "Nothing said here yet", "Send")
+	id := strings.TrimPrefix(at, "/threads/")
+	p.Upload("/messages", map[string]string{"text": "soup", "nonce": nonce, "thread": id}, nil).Wants(t,
+		http.StatusSeeOther)
+	p.Get(at).Wants(t, 200, "soup")
+	p.Get("/").Lacks(t, "soup")
+	p.Get("/threads").Wants(t, 200, "Recipes for May", at)
+	p.Upload("/messages", map[string]string{"text": "and here", "nonce": nonce + "2"}, nil)
+	p.Get("/").Wants(t, 200, "and here")
+	if got := p.Get("/m/1").Header.Get("Location"); got != at+"?at=1#m1" {
+		t.Errorf("a reference leads to %s", got)
+	}
+	for n := range 120 {
+		p.Says("note", func(s *webtest.Said) { s.Thread = w.Taken()[0].Thread; s.At = p.Door })
+		_ = n
+	}
+	long := p.Get(at)
+	long.Wants(t, 200, at+"?before=73")
+	if n := len(long.Shown()); n != 50 {
+		t.Errorf("%d entries", n)
+	}
+	p.Get(at+"?before=23").Wants(t, 200, "soup")
+	p.Get(at+"?at=60").Wants(t, 200, `id="m60"`, `id="m59"`, `id="m61"`)
+}
+
+func TestAContinuousMessageDoesNotFollowTheDoor(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	p := w.Ana.SignedIn()
+	_, err := w.Gate.Act(w.Context, p.User.ID, core.OpenThread{Identity: p.Door.ID, Title: "Elsewhere", At: w.Clock.Now()})
+	w.Must(err)
+	p.Upload("/messages", map[string]string{"text": "to the continuous one", "nonce": nonce}, nil)
+	p.Get("/").Wants(t, 200, "to the continuous one")
+}
+
+func TestStopAndRetry(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	p := w.Ana.SignedIn()
+	p.Says("hello")
+	turn := p.Turn()
+	p.Get("/").Wants(t, 200, "Stop", "is writing…", `id="`+writingID(turn)+`"`)
+	p.Post("/stop", url.Values{"day": {"2026-01-31"}}).Wants(t, http.StatusSeeOther)
+	f, err := w.Store.Flags(w.Context, p.User.ID, turn.ID)
+	w.Must(err)
+	if !f.Stop {
+		t.Error("the turn was not asked to stop")
+	}
+	w.Must(commitFailed(p, turn))
+	p.Get("/").Wants(t, 200, "No answer came to your last message.", "Retry")
+	p.Post("/retry", url.Values{"day": {"2026-01-31"}}).Wants(t, http.StatusSeeOther)
+	p.Turn()
+	p.Get("/").Lacks(t, "No answer came")
+}
+
+func writingID(t *core.Turn) string {
+	return "t" + strings.TrimPrefix(webtest.Name(core.MessageID(t.ID)), "m")
+}
+
+// commitFailed gives a turn up, with an apology.
+func commitFailed(p *webtest.Person, t *core.Turn) error {
+	_, err := p.Store.Commit(p.Context, core.Reply{Turn: t, State: core.TurnFailed, Now: p.Clock.Now(), Error: "no model",
+		Day: "2026-01-31"}, nil)
+	if err != nil {
+		return err
+	}
+	_, err = p.Store.Note(p.Context, core.Note{User: p.User.ID, Now: p.Clock.Now(),
+		Messages: []core.NewMessage{{Role: core.RoleAssistant, Kind: core.KindNotice, Text: "The model is down. /retry",
+			SentAt: p.Clock.Now()}}})
+	return err
+}
+
+func TestMediaIsOnesOwnAndHarmless(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	p := w.Ana.SignedIn()
+	keep := func(name, data string) {
+		w.Must(os.MkdirAll(filepath.Join(w.Media, "1"), 0o700))
+		w.Must(os.WriteFile(filepath.Join(w.Media, "1", name), []byte(data), 0o600))
+	}
+	keep("cat", "picture")
+	keep("page", "<script>alert(1)</script>")
+	w.Must(os.WriteFile(filepath.Join(w.Media, "..", "outside-"+filepath.Base(w.Media)), []byte("outside"), 0o600))
+	w.Must(os.Symlink("/etc/passwd", filepath.Join(w.Media, "1", "link")))
+	as := []core.Attachment{
+		{Kind: "photo", Name: "cat.png", MIME: "image/png", Path: "1/cat"},
+		{Kind: "document", Name: "page.html", MIME: "text/html", Path: "1/page"},
+		{Kind: "photo", Name: "x.svg", MIME: "image/svg+xml", Path: "1/page"},
+		{Kind: "document", Name: "a", Path: "../outside-" + filepath.Base(w.Media)},
+		{Kind: "document", Name: "b", Path: "/etc/passwd"},
+		{Kind: "document", Name: "c", Path: "1/link"},
+		{Kind: "document", Name: "d", Path: "1"},
+		{Kind: "document", Name: "e", Path: "1/gone"},
+		{Kind: "document", Name: "f"},
+	}
+	p.Says("[photo]", func(s *webtest.Said) { s.Files = as })
+	png := p.Get("/media/1/0")
+	png.Wants(t, 200, "picture")
+	if png.Header.Get("Content-Type") != "image/png" ||
+		!strings.HasPrefix(png.Header.Get("Content-Disposition"), "inline") {
+		t.Errorf("got %v", png.Header)
+	}
+	for _, path := range []string{"/media/1/1", "/media/1/2"} {
+		a := p.Get(path)
+		if a.Status != 200 || a.Header.Get("Content-Type") != "application/octet-stream" ||
+			!strings.HasPrefix(a.Header.Get("Content-Disposition"), "attachment") ||
+			a.Header.Get("Content-Security-Policy") != "default-src 'none'; sandbox" ||
+			a.Header.Get("X-Content-Type-Options") != "nosniff" {
+			t.Errorf("%s: %d %v", path, a.Status, a.Header)
+		}
+	}
+	for _, n := range []string{"3", "4", "5", "6", "7", "8", "9", "-1", "0x0", "..%2f..%2fetc%2fpasswd"} {
+		a := p.Get("/media/1/" + n)
+		if a.Status == 200 {
+			t.Errorf("number %s answered %q", n, web.Short(a.Body, 100))
+		}
+		a.Lacks(t, "root:", "outside")
+	}
+	w.Bob.SignedIn().Get("/media/1/0").Wants(t, http.StatusNotFound)
+	r := p.Request(http.MethodGet, "/media/1/0", nil)
+	r.Header.Set("Range", "bytes=0-2")
+	p.Do(r).Wants(t, http.StatusPartialContent, "pic")
+	p.Post("/m/1/forget", nil)
+	p.Get("/media/1/0").Wants(t, http.StatusNotFound)
+}
+
+// TestAMessageIsTakenOnceItIsStored: what could not be stored is said to be so, and
+// sent again it is one message.
+func TestAMessageIsTakenOnceItIsStored(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	p := w.Ana.SignedIn()
+	form := map[string]string{"text": "hold on to this", "nonce": nonce}
+	w.Gate.Fail(errors.New("no disk"))
+	p.Upload("/messages", form, nil).Wants(t, http.StatusInternalServerError, "Nothing of yours is lost")
+	w.Gate.Fail(core.ErrMoving)
+	p.Upload("/messages", form, nil).Wants(t, http.StatusServiceUnavailable, "being joined")
+	w.Gate.Fail(nil)
+	p.Upload("/messages", form, nil).Wants(t, http.StatusSeeOther)
+	if n := len(p.Get("/").Shown()); n != 1 {
+		t.Errorf("%d messages", n)
+	}
+}
+
+func TestAVoiceNoteIsSent(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	p := w.Ana.SignedIn()
+	send := func(kind, data string) webtest.Answer {
+		var b bytes.Buffer
+		m := multipart.NewWriter(&b)
+		w.Must(m.WriteField("nonce", nonce))
+		w.Must(m.WriteField("seconds", "65"))
+		f, err := m.CreatePart(textproto.MIMEHeader{"Content-Disposition": {`form-data; name="voice"; filename="voice.webm"`},
+			"Content-Type": {kind}})
+		w.Must(err)
+		_, err = io.WriteString(f, data)
+		w.Must(err)
+		w.Must(m.Close())
+		r := p.Request(http.MethodPost, "/messages", &b)
+		r.Header.Set("Content-Type", m.FormDataContentType())
+		return p.Do(r)
+	}
+	send("text/html", "<script>").Wants(t, http.StatusBadRequest)
+	send("audio/webm", "").Wants(t, http.StatusBadRequest)
+	send("audio/webm;codecs=opus", "recorded").Wants(t, http.StatusSeeOther)
+	in := w.Taken()
+	if len(in) != 1 || in[0].Text != "[voice 1:05]" || in[0].Attachments[0].Kind != "voice" ||
+		in[0].Attachments[0].MIME != "audio/webm" || in[0].Attachments[0].Duration != 65*time.Second {
+		t.Fatalf("got %+v", in)
+	}
+	p.Get("/").Wants(t, http.StatusOK, `<audio controls`)
+}

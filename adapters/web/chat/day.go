@@ -1,0 +1,258 @@
+package chat
+
+import (
+	"fmt"
+	"html/template"
+	"time"
+
+	"github.com/everthread/everthread/adapters/web"
+	"github.com/everthread/everthread/core"
+	"github.com/everthread/everthread/core/words"
+)
+
+func (r *Room) conversationRoutes() []web.Route {
+	return []web.Route{
+		{Pattern: "GET /{$}", Serve: r.todayPage, Tab: &web.Tab{
+			Name: func(lang string) string { return say(lang).Continuous }, Holds: []string{"/day", "/search"}}},
+		{Pattern: "GET /day/{label}", Serve: r.dayPage},
+		{Pattern: "GET /day/{label}/history", Serve: r.historyPage},
+		{Pattern: "POST /day/{label}/summary", Serve: r.regenerate},
+		{Pattern: "GET /days", Serve: r.calendarPage},
+		{Pattern: "GET /search", Serve: r.searchPage},
+		{Pattern: "POST /messages", Serve: r.post, Body: r.MediaMax + 1<<20},
+		{Pattern: "POST /stop", Serve: r.stop},
+		{Pattern: "POST /retry", Serve: r.retry},
+		{Pattern: "GET /live", Serve: r.live},
+		{Pattern: "GET /media/{message}/{n}", Serve: r.media},
+	}
+}
+
+// conversation is a page with a timeline.
+type conversation struct {
+	Place    string // its path
+	Query    string
+	Title    string
+	Heading  string
+	Newest   bool   // the end of the place is shown, and grows
+	Reader   string // who reads which thread, for what this browser remembers of it
+	Entries  []*entry
+	Earlier  string // path of what stands before
+	Later    string
+	Last     string // what the page knows, for /live
+	Empty    *web.Empty
+	Compose  compose
+	Days     dayBar
+	Summary  *summaryCard
+	Promises *promises
+	Writing  []writing
+	Searched searchBox
+}
+
+// dayBar is the day selector.
+type dayBar struct {
+	Label, Name       string
+	Today, Yesterday  string // labels
+	Previous, Next    string // labels of days with messages; empty: none
+	IsToday, IsBefore bool
+	Calendar          calendar
+	PreviousN, NextN  string // names
+	Zone              string
+}
+
+func (r *Room) todayPage(v *web.Visit) error { return r.showDay(v, v.Today.Label) }
+
+func (r *Room) dayPage(v *web.Visit) error { return r.showDay(v, v.R.PathValue("label")) }
+
+// wanted reads which part of a place is asked for.
+func wanted(v *web.Visit) want {
+	q := v.R.URL.Query()
+	w := want{before: messageNumber(q.Get("before"))}
+	if w.before == 0 {
+		w.after = messageNumber(q.Get("after"))
+	}
+	if w.before == 0 && w.after == 0 {
+		w.around = messageNumber(q.Get("at"))
+	}
+	return w
+}
+
+func (r *Room) showDay(v *web.Visit, label string) error {
+	p, err := r.dayPlace(v, label)
+	if err != nil {
+		return err
+	}
+	c, err := r.conversation(v, p, wanted(v))
+	if err != nil {
+		return err
+	}
+	name := v.DayName(p.day.Label)
+	c.Title, c.Heading = name, fmt.Sprintf(say(v.Lang).Timeline, name)
+	if c.Days, err = r.dayBar(v, p); err != nil {
+		return err
+	}
+	if c.Summary, err = r.summaryCard(v, p); err != nil {
+		return err
+	}
+	if c.Promises, err = r.promises(v, p); err != nil {
+		return err
+	}
+	if len(c.Entries) == 0 {
+		c.Empty = emptyDay(v, p, c.Days)
+	}
+	c.Searched = searchBox{Off: r.Search == nil}
+	return v.Page("day", name, c)
+}
+
+// conversation is a part of a place with all that is around it.
+func (r *Room) conversation(v *web.Visit, p place, w want) (*conversation, error) {
+	s, err := r.stretch(v, p, w, pageSize)
+	if err != nil {
+		return nil, err
+	}
+	all, err := r.entries(v, s)
+	if err != nil {
+		return nil, err
+	}
+	c := &conversation{Place: p.path(), Query: p.query(), Newest: s.later == 0, Entries: all,
+		Reader: fmt.Sprintf("%d.%d", v.User.ID, p.thread.ID)}
+	if s.earlier > 0 {
+		c.Earlier = fmt.Sprintf("%s?before=%d", p.path(), s.earlier)
+	}
+	if s.later > 0 {
+		c.Later = fmt.Sprintf("%s?after=%d", p.path(), s.later)
+	}
+	if c.Compose, err = r.compose(v, p); err != nil {
+		return nil, err
+	}
+	if c.Newest {
+		c.Writing, err = r.writing(v, p)
+		c.Last = lastOf(s, all)
+	}
+	return c, err
+}
+
+// dayBar is the day selector on a day.
+func (r *Room) dayBar(v *web.Visit, p place) (dayBar, error) {
+	d := dayBar{Label: p.day.Label, Name: v.DayName(p.day.Label), Today: v.Today.Label, Zone: v.Zone.String()}
+	d.Yesterday = v.DayAt(v.Today.Start.Add(-time.Nanosecond)).Label
+	d.IsToday, d.IsBefore = p.day.Label == d.Today, p.day.Label == d.Yesterday
+	before, err := r.Store.Days(v.Context(), v.User.ID, p.day.Label, 1)
+	if err != nil {
+		return d, fmt.Errorf("read days: %w", err)
+	}
+	if len(before) > 0 {
+		d.Previous, d.PreviousN = before[0].Day.Label, v.DayName(before[0].Day.Label)
+	}
+	if d.Calendar, err = r.calendar(v, p.day.Label[:7], p.day.Label); err != nil {
+		return d, err
+	}
+	d.Next, err = r.nextDay(v, p.day.Label, d)
+	if d.Next != "" {
+		d.NextN = v.DayName(d.Next)
+	}
+	return d, err
+}
+
+// nextDay is the next day with messages, or today.
+func (r *Room) nextDay(v *web.Visit, label string, d dayBar) (string, error) {
+	if label >= v.Today.Label {
+		return "", nil
+	}
+	for n := range d.Calendar.Weeks {
+		for _, c := range d.Calendar.Weeks[n] {
+			if c.Label > label && c.Messages > 0 {
+				return c.Label, nil
+			}
+		}
+	}
+	month := label[:7]
+	for range 24 {
+		month = shiftMonth(month, 1)
+		if month > v.Today.Label[:7] {
+			break
+		}
+		c, err := r.monthDays(v, month)
+		if err != nil {
+			return "", err
+		}
+		if len(c) > 0 {
+			return c[len(c)-1].Day.Label, nil
+		}
+	}
+	return v.Today.Label, nil
+}
+
+// emptyDay says what to do on a day without messages.
+func emptyDay(v *web.Visit, p place, d dayBar) *web.Empty {
+	if p.day.Label != v.Today.Label {
+		return &web.Empty{Title: say(v.Lang).EmptyDay, Hint: say(v.Lang).EmptyDayHint}
+	}
+	if d.Previous == "" {
+		return &web.Empty{Title: say(v.Lang).EmptyToday, Hint: say(v.Lang).EmptyFirst}
+	}
+	return &web.Empty{Title: say(v.Lang).EmptyToday, Hint: say(v.Lang).EmptyTodayHint, Link: "/day/" + d.Previous,
+		Label: fmt.Sprintf(say(v.Lang).LastTalk, d.PreviousN)}
+}
+
+// summaryCard is a day's summary with what is to be known about it.
+type summaryCard struct {
+	Label, Title string
+	HTML         template.HTML
+	Note, Class  string // Class: quiet, warn or bad
+	About        string
+	Version      int
+	Retry        bool
+	Can          bool // there is something to sum up
+}
+
+func (r *Room) summaryCard(v *web.Visit, p place) (*summaryCard, error) {
+	g := p.segment
+	s := &summaryCard{Label: p.day.Label, Title: fmt.Sprintf(say(v.Lang).DaySummary, v.DayName(p.day.Label)),
+		Can: g.Messages > 0, Version: g.SummaryVersion}
+	var newest []core.Summary
+	var err error
+	if g.SummaryVersion > 0 && !g.Hidden {
+		if newest, err = r.Store.Summaries(v.Context(), v.User.ID, g.ID, 1); err != nil {
+			return nil, fmt.Errorf("read the summary: %w", err)
+		}
+	}
+	for _, one := range newest {
+		s.HTML = r.markdown.summary(words.Headings(v.Lang, one.Markdown))
+		s.About = aboutSummary(v, one)
+	}
+	s.Note, s.Class = summaryNote(v, g, newest)
+	s.Retry = g.SummaryError != ""
+	return s, nil
+}
+
+// aboutSummary says in one line where a summary comes from.
+func aboutSummary(v *web.Visit, s core.Summary) string {
+	out := fmt.Sprintf(say(v.Lang).Version, words.Number(v.Lang, s.Version)) + " · " + v.Moment(s.CreatedAt)
+	if s.Model != "" {
+		out += " · " + fmt.Sprintf(say(v.Lang).SummaryBy, s.Model)
+	}
+	if s.Final {
+		out += " · " + say(v.Lang).SummaryFinal
+	}
+	return out
+}
+
+func summaryNote(v *web.Visit, g core.Segment, newest []core.Summary) (text, class string) {
+	switch {
+	case g.SummaryError != "":
+		return say(v.Lang).SummaryError, "bad"
+	case g.Hidden:
+		return say(v.Lang).SummaryHidden, "warn"
+	case g.Stale:
+		return say(v.Lang).SummaryStale, "warn"
+	case len(newest) == 0 && g.Messages == 0:
+		return say(v.Lang).SummaryNoneYet, "quiet"
+	case len(newest) == 0:
+		return say(v.Lang).SummaryNone, "quiet"
+	case newest[0].Ungrounded:
+		return say(v.Lang).SummaryUngrounded, "warn"
+	case g.SinceSummary > 0:
+		return say(v.Lang).SummarySince.Of(g.SinceSummary), "quiet"
+	}
+	return "", ""
+}

@@ -1,0 +1,342 @@
+package chat
+
+import (
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"hash/fnv"
+	"html/template"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/everthread/everthread/adapters/web"
+	"github.com/everthread/everthread/core"
+	"github.com/everthread/everthread/core/trust"
+	"github.com/everthread/everthread/core/words"
+)
+
+// entry is one row of a timeline.
+type entry struct {
+	ID      string // of the element: m123 a message, v2 a version of the summary
+	Version string // changes when anything of it does
+	Kind    string // said, tools, version, command, notice, post, reminder
+	Who     string // user, agent, system
+	Name    string // of who
+	At      time.Time
+	Stamp   string // for machines
+	Clock   string
+	Moment  string
+	Follows bool // who also said what stands before, shortly before
+	Day     string
+
+	Number    core.MessageID
+	Turn      core.TurnID
+	text      func() template.HTML // nil: there is none
+	Deleted   bool
+	Edited    bool
+	Covered   bool
+	Answer    bool // of the model
+	Forwarded string
+	Quote     *quoted
+	Files     []shownFile
+	Calls     []shownCall
+	Channel   string
+	States    []shownState
+	Answers   []replyButton // to the question that it asks here
+	doable
+}
+
+// HTML is the text of an entry. It is made only for those that are shown: open
+// pages look at all of them, and most are known.
+func (e *entry) HTML() template.HTML {
+	if e.text == nil {
+		return ""
+	}
+	return e.text()
+}
+
+type quoted struct{ Title, Text string }
+
+type shownState struct {
+	Word, Class string
+	Channel     string // where that is not the message's
+	Why         string
+}
+
+type shownFile struct {
+	Name, Path, Show string // Show: image, audio, video, or empty for a link
+	Alt              string // of a picture
+	Size             int64
+	Error            string
+	Said             string
+}
+
+type shownCall struct{ Title, Asked, Found string }
+
+// together is within what time messages of one speaker stand under one name.
+const together = 5 * time.Minute
+
+// entries are a part of a place as it is shown.
+func (r *Room) entries(v *web.Visit, s stretch) ([]*entry, error) {
+	sent, err := r.sent(v, s.messages)
+	if err != nil {
+		return nil, err
+	}
+	results := map[string]core.Message{}
+	for _, m := range s.messages {
+		if m.Role == core.RoleTool {
+			results[m.ToolCallID] = m
+		}
+	}
+	calls := map[string]bool{}
+	var out []*entry
+	for _, m := range s.messages {
+		for _, c := range m.ToolCalls {
+			calls[c.ID] = true
+		}
+		if m.Role == core.RoleTool && calls[m.ToolCallID] {
+			continue // stands with its call
+		}
+		out = append(out, r.entry(v, m, sent[m.ID], results))
+	}
+	for _, one := range s.versions {
+		out = append(out, r.versionEntry(v, one))
+	}
+	slices.SortStableFunc(out, func(a, b *entry) int { return a.At.Compare(b.At) })
+	join(v, out)
+	if err := r.buttons(v, out); err != nil {
+		return nil, err
+	}
+	return out, r.doable(v, s, out)
+}
+
+// replyButton is a button below a question.
+type replyButton struct{ Label, Text, Nonce string }
+
+// recentQuestions is how many of a person's newest questions may have buttons.
+const recentQuestions = 20
+
+// buttons gives entries that ask the visitor here, on the page, their buttons.
+func (r *Room) buttons(v *web.Visit, all []*entry) error {
+	if len(all) == 0 {
+		return nil
+	}
+	questions, err := r.Store.Approvals(v.Context(), v.User.ID, 0, recentQuestions)
+	if err != nil {
+		return fmt.Errorf("read questions: %w", err)
+	}
+	questions = slices.DeleteFunc(questions, func(a core.Approval) bool { return !a.Open(v.Now) })
+	if len(questions) == 0 {
+		return nil
+	}
+	ids, err := r.Store.Identities(v.Context(), v.User.ID)
+	if err != nil {
+		return fmt.Errorf("read identities: %w", err)
+	}
+	for _, a := range questions {
+		here := slices.ContainsFunc(ids, func(i core.Identity) bool {
+			return i.ID == a.Identity &&
+				i.Address.Channel == web.Name
+		})
+		n := slices.IndexFunc(all, func(e *entry) bool { return e.Number == a.Message && a.Message != 0 })
+		if !here || n < 0 {
+			continue
+		}
+		for _, b := range trust.YesNo(v.Lang, a.Code, a.Word != "") {
+			nonce := fmt.Sprintf("answer-%d-%s", a.AskedAt.UnixMilli(),
+				strings.NewReplacer("/", "", " ", "-").Replace(b.Command))
+			all[n].Answers = append(all[n].Answers, replyButton{b.Label, b.Command, nonce})
+		}
+		all[n].Version = hashed(all[n].Version, a.Code)
+	}
+	return nil
+}
+
+// sent are the deliveries of messages, by message.
+func (r *Room) sent(v *web.Visit, ms []core.Message) (map[core.MessageID][]core.Delivery, error) {
+	var ids []core.MessageID
+	for _, m := range ms {
+		if m.Role == core.RoleAssistant {
+			ids = append(ids, m.ID)
+		}
+	}
+	if len(ids) == 0 {
+		return nil, nil
+	}
+	all, err := r.Store.Sent(v.Context(), v.User.ID, ids)
+	if err != nil {
+		return nil, fmt.Errorf("read deliveries: %w", err)
+	}
+	out := map[core.MessageID][]core.Delivery{}
+	for _, d := range all {
+		out[d.Message] = append(out[d.Message], d)
+	}
+	return out, nil
+}
+
+// entry is a message as it is shown.
+func (r *Room) entry(v *web.Visit, m core.Message, sent []core.Delivery, results map[string]core.Message) *entry {
+	e := &entry{ID: "m" + strconv.FormatInt(int64(m.ID), 10), Number: m.ID, Turn: m.Turn, At: shownAt(m),
+		Deleted: m.Redacted, Edited: m.Revision > 0 && !m.Redacted, Covered: m.Covered, Forwarded: m.ForwardedFrom}
+	stamp(v, e, m.SentAt)
+	speaker(v, e, m)
+	e.text = func() template.HTML { return r.markdown.message(captions(m.Text, m.Attachments)) }
+	if q := m.Quote; q != nil && q.Text != "" {
+		e.Quote = &quoted{say(v.Lang).InReply, web.Short(q.Text, 300)}
+		if q.Mine {
+			e.Quote.Title = say(v.Lang).InReplyMine
+		}
+	}
+	for i, a := range m.Attachments {
+		e.Files = append(e.Files, file(v, m, i, a))
+	}
+	for _, c := range m.ToolCalls {
+		e.Calls = append(e.Calls, call(v, c.Name, c.Arguments, results[c.ID].Text))
+	}
+	if m.Role == core.RoleTool && !m.Redacted {
+		e.Calls, e.text = []shownCall{call(v, m.ToolName, "", m.Text)}, nil
+	}
+	e.Answer = m.Role == core.RoleAssistant && m.Kind == core.KindChat && m.Turn > 0
+	e.Channel = v.ChannelName(m.Channel)
+	for _, d := range sent {
+		e.States = append(e.States, state(v, d, m.Channel))
+	}
+	e.Version = fingerprint(m, e.States, e.Calls)
+	return e
+}
+
+// speaker says who a message is by, and what it is.
+func speaker(v *web.Visit, e *entry, m core.Message) {
+	e.Kind, e.Who, e.Name = "said", "agent", say(v.Lang).Agent
+	if m.Role == core.RoleUser {
+		e.Who, e.Name = "user", say(v.Lang).You
+	}
+	if m.Role == core.RoleTool || m.Role == core.RoleAssistant && m.Text == "" && len(m.ToolCalls) > 0 {
+		e.Kind = "tools"
+	}
+	switch m.Kind {
+	case core.KindCommand:
+		e.Kind = "command"
+	case core.KindNotice:
+		e.Kind, e.Who, e.Name = "notice", "system", say(v.Lang).SystemName
+	case core.KindDayPost:
+		e.Kind, e.Who, e.Name = "post", "system", say(v.Lang).Post
+	case core.KindReminder:
+		e.Kind, e.Who, e.Name = "reminder", "system", say(v.Lang).Reminder
+	case core.KindDaySummary:
+		e.Kind, e.Who, e.Name = "version", "system", say(v.Lang).SummaryUpdated
+	}
+}
+
+// stamp says when something was, by the clock of the person.
+func stamp(v *web.Visit, e *entry, t time.Time) {
+	local := t.In(v.Zone)
+	e.Stamp = local.Format(time.RFC3339)
+	e.Clock, e.Moment = local.Format(web.HourMinute), v.Moment(local)
+}
+
+// versionEntry is the system entry that a summary was written.
+func (r *Room) versionEntry(v *web.Visit, s core.Summary) *entry {
+	e := &entry{ID: "v" + strconv.Itoa(s.Version), Kind: "version", Who: "system", Name: say(v.Lang).SummaryUpdated,
+		At: s.CreatedAt, text: func() template.HTML { return r.markdown.summary(words.Headings(v.Lang, s.Markdown)) }}
+	if s.Final {
+		e.Name = say(v.Lang).SummaryFinalized
+	}
+	stamp(v, e, s.CreatedAt)
+	e.Version = hashed(s.Version, s.Final, s.Markdown)
+	return e
+}
+
+// join marks what follows what the same speaker said shortly before, and where
+// another date begins.
+func join(v *web.Visit, all []*entry) {
+	for i, e := range all {
+		date := v.DayAt(e.At).Label
+		if i == 0 {
+			continue
+		}
+		before := all[i-1]
+		if date != v.DayAt(before.At).Label {
+			e.Day = v.DayName(date)
+		}
+		e.Follows = e.Day == "" && e.Kind == "said" && before.Kind == "said" && before.Who == e.Who &&
+			e.At.Sub(before.At) < together
+	}
+}
+
+func state(v *web.Visit, d core.Delivery, channel string) shownState {
+	s := shownState{Word: cmp.Or(v.Words.States[string(d.State)], string(d.State)), Class: string(d.State), Why: d.Error}
+	if d.To.Channel != channel {
+		s.Channel = v.ChannelName(d.To.Channel)
+	}
+	return s
+}
+
+// file is an attachment as it is shown.
+func file(v *web.Visit, m core.Message, n int, a core.Attachment) shownFile {
+	f := shownFile{Name: cmp.Or(a.Name, a.Kind), Alt: cmp.Or(a.Name, say(v.Lang).Act.Picture), Size: a.Size,
+		Error: a.Error, Said: a.Transcript}
+	if a.Path != "" {
+		f.Path = fmt.Sprintf("/media/%d/%d", m.ID, n)
+	}
+	if kind := shownAs(a.MIME); kind != "" && f.Path != "" {
+		f.Show = strings.SplitN(kind, "/", 2)[0]
+	}
+	return f
+}
+
+// mostShown is how much of a tool's words is shown.
+const mostShown = 4000
+
+// call is a call of a tool in words.
+func call(v *web.Visit, name, arguments, found string) shownCall {
+	title, known := say(v.Lang).Tools[name]
+	if !known {
+		title = fmt.Sprintf(say(v.Lang).ToolUsed, web.Short(name, 80))
+	}
+	if strings.Contains(title, "%s") {
+		var asked struct {
+			Query string `json:"query"`
+		}
+		_ = json.Unmarshal([]byte(arguments), &asked) // as the model wrote it: perhaps nothing can be read
+		title = fmt.Sprintf(title, cmp.Or(web.Short(asked.Query, 80), "…"))
+	}
+	if known && name != "" && (arguments == "{}" || arguments == "") {
+		arguments = ""
+	}
+	return shownCall{title, web.Short(arguments, mostShown), web.Short(found, mostShown)}
+}
+
+// captions takes the placeholders of attachments out of a text: the files
+// themselves are shown. What stands in them, a caption or what was said, stays.
+func captions(text string, as []core.Attachment) string {
+	for _, a := range as {
+		start := strings.Index(text, "["+a.Kind)
+		if a.Kind == "" || start < 0 {
+			continue
+		}
+		end := strings.IndexByte(text[start:], ']') + start
+		if len(as) == 1 && start == 0 && strings.HasSuffix(text, "]") {
+			end = len(text) - 1
+		}
+		if end < start {
+			continue
+		}
+		_, rest, _ := strings.Cut(text[start+1:end], ": ")
+		text = strings.TrimSpace(text[:start] + rest + text[end+1:])
+	}
+	return text
+}
+
+// fingerprint changes when anything of a message does that is shown.
+func fingerprint(m core.Message, states []shownState, calls []shownCall) string {
+	return hashed(m.ID, m.Revision, m.Redacted, m.Text, m.Attachments, states, calls)
+}
+
+func hashed(all ...any) string {
+	h := fnv.New64a()
+	fmt.Fprintf(h, "%+v", all)
+	return strconv.FormatUint(h.Sum64(), 36)
+}

@@ -1,0 +1,294 @@
+package chat
+
+import (
+	"bytes"
+	"errors"
+	"html/template"
+	"net/url"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+
+	"github.com/microcosm-cc/bluemonday"
+	"github.com/yuin/goldmark"
+	"github.com/yuin/goldmark/ast"
+	"github.com/yuin/goldmark/extension"
+	extast "github.com/yuin/goldmark/extension/ast"
+	"github.com/yuin/goldmark/parser"
+	"github.com/yuin/goldmark/renderer"
+	"github.com/yuin/goldmark/renderer/html"
+	"github.com/yuin/goldmark/text"
+	"github.com/yuin/goldmark/util"
+
+	"github.com/everthread/everthread/core/markup"
+)
+
+// markdown turns what people and models wrote into HTML: first goldmark, then
+// bluemonday, whatever goldmark made. It is safe for concurrent use.
+type markdown struct {
+	plain goldmark.Markdown // of messages
+	refs  goldmark.Markdown // of summaries: [#123] is a link
+	clean *bluemonday.Policy
+}
+
+func newMarkdown() *markdown {
+	return &markdown{plain: newGoldmark(), refs: newGoldmark(parser.WithInlineParsers(util.Prioritized(refParser{}, 50))),
+		clean: policy()}
+}
+
+func newGoldmark(more ...parser.Option) goldmark.Markdown {
+	return goldmark.New(
+		goldmark.WithExtensions(extension.Strikethrough, extension.Linkify, extension.TaskList, extension.Table),
+		goldmark.WithParserOptions(more...),
+		goldmark.WithParserOptions(parser.WithInlineParsers(util.Prioritized(mathParser{}, 60)),
+			parser.WithBlockParsers(util.Prioritized(mathBlockParser{}, 650))),
+		goldmark.WithRendererOptions(html.WithHardWraps(), renderer.WithNodeRenderers(util.Prioritized(safely{}, 1))),
+	)
+}
+
+// policy is all that may be in the HTML of a message.
+func policy() *bluemonday.Policy {
+	p := bluemonday.NewPolicy()
+	p.AllowElements("p", "br", "hr", "em", "strong", "del", "code", "pre", "blockquote", "ul", "ol", "li",
+		"h3", "h4", "h5", "h6", "table", "thead", "tbody", "tr", "th", "td")
+	p.AllowAttrs("start").Matching(bluemonday.Integer).OnElements("ol")
+	p.AllowAttrs("href").OnElements("a")
+	p.AllowAttrs("class").Matching(regexp.MustCompile(`^ref$`)).OnElements("a")
+	p.AllowAttrs("class").Matching(regexp.MustCompile(`^(?:box|math|math wide|[a-z])$`)).OnElements("span")
+	p.AllowAttrs("class").Matching(regexp.MustCompile(`^(?:codeblock|math wide)$`)).OnElements("div")
+	p.AllowAttrs("class").Matching(regexp.MustCompile(`^language$`)).OnElements("p")
+	p.AllowAttrs("class").Matching(regexp.MustCompile(`^(?:right|middle)$`)).OnElements("th", "td")
+	p.AllowURLSchemes(schemes()...)
+	p.AllowRelativeURLs(true) // those of refs: safely lets no other pass
+	p.RequireNoFollowOnFullyQualifiedLinks(true)
+	p.RequireNoReferrerOnFullyQualifiedLinks(true)
+	p.AddTargetBlankToFullyQualifiedLinks(true)
+	p.RequireParseableURLs(true)
+	return p
+}
+
+func schemes() []string { return []string{"http", "https", "mailto", "tel"} }
+
+// What is too long or too deep for goldmark's nesting is shown as it was written.
+const (
+	maxMarkdown = 200_000
+	maxMarks    = 400 // signs that nest, in one line
+	maxLists    = 40  // lists and quotes that begin in one line
+)
+
+// message is the HTML of a message.
+func (m *markdown) message(md string) template.HTML { return m.html(m.plain, md) }
+
+// summary is the HTML of a summary, whose references lead to their messages.
+func (m *markdown) summary(md string) template.HTML { return m.html(m.refs, md) }
+
+func (m *markdown) html(with goldmark.Markdown, md string) template.HTML {
+	md = strings.ReplaceAll(strings.ToValidUTF8(md, "\uFFFD"), "\x00", "\uFFFD")
+	tables, links := markup.Grows(md)
+	if len(md) > maxMarkdown || tables || links || nests(md) {
+		return verbatim(md)
+	}
+	b := bounded{most: outputBase + outputTimes*len(md)}
+	if err := with.Convert([]byte(md), &b); err != nil {
+		return verbatim(md)
+	}
+	return template.HTML(m.clean.SanitizeBytes(b.Bytes()))
+}
+
+// How large the HTML of a message may be: what grows more is shown as it was written.
+const (
+	outputBase  = 64 << 10 // bytes
+	outputTimes = 16       // as long as the message
+)
+
+// bounded is a buffer that takes no more than most bytes.
+type bounded struct {
+	bytes.Buffer
+	most int
+}
+
+var errTooLarge = errors.New("the HTML is too large")
+
+// Write adds to the buffer, if it fits.
+func (b *bounded) Write(p []byte) (int, error) {
+	if b.Len()+len(p) > b.most {
+		return 0, errTooLarge
+	}
+	return b.Buffer.Write(p)
+}
+
+func verbatim(md string) template.HTML {
+	return template.HTML("<pre>" + template.HTMLEscapeString(md) + "</pre>")
+}
+
+// nests reports whether a line has so many signs that nest that parsing it would
+// take long.
+func nests(md string) bool {
+	for line := range strings.Lines(md) {
+		marks := 0
+		for _, sign := range "[*_>|`<~(" {
+			marks += strings.Count(line, string(sign))
+		}
+		lists := line[:len(line)-len(strings.TrimLeft(line, "0123456789.)-+*> \t"))]
+		if marks > maxMarks || len(strings.Fields(lists)) > maxLists {
+			return true
+		}
+	}
+	return false
+}
+
+// safely renders what must not reach a page as goldmark would write it: raw HTML
+// as text, images as links, headings below those of the page, and only links that
+// lead out by a scheme that is known; code and tables have classes in the place of styles.
+type safely struct{}
+
+// RegisterFuncs takes the place of goldmark's own.
+func (s safely) RegisterFuncs(r renderer.NodeRendererFuncRegisterer) {
+	r.Register(ast.KindRawHTML, s.rawHTML)
+	r.Register(ast.KindHTMLBlock, s.htmlBlock)
+	r.Register(ast.KindImage, s.image)
+	r.Register(ast.KindLink, s.link)
+	r.Register(ast.KindAutoLink, s.autoLink)
+	r.Register(ast.KindHeading, s.heading)
+	r.Register(ast.KindFencedCodeBlock, s.code)
+	r.Register(ast.KindCodeBlock, s.code)
+	r.Register(extast.KindTaskCheckBox, s.box)
+	r.Register(extast.KindTableCell, s.cell)
+	r.Register(kindRef(), s.ref)
+	r.Register(kindMath(), s.math)
+	r.Register(kindMathBlock(), s.mathBlock)
+}
+
+func (safely) rawHTML(w util.BufWriter, source []byte, n ast.Node, entering bool) (ast.WalkStatus, error) {
+	if entering {
+		segments := n.(*ast.RawHTML).Segments
+		for i := range segments.Len() {
+			at := segments.At(i)
+			template.HTMLEscape(w, at.Value(source))
+		}
+	}
+	return ast.WalkSkipChildren, nil
+}
+
+func (safely) htmlBlock(w util.BufWriter, source []byte, n ast.Node, entering bool) (ast.WalkStatus, error) {
+	if !entering {
+		return ast.WalkContinue, nil
+	}
+	b := n.(*ast.HTMLBlock)
+	lines := b.Lines()
+	_, _ = w.WriteString("<p>")
+	for i := range lines.Len() {
+		at := lines.At(i)
+		template.HTMLEscape(w, bytes.TrimRight(at.Value(source), "\n"))
+		_, _ = w.WriteString("<br>")
+	}
+	if b.HasClosure() {
+		template.HTMLEscape(w, b.ClosureLine.Value(source))
+	}
+	_, _ = w.WriteString("</p>\n")
+	return ast.WalkSkipChildren, nil
+}
+
+func (s safely) link(w util.BufWriter, _ []byte, n ast.Node, entering bool) (ast.WalkStatus, error) {
+	return s.anchor(w, string(n.(*ast.Link).Destination), entering)
+}
+
+// image is a link to it: nothing is fetched from elsewhere because of a message.
+func (s safely) image(w util.BufWriter, _ []byte, n ast.Node, entering bool) (ast.WalkStatus, error) {
+	dest := string(n.(*ast.Image).Destination)
+	if entering && n.FirstChild() == nil {
+		_, err := s.anchor(w, dest, true)
+		template.HTMLEscape(w, []byte(dest))
+		return ast.WalkContinue, err
+	}
+	return s.anchor(w, dest, entering)
+}
+
+func (s safely) autoLink(w util.BufWriter, source []byte, n ast.Node, entering bool) (ast.WalkStatus, error) {
+	if !entering {
+		return ast.WalkContinue, nil
+	}
+	l := n.(*ast.AutoLink)
+	dest := string(l.URL(source))
+	if l.AutoLinkType == ast.AutoLinkEmail && !strings.HasPrefix(strings.ToLower(dest), "mailto:") {
+		dest = "mailto:" + dest
+	}
+	_, _ = s.anchor(w, dest, true)
+	template.HTMLEscape(w, l.Label(source))
+	return s.anchor(w, dest, false)
+}
+
+// anchor begins or ends a link, if it leads out by a scheme that is known.
+func (safely) anchor(w util.BufWriter, dest string, entering bool) (ast.WalkStatus, error) {
+	u, err := url.Parse(strings.TrimSpace(dest))
+	if err != nil || !slices.Contains(schemes(), strings.ToLower(u.Scheme)) {
+		return ast.WalkContinue, nil
+	}
+	if !entering {
+		_, err = w.WriteString("</a>")
+		return ast.WalkContinue, err
+	}
+	_, err = w.WriteString(`<a href="` + template.HTMLEscapeString(string(util.URLEscape([]byte(dest), true))) + `">`)
+	return ast.WalkContinue, err
+}
+
+func (safely) heading(w util.BufWriter, _ []byte, n ast.Node, entering bool) (ast.WalkStatus, error) {
+	tag := "h" + strconv.Itoa(min(max(n.(*ast.Heading).Level+1, 3), 6)) + ">"
+	if entering {
+		_, err := w.WriteString("<" + tag)
+		return ast.WalkContinue, err
+	}
+	_, err := w.WriteString("</" + tag + "\n")
+	return ast.WalkContinue, err
+}
+
+func (safely) ref(w util.BufWriter, _ []byte, n ast.Node, entering bool) (ast.WalkStatus, error) {
+	if entering {
+		for i, id := range n.(*ref).ids {
+			if i > 0 {
+				_, _ = w.WriteString(" ")
+			}
+			_, _ = w.WriteString(`<a class="ref" href="/m/` + id + `">#` + id + `</a>`)
+		}
+	}
+	return ast.WalkContinue, nil
+}
+
+var kindRef = sync.OnceValue(func() ast.NodeKind { return ast.NewNodeKind("Ref") })
+
+// ref is a reference to messages, [#12, #13].
+type ref struct {
+	ast.BaseInline
+	ids []string
+}
+
+// Kind returns kindRef().
+func (*ref) Kind() ast.NodeKind { return kindRef() }
+
+// Dump writes the node for debugging.
+func (r *ref) Dump(source []byte, level int) { ast.DumpHelper(r, source, level, nil, nil) }
+
+var refPattern = regexp.MustCompile(`^\[#([1-9][0-9]{0,17}(?:, ?#[1-9][0-9]{0,17}){0,50})\](?:[^(]|$)`)
+
+// refParser finds references.
+type refParser struct{}
+
+// Trigger is what a reference begins with.
+func (refParser) Trigger() []byte { return []byte{'['} }
+
+// Parse reads a reference.
+func (refParser) Parse(_ ast.Node, block text.Reader, _ parser.Context) ast.Node {
+	line, _ := block.PeekLine()
+	m := refPattern.FindSubmatch(line)
+	if m == nil {
+		return nil
+	}
+	block.Advance(len("[#]") + len(m[1]))
+	var ids []string
+	for id := range strings.SplitSeq(string(m[1]), ",") {
+		ids = append(ids, strings.TrimLeft(id, " #"))
+	}
+	return &ref{ids: ids}
+}

@@ -1,0 +1,230 @@
+package chat
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/everthread/everthread/adapters/web"
+	"github.com/everthread/everthread/core"
+	"github.com/everthread/everthread/core/day"
+	"github.com/everthread/everthread/core/remind"
+	"github.com/everthread/everthread/core/words"
+)
+
+// How many promises are listed, and how many of each kind are seen at once.
+const (
+	mostPromises  = 100
+	promisesShown = 5
+)
+
+func (r *Room) promiseRoutes() []web.Route {
+	return []web.Route{
+		{Pattern: "POST /loops/{id}/done", Serve: r.closeLoop},
+		{Pattern: "POST /reminders/{id}/snooze", Serve: r.snoozeReminder},
+		{Pattern: "POST /reminders/{id}/cancel", Serve: r.cancelReminder},
+	}
+}
+
+// promises is what stands beside a day: what is still open, and what is to come.
+type promises struct {
+	Day              string // of the page
+	Brief            string // both in a line
+	Reminders, Loops promised
+	Snoozes          []snooze
+}
+
+// promised are promises of one kind: some, and the rest folded.
+type promised struct {
+	Shown, More []promise
+	Count       string // of More
+}
+
+// promise is an open loop or a reminder.
+type promise struct {
+	ID         int64
+	Text, When string
+	Source     string // path of the message where it was made; empty: it is not known
+	Foreign    bool
+}
+
+// snooze is a time that a reminder can be put off to.
+type snooze struct{ Value, Name string }
+
+func (r *Room) promises(v *web.Visit, p place) (*promises, error) {
+	loops, err := r.Store.Loops(v.Context(), v.User.ID, mostPromises)
+	if err != nil {
+		return nil, fmt.Errorf("read open loops: %w", err)
+	}
+	out := &promises{Day: p.day.Label, Loops: shownLoops(v, loops)}
+	var next []core.Reminder
+	if r.Reminders != nil {
+		if next, err = r.Reminders.Reminders(v.Context(), v.User.ID, mostPromises); err != nil {
+			return nil, fmt.Errorf("read reminders: %w", err)
+		}
+		out.Reminders = r.shownReminders(v, next)
+		for _, s := range r.Reminders.Snoozes(v.Now, v.Zone) {
+			out.Snoozes = append(out.Snoozes, snooze{s.Name, snoozeName(v, s.Name, s.At)})
+		}
+	}
+	out.Brief = brief(v, len(loops), next)
+	return out, nil
+}
+
+// brief says in a line what is promised.
+func brief(v *web.Visit, loops int, next []core.Reminder) string {
+	var out []string
+	if loops > 0 {
+		out = append(out, say(v.Lang).OpenCount.Of(loops))
+	}
+	if len(next) > 0 {
+		out = append(out, fmt.Sprintf(say(v.Lang).NextReminder, momentOf(v, next[0].DueAt, v.Zone)))
+	}
+	return strings.Join(out, " · ")
+}
+
+// fold keeps the first ones seen.
+func fold(v *web.Visit, all []promise, seen int) promised {
+	seen = min(seen, len(all))
+	out := promised{Shown: all[:seen], More: all[seen:]}
+	if n := len(out.More); n > 0 {
+		out.Count = fmt.Sprintf(say(v.Lang).MorePromises, words.Number(v.Lang, n))
+	}
+	return out
+}
+
+// shownLoops are open loops, those folded that nobody mentioned for long.
+func shownLoops(v *web.Visit, loops []core.Loop) promised {
+	fresh, stale := []promise{}, []promise{}
+	for _, l := range loops {
+		one := promise{ID: int64(l.ID), Text: web.OneLine(l.Text), When: v.DayName(v.DayAt(l.Mentioned).Label),
+			Foreign: l.Tainted}
+		if n := len(l.Sources); n > 0 {
+			one.Source = fmt.Sprintf("/m/%d", l.Sources[n-1])
+		}
+		if l.Stale(v.Now) {
+			stale = append(stale, one)
+		} else {
+			fresh = append(fresh, one)
+		}
+	}
+	return fold(v, append(fresh, stale...), min(promisesShown, len(fresh)))
+}
+
+func (r *Room) shownReminders(v *web.Visit, next []core.Reminder) promised {
+	var all []promise
+	for _, x := range next {
+		one := promise{ID: int64(x.ID), Text: web.OneLine(x.Text), When: momentOf(v, x.DueAt, v.Zone), Foreign: x.Tainted}
+		if x.Cron != "" {
+			one.When = r.recurs(v, x)
+		}
+		if m := cmp.Or(x.Source, x.Message); m > 0 {
+			one.Source = fmt.Sprintf("/m/%d", m)
+		}
+		all = append(all, one)
+	}
+	return fold(v, all, promisesShown)
+}
+
+// recurs says when a reminder comes next and how often, by the clock that it was set by.
+func (r *Room) recurs(v *web.Visit, x core.Reminder) string {
+	zone := core.Settings{Zone: x.Zone}.Location(v.Zone)
+	out := momentOf(v, x.DueAt, zone) + " · " + r.Reminders.Describe(x.Cron, v.Lang)
+	if zone.String() != v.Zone.String() {
+		out += " (" + zone.String() + ")"
+	}
+	return out
+}
+
+// momentOf is a day and time by the clock of a zone.
+func momentOf(v *web.Visit, t time.Time, zone *time.Location) string {
+	t = t.In(zone)
+	name := day.Name(t.Format(time.DateOnly), v.Now.In(zone).Format(time.DateOnly), v.Lang)
+	return name + ", " + t.Format(web.HourMinute)
+}
+
+func snoozeName(v *web.Visit, name string, at time.Time) string {
+	switch clock := at.In(v.Zone).Format(web.HourMinute); name {
+	case "evening":
+		return fmt.Sprintf(say(v.Lang).SnoozeEvening, clock)
+	case "morning":
+		return fmt.Sprintf(say(v.Lang).SnoozeMorning, clock)
+	}
+	return say(v.Lang).SnoozeHour
+}
+
+// settle makes a change of a promise and leads back to the day.
+func (r *Room) settle(v *web.Visit, e core.Effect, done string) error {
+	path := "/"
+	if d, err := r.dayOf(v, v.R.PostForm.Get("day")); err == nil && d.Label != v.Today.Label {
+		path = "/day/" + d.Label
+	}
+	_, err := r.Gateway.Act(v.Context(), v.User.ID, e)
+	if errors.Is(err, core.ErrNotFound) {
+		return settled(v)
+	}
+	if err != nil {
+		return v.Refusal(fmt.Errorf("settle a promise: %w", err))
+	}
+	return v.Back(path, done)
+}
+
+// settled is what is said of a promise that is none of the visitor's any more.
+func settled(v *web.Visit) error { return web.Because(http.StatusNotFound, say(v.Lang).Settled) }
+
+// manyPromises is how many are looked through for one.
+const manyPromises = 1000
+
+func (r *Room) closeLoop(v *web.Visit) error {
+	all, err := r.Store.Loops(v.Context(), v.User.ID, manyPromises)
+	if err != nil {
+		return fmt.Errorf("read open loops: %w", err)
+	}
+	i := slices.IndexFunc(all, func(l core.Loop) bool { return fmt.Sprint(l.ID) == v.R.PathValue("id") })
+	if i < 0 {
+		return settled(v)
+	}
+	return r.settle(v, core.CloseLoop{Loop: all[i].ID, At: v.Now, Text: all[i].Text}, say(v.Lang).LoopDone)
+}
+
+// askedReminder is the active reminder of the path.
+func (r *Room) askedReminder(v *web.Visit) (core.Reminder, error) {
+	if r.Reminders == nil {
+		return core.Reminder{}, settled(v)
+	}
+	all, err := r.Reminders.Reminders(v.Context(), v.User.ID, manyPromises)
+	if err != nil {
+		return core.Reminder{}, fmt.Errorf("read reminders: %w", err)
+	}
+	i := slices.IndexFunc(all, func(x core.Reminder) bool { return fmt.Sprint(x.ID) == v.R.PathValue("id") })
+	if i < 0 {
+		return core.Reminder{}, settled(v)
+	}
+	return all[i], nil
+}
+
+func (r *Room) cancelReminder(v *web.Visit) error {
+	x, err := r.askedReminder(v)
+	if err != nil {
+		return err
+	}
+	return r.settle(v, core.CancelReminder{Reminder: x.ID, At: v.Now, Text: x.Text}, say(v.Lang).ReminderCancelled)
+}
+
+func (r *Room) snoozeReminder(v *web.Visit) error {
+	x, err := r.askedReminder(v)
+	if err != nil {
+		return err
+	}
+	all := r.Reminders.Snoozes(v.Now, v.Zone)
+	i := slices.IndexFunc(all, func(s remind.Snooze) bool { return s.Name == v.R.PostForm.Get("until") })
+	if i < 0 {
+		return web.Because(http.StatusUnprocessableEntity, say(v.Lang).SnoozePast)
+	}
+	return r.settle(v, core.SnoozeReminder{Reminder: x.ID, Until: all[i].At, At: v.Now},
+		fmt.Sprintf(say(v.Lang).Snoozed, momentOf(v, all[i].At, v.Zone)))
+}

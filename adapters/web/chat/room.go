@@ -1,0 +1,130 @@
+// Package chat is the room of the page where the conversation is: its days and threads,
+// what is written and looked for there, and what is asked of a message.
+package chat
+
+import (
+	"context"
+	"embed"
+	"io/fs"
+	"slices"
+	"time"
+
+	"github.com/everthread/everthread/adapters/web"
+	"github.com/everthread/everthread/core"
+	"github.com/everthread/everthread/core/live"
+	"github.com/everthread/everthread/core/remind"
+)
+
+// Store is what the room reads.
+type Store interface {
+	core.TimelineStore
+	core.ThreadReader
+	Days(ctx context.Context, user core.UserID, before string, limit int) ([]core.Segment, error)
+	Day(ctx context.Context, user core.UserID, label string) (core.Segment, error)
+	Segment(ctx context.Context, user core.UserID, id core.SegmentID) (core.Segment, error)
+	DayMessages(ctx context.Context, user core.UserID, id core.SegmentID, after core.MessageID,
+		limit int) ([]core.Message, error)
+	Summaries(ctx context.Context, user core.UserID, id core.SegmentID, limit int) ([]core.Summary, error)
+	Turn(ctx context.Context, user core.UserID, id core.TurnID) (core.Turn, *core.Snapshot, error)
+	Epoch(ctx context.Context, user core.UserID, id core.TurnID) (*core.Epoch, error)
+	Messages(ctx context.Context, user core.UserID, ids []core.MessageID) ([]core.Message, error)
+	Loops(ctx context.Context, user core.UserID, limit int) ([]core.Loop, error)
+	Identities(ctx context.Context, user core.UserID) ([]core.Identity, error)
+	Approvals(ctx context.Context, user core.UserID, before core.ApprovalID, limit int) ([]core.Approval, error)
+	Referred(ctx context.Context, user core.UserID, identity core.IdentityID, native string) (core.MessageID, error)
+}
+
+// Gateway takes what people write and do.
+type Gateway interface {
+	core.Receiver
+	web.Gateway
+}
+
+// Keeper keeps what people send with their messages.
+type Keeper interface {
+	Keep(ctx context.Context, user core.UserID, f core.File) (core.Attachment, error)
+	// KeepVoice keeps a voice note, and has it written down where that is configured.
+	KeepVoice(ctx context.Context, user core.UserID, f core.File, long time.Duration) (core.Attachment, error)
+}
+
+// Searcher searches what was said (SPEC 8.2).
+type Searcher interface {
+	Search(ctx context.Context, q core.SearchQuery) (core.SearchResult, error)
+	// Marks returns where words of a query stand in a text, as pairs of offsets.
+	Marks(text, query string) [][2]int
+}
+
+// Memory keeps statements about a user.
+type Memory interface {
+	Themes(ctx context.Context, user core.UserID, limit int) ([]core.Theme, error)
+	// Keep prepares what a person wants to keep. same is the item that says it
+	// already, and add is then nil; what cannot be kept is core.ErrRefused.
+	Keep(ctx context.Context, i core.Item, now time.Time) (add *core.AddItem, same core.Item, err error)
+}
+
+// Reminders are what people are to be told at a time.
+type Reminders interface {
+	// Reminders lists active ones, soonest first.
+	Reminders(ctx context.Context, user core.UserID, limit int) ([]core.Reminder, error)
+	// Snoozes are the times that one can be put off to.
+	Snoozes(now time.Time, zone *time.Location) []remind.Snooze
+	// Describe says a cron expression in words.
+	Describe(expression, language string) string
+}
+
+// Options configure a Room. Those without a remark are required.
+type Options struct {
+	Store   Store
+	People  web.Doors
+	Hub     *live.Hub
+	Gateway Gateway
+	Keeper  Keeper
+	Tokens  core.Tokenizer
+	Search  Searcher // nil: there is no search
+	Memory  Memory   // nil: nothing can be remembered
+	// Reminders are listed beside a day; nil: there are none.
+	Reminders Reminders
+	// Prompt returns what a turn sent to the model, by its snapshot; nil: it is not shown.
+	Prompt    func(ctx context.Context, user core.UserID, s *core.Snapshot) ([]core.ModelMessage, error)
+	MediaDir  string // where attachments lie
+	MediaMax  int64  // bytes of all files of one message; 0: 20 MiB
+	LivePages int    // open at once, of one user; 0: 30
+	Now       func() time.Time
+}
+
+// Room is the conversation. Its methods may be called concurrently.
+type Room struct {
+	Options
+	markdown *markdown
+}
+
+var _ web.Room = (*Room)(nil)
+
+// New returns the room.
+func New(o Options) *Room {
+	if o.MediaMax == 0 {
+		o.MediaMax = 20 << 20
+	}
+	if o.LivePages == 0 {
+		o.LivePages = 30
+	}
+	return &Room{o, newMarkdown()}
+}
+
+//go:embed templates static
+var files embed.FS
+
+// Name returns chat.
+func (r *Room) Name() string { return "chat" }
+
+// Words returns the words of the room.
+func (r *Room) Words(lang string) any { return say(lang) }
+
+// Files returns the templates, and what is served beside them.
+func (r *Room) Files() fs.FS { return files }
+
+// Routes lists the pages.
+func (r *Room) Routes() []web.Route {
+	return web.Needing(core.CanTalk, slices.Concat(r.conversationRoutes(), r.promiseRoutes(), r.threadRoutes(),
+		r.messageRoutes(), r.actRoutes())...)
+}

@@ -1,0 +1,245 @@
+package chat
+
+import (
+	"fmt"
+	"maps"
+	"net/http"
+	"net/url"
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/everthread/everthread/adapters/web"
+	"github.com/everthread/everthread/core"
+	"github.com/everthread/everthread/core/markup"
+	"github.com/everthread/everthread/core/when"
+	"github.com/everthread/everthread/core/words"
+)
+
+// searchBox is what is looked for, as the address says it.
+type searchBox struct {
+	Query         string
+	Who, Kind     string // as the forms name them; empty: all
+	Channel       string
+	From, To      string // YYYY-MM-DD
+	Off, Narrowed bool
+}
+
+// option is one of several values of a filter.
+type option struct {
+	Value, Name string
+	Here        bool
+}
+
+// searchView is the page of a search.
+type searchView struct {
+	Box                 searchBox
+	Who, Kinds, Sources []option
+	Hits                []hit
+	Count, Mode         string
+	Asked               bool
+	Wide                string // path of the same search without filters
+	Empty               *web.Empty
+}
+
+// hit is a result as it is shown.
+type hit struct {
+	N             int
+	Title         string // of a summary
+	Who, Channel  string // of a message
+	Moment, Stamp string
+	Snippet       []piece
+	Path          string
+	Before, After line
+	Why           []fact
+}
+
+// line is what was said beside a hit.
+type line struct{ Who, Text string }
+
+// piece is a bit of a snippet; Mark: it matched.
+type piece struct {
+	Text string
+	Mark bool
+}
+
+// Bounds of a search.
+const (
+	maxQuery = 500 // bytes
+	maxHits  = 20
+)
+
+// sides are whom a search can be narrowed to, and kinds what.
+var (
+	sides = map[string]core.Role{"me": core.RoleUser, "assistant": core.RoleAssistant}
+	kinds = map[string]core.DocKind{"message": core.DocMessage, "summary": core.DocSummary}
+)
+
+func (r *Room) searchBox(v *web.Visit) searchBox {
+	q := v.R.URL.Query()
+	box := searchBox{Query: strings.TrimSpace(web.Short(q.Get("q"), maxQuery)), Off: r.Search == nil,
+		From: dateIn(q, "from"), To: dateIn(q, "to"), Channel: web.Short(q.Get("channel"), 60)}
+	if q.Get("scope") == "day" {
+		box.From = dateIn(q, "day")
+		box.To = box.From
+	}
+	if box.Who = q.Get("who"); sides[box.Who] == "" {
+		box.Who = ""
+	}
+	if box.Kind = q.Get("kind"); kinds[box.Kind] == "" {
+		box.Kind = ""
+	}
+	if box.From != "" && box.To != "" && box.From > box.To {
+		box.From, box.To = box.To, box.From
+	}
+	box.Narrowed = box.Who+box.Kind+box.Channel+box.From+box.To != ""
+	return box
+}
+
+// dateIn is a date of a query; what is none is as if it were not there.
+func dateIn(q url.Values, name string) string {
+	if t, err := time.Parse(time.DateOnly, q.Get(name)); err == nil {
+		return t.Format(time.DateOnly)
+	}
+	return ""
+}
+
+func (r *Room) searchPage(v *web.Visit) error {
+	w := say(v.Lang)
+	page := searchView{Box: r.searchBox(v)}
+	if page.Box.Off {
+		return v.Render(http.StatusServiceUnavailable, "search", w.SearchTitle, page)
+	}
+	page.Who = []option{{"", w.AnyOne, page.Box.Who == ""}, {"me", w.FromMe, page.Box.Who == "me"},
+		{"assistant", w.FromAssistant, page.Box.Who == "assistant"}}
+	page.Kinds = []option{{"", w.AnyKind, page.Box.Kind == ""}, {"message", w.OnlyMessages, page.Box.Kind == "message"},
+		{"summary", w.OnlySummaries, page.Box.Kind == "summary"}}
+	var err error
+	if page.Sources, err = r.sources(v, page.Box.Channel); err != nil {
+		return err
+	}
+	title := w.SearchTitle
+	if page.Box.Query != "" {
+		title += ": " + page.Box.Query
+		err = r.search(v, &page)
+	}
+	if err != nil {
+		return err
+	}
+	return v.Page("search", title, page)
+}
+
+// sources are the channels that somebody talks on.
+func (r *Room) sources(v *web.Visit, here string) ([]option, error) {
+	all, err := r.Store.Identities(v.Context(), v.User.ID)
+	if err != nil {
+		return nil, fmt.Errorf("read identities: %w", err)
+	}
+	names := map[string]bool{here: true}
+	for _, i := range all {
+		names[i.Address.Channel] = true
+	}
+	delete(names, "")
+	out := []option{{"", say(v.Lang).AnyChannel, here == ""}}
+	for _, name := range slices.Sorted(maps.Keys(names)) {
+		out = append(out, option{name, v.ChannelName(name), name == here})
+	}
+	return out, nil
+}
+
+func (r *Room) search(v *web.Visit, page *searchView) error {
+	box := page.Box
+	found, err := r.Search.Search(v.Context(), core.SearchQuery{User: v.User.ID, Query: box.Query, Matching: true,
+		Limit: maxHits, Now: v.Now, Location: v.Zone, Names: map[string]core.Role{v.User.Name: core.RoleUser},
+		From: box.From, To: box.To, Kind: kinds[box.Kind], Role: sides[box.Who], Channel: box.Channel})
+	if err != nil {
+		return fmt.Errorf("search: %w", err)
+	}
+	for i, h := range found.Hits {
+		page.Hits = append(page.Hits, r.hit(v, i+1, h, box.Query))
+	}
+	w := say(v.Lang)
+	page.Asked, page.Mode, page.Count = true, v.Words.SearchMode[found.Mode], w.HitCount.Of(len(page.Hits))
+	if len(page.Hits) == maxHits {
+		page.Count = fmt.Sprintf(w.HitsBest, words.Number(v.Lang, maxHits))
+	}
+	page.Wide = "/search?" + url.Values{"q": {box.Query}}.Encode()
+	if len(page.Hits) == 0 && box.Narrowed {
+		page.Empty = &web.Empty{Title: w.SearchNone, Hint: w.SearchNarrowHint, Link: page.Wide, Label: w.SearchWide}
+	} else if len(page.Hits) == 0 {
+		page.Empty = &web.Empty{Title: w.SearchNone, Hint: w.SearchNoneHint}
+	}
+	return nil
+}
+
+func (r *Room) hit(v *web.Visit, n int, h core.Hit, query string) hit {
+	w := say(v.Lang)
+	if h.Kind == core.DocSummary {
+		return hit{N: n, Title: fmt.Sprintf(w.DaySummary, v.DayName(h.Label)), Path: "/day/" + h.Label + "#summary",
+			Snippet: r.marked(plainly(h.Snippet), query), Why: whyFound(v, h)}
+	}
+	at := shownAt(h.Message).In(v.Zone)
+	return hit{N: n, Who: w.Roles[string(h.Message.Role)], Channel: v.ChannelName(h.Message.Channel),
+		Moment: when.DateName(at, v.Lang) + ", " + at.Format(web.HourMinute), Stamp: at.Format(time.RFC3339),
+		Path: fmt.Sprintf("/m/%d", h.Message.ID), Snippet: r.marked(said(h.Snippet), query),
+		Before: beside(v, h.Before), After: beside(v, h.After), Why: whyFound(v, h)}
+}
+
+// whyFound is how a result came about, in words and numbers.
+func whyFound(v *web.Visit, h core.Hit) []fact {
+	w := say(v.Lang)
+	yes := map[bool]string{true: w.Yes, false: w.No}
+	held := strings.Join(slices.Sorted(maps.Keys(h.Explain.Terms)), ", ")
+	if held == "" {
+		held = w.No
+	}
+	out := []fact{{w.HitScore, words.Decimal(v.Lang, h.Score, 2)}, {w.HitWords, held}, {w.HitMeaning, yes[h.Near]}}
+	if h.Explain.Date > 0 {
+		out = append(out, fact{w.HitDate, w.Yes})
+	}
+	if h.Kind == core.DocMessage {
+		out = append(out, fact{w.HitCovered, yes[h.Message.Covered]})
+	}
+	return out
+}
+
+func beside(v *web.Visit, b core.Beside) line {
+	return line{say(v.Lang).Roles[string(b.Role)], said(b.Snippet)}
+}
+
+// said is the snippet of a message as it is read.
+func said(snippet string) string { return web.OneLine(markup.Plain(snippet)) }
+
+// signs are those of headings, lists and references in the one line of a snippet.
+var signs = regexp.MustCompile(`(^|\s)(?:#{1,6}|[-*]) |\s*\[#[0-9][0-9, #]*\]`)
+
+// plainly is the snippet of a summary as it is read.
+func plainly(snippet string) string {
+	return strings.TrimSpace(signs.ReplaceAllStringFunc(snippet, func(s string) string {
+		switch {
+		case strings.Contains(s, "["):
+			return ""
+		case strings.Contains(s, "#"):
+			return " "
+		}
+		return " · "
+	}))
+}
+
+// marked cuts a snippet where words of the query begin and end.
+func (r *Room) marked(snippet, query string) []piece {
+	var out []piece
+	from := 0
+	for _, m := range r.Search.Marks(snippet, query) {
+		if m[0] > from {
+			out = append(out, piece{Text: snippet[from:m[0]]})
+		}
+		out = append(out, piece{snippet[m[0]:m[1]], true})
+		from = m[1]
+	}
+	if from < len(snippet) {
+		out = append(out, piece{Text: snippet[from:]})
+	}
+	return out
+}

@@ -1,0 +1,218 @@
+package office
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"net/http"
+	"net/url"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/everthread/everthread/adapters/web"
+	"github.com/everthread/everthread/core"
+)
+
+func (r *Room) adminRoutes() []web.Route {
+	if r.Admin == nil {
+		return nil
+	}
+	all := []web.Route{
+		{Pattern: "GET /admin", Serve: r.adminPage, Tab: &web.Tab{
+			Name: func(lang string) string { return say(lang).Admin.Title }, InMenu: true}},
+		{Pattern: "GET /admin/audit", Serve: r.auditPage},
+		{Pattern: "GET /admin/{section}", Serve: r.adminSection},
+		{Pattern: "POST /admin/requests", Serve: r.decide},
+		{Pattern: "POST /admin/users/{id}/link", Serve: r.signInLink},
+		{Pattern: "POST /admin/deliveries/{user}/{id}/retry", Serve: r.retryDelivery},
+		{Pattern: "POST /admin/jobs/{user}/{id}/retry", Serve: r.retryJob},
+		{Pattern: "POST /admin/check", Serve: r.checkAll},
+		{Pattern: "POST /admin/channels/{channel}/check", Serve: r.checkChannel},
+	}
+	for i := range all {
+		all[i].Owner = true
+	}
+	return all
+}
+
+// adminView is the owner's page.
+type adminView struct {
+	Sections   []section
+	Requests   []shownRequest
+	Users      []shownUser
+	People     peoplePage
+	Channels   []shownChannel
+	Setups     []shownSetup
+	Kept       []core.Finding
+	KeptSizes  string
+	Deliveries []shownDelivery
+	Queues     []shownQueue
+	Dead       []shownJob
+	Usage      adminUsage
+}
+
+func adminSections(v *web.Visit) []section {
+	w := say(v.Lang).Admin
+	return []section{{"requests", w.Requests}, {"users", w.Users}, {"channels", w.Channels}, {"deliveries", w.Deliveries},
+		{"jobs", w.Jobs}, {"usage", w.Usage}, {"kept", w.Kept}, {"check", w.Check}}
+}
+
+// adminSection leads to a part of the page.
+func (r *Room) adminSection(v *web.Visit) error {
+	for _, s := range adminSections(v) {
+		if s.ID == v.R.PathValue("section") {
+			return v.Back("/admin#"+s.ID, "")
+		}
+	}
+	return core.ErrNotFound
+}
+
+func (r *Room) adminPage(v *web.Visit) error {
+	users, err := r.Admin.Store.Users(v.Context())
+	if err != nil {
+		return fmt.Errorf("read users: %w", err)
+	}
+	page := adminView{Sections: adminSections(v)}
+	used, err := r.Admin.Store.UsageDays(v.Context(), 0, usageFrom(v), v.Today.Label)
+	if err != nil {
+		return fmt.Errorf("read usage: %w", err)
+	}
+	page.Usage = r.adminUsage(v, used, users)
+	var shown []core.User
+	shown, page.People = somePeople(v, users)
+	if page.Users, err = r.shownUsers(v, shown, used); err != nil {
+		return err
+	}
+	if page.Requests, err = r.requests(v, shown); err != nil {
+		return err
+	}
+	page.Channels = r.health(v)
+	for _, s := range r.Admin.Setups(v.Lang) {
+		page.Setups = append(page.Setups, shownSetup{s, v.ChannelName(s.Channel)})
+	}
+	page.Kept, page.KeptSizes = r.Admin.Kept(v.Context(), v.Lang), r.keptSizes(v)
+	if page.Deliveries, err = r.undelivered(v, users); err != nil {
+		return err
+	}
+	if page.Queues, page.Dead, err = r.queues(v, users); err != nil {
+		return err
+	}
+	return v.Page("admin", say(v.Lang).Admin.Title, page)
+}
+
+// shownSetup is how a channel is set up, under its name.
+type shownSetup struct {
+	Setup
+	Name string
+}
+
+// called is what a user is called on the owner's page.
+func called(users []core.User, id core.UserID) string {
+	for _, u := range users {
+		if u.ID == id && u.Name != "" {
+			return u.Name
+		}
+	}
+	if id == 0 {
+		return "–"
+	}
+	return fmt.Sprintf("#%d", id)
+}
+
+// shownChannel is a channel with what is wrong with it.
+type shownChannel struct {
+	Name, Account, Wrong string
+}
+
+func (r *Room) health(v *web.Visit) []shownChannel {
+	var out []shownChannel
+	for name, err := range r.Admin.Health() {
+		channel, account, _ := strings.Cut(name, ":")
+		c := shownChannel{Name: v.ChannelName(channel), Account: account}
+		if err != nil {
+			c.Wrong = err.Error()
+		}
+		out = append(out, c)
+	}
+	slices.SortFunc(out, func(a, b shownChannel) int {
+		return strings.Compare(a.Name+"\x00"+a.Account, b.Name+"\x00"+b.Account)
+	})
+	return out
+}
+
+// checkAllTime bounds the check of the configuration: it calls every service.
+const checkAllTime = 80 * time.Second
+
+// mostFiles bounds how many attachments the page measures.
+const mostFiles = 100_000
+
+// keptSizes says how much room what is kept takes.
+func (r *Room) keptSizes(v *web.Visit) string {
+	var files int64
+	n := 0
+	_ = filepath.WalkDir(r.MediaDir, func(_ string, d fs.DirEntry, err error) error { // there may be none
+		if n++; n > mostFiles {
+			return fs.SkipAll
+		}
+		if err != nil || d.IsDir() {
+			return nil
+		}
+		if info, err := d.Info(); err == nil {
+			files += info.Size()
+		}
+		return nil
+	})
+	w := say(v.Lang).Admin
+	if database := r.Admin.DatabaseSize(); database > 0 {
+		return fmt.Sprintf(w.KeptSizes, web.Size(v.Lang, database), web.Size(v.Lang, files))
+	}
+	return fmt.Sprintf(w.KeptFiles, web.Size(v.Lang, files))
+}
+
+// checkAll checks the whole configuration.
+func (r *Room) checkAll(v *web.Visit) error {
+	return r.check(v, "/admin/check", func(ctx context.Context) ([]core.Finding, error) {
+		return r.Admin.Check(ctx, v.Lang), nil
+	})
+}
+
+// checkChannel checks one channel.
+func (r *Room) checkChannel(v *web.Visit) error {
+	name := v.R.PathValue("channel")
+	again := "/admin/channels/" + url.PathEscape(name) + "/check"
+	return r.check(v, again, func(ctx context.Context) ([]core.Finding, error) {
+		return r.Admin.CheckChannel(ctx, name, v.Lang)
+	})
+}
+
+// check shows what is found, one at a time. again is where it is posted.
+func (r *Room) check(v *web.Visit, again string, find func(context.Context) ([]core.Finding, error)) error {
+	select {
+	case r.checks <- struct{}{}:
+		defer func() { <-r.checks }()
+	default:
+		return &web.Fault{Status: http.StatusTooManyRequests, Text: say(v.Lang).Admin.CheckRuns,
+			After: 30 * time.Second}
+	}
+	ctx, cancel := context.WithTimeout(v.Context(), checkAllTime)
+	defer cancel()
+	found, err := find(ctx)
+	if err != nil {
+		return err
+	}
+	wrong := 0
+	for _, f := range found {
+		if !f.OK {
+			wrong++
+		}
+	}
+	said := say(v.Lang).Admin.CheckFine
+	if wrong > 0 {
+		said = say(v.Lang).Admin.CheckWrong.Of(wrong)
+	}
+	return v.Page("check", say(v.Lang).Admin.Check, map[string]any{"Findings": found, "Said": said, "Wrong": wrong,
+		"Again": again, "Late": errors.Is(ctx.Err(), context.DeadlineExceeded)})
+}

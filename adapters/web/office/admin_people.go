@@ -1,0 +1,208 @@
+package office
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/url"
+	"strconv"
+	"strings"
+	"time"
+
+	"go.uber.org/zap"
+
+	"github.com/everthread/everthread/adapters/web"
+	"github.com/everthread/everthread/core"
+	"github.com/everthread/everthread/core/words"
+)
+
+// shownRequest is a request for access.
+type shownRequest struct {
+	Code, Hash, Channel, Who, Asked, Until string
+	Users                                  []choice
+}
+
+func (r *Room) requests(v *web.Visit, users []core.User) ([]shownRequest, error) {
+	codes, err := r.Admin.Store.Codes(v.Context(), core.CodePair, v.Now)
+	if err != nil {
+		return nil, fmt.Errorf("read pairing requests: %w", err)
+	}
+	known := []choice{{Value: "", Name: say(v.Lang).Admin.NewUser, Here: true}}
+	for _, u := range users {
+		known = append(known, choice{Value: strconv.FormatInt(int64(u.ID), 10), Name: called(users, u.ID)})
+	}
+	var out []shownRequest
+	for _, c := range codes[:min(len(codes), peopleShown)] {
+		out = append(out, shownRequest{Code: c.Hint, Hash: c.Hash, Channel: v.ChannelName(c.Address.Channel),
+			Who: cmp.Or(c.Name, c.Address.External), Asked: ago(v, c.Created),
+			Until: c.Expires.In(v.Zone).Format(web.HourMinute), Users: known})
+	}
+	return out, nil
+}
+
+// decide lets somebody in, or turns them down.
+func (r *Room) decide(v *web.Visit) error {
+	f, w := v.R.PostForm, say(v.Lang).Admin
+	var effect core.Effect = core.Deny{CodeHash: f.Get("code"), At: v.Now}
+	toast := w.Denied
+	if f.Get("do") == "approve" {
+		e := core.Approve{CodeHash: f.Get("code"), Name: web.Short(web.OneLine(f.Get("name")), maxName), At: v.Now}
+		if f.Get("user") != "" {
+			n, err := r.knownUser(v, f.Get("user"))
+			if err != nil {
+				return err
+			}
+			e.User = n.ID
+		}
+		effect, toast = e, w.Approved
+	}
+	_, err := r.Gateway.Act(v.Context(), v.User.ID, effect)
+	if errors.Is(err, core.ErrExists) {
+		return web.Because(http.StatusConflict, say(v.Lang).Admin.Taken)
+	}
+	if web.IsRefused(err) {
+		return web.Because(http.StatusConflict, say(v.Lang).Admin.CodeGone)
+	}
+	if err != nil {
+		return fmt.Errorf("decide on a request: %w", err)
+	}
+	return v.Back("/admin#requests", toast)
+}
+
+// knownUser is the user of an id, or core.ErrNotFound.
+func (r *Room) knownUser(v *web.Visit, id string) (core.User, error) {
+	n, err := strconv.ParseInt(id, 10, 64)
+	if err != nil || n <= 0 {
+		return core.User{}, core.ErrNotFound
+	}
+	users, err := r.Admin.Store.Users(v.Context())
+	if err != nil {
+		return core.User{}, fmt.Errorf("read users: %w", err)
+	}
+	for _, u := range users {
+		if u.ID == core.UserID(n) {
+			return u, nil
+		}
+	}
+	return core.User{}, core.ErrNotFound
+}
+
+// peoplePage says which people are shown of those who were looked for.
+type peoplePage struct {
+	Words         string
+	Before, After string // addresses; empty: there are none
+	Range         string // empty: all are shown
+}
+
+// peopleShown is how many people, and how many requests, the page shows at once.
+const peopleShown = 50
+
+// somePeople returns the people that the address of the page asks for.
+func somePeople(v *web.Visit, users []core.User) ([]core.User, peoplePage) {
+	q := v.R.URL.Query()
+	p := peoplePage{Words: strings.TrimSpace(web.Short(web.OneLine(q.Get("who")), maxName))}
+	found := users
+	if p.Words != "" {
+		found = nil
+		words := strings.ToLower(p.Words)
+		for _, u := range users {
+			if strings.Contains(strings.ToLower(u.Name), words) ||
+				strings.TrimPrefix(words, "#") == strconv.FormatInt(int64(u.ID), 10) {
+				found = append(found, u)
+			}
+		}
+	}
+	last := max(0, len(found)-1) / peopleShown
+	n, err := strconv.Atoi(q.Get("page"))
+	if err != nil {
+		n = 0
+	}
+	n = min(max(n, 0), last)
+	to := func(n int) string {
+		return "/admin?" + url.Values{"who": {p.Words}, "page": {strconv.Itoa(n)}}.Encode() + "#users"
+	}
+	if n > 0 {
+		p.Before = to(n - 1)
+	}
+	if n < last {
+		p.After = to(n + 1)
+	}
+	first, end := n*peopleShown, min(len(found), (n+1)*peopleShown)
+	if last > 0 {
+		p.Range = fmt.Sprintf(say(v.Lang).Admin.UsersOf, words.Number(v.Lang, first+1), words.Number(v.Lang, end),
+			words.Number(v.Lang, len(found)))
+	}
+	return found[first:end], p
+}
+
+// shownUser is a user as the owner sees them.
+type shownUser struct {
+	ID                            core.UserID
+	Name, Addresses, Used, Tokens string
+	Cost                          string
+	Owner, Paused                 bool
+}
+
+func (r *Room) shownUsers(v *web.Visit, users []core.User, used []core.UsageDay) ([]shownUser, error) {
+	sums := map[core.UserID]core.UsageDay{}
+	for _, d := range used {
+		sums[d.User] = plus(sums[d.User], d)
+	}
+	var out []shownUser
+	for _, u := range users {
+		ids, err := r.Admin.Store.Identities(v.Context(), u.ID)
+		if err != nil {
+			return nil, fmt.Errorf("read identities: %w", err)
+		}
+		var at []string
+		var last time.Time
+		for _, i := range ids {
+			at = append(at, v.ChannelName(i.Address.Channel))
+			if i.LastUsed.After(last) {
+				last = i.LastUsed
+			}
+		}
+		s := sums[u.ID].Usage
+		out = append(out, shownUser{ID: u.ID, Name: called(users, u.ID), Addresses: cmp.Or(strings.Join(at, ", "),
+			say(v.Lang).Admin.NoAddress), Used: lastUsed(v, last),
+			Tokens: words.Number(v.Lang, s.Prompt+s.Completion), Cost: r.money(v, s), Owner: u.Role == core.RoleOwner,
+			Paused: u.Settings.Paused})
+	}
+	return out, nil
+}
+
+// lastUsed says when somebody wrote last; empty: never.
+func lastUsed(v *web.Visit, t time.Time) string {
+	if t.IsZero() {
+		return ""
+	}
+	return say(v.Lang).Settings.LastUsed + " " + ago(v, t)
+}
+
+// signInLink makes a link that signs somebody in, and shows it, once.
+func (r *Room) signInLink(v *web.Visit) error {
+	u, err := r.knownUser(v, v.R.PathValue("id"))
+	if err != nil {
+		return err
+	}
+	url, code, err := r.Admin.NewWebLink(u.ID)
+	switch {
+	case err == nil && u.ID != v.User.ID:
+		change := core.AccountSubject{Change: core.ChangeSignIn, Name: u.Name, User: u.ID}
+		if sure, err := r.sure(v, change, "/admin#users", core.NewWebLink{Code: code}); err != nil || !sure {
+			return err
+		}
+	case err == nil:
+		err = r.Admin.Store.PutCode(v.Context(), code)
+	}
+	if err != nil {
+		return fmt.Errorf("make a sign-in link: %w", err)
+	}
+	r.Log.Info("the owner made a sign-in link", zap.Int64("for", int64(u.ID)))
+	w := say(v.Lang).Admin
+	minutes := words.Number(v.Lang, int(code.Expires.Sub(v.Now).Minutes()))
+	return v.Page("secret", w.LinkTitle, secretView{Title: w.LinkTitle,
+		Lead: fmt.Sprintf(w.LinkLead, called([]core.User{u}, u.ID), minutes), Secret: url, More: w.LinkMore,
+		Back: "/admin#users", BackName: w.Title})
+}

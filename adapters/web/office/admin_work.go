@@ -1,0 +1,241 @@
+package office
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"maps"
+	"net/http"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/everthread/everthread/adapters/web"
+	"github.com/everthread/everthread/core"
+	"github.com/everthread/everthread/core/words"
+)
+
+// How much is listed.
+const (
+	deliveriesShown = 50
+	jobsShown       = 50
+	chartUsers      = 5 // with a colour of their own
+)
+
+// shownDelivery is a delivery that did not arrive, without what it says.
+type shownDelivery struct {
+	User                                         core.UserID
+	ID                                           core.DeliveryID
+	Who, Channel, Kind, State, Class, Error, Age string
+}
+
+func (r *Room) undelivered(v *web.Visit, users []core.User) ([]shownDelivery, error) {
+	all, err := r.Admin.Store.Deliveries(v.Context(), core.DeliveryQuery{Limit: deliveriesShown,
+		States: []core.DeliveryState{core.DeliveryFailed, core.DeliveryUnknown, core.DeliveryParked, core.DeliveryExpired}})
+	if err != nil {
+		return nil, fmt.Errorf("read deliveries: %w", err)
+	}
+	var out []shownDelivery
+	for _, d := range all {
+		state := v.Words.States[string(d.State)]
+		if d.State == core.DeliveryParked {
+			state = say(v.Lang).Admin.Parked
+		}
+		out = append(out, shownDelivery{d.User, d.ID, called(users, d.User), v.ChannelName(d.To.Channel),
+			say(v.Lang).Admin.Kinds[string(d.Kind)], state, string(d.State), d.Error, ago(v, d.CreatedAt)})
+	}
+	return out, nil
+}
+
+// retryDelivery sends something again.
+func (r *Room) retryDelivery(v *web.Visit) error {
+	user, id, err := ofUser(v)
+	if err != nil {
+		return err
+	}
+	if err := r.Admin.Store.Redeliver(v.Context(), user, core.DeliveryID(id), v.Now); err != nil {
+		return retried(v, err)
+	}
+	return v.Back("/admin#deliveries", say(v.Lang).Admin.Resent)
+}
+
+// ofUser reads a user and the number of something of theirs.
+func ofUser(v *web.Visit) (core.UserID, int64, error) {
+	user, errUser := strconv.ParseInt(v.R.PathValue("user"), 10, 64)
+	id, errID := strconv.ParseInt(v.R.PathValue("id"), 10, 64)
+	if errUser != nil || errID != nil {
+		return 0, 0, core.ErrNotFound
+	}
+	return core.UserID(user), id, nil
+}
+
+// retried is what is said of something that cannot be tried again.
+func retried(v *web.Visit, err error) error {
+	if web.IsRefused(err) && !errors.Is(err, core.ErrNotFound) {
+		return web.Because(http.StatusConflict, v.Words.ErrRefused)
+	}
+	return fmt.Errorf("try again: %w", err)
+}
+
+// shownQueue is how many jobs a queue holds.
+type shownQueue struct {
+	Name                                 string
+	Ready, Running, Waiting, Dead, Since string
+}
+
+// shownJob is a job that gave up.
+type shownJob struct {
+	User                               core.UserID
+	ID                                 core.JobID
+	Who, Queue, Attempts, Error, Since string
+}
+
+func (r *Room) queues(v *web.Visit, users []core.User) ([]shownQueue, []shownJob, error) {
+	stats, err := r.Admin.Store.QueueStats(v.Context())
+	if err != nil {
+		return nil, nil, fmt.Errorf("read queues: %w", err)
+	}
+	jobs, err := r.Admin.Store.DeadJobs(v.Context(), jobsShown)
+	if err != nil {
+		return nil, nil, fmt.Errorf("read jobs: %w", err)
+	}
+	var dead []shownJob
+	for _, j := range jobs {
+		dead = append(dead, shownJob{j.User, j.ID, called(users, j.User), queueName(v, j.Queue),
+			words.Number(v.Lang, max(j.Failures, j.Lease.Attempt)), j.Error, ago(v, j.Since)})
+	}
+	return byQueue(v, stats), dead, nil
+}
+
+// byQueue makes a row of the states of each queue.
+func byQueue(v *web.Visit, stats []core.QueueStat) []shownQueue {
+	rows := map[string]*shownQueue{}
+	var names []string
+	oldest := map[string]core.QueueStat{}
+	for _, s := range stats {
+		if rows[s.Queue] == nil {
+			rows[s.Queue] = &shownQueue{Name: queueName(v, s.Queue), Ready: "0", Running: "0", Waiting: "0", Dead: "0"}
+			names = append(names, s.Queue)
+		}
+		n := words.Number(v.Lang, s.Depth)
+		switch s.State {
+		case core.JobReady:
+			rows[s.Queue].Ready = n
+		case core.JobRunning:
+			rows[s.Queue].Running = n
+		case core.JobWaiting:
+			rows[s.Queue].Waiting = n
+		case core.JobDead:
+			rows[s.Queue].Dead = n
+			continue
+		}
+		if o, ok := oldest[s.Queue]; s.Depth > 0 && (!ok || s.Oldest.Before(o.Oldest)) {
+			oldest[s.Queue] = s
+		}
+	}
+	slices.Sort(names)
+	var out []shownQueue
+	for _, name := range names {
+		row := *rows[name]
+		row.Since = "–"
+		if o, ok := oldest[name]; ok && !o.Oldest.IsZero() {
+			row.Since = ago(v, o.Oldest)
+		}
+		out = append(out, row)
+	}
+	return out
+}
+
+// queueName is what a queue is called.
+func queueName(v *web.Visit, queue string) string {
+	base, channel, ok := strings.Cut(queue, ":")
+	name := cmp.Or(say(v.Lang).Admin.Queues[base], base)
+	if ok {
+		name += " · " + v.ChannelName(channel)
+	}
+	return name
+}
+
+// retryJob has a job done again.
+func (r *Room) retryJob(v *web.Visit) error {
+	user, id, err := ofUser(v)
+	if err != nil {
+		return err
+	}
+	if err := r.Admin.Store.Revive(v.Context(), user, core.JobID(id), v.Now); err != nil {
+		return retried(v, err)
+	}
+	return v.Back("/admin#jobs", say(v.Lang).Admin.Revived)
+}
+
+// adminUsage is what everybody used.
+type adminUsage struct {
+	Chart  chart
+	People []adminUsed
+	Sum    usageDay
+	Cost   bool
+	None   bool
+}
+
+// adminUsed is a row of the table by day and user.
+type adminUsed struct {
+	Day, Who, Tokens, Turns, Cost string
+}
+
+func (r *Room) adminUsage(v *web.Visit, used []core.UsageDay, users []core.User) adminUsage {
+	page := adminUsage{Cost: r.Prices.known(), None: len(used) == 0}
+	class := map[core.UserID]int{}
+	var names []legend
+	for i, u := range heaviest(used) {
+		class[u] = min(i, chartUsers)
+		switch {
+		case i < chartUsers:
+			names = append(names, legend{i, called(users, u)})
+		case i == chartUsers:
+			names = append(names, legend{i, say(v.Lang).Admin.Others})
+		}
+	}
+	var sum core.UsageDay
+	days := map[string][]core.UsageDay{}
+	for _, d := range used {
+		if days[d.Day] == nil {
+			days[d.Day] = make([]core.UsageDay, chartUsers+1)
+		}
+		days[d.Day][class[d.User]] = plus(days[d.Day][class[d.User]], d)
+		sum = plus(sum, d)
+	}
+	values := map[string][]int{}
+	for _, day := range slices.Sorted(maps.Keys(days)) {
+		for i, d := range days[day] {
+			tokens := d.Usage.Prompt + d.Usage.Completion
+			values[day] = append(values[day], tokens)
+			if tokens > 0 {
+				page.People = append(page.People, adminUsed{v.DayName(day), names[i].Name, words.Number(v.Lang, tokens),
+					words.Number(v.Lang, d.Turns), r.money(v, d.Usage)})
+			}
+		}
+	}
+	page.Sum = r.usageRow(v, sum, v.Words.Total)
+	page.Chart = r.chart(v, usageFrom(v), values, 0, say(v.Lang).Admin.Usage)
+	page.Chart.Legend = names
+	return page
+}
+
+// heaviest lists users, those first who used most.
+func heaviest(used []core.UsageDay) []core.UserID {
+	sums := map[core.UserID]int{}
+	for _, d := range used {
+		sums[d.User] += d.Usage.Prompt + d.Usage.Completion
+	}
+	var out []core.UserID
+	for u := range sums {
+		out = append(out, u)
+	}
+	slices.SortFunc(out, func(a, b core.UserID) int {
+		if sums[a] != sums[b] {
+			return sums[b] - sums[a]
+		}
+		return int(a - b)
+	})
+	return out
+}

@@ -1,0 +1,338 @@
+package office
+
+import (
+	"errors"
+	"fmt"
+	"net/http"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/everthread/everthread/adapters/web"
+	"github.com/everthread/everthread/core"
+	"github.com/everthread/everthread/core/memory"
+	"github.com/everthread/everthread/core/words"
+)
+
+// How much of memory a page shows.
+const (
+	itemsShown  = 50
+	themesShown = 200
+	memoryPages = 10_000
+)
+
+func (r *Room) memoryRoutes() []web.Route {
+	if r.Memory == nil {
+		return nil
+	}
+	return []web.Route{
+		{Pattern: "GET /memory", Serve: r.memoryPage, Tab: &web.Tab{
+			Name: func(lang string) string { return say(lang).Memory.Title }}},
+		{Pattern: "POST /memory", Serve: r.addItem},
+		{Pattern: "POST /memory/{id}/archive", Serve: r.archiveItem},
+		{Pattern: "POST /memory/{id}/restore", Serve: r.restoreItem},
+		{Pattern: "POST /memory/{id}/edit", Serve: r.editItem},
+		{Pattern: "POST /memory/{id}/delete", Serve: r.deleteItem},
+	}
+}
+
+// memoryQuery is what a visitor wants to see of memory, as the address says it.
+type memoryQuery struct {
+	Words, Theme, Type string
+	Archived           bool
+	Page               int // from 1
+}
+
+func (r *Room) memoryQuery(v *web.Visit) memoryQuery {
+	f := v.R.URL.Query()
+	q := memoryQuery{Words: strings.TrimSpace(web.Short(f.Get("q"), 500)), Theme: web.Short(f.Get("theme"), 200),
+		Type: web.Short(f.Get("type"), 40), Archived: f.Get("archived") != "", Page: 1}
+	if n, err := strconv.Atoi(f.Get("page")); err == nil && n > 1 && n <= memoryPages {
+		q.Page = n
+	}
+	return q
+}
+
+// path is where a query is answered.
+func (q memoryQuery) path() string {
+	f := url.Values{}
+	for name, value := range map[string]string{"q": q.Words, "theme": q.Theme, "type": q.Type} {
+		if value != "" {
+			f.Set(name, value)
+		}
+	}
+	if q.Archived {
+		f.Set("archived", "1")
+	}
+	if q.Page > 1 {
+		f.Set("page", strconv.Itoa(q.Page))
+	}
+	if len(f) == 0 {
+		return "/memory"
+	}
+	return "/memory?" + f.Encode()
+}
+
+// narrowed reports whether the query leaves something out.
+func (q memoryQuery) narrowed() bool { return q.Words != "" || q.Theme != "" || q.Type != "" }
+
+// memoryView is the page of memory.
+type memoryView struct {
+	Query        memoryQuery
+	Path         string
+	Themes       []shownTheme
+	Types        []choice
+	Items        []shownItem
+	Noted        []shownItem // by the assistant, today
+	How, Vectors string
+	Newer, Older string
+	Empty        *web.Empty
+	Add          addedItem
+	Known        []core.Theme
+	ItemTypes    []choice
+	Problem      string
+}
+
+// choice is one of several values of a form.
+type choice struct {
+	Value, Name, Hint string
+	Here              bool
+}
+
+// shownTheme is a theme that the list can be narrowed to.
+type shownTheme struct {
+	Name, Count, Path string
+	Here              bool
+}
+
+// addedItem is what stands in the form that adds an item.
+type addedItem struct{ Text, Theme, New, Type string }
+
+// shownItem is an item in the list.
+type shownItem struct {
+	ID                        core.ItemID
+	Content, Type, Theme      string
+	When, Source, State, Tags string
+	Class                     string // of State
+	Archived                  bool
+	Foreign                   bool // words that the person did not write went into it
+	History                   []wording
+}
+
+// wording is an earlier statement of an item.
+type wording struct{ Text, Until string }
+
+// notedLooked is how many of the newest items are looked through for those of today.
+const notedLooked = 200
+
+// noted lists what the assistant added today, newest first.
+func (r *Room) noted(v *web.Visit, names map[string]string) ([]shownItem, error) {
+	items, err := r.Memory.Items(v.Context(), core.ItemQuery{User: v.User.ID, Status: core.ItemActive,
+		Since: v.Today.Start, Limit: notedLooked})
+	if err != nil {
+		return nil, fmt.Errorf("read memory of today: %w", err)
+	}
+	var out []shownItem
+	for _, i := range items {
+		if i.Noted {
+			out = append(out, item(v, i, names))
+		}
+	}
+	return out, nil
+}
+
+func (r *Room) memoryPage(v *web.Visit) error {
+	form := addedItem{Theme: core.DefaultTheme, Type: string(core.ItemFact)}
+	return r.showMemory(v, http.StatusOK, r.memoryQuery(v), form, "")
+}
+
+// showMemory shows memory, with what was wrong with the form, if anything was.
+func (r *Room) showMemory(v *web.Visit, status int, q memoryQuery, form addedItem, problem string) error {
+	themes, err := r.Memory.Themes(v.Context(), v.User.ID, themesShown)
+	if err != nil {
+		return fmt.Errorf("read themes: %w", err)
+	}
+	page := memoryView{Query: q, Path: q.path(), Add: form, Problem: problem, Known: themes}
+	if len(themes) == 0 {
+		page.Known = []core.Theme{{Slug: core.DefaultTheme, Name: core.DefaultTheme}}
+	}
+	listThemes(v, &page, themes)
+	for _, t := range memory.Types() {
+		page.Types = append(page.Types, choice{Value: string(t), Name: v.Words.Types[string(t)], Here: string(t) == q.Type})
+		page.ItemTypes = append(page.ItemTypes, choice{Value: string(t), Name: v.Words.Types[string(t)],
+			Here: string(t) == form.Type})
+	}
+	if err := r.listItems(v, &page, themes); err != nil {
+		return err
+	}
+	if !q.narrowed() && !q.Archived && q.Page == 1 {
+		if page.Noted, err = r.noted(v, themeNames(themes)); err != nil {
+			return err
+		}
+	}
+	if page.Vectors, err = r.vectors(v); err != nil {
+		return err
+	}
+	return v.Render(status, "memory", say(v.Lang).Memory.Title, page)
+}
+
+func listThemes(v *web.Visit, page *memoryView, themes []core.Theme) {
+	all := page.Query
+	all.Theme, all.Page = "", 1
+	total := 0
+	for _, t := range themes {
+		total += t.Active
+		one := page.Query
+		one.Theme, one.Page = t.Slug, 1
+		page.Themes = append(page.Themes, shownTheme{t.Name, words.Number(v.Lang, t.Active), one.path(),
+			t.Slug == page.Query.Theme})
+	}
+	page.Themes = append([]shownTheme{{say(v.Lang).Memory.AllThemes, words.Number(v.Lang, total), all.path(),
+		page.Query.Theme == ""}}, page.Themes...)
+}
+
+// listItems reads the items that are asked for: by words the best, else a page of
+// the newest.
+func (r *Room) listItems(v *web.Visit, page *memoryView, themes []core.Theme) error {
+	q := page.Query
+	var items []core.Item
+	var err error
+	if q.Words != "" {
+		items, page.How, err = r.foundItems(v, q)
+	} else {
+		items, err = r.newestItems(v, q)
+	}
+	if errors.Is(err, core.ErrRefused) {
+		err = core.ErrNotFound // a filter that nobody was offered
+	}
+	if err != nil {
+		return err
+	}
+	if q.Words == "" && len(items) > itemsShown {
+		next := q
+		next.Page++
+		items, page.Older = items[:itemsShown], next.path()
+	}
+	if q.Page > 1 {
+		next := q
+		next.Page--
+		page.Newer = next.path()
+	}
+	names := themeNames(themes)
+	for _, i := range items {
+		page.Items = append(page.Items, item(v, i, names))
+	}
+	if len(page.Items) == 0 {
+		page.Empty = noItems(v, q)
+	}
+	return nil
+}
+
+func themeNames(themes []core.Theme) map[string]string {
+	names := map[string]string{}
+	for _, t := range themes {
+		names[t.Slug] = t.Name
+	}
+	return names
+}
+
+func noItems(v *web.Visit, q memoryQuery) *web.Empty {
+	w := say(v.Lang).Memory
+	if q.narrowed() || q.Page > 1 {
+		return &web.Empty{Title: w.NoneFound, Hint: w.NoneFoundHint, Link: "/memory", Label: w.ShowAll}
+	}
+	return &web.Empty{Title: w.None, Hint: w.NoneHint}
+}
+
+func (r *Room) foundItems(v *web.Visit, q memoryQuery) ([]core.Item, string, error) {
+	ask := memory.Query{User: v.User.ID, Words: q.Words, Theme: q.Theme, Status: "active", Limit: itemsShown, Now: v.Now}
+	if q.Archived {
+		ask.Status = "any"
+	}
+	if q.Type != "" {
+		ask.Types = []string{q.Type}
+	}
+	found, err := r.Memory.Search(v.Context(), ask)
+	if err != nil {
+		return nil, "", fmt.Errorf("search memory: %w", err)
+	}
+	var out []core.Item
+	for _, h := range found.Hits {
+		out = append(out, h.Item)
+	}
+	return out, v.Words.SearchMode[found.Mode], nil
+}
+
+func (r *Room) newestItems(v *web.Visit, q memoryQuery) ([]core.Item, error) {
+	ask := core.ItemQuery{User: v.User.ID, Theme: q.Theme, Status: core.ItemActive, Skip: (q.Page - 1) * itemsShown,
+		Limit: itemsShown + 1}
+	if q.Archived {
+		ask.Status = ""
+	}
+	if q.Type != "" {
+		ask.Types = []core.ItemType{core.ItemType(q.Type)}
+	}
+	items, err := r.Memory.Items(v.Context(), ask)
+	if err != nil {
+		return nil, fmt.Errorf("read memory: %w", err)
+	}
+	return items, nil
+}
+
+// item is an item as it is shown.
+func item(v *web.Visit, i core.Item, themes map[string]string) shownItem {
+	s := shownItem{ID: i.ID, Content: i.Content, Type: v.Words.Types[string(i.Type)], Theme: themes[i.Theme],
+		When: v.Moment(i.CreatedAt), Tags: strings.Join(i.Tags, ", "),
+		Archived: i.Status == core.ItemArchived, Foreign: i.Tainted}
+	if s.Theme == "" {
+		s.Theme = i.Theme
+	}
+	for _, w := range slices.Backward(i.History) {
+		s.History = append(s.History, wording{w.Content, fmt.Sprintf(say(v.Lang).Memory.Until, v.Moment(w.Until))})
+	}
+	if i.SourceMessage != 0 {
+		s.Source = fmt.Sprintf("/m/%d", i.SourceMessage)
+	}
+	switch {
+	case i.Embedding == core.EmbeddingPending:
+		s.State, s.Class = say(v.Lang).Memory.Waiting, "quiet"
+	case i.Embedding == core.EmbeddingReady && !s.Archived:
+		s.State, s.Class = say(v.Lang).Memory.Ready, "quiet"
+	case i.Embedding == core.EmbeddingError:
+		s.State, s.Class = say(v.Lang).Memory.Failed, "bad"
+	}
+	return s
+}
+
+// vectors says how far the vectors of a person are; nothing where none are made.
+func (r *Room) vectors(v *web.Visit) (string, error) {
+	if r.Settings == nil || r.Settings.Embeddings == nil {
+		return "", nil
+	}
+	config, err := r.Settings.Embeddings.Name(v.Context(), v.User.ID)
+	if err != nil || config == "" {
+		return say(v.Lang).Memory.NoVectors, nil //nolint:nilerr // what is wrong is said where it can be mended
+	}
+	n, err := r.Settings.Store.EmbeddingCounts(v.Context(), v.User.ID, config)
+	if err != nil {
+		return "", fmt.Errorf("count vectors: %w", err)
+	}
+	w := say(v.Lang).Memory
+	said := []string{fmt.Sprintf(w.VectorsReady, words.Number(v.Lang, n[string(core.EmbeddingReady)]))}
+	if k := n[string(core.EmbeddingPending)] + n["stale"]; k > 0 {
+		said = append(said, fmt.Sprintf(w.VectorsWaiting, words.Number(v.Lang, k)))
+	}
+	if k := n[string(core.EmbeddingError)]; k > 0 {
+		said = append(said, fmt.Sprintf(w.VectorsFailed, words.Number(v.Lang, k)))
+	}
+	out := w.Vectors + " " + strings.Join(said, ", ") + "."
+	faults, err := r.Settings.Store.EmbeddingFaults(v.Context(), v.User.ID)
+	if err != nil {
+		return "", fmt.Errorf("read errors of vectors: %w", err)
+	}
+	for _, f := range faults {
+		out += " " + fmt.Sprintf(w.VectorsFault, words.Number(v.Lang, f.Count), f.Reason)
+	}
+	return out, nil
+}

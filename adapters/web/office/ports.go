@@ -1,0 +1,129 @@
+package office
+
+import (
+	"context"
+	"io"
+	"time"
+
+	"github.com/everthread/everthread/core"
+	"github.com/everthread/everthread/core/memory"
+	"github.com/everthread/everthread/core/people"
+)
+
+// Store is what the room reads, and the sessions that a person ends.
+type Store interface {
+	Sessions(ctx context.Context, user core.UserID, now time.Time) ([]core.Session, error)
+	EndSession(ctx context.Context, user core.UserID, id int64) error
+	Days(ctx context.Context, user core.UserID, before string, limit int) ([]core.Segment, error)
+	Segment(ctx context.Context, user core.UserID, id core.SegmentID) (core.Segment, error)
+	Thread(ctx context.Context, user core.UserID, id core.ThreadID) (core.Thread, error)
+	Turn(ctx context.Context, user core.UserID, id core.TurnID) (core.Turn, *core.Snapshot, error)
+}
+
+// Memory is what the page of memory reads and adds to, as memory.Memory does.
+type Memory interface {
+	Themes(ctx context.Context, user core.UserID, limit int) ([]core.Theme, error)
+	Items(ctx context.Context, q core.ItemQuery) ([]core.Item, error)
+	Item(ctx context.Context, user core.UserID, id core.ItemID) (core.Item, error)
+	Search(ctx context.Context, q memory.Query) (memory.Found, error)
+	Keep(ctx context.Context, i core.Item, now time.Time) (add *core.AddItem, same core.Item, err error)
+	Edit(ctx context.Context, user core.UserID, id core.ItemID, content string, now time.Time) (core.EditItem, error)
+}
+
+// Settings are what the page of settings needs besides the rest. Those without a
+// remark are required.
+type Settings struct {
+	Store Accounts
+	// Capabilities are those of a channel; false: it is not running here.
+	Capabilities func(channel string) (core.Capabilities, bool)
+	NewCode      func() (string, error) // of /link
+	// Apps are where a code of /link can be sent with a link.
+	Apps       func(ctx context.Context) []core.App
+	Embeddings Embeddings // nil: there is no search by meaning
+	Agents     Agents     // nil: there are no personal agents
+	// Export writes everything of a user as a ZIP file; nil: it is not offered.
+	Export func(ctx context.Context, w io.Writer, user core.UserID) error
+	// Delete removes a user with everything that is theirs, tells how far it is, and
+	// lists what it found to be left when it looked everywhere; nil: it is not offered.
+	// Of a user who is gone already it does what remains to be done.
+	Delete func(ctx context.Context, user core.UserID, tell func(people.Deletion)) (left []string, err error)
+	// Resume goes on with deletions that a process did not finish; nil: there is no need.
+	Resume func(ctx context.Context) error
+	// Traces lists where a text still stands among what is a user's, and reports whether
+	// it looked through the files of the database, too; nil: it is not offered.
+	Traces       func(ctx context.Context, user core.UserID, text string) (found []core.Trace, files bool, err error)
+	TokensPerDay int    // budget of a user; 0: none
+	Summaries    string // of people who chose none: home, all or off
+	Strategy     string // of people who chose none
+}
+
+// Accounts is what the page reads and changes of a person, besides what effects do.
+type Accounts interface {
+	Identities(ctx context.Context, user core.UserID) ([]core.Identity, error)
+	APIKeys(ctx context.Context, user core.UserID) ([]core.APIKey, error)
+	AddAPIKey(ctx context.Context, k core.APIKey) (core.APIKey, error)
+	RevokeAPIKey(ctx context.Context, user core.UserID, id int64) error
+	UsageDays(ctx context.Context, user core.UserID, from, through string) ([]core.UsageDay, error)
+	EmbeddingCounts(ctx context.Context, user core.UserID, config string) (map[string]int, error)
+	EmbeddingFaults(ctx context.Context, user core.UserID) ([]core.EmbeddingFault, error)
+	Reembed(ctx context.Context, user core.UserID, config string, dry bool, now time.Time) (int, error)
+	Enqueue(ctx context.Context, jobs ...core.NewJob) error
+}
+
+// Prices are what a million tokens cost; zero: it is not known.
+type Prices struct {
+	Prompt, Cached, Completion float64
+	Currency                   string
+}
+
+// Admin is what the owner's page needs. All fields are required.
+type Admin struct {
+	Store Works
+	// NewWebLink makes a link that signs a user in, and what is to be stored of it.
+	NewWebLink func(user core.UserID) (url string, code core.Code, err error)
+	// Health says of each channel what is wrong with it, or nil; of personal agents
+	// one by one, as channel:account.
+	Health func() map[string]error
+	// Setups are the channels that there can be, as the configuration has them.
+	Setups func(language string) []Setup
+	// CheckChannel has one that is on look at all it needs, until ctx ends;
+	// core.ErrNotFound: it is not on.
+	CheckChannel func(ctx context.Context, channel, language string) ([]core.Finding, error)
+	// Kept says how what is kept stands: the data folder, the store and its backups.
+	Kept func(ctx context.Context, language string) []core.Finding
+	// DatabaseSize is how many bytes the embedded database takes; 0: there is none.
+	DatabaseSize func() int64
+	// Check checks the configuration as `everthread doctor` does, until ctx ends.
+	Check func(ctx context.Context, language string) []core.Finding
+}
+
+// Setup is how a channel is set up, in one language.
+type Setup struct {
+	Channel string
+	On      bool
+	Hint    string // what to do first; may be empty
+	Fields  []SetupField
+	Example string // its part of the configuration, with the defaults
+}
+
+// SetupField is what a channel cannot do without, and whether the configuration has it.
+type SetupField struct {
+	Title, Help string
+	Set         bool
+}
+
+// Works is what the owner's page reads and changes. None of it holds what other
+// people wrote.
+type Works interface {
+	Users(ctx context.Context) ([]core.User, error)
+	Identities(ctx context.Context, user core.UserID) ([]core.Identity, error)
+	Codes(ctx context.Context, kind core.CodeKind, now time.Time) ([]core.Code, error)
+	PutCode(ctx context.Context, c core.Code) error
+	UsageDays(ctx context.Context, user core.UserID, from, through string) ([]core.UsageDay, error)
+	Deliveries(ctx context.Context, q core.DeliveryQuery) ([]core.Delivery, error)
+	Redeliver(ctx context.Context, user core.UserID, id core.DeliveryID, now time.Time) error
+	QueueStats(ctx context.Context) ([]core.QueueStat, error)
+	DeadJobs(ctx context.Context, limit int) ([]core.Job, error)
+	Audit(ctx context.Context, q core.AuditQuery) ([]core.AuditRow, error)
+	Revive(ctx context.Context, user core.UserID, id core.JobID, now time.Time) error
+}

@@ -1,0 +1,153 @@
+package office
+
+import (
+	"cmp"
+	"fmt"
+	"net/http"
+	"slices"
+
+	"github.com/everthread/everthread/adapters/web"
+	"github.com/everthread/everthread/core"
+	"github.com/everthread/everthread/core/words"
+)
+
+func (r *Room) settingsRoutes() []web.Route {
+	if r.Settings == nil {
+		return nil
+	}
+	return slices.Concat([]web.Route{
+		{Pattern: "GET /settings", Serve: r.settingsPage, Tab: &web.Tab{
+			Name: func(lang string) string { return say(lang).Settings.Title }, InMenu: true}},
+		{Pattern: "GET /settings/{section}", Serve: r.settingsSection},
+		{Pattern: "POST /settings/profile", Serve: r.setProfile},
+		{Pattern: "POST /settings/assistant", Serve: r.setAssistant},
+	}, r.linkRoutes(), r.embeddingRoutes(), r.keyRoutes(), r.dataRoutes())
+}
+
+// section is a part of a long page.
+type section struct{ ID, Name string }
+
+// problem is what was wrong with a form, and where.
+type problem struct {
+	Section, Field, Text string
+}
+
+// At returns what is wrong with a field; empty: nothing.
+func (p *problem) At(field string) string {
+	if p == nil || p.Field != field {
+		return ""
+	}
+	return p.Text
+}
+
+// settingsView is the page of settings. Problem may be set before it is filled.
+type settingsView struct {
+	Sections []section
+	Problem  *problem
+
+	Name      string
+	Chosen    *string // language of a form that was refused
+	Zone      zoneView
+	Languages []choice
+	Summaries []choice
+	Strategy  []choice
+	Memory    []choice
+	Links     linksView
+	Meaning   meaningView
+	Keys      keysView
+	Sessions  []shownSession
+	// SessionDays is how long a session lasts after its last use.
+	SessionDays int
+	Usage       usageView
+	Export      exportView
+	Traces      bool
+	Delete      deleteView
+}
+
+func (r *Room) settingsPage(v *web.Visit) error {
+	return r.showSettings(v, http.StatusOK, settingsView{})
+}
+
+// settingsSection leads to a part of the page: a form that was refused stands at
+// its address.
+func (r *Room) settingsSection(v *web.Visit) error {
+	for _, s := range r.settingsSections(v) {
+		if s.ID == v.R.PathValue("section") {
+			return v.Back("/settings#"+s.ID, "")
+		}
+	}
+	return core.ErrNotFound
+}
+
+func (r *Room) settingsSections(v *web.Visit) []section {
+	w := say(v.Lang).Settings
+	all := []section{{"profile", w.Profile}, {"assistant", w.Assistant}, {"channels", w.Channels}}
+	if r.Settings.Embeddings != nil {
+		all = append(all, section{"embeddings", w.Meaning})
+	}
+	return append(all, section{"keys", w.Keys}, section{"sessions", w.Sessions}, section{"usage", w.Usage},
+		section{"data", w.Data})
+}
+
+// wrong shows the settings again with what is wrong with a form.
+func (r *Room) wrong(v *web.Visit, p problem, page settingsView) error {
+	page.Problem = &p
+	return r.showSettings(v, http.StatusUnprocessableEntity, page)
+}
+
+// showSettings fills what was not filled in before, and shows all.
+func (r *Room) showSettings(v *web.Visit, status int, page settingsView) error {
+	page.Sections = r.settingsSections(v)
+	if page.Problem == nil || page.Problem.Section != "profile" {
+		page.Name = v.User.Name
+	}
+	for _, fill := range []func(*web.Visit, *settingsView) error{r.fillChoices, r.fillLinks, r.fillMeaning, r.fillKeys,
+		r.fillSessions, r.fillUsage, r.fillData} {
+		if err := fill(v, &page); err != nil {
+			return err
+		}
+	}
+	return v.Render(status, "settings", say(v.Lang).Settings.Title, page)
+}
+
+func (r *Room) fillChoices(v *web.Visit, page *settingsView) error {
+	w, s := say(v.Lang).Settings, v.User.Settings
+	fillZone(v, page)
+	page.Languages = []choice{{Value: "", Name: w.LanguageAuto}}
+	for _, l := range words.Languages() {
+		page.Languages = append(page.Languages, choice{Value: l, Name: words.Of(l).Name})
+	}
+	language := s.Language
+	if page.Chosen != nil {
+		language = *page.Chosen
+	}
+	if language != "" {
+		language = words.Match(language)
+	}
+	mark(page.Languages, language)
+	page.Summaries = []choice{{Value: "home", Name: w.PostsHome, Hint: w.PostsHomeHint},
+		{Value: "all", Name: w.PostsAll, Hint: w.PostsAllHint}, {Value: "off", Name: w.PostsOff, Hint: w.PostsOffHint}}
+	mark(page.Summaries, cmp.Or(s.Summaries, r.Settings.Summaries, "home"))
+	page.Strategy = []choice{{Value: "continuous", Name: w.Continuous, Hint: w.ContinuousHint},
+		{Value: "long", Name: w.Long, Hint: w.LongHint}, {Value: "truncate", Name: w.Truncate, Hint: w.TruncateHint}}
+	mark(page.Strategy, cmp.Or(s.Strategy, r.Settings.Strategy, "continuous"))
+	page.Memory = []choice{{Value: "on", Name: w.MemoryOn, Hint: w.MemoryOnHint},
+		{Value: "off", Name: w.MemoryOff, Hint: w.MemoryOffHint}}
+	mark(page.Memory, map[bool]string{false: "on", true: "off"}[s.MemoryOff])
+	return nil
+}
+
+// mark marks the choice that holds.
+func mark(all []choice, value string) {
+	for i := range all {
+		all[i].Here = all[i].Value == value
+	}
+}
+
+// change makes changes of the visitor's own, and leads back to where they were made.
+func (r *Room) change(v *web.Visit, section, toast string, effects ...core.Effect) error {
+	if _, err := r.Gateway.Act(v.Context(), v.User.ID, effects...); err != nil {
+		return v.Refusal(fmt.Errorf("change settings: %w", err))
+	}
+	return v.Back("/settings#"+section, toast)
+}

@@ -1,0 +1,93 @@
+package office
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/everthread/everthread/adapters/web"
+	"github.com/everthread/everthread/core"
+)
+
+// Agents keeps the keys of people's own WhatsApp agents (SPEC 13).
+type Agents interface {
+	// List lists a user's agents, oldest first.
+	List(ctx context.Context, user core.UserID) ([]Agent, error)
+	// Check tries a key. The error says in words what is wrong with it.
+	Check(ctx context.Context, key string) error
+	// Add stores a key, encrypted.
+	Add(ctx context.Context, user core.UserID, name, key string, now time.Time) error
+	// Remove removes a user's agent, or is core.ErrNotFound.
+	Remove(ctx context.Context, user core.UserID, id int64) error
+}
+
+// Agent is a personal agent, without its key.
+type Agent struct {
+	ID    int64
+	Name  string
+	Since time.Time
+	Err   error // what is wrong with it; nil: nothing known
+}
+
+// checkTime bounds the try of a key or an endpoint.
+const checkTime = 20 * time.Second
+
+// shownAgent is an agent as it is shown.
+type shownAgent struct {
+	ID                 int64
+	Name, Since, Wrong string
+}
+
+func (r *Room) fillAgents(v *web.Visit, p *linksView) error {
+	if r.Settings.Agents == nil {
+		return nil
+	}
+	p.WithAgents = true
+	all, err := r.Settings.Agents.List(v.Context(), v.User.ID)
+	if err != nil {
+		return fmt.Errorf("read agents: %w", err)
+	}
+	for _, a := range all {
+		s := shownAgent{ID: a.ID, Name: a.Name, Since: v.Moment(a.Since)}
+		if a.Err != nil {
+			s.Wrong = a.Err.Error()
+		}
+		p.Agents = append(p.Agents, s)
+	}
+	return nil
+}
+
+// addAgent tries a key and, if it works, keeps it.
+func (r *Room) addAgent(v *web.Visit) error {
+	w := say(v.Lang).Settings
+	name, key := web.OneLine(web.Short(v.R.PostForm.Get("name"), 200)), strings.TrimSpace(v.R.PostForm.Get("key"))
+	if name == "" {
+		name = w.AgentDefault
+	}
+	page := settingsView{Links: linksView{AgentName: name}}
+	if isUnreadable(key) {
+		return r.wrong(v, problem{"channels", "agent-key", w.AgentNoKey}, page)
+	}
+	ctx, cancel := context.WithTimeout(v.Context(), checkTime)
+	defer cancel()
+	if err := r.Settings.Agents.Check(ctx, key); err != nil {
+		return r.wrong(v, problem{"channels", "agent-key", fmt.Sprintf(w.AgentRefused, err.Error())}, page)
+	}
+	if err := r.Settings.Agents.Add(v.Context(), v.User.ID, name, key, v.Now); err != nil {
+		return fmt.Errorf("add an agent: %w", err)
+	}
+	return v.Back("/settings#channels", w.AgentAdded)
+}
+
+func (r *Room) removeAgent(v *web.Visit) error {
+	n, err := strconv.ParseInt(v.R.PathValue("id"), 10, 64)
+	if err != nil {
+		return core.ErrNotFound
+	}
+	if err := r.Settings.Agents.Remove(v.Context(), v.User.ID, n); err != nil {
+		return fmt.Errorf("remove an agent: %w", err)
+	}
+	return v.Back("/settings#channels", say(v.Lang).Settings.AgentRemoved)
+}

@@ -1,0 +1,237 @@
+package office
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"mime"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"time"
+
+	"go.uber.org/zap"
+
+	"github.com/everthread/everthread/adapters/web"
+	"github.com/everthread/everthread/core"
+	"github.com/everthread/everthread/core/words"
+)
+
+// usageDays is how many days of usage are shown.
+const usageDays = 30
+
+// exportTime bounds how long an export may take to be read.
+const exportTime = time.Hour
+
+// How many exports are written at once, of one person and of all.
+const (
+	exportsEach   = 1
+	exportsAtOnce = 8
+)
+
+func (r *Room) dataRoutes() []web.Route {
+	var all []web.Route
+	if r.Settings.Export != nil {
+		all = append(all, web.Route{Pattern: "GET /settings/export", Serve: r.export})
+	}
+	if r.Settings.Delete != nil {
+		all = append(all, web.Route{Pattern: "POST /settings/delete", Serve: r.deleteMe})
+	}
+	if r.Settings.Traces != nil {
+		all = append(all, web.Route{Pattern: "POST /settings/data", Serve: r.traces})
+	}
+	return all
+}
+
+// usageView is what a person used.
+type usageView struct {
+	Chart        chart
+	Days         []usageDay
+	Sum          usageDay
+	Cost         bool
+	Today, Limit string
+	Used, Budget int // of today; Budget 0: there is none
+	None         bool
+}
+
+// usageDay is a row of the table.
+type usageDay struct{ Day, Read, Cached, Written, Turns, Cost string }
+
+func (r *Room) fillUsage(v *web.Visit, page *settingsView) error {
+	from := usageFrom(v)
+	all, err := r.Settings.Store.UsageDays(v.Context(), v.User.ID, from, v.Today.Label)
+	if err != nil {
+		return fmt.Errorf("read usage: %w", err)
+	}
+	p := &page.Usage
+	p.Cost, p.None, p.Budget = r.Prices.known(), len(all) == 0, r.Settings.TokensPerDay
+	var sum core.UsageDay
+	values := map[string][]int{}
+	for _, d := range all {
+		p.Days = append(p.Days, r.usageRow(v, d, v.DayName(d.Day)))
+		sum = plus(sum, d)
+		values[d.Day] = []int{d.Usage.Prompt + d.Usage.Completion}
+		if d.Day == v.Today.Label {
+			p.Used = d.Usage.Prompt + d.Usage.Completion
+		}
+	}
+	p.Sum = r.usageRow(v, sum, v.Words.Total)
+	p.Today = fmt.Sprintf(say(v.Lang).Settings.UsageToday, words.Number(v.Lang, p.Used))
+	if p.Budget > 0 {
+		p.Today = fmt.Sprintf(say(v.Lang).Settings.UsageBudget, words.Number(v.Lang, p.Used), words.Number(v.Lang, p.Budget))
+	}
+	p.Chart = r.chart(v, from, values, p.Budget, say(v.Lang).Settings.Usage)
+	return nil
+}
+
+// usageFrom is the first day of those that are shown.
+func usageFrom(v *web.Visit) string {
+	today, err := time.Parse(time.DateOnly, v.Today.Label)
+	if err != nil {
+		return v.Today.Label
+	}
+	return today.AddDate(0, 0, 1-usageDays).Format(time.DateOnly)
+}
+
+func plus(a, b core.UsageDay) core.UsageDay {
+	a.Usage.Prompt += b.Usage.Prompt
+	a.Usage.Cached += b.Usage.Cached
+	a.Usage.Completion += b.Usage.Completion
+	a.Turns += b.Turns
+	return a
+}
+
+func (r *Room) usageRow(v *web.Visit, d core.UsageDay, name string) usageDay {
+	n := func(x int) string { return words.Number(v.Lang, x) }
+	return usageDay{name, n(d.Usage.Prompt), n(d.Usage.Cached), n(d.Usage.Completion), n(d.Turns), r.money(v, d.Usage)}
+}
+
+// known reports whether there are any prices.
+func (p Prices) known() bool { return p.Prompt > 0 || p.Cached > 0 || p.Completion > 0 }
+
+// of is what usage cost.
+func (p Prices) of(u core.Usage) float64 {
+	return (float64(max(0, u.Prompt-u.Cached))*p.Prompt + float64(u.Cached)*p.Cached +
+		float64(u.Completion)*p.Completion) / 1e6
+}
+
+// money writes what usage cost; empty: nobody knows.
+func (r *Room) money(v *web.Visit, u core.Usage) string {
+	p := r.Prices
+	if !p.known() {
+		return ""
+	}
+	cost := p.of(u)
+	s := words.Decimal(v.Lang, cost, 2)
+	if cost > 0 && cost < 0.01 {
+		s = "< " + words.Decimal(v.Lang, 0.01, 2)
+	}
+	return s + "\u00a0" + p.Currency
+}
+
+// exportView is what an export holds, as far as that is known before it is made.
+type exportView struct {
+	Can   bool
+	About string
+}
+
+// deleteView is how a person deletes everything.
+type deleteView struct{ Can, Owner bool }
+
+func (r *Room) fillData(v *web.Visit, page *settingsView) (err error) {
+	page.Export.Can, page.Traces = r.Settings.Export != nil, r.Settings.Traces != nil
+	page.Delete = deleteView{Can: r.Settings.Delete != nil, Owner: v.User.Role == core.RoleOwner}
+	if page.Export.Can {
+		page.Export.About, err = r.exportAbout(v)
+	}
+	return err
+}
+
+// exportAbout says how much an export holds: a stream has no length that a browser
+// could be told.
+func (r *Room) exportAbout(v *web.Visit) (string, error) {
+	const page, pages = 500, 40
+	messages, before := 0, ""
+	for range pages {
+		days, err := r.Store.Days(v.Context(), v.User.ID, before, page)
+		if err != nil {
+			return "", fmt.Errorf("count messages: %w", err)
+		}
+		for _, d := range days {
+			messages, before = messages+d.Messages, d.Day.Label
+		}
+		if len(days) < page {
+			break
+		}
+	}
+	w := say(v.Lang).Settings
+	about := v.Words.Messages.Of(messages)
+	files, bytes := r.attachments(v)
+	if files == 0 {
+		return fmt.Sprintf(w.ExportAbout, about), nil
+	}
+	return fmt.Sprintf(w.ExportAboutFiles, about, say(v.Lang).Attachments.Of(files), web.Size(v.Lang, bytes)), nil
+}
+
+// attachments counts the files in the visitor's folder, and their bytes. Nobody
+// knows how many there are if it cannot be read.
+func (r *Room) attachments(v *web.Visit) (n int, bytes int64) {
+	entries, err := os.ReadDir(filepath.Join(r.MediaDir, strconv.FormatInt(int64(v.User.ID), 10)))
+	if err != nil {
+		return 0, 0
+	}
+	for _, e := range entries {
+		if info, err := e.Info(); err == nil && info.Mode().IsRegular() && !strings.HasPrefix(e.Name(), ".") {
+			n, bytes = n+1, bytes+info.Size()
+		}
+	}
+	return n, bytes
+}
+
+// export streams everything of the visitor as a ZIP file. A few at a time: each
+// reads a whole conversation.
+func (r *Room) export(v *web.Visit) error {
+	if sure, err := r.sure(v, core.AccountSubject{Change: core.ChangeExport}, "/settings#data"); err != nil || !sure {
+		return err
+	}
+	if !r.exports.take(v.User.ID) {
+		return &web.Fault{Status: http.StatusTooManyRequests, Text: say(v.Lang).Settings.ExportBusy,
+			After: time.Minute}
+	}
+	defer r.exports.leave(v.User.ID)
+	if err := http.NewResponseController(v.W).SetWriteDeadline(time.Now().Add(exportTime)); err != nil &&
+		!errors.Is(err, http.ErrNotSupported) {
+		return fmt.Errorf("export: %w", err)
+	}
+	name := "everthread-" + web.FileName(strings.ReplaceAll(strings.ToLower(v.User.Name), " ", "-")) + "-" +
+		v.Today.Label + ".zip"
+	file := &download{to: v.W, begin: func() {
+		v.W.Header().Set("Content-Type", "application/zip")
+		v.W.Header().Set("Content-Disposition", mime.FormatMediaType("attachment", map[string]string{"filename": name}))
+	}}
+	err := r.Settings.Export(v.Context(), file, v.User.ID)
+	if err == nil || file.begin != nil {
+		return err
+	}
+	if v.Context().Err() == nil {
+		r.Log.Error("export", zap.Int64("user", int64(v.User.ID)), zap.Error(err))
+	}
+	panic(http.ErrAbortHandler) // a part of a file must not look like the whole
+}
+
+// download is a file that is sent. begin is called before its first byte, and nil then.
+type download struct {
+	to    io.Writer
+	begin func()
+}
+
+// Write sends a part.
+func (d *download) Write(b []byte) (int, error) {
+	if d.begin != nil {
+		d.begin()
+		d.begin = nil
+	}
+	return d.to.Write(b)
+}

@@ -1,0 +1,232 @@
+package office
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/everthread/everthread/adapters/web"
+	"github.com/everthread/everthread/core"
+	"github.com/everthread/everthread/core/llm/embed"
+	"github.com/everthread/everthread/core/trust/egress"
+	"github.com/everthread/everthread/core/words"
+)
+
+// Embeddings are the models that texts are found by their meaning with.
+type Embeddings interface {
+	// System names the configuration that holds for everybody; empty: everybody may
+	// have their own.
+	System() string
+	// Name names the configuration whose vectors count for a user; empty: none.
+	Name(ctx context.Context, user core.UserID) (string, error)
+	// Open makes the embedder of a choice. It makes no request, and neither does the
+	// embedder to addresses of the gateway's own network (SPEC 17).
+	Open(c core.OwnEmbeddings) (core.Embedder, error)
+	// Seal encrypts a key as it stands in a choice; empty for none.
+	Seal(key string) (string, error)
+}
+
+func (r *Room) embeddingRoutes() []web.Route {
+	if r.Settings.Embeddings == nil || r.Settings.Embeddings.System() != "" {
+		return nil
+	}
+	return []web.Route{{Pattern: "POST /settings/embeddings", Serve: r.setEmbeddings}}
+}
+
+// meaningView is the section about search by meaning.
+type meaningView struct {
+	System, Counts string
+	Set            bool // the person has one
+	Form           meaningForm
+	Providers      []choice
+	Tried          string // the endpoint works, and how
+	Count          string // of texts that would be embedded again; not empty: it is asked
+}
+
+// meaningForm is a choice as a form holds it. Sealed is a key that was typed before.
+type meaningForm struct {
+	Provider, BaseURL, Model, Dimensions, Sealed string
+	Kept                                         bool // a key is stored, and goes with this address
+}
+
+func (r *Room) fillMeaning(v *web.Visit, page *settingsView) error {
+	e := r.Settings.Embeddings
+	if e == nil {
+		return nil
+	}
+	p := &page.Meaning
+	p.System = e.System()
+	var err error
+	if p.Counts, err = r.vectors(v); err != nil {
+		return err
+	}
+	own := v.User.Settings.Embeddings
+	p.Set = own.Provider != ""
+	if p.Form == (meaningForm{}) {
+		p.Form = meaningForm{Provider: own.Provider, BaseURL: own.BaseURL, Model: own.Model, Kept: own.Sealed != ""}
+		if own.Dimensions > 0 {
+			p.Form.Dimensions = strconv.Itoa(own.Dimensions)
+		}
+	}
+	w := say(v.Lang).Settings
+	p.Providers = []choice{{Value: embed.OpenAI, Name: w.ProviderOpenAI}, {Value: embed.Ollama, Name: "Ollama"},
+		{Value: embed.LlamaCPP, Name: "llama.cpp"}, {Value: embed.CustomHTTP, Name: w.ProviderCustom}}
+	mark(p.Providers, p.Form.Provider)
+	return nil
+}
+
+// setEmbeddings tries, saves or removes a person's own embedding model. Saving
+// another one makes all vectors again, so it is asked with their number first.
+func (r *Room) setEmbeddings(v *web.Visit) error {
+	do := v.R.PostForm.Get("do")
+	if do == "clear" {
+		s := v.User.Settings
+		s.Embeddings = core.OwnEmbeddings{}
+		return r.change(v, "embeddings", say(v.Lang).Settings.MeaningOff, core.SetSettings{Settings: s})
+	}
+	c, form, wrong, err := r.readMeaning(v)
+	if err != nil {
+		return err
+	}
+	page := settingsView{Meaning: meaningView{Form: form}}
+	if wrong != nil {
+		return r.wrong(v, *wrong, page)
+	}
+	if do == "confirm" {
+		return r.saveMeaning(v, c)
+	}
+	dimensions, took, err := r.tryMeaning(v, c)
+	if err != nil {
+		return r.wrong(v, problem{"embeddings", "endpoint", explainMeaning(v, err)}, page)
+	}
+	page.Meaning.Tried = fmt.Sprintf(say(v.Lang).Settings.MeaningWorks, words.Number(v.Lang, dimensions),
+		words.Number(v.Lang, int(took.Milliseconds())))
+	if do != "save" {
+		return r.showSettings(v, http.StatusOK, page)
+	}
+	n, err := r.renewed(v, c)
+	if err != nil {
+		return err
+	}
+	if n == 0 {
+		return r.saveMeaning(v, c)
+	}
+	page.Meaning.Count = say(v.Lang).Settings.MeaningAsk.Of(n)
+	return r.showSettings(v, http.StatusOK, page)
+}
+
+// readMeaning reads the form. A stored key goes with the address that it was
+// stored for, and with no other.
+func (r *Room) readMeaning(v *web.Visit) (c core.OwnEmbeddings, form meaningForm, wrong *problem, err error) {
+	f, w := v.R.PostForm, say(v.Lang).Settings
+	field := func(name string) string { return strings.TrimSpace(web.Short(f.Get(name), 2000)) }
+	form = meaningForm{Provider: field("provider"), BaseURL: field("base_url"), Model: field("model"),
+		Dimensions: field("dimensions"), Sealed: field("sealed")}
+	c = core.OwnEmbeddings{Provider: form.Provider, BaseURL: form.BaseURL, Model: form.Model}
+	if form.Dimensions != "" {
+		if c.Dimensions, err = strconv.Atoi(form.Dimensions); err != nil || c.Dimensions < 0 ||
+			c.Dimensions > core.VectorSize {
+			return c, form, &problem{"embeddings", "dimensions",
+				fmt.Sprintf(w.DimensionsWrong, words.Number(v.Lang, core.VectorSize))}, nil
+		}
+	}
+	switch {
+	case !slices.Contains([]string{embed.OpenAI, embed.Ollama, embed.LlamaCPP, embed.CustomHTTP}, c.Provider):
+		return c, form, &problem{"embeddings", "provider", w.ProviderMissing}, nil
+	case c.Model == "" && (c.Provider == embed.OpenAI || c.Provider == embed.Ollama):
+		return c, form, &problem{"embeddings", "model", w.ModelMissing}, nil
+	case c.BaseURL == "" && c.Provider != embed.OpenAI:
+		return c, form, &problem{"embeddings", "base_url", w.AddressMissing}, nil
+	}
+	if key := field("key"); key != "" {
+		if form.Sealed, err = r.Settings.Embeddings.Seal(key); err != nil {
+			return c, form, nil, fmt.Errorf("encrypt the key: %w", err)
+		}
+	}
+	own := v.User.Settings.Embeddings
+	c.Sealed = form.Sealed
+	if c.Sealed == "" && own.Provider == c.Provider && own.BaseURL == c.BaseURL {
+		c.Sealed, form.Kept = own.Sealed, own.Sealed != ""
+	}
+	return c, form, nil, nil
+}
+
+// tryMeaning embeds two sentences.
+func (r *Room) tryMeaning(v *web.Visit, c core.OwnEmbeddings) (dimensions int, took time.Duration, err error) {
+	e, err := r.Settings.Embeddings.Open(c)
+	if err != nil {
+		return 0, 0, err
+	}
+	ctx, cancel := context.WithTimeout(egress.For(v.Context(), v.User.ID), checkTime)
+	defer cancel()
+	start := r.Now()
+	dimensions, err = embed.Check(ctx, e)
+	return dimensions, r.Now().Sub(start), err
+}
+
+// explainMeaning says in words why an endpoint does not work.
+func explainMeaning(v *web.Visit, err error) string {
+	w := say(v.Lang).Settings
+	var model *core.ModelError
+	var spent *egress.QuotaError
+	switch {
+	case errors.Is(err, egress.ErrPrivate):
+		return w.MeaningPrivate
+	case errors.Is(err, egress.ErrUnlisted):
+		return w.MeaningUnlisted
+	case errors.As(err, &spent):
+		return w.MeaningSpent
+	case errors.Is(err, context.DeadlineExceeded):
+		return fmt.Sprintf(w.MeaningSlow, words.Number(v.Lang, int(checkTime.Seconds())))
+	case errors.As(err, &model):
+		advice := map[core.ModelErrorKind]string{core.ModelDown: w.MeaningDown, core.ModelBusy: w.MeaningBusy,
+			core.ModelAuth: w.MeaningAuth, core.ModelConfig: w.MeaningConfig}[model.Kind]
+		return strings.TrimSpace(cmp.Or(advice, w.MeaningFails) + " " + fmt.Sprintf(w.Detail, model.Err.Error()))
+	}
+	return w.MeaningFails + " " + fmt.Sprintf(w.Detail, err.Error())
+}
+
+// renewed is how many texts would be embedded again for a choice.
+func (r *Room) renewed(v *web.Visit, c core.OwnEmbeddings) (int, error) {
+	now, err := r.Settings.Embeddings.Name(v.Context(), v.User.ID)
+	next := embed.Config(c.Provider, c.Model, c.Dimensions)
+	if err == nil && now == next {
+		return 0, nil
+	}
+	n, err := r.Settings.Store.Reembed(v.Context(), v.User.ID, next, true, v.Now)
+	if err != nil {
+		return 0, fmt.Errorf("count what is embedded: %w", err)
+	}
+	return n, nil
+}
+
+// saveMeaning keeps a choice and, if it is another model, has everything embedded.
+func (r *Room) saveMeaning(v *web.Visit, c core.OwnEmbeddings) error {
+	n, err := r.renewed(v, c)
+	if err != nil {
+		return err
+	}
+	s := v.User.Settings
+	s.Embeddings = c
+	if _, err := r.Gateway.Act(v.Context(), v.User.ID, core.SetSettings{Settings: s}); err != nil {
+		return v.Refusal(fmt.Errorf("change settings: %w", err))
+	}
+	if n > 0 {
+		if n, err = r.Settings.Store.Reembed(v.Context(), v.User.ID, embed.Config(c.Provider, c.Model, c.Dimensions), false,
+			v.Now); err != nil {
+			return fmt.Errorf("have everything embedded: %w", err)
+		}
+	}
+	err = r.Settings.Store.Enqueue(v.Context(), core.NewJob{User: v.User.ID, Queue: core.QueueEmbed, Key: core.EmbedKey,
+		RunAt: v.Now, Unique: true})
+	if err != nil {
+		return fmt.Errorf("have everything embedded: %w", err)
+	}
+	return v.Back("/settings#embeddings", say(v.Lang).Settings.MeaningSaved.Of(n))
+}

@@ -1,0 +1,190 @@
+package office
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/everthread/everthread/adapters/web"
+	"github.com/everthread/everthread/core"
+	"github.com/everthread/everthread/core/client"
+)
+
+func (r *Room) keyRoutes() []web.Route {
+	return []web.Route{
+		{Pattern: "POST /settings/keys", Serve: r.addKey},
+		{Pattern: "POST /settings/keys/{id}/revoke", Serve: r.revokeKey},
+		{Pattern: "POST /settings/sessions/{id}/end", Serve: r.endSession},
+		{Pattern: "POST /settings/sessions/end", Serve: r.endSessions},
+	}
+}
+
+// keysView is the API keys of a person, and the form for another.
+type keysView struct {
+	Keys   []shownKey
+	Scopes []choice
+	Name   string
+}
+
+type shownKey struct {
+	ID                              int64
+	Name, Hint, Scopes, Since, Used string
+}
+
+func (r *Room) fillKeys(v *web.Visit, page *settingsView) error {
+	all, err := r.Settings.Store.APIKeys(v.Context(), v.User.ID)
+	if err != nil {
+		return fmt.Errorf("read API keys: %w", err)
+	}
+	p, w := &page.Keys, say(v.Lang).Settings
+	for _, k := range all {
+		var scopes []string
+		for _, s := range k.Scopes {
+			scopes = append(scopes, w.Scopes[string(s)])
+		}
+		p.Keys = append(p.Keys, shownKey{k.ID, k.Name, k.Hint, strings.Join(scopes, ", "),
+			v.Moment(k.CreatedAt), ago(v, k.UsedAt)})
+	}
+	if len(p.Scopes) == 0 {
+		p.Scopes = r.scopes(v, []string{string(core.CanTalk), string(core.CanRead)})
+	}
+	return nil
+}
+
+// scopes are what the visitor's keys may do, with those that are chosen.
+func (r *Room) scopes(v *web.Visit, chosen []string) []choice {
+	var out []choice
+	for _, s := range client.Scopes() {
+		if s != core.CanAdmin || v.User.Role == core.RoleOwner {
+			out = append(out, choice{Value: string(s), Name: say(v.Lang).Settings.Scopes[string(s)],
+				Here: slices.Contains(chosen, string(s))})
+		}
+	}
+	return out
+}
+
+// secretView is something that is shown once.
+type secretView struct {
+	Title, Lead, Secret, More string
+	Back, BackName            string
+}
+
+// addKey makes a key and shows it, once.
+func (r *Room) addKey(v *web.Visit) error {
+	w, name, scopes := say(v.Lang).Settings, web.OneLine(v.R.PostForm.Get("name")), v.R.PostForm["scope"]
+	page := settingsView{Keys: keysView{Name: web.Short(name, 400), Scopes: r.scopes(v, scopes)}}
+	switch {
+	case name == "" || len(name) > 100:
+		return r.wrong(v, problem{"keys", "key-name", w.KeyNameWrong}, page)
+	case len(scopes) == 0:
+		return r.wrong(v, problem{"keys", "scope", w.KeyNoScope}, page)
+	}
+	k, secret, err := client.NewKey(r.Rand, v.User, name, scopes, v.Now)
+	if errors.Is(err, core.ErrRefused) {
+		return v.BadForm(err)
+	}
+	switch admin := slices.Contains(k.Scopes, core.CanAdmin); {
+	case err == nil && admin:
+		change := core.AccountSubject{Change: core.ChangeAdminKey, Name: name, Scopes: scopes}
+		if sure, err := r.sure(v, change, "/settings#keys", core.AddKey{Key: k}); err != nil || !sure {
+			return err
+		}
+	case err == nil:
+		k, err = r.Settings.Store.AddAPIKey(v.Context(), k)
+	}
+	if err != nil {
+		return fmt.Errorf("make an API key: %w", err)
+	}
+	return v.Page("secret", w.KeyMade, secretView{Title: w.KeyMade, Lead: fmt.Sprintf(w.KeyMadeLead, k.Name),
+		Secret: secret, More: fmt.Sprintf(w.KeyUse, r.PublicURL), Back: "/settings#keys", BackName: w.Title})
+}
+
+func (r *Room) revokeKey(v *web.Visit) error {
+	n, err := strconv.ParseInt(v.R.PathValue("id"), 10, 64)
+	if err != nil {
+		return core.ErrNotFound
+	}
+	if err := r.Settings.Store.RevokeAPIKey(v.Context(), v.User.ID, n); err != nil {
+		return fmt.Errorf("revoke an API key: %w", err)
+	}
+	return v.Back("/settings#keys", say(v.Lang).Settings.KeyRevoked)
+}
+
+// shownSession is a browser that is signed in.
+type shownSession struct {
+	ID            int64
+	Browser, Used string
+	This          bool
+}
+
+func (r *Room) fillSessions(v *web.Visit, page *settingsView) error {
+	all, err := r.Store.Sessions(v.Context(), v.User.ID, v.Now)
+	if err != nil {
+		return fmt.Errorf("read sessions: %w", err)
+	}
+	page.SessionDays = int(v.SessionLife().Hours() / 24)
+	for _, s := range all {
+		one := shownSession{ID: s.ID, Browser: browser(v, s.Browser), Used: ago(v, s.UsedAt), This: s.ID == v.Session.ID}
+		if one.This {
+			one.Used = say(v.Lang).Settings.JustNow
+		}
+		page.Sessions = append(page.Sessions, one)
+	}
+	return nil
+}
+
+// browser is what a browser that calls itself agent is called.
+func browser(v *web.Visit, agent string) string {
+	find := func(pairs ...string) string {
+		for i := 0; i+1 < len(pairs); i += 2 {
+			if strings.Contains(agent, pairs[i]) {
+				return pairs[i+1]
+			}
+		}
+		return ""
+	}
+	name := find("Edg", "Edge", "OPR/", "Opera", "Firefox/", "Firefox", "FxiOS", "Firefox", "CriOS", "Chrome", "Chromium",
+		"Chromium", "Chrome/", "Chrome", "Safari/", "Safari")
+	system := find("Android", "Android", "iPhone", "iPhone", "iPad", "iPad", "Windows", "Windows", "CrOS", "ChromeOS",
+		"Mac OS X", "macOS", "Linux", "Linux")
+	switch {
+	case name != "" && system != "":
+		return fmt.Sprintf(say(v.Lang).Settings.BrowserOn, name, system)
+	case name != "":
+		return name
+	}
+	return cmp.Or(web.Short(agent, 60), say(v.Lang).Settings.BrowserUnknown)
+}
+
+// endSession signs one of the visitor's browsers out.
+func (r *Room) endSession(v *web.Visit) error {
+	n, err := strconv.ParseInt(v.R.PathValue("id"), 10, 64)
+	if err != nil || n <= 0 {
+		return core.ErrNotFound
+	}
+	all, err := r.Store.Sessions(v.Context(), v.User.ID, v.Now)
+	if err != nil {
+		return fmt.Errorf("read sessions: %w", err)
+	}
+	if !slices.ContainsFunc(all, func(s core.Session) bool { return s.ID == n }) {
+		return core.ErrNotFound
+	}
+	if n == v.Session.ID {
+		return v.SignOut()
+	}
+	if err := r.Store.EndSession(v.Context(), v.User.ID, n); err != nil {
+		return fmt.Errorf("end a session: %w", err)
+	}
+	return v.Back("/settings#sessions", say(v.Lang).Settings.SessionEnded)
+}
+
+// endSessions signs all of the visitor's browsers out.
+func (r *Room) endSessions(v *web.Visit) error {
+	if err := r.Store.EndSession(v.Context(), v.User.ID, 0); err != nil {
+		return fmt.Errorf("end all sessions: %w", err)
+	}
+	return v.SignOut()
+}

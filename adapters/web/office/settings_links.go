@@ -1,0 +1,221 @@
+package office
+
+import (
+	"cmp"
+	"fmt"
+	"html/template"
+	"net/http"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"go.uber.org/zap"
+
+	"github.com/everthread/everthread/adapters/web"
+	"github.com/everthread/everthread/core"
+	"github.com/everthread/everthread/core/people"
+	"github.com/everthread/everthread/core/trust"
+)
+
+// linkLife is how long a code of /link is valid (SPEC 2).
+const linkLife = 10 * time.Minute
+
+func (r *Room) linkRoutes() []web.Route {
+	all := []web.Route{
+		{Pattern: "POST /settings/home", Serve: r.setHome},
+		{Pattern: "POST /settings/channels/link", Serve: r.newLink},
+		{Pattern: "POST /settings/channels/{id}/unlink", Serve: r.unlink},
+	}
+	if r.Settings.Agents != nil {
+		all = append(all, web.Route{Pattern: "POST /settings/agents", Serve: r.addAgent},
+			web.Route{Pattern: "POST /settings/agents/{id}/remove", Serve: r.removeAgent})
+	}
+	return all
+}
+
+// linksView is from where a person writes.
+type linksView struct {
+	Links      []shownLink
+	Own        string // doors of the gateway itself
+	Home       bool   // one was chosen
+	WithAgents bool
+	Agents     []shownAgent
+	AgentName  string // in the form
+}
+
+// shownLink is an identity as it is shown.
+type shownLink struct {
+	ID                           core.IdentityID
+	Channel, Name, Used          string
+	State, Class                 string
+	IsHome, CanHome, Only, Alone bool // Only: of those that can be written to; Alone: of all
+}
+
+func (r *Room) fillLinks(v *web.Visit, page *settingsView) error {
+	all, err := r.Settings.Store.Identities(v.Context(), v.User.ID)
+	if err != nil {
+		return fmt.Errorf("read identities: %w", err)
+	}
+	var own []string
+	p := &page.Links
+	for _, i := range all {
+		if people.Own(i.Address.Channel) {
+			own = append(own, v.ChannelName(i.Address.Channel))
+			continue
+		}
+		p.Links = append(p.Links, r.link(v, i))
+		p.Home = p.Home || i.ID == v.User.Settings.Home
+	}
+	for n := range p.Links {
+		p.Links[n].Only, p.Links[n].Alone = len(p.Links) == 1, len(all) == 1
+	}
+	slices.Sort(own)
+	p.Own = strings.Join(slices.Compact(own), ", ")
+	return r.fillAgents(v, p)
+}
+
+// link is an identity as it is shown, with whether it can be written to.
+func (r *Room) link(v *web.Visit, i core.Identity) shownLink {
+	w := say(v.Lang).Settings
+	can, on := r.Settings.Capabilities(i.Address.Channel)
+	s := shownLink{ID: i.ID, Channel: v.ChannelName(i.Address.Channel), Name: cmp.Or(i.Name, i.Address.External),
+		IsHome: i.ID == v.User.Settings.Home, CanHome: can.Push, Used: ago(v, i.LastUsed), State: w.LinkOpen}
+	switch {
+	case !on:
+		s.State, s.Class = w.LinkOff, "warn"
+	case i.Blocked:
+		s.State, s.Class = w.LinkBlocked, "bad"
+	case !can.Push:
+		s.State = w.LinkNoPush
+	case can.Window > 0 && !i.Window.After(v.Now):
+		s.State, s.Class = w.LinkClosed, "warn"
+	case can.Window > 0:
+		s.State = fmt.Sprintf(w.LinkUntil, v.Moment(i.Window))
+	}
+	return s
+}
+
+// ago says how long ago something was.
+func ago(v *web.Visit, t time.Time) string {
+	w := say(v.Lang).Settings
+	switch d := v.Now.Sub(t); {
+	case t.IsZero():
+		return w.Never
+	case d < 2*time.Minute:
+		return w.JustNow
+	case d < time.Hour:
+		return w.MinutesAgo.Of(int(d.Minutes()))
+	case d < 24*time.Hour:
+		return w.HoursAgo.Of(int(d.Hours()))
+	case d < 30*24*time.Hour:
+		return w.DaysAgo.Of(int(d.Hours() / 24))
+	}
+	return v.Moment(t)
+}
+
+// identity is the identity of the visitor that a form or an address names.
+func (r *Room) identity(v *web.Visit, id string) (core.Identity, error) {
+	n, err := strconv.ParseInt(id, 10, 64)
+	if err != nil || n <= 0 {
+		return core.Identity{}, core.ErrNotFound
+	}
+	all, err := r.Settings.Store.Identities(v.Context(), v.User.ID)
+	if err != nil {
+		return core.Identity{}, fmt.Errorf("read identities: %w", err)
+	}
+	for _, i := range all {
+		if i.ID == core.IdentityID(n) {
+			return i, nil
+		}
+	}
+	return core.Identity{}, core.ErrNotFound
+}
+
+func (r *Room) setHome(v *web.Visit) error {
+	i, err := r.identity(v, v.R.PostForm.Get("identity"))
+	if err != nil {
+		return err
+	}
+	if can, _ := r.Settings.Capabilities(i.Address.Channel); !can.Push {
+		return web.Because(http.StatusConflict, say(v.Lang).Settings.HomeCannot)
+	}
+	s := v.User.Settings
+	s.Home = i.ID
+	return r.change(v, "channels", fmt.Sprintf(say(v.Lang).Settings.HomeSet, v.ChannelName(i.Address.Channel)),
+		core.SetSettings{Settings: s})
+}
+
+// unlink detaches an identity; with split, what came through it goes to a user of
+// its own.
+func (r *Room) unlink(v *web.Visit) error {
+	i, err := r.identity(v, v.R.PathValue("id"))
+	if err != nil {
+		return err
+	}
+	w, name := say(v.Lang).Settings, v.ChannelName(i.Address.Channel)+" ("+cmp.Or(i.Name, i.Address.External)+")"
+	if v.R.PostForm.Get("how") != "split" {
+		return r.change(v, "channels", fmt.Sprintf(w.Unlinked, name), core.Unlink{Identity: i.ID, At: v.Now})
+	}
+	all, err := r.Settings.Store.Identities(v.Context(), v.User.ID)
+	if err != nil {
+		return fmt.Errorf("read identities: %w", err)
+	}
+	if len(all) == 1 {
+		return web.Because(http.StatusConflict, say(v.Lang).Settings.SplitLast)
+	}
+	return r.change(v, "channels", fmt.Sprintf(w.Splitting, name), core.Split{Identity: i.ID, At: v.Now})
+}
+
+// codeView is a code of /link with the ways to use it.
+type codeView struct {
+	Code, Command, Until string
+	Minutes              int
+	QR                   template.HTML // of Command
+	Apps                 []codeApp
+}
+
+type codeApp struct {
+	Name, Channel string
+	URL           string
+	QR            template.HTML
+}
+
+// newLink makes a code and shows it, once.
+func (r *Room) newLink(v *web.Visit) error {
+	door, err := r.People.Door(v.Context(), v.User.ID, web.Name)
+	if err != nil {
+		return fmt.Errorf("find the door: %w", err)
+	}
+	code, err := r.Settings.NewCode()
+	if err != nil {
+		return err
+	}
+	link := core.NewLink{Code: core.Code{Kind: core.CodeLink, Hash: trust.CodeHash(code), User: v.User.ID,
+		Address: door.Address, Name: v.User.Name, Created: v.Now, Expires: v.Now.Add(linkLife)}}
+	if _, err := r.Gateway.Act(v.Context(), v.User.ID, link); err != nil {
+		return v.Refusal(fmt.Errorf("make a code: %w", err))
+	}
+	page := codeView{Code: code, Command: "/link " + code, Minutes: int(linkLife.Minutes()),
+		Until: link.Code.Expires.In(v.Zone).Format(web.HourMinute)}
+	if page.QR, err = qrSVG(page.Command); err != nil {
+		return err
+	}
+	if r.Settings.Apps != nil {
+		for _, a := range r.Settings.Apps(v.Context()) {
+			url := a.Link(page.Command)
+			picture, err := qrSVG(url)
+			if err != nil || !strings.HasPrefix(url, "https://") {
+				r.Log.Warn("an app without a link", zap.String("channel", a.Channel), zap.Error(err))
+				continue
+			}
+			page.Apps = append(page.Apps, codeApp{a.Name, v.ChannelName(a.Channel), url, picture})
+		}
+	}
+	return v.Page("link", say(v.Lang).Settings.LinkTitle, page)
+}
+
+// isUnreadable reports whether a key is none: it is one word.
+func isUnreadable(key string) bool {
+	return key == "" || len(key) > 1000 || strings.ContainsAny(key, " \n\t\r\x00")
+}

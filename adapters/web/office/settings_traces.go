@@ -1,0 +1,146 @@
+package office
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"github.com/everthread/everthread/adapters/web"
+	"github.com/everthread/everthread/core"
+	"github.com/everthread/everthread/core/words"
+)
+
+// Of the search for what is left of a text.
+const (
+	tracesTime   = 5 * time.Minute // bounds it: it reads everything
+	tracesShort  = 2               // letters at least
+	tracesLong   = 500             // at most
+	tracesLinked = 30              // places of a kind that are shown one by one
+)
+
+// tracesView says where a text still stands.
+type tracesView struct {
+	Problem *problem
+	Text    string
+	Asked   bool
+	Files   bool // the files of the database were looked through
+	Count   string
+	Places  []tracePlace
+}
+
+// tracePlace is a kind of places.
+type tracePlace struct {
+	Name  string
+	Count string
+	Links []traceLink
+	More  string
+}
+
+// traceLink leads to a place.
+type traceLink struct{ Path, Name string }
+
+// traces looks for what is left of a text among what is the visitor's. The text
+// comes in a form, so that it stands in no address and no log.
+func (r *Room) traces(v *web.Visit) error {
+	w, page := say(v.Lang).Settings, tracesView{Text: strings.TrimSpace(v.R.PostForm.Get("text"))}
+	switch n := utf8.RuneCountInString(page.Text); {
+	case n < tracesShort:
+		page.Problem = &problem{"data", "text", fmt.Sprintf(w.TracesShort, words.Number(v.Lang, tracesShort))}
+	case n > tracesLong:
+		page.Problem = &problem{"data", "text", fmt.Sprintf(w.TracesLong, words.Number(v.Lang, tracesLong))}
+	}
+	if page.Problem != nil {
+		return v.Render(http.StatusUnprocessableEntity, "traces", w.Traces, page)
+	}
+	select {
+	case r.looks <- struct{}{}:
+		defer func() { <-r.looks }()
+	default:
+		return &web.Fault{Status: http.StatusTooManyRequests, Text: say(v.Lang).Settings.TracesBusy,
+			After: 30 * time.Second}
+	}
+	_ = http.NewResponseController(v.W).SetWriteDeadline(
+		time.Now().Add(tracesTime)) // what cannot have deadlines needs none
+	ctx, cancel := context.WithTimeout(v.Context(), tracesTime)
+	defer cancel()
+	found, files, err := r.Settings.Traces(ctx, v.User.ID, page.Text)
+	if err != nil {
+		return fmt.Errorf("look for traces: %w", err)
+	}
+	page.Asked, page.Files = true, files
+	page.Count = w.TracesFound.Of(len(found))
+	page.Places = r.tracePlaces(v, found)
+	return v.Page("traces", w.Traces, page)
+}
+
+// tracePlaces are places by their kind, in the order in which they were found.
+func (r *Room) tracePlaces(v *web.Visit, found []core.Trace) []tracePlace {
+	w := say(v.Lang).Settings
+	var out []tracePlace
+	at, counts := map[string]int{}, map[string]int{}
+	for _, t := range found {
+		kind, _, _ := strings.Cut(t.Where, ".")
+		if strings.HasPrefix(t.Where, "file ") {
+			kind = "file"
+		}
+		n, known := at[kind]
+		if !known {
+			n = len(out)
+			name := w.Places[kind]
+			if name == "" {
+				name = t.Where
+			}
+			at[kind], out = n, append(out, tracePlace{Name: name})
+		}
+		counts[kind]++
+		if counts[kind] <= tracesLinked {
+			if link, ok := r.traceLink(v, kind, t.ID); ok && !slices.Contains(out[n].Links, link) {
+				out[n].Links = append(out[n].Links, link)
+			}
+		}
+	}
+	for kind, n := range at {
+		out[n].Count = words.Number(v.Lang, counts[kind])
+		if more := counts[kind] - tracesLinked; more > 0 && len(out[n].Links) > 0 {
+			out[n].More = fmt.Sprintf(w.TracesMore, words.Number(v.Lang, more))
+		}
+	}
+	return out
+}
+
+// traceLink leads to where a place is shown; false: nowhere.
+func (r *Room) traceLink(v *web.Visit, kind string, id int64) (traceLink, bool) {
+	w := say(v.Lang).Settings
+	switch kind {
+	case "messages", "revisions", "events", "index of message":
+		return messageLink(core.MessageID(id))
+	case "summaries", "segments", "index of summary":
+		g, err := r.Store.Segment(v.Context(), v.User.ID, core.SegmentID(id))
+		return traceLink{"/day/" + g.Day.Label, v.DayName(g.Day.Label)}, err == nil
+	case "turns", "journal":
+		t, _, err := r.Store.Turn(v.Context(), v.User.ID, core.TurnID(id))
+		if err != nil || len(t.Inputs) == 0 {
+			return traceLink{}, false
+		}
+		return messageLink(t.Inputs[len(t.Inputs)-1])
+	case "threads":
+		h, err := r.Store.Thread(v.Context(), v.User.ID, core.ThreadID(id))
+		return traceLink{fmt.Sprintf("/threads/%d", h.ID), web.Short(h.Title, 60)}, err == nil &&
+			h.Mode == core.ModeThread && h.Title != ""
+	case "items", "themes", "index of item":
+		return traceLink{"/memory?archived=1", say(v.Lang).Memory.Title}, r.Memory != nil
+	case "sessions":
+		return traceLink{"/settings#sessions", w.Sessions}, true
+	case "api_keys":
+		return traceLink{"/settings#keys", w.Keys}, true
+	}
+	return traceLink{}, false
+}
+
+func messageLink(id core.MessageID) (traceLink, bool) {
+	return traceLink{fmt.Sprintf("/m/%d", id), fmt.Sprintf("#%d", id)}, id > 0
+}

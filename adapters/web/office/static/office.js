@@ -1,0 +1,47 @@
+// The script of the pages of memory, settings and administration. Everything
+// works without it.
+"use strict";
+(() => {
+  const say = (text) => { const t = document.getElementById("toast"); if (t) { t.textContent = text; setTimeout(() => { t.textContent = ""; }, 6000); } };
+  document.addEventListener("click", async (e) => {
+    const copy = e.target.closest("[data-copy]");
+    if (copy) {
+      const source = document.getElementById(copy.dataset.copy);
+      try {
+        await navigator.clipboard.writeText(source.textContent);
+        say(copy.dataset.said);
+      } catch { getSelection().selectAllChildren(source); }
+    }
+    const zone = e.target.closest("[data-zone]");
+    if (zone) document.getElementById(zone.dataset.zone).value = Intl.DateTimeFormat().resolvedOptions().timeZone || "";
+    // One question at a time: another one closes the one before.
+    const sure = e.target.closest("details.sure");
+    document.querySelectorAll("details.sure[open]").forEach((d) => { if (d !== sure) d.open = false; });
+  });
+  document.addEventListener("keydown", (e) => {
+    if (e.key !== "Escape") return;
+    const sure = document.activeElement.closest?.("details.sure[open]");
+    if (sure) { sure.open = false; sure.querySelector("summary").focus(); }
+  });
+  // The zone of this browser is suggested first, and its button says which it is.
+  const zones = document.querySelector("[data-zone-first]"), zone = Intl.DateTimeFormat().resolvedOptions().timeZone;
+  if (zones && zone) {
+    const here = document.createElement("option");
+    here.value = zone;
+    [...zones.options].find((o) => o.value === zone)?.remove();
+    zones.prepend(here);
+    document.querySelectorAll("[data-zone]").forEach((b) => { b.textContent += ": " + zone; });
+  }
+  // The part that is being read is marked in the list of sections.
+  const links = [...document.querySelectorAll(".side a[href^='#']")];
+  const parts = links.map((a) => document.getElementById(a.hash.slice(1))).filter(Boolean);
+  if (parts.length) {
+    const mark = () => {
+      const end = innerHeight + scrollY >= document.documentElement.scrollHeight - 4;
+      const here = end ? parts.at(-1) : parts.findLast((p) => p.getBoundingClientRect().top < 140) || parts[0];
+      links.forEach((a) => (a.hash === "#" + here.id ? a.setAttribute("aria-current", "true") : a.removeAttribute("aria-current")));
+    };
+    addEventListener("scroll", mark, { passive: true });
+    mark();
+  }
+})();

@@ -1,0 +1,224 @@
+// Without network: what is written waits here, in this browser, marked as not sent. It
+// is sent once, in order, when the network is back: each message keeps its nonce, so
+// that sending it again is harmless. Nothing else of a conversation is kept.
+"use strict";
+(() => {
+  const $ = (id) => document.getElementById(id);
+  const box = $("outbox"), offline = $("offline"), write = $("write");
+  const keep = (f) => { try { return f(); } catch { return null; } };
+  const kept = (name) => keep(() => localStorage.getItem(name));
+
+  // ---- Whose browser this is: nothing stays of who signs out, or who was here before. ----
+  const owner = offline ? kept("user") : document.body.dataset.user;
+  const opened = (request) => new Promise((yes, no) => {
+    request.onsuccess = () => yes(request.result);
+    request.onerror = request.onblocked = () => no(request.error);
+  });
+  async function forget() {
+    keep(() => { localStorage.removeItem("user"); localStorage.removeItem("seen"); sessionStorage.clear(); });
+    await opened(indexedDB.deleteDatabase("everthread")).catch(() => {});
+    for (const name of await caches.keys()) await caches.delete(name);
+    for (const one of await navigator.serviceWorker.getRegistrations()) await one.unregister();
+  }
+  if (!owner) {
+    if (offline) offline.classList.add("nobody");
+    else if ($("bye")) forget().catch(() => {}); // where there is no worker, there is nothing to forget
+    else keep(() => localStorage.removeItem("user"));
+    return;
+  }
+
+  // ---- The outbox. ----
+  async function rows(mode, act) {
+    const r = indexedDB.open("everthread", 1);
+    r.onupgradeneeded = () => r.result.createObjectStore("outbox", { keyPath: "n", autoIncrement: true });
+    const db = await opened(r);
+    try {
+      return await new Promise((yes, no) => {
+        const t = db.transaction("outbox", mode), asked = act(t.objectStore("outbox"));
+        t.oncomplete = () => yes(asked.result);
+        t.onerror = t.onabort = () => no(t.error);
+      });
+    } finally { db.close(); }
+  }
+  let items = [], sending = null;
+  const news = "BroadcastChannel" in window ? new BroadcastChannel("outbox") : null; // to other tabs
+  if (news) news.onmessage = () => refresh();
+  async function refresh() {
+    const all = await rows("readonly", (s) => s.getAll()).catch(() => []);
+    items = all.filter((x) => x.user === owner);
+    if (!offline) for (const x of all) if (x.user !== owner) await drop(x);
+    show();
+  }
+  async function drop(x) {
+    await rows("readwrite", (s) => s.delete(x.n)).catch(() => {});
+    items = items.filter((y) => y.n !== x.n);
+    news?.postMessage("");
+    show();
+  }
+  async function put(x) {
+    try {
+      const n = await rows("readwrite", (s) => s.put(x));
+      news?.postMessage("");
+      return n;
+    } catch {
+      return 0;
+    }
+  }
+  function element(name, text, kind) {
+    const el = document.createElement(name);
+    el.textContent = text;
+    el.className = kind || "";
+    return el;
+  }
+  function button(text, x, act) {
+    const b = element("button", text, "quiet-button");
+    b.type = "button";
+    b.setAttribute("aria-label", text + ": " + words(x).slice(0, 60));
+    b.addEventListener("click", act);
+    return b;
+  }
+  const clock = (at) => {
+    const today = new Date(at).toDateString() === new Date().toDateString();
+    return new Intl.DateTimeFormat(document.documentElement.lang, { ...(today ? {} : { weekday: "long", day: "numeric", month: "long" }),
+      hour: "2-digit", minute: "2-digit", hourCycle: "h23" }).format(at);
+  };
+  // The parts of a message are those of its form.
+  const words = (x) => x.parts.filter(([name, v]) => v instanceof File || name === "text").map(([, v]) => v.name ?? v).filter(Boolean).join("\n");
+  function show() {
+    const list = document.createElement("ul");
+    for (const x of items) {
+      const li = document.createElement("li"), said = x.error ? box.dataset.refused + " " + x.error : x === sending ? box.dataset.sending : box.dataset.waits;
+      li.append(element("p", words(x), "outbox-text"),
+        element("p", clock(x.at) + " · ", "quiet"));
+      li.lastChild.append(element("span", said, "state " + (x.error ? "failed" : "pending")));
+      if (x.error) li.lastChild.append(" ", button(box.dataset.again, x, async () => { delete x.error; await put(x); show(); flush(); }));
+      if (x !== sending) li.lastChild.append(" ", button(box.dataset.drop, x, () => drop(x)));
+      list.append(li);
+    }
+    box.querySelector("ul")?.remove();
+    if (items.length) box.append(list);
+    note();
+  }
+
+  // ---- Since when there is no connection. ----
+  let lost = 0;
+  const seen = () => keep(() => localStorage.setItem("seen", String(Date.now())));
+  function note() {
+    const p = box.querySelector("p.note"), since = offline ? Number(kept("seen")) : lost;
+    p.hidden = !lost && !offline;
+    p.textContent = p.hidden ? "" : (since ? box.dataset.since.replace("{time}", clock(since)) : box.dataset.lost) + " " + (offline ? "" : box.dataset.kept);
+    box.hidden = p.hidden && !items.length;
+  }
+  function connection(there) {
+    if (there === !lost) return;
+    lost = there ? 0 : Date.now();
+    seen();
+    note();
+    if (there) flush();
+  }
+  let patience;
+  document.addEventListener("connection", (e) => { // of the live updates: a gap of a moment is none
+    clearTimeout(patience);
+    if (e.detail) connection(true);
+    else if (!lost) patience = setTimeout(() => { if (!document.hidden) connection(false); }, 4000);
+  });
+  window.addEventListener("offline", () => connection(false));
+  window.addEventListener("online", () => flush(true));
+  window.addEventListener("pagehide", () => { if (!lost && !offline) seen(); });
+
+  // ---- Sending: one after the other, in one tab at a time. ----
+  let busy = false, again;
+  async function flush(ask) {
+    clearTimeout(again);
+    if (busy) return;
+    busy = true;
+    const turn = async (lock) => { if (lock !== null) await sendAll(ask); };
+    try {
+      await (navigator.locks ? navigator.locks.request("outbox", { ifAvailable: true }, turn) : turn());
+    } finally {
+      busy = false;
+      sending = null;
+      show();
+    }
+    if (lost || offline || items.some((x) => !x.error)) again = setTimeout(() => flush(true), 5000);
+  }
+  async function sendAll(ask) {
+    await refresh();
+    for (const x of [...items]) {
+      if (x.error) continue;
+      sending = x;
+      show();
+      const body = new FormData();
+      for (const [name, value] of x.parts) body.append(name, value);
+      const r = await fetch("/messages", { method: "POST", body, headers: { Accept: "application/json" } }).catch(() => null);
+      if (!r) { connection(false); return; }
+      seen();
+      if (r.ok) { await drop(x); continue; }
+      const why = (await r.json().catch(() => ({}))).error || String(r.status);
+      if (r.status === 401) keep(() => localStorage.removeItem("user"));
+      if (r.status === 401 || r.status === 429 || r.status >= 500) return;
+      x.error = why;
+      await put(x);
+    }
+    if (!ask) return;
+    if (!(await fetch("/manifest.webmanifest", { cache: "no-store" }).catch(() => null))) return;
+    connection(true);
+    if (!offline) return;
+    seen();
+    if ($("later").value.trim()) $("back").hidden = false;
+    else location.reload();
+  }
+
+  // ---- Writing. The composer says what it is to send; what is taken here it lets go. ----
+  async function hold(parts) {
+    const x = { user: owner, at: Date.now(), parts };
+    items.push(x);
+    show();
+    x.n = await put(x);
+    if (!lost && !offline) flush();
+  }
+  if (write) {
+    $("composer").prepend(box);
+    write.addEventListener("hold", (e) => {
+      if (!e.detail.failed && navigator.onLine && !items.length) return;
+      e.preventDefault();
+      if (e.detail.failed) connection(false);
+      hold([...e.detail.body]);
+      clearTimeout(again);
+      again = setTimeout(() => flush(true), 5000);
+    });
+  }
+  if (offline) {
+    const form = $("write-later"), text = $("later");
+    const theme = kept("theme");
+    if (theme) document.documentElement.dataset.theme = theme;
+    offline.querySelector(".lead").after(box);
+    text.value = keep(() => sessionStorage.getItem("draft:offline")) || "";
+    text.addEventListener("input", () => keep(() => sessionStorage.setItem("draft:offline", text.value)));
+    const submit = (e) => {
+      e.preventDefault();
+      if (!text.value.trim()) return;
+      const thread = /^\/threads\/(\d+)/.exec(location.pathname)?.[1] || "";
+      const nonce = Array.from(crypto.getRandomValues(new Uint8Array(16)), (b) => b.toString(16).padStart(2, "0")).join("");
+      hold([["nonce", nonce], ["thread", thread], ["text", text.value]]);
+      text.value = "";
+      keep(() => sessionStorage.removeItem("draft:offline"));
+      text.focus();
+    };
+    form.addEventListener("submit", submit);
+    $("again").addEventListener("click", () => location.reload());
+    again = setTimeout(() => flush(true), 2000);
+  } else {
+    keep(() => {
+      localStorage.setItem("user", owner);
+      const theme = document.documentElement.dataset.theme;
+      if (theme) localStorage.setItem("theme", theme); else localStorage.removeItem("theme");
+    });
+    seen();
+    navigator.serviceWorker?.register("/worker.js?lang=" + document.documentElement.lang).catch(() => {});
+    document.querySelector("form[action='/signout']")?.addEventListener("submit", (e) => {
+      if (items.length && !confirm(box.dataset.leave)) e.preventDefault();
+    });
+  }
+  refresh().then(() => { if (items.length && !offline) flush(); });
+})();

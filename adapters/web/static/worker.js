@@ -1,0 +1,26 @@
+// The worker of the page: what the browser keeps of it. That is its shell and nothing
+// of anybody's conversation. Without network it shows a page that says so (offline.js).
+"use strict";
+const { version, page, files } = SHELL; // which the server fills in
+const kept = "shell-" + version;
+self.addEventListener("install", (e) => e.waitUntil(caches.open(kept).then((c) => c.addAll([page, ...files]))));
+// A newer worker waits until no page of an older one is open: one that took over at once
+// could hold up a page that is being opened.
+self.addEventListener("activate", (e) => e.waitUntil((async () => {
+  for (const name of await caches.keys()) if (name !== kept) await caches.delete(name);
+  await self.clients.claim();
+})()));
+const find = (what) => caches.match(what, { ignoreVary: true });
+async function visit(e) {
+  try {
+    return await fetch(e.request);
+  } catch {
+    return (await find(page)) || Response.error();
+  }
+}
+self.addEventListener("fetch", (e) => {
+  const { method, mode, url } = e.request;
+  if (method !== "GET") return;
+  if (mode === "navigate") e.respondWith(visit(e));
+  else if (files.includes(new URL(url).pathname)) e.respondWith(find(url).then((r) => r || fetch(e.request)));
+});

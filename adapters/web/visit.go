@@ -1,0 +1,217 @@
+package web
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io"
+	"net/http"
+	"runtime/debug"
+	"time"
+
+	"go.uber.org/zap"
+
+	"github.com/everthread/everthread/core"
+	"github.com/everthread/everthread/core/day"
+	"github.com/everthread/everthread/core/intake"
+)
+
+// FormBody bounds the bodies of forms without files, openBody those of people who are
+// not signed in.
+const (
+	FormBody = 64 << 10
+	openBody = 4 << 10
+)
+
+// Visit is one request to a page, and what answers it.
+type Visit struct {
+	channel *Channel
+	W       http.ResponseWriter
+	R       *http.Request
+	Session core.Session
+	User    core.User // zero: nobody is signed in
+	Now     time.Time
+	Zone    *time.Location
+	Today   core.Day
+	Lang    string // one of words.Languages
+	Words   *Texts
+}
+
+// Context is the request's.
+func (v *Visit) Context() context.Context { return v.R.Context() }
+
+// handler is a route with what all have in common.
+func (c *Channel) handler(one Route) http.Handler {
+	serve := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		limit := one.Body
+		if limit == 0 {
+			limit = FormBody
+		}
+		r.Body = http.MaxBytesReader(w, r.Body, limit)
+		v := c.Visit(w, r)
+		defer v.recover()
+		if err := v.identify(one); err != nil {
+			v.fail(err)
+			return
+		}
+		if v.User.ID == 0 && !one.Open {
+			v.refuse()
+			return
+		}
+		if v.User.ID == 0 && r.Method == http.MethodPost {
+			form, err := c.Intake.Take(w, r, openBody)
+			if err != nil {
+				intake.Refuse(w, err)
+				return
+			}
+			r.Body = io.NopCloser(bytes.NewReader(form.Bytes()))
+			form.Release()
+		}
+		if err := v.serve(one); err != nil {
+			v.fail(err)
+		}
+	})
+	return c.headers(c.guard.Handler(serve))
+}
+
+// serve calls a route, with the form that was sent read, unless its body is one of its
+// own kind.
+func (v *Visit) serve(one Route) error {
+	if v.R.Method == http.MethodPost && one.Body == 0 {
+		if err := v.R.ParseForm(); err != nil {
+			return v.BadForm(err)
+		}
+	}
+	return one.Serve(v)
+}
+
+// foreign answers what came from another page than ours.
+func (c *Channel) foreign(w http.ResponseWriter, r *http.Request) {
+	v := c.Visit(w, r)
+	v.fail(Because(http.StatusForbidden, v.Words.ErrForeign))
+}
+
+// Visit is a request of nobody yet.
+func (c *Channel) Visit(w http.ResponseWriter, r *http.Request) *Visit {
+	v := &Visit{channel: c, W: w, R: r, Now: c.Now()}
+	v.settle()
+	return v
+}
+
+// Again is the visit, now.
+func (v *Visit) Again(ctx context.Context) *Visit {
+	w := *v
+	w.R, w.Now = v.R.WithContext(ctx), v.channel.Now()
+	w.settle()
+	return &w
+}
+
+// settle takes the language, zone and day of the visitor.
+func (v *Visit) settle() {
+	v.Lang = v.Language(v.User.Settings.Language)
+	v.Words = say(v.Lang)
+	v.Zone = v.ZoneOf(v.User.Settings)
+	v.Today = v.DayAt(v.Now)
+}
+
+// Language is the language of a visitor who chose one, or, empty, none.
+func (v *Visit) Language(chosen string) string {
+	return languageOf(chosen, v.channel.Language, v.R.Header.Get("Accept-Language"))
+}
+
+// ZoneOf is the time zone of somebody with these settings.
+func (v *Visit) ZoneOf(s core.Settings) *time.Location { return s.Location(v.channel.house) }
+
+// DayAt is the visitor's day at a time.
+func (v *Visit) DayAt(t time.Time) core.Day { return v.channel.Calendar.Day(v.User.Settings, t) }
+
+// recover answers when a handler breaks.
+func (v *Visit) recover() {
+	cause := recover()
+	if cause == nil {
+		return
+	}
+	if err, ok := cause.(error); ok && errors.Is(err, http.ErrAbortHandler) {
+		panic(cause)
+	}
+	v.channel.Log.Error("a page broke", zap.String("page", v.R.Pattern), zap.Any("cause", cause),
+		zap.ByteString("stack", debug.Stack()))
+	v.fail(errBroken)
+}
+
+// headers sets what every answer has.
+func (c *Channel) headers(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		h := w.Header()
+		h.Set("Content-Security-Policy", "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; "+
+			"media-src 'self'; connect-src 'self'; manifest-src 'self'; worker-src 'self'; form-action 'self'; frame-ancestors 'none'; base-uri 'none'")
+		h.Set("X-Content-Type-Options", "nosniff")
+		h.Set("X-Frame-Options", "DENY") // for browsers that know no frame-ancestors
+		h.Set("Referrer-Policy", "same-origin")
+		h.Set("Cross-Origin-Opener-Policy", "same-origin")
+		h.Set("Cross-Origin-Resource-Policy", "same-origin")
+		h.Set("Permissions-Policy", "camera=(), microphone=(self), geolocation=(), payment=(), usb=()")
+		h.Set("Cache-Control", "no-store")
+		next.ServeHTTP(w, r)
+	})
+}
+
+// wantsPart reports whether the script asks for the inside of a page only.
+func (v *Visit) wantsPart() bool { return v.R.Header.Get("X-Part") != "" }
+
+// wantsJSON reports whether the script asks for data.
+func (v *Visit) wantsJSON() bool { return v.R.Header.Get("Accept") == "application/json" }
+
+// Page answers with a page of templates.
+func (v *Visit) Page(name, title string, data any) error {
+	return v.Render(http.StatusOK, name, title, data)
+}
+
+// Render is Page with another status than 200.
+func (v *Visit) Render(status int, name, title string, data any) error {
+	var b bytes.Buffer
+	if err := v.Execute(&b, name, title, data); err != nil {
+		return err
+	}
+	v.W.Header().Set("Content-Type", "text/html; charset=utf-8")
+	v.W.WriteHeader(status)
+	_, _ = v.W.Write(b.Bytes()) // the client is gone: there is nobody to tell
+	return nil
+}
+
+// toastCookie carries what was done to the next page.
+const toastCookie = "toast"
+
+// Back ends an action: it leads to a path of ours, where toast is said.
+func (v *Visit) Back(path, toast string) error {
+	if v.wantsJSON() {
+		return v.json(http.StatusOK, map[string]string{"url": local(path), "toast": toast})
+	}
+	if toast != "" {
+		http.SetCookie(v.W, &http.Cookie{Name: toastCookie, Value: escape(toast), Path: "/", MaxAge: 30, HttpOnly: true,
+			SameSite: http.SameSiteLaxMode, Secure: v.secure()})
+	}
+	http.Redirect(v.W, v.R, local(path), http.StatusSeeOther)
+	return nil
+}
+
+// Stay is a context for an answer that goes on for long: it ends with ctx and when the
+// process stops. It is refused to a visitor who has so many such answers already; 0:
+// there is no bound. What was let stay calls leave.
+func (v *Visit) Stay(ctx context.Context, most int) (_ context.Context, leave func(), ok bool) {
+	return v.channel.watchers.stay(ctx, v.User.ID, most)
+}
+
+// toast takes what the last action left to say.
+func (v *Visit) toast() string {
+	k, err := v.R.Cookie(toastCookie)
+	if err != nil || v.wantsPart() {
+		return ""
+	}
+	http.SetCookie(v.W, &http.Cookie{Name: toastCookie, Path: "/", MaxAge: -1, HttpOnly: true,
+		SameSite: http.SameSiteLaxMode, Secure: v.secure()})
+	return unescape(k.Value)
+}
+
+// DayName is what a day is called today.
+func (v *Visit) DayName(label string) string { return day.Name(label, v.Today.Label, v.Lang) }
