@@ -102,7 +102,8 @@ type Finding struct {
 // outside: account, permissions, webhook, clock. It changes nothing but may log in, and
 // receives nothing, so that it may be asked beside the process that runs the channel.
 type Diagnoser interface {
-	Diagnose(ctx context.Context) []Finding
+	// Diagnose says what it found in a language.
+	Diagnose(ctx context.Context, language string) []Finding
 }
 
 // App is where people write to the assistant in the app of a chat service.

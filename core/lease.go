@@ -5,13 +5,19 @@ import (
 	"time"
 )
 
-// LeaseStore gives each polled account one owner among the processes.
+// LeaseStore keeps what processes share: which of them owns a polled account, and rate
+// limits.
 type LeaseStore interface {
 	// Acquire takes or renews the lease of name until `until`. fence grows with
 	// each change of hands. held is false while somebody else has it.
 	Acquire(ctx context.Context, name, worker string, now, until time.Time) (fence int64, held bool, err error)
 	// Release gives a lease back.
 	Release(ctx context.Context, name, worker string) error
+	// Take reserves the next slot of a limiter that lets one event pass each
+	// `every`, with `burst` at once, and returns how long to wait for it.
+	Take(ctx context.Context, key string, every time.Duration, burst int, now time.Time) (time.Duration, error)
+	// Push makes everybody wait on key until `until`.
+	Push(ctx context.Context, key string, until time.Time) error
 }
 
 // Fence is a process's hold of a lease. The zero value is none.

@@ -42,9 +42,20 @@ type Item struct {
 	Status        ItemStatus
 	Embedding     EmbeddingState // empty: none was asked for
 	Tainted       bool           // made from words that the person did not write
+	Noted         bool           // added by the assistant, not by the person
+	History       []Wording      // earlier ones, oldest first
 	CreatedAt     time.Time
 	UpdatedAt     time.Time
 }
+
+// Wording is an earlier statement of an item that was corrected. Nothing finds it.
+type Wording struct {
+	Content string    `json:"content"`
+	Until   time.Time `json:"until"`
+}
+
+// MaxWordings is how many earlier wordings an item keeps: the newest ones.
+const MaxWordings = 20
 
 // Theme groups items. Slug is unique per user.
 type Theme struct {
@@ -70,7 +81,7 @@ type ItemQuery struct {
 	Limit  int
 }
 
-// MemoryStore reads memory; it is written by the effects AddItem and ArchiveItem.
+// MemoryStore reads memory; it is written by effects.
 type MemoryStore interface {
 	// Themes lists themes with most active items first, then by slug.
 	Themes(ctx context.Context, user UserID, limit int) ([]Theme, error)
@@ -110,6 +121,24 @@ type RestoreItem struct {
 	At   time.Time
 }
 
+// EditItem corrects an item, by the person: the wording until now becomes its history.
+// It fails with ErrNotFound if there is none, and with ErrExists if another active one
+// states the same. Embed is that of AddItem.
+type EditItem struct {
+	Item    ItemID
+	Content string
+	Digest  string
+	Embed   string
+	At      time.Time
+}
+
+// DeleteItem removes an item for good, with its history and what tools showed of it. It
+// fails with ErrNotFound if there is none.
+type DeleteItem struct {
+	Item ItemID
+	At   time.Time
+}
+
 // OpenLoop opens a loop; Loop.ID 0: the store gives one.
 type OpenLoop struct {
 	Loop Loop
@@ -125,5 +154,7 @@ type MentionLoop struct {
 func (AddItem) effect()     {}
 func (ArchiveItem) effect() {}
 func (RestoreItem) effect() {}
+func (EditItem) effect()    {}
+func (DeleteItem) effect()  {}
 func (OpenLoop) effect()    {}
 func (MentionLoop) effect() {}

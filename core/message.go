@@ -29,6 +29,8 @@ const (
 	KindDaySummary MessageKind = "day_summary"      // system entry: a summary was stored
 	KindDayPost    MessageKind = "day_summary_post" // a summary posted forward
 	KindReminder   MessageKind = "reminder"
+	// KindAnswer is an answer, or a step to it, in whose place another was chosen.
+	KindAnswer MessageKind = "answer"
 )
 
 // Mode of a thread.

@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// PeopleStore keeps users, their identities and codes.
+// PeopleStore keeps users, their identities and one-time codes.
 type PeopleStore interface {
 	User(ctx context.Context, id UserID) (User, error)
 	Users(ctx context.Context) ([]User, error)
@@ -24,11 +24,7 @@ type PeopleStore interface {
 	// with nobody else's files, which go with all that is in them. ErrRefused
 	// for the owner, ErrMoving while they are moved.
 	DeleteUser(ctx context.Context, id UserID) (files []string, err error)
-}
-
-// CodeStore keeps one-time codes, hashed.
-type CodeStore interface {
-	// PutCode stores a code; of CodeOwner there is at most one, replaced.
+	// PutCode stores a code, hashed; of CodeOwner there is at most one, replaced.
 	PutCode(ctx context.Context, c Code) error
 	// Codes lists valid codes of a kind, oldest first.
 	Codes(ctx context.Context, kind CodeKind, now time.Time) ([]Code, error)

@@ -152,15 +152,12 @@ type Embedder interface {
 	Embed(ctx context.Context, texts []string) ([][]float32, error)
 }
 
-// FingerprintingEmbedder is an optional interface of embedders. A fingerprint stands
-// for all that decides whether texts can be embedded, such as the address and the
-// key: where it is another one, what failed is tried again.
-type FingerprintingEmbedder interface{ Fingerprint() string }
-
-// FingerprintOf is the fingerprint of an embedder, or else the name of its
-// configuration.
+// FingerprintOf is the fingerprint of an embedder that has the method Fingerprint, or
+// else the name of its configuration. It stands for all that decides whether texts can
+// be embedded, such as the address and the key: where it is another one, what failed is
+// tried again.
 func FingerprintOf(e Embedder, config string) string {
-	if f, ok := e.(FingerprintingEmbedder); ok {
+	if f, ok := e.(interface{ Fingerprint() string }); ok {
 		return f.Fingerprint()
 	}
 	return config
@@ -176,8 +173,8 @@ type EmbeddingFault struct {
 // its configuration, under which they are stored. nil: there is none.
 type EmbedderOf func(ctx context.Context, user UserID) (e Embedder, config string, err error)
 
-// EmbeddingStore keeps windows and vectors.
-type EmbeddingStore interface {
+// IndexStore keeps what is searched: the full-text index, windows and vectors.
+type IndexStore interface {
 	// Unwindowed returns the first day of a user whose messages are not all in
 	// windows, and those messages (with the last one of the window before them) in
 	// order; closed tells that no more are expected. ErrNotFound: there is none.
@@ -213,6 +210,12 @@ type EmbeddingStore interface {
 	// EmbeddingCounts counts a user's embeddings by state, those of another
 	// configuration under "stale".
 	EmbeddingCounts(ctx context.Context, user UserID, config string) (map[string]int, error)
+	// Index brings the full-text index up to date: what was said since the last call, and
+	// what another version of the analyzer indexed, of at most `users` users. It tells how
+	// many documents that were; 0: all is indexed. It runs behind what is said: Match adds
+	// what is not indexed yet, so nobody notices. Edits, redactions, summaries and items
+	// are indexed in the transaction that stores them.
+	Index(ctx context.Context, users int) (int, error)
 }
 
 // PutWindows is windows to be stored.
@@ -249,22 +252,19 @@ type EmbeddingResult struct {
 	Tried    string // with Error: the fingerprint of the embedder
 }
 
-// IndexStore keeps the full-text index up to date. It runs behind what is
-// said: Match adds what is not indexed yet, so nobody notices. Edits, redactions,
-// summaries and items are indexed in the transaction that stores them.
-type IndexStore interface {
-	// Index indexes what was said since the last call, and what another version of
-	// the analyzer indexed, of at most `users` users, and tells how many documents
-	// that were; 0: all is indexed.
-	Index(ctx context.Context, users int) (int, error)
-}
-
 // SearchQuery is a search of the continuous thread (SPEC 8.2).
 type SearchQuery struct {
 	User    UserID
 	Query   string
 	Day     string // YYYY-MM-DD: only that day; empty: all
 	Recency int    // only the last so many days; 0: all
+	// From and To are the first and last day that is searched; empty: no bound.
+	From, To string
+	// Kind, Role and Channel leave only what is of one kind, said by one side, or on one
+	// channel; empty: all. A summary is nobody's and of no channel.
+	Kind    DocKind
+	Role    Role
+	Channel string
 	// Before leaves out this message and later ones: a question does not find
 	// itself. 0: none.
 	Before MessageID

@@ -32,9 +32,9 @@ type Reminder struct {
 	Tainted   bool      // made from words that the person did not write
 }
 
-// ReminderStore keeps reminders; they are made by the effects SetReminder and
-// CancelReminder.
-type ReminderStore interface {
+// PlanStore keeps open loops and reminders; they are changed by effects, such as
+// SetReminder, SnoozeReminder and CancelReminder.
+type PlanStore interface {
 	// Reminders lists active ones, soonest first.
 	Reminders(ctx context.Context, user UserID, limit int) ([]Reminder, error)
 	// Reminder returns one of any state, or ErrNotFound.
@@ -46,6 +46,11 @@ type ReminderStore interface {
 	Fire(ctx context.Context, f Fire) (MessageID, error)
 	// DeliveriesOf lists the deliveries of a message.
 	DeliveriesOf(ctx context.Context, user UserID, m MessageID) ([]Delivery, error)
+	// Loops lists open loops, newest mention first, at most limit.
+	Loops(ctx context.Context, user UserID, limit int) ([]Loop, error)
+	// Undoable returns what the effect Undo takes back, by the number of the item, loop
+	// or reminder, or ErrNotFound. A cancelled reminder whose time is over is not there.
+	Undoable(ctx context.Context, user UserID, id int64, now time.Time) (Undoable, error)
 }
 
 // Fire is one time of a reminder.
@@ -73,5 +78,14 @@ type CancelReminder struct {
 	Tainted  bool   // it can be taken back by Undo
 }
 
+// SnoozeReminder puts off the next time of an active reminder; one that recurs goes on
+// by its rule from then. It fails with ErrNotFound if none is active, and with
+// ErrRefused if Until is not after At.
+type SnoozeReminder struct {
+	Reminder  ReminderID
+	Until, At time.Time
+}
+
 func (SetReminder) effect()    {}
 func (CancelReminder) effect() {}
+func (SnoozeReminder) effect() {}

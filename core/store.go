@@ -198,19 +198,6 @@ type Backlog struct {
 	Running bool // that turn runs now
 }
 
-// LoopReader shows open loops to people.
-type LoopReader interface {
-	// Loops lists open loops, newest mention first, at most limit.
-	Loops(ctx context.Context, user UserID, limit int) ([]Loop, error)
-}
-
-// UndoReader says what can be taken back.
-type UndoReader interface {
-	// Undoable returns what the effect Undo takes back, by the number of the item, loop
-	// or reminder, or ErrNotFound. A cancelled reminder whose time is over is not there.
-	Undoable(ctx context.Context, user UserID, id int64, now time.Time) (Undoable, error)
-}
-
 // QueueStat is the depth of a queue.
 type QueueStat struct {
 	Queue  string
@@ -280,15 +267,6 @@ type PutPost struct {
 	Now        time.Time
 }
 
-// RateStore keeps rate limits that all processes share.
-type RateStore interface {
-	// Take reserves the next slot of a limiter that lets one event pass each
-	// `every`, with `burst` at once, and returns how long to wait for it.
-	Take(ctx context.Context, key string, every time.Duration, burst int, now time.Time) (time.Duration, error)
-	// Push makes everybody wait on key until `until`.
-	Push(ctx context.Context, key string, until time.Time) error
-}
-
 // MediaStore records what became of attachments.
 type MediaStore interface {
 	// SetAttachment stores what became of an attachment and ends the job.
@@ -341,6 +319,9 @@ type UsageStore interface {
 	// TakeEgress adds to a user's day as much of want as is left of most, where 0 is no
 	// limit, and returns how much that was. What is negative is given back.
 	TakeEgress(ctx context.Context, user UserID, day string, want, most Egress) (Egress, error)
+	// UsageDays lists what was used from one day through another, by day, then user.
+	// User 0 means all users: for the owner only.
+	UsageDays(ctx context.Context, user UserID, from, through string) ([]UsageDay, error)
 }
 
 // Egress is what goes out for a user: requests, and bytes in both directions.
@@ -393,37 +374,34 @@ type Store interface {
 	TurnStore
 	TurnReader
 	ThreadReader
-	LoopReader
-	UndoReader
 	DeliveryStore
 	JobStore
 	JobAdmin
 	DayStore
 	SummaryStore
 	PeopleStore
-	CodeStore
 	LinkStore
 	ApprovalReader
 	MoveStore
 	LeaseStore
 	StateStore
 	AgentKeyStore
-	RateStore
 	MediaStore
 	JournalStore
 	AuditStore
 	UsageStore
-	UsageReader
 	SessionStore
 	APIKeyStore
 	TimelineStore
 	RecallStore
-	EmbeddingStore
 	IndexStore
 	MemoryStore
-	ReminderStore
+	PlanStore
 	PageStore
 	Janitor
 	Waker
 	Changes
 }
+
+// Schema says which version of the schema a store has, and which this program wants.
+type Schema struct{ Current, Target int64 }

@@ -23,8 +23,9 @@ type SessionStore interface {
 	// SignIn takes a code of CodeWeb out, once, and starts a session of its user:
 	// s.User and s.ID are given by the store. ErrRefused if the code is not valid.
 	SignIn(ctx context.Context, codeHash string, s Session, now time.Time) (Session, error)
-	// SignsIn returns whom a code of CodeWeb signs in, or ErrNotFound if it is not valid.
-	SignsIn(ctx context.Context, codeHash string, now time.Time) (User, error)
+	// SignsIn returns whom a code of CodeWeb signs in, and until when, or ErrNotFound if it
+	// is not valid.
+	SignsIn(ctx context.Context, codeHash string, now time.Time) (u User, until time.Time, err error)
 	// Session returns the session of a token's hash and whose it is, or ErrNotFound
 	// if there is none, or it has expired.
 	Session(ctx context.Context, hash string, now time.Time) (Session, User, error)
@@ -92,6 +93,7 @@ type TimelineQuery struct {
 	// neither: the newest, or with Oldest the oldest. Of the three only one may be set.
 	Before, After MessageID
 	Oldest        bool
+	Answers       bool // those that were not chosen, too
 	Limit         int
 }
 
@@ -115,6 +117,8 @@ type TimelineStore interface {
 	// Running lists the turns of a thread (0: the continuous one) that run or wait to
 	// be tried again.
 	Running(ctx context.Context, user UserID, thread ThreadID) ([]Turn, error)
+	// Answers lists those of the messages that have more than one answer, by their ids.
+	Answers(ctx context.Context, user UserID, ids []MessageID) ([]Answered, error)
 }
 
 // UsageDay is what a user's calls took on a day.
@@ -123,13 +127,6 @@ type UsageDay struct {
 	Day   string // YYYY-MM-DD
 	Usage Usage
 	Turns int
-}
-
-// UsageReader shows what was used.
-type UsageReader interface {
-	// UsageDays lists what was used from one day through another, by day, then user.
-	// User 0 means all users: for the owner only.
-	UsageDays(ctx context.Context, user UserID, from, through string) ([]UsageDay, error)
 }
 
 // Changes tells what happens to users, so that open pages follow.

@@ -120,7 +120,7 @@ func found(t *testing.T, s core.Store) {
 	got["session"] = fmt.Sprint(u.ID, n.ID, err)
 	k, u, err := s.APIKey(ctx, "aa")
 	got["key"] = fmt.Sprint(u.ID, k.ID, err)
-	u, err = s.SignsIn(ctx, "cc", now)
+	u, _, err = s.SignsIn(ctx, "cc", now)
 	got["code"] = fmt.Sprint(u.ID, err)
 	held, err := s.Approved(ctx, 10)
 	got["held for somebody"] = fmt.Sprint(len(held), err)

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/everthread/everthread/core"
+	"github.com/everthread/everthread/core/words"
 )
 
 // bridged is one bridged network: a channel whose rooms are the account's. What
@@ -73,19 +74,19 @@ func (b *bridged) Check() error {
 	if err := b.account.Check(); err != nil {
 		return err
 	}
-	return b.bridge.problem(b.account.memory.login(b.bridge.Network))
+	return b.bridge.problem(b.account.memory.login(b.bridge.Network), &say(words.English).Findings)
 }
 
 // problem says what a login state means and what to do about it; nil: nothing.
-func (b Bridge) problem(s loginState) error {
+func (b Bridge) problem(s loginState, w *findings) error {
 	var what string
 	switch s.State {
 	case "BAD_CREDENTIALS", "LOGGED_OUT", "UNCONFIGURED":
-		what = "the bridge is not logged in any more; open the chat with " + b.Bot + " and send: login"
+		what = fmt.Sprintf(w.LoggedOut, b.Bot)
 	case "UNKNOWN_ERROR":
-		what = "the bridge has a problem; look at its log"
+		what = w.Sick
 	case "BRIDGE_UNREACHABLE", "TRANSIENT_DISCONNECT":
-		what = "the bridge has lost its connection to the network; it tries again by itself"
+		what = w.Away
 	default:
 		return nil
 	}

@@ -20,4 +20,4 @@ func (c *Channel) openCrypto(context.Context, *session) (cryptor, error) {
 // cryptoBuilt reports whether this build can read encrypted rooms.
 const cryptoBuilt = false
 
-func (c *Channel) cryptoStatus(context.Context, *session) (string, bool) { return "", false }
+func (c *Channel) cryptoStatus(context.Context, *session, *findings) (string, bool) { return "", false }

@@ -140,7 +140,7 @@ func TestASecondCopyIsSpokenOf(t *testing.T) {
 	w.barrier(t)
 	eventually(t, "the warning", func() bool { return w.c.Check() != nil })
 	require.ErrorIs(t, w.c.Check(), errTwin)
-	found := w.c.Diagnose(t.Context())
+	found := w.c.Diagnose(t.Context(), "en")
 	require.True(t, slices.ContainsFunc(found, func(f core.Finding) bool {
 		return !f.OK &&
 			strings.Contains(f.Detail, "a second copy")

@@ -191,49 +191,48 @@ func (o *olm) fetch(ctx context.Context, room id.RoomID, session id.SessionID) e
 // cryptoStatus says how the device stands; false: something has to be done. It
 // reads the device's keys and leaves them as they are, since the process that
 // runs the account may be at work with them.
-func (c *Channel) cryptoStatus(ctx context.Context, s *session) (string, bool) {
+func (c *Channel) cryptoStatus(ctx context.Context, s *session, w *findings) (string, bool) {
 	o, err := c.newOlm(ctx, s)
 	if err == nil {
 		err = o.mach.Load(ctx)
 	}
 	if err != nil {
-		return "the keys of this device cannot be read: " + err.Error(), false
+		return fmt.Sprintf(w.KeysUnreadable, err), false
 	}
 	if !o.mach.GetAccount().Shared {
-		return "encryption is on; the device gets its keys at the first start", true
+		return w.KeysLater, true
 	}
-	return o.status(ctx)
+	return o.status(ctx, w)
 }
 
-func (o *olm) status(ctx context.Context) (string, bool) {
+func (o *olm) status(ctx context.Context, w *findings) (string, bool) {
 	has, verified, err := o.standing(ctx)
 	switch {
 	case err != nil:
-		return "cross-signing cannot be looked at: " + err.Error(), false
+		return fmt.Sprintf(w.SigningUnread, err), false
 	case verified:
-		return o.backupStatus(ctx)
+		return o.backupStatus(ctx, w)
 	case !has:
-		return "encryption is on, but the account has no cross-signing keys, so clients will stop encrypting for it; make them with a client and set channels.matrix.recovery_key", false
+		return w.SigningNone, false
 	case o.key == "":
-		return "encryption is on, but the device is not verified; set channels.matrix.recovery_key", false
+		return w.NotVerified, false
 	}
 	if _, err := o.storage(ctx); err != nil {
-		return "encryption is on, but channels.matrix.recovery_key is not the account's present recovery key, so the device is not verified (" + err.Error() + ")", false
+		return fmt.Sprintf(w.RecoveryWrong, err), false
 	}
-	return "encryption is on, but the device is not verified yet; restart, which verifies it with channels.matrix.recovery_key", false
+	return w.NotVerifiedYet, false
 }
 
 // backupStatus says what more there is to say of a device that is verified.
-func (o *olm) backupStatus(ctx context.Context) (string, bool) {
-	const well = "encryption is on, and the device is verified"
+func (o *olm) backupStatus(ctx context.Context, w *findings) (string, bool) {
 	if o.key == "" {
-		return well, true
+		return w.Verified, true
 	}
 	switch _, err := o.openBackup(ctx); {
 	case errors.Is(err, errNoBackup):
-		return well + "; " + err.Error(), true
+		return w.BackupNone, true
 	case err != nil:
-		return well + ", but channels.matrix.recovery_key does not open the key backup: " + err.Error(), false
+		return fmt.Sprintf(w.BackupClosed, err), false
 	}
-	return well + "; the key backup can be read", true
+	return w.BackupGood, true
 }

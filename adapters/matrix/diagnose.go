@@ -10,90 +10,117 @@ import (
 	"github.com/everthread/everthread/core"
 )
 
+// findings are what Diagnose says in one language.
+type findings struct {
+	Homeserver, NoVersion                        string // its address, version
+	NoHomeserver                                 string // why
+	Login                                        string // user, device
+	NoInvitation, Copies                         string
+	Unreached, ClockUnknown, ClockOff, ClockGood string // how far
+	NoCrypto, NoKeys                             string
+	KeysUnreadable, KeysLater                    string // why
+	SigningUnread                                string // why
+	SigningNone, NotVerified, NotVerifiedYet     string
+	RecoveryWrong                                string // why
+	Verified, BackupNone, BackupGood             string
+	BackupClosed                                 string // why
+	Rooms                                        string // all, direct chats, of bridges, groups
+	Ghosts                                       string // rooms
+	NoBot                                        string // network, bot, why
+	Bridge                                       string // network, bot, its name, chats
+	NoLogin                                      string // network, bot
+	NoChat                                       string // network
+	LoggedOut                                    string // bot
+	Sick, Away                                   string
+}
+
+// finding is one of the account.
+func finding(ok bool, detail string) core.Finding {
+	return core.Finding{OK: ok, Detail: "matrix: " + detail}
+}
+
 // Diagnose looks at the account from outside: homeserver, login, device,
 // encryption, rooms, bridges and clock. It changes nothing but may log in.
-func (c *Channel) Diagnose(ctx context.Context) []core.Finding {
+func (c *Channel) Diagnose(ctx context.Context, language string) []core.Finding {
 	ctx, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()
+	w := &say(language).Findings
 	ask, err := c.newSession("", "")
 	if err != nil {
-		return []core.Finding{{Detail: "matrix: " + err.Error()}}
+		return []core.Finding{finding(false, err.Error())}
 	}
 	var versions struct {
 		Versions []string `json:"versions"`
 	}
 	if err := ask.call(ctx, showTimeout, request{method: http.MethodGet, path: []any{"versions"},
 		result: &versions}); err != nil {
-		return []core.Finding{{Detail: "matrix: " + err.Error() + "; check channels.matrix.homeserver"}}
+		return []core.Finding{finding(false, fmt.Sprintf(w.NoHomeserver, err))}
 	}
-	out := []core.Finding{{OK: true, Detail: fmt.Sprintf("matrix: %s answers, newest version %s", c.opts.Homeserver,
-		last(versions.Versions))}, c.clock(ctx)}
+	out := []core.Finding{finding(true, fmt.Sprintf(w.Homeserver, c.opts.Homeserver,
+		w.last(versions.Versions))), c.clock(ctx, w)}
 	s, err := c.enter(ctx)
 	if err != nil {
-		return append(out, core.Finding{Detail: "matrix: " + err.Error()})
+		return append(out, finding(false, err.Error()))
 	}
-	out = append(out, core.Finding{OK: true, Detail: fmt.Sprintf("matrix: logged in as %s, device %s", c.opts.UserID,
-		s.cli.DeviceID)}, c.encryption(ctx, s))
-	out = append(out, c.copies(ctx)...)
+	out = append(out, finding(true, fmt.Sprintf(w.Login, c.opts.UserID, s.cli.DeviceID)), c.encryption(ctx, s, w))
+	out = append(out, c.copies(ctx, w)...)
 	if len(c.opts.Autojoin) == 0 && len(c.opts.Bridges) == 0 {
-		out = append(out,
-			core.Finding{Detail: "matrix: no invitation is accepted; set channels.matrix.autojoin, or channels.matrix.bridges"})
+		out = append(out, finding(false, w.NoInvitation))
 	}
-	return append(out, c.inspect(ctx, s)...)
+	return append(out, c.inspect(ctx, s, w)...)
 }
 
-func last(list []string) string {
+func (w *findings) last(list []string) string {
 	if len(list) == 0 {
-		return "unknown"
+		return w.NoVersion
 	}
 	return list[len(list)-1]
 }
 
 // clock compares ours with the server's.
-func (c *Channel) clock(ctx context.Context) core.Finding {
+func (c *Channel) clock(ctx context.Context, w *findings) core.Finding {
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, c.opts.Homeserver+"/_matrix/client/versions", nil)
 	if err != nil {
-		return core.Finding{Detail: "matrix: " + err.Error()}
+		return finding(false, err.Error())
 	}
 	resp, err := c.opts.HTTP.Do(req)
 	if err != nil {
-		return core.Finding{Detail: "matrix: the homeserver cannot be reached"}
+		return finding(false, w.Unreached)
 	}
 	_ = resp.Body.Close()
 	theirs, err := http.ParseTime(resp.Header.Get("Date"))
 	if err != nil {
-		return core.Finding{OK: true, Detail: "matrix: the homeserver does not tell its clock"}
+		return finding(true, w.ClockUnknown)
 	}
 	off := c.now().Sub(theirs).Round(time.Second)
 	if off.Abs() > time.Minute {
-		return core.Finding{Detail: fmt.Sprintf(
-			"matrix: our clock is %s off the homeserver's; set it (systemd-timesyncd, chrony)", off)}
+		return finding(false, fmt.Sprintf(w.ClockOff, off))
 	}
-	return core.Finding{OK: true, Detail: "matrix: the clocks agree"}
+	return finding(true, w.ClockGood)
 }
 
-func (c *Channel) encryption(ctx context.Context, s *session) core.Finding {
+func (c *Channel) encryption(ctx context.Context, s *session, w *findings) core.Finding {
 	switch {
 	case !cryptoBuilt:
-		return core.Finding{Detail: "matrix: encrypted rooms cannot be read; use a build with -tags goolm (releases and make have it)"}
+		return finding(false, w.NoCrypto)
 	case c.opts.CryptoDB == nil:
-		return core.Finding{Detail: "matrix: encrypted rooms cannot be read; no database was given for their keys"}
+		return finding(false, w.NoKeys)
 	}
-	text, ok := c.cryptoStatus(ctx, s)
-	return core.Finding{OK: ok, Detail: "matrix: " + text}
+	text, ok := c.cryptoStatus(ctx, s, w)
+	return finding(ok, text)
 }
 
 // inspect looks at the rooms and, in them, for the bridges.
-func (c *Channel) inspect(ctx context.Context, s *session) []core.Finding {
+func (c *Channel) inspect(ctx context.Context, s *session, w *findings) []core.Finding {
 	var got struct {
 		Rooms []string `json:"joined_rooms"`
 	}
 	if err := s.call(ctx, callTimeout, request{method: http.MethodGet, path: []any{"v3", "joined_rooms"},
 		result: &got}); err != nil {
-		return []core.Finding{{Detail: "matrix: " + err.Error()}}
+		return []core.Finding{finding(false, err.Error())}
 	}
 	if err := c.rooms.loadAll(ctx, s, got.Rooms); err != nil {
-		return []core.Finding{{Detail: "matrix: " + err.Error()}}
+		return []core.Finding{finding(false, err.Error())}
 	}
 	kinds := map[kind]int{}
 	portals := map[string]int{}
@@ -105,30 +132,27 @@ func (c *Channel) inspect(ctx context.Context, s *session) []core.Finding {
 			portals[p.bridge.Network]++
 		}
 	}
-	out := []core.Finding{{OK: true, Detail: fmt.Sprintf("matrix: %d rooms, %d direct chats, %d of bridges, %d groups",
-		len(got.Rooms), kinds[kindNative], kinds[kindPortal], kinds[kindGroup]+kinds[kindBridged])}}
+	out := []core.Finding{finding(true, fmt.Sprintf(w.Rooms,
+		len(got.Rooms), kinds[kindNative], kinds[kindPortal], kinds[kindGroup]+kinds[kindBridged]))}
 	if n := kinds[kindWaiting]; n > 0 {
-		out = append(out,
-			core.Finding{Detail: fmt.Sprintf(
-				"matrix: %d rooms have ghosts of a bridge but no bridge state by its bot; check that channels.matrix.bridges names the right bot", n)})
+		out = append(out, finding(false, fmt.Sprintf(w.Ghosts, n)))
 	}
 	for _, b := range c.opts.Bridges {
-		out = append(out, c.inspectBridge(ctx, s, b, portals[b.Network])...)
+		out = append(out, c.inspectBridge(ctx, s, w, b, portals[b.Network])...)
 	}
 	return out
 }
 
-func (c *Channel) inspectBridge(ctx context.Context, s *session, b Bridge, portals int) []core.Finding {
+func (c *Channel) inspectBridge(ctx context.Context, s *session, w *findings, b Bridge,
+	portals int) []core.Finding {
 	var profile struct {
 		Name string `json:"displayname"`
 	}
 	if err := s.call(ctx, showTimeout, request{method: http.MethodGet, path: []any{"v3", "profile", b.Bot},
 		result: &profile}); err != nil {
-		return []core.Finding{{Detail: fmt.Sprintf(
-			"%s: the homeserver does not know %s; is the bridge registered and running? (%v)", b.Network, b.Bot, err)}}
+		return []core.Finding{{Detail: fmt.Sprintf(w.NoBot, b.Network, b.Bot, err)}}
 	}
-	out := []core.Finding{{OK: true, Detail: fmt.Sprintf("%s: %s is %q, %d chats", b.Network, b.Bot,
-		profile.Name, portals)}}
+	out := []core.Finding{{OK: true, Detail: fmt.Sprintf(w.Bridge, b.Network, b.Bot, profile.Name, portals)}}
 	states := []loginState{c.memory.login(b.Network)}
 	if b.ProvisioningSecret != "" {
 		var err error
@@ -136,18 +160,16 @@ func (c *Channel) inspectBridge(ctx context.Context, s *session, b Bridge, porta
 			return append(out, core.Finding{Detail: b.Network + ": " + err.Error()})
 		}
 		if len(states) == 0 {
-			return append(out, core.Finding{Detail: fmt.Sprintf("%s: nobody is logged in; open the chat with %s and send: login",
-				b.Network, b.Bot)})
+			return append(out, core.Finding{Detail: fmt.Sprintf(w.NoLogin, b.Network, b.Bot)})
 		}
 	}
 	for _, st := range states {
-		if err := b.problem(st); err != nil {
+		if err := b.problem(st, w); err != nil {
 			return append(out, core.Finding{Detail: err.Error()})
 		}
 	}
 	if portals == 0 {
-		out = append(out, core.Finding{OK: true, Detail: fmt.Sprintf(
-			"%s: there is no chat yet; if the account is linked, write to its number", b.Network)})
+		out = append(out, core.Finding{OK: true, Detail: fmt.Sprintf(w.NoChat, b.Network)})
 	}
 	return out
 }

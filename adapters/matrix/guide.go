@@ -9,17 +9,18 @@ import (
 
 var _ channel.Guided = (*Config)(nil)
 
-// guideWords are the words of the guide.
-type guideWords struct {
+// wording is what operators read in one language: the words of the guide, and findings.
+type wording struct {
 	Option, Homeserver, Help, User, Password, Good                                               string
 	NoAddress, NoAccount, NoHomeserver, Refused, Deactivated, Later, OtherAccount, DeviceRemains string
+	Findings                                                                                     findings
 }
 
-var guideWordsOf = words.In[guideWords]("matrix")
+var say = words.In[wording]("matrix")
 
 // Guide asks for an account and its password.
 func (c *Config) Guide(language string, h channel.Host) channel.Guide {
-	w := guideWordsOf(language)
+	w := say(language)
 	return channel.Guide{
 		Option: w.Option,
 		Fields: []channel.Field{

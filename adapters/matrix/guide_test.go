@@ -79,34 +79,34 @@ func TestThePasswordOfMatrixIsTried(t *testing.T) {
 	for name, c := range map[string]struct {
 		user, password string
 		change         func(f *fakeHomeserver)
-		want           func(w *guideWords) string
+		want           func(w *wording) string
 		says           string
 		left           int // devices
 	}{
 		"it opens":   {},
-		"no account": {user: "assistant", want: func(w *guideWords) string { return w.NoAccount }},
-		"a wrong password": {password: "wrong", want: func(w *guideWords) string { return w.Refused },
+		"no account": {user: "assistant", want: func(w *wording) string { return w.NoAccount }},
+		"a wrong password": {password: "wrong", want: func(w *wording) string { return w.Refused },
 			says: "Invalid username or password"},
 		"no passwords": {change: func(f *fakeHomeserver) { f.flows = "m.login.token" },
-			want: func(w *guideWords) string { return w.NoHomeserver }},
+			want: func(w *wording) string { return w.NoHomeserver }},
 		"no homeserver": {change: func(f *fakeHomeserver) { f.refuses["GET login"] = 404 },
-			want: func(w *guideWords) string { return w.NoHomeserver }},
+			want: func(w *wording) string { return w.NoHomeserver }},
 		"another's": {change: func(f *fakeHomeserver) { f.owner = "@b:hs" },
-			want: func(w *guideWords) string { return w.OtherAccount }, says: "@b:hs"},
+			want: func(w *wording) string { return w.OtherAccount }, says: "@b:hs"},
 		"too often": {change: func(f *fakeHomeserver) {
 			f.refuses["POST login"], f.code = 429,
 				"M_LIMIT_EXCEEDED"
-		}, want: func(w *guideWords) string { return w.Later }},
+		}, want: func(w *wording) string { return w.Later }},
 		"deactivated": {change: func(f *fakeHomeserver) {
 			f.refuses["POST login"], f.code = 403,
 				"M_USER_DEACTIVATED"
-		}, want: func(w *guideWords) string { return w.Deactivated }},
+		}, want: func(w *wording) string { return w.Deactivated }},
 		"a redirection": {change: func(f *fakeHomeserver) { f.refuses["POST login"] = 307 },
-			want: func(w *guideWords) string { return w.NoHomeserver }},
+			want: func(w *wording) string { return w.NoHomeserver }},
 		"it cannot be read back": {change: func(f *fakeHomeserver) { f.refuses["GET account/whoami"] = 500 },
-			want: func(w *guideWords) string { return w.NoHomeserver }},
+			want: func(w *wording) string { return w.NoHomeserver }},
 		"it cannot sign out": {change: func(f *fakeHomeserver) { f.refuses["POST logout"] = 500 },
-			want: func(w *guideWords) string { return w.DeviceRemains }, says: trialDevice, left: 1},
+			want: func(w *wording) string { return w.DeviceRemains }, says: trialDevice, left: 1},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -120,7 +120,7 @@ func TestThePasswordOfMatrixIsTried(t *testing.T) {
 			_, err := m.Guide(language, anyHost()).Try(t.Context())
 			var fault *channel.Fault
 			if errors.As(err, &fault); (err == nil) != (c.want == nil) || err != nil &&
-				(fault == nil || fault.Text != c.want(guideWordsOf(language)) || !strings.Contains(err.Error(), c.says)) {
+				(fault == nil || fault.Text != c.want(say(language)) || !strings.Contains(err.Error(), c.says)) {
 				t.Errorf("got %v", err)
 			}
 			if err != nil && strings.Contains(err.Error(), string(m.Password)) && c.password == "" {

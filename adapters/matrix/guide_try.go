@@ -20,7 +20,7 @@ const tryTimeout = 20 * time.Second
 
 // try signs in with the password, asks whose it is, and signs out again: that
 // removes the device that signing in made.
-func (c *Config) try(ctx context.Context, host channel.Host, w *guideWords) (err error) {
+func (c *Config) try(ctx context.Context, host channel.Host, w *wording) (err error) {
 	if !mxid.MatchString(c.UserID) {
 		return &channel.Fault{Text: w.NoAccount, Where: c.UserID}
 	}
@@ -76,7 +76,7 @@ func withoutURL(err error) error {
 type trial struct {
 	base, user string
 	http       *http.Client
-	words      *guideWords
+	words      *wording
 }
 
 // said is what a homeserver answers, as far as it matters here.

@@ -22,6 +22,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/everthread/everthread/core"
+	"github.com/everthread/everthread/core/fulltest"
 )
 
 // person is an account on a real homeserver.
@@ -144,6 +145,7 @@ func (p *person) say(room, text string) string { return p.send(room, typeMessage
 // TestRealHomeserver talks through Dendrite: a password, an invitation with its
 // first message, a gap, a streamed answer, read marks and an encrypted room.
 func TestRealHomeserver(t *testing.T) {
+	fulltest.Only(t)
 	address := homeserver(t)
 	bot, ada := register(t, address, "assistant"), register(t, address, "ada")
 	k, in := newKeeper(nil), &inbox{}
@@ -217,7 +219,7 @@ func TestRealHomeserver(t *testing.T) {
 	_, content, err := phone.s.crypto.decrypt(t.Context(), phone.room.id, e)
 	require.NoError(t, err)
 	require.Contains(t, string(content), "kept")
-	for _, f := range c.Diagnose(t.Context()) {
+	for _, f := range c.Diagnose(t.Context(), "en") {
 		require.True(t, f.OK || strings.Contains(f.Detail, "cross-signing"), f.Detail)
 	}
 	stop()

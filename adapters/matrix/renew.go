@@ -104,13 +104,13 @@ func (c *Channel) well() error {
 }
 
 // copies tells of another copy that was noticed of late.
-func (c *Channel) copies(ctx context.Context) []core.Finding {
+func (c *Channel) copies(ctx context.Context, w *findings) []core.Finding {
 	kept, err := c.kept(ctx, keyTwin)
 	ms, _ := strconv.ParseInt(kept, 10, 64)
 	if err != nil || ms == 0 || c.now().Sub(time.UnixMilli(ms)) >= twinFor {
 		return nil
 	}
-	return []core.Finding{{Detail: "matrix: " + errTwin.Error()}}
+	return []core.Finding{finding(false, w.Copies)}
 }
 
 // What is known of a room after a restore: answered tells that a life that was lost

@@ -175,13 +175,16 @@ func TestDiagnose(t *testing.T) {
 	s.Portal(alice)
 	c := open(t, s, newKeeper(nil), nil)
 	var all []string
-	for _, f := range c.Diagnose(t.Context()) {
+	for _, f := range c.Diagnose(t.Context(), "en") {
 		all = append(all, f.Detail)
 		require.True(t, f.OK || strings.Contains(f.Detail, "encrypted rooms"), f.Detail)
 	}
 	require.Contains(t, strings.Join(all, "\n"), "2 rooms, 1 direct chats, 1 of bridges")
+	for _, f := range c.Diagnose(t.Context(), "de") {
+		require.NotContains(t, all, f.Detail)
+	}
 	s.Revoke()
-	found := c.Diagnose(t.Context())
+	found := c.Diagnose(t.Context(), "en")
 	require.False(t, found[len(found)-1].OK)
 	require.Contains(t, found[len(found)-1].Detail, "log in again")
 }

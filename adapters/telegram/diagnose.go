@@ -14,6 +14,7 @@ import (
 	"github.com/go-telegram/bot/models"
 
 	"github.com/everthread/everthread/core"
+	"github.com/everthread/everthread/core/words"
 )
 
 // lookTimeout bounds one question of Diagnose and App.
@@ -22,56 +23,65 @@ const lookTimeout = 20 * time.Second
 // maxSkew is how far the clock may be off: "which day is it" bears no more.
 const maxSkew = time.Minute
 
+// findings are what Diagnose says in one language.
+type findings struct {
+	Bot                      string // its name
+	HookElsewhere            string // where updates go
+	HookNone, HookRegistered string // updates that wait
+	HookLater                string // our address
+	HookFails                string // our address, why
+	ClockOff, ClockGood      string // how far, whose; whose
+	Refused                  string // why
+	NotTelegram, NotReached  string // where, why
+}
+
 // Diagnose asks who the bot is, where its updates go, and what time it is.
-func (c *Channel) Diagnose(ctx context.Context) []core.Finding {
+func (c *Channel) Diagnose(ctx context.Context, language string) []core.Finding {
+	w := &say(language).Findings
 	var me models.User
-	theirs, err := c.look(ctx, "getMe", &me)
+	theirs, err := c.look(ctx, w, "getMe", &me)
 	if err != nil {
 		return []core.Finding{{Detail: err.Error()}}
 	}
-	out := []core.Finding{{OK: true, Detail: "the bot is @" + me.Username}}
+	out := []core.Finding{{OK: true, Detail: fmt.Sprintf(w.Bot, me.Username)}}
 	var hook models.WebhookInfo
-	if _, err := c.look(ctx, "getWebhookInfo", &hook); err != nil {
+	if _, err := c.look(ctx, w, "getWebhookInfo", &hook); err != nil {
 		out = append(out, core.Finding{Check: "webhook", Detail: err.Error()})
 	} else {
-		out = append(out, c.judge(hook))
+		out = append(out, c.judge(w, hook))
 	}
 	if !theirs.IsZero() {
-		out = append(out, c.clock(theirs))
+		out = append(out, c.clock(w, theirs))
 	}
 	return out
 }
 
 // judge says whether updates come our way.
-func (c *Channel) judge(w models.WebhookInfo) core.Finding {
+func (c *Channel) judge(w *findings, hook models.WebhookInfo) core.Finding {
 	ours := strings.TrimRight(c.opts.PublicURL, "/") + WebhookPath
 	f := core.Finding{Check: "webhook", OK: true}
 	switch {
-	case c.opts.Mode == "polling" && w.URL != "":
-		f.Detail = "updates go to " + host(w.URL) +
-			" until `everthread serve` starts: it takes the webhook away and polls"
+	case c.opts.Mode == "polling" && hook.URL != "":
+		f.Detail = fmt.Sprintf(w.HookElsewhere, host(hook.URL))
 	case c.opts.Mode == "polling":
-		f.Detail = fmt.Sprintf("none, as polling wants it; %d updates wait", w.PendingUpdateCount)
-	case w.URL != ours:
-		f.Detail = "not registered yet; `everthread serve` registers " + ours
-	case w.LastErrorMessage != "" && c.now().Sub(time.Unix(int64(w.LastErrorDate), 0)) < time.Hour:
+		f.Detail = fmt.Sprintf(w.HookNone, hook.PendingUpdateCount)
+	case hook.URL != ours:
+		f.Detail = fmt.Sprintf(w.HookLater, ours)
+	case hook.LastErrorMessage != "" && c.now().Sub(time.Unix(int64(hook.LastErrorDate), 0)) < time.Hour:
 		f.OK = false
-		f.Detail = fmt.Sprintf("Telegram could not deliver to %s: %s; check that http.public_url reaches this server",
-			ours, w.LastErrorMessage)
+		f.Detail = fmt.Sprintf(w.HookFails, ours, hook.LastErrorMessage)
 	default:
-		f.Detail = fmt.Sprintf("registered; %d updates wait", w.PendingUpdateCount)
+		f.Detail = fmt.Sprintf(w.HookRegistered, hook.PendingUpdateCount)
 	}
 	return f
 }
 
 // clock compares ours with the service's.
-func (c *Channel) clock(theirs time.Time) core.Finding {
+func (c *Channel) clock(w *findings, theirs time.Time) core.Finding {
 	if off := c.now().Sub(theirs).Round(time.Second); off.Abs() > maxSkew {
-		return core.Finding{Check: "clock",
-			Detail: fmt.Sprintf("it is %s off against %s: set the machine's clock, for example with an NTP service",
-				off, host(c.opts.APIURL))}
+		return core.Finding{Check: "clock", Detail: fmt.Sprintf(w.ClockOff, off, host(c.opts.APIURL))}
 	}
-	return core.Finding{Check: "clock", OK: true, Detail: "agrees with " + host(c.opts.APIURL)}
+	return core.Finding{Check: "clock", OK: true, Detail: fmt.Sprintf(w.ClockGood, host(c.opts.APIURL))}
 }
 
 func host(address string) string {
@@ -111,21 +121,18 @@ func (a *api) look(ctx context.Context, method string, result any) (time.Time, e
 	return theirs, json.Unmarshal(said.Result, result)
 }
 
-// look is look of the api, with errors that say what to do.
-func (c *Channel) look(ctx context.Context, method string, result any) (time.Time, error) {
+// look is look of the api, with errors that say what to do in the language of w.
+func (c *Channel) look(ctx context.Context, w *findings, method string, result any) (time.Time, error) {
 	theirs, err := c.api.look(ctx, method, result)
 	var away *netError
 	var refused *apiError
 	switch {
 	case errors.As(err, &refused):
-		err = fmt.Errorf("telegram refuses the token (%s); get a new one from @BotFather and set channels.telegram.token",
-			refused.Description)
+		err = fmt.Errorf(w.Refused, refused.Description)
 	case errors.As(err, &away) && away.Left:
-		err = fmt.Errorf("%s does not answer like Telegram (%w); check channels.telegram.api_url",
-			host(c.opts.APIURL), away.Err)
+		err = fmt.Errorf(w.NotTelegram, host(c.opts.APIURL), away.Err)
 	case away != nil:
-		err = fmt.Errorf("%s is not reached: %w; check the network and channels.telegram.api_url",
-			host(c.opts.APIURL), away.Err)
+		err = fmt.Errorf(w.NotReached, host(c.opts.APIURL), away.Err)
 	}
 	return theirs, err
 }
@@ -133,7 +140,7 @@ func (c *Channel) look(ctx context.Context, method string, result any) (time.Tim
 // App asks for the name of the bot; t.me opens a chat with it.
 func (c *Channel) App(ctx context.Context) (core.App, error) {
 	var me models.User
-	if _, err := c.look(ctx, "getMe", &me); err != nil {
+	if _, err := c.look(ctx, &say(words.English).Findings, "getMe", &me); err != nil {
 		return core.App{}, err
 	}
 	if me.Username == "" {

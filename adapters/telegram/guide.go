@@ -14,16 +14,19 @@ import (
 
 var _ channel.Guided = (*Config)(nil)
 
-// guideWords are the words of the guide.
-type guideWords struct{ Title, Help, NoToken, Bot, NotTelegram, Refused string }
+// wording is what operators read in one language: the words of the guide, and findings.
+type wording struct {
+	Title, Help, Hint, NoToken, Bot, NotTelegram, Refused string
+	Findings                                              findings
+}
 
-var guideWordsOf = words.In[guideWords]("telegram")
+var say = words.In[wording]("telegram")
 
 // Guide asks for the token of a bot.
 func (c *Config) Guide(language string, h channel.Host) channel.Guide {
-	w := guideWordsOf(language)
+	w := say(language)
 	return channel.Guide{
-		Hint: "for Telegram get a token from @BotFather and set channels.telegram.token (EVERTHREAD_CHANNELS_TELEGRAM_TOKEN)",
+		Hint: w.Hint,
 		Fields: []channel.Field{{ID: "telegram", Title: w.Title, Help: w.Help, Into: (*string)(&c.Token),
 			Secret: true, Empty: true, Form: regexp.MustCompile(`^[0-9]+:[A-Za-z0-9_-]+$`), Malformed: w.NoToken}},
 		Try: func(ctx context.Context) (channel.Tried, error) { return c.try(ctx, h, w) },
@@ -31,7 +34,7 @@ func (c *Config) Guide(language string, h channel.Host) channel.Guide {
 }
 
 // try asks for the name of the bot.
-func (c *Config) try(ctx context.Context, h channel.Host, w *guideWords) (channel.Tried, error) {
+func (c *Config) try(ctx context.Context, h channel.Host, w *wording) (channel.Tried, error) {
 	a := &api{root: c.APIURL, token: string(c.Token), http: h.Client(c.APIURL)}
 	var me models.User
 	if _, err := a.look(ctx, "getMe", &me); err != nil {

@@ -45,7 +45,7 @@ func TestATokenIsTried(t *testing.T) {
 		t.Errorf("got %+v, %v", tried, err)
 	}
 	for _, language := range []string{"en", "fr"} {
-		w := guideWordsOf(language)
+		w := say(language)
 		for name, c := range map[string]struct{ url, want, says string }{
 			"a server that is something": {answers(t, 200, "<html>"), w.NotTelegram, "127.0.0.1"},
 			"a token that is refused": {answers(t, 401, `{"ok":false,"description":"Unauthorized"}`),
@@ -78,14 +78,14 @@ func TestDiagnose(t *testing.T) {
 		_, _ = io.WriteString(w, body[r.URL.Path[strings.LastIndex(r.URL.Path, "/")+1:]])
 	}))
 	t.Cleanup(s.Close)
-	say := func(mode string) string {
+	report := func(mode, language string) string {
 		c, err := New(Options{Token: "1:a", APIURL: s.URL, Mode: mode, PublicURL: "https://x.example",
 			WebhookSecret: "s", HTTP: s.Client()})
 		if err != nil {
 			t.Fatal(err)
 		}
 		var out []string
-		for _, f := range c.Diagnose(context.Background()) {
+		for _, f := range c.Diagnose(context.Background(), language) {
 			out = append(out, map[bool]string{true: "ok ", false: "bad "}[f.OK]+f.Check+" "+f.Detail)
 		}
 		return strings.Join(out, "\n")
@@ -106,12 +106,15 @@ func TestDiagnose(t *testing.T) {
 		if date = c.date; c.hook != "" {
 			body["getWebhookInfo"] = c.hook
 		}
-		if got := say(c.mode); !strings.Contains(got, c.want) {
+		if got := report(c.mode, "en"); !strings.Contains(got, c.want) {
 			t.Errorf("%s %s: got\n%s", c.mode, c.hook, got)
 		}
 	}
+	if got := report("polling", "de"); !strings.Contains(got, "der Bot ist @some_bot") {
+		t.Error(got)
+	}
 	body["getMe"] = "<html>"
-	if got := say("polling"); !strings.HasPrefix(got, "bad  127.0.0.1") ||
+	if got := report("polling", "en"); !strings.HasPrefix(got, "bad  127.0.0.1") ||
 		!strings.Contains(got, "does not answer like Telegram") {
 		t.Errorf("got %s", got)
 	}

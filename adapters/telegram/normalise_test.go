@@ -2,80 +2,23 @@ package telegram
 
 import (
 	"flag"
-	"fmt"
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 	"time"
 	"unicode/utf8"
 
+	"github.com/everthread/everthread/adapters/adaptertest"
 	"github.com/everthread/everthread/core"
 )
 
 var update = flag.Bool("update", false, "write the wanted output of golden files")
 
-const wantMark = "-- inbound --\n"
-
-// Each file holds an update as the service sends it, and after wantMark what
+// Each file holds an update as the service sends it, and behind it what
 // becomes of it for the bot 999.
 func TestNormaliseGolden(t *testing.T) {
-	t.Parallel()
-	files, err := filepath.Glob("testdata/normalise/*.txt")
-	if err != nil || len(files) == 0 {
-		t.Fatalf("no golden files: %v", err)
-	}
-	for _, file := range files {
-		t.Run(strings.TrimSuffix(filepath.Base(file), ".txt"), func(t *testing.T) {
-			t.Parallel()
-			content, err := os.ReadFile(file)
-			if err != nil {
-				t.Fatal(err)
-			}
-			raw, want, _ := strings.Cut(string(content), wantMark)
-			in := Normalise("999", []byte(strings.TrimSuffix(raw, "\n")), time.Unix(1790000999, 0))
-			got := dump(in)
-			if *update {
-				if err := os.WriteFile(file, []byte(raw+wantMark+got), 0o644); err != nil {
-					t.Fatal(err)
-				}
-				return
-			}
-			if got != want {
-				t.Errorf("got:\n%s\nwant:\n%s", got, want)
-			}
-		})
-	}
-}
-
-// dump lists the fields of an Inbound that are set.
-func dump(in core.Inbound) string {
-	var b strings.Builder
-	line := func(name, value string) {
-		if value != "" {
-			fmt.Fprintf(&b, "%s: %s\n", name, value)
-		}
-	}
-	line("kind", string(in.Kind))
-	line("event", in.EventID)
-	line("address", in.Address.String())
-	line("native", in.NativeID)
-	line("target", in.Target)
-	line("name", in.Name)
-	line("language", in.Language)
-	line("text", in.Text)
-	for _, a := range in.Attachments {
-		line("attachment", fmt.Sprintf("%+v", a))
-	}
-	if in.Quote != nil {
-		line("quote", fmt.Sprintf("%+v", *in.Quote))
-	}
-	line("forwarded from", in.ForwardedFrom)
-	line("reaction", in.Reaction)
-	if !in.SentAt.IsZero() {
-		line("sent", in.SentAt.Format(time.RFC3339))
-	}
-	return b.String()
+	adaptertest.Golden(t, *update, func(raw []byte) string {
+		return adaptertest.Dump(Normalise("999", raw, time.Unix(1790000999, 0)))
+	})
 }
 
 func TestNormaliseNamesRepeatsAlike(t *testing.T) {
@@ -94,15 +37,7 @@ func TestNormaliseNamesRepeatsAlike(t *testing.T) {
 }
 
 func FuzzNormalise(f *testing.F) {
-	files, _ := filepath.Glob("testdata/normalise/*.txt")
-	for _, file := range files {
-		content, err := os.ReadFile(file)
-		if err != nil {
-			f.Fatal(err)
-		}
-		raw, _, _ := strings.Cut(string(content), wantMark)
-		f.Add([]byte(raw))
-	}
+	adaptertest.Seed(f)
 	f.Fuzz(func(t *testing.T, raw []byte) {
 		in := Normalise("999", raw, time.Time{})
 		if in.EventID == "" || in.Kind == "" || in.Address.Channel != Name {

@@ -17,74 +17,84 @@ import (
 // maxSkew is how far our clock may be from Meta's; windows are counted by both.
 const maxSkew = 2 * time.Minute
 
-// terms is what a person has to know before they rely on this channel.
-const terms = "Meta's business terms do not allow general-purpose assistants on the Cloud API where the assistant is the main purpose, except where law requires it; check that your use is allowed, or use a personal agent (whatsapp_agent)."
+// findings are what Diagnose says in one language.
+type findings struct {
+	Terms                      string // what a person has to know before they rely on this channel
+	Token                      string // number, its name
+	QualityLow, QualityGood    string
+	PermissionsUnknown         string // why
+	PermissionLacks, TokenEnds string // which; when
+	PermissionsGood            string
+	NoAddress, NoTLS           string // our path; the scheme
+	HookFails                  string // address, why
+	HookGood                   string // address
+	ClockUnknown, ClockOff     string // how far
+	ClockGood                  string
+}
 
 // Diagnose looks at all that has to be right for messages to come and go.
-func (c *Channel) Diagnose(ctx context.Context) []core.Finding {
+func (c *Channel) Diagnose(ctx context.Context, language string) []core.Finding {
+	w := &say(language).Findings
+	terms := core.Finding{OK: true, Detail: w.Terms}
 	number, clock, err := c.number(ctx)
 	if err != nil {
-		return []core.Finding{{Detail: err.Error()}, {OK: true, Detail: terms}}
+		return []core.Finding{{Detail: err.Error()}, terms}
 	}
 	out := []core.Finding{
-		{OK: true, Detail: fmt.Sprintf("The token works for the number %s (%s).", number.Number, number.Name)},
-		quality(number),
+		{OK: true, Detail: fmt.Sprintf(w.Token, number.Number, number.Name)},
+		quality(w, number),
 	}
-	out = append(out, c.permissions(ctx)...)
+	out = append(out, c.permissions(ctx, w)...)
 	if err := c.subscribed(ctx); err != nil {
 		out = append(out, core.Finding{Detail: err.Error()})
 	}
-	out = append(out, c.reachable(ctx, c.opts.PublicURL), skew(clock, c.now()), core.Finding{OK: true, Detail: terms})
+	out = append(out, c.reachable(ctx, w, c.opts.PublicURL), skew(w, clock, c.now()), terms)
 	return out
 }
 
-func quality(n numberInfo) core.Finding {
+func quality(w *findings, n numberInfo) core.Finding {
 	if n.Quality == "RED" {
-		return core.Finding{Detail: "The quality of the number is low, since people blocked or reported it: write to people less, or Meta limits it."}
+		return core.Finding{Detail: w.QualityLow}
 	}
-	return core.Finding{OK: true, Detail: "The quality of the number is not low."}
+	return core.Finding{OK: true, Detail: w.QualityGood}
 }
 
 // permissions looks at what the token may do, and for how long.
-func (c *Channel) permissions(ctx context.Context) []core.Finding {
+func (c *Channel) permissions(ctx context.Context, w *findings) []core.Finding {
 	t, err := c.token(ctx)
 	if err != nil {
-		return []core.Finding{{OK: true, Detail: "Meta does not tell what the token may do: " + err.Error()}}
+		return []core.Finding{{OK: true, Detail: fmt.Sprintf(w.PermissionsUnknown, err)}}
 	}
 	var out []core.Finding
 	for _, scope := range []string{"whatsapp_business_messaging", "whatsapp_business_management"} {
 		if !slices.Contains(t.Data.Scopes, scope) {
-			out = append(out, core.Finding{Detail: "The token lacks the permission " + scope +
-				": give it to the system user and make a new token."})
+			out = append(out, core.Finding{Detail: fmt.Sprintf(w.PermissionLacks, scope)})
 		}
 	}
 	if t.Data.Expires > 0 {
-		out = append(out, core.Finding{Detail: "The token ends at " + time.Unix(t.Data.Expires,
-			0).UTC().Format(time.RFC3339) + ": make one for a system user that never ends."})
+		ends := time.Unix(t.Data.Expires, 0).UTC().Format(time.RFC3339)
+		out = append(out, core.Finding{Detail: fmt.Sprintf(w.TokenEnds, ends)})
 	}
 	if len(out) == 0 {
-		out = append(out, core.Finding{OK: true, Detail: "The token has the permissions it needs and does not end."})
+		out = append(out, core.Finding{OK: true, Detail: w.PermissionsGood})
 	}
 	return out
 }
 
 // reachable asks our own webhook for the challenge, from outside.
-func (c *Channel) reachable(ctx context.Context, publicURL string) core.Finding {
+func (c *Channel) reachable(ctx context.Context, w *findings, publicURL string) core.Finding {
 	u, err := url.Parse(publicURL)
 	if err != nil || u.Host == "" {
-		return core.Finding{Detail: "http.public_url is not set, so Meta cannot reach the webhook " + WebhookPath + "."}
+		return core.Finding{Detail: fmt.Sprintf(w.NoAddress, WebhookPath)}
 	}
 	address := strings.TrimRight(publicURL, "/") + WebhookPath
 	if u.Scheme != "https" {
-		return core.Finding{Detail: "Meta posts to https only, and http.public_url is " + u.Scheme + "."}
+		return core.Finding{Detail: fmt.Sprintf(w.NoTLS, u.Scheme)}
 	}
 	if err := c.challenge(ctx, address); err != nil {
-		return core.Finding{Detail: fmt.Sprintf(
-			"The webhook %s does not answer (%v): see that the server runs and is reachable from outside.",
-			address, c.api.Clean(err))}
+		return core.Finding{Detail: fmt.Sprintf(w.HookFails, address, c.api.Clean(err))}
 	}
-	return core.Finding{OK: true, Detail: "The webhook " + address +
-		" answers; it has to be entered in the app with the same verify token, subscribed to messages."}
+	return core.Finding{OK: true, Detail: fmt.Sprintf(w.HookGood, address)}
 }
 
 // challenge does what Meta does when a webhook is set up.
@@ -111,15 +121,14 @@ func (c *Channel) challenge(ctx context.Context, address string) error {
 	return nil
 }
 
-func skew(theirs, ours time.Time) core.Finding {
+func skew(w *findings, theirs, ours time.Time) core.Finding {
 	if theirs.IsZero() {
-		return core.Finding{OK: true, Detail: "Meta's clock is not known."}
+		return core.Finding{OK: true, Detail: w.ClockUnknown}
 	}
 	if d := ours.Sub(theirs).Abs(); d > maxSkew {
-		return core.Finding{Detail: fmt.Sprintf(
-			"This machine's clock is %s away from Meta's: set it, since the 24 hours are counted by it.", d.Round(time.Second))}
+		return core.Finding{Detail: fmt.Sprintf(w.ClockOff, d.Round(time.Second))}
 	}
-	return core.Finding{OK: true, Detail: "The clock is right."}
+	return core.Finding{OK: true, Detail: w.ClockGood}
 }
 
 // App asks for the number that people write to; wa.me opens a chat with it.

@@ -17,14 +17,17 @@ import (
 
 var _ channel.Guided = (*Config)(nil)
 
-// guideWords are the words of the guide.
-type guideWords struct{ Option, Number, Help, Token, Secret, Good, NotFound, NoNumber string }
+// wording is what operators read in one language: the words of the guide, and findings.
+type wording struct {
+	Option, Number, Help, Token, Secret, Good, NotFound, NoNumber string
+	Findings                                                      findings
+}
 
-var guideWordsOf = words.In[guideWords]("whatsapp")
+var say = words.In[wording]("whatsapp")
 
 // Guide asks for a business number.
 func (c *Config) Guide(language string, h channel.Host) channel.Guide {
-	w := guideWordsOf(language)
+	w := say(language)
 	return channel.Guide{
 		Option: w.Option,
 		Fields: []channel.Field{
@@ -37,7 +40,7 @@ func (c *Config) Guide(language string, h channel.Host) channel.Guide {
 }
 
 // try asks Meta for the number, and makes a verify token.
-func (c *Config) try(ctx context.Context, h channel.Host, w *guideWords) (channel.Tried, error) {
+func (c *Config) try(ctx context.Context, h channel.Host, w *wording) (channel.Tried, error) {
 	if err := c.ask(ctx, h, w); err != nil {
 		return channel.Tried{}, err
 	}
@@ -56,7 +59,7 @@ func (c *Config) try(ctx context.Context, h channel.Host, w *guideWords) (channe
 		nil
 }
 
-func (c *Config) ask(ctx context.Context, h channel.Host, w *guideWords) error {
+func (c *Config) ask(ctx context.Context, h channel.Host, w *wording) error {
 	if c.PhoneNumberID == "" {
 		return &channel.Fault{Text: w.NoNumber}
 	}

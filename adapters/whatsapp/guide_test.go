@@ -34,7 +34,7 @@ func TestANumberIsTried(t *testing.T) {
 	var f *channel.Fault
 	for _, language := range []string{"en", "fr"} {
 		if _, err := c.Guide(language, host).Try(t.Context()); !errors.As(err, &f) ||
-			f.Text != guideWordsOf(language).NotFound || !strings.Contains(err.Error(), "(400 Bad Request)") ||
+			f.Text != say(language).NotFound || !strings.Contains(err.Error(), "(400 Bad Request)") ||
 			strings.Contains(err.Error(), "sk-") {
 			t.Errorf("got %v", err)
 		}

@@ -191,7 +191,7 @@ func TestDiagnose(t *testing.T) {
 	say := func(url string) string {
 		var b strings.Builder
 		p.ch.(*Channel).opts.PublicURL = url
-		for _, f := range p.ch.(core.Diagnoser).Diagnose(t.Context()) {
+		for _, f := range p.ch.(core.Diagnoser).Diagnose(t.Context(), "en") {
 			b.WriteString(map[bool]string{true: "ok: ", false: "bad: "}[f.OK] + f.Detail + "\n")
 		}
 		return b.String()
@@ -206,6 +206,9 @@ func TestDiagnose(t *testing.T) {
 	}
 	want(say(""), "ok: The token works for the number +1 555-078-3881", "ok: The token has the permissions",
 		"bad: http.public_url is not set", "ok: The clock is right", "general-purpose assistants")
+	if f := p.ch.(core.Diagnoser).Diagnose(t.Context(), "de"); !strings.HasPrefix(f[0].Detail, "Das Token gilt") {
+		t.Error(f)
+	}
 	want(say("http://gateway.example"), "bad: Meta posts to https only")
 	p.s.Configure(false, []string{"whatsapp_business_management"}, "RED")
 	want(say(""), "bad: The quality of the number is low",
@@ -227,13 +230,13 @@ func TestDiagnoseAsksTheWebhook(t *testing.T) {
 	client := ours.Client()
 	defer client.CloseIdleConnections()
 	trusting := open(t, nil, Options{HTTP: client}).(*Channel)
-	if f := trusting.reachable(t.Context(), ours.URL); !f.OK {
+	if f := trusting.reachable(t.Context(), &say("en").Findings, ours.URL); !f.OK {
 		t.Errorf("%+v", f)
 	}
-	if f := trusting.reachable(t.Context(), ours.URL+"/elsewhere"); f.OK {
+	if f := trusting.reachable(t.Context(), &say("en").Findings, ours.URL+"/elsewhere"); f.OK {
 		t.Errorf("%+v", f)
 	}
-	if f := skew(time.Unix(1000, 0), time.Unix(2000, 0)); f.OK {
+	if f := skew(&say("en").Findings, time.Unix(1000, 0), time.Unix(2000, 0)); f.OK {
 		t.Errorf("%+v", f)
 	}
 }

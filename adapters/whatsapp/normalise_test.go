@@ -4,86 +4,27 @@ import (
 	"encoding/json"
 	"flag"
 	"fmt"
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 	"time"
 	"unicode/utf8"
 
+	"github.com/everthread/everthread/adapters/adaptertest"
 	"github.com/everthread/everthread/adapters/whatsapp/whatsapptest"
 	"github.com/everthread/everthread/core"
 )
 
 var update = flag.Bool("update", false, "write the wanted output of golden files")
 
-const wantMark = "-- inbound --\n"
-
-// Each file holds the body of a webhook, and after wantMark what becomes of it.
+// Each file holds the body of a webhook, and behind it what becomes of it.
 func TestNormaliseGolden(t *testing.T) {
-	t.Parallel()
-	files, err := filepath.Glob("testdata/normalise/*.txt")
-	if err != nil || len(files) == 0 {
-		t.Fatalf("no golden files: %v", err)
-	}
-	for _, file := range files {
-		t.Run(strings.TrimSuffix(filepath.Base(file), ".txt"), func(t *testing.T) {
-			t.Parallel()
-			content, err := os.ReadFile(file)
-			if err != nil {
-				t.Fatal(err)
-			}
-			raw, want, _ := strings.Cut(string(content), wantMark)
-			var got strings.Builder
-			for _, in := range Normalise(whatsapptest.PhoneNumberID, []byte(strings.TrimSuffix(raw, "\n")),
-				time.Unix(1790000999, 0)) {
-				got.WriteString(dump(in) + "\n")
-			}
-			if *update {
-				if err := os.WriteFile(file, []byte(raw+wantMark+got.String()), 0o644); err != nil {
-					t.Fatal(err)
-				}
-				return
-			}
-			if got.String() != want {
-				t.Errorf("got:\n%s\nwant:\n%s", got.String(), want)
-			}
-		})
-	}
-}
-
-// dump lists the fields of an Inbound that are set.
-func dump(in core.Inbound) string {
-	var b strings.Builder
-	line := func(name, value string) {
-		if value != "" {
-			fmt.Fprintf(&b, "%s: %s\n", name, value)
+	adaptertest.Golden(t, *update, func(raw []byte) string {
+		var got strings.Builder
+		for _, in := range Normalise(whatsapptest.PhoneNumberID, raw, time.Unix(1790000999, 0)) {
+			got.WriteString(adaptertest.Dump(in) + "\n")
 		}
-	}
-	line("kind", string(in.Kind))
-	line("event", in.EventID)
-	line("address", in.Address.String())
-	line("aliases", strings.Join(in.Aliases, " "))
-	line("native", in.NativeID)
-	line("target", in.Target)
-	line("edited", in.Edited)
-	line("name", in.Name)
-	line("text", in.Text)
-	for _, a := range in.Attachments {
-		line("attachment", fmt.Sprintf("%+v", a))
-	}
-	if in.Quote != nil {
-		line("quote", fmt.Sprintf("%+v", *in.Quote))
-	}
-	line("forwarded from", in.ForwardedFrom)
-	line("reaction", in.Reaction)
-	if in.Status != nil {
-		line("status", fmt.Sprintf("%+v", *in.Status))
-	}
-	if !in.SentAt.IsZero() {
-		line("sent", in.SentAt.Format(time.RFC3339))
-	}
-	return b.String()
+		return got.String()
+	})
 }
 
 // A full body is read in one pass, each event once.
@@ -133,15 +74,7 @@ func BenchmarkNormaliseThousand(b *testing.B) {
 }
 
 func FuzzNormalise(f *testing.F) {
-	files, _ := filepath.Glob("testdata/normalise/*.txt")
-	for _, file := range files {
-		content, err := os.ReadFile(file)
-		if err != nil {
-			f.Fatal(err)
-		}
-		raw, _, _ := strings.Cut(string(content), wantMark)
-		f.Add([]byte(raw))
-	}
+	adaptertest.Seed(f)
 	f.Fuzz(func(t *testing.T, raw []byte) {
 		for _, in := range Normalise(whatsapptest.PhoneNumberID, raw, time.Time{}) {
 			check(t, in)

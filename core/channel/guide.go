@@ -16,7 +16,7 @@ type Guided interface {
 type Guide struct {
 	Option string  // how it is offered among what few want; empty: it is offered to everybody
 	Fields []Field // what is asked, in this order
-	Hint   string  // what to do without the guide, in English, such as "for X get a token …"; may be empty
+	Hint   string  // what to do without the guide, such as "for X get a token …"; may be empty
 	// Try finds out whether the answers work. Its errors are *Fault or *Unreached; others
 	// say what to do in English.
 	Try func(ctx context.Context) (Tried, error)

@@ -24,8 +24,7 @@ type Store interface {
 	Audits
 	Undoes
 	core.ThreadReader
-	core.LoopReader
-	core.UndoReader
+	Loops(ctx context.Context, user core.UserID, limit int) ([]core.Loop, error)
 	core.RefStore
 	Messages(ctx context.Context, user core.UserID, ids []core.MessageID) ([]core.Message, error)
 	Codes(ctx context.Context, kind core.CodeKind, now time.Time) ([]core.Code, error)

@@ -12,6 +12,7 @@ import (
 	"github.com/everthread/everthread/core/day"
 	"github.com/everthread/everthread/core/markup"
 	"github.com/everthread/everthread/core/when"
+	"github.com/everthread/everthread/core/words"
 )
 
 func (c *Commands) today(ctx context.Context, r *request) (core.Outcome, error) {
@@ -68,7 +69,7 @@ func (c *Commands) summaryText(ctx context.Context, r *request, g core.Segment) 
 		return "", err
 	}
 	if s != nil {
-		parts = append(parts, strings.TrimSpace(markup.StripRefs(s.Markdown)))
+		parts = append(parts, strings.TrimSpace(words.Headings(r.lang, markup.StripRefs(s.Markdown))))
 	}
 	if note := c.summaryNote(r, g, s != nil); note != "" {
 		parts = append(parts, note)
@@ -190,5 +191,6 @@ func (c *Commands) renewed(ctx context.Context, r *request, g core.Segment) (str
 	if err != nil || s == nil {
 		return text, err
 	}
-	return text + "\n\n" + r.words.SummaryUntil + "\n\n" + strings.TrimSpace(markup.StripRefs(s.Markdown)), nil
+	said := words.Headings(r.lang, markup.StripRefs(s.Markdown))
+	return text + "\n\n" + r.words.SummaryUntil + "\n\n" + strings.TrimSpace(said), nil
 }

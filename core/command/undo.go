@@ -15,6 +15,7 @@ import (
 type Undoes interface {
 	APIKeys(ctx context.Context, user core.UserID) ([]core.APIKey, error)
 	Sessions(ctx context.Context, user core.UserID, now time.Time) ([]core.Session, error)
+	Undoable(ctx context.Context, user core.UserID, id int64, now time.Time) (core.Undoable, error)
 }
 
 // undoable is an account change with what undoes it.

@@ -46,10 +46,10 @@ func (ts *Turns) Answer(ctx context.Context, t *core.Turn, u core.User, p core.P
 		return core.Answer{}, err
 	}
 	out, err := agent.Run(ctx, agent.Request{Model: model, Messages: p.Messages, CachePrefix: p.CachePrefix, Tools: tools,
-		Call: call, Journal: ts.Store, MaxSteps: c.MaxSteps, ToolTokens: c.ToolTokens, ResultTokens: c.ResultTokens,
-		ToolTimeout: c.ToolTimeout, Client: asked.Tools, Choice: asked.Choice, Permit: permit, Tainted: p.Tainted,
-		Foreign: p.Foreign, Decided: decided, MaxOutputTokens: ts.maxOutput(asked), Tokenizer: ts.Tokens, Now: ts.Now,
-		Keep: ts.Files.KeepFile, OnText: onText, Guard: guard, More: more})
+		Call: call, Journal: ts.Store, MaxSteps: c.MaxSteps, ToolTokens: ts.results(p, ts.maxOutput(asked)),
+		ResultTokens: c.ResultTokens, ToolTimeout: c.ToolTimeout, Client: asked.Tools, Choice: asked.Choice,
+		Permit: permit, Tainted: p.Tainted, Foreign: p.Foreign, Decided: decided, MaxOutputTokens: ts.maxOutput(asked),
+		Tokenizer: ts.Tokens, Now: ts.Now, Keep: ts.Files.KeepFile, OnText: onText, Guard: guard, More: more})
 	return core.Answer{Messages: out.Messages, Usage: out.Usage, Effects: out.Effects,
 		FirstToken: out.FirstToken, Model: out.Model, Finish: out.Finish, Steps: out.Steps, Question: out.Question,
 		Tainted: out.Tainted}, err

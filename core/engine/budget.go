@@ -16,8 +16,30 @@ func budgets(c configs.Config) prompt.Budgets {
 		Last: c.Context.LastConversationTokens, Loops: c.Context.OpenLoopsTokens, News: c.Context.NewsTokens,
 		Target: c.Context.TargetTokens, Cap: c.Context.TotalTokens, MaxHistoryMessages: c.Context.MaxHistoryMessages,
 		MaxContextTokens: c.Context.MaxContextTokens, ContextWindow: SmallestWindow(c.LLM), MaxOutput: c.LLM.MaxOutputTokens,
+		Results:    min(c.Agent.ToolTokens, SmallestWindow(c.LLM)/resultsShare),
 		LongBudget: LongBudget(c), LongThreshold: c.Context.Long.CompressThreshold, LongRaw: LongRaw(c),
 		MinTurns: c.Context.MinTurns, Silence: c.Context.Silence, Pressure: c.Summaries.Pressure}
+}
+
+// resultsShare is which part of a small window is kept for what tools return; leastResults
+// is what they may return in any, and callTokens what a call of one takes beside that.
+// Of the window a share of windowMargin is left for models that count otherwise.
+const (
+	windowMargin = 20
+	resultsShare = 6
+	leastResults = 200
+	callTokens   = 80
+)
+
+// results is what the tools of a turn may return: what is configured, or what its prompt
+// leaves of the window (SPEC 20.11).
+func (ts *Turns) results(p core.Prompt, output int) int {
+	c := ts.Config.Agent
+	window := SmallestWindow(ts.Config.LLM)
+	window -= window / windowMargin
+	left := window - p.Snapshot.Total - p.Snapshot.ToolTokens - p.Snapshot.ClientTokens - output -
+		c.MaxSteps*callTokens
+	return max(leastResults, min(c.ToolTokens, left))
 }
 
 const defaultInstructions = `You are a personal assistant in one conversation that never ends. The person writes to you from several messaging apps; it is always the same conversation. Answer in their language, plainly and to the point, in Markdown. What you know of earlier days stands in the summaries below. If you do not know something, say so.`

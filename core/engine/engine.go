@@ -135,12 +135,16 @@ func (e *Engine) newPeople() *people.People {
 // newFiles keeps the attachments of all channels.
 func (e *Engine) newFiles() *media.Files {
 	c, fetchers := e.Config, map[string]core.Fetcher{}
+	var doors []string
 	for name, ch := range e.Channels {
+		if _, own := ch.(live.Door); own {
+			doors = append(doors, name)
+		}
 		if f, ok := ch.(core.Fetcher); ok {
 			fetchers[name] = f
 		}
 	}
-	return &media.Files{Store: e.Store, Users: e.People, Jobs: e.jobs, Fetchers: fetchers,
+	return &media.Files{Store: e.Store, Users: e.People, Jobs: e.jobs, Fetchers: fetchers, Doors: doors,
 		Transcriber: e.transcriber(), Tokens: e.Tokens, Dir: filepath.Join(c.DataDir, "media"), Max: int64(c.Media.MaxBytes),
 		PerUser: int64(c.Media.BytesPerUser), Wait: c.Media.Wait, Log: e.Log.Named("media"), Now: e.Now}
 }

@@ -2,6 +2,7 @@ package engine
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -13,6 +14,7 @@ import (
 	"github.com/everthread/everthread/core/llm/demo"
 	"github.com/everthread/everthread/core/llm/fallback"
 	"github.com/everthread/everthread/core/llm/openai"
+	"github.com/everthread/everthread/core/llm/tokens"
 	"github.com/everthread/everthread/core/llm/transcribe"
 	"github.com/everthread/everthread/core/media"
 	"github.com/everthread/everthread/core/trust"
@@ -53,6 +55,39 @@ func Model(c configs.LLM, t core.Tokenizer, way *egress.Gate) (core.Model, error
 			MaxTokens: c.MaxOutputTokens, Timeout: c.Timeout, Way: way}), nil
 	}
 	return nil, fmt.Errorf("provider %q is not known; use openai, anthropic or demo", c.Provider)
+}
+
+// ErrCutOff means that the answer of a model had no end.
+var ErrCutOff = errors.New("the answer was cut off")
+
+// TryModel has a configured model say a word.
+func TryModel(ctx context.Context, c configs.LLM) error {
+	m, err := Model(c, tokens.New(), nil)
+	if err != nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(ctx, max(20*time.Second, min(c.Timeout, time.Minute)))
+	defer cancel()
+	err = ErrCutOff
+	req := core.ModelRequest{Messages: []core.ModelMessage{{Role: core.RoleUser, Content: "Answer with the word ok."}},
+		MaxTokens: 16}
+	for d, failed := range m.Stream(ctx, req) {
+		if failed != nil {
+			return failed
+		}
+		if d.Finish != "" {
+			err = nil
+		}
+	}
+	return err
+}
+
+// DatabaseName is how the configured database is called.
+func DatabaseName(c configs.Config) string {
+	if c.DatabaseURL == "" {
+		return "sqlite in " + c.DataDir
+	}
+	return "postgres"
 }
 
 // Transcriber is the configured service that writes down voice notes, or nil.

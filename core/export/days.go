@@ -159,7 +159,7 @@ func (x *export) thread(t core.Thread) error {
 
 // each passes every message of a thread to f, in the order of display.
 func (x *export) each(thread core.ThreadID, f func(core.Message) error) error {
-	q := core.TimelineQuery{User: x.user.ID, Thread: thread, Oldest: true, Limit: page}
+	q := core.TimelineQuery{User: x.user.ID, Thread: thread, Oldest: true, Answers: true, Limit: page}
 	for {
 		ms, more, err := x.Store.Timeline(x.ctx, q)
 		if err != nil {

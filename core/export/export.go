@@ -157,7 +157,8 @@ func (x *export) memory() error {
 	}
 	out := make([]itemLine, len(items))
 	for n, i := range items {
-		out[n] = itemLine{i.ID, i.Theme, i.Type, i.Content, i.Tags, i.SourceMessage, i.Status, i.CreatedAt, i.UpdatedAt}
+		out[n] = itemLine{i.ID, i.Theme, i.Type, i.Content, i.Tags, i.SourceMessage, i.Status, i.Noted, i.History,
+			i.CreatedAt, i.UpdatedAt}
 	}
 	names := make([]themeLine, len(themes))
 	for n, t := range themes {

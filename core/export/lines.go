@@ -59,6 +59,8 @@ type itemLine struct {
 	Tags      []string        `json:"tags,omitempty"`
 	Source    core.MessageID  `json:"source_message,omitempty"`
 	Status    core.ItemStatus `json:"status"`
+	Noted     bool            `json:"noted,omitempty"`   // by the assistant
+	History   []core.Wording  `json:"history,omitempty"` // earlier wordings
 	CreatedAt time.Time       `json:"created_at"`
 	UpdatedAt time.Time       `json:"updated_at"`
 }

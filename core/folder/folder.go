@@ -58,3 +58,9 @@ func Served(dir string) bool {
 	}
 	return errors.Is(err, ErrServed)
 }
+
+// HasDatabase reports whether an embedded database lies in a folder.
+func HasDatabase(dir string) bool {
+	_, err := os.Stat(filepath.Join(dir, "everthread.db"))
+	return err == nil
+}

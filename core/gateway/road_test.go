@@ -14,6 +14,7 @@ import (
 )
 
 func TestAMessageIsAnswered(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, nil)
 	w.say("hello")
 	if got := w.sent(1); got != "re: hello" {
@@ -22,6 +23,7 @@ func TestAMessageIsAnswered(t *testing.T) {
 }
 
 func TestARepeatedUpdateIsAnsweredOnce(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, nil)
 	in := w.say("hello")
 	w.sent(1)
@@ -33,6 +35,7 @@ func TestARepeatedUpdateIsAnsweredOnce(t *testing.T) {
 }
 
 func TestABurstIsOneTurn(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, func(o *gateway.Options) { o.Settings.Debounce = 2 * time.Second })
 	w.say("one")
 	w.say("two")
@@ -43,6 +46,7 @@ func TestABurstIsOneTurn(t *testing.T) {
 }
 
 func TestWhatComesDuringATurnIsAnsweredByTheNext(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, nil)
 	began, goOn := make(chan struct{}, 2), make(chan struct{}, 2)
 	w.brain.script = func(_ context.Context, in string, _ func(string)) (string, error) {
@@ -62,6 +66,7 @@ func TestWhatComesDuringATurnIsAnsweredByTheNext(t *testing.T) {
 }
 
 func TestStopKeepsWhatWasWritten(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, nil)
 	began := make(chan struct{})
 	w.brain.script = func(ctx context.Context, _ string, _ func(string)) (string, error) {
@@ -79,6 +84,7 @@ func TestStopKeepsWhatWasWritten(t *testing.T) {
 }
 
 func TestAnEditRestartsTheTurn(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, nil)
 	var calls atomic.Int32
 	began := make(chan struct{}, 3)
@@ -101,6 +107,7 @@ func TestAnEditRestartsTheTurn(t *testing.T) {
 }
 
 func TestADeadModelIsOwnedUpToAndTheMessageKept(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, nil)
 	var dead atomic.Bool
 	dead.Store(true)
@@ -122,6 +129,7 @@ func TestADeadModelIsOwnedUpToAndTheMessageKept(t *testing.T) {
 }
 
 func TestAWrongKeyIsGivenUpAtOnce(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, func(o *gateway.Options) { o.Settings.GiveUpAfter = time.Hour })
 	w.brain.script = func(context.Context, string, func(string)) (string, error) {
 		return "", &core.ModelError{Kind: core.ModelAuth, Err: errors.New("the server says `no such key`: check llm.api_key")}
@@ -134,6 +142,7 @@ func TestAWrongKeyIsGivenUpAtOnce(t *testing.T) {
 }
 
 func TestAWrongKeyIsNotAMembersFault(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, func(o *gateway.Options) { o.Settings.GiveUpAfter = time.Hour })
 	fails := func(kind core.ModelErrorKind) {
 		w.brain.mu.Lock()
@@ -172,6 +181,7 @@ func TestAWrongKeyIsNotAMembersFault(t *testing.T) {
 }
 
 func TestATemporaryErrorIsTriedAgain(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, nil)
 	w.line.failNext(&core.RetryAfter{After: 20 * time.Millisecond, Err: errors.New("slow down")})
 	w.say("hello")
@@ -181,6 +191,7 @@ func TestATemporaryErrorIsTriedAgain(t *testing.T) {
 }
 
 func TestAnUnknownReplyIsRepeatedOnceAndMarked(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, nil)
 	unknown := &core.Unknown{Err: errors.New("timeout")}
 	w.line.failNext(unknown)
@@ -197,6 +208,7 @@ func TestAnUnknownReplyIsRepeatedOnceAndMarked(t *testing.T) {
 }
 
 func TestPartsComeInOrderAndAreNotRepeated(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, nil)
 	w.brain.script = func(context.Context, string, func(string)) (string, error) { return "a b c", nil }
 	w.line.limit(1)
@@ -222,6 +234,7 @@ func (s streamer) Preview(context.Context, core.Address, string, string) error {
 }
 
 func TestNoPreviewStandsAboveAnAnswerThatIsStillToCome(t *testing.T) {
+	t.Parallel()
 	s := streamer{newLine(), make(chan int, 10)}
 	w := newWorld(t, func(o *gateway.Options) { o.Channels = gateway.NewChannels(s) })
 	began, goOn := make(chan struct{}, 2), make(chan struct{}, 2)
@@ -253,6 +266,7 @@ func TestNoPreviewStandsAboveAnAnswerThatIsStillToCome(t *testing.T) {
 }
 
 func TestABlockedPersonGetsItAllWhenTheyComeBack(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, nil)
 	w.line.failNext(&core.Unreachable{Err: errors.New("blocked")})
 	w.say("hello")
@@ -270,6 +284,7 @@ func TestABlockedPersonGetsItAllWhenTheyComeBack(t *testing.T) {
 }
 
 func TestARestartGoesOnWhereItWas(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, nil)
 	began := make(chan struct{}, 1)
 	w.brain.script = func(ctx context.Context, in string, _ func(string)) (string, error) {
@@ -291,6 +306,7 @@ func TestARestartGoesOnWhereItWas(t *testing.T) {
 }
 
 func TestADayThatIsFarOffIsNotBelieved(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, nil)
 	for n, sent := range []time.Time{time.Unix(0, 0), time.Now().Add(24 * time.Hour)} {
 		in := core.Inbound{Address: w.address(), EventID: "far" + string(rune('0'+n)), Kind: core.InMessage,

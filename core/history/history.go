@@ -155,7 +155,7 @@ func (o Options) refused(l Line) string {
 	case l.At.IsZero():
 		return "its time cannot be read"
 	case l.At.Year() < earliest || l.At.After(o.Now.Add(24*time.Hour)):
-		return "its time is " + l.At.Format(time.DateTime)
+		return "its time is wrong: " + l.At.Format(time.DateTime)
 	case l.Text == "" && len(l.Files) == 0 && l.Own == nil:
 		return "it is empty"
 	}

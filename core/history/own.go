@@ -144,7 +144,7 @@ func (r *own) read(n int, m ownMessage) error {
 // known reports whether a message is of a role and kind that there are.
 func known(role core.Role, kind core.MessageKind) bool {
 	switch kind {
-	case core.KindChat:
+	case core.KindChat, core.KindAnswer:
 		return role == core.RoleUser || role == core.RoleAssistant || role == core.RoleTool
 	case core.KindCommand, core.KindNotice, core.KindDaySummary, core.KindDayPost, core.KindReminder:
 		return role == core.RoleUser || role == core.RoleAssistant || role == core.RoleSystem

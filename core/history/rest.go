@@ -31,6 +31,8 @@ type (
 		Tags      []string        `json:"tags"`
 		Source    core.MessageID  `json:"source_message"`
 		Status    core.ItemStatus `json:"status"`
+		Noted     bool            `json:"noted"`
+		History   []core.Wording  `json:"history"`
 		CreatedAt time.Time       `json:"created_at"`
 		UpdatedAt time.Time       `json:"updated_at"`
 	}
@@ -177,7 +179,11 @@ func (r *run) addItem(ctx context.Context, i ownItem, theme core.Theme) error {
 		theme = core.Theme{User: r.User.ID, Slug: core.DefaultTheme, Name: core.DefaultTheme}
 	}
 	item := core.Item{User: r.User.ID, Theme: theme.Slug, Type: i.Type, Content: i.Content, Tags: i.Tags,
-		SourceMessage: r.numbers[i.Source], Status: core.ItemActive, CreatedAt: i.CreatedAt}
+		SourceMessage: r.numbers[i.Source], Status: core.ItemActive, CreatedAt: i.CreatedAt,
+		Noted: i.Noted}
+	for _, w := range i.History {
+		item.History = append(item.History, core.Wording{Content: storable(w.Content), Until: w.Until})
+	}
 	_, err := r.Store.Note(ctx, core.Note{User: r.User.ID, Now: r.Now(), Effects: []core.Effect{
 		core.Taint(core.AddItem{Item: item, Digest: text.Digest(i.Content), Theme: theme, Embed: r.Embedding,
 			At: i.UpdatedAt})}})

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"maps"
+	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -13,6 +14,7 @@ import (
 	"github.com/everthread/everthread/core"
 	"github.com/everthread/everthread/core/text"
 	"github.com/everthread/everthread/core/trust"
+	"github.com/everthread/everthread/core/words"
 )
 
 // Speaker is somebody who says something in an archive.
@@ -214,37 +216,66 @@ func (r roles) role(l Line) (role core.Role, from string) {
 	return core.RoleUser, from
 }
 
-// Describe writes what an archive holds for a person, with times of a zone.
-func (s *Survey) Describe(w io.Writer, zone *time.Location) {
-	fmt.Fprintf(w, "%s of %s on %s, from %s to %s\n", counted(s.Messages, "message"), counted(s.Chats, "conversation"),
-		counted(s.Days, "day"), s.First.In(zone).Format(time.DateOnly), s.Last.In(zone).Format(time.DateOnly))
+// texts are what is said of an archive in one language.
+type texts struct {
+	Messages, Conversations, Days words.Counted
+	Found                         string        // messages, conversations, days, from, to
+	User, Assistant, Other        string        // who a speaker is
+	Files                         words.Counted // how large, missing
+	Missing                       string        // a file
+	LeftOut                       words.Counted
+	Reasons                       map[string]string // by those of Left
+}
+
+var say = words.In[texts]("import")
+
+// Describe writes what an archive holds for a person in their language, with times of
+// a zone.
+func (s *Survey) Describe(w io.Writer, language string, zone *time.Location) {
+	t := say(language)
+	fmt.Fprintf(w, t.Found+"\n", t.Messages.Of(s.Messages), t.Conversations.Of(s.Chats), t.Days.Of(s.Days),
+		s.First.In(zone).Format(time.DateOnly), s.Last.In(zone).Format(time.DateOnly))
 	for _, p := range s.Speakers {
-		fmt.Fprintf(w, "  %s: %s, %s\n", trust.Line(p.Name), counted(p.Messages, "message"),
-			map[string]string{"user": "the person", "assistant": "the assistant",
-				"other": "as the person's, with the name before them"}[p.Is])
+		fmt.Fprintf(w, "  %s: %s, %s\n", trust.Line(p.Name), t.Messages.Of(p.Messages),
+			map[string]string{"user": t.User, "assistant": t.Assistant, "other": t.Other}[p.Is])
 	}
 	if s.Files > 0 {
-		fmt.Fprintf(w, "%s (%s), %d of them not in the archive\n", counted(s.Files, "file"), text.Bytes(s.Bytes), s.Missing)
+		fmt.Fprintln(w, t.Files.Of(s.Files, text.Bytes(s.Bytes), s.Missing))
 		for _, name := range s.Names {
-			fmt.Fprintf(w, "  missing: %s\n", trust.Line(name))
+			fmt.Fprintf(w, "  "+t.Missing+"\n", trust.Line(name))
 		}
 	}
 	if s.LeftOut == 0 {
 		return
 	}
-	fmt.Fprintf(w, "%d things are left out:\n", s.LeftOut)
+	fmt.Fprintln(w, t.LeftOut.Of(s.LeftOut))
 	for _, why := range slices.Sorted(maps.Keys(s.Why)) {
-		fmt.Fprintf(w, "  %d: %s\n", s.Why[why], why)
+		fmt.Fprintf(w, "  %d: %s\n", s.Why[why], t.why(why))
 	}
 	for _, l := range s.Left {
-		fmt.Fprintf(w, "  %s: %s\n", l.Place, l.Why)
+		fmt.Fprintf(w, "  %s: %s\n", l.Place, t.why(l.Why))
 	}
 }
 
-// counted is a number with what it counts.
-func counted(n int, what string) string {
-	if n != 1 {
-		what += "s"
+// Why is a reason why something of an archive is left out, in a language: of Left, or of
+// the reminders that a Result counts.
+func Why(language, reason string) string { return say(language).why(reason) }
+
+var number = regexp.MustCompile(`\d+`)
+
+// why is a reason in words. What follows a colon is of the archive; a number is %d there.
+func (t *texts) why(reason string) string {
+	if n := number.FindString(reason); n != "" {
+		if shown := t.Reasons[strings.Replace(reason, n, "%d", 1)]; shown != "" {
+			return strings.Replace(shown, "%d", n, 1)
+		}
 	}
-	return fmt.Sprintf("%d %s", n, what)
+	head, rest, found := strings.Cut(reason, ": ")
+	switch {
+	case t.Reasons[reason] != "":
+		return t.Reasons[reason]
+	case found && t.Reasons[head] != "":
+		return t.Reasons[head] + ": " + rest
+	}
+	return reason
 }

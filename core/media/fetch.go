@@ -26,10 +26,13 @@ const maxFetches = 5
 // Take claims a due download and does it.
 func (m *Files) Take(ctx context.Context, ref core.JobRef) { m.Jobs.Take(ctx, ref, m.fetch) }
 
-// Queues are the queues of downloads from the channels.
+// Queues are the queues of downloads from the channels, and of what waits to be heard.
 func (m *Files) Queues() []string {
 	var out []string
 	for name := range m.Fetchers {
+		out = append(out, core.QueueFetch+name)
+	}
+	for _, name := range m.Doors {
 		out = append(out, core.QueueFetch+name)
 	}
 	return out
@@ -91,7 +94,10 @@ func (m *Files) download(ctx context.Context, j *core.Job, name string,
 			return data, a.MIME, nil
 		}
 	}
-	from := m.Fetchers[strings.TrimPrefix(j.Queue, core.QueueFetch)]
+	from, ok := m.Fetchers[strings.TrimPrefix(j.Queue, core.QueueFetch)]
+	if !ok {
+		return nil, "", &core.Permanent{Err: errors.New("the file is gone")}
+	}
 	if data, said, err = from.Fetch(ctx, a.Ref, m.Max); err != nil {
 		return nil, "", err
 	}
@@ -110,6 +116,9 @@ func sniffed(said, seen string) string {
 	}
 	if said != "" && (strings.HasPrefix(seen, "application/octet-stream") || strings.HasPrefix(seen, "text/plain") ||
 		strings.HasPrefix(seen, "application/zip")) {
+		return said
+	}
+	if strings.HasPrefix(said, "audio/webm") && seen == "video/webm" { // the container is the same
 		return said
 	}
 	if major(said) == major(seen) || seen == "application/ogg" || said == "audio/mp4" || said == "audio/aac" {

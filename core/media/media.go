@@ -45,6 +45,8 @@ type Files struct {
 	Jobs  *job.Worker
 	// Fetchers download what came with messages, by the names of their channels.
 	Fetchers map[string]core.Fetcher
+	// Doors are channels of our own, whose files are here before their messages.
+	Doors []string
 	// Transcriber writes down voice notes; nil: nobody does.
 	Transcriber Transcriber
 	Tokens      core.Tokenizer
@@ -67,6 +69,18 @@ func (m *Files) KeepFile(ctx context.Context, use core.ToolUse, n int, f core.Fi
 // core.ErrNoRoom: theirs take as much as they may already.
 func (m *Files) Keep(ctx context.Context, u core.UserID, f core.File) (core.Attachment, error) {
 	return m.keepAs(ctx, u, "upload-"+strings.ToLower(rand.Text()), f)
+}
+
+// KeepVoice stores a voice note that a person recorded on a page of ours, for their
+// message. What is said in it is written down once the message has come.
+func (m *Files) KeepVoice(ctx context.Context, u core.UserID, f core.File,
+	long time.Duration) (core.Attachment, error) {
+	a, err := m.Keep(ctx, u, f)
+	a.Kind, a.Duration = "voice", long
+	if m.Transcriber != nil {
+		a.Ref, a.Unheard = a.Path, m.Now()
+	}
+	return a, err
 }
 
 // keepAs stores a file below a user's media folder.

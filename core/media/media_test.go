@@ -24,7 +24,7 @@ func TestTypesOfFilesAreThoseOfTheirContent(t *testing.T) {
 		{"", "image/webp", "image/webp"},
 		{"application/octet-stream", "image/gif", "image/gif"},
 		{"audio/ogg; codecs=opus", "application/ogg", "audio/ogg; codecs=opus"},
-		{"audio/mp4", "video/mp4", "audio/mp4"},
+		{"audio/mp4", "video/mp4", "audio/mp4"}, {"audio/webm", "video/webm", "audio/webm"},
 		{"application/json", "text/plain; charset=utf-8", "application/json"},
 		{"application/vnd.openxmlformats-officedocument.wordprocessingml.document", "application/zip",
 			"application/vnd.openxmlformats-officedocument.wordprocessingml.document"},

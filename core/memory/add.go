@@ -60,6 +60,21 @@ func (m *Memory) Add(ctx context.Context, i core.Item, now time.Time) (Added, er
 		Item: i, Near: near}, nil
 }
 
+// Edit prepares a correction of an item by the person; see core.EditItem. What cannot be
+// kept is a plain error (core.ErrRefused), and what is not there core.ErrNotFound.
+func (m *Memory) Edit(ctx context.Context, user core.UserID, id core.ItemID, content string,
+	now time.Time) (core.EditItem, error) {
+	if _, err := m.Store.Item(ctx, user, id); err != nil {
+		return core.EditItem{}, err
+	}
+	content = text.Clean(content)
+	if err := checkContent(content); err != nil {
+		return core.EditItem{}, err
+	}
+	config, err := m.embed(ctx, user)
+	return core.EditItem{Item: id, Content: content, Digest: text.Digest(content), Embed: config, At: now}, err
+}
+
 // Keep prepares what a person wants to keep; see Add. same is the item that
 // says it already, and add is then nil.
 func (m *Memory) Keep(ctx context.Context, i core.Item, now time.Time) (add *core.AddItem, same core.Item, err error) {

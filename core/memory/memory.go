@@ -1,7 +1,8 @@
 // Package memory is what is durably known about a user: statements in themes,
 // global and apart from the conversation (SPEC 9). The model and people add,
-// find and archive them; nothing is ever changed or deleted here. A correction
-// is a new item and the old one archived.
+// find and archive them; the model changes and deletes nothing: its correction
+// is a new item and the old one archived. A person may correct an item, which keeps its
+// earlier wordings, and delete it for good.
 //
 // What is to be changed is returned as an effect and committed with the reply
 // or the answer that speaks of it.

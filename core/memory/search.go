@@ -102,10 +102,13 @@ func (q Query) filter() (core.ItemQuery, error) {
 	return out, err
 }
 
+// Types lists what an item may be, as people are offered it.
+func Types() []core.ItemType {
+	return []core.ItemType{core.ItemFact, core.ItemPreference, core.ItemInstruction, core.ItemSummary, core.ItemOther}
+}
+
 func itemType(name string) (core.ItemType, error) {
-	t := core.ItemType(strings.ToLower(strings.TrimSpace(name)))
-	switch t {
-	case core.ItemPreference, core.ItemFact, core.ItemInstruction, core.ItemSummary, core.ItemOther:
+	if t := core.ItemType(strings.ToLower(strings.TrimSpace(name))); slices.Contains(Types(), t) {
 		return t, nil
 	}
 	return "", faultf("type %q is not known; use preference, fact, instruction, summary or other", text.Shorten(name, 40))

@@ -182,7 +182,7 @@ func (t addTool) Use(ctx context.Context, use core.ToolUse) (core.ToolResult, er
 		return core.ToolResult{}, err
 	}
 	i := core.Item{User: use.User, Theme: in.Theme, Type: core.ItemType(in.Type), Content: in.Content, Tags: in.Tags,
-		SourceThread: use.Thread}
+		SourceThread: use.Thread, Noted: true}
 	if n := len(use.Inputs); n > 0 {
 		i.SourceMessage = use.Inputs[n-1]
 	}

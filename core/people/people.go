@@ -31,7 +31,6 @@ const (
 // Store is what people are kept in.
 type Store interface {
 	core.PeopleStore
-	core.CodeStore
 	core.LinkStore
 	Approvals(ctx context.Context, user core.UserID, before core.ApprovalID, limit int) ([]core.Approval, error)
 	Identify(ctx context.Context, a core.Address) (core.Identity, core.User, error)

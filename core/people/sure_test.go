@@ -154,7 +154,7 @@ func TestAYesMakesTheChangeAndTellsAllOfBoth(t *testing.T) {
 	if _, ok, err := h.Sure(ctx, h.owner, core.Session{ID: 1}, change, link); err != nil || !ok {
 		t.Fatalf("got %v, %v", ok, err)
 	}
-	if u, err := h.Store.SignsIn(ctx, "link", h.now); err != nil || u.ID != bob.ID {
+	if u, _, err := h.Store.SignsIn(ctx, "link", h.now); err != nil || u.ID != bob.ID {
 		t.Errorf("the link signs in %+v, %v", u, err)
 	}
 	for _, x := range []struct {

@@ -30,6 +30,7 @@ type Budgets struct {
 
 	ContextWindow    int // of the model; 0: unknown, no limit
 	MaxOutput        int // that the model may answer with
+	Results          int // of the window, for what tools return within the turn
 	ToolSchemaTokens int
 
 	MinTurns int // raw turns after which an epoch takes no more of earlier days (30)
@@ -75,7 +76,7 @@ func (b Budgets) hardCap(strategy string) int {
 		hard = b.LongBudget
 	}
 	if b.ContextWindow > 0 {
-		hard = min(hard, b.ContextWindow-b.ToolSchemaTokens-b.MaxOutput)
+		hard = min(hard, b.ContextWindow-b.ToolSchemaTokens-b.MaxOutput-b.Results)
 	}
 	return hard
 }

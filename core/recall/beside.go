@@ -36,6 +36,9 @@ func (r *ranking) withSources(list []candidate) []candidate {
 		}
 		best := candidate{pos: -1}
 		for _, p := range r.beside(c.pos) {
+			if !r.shows(p) {
+				continue
+			}
 			if x := r.at(p); best.pos < 0 || r.compare(x, best) < 0 {
 				best = x
 			}

@@ -12,6 +12,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"github.com/everthread/everthread/core"
+	"github.com/everthread/everthread/core/fulltest"
 	"github.com/everthread/everthread/core/store/postgres"
 	"github.com/everthread/everthread/core/store/sqlite/sqlitetest"
 )
@@ -61,6 +62,13 @@ func onPostgres(t testing.TB) sqlStore {
 		t.Fatal(err)
 	}
 	return s
+}
+
+// engines open the stores that a test of ranking goes through; nil: the one in memory,
+// which is enough for plain tests, as all of them find the same.
+func engines() map[string]func(testing.TB) sqlStore {
+	all := map[string]func(testing.TB) sqlStore{"memory": nil, "sqlite": onSQLite, "postgres": onPostgres}
+	return fulltest.Size(map[string]func(testing.TB) sqlStore{"memory": nil}, all)
 }
 
 // TestEnginesFindTheSame: what is found, and its order and scores, does not

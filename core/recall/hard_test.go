@@ -92,8 +92,7 @@ func TestHardQueries(t *testing.T) {
 	if len(queries) < 120 || len(w.messages) < 800 {
 		t.Fatalf("%d queries over %d messages", len(queries), len(w.messages))
 	}
-	for name, open := range map[string]func(testing.TB) sqlStore{"memory": nil, "sqlite": onSQLite,
-		"postgres": onPostgres} {
+	for name, open := range engines() {
 		t.Run(name, func(t *testing.T) {
 			s := w.searcher()
 			if open != nil {

@@ -268,7 +268,7 @@ func (r *ranking) within(w core.TextWindow) []int32 {
 	p, _ := r.seek(0, w.First)
 	for ; p < len(r.dir.Messages) && r.dir.Messages[p].ID <= w.Last; p++ {
 		e := r.dir.Messages[p]
-		if r.dir.Segments[e.Segment].ID == w.Segment && (r.allowed == nil || r.allowed[e.Segment]) {
+		if r.dir.Segments[e.Segment].ID == w.Segment && (r.allowed == nil || r.allowed[e.Segment]) && r.shows(int32(p)) {
 			out = append(out, int32(p))
 		}
 	}

@@ -104,8 +104,7 @@ func TestParaphrasesAreFoundWhereTheyStand(t *testing.T) {
 	if len(says) != 40 {
 		t.Fatalf("%d paraphrases", len(says))
 	}
-	for name, open := range map[string]func(testing.TB) sqlStore{"memory": nil, "sqlite": onSQLite,
-		"postgres": onPostgres} {
+	for name, open := range engines() {
 		t.Run(name, func(t *testing.T) {
 			s := w.searcher()
 			if open != nil {

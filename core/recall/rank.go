@@ -24,9 +24,10 @@ type ranking struct {
 	dir *core.Directory
 	in  *intent
 
-	allowed []bool // segments; nil: all
-	only    bool   // messages that hold a word, unless days are asked for
-	count   int    // messages that are searched
+	allowed []bool                         // segments; nil: all
+	only    bool                           // messages that hold a word, unless days are asked for
+	shown   func(core.DirectoryEntry) bool // messages that may be hits; nil: all
+	count   int                            // messages that are searched
 
 	raw     []float32 // BM25
 	ofNames []float32 // what names of those who speak add to it; nil: nothing
@@ -315,7 +316,7 @@ func (r *ranking) at(p int32) candidate {
 func (r *ranking) top(n int) []candidate {
 	var best []candidate
 	for _, p := range r.near {
-		if r.raw[p] == 0 && r.only && !r.in.days {
+		if r.raw[p] == 0 && r.only && !r.in.days || !r.shows(p) {
 			continue
 		}
 		c := r.at(p)
@@ -330,6 +331,9 @@ func (r *ranking) top(n int) []candidate {
 	}
 	return best
 }
+
+// shows reports whether a message may be a hit.
+func (r *ranking) shows(p int32) bool { return r.shown == nil || r.shown(r.dir.Messages[p]) }
 
 // compare orders candidates: best first, then newest day, then newest message.
 func (r *ranking) compare(a, b candidate) int {

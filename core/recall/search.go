@@ -73,6 +73,9 @@ func (s *Searcher) Search(ctx context.Context, q core.SearchQuery) (core.SearchR
 	return out, err
 }
 
+// Marks returns where words of a query stand in a text; see Analyzer.Marks.
+func (s *Searcher) Marks(text, query string) [][2]int { return s.Analyzer.Marks(text, query) }
+
 // check refuses what makes no sense and fills in what was left out.
 func (s *Searcher) check(q *core.SearchQuery) error {
 	switch {
@@ -83,8 +86,8 @@ func (s *Searcher) check(q *core.SearchQuery) error {
 	case math.IsNaN(q.MinScore) || q.MinScore < 0 || q.MinScore > 1:
 		return fmt.Errorf("min_score must be from 0 to 1")
 	}
-	if q.Day != "" {
-		if _, err := time.Parse(time.DateOnly, q.Day); err != nil {
+	for _, day := range []string{q.Day, q.From, q.To} {
+		if _, err := time.Parse(time.DateOnly, day); day != "" && err != nil {
 			return fmt.Errorf("day must be a date such as 2026-11-19 (YYYY-MM-DD)")
 		}
 	}
@@ -128,13 +131,17 @@ func until(d *core.Directory, before core.MessageID) *core.Directory {
 
 // filter keeps to the days that are asked for, or says that there are none.
 func (s *search) filter() string {
-	if s.q.Day == "" && s.q.Recency == 0 {
+	if s.q.Role != "" || s.q.Channel != "" {
+		s.rank.shown = s.said
+	}
+	if s.q.Day == "" && s.q.Recency == 0 && s.q.From == "" && s.q.To == "" {
 		return ""
 	}
 	since := s.q.Now.In(s.q.Location).AddDate(0, 0, -min(s.q.Recency, 100_000)).Format(time.DateOnly)
 	s.rank.allowed = make([]bool, len(s.dir.Segments))
 	for i, segment := range s.dir.Segments {
-		s.rank.allowed[i] = (s.q.Day == "" || segment.Label == s.q.Day) && (s.q.Recency == 0 || segment.Label >= since)
+		s.rank.allowed[i] = (s.q.Day == "" || segment.Label == s.q.Day) && (s.q.Recency == 0 || segment.Label >= since) &&
+			segment.Label >= s.q.From && (s.q.To == "" || segment.Label <= s.q.To)
 	}
 	s.rank.count = 0
 	for _, e := range s.dir.Messages {
@@ -152,8 +159,18 @@ func (s *search) filter() string {
 		return ""
 	case s.q.Day != "":
 		return "Nothing was said on " + s.q.Day + "."
+	case s.q.Recency == 0:
+		return "Nothing was said in these days."
 	}
 	return fmt.Sprintf("Nothing was said in the last %d days.", s.q.Recency)
+}
+
+// said reports whether a message is by the side and on the channel that are asked for.
+func (s *search) said(e core.DirectoryEntry) bool {
+	role := []core.Role{core.RoleUser, core.RoleAssistant, core.RoleTool}[e.Role]
+	channel := int(e.Channel)
+	return (s.q.Role == "" || role == s.q.Role) &&
+		(s.q.Channel == "" || channel < len(s.dir.Channels) && s.dir.Channels[channel] == s.q.Channel)
 }
 
 // hits returns all hits of both signals, best first. The vector of the query is
@@ -171,13 +188,16 @@ func (s *search) hits(ctx context.Context) ([]core.Hit, error) {
 	if err != nil {
 		return nil, err
 	}
-	hits, err := s.messages(ctx, found)
-	if err != nil {
-		return nil, err
+	var hits, summaries []core.Hit
+	if s.q.Kind != core.DocSummary {
+		if hits, err = s.messages(ctx, found); err != nil {
+			return nil, err
+		}
 	}
-	summaries, err := s.summaries(ctx)
-	if err != nil {
-		return nil, err
+	if s.q.Kind != core.DocMessage && s.rank.shown == nil {
+		if summaries, err = s.summaries(ctx); err != nil {
+			return nil, err
+		}
 	}
 	hits = append(hits, summaries...)
 	slices.SortStableFunc(hits, compareHits)

@@ -1,6 +1,8 @@
 package recall
 
 import (
+	"cmp"
+	"slices"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -75,6 +77,32 @@ func (a *Analyzer) marks(text string, words []ranked) []mark {
 		}
 		return len(out) < maxMarks
 	})
+	return out
+}
+
+// Marks returns where words of a query stand in a text, as pairs of offsets in bytes, in
+// order and apart: words that are found for each other are marked, such as "cats" for "cat".
+func (a *Analyzer) Marks(text, query string) [][2]int {
+	var words []ranked
+	q := a.Query(query)
+	for _, w := range q.asked() {
+		words = append(words, ranked{Word: w})
+	}
+	all := a.marks(text, words)
+	for i, m := range all {
+		word := text[m.start:m.end]
+		all[i].start += len(word) - len(strings.TrimLeftFunc(word, unicode.IsPunct))
+		all[i].end -= len(word) - len(strings.TrimRightFunc(word, unicode.IsPunct))
+	}
+	slices.SortFunc(all, func(x, y mark) int { return cmp.Or(x.start-y.start, y.end-x.end) })
+	var out [][2]int
+	for _, m := range all {
+		if n := len(out); n > 0 && m.start <= out[n-1][1] {
+			out[n-1][1] = max(out[n-1][1], m.end)
+			continue
+		}
+		out = append(out, [2]int{m.start, m.end})
+	}
 	return out
 }
 

@@ -15,7 +15,6 @@ import (
 // sqlStore is what the world is put into.
 type sqlStore interface {
 	core.RecallStore
-	core.EmbeddingStore
 	core.IndexStore
 	Days
 	DB() *sql.DB

@@ -16,7 +16,8 @@ import (
 func zones() []string {
 	return []string{"Europe/Paris", "America/New_York", "Australia/Lord_Howe", "Antarctica/Troll", "America/Santiago",
 		"Asia/Beirut", "Africa/Casablanca", "Pacific/Apia", "Pacific/Kwajalein", "Asia/Tehran", "America/St_Johns",
-		"Pacific/Chatham", "Asia/Kolkata", "UTC", "Europe/Dublin", "America/Scoresbysund", "Africa/Cairo", "America/Havana",
+		"Pacific/Chatham", "Asia/Kolkata", "UTC", "Europe/Dublin", "America/Scoresbysund", "Africa/Cairo",
+		"America/Havana",
 		"Asia/Gaza", "America/Nuuk"}
 }
 
@@ -178,7 +179,8 @@ func TestParseProperties(t *testing.T) {
 		}
 		now := time.Unix(rapid.Int64Range(1.7e9, 1.9e9).Draw(r, "now"), 0).UTC()
 		l := zone(t, rapid.SampledFrom(zones()).Draw(r, "zone"))
-		at, cron, rest, err := remind.Settings{}.Parse(text, now, l, rapid.SampledFrom([]string{"en", "fr"}).Draw(r, "lang"))
+		at, cron, rest, err := remind.Settings{}.Parse(text, now, l, rapid.SampledFrom([]string{"en", "fr"}).Draw(r,
+			"lang"))
 		if err != nil {
 			if err.Error() == "" || !at.IsZero() || cron != "" {
 				r.Fatalf("%q: %v, %q, %v", text, at, cron, err)

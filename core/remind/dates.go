@@ -2,6 +2,7 @@ package remind
 
 import (
 	"regexp"
+	"slices"
 	"strings"
 	"time"
 
@@ -37,8 +38,9 @@ func (r *reader) day(i int, f *found, going bool) int {
 func (r *reader) near(i int, f *found) int {
 	for words, days := range map[string]int{"today": 0, "aujourd'hui": 0, "aujourdhui": 0, "tomorrow": 1, "tmrw": 1,
 		"demain": 1, "the day after tomorrow": 2, "day after tomorrow": 2, "apres-demain": 2, "apres demain": 2,
-		"yesterday": -1, "hier": -1, "avant-hier": -2} {
-		if n := r.is(i, words); n > 0 {
+		"yesterday": -1, "hier": -1, "avant-hier": -2, "heute": 0, "morgen": 1, "ubermorgen": 2, "gestern": -1,
+		"vorgestern": -2} {
+		if n := r.is(i, words); n > 0 && (words != "morgen" || r.any(i-1, "der", "den", "dem", "guten") == 0) {
 			f.date = date{kind: relative, days: days}
 			return n + r.partOf(i+n, f)
 		}
@@ -47,7 +49,7 @@ func (r *reader) near(i int, f *found) int {
 		f.date, f.period = date{kind: relative}, night
 		return n
 	}
-	if lead := r.any(i, "this", "ce", "cet", "cette"); lead > 0 {
+	if lead := max(r.any(i, "this", "ce", "cet", "cette"), r.german(i, "am", "in der")); lead > 0 {
 		if n := r.partOf(i+lead, f); n > 0 {
 			f.date = date{kind: relative}
 			return lead + n
@@ -60,8 +62,11 @@ func (r *reader) near(i int, f *found) int {
 func (r *reader) partOf(i int, f *found) int {
 	n := 1
 	w := r.word(i)
-	if w == "apres" && r.word(i+1) == "midi" {
+	switch {
+	case w == "apres" && r.word(i+1) == "midi":
 		w, n = "apres-midi", 2
+	case w == "morgen": // heute Morgen
+		w = "morgens"
 	}
 	p := periods[w]
 	if p == anyTime {
@@ -74,8 +79,13 @@ func (r *reader) partOf(i int, f *found) int {
 // weekday reads a weekday: on Monday, next Tuesday, lundi prochain, Friday next
 // week, mardi en huit.
 func (r *reader) weekday(i int, f *found) int {
-	lead := r.any(i, "on next", "on the next", "this coming", "on this", "on", "this", "next", "coming", "le", "ce", "for",
-		"pour", "by", "last")
+	lead := r.any(i, "on next", "on the next", "this coming", "on this", "on", "this", "next", "coming", "le", "ce",
+		"for",
+		"pour", "by", "last", "am nachsten", "am kommenden", "nachsten", "nachster", "kommenden", "kommender", "diesen",
+		"letzten")
+	if lead == 0 {
+		lead = r.german(i, "am", "bis", "fur", "ab", "den", "der")
+	}
 	before := r.word(i + lead - 1)
 	if lead == 0 {
 		before = ""
@@ -86,11 +96,14 @@ func (r *reader) weekday(i int, f *found) int {
 	}
 	n := lead + 1
 	f.date = date{kind: weekdayly, weekday: d}
-	if before == "next" {
+	switch before {
+	case "next":
 		f.date.which = nextWeek
+	case "nachsten", "nachster", "kommenden", "kommender":
+		f.date.which = nextOne
 	}
 	n += r.whichOne(i+n, f)
-	if before == "last" {
+	if before == "last" || before == "letzten" {
 		f.date = date{kind: relative, days: -1}
 	}
 	return n + r.partOf(i+n, f)
@@ -99,9 +112,10 @@ func (r *reader) weekday(i int, f *found) int {
 // whichOne reads what follows a weekday and says which one it is.
 func (r *reader) whichOne(i int, f *found) int {
 	for w, phrases := range map[which][]string{
-		nextOne:   {"prochain", "qui vient"},
-		nextWeek:  {"next week", "of next week", "de la semaine prochaine", "la semaine prochaine"},
-		weekAfter: {"en huit", "week"},
+		nextOne: {"prochain", "qui vient"},
+		nextWeek: {"next week", "of next week", "de la semaine prochaine", "la semaine prochaine",
+			"nachster woche", "der nachsten woche", "nachste woche"},
+		weekAfter: {"en huit", "week", "in einer woche", "in acht tagen"},
 	} {
 		if n := r.any(i, phrases...); n > 0 {
 			f.date.which = w
@@ -122,34 +136,42 @@ func (r *reader) weekdayName(i int, short bool) (time.Weekday, bool) {
 	if d, ok := weekdayOf(w); ok {
 		return d, true
 	}
-	language := "en"
-	if r.french {
-		language = "fr"
+	if n, ok := shortWeekdays[w]; ok && r.language == "de" { // do and so are words, too
+		_, timed, _ := r.timeOfDay(i + 1 + r.any(i+1, "um"))
+		return n, short && timed > 0
 	}
-	d, _, ok := when.Weekday(strings.TrimSuffix(w, "."), language)
+	d, _, ok := when.Weekday(strings.TrimSuffix(w, "."), r.language)
 	return d, ok && short
 }
 
 // nextSpan reads next week, la semaine prochaine, this weekend, next month.
 func (r *reader) nextSpan(i int, f *found) int {
-	lead := r.any(i, "on the", "on", "at the", "le", "la", "l'", "the", "ce", "this", "at")
-	if n := r.any(i+lead, "next week", "semaine prochaine"); n > 0 {
+	lead := max(r.any(i, "on the", "on", "at the", "le", "la", "l'", "the", "ce", "this", "at"), r.german(i, "am",
+		"im", "in der"))
+	if n := r.nextWeekOn(i+lead, f); n > 0 {
+		return lead + n
+	}
+	if n := r.any(i+lead, "next week", "semaine prochaine", "nachste woche", "nachster woche",
+		"nachsten woche"); n > 0 {
 		f.date = date{kind: weekdayly, weekday: time.Monday, which: nextWeek}
 		return lead + n
 	}
-	if n := r.any(i+lead, "next weekend", "next week-end", "week-end prochain", "weekend prochain"); n > 0 {
+	if n := r.any(i+lead, "next weekend", "next week-end", "week-end prochain", "weekend prochain",
+		"nachstes wochenende",
+		"nachsten wochenende"); n > 0 {
 		f.date = date{kind: weekdayly, weekday: time.Saturday, which: nextWeek}
 		return lead + n
 	}
-	if n := r.any(i+lead, "weekend", "week-end"); n > 0 && lead > 0 {
+	if n := r.any(i+lead, "weekend", "week-end", "wochenende"); n > 0 && (lead > 0 || r.is(i-1, "dieses") > 0) {
 		f.date = date{kind: weekdayly, weekday: time.Saturday}
 		return lead + n
 	}
-	if n := r.any(i+lead, "next month", "mois prochain"); n > 0 {
+	if n := r.any(i+lead, "next month", "mois prochain", "nachsten monat"); n > 0 {
 		f.date = date{kind: calendarly, day: 1}
 		return lead + n
 	}
-	if n := r.any(i+lead, "next year", "annee prochaine", "l'annee prochaine", "an prochain", "l'an prochain"); n > 0 {
+	if n := r.any(i+lead, "next year", "annee prochaine", "l'annee prochaine", "an prochain", "l'an prochain",
+		"nachstes jahr", "nachsten jahr"); n > 0 {
 		f.date = date{kind: calendarly, month: time.January, day: 1}
 		return lead + n
 	}
@@ -173,17 +195,17 @@ func dayNumberOf(w string) (n int, ordinal, ok bool) {
 }
 
 func monthOf(w string) time.Month {
-	m, _ := when.Month(strings.TrimSuffix(w, "."), "en", "fr")
+	m, _ := when.Month(strings.TrimSuffix(w, "."), "en", "fr", "de")
 	return m
 }
 
 // weekdayOf is the weekday with this full name.
 func weekdayOf(w string) (time.Weekday, bool) {
-	d, short, ok := when.Weekday(w, "en", "fr")
+	d, short, ok := when.Weekday(w, "en", "fr", "de")
 	return d, ok && !short
 }
 
-// weekdaysOf is the weekday whose plural this is: Mondays, lundis.
+// weekdaysOf is the weekday whose plural this is: Mondays, lundis, montags.
 func weekdaysOf(w string) (time.Weekday, bool) {
 	one, many := strings.CutSuffix(w, "s")
 	d, ok := weekdayOf(one)
@@ -191,12 +213,14 @@ func weekdaysOf(w string) (time.Weekday, bool) {
 }
 
 // dated reads a day with the name of its month: 3 June, June 3rd 2027, le 1er
-// juin, the 3rd of June.
+// juin, the 3rd of June, am Donnerstag, dem 3. Dezember.
 func (r *reader) dated(i int, f *found) int {
-	lead := r.any(i, "on the", "on", "le", "the", "for", "pour", "du", "by")
+	lead := max(r.any(i, "on the", "on", "le", "the", "for", "pour", "du", "by"), r.german(i, "am", "bis zum", "zum",
+		"den", "der"))
 	if _, ok := r.weekdayName(i+lead, true); ok { // Thursday 3 June
-		if n := r.monthDay(i+lead+1, f); n > 0 {
-			return lead + 1 + n
+		the := r.any(i+lead+1, "den", "dem", "der")
+		if n := r.monthDay(i+lead+1+the, f); n > 0 {
+			return lead + 1 + the + n
 		}
 	}
 	if n := r.monthDay(i+lead, f); n > 0 {
@@ -228,7 +252,7 @@ func (r *reader) monthDay(i int, f *found) int {
 // numeric reads 23/11, 23/11/2026, 23.11. and 23.11.2026; one without a year only
 // at the start of a text or after on or le, as 1/2 means other things.
 func (r *reader) numeric(i int, f *found) int {
-	lead := r.any(i, "on the", "on", "le", "du")
+	lead := max(r.any(i, "on the", "on", "le", "du"), r.german(i, "am", "bis zum", "zum"))
 	m := slashed.FindStringSubmatch(r.word(i + lead))
 	if m == nil {
 		m = pointed.FindStringSubmatch(r.word(i + lead))
@@ -246,15 +270,16 @@ func (r *reader) numeric(i int, f *found) int {
 // dayOfMonth reads the 3rd, le 1er; le 3 only at an end of the text or before a
 // time of day.
 func (r *reader) dayOfMonth(i int, f *found, going bool) int {
-	lead := r.any(i, "on the", "the", "on", "le")
+	lead := max(r.any(i, "on the", "the", "on", "le"), r.german(i, "am", "bis zum", "zum"))
 	d, ordinal, ok := dayNumberOf(r.word(i + lead))
 	if lead == 0 || !ok || d < 1 || d > 31 {
 		return 0
 	}
 	named := ordinals[r.word(i+lead)] > 0
-	_, _, timed := r.timeOfDay(i + lead + 1 + r.any(i+lead+1, "at", "a"))
+	_, _, timed := r.timeOfDay(i + lead + 1 + r.any(i+lead+1, "at", "a", "um", "gegen"))
 	edge := i == 0 || going || i+lead+1 == len(r.tokens) || timed
-	if named && !edge || !ordinal && (!edge || r.word(i+lead-1) != "le") || r.word(i) == "the" && named {
+	if named && !edge || !ordinal && (!edge || !slices.Contains([]string{"le", "am", "zum"},
+		r.word(i+lead-1))) || r.word(i) == "the" && named {
 		return 0
 	}
 	f.date = date{kind: calendarly, day: d}

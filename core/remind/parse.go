@@ -35,26 +35,26 @@ func (s Settings) orDefault() Settings {
 	return s
 }
 
-// Parse reads when something is wanted out of a text in English or French: "in
-// 20 minutes", "demain à 9 h call Ana", "every weekday at 7:30", "le 1er de
-// chaque mois", a date and time of ISO 8601 or a cron expression of five fields.
+// Parse reads when something is wanted out of a text in English, French or German:
+// "in 20 minutes", "demain à 9 h call Ana", "every weekday at 7:30", "am 1. jedes
+// Monats", a date and time of ISO 8601 or a cron expression of five fields.
 // at is the first time after now, cron the expression of a recurring one (by
 // the wall clock of loc), rest the text without the words of the time. It is
 // pure.
 //
 // A day without a time is at DefaultHour; mornings are too, afternoons at 15:00,
 // evenings and nights at 20:00. A weekday is the next one, today only with a
-// time to come; "next Friday" is the one of next week, "vendredi prochain" the
-// next one that is not today. 3/6 is 3 June. Midnight ends the day that it is
+// time to come; "next Friday" is the one of next week, "vendredi prochain" and
+// "nächsten Freitag" the next one that is not today. 3/6 is 3 June. Midnight ends the day that it is
 // said of. A wall time that the zone skips is moved to the first instant that
 // exists; of one that comes twice it is the first.
 //
-// Errors are plain sentences in lang (fr…, else English) and core.ErrRefused:
+// Errors are plain sentences in lang and core.ErrRefused:
 // nothing is understood, the time is past, or it recurs more often than MinEvery.
 func (s Settings) Parse(text string, now time.Time, loc *time.Location,
 	lang string) (at time.Time, cron, rest string, err error) {
 	s = s.orDefault()
-	r := &reader{tokens: tokenize(text), french: words.Match(lang) == "fr", faults: say(lang).Faults}
+	r := &reader{tokens: tokenize(text), language: words.Match(lang), faults: say(lang).Faults}
 	f, used := r.read()
 	if len(used) == 0 {
 		return at, "", text, fault(r.faults.Nothing)
@@ -65,7 +65,7 @@ func (s Settings) Parse(text string, now time.Time, loc *time.Location,
 }
 
 // token is a word of a text, folded, and the bytes where it stands, with a comma
-// that follows it.
+// that follows it. Words that German joins stand in the same place.
 type token struct {
 	word       string
 	start, end int
@@ -94,7 +94,9 @@ func tokenize(said string) []token {
 		if dotted.MatchString(bare) || bare == "" || strings.TrimSpace(said[end:]) == "" {
 			stop = end
 		}
-		out = append(out, token{bare, start, stop})
+		for w := range strings.FieldsSeq(apart(bare)) {
+			out = append(out, token{w, start, stop})
+		}
 		start = end
 	}
 	return out
@@ -102,9 +104,9 @@ func tokenize(said string) []token {
 
 // reader reads the words of a text.
 type reader struct {
-	tokens []token
-	french bool
-	faults faults
+	tokens   []token
+	language string // of the person
+	faults   faults
 }
 
 // word is the i-th word, or nothing.
@@ -180,7 +182,8 @@ func (r *reader) read() (found, []stretch) {
 // element reads one piece of a time at i into f, and returns how many words it
 // is. going tells that a stretch goes on.
 func (r *reader) element(i int, f *found, going bool) int {
-	for _, read := range []func(int, *found, bool) int{r.expression, r.stamp, r.repeated, r.span, r.day, r.clock, r.part} {
+	for _, read := range []func(int, *found, bool) int{r.expression, r.stamp, r.repeated, r.span, r.day, r.clock,
+		r.part} {
 		if n := read(i, f, going); n > 0 {
 			return n
 		}
@@ -209,10 +212,10 @@ func (s stretch) weight() int {
 
 var (
 	stranded = regexp.MustCompile(`\s+\.(\s|$)`)
-	asked    = regexp.MustCompile(`(?i)[,\s]+(?:please|svp|stp|s['’]il (?:te|vous) pla[iî]t)$`)
+	asked    = regexp.MustCompile(`(?i)[,\s]+(?:please|svp|stp|s['’]il (?:te|vous) pla[iî]t|bitte)$`)
 	doubled  = regexp.MustCompile(`\s{2,}`)
 	opening  = regexp.MustCompile(
-		`(?i)^(?:(?:please |can you )?(?:remind )?me(?: |$)|(?:s'il te pla[iî]t )?rappelle[sz]?[- ]?moi(?: |$)|moi(?: |$))?(?:(?:to|that|about|de|que)(?: |$)|[dq]u?['’])?`)
+		`(?i)^(?:(?:bitte )?erinner[en]? mich(?: bitte)?(?: daran)?,?(?: an| dass)?(?: |$)|(?:please |can you )?(?:remind )?me(?: |$)|(?:s'il te pla[iî]t )?rappelle[sz]?[- ]?moi(?: |$)|moi(?: |$))?(?:(?:to|that|about|de|que)(?: |$)|[dq]u?['’])?`)
 )
 
 // without is the text without stretches, and without what led over to them.

@@ -63,12 +63,12 @@ func said(at time.Time, cron, rest string, err error, loc *time.Location) string
 	return out
 }
 
-// TestParse reads the lines of testdata/{en,fr}.txt: what is said, and after an
+// TestParse reads the lines of testdata/{en,fr,de}.txt: what is said, and after an
 // arrow what it means on Thursday 19 November 2026, 09:30 in Paris.
 func TestParse(t *testing.T) {
 	t.Parallel()
 	paris := zone(t, "Europe/Paris")
-	for _, lang := range []string{"en", "fr"} {
+	for _, lang := range []string{"en", "fr", "de"} {
 		file := lang + ".txt"
 		var b strings.Builder
 		n := 0

@@ -11,7 +11,8 @@ func (r *reader) repeated(i int, f *found, _ bool) int {
 	if f.whole() || f.repeat.is() {
 		return 0
 	}
-	for _, read := range []func(int, *found) int{r.monthly, r.weekRange, r.adverb, r.alternate, r.plural, r.each} {
+	for _, read := range []func(int, *found) int{r.monthly, r.yearly, r.weekRange, r.adverb, r.alternate, r.plural,
+		r.each} {
 		if n := read(i, f); n > 0 {
 			return n
 		}
@@ -20,7 +21,11 @@ func (r *reader) repeated(i int, f *found, _ bool) int {
 }
 
 func (r *reader) each(i int, f *found) int {
-	lead := r.any(i, "every", "each", "chaque", "tous les", "toutes les", "on every", "chacun des")
+	lead := r.any(i, "every", "each", "chaque", "tous les", "toutes les", "on every", "chacun des",
+		"jeden", "jede", "jedes", "an jedem", "immer am")
+	if lead == 0 {
+		lead = r.german(i, "alle")
+	}
 	if lead == 0 {
 		return 0
 	}
@@ -35,7 +40,9 @@ func (r *reader) each(i int, f *found) int {
 
 // irregular reads what cron cannot say: every other Monday.
 func (r *reader) irregular(i int, f *found) int {
-	lead := r.any(i, "other", "second", "2nd", "third", "3rd", "deux", "2", "trois", "3", "two", "three")
+	lead := r.any(i, "other", "second", "2nd", "third", "3rd", "deux", "2", "trois", "3", "two", "three", "zweiten",
+		"zweite", "zweites",
+		"dritten", "dritte", "drittes", "ersten", "letzten")
 	if lead == 0 {
 		return 0
 	}
@@ -43,7 +50,8 @@ func (r *reader) irregular(i int, f *found) int {
 	_, one := weekdayOf(w)
 	_, many := weekdaysOf(w)
 	u := units[w]
-	spelled := r.any(i, "other", "second", "2nd", "third", "3rd") > 0
+	spelled := r.any(i, "other", "second", "2nd", "third", "3rd", "zweiten", "zweite", "zweites", "dritten", "dritte",
+		"drittes", "letzten") > 0
 	if !one && !many && (!spelled || u == 0) {
 		return 0
 	}
@@ -54,17 +62,24 @@ func (r *reader) irregular(i int, f *found) int {
 // eachPart reads every morning, tous les soirs, every weekday, chaque week-end.
 func (r *reader) eachPart(i int, f *found) int {
 	w := r.word(i)
+	switch w {
+	case "morgen":
+		w = "morgens"
+	case "mittag":
+		f.repeat, f.times = repeat{every: day, n: 1}, []int{12 * 60}
+		return 1
+	}
 	if p := max(periods[w], periodPlurals[w]); p != anyTime {
 		f.repeat, f.period = repeat{every: day, n: 1}, p
 		return 1
 	}
 	if n := r.any(i, "weekday", "weekdays", "week day", "working day", "workday", "business day", "jour ouvrable",
 		"jours ouvrables", "jour ouvre", "jours ouvres", "jour de semaine", "jours de semaine", "jours de la semaine",
-		"jour de la semaine", "jours en semaine"); n > 0 {
+		"jour de la semaine", "jours en semaine", "werktag", "wochentag", "arbeitstag"); n > 0 {
 		f.repeat = repeat{every: week, n: 1, weekdays: weekdaysFrom(time.Monday, time.Friday)}
 		return n
 	}
-	if n := r.any(i, "weekend", "weekends", "week-end", "week-ends"); n > 0 {
+	if n := r.any(i, "weekend", "weekends", "week-end", "week-ends", "wochenende"); n > 0 {
 		f.repeat = repeat{every: week, n: 1, weekdays: []time.Weekday{time.Saturday, time.Sunday}}
 		return n
 	}
@@ -87,7 +102,7 @@ func (r *reader) eachWeekday(i int, f *found) int {
 	for {
 		lead := 0
 		if n > 0 {
-			lead = r.any(i+n, "and on", "and", "et les", "et le", "et", "or")
+			lead = r.any(i+n, "and on", "and", "et les", "et le", "et", "or", "und jeden", "und am", "und", "oder")
 		}
 		d, ok := r.weekdayName(i+n+lead, true)
 		if p, many := weekdaysOf(r.word(i + n + lead)); many {
@@ -114,11 +129,12 @@ func (r *reader) eachDate(i int, f *found) int {
 		return n
 	}
 	d, ordinal, ok := dayNumberOf(r.word(i))
+	ordinal = ordinal || r.language == "de" && r.any(i-1, "jeden") > 0 // jeden 1.
 	if !ok || !ordinal || units[r.word(i)] != 0 || units[r.word(i+1)] != 0 {
 		return 0
 	}
 	f.date, f.repeat = date{kind: calendarly, day: d}, repeat{every: month, n: 1}
-	return 1 + r.any(i+1, "of the month", "du mois")
+	return 1 + r.any(i+1, "of the month", "du mois", "des monats", "im monat")
 }
 
 // eachUnit reads every day, every 30 minutes, toutes les deux heures.
@@ -143,21 +159,26 @@ func (r *reader) eachUnit(i int, f *found) int {
 
 // monthly reads the 1st of every month, le 15 de chaque mois, on the 3rd of the month.
 func (r *reader) monthly(i int, f *found) int {
-	lead := r.any(i, "on the", "on", "the", "le")
+	lead := max(r.any(i, "on the", "on", "the", "le"), r.german(i, "jeden monat am", "am", "jeden"))
 	d, _, ok := dayNumberOf(r.word(i + lead))
 	if ok {
-		if _, weekday := weekdayOf(r.word(i + lead + 1)); weekday && r.any(i+lead+2, "of", "du", "de") > 0 {
+		if _, weekday := weekdayOf(r.word(i + lead + 1)); weekday && r.any(i+lead+2, "of", "du", "de", "im", "des",
+			"jedes", "jeden") > 0 {
 			f.fault, f.repeat.every = fault(r.faults.Odd), month // the first Monday of the month
 			return len(r.tokens) - i
 		}
 	}
-	if n := r.any(i+lead, "last day of", "dernier jour"); n > 0 {
+	if n := r.any(i+lead, "last day of", "dernier jour", "letzten tag"); n > 0 {
 		f.fault, f.repeat.every = fault(r.faults.Odd), month
 		return lead + n
 	}
 	n := lead + 1 + r.any(i+lead+1, "day", "jour")
 	tail := r.any(i+n, "of every month", "of each month", "every month", "each month", "de chaque mois", "chaque mois",
-		"de tous les mois", "tous les mois")
+		"de tous les mois", "tous les mois", "jedes monats", "eines jeden monats", "im monat", "jeden monat")
+	if ok && r.is(i, "jeden monat am") > 0 {
+		f.date, f.repeat = date{kind: calendarly, day: d}, repeat{every: month, n: 1}
+		return lead + 1
+	}
 	if !ok || tail == 0 {
 		return 0
 	}
@@ -167,10 +188,10 @@ func (r *reader) monthly(i int, f *found) int {
 
 // weekRange reads from Monday to Friday, du lundi au vendredi.
 func (r *reader) weekRange(i int, f *found) int {
-	lead := r.any(i, "from", "du", "every", "each")
-	first, ok := r.weekdayName(i+lead, lead > 0)
-	to := r.any(i+lead+1, "to", "au", "through", "till", "until")
-	last, known := r.weekdayName(i+lead+1+to, true)
+	lead := r.any(i, "from", "du", "every", "each", "von")
+	first, ok := r.oneOrMany(i+lead, lead > 0)
+	to := r.any(i+lead+1, "to", "au", "through", "till", "until", "bis")
+	last, known := r.oneOrMany(i+lead+1+to, true)
 	if !ok || !known || to == 0 {
 		return 0
 	}
@@ -182,14 +203,20 @@ func (r *reader) weekRange(i int, f *found) int {
 func (r *reader) adverb(i int, f *found) int {
 	for words, u := range map[string]unit{"daily": day, "weekly": week, "monthly": month, "yearly": year,
 		"annually": year, "hourly": hour, "quotidiennement": day, "mensuellement": month, "once a day": day,
-		"once a week": week, "once a month": month, "une fois par jour": day, "une fois par semaine": week,
+		"taglich": day, "wochentlich": week, "monatlich": month, "jahrlich": year, "stundlich": hour,
+		"einmal am tag":  day,
+		"einmal taglich": day, "einmal die woche": week, "einmal pro woche": week, "einmal im monat": month,
+		"einmal im jahr": year,
+		"once a week":    week, "once a month": month, "une fois par jour": day, "une fois par semaine": week,
 		"une fois par mois": month} {
 		if n := r.is(i, words); n > 0 {
 			f.repeat = repeat{every: u, n: 1}
 			return n
 		}
 	}
-	if n := r.any(i, "on weekdays", "weekdays", "en semaine"); n > 0 {
+	if n := r.any(i, "on weekdays", "weekdays", "en semaine", "werktags", "an werktagen", "wochentags",
+		"an wochentagen",
+		"unter der woche"); n > 0 {
 		f.repeat = repeat{every: week, n: 1, weekdays: weekdaysFrom(time.Monday, time.Friday)}
 		return n
 	}
@@ -210,7 +237,7 @@ func (r *reader) alternate(i int, f *found) int {
 
 // plural reads on Mondays and Thursdays, les lundis.
 func (r *reader) plural(i int, f *found) int {
-	lead := r.any(i, "on", "les")
+	lead := r.any(i, "on", "les", "immer")
 	if _, ok := weekdaysOf(r.word(i + lead)); !ok {
 		return 0
 	}

@@ -98,7 +98,7 @@ func (c calendar) once(f found) (time.Time, error) {
 func (c calendar) minutes(f found) int {
 	if f.times == nil {
 		return map[period]int{anyTime: int(c.DefaultHour.Minutes()), morning: int(c.DefaultHour.Minutes()),
-			afternoon: 15 * 60, evening: 20 * 60, night: 20 * 60}[f.period]
+			afternoon: 15 * 60, evening: int(evenings.Minutes()), night: int(evenings.Minutes())}[f.period]
 	}
 	return inPeriod(f.times[0], f.period)
 }

@@ -113,11 +113,11 @@ func (r *reader) clock(i int, f *found, going bool) int {
 	}
 	lead := 0
 	if f.times != nil {
-		if lead = r.any(i, "and", "et"); lead == 0 {
+		if lead = r.any(i, "and", "et", "und"); lead == 0 {
 			return 0
 		}
 	}
-	lead += r.any(i+lead, "at", "a", "@", "vers", "around", "by", "pour", "for")
+	lead += r.any(i+lead, "at", "a", "@", "vers", "around", "by", "pour", "for", "um", "gegen", "ab", "bis")
 	minutes, n, sure := r.timeOfDay(i + lead)
 	if _, form, ok := clockWord(r.word(i + lead)); n == 0 && form && !ok && going {
 		f.fault, f.times = faultf(r.faults.NoDate, r.word(i+lead)), []int{0}
@@ -136,9 +136,9 @@ func (r *reader) clock(i int, f *found, going bool) int {
 // bareHour reports whether a number of n words at i is an hour, though nothing but
 // what leads to it says so.
 func (r *reader) bareHour(i, n, lead int, f *found, going bool) bool {
-	at := r.any(i, "at", "@") > 0 || r.french && r.is(i, "a") > 0
+	at := r.any(i, "at", "@", "um") > 0 || r.language == "fr" && r.is(i, "a") > 0
 	switch {
-	case f.times != nil:
+	case f.times != nil, r.german(i, "um") > 0 && !measures[r.word(i+n)]:
 		return true
 	case f.date.kind != noDate || f.repeat.is():
 		return lead == 0 || at || r.is(i, "a") > 0
@@ -151,8 +151,11 @@ func (r *reader) timeOfDay(i int) (minutes, n int, sure bool) {
 	if n := r.any(i, "noon", "midday", "midi et demi", "midi et demie", "midi"); n > 0 {
 		return 12*60 + 30*(n/3), n, true
 	}
-	if n := r.any(i, "midnight", "minuit"); n > 0 {
+	if n := r.any(i, "midnight", "minuit", "mitternacht"); n > 0 {
 		return 24 * 60, n, true
+	}
+	if minutes, n := r.inGerman(i); n > 0 {
+		return minutes, n, true
 	}
 	if minutes, n := r.past(i); n > 0 {
 		return minutes, n, true
@@ -166,7 +169,7 @@ func (r *reader) timeOfDay(i int) (minutes, n int, sure bool) {
 			return m, n, true
 		}
 	}
-	if halfSuffix.MatchString(r.word(i+1)) && minutes >= 60 {
+	if r.isHalf(i+1) && minutes >= 60 {
 		if m, ok := clockOf(minutes/60, minutes%60, r.word(i+1)); ok {
 			return m, 2, true
 		}
@@ -193,7 +196,7 @@ func (r *reader) past(i int) (minutes, n int) {
 		return 0, 0
 	}
 	n = lead + 2
-	if m, ok := clockOf(hour/60, 0, r.word(i+n)); ok && halfSuffix.MatchString(r.word(i+n)) {
+	if m, ok := clockOf(hour/60, 0, r.word(i+n)); ok && r.isHalf(i+n) {
 		hour, n = m, n+1
 	}
 	return (hour + sign*15*(1+half) + 24*60) % (24 * 60), n
@@ -206,7 +209,7 @@ func (r *reader) hourWords(i, hour int) (minutes, n int) {
 	switch {
 	case w == "o'clock":
 		return hour, 2
-	case halfSuffix.MatchString(w):
+	case r.isHalf(i + 1):
 		if m, ok := clockOf(hour/60, 0, w); ok {
 			return m, 2
 		}
@@ -226,12 +229,21 @@ func (r *reader) hourWords(i, hour int) (minutes, n int) {
 
 // part reads a part of the day beside a day or a time: in the evening, du matin.
 func (r *reader) part(i int, f *found, going bool) int {
-	if !going || f.period != anyTime || f.whole() {
+	if f.period != anyTime || f.whole() {
 		return 0
 	}
-	lead := r.any(i, "in the", "at", "du", "de l'", "de la", "le", "dans la", "au")
+	if n := r.adverbOfDay(i, f); n > 0 {
+		return n
+	}
+	if !going {
+		return 0
+	}
+	lead := r.any(i, "in the", "at", "du", "de l'", "de la", "le", "dans la", "au", "am", "in der", "vom")
 	w := strings.TrimPrefix(r.word(i+lead), "l'")
 	n := lead + 1
+	if w == "morgen" && lead > 0 {
+		w = "morgens"
+	}
 	if w == "de" {
 		w, n = strings.TrimPrefix(r.word(i+lead+1), "l'"), n+1
 	}
@@ -258,7 +270,7 @@ func (r *reader) span(i int, f *found, going bool) int {
 		return 0
 	}
 	var g found
-	lead := r.any(i, "in", "dans", "d'ici", "within")
+	lead := r.any(i, "in", "dans", "d'ici", "within", "innerhalb von")
 	n := r.amounts(i+lead, &g)
 	if n == 0 {
 		return 0
@@ -279,7 +291,7 @@ func (r *reader) lengthy(i int) bool {
 	if m := compact.FindStringSubmatch(r.word(i)); m != nil {
 		w = m[2]
 	}
-	return units[w] != 0 && w != "h" && w != "heure" && w != "heures" && len(w) > 1
+	return units[w] != 0 && w != "h" && w != "heure" && w != "heures" && w != "uhr" && len(w) > 1
 }
 
 // amounts reads amounts of time that are added up.
@@ -288,7 +300,7 @@ func (r *reader) amounts(i int, f *found) int {
 	for {
 		and := 0
 		if total > 0 {
-			and = r.any(i+total, "and", "et")
+			and = r.any(i+total, "and", "et", "und")
 		}
 		n := r.amount(i+total+and, f)
 		if n == 0 && total > 0 && f.delta > 0 {
@@ -312,13 +324,23 @@ func (r *reader) halfMore(i int, f *found) int {
 
 // amount reads one amount: 20 minutes, an hour, 1h30, 2.5 hours, half an hour.
 func (r *reader) amount(i int, f *found) int {
-	if n := r.any(i, "half an hour", "half hour", "une demi-heure", "une demi heure", "demi-heure"); n > 0 {
+	if n := r.any(i, "half an hour", "half hour", "une demi-heure", "une demi heure", "demi-heure",
+		"einer halben stunde", "eine halbe stunde", "halbe stunde"); n > 0 {
 		f.delta += 30 * time.Minute
 		return n
 	}
-	if n := r.any(i, "a quarter of an hour", "un quart d'heure"); n > 0 {
+	if n := r.any(i, "a quarter of an hour", "un quart d'heure", "einer viertelstunde", "eine viertelstunde",
+		"viertelstunde"); n > 0 {
 		f.delta += 15 * time.Minute
 		return n
+	}
+	for words, d := range map[string]time.Duration{"einer dreiviertelstunde": 45 * time.Minute,
+		"anderthalb stunden": 90 * time.Minute, "eineinhalb stunden": 90 * time.Minute,
+		"zweieinhalb stunden": 150 * time.Minute} {
+		if n := r.is(i, words); n > 0 {
+			f.delta += d
+			return n
+		}
 	}
 	w := r.word(i)
 	if m := hourMin.FindStringSubmatch(w); m != nil {

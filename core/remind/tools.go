@@ -25,7 +25,8 @@ type setTool struct{ *Reminders }
 
 // Spec describes reminder_set.
 func (setTool) Spec() core.ToolSpec {
-	return core.ToolSpec{Name: "reminder_set", Description: "Remind the user later, once or recurring. Give when or cron.",
+	return core.ToolSpec{Name: "reminder_set",
+		Description: "Remind the user later, once or recurring. Give when or cron.",
 		Schema: json.RawMessage(
 			`{"type":"object","properties":{"text":{"type":"string","description":"what to say then"},"when":{"type":"string","description":"user's local time: tomorrow at 9, 2026-11-23 08:00, every Monday at 8"},"cron":{"type":"string","description":"five fields"}},"required":["text"]}`)}
 }

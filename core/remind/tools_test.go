@@ -125,7 +125,8 @@ func TestStoreFailures(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	w.err = errors.New("the disk is full")
-	for tool, arguments := range map[string]string{"reminder_set": `{"text":"x","when":"tomorrow"}`, "reminder_list": `{}`,
+	for tool, arguments := range map[string]string{"reminder_set": `{"text":"x","when":"tomorrow"}`,
+		"reminder_list":   `{}`,
 		"reminder_cancel": `{"id":1}`} {
 		if got := w.use(tool, arguments); !strings.Contains(got, "disk is full") {
 			t.Errorf("%s: %s", tool, got)

@@ -1,8 +1,9 @@
 package remind
 
-// The words of times in English and French, folded. Both are read whatever the
-// language of the person: models write English. Only short names of weekdays
-// are read in the person's language alone, as mon, mar and mer mean other things.
+// The words of times in English, French and German, folded. All are read whatever
+// the language of the person: models write English. Only short names of weekdays,
+// and words such as am and alle, are read in the person's language alone: they mean
+// other things elsewhere.
 // The names of months and weekdays are those of core/when.
 
 var numbers = map[string]int{
@@ -10,12 +11,16 @@ var numbers = map[string]int{
 	"ten": 10, "eleven": 11, "twelve": 12, "fifteen": 15, "twenty": 20, "thirty": 30, "forty": 40, "forty-five": 45,
 	"fifty": 50, "sixty": 60, "ninety": 90, "un": 1, "une": 1, "deux": 2, "trois": 3, "quatre": 4, "cinq": 5, "sept": 7,
 	"huit": 8, "neuf": 9, "dix": 10, "onze": 11, "douze": 12, "quinze": 15, "vingt": 20, "trente": 30, "quarante": 40,
-	"quarante-cinq": 45, "cinquante": 50, "soixante": 60,
+	"quarante-cinq": 45, "cinquante": 50, "soixante": 60, "ein": 1, "eine": 1, "einer": 1, "einem": 1, "einen": 1,
+	"eins": 1,
+	"zwei": 2, "drei": 3, "vier": 4, "funf": 5, "sechs": 6, "sieben": 7, "acht": 8, "neun": 9, "zehn": 10, "elf": 11,
+	"zwolf": 12, "funfzehn": 15, "zwanzig": 20, "dreißig": 30, "dreissig": 30, "vierzig": 40, "funfundvierzig": 45,
+	"funfzig": 50, "sechzig": 60, "neunzig": 90,
 }
 
 var ordinals = map[string]int{
 	"first": 1, "second": 2, "third": 3, "fourth": 4, "fifth": 5, "premier": 1, "premiere": 1, "deuxieme": 2,
-	"troisieme": 3, "quatrieme": 4,
+	"troisieme": 3, "quatrieme": 4, "ersten": 1, "erster": 1, "zweiten": 2, "dritten": 3, "vierten": 4, "funften": 5,
 }
 
 // unit is a unit of time.
@@ -32,7 +37,12 @@ const (
 )
 
 var units = map[string]unit{
-	"s": second, "sec": second, "secs": second, "second": second, "seconds": second, "seconde": second, "secondes": second,
+	"s": second, "sec": second, "secs": second, "second": second, "seconds": second, "seconde": second,
+	"secondes": second,
+	"sekunde":  second, "sekunden": second, "sek": second, "minuten": minute, "stunde": hour, "stunden": hour,
+	"std": hour,
+	"tag": day, "tage": day, "tagen": day, "woche": week, "wochen": week, "monat": month, "monate": month,
+	"monaten": month, "jahr": year, "jahre": year, "jahren": year,
 	"m": minute, "min": minute, "mins": minute, "mn": minute, "minute": minute, "minutes": minute,
 	"h": hour, "hr": hour, "hrs": hour, "hour": hour, "hours": hour, "heure": hour, "heures": hour,
 	"d": day, "day": day, "days": day, "jour": day, "jours": day, "j": day,
@@ -55,6 +65,8 @@ const (
 var periods = map[string]period{
 	"morning": morning, "afternoon": afternoon, "evening": evening, "night": night,
 	"matin": morning, "apres-midi": afternoon, "aprem": afternoon, "soir": evening, "nuit": night,
+	"fruh": morning, "morgens": morning, "vormittag": morning, "vormittags": morning, "nachmittag": afternoon,
+	"nachmittags": afternoon, "abend": evening, "abends": evening, "nacht": night, "nachts": night,
 }
 
 var periodPlurals = map[string]period{

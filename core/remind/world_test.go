@@ -107,9 +107,11 @@ type world struct {
 }
 
 func newWorld(t testing.TB) *world {
-	w := &world{shelf: &shelf{t: t, last: 4, stuck: map[core.ReminderID]error{}}, now: morning(), user: 1, language: "en"}
+	w := &world{shelf: &shelf{t: t, last: 4, stuck: map[core.ReminderID]error{}}, now: morning(), user: 1,
+		language: "en"}
 	w.reminders = &remind.Reminders{Store: w.shelf}
-	w.targets = []core.Target{{Identity: core.Identity{ID: 9, Address: core.Address{Channel: "telegram", External: "111"}},
+	w.targets = []core.Target{{Identity: core.Identity{ID: 9, Address: core.Address{Channel: "telegram",
+		External: "111"}},
 		Why: "home"}}
 	w.firer = &remind.Firer{Store: w.shelf, Users: w, Planner: w, Tokens: tokens.New(), Channels: w, Log: zap.NewNop()}
 	return w

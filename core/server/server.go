@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"net"
 	"net/http"
+	"strconv"
 	"sync"
 	"time"
 )
@@ -20,6 +21,30 @@ func Listen(key, address string) (net.Listener, error) {
 		return nil, fmt.Errorf("listen on %s: %w; set %s to an address that is free", address, Cause(err), key)
 	}
 	return ln, nil
+}
+
+// FreeNear is an address near one that is taken; empty: that is free, or none was found.
+func FreeNear(address string) string {
+	host, port, err := net.SplitHostPort(address)
+	if err != nil {
+		return ""
+	}
+	first, err := net.LookupPort("tcp", port)
+	if err != nil {
+		return ""
+	}
+	for n := range 100 {
+		near := net.JoinHostPort(host, strconv.Itoa(first+n))
+		ln, err := net.Listen("tcp", near)
+		if err != nil {
+			continue
+		}
+		if ln.Close() == nil && n > 0 {
+			return near
+		}
+		break
+	}
+	return ""
 }
 
 // Cause is the innermost reason of a network error.

@@ -123,5 +123,6 @@ var say = words.In[struct{ Title string }]("summary") // Title: the name of the 
 func (s *Summarizer) text(u core.User, g core.Segment, v core.Summary) string {
 	language := cmp.Or(u.Settings.Language, s.Settings.Language)
 	name := day.Name(g.Day.Label, "", language) // with its date: the post stays in the chat
-	return fmt.Sprintf(say(language).Title, name) + "\n\n" + markup.StripRefs(certain(v.Markdown))
+	said := words.Headings(language, markup.StripRefs(certain(v.Markdown)))
+	return fmt.Sprintf(say(language).Title, name) + "\n\n" + said
 }

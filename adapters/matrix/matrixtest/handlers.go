@@ -29,27 +29,16 @@ func refuse(w http.ResponseWriter, status int, code string, more map[string]any)
 // kind counts a request and lets it fail if it is to.
 func (s *Server) kind(name string, h http.HandlerFunc) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
-		s.mu.Lock()
-		s.calls[name]++
-		f := s.failures[name]
-		if f != nil && f.times > 0 {
-			f.times--
-		} else {
-			f = nil
-		}
-		s.mu.Unlock()
+		f, failing := s.Begin(name)
 		switch {
-		case f == nil:
+		case !failing:
 			h(w, r)
 		case f.Drop:
 			h(&discard{header: http.Header{}}, r)
 			panic(http.ErrAbortHandler)
 		case f.Code == 0:
 			_, _ = io.Copy(io.Discard, r.Body)
-			select {
-			case <-r.Context().Done():
-			case <-s.done:
-			}
+			s.Hang(r)
 		default:
 			more := map[string]any{}
 			if f.RetryAfter > 0 {
@@ -71,10 +60,10 @@ func (d *discard) WriteHeader(int)             {}
 
 func (s *Server) authed(name string, h http.HandlerFunc) http.HandlerFunc {
 	return s.kind(name, func(w http.ResponseWriter, r *http.Request) {
-		s.mu.Lock()
+		s.Lock()
 		_, ok := s.tokens[token(r)]
 		refused := s.refused[r.PathValue("room")]
-		s.mu.Unlock()
+		s.Unlock()
 		switch {
 		case !ok:
 			refuse(w, 401, "M_UNKNOWN_TOKEN", map[string]any{"soft_logout": true})
@@ -100,8 +89,8 @@ func (s *Server) login(w http.ResponseWriter, r *http.Request) {
 		refuse(w, 403, "M_FORBIDDEN", nil)
 		return
 	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
+	s.Lock()
+	defer s.Unlock()
 	s.logins++
 	if in.Device == "" {
 		in.Device = fmt.Sprintf("NEW%d", s.logins)
@@ -112,14 +101,14 @@ func (s *Server) login(w http.ResponseWriter, r *http.Request) {
 }
 
 func (s *Server) whoami(w http.ResponseWriter, r *http.Request) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
+	s.Lock()
+	defer s.Unlock()
 	answer(w, map[string]string{"user_id": s.user(r), "device_id": s.tokens[token(r)]})
 }
 
 func (s *Server) joinedRooms(w http.ResponseWriter, _ *http.Request) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
+	s.Lock()
+	defer s.Unlock()
 	out := []string{}
 	for _, id := range s.order {
 		if m, _ := s.rooms[id].membership(s.User); m == "join" {
@@ -131,8 +120,8 @@ func (s *Server) joinedRooms(w http.ResponseWriter, _ *http.Request) {
 
 func (s *Server) join(w http.ResponseWriter, r *http.Request) {
 	id := r.PathValue("room")
-	s.mu.Lock()
-	defer s.mu.Unlock()
+	s.Lock()
+	defer s.Unlock()
 	switch m, _ := s.room(id).membership(s.User); m {
 	case "join":
 	case "invite":
@@ -147,8 +136,8 @@ func (s *Server) join(w http.ResponseWriter, r *http.Request) {
 }
 
 func (s *Server) roomState(w http.ResponseWriter, r *http.Request) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
+	s.Lock()
+	defer s.Unlock()
 	room := s.room(r.PathValue("room"))
 	if m, _ := room.membership(s.User); m != "join" {
 		refuse(w, 403, "M_FORBIDDEN", nil)
@@ -169,8 +158,8 @@ func sorted(state map[string]Event) []Event {
 // messages pages back; tokens are "p" and the index of the event before which
 // to go on.
 func (s *Server) messages(w http.ResponseWriter, r *http.Request) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
+	s.Lock()
+	defer s.Unlock()
 	room := s.room(r.PathValue("room"))
 	q := r.URL.Query()
 	var f struct {
@@ -200,8 +189,8 @@ func (s *Server) messages(w http.ResponseWriter, r *http.Request) {
 }
 
 func (s *Server) event(w http.ResponseWriter, r *http.Request) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
+	s.Lock()
+	defer s.Unlock()
 	for _, e := range s.room(r.PathValue("room")).timeline {
 		if e.ID == r.PathValue("event") {
 			answer(w, e)
@@ -218,8 +207,8 @@ func (s *Server) send(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	id := r.PathValue("room")
-	s.mu.Lock()
-	defer s.mu.Unlock()
+	s.Lock()
+	defer s.Unlock()
 	if m, _ := s.room(id).membership(s.User); m != "join" {
 		refuse(w, 403, "M_FORBIDDEN", nil)
 		return
@@ -246,8 +235,8 @@ func (s *Server) send(w http.ResponseWriter, r *http.Request) {
 // ForgetTransactions lets the server forget which transactions it carried out, as
 // some do when the request was cut off.
 func (s *Server) ForgetTransactions() {
-	s.mu.Lock()
-	defer s.mu.Unlock()
+	s.Lock()
+	defer s.Unlock()
 	clear(s.txns)
 }
 
@@ -256,18 +245,18 @@ func (s *Server) typing(w http.ResponseWriter, r *http.Request) {
 		Typing bool `json:"typing"`
 	}
 	_ = json.NewDecoder(r.Body).Decode(&in)
-	s.mu.Lock()
-	defer s.mu.Unlock()
+	s.Lock()
+	defer s.Unlock()
 	s.marks = append(s.marks, fmt.Sprintf("typing %s %t", r.PathValue("room"), in.Typing))
-	s.tick()
+	s.Signal()
 	answer(w, struct{}{})
 }
 
 func (s *Server) read(w http.ResponseWriter, r *http.Request) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
+	s.Lock()
+	defer s.Unlock()
 	s.marks = append(s.marks, fmt.Sprintf("read %s %s", r.PathValue("room"), r.PathValue("event")))
-	s.tick()
+	s.Signal()
 	answer(w, struct{}{})
 }
 
@@ -277,17 +266,17 @@ func (s *Server) profile(w http.ResponseWriter, r *http.Request) {
 
 func (s *Server) upload(w http.ResponseWriter, r *http.Request) {
 	data, _ := io.ReadAll(r.Body)
-	s.mu.Lock()
-	defer s.mu.Unlock()
+	s.Lock()
+	defer s.Unlock()
 	id := fmt.Sprintf("file%d", len(s.media))
 	s.media[id] = data
 	answer(w, map[string]string{"content_uri": "mxc://hs.test/" + id})
 }
 
 func (s *Server) download(w http.ResponseWriter, r *http.Request) {
-	s.mu.Lock()
+	s.Lock()
 	data, ok := s.media[r.PathValue("id")]
-	s.mu.Unlock()
+	s.Unlock()
 	if !ok {
 		refuse(w, 404, "M_NOT_FOUND", nil)
 		return
@@ -297,8 +286,8 @@ func (s *Server) download(w http.ResponseWriter, r *http.Request) {
 
 // AddMedia puts a file on the server and returns its mxc address.
 func (s *Server) AddMedia(data []byte) string {
-	s.mu.Lock()
-	defer s.mu.Unlock()
+	s.Lock()
+	defer s.Unlock()
 	id := fmt.Sprintf("file%d", len(s.media))
 	s.media[id] = data
 	return "mxc://hs.test/" + id

@@ -21,26 +21,30 @@ type toDevice struct {
 
 // AddUser logs in another user, who sees nothing but messages to their device.
 func (s *Server) AddUser(user, token, device string) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
+	s.Lock()
+	defer s.Unlock()
 	s.tokens[token], s.others[token] = device, user
 }
 
 // HoldKeys keeps messages to devices back until ReleaseKeys.
-func (s *Server) HoldKeys() { s.Fail("hold", 1<<30, Failure{}) }
+func (s *Server) HoldKeys() {
+	s.Lock()
+	defer s.Unlock()
+	s.held = true
+}
 
 // ReleaseKeys lets them through.
 func (s *Server) ReleaseKeys() {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	delete(s.failures, "hold")
+	s.Lock()
+	defer s.Unlock()
+	s.held = false
 	for i := range s.keys.toDevice {
 		if s.keys.toDevice[i].pos < 0 {
 			s.pos++
 			s.keys.toDevice[i].pos = s.pos
 		}
 	}
-	s.tick()
+	s.Signal()
 }
 
 // user returns whose token a request has; the caller holds the lock.
@@ -65,8 +69,8 @@ func (s *Server) uploadKeys(w http.ResponseWriter, r *http.Request) {
 		OneTime map[string]json.RawMessage `json:"one_time_keys"`
 	}
 	_ = json.NewDecoder(r.Body).Decode(&in)
-	s.mu.Lock()
-	defer s.mu.Unlock()
+	s.Lock()
+	defer s.Unlock()
 	if s.keys.devices == nil {
 		s.keys.devices, s.keys.oneTime = map[string]map[string]json.RawMessage{}, map[string]map[string]json.RawMessage{}
 	}
@@ -91,8 +95,8 @@ func (s *Server) queryKeys(w http.ResponseWriter, r *http.Request) {
 		Keys map[string][]string `json:"device_keys"`
 	}
 	_ = json.NewDecoder(r.Body).Decode(&in)
-	s.mu.Lock()
-	defer s.mu.Unlock()
+	s.Lock()
+	defer s.Unlock()
 	out := map[string]map[string]json.RawMessage{}
 	for user := range in.Keys {
 		out[user] = s.keys.devices[user]
@@ -105,8 +109,8 @@ func (s *Server) claimKeys(w http.ResponseWriter, r *http.Request) {
 		Keys map[string]map[string]string `json:"one_time_keys"`
 	}
 	_ = json.NewDecoder(r.Body).Decode(&in)
-	s.mu.Lock()
-	defer s.mu.Unlock()
+	s.Lock()
+	defer s.Unlock()
 	out := map[string]map[string]map[string]json.RawMessage{}
 	for user, devices := range in.Keys {
 		out[user] = map[string]map[string]json.RawMessage{}
@@ -128,20 +132,20 @@ func (s *Server) sendToDevice(w http.ResponseWriter, r *http.Request) {
 		Messages map[string]map[string]json.RawMessage `json:"messages"`
 	}
 	_ = json.NewDecoder(r.Body).Decode(&in)
-	s.mu.Lock()
-	defer s.mu.Unlock()
+	s.Lock()
+	defer s.Unlock()
 	for user, devices := range in.Messages {
 		for device, content := range devices {
 			m := toDevice{pos: -1, user: user, device: device, event: map[string]any{"type": r.PathValue("type"),
 				"sender": s.user(r), "content": content}}
-			if s.failures["hold"] == nil {
+			if !s.held {
 				s.pos++
 				m.pos = s.pos
 			}
 			s.keys.toDevice = append(s.keys.toDevice, m)
 		}
 	}
-	s.tick()
+	s.Signal()
 	answer(w, struct{}{})
 }
 

@@ -57,10 +57,10 @@ func BridgeState(remote, kind string) map[string]any {
 }
 
 func (s *Server) newRoom(creator string) string {
-	s.mu.Lock()
+	s.Lock()
 	id := fmt.Sprintf("!room%d:hs.test", len(s.rooms)+1)
 	s.room(id)
-	s.mu.Unlock()
+	s.Unlock()
 	s.State(id, creator, "m.room.create", "", map[string]any{"room_version": "10"})
 	return id
 }
@@ -78,8 +78,8 @@ func (r *room) state(before int) map[string]Event {
 
 // Membership returns what a user is in a room.
 func (s *Server) Membership(room, user string) string {
-	s.mu.Lock()
-	defer s.mu.Unlock()
+	s.Lock()
+	defer s.Unlock()
 	m, _ := s.room(room).membership(user)
 	return m
 }

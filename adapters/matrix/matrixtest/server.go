@@ -7,12 +7,12 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
-	"net/http/httptest"
 	"slices"
 	"strconv"
 	"strings"
-	"sync"
 	"time"
+
+	"github.com/everthread/everthread/adapters/servicetest"
 )
 
 // Token is the access token that the server takes from the start.
@@ -68,33 +68,28 @@ type Failure struct {
 	RetryAfter int    // milliseconds
 	Soft       bool   // of a logout
 	Drop       bool   // carried out, but the connection is closed instead of an answer
-	times      int
 }
 
 // Server is the homeserver.
 type Server struct {
 	User string
-	http *httptest.Server
-	done chan struct{}
+	servicetest.Server[Failure]
 
-	mu       sync.Mutex
-	now      time.Time
-	pos      int
-	rooms    map[string]*room
-	order    []string
-	tokens   map[string]string // access token → device
-	others   map[string]string // access token → user, if not User
-	txns     map[string]string // device, path → event id
-	sent     []sentEvent
-	acked    int
-	changed  chan struct{}
-	failures map[string]*Failure
-	calls    map[string]int
-	media    map[string][]byte
-	marks    []string // read marks and typing, as "read room event"
-	refused  map[string]bool
-	keys     keys
-	logins   int
+	now     time.Time
+	pos     int
+	rooms   map[string]*room
+	order   []string
+	tokens  map[string]string // access token → device
+	others  map[string]string // access token → user, if not User
+	txns    map[string]string // device, path → event id
+	sent    []sentEvent
+	acked   int
+	held    bool // messages to devices are kept back
+	media   map[string][]byte
+	marks   []string // read marks and typing, as "read room event"
+	refused map[string]bool
+	keys    keys
+	logins  int
 }
 
 type sentEvent struct {
@@ -105,41 +100,22 @@ type sentEvent struct {
 // New starts a homeserver for the account user, such as @assistant:hs.test.
 func New(user string) *Server {
 	s := &Server{
-		User: user, done: make(chan struct{}), now: time.Now(), rooms: map[string]*room{},
+		User: user, now: time.Now(), rooms: map[string]*room{},
 		tokens: map[string]string{Token: "DEVICE"}, others: map[string]string{}, txns: map[string]string{},
-		changed: make(chan struct{}), failures: map[string]*Failure{}, calls: map[string]int{}, media: map[string][]byte{},
+		media:   map[string][]byte{},
 		refused: map[string]bool{},
 	}
-	s.http = httptest.NewServer(s.routes())
+	if err := s.Start(s.routes(), ""); err != nil {
+		panic(err)
+	}
 	return s
-}
-
-// URL is the homeserver's base URL.
-func (s *Server) URL() string { return s.http.URL }
-
-// Close ends the server.
-func (s *Server) Close() {
-	close(s.done)
-	s.http.CloseClientConnections()
-	s.http.Close()
-}
-
-// Stop takes the server off the network; Close is still to be called.
-func (s *Server) Stop() {
-	s.http.CloseClientConnections()
-	_ = s.http.Listener.Close()
 }
 
 // SetNow sets the server's clock.
 func (s *Server) SetNow(now time.Time) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
+	s.Lock()
+	defer s.Unlock()
 	s.now = now
-}
-
-func (s *Server) tick() {
-	close(s.changed)
-	s.changed = make(chan struct{})
 }
 
 func (s *Server) room(id string) *room {
@@ -159,22 +135,22 @@ func (s *Server) Post(room, sender, kind string, content any) string {
 
 // PostAt adds an event with a time of its own, as bridges do.
 func (s *Server) PostAt(room, sender, kind string, content any, at time.Time) string {
-	s.mu.Lock()
-	defer s.mu.Unlock()
+	s.Lock()
+	defer s.Unlock()
 	return s.add(room, Event{Type: kind, Sender: sender, Content: raw(content), TS: s.millis(at)})
 }
 
 // State sets state as sender and returns the event's id.
 func (s *Server) State(room, sender, kind, key string, content any) string {
-	s.mu.Lock()
-	defer s.mu.Unlock()
+	s.Lock()
+	defer s.Unlock()
 	return s.add(room, Event{Type: kind, Sender: sender, StateKey: &key, Content: raw(content), TS: s.millis(time.Time{})})
 }
 
 // Redact takes an event back as sender.
 func (s *Server) Redact(room, sender, event string) string {
-	s.mu.Lock()
-	defer s.mu.Unlock()
+	s.Lock()
+	defer s.Unlock()
 	return s.add(room, Event{Type: "m.room.redaction", Sender: sender, Redacts: event,
 		Content: raw(map[string]string{"redacts": event}), TS: s.millis(time.Time{})})
 }
@@ -223,14 +199,14 @@ func (s *Server) add(id string, e Event) string {
 		}
 	}
 	r.timeline = append(r.timeline, e)
-	s.tick()
+	s.Signal()
 	return e.ID
 }
 
 // Again offers an event once more.
 func (s *Server) Again(id string) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
+	s.Lock()
+	defer s.Unlock()
 	for _, r := range s.rooms {
 		if i := slices.IndexFunc(r.timeline, func(e Event) bool { return e.ID == id }); i >= 0 {
 			s.add(r.id, r.timeline[i])
@@ -241,18 +217,18 @@ func (s *Server) Again(id string) {
 
 // Receipt sets a read mark.
 func (s *Server) Receipt(room, event, user string) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
+	s.Lock()
+	defer s.Unlock()
 	s.pos++
 	r := s.room(room)
 	r.receipts = append(r.receipts, receipt{pos: s.pos, event: event, user: user, kind: "m.read"})
-	s.tick()
+	s.Signal()
 }
 
 // Sent returns what the account sent to a room, in order.
 func (s *Server) Sent(room string) []Event {
-	s.mu.Lock()
-	defer s.mu.Unlock()
+	s.Lock()
+	defer s.Unlock()
 	var out []Event
 	for _, e := range s.sent {
 		if e.room == room {
@@ -265,23 +241,23 @@ func (s *Server) Sent(room string) []Event {
 // Marks returns the read marks and typing that the account set, such as
 // "read !room $event" and "typing !room true".
 func (s *Server) Marks() []string {
-	s.mu.Lock()
-	defer s.mu.Unlock()
+	s.Lock()
+	defer s.Unlock()
 	return slices.Clone(s.marks)
 }
 
 // Position returns the token of now.
 func (s *Server) Position() string {
-	s.mu.Lock()
-	defer s.mu.Unlock()
+	s.Lock()
+	defer s.Unlock()
 	return "s" + strconv.Itoa(s.pos)
 }
 
 // Unacknowledged returns how many messages of others came after the last token
 // that was used.
 func (s *Server) Unacknowledged() int {
-	s.mu.Lock()
-	defer s.mu.Unlock()
+	s.Lock()
+	defer s.Unlock()
 	n := 0
 	for _, r := range s.rooms {
 		for _, e := range r.timeline {
@@ -293,40 +269,24 @@ func (s *Server) Unacknowledged() int {
 	return n
 }
 
-// Calls returns how often a kind of request was made: sync, send, join, state,
-// messages, event, login, whoami, receipt, typing, upload, download.
-func (s *Server) Calls(kind string) int {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.calls[kind]
-}
-
-// Fail lets the next times requests of a kind fail.
-func (s *Server) Fail(kind string, times int, f Failure) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	f.times = times
-	s.failures[kind] = &f
-}
-
 // Refuse makes a room unknown to the account's requests.
 func (s *Server) Refuse(room string) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
+	s.Lock()
+	defer s.Unlock()
 	s.refused[room] = true
 }
 
 // Revoke ends every session.
 func (s *Server) Revoke() {
-	s.mu.Lock()
-	defer s.mu.Unlock()
+	s.Lock()
+	defer s.Unlock()
 	clear(s.tokens)
 }
 
 // Devices returns the devices that are logged in.
 func (s *Server) Devices() []string {
-	s.mu.Lock()
-	defer s.mu.Unlock()
+	s.Lock()
+	defer s.Unlock()
 	var out []string
 	for _, d := range s.tokens {
 		out = append(out, d)

@@ -39,17 +39,17 @@ func (s *Server) sync(w http.ResponseWriter, r *http.Request) {
 	end := time.NewTimer(time.Duration(timeout) * time.Millisecond)
 	defer end.Stop()
 	for over := timeout == 0; ; {
-		s.mu.Lock()
+		s.Lock()
 		if s.user(r) == s.User {
 			s.acked = max(s.acked, since)
 		}
-		changed := s.changed
+		changed := s.Changed()
 		out, news := s.response(since, q.Get("since") == "", f)
 		if s.user(r) != s.User {
 			out, news = map[string]any{"next_batch": "s" + strconv.Itoa(s.pos)}, false
 		}
 		news = s.addKeys(out, s.user(r), s.tokens[token(r)], since) || news
-		s.mu.Unlock()
+		s.Unlock()
 		if news || over {
 			answer(w, out)
 			return
@@ -60,7 +60,7 @@ func (s *Server) sync(w http.ResponseWriter, r *http.Request) {
 			over = true
 		case <-r.Context().Done():
 			return
-		case <-s.done:
+		case <-s.Ctx.Done():
 			return
 		}
 	}

@@ -19,10 +19,10 @@ func (s *Server) Say(chat int64, text string) int64 {
 // Write lets the person of a direct chat send a message with the given fields
 // beyond id, date, sender and chat, such as {"photo": …, "caption": …}.
 func (s *Server) Write(chat int64, fields map[string]any) int64 {
-	s.mu.Lock()
+	s.Lock()
 	s.messages++
 	id := s.messages
-	s.mu.Unlock()
+	s.Unlock()
 	m := map[string]any{"message_id": id, "date": time.Now().Unix(), "from": personOf(chat), "chat": chatOf(chat)}
 	maps.Copy(m, fields)
 	s.Offer(map[string]any{"message": m})
@@ -50,15 +50,15 @@ func (s *Server) Press(chat, message int64, data string) string {
 
 // Offer offers an update without update_id, and returns the id it got.
 func (s *Server) Offer(u map[string]any) int64 {
-	s.mu.Lock()
-	defer s.mu.Unlock()
+	s.Lock()
+	defer s.Unlock()
 	return s.enqueue(func(id int64) json.RawMessage {
 		withID := maps.Clone(u)
 		withID["update_id"] = id
 		raw, err := json.Marshal(withID)
 		if err != nil {
 			raw = []byte(fmt.Sprintf(`{"update_id":%d}`, id))
-			s.errs = append(s.errs, fmt.Errorf("offer: %w", err))
+			s.Noted(fmt.Errorf("offer: %w", err))
 		}
 		return raw
 	})
@@ -67,16 +67,16 @@ func (s *Server) Offer(u map[string]any) int64 {
 // OfferRaw offers the bytes of an update as they are, and returns the id that
 // the service knows it by.
 func (s *Server) OfferRaw(raw string) int64 {
-	s.mu.Lock()
-	defer s.mu.Unlock()
+	s.Lock()
+	defer s.Unlock()
 	return s.enqueue(func(int64) json.RawMessage { return json.RawMessage(raw) })
 }
 
 // Again offers an earlier update once more, as the service does when it doubts
 // that the update arrived.
 func (s *Server) Again(id int64) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
+	s.Lock()
+	defer s.Unlock()
 	raw := s.history[id]
 	s.enqueue(func(int64) json.RawMessage { return raw })
 }
@@ -88,7 +88,7 @@ func (s *Server) enqueue(make func(id int64) json.RawMessage) int64 {
 	raw := make(id)
 	s.history[id] = raw
 	s.queue = append(s.queue, update{id: id, raw: raw})
-	s.signal()
+	s.Signal()
 	return id
 }
 
@@ -106,36 +106,29 @@ func chatOf(chat int64) map[string]any {
 
 // LastUpdate returns the id of the update that was offered last.
 func (s *Server) LastUpdate() int64 {
-	s.mu.Lock()
-	defer s.mu.Unlock()
+	s.Lock()
+	defer s.Unlock()
 	return s.nextID - 1
 }
 
 // Pending returns how many updates are not confirmed.
 func (s *Server) Pending() int {
-	s.mu.Lock()
-	defer s.mu.Unlock()
+	s.Lock()
+	defer s.Unlock()
 	return len(s.queue)
 }
 
 // AddFile makes data available under a file id.
 func (s *Server) AddFile(id, path string, data []byte) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
+	s.Lock()
+	defer s.Unlock()
 	s.files[id] = file{path: path, data: data}
-}
-
-// Fail lets the next n calls of method fail; "file" is a download.
-func (s *Server) Fail(method string, n int, f Failure) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.failures[method] = append(s.failures[method], slices.Repeat([]Failure{f}, n)...)
 }
 
 // Sent returns what the bot sent to chat, in order.
 func (s *Server) Sent(chat int64) []Message {
-	s.mu.Lock()
-	defer s.mu.Unlock()
+	s.Lock()
+	defer s.Unlock()
 	return s.sentTo(chat)
 }
 
@@ -162,27 +155,10 @@ func (s *Server) WaitSent(ctx context.Context, chat int64, n int) ([]Message, er
 	return sent, nil
 }
 
-// Wait waits until what holds. It is asked again at each change of the server.
-func (s *Server) Wait(ctx context.Context, what func() bool) error {
-	for {
-		s.mu.Lock()
-		changed := s.changed
-		s.mu.Unlock()
-		if what() {
-			return nil
-		}
-		select {
-		case <-changed:
-		case <-ctx.Done():
-			return ctx.Err()
-		}
-	}
-}
-
 // Drafts returns the previews shown in chat, in order.
 func (s *Server) Drafts(chat int64) []Draft {
-	s.mu.Lock()
-	defer s.mu.Unlock()
+	s.Lock()
+	defer s.Unlock()
 	var out []Draft
 	for _, d := range s.drafts {
 		if d.Chat == chat {
@@ -194,42 +170,28 @@ func (s *Server) Drafts(chat int64) []Draft {
 
 // Actions returns how often a chat action was shown in chat.
 func (s *Server) Actions(chat int64) int {
-	s.mu.Lock()
-	defer s.mu.Unlock()
+	s.Lock()
+	defer s.Unlock()
 	return s.actions[chat]
 }
 
 // Answered returns the presses that were answered.
 func (s *Server) Answered() []string {
-	s.mu.Lock()
-	defer s.mu.Unlock()
+	s.Lock()
+	defer s.Unlock()
 	return slices.Clone(s.answered)
 }
 
 // Menu returns the names of the commands for a language, "" for the default.
 func (s *Server) Menu(language string) []string {
-	s.mu.Lock()
-	defer s.mu.Unlock()
+	s.Lock()
+	defer s.Unlock()
 	return s.menus[language]
 }
 
 // Webhook returns the address that is set, "" if none.
 func (s *Server) Webhook() string {
-	s.mu.Lock()
-	defer s.mu.Unlock()
+	s.Lock()
+	defer s.Unlock()
 	return s.webhook.url
-}
-
-// Calls returns how often method was called.
-func (s *Server) Calls(method string) int {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.calls[method]
-}
-
-// Errors returns what was wrong with the requests so far.
-func (s *Server) Errors() []error {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return slices.Clone(s.errs)
 }

@@ -55,8 +55,8 @@ func (s *Server) send(m Message, p params) (any, *refusal) {
 		Allow bool  `json:"allow_sending_without_reply"`
 	}
 	p.decode("reply_parameters", &reply)
-	s.mu.Lock()
-	defer s.mu.Unlock()
+	s.Lock()
+	defer s.Unlock()
 	if reply.ID > s.messages && !reply.Allow {
 		return nil, &refusal{code: 400, description: "Bad Request: message to be replied not found"}
 	}
@@ -64,7 +64,7 @@ func (s *Server) send(m Message, p params) (any, *refusal) {
 	s.messages++
 	m.ID = s.messages
 	s.sent = append(s.sent, m)
-	s.signal()
+	s.Signal()
 	return rendered(m), nil
 }
 
@@ -93,8 +93,8 @@ func (s *Server) editMessage(p params) (any, *refusal) {
 	if f := checkText(text, entities); f != nil {
 		return nil, f
 	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
+	s.Lock()
+	defer s.Unlock()
 	i := slices.IndexFunc(s.sent, func(m Message) bool {
 		return m.Chat == p.int("chat_id") &&
 			m.ID == p.int("message_id")
@@ -109,7 +109,7 @@ func (s *Server) editMessage(p params) (any, *refusal) {
 				description: "Bad Request: message is not modified: specified new message content and reply markup are exactly the same as a current content and reply markup of the message"}
 	}
 	m.Text, m.Entities, m.Edited = text, entities, true
-	s.signal()
+	s.Signal()
 	return rendered(*m), nil
 }
 
@@ -124,16 +124,16 @@ func (s *Server) sendDraft(p params) (any, *refusal) {
 	case units(d.Text) > maxText:
 		return nil, &refusal{code: 400, description: "Bad Request: message is too long"}
 	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
+	s.Lock()
+	defer s.Unlock()
 	s.drafts = append(s.drafts, d)
-	s.signal()
+	s.Signal()
 	return true, nil
 }
 
 func (s *Server) getFile(p params) (any, *refusal) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
+	s.Lock()
+	defer s.Unlock()
 	id := p.string("file_id")
 	f, ok := s.files[id]
 	switch {
@@ -147,11 +147,11 @@ func (s *Server) getFile(p params) (any, *refusal) {
 
 func (s *Server) serveFile(w http.ResponseWriter, r *http.Request) {
 	_, path, _ := strings.Cut(strings.TrimPrefix(r.URL.Path, "/file/bot"), "/")
-	if f, failing := s.begin("file"); failing && !s.fail(w, r, f) {
+	if f, failing := s.Begin("file"); failing && !s.fail(w, r, f) {
 		return
 	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
+	s.Lock()
+	defer s.Unlock()
 	for _, f := range s.files {
 		if f.path == path {
 			_, _ = w.Write(f.data)

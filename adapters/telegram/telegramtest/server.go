@@ -13,13 +13,12 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"net"
 	"net/http"
-	"net/http/httptest"
 	"slices"
 	"strings"
-	"sync"
 	"time"
+
+	"github.com/everthread/everthread/adapters/servicetest"
 )
 
 // Token is a token that the server takes, as it takes any of this form.
@@ -79,16 +78,11 @@ type Failure struct {
 
 // Server is a Bot API server. Its methods may be called concurrently.
 type Server struct {
-	http   *httptest.Server
-	client *http.Client    // calls the webhook
-	ctx    context.Context // ends with the server
-	cancel context.CancelFunc
-	wg     sync.WaitGroup
+	servicetest.Server[Failure]
+	client *http.Client // calls the webhook
 
-	mu       sync.Mutex
-	changed  chan struct{} // closed and replaced at each change
-	nextID   int64         // of the next update
-	queue    []update      // not confirmed
+	nextID   int64    // of the next update
+	queue    []update // not confirmed
 	history  map[int64]json.RawMessage
 	poller   chan string // of the long poll that waits: says why it has to end
 	webhook  webhook
@@ -99,9 +93,6 @@ type Server struct {
 	answered []string
 	menus    map[string][]string
 	files    map[string]file
-	failures map[string][]Failure
-	calls    map[string]int
-	errs     []error
 }
 
 type file struct {
@@ -111,51 +102,31 @@ type file struct {
 
 // New starts a server on 127.0.0.1. Close ends it.
 func New() *Server {
-	s := unstarted()
-	s.start()
+	s, err := Listen("127.0.0.1:0")
+	if err != nil {
+		panic(err)
+	}
 	return s
 }
 
 // Listen is New on the address addr, for use by hand.
 func Listen(addr string) (*Server, error) {
-	l, err := net.Listen("tcp", addr)
-	if err != nil {
+	s := &Server{
+		client: &http.Client{Transport: &http.Transport{}},
+		nextID: 700000001, history: map[int64]json.RawMessage{}, actions: map[int64]int{}, menus: map[string][]string{},
+		files: map[string]file{},
+	}
+	if err := s.Start(s, addr); err != nil {
 		return nil, err
 	}
-	s := unstarted()
-	_ = s.http.Listener.Close()
-	s.http.Listener = l
-	s.start()
+	s.Go(s.push)
 	return s, nil
 }
 
-func unstarted() *Server {
-	ctx, cancel := context.WithCancel(context.Background())
-	s := &Server{
-		ctx: ctx, cancel: cancel,
-		client: &http.Client{Transport: &http.Transport{}}, changed: make(chan struct{}),
-		nextID: 700000001, history: map[int64]json.RawMessage{}, actions: map[int64]int{}, menus: map[string][]string{},
-		files: map[string]file{}, failures: map[string][]Failure{}, calls: map[string]int{},
-	}
-	s.http = httptest.NewUnstartedServer(s)
-	return s
-}
-
-func (s *Server) start() {
-	s.http.Start()
-	s.wg.Go(s.push)
-}
-
-// URL is the root of the API, for channels.telegram.api_url.
-func (s *Server) URL() string { return s.http.URL }
-
 // Close ends all requests and the server.
 func (s *Server) Close() {
-	s.cancel()
+	s.Server.Close()
 	s.client.CloseIdleConnections()
-	s.http.CloseClientConnections()
-	s.http.Close()
-	s.wg.Wait()
 }
 
 // ServeHTTP serves /bot<token>/<method>, /file/bot<token>/<path> and /control/.
@@ -184,11 +155,11 @@ func (s *Server) serveMethod(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	if err != nil {
-		s.note(fmt.Errorf("%s: %w", method, err))
+		s.Note(fmt.Errorf("%s: %w", method, err))
 		reply(w, nil, &refusal{code: 400, description: "Bad Request: can't parse the request"})
 		return
 	}
-	f, failing := s.begin(method)
+	f, failing := s.Begin(method)
 	if failing && !s.fail(w, r, f) {
 		return
 	}
@@ -197,20 +168,6 @@ func (s *Server) serveMethod(w http.ResponseWriter, r *http.Request) {
 		panic(http.ErrAbortHandler)
 	}
 	reply(w, result, refused)
-}
-
-// begin counts a call and takes the failure that is due for it.
-func (s *Server) begin(method string) (Failure, bool) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.calls[method]++
-	s.signal()
-	due := s.failures[method]
-	if len(due) == 0 {
-		return Failure{}, false
-	}
-	s.failures[method] = due[1:]
-	return due[0], true
 }
 
 // fail does what f says, and reports whether the call is to be carried out.
@@ -225,17 +182,14 @@ func (s *Server) fail(w http.ResponseWriter, r *http.Request, f Failure) bool {
 		case <-t.C:
 			return true
 		case <-r.Context().Done():
-		case <-s.ctx.Done():
+		case <-s.Ctx.Done():
 		}
 		return false
 	case f.Code != 0:
 		reply(w, nil, &refusal{code: f.Code, description: f.Description, retryAfter: f.RetryAfter, migrateTo: f.MigrateTo})
 		return false
 	}
-	select {
-	case <-r.Context().Done():
-	case <-s.ctx.Done():
-	}
+	s.Hang(r)
 	return false
 }
 
@@ -265,14 +219,14 @@ func (s *Server) call(ctx context.Context, bot, method string, p params) (any, *
 		s.keep(method, p)
 		return true, nil
 	}
-	s.note(fmt.Errorf("%s: no such method here", method))
+	s.Note(fmt.Errorf("%s: no such method here", method))
 	return nil, &refusal{code: 404}
 }
 
 // keep notes the calls that only have to be remembered.
 func (s *Server) keep(method string, p params) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
+	s.Lock()
+	defer s.Unlock()
 	switch method {
 	case "sendChatAction":
 		s.actions[p.int("chat_id")]++
@@ -294,19 +248,7 @@ func (s *Server) keep(method string, p params) {
 			s.sent[i].Reaction = list[0].Emoji
 		}
 	}
-	s.signal()
-}
-
-// signal wakes those who wait for a change. The lock is held.
-func (s *Server) signal() {
-	close(s.changed)
-	s.changed = make(chan struct{})
-}
-
-func (s *Server) note(err error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.errs = append(s.errs, err)
+	s.Signal()
 }
 
 // refusal is an answer that is not ok.

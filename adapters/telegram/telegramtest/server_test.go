@@ -138,8 +138,8 @@ func TestSecondPollerEndsFirst(t *testing.T) {
 }
 
 func (s *Server) polled() bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
+	s.Lock()
+	defer s.Unlock()
 	return s.poller != nil
 }
 

@@ -53,15 +53,15 @@ func (s *Server) getUpdates(ctx context.Context, p params) (any, *refusal) {
 			return batch, nil
 		case <-ctx.Done():
 			return batch, nil
-		case <-s.ctx.Done():
+		case <-s.Ctx.Done():
 			return batch, nil
 		}
 	}
 }
 
 func (s *Server) takeOver(mine chan string, offset int64) *refusal {
-	s.mu.Lock()
-	defer s.mu.Unlock()
+	s.Lock()
+	defer s.Unlock()
 	if s.webhook.url != "" {
 		return &refusal{code: 409, description: conflictWebhook}
 	}
@@ -75,7 +75,7 @@ func (s *Server) takeOver(mine chan string, offset int64) *refusal {
 	case offset < 0:
 		s.queue = s.queue[max(0, len(s.queue)+int(offset)):]
 	}
-	s.signal()
+	s.Signal()
 	return nil
 }
 
@@ -88,8 +88,8 @@ func (s *Server) endPoll(why string) {
 }
 
 func (s *Server) release(mine chan string) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
+	s.Lock()
+	defer s.Unlock()
 	if s.poller == mine {
 		s.poller = nil
 	}
@@ -97,19 +97,19 @@ func (s *Server) release(mine chan string) {
 
 // waiting returns what is not confirmed, and what is closed at the next change.
 func (s *Server) waiting(limit int) ([]json.RawMessage, <-chan struct{}) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
+	s.Lock()
+	defer s.Unlock()
 	batch := []json.RawMessage{}
 	for _, u := range s.queue[:min(limit, len(s.queue))] {
 		batch = append(batch, u.raw)
 	}
-	return batch, s.changed
+	return batch, s.Changed()
 }
 
 // setWebhook sets or, without a URL, deletes the webhook.
 func (s *Server) setWebhook(p params) (any, *refusal) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
+	s.Lock()
+	defer s.Unlock()
 	s.webhook = webhook{url: p.string("url"), secret: p.string("secret_token")}
 	if s.webhook.url != "" {
 		s.endPoll(conflictSet)
@@ -117,13 +117,13 @@ func (s *Server) setWebhook(p params) (any, *refusal) {
 	if p.string("drop_pending_updates") == "true" {
 		s.queue = nil
 	}
-	s.signal()
+	s.Signal()
 	return true, nil
 }
 
 func (s *Server) webhookInfo() any {
-	s.mu.Lock()
-	defer s.mu.Unlock()
+	s.Lock()
+	defer s.Unlock()
 	info := map[string]any{"url": s.webhook.url, "has_custom_certificate": false, "pending_update_count": len(s.queue)}
 	if s.webhook.lastError != "" {
 		info["last_error_message"] = s.webhook.lastError
@@ -142,7 +142,7 @@ func (s *Server) push() {
 			select {
 			case <-changed:
 				continue
-			case <-s.ctx.Done():
+			case <-s.Ctx.Done():
 				return
 			}
 		}
@@ -156,7 +156,7 @@ func (s *Server) push() {
 		pause = min(2*pause, time.Second)
 		select {
 		case <-t.C:
-		case <-s.ctx.Done():
+		case <-s.Ctx.Done():
 			t.Stop()
 			return
 		}
@@ -164,17 +164,17 @@ func (s *Server) push() {
 }
 
 func (s *Server) nextPush() (webhook, *update, <-chan struct{}) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
+	s.Lock()
+	defer s.Unlock()
 	if s.webhook.url == "" || len(s.queue) == 0 {
-		return webhook{}, nil, s.changed
+		return webhook{}, nil, s.Changed()
 	}
 	u := s.queue[0]
-	return s.webhook, &u, s.changed
+	return s.webhook, &u, s.Changed()
 }
 
 func (s *Server) post(hook webhook, u *update) error {
-	ctx, cancel := context.WithTimeout(s.ctx, 60*time.Second)
+	ctx, cancel := context.WithTimeout(s.Ctx, 60*time.Second)
 	defer cancel()
 	req, err := http.NewRequestWithContext(ctx, http.MethodPost, hook.url, bytes.NewReader(u.raw))
 	if err != nil {
@@ -196,8 +196,8 @@ func (s *Server) post(hook webhook, u *update) error {
 }
 
 func (s *Server) pushed(id int64, err error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
+	s.Lock()
+	defer s.Unlock()
 	if err != nil {
 		s.webhook.lastError, s.webhook.errorAt = err.Error(), time.Now()
 		return
@@ -205,5 +205,5 @@ func (s *Server) pushed(id int64, err error) {
 	if len(s.queue) > 0 && s.queue[0].id == id {
 		s.queue = s.queue[1:]
 	}
-	s.signal()
+	s.Signal()
 }

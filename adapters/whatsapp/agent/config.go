@@ -3,8 +3,6 @@ package agent
 import (
 	"context"
 	_ "embed"
-	"errors"
-	"strings"
 
 	"github.com/everthread/everthread/configs/section"
 	"github.com/everthread/everthread/core"
@@ -68,11 +66,15 @@ func (c *Config) CheckKey(ctx context.Context, h channel.Host, key string) error
 	if err != nil {
 		return err
 	}
-	for _, f := range ch.Diagnose(ctx) {
-		if !f.OK {
-			_, why, _ := strings.Cut(f.Detail, ": ") // whose agent it is
-			return errors.New(why)
-		}
+	if _, err := ch.reload(ctx); err != nil {
+		return err
+	}
+	a, err := ch.agent(ctx, "1")
+	if err != nil {
+		return err
+	}
+	if err := a.probe(ctx); err != nil {
+		return deadKey(err)
 	}
 	return nil
 }

@@ -5,20 +5,30 @@ import (
 	"fmt"
 
 	"github.com/everthread/everthread/core"
+	"github.com/everthread/everthread/core/words"
 )
 
-// terms is what people have to know before they rely on this channel.
-const terms = "Chats with personal agents are not end-to-end encrypted: their content passes through Meta to this server. Read the terms for third-party agents before you let others use them."
+// findings are what Diagnose says in one language.
+type findings struct {
+	Terms             string // what people have to know before they rely on this channel
+	None              string
+	Agent             string // its account, user, what is said of it
+	KeyDead, NoState  string // why
+	KeyGood, NotBegun string
+}
+
+var say = words.In[findings]("whatsapp_agent")
 
 // Diagnose looks at the keys. It does not poll, which would take over from the
 // process that does.
-func (c *Channel) Diagnose(ctx context.Context) []core.Finding {
+func (c *Channel) Diagnose(ctx context.Context, language string) []core.Finding {
+	w := say(language)
 	agents, err := c.reload(ctx)
 	if err != nil {
 		return []core.Finding{{Detail: err.Error()}}
 	}
 	if len(agents) == 0 {
-		return []core.Finding{{OK: true, Detail: "There are no personal agents; add one with everthread users agent add."}}
+		return []core.Finding{{OK: true, Detail: w.None}}
 	}
 	var out []core.Finding
 	for _, s := range c.Agents() {
@@ -26,22 +36,24 @@ func (c *Channel) Diagnose(ctx context.Context) []core.Finding {
 		if err != nil {
 			continue
 		}
-		out = append(out, a.finding(ctx))
+		out = append(out, a.finding(ctx, w))
 	}
-	return append(out, core.Finding{OK: true, Detail: terms})
+	return append(out, core.Finding{OK: true, Detail: w.Terms})
 }
 
-func (a *agent) finding(ctx context.Context) core.Finding {
-	who := fmt.Sprintf("Agent %s of user %d: ", a.account, a.key.User)
+func (a *agent) finding(ctx context.Context, w *findings) core.Finding {
+	said := func(ok bool, what string) core.Finding {
+		return core.Finding{OK: ok, Detail: fmt.Sprintf(w.Agent, a.account, a.key.User, what)}
+	}
 	if err := a.probe(ctx); err != nil {
-		return core.Finding{Detail: who + deadKey(err).Error()}
+		return said(false, fmt.Sprintf(w.KeyDead, err))
 	}
 	creator, err := a.c.opts.Keeper(a.account).State(ctx, creatorKey)
 	switch {
 	case err != nil:
-		return core.Finding{Detail: who + "its state cannot be read: " + err.Error()}
+		return said(false, fmt.Sprintf(w.NoState, err))
 	case creator == "":
-		return core.Finding{OK: true, Detail: who + "the key works, and the person has yet to write to the agent."}
+		return said(true, w.NotBegun)
 	}
-	return core.Finding{OK: true, Detail: who + "the key works."}
+	return said(true, w.KeyGood)
 }

@@ -286,7 +286,7 @@ func TestDiagnose(t *testing.T) {
 	p := play(t)
 	say := func() string {
 		var b strings.Builder
-		for _, f := range p.ch.Diagnose(t.Context()) {
+		for _, f := range p.ch.Diagnose(t.Context(), "en") {
 			fmt.Fprintf(&b, "%v: %s\n", f.OK, f.Detail)
 		}
 		return b.String()
@@ -294,6 +294,9 @@ func TestDiagnose(t *testing.T) {
 	if got := say(); !strings.Contains(got, "true: Agent 7 of user 3: the key works, and the person has yet to write") ||
 		!strings.Contains(got, "not end-to-end encrypted") {
 		t.Error(got)
+	}
+	if f := p.ch.Diagnose(t.Context(), "fr"); !strings.HasPrefix(f[0].Detail, "Agent 7 de l’utilisateur 3") {
+		t.Error(f)
 	}
 	p.s.Revoke(keyOfAlex.Secret)
 	if got := say(); !strings.Contains(got, "false: Agent 7 of user 3: the key of this personal agent is not valid") {

@@ -7,20 +7,10 @@ import (
 	"strings"
 )
 
-// Fail lets the next n calls of what fail: messages, media, lookup, file,
-// number, token, phone_numbers or subscribed_apps.
-func (s *Server) Fail(what string, n int, f Failure) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	for range n {
-		s.failures[what] = append(s.failures[what], f)
-	}
-}
-
 // CloseWindow ends the 24 hours of a person, until they write.
 func (s *Server) CloseWindow(p Person) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
+	s.Lock()
+	defer s.Unlock()
 	s.closed[address(p)] = true
 }
 
@@ -34,45 +24,38 @@ func address(p Person) string {
 
 // Silence keeps statuses back.
 func (s *Server) Silence() {
-	s.mu.Lock()
-	defer s.mu.Unlock()
+	s.Lock()
+	defer s.Unlock()
 	s.silent = true
 }
 
 // Configure sets what is said of the account: whether webhooks are subscribed,
 // the token's permissions and the number's quality.
 func (s *Server) Configure(subscribed bool, scopes []string, quality string) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
+	s.Lock()
+	defer s.Unlock()
 	s.subscribed, s.scopes, s.quality = subscribed, scopes, quality
 }
 
 // Sent returns what was sent, in order.
 func (s *Server) Sent() []Message {
-	s.mu.Lock()
-	defer s.mu.Unlock()
+	s.Lock()
+	defer s.Unlock()
 	return slices.Clone(s.sent)
 }
 
 // Typed returns the wamids under which an answer was shown as being written.
 func (s *Server) Typed() []string {
-	s.mu.Lock()
-	defer s.mu.Unlock()
+	s.Lock()
+	defer s.Unlock()
 	return slices.Clone(s.typed)
 }
 
 // Pending returns how many webhooks were not answered 200.
 func (s *Server) Pending() int {
-	s.mu.Lock()
-	defer s.mu.Unlock()
+	s.Lock()
+	defer s.Unlock()
 	return len(s.queue)
-}
-
-// Errors returns what was wrong with requests.
-func (s *Server) Errors() []error {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return slices.Clone(s.errs)
 }
 
 // control serves what tests do by calling methods:

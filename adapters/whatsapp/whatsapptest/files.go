@@ -28,8 +28,8 @@ func (s *Server) upload(w http.ResponseWriter, r *http.Request) {
 		bad("type is not the type of the file")
 		return
 	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
+	s.Lock()
+	defer s.Unlock()
 	answer(w, map[string]any{"id": s.keepFile(file{data: data, mime: kind, name: header.Filename})})
 }
 
@@ -44,8 +44,8 @@ func (s *Server) keepFile(f file) string {
 // lookup answers with the address of a file, a new one each time, on the host that
 // was asked.
 func (s *Server) lookup(w http.ResponseWriter, r *http.Request, id string) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
+	s.Lock()
+	defer s.Unlock()
 	f, ok := s.files[id]
 	if !ok {
 		refuse(w, Failure{HTTP: 400, Code: 100, Subcode: 33, Details: "Object with ID does not exist"})
@@ -62,8 +62,8 @@ func (s *Server) lookup(w http.ResponseWriter, r *http.Request, id string) {
 }
 
 func (s *Server) serveFile(w http.ResponseWriter, r *http.Request) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
+	s.Lock()
+	defer s.Unlock()
 	f, ok := s.files[s.addresses[r.URL.Path]]
 	if !ok {
 		http.NotFound(w, r)
@@ -75,8 +75,8 @@ func (s *Server) serveFile(w http.ResponseWriter, r *http.Request) {
 
 // Uploaded returns the bytes and the type of a file by its id.
 func (s *Server) Uploaded(id string) ([]byte, string) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
+	s.Lock()
+	defer s.Unlock()
 	if f := s.files[id]; f != nil {
 		return f.data, f.mime
 	}

@@ -52,7 +52,7 @@ func (s *Server) messages(w http.ResponseWriter, r *http.Request, number string)
 		return
 	}
 	if err := checkMessage(body); err != nil {
-		s.note(fmt.Errorf("message: %w", err))
+		s.Note(fmt.Errorf("message: %w", err))
 	}
 	if f := s.check(q); f != nil {
 		refuse(w, *f)
@@ -71,13 +71,13 @@ func (s *Server) messages(w http.ResponseWriter, r *http.Request, number string)
 
 // status takes a read mark, with or without an indication of typing.
 func (s *Server) status(w http.ResponseWriter, q request) {
-	s.mu.Lock()
+	s.Lock()
 	_, known := s.received[q.MessageID]
 	if known && q.Typing != nil {
 		s.typed = append(s.typed, q.MessageID)
-		s.signal()
+		s.Signal()
 	}
-	s.mu.Unlock()
+	s.Unlock()
 	if !known || q.Status != "read" {
 		refuse(w, Failure{HTTP: 400, Code: 131009, Details: "Parameter value is not valid: message_id"})
 		return
@@ -88,8 +88,8 @@ func (s *Server) status(w http.ResponseWriter, q request) {
 // check refuses what the service refuses.
 func (s *Server) check(q request) *Failure {
 	bad := func(details string) *Failure { return &Failure{HTTP: 400, Code: 131009, Details: details} }
-	s.mu.Lock()
-	defer s.mu.Unlock()
+	s.Lock()
+	defer s.Unlock()
 	caption := ""
 	for _, m := range q.files() {
 		caption = m.Caption
@@ -157,8 +157,8 @@ func (q request) files() []*media {
 
 // take keeps a message and lets its statuses follow.
 func (s *Server) take(q request) string {
-	s.mu.Lock()
-	defer s.mu.Unlock()
+	s.Lock()
+	defer s.Unlock()
 	s.ids++
 	m := Message{
 		ID: fmt.Sprintf("wamid.OUT%04d", s.ids), To: q.To, Recipient: q.Recipient, Type: q.Type,
@@ -186,15 +186,15 @@ func (s *Server) take(q request) string {
 	}
 	s.sent = append(s.sent, m)
 	s.follow(m)
-	s.signal()
+	s.Signal()
 	return m.ID
 }
 
 // follow queues the statuses of a message. The lock is held.
 func (s *Server) follow(m Message) {
-	if fs := s.failures["messages"]; len(fs) > 0 && fs[0].Later {
-		s.failures["messages"] = fs[1:]
-		s.enqueue(statusBody(m, "failed", fs[0].Code))
+	if f, _ := s.Due("messages"); f.Later {
+		s.Spend("messages")
+		s.enqueue(statusBody(m, "failed", f.Code))
 		return
 	}
 	if m.Template == "" && s.closed[m.To+m.Recipient] {

@@ -20,10 +20,10 @@ const retryEvery = 10 * time.Millisecond
 
 // Webhook says where webhooks are posted, "" for nowhere.
 func (s *Server) Webhook(url string) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
+	s.Lock()
+	defer s.Unlock()
 	s.hook = url
-	s.signal()
+	s.Signal()
 }
 
 // Sign returns the signature header of a body.
@@ -41,8 +41,8 @@ func (s *Server) Say(p Person, text string) string {
 // Write lets a person send a message with the given fields beyond sender, id and
 // time, such as {"type": "image", "image": …}, and returns the wamid.
 func (s *Server) Write(p Person, fields map[string]any) string {
-	s.mu.Lock()
-	defer s.mu.Unlock()
+	s.Lock()
+	defer s.Unlock()
 	s.ids++
 	id := fmt.Sprintf("wamid.IN%04d", s.ids)
 	s.received[id] = p
@@ -137,36 +137,36 @@ func statusBody(m Message, state string, code int) []byte {
 
 // Read lets a person read a message.
 func (s *Server) Read(m Message) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
+	s.Lock()
+	defer s.Unlock()
 	s.enqueue(statusBody(m, "read", 0))
 }
 
 // Offer posts a body as it is, signed.
 func (s *Server) Offer(body []byte) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
+	s.Lock()
+	defer s.Unlock()
 	s.enqueue(body)
 }
 
 // Again offers the last message of a person once more.
 func (s *Server) Again() {
-	s.mu.Lock()
-	defer s.mu.Unlock()
+	s.Lock()
+	defer s.Unlock()
 	s.enqueue(s.last)
 }
 
 // enqueue adds a body. The lock is held.
 func (s *Server) enqueue(body []byte) {
 	s.queue = append(s.queue, body)
-	s.signal()
+	s.Signal()
 }
 
 // AddFile keeps a file that people can send, and returns the object of a message
 // for it, without caption and the like.
 func (s *Server) AddFile(data []byte, mime string) map[string]any {
-	s.mu.Lock()
-	defer s.mu.Unlock()
+	s.Lock()
+	defer s.Unlock()
 	id := s.keepFile(file{data: data, mime: mime})
 	sum := sha256.Sum256(data)
 	return map[string]any{"id": id, "mime_type": mime, "sha256": base64.StdEncoding.EncodeToString(sum[:])}
@@ -174,19 +174,19 @@ func (s *Server) AddFile(data []byte, mime string) map[string]any {
 
 // push posts what is queued, in order, each until it is answered 200.
 func (s *Server) push() {
-	for s.ctx.Err() == nil {
-		s.mu.Lock()
-		hook, changed := s.hook, s.changed
+	for s.Ctx.Err() == nil {
+		s.Lock()
+		hook, changed := s.hook, s.Changed()
 		var body []byte
 		if len(s.queue) > 0 && hook != "" {
 			body = s.queue[0]
 		}
-		s.mu.Unlock()
+		s.Unlock()
 		if body != nil && s.posted(hook, body) {
-			s.mu.Lock()
+			s.Lock()
 			s.queue = s.queue[1:]
-			s.signal()
-			s.mu.Unlock()
+			s.Signal()
+			s.Unlock()
 			continue
 		}
 		var retry <-chan time.Time
@@ -195,7 +195,7 @@ func (s *Server) push() {
 			changed = nil
 		}
 		select {
-		case <-s.ctx.Done():
+		case <-s.Ctx.Done():
 		case <-changed:
 		case <-retry:
 		}
@@ -204,7 +204,7 @@ func (s *Server) push() {
 
 // posted posts a body once and reports whether it was answered 200.
 func (s *Server) posted(hook string, body []byte) bool {
-	req, err := http.NewRequestWithContext(s.ctx, http.MethodPost, hook, bytes.NewReader(body))
+	req, err := http.NewRequestWithContext(s.Ctx, http.MethodPost, hook, bytes.NewReader(body))
 	if err != nil {
 		return false
 	}

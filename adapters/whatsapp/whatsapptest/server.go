@@ -9,15 +9,14 @@
 package whatsapptest
 
 import (
-	"context"
 	"encoding/json"
 	"fmt"
-	"net"
 	"net/http"
 	"net/http/httptest"
 	"strings"
-	"sync"
 	"time"
+
+	"github.com/everthread/everthread/adapters/servicetest"
 )
 
 // What the server knows its number, app and business account by.
@@ -76,14 +75,9 @@ type Failure struct {
 
 // Server is a Cloud API server. Its methods may be called concurrently.
 type Server struct {
-	http   *httptest.Server
+	servicetest.Server[Failure]
 	client *http.Client // calls the webhook
-	ctx    context.Context
-	cancel context.CancelFunc
-	wg     sync.WaitGroup
 
-	mu         sync.Mutex
-	changed    chan struct{} // closed and replaced at each change
 	hook       string
 	queue      [][]byte // bodies that were not answered 200
 	last       []byte   // the body with the last message of a person
@@ -93,13 +87,11 @@ type Server struct {
 	typed      []string // wamids that were marked as read with an indication
 	files      map[string]*file
 	addresses  map[string]string // of files: path → id
-	failures   map[string][]Failure
-	closed     map[string]bool // people whose window is closed
-	silent     bool            // no statuses
+	closed     map[string]bool   // people whose window is closed
+	silent     bool              // no statuses
 	subscribed bool
 	scopes     []string
 	quality    string
-	errs       []error
 }
 
 type file struct {
@@ -110,50 +102,31 @@ type file struct {
 
 // New starts a server on 127.0.0.1. Close ends it.
 func New() *Server {
-	s := unstarted()
-	s.start()
+	s, err := Listen("127.0.0.1:0")
+	if err != nil {
+		panic(err)
+	}
 	return s
 }
 
 // Listen is New on the address addr, for use by hand.
 func Listen(addr string) (*Server, error) {
-	l, err := net.Listen("tcp", addr)
-	if err != nil {
+	s := &Server{
+		client:   &http.Client{Transport: &http.Transport{}, Timeout: 20 * time.Second},
+		received: map[string]Person{}, files: map[string]*file{},
+		addresses: map[string]string{}, closed: map[string]bool{},
+		subscribed: true, quality: "GREEN", scopes: []string{"whatsapp_business_messaging", "whatsapp_business_management"},
+	}
+	if err := s.Start(s, addr); err != nil {
 		return nil, err
 	}
-	s := unstarted()
-	_ = s.http.Listener.Close()
-	s.http.Listener = l
-	s.start()
+	s.Go(s.push)
 	return s, nil
 }
 
-func unstarted() *Server {
-	ctx, cancel := context.WithCancel(context.Background())
-	s := &Server{
-		ctx: ctx, cancel: cancel, client: &http.Client{Transport: &http.Transport{}, Timeout: 20 * time.Second},
-		changed: make(chan struct{}), received: map[string]Person{}, files: map[string]*file{},
-		addresses: map[string]string{}, failures: map[string][]Failure{}, closed: map[string]bool{},
-		subscribed: true, quality: "GREEN", scopes: []string{"whatsapp_business_messaging", "whatsapp_business_management"},
-	}
-	s.http = httptest.NewUnstartedServer(s)
-	return s
-}
-
-func (s *Server) start() {
-	s.http.Start()
-	s.wg.Go(s.push)
-}
-
-// URL is the root of the API, for channels.whatsapp.api_url.
-func (s *Server) URL() string { return s.http.URL }
-
 // Close ends the server and what it does.
 func (s *Server) Close() {
-	s.cancel()
-	s.http.CloseClientConnections()
-	s.http.Close()
-	s.wg.Wait()
+	s.Server.Close()
 	s.client.CloseIdleConnections()
 }
 
@@ -168,10 +141,10 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	if r.UserAgent() == "" || strings.HasPrefix(r.UserAgent(), "Go-http-client") {
-		s.note(fmt.Errorf("%s: no User-Agent", r.URL.Path))
+		s.Note(fmt.Errorf("%s: no User-Agent", r.URL.Path))
 	}
 	what, rest := route(r)
-	if f, failing := s.failure(what); failing && !f.Later {
+	if f, failing := s.failure(what); failing {
 		s.fail(w, r, f, what, rest)
 		return
 	}
@@ -214,18 +187,15 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request, what, id string) 
 	}
 }
 
-// failure takes the next failure of what.
+// failure takes the next failure of what, but for one that comes later.
 func (s *Server) failure(what string) (Failure, bool) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	fs := s.failures[what]
-	if len(fs) == 0 {
+	s.Lock()
+	f, _ := s.Due(what)
+	s.Unlock()
+	if f.Later {
 		return Failure{}, false
 	}
-	if !fs[0].Later {
-		s.failures[what] = fs[1:]
-	}
-	return fs[0], true
+	return s.Begin(what)
 }
 
 // fail lets a call fail as f says.
@@ -235,10 +205,7 @@ func (s *Server) fail(w http.ResponseWriter, r *http.Request, f Failure, what, i
 		s.serve(httptest.NewRecorder(), r, what, id)
 		panic(http.ErrAbortHandler)
 	case f.HTTP == 0:
-		select {
-		case <-r.Context().Done():
-		case <-s.ctx.Done():
-		}
+		s.Hang(r)
 		panic(http.ErrAbortHandler)
 	}
 	refuse(w, f)
@@ -264,8 +231,8 @@ func answer(w http.ResponseWriter, v any) {
 
 // manage answers what is asked of the number, the token and the account.
 func (s *Server) manage(w http.ResponseWriter, what, id string) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
+	s.Lock()
+	defer s.Unlock()
 	apps := []any{}
 	if s.subscribed {
 		apps = append(apps, map[string]any{"whatsapp_business_api_data": map[string]any{"id": "67084", "name": "Test"}})
@@ -285,16 +252,4 @@ func (s *Server) manage(w http.ResponseWriter, what, id string) {
 	default:
 		refuse(w, Failure{HTTP: 400, Code: 100, Subcode: 33, Details: "Unsupported request"})
 	}
-}
-
-// signal wakes those who wait for a change. The lock is held.
-func (s *Server) signal() {
-	close(s.changed)
-	s.changed = make(chan struct{})
-}
-
-func (s *Server) note(err error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.errs = append(s.errs, err)
 }

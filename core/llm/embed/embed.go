@@ -55,8 +55,8 @@ type Options struct {
 }
 
 var (
-	_ core.Embedder               = (*client)(nil)
-	_ core.FingerprintingEmbedder = (*client)(nil)
+	_ core.Embedder                     = (*client)(nil)
+	_ interface{ Fingerprint() string } = (*client)(nil)
 )
 
 // client is a core.Embedder.
@@ -131,7 +131,7 @@ func Config(provider, model string, dimensions int) string {
 }
 
 // Fingerprint stands for the configuration with its address and key, which it does
-// not tell; see core.FingerprintingEmbedder.
+// not tell; see core.FingerprintOf.
 func (c *client) Fingerprint() string {
 	sum := sha256.Sum256([]byte(strings.Join([]string{c.Provider, c.root, c.APIKey}, "\x00")))
 	return fmt.Sprintf("%s %x", Config(c.Provider, c.Model, c.Dimensions), sum[:4])

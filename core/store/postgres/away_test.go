@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/everthread/everthread/core"
+	"github.com/everthread/everthread/core/fulltest"
 	"github.com/everthread/everthread/core/store/postgres"
 	"github.com/everthread/everthread/core/store/storetest"
 )
@@ -85,11 +86,12 @@ func heard(t *testing.T, s *postgres.Store, wakes <-chan string) {
 	}
 }
 
-// TestSilent: a server that stops answering is an error within ten seconds.
+// TestSilent: a server that stops answering is an error before long.
 func TestSilent(t *testing.T) {
 	t.Parallel()
 	p := newProxy(t, server(t))
-	s := opened(t, p.through(schema(t, server(t))))
+	patience := fulltest.Size(2*time.Second, 10*time.Second)
+	s := openedWith(t, postgres.Options{URL: p.through(schema(t, server(t))), Conns: 6, Patience: patience})
 	u, err := s.AddUser(t.Context(), core.User{Name: "Ada", Role: core.RoleMember})
 	if err != nil {
 		t.Fatal(err)
@@ -111,7 +113,7 @@ func TestSilent(t *testing.T) {
 		})
 	}
 	wg.Wait()
-	if took := time.Since(begin); took > 12*time.Second {
+	if took := time.Since(begin); took > patience+2*time.Second {
 		t.Errorf("it took %s", took)
 	}
 	p.hold(false)

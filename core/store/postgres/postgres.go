@@ -3,6 +3,7 @@
 package postgres
 
 import (
+	"cmp"
 	"context"
 	"database/sql"
 	"errors"
@@ -26,10 +27,6 @@ import (
 // channel is the one that processes tell each other of work on.
 const channel = "everthread"
 
-// patience bounds every transaction: a server that went away without a word is
-// an error after it.
-const patience = 10 * time.Second
-
 // pendingTerms bounds what a search reads one by one: documents that the index
 // did not take in yet, about 300 of them.
 const pendingTerms = `SET gin_pending_list_limit = '128kB'`
@@ -39,6 +36,9 @@ type Options struct {
 	URL   string // postgres://…
 	Conns int    // most connections; 0: 16
 	Trace bool   // OpenTelemetry spans for statements
+	// Patience bounds every transaction: a server that went away without a word is an
+	// error after it; 0: 10 s.
+	Patience time.Duration
 	// Library makes the tables that libraries keep beside ours, for Load; nil: there are none.
 	Library func(ctx context.Context, db *sql.DB, dialect string) error
 }
@@ -73,7 +73,7 @@ func Open(ctx context.Context, o Options) (*Store, error) {
 	d := sqlstore.Dialect{
 		Name:    "postgres",
 		Lock:    " FOR UPDATE",
-		Timeout: patience,
+		Timeout: cmp.Or(o.Patience, 10*time.Second),
 		Read:    sql.TxOptions{ReadOnly: true, Isolation: sql.LevelRepeatableRead},
 		Notify:  `SELECT pg_notify('` + channel + `', $1)`, Pipeline: pipeline, Copy: copyRows,
 		Snapshot: `BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY`,
@@ -145,10 +145,10 @@ func (s *Store) Migrate(ctx context.Context) error {
 }
 
 // Schema reads the schema's version.
-func (s *Store) Schema(ctx context.Context) (sqlstore.Schema, error) {
+func (s *Store) Schema(ctx context.Context) (core.Schema, error) {
 	p, err := s.provider()
 	if err != nil {
-		return sqlstore.Schema{}, err
+		return core.Schema{}, err
 	}
 	return sqlstore.SchemaOf(ctx, p)
 }

@@ -1,6 +1,7 @@
 package postgres_test
 
 import (
+	"database/sql"
 	"testing"
 
 	"github.com/everthread/everthread/core/store/postgres"
@@ -20,9 +21,18 @@ func TestWakeBetween(t *testing.T) {
 
 // database finds a migrated, empty schema for a test, in the database of TEST_POSTGRES_DSN.
 func database(t testing.TB) func() storetest.Store {
-	url := migrated.take(t, server(t)).through(t, server(t))
-	return func() storetest.Store { return opened(t, url) }
+	s := migrated.take(t, server(t))
+	url := s.through(t, server(t))
+	return func() storetest.Store { return beside{opened(t, url), s.db} }
 }
+
+// beside is a store whose tables are looked at through another pool.
+type beside struct {
+	*postgres.Store
+	db *sql.DB
+}
+
+func (b beside) DB() *sql.DB { return b.db }
 
 // opened is a migrated store that is closed with the test.
 func opened(t testing.TB, url string) *postgres.Store {
@@ -30,7 +40,11 @@ func opened(t testing.TB, url string) *postgres.Store {
 	if _, ok := t.(*testing.B); ok {
 		conns = 0 // as many as in use
 	}
-	s, err := postgres.Open(t.Context(), postgres.Options{URL: url, Conns: conns})
+	return openedWith(t, postgres.Options{URL: url, Conns: conns})
+}
+
+func openedWith(t testing.TB, o postgres.Options) *postgres.Store {
+	s, err := postgres.Open(t.Context(), o)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -3,6 +3,7 @@ package postgres_test
 import (
 	"context"
 	"crypto/rand"
+	"database/sql"
 	"fmt"
 	"net/url"
 	"os"
@@ -11,6 +12,7 @@ import (
 	"testing"
 
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/stdlib"
 )
 
 // server is the URL of the PostgreSQL to test with.
@@ -39,6 +41,7 @@ func schema(t testing.TB, dsn string) string {
 // space is a schema of the database to test with.
 type space struct {
 	conn    *pgx.Conn
+	db      *sql.DB // for what tests look at: it lasts, so that what they ask again is planned already
 	name    string
 	objects string // of a schema that was just migrated
 	empty   string // makes it so again
@@ -51,12 +54,16 @@ func newSpace(dsn string) (*space, error) {
 		return nil, err
 	}
 	s := &space{conn: c, name: "t_" + strings.ToLower(rand.Text())}
+	beside := c.Config().Copy()
+	beside.RuntimeParams["search_path"], beside.RuntimeParams["synchronous_commit"] = s.name+",public", "off"
+	s.db = stdlib.OpenDB(*beside)
 	_, err = c.Exec(ctx, `CREATE SCHEMA `+s.name+`; SET search_path = `+s.name+`, public; SET synchronous_commit = off`)
 	return s, err
 }
 
 func (s *space) drop() error {
 	defer s.conn.Close(context.Background())
+	defer s.db.Close()
 	_, err := s.conn.Exec(context.Background(), `DROP SCHEMA `+s.name+` CASCADE`)
 	return err
 }

@@ -110,3 +110,13 @@ func (t *tx) useYes(e core.UseYes) error {
 	}
 	return err
 }
+
+// redactApprovals empties the questions that a message, or the turn that read it,
+// asked. An open one is closed.
+func (t *tx) redactApprovals(m core.Message) error {
+	const empty = `UPDATE approvals SET subject = '{}', state = CASE WHEN state = 'open' THEN 'no' ELSE state END WHERE user_id = $1 AND `
+	if err := t.exec(empty+`message_id = $2`, t.user, m.ID); err != nil || m.Turn == 0 {
+		return err
+	}
+	return t.exec(empty+`turn_id = $2 AND turn_id > 0`, t.user, m.Turn)
+}

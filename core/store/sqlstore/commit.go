@@ -180,13 +180,18 @@ func (t *tx) closeTurn(r core.Reply, st state) error {
 	if err := t.forgetCalls(r.Turn.ID); err != nil || r.State != core.TurnFailed {
 		return err
 	}
-	for _, id := range r.Turn.Inputs {
+	return t.unreadAgain(*r.Turn)
+}
+
+// unreadAgain gives back what a turn read. It stays where it is shown.
+func (t *tx) unreadAgain(turn core.Turn) error {
+	for _, id := range turn.Inputs {
 		if err := t.exec(`UPDATE messages SET position = 0, turn_id = 0 WHERE user_id = $1 AND id = $2`,
 			t.user, id); err != nil {
 			return err
 		}
 		if err := t.exec(`UPDATE threads SET failed = $3 WHERE user_id = $1 AND id = $2 AND failed < $3`, t.user,
-			r.Turn.Thread, id); err != nil {
+			turn.Thread, id); err != nil {
 			return err
 		}
 	}
@@ -370,7 +375,7 @@ func within(want, used, most int64) int64 {
 	return want
 }
 
-// UsageDays lists what was used; see core.UsageReader. Who became a part of
+// UsageDays lists what was used; see core.UsageStore. Who became a part of
 // somebody else used it as they did.
 func (s *Store) UsageDays(ctx context.Context, user core.UserID, from, through string) ([]core.UsageDay, error) {
 	const columns = `SELECT g.user_id, g.day, g.prompt, g.cached, g.completion, g.turns FROM usage g JOIN users u ON u.id = g.user_id AND u.role <> 'none' WHERE `

@@ -60,6 +60,10 @@ func (t *tx) applyOne(e core.Effect, out *core.Noted) error {
 		return t.retryTurn(e, out)
 	case core.Redact:
 		return t.redact(e, out)
+	case core.Regenerate:
+		return t.regenerate(e)
+	case core.ChooseAnswer:
+		return t.chooseAnswer(e)
 	case core.Summarize:
 		return t.summarizeAgain(e)
 	case core.CloseLoop:
@@ -70,6 +74,10 @@ func (t *tx) applyOne(e core.Effect, out *core.Noted) error {
 		return t.archiveItem(e)
 	case core.RestoreItem:
 		return t.restoreItem(e)
+	case core.EditItem:
+		return t.editItem(e)
+	case core.DeleteItem:
+		return t.removeItem(e)
 	case core.OpenLoop:
 		return t.openLoop(e)
 	case core.MentionLoop:
@@ -78,6 +86,8 @@ func (t *tx) applyOne(e core.Effect, out *core.Noted) error {
 		return t.setReminder(e)
 	case core.CancelReminder:
 		return t.cancelReminder(e)
+	case core.SnoozeReminder:
+		return t.snoozeReminder(e)
 	case core.Undo:
 		return t.undo(e)
 	case core.Approve:

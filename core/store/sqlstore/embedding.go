@@ -13,7 +13,7 @@ import (
 const windowed = `kind = 'chat' AND redacted = 0 AND body <> '' AND role <> 'tool'`
 
 // Unwindowed returns a day whose messages are not all in windows; see
-// core.EmbeddingStore. A day that turns out to have nothing new is no longer one.
+// core.IndexStore. A day that turns out to have nothing new is no longer one.
 func (s *Store) Unwindowed(ctx context.Context, user core.UserID,
 	limit int) (segment core.SegmentID, messages []core.Message, closed bool, err error) {
 	err = s.view(ctx, "read unwindowed", func(q querier) error {
@@ -38,7 +38,7 @@ func (s *Store) Unwindowed(ctx context.Context, user core.UserID,
 	return segment, messages, closed && len(messages) < limit, err
 }
 
-// PutWindows stores windows of a day; see core.EmbeddingStore.
+// PutWindows stores windows of a day; see core.IndexStore.
 func (s *Store) PutWindows(ctx context.Context, p core.PutWindows) error {
 	return s.update(ctx, "put windows", p.User, func(t *tx) error {
 		left, err := t.unread(p)
@@ -99,7 +99,7 @@ func (t *tx) embed(kind core.VectorKind, id int64, config string, now time.Time)
 		t.user, string(kind), id, config, ms(now))
 }
 
-// PendingEmbeddings returns what waits for a vector; see core.EmbeddingStore.
+// PendingEmbeddings returns what waits for a vector; see core.IndexStore.
 func (s *Store) PendingEmbeddings(ctx context.Context, user core.UserID, config string,
 	limit int) ([]core.Embeddable, error) {
 	var out []core.Embeddable
@@ -134,7 +134,7 @@ func readText(q querier, user core.UserID, e *core.Embeddable) error {
 	return err
 }
 
-// PutVectors stores vectors; see core.EmbeddingStore.
+// PutVectors stores vectors; see core.IndexStore.
 func (s *Store) PutVectors(ctx context.Context, user core.UserID, config string, vectors []core.EmbeddingResult,
 	now time.Time) error {
 	return s.update(ctx, "put vectors", user, func(t *tx) error {
@@ -195,7 +195,7 @@ func (t *tx) all(statements []Statement) error {
 	return nil
 }
 
-// Reembed marks everything of a user pending; see core.EmbeddingStore.
+// Reembed marks everything of a user pending; see core.IndexStore.
 func (s *Store) Reembed(ctx context.Context, user core.UserID, config string, dry bool, now time.Time) (int, error) {
 	total := 0
 	err := s.unbounded(ctx, "reembed", user, func(t *tx) error {
@@ -219,7 +219,7 @@ func (s *Store) Reembed(ctx context.Context, user core.UserID, config string, dr
 	return total, err
 }
 
-// EmbeddingCounts counts a user's embeddings; see core.EmbeddingStore.
+// EmbeddingCounts counts a user's embeddings; see core.IndexStore.
 func (s *Store) EmbeddingCounts(ctx context.Context, user core.UserID, config string) (map[string]int, error) {
 	out := map[string]int{}
 	rows, err := s.one(ctx).rows(
@@ -239,7 +239,7 @@ const ownEmbeddings = `u.settings LIKE '%"embeddings":{%'`
 // forAll leads what was tried in the rows of FailEmbeddings.
 const forAll = "!"
 
-// FailEmbeddings marks what is pending as an error; see core.EmbeddingStore.
+// FailEmbeddings marks what is pending as an error; see core.IndexStore.
 func (s *Store) FailEmbeddings(ctx context.Context, user core.UserID, tried, reason string, now time.Time) error {
 	return s.unbounded(ctx, "fail embeddings", user, func(t *tx) error {
 		return t.exec(
@@ -247,7 +247,7 @@ func (s *Store) FailEmbeddings(ctx context.Context, user core.UserID, tried, rea
 	})
 }
 
-// RetryEmbeddings makes errors pending again; see core.EmbeddingStore.
+// RetryEmbeddings makes errors pending again; see core.IndexStore.
 func (s *Store) RetryEmbeddings(ctx context.Context, user core.UserID, tried string, now time.Time) error {
 	var some bool
 	err := s.one(ctx).row(
@@ -262,7 +262,7 @@ func (s *Store) RetryEmbeddings(ctx context.Context, user core.UserID, tried str
 	})
 }
 
-// EmbeddingFaults lists why texts have no vectors; see core.EmbeddingStore.
+// EmbeddingFaults lists why texts have no vectors; see core.IndexStore.
 func (s *Store) EmbeddingFaults(ctx context.Context, user core.UserID) ([]core.EmbeddingFault, error) {
 	where, args := `user_id = $1`, []any{user}
 	if user == 0 {

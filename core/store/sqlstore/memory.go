@@ -23,23 +23,33 @@ func (t *tx) addItem(e core.AddItem) error {
 		i.CreatedAt = e.At
 	}
 	n, err := t.count(
-		`INSERT INTO items (user_id, id, theme, type, content, tags, digest, source_thread, source_message, status, created_at, updated_at, tainted)
-		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, 'active', $10, $11, $12) ON CONFLICT DO NOTHING`, t.user, i.ID, i.Theme,
+		`INSERT INTO items (user_id, id, theme, type, content, tags, digest, source_thread, source_message, status, created_at, updated_at, tainted, history, noted)
+		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, 'active', $10, $11, $12, $13, $14) ON CONFLICT DO NOTHING`, t.user, i.ID, i.Theme,
 		string(i.Type), i.Content, text(i.Tags), e.Digest, i.SourceThread, i.SourceMessage, ms(i.CreatedAt),
-		ms(e.At), flag(i.Tainted))
+		ms(e.At), flag(i.Tainted), text(wordings(i.History)), flag(i.Noted))
 	if err != nil || n == 0 {
 		return err
 	}
 	if err := t.countTheme(i.Theme, e.Theme, 1, e.At); err != nil {
 		return err
 	}
-	if err := t.index(core.DocItem, int64(i.ID), i.Content); err != nil || e.Embed == "" {
+	return t.findItem(i.ID, i.Content, e.Embed, e.At)
+}
+
+// wordings are the newest ones, as they are stored.
+func wordings(all []core.Wording) []core.Wording {
+	return append([]core.Wording{}, all[max(0, len(all)-core.MaxWordings):]...)
+}
+
+// findItem has an item found by its words, and by a vector of config unless that is empty.
+func (t *tx) findItem(id core.ItemID, content, config string, at time.Time) error {
+	if err := t.index(core.DocItem, int64(id), content); err != nil || config == "" {
 		return err
 	}
-	if err := t.embed(core.VectorItem, int64(i.ID), e.Embed, e.At); err != nil {
+	if err := t.embed(core.VectorItem, int64(id), config, at); err != nil {
 		return err
 	}
-	return t.enqueue(core.NewJob{User: t.user, Queue: core.QueueEmbed, Key: core.EmbedKey, RunAt: e.At, Unique: true})
+	return t.enqueue(core.NewJob{User: t.user, Queue: core.QueueEmbed, Key: core.EmbedKey, RunAt: at, Unique: true})
 }
 
 // countTheme adds n to a theme's active items; the theme is made if need be.
@@ -86,6 +96,41 @@ func (t *tx) restoreItem(e core.RestoreItem) error {
 	return t.countTheme(i.Theme, core.Theme{}, 1, e.At)
 }
 
+// editItem gives an item another wording, and forgets what finds it by the one before.
+func (t *tx) editItem(e core.EditItem) error {
+	i, err := scanItem(t.row(selectItems+` WHERE i.user_id = $1 AND i.id = $2`, t.user, e.Item))
+	if err != nil || i.Content == e.Content {
+		return err
+	}
+	history := wordings(append(i.History, core.Wording{Content: i.Content, Until: e.At}))
+	n, err := t.count(
+		`UPDATE items SET content = $3, digest = $4, history = $5, updated_at = $6 WHERE user_id = $1 AND id = $2 AND NOT EXISTS
+		(SELECT 1 FROM items o WHERE o.user_id = items.user_id AND o.digest = $4 AND o.status = 'active' AND o.id <> items.id)`,
+		t.user, e.Item, e.Content, e.Digest, text(history), ms(e.At))
+	if err == nil && n == 0 {
+		err = core.ErrExists
+	}
+	if err != nil {
+		return err
+	}
+	if err := t.loseItem(e.Item); err != nil {
+		return err
+	}
+	if err := t.exec(`DELETE FROM embeddings WHERE user_id = $1 AND kind = 'item' AND id = $2 AND $3 = ''`, t.user, e.Item,
+		e.Embed); err != nil {
+		return err
+	}
+	return t.findItem(e.Item, e.Content, e.Embed, e.At)
+}
+
+func (t *tx) removeItem(e core.DeleteItem) error {
+	i, err := scanItem(t.row(selectItems+` WHERE i.user_id = $1 AND i.id = $2`, t.user, e.Item))
+	if err != nil {
+		return err
+	}
+	return t.deleteItem(i, e.At)
+}
+
 // redactItems deletes the items and reminders made from a message.
 func (t *tx) redactItems(m core.Message) error {
 	rows, err := t.rows(selectItems+` WHERE i.user_id = $1 AND i.source_message = $2 AND i.source_message > 0`, t.user,
@@ -117,10 +162,7 @@ func (t *tx) dropItem(i core.Item, at time.Time) error {
 			return err
 		}
 	}
-	if err := t.unindex(core.DocItem, int64(i.ID)); err != nil {
-		return err
-	}
-	if err := t.all(t.s.dialect.Vector.Drop(core.VectorItem, t.user, int64(i.ID))); err != nil {
+	if err := t.loseItem(i.ID); err != nil {
 		return err
 	}
 	for _, query := range []string{`DELETE FROM embeddings WHERE user_id = $1 AND kind = 'item' AND id = $2`,
@@ -132,21 +174,34 @@ func (t *tx) dropItem(i core.Item, at time.Time) error {
 	return nil
 }
 
+// loseItem takes an item out of the indexes.
+func (t *tx) loseItem(id core.ItemID) error {
+	if err := t.unindex(core.DocItem, int64(id)); err != nil {
+		return err
+	}
+	return t.all(t.s.dialect.Vector.Drop(core.VectorItem, t.user, int64(id)))
+}
+
 // selectItems reads items with the state of their vectors.
-const selectItems = `SELECT i.user_id, i.id, i.theme, i.type, i.content, i.tags, i.source_thread, i.source_message, i.status, i.created_at, i.updated_at, i.tainted,
+const selectItems = `SELECT i.user_id, i.id, i.theme, i.type, i.content, i.tags, i.source_thread, i.source_message, i.status, i.created_at, i.updated_at, i.tainted, i.history, i.noted,
 	COALESCE((SELECT e.state FROM embeddings e WHERE e.user_id = i.user_id AND e.kind = 'item' AND e.id = i.id), '') FROM items i`
 
 func scanItem(r scanner) (core.Item, error) {
 	var i core.Item
-	var tags string
+	var tags, history string
 	var created, updated, tainted int64
 	err := r.Scan(&i.User, &i.ID, &i.Theme, (*string)(&i.Type), &i.Content, &tags, &i.SourceThread, &i.SourceMessage,
 		(*string)(&i.Status),
-		&created, &updated, &tainted, (*string)(&i.Embedding))
+		&created, &updated, &tainted, &history, &i.Noted, (*string)(&i.Embedding))
 	if err != nil {
 		return i, found(err)
 	}
 	i.CreatedAt, i.UpdatedAt, i.Tainted = at(created), at(updated), tainted&madeTainted != 0
+	if history != "[]" {
+		if err := unjson(history, &i.History); err != nil {
+			return i, err
+		}
+	}
 	return i, unjson(tags, &i.Tags)
 }
 

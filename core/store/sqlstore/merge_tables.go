@@ -148,9 +148,9 @@ func (p pair) copyItems(m *move, g keyRange) error {
 
 func (p pair) copyItem(m *move, id int64) error {
 	return p.exec(
-		`INSERT INTO items (user_id, id, theme, type, content, tags, digest, source_thread, source_message, status, created_at, updated_at, tainted)
+		`INSERT INTO items (user_id, id, theme, type, content, tags, digest, source_thread, source_message, status, created_at, updated_at, tainted, history, noted)
 		SELECT CAST($2 AS bigint), id + $3, theme, type, content, tags, digest, CASE WHEN source_thread = $6 THEN $7 WHEN source_thread > 0 THEN source_thread + $3 ELSE 0 END,
-			CASE WHEN source_message > 0 THEN source_message + $4 ELSE 0 END, status, created_at, updated_at, tainted
+			CASE WHEN source_message > 0 THEN source_message + $4 ELSE 0 END, status, created_at, updated_at, tainted, history, noted
 		FROM items WHERE user_id = $1 AND id = $5 ON CONFLICT DO NOTHING`, m.From, m.Into, m.plan.ID, m.plan.Message, id,
 		m.plan.Was, m.plan.Thread)
 }

@@ -9,16 +9,13 @@ import (
 	"github.com/everthread/everthread/core"
 )
 
-// Schema says which version of the schema a store has, and which this program wants.
-type Schema struct{ Current, Target int64 }
-
 // SchemaOf reads the schema's version.
-func SchemaOf(ctx context.Context, p *goose.Provider) (Schema, error) {
+func SchemaOf(ctx context.Context, p *goose.Provider) (core.Schema, error) {
 	current, target, err := p.GetVersions(ctx)
 	if err != nil {
-		return Schema{}, fmt.Errorf("read schema version: %w", err)
+		return core.Schema{}, fmt.Errorf("read schema version: %w", err)
 	}
-	return Schema{current, target}, nil
+	return core.Schema{Current: current, Target: target}, nil
 }
 
 // Migrate brings the schema up to date. A newer one is core.ErrNewerSchema, and

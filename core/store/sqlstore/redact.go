@@ -30,20 +30,17 @@ func (t *tx) redact(e core.Redact, out *core.Noted) error {
 			return err
 		}
 	}
-	if m.Turn != 0 {
-		return t.stopIfEmpty(m, out)
+	if m.Turn == 0 {
+		return nil
 	}
-	return nil
-}
-
-// redactApprovals empties the questions that a message, or the turn that read it,
-// asked. An open one is closed.
-func (t *tx) redactApprovals(m core.Message) error {
-	const empty = `UPDATE approvals SET subject = '{}', state = CASE WHEN state = 'open' THEN 'no' ELSE state END WHERE user_id = $1 AND `
-	if err := t.exec(empty+`message_id = $2`, t.user, m.ID); err != nil || m.Turn == 0 {
+	turn, _, err := turnByID(t, t.user, m.Turn)
+	if err == nil && slices.Contains(turn.Inputs, m.ID) {
+		err = t.redactAnswers(turn, e.At, out)
+	}
+	if err != nil {
 		return err
 	}
-	return t.exec(empty+`turn_id = $2 AND turn_id > 0`, t.user, m.Turn)
+	return t.stopIfEmpty(m, out)
 }
 
 // blank empties the message itself, its revisions and its raw event. Of news

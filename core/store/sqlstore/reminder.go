@@ -47,7 +47,7 @@ func (s *Store) DeliveriesOf(ctx context.Context, user core.UserID, m core.Messa
 	return collect(rows, err, scanDelivery)
 }
 
-// Fire stores one time of a reminder; see core.ReminderStore.
+// Fire stores one time of a reminder; see core.PlanStore.
 func (s *Store) Fire(ctx context.Context, f core.Fire) (core.MessageID, error) {
 	var id core.MessageID
 	err := s.update(ctx, "fire reminder", f.User, func(t *tx) error {
@@ -91,6 +91,18 @@ func (t *tx) setReminder(e core.SetReminder) error {
 func (t *tx) cancelReminder(e core.CancelReminder) error {
 	n, err := t.count(
 		`UPDATE reminders SET state = 'cancelled', tainted = tainted | $3 WHERE user_id = $1 AND id = $2 AND state = 'active'`, t.user, e.Reminder, ended(e.Tainted))
+	if err == nil && n == 0 {
+		return core.ErrNotFound
+	}
+	return err
+}
+
+func (t *tx) snoozeReminder(e core.SnoozeReminder) error {
+	if !e.Until.After(e.At) {
+		return core.ErrRefused
+	}
+	n, err := t.count(`UPDATE reminders SET due_at = $3 WHERE user_id = $1 AND id = $2 AND state = 'active'`, t.user,
+		e.Reminder, ms(e.Until))
 	if err == nil && n == 0 {
 		return core.ErrNotFound
 	}

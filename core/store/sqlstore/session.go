@@ -98,13 +98,14 @@ func scanSession(row scanner) (n core.Session, err error) {
 	return n, found(err)
 }
 
-// SignsIn returns whom a code signs in; see core.SessionStore.
-func (s *Store) SignsIn(ctx context.Context, codeHash string, now time.Time) (core.User, error) {
+// SignsIn returns whom a code signs in, and until when; see core.SessionStore.
+func (s *Store) SignsIn(ctx context.Context, codeHash string, now time.Time) (core.User, time.Time, error) {
 	c, err := validCode(s.one(ctx), core.CodeWeb, codeHash, now)
 	if err != nil {
-		return core.User{}, wrap("read code", err)
+		return core.User{}, time.Time{}, wrap("read code", err)
 	}
-	return s.User(ctx, c.User)
+	u, err := s.User(ctx, c.User)
+	return u, c.Expires, err
 }
 
 // Session returns the session of a token's hash; see core.SessionStore.

@@ -30,7 +30,7 @@ func undoableOf(q reader, user core.UserID, id int64, now time.Time) (core.Undoa
 	return x, found(q.row(undoable, user, id, ms(now)).Scan((*string)(&x.Kind), &x.Text, &x.Ended))
 }
 
-// Undoable returns what can be taken back, or ErrNotFound; see core.UndoReader.
+// Undoable returns what can be taken back, or ErrNotFound; see core.PlanStore.
 func (s *Store) Undoable(ctx context.Context, user core.UserID, id int64, now time.Time) (core.Undoable, error) {
 	return undoableOf(s.one(ctx), user, id, now)
 }

@@ -190,7 +190,7 @@ func testAlso(b *bench) {
 	b.must(err)
 	equal(b, "whose key", u.ID, b.user.ID)
 	equal(b, "the key has a number", k.ID > 0, true)
-	u, err = b.SignsIn(b.ctx, "link", b.now)
+	u, _, err = b.SignsIn(b.ctx, "link", b.now)
 	b.must(err)
 	equal(b, "whom the link signs in", u.ID, v.user.ID)
 	equal(b, "what Vera is told", v.texts()[0], "a link was made")

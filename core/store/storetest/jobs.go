@@ -3,6 +3,7 @@ package storetest
 import (
 	"encoding/json"
 	"errors"
+	"fmt"
 	"testing"
 	"time"
 
@@ -213,8 +214,8 @@ func TestWakeBetween(t *testing.T, open Open) {
 	ctx, cancel := contextWithCancel(t)
 	go func() { ended <- other.Listen(ctx) }()
 	wakes := other.Wakes(ctx)
-	for heard := false; !heard; { // until the other one listens
-		b.must(b.Enqueue(b.ctx, b.job("k", 1)))
+	for n, heard := 0, false; !heard; n++ { // until the other one listens
+		b.must(b.Enqueue(b.ctx, b.job(fmt.Sprint("k", n), 1))) // what waits behind another job wakes nobody
 		select {
 		case topic := <-wakes:
 			heard = topic == "q"

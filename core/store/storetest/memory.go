@@ -27,17 +27,11 @@ func memoryCases() []testCase {
 		{"an item is kept, found, archived and counted", testItem},
 		{"the same statement is kept once", testSameItem},
 		{"an archived item is restored, unless another states the same", testItemRestored},
+		{"an item is corrected, and its earlier wordings are found by nothing", testItemEdited},
+		{"an item is deleted for good", testItemDeleted},
 		{"an item goes with the message that it was made from", testItemRedacted},
 		{"a memory item of another user is not found", testForeignItem},
 		{"loops are opened, mentioned and closed", testLoopEffects},
-	}
-}
-
-func reminderCases() []testCase {
-	return []testCase{
-		{"a reminder fires once", testFire},
-		{"a recurring reminder goes on", testRecurring},
-		{"a reminder goes with the message that asked for it", testReminderRedacted},
 	}
 }
 
@@ -287,6 +281,58 @@ func testItemRedacted(b *bench) {
 	equal(b, "active", second2(b.Themes(b.ctx, b.user.ID, 10))[0].Active, 0)
 }
 
+func testItemEdited(b *bench) {
+	q, _ := b.exchange("I like xylophones", "noted")
+	id := b.item("likes xylophones", q)
+	other := b.item("fears geese", 0)
+	for _, e := range b.pending() {
+		b.put1(e, vector(int(e.ID%7)))
+	}
+	edit := func(content string) error {
+		return second(b.Note(b.ctx, core.Note{User: b.user.ID, Now: b.now, Effects: []core.Effect{
+			core.EditItem{Item: id, Content: content, Digest: content, Embed: config, At: b.now}}}))
+	}
+	b.must(edit("likes marimbas"))
+	b.must(edit("likes marimbas")) // says the same: nothing happens
+	b.wantFound("by the earlier wording", core.DocItem, "xylophones")
+	b.wantFound("by the new one", core.DocItem, "marimbas", int64(id))
+	equal(b, "near", len(b.nearest(core.VectorItem, vector(int(id%7)))), 1)
+	got := restored(b, id)
+	if got.Content != "likes marimbas" || len(got.History) != 1 || got.History[0].Content != "likes xylophones" ||
+		got.History[0].Until.UnixMilli() != b.now.UnixMilli() || got.Embedding != core.EmbeddingPending {
+		b.t.Errorf("got %+v", got)
+	}
+	equal(b, "the same", second2(b.SameItem(b.ctx, b.user.ID, "likes marimbas")).ID, id)
+	if err := edit("fears geese"); !errors.Is(err, core.ErrExists) {
+		b.t.Errorf("like another: got %v, want ErrExists", err)
+	}
+	for n := range core.MaxWordings + 5 {
+		b.must(edit(fmt.Sprint("likes instrument ", n)))
+	}
+	if h := restored(b, id).History; len(h) != core.MaxWordings || h[len(h)-1].Content != "likes instrument 23" {
+		b.t.Errorf("got %d wordings: %+v", len(h), h)
+	}
+	b.effects(core.Redact{Message: q, At: b.now})
+	b.missing("instrument")
+	equal(b, "the other", restored(b, other).Content, "fears geese")
+}
+
+func testItemDeleted(b *bench) {
+	id := b.item("likes xylophones", 0)
+	b.put1(b.pending()[0], vector(1))
+	b.effects(core.EditItem{Item: id, Content: "plays the xylophone", Digest: "d", At: b.now})
+	equal(b, "near", len(b.nearest(core.VectorItem, vector(1))), 0)
+	b.effects(core.DeleteItem{Item: id, At: b.now})
+	b.missing("xylophone")
+	b.wantFound("item", core.DocItem, "xylophone")
+	equal(b, "active", second2(b.Themes(b.ctx, b.user.ID, 10))[0].Active, 0)
+	err := second(b.Note(b.ctx, core.Note{User: b.user.ID, Now: b.now,
+		Effects: []core.Effect{core.DeleteItem{Item: id, At: b.now}}}))
+	if !errors.Is(err, core.ErrNotFound) {
+		b.t.Errorf("once more: got %v, want ErrNotFound", err)
+	}
+}
+
 func testItemRestored(b *bench) {
 	id := b.item("likes herons", 0)
 	b.now = b.now.Add(time.Second)
@@ -351,76 +397,4 @@ func testLoopEffects(b *bench) {
 	}
 	b.effects(core.CloseLoop{Loop: id, At: b.now})
 	equal(b, "open", len(second2(b.Loops(b.ctx, b.user.ID, 10))), 0)
-}
-
-// remind sets a reminder for an hour from now.
-func (b *bench) remind(text, cron string, source core.MessageID) core.Reminder {
-	b.t.Helper()
-	id := core.ReminderID(one(b, b.NewID, b.user.ID))
-	b.effects(core.SetReminder{Reminder: core.Reminder{ID: id, Text: text, DueAt: b.now.Add(time.Hour), Cron: cron,
-		Zone: "UTC", Source: source}, At: b.now})
-	r, err := b.Reminder(b.ctx, b.user.ID, id)
-	b.must(err)
-	return r
-}
-
-// fire fires a reminder.
-func (b *bench) fire(r core.Reminder, next time.Time) (core.MessageID, error) {
-	return b.Fire(b.ctx, core.Fire{User: r.User, Reminder: r.ID, Due: r.DueAt, Next: next, Now: b.now,
-		Message: core.NewMessage{Role: core.RoleAssistant, Kind: core.KindReminder, Text: "⏰ " + r.Text, SentAt: b.now},
-		Deliveries: []core.NewDelivery{{To: b.at.Address, Identity: b.at.ID, Kind: core.DeliverReminder,
-			Parts: []core.Part{{Text: r.Text}}}}})
-}
-
-func testFire(b *bench) {
-	r := b.remind("water the plants", "", 0)
-	equal(b, "due too early", len(second2(b.DueReminders(b.ctx, b.now, 10))), 0)
-	equal(b, "listed", len(second2(b.Reminders(b.ctx, b.user.ID, 10))), 1)
-	b.now = b.now.Add(2 * time.Hour)
-	equal(b, "due", len(second2(b.DueReminders(b.ctx, b.now, 10))), 1)
-	id, err := b.fire(r, time.Time{})
-	b.must(err)
-	if _, err := b.fire(r, time.Time{}); !errors.Is(err, core.ErrChanged) {
-		b.t.Errorf("fired twice: got %v, want ErrChanged", err)
-	}
-	equal(b, "due", len(second2(b.DueReminders(b.ctx, b.now, 10))), 0)
-	done := second2(b.Reminder(b.ctx, b.user.ID, r.ID))
-	equal(b, "state", done.State, core.ReminderDone)
-	equal(b, "message", done.Message, id)
-	b.sent(b.takeDelivery())
-	ds := second2(b.DeliveriesOf(b.ctx, b.user.ID, id))
-	if len(ds) != 1 || ds[0].State != core.DeliverySent {
-		b.t.Errorf("got %+v, want one that was sent", ds)
-	}
-	err = second(b.Note(b.ctx, core.Note{User: b.user.ID, Identity: b.at.ID,
-		Effects: []core.Effect{core.CancelReminder{Reminder: r.ID, At: b.now}}, Now: b.now}))
-	if !errors.Is(err, core.ErrNotFound) {
-		b.t.Errorf("cancel: got %v, want ErrNotFound", err)
-	}
-}
-
-func testRecurring(b *bench) {
-	r := b.remind("stand up", "0 * * * *", 0)
-	b.now = b.now.Add(90 * time.Minute)
-	next := start().Add(2 * time.Hour)
-	b.must(second(b.fire(r, next)))
-	again := second2(b.Reminder(b.ctx, b.user.ID, r.ID))
-	if again.State != core.ReminderActive || !again.DueAt.Equal(next) || !again.FiredAt.Equal(b.now) {
-		b.t.Errorf("got %+v", again)
-	}
-	b.sent(b.takeDelivery())
-	b.effects(core.CancelReminder{Reminder: r.ID, At: b.now})
-	if _, err := b.fire(again, next.Add(time.Hour)); !errors.Is(err, core.ErrChanged) {
-		b.t.Errorf("fired after it was cancelled: got %v", err)
-	}
-}
-
-func testReminderRedacted(b *bench) {
-	q, _ := b.exchange("remind me of the xylophone", "I will")
-	r := b.remind("play the xylophone", "", q)
-	b.now = b.now.Add(2 * time.Hour)
-	b.must(second(b.fire(r, time.Time{})))
-	b.sent(b.takeDelivery())
-	b.effects(core.Redact{Message: q, At: b.now})
-	b.missing("xylophone")
 }

@@ -12,8 +12,9 @@ func testUnlinkSessions(b *bench) {
 	through := func(a core.Address, hash string) {
 		b.effects(core.NewWebLink{Code: core.Code{Hash: hash, Address: a, Created: b.now,
 			Expires: b.now.Add(15 * time.Minute)}})
-		u, err := b.SignsIn(b.ctx, hash, b.now)
+		u, until, err := b.SignsIn(b.ctx, hash, b.now)
 		b.must(err)
+		equal(b, "until when", until.Equal(b.now.Add(15*time.Minute)), true)
 		equal(b, "whom the code signs in", u.ID, b.user.ID)
 		_, err = b.SignIn(b.ctx, hash, b.session(hash), b.now)
 		b.must(err)
@@ -21,7 +22,7 @@ func testUnlinkSessions(b *bench) {
 	through(b.at.Address, "home")
 	through(phone.Address, "phone")
 	through(core.Address{}, "unknown")
-	_, err := b.SignsIn(b.ctx, "home", b.now)
+	_, _, err := b.SignsIn(b.ctx, "home", b.now)
 	b.notFound("a code that was used", err)
 	b.effects(core.Unlink{Identity: phone.ID, At: b.now})
 	s, _, err := b.Session(b.ctx, "home", b.now)

@@ -59,11 +59,11 @@ func Test(t *testing.T, open Open) {
 
 func testContract(t *testing.T, open Open) {
 	for _, group := range [][]testCase{
-		roadCases(), inboundCases(), editCases(), redactionCases(), turnCases(), askCases(), windowCases(), deliveryCases(),
-		receiptCases(), troubleCases(), jobCases(), dayCases(), summaryCases(), noteCases(), peopleCases(), keepCases(),
-		wakeCases(), isolationCases(), recallCases(), embeddingCases(), memoryCases(), reminderCases(), linkCases(),
-		mergeCases(), splitCases(), webCases(), clientCases(), timelineCases(), importCases(), pageCases(), approvalCases(),
-		auditCases(), tableCases(),
+		roadCases(), inboundCases(), editCases(), redactionCases(), turnCases(), answerCases(), askCases(),
+		windowCases(), deliveryCases(), receiptCases(), troubleCases(), jobCases(), dayCases(), summaryCases(),
+		noteCases(), peopleCases(), keepCases(), wakeCases(), isolationCases(), recallCases(), embeddingCases(),
+		memoryCases(), reminderCases(), linkCases(), mergeCases(), splitCases(), webCases(), clientCases(),
+		timelineCases(), importCases(), pageCases(), approvalCases(), auditCases(), tableCases(),
 	} {
 		for _, c := range group {
 			t.Run(strings.ReplaceAll(c.name, " ", "_"), func(t *testing.T) {

@@ -47,8 +47,8 @@ func (s *Server) messages(w http.ResponseWriter, r *http.Request, a *agent) {
 		return
 	}
 	defer s.alone(a)()
-	s.mu.Lock()
-	defer s.mu.Unlock()
+	s.Lock()
+	defer s.Unlock()
 	if f := s.check(q, a); f != nil {
 		refuse(w, *f)
 		return
@@ -72,15 +72,15 @@ func (s *Server) messages(w http.ResponseWriter, r *http.Request, a *agent) {
 // alone notes if another message is on its way, until the function that it
 // returns is called.
 func (s *Server) alone(a *agent) func() {
-	s.mu.Lock()
-	defer s.mu.Unlock()
+	s.Lock()
+	defer s.Unlock()
 	if a.sending {
-		s.errs = append(s.errs, errors.New("two messages at once"))
+		s.Noted(errors.New("two messages at once"))
 	}
 	a.sending = true
 	return func() {
-		s.mu.Lock()
-		defer s.mu.Unlock()
+		s.Lock()
+		defer s.Unlock()
 		a.sending = false
 	}
 }
@@ -120,8 +120,8 @@ func (a *agent) knows(wamid string) bool {
 func (s *Server) statuses(w http.ResponseWriter, r *http.Request, a *agent) {
 	var q request
 	err := json.NewDecoder(r.Body).Decode(&q)
-	s.mu.Lock()
-	defer s.mu.Unlock()
+	s.Lock()
+	defer s.Unlock()
 	if err != nil || q.Status != "read" || !strings.HasPrefix(q.MessageID, "wamid.IN") {
 		refuse(w, Failure{HTTP: 400, Code: 131009, Details: "message_id"})
 		return
@@ -132,7 +132,7 @@ func (s *Server) statuses(w http.ResponseWriter, r *http.Request, a *agent) {
 	if i := slices.IndexFunc(a.events, func(e event) bool { return e.wamid == q.MessageID }); i >= 0 {
 		a.events = slices.Delete(a.events, i, i+1)
 	}
-	s.signal()
+	s.Signal()
 	answer(w, map[string]any{"success": true})
 }
 
@@ -153,8 +153,8 @@ func (s *Server) upload(w http.ResponseWriter, r *http.Request) {
 		refuse(w, Failure{HTTP: 400, Code: 131053, Details: "size or type"})
 		return
 	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
+	s.Lock()
+	defer s.Unlock()
 	answer(w, map[string]any{"id": s.keepFile(file{data: data, mime: kind})})
 }
 
@@ -168,14 +168,14 @@ func (s *Server) keepFile(f file) string {
 
 // Uploaded returns the bytes and the type of a file by its id.
 func (s *Server) Uploaded(id string) ([]byte, string) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
+	s.Lock()
+	defer s.Unlock()
 	return s.files[id].data, s.files[id].mime
 }
 
 func (s *Server) lookup(w http.ResponseWriter, id string) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
+	s.Lock()
+	defer s.Unlock()
 	f, ok := s.files[id]
 	if !ok {
 		refuse(w, Failure{HTTP: 400, Code: 100})
@@ -183,14 +183,14 @@ func (s *Server) lookup(w http.ResponseWriter, id string) {
 	}
 	sum := sha256.Sum256(f.data)
 	answer(w, map[string]any{
-		"id": id, "messaging_product": "whatsapp", "url": s.http.URL + "/file/" + id, "mime_type": f.mime,
+		"id": id, "messaging_product": "whatsapp", "url": s.Server.URL() + "/file/" + id, "mime_type": f.mime,
 		"sha256": hex.EncodeToString(sum[:]), "file_size": len(f.data),
 	})
 }
 
 func (s *Server) serveFile(w http.ResponseWriter, id string) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
+	s.Lock()
+	defer s.Unlock()
 	f, ok := s.files[id]
 	if !ok {
 		refuse(w, Failure{HTTP: 404, Code: 100})

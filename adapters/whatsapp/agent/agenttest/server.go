@@ -6,15 +6,15 @@
 package agenttest
 
 import (
-	"context"
 	"encoding/json"
 	"fmt"
 	"net/http"
 	"net/http/httptest"
 	"slices"
 	"strings"
-	"sync"
 	"time"
+
+	"github.com/everthread/everthread/adapters/servicetest"
 )
 
 // FirstOffset is the place of the first event of every agent, after which come
@@ -41,17 +41,10 @@ type Failure struct {
 // Server is a server for any number of agents. Its methods may be called
 // concurrently.
 type Server struct {
-	http   *httptest.Server
-	ctx    context.Context
-	cancel context.CancelFunc
-
-	mu       sync.Mutex
-	changed  chan struct{} // closed and replaced at each change
-	agents   map[string]*agent
-	ids      int
-	files    map[string]file
-	failures map[string][]Failure
-	errs     []error
+	servicetest.Server[Failure]
+	agents map[string]*agent
+	ids    int
+	files  map[string]file
 }
 
 // agent is what one key talks to.
@@ -86,29 +79,20 @@ var limits = map[string]int{"messages": 12, "statuses": 12, "updates": 15, "uplo
 
 // New starts a server on 127.0.0.1. Close ends it.
 func New() *Server {
-	ctx, cancel := context.WithCancel(context.Background())
-	s := &Server{
-		ctx: ctx, cancel: cancel, changed: make(chan struct{}), agents: map[string]*agent{},
-		files: map[string]file{}, failures: map[string][]Failure{},
+	s := &Server{agents: map[string]*agent{}, files: map[string]file{}}
+	if err := s.Start(s, ""); err != nil {
+		panic(err)
 	}
-	s.http = httptest.NewServer(s)
 	return s
 }
 
 // URL is the root of the API, for channels.whatsapp_agent.api_url.
-func (s *Server) URL() string { return s.http.URL + Root }
-
-// Close ends the server.
-func (s *Server) Close() {
-	s.cancel()
-	s.http.CloseClientConnections()
-	s.http.Close()
-}
+func (s *Server) URL() string { return s.Server.URL() + Root }
 
 // Add adds an agent with a key, made by creator, such as user:5.
 func (s *Server) Add(key, creator string) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
+	s.Lock()
+	defer s.Unlock()
 	s.ids++
 	s.agents[key] = &agent{id: fmt.Sprint(123456000 + s.ids), creator: creator, next: FirstOffset,
 		calls: map[string][]time.Time{}}
@@ -116,16 +100,16 @@ func (s *Server) Add(key, creator string) {
 
 // Revoke makes a key invalid.
 func (s *Server) Revoke(key string) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
+	s.Lock()
+	defer s.Unlock()
 	delete(s.agents, key)
-	s.signal()
+	s.Signal()
 }
 
 // Become changes the address of the person who made an agent.
 func (s *Server) Become(key, creator string) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
+	s.Lock()
+	defer s.Unlock()
 	s.agents[key].creator = creator
 }
 
@@ -136,9 +120,9 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		refuse(w, Failure{HTTP: 401, Code: 190})
 		return
 	}
-	s.mu.Lock()
+	s.Lock()
 	a := s.agents[secret]
-	s.mu.Unlock()
+	s.Unlock()
 	if a == nil {
 		refuse(w, Failure{HTTP: 400, Code: 100})
 		return
@@ -170,20 +154,24 @@ func route(r *http.Request) (what, id string) {
 
 // obstacle counts a call and returns why it fails, nil if it does not.
 func (s *Server) obstacle(a *agent, what string) *Failure {
-	s.mu.Lock()
-	defer s.mu.Unlock()
+	if s.tooMany(a, what) {
+		s.Note(fmt.Errorf("%s: more than %d calls a minute", what, limits[what]))
+		return &Failure{HTTP: 429, Code: 130429}
+	}
+	if f, failing := s.Begin(what); failing {
+		return &f
+	}
+	return nil
+}
+
+func (s *Server) tooMany(a *agent, what string) bool {
+	s.Lock()
+	defer s.Unlock()
 	now := time.Now()
 	a.calls[what] = slices.DeleteFunc(a.calls[what], func(t time.Time) bool { return now.Sub(t) >= time.Minute })
 	a.calls[what] = append(a.calls[what], now)
-	if most, ok := limits[what]; ok && len(a.calls[what]) > most {
-		s.errs = append(s.errs, fmt.Errorf("%s: more than %d calls a minute", what, most))
-		return &Failure{HTTP: 429, Code: 130429}
-	}
-	if fs := s.failures[what]; len(fs) > 0 {
-		s.failures[what] = fs[1:]
-		return &fs[0]
-	}
-	return nil
+	most, ok := limits[what]
+	return ok && len(a.calls[what]) > most
 }
 
 func (s *Server) fail(w http.ResponseWriter, r *http.Request, a *agent, f Failure, what, id string) {
@@ -192,10 +180,7 @@ func (s *Server) fail(w http.ResponseWriter, r *http.Request, a *agent, f Failur
 		s.serve(httptest.NewRecorder(), r, a, what, id)
 		panic(http.ErrAbortHandler)
 	case f.HTTP == 0:
-		select {
-		case <-r.Context().Done():
-		case <-s.ctx.Done():
-		}
+		s.Hang(r)
 		panic(http.ErrAbortHandler)
 	}
 	refuse(w, f)
@@ -216,7 +201,7 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request, a *agent, what, i
 	case "file":
 		s.serveFile(w, id)
 	default:
-		s.note(fmt.Errorf("%s: no such call", what))
+		s.Note(fmt.Errorf("%s: no such call", what))
 		refuse(w, Failure{HTTP: 404, Code: 100})
 	}
 }
@@ -234,16 +219,4 @@ func refuse(w http.ResponseWriter, f Failure) {
 func answer(w http.ResponseWriter, v any) {
 	w.Header().Set("Content-Type", "application/json")
 	_ = json.NewEncoder(w).Encode(v)
-}
-
-// signal wakes those who wait for a change. The lock is held.
-func (s *Server) signal() {
-	close(s.changed)
-	s.changed = make(chan struct{})
-}
-
-func (s *Server) note(err error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.errs = append(s.errs, err)
 }

@@ -17,15 +17,15 @@ const codeReplaced = 1752041
 // updates answers a poll: at once if there is something at or after the offset,
 // else when there is or the time is over. A newer poll ends an older one.
 func (s *Server) updates(w http.ResponseWriter, r *http.Request, a *agent) {
-	s.mu.Lock()
+	s.Lock()
 	next := a.next
-	s.mu.Unlock()
+	s.Unlock()
 	offset, limit, wait, err := parameters(r, next)
 	if err != nil {
 		refuse(w, Failure{HTTP: 400, Code: 131009, Details: err.Error()})
 		return
 	}
-	s.mu.Lock()
+	s.Lock()
 	if a.poller != nil {
 		close(a.poller)
 		a.ended++
@@ -33,13 +33,13 @@ func (s *Server) updates(w http.ResponseWriter, r *http.Request, a *agent) {
 	replaced := make(chan struct{})
 	a.poller = replaced
 	a.offsets = append(a.offsets, offset)
-	s.mu.Unlock()
+	s.Unlock()
 	over := time.NewTimer(wait)
 	defer over.Stop()
 	for {
-		s.mu.Lock()
-		body, changed := a.after(offset, limit), s.changed
-		s.mu.Unlock()
+		s.Lock()
+		body, changed := a.after(offset, limit), s.Changed()
+		s.Unlock()
 		if body != nil {
 			s.end(a, replaced)
 			answer(w, body)
@@ -57,7 +57,7 @@ func (s *Server) updates(w http.ResponseWriter, r *http.Request, a *agent) {
 		case <-r.Context().Done():
 			s.end(a, replaced)
 			return
-		case <-s.ctx.Done():
+		case <-s.Ctx.Done():
 			return
 		}
 	}
@@ -65,8 +65,8 @@ func (s *Server) updates(w http.ResponseWriter, r *http.Request, a *agent) {
 
 // end ends a poll that was not replaced.
 func (s *Server) end(a *agent, poller chan struct{}) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
+	s.Lock()
+	defer s.Unlock()
 	if a.poller == poller {
 		a.poller = nil
 	}
@@ -132,8 +132,8 @@ func (s *Server) Say(key, text string) string {
 // Write lets the person send a message at a time, with the given fields beyond
 // sender, id and time, and returns the wamid.
 func (s *Server) Write(key string, at time.Time, fields map[string]any) string {
-	s.mu.Lock()
-	defer s.mu.Unlock()
+	s.Lock()
+	defer s.Unlock()
 	s.ids++
 	a := s.agents[key]
 	id := fmt.Sprintf("wamid.IN%04d", s.ids)
@@ -145,8 +145,8 @@ func (s *Server) Write(key string, at time.Time, fields map[string]any) string {
 
 // Read lets the person read a message.
 func (s *Server) Read(key string, m Message) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
+	s.Lock()
+	defer s.Unlock()
 	s.receipt(s.agents[key], m, "read")
 }
 
@@ -158,14 +158,14 @@ func (s *Server) receipt(a *agent, m Message, state string) {
 
 // Again offers the last message once more, at a new place.
 func (s *Server) Again(key string) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
+	s.Lock()
+	defer s.Unlock()
 	a := s.agents[key]
 	e := a.last
 	e.offset = a.next
 	a.next++
 	a.events = append(a.events, e)
-	s.signal()
+	s.Signal()
 }
 
 // add adds an event. The lock is held.
@@ -180,13 +180,13 @@ func (s *Server) add(a *agent, wamid string, item map[string]any) {
 	}
 	a.events = append(a.events, e)
 	a.next++
-	s.signal()
+	s.Signal()
 }
 
 // Behind returns how many messages are at or after a cursor.
 func (s *Server) Behind(key string, cursor int64) int {
-	s.mu.Lock()
-	defer s.mu.Unlock()
+	s.Lock()
+	defer s.Unlock()
 	n := 0
 	for _, e := range s.agents[key].events {
 		if e.wamid != "" && e.offset >= cursor {
@@ -198,23 +198,23 @@ func (s *Server) Behind(key string, cursor int64) int {
 
 // Offsets returns the offsets that polls asked for.
 func (s *Server) Offsets(key string) []int64 {
-	s.mu.Lock()
-	defer s.mu.Unlock()
+	s.Lock()
+	defer s.Unlock()
 	return slices.Clone(s.agents[key].offsets)
 }
 
 // Replaced returns how many polls a newer one ended.
 func (s *Server) Replaced(key string) int {
-	s.mu.Lock()
-	defer s.mu.Unlock()
+	s.Lock()
+	defer s.Unlock()
 	return s.agents[key].ended
 }
 
 // AddFile keeps a file that people can send, and returns the object of a message
 // for it, without caption and the like.
 func (s *Server) AddFile(data []byte, mime string) map[string]any {
-	s.mu.Lock()
-	defer s.mu.Unlock()
+	s.Lock()
+	defer s.Unlock()
 	sum := sha256.Sum256(data)
 	return map[string]any{"id": s.keepFile(file{data: data, mime: mime}), "mime_type": mime,
 		"sha256": base64.StdEncoding.EncodeToString(sum[:])}
@@ -222,31 +222,14 @@ func (s *Server) AddFile(data []byte, mime string) map[string]any {
 
 // Sent returns what an agent sent, in order.
 func (s *Server) Sent(key string) []Message {
-	s.mu.Lock()
-	defer s.mu.Unlock()
+	s.Lock()
+	defer s.Unlock()
 	return slices.Clone(s.agents[key].sent)
 }
 
 // Typed returns the wamids under which an answer was shown as being written.
 func (s *Server) Typed(key string) []string {
-	s.mu.Lock()
-	defer s.mu.Unlock()
+	s.Lock()
+	defer s.Unlock()
 	return slices.Clone(s.agents[key].typed)
-}
-
-// Fail lets the next n calls of what fail: updates, messages, statuses, upload,
-// lookup or file.
-func (s *Server) Fail(what string, n int, f Failure) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	for range n {
-		s.failures[what] = append(s.failures[what], f)
-	}
-}
-
-// Errors returns what was wrong with requests.
-func (s *Server) Errors() []error {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return slices.Clone(s.errs)
 }

@@ -1,0 +1,95 @@
+package adaptertest
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/everthread/everthread/core"
+)
+
+// wantMark stands in golden files between what a service sends and what becomes of it.
+const wantMark = "-- inbound --\n"
+
+// Golden tries normalise with what a service sends, and compares what becomes of it: both
+// stand in each file of testdata/normalise. With update it writes the latter again.
+func Golden(t *testing.T, update bool, normalise func(raw []byte) string) {
+	t.Parallel()
+	for file, content := range goldenFiles(t) {
+		t.Run(strings.TrimSuffix(filepath.Base(file), ".txt"), func(t *testing.T) {
+			t.Parallel()
+			raw, want, _ := strings.Cut(content, wantMark)
+			got := normalise([]byte(strings.TrimSuffix(raw, "\n")))
+			if update {
+				if err := os.WriteFile(file, []byte(raw+wantMark+got), 0o644); err != nil {
+					t.Fatal(err)
+				}
+			} else if got != want {
+				t.Errorf("got:\n%s\nwant:\n%s", got, want)
+			}
+		})
+	}
+}
+
+// Seed gives a fuzz target what the services of Golden's files send.
+func Seed(f *testing.F) {
+	for _, content := range goldenFiles(f) {
+		raw, _, _ := strings.Cut(content, wantMark)
+		f.Add([]byte(raw))
+	}
+}
+
+func goldenFiles(t testing.TB) map[string]string {
+	t.Helper()
+	files, err := filepath.Glob("testdata/normalise/*.txt")
+	if err != nil || len(files) == 0 {
+		t.Fatalf("no golden files: %v", err)
+	}
+	contents := map[string]string{}
+	for _, file := range files {
+		content, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		contents[file] = string(content)
+	}
+	return contents
+}
+
+// Dump lists the fields of an Inbound that are set, without what the service sent.
+func Dump(in core.Inbound) string {
+	var b strings.Builder
+	line := func(name, value string) {
+		if value != "" {
+			fmt.Fprintf(&b, "%s: %s\n", name, value)
+		}
+	}
+	line("kind", string(in.Kind))
+	line("event", in.EventID)
+	line("address", in.Address.String())
+	line("aliases", strings.Join(in.Aliases, " "))
+	line("native", in.NativeID)
+	line("target", in.Target)
+	line("edited", in.Edited)
+	line("name", in.Name)
+	line("language", in.Language)
+	line("text", in.Text)
+	for _, a := range in.Attachments {
+		line("attachment", fmt.Sprintf("%+v", a))
+	}
+	if in.Quote != nil {
+		line("quote", fmt.Sprintf("%+v", *in.Quote))
+	}
+	line("forwarded from", in.ForwardedFrom)
+	line("reaction", in.Reaction)
+	if in.Status != nil {
+		line("status", fmt.Sprintf("%+v", *in.Status))
+	}
+	if !in.SentAt.IsZero() {
+		line("sent", in.SentAt.Format(time.RFC3339))
+	}
+	return b.String()
+}

@@ -1,0 +1,96 @@
+package doctor
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"time"
+
+	"github.com/everthread/everthread/core/backup"
+	"github.com/everthread/everthread/core/engine"
+	"github.com/everthread/everthread/core/folder"
+)
+
+// Of backups: how long a new gateway may be without, how old one may be that somebody
+// made by hand, and how late one of the clock.
+const (
+	backupGrace = 24 * time.Hour
+	backupOld   = 8 * 24 * time.Hour
+	backupLate  = time.Hour
+)
+
+// backups reports whether there is a backup that is new enough.
+func (e *examination) backups(ctx context.Context) {
+	const check = "backups"
+	ctx, cancel := context.WithTimeout(ctx, checkTimeout)
+	defer cancel()
+	since := e.begun(ctx)
+	if since.IsZero() {
+		return // told already, or nothing to lose
+	}
+	dir, now := engine.BackupDir(e.Config), e.Now()
+	newest, err := backup.Newest(dir)
+	switch {
+	case err != nil && !errors.Is(err, os.ErrPermission):
+		e.problem(check, e.BackupUnreadable, folder.Cause(err), dir)
+	case e.Config.Backup.Cron != "":
+		e.schedule(ctx, newest, since, now)
+	case now.Sub(newest) < backupOld:
+		e.fine(check, e.BackupByHand, at(newest), e.BackupHow)
+	case e.Config.DatabaseURL != "":
+		e.fine(check, e.BackupServer, e.Config.DataDir, e.BackupHow)
+	case now.Sub(since) < backupGrace:
+		e.fine(check, e.BackupNone, e.BackupHow)
+	case newest.IsZero():
+		e.problem(check, e.BackupNever, dir, e.BackupHow)
+	default:
+		e.problem(check, e.BackupOld, at(newest), e.BackupHow)
+	}
+}
+
+// schedule reports whether the clock's last backup was made.
+func (e *examination) schedule(ctx context.Context, newest, since, now time.Time) {
+	const check = "backups"
+	last, due, err := engine.BackupTimes(ctx, e.Config, e.store)
+	if err != nil {
+		e.verdict(check, err, "")
+		return
+	}
+	if last.IsZero() { // the first one is made at once
+		due = since
+	}
+	what := e.BackupNoneMade
+	if !newest.IsZero() {
+		what = fmt.Sprintf(e.BackupNewest, at(newest))
+	}
+	switch {
+	case now.Sub(due) > backupLate:
+		e.problem(check, e.BackupDue, what, at(due), engine.BackupDir(e.Config))
+	case newest.IsZero():
+		e.fine(check, e.BackupFirst)
+	case e.Config.Backup.Dir == "":
+		e.fine(check, "%s", what+e.BackupBeside)
+	default:
+		e.fine(check, "%s", what)
+	}
+}
+
+func at(t time.Time) string { return t.Local().Format("2006-01-02 15:04") }
+
+// begun is since when there has been something in the store; zero: there is nothing.
+func (e *examination) begun(ctx context.Context) (since time.Time) {
+	if !e.schema {
+		return since
+	}
+	users, err := e.store.Users(ctx)
+	if err != nil {
+		return since
+	}
+	for _, u := range users {
+		if since.IsZero() || u.CreatedAt.Before(since) {
+			since = u.CreatedAt
+		}
+	}
+	return since
+}

@@ -1,0 +1,271 @@
+// Package doctor looks at everything that a gateway needs, and says what to do: the
+// configuration, the data folder, the store, models, channels, addresses, backups and the
+// clock. The command line and the owner's page show what it finds. It stands above the
+// engine, and changes nothing but a data folder that is missing.
+package doctor
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/everthread/everthread/configs"
+	"github.com/everthread/everthread/core"
+	"github.com/everthread/everthread/core/engine"
+	"github.com/everthread/everthread/core/folder"
+)
+
+// checkTimeout bounds each check.
+const checkTimeout = 20 * time.Second
+
+// Doctor examines a configuration whose keys are right.
+type Doctor struct {
+	Config   configs.Config
+	Language string // of the findings
+	Version  string
+	Now      func() time.Time
+	// Open opens the store without migrating it; the embedded one is there.
+	Open func(ctx context.Context) (Store, error)
+	// Channels are those that are on. Without a store, one that needs it is
+	// channel.ErrNoStore. What they opened is closed by shut.
+	Channels func(ctx context.Context, st Store) (found []Channel, shut func())
+	// Hint is how an app is set up by hand.
+	Hint string
+}
+
+// Store is what is asked of the store.
+type Store interface {
+	core.StateStore
+	Ping(ctx context.Context) error
+	Schema(ctx context.Context) (core.Schema, error)
+	Users(ctx context.Context) ([]core.User, error)
+	SpentAll(ctx context.Context, day string, now time.Time) (used, granted int, err error)
+	EmbeddingFaults(ctx context.Context, user core.UserID) ([]core.EmbeddingFault, error)
+	io.Closer
+}
+
+// Channel is a channel that is on, or why it cannot be made.
+type Channel struct {
+	Name string
+	core.Channel
+	Err error
+}
+
+// examination is a Doctor at work.
+type examination struct {
+	*Doctor
+	*texts
+	store  Store // nil: there is none, or it cannot be used
+	schema bool  // it has the schema of this program
+	out    []core.Finding
+}
+
+// Examine makes every check.
+func (d *Doctor) Examine(ctx context.Context) []core.Finding {
+	e := &examination{Doctor: d, texts: say(d.Language)}
+	e.fine("configuration", e.Configuration)
+	e.data()
+	e.open(ctx)
+	if e.store != nil {
+		defer e.store.Close()
+	}
+	for _, check := range []func(context.Context){e.backups, e.tokens, e.listening, e.public, e.models, e.embeddings,
+		e.vectors, e.transcription, e.servers, e.channels, e.clock} {
+		check(ctx)
+	}
+	return e.found()
+}
+
+// ExamineChannels has the channels that are on look at all they need.
+func (d *Doctor) ExamineChannels(ctx context.Context) []core.Finding {
+	e := &examination{Doctor: d, texts: say(d.Language)}
+	e.open(ctx)
+	e.out = nil
+	if e.store != nil {
+		defer e.store.Close()
+	}
+	e.channels(ctx)
+	return e.found()
+}
+
+// ExamineKept looks at what is kept: the data folder, the store and its backups.
+func (d *Doctor) ExamineKept(ctx context.Context) []core.Finding {
+	e := &examination{Doctor: d, texts: say(d.Language)}
+	e.data()
+	e.open(ctx)
+	if e.store != nil {
+		defer e.store.Close()
+	}
+	e.backups(ctx)
+	return e.found()
+}
+
+// found is what was found, without secrets.
+func (e *examination) found() []core.Finding {
+	for i, f := range e.out { // what a service says may repeat a key that stands where none belongs
+		e.out[i].Detail = configs.Redact(f.Detail)
+	}
+	return e.out
+}
+
+// Wrong is the finding of a configuration that cannot be used.
+func Wrong(err error) []core.Finding {
+	return []core.Finding{{Check: "configuration", Detail: configs.Redact(err.Error())}}
+}
+
+func (e *examination) fine(check, detail string, args ...any) { e.add(check, true, detail, args) }
+
+func (e *examination) problem(check, detail string, args ...any) { e.add(check, false, detail, args) }
+
+func (e *examination) add(check string, ok bool, detail string, args []any) {
+	if len(args) > 0 {
+		detail = fmt.Sprintf(detail, args...)
+	}
+	e.out = append(e.out, core.Finding{Check: check, OK: ok, Detail: detail})
+}
+
+// verdict is a problem with an error, or fine.
+func (e *examination) verdict(check string, err error, detail string, args ...any) {
+	if err != nil {
+		e.problem(check, "%s", err.Error())
+		return
+	}
+	e.fine(check, detail, args...)
+}
+
+func (e *examination) data() {
+	dir := e.Config.DataDir
+	if err := folder.Make(dir); err != nil {
+		e.problem("data folder", e.DataUnwritable, dir, folder.Cause(err))
+		return
+	}
+	e.fine("data folder", e.DataWritable, dir)
+}
+
+// absent reports whether there is no store yet.
+func (e *examination) absent() bool {
+	return e.Config.DatabaseURL == "" && !folder.HasDatabase(e.Config.DataDir)
+}
+
+// open opens the store and says how it is.
+func (e *examination) open(ctx context.Context) {
+	if e.absent() {
+		e.fine("database", e.DatabaseNone)
+		return
+	}
+	ctx, cancel := context.WithTimeout(ctx, checkTimeout)
+	defer cancel()
+	st, err := e.Open(ctx)
+	if err != nil {
+		e.problem("database", e.unusable(err))
+		return
+	}
+	s, err := core.Schema{}, st.Ping(ctx)
+	if err == nil {
+		s, err = st.Schema(ctx)
+	}
+	if err == nil && s.Current > s.Target {
+		err = core.ErrNewerSchema
+	}
+	switch {
+	case err != nil:
+		_ = st.Close()
+		e.problem("database", "%s", e.unusable(err))
+		return
+	case s.Current < s.Target:
+		e.problem("database", e.DatabaseOld, s.Current, s.Target)
+	default:
+		e.schema = true
+		e.fine("database", e.DatabaseGood, engine.DatabaseName(e.Config), s.Current)
+	}
+	e.store = st
+}
+
+// unusable says what to do about a store that cannot be used.
+func (e *examination) unusable(err error) string {
+	switch {
+	case errors.Is(err, core.ErrNewerSchema):
+		return e.DatabaseNewer
+	case errors.Is(err, core.ErrUnfinished):
+		return core.ErrUnfinished.Error()
+	case e.Config.DatabaseURL != "":
+		return fmt.Sprintf(e.DatabaseAway, err)
+	}
+	return fmt.Sprintf(e.DatabaseUnusable, e.Config.DataDir, err)
+}
+
+// tokens says how much of the day all users have used, where that is limited.
+func (e *examination) tokens(ctx context.Context) {
+	limit := engine.AllTokensPerDay(e.Config)
+	if limit == 0 || e.store == nil {
+		return
+	}
+	ctx, cancel := context.WithTimeout(ctx, checkTimeout)
+	defer cancel()
+	now := e.Now()
+	used, _, err := e.store.SpentAll(ctx, now.UTC().Format(time.DateOnly), now)
+	switch {
+	case err != nil: // its schema is told already
+	case used*10 >= limit*9:
+		e.problem("tokens of the day", e.TokensNear, used, limit)
+	default:
+		e.fine("tokens of the day", e.TokensUsed, used, limit)
+	}
+}
+
+// vectors looks for texts that could not be embedded.
+func (e *examination) vectors(ctx context.Context) {
+	if e.absent() {
+		e.fine("vectors", e.VectorsGood)
+		return
+	}
+	ctx, cancel := context.WithTimeout(ctx, checkTimeout)
+	defer cancel()
+	var faults []core.EmbeddingFault
+	err := errors.ErrUnsupported
+	if e.store != nil {
+		faults, err = e.store.EmbeddingFaults(ctx, 0)
+	}
+	switch {
+	case err != nil:
+		e.fine("vectors", e.VectorsUnseen)
+	case len(faults) > 0:
+		e.problem("vectors", "%s", e.VectorsMissing.Of(faults[0].Count, faults[0].Reason))
+	default:
+		e.fine("vectors", e.VectorsGood)
+	}
+}
+
+// Named are findings with the names of their checks in a language.
+func Named(language string, found []core.Finding) []core.Finding {
+	out := slices.Clone(found)
+	for i, f := range out {
+		if name := say(language).Checks[strings.ReplaceAll(f.Check, " ", "_")]; name != "" {
+			out[i].Check = name
+		}
+	}
+	return out
+}
+
+// Lines are findings as a person reads them, a line each.
+func Lines(language string, found []core.Finding) []string {
+	t := say(language)
+	var out []string
+	for _, f := range Named(language, found) {
+		mark := t.OK
+		if !f.OK {
+			mark = t.Problem
+		}
+		out = append(out, fmt.Sprintf("%-*s  %-14s %s", max(len(t.OK), len(t.Problem)), mark, f.Check, f.Detail))
+	}
+	return out
+}
+
+// Healthy reports whether nothing that was found is a problem.
+func Healthy(found []core.Finding) bool {
+	return !slices.ContainsFunc(found, func(f core.Finding) bool { return !f.OK })
+}

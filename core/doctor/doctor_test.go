@@ -1,0 +1,68 @@
+package doctor_test
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/everthread/everthread/configs"
+	"github.com/everthread/everthread/core"
+	"github.com/everthread/everthread/core/channel"
+	"github.com/everthread/everthread/core/doctor"
+	"github.com/everthread/everthread/core/words"
+)
+
+// TestWhatIsFoundIsToldInEveryLanguage: of a gateway that was never started, whose
+// channel cannot be made.
+func TestWhatIsFoundIsToldInEveryLanguage(t *testing.T) {
+	t.Parallel()
+	seen := map[string]bool{}
+	for _, language := range words.Languages() {
+		d := newDoctor(t, language)
+		found := d.Examine(t.Context())
+		if doctor.Healthy(found) {
+			t.Errorf("%s: a channel that cannot be made is no problem", language)
+		}
+		text := strings.Join(doctor.Lines(language, found), "\n")
+		if !strings.Contains(text, "no account of this name") || seen[text] {
+			t.Errorf("%s:\n%s", language, text)
+		}
+		seen[text] = true
+	}
+}
+
+// TestAStoreThatDoesNotOpen is told once, with what to do.
+func TestAStoreThatDoesNotOpen(t *testing.T) {
+	t.Parallel()
+	for cause, want := range map[error]string{
+		core.ErrNewerSchema:      "neueren Version",
+		errors.New("it is torn"): "nicht benutzbar: it is torn",
+	} {
+		d := newDoctor(t, "de")
+		if err := os.WriteFile(filepath.Join(d.Config.DataDir, "everthread.db"), nil, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		d.Open = func(context.Context) (doctor.Store, error) { return nil, cause }
+		found := d.Examine(t.Context())
+		i := slices.IndexFunc(found, func(f core.Finding) bool { return f.Check == "database" })
+		if i < 0 || found[i].OK || !strings.Contains(found[i].Detail, want) {
+			t.Errorf("%v: %+v", cause, found)
+		}
+	}
+}
+
+func newDoctor(t *testing.T, language string) *doctor.Doctor {
+	c := configs.Default()
+	c.DataDir, c.HTTP.Listen, c.HTTP.PublicURL = t.TempDir(), "127.0.0.1:0", "http://127.0.0.1:1"
+	return &doctor.Doctor{Config: c, Language: language, Now: time.Now,
+		Open: func(context.Context) (doctor.Store, error) { return nil, errors.New("there is none to open") },
+		Channels: func(context.Context, doctor.Store) ([]doctor.Channel, func()) {
+			return []doctor.Channel{{Name: "one", Err: errors.New("no account of this name")},
+				{Name: "other", Err: channel.ErrNoStore}}, func() {}
+		}}
+}

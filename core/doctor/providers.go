@@ -1,0 +1,198 @@
+package doctor
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+	"time"
+
+	"go.uber.org/zap"
+
+	"github.com/everthread/everthread/configs"
+	"github.com/everthread/everthread/core"
+	"github.com/everthread/everthread/core/agent/mcp"
+	"github.com/everthread/everthread/core/channel"
+	"github.com/everthread/everthread/core/engine"
+	"github.com/everthread/everthread/core/job"
+	llmembed "github.com/everthread/everthread/core/llm/embed"
+	"github.com/everthread/everthread/core/llm/tokens"
+	"github.com/everthread/everthread/core/llm/transcribe"
+)
+
+// models has each model say a word.
+func (e *examination) models(ctx context.Context) {
+	c := e.Config
+	e.model(ctx, "llm", c.LLM)
+	for i, f := range c.LLM.Fallbacks {
+		e.model(ctx, fmt.Sprintf("llm fallback %d", i+1), f)
+	}
+	if c.SummaryLLM.Provider != "" {
+		e.model(ctx, "summary_llm", c.SummaryLLM)
+	}
+}
+
+func (e *examination) model(ctx context.Context, name string, c configs.LLM) {
+	start := time.Now()
+	err := engine.TryModel(ctx, c)
+	switch {
+	case errors.Is(err, engine.ErrCutOff):
+		e.problem(name, e.ModelCutOff)
+	case c.Provider == "demo":
+		e.verdict(name, err, e.ModelDemo)
+	default:
+		e.verdict(name, err, e.ModelGood, c.Provider, c.Model, time.Since(start).Milliseconds())
+	}
+}
+
+// embeddings embeds two sentences.
+func (e *examination) embeddings(ctx context.Context) {
+	embedder, config, err := engine.Embedder(e.Config, nil)
+	if err != nil || embedder == nil {
+		e.verdict("embeddings", err, e.EmbeddingsNone)
+		return
+	}
+	ctx, cancel := context.WithTimeout(ctx, checkTimeout)
+	defer cancel()
+	dimensions, err := llmembed.Check(ctx, embedder)
+	e.verdict("embeddings", err, e.EmbeddingsGood, config, dimensions)
+}
+
+// transcription sends a second of silence.
+func (e *examination) transcription(ctx context.Context) {
+	t, ok := engine.Transcriber(e.Config.Transcription, nil).(*transcribe.Transcriber)
+	if !ok {
+		e.fine("transcription", e.TranscriptionNone)
+		return
+	}
+	ctx, cancel := context.WithTimeout(ctx, checkTimeout)
+	defer cancel()
+	e.verdict("transcription", t.Check(ctx), e.Answers, e.Config.Transcription.Model)
+}
+
+// servers connects to the MCP servers.
+func (e *examination) servers(ctx context.Context) {
+	if len(e.Config.Agent.MCPServers) == 0 {
+		return
+	}
+	ctx, cancel := context.WithTimeout(ctx, checkTimeout)
+	defer cancel()
+	client := mcp.New(mcp.Options{Servers: engine.Servers(e.Config.Agent.MCPServers), Version: e.Version,
+		Tokenizer: tokens.New(), Log: zap.NewNop(), Now: e.Now, Rand: rand.Float64})
+	done := make(chan error, 1)
+	go func() { done <- client.Run(ctx) }()
+	for ctx.Err() == nil && slices.ContainsFunc(client.Status(),
+		func(s mcp.Status) bool { return !s.Up && s.Error == "" }) {
+		job.Wait(ctx, 50*time.Millisecond)
+	}
+	status := client.Status()
+	cancel()
+	<-done
+	for _, s := range status {
+		if s.Up {
+			e.fine("mcp "+s.Name, e.ServerGood, s.Tools)
+		} else {
+			e.problem("mcp "+s.Name, e.ServerDown, s.Error)
+		}
+	}
+}
+
+// channelTimeout bounds the checks of one channel: there are several.
+const channelTimeout = time.Minute
+
+// channels checks every channel that is on. One that keeps something is left out while
+// the store cannot be used, which is told already.
+func (e *examination) channels(ctx context.Context) {
+	var st Store
+	if e.schema {
+		st = e.store
+	}
+	found, shut := e.Channels(ctx, st)
+	defer shut()
+	before := len(e.out)
+	for _, c := range found {
+		switch {
+		case !errors.Is(c.Err, channel.ErrNoStore):
+			e.diagnose(ctx, c)
+		case e.absent():
+			e.fine(c.Name, e.ChannelLater)
+		}
+	}
+	if len(e.out) == before {
+		e.fine("channels", e.ChannelsNone, e.Hint)
+	}
+}
+
+// diagnose has a channel look at all it needs. A channel of people's own accounts has
+// nothing to say before there is one.
+func (e *examination) diagnose(ctx context.Context, c Channel) {
+	title := strings.ReplaceAll(c.Name, "_", " ")
+	if c.Err != nil {
+		e.problem(title, "%s", c.Err.Error())
+		return
+	}
+	d, ok := c.Channel.(core.Diagnoser)
+	if !ok {
+		return
+	}
+	ctx, cancel := context.WithTimeout(ctx, channelTimeout)
+	defer cancel()
+	found := d.Diagnose(ctx, e.Language)
+	if a, ok := c.Channel.(core.AccountChecker); ok && len(a.CheckAccounts()) == 0 && Healthy(found) {
+		return
+	}
+	for _, f := range found {
+		f.Check = cmp.Or(f.Check, title)
+		e.out = append(e.out, f)
+	}
+}
+
+// maxSkew is how far the clock may be off: signatures and "which day is it" bear
+// no more.
+const maxSkew = time.Minute
+
+// clock compares our clock with that of the model's provider, unless a channel compared
+// it with its service's.
+func (e *examination) clock(ctx context.Context) {
+	const check = "clock"
+	if slices.ContainsFunc(e.out, func(f core.Finding) bool { return f.Check == check }) {
+		return
+	}
+	base := e.Config.LLM.BaseURL
+	if base == "" {
+		base = map[string]string{"openai": "https://api.openai.com",
+			"anthropic": "https://api.anthropic.com"}[e.Config.LLM.Provider]
+	}
+	if e.Config.LLM.Provider == "demo" {
+		e.fine(check, e.ClockUnknown)
+		return
+	}
+	a, err := get(ctx, base)
+	theirs := time.Time{}
+	if err == nil {
+		theirs, err = http.ParseTime(a.resp.Header.Get("Date"))
+	}
+	if err != nil {
+		e.fine(check, e.ClockUnknown)
+		return
+	}
+	off := time.Since(theirs).Round(time.Second)
+	if off.Abs() > maxSkew {
+		e.problem(check, e.ClockOff, off, host(base))
+		return
+	}
+	e.fine(check, e.ClockGood, host(base))
+}
+
+func host(address string) string {
+	u, err := url.Parse(address)
+	if err != nil {
+		return ""
+	}
+	return u.Host
+}

@@ -1,0 +1,37 @@
+package history_test
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/everthread/everthread/core"
+	"github.com/everthread/everthread/core/history"
+	"github.com/everthread/everthread/core/remind"
+	"github.com/everthread/everthread/core/words"
+)
+
+// Every reason why a reminder cannot be one here is said in every language.
+func TestReasonsOfRemindersAreTranslated(t *testing.T) {
+	t.Parallel()
+	now := time.Date(2026, 11, 22, 10, 0, 0, 0, time.UTC)
+	for _, r := range []core.Reminder{
+		{Text: strings.Repeat("x", 1001), DueAt: now},
+		{Text: "tea", DueAt: now.AddDate(11, 0, 0)},
+		{Text: "tea", DueAt: now, Cron: "0 0 30 2 *"},
+		{Text: "tea", DueAt: now, Cron: "* * * * *"},
+	} {
+		err := remind.Settings{}.Admit(r, now)
+		if err == nil {
+			t.Fatalf("%+v can be one", r)
+		}
+		if got := history.Why(words.English, err.Error()); got != err.Error() {
+			t.Errorf("%q is %q in English", err, got)
+		}
+		for _, language := range words.Languages()[1:] {
+			if got := history.Why(language, err.Error()); got == err.Error() || strings.Contains(got, "%") {
+				t.Errorf("%q is %q in %s", err, got, language)
+			}
+		}
+	}
+}

@@ -1,0 +1,80 @@
+package recall
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/everthread/everthread/core"
+)
+
+func TestASearchIsNarrowed(t *testing.T) {
+	t.Parallel()
+	w := household(t)
+	w.say("2026-06-05", core.RoleUser, "The boiler is mended")
+	w.message(10).Channel = "signal"
+	w.summarize("2026-05-08", "The boiler lost pressure.")
+	for name, c := range map[string]struct {
+		q    core.SearchQuery
+		want []string
+	}{
+		"all":            {core.SearchQuery{}, []string{"#4", "#5", "#10", "2026-05-08"}},
+		"the person":     {core.SearchQuery{Role: core.RoleUser}, []string{"#4", "#10"}},
+		"the assistant":  {core.SearchQuery{Role: core.RoleAssistant}, []string{"#5"}},
+		"a channel":      {core.SearchQuery{Channel: "signal"}, []string{"#10"}},
+		"no channel":     {core.SearchQuery{Channel: "matrix"}, nil},
+		"messages":       {core.SearchQuery{Kind: core.DocMessage}, []string{"#4", "#5", "#10"}},
+		"summaries":      {core.SearchQuery{Kind: core.DocSummary}, []string{"2026-05-08"}},
+		"from":           {core.SearchQuery{From: "2026-05-09"}, []string{"#10"}},
+		"through":        {core.SearchQuery{To: "2026-05-08"}, []string{"#4", "#5", "2026-05-08"}},
+		"between":        {core.SearchQuery{From: "2026-05-08", Role: core.RoleUser}, []string{"#4", "#10"}},
+		"between others": {core.SearchQuery{From: "2026-05-09", To: "2026-05-10"}, nil},
+	} {
+		c.q.Query, c.q.Matching = "boiler", true
+		for _, meaning := range []bool{false, true} {
+			if meaning && w.windows == nil {
+				w.embed()
+			}
+			got := " " + ids(w.searchWith(c.q).Hits) + " "
+			for _, id := range c.want {
+				if !strings.Contains(got, " "+id+" ") {
+					t.Errorf("%s: got %s, want %v", name, got, c.want)
+				}
+			}
+			if !meaning && len(strings.Fields(got)) != len(c.want) {
+				t.Errorf("%s: got %s, want no more than %v", name, got, c.want)
+			}
+			for _, h := range w.searchWith(c.q).Hits {
+				if c.q.Role != "" && h.Message.Role != c.q.Role || c.q.Kind != "" && h.Kind != c.q.Kind {
+					t.Errorf("%s: got %+v", name, h)
+				}
+			}
+		}
+	}
+	late := w.searchWith(core.SearchQuery{Query: "boiler", From: "2027-01-01"})
+	if late.Note != "Nothing was said in these days." {
+		t.Errorf("got %q", late.Note)
+	}
+}
+
+func TestMarks(t *testing.T) {
+	t.Parallel()
+	a := newAnalyzer(t)
+	for _, c := range []struct{ text, query, want string }{
+		{"Our cats and the Cat of Hôtel Lyon", "cat hotel", "Our [cats] and the [Cat] of [Hôtel] Lyon"},
+		{"no <b> here", "boiler", "no <b> here"},
+		{"昨日東京で寿司を", "東京", "昨日[東京]で寿司を"},
+		{"A (cat)? No cats!", "cat", "A ([cat])? No [cats]!"},
+		{"to be", "be", "to [be]"},
+		{"", "cat", ""},
+		{"cat", "", "cat"},
+	} {
+		got, from := "", 0
+		for _, m := range a.Marks(c.text, c.query) {
+			got += c.text[from:m[0]] + "[" + c.text[m[0]:m[1]] + "]"
+			from = m[1]
+		}
+		if got += c.text[from:]; got != c.want {
+			t.Errorf("%q in %q: got %q", c.query, c.text, got)
+		}
+	}
+}

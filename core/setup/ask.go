@@ -1,0 +1,212 @@
+package setup
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/everthread/everthread/configs/section"
+	"github.com/everthread/everthread/core/channel"
+	"github.com/everthread/everthread/core/trust"
+)
+
+// Question is one thing to be asked.
+type Question struct {
+	ID      string // its name in a file of answers
+	Title   string
+	Help    string
+	Options []Option // to choose from; none: any text
+	Free    bool     // another text than the options' values will do as well
+	Default string   // what no answer means
+	// Unattended is what a file of answers means that says nothing of it; empty: Default.
+	Unattended string
+	Secret     bool // the answer is not shown
+	Empty      bool // no answer is one too
+}
+
+// Option is an answer to choose, and how it is shown.
+type Option struct{ Value, Label string }
+
+// IDs are the names of all questions; sections are those of the channels.
+func IDs(sections ...section.Section) []string {
+	out := []string{"overwrite", "provider", "url", "key", "model", "more", "database"}
+	for _, s := range sections {
+		if g, ok := s.(channel.Guided); ok {
+			for _, f := range g.Guide("en", channel.Host{}).Fields {
+				out = append(out, f.ID)
+			}
+		}
+	}
+	return append(out, "service")
+}
+
+// Asker asks a person, or a script that answers for them.
+type Asker interface {
+	// Ask returns the answer, trimmed: an option's value where there are options.
+	Ask(ctx context.Context, q Question) (string, error)
+}
+
+// ErrUnanswered means that nobody answers.
+var ErrUnanswered = errors.New("nobody answers")
+
+// choose is what an answer means; ok is false if it is none.
+func (q Question) choose(answer string) (value string, ok bool) {
+	answer = strings.TrimSpace(answer)
+	if answer == "" {
+		return q.Default, q.Default != "" || q.Empty
+	}
+	if len(q.Options) == 0 {
+		return answer, true
+	}
+	if n, err := strconv.Atoi(answer); err == nil && n >= 1 && n <= len(q.Options) {
+		return q.Options[n-1].Value, true
+	}
+	for _, o := range q.Options {
+		if strings.EqualFold(o.Value, answer) || strings.EqualFold(o.Label, answer) {
+			return o.Value, true
+		}
+	}
+	return answer, q.Free
+}
+
+// Plain asks in lines of text.
+type Plain struct {
+	In       LineReader
+	Out      io.Writer
+	Language string
+}
+
+// shownOptions is how many options are listed.
+const shownOptions = 40
+
+// Ask writes a question, and reads lines until one answers it.
+func (p *Plain) Ask(ctx context.Context, q Question) (string, error) {
+	w := wordsOf(p.Language)
+	fmt.Fprintf(p.Out, "\n%s\n", q.Title)
+	if q.Help != "" {
+		fmt.Fprintf(p.Out, "%s\n", q.Help)
+	}
+	for n, o := range q.Options[:min(len(q.Options), shownOptions)] {
+		fmt.Fprintf(p.Out, "  %d  %s\n", n+1, trust.Line(o.Label))
+	}
+	if len(q.Options) > shownOptions {
+		fmt.Fprintf(p.Out, "  … "+w.MoreOptions+"\n", len(q.Options)-shownOptions)
+	}
+	for {
+		line, err := p.line(ctx, q)
+		if err != nil {
+			return "", err
+		}
+		if answer, ok := q.choose(line); ok {
+			return answer, nil
+		}
+		if len(q.Options) > 0 {
+			fmt.Fprintf(p.Out, w.NoOption+"\n", len(q.Options))
+			continue
+		}
+		fmt.Fprintln(p.Out, w.NoAnswer)
+	}
+}
+
+func (p *Plain) line(ctx context.Context, q Question) (string, error) {
+	prompt := "> "
+	switch {
+	case q.Default != "":
+		prompt = "[" + trust.Line(q.Default) + "] > "
+	case q.Secret:
+		prompt = wordsOf(p.Language).NotShown + " > "
+	}
+	line, err := p.In.ReadLine(ctx, prompt, q.Secret)
+	if errors.Is(err, io.EOF) {
+		err = fmt.Errorf("%w: the input ended at the question %q", ErrUnanswered, q.ID)
+	}
+	return line, err
+}
+
+// Prepared answers from a list, and asks Next for the rest. Without a Next it
+// takes what a question has as its default. An answer that is asked for again was wrong.
+type Prepared struct {
+	Answers map[string]string
+	Next    Asker
+	used    []string
+}
+
+// Ask returns the prepared answer.
+func (p *Prepared) Ask(ctx context.Context, q Question) (string, error) {
+	if err := ctx.Err(); err != nil {
+		return "", err
+	}
+	answer, given := p.Answers[q.ID]
+	asked := slices.Contains(p.used, q.ID)
+	p.used = append(p.used, q.ID)
+	switch {
+	case given && asked && q.ID == "more":
+		return "no", nil
+	case given && asked && p.Next == nil:
+		return "", fmt.Errorf("%w: the answer to %q is wrong, and there is no other", ErrUnanswered, q.ID)
+	case given && !asked:
+		if value, ok := q.choose(answer); ok {
+			return value, nil
+		}
+		return "", fmt.Errorf("the answer to %q is none of %s", q.ID, values(q.Options))
+	case p.Next != nil:
+		return p.Next.Ask(ctx, q)
+	case q.Unattended != "":
+		return q.Unattended, nil
+	case q.Default != "" || q.Empty:
+		return q.Default, nil
+	}
+	return "", fmt.Errorf("%w: the answers say nothing of %q", ErrUnanswered, q.ID)
+}
+
+func values(options []Option) string {
+	var out []string
+	for _, o := range options {
+		out = append(out, o.Value)
+	}
+	return strings.Join(out, ", ")
+}
+
+// ReadAnswers reads lines of the form "question: answer", to questions of these names.
+func ReadAnswers(r io.Reader, ids []string) (map[string]string, error) {
+	out := map[string]string{}
+	s := bufio.NewScanner(r)
+	for n := 1; s.Scan(); n++ {
+		line := strings.TrimSpace(s.Text())
+		if line == "" || strings.HasPrefix(line, "#") {
+			continue
+		}
+		id, answer, ok := strings.Cut(line, ":")
+		id = strings.TrimSpace(id)
+		if !ok || !slices.Contains(ids, id) {
+			return nil, fmt.Errorf("line %d of the answers is no answer: write %q, with one of %s before the colon", n,
+				"question: answer", strings.Join(ids, ", "))
+		}
+		answer = strings.TrimSpace(answer)
+		if unquoted, err := strconv.Unquote(answer); err == nil {
+			answer = unquoted
+		}
+		out[id] = answer
+	}
+	return out, s.Err()
+}
+
+// Counted counts the answers that an Asker gives.
+type Counted struct {
+	Asker
+	N int
+}
+
+// Ask asks, and counts.
+func (c *Counted) Ask(ctx context.Context, q Question) (string, error) {
+	answer, err := c.Asker.Ask(ctx, q)
+	if err == nil {
+		c.N++
+	}
+	return answer, err
+}

@@ -1,0 +1,100 @@
+package setup
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"net"
+	"syscall"
+
+	"github.com/everthread/everthread/core/channel"
+	"github.com/everthread/everthread/core/words"
+)
+
+// Wrong is a kind of what a trial finds.
+type Wrong string
+
+// What trials find. Where and Detail of the Fault are beside each.
+const (
+	WrongAddress      Wrong = "address"       // no web address
+	WrongUnreached    Wrong = "unreached"     // host; why
+	WrongKey          Wrong = "key"           // host; what it said
+	WrongModelDown    Wrong = "model down"    // host; what it said
+	WrongModelBusy    Wrong = "model busy"    // host; what it said
+	WrongModel        Wrong = "model"         // host; what it said
+	WrongModelWindow  Wrong = "model window"  // host; what it said
+	WrongModelRefuses Wrong = "model refuses" // host; what it said
+	WrongModelCutOff  Wrong = "model cut off" // host
+	WrongDatabase     Wrong = "database"      // why
+	WrongDatabaseURL  Wrong = "database url"  // nothing
+)
+
+// Reason is why something is not reached, as far as that can be told apart.
+type Reason string
+
+// Reasons.
+const (
+	ReasonRefused     Reason = "refused"
+	ReasonNoHost      Reason = "no host"
+	ReasonTime        Reason = "time"
+	ReasonCertificate Reason = "certificate"
+	ReasonPassword    Reason = "password"    // of a database
+	ReasonNoDatabase  Reason = "no database" // of this name
+)
+
+// ReasonOf is why nobody answers; empty: it cannot be told.
+func ReasonOf(err error) Reason {
+	var (
+		name    *net.DNSError
+		timeout net.Error
+		cert    *tls.CertificateVerificationError
+	)
+	switch {
+	case errors.Is(err, syscall.ECONNREFUSED):
+		return ReasonRefused
+	case errors.As(err, &name) && name.IsNotFound:
+		return ReasonNoHost
+	case errors.As(err, &cert):
+		return ReasonCertificate
+	case errors.Is(err, context.DeadlineExceeded), errors.As(err, &timeout) && timeout.Timeout():
+		return ReasonTime
+	}
+	return ""
+}
+
+// Fault is what a trial found wrong, for a person in their own language.
+type Fault struct {
+	Wrong  Wrong
+	Where  string
+	Reason Reason // takes the place of Detail where it is known
+	Detail string // what the other side said, in its own words
+	Err    error  // may be nil
+}
+
+// Error returns the English words.
+func (f *Fault) Error() string { return wordsOf(words.English).fault(f) }
+
+// Unwrap returns the cause.
+func (f *Fault) Unwrap() error { return f.Err }
+
+// fault is a fault in words, one sentence without its full stop.
+func (w *texts) fault(f *Fault) string {
+	detail := f.Detail
+	if said := w.Reasons[f.Reason]; said != "" {
+		detail = said
+	}
+	return channel.Fill(w.Faults[f.Wrong], f.Where, detail)
+}
+
+// said is an error as a person reads it.
+func (w *texts) said(err error) string {
+	var f *Fault
+	var away *channel.Unreached
+	switch {
+	case errors.As(err, &f):
+		return w.fault(f)
+	case errors.As(err, &away):
+		return w.fault(&Fault{Wrong: WrongUnreached, Where: away.Where, Reason: ReasonOf(away.Err), Detail: away.Err.Error()})
+	}
+	return plain(err)
+}

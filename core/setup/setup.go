@@ -1,0 +1,187 @@
+// Package setup asks what it takes to begin (SPEC 16, init): a model that
+// answers, a messaging app to write from. Every answer is tried at once, and what
+// is wrong with it is said in one sentence. It is a door of its own: it stands above the
+// engine, asks a terminal, a pipe or a file of answers, and writes the configuration and
+// what starts the gateway. It knows no store, and does not run the gateway.
+package setup
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+
+	"github.com/everthread/everthread/configs"
+	"github.com/everthread/everthread/core/channel"
+)
+
+// Answers are what was found out.
+type Answers struct {
+	Language string
+	Zone     string
+	Listen   string // of the page, where it differs from the default
+	DataDir  string
+	LLM      Model
+	Channels []Channel // that were set up
+	Database string    // URL; empty: embedded
+	// Secret encrypts stored keys; with Database only.
+	Secret string
+}
+
+// Model is the model that answers.
+type Model struct{ Service, Provider, BaseURL, Key, Name string }
+
+// Channel is a channel that works as it was set up.
+type Channel struct {
+	Key string // of its section
+	channel.Tried
+}
+
+// Wizard asks. All fields are required but Rand, which only a database needs.
+type Wizard struct {
+	Asker    Asker
+	Say      func(text string) // to the person, a line
+	Language string            // en or fr
+	// Given is the configuration that the environment makes: what stands in it is
+	// not asked for. Answers go into its sections.
+	Given configs.Config
+	Host  channel.Host // of channels that are tried; without a store
+	// Environ looks up what other programs call the keys of services.
+	Environ func(name string) string
+	Try     Trials
+	Rand    io.Reader
+}
+
+// Trials find out whether answers are right. What they find wrong is a *Fault, of a
+// model over a *core.ModelError; other errors say what to do in English.
+type Trials interface {
+	// Models lists what a server offers; nil without an error: it does not tell.
+	Models(ctx context.Context, m Model) ([]string, error)
+	// Model has a model say a word.
+	Model(ctx context.Context, m Model) error
+	Database(ctx context.Context, url string) error
+}
+
+// asking is a Wizard at work.
+type asking struct {
+	*Wizard
+	*texts
+	a Answers
+}
+
+// Run asks everything.
+func (w *Wizard) Run(ctx context.Context) (Answers, error) {
+	q := &asking{Wizard: w, texts: wordsOf(w.Language)}
+	q.a.Language = w.Language
+	for _, step := range []func(context.Context) error{q.model, q.usual, q.more} {
+		if err := step(ctx); err != nil {
+			return q.a, err
+		}
+	}
+	return q.a, nil
+}
+
+// sayf writes a line.
+func (q *asking) sayf(format string, args ...any) { q.Say(fmt.Sprintf(format, args...)) }
+
+// guides are the channels that can be set up.
+func (q *asking) guides() []guide {
+	var out []guide
+	for _, s := range q.Given.Channels.Sections {
+		if g, ok := s.(channel.Guided); ok {
+			out = append(out, guide{s.Key(), g.Guide(q.Language, q.Host)})
+		}
+	}
+	return out
+}
+
+// guide is how the channel of a section is set up.
+type guide struct {
+	key string
+	channel.Guide
+}
+
+// usual sets up the channels that everybody is offered.
+func (q *asking) usual(ctx context.Context) error {
+	for _, g := range q.guides() {
+		if g.Option == "" {
+			given := !slices.ContainsFunc(g.Fields, func(f channel.Field) bool { return *f.Into == "" })
+			if err := q.channel(ctx, g, given); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// channel asks for a channel until the answers work, or it is not wanted. given: they
+// are there.
+func (q *asking) channel(ctx context.Context, g guide, given bool) error {
+	for ; ; given = false {
+		if wanted, err := q.fields(ctx, g, given); err != nil || !wanted {
+			return err
+		}
+		tried, err := g.Try(ctx)
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+		if err == nil {
+			q.a.Channels = append(slices.DeleteFunc(q.a.Channels, func(c Channel) bool { return c.Key == g.key }),
+				Channel{g.key, tried})
+			q.Say(tried.Said)
+			return nil
+		}
+		q.sayf(q.Wrong, q.said(err))
+	}
+}
+
+// fields asks for all fields of a channel; given are those that are well-formed already.
+func (q *asking) fields(ctx context.Context, g guide, given bool) (wanted bool, err error) {
+	for _, f := range g.Fields {
+		for well := given; !well; {
+			*f.Into, err = q.Asker.Ask(ctx, Question{ID: f.ID, Title: f.Title, Help: f.Help, Secret: f.Secret,
+				Empty: f.Empty})
+			if err != nil || *f.Into == "" {
+				return false, err
+			}
+			if well = f.Form == nil || f.Form.MatchString(*f.Into); !well {
+				q.Say(f.Malformed)
+			}
+		}
+	}
+	return true, nil
+}
+
+// more offers what few want, until nothing more is wanted.
+func (q *asking) more(ctx context.Context) error {
+	options, next := []Option{{"no", q.MoreNo}}, map[string]func() error{}
+	for _, g := range q.guides() {
+		if g.Option != "" {
+			options = append(options, Option{g.key, g.Option})
+			next[g.key] = func() error { return q.channel(ctx, g, false) }
+		}
+	}
+	options = append(options, Option{"database", q.MoreDatabase})
+	next["database"] = func() error { return q.database(ctx) }
+	for {
+		answer, err := q.Asker.Ask(ctx, Question{ID: "more", Title: q.MoreTitle, Default: "no", Options: options})
+		if err != nil || next[answer] == nil {
+			return err
+		}
+		if err := next[answer](); err != nil {
+			return err
+		}
+	}
+}
+
+// plain is an error as a person reads it: one sentence without the names that
+// only programs need.
+func plain(err error) string {
+	text := strings.TrimSpace(err.Error())
+	for _, kind := range []string{"model down: ", "model busy: ", "model auth: ", "model config: ",
+		"model rejected: ", "model too_long: "} {
+		text = strings.TrimPrefix(text, kind)
+	}
+	return strings.TrimSuffix(text, ".")
+}

@@ -1,0 +1,247 @@
+package sqlstore
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"math"
+	"slices"
+	"time"
+
+	"github.com/everthread/everthread/core"
+)
+
+// regenerate gives the inputs of a thread's newest turn back to be answered again; see
+// core.Regenerate.
+func (t *tx) regenerate(e core.Regenerate) error {
+	m, turn, err := t.answeredTurn(e.Message)
+	if err != nil {
+		return err
+	}
+	if turn.State != core.TurnDone && turn.State != core.TurnStopped {
+		return fmt.Errorf("it is being answered: %w", core.ErrRefused)
+	}
+	var newer bool
+	err = t.row(`SELECT EXISTS (SELECT 1 FROM jobs WHERE user_id = $1 AND key = $2 AND state IN ('ready', 'running')) OR EXISTS (SELECT 1 FROM messages
+		WHERE user_id = $1 AND thread_id = $3 AND position > $4 AND turn_id <> $5) OR EXISTS (SELECT 1 FROM messages
+		WHERE user_id = $1 AND thread_id = $3 AND `+unread+`)`, t.user, threadKey(turn.Thread), turn.Thread, m.Position,
+		turn.ID).Scan(&newer)
+	if err != nil {
+		return err
+	}
+	if newer {
+		return fmt.Errorf("something newer was said: %w", core.ErrRefused)
+	}
+	if e.Text != nil && *e.Text != m.Text {
+		if err := t.rewrite(m, core.NewMessage{Text: *e.Text, Tokens: e.Tokens}, e.At); err != nil {
+			return err
+		}
+	}
+	if err := t.putAside(m, turn); err != nil {
+		return err
+	}
+	err = t.exec(`UPDATE approvals SET state = 'no' WHERE user_id = $1 AND turn_id = $2 AND turn_id > 0 AND state = 'open'`,
+		t.user, turn.ID)
+	if err == nil {
+		err = t.unreadAgain(turn)
+	}
+	if err != nil {
+		return err
+	}
+	return t.turnIfPending(turn.Thread, e.At)
+}
+
+// answeredTurn returns a person's message with the turn that read it.
+func (t *tx) answeredTurn(id core.MessageID) (core.Message, core.Turn, error) {
+	m, err := scanMessage(t.row(`SELECT `+messageColumns+` FROM messages WHERE user_id = $1 AND id = $2 AND role = 'user'
+		AND kind = 'chat' AND redacted = 0`, t.user, id))
+	if err != nil {
+		return m, core.Turn{}, err
+	}
+	if m.Turn == 0 {
+		return m, core.Turn{}, fmt.Errorf("no turn has read it: %w", core.ErrRefused)
+	}
+	turn, _, err := turnByID(t, t.user, m.Turn)
+	return m, turn, err
+}
+
+// putAside takes the answer of a turn out of the conversation: it becomes one of
+// core.KindAnswer, which only answers lead to.
+func (t *tx) putAside(m core.Message, turn core.Turn) error {
+	said, err := t.saidBy(m, turn)
+	if err != nil || len(said) == 0 {
+		return err
+	}
+	err = t.exec(`INSERT INTO answers (user_id, message_id, turn_id, first_message, last_message) VALUES ($1, $2, $3, $4, $5)`,
+		t.user, slices.Max(turn.Inputs), turn.ID, said[0].ID, said[len(said)-1].ID)
+	if err != nil {
+		return err
+	}
+	for _, m := range said {
+		if err := t.exec(`UPDATE messages SET kind = 'answer', position = 0, covered = 0 WHERE user_id = $1 AND id = $2`,
+			t.user, m.ID); err != nil {
+			return err
+		}
+		if err := t.unindex(core.DocMessage, int64(m.ID)); err != nil {
+			return err
+		}
+	}
+	return t.exchanged(turn.Segment, said, -1)
+}
+
+// saidBy lists what a turn that read m said, in order: calls and results of tools, then
+// the answer.
+func (t *tx) saidBy(m core.Message, turn core.Turn) ([]core.Message, error) {
+	rows, err := t.rows(`SELECT `+messageColumns+` FROM messages WHERE user_id = $1 AND thread_id = $2 AND position > $3
+		AND position > 0 AND turn_id = $4 AND role <> 'user' ORDER BY position`, t.user, turn.Thread, m.Position, turn.ID)
+	return collect(rows, err, scanMessage)
+}
+
+// exchanged tells all that rests on messages of a segment that they left the conversation
+// (by -1), or are in it again (by 1).
+func (t *tx) exchanged(segment core.SegmentID, said []core.Message, by int) error {
+	n := 0
+	for _, m := range said {
+		if m.Role == core.RoleAssistant && m.Text != "" {
+			n += by
+		}
+		if err := t.reembedMessage(m); err != nil {
+			return err
+		}
+		m.Kind = core.KindChat // what rests on it knew it as that
+		if err := t.disturbed(m); err != nil {
+			return err
+		}
+	}
+	if segment == 0 {
+		return nil
+	}
+	return t.exec(`UPDATE segments SET messages = messages + $3, unwindowed = 1, since_summary = (SELECT COUNT(*) FROM messages
+		WHERE user_id = $1 AND segment_id = $2 AND segment_id > 0 AND kind = 'chat' AND covered = 0
+		AND (role = 'user' OR role = 'assistant' AND body <> '')) WHERE user_id = $1 AND id = $2`, t.user, segment, n)
+}
+
+// chooseAnswer puts an earlier answer in the place of the present one; see
+// core.ChooseAnswer.
+func (t *tx) chooseAnswer(e core.ChooseAnswer) error {
+	m, turn, err := t.answeredTurn(e.Message)
+	if err != nil {
+		return err
+	}
+	if turn.State == core.TurnRunning || m.ID != slices.Max(turn.Inputs) {
+		return fmt.Errorf("it is being answered: %w", core.ErrRefused)
+	}
+	var first, last core.MessageID
+	err = found(t.row(`SELECT first_message, last_message FROM answers WHERE user_id = $1 AND message_id = $2 AND turn_id = $3`,
+		t.user, m.ID, e.Turn).Scan(&first, &last))
+	if err != nil {
+		return err
+	}
+	if err := t.putAside(m, turn); err != nil {
+		return err
+	}
+	err = t.exec(`DELETE FROM answers WHERE user_id = $1 AND message_id = $2 AND turn_id = $3`, t.user, m.ID, e.Turn)
+	if err != nil {
+		return err
+	}
+	for _, id := range turn.Inputs {
+		err := t.exec(`UPDATE messages SET turn_id = $3 WHERE user_id = $1 AND id = $2 AND turn_id = $4`, t.user, id, e.Turn, turn.ID)
+		if err != nil {
+			return err
+		}
+	}
+	return t.takeUp(m, e.Turn, first, last)
+}
+
+// takeUp puts the answer of a turn into the conversation, right after the message m.
+func (t *tx) takeUp(m core.Message, turn core.TurnID, first, last core.MessageID) error {
+	rows, err := t.rows(`SELECT `+messageColumns+` FROM messages WHERE user_id = $1 AND id BETWEEN $2 AND $3 AND turn_id = $4
+		AND kind = 'answer' ORDER BY id`, t.user, first, last, turn)
+	said, err := collect(rows, err, scanMessage)
+	if err != nil {
+		return err
+	}
+	var next int64 // what was said after it keeps its place
+	err = t.row(`SELECT COALESCE(MIN(position), $4) FROM messages WHERE user_id = $1 AND thread_id = $2 AND position > $3
+		AND position > 0`, t.user, m.Thread, m.Position, int64(math.MaxInt64)).Scan(&next)
+	if err != nil {
+		return err
+	}
+	if m.Position+int64(len(said)) >= next {
+		return fmt.Errorf("what was said next leaves no place for it: %w", core.ErrRefused)
+	}
+	for n := range said {
+		a := &said[n]
+		a.Kind, a.Position = core.KindChat, m.Position+1+int64(n)
+		err := t.exec(`UPDATE messages SET kind = 'chat', position = $3 WHERE user_id = $1 AND id = $2`, t.user, a.ID, a.Position)
+		if err == nil && a.Text != "" && !a.Redacted && (a.Role != core.RoleTool || a.Outside) {
+			err = t.reindex(*a, a.Text)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	err = t.exec(`UPDATE threads SET last_position = $3 WHERE user_id = $1 AND id = $2 AND last_position < $3`, t.user,
+		m.Thread, m.Position+int64(len(said)))
+	if err != nil {
+		return err
+	}
+	return t.exchanged(m.Segment, said, 1)
+}
+
+// redactAnswers redacts the answers of a message that were not chosen. None of them can be
+// chosen then: of calls and results nothing is left that belongs together.
+func (t *tx) redactAnswers(turn core.Turn, at time.Time, out *core.Noted) error {
+	rows, err := t.rows(`SELECT m.id FROM answers a JOIN messages m ON m.user_id = a.user_id AND m.turn_id = a.turn_id
+		AND m.id BETWEEN a.first_message AND a.last_message WHERE a.user_id = $1 AND a.message_id = $2 AND m.redacted = 0`,
+		t.user, slices.Max(turn.Inputs))
+	ids, err := collect(rows, err, func(r scanner) (id core.MessageID, err error) { return id, r.Scan(&id) })
+	for _, id := range ids {
+		if err != nil {
+			return err
+		}
+		err = t.redact(core.Redact{Message: id, At: at}, out)
+	}
+	if err != nil || len(ids) == 0 {
+		return err
+	}
+	return t.exec(`DELETE FROM answers WHERE user_id = $1 AND message_id = $2`, t.user, slices.Max(turn.Inputs))
+}
+
+// Answers lists the messages that have more than one answer; see core.TimelineStore.
+func (s *Store) Answers(ctx context.Context, user core.UserID, ids []core.MessageID) ([]core.Answered, error) {
+	by := map[core.MessageID]*core.Answered{}
+	var reads []Statement
+	for _, r := range core.NewIDSet(ids...).Ranges() {
+		reads = append(reads, Statement{Query: `SELECT a.message_id, a.turn_id, m.turn_id FROM answers a
+			JOIN messages m ON m.user_id = a.user_id AND m.id = a.message_id
+			WHERE a.user_id = $1 AND a.message_id BETWEEN $2 AND $3`, Args: []any{user, r[0], r[1]}, All: func(row Row) error {
+			var id core.MessageID
+			var turn, chosen core.TurnID
+			if err := row.Scan(&id, &turn, &chosen); err != nil {
+				return err
+			}
+			if by[id] == nil {
+				by[id] = &core.Answered{Message: id, Chosen: chosen, Turns: []core.TurnID{chosen}}
+				if chosen == 0 {
+					by[id].Turns = nil
+				}
+			}
+			by[id].Turns = append(by[id].Turns, turn)
+			return nil
+		}})
+	}
+	if len(reads) == 0 {
+		return nil, nil
+	}
+	if err := s.reads(ctx, "list answers", reads...); err != nil {
+		return nil, err
+	}
+	var out []core.Answered
+	for _, a := range by {
+		slices.Sort(a.Turns)
+		out = append(out, *a)
+	}
+	slices.SortFunc(out, func(a, b core.Answered) int { return cmp.Compare(a.Message, b.Message) })
+	return out, nil
+}

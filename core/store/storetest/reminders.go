@@ -1,0 +1,114 @@
+package storetest
+
+import (
+	"errors"
+	"time"
+
+	"github.com/everthread/everthread/core"
+)
+
+func reminderCases() []testCase {
+	return []testCase{
+		{"a reminder fires once", testFire},
+		{"a recurring reminder goes on", testRecurring},
+		{"a reminder is put off", testSnoozed},
+		{"a reminder goes with the message that asked for it", testReminderRedacted},
+	}
+}
+
+// remind sets a reminder for an hour from now.
+func (b *bench) remind(text, cron string, source core.MessageID) core.Reminder {
+	b.t.Helper()
+	id := core.ReminderID(one(b, b.NewID, b.user.ID))
+	b.effects(core.SetReminder{Reminder: core.Reminder{ID: id, Text: text, DueAt: b.now.Add(time.Hour), Cron: cron,
+		Zone: "UTC", Source: source}, At: b.now})
+	r, err := b.Reminder(b.ctx, b.user.ID, id)
+	b.must(err)
+	return r
+}
+
+// fire fires a reminder.
+func (b *bench) fire(r core.Reminder, next time.Time) (core.MessageID, error) {
+	return b.Fire(b.ctx, core.Fire{User: r.User, Reminder: r.ID, Due: r.DueAt, Next: next, Now: b.now,
+		Message: core.NewMessage{Role: core.RoleAssistant, Kind: core.KindReminder, Text: "⏰ " + r.Text, SentAt: b.now},
+		Deliveries: []core.NewDelivery{{To: b.at.Address, Identity: b.at.ID, Kind: core.DeliverReminder,
+			Parts: []core.Part{{Text: r.Text}}}}})
+}
+
+func testFire(b *bench) {
+	r := b.remind("water the plants", "", 0)
+	equal(b, "due too early", len(second2(b.DueReminders(b.ctx, b.now, 10))), 0)
+	equal(b, "listed", len(second2(b.Reminders(b.ctx, b.user.ID, 10))), 1)
+	b.now = b.now.Add(2 * time.Hour)
+	equal(b, "due", len(second2(b.DueReminders(b.ctx, b.now, 10))), 1)
+	id, err := b.fire(r, time.Time{})
+	b.must(err)
+	if _, err := b.fire(r, time.Time{}); !errors.Is(err, core.ErrChanged) {
+		b.t.Errorf("fired twice: got %v, want ErrChanged", err)
+	}
+	equal(b, "due", len(second2(b.DueReminders(b.ctx, b.now, 10))), 0)
+	done := second2(b.Reminder(b.ctx, b.user.ID, r.ID))
+	equal(b, "state", done.State, core.ReminderDone)
+	equal(b, "message", done.Message, id)
+	b.sent(b.takeDelivery())
+	ds := second2(b.DeliveriesOf(b.ctx, b.user.ID, id))
+	if len(ds) != 1 || ds[0].State != core.DeliverySent {
+		b.t.Errorf("got %+v, want one that was sent", ds)
+	}
+	err = second(b.Note(b.ctx, core.Note{User: b.user.ID, Identity: b.at.ID,
+		Effects: []core.Effect{core.CancelReminder{Reminder: r.ID, At: b.now}}, Now: b.now}))
+	if !errors.Is(err, core.ErrNotFound) {
+		b.t.Errorf("cancel: got %v, want ErrNotFound", err)
+	}
+}
+
+func testRecurring(b *bench) {
+	r := b.remind("stand up", "0 * * * *", 0)
+	b.now = b.now.Add(90 * time.Minute)
+	next := start().Add(2 * time.Hour)
+	b.must(second(b.fire(r, next)))
+	again := second2(b.Reminder(b.ctx, b.user.ID, r.ID))
+	if again.State != core.ReminderActive || !again.DueAt.Equal(next) || !again.FiredAt.Equal(b.now) {
+		b.t.Errorf("got %+v", again)
+	}
+	b.sent(b.takeDelivery())
+	b.effects(core.CancelReminder{Reminder: r.ID, At: b.now})
+	if _, err := b.fire(again, next.Add(time.Hour)); !errors.Is(err, core.ErrChanged) {
+		b.t.Errorf("fired after it was cancelled: got %v", err)
+	}
+}
+
+func testSnoozed(b *bench) {
+	r := b.remind("water the plants", "", 0)
+	until := b.now.Add(3 * time.Hour)
+	b.effects(core.SnoozeReminder{Reminder: r.ID, Until: until, At: b.now})
+	b.now = b.now.Add(2 * time.Hour)
+	equal(b, "due before its new time", len(second2(b.DueReminders(b.ctx, b.now, 10))), 0)
+	if _, err := b.fire(r, time.Time{}); !errors.Is(err, core.ErrChanged) {
+		b.t.Errorf("fired at its old time: got %v, want ErrChanged", err)
+	}
+	snooze := func(until time.Time) error {
+		return second(b.Note(b.ctx, core.Note{User: b.user.ID, Now: b.now,
+			Effects: []core.Effect{core.SnoozeReminder{Reminder: r.ID, Until: until, At: b.now}}}))
+	}
+	if err := snooze(b.now); !errors.Is(err, core.ErrRefused) {
+		b.t.Errorf("put off to now: got %v, want ErrRefused", err)
+	}
+	b.now = until
+	put := second2(b.Reminder(b.ctx, b.user.ID, r.ID))
+	equal(b, "due at", put.DueAt.UnixMilli(), until.UnixMilli())
+	b.must(second(b.fire(put, time.Time{})))
+	if err := snooze(b.now.Add(time.Hour)); !errors.Is(err, core.ErrNotFound) {
+		b.t.Errorf("put off when it was done: got %v, want ErrNotFound", err)
+	}
+}
+
+func testReminderRedacted(b *bench) {
+	q, _ := b.exchange("remind me of the xylophone", "I will")
+	r := b.remind("play the xylophone", "", q)
+	b.now = b.now.Add(2 * time.Hour)
+	b.must(second(b.fire(r, time.Time{})))
+	b.sent(b.takeDelivery())
+	b.effects(core.Redact{Message: q, At: b.now})
+	b.missing("xylophone")
+}
