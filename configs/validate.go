@@ -103,7 +103,7 @@ func (c Config) checkPlace(p *section.Problems) {
 		p.Add("default_timezone %q is not known; write a name like Europe/Paris or UTC", c.DefaultTimezone)
 	}
 	if !regexp.MustCompile(`^[A-Za-z]{2,3}(-[A-Za-z0-9]{2,8})*$`).MatchString(c.DefaultLanguage) {
-		p.Add("default_language is %q; write a language tag such as en or fr", c.DefaultLanguage)
+		p.Add("default_language is %q; write a language tag such as en, fr or de", c.DefaultLanguage)
 	}
 }
 

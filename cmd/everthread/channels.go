@@ -51,16 +51,16 @@ func configured(c configs.Config) []channel.Config {
 	return out
 }
 
-// hint is how an app is set up by hand.
-func hint() string {
+// hint is how an app is set up by hand, in a language.
+func hint(language string) string {
 	for _, c := range registry() {
 		if g, ok := c.(channel.Guided); ok {
-			if hint := g.Guide("en", channel.Host{}).Hint; hint != "" {
+			if hint := g.Guide(language, channel.Host{}).Hint; hint != "" {
 				return hint
 			}
 		}
 	}
-	return "see the section channels of the configuration"
+	return say(language).Hint
 }
 
 // makeTables makes the tables that libraries of channels keep in a database.

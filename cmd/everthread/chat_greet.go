@@ -7,6 +7,7 @@ import (
 
 	"github.com/everthread/everthread/core"
 	"github.com/everthread/everthread/core/day"
+	"github.com/everthread/everthread/core/folder"
 	"github.com/everthread/everthread/core/markup"
 	"github.com/everthread/everthread/core/trust"
 )
@@ -15,7 +16,7 @@ import (
 const shownAtStart = 10
 
 // greet shows where the conversation stands, summaries posted since included.
-func (t *chat) greet(ctx context.Context) error {
+func (t *sitting) greet(ctx context.Context) error {
 	i, u, err := t.Store.Identify(ctx, t.channel.Address())
 	if err != nil {
 		return err
@@ -34,7 +35,7 @@ func (t *chat) greet(ctx context.Context) error {
 		return !worthShowing(m) || slices.ContainsFunc(coming, arrives)
 	})
 	t.write(u, messages[max(0, len(messages)-shownAtStart):])
-	fmt.Fprintf(t.tty, "You talk as %s. /help lists the commands, Ctrl-D leaves.\n", trust.Visible(u.Name))
+	fmt.Fprintf(t.tty, t.con.words().ChatHello+"\n", trust.Visible(u.Name))
 	return t.showCode(ctx)
 }
 
@@ -46,7 +47,7 @@ func worthShowing(m core.Message) bool {
 	return false
 }
 
-func (t *chat) write(u core.User, messages []core.Message) {
+func (t *sitting) write(u core.User, messages []core.Message) {
 	language := u.Settings.Language
 	if language == "" {
 		language = t.Config.DefaultLanguage
@@ -67,13 +68,13 @@ func (t *chat) write(u core.User, messages []core.Message) {
 
 // showCode shows the owner code if an address could use it. A server that runs
 // has shown its own, which stays valid.
-func (t *chat) showCode(ctx context.Context) error {
-	if len(t.Channels) < 2 || t.Config.DatabaseURL != "" || served(t.Config) {
+func (t *sitting) showCode(ctx context.Context) error {
+	if len(t.Channels) < 2 || t.Config.DatabaseURL != "" || folder.Served(t.Config.DataDir) {
 		return nil
 	}
 	_, code, err := t.People.EnsureOwner(ctx)
 	if err == nil && code != "" {
-		fmt.Fprintf(t.tty, "No address is the owner's yet: once `everthread serve` runs, send /start %s to your bot.\n", code)
+		fmt.Fprintf(t.tty, t.con.words().ChatOwner+"\n", code)
 	}
 	return err
 }

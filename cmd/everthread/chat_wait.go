@@ -20,7 +20,7 @@ const (
 
 // answered waits until all that was written here is answered, and the answers
 // are printed.
-func (t *chat) answered(ctx context.Context) error {
+func (t *sitting) answered(ctx context.Context) error {
 	t.stopping.Store(false)
 	t.waiting.Store(true)
 	defer t.waiting.Store(false)
@@ -42,10 +42,10 @@ func (t *chat) answered(ctx context.Context) error {
 }
 
 // tellFailure says once per turn that its model call failed and is tried again.
-func (t *chat) tellFailure(turn core.Turn) {
+func (t *sitting) tellFailure(turn core.Turn) {
 	if turn.LastError == "" || t.told[turn.ID] {
 		return
 	}
 	t.told[turn.ID] = true
-	fmt.Fprintf(t.con.err, "(no answer yet: %s; it is tried again, Ctrl-C stops it)\n", short(turn.LastError, 200))
+	fmt.Fprintf(t.con.err, t.con.words().ChatRetry+"\n", short(turn.LastError, 200))
 }

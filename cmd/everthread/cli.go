@@ -16,6 +16,7 @@ import (
 	"github.com/everthread/everthread/core"
 	"github.com/everthread/everthread/core/engine"
 	"github.com/everthread/everthread/core/folder"
+	"github.com/everthread/everthread/core/words"
 )
 
 // cli is the command line (SPEC 16).
@@ -187,11 +188,18 @@ func (c *console) configFile() string {
 	if c.file != "" {
 		return c.file
 	}
-	file := ""
+	return c.variable("EVERTHREAD_CONFIG")
+}
+
+// variable is a variable of the environment.
+func (c *console) variable(name string) string {
 	for _, e := range c.environ {
-		if v, ok := strings.CutPrefix(e, "EVERTHREAD_CONFIG="); ok {
-			file = v
+		if v, ok := strings.CutPrefix(e, name+"="); ok {
+			return v
 		}
 	}
-	return file
+	return ""
 }
+
+// language is that of the caller's environment.
+func (c *console) language() string { return words.Locale(c.variable) }

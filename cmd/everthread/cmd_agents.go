@@ -50,11 +50,7 @@ func (a agentAddCmd) Run(ctx context.Context, d *opened) error {
 	if err != nil {
 		return err
 	}
-	return d.show(viewAgent(k), func(w io.Writer) {
-		fmt.Fprintf(w,
-			"Agent %d serves user %d. A running server takes it up within half a minute; then they write to the agent once.\n",
-			k.ID, k.User)
-	})
+	return d.said(viewAgent(k), d.words().AgentAdded, k.ID, k.User)
 }
 
 // read returns the key, from a file, the terminal or standard input.
@@ -65,7 +61,7 @@ func (a agentAddCmd) read(d *opened) (string, error) {
 	case a.Key != "":
 		text, err = os.ReadFile(a.Key)
 	case term.IsTerminal(fd):
-		fmt.Fprint(os.Stderr, "The agent's API key (it is not shown): ")
+		fmt.Fprint(os.Stderr, d.words().AgentAsk)
 		text, err = term.ReadPassword(fd)
 		fmt.Fprintln(os.Stderr)
 	default:
@@ -111,8 +107,7 @@ func (agentListCmd) Run(ctx context.Context, d *opened) error {
 		rows = append(rows, []string{strconv.FormatInt(k.ID, 10), strconv.FormatInt(int64(k.User), 10), short(k.Name, 30),
 			clockTime(k.CreatedAt, time.Local)})
 	}
-	return d.table(list(views), "ID\tUSER\tNAME\tSINCE", rows,
-		"There is none yet; add one with `everthread users agent add USER`.")
+	return d.table(list(views), d.words().AgentsHeader, rows, d.words().AgentsNone)
 }
 
 type agentRemoveCmd struct {
@@ -129,5 +124,5 @@ func (a agentRemoveCmd) Run(ctx context.Context, d *opened) error {
 	if err != nil {
 		return err
 	}
-	return d.show(map[string]any{"removed": a.ID}, func(w io.Writer) { fmt.Fprintf(w, "Agent %d is gone.\n", a.ID) })
+	return d.said(map[string]any{"removed": a.ID}, d.words().AgentGone, a.ID)
 }

@@ -66,17 +66,16 @@ func (a apikeyCreateCmd) Run(ctx context.Context, d *opened) error {
 	v.Key = secret
 	return d.show(v, func(w io.Writer) {
 		fmt.Fprintln(w, secret)
-		fmt.Fprintf(d.err, "Key %d acts for %s. It is shown only now; `everthread apikey revoke %d` makes it worthless.\n",
-			k.ID, called(u), k.ID)
+		fmt.Fprintf(d.err, d.words().KeyMade+"\n", k.ID, d.called(u), k.ID)
 	})
 }
 
 // called is how a user is called in a sentence.
-func called(u core.User) string {
+func (c *console) called(u core.User) string {
 	if u.Name != "" {
 		return u.Name
 	}
-	return "user " + strconv.FormatInt(int64(u.ID), 10)
+	return fmt.Sprintf(c.words().UserNumbered, u.ID)
 }
 
 type apikeyListCmd struct {
@@ -101,8 +100,7 @@ func (a apikeyListCmd) Run(ctx context.Context, d *opened) error {
 			short(k.Name, 30), k.Hint + "…", strings.Join(scopes, ","), clockTime(k.CreatedAt, time.Local),
 			clockTime(k.UsedAt, time.Local)})
 	}
-	return d.table(list(views), "ID\tUSER\tNAME\tKEY\tSCOPES\tMADE\tUSED", rows,
-		"There is none yet; make one with `everthread apikey create --name N --scope chat,read`.")
+	return d.table(list(views), d.words().KeysHeader, rows, d.words().KeysNone)
 }
 
 // apiKeys are the keys of a user, or of everybody.
@@ -144,10 +142,7 @@ func (a apikeyRevokeCmd) Run(ctx context.Context, d *opened) error {
 		if err := d.store.RevokeAPIKey(ctx, k.User, k.ID); err != nil {
 			return err
 		}
-		return d.show(map[string]any{"revoked": a.ID}, func(w io.Writer) {
-			fmt.Fprintf(w, "Key %d (%s) is worthless now.\n",
-				a.ID, short(k.Name, 60))
-		})
+		return d.said(map[string]any{"revoked": a.ID}, d.words().KeyRevoked, a.ID, short(k.Name, 60))
 	}
 	return fmt.Errorf("there is no key %d; see `everthread apikey list`", a.ID)
 }

@@ -37,10 +37,11 @@ func (a auditCmd) Run(ctx context.Context, d *opened) error {
 	}
 	var rows [][]string
 	for _, r := range found {
-		rows = append(rows, []string{clockTime(r.At, time.Local), strconv.FormatInt(int64(r.User), 10), trust.Told("en", r),
-			trust.Through("en", r, "identity #"+strconv.FormatInt(r.ViaID, 10))})
+		rows = append(rows, []string{clockTime(r.At, time.Local), strconv.FormatInt(int64(r.User), 10),
+			trust.Told(d.language(), r),
+			trust.Through(d.language(), r, "#"+strconv.FormatInt(r.ViaID, 10))})
 	}
-	return d.table(list(found), "WHEN\tUSER\tWHAT\tTHROUGH", rows, "Nothing was done that is written down.")
+	return d.table(list(found), d.words().AuditHeader, rows, d.words().AuditNone)
 }
 
 // since reads a date or how long ago.

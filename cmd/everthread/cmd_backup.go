@@ -44,19 +44,19 @@ func (b backupCmd) Run(ctx context.Context, c *console) error {
 		return err
 	}
 	began := time.Now()
-	m.Progress = c.bytes("read")
+	m.Progress = c.bytes(c.words().BytesRead)
 	res, err := m.Make(ctx, to, keep)
 	if err != nil {
 		return err
 	}
 	took := time.Since(began)
 	return c.show(map[string]any{"backup": res, "seconds": took.Seconds()}, func(w io.Writer) {
-		fmt.Fprintf(w, "%s holds everything: %s in a file of %s, read back and checked (%s).\n", res.File, rounded(res.Bytes),
+		fmt.Fprintf(w, c.words().BackupMade+"\n", res.File, rounded(res.Bytes),
 			rounded(res.Size), took.Round(100*time.Millisecond))
 		for _, name := range res.Removed {
-			fmt.Fprintf(w, "Removed the older %s.\n", name)
+			fmt.Fprintf(w, c.words().BackupRemoved+"\n", name)
 		}
-		fmt.Fprintln(w, "It can be read by anybody who has it: keep it where nobody else looks.")
+		fmt.Fprintln(w, c.words().BackupReadable)
 	})
 }
 
@@ -66,7 +66,7 @@ func (c *console) openAsIs(ctx context.Context, cfg configs.Config) (store, erro
 	if err := backup.Whole(cfg.DataDir); err != nil {
 		return nil, err
 	}
-	if cfg.DatabaseURL == "" && !hasDatabase(cfg) {
+	if cfg.DatabaseURL == "" && !folder.HasDatabase(cfg.DataDir) {
 		return nil, fmt.Errorf("there is no data in %s yet; say with EVERTHREAD_DATA_DIR or --config where it is",
 			cfg.DataDir)
 	}
@@ -102,10 +102,10 @@ func (c *console) bytes(what string) func(int64) {
 		}
 		shown = time.Now()
 		if screen {
-			fmt.Fprintf(drawn(c.err), "\r%d MiB %s ", done>>20, what)
+			fmt.Fprintf(drawn(c.err), "\r"+what+" ", done>>20)
 			return
 		}
-		fmt.Fprintf(c.err, "%d MiB %s\n", done>>20, what)
+		fmt.Fprintf(c.err, what+"\n", done>>20)
 	}
 }
 

@@ -32,8 +32,8 @@ type chatCmd struct {
 // graceChat is how long leaving waits for what is being sent.
 const graceChat = 2 * time.Second
 
-// chat is one sitting at the terminal.
-type chat struct {
+// sitting is one chat at the terminal.
+type sitting struct {
 	*engine.Engine
 	con     *console
 	user    core.User
@@ -72,7 +72,7 @@ func (cmd chatCmd) Run(c *console) error {
 		return explainStore(cfg, err)
 	}
 	cfg.Turn.Debounce = 0 // a line is whole
-	t := &chat{con: c, started: clock()(), told: map[core.TurnID]bool{}}
+	t := &sitting{con: c, started: clock()(), told: map[core.TurnID]bool{}}
 	if err := t.sit(ctx, cmd.User, cfg, log, st); err != nil {
 		return err
 	}
@@ -86,7 +86,7 @@ func (cmd chatCmd) Run(c *console) error {
 }
 
 // sit wires the process and gives the person at the keyboard their address.
-func (t *chat) sit(ctx context.Context, who string, cfg configs.Config, log *zap.Logger, st store) error {
+func (t *sitting) sit(ctx context.Context, who string, cfg configs.Config, log *zap.Logger, st store) error {
 	d := &opened{console: t.con, cfg: cfg, store: st}
 	if err := ensureOwner(ctx, st); err != nil {
 		return err
@@ -133,7 +133,7 @@ func ensureOwner(ctx context.Context, st store) error {
 
 // openChannel opens the terminal: with a line editor if there is a person. files
 // is the folder in which the files of answers lie.
-func (t *chat) openChannel(files string) (err error) {
+func (t *sitting) openChannel(files string) (err error) {
 	lines := terminal.Plain(t.con.in)
 	out := drawn(t.con.out) // it cleans what it shows
 	screen := isTerminal(out)
@@ -154,7 +154,7 @@ func plainScreen(entry string) bool {
 
 // person is the address of the person at the keyboard: their name on this machine; beside
 // the owner's own one, one for everybody they talk as.
-func (t *chat) person() string {
+func (t *sitting) person() string {
 	name := "me"
 	if u, err := user.Current(); err == nil && u.Username != "" {
 		name = u.Username
@@ -166,7 +166,7 @@ func (t *chat) person() string {
 }
 
 // talk runs the process until the person leaves.
-func (t *chat) talk(ctx context.Context, leave context.CancelFunc) error {
+func (t *sitting) talk(ctx context.Context, leave context.CancelFunc) error {
 	work, stop := context.WithCancel(context.WithoutCancel(ctx))
 	defer stop()
 	group, work := errgroup.WithContext(work)
@@ -180,7 +180,7 @@ func (t *chat) talk(ctx context.Context, leave context.CancelFunc) error {
 
 // interrupts heeds Ctrl-C: the first one stops the answer that is being written,
 // another one leaves.
-func (t *chat) interrupts(ctx context.Context, leave context.CancelFunc) {
+func (t *sitting) interrupts(ctx context.Context, leave context.CancelFunc) {
 	pressed := make(chan os.Signal, 1)
 	signal.Notify(pressed, syscall.SIGINT)
 	defer signal.Stop(pressed)

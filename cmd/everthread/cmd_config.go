@@ -3,7 +3,6 @@ package main
 import (
 	"encoding/json"
 	"fmt"
-	"io"
 
 	"github.com/goccy/go-yaml"
 
@@ -22,7 +21,7 @@ func (configCheckCmd) Run(c *console) error {
 	if _, err := c.config(); err != nil {
 		return err
 	}
-	return c.show(map[string]bool{"ok": true}, func(w io.Writer) { fmt.Fprintln(w, "The configuration is right.") })
+	return c.said(map[string]bool{"ok": true}, c.words().ConfigRight)
 }
 
 type configExampleCmd struct{}

@@ -72,21 +72,22 @@ func (l daysListCmd) Run(ctx context.Context, d *opened) error {
 	for _, g := range days {
 		v := viewDay(g)
 		views = append(views, v)
-		rows = append(rows, []string{v.Day, v.State, strconv.Itoa(v.Messages), v.summaryState(), dash(v.Post), v.Zone})
+		rows = append(rows, []string{v.Day, v.State, strconv.Itoa(v.Messages), v.summaryState(d.words()), dash(v.Post),
+			v.Zone})
 	}
-	return d.table(list(views), "DAY\tSTATE\tMESSAGES\tSUMMARY\tPOST\tZONE", rows, "No day has a message yet.")
+	return d.table(list(views), d.words().DaysHeader, rows, d.words().DaysNone)
 }
 
-func (v dayView) summaryState() string {
+func (v dayView) summaryState(t *texts) string {
 	switch {
 	case v.Error != "":
-		return "failed: " + short(v.Error, 60)
+		return fmt.Sprintf(t.SummaryFailed, short(v.Error, 60))
 	case v.Version == 0:
-		return "none"
+		return t.SummaryNone
 	case v.Hidden:
-		return "hidden until it is rewritten"
+		return t.SummaryHidden
 	}
-	return "version " + strconv.Itoa(v.Version)
+	return fmt.Sprintf(t.SummaryVersion, v.Version)
 }
 
 type daysShowCmd struct {
@@ -104,7 +105,7 @@ func (s daysShowCmd) Run(ctx context.Context, d *opened) error {
 	if err != nil {
 		return err
 	}
-	return d.show(v, v.write)
+	return d.show(v, func(w io.Writer) { v.write(w, d.words()) })
 }
 
 // label reads a date as /day does in a conversation.
@@ -117,7 +118,8 @@ func (d *opened) label(u core.User, date string) (string, error) {
 	label, ok := when.Date(date, today.Label)
 	switch {
 	case !ok:
-		return "", errUsage{fmt.Errorf("%q is no date; write it like 2026-11-19, 19 nov, monday, yesterday or today", date)}
+		return "", errUsage{fmt.Errorf("%q is no date; write it like 2026-11-19, 19 nov, monday, yesterday or today",
+			date)}
 	case label == when.Yesterday:
 		label = cal.Day(u.Settings, today.Start.Add(-time.Hour)).Label
 	}
@@ -163,16 +165,15 @@ func (d *opened) wholeDay(ctx context.Context, g core.Segment) (dayView, error) 
 		}
 		text := m.Text
 		if m.Redacted {
-			text = "(removed)"
+			text = d.words().Removed
 		}
 		v.Lines = append(v.Lines, dayMessage{m.ID, string(m.Role), m.Channel, text, m.SentAt})
 	}
 	return v, err
 }
 
-func (v dayView) write(w io.Writer) {
-	fmt.Fprintf(w, "%s (%s), %s, %s, summary: %s\n\n", v.Day, v.Zone, v.State, counted(v.Messages, "message"),
-		v.summaryState())
+func (v dayView) write(w io.Writer, t *texts) {
+	fmt.Fprintf(w, t.DayTitle+"\n\n", v.Day, v.Zone, v.State, t.Messages.Of(v.Messages), v.summaryState(t))
 	if v.Summary != "" {
 		fmt.Fprintf(w, "%s\n\n", v.Summary)
 	}
@@ -198,7 +199,7 @@ func (f daysFinalizeCmd) Run(ctx context.Context, d *opened) error {
 	if err != nil {
 		return err
 	}
-	d.tell("Writing the summary of " + g.Day.Label + " …")
+	d.tell(fmt.Sprintf(d.words().SummaryWriting, g.Day.Label))
 	if g, err = e.Summarize(ctx, g); err != nil {
 		return err
 	}
@@ -207,5 +208,5 @@ func (f daysFinalizeCmd) Run(ctx context.Context, d *opened) error {
 		return err
 	}
 	v.Lines = nil
-	return d.show(v, v.write)
+	return d.show(v, func(w io.Writer) { v.write(w, d.words()) })
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"strconv"
 	"time"
 
@@ -62,7 +61,7 @@ func (l deliveriesListCmd) Run(ctx context.Context, d *opened) error {
 		rows = append(rows, []string{strconv.FormatInt(int64(v.ID), 10), strconv.FormatInt(int64(v.User), 10),
 			clockTime(v.Created, time.Local), v.To, v.Kind, v.State, dash(short(v.Error, 60))})
 	}
-	return d.table(list(views), "ID\tUSER\tCREATED\tTO\tKIND\tSTATE\tERROR", rows, "Everything was delivered.")
+	return d.table(list(views), d.words().DeliveriesHeader, rows, d.words().DeliveriesNone)
 }
 
 type deliveriesRetryCmd struct {
@@ -84,8 +83,5 @@ func (r deliveriesRetryCmd) Run(ctx context.Context, d *opened) error {
 	if err != nil {
 		return err
 	}
-	return d.show(map[string]any{"retried": r.ID}, func(w io.Writer) {
-		fmt.Fprintln(w,
-			"It is sent again as soon as a server runs.")
-	})
+	return d.said(map[string]any{"retried": r.ID}, d.words().Retried)
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"strconv"
 
 	"github.com/everthread/everthread/core"
@@ -68,24 +67,16 @@ func (embeddingsStatusCmd) Run(ctx context.Context, d *opened) error {
 		rows = append(rows, []string{strconv.FormatInt(int64(u.ID), 10), strconv.Itoa(v.Ready), strconv.Itoa(v.Pending),
 			strconv.Itoa(v.Error), strconv.Itoa(v.Stale)})
 	}
-	err = d.table(list(views), "USER\tREADY\tPENDING\tERROR\tOF ANOTHER MODEL", rows, "There are no users yet.")
+	err = d.table(list(views), d.words().EmbeddingsHeader, rows, d.words().EmbeddingsNone)
 	if err != nil || d.json {
 		return err
 	}
 	for _, v := range views {
 		for _, f := range v.Faults {
-			fmt.Fprintf(d.out, "User %d: %s no vector: %s\n", v.User, texts(f.Count), trust.Line(f.Reason))
+			fmt.Fprintln(d.out, d.words().Unembedded.Of(f.Count, v.User, trust.Line(f.Reason)))
 		}
 	}
 	return nil
-}
-
-// texts counts what has no vector.
-func texts(n int) string {
-	if n == 1 {
-		return "1 text has"
-	}
-	return fmt.Sprintf("%d texts have", n)
 }
 
 type embeddingsRebuildCmd struct {
@@ -130,10 +121,7 @@ func (r embeddingsRebuildCmd) Run(ctx context.Context, d *opened) error {
 		return errors.New("no embeddings are configured; set embeddings.provider and embeddings.model first")
 	}
 	if !r.Yes {
-		return errUsage{fmt.Errorf("this makes %s again with %s; say --yes to do it", counted(total, "vector"), with)}
+		return errUsage{fmt.Errorf("this makes %d vectors again with %s; say --yes to do it", total, with)}
 	}
-	return d.show(map[string]any{"pending": total, "config": with}, func(w io.Writer) {
-		fmt.Fprintf(w, "%s for new vectors; a running server makes them. Until then they are found by their words.\n",
-			counted(total, "text waits", "texts wait"))
-	})
+	return d.said(map[string]any{"pending": total, "config": with}, "%s", d.words().Reembedding.Of(total))
 }

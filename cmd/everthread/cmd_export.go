@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"fmt"
-	"io"
 	"os"
 	"path/filepath"
 	"time"
@@ -37,12 +36,10 @@ func (e exportCmd) Run(ctx context.Context, d *opened) error {
 	}
 	if err := d.store.PutAudit(ctx, u.ID, export.Done(
 		u.ID)); err != nil { // a disk that is full must not keep anybody from what is theirs
-		fmt.Fprintf(d.err, "The export is whole. That it was made could not be written down: %v\n", err)
+		fmt.Fprintf(d.err, d.words().ExportUnnoted+"\n", err)
 	}
-	return d.show(map[string]any{"user_id": u.ID, "file": e.Out, "messages": messages}, func(w io.Writer) {
-		fmt.Fprintf(w, "%s has %s of %s, with days, memory and attachments. `everthread import jsonl` brings it in again.\n",
-			e.Out, counted(messages, "message"), u.Name)
-	})
+	return d.said(map[string]any{"user_id": u.ID, "file": e.Out, "messages": messages}, d.words().Exported, e.Out,
+		d.words().Messages.Of(messages), u.Name)
 }
 
 // export writes an export into a file, and shows how far it is.
@@ -53,13 +50,13 @@ func (d *opened) export(ctx context.Context, file string, u core.User) (messages
 	}
 	shown := d.steps()
 	defer shown.end()
-	shown.line("days", "Writing the days of "+u.Name+" …")
+	shown.line("days", fmt.Sprintf(d.words().ExportDays, u.Name))
 	x := &export.Exporter{Store: d.store, Media: os.DirFS(filepath.Join(d.cfg.DataDir, "media")), Zone: calendar.Zone,
 		Language: d.cfg.DefaultLanguage, Now: clock()}
 	err = (&export.Saver{Exporter: x, Lock: folder.LockFile, Crash: crash}).Save(ctx, file, u.ID, func(n int) {
 		messages = n
 		if n > 0 { // before that it reads the days
-			shown.line("messages", counted(n, "message")+" of "+u.Name+" so far")
+			shown.line("messages", fmt.Sprintf(d.words().ExportSoFar, d.words().Messages.Of(n), u.Name))
 		}
 	})
 	return messages, err

@@ -67,7 +67,7 @@ func (f forgetCmd) removeDay(ctx context.Context, d *opened, u core.User) error 
 	}
 	if !f.Yes && len(ids) > 0 {
 		return errUsage{fmt.Errorf("this removes %s of %s for good, with everything made from them; say --yes to do it",
-			counted(len(ids), "message"), label)}
+			d.words().Messages.Of(len(ids)), label)}
 	}
 	return f.remove(ctx, d, u, ids)
 }
@@ -86,9 +86,7 @@ func (f forgetCmd) remove(ctx context.Context, d *opened, u core.User, ids []cor
 	if err := d.store.Scrub(ctx); err != nil {
 		return err
 	}
-	return d.show(map[string]any{"removed": len(ids)}, func(w io.Writer) {
-		fmt.Fprintf(w, "Removed for good: %d of the messages, and everything made from them.\n", len(ids))
-	})
+	return d.said(map[string]any{"removed": len(ids)}, d.words().Forgotten, len(ids))
 }
 
 // verify exits with 1 if anything of the text is left.
@@ -110,10 +108,10 @@ func (f forgetCmd) verify(ctx context.Context, d *opened, u core.User) error {
 	err = d.show(map[string]any{"found": lines}, func(w io.Writer) {
 		if len(found) == 0 {
 			fmt.Fprintln(w,
-				"Nothing of it is left: not in the transcript, its revisions, raw events, summaries, loops, memory, reminders, queued messages or indexes.")
+				d.words().TracesNone)
 			return
 		}
-		fmt.Fprintf(w, "It still stands in %d places:\n  %s\n", len(lines), strings.Join(lines, "\n  "))
+		fmt.Fprintf(w, "%s\n  %s\n", d.words().Traces.Of(len(lines)), strings.Join(lines, "\n  "))
 	})
 	if err == nil && len(found) > 0 {
 		return errSilent

@@ -55,7 +55,7 @@ func (c importCmd) Run(ctx context.Context, d *opened) error {
 		return err
 	}
 	defer file.Close()
-	d.tell("Reading " + filepath.Base(c.File) + " …")
+	d.tell(fmt.Sprintf(d.words().ImportReading, filepath.Base(c.File)))
 	survey, err := history.NewSurvey(file, c.Format, o, c.Me, u.Name,
 		func(t time.Time) string { return e.Calendar.Day(u.Settings, t).Label })
 	if err != nil {
@@ -63,8 +63,8 @@ func (c importCmd) Run(ctx context.Context, d *opened) error {
 	}
 	if c.DryRun {
 		return d.show(map[string]any{"user_id": u.ID, "found": survey}, func(w io.Writer) {
-			survey.Describe(w, o.Zone)
-			fmt.Fprintf(w, "Nothing was changed. Without --dry-run it becomes %s's.\n", u.Name)
+			survey.Describe(w, d.language(), o.Zone)
+			fmt.Fprintf(w, d.words().ImportDry+"\n", u.Name)
 		})
 	}
 	return c.bring(ctx, d, e, u, file, o, survey)
@@ -92,13 +92,13 @@ func (c importCmd) bring(ctx context.Context, d *opened, e *engine.Engine, u cor
 		Progress: d.importing(s.Messages, began)}
 	out, err := i.Run(ctx, file, c.Format, o, s)
 	if err != nil {
-		return fmt.Errorf("%w; %s in, and the same command goes on from there", d.noRoom(err),
-			counted(out.Fresh, "message is", "messages are"))
+		return fmt.Errorf("%w; %d messages are in, and the same command goes on from there", d.noRoom(err),
+			out.Fresh)
 	}
 	return d.show(map[string]any{"user_id": u.ID, "found": s, "result": out, "seconds": time.Since(began).Seconds()},
 		func(w io.Writer) {
-			s.Describe(w, o.Zone)
-			c.done(w, u, out)
+			s.Describe(w, d.language(), o.Zone)
+			c.done(w, d.language(), u, out)
 		})
 }
 
@@ -115,31 +115,29 @@ func (d *opened) noRoom(err error) error {
 }
 
 // done says what was brought in, and what to do next.
-func (c importCmd) done(w io.Writer, u core.User, r history.Result) {
-	fmt.Fprintf(w, "\n%s became %s's, on %s; %s here already.\n", counted(r.Fresh, "message"), u.Name,
-		counted(r.Days, "new day"), counted(r.Known, "was", "were"))
+func (c importCmd) done(w io.Writer, language string, u core.User, r history.Result) {
+	t := say(language)
+	fmt.Fprintf(w, "\n"+t.ImportDone+"\n", t.Messages.Of(r.Fresh), u.Name, t.ImportDays.Of(r.Days), r.Known)
 	if r.Files > 0 {
-		fmt.Fprintf(w, "%s came along.\n", counted(r.Files, "file"))
+		fmt.Fprintln(w, t.ImportFiles.Of(r.Files))
 	}
 	if r.Summaries+r.Items+r.Loops+r.Reminders > 0 {
-		fmt.Fprintf(w, "Summaries of %s, %s, %s and %s came back.\n", counted(r.Summaries, "day"),
-			counted(r.Items, "memory item"), counted(r.Loops, "loop"), counted(r.Reminders, "reminder"))
+		fmt.Fprintf(w, t.ImportBack+"\n", r.Summaries, r.Items, r.Loops, r.Reminders)
 	}
 	for _, reason := range slices.Sorted(maps.Keys(r.LeftOut)) {
-		fmt.Fprintf(w, "%s left out: %s.\n", counted(r.LeftOut[reason], "reminder is", "reminders are"), reason)
+		fmt.Fprintln(w, t.ImportLeftOut.Of(r.LeftOut[reason], history.Why(language, reason)))
 	}
 	for _, m := range r.Missing {
-		fmt.Fprintf(w, "  not there: %s\n", trust.Line(m))
+		fmt.Fprintf(w, "  "+t.ImportMissing+"\n", trust.Line(m))
 	}
 	switch {
 	case r.Fresh == 0:
 	case c.NoSummaries:
-		fmt.Fprintln(w, "The days have no summaries; `everthread days finalize DATE` writes one.")
+		fmt.Fprintln(w, t.ImportUnsummarized)
 	default:
-		fmt.Fprintln(w,
-			"While `everthread serve` runs, it writes the summaries of these days, newest first, behind all other work; `everthread days list` shows how far it is.")
+		fmt.Fprintln(w, t.ImportSummaries)
 	}
-	fmt.Fprintln(w, "`everthread search WORDS` finds what was said.")
+	fmt.Fprintln(w, t.ImportSearch)
 }
 
 // tell says what goes on, to a person.
@@ -164,7 +162,7 @@ func (c *console) importing(total int, began time.Time) func(done, fresh int) {
 		shown = now
 		rate := float64(done) / now.Sub(began).Seconds()
 		left := time.Duration(float64(max(total-done, 0)) / rate * float64(time.Second)).Round(time.Second)
-		line := fmt.Sprintf("%d of %s, %.0f a second, %s left", done, counted(total, "message"), rate, left)
+		line := fmt.Sprintf(c.words().ImportProgress, done, c.words().Messages.Of(total), int(rate), left)
 		switch {
 		case !screen:
 			fmt.Fprintln(c.err, line)

@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"net"
 	"os"
 	"path/filepath"
 	"strings"
@@ -15,10 +14,12 @@ import (
 
 	"golang.org/x/term"
 
-	"github.com/everthread/everthread/cmd/everthread/setup"
 	"github.com/everthread/everthread/configs"
 	"github.com/everthread/everthread/core/channel"
+	"github.com/everthread/everthread/core/engine"
 	"github.com/everthread/everthread/core/folder"
+	"github.com/everthread/everthread/core/server"
+	"github.com/everthread/everthread/core/setup"
 	"github.com/everthread/everthread/core/trust/egress"
 )
 
@@ -65,7 +66,7 @@ type beginningReport struct {
 
 // Run asks what it takes, writes the configuration, and waits for the first message.
 func (i initCmd) Run(ctx context.Context, c *console) error {
-	b := &beginning{console: c, initCmd: i, words: setup.Language(c.variable), began: time.Now()}
+	b := &beginning{console: c, initCmd: i, words: c.language(), began: time.Now()}
 	b.Texts = setup.TextsOf(b.words)
 	if i.Compose {
 		return b.composeKeys()
@@ -82,16 +83,6 @@ func (i initCmd) Run(ctx context.Context, c *console) error {
 		return err
 	}
 	return b.begin(ctx, cfg)
-}
-
-// variable is a variable of the environment.
-func (c *console) variable(name string) string {
-	for _, e := range c.environ {
-		if v, ok := strings.CutPrefix(e, name+"="); ok {
-			return v
-		}
-	}
-	return ""
 }
 
 // open finds out who answers, and where the configuration goes.
@@ -123,7 +114,7 @@ func (b *beginning) open() (err error) {
 	default:
 		var hidden func() func()
 		if keyboard {
-			hidden = func() func() { return hide(in) }
+			hidden = func() func() { return setup.Hide(in) }
 		}
 		b.asker.Asker = &setup.Plain{In: setup.NewPiped(b.in, b.human(), hidden), Out: b.human(), Language: b.words}
 	}
@@ -160,7 +151,8 @@ func (b *beginning) configure(ctx context.Context) (configs.Config, error) {
 		return given, err
 	}
 	w := &setup.Wizard{Asker: b.asker, Say: b.say, Language: b.words, Given: given, Environ: b.variable,
-		Try: trials{given}, Rand: rand.Reader, Host: channel.Host{Client: (*egress.Gate)(nil).Client,
+		Try: setup.Trier{Given: given, Ping: pingStore}, Rand: rand.Reader,
+		Host: channel.Host{Client: (*egress.Gate)(nil).Client,
 			Now: clock(), Rand: rand.Reader}}
 	answers, err := w.Run(ctx)
 	if err != nil {
@@ -176,11 +168,13 @@ func (b *beginning) mayOverwrite(ctx context.Context) error {
 	if _, err := os.Lstat(b.file); err != nil || b.Force {
 		return nil
 	}
-	refused := errUsage{fmt.Errorf("%s is there already; --force makes a new one and keeps the old one beside it", b.file)}
+	refused := errUsage{fmt.Errorf("%s is there already; --force makes a new one and keeps the old one beside it",
+		b.file)}
 	if b.Answers != "" {
 		return refused
 	}
-	answer, err := b.asker.Ask(ctx, setup.Question{ID: "overwrite", Title: fmt.Sprintf(b.Overwrite, filepath.Base(b.file)),
+	answer, err := b.asker.Ask(ctx, setup.Question{ID: "overwrite", Title: fmt.Sprintf(b.Overwrite,
+		filepath.Base(b.file)),
 		Help: b.OverwriteHelp, Default: "no", Options: []setup.Option{{Value: "no", Label: b.No},
 			{Value: "yes", Label: b.Yes}}})
 	if err == nil && answer != "yes" {
@@ -200,31 +194,8 @@ func (b *beginning) place(a *setup.Answers, given configs.Config) {
 		a.Database, a.Secret = string(given.DatabaseURL), string(given.SecretKey)
 	}
 	if given.HTTP.Listen == d.HTTP.Listen {
-		a.Listen = freeListen(d.HTTP.Listen)
+		a.Listen = server.FreeNear(d.HTTP.Listen)
 	}
-}
-
-// freeListen is an address near one that is taken; empty: that is free.
-func freeListen(listen string) string {
-	host, port, err := net.SplitHostPort(listen)
-	if err != nil {
-		return ""
-	}
-	first, err := net.LookupPort("tcp", port)
-	if err != nil {
-		return ""
-	}
-	for n := range 100 {
-		ln, err := net.Listen("tcp", net.JoinHostPort(host, fmt.Sprint(first+n)))
-		if err != nil {
-			continue
-		}
-		if ln.Close() == nil && n > 0 {
-			return net.JoinHostPort(host, fmt.Sprint(first+n))
-		}
-		break
-	}
-	return ""
 }
 
 // write writes the configuration, if it is right, in one step.
@@ -252,6 +223,17 @@ func (b *beginning) write(a setup.Answers) (configs.Config, error) {
 	for _, c := range a.Channels {
 		b.report.Bot = cmp.Or(b.report.Bot, c.Name)
 	}
-	b.report.Language, b.report.Zone, b.report.Database = a.Language, a.Zone, strings.Fields(databaseName(cfg))[0]
+	b.report.Language, b.report.Zone, b.report.Database = a.Language, a.Zone,
+		strings.Fields(engine.DatabaseName(cfg))[0]
 	return cfg, nil
+}
+
+// pingStore has the database of a configuration answer.
+func pingStore(ctx context.Context, c configs.Config) error {
+	st, err := openStore(ctx, c)
+	if err != nil {
+		return err
+	}
+	defer st.Close()
+	return st.Ping(ctx)
 }

@@ -13,13 +13,13 @@ import (
 
 	"go.uber.org/zap"
 
-	"github.com/everthread/everthread/cmd/everthread/setup"
 	"github.com/everthread/everthread/configs"
 	"github.com/everthread/everthread/core"
 	"github.com/everthread/everthread/core/engine"
 	"github.com/everthread/everthread/core/folder"
 	"github.com/everthread/everthread/core/job"
 	"github.com/everthread/everthread/core/people"
+	"github.com/everthread/everthread/core/setup"
 )
 
 // begin runs the gateway until the owner's first message was answered, and asks

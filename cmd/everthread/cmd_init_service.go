@@ -14,9 +14,9 @@ import (
 	"strings"
 	"unicode"
 
-	"github.com/everthread/everthread/cmd/everthread/setup"
 	"github.com/everthread/everthread/configs"
 	"github.com/everthread/everthread/core/folder"
+	"github.com/everthread/everthread/core/setup"
 )
 
 // service asks how the gateway is to run from now on, and writes what that takes.

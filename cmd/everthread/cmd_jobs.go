@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"fmt"
-	"io"
 	"slices"
 	"strconv"
 	"time"
@@ -48,7 +47,7 @@ func (l jobsListCmd) Run(ctx context.Context, d *opened) error {
 		rows = append(rows, []string{strconv.FormatInt(int64(v.ID), 10), strconv.FormatInt(int64(v.User), 10), v.Queue,
 			strconv.FormatInt(v.Ref, 10), strconv.Itoa(v.Attempts), clockTime(v.Since, time.Local), dash(short(v.Error, 60))})
 	}
-	return d.table(list(views), "ID\tUSER\tQUEUE\tABOUT\tATTEMPTS\tSINCE\tERROR", rows, "No job gave up.")
+	return d.table(list(views), d.words().JobsHeader, rows, d.words().JobsNone)
 }
 
 type jobsRetryCmd struct {
@@ -68,8 +67,5 @@ func (r jobsRetryCmd) Run(ctx context.Context, d *opened) error {
 	if err := d.store.Revive(ctx, jobs[i].User, r.ID, clock()()); err != nil {
 		return err
 	}
-	return d.show(map[string]any{"retried": r.ID}, func(w io.Writer) {
-		fmt.Fprintln(w,
-			"It is done again as soon as a server runs.")
-	})
+	return d.said(map[string]any{"retried": r.ID}, d.words().Redone)
 }

@@ -3,9 +3,9 @@ package main
 import (
 	"context"
 	"fmt"
-	"io"
 
 	"github.com/everthread/everthread/core"
+	"github.com/everthread/everthread/core/folder"
 )
 
 type migrateCmd struct {
@@ -42,13 +42,11 @@ func (migrateUpCmd) Run(ctx context.Context, c *console) error {
 	if err := st.Migrate(ctx); err != nil {
 		return explainStore(cfg, err)
 	}
-	return c.show(schemaView{before.Target, before.Target}, func(w io.Writer) {
-		if before.Current == before.Target {
-			fmt.Fprintf(w, "The schema is up to date (version %d).\n", before.Target)
-			return
-		}
-		fmt.Fprintf(w, "The schema went from version %d to %d.\n", before.Current, before.Target)
-	})
+	after := schemaView{before.Target, before.Target}
+	if before.Current == before.Target {
+		return c.said(after, c.words().SchemaGood, before.Target)
+	}
+	return c.said(after, c.words().SchemaWent, before.Current, before.Target)
 }
 
 type migrateStatusCmd struct{}
@@ -59,7 +57,7 @@ func (migrateStatusCmd) Run(ctx context.Context, c *console) error {
 	if err != nil {
 		return err
 	}
-	if cfg.DatabaseURL == "" && !hasDatabase(cfg) {
+	if cfg.DatabaseURL == "" && !folder.HasDatabase(cfg.DataDir) {
 		return fmt.Errorf("there is no database in %s yet; `everthread migrate up` makes it", cfg.DataDir)
 	}
 	st, err := openStore(ctx, cfg)
@@ -74,12 +72,8 @@ func (migrateStatusCmd) Run(ctx context.Context, c *console) error {
 	if s.Current > s.Target {
 		return core.ErrNewerSchema
 	}
-	return c.show(schemaView{s.Current, s.Target}, func(w io.Writer) {
-		if s.Current == s.Target {
-			fmt.Fprintf(w, "The schema is up to date (version %d).\n", s.Current)
-			return
-		}
-		fmt.Fprintf(w, "The schema has version %d, this program wants %d: run `everthread migrate up`.\n",
-			s.Current, s.Target)
-	})
+	if s.Current == s.Target {
+		return c.said(schemaView(s), c.words().SchemaGood, s.Current)
+	}
+	return c.said(schemaView(s), c.words().SchemaOld, s.Current, s.Target)
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"time"
 
 	"github.com/everthread/everthread/core"
@@ -42,7 +41,7 @@ func (pairListCmd) Run(ctx context.Context, d *opened) error {
 		rows = append(rows, []string{p.Hint, p.Address.Channel, p.Address.External, dash(short(p.Name, 30)),
 			clockTime(p.Expires, time.Local)})
 	}
-	return d.table(list(views), "CODE\tCHANNEL\tADDRESS\tNAME\tVALID UNTIL", rows, "Nobody asks to be let in.")
+	return d.table(list(views), d.words().CodesHeader, rows, d.words().CodesNone)
 }
 
 type pairApproveCmd struct {
@@ -77,9 +76,7 @@ func (p pairApproveCmd) Run(ctx context.Context, d *opened) error {
 	if err := eng.Gateway.Receive(ctx, noted.Released...); err != nil {
 		return fmt.Errorf("they are let in; what they wrote is answered within a minute by the server: %w", err)
 	}
-	return d.show(map[string]any{"approved": true, "messages": len(noted.Released)}, func(w io.Writer) {
-		fmt.Fprintf(w, "They are let in. Messages that waited: %d.\n", len(noted.Released))
-	})
+	return d.said(map[string]any{"approved": true, "messages": len(noted.Released)}, d.words().LetIn, len(noted.Released))
 }
 
 type pairDenyCmd struct {
@@ -98,7 +95,7 @@ func (p pairDenyCmd) Run(ctx context.Context, d *opened) error {
 	if err != nil {
 		return explainCode(err)
 	}
-	return d.show(map[string]bool{"denied": true}, func(w io.Writer) { fmt.Fprintln(w, "The request is gone.") })
+	return d.said(map[string]bool{"denied": true}, d.words().Denied)
 }
 
 // explainCode says what to do about a code that does not work.

@@ -12,6 +12,7 @@ import (
 
 	"github.com/everthread/everthread/configs"
 	"github.com/everthread/everthread/core/backup"
+	"github.com/everthread/everthread/core/engine"
 	"github.com/everthread/everthread/core/folder"
 	"github.com/everthread/everthread/core/store/postgres"
 	"github.com/everthread/everthread/core/store/sqlite"
@@ -39,7 +40,7 @@ func (r restoreCmd) Run(ctx context.Context, c *console) error {
 	}
 	defer unlock()
 	to := &backup.Restorer{Data: cfg.DataDir, Engine: backup.SQLite, Prepare: sqlite.Preparer(makeTables), Force: r.Force,
-		Now: clock(), Sync: backup.SyncDisk, Crash: crash, Progress: c.bytes("unpacked")}
+		Now: clock(), Sync: backup.SyncDisk, Crash: crash, Progress: c.bytes(c.words().BytesUnpacked)}
 	if cfg.SecretKey != "" {
 		if to.Key, err = keyID(cfg); err != nil {
 			return err
@@ -63,7 +64,7 @@ func (r restoreCmd) Run(ctx context.Context, c *console) error {
 		return err
 	}
 	return c.show(map[string]any{"restored": res, "seconds": time.Since(began).Seconds()},
-		func(w io.Writer) { describe(w, cfg, res) })
+		func(w io.Writer) { c.words().restored(w, cfg, res) })
 }
 
 // alone makes sure that nobody works in the data folder.
@@ -95,20 +96,20 @@ func newest(migrations fs.FS) (version int64, err error) {
 	return version, err
 }
 
-func describe(w io.Writer, cfg configs.Config, res backup.Restored) {
-	fmt.Fprintf(w, "The backup of %s (everthread %s) is back in %s: %s of %s, %s.\n", res.Made.Format(time.RFC1123),
-		res.Program, databaseName(cfg), counted(res.Rows["messages"], "message"),
-		counted(max(0, res.Rows["users"]-1), "person", "people"), counted(res.Files, "attachment"))
+func (t *texts) restored(w io.Writer, cfg configs.Config, res backup.Restored) {
+	fmt.Fprintf(w, t.Restored+"\n", res.Made.Format(time.RFC1123),
+		res.Program, engine.DatabaseName(cfg), t.Messages.Of(int(res.Rows["messages"])),
+		t.People.Of(int(max(0, res.Rows["users"]-1))), t.Attachments.Of(int(res.Files)))
 	if res.Aside != "" {
-		fmt.Fprintf(w, "What was there is in %s now; remove it when you are sure.\n", res.Aside)
+		fmt.Fprintf(w, t.RestoredAside+"\n", res.Aside)
 	}
 	for _, left := range res.Left {
-		fmt.Fprintln(w, "Left out: the table "+left+".")
+		fmt.Fprintf(w, t.RestoredLeft+"\n", left)
 	}
 	if res.OtherKey {
 		fmt.Fprintln(w,
-			"It was made with another secret_key. Set that one, or enter the keys that were stored again: personal agents, embeddings, sign-ins of channels.")
+			t.RestoredKey)
 	}
 	fmt.Fprintln(w,
-		"What was being said or sent when it was made may be answered or sent once more; docs/operations.md says what can be doubled.")
+		t.RestoredTwice)
 }

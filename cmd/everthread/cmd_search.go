@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -12,6 +13,7 @@ import (
 	"github.com/everthread/everthread/core"
 	"github.com/everthread/everthread/core/recall"
 	"github.com/everthread/everthread/core/trust"
+	"github.com/everthread/everthread/core/words"
 )
 
 type searchCmd struct {
@@ -90,7 +92,7 @@ func (s searchCmd) Run(ctx context.Context, d *opened) error {
 	for _, h := range r.Hits {
 		v.Hits = append(v.Hits, viewHit(h))
 	}
-	return d.show(v, v.write)
+	return d.show(v, func(w io.Writer) { v.write(w, d.words(), d.language()) })
 }
 
 func viewHit(h core.Hit) hitView {
@@ -102,9 +104,9 @@ func viewHit(h core.Hit) hitView {
 	return v
 }
 
-func (v searchView) write(w io.Writer) {
+func (v searchView) write(w io.Writer, t *texts, language string) {
 	for i, h := range v.Hits {
-		where := h.Day + " summary"
+		where := fmt.Sprintf(t.SearchSummary, h.Day)
 		if h.At != nil {
 			where = fmt.Sprintf("%s #%d %s", clockTime(*h.At, v.zone), h.Message, h.Role)
 		}
@@ -113,11 +115,11 @@ func (v searchView) write(w io.Writer) {
 		fmt.Fprintf(w, "   %s\n", trust.Line(h.Snippet))
 		h.After.write(w)
 		if v.full {
-			fmt.Fprintf(w, "   %s\n", explained(h.Explain))
+			fmt.Fprintf(w, "   %s\n", explained(language, h.Explain))
 		}
 	}
 	if len(v.Hits) == 0 {
-		fmt.Fprintln(w, "Nothing found.")
+		fmt.Fprintln(w, t.SearchNothing)
 	}
 	if v.Note != "" {
 		fmt.Fprintln(w, v.Note)
@@ -140,26 +142,25 @@ func named(e core.Explanation) float64 {
 }
 
 // explained says in one line how a score came about.
-func explained(e core.Explanation) string {
-	parts := []string{fmt.Sprintf("lexical %.3f", e.Lexical), fmt.Sprintf("semantic %.3f", e.Semantic)}
-	var words []string
-	for word := range e.Terms {
-		words = append(words, word)
+func explained(language string, e core.Explanation) string {
+	t := sayOfTurns(language)
+	decimal := func(format string, x float64, n int) string {
+		return fmt.Sprintf(format, words.Decimal(language, x, n))
 	}
-	slices.Sort(words)
-	for _, word := range words {
-		parts = append(parts, fmt.Sprintf("%s %.2f", word, e.Terms[word]))
+	parts := []string{decimal(t.Lexical, e.Lexical, 3), decimal(t.Semantic, e.Semantic, 3)}
+	for _, word := range slices.Sorted(maps.Keys(e.Terms)) {
+		parts = append(parts, decimal(word+" %s", e.Terms[word], 2))
 	}
 	for _, x := range []struct {
-		name  string
-		value float64
-	}{{"neighbours", e.Neighbour}, {"day", e.Day}, {"named ×", named(e)}, {"date", e.Date}} {
+		format string
+		value  float64
+	}{{t.Neighbours, e.Neighbour}, {t.Day, e.Day}, {t.Named, named(e)}, {t.Date, e.Date}} {
 		if x.value != 0 {
-			parts = append(parts, fmt.Sprintf("%s %.2f", x.name, x.value))
+			parts = append(parts, decimal(x.format, x.value, 2))
 		}
 	}
 	if e.Covered {
-		parts = append(parts, "covered by a summary")
+		parts = append(parts, t.Covered)
 	}
 	return strings.Join(parts, ", ")
 }

@@ -5,7 +5,6 @@ import (
 	"crypto/rand"
 	"errors"
 	"fmt"
-	"io"
 
 	"github.com/everthread/everthread/configs"
 	"github.com/everthread/everthread/core"
@@ -47,10 +46,7 @@ func (secretsRotateCmd) Run(ctx context.Context, c *console) error {
 	if err != nil {
 		return err
 	}
-	return c.show(map[string]any{"changed": changed}, func(w io.Writer) {
-		fmt.Fprintf(w, "The secret key is a new one; %s encrypted again. Backups that are older hold the old key.\n",
-			counted(changed, "stored value was", "stored values were"))
-	})
+	return c.said(map[string]any{"changed": changed}, "%s %s", c.words().SecretNew, c.words().Resealed.Of(changed))
 }
 
 // rotateFile changes the key file of the embedded store. What was killed half-way
@@ -90,7 +86,7 @@ func rotateConfigured(ctx context.Context, c *console, cfg configs.Config) error
 		if err != nil {
 			return err
 		}
-		return c.show(map[string]any{"changed": 0, "next": key}, func(w io.Writer) { fmt.Fprintf(w, howToRotate, key) })
+		return c.said(map[string]any{"changed": 0, "next": key}, c.words().SecretHow, key)
 	}
 	st, err := c.openAsIs(ctx, cfg)
 	if err != nil {
@@ -105,25 +101,8 @@ func rotateConfigured(ctx context.Context, c *console, cfg configs.Config) error
 	if err != nil {
 		return err
 	}
-	return c.show(map[string]any{"changed": changed}, func(w io.Writer) {
-		fmt.Fprintf(w,
-			"%s encrypted again. When every process has been started with the new secret_key, remove previous_secret_key.\n",
-			counted(changed, "stored value was", "stored values were"))
-	})
+	return c.said(map[string]any{"changed": changed}, "%s %s", c.words().Resealed.Of(changed), c.words().SecretNext)
 }
-
-const howToRotate = `The secret key is in the configuration, so it is changed there. In this order:
-
-1. In the configuration of every process set previous_secret_key to this new key
-   and leave secret_key as it is; restart them one after the other:
-       %s
-2. Exchange the two: secret_key is the new key, previous_secret_key the old one;
-   restart them one after the other. A single process can begin with this step.
-3. Run this command again: it re-encrypts everything.
-4. Remove previous_secret_key. Keep the old key for backups that are older.
-
-Nothing stops meanwhile: everybody reads what either key encrypted.
-`
 
 // resealed re-encrypts what was encrypted with another key than the present one.
 func resealed(s *seal.Sealer) func(core.Sealed) (string, error) {

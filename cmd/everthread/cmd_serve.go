@@ -5,20 +5,15 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
 	"net"
-	"slices"
 	"time"
 
 	"go.uber.org/zap"
 
-	"github.com/everthread/everthread/adapters/web"
 	"github.com/everthread/everthread/configs"
 	"github.com/everthread/everthread/core"
-	"github.com/everthread/everthread/core/engine"
 	"github.com/everthread/everthread/core/folder"
 	"github.com/everthread/everthread/core/job"
-	"github.com/everthread/everthread/core/people"
 	"github.com/everthread/everthread/core/server"
 )
 
@@ -53,7 +48,7 @@ func (s serveCmd) Run(ctx context.Context, c *console) error {
 		}
 		defer unlock()
 	}
-	return serveStore(ctx, cfg, log)
+	return serveStore(ctx, c, cfg, log)
 }
 
 // override puts what was given with the command in place of the configuration.
@@ -67,7 +62,7 @@ func (s serveCmd) override(cfg *configs.Config) error {
 }
 
 // serveStore listens, waits for the database and serves until ctx ends.
-func serveStore(ctx context.Context, cfg configs.Config, log *zap.Logger) error {
+func serveStore(ctx context.Context, c *console, cfg configs.Config, log *zap.Logger) error {
 	ln, err := server.Listen("http.listen", cfg.HTTP.Listen)
 	if err != nil {
 		return err
@@ -100,8 +95,14 @@ func serveStore(ctx context.Context, cfg configs.Config, log *zap.Logger) error 
 		return err
 	}
 	defer shut()
-	if err := a.welcome(ctx, ln.Addr()); err != nil {
+	g, err := a.greeting(ctx, ln.Addr())
+	if err != nil {
 		return err
+	}
+	if cfg.Log.Format == "console" && isTerminal(c.err) {
+		g.draw(drawn(c.err), c.language(), widthOf(c.err))
+	} else {
+		g.log(a.Log)
 	}
 	err = a.serve(ctx, ln, metricsAt)
 	end, cancel := context.WithTimeout(context.WithoutCancel(ctx), server.Grace)
@@ -156,73 +157,4 @@ func awaitStore(ctx context.Context, cfg configs.Config, st store, ln net.Listen
 			zap.Duration("next_try", wait), zap.Error(err))
 		job.Wait(ctx, wait)
 	}
-}
-
-// welcome makes the owner at the first start and says what to do next.
-func (a *app) welcome(ctx context.Context, addr net.Addr) error {
-	owner, code, err := a.People.EnsureOwner(ctx)
-	if err != nil {
-		return fmt.Errorf("make the owner: %w", err)
-	}
-	keys, err := a.store.AgentKeys(ctx)
-	if err != nil {
-		return fmt.Errorf("list personal agents: %w", err)
-	}
-	names, apps := slices.Sorted(maps.Keys(a.Channels)), 0
-	if len(keys) == 0 { // it waits for the first key
-		names = slices.DeleteFunc(names, func(name string) bool { return a.Channels.Capabilities(name).Personal })
-	}
-	for _, name := range names {
-		if !people.Own(name) {
-			apps++
-		}
-	}
-	a.Log.Info("everthread is up", zap.String("version", version), zap.String("http", addr.String()),
-		zap.String("model", a.Config.LLM.Provider), zap.Strings("channels", names),
-		zap.String("database", databaseName(a.Config)))
-	if apps == 0 {
-		a.Log.Info("no messaging app is configured: to talk at once open the web page or run `everthread chat`; " + hint())
-	}
-	if code != "" {
-		a.Log.Info("no address is the owner's yet: send this message to any channel to make yours the owner's",
-			zap.String("message", "/start "+code))
-	}
-	if err := a.firstLink(ctx, owner); err != nil {
-		return fmt.Errorf("make a link to the web page: %w", err)
-	}
-	if a.Config.LLM.Provider == "demo" {
-		a.Log.Info(
-			"the demo model answers: it understands nothing; set llm.provider, llm.model and llm.api_key for a real one")
-	}
-	return nil
-}
-
-// firstLife is how long the link in the log is valid.
-const firstLife = time.Hour
-
-// firstLink logs a link to the web page as long as the owner has not been there.
-func (a *app) firstLink(ctx context.Context, owner core.User) error {
-	if !a.Config.Channels.Web.Enabled {
-		return nil
-	}
-	ids, err := a.People.Identities(ctx, owner.ID)
-	if err != nil || slices.ContainsFunc(ids, func(i core.Identity) bool { return i.Address.Channel == web.Name }) {
-		return err
-	}
-	code, stored, err := a.People.NewWebCode(owner.ID, firstLife)
-	if err == nil {
-		err = a.store.PutCode(ctx, stored)
-	}
-	if err == nil {
-		a.Log.Info("open the web page with this link; it works once, for an hour",
-			zap.String("url", engine.SignIn(a.Config, code)))
-	}
-	return err
-}
-
-func databaseName(c configs.Config) string {
-	if c.DatabaseURL == "" {
-		return "sqlite in " + c.DataDir
-	}
-	return "postgres"
 }

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -13,7 +14,6 @@ import (
 	"github.com/everthread/everthread/core"
 	"github.com/everthread/everthread/core/engine"
 	"github.com/everthread/everthread/core/llm/tokens"
-	"github.com/everthread/everthread/core/prompt"
 )
 
 type turnsCmd struct {
@@ -65,7 +65,7 @@ func (l turnsListCmd) Run(ctx context.Context, d *opened) error {
 		rows = append(rows, []string{strconv.FormatInt(int64(v.ID), 10), clockTime(v.Started, zone), v.State, v.Mode,
 			ids(v.Inputs), dash(short(v.Error, 60))})
 	}
-	return d.table(list(views), "ID\tSTARTED\tSTATE\tMODE\tANSWERS\tERROR", rows, "There is no turn yet.")
+	return d.table(list(views), d.words().TurnsHeader, rows, d.words().TurnsNone)
 }
 
 // zone is where a user lives.
@@ -115,85 +115,53 @@ func (s turnsShowCmd) Run(ctx context.Context, d *opened) error {
 			return err
 		}
 	}
-	return d.show(v, v.write)
+	return d.show(v, func(w io.Writer) { v.write(w, sayOfTurns(d.language())) })
 }
 
-func (v turnView) write(w io.Writer) {
-	fmt.Fprintf(w, "Turn %d of %s, %s, %s. It answers %s.\n", v.ID, clockTime(v.Started, v.zone), v.Mode,
-		v.State, ids(v.Inputs))
+func (v turnView) write(w io.Writer, t *turnTexts) {
+	fmt.Fprintf(w, t.Title+"\n", v.ID, clockTime(v.Started, v.zone), v.Mode, v.State, ids(v.Inputs))
 	if v.Error != "" {
-		fmt.Fprintf(w, "Last error (%d so far): %s\n", v.Failures, v.Error)
+		fmt.Fprintf(w, t.Error+"\n", v.Failures, v.Error)
 	}
 	if v.Snapshot == nil {
-		fmt.Fprintln(w, "It has not answered yet, so nothing is known of its prompt.")
+		fmt.Fprintln(w, t.Unanswered)
 		return
 	}
-	writeSnapshot(w, v.Snapshot)
+	t.snapshot(w, v.Snapshot)
 	for i, m := range v.Prompt {
 		fmt.Fprintf(w, "\n--- %d %s\n%s\n", i+1, m.Role, m.Content)
 		for _, call := range m.ToolCalls {
-			fmt.Fprintf(w, "[calls %s %s]\n", call.Name, call.Arguments)
+			fmt.Fprintf(w, t.Calls+"\n", call.Name, call.Arguments)
 		}
 	}
 }
 
-// times says how often something was done.
-func times(n int) string {
-	if n == 1 {
-		return "once"
-	}
-	return fmt.Sprintf("%d times", n)
-}
-
-func writeSnapshot(w io.Writer, s *core.Snapshot) {
-	began := fmt.Sprintf("went on from turn %d", s.Epoch)
+func (t *turnTexts) snapshot(w io.Writer, s *core.Snapshot) {
+	began := fmt.Sprintf(t.WentOn, s.Epoch)
 	if s.NewEpoch != "" {
-		began = "began here: " + whyEpoch(s.NewEpoch)
+		began = fmt.Sprintf(t.Began, cmp.Or(t.Epochs[s.NewEpoch], s.NewEpoch))
 	}
-	fmt.Fprintf(w, "\nStrategy %s. The epoch of the prompt %s.\n\n", s.Strategy, began)
-	t := tabwriter.NewWriter(w, 0, 4, 2, ' ', 0)
-	fmt.Fprintln(t, "PART\tTOKENS\t")
+	fmt.Fprintf(w, "\n"+t.Strategy+"\n\n", s.Strategy, began)
+	parts := tabwriter.NewWriter(w, 0, 4, 2, ' ', 0)
+	fmt.Fprintln(parts, t.Parts)
 	for _, p := range s.Parts {
-		fmt.Fprintf(t, "%s\t%d\t%s\n", p.Name, p.Tokens, p.Error)
+		fmt.Fprintf(parts, "%s\t%d\t%s\n", p.Name, p.Tokens, p.Error)
 	}
-	fmt.Fprintf(t, "total\t%d\tof at most %d\n", s.Total, s.Cap)
-	_ = t.Flush() // writing to a terminal that went away
+	fmt.Fprintf(parts, t.Total+"\n", s.Total, s.Cap)
+	_ = parts.Flush() // writing to a terminal that went away
 	if s.ToolTokens > 0 {
-		fmt.Fprintf(w, "The tools' descriptions take %s besides.\n", counted(s.ToolTokens, "token"))
+		fmt.Fprintf(w, t.Tools+"\n", s.ToolTokens)
 	}
-	fmt.Fprintf(w,
-		"\nMessages: %d included of %d loaded, %d of them shortened; left out are %d that a summary covers and %d that none does. The conversation has %d.\n", s.Included, s.Loaded, s.Truncated, s.LeftOut, s.Dropped, s.Thread)
-	fmt.Fprintf(w, "Included: %s\n", ranges(s.Messages))
+	fmt.Fprintf(w, "\n"+t.Messages+"\n", s.Included, s.Loaded, s.Truncated, s.LeftOut, s.Dropped, s.Thread)
+	fmt.Fprintf(w, t.Included+"\n", ranges(s.Messages))
 	if h := s.History; h != nil && h.Pages+h.LeftOut > 0 {
-		fmt.Fprintf(w,
-			"History: %s on %s, %d word for word, %d shortened, %d by reference to an earlier one, %d left out; %s became %d. %s left out.\n", counted(h.Messages, "message"), counted(h.Pages, "page"), h.Raw, h.Summarized, h.References, h.Omitted,
-			counted(h.Original, "token"), h.Tokens, counted(h.LeftOut, "older page is", "older pages are"))
-		fmt.Fprintf(w, "Of the prompt, %d tokens are the user's words.\n", h.UserTotal)
+		fmt.Fprintf(w, t.History+"\n", h.Messages, h.Pages, h.Raw, h.Summarized, h.References, h.Omitted, h.Original,
+			h.Tokens, h.LeftOut)
+		fmt.Fprintf(w, t.OfUser+"\n", h.UserTotal)
 	}
-	fmt.Fprintf(w, "Summaries: today %s, last conversation %s. Open loops: %d.\n", yes(s.TodaySummary),
-		yes(s.LastConversation), s.OpenLoops)
-	fmt.Fprintf(w, "\nModel %s: %d prompt tokens (%d from the provider's cache), %d written; the model was asked %s.\n",
-		dash(s.Model), s.Usage.Prompt, s.Usage.Cached, s.Usage.Completion, times(s.Steps))
-	fmt.Fprintf(w, "First token after %d ms, all after %d ms.\n", s.FirstTokenMS, s.TotalMS)
-}
-
-// whyEpoch says in words why an epoch began.
-func whyEpoch(reason string) string {
-	switch reason {
-	case prompt.NewFirst:
-		return "it is the first of the thread"
-	case prompt.NewSettings:
-		return "the settings changed"
-	case prompt.NewEdited:
-		return "something that was shown was edited, removed or rewritten"
-	case prompt.NewSilence:
-		return "there was a long silence before"
-	case prompt.NewFull:
-		return "the prompt was full"
-	case prompt.NewShorter:
-		return "old messages were compressed"
-	}
-	return reason
+	fmt.Fprintf(w, t.Summaries+"\n", t.yes(s.TodaySummary), t.yes(s.LastConversation), s.OpenLoops)
+	fmt.Fprintf(w, "\n"+t.Usage+"\n", dash(s.Model), s.Usage.Prompt, s.Usage.Cached, s.Usage.Completion, s.Steps)
+	fmt.Fprintf(w, t.Times+"\n", s.FirstTokenMS, s.TotalMS)
 }
 
 func ranges(s core.IDSet) string {
@@ -208,9 +176,9 @@ func ranges(s core.IDSet) string {
 	return dash(strings.Join(out, ", "))
 }
 
-func yes(b bool) string {
+func (t *turnTexts) yes(b bool) string {
 	if b {
-		return "yes"
+		return t.Yes
 	}
-	return "no"
+	return t.No
 }

@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"strconv"
 	"strings"
 	"time"
@@ -63,7 +62,7 @@ func (usersListCmd) Run(ctx context.Context, d *opened) error {
 		rows = append(rows, []string{strconv.FormatInt(int64(v.ID), 10), short(v.Name, 30), v.Role,
 			dash(v.Zone), dash(v.Language), clockTime(v.Created, time.Local), dash(strings.Join(v.Identities, " "))})
 	}
-	return d.table(list(views), "ID\tNAME\tROLE\tZONE\tLANGUAGE\tSINCE\tADDRESSES", rows, "There is nobody yet.")
+	return d.table(list(views), d.words().UsersHeader, rows, d.words().UsersNone)
 }
 
 type usersAddCmd struct {
@@ -88,10 +87,7 @@ func (u usersAddCmd) Run(ctx context.Context, d *opened) error {
 	if err != nil {
 		return err
 	}
-	return d.show(v, func(w io.Writer) {
-		fmt.Fprintf(w, "%s is user %d. Attach an address with `everthread pair approve CODE --user %d`.\n", v.Name, v.ID,
-			v.ID)
-	})
+	return d.said(v, d.words().UserAdded, v.Name, v.ID, v.ID)
 }
 
 // taken is an error if somebody has a name, unless there are to be several.
@@ -114,7 +110,8 @@ func (c *console) confirm(question string) bool {
 	if c.json {
 		return false
 	}
-	fmt.Fprintf(c.err, "%s [yes/no] ", question)
+	fmt.Fprintf(c.err, c.words().Confirm, question)
 	line, _ := bufio.NewReader(c.in).ReadString('\n') // an end of input is a no
-	return strings.EqualFold(strings.TrimSpace(line), "yes")
+	line = strings.TrimSpace(line)
+	return strings.EqualFold(line, "yes") || strings.EqualFold(line, c.words().Yes)
 }

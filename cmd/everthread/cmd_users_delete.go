@@ -37,11 +37,11 @@ func (u usersDeleteCmd) Run(ctx context.Context, d *opened) error {
 	if user.Role == core.RoleOwner {
 		return errors.New("the owner cannot be deleted")
 	}
-	if !u.Yes && !d.confirm(fmt.Sprintf("Delete %s (user %d) and everything they wrote, for good?", user.Name, user.ID)) {
+	if !u.Yes && !d.confirm(fmt.Sprintf(d.words().DeleteAsk, user.Name, user.ID)) {
 		return errors.New("nothing was deleted; answer yes, or give --yes")
 	}
 	shown := d.steps()
-	err = l.Delete(ctx, user.ID, func(r people.Deletion) { shown.line(string(r.Step), removing(r, user.Name)) })
+	err = l.Delete(ctx, user.ID, func(r people.Deletion) { shown.line(string(r.Step), d.words().removing(r, user.Name)) })
 	shown.end()
 	if err != nil {
 		return err
@@ -49,39 +49,38 @@ func (u usersDeleteCmd) Run(ctx context.Context, d *opened) error {
 	if u.Verify {
 		return d.verifyGone(ctx, l, user.ID, user.Name)
 	}
-	return d.show(map[string]any{"deleted": user.ID}, func(w io.Writer) { fmt.Fprintf(w, "%s is gone.\n", user.Name) })
+	return d.said(map[string]any{"deleted": user.ID}, d.words().Gone, user.Name)
 }
 
 // removing says what is being removed.
-func removing(r people.Deletion, name string) string {
+func (t *texts) removing(r people.Deletion, name string) string {
 	switch r.Step {
 	case people.DeletionCount:
-		return fmt.Sprintf("Looking at what there is of %s: %s, %s", name, counted(r.Done, "message"),
-			counted(r.Total, "attachment"))
+		return fmt.Sprintf(t.DeleteCount, name, t.Messages.Of(r.Done), t.Attachments.Of(r.Total))
 	case people.DeletionRows:
-		return fmt.Sprintf("Deleting %s of %s …", counted(r.Total, "message"), name)
+		return fmt.Sprintf(t.DeleteRows, t.Messages.Of(r.Total), name)
 	case people.DeletionFiles:
-		return fmt.Sprintf("Removing attachments: %d of %d", r.Done, r.Total)
+		return fmt.Sprintf(t.DeleteFiles, r.Done, r.Total)
 	case people.DeletionClean:
-		return "Cleaning the files of the database …"
+		return t.DeleteClean
 	}
-	return "Looking everywhere for what is left …"
+	return t.DeleteLook
 }
 
 // verifyGone looks whether anything of a user is left, and fails if so.
 func (d *opened) verifyGone(ctx context.Context, l *people.Deleter, user core.UserID, name string) error {
 	shown := d.steps()
-	left, err := l.Left(ctx, user, func(r people.Deletion) { shown.line(string(r.Step), removing(r, name)) })
+	left, err := l.Left(ctx, user, func(r people.Deletion) { shown.line(string(r.Step), d.words().removing(r, name)) })
 	shown.end()
 	if err != nil {
 		return err
 	}
 	err = d.show(map[string]any{"deleted": user, "left": list(left)}, func(w io.Writer) {
 		if len(left) == 0 {
-			fmt.Fprintf(w, "%s is gone. Nothing is left: no row in any table, no entry in any index, no file.\n", name)
+			fmt.Fprintf(w, d.words().GoneWhole+"\n", name)
 			return
 		}
-		fmt.Fprintf(w, "This is left of %s:\n  %s\n", name, strings.Join(left, "\n  "))
+		fmt.Fprintf(w, d.words().GoneLeft+"\n  %s\n", name, strings.Join(left, "\n  "))
 	})
 	if err == nil && len(left) > 0 {
 		return errSilent

@@ -121,7 +121,8 @@ func TestSomebodyLeaves(t *testing.T) {
 			steps = append(steps, r.Step)
 		}
 	}
-	if want := []people.DeletionStep{people.DeletionCount, people.DeletionRows, people.DeletionFiles, people.DeletionClean,
+	if want := []people.DeletionStep{people.DeletionCount, people.DeletionRows, people.DeletionFiles,
+		people.DeletionClean,
 		people.DeletionLook}; !slices.Equal(steps, want) {
 		t.Errorf("steps %v", steps)
 	}
@@ -179,7 +180,8 @@ func TestADeletionThatWasKilledIsFinished(t *testing.T) {
 		s := newLeaves(t)
 		s.note(s.bob.ID, []string{fmt.Sprintf("%d/1-0", s.bob.ID)})
 		eve := s.member("Eve")
-		_, err := s.store.Ask(t.Context(), core.Move{Kind: core.MoveMerge, From: s.bob.ID, Into: eve.ID, AskedAt: time.Now()})
+		_, err := s.store.Ask(t.Context(), core.Move{Kind: core.MoveMerge, From: s.bob.ID, Into: eve.ID,
+			AskedAt: time.Now()})
 		s.must(err)
 		d := &opened{console: &console{out: &bytes.Buffer{}, err: &bytes.Buffer{}}, cfg: s.Config, store: s.store}
 		moves, err := s.store.Moves(t.Context(), 1)
@@ -227,7 +229,8 @@ func TestStepsAreShown(t *testing.T) {
 			t.Errorf("screen %v: %q", screen, b.String())
 		}
 	}
-	if !strings.Contains(removing(people.Deletion{Step: people.DeletionFiles, Done: 1, Total: 3}, "Bob"), "1 of 3") {
+	if !strings.Contains(say("en").removing(people.Deletion{Step: people.DeletionFiles, Done: 1, Total: 3}, "Bob"),
+		"1 of 3") {
 		t.Error("it says nothing of how far it is")
 	}
 }

@@ -5,7 +5,6 @@ import (
 	"crypto/rand"
 	"errors"
 	"fmt"
-	"io"
 	"time"
 
 	"github.com/everthread/everthread/core"
@@ -43,9 +42,9 @@ func (u usersLinkCmd) Run(ctx context.Context, d *opened) error {
 	if err != nil {
 		return err
 	}
-	question := fmt.Sprintf(
-		"Make %s (user %d, %s) a part of %s (user %d, %s)? Addresses, days, memory and reminders come along.",
-		from.Name, from.ID, counted(counts[0], "message"), into.Name, into.ID, counted(counts[1], "message"))
+	t := d.words()
+	question := fmt.Sprintf(t.LinkAsk, from.Name, from.ID, t.Messages.Of(counts[0]), into.Name, into.ID,
+		t.Messages.Of(counts[1]))
 	if !u.Yes && !d.confirm(question) {
 		return errors.New("nothing was changed; answer yes, or give --yes")
 	}
@@ -56,11 +55,8 @@ func (u usersLinkCmd) Run(ctx context.Context, d *opened) error {
 	if err := d.carry(ctx, id); err != nil {
 		return fmt.Errorf("it goes on when `everthread serve` runs, or with the next `everthread users link`: %w", err)
 	}
-	return d.show(map[string]any{"user_id": into.ID, "was": from.ID, "messages": counts[0] + counts[1]},
-		func(w io.Writer) {
-			fmt.Fprintf(w, "%s is user %d now, with all that was said. `/unlink --split` from an app takes it apart again.\n",
-				from.Name, into.ID)
-		})
+	return d.said(map[string]any{"user_id": into.ID, "was": from.ID, "messages": counts[0] + counts[1]}, t.Linked,
+		from.Name, into.ID)
 }
 
 // webLink shows a link that signs a user in.
@@ -74,10 +70,8 @@ func (d *opened) webLink(ctx context.Context, u core.User) error {
 		return err
 	}
 	url := engine.SignIn(d.cfg, code)
-	return d.show(map[string]any{"user_id": u.ID, "url": url, "expires_at": stored.Expires}, func(w io.Writer) {
-		fmt.Fprintf(w, "%s\nThe link signs %s in. It works once, within %s.\n", url, u.Name,
-			counted(int(d.cfg.Channels.Web.LinkLife.Minutes()), "minute"))
-	})
+	return d.said(map[string]any{"user_id": u.ID, "url": url, "expires_at": stored.Expires}, "%s\n%s", url,
+		d.words().WebLink.Of(int(d.cfg.Channels.Web.LinkLife.Minutes()), u.Name))
 }
 
 // counts are how many messages are found of users.
@@ -99,7 +93,7 @@ func (d *opened) carry(ctx context.Context, id core.MoveID) error {
 	return people.Carry(ctx, d.store, id, clock(), func(m core.Move) {
 		if now := time.Now(); now.Sub(shown) > time.Second && m.Total > 0 && !d.json {
 			shown = now
-			fmt.Fprintf(d.err, "%s: %s\n", m.Phase, counted(m.Rows, "row"))
+			fmt.Fprintf(d.err, "%s: %s\n", m.Phase, d.words().Rows.Of(m.Rows))
 		}
 	})
 }

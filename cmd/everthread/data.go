@@ -4,8 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
-	"path/filepath"
 	"strconv"
 	"strings"
 
@@ -41,9 +39,6 @@ func prepare(c *configs.Config) error {
 	return err
 }
 
-// served reports whether a process serves the embedded store.
-func served(c configs.Config) bool { return c.DatabaseURL == "" && folder.Served(c.DataDir) }
-
 // opened is an open store and whose it is, for commands that look after it.
 type opened struct {
 	*console
@@ -61,7 +56,7 @@ func (c *console) open(ctx context.Context) (*opened, error) {
 	if err := backup.Whole(cfg.DataDir); err != nil {
 		return nil, err
 	}
-	if cfg.DatabaseURL == "" && !hasDatabase(cfg) {
+	if cfg.DatabaseURL == "" && !folder.HasDatabase(cfg.DataDir) {
 		return nil,
 			fmt.Errorf(
 				"there is no data in %s yet; run `everthread serve` or `everthread chat` there first, or say with EVERTHREAD_DATA_DIR or --config where it is", cfg.DataDir)
@@ -81,11 +76,6 @@ func (c *console) open(ctx context.Context) (*opened, error) {
 	}
 	c.atEnd = append(c.atEnd, func() { st.Close() })
 	return &opened{console: c, cfg: cfg, store: st}, nil
-}
-
-func hasDatabase(c configs.Config) bool {
-	_, err := os.Stat(filepath.Join(c.DataDir, "everthread.db"))
-	return err == nil
 }
 
 // explainStore says what to do about a store that does not open.

@@ -9,6 +9,8 @@ import (
 	"github.com/everthread/everthread/adapters/mcp"
 	"github.com/everthread/everthread/adapters/openai"
 	"github.com/everthread/everthread/adapters/web"
+	"github.com/everthread/everthread/adapters/web/chat"
+	"github.com/everthread/everthread/adapters/web/office"
 	"github.com/everthread/everthread/core"
 	"github.com/everthread/everthread/core/client"
 	"github.com/everthread/everthread/core/engine"
@@ -59,14 +61,20 @@ func (a *app) newDoors() (*doors, error) {
 	return d, nil
 }
 
-// newPage is the web page.
+// newPage is the web page with its rooms.
 func (a *app) newPage() (*web.Channel, error) {
 	h, w := a.Config.HTTP, a.Config.Channels.Web
-	return web.New(web.Options{Store: a.Store, People: a.People, Hub: a.Hub, Gateway: a.Gateway,
-		Files: a.Files, Search: a.Search, Memory: a.Memory, Items: a.Memory, Settings: a.settingsPage(),
-		Admin: a.adminPage(), Prices: a.prices(), Sure: a.People.Sure, Prompt: a.rebuild, Calendar: a.Calendar,
-		MediaDir: a.Files.Dir, MediaMax: a.Files.Max, Limits: web.Limits{SignInsPerAddress: w.SignInsPerMinute,
-			SessionLife: w.SessionLife, LivePages: w.LivePages},
+	rooms := []web.Room{
+		chat.New(chat.Options{Store: a.Store, People: a.People, Hub: a.Hub, Gateway: a.Gateway, Keeper: a.Files,
+			Tokens: a.Tokens, Search: a.Search, Memory: a.Memory, Reminders: a.Reminders, Prompt: a.rebuild,
+			MediaDir: a.Files.Dir, MediaMax: a.Files.Max, LivePages: w.LivePages, Now: a.Now}),
+		office.New(office.Options{Store: a.Store, People: a.People, Gateway: a.Gateway, Memory: a.Memory,
+			Settings: a.settingsPage(), Admin: a.adminPage(), Prices: a.prices(), Sure: a.People.Sure,
+			MediaDir: a.Files.Dir, PublicURL: h.PublicURL, Log: a.Log.Named("web"), Now: a.Now, Rand: rand.Reader}),
+	}
+	title := func(channel string) string { return a.Channels.Capabilities(channel).Title }
+	return web.New(web.Options{Store: a.Store, Gateway: a.Gateway, Rooms: rooms, Calendar: a.Calendar, Title: title,
+		Limits:    web.Limits{SignInsPerAddress: w.SignInsPerMinute, SessionLife: w.SessionLife},
 		PublicURL: h.PublicURL, TrustedProxies: h.TrustedProxies, Language: a.Config.DefaultLanguage,
 		Zone: a.Config.DefaultTimezone, Log: a.Log.Named("web"), Now: a.Now, Rand: rand.Reader, Intake: a.Intake})
 }

@@ -2,14 +2,78 @@ package main
 
 import (
 	"context"
+	"os"
+	"path/filepath"
+	"slices"
 
-	"github.com/everthread/everthread/adapters/web"
+	"github.com/everthread/everthread/adapters/web/office"
+	"github.com/everthread/everthread/core"
+	"github.com/everthread/everthread/core/channel"
+	"github.com/everthread/everthread/core/doctor"
 )
 
 // adminPage is what the owner's page needs.
-func (a *app) adminPage() *web.Admin {
-	return &web.Admin{Store: a.store, NewWebLink: a.WebLink(), Health: a.Health, Check: a.findings}
+func (a *app) adminPage() *office.Admin {
+	return &office.Admin{Store: a.store, NewWebLink: a.WebLink(), Health: a.Health, Check: a.findings,
+		Setups: a.setups, CheckChannel: a.checkChannel, Kept: a.kept, DatabaseSize: a.databaseSize}
 }
 
 // findings checks the configuration as `everthread doctor` does.
-func (a *app) findings(ctx context.Context) []finding { return examineConfig(ctx, a.Config) }
+func (a *app) findings(ctx context.Context, language string) []core.Finding {
+	return doctor.Named(language, examine(ctx, a.Config, language))
+}
+
+// setups are the channels that there can be, as the configuration has them.
+func (a *app) setups(language string) []office.Setup {
+	var out []office.Setup
+	for _, s := range a.Config.Channels.Sections {
+		c, ok := s.(channel.Config)
+		if !ok {
+			continue
+		}
+		one := office.Setup{Channel: c.Key(), On: c.On(), Example: "channels:\n" + c.Example()}
+		if g, ok := c.(channel.Guided); ok {
+			guide := g.Guide(language, channel.Host{})
+			one.Hint = guide.Hint
+			for _, f := range guide.Fields {
+				one.Fields = append(one.Fields, office.SetupField{Title: f.Title, Help: f.Help, Set: *f.Into != ""})
+			}
+		}
+		out = append(out, one)
+	}
+	return out
+}
+
+// checkChannel has one channel that is on look at all it needs.
+func (a *app) checkChannel(ctx context.Context, key, language string) ([]core.Finding, error) {
+	if !slices.ContainsFunc(configured(a.Config), func(c channel.Config) bool { return c.Key() == key }) {
+		return nil, core.ErrNotFound
+	}
+	return doctor.Named(language, newDoctor(a.Config, language, key).ExamineChannels(ctx)), nil
+}
+
+// lent is a store that its borrower must not close.
+type lent struct{ store }
+
+// Close does nothing.
+func (lent) Close() error { return nil }
+
+// kept says how what is kept stands: the data folder, the store and its backups.
+func (a *app) kept(ctx context.Context, language string) []core.Finding {
+	d := newDoctor(a.Config, language, "")
+	d.Open = func(context.Context) (doctor.Store, error) { return lent{a.store}, nil }
+	return doctor.Named(language, d.ExamineKept(ctx))
+}
+
+// databaseSize is how many bytes the embedded database takes; 0: there is none.
+func (a *app) databaseSize() (bytes int64) {
+	if a.Config.DatabaseURL != "" {
+		return 0
+	}
+	for _, name := range []string{"everthread.db", "everthread.db-wal"} {
+		if info, err := os.Stat(filepath.Join(a.Config.DataDir, name)); err == nil {
+			bytes += info.Size()
+		}
+	}
+	return bytes
+}

@@ -12,7 +12,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/everthread/everthread/adapters/web"
+	"github.com/everthread/everthread/adapters/web/office"
 	"github.com/everthread/everthread/core"
 	"github.com/everthread/everthread/core/channel"
 	"github.com/everthread/everthread/core/export"
@@ -20,12 +20,12 @@ import (
 )
 
 // settingsPage is what the page of settings needs.
-func (a *app) settingsPage() *web.Settings {
+func (a *app) settingsPage() *office.Settings {
 	c := a.Config
 	apps := &linkApps{app: a}
 	exporter := &export.Exporter{Store: a.store, Media: os.DirFS(a.Files.Dir), Zone: a.Calendar.Zone,
 		Language: c.DefaultLanguage, Now: a.Now}
-	return &web.Settings{Store: a.store, Capabilities: a.capable, NewCode: a.People.NewLinkCode, Apps: apps.list,
+	return &office.Settings{Store: a.store, Capabilities: a.capable, NewCode: a.People.NewLinkCode, Apps: apps.list,
 		Embeddings: a.Embedders, Agents: agentsPage{a}, Delete: a.Delete, Resume: a.Deleter.Resume, Traces: a.Traces,
 		Export: func(ctx context.Context, w io.Writer, user core.UserID) error {
 			if err := a.store.PutAudit(ctx, user, export.Done(user)); err != nil { // what has left cannot be taken back
@@ -43,9 +43,9 @@ func (a *app) capable(channel string) (core.Capabilities, bool) {
 }
 
 // prices are what tokens cost.
-func (a *app) prices() web.Prices {
+func (a *app) prices() office.Prices {
 	p := a.Config.LLM.Prices
-	return web.Prices{Prompt: p.Prompt, Cached: p.Cached, Completion: p.Completion, Currency: a.Config.LLM.Currency}
+	return office.Prices{Prompt: p.Prompt, Cached: p.Cached, Completion: p.Completion, Currency: a.Config.LLM.Currency}
 }
 
 // linkApps are the apps in which the assistant can be written to, by what their
@@ -89,7 +89,7 @@ func (l *linkApps) list(ctx context.Context) []core.App {
 type agentsPage struct{ *app }
 
 // List lists a user's agents with what is known to be wrong with them.
-func (a agentsPage) List(ctx context.Context, user core.UserID) ([]web.Agent, error) {
+func (a agentsPage) List(ctx context.Context, user core.UserID) ([]office.Agent, error) {
 	keys, err := a.store.AgentKeys(ctx)
 	if err != nil {
 		return nil, err
@@ -100,10 +100,10 @@ func (a agentsPage) List(ctx context.Context, user core.UserID) ([]web.Agent, er
 			maps.Copy(health, accounts.CheckAccounts())
 		}
 	}
-	var out []web.Agent
+	var out []office.Agent
 	for _, k := range keys {
 		if k.User == user {
-			out = append(out, web.Agent{ID: k.ID, Name: k.Name, Since: k.CreatedAt, Err: health[strconv.FormatInt(k.ID, 10)]})
+			out = append(out, office.Agent{ID: k.ID, Name: k.Name, Since: k.CreatedAt, Err: health[strconv.FormatInt(k.ID, 10)]})
 		}
 	}
 	return out, nil

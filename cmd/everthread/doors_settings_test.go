@@ -12,7 +12,7 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/everthread/everthread/adapters/telegram"
-	"github.com/everthread/everthread/adapters/web"
+	"github.com/everthread/everthread/adapters/web/office"
 	"github.com/everthread/everthread/adapters/whatsapp"
 	"github.com/everthread/everthread/adapters/whatsapp/agent"
 	"github.com/everthread/everthread/adapters/whatsapp/agent/agenttest"
@@ -142,7 +142,7 @@ func TestKeysOfAgentsAreTried(t *testing.T) {
 func TestThePagesGetWhatTheyNeed(t *testing.T) {
 	t.Parallel()
 	a, owner := newPage(t, func(c *configs.Config) { c.LLM.Prices.Prompt = 2.5 })
-	if got := a.prices(); got != (web.Prices{Prompt: 2.5, Currency: "USD"}) {
+	if got := a.prices(); got != (office.Prices{Prompt: 2.5, Currency: "USD"}) {
 		t.Errorf("got %+v", got)
 	}
 	var b bytes.Buffer
@@ -161,7 +161,7 @@ func TestThePagesGetWhatTheyNeed(t *testing.T) {
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
 	defer cancel()
-	found := a.findings(ctx)
+	found := a.findings(ctx, "en")
 	if len(found) < 5 || !found[0].OK {
 		t.Errorf("got %+v", found)
 	}

@@ -23,6 +23,11 @@ func (c *console) show(v any, human func(w io.Writer)) error {
 	return encode(c.out, v)
 }
 
+// said is show of one line.
+func (c *console) said(v any, format string, args ...any) error {
+	return c.show(v, func(w io.Writer) { fmt.Fprintf(w, format+"\n", args...) })
+}
+
 func encode(w io.Writer, v any) error {
 	var b bytes.Buffer
 	e := json.NewEncoder(&b)
@@ -64,19 +69,6 @@ func list[T any](s []T) []T {
 
 // short is the beginning of a text, on one line.
 func short(s string, n int) string { return text.Within(trust.Line(s), n) }
-
-// counted is a number with what it counts, such as 1 message and 2 messages; forms
-// are the singular and, unless that takes an s, the plural.
-func counted[N int | int64](n N, forms ...string) string {
-	form := forms[0]
-	if n != 1 {
-		form += "s"
-		if len(forms) > 1 {
-			form = forms[1]
-		}
-	}
-	return fmt.Sprintf("%d %s", n, form)
-}
 
 // howMany is a number of rows that is asked for.
 type howMany int

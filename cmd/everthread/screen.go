@@ -50,6 +50,16 @@ func drawn(w io.Writer) io.Writer {
 	return w
 }
 
+// widthOf is how many columns a terminal has; 80 if it does not say.
+func widthOf(w io.Writer) int {
+	if f, ok := drawn(w).(interface{ Fd() uintptr }); ok {
+		if columns, _, err := term.GetSize(int(f.Fd())); err == nil && columns > 0 {
+			return columns
+		}
+	}
+	return 80
+}
+
 // isTerminal reports whether somebody sees at once what is written to w.
 func isTerminal(w io.Writer) bool {
 	f, ok := drawn(w).(interface{ Fd() uintptr })

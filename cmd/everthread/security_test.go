@@ -11,6 +11,8 @@ import (
 	"github.com/everthread/everthread/adapters/api"
 	"github.com/everthread/everthread/adapters/openai"
 	"github.com/everthread/everthread/adapters/web"
+	"github.com/everthread/everthread/adapters/web/chat"
+	"github.com/everthread/everthread/adapters/web/office"
 	"github.com/everthread/everthread/core/command"
 	"github.com/everthread/everthread/core/trust"
 )
@@ -21,7 +23,9 @@ var updateNeeds = flag.Bool("update", false, "write what the test finds into the
 // it, and nothing is without a need.
 func TestSecurityTable(t *testing.T) {
 	t.Parallel()
-	all := slices.Concat(command.Needs(), web.Needs(), api.Needs(), openai.Needs())
+	rooms := []web.Room{chat.New(chat.Options{}),
+		office.New(office.Options{Settings: &office.Settings{}, Admin: &office.Admin{}})}
+	all := slices.Concat(command.Needs(), web.Needs(rooms...), api.Needs(), openai.Needs())
 	slices.SortStableFunc(all, func(a, b trust.Need) int {
 		return cmp.Or(slices.Index(trust.Known(), a.Capability)-slices.Index(trust.Known(), b.Capability),
 			cmp.Compare(a.Door, b.Door))

@@ -18,7 +18,6 @@ import (
 	"github.com/everthread/everthread/core/server"
 	"github.com/everthread/everthread/core/store/postgres"
 	"github.com/everthread/everthread/core/store/sqlite"
-	"github.com/everthread/everthread/core/store/sqlstore"
 	"github.com/everthread/everthread/core/trust/egress"
 )
 
@@ -26,7 +25,7 @@ import (
 type store interface {
 	engine.Store
 	Migrate(ctx context.Context) error
-	Schema(ctx context.Context) (sqlstore.Schema, error)
+	Schema(ctx context.Context) (core.Schema, error)
 	Analyze(a core.Analyzer)
 	Beside() (db *sql.DB, dialect string, err error)
 	Reseal(ctx context.Context, f func(core.Sealed) (string, error)) (changed int, err error)

@@ -47,6 +47,7 @@ func startChromium() (err error) {
 	options := append(chromedp.DefaultExecAllocatorOptions[:], chromedp.ExecPath(os.Getenv("EVERTHREAD_TEST_CHROMIUM")),
 		chromedp.UserDataDir(chromium.dir), chromedp.NoSandbox, chromedp.DisableGPU, chromedp.NoFirstRun,
 		chromedp.Flag("disable-background-networking", true), chromedp.Flag("disable-component-update", true),
+		chromedp.Flag("use-fake-device-for-media-stream", true), chromedp.Flag("use-fake-ui-for-media-stream", true),
 		chromedp.Flag("disable-sync", true), chromedp.Flag("hide-scrollbars", true))
 	alloc, end := chromedp.NewExecAllocator(context.Background(), options...)
 	ctx, _ := chromedp.NewContext(alloc)
@@ -261,7 +262,15 @@ func (p *Tab) Click(selector string) {
 		Js[chromedp.Void](p,
 			"window.hit = false; document.addEventListener('click', (e) => { window.hit ||= !!e.target.closest("+Quote(selector)+
 				"); }, {capture: true})")
-		p.Do(chromedp.Click(chromedp.CSS(selector), chromedp.NodeVisible))
+		ctx, cancel := context.WithTimeout(p.Ctx, Patience)
+		err := chromedp.Do(ctx, chromedp.Click(chromedp.CSS(selector), chromedp.NodeVisible))
+		cancel()
+		if err != nil && strings.Contains(err.Error(), "Could not find node") {
+			continue // it was shown again meanwhile
+		}
+		if err != nil {
+			p.T.Fatalf("the browser: %v\n%s", err, p.Shown())
+		}
 		// Who is on another page by now has hit.
 		if !p.Is("window.hit === false && document.querySelector(" + Quote(selector) + ")") {
 			return

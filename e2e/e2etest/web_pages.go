@@ -35,7 +35,9 @@ func (p *Tab) Check(axe string) []fault {
 	if !p.Is("window.axe") {
 		Js[chromedp.Void](p, axe)
 	}
-	Js[chromedp.Void](p, "scrollTo(0, 0)") // what is half below a bar is no small target
+	width := Js[int64](p, "innerWidth")
+	p.Do(size(width, p.height())) // what is half below a bar is no small target
+	defer p.Do(size(width, 800))
 	out := Js[string](p,
 		`axe.run(document, {resultTypes: ['violations'], runOnly: ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa', 'wcag22aa', 'best-practice']}).then((r) => JSON.stringify(r.violations))`)
 	var all []fault
@@ -46,13 +48,19 @@ func (p *Tab) Check(axe string) []fault {
 // Picture is a screenshot of a page in a window that is as high as the page.
 func (p *Tab) Picture(width int64) []byte {
 	p.T.Helper()
-	size := func(height int64) action {
-		return Command(emulation.SetDeviceMetricsOverride, emulation.SetDeviceMetricsOverrideParams{Width: width,
-			Height: height, DeviceScaleFactor: 1, Mobile: width < 600})
-	}
-	p.Do(size(min(3000, max(800, Js[int64](p, "document.documentElement.scrollHeight")))))
+	p.Do(size(width, min(3000, p.height())))
 	out, err := chromedp.Run(p.Ctx, chromedp.CaptureScreenshot())
 	Must(p.T, err)
-	p.Do(size(800))
+	p.Do(size(width, 800))
 	return out
+}
+
+// height is how high a page is.
+func (p *Tab) height() int64 {
+	return max(800, Js[int64](p, "document.documentElement.scrollHeight"))
+}
+
+func size(width, height int64) action {
+	return Command(emulation.SetDeviceMetricsOverride, emulation.SetDeviceMetricsOverrideParams{Width: width,
+		Height: height, DeviceScaleFactor: 1, Mobile: width < 600})
 }

@@ -49,7 +49,7 @@ func TestSomebodySpeaksGerman(t *testing.T) {
 	}
 	v := g.NewGuest(link[1])
 	for path, want := range map[string][]string{
-		"/":         {`lang="de"`, "Fortlaufend", "Zusammenfassung des Tages (Heute)", "Nachricht schreiben …"},
+		"/":         {`lang="de"`, "Gedächtnis", "Zusammenfassung des Tages (Heute)", "Nachricht schreiben …"},
 		"/settings": {"Einstellungen", "Zusammenfassungen der Tage", `<option value="de" selected>Deutsch`, "Alles löschen"},
 		"/memory":   {"Gedächtnis", "Noch ist nichts gemerkt"},
 		"/threads":  {"Noch keine Threads"},
@@ -62,8 +62,8 @@ func TestSomebodySpeaksGerman(t *testing.T) {
 			}
 		}
 	}
-	v.Post("/settings/language", url.Values{"language": {"en"}})
-	if _, body := v.Get("/settings"); !strings.Contains(body, "are in English now") ||
+	v.Post("/settings/profile", url.Values{"name": {"Ada"}, "language": {"en"}})
+	if _, body := v.Get("/settings"); !strings.Contains(body, "Saved. It is ") ||
 		!strings.Contains(body, `lang="en"`) {
 		t.Errorf("the page in English says %.3000s", body)
 	}

@@ -139,12 +139,13 @@ func TestEveryPageCanBeUsedByEverybody(t *testing.T) {
 		p.Look(width, map[int64]string{1280: "light", 390: "dark"}[width], "en")
 		p.Open("/day/2026-10-24")
 		e2etest.Js[chromedp.Void](p,
-			"document.querySelector('#older').open = true; innerWidth > 600 && scrollTo(0, document.querySelector('.entry.said').getBoundingClientRect().top + scrollY - 80)")
+			"innerWidth > 600 && scrollTo(0, document.querySelector('.entry.said').getBoundingClientRect().top + scrollY - 80)")
 		b, err := chromedp.Run(p.Ctx, chromedp.CaptureScreenshot())
 		e2etest.Must(t, err)
 		v.Artefact(name, b)
 	}
 	stranger := v.g.NewTab(t).Allow("401")
+	markup := newMarkup(t)
 	all := map[string][]string{} // what is wrong, and where
 	for i, look := range []struct {
 		width           int64
@@ -166,6 +167,9 @@ func TestEveryPageCanBeUsedByEverybody(t *testing.T) {
 				if wide := e2etest.Js[int](who.Tab, "document.documentElement.scrollWidth"); wide > int(look.width) {
 					all["is too wide"] = append(all["is too wide"], fmt.Sprintf("%s (%d)", name, wide))
 				}
+				if look.width == 1280 && look.theme == "light" {
+					markup.keep(who.Tab, pageName(path)+"-"+look.language)
+				}
 				if lang := e2etest.Js[string](who.Tab, "document.documentElement.lang"); lang != look.language {
 					all["is in another language"] = append(all["is in another language"], name)
 				}
@@ -180,6 +184,9 @@ func TestEveryPageCanBeUsedByEverybody(t *testing.T) {
 				}
 			}
 		}
+	}
+	for wrong, where := range markup.faults() {
+		all[wrong] = append(all[wrong], where...)
 	}
 	for wrong, where := range all {
 		t.Errorf("%s: %s", wrong, strings.Join(where, ", "))

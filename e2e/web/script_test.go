@@ -42,7 +42,7 @@ func newHaunted(t *testing.T) *haunted {
 		texts: hostile(t), l: w.Ledger()}
 	h.owner = h.g.NewGuest(h.g.WebCode())
 	h.key, _ = w.APIKey("", "chat,read,memory")
-	h.owner.Post("/settings/name", url.Values{"name": {h.texts[9]}})
+	h.owner.Post("/settings/profile", url.Values{"name": {h.texts[9]}})
 	w.MustRun("apikey", "create", "--name", h.texts[7], "--scope", "read")
 	for n, text := range h.texts {
 		h.owner.Post("/messages", url.Values{"text": {text}, "nonce": {e2etest.NonceFor(text)}})

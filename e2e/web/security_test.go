@@ -28,7 +28,7 @@ var changes = map[string]url.Values{
 	"/m/1/forget":             {},
 	"/m/1/remember":           {"text": {"forged"}, "theme": {"general"}, "type": {"fact"}},
 	"/memory":                 {"text": {"forged"}, "theme": {"general"}, "type": {"fact"}},
-	"/settings/name":          {"name": {"forged"}},
+	"/settings/profile":       {"name": {"forged"}},
 	"/settings/keys":          {"name": {"forged"}, "scope": {"chat"}},
 	"/settings/sessions/end":  {},
 	"/settings/channels/link": {},

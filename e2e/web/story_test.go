@@ -225,8 +225,7 @@ func (v *visitor) nextDay() {
 	v.Press(".segments", "Yesterday")
 	v.Sees(".summary", "Day Summary (Yesterday)")
 	v.Sees(".summary .prose", "say 90 words about the harbour")
-	v.Press("#older", "Older messages folded")
-	v.Sees("#older .entry.user", "hello from my phone")
+	v.Sees("#entries .entry.user", "hello from my phone")
 }
 
 // searches: a search is opened at the very message.
@@ -234,7 +233,6 @@ func (v *visitor) searches() {
 	v.T.Helper()
 	v.Open("/")
 	v.Fill("#q", "lovely Groix")
-	e2etest.Js[chromedp.Void](v.Tab, "document.querySelector('.scope select').value = 'all'")
 	v.Press(".search", "Go")
 	v.Sees(".hit mark", "Groix")
 	e2etest.Js[chromedp.Void](v.Tab,

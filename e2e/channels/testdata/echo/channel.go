@@ -110,7 +110,7 @@ func (c *Channel) Send(ctx context.Context, to core.Address, p core.Part) (core.
 }
 
 // Diagnose asks whose the token is.
-func (c *Channel) Diagnose(ctx context.Context) []core.Finding {
+func (c *Channel) Diagnose(ctx context.Context, _ string) []core.Finding {
 	me, err := c.me(ctx)
 	if err != nil {
 		return []core.Finding{{Detail: err.Error() + "; check channels.echo.token"}}

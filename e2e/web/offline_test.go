@@ -1,0 +1,157 @@
+//go:build e2e
+
+package web
+
+import (
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/chromedp/cdproto/cdp"
+	"github.com/chromedp/cdproto/emulation"
+
+	"github.com/everthread/everthread/e2e/e2etest"
+)
+
+// Without network the page opens, says so, and keeps what is written: it is sent once,
+// in order, when the network is back, and nothing stays of who signs out.
+func TestWhatIsWrittenWithoutNetworkIsSentOnce(t *testing.T) {
+	t.Parallel()
+	w := e2etest.NewTown(t, "")
+	w.UseModel(e2etest.StartModel(t, 0))
+	g := w.Start()
+	l, net := w.Ledger(), g.NewRelay(t)
+	p := g.NewTab(t).Allow("net::ERR").Allow("Failed to load resource")
+	p.Base = net.URL
+	p.SignIn(g.WebCode())
+	p.Comes("navigator.serviceWorker.controller")
+	p.Send("said before")
+	p.Sees(".entry.agent", "said before")
+
+	net.Set(e2etest.Mute) // it arrives, and the browser does not hear of it
+	p.Send("one, perhaps")
+	p.Sees("#outbox", "Not sent")
+	l.Until(`SELECT COUNT(*) FROM messages WHERE body = 'one, perhaps'`, 1, g)
+	net.Set(e2etest.Cut)
+	p.Send("two, on the open page")
+	p.Sees("#outbox li:nth-child(2)", "two, on the open page")
+	p.Sees("#outbox", "no contact with Everthread since")
+	p.Open("/")
+	p.Sees("h1", "No connection")
+	p.Sees("#offline", fmt.Sprintf("no contact with Everthread since %s", e2etest.Js[string](p,
+		"new Date(Number(localStorage.seen)).toTimeString().slice(0, 5)")))
+	if text := p.Shown(); strings.Contains(text, "said before") {
+		t.Errorf("the page without network shows the conversation:\n%s", text)
+	}
+	p.Fill("#later", "three, without a page")
+	p.Press("#offline", "Send when")
+	p.Open("/settings") // whatever is opened
+	p.Sees("#outbox li:nth-child(3)", "three, without a page")
+
+	net.Set(e2etest.Whole)
+	p.Comes("document.querySelector('.office')") // it opens by itself
+	p.Comes("document.querySelector('#outbox').hidden")
+	p.Open("/")
+	p.Sees(".entry.user", "three, without a page")
+	l.Quiet(30*time.Second, g.Log)
+	got := l.Lines(`SELECT body FROM messages WHERE role = 'user' ORDER BY id`)
+	want := []string{"said before", "one, perhaps", "two, on the open page", "three, without a page"}
+	if !slices.Equal(got, want) {
+		t.Errorf("got %q", got)
+	}
+
+	net.Set(e2etest.Cut)
+	p.Send("never to be sent")
+	p.Sees("#outbox", "Not sent")
+	net.Set(e2etest.Whole)
+	p.Comes("document.querySelector('#outbox').hidden")
+	p.Click(".account summary")
+	p.Press(".account", "Sign out")
+	p.Sees("h1", "signed out")
+	p.Comes(`window.left === 0 || (navigator.serviceWorker.getRegistrations().then(async (x) =>
+		{ window.left = x.length + localStorage.length + (await caches.keys()).length }), false)`)
+}
+
+// What a device keeps for one person is neither shown to another nor sent for them.
+func TestWhatWaitsIsOfOnePerson(t *testing.T) {
+	t.Parallel()
+	w := e2etest.NewTown(t, "")
+	g := w.Start()
+	l, net := w.Ledger(), g.NewRelay(t)
+	w.MustRun("users", "add", "Bob")
+	p := g.NewTab(t).Allow("net::ERR").Allow("Failed to load resource").Allow("401")
+	p.Base = net.URL
+	p.SignIn(g.WebCode())
+	p.Comes("navigator.serviceWorker.controller")
+	net.Set(e2etest.Cut)
+	p.Send("a secret of the owner")
+	p.Sees("#outbox", "a secret of the owner")
+	_, err := l.DB.Exec(`DELETE FROM sessions`)
+	e2etest.Must(t, err)
+	net.Set(e2etest.Whole)
+	p.Open("/")
+	p.Sees("main", "There is no password")
+	net.Set(e2etest.Cut)
+	p.Open("/")
+	p.Sees("#offline", "You are signed out on this device")
+	if text := p.Shown(); strings.Contains(text, "secret") {
+		t.Errorf("it is shown to nobody in particular:\n%s", text)
+	}
+	net.Set(e2etest.Whole)
+	p.SignIn(regexp.MustCompile(`code=([A-Z0-9]+)`).FindStringSubmatch(w.MustRun("users", "link", "Bob"))[1])
+	p.Comes("document.querySelector('#outbox').hidden")
+	if n := l.Count(`SELECT COUNT(*) FROM messages WHERE body LIKE '%secret%'`); n > 0 {
+		t.Errorf("it was sent %d times", n)
+	}
+}
+
+// conditions are those of a browser's network.
+type conditions struct {
+	Offline  bool `json:"offline"`
+	Latency  int  `json:"latency"`
+	Download int  `json:"downloadThroughput"`
+	Upload   int  `json:"uploadThroughput"`
+}
+
+// An open page says that the network is gone as soon as the browser knows.
+func TestAnOpenPageSaysThatTheNetworkIsGone(t *testing.T) {
+	t.Parallel()
+	w := e2etest.NewTown(t, "")
+	g := w.Start()
+	p := g.NewTab(t).Allow("net::ERR").Allow("Failed to load resource")
+	p.SignIn(g.WebCode())
+	offline := func(is bool) {
+		p.Do(e2etest.Command(cdp.Command[conditions, cdp.Empty]{Method: "Network.emulateNetworkConditions"},
+			conditions{Offline: is, Download: -1, Upload: -1}))
+	}
+	offline(true)
+	p.Sees("#outbox", "no contact with Everthread since")
+	p.Send("kept")
+	p.Sees("#outbox", "Not sent")
+	offline(false)
+	p.Comes("document.querySelector('#outbox').hidden")
+	p.Sees(".entry.user", "kept")
+}
+
+// The first sign-in asks which clock is theirs, and keeps the answer.
+func TestSigningInAsksWhichClock(t *testing.T) {
+	t.Parallel()
+	w := e2etest.NewTown(t, "")
+	w.Env = append(w.Env, "EVERTHREAD_DEFAULT_TIMEZONE=Europe/Paris")
+	g := w.Start()
+	p := g.NewTab(t)
+	p.Do(e2etest.Command(emulation.SetTimezoneOverride, emulation.SetTimezoneOverrideParams{TimezoneID: "Asia/Tokyo"}))
+	p.Open("/signin?code=" + g.WebCode())
+	p.Sees(".sheet", "The link works once, until ")
+	p.Sees("#clocks label:nth-of-type(1)", "– Asia/Tokyo")
+	p.Sees("#clocks label:nth-of-type(2)", "– Europe/Paris")
+	p.Click("#clocks label:nth-of-type(2)")
+	p.Click("#signin button")
+	p.Comes("document.querySelector('#write')")
+	if got := w.Ledger().Lines(`SELECT settings FROM users WHERE id > 0`); !strings.Contains(got[0], "Europe/Paris") {
+		t.Errorf("got %s", got)
+	}
+}
