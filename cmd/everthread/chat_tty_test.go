@@ -120,6 +120,13 @@ func (k *keyboard) see(text string) {
 	}
 }
 
+// screen returns all that appeared so far.
+func (k *keyboard) screen() string {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	return k.seen.String()
+}
+
 func (k *keyboard) press(keys string) {
 	k.t.Helper()
 	if _, err := io.WriteString(k.ptmx, keys); err != nil {
@@ -133,10 +140,10 @@ func (k *keyboard) ends() {
 	select {
 	case err := <-k.done:
 		if err != nil {
-			k.t.Errorf("ended with %v; the screen has %q", err, k.seen.String())
+			k.t.Errorf("ended with %v; the screen has %q", err, k.screen())
 		}
 	case <-time.After(20 * time.Second):
-		k.t.Fatalf("does not end; the screen has %q", k.seen.String())
+		k.t.Fatalf("does not end; the screen has %q", k.screen())
 	}
 }
 

@@ -30,7 +30,7 @@ func TestAStartAtATerminalGreets(t *testing.T) {
 	k.see("Ctrl-C stops it")
 	k.press("\x03")
 	k.ends()
-	if log := k.seen.String(); strings.Contains(log, "INFO\teverthread is up") {
+	if log := k.screen(); strings.Contains(log, "INFO\teverthread is up") {
 		t.Errorf("the log says it once more: %s", log)
 	}
 }

@@ -43,12 +43,18 @@
   const entries = $("entries");
   const live = entries && entries.dataset.live;
   const atEnd = () => root.scrollHeight - window.innerHeight - window.scrollY < 120;
-  const toEnd = () => window.scrollTo(0, root.scrollHeight);
+  const toEnd = () => { window.scrollTo(0, root.scrollHeight); place = window.scrollY; };
   let pinned = false; // the reader is at the end: pictures that come later move nothing away
+  let place = 0; // where that was; higher up is who scrolled since, before any event says so
   let tall = window.innerHeight; // a keyboard that opens scrolls, too, and nobody has
-  window.addEventListener("scroll", () => { if (window.innerHeight === tall) pinned = atEnd(); }, { passive: true });
-  window.addEventListener("resize", () => { tall = window.innerHeight; if (pinned && live) toEnd(); });
-  document.addEventListener("load", (e) => { if (pinned && live && e.target.tagName === "IMG") toEnd(); }, true);
+  window.addEventListener("scroll", () => {
+    if (window.innerHeight !== tall) return;
+    pinned = atEnd();
+    place = window.scrollY;
+  }, { passive: true });
+  const stay = () => { if (pinned && live && window.scrollY >= place) toEnd(); };
+  window.addEventListener("resize", () => { tall = window.innerHeight; stay(); });
+  document.addEventListener("load", (e) => { if (e.target.tagName === "IMG") stay(); }, true);
   function keepPlace(change) {
     const end = atEnd();
     change();

@@ -192,20 +192,31 @@ func (t *tx) takeUp(m core.Message, turn core.TurnID, first, last core.MessageID
 // redactAnswers redacts the answers of a message that were not chosen. None of them can be
 // chosen then: of calls and results nothing is left that belongs together.
 func (t *tx) redactAnswers(turn core.Turn, at time.Time, out *core.Noted) error {
-	rows, err := t.rows(`SELECT m.id FROM answers a JOIN messages m ON m.user_id = a.user_id AND m.turn_id = a.turn_id
-		AND m.id BETWEEN a.first_message AND a.last_message WHERE a.user_id = $1 AND a.message_id = $2 AND m.redacted = 0`,
-		t.user, slices.Max(turn.Inputs))
-	ids, err := collect(rows, err, func(r scanner) (id core.MessageID, err error) { return id, r.Scan(&id) })
-	for _, id := range ids {
+	type answer struct {
+		turn        core.TurnID
+		first, last core.MessageID
+	}
+	input := slices.Max(turn.Inputs)
+	rows, err := t.rows(`SELECT turn_id, first_message, last_message FROM answers WHERE user_id = $1 AND message_id = $2`,
+		t.user, input)
+	answers, err := collect(rows, err, func(r scanner) (a answer, err error) { return a, r.Scan(&a.turn, &a.first, &a.last) })
+	if err != nil || len(answers) == 0 {
+		return err
+	}
+	for _, a := range answers {
+		rows, err := t.rows(`SELECT id FROM messages WHERE user_id = $1 AND id BETWEEN $2 AND $3 AND turn_id = $4
+			AND redacted = 0`, t.user, a.first, a.last, a.turn)
+		ids, err := collect(rows, err, func(r scanner) (id core.MessageID, err error) { return id, r.Scan(&id) })
 		if err != nil {
 			return err
 		}
-		err = t.redact(core.Redact{Message: id, At: at}, out)
+		for _, id := range ids {
+			if err := t.redact(core.Redact{Message: id, At: at}, out); err != nil {
+				return err
+			}
+		}
 	}
-	if err != nil || len(ids) == 0 {
-		return err
-	}
-	return t.exec(`DELETE FROM answers WHERE user_id = $1 AND message_id = $2`, t.user, slices.Max(turn.Inputs))
+	return t.exec(`DELETE FROM answers WHERE user_id = $1 AND message_id = $2`, t.user, input)
 }
 
 // Answers lists the messages that have more than one answer; see core.TimelineStore.
