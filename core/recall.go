@@ -311,6 +311,21 @@ type Hit struct {
 	Explain       Explanation
 }
 
+// ThreadHits is what a search of plain threads found, best first.
+type ThreadHits struct {
+	Hits []ThreadHit
+	More bool // there are threads or messages that were not looked through
+}
+
+// ThreadHit is a message of a plain thread with words of the query, and what was said
+// beside it there.
+type ThreadHit struct {
+	Thread        Thread
+	Message       Message
+	Snippet       string
+	Before, After Beside
+}
+
 // Beside is what was said beside something; the zero value: nothing.
 type Beside struct {
 	Message MessageID

@@ -92,7 +92,7 @@ func title(s string) string { return text.Shorten(strings.Join(strings.Fields(s)
 
 // escaper takes the meaning from signs that are Markdown.
 var escaper = strings.NewReplacer(`\`, `\\`, "`", "\\`", "*", `\*`, "_", `\_`, "[", `\[`, "]", `\]`, "<", `\<`, ">",
-	`\>`, "~", `\~`, "#", `\#`, "|", `\|`)
+	`\>`, "~", `\~`, "#", `\#`, "|", `\|`, "$", `\$`)
 
 // bold is free text in bold.
 func bold(s string) string { return "**" + escaper.Replace(title(s)) + "**" }

@@ -50,7 +50,7 @@ func (c *Commands) search(ctx context.Context, r *request) (core.Outcome, error)
 func (c *Commands) hit(r *request, h core.Hit) string {
 	when := c.name(r, h.Label)
 	if h.Kind == core.DocSummary {
-		return "**" + when + "** · " + r.words.FromSummary + ": " + plainLine(markup.StripRefs(h.Snippet))
+		return "**" + when + "** · " + r.words.FromSummary + ": " + plainLine(markup.Excerpt(h.Snippet))
 	}
 	lines := []string{"**" + when + ", " + h.Message.SentAt.In(c.location(r)).Format("15:04") + "** · " +
 		said(r, h.Message.Role, h.Snippet)}
@@ -66,8 +66,11 @@ func (c *Commands) hit(r *request, h core.Hit) string {
 // said shows by whom something was said, and what.
 func said(r *request, role core.Role, text string) string {
 	who := map[core.Role]string{core.RoleUser: r.words.FromYou, core.RoleAssistant: r.words.FromMe}[role]
-	if who == "" {
+	switch {
+	case who == "":
 		who = r.words.FromTool
+	case role == core.RoleAssistant:
+		text = markup.Plain(text)
 	}
 	return who + ": " + plainLine(text)
 }

@@ -22,6 +22,21 @@ func TestUTF16Len(t *testing.T) {
 	})
 }
 
+func TestExcerpt(t *testing.T) {
+	t.Parallel()
+	for in, want := range map[string]string{
+		"## Summary\nA **boat**.\n\n## Goals\n- Sail to Groix [#12]\n- Rest [#3, #4]": "A boat. · Sail to Groix · Rest",
+		"…## Goals\n1. Sail":              "Sail",
+		"…and more\nof the same…":         "…and more of the same…",
+		"C# and #12 stay, 5 - 3 does too": "C# and #12 stay, 5 - 3 does too",
+		"":                                "",
+	} {
+		if got := Excerpt(in); got != want {
+			t.Errorf("%q became %q, want %q", in, got, want)
+		}
+	}
+}
+
 func TestStripRefs(t *testing.T) {
 	t.Parallel()
 	for in, want := range map[string]string{

@@ -1,6 +1,36 @@
 package markup
 
-import "strings"
+import (
+	"regexp"
+	"strings"
+)
+
+var (
+	heading = regexp.MustCompile(`^…?#{1,6} `)
+	bullet  = regexp.MustCompile(`^(…?)(?:[-*]|[0-9]+\.) `)
+)
+
+// Excerpt returns a piece of a summary's Markdown as one line to read: without
+// headings and references to messages, the entries of its lists apart by " · ".
+func Excerpt(md string) string {
+	var b strings.Builder
+	for line := range strings.Lines(StripRefs(md)) {
+		line = strings.TrimSpace(line)
+		if line == "" || heading.MatchString(line) {
+			continue
+		}
+		entry := bullet.ReplaceAllString(line, "$1")
+		switch {
+		case b.Len() == 0:
+		case entry != line:
+			b.WriteString(" · ")
+		default:
+			b.WriteByte(' ')
+		}
+		b.WriteString(Plain(entry))
+	}
+	return b.String()
+}
 
 // StripRefs removes references to messages, such as [#123] and [#1, #2], and
 // the blanks before them from Markdown. Links whose text looks like one stay.

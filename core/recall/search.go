@@ -17,6 +17,7 @@ import (
 type Searcher struct {
 	Store core.RecallStore
 	Days  Days
+	Plain Threads
 	// Embedders: of a user without one full text alone is searched. nil: nobody has one.
 	Embedders core.EmbedderOf
 	Analyzer  *Analyzer // the one that the store indexes with

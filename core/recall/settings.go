@@ -33,6 +33,9 @@ type Settings struct {
 	EmbedTimeout time.Duration // how long the vector of a query may take
 	Page         int           // messages that conversation_get returns
 	PageTokens   int
+
+	Threads        int // plain threads that a person's search reads, the newest
+	ThreadMessages int // and messages of them
 }
 
 // Default returns the settings of SPEC 8.2 and 8.3.
@@ -43,5 +46,6 @@ func Default() Settings {
 		Semantic: 0.7, Lexical: 0.3, Covered: 0.85, StandOut: 0.6, LeastMatch: 0.2,
 		Candidates: 50, Matches: 20_000, Limit: 6, MaxLimit: 20, Snippet: 200, Context: 100,
 		EmbedTimeout: 2 * time.Second, Page: 50, PageTokens: 4_000,
+		Threads: 100, ThreadMessages: 4_000,
 	}
 }

@@ -3,6 +3,7 @@ package chat
 import (
 	"context"
 	"errors"
+	"fmt"
 	"net/http"
 	"net/url"
 	"slices"
@@ -97,8 +98,8 @@ func TestSearch(t *testing.T) {
 	all.Wants(t, 200, "4 results", "Day Summary (Thursday 29 January)", "Telegram · <time", "Thursday 29 January, 10:00",
 		"score: <b>0.78</b>", "covered by a summary: <b>yes</b>", "covered by a summary: <b>no</b>", "Why was this found?",
 		"<mark>tomatoes</mark>", `href="/m/1"`, `href="/day/2026-01-29#summary"`, "Open", "by words", "beside it",
-		`value="tomatoes"`, "Threads stand apart")
-	all.Lacks(t, "## Summary", "filters\" open")
+		`value="tomatoes"`)
+	all.Lacks(t, "In threads", "## Summary", "filters\" open")
 	for path, c := range map[string]struct{ wants, lacks string }{
 		"&scope=day&day=2026-01-31":        {"again", "need sun"},
 		"&from=2026-01-30":                 {"again", "need sun"},
@@ -122,6 +123,27 @@ func TestSearch(t *testing.T) {
 	p.Get("/search").Wants(t, 200, "Try the words that were used")
 	off := newWorld(t, func(o *Options) { o.Search = nil })
 	off.Ana.SignedIn().Get("/search?q=x").Wants(t, http.StatusServiceUnavailable, "not available")
+}
+
+func TestThreadsAreFoundToo(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	p := w.Ana.SignedIn()
+	_, err := w.Gate.Act(w.Context, p.User.ID, core.OpenThread{Identity: p.Door.ID, Title: "Garden & co",
+		At: w.Clock.Now()})
+	w.Must(err)
+	threads, err := w.Store.Threads(w.Context, p.User.ID, 1)
+	w.Must(err)
+	id := p.Says("when do *tomatoes* ripen?", func(s *webtest.Said) { s.Thread = threads[0].ID })
+	found := p.Get("/search?q=tomato")
+	found.Wants(t, 200, "In threads", "“Garden &amp; co”", "when do <mark>tomato</mark>es ripen?",
+		fmt.Sprintf(`href="/m/%d"`, id))
+	found.Lacks(t, "Nothing found", "newest messages of your threads", "results")
+	if to := p.Get(fmt.Sprintf("/m/%d", id)).Header.Get("Location"); !strings.HasPrefix(to, "/threads/") {
+		t.Errorf("it opens %s", to)
+	}
+	w.Bob.SignedIn().Get("/search?q=tomato").Wants(t, 200, "Nothing found")
+	p.Get("/search?q=tomato&kind=summary").Wants(t, 200, "Nothing that passes your filters")
 }
 
 func TestASnippetIsReadAsItIsShown(t *testing.T) {

@@ -47,9 +47,11 @@ type Keeper interface {
 	KeepVoice(ctx context.Context, user core.UserID, f core.File, long time.Duration) (core.Attachment, error)
 }
 
-// Searcher searches what was said (SPEC 8.2).
+// Searcher searches what was said.
 type Searcher interface {
 	Search(ctx context.Context, q core.SearchQuery) (core.SearchResult, error)
+	// InThreads searches the plain threads.
+	InThreads(ctx context.Context, q core.SearchQuery) (core.ThreadHits, error)
 	// Marks returns where words of a query stand in a text, as pairs of offsets.
 	Marks(text, query string) [][2]int
 }

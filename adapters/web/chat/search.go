@@ -5,7 +5,6 @@ import (
 	"maps"
 	"net/http"
 	"net/url"
-	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -36,7 +35,8 @@ type option struct {
 type searchView struct {
 	Box                 searchBox
 	Who, Kinds, Sources []option
-	Hits                []hit
+	Hits, Threads       []hit
+	More                bool // threads were not looked through to their end
 	Count, Mode         string
 	Asked               bool
 	Wide                string // path of the same search without filters
@@ -48,6 +48,7 @@ type hit struct {
 	N             int
 	Title         string // of a summary
 	Who, Channel  string // of a message
+	Thread        string // title, where the message stands in a plain one
 	Moment, Stamp string
 	Snippet       []piece
 	Path          string
@@ -150,24 +151,35 @@ func (r *Room) sources(v *web.Visit, here string) ([]option, error) {
 
 func (r *Room) search(v *web.Visit, page *searchView) error {
 	box := page.Box
-	found, err := r.Search.Search(v.Context(), core.SearchQuery{User: v.User.ID, Query: box.Query, Matching: true,
+	q := core.SearchQuery{User: v.User.ID, Query: box.Query, Matching: true,
 		Limit: maxHits, Now: v.Now, Location: v.Zone, Names: map[string]core.Role{v.User.Name: core.RoleUser},
-		From: box.From, To: box.To, Kind: kinds[box.Kind], Role: sides[box.Who], Channel: box.Channel})
+		From: box.From, To: box.To, Kind: kinds[box.Kind], Role: sides[box.Who], Channel: box.Channel}
+	found, err := r.Search.Search(v.Context(), q)
 	if err != nil {
 		return fmt.Errorf("search: %w", err)
 	}
+	threads, err := r.Search.InThreads(v.Context(), q)
+	if err != nil {
+		return fmt.Errorf("search threads: %w", err)
+	}
 	for i, h := range found.Hits {
 		page.Hits = append(page.Hits, r.hit(v, i+1, h, box.Query))
+	}
+	for i, h := range threads.Hits {
+		page.Threads = append(page.Threads, r.threadHit(v, len(page.Hits)+i+1, h, box.Query))
 	}
 	w := say(v.Lang)
 	page.Asked, page.Mode, page.Count = true, v.Words.SearchMode[found.Mode], w.HitCount.Of(len(page.Hits))
 	if len(page.Hits) == maxHits {
 		page.Count = fmt.Sprintf(w.HitsBest, words.Number(v.Lang, maxHits))
 	}
+	page.More = threads.More
 	page.Wide = "/search?" + url.Values{"q": {box.Query}}.Encode()
-	if len(page.Hits) == 0 && box.Narrowed {
+	switch {
+	case len(page.Hits)+len(page.Threads) > 0:
+	case box.Narrowed:
 		page.Empty = &web.Empty{Title: w.SearchNone, Hint: w.SearchNarrowHint, Link: page.Wide, Label: w.SearchWide}
-	} else if len(page.Hits) == 0 {
+	default:
 		page.Empty = &web.Empty{Title: w.SearchNone, Hint: w.SearchNoneHint}
 	}
 	return nil
@@ -177,13 +189,25 @@ func (r *Room) hit(v *web.Visit, n int, h core.Hit, query string) hit {
 	w := say(v.Lang)
 	if h.Kind == core.DocSummary {
 		return hit{N: n, Title: fmt.Sprintf(w.DaySummary, v.DayName(h.Label)), Path: "/day/" + h.Label + "#summary",
-			Snippet: r.marked(plainly(h.Snippet), query), Why: whyFound(v, h)}
+			Snippet: r.marked(web.OneLine(markup.Excerpt(h.Snippet)), query), Why: whyFound(v, h)}
 	}
-	at := shownAt(h.Message).In(v.Zone)
-	return hit{N: n, Who: w.Roles[string(h.Message.Role)], Channel: v.ChannelName(h.Message.Channel),
+	out := r.said(v, n, h.Message, h.Snippet, query)
+	out.Before, out.After, out.Why = beside(v, h.Before), beside(v, h.After), whyFound(v, h)
+	return out
+}
+
+func (r *Room) threadHit(v *web.Visit, n int, h core.ThreadHit, query string) hit {
+	out := r.said(v, n, h.Message, h.Snippet, query)
+	out.Thread, out.Before, out.After = h.Thread.Title, beside(v, h.Before), beside(v, h.After)
+	return out
+}
+
+// said is a message that was found.
+func (r *Room) said(v *web.Visit, n int, m core.Message, snippet, query string) hit {
+	at := shownAt(m).In(v.Zone)
+	return hit{N: n, Who: say(v.Lang).Roles[string(m.Role)], Channel: v.ChannelName(m.Channel),
 		Moment: when.DateName(at, v.Lang) + ", " + at.Format(web.HourMinute), Stamp: at.Format(time.RFC3339),
-		Path: fmt.Sprintf("/m/%d", h.Message.ID), Snippet: r.marked(said(h.Snippet), query),
-		Before: beside(v, h.Before), After: beside(v, h.After), Why: whyFound(v, h)}
+		Path: fmt.Sprintf("/m/%d", m.ID), Snippet: r.marked(plain(snippet), query)}
 }
 
 // whyFound is how a result came about, in words and numbers.
@@ -205,27 +229,11 @@ func whyFound(v *web.Visit, h core.Hit) []fact {
 }
 
 func beside(v *web.Visit, b core.Beside) line {
-	return line{say(v.Lang).Roles[string(b.Role)], said(b.Snippet)}
+	return line{say(v.Lang).Roles[string(b.Role)], plain(b.Snippet)}
 }
 
-// said is the snippet of a message as it is read.
-func said(snippet string) string { return web.OneLine(markup.Plain(snippet)) }
-
-// signs are those of headings, lists and references in the one line of a snippet.
-var signs = regexp.MustCompile(`(^|\s)(?:#{1,6}|[-*]) |\s*\[#[0-9][0-9, #]*\]`)
-
-// plainly is the snippet of a summary as it is read.
-func plainly(snippet string) string {
-	return strings.TrimSpace(signs.ReplaceAllStringFunc(snippet, func(s string) string {
-		switch {
-		case strings.Contains(s, "["):
-			return ""
-		case strings.Contains(s, "#"):
-			return " "
-		}
-		return " · "
-	}))
-}
+// plain is the snippet of a message as it is read.
+func plain(snippet string) string { return web.OneLine(markup.Plain(snippet)) }
 
 // marked cuts a snippet where words of the query begin and end.
 func (r *Room) marked(snippet, query string) []piece {

@@ -69,7 +69,7 @@ type texts struct {
 	Open, Filters, FilterWho, FilterChannel, FilterKind, FilterFrom        string
 	FilterTo, AnyOne, FromMe, FromAssistant, AnyChannel, AnyKind           string
 	OnlyMessages, OnlySummaries, SearchNarrowHint, SearchWide              string
-	SearchNoThreads                                                        string
+	SearchInThreads, SearchThreadsMore                                     string
 
 	// Threads.
 	ThreadsLead, NewThread, ThreadTitle, ThreadsNone, ThreadsHint, ThreadNew string

@@ -8,11 +8,25 @@ import (
 	"github.com/everthread/everthread/adapters/web"
 	"github.com/everthread/everthread/adapters/web/webtest"
 	"github.com/everthread/everthread/core"
+	"github.com/everthread/everthread/core/recall"
 	"github.com/everthread/everthread/core/remind"
 )
 
-// finder finds the messages and summaries that hold the query.
-type finder struct{ w *webtest.World }
+// finder finds the messages and summaries that hold the query; threads are searched for
+// real.
+type finder struct {
+	w *webtest.World
+	*recall.Searcher
+}
+
+func newFinder(t *testing.T, w *webtest.World) finder {
+	t.Helper()
+	analyzer, err := recall.NewAnalyzer([]string{"en"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return finder{w, &recall.Searcher{Plain: w.Store, Analyzer: analyzer, Settings: recall.Default()}}
+}
 
 func (f finder) Search(ctx context.Context, q core.SearchQuery) (core.SearchResult, error) {
 	r := core.SearchResult{Mode: "fts"}
@@ -61,7 +75,7 @@ func (finder) Marks(text, query string) [][2]int {
 func newWorld(t *testing.T, change ...func(o *Options)) *webtest.World {
 	t.Helper()
 	return webtest.New(t, func(w *webtest.World) []web.Room {
-		o := Options{Store: w.Store, People: w.People, Hub: w.Hub, Gateway: w.Gate, Keeper: w.Gate, Search: finder{w},
+		o := Options{Store: w.Store, People: w.People, Hub: w.Hub, Gateway: w.Gate, Keeper: w.Gate, Search: newFinder(t, w),
 			Memory: w.Memory, Reminders: &remind.Reminders{Store: w.Store},
 			MediaDir: w.Media, MediaMax: 1 << 20, Now: w.Clock.Now}
 		for _, f := range change {
