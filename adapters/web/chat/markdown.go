@@ -34,8 +34,8 @@ type markdown struct {
 }
 
 func newMarkdown() *markdown {
-	return &markdown{plain: newGoldmark(), refs: newGoldmark(parser.WithInlineParsers(util.Prioritized(refParser{}, 50))),
-		clean: policy()}
+	refs := util.Prioritized(refParser{parser.NewContextKey()}, 50)
+	return &markdown{plain: newGoldmark(), refs: newGoldmark(parser.WithInlineParsers(refs)), clean: policy()}
 }
 
 func newGoldmark(more ...parser.Option) goldmark.Markdown {
@@ -246,11 +246,11 @@ func (safely) heading(w util.BufWriter, _ []byte, n ast.Node, entering bool) (as
 
 func (safely) ref(w util.BufWriter, _ []byte, n ast.Node, entering bool) (ast.WalkStatus, error) {
 	if entering {
-		for i, id := range n.(*ref).ids {
+		for i, to := range n.(*ref).to {
 			if i > 0 {
 				_, _ = w.WriteString(" ")
 			}
-			_, _ = w.WriteString(`<a class="ref" href="/m/` + id + `">#` + id + `</a>`)
+			_, _ = w.WriteString(`<a class="ref" href="/m/` + to.id + `">[` + strconv.Itoa(to.note) + `]</a>`)
 		}
 	}
 	return ast.WalkContinue, nil
@@ -261,7 +261,13 @@ var kindRef = sync.OnceValue(func() ast.NodeKind { return ast.NewNodeKind("Ref")
 // ref is a reference to messages, [#12, #13].
 type ref struct {
 	ast.BaseInline
-	ids []string
+	to []note
+}
+
+// note is a message that a text refers to, and its number among those.
+type note struct {
+	id   string
+	note int
 }
 
 // Kind returns kindRef().
@@ -272,23 +278,29 @@ func (r *ref) Dump(source []byte, level int) { ast.DumpHelper(r, source, level, 
 
 var refPattern = regexp.MustCompile(`^\[#([1-9][0-9]{0,17}(?:, ?#[1-9][0-9]{0,17}){0,50})\](?:[^(]|$)`)
 
-// refParser finds references.
-type refParser struct{}
+// refParser finds references. They are numbered as footnotes are, in the order in which
+// a text first refers to each message.
+type refParser struct{ notes parser.ContextKey }
 
 // Trigger is what a reference begins with.
 func (refParser) Trigger() []byte { return []byte{'['} }
 
 // Parse reads a reference.
-func (refParser) Parse(_ ast.Node, block text.Reader, _ parser.Context) ast.Node {
+func (p refParser) Parse(_ ast.Node, block text.Reader, pc parser.Context) ast.Node {
 	line, _ := block.PeekLine()
 	m := refPattern.FindSubmatch(line)
 	if m == nil {
 		return nil
 	}
 	block.Advance(len("[#]") + len(m[1]))
-	var ids []string
+	notes := pc.ComputeIfAbsent(p.notes, func() any { return map[string]int{} }).(map[string]int)
+	var to []note
 	for id := range strings.SplitSeq(string(m[1]), ",") {
-		ids = append(ids, strings.TrimLeft(id, " #"))
+		id = strings.TrimLeft(id, " #")
+		if notes[id] == 0 {
+			notes[id] = len(notes) + 1
+		}
+		to = append(to, note{id, notes[id]})
 	}
-	return &ref{ids: ids}
+	return &ref{to: to}
 }

@@ -116,8 +116,9 @@ func TestReferencesLead(t *testing.T) {
 	t.Parallel()
 	m := newMarkdown()
 	for md, want := range map[string]string{
-		"so [#12]":           `<p>so <a class="ref" href="/m/12">#12</a></p>`,
-		"so [#1, #22,#3].":   `<p>so <a class="ref" href="/m/1">#1</a> <a class="ref" href="/m/22">#22</a> <a class="ref" href="/m/3">#3</a>.</p>`,
+		"so [#12]":           `<p>so <a class="ref" href="/m/12">[1]</a></p>`,
+		"so [#5, #22,#3].":   `<p>so <a class="ref" href="/m/5">[1]</a> <a class="ref" href="/m/22">[2]</a> <a class="ref" href="/m/3">[3]</a>.</p>`,
+		"a [#5] b [#6][#5]":  `<p>a <a class="ref" href="/m/5">[1]</a> b <a class="ref" href="/m/6">[2]</a><a class="ref" href="/m/5">[1]</a></p>`,
 		"[#0] [#x] [#]":      `<p>[#0] [#x] [#]</p>`,
 		"[#1](https://a.b/)": `<p><a href="https://a.b/" rel="nofollow noreferrer noopener" target="_blank">#1</a></p>`,
 		"`[#1]`":             `<p><code>[#1]</code></p>`,

@@ -32,8 +32,9 @@
     mark.setAttribute("role", "separator");
     mark.textContent = entries.dataset.unread;
     next.before(mark);
-    if (!location.hash && !location.search && mark.getBoundingClientRect().top < 72) {
-      window.scrollBy(0, mark.getBoundingClientRect().top - 72);
+    const covered = parseFloat(getComputedStyle(document.documentElement).scrollPaddingTop);
+    if (!location.hash && !location.search && mark.getBoundingClientRect().top < covered) {
+      window.scrollBy(0, mark.getBoundingClientRect().top - covered);
     }
   }
 
