@@ -40,6 +40,8 @@ func (s *shelf) History(_ context.Context, user core.UserID, id core.ThreadID, _
 	return all[max(0, len(all)-limit):], nil
 }
 
+type query = core.SearchQuery
+
 func TestPlainThreadsAreSearched(t *testing.T) {
 	t.Parallel()
 	s := &shelf{}
@@ -53,17 +55,17 @@ func TestPlainThreadsAreSearched(t *testing.T) {
 		q    core.SearchQuery
 		want []core.MessageID
 	}{
-		"rare words first":     {core.SearchQuery{Query: "salmon soup"}, []core.MessageID{1000, 2000, 1001}},
-		"at most so many":      {core.SearchQuery{Query: "salmon soup", Limit: 1}, []core.MessageID{1000}},
-		"the assistant":        {core.SearchQuery{Query: "soup", Role: core.RoleAssistant}, []core.MessageID{1001}},
-		"a day":                {core.SearchQuery{Query: "soup", From: "2026-05-02", To: "2026-05-03"}, []core.MessageID{2000}},
-		"another channel":      {core.SearchQuery{Query: "soup", Channel: "matrix"}, nil},
-		"summaries only":       {core.SearchQuery{Query: "soup", Kind: core.DocSummary}, nil},
-		"no words":             {core.SearchQuery{Query: " ?! "}, nil},
-		"of somebody else":     {core.SearchQuery{Query: "soup", User: me + 1}, nil},
-		"a word nobody said":   {core.SearchQuery{Query: "xylophone"}, nil},
-		"another form of it":   {core.SearchQuery{Query: "leek"}, []core.MessageID{1001}},
-		"what an operator has": {core.SearchQuery{Query: `"leek" AND (`}, []core.MessageID{1001}},
+		"rare words first":     {query{Query: "salmon soup"}, []core.MessageID{1000, 2000, 1001}},
+		"at most so many":      {query{Query: "salmon soup", Limit: 1}, []core.MessageID{1000}},
+		"the assistant":        {query{Query: "soup", Role: core.RoleAssistant}, []core.MessageID{1001}},
+		"days":                 {query{Query: "soup", From: "2026-05-02", To: "2026-05-03"}, []core.MessageID{2000}},
+		"another channel":      {query{Query: "soup", Channel: "matrix"}, nil},
+		"summaries only":       {query{Query: "soup", Kind: core.DocSummary}, nil},
+		"no words":             {query{Query: " ?! "}, nil},
+		"of somebody else":     {query{Query: "soup", User: me + 1}, nil},
+		"a word nobody said":   {query{Query: "xylophone"}, nil},
+		"another form of it":   {query{Query: "leek"}, []core.MessageID{1001}},
+		"what an operator has": {query{Query: `"leek" AND (`}, []core.MessageID{1001}},
 	} {
 		if c.q.User == 0 {
 			c.q.User = me
@@ -80,7 +82,7 @@ func TestPlainThreadsAreSearched(t *testing.T) {
 			t.Errorf("%s: got %v, more %v, %v; want %v", name, got, found.More, err, c.want)
 		}
 	}
-	found, err := search.InThreads(t.Context(), core.SearchQuery{User: me, Query: "salmon"})
+	found, err := search.InThreads(t.Context(), query{User: me, Query: "salmon"})
 	if err != nil || found.Hits[0].Before.Snippet != "" || found.Hits[0].After.Snippet != "A soup of leeks." {
 		t.Errorf("beside stands %+v, %v", found, err)
 	}
@@ -100,7 +102,7 @@ func TestASearchOfThreadsIsBounded(t *testing.T) {
 		more                    bool
 	}{{4, 20, 20, false}, {3, 20, 15, true}, {4, 19, 19, true}, {4, 7, 7, true}, {4, 5, 5, true}, {4, 100, 20, false}} {
 		search.Settings.Threads, search.Settings.ThreadMessages = c.threads, c.messages
-		found, err := search.InThreads(t.Context(), core.SearchQuery{User: me, Query: "soup", Limit: 20})
+		found, err := search.InThreads(t.Context(), query{User: me, Query: "soup", Limit: 20})
 		if err != nil || len(found.Hits) != c.want || found.More != c.more {
 			t.Errorf("%+v: got %d, more %v, %v", c, len(found.Hits), found.More, err)
 		}

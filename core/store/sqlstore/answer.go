@@ -199,7 +199,9 @@ func (t *tx) redactAnswers(turn core.Turn, at time.Time, out *core.Noted) error 
 	input := slices.Max(turn.Inputs)
 	rows, err := t.rows(`SELECT turn_id, first_message, last_message FROM answers WHERE user_id = $1 AND message_id = $2`,
 		t.user, input)
-	answers, err := collect(rows, err, func(r scanner) (a answer, err error) { return a, r.Scan(&a.turn, &a.first, &a.last) })
+	answers, err := collect(rows, err, func(r scanner) (a answer, err error) {
+		return a, r.Scan(&a.turn, &a.first, &a.last)
+	})
 	if err != nil || len(answers) == 0 {
 		return err
 	}
