@@ -2,6 +2,8 @@ package main
 
 import (
 	"context"
+	"crypto/rand"
+	"errors"
 	"os"
 	"path/filepath"
 	"slices"
@@ -10,12 +12,13 @@ import (
 	"github.com/everthread/everthread/core"
 	"github.com/everthread/everthread/core/channel"
 	"github.com/everthread/everthread/core/doctor"
+	"github.com/everthread/everthread/core/setup"
 )
 
 // adminPage is what the owner's page needs.
 func (a *app) adminPage() *office.Admin {
 	return &office.Admin{Store: a.store, NewWebLink: a.WebLink(), Health: a.Health, Check: a.findings,
-		Setups: a.setups, CheckChannel: a.checkChannel, Kept: a.kept, DatabaseSize: a.databaseSize}
+		Setups: a.setups, CheckChannel: a.checkChannel, TryChannel: a.tryChannel, Kept: a.kept, DatabaseSize: a.databaseSize}
 }
 
 // findings checks the configuration as `everthread doctor` does.
@@ -36,7 +39,8 @@ func (a *app) setups(language string) []office.Setup {
 			guide := g.Guide(language, channel.Host{})
 			one.Hint = guide.Hint
 			for _, f := range guide.Fields {
-				one.Fields = append(one.Fields, office.SetupField{Title: f.Title, Help: f.Help, Set: *f.Into != ""})
+				one.Fields = append(one.Fields, office.SetupField{ID: f.ID, Title: f.Title, Help: f.Help,
+					Secret: f.Secret, Set: *f.Into != ""})
 			}
 		}
 		out = append(out, one)
@@ -50,6 +54,24 @@ func (a *app) checkChannel(ctx context.Context, key, language string) ([]core.Fi
 		return nil, core.ErrNotFound
 	}
 	return doctor.Named(language, newDoctor(a.Config, language, key).ExamineChannels(ctx)), nil
+}
+
+// tryChannel tries a channel with answers that nothing keeps.
+func (a *app) tryChannel(ctx context.Context, key, language string, answers map[string]string) (office.Tried, error) {
+	for _, s := range a.Config.Channels.Sections {
+		if s.Key() != key {
+			continue
+		}
+		said, lines, err := setup.ChannelTrier{Way: a.Way, Now: a.Now, Rand: rand.Reader}.Try(ctx, s, language, answers)
+		switch {
+		case errors.Is(err, setup.ErrNoGuide):
+			return office.Tried{}, core.ErrNotFound
+		case err != nil:
+			return office.Tried{Wrong: err.Error()}, nil
+		}
+		return office.Tried{Said: said, Lines: lines}, nil
+	}
+	return office.Tried{}, core.ErrNotFound
 }
 
 // lent is a store that its borrower must not close.

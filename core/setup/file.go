@@ -41,11 +41,19 @@ func (a Answers) channels(f *yamlFile, t fileTexts) {
 	if len(a.Channels) == 0 {
 		return
 	}
-	f.part(t.Channels, "channels")
+	f.blank(t.Channels)
+	f.WriteString(a.channelsYAML())
+}
+
+// channelsYAML is the part of the configuration that the channels make.
+func (a Answers) channelsYAML() string {
+	var f yamlFile
+	f.WriteString("channels:\n")
 	for _, c := range a.Channels {
 		f.nested(c.Comment, c.Key)
 		f.keys(2, c.Keys...)
 	}
+	return f.String()
 }
 
 // yamlFile is a file as it is written.

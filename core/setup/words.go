@@ -5,6 +5,7 @@ import "github.com/everthread/everthread/core/words"
 // words are the texts of the wizard in one language.
 type texts struct {
 	Wrong         string
+	LeftOut       string // title of a field
 	NoOption      string
 	NoAnswer      string
 	MoreOptions   string

@@ -31,6 +31,7 @@ func (r *Room) adminRoutes() []web.Route {
 		{Pattern: "POST /admin/jobs/{user}/{id}/retry", Serve: r.retryJob},
 		{Pattern: "POST /admin/check", Serve: r.checkAll},
 		{Pattern: "POST /admin/channels/{channel}/check", Serve: r.checkChannel},
+		{Pattern: "POST /admin/channels/{channel}/try", Serve: r.tryChannel},
 	}
 	for i := range all {
 		all[i].Owner = true
@@ -91,7 +92,7 @@ func (r *Room) adminPage(v *web.Visit) error {
 	}
 	page.Channels = r.health(v)
 	for _, s := range r.Admin.Setups(v.Lang) {
-		page.Setups = append(page.Setups, shownSetup{s, v.ChannelName(s.Channel)})
+		page.Setups = append(page.Setups, shownSetup{Setup: s, Name: v.ChannelName(s.Channel)})
 	}
 	page.Kept, page.KeptSizes = r.Admin.Kept(v.Context(), v.Lang), r.keptSizes(v)
 	if page.Deliveries, err = r.undelivered(v, users); err != nil {
@@ -106,7 +107,8 @@ func (r *Room) adminPage(v *web.Visit) error {
 // shownSetup is how a channel is set up, under its name.
 type shownSetup struct {
 	Setup
-	Name string
+	Name  string
+	Typed map[string]string // into the fields, without secrets
 }
 
 // called is what a user is called on the owner's page.
@@ -188,8 +190,36 @@ func (r *Room) checkChannel(v *web.Visit) error {
 	})
 }
 
-// check shows what is found, one at a time. again is where it is posted.
-func (r *Room) check(v *web.Visit, again string, find func(context.Context) ([]core.Finding, error)) error {
+// mostTyped bounds what is typed into a field of a channel, in bytes.
+const mostTyped = 2000
+
+// tryChannel tries a channel with what was typed into its fields, and keeps nothing.
+func (r *Room) tryChannel(v *web.Visit) error {
+	name := v.R.PathValue("channel")
+	all := r.Admin.Setups(v.Lang)
+	i := slices.IndexFunc(all, func(s Setup) bool { return s.Channel == name })
+	if i < 0 || len(all[i].Fields) == 0 {
+		return core.ErrNotFound
+	}
+	one := shownSetup{Setup: all[i], Name: v.ChannelName(name), Typed: map[string]string{}}
+	answers := map[string]string{}
+	for _, f := range one.Fields {
+		answers[f.ID] = strings.TrimSpace(web.Short(v.R.PostFormValue(f.ID), mostTyped))
+		if !f.Secret {
+			one.Typed[f.ID] = answers[f.ID]
+		}
+	}
+	return r.alone(v, func(ctx context.Context) error {
+		tried, err := r.Admin.TryChannel(ctx, name, v.Lang, answers)
+		if err != nil {
+			return err
+		}
+		return v.Page("setup", one.Name, map[string]any{"Setup": one, "Tried": tried})
+	})
+}
+
+// alone does one thing at a time that calls other services, within checkAllTime.
+func (r *Room) alone(v *web.Visit, do func(context.Context) error) error {
 	select {
 	case r.checks <- struct{}{}:
 		defer func() { <-r.checks }()
@@ -199,10 +229,21 @@ func (r *Room) check(v *web.Visit, again string, find func(context.Context) ([]c
 	}
 	ctx, cancel := context.WithTimeout(v.Context(), checkAllTime)
 	defer cancel()
-	found, err := find(ctx)
-	if err != nil {
-		return err
-	}
+	return do(ctx)
+}
+
+// check shows what is found. again is where it is posted.
+func (r *Room) check(v *web.Visit, again string, find func(context.Context) ([]core.Finding, error)) error {
+	return r.alone(v, func(ctx context.Context) error {
+		found, err := find(ctx)
+		if err != nil {
+			return err
+		}
+		return r.findings(ctx, v, again, found)
+	})
+}
+
+func (r *Room) findings(ctx context.Context, v *web.Visit, again string, found []core.Finding) error {
 	wrong := 0
 	for _, f := range found {
 		if !f.OK {

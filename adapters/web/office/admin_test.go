@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -295,4 +296,27 @@ func TestTheOwnerSeesHowChannelsAreSetUpAndWhatIsKept(t *testing.T) {
 		"1 thing wants your attention", `action="/admin/channels/telegram/check"`)
 	p.Post("/admin/channels/matrix/check", nil).Wants(t, http.StatusNotFound)
 	f.Bob.SignedIn().Post("/admin/channels/telegram/check", nil).Wants(t, http.StatusNotFound)
+}
+
+func TestTheOwnerTriesAChannelBeforeItIsConfigured(t *testing.T) {
+	t.Parallel()
+	f := newOffice(t)
+	p := f.Ana.SignedIn()
+	p.Get("/admin").Wants(t, http.StatusOK, `action="/admin/channels/telegram/try"`, `name="token" type="password" value=""`,
+		`name="place" type="text" value=""`, "Nothing that you type here is kept.")
+	wrong := p.Post("/admin/channels/telegram/try", url.Values{"token": {"1:wrong"}, "place": {` "here" `}})
+	wrong.Wants(t, http.StatusOK, "It does not work: &lt;refused&gt;", `name="place" type="text" value="&#34;here&#34;"`)
+	wrong.Lacks(t, "1:wrong", "channels:\n")
+	right := p.Post("/admin/channels/telegram/try", url.Values{"token": {"1:right"}, "user": {"x"}})
+	right.Wants(t, http.StatusOK, "It works. The bot is &lt;some_bot&gt;.", "channels:\n  telegram:")
+	right.Lacks(t, "1:right")
+	p.Post("/admin/channels/signal/try", nil).Wants(t, http.StatusNotFound)
+	f.Bob.SignedIn().Post("/admin/channels/telegram/try", url.Values{"token": {"1:right"}}).Wants(t, http.StatusNotFound)
+	f.room.checks <- struct{}{}
+	p.Post("/admin/channels/telegram/try", nil).Wants(t, http.StatusTooManyRequests, "A check is under way already")
+	<-f.room.checks
+	if want := []string{`telegram en map[place:"here" token:1:wrong]`, "telegram en map[place: token:1:right]"}; !slices.Equal(
+		f.tried, want) {
+		t.Errorf("tried %q", f.tried)
+	}
 }

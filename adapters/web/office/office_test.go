@@ -5,6 +5,7 @@ import (
 	"crypto/rand"
 	"errors"
 	"flag"
+	"fmt"
 	"io"
 	"os"
 	"regexp"
@@ -38,6 +39,7 @@ type office struct {
 	agents *fakeAgents
 	health map[string]error
 	found  []core.Finding
+	tried  []string
 	gone   []core.UserID
 	leaves func(ctx context.Context, user core.UserID, tell func(people.Deletion)) (left []string, err error)
 }
@@ -104,9 +106,11 @@ func (f *office) options(t *testing.T, w *webtest.World) Options {
 	o.Admin = &Admin{Store: st, Health: func() map[string]error { return f.health },
 		Check: func(context.Context, string) []core.Finding { return f.found },
 		Setups: func(string) []Setup {
-			return []Setup{{Channel: "telegram", On: true, Fields: []SetupField{{Title: "Token", Set: true}},
+			return []Setup{{Channel: "telegram", On: true, Fields: []SetupField{{ID: "token", Title: "Token", Secret: true,
+				Set: true}, {ID: "place", Title: "Place"}},
 				Example: "channels:\n  telegram:\n    token: \"\"\n"},
-				{Channel: "matrix", Hint: "Make an account.", Fields: []SetupField{{Title: "Homeserver", Help: "Where it is."}},
+				{Channel: "matrix", Hint: "Make an account.", Fields: []SetupField{{ID: "server", Title: "Homeserver",
+					Help: "Where it is."}},
 					Example: "channels:\n  matrix:\n"}}
 		},
 		CheckChannel: func(_ context.Context, channel, _ string) ([]core.Finding, error) {
@@ -114,6 +118,12 @@ func (f *office) options(t *testing.T, w *webtest.World) Options {
 				return nil, core.ErrNotFound
 			}
 			return []core.Finding{{Check: "telegram", Detail: "the token is refused"}}, nil
+		},
+		TryChannel: func(_ context.Context, channel, language string, answers map[string]string) (Tried, error) {
+			if f.tried = append(f.tried, fmt.Sprint(channel, " ", language, " ", answers)); answers["token"] == "1:right" {
+				return Tried{Said: "The bot is <some_bot>.", Lines: "channels:\n  telegram:\n"}, nil
+			}
+			return Tried{Wrong: "<refused>"}, nil
 		},
 		Kept: func(context.Context, string) []core.Finding {
 			return []core.Finding{{Check: "backups", OK: true, Detail: "the newest is of today"}}

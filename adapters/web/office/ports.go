@@ -89,6 +89,10 @@ type Admin struct {
 	// CheckChannel has one that is on look at all it needs, until ctx ends;
 	// core.ErrNotFound: it is not on.
 	CheckChannel func(ctx context.Context, channel, language string) ([]core.Finding, error)
+	// TryChannel tries one with answers to its fields, by their ids, that the
+	// configuration does not hold; what is left out is taken from there. core.ErrNotFound:
+	// it has no fields.
+	TryChannel func(ctx context.Context, channel, language string, answers map[string]string) (Tried, error)
 	// Kept says how what is kept stands: the data folder, the store and its backups.
 	Kept func(ctx context.Context, language string) []core.Finding
 	// DatabaseSize is how many bytes the embedded database takes; 0: there is none.
@@ -108,9 +112,15 @@ type Setup struct {
 
 // SetupField is what a channel cannot do without, and whether the configuration has it.
 type SetupField struct {
+	ID          string
 	Title, Help string
+	Secret      bool
 	Set         bool
 }
+
+// Tried is what came of answers: Wrong, or what the person is told and the lines of the
+// configuration file, in which secrets are "…".
+type Tried struct{ Wrong, Said, Lines string }
 
 // Works is what the owner's page reads and changes. None of it holds what other
 // people wrote.

@@ -131,6 +131,7 @@ type adminWords struct {
 	Audit, AuditLead, AuditNone, AuditOlder, AuditNewest, AuditWhen, AuditWhat   string
 	AuditThrough, AuditIdentity                                                  string // AuditIdentity: number
 	Setup, SetupLead, SetupOn, SetupOff, SetupSet, SetupMissing, SetupFile       string
+	SetupTry, SetupTryHint, SetupKeep, SetupWorks, SetupNot                      string
 	SetupCheck, Kept, KeptSizes, KeptFiles                                       string // KeptSizes: size, size; KeptFiles: size
 	UsersSearch, UsersNone, UsersBefore, UsersAfter, UsersOf                     string // UsersOf: number, number, number
 	Kinds, Queues                                                                map[string]string

@@ -1,0 +1,94 @@
+package setup
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"reflect"
+	"slices"
+	"time"
+
+	"github.com/everthread/everthread/configs/section"
+	"github.com/everthread/everthread/core/channel"
+	"github.com/everthread/everthread/core/trust/egress"
+)
+
+// ChannelTrier tries channels with answers that no configuration holds yet.
+type ChannelTrier struct {
+	Way  *egress.Gate // addresses that were answered, not configured, have to pass it
+	Now  func() time.Time
+	Rand io.Reader
+}
+
+// ErrNoGuide means that a channel cannot be set up by answers.
+var ErrNoGuide = errors.New("this channel has no guide")
+
+// ErrRejected means that answers are wrong or do not work. What stands around it is a
+// sentence for the person.
+var ErrRejected = errors.New("rejected")
+
+// rejected is ErrRejected in a person's words.
+type rejected string
+
+func (r rejected) Error() string { return string(r) }
+
+func (rejected) Is(target error) bool { return target == ErrRejected }
+
+// Try tries the channel of a section with answers to its guide, by the ids of the fields.
+// What is left out stays as the section has it; the section itself is not changed. said
+// tells the person what was found, and lines are the part of the configuration that the
+// answers make, with … for each secret. Its errors are ErrNoGuide and ErrRejected.
+func (t ChannelTrier) Try(ctx context.Context, s section.Section, language string,
+	answers map[string]string) (said, lines string, err error) {
+	trial := reflect.New(reflect.TypeOf(s).Elem()) // the answers go into a copy
+	trial.Elem().Set(reflect.ValueOf(s).Elem())
+	guided, ok := trial.Interface().(channel.Guided)
+	if !ok {
+		return "", "", ErrNoGuide
+	}
+	guide := guided.Guide(language, channel.Host{Client: t.client(answers), Now: t.Now, Rand: t.Rand})
+	var secret []string
+	for _, f := range guide.Fields {
+		*f.Into = cmp.Or(answers[f.ID], *f.Into)
+		switch {
+		case *f.Into == "":
+			return "", "", rejected(fmt.Sprintf(wordsOf(language).LeftOut, f.Title))
+		case f.Form != nil && !f.Form.MatchString(*f.Into):
+			return "", "", rejected(f.Malformed)
+		case f.Secret:
+			secret = append(secret, *f.Into)
+		}
+	}
+	tried, err := guide.Try(ctx)
+	if err != nil {
+		return "", "", rejected(wordsOf(language).said(err) + ".")
+	}
+	for i := 1; i < len(tried.Keys); i += 2 {
+		if slices.Contains(secret, tried.Keys[i]) {
+			tried.Keys[i] = "…"
+		}
+	}
+	a := Answers{Language: language, Channels: []Channel{{s.Key(), tried}}}
+	return tried.Said, a.channelsYAML(), nil
+}
+
+// client makes clients that reach what the configuration says; what was typed into a page
+// may lead nowhere that the policy forbids.
+func (t ChannelTrier) client(answers map[string]string) func(addresses ...string) *http.Client {
+	typed := map[string]bool{}
+	for _, a := range answers {
+		if u, err := url.Parse(a); err == nil && u.Host != "" {
+			typed[u.Host] = true
+		}
+	}
+	return func(addresses ...string) *http.Client {
+		return t.Way.Client(slices.DeleteFunc(slices.Clone(addresses), func(a string) bool {
+			u, err := url.Parse(a)
+			return err != nil || typed[u.Host]
+		})...)
+	}
+}
