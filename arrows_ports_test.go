@@ -3,7 +3,6 @@ package everthread_test
 import (
 	"fmt"
 	"go/ast"
-	"os"
 	"slices"
 	"testing"
 	"testing/fstest"
@@ -13,7 +12,7 @@ import (
 // interface of core is a part of core.Store, or two other packages name it.
 func TestPortsOfCoreAreShared(t *testing.T) {
 	t.Parallel()
-	files, _, err := load(os.DirFS("."))
+	files, _, err := repository()
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -14,6 +14,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"testing"
 )
 
@@ -23,11 +24,11 @@ const module = "github.com/everthread/everthread"
 // house".
 func TestArrows(t *testing.T) {
 	t.Parallel()
-	faults, err := inspect(os.DirFS("."))
+	files, faults, err := repository()
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, f := range faults {
+	for _, f := range judged(files, faults) {
 		t.Error(f)
 	}
 }
@@ -46,12 +47,35 @@ func (s source) at(n ast.Node) string {
 	return fmt.Sprintf("%s:%d", s.name, s.set.Position(n.Pos()).Line)
 }
 
+// repository loads all of it, once for all tests.
+func repository() ([]source, []string, error) {
+	all := whole()
+	return all.files, slices.Clone(all.faults), all.err
+}
+
+// loaded is what load returns.
+type loaded struct {
+	files  []source
+	faults []string
+	err    error
+}
+
+var whole = sync.OnceValue(func() loaded {
+	files, faults, err := load(os.DirFS("."))
+	return loaded{files, faults, err}
+})
+
 // inspect returns what is wrong with the tree, one sentence each, sorted.
 func inspect(tree fs.FS) ([]string, error) {
 	files, faults, err := load(tree)
 	if err != nil {
 		return nil, err
 	}
+	return judged(files, faults), nil
+}
+
+// judged adds to the faults of a tree those of its Go files.
+func judged(files []source, faults []string) []string {
 	packages := map[string][]source{}
 	for _, f := range files {
 		faults = append(faults, badPlace(f)...)
@@ -71,7 +95,7 @@ func inspect(tree fs.FS) ([]string, error) {
 		faults = append(faults, badState(p)...)
 	}
 	slices.Sort(faults)
-	return faults, nil
+	return faults
 }
 
 // load parses the Go files and looks through the text of all files for paths

@@ -36,7 +36,7 @@ var layers = []struct {
 // `go test . -run Picture -update` draws it again.
 func TestPicture(t *testing.T) {
 	t.Parallel()
-	files, _, err := load(os.DirFS("."))
+	files, _, err := repository()
 	if err != nil {
 		t.Fatal(err)
 	}

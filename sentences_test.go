@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"go/ast"
 	"go/token"
-	"os"
 	"path"
 	"regexp"
 	"slices"
@@ -22,7 +21,7 @@ import (
 // and logs, and what a model reads, are not for them.
 func TestSentencesAreInCatalogues(t *testing.T) {
 	t.Parallel()
-	files, _, err := load(os.DirFS("."))
+	files, _, err := repository()
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -5,11 +5,13 @@ import (
 	"compress/gzip"
 	"crypto/sha256"
 	"encoding/hex"
+	"errors"
 	"fmt"
 	"io/fs"
 	"net/http"
 	"path"
 	"strings"
+	"sync"
 )
 
 // assets serves the files of static under names that change with their content.
@@ -21,7 +23,7 @@ type assets struct {
 type asset struct {
 	kind  string // Content-Type
 	plain []byte
-	gzip  []byte
+	gzip  func() ([]byte, error) // packed when it is first asked for
 }
 
 func newAssets(rooms []Room) (*assets, error) {
@@ -52,22 +54,25 @@ func (a *assets) add(from fs.FS, file string) error {
 	sum := sha256.Sum256(data)
 	ext := path.Ext(name)
 	served := strings.TrimSuffix(name, ext) + "." + hex.EncodeToString(sum[:6]) + ext
-	var packed bytes.Buffer
-	z, err := gzip.NewWriterLevel(&packed, gzip.BestCompression)
-	if err != nil {
-		return err
-	}
-	if _, err := z.Write(data); err != nil {
-		return err
-	}
-	if err := z.Close(); err != nil {
-		return err
-	}
 	kinds := map[string]string{".css": "text/css; charset=utf-8", ".js": "text/javascript; charset=utf-8",
 		".svg": "image/svg+xml", ".png": "image/png", ".txt": "text/plain; charset=utf-8"}
 	a.names[name] = "/static/" + served
-	a.files[served] = asset{kinds[ext], data, packed.Bytes()}
+	a.files[served] = asset{kinds[ext], data, sync.OnceValues(func() ([]byte, error) { return packed(data) })}
 	return nil
+}
+
+// packed is data as gzip packs it best.
+func packed(data []byte) ([]byte, error) {
+	var out bytes.Buffer
+	z, err := gzip.NewWriterLevel(&out, gzip.BestCompression)
+	if err != nil {
+		return nil, err
+	}
+	_, err = z.Write(data)
+	if err = errors.Join(err, z.Close()); err != nil {
+		return nil, err
+	}
+	return out.Bytes(), nil
 }
 
 // path is where a file of static is served.
@@ -91,8 +96,10 @@ func (a *assets) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	h.Set("Vary", "Accept-Encoding")
 	data := f.plain
 	if strings.Contains(r.Header.Get("Accept-Encoding"), "gzip") {
-		h.Set("Content-Encoding", "gzip")
-		data = f.gzip
+		if zipped, err := f.gzip(); err == nil {
+			h.Set("Content-Encoding", "gzip")
+			data = zipped
+		}
 	}
 	_, _ = w.Write(data) // the client is gone: there is nobody to tell
 }

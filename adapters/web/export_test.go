@@ -20,5 +20,9 @@ func (v *Visit) Client() string { return v.client().String() }
 // Asset returns where a file is served, and how long it is, as it is and packed.
 func (c *Channel) Asset(name string) (at string, plain, packed int) {
 	f := c.assets.files[path.Base(c.assets.names[name])]
-	return c.assets.names[name], len(f.plain), len(f.gzip)
+	zipped, err := f.gzip()
+	if err != nil {
+		panic(err)
+	}
+	return c.assets.names[name], len(f.plain), len(zipped)
 }

@@ -12,6 +12,8 @@ import (
 	"regexp"
 	"strconv"
 	"testing"
+
+	"github.com/everthread/everthread/core/fulltest"
 )
 
 var drawIcons = flag.Bool("update", false, "draw the icons again")
@@ -26,6 +28,9 @@ func TestIconsAreDrawnFromTheOne(t *testing.T) {
 		round float64 // radius of corners, of the icon's width
 	}{"icon-192.png": {192, .74, .22}, "icon-512.png": {512, .74, .22}, "icon-180.png": {180, .70, 0},
 		"icon-maskable.png": {512, .58, 0}} {
+		if kind.size > fulltest.Size(192, 512) && !*drawIcons {
+			continue
+		}
 		drawn := drawIcon(thread, dot, kind.size, kind.width, kind.round)
 		path := filepath.Join("static", name)
 		if *drawIcons {

@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"path"
 	"strings"
+	"sync"
 
 	"github.com/everthread/everthread/core"
 	"github.com/everthread/everthread/core/words"
@@ -25,20 +26,24 @@ func sources(rooms []Room) []fs.FS {
 	return all
 }
 
-// views are the templates of all pages, in each language.
+// views are the templates of all pages, in each language. Each is parsed when it is
+// first shown: a process that serves nobody needs none.
 type views struct {
-	pages map[string]map[string]*template.Template // by language, then name
-	parts map[string]*template.Template            // by language: what stands in pages
+	pages map[string]map[string]parsed // by language, then name
+	parts map[string]parsed            // by language: what stands in pages
 }
 
+// parsed is a template, parsed by the first call.
+type parsed = func() (*template.Template, error)
+
 func newViews(c *Channel) (*views, error) {
-	v := &views{pages: map[string]map[string]*template.Template{}, parts: map[string]*template.Template{}}
+	v := &views{pages: map[string]map[string]parsed{}, parts: map[string]parsed{}}
 	for _, lang := range words.Languages() {
+		// What was shown once can no longer be cloned, so nobody shows the base.
+		base := sync.OnceValues(func() (*template.Template, error) { return c.parts(lang) })
+		v.parts[lang] = sync.OnceValues(func() (*template.Template, error) { return onto(base) })
 		var err error
-		if v.parts[lang], err = c.parts(lang); err == nil {
-			v.pages[lang], err = c.pages(v.parts[lang])
-		}
-		if err != nil {
+		if v.pages[lang], err = c.pages(base); err != nil {
 			return nil, fmt.Errorf("web: read templates: %w", err)
 		}
 	}
@@ -57,8 +62,8 @@ func (c *Channel) parts(lang string) (*template.Template, error) {
 }
 
 // pages are the pages that stand on a layout, by name.
-func (c *Channel) pages(base *template.Template) (map[string]*template.Template, error) {
-	out := map[string]*template.Template{}
+func (c *Channel) pages(base parsed) (map[string]parsed, error) {
+	out := map[string]parsed{}
 	for _, from := range sources(c.Rooms) {
 		all, err := fs.Glob(from, "templates/*.html")
 		if err != nil {
@@ -69,16 +74,25 @@ func (c *Channel) pages(base *template.Template) (map[string]*template.Template,
 			if out[name] != nil {
 				return nil, fmt.Errorf("there are two pages %s", name)
 			}
-			t, err := base.Clone()
-			if err != nil {
-				return nil, err
-			}
-			if out[name], err = t.ParseFS(from, file); err != nil {
-				return nil, err
-			}
+			out[name] = sync.OnceValues(func() (*template.Template, error) {
+				t, err := onto(base)
+				if err != nil {
+					return nil, err
+				}
+				return t.ParseFS(from, file)
+			})
 		}
 	}
 	return out, nil
+}
+
+// onto is a copy of a template, for something to stand on it.
+func onto(base parsed) (*template.Template, error) {
+	t, err := base()
+	if err != nil {
+		return nil, err
+	}
+	return t.Clone()
 }
 
 // funcs are what templates may call.
@@ -136,9 +150,13 @@ type shownTab struct {
 
 // Execute writes a page, or its inside if that is asked for.
 func (v *Visit) Execute(w io.Writer, name, title string, data any) error {
-	t := v.channel.views.pages[v.Lang][name]
-	if t == nil {
+	page := v.channel.views.pages[v.Lang][name]
+	if page == nil {
 		return fmt.Errorf("there is no page %s", name)
+	}
+	t, err := page()
+	if err != nil {
+		return fmt.Errorf("parse %s: %w", name, err)
 	}
 	all := shell{Title: title, Lang: v.Lang, Theme: v.theme(), Path: v.R.URL.RequestURI(), User: v.User,
 		Signed: v.User.ID != 0, Page: data, Colours: []string{paperLight, paperDark}}
@@ -177,8 +195,12 @@ func (v *Visit) tabs() []shownTab {
 
 // Part renders something that stands in pages.
 func (v *Visit) Part(name string, data any) (template.HTML, error) {
+	parts, err := v.channel.views.parts[v.Lang]()
+	if err != nil {
+		return "", fmt.Errorf("parse %s: %w", name, err)
+	}
 	var b strings.Builder
-	if err := v.channel.views.parts[v.Lang].ExecuteTemplate(&b, name, data); err != nil {
+	if err := parts.ExecuteTemplate(&b, name, data); err != nil {
 		return "", fmt.Errorf("render %s: %w", name, err)
 	}
 	return template.HTML(b.String()), nil

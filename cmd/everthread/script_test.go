@@ -25,6 +25,7 @@ import (
 
 	"github.com/everthread/everthread/adapters/telegram/telegramtest"
 	"github.com/everthread/everthread/core"
+	"github.com/everthread/everthread/core/fulltest"
 	"github.com/everthread/everthread/core/gateway"
 	"github.com/everthread/everthread/core/job"
 	"github.com/everthread/everthread/core/people"
@@ -39,8 +40,15 @@ func TestMain(m *testing.M) {
 // they see.
 func TestScripts(t *testing.T) {
 	t.Parallel()
+	few := []string{"testdata/script/chat.txtar", "testdata/script/doctor.txtar", "testdata/script/fresh.txtar",
+		"testdata/script/pair.txtar", "testdata/script/serve.txtar", "testdata/script/usage.txtar"}
+	dir := fulltest.Size("", "testdata/script")
+	if dir == "" {
+		t.Logf("%d of all scripts are run; EVERTHREAD_TEST_ALL=1 runs the rest", len(few))
+	}
 	testscript.Run(t, testscript.Params{
-		Dir: "testdata/script",
+		Dir:   dir,
+		Files: few, // without a folder
 		Setup: func(e *testscript.Env) error {
 			listen, err := freeAddress()
 			e.Setenv("EVERTHREAD_HTTP_LISTEN", listen)

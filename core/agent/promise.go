@@ -4,6 +4,8 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+
+	"github.com/everthread/everthread/core/text"
 )
 
 // promiseNudge is what a model is told that promised without a tool.
@@ -37,9 +39,9 @@ type sentence struct {
 }
 
 var (
-	quoted = regexp.MustCompile("(?s)```.*?(```|$)|`[^`\n]*`" +
+	quoted = text.Pattern("(?s)```.*?(```|$)|`[^`\n]*`" +
 		`|"[^"\n]*"|“[^”\n]*”|«[^»\n]*»|„[^“”\n]*[“”]|(?m:^\s*>.*$)`)
-	ends   = regexp.MustCompile(`[.!?…]+[)*_]*(?:\s+|$)|[\n;]+|\s+[?!]\s*`)
+	ends   = text.Pattern(`[.!?…]+[)*_]*(?:\s+|$)|[\n;]+|\s+[?!]\s*`)
 	plainF = strings.NewReplacer("’", "'", "ʼ", "'", "‘", "'", "*", "", "_", "", "\u00a0", " ", "\u202f", " ", "é", "e",
 		"è", "e", "ê", "e", "ë", "e", "à", "a", "â", "a", "ç", "c", "î", "i", "ï", "i", "ô", "o", "û", "u",
 		"ù", "u", "œ", "oe")
@@ -47,10 +49,10 @@ var (
 
 // sentences splits an answer, without what it quotes.
 func sentences(answer string) []sentence {
-	text := plainF.Replace(strings.ToLower(quoted.ReplaceAllString(answer, " ")))
+	text := plainF.Replace(strings.ToLower(quoted().ReplaceAllString(answer, " ")))
 	var out []sentence
 	for len(text) > 0 {
-		end := ends.FindStringIndex(text)
+		end := ends().FindStringIndex(text)
 		if end == nil {
 			end = []int{len(text), len(text)}
 		}
@@ -79,67 +81,67 @@ const (
 )
 
 var (
-	englishPromise = regexp.MustCompile(will +
+	englishPromise = text.Pattern(will +
 		` (?:remind (?:you|us)|be reminding you|(?:set|schedule|create|add|put|make|place)(?: up)?(?: you)?(?: (?:a|the|your|an|that|this))? ?(?:\w+ )?(?:reminder|alarm)|` +
 		`(?:ping|nudge|alert|notify|warn|text|message|wake|update) you|follow(?:-| )up|be following up|circle back|(?:get|come|be|report) back (?:to|with) you|get in touch|reach out|touch base|` +
 		`check (?:back|in)\b|keep you (?:posted|updated|informed|in the loop)|let you know|give you (?:a (?:heads-up|nudge|shout|ping|reminder)|an update)|` +
 		`send you (?:a|an|another|the|your|one) ?(?:\w+ )?(?:reminder|nudge|ping|notification|heads-up|alert|update)|keep an eye (?:on|out)|keep (?:track|tabs|watch)|stay on top|make sure (?:that )?you (?:don't|do not|won't) (?:forget|miss)|see to it that you)`)
-	englishLater = regexp.MustCompile(will +
+	englishLater = text.Pattern(will +
 		` (?:look|check|ask|try|verify|confirm|review|revisit|return|send|call|test|monitor|watch|search|email|do|handle|finish|bring|come back|get back|raise|report|tell|write|prepare|pick)\b.*\b` + when)
-	englishGet = regexp.MustCompile(
+	englishGet = text.Pattern(
 		`\b(?:you'll|you will|you're going to|expect to) (?:get|receive|hear|be (?:notified|reminded|alerted))(?: (?:a|an|the|my|your))? ?(?:\w+ )?(?:reminders?|notifications?|ping|nudge|alert|from me|back from me|by me|message from me)|\bexpect (?:a|my) (?:\w+ )?(?:reminder|nudge|ping|message)`)
 
-	frenchPromise = regexp.MustCompile(futureJe +
+	frenchPromise = text.Pattern(futureJe +
 		`(?:rappel(?:l)?(?:erai|erons|era)|recontacter(?:ai|ons)|relancer(?:ai|ons)|previendr(?:ai|ons)|avertir(?:ai|ons)|notifier(?:ai|ons)|alerter(?:ai|ons)|informer(?:ai|ons)|` +
 		`tiens (?:au courant|informe)|tiendr(?:ai|ons) (?:au courant|informe|au jus)|fer(?:ai|ons|a) (?:signe|un (?:suivi|point|rappel)|un petit (?:point|rappel|signe))|reviens vers (?:toi|vous)|reviendr(?:ai|ons) vers (?:toi|vous)|` +
 		`enverr(?:ai|ons) ` + rappel +
 		`|(?:mets|note|programme|planifie|cree|regle|place|ajoute|mettrai|noterai|programmerai|planifierai|creerai) ` +
 		rappel + `)`)
-	frenchSoon = regexp.MustCompile(vais +
+	frenchSoon = text.Pattern(vais +
 		`(?:rappeler|relancer|recontacter|prevenir|avertir|notifier|alerter|tenir (?:au courant|informe)|faire (?:signe|un (?:suivi|point|rappel))|revenir vers (?:toi|vous)|(?:mettre|programmer|planifier|creer|envoyer|noter|regler|ajouter) ` + rappel + `)`)
-	frenchLater = regexp.MustCompile(futureJe +
+	frenchLater = text.Pattern(futureJe +
 		`(?:rappelle|previens|relance|recontacte|redis|dis|fais signe|reecris|ecris|reverifie|verifie|regarde|(?:re)?verifierai|(?:re)?garderai|regarderai|dirai|redirai|ecrirai|reecrirai|enverrai|renverrai|demanderai|poserai|confirmerai|suivrai|surveillerai|m'en occuperai|reparlerai)\b.*\b` + quand +
 		`|` + vais +
 		`(?:verifier|regarder|demander|dire|redire|ecrire|envoyer|confirmer|suivre|surveiller|m'en occuper|reparler)\b.*\b` +
 		quand)
-	frenchGet = regexp.MustCompile(
+	frenchGet = text.Pattern(
 		`\b(?:tu recevras|vous recevrez|tu auras|vous aurez|tu vas recevoir|vous allez recevoir) (?:bien )?(?:` + rappel +
 			`|mon rappel|un message de ma part|de mes nouvelles)`)
 
 	// claimed are the words of a reminder that is said to be there.
-	claimed = regexp.MustCompile(
+	claimed = text.Pattern(
 		`\b(?:i've|i have|i|we've) (?:just |now )?(?:set|scheduled|created|added|put)(?: up)?(?: you)?(?: (?:a|the|your|an|that))? (?:\w+ )?(?:reminder|alarm)\b|` +
 			`\b(?:your |the |a )?reminder(?: is| has been|'s)?(?: now)? (?:set|scheduled|created|added) (?:for|to)\b|^(?:\w+,? )?(?:your |the )?reminder(?: is| has been|'s)?(?: now)? (?:set|scheduled|created|added)\b|` +
 			`\bj'ai (?:bien )?(?:mis|programme|cree|note|regle|planifie|ajoute|place) (?:en place )?` + rappel +
 			`|(?:^|[,:] |\bton |\bvotre |\ble |\bun )rappel (?:est |a ete )?(?:bien )?(?:programme|cree|enregistre|note|planifie|mis en place|active)\b`)
-	notNew = regexp.MustCompile(
+	notNew = text.Pattern(
 		`\b(?:already|deja|earlier|yesterday|hier|previously|last (?:week|time|month)|the other day|no|not|any|if|when|once|have one|si|aucun|pas|there(?:'s| is)|il y a)\b`)
 )
 
 // Conditions: what the person has to do first, or may wish.
 var (
-	before = regexp.MustCompile(
+	before = text.Pattern(
 		`\b(?:(?:if|when|once|whenever|as soon as|in case) (?:you|it|that|this)|should you|(?:tell|give|send|ask|ping|message|text|remind) me|let me know|just say|say (?:the word|yes|so)|(?:if|when) (?:needed|necessary)|you (?:can|could) (?:write|say|answer)|would you like|do you want|want me|` +
 			`si (?:tu|vous|besoin|ca|cela|c'est|necessaire)|s'il|dis-moi|dites-moi|donne-moi|donnez-moi|envoie-moi|envoyez-moi|quand (?:tu|vous)|des que (?:tu|vous)|une fois que (?:tu|vous)|il suffit|(?:voulez|veux|souhaites|souhaitez|preferes|preferez|aimerais|aimeriez)-(?:tu|vous)|(?:tu|vous) (?:veux|voulez|souhaites|souhaitez) que)\b`)
-	after = regexp.MustCompile(
+	after = text.Pattern(
 		`\b(?:(?:if|when|once|whenever|as soon as) (?:you(?:'d)?(?: would)?(?: \w+)? (?:want|like|wish|prefer|tell|ask|need|say|give|let|send|share|provide|confirm)|needed|necessary)|on request|` +
 			`(?:si|quand|des que|une fois que) (?:tu|vous)(?: (?:me|m'|le|la|l'))* ?(?:veux|voulez|souhaites?|souhaitez|preferes?|preferez|demandes?|demandez|dis|dites|donnes?|donnez|envoies?|envoyez|as donne|avez donne)|si besoin|si necessaire|sur demande|a la demande)\b`)
 	// tag is the question behind a promise: "I'll remind you, ok?"
-	tag = regexp.MustCompile(
+	tag = text.Pattern(
 		`, ?(?:ok(?:ay)?|alright|all right|deal|good|right|sounds good|d'accord|ca (?:te|vous) va|ca marche|entendu) ?$`)
 	// thatIsNow is where the reminding is the sentence itself.
-	thatIsNow = regexp.MustCompile(`^.*?(?:remind you|rappell?e(?:rai|rons|r)?) (?:that|que|qu') ?(\w*)`)
-	dayWords  = regexp.MustCompile(`^(?:day|evening|morning|night|afternoon|week|time)$`)
+	thatIsNow = text.Pattern(`^.*?(?:remind you|rappell?e(?:rai|rons|r)?) (?:that|que|qu') ?(\w*)`)
+	dayWords  = text.Pattern(`^(?:day|evening|morning|night|afternoon|week|time)$`)
 )
 
 // promises reports whether a sentence promises something for later.
 func promises(s sentence) bool {
-	if s.question && !tag.MatchString(s.text) {
+	if s.question && !tag().MatchString(s.text) {
 		return false
 	}
-	for _, p := range []*regexp.Regexp{englishPromise, englishLater, englishGet, frenchPromise, frenchSoon,
+	for _, p := range []func() *regexp.Regexp{englishPromise, englishLater, englishGet, frenchPromise, frenchSoon,
 		frenchLater, frenchGet} {
-		for _, at := range p.FindAllStringIndex(s.text, -1) {
+		for _, at := range p().FindAllStringIndex(s.text, -1) {
 			if !conditional(s.text, at) && !reminding(s.text, at) {
 				return true
 			}
@@ -150,17 +152,17 @@ func promises(s sentence) bool {
 
 // conditional reports whether what stands at a place waits for the person first.
 func conditional(text string, at []int) bool {
-	return before.MatchString(text[:at[0]]) || after.MatchString(text[at[0]:])
+	return before().MatchString(text[:at[0]]) || after().MatchString(text[at[0]:])
 }
 
 // reminding reports whether the sentence reminds of something itself: "I will
 // remind you that the office is closed".
 func reminding(text string, at []int) bool {
-	m := thatIsNow.FindStringSubmatch(text[at[0]:])
-	return m != nil && !dayWords.MatchString(m[1])
+	m := thatIsNow().FindStringSubmatch(text[at[0]:])
+	return m != nil && !dayWords().MatchString(m[1])
 }
 
 // claims reports whether a sentence says that a reminder was set just now.
 func claims(s sentence) bool {
-	return !s.question && claimed.MatchString(s.text) && !notNew.MatchString(s.text)
+	return !s.question && claimed().MatchString(s.text) && !notNew().MatchString(s.text)
 }

@@ -92,7 +92,7 @@ var noon = time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
 func lists() int { return fulltest.Size(520, 1100) }
 
 // attachments is how many a data folder has.
-func attachments() int { return fulltest.Size(60, 1100) }
+func attachments() int { return fulltest.Size(20, 1100) }
 
 // kept is a data folder with a key and attachments.
 func kept(t testing.TB) string { return keptOf(t, attachments()) }

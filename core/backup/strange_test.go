@@ -13,6 +13,7 @@ import (
 	"github.com/klauspost/compress/zstd"
 
 	"github.com/everthread/everthread/core/backup"
+	"github.com/everthread/everthread/core/fulltest"
 )
 
 // archive makes an archive of entries, as somebody else might.
@@ -155,7 +156,7 @@ func TestAChangedArchiveIsRefused(t *testing.T) {
 			return strings.TrimPrefix(name, "end.json"), body
 		}},
 		{"nothing", "", func(name string, body []byte) (string, []byte) { return name, body }},
-	} {
+	}[fulltest.Size(3, 0):] {
 		path := filepath.Join(t.TempDir(), "b")
 		write(t, path, string(repacked(t, whole, c.change)))
 		_, err := restorer(t.TempDir()).Restore(t.Context(), path)

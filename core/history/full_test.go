@@ -17,6 +17,7 @@ import (
 
 	"github.com/everthread/everthread/core"
 	"github.com/everthread/everthread/core/disk"
+	"github.com/everthread/everthread/core/fulltest"
 	"github.com/everthread/everthread/core/history"
 	"github.com/everthread/everthread/core/text"
 )
@@ -296,7 +297,7 @@ func claims(t *testing.T, n uint64) string {
 // TestListsThatTakeMemory is not parallel: it looks at the memory of the process.
 func TestListsThatTakeMemory(t *testing.T) {
 	for name, c := range map[string]struct{ file, want string }{
-		"long names":        {longList(t, 4000, 65_000), "the names of its files take more than 128 MiB"},
+		"long names":        {longList(t, fulltest.Size(2200, 4000), 65_000), "the names of its files take more than 128 MiB"},
 		"many, as it says":  {claims(t, 250_000_000), "more than 200000 files"},
 		"more than can be":  {claims(t, 1<<60), "more than 200000 files"},
 		"few, as it claims": {claims(t, 100_000), "its list of files cannot be read"},

@@ -13,6 +13,7 @@ import (
 	"testing"
 	"unicode/utf16"
 
+	"github.com/everthread/everthread/core/fulltest"
 	"github.com/everthread/everthread/core/history"
 )
 
@@ -49,7 +50,7 @@ func endless(t *testing.T, n int) string {
 // TestEndlessListsOfFiles is not parallel: it looks at the memory of the process.
 func TestEndlessListsOfFiles(t *testing.T) {
 	open(t, endless(t, 1000))
-	file := endless(t, 10_000_000)
+	file := endless(t, fulltest.Size(1_000_000, 10_000_000))
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)
 	_, err := history.Open(file)
@@ -128,7 +129,8 @@ func TestAFileThatStopsInTheMiddleIsGivenAgain(t *testing.T) {
 func TestAFullDisk(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	file := many(t, 6000)
+	n := fulltest.Size(2000, 6000)
+	file := many(t, n)
 	var pages int
 	if err := w.st.DB().QueryRow(`PRAGMA page_count`).Scan(&pages); err != nil {
 		t.Fatal(err)
@@ -139,7 +141,7 @@ func TestAFullDisk(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	limit(pages + 300)
+	limit(pages + n/20)
 	a, o := open(t, file), paris(t)
 	s, err := history.NewSurvey(a, "telegram", o, "", "Ada", w.label)
 	if err != nil {
@@ -150,7 +152,7 @@ func TestAFullDisk(t *testing.T) {
 		t.Fatalf("got %+v, %v", out, err)
 	}
 	limit(1 << 30)
-	if again := w.bring("telegram", file, ""); again.Fresh != 6000-out.Fresh || again.Known != out.Fresh {
+	if again := w.bring("telegram", file, ""); again.Fresh != n-out.Fresh || again.Known != out.Fresh {
 		t.Errorf("with room again: %+v after %+v", again, out)
 	}
 }

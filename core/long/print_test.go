@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/everthread/everthread/core"
+	"github.com/everthread/everthread/core/fulltest"
 	"github.com/everthread/everthread/core/long"
 )
 
@@ -63,7 +64,7 @@ func TestPrintsFindWhatIsSimilar(t *testing.T) {
 	c := long.New(counter(), long.Options{})
 	for _, kind := range []string{"code", "prose"} {
 		similar, found, referred := 0, 0, 0
-		for range 600 {
+		for range fulltest.Size(150, 600) {
 			a, b := similarPair(r, kind)
 			if repeats := c.Repeats(b, map[int][]long.Candidate{0: {{Message: 1, Text: a}}}); len(repeats) == 0 {
 				continue
@@ -75,16 +76,17 @@ func TestPrintsFindWhatIsSimilar(t *testing.T) {
 				found++
 			}
 		}
-		if similar < 200 || found*100 < similar*98 {
+		if similar < fulltest.Size(50, 200) || found*100 < similar*98 {
 			t.Errorf("%s: found %d of %d similar pieces, want 98 of 100", kind, found, similar)
 		}
 		t.Logf("%s: found %d of %d similar pieces, %d with a diff", kind, found, similar, referred)
 	}
 	var all []map[int64]bool
-	for range 250 {
+	strangers := fulltest.Size(80, 250)
+	for range strangers {
 		all = append(all, prints(c, "```\n"+strings.Join(codeBlock(r, 10+r.IntN(60)), "\n")+"\n```"))
 	}
-	falsely := 0
+	falsely, pairs := 0, strangers*(strangers-1)/2
 	for i := range all {
 		for j := range i {
 			if share(all[i], all[j]) {
@@ -92,9 +94,9 @@ func TestPrintsFindWhatIsSimilar(t *testing.T) {
 			}
 		}
 	}
-	t.Logf("%d of %d pairs of strangers share a band", falsely, 250*249/2)
-	if falsely > 250*249/2/20 {
-		t.Errorf("%d of %d pairs of strangers share a band", falsely, 250*249/2)
+	t.Logf("%d of %d pairs of strangers share a band", falsely, pairs)
+	if falsely > pairs/20 {
+		t.Errorf("%d of %d pairs of strangers share a band", falsely, pairs)
 	}
 }
 

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/everthread/everthread/core"
+	"github.com/everthread/everthread/core/fulltest"
 	"github.com/everthread/everthread/core/long"
 	"github.com/everthread/everthread/core/long/longtest"
 )
@@ -27,7 +28,7 @@ func TestUnseenFacts(t *testing.T) {
 			continue
 		}
 		role := core.Role(parts[0])
-		for n := range 8 {
+		for n := range fulltest.Size(3, 8) {
 			for i++; ms[i].Role != role || strings.Contains(ms[i].Text, "```"); i++ {
 			}
 			m := ms[i]

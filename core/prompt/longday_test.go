@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/everthread/everthread/core"
+	"github.com/everthread/everthread/core/fulltest"
 	"github.com/everthread/everthread/core/llm/tokens"
 	"github.com/everthread/everthread/core/prompt"
 )
@@ -82,7 +83,7 @@ func (sum *tally) count(p prompt.Prompt, last string) {
 func TestLongDay(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct{ least, most, lag int }{{1, 100, 1}, {1, 100, 3}, {100, 100, 1},
-		{100, 100, 3}, {1, 10, 1}} {
+		{100, 100, 3}, {1, 10, 1}}[fulltest.Size(3, 0):] {
 		t.Run(fmt.Sprintf("%d to %d tokens a message, summaries %d turns late", c.least, c.most, c.lag), func(t *testing.T) {
 			t.Parallel()
 			w := newWorld(t, tokens.New())
@@ -108,17 +109,19 @@ func TestThirtyDays(t *testing.T) {
 	w := newWorld(t, tokens.New())
 	w.zone = location(t, "Europe/Paris")
 	start := w.now
+	const turns = 40
 	var days [31]tally
 	r := rand.New(rand.NewPCG(5, 6))
 	for d := 1; d <= 30; d++ {
 		w.now = start.AddDate(0, 0, d-1)
-		days[d] = live(w, r, 40, 1, 100, 1)
+		days[d] = live(w, r, turns, 1, 100, 1)
 		w.summarize(core.SegmentID(d), core.MessageID(len(w.messages)))
 		if days[d].dropped > 0 {
 			t.Errorf("day %d: %d messages were dropped uncovered", d, days[d].dropped)
 		}
 	}
-	t.Logf("tokens a prompt: day 1 %d, day 2 %d, day 30 %d", days[1].tokens/40, days[2].tokens/40, days[30].tokens/40)
+	t.Logf("tokens a prompt: day 1 %d, day 2 %d, day 30 %d", days[1].tokens/turns, days[2].tokens/turns,
+		days[30].tokens/turns)
 	if days[30].tokens*10 > days[2].tokens*11 {
 		t.Errorf("day 30 takes %d tokens, day 2 %d", days[30].tokens, days[2].tokens)
 	}

@@ -6,12 +6,21 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
+	"regexp"
 	"strings"
+	"sync"
 	"unicode"
 	"unicode/utf8"
 
 	"golang.org/x/text/unicode/norm"
 )
+
+// Pattern is a regular expression that is compiled when it is first asked for: a large
+// one costs each start of a program that may never look for it. It panics then for one
+// that is wrong.
+func Pattern(expr string) func() *regexp.Regexp {
+	return sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(expr) })
+}
 
 // Fold returns s as it is compared: in lower case, without accents and other
 // marks, with one kind of apostrophe and of hyphen.

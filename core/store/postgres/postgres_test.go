@@ -4,6 +4,7 @@ import (
 	"database/sql"
 	"testing"
 
+	"github.com/everthread/everthread/core/fulltest"
 	"github.com/everthread/everthread/core/store/postgres"
 	"github.com/everthread/everthread/core/store/storetest"
 )
@@ -11,7 +12,11 @@ import (
 func TestContract(t *testing.T) {
 	t.Parallel()
 	server(t) // or skip all of it at once
-	storetest.Test(t, database)
+	few := fulltest.Size(4, 1)
+	if few > 1 {
+		t.Logf("one case of %d is run, as SQLite's store runs them all; EVERTHREAD_TEST_ALL=1 does here too", few)
+	}
+	storetest.Test(t, database, few)
 }
 
 func TestWakeBetween(t *testing.T) {

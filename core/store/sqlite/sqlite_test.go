@@ -9,7 +9,7 @@ import (
 
 func TestContract(t *testing.T) {
 	t.Parallel()
-	storetest.Test(t, database)
+	storetest.Test(t, database, 1)
 }
 
 // database makes a database file that goes with the test.
