@@ -72,6 +72,9 @@ func TestEveryBrokenRuleIsFound(t *testing.T) {
 		{"a sleep of a suite", "core/day/daytest/a.go",
 			"package daytest\nimport \"time\"\nfunc f() {\n\tfor {\n\t\ttime.Sleep(1)\n\t}\n}\n", "time.Sleep: wait"},
 		{"a path of a machine", "scripts/a.sh", "cd /" + "work/main\n", "path of one machine"},
+		{"a page elsewhere", "core/day/a.go", "// Package day is days (SP" + "EC 4).\npackage day\n", "say the reason"},
+		{"a page elsewhere in SQL", "migrations/sqlite/9.sql", "-- as in SP" + "EC 4\n", "say the reason"},
+		{"a page elsewhere in prose", "docs/a.md", "See CHAN" + "NELS B.\n", "say the reason"},
 		{"a path in code", "core/day/a.go", "package day\nconst dir = \"/" + "home/me/x\"\n", "path of one machine"},
 	}
 	for _, c := range cases {

@@ -20,8 +20,8 @@ import (
 
 const module = "github.com/everthread/everthread"
 
-// TestArrows holds the repository to the arrows and rules of ARCHITECTURE "The
-// house".
+// TestArrows holds the repository to the arrows and rules of
+// docs/architecture.md, "The house".
 func TestArrows(t *testing.T) {
 	t.Parallel()
 	files, faults, err := repository()
@@ -110,12 +110,16 @@ func load(tree fs.FS) (files []source, faults []string, err error) {
 		if entry.IsDir() {
 			return enter(tree, name)
 		}
-		if !slices.Contains([]string{".go", ".sh", ".yml", ".sql"}, path.Ext(name)) {
+		if !slices.Contains([]string{".go", ".sh", ".yml", ".sql", ".toml", ".yaml", ".md"}, path.Ext(name)) {
 			return nil
 		}
 		text, err := fs.ReadFile(tree, name)
 		if err != nil {
 			return err
+		}
+		faults = append(faults, citations(name, string(text))...)
+		if slices.Contains([]string{".toml", ".yaml", ".md"}, path.Ext(name)) {
+			return nil
 		}
 		faults = append(faults, machinePaths(name, string(text))...)
 		if path.Ext(name) != ".go" {
@@ -153,6 +157,19 @@ func machinePaths(name, text string) []string {
 	for i, line := range strings.Split(text, "\n") {
 		if pattern.MatchString(line) {
 			faults = append(faults, fmt.Sprintf("%s:%d: names a path of one machine", name, i+1))
+		}
+	}
+	return faults
+}
+
+// citations finds sentences that lean on a page outside the repository. Who reads the
+// code has only that: a comment says the reason, or names a page of docs.
+func citations(name, text string) []string {
+	pattern := regexp.MustCompile(`\b(?:SP` + `EC\b|(?:CHAN` + `NELS|ARCHI` + `TECTURE|ST` + `YLE) ["A-Z0-9])`)
+	var faults []string
+	for i, line := range strings.Split(text, "\n") {
+		if found := pattern.FindString(line); found != "" {
+			faults = append(faults, fmt.Sprintf("%s:%d: %s is no page of the repository: say the reason", name, i+1, found))
 		}
 	}
 	return faults

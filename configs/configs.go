@@ -10,8 +10,8 @@ import (
 	"github.com/everthread/everthread/configs/section"
 )
 
-// Config is everything that can be configured. Keys are those of SPEC 16; each
-// can also be given as EVERTHREAD_… in the environment.
+// Config is everything that can be configured. everthread.example.yaml
+// explains each key, which can also be given as EVERTHREAD_… in the environment.
 type Config struct {
 	DatabaseURL      Secret        `yaml:"database_url"` // holds a password
 	DataDir          string        `yaml:"data_dir"`
@@ -56,7 +56,7 @@ type Log struct {
 	Format string `yaml:"format"`
 }
 
-// Access says who may talk to the assistant (SPEC 2).
+// Access says who may talk to the assistant.
 type Access struct {
 	Policy   string        `yaml:"policy"`
 	Allow    []string      `yaml:"allow"`
@@ -66,7 +66,7 @@ type Access struct {
 	MaxCodesOrigin int `yaml:"max_codes_per_server"`
 }
 
-// LLM is a chat model (SPEC 11). Provider is openai, anthropic or demo.
+// LLM is a chat model. Provider is openai, anthropic or demo.
 type LLM struct {
 	Provider        string        `yaml:"provider"`
 	BaseURL         string        `yaml:"base_url"`
@@ -88,7 +88,7 @@ type Prices struct {
 	Completion float64 `yaml:"completion"`
 }
 
-// Embeddings is what turns text into vectors (SPEC 9). Provider is none,
+// Embeddings is what turns text into vectors. Provider is none,
 // llamacpp, ollama, openai or custom_http.
 type Embeddings struct {
 	Provider   string        `yaml:"provider"`
@@ -107,7 +107,7 @@ type Egress struct {
 	CallsPerDay int      `yaml:"calls_per_day"`
 }
 
-// Context bounds what the model sees, in tokens (SPEC 5).
+// Context bounds what the model sees, in tokens.
 type Context struct {
 	Strategy               string        `yaml:"strategy"`
 	TodayRawTokens         int           `yaml:"today_raw_tokens"`
@@ -124,14 +124,14 @@ type Context struct {
 	Silence                time.Duration `yaml:"silence"`
 }
 
-// Long bounds prompts of the strategy long (SPEC 5.3).
+// Long bounds prompts of the strategy long.
 type Long struct {
 	Budget            int     `yaml:"budget"`             // tokens of a prompt
 	CompressThreshold float64 `yaml:"compress_threshold"` // of the budget, above which old messages are compressed
 	RawRecentTokens   int     `yaml:"raw_recent_tokens"`  // newest tokens that stay as they are
 }
 
-// Recall says how a search of the conversation weighs what it finds (SPEC 8.2).
+// Recall says how a search of the conversation weighs what it finds.
 type Recall struct {
 	Languages      []string `yaml:"languages"` // whose words are stemmed
 	SemanticWeight float64  `yaml:"semantic_weight"`
@@ -140,7 +140,7 @@ type Recall struct {
 	Candidates     int      `yaml:"candidates"`
 }
 
-// Summaries says when days are summarised and posted (SPEC 6 and 7).
+// Summaries says when days are summarised and posted.
 type Summaries struct {
 	AfterMessages   int           `yaml:"after_messages"`
 	Pressure        float64       `yaml:"pressure"`
@@ -152,12 +152,12 @@ type Summaries struct {
 	Attempts        int           `yaml:"attempts"`
 }
 
-// Day moves the boundary between days (SPEC 4).
+// Day moves the boundary between days.
 type Day struct {
 	StartsAt string `yaml:"starts_at"`
 }
 
-// Turn says how turns run (SPEC 3 and 11).
+// Turn says how turns run.
 type Turn struct {
 	Debounce    time.Duration `yaml:"debounce"`
 	Workers     int           `yaml:"workers"`
@@ -165,7 +165,7 @@ type Turn struct {
 	Lease       time.Duration `yaml:"lease"`
 }
 
-// Agent bounds the loop of model and tools (SPEC 11).
+// Agent bounds the loop of model and tools.
 type Agent struct {
 	MaxSteps        int           `yaml:"max_steps"`
 	ToolTokens      int           `yaml:"tool_tokens"`
@@ -223,14 +223,14 @@ type Media struct {
 	Wait         time.Duration `yaml:"wait"`
 }
 
-// Retention says how long raw platform payloads are kept (SPEC 7), and what was
+// Retention says how long raw platform payloads are kept, and what was
 // done with accounts.
 type Retention struct {
 	Raw   time.Duration `yaml:"raw"`
 	Audit time.Duration `yaml:"audit"`
 }
 
-// Backup says when backups are made and how many are kept (SPEC 16). Cron is in
+// Backup says when backups are made and how many are kept. Cron is in
 // the default time zone; empty: never. Dir empty: backups in the data folder.
 type Backup struct {
 	Cron string `yaml:"cron"`

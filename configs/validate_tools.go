@@ -9,7 +9,7 @@ import (
 	"github.com/everthread/everthread/configs/section"
 )
 
-// mostDimensions is the length of a stored vector (SPEC 9).
+// mostDimensions is the length of a stored vector.
 const mostDimensions = 1024
 
 func (e Embeddings) check(p *section.Problems) {

@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// AgentKey is the key of a WhatsApp personal agent, which serves one user (SPEC 13).
+// AgentKey is the key of a WhatsApp personal agent, which serves one user.
 type AgentKey struct {
 	ID        int64 // unique among all users
 	User      UserID

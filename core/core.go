@@ -70,16 +70,16 @@ type Settings struct {
 	Zone      string     `json:"zone,omitempty"`      // IANA name
 	Language  string     `json:"language,omitempty"`  // BCP 47, such as en or fr
 	Home      IdentityID `json:"home,omitempty"`      // where proactive messages go first
-	Summaries string     `json:"summaries,omitempty"` // home, all or off (SPEC 7)
-	Strategy  string     `json:"strategy,omitempty"`  // continuous or truncate (SPEC 5)
+	Summaries string     `json:"summaries,omitempty"` // home, all or off
+	Strategy  string     `json:"strategy,omitempty"`  // continuous or truncate
 	Paused    bool       `json:"paused,omitempty"`    // messages are kept but not answered
-	// MemoryOff: the model has neither tools of memory nor hints about it (SPEC 9).
+	// MemoryOff: the model has neither tools of memory nor hints about it.
 	MemoryOff bool `json:"memory_off,omitempty"`
 	// Embeddings are the user's own, where the gateway has none for all.
 	Embeddings OwnEmbeddings `json:"embeddings,omitzero"`
 }
 
-// OwnEmbeddings is what a user set to have their texts embedded (SPEC 9). The zero
+// OwnEmbeddings is what a user set to have their texts embedded. The zero
 // value is none.
 type OwnEmbeddings struct {
 	Provider   string `json:"provider"`

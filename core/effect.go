@@ -37,7 +37,7 @@ type RetryTurn struct {
 	At     time.Time
 }
 
-// Redact removes a message and everything derived from it (SPEC 3.7).
+// Redact removes a message and everything derived from it.
 type Redact struct {
 	Message MessageID
 	At      time.Time

@@ -28,7 +28,7 @@ const (
 	MoveDone  MovePhase = "done"
 )
 
-// Move is one user's rows on their way to another (SPEC 2). It goes on where it
+// Move is one user's rows on their way to another. It goes on where it
 // was left, whichever process does.
 type Move struct {
 	ID   MoveID
@@ -69,13 +69,13 @@ type Link struct {
 	Until time.Time // for LinkLocked: when it may try again
 }
 
-// How often an address may guess, and how long it waits after that (SPEC 2).
+// How often an address may guess, and how long it waits after that.
 const (
 	LinkTries = 5
 	LinkLock  = time.Hour
 )
 
-// LinkStore joins and parts people (SPEC 2).
+// LinkStore joins and parts people.
 type LinkStore interface {
 	// LinkCode tells what a code would do for an address. It changes nothing.
 	LinkCode(ctx context.Context, hash string, a Address, now time.Time) (Link, error)

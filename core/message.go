@@ -243,7 +243,7 @@ type Loop struct {
 	Mentioned time.Time
 }
 
-// staleLoop is how long an open loop is shown without being mentioned (SPEC 10).
+// staleLoop is how long an open loop is shown without being mentioned.
 const staleLoop = 30 * 24 * time.Hour
 
 // Stale reports whether a loop was not mentioned for 30 days. It stays open, but

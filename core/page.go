@@ -5,9 +5,9 @@ import (
 	"time"
 )
 
-// Tier is how much old messages are shortened in prompts of the strategy long
-// (SPEC 5.3): the older, the more. What the assistant said is shortened in all of
-// them before the user's words are.
+// Tier is how much old messages are shortened in prompts of the strategy long:
+// the older, the more. What the assistant said is shortened in all of them before the
+// user's words are.
 type Tier int
 
 // Tiers of a page. Of each page the forms of all tiers are stored.

@@ -124,7 +124,7 @@ type Neighbour struct {
 }
 
 // TextWindow is a run of contiguous messages of one day, the unit that gets an
-// embedding (SPEC 8.1). Its text is that of its messages.
+// embedding. Its text is that of its messages.
 type TextWindow struct {
 	User    UserID
 	ID      WindowID
@@ -252,7 +252,7 @@ type EmbeddingResult struct {
 	Tried    string // with Error: the fingerprint of the embedder
 }
 
-// SearchQuery is a search of the continuous thread (SPEC 8.2).
+// SearchQuery is a search of the continuous thread.
 type SearchQuery struct {
 	User    UserID
 	Query   string

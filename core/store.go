@@ -289,7 +289,7 @@ type Fetched struct {
 	Lease    Lease
 }
 
-// JournalStore remembers calls of outside tools (SPEC 11).
+// JournalStore remembers calls of outside tools.
 type JournalStore interface {
 	Lookup(ctx context.Context, user UserID, turn TurnID, step, index int) (text string, ok bool, err error)
 	// Record keeps a call, and writes the audit of one that may change something.

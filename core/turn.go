@@ -112,7 +112,7 @@ type HeadChanges struct {
 }
 
 // Epoch fixes everything before the raw messages, and where these start, so
-// that within it the prompt only grows (SPEC 5).
+// that within it the prompt only grows.
 type Epoch struct {
 	ID        TurnID     `json:"id"` // the turn that began it
 	StartedAt time.Time  `json:"started_at"`
@@ -177,7 +177,7 @@ type HeadPart struct {
 	Pages  []PageRef `json:"pages,omitempty"`
 }
 
-// Snapshot is what a turn sent to the model, by reference (SPEC 5).
+// Snapshot is what a turn sent to the model, by reference.
 type Snapshot struct {
 	Strategy         string            `json:"strategy"`
 	Epoch            TurnID            `json:"epoch"`
@@ -244,7 +244,7 @@ type Reply struct {
 	Effects  []Effect
 	// Deliveries carry the last message of Messages.
 	Deliveries []NewDelivery
-	// Compress asks for old messages to be compressed (SPEC 5.3).
+	// Compress asks for old messages to be compressed.
 	Compress bool
 	// Summarize asks for a summary at once; else it is due when the segment has
 	// SummarizeAfter unsummarized messages.
@@ -265,9 +265,9 @@ type Prompt struct {
 	Epoch       *Epoch    // a new one; nil: the current one goes on
 	News        *TurnNews // told first in this prompt; nil: none
 	Told        int64     // as in Reply
-	// Pressure asks for a summary at once (SPEC 6).
+	// Pressure asks for a summary at once.
 	Pressure bool
-	// Compress asks for old messages to be compressed (SPEC 5.3).
+	// Compress asks for old messages to be compressed.
 	Compress bool
 	// Request is what the client that asked wants besides; nil: nothing.
 	Request *Request

@@ -152,7 +152,7 @@ type Request struct {
 	// name of one of Tools.
 	Choice    string `json:"choice,omitempty"`
 	MaxTokens int    `json:"max_tokens,omitempty"` // of the answer; 0: as configured
-	// Strategy is what the prompt is built by (SPEC 5); empty: the user's.
+	// Strategy is what the prompt is built by; empty: the user's.
 	Strategy string `json:"strategy,omitempty"`
 }
 

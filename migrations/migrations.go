@@ -1,7 +1,7 @@
 // Package migrations holds the schema of both engines as goose migrations.
 // Files are append-only: a released one never changes. A migration only adds;
 // what it makes superfluous is removed one release later, so that two versions
-// can run side by side (SPEC 18). 00012 is the exception: it changes keys, and a
+// can run side by side. 00012 is the exception: it changes keys, and a
 // version before it fails on what it makes.
 package migrations
 

@@ -1,6 +1,5 @@
-// Package adaptertest is the conformance suite that every channel passes
-// (SPEC 3.2, 12; CHANNELS E.3): what core.Channel promises, checked against a
-// chat service that behaves.
+// Package adaptertest is the conformance suite that every channel passes: what core.Channel promises,
+// checked against a chat service that behaves.
 package adaptertest
 
 import (

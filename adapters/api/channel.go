@@ -1,6 +1,6 @@
 // Package api serves /api/v1, the interface for programs that are written for
 // Everthread: the conversation, its days, search, memory and what a turn sent to
-// the model, as JSON (SPEC 15). openapi.yaml beside it describes it, and is served.
+// the model, as JSON. openapi.yaml beside it describes it, and is served.
 //
 // Policy. Each request acts for the user of its API key and sees nothing of
 // anybody else's: what is another's is not found. What is not understood, a field
@@ -116,7 +116,7 @@ func New(o Options) *Server {
 // Door is the channel that programs come through.
 func Door() live.Door { return live.Door{Channel: Name, Can: core.Capabilities{Program: true}} }
 
-// Routes returns the interface (SPEC 15). What it receives goes through Asker.
+// Routes returns the interface. What it receives goes through Asker.
 func (c *Server) Routes() map[string]http.Handler {
 	return map[string]http.Handler{"/api/": http.HandlerFunc(c.serve)}
 }

@@ -13,7 +13,7 @@ import (
 // maxQuery bounds the words of a search, in bytes.
 const maxQuery = 2000
 
-// searchAnswer is what conversation_search answers (SPEC 8.2).
+// searchAnswer is what conversation_search answers.
 type searchAnswer struct {
 	Results []hitView `json:"results"`
 	Mode    string    `json:"mode"`
@@ -103,7 +103,7 @@ type daySummary struct {
 }
 
 // messages answers GET /api/v1/conversation/messages: a message, a day's summary,
-// or messages of a day, as conversation_get does (SPEC 8.3).
+// or messages of a day, as conversation_get does.
 func (c *Server) messages(_ http.ResponseWriter, r *http.Request, who client.Caller) (int, any, error) {
 	p := paramsOf(r, "message_id", "day_segment_id", "from_message_id", "to_message_id")
 	message, segment := core.MessageID(p.id("message_id")), core.SegmentID(p.id("day_segment_id"))

@@ -75,7 +75,7 @@ type summaryView struct {
 	Created    string `json:"created_at"`
 }
 
-// messageView is a message as conversation_get shows it (SPEC 8.3).
+// messageView is a message as conversation_get shows it.
 type messageView struct {
 	ID      core.MessageID `json:"message_id"`
 	Role    core.Role      `json:"role"`

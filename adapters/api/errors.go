@@ -18,7 +18,7 @@ import (
 	"github.com/everthread/everthread/core/live"
 )
 
-// failure is an error as it is told (SPEC 15).
+// failure is an error as it is told.
 type failure struct {
 	status  int
 	code    string

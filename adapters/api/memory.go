@@ -12,7 +12,7 @@ import (
 	"github.com/everthread/everthread/core/text"
 )
 
-// foundItems is what memory_search answers, with items in full (SPEC 9).
+// foundItems is what memory_search answers, with items in full.
 type foundItems struct {
 	Results []foundItem `json:"results"`
 	Mode    string      `json:"mode"`

@@ -153,7 +153,7 @@ func (s *seen) note(schema object, v any) {
 	}
 }
 
-// TestDescription: every route of SPEC 15 is described and works as described, every
+// TestDescription: every route is described and works as described, every
 // answer that can be is seen, and every field that is described is.
 func TestDescription(t *testing.T) {
 	t.Parallel()

@@ -14,7 +14,7 @@ import (
 )
 
 // slack is how much older than the invitation a message may be that came with
-// it: bridged messages carry the time of their network (CHANNELS C.1).
+// it: bridged messages carry the time of their network.
 const slack = 5 * time.Minute
 
 // batch is what one sync response comes to.
@@ -150,7 +150,7 @@ func readEvents(raw []json.RawMessage) []event {
 }
 
 // reconsider reads the state of a room again in which a ghost writes though no
-// bridge state is there: it may have come late (CHANNELS C.5).
+// bridge state is there: it may have come late.
 func (b *batch) reconsider(ctx context.Context, r room, e event) (room, error) {
 	h := b.c.rooms.home
 	speaks := e.Type == typeMessage || e.Type == typeEncrypted

@@ -41,7 +41,7 @@ func (b *bridged) Run(ctx context.Context, _ core.Receiver) error {
 	return nil
 }
 
-// Capabilities returns the limits of a bridge (CHANNELS C.5). Whether the network
+// Capabilities returns the limits of a bridge. Whether the network
 // counts bytes or UTF-16 units is not told, so it is bytes, of which there are
 // never fewer.
 func (b *bridged) Capabilities() core.Capabilities {

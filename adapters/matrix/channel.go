@@ -1,5 +1,5 @@
 // Package matrix is the Matrix channel, and through bridges the channel of
-// every network that mautrix bridges, such as Signal (CHANNELS C). One account
+// every network that mautrix bridges, such as Signal. One account
 // syncs; its rooms are direct chats of Matrix people, portal rooms in which the
 // ghost of a Signal contact writes, or nothing that is ours to answer.
 //
@@ -36,7 +36,7 @@ import (
 const Name = "matrix"
 
 // maxText is the longest text of one message in bytes. An event holds 65,536:
-// the text, its HTML, and a third more for encryption (CHANNELS C.2).
+// the text, its HTML, and a third more for encryption.
 const maxText = 16_000
 
 var (
@@ -205,7 +205,7 @@ func (c *Channel) Carries() []core.Channel {
 	return out
 }
 
-// Capabilities returns the limits of CHANNELS C.2 and the configured rate.
+// Capabilities returns the limits of Matrix and the configured rate.
 func (c *Channel) Capabilities() core.Capabilities {
 	return core.Capabilities{
 		MaxText: maxText, Push: true, Idempotent: true, OneProcess: true, Files: true,

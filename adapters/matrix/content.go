@@ -13,8 +13,8 @@ import (
 
 func decimal(n int64) string { return strconv.FormatInt(n, 10) }
 
-// content returns the text of a message, with a placeholder for what is no text
-// (SPEC 3.9), and its files. Both are empty for what cannot be shown.
+// content returns the text of a message, with a placeholder for what is no text, and its files. Both
+// are empty for what cannot be shown.
 func content(f map[string]json.RawMessage, reply bool, name string) (string, []core.Attachment) {
 	body := text(f["body"])
 	if reply {

@@ -38,9 +38,8 @@ func (s scene) look(id string) (seen, bool) {
 	return s.known(id)
 }
 
-// normalise turns an event of a room into an Inbound (SPEC 3.1, CHANNELS C.2,
-// C.5). ok is false for what is nobody's message to us: our own, a bridge bot's,
-// state, and what is said in rooms that are no direct chat.
+// normalise turns an event of a room into an Inbound. ok is false for what is nobody's message to us:
+// our own, a bridge bot's, state, and what is said in rooms that are no direct chat.
 func normalise(s scene, e event) (in core.Inbound, ok bool) {
 	in, ok = judge(s, e)
 	if ok {
@@ -110,7 +109,7 @@ func message(s scene, in core.Inbound, e event) core.Inbound {
 }
 
 // messageID is the event's own id, and for bridged messages what does not change
-// when the bridge makes the room again (SPEC 3.1).
+// when the bridge makes the room again.
 func messageID(to core.Address, e event, body string, files []core.Attachment) string {
 	if to.Channel == Name {
 		return e.ID
@@ -215,7 +214,7 @@ func quote(s scene, id, body string) *core.Quote {
 }
 
 // group fills in that we came into a room of several people, and their call for
-// help. Nothing else that is said there is heard (SPEC 3.10).
+// help. Nothing else that is said there is heard.
 func group(s scene, in core.Inbound, e event, who role) (core.Inbound, bool) {
 	in.Address = core.Address{Channel: Name, Account: s.home.self, External: s.room.id}
 	in.Kind = core.InGroup

@@ -9,7 +9,7 @@ import (
 	"github.com/everthread/everthread/core"
 )
 
-// status fills in what a bridge says of a message of ours (CHANNELS C.5).
+// status fills in what a bridge says of a message of ours.
 func status(s scene, in core.Inbound, e event) (core.Inbound, bool) {
 	f := e.fields()
 	states := map[string]core.DeliveryState{

@@ -11,7 +11,7 @@ import (
 )
 
 const (
-	bridgedText = 2000   // the longest text that a bridge passes on (CHANNELS C.5)
+	bridgedText = 2000   // the longest text that a bridge passes on
 	maxContent  = 45_000 // of an event's content; encryption adds a third
 )
 
@@ -103,7 +103,7 @@ func flatten(p core.Part) []core.Span {
 	return out
 }
 
-// toHTML returns a text with its spans as the HTML of CHANNELS C.2.
+// toHTML returns a text with its spans as the HTML that Matrix allows.
 func toHTML(t string, spans []core.Span, fold, bridged bool) string {
 	w := &htmlWriter{text: t, bridged: bridged}
 	border := strings.IndexByte(t, '\n') + 1

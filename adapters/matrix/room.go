@@ -182,7 +182,7 @@ func (r room) people(h household) (people []string, ghosts, bots bool) {
 	return people, ghosts, bots
 }
 
-// kind classifies the room in the order of CHANNELS C.5.
+// kind classifies the room; what a bridge says of it comes before what its members let one guess.
 func (r room) kind(h household) kind {
 	if r.members[h.self].membership != "join" {
 		return kindGone

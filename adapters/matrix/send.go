@@ -21,8 +21,8 @@ import (
 // sending again with the same key is harmless.
 const sendTimeout = 30 * time.Second
 
-// Send delivers one part to the room in which the person was last heard (SPEC
-// 12). The transaction id is p.Key. Errors are classified as in CHANNELS C.3.
+// Send delivers one part to the room in which the person was last heard. The transaction id is p.Key.
+// Errors are classified by their errcode.
 func (c *Channel) Send(ctx context.Context, to core.Address, p core.Part) (core.Receipt, error) {
 	return c.send(ctx, to, p, nil)
 }

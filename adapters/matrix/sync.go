@@ -67,7 +67,7 @@ func timelineTypes() []string {
 	return append(stateTypes(), typeMessage, typeEncrypted, typeReaction, typeRedaction, typeStatus, typeSticker)
 }
 
-// filter returns the sync filter of CHANNELS C.1.
+// filter returns the filter of syncs.
 func filter() string {
 	none := map[string]any{"types": []string{}}
 	f := map[string]any{
@@ -256,7 +256,7 @@ func (c *Channel) hand(ctx context.Context, r core.Receiver, in []core.Inbound) 
 
 // after does what may be seen, once everything is stored: it marks as read what
 // came from people whom we have written to before, so that nothing tells a
-// stranger that they were read (CHANNELS E.3, 9).
+// stranger that they were read.
 func (c *Channel) after(ctx context.Context, s *session, b *batch) {
 	for _, id := range slices.Sorted(maps.Keys(b.read)) {
 		r, _ := c.rooms.get(id)

@@ -9,7 +9,7 @@ import (
 	"github.com/everthread/everthread/core/client"
 )
 
-// refuse answers a caller who is not let in (SPEC 15).
+// refuse answers a caller who is not let in.
 func refuse(w http.ResponseWriter, e *client.Refusal) {
 	h := w.Header()
 	if e.After > 0 {

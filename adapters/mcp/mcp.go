@@ -1,5 +1,5 @@
 // Package mcp serves the Model Context Protocol: any client of it shares a
-// user's recall and memory (SPEC 15). Over HTTP the user is that of an API key,
+// user's recall and memory. Over HTTP the user is that of an API key,
 // whose scopes decide what is offered; on standard input and output it is
 // the user that the command names.
 //
@@ -105,7 +105,7 @@ type caller struct{}
 const Path = "/mcp"
 
 // Handler serves the protocol over HTTP, at Path. 401, 403 and 429 are JSON as
-// everywhere (SPEC 15).
+// everywhere.
 func (s *Server) Handler() http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if why := s.stranger(r); why != "" {

@@ -1,5 +1,5 @@
 // Package openai serves the OpenAI-compatible interface: any program that can
-// talk to OpenAI's chat completions talks to a user's thread (SPEC 13, 15).
+// talk to OpenAI's chat completions talks to a user's thread.
 //
 // Policy. The server has the history: of a request's messages those after the
 // last one of the assistant are new, system ones are instructions for this turn.
@@ -103,7 +103,7 @@ func New(o Options) *Server {
 // Door is the channel that programs come through.
 func Door() live.Door { return live.Door{Channel: Name, Can: core.Capabilities{Program: true}} }
 
-// Routes returns the interface (SPEC 15). What it receives goes through Asker.
+// Routes returns the interface. What it receives goes through Asker.
 func (c *Server) Routes() map[string]http.Handler {
 	return map[string]http.Handler{
 		"POST /v1/chat/completions": c.admitted(c.complete),

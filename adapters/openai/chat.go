@@ -157,7 +157,7 @@ func (c *Server) fresh(ctx context.Context, q question, who client.Caller, i cor
 	return in, nil
 }
 
-// keep stores pictures, and puts a placeholder for each into the text (SPEC 3.9).
+// keep stores pictures, and puts a placeholder for each into the text.
 func (c *Server) keep(ctx context.Context, who client.Caller, path, text string,
 	images []core.File) (string, []core.Attachment, error) {
 	var out []core.Attachment

@@ -24,7 +24,7 @@ const maxAnswer = 32 << 20
 
 const callTimeout = 30 * time.Second
 
-// api calls the Bot API with JSON bodies, and forms for files (CHANNELS A.2). The client of
+// api calls the Bot API with JSON bodies, and forms for files. The client of
 // go-telegram/bot is not used: it writes every request as multipart through a
 // pipe and a goroutine, which is most of the cost of a small call. Its types
 // are.

@@ -1,5 +1,5 @@
 // Package telegram is the Telegram channel: long polling or webhook in,
-// messages with entities and files out (CHANNELS A). It takes types from
+// messages with entities and files out. It takes types from
 // go-telegram/bot, but not its poller and webhook handler, which acknowledge
 // updates before they are stored.
 //
@@ -31,7 +31,7 @@ import (
 // Name is the channel's name.
 const Name = "telegram"
 
-// maxText is the longest text of one message, in UTF-16 units (CHANNELS A.6).
+// maxText is the longest text of one message, in UTF-16 units.
 const maxText = 4096
 
 var (
@@ -148,7 +148,7 @@ func (c *Channel) Name() string { return Name }
 // Account returns the bot's id.
 func (c *Channel) Account() string { return c.account }
 
-// Capabilities returns the limits of CHANNELS A.6 and the configured rates.
+// Capabilities returns the limits of the Bot API and the configured rates.
 func (c *Channel) Capabilities() core.Capabilities {
 	return core.Capabilities{
 		MaxText: maxText, Length: markup.UTF16Len, Push: true, Files: true,

@@ -16,8 +16,8 @@ import (
 	"github.com/everthread/everthread/core"
 )
 
-// content returns the text of m, with a placeholder for what is no text (SPEC
-// 3.9), and its files. Both are empty for service messages.
+// content returns the text of m, with a placeholder for what is no text, and its files. Both are empty
+// for service messages.
 func content(m *models.Message) (string, []core.Attachment) {
 	if m.Text != "" {
 		return m.Text, nil

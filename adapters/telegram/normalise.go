@@ -17,7 +17,7 @@ import (
 )
 
 // Normalise turns one update, as the service sent it, into an Inbound of the
-// bot account (SPEC 3.1, CHANNELS A.5). It takes any bytes: what it cannot
+// bot account. It takes any bytes: what it cannot
 // understand is core.InUnsupported. The event id of an update is the same each
 // time it is offered.
 func Normalise(account string, raw []byte, now time.Time) core.Inbound {

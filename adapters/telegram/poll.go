@@ -16,7 +16,7 @@ import (
 )
 
 const (
-	pollSeconds = 50 // the longest that the service waits (CHANNELS A.3)
+	pollSeconds = 50 // the longest that the service waits
 	pollTimeout = (pollSeconds + 15) * time.Second
 
 	// idleReset is how long nothing may come before the offset is forgotten:
@@ -39,7 +39,7 @@ func allowedUpdates() []string {
 }
 
 // poll receives until ctx ends or the token is refused. The next poll is the
-// acknowledgement (CHANNELS A.3): it goes out only after r has stored the
+// acknowledgement: it goes out only after r has stored the
 // batch. No offset is stored, since the service keeps what is unconfirmed.
 func (c *Channel) poll(ctx context.Context, r core.Receiver) error {
 	var offset int64

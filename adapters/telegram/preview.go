@@ -27,7 +27,7 @@ func (c *Channel) Typing(ctx context.Context, to core.Address, _ string) error {
 	return nil
 }
 
-// TypingTTL is how long the service shows it (CHANNELS A.6).
+// TypingTTL is how long the service shows it.
 func (c *Channel) TypingTTL() time.Duration { return 5 * time.Second }
 
 // draft is the payload of sendMessageDraft. The type of go-telegram/bot has its
@@ -53,7 +53,7 @@ func (c *Channel) Preview(ctx context.Context, to core.Address, key string, text
 	return nil
 }
 
-// PreviewEvery is the pause that keeps clear of flood waits (CHANNELS A.8).
+// PreviewEvery is the pause that keeps clear of flood waits.
 func (c *Channel) PreviewEvery() time.Duration { return 1500 * time.Millisecond }
 
 // DraftID returns the draft id of a preview's key: positive, never 0, the same

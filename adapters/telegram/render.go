@@ -13,7 +13,7 @@ import (
 	"github.com/everthread/everthread/core/markup"
 )
 
-// maxEntities is how many entities the service keeps (CHANNELS A.6).
+// maxEntities is how many entities the service keeps.
 const maxEntities = 100
 
 // mark is an entity whose offsets are still bytes.
@@ -25,7 +25,7 @@ type mark struct {
 
 // Render returns p as a message to chat: text and entities, never a parse
 // mode, and no link preview. Entities that the service would refuse are left
-// out, the text never is (CHANNELS A.7).
+// out, the text never is.
 func Render(chat int64, p core.Part) *bot.SendMessageParams {
 	off := true
 	params := &bot.SendMessageParams{

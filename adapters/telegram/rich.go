@@ -7,8 +7,7 @@ import (
 )
 
 // richText returns the words of the rich message in an update, a line for each
-// block, in their order (CHANNELS A.5: a message may carry blocks instead of
-// text). Block types that are not known yet are read as well: whatever stands
+// block, in their order: a message may carry blocks instead of text. Block types that are not known yet are read as well: whatever stands
 // under a key named text is taken.
 func richText(update []byte) string {
 	var u struct {

@@ -18,11 +18,11 @@ import (
 // sendTimeout bounds one request to send; past it the outcome is unknown.
 const sendTimeout = 30 * time.Second
 
-// Send delivers one part (SPEC 12), a text or a file. Markup that the service
+// Send delivers one part, a text or a file. Markup that the service
 // refuses is left out, a reply to a vanished message becomes a plain one, a
 // picture that it cannot show goes as a document, and a group that became a
-// supergroup is followed, each once. Errors are classified as in
-// CHANNELS A.8.
+// supergroup is followed, each once. Errors are classified by
+// their code and description.
 func (c *Channel) Send(ctx context.Context, to core.Address, p core.Part) (core.Receipt, error) {
 	chat, err := strconv.ParseInt(to.External, 10, 64)
 	if err != nil {
@@ -112,8 +112,7 @@ func (c *Channel) classify(err error, chat int64) error {
 }
 
 // globalFlood is how many chats have to be held back at once for it to be the
-// account's limit rather than theirs (CHANNELS A.8: a global flood shows as all
-// chats failing).
+// account's limit rather than theirs: a flood of the account shows as all chats failing.
 const globalFlood = 5
 
 // flood remembers which chats the service holds back.

@@ -21,7 +21,7 @@ import (
 )
 
 const (
-	maxCaption = 1024 // UTF-16 units (CHANNELS A.6)
+	maxCaption = 1024 // UTF-16 units
 	// maxFile and maxPhoto bound what the service takes, in bytes.
 	maxFile  = 50e6
 	maxPhoto = 10e6

@@ -75,7 +75,7 @@ func webhookTrouble(info models.WebhookInfo, now time.Time, lately time.Duration
 		info.URL, info.LastErrorMessage, info.PendingUpdateCount)
 }
 
-// Routes returns the webhook (CHANNELS A.4), nothing with polling. It answers
+// Routes returns the webhook, nothing with polling. It answers
 // 200 only after r has stored the update; 401 to a wrong secret, before it
 // reads the body; 413 to more than a mebibyte; 503 if r failed, so that the
 // service offers the update again. A body that is no update is stored as well,

@@ -1,5 +1,5 @@
 // Package terminal is the channel of the person at the keyboard: lines in,
-// text out, streamed (SPEC 13).
+// text out, streamed.
 //
 // Policy. A terminal keeps nothing: event ids are random per process, a line
 // counts as acknowledged when the next one is read, and what was printed has

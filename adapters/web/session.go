@@ -170,7 +170,7 @@ func (v *Visit) endOther() {
 	}
 }
 
-// takeZone keeps the time zone that a person who had none chose as they signed in (SPEC 4).
+// takeZone keeps the time zone that a person who had none chose as they signed in.
 func (v *Visit) takeZone(s core.Session, zone string) {
 	if _, err := time.LoadLocation(zone); err != nil || zone == "" || zone == "Local" || len(zone) > 60 {
 		return

@@ -16,7 +16,7 @@ type (
 	call     = graph.Call
 )
 
-// newAPI calls the Graph API (CHANNELS B, B.6).
+// newAPI calls the Graph API.
 func newAPI(o Options) *graph.API {
 	a := graph.New(strings.TrimRight(o.APIURL, "/")+"/"+o.APIVersion, o.AccessToken, o.HTTP, maxAnswer)
 	a.CDN = true

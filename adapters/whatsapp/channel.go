@@ -1,5 +1,5 @@
 // Package whatsapp is the WhatsApp channel over Meta's Cloud API: a signed
-// webhook in, Graph API requests out (CHANNELS B).
+// webhook in, Graph API requests out.
 //
 // Policy. A webhook is answered 200 only after Receiver.Receive took all that
 // it holds; what cannot be understood is passed on as core.InUnsupported, so
@@ -34,15 +34,15 @@ import (
 const Name = "whatsapp"
 
 const (
-	// maxBody is the longest text of one message, in UTF-16 units (CHANNELS B.6).
+	// maxBody is the longest text of one message, in UTF-16 units.
 	maxBody = 4096
 	// maxText leaves room for the markup, which stands in the text itself. What
 	// needs more of it is sent with less markup.
 	maxText = 3800
 
-	// burst is how many messages may go to one person at once (CHANNELS B.10).
+	// burst is how many messages may go to one person at once.
 	burst = 45
-	// window is how long a person may be written to, with a margin (CHANNELS B.8).
+	// window is how long a person may be written to, with a margin.
 	window = 24*time.Hour - 5*time.Minute
 )
 
@@ -176,8 +176,7 @@ func (c *Channel) Name() string { return Name }
 // Account returns the id of the number.
 func (c *Channel) Account() string { return c.opts.PhoneNumberID }
 
-// Capabilities returns the limits of CHANNELS B.6, B.8 and B.10 and the
-// configured rates.
+// Capabilities returns the limits of the Cloud API and the configured rates.
 func (c *Channel) Capabilities() core.Capabilities {
 	return core.Capabilities{
 		MaxText: maxText, Length: markup.UTF16Len, Push: true,

@@ -33,7 +33,7 @@ const (
 	maxPair     = 6 // the longest wait is 4^6 s, a bit over an hour
 )
 
-// classOf classifies an error by its code (CHANNELS B.10), and by the status of
+// classOf classifies an error by its code, and by the status of
 // the answer if there is none.
 func classOf(e *apiError) class {
 	switch code := e.Code; {

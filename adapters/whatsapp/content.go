@@ -10,8 +10,8 @@ import (
 	"github.com/everthread/everthread/core"
 )
 
-// content returns the text of m, with a placeholder for what is no text (SPEC
-// 3.9), and its files. The text is empty if there is nothing to answer.
+// content returns the text of m, with a placeholder for what is no text, and its files. The text is
+// empty if there is nothing to answer.
 func content(m *message) (string, []core.Attachment) {
 	text, files := body(m)
 	if text != "" && m.Referral != nil {

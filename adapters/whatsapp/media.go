@@ -17,7 +17,7 @@ import (
 const (
 	callTimeout = 30 * time.Second
 	// maxFile bounds a file that the caller sets no limit for, in bytes; the
-	// service carries no larger one (CHANNELS B.7).
+	// service carries no larger one.
 	maxFile = 100 << 20
 )
 
@@ -41,7 +41,7 @@ type fileInfo struct {
 // Fetch downloads the file of an attachment's Ref, at most max bytes (0: what
 // the service carries). A larger file, one that the service no longer has, and
 // one whose digest is wrong are *core.Permanent. The token goes to Meta's hosts
-// only and follows no redirect (CHANNELS B.7).
+// only and follows no redirect.
 func (c *Channel) Fetch(ctx context.Context, ref string, max int64) ([]byte, string, error) {
 	id, digest, _ := strings.Cut(ref, "#")
 	if max <= 0 || max > maxFile {

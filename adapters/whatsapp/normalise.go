@@ -13,7 +13,7 @@ import (
 )
 
 // Normalise turns the body of a webhook into what it tells of the number
-// account, in order (SPEC 3.1, CHANNELS B.4). It takes any bytes: what it cannot
+// account, in order. It takes any bytes: what it cannot
 // understand is core.InUnsupported. Other numbers of the same app, and what the
 // owner wrote from another client (Coexistence), are left out. Event ids are the
 // same each time something is offered: the wamid, for statuses with the status.
@@ -182,7 +182,7 @@ func group(in *core.Inbound, m *message) {
 	in.EventID = in.Address.External
 }
 
-// moved reads that a person has a new number or id (CHANNELS B.5).
+// moved reads that a person has a new number or id.
 func moved(in *core.Inbound, m *message) {
 	phone, user := number(m.System.WaID), clean(m.System.UserID)
 	switch m.System.Type {

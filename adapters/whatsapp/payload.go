@@ -6,7 +6,7 @@ import (
 	"github.com/everthread/everthread/adapters/whatsapp/graph"
 )
 
-// envelope is the body of a webhook (CHANNELS B.4).
+// envelope is the body of a webhook.
 type envelope struct {
 	Object string `json:"object"`
 	Entry  []struct {

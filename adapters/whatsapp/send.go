@@ -19,7 +19,7 @@ const (
 	maxCallback = 512 // bytes of biz_opaque_callback_data
 )
 
-// outgoing is the body of POST /{phone_number_id}/messages (CHANNELS B.6).
+// outgoing is the body of POST /{phone_number_id}/messages.
 type outgoing struct {
 	Product       string `json:"messaging_product"`
 	RecipientType string `json:"recipient_type"`
@@ -56,10 +56,10 @@ func addressed(to core.Address, p core.Part) (*outgoing, error) {
 	return m, nil
 }
 
-// Send delivers one part (SPEC 12). It waits a moment for the part before it to
+// Send delivers one part. It waits a moment for the part before it to
 // be delivered. A file is uploaded first, which may be repeated harmlessly. A
 // reply to a message that the service no longer knows becomes a plain one.
-// Errors are classified as in CHANNELS B.10.
+// Errors are classified by their code.
 func (c *Channel) Send(ctx context.Context, to core.Address, p core.Part) (core.Receipt, error) {
 	m, err := addressed(to, p)
 	if err != nil {
@@ -88,7 +88,7 @@ func (c *Channel) fill(ctx context.Context, m *outgoing, to core.Address, p core
 	return nil
 }
 
-// What fits with reply buttons (CHANNELS B.6); without them the text says what to
+// What fits with reply buttons; without them the text says what to
 // write instead.
 const (
 	maxButtons    = 3
@@ -160,7 +160,7 @@ func refusesParameter(err error) bool {
 	return errors.As(err, &refused) && refused.Subcode != 33 && (refused.Code == 100 || refused.Code == 131009)
 }
 
-// TypingTTL is how long an indication lasts (CHANNELS B.6).
+// TypingTTL is how long an indication lasts.
 func (c *Channel) TypingTTL() time.Duration { return typingTTL }
 
 // Typing marks the message event as read and shows that an answer is being

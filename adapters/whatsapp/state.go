@@ -61,8 +61,7 @@ type strikes struct {
 // forgetPairs is how long a refusal counts.
 const forgetPairs = 2 * time.Hour
 
-// note counts a refusal and returns how long to wait: 4^X seconds, X from 0
-// (CHANNELS B.10).
+// note counts a refusal and returns how long to wait: 4^X seconds, X from 0.
 func (p *pairs) note(external string, now time.Time) time.Duration {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -88,10 +87,9 @@ func (p *pairs) reset(external string) {
 // holdFor is how long a message waits for the one before it to be delivered.
 const holdFor = 2 * time.Second
 
-// line keeps the order of messages to one person, which the service does not
-// (CHANNELS B.6): a message waits until a status tells that the one before it
-// was delivered, at most holdFor. Statuses that another process takes are not
-// seen; then the time alone keeps them apart.
+// line keeps the order of messages to one person, which the service does not: a message waits until a
+// status tells that the one before it was delivered, at most holdFor. Statuses that another process
+// takes are not seen; then the time alone keeps them apart.
 type line struct {
 	mu      sync.Mutex
 	last    map[string]*flight   // by address

@@ -11,7 +11,7 @@ import (
 // waitingPayload comes back when somebody presses the button of the template.
 const waitingPayload = "everthread:waiting"
 
-// templateRef names a template and fills it in (CHANNELS B.6).
+// templateRef names a template and fills it in.
 type templateRef struct {
 	Name       string      `json:"name"`
 	Language   language    `json:"language"`
@@ -37,7 +37,7 @@ type parameter struct {
 }
 
 // Reopen sends the template of the options, with today's date as its parameter
-// and a button whose press is core.InAsked (SPEC 7, CHANNELS B.8).
+// and a button whose press is core.InAsked.
 func (t *reopening) Reopen(ctx context.Context, to core.Address, key string) (core.Receipt, error) {
 	m, err := addressed(to, core.Part{Key: key})
 	if err != nil {

@@ -12,7 +12,7 @@ import (
 
 const maxCaption = 1024 // UTF-16 units
 
-// Limits of files by the type of message, in bytes (CHANNELS B.7).
+// Limits of files by the type of message, in bytes.
 const (
 	maxImage    = 5e6
 	maxAudio    = 16e6

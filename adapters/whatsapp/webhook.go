@@ -21,10 +21,10 @@ const (
 
 	signatureHeader = "X-Hub-Signature-256"
 	signaturePrefix = "sha256="
-	maxPayload      = 4 << 20 // bytes; the service sends at most 3 MB (CHANNELS B.2)
+	maxPayload      = 4 << 20 // bytes; the service sends at most 3 MB
 )
 
-// Routes returns the webhook (CHANNELS B.2). GET answers the challenge to
+// Routes returns the webhook. GET answers the challenge to
 // a caller that knows the verify token, 403 else. POST answers 200 only after r
 // stored all that the body holds; 401 to a wrong signature, before anything is
 // parsed; 413 to more than four mebibytes; 408 or 503 where bodies that nobody has

@@ -19,7 +19,7 @@ import (
 	"github.com/everthread/everthread/core/words"
 )
 
-// cli is the command line (SPEC 16).
+// cli is the command line.
 type cli struct {
 	Config string `placeholder:"FILE" help:"Configuration file (or EVERTHREAD_CONFIG); everthread.yaml if it is there."`
 	JSON   bool   `name:"json" help:"Write JSON; what went wrong as {\"error\": …} on standard error."`

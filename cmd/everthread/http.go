@@ -10,7 +10,7 @@ import (
 	"github.com/everthread/everthread/core/server"
 )
 
-// routes are everything that is served over HTTP (SPEC 15).
+// routes are everything that is served over HTTP.
 func (a *app) routes() http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) {

@@ -12,7 +12,7 @@ import (
 	semconv "go.opentelemetry.io/otel/semconv/v1.37.0"
 )
 
-// tracing reports whether traces are wanted (SPEC 18).
+// tracing reports whether traces are wanted.
 func tracing() bool { return os.Getenv("OTEL_EXPORTER_OTLP_ENDPOINT") != "" }
 
 // startTracing sends spans to the endpoint of OTEL_EXPORTER_OTLP_ENDPOINT until

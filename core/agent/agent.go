@@ -1,4 +1,4 @@
-// Package agent is the loop of a model and its tools (SPEC 11): the model is
+// Package agent is the loop of a model and its tools: the model is
 // asked, the tools that it wants run in parallel, their results go back to it,
 // until it answers.
 //

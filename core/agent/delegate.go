@@ -20,7 +20,7 @@ var (
 
 // Delegate is the tool delegate: a stateless helper that does one task with a
 // prompt of its own, no thread, and none of the tools that see or change what is
-// the person's (SPEC 11). Model, Tokenizer and Now are required; numbers that
+// the person's. Model, Tokenizer and Now are required; numbers that
 // are 0 have the default of Request, Patience that of 120 s.
 type Delegate struct {
 	Model core.Model

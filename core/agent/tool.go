@@ -104,8 +104,8 @@ func (r *Registry) Specs() []core.ToolSpec {
 	return r.specs
 }
 
-// Tokens returns about how many tokens the descriptions take in a prompt; SPEC 5
-// bounds them at 3,000.
+// Tokens returns about how many tokens the descriptions take in a prompt, where
+// 3,000 are for them.
 func (r *Registry) Tokens(t core.Tokenizer) int {
 	total := 0
 	for _, spec := range r.Specs() {

@@ -1,5 +1,5 @@
 // Package backup writes everything that a gateway keeps into one file, while the
-// gateway works, and puts it back (SPEC 16).
+// gateway works, and puts it back.
 //
 // A backup is a tar archive, compressed with zstd, that anybody's tools can open:
 //

@@ -1,6 +1,6 @@
 // Package client is what the interfaces for programs share: which user a
 // program acts for (API keys), as which address it speaks, and how its JSON is
-// read (SPEC 15, 17).
+// read.
 package client
 
 import (

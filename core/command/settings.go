@@ -138,7 +138,7 @@ func (r *request) posts(forward string) string {
 	return r.words.PostsHome
 }
 
-// strategy chooses what the model sees (SPEC 5).
+// strategy chooses what the model sees.
 func (c *Commands) strategy(_ context.Context, r *request) (core.Outcome, error) {
 	s := r.user.Settings
 	if r.arg == "" {

@@ -1,4 +1,4 @@
-// Package day is the arithmetic of local calendar days (SPEC 4). It is pure:
+// Package day is the arithmetic of local calendar days. It is pure:
 // the same arguments give the same result in any process.
 //
 // A wall time on a date means the first instant at which the zone's clock shows

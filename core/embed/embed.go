@@ -1,5 +1,5 @@
 // Package embed gives windows of the conversation and memory items their
-// vectors, in the background (SPEC 8.1 and 9).
+// vectors, in the background.
 //
 // Policy. One job a user does all that waits: it cuts the messages that are in
 // no window yet into windows, then embeds what has no vector, in batches. It
@@ -7,10 +7,10 @@
 // and waits, longer each time, and never gives up: what is not embedded is
 // found by its words. What somebody has to mend, such as a refused key or vectors
 // that are too long, is shown as an error of all that waits, and tried again as
-// rarely, or at once by an embedder of another fingerprint. A window is stored with the vectors of its passages, or not
-// at all. A text that the provider refuses by itself is marked with
-// the reason, and the others go on; but if the provider refuses a plain
-// sentence too, the fault is not the text's. Tokens are not charged.
+// rarely, or at once by an embedder of another fingerprint. A window is stored with the vectors of its
+// passages, or not at all. A text that the provider refuses by itself is marked with the reason, and
+// the others go on; but if the provider refuses a plain sentence too, the fault is not the text's.
+// Tokens are not charged.
 package embed
 
 import (

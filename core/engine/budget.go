@@ -32,7 +32,7 @@ const (
 )
 
 // results is what the tools of a turn may return: what is configured, or what its prompt
-// leaves of the window (SPEC 20.11).
+// leaves of the window.
 func (ts *Turns) results(p core.Prompt, output int) int {
 	c := ts.Config.Agent
 	window := SmallestWindow(ts.Config.LLM)
@@ -73,7 +73,7 @@ func (ts *Turns) Reserve(s core.Settings) (full, least int) {
 	return 2*step(ts.Config, s) + ts.Config.Agent.ToolTokens, step(ts.Config, s)
 }
 
-// maxSchema bounds the descriptions of tools, in tokens (SPEC 5).
+// maxSchema bounds the descriptions of tools, in tokens.
 const maxSchema = 3000
 
 // LongBudget is what a prompt of the strategy long may take of the models' windows,

@@ -16,7 +16,7 @@ import (
 const OwnKey = "embeddings of a user"
 
 // Embedders finds whose vectors count for a user: those of the configuration,
-// else of their own settings (SPEC 9). It is safe for concurrent use.
+// else of their own settings. It is safe for concurrent use.
 type Embedders struct {
 	process *Process
 	system  core.Embedder // nil: everybody may have their own

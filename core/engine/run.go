@@ -13,7 +13,7 @@ import (
 	"github.com/everthread/everthread/scheduler"
 )
 
-// How a process ends: SIGTERM to exit takes at most 10 s (SPEC 18).
+// How a process ends: SIGTERM to exit takes at most 10 s.
 const (
 	graceTurns = 7 * time.Second
 	graceWay   = time.Second

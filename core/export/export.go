@@ -1,4 +1,4 @@
-// Package export writes everything of a user into one ZIP file (SPEC 2): a
+// Package export writes everything of a user into one ZIP file: a
 // Markdown file for each day, to be read, JSON Lines of everything, to be
 // processed, and the attachments.
 package export

@@ -100,7 +100,7 @@ type Previews interface {
 	Preview(t *core.Turn, soFar string)
 }
 
-// Settings are the numbers of the road; see SPEC 16 for their defaults.
+// Settings are the numbers of the road; package configs has their defaults.
 type Settings struct {
 	Debounce       time.Duration
 	GiveUpAfter    time.Duration

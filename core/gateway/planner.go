@@ -22,7 +22,7 @@ type Identities interface {
 	Identities(ctx context.Context, user core.UserID) ([]core.Identity, error)
 }
 
-// Plan picks where something proactive goes (SPEC 7): the home identity, else
+// Plan picks where something proactive goes: the home identity, else
 // the most recently used one that can receive now. With all it is every identity
 // of a push channel. If none can receive now, the best one holds it until it can;
 // without any push channel the plan is empty.

@@ -15,7 +15,7 @@ import (
 	"github.com/everthread/everthread/core"
 )
 
-// How far a platform's clock is believed (SPEC 3.3).
+// How far a platform's clock is believed.
 const (
 	maxAhead  = 5 * time.Minute
 	maxBehind = 7 * 24 * time.Hour
@@ -344,7 +344,7 @@ func (g *Gateway) Act(ctx context.Context, u core.UserID, effects ...core.Effect
 	return out, g.Files.Remove(out.Files)
 }
 
-// Forget removes messages and everything made from them (SPEC 3.7), with their
+// Forget removes messages and everything made from them, with their
 // files.
 func (g *Gateway) Forget(ctx context.Context, u core.UserID, ids []core.MessageID) error {
 	now := g.Now()

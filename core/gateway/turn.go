@@ -19,7 +19,7 @@ var (
 	errRestart = errors.New("its messages were changed")
 )
 
-// maxRestarts is how often a turn begins again because of edits (SPEC 3.7).
+// maxRestarts is how often a turn begins again because of edits.
 const maxRestarts = 3
 
 // running is a turn that this process works on.

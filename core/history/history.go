@@ -1,6 +1,5 @@
 // Package history brings in what was said elsewhere: it reads the archives that
-// other services give out and stores what they hold at its place in time
-// (SPEC 16, import).
+// other services give out and stores what they hold at its place in time.
 //
 // An archive is foreign: it is read as a stream, within bounds, and what cannot
 // be read is left out and counted, with its place. No name in it is used as a path.

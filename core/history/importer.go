@@ -260,7 +260,7 @@ func keyOf(parts ...string) string {
 func (r *run) dayOf(t time.Time) core.Day { return r.Calendar.Day(r.User.Settings, t) }
 
 // day is the day that a message belongs to: an export says it; else that of its
-// time, but an answer belongs to what it answers (SPEC 4).
+// time, but an answer belongs to what it answers.
 func (r *run) day(l Line, m core.ImportMessage) core.Day {
 	if l.Own != nil && l.Own.Day != "" {
 		if noon, err := time.ParseInLocation(time.DateOnly, l.Own.Day, r.dayOf(l.At).Start.Location()); err == nil {

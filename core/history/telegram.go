@@ -261,7 +261,7 @@ func (m telegramMessage) other(text string) string {
 	return strings.TrimSpace(text)
 }
 
-// placeholder is what stands for a file in the text of its message (SPEC 3.9).
+// placeholder is what stands for a file in the text of its message.
 func placeholder(f File, what, caption string) string {
 	switch {
 	case what != "":

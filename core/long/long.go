@@ -1,5 +1,5 @@
 // Package long compresses a conversation of months for the strategy of the same
-// name (SPEC 5.3): unequally, because what a person wrote is precious and what a
+// name: unequally, because what a person wrote is precious and what a
 // model wrote can be derived. The Compressor is pure: no store, no network, no
 // clock, and the same message has the same forms in any process. The Worker has
 // it make pages in the background.
@@ -68,7 +68,7 @@ func lengths(t core.Tier) (user, assistant int) {
 	return Older, Older
 }
 
-// State says how a form came about (SPEC 5.3).
+// State says how a form came about.
 type State string
 
 // States.

@@ -25,7 +25,7 @@ type Users interface {
 	User(ctx context.Context, id core.UserID) (core.User, error)
 }
 
-// Settings are the numbers of SPEC 5.3, and of the jobs.
+// Settings bound the prompts of the strategy long, and the jobs.
 type Settings struct {
 	Budget       int     // tokens of a prompt
 	Threshold    float64 // of it, above which old messages are compressed
@@ -35,7 +35,7 @@ type Settings struct {
 	Attempts     int     // after which the model is done without
 }
 
-// At least so many of the newest messages stay as they are (SPEC 5.3).
+// At least so many of the newest messages stay as they are.
 const (
 	rawUsers   = 20
 	rawAnswers = 10

@@ -1,6 +1,6 @@
-// Package loops keeps the open loops of a conversation (SPEC 10): the model's
+// Package loops keeps the open loops of a conversation: the model's
 // tools that open and close them, and the rule by which a loop that is named
-// again is recognised. The prompt shows them (SPEC 5.1), so there is no tool to
+// again is recognised. The prompt shows them, so there is no tool to
 // list them.
 package loops
 

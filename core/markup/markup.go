@@ -1,7 +1,7 @@
 // Package markup turns the Markdown that models write into plain text with
 // spans over it, and cuts such texts into parts of the length that a channel
-// can carry. It is pure: each channel renders the spans as its own markup
-// (SPEC 12). It imports goldmark, uniseg and core.
+// can carry. It is pure: each channel renders the spans as its own
+// markup. It imports goldmark, uniseg and core.
 package markup
 
 import (

@@ -10,9 +10,8 @@ import (
 	"github.com/everthread/everthread/core"
 )
 
-// WhatsApp writes t in WhatsApp's own markup, which stands in the text itself
-// (CHANNELS B.11), in at most max UTF-16 units (0: no limit). Headings become
-// bold, links "text (URL)", quotes lines with "> ". What does not fit is left
+// WhatsApp writes t in WhatsApp's own markup, which stands in the text itself, in
+// at most max UTF-16 units (0: no limit). Headings become bold, links "text (URL)", quotes lines with "> ". What does not fit is left
 // out: bold and the like first, URLs last, the text never; so only a text that
 // is longer than max itself exceeds it.
 //

@@ -1,5 +1,5 @@
 // Package memory is what is durably known about a user: statements in themes,
-// global and apart from the conversation (SPEC 9). The model and people add,
+// global and apart from the conversation. The model and people add,
 // find and archive them; the model changes and deletes nothing: its correction
 // is a new item and the old one archived. A person may correct an item, which keeps its
 // earlier wordings, and delete it for good.
@@ -22,7 +22,7 @@ type Signals interface {
 	Items(ctx context.Context, user core.UserID, query string) (core.ItemSignals, error)
 }
 
-// Settings are the weights of SPEC 9. Zero values are its defaults.
+// Settings are the weights of the ranking. Zero values are the defaults beside them.
 type Settings struct {
 	SemanticWeight float64 // 0.7
 	LexicalWeight  float64 // 0.3

@@ -11,7 +11,7 @@ import (
 	"github.com/everthread/everthread/core/text"
 )
 
-// Limits of searches (SPEC 9).
+// Limits of searches.
 const (
 	defaultLimit = 10
 	maxLimit     = 50
@@ -162,7 +162,7 @@ type candidate struct {
 	lexical, semantic float64
 }
 
-// rank weighs the two signals of SPEC 9: of each the best candidates are taken,
+// rank weighs the two signals, meaning and words: of each the best candidates are taken,
 // each signal is normalised over all that were taken, and where the search was
 // by words alone these decide alone. Ties: newer, then the lower id.
 func (s Settings) rank(found core.ItemSignals, items map[core.ItemID]core.Item) []Hit {

@@ -10,7 +10,7 @@ import (
 	"github.com/everthread/everthread/core/text"
 )
 
-// Limits of items (SPEC 9).
+// Limits of items.
 const (
 	maxContent = 2000 // characters
 	maxSlug    = 64   // bytes

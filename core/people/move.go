@@ -29,7 +29,7 @@ type Leases interface {
 	While(ctx context.Context, name string, f func(context.Context) error) error
 }
 
-// Mover carries merges and splits to their end (SPEC 2). One process does so at a
+// Mover carries merges and splits to their end. One process does so at a
 // time; should two, a step that one has done is not done again.
 type Mover struct {
 	Store    MoveStore

@@ -1,4 +1,4 @@
-// Package people decides who may talk to the assistant (SPEC 2): the owner's
+// Package people decides who may talk to the assistant: the owner's
 // first code, pairing, allow lists and open doors.
 package people
 
@@ -38,7 +38,7 @@ type Store interface {
 	Note(ctx context.Context, n core.Note) (core.Noted, error)
 }
 
-// Settings are the numbers of access; see SPEC 2 for their defaults.
+// Settings are the numbers of access; package configs has their defaults.
 type Settings struct {
 	Policy   Policy
 	Allow    []string      // channel:external, such as telegram:123

@@ -11,7 +11,7 @@ import (
 const format = 3
 
 // Budgets are the sizes of a prompt, in tokens unless they say otherwise. Zero
-// values mean the default in brackets (SPEC 5.1, 5.2).
+// values mean the default in brackets.
 type Budgets struct {
 	Raw          int // raw messages at the start of an epoch (4,000)
 	TodaySummary int // (500)

@@ -6,7 +6,7 @@ import (
 )
 
 // Policy returns the part of a prompt that says how to read it and when to use
-// which of the tools that exist (SPEC 9). It is the same text whatever the
+// which of the tools that exist. It is the same text whatever the
 // language, as it stands before everything that changes.
 func Policy(tools []string) string {
 	has := func(name string) bool { return slices.Contains(tools, name) }

@@ -1,4 +1,4 @@
-// Package prompt makes the prompt of a turn from stored rows (SPEC 5). It is
+// Package prompt makes the prompt of a turn from stored rows. It is
 // pure: the same rows give the same bytes in any process.
 //
 // A prompt is a head and raw messages. The head is the system message

@@ -139,7 +139,7 @@ func anyInput(t *rapid.T) prompt.Input {
 	return in
 }
 
-// TestAnyHistory: whatever the history, the rules of SPEC 5 hold.
+// TestAnyHistory: whatever the history, the rules of a prompt hold.
 func TestAnyHistory(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {

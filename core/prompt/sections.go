@@ -16,7 +16,7 @@ type section struct {
 	kept    int
 }
 
-// condense returns a summary in Markdown (SPEC 6) in at most limit tokens. The
+// condense returns a summary in Markdown in at most limit tokens. The
 // narrative comes first, then the sections take turns, the weightiest first, so
 // that each loses its last bullets before another has none.
 func condense(markdown string, limit int, t core.Tokenizer) string {

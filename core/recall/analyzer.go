@@ -1,4 +1,4 @@
-// Package recall searches everything that was ever said (SPEC 8): the analyzer
+// Package recall searches everything that was ever said: the analyzer
 // of the full-text index, the windows that get embeddings, the understanding of
 // queries, the ranking, and the tools conversation_search and conversation_get.
 package recall
@@ -18,7 +18,7 @@ const version = "recall/1 "
 // maxTerms is how many distinct terms a document has at most.
 const maxTerms = 20_000
 
-// Analyzer turns text into terms (ARCHITECTURE "One SQL, two engines"). It folds
+// Analyzer turns text into terms (docs/architecture.md, "One SQL, two engines"). It folds
 // case and accents, stems by Snowball, keeps identifiers whole and in parts, and
 // reads scripts without gaps as single characters and pairs. It is safe for
 // concurrent use and panics on no text.

@@ -8,7 +8,7 @@ import (
 	"github.com/everthread/everthread/core"
 )
 
-// ranking is the lexical score of a user's messages for one query (SPEC 8.2).
+// ranking is the lexical score of a user's messages for one query.
 // Slices are indexed by the place in Directory.Messages or Directory.Segments.
 //
 // A message scores the BM25 of the query's words over the user's own messages.

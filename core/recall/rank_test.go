@@ -173,7 +173,7 @@ func TestRankingIsWhatTheRecipeSays(t *testing.T) {
 	})
 }
 
-// plainly is the recipe of SPEC 8.2 with no thought of speed.
+// plainly is the recipe of the ranking with no thought of speed.
 func (c *corpus) plainly(in *intent) []float64 {
 	n, nd := float64(len(c.texts)), float64(len(c.dir.Segments))
 	raw, days := make([]float64, len(c.texts)), make([]float64, len(c.dir.Segments))

@@ -13,7 +13,7 @@ import (
 	"github.com/everthread/everthread/core"
 )
 
-// Searcher searches what was said (SPEC 8.2). It is safe for concurrent use.
+// Searcher searches what was said. It is safe for concurrent use.
 type Searcher struct {
 	Store core.RecallStore
 	Days  Days

@@ -3,7 +3,7 @@ package recall
 import "time"
 
 // Settings are the weights of the ranking and the bounds of a search. Default
-// returns those of SPEC 8.2.
+// returns the usual ones.
 type Settings struct {
 	K1, B float64 // of BM25
 
@@ -38,7 +38,7 @@ type Settings struct {
 	ThreadMessages int // and messages of them
 }
 
-// Default returns the settings of SPEC 8.2 and 8.3.
+// Default returns the usual settings.
 func Default() Settings {
 	return Settings{
 		K1: 0.6, B: 0.4,

@@ -44,7 +44,7 @@ func NamesOf(u core.User) map[string]core.Role {
 	return out
 }
 
-// Tools returns conversation_search and conversation_get (SPEC 8.2 and 8.3).
+// Tools returns conversation_search and conversation_get.
 // Their errors are sentences for the model.
 func Tools(s *Searcher, names Names) []core.Tool {
 	return []core.Tool{searchTool{s, names}, getTool{s}}

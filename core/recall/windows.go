@@ -15,7 +15,7 @@ const (
 // Windows are the runs of messages that are found by their meaning, with their passages.
 type Windows struct{}
 
-// Cut cuts messages of one day, in order, into windows (SPEC 8.1). A window is
+// Cut cuts messages of one day, in order, into windows. A window is
 // full with 400 tokens and has at most 800, unless one message is longer: that is
 // a window of its own. Each begins with the last message of the one before,
 // unless that does not fit beside the next message. What is not full yet becomes

@@ -26,7 +26,7 @@ type Users interface {
 	User(ctx context.Context, id core.UserID) (core.User, error)
 }
 
-// Planner picks where something proactive goes (SPEC 7).
+// Planner picks where something proactive goes.
 type Planner interface {
 	Plan(ctx context.Context, u core.User, all bool) ([]core.Target, error)
 }

@@ -1,4 +1,4 @@
-// Package remind keeps reminders (SPEC 7): it reads when they are wanted, sets,
+// Package remind keeps reminders: it reads when they are wanted, sets,
 // lists and cancels them for the model and for people, and fires those that are
 // due.
 //

@@ -1,5 +1,5 @@
 // Package seal encrypts what is stored but must not be read by somebody who gets
-// hold of the database: keys of services, and tokens (SPEC 17, 18).
+// hold of the database: keys of services, and tokens.
 package seal
 
 import (

@@ -1,5 +1,5 @@
-// Package server serves HTTP: on listeners that the configuration names, with answers as
-// SPEC wants them, and with as little memory as it can.
+// Package server serves HTTP: on listeners that the configuration names, with errors in
+// one form, and with as little memory as it can.
 package server
 
 import (
@@ -121,7 +121,7 @@ func WriteJSON(w http.ResponseWriter, status int, v any) {
 	_ = json.NewEncoder(w).Encode(v) // the client is gone: there is nobody to tell
 }
 
-// WriteError answers as SPEC 15 wants errors.
+// WriteError answers with an error: a code for programs, a message for people.
 func WriteError(w http.ResponseWriter, status int, code, message string) {
 	WriteJSON(w, status, map[string]any{"error": map[string]string{"code": code, "message": message}})
 }

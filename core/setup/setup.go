@@ -1,4 +1,4 @@
-// Package setup asks what it takes to begin (SPEC 16, init): a model that
+// Package setup asks what it takes to begin: a model that
 // answers, a messaging app to write from. Every answer is tried at once, and what
 // is wrong with it is said in one sentence. It is a door of its own: it stands above the
 // engine, asks a terminal, a pipe or a file of answers, and writes the configuration and

@@ -1,5 +1,5 @@
 // Package summary writes the summaries of days, closes days at night and posts
-// their summaries forward (SPEC 6 and 7).
+// their summaries forward.
 //
 // Policy. A summary is written in the background, never in the path of a reply:
 // a job per segment, one at a time per user, that yields while replies are
@@ -39,7 +39,7 @@ type Users interface {
 	User(ctx context.Context, id core.UserID) (core.User, error)
 }
 
-// Planner picks where something proactive goes (SPEC 7).
+// Planner picks where something proactive goes.
 type Planner interface {
 	Plan(ctx context.Context, u core.User, all bool) ([]Target, error)
 }
@@ -54,7 +54,7 @@ type Grounds interface {
 	Support(claims []string, said []core.Message) [][]core.MessageID
 }
 
-// Settings are the numbers of SPEC 6 and 7.
+// Settings bound what is summarised, and say when.
 type Settings struct {
 	Window       int // of the summary model, in tokens
 	MaxOutput    int

@@ -6,5 +6,5 @@ import (
 	"time"
 )
 
-// Takeover is how long an account may be without a poller (SPEC 18).
+// Takeover is how long an account may be without a poller.
 const Takeover = 15 * time.Second

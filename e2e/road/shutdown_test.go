@@ -11,7 +11,7 @@ import (
 	"github.com/everthread/everthread/e2e/e2etest"
 )
 
-// longestStop is how long a process may take to end (SPEC 18).
+// longestStop is how long a process may take to end.
 const longestStop = 10 * time.Second
 
 func TestAStoppedServerHandsBackASlowTurnWhichIsAnsweredOnce(t *testing.T) {

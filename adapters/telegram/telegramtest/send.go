@@ -164,7 +164,7 @@ func (s *Server) serveFile(w http.ResponseWriter, r *http.Request) {
 func units(s string) int { return len(utf16.Encode([]rune(s))) }
 
 // checkText refuses what the service refuses: an empty or long text, entities
-// out of bounds, overlapping, or nested where they may not be (CHANNELS A.7).
+// out of bounds, overlapping, or nested where they may not be.
 func checkText(text string, entities []Entity) *refusal {
 	size := units(text)
 	switch {

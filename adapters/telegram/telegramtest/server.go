@@ -1,7 +1,7 @@
 // Package telegramtest is a Telegram Bot API server that behaves: updates stay
 // until a greater offset confirms them, a second poller ends the first, texts
 // have a limit in UTF-16 units, entities are checked, webhooks are called until
-// they answer 200 (CHANNELS A). Every request is checked against the published
+// they answer 200. Every request is checked against the published
 // description of the API where that is at hand; what is wrong is in Errors.
 //
 // It serves one bot, whatever the token; its id is the number in the token. It

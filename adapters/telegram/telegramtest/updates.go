@@ -26,8 +26,7 @@ const (
 	conflictWebhook = "Conflict: can't use getUpdates method while webhook is active; use deleteWebhook to delete the webhook first"
 )
 
-// getUpdates confirms what is below the offset and waits for more (CHANNELS
-// A.3). A newer call ends the one that waits.
+// getUpdates confirms what is below the offset and waits for more. A newer call ends the one that waits.
 func (s *Server) getUpdates(ctx context.Context, p params) (any, *refusal) {
 	mine := make(chan string, 1)
 	if f := s.takeOver(mine, p.int("offset")); f != nil {

@@ -192,7 +192,7 @@ func (r *Room) receive(v *web.Visit, f form, door core.Identity, thread core.Thr
 	return nil
 }
 
-// placeholder stands in a text for a file (SPEC 3.9).
+// placeholder stands in a text for a file.
 func placeholder(a core.Attachment) string {
 	if a.Kind == "voice" {
 		s := int(a.Duration.Seconds())

@@ -156,7 +156,7 @@ func (r *Room) forgetPage(v *web.Visit) error {
 		"HTML": r.markdown.message(web.Short(captions(m.Text, m.Attachments), 2000))})
 }
 
-// forget removes a message and everything made from it (SPEC 3.7).
+// forget removes a message and everything made from it.
 func (r *Room) forget(v *web.Visit) error {
 	m, path, err := r.asked(v)
 	if err != nil {

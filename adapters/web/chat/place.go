@@ -125,7 +125,7 @@ func (r *Room) stretch(v *web.Visit, p place, w want, limit int) (stretch, error
 }
 
 // dayStretch reads the conversation of a day: which messages are of it the store
-// decided when they came, whatever the clock showed (SPEC 4).
+// decided when they came, whatever the clock showed.
 func (r *Room) dayStretch(v *web.Visit, p place, w want, limit int) (stretch, error) {
 	var s stretch
 	if p.segment.ID == 0 {

@@ -11,7 +11,7 @@ import (
 	"github.com/everthread/everthread/core"
 )
 
-// Agents keeps the keys of people's own WhatsApp agents (SPEC 13).
+// Agents keeps the keys of people's own WhatsApp agents.
 type Agents interface {
 	// List lists a user's agents, oldest first.
 	List(ctx context.Context, user core.UserID) ([]Agent, error)

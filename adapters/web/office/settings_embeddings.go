@@ -26,7 +26,7 @@ type Embeddings interface {
 	// Name names the configuration whose vectors count for a user; empty: none.
 	Name(ctx context.Context, user core.UserID) (string, error)
 	// Open makes the embedder of a choice. It makes no request, and neither does the
-	// embedder to addresses of the gateway's own network (SPEC 17).
+	// embedder to addresses of the gateway's own network.
 	Open(c core.OwnEmbeddings) (core.Embedder, error)
 	// Seal encrypts a key as it stands in a choice; empty for none.
 	Seal(key string) (string, error)

@@ -18,7 +18,7 @@ import (
 	"github.com/everthread/everthread/core/trust"
 )
 
-// linkLife is how long a code of /link is valid (SPEC 2).
+// linkLife is how long a code of /link is valid.
 const linkLife = 10 * time.Minute
 
 func (r *Room) linkRoutes() []web.Route {

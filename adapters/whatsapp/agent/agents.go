@@ -24,7 +24,7 @@ type agent struct {
 	account string
 	api     *graph.API
 	limits  limits
-	sending chan struct{} // held while sending: one at a time (CHANNELS B2.4)
+	sending chan struct{} // held while sending: one at a time
 	log     *zap.Logger
 
 	mu  sync.Mutex

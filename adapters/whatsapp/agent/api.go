@@ -13,7 +13,7 @@ type (
 	call     = graph.Call
 )
 
-// newAPI calls the Agent Platform with one key (CHANNELS B2.1).
+// newAPI calls the Agent Platform with one key.
 func newAPI(o Options, key string) *graph.API {
 	return graph.New(o.APIURL, key, o.HTTP, maxAnswer)
 }

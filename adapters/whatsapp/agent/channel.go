@@ -1,6 +1,5 @@
 // Package agent is the channel of WhatsApp's personal agents: an agent
-// that a person makes in their own app, and whose key talks to nobody else
-// (CHANNELS B2). One Channel serves all keys.
+// that a person makes in their own app, and whose key talks to nobody else. One Channel serves all keys.
 //
 // Policy. Each key has one poller, a stored cursor, its own rate limits and one
 // sender at a time. The cursor is stored after Receiver.Receive took the
@@ -32,7 +31,7 @@ const Name = "whatsapp_agent"
 const publicAPI = "https://api.whatsapp.com/agent/v1"
 
 // maxText is the longest text of one message in UTF-16 units, with room for
-// markup (CHANNELS B2.4).
+// markup.
 const maxText = 3800
 
 var (
@@ -94,7 +93,7 @@ type pace struct {
 	conflictsIn, deadSender time.Duration // within this time; how long messages of a dead key wait
 }
 
-// usual is the pace of CHANNELS B2.
+// usual is the pace at which the service is asked.
 func usual() pace {
 	return pace{
 		keys: 15 * time.Second, lease: 3 * time.Second, standDown: time.Minute, polls: 4300 * time.Millisecond,
@@ -133,7 +132,7 @@ func New(opts Options) (*Channel, error) {
 // Name returns "whatsapp_agent".
 func (c *Channel) Name() string { return Name }
 
-// Capabilities returns the limits of CHANNELS B2.4 and B2.8. An agent has one
+// Capabilities returns the limits of the Agent Platform. An agent has one
 // chat only; of its 12 messages a minute two are kept spare: four at once and one
 // every ten seconds are never more than ten in any minute.
 func (c *Channel) Capabilities() core.Capabilities {

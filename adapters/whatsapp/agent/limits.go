@@ -8,8 +8,8 @@ import (
 	"github.com/everthread/everthread/core/channel"
 )
 
-// limits are the rolling limits of one key, one for each kind of call (CHANNELS
-// B2.8). Some calls are kept spare, since the service may count differently.
+// limits are the rolling limits of one key, one for each kind of call. Some calls are kept spare,
+// since the service may count differently.
 type limits struct {
 	messages, statuses, updates, uploads, lookups, deletes *limit
 }

@@ -17,7 +17,7 @@ const (
 	// maxIncoming bounds a file that the caller sets no limit for, in bytes.
 	maxIncoming = 64 << 20
 	maxImage    = 5e6
-	maxFile     = 16e6 // of every other kind (CHANNELS B2.6)
+	maxFile     = 16e6 // of every other kind
 )
 
 // attach uploads the file of p and makes m the message that carries it.
@@ -96,7 +96,7 @@ type fileInfo struct {
 // Fetch downloads the file of an attachment's Ref, at most max bytes (0: 64 MiB).
 // A larger file, one that the service no longer has, and one whose digest is
 // wrong are *core.Permanent. The key goes to Meta's hosts only and follows no
-// redirect (CHANNELS B2.6).
+// redirect.
 func (c *Channel) Fetch(ctx context.Context, ref string, max int64) ([]byte, string, error) {
 	account, rest, _ := strings.Cut(ref, "/")
 	id, digest, _ := strings.Cut(rest, "#")

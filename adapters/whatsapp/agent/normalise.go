@@ -23,7 +23,7 @@ type Updates struct {
 	Last string // wamid of the last message, "" if there was none
 }
 
-// envelope is the body (CHANNELS B2.2). Messages are decoded one by one, so that
+// envelope is the body. Messages are decoded one by one, so that
 // a strange one does not hide the others.
 type envelope struct {
 	Next  *int64 `json:"next_offset"`
@@ -79,11 +79,10 @@ type reader struct {
 	out   Updates
 }
 
-// Normalise turns the answer to a poll with key into what it tells, in order
-// (SPEC 3.1, CHANNELS B2.3). It takes any bytes: what it cannot understand is
-// core.InUnsupported. Messages from before the key was added are left out, since
-// nobody waits for an answer to them. Event ids are the same each time something
-// is offered: the wamid, for receipts with the status.
+// Normalise turns the answer to a poll with key into what it tells, in order. It takes any bytes: what
+// it cannot understand is core.InUnsupported. Messages from before the key was added are left out,
+// since nobody waits for an answer to them. Event ids are the same each time something is offered: the
+// wamid, for receipts with the status.
 func Normalise(key Key, body []byte, now time.Time) Updates {
 	r := reader{key: key, now: now, names: map[string]string{}}
 	var e envelope
@@ -159,8 +158,8 @@ func essential(raw []byte) message {
 	return message{From: m.From, ID: m.ID, Timestamp: m.Timestamp, Type: m.Type}
 }
 
-// content returns the text of m, with a placeholder for what is no text (SPEC
-// 3.9), and its file. The text is empty if there is nothing to answer.
+// content returns the text of m, with a placeholder for what is no text, and its file. The text is
+// empty if there is nothing to answer.
 func content(account string, m *message) (string, []core.Attachment) {
 	if m.Text != nil {
 		return clean(m.Text.Body), nil

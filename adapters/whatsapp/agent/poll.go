@@ -126,7 +126,7 @@ func (p place) values() map[string]string {
 
 // admit learns who made the agent from the first message, and cuts off what
 // somebody else sent: their account is not the one that the key was bound to, so
-// nothing of it is delivered until a person has looked (CHANNELS B2.1).
+// nothing of it is delivered until a person has looked.
 func (p *place) admit(got *Updates) error {
 	for i, in := range got.In {
 		if in.Kind == core.InReceipt || in.Address.External == "" {

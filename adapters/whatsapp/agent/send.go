@@ -25,17 +25,17 @@ const (
 	codeUnsent    = 131016 // with 503: it was not taken
 )
 
-// outgoing is the body of POST /messages (CHANNELS B2.4).
+// outgoing is the body of POST /messages.
 type outgoing struct {
 	Product string `json:"messaging_product"`
 	To      string `json:"to"`
 	graph.Content
 }
 
-// Send delivers one part (SPEC 12), one at a time for each agent. A file is
+// Send delivers one part, one at a time for each agent. A file is
 // uploaded first, which may be repeated harmlessly. A reply to a message that
-// the service does not know becomes a plain one. Errors are classified as in
-// CHANNELS B2.7.
+// the service does not know becomes a plain one. Errors are classified by
+// their code.
 func (c *Channel) Send(ctx context.Context, to core.Address, p core.Part) (core.Receipt, error) {
 	if !strings.HasPrefix(to.External, "user:") {
 		return core.Receipt{},
@@ -148,7 +148,7 @@ func (a *agent) setStatus(ctx context.Context, wamid string, typing bool) error 
 	return err
 }
 
-// TypingTTL is how long an indication lasts (CHANNELS B2.5).
+// TypingTTL is how long an indication lasts.
 func (c *Channel) TypingTTL() time.Duration { return typingTTL }
 
 // Typing marks the message event as read and shows that an answer is being

@@ -19,10 +19,10 @@ import (
 	"github.com/everthread/everthread/core/channel"
 )
 
-// userAgent is set since requests without one were refused (CHANNELS B.7).
+// userAgent is set since requests without one were refused.
 const userAgent = "everthread/1.0.0" // name/number, as the API description wants it
 
-// API makes requests with one token (CHANNELS B, B2.1). Its errors are *Error or
+// API makes requests with one token. Its errors are *Error or
 // *NetError and never hold the token.
 type API struct {
 	Root  string // below which paths are
@@ -160,7 +160,7 @@ func (a *API) request(ctx context.Context, method, address string, body io.Reade
 	return req, nil
 }
 
-// Described is the service's description of an error (CHANNELS B.10, B2.7).
+// Described is the service's description of an error.
 type Described struct {
 	Message string `json:"message"`
 	Title   string `json:"title"`

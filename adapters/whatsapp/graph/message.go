@@ -11,8 +11,7 @@ import (
 	"github.com/everthread/everthread/core/markup"
 )
 
-// Content is what a message of ours holds: of the field that Type names (CHANNELS B.6,
-// B2.4).
+// Content is what a message of ours holds: of the field that Type names.
 type Content struct {
 	Type     string  `json:"type"`
 	Context  *quoted `json:"context,omitempty"`
@@ -66,7 +65,7 @@ func (c *Content) Carry(kind string, f File, name string) {
 }
 
 // Render returns p as the text of a message of at most max UTF-16 units, in WhatsApp's
-// markup (CHANNELS B.11, markup.WhatsApp). It is *core.Permanent if the text is empty or
+// markup. It is *core.Permanent if the text is empty or
 // does not fit even without markup; to says where it was to be sent.
 func Render(to string, p core.Part, max int) (string, error) {
 	if strings.TrimSpace(p.Text) == "" {

@@ -24,8 +24,8 @@ var kinds = map[string]string{
 
 // published holds the schema of each type of message, ready to validate. The
 // description joins a strict part with a common one, which no message could
-// meet as JSON Schema has it, so both are merged; what is documented elsewhere
-// (CHANNELS B.5, B.6) is added, and the pattern of a button's index mended.
+// meet as JSON Schema has it, so both are merged; what is documented elsewhere is added, and the
+// pattern of a button's index mended.
 var published = sync.OnceValue(func() map[string]*jsonschema.Resolved {
 	raw, err := os.ReadFile(filepath.Join(root(), "..", "shared", "data", "whatsapp-business-messaging-v23.0.yaml"))
 	if err != nil {

@@ -1,4 +1,4 @@
-// Package whatsapptest is a WhatsApp Cloud API server that behaves (CHANNELS B):
+// Package whatsapptest is a WhatsApp Cloud API server that behaves:
 // webhooks are signed and repeated until they answer 200, statuses follow what
 // is sent, the addresses of files expire, and errors come in the answer or
 // later. Every message is checked against Meta's description of the API where

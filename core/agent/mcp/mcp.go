@@ -1,5 +1,5 @@
 // Package mcp brings the tools of configured Model Context Protocol servers to
-// the agent (SPEC 11).
+// the agent.
 //
 // Policy. Servers are connected in the background and again when they go away,
 // so a server that is dead or slow costs one tool error, never a turn and never

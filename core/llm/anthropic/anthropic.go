@@ -1,5 +1,5 @@
 // Package anthropic talks to Claude models through Anthropic's own API, which
-// unlike its OpenAI-compatible one takes cache marks (SPEC 11).
+// unlike its OpenAI-compatible one takes cache marks.
 package anthropic
 
 import (

@@ -1,5 +1,5 @@
 // Package demo is the chat model that is built in, for trying everything out
-// without a key (SPEC 11). It understands nothing, and says so: it quotes what
+// without a key. It understands nothing, and says so: it quotes what
 // it can see in its prompt, so that one can watch the conversation's memory at
 // work. The same request always has the same answer.
 package demo

@@ -22,7 +22,7 @@ var (
 	sentenceEnd = regexp.MustCompile(`[.!?…]+\s+|\n+`)
 )
 
-// sections in the fixed order of SPEC 6, after the narrative.
+// sections in their fixed order, after the narrative.
 var sections = []string{"Goals", "Decisions", "Open loops", "Next steps"}
 
 // signs of what belongs where, in English or French.

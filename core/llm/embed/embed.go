@@ -1,6 +1,6 @@
 // Package embed turns texts into vectors with the servers that people run or
 // rent: llama.cpp, Ollama, everything that speaks OpenAI's embeddings, and a
-// plain HTTP endpoint of one's own (SPEC 9).
+// plain HTTP endpoint of one's own.
 //
 // Whatever a server answers is checked before it is believed: one vector for
 // each text, all of one length that fits into the store, every number finite,

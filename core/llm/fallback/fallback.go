@@ -1,4 +1,4 @@
-// Package fallback makes one chat model of several (llm.fallbacks, SPEC 11).
+// Package fallback makes one chat model of several (llm.fallbacks).
 package fallback
 
 import (

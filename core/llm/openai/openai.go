@@ -1,5 +1,5 @@
 // Package openai talks to chat models behind the OpenAI API: OpenAI itself,
-// Ollama, llama.cpp, vLLM, OpenRouter and many others (SPEC 11).
+// Ollama, llama.cpp, vLLM, OpenRouter and many others.
 //
 // The types are go-openai's where they fit. Its client is not used: it hides
 // the headers of a refusal (Retry-After), cannot tell [DONE] from a connection

@@ -1,4 +1,4 @@
-// Package tokens counts tokens with the o200k_base vocabulary (SPEC 5).
+// Package tokens counts tokens with the o200k_base vocabulary.
 //
 // The vocabulary is loaded by the first Count, not before: it takes about 35 ms
 // and 12 MB of resident memory (7 MB of heap, the rest pages of the binary).

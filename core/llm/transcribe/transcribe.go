@@ -1,5 +1,5 @@
 // Package transcribe writes down voice notes with a server that speaks OpenAI's
-// audio transcriptions (SPEC 3.9).
+// audio transcriptions.
 package transcribe
 
 import (

@@ -9,7 +9,7 @@ import (
 	"github.com/everthread/everthread/core"
 )
 
-// redact removes a message's text and every derived copy of it (SPEC 3.7).
+// redact removes a message's text and every derived copy of it.
 func (t *tx) redact(e core.Redact, out *core.Noted) error {
 	m, err := scanMessage(t.row(`SELECT `+messageColumns+` FROM messages WHERE user_id = $1 AND id = $2`, t.user,
 		e.Message))

@@ -1,5 +1,5 @@
 // Package agenttest is a server of WhatsApp's Agent Platform that
-// behaves (CHANNELS B2): nothing is consumed by polling, reading a message
+// behaves: nothing is consumed by polling, reading a message
 // removes it, a newer poll ends the older one, calls are counted in a rolling
 // minute, cursors are beyond 2^53, and a bad key looks like a bad request. What
 // is wrong with requests is in Errors.
@@ -74,7 +74,7 @@ type file struct {
 	mime string
 }
 
-// limits are calls a minute (CHANNELS B2.8).
+// limits are calls a minute.
 var limits = map[string]int{"messages": 12, "statuses": 12, "updates": 15, "upload": 12, "lookup": 12, "delete": 12}
 
 // New starts a server on 127.0.0.1. Close ends it.
