@@ -245,6 +245,9 @@ type Quote struct {
 	NativeID string `json:"native_id,omitempty"`
 	Text     string `json:"text"`
 	Mine     bool   `json:"mine,omitempty"` // the assistant wrote it
+	// Message is the message itself, where the channel knows our numbers. It is not kept,
+	// as numbers change when users are merged.
+	Message MessageID `json:"-"`
 }
 
 // Status is what a service says later of a message of ours.

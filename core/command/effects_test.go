@@ -99,6 +99,29 @@ func TestForgetLeavesNothing(t *testing.T) {
 	})
 }
 
+// TestForgetByNumber: a channel that knows our numbers, as the page does, says which
+// message is replied to. Numbers are a person's own.
+func TestForgetByNumber(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, "en")
+	w.talk(w.ada, "a slip of ada")
+	w.talk(w.bo, "elsewhere")
+	_, u, err := w.Identify(w.ctx, w.ada)
+	if err != nil {
+		t.Fatal(err)
+	}
+	said, err := w.History(w.ctx, u.ID, 0, 0, 10)
+	if err != nil || len(said) == 0 || said[0].Text != "a slip of ada" {
+		t.Fatalf("got %+v, %v", said, err)
+	}
+	w.quote = &core.Quote{Message: said[0].ID}
+	w.send(w.ada, "/forget")
+	now, err := w.History(w.ctx, u.ID, 0, 0, 10)
+	if all := w.dump(); err != nil || !now[0].Redacted || !strings.Contains(all, "elsewhere") {
+		t.Errorf("it is left, or too much is gone: %v\n%s", err, all)
+	}
+}
+
 // TestForgetKeepsTheRest: what was said before, and other people's words, stay.
 func TestForgetKeepsTheRest(t *testing.T) {
 	t.Parallel()

@@ -19,15 +19,12 @@ func (c *Commands) forget(ctx context.Context, r *request) (core.Outcome, error)
 }
 
 func (c *Commands) forgetMessage(ctx context.Context, r *request) (core.Outcome, error) {
-	if r.in.Quote.NativeID == "" {
-		return r.say(r.words.ForgetUnknown), nil
-	}
-	m, err := c.Store.Referred(ctx, r.user.ID, r.at.ID, r.in.Quote.NativeID)
-	if missing(err) {
-		return r.say(r.words.ForgetUnknown), nil
-	}
+	m, err := c.referred(ctx, r)
 	if err != nil {
 		return core.Outcome{}, err
+	}
+	if m == 0 {
+		return r.say(r.words.ForgetUnknown), nil
 	}
 	out := r.say(r.words.Forgotten)
 	out.Effects = []core.Effect{core.Redact{Message: m, At: r.now}}

@@ -174,17 +174,24 @@ func (c *Commands) remember(ctx context.Context, r *request) (core.Outcome, erro
 	return out, nil
 }
 
+// referred is the number of the message that the command replies to; 0: it is not known.
+func (c *Commands) referred(ctx context.Context, r *request) (core.MessageID, error) {
+	q := r.in.Quote
+	if q.Message != 0 || q.NativeID == "" {
+		return q.Message, nil
+	}
+	id, err := c.Store.Referred(ctx, r.user.ID, r.at.ID, q.NativeID)
+	if missing(err) {
+		return 0, nil
+	}
+	return id, err
+}
+
 // quoted is the message that the command replies to; a zero one if it is not
 // known, or no more than an answer to a command.
 func (c *Commands) quoted(ctx context.Context, r *request) (core.Message, error) {
-	if r.in.Quote.NativeID == "" {
-		return core.Message{}, nil
-	}
-	id, err := c.Store.Referred(ctx, r.user.ID, r.at.ID, r.in.Quote.NativeID)
-	if missing(err) {
-		return core.Message{}, nil
-	}
-	if err != nil {
+	id, err := c.referred(ctx, r)
+	if err != nil || id == 0 {
 		return core.Message{}, err
 	}
 	ms, err := c.Store.Messages(ctx, r.user.ID, []core.MessageID{id})

@@ -32,6 +32,7 @@ func TestAPersonActsOnMessages(t *testing.T) {
 		v.usesKeys()
 		v.looksAtAPicture()
 		v.writesOnAPhone()
+		v.forgetsByAReply()
 	})
 }
 
@@ -93,6 +94,17 @@ func (v *visitor) repliesWithAQuote() {
 	v.Sees(".entry.user .quoted", "echo: so")
 	v.Comes("document.querySelector('#replying').hidden && !document.querySelector('#write').elements.reply.value")
 	v.Sees(".entry.agent .prose", "what of the second?")
+}
+
+// forgetsByAReply: /forget as an answer to a message removes that message.
+func (v *visitor) forgetsByAReply() {
+	v.T.Helper()
+	v.Send("the number of my card is 4711")
+	v.Sees(answer, "4711")
+	v.Press(answer, "Reply")
+	v.Send("/forget")
+	v.Sees("#entries", "Removed for good")
+	v.Comes("![...document.querySelectorAll('.entry.agent .prose')].some((x) => x.innerText.includes('4711'))")
 }
 
 // choosesAnAnswer: another answer, and back to the first one, on every open page.

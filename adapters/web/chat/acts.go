@@ -95,7 +95,7 @@ func (r *Room) quote(v *web.Visit, reply string) (*core.Quote, error) {
 	if len(text) > longestQuote {
 		text = strings.ToValidUTF8(text[:longestQuote], "")
 	}
-	return &core.Quote{Text: text, Mine: m.Role != core.RoleUser}, nil
+	return &core.Quote{Text: text, Mine: m.Role != core.RoleUser, Message: m.ID}, nil
 }
 
 // editing is a message that is written again, without the signs of its files.

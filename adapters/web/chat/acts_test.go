@@ -49,7 +49,7 @@ func TestAReplyQuotes(t *testing.T) {
 	for n, c := range []struct {
 		reply core.MessageID
 		want  core.Quote
-	}{{a, core.Quote{Text: "an **answer**", Mine: true}}, {q, core.Quote{Text: "a question"}}} {
+	}{{a, core.Quote{Text: "an **answer**", Mine: true, Message: a}}, {q, core.Quote{Text: "a question", Message: q}}} {
 		form := map[string]string{"text": "why?", "nonce": fmt.Sprintf("0123456789abcdef%d", n), "reply": fmt.Sprint(c.reply)}
 		p.Upload("/messages", form, nil).Wants(t, http.StatusSeeOther)
 		if got := w.Gate.Received[n].Quote; got == nil || *got != c.want {
