@@ -58,10 +58,12 @@ const (
 
 // User is a person. There is exactly one continuous thread per user.
 type User struct {
-	ID        UserID
-	Name      string
-	Role      UserRole
-	Settings  Settings
+	ID       UserID
+	Name     string
+	Role     UserRole
+	Settings Settings
+	// Standing counts the changes of standing instructions; 0: there never were any.
+	Standing  int64
 	CreatedAt time.Time
 }
 

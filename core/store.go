@@ -396,6 +396,7 @@ type Store interface {
 	RecallStore
 	IndexStore
 	MemoryStore
+	StandingStore
 	PlanStore
 	PageStore
 	Janitor

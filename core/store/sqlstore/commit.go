@@ -142,8 +142,12 @@ func (t *tx) deliverReply(r core.Reply, st state, ids []core.MessageID, c *core.
 func (t *tx) moveThread(r core.Reply, last, epoch int64) error {
 	if r.Epoch != nil {
 		epoch = int64(r.Epoch.ID)
-		err := t.exec(`INSERT INTO epochs (user_id, id, thread_id, data) VALUES ($1, $2, $3, $4)
-			ON CONFLICT (user_id, id) DO UPDATE SET data = excluded.data`, t.user, epoch, r.Turn.Thread, text(r.Epoch))
+		kept, err := t.stillStanding(*r.Epoch)
+		if err != nil {
+			return err
+		}
+		err = t.exec(`INSERT INTO epochs (user_id, id, thread_id, data) VALUES ($1, $2, $3, $4)
+			ON CONFLICT (user_id, id) DO UPDATE SET data = excluded.data`, t.user, epoch, r.Turn.Thread, text(kept))
 		if err != nil {
 			return err
 		}

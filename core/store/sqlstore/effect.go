@@ -78,6 +78,12 @@ func (t *tx) applyOne(e core.Effect, out *core.Noted) error {
 		return t.editItem(e)
 	case core.DeleteItem:
 		return t.removeItem(e)
+	case core.AddInstruction:
+		return t.addInstruction(e)
+	case core.RemoveInstruction:
+		return t.removeInstruction(e)
+	case core.ProposeInstruction:
+		return nil // the reply asks
 	case core.OpenLoop:
 		return t.openLoop(e)
 	case core.MentionLoop:

@@ -31,10 +31,10 @@ func (s *Store) Identify(ctx context.Context, a core.Address) (core.Identity, co
 	var u core.User
 	var settings string
 	var created int64
-	i, err := scanIdentity(joined{s.one(ctx).row(`SELECT `+identityColumns+`, u.name, u.role, u.settings, u.created_at
+	i, err := scanIdentity(joined{s.one(ctx).row(`SELECT `+identityColumns+`, u.name, u.role, u.settings, u.standing, u.created_at
 		FROM addresses a JOIN identities i ON i.user_id = a.user_id AND i.id = a.identity_id JOIN users u ON u.id = a.user_id
 		WHERE a.channel = $1 AND a.account = $2 AND a.external = $3`,
-		a.Channel, a.Account, a.External), []any{&u.Name, (*string)(&u.Role), &settings, &created}})
+		a.Channel, a.Account, a.External), []any{&u.Name, (*string)(&u.Role), &settings, &u.Standing, &created}})
 	if err != nil {
 		return i, u, wrap("identify", err)
 	}

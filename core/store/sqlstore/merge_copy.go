@@ -63,6 +63,7 @@ func copyings() []copying {
 		{table: "loops", key: "id", split: all, page: 250, rows: pair.copyLoops},
 		{table: "items", key: "id", split: cameFrom, page: 100, rows: pair.copyItems},
 		{table: "reminders", key: "id", split: cameFrom, page: 500, rows: pair.copyReminders},
+		{table: "standing", key: "id", split: cameWith, page: 500, rows: pair.copyInstructions},
 		{table: "approvals", key: "id", split: came, page: 500, rows: pair.copyApprovals},
 		{table: "audit", key: "id", page: 250, rows: pair.copyAudit},
 		{table: "windows", key: "id", page: 250, rows: pair.copyWindows},

@@ -291,6 +291,8 @@ func (p pair) switchUsers(m *move, r renumbering, now time.Time) error {
 		return err
 	}
 	for _, st := range []Statement{
+		{Query: `UPDATE users SET standing = standing + (SELECT s.standing FROM users s WHERE s.id = $1) WHERE id = $2`,
+			Args: []any{m.From, m.Into}},
 		{Query: `UPDATE users SET role = 'none', moving = 2, indexed = last_message WHERE id = $1`, Args: []any{m.From}},
 		{Query: `UPDATE users SET moving = $2 WHERE id = $1`, Args: []any{m.Into, letting}},
 	} {

@@ -95,6 +95,11 @@ func (t *tx) sourced(n core.Note) []core.Effect {
 				e.Item.SourceMessage = command
 			}
 			out[i] = e
+		case core.AddInstruction:
+			if e.Instruction.Source == 0 {
+				e.Instruction.Source = command
+			}
+			out[i] = e
 		case core.SetReminder:
 			if e.Reminder.Source == 0 {
 				e.Reminder.Source = command

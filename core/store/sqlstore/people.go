@@ -13,13 +13,13 @@ import (
 	"github.com/everthread/everthread/core"
 )
 
-const userColumns = `id, name, role, settings, created_at`
+const userColumns = `id, name, role, settings, standing, created_at`
 
 func scanUser(row scanner) (core.User, error) {
 	var u core.User
 	var settings string
 	var created int64
-	if err := row.Scan(&u.ID, &u.Name, (*string)(&u.Role), &settings, &created); err != nil {
+	if err := row.Scan(&u.ID, &u.Name, (*string)(&u.Role), &settings, &u.Standing, &created); err != nil {
 		return u, found(err)
 	}
 	u.CreatedAt = at(created)

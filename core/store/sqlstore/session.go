@@ -128,10 +128,10 @@ type owner struct {
 	created  int64
 }
 
-const ownerColumns = `u.id, u.name, u.role, u.settings, u.created_at`
+const ownerColumns = `u.id, u.name, u.role, u.settings, u.standing, u.created_at`
 
 func (o *owner) dest() []any {
-	return []any{&o.ID, &o.Name, (*string)(&o.Role), &o.settings, &o.created}
+	return []any{&o.ID, &o.Name, (*string)(&o.Role), &o.settings, &o.Standing, &o.created}
 }
 
 func (o *owner) user() (core.User, error) {

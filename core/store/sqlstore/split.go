@@ -68,8 +68,8 @@ func (p pair) planSplit(m *move, i core.Identity, now time.Time) error {
 	if m.plan.Was, err = threadOr(p, m.From, 0); err != nil {
 		return err
 	}
-	return p.exec(`UPDATE users SET last_message = $2, last_id = $3, moving = 1 WHERE id = $1`, id,
-		p.from.lastMessage, p.from.lastID)
+	return p.exec(`UPDATE users SET last_message = $2, last_id = $3, moving = 1, standing = (SELECT s.standing FROM users s WHERE s.id = $4) WHERE id = $1`,
+		id, p.from.lastMessage, p.from.lastID, m.From)
 }
 
 // haltSplit freezes the user, and notes what of the identity is under way.

@@ -24,6 +24,7 @@ func splitRules() []splitRule {
 		{copying{table: "segments", key: "id", page: 20, split: movedDay}, pair.partDays},
 		{copying{table: "items", key: "id", page: 50, split: cameFrom}, pair.partItems},
 		{copying{table: "reminders", key: "id", page: 200, split: cameFrom}, deleteOf("reminders", "id")},
+		{copying{table: "standing", key: "id", page: 200, split: cameWith}, deleteOf("standing", "id")},
 		{copying{table: "approvals", key: "id", page: 200, split: came}, deleteOf("approvals", "id")},
 		{copying{table: "loops", key: "id", page: 100, split: all}, pair.partLoops},
 	}

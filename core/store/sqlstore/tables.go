@@ -186,6 +186,8 @@ func tablesBeside() []Table {
 		owned(Table{Name: "reminders", Export: "reminders.jsonl", Key: "id", Forget: ForgetMade, Row: "id",
 			Words: []string{"body"}, Loose: []string{"message_id"}, Plain: []string{"cron", "zone", "state"},
 			Merge: MergeCopied}),
+		owned(Table{Name: "standing", Export: "standing.jsonl", Key: "id", Forget: ForgetRows, Row: "id",
+			Words: []string{"body"}, Loose: []string{"message_id"}, Plain: []string{"digest"}, Merge: MergeCopied}),
 		owned(Table{Name: "approvals", Export: "- messages ask and answer it", Key: "id", Forget: ForgetMade, Row: "id",
 			Words: []string{"subject"}, Loose: []string{"identity_id", "message_id", "turn_id"},
 			Plain: []string{"code", "kind", "state", "word"}, Merge: MergeCopied}),

@@ -158,7 +158,7 @@ func planOf(ctx context.Context, db *sql.Conn, query string, args []any) ([]stri
 }
 
 // growing are the tables that grow with use.
-const growing = `users|addresses|tokens|event_ids|identities|threads|messages|revisions|refs|events|segments|summaries|loops|turns|epochs|deliveries|delivery_parts|jobs|usage|once|sessions|api_keys|journal|windows|embeddings|items|reminders|audit|approvals|pages|page_forms|prints|repeats|message_terms|summary_terms|item_terms`
+const growing = `users|addresses|tokens|event_ids|identities|threads|messages|revisions|refs|events|segments|summaries|loops|turns|epochs|deliveries|delivery_parts|jobs|usage|once|sessions|api_keys|journal|windows|embeddings|items|reminders|standing|audit|approvals|pages|page_forms|prints|repeats|message_terms|summary_terms|item_terms`
 
 var (
 	sqliteScan = regexp.MustCompile(`^SCAN (\w+)`)
@@ -175,7 +175,7 @@ var few = regexp.MustCompile(
 	`_uncovered|_continuous|_due|_trouble|_under_way|_unwindowed|_pending|embeddings_error|reminders_active|embeddings USING PRIMARY KEY \(user_id=\? AND kind`)
 
 // perUser are tables of which a user has few rows.
-const perUser = ` i identities reminders loops threads h once jobs themes sessions api_keys addresses tokens `
+const perUser = ` i identities reminders loops threads h once jobs themes sessions api_keys addresses tokens standing `
 
 // checkSQLite says what is wrong with a plan, if anything.
 func checkSQLite(plan []string) string {

@@ -64,7 +64,7 @@ func testContract(t *testing.T, open Open, of int) {
 		roadCases(), inboundCases(), editCases(), redactionCases(), turnCases(), answerCases(), askCases(),
 		windowCases(), deliveryCases(), receiptCases(), troubleCases(), jobCases(), dayCases(), summaryCases(),
 		noteCases(), peopleCases(), keepCases(), wakeCases(), isolationCases(), recallCases(), embeddingCases(),
-		memoryCases(), reminderCases(), linkCases(), mergeCases(), splitCases(), webCases(), clientCases(),
+		memoryCases(), standingCases(), reminderCases(), linkCases(), mergeCases(), splitCases(), webCases(), clientCases(),
 		timelineCases(), importCases(), pageCases(), approvalCases(), auditCases(), tableCases(),
 	} {
 		for _, c := range group {

@@ -1,0 +1,168 @@
+package sqlstore
+
+import (
+	"context"
+	"slices"
+	"strings"
+
+	"github.com/everthread/everthread/core"
+)
+
+const standingColumns = `user_id, id, body, tokens, message_id, noted, created_at`
+
+func scanInstruction(r scanner) (i core.Instruction, err error) {
+	var noted, created int64
+	err = r.Scan(&i.User, &i.ID, &i.Text, &i.Tokens, &i.Source, &noted, &created)
+	i.Noted, i.CreatedAt = noted != 0, at(created)
+	return i, found(err)
+}
+
+// Instructions lists a user's standing instructions; see core.StandingStore.
+func (s *Store) Instructions(ctx context.Context, user core.UserID) ([]core.Instruction, error) {
+	list, err := instructionsOf(s.one(ctx), user)
+	return list, wrap("list standing instructions", err)
+}
+
+func instructionsOf(q reader, user core.UserID) ([]core.Instruction, error) {
+	rows, err := q.rows(`SELECT `+standingColumns+` FROM standing WHERE user_id = $1 ORDER BY id`, user)
+	return collect(rows, err, scanInstruction)
+}
+
+// addInstruction adds one that is not there yet, if there is room.
+func (t *tx) addInstruction(e core.AddInstruction) error {
+	var same bool
+	if err := t.row(`SELECT EXISTS (SELECT 1 FROM standing WHERE user_id = $1 AND digest = $2)`, t.user,
+		e.Digest).Scan(&same); err != nil || same {
+		return err
+	}
+	here, err := instructionsOf(t, t.user)
+	if err != nil {
+		return err
+	}
+	i, tokens := e.Instruction, e.Instruction.Tokens
+	for _, o := range here {
+		tokens += o.Tokens
+	}
+	if len(here) >= core.MaxInstructions || e.Max > 0 && len(here) >= e.Max || e.MaxTokens > 0 && tokens > e.MaxTokens {
+		return core.ErrRefused
+	}
+	if i.ID == 0 {
+		i.ID = core.InstructionID(t.nextID())
+	}
+	if i.CreatedAt.IsZero() {
+		i.CreatedAt = e.At
+	}
+	if err := t.exec(
+		`INSERT INTO standing (user_id, id, body, digest, tokens, message_id, noted, created_at) VALUES ($1, $2, $3, $4, $5, $6, $7, $8)`,
+		t.user, i.ID, i.Text, e.Digest, i.Tokens, i.Source, flag(i.Noted), ms(i.CreatedAt)); err != nil {
+		return err
+	}
+	return t.standingChanged()
+}
+
+// standingChanged ends the epochs of all threads with their next turn: what the system
+// message says is another thing.
+func (t *tx) standingChanged() error {
+	return t.exec(`UPDATE users SET standing = standing + 1 WHERE id = $1`, t.user)
+}
+
+func (t *tx) removeInstruction(e core.RemoveInstruction) error {
+	i, err := scanInstruction(t.row(`SELECT `+standingColumns+` FROM standing WHERE user_id = $1 AND id = $2`, t.user,
+		e.Instruction))
+	if err != nil {
+		return err
+	}
+	return t.dropInstructions(i)
+}
+
+// redactInstructions removes what a message asked to hold always.
+func (t *tx) redactInstructions(m core.Message) error {
+	rows, err := t.rows(`SELECT `+standingColumns+` FROM standing WHERE user_id = $1 AND message_id = $2 AND message_id > 0`,
+		t.user, m.ID)
+	made, err := collect(rows, err, scanInstruction)
+	if err != nil || len(made) == 0 {
+		return err
+	}
+	return t.dropInstructions(made...)
+}
+
+// dropInstructions removes instructions, and their lines from what is kept of prompts:
+// those that show one began after it was added.
+func (t *tx) dropInstructions(gone ...core.Instruction) error {
+	lines, first := map[string]bool{}, gone[0].ID
+	for _, i := range gone {
+		first = min(first, i.ID)
+		lines[core.InstructionLine(i.Text)] = true
+		if err := t.exec(`DELETE FROM standing WHERE user_id = $1 AND id = $2`, t.user, i.ID); err != nil {
+			return err
+		}
+	}
+	if err := t.standingChanged(); err != nil {
+		return err
+	}
+	rows, err := t.rows(`SELECT data FROM epochs WHERE user_id = $1 AND id > $2 AND data LIKE '%"name":"`+
+		core.PartStanding+`"%'`, t.user, first)
+	epochs, err := collect(rows, err, func(r scanner) (e core.Epoch, err error) {
+		var data string
+		if err = r.Scan(&data); err == nil {
+			err = unjson(data, &e)
+		}
+		return e, err
+	})
+	for _, e := range epochs {
+		if err != nil {
+			return err
+		}
+		if withoutLines(&e, func(line string) bool { return lines[line] }) {
+			err = t.exec(`UPDATE epochs SET data = $3 WHERE user_id = $1 AND id = $2`, t.user, e.ID, text(e))
+		}
+	}
+	return err
+}
+
+// stillStanding takes out of an epoch that is to be stored what was removed while its
+// turn ran.
+func (t *tx) stillStanding(e core.Epoch) (core.Epoch, error) {
+	if !slices.ContainsFunc(e.Head, func(h core.HeadPart) bool { return h.Name == core.PartStanding }) {
+		return e, nil
+	}
+	here, err := instructionsOf(t, t.user)
+	if err != nil {
+		return e, err
+	}
+	e.Head = slices.Clone(e.Head)
+	there := map[string]bool{}
+	for _, i := range here {
+		there[core.InstructionLine(i.Text)] = true
+	}
+	withoutLines(&e, func(line string) bool { return strings.HasPrefix(line, "- ") && !there[line] })
+	return e, nil
+}
+
+// withoutLines blanks lines of standing instructions in the head of an epoch, and reports
+// whether there were any.
+func withoutLines(e *core.Epoch, gone func(line string) bool) (changed bool) {
+	for n := range e.Head {
+		h := &e.Head[n]
+		if h.Name != core.PartStanding {
+			continue
+		}
+		lines := strings.Split(h.Text, "\n")
+		for i, line := range lines {
+			if gone(line) {
+				lines[i], changed = core.RemovedInstruction, true
+			}
+		}
+		h.Text = strings.Join(lines, "\n")
+	}
+	return changed
+}
+
+// copyInstructions copies standing instructions. What the target user wants already is
+// not doubled.
+func (p pair) copyInstructions(m *move, g keyRange) error {
+	return p.exec(`INSERT INTO standing (user_id, id, body, digest, tokens, message_id, noted, created_at)
+		SELECT CAST($2 AS bigint), id + $3, body, digest, tokens, CASE WHEN message_id > 0 THEN message_id + $4 ELSE 0 END, noted, created_at
+		FROM standing WHERE user_id = $1 AND id > $5 AND id <= $6`+g.of("standing", 7)+` ON CONFLICT DO NOTHING`,
+		g.args(m.From, m.Into, m.plan.ID, m.plan.Message, g.after[0], g.through[0])...)
+}

@@ -1,0 +1,197 @@
+package storetest
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/everthread/everthread/core"
+)
+
+func standingCases() []testCase {
+	return []testCase{
+		{"standing instructions are added once, in order and within bounds", testStanding},
+		{"an instruction that is removed is gone, from what is kept of prompts, too", testStandingRemoved},
+		{"an instruction goes with the message that asked for it", testStandingForgotten},
+		{"what was removed while its turn ran is not kept with the prompt", testStandingMeanwhile},
+		{"a merge joins standing instructions and doubles none", testStandingMerged},
+		{"a split takes along the instructions that came through the identity", testStandingSplit},
+		{"every change of standing instructions is counted with the user, and nobody else's", testStandingCounted},
+	}
+}
+
+// always is an effect that adds an instruction of 10 tokens.
+func (b *bench) always(text string) core.AddInstruction {
+	return core.AddInstruction{Instruction: core.Instruction{Text: text, Tokens: 10}, Digest: "digest of " + text,
+		Max: 3, MaxTokens: 35, At: b.now}
+}
+
+// wants lists the texts of what holds always.
+func (b *bench) wants() string {
+	b.t.Helper()
+	list, err := b.Instructions(b.ctx, b.user.ID)
+	b.must(err)
+	var out []string
+	for _, i := range list {
+		out = append(out, i.Text)
+	}
+	return strings.Join(out, ", ")
+}
+
+// changed is how many changes of standing instructions the user has.
+func (b *bench) changed() int64 {
+	b.t.Helper()
+	u, err := b.User(b.ctx, b.user.ID)
+	b.must(err)
+	_, at, err := b.Identify(b.ctx, b.at.Address)
+	b.must(err)
+	equal(b, "the count at an address", at.Standing, u.Standing)
+	return u.Standing
+}
+
+func testStanding(b *bench) {
+	b.effects(b.always("one"))
+	b.effects(b.always("two"), b.always("one"))
+	equal(b, "wants", b.wants(), "one, two")
+	_, err := b.Note(b.ctx, core.Note{User: b.user.ID, Now: b.now, Effects: []core.Effect{b.always("three"),
+		b.always("four")}})
+	equal(b, "a fourth", errors.Is(err, core.ErrRefused), true)
+	equal(b, "wants", b.wants(), "one, two")
+	long := b.always("long")
+	long.Instruction.Tokens = 16
+	_, err = b.Note(b.ctx, core.Note{User: b.user.ID, Now: b.now, Effects: []core.Effect{long}})
+	equal(b, "too long", errors.Is(err, core.ErrRefused), true)
+	b.effects(b.always("three"))
+	list, err := b.Instructions(b.ctx, b.user.ID)
+	b.must(err)
+	equal(b, "the last one", fmt.Sprint(list[2].Text, " ", list[2].Tokens, list[2].Noted, list[2].CreatedAt.Equal(b.now)),
+		"three 10 false true")
+	unbounded := b.always("four")
+	unbounded.Max, unbounded.MaxTokens = 0, 0
+	b.effects(unbounded)
+	equal(b, "wants", b.wants(), "one, two, three, four")
+	for n := range core.MaxInstructions - 4 {
+		unbounded.Digest = fmt.Sprint("digest ", n)
+		b.effects(unbounded)
+	}
+	unbounded.Digest = "one more"
+	_, err = b.Note(b.ctx, core.Note{User: b.user.ID, Now: b.now, Effects: []core.Effect{unbounded}})
+	equal(b, "more than a store keeps", errors.Is(err, core.ErrRefused), true)
+}
+
+// standingHead runs a turn whose epoch shows instructions.
+func (b *bench) standingHead(texts ...string) *core.Turn {
+	b.t.Helper()
+	t := b.turn("go on")
+	r := b.reply(t, "sure")
+	lines := []string{"Always:"}
+	for _, text := range texts {
+		lines = append(lines, core.InstructionLine(text))
+	}
+	r.Epoch = &core.Epoch{ID: t.ID, Start: 1, Head: []core.HeadPart{{Name: "policy", Text: "- \"be brief\""},
+		{Name: core.PartStanding, Text: strings.Join(lines, "\n"), Tokens: 12}}}
+	b.tell(r, core.News{})
+	return t
+}
+
+// head is the text of the standing part of an epoch.
+func (b *bench) head(t *core.Turn) string {
+	b.t.Helper()
+	e, err := b.Epoch(b.ctx, b.user.ID, t.ID)
+	b.must(err)
+	return e.Head[1].Text
+}
+
+func testStandingRemoved(b *bench) {
+	b.effects(b.always(`say "xylophone"`), b.always("be brief"))
+	t := b.standingHead(`say "xylophone"`, "be brief")
+	equal(b, "shown", b.head(t), "Always:\n- \"say \\\"xylophone\\\"\"\n- \"be brief\"")
+	list, err := b.Instructions(b.ctx, b.user.ID)
+	b.must(err)
+	b.effects(core.RemoveInstruction{Instruction: list[0].ID, At: b.now})
+	equal(b, "wants", b.wants(), "be brief")
+	equal(b, "kept", b.head(t), "Always:\n- [removed]\n- \"be brief\"")
+	_, err = b.Note(b.ctx, core.Note{User: b.user.ID, Now: b.now,
+		Effects: []core.Effect{core.RemoveInstruction{Instruction: list[0].ID, At: b.now}}})
+	equal(b, "again", errors.Is(err, core.ErrNotFound), true)
+}
+
+func testStandingForgotten(b *bench) {
+	const word = "xylophone"
+	e, m := b.inbound("/always say " + word)
+	m.Kind = core.KindCommand
+	one(b, b.Note, core.Note{User: b.user.ID, Identity: b.at.ID, Event: &e, Command: &m, Now: b.now,
+		Effects: []core.Effect{b.always("say " + word)}})
+	list, err := b.Instructions(b.ctx, b.user.ID)
+	b.must(err)
+	equal(b, "source", b.message(list[0].Source).Text, "/always say "+word)
+	b.standingHead("say "+word, "be brief")
+	before := b.changed()
+	b.effects(core.Redact{Message: list[0].Source, At: b.now})
+	equal(b, "wants", b.wants(), "")
+	equal(b, "counted", b.changed() > before, true)
+	b.missing(word)
+}
+
+func testStandingMeanwhile(b *bench) {
+	b.effects(b.always("gone"), b.always("stays"))
+	list, err := b.Instructions(b.ctx, b.user.ID)
+	b.must(err)
+	b.effects(core.RemoveInstruction{Instruction: list[0].ID, At: b.now})
+	t := b.standingHead("gone", "stays")
+	equal(b, "kept", b.head(t), "Always:\n- [removed]\n- \"stays\"")
+}
+
+func testStandingMerged(b *bench) {
+	v := b.second("Vera", "222")
+	v.exchange("hers", "ok")
+	b.exchange("mine", "ok")
+	b.effects(b.always("mine"), b.always("both"))
+	said := v.always("hers")
+	said.Instruction.Source = 1
+	v.effects(v.always("both"), said)
+	shift, before := core.MessageID(2), b.changed()
+	b.carryMove(v.merge(b.user.ID))
+	equal(b, "wants", b.wants(), "mine, both, hers")
+	list, err := b.Instructions(b.ctx, b.user.ID)
+	b.must(err)
+	equal(b, "source", list[2].Source, 1+shift)
+	equal(b, "what it names", b.message(list[2].Source).Text, "hers")
+	equal(b, "counted", b.changed() > before, true)
+	b.gone(v.user.ID)
+}
+
+func testStandingSplit(b *bench) {
+	p := b.through("113")
+	b.exchange("at home", "yes")
+	p.now = b.now.Add(time.Minute)
+	q := p.turn("on the phone")
+	p.answer(q, "oh")
+	here, there := b.always("here"), b.always("there")
+	here.Instruction.Source, there.Instruction.Source = 1, q.Inputs[0]
+	b.effects(here, there, b.always("page"))
+	b.now = p.now
+	b.carryMove(b.split(p.at))
+	n := p.whose()
+	equal(b, "wants here", b.wants(), "here, page")
+	equal(b, "wants there", n.wants(), "there")
+	equal(b, "counted", n.changed() > 0 && b.changed() > 0, true)
+}
+
+func testStandingCounted(b *bench) {
+	other := b.second("Oscar", "333")
+	equal(b, "before", b.changed(), 0)
+	b.effects(b.always("one"))
+	b.effects(b.always("one")) // it is there: no change
+	equal(b, "after one", b.changed(), 1)
+	list, err := b.Instructions(b.ctx, b.user.ID)
+	b.must(err)
+	_, err = other.Note(b.ctx, core.Note{User: other.user.ID, Now: b.now,
+		Effects: []core.Effect{core.RemoveInstruction{Instruction: list[0].ID, At: b.now}}})
+	equal(b, "somebody else's", errors.Is(err, core.ErrNotFound), true)
+	equal(b, "seen by somebody else", other.wants(), "")
+	b.effects(core.RemoveInstruction{Instruction: list[0].ID, At: b.now})
+	equal(b, "after two", b.changed(), 2)
+	equal(b, "of somebody else", other.changed(), 0)
+}
