@@ -35,6 +35,7 @@ type Config struct {
 	Turn             Turn          `yaml:"turn"`
 	Agent            Agent         `yaml:"agent"`
 	Reminders        Reminders     `yaml:"reminders"`
+	Standing         Standing      `yaml:"standing"`
 	Limits           Limits        `yaml:"limits"`
 	Media            Media         `yaml:"media"`
 	Retention        Retention     `yaml:"retention"`
@@ -203,6 +204,13 @@ type Reminders struct {
 	MaxActive   int           `yaml:"max_active"`
 }
 
+// Standing bounds what a person may want always: how many instructions, and how many
+// tokens all of them may take of a prompt.
+type Standing struct {
+	MaxActive int `yaml:"max_active"`
+	MaxTokens int `yaml:"max_tokens"`
+}
+
 // Limits bound what a user may use; 0: no limit.
 type Limits struct {
 	TokensPerDay int `yaml:"tokens_per_day"`
@@ -314,6 +322,7 @@ func Default(sections ...section.Section) Config {
 		Agent: Agent{MaxSteps: 8, ToolTokens: 8000, ResultTokens: 4000, ToolTimeout: 30 * time.Second,
 			DelegateTimeout: 120 * time.Second},
 		Reminders: Reminders{DefaultHour: "09:00", MinEvery: 15 * time.Minute, MaxActive: 100},
+		Standing:  Standing{MaxActive: 10, MaxTokens: 200},
 		Limits:    Limits{TurnsPerMinute: 20},
 		Media:     Media{MaxBytes: 20 << 20, BytesPerUser: 5 << 30, Wait: 20 * time.Second},
 		Retention: Retention{Raw: 7 * 24 * time.Hour, Audit: 400 * 24 * time.Hour},

@@ -254,6 +254,8 @@ func TestValidateSaysWhatToDo(t *testing.T) {
 		{"search language", func(c *Config) { c.Recall.Languages = []string{"French"} },
 			`recall.languages: "French" is no language`},
 		{"weights", func(c *Config) { c.Recall.LexicalWeight = 0.7 }, "must make 1 together"},
+		{"standing instructions", func(c *Config) { c.Standing.MaxActive = 0 }, "standing.max_active"},
+		{"tokens of standing instructions", func(c *Config) { c.Standing.MaxTokens = 20 }, "standing.max_tokens"},
 		{"hour of reminders", func(c *Config) { c.Reminders.DefaultHour = "9" }, "reminders.default_hour"},
 		{"server without name", servers(MCPServer{URL: "https://x.example"}), "agent.mcp_servers[0].name is \"\""},
 		{"server named like our tools", servers(MCPServer{Name: "memory", Command: "a"}),

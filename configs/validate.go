@@ -231,6 +231,8 @@ func (c Config) checkWork(p *section.Problems) {
 	clock(p, "reminders.default_hour", c.Reminders.DefaultHour)
 	section.AtLeast(p, "reminders.min_every", c.Reminders.MinEvery, time.Minute)
 	section.Within(p, "reminders.max_active", c.Reminders.MaxActive, 1, 10_000)
+	section.Within(p, "standing.max_active", c.Standing.MaxActive, 1, 100)
+	section.Within(p, "standing.max_tokens", c.Standing.MaxTokens, 100, 2000)
 	section.AtLeast(p, "limits.tokens_per_day", c.Limits.TokensPerDay, 0)
 	section.AtLeast(p, "limits.all_tokens_per_day", c.Limits.AllTokensPerDay, -1)
 	section.AtLeast(p, "limits.turns_per_minute", c.Limits.TurnsPerMinute, 0)

@@ -72,7 +72,7 @@ func (c Config) checkServers(p *section.Problems) {
 		if !regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9_-]{0,31}$`).MatchString(s.Name) {
 			p.Add("%s.name is %q; its tools are called by it: write 1 to 32 letters, digits, _ or -", at, s.Name)
 		}
-		if builtIn := regexp.MustCompile(`^(conversation|memory|loops|reminder)(_|$)`); builtIn.MatchString(s.Name) {
+		if builtIn := regexp.MustCompile(`^(conversation|memory|loops|reminder|instruction)(_|$)`); builtIn.MatchString(s.Name) {
 			p.Add("%s.name is %q, which begins the names of built-in tools; choose another, such as my-%s", at, s.Name, s.Name)
 		}
 		if seen[s.Name] {

@@ -177,6 +177,37 @@ func TestMemory(t *testing.T) {
 	}
 }
 
+func TestStanding(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	list := func() []any { return w.get(w.ada, 200, "GET", "/api/v1/standing", "")["standing"].([]any) }
+	if got := list(); len(got) != 0 {
+		t.Error(got)
+	}
+	added := w.get(w.ada, 201, "POST", "/api/v1/standing", `{"text":"answer in\none sentence"}`)
+	want := map[string]any{"id": added["id"], "text": "answer in one sentence", "active": true, "proposed": false,
+		"created_at": "2026-11-21T13:00:00+01:00", "status": "added"}
+	if d := cmp.Diff(want, added); d != "" {
+		t.Error(d)
+	}
+	if again := w.get(w.ada, 200, "POST", "/api/v1/standing",
+		`{"text":"Answer in one sentence."}`); again["status"] != "exists" || again["id"] != added["id"] {
+		t.Error(again)
+	}
+	w.get(w.ada, 201, "POST", "/api/v1/standing", `{"text":"b"}`)
+	w.get(w.ada, 201, "POST", "/api/v1/standing", `{"text":"c"}`)
+	w.refused(w.ada, 400, "You have 3 already", "POST", "/api/v1/standing", `{"text":"d"}`)
+	remove := fmt.Sprintf("/api/v1/standing/%v/remove", added["id"])
+	w.refused(w.eve, 404, "no standing instruction", "POST", remove, "")
+	if got := list(); len(got) != 3 || len(w.get(w.eve, 200, "GET", "/api/v1/standing", "")["standing"].([]any)) != 0 {
+		t.Error(got)
+	}
+	if out := w.get(w.ada, 200, "POST", remove, ""); out["status"] != "removed" || len(list()) != 2 {
+		t.Error(out, list())
+	}
+	w.refused(w.ada, 404, "no standing instruction", "POST", remove, "")
+}
+
 // TestAnothersIDs: on every route what is another's is not found, and is not changed.
 func TestAnothersIDs(t *testing.T) {
 	t.Parallel()
@@ -298,6 +329,12 @@ func TestBadRequests(t *testing.T) {
 		{"POST", "/api/v1/memory", `{"content":"` + strings.Repeat("a ", 1500) + `"}`, 400, "at most 2000 fit"},
 		{"GET", "/api/v1/turns/9999/context", ``, 404, "no turn 9999"},
 		{"GET", "/api/v1/turns/x/context", ``, 400, "x is not a number"},
+		{"POST", "/api/v1/standing", `{}`, 400, "text is missing"},
+		{"POST", "/api/v1/standing", `{"text":"!"}`, 400, "no words"},
+		{"POST", "/api/v1/standing", `{"text":"` + strings.Repeat("a ", 300) + `"}`, 400, "too long"},
+		{"POST", "/api/v1/standing", `{"text":"a","id":4}`, 400, "There is no field id."},
+		{"POST", "/api/v1/standing/abc/remove", ``, 400, "abc is not a number"},
+		{"GET", "/api/v1/standing?limit=1", ``, 400, "limit"},
 		{"DELETE", "/api/v1/memory/1", ``, 405, "but GET"},
 		{"PUT", "/api/v1/memory", ``, 405, "but GET and POST"},
 		{"GET", "/api/v1/chat", ``, 405, "but POST"},
@@ -332,6 +369,8 @@ func TestScopes(t *testing.T) {
 		{"GET", "/api/v1/memory", "", "memory"},
 		{"POST", "/api/v1/memory", `{"content":"a thing"}`, "memory"},
 		{"GET", "/api/v1/memory/themes", "", "memory"},
+		{"GET", "/api/v1/standing", "", "memory"},
+		{"POST", "/api/v1/standing", `{"text":"a wish"}`, "memory"},
 		{"GET", fmt.Sprintf("/api/v1/memory/%d", w.ada.item), "", "memory"},
 		{"POST", fmt.Sprintf("/api/v1/memory/%d/archive", w.ada.item), "", "memory"},
 	} {

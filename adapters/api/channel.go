@@ -67,8 +67,8 @@ type Memory interface {
 	Themes(ctx context.Context, user core.UserID, limit int) ([]core.Theme, error)
 }
 
-// Options configure a Server. Guard, Asker, Actor, Store, Searcher and Memory
-// are required.
+// Options configure a Server. Guard, Asker, Actor, Store, Searcher, Memory and
+// Standing are required.
 type Options struct {
 	Guard    *client.Guard
 	Asker    Asker
@@ -76,6 +76,7 @@ type Options struct {
 	Store    Store
 	Searcher Searcher
 	Memory   Memory
+	Standing Standing
 	Names    recall.Names     // who is meant by a name in a search; nil: nobody
 	Zone     *time.Location   // of users who chose none; nil: UTC
 	Patience time.Duration    // how long a request waits for its answer; 0: 11 minutes
@@ -144,6 +145,9 @@ func (c *Server) routes() []route {
 		{"GET", "/api/v1/memory/themes", core.CanMemory, c.themes},
 		{"GET", "/api/v1/memory/{id}", core.CanMemory, c.item},
 		{"POST", "/api/v1/memory/{id}/archive", core.CanMemory, c.archive},
+		{"GET", "/api/v1/standing", core.CanMemory, c.standing},
+		{"POST", "/api/v1/standing", core.CanMemory, c.want},
+		{"POST", "/api/v1/standing/{id}/remove", core.CanMemory, c.unwant},
 		{"GET", "/api/v1/turns/{id}/context", core.CanRead, c.turn},
 	}
 }

@@ -173,7 +173,7 @@ func TestDescription(t *testing.T) {
 		}
 	}
 	for name, schema := range w.seen.doc["components"].(object)["schemas"].(object) {
-		if strings.HasSuffix(name, "Request") || name == "NewItem" {
+		if strings.HasSuffix(name, "Request") || name == "NewItem" || name == "NewInstruction" {
 			continue
 		}
 		fields, _ := schema.(object)["properties"].(object)
@@ -208,7 +208,15 @@ func (w *world) visit() {
 		fmt.Sprintf("/api/v1/turns/%d/context", ada.turn)} {
 		w.get2(path)
 	}
+	wish := core.Instruction{Text: "be brief", Tokens: 9, Source: ada.message}
+	_, err := w.Act(context.Background(), ada.ID, core.AddInstruction{Instruction: wish, Digest: "be brief"})
+	check(w.t, err)
+	w.get2("/api/v1/standing")
+	wishes, err := w.Instructions(context.Background(), ada.ID)
+	check(w.t, err)
 	for _, c := range []struct{ path, body string }{
+		{"/api/v1/standing", `{"text":"be kind"}`}, {"/api/v1/standing", `{"text":"Be kind!"}`},
+		{fmt.Sprintf("/api/v1/standing/%d/remove", wishes[0].ID), ""},
 		{"/api/v1/chat", `{"message":"a","session_id":"b"}`},
 		{"/api/v1/memory", `{"content":"The dinghy Kestrel is called quick.","theme":"boats birds"}`},
 		{"/api/v1/memory", `{"content":"The dinghy Kestrel is called quick."}`}, {"/api/v1/days/2026-11-21/summary", ""},
@@ -246,8 +254,9 @@ func TestDescribedRoutes(t *testing.T) {
 	w := newWorld(t)
 	want := []string{"GET /api/openapi.yaml", "GET /api/v1/conversation/messages", "GET /api/v1/conversation/search",
 		"GET /api/v1/days", "GET /api/v1/days/{label}", "GET /api/v1/memory", "GET /api/v1/memory/themes",
-		"GET /api/v1/memory/{id}", "GET /api/v1/turns/{id}/context", "POST /api/v1/chat", "POST /api/v1/days/{label}/summary",
-		"POST /api/v1/memory", "POST /api/v1/memory/{id}/archive"}
+		"GET /api/v1/memory/{id}", "GET /api/v1/standing", "GET /api/v1/turns/{id}/context", "POST /api/v1/chat",
+		"POST /api/v1/days/{label}/summary", "POST /api/v1/memory", "POST /api/v1/memory/{id}/archive",
+		"POST /api/v1/standing", "POST /api/v1/standing/{id}/remove"}
 	var got []string
 	ids := map[string]bool{}
 	for path, methods := range description(t)["paths"].(object) {

@@ -23,6 +23,7 @@ import (
 	"github.com/everthread/everthread/core/llm/tokens"
 	"github.com/everthread/everthread/core/memory"
 	"github.com/everthread/everthread/core/recall"
+	"github.com/everthread/everthread/core/standing"
 	"github.com/everthread/everthread/core/store/sqlite"
 	"github.com/everthread/everthread/core/store/sqlite/sqlitetest"
 )
@@ -68,7 +69,9 @@ func newWorld(t testing.TB) *world {
 		Settings: recall.Default(), Log: zap.NewNop()}
 	clock := func() time.Time { return w.now }
 	c := api.New(api.Options{Guard: client.NewGuard(client.GuardOptions{Store: s, Now: clock}), Asker: w, Actor: w,
-		Store: s, Searcher: search, Memory: &memory.Memory{Store: s, Signals: search}, Now: clock})
+		Store: s, Searcher: search, Memory: &memory.Memory{Store: s, Signals: search}, Now: clock,
+		Standing: &standing.Standing{Store: s, Tokens: tokens.New(),
+			Settings: standing.Settings{MaxActive: 3, MaxTokens: 200}}})
 	mux := http.NewServeMux()
 	for pattern, h := range c.Routes() {
 		mux.Handle(pattern, h)

@@ -89,6 +89,7 @@ func (c importCmd) bring(ctx context.Context, d *opened, e *engine.Engine, u cor
 		Now: clock(), Wait: job.Wait, Calendar: e.Calendar,
 		Media:     &history.Media{Dir: e.Files.Dir, Max: e.Files.Max},
 		Reminders: e.Reminders.Settings, MaxReminders: d.cfg.Reminders.MaxActive,
+		Standing: e.Standing,
 		Progress: d.importing(s.Messages, began)}
 	out, err := i.Run(ctx, file, c.Format, o, s)
 	if err != nil {
@@ -121,8 +122,8 @@ func (c importCmd) done(w io.Writer, language string, u core.User, r history.Res
 	if r.Files > 0 {
 		fmt.Fprintln(w, t.ImportFiles.Of(r.Files))
 	}
-	if r.Summaries+r.Items+r.Loops+r.Reminders > 0 {
-		fmt.Fprintf(w, t.ImportBack+"\n", r.Summaries, r.Items, r.Loops, r.Reminders)
+	if r.Summaries+r.Items+r.Loops+r.Reminders+r.Standing > 0 {
+		fmt.Fprintf(w, t.ImportBack+"\n", r.Summaries, r.Items, r.Loops, r.Reminders, r.Standing)
 	}
 	for _, reason := range slices.Sorted(maps.Keys(r.LeftOut)) {
 		fmt.Fprintln(w, t.ImportLeftOut.Of(r.LeftOut[reason], history.Why(language, reason)))

@@ -47,7 +47,7 @@ func (a *app) newDoors() (*doors, error) {
 			Embedder: a.Embedders.Shared(), EmbeddingModel: a.Config.Embeddings.Model, Tokens: a.Tokens,
 			Log: a.Log.Named("openai"), Now: a.Now})
 		d.api = api.New(api.Options{Guard: d.guard, Asker: asker, Actor: a.Gateway, Store: a.Store,
-			Searcher: a.Search, Memory: a.Memory, Names: recall.UserNames(a.People), Zone: a.Calendar.Zone,
+			Searcher: a.Search, Memory: a.Memory, Standing: a.Standing, Names: recall.UserNames(a.People), Zone: a.Calendar.Zone,
 			Log: a.Log.Named("api"), Now: a.Now})
 	}
 	if c.MCP.Enabled {

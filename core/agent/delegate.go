@@ -26,8 +26,11 @@ type Delegate struct {
 	Model core.Model
 	// Tools returns the tools that a user has at the moment. What belongs to the
 	// person, and delegate itself, is left out of them here. nil: none.
-	Tools   func(ctx context.Context, user core.UserID) *Registry
-	Journal Journal // nil: outside tools are called again in a re-run
+	Tools func(ctx context.Context, user core.UserID) *Registry
+	// Standing returns what a user wants always, as it stands in prompts; empty: nothing.
+	// nil: nobody wants anything.
+	Standing func(ctx context.Context, user core.UserID) (string, error)
+	Journal  Journal // nil: outside tools are called again in a re-run
 
 	MaxSteps        int
 	ToolTokens      int
@@ -73,7 +76,11 @@ func (d *Delegate) Use(ctx context.Context, use core.ToolUse) (core.ToolResult, 
 	if strings.TrimSpace(args.Task) == "" {
 		return core.ToolResult{}, errors.New("the task is empty; say what to do")
 	}
-	out, err := Run(ctx, d.request(ctx, use, args.Task, args.Context))
+	always, err := d.standing(ctx, use.User)
+	if err != nil {
+		return core.ToolResult{}, err
+	}
+	out, err := Run(ctx, d.request(ctx, use, always, args.Task, args.Context))
 	result := core.ToolResult{Text: out.Text, Effects: out.Effects, Usage: out.Usage, Tainted: out.Tainted}
 	if err != nil {
 		return core.ToolResult{Usage: out.Usage}, fmt.Errorf("the helper did not finish: %w", err)
@@ -81,13 +88,24 @@ func (d *Delegate) Use(ctx context.Context, use core.ToolUse) (core.ToolResult, 
 	return result, nil
 }
 
-func (d *Delegate) request(ctx context.Context, use core.ToolUse, task, background string) Request {
+func (d *Delegate) standing(ctx context.Context, user core.UserID) (string, error) {
+	if d.Standing == nil {
+		return "", nil
+	}
+	return d.Standing(ctx, user)
+}
+
+func (d *Delegate) request(ctx context.Context, use core.ToolUse, always, task, background string) Request {
 	if background != "" {
 		task += "\n\n" + core.DataLine(map[string]string{"context": background})
 	}
+	head := []core.ModelMessage{{Role: core.RoleSystem, Content: helperPrompt}}
+	if always != "" {
+		head = append(head, core.ModelMessage{Role: core.RoleSystem, Content: always})
+	}
 	return Request{
 		Model: d.model(use), Tools: d.tools(ctx, use.User), Call: use, Journal: d.Journal, firstStep: firstStepOf(use),
-		Messages: []core.ModelMessage{{Role: core.RoleSystem, Content: helperPrompt}, {Role: core.RoleUser, Content: task}},
+		Messages: append(head, core.ModelMessage{Role: core.RoleUser, Content: task}),
 		MaxSteps: d.MaxSteps, ToolTokens: d.ToolTokens, ResultTokens: d.ResultTokens, ToolTimeout: d.ToolTimeout,
 		Permit:          mayNot,
 		MaxOutputTokens: d.MaxOutputTokens, Tokenizer: d.Tokenizer, Now: d.Now, OnTool: d.OnTool,
@@ -119,7 +137,7 @@ func (d *Delegate) tools(ctx context.Context, user core.UserID) *Registry {
 		return nil
 	}
 	return d.Tools(ctx, user).Only(func(name string) bool {
-		personal := []string{"conversation_", "memory_", "loops_", "reminder_"}
+		personal := []string{"conversation_", "memory_", "loops_", "reminder_", "instruction_"}
 		return name != "delegate" && !slices.ContainsFunc(personal,
 			func(prefix string) bool { return strings.HasPrefix(name, prefix) })
 	})

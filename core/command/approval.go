@@ -88,6 +88,9 @@ func (c *Commands) answer(ctx context.Context, r *request, a reply) (out core.Ou
 			out = r.say(r.words.AccountYes)
 		}
 		out.Effects = []core.Effect{decide}
+	case core.ApproveStanding:
+		out, err = c.acceptAlways(ctx, r, q, yes)
+		out.Effects = append([]core.Effect{decide}, out.Effects...)
 	case core.ApproveJoin:
 		out, err = c.join(r, q, yes)
 		out.Effects = append([]core.Effect{decide}, out.Effects...)

@@ -42,7 +42,7 @@ type Days interface {
 }
 
 // Options are what commands are made of. All but NewCode, Search,
-// Memory and Reminders are required.
+// Memory, Standing and Reminders are required.
 type Options struct {
 	Store    Store
 	Calendar day.Calendar
@@ -55,6 +55,7 @@ type Options struct {
 	// Without one of these its commands say that they are not available.
 	Search    Searcher
 	Memory    Memory
+	Standing  Standing
 	Reminders Reminders
 	Defaults  Defaults
 }
@@ -104,6 +105,7 @@ func (c *Commands) commands() []command {
 		{"search", core.CanRead, c.search},
 		{"memory", core.CanMemory, c.memory},
 		{"remember", core.CanMemory, c.remember},
+		{"always", core.CanMemory, c.always},
 		{"loops", core.CanMemory, c.loops},
 		{"done", core.CanMemory, c.done},
 		{"remind", core.CanMemory, c.remind},

@@ -9,7 +9,9 @@ import (
 )
 
 // typed are the words that people type behind a command, folded.
-type typed struct{ Yes, No, Cancel, Archive, List, Split, All, Days, Long, Newest []string }
+type typed struct {
+	Yes, No, Cancel, Remove, Archive, List, Split, All, Days, Long, Newest []string
+}
 
 // means reports whether somebody typed one of the words that some language has for
 // something.
@@ -115,6 +117,12 @@ type texts struct {
 	RememberWhat, RememberUnknown        string
 	RememberRefused                      string
 	Remembered, RememberKnown            string // content, number
+	AlwaysTitle, AlwaysNone              string
+	AlwaysWaiting, AlwaysWhich           string
+	AlwaysDeclined                       string
+	AlwaysAdded, AlwaysRemoved           string // text
+	AlwaysKnown                          string // text, number
+	AlwaysMissing, AlwaysMore            string // number
 	ReminderSet                          string // when, text, number
 	RemindersTitle, NoReminders          string
 	RemindersHidden                      words.Counted // number

@@ -13,8 +13,10 @@ import (
 	"github.com/everthread/everthread/core"
 	"github.com/everthread/everthread/core/command"
 	"github.com/everthread/everthread/core/day"
+	"github.com/everthread/everthread/core/llm/tokens"
 	"github.com/everthread/everthread/core/memory"
 	"github.com/everthread/everthread/core/remind"
+	"github.com/everthread/everthread/core/standing"
 	"github.com/everthread/everthread/core/store/sqlite"
 	"github.com/everthread/everthread/core/store/sqlite/sqlitetest"
 	"github.com/everthread/everthread/core/trust"
@@ -44,7 +46,9 @@ func newWorld(t testing.TB, language string) *world {
 	w := &world{Store: s, t: t, dir: dir, ctx: context.WithoutCancel(t.Context()), now: morning(), language: language}
 	w.options = command.Options{Store: s, Calendar: calendar(), Channels: telegram{},
 		Search: &finder{w, "fts"}, Memory: &memory.Memory{Store: s, Signals: &finder{w, "fts"}},
-		Reminders: &remind.Reminders{Store: s}, Defaults: command.Defaults{Language: "en", PostForward: "home"}}
+		Reminders: &remind.Reminders{Store: s}, Standing: &standing.Standing{Store: s, Tokens: tokens.New(),
+			Settings: standing.Settings{MaxActive: 3, MaxTokens: 200}},
+		Defaults: command.Defaults{Language: "en", PostForward: "home"}}
 	w.ada = w.person("Ada", core.RoleOwner, "telegram", "111")
 	w.bo = w.person("Bo", core.RoleMember, "telegram", "222")
 	return w

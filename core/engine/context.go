@@ -5,6 +5,7 @@ import (
 	"crypto/rand"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -25,12 +26,9 @@ func (ts *Turns) Prompt(ctx context.Context, t *core.Turn, u core.User, now time
 	}
 	budgets := ts.budgets
 	budgets.ToolSchemaTokens = ts.tools.schema(u)
-	static := ts.forgetful
-	if !u.Settings.MemoryOff {
-		static = append(ts.static[:len(ts.static):len(ts.static)], prompt.Static{Name: "memory", Text: memory.Guidance},
-			ts.hints(ctx, t.User))
-	}
-	in := prompt.Input{Turn: *t, Strategy: strategy(ts.Config, u.Settings), Budgets: budgets, Static: static, Now: now,
+	always := standingPart{ts: ts, user: u}
+	in := prompt.Input{Turn: *t, Strategy: strategy(ts.Config, u.Settings), Budgets: budgets,
+		Static: ts.parts(ctx, u, &always), Now: now,
 		Zone: u.Settings.Location(ts.Calendar.Zone), Tokens: ts.Tokens, Nonce: nonce}
 	p, err := ts.buildAs(ctx, in)
 	if r := p.Request; err == nil && r != nil && r.Strategy != "" && r.Strategy != in.Strategy {
@@ -38,12 +36,29 @@ func (ts *Turns) Prompt(ctx context.Context, t *core.Turn, u core.User, now time
 		p, err = ts.buildAs(ctx, in)
 	}
 	switch {
+	case always.err != nil: // no prompt goes out without what the person wants always
+		err = always.err
 	case errors.Is(err, prompt.ErrNoInput):
 		err = fmt.Errorf("%w: %w", core.ErrNotFound, err)
 	case errors.Is(err, prompt.ErrNoRoom):
 		err = &core.ModelError{Kind: core.ModelConfig, Err: err}
 	}
 	return core.Prompt(p), err
+}
+
+// parts are those of a prompt that do not depend on the conversation.
+func (ts *Turns) parts(ctx context.Context, u core.User, always *standingPart) []prompt.Static {
+	parts := slices.Clone(ts.forgetful)
+	if !u.Settings.MemoryOff {
+		parts = append(slices.Clone(ts.static), prompt.Static{Name: "memory", Text: memory.Guidance})
+	}
+	if u.Standing > 0 {
+		parts = append(parts, always.static(ctx))
+	}
+	if !u.Settings.MemoryOff {
+		parts = append(parts, ts.hints(ctx, u.ID))
+	}
+	return parts
 }
 
 // nonce is what the fences of an epoch are named by: 50 bits that nobody can guess.

@@ -38,6 +38,10 @@ func (ts *Turns) Afford(ctx context.Context, user core.UserID, tokens int) (func
 // Direct asks once. What it may take is reserved before, and what it takes is
 // charged, whatever comes of it.
 func (ts *Turns) Direct(ctx context.Context, user core.UserID, req core.ModelRequest) (core.Delta, error) {
+	var err error
+	if req.Messages, err = ts.withStanding(ctx, user, req.Messages); err != nil {
+		return core.Delta{}, err
+	}
 	most := cmp.Or(req.MaxTokens, ts.Config.LLM.MaxOutputTokens)
 	settle, err := ts.Afford(ctx, user, ts.promptTokens(req)+most)
 	if err != nil {

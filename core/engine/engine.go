@@ -30,6 +30,7 @@ import (
 	"github.com/everthread/everthread/core/people"
 	"github.com/everthread/everthread/core/recall"
 	"github.com/everthread/everthread/core/remind"
+	"github.com/everthread/everthread/core/standing"
 	"github.com/everthread/everthread/core/summary"
 	"github.com/everthread/everthread/core/trust"
 )
@@ -59,6 +60,7 @@ type Engine struct {
 	Embedders *Embedders
 	Search    *recall.Searcher
 	Memory    *memory.Memory
+	Standing  *standing.Standing
 	Reminders *remind.Reminders
 	Files     *media.Files
 	Hub       *live.Hub
@@ -99,6 +101,7 @@ func New(p *Process, o Options) (*Engine, error) {
 	if err := e.newRecall(); err != nil {
 		return nil, err
 	}
+	e.Standing = e.newStanding()
 	planner := gateway.Planner{People: e.People, Channels: e.Channels, Now: p.Now}
 	if err := e.newReminders(planner); err != nil {
 		return nil, err
@@ -154,8 +157,8 @@ func (e *Engine) newTurns(chat core.Model) (*Turns, error) {
 	e.servers = mcp.New(mcp.Options{Servers: Servers(e.Config.Agent.MCPServers), Version: e.options.Version,
 		Tokenizer: e.Tokens, Way: e.Way, Log: e.Log.Named("mcp"), Now: e.Now, Rand: rand.Float64})
 	return NewTurns(TurnOptions{Config: e.Config, Store: e.Store, Users: e.People, Model: chat,
-		Ledger: e.Ledger, Tokens: e.Tokens, Calendar: e.Calendar, Files: e.Files, Memory: e.Memory, Servers: e.servers,
-		Tools: e.ownTools(), Now: e.Now})
+		Ledger: e.Ledger, Tokens: e.Tokens, Calendar: e.Calendar, Files: e.Files, Memory: e.Memory, Standing: e.Standing,
+		Servers: e.servers, Tools: e.ownTools(), Now: e.Now})
 }
 
 func (e *Engine) newGateway() *gateway.Gateway {
@@ -184,7 +187,7 @@ func (e *Engine) newCommands() *command.Commands {
 	c := e.Config
 	return command.New(command.Options{
 		Store: e.Store, Calendar: e.Calendar, NewCode: e.People.NewLinkCode, Channels: e.Channels,
-		NewWebLink: e.WebLink(), Search: e.Search, Memory: e.Memory, Reminders: e.Reminders,
+		NewWebLink: e.WebLink(), Search: e.Search, Memory: e.Memory, Standing: e.Standing, Reminders: e.Reminders,
 		Defaults: command.Defaults{Language: c.DefaultLanguage, TokensPerDay: c.Limits.TokensPerDay,
 			AllTokensPerDay: AllTokensPerDay(c), PostForward: c.Summaries.PostForward, Strategy: c.Context.Strategy},
 	})

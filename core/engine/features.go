@@ -120,13 +120,13 @@ func (e *Engine) newSummaries(chat core.Model, planner gateway.Planner) (err err
 func (e *Engine) newMover() *people.Mover {
 	return &people.Mover{Store: e.Store, Channels: e.Channels, Language: e.Config.DefaultLanguage,
 		Released: e.receiveApproved, Poll: movePoll, Leases: e.Process, Log: e.Log.Named("people"), Now: e.Now,
-		Crash: e.options.Crash}
+		Joined: e.Standing.Beyond, Crash: e.options.Crash}
 }
 
 // ownTools are the tools of the features.
 func (e *Engine) ownTools() []core.Tool {
 	tools := append(e.ReadingTools(), (&loops.Loops{Store: e.Store}).Tools()...)
-	return append(tools, e.Reminders.Tools()...)
+	return slices.Concat(tools, e.Standing.Tools(), e.Reminders.Tools())
 }
 
 // ReadingTools are those of recall and memory.

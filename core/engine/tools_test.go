@@ -13,12 +13,14 @@ import (
 	"github.com/everthread/everthread/core/memory"
 	"github.com/everthread/everthread/core/recall"
 	"github.com/everthread/everthread/core/remind"
+	"github.com/everthread/everthread/core/standing"
 )
 
 // TestOwnToolsAreWhatProvidersTake: no provider refuses a prompt for our tools.
 func TestOwnToolsAreWhatProvidersTake(t *testing.T) {
 	t.Parallel()
-	e := &Engine{Process: &Process{}, Search: &recall.Searcher{}, Memory: &memory.Memory{}, Reminders: &remind.Reminders{}}
+	e := &Engine{Process: &Process{}, Search: &recall.Searcher{}, Memory: &memory.Memory{}, Reminders: &remind.Reminders{},
+		Standing: &standing.Standing{}}
 	tools := append([]core.Tool{agent.TimeNow{}, &agent.Delegate{}}, e.ownTools()...)
 	if len(tools) < 14 {
 		t.Fatalf("%d tools", len(tools))

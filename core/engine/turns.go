@@ -13,6 +13,7 @@ import (
 	"github.com/everthread/everthread/core/media"
 	"github.com/everthread/everthread/core/memory"
 	"github.com/everthread/everthread/core/prompt"
+	"github.com/everthread/everthread/core/standing"
 	"github.com/everthread/everthread/core/trust"
 )
 
@@ -44,6 +45,7 @@ type TurnOptions struct {
 	Calendar day.Calendar
 	Files    *media.Files
 	Memory   *memory.Memory
+	Standing *standing.Standing
 	Servers  *mcp.Client // of tools
 	// Tools are those of the features; time_now and delegate come with the engine.
 	Tools []core.Tool
@@ -64,8 +66,8 @@ type Turns struct {
 func NewTurns(o TurnOptions) (*Turns, error) {
 	ts := &Turns{TurnOptions: o, budgets: budgets(o.Config)}
 	c := o.Config.Agent
-	delegate := &agent.Delegate{Model: o.Model, Tools: ts.toolsOf, Journal: o.Store, MaxSteps: c.MaxSteps,
-		ToolTokens: c.ToolTokens, ResultTokens: c.ResultTokens, ToolTimeout: c.ToolTimeout,
+	delegate := &agent.Delegate{Model: o.Model, Tools: ts.toolsOf, Standing: ts.standingOf, Journal: o.Store,
+		MaxSteps: c.MaxSteps, ToolTokens: c.ToolTokens, ResultTokens: c.ResultTokens, ToolTimeout: c.ToolTimeout,
 		MaxOutputTokens: o.Config.LLM.MaxOutputTokens, Patience: c.DelegateTimeout, Tokenizer: o.Tokens, Now: o.Now}
 	base, err := agent.NewRegistry(append([]core.Tool{agent.TimeNow{}, delegate}, o.Tools...)...)
 	if err != nil {

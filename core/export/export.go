@@ -24,6 +24,7 @@ type Store interface {
 	core.TimelineStore
 	core.DayStore
 	core.MemoryStore
+	core.StandingStore
 	User(ctx context.Context, id core.UserID) (core.User, error)
 	Identities(ctx context.Context, user core.UserID) ([]core.Identity, error)
 	Plans(ctx context.Context, user core.UserID) (core.Plans, error)
@@ -60,7 +61,8 @@ func (e *Exporter) Write(ctx context.Context, w io.Writer, user core.UserID, pro
 	}
 	x := &export{Exporter: e, ctx: ctx, zip: zip.NewWriter(w), user: u, language: cmp.Or(u.Settings.Language, e.Language),
 		zone: u.Settings.Location(e.Zone), progress: progress, labels: map[core.SegmentID]string{}}
-	for _, part := range []func() error{x.readme, x.profile, x.days, x.threads, x.memory, x.plans, x.audit, x.files} {
+	for _, part := range []func() error{x.readme, x.profile, x.days, x.threads, x.memory, x.standing, x.plans, x.audit,
+		x.files} {
 		if err := part(); err != nil {
 			return fmt.Errorf("export: %w", err)
 		}
@@ -165,6 +167,18 @@ func (x *export) memory() error {
 		names[n] = themeLine{t.Slug, t.Name, t.Description, t.CreatedAt}
 	}
 	return errors.Join(lines(x, "memory.jsonl", out), lines(x, "themes.jsonl", names))
+}
+
+func (x *export) standing() error {
+	list, err := x.Store.Instructions(x.ctx, x.user.ID)
+	if err != nil {
+		return err
+	}
+	out := make([]standingLine, len(list))
+	for n, i := range list {
+		out[n] = standingLine{i.ID, i.Text, i.Source, i.Noted, i.CreatedAt}
+	}
+	return lines(x, "standing.jsonl", out)
 }
 
 func (x *export) plans() error {

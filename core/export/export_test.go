@@ -116,6 +116,7 @@ func TestEverythingOfAUserAndNothingOfAnother(t *testing.T) {
 		core.AddItem{Item: core.Item{Theme: "garden", Type: core.ItemFact, Content: "likes roses"}, Digest: "d",
 			Theme: core.Theme{Slug: "garden", Name: "Garden"}, At: noon},
 		core.OpenLoop{Loop: core.Loop{Text: "buy seeds"}, At: noon},
+		core.AddInstruction{Instruction: core.Instruction{Text: "answer in one sentence", Tokens: 9}, Digest: "d", At: noon},
 		core.SetReminder{Reminder: core.Reminder{Text: "tea", DueAt: noon.Add(time.Hour), State: core.ReminderActive},
 			At: noon},
 		core.OpenThread{Identity: at.ID, Title: "../../etc/pass*wd", At: noon}}}); err != nil {
@@ -133,6 +134,7 @@ func TestEverythingOfAUserAndNothingOfAnother(t *testing.T) {
 		"memory.jsonl":       {"likes roses", `"theme":"garden"`},
 		"themes.jsonl":       {"Garden"},
 		"loops.jsonl":        {"buy seeds"},
+		"standing.jsonl":     {`"text":"answer in one sentence"`},
 		"reminders.jsonl":    {`"text":"tea"`},
 		"profile.json":       {`"zone": "Europe/Paris"`, `"provider": "openai"`, `"channel": "telegram"`},
 		"media/" + path:      {"picture"},

@@ -72,6 +72,14 @@ type themeLine struct {
 	CreatedAt   time.Time `json:"created_at"`
 }
 
+type standingLine struct {
+	ID        core.InstructionID `json:"id"`
+	Text      string             `json:"text"`
+	Source    core.MessageID     `json:"source_message,omitempty"`
+	Noted     bool               `json:"noted,omitempty"` // proposed by the assistant
+	CreatedAt time.Time          `json:"created_at"`
+}
+
 type loopLine struct {
 	ID        core.LoopID      `json:"id"`
 	Text      string           `json:"text"`

@@ -35,9 +35,9 @@ func (g *Gateway) decide(ctx context.Context, u core.User, i core.Identity, e co
 
 // asking is a question on its way: what is stored with the turn's reply.
 type asking struct {
-	approval  *core.Approval // nil: nothing is asked
+	approvals []core.Approval // none: nothing is asked
 	buttons   []core.Button
-	elsewhere *core.NewDelivery // where it is asked, if not where the turn answers
+	elsewhere []core.NewDelivery // where it is asked, if not where the turn answers
 }
 
 // question makes the answer of a turn the question that it ends with. A program's
@@ -53,26 +53,40 @@ func (g *Gateway) question(ctx context.Context, t *core.Turn, u core.User, a *co
 	}
 	language := g.language(u.Settings)
 	text := questionText(language, *a.Question)
-	q.approval = &core.Approval{Code: fmt.Sprintf("T%d", t.ID), Kind: core.ApproveCall, Identity: t.Identity, Turn: t.ID,
+	ask := &core.Approval{Code: fmt.Sprintf("T%d", t.ID), Kind: core.ApproveCall, Identity: t.Identity, Turn: t.ID,
 		Subject: string(subject), AskedAt: now, Expires: now.Add(core.ApprovalLife)}
-	q.buttons = trust.YesNo(language, q.approval.Code, false)
-	if g.Channels.Capabilities(t.Address.Channel).Program {
-		at, why, err := g.askedElsewhere(ctx, u)
-		switch {
-		case err != nil:
-			return q, err
-		case at.ID == 0:
-			q, text = asking{}, text+"\n\n"+say(language).AskNowhere
-		default:
-			q.approval.Identity = at.ID
-			parts := trust.WithButtons(g.parts(text, at.Address.Channel), q.buttons)
-			q.elsewhere = &core.NewDelivery{To: at.Address, Identity: at.ID, Kind: core.DeliverReply, Why: why, Parts: parts}
-			text += "\n\n" + fmt.Sprintf(say(language).AskElsewhere, trust.AddressName(at.Address, ""))
-			q.buttons = nil
-		}
+	if text, err = g.ask(ctx, t, u, &q, ask, text); err != nil {
+		return q, err
 	}
 	a.Messages = append(a.Messages, core.NewMessage{Role: core.RoleAssistant, Text: text, Tainted: a.Tainted})
 	return q, nil
+}
+
+// ask adds a question to those of a turn, and returns what the turn's answer says of it.
+// A program's person is asked elsewhere, and where there is nobody to ask nothing is.
+func (g *Gateway) ask(ctx context.Context, t *core.Turn, u core.User, q *asking, a *core.Approval,
+	text string) (string, error) {
+	language := g.language(u.Settings)
+	buttons := trust.YesNo(language, a.Code, false)
+	if !g.Channels.Capabilities(t.Address.Channel).Program {
+		if q.approvals = append(q.approvals, *a); len(q.approvals) == 1 { // a second one is answered by its name
+			q.buttons = buttons
+		}
+		return text, nil
+	}
+	at, why, err := g.askedElsewhere(ctx, u)
+	if err != nil {
+		return "", err
+	}
+	if at.ID == 0 {
+		return text + "\n\n" + say(language).AskNowhere, nil
+	}
+	a.Identity = at.ID
+	q.approvals = append(q.approvals, *a)
+	parts := trust.WithButtons(g.parts(text, at.Address.Channel), buttons)
+	q.elsewhere = append(q.elsewhere, core.NewDelivery{To: at.Address, Identity: at.ID, Kind: core.DeliverReply, Why: why,
+		Parts: parts})
+	return text + "\n\n" + fmt.Sprintf(say(language).AskElsewhere, trust.AddressName(at.Address, "")), nil
 }
 
 // askedElsewhere is where a program's person is asked: where something proactive
@@ -96,15 +110,13 @@ func (g *Gateway) askedElsewhere(ctx context.Context, u core.User) (core.Identit
 
 // askIn stores the question with a reply, and puts the buttons below it.
 func (q asking) askIn(r *core.Reply) {
-	if q.approval != nil {
-		r.Effects = append(r.Effects, core.AskApproval{Approval: *q.approval})
+	for _, a := range q.approvals {
+		r.Effects = append(r.Effects, core.AskApproval{Approval: a})
 	}
 	if len(r.Deliveries) > 0 && len(q.buttons) > 0 {
 		r.Deliveries[0].Parts = trust.WithButtons(r.Deliveries[0].Parts, q.buttons)
 	}
-	if q.elsewhere != nil {
-		r.Deliveries = append(r.Deliveries, *q.elsewhere)
-	}
+	r.Deliveries = append(r.Deliveries, q.elsewhere...)
 }
 
 // questionText says which call waits for a yes, with all of its arguments.

@@ -208,6 +208,9 @@ type brain struct {
 	store  func(context.Context, core.UserID, []core.MessageID) ([]core.Message, error)
 	script func(ctx context.Context, inputs string, onText func(string)) (string, error)
 	calls  int
+	// effects and question come with every answer.
+	effects  []core.Effect
+	question *core.Question
 }
 
 func (b *brain) Prompt(_ context.Context, t *core.Turn, _ core.User, _ time.Time) (core.Prompt, error) {
@@ -235,7 +238,8 @@ func (b *brain) Answer(ctx context.Context, t *core.Turn, _ core.User, _ core.Pr
 	if text == "" {
 		return core.Answer{}, err
 	}
-	return core.Answer{Messages: []core.NewMessage{{Role: core.RoleAssistant, Text: text}}}, err
+	return core.Answer{Messages: []core.NewMessage{{Role: core.RoleAssistant, Text: text}}, Effects: b.effects,
+		Question: b.question}, err
 }
 
 type noCommands struct{}

@@ -166,6 +166,9 @@ func (g *Gateway) attempt(held context.Context, r *running, u core.User) (*core.
 	}
 	finish(&p.Snapshot, a, now.Sub(start))
 	q, qerr := g.question(ctx, r.turn, u, &a, now)
+	if qerr == nil && err == nil {
+		qerr = g.propose(ctx, r.turn, u, &a, &q, now)
+	}
 	if qerr != nil {
 		return nil, g.failed(ctx, r, u, fmt.Errorf("ask the person: %w", qerr))
 	}

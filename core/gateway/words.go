@@ -21,6 +21,9 @@ type texts struct {
 	AskCall                        string // %s: the tool
 	AskTainted, AskYes, AskNowhere string
 	AskElsewhere                   string // %s: where
+	AskAlways                      string // %s: what is proposed
+	AskAlwaysYes                   string
+	AskByName                      string // %s: the code of the question, twice
 	DecidedYes, DecidedNo          string // what a yes or no is stored as
 
 	ToldTitle                               string

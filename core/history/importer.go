@@ -19,11 +19,17 @@ type Store interface {
 	Note(ctx context.Context, n core.Note) (core.Noted, error)
 	Messages(ctx context.Context, user core.UserID, ids []core.MessageID) ([]core.Message, error)
 	Items(ctx context.Context, q core.ItemQuery) ([]core.Item, error)
+	core.StandingStore
 }
 
 // Admitter says why an active reminder cannot be one here; nil: it can.
 type Admitter interface {
 	Admit(r core.Reminder, now time.Time) error
+}
+
+// Wisher says which standing instructions can be some here.
+type Wisher interface {
+	Import(i core.Instruction) (core.AddInstruction, bool)
 }
 
 // Importer brings archives in. All fields but Progress are required.
@@ -38,6 +44,7 @@ type Importer struct {
 	// active, with those that are here.
 	Reminders    Admitter
 	MaxReminders int
+	Standing     Wisher
 	Summaries    bool // days are to be summarized
 	Now          func() time.Time
 	Wait         func(ctx context.Context, d time.Duration)
@@ -55,6 +62,7 @@ type Result struct {
 	Items     int      `json:"memory"`
 	Loops     int      `json:"loops"`
 	Reminders int      `json:"reminders"`
+	Standing  int      `json:"standing"`
 	// LeftOut are how many reminders did not come in, by the reason.
 	LeftOut map[string]int `json:"reminders_left_out,omitempty"`
 }

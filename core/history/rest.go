@@ -2,6 +2,7 @@ package history
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"regexp"
 	"slices"
@@ -49,6 +50,12 @@ type (
 		OpenedAt  time.Time        `json:"opened_at"`
 		Mentioned time.Time        `json:"mentioned_at"`
 	}
+	ownInstruction struct {
+		Text      string         `json:"text"`
+		Source    core.MessageID `json:"source_message"`
+		Noted     bool           `json:"noted"`
+		CreatedAt time.Time      `json:"created_at"`
+	}
 	ownReminder struct {
 		Text      string             `json:"text"`
 		DueAt     time.Time          `json:"due_at"`
@@ -62,9 +69,9 @@ type (
 	}
 )
 
-// rest brings in the summaries, the memory, the loops and the reminders of an export.
+// rest brings in the summaries, the memory, the standing instructions, the loops and the reminders of an export.
 func (r *run) rest(ctx context.Context) error {
-	for _, step := range []func(context.Context) error{r.summaries, r.memory, r.plans} {
+	for _, step := range []func(context.Context) error{r.summaries, r.memory, r.standing, r.plans} {
 		if err := step(ctx); err != nil {
 			return err
 		}
@@ -199,6 +206,33 @@ func (r *run) addItem(ctx context.Context, i ownItem, theme core.Theme) error {
 	_, err = r.Store.Note(ctx, core.Note{User: r.User.ID, Now: r.Now(),
 		Effects: []core.Effect{core.ArchiveItem{Item: newest[n].ID, At: i.UpdatedAt}}})
 	return err
+}
+
+// standing brings in what the person wants always and does not yet. What there is no room
+// for at all is left out.
+func (r *run) standing(ctx context.Context) error {
+	return sibling(r.archive, "standing.jsonl", ignore, func(o ownInstruction) error {
+		add, ok := r.Standing.Import(core.Instruction{User: r.User.ID, Text: storable(o.Text), Source: r.numbers[o.Source],
+			Noted: o.Noted, CreatedAt: o.CreatedAt})
+		if !ok {
+			return nil
+		}
+		before, err := r.Store.Instructions(ctx, r.User.ID)
+		if err != nil {
+			return err
+		}
+		if slices.ContainsFunc(before, func(i core.Instruction) bool { return text.Digest(i.Text) == add.Digest }) {
+			return nil
+		}
+		_, err = r.Store.Note(ctx, core.Note{User: r.User.ID, Now: r.Now(), Effects: []core.Effect{add}})
+		switch {
+		case errors.Is(err, core.ErrRefused):
+			return nil
+		case err == nil:
+			r.result.Standing++
+		}
+		return err
+	})
 }
 
 // plans brings in loops and reminders that are not here yet. What was due while

@@ -17,6 +17,7 @@ import (
 
 	"github.com/everthread/everthread/core"
 	"github.com/everthread/everthread/core/export"
+	"github.com/everthread/everthread/core/history"
 	"github.com/everthread/everthread/core/text"
 )
 
@@ -70,6 +71,10 @@ func (w *world) live() {
 		note(core.OpenLoop{Loop: core.Loop{ID: core.LoopID(9000 + n), Text: text, Sources: []core.MessageID{1, 2}}, At: at})
 	}
 	note(core.CloseLoop{Loop: 9001, At: now})
+	for n, text := range []string{"answer in one sentence", "call me Ada"} {
+		i := core.Instruction{Text: text, Tokens: 9, Source: core.MessageID(n), Noted: n == 1, CreatedAt: at}
+		note(core.AddInstruction{Instruction: i, Digest: fmt.Sprint("digest ", n)})
+	}
 	for n, text := range []string{"tea", "called off", "every week"} {
 		r := core.Reminder{ID: core.ReminderID(9100 + n), Text: text, DueAt: now.Add(48 * time.Hour), Zone: "Europe/Paris",
 			State: core.ReminderActive, Source: 1}
@@ -106,11 +111,12 @@ func TestWhatGoesOutComesBackTheSame(t *testing.T) {
 	file, before := first.give()
 	second := newWorld(t)
 	out := second.bring("jsonl", file, "")
-	if out.Loops != 3 || out.Reminders != 3 || out.Files != 1 {
+	if out.Loops != 3 || out.Reminders != 3 || out.Standing != 2 || out.Files != 1 {
 		t.Errorf("got %+v", out)
 	}
 	again, after := second.give()
-	for _, name := range []string{"messages.jsonl", "summaries.jsonl", "memory.jsonl", "loops.jsonl", "reminders.jsonl"} {
+	for _, name := range []string{"messages.jsonl", "summaries.jsonl", "memory.jsonl", "loops.jsonl", "reminders.jsonl",
+		"standing.jsonl"} {
 		if len(before[name]) < 10 {
 			t.Errorf("%s is empty", name)
 		}
@@ -126,10 +132,13 @@ func TestWhatGoesOutComesBackTheSame(t *testing.T) {
 	if a, b := media(before), media(after); a != b || a == "" {
 		t.Errorf("files %q, then %q", a, b)
 	}
-	if out := second.bring("jsonl", again, ""); out.Fresh+out.Loops+out.Reminders+out.Items+out.Summaries != 0 {
+	none := func(r history.Result) bool {
+		return r.Fresh+r.Loops+r.Reminders+r.Standing+r.Items+r.Summaries == 0
+	}
+	if out := second.bring("jsonl", again, ""); !none(out) {
 		t.Errorf("its own export again: %+v", out)
 	}
-	if out := first.bring("jsonl", again, ""); out.Fresh+out.Loops+out.Reminders+out.Items+out.Summaries != 0 {
+	if out := first.bring("jsonl", again, ""); !none(out) {
 		t.Errorf("back where it came from: %+v", out)
 	}
 }

@@ -199,7 +199,10 @@ func TestMover(t *testing.T) {
 	released := 0
 	v := &people.Mover{Store: h.Store, Channels: abroad{}, Language: "en", Leases: alone{}, Poll: time.Millisecond,
 		Log: zap.NewNop(), Now: func() time.Time { return h.now },
-		Released: func(context.Context) error { released++; return nil }}
+		Released: func(context.Context) error { released++; return nil },
+		Joined: func(_ context.Context, u core.UserID, language string) (string, error) {
+			return fmt.Sprintf("Besides, %d (%s).", u, language), nil
+		}}
 	ctx, stop := context.WithCancel(t.Context())
 	defer stop()
 	done := make(chan error)
@@ -217,7 +220,8 @@ func TestMover(t *testing.T) {
 	if who.ID != h.owner.ID || released == 0 {
 		t.Errorf("got user %d, %d releases", who.ID, released)
 	}
-	if got := h.said(); !strings.Contains(got, "n'en font plus qu'une") {
+	if got := h.said(); !strings.Contains(got, "n'en font plus qu'une") ||
+		!strings.HasSuffix(got, fmt.Sprintf("\n\nBesides, %d (fr).", who.ID)) {
 		t.Errorf("got %q", got)
 	}
 }

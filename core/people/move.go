@@ -41,7 +41,10 @@ type Mover struct {
 	Leases   Leases        // one process carries at a time
 	Log      *zap.Logger
 	Now      func() time.Time
-	Crash    func(step string) // dies on demand after a step, in tests; may be nil
+	// Joined returns what else a user is told after a merge, in a language; empty: nothing.
+	// It may be nil.
+	Joined func(ctx context.Context, user core.UserID, language string) (string, error)
+	Crash  func(step string) // dies on demand after a step, in tests; may be nil
 }
 
 // Run carries moves until ctx ends.
@@ -184,19 +187,34 @@ func (v *Mover) notice(ctx context.Context, m core.Move) error {
 			continue
 		}
 		now := v.Now()
-		text := doneText(u.Settings.Language, v.Language, m.Kind)
+		text, err := v.doneText(ctx, u, m.Kind)
+		if err != nil {
+			return err
+		}
 		_, err = v.Store.Note(ctx, core.Note{User: user, Identity: i.ID, Once: fmt.Sprintf("move:%d", m.ID), Now: now,
 			Messages: []core.NewMessage{{Role: core.RoleAssistant, Kind: core.KindNotice, Text: text, SentAt: now}},
 			Deliveries: []core.NewDelivery{{To: i.Address, Identity: i.ID, Kind: core.DeliverNotice,
 				Parts: markup.Parts(text, v.Channels.Capabilities(i.Address.Channel))}}})
+		if err != nil {
+			return err
+		}
 	}
 	return err
 }
 
-func doneText(language, fallback string, kind core.MoveKind) string {
-	w := say(cmp.Or(language, fallback))
+// doneText says that it is done.
+func (v *Mover) doneText(ctx context.Context, u core.User, kind core.MoveKind) (string, error) {
+	language := cmp.Or(u.Settings.Language, v.Language)
 	if kind == core.MoveSplit {
-		return w.Split
+		return say(language).Split, nil
 	}
-	return w.Joined
+	text := say(language).Joined
+	if v.Joined == nil {
+		return text, nil
+	}
+	more, err := v.Joined(ctx, u.ID, language)
+	if err == nil && more != "" {
+		text += "\n\n" + more
+	}
+	return text, err
 }

@@ -17,6 +17,7 @@ const (
 	partPolicy       = "policy"
 	partTools        = "tools"
 	partMemory       = "memory"
+	partStanding     = core.PartStanding
 	partThemes       = "themes"
 	partHistory      = "history"
 	partLast         = "last"
@@ -111,14 +112,23 @@ func (b *builder) staticParts(limit int) head {
 		}
 	}
 	for over := h.cost() - limit; over > 0; over = h.cost() - limit {
-		longest := slices.MaxFunc(h, func(x, y part) int { return cmp.Compare(x.Tokens, y.Tokens) })
-		i := slices.IndexFunc(h, func(p part) bool { return p.Tokens == longest.Tokens })
-		if longest.Tokens <= staticFloor {
+		longest := slices.MaxFunc(h, func(x, y part) int { return cmp.Compare(x.givable(), y.givable()) })
+		i := slices.IndexFunc(h, func(p part) bool { return p.givable() == longest.givable() })
+		if longest.givable() <= staticFloor {
 			break
 		}
 		h[i].HeadPart = b.cutStatic(longest.HeadPart, max(longest.Tokens-over, staticFloor))
 	}
 	return h
+}
+
+// givable is how long a static part is, for choosing the one that gives way: what a
+// person wants always does not.
+func (p part) givable() int {
+	if p.Name == partStanding {
+		return 0
+	}
+	return p.Tokens
 }
 
 // staticPart renders one of them.

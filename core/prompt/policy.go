@@ -35,6 +35,9 @@ func Policy(tools []string) string {
 		lines = append(lines,
 			"- Use memory_add when you are asked to remember, or for what is clearly durable and not sensitive. Never copy the raw conversation to memory unless asked.")
 	}
+	if has("instruction_propose") {
+		lines = append(lines, "- What they want in every answer from now on: propose it with instruction_propose.")
+	}
 	if has("reminder_set") {
 		lines = append(lines,
 			"- Never promise to remind, to follow up or to come back later without setting it with reminder_set; then say the exact time that it answers.")

@@ -2,10 +2,10 @@
 // pure: the same rows give the same bytes in any process.
 //
 // A prompt is a head and raw messages. The head is the system message
-// (instructions, policy, tools, memory) and, of role user, one message of notes:
-// what was derived from the conversation (themes of memory, last conversation, open
-// loops, today's summary), one JSON value a line with where it comes from, between
-// fences that nobody could foresee. An epoch (core.Epoch) fixes the
+// (instructions, policy, tools, memory, standing instructions of the person) and, of role
+// user, one message of notes: what was derived from the conversation (themes of memory,
+// last conversation, open loops, today's summary), one JSON value a line with where it
+// comes from, between fences that nobody could foresee. An epoch (core.Epoch) fixes the
 // head and where the raw messages start, so that from turn to turn the prompt
 // only grows and the caches of providers hit. What changes meanwhile (loops, memory,
 // the zone, a newer summary of the last day) is told as news before the message of
@@ -52,13 +52,14 @@ const (
 )
 
 // Static is a part of the head that does not depend on the conversation. Names
-// are instructions, policy, tools, memory and themes; they stand in the order given,
-// most to least stable. Themes are notes, and their text is lines of JSON. With Error set the part is left out and the snapshot
+// are instructions, policy, tools, memory, standing (instructions of the person, which are
+// never cut) and themes; they stand in the order given, most to least stable. Themes are notes, and their text is lines of JSON. With Error set the part is left out and the snapshot
 // says why.
 type Static struct {
 	Name, Text, Error string
 	// Load is asked for the text when an epoch begins; with an error its text is
-	// shown, too, and the snapshot says so. nil: Text is.
+	// shown, too, and the snapshot says so. Another Text begins an epoch all the same,
+	// but of themes. nil: Text is.
 	Load func() (string, error)
 	// Tainted reports, once it was loaded, whether words that the user did not write
 	// went into it. nil: none did.

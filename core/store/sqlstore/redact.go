@@ -24,8 +24,9 @@ func (t *tx) redact(e core.Redact, out *core.Noted) error {
 			out.Files = append(out.Files, f.Path)
 		}
 	}
-	for _, step := range []func(core.Message) error{t.redactQuotes, t.redactInstructions, t.blank, t.disturbed, t.redactSummaries,
-		t.redactEpochs, t.redactLoops, t.redactItems, t.redactFound, t.redactDeliveries, t.redactApprovals} {
+	for _, step := range []func(core.Message) error{t.redactQuotes, t.redactInstructions, t.blank, t.disturbed,
+		t.redactSummaries, t.redactEpochs, t.redactLoops, t.redactItems, t.redactFound, t.redactDeliveries,
+		t.redactApprovals} {
 		if err := step(m); err != nil {
 			return err
 		}

@@ -1,0 +1,131 @@
+package command
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/everthread/everthread/core"
+)
+
+// Standing is what commands read and set of what a person wants always.
+type Standing interface {
+	// List returns standing instructions in order: those that count, and those that
+	// there is no room for.
+	List(ctx context.Context, user core.UserID) (active, waiting []core.Instruction, err error)
+	// Add prepares one; add is nil if same says it already. What cannot be kept is a
+	// plain sentence in language, core.ErrRefused.
+	Add(ctx context.Context, user core.UserID, language, wish string,
+		now time.Time) (add *core.AddInstruction, same core.Instruction, err error)
+	// AddAll prepares several, all or none.
+	AddAll(ctx context.Context, user core.UserID, language string, wishes []string,
+		now time.Time) ([]core.AddInstruction, error)
+}
+
+// always lists, adds and removes what the person wants always.
+func (c *Commands) always(ctx context.Context, r *request) (core.Outcome, error) {
+	verb, rest, _ := strings.Cut(r.arg, " ")
+	ids, numbered := numbers(rest)
+	switch remove := means(verb, func(t *typed) []string { return t.Remove }); {
+	case c.Standing == nil:
+		return r.say(r.words.Unavailable), nil
+	case r.arg == "" || means(r.arg, func(t *typed) []string { return t.List }):
+		return c.listAlways(ctx, r)
+	case remove && numbered:
+		return c.removeAlways(ctx, r, ids)
+	case remove && strings.TrimSpace(rest) == "":
+		return r.say(r.words.AlwaysWhich), nil
+	}
+	add, same, err := c.Standing.Add(ctx, r.user.ID, r.lang, r.arg, r.now)
+	switch {
+	case errors.Is(err, core.ErrRefused):
+		return core.Outcome{Text: err.Error()}, nil
+	case err != nil:
+		return core.Outcome{}, err
+	case add == nil:
+		return r.sayf(r.words.AlwaysKnown, escaper.Replace(same.Text), same.ID), nil
+	}
+	out := r.sayf(r.words.AlwaysAdded, escaper.Replace(add.Instruction.Text))
+	out.Effects = []core.Effect{*add}
+	return out, nil
+}
+
+func (c *Commands) listAlways(ctx context.Context, r *request) (core.Outcome, error) {
+	active, waiting, err := c.Standing.List(ctx, r.user.ID)
+	if err != nil {
+		return core.Outcome{}, err
+	}
+	all := slices.Concat(active, waiting)
+	if len(all) == 0 {
+		return r.say(r.words.AlwaysNone), nil
+	}
+	line := func(i core.Instruction) string { return fmt.Sprintf("- **%d** %s", i.ID, escaper.Replace(i.Text)) }
+	lines := []string{r.words.AlwaysTitle, ""}
+	for _, i := range active {
+		lines = append(lines, line(i))
+	}
+	if len(waiting) > 0 {
+		lines = append(lines, "", r.words.AlwaysWaiting, "")
+		for _, i := range waiting {
+			lines = append(lines, line(i))
+		}
+	}
+	lines = append(lines, "", fmt.Sprintf(r.words.AlwaysMore, all[0].ID))
+	return core.Outcome{Text: strings.Join(lines, "\n")}, nil
+}
+
+func (c *Commands) removeAlways(ctx context.Context, r *request, ids []int64) (core.Outcome, error) {
+	active, waiting, err := c.Standing.List(ctx, r.user.ID)
+	if err != nil {
+		return core.Outcome{}, err
+	}
+	all := slices.Concat(active, waiting)
+	var out core.Outcome
+	var lines []string
+	for _, id := range ids {
+		n := slices.IndexFunc(all, func(i core.Instruction) bool { return i.ID == core.InstructionID(id) })
+		if n < 0 {
+			lines = append(lines, fmt.Sprintf(r.words.AlwaysMissing, id))
+			continue
+		}
+		lines = append(lines, fmt.Sprintf(r.words.AlwaysRemoved, escaper.Replace(all[n].Text)))
+		out.Effects = append(out.Effects, core.RemoveInstruction{Instruction: all[n].ID, At: r.now})
+	}
+	out.Text = strings.Join(lines, "\n")
+	return out, nil
+}
+
+// acceptAlways answers a proposal of the assistant.
+func (c *Commands) acceptAlways(ctx context.Context, r *request, q core.Approval, yes bool) (core.Outcome, error) {
+	var s core.StandingSubject
+	if err := json.Unmarshal([]byte(q.Subject), &s); err != nil {
+		return core.Outcome{}, err
+	}
+	switch {
+	case c.Standing == nil || len(s.Texts) == 0: // it was forgotten meanwhile
+		return r.say(r.words.Unavailable), nil
+	case !yes:
+		return r.say(r.words.AlwaysDeclined), nil
+	}
+	adds, err := c.Standing.AddAll(ctx, r.user.ID, r.lang, s.Texts, r.now)
+	if errors.Is(err, core.ErrRefused) {
+		return core.Outcome{Text: err.Error()}, nil
+	}
+	if err != nil {
+		return core.Outcome{}, err
+	}
+	shown := make([]string, len(s.Texts))
+	for n, t := range s.Texts {
+		shown[n] = escaper.Replace(t)
+	}
+	out := r.sayf(r.words.AlwaysAdded, strings.Join(shown, "; "))
+	for _, add := range adds {
+		add.Instruction.Noted, add.Instruction.Source = true, s.Source
+		out.Effects = append(out.Effects, add)
+	}
+	return out, nil
+}

@@ -1,0 +1,116 @@
+package command_test
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/everthread/everthread/core"
+)
+
+// propose has the assistant propose standing instructions in an answer to somebody.
+func (w *world) propose(a core.Address, code string, texts ...string) core.MessageID {
+	w.t.Helper()
+	turn := w.say(a, "please", true).Turn
+	subject, err := json.Marshal(core.StandingSubject{Texts: texts, Source: turn.Inputs[0]})
+	must(w.t, err)
+	_, err = w.Commit(w.ctx, core.Reply{Turn: turn, State: core.TurnDone, Now: w.now, Day: "2026-11-19",
+		Messages: []core.NewMessage{{Role: core.RoleAssistant, Kind: core.KindChat, Text: "Always?", Tokens: 5,
+			SentAt: w.now}},
+		Effects: []core.Effect{core.AskApproval{Approval: core.Approval{Code: code, Kind: core.ApproveStanding,
+			Identity: turn.Identity, Turn: turn.ID, Subject: string(subject), AskedAt: w.now,
+			Expires: w.now.Add(core.ApprovalLife)}}}}, nil)
+	must(w.t, err)
+	return turn.Inputs[0]
+}
+
+// always are the texts of what somebody wants always.
+func (w *world) always(a core.Address) string {
+	w.t.Helper()
+	_, u := w.identify(a)
+	list, err := w.Instructions(w.ctx, u.ID)
+	must(w.t, err)
+	var out []string
+	for _, i := range list {
+		out = append(out, i.Text)
+	}
+	return strings.Join(out, ", ")
+}
+
+// A proposal counts once its person has said yes, where they were asked and in time; once,
+// and not at all after a no.
+func TestAProposalCountsAfterAYes(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		name, said string
+		prepare    func(w *world)
+		want       string
+		no         bool // it is no answer
+	}{
+		{name: "yes", said: "yes", want: "be brief, be kind"},
+		{name: "a button", said: "/yes S1", want: "be brief, be kind"},
+		{name: "a language of one's own", said: "Oui !", want: "be brief, be kind"},
+		{name: "no", said: "no", want: ""},
+		{name: "something else", said: "yes, but later", want: "", no: true},
+		{name: "another question", said: "/yes S2", want: ""},
+		{name: "too late", said: "yes", prepare: func(w *world) { w.later(61 * time.Minute) }, want: "", no: true},
+		{name: "after other words", said: "yes", prepare: func(w *world) { w.talk(w.ada, "and the weather?") }, want: "",
+			no: true},
+		{name: "a button, after other words", said: "/yes S1", prepare: func(w *world) { w.talk(w.ada, "the weather?") },
+			want: "be brief, be kind"},
+		{name: "no room any more", said: "yes", prepare: func(w *world) {
+			w.send(w.ada, "/always a")
+			w.send(w.ada, "/always b")
+		}, want: "a, b"},
+		{name: "wanted meanwhile", said: "yes", prepare: func(w *world) { w.send(w.ada, "/always be brief") },
+			want: "be brief, be kind"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			w := newWorld(t, "en")
+			w.propose(w.ada, "S1", "be brief", "be kind")
+			if c.prepare != nil {
+				c.prepare(w)
+			}
+			if got := w.always(w.bo); got != "" {
+				t.Errorf("before the answer Bo wants %s", got)
+			}
+			if _, ok := w.ask(w.bo, c.said); ok && !strings.HasPrefix(c.said, "/") {
+				t.Error("somebody else's word counts")
+			}
+			if _, ok := w.ask(w.ada, c.said); ok == c.no {
+				t.Fatalf("an answer: %v", ok)
+			}
+			if !c.no {
+				w.send(w.ada, c.said)
+			}
+			if got := w.always(w.ada); got != c.want {
+				t.Errorf("wants %q, not %q", got, c.want)
+			}
+			if _, ok := w.ask(w.ada, "yes"); ok && c.said != "/yes S2" && !strings.HasPrefix(c.name, "something") {
+				t.Error("a second yes is an answer, too")
+			}
+		})
+	}
+}
+
+// What was proposed is marked so, and goes with the message that led to it.
+func TestWhatWasProposedRestsOnWhatWasSaid(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, "en")
+	source := w.propose(w.ada, "S1", "be brief")
+	w.send(w.ada, "yes")
+	_, u := w.identify(w.ada)
+	list, err := w.Instructions(w.ctx, u.ID)
+	must(t, err)
+	if len(list) != 1 || !list[0].Noted || list[0].Source != source {
+		t.Errorf("got %+v, which rests on %d", list, source)
+	}
+	_, err = w.Note(w.ctx, core.Note{User: u.ID, Now: w.now,
+		Effects: []core.Effect{core.Redact{Message: source, At: w.now}}})
+	must(t, err)
+	if got := w.always(w.ada); got != "" {
+		t.Errorf("wants %q", got)
+	}
+}

@@ -1,0 +1,59 @@
+package engine
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"github.com/everthread/everthread/core"
+	"github.com/everthread/everthread/core/prompt"
+	"github.com/everthread/everthread/core/standing"
+)
+
+// newStanding keeps what people want always.
+func (e *Engine) newStanding() *standing.Standing {
+	c := e.Config.Standing
+	return &standing.Standing{Store: e.Store, Tokens: e.Tokens,
+		Settings: standing.Settings{MaxActive: c.MaxActive, MaxTokens: c.MaxTokens}}
+}
+
+// standingPart is the part of a prompt with what a person wants always. It is read when
+// an epoch begins; a change of it begins one.
+type standingPart struct {
+	ts   *Turns
+	user core.User
+	err  error // of the reading
+}
+
+func (p *standingPart) static(ctx context.Context) prompt.Static {
+	load := func() (text string, err error) {
+		text, p.err = p.ts.Standing.Prompt(ctx, p.user.ID)
+		return text, p.err
+	}
+	return prompt.Static{Name: core.PartStanding, Text: fmt.Sprint(p.user.Standing), Load: load}
+}
+
+// standingOf is what a user wants always, as it stands in prompts; empty: they never
+// wanted anything.
+func (ts *Turns) standingOf(ctx context.Context, user core.UserID) (string, error) {
+	u, err := ts.Users.User(ctx, user)
+	if err != nil || u.Standing == 0 {
+		return "", err
+	}
+	return ts.Standing.Prompt(ctx, user)
+}
+
+// withStanding puts what a user wants always behind the system messages of a request that
+// is no conversation.
+func (ts *Turns) withStanding(ctx context.Context, user core.UserID, ms []core.ModelMessage) ([]core.ModelMessage,
+	error) {
+	always, err := ts.standingOf(ctx, user)
+	if err != nil || always == "" {
+		return ms, err
+	}
+	n := slices.IndexFunc(ms, func(m core.ModelMessage) bool { return m.Role != core.RoleSystem })
+	if n < 0 {
+		n = len(ms)
+	}
+	return slices.Insert(slices.Clone(ms), n, core.ModelMessage{Role: core.RoleSystem, Content: always}), nil
+}

@@ -1,0 +1,57 @@
+package standing
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+
+	"github.com/everthread/everthread/core"
+	"github.com/everthread/everthread/core/words"
+)
+
+// Tools returns instruction_propose.
+func (s *Standing) Tools() []core.Tool { return []core.Tool{proposeTool{s}} }
+
+var _ core.Tool = proposeTool{}
+
+type proposeTool struct{ *Standing }
+
+// Spec describes instruction_propose.
+func (proposeTool) Spec() core.ToolSpec {
+	return core.ToolSpec{Name: "instruction_propose",
+		Description: "Propose a standing instruction: what the person wants in every answer from now on. " +
+			"They are asked below your answer, and it counts once they say yes.",
+		Schema: json.RawMessage(
+			`{"type":"object","properties":{"text":{"type":"string","description":"one short line, in their language"}},"required":["text"]}`)}
+}
+
+// proposed is what the model is told.
+type proposed struct {
+	Status string `json:"status"` // asked or exists
+	Text   string `json:"text"`
+	Note   string `json:"note,omitempty"`
+}
+
+const awaited = "The person is asked below your answer. Do not ask them yourself, and do not say that it is set: it counts once they say yes."
+
+// Use asks the person, unless they want it already.
+func (t proposeTool) Use(ctx context.Context, use core.ToolUse) (core.ToolResult, error) {
+	var in struct {
+		Text string `json:"text"`
+	}
+	if err := use.Read(&in); err != nil {
+		return core.ToolResult{}, err
+	}
+	add, same, err := t.Add(ctx, use.User, words.English, in.Text, use.Now)
+	var f fault
+	switch {
+	case errors.As(err, &f):
+		return core.ToolResult{}, errors.New(string(f))
+	case err != nil:
+		return core.ToolResult{}, err
+	case add == nil:
+		return core.ResultOf(proposed{Status: "exists", Text: same.Text})
+	}
+	return core.ResultOf(proposed{Status: "asked", Text: add.Instruction.Text, Note: awaited},
+		core.ProposeInstruction{Text: add.Instruction.Text})
+}
