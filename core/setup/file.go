@@ -21,6 +21,9 @@ func (a Answers) YAML() string {
 	f.comment(t.Rest)
 	f.part(t.Model, "llm")
 	f.keys(1, "provider", a.LLM.Provider, "base_url", a.LLM.BaseURL, "api_key", a.LLM.Key, "model", a.LLM.Name)
+	if a.LLM.Window > 0 {
+		fmt.Fprintf(&f, "  context_window: %d\n", a.LLM.Window)
+	}
 	f.blank(t.Place)
 	f.keys(0, "default_language", a.Language, "default_timezone", a.Zone)
 	f.blank(t.Data)

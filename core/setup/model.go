@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/everthread/everthread/core"
+	"github.com/everthread/everthread/core/words"
 )
 
 // service is somebody who runs models.
@@ -57,8 +58,9 @@ func (q *asking) model(ctx context.Context) error {
 			err = q.Try.Model(ctx, m)
 		}
 		if err == nil {
-			q.a.LLM = m
 			q.sayf(q.ModelAnswers, m.Name)
+			m.Window = q.window(ctx, m)
+			q.a.LLM = m
 			return nil
 		}
 		if ctx.Err() != nil || errors.Is(err, errAsk) {
@@ -67,6 +69,23 @@ func (q *asking) model(ctx context.Context) error {
 		q.sayf(q.Wrong, q.said(err))
 		again(err, &m, &s, &keyed)
 	}
+}
+
+// window is how much a model reads, where that is less or more than what is taken for
+// granted. With too small a window prompts would be cut without a word.
+func (q *asking) window(ctx context.Context, m Model) int {
+	n := q.Try.Window(ctx, m)
+	said := words.Number(q.Language, n)
+	least := q.Given.Context.TotalTokens + q.Given.LLM.MaxOutputTokens
+	switch {
+	case n == 0:
+		return 0
+	case n < least:
+		q.sayf(q.WindowSmall, said, words.Number(q.Language, least))
+		return 0
+	}
+	q.sayf(q.WindowIs, said)
+	return n
 }
 
 // again forgets the answer that was most likely wrong.

@@ -30,7 +30,10 @@ type Answers struct {
 }
 
 // Model is the model that answers.
-type Model struct{ Service, Provider, BaseURL, Key, Name string }
+type Model struct {
+	Service, Provider, BaseURL, Key, Name string
+	Window                                int // tokens that it reads at a time; 0: it is not known
+}
 
 // Channel is a channel that works as it was set up.
 type Channel struct {
@@ -60,6 +63,9 @@ type Trials interface {
 	Models(ctx context.Context, m Model) ([]string, error)
 	// Model has a model say a word.
 	Model(ctx context.Context, m Model) error
+	// Window tells how many tokens a model that answered reads at a time; 0: its server
+	// does not say.
+	Window(ctx context.Context, m Model) int
 	Database(ctx context.Context, url string) error
 }
 

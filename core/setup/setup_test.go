@@ -27,9 +27,14 @@ import (
 )
 
 // world answers trials: one key, one token and one database are right.
-type world struct{ models []string }
+type world struct {
+	models []string
+	window int
+}
 
 var errRefused = &setup.Fault{Wrong: setup.WrongDatabase, Detail: "it is refused"}
+
+func (w world) Window(context.Context, setup.Model) int { return w.window }
 
 func (w world) Models(_ context.Context, m setup.Model) ([]string, error) {
 	if strings.Contains(m.BaseURL, "away") {
@@ -147,6 +152,14 @@ func TestWizard(t *testing.T) {
 				Name: "gpt-5-mini-2025"},
 				Channels: []setup.Channel{ofTelegram("The bot is @some_bot.")}},
 			says: []string{"The bot is @some_bot", "[gpt-5-mini-2025] >"}},
+		"a model with a window": {world: world{models: []string{"good"}, window: 32768},
+			lines: []string{"http://models/v1", "right", "", ""}, answers: 4, want: setup.Answers{LLM: setup.Model{Service: "other", Provider: "openai",
+				BaseURL: "http://models/v1", Key: "right", Name: "good", Window: 32768}},
+			says: []string{"It reads 32,768 tokens at a time."}},
+		"a window that is too small": {world: world{models: []string{"good"}, window: 4096},
+			lines: []string{"http://models/v1", "right", "", ""}, answers: 4, want: setup.Answers{LLM: setup.Model{Service: "other", Provider: "openai",
+				BaseURL: "http://models/v1", Key: "right", Name: "good"}},
+			says: []string{"It reads only 4,096 tokens at a time, and at least 7,174 are needed"}},
 		"the most that there can be": {world: several, lines: []string{"other", "http://models/v1/chat/completions", "right",
 			"good", "1:right", "no"}, answers: 6,
 			want: setup.Answers{LLM: setup.Model{Service: "other", Provider: "openai", BaseURL: "http://models/v1", Key: "right",

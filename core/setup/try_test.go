@@ -93,3 +93,42 @@ func TestWhatTrialsFindIsTold(t *testing.T) {
 		}
 	}
 }
+
+// TestServersSayHowMuchAModelReads: in the ways of Ollama, llama-server, vLLM and
+// OpenRouter; those that do not say, or nonsense, are no obstacle.
+func TestServersSayHowMuchAModelReads(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		path, body string
+		want       int
+	}{
+		"Ollama": {"/api/ps",
+			`{"models":[{"name":"other","context_length":1},{"name":"m:latest","context_length":4096}]}`, 4096},
+		"llama-server":          {"/props", `{"default_generation_settings":{"n_ctx":8192},"total_slots":4}`, 8192},
+		"vLLM":                  {"/v1/models", `{"data":[{"id":"x"},{"id":"m","max_model_len":40960}]}`, 40960},
+		"OpenRouter":            {"/v1/models", `{"data":[{"id":"m","context_length":200000}]}`, 200000},
+		"another's model":       {"/api/ps", `{"models":[{"name":"other","context_length":4096}]}`, 0},
+		"a page":                {"/v1/models", `<!doctype html>`, 0},
+		"a number as a text":    {"/props", `{"default_generation_settings":{"n_ctx":"8192"}}`, 0},
+		"a negative number":     {"/props", `{"default_generation_settings":{"n_ctx":-1}}`, 0},
+		"one that says nothing": {"/v1/models", `{"data":[{"id":"m"}]}`, 0},
+	} {
+		var keys []string
+		s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			keys = append(keys, r.Header.Get("Authorization"))
+			if r.URL.Path != c.path {
+				w.WriteHeader(http.StatusNotFound)
+				return
+			}
+			_, _ = io.WriteString(w, c.body)
+		}))
+		t.Cleanup(s.Close)
+		got := setup.Trier{}.Window(t.Context(), setup.Model{Provider: "openai", BaseURL: s.URL + "/v1", Key: "k", Name: "m"})
+		if got != c.want || keys[0] != "Bearer k" {
+			t.Errorf("%s: got %d, want %d; keys %q", name, got, c.want, keys)
+		}
+	}
+	if got := (setup.Trier{}).Window(t.Context(), setup.Model{Provider: "openai", BaseURL: "http://127.0.0.1:1/v1"}); got != 0 {
+		t.Errorf("nobody there: %d", got)
+	}
+}

@@ -26,6 +26,8 @@ type texts struct {
 	ModelUnlisted string
 	ModelTrying   string
 	ModelAnswers  string
+	WindowIs      string // number
+	WindowSmall   string // number, number
 	MoreTitle     string
 	MoreNo        string
 	MoreDatabase  string
