@@ -128,7 +128,8 @@ func TestServersSayHowMuchAModelReads(t *testing.T) {
 			t.Errorf("%s: got %d, want %d; keys %q", name, got, c.want, keys)
 		}
 	}
-	if got := (setup.Trier{}).Window(t.Context(), setup.Model{Provider: "openai", BaseURL: "http://127.0.0.1:1/v1"}); got != 0 {
+	away := setup.Model{Provider: "openai", BaseURL: "http://127.0.0.1:1/v1"}
+	if got := (setup.Trier{}).Window(t.Context(), away); got != 0 {
 		t.Errorf("nobody there: %d", got)
 	}
 }
