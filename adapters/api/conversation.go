@@ -2,9 +2,7 @@ package api
 
 import (
 	"errors"
-	"math"
 	"net/http"
-	"time"
 
 	"github.com/everthread/everthread/core"
 	"github.com/everthread/everthread/core/client"
@@ -12,53 +10,6 @@ import (
 
 // maxQuery bounds the words of a search, in bytes.
 const maxQuery = 2000
-
-// searchAnswer is what conversation_search answers.
-type searchAnswer struct {
-	Results []hitView `json:"results"`
-	Mode    string    `json:"mode"`
-	Note    string    `json:"note,omitempty"`
-}
-
-type hitView struct {
-	Kind    core.DocKind   `json:"kind"`
-	Label   string         `json:"day_label"`
-	Segment core.SegmentID `json:"day_segment_id"`
-	Score   float64        `json:"score"`
-	Message core.MessageID `json:"message_id,omitempty"`
-	From    core.MessageID `json:"from_message_id,omitempty"`
-	To      core.MessageID `json:"to_message_id,omitempty"`
-	Role    core.Role      `json:"role,omitempty"`
-	SentAt  string         `json:"sent_at,omitempty"`
-	Snippet string         `json:"snippet,omitempty"`
-	Covered *bool          `json:"covered_by_summary,omitempty"`
-	Summary string         `json:"summary_snippet,omitempty"`
-	Foreign bool           `json:"foreign,omitempty"` // words that the person did not write went into it
-	Signals signals        `json:"signals"`
-}
-
-type signals struct {
-	FTS       bool `json:"fts"`
-	Semantic  bool `json:"semantic"`
-	Neighbour bool `json:"neighbour,omitempty"`
-}
-
-// thousandths rounds a score.
-func thousandths(f float64) float64 { return math.Round(f*1000) / 1000 }
-
-func viewHit(h core.Hit, zone *time.Location) hitView {
-	v := hitView{Kind: h.Kind, Label: h.Label, Segment: h.Segment, Score: thousandths(h.Score),
-		Signals: signals{h.FTS, h.Near, h.Neighbour}}
-	if h.Kind == core.DocSummary {
-		v.Summary, v.Foreign = h.Snippet, h.Summary.Tainted
-		return v
-	}
-	covered := h.Message.Covered
-	v.From, v.To, v.Foreign = h.From, h.To, h.Message.Foreign()
-	v.Message, v.Role, v.SentAt, v.Snippet, v.Covered = h.Message.ID, h.Message.Role, core.Stamp(h.Message.SentAt, zone),
-		h.Snippet, &covered
-	return v
-}
 
 // search answers GET /api/v1/conversation/search.
 func (c *Server) search(_ http.ResponseWriter, r *http.Request, who client.Caller) (int, any, error) {
@@ -79,11 +30,7 @@ func (c *Server) search(_ http.ResponseWriter, r *http.Request, who client.Calle
 	if err != nil {
 		return 0, nil, err
 	}
-	out := searchAnswer{Results: []hitView{}, Mode: found.Mode, Note: found.Note}
-	for _, h := range found.Hits {
-		out.Results = append(out.Results, viewHit(h, q.Location))
-	}
-	return http.StatusOK, out, nil
+	return http.StatusOK, found.View(q.Location), nil
 }
 
 // maxDays bounds a number of days.

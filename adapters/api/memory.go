@@ -4,7 +4,6 @@ import (
 	"errors"
 	"net/http"
 	"strings"
-	"time"
 
 	"github.com/everthread/everthread/core"
 	"github.com/everthread/everthread/core/client"
@@ -20,15 +19,15 @@ type foundItems struct {
 }
 
 type foundItem struct {
-	ID      core.ItemID     `json:"id"`
-	Theme   string          `json:"theme"`
-	Type    core.ItemType   `json:"type"`
-	Snippet string          `json:"content_snippet"`
-	Status  core.ItemStatus `json:"status"`
-	Created string          `json:"created_at"`
-	Foreign bool            `json:"foreign,omitempty"` // words that the person did not write went into it
-	Score   float64         `json:"score"`
-	Signals signals         `json:"signals"`
+	ID      core.ItemID      `json:"id"`
+	Theme   string           `json:"theme"`
+	Type    core.ItemType    `json:"type"`
+	Snippet string           `json:"content_snippet"`
+	Status  core.ItemStatus  `json:"status"`
+	Created string           `json:"created_at"`
+	Foreign bool             `json:"foreign,omitempty"` // words that the person did not write went into it
+	Score   float64          `json:"score"`
+	Signals core.SignalsView `json:"signals"`
 }
 
 // snippetLength is how many characters of an item a search shows.
@@ -55,8 +54,8 @@ func (c *Server) memory(_ http.ResponseWriter, r *http.Request, who client.Calle
 	out := foundItems{Results: []foundItem{}, Mode: found.Mode, Note: found.Note}
 	for _, h := range found.Hits {
 		out.Results = append(out.Results, foundItem{h.ID, h.Theme, h.Type, text.Shorten(h.Content, snippetLength), h.Status,
-			core.Stamp(h.CreatedAt, who.User.Settings.Location(c.Zone)), h.Tainted, thousandths(h.Score),
-			signals{FTS: h.FTS, Semantic: h.Semantic}})
+			core.Stamp(h.CreatedAt, who.User.Settings.Location(c.Zone)), h.Tainted, core.Thousandths(h.Score),
+			core.SignalsView{FTS: h.FTS, Semantic: h.Semantic}})
 	}
 	return http.StatusOK, out, nil
 }
@@ -116,31 +115,10 @@ func (c *Server) remember(w http.ResponseWriter, r *http.Request, who client.Cal
 	return http.StatusCreated, out, err
 }
 
-// itemView is an item in full.
-type itemView struct {
-	ID        core.ItemID         `json:"id"`
-	Theme     string              `json:"theme"`
-	Type      core.ItemType       `json:"type"`
-	Content   string              `json:"content"`
-	Tags      []string            `json:"tags"`
-	Status    core.ItemStatus     `json:"status"`
-	Embedding core.EmbeddingState `json:"embedding,omitempty"`
-	Thread    core.ThreadID       `json:"source_thread_id,omitempty"`
-	Message   core.MessageID      `json:"source_message_id,omitempty"`
-	Created   string              `json:"created_at"`
-	Updated   string              `json:"updated_at"`
-	Foreign   bool                `json:"foreign,omitempty"` // words that the person did not write went into it
-}
-
-func viewItem(i core.Item, zone *time.Location) itemView {
-	return itemView{i.ID, i.Theme, i.Type, i.Content, append([]string{}, i.Tags...), i.Status, i.Embedding,
-		i.SourceThread, i.SourceMessage, core.Stamp(i.CreatedAt, zone), core.Stamp(i.UpdatedAt, zone), i.Tainted}
-}
-
 // item answers GET /api/v1/memory/{id}.
 func (c *Server) item(_ http.ResponseWriter, r *http.Request, who client.Caller) (int, any, error) {
 	i, err := c.named(r, who)
-	return http.StatusOK, viewItem(i, who.User.Settings.Location(c.Zone)), err
+	return http.StatusOK, i.View(who.User.Settings.Location(c.Zone)), err
 }
 
 // named is the item that a URL names.

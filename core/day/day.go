@@ -29,17 +29,6 @@ func At(t time.Time, zone *time.Location, startsAt, finalizeAt, postAt time.Dura
 	return out
 }
 
-// Label returns the label YYYY-MM-DD of the day that t belongs to.
-func Label(t time.Time, zone *time.Location, startsAt time.Duration) string {
-	return of(t, known(zone), startsAt).label()
-}
-
-// Next returns the first instant of the day after the one that t belongs to.
-func Next(t time.Time, zone *time.Location, startsAt time.Duration) time.Time {
-	zone = known(zone)
-	return of(t, zone, startsAt).following(zone).at(startsAt, zone)
-}
-
 // Parse returns midnight UTC of a label. Anything but YYYY-MM-DD of a date of
 // the calendar is an error that says so.
 func Parse(label string) (time.Time, error) {

@@ -119,13 +119,7 @@ func TestDaysOfEveryZone(t *testing.T) {
 func tile(t *rapid.T, at time.Time, zone *time.Location, starts, finalize, post time.Duration) {
 	d := day.At(at, zone, starts, finalize, post)
 	check(t, d, at)
-	if got := day.Label(at, zone, starts); got != d.Label {
-		t.Fatalf("Label is %s, the day's %s", got, d.Label)
-	}
 	for range 3 {
-		if got := day.Next(d.Start, zone, starts); !got.Equal(d.End) {
-			t.Fatalf("Next is %v, End %v", got, d.End)
-		}
 		next := day.At(d.End, zone, starts, finalize, post)
 		check(t, next, d.End)
 		last := day.At(d.End.Add(-1), zone, starts, finalize, post)

@@ -40,11 +40,8 @@ func (p piece) body(text string) string {
 	return text[p.start:p.end]
 }
 
-// Pieces returns how many pieces text has: code blocks, paragraphs, items and
-// such. Print, Candidate and Repeat count them from 0.
-func Pieces(text string) int { return len(split(text)) }
-
-// split cuts a text in its pieces.
+// split cuts a text in its pieces: code blocks, paragraphs, items and such. Print,
+// Candidate and Repeat count them from 0.
 func split(text string) []piece {
 	s := splitter{text: text}
 	for s.at < len(text) {

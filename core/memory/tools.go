@@ -210,30 +210,13 @@ func (getTool) Spec() core.ToolSpec {
 		Schema: json.RawMessage(`{"type":"object","properties":{"item_id":{"type":"integer"}},"required":["item_id"]}`)}
 }
 
-type itemJSON struct {
-	ID        core.ItemID         `json:"id"`
-	Theme     string              `json:"theme"`
-	Type      core.ItemType       `json:"type"`
-	Content   string              `json:"content"`
-	Tags      []string            `json:"tags"`
-	Status    core.ItemStatus     `json:"status"`
-	Embedding core.EmbeddingState `json:"embedding,omitempty"`
-	Thread    core.ThreadID       `json:"source_thread_id,omitempty"`
-	Message   core.MessageID      `json:"source_message_id,omitempty"`
-	Created   string              `json:"created_at"`
-	Updated   string              `json:"updated_at"`
-	Foreign   bool                `json:"foreign,omitempty"` // words that the user did not write went into it
-}
-
 // Use returns an item.
 func (t getTool) Use(ctx context.Context, use core.ToolUse) (core.ToolResult, error) {
 	i, err := t.named(ctx, use)
 	if err != nil {
 		return core.ToolResult{}, err
 	}
-	return marked(itemJSON{i.ID, i.Theme, i.Type, i.Content, append([]string{}, i.Tags...), i.Status, i.Embedding,
-		i.SourceThread, i.SourceMessage, core.Stamp(i.CreatedAt, use.Location), core.Stamp(i.UpdatedAt, use.Location),
-		i.Tainted}, i.Tainted)
+	return marked(i.View(use.Location), i.Tainted)
 }
 
 // named returns the item that a call names. One that never was and another

@@ -186,12 +186,16 @@ func (p *People) claimOwner(ctx context.Context, in core.Inbound, code string) (
 	if err != nil && !errors.Is(err, core.ErrExists) {
 		return false, err
 	}
-	if _, err := p.UseCode(ctx, core.CodeOwner, trust.CodeHash(code), p.Now()); err != nil &&
-		!errors.Is(err, core.ErrRefused) {
+	return p.claimed(ctx, in.Address, code)
+}
+
+// claimed uses up the code by which an address became the owner's.
+func (p *People) claimed(ctx context.Context, a core.Address, code string) (bool, error) {
+	_, err := p.UseCode(ctx, core.CodeOwner, trust.CodeHash(code), p.Now())
+	if err != nil && !errors.Is(err, core.ErrRefused) {
 		return false, err
 	}
-	p.Log.Info("an address is the owner's now", zap.String("channel", in.Address.Channel),
-		zap.String("address", in.Address.External))
+	p.Log.Info("an address is the owner's now", zap.String("channel", a.Channel), zap.String("address", a.External))
 	return true, nil
 }
 
@@ -211,13 +215,7 @@ func (p *People) ClaimOwner(ctx context.Context, in core.Inbound, i core.Identit
 	if err := p.MoveIdentity(ctx, i, codes[0].User); err != nil && !errors.Is(err, core.ErrNotFound) {
 		return false, err
 	}
-	if _, err := p.UseCode(ctx, core.CodeOwner, trust.CodeHash(code), p.Now()); err != nil &&
-		!errors.Is(err, core.ErrRefused) {
-		return false, err
-	}
-	p.Log.Info("an address is the owner's now", zap.String("channel", in.Address.Channel),
-		zap.String("address", in.Address.External))
-	return true, nil
+	return p.claimed(ctx, in.Address, code)
 }
 
 // allowed reports whether the list holds the sender by any of their addresses.

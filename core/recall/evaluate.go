@@ -179,7 +179,7 @@ func newest(wanted []said, after time.Time) bool {
 
 // searchResults calls the tool as a model does.
 func searchResults(ctx context.Context, tool core.Tool, user core.UserID, question string,
-	now time.Time) ([]searchHit, error) {
+	now time.Time) ([]core.HitView, error) {
 	arguments, err := json.Marshal(map[string]any{"query": question, "limit": evalLimit})
 	if err != nil {
 		return nil, fmt.Errorf("write arguments: %w", err)
@@ -188,7 +188,7 @@ func searchResults(ctx context.Context, tool core.Tool, user core.UserID, questi
 	if err != nil {
 		return nil, err
 	}
-	var out searchOutput
+	var out core.SearchView
 	if err := json.Unmarshal([]byte(result.Text), &out); err != nil {
 		return nil, fmt.Errorf("read results: %w", err)
 	}
@@ -196,14 +196,14 @@ func searchResults(ctx context.Context, tool core.Tool, user core.UserID, questi
 }
 
 // scored scores the results of one question.
-func scored(results []searchHit, wanted []said) Score {
+func scored(results []core.HitView, wanted []said) Score {
 	out := Score{Questions: 1}
 	part := 1 / float64(len(wanted))
 	first := len(results)
 	for _, w := range wanted {
-		rank := slices.IndexFunc(results, func(h searchHit) bool { return h.Message == w.id })
+		rank := slices.IndexFunc(results, func(h core.HitView) bool { return h.Message == w.id })
 		label := w.at.Format(time.DateOnly)
-		if slices.ContainsFunc(results[:min(len(results), 10)], func(h searchHit) bool { return h.Label == label }) {
+		if slices.ContainsFunc(results[:min(len(results), 10)], func(h core.HitView) bool { return h.Label == label }) {
 			out.Day10 += part
 		}
 		if rank < 0 {

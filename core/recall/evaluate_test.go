@@ -138,10 +138,10 @@ func FuzzReadLoCoMo(f *testing.F) {
 func TestScores(t *testing.T) {
 	t.Parallel()
 	day := time.Date(2023, 5, 8, 0, 0, 0, 0, time.UTC)
-	results := []searchHit{{Message: 4, Label: "2023-05-07"}, {Kind: core.DocSummary, Label: "2023-05-08"},
+	results := []core.HitView{{Message: 4, Label: "2023-05-07"}, {Kind: core.DocSummary, Label: "2023-05-08"},
 		{Message: 9, Label: "2023-05-09"}}
 	for len(results) < 12 {
-		results = append(results, searchHit{Message: core.MessageID(100 + len(results)), Label: "2023-01-01"})
+		results = append(results, core.HitView{Message: core.MessageID(100 + len(results)), Label: "2023-01-01"})
 	}
 	got := scored(results, []said{{9, day.AddDate(0, 0, 1)}, {111, day}, {5, day}, {6, day.AddDate(0, 1, 0)}})
 	want := Score{Questions: 1, Recall5: 0.25, Recall10: 0.25, Recall20: 0.5, Found10: 1, Day10: 0.75, MRR: 1.0 / 3}

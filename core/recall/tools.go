@@ -9,7 +9,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"time"
 
 	"github.com/everthread/everthread/core"
 )
@@ -75,36 +74,6 @@ type searchInput struct {
 	MinScore float64  `json:"min_score"`
 }
 
-// searchOutput is what conversation_search answers.
-type searchOutput struct {
-	Results []searchHit `json:"results"`
-	Mode    string      `json:"mode"`
-	Note    string      `json:"note,omitempty"`
-}
-
-type searchHit struct {
-	Kind    core.DocKind   `json:"kind"`
-	Label   string         `json:"day_label"`
-	Segment core.SegmentID `json:"day_segment_id"`
-	Score   float64        `json:"score"`
-	Message core.MessageID `json:"message_id,omitempty"`
-	From    core.MessageID `json:"from_message_id,omitempty"`
-	To      core.MessageID `json:"to_message_id,omitempty"`
-	Role    core.Role      `json:"role,omitempty"`
-	SentAt  string         `json:"sent_at,omitempty"`
-	Snippet string         `json:"snippet,omitempty"`
-	Covered *bool          `json:"covered_by_summary,omitempty"`
-	Summary string         `json:"summary_snippet,omitempty"`
-	Foreign bool           `json:"foreign,omitempty"` // words that the user did not write went into it
-	Signals signals        `json:"signals"`
-}
-
-type signals struct {
-	FTS       bool `json:"fts"`
-	Semantic  bool `json:"semantic"`
-	Neighbour bool `json:"neighbour,omitempty"`
-}
-
 // Use searches.
 func (t searchTool) Use(ctx context.Context, use core.ToolUse) (core.ToolResult, error) {
 	var in searchInput
@@ -125,28 +94,8 @@ func (t searchTool) Use(ctx context.Context, use core.ToolUse) (core.ToolResult,
 	if err != nil {
 		return core.ToolResult{}, err
 	}
-	out := searchOutput{Results: make([]searchHit, 0, len(found.Hits)), Mode: found.Mode, Note: found.Note}
-	for _, h := range found.Hits {
-		out.Results = append(out.Results, shownHit(h, use.Location))
-	}
-	return marked(out, slices.ContainsFunc(out.Results, func(h searchHit) bool { return h.Foreign }))
-}
-
-func shownHit(h core.Hit, location *time.Location) searchHit {
-	out := searchHit{
-		Kind: h.Kind, Label: h.Label, Segment: h.Segment, Score: math.Round(h.Score*1000) / 1000,
-		Signals: signals{h.FTS, h.Near, h.Neighbour},
-	}
-	if h.Kind == core.DocSummary {
-		out.Summary, out.Foreign = h.Snippet, h.Summary.Tainted
-		return out
-	}
-	covered := h.Message.Covered
-	out.Foreign = h.Message.Foreign()
-	out.From, out.To = h.From, h.To
-	out.Message, out.Role, out.SentAt, out.Snippet, out.Covered = h.Message.ID, h.Message.Role,
-		core.Stamp(h.Message.SentAt, location), h.Snippet, &covered
-	return out
+	out := found.View(use.Location)
+	return marked(out, slices.ContainsFunc(out.Results, func(h core.HitView) bool { return h.Foreign }))
 }
 
 // marked is an answer that says whether words that the user did not write are in it.

@@ -204,7 +204,7 @@ func TestAQuestionDoesNotFindItself(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		var out searchOutput
+		var out core.SearchView
 		if err := json.Unmarshal([]byte(got.Text), &out); err != nil {
 			t.Fatal(err)
 		}

@@ -22,8 +22,6 @@ const (
 	DoorPage    Door = "page"
 	DoorAPI     Door = "api"
 	DoorOpenAI  Door = "openai"
-	DoorMCP     Door = "mcp"
-	DoorTool    Door = "tool"
 )
 
 // Need says what something that is reached through a door needs.

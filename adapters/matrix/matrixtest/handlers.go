@@ -62,16 +62,12 @@ func (s *Server) authed(name string, h http.HandlerFunc) http.HandlerFunc {
 	return s.kind(name, func(w http.ResponseWriter, r *http.Request) {
 		s.Lock()
 		_, ok := s.tokens[token(r)]
-		refused := s.refused[r.PathValue("room")]
 		s.Unlock()
-		switch {
-		case !ok:
+		if !ok {
 			refuse(w, 401, "M_UNKNOWN_TOKEN", map[string]any{"soft_logout": true})
-		case refused:
-			refuse(w, 403, "M_FORBIDDEN", nil)
-		default:
-			h(w, r)
+			return
 		}
+		h(w, r)
 	})
 }
 

@@ -75,21 +75,20 @@ type Server struct {
 	User string
 	servicetest.Server[Failure]
 
-	now     time.Time
-	pos     int
-	rooms   map[string]*room
-	order   []string
-	tokens  map[string]string // access token → device
-	others  map[string]string // access token → user, if not User
-	txns    map[string]string // device, path → event id
-	sent    []sentEvent
-	acked   int
-	held    bool // messages to devices are kept back
-	media   map[string][]byte
-	marks   []string // read marks and typing, as "read room event"
-	refused map[string]bool
-	keys    keys
-	logins  int
+	now    time.Time
+	pos    int
+	rooms  map[string]*room
+	order  []string
+	tokens map[string]string // access token → device
+	others map[string]string // access token → user, if not User
+	txns   map[string]string // device, path → event id
+	sent   []sentEvent
+	acked  int
+	held   bool // messages to devices are kept back
+	media  map[string][]byte
+	marks  []string // read marks and typing, as "read room event"
+	keys   keys
+	logins int
 }
 
 type sentEvent struct {
@@ -102,8 +101,7 @@ func New(user string) *Server {
 	s := &Server{
 		User: user, now: time.Now(), rooms: map[string]*room{},
 		tokens: map[string]string{Token: "DEVICE"}, others: map[string]string{}, txns: map[string]string{},
-		media:   map[string][]byte{},
-		refused: map[string]bool{},
+		media: map[string][]byte{},
 	}
 	if err := s.Start(s.routes(), ""); err != nil {
 		panic(err)
@@ -145,14 +143,6 @@ func (s *Server) State(room, sender, kind, key string, content any) string {
 	s.Lock()
 	defer s.Unlock()
 	return s.add(room, Event{Type: kind, Sender: sender, StateKey: &key, Content: raw(content), TS: s.millis(time.Time{})})
-}
-
-// Redact takes an event back as sender.
-func (s *Server) Redact(room, sender, event string) string {
-	s.Lock()
-	defer s.Unlock()
-	return s.add(room, Event{Type: "m.room.redaction", Sender: sender, Redacts: event,
-		Content: raw(map[string]string{"redacts": event}), TS: s.millis(time.Time{})})
 }
 
 // Say posts a text message.
@@ -267,13 +257,6 @@ func (s *Server) Unacknowledged() int {
 		}
 	}
 	return n
-}
-
-// Refuse makes a room unknown to the account's requests.
-func (s *Server) Refuse(room string) {
-	s.Lock()
-	defer s.Unlock()
-	s.refused[room] = true
 }
 
 // Revoke ends every session.

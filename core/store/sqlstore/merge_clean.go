@@ -2,7 +2,6 @@ package sqlstore
 
 import (
 	"context"
-	"fmt"
 	"maps"
 	"slices"
 	"strings"
@@ -10,10 +9,8 @@ import (
 	"github.com/everthread/everthread/core"
 )
 
-// cleaning is how the rows of one table go: who names another before who is named.
-type cleaning struct{ table, key string }
-
-func cleanings() (out []cleaning) {
+// cleanings are how the rows of each table go: who names another before who is named.
+func cleanings() (out []copying) {
 	left := slices.DeleteFunc(Tables(), func(t Table) bool { return t.Key == "" || t.Shared })
 	for len(left) > 0 {
 		n := len(left) - 1
@@ -24,7 +21,9 @@ func cleanings() (out []cleaning) {
 			}) {
 			n--
 		}
-		out = append(out, cleaning{left[n].Name, left[n].Key})
+		c := copying{table: left[n].Name, key: left[n].Key, page: cleanPage}
+		c.rows = func(p pair, m *move, g keyRange) error { return p.cleanPage(m, c, g) }
+		out = append(out, c)
 		left = slices.Delete(left, n, n+1)
 	}
 	return out
@@ -38,39 +37,14 @@ func (s *Store) cleanRows(ctx context.Context, m move) error {
 	if m.Kind == core.MoveSplit {
 		return s.cleanSplit(ctx, m)
 	}
-	list := cleanings()
-	n := 0
-	for i, c := range list {
-		if c.table == m.cursor {
-			n = i
-		}
-	}
-	c := list[n]
-	g, _, err := s.pageOf(ctx, m, copying{table: c.table, key: c.key, page: cleanPage}, "")
-	if err != nil {
-		return err
-	}
-	return s.step(ctx, m, func(p pair, m *move) error {
-		if len(g.through) > 0 {
-			if err := p.cleanPage(m, c, g); err != nil {
-				return fmt.Errorf("%s: %w", c.table, err)
-			}
-		}
-		switch {
-		case !g.last:
-			m.cursor = c.table
-		case n+1 < len(list):
-			m.cursor = list[n+1].table
-		default:
-			m.next(phaseLet)
-			return p.forgetUser(m)
-		}
-		return nil
+	return s.paged(ctx, m, cleanings(), renumbering{}, func(p pair, m *move) error {
+		m.next(phaseLet)
+		return p.forgetUser(m)
 	})
 }
 
 // cleanPage removes a page of rows with what is found of them.
-func (p pair) cleanPage(m *move, c cleaning, g keyRange) error {
+func (p pair) cleanPage(m *move, c copying, g keyRange) error {
 	for kind, table := range map[core.DocKind]string{core.DocMessage: "messages", core.DocSummary: "summaries",
 		core.DocItem: "items"} {
 		if table != c.table {

@@ -18,7 +18,7 @@ type copying struct {
 	where string // which rows; empty: all
 	split string // which of them a split takes: @ stands for the table, ? for the identity; empty: none
 	page  int
-	// rows copies those of a page.
+	// rows copies those of a page, or removes them.
 	rows func(p pair, m *move, g keyRange) error
 }
 
@@ -137,25 +137,30 @@ func (g keyRange) between(key string, arg func(v any) string) string {
 	return ` AND (` + key + `) > (` + list(g.after) + `) AND (` + key + `) <= (` + list(g.through) + `)`
 }
 
-// copyRows copies the next page of a merge. The cursor names the table and the
-// last key.
+// copyRows copies the next page of a merge.
 func (s *Store) copyRows(ctx context.Context, m move) error {
-	list := copies(m.Kind)
-	n := 0
-	table, rest, _ := strings.Cut(m.cursor, "\n")
-	for i, c := range list {
-		if c.table == table {
-			n = i
-		}
+	r, err := s.numbersOf(ctx, m)
+	if err != nil {
+		return err
 	}
+	return s.paged(ctx, m, copies(m.Kind), r, func(_ pair, m *move) error {
+		m.next(phaseSwitch)
+		return nil
+	})
+}
+
+// paged does what is to be done with the next page of a list of tables; behind the last
+// table, end. The cursor names the table and the last key.
+func (s *Store) paged(ctx context.Context, m move, list []copying, r renumbering,
+	end func(p pair, m *move) error) error {
+	table, rest, _ := strings.Cut(m.cursor, "\n")
+	n := max(0, slices.IndexFunc(list, func(c copying) bool { return c.table == table }))
 	c := list[n]
 	g, cursor, err := s.pageOf(ctx, m, c, rest)
 	if err != nil {
 		return err
 	}
-	if g.numbers, err = s.numbersOf(ctx, m); err != nil {
-		return err
-	}
+	g.numbers = r
 	return s.step(ctx, m, func(p pair, m *move) error {
 		if len(g.through) > 0 {
 			if err := c.rows(p, m, g); err != nil {
@@ -168,7 +173,7 @@ func (s *Store) copyRows(ctx context.Context, m move) error {
 		case n+1 < len(list):
 			m.cursor = list[n+1].table + "\n"
 		default:
-			m.next(phaseSwitch)
+			return end(p, m)
 		}
 		return nil
 	})

@@ -13,6 +13,19 @@ import (
 // switchMerge makes the source user a part of the target user, in one short transaction,
 // when nothing is being sent any more for the source user.
 func (s *Store) switchMerge(ctx context.Context, m move, now time.Time) (time.Duration, error) {
+	return s.switched(ctx, m, now, func(p pair) []switching {
+		return []switching{p.switchIdentities, p.switchDeliveries, p.switchTurns, p.switchJobs, p.switchHeld, p.switchRest,
+			p.switchUsers}
+	})
+}
+
+// switching hands over one kind of what a move carries.
+type switching = func(m *move, r renumbering, now time.Time) error
+
+// switched hands over all of it in one transaction, unless something is being sent: that
+// is waited for.
+func (s *Store) switched(ctx context.Context, m move, now time.Time, steps func(p pair) []switching) (time.Duration,
+	error) {
 	r, err := s.numbersOf(ctx, m)
 	if err != nil {
 		return 0, err
@@ -22,8 +35,7 @@ func (s *Store) switchMerge(ctx context.Context, m move, now time.Time) (time.Du
 		if waits, err = p.sending(m.From, now); err != nil || waits {
 			return err
 		}
-		for _, step := range []func(*move, renumbering, time.Time) error{p.switchIdentities, p.switchDeliveries,
-			p.switchTurns, p.switchJobs, p.switchHeld, p.switchRest, p.switchUsers} {
+		for _, step := range steps(p) {
 			if err := step(m, r, now); err != nil {
 				return err
 			}

@@ -204,28 +204,9 @@ func (p pair) notGoing(m *move, ids []core.MessageID) (left []core.MessageID, er
 // switchSplit gives the identity to the new user, when nothing is being sent any
 // more. The other one stays frozen until all of it is gone.
 func (s *Store) switchSplit(ctx context.Context, m move, now time.Time) (time.Duration, error) {
-	r, err := s.numbersOf(ctx, m)
-	if err != nil {
-		return 0, err
-	}
-	waits := false
-	err = s.step(ctx, m, func(p pair, m *move) error {
-		if waits, err = p.sending(m.From, now); err != nil || waits {
-			return err
-		}
-		for _, step := range []func(*move, renumbering, time.Time) error{p.splitIdentity, p.switchDeliveries, p.switchTurns,
-			p.switchJobs, p.splitUser} {
-			if err := step(m, r, now); err != nil {
-				return err
-			}
-		}
-		m.next(core.MoveTold)
-		return nil
+	return s.switched(ctx, m, now, func(p pair) []switching {
+		return []switching{p.splitIdentity, p.switchDeliveries, p.switchTurns, p.switchJobs, p.splitUser}
 	})
-	if waits {
-		return moveWaits, err
-	}
-	return 0, err
 }
 
 func (p pair) splitIdentity(m *move, _ renumbering, _ time.Time) error {

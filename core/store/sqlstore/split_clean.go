@@ -4,72 +4,41 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"strings"
 
 	"github.com/everthread/everthread/core"
 )
 
-// splitRule is how what went with a split goes from one table: what was made of
-// messages before the messages.
-type splitRule struct {
-	copying
-	drop func(p pair, m *move, g keyRange) error
-}
-
 // movedDay is a day of which something went.
 const movedDay = `EXISTS (SELECT 1 FROM move_segments x WHERE x.user_id = @.user_id AND x.segment_id = @.id) AND CAST(? AS bigint) > 0`
 
-func splitRules() []splitRule {
-	list := []splitRule{
-		{copying{table: "segments", key: "id", page: 20, split: movedDay}, pair.partDays},
-		{copying{table: "items", key: "id", page: 50, split: cameFrom}, pair.partItems},
-		{copying{table: "reminders", key: "id", page: 200, split: cameFrom}, deleteOf("reminders", "id")},
-		{copying{table: "standing", key: "id", page: 200, split: cameWith}, deleteOf("standing", "id")},
-		{copying{table: "approvals", key: "id", page: 200, split: came}, deleteOf("approvals", "id")},
-		{copying{table: "loops", key: "id", page: 100, split: all}, pair.partLoops},
+// splitRules are how what went with a split goes from each table: what was made of
+// messages before the messages.
+func splitRules() []copying {
+	list := []copying{
+		{table: "segments", key: "id", page: 20, split: movedDay, rows: pair.partDays},
+		{table: "items", key: "id", page: 50, split: cameFrom, rows: pair.partItems},
+		{table: "reminders", key: "id", page: 200, split: cameFrom, rows: deleteOf("reminders", "id")},
+		{table: "standing", key: "id", page: 200, split: cameWith, rows: deleteOf("standing", "id")},
+		{table: "approvals", key: "id", page: 200, split: came, rows: deleteOf("approvals", "id")},
+		{table: "loops", key: "id", page: 100, split: all, rows: pair.partLoops},
 	}
 	for _, c := range plainly(func(t Table) bool { return t.Split != "" }) {
-		list = append(list, splitRule{c, deleteOf(c.table, c.key)})
+		c.rows = deleteOf(c.table, c.key)
+		list = append(list, c)
 	}
-	return append(list, []splitRule{
-		{copying{table: "deliveries", key: "id", page: 200, split: cameToSend}, pair.partDeliveries},
-		{copying{table: "messages", key: "id", page: 200, split: came}, pair.partMessages},
-		{copying{table: "turns", key: "id", page: 300, split: came}, deleteOf("turns", "id")},
+	return append(list, []copying{
+		{table: "deliveries", key: "id", page: 200, split: cameToSend, rows: pair.partDeliveries},
+		{table: "messages", key: "id", page: 200, split: came, rows: pair.partMessages},
+		{table: "turns", key: "id", page: 300, split: came, rows: deleteOf("turns", "id")},
 	}...)
 }
 
 // cleanSplit removes the next page of what went, and in the end lets the user be
 // answered again.
 func (s *Store) cleanSplit(ctx context.Context, m move) error {
-	list := splitRules()
-	n := 0
-	table, rest, _ := strings.Cut(m.cursor, "\n")
-	for i, c := range list {
-		if c.table == table {
-			n = i
-		}
-	}
-	c := list[n]
-	g, cursor, err := s.pageOf(ctx, m, c.copying, rest)
-	if err != nil {
-		return err
-	}
-	return s.step(ctx, m, func(p pair, m *move) error {
-		if len(g.through) > 0 {
-			if err := c.drop(p, m, g); err != nil {
-				return fmt.Errorf("%s: %w", c.table, err)
-			}
-		}
-		switch {
-		case !g.last:
-			m.cursor = c.table + "\n" + cursor
-		case n+1 < len(list):
-			m.cursor = list[n+1].table + "\n"
-		default:
-			m.next(phaseLet)
-			return p.endSplit(m)
-		}
-		return nil
+	return s.paged(ctx, m, splitRules(), renumbering{}, func(p pair, m *move) error {
+		m.next(phaseLet)
+		return p.endSplit(m)
 	})
 }
 

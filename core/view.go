@@ -1,0 +1,86 @@
+package core
+
+import (
+	"math"
+	"time"
+)
+
+// SearchView is what a search answers, as models and programs read it.
+type SearchView struct {
+	Results []HitView `json:"results"`
+	Mode    string    `json:"mode"`
+	Note    string    `json:"note,omitempty"`
+}
+
+// HitView is a hit in it.
+type HitView struct {
+	Kind    DocKind     `json:"kind"`
+	Label   string      `json:"day_label"`
+	Segment SegmentID   `json:"day_segment_id"`
+	Score   float64     `json:"score"`
+	Message MessageID   `json:"message_id,omitempty"`
+	From    MessageID   `json:"from_message_id,omitempty"`
+	To      MessageID   `json:"to_message_id,omitempty"`
+	Role    Role        `json:"role,omitempty"`
+	SentAt  string      `json:"sent_at,omitempty"`
+	Snippet string      `json:"snippet,omitempty"`
+	Covered *bool       `json:"covered_by_summary,omitempty"`
+	Summary string      `json:"summary_snippet,omitempty"`
+	Foreign bool        `json:"foreign,omitempty"` // words that the user did not write went into it
+	Signals SignalsView `json:"signals"`
+}
+
+// SignalsView is what found a hit.
+type SignalsView struct {
+	FTS       bool `json:"fts"`
+	Semantic  bool `json:"semantic"`
+	Neighbour bool `json:"neighbour,omitempty"`
+}
+
+// View is the result as it is read, with times in a zone (nil: UTC).
+func (r SearchResult) View(zone *time.Location) SearchView {
+	out := SearchView{Results: make([]HitView, 0, len(r.Hits)), Mode: r.Mode, Note: r.Note}
+	for _, h := range r.Hits {
+		out.Results = append(out.Results, h.view(zone))
+	}
+	return out
+}
+
+func (h Hit) view(zone *time.Location) HitView {
+	v := HitView{Kind: h.Kind, Label: h.Label, Segment: h.Segment, Score: Thousandths(h.Score),
+		Signals: SignalsView{h.FTS, h.Near, h.Neighbour}}
+	if h.Kind == DocSummary {
+		v.Summary, v.Foreign = h.Snippet, h.Summary.Tainted
+		return v
+	}
+	covered := h.Message.Covered
+	v.From, v.To, v.Foreign = h.From, h.To, h.Message.Foreign()
+	v.Message, v.Role, v.SentAt, v.Snippet, v.Covered = h.Message.ID, h.Message.Role, Stamp(h.Message.SentAt, zone),
+		h.Snippet, &covered
+	return v
+}
+
+// Thousandths rounds a score as it is shown.
+func Thousandths(f float64) float64 { return math.Round(f*1000) / 1000 }
+
+// ItemView is an item in full, as models and programs read it.
+type ItemView struct {
+	ID        ItemID         `json:"id"`
+	Theme     string         `json:"theme"`
+	Type      ItemType       `json:"type"`
+	Content   string         `json:"content"`
+	Tags      []string       `json:"tags"`
+	Status    ItemStatus     `json:"status"`
+	Embedding EmbeddingState `json:"embedding,omitempty"`
+	Thread    ThreadID       `json:"source_thread_id,omitempty"`
+	Message   MessageID      `json:"source_message_id,omitempty"`
+	Created   string         `json:"created_at"`
+	Updated   string         `json:"updated_at"`
+	Foreign   bool           `json:"foreign,omitempty"` // words that the user did not write went into it
+}
+
+// View is the item as it is read, with times in a zone (nil: UTC).
+func (i Item) View(zone *time.Location) ItemView {
+	return ItemView{i.ID, i.Theme, i.Type, i.Content, append([]string{}, i.Tags...), i.Status, i.Embedding,
+		i.SourceThread, i.SourceMessage, Stamp(i.CreatedAt, zone), Stamp(i.UpdatedAt, zone), i.Tainted}
+}
