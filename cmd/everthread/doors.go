@@ -69,7 +69,7 @@ func (a *app) newPage() (*web.Channel, error) {
 			Tokens: a.Tokens, Search: a.Search, Memory: a.Memory, Reminders: a.Reminders, Prompt: a.rebuild,
 			MediaDir: a.Files.Dir, MediaMax: a.Files.Max, LivePages: w.LivePages, Now: a.Now}),
 		office.New(office.Options{Store: a.Store, People: a.People, Gateway: a.Gateway, Memory: a.Memory,
-			Settings: a.settingsPage(), Admin: a.adminPage(), Prices: a.prices(), Sure: a.People.Sure,
+			Standing: a.Standing, Settings: a.settingsPage(), Admin: a.adminPage(), Prices: a.prices(), Sure: a.People.Sure,
 			MediaDir: a.Files.Dir, PublicURL: h.PublicURL, Log: a.Log.Named("web"), Now: a.Now, Rand: rand.Reader}),
 	}
 	title := func(channel string) string { return a.Channels.Capabilities(channel).Title }

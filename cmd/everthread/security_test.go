@@ -25,7 +25,8 @@ var updateNeeds = flag.Bool("update", false, "write what the test finds into the
 func TestSecurityTable(t *testing.T) {
 	t.Parallel()
 	rooms := []web.Room{chat.New(chat.Options{}),
-		office.New(office.Options{Memory: struct{ office.Memory }{}, Settings: wholeSettings(), Admin: &office.Admin{}})}
+		office.New(office.Options{Memory: struct{ office.Memory }{},
+			Standing: struct{ office.Standing }{}, Settings: wholeSettings(), Admin: &office.Admin{}})}
 	all := slices.Concat(command.Needs(), web.Needs(rooms...), api.Needs(), openai.Needs())
 	slices.SortStableFunc(all, func(a, b trust.Need) int {
 		return cmp.Or(slices.Index(trust.Known(), a.Capability)-slices.Index(trust.Known(), b.Capability),

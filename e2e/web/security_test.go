@@ -237,7 +237,7 @@ func TestAnotherUsersNumbersAreNotFound(t *testing.T) {
 				}
 			}
 			for _, path := range []string{"/m/%d/remember", "/m/%d/forget", "/memory/%d/archive", "/memory/%d/restore",
-				"/settings/keys/%d/revoke", "/messages?%d"} {
+				"/memory/standing/%d/remove", "/settings/keys/%d/revoke", "/messages?%d"} {
 				r, body := eve.Post(fmt.Sprintf(path, n), url.Values{"text": {"x"}, "thread": {fmt.Sprint(n)},
 					"nonce": {"0123456789abcdef0123"}, "theme": {"general"}, "type": {"fact"}})
 				if strings.Contains(body, "secret") || r.StatusCode != http.StatusNotFound && (path != "/messages?%d" || n > 0) &&

@@ -92,6 +92,7 @@ type memoryView struct {
 	Known        []core.Theme
 	ItemTypes    []choice
 	Problem      string
+	Standing     standingView
 }
 
 // choice is one of several values of a form.
@@ -143,17 +144,20 @@ func (r *Room) noted(v *web.Visit, names map[string]string) ([]shownItem, error)
 }
 
 func (r *Room) memoryPage(v *web.Visit) error {
-	form := addedItem{Theme: core.DefaultTheme, Type: string(core.ItemFact)}
-	return r.showMemory(v, http.StatusOK, r.memoryQuery(v), form, "")
+	return r.showMemory(v, http.StatusOK, r.memoryQuery(v), newItem(), "", standingView{})
 }
 
-// showMemory shows memory, with what was wrong with the form, if anything was.
-func (r *Room) showMemory(v *web.Visit, status int, q memoryQuery, form addedItem, problem string) error {
+// newItem is what stands in an empty form.
+func newItem() addedItem { return addedItem{Theme: core.DefaultTheme, Type: string(core.ItemFact)} }
+
+// showMemory shows memory, with what was wrong with a form, if anything was.
+func (r *Room) showMemory(v *web.Visit, status int, q memoryQuery, form addedItem, problem string,
+	always standingView) error {
 	themes, err := r.Memory.Themes(v.Context(), v.User.ID, themesShown)
 	if err != nil {
 		return fmt.Errorf("read themes: %w", err)
 	}
-	page := memoryView{Query: q, Path: q.path(), Add: form, Problem: problem, Known: themes}
+	page := memoryView{Query: q, Path: q.path(), Add: form, Problem: problem, Known: themes, Standing: always}
 	if len(themes) == 0 {
 		page.Known = []core.Theme{{Slug: core.DefaultTheme, Name: core.DefaultTheme}}
 	}
@@ -167,6 +171,9 @@ func (r *Room) showMemory(v *web.Visit, status int, q memoryQuery, form addedIte
 		return err
 	}
 	if !q.narrowed() && !q.Archived && q.Page == 1 {
+		if err := page.Standing.fill(v, r, "/memory"); err != nil {
+			return err
+		}
 		if page.Noted, err = r.noted(v, themeNames(themes)); err != nil {
 			return err
 		}

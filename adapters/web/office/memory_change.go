@@ -23,7 +23,8 @@ func (r *Room) addItem(v *web.Visit) error {
 	}
 	add, same, err := r.Memory.Keep(v.Context(), i, v.Now)
 	if web.IsRefused(err) {
-		return r.showMemory(v, http.StatusUnprocessableEntity, memoryQuery{Page: 1}, form, v.Words.RememberRefused)
+		return r.showMemory(v, http.StatusUnprocessableEntity, memoryQuery{Page: 1}, form, v.Words.RememberRefused,
+			standingView{})
 	}
 	if err != nil {
 		return fmt.Errorf("remember: %w", err)

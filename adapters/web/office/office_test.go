@@ -21,9 +21,11 @@ import (
 	"github.com/everthread/everthread/core"
 	"github.com/everthread/everthread/core/export"
 	"github.com/everthread/everthread/core/llm/embed"
+	"github.com/everthread/everthread/core/llm/tokens"
 	"github.com/everthread/everthread/core/memory"
 	"github.com/everthread/everthread/core/people"
 	"github.com/everthread/everthread/core/seal"
+	"github.com/everthread/everthread/core/standing"
 	"github.com/everthread/everthread/core/store/sqlite"
 	"github.com/everthread/everthread/core/trust"
 	"github.com/everthread/everthread/core/trust/egress"
@@ -84,6 +86,8 @@ func (f *office) options(t *testing.T, w *webtest.World) Options {
 	f.models = &fakeModels{users: st, sealer: s}
 	w.Memory = &memory.Memory{Store: st, Signals: signals{st}, Embed: f.models.Name}
 	o.Memory = w.Memory
+	o.Standing = &standing.Standing{Store: st, Tokens: tokens.New(),
+		Settings: standing.Settings{MaxActive: 10, MaxTokens: 200}}
 	o.Prices = Prices{Prompt: 1, Cached: 0.1, Completion: 4, Currency: "EUR"}
 	exporter := &export.Exporter{Store: st, Media: os.DirFS(o.MediaDir), Zone: webtest.Paris(), Now: o.Now}
 	o.Settings = &Settings{Store: st, NewCode: p.NewLinkCode, Embeddings: f.models, Agents: f.agents,

@@ -25,6 +25,8 @@ type Options struct {
 	People  web.Doors
 	Gateway web.Gateway
 	Memory  Memory // nil: there is no page of memory
+	// Standing is what people want always; nil: the pages do not show it.
+	Standing Standing
 	// Settings and Admin are what these pages need; nil: there is none.
 	Settings *Settings
 	Admin    *Admin
@@ -70,7 +72,8 @@ func (r *Room) Files() fs.FS { return files }
 
 // Routes lists the pages.
 func (r *Room) Routes() []web.Route {
-	return slices.Concat(web.Needing(core.CanMemory, r.memoryRoutes()...),
+	return slices.Concat(web.Needing(core.CanMemory, slices.Concat(r.memoryRoutes(),
+		r.standingRoutes())...),
 		web.Needing(core.CanAccount, r.settingsRoutes()...), web.Needing(core.CanAdmin, r.adminRoutes()...))
 }
 

@@ -52,6 +52,7 @@ type settingsView struct {
 	Summaries []choice
 	Strategy  []choice
 	Memory    []choice
+	Standing  standingView
 	Links     linksView
 	Meaning   meaningView
 	Keys      keysView
@@ -81,7 +82,11 @@ func (r *Room) settingsSection(v *web.Visit) error {
 
 func (r *Room) settingsSections(v *web.Visit) []section {
 	w := say(v.Lang).Settings
-	all := []section{{"profile", w.Profile}, {"assistant", w.Assistant}, {"channels", w.Channels}}
+	all := []section{{"profile", w.Profile}, {"assistant", w.Assistant}}
+	if r.Standing != nil {
+		all = append(all, section{"standing", say(v.Lang).Standing.Title})
+	}
+	all = append(all, section{"channels", w.Channels})
 	if r.Settings.Embeddings != nil {
 		all = append(all, section{"embeddings", w.Meaning})
 	}
@@ -100,6 +105,9 @@ func (r *Room) showSettings(v *web.Visit, status int, page settingsView) error {
 	page.Sections = r.settingsSections(v)
 	if page.Problem == nil || page.Problem.Section != "profile" {
 		page.Name = v.User.Name
+	}
+	if err := page.Standing.fill(v, r, "/settings"); err != nil {
+		return err
 	}
 	for _, fill := range []func(*web.Visit, *settingsView) error{r.fillChoices, r.fillLinks, r.fillMeaning, r.fillKeys,
 		r.fillSessions, r.fillUsage, r.fillData} {

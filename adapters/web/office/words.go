@@ -7,6 +7,7 @@ import "github.com/everthread/everthread/core/words"
 type texts struct {
 	Attachments words.Counted // number
 	Memory      memoryWords
+	Standing    standingWords
 	Settings    settingsWords
 	Admin       adminWords
 }
@@ -27,6 +28,13 @@ type memoryWords struct {
 	VectorsReady, VectorsWaiting, VectorsFailed               string // number
 	VectorsFault                                              string // number, reason
 	Newer, Older                                              string
+}
+
+// standingWords are the words of what a person wants always.
+type standingWords struct {
+	Title, Lead, New, Example, Add, Remove string
+	Added, Known, Removed                  string
+	Proposed, Waiting                      string
 }
 
 // settingsWords are the words of the page of settings.

@@ -1,0 +1,120 @@
+package office
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/everthread/everthread/adapters/web"
+	"github.com/everthread/everthread/core"
+)
+
+// Standing is what the pages read and prepare of what a person wants always, as
+// standing.Standing does.
+type Standing interface {
+	List(ctx context.Context, user core.UserID) (active, waiting []core.Instruction, err error)
+	Add(ctx context.Context, user core.UserID, language, wish string,
+		now time.Time) (add *core.AddInstruction, same core.Instruction, err error)
+}
+
+func (r *Room) standingRoutes() []web.Route {
+	if r.Standing == nil {
+		return nil
+	}
+	return []web.Route{
+		// A form that was refused stands at its address.
+		{Pattern: "GET /memory/standing", Serve: func(v *web.Visit) error { return v.Back("/memory#standing", "") }},
+		{Pattern: "POST /memory/standing", Serve: r.want},
+		{Pattern: "POST /memory/standing/{id}/remove", Serve: r.unwant},
+	}
+}
+
+// standingView is what a person wants always, below each of two pages.
+type standingView struct {
+	Can         bool
+	Next        string // where one was
+	All         []shownWish
+	Wish, Wrong string // of a form that was refused
+}
+
+// shownWish is a standing instruction in the list.
+type shownWish struct {
+	ID       core.InstructionID
+	Text     string
+	When     string
+	Source   string
+	Proposed bool
+	Waiting  bool // there is no room for it
+}
+
+// fill reads what the visitor wants.
+func (s *standingView) fill(v *web.Visit, r *Room, next string) error {
+	if r.Standing == nil {
+		return nil
+	}
+	active, waiting, err := r.Standing.List(v.Context(), v.User.ID)
+	if err != nil {
+		return fmt.Errorf("read what is wanted always: %w", err)
+	}
+	s.Can, s.Next = true, next
+	for n, i := range slices.Concat(active, waiting) {
+		w := shownWish{ID: i.ID, Text: i.Text, When: v.Moment(i.CreatedAt), Proposed: i.Noted, Waiting: n >= len(active)}
+		if i.Source != 0 {
+			w.Source = fmt.Sprintf("/m/%d", i.Source)
+		}
+		s.All = append(s.All, w)
+	}
+	return nil
+}
+
+// cameFrom is which of the two pages a form was on.
+func cameFrom(v *web.Visit) string {
+	if strings.HasPrefix(v.R.PostForm.Get("next"), "/settings") {
+		return "/settings"
+	}
+	return "/memory"
+}
+
+// want adds what the visitor wants always.
+func (r *Room) want(v *web.Visit) error {
+	wish, next := v.R.PostForm.Get("text"), cameFrom(v)
+	add, _, err := r.Standing.Add(v.Context(), v.User.ID, v.Lang, wish, v.Now)
+	switch {
+	case web.IsRefused(err) && next == "/settings" && r.Settings != nil:
+		return r.wrong(v, problem{Section: "standing", Field: "wish", Text: err.Error()},
+			settingsView{Standing: standingView{Wish: wish, Wrong: err.Error()}})
+	case web.IsRefused(err):
+		return r.showMemory(v, http.StatusUnprocessableEntity, memoryQuery{Page: 1}, newItem(), "",
+			standingView{Wish: wish, Wrong: err.Error()})
+	case err != nil:
+		return fmt.Errorf("want always: %w", err)
+	case add == nil:
+		return v.Back(next+"#standing", say(v.Lang).Standing.Known)
+	}
+	if _, err := r.Gateway.Act(v.Context(), v.User.ID, *add); err != nil {
+		return v.Refusal(fmt.Errorf("want always: %w", err))
+	}
+	return v.Back(next+"#standing", say(v.Lang).Standing.Added)
+}
+
+// unwant removes what the visitor wanted always.
+func (r *Room) unwant(v *web.Visit) error {
+	n, err := strconv.ParseInt(v.R.PathValue("id"), 10, 64)
+	if err != nil || n <= 0 {
+		return core.ErrNotFound
+	}
+	gone := core.RemoveInstruction{Instruction: core.InstructionID(n), At: v.Now}
+	_, err = r.Gateway.Act(v.Context(), v.User.ID, gone)
+	if errors.Is(err, core.ErrNotFound) {
+		return core.ErrNotFound
+	}
+	if err != nil {
+		return v.Refusal(fmt.Errorf("no longer want: %w", err))
+	}
+	return v.Back(cameFrom(v)+"#standing", say(v.Lang).Standing.Removed)
+}
