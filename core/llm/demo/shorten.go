@@ -2,7 +2,7 @@ package demo
 
 import (
 	"encoding/json"
-	"slices"
+	"regexp"
 	"strings"
 	"unicode"
 
@@ -13,88 +13,43 @@ import (
 // begins.
 const shortenRequest = "You shorten what was said long ago in a conversation"
 
-// compress answers with a JSON object in a line for each message: its sentences
-// that say most, word for word.
+// compress answers with a JSON object in a line for each message: its sentences that
+// tell something, word for word.
 func compress(messages []core.ModelMessage) string {
 	var lines []string
-	for _, m := range messages {
-		if m.Role != core.RoleUser {
-			continue
-		}
-		for line := range strings.Lines(m.Content) {
-			var v struct {
-				ID   core.MessageID `json:"id"`
-				Most int            `json:"max_tokens"`
-				Text string         `json:"text"`
-			}
-			if json.Unmarshal([]byte(line), &v) == nil && v.ID > 0 {
-				lines = append(lines, shortened(v.ID, v.Text, v.Most))
-			}
+	for _, l := range dataLines(messages) {
+		if l.ID != "" {
+			lines = append(lines, core.DataLine(struct {
+				ID   json.Number `json:"id"`
+				Text string      `json:"text"`
+			}{l.ID, telling(l.Text, l.Most)}))
 		}
 	}
 	return strings.Join(lines, "\n")
 }
 
-// shortened is the line for one message.
-func shortened(id core.MessageID, text string, tokens int) string {
-	return core.DataLine(struct {
-		ID   core.MessageID `json:"id"`
-		Text string         `json:"text"`
-	}{id, strings.Join(telling(text, tokens), " ")})
-}
+// fenced is code, which tells nothing.
+var fenced = regexp.MustCompile("(?ms)^\\s*```.*?(^\\s*```[^\n]*$|\\z)")
 
-// telling returns the sentences of text that tell most, in their order, of about
-// so many tokens. Code tells nothing.
-func telling(text string, tokens int) []string {
-	said := sentences(withoutCode(text))
-	order := make([]int, len(said))
-	for i := range said {
-		order[i] = i
-	}
-	slices.SortStableFunc(order, func(a, b int) int { return facts(said[b]) - facts(said[a]) })
-	var kept []int
-	for _, i := range order {
+// telling returns the sentences of text that tell something, of about so many tokens.
+func telling(text string, tokens int) string {
+	var kept []string
+	for _, s := range sentences(fenced.ReplaceAllString(text, "")) {
 		// About three letters of a sentence are a token, at the worst.
-		if need := len(said[i])/3 + 1; need <= tokens && facts(said[i]) > 0 {
-			kept, tokens = append(kept, i), tokens-need
+		if need := len(s)/3 + 1; need <= tokens && tells(s) {
+			kept, tokens = append(kept, s), tokens-need
 		}
 	}
-	slices.Sort(kept)
-	out := make([]string, len(kept))
-	for i, k := range kept {
-		out[i] = said[k]
-	}
-	return out
+	return strings.Join(kept, " ")
 }
 
-// withoutCode takes the lines between fences out of a text.
-func withoutCode(text string) string {
-	var b strings.Builder
-	inside := false
-	for line := range strings.Lines(text) {
-		if strings.HasPrefix(strings.TrimSpace(line), "```") {
-			inside = !inside
-		} else if !inside {
-			b.WriteString(line)
-		}
-	}
-	return b.String()
-}
-
-// facts counts the signs of a fact in a sentence: digits, capitals within, words
-// of decisions and plans.
-func facts(sentence string) int {
-	n := 0
+// tells reports whether a sentence shows a fact: a digit, a capital within, a word of
+// decisions and plans.
+func tells(sentence string) bool {
 	for i, word := range strings.Fields(sentence) {
-		first := []rune(word)[0]
-		if strings.ContainsFunc(word, unicode.IsDigit) || i > 0 && unicode.IsUpper(first) && word != "I" {
-			n++
+		if strings.ContainsFunc(word, unicode.IsDigit) || i > 0 && unicode.IsUpper([]rune(word)[0]) && word != "I" {
+			return true
 		}
 	}
-	for _, sign := range signs {
-		if sign.MatchString(sentence) {
-			n++
-		}
-	}
-	return n
+	return sectionOf(sentence) != ""
 }

@@ -37,73 +37,67 @@ var signs = map[string]*regexp.Regexp{
 		`(?i)\b(i will|i'll|we will|we'll|going to|tomorrow|next (week|month)|must|have to|je vais|on va|nous allons|demain|semaine prochaine|je dois|il faut)`),
 }
 
-// entry is one message of the transcript.
-type entry struct {
-	id, role, text string
+// dataLine is what a line of a request may hold: a message, or the summary so far.
+type dataLine struct {
+	SoFar string      `json:"summary_so_far"`
+	ID    json.Number `json:"id"`
+	Role  string      `json:"role"`
+	Text  string      `json:"text"`
+	Most  int         `json:"max_tokens"`
+}
+
+func dataLines(messages []core.ModelMessage) []dataLine {
+	var out []dataLine
+	for _, m := range messages {
+		for line := range strings.Lines(m.Content) {
+			var l dataLine
+			if m.Role == core.RoleUser && json.Unmarshal([]byte(line), &l) == nil {
+				out = append(out, l)
+			}
+		}
+	}
+	return out
 }
 
 // digest is a summary in the making.
 type digest struct {
-	entries   []entry
-	narrative string // of the summary before
+	said      []dataLine // by the person
+	narrative string     // of the summary before
 	bullets   map[string][]string
 }
 
 func summarize(messages []core.ModelMessage) string {
 	d := &digest{bullets: map[string][]string{}}
-	for _, m := range messages {
-		if m.Role == core.RoleUser {
-			d.read(m.Content)
+	all := ""
+	for _, l := range dataLines(messages) {
+		if l.Role == string(core.RoleUser) && strings.TrimSpace(l.Text) != "" {
+			d.said = append(d.said, l)
+			all += l.Text + " "
 		}
+		d.keep(l.SoFar)
 	}
 	d.sort()
-	p := english
-	if d.inFrench() {
-		p = french
+	if isFrench(all + d.narrative) {
+		return d.write(french)
 	}
-	return d.write(p)
+	return d.write(english)
 }
 
-// read takes the lines of a request apart: the summary so far, and messages.
-func (d *digest) read(content string) {
-	for line := range strings.Lines(content) {
-		var v struct {
-			SoFar string      `json:"summary_so_far"`
-			ID    json.Number `json:"id"`
-			Role  string      `json:"role"`
-			Text  string      `json:"text"`
-		}
-		if json.Unmarshal([]byte(line), &v) != nil {
-			continue
-		}
-		if v.ID != "" {
-			d.entries = append(d.entries, entry{v.ID.String(), v.Role, v.Text})
-		}
-		d.readSummary(v.SoFar)
-	}
-}
-
-// readSummary keeps what an earlier summary says.
-func (d *digest) readSummary(markdown string) {
+// keep takes over what an earlier summary says.
+func (d *digest) keep(markdown string) {
 	heading := ""
 	for line := range strings.Lines(markdown) {
 		line = strings.TrimSpace(line)
-		if title, ok := strings.CutPrefix(line, "## "); ok {
-			heading = strings.TrimSpace(title)
-			continue
+		title, isTitle := strings.CutPrefix(line, "## ")
+		point, isBullet := strings.CutPrefix(line, "- ")
+		switch {
+		case isTitle:
+			heading = title
+		case heading == "Summary" && line != "" && d.narrative == "":
+			d.narrative = line
+		case isBullet && slices.Contains(sections, heading) && references.MatchString(point):
+			d.add(heading, point)
 		}
-		d.keep(heading, line)
-	}
-}
-
-// keep takes a line of the earlier summary.
-func (d *digest) keep(heading, line string) {
-	point, isBullet := strings.CutPrefix(line, "- ")
-	switch {
-	case heading == "Summary" && line != "" && d.narrative == "":
-		d.narrative = line
-	case isBullet && slices.Contains(sections, heading) && references.MatchString(point):
-		d.add(heading, point)
 	}
 }
 
@@ -113,41 +107,31 @@ func (d *digest) add(section, bullet string) {
 	}
 }
 
-// sort puts each sentence of the person's in the first section whose signs it
-// shows. If none does, the longest sentences are the key moments.
+// sort puts each sentence in its section. If none has one, what came first is kept.
 func (d *digest) sort() {
-	order := []string{"Open loops", "Decisions", "Goals", "Next steps"}
-	for _, e := range d.entries {
-		if e.role != string(core.RoleUser) {
-			continue
-		}
-		for _, sentence := range sentences(e.text) {
-			for _, section := range order {
-				if signs[section].MatchString(sentence) {
-					d.add(section, point(sentence, e.id))
-					break
-				}
+	for _, l := range d.said {
+		for _, sentence := range sentences(l.Text) {
+			if section := sectionOf(sentence); section != "" {
+				d.add(section, point(sentence, l.ID.String()))
 			}
 		}
 	}
-	if len(d.bullets) == 0 {
-		d.keyMoments()
+	if len(d.bullets) > 0 {
+		return
+	}
+	for _, l := range d.said[:min(len(d.said), 3)] {
+		d.add("Decisions", point(l.Text, l.ID.String()))
 	}
 }
 
-func (d *digest) keyMoments() {
-	said := d.said()
-	slices.SortStableFunc(said, func(a, b entry) int { return len(b.text) - len(a.text) })
-	for _, e := range said[:min(len(said), 3)] {
-		d.add("Decisions", point(e.text, e.id))
+// sectionOf is the first section whose signs a sentence shows; empty: none.
+func sectionOf(sentence string) string {
+	for _, section := range []string{"Open loops", "Decisions", "Goals", "Next steps"} {
+		if signs[section].MatchString(sentence) {
+			return section
+		}
 	}
-}
-
-// said returns what the person said.
-func (d *digest) said() []entry {
-	return slices.DeleteFunc(slices.Clone(d.entries), func(e entry) bool {
-		return e.role != string(core.RoleUser) || strings.TrimSpace(e.text) == ""
-	})
+	return ""
 }
 
 func point(sentence, id string) string {
@@ -169,14 +153,6 @@ func sentences(text string) []string {
 	return out
 }
 
-func (d *digest) inFrench() bool {
-	var all strings.Builder
-	for _, e := range d.said() {
-		all.WriteString(e.text + " ")
-	}
-	return isFrench(all.String() + d.narrative)
-}
-
 func (d *digest) write(p phrases) string {
 	var b strings.Builder
 	b.WriteString("## Summary\n" + d.story(p) + "\n")
@@ -196,7 +172,7 @@ func (d *digest) write(p phrases) string {
 // story tells how the day began, from the earlier summary if there is one, and
 // what came last.
 func (d *digest) story(p phrases) string {
-	said := d.said()
+	said := d.said
 	if len(said) == 0 && d.narrative == "" {
 		return p.nothingSaid
 	}
@@ -214,4 +190,4 @@ func (d *digest) story(p phrases) string {
 }
 
 // moment is what one message said, to stand in a sentence.
-func moment(e entry) string { return strings.TrimRight(shorten(e.text, 100), ". ") }
+func moment(l dataLine) string { return strings.TrimRight(shorten(l.Text, 100), ". ") }

@@ -1,6 +1,7 @@
 package demo
 
 import (
+	"slices"
 	"strings"
 	"sync"
 	"unicode"
@@ -22,19 +23,6 @@ ou où par parlé pas peux plus pour quand que quel quelle quels quelles qu qui 
 toi ton tu un une va vos votre vous y était appelle appelé comment combien pourquoi bonjour merci oui veux l d j m n s t c`)
 })
 
-// onlyFrench are words that tell French from English; onlyEnglish the reverse.
-var (
-	onlyFrench = sync.OnceValue(func() map[string]bool {
-		return set(
-			`à ai avec avez bien bonjour bonsoir c'est ce ces cette comment dans de des demain du elle est et hier il j'ai je la le les
-ma mais merci mes moi mon ne nous oui où pas pour pourquoi quand que quel quelle qu'est-ce qui salut se sont suis sur tu un une vous votre`)
-	})
-	onlyEnglish = sync.OnceValue(func() map[string]bool {
-		return set(
-			`and are about can did do does hello hi how i i'm is it it's my of that the this to was we what what's when where who why with you your`)
-	})
-)
-
 func set(words string) map[string]bool {
 	out := map[string]bool{}
 	for word := range strings.FieldsSeq(words) {
@@ -47,10 +35,10 @@ func set(words string) map[string]bool {
 func isFrench(text string) bool {
 	score := 0
 	for _, word := range words(text) {
-		if onlyFrench()[word] {
+		switch en, fr := englishWords()[word], frenchWords()[word]; {
+		case fr && !en:
 			score++
-		}
-		if onlyEnglish()[word] {
+		case en && !fr:
 			score--
 		}
 	}
@@ -102,14 +90,10 @@ func stemOf(word string) string {
 	return word
 }
 
-func shared(a, b []string) int {
-	have := map[string]bool{}
-	for _, word := range b {
-		have[word] = true
-	}
-	n := 0
+// shared counts the words of a that b has too.
+func shared(a, b []string) (n int) {
 	for _, word := range a {
-		if have[word] {
+		if slices.Contains(b, word) {
 			n++
 		}
 	}
