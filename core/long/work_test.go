@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"iter"
+	"maps"
 	"slices"
 	"strings"
 	"testing"
@@ -117,9 +118,7 @@ func (s *shelf) PutPages(_ context.Context, p core.PutPages) error {
 		s.pages[at] = *page
 	}
 	s.prints = append(s.prints, p.Prints...)
-	for id, of := range p.Repeats {
-		s.repeats[id] = of
-	}
+	maps.Copy(s.repeats, p.Repeats)
 	for i := range s.pages {
 		if tier, ok := p.Tiers[s.pages[i].ID]; ok {
 			s.pages[i].Tier = tier

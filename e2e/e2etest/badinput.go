@@ -3,6 +3,7 @@
 package e2etest
 
 import (
+	"maps"
 	"net/http"
 	"testing"
 	"time"
@@ -11,9 +12,7 @@ import (
 // Message offers a message of Ada's with the given fields beyond sender and chat.
 func (w *Town) Message(id int64, fields map[string]any) int64 {
 	m := Written(Ada, id, "")
-	for k, v := range fields {
-		m[k] = v
-	}
+	maps.Copy(m, fields)
 	return w.Telegram.Offer(map[string]any{"message": m})
 }
 

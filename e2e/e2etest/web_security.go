@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"mime/multipart"
 	"net/http"
 	"net/http/cookiejar"
@@ -48,9 +49,7 @@ func (w *Town) SignInCode(user string) string {
 // ask makes a request and reads its answer.
 func (v *Guest) ask(r *http.Request) (*http.Response, string) {
 	v.G.t.Helper()
-	for name, values := range v.Header {
-		r.Header[name] = values
-	}
+	maps.Copy(r.Header, v.Header)
 	resp, err := v.Do(r)
 	Must(v.G.t, err)
 	defer resp.Body.Close()

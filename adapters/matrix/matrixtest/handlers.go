@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"maps"
 	"net/http"
 	"slices"
 	"strconv"
@@ -18,9 +19,7 @@ func answer(w http.ResponseWriter, v any) {
 
 func refuse(w http.ResponseWriter, status int, code string, more map[string]any) {
 	body := map[string]any{"errcode": code, "error": strings.ToLower(code)}
-	for k, v := range more {
-		body[k] = v
-	}
+	maps.Copy(body, more)
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(status)
 	_ = json.NewEncoder(w).Encode(body)

@@ -2,6 +2,7 @@ package matrixtest
 
 import (
 	"encoding/json"
+	"maps"
 	"net/http"
 	"strings"
 )
@@ -84,9 +85,7 @@ func (s *Server) uploadKeys(w http.ResponseWriter, r *http.Request) {
 	if s.keys.oneTime[user+device] == nil {
 		s.keys.oneTime[user+device] = map[string]json.RawMessage{}
 	}
-	for id, k := range in.OneTime {
-		s.keys.oneTime[user+device][id] = k
-	}
+	maps.Copy(s.keys.oneTime[user+device], in.OneTime)
 	answer(w, map[string]any{"one_time_key_counts": map[string]int{"signed_curve25519": len(s.keys.oneTime[user+device])}})
 }
 

@@ -3,6 +3,7 @@ package agent
 import (
 	"context"
 	"errors"
+	"maps"
 	"net"
 	"net/http"
 	"strconv"
@@ -138,9 +139,7 @@ func (k keeper) SetState(_ context.Context, values map[string]string) error {
 	if k.k.values[k.account] == nil {
 		k.k.values[k.account] = map[string]string{}
 	}
-	for name, v := range values {
-		k.k.values[k.account][name] = v
-	}
+	maps.Copy(k.k.values[k.account], values)
 	return nil
 }
 
