@@ -49,7 +49,7 @@ func (r *Room) pathOf(v *web.Visit, m core.Message) (string, error) {
 	if t.Mode == core.ModeThread {
 		return place{thread: t}.path() + at, nil
 	}
-	return "/day/" + v.DayAt(shownAt(m)).Label + fmt.Sprintf("#m%d", m.ID), nil
+	return "/day/" + v.DayAt(shownAt(m)).Label + at, nil
 }
 
 // jump leads to a message in place.

@@ -139,7 +139,7 @@
 
   document.addEventListener("click", (e) => {
     const link = e.target.closest("a");
-    if (!e.target.closest("details.menu")) closeMenus();
+    if (e.isTrusted && !e.target.closest("details.menu")) closeMenus(); // not when a script clicks
     if (!link || e.defaultPrevented || e.button || e.metaKey || e.ctrlKey || e.shiftKey || e.altKey) {
       if (e.target.closest("[data-keys]")) { closeMenus(); $("shortcuts").showModal(); }
       return;
@@ -160,6 +160,10 @@
     }
     if (link.id === "earlier") { e.preventDefault(); earlier(link); return; }
     if (link.classList.contains("calendar-nav")) { e.preventDefault(); month(link); }
+  });
+  // A menu that the focus has left covers nothing any more.
+  document.addEventListener("focusin", (e) => {
+    document.querySelectorAll("details.menu[open]").forEach((d) => { if (!d.contains(e.target)) d.open = false; });
   });
   function closeMenus() { document.querySelectorAll("details.menu[open]").forEach((d) => { d.open = false; }); }
 
@@ -207,7 +211,7 @@
     if (!fresh) return;
     const rel = link.rel;
     box.replaceWith(fresh);
-    fresh.querySelector(`a[rel=${rel}]`)?.focus();
+    (fresh.querySelector(`a[rel=${rel}]`) || fresh.querySelector("a"))?.focus();
   }
 
   // ---- Promises: open where there is room beside the day. ----
@@ -285,10 +289,11 @@
         same.append(...elements(d.html).childNodes);
         if (!box || box.innerHTML === same.innerHTML) return;
         const open = [...box.querySelectorAll("details[open]")].map((x) => x.id);
-        const focused = box.contains(document.activeElement);
+        const at = document.activeElement, one = box.contains(at) && at.closest("li"), does = "a, button, summary";
+        const n = one ? [...one.querySelectorAll(does)].indexOf(at) : 0, focused = box.contains(at);
         box.replaceChildren(...same.childNodes);
         open.map($).forEach((x) => { if (x) x.open = true; });
-        if (focused) box.querySelector("summary").focus();
+        if (focused) (one && $(one.id)?.querySelectorAll(does)[n] || box.querySelector("summary")).focus();
       },
       end(d) { stream.close(); stream = null; say(d.text, true); },
     };

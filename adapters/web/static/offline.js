@@ -95,8 +95,11 @@
       if (x !== sending) li.lastChild.append(" ", button(box.dataset.drop, x, () => drop(x)));
       list.append(li);
     }
+    const at = box.contains(document.activeElement) && document.activeElement.getAttribute("aria-label");
     box.querySelector("ul")?.remove();
     if (items.length) box.append(list);
+    // Who is in the list by keys stays there; when it is gone, they go on writing.
+    if (at) ([...list.querySelectorAll("button")].find((b) => b.getAttribute("aria-label") === at) || list.querySelector("button") || $("text") || $("later"))?.focus();
     note();
   }
 

@@ -104,8 +104,10 @@
     }
     tell();
   }).observe(entries, { childList: true });
+  // Who comes by keys stands before it: nothing moves then, and the link is there to be pressed.
+  const ahead = () => { const at = document.activeElement; return at.matches(":focus-visible") && !at.closest(".top") && at.compareDocumentPosition(entries) & Node.DOCUMENT_POSITION_FOLLOWING; };
   const above = new IntersectionObserver((all) => {
-    if (all.some((one) => one.isIntersecting) && scrollY < 900) $("earlier")?.click();
+    if (all.some((one) => one.isIntersecting) && scrollY < 900 && !ahead()) $("earlier")?.click();
   }, { rootMargin: "600px 0px 0px" });
   const watch = () => { above.disconnect(); if ($("earlier")) above.observe($("earlier")); };
   addEventListener("scroll", watch, { passive: true, once: true });
