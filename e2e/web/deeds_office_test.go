@@ -1,0 +1,70 @@
+//go:build e2e
+
+package web
+
+// administers: what the owner does.
+var administers = []deed{
+	{"/admin", ".request .fields button", "document.querySelectorAll('.request').length === 1", false},
+	{"/admin", ".request .sure > summary | .request .sure-form button", gone(".request"), false},
+	{"/admin", ".pager a[rel=next]", "location.search.includes('page=')", false},
+	{"", ".pager a[rel=prev]", "document.querySelector('.pager a[rel=next]')", false},
+	{"/admin", "#who = person 1200 | #users form[role=search] button", says("#users", "Person 1200"), false},
+	{"", "#users .row-acts button", "document.querySelector('#secret, .confirm')", false},
+	{"/admin", "#channels details > summary >> Telegram | #channels details[open] form[action$=try] button",
+		says("main", "It works."), true},
+	{"", "main form button", fresh(says("main", "It works.")), false},
+	{"/admin", "#channels details > summary >> Telegram | #channels details[open] form[action$=check] button",
+		"document.querySelector('.finding')", true},
+	{"", "main form button", fresh("document.querySelector('.finding')"), false},
+	{"/admin", "#deliveries form button", "document.querySelector('#toast').innerText", false},
+	{"/admin", "#jobs form button", "document.querySelector('#toast').innerText", false},
+	{"/admin", "#check button", "document.querySelector('.finding')", false},
+}
+
+// links: the apps and keys of a person, and what is embedded how.
+var links = []deed{
+	{"/settings", "#channels details.fold > summary | #agent-key = key-of-adas-agent-fedcba9876543210 | " +
+		"#channels form[action$=agents] button", toast("agent"), false},
+	{"/settings", "#channels .fold .sure > summary | #channels .fold .sure-form button", toast("emoved"), false},
+	{"/settings", "#channels form[action$=home] button", "document.querySelector('#channels .tag')", false},
+	{"/settings", "#model = emulated-embeddings | #base_url = {model}/v1 | #dimensions = 256 | #embeddings button[value=test]",
+		"document.querySelector('#embeddings .note.good')", false},
+	{"", "#embeddings button[value=save]", "document.querySelector('#embeddings .ask')", true},
+	{"", "#embeddings button[value=confirm]", toast("embedded again"), false},
+	{"/settings", "#embeddings .sure > summary | #embeddings button[value=clear]", gone("#embeddings .sure"), false},
+}
+
+// unlinks: an app is taken away, which signs out who came by it.
+var unlinks = []deed{
+	{"/settings", "#channels > .rows li:last-child .sure > summary | #channels button[value=keep]", fresh("document.querySelector('main')"), false},
+}
+
+// splits: what was said through an app becomes that of somebody else.
+var splits = []deed{
+	{"/settings", "#channels > .rows .sure > summary | #channels button[value=split]", fresh("document.querySelector('main')"), false},
+}
+
+// signsIn and goes: who came back ends sessions, and signs out.
+var (
+	signsIn = []deed{{"", "#signin button", "document.querySelector('#write')", false}}
+	goes    = []deed{
+		{"/settings", "#sessions .rows li:not(:has(.tag)) button", "document.querySelectorAll('#sessions .rows li').length < 3", false},
+		{"/", ".account summary | .account form[action='/signout'] button", says("main", "You are signed out"), false},
+	}
+	endsAll   = []deed{{"/settings", "#sessions > .sure > summary | #sessions .sure-form button", says("main", "You are signed out"), false}}
+	leavesAll = []deed{{"/settings", ".danger-zone summary | #word = DELETE | .danger-zone form button", "document.querySelector('.confirm')", false}}
+)
+
+// withoutNetwork: what waits on the device.
+var withoutNetwork = []deed{
+	{"/threads/99999", "#later = written on a hill | #write-later .button", says("#outbox", "written on a hill"), false},
+	{"", "#outbox button >> Dis", gone("#outbox li"), false},
+	{"", "#later = to a thread that is gone | #write-later .button", says("#outbox", "to a thread that is gone"), false},
+	{"", "#again", "!window.old && document.querySelector('#offline')", true},
+}
+
+// refused: what waited and is not taken.
+var refused = []deed{
+	{"", "#outbox button >> Retry", "(window.calm = document.querySelector('#outbox .state.failed') ? (window.calm || 0) + 1 : 0) > 40", false},
+	{"", "#outbox button >> Dis", gone("#outbox li"), false},
+}

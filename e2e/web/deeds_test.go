@@ -1,0 +1,140 @@
+//go:build e2e
+
+package web
+
+import (
+	"github.com/everthread/everthread/e2e/e2etest"
+)
+
+// deed is something that a person does on a page, step by step: a step operates a
+// control, or writes into it ("#q = harbour"), or picks a file ("file").
+type deed struct {
+	page  string // where it begins; empty: where the one before ended
+	steps string // separated by " | "
+	sees  string // what holds on the page afterwards
+	look  bool   // the page that it leads to is looked at, too
+}
+
+// own is the newest message of the person, answer that of the assistant.
+const own = "#entries > .entry.user.said:nth-last-child(1 of .user.said)"
+
+// says is an expression: an element holds a text.
+func says(selector, text string) string {
+	return "[...document.querySelectorAll(" + e2etest.Quote(selector) + ")].some((x) => x.innerText.includes(" +
+		e2etest.Quote(text) + "))"
+}
+
+// gone is an expression: there is no such element, or it is not shown.
+func gone(selector string) string {
+	return "![...document.querySelectorAll(" + e2etest.Quote(selector) + ")].some((x) => x.checkVisibility())"
+}
+
+// fresh is an expression that holds on another page than where a deed began.
+func fresh(expression string) string { return "!window.old && " + expression }
+
+// toast is an expression: the page says a text.
+func toast(text string) string { return says("#toast", text) }
+
+// arrives: somebody signs in, makes a key while they have no other app, and links apps.
+var arrives = []deed{
+	{"", "#clocks label:nth-of-type(2) input", "document.querySelector('#clocks input[value=UTC]').checked", false},
+	{"", "#signin button", "document.querySelector('#write')", false},
+	{"/settings", "#keys details.fold:last-of-type > summary | #key-name = robot | #keys input[value=admin] | #keys .form .button",
+		"document.querySelector('.confirm')", false},
+	{"", ".confirm .button.primary", fresh("document.querySelector('.confirm')"), true},
+	{"/", ".answer button >> Yes", gone(".answer button"), false},
+	{"/settings", "#keys details.fold:last-of-type > summary | #key-name = robot | #keys input[value=admin] | #keys .form .button",
+		"document.querySelector('#secret')", true},
+	{"", ".secret button", toast("Copied"), false},
+	{"/settings#keys", "#keys .sure > summary | #keys .sure-form button", says("#keys", "There is none."), false},
+	{"/settings", "#channels > form button", "document.querySelector('.codes')", false},
+	{"", ".secret button", toast("Copied"), false},
+	{"", "form[action='/settings/channels/link'] button", fresh("document.querySelector('.codes')"), true},
+}
+
+// writes: what is done with messages on the page of today.
+var writes = []deed{
+	{"/", "#text = what of the **second**? | #send", says(".entry.agent .prose", "what of the second?") + "&&" + gone(".writing"), false},
+	{"", answer + " .quick .reply", "!document.querySelector('#replying').hidden", false},
+	{"", "#replying .unquote", "document.querySelector('#replying').hidden", false},
+	{"", answer + " .quick .copy", toast("Copied."), false},
+	{"", ".copy-code", toast("Copied."), false},
+	{"", answer + " .quick .again", says(answer+" .variants", "Answer 2 of 2"), false},
+	{"", answer + " .variants button", says(answer+" .variants", "Answer 1 of 2"), false},
+	{"", answer + " .variants button", says(answer+" .variants", "Answer 2 of 2"), false},
+	{"", own + " .quick .edit | .panel-here textarea = what of the third? | .panel-here .button.primary",
+		says(own+" .prose", "what of the third?") + "&&" + says(answer+" .prose", "what of the third?"), false},
+	{"", own + " .meta > a.inline | .panel-here .crumb a", gone(".panel-here"), false},
+	{"", answer + " .why | .panel-here .prompt summary", says(".panel-here", "what of the third?"), false},
+	{"", ".panel-here .crumb a", gone(".panel-here"), false},
+	{"", own + " .acts summary | " + own + " .acts a >> Remember | .panel-here textarea = They ask of thirds | " +
+		".panel-here .button.primary", toast("Remembered."), false},
+	{"", answer + " .acts summary | " + answer + " .acts a[data-copied]", toast("copied"), false},
+	{"", answer + " .acts summary | " + answer + " .acts [data-listen]", "window.spoken > 0", false},
+	{"", own + " .acts summary | " + own + " .acts a >> Undo | .panel-here .button.danger",
+		"!document.querySelector('#entries').innerText.includes('of the third?')", false},
+	{"", "#text = a passing word | #send", says(".entry.agent .prose", "a passing word") + "&&" + gone(".writing"), false},
+	{"", own + " .acts summary | " + own + " .acts a >> Forget | .panel-here .button.danger",
+		"![...document.querySelectorAll('.entry.user .prose')].some((x) => x.innerText.includes('a passing word'))", false},
+	{"", "file | .picked button", gone("#picked"), false},
+	{"", "file | #text = look at this sail | #send", says(".entry.agent .prose", "look at this sail") + "&&" + gone(".writing"), false},
+	{"", ".picture", "document.querySelector('dialog.viewer[open] img')?.naturalWidth > 0", false},
+	{"", ".viewer button", gone(".viewer"), false},
+	{"", "#text = say 900 words | #send | #status .stop-button", gone("#status .stop-button"), false},
+	{"", "#record | #record-stop", "document.activeElement.id === 'record-send'", false},
+	{"", "#record-discard", gone("#recording"), false},
+	{"", "#record", says("#recorded", "0:01"), false},
+	{"", "#record-stop", "document.activeElement.id === 'record-send'", false},
+	{"", "#record-send", gone("#recording"), false},
+	{"/", "?#promises:not([open]) > summary", "document.querySelector('#promises').open", false},
+	{"", "#promises .snooze > summary | .snooze[open] button >> Tomorrow", says("#promises li:first-child .promise", "feed the cat"), false},
+	{"", "#promises form[action$=cancel] button", "!" + says("#promises", "feed the cat"), false},
+	{"", "#promises form[action$=done] button", "!" + says("#promises", "choose the paint"), false},
+	{"", "#promises li[id^=l] a[href]", "document.querySelector('.entry.found')", false},
+}
+
+// goesAbout: days, search, threads, and what the head of the page holds.
+var goesAbout = []deed{
+	{"/", "#previous-day", "location.pathname.startsWith('/day/')", false},
+	{"", "#next-day", says("h1", "Today"), false},
+	{"/", ".days .segments a >> Yesterday", says("h1", "Yesterday"), false},
+	{"", ".summary-foot form button", toast("written") + "||" + toast("summary"), false},
+	{"", ".summary-foot a.inline | .panel-here .version summary", "document.querySelector('.panel-here .version[open]')", false},
+	{"", ".panel-here .crumb a", gone(".panel-here"), false},
+	{"", ".pick > summary | .pick .calendar-nav[rel=prev]", "document.querySelector('.pick .calendar-nav[rel=next]')", false},
+	{"", ".pick .calendar-nav[rel=next]", "document.querySelector('.pick .day-cell[href]')", false},
+	{"", ".pick .day-cell[href]", "location.pathname.startsWith('/day/')", false},
+	{"/days", "#date = 2026-10-24 | .inline-form button", "location.pathname === '/day/2026-10-24'", false},
+	{"/", "#q = harbour | .search button", "document.querySelector('.hit')", false},
+	{"/search", ".filters > summary | #q = harbour | #f-who = me | #f-from = 2026-10-20 | .searching .search button",
+		says("main h2", "1 result"), false},
+	{"", ".hit .why-found summary", says(".why-found", "score"), false},
+	{"", ".hit-foot a", "document.querySelector('.entry.found')", false},
+	{"/threads", "#title = A trip to Lyon | main form button", says("h1", "A trip to Lyon"), false},
+	{"", "#text = which train? | #send", says(".entry.agent", "which train?"), false},
+	{"", ".crumb a", "location.pathname === '/threads'", false},
+	{"", ".cards a", says("h1", "A trip to Lyon"), false},
+	{"/", ".account summary | .account button[value=dark]", "document.documentElement.dataset.theme === 'dark'", false},
+	{"", ".account summary | .account button[value=light]", "document.documentElement.dataset.theme === 'light'", false},
+	{"", ".account summary | .account button[value=auto]", "!document.documentElement.dataset.theme", false},
+	{"", ".account summary | [data-notify]", "document.querySelector('[data-notify]').ariaPressed === 'true'", false},
+	{"/", ".account summary | [data-keys]", "document.querySelector('#shortcuts').open", false},
+	{"", "#shortcuts button", "!document.querySelector('#shortcuts').open", false},
+}
+
+// keeps: what is remembered, and what is set.
+var keeps = []deed{
+	{"/memory", ".add > summary | #add-text = Plays the cello | #add-type = preference | .add .button", says(".statement", "Plays the cello"), false},
+	{"/memory", ".noted button", toast("Archived."), false},
+	{"/memory?q=cello", ".item .edit summary | .item textarea = Plays the viola | .edit .button", toast("Corrected."), false},
+	{"/memory?q=viola", ".item .wordings summary", says(".wordings", "cello"), false},
+	{"/memory?q=viola", ".item form[action$=archive] button", toast("Archived."), false},
+	{"/memory", "#q = viola | .filter input[name=archived] | .filter #type = preference | .filter button", says(".item", "viola"), false},
+	{"", ".item form[action$=restore] button", toast("estored"), false},
+	{"/memory?q=viola", ".item .delete summary | .delete .button", toast("Deleted for good."), false},
+	{"/settings", "#name = Ada | [data-zone] | #profile .button.primary", says(".account", "Ada"), false},
+	{"/settings", "#assistant input[name=memory][value=off] | #assistant .button", "document.querySelector('#assistant input[name=memory][value=off]').checked", false},
+	{"/settings", "#assistant input[name=memory][value=on] | #assistant .button", "document.querySelector('#assistant input[name=memory][value=on]').checked", false},
+	{"/settings", "#trace = harbour | #data .left-of button", "location.pathname === '/settings/data' && document.querySelector('.found')", false},
+	{"", "main form button", fresh("document.querySelector('.found')"), true},
+}

@@ -1,0 +1,270 @@
+//go:build e2e
+
+package web
+
+import (
+	_ "embed"
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/chromedp/cdproto/emulation"
+	"github.com/chromedp/cdproto/page"
+	"github.com/chromedp/chromedp"
+
+	"github.com/everthread/everthread/e2e/e2etest"
+)
+
+// handScript is in every page of a house: it finds what is to be touched, says what it
+// is, and judges where the focus stands.
+//
+//go:embed testdata/hand.js
+var handScript string
+
+// control is something on a page that can be operated.
+type control struct {
+	Tag, Form, Details string // Form: its address; Details: the class of what a summary opens
+	Attrs              map[string]string
+}
+
+// hand operates a page in one way only, such as by keys.
+type hand interface {
+	press(v *house, target string)
+	fill(v *house, target, text string)
+	look(v *house) // at all of a page
+	width() int64
+}
+
+// house is a gateway with everything that a page can show, and somebody in it.
+type house struct {
+	*visitor
+	net  *e2etest.Relay
+	hand hand
+	done []control // what was operated
+	met  []control // what was reached
+}
+
+// newHouse opens a house that nobody has signed in to yet. Its day before has a summary.
+func newHouse(t *testing.T, h hand) *house {
+	t.Helper()
+	w := e2etest.NewClock(t, "")
+	w.UseModel(e2etest.StartModel(t, 10*time.Millisecond))
+	w.OnAgents().Add("key-of-adas-agent-fedcba9876543210", "ada")
+	w.Env = append(w.Env, "EVERTHREAD_ACCESS_POLICY=pairing", "EVERTHREAD_TURN_GIVE_UP_AFTER=1s",
+		"EVERTHREAD_SUMMARIES_POST_FORWARD=off", "EVERTHREAD_ALLOW_PRIVATE_URLS=true",
+		"EVERTHREAD_LIMITS_TURNS_PER_MINUTE=0", "EVERTHREAD_CHANNELS_WEB_SIGN_INS_PER_MINUTE=1000")
+	v := &house{visitor: &visitor{Week: w, g: w.Start(), l: w.Ledger()}, hand: h}
+	v.net = v.g.NewRelay(t)
+	v.open(t)
+	v.Open("/signin?code=" + v.g.WebCode())
+	return v
+}
+
+// open opens a tab of somebody who is not signed in.
+func (v *house) open(t *testing.T) {
+	t.Helper()
+	v.Tab = v.g.NewTab(t)
+	for _, text := range []string{"net::ERR", "Failed to load resource", "status of 4", "EventSource"} {
+		v.Allow(text)
+	}
+	v.Base = v.net.URL
+	v.Do(e2etest.Command(page.AddScriptToEvaluateOnNewDocument, page.AddScriptToEvaluateOnNewDocumentParams{
+		Source: handScript}),
+		e2etest.Command(emulation.SetTimezoneOverride, emulation.SetTimezoneOverrideParams{TimezoneID: "Asia/Tokyo"}))
+}
+
+// talks fills two days, by other channels and by the API of the page.
+func (v *house) talks() {
+	v.T.Helper()
+	v.Ask("say 90 words about the harbour")
+	v.Set(v.At.Add(20 * time.Hour))
+	v.l.Until(`SELECT COUNT(*) FROM segments WHERE state = 'final' AND version > 0`, 1, v.g)
+	for n := range 26 {
+		v.Ask(fmt.Sprintf("line %d of the day", n))
+	}
+	for _, text := range []string{rich, `call memory_add {"content":"Has a grey cat"}`, "/remember I live in Lyon",
+		"/remind in 2 hours water the plants", "/remind in 3 hours feed the cat", "/remind in 4 hours write home",
+		`call loops_open {"text":"choose the paint"}`} {
+		v.Ask(text)
+	}
+	for n := range 6 {
+		v.Ask(fmt.Sprintf("/remind in %d hours turn page %d", n+5, n))
+		v.Ask(fmt.Sprintf(`call loops_open {"text":"mend plank number %d of the hull"}`, n))
+	}
+	for n, name := range []string{"Bob", "Carol"} {
+		id := e2etest.Bob + int64(n)
+		m := e2etest.Written(id, 9001+int64(n), "May I come in?")
+		m["date"], m["from"] = v.Now().Unix(), map[string]any{"id": id, "is_bot": false, "first_name": name}
+		m["chat"] = map[string]any{"id": id, "type": "private"}
+		v.Telegram.Offer(map[string]any{"message": m})
+		v.Town.Sent(id, 1)
+	}
+	v.g.NewGuest(v.SignInCode("1")).Upload("notes.txt", []byte("two notes"))
+	v.l.Quiet(e2etest.Patience, v.g.Log)
+}
+
+// grows adds what takes long to come about: many people and things, and what failed.
+func (v *house) grows() {
+	v.T.Helper()
+	for _, into := range []string{
+		`INSERT INTO users (id, name, role, settings, created_at) SELECT i, 'Person ' || i, 'member', '{}', 1 FROM n`,
+		`INSERT INTO items (user_id, id, theme, type, content, tags, digest, source_thread, source_message, status,
+			created_at, updated_at) SELECT 1, i + 100000, 'general', 'fact', 'Thing ' || i, '[]', 'digest ' || i, 0, 0,
+			'active', 1000 * i, 1000 * i FROM n`,
+		`INSERT INTO audit (user_id, id, at, via, via_id, what, object, ids, tool, result)
+			SELECT 1, i + 100000, 1000 * i, 'web', 1, 'signed_in', '', '[]', '', 'done' FROM n`,
+		`INSERT INTO jobs (user_id, id, queue, key, ref, payload, state, run_at, since)
+			SELECT 1, i + 100000, 'embed', 'k' || i, 0, '{}', 'dead', 1, 1 FROM n WHERE i = 1001`,
+		`INSERT INTO deliveries (user_id, id, message_id, identity_id, channel, account, external, kind, state, why,
+			created_at, expires_at) SELECT 1, i + 200000, 1, 1, 'telegram', '1', '1', 'reply', 'failed', '', 1761300000000, 0
+			FROM n WHERE i = 1001`,
+		`INSERT INTO identities (user_id, id, channel, account, external, name, last_used)
+			SELECT 1, i + 300000, 'telegram', '1', '777', 'Old phone', 1 FROM n WHERE i = 1001`,
+	} {
+		_, err := v.l.DB.Exec(`WITH RECURSIVE n(i) AS (SELECT 1001 UNION ALL SELECT i + 1 FROM n WHERE i < 1260) ` + into)
+		e2etest.Must(v.T, err)
+	}
+}
+
+// finds waits until a target is there: a selector, and the words that it begins with
+// after ">>". What it finds is marked for the hand.
+func (v *house) finds(target string) control {
+	v.T.Helper()
+	v.Comes("hand.find(" + e2etest.Quote(target) + ")")
+	var c control
+	said := e2etest.Js[string](v.Tab, "JSON.stringify(hand.mark("+e2etest.Quote(target)+"))")
+	e2etest.Must(v.T, json.Unmarshal([]byte(said), &c))
+	return c
+}
+
+// does has the hand operate a control, or write into it after " = ".
+func (v *house) does(step string) {
+	v.T.Helper()
+	step, perhaps := strings.CutPrefix(step, "?") // only if it is there
+	if perhaps && !v.Is("hand.find("+e2etest.Quote(step)+")") {
+		return
+	}
+	target, text, isText := strings.Cut(step, " = ")
+	if target == "file" {
+		path := filepath.Join(v.T.TempDir(), "sail.png")
+		e2etest.Must(v.T, os.WriteFile(path, aPicture(v.T), 0o600))
+		v.Do(chromedp.SetUploadFiles(chromedp.CSS("#write input[type=file]"), []string{path}))
+		return
+	}
+	v.done = append(v.done, v.finds(target))
+	if isText {
+		v.hand.fill(v, target, text)
+		return
+	}
+	v.hand.press(v, target)
+}
+
+// run does deeds, one after the other.
+func (v *house) run(t *testing.T, deeds []deed) {
+	for _, d := range deeds {
+		t.Run(d.steps, func(t *testing.T) {
+			v.Tab.T = t
+			if d.page != "" {
+				v.Open(d.page)
+			}
+			e2etest.Js[chromedp.Void](v.Tab, "window.old = true")
+			for _, step := range strings.Split(d.steps, " | ") {
+				v.does(strings.ReplaceAll(step, "{model}", v.Model))
+			}
+			v.Comes(d.sees)
+			if d.look {
+				v.hand.look(v)
+			}
+		})
+		v.Tab.T = t
+	}
+}
+
+// looks looks at pages, all of each.
+func (v *house) looks(t *testing.T, pages ...string) {
+	for _, path := range pages {
+		t.Run("look at "+path, func(t *testing.T) {
+			v.Tab.T = t
+			v.Open(path)
+			v.hand.look(v)
+		})
+		v.Tab.T = t
+	}
+}
+
+// comesBack signs in again, with a link of its own.
+func (v *house) comesBack(t *testing.T, user string) {
+	t.Helper()
+	v.Open("/signin?code=" + v.SignInCode(user))
+	v.run(t, signsIn)
+}
+
+// livesHere does everything that can be done in a house, from the first link on.
+func (v *house) livesHere(t *testing.T) {
+	v.hand.look(v)
+	v.run(t, arrives)
+	v.Ask("/start " + v.g.Logged(`/start ([A-Z0-9]{10})`)[1])
+	v.talks()
+	v.run(t, writes)
+	v.retries(t)
+	v.run(t, goesAbout)
+	v.run(t, keeps)
+	v.grows()
+	v.looks(t, v.places()...)
+	v.Look(360, "dark", "en") // where some things are in the menu
+	v.looks(t, "/day/2026-10-20")
+	v.Look(v.hand.width(), "light", "en")
+	v.run(t, administers)
+	v.run(t, links)
+	v.withoutNetwork(t)
+	v.run(t, unlinks)
+	v.comesBack(t, "1")
+	v.run(t, splits)
+	v.g.NewTab(t).SignIn(v.SignInCode("1"))
+	v.run(t, goes)
+	v.comesBack(t, v.AddUser("Bea"))
+	v.run(t, leavesAll)
+	v.run(t, endsAll)
+}
+
+// retries asks again for an answer that did not come.
+func (v *house) retries(t *testing.T) {
+	t.Helper()
+	v.Control("/__aimock/chaos", `{"dropRate": 1}`)
+	v.run(t, []deed{{"/", "#text = are you there? | #send", says("#status", "No answer came"), false}})
+	v.Control("/__aimock/chaos", "")
+	v.run(t, []deed{{"", "#status button >> Retry", says(".entry.agent .prose", "are you there?"), false}})
+}
+
+// places are pages with everything on them that a template knows.
+func (v *house) places() []string {
+	v.T.Helper()
+	const newest = `SELECT MAX(id) FROM messages WHERE user_id = 1 AND kind = 'chat' AND role = '%s'`
+	own := v.l.Lines(fmt.Sprintf(newest+` AND redacted = 0`, "user"))[0]
+	said := v.l.Lines(fmt.Sprintf(newest, "assistant"))[0]
+	out := []string{"/", "/day/2026-10-24", "/day/2026-10-24/history", "/days", "/search", "/search?q=harbour&who=me",
+		"/threads", "/memory", "/memory?page=1", "/settings", "/admin", "/admin?page=1", "/admin/audit",
+		"/admin/audit?before=1260000-1-101260", "/commands", "/nothing/here", "/m/" + said + "/why",
+		"/day/2026-10-25?before=60", "/day/2026-10-20"}
+	for _, act := range []string{"edit", "unsend", "forget", "remember", "earlier"} {
+		out = append(out, "/m/"+own+"/"+act)
+	}
+	return out
+}
+
+// withoutNetwork does what can be done while the gateway is out of reach.
+func (v *house) withoutNetwork(t *testing.T) {
+	t.Helper()
+	v.Open("/")
+	v.Comes("navigator.serviceWorker.controller")
+	v.net.Set(e2etest.Cut)
+	v.run(t, withoutNetwork)
+	v.net.Set(e2etest.Whole)
+	v.Open("/")
+	v.Comes("document.querySelector('#outbox .state.failed')")
+	v.run(t, refused)
+}

@@ -1,0 +1,264 @@
+//go:build e2e
+
+package web
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/chromedp/cdproto/input"
+	"github.com/chromedp/chromedp"
+	"github.com/chromedp/chromedp/kb"
+
+	"github.com/everthread/everthread/e2e/e2etest"
+)
+
+// keyboard is a hand that has keys only.
+type keyboard struct{}
+
+// Everything that the page can do is done by keys alone; the focus is always seen, goes
+// in reading order, and is caught nowhere.
+func TestEverythingIsDoneByKeys(t *testing.T) {
+	v := newHouse(t, keyboard{})
+	v.Look(v.hand.width(), "light", "en")
+	v.livesHere(t)
+	for _, left := range leaves(t, v.done, v.met) {
+		t.Errorf("nobody did this by keys: %s", left)
+	}
+}
+
+// Each key that the list of keys names works, and each that works is named.
+func TestTheListOfKeysIsTrue(t *testing.T) {
+	v := newHouse(t, keyboard{})
+	v.Click("#signin button")
+	v.Comes("document.querySelector('#write')")
+	v.shortcuts(t)
+}
+
+func (keyboard) width() int64 { return 1280 }
+
+// press goes to a target with Tab, and presses the key that operates it.
+func (k keyboard) press(v *house, target string) {
+	v.T.Helper()
+	k.reach(v, target)
+	switch kind := e2etest.Js[string](v.Tab, "document.activeElement.tagName + (document.activeElement.type || '')"); kind {
+	case "INPUTradio":
+		for range 10 { // of a group one is reached, and arrows lead on
+			if v.Is("document.activeElement.checked && hand.has(" + e2etest.Quote(target) + ")") {
+				return
+			}
+			v.keys(kb.ArrowDown)
+		}
+		v.T.Fatalf("%s is not chosen by arrows", target)
+	case "BUTTONsubmit", "BUTTONbutton", "INPUTcheckbox":
+		v.keys(" ")
+	default:
+		v.keys("Enter")
+	}
+}
+
+// reach presses Tab, or Shift and Tab, until a target has the focus.
+func (k keyboard) reach(v *house, target string) {
+	v.T.Helper()
+	quoted := e2etest.Quote(target)
+	for range 40 {
+		if v.Is("hand.arrived(" + quoted + ")") {
+			return
+		}
+		n := e2etest.Js[int](v.Tab, "hand.way("+quoted+")")
+		for range max(1, abs(n)) {
+			v.tab(n < 0)
+		}
+	}
+	v.T.Fatalf("Tab does not lead to %s:\n%s", target, v.Shown())
+}
+
+func abs(n int) int { return max(n, -n) }
+
+// tab presses Tab.
+func (v *house) tab(back bool) {
+	v.T.Helper()
+	p := input.DispatchKeyEventParams{Type: input.DispatchKeyEventTypeRawKeyDown, Key: "Tab", Code: "Tab",
+		WindowsVirtualKeyCode: 9}
+	if back {
+		p.Modifiers = 8
+	}
+	v.Do(e2etest.Command(input.DispatchKeyEvent, p))
+}
+
+// fill goes to a field and writes, or chooses.
+func (k keyboard) fill(v *house, target, text string) {
+	v.T.Helper()
+	k.reach(v, target)
+	const at = "document.activeElement"
+	switch kind := e2etest.Js[string](v.Tab, at+".tagName + "+at+".type"); kind {
+	case "SELECTselect-one":
+		n := e2etest.Js[int](v.Tab, fmt.Sprintf(
+			"[...%[1]s.options].findIndex((x) => x.value === %[2]s) - %[1]s.selectedIndex", at, e2etest.Quote(text)))
+		for range abs(n) {
+			v.keys(map[bool]string{true: kb.ArrowDown, false: kb.ArrowUp}[n > 0])
+		}
+	case "INPUTdate": // it has parts: what comes first is the month
+		for v.Is("hand.arrived(" + e2etest.Quote(target) + ")") {
+			v.tab(true)
+		}
+		v.tab(false)
+		v.keys(text[5:7] + text[8:] + text[:4])
+	default:
+		v.Do(e2etest.Command(input.DispatchKeyEvent, input.DispatchKeyEventParams{Type: input.DispatchKeyEventTypeRawKeyDown,
+			Key: "a", Code: "KeyA", Modifiers: 2, WindowsVirtualKeyCode: 65, Commands: []string{"selectAll"}}))
+		v.Do(e2etest.Command(input.InsertText, input.InsertTextParams{Text: text}))
+	}
+	if got := e2etest.Js[string](v.Tab, at+".value"); got != text {
+		v.T.Fatalf("%s holds %q, not %q", target, got, text)
+	}
+}
+
+// look goes through a page with Tab from its beginning to its end, and opens what is
+// folded on the way.
+func (k keyboard) look(v *house) {
+	v.T.Helper()
+	v.Comes("document.readyState === 'complete'")
+	e2etest.Js[chromedp.Void](v.Tab, "hand.begin()")
+	var wrong []string
+	for n := 0; ; n++ {
+		v.tab(false)
+		var at struct {
+			End, Same, Folded bool
+			Control           control
+			Wrong             []string
+		}
+		e2etest.Must(v.Tab.T, json.Unmarshal([]byte(e2etest.Js[string](v.Tab, "JSON.stringify(hand.stop())")), &at))
+		if at.End {
+			break
+		}
+		if !at.Same {
+			v.met, wrong = append(v.met, at.Control), append(wrong, at.Wrong...)
+		}
+		if at.Folded {
+			v.keys("Enter")
+		}
+		if n == 1500 {
+			v.Tab.T.Errorf("the focus is caught: %s", e2etest.Js[string](v.Tab, "hand.name(document.activeElement)"))
+			break
+		}
+	}
+	for _, text := range append(wrong, e2etest.Js[[]string](v.Tab, "hand.missed()")...) {
+		v.Tab.T.Error(text)
+	}
+}
+
+// shortcut is a key that stands in the list of keys, or some one after the other.
+type shortcut struct{ page, keys, sees string }
+
+var shortcuts = []shortcut{
+	{"/", "/", "document.activeElement.id === 'q'"},
+	{"/", "p", says("h1", "Yesterday")},
+	{"", "n", says("h1", "Today")},
+	{"/", "g t", "location.pathname === '/threads'"},
+	{"", "g m", "location.pathname === '/memory'"},
+	{"", "g s", "location.pathname === '/settings'"},
+	{"", "g a", "location.pathname === '/admin'"},
+	{"", "g c", "location.pathname === '/'"},
+	{"", "?", "document.querySelector('#shortcuts').open"},
+	{"", "Esc", "!document.querySelector('#shortcuts').open"},
+	{"/", "i", "document.activeElement.id === 'text'"},
+	{"", "h i Shift+Enter", `document.querySelector("#text").value === "hi\n"`},
+	{"", "Enter", "document.querySelector('#text').value === '' && " + says(".entry.agent .prose", "echo: hi") + "&&" + gone(".writing")},
+	{"", "Esc", "document.activeElement.id !== 'text'"},
+	{"", "k", "document.activeElement.matches('.entry.agent')"},
+	{"", "k", "document.activeElement.matches('.entry.user')"},
+	{"", "j", "document.activeElement.matches('.entry.agent')"},
+	{"", "c", "window.copied === 'echo: hi'"},
+	{"", "r", "!document.querySelector('#replying').hidden && document.activeElement.id === 'text'"},
+	{"/", "a", says(answer+" .variants", "Answer 2 of 2")},
+	{"", "[", says(answer+" .variants", "Answer 1 of 2")},
+	{"", "]", says(answer+" .variants", "Answer 2 of 2")},
+	{"", "e", "document.querySelector('.panel-here textarea')"},
+	{"", "Esc", "!document.querySelector('.panel-here')"},
+	{"", "i / t o Esc", "document.querySelector('#text').value === '/to' && !document.querySelector('#suggest')"},
+	{"", "d", "document.querySelector('#text').value === '/tod' && document.querySelector('#suggest-0')?.dataset.name === '/today'"},
+	{"", "Tab", "document.querySelector('#text').value === '/today '"},
+}
+
+// shortcuts presses each key of the list of keys, which lists them all.
+func (v *house) shortcuts(t *testing.T) {
+	v.Send("said the day before")
+	v.Sees(".entry.agent .prose", "said the day before")
+	v.Comes(gone(".writing"))
+	v.Set(v.At.Add(24 * time.Hour))
+	pressed := map[string]bool{"Shift": true, "x": true}
+	for _, one := range shortcuts {
+		t.Run(one.keys, func(t *testing.T) {
+			if v.Tab.T = t; one.page != "" {
+				v.Open(one.page)
+			}
+			for _, key := range strings.Fields(one.keys) {
+				pressed[key] = true
+				v.stroke(key)
+			}
+			v.Comes("document.readyState === 'complete' && " + one.sees)
+		})
+		v.Tab.T = t
+	}
+	v.Fill("#text", "say 900 words")
+	v.keys("Enter")
+	v.Comes("document.querySelector('#status .stop-button')")
+	v.keys(kb.Escape, "x")
+	v.Comes(gone("#status .stop-button"))
+	for _, path := range []string{"/", "/day/2026-10-24", "/threads", "/memory"} {
+		v.Open(path)
+		for _, key := range e2etest.Js[[]string](v.Tab, "[...document.querySelectorAll('#shortcuts kbd')].map((x) => x.textContent)") {
+			if !pressed[key] || path == "/memory" && strings.Contains("pnijkcrea[]x", key) && !strings.Contains("cma", key) {
+				t.Errorf("%s lists %q, which does nothing", path, key)
+			}
+		}
+	}
+	v.listsAll(t)
+}
+
+// listsAll: what the scripts listen to stands in the list.
+func (v *house) listsAll(t *testing.T) {
+	v.Open("/")
+	listed := e2etest.Js[string](v.Tab, "[...document.querySelectorAll('#shortcuts kbd')].map((x) => x.textContent).join(' ')")
+	known := regexp.MustCompile(`(?m)^\s+(?:case "(.)":|"?([a-z\[\]])"?: \(\) => )`)
+	n := 0
+	for _, file := range []string{"static/app.js", "chat/static/chat.js"} {
+		b, err := os.ReadFile("../../adapters/web/" + file)
+		e2etest.Must(t, err)
+		for _, m := range known.FindAllStringSubmatch(string(b), -1) {
+			if n++; !strings.Contains(" "+listed+" ", " "+m[1]+m[2]+" ") {
+				t.Errorf("the page listens to %q and does not say so", m[1]+m[2])
+			}
+		}
+	}
+	if n < 14 {
+		t.Errorf("the scripts listen to %d keys only", n)
+	}
+}
+
+// stroke presses a key, as a keyboard does it.
+func (v *house) stroke(key string) {
+	v.T.Helper()
+	switch key {
+	case "Shift+Enter":
+		v.Do(e2etest.Command(input.DispatchKeyEvent, input.DispatchKeyEventParams{Type: input.DispatchKeyEventTypeKeyDown,
+			Key: "Enter", Code: "Enter", Text: "\r", Modifiers: 8, WindowsVirtualKeyCode: 13}))
+	case "Esc":
+		v.keys(kb.Escape)
+	case "Tab":
+		v.tab(false)
+	case "Enter":
+		v.keys(key)
+	default: // what prevents the key prevents its letter
+		v.Do(e2etest.Command(input.DispatchKeyEvent, input.DispatchKeyEventParams{
+			Type: input.DispatchKeyEventTypeKeyDown, Key: key, Text: key}),
+			e2etest.Command(input.DispatchKeyEvent, input.DispatchKeyEventParams{
+				Type: input.DispatchKeyEventTypeKeyUp, Key: key}))
+	}
+}
