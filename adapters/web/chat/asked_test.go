@@ -29,9 +29,9 @@ func TestWhyDidItSayThat(t *testing.T) {
 	p := w.Ana.SignedIn()
 	q, a := p.Talks("hello", "hello")
 	got := p.Get("/m/" + strings.TrimPrefix(webtest.Name(a), "m") + "/why")
-	got.Wants(t, 200, "Why did it say that?", "continuous: today", "it is the first of the conversation", "included 9",
+	got.Wants(t, 200, "Why did it say that?", "<dd>today, the last", "it is the first of the conversation", "included 9",
 		"shortened 1", "Instructions", "310", "1,186", "of at most 6,150", "2,431 tokens read (1,800 of them", "64 written",
-		"410\u00a0ms", "1.9\u00a0s", "1,240 tokens besides", "Today", "#1", "Be &lt;kind&gt;.", "time_now")
+		"410\u00a0ms", "1.9\u00a0s", "1,240 tokens besides", "Today", "1 message", "Be &lt;kind&gt;.", "time_now")
 	p.Get("/m/"+strings.TrimPrefix(webtest.Name(q), "m")+"/why").Wants(t, 200, "it is no answer of the model")
 	broken = true
 	p.Get("/m/2/why").Wants(t, 200, "not available")

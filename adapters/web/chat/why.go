@@ -159,12 +159,8 @@ func (r *Room) whyDays(v *web.Visit, out *why, t core.Turn, s *core.Snapshot) er
 			return fmt.Errorf("read a day of the prompt: %w", err)
 		}
 		all := by[id]
-		span := fmt.Sprintf("%s (#%d–#%d)", v.Words.Messages.Of(len(all)), all[0], all[len(all)-1])
-		if len(all) == 1 {
-			span = fmt.Sprintf("#%d", all[0])
-		}
 		out.Days = append(out.Days, whyDay{v.DayName(g.Day.Label), fmt.Sprintf("/day/%s?at=%d#m%d", g.Day.Label,
-			all[0], all[0]), span})
+			all[0], all[0]), v.Words.Messages.Of(len(all))})
 	}
 	return nil
 }
