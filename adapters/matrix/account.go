@@ -171,16 +171,22 @@ func explain(err error) error {
 	case e == nil:
 		return err
 	case e.loggedOut():
-		return stopError{fmt.Errorf(
-			"start matrix: the session was ended; log in again and set channels.matrix.access_token (with encrypted rooms, use a new device): %w", err)}
+		return stopped("session_ended", err)
 	case e.Code == "M_FORBIDDEN":
-		return stopError{fmt.Errorf("start matrix: the server refuses channels.matrix.password: %w", err)}
+		return stopped("password_refused", err)
 	case e.Code == "M_USER_DEACTIVATED":
-		return stopError{fmt.Errorf("start matrix: the account was deactivated; ask the server's administrator: %w", err)}
+		return stopped("deactivated", err)
 	case e.Status == http.StatusNotFound:
-		return stopError{fmt.Errorf("start matrix: this is no Matrix homeserver; check channels.matrix.homeserver: %w", err)}
+		return stopped("no_homeserver", err)
 	}
 	return err
+}
+
+// stopped is an error that ends the channel, with what the owner is to do.
+func stopped(advice string, err error, args ...any) error {
+	return stopError{fmt.Errorf("start matrix: %w", &channel.Trouble{Err: err, Advice: func(language string) string {
+		return fmt.Sprintf(say(language).Advice[advice], args...)
+	}})}
 }
 
 // whoami makes sure that the token is the account's, and learns its device.
@@ -190,9 +196,7 @@ func (c *Channel) whoami(ctx context.Context, s *session) error {
 		return clean(err)
 	}
 	if me.UserID.String() != c.opts.UserID {
-		return stopError{fmt.Errorf(
-			"start matrix: the access token is of %s; set channels.matrix.user_id to it, or use a token of %s",
-			me.UserID, c.opts.UserID)}
+		return stopped("other_account", errors.New("whoami"), me.UserID, c.opts.UserID)
 	}
 	s.cli.DeviceID = me.DeviceID
 	return c.keepUnless(ctx, keyDevice, me.DeviceID.String())

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/everthread/everthread/core"
+	"github.com/everthread/everthread/core/channel"
 )
 
 // findings are what Diagnose says in one language.
@@ -60,7 +61,7 @@ func (c *Channel) Diagnose(ctx context.Context, language string) []core.Finding 
 		w.last(versions.Versions))), c.clock(ctx, w)}
 	s, err := c.enter(ctx)
 	if err != nil {
-		return append(out, finding(false, err.Error()))
+		return append(out, finding(false, channel.Said(err, language)))
 	}
 	out = append(out, finding(true, fmt.Sprintf(w.Login, c.opts.UserID, s.cli.DeviceID)), c.encryption(ctx, s, w))
 	out = append(out, c.copies(ctx, w)...)

@@ -14,6 +14,7 @@ type wording struct {
 	Option, Homeserver, Help, User, Password, Good                                               string
 	NoAddress, NoAccount, NoHomeserver, Refused, Deactivated, Later, OtherAccount, DeviceRemains string
 	Findings                                                                                     findings
+	Advice                                                                                       map[string]string // what the owner is to do
 }
 
 var say = words.In[wording]("matrix")

@@ -17,6 +17,8 @@ var _ channel.Guided = (*Config)(nil)
 // wording is what operators read in one language: the words of the guide, and findings.
 type wording struct {
 	Title, Help, Hint, NoToken, Bot, NotTelegram, Refused string
+	WebhookElsewhere, PolledElsewhere                     string
+	WebhookFails                                          string // address, updates that wait
 	Findings                                              findings
 }
 

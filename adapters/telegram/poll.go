@@ -85,10 +85,10 @@ func (c *Channel) pollFailed(ctx context.Context, err error) error {
 	what := fmt.Errorf("poll telegram: %w", err)
 	switch {
 	case has(err, "webhook is active"):
-		what = fmt.Errorf("a webhook was set for this bot from elsewhere, it is deleted now: %w", err)
+		what = &channel.Trouble{Err: err, Advice: func(language string) string { return say(language).WebhookElsewhere }}
 		_ = c.api.call(ctx, callTimeout, "deleteWebhook", struct{}{}, nil)
 	case has(err, "terminated by"):
-		what = fmt.Errorf("another program polls with the same token; stop it or use a token of its own: %w", err)
+		what = &channel.Trouble{Err: err, Advice: func(language string) string { return say(language).PolledElsewhere }}
 	}
 	c.report(what)
 	c.log.Warn("poll failed", zap.Error(what))

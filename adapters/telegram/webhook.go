@@ -16,6 +16,7 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/everthread/everthread/core"
+	"github.com/everthread/everthread/core/channel"
 )
 
 const (
@@ -70,9 +71,9 @@ func webhookTrouble(info models.WebhookInfo, now time.Time, lately time.Duration
 	if info.LastErrorMessage == "" || now.Sub(unix(info.LastErrorDate)) > lately {
 		return nil
 	}
-	return fmt.Errorf(
-		"telegram cannot deliver to %s (%s; %d updates wait): check http.public_url and that it is reachable on port 443, 80, 88 or 8443",
-		info.URL, info.LastErrorMessage, info.PendingUpdateCount)
+	return &channel.Trouble{Err: errors.New(info.LastErrorMessage), Advice: func(language string) string {
+		return fmt.Sprintf(say(language).WebhookFails, info.URL, info.PendingUpdateCount)
+	}}
 }
 
 // Routes returns the webhook, nothing with polling. It answers

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/everthread/everthread/core"
+	"github.com/everthread/everthread/core/channel"
 )
 
 // class is what an error means for the next attempt.
@@ -73,26 +74,22 @@ func classOfCode(code int) class {
 	return permanent
 }
 
-// advice says what the owner must do about an error of class trouble.
-func advice(e *apiError) string {
-	switch e.Code {
-	case 3, 10:
-		return "the token may not send: give the system user whatsapp_business_messaging and whatsapp_business_management"
-	case 33, 100:
-		return "the number is not there: check channels.whatsapp.phone_number_id and that the token's system user may use it"
-	case 368, 131031:
-		return "Meta locked the account for a breach of its rules: see the account quality page of the Business Manager"
-	case 131042:
-		return "Meta cannot charge the account: check the payment method in the Business Manager"
-	case 131045, 133010, 133016:
-		return "the number is not registered with the Cloud API: register it in the WhatsApp Manager"
-	case 131048:
-		return "too many people blocked or reported the number: see its quality in the WhatsApp Manager, and write to people less"
+// advices are what the owner must do, by the code of an error.
+var advices = map[int]string{3: "may_not_send", 10: "may_not_send", 33: "no_number", 100: "no_number", 368: "locked",
+	131031: "locked", 131042: "cannot_charge", 131045: "not_registered", 133010: "not_registered",
+	133016: "not_registered", 131048: "blocked"}
+
+// troubled is an error of class trouble with what the owner must do.
+func troubled(e *apiError) error {
+	key := advices[e.Code]
+	switch {
+	case key == "" && e.Code >= 200 && e.Code <= 299:
+		key = "lacks_permission"
+	case key == "":
+		key = "refused"
 	}
-	if e.Code >= 200 && e.Code <= 299 {
-		return "the token lacks a permission: give the system user whatsapp_business_messaging and whatsapp_business_management"
-	}
-	return "the token is refused: make a new one for the system user and set channels.whatsapp.access_token"
+	return fmt.Errorf("whatsapp: %w", &channel.Trouble{Err: e,
+		Advice: func(language string) string { return say(language).Advice[key] }})
 }
 
 // plain says in words why a message cannot go through, where the service's own
@@ -159,7 +156,7 @@ func (c *Channel) classify(err error, to core.Address) error {
 
 // inTrouble keeps what the owner must do, and asks all messages to wait.
 func (c *Channel) inTrouble(e *apiError) error {
-	err := fmt.Errorf("whatsapp: %s: %w", advice(e), e)
+	err := troubled(e)
 	c.state.refused(err, false)
 	wait := troubleWait
 	if e.Code == 131048 {

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/everthread/everthread/core"
+	"github.com/everthread/everthread/core/channel"
 )
 
 // maxSkew is how far our clock may be from Meta's; windows are counted by both.
@@ -38,7 +39,7 @@ func (c *Channel) Diagnose(ctx context.Context, language string) []core.Finding 
 	terms := core.Finding{OK: true, Detail: w.Terms}
 	number, clock, err := c.number(ctx)
 	if err != nil {
-		return []core.Finding{{Detail: err.Error()}, terms}
+		return []core.Finding{{Detail: channel.Said(err, language)}, terms}
 	}
 	out := []core.Finding{
 		{OK: true, Detail: fmt.Sprintf(w.Token, number.Number, number.Name)},
@@ -46,7 +47,7 @@ func (c *Channel) Diagnose(ctx context.Context, language string) []core.Finding 
 	}
 	out = append(out, c.permissions(ctx, w)...)
 	if err := c.subscribed(ctx); err != nil {
-		out = append(out, core.Finding{Detail: err.Error()})
+		out = append(out, core.Finding{Detail: channel.Said(err, language)})
 	}
 	out = append(out, c.reachable(ctx, w, c.opts.PublicURL), skew(w, clock, c.now()), terms)
 	return out

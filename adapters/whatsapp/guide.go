@@ -21,6 +21,8 @@ var _ channel.Guided = (*Config)(nil)
 type wording struct {
 	Option, Number, Help, Token, Secret, Good, NotFound, NoNumber string
 	Findings                                                      findings
+	Advice                                                        map[string]string // what the owner is to do
+	NotSubscribed                                                 string            // account, account
 }
 
 var say = words.In[wording]("whatsapp")

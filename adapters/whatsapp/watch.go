@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"go.uber.org/zap"
+
+	"github.com/everthread/everthread/core/channel"
 )
 
 const (
@@ -82,7 +84,7 @@ func (c *Channel) number(ctx context.Context) (numberInfo, time.Time, error) {
 	clock, _ := http.ParseTime(answer.Header.Get("Date"))
 	var refused *apiError
 	if errors.As(err, &refused) && classOf(refused) == trouble {
-		return n, clock, fmt.Errorf("whatsapp: %s: %w", advice(refused), err)
+		return n, clock, troubled(refused)
 	}
 	if err != nil {
 		return n, clock, fmt.Errorf("whatsapp: the service does not answer as it should: %w", err)
@@ -164,8 +166,8 @@ func (c *Channel) subscribedTo(ctx context.Context, account string) error {
 	_, err := c.api.Do(ctx, call{Op: "list subscribed apps", Method: http.MethodGet, Path: url.PathEscape(account) +
 		"/subscribed_apps", Timeout: callTimeout}, &apps)
 	if err == nil && len(apps.Data) == 0 {
-		return fmt.Errorf(
-			"whatsapp: no app gets the webhooks of the business account %s, so no message arrives: subscribe the app in the WhatsApp Manager, or POST /%s/subscribed_apps", account, account)
+		return fmt.Errorf("whatsapp: %w", &channel.Trouble{Err: errors.New("subscribed_apps is empty"),
+			Advice: func(language string) string { return fmt.Sprintf(say(language).NotSubscribed, account, account) }})
 	}
 	return nil
 }

@@ -5,7 +5,6 @@ import (
 	"crypto/sha256"
 	"crypto/subtle"
 	"encoding/hex"
-	"fmt"
 	"io"
 	"net/http"
 
@@ -117,7 +116,7 @@ func (c *Channel) observe(got reading) {
 	}
 	for _, e := range got.errs {
 		if classOf(e) == trouble {
-			c.state.refused(fmt.Errorf("whatsapp: %s: %w", advice(e), e), true)
+			c.state.refused(troubled(e), true)
 		}
 	}
 	for _, field := range got.fields {

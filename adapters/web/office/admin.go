@@ -14,6 +14,7 @@ import (
 
 	"github.com/everthread/everthread/adapters/web"
 	"github.com/everthread/everthread/core"
+	"github.com/everthread/everthread/core/channel"
 )
 
 func (r *Room) adminRoutes() []web.Route {
@@ -132,10 +133,10 @@ type shownChannel struct {
 func (r *Room) health(v *web.Visit) []shownChannel {
 	var out []shownChannel
 	for name, err := range r.Admin.Health() {
-		channel, account, _ := strings.Cut(name, ":")
-		c := shownChannel{Name: v.ChannelName(channel), Account: account}
+		key, account, _ := strings.Cut(name, ":")
+		c := shownChannel{Name: v.ChannelName(key), Account: account}
 		if err != nil {
-			c.Wrong = err.Error()
+			c.Wrong = channel.Said(err, v.Lang)
 		}
 		out = append(out, c)
 	}
