@@ -135,6 +135,8 @@ var keeps = []deed{
 	{"/settings", "#name = Ada | [data-zone] | #profile .button.primary", says(".account", "Ada"), false},
 	{"/settings", "#assistant input[name=memory][value=off] | #assistant .button", "document.querySelector('#assistant input[name=memory][value=off]').checked", false},
 	{"/settings", "#assistant input[name=memory][value=on] | #assistant .button", "document.querySelector('#assistant input[name=memory][value=on]').checked", false},
+	{"/memory", "#wish = answer in one sentence | #standing .form button", says("#standing b", "answer in one sentence"), false},
+	{"/settings", "#standing .rows button", gone("#standing .rows"), false},
 	{"/settings", "#trace = harbour | #data .left-of button", "location.pathname === '/settings/data' && document.querySelector('.found')", false},
 	{"", "main form button", fresh("document.querySelector('.found')"), true},
 }
