@@ -116,6 +116,7 @@ func TestEverythingOfAUserAndNothingOfAnother(t *testing.T) {
 		core.AddItem{Item: core.Item{Theme: "garden", Type: core.ItemFact, Content: "likes roses"}, Digest: "d",
 			Theme: core.Theme{Slug: "garden", Name: "Garden"}, At: noon},
 		core.OpenLoop{Loop: core.Loop{Text: "buy seeds"}, At: noon},
+		core.AddInstruction{Instruction: core.Instruction{Text: "speak of honey first"}, Digest: "h", At: noon},
 		core.AddInstruction{Instruction: core.Instruction{Text: "answer in one sentence", Tokens: 9}, Digest: "d", At: noon},
 		core.SetReminder{Reminder: core.Reminder{Text: "tea", DueAt: noon.Add(time.Hour), State: core.ReminderActive},
 			At: noon},
