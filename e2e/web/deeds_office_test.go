@@ -11,14 +11,14 @@ var administers = []deed{
 	{"/admin", "#who = person 1200 | #users form[role=search] button", says("#users", "Person 1200"), false},
 	{"", "#users .row-acts button", "document.querySelector('#secret, .confirm')", false},
 	{"/admin", "#channels details > summary >> Telegram | #channels details[open] form[action$=try] button",
-		says("main", "It works."), true},
+		fresh(says("main", "It works.")), true},
 	{"", "main form button", fresh(says("main", "It works.")), false},
 	{"/admin", "#channels details > summary >> Telegram | #channels details[open] form[action$=check] button",
-		"document.querySelector('.finding')", true},
+		fresh("document.querySelector('.finding')"), true},
 	{"", "main form button", fresh("document.querySelector('.finding')"), false},
 	{"/admin", "#deliveries form button", "document.querySelector('#toast').innerText", false},
 	{"/admin", "#jobs form button", "document.querySelector('#toast').innerText", false},
-	{"/admin", "#check button", "document.querySelector('.finding')", false},
+	{"/admin", "#check button", fresh("document.querySelector('.finding')"), false},
 }
 
 // links: the apps and keys of a person, and what is embedded how.

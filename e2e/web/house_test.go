@@ -35,8 +35,8 @@ type control struct {
 type hand interface {
 	press(v *house, target string)
 	fill(v *house, target, text string)
-	look(v *house) // at all of a page
-	width() int64
+	look(v *house)  // at all of a page
+	holds(v *house) // the device that it operates
 }
 
 // house is a gateway with everything that a page can show, and somebody in it.
@@ -217,7 +217,7 @@ func (v *house) livesHere(t *testing.T) {
 	v.looks(t, v.places()...)
 	v.Look(360, "dark", "en") // where some things are in the menu
 	v.looks(t, "/day/2026-10-20")
-	v.Look(v.hand.width(), "light", "en")
+	v.hand.holds(v)
 	v.run(t, administers)
 	v.run(t, links)
 	v.withoutNetwork(t)

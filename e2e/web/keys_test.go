@@ -25,7 +25,7 @@ type keyboard struct{}
 // in reading order, and is caught nowhere.
 func TestEverythingIsDoneByKeys(t *testing.T) {
 	v := newHouse(t, keyboard{})
-	v.Look(v.hand.width(), "light", "en")
+	v.hand.holds(v)
 	v.livesHere(t)
 	for _, left := range leaves(t, v.done, v.met) {
 		t.Errorf("nobody did this by keys: %s", left)
@@ -40,7 +40,8 @@ func TestTheListOfKeysIsTrue(t *testing.T) {
 	v.shortcuts(t)
 }
 
-func (keyboard) width() int64 { return 1280 }
+// holds is a screen of a desk.
+func (keyboard) holds(v *house) { v.Look(1280, "light", "en") }
 
 // press goes to a target with Tab, and presses the key that operates it.
 func (k keyboard) press(v *house, target string) {

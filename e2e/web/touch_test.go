@@ -1,0 +1,174 @@
+//go:build e2e
+
+package web
+
+import (
+	_ "embed"
+	"encoding/json"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/chromedp/cdproto/emulation"
+	"github.com/chromedp/cdproto/input"
+	"github.com/chromedp/cdproto/page"
+	"github.com/chromedp/chromedp"
+
+	"github.com/everthread/everthread/e2e/e2etest"
+)
+
+// touchScript judges what a finger meets.
+//
+//go:embed testdata/touch.js
+var touchScript string
+
+// finger is a hand that taps on the glass of a phone: nothing is hovered over.
+type finger struct{}
+
+// notOnAPhone are controls that a phone does not show, with the reason.
+var notOnAPhone = map[string]string{
+	`<a href="*"* aria-current="page"** class="wide"*>`: "the menu has the same link there, as .row.small",
+}
+
+// phone is what only somebody with a phone does: commands are chosen by a tap, too.
+var phone = []deed{
+	{"/", "#text = /tod | #suggest-0", "document.querySelector('#text').value === '/today '", false},
+	{"", "#text = first line", "document.querySelector('#text').value === 'first line'", false},
+}
+
+// Everything that the page can do is done by touch alone on a small phone; what is
+// tapped is seen, free, and large enough or far enough from what else is. Keys (the
+// shortcuts that TestTheListOfKeysIsTrue presses) are but another way to the same deeds.
+// It is one page on SQLite for all deeds: the page knows nothing of the database.
+func TestEverythingIsDoneByTouch(t *testing.T) {
+	v := newPhone(t)
+	v.livesHere(t)
+	for _, left := range leaves(t, v.done, v.met) {
+		if _, text, _ := strings.Cut(left, ": "); notOnAPhone[text] == "" {
+			t.Errorf("nobody did this by touch: %s", left)
+		}
+	}
+}
+
+// On a phone Enter begins a new line, and what is written is sent by the button.
+func TestAPhoneSendsByTheButton(t *testing.T) {
+	v := newPhone(t)
+	v.run(t, signsIn)
+	v.run(t, phone)
+	v.keys("Enter")
+	v.Do(e2etest.Command(input.InsertText, input.InsertTextParams{Text: "second line"}))
+	v.Comes(`document.querySelector("#text").value === "first line\nsecond line"`)
+	if !v.Is(gone(".entry.user")) {
+		t.Error("Enter sends on a phone")
+	}
+	v.run(t, []deed{{"", "#send", says(".entry.agent .prose", "second line"), false}})
+}
+
+// newPhone opens a house to somebody with a phone.
+func newPhone(t *testing.T) *house {
+	t.Helper()
+	v := newHouse(t, finger{})
+	v.Do(e2etest.Command(page.AddScriptToEvaluateOnNewDocument, page.AddScriptToEvaluateOnNewDocumentParams{
+		Source: touchScript}))
+	v.hand.holds(v)
+	v.Open("/signin?code=" + v.g.WebCode())
+	if !v.Is("matchMedia('(pointer: coarse)').matches && matchMedia('(hover: none)').matches") {
+		t.Fatal("the browser is no phone")
+	}
+	return v
+}
+
+// holds is a phone of 360 by 740.
+func (finger) holds(v *house) {
+	v.T.Helper()
+	v.Look(360, "light", "en")
+	v.turns(360, 740)
+	v.Do(e2etest.Command(emulation.SetTouchEmulationEnabled, emulation.SetTouchEmulationEnabledParams{Enabled: true}))
+}
+
+// press taps on a target. What is wrong with it must stay so for a while: a page moves
+// while something arrives. Who missed taps again.
+func (finger) press(v *house, target string) {
+	v.T.Helper()
+	for range 5 {
+		x, y := v.aims(target)
+		v.Do(e2etest.Command(input.DispatchTouchEvent, input.DispatchTouchEventParams{
+			Type: input.DispatchTouchEventTypeTouchStart, TouchPoints: []*input.TouchPoint{{X: x, Y: y}}}),
+			e2etest.Command(input.DispatchTouchEvent, input.DispatchTouchEventParams{
+				Type: input.DispatchTouchEventTypeTouchEnd, TouchPoints: []*input.TouchPoint{}}))
+		for deadline := time.Now().Add(2 * time.Second); time.Now().Before(deadline); time.Sleep(10 * time.Millisecond) {
+			if v.Is("!hand.aimed || hand.tapped") { // another page has aimed at nothing yet
+				return
+			}
+		}
+	}
+	v.T.Fatalf("a tap on %s is none:\n%s", target, v.Shown())
+}
+
+// aims finds where to tap on a target once that stands still.
+func (v *house) aims(target string) (x, y float64) {
+	v.T.Helper()
+	var at, last struct {
+		X, Y  float64
+		Wrong []string
+	}
+	for n := range 20 {
+		said := e2etest.Js[string](v.Tab, "JSON.stringify(hand.aim("+e2etest.Quote(target)+"))")
+		last, at.Wrong = at, nil
+		e2etest.Must(v.Tab.T, json.Unmarshal([]byte(said), &at))
+		if n > 0 && at.X == last.X && at.Y == last.Y && len(at.Wrong) == 0 {
+			return at.X, at.Y
+		}
+		time.Sleep(20 * time.Millisecond) // the page may be moving
+	}
+	for _, wrong := range at.Wrong {
+		v.Tab.T.Error(wrong)
+	}
+	return at.X, at.Y
+}
+
+// fill taps on a field and writes; what a phone has a wheel for is chosen there.
+func (f finger) fill(v *house, target, text string) {
+	v.T.Helper()
+	if v.Is("hand.wheel(" + e2etest.Quote(target) + "," + e2etest.Quote(text) + ")") {
+		return
+	}
+	f.press(v, target)
+	v.Comes("hand.has(" + e2etest.Quote(target) + ")")
+	e2etest.Js[chromedp.Void](v.Tab, "document.activeElement.select()")
+	v.Do(e2etest.Command(input.InsertText, input.InsertTextParams{Text: text}))
+	if got := e2etest.Js[string](v.Tab, "document.activeElement.value"); got != text {
+		v.T.Fatalf("%s holds %q, not %q", target, got, text)
+	}
+}
+
+// look unfolds a page, and judges everything that can be tapped: of a phone, and of a tablet.
+func (finger) look(v *house) {
+	v.T.Helper()
+	v.Comes("document.readyState === 'complete'")
+	v.met = append(v.met, v.survey()...)
+	v.turns(800, 1100)
+	v.survey()
+	v.turns(360, 740)
+}
+
+// survey judges what can be tapped on a page, and lists it.
+func (v *house) survey() []control {
+	v.T.Helper()
+	var seen struct {
+		Controls []control
+		Wrong    []string
+	}
+	e2etest.Must(v.Tab.T, json.Unmarshal([]byte(e2etest.Js[string](v.Tab, "JSON.stringify(hand.survey())")), &seen))
+	for _, wrong := range seen.Wrong {
+		v.Tab.T.Error(wrong)
+	}
+	return seen.Controls
+}
+
+// turns makes the device a size.
+func (v *house) turns(width, height int64) {
+	v.T.Helper()
+	v.Do(e2etest.Command(emulation.SetDeviceMetricsOverride, emulation.SetDeviceMetricsOverrideParams{Width: width,
+		Height: height, DeviceScaleFactor: 1, Mobile: true}))
+}
