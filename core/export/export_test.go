@@ -116,7 +116,6 @@ func TestEverythingOfAUserAndNothingOfAnother(t *testing.T) {
 		core.AddItem{Item: core.Item{Theme: "garden", Type: core.ItemFact, Content: "likes roses"}, Digest: "d",
 			Theme: core.Theme{Slug: "garden", Name: "Garden"}, At: noon},
 		core.OpenLoop{Loop: core.Loop{Text: "buy seeds"}, At: noon},
-		core.AddInstruction{Instruction: core.Instruction{Text: "speak of honey first"}, Digest: "h", At: noon},
 		core.AddInstruction{Instruction: core.Instruction{Text: "answer in one sentence", Tokens: 9}, Digest: "d", At: noon},
 		core.SetReminder{Reminder: core.Reminder{Text: "tea", DueAt: noon.Add(time.Hour), State: core.ReminderActive},
 			At: noon},
@@ -213,6 +212,7 @@ func (w *world) fill(at core.Identity) {
 	if _, err := w.st.Note(w.t.Context(), core.Note{User: at.User, Now: noon, Effects: []core.Effect{
 		core.AddItem{Item: core.Item{Theme: "garden", Type: core.ItemFact, Content: "likes roses", Tags: []string{"flowers"}},
 			Digest: "d", Theme: core.Theme{Slug: "garden", Name: "Garden", Description: "what grows"}, At: noon},
+		core.AddInstruction{Instruction: core.Instruction{Text: "speak of honey first"}, Digest: "h", At: noon},
 		core.OpenLoop{Loop: core.Loop{Text: "buy seeds"}, At: noon},
 		core.SetReminder{Reminder: core.Reminder{Text: "tea", DueAt: noon.Add(time.Hour), State: core.ReminderActive},
 			At: noon},
