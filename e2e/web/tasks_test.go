@@ -1,0 +1,175 @@
+//go:build e2e
+
+package web
+
+import (
+	"maps"
+	"os"
+	"regexp"
+	"slices"
+	"strconv"
+	"testing"
+	"time"
+
+	"github.com/chromedp/cdproto/browser"
+	"github.com/chromedp/chromedp"
+
+	"github.com/everthread/everthread/e2e/e2etest"
+)
+
+// person is a visitor whose actions are counted: a click or a tap, a key, or a text that
+// is written and sent.
+type person struct {
+	*visitor
+	actions int
+}
+
+func (p *person) clicks(within, words string) {
+	p.T.Helper()
+	p.actions++
+	p.Press(within, words)
+}
+
+func (p *person) taps(selector string) {
+	p.T.Helper()
+	p.actions++
+	p.Click(selector)
+}
+
+func (p *person) key(key string) {
+	p.T.Helper()
+	p.actions++
+	p.keys(key)
+}
+
+// writes fills a field and sends it: by a button, or by Enter if that is empty.
+func (p *person) writes(field, text, button string) {
+	p.T.Helper()
+	p.actions++
+	p.Fill(field, text)
+	if button == "" {
+		p.keys("Enter")
+		return
+	}
+	p.Click(button)
+}
+
+// tasks are those of docs/ten-tasks.md, by their names there.
+var tasks = map[string]func(p *person){
+	"find an address of yesterday": func(p *person) {
+		p.key("/")
+		p.Comes("document.activeElement.id === 'q'")
+		p.writes("#q", "address", "")
+		p.Sees(".hit mark", "address")
+		p.clicks(".hit", "Open")
+		p.Sees(".entry.found", "12 Rue des Lilas")
+	},
+	"copy a code block": func(p *person) {
+		e2etest.Js[chromedp.Void](p.Tab,
+			"Object.defineProperty(navigator, 'clipboard', {configurable: true, value: {writeText: async (x) => { window.copied = x; }}})")
+		p.taps(".entry.agent .copy-code")
+		p.Comes(`window.copied === "x := 1 // one"`)
+	},
+	"correct a memory": func(p *person) {
+		p.clicks(".top", "Memory")
+		p.clicks(".item", "Edit")
+		p.writes(".item .edit textarea", "My sister Ana is allergic to almonds", ".item .edit .button.primary")
+		p.Sees(".item .statement", "allergic to almonds")
+	},
+	"see what is promised": func(p *person) {
+		p.onAPhone()
+		p.taps("#promises > summary")
+		p.Sees("#promises .promised", "water the plants")
+	},
+	"answer from a phone": func(p *person) {
+		p.onAPhone()
+		p.clicks(answer, "Reply")
+		p.writes("#text", "and the second?", "#send")
+		p.Sees(".entry.user .quoted", "echo: ")
+		p.Sees(answer, "and the second?")
+	},
+	"undo a send": func(p *person) {
+		p.taps(own + " .acts summary")
+		p.clicks(own+" .acts", "Undo sending")
+		p.clicks(".panel-here", "Forget both")
+		p.Comes("![...document.querySelectorAll('.entry.user .prose')].some((x) => x.innerText.includes('and the second?'))")
+	},
+	"jump to a date": func(p *person) {
+		p.clicks(".days", "Pick date")
+		p.taps("a.day-cell:not([aria-current])")
+		p.Sees("#entries", "12 Rue des Lilas")
+	},
+	"filter by person": func(p *person) {
+		p.Open("/search?q=address")
+		p.clicks(".searching", "Filters")
+		p.actions++ // a choice in a list
+		p.Comes("(document.querySelector('#f-who').value = 'me') === 'me'")
+		p.clicks(".searching", "Go")
+		p.Sees("main h2", "1 result")
+		p.Sees(".hit-head", "You")
+	},
+	"read why it said that": func(p *person) {
+		p.clicks(answer, "Why did it say that?")
+		p.Sees(".panel-here", "This is all that the model was shown")
+	},
+	"export everything": func(p *person) {
+		folder := p.T.TempDir()
+		p.Do(e2etest.Command(browser.SetDownloadBehavior, browser.SetDownloadBehaviorParams{
+			Behavior: browser.SetDownloadBehaviorBehaviorAllow, DownloadPath: folder}))
+		p.clicks(".top", "Settings")
+		p.taps("a[href='/settings/export']")
+		for deadline := time.Now().Add(e2etest.Patience); ; time.Sleep(50 * time.Millisecond) { // the browser writes the file
+			if files, err := os.ReadDir(folder); err == nil && len(files) == 1 && regexp.MustCompile(`\.zip$`).MatchString(files[0].Name()) {
+				return
+			}
+			if time.Now().After(deadline) {
+				p.T.Fatal("no archive came")
+			}
+		}
+	},
+}
+
+func (p *person) onAPhone() {
+	p.Look(360, "light", "en")
+	p.Open("/")
+}
+
+// Ten tasks of a chat page take at most three actions each, those that docs/ten-tasks.md
+// lists.
+func TestTenTasksTakeThreeActionsAtMost(t *testing.T) {
+	v := newVisitor(t, "", "EVERTHREAD_TURN_DEBOUNCE=0s", "EVERTHREAD_LIMITS_TURNS_PER_MINUTE=0")
+	v.Send("My address is 12 Rue des Lilas in Lyon")
+	v.Sees(answer, "Rue des Lilas")
+	v.Send("/remember My sister Ana is allergic to nuts")
+	v.Sees("#entries", "Remembered")
+	v.Send("/remind in 3 days water the plants")
+	v.Sees("#promises", "water the plants")
+	v.Set(v.At.Add(24 * time.Hour))
+	v.Open("/")
+	v.Send(rich)
+	v.Sees(answer, "x := 1")
+
+	text, err := os.ReadFile("../../docs/ten-tasks.md")
+	e2etest.Must(t, err)
+	rows := regexp.MustCompile(`(?m)^\| ([a-z][^|]*) \|.*\| ([0-9]+) \|$`).FindAllStringSubmatch(string(text), -1)
+	var named []string
+	for _, row := range rows {
+		named = append(named, row[1])
+		do, known := tasks[row[1]]
+		if !known {
+			t.Errorf("nobody does %q", row[1])
+			continue
+		}
+		v.Look(1280, "light", "en")
+		v.Open("/")
+		p := &person{visitor: v}
+		do(p)
+		if want, _ := strconv.Atoi(row[2]); p.actions != want || want > 3 {
+			t.Errorf("%s takes %d actions; docs/ten-tasks.md says %d, and three is the most", row[1], p.actions, want)
+		}
+	}
+	slices.Sort(named)
+	if all := slices.Sorted(maps.Keys(tasks)); !slices.Equal(named, all) {
+		t.Errorf("docs/ten-tasks.md names %q, done are %q", named, all)
+	}
+}
