@@ -5,6 +5,7 @@ package web
 import (
 	"maps"
 	"os"
+	"path/filepath"
 	"regexp"
 	"slices"
 	"strconv"
@@ -119,7 +120,7 @@ var tasks = map[string]func(p *person){
 		p.clicks(".top", "Settings")
 		p.taps("a[href='/settings/export']")
 		for deadline := time.Now().Add(e2etest.Patience); ; time.Sleep(50 * time.Millisecond) { // the browser writes the file
-			if files, err := os.ReadDir(folder); err == nil && len(files) == 1 && regexp.MustCompile(`\.zip$`).MatchString(files[0].Name()) {
+			if files, err := filepath.Glob(folder + "/*.zip"); err == nil && len(files) == 1 {
 				return
 			}
 			if time.Now().After(deadline) {
