@@ -182,7 +182,8 @@ var shortcuts = []shortcut{
 	{"", "]", says(answer+" .variants", "Answer 2 of 2")},
 	{"", "e", "document.querySelector('.panel-here textarea')"},
 	{"", "Esc", "!document.querySelector('.panel-here')"},
-	{"", "i / t o Esc", "document.querySelector('#text').value === '/to' && !document.querySelector('#suggest')"},
+	{"", "i / t o", "document.querySelector('#suggest')"},
+	{"", "Esc", "document.querySelector('#text').value === '/to' && !document.querySelector('#suggest')"},
 	{"", "d", "document.querySelector('#text').value === '/tod' && document.querySelector('#suggest-0')?.dataset.name === '/today'"},
 	{"", "Tab", "document.querySelector('#text').value === '/today '"},
 }

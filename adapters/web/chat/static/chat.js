@@ -157,7 +157,7 @@
       return [...t.content.querySelectorAll("#command-list dt")].map((dt) => [dt.textContent, dt.nextElementSibling.textContent]);
     }).catch(() => { known = null; return []; });
     const all = (await known).filter(([name]) => name.startsWith(asked.toLowerCase()));
-    if (text.value !== asked) return;
+    if (text.value !== asked || document.activeElement !== text) return; // who left meanwhile wants none
     fold();
     if (!all.length) return;
     list = make("ul", "suggest");
