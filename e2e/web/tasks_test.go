@@ -62,7 +62,7 @@ var tasks = map[string]func(p *person){
 		p.Comes("document.activeElement.id === 'q'")
 		p.writes("#q", "address", "")
 		p.Sees(".hit mark", "address")
-		p.clicks(".hit", "Open")
+		p.clicks(".hit:has(.hit-head > span)", "Open") // the message; a summary has no channel
 		p.Sees(".entry.found", "12 Rue des Lilas")
 	},
 	"copy a code block": func(p *person) {
@@ -139,10 +139,12 @@ func (p *person) onAPhone() {
 // lists.
 func TestTenTasksTakeThreeActionsAtMost(t *testing.T) {
 	v := newVisitor(t, "", "EVERTHREAD_TURN_DEBOUNCE=0s", "EVERTHREAD_LIMITS_TURNS_PER_MINUTE=0")
+	v.Look(1280, "light", "en")
+	v.Open("/")
 	v.Send("My address is 12 Rue des Lilas in Lyon")
 	v.Sees(answer, "Rue des Lilas")
 	v.Send("/remember My sister Ana is allergic to nuts")
-	v.Sees("#entries", "Remembered")
+	v.Sees("#entries", "I keep in mind")
 	v.Send("/remind in 3 days water the plants")
 	v.Sees("#promises", "water the plants")
 	v.Set(v.At.Add(24 * time.Hour))

@@ -34,7 +34,7 @@ type markdown struct {
 }
 
 func newMarkdown() *markdown {
-	refs := util.Prioritized(refParser{parser.NewContextKey()}, 50)
+	refs := util.Prioritized(refParser{notesKey()}, 50)
 	return &markdown{plain: newGoldmark(), refs: newGoldmark(parser.WithInlineParsers(refs)), clean: policy()}
 }
 
@@ -277,6 +277,10 @@ func (*ref) Kind() ast.NodeKind { return kindRef() }
 func (r *ref) Dump(source []byte, level int) { ast.DumpHelper(r, source, level, nil, nil) }
 
 var refPattern = regexp.MustCompile(`^\[#([1-9][0-9]{0,17}(?:, ?#[1-9][0-9]{0,17}){0,50})\](?:[^(]|$)`)
+
+// notesKey is where a text keeps the numbers of its notes; before it is parsed for the
+// first time, as each parsing has room for the keys that there are by then.
+var notesKey = sync.OnceValue(parser.NewContextKey)
 
 // refParser finds references. They are numbered as footnotes are, in the order in which
 // a text first refers to each message.
