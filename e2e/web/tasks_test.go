@@ -111,7 +111,7 @@ var tasks = map[string]func(p *person){
 	},
 	"read why it said that": func(p *person) {
 		p.clicks(answer, "Why did it say that?")
-		p.Sees(".panel-here", "This is all that the model was shown")
+		p.Sees(".panel-here", "Parts of the prompt")
 	},
 	"export everything": func(p *person) {
 		folder := p.T.TempDir()
