@@ -37,7 +37,7 @@ type entry struct {
 	Deleted   bool
 	Edited    bool
 	Covered   bool
-	Answer    bool // of the model
+	Answer    bool // of the model, and not deleted
 	Forwarded string
 	Quote     *quoted
 	Files     []shownFile
@@ -198,7 +198,7 @@ func (r *Room) entry(v *web.Visit, m core.Message, sent []core.Delivery, results
 	if m.Role == core.RoleTool && !m.Redacted {
 		e.Calls, e.text = []shownCall{call(v, m.ToolName, "", m.Text)}, nil
 	}
-	e.Answer = m.Role == core.RoleAssistant && m.Kind == core.KindChat && m.Turn > 0
+	e.Answer = m.Role == core.RoleAssistant && m.Kind == core.KindChat && m.Turn > 0 && !m.Redacted
 	e.Channel = v.ChannelName(m.Channel)
 	for _, d := range sent {
 		e.States = append(e.States, state(v, d, m.Channel))
