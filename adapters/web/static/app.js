@@ -231,9 +231,15 @@
         const old = $(d.id);
         if (old) {
           if (old.dataset.v !== article.dataset.v) {
+            const at = old.contains(document.activeElement) && document.activeElement, does = "a, button, summary";
+            const n = at ? [...old.querySelectorAll(does)].indexOf(at) : -1;
             const panel = old.querySelector(":scope > .panel-here");
             if (panel) article.append(panel);
             old.replaceWith(article);
+            if (at) { // whoever goes by keys stays where they are
+              article.tabIndex = -1;
+              (at.isConnected ? at : article.querySelectorAll(does)[n] || article).focus({ preventScroll: true });
+            }
           }
           return;
         }
