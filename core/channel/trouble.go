@@ -1,10 +1,9 @@
 package channel
 
-import (
-	"errors"
+import "errors"
 
-	"github.com/everthread/everthread/core/words"
-)
+// english is the language of the log.
+const english = "en"
 
 // Trouble is an error that the owner has to do something about, and says what in their
 // language. Its text is in English, for the log.
@@ -14,7 +13,7 @@ type Trouble struct {
 }
 
 // Error returns the advice and the cause.
-func (t *Trouble) Error() string { return t.Advice(words.English) + ": " + t.Err.Error() }
+func (t *Trouble) Error() string { return t.Advice(english) + ": " + t.Err.Error() }
 
 // Unwrap returns the cause.
 func (t *Trouble) Unwrap() error { return t.Err }

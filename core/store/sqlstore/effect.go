@@ -68,22 +68,6 @@ func (t *tx) applyOne(e core.Effect, out *core.Noted) error {
 		return t.summarizeAgain(e)
 	case core.CloseLoop:
 		return t.closeLoop(e)
-	case core.AddItem:
-		return t.addItem(e)
-	case core.ArchiveItem:
-		return t.archiveItem(e)
-	case core.RestoreItem:
-		return t.restoreItem(e)
-	case core.EditItem:
-		return t.editItem(e)
-	case core.DeleteItem:
-		return t.removeItem(e)
-	case core.AddInstruction:
-		return t.addInstruction(e)
-	case core.RemoveInstruction:
-		return t.removeInstruction(e)
-	case core.ProposeInstruction:
-		return nil // the reply asks
 	case core.OpenLoop:
 		return t.openLoop(e)
 	case core.MentionLoop:
@@ -108,6 +92,29 @@ func (t *tx) applyOne(e core.Effect, out *core.Noted) error {
 		return t.askApproval(e.Approval)
 	case core.Decide:
 		return t.decide(e)
+	}
+	return t.applyKept(e)
+}
+
+// applyKept applies an effect on memory or standing instructions.
+func (t *tx) applyKept(e core.Effect) error {
+	switch e := e.(type) {
+	case core.AddItem:
+		return t.addItem(e)
+	case core.ArchiveItem:
+		return t.archiveItem(e)
+	case core.RestoreItem:
+		return t.restoreItem(e)
+	case core.EditItem:
+		return t.editItem(e)
+	case core.DeleteItem:
+		return t.removeItem(e)
+	case core.AddInstruction:
+		return t.addInstruction(e)
+	case core.RemoveInstruction:
+		return t.removeInstruction(e)
+	case core.ProposeInstruction:
+		return nil // the reply asks
 	}
 	return t.applyLink(e)
 }
