@@ -27,21 +27,17 @@ type ChannelTrier struct {
 // ErrNoGuide means that a channel cannot be set up by answers.
 var ErrNoGuide = errors.New("this channel has no guide")
 
-// ErrRejected means that answers are wrong or do not work. What stands around it is a
-// sentence for the person.
-var ErrRejected = errors.New("rejected")
+// Rejected is a sentence for the person: answers are wrong, or do not work.
+type Rejected string
 
-// rejected is ErrRejected in a person's words.
-type rejected string
-
-func (r rejected) Error() string { return string(r) }
-
-func (rejected) Is(target error) bool { return target == ErrRejected }
+// Error returns the sentence.
+func (r Rejected) Error() string { return string(r) }
 
 // Try tries the channel of a section with answers to its guide, by the ids of the fields.
 // What is left out stays as the section has it; the section itself is not changed. said
 // tells the person what was found, and lines are the part of the configuration that the
-// answers make, with … for each secret. Its errors are ErrNoGuide and ErrRejected.
+// answers make, with … for each secret. A secret of the section goes only where the section
+// sends it: who answers anything else with another value has to answer it, too. Its errors are ErrNoGuide and Rejected.
 func (t ChannelTrier) Try(ctx context.Context, s section.Section, language string,
 	answers map[string]string) (said, lines string, err error) {
 	trial := reflect.New(reflect.TypeOf(s).Elem()) // the answers go into a copy
@@ -51,21 +47,27 @@ func (t ChannelTrier) Try(ctx context.Context, s section.Section, language strin
 		return "", "", ErrNoGuide
 	}
 	guide := guided.Guide(language, channel.Host{Client: t.client(answers), Now: t.Now, Rand: t.Rand})
+	changed := slices.ContainsFunc(guide.Fields, func(f channel.Field) bool {
+		return !f.Secret && answers[f.ID] != "" && answers[f.ID] != *f.Into
+	})
 	var secret []string
 	for _, f := range guide.Fields {
+		if f.Secret && changed {
+			*f.Into = ""
+		}
 		*f.Into = cmp.Or(answers[f.ID], *f.Into)
 		switch {
 		case *f.Into == "":
-			return "", "", rejected(fmt.Sprintf(wordsOf(language).LeftOut, f.Title))
+			return "", "", Rejected(fmt.Sprintf(wordsOf(language).LeftOut, f.Title))
 		case f.Form != nil && !f.Form.MatchString(*f.Into):
-			return "", "", rejected(f.Malformed)
+			return "", "", Rejected(f.Malformed)
 		case f.Secret:
 			secret = append(secret, *f.Into)
 		}
 	}
 	tried, err := guide.Try(ctx)
 	if err != nil {
-		return "", "", rejected(wordsOf(language).said(err) + ".")
+		return "", "", Rejected(wordsOf(language).said(err) + ".")
 	}
 	for i := 1; i < len(tried.Keys); i += 2 {
 		if slices.Contains(secret, tried.Keys[i]) {

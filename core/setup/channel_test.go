@@ -13,7 +13,13 @@ import (
 	"github.com/everthread/everthread/adapters/telegram"
 	"github.com/everthread/everthread/adapters/whatsapp/agent"
 	"github.com/everthread/everthread/core/setup"
+	"github.com/everthread/everthread/core/trust/egress"
 )
+
+func rejected(err error) bool {
+	var r setup.Rejected
+	return errors.As(err, &r)
+}
 
 // TestAChannelIsTriedWithAnswersThatNothingKeeps: the section that was given stays as it
 // is, and no secret comes back.
@@ -60,7 +66,7 @@ func TestAChannelIsTriedWithAnswersThatNothingKeeps(t *testing.T) {
 				t.Errorf("%s: %q is not in %q", name, want, text)
 			}
 		}
-		if c.wrong != errors.Is(err, setup.ErrRejected) || strings.Contains(text, "1:right") || *configured != before {
+		if c.wrong != rejected(err) || strings.Contains(text, "1:right") || *configured != before {
 			t.Errorf("%s: got %q, %v; the section is %+v", name, text, err, configured)
 		}
 	}
@@ -85,12 +91,29 @@ func TestWhatIsTypedIsNoWayInside(t *testing.T) {
 	configured := matrix.Default()
 	configured.UserID, configured.Password = "@bot:example.org", "secret"
 	trier := setup.ChannelTrier{Now: time.Now}
-	_, _, err := trier.Try(t.Context(), configured, "en", map[string]string{"matrix_homeserver": inside.URL})
+	typed := map[string]string{"matrix_homeserver": inside.URL, "matrix_password": "typed"}
+	_, _, err := trier.Try(t.Context(), configured, "en", typed)
 	if reached > 0 || err == nil || !strings.Contains(err.Error(), "private network") {
 		t.Errorf("reached %d times, %v", reached, err)
 	}
 	configured.Homeserver = inside.URL
-	if _, _, err := trier.Try(t.Context(), configured, "en", nil); reached == 0 || !errors.Is(err, setup.ErrRejected) {
+	if _, _, err := trier.Try(t.Context(), configured, "en", nil); reached == 0 || !rejected(err) {
 		t.Errorf("what is configured was reached %d times, %v", reached, err)
+	}
+}
+
+// TestAConfiguredSecretStaysWithItsAddress: a page that was left open is no way to have the
+// password sent elsewhere.
+func TestAConfiguredSecretStaysWithItsAddress(t *testing.T) {
+	t.Parallel()
+	reached := 0
+	elsewhere := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { reached++ }))
+	t.Cleanup(elsewhere.Close)
+	configured := matrix.Default()
+	configured.Homeserver, configured.UserID, configured.Password = "https://hs.example", "@bot:example.org", "secret"
+	trier := setup.ChannelTrier{Way: egress.New(egress.Options{AllowPrivate: true}), Now: time.Now}
+	_, _, err := trier.Try(t.Context(), configured, "en", map[string]string{"matrix_homeserver": elsewhere.URL})
+	if reached > 0 || !rejected(err) || !strings.Contains(err.Error(), "Something is missing") {
+		t.Errorf("reached %d times, %v", reached, err)
 	}
 }
