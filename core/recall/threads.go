@@ -48,7 +48,8 @@ type threadSearch struct {
 	*Searcher
 	q     core.SearchQuery
 	words []ranked
-	seen  int
+	seen  int // messages
+	bytes int // of their texts
 	found []threadMatch
 }
 
@@ -69,21 +70,43 @@ func (s *threadSearch) read(ctx context.Context) (more bool, err error) {
 		threads, more = threads[:s.Settings.Threads], true
 	}
 	for _, t := range threads {
-		left := s.Settings.ThreadMessages - s.seen
-		if left == 0 {
-			return true, nil
-		}
-		said, err := s.Plain.History(ctx, s.q.User, t.ID, 0, left+1)
+		said, rest, err := s.newest(ctx, t)
 		if err != nil {
 			return false, fmt.Errorf("read a thread: %w", err)
 		}
-		if len(said) > left {
-			said, more = said[1:], true
-		}
-		s.seen += len(said)
 		s.match(t, said)
+		more = more || rest
 	}
 	return more, nil
+}
+
+// Bounds of what is read of threads, beside the number of messages.
+const (
+	threadPage  = 200     // messages at a time
+	threadBytes = 8 << 20 // of texts, all together
+)
+
+// newest reads the newest messages of a thread that the bounds leave; rest: it has others.
+func (s *threadSearch) newest(ctx context.Context, t core.Thread) (said []core.Message, rest bool, err error) {
+	for before := core.MessageID(0); ; before = said[0].ID {
+		left := min(s.Settings.ThreadMessages-s.seen, threadPage)
+		if left == 0 || s.bytes >= threadBytes {
+			return said, true, nil
+		}
+		page, err := s.Plain.History(ctx, s.q.User, t.ID, before, left+1)
+		if err != nil {
+			return nil, false, err
+		}
+		whole := len(page) <= left
+		page = page[max(0, len(page)-left):]
+		for _, m := range page {
+			s.bytes += len(m.Text)
+		}
+		s.seen += len(page)
+		if said = append(slices.Clone(page), said...); whole {
+			return said, false, nil
+		}
+	}
 }
 
 // match keeps the messages that hold a word and pass the filters.

@@ -34,9 +34,11 @@ func (s *shelf) Threads(_ context.Context, user core.UserID, limit int) ([]core.
 	return all[:min(limit, len(all))], nil
 }
 
-func (s *shelf) History(_ context.Context, user core.UserID, id core.ThreadID, _ core.MessageID,
+func (s *shelf) History(_ context.Context, user core.UserID, id core.ThreadID, before core.MessageID,
 	limit int) ([]core.Message, error) {
-	all := slices.DeleteFunc(slices.Clone(s.said[id]), func(m core.Message) bool { return m.User != user })
+	all := slices.DeleteFunc(slices.Clone(s.said[id]), func(m core.Message) bool {
+		return m.User != user || before != 0 && m.ID >= before
+	})
 	return all[max(0, len(all)-limit):], nil
 }
 
@@ -106,5 +108,27 @@ func TestASearchOfThreadsIsBounded(t *testing.T) {
 		if err != nil || len(found.Hits) != c.want || found.More != c.more {
 			t.Errorf("%+v: got %d, more %v, %v", c, len(found.Hits), found.More, err)
 		}
+	}
+}
+
+// TestALongThreadIsReadToItsBeginning: page by page, and not beyond what memory is for.
+func TestALongThreadIsReadToItsBeginning(t *testing.T) {
+	t.Parallel()
+	s := &shelf{}
+	s.say(1, core.RoleUser, 1, "the first word was marzipan")
+	for n := range 950 {
+		s.say(1, core.RoleUser, 2, fmt.Sprint("word ", n))
+	}
+	search := &Searcher{Plain: s, Analyzer: newAnalyzer(t, "en"), Settings: Default()}
+	found, err := search.InThreads(t.Context(), query{User: me, Query: "marzipan"})
+	if err != nil || len(found.Hits) != 1 || found.More || found.Hits[0].After.Snippet != "word 0" {
+		t.Errorf("got %+v, %v", found, err)
+	}
+	for range 50 {
+		s.say(1, core.RoleUser, 3, strings.Repeat("long ", 50_000))
+	}
+	found, err = search.InThreads(t.Context(), query{User: me, Query: "marzipan"})
+	if err != nil || len(found.Hits) != 0 || !found.More {
+		t.Errorf("behind 12 MB: got %+v, %v", found, err)
 	}
 }
